@@ -57,7 +57,8 @@ BUILDS = {
 TESTED = {
     "build": lambda test: True,
     "build-asan": lambda test: test not in ("schema", "documents"),
-    "build-tsan": lambda test: test in ("post", "reload", "snapshot", "store", "telemetry"),
+    "build-tsan": lambda test: test in ("limit_ring", "offload", "reload", "snapshot", "store",
+                                     "telemetry"),
     "build-clang": lambda test: False,
 }
 # Simulations that can run when a directory is built, the longest first.

@@ -75,15 +75,15 @@ static int parse_weir_options(int argc, char **argv, struct options *options)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	static const char letters[] = "cklnVh";
+	static const char messages[] = "cklnVh";
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "c:h", longs, NULL)) != -1) {
-		const char *at = strchr(letters, opt);
+		const char *at = strchr(messages, opt);
 
 		if (!at || options->command != COMMAND_NONE)
 			return -EINVAL;
-		options->command = (enum command)(COMMAND_RUN + (at - letters));
+		options->command = (enum command)(COMMAND_RUN + (at - messages));
 		options->config = optarg;
 	}
 	return options->command == COMMAND_NONE || optind != argc ? -EINVAL : 0;
@@ -131,7 +131,7 @@ static void log_startup(const struct config *config)
 static int run_limiter(const struct config *config, const char *file)
 {
 	int signal_fd = open_signals(), ret;
-	static struct box box;
+	static struct instance inst;
 
 	if (signal_fd < 0) {
 		fprintf(stderr, "weir: signalfd: %s\n", strerror(errno));
@@ -141,12 +141,12 @@ static int run_limiter(const struct config *config, const char *file)
 	ret = eal_start(config);
 	if (ret)
 		return ret;
-	ret = box_start(&box, config, file);
+	ret = instance_start(&inst, config, file);
 	if (ret == 0) {
 		log_startup(config);
-		log_info("stopping: %s", strsignal(box_run(&box, signal_fd)));
-		box_stop(&box);
-		if (box.leaked == 0)
+		log_info("stopping: %s", strsignal(instance_run(&inst, signal_fd)));
+		instance_stop(&inst);
+		if (inst.leaked == 0)
 			log_info("stopped: every packet buffer is back in its pool");
 		else
 			ret = -ENOBUFS;

@@ -6,34 +6,34 @@
 #ifndef WEIR_APP_START_H
 #define WEIR_APP_START_H
 
-#include "box.h"
+#include "instance.h"
 
 /*
  * Slots that a box of so many policies has: twice as many, so that a reload may replace them all,
  * and a few thousand for whoever begins small. Those that nobody uses are address space and no
  * memory (pages.h).
  */
-#define BOX_SLOTS_LEAST 4096
+#define INSTANCE_SLOTS_LEAST 4096
 
 /*
  * Brings everything up, in order, and on failure takes down what was up. EAL is running; signals
  * are blocked. `file` is what the configuration was read from, for reloads, and NULL if it cannot
  * be read again. Returns 0 or a negative errno, logged.
  */
-int box_start(struct box *box, const struct config *config, const char *file);
+int instance_start(struct instance *inst, const struct config *config, const char *file);
 
 /*
  * Prepares all, but no worker runs yet and no control socket is open: for benchmarks, which turn
- * the workers themselves. box_stop() ends it. Boxes that take turns may stand on the same ports: on
- * those of a box that was prepared before and is stopped after (`ports`, in the configured order;
- * NULL: bring up its own).
+ * the workers themselves. instance_stop() ends it. Boxes that take turns may stand on the same
+ * ports: on those of a box that was prepared before and is stopped after (`ports`, in the
+ * configured order; NULL: bring up its own).
  */
-int box_prepare(struct box *box, const struct config *config, const struct port *ports);
+int instance_prepare(struct instance *inst, const struct config *config, const struct port *ports);
 
 /* The control loop, until SIGTERM or SIGINT comes by signal_fd. Returns the signal. */
-int box_run(struct box *box, int signal_fd);
+int instance_run(struct instance *inst, int signal_fd);
 
 /* Stops the workers, closes the ports, removes the sockets. */
-void box_stop(struct box *box);
+void instance_stop(struct instance *inst);
 
 #endif

@@ -15,7 +15,7 @@
 /* The last ones of a policy's fields. */
 #define SHAPE_FIELDS 16
 
-struct row {
+struct policy_row {
 	json_t *policy; /* borrowed */
 	double by;
 };
@@ -55,7 +55,7 @@ static const char *name_of(const json_t *policy)
 /* The most first; by name where it is the same. */
 static int compare_policy_rows(const void *a, const void *b)
 {
-	const struct row *left = a, *right = b;
+	const struct policy_row *left = a, *right = b;
 
 	if (left->by != right->by)
 		return left->by < right->by ? 1 : -1;
@@ -65,7 +65,7 @@ static int compare_policy_rows(const void *a, const void *b)
 static int sort_policies(json_t **policies, measure by)
 {
 	size_t n = json_array_size(*policies), i;
-	struct row *rows = calloc(n + 1, sizeof(*rows));
+	struct policy_row *rows = calloc(n + 1, sizeof(*rows));
 	json_t *sorted = json_array(), *policy;
 
 	if (!rows || !sorted) {
@@ -74,7 +74,7 @@ static int sort_policies(json_t **policies, measure by)
 		return -ENOMEM;
 	}
 	json_array_foreach (*policies, i, policy)
-		rows[i] = (struct row){policy, by(policy)};
+		rows[i] = (struct policy_row){policy, by(policy)};
 	qsort(rows, n, sizeof(*rows), compare_policy_rows);
 	for (i = 0; i < n; i++)
 		json_array_append(sorted, rows[i].policy);

@@ -18,7 +18,7 @@ bool policy_is_quota(const struct policy *policy)
 enum meter_kind policy_meter_kind(const struct policy *policy)
 {
 	if (policy_is_quota(policy))
-		return METER_PURSE;
+		return METER_CREDIT;
 	if (policy_is_per_source(policy) && policy->meter == METER_TOKEN_BUCKET)
 		return METER_GCRA;
 	if (policy_is_conserved(policy) && policy->meter == METER_GCRA)
@@ -32,7 +32,7 @@ static bool drops_bytes(const struct policy *policy)
 	return policy->count == COUNT_BYTES && policy->action == ACTION_DROP;
 }
 
-bool policy_is_plain(const struct policy *policy)
+bool policy_is_simple(const struct policy *policy)
 {
 	return drops_bytes(policy) && policy_meter_kind(policy) == METER_TOKEN_BUCKET &&
 	       !policy_is_per_source(policy) && !policy->allocator->drains;

@@ -19,7 +19,7 @@ struct config;
  * The meter that a policy runs: as configured, but a token bucket for each source is kept as a
  * GCRA, which decides the same in a quarter of the memory; and a conserved GCRA as a token bucket,
  * which several workers may draw from at any time without passing more than one would. Of a total
- * it is the purse, whose fallback the configured limit is.
+ * it is the credit, whose fallback the configured limit is.
  */
 enum meter_kind policy_meter_kind(const struct policy *policy);
 
@@ -43,14 +43,14 @@ static inline bool policy_is_shaped(const struct policy *policy)
 
 /*
  * Whether a worker decides it from its line alone. A token bucket for each source is no token
- * bucket but a GCRA; one that others drain has a rate below 0; a total has a purse.
+ * bucket but a GCRA; one that others drain has a rate below 0; a total has a credit.
  */
-bool policy_is_plain(const struct policy *policy);
+bool policy_is_simple(const struct policy *policy);
 
-/* Whether its workers, where there are several, take what they need from one reserve. */
-static inline bool policy_shares_reserve(const struct policy *policy)
+/* Whether its workers, where there are several, take what they need from one shared bucket. */
+static inline bool policy_shares_shared_bucket(const struct policy *policy)
 {
-	return policy_is_plain(policy) || policy_is_shaped(policy);
+	return policy_is_simple(policy) || policy_is_shaped(policy);
 }
 
 /* Whether control wants samples of its flows from workers. */

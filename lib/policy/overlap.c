@@ -121,16 +121,16 @@ static bool any_matters(
 	       (new_ones_matter(diff, sides, keeps, stays) || old_ones_matter(sides, stays));
 }
 
-bool policies_reseat(const struct config_diff *diff, const struct policy *old, unsigned n_old,
+bool policies_retarget(const struct config_diff *diff, const struct policy *old, unsigned n_old,
 	const struct policy *policies, const bool *keeps, uint64_t pairs)
 {
 	struct sides sides = {
 		.old = old, .policies = policies, .n_old = n_old, .n = diff->n, .pairs = pairs};
-	bool *stays = calloc((size_t)n_old + 1, sizeof(*stays)), reseat;
+	bool *stays = calloc((size_t)n_old + 1, sizeof(*stays)), retarget;
 
 	sides.placed = calloc((size_t)n_old + diff->n + 1, sizeof(*sides.placed));
-	reseat = !stays || !sides.placed || any_matters(diff, &sides, keeps, stays);
+	retarget = !stays || !sides.placed || any_matters(diff, &sides, keeps, stays);
 	free(sides.placed);
 	free(stays);
-	return reseat;
+	return retarget;
 }

@@ -25,7 +25,7 @@ bool match_overlaps(const struct match *a, const struct match *b);
  * `keeps` says, by new index, is whether a policy stays in its place on the workers. True also when
  * there is no memory to find out, or when more than so many pairs of matches are to be compared.
  */
-bool policies_reseat(const struct config_diff *diff, const struct policy *old, unsigned n_old,
+bool policies_retarget(const struct config_diff *diff, const struct policy *old, unsigned n_old,
 	const struct policy *policies, const bool *keeps, uint64_t pairs);
 
 #endif

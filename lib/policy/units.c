@@ -13,13 +13,13 @@
 
 #define GIGA UINT64_C(1000000000)
 
-struct unit {
+struct unit_suffix {
 	const char *name;
 	uint64_t scale; /* base units in one */
 };
 
 /* Ascending, so that the formatters find the largest that fits; ended by a NULL name. */
-static const struct unit rates[] = {
+static const struct unit_suffix rates[] = {
 	{"bit/s", 1},
 	{"kbit/s", 1000},
 	{"Mbit/s", 1000 * 1000},
@@ -28,7 +28,7 @@ static const struct unit rates[] = {
 	{NULL, 0},
 };
 
-static const struct unit sizes[] = {
+static const struct unit_suffix sizes[] = {
 	{"B", 1},
 	{"kB", 1000},
 	{"MB", 1000 * 1000},
@@ -38,7 +38,7 @@ static const struct unit sizes[] = {
 	{NULL, 0},
 };
 
-static const struct unit binary_sizes[] = {
+static const struct unit_suffix binary_sizes[] = {
 	{"KiB", 1 << 10},
 	{"MiB", 1 << 20},
 	{"GiB", 1 << 30},
@@ -46,7 +46,7 @@ static const struct unit binary_sizes[] = {
 	{NULL, 0},
 };
 
-static const struct unit times[] = {
+static const struct unit_suffix times[] = {
 	{"ns", 1},
 	{"us", 1000},
 	{"ms", 1000 * 1000},
@@ -54,13 +54,13 @@ static const struct unit times[] = {
 	{NULL, 0},
 };
 
-static const struct unit long_times[] = {
+static const struct unit_suffix long_times[] = {
 	{"min", 60 * SECOND_NS},
 	{"h", 3600 * SECOND_NS},
 	{NULL, 0},
 };
 
-static const struct unit counts[] = {
+static const struct unit_suffix counts[] = {
 	{"", 1},
 	{"k", 1000},
 	{"M", 1000 * 1000},
@@ -85,7 +85,7 @@ static const struct unit counts[] = {
 
 static const struct period {
 	uint32_t seconds;
-	struct unit eighths[5], thousandths[5];
+	struct unit_suffix eighths[5], thousandths[5];
 } periods[] = {
 	{1, PER("s"), THOUSANDTHS_PER("s")},
 	{60, PER("min"), THOUSANDTHS_PER("min")},
@@ -129,7 +129,7 @@ static int split_quantity(const char *text, struct quantity *out)
 	return out->n_whole > 0 ? 0 : -EINVAL;
 }
 
-static uint64_t find_scale(const struct unit *units, const char *name)
+static uint64_t find_scale(const struct unit_suffix *units, const char *name)
 {
 	for (; units->name != NULL; units++) {
 		if (strcmp(units->name, name) == 0)
@@ -170,7 +170,7 @@ static int scale_fraction(const struct quantity *quantity, uint64_t scale, uint6
 	return 0;
 }
 
-static int parse_quantity(const struct unit *units, const char *text, uint64_t *out)
+static int parse_quantity(const struct unit_suffix *units, const char *text, uint64_t *out)
 {
 	struct quantity quantity;
 	uint64_t scale, whole, fraction;
@@ -228,16 +228,16 @@ int units_parse_count_rate(const char *text, uint64_t *eighths, uint32_t *second
 	return rc;
 }
 
-static const struct unit *largest_fitting(const struct unit *units, uint64_t value)
+static const struct unit_suffix *largest_fitting(const struct unit_suffix *units, uint64_t value)
 {
 	while (units[1].name != NULL && units[1].scale <= value)
 		units++;
 	return units;
 }
 
-static char *format_decimal(const struct unit *units, uint64_t value, char *buf, size_t size)
+static char *format_decimal(const struct unit_suffix *units, uint64_t value, char *buf, size_t size)
 {
-	const struct unit *unit = largest_fitting(units, value);
+	const struct unit_suffix *unit = largest_fitting(units, value);
 	uint64_t scale = unit->scale, fraction = value % scale;
 	char digits[UNITS_TEXT_MAX];
 	unsigned n = 0;
@@ -261,7 +261,7 @@ char *units_format_rate(uint64_t bits_per_s, char *buf, size_t size)
 /* Whoever wrote a multiple of 1024 that is none of 1000 was thinking in KiB. */
 char *units_format_size(uint64_t bytes, char *buf, size_t size)
 {
-	const struct unit *unit = largest_fitting(binary_sizes, bytes);
+	const struct unit_suffix *unit = largest_fitting(binary_sizes, bytes);
 
 	if (bytes % 1024 != 0 || bytes % 1000 == 0)
 		return format_decimal(sizes, bytes, buf, size);
@@ -274,7 +274,7 @@ char *units_format_size(uint64_t bytes, char *buf, size_t size)
 /* Not in decimals of hours: nobody reads those. */
 char *units_format_time(uint64_t ns, char *buf, size_t size)
 {
-	const struct unit *unit = largest_fitting(long_times, ns);
+	const struct unit_suffix *unit = largest_fitting(long_times, ns);
 
 	while (unit > long_times && ns % unit->scale != 0)
 		unit--;

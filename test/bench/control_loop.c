@@ -197,7 +197,7 @@ static void make_limiter(struct bench *b, unsigned i)
 		.policies = b->policies,
 		.n_policies = b->n_policies,
 		.n_workers = i == 0 ? WORKERS : 1,
-		.naps = true,
+		.skips_idle = true,
 	};
 
 	if (limiter_create(&params, b->now, &b->limiters[i])) {
@@ -239,7 +239,7 @@ static void bench_free(struct bench *b)
 }
 
 /* What is sent to the first limiter waits there until that is timed. */
-static void post_datagram(struct bench *b, unsigned to, uint8_t *buf, size_t len)
+static void limit_ring_datagram(struct bench *b, unsigned to, uint8_t *buf, size_t len)
 {
 	if (to != 0) {
 		limiter_receive(b->limiters[to], b->now, buf, len);
@@ -272,7 +272,7 @@ static void run_others(struct bench *b)
 		wake_active(b, i);
 		limiter_tick(b->limiters[i], b->now, measure_traffic, &b->others);
 		while ((len = limiter_send(b->limiters[i], buf, &to)) > 0)
-			post_datagram(b, to, buf, len);
+			limit_ring_datagram(b, to, buf, len);
 	}
 }
 

@@ -21,9 +21,9 @@
 
 #include "classify/classify.h"
 #include "distribute.h"
-#include "lanes.h"
+#include "rx_rings.h"
 #include "tx.h"
-#include "usher.h"
+#include "steering.h"
 #include "worker.h"
 #include "worker_own.h"
 
@@ -45,13 +45,13 @@ static const char *const names[KINDS] = {
 struct bench {
 	uint16_t port;
 	struct rte_mempool *pool;
-	struct lanes *lanes;
+	struct rings *rings;
 	struct worker *workers; /* the owner, and another */
 	struct path path;       /* the owner's */
 	struct classifier *classifier;
-	struct seating seating;
-	struct owner_seats seats; /* every other bucket is the owner's */
-	bool hash;                /* the device tells it */
+	struct reta_target reta_target;
+	struct reta reta; /* every other bucket is the owner's */
+	bool hash;        /* the device tells it */
 	uint32_t serial;
 };
 
@@ -102,16 +102,16 @@ static void open_port(struct bench *bench)
 static void open_workers(struct bench *bench)
 {
 	bench->workers = aligned_alloc(RTE_CACHE_LINE_SIZE, 2 * sizeof(*bench->workers));
-	bench->lanes = lanes_create(0, 2);
-	if (!bench->workers || !bench->lanes)
+	bench->rings = rx_rings_create(0, 2);
+	if (!bench->workers || !bench->rings)
 		die_distribute("out of memory");
 	memset(bench->workers, 0, 2 * sizeof(*bench->workers));
 	bench->workers[1].index = 1;
-	bench->path.lanes = bench->lanes;
+	bench->path.rings = bench->rings;
 }
 
 /* One policy of all packets, that is placed. */
-static void open_seats(struct bench *bench)
+static void open_reta(struct bench *bench)
 {
 	const struct place_key key = {24, 64};
 	const struct policy policy = {
@@ -123,13 +123,13 @@ static void open_seats(struct bench *bench)
 	};
 
 	if (classifier_create(&policy, 1, SOCKET_ID_ANY, &bench->classifier) ||
-		lanes_seat(bench->lanes, bench->workers, 1))
+		rx_rings_open(bench->rings, bench->workers, 1))
 		die_distribute("out of memory");
 	worker_own(&bench->workers[0])->view.classifier = bench->classifier;
-	seating_init(&bench->seating, &key, 0);
-	for (unsigned i = 0; i < SEATS; i += 2)
-		seating_want(&bench->seating, i, 1);
-	owner_seats_init(&bench->seats, &bench->seating);
+	reta_target_init(&bench->reta_target, &key, 0);
+	for (unsigned i = 0; i < RETA_SIZE; i += 2)
+		reta_target_set(&bench->reta_target, i, 1);
+	reta_init(&bench->reta, &bench->reta_target);
 }
 
 static void turn_bare(struct bench *bench)
@@ -160,7 +160,7 @@ static double run_distribute_kind(struct bench *bench, unsigned kind)
 	bench->hash = kind == HASHED || kind == DISTRIBUTED_HASHED;
 	bench->path.rx_hash = bench->hash;
 	if (kind == PLACED)
-		usher_add(bench->lanes->usher, 0, &bench->seats);
+		steering_add(bench->rings->steering, 0, &bench->reta);
 	start = rte_rdtsc_precise();
 	for (unsigned i = 0; i < TURNS; i++)
 		if (kind == BARE || kind == HASHED)
@@ -169,7 +169,7 @@ static double run_distribute_kind(struct bench *bench, unsigned kind)
 			turn_distributed(bench);
 	cycles = (double)(rte_rdtsc_precise() - start) / (TURNS * BURST);
 	if (kind == PLACED)
-		usher_remove(bench->lanes->usher, 0);
+		steering_remove(bench->rings->steering, 0);
 	return cycles;
 }
 
@@ -225,9 +225,9 @@ int main(int argc, char **argv)
 		die_distribute("EAL does not start");
 	open_port(&bench);
 	open_workers(&bench);
-	open_seats(&bench);
+	open_reta(&bench);
 	measure_distribute(&bench, rounds);
-	lanes_destroy(bench.lanes);
+	rx_rings_destroy(bench.rings);
 	classifier_destroy(bench.classifier);
 	free(bench.workers);
 	rte_eth_dev_stop(0);

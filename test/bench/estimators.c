@@ -130,7 +130,7 @@ static double cpu_s(void)
 static void report_estimator(struct world *w, double seconds, double memory)
 {
 	struct error error = {0};
-	double assembled = seconds_to_assemble(w), cpu, settled;
+	double assembled = seconds_to_assemble(w), cpu, committed;
 	uint64_t sent, bytes;
 	unsigned n = w->params.n;
 
@@ -143,14 +143,14 @@ static void report_estimator(struct world *w, double seconds, double memory)
 	cpu = cpu_s() - cpu;
 	sent = w->sent - sent;
 	bytes = w->sent_bytes - bytes;
-	settled = seconds_to_converge(w);
+	committed = seconds_to_converge(w);
 	printf("%-12s N %5u  loss %2.0f %%  %6.2f kbit/s  %5.1f datagrams/s of %4.0f B  error mean "
 	       "%.3f %% max %.2f %%  +10 %% known after %.2f s  all counted after %.2f s  %.1f kB  "
 	       "%.2f CPU s a simulated second\n",
 		names[w->params.estimator + w->params.compensate], n, 100 * w->params.loss,
 		8e-3 * (double)bytes / seconds / n, (double)sent / seconds / n,
 		(double)bytes / (double)sent, 100 * error.sum / (double)error.n, 100 * error.max,
-		settled, assembled, memory / n / 1000, cpu / seconds);
+		committed, assembled, memory / n / 1000, cpu / seconds);
 }
 
 int main(int argc, char **argv)

@@ -193,17 +193,17 @@ static unsigned cold_of(const struct options *o)
 }
 
 /* The box that brings up the ports which all others share, with a queue for each of two workers. */
-static struct bench_box *open_ports(const struct options *o)
+static struct bench_instance *open_ports(const struct options *o)
 {
 	static const char *const devices[] = {
 		"net_null0,size=64", "net_null1,size=64", "net_null2,size=64", "net_null3,size=64"};
-	struct box_params params = {.devices = devices,
+	struct instance_params params = {.devices = devices,
 		.wires = 2,
 		.allocator = "static",
 		.workers = o->cpu[0] == o->cpu[1] ? 1 : 2,
 		.cpu = {o->cpu[0], o->cpu[1]}};
 
-	return bench_box_open(&params);
+	return bench_instance_open(&params);
 }
 
 static bool is_question_wanted(const struct options *o, const char *name)
@@ -251,7 +251,7 @@ static void run_fastpath(const struct options *o)
 		.questions = json_object(),
 		.once = json_object()};
 
-	lab.ports = lab.null->box.ports;
+	lab.ports = lab.null->inst.ports;
 	for (const struct question *q = questions; q->name; q++)
 		if (is_question_wanted(o, q->name)) {
 			fprintf(stderr, "fastpath: %s ...\n", q->name);
@@ -260,7 +260,7 @@ static void run_fastpath(const struct options *o)
 	write_results(&lab, o);
 	json_decref(lab.questions);
 	json_decref(lab.once);
-	bench_box_close(lab.null);
+	bench_instance_close(lab.null);
 }
 
 int main(int argc, char **argv)

@@ -121,7 +121,7 @@ struct contender {
 	/* Packets received and dropped so far. */
 	void (*counted)(const void *self, uint64_t *received, uint64_t *dropped);
 	/* Runs it for a while before it counts, however it gets into its stride; NULL: just so. */
-	void (*settle)(void *self, unsigned ms);
+	void (*commit)(void *self, unsigned ms);
 	/* Around each of its slices; either may be NULL. */
 	void (*begin)(void *self);
 	void (*end)(void *self);
@@ -154,9 +154,9 @@ struct contender hash_contender(
 /* A hierarchical scheduler: rte_sched with a pipe for each of PIPES destinations. */
 struct contender sched_contender(const struct port *ports, const struct traffic *traffic);
 
-/* ---- the appliance (fastpath_box.c) ---- */
+/* ---- the appliance (fastpath_instance.c) ---- */
 
-struct box_params {
+struct instance_params {
 	const struct port *ports;        /* borrowed; NULL: net_null's, its own */
 	const char *const *devices;      /* two a wire */
 	unsigned wires;                  /* 0: one */
@@ -182,10 +182,10 @@ static inline bool policy_is_over(unsigned i, double share)
 }
 
 /* One of the appliance's boxes; its workers turn when they are told. */
-struct bench_box {
+struct bench_instance {
 	struct config *config;
-	struct box box;
-	struct box_params params;
+	struct instance inst;
+	struct instance_params params;
 	struct around *around; /* what happens beside it in its slices, or NULL */
 	struct beside beside;  /* the second worker, if launched */
 	bool launched;         /* the second worker turns too, on its lcore */
@@ -196,22 +196,22 @@ struct bench_box {
 /* Seconds of CPU that this thread has used: sleeps and neighbours do not count. */
 double cpu_seconds(void);
 
-struct bench_box *bench_box_open(const struct box_params *params);
-void bench_box_close(void *self);
+struct bench_instance *bench_instance_open(const struct instance_params *params);
+void bench_instance_close(void *self);
 
 /* Around a time in which the measuring thread turns the first worker: all that runs beside it. */
-void bench_box_begin(void *self);
-void bench_box_end(void *self);
+void bench_instance_begin(void *self);
+void bench_instance_end(void *self);
 
 /* Its workers, the first of them on the measuring thread. */
-struct contender box_contender(
-	const char *name, struct bench_box *bench, const struct traffic *traffic);
+struct contender instance_contender(
+	const char *name, struct bench_instance *bench, const struct traffic *traffic);
 
 /* Only its classifier. */
-struct contender classify_contender(struct bench_box *bench, const struct traffic *traffic);
+struct contender classify_contender(struct bench_instance *bench, const struct traffic *traffic);
 
 /* The configuration of a box as text; free() it. */
-char *config_text(const struct box_params *params, size_t *len);
+char *config_text(const struct instance_params *params, size_t *len);
 
 /* ---- what happens around a box (fastpath_around.c) ---- */
 
@@ -222,13 +222,13 @@ enum {
 };
 
 /* Makes these happen in every slice of the box's contenders from now on. */
-void around_open(struct bench_box *bench, int what, const char *key_file, uint16_t peer_port);
-void around_close(struct bench_box *bench);
+void around_open(struct bench_instance *bench, int what, const char *key_file, uint16_t peer_port);
+void around_close(struct bench_instance *bench);
 void around_begin(struct around *around);
 void around_end(struct around *around);
 
 /* Runs the box with its control loop. */
-void around_settle(struct bench_box *bench, unsigned ms);
+void around_commit(struct bench_instance *bench, unsigned ms);
 
 /* A free UDP port of loopback. */
 uint16_t free_udp_port(void);
@@ -250,10 +250,10 @@ struct lab {
 	unsigned policies, scale; /* of most boxes; of the largest */
 	unsigned pressed_bps;     /* limit of each policy that flows press on */
 	unsigned cpu[2];
-	unsigned cold;            /* buffers in the rings */
-	const char *directory;    /* for sockets and keys */
-	struct bench_box *null;   /* holds the ports of net_null */
-	const struct port *ports; /* of two wires, a queue for each of two workers */
+	unsigned cold;               /* buffers in the rings */
+	const char *directory;       /* for sockets and keys */
+	struct bench_instance *null; /* holds the ports of net_null */
+	const struct port *ports;    /* of two wires, a queue for each of two workers */
 	json_t *questions, *once;
 };
 

@@ -36,7 +36,7 @@
 /* Another limiter of the group. */
 struct other {
 	int fd;
-	struct sockaddr_in box;
+	struct sockaddr_in inst;
 	struct roster *roster;
 	struct limiter *limiter;
 	struct limiter_policy *policies;
@@ -47,7 +47,7 @@ struct other {
 };
 
 struct around {
-	struct bench_box *bench;
+	struct bench_instance *bench;
 	int what;
 	char socket[CONFIG_PATH_MAX];
 	int stop[2]; /* a pipe in place of control's signalfd */
@@ -82,7 +82,7 @@ static void *control_body(void *arg)
 {
 	struct around *around = arg;
 
-	box_run(&around->bench->box, around->stop[0]);
+	instance_run(&around->bench->inst, around->stop[0]);
 	return NULL;
 }
 
@@ -163,7 +163,7 @@ static void peer_tick(struct other *peer)
 	limiter_tick(peer->limiter, control_now(), peer_measure, peer);
 	peer->turn++;
 	while ((len = limiter_send(peer->limiter, buf, &to)) > 0)
-		sendto(peer->fd, buf, len, 0, (struct sockaddr *)&peer->box, sizeof(peer->box));
+		sendto(peer->fd, buf, len, 0, (struct sockaddr *)&peer->inst, sizeof(peer->inst));
 }
 
 static void *peer_body(void *arg)
@@ -218,7 +218,7 @@ static void peer_open(struct around *around, const char *key_file, uint16_t port
 	peer->slots = need(FLOW_SLOTS * sizeof(*peer->slots));
 	peer->arrived = need(peer->n * sizeof(*peer->arrived));
 	peer->policies = need(peer->n * sizeof(*peer->policies));
-	memcpy(&peer->box, &config->gossip.listen, sizeof(peer->box));
+	memcpy(&peer->inst, &config->gossip.listen, sizeof(peer->inst));
 	peer->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (peer->fd < 0 || bind(peer->fd, (struct sockaddr *)&own, sizeof(own)))
 		die("the peer's socket: %s", strerror(errno));
@@ -253,7 +253,7 @@ uint16_t free_udp_port(void)
 
 /* ---- all of it ---- */
 
-void around_open(struct bench_box *bench, int what, const char *key_file, uint16_t peer_port)
+void around_open(struct bench_instance *bench, int what, const char *key_file, uint16_t peer_port)
 {
 	static const struct telemetry_command *const tables[] = {show_commands};
 	static unsigned serial;
@@ -266,20 +266,20 @@ void around_open(struct bench_box *bench, int what, const char *key_file, uint16
 	if (pipe(around->stop))
 		die("no pipe");
 	if (telemetry_listen(
-		    around->socket, tables, RTE_DIM(tables), &bench->box, &bench->box.telemetry))
+		    around->socket, tables, RTE_DIM(tables), &bench->inst, &bench->inst.telemetry))
 		die("%s: cannot listen", around->socket);
 	if (what & AROUND_PEER)
 		peer_open(around, key_file, peer_port);
 	bench->around = around;
 }
 
-void around_close(struct bench_box *bench)
+void around_close(struct bench_instance *bench)
 {
 	struct around *around = bench->around;
 
 	if (!around)
 		return;
-	telemetry_close(bench->box.telemetry);
+	telemetry_close(bench->inst.telemetry);
 	if (around->what & AROUND_PEER)
 		peer_close(&around->peer);
 	close(around->stop[0]);
@@ -308,17 +308,17 @@ void around_end(struct around *around)
 	control_end(around);
 }
 
-void around_settle(struct bench_box *bench, unsigned ms)
+void around_commit(struct bench_instance *bench, unsigned ms)
 {
 	uint64_t until = control_now() + ms * MS;
 	bool had = bench->around != NULL;
 
 	if (!had)
 		around_open(bench, AROUND_CONTROL, NULL, 0);
-	bench_box_begin(bench);
+	bench_instance_begin(bench);
 	while (control_now() < until)
-		worker_turn(&bench->box.workers[0]);
-	bench_box_end(bench);
+		worker_turn(&bench->inst.workers[0]);
+	bench_instance_end(bench);
 	if (!had)
 		around_close(bench);
 }

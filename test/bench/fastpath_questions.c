@@ -94,9 +94,9 @@ static const char *silent_group(void)
 	return text;
 }
 
-static struct box_params params_of(const struct lab *lab, const struct prefixes *prefixes)
+static struct instance_params params_of(const struct lab *lab, const struct prefixes *prefixes)
 {
-	return (struct box_params){.ports = lab->ports,
+	return (struct instance_params){.ports = lab->ports,
 		.devices = null_devices,
 		.prefixes = prefixes,
 		.policies = prefixes ? prefixes->n : 1,
@@ -107,31 +107,32 @@ static struct box_params params_of(const struct lab *lab, const struct prefixes 
 		.gossip = group_of_one()};
 }
 
-static struct bench_box *usual_box(const struct lab *lab, const struct prefixes *prefixes)
+static struct bench_instance *usual_instance(const struct lab *lab, const struct prefixes *prefixes)
 {
-	struct box_params params = params_of(lab, prefixes);
+	struct instance_params params = params_of(lab, prefixes);
 
-	return bench_box_open(&params);
+	return bench_instance_open(&params);
 }
 
 /* A share of the policies drops nearly all packets. */
-static struct bench_box *dropping_box(
+static struct bench_instance *dropping_instance(
 	const struct lab *lab, const struct prefixes *prefixes, double over)
 {
-	struct box_params params = params_of(lab, prefixes);
+	struct instance_params params = params_of(lab, prefixes);
 
 	params.over = over;
 	params.gossip = silent_group();
-	return bench_box_open(&params);
+	return bench_instance_open(&params);
 }
 
 /* A box once more, which another contender prepares and closes. */
-static struct contender same_box_again(struct bench_box *bench, const struct traffic *packets)
+static struct contender same_instance_again(
+	struct bench_instance *bench, const struct traffic *packets)
 {
-	struct contender contender = box_contender("", bench, packets);
+	struct contender contender = instance_contender("", bench, packets);
 
 	contender.close = NULL;
-	contender.settle = NULL;
+	contender.commit = NULL;
 	return contender;
 }
 
@@ -151,8 +152,8 @@ static void ask_policies(struct lab *lab)
 	struct stage stage = {.lab = lab};
 	struct prefixes one, some, many;
 	const struct traffic *to_one, *to_some, *to_many;
-	struct box_params unsampled;
-	struct bench_box *bench;
+	struct instance_params unsampled;
+	struct bench_instance *bench;
 
 	prefixes_make(&one, 1);
 	prefixes_make(&some, lab->policies);
@@ -163,24 +164,25 @@ static void ask_policies(struct lab *lab)
 	add_contender(&stage, "io", io_contender(lab->ports, NULL));
 	add_contender(&stage, "io_with_headers", io_contender(lab->ports, to_some));
 	add_contender(&stage, "mac", mac_contender(lab->ports, NULL));
-	add_contender(&stage, "full_any", box_contender("", usual_box(lab, NULL), to_one));
-	add_contender(&stage, "full_1", box_contender("", usual_box(lab, &one), to_one));
-	bench = usual_box(lab, &some);
-	add_contender(&stage, "full_10k", box_contender("", bench, to_some));
+	add_contender(
+		&stage, "full_any", instance_contender("", usual_instance(lab, NULL), to_one));
+	add_contender(&stage, "full_1", instance_contender("", usual_instance(lab, &one), to_one));
+	bench = usual_instance(lab, &some);
+	add_contender(&stage, "full_10k", instance_contender("", bench, to_some));
 	add_contender(&stage, "full_10k_zipf",
-		same_box_again(bench, add_traffic(&stage, &some, FRAME_V4, DRAW_ZIPF)));
+		same_instance_again(bench, add_traffic(&stage, &some, FRAME_V4, DRAW_ZIPF)));
 	add_contender(&stage, "classify_10k", classify_contender(bench, to_some));
 	unsampled = params_of(lab, &some);
 	unsampled.allocator = "static";
-	add_contender(
-		&stage, "unsampled_10k", box_contender("", bench_box_open(&unsampled), to_some));
-	bench = usual_box(lab, &many);
-	add_contender(&stage, "full_100k", box_contender("", bench, to_many));
+	add_contender(&stage, "unsampled_10k",
+		instance_contender("", bench_instance_open(&unsampled), to_some));
+	bench = usual_instance(lab, &many);
+	add_contender(&stage, "full_100k", instance_contender("", bench, to_many));
 	add_contender(&stage, "classify_100k", classify_contender(bench, to_many));
 	unsampled.prefixes = &many;
 	unsampled.policies = many.n;
-	add_contender(
-		&stage, "unsampled_100k", box_contender("", bench_box_open(&unsampled), to_many));
+	add_contender(&stage, "unsampled_100k",
+		instance_contender("", bench_instance_open(&unsampled), to_many));
 	add_contender(&stage, "library_10k", library_contender(lab->ports, to_some, &some, 0));
 	add_contender(&stage, "library_100k", library_contender(lab->ports, to_many, &many, 0));
 	ask_question(&stage, "policies");
@@ -207,7 +209,8 @@ static void ask_drops(struct lab *lab)
 	add_contender(&stage, "io", io_contender(lab->ports, NULL));
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
 		add_contender(&stage, rows[i].name,
-			box_contender("", dropping_box(lab, &some, rows[i].over), packets));
+			instance_contender(
+				"", dropping_instance(lab, &some, rows[i].over), packets));
 		if (rows[i].library)
 			add_contender(&stage, rows[i].library,
 				library_contender(lab->ports, packets, &some, rows[i].over));
@@ -217,9 +220,9 @@ static void ask_drops(struct lab *lab)
 }
 
 /* Whether the devices tell flows' hashes, whatever their driver says. */
-static struct bench_box *set_rx_hash(struct bench_box *bench, bool hashes)
+static struct bench_instance *set_rx_hash(struct bench_instance *bench, bool hashes)
 {
-	struct worker *worker = &bench->box.workers[0];
+	struct worker *worker = &bench->inst.workers[0];
 
 	for (unsigned i = 0; i < worker->n_paths; i++)
 		worker->paths[i].rx_hash = hashes;
@@ -255,7 +258,7 @@ static void ask_phantom(struct lab *lab)
 	to_some = add_traffic(&stage, &some, FRAME_HASHED, DRAW_UNIFORM);
 	add_contender(&stage, "io", io_contender(lab->ports, NULL));
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
-		struct box_params params = params_of(lab, rows[i].one ? &one : &some);
+		struct instance_params params = params_of(lab, rows[i].one ? &one : &some);
 		const struct traffic *packets = rows[i].one ? to_one : to_some;
 
 		params.allocator = "static";
@@ -263,8 +266,9 @@ static void ask_phantom(struct lab *lab)
 		params.limit = rows[i].pressed ? pressed : NULL;
 		params.burst = rows[i].pressed ? "4kB" : NULL;
 		add_contender(&stage, rows[i].name,
-			box_contender(
-				"", set_rx_hash(bench_box_open(&params), rows[i].hashes), packets));
+			instance_contender("",
+				set_rx_hash(bench_instance_open(&params), rows[i].hashes),
+				packets));
 	}
 	ask_question(&stage, "phantom");
 	prefixes_free(&one);
@@ -275,29 +279,29 @@ static void ask_ipv6(struct lab *lab)
 {
 	struct stage stage = {.lab = lab};
 	struct prefixes some;
-	struct box_params params;
+	struct instance_params params;
 
 	prefixes_make(&some, lab->policies);
 	params = params_of(lab, &some);
 	add_contender(&stage, "io", io_contender(lab->ports, NULL));
 	add_contender(&stage, "ipv4",
-		box_contender("", bench_box_open(&params),
+		instance_contender("", bench_instance_open(&params),
 			add_traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM)));
 	params.v6 = true;
 	add_contender(&stage, "ipv6",
-		box_contender("", bench_box_open(&params),
+		instance_contender("", bench_instance_open(&params),
 			add_traffic(&stage, &some, FRAME_V6, DRAW_UNIFORM)));
 	ask_question(&stage, "ipv6");
 	prefixes_free(&some);
 }
 
-static struct bench_box *source_box(const struct lab *lab, const struct prefixes *one)
+static struct bench_instance *source_instance(const struct lab *lab, const struct prefixes *one)
 {
-	struct box_params params = params_of(lab, one);
+	struct instance_params params = params_of(lab, one);
 
 	params.sources = true;
 	params.allocator = "static";
-	return bench_box_open(&params);
+	return bench_instance_open(&params);
 }
 
 /* What somebody would send who wants to harm. */
@@ -314,25 +318,26 @@ static void ask_hostile(struct lab *lab)
 	struct stage stage = {.lab = lab};
 	struct prefixes some, one;
 	const struct traffic *usual;
-	struct bench_box *bench;
+	struct bench_instance *bench;
 
 	prefixes_make(&some, lab->policies);
 	prefixes_make(&one, 1);
 	usual = add_traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
-	bench = usual_box(lab, &some);
+	bench = usual_instance(lab, &some);
 	add_contender(&stage, "io", io_contender(lab->ports, NULL));
-	add_contender(&stage, "full_10k", box_contender("", bench, usual));
+	add_contender(&stage, "full_10k", instance_contender("", bench, usual));
 	add_contender(&stage, "one_policy",
-		box_contender("", usual_box(lab, &some),
+		instance_contender("", usual_instance(lab, &some),
 			add_traffic(&stage, &some, FRAME_V4, DRAW_FIRST)));
 	for (unsigned i = 0; i < RTE_DIM(rows); i++)
 		add_contender(&stage, rows[i].name,
-			same_box_again(
+			same_instance_again(
 				bench, add_traffic(&stage, &some, rows[i].kind, rows[i].draw)));
-	add_contender(&stage, "all_over", box_contender("", dropping_box(lab, &some, 1), usual));
+	add_contender(&stage, "all_over",
+		instance_contender("", dropping_instance(lab, &some, 1), usual));
 	add_contender(&stage, "source_scan",
-		box_contender(
-			"", source_box(lab, &one), add_traffic(&stage, &one, FRAME_V4, DRAW_SCAN)));
+		instance_contender("", source_instance(lab, &one),
+			add_traffic(&stage, &one, FRAME_V4, DRAW_SCAN)));
 	ask_question(&stage, "hostile");
 	prefixes_free(&some);
 	prefixes_free(&one);
@@ -343,7 +348,7 @@ static void ask_hostile(struct lab *lab)
 struct cold {
 	struct rte_ring *ring[2];
 	struct rte_mempool *pool;
-	struct bench_box *bench;
+	struct bench_instance *bench;
 };
 
 /* Rings that give back what they are given, more buffers in them than caches hold. */
@@ -388,7 +393,7 @@ static void cold_empty(struct cold *cold)
 static void cold_open(struct cold *cold, struct lab *lab, const struct prefixes *prefixes)
 {
 	static const char *const devices[] = {"net_ring_cold0", "net_ring_cold1"};
-	struct box_params params = params_of(lab, prefixes);
+	struct instance_params params = params_of(lab, prefixes);
 	char name[16];
 
 	for (unsigned k = 0; k < 2; k++) {
@@ -400,7 +405,7 @@ static void cold_open(struct cold *cold, struct lab *lab, const struct prefixes 
 	}
 	params.ports = NULL; /* its own */
 	params.devices = devices;
-	cold->bench = bench_box_open(&params);
+	cold->bench = bench_instance_open(&params);
 }
 
 static void ask_cold(struct lab *lab)
@@ -413,14 +418,14 @@ static void ask_cold(struct lab *lab)
 	prefixes_make(&some, lab->policies);
 	cold_open(&cold, lab, &some);
 	cold_fill(&cold, add_traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM), lab->cold);
-	ports = cold.bench->box.ports;
+	ports = cold.bench->inst.ports;
 	add_contender(&stage, "io", io_contender(ports, NULL));
 	add_contender(&stage, "mac", mac_contender(ports, NULL));
-	add_contender(&stage, "full_10k", box_contender("", cold.bench, NULL))->close = NULL;
+	add_contender(&stage, "full_10k", instance_contender("", cold.bench, NULL))->close = NULL;
 	add_contender(&stage, "library_10k", library_contender(ports, NULL, &some, 0));
 	ask_question(&stage, "cold");
 	cold_empty(&cold);
-	bench_box_close(cold.bench);
+	bench_instance_close(cold.bench);
 	rte_mempool_free(cold.pool);
 	prefixes_free(&some);
 }
@@ -438,18 +443,19 @@ static void ask_observed(struct lab *lab)
 	struct stage stage = {.lab = lab};
 	struct prefixes some;
 	const struct traffic *packets;
-	struct box_params params;
-	struct bench_box *bench;
+	struct instance_params params;
+	struct bench_instance *bench;
 
 	prefixes_make(&some, lab->policies);
 	packets = add_traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
 	params = params_of(lab, &some);
 	params.allocator = "static";
-	add_contender(&stage, "bucket", box_contender("", bench_box_open(&params), packets))
+	add_contender(
+		&stage, "bucket", instance_contender("", bench_instance_open(&params), packets))
 		->longer = longer_slices(lab);
-	bench = usual_box(lab, &some);
+	bench = usual_instance(lab, &some);
 	around_open(bench, AROUND_CONTROL | AROUND_READERS, NULL, 0);
-	add_contender(&stage, "observed", box_contender("", bench, packets))->longer =
+	add_contender(&stage, "observed", instance_contender("", bench, packets))->longer =
 		longer_slices(lab);
 	ask_question(&stage, "observed");
 	prefixes_free(&some);
@@ -478,8 +484,8 @@ static void ask_updates(struct lab *lab)
 	struct stage stage = {.lab = lab};
 	struct prefixes some;
 	const struct traffic *packets;
-	struct box_params params;
-	struct bench_box *bench;
+	struct instance_params params;
+	struct bench_instance *bench;
 	char gossip[512], key[128];
 
 	do
@@ -494,14 +500,14 @@ static void ask_updates(struct lab *lab)
 		own, peer, key);
 	prefixes_make(&some, lab->policies);
 	packets = add_traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
-	add_contender(&stage, "quiet", box_contender("", usual_box(lab, &some), packets))->longer =
-		longer_slices(lab);
+	add_contender(&stage, "quiet", instance_contender("", usual_instance(lab, &some), packets))
+		->longer = longer_slices(lab);
 	params = params_of(lab, &some);
 	params.gossip = gossip;
-	bench = bench_box_open(&params);
+	bench = bench_instance_open(&params);
 	around_open(bench, AROUND_CONTROL | AROUND_PEER, key, peer);
-	add_contender(&stage, "updated", box_contender("", bench, packets))->longer = longer_slices(
-		lab);
+	add_contender(&stage, "updated", instance_contender("", bench, packets))->longer =
+		longer_slices(lab);
 	ask_question(&stage, "updates");
 	unlink(key);
 	prefixes_free(&some);
@@ -510,23 +516,23 @@ static void ask_updates(struct lab *lab)
 /* ---- two workers ---- */
 
 /* Another box; its second worker turns on the other CPU, if it has one. */
-static struct contender workers_box(const struct box_params *params)
+static struct contender workers_instance(const struct instance_params *params)
 {
-	struct bench_box *bench = bench_box_open(params);
+	struct bench_instance *bench = bench_instance_open(params);
 
 	bench->launched = params->workers > 1;
-	return box_contender("", bench, NULL);
+	return instance_contender("", bench, NULL);
 }
 
 /* Boxes of one worker and two, otherwise alike. */
 static void add_workers(struct stage *stage, const char *one, const char *two,
-	struct box_params params, const struct traffic *packets)
+	struct instance_params params, const struct traffic *packets)
 {
 	params.workers = 1;
-	add_contender(stage, one, workers_box(&params))->traffic = packets;
+	add_contender(stage, one, workers_instance(&params))->traffic = packets;
 	params.workers = 2;
 	params.wires = 2;
-	add_contender(stage, two, workers_box(&params))->traffic = packets;
+	add_contender(stage, two, workers_instance(&params))->traffic = packets;
 }
 
 /*
@@ -539,7 +545,7 @@ static void ask_workers(struct lab *lab)
 	struct stage stage = {.lab = lab};
 	struct prefixes some;
 	const struct traffic *packets;
-	struct box_params params;
+	struct instance_params params;
 	struct port single[PORTS_MAX];
 
 	if (lab->cpu[0] == lab->cpu[1])
@@ -562,7 +568,7 @@ static void ask_workers(struct lab *lab)
 	add_workers(&stage, "small_one", "small_two", params, packets);
 	params = params_of(lab, &some);
 	params.workers = 2;
-	add_contender(&stage, "two_queues", workers_box(&params))->traffic = packets;
+	add_contender(&stage, "two_queues", workers_instance(&params))->traffic = packets;
 	ask_question(&stage, "workers");
 	prefixes_free(&some);
 }
@@ -578,7 +584,8 @@ static void ask_peers(struct lab *lab)
 	prefixes_make(&some, lab->policies);
 	tuples = add_traffic(&stage, &some, FRAME_V4, DRAW_TUPLES);
 	add_contender(&stage, "io", io_contender(lab->ports, NULL));
-	add_contender(&stage, "full_10k", box_contender("", usual_box(lab, &some), tuples));
+	add_contender(
+		&stage, "full_10k", instance_contender("", usual_instance(lab, &some), tuples));
 	add_contender(&stage, "library_10k", library_contender(lab->ports, tuples, &some, 0));
 	add_contender(&stage, "rte_hash_10k", hash_contender(lab->ports, tuples, &some));
 	add_contender(&stage, "rte_sched", sched_contender(lab->ports, tuples));
@@ -589,16 +596,16 @@ static void ask_peers(struct lab *lab)
 /* ---- many policies, at rest ---- */
 
 /* What a box with so many workers takes. */
-static double memory_of(const struct box_params *params, unsigned workers)
+static double memory_of(const struct instance_params *params, unsigned workers)
 {
-	struct box_params more = *params;
+	struct instance_params more = *params;
 	double before = memory_taken(), taken;
-	struct bench_box *bench;
+	struct bench_instance *bench;
 
 	more.workers = workers;
-	bench = bench_box_open(&more);
+	bench = bench_instance_open(&more);
 	taken = memory_taken() - before;
-	bench_box_close(bench);
+	bench_instance_close(bench);
 	return taken;
 }
 
@@ -606,7 +613,7 @@ static double memory_of(const struct box_params *params, unsigned workers)
  * Bytes of a policy for each worker after the first: the mean of two, as the second also brings
  * what workers share.
  */
-static double further_worker(const struct box_params *params)
+static double further_worker(const struct instance_params *params)
 {
 	return (memory_of(params, 3) - memory_of(params, 1)) / 2 / params->policies;
 }
@@ -623,51 +630,52 @@ static void note_once(struct lab *lab, const char *name, double value)
 }
 
 /* Milliseconds of control that it takes to tell a worker everything anew. */
-static double publish_all(struct bench_box *bench)
+static double publish_all(struct bench_instance *bench)
 {
-	struct worker *worker = &bench->box.workers[0];
+	struct worker *worker = &bench->inst.workers[0];
 	double began, spent;
 	bool told;
 
 	/* What it was told last is none of what there is. */
-	memset(worker->post.told, UINT8_MAX, bench->params.policies * sizeof(*worker->post.told));
+	memset(worker->limit_ring.told, UINT8_MAX,
+		bench->params.policies * sizeof(*worker->limit_ring.told));
 	began = cpu_seconds();
-	publish_all_later(&bench->box);
-	told = publish(&bench->box);
+	publish_all_later(&bench->inst);
+	told = publish(&bench->inst);
 	spent = cpu_seconds() - began;
 	while (!told) {
 		/* The worker takes in what is in its ring: its time, not control's. */
-		while (!rte_ring_empty(worker->post.ring))
+		while (!rte_ring_empty(worker->limit_ring.ring))
 			worker_turn(worker);
 		began = cpu_seconds();
-		told = publish_rest(&bench->box);
+		told = publish_rest(&bench->inst);
 		spent += cpu_seconds() - began;
 	}
 	return spent * 1e3;
 }
 
-static void time_publishing(struct lab *lab, struct bench_box *bench)
+static void time_publishing(struct lab *lab, struct bench_instance *bench)
 {
-	worker_begin(&bench->box.workers[0]);
+	worker_begin(&bench->inst.workers[0]);
 	for (unsigned i = 0; i < PUBLISHED; i++)
 		note_once(lab, "publish_ms", publish_all(bench));
-	worker_end(&bench->box.workers[0]);
+	worker_end(&bench->inst.workers[0]);
 }
 
 static void ask_scale(struct lab *lab)
 {
 	struct prefixes many;
-	struct box_params params;
-	struct bench_box *bench;
+	struct instance_params params;
+	struct bench_instance *bench;
 
 	prefixes_make(&many, lab->scale);
 	params = params_of(lab, &many);
 	for (unsigned i = 0; i < TIMES; i++) {
-		bench = bench_box_open(&params);
+		bench = bench_instance_open(&params);
 		note_once(lab, "load_s", bench->load_s + bench->prepare_s);
 		if (i == 0)
 			time_publishing(lab, bench);
-		bench_box_close(bench);
+		bench_instance_close(bench);
 	}
 	note_once(lab, "sampled_policy_bytes", further_worker(&params));
 	params.allocator = "static";

@@ -66,11 +66,11 @@ static void detach_traffic(const struct contender *c)
 		stand_in_detach(c->ports, c->n_ports);
 }
 
-static void settle_contender(const struct lab *lab, struct contender *c)
+static void commit_contender(const struct lab *lab, struct contender *c)
 {
 	attach_traffic(c, 0);
-	if (c->settle) {
-		c->settle(c->self, lab->settle_ms);
+	if (c->commit) {
+		c->commit(c->self, lab->settle_ms);
 	} else {
 		if (c->begin)
 			c->begin(c->self);
@@ -153,7 +153,7 @@ void lab_ask(struct lab *lab, const char *question, struct contender *contenders
 
 	for (unsigned i = 0; i < n; i++) {
 		contenders[i].cycles = need(lab->rounds * sizeof(double));
-		settle_contender(lab, &contenders[i]);
+		commit_contender(lab, &contenders[i]);
 	}
 	/* There and back: nobody always comes after the one that leaves the caches cold. */
 	for (unsigned r = 0; r < lab->rounds; r++)

@@ -10,7 +10,7 @@
  * Packets of random sizes come in bursts of 32, for policies that are all equally likely. Every
  * policy's rate is such that a certain part of its packets does not conform, in no order that a
  * branch predictor could learn; and one in 128 is sampled or none. Or it has a total that is never
- * spent, and takes of it a quantum at a time from a purse of its own. Or it is not plain: a token
+ * spent, and takes of it a quantum at a time from a credit of its own. Or it is not plain: a token
  * bucket, or one that 32 flows share (meter "phantom"). Contestants are interleaved round by round,
  * since a machine's mood lasts longer than a round: the ratios count.
  */
@@ -52,7 +52,7 @@ enum {
 };
 
 /* Per cent that are dropped by the two policies of each kind that is not plain. */
-static const unsigned other_drops[] = {0, 50};
+static const unsigned extended_drops[] = {0, 50};
 
 #define QUANTUM 65536 /* bytes of a total that a worker takes at a time */
 
@@ -103,7 +103,7 @@ static struct policy_state line_make(unsigned n_policies, unsigned drop, bool sa
 	double arrives = (double)LENGTH * BURST / n_policies / BURST_TICKS; /* bytes a tick */
 	struct policy_state state = {
 		.bucket.fraction = police_owner(
-			POLICE_PLAIN, sampled ? SHIFT : POLICE_UNSAMPLED, ACCOUNTING_L2),
+			POLICE_SIMPLE, sampled ? SHIFT : POLICE_UNSAMPLED, ACCOUNTING_L2),
 		.limit.rate = (int64_t)(arrives * (100 - drop) / 100 * 0x1p56),
 		.limit.burst = (uint64_t)(20 * LENGTH + 4 * BURST * LENGTH / n_policies)
 			       << TOKEN_BYTE,
@@ -134,14 +134,14 @@ static struct worker *worker_make(unsigned n_policies, unsigned drop, bool sampl
 static struct worker *totals_make(unsigned n_policies)
 {
 	struct worker *w = worker_make(n_policies, 100, false);
-	struct policy_other *others = alloc_huge(n_policies * sizeof(*others));
-	struct purse *purses = alloc_huge(n_policies * sizeof(*purses));
+	struct policy_extended *others = alloc_huge(n_policies * sizeof(*others));
+	struct credit *credits = alloc_huge(n_policies * sizeof(*credits));
 
 	for (unsigned i = 0; i < n_policies; i++) {
-		purses[i] = (struct purse){0};
-		purse_put(&purses[i], PURSE_MOST);
-		others[i].kind = METER_PURSE;
-		purse_profile_join(&others[i].profile.purse, &purses[i], 0, QUANTUM);
+		credits[i] = (struct credit){0};
+		credit_put(&credits[i], CREDIT_MOST);
+		others[i].kind = METER_CREDIT;
+		credit_profile_join(&others[i].profile.credit, &credits[i], 0, QUANTUM);
 		w->policies[i] = (struct policy_state){
 			.bucket.fraction = police_owner(
 				POLICE_TOTAL, POLICE_UNSAMPLED, ACCOUNTING_L2),
@@ -155,7 +155,7 @@ static struct worker *totals_make(unsigned n_policies)
 static struct worker *others_make(unsigned n_policies, unsigned drop)
 {
 	struct worker *w = worker_make(n_policies, drop, false);
-	struct policy_other *others = alloc_huge(n_policies * sizeof(*others));
+	struct policy_extended *others = alloc_huge(n_policies * sizeof(*others));
 
 	for (unsigned i = 0; i < n_policies; i++) {
 		others[i].kind = METER_TOKEN_BUCKET;
@@ -198,9 +198,10 @@ static void contest_make(struct contest *contest, unsigned n_policies, unsigned 
 		if (c == TOTAL)
 			contest->workers[c] = totals_make(n_policies);
 		else if (c >= PHANTOM)
-			contest->workers[c] = phantoms_make(n_policies, other_drops[c - PHANTOM]);
+			contest->workers[c] = phantoms_make(
+				n_policies, extended_drops[c - PHANTOM]);
 		else if (c >= OTHER)
-			contest->workers[c] = others_make(n_policies, other_drops[c - OTHER]);
+			contest->workers[c] = others_make(n_policies, extended_drops[c - OTHER]);
 		else if (c != LINE)
 			contest->workers[c] = worker_make(
 				n_policies, c == SAMPLED ? 0 : drops[c - BUCKET], c == SAMPLED);
@@ -208,7 +209,7 @@ static void contest_make(struct contest *contest, unsigned n_policies, unsigned 
 }
 
 /* The bytes of every packet are the same, and its flow is whatever the device says. */
-static void burst_make(struct burst *burst, struct rte_mbuf *mbufs)
+static void burst_make(struct rx_burst *burst, struct rte_mbuf *mbufs)
 {
 	static const uint8_t frame[64];
 
@@ -224,14 +225,14 @@ static void burst_make(struct burst *burst, struct rte_mbuf *mbufs)
 	}
 }
 
-static void take_burst(struct burst *burst, const struct traffic *traffic, unsigned at)
+static void take_burst(struct rx_burst *burst, const struct traffic *traffic, unsigned at)
 {
 	memcpy(burst->frames.policy, traffic->policy + at, BURST * sizeof(uint32_t));
 	burst->len = traffic->len + at;
 	burst->frames.parsed = 0;
 }
 
-static void run_line(const struct contest *contest, struct burst *burst, unsigned at)
+static void run_line(const struct contest *contest, struct rx_burst *burst, unsigned at)
 {
 	for (unsigned end = at + contest->packets; at < end; at += BURST) {
 		take_burst(burst, &contest->traffic, at);
@@ -242,7 +243,7 @@ static void run_line(const struct contest *contest, struct burst *burst, unsigne
 	}
 }
 
-static void run_decide(struct contest *contest, unsigned c, struct burst *burst, unsigned at)
+static void run_decide(struct contest *contest, unsigned c, struct rx_burst *burst, unsigned at)
 {
 	struct rte_mbuf *dropped[BURST];
 
@@ -256,7 +257,7 @@ static void run_decide(struct contest *contest, unsigned c, struct burst *burst,
 
 static double run_police_round(struct contest *contest, unsigned c, unsigned at)
 {
-	static struct burst burst;
+	static struct rx_burst burst;
 	static struct rte_mbuf mbufs[BURST];
 	uint64_t began;
 
@@ -354,9 +355,9 @@ static void report_phantom(const struct contest *contest, unsigned c, unsigned r
 	printf("           to a bucket of its kind %.3f (%.3f to %.3f), to a plain one %.3f (%.3f "
 	       "to %.3f)\n",
 		other.median, other.p10, other.p90, plain.median, plain.p10, plain.p90);
-	snprintf(key, sizeof(key), "phantom%u_to_other", other_drops[load]);
+	snprintf(key, sizeof(key), "phantom%u_to_other", extended_drops[load]);
 	json_ratio(json, key, contest->n_policies, other);
-	snprintf(key, sizeof(key), "phantom%u_to_plain", other_drops[load]);
+	snprintf(key, sizeof(key), "phantom%u_to_plain", extended_drops[load]);
 	json_ratio(json, key, contest->n_policies, plain);
 }
 
@@ -374,7 +375,7 @@ static void report_police(const struct contest *contest, unsigned rounds, FILE *
 		snprintf(key, sizeof(key), "%s", c == TOTAL ? "total" : "sampled");
 		if (c >= OTHER)
 			snprintf(key, sizeof(key), "%s%u", c < PHANTOM ? "other" : "phantom",
-				other_drops[(c - OTHER) % 2]);
+				extended_drops[(c - OTHER) % 2]);
 		if (c < SAMPLED)
 			snprintf(key, sizeof(key), "drop%u", drops[c - BUCKET]);
 		printf("  %-8s %5.1f cycles, %4.1f %% dropped; to a line %.2f (%.2f to %.2f), to "

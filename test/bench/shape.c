@@ -31,7 +31,7 @@ void die(const char *what)
 	exit(1);
 }
 
-/* Reserves memory of large pages that nobody has touched yet. */
+/* Shared buckets memory of large pages that nobody has touched yet. */
 static void *reserve_large_pages(size_t bytes)
 {
 	void *memory = aligned_alloc(HUGEPAGE, bytes);

@@ -13,8 +13,8 @@
 #include "start.h"
 #include "totals.h"
 #include "delays.h"
-#include "lately.h"
-#include "police/other.h"
+#include "delay_window.h"
+#include "police/extended.h"
 #include "shape/shape.h"
 
 #define MANY 300000 /* packets that wait, up to which each has a place of its own */
@@ -43,17 +43,18 @@ static void print_shape(const struct config *config)
 		(shaper_bytes(MANY) - shaper_bytes(0)) / MANY);
 	print_size_row(
 		"for each one more", (shaper_bytes(10 * MANY) - shaper_bytes(MANY)) / (9 * MANY));
-	print_size_row("a shaped policy, on each worker", policy_other_bytes(&config->policies[0]));
+	print_size_row(
+		"a shaped policy, on each worker", policy_extended_bytes(&config->policies[0]));
 	print_size_row("control's sums of it, likewise", sizeof(struct delay_sum));
-	print_size_row("one with `slo`, beside that", sizeof(struct lately));
+	print_size_row("one with `slo`, beside that", sizeof(struct delay_window));
 	print_size_row("one that a reload has given another place", sizeof(struct delays_totals));
 }
 
 static void print_phantom(const struct config *config)
 {
 	print_size_row("a policy of the meter `phantom`, with 64 classes",
-		policy_other_bytes(&config->policies[1]));
-	print_size_row("with 1024 classes", policy_other_bytes(&config->policies[2]));
+		policy_extended_bytes(&config->policies[1]));
+	print_size_row("with 1024 classes", policy_extended_bytes(&config->policies[2]));
 }
 
 int main(int argc, char **argv)

@@ -7,11 +7,11 @@
  *     bench_split [--json FILE] [--worst] [--only ROW] [PERIOD_MS]
  *
  * A row a limit, burst, number of workers and traffic. For each way to do without one bucket (even
- * parts; shares by demand, every PERIOD_MS, default 5; quanta from a reserve): the throughput that
- * is lost, in % of the limit (negative: more than one bucket passed); the most that a flow loses of
- * the part of its packets that gets through, in %; Jain's index less that of one bucket; and the
- * depth that all workers together have shown, in % of the burst, which is never above 100. --worst
- * prints only the worst of each traffic; --only runs the rows whose names begin with ROW.
+ * parts; shares by demand, every PERIOD_MS, default 5; quanta from a shared bucket): the throughput
+ * that is lost, in % of the limit (negative: more than one bucket passed); the most that a flow
+ * loses of the part of its packets that gets through, in %; Jain's index less that of one bucket;
+ * and the depth that all workers together have shown, in % of the burst, which is never above 100.
+ * --worst prints only the worst of each traffic; --only runs the rows whose names begin with ROW.
  */
 #include <errno.h>
 #include <math.h>
@@ -71,8 +71,8 @@ static struct figures measure_split(const struct world_params *params)
 		figures.jain[k] = world_jain(params, &results[k]) - jain;
 		figures.depth[k] = results[k].depth / (double)params->burst_bytes;
 	}
-	figures.bytes_a_take = results[JUDGE_RESERVE].passed /
-			       fmax((double)results[JUDGE_RESERVE].takes, 1);
+	figures.bytes_a_take = results[JUDGE_SHARED_BUCKET].passed /
+			       fmax((double)results[JUDGE_SHARED_BUCKET].takes, 1);
 	return figures;
 }
 

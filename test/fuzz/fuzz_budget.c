@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A budget between what it does itself and letters from strangers: bytes as they come, and good
- * letters of a neighbour's in which some have been altered. Whatever they say, its books are right,
- * a letter fits its room, and a record of it is itself.
+ * A budget between what it does itself and messages from strangers: bytes as they come, and good
+ * messages of a neighbour's in which some have been altered. Whatever they say, its books are
+ * right, a message fits its room, and a record of it is itself.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,8 @@ static uint8_t next_budget_byte(struct input *in)
 	return *in->at++;
 }
 
-static struct budget *create_fuzz_budget(unsigned self, const struct record *record, bool blank)
+static struct budget *create_fuzz_budget(
+	unsigned self, const struct record *record, bool recovering)
 {
 	static const struct budget_policy policies[] = {{.id = 1, .total = TOTAL, .chunk = 8},
 		{.id = 2, .total = LEDGER_MOST, .period = 3}};
@@ -57,7 +58,7 @@ static struct budget *create_fuzz_budget(unsigned self, const struct record *rec
 		.n_policies = 2,
 		.records = records,
 		.n_records = record ? 1 : 0,
-		.blank = blank,
+		.recovering = recovering,
 		.durable = true,
 		.epoch = record ? 9 : 4,
 		.repeat_ns = 100,
@@ -77,8 +78,8 @@ static void check_books(const struct budget *b, unsigned policy)
 	struct quota_view view = quota_view(account->quota, 0);
 	__int128 sum = (__int128)view.balance + view.spent;
 
-	check_budget(view.pocket <= view.spent && view.balance <= (int64_t)LEDGER_MOST);
-	if (view.blank)
+	check_budget(view.prepaid <= view.spent && view.balance <= (int64_t)LEDGER_MOST);
+	if (view.recovering)
 		return;
 	for (unsigned e = 0; e < b->book.n_edges; e++) {
 		struct ledger_view edge = quota_edge(account->quota, e);

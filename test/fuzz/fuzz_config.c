@@ -54,7 +54,7 @@ static void check_policy(const struct policy *policy)
 		(policy->limit_bps == 0 && !quota))
 		abort();
 	if (quota != (policy->total > 0) || quota != (policy->chunk > 0) ||
-		quota != (policy->meter == METER_PURSE) ||
+		quota != (policy->meter == METER_CREDIT) ||
 		(policy->period == PERIOD_FIXED) != (policy->period_ns > 0))
 		abort();
 	if (policy->guarantee > GUARANTEE_CONSERVED ||

@@ -99,10 +99,10 @@ static enum gossip_verdict deliver_gossip(
 	check(copy != NULL);
 	memcpy(copy, buf, len);
 	verdict = gossip_receive(w->g[to], w->now, copy, len);
-	if (verdict == GOSSIP_LETTER) {
-		struct gossip_letter letter = gossip_letter(w->g[to], copy, len);
+	if (verdict == GOSSIP_MESSAGE) {
+		struct gossip_message message = gossip_message(w->g[to], copy, len);
 
-		check(letter.from < N && letter.at + letter.len <= copy + len);
+		check(message.from < N && message.at + message.len <= copy + len);
 	}
 	free(copy);
 	w->received[to]++;
@@ -118,7 +118,7 @@ static void deliver_raw(struct world *w, unsigned to)
 	if (w->sealed)
 		check(verdict != GOSSIP_ACCEPTED && verdict != GOSSIP_UNPROVEN &&
 			verdict != GOSSIP_MALFORMED && verdict != GOSSIP_MISSENT &&
-			verdict != GOSSIP_LETTER);
+			verdict != GOSSIP_MESSAGE);
 }
 
 static uint32_t some_name(struct world *w)
@@ -230,7 +230,7 @@ static void deliver_insider(struct world *w, unsigned to, bool structured)
 	uint8_t buf[LENGTH_MAX * 2 + DATAGRAM_TAG];
 	struct cursor cursor = {.at = buf, .end = buf + LENGTH_MAX * 2};
 	unsigned kind = next_gossip_byte(w) < 0xf0 ? w->estimator << DATAGRAM_ESTIMATOR_SHIFT
-						   : DATAGRAM_LETTER;
+						   : DATAGRAM_MESSAGE;
 	struct datagram_header header = {DATAGRAM_VERSION,
 		(uint8_t)((w->sealed ? DATAGRAM_SEALED : 0) | kind), some_name(w), some_epoch(w),
 		next_gossip_byte(w)};

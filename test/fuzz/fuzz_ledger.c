@@ -79,7 +79,7 @@ static void check_ledger(const struct ledger *l, uint64_t share, uint64_t now)
 	uint64_t until, usable = ledger_usable(l, now, &until);
 	uint64_t held = ledger_balance(l) > 0 ? (uint64_t)ledger_balance(l) : 0;
 
-	check_ledger_fuzz(ledger_blank(l) || ledger_book_sum(l, share) == 0);
+	check_ledger_fuzz(ledger_recovering(l) || ledger_book_sum(l, share) == 0);
 	check_ledger_fuzz(held <= LEDGER_MOST && usable <= held && ledger_free(l) <= usable);
 	check_ledger_fuzz(until > now);
 }
@@ -101,7 +101,7 @@ static void hear_any_statement(struct ledger *l, struct input *in, uint64_t now)
 	verdict = ledger_hear(l, edge, now, &said);
 	check_ledger_fuzz(readable || verdict == LEDGER_INVALID);
 	if (verdict == LEDGER_OLD || verdict == LEDGER_INVALID)
-		check_ledger_fuzz(ledger_blank(l) ||
+		check_ledger_fuzz(ledger_recovering(l) ||
 				  (ledger_balance(l) == balance && ledger_free(l) == free));
 }
 
@@ -147,14 +147,14 @@ static void act_on_ledger(struct ledger *l, struct input *in, uint64_t now, uint
 			*share = amount;
 		break;
 	case 4:
-		ledger_adopt(l, edge, now);
+		ledger_inherit(l, edge, now);
 		break;
 	case 5:
 		if (ledger_save(l, record, &len) == 0)
 			check_record(l, record, len);
 		break;
 	case 6:
-		ledger_settled(l);
+		ledger_committed(l);
 		break;
 	default:
 		ledger_state(l, edge, now, &s);
@@ -171,7 +171,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	share = next_ledger_number(&in);
 	params = params_of(share, 4);
-	params.blank = next_ledger_byte(&in) & 1;
+	params.recovering = next_ledger_byte(&in) & 1;
 	if (ledger_create(&params, now, &l))
 		return 0;
 	while (in.left > 0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * One drawer of totals in etcd, for a test: reads draws from standard input, one a line, and writes
- * each answer when it is there. All that is read at once is asked at once.
+ * One session of totals in etcd, for a test: reads draws from standard input, one a line, and
+ * writes each answer when it is there. All that is read at once is asked at once.
  *
  *     etcd_client LIMITER EPOCH PREFIX TIMEOUT_MS [--ca FILE] ENDPOINT...
  *     BUDGET PERIOD TOTAL UNITS  →  BUDGET PERIOD RESULT TOTAL DRAWN LEFT WHY

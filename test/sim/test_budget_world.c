@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Random groups of limiters, as far apart as places on a map, that spend budgets together: letters
+ * Random groups of limiters, as far apart as places on a map, that spend budgets together: messages
  * are lost, repeated and overtaken, the network parts, limiters crash and come back with their
  * newest record or without any, disks fail, totals rise, and periods begin at another time for
  * each. Never more than a period's total is used; when all is well again one tree spans them all,
@@ -26,7 +26,7 @@
 #define MS       UINT64_C(1000000)
 #define SECOND   (1000 * MS)
 #define TIMEOUT  (800 * MS)
-#define LETTER   900
+#define MESSAGE  900
 #define RECORD   4096
 #define CHUNK    32
 #define TROUBLE  (30 * SECOND)
@@ -62,9 +62,9 @@ struct world {
 	struct prng prng;
 	uint64_t seed, now_ns, totals[POLICIES], left; /* left: not drawn yet */
 	uint64_t used[POLICIES][PERIODS];
-	bool faults, blanks;
+	bool faults, memory_losses;
 	double loss;
-	uint64_t crashes, letters;
+	uint64_t crashes, messages;
 };
 
 static void budget_world_fail(const struct world *w, const char *what, uint64_t number)
@@ -99,7 +99,7 @@ static void fill_budget_policies(
 		};
 }
 
-static void boot_budget_box(struct world *w, unsigned k, bool blank)
+static void boot_budget_box(struct world *w, unsigned k, bool recovering)
 {
 	struct box *box = &w->boxes[k];
 	struct budget_policy policies[POLICIES];
@@ -112,7 +112,7 @@ static void boot_budget_box(struct world *w, unsigned k, bool blank)
 		.policies = policies,
 		.n_policies = POLICIES,
 		.records = records,
-		.blank = blank,
+		.recovering = recovering,
 		.durable = box->durable,
 		.epoch = ++box->epoch,
 		.repeat_ns = 300 * MS,
@@ -151,7 +151,7 @@ static struct world *world_new(uint64_t seed)
 	w->net = (struct simnet){.events = &w->events, .receive = receive_budget_message};
 	w->n = 2 + prng_below(&w->prng, one_chance_in(w, 2) ? MOST - 1 : 15);
 	w->degree = 3 + prng_below(&w->prng, 3);
-	w->blanks = one_chance_in(w, 3);
+	w->memory_losses = one_chance_in(w, 3);
 	w->loss = one_chance_in(w, 2) ? 0.02 : 0.15;
 	w->totals[PERIODIC] = 500 + prng_below(&w->prng, 20000);
 	w->totals[RISING] = 500 + prng_below(&w->prng, 20000);
@@ -200,12 +200,12 @@ static void put_in_transit(
 static void post_budget_messages(struct world *w, unsigned k)
 {
 	struct box *box = &w->boxes[k];
-	uint8_t buf[LETTER];
+	uint8_t buf[MESSAGE];
 	unsigned to;
 	size_t len;
 
 	while ((len = budget_send(box->budget, w->now_ns, buf, sizeof(buf), &to)) > 0) {
-		w->letters++;
+		w->messages++;
 		if (len > sizeof(buf))
 			budget_world_fail(w, "a letter that is too long", len);
 		if (w->boxes[to].side != box->side)
@@ -284,7 +284,7 @@ static void crash_budget_box(struct world *w, unsigned k)
 	budget_destroy(box->budget);
 	box->budget = NULL;
 	box->up_ns = w->now_ns + prng_below(&w->prng, 4000) * MS;
-	if (w->blanks && one_chance_in(w, 3))
+	if (w->memory_losses && one_chance_in(w, 3))
 		memset(box->records, 0, sizeof(box->records));
 }
 
@@ -339,7 +339,7 @@ static void budget_trouble(struct world *w, unsigned k)
 	if (one_chance_in(w, 20000))
 		box->side ^= 1;
 	/* Without a disk one that was gone knows nothing. */
-	if (one_chance_in(w, 15000) && (box->durable || w->blanks))
+	if (one_chance_in(w, 15000) && (box->durable || w->memory_losses))
 		crash_budget_box(w, k);
 	else if (one_chance_in(w, 30000) && k == 0)
 		w->totals[RISING] += 1000;
@@ -518,7 +518,8 @@ static void check_last_unit(struct world *w, unsigned p)
 	uint64_t total = p == DRAWN ? w->totals[p] - w->left : w->totals[p];
 
 	/* One that has no memory leaves units in flight for good; else all are somewhere. */
-	if (!w->blanks && budget_units_spent(w, p) + (uint64_t)budget_units_held(w, p) != total)
+	if (!w->memory_losses &&
+		budget_units_spent(w, p) + (uint64_t)budget_units_held(w, p) != total)
 		budget_world_fail(w, "units are missing",
 			total - budget_units_spent(w, p) - (uint64_t)budget_units_held(w, p));
 	while (w->now_ns < end && (budget_units_held(w, p) > 0 || (p == DRAWN && w->left > 0))) {
@@ -527,12 +528,12 @@ static void check_last_unit(struct world *w, unsigned p)
 			;
 		post_budget_messages(w, (unsigned)(taker - w->boxes));
 	}
-	if (!w->blanks && (budget_units_held(w, p) != 0 || (p == DRAWN && w->left != 0)))
+	if (!w->memory_losses && (budget_units_held(w, p) != 0 || (p == DRAWN && w->left != 0)))
 		budget_world_fail(w, "units are left", (uint64_t)budget_units_held(w, p) + w->left);
 }
 
 struct sums {
-	double tree, lot, letters;
+	double tree, lot, messages;
 	unsigned worlds, nodes;
 };
 
@@ -550,10 +551,10 @@ static void run_budget_world(uint64_t seed, struct sums *sums)
 	sums->tree += shape.round_trip_ms / random_round_trip(w);
 	sums->worlds++;
 	sums->nodes += w->n;
-	before = w->letters;
+	before = w->messages;
 	for (uint64_t end = w->now_ns + 8 * TIMEOUT; w->now_ns < end;)
 		step_budget_world(w, false);
-	sums->letters += (double)(w->letters - before) / 8;
+	sums->messages += (double)(w->messages - before) / 8;
 	for (unsigned p = 0; p < POLICIES; p++)
 		check_last_unit(w, p);
 	world_free(w);
@@ -572,6 +573,6 @@ int main(int argc, char **argv)
 		run_budget_world(seed, &sums);
 	printf("%u groups: an edge of the tree is %.2f as long as one drawn by lot; %.1f letters a "
 	       "limiter and timeout when nothing happens\n",
-		sums.worlds, sums.tree / sums.worlds, sums.letters / sums.nodes);
+		sums.worlds, sums.tree / sums.worlds, sums.messages / sums.nodes);
 	return sums.tree / sums.worlds < NEAR ? 0 : 1;
 }

@@ -4,7 +4,7 @@
  * Ledgers in virtual time, on random connected graphs: clocks that are fast or slow and begin
  * anywhere, statements that are lost, repeated, overtaken and delayed without bound, partitions,
  * crashes at every point of saving, restarts with the newest durable record or without any. They
- * grant, promise, adopt, spend and change shares. One seed is one run:
+ * grant, promise, inherit, spend and change shares. One seed is one run:
  *
  *   test_ledger_world [SEED [COUNT [STEPS]]]
  *
@@ -61,7 +61,7 @@ struct node {
 	enum { IDLE, SAVING, DURABLE } saving;
 	uint8_t coming[RECORD_MAX], record[RECORD_MAX];
 	size_t coming_len, record_len;                /* 0: there is no record */
-	struct books coming_books, books, told_books; /* being saved, durable, settled */
+	struct books coming_books, books, told_books; /* being saved, durable, committed */
 	uint64_t enforced, enforced_until;            /* by the workers, and by its clock */
 };
 
@@ -84,7 +84,7 @@ struct world {
 	bool crashes, forgets, splits;
 	unsigned loss; /* in 100 */
 	unsigned side[N_MAX];
-	uint64_t adoptions, blanks, news, invalid;
+	uint64_t adoptions, memory_losses, news, invalid;
 	bool failed;
 };
 
@@ -211,8 +211,8 @@ static uint64_t debt_of(const struct books *books, unsigned n_edges)
 
 /*
  * The debt of a node whose memory is lost. What it was granted but not told yet it has not had;
- * what it was promised it may have adopted, but where debts arise the promiser may have used it as
- * well.
+ * what it was promised it may have inherited, but where debts arise the promiser may have used it
+ * as well.
  */
 static uint64_t debt_of_lost(
 	const struct world *w, const struct node *node, const struct books *all)
@@ -281,7 +281,7 @@ static void publish_usable(struct world *w, struct node *node)
 	node->enforced = ledger_usable(node->l, node_local_time(w, node), &node->enforced_until);
 }
 
-static void start_ledger_node(struct world *w, struct node *node, bool blank)
+static void start_ledger_node(struct world *w, struct node *node, bool recovering)
 {
 	struct ledger_params params = {
 		.share = node->share,
@@ -290,23 +290,23 @@ static void start_ledger_node(struct world *w, struct node *node, bool blank)
 		.lease_ns = w->units ? 0 : LEASE,
 		.drift_ppm = w->drift_ppm,
 		.epoch = ++w->epoch,
-		.blank = blank,
+		.recovering = recovering,
 	};
 	int ret;
 
 	/* Clocks begin anywhere, also before where the last start's was. */
 	node->clock = prng_next(&w->prng) >> 4 >> ledger_rand_below(w, 30);
-	if (blank || node->record_len == 0)
+	if (recovering || node->record_len == 0)
 		ret = ledger_create(&params, node_local_time(w, node), &node->l);
 	else
 		ret = ledger_restore(&params, node->record, node->record_len,
 			node_local_time(w, node), &node->l);
 	if (ret)
 		complain_ledger_world(w, "start", ret, 0);
-	else if (!blank && node->record_len)
+	else if (!recovering && node->record_len)
 		node->share = node->books.share; /* what the record says, until it is set again */
-	node->told_books = blank || node->record_len == 0 ? (struct books){0} : node->books;
-	node->lost = blank && ledger_blank(node->l);
+	node->told_books = recovering || node->record_len == 0 ? (struct books){0} : node->books;
+	node->lost = recovering && ledger_recovering(node->l);
 	node->saving = IDLE;
 	if (node->l)
 		publish_usable(w, node);
@@ -333,7 +333,7 @@ static void make_durable(struct node *node)
 	node->saving = DURABLE;
 }
 
-/* One step further: begun, durable, settled; or failed, whatever has reached the disk. */
+/* One step further: begun, durable, committed; or failed, whatever has reached the disk. */
 static void go_on_saving(struct world *w, struct node *node)
 {
 	switch (node->saving) {
@@ -352,7 +352,7 @@ static void go_on_saving(struct world *w, struct node *node)
 		break;
 	case DURABLE:
 		publish_usable(w, node);
-		ledger_settled(node->l);
+		ledger_committed(node->l);
 		node->told_books = node->coming_books;
 		node->saving = IDLE;
 		break;
@@ -393,9 +393,9 @@ static void hear_ledger_flight(struct world *w, const struct flight *f)
 	if (verdict == LEDGER_INVALID)
 		complain_ledger_world(
 			w, "a statement that is not believed, from", node->peer[f->edge], -1);
-	if (node->lost && !ledger_blank(node->l)) {
+	if (node->lost && !ledger_recovering(node->l)) {
 		node->lost = false;
-		w->blanks++;
+		w->memory_losses++;
 		books_of(node, &node->told_books);
 	}
 }
@@ -449,15 +449,15 @@ static void crash_ledger_node(struct world *w, unsigned i)
 	node->enforced = 0;
 }
 
-static void adopt_from_edge(struct world *w, struct node *node, unsigned e)
+static void inherit_from_edge(struct world *w, struct node *node, unsigned e)
 {
 	__int128 before = ledger_balance(node->l);
-	uint64_t adoptable = ledger_adoptable(node->l, e, node_local_time(w, node));
-	uint64_t taken = ledger_adopt(node->l, e, node_local_time(w, node));
+	uint64_t inheritable = ledger_inheritable(node->l, e, node_local_time(w, node));
+	uint64_t taken = ledger_inherit(node->l, e, node_local_time(w, node));
 
 	w->adoptions += taken > 0;
-	if (taken != adoptable || ledger_balance(node->l) - before != taken)
-		complain_ledger_world(w, "adopted", taken, adoptable);
+	if (taken != inheritable || ledger_balance(node->l) - before != taken)
+		complain_ledger_world(w, "adopted", taken, inheritable);
 	if (taken > 0)
 		publish_usable(w, node); /* used at once */
 }
@@ -476,7 +476,7 @@ static void wait_for_adoption(struct world *w, struct node *node, unsigned e)
 	if (ledger_chance(w, 30) && w->tick > 0)
 		w->tick += ledger_rand_below(w, 3);
 	check_ledger_world(w);
-	adopt_from_edge(w, node, e);
+	inherit_from_edge(w, node, e);
 }
 
 static void set_share(struct world *w, struct node *node)
@@ -516,7 +516,7 @@ static void act_on(struct world *w, unsigned i)
 			ledger_spend(node->l, random_amount(w, ledger_free(node->l) / 8));
 		break;
 	case 4:
-		adopt_from_edge(w, node, e);
+		inherit_from_edge(w, node, e);
 		break;
 	case 5:
 		publish_usable(w, node);
@@ -561,7 +561,7 @@ static void act_ledger_world(struct world *w)
 	}
 }
 
-/* Settled, and said to all neighbours. */
+/* Committed, and said to all neighbours. */
 static void round_of(struct world *w, unsigned i)
 {
 	struct node *node = &w->nodes[i];
@@ -579,7 +579,7 @@ static void check_healed(struct world *w)
 	for (unsigned i = 0; i < w->n; i++) {
 		const struct node *node = &w->nodes[i];
 
-		if (ledger_blank(node->l))
+		if (ledger_recovering(node->l))
 			complain_ledger_world(w, "still blank after healing: node", i, -1);
 		sum += (__int128)ledger_balance(node->l) + ledger_spent(node->l) - node->share;
 		for (unsigned e = 0; e < node->n_edges; e++) {
@@ -699,7 +699,7 @@ int main(int argc, char **argv)
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
 	uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
 	unsigned steps = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : STEPS;
-	uint64_t failed = 0, adoptions = 0, blanks = 0, news = 0;
+	uint64_t failed = 0, adoptions = 0, memory_losses = 0, news = 0;
 
 	for (uint64_t i = 0; i < n; i++) {
 		if (!run_ledger_world(seed + i, steps)) {
@@ -707,11 +707,11 @@ int main(int argc, char **argv)
 			failed++;
 		}
 		adoptions += world.adoptions;
-		blanks += world.blanks;
+		memory_losses += world.memory_losses;
 		news += world.news;
 	}
 	printf("%" PRIu64 " seeds, %" PRIu64 " failed; %" PRIu64 " adoptions, %" PRIu64
 	       " memories regained, %" PRIu64 " pieces of news\n",
-		n, failed, adoptions, blanks, news);
+		n, failed, adoptions, memory_losses, news);
 	return failed ? 1 : 0;
 }

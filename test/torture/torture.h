@@ -29,11 +29,11 @@ struct torture_case {
 
 struct torture_result {
 	uint64_t checks;
-	uint64_t lost;        /* units or bytes per second that are nowhere in the end */
-	uint64_t moves;       /* grants */
-	uint64_t restarts;    /* of which */
-	uint64_t blanks;      /* without a memory */
-	bool violated, error; /* error: it could not be run */
+	uint64_t lost;          /* units or bytes per second that are nowhere in the end */
+	uint64_t moves;         /* grants */
+	uint64_t restarts;      /* of which */
+	uint64_t memory_losses; /* without a memory */
+	bool violated, error;   /* error: it could not be run */
 	char what[160];
 };
 

@@ -22,7 +22,7 @@ void bucket_set(struct bucket *b, uint64_t now, uint64_t rate, uint64_t most)
 		b->level = b->most;
 }
 
-static uint64_t box_share_of(const struct world *w, const struct box *box, uint64_t limit)
+static uint64_t box_share_of(const struct world *w, const struct rates_node *box, uint64_t limit)
 {
 	return conserve_share(&w->params.overlay, (unsigned)(box - w->boxes), limit);
 }
@@ -32,7 +32,7 @@ uint64_t world_total(const struct world *w, unsigned account)
 	return account == RATE ? w->limit : w->burst;
 }
 
-uint64_t world_usable(const struct world *w, const struct box *box, unsigned account)
+uint64_t world_usable(const struct world *w, const struct rates_node *box, unsigned account)
 {
 	return conserve_limit(box->c, account, world_clock(w, box), NULL);
 }
@@ -43,7 +43,7 @@ static uint64_t sum_limit_shares(const struct world *w)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < w->n; i++) {
-		const struct box *box = &w->boxes[i];
+		const struct rates_node *box = &w->boxes[i];
 		uint64_t now = box_share_of(w, box, box->limit);
 		uint64_t taken = box->up ? box_share_of(w, box, box->limit_taken) : 0;
 
@@ -63,7 +63,7 @@ static uint64_t max_joint_burst(const struct world *w, uint64_t bound)
 	if (w->accounts > BURST)
 		return w->burst;
 	for (unsigned i = 0; i < w->n; i++) {
-		const struct box *box = &w->boxes[i];
+		const struct rates_node *box = &w->boxes[i];
 
 		least = box->limit < least ? box->limit : least;
 		if (box->up)
@@ -78,7 +78,7 @@ static void check_torture_sum(struct world *w, unsigned account, uint64_t bound)
 	uint64_t sum = 0, enforced = 0;
 
 	for (unsigned i = 0; i < w->n; i++) {
-		const struct box *box = &w->boxes[i];
+		const struct rates_node *box = &w->boxes[i];
 
 		if (!box->up)
 			continue;
@@ -114,7 +114,7 @@ static unsigned edge_back_to(const struct conserve *c, unsigned self)
 }
 
 /* What came over each edge is no more than what may have gone. */
-static void check_account(struct world *w, struct box *box, unsigned account)
+static void check_account(struct world *w, struct rates_node *box, unsigned account)
 {
 	unsigned self = (unsigned)(box - w->boxes);
 	struct conserve_view view = conserve_view(box->c, account, world_clock(w, box));
@@ -127,7 +127,7 @@ static void check_account(struct world *w, struct box *box, unsigned account)
 		torture_complain(w->result, "a debt of %lld", (long long)debt);
 	for (unsigned e = 0; e < conserve_edges(box->c); e++) {
 		struct conserve_edge_view mine = conserve_edge(box->c, account, e, 0);
-		const struct box *peer = &w->boxes[mine.peer];
+		const struct rates_node *peer = &w->boxes[mine.peer];
 		struct ledger_view its;
 
 		balance += (int64_t)mine.ledger.received - (int64_t)mine.ledger.granted;
@@ -144,13 +144,13 @@ static void check_account(struct world *w, struct box *box, unsigned account)
 			(long long)balance);
 }
 
-void world_check_books(struct world *w, struct box *box)
+void world_check_books(struct world *w, struct rates_node *box)
 {
 	for (unsigned a = 0; a < w->accounts; a++)
 		check_account(w, box, a);
 }
 
-void world_spend(struct world *w, struct box *box)
+void world_spend(struct world *w, struct rates_node *box)
 {
 	bucket_fill(&box->bucket, w->events.now_ns);
 	bucket_fill(&w->bound, w->events.now_ns);
@@ -163,17 +163,19 @@ void world_spend(struct world *w, struct box *box)
 	box->bucket.level = 0;
 }
 
-/* Everything is somewhere: nobody is blank, nothing is under way, and all of it may be used. */
+/*
+ * Everything is somewhere: nobody is recovering, nothing is under way, and all of it may be used.
+ */
 static bool account_is_whole(const struct world *w, unsigned account, uint64_t *sum)
 {
 	bool whole = true;
 
 	*sum = 0;
 	for (unsigned i = 0; i < w->n; i++) {
-		const struct box *box = &w->boxes[i];
+		const struct rates_node *box = &w->boxes[i];
 		struct conserve_view view = conserve_view(box->c, account, world_clock(w, box));
 
-		whole = whole && !view.blank && view.in_flight == 0 && view.balance >= 0;
+		whole = whole && !view.recovering && view.in_flight == 0 && view.balance >= 0;
 		*sum += view.usable;
 	}
 	return whole && *sum == world_total(w, account);

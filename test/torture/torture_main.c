@@ -45,7 +45,7 @@ struct options {
 
 /* Sums over a part of the seeds; and what the first violation was. */
 struct sums {
-	uint64_t runs, checks, lost, violations, moves, restarts, blanks, errors;
+	uint64_t runs, checks, lost, violations, moves, restarts, memory_losses, errors;
 	uint64_t first_seed;
 	enum torture_guarantee first_guarantee;
 	char what[sizeof(((struct torture_result *)0)->what)];
@@ -91,7 +91,7 @@ static void sum_up(struct sums *sums, const struct torture_case *c, const struct
 	sums->checks += r->checks;
 	sums->moves += r->moves;
 	sums->restarts += r->restarts;
-	sums->blanks += r->blanks;
+	sums->memory_losses += r->memory_losses;
 	sums->lost += r->lost;
 	sums->errors += r->error;
 	if (!r->violated)
@@ -151,7 +151,7 @@ static void merge_sums(struct sums *all, const struct sums *part)
 	all->violations += part->violations;
 	all->moves += part->moves;
 	all->restarts += part->restarts;
-	all->blanks += part->blanks;
+	all->memory_losses += part->memory_losses;
 	all->errors += part->errors;
 	if (!first)
 		return;
@@ -196,7 +196,7 @@ static json_t *torture_to_json(const struct options *o, const struct sums *sums)
 		sums->violations ? json_integer((json_int_t)sums->first_seed) : json_null(),
 		"checks", (json_int_t)sums->checks, "lost_units", (json_int_t)sums->lost, "moves",
 		(json_int_t)sums->moves, "restarts", (json_int_t)sums->restarts, "blank_restarts",
-		(json_int_t)sums->blanks);
+		(json_int_t)sums->memory_losses);
 }
 
 static int report_torture(const struct options *o, const struct sums *sums)
@@ -208,7 +208,7 @@ static int report_torture(const struct options *o, const struct sums *sums)
 			(unsigned long long)sums->runs, (unsigned long long)sums->violations,
 			(unsigned long long)sums->lost, (unsigned long long)sums->checks,
 			(unsigned long long)sums->moves, (unsigned long long)sums->restarts,
-			(unsigned long long)sums->blanks);
+			(unsigned long long)sums->memory_losses);
 	if (o->json) {
 		json_t *json = torture_to_json(o, sums);
 

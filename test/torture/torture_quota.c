@@ -24,24 +24,24 @@
 #define MOST   10000 /* units of a limiter */
 
 /* What happens to a box by its own doing. */
-enum happening { TICK, WRITTEN, TRAFFIC, UP };
+enum quota_happening { TICK, WRITTEN, TRAFFIC, UP };
 
-struct box {
+struct torture_quota_node {
 	struct quota_node *quota; /* NULL: it is down */
 	unsigned n, to[TORTURE_LIMITERS], back[TORTURE_LIMITERS];
 	unsigned life; /* events of an earlier one are void */
 	char record[RECORD], coming[RECORD];
 	size_t record_len, coming_len;
 	uint64_t share, wants, tick_ns;
-	bool saving, blank;
+	bool saving, recovering;
 };
 
-struct message {
+struct quota_mail {
 	unsigned to, edge;
 	struct quota_message is;
 };
 
-struct world {
+struct quota_world {
 	const struct torture_case *c;
 	struct torture_result *result;
 	struct prng prng;
@@ -49,14 +49,14 @@ struct world {
 	struct simnet net;
 	uint64_t end, epoch, total, used;
 	uint64_t clocks[TORTURE_LIMITERS];
-	struct box boxes[TORTURE_LIMITERS];
-	struct message late[LATE];
+	struct torture_quota_node boxes[TORTURE_LIMITERS];
+	struct quota_mail late[LATE];
 	bool cut[TORTURE_LIMITERS]; /* the edge to whom it was joined to */
 	unsigned n, loss, hurry;
 	bool forgets, forgot, calm;
 };
 
-static uint64_t quota_local_time(const struct world *w, const struct box *box)
+static uint64_t quota_local_time(const struct quota_world *w, const struct torture_quota_node *box)
 {
 	return w->events.now_ns + w->clocks[box - w->boxes];
 }
@@ -64,12 +64,14 @@ static uint64_t quota_local_time(const struct world *w, const struct box *box)
 static void quota_box_event(void *world, void *object, uint64_t argument);
 
 /* An event of a box's present life. */
-static void quota_box_at(struct world *w, uint64_t at, enum happening what, struct box *box)
+static void quota_box_at(struct quota_world *w, uint64_t at, enum quota_happening what,
+	struct torture_quota_node *box)
 {
 	events_at(&w->events, at, quota_box_event, box, what | (uint64_t)box->life << 32);
 }
 
-static void message_send(struct world *w, struct box *box, const struct message *message)
+static void message_send(
+	struct quota_world *w, struct torture_quota_node *box, const struct quota_mail *message)
 {
 	unsigned self = (unsigned)(box - w->boxes);
 	uint64_t delay = MS + prng_within(&w->prng, 10 * MS);
@@ -82,9 +84,9 @@ static void message_send(struct world *w, struct box *box, const struct message 
 		&w->net, self, message->to, w->events.now_ns + delay, message, sizeof(*message));
 }
 
-static void quota_box_send(struct world *w, struct box *box)
+static void quota_box_send(struct quota_world *w, struct torture_quota_node *box)
 {
-	struct message message;
+	struct quota_mail message;
 	uint32_t edge;
 
 	while (quota_next(box->quota, quota_local_time(w, box), &edge, &message.is)) {
@@ -99,9 +101,9 @@ static void quota_box_send(struct world *w, struct box *box)
 	}
 }
 
-static void quota_save_box(struct world *w, struct box *box)
+static void quota_save_box(struct quota_world *w, struct torture_quota_node *box)
 {
-	if (box->saving || !quota_unsettled(box->quota))
+	if (box->saving || !quota_uncommitted(box->quota))
 		return;
 	if (quota_record_size(box->quota) > RECORD)
 		abort();
@@ -115,7 +117,7 @@ static void quota_save_box(struct world *w, struct box *box)
 }
 
 /* What has to follow whatever has just happened to a box. */
-static void quota_follow_up(struct world *w, struct box *box)
+static void quota_follow_up(struct quota_world *w, struct torture_quota_node *box)
 {
 	uint64_t next = quota_tick(box->quota, quota_local_time(w, box)),
 		 clock = w->clocks[box - w->boxes];
@@ -132,7 +134,7 @@ static void quota_follow_up(struct world *w, struct box *box)
 	quota_box_at(w, next, TICK, box);
 }
 
-static void quota_use_units(struct world *w, struct box *box)
+static void quota_use_units(struct quota_world *w, struct torture_quota_node *box)
 {
 	uint64_t units = box->wants
 				 ? box->wants
@@ -149,14 +151,14 @@ static void quota_use_units(struct world *w, struct box *box)
 			(unsigned long long)w->total);
 }
 
-static void quota_start_box(struct world *w, struct box *box)
+static void quota_start_box(struct quota_world *w, struct torture_quota_node *box)
 {
 	struct quota_params params = {
 		.share = box->share,
 		.period = 1,
 		.n_edges = box->n,
 		.epoch = ++w->epoch,
-		.blank = box->blank,
+		.recovering = box->recovering,
 		.durable = true,
 		.chunk = PARTS,
 		.theta_ns = 40 * MS,
@@ -170,7 +172,7 @@ static void quota_start_box(struct world *w, struct box *box)
 	box->life++;
 	box->saving = false;
 	box->tick_ns = 0;
-	if (box->record_len > 0 && !box->blank)
+	if (box->record_len > 0 && !box->recovering)
 		ret = quota_restore(&params, box->record, box->record_len, quota_local_time(w, box),
 			&box->quota);
 	else
@@ -185,24 +187,24 @@ static void quota_start_box(struct world *w, struct box *box)
 	quota_follow_up(w, box);
 }
 
-static void quota_restart_box(struct world *w, struct box *box)
+static void quota_restart_box(struct quota_world *w, struct torture_quota_node *box)
 {
 	if (box->quota || w->result->error || w->result->violated)
 		return;
 	w->result->restarts++;
-	w->result->blanks += box->blank;
+	w->result->memory_losses += box->recovering;
 	quota_start_box(w, box);
 }
 
-static void make_durable(struct box *box)
+static void make_durable(struct torture_quota_node *box)
 {
 	memcpy(box->record, box->coming, box->coming_len);
 	box->record_len = box->coming_len;
-	box->blank = false;
+	box->recovering = false;
 }
 
 /* With the newest record, or none; what was spent before is forgotten with it. */
-static void quota_crash_box(struct world *w, struct box *box)
+static void quota_crash_box(struct quota_world *w, struct torture_quota_node *box)
 {
 	if (box->saving && prng_percent(&w->prng, 50))
 		make_durable(box);
@@ -211,7 +213,7 @@ static void quota_crash_box(struct world *w, struct box *box)
 	box->life++;
 	if (box->record_len == 0 || (w->forgets && prng_percent(&w->prng, 10))) {
 		box->record_len = 0;
-		box->blank = true;
+		box->recovering = true;
 		w->forgot = true;
 	}
 	quota_box_at(w,
@@ -222,8 +224,8 @@ static void quota_crash_box(struct world *w, struct box *box)
 
 static void quota_cause_trouble(void *world, void *object, uint64_t argument)
 {
-	struct world *w = world;
-	struct box *box;
+	struct quota_world *w = world;
+	struct torture_quota_node *box;
 
 	(void)object;
 	(void)argument;
@@ -249,7 +251,7 @@ static void quota_cause_trouble(void *world, void *object, uint64_t argument)
 
 static void quota_end_trouble(void *world, void *object, uint64_t argument)
 {
-	struct world *w = world;
+	struct quota_world *w = world;
 
 	(void)object;
 	(void)argument;
@@ -260,9 +262,9 @@ static void quota_end_trouble(void *world, void *object, uint64_t argument)
 		quota_restart_box(w, &w->boxes[i]);
 }
 
-static void quota_hear_message(struct world *w, const struct message *message)
+static void quota_hear_message(struct quota_world *w, const struct quota_mail *message)
 {
-	struct box *box = &w->boxes[message->to];
+	struct torture_quota_node *box = &w->boxes[message->to];
 
 	if (!box->quota || message->is.period == 0)
 		return;
@@ -274,8 +276,8 @@ static void quota_hear_message(struct world *w, const struct message *message)
 static bool quota_receive_message(
 	void *world, unsigned from, unsigned to, uint8_t *bytes, size_t len)
 {
-	struct world *w = world;
-	struct message message;
+	struct quota_world *w = world;
+	struct quota_mail message;
 
 	(void)from;
 	(void)to;
@@ -288,20 +290,20 @@ static bool quota_receive_message(
 
 static void quota_box_event(void *world, void *object, uint64_t argument)
 {
-	struct world *w = world;
-	struct box *box = object;
+	struct quota_world *w = world;
+	struct torture_quota_node *box = object;
 	unsigned pause = 1 + (unsigned)(box - w->boxes); /* some have much of it */
 
 	if (argument >> 32 != box->life)
 		return;
-	switch ((enum happening)(argument & 0xff)) {
+	switch ((enum quota_happening)(argument & 0xff)) {
 	case UP:
 		quota_restart_box(w, box);
 		return;
 	case WRITTEN:
 		make_durable(box);
 		box->saving = false;
-		quota_settled(box->quota);
+		quota_committed(box->quota);
 		break;
 	case TRAFFIC:
 		if (!w->calm)
@@ -318,21 +320,21 @@ static void quota_box_event(void *world, void *object, uint64_t argument)
 
 static void count_check(void *world)
 {
-	((struct world *)world)->result->checks++;
+	((struct quota_world *)world)->result->checks++;
 }
 
-static void check_end(struct world *w)
+static void check_end(struct quota_world *w)
 {
-	uint64_t spent = 0, pocket = 0, in_flight = 0;
+	uint64_t spent = 0, prepaid = 0, in_flight = 0;
 	int64_t held = 0;
 
 	for (unsigned i = 0; i < w->n; i++) {
-		struct box *box = &w->boxes[i];
+		struct torture_quota_node *box = &w->boxes[i];
 		struct quota_view view = quota_view(box->quota, quota_local_time(w, box));
 
 		held += view.balance;
 		spent += view.spent;
-		pocket += view.pocket;
+		prepaid += view.prepaid;
 		for (unsigned e = 0; e < box->n; e++)
 			in_flight += quota_edge(box->quota, e).in_flight;
 	}
@@ -346,14 +348,14 @@ static void check_end(struct world *w)
 		torture_complain(w->result, "%lld held and %llu spent of %llu", (long long)held,
 			(unsigned long long)spent, (unsigned long long)w->total);
 	}
-	if (w->used + pocket > spent)
+	if (w->used + prepaid > spent)
 		torture_complain(w->result, "used %llu, spent %llu", (unsigned long long)w->used,
 			(unsigned long long)spent);
 }
 
-static void quota_join_boxes(struct world *w, unsigned a, unsigned b)
+static void quota_join_boxes(struct quota_world *w, unsigned a, unsigned b)
 {
-	struct box *x = &w->boxes[a], *y = &w->boxes[b];
+	struct torture_quota_node *x = &w->boxes[a], *y = &w->boxes[b];
 
 	x->to[x->n] = b;
 	y->to[y->n] = a;
@@ -363,7 +365,7 @@ static void quota_join_boxes(struct world *w, unsigned a, unsigned b)
 	y->n++;
 }
 
-static void quota_populate(struct world *w)
+static void quota_populate(struct quota_world *w)
 {
 	w->forgets = prng_percent(&w->prng, 40);
 	w->loss = prng_percent(&w->prng, 60) ? prng_below(&w->prng, 35) : 0;
@@ -380,7 +382,7 @@ static void quota_populate(struct world *w)
 
 void torture_quota(const struct torture_case *c, struct torture_result *result)
 {
-	struct world *w = calloc(1, sizeof(*w));
+	struct quota_world *w = calloc(1, sizeof(*w));
 
 	*result = (struct torture_result){.error = !w};
 	if (!w)

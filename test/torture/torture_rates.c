@@ -19,7 +19,7 @@
 #include "torture_world.h"
 
 /* The first time at which a box's clock shows so much. */
-static uint64_t true_time(const struct box *box, uint64_t clock)
+static uint64_t true_time(const struct rates_node *box, uint64_t clock)
 {
 	level_t at = ((level_t)(clock - box->clock) * MILLION + box->pace - 1) / box->pace;
 
@@ -30,13 +30,13 @@ static void rates_box_event(void *world, void *object, uint64_t argument);
 
 /* An event of a box's present life, with a number of its own. */
 static void rates_box_at(
-	struct world *w, uint64_t at, enum happening what, struct box *box, uint64_t number)
+	struct world *w, uint64_t at, enum happening what, struct rates_node *box, uint64_t number)
 {
 	events_at(&w->events, at, rates_box_event, box,
 		what | number << 8 | (uint64_t)box->life << 32);
 }
 
-static uint64_t burst_of(const struct world *w, const struct box *box)
+static uint64_t burst_of(const struct world *w, const struct rates_node *box)
 {
 	if (w->accounts > BURST)
 		return box->enforced[BURST];
@@ -44,7 +44,7 @@ static uint64_t burst_of(const struct world *w, const struct box *box)
 }
 
 /* The workers take what may be enforced now, which ends by itself. */
-static void rates_take_limits(struct world *w, struct box *box)
+static void rates_take_limits(struct world *w, struct rates_node *box)
 {
 	uint64_t until;
 
@@ -60,7 +60,7 @@ static void rates_take_limits(struct world *w, struct box *box)
 		rates_box_at(w, true_time(box, box->until), LEASE, box, 0);
 }
 
-static void start_taking(struct world *w, struct box *box)
+static void start_taking(struct world *w, struct rates_node *box)
 {
 	box->taking = true;
 	box->taking_since++;
@@ -74,48 +74,49 @@ static int write_record(void *context, uint32_t id, const void *record, size_t l
 }
 
 /* Sends what a box has to say, from time to time twice or late. */
-static void rates_box_send(struct world *w, struct box *box)
+static void rates_box_send(struct world *w, struct rates_node *box)
 {
-	struct letter letter = {.from = (unsigned)(box - w->boxes)};
+	struct message message = {.from = (unsigned)(box - w->boxes)};
 
-	while ((letter.len = conserve_send(
-			box->c, world_clock(w, box), letter.bytes, ROOM, &letter.to)) > 0) {
+	while ((message.len = conserve_send(
+			box->c, world_clock(w, box), message.bytes, ROOM, &message.to)) > 0) {
 		if (prng_percent(&w->prng, 5))
-			w->late[prng_below(&w->prng, LATE)] = letter;
-		if (w->sides[letter.from] != w->sides[letter.to] || prng_percent(&w->prng, w->loss))
+			w->late[prng_below(&w->prng, LATE)] = message;
+		if (w->sides[message.from] != w->sides[message.to] ||
+			prng_percent(&w->prng, w->loss))
 			continue;
 		for (unsigned n = !w->calm && prng_percent(&w->prng, 4) ? 2 : 1; n > 0; n--) {
 			uint64_t delay = MS + prng_within(&w->prng, 30 * MS);
 
 			if (!w->calm && prng_percent(&w->prng, 10))
 				delay += prng_within(&w->prng, 4 * SECOND);
-			simnet_carry(&w->net, letter.from, letter.to, w->events.now_ns + delay,
-				letter.bytes, letter.len);
+			simnet_carry(&w->net, message.from, message.to, w->events.now_ns + delay,
+				message.bytes, message.len);
 		}
 	}
 }
 
-static int rates_save_box(struct box *box)
+static int rates_save_box(struct rates_node *box)
 {
 	disk_forget_written(&box->disk);
 	return book_save(conserve_book(box->c), write_record, &box->disk);
 }
 
-static void rates_commit_record(struct world *w, struct box *box)
+static void rates_commit_record(struct world *w, struct rates_node *box)
 {
 	w->result->error |= disk_commit(&box->disk) != 0;
 }
 
-static bool rates_box_is_blank(const struct world *w, const struct box *box)
+static bool rates_box_is_recovering(const struct world *w, const struct rates_node *box)
 {
-	bool blank = false;
+	bool recovering = false;
 
 	for (unsigned a = 0; a < w->accounts; a++)
-		blank |= conserve_view(box->c, a, world_clock(w, box)).blank;
-	return blank;
+		recovering |= conserve_view(box->c, a, world_clock(w, box)).recovering;
+	return recovering;
 }
 
-static bool rates_limit_changed(const struct world *w, const struct box *box)
+static bool rates_limit_changed(const struct world *w, const struct rates_node *box)
 {
 	bool news = false;
 
@@ -125,9 +126,9 @@ static bool rates_limit_changed(const struct world *w, const struct box *box)
 }
 
 /* What has to follow whatever has just happened to a box. */
-static void rates_follow_up(struct world *w, struct box *box)
+static void rates_follow_up(struct world *w, struct rates_node *box)
 {
-	if (box->lost && !rates_box_is_blank(w, box))
+	if (box->lost && !rates_box_is_recovering(w, box))
 		box->lost = false;
 	if (!box->saving && book_unsaved(conserve_book(box->c)) && rates_save_box(box) == 0) {
 		box->saving = true;
@@ -149,7 +150,7 @@ static void rates_follow_up(struct world *w, struct box *box)
 		world_check_books(w, box);
 }
 
-static void rates_end_save(struct box *box)
+static void rates_end_save(struct rates_node *box)
 {
 	if (!box->saving || !box->written || !box->taken)
 		return;
@@ -166,7 +167,7 @@ static void rates_fill_policies(
 	policies[BURST] = (struct conserve_policy){.id = BURST + 1, .limit = w->burst};
 }
 
-static unsigned rates_box_records(const struct box *box, struct book_record records[BOTH])
+static unsigned rates_box_records(const struct rates_node *box, struct book_record records[BOTH])
 {
 	const struct disk_batch *durable = &box->disk.durable;
 
@@ -176,7 +177,8 @@ static unsigned rates_box_records(const struct box *box, struct book_record reco
 	return durable->n;
 }
 
-static struct conserve *rates_make_conserve(struct world *w, struct box *box, bool blank)
+static struct conserve *rates_make_conserve(
+	struct world *w, struct rates_node *box, bool recovering)
 {
 	struct conserve_policy policies[BOTH];
 	struct book_record records[BOTH];
@@ -189,8 +191,8 @@ static struct conserve *rates_make_conserve(struct world *w, struct box *box, bo
 	params.policies = policies;
 	params.n_policies = w->accounts;
 	params.records = records;
-	params.n_records = blank ? 0 : rates_box_records(box, records);
-	params.blank = blank;
+	params.n_records = recovering ? 0 : rates_box_records(box, records);
+	params.recovering = recovering;
 	params.epoch = ++w->epoch;
 	ret = conserve_create(&params, world_clock(w, box), &c);
 	if (ret)
@@ -198,17 +200,17 @@ static struct conserve *rates_make_conserve(struct world *w, struct box *box, bo
 	return c;
 }
 
-static void rates_start_box(struct world *w, struct box *box, bool blank)
+static void rates_start_box(struct world *w, struct rates_node *box, bool recovering)
 {
 	/* Its clock begins anywhere, also before where it was. */
 	box->clock = prng_within(&w->prng, 1000 * SECOND);
 	conserve_destroy(box->c);
-	box->c = rates_make_conserve(w, box, blank);
+	box->c = rates_make_conserve(w, box, recovering);
 	if (!box->c)
 		return;
 	box->up = true;
 	box->life++;
-	box->lost = blank;
+	box->lost = recovering;
 	box->saving = false;
 	box->limit_taken = box->limit;
 	box->bucket = (struct bucket){.at_ns = w->events.now_ns};
@@ -226,12 +228,12 @@ static void spend_all(struct world *w)
 			world_spend(w, &w->boxes[i]);
 }
 
-static void rates_restart_box(struct world *w, struct box *box)
+static void rates_restart_box(struct world *w, struct rates_node *box)
 {
 	if (box->up)
 		return;
 	w->result->restarts++;
-	w->result->blanks += box->lost;
+	w->result->memory_losses += box->lost;
 	rates_start_box(w, box, box->lost);
 	/* It began with an empty bucket, or there would now be more than the burst. */
 	if (w->hoards && prng_percent(&w->prng, 50))
@@ -247,7 +249,7 @@ static bool somebody_lost(const struct world *w)
 }
 
 /* With the newest record; or without, but no two at a time: see ledger.h. */
-static void rates_crash_box(struct world *w, struct box *box)
+static void rates_crash_box(struct world *w, struct rates_node *box)
 {
 	bool lost = box->lost, known;
 
@@ -282,7 +284,7 @@ static void rates_crash_box(struct world *w, struct box *box)
 }
 
 /* Everybody is told of another limit, each at its own time. */
-static void rates_learn_limit(struct world *w, struct box *box)
+static void rates_learn_limit(struct world *w, struct rates_node *box)
 {
 	struct conserve_policy policies[BOTH];
 	int ret;
@@ -322,7 +324,7 @@ static void shift_demand(struct world *w)
 static void rates_cause_trouble(void *world, void *object, uint64_t argument)
 {
 	struct world *w = world;
-	struct box *box;
+	struct rates_node *box;
 	uint64_t limit = w->limit;
 
 	(void)object;
@@ -370,7 +372,7 @@ static void rates_end_trouble(void *world, void *object, uint64_t argument)
 		rates_restart_box(w, &w->boxes[i]);
 }
 
-static void rates_box_tick(struct world *w, struct box *box)
+static void rates_box_tick(struct world *w, struct rates_node *box)
 {
 	unsigned self = (unsigned)(box - w->boxes);
 	/* What it believes of the others' demands is not what they are. */
@@ -386,7 +388,7 @@ static void rates_box_tick(struct world *w, struct box *box)
 	rates_box_at(w, w->events.now_ns + box->tick_ns, TICK, box, 0);
 }
 
-static void rates_record_written(struct world *w, struct box *box)
+static void rates_record_written(struct world *w, struct rates_node *box)
 {
 	if (!w->calm && prng_percent(&w->prng, 5)) {
 		/* It may have got there all the same. */
@@ -401,7 +403,7 @@ static void rates_record_written(struct world *w, struct box *box)
 	rates_end_save(box);
 }
 
-static void rates_limits_taken(struct world *w, struct box *box, uint64_t number)
+static void rates_limits_taken(struct world *w, struct rates_node *box, uint64_t number)
 {
 	rates_take_limits(w, box);
 	if (box->saving && number >= box->saved_at)
@@ -412,7 +414,7 @@ static void rates_limits_taken(struct world *w, struct box *box, uint64_t number
 static void rates_hear_message(
 	struct world *w, unsigned from, unsigned to, const uint8_t *bytes, size_t len)
 {
-	struct box *box = &w->boxes[to];
+	struct rates_node *box = &w->boxes[to];
 
 	if (!box->up || len == 0)
 		return;
@@ -421,7 +423,7 @@ static void rates_hear_message(
 	rates_follow_up(w, box);
 }
 
-/* A letter arrives, and now and then an old one after it. */
+/* A message arrives, and now and then an old one after it. */
 static bool rates_receive_message(
 	void *world, unsigned from, unsigned to, uint8_t *bytes, size_t len)
 {
@@ -429,7 +431,7 @@ static bool rates_receive_message(
 
 	rates_hear_message(w, from, to, bytes, len);
 	if (!w->calm && prng_percent(&w->prng, 3)) {
-		const struct letter *late = &w->late[prng_below(&w->prng, LATE)];
+		const struct message *late = &w->late[prng_below(&w->prng, LATE)];
 
 		rates_hear_message(w, late->from, late->to, late->bytes, late->len);
 	}
@@ -439,7 +441,7 @@ static bool rates_receive_message(
 static void rates_box_event(void *world, void *object, uint64_t argument)
 {
 	struct world *w = world;
-	struct box *box = object;
+	struct rates_node *box = object;
 
 	if (argument >> 32 != box->life)
 		return;
@@ -511,7 +513,7 @@ static void rates_populate(struct world *w)
 	uint32_t drift = w->params.drift_ppm;
 
 	for (unsigned i = 0; i < w->n; i++) {
-		struct box *box = &w->boxes[i];
+		struct rates_node *box = &w->boxes[i];
 
 		box->pace = MILLION - drift +
 			    (prng_percent(&w->prng, 60) ? 2 * drift * prng_below(&w->prng, 2)

@@ -24,7 +24,7 @@
 #define BURST   1
 #define BOTH    2
 #define ROOM    1200
-#define LATE    32 /* letters that come again much later */
+#define LATE    32 /* messages that come again much later */
 #define HEAL    4  /* of a run, the last part in so many */
 #define NANO    UINT64_C(1000000000)
 
@@ -38,7 +38,7 @@ struct bucket {
 	uint64_t rate, at_ns;
 };
 
-struct box {
+struct rates_node {
 	struct conserve
 		*c; /* of one that is down: what would be restored; NULL: nothing is known */
 	bool up, lost;
@@ -54,7 +54,7 @@ struct box {
 	struct bucket bucket;
 };
 
-struct letter {
+struct message {
 	unsigned from, to;
 	size_t len;
 	uint8_t bytes[ROOM];
@@ -68,11 +68,11 @@ struct world {
 	struct simnet net;
 	uint64_t end, epoch, limit, burst, lease;
 	uint32_t ids[TORTURE_LIMITERS];
-	struct box boxes[TORTURE_LIMITERS];
+	struct rates_node boxes[TORTURE_LIMITERS];
 	bool sides[TORTURE_LIMITERS];
 	struct conserve_params params;
 	struct bucket bound;
-	struct letter late[LATE];
+	struct message late[LATE];
 	double demands[BOTH][TORTURE_LIMITERS];
 	unsigned accounts; /* BOTH, where bursts have one */
 	unsigned loss;     /* in 100 */
@@ -83,24 +83,24 @@ struct world {
 };
 
 /* What a box's clock shows. */
-static inline uint64_t world_clock(const struct world *w, const struct box *box)
+static inline uint64_t world_clock(const struct world *w, const struct rates_node *box)
 {
 	return box->clock + (uint64_t)((level_t)w->events.now_ns * box->pace / MILLION);
 }
 
 /* What there is of an account's kind, and what of it may be used at a box now. */
 uint64_t world_total(const struct world *w, unsigned account);
-uint64_t world_usable(const struct world *w, const struct box *box, unsigned account);
+uint64_t world_usable(const struct world *w, const struct rates_node *box, unsigned account);
 
 /* A rate that rises brings room, not tokens; one that falls takes what does not fit any more. */
 void bucket_set(struct bucket *b, uint64_t now, uint64_t rate, uint64_t most);
 
 /* Admits all that a box's bucket has, of what one bucket for all has. */
-void world_spend(struct world *w, struct box *box);
+void world_spend(struct world *w, struct rates_node *box);
 
 /* Complain of a sum that is too large; of books that are not right. */
 void world_check_sums(struct world *w);
-void world_check_books(struct world *w, struct box *box);
+void world_check_books(struct world *w, struct rates_node *box);
 
 /* Whether everything is somewhere: once, between two moves, and at the end. */
 void world_look_for_rest(struct world *w);

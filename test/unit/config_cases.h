@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * For tests of the configuration: tables of a document and every message that it gets, to the
- * letter. In them ' stands for ", and @ for the allocators' names.
+ * message. In them ' stands for ", and @ for the allocators' names.
  */
 #ifndef WEIR_TEST_CONFIG_CASES_H
 #define WEIR_TEST_CONFIG_CASES_H

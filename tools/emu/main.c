@@ -20,9 +20,9 @@
 
 #include "base/time.h"
 #include "command/output.h"
-#include "link.h"
+#include "emu_link.h"
 #include "options.h"
-#include "port.h"
+#include "emu_port.h"
 #include "stats.h"
 #include "telemetry/server.h"
 #include "wake.h"
@@ -30,8 +30,8 @@
 #define BURST     32
 #define NAP_NS    100000ull /* longest sleep that an arrival does not end */
 #define LISTEN_NS SECOND_NS /* longest sleep that it does */
-#define GROUP     2         /* packets a round, from which naps cost less than wake-ups */
-#define SLACK_NS  1000ul    /* the kernel's default slack of 50 µs would be most of a nap */
+#define GROUP     2         /* packets a round, from which idles cost less than wake-ups */
+#define SLACK_NS  1000ul    /* the kernel's default slack of 50 µs would be most of a idle */
 #define LANES_MAX (EMU_LINKS_MAX * DIRECTIONS)
 
 struct emu {
@@ -238,8 +238,8 @@ static bool sleep_until(struct emu *emu, uint64_t until_ns, bool listen)
 
 /*
  * A wake-up costs as much as handling several packets. So one that comes alone wakes us, but while
- * they come in groups we nap, and take what has come meanwhile; and a socket that woke us for
- * nothing is not heard again before a nap, lest it keep us awake.
+ * they come in groups we idle, and take what has come meanwhile; and a socket that woke us for
+ * nothing is not heard again before a idle, lest it keep us active.
  */
 static void wait_for_next(struct emu *emu, unsigned received)
 {

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "link.h"
+#include "emu_link.h"
 
 #define EMU_NAME_MAX  64
 #define EMU_LINKS_MAX 16 /* two ports each, and RTE_MAX_ETHPORTS of Debian's DPDK is 32 */

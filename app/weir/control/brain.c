@@ -13,15 +13,15 @@
 
 #include "base/hash.h"
 #include "base/time.h"
-#include "box.h"
+#include "instance.h"
 #include "delays.h"
 #include "gossip_socket.h"
 #include "log.h"
 #include "measure.h"
 #include "publish.h"
-#include "purse.h"
-#include "settle.h"
-#include "tenant.h"
+#include "credits.h"
+#include "commit.h"
+#include "attach.h"
 
 /* Datagrams taken in before the loop looks at the clock again. */
 #define RECEIVE_BATCH 64
@@ -36,9 +36,9 @@ struct brain {
 	uint64_t peers_seen;   /* gossip_changes() of then */
 };
 
-static void brain_free(struct box *box)
+static void brain_free(struct instance *inst)
 {
-	struct brain *brain = box->brain;
+	struct brain *brain = inst->brain;
 
 	if (!brain)
 		return;
@@ -46,39 +46,39 @@ static void brain_free(struct box *box)
 	sodium_memzero(brain->key, sizeof(brain->key));
 	free(brain->alive);
 	free(brain);
-	box->brain = NULL;
+	inst->brain = NULL;
 }
 
-void brain_stop(struct box *box)
+void brain_stop(struct instance *inst)
 {
-	settle_last(box);
-	limiter_destroy(box->limiter);
-	brain_free(box);
+	commit_last(inst);
+	limiter_destroy(inst->limiter);
+	brain_free(inst);
 }
 
-static int limiter_build(struct box *box, const struct limiter_policy *policies)
+static int limiter_build(struct instance *inst, const struct limiter_policy *policies)
 {
 	static const enum gossip_estimator estimators[] = {
 		[ESTIMATOR_STATE] = GOSSIP_STATE,
 		[ESTIMATOR_TREE] = GOSSIP_TREE,
 		[ESTIMATOR_PUSH_SUM] = GOSSIP_PUSH_SUM,
 	};
-	const struct config *config = box->config;
+	const struct config *config = inst->config;
 	const struct gossip_config *gossip = &config->gossip;
 	struct limiter_params params = {
-		.gossip = {.roster = box->brain->roster,
+		.gossip = {.roster = inst->brain->roster,
 			.self = gossip->self,
-			.key = gossip->key_file[0] ? box->brain->key : NULL,
+			.key = gossip->key_file[0] ? inst->brain->key : NULL,
 			.branching = gossip->branching,
 			.timeout_ns = gossip->timeout_ns,
 			.datagram_max = gossip->datagram_max,
 			.estimator = estimators[gossip->estimator],
 			.compensate = gossip->compensate},
 		.policies = policies,
-		.n_policies = box->n_policies,
+		.n_policies = inst->n_policies,
 		.n_workers = config->n_workers,
-		.naps = true,
-		.ledger = settle_ledger(box),
+		.skips_idle = true,
+		.ledger = commit_ledger(inst),
 	};
 	int ret;
 
@@ -86,14 +86,14 @@ static int limiter_build(struct box *box, const struct limiter_policy *policies)
 		randombytes_buf(&params.gossip.epoch, sizeof(params.gossip.epoch));
 	while (params.gossip.epoch == 0);
 	randombytes_buf(&params.gossip.seed, sizeof(params.gossip.seed));
-	ret = limiter_create(&params, control_now(), &box->limiter);
-	settle_begun(box, ret);
+	ret = limiter_create(&params, control_now(), &inst->limiter);
+	commit_begun(inst, ret);
 	return ret;
 }
 
-static int roster_build(struct box *box)
+static int roster_build(struct instance *inst)
 {
-	const struct gossip_config *gossip = &box->config->gossip;
+	const struct gossip_config *gossip = &inst->config->gossip;
 	uint32_t *ids = calloc(gossip->n_roster, sizeof(*ids));
 	int ret;
 
@@ -101,43 +101,43 @@ static int roster_build(struct box *box)
 		return -ENOMEM;
 	for (unsigned i = 0; i < gossip->n_roster; i++)
 		ids[i] = name_hash(gossip->roster[i].name);
-	ret = roster_create(ids, gossip->n_roster, &box->brain->roster);
+	ret = roster_create(ids, gossip->n_roster, &inst->brain->roster);
 	free(ids);
 	return ret;
 }
 
-static int brain_alloc(struct box *box)
+static int brain_alloc(struct instance *inst)
 {
-	box->brain = calloc(1, sizeof(*box->brain));
-	if (!box->brain)
+	inst->brain = calloc(1, sizeof(*inst->brain));
+	if (!inst->brain)
 		return -ENOMEM;
-	box->brain->alive = calloc(box->config->gossip.n_roster, sizeof(*box->brain->alive));
-	return box->brain->alive ? 0 : -ENOMEM;
+	inst->brain->alive = calloc(inst->config->gossip.n_roster, sizeof(*inst->brain->alive));
+	return inst->brain->alive ? 0 : -ENOMEM;
 }
 
-int brain_start(struct box *box)
+int brain_start(struct instance *inst)
 {
 	struct limiter_policy *policies = engine_limiter_policies(
-		box->policies, box->n_policies, (int64_t)time(NULL));
-	int ret = policies ? brain_alloc(box) : -ENOMEM;
+		inst->policies, inst->n_policies, (int64_t)time(NULL));
+	int ret = policies ? brain_alloc(inst) : -ENOMEM;
 
 	if (ret == 0)
-		ret = roster_build(box);
-	if (ret == 0 && box->config->gossip.key_file[0])
-		ret = gossip_key_load(box->config->gossip.key_file, box->brain->key);
+		ret = roster_build(inst);
+	if (ret == 0 && inst->config->gossip.key_file[0])
+		ret = gossip_key_load(inst->config->gossip.key_file, inst->brain->key);
 	if (ret == 0)
-		ret = limiter_build(box, policies);
+		ret = limiter_build(inst, policies);
 	if (ret)
-		brain_free(box);
+		brain_free(inst);
 	free(policies);
 	return ret;
 }
 
-static void log_peers(struct box *box)
+static void log_peers(struct instance *inst)
 {
-	const struct gossip *gossip = limiter_gossip(box->limiter);
-	const struct gossip_config *config = &box->config->gossip;
-	struct brain *brain = box->brain;
+	const struct gossip *gossip = limiter_gossip(inst->limiter);
+	const struct gossip_config *config = &inst->config->gossip;
+	struct brain *brain = inst->brain;
 
 	if (brain->peers_seen == gossip_changes(gossip))
 		return;
@@ -159,77 +159,77 @@ static void log_peers(struct box *box)
 	}
 }
 
-void brain_tell(struct box *box)
+void brain_tell(struct instance *inst)
 {
 	uint8_t buf[DATAGRAM_MAX];
 	unsigned peer;
 	size_t len;
 
-	purses_retry(box);
-	publish(box);
-	while ((len = limiter_send(box->limiter, buf, &peer)) > 0)
-		gossip_socket_send(box->gossip, peer, buf, len);
+	credits_retry(inst);
+	publish(inst);
+	while ((len = limiter_send(inst->limiter, buf, &peer)) > 0)
+		gossip_socket_send(inst->gossip, peer, buf, len);
 }
 
-static void control_tick(struct box *box)
+static void control_tick(struct instance *inst)
 {
-	if (tsc_clock_refine(&box->clock, control_now())) {
-		log_info("TSC: %.6f MHz", (double)box->clock.hz / 1e6);
-		publish_all_later(box);
+	if (tsc_clock_refine(&inst->clock, control_now())) {
+		log_info("TSC: %.6f MHz", (double)inst->clock.hz / 1e6);
+		publish_all_later(inst);
 	}
-	engine_wake(&box->engine, box->limiter, box->slots.of, box->n_policies);
-	limiter_tick(box->limiter, control_now(), measure_policy, box);
-	engine_share_samples(&box->engine, control_now());
-	delays_look(box, control_now());
-	brain_tell(box);
-	log_peers(box);
+	engine_wake(&inst->engine, inst->limiter, inst->slots.of, inst->n_policies);
+	limiter_tick(inst->limiter, control_now(), measure_policy, inst);
+	engine_share_samples(&inst->engine, control_now());
+	delays_look(inst, control_now());
+	brain_tell(inst);
+	log_peers(inst);
 }
 
-uint64_t brain_next(const struct box *box)
+uint64_t brain_next(const struct instance *inst)
 {
-	uint64_t next = limiter_next(box->limiter);
+	uint64_t next = limiter_next(inst->limiter);
 
-	return dirty_is_empty(&box->dirty) ? next : RTE_MIN(next, control_now() + REST_NS);
+	return dirty_is_empty(&inst->dirty) ? next : RTE_MIN(next, control_now() + REST_NS);
 }
 
-bool brain_run(struct box *box, uint64_t now_ns)
+bool brain_run(struct instance *inst, uint64_t now_ns)
 {
-	if (now_ns >= limiter_next(box->limiter))
-		control_tick(box);
+	if (now_ns >= limiter_next(inst->limiter))
+		control_tick(inst);
 	else
-		publish_rest(box);
+		publish_rest(inst);
 	return false;
 }
 
-int gossip_start(struct box *box)
+int gossip_start(struct instance *inst)
 {
-	return gossip_socket_open(&box->config->gossip, &box->gossip);
+	return gossip_socket_open(&inst->config->gossip, &inst->gossip);
 }
 
-void gossip_stop(struct box *box)
+void gossip_stop(struct instance *inst)
 {
-	gossip_socket_close(box->gossip);
-	box->gossip = NULL;
+	gossip_socket_close(inst->gossip);
+	inst->gossip = NULL;
 }
 
-int gossip_fd(const struct box *box)
+int gossip_fd(const struct instance *inst)
 {
-	return box->gossip->fd;
+	return inst->gossip->fd;
 }
 
-void gossip_take(struct box *box)
+void gossip_take(struct instance *inst)
 {
 	uint8_t buf[DATAGRAM_MAX + 1];
-	bool letters = false;
+	bool messages = false;
 
 	for (int i = 0; i < RECEIVE_BATCH; i++) {
-		ssize_t n = gossip_socket_receive(box->gossip, buf, sizeof(buf));
+		ssize_t n = gossip_socket_receive(inst->gossip, buf, sizeof(buf));
 
 		if (n < 0)
 			break;
-		letters |= limiter_receive(box->limiter, control_now(), buf, (size_t)n) ==
-			   GOSSIP_LETTER;
+		messages |= limiter_receive(inst->limiter, control_now(), buf, (size_t)n) ==
+			    GOSSIP_MESSAGE;
 	}
-	if (letters)
-		brain_tell(box);
+	if (messages)
+		brain_tell(inst);
 }

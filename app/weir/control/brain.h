@@ -10,29 +10,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct box;
+struct instance;
 
 /* The module of start-up, after the ledger's: 0 or a negative errno, and then nothing is left. */
-int brain_start(struct box *box);
-void brain_stop(struct box *box);
+int brain_start(struct instance *inst);
+void brain_stop(struct instance *inst);
 
 /* When brain_run() is due: a tick, or limits that wait for room in a worker's ring. */
-uint64_t brain_next(const struct box *box);
+uint64_t brain_next(const struct instance *inst);
 
 /* A tick that is due, or else more of the limits that wait. Never leaves news to tell. */
-bool brain_run(struct box *box, uint64_t now_ns);
+bool brain_run(struct instance *inst, uint64_t now_ns);
 
 /* Limits that have changed go to the workers, and what there is to say to the peers. */
-void brain_tell(struct box *box);
+void brain_tell(struct instance *inst);
 
 /* The group's socket: 0 or a negative errno, logged. */
-int gossip_start(struct box *box);
-void gossip_stop(struct box *box);
+int gossip_start(struct instance *inst);
+void gossip_stop(struct instance *inst);
 
 /* What becomes readable when a datagram has come; -1 of a limiter that is alone. */
-int gossip_fd(const struct box *box);
+int gossip_fd(const struct instance *inst);
 
-/* Takes in what has come. Letters change limits and are answered at once; the rest has time. */
-void gossip_take(struct box *box);
+/* Takes in what has come. Messages change limits and are answered at once; the rest has time. */
+void gossip_take(struct instance *inst);
 
 #endif

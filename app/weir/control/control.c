@@ -12,26 +12,26 @@
 #include <rte_common.h>
 
 #include "base/time.h"
-#include "box.h"
+#include "instance.h"
 #include "telemetry/server.h"
 
 /* The signals' file, and then one of each task, which a reload may open. */
 static unsigned list_files(
-	struct box *box, const struct task *tasks, unsigned n, struct pollfd *fds)
+	struct instance *inst, const struct task *tasks, unsigned n, struct pollfd *fds)
 {
 	for (unsigned i = 0; i < n; i++)
 		fds[1 + i] = (struct pollfd){
-			.fd = tasks[i].fd ? tasks[i].fd(box) : -1, .events = POLLIN};
-	return 1 + n + telemetry_pollfds(box->telemetry, fds + 1 + n);
+			.fd = tasks[i].fd ? tasks[i].fd(inst) : -1, .events = POLLIN};
+	return 1 + n + telemetry_pollfds(inst->telemetry, fds + 1 + n);
 }
 
-static uint64_t first_due_task(const struct box *box, const struct task *tasks, unsigned n)
+static uint64_t first_due_task(const struct instance *inst, const struct task *tasks, unsigned n)
 {
 	uint64_t next = UINT64_MAX;
 
 	for (unsigned i = 0; i < n; i++)
 		if (tasks[i].next_ns)
-			next = RTE_MIN(next, tasks[i].next_ns(box));
+			next = RTE_MIN(next, tasks[i].next_ns(inst));
 	return next;
 }
 
@@ -42,7 +42,7 @@ static int timeout_ms(uint64_t now, uint64_t next)
 }
 
 /* SIGTERM and SIGINT end the loop; a hang-up is told to the tasks. */
-static int take_signal(struct box *box, const struct task *tasks, unsigned n, int signal_fd)
+static int take_signal(struct instance *inst, const struct task *tasks, unsigned n, int signal_fd)
 {
 	struct signalfd_siginfo info;
 
@@ -52,11 +52,11 @@ static int take_signal(struct box *box, const struct task *tasks, unsigned n, in
 		return (int)info.ssi_signo;
 	for (unsigned i = 0; i < n; i++)
 		if (tasks[i].hang_up)
-			tasks[i].hang_up(box);
+			tasks[i].hang_up(inst);
 	return 0;
 }
 
-static void run_tasks(struct box *box, const struct task *tasks, unsigned n,
+static void run_tasks(struct instance *inst, const struct task *tasks, unsigned n,
 	const struct pollfd *files, bool ready)
 {
 	bool news = false;
@@ -65,34 +65,34 @@ static void run_tasks(struct box *box, const struct task *tasks, unsigned n,
 		const struct task *task = &tasks[i];
 
 		if (task->read && ready && files[i].revents)
-			task->read(box);
+			task->read(inst);
 		if (task->run)
-			news |= task->run(box, control_now());
+			news |= task->run(inst, control_now());
 		if (task->tell && news) {
-			task->tell(box);
+			task->tell(inst);
 			news = false;
 		}
 	}
 }
 
-int control_run(struct box *box, const struct task *tasks, unsigned n, int signal_fd)
+int control_run(struct instance *inst, const struct task *tasks, unsigned n, int signal_fd)
 {
 	struct pollfd fds[1 + TASKS_MOST + TELEMETRY_MAX_FDS] = {
 		{.fd = signal_fd, .events = POLLIN}};
 
 	for (;;) {
-		unsigned n_fds = list_files(box, tasks, n, fds);
-		uint64_t next = first_due_task(box, tasks, n);
+		unsigned n_fds = list_files(inst, tasks, n, fds);
+		uint64_t next = first_due_task(inst, tasks, n);
 		bool ready = poll(fds, n_fds, timeout_ms(control_now(), next)) > 0;
 
 		if (ready && fds[0].revents) {
-			int sig = take_signal(box, tasks, n, signal_fd);
+			int sig = take_signal(inst, tasks, n, signal_fd);
 
 			if (sig)
 				return sig;
 		}
-		run_tasks(box, tasks, n, fds + 1, ready);
+		run_tasks(inst, tasks, n, fds + 1, ready);
 		if (ready)
-			telemetry_serve(box->telemetry);
+			telemetry_serve(inst->telemetry);
 	}
 }

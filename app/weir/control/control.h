@@ -10,29 +10,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct box;
+struct instance;
 
 /* What control does beside others; a step that a task has no use for is NULL. */
 struct task {
 	const char *name;
 
 	/* What becomes readable when it has something to do, or -1. */
-	int (*fd)(const struct box *box);
+	int (*fd)(const struct instance *inst);
 
 	/* When it has something to do that nobody tells; UINT64_MAX: never. */
-	uint64_t (*next_ns)(const struct box *box);
+	uint64_t (*next_ns)(const struct instance *inst);
 
 	/* What `fd` says has come. */
-	void (*read)(struct box *box);
+	void (*read)(struct instance *inst);
 
 	/* At each turn: does what is due, and does not wait. True if there is news to tell. */
-	bool (*run)(struct box *box, uint64_t now_ns);
+	bool (*run)(struct instance *inst, uint64_t now_ns);
 
 	/* At a turn in which a task before it had news. */
-	void (*tell)(struct box *box);
+	void (*tell)(struct instance *inst);
 
 	/* SIGHUP has come. */
-	void (*hang_up)(struct box *box);
+	void (*hang_up)(struct instance *inst);
 };
 
 #define TASKS_MOST 32
@@ -41,6 +41,6 @@ struct task {
  * Goes through n tasks, at most TASKS_MOST, in their order, until SIGTERM or SIGINT arrives at
  * signal_fd. Returns the signal.
  */
-int control_run(struct box *box, const struct task *tasks, unsigned n, int signal_fd);
+int control_run(struct instance *inst, const struct task *tasks, unsigned n, int signal_fd);
 
 #endif

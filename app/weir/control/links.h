@@ -12,7 +12,7 @@
 
 #include "policy/config.h"
 
-struct box;
+struct instance;
 
 struct link_state {
 	bool known, up;
@@ -26,10 +26,10 @@ struct links {
 };
 
 /* The module of start-up: 0 or -ENOMEM. */
-int links_start(struct box *box);
-void links_stop(struct box *box);
+int links_start(struct instance *inst);
+void links_stop(struct instance *inst);
 
 /* Looks, if that is due. Never leaves news to tell. */
-bool links_run(struct box *box, uint64_t now_ns);
+bool links_run(struct instance *inst, uint64_t now_ns);
 
 #endif

@@ -7,21 +7,21 @@
 
 #include <rte_prefetch.h>
 
-#include "hold.h"
+#include "shape_in.h"
 #include "police/charge.h"
 #include "police/sample.h"
-#include "police/lend.h"
+#include "police/borrow.h"
 #include "packet/mark.h"
 #include "police/shaped.h"
 #include "worker_own.h"
 
-static bool has_hash(const struct burst *burst, unsigned i)
+static bool has_hash(const struct rx_burst *burst, unsigned i)
 {
 	return burst->rx_hash && burst->mbufs[i]->ol_flags & RTE_MBUF_F_RX_RSS_HASH;
 }
 
 /* All that is to be known of a packet, its flow's hash from the device if that tells it. */
-static struct packet *packet_of(struct burst *burst, unsigned i)
+static struct packet *packet_of(struct rx_burst *burst, unsigned i)
 {
 	struct packet *packet = frames_packet(&burst->frames, i);
 
@@ -41,7 +41,7 @@ static bool mark_packet(struct rte_mbuf *m, const struct packet *packet, int how
 }
 
 /* Whether a packet's sender would take CoDel's mark for what it is. */
-static bool speaks_ecn(struct burst *burst, unsigned i)
+static bool speaks_ecn(struct rx_burst *burst, unsigned i)
 {
 	return mark_understood(burst->frames.data[i], burst->frames.len[i], packet_of(burst, i));
 }
@@ -58,7 +58,7 @@ static uint32_t spread_hash(uint32_t hash)
 
 /* The hash of a packet's flow; false if the policy does not want to see it. */
 static bool sampled_hash(
-	const struct policy_state *state, struct burst *burst, unsigned i, uint32_t *hash)
+	const struct policy_state *state, struct rx_burst *burst, unsigned i, uint32_t *hash)
 {
 	const struct packet *packet;
 
@@ -77,7 +77,7 @@ static bool sampled_hash(
  * registers.
  */
 static __rte_noinline void sample_packet(
-	struct worker *w, struct burst *burst, unsigned i, uint32_t cost)
+	struct worker *w, struct rx_burst *burst, unsigned i, uint32_t cost)
 {
 	uint32_t policy = burst->frames.policy[i], hash;
 	const struct policy_state *state = &w->policies[policy];
@@ -99,8 +99,8 @@ static __rte_noinline void sample_packet(
  * judge_packets() for policies whose packets wait. One may be marked if it says so, or not: at
  * worst it is dropped when it should be.
  */
-static bool judge_shaped(
-	struct worker *w, struct policy_state *state, struct burst *burst, unsigned i, uint64_t now)
+static bool judge_shaped(struct worker *w, struct policy_state *state, struct rx_burst *burst,
+	unsigned i, uint64_t now)
 {
 	uint32_t bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
 	const struct held held = {
@@ -114,7 +114,7 @@ static bool judge_shaped(
 
 	if (police_samples(state))
 		sample_packet(w, burst, i, held.cost);
-	verdict = hold_arrive(w, state, &held, now);
+	verdict = shape_in_arrive(w, state, &held, now);
 	burst->held |= (uint64_t)(verdict == SHAPE_WAITS) << i;
 	burst->n_held += verdict == SHAPE_WAITS;
 	burst->refused += verdict > SHAPE_WAITS;
@@ -122,8 +122,8 @@ static bool judge_shaped(
 }
 
 /* judge_packets() for policies that are not plain. */
-static bool judge_other(
-	struct worker *w, struct policy_state *state, struct burst *burst, unsigned i, uint64_t now)
+static bool judge_other(struct worker *w, struct policy_state *state, struct rx_burst *burst,
+	unsigned i, uint64_t now)
 {
 	const struct packet *packet = packet_of(burst, i);
 	const uint8_t *data = burst->frames.data[i];
@@ -150,7 +150,7 @@ static bool judge_other(
 
 /* Judges those that need not look into the packet: the mask that says "dropped". */
 static uint64_t judge_total(
-	struct policy_state *state, struct burst *burst, unsigned i, uint64_t now)
+	struct policy_state *state, struct rx_burst *burst, unsigned i, uint64_t now)
 {
 	uint32_t bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
 	uint64_t over = police_over_total(state, bytes, now);
@@ -162,7 +162,7 @@ static uint64_t judge_total(
 /*
  * The hash of a packet's flow; what the device has not told is kept, as it will be asked for again.
  */
-static uint32_t burst_flow_hash(struct burst *burst, unsigned i)
+static uint32_t burst_flow_hash(struct rx_burst *burst, unsigned i)
 {
 	struct packet *packet;
 
@@ -175,14 +175,14 @@ static uint32_t burst_flow_hash(struct burst *burst, unsigned i)
 
 /* Judges where it takes to know the packet's flow. */
 static __rte_noinline uint64_t judge_flow(
-	struct policy_state *state, struct burst *burst, unsigned i, uint32_t bytes)
+	struct policy_state *state, struct rx_burst *burst, unsigned i, uint32_t bytes)
 {
 	return police_over_flow(state, bytes, burst_flow_hash(burst, i));
 }
 
 /* Judges those that flows share, whose buckets have been refilled. */
 static __rte_always_inline uint64_t judge_phantom(struct worker *w, struct policy_state *state,
-	struct burst *burst, unsigned i, uint32_t bytes)
+	struct rx_burst *burst, unsigned i, uint32_t bytes)
 {
 	uint64_t over;
 
@@ -196,8 +196,8 @@ static __rte_always_inline uint64_t judge_phantom(struct worker *w, struct polic
  * Refills what flows share, and begins to fetch what judge_flow() will read. The others are decided
  * by the line that is refilled: nothing else is fetched for them, and no flow hashed.
  */
-static __rte_noinline void fetch_phantoms(struct policy_state *const *states, struct burst *burst,
-	uint32_t costs[][BURST], uint16_t n, uint64_t now)
+static __rte_noinline void fetch_phantoms(struct policy_state *const *states,
+	struct rx_burst *burst, uint32_t costs[][BURST], uint16_t n, uint64_t now)
 {
 	uint64_t phantoms = 0;
 
@@ -217,7 +217,7 @@ static __rte_noinline void fetch_phantoms(struct policy_state *const *states, st
 
 /* Begins to fetch the queues that judge_shaped() will put packets into, and what they put there. */
 static __rte_noinline void fetch_queues(
-	struct policy_state *const *states, struct burst *burst, uint16_t n)
+	struct policy_state *const *states, struct rx_burst *burst, uint16_t n)
 {
 	uint64_t shaped = 0;
 
@@ -225,19 +225,19 @@ static __rte_noinline void fetch_queues(
 		if (!police_is_shaped(states[i]))
 			continue;
 		shaped_fetch(states[i]);
-		rte_prefetch0(hold_of(burst->mbufs[i]));
+		rte_prefetch0(shape_in_of(burst->mbufs[i]));
 		shaped |= UINT64_C(1) << i;
 	}
 	for (; shaped; shaped &= shaped - 1)
 		shape_prefetch_tail(&states[__builtin_ctzll(shaped)]->other->shape->queue);
 }
 
-/* police_over() of a policy that is lent what it takes, if `lends`. */
+/* police_over() of a policy that is borrowed what it takes, if `borrows`. */
 static __rte_always_inline uint64_t charge_plain(struct worker *w, struct policy_state *state,
-	uint32_t policy, uint32_t bytes, uint64_t now, bool lends)
+	uint32_t policy, uint32_t bytes, uint64_t now, bool borrows)
 {
-	if (lends)
-		police_lend(state, &w->reserves[policy], bytes, now);
+	if (borrows)
+		police_borrow(state, &w->shared_buckets[policy], bytes, now);
 	return police_over(state, bytes, now);
 }
 
@@ -246,7 +246,7 @@ static __rte_always_inline uint64_t charge_plain(struct worker *w, struct policy
  * "dropped".
  */
 static __rte_noinline uint64_t judge_aside(
-	struct worker *w, struct burst *burst, unsigned i, uint64_t now)
+	struct worker *w, struct rx_burst *burst, unsigned i, uint64_t now)
 {
 	uint32_t policy = burst->frames.policy[i], bytes;
 	struct policy_state *state = &w->policies[policy];
@@ -255,7 +255,7 @@ static __rte_noinline uint64_t judge_aside(
 		return judge_total(state, burst, i, now);
 	if (police_is_shaped(state)) /* first: no other question reads but the state's line */
 		return -(uint64_t)!judge_shaped(w, state, burst, i, now);
-	if (police_has_other(state))
+	if (police_is_extended(state))
 		return -(uint64_t)!judge_other(w, state, burst, i, now);
 	bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
 	if (police_is_phantom(state)) {
@@ -263,11 +263,11 @@ static __rte_noinline uint64_t judge_aside(
 		return judge_phantom(w, state, burst, i, bytes);
 	}
 	sample_packet(w, burst, i, bytes);
-	return charge_plain(w, state, policy, bytes, now, w->reserves != NULL);
+	return charge_plain(w, state, policy, bytes, now, w->shared_buckets != NULL);
 }
 
 /* Begins to fetch the meters of all sources that have one. */
-static __rte_noinline void add_sources(struct worker *w, struct burst *burst, uint16_t n)
+static __rte_noinline void add_sources(struct worker *w, struct rx_burst *burst, uint16_t n)
 {
 	const uint32_t *policies = burst->frames.policy;
 
@@ -284,7 +284,7 @@ static __rte_noinline void add_sources(struct worker *w, struct burst *burst, ui
 }
 
 /* The state of each packet's policy, which begins to be fetched; of those without one, `none`. */
-static void states_of(struct policy_state *states[], struct worker *w, struct burst *burst,
+static void states_of(struct policy_state *states[], struct worker *w, struct rx_burst *burst,
 	uint16_t n, struct policy_state *none)
 {
 	const uint32_t *policies = burst->frames.policy;
@@ -327,7 +327,7 @@ static uint16_t split_passed_dropped(
 }
 
 /* police_bytes() of every packet by every accounting: with vectors, where one by one would ask. */
-static void costs_of(uint32_t costs[][BURST], const struct burst *burst)
+static void costs_of(uint32_t costs[][BURST], const struct rx_burst *burst)
 {
 	for (unsigned i = 0; i < BURST; i++) {
 		costs[ACCOUNTING_L2][i] = burst->len[i];
@@ -337,9 +337,9 @@ static void costs_of(uint32_t costs[][BURST], const struct burst *burst)
 }
 
 /* Which packets of a burst are dropped, a bit each, that of the last one lowest. */
-static __rte_always_inline uint64_t judge_packets(struct worker *w, struct burst *burst,
+static __rte_always_inline uint64_t judge_packets(struct worker *w, struct rx_burst *burst,
 	struct policy_state *const *states, uint32_t costs[][BURST], uint16_t n, uint64_t now,
-	bool lends, bool phantoms)
+	bool borrows, bool phantoms)
 {
 	uint64_t drops = 0, over;
 
@@ -349,10 +349,10 @@ static __rte_always_inline uint64_t judge_packets(struct worker *w, struct burst
 
 		if (phantoms && police_is_phantom(state))
 			over = judge_phantom(w, state, burst, i, cost);
-		else if (unlikely(police_aside(state)))
+		else if (unlikely(police_is_slow(state)))
 			over = judge_aside(w, burst, i, now);
 		else
-			over = charge_plain(w, state, burst->frames.policy[i], cost, now, lends);
+			over = charge_plain(w, state, burst->frames.policy[i], cost, now, borrows);
 		drops = 2 * drops - over;
 	}
 	return drops;
@@ -380,13 +380,13 @@ static __rte_noinline void leave_held(
 	}
 }
 
-static uint16_t decide_each(
-	struct worker *w, struct burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
+static uint16_t decide_each(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now,
+	struct rte_mbuf **dropped)
 {
 	/* Plain, never empty and never full: packets without a policy need no question. */
 	struct policy_state none = {
 		.bucket.tokens = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
-		.bucket.fraction = police_owner(POLICE_PLAIN, POLICE_UNSAMPLED, ACCOUNTING_L2),
+		.bucket.fraction = police_owner(POLICE_SIMPLE, POLICE_UNSAMPLED, ACCOUNTING_L2),
 		.bucket.last = now,
 		.limit.burst = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
 	};
@@ -405,8 +405,9 @@ static uint16_t decide_each(
 	if (unlikely(burst->sourced.packets))
 		sourced_meter(&burst->sourced, now);
 	if (unlikely(phantoms))
-		drops = judge_packets(w, burst, states, costs, n, now, w->reserves != NULL, true);
-	else if (w->reserves)
+		drops = judge_packets(
+			w, burst, states, costs, n, now, w->shared_buckets != NULL, true);
+	else if (w->shared_buckets)
 		drops = judge_packets(w, burst, states, costs, n, now, true, false);
 	else
 		drops = judge_packets(w, burst, states, costs, n, now, false, false);
@@ -418,8 +419,8 @@ static uint16_t decide_each(
 	return n_pass;
 }
 
-/* police_charge_burst() of a bucket that is lent to: at one go, or else packet by packet. */
-static uint64_t charge_lent(struct policy_state *state, struct reserve *reserve,
+/* police_charge_burst() of a bucket that is borrowed to: at one go, or else packet by packet. */
+static uint64_t charge_borrowed(struct policy_state *state, struct shared_bucket *shared,
 	const uint32_t *costs, uint16_t n, uint64_t now)
 {
 	uint32_t refused = UINT32_MAX; /* as much or more will be, at this tick */
@@ -427,20 +428,20 @@ static uint64_t charge_lent(struct policy_state *state, struct reserve *reserve,
 
 	for (uint16_t i = 0; i < n; i++)
 		sum += costs[i];
-	if (police_lend(state, reserve, sum, now))
+	if (police_borrow(state, shared, sum, now))
 		return police_charge_burst(state, costs, n, now);
 	for (uint16_t i = 0; i < n; i++) {
-		if (costs[i] < refused && !police_lend(state, reserve, costs[i], now))
+		if (costs[i] < refused && !police_borrow(state, shared, costs[i], now))
 			refused = costs[i];
-		if (police_charge_plain(state, costs[i], now) == VERDICT_PASS)
+		if (police_charge_simple(state, costs[i], now) == VERDICT_PASS)
 			passes |= UINT64_C(1) << i;
 	}
 	return passes;
 }
 
 /* A whole burst of one plain policy. */
-static uint16_t decide_alike(
-	struct worker *w, struct burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
+static uint16_t decide_alike(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now,
+	struct rte_mbuf **dropped)
 {
 	uint32_t policy = burst->frames.policy[0], costs[BURST];
 	struct policy_state *state = &w->policies[policy];
@@ -453,15 +454,15 @@ static uint16_t decide_alike(
 
 		sample_packet(w, burst, i, costs[i]);
 	}
-	if (w->reserves)
-		passes = charge_lent(state, &w->reserves[policy], costs, n, now);
+	if (w->shared_buckets)
+		passes = charge_borrowed(state, &w->shared_buckets[policy], costs, n, now);
 	else
 		passes = police_charge_burst(state, costs, n, now);
 	return split_passed_dropped(burst->mbufs, passes, n, dropped);
 }
 
 /* Charges where each packet's flow counts. */
-static __rte_noinline uint64_t charge_flows(struct policy_state *state, struct burst *burst,
+static __rte_noinline uint64_t charge_flows(struct policy_state *state, struct rx_burst *burst,
 	const uint32_t *costs, uint16_t n, uint64_t now)
 {
 	uint32_t hashes[BURST];
@@ -472,8 +473,8 @@ static __rte_noinline uint64_t charge_flows(struct policy_state *state, struct b
 }
 
 /* A whole burst of one policy that police_is_phantom(). */
-static uint16_t decide_flows(
-	struct worker *w, struct burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
+static uint16_t decide_flows(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now,
+	struct rte_mbuf **dropped)
 {
 	struct policy_state *state = &w->policies[burst->frames.policy[0]];
 	uint32_t costs[BURST], least = UINT32_MAX;
@@ -506,8 +507,8 @@ static bool all_same_policy(const uint32_t *policies, uint16_t n)
 	return different == 0;
 }
 
-uint16_t decide(
-	struct worker *w, struct burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
+uint16_t decide(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now,
+	struct rte_mbuf **dropped)
 {
 	bool alike = all_same_policy(burst->frames.policy, n);
 	uint32_t first = burst->frames.policy[0];
@@ -523,7 +524,7 @@ uint16_t decide(
 		counter_add(&w->counters.unmatched_packets, n);
 		return n;
 	}
-	if (alike && police_is_plain(&w->policies[first]))
+	if (alike && police_is_simple(&w->policies[first]))
 		n_pass = decide_alike(w, burst, n, now, dropped);
 	else if (alike && police_is_phantom(&w->policies[first]))
 		n_pass = decide_flows(w, burst, n, now, dropped);

@@ -26,7 +26,7 @@ struct sampled {
 };
 
 /* A burst on its way through the stages. */
-struct burst {
+struct rx_burst {
 	struct rte_mbuf *mbufs[BURST];
 	const uint32_t *len; /* of the whole frame: what is in frames, or whole[] */
 	struct frames frames;
@@ -50,11 +50,11 @@ struct burst {
  * but for burst->n_held that wait, and are the shaper's.
  * decide_samples() is due when the packets are on their way.
  */
-uint16_t decide(struct worker *worker, struct burst *burst, uint16_t n, uint64_t now,
+uint16_t decide(struct worker *worker, struct rx_burst *burst, uint16_t n, uint64_t now,
 	struct rte_mbuf **dropped);
 
 /* Adds those of the burst that were sampled to their policies' samples. */
-static inline void decide_samples(const struct burst *burst)
+static inline void decide_samples(const struct rx_burst *burst)
 {
 	for (unsigned i = 0; i < burst->n_sampled; i++) {
 		const struct sampled *sampled = &burst->sampled[i];

@@ -19,23 +19,23 @@
 #include <rte_ring_peek.h>
 
 #include "drop.h"
-#include "hold.h"
-#include "lanes.h"
+#include "shape_in.h"
+#include "rx_rings.h"
 #include "tx.h"
-#include "usher.h"
+#include "steering.h"
 #include "worker_own.h"
 
-unsigned lanes_mbufs(unsigned n_workers)
+unsigned rx_rings_mbufs(unsigned n_workers)
 {
-	return 2 * (n_workers - 1) * LANE_PACKETS + MOVER_KEEPS;
+	return 2 * (n_workers - 1) * RX_RING_PACKETS + MIGRATION_KEEPS;
 }
 
 static struct rte_ring *ring_create(void)
 {
 	struct rte_ring *ring = rte_zmalloc(
-		"lane", (size_t)rte_ring_get_memsize(LANE_PACKETS), RTE_CACHE_LINE_SIZE);
+		"lane", (size_t)rte_ring_get_memsize(RX_RING_PACKETS), RTE_CACHE_LINE_SIZE);
 
-	if (ring && rte_ring_init(ring, "lane", LANE_PACKETS, RING_F_SP_ENQ | RING_F_SC_DEQ)) {
+	if (ring && rte_ring_init(ring, "lane", RX_RING_PACKETS, RING_F_SP_ENQ | RING_F_SC_DEQ)) {
 		rte_free(ring);
 		return NULL;
 	}
@@ -52,43 +52,43 @@ static void ring_destroy(struct rte_ring *ring)
 	rte_free(ring);
 }
 
-struct lanes *lanes_create(unsigned owner, unsigned n_workers)
+struct rings *rx_rings_create(unsigned owner, unsigned n_workers)
 {
-	struct lanes *lanes = rte_zmalloc("lanes", sizeof(*lanes), RTE_CACHE_LINE_SIZE);
+	struct rings *rings = rte_zmalloc("lanes", sizeof(*rings), RTE_CACHE_LINE_SIZE);
 
-	if (!lanes)
+	if (!rings)
 		return NULL;
-	lanes->owner = owner;
-	lanes->n_workers = n_workers;
+	rings->owner = owner;
+	rings->n_workers = n_workers;
 	for (unsigned i = 0; i < n_workers; i++) {
 		if (i == owner)
 			continue;
-		lanes->out[i] = ring_create();
-		lanes->back[i] = ring_create();
-		if (!lanes->out[i] || !lanes->back[i]) {
-			lanes_destroy(lanes);
+		rings->out[i] = ring_create();
+		rings->back[i] = ring_create();
+		if (!rings->out[i] || !rings->back[i]) {
+			rx_rings_destroy(rings);
 			return NULL;
 		}
 	}
-	return lanes;
+	return rings;
 }
 
-int lanes_seat(struct lanes *lanes, struct worker *workers, unsigned n_slots)
+int rx_rings_open(struct rings *rings, struct worker *workers, unsigned n_slots)
 {
-	lanes->usher = usher_create(
-		lanes->owner, workers, lanes->n_workers, lanes->out, lanes->back, n_slots);
-	return lanes->usher ? 0 : -ENOMEM;
+	rings->steering = steering_create(
+		rings->owner, workers, rings->n_workers, rings->out, rings->back, n_slots);
+	return rings->steering ? 0 : -ENOMEM;
 }
 
-void lanes_destroy(struct lanes *lanes)
+void rx_rings_destroy(struct rings *rings)
 {
-	if (lanes)
-		usher_destroy(lanes->usher);
-	for (unsigned i = 0; lanes && i < lanes->n_workers; i++) {
-		ring_destroy(lanes->out[i]);
-		ring_destroy(lanes->back[i]);
+	if (rings)
+		steering_destroy(rings->steering);
+	for (unsigned i = 0; rings && i < rings->n_workers; i++) {
+		ring_destroy(rings->out[i]);
+		ring_destroy(rings->back[i]);
 	}
-	rte_free(lanes);
+	rte_free(rings);
 }
 
 /* As much of a ring as the device takes; returns how many. */
@@ -106,7 +106,7 @@ static unsigned collect_patiently(struct worker *w, const struct path *path, str
 
 static unsigned collect_returned(struct worker *w, const struct path *path, unsigned from)
 {
-	struct rte_ring *back = path->lanes->back[from];
+	struct rte_ring *back = path->rings->back[from];
 	struct rte_mbuf *mbufs[BURST];
 	uint32_t patient;
 	unsigned n;
@@ -114,7 +114,7 @@ static unsigned collect_returned(struct worker *w, const struct path *path, unsi
 	if (!back)
 		return 0;
 	/* Acquire pairs with the release in tx_try_pass_on(). */
-	patient = __atomic_load_n(&path->lanes->patient[from], __ATOMIC_ACQUIRE);
+	patient = __atomic_load_n(&path->rings->patient[from], __ATOMIC_ACQUIRE);
 	if (unlikely((int32_t)(patient - back->cons.tail) > 0))
 		return collect_patiently(w, path, back);
 	n = rte_ring_sc_dequeue_burst(back, (void **)mbufs, BURST, NULL);
@@ -124,26 +124,26 @@ static unsigned collect_returned(struct worker *w, const struct path *path, unsi
 }
 
 /* The worker after that one; not the owner, who gives nothing back: or the next had two turns. */
-static unsigned next_worker_index(const struct lanes *lanes, unsigned i)
+static unsigned next_worker_index(const struct rings *rings, unsigned i)
 {
-	i = i + 1 < lanes->n_workers ? i + 1 : 0;
-	if (i == lanes->owner)
-		i = i + 1 < lanes->n_workers ? i + 1 : 0;
+	i = i + 1 < rings->n_workers ? i + 1 : 0;
+	if (i == rings->owner)
+		i = i + 1 < rings->n_workers ? i + 1 : 0;
 	return i;
 }
 
 static bool collect_path(struct worker *w, const struct path *path)
 {
-	struct lanes *lanes = path->lanes;
-	unsigned first = next_worker_index(lanes, lanes->first), n = 0;
+	struct rings *rings = path->rings;
+	unsigned first = next_worker_index(rings, rings->first), n = 0;
 
 	/* Whoever is first has what a slow wire takes: were that always the same, he had it all. */
-	lanes->first = first;
-	for (unsigned i = first; i < lanes->n_workers; i++)
+	rings->first = first;
+	for (unsigned i = first; i < rings->n_workers; i++)
 		n += collect_returned(w, path, i);
 	for (unsigned i = 0; i < first; i++)
 		n += collect_returned(w, path, i);
-	__atomic_store_n(&lanes->looks, lanes->looks + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&rings->looks, rings->looks + 1, __ATOMIC_RELEASE);
 	return n > 0;
 }
 
@@ -154,7 +154,7 @@ bool distribute_collect(struct worker *w)
 	for (unsigned i = 0; i < w->n_paths; i++) {
 		const struct path *path = &w->paths[i];
 
-		if (path->lanes && lanes_owned(path->lanes, w->index))
+		if (path->rings && rx_rings_owned(path->rings, w->index))
 			any |= collect_path(w, path);
 	}
 	return any;
@@ -164,8 +164,8 @@ void distribute_drop(struct worker *w, const struct path *path)
 {
 	struct rte_mbuf *mbufs[BURST];
 
-	for (unsigned i = 0; i < path->lanes->n_workers; i++) {
-		struct rte_ring *back = path->lanes->back[i];
+	for (unsigned i = 0; i < path->rings->n_workers; i++) {
+		struct rte_ring *back = path->rings->back[i];
 		unsigned n;
 
 		while (back &&
@@ -178,8 +178,8 @@ void distribute_drop(struct worker *w, const struct path *path)
 
 bool distribute_waits(const struct path *path)
 {
-	for (unsigned i = 0; i < path->lanes->n_workers; i++)
-		if (path->lanes->back[i] && !rte_ring_empty(path->lanes->back[i]))
+	for (unsigned i = 0; i < path->rings->n_workers; i++)
+		if (path->rings->back[i] && !rte_ring_empty(path->rings->back[i]))
 			return true;
 	return false;
 }
@@ -190,7 +190,7 @@ static void count_targets(const struct path *path, struct rte_mbuf **mbufs, uint
 	for (uint16_t i = 0; i < n; i++)
 		rte_prefetch0(rte_pktmbuf_mtod(mbufs[i], void *));
 	for (uint16_t i = 0; i < n; i++) {
-		targets[i] = lanes_worker_of(path->lanes, mbufs[i], path->rx_hash);
+		targets[i] = rx_rings_worker_of(path->rings, mbufs[i], path->rx_hash);
 		counts[targets[i]]++;
 	}
 }
@@ -202,14 +202,14 @@ static void stamp_arrival(
 	uint64_t now = rte_rdtsc();
 
 	for (uint16_t i = 0; i < n; i++)
-		hold_stamp(mbufs[i], now);
+		shape_in_stamp(mbufs[i], now);
 	if (path->clock)
-		hold_stamp_all(mbufs, n, path->clock, now, w->ticks_per_us);
+		shape_in_stamp_all(mbufs, n, path->clock, now, w->ticks_per_us);
 }
 
-static bool seats_here(const struct lanes *lanes)
+static bool steers_here(const struct rings *rings)
 {
-	return lanes->usher && usher_has_seats(lanes->usher);
+	return rings->steering && steering_has_tables(rings->steering);
 }
 
 /* Sorts a burst by worker, in order; leaves the owner's part in mbufs and returns its length. */
@@ -218,14 +218,14 @@ static uint16_t distribute_burst(
 {
 	uint16_t counts[CONFIG_WORKERS_MAX + 1] = {0}, ends[CONFIG_WORKERS_MAX + 1];
 	uint16_t own = 0, lost = 0;
-	unsigned n_workers = path->lanes->n_workers;
+	unsigned n_workers = path->rings->n_workers;
 	struct rte_mbuf *sorted[BURST];
 	uint8_t targets[BURST];
 
 	if (worker_own(w)->view.shapes)
 		stamp_arrival(w, path, mbufs, n);
-	if (unlikely(seats_here(path->lanes)))
-		usher_show(path->lanes->usher, w, path, mbufs, n, targets, counts, &lost);
+	if (unlikely(steers_here(path->rings)))
+		steering_show(path->rings->steering, w, path, mbufs, n, targets, counts, &lost);
 	else
 		count_targets(path, mbufs, n, targets, counts);
 	for (unsigned t = 0, end = 0; t <= n_workers; t++) {
@@ -243,7 +243,7 @@ static uint16_t distribute_burst(
 			own = counts[t];
 			memcpy(mbufs, part, own * sizeof(*mbufs));
 		} else {
-			lost += tx_hand_over(w, path->lanes->out[t], part, counts[t]);
+			lost += tx_hand_over(w, path->rings->out[t], part, counts[t]);
 		}
 	}
 	/*
@@ -256,17 +256,17 @@ static uint16_t distribute_burst(
 uint16_t distribute_receive(
 	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, bool *busy)
 {
-	struct lanes *lanes = path->lanes;
+	struct rings *rings = path->rings;
 	uint16_t n;
 
-	if (!lanes_owned(lanes, w->index)) {
+	if (!rx_rings_owned(rings, w->index)) {
 		n = (uint16_t)rte_ring_sc_dequeue_burst(
-			lanes->out[w->index], (void **)mbufs, BURST, NULL);
+			rings->out[w->index], (void **)mbufs, BURST, NULL);
 		*busy |= n > 0;
 		return n;
 	}
 	*busy |= collect_path(w, path);
-	if (unlikely(seats_here(lanes)) && (usher_turn(lanes->usher, w, mbufs, &n) || n)) {
+	if (unlikely(steers_here(rings)) && (steering_turn(rings->steering, w, mbufs, &n) || n)) {
 		*busy |= n > 0;
 		return n;
 	}
@@ -279,15 +279,15 @@ uint16_t distribute_receive(
 
 void distribute_end(struct worker *w, const struct path *path)
 {
-	struct usher *usher = path->lanes->usher;
+	struct steering *steering = path->rings->steering;
 	struct rte_mbuf *mbufs[BURST];
 	unsigned n;
 	bool strict;
 
-	if (!usher)
+	if (!steering)
 		return;
-	strict = usher->mover.seats && usher->mover.seats->strict;
-	while ((n = mover_flush(&usher->mover, (void **)mbufs, BURST)) > 0) {
+	strict = steering->migration.reta && steering->migration.reta->strict;
+	while ((n = migration_flush(&steering->migration, (void **)mbufs, BURST)) > 0) {
 		counter_add(&w->counters.rx_packets, n); /* nobody else will */
 		if (strict) {
 			counter_add(&w->counters.dropped[DROP_STOPPED], n);

@@ -10,7 +10,7 @@
  *
  * A flow always has the same worker, and all is first in, first out: so its packets keep their
  * order. A ring that is full drops under a reason of its own; nobody waits for anybody. Of placed
- * policies control says which source has which worker (usher.h).
+ * policies control says which source has which worker (steering.h).
  */
 #ifndef WEIR_APP_DISTRIBUTE_H
 #define WEIR_APP_DISTRIBUTE_H
@@ -18,28 +18,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct lanes;
+struct rings;
 struct path;
 struct rte_mbuf;
 struct worker;
 
-/* Mbufs that the lanes of a queue pair may hold, for the size of its port's pool. */
-unsigned lanes_mbufs(unsigned n_workers);
+/* Mbufs that the rings of a queue pair may hold, for the size of its port's pool. */
+unsigned rx_rings_mbufs(unsigned n_workers);
 
 /* Control, before the workers start. NULL when out of memory. */
-struct lanes *lanes_create(unsigned owner, unsigned n_workers);
+struct rings *rx_rings_create(unsigned owner, unsigned n_workers);
 
 /*
  * Control, likewise: sources of policies in up to n_slots slots may be given to workers, of all of
  * which these are the first. Returns 0 or -ENOMEM.
  */
-int lanes_seat(struct lanes *lanes, struct worker *workers, unsigned n_slots);
+int rx_rings_open(struct rings *rings, struct worker *workers, unsigned n_slots);
 
 /* Control, after the workers have stopped, and before the ports do: frees what is still inside. */
-void lanes_destroy(struct lanes *lanes);
+void rx_rings_destroy(struct rings *rings);
 
 /*
- * A burst of a path with lanes, for the worker to decide: of the owner, its own part of what the
+ * A burst of a path with rings, for the worker to decide: of the owner, its own part of what the
  * queue had, with what the others gave back sent on; of another, what the ring has. Every packet
  * comes with the hash of its flow. *busy is set if anything moved. The path's worker.
  */
@@ -59,7 +59,7 @@ void distribute_drop(struct worker *worker, const struct path *path);
 bool distribute_waits(const struct path *path);
 
 /*
- * Sends, of a path with lanes, what its owner has kept back, when the others have come to their
+ * Sends, of a path with rings, what its owner has kept back, when the others have come to their
  * end; of a conserved limit that is dropped, as nobody has charged it. The owner.
  */
 void distribute_end(struct worker *worker, const struct path *path);

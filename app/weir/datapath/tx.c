@@ -12,7 +12,7 @@
 #include <rte_ring.h>
 
 #include "drop.h"
-#include "lanes.h"
+#include "rx_rings.h"
 #include "worker.h"
 
 uint16_t tx_try_send(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
@@ -20,8 +20,8 @@ uint16_t tx_try_send(struct worker *w, const struct path *path, struct rte_mbuf 
 	uint16_t sent = rte_eth_tx_burst(path->tx_port, path->queue, mbufs, n);
 
 	counter_add(&w->counters.tx_packets, sent);
-	if (unlikely(path->lanes != NULL))
-		lanes_move(path->lanes, sent);
+	if (unlikely(path->rings != NULL))
+		rx_rings_move(path->rings, sent);
 	return sent;
 }
 
@@ -48,26 +48,26 @@ uint16_t tx_hand_over(struct worker *w, struct rte_ring *ring, struct rte_mbuf *
 
 void tx_pass_on(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
-	if (likely(lanes_owned(path->lanes, w->index)))
+	if (likely(rx_rings_owned(path->rings, w->index)))
 		tx_send(w, path, mbufs, n);
 	else
-		tx_hand_over(w, path->lanes->back[w->index], mbufs, n);
+		tx_hand_over(w, path->rings->back[w->index], mbufs, n);
 }
 
 static uint16_t try_give_back(
-	struct worker *w, struct lanes *lanes, struct rte_mbuf **mbufs, uint16_t n)
+	struct worker *w, struct rings *rings, struct rte_mbuf **mbufs, uint16_t n)
 {
-	struct rte_ring *back = lanes->back[w->index];
+	struct rte_ring *back = rings->back[w->index];
 
 	/* Before they are there: who finds them knows. More than the ring takes does no harm. */
-	__atomic_store_n(&lanes->patient[w->index], back->prod.tail + n, __ATOMIC_RELEASE);
+	__atomic_store_n(&rings->patient[w->index], back->prod.tail + n, __ATOMIC_RELEASE);
 	return (uint16_t)rte_ring_sp_enqueue_burst(back, (void *const *)mbufs, n, NULL);
 }
 
 uint16_t tx_try_pass_on(
 	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
-	if (!lanes_owned(path->lanes, w->index))
-		return try_give_back(w, path->lanes, mbufs, n);
+	if (!rx_rings_owned(path->rings, w->index))
+		return try_give_back(w, path->rings, mbufs, n);
 	return tx_try_send(w, path, mbufs, n);
 }

@@ -16,13 +16,13 @@
 #include "decide.h"
 #include "distribute.h"
 #include "drop.h"
-#include "hold.h"
-#include "lanes.h"
+#include "shape_in.h"
+#include "rx_rings.h"
 #include "police/charge.h"
 #include "police/sample.h"
-#include "police/other.h"
+#include "police/extended.h"
 #include "police/shaped.h"
-#include "release.h"
+#include "shape_out.h"
 #include "tx.h"
 #include "worker_own.h"
 
@@ -36,7 +36,7 @@
 #define SLEEP_DEEP_NS UINT64_C(4000000)
 #define DEEP_SHARE    256 /* of the quiet time, beyond the millisecond */
 
-/* A packet that is due sooner is waited for awake: to fall asleep and wake takes as long. */
+/* A packet that is due sooner is waited for active: to fall asleep and wake takes as long. */
 #define SLEEP_LEAST_NS UINT64_C(5000)
 
 /*
@@ -63,7 +63,7 @@
  * Gathers what the headers of frames in several segments are in, if the first one is too short for
  * them.
  */
-static __rte_noinline void gather_chains(struct burst *burst, uint16_t n)
+static __rte_noinline void gather_chains(struct rx_burst *burst, uint16_t n)
 {
 	for (uint16_t i = 0; i < n; i++) {
 		struct rte_mbuf *m = burst->mbufs[i];
@@ -79,7 +79,7 @@ static __rte_noinline void gather_chains(struct burst *burst, uint16_t n)
 }
 
 /* Where the frames are, all of which are being fetched when the first is read. */
-static inline void gather_frames(struct burst *burst, uint16_t n)
+static inline void gather_frames(struct rx_burst *burst, uint16_t n)
 {
 	uint32_t segments = 0;
 
@@ -107,7 +107,7 @@ static bool is_timed(uint64_t burst)
 static __rte_noinline uint16_t receive_shared(
 	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, bool *busy)
 {
-	bool owned = lanes_owned(path->lanes, w->index);
+	bool owned = rx_rings_owned(path->rings, w->index);
 	bool timed = owned && is_timed(w->counters.handings);
 	uint64_t began = timed ? rte_rdtsc() : 0;
 	uint16_t n = distribute_receive(w, path, mbufs, busy);
@@ -123,13 +123,13 @@ static __rte_noinline uint16_t receive_shared(
 static inline uint16_t receive_burst(
 	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, bool *busy)
 {
-	if (unlikely(path->lanes != NULL))
+	if (unlikely(path->rings != NULL))
 		return receive_shared(w, path, mbufs, busy);
 	return rte_eth_rx_burst(path->rx_port, path->queue, mbufs, BURST);
 }
 
 /* One burst of one path; returns whether there was anything. */
-static bool forward_path(struct worker *w, const struct path *path, struct burst *burst)
+static bool forward_path(struct worker *w, const struct path *path, struct rx_burst *burst)
 {
 	struct rte_mbuf *dropped[BURST];
 	bool busy = false;
@@ -145,8 +145,8 @@ static bool forward_path(struct worker *w, const struct path *path, struct burst
 	burst->frames.fragments = __atomic_load_n(&w->fragments, __ATOMIC_ACQUIRE);
 	burst->frames.now = now;
 	burst->path = (uint16_t)(path - w->paths);
-	if (unlikely(path->clock && worker_own(w)->view.shapes) && !path->lanes)
-		hold_stamp_all(burst->mbufs, n, path->clock, now, w->ticks_per_us);
+	if (unlikely(path->clock && worker_own(w)->view.shapes) && !path->rings)
+		shape_in_stamp_all(burst->mbufs, n, path->clock, now, w->ticks_per_us);
 	classify_frames(
 		worker_own(w)->view.classifier, path->wire, path->direction, &burst->frames, n);
 	pass = decide(w, burst, n, now, dropped);
@@ -176,7 +176,7 @@ static void apply_limit(struct worker *w, const struct limit_profile *limit, uin
 static bool take_limits(struct worker *w)
 {
 	struct limit_profile limits[LIMITS_A_TURN];
-	unsigned n = post_take(&w->post, limits, LIMITS_A_TURN);
+	unsigned n = limit_ring_take(&w->limit_ring, limits, LIMITS_A_TURN);
 	uint64_t now;
 
 	if (likely(n == 0))
@@ -192,7 +192,7 @@ static bool take_limits(struct worker *w)
 /* All that were sent while the worker slept; control may go on sending, but no packet waits. */
 static void catch_up(struct worker *w)
 {
-	for (unsigned i = 0; i <= POST_MAX / LIMITS_A_TURN && take_limits(w); i++)
+	for (unsigned i = 0; i <= LIMIT_RING_MAX / LIMITS_A_TURN && take_limits(w); i++)
 		;
 }
 
@@ -249,13 +249,13 @@ static void age_source_table(struct worker *w)
  * there is more of that to do. What the former one leads to is there until generation says that it
  * is left: control waits for it.
  */
-static bool adopt_snapshot(struct worker *w)
+static bool inherit_snapshot(struct worker *w)
 {
 	const struct snapshot *newest = publisher_current(w->publisher);
 
 	if (likely(newest->generation == worker_own(w)->view.generation))
 		return false;
-	if (!release_leaving(w, newest))
+	if (!shape_out_leaving(w, newest))
 		return true;
 	worker_own(w)->view = (struct snapshot){
 		.generation = newest->generation,
@@ -263,7 +263,7 @@ static bool adopt_snapshot(struct worker *w)
 		.sourced = newest->sourced,
 		.n_sourced = newest->n_sourced,
 		.shapes = newest->shapes,
-		.seated = newest->seated,
+		.retargeted = newest->retargeted,
 	};
 	__atomic_store_n(&w->generation, newest->generation, __ATOMIC_RELEASE);
 	return false;
@@ -275,7 +275,7 @@ void worker_begin(struct worker *w)
 
 	rte_rcu_qsbr_thread_register(rcu, w->index);
 	rte_rcu_qsbr_thread_online(rcu, w->index);
-	adopt_snapshot(w);
+	inherit_snapshot(w);
 	worker_own(w)->idle_since = rte_rdtsc();
 }
 
@@ -283,7 +283,7 @@ void worker_end(struct worker *w)
 {
 	struct rte_rcu_qsbr *rcu = w->publisher->rcu;
 
-	release_all(w);
+	shape_out_all(w);
 	rte_rcu_qsbr_thread_offline(rcu, w->index);
 	rte_rcu_qsbr_thread_unregister(rcu, w->index);
 }
@@ -291,10 +291,10 @@ void worker_end(struct worker *w)
 void worker_turn(struct worker *w)
 {
 	struct worker_own *own = worker_own(w);
-	struct burst burst;
-	bool more = take_limits(w), busy = release_due(w);
+	struct rx_burst burst;
+	bool more = take_limits(w), busy = shape_out_due(w);
 
-	busy |= adopt_snapshot(w);
+	busy |= inherit_snapshot(w);
 	for (unsigned i = 0; i < w->n_paths; i++)
 		busy |= forward_path(w, &w->paths[i], &burst);
 	if (own->view.n_sourced &&
@@ -316,7 +316,7 @@ static bool shares_queues(const struct worker *w, bool now)
 	for (unsigned i = 0; i < w->n_paths; i++) {
 		const struct path *path = &w->paths[i];
 
-		if (path->lanes && lanes_owned(path->lanes, w->index) &&
+		if (path->rings && rx_rings_owned(path->rings, w->index) &&
 			(!now || distribute_waits(path)))
 			return true;
 	}
@@ -329,7 +329,7 @@ static void drop_untransmitted(struct worker *w)
 	for (unsigned i = 0; i < w->n_paths; i++) {
 		const struct path *path = &w->paths[i];
 
-		if (path->lanes && lanes_owned(path->lanes, w->index))
+		if (path->rings && rx_rings_owned(path->rings, w->index))
 			distribute_drop(w, path);
 	}
 }
@@ -355,7 +355,7 @@ static void drain_at_stop(struct worker *w)
 	}
 	drop_untransmitted(w);
 	for (unsigned i = 0; i < w->n_paths; i++)
-		if (w->paths[i].lanes && lanes_owned(w->paths[i].lanes, w->index))
+		if (w->paths[i].rings && rx_rings_owned(w->paths[i].rings, w->index))
 			distribute_end(w, &w->paths[i]);
 }
 

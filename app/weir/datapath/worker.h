@@ -17,14 +17,14 @@
 #include "flow/flow_sample.h"
 #include "police/policy_state.h"
 #include "policy/config.h"
-#include "post.h"
+#include "limit_ring.h"
 #include "snapshot.h"
 
 #define BURST 32
 
-struct lanes;
+struct rings;
 struct nic_clock;
-struct reserve;
+struct shared_bucket;
 struct shaper;
 struct sample_chunk;
 union free_sample;
@@ -52,7 +52,7 @@ struct path {
 	uint16_t wire;
 	enum direction direction;
 	bool rx_hash;                  /* the device tells the flow's hash */
-	struct lanes *lanes;           /* of a queue that several workers share; else NULL */
+	struct rings *rings;           /* of a queue that several workers share; else NULL */
 	const struct nic_clock *clock; /* the device tells when packets came in; else NULL */
 };
 
@@ -75,12 +75,13 @@ struct worker {
 	const struct tunnels *tunnels; /* as frames has it */
 	struct path *paths;
 	unsigned n_paths;
-	struct reserve *reserves; /* by policy, shared by all workers; NULL if there is only one */
+	struct shared_bucket
+		*shared_buckets; /* by policy, shared by all workers; NULL if there is only one */
 	struct flow_sample **samples; /* of the policies that are sampled, else NULL */
 	struct sample_chunk *chunks;  /* control: where samples lie, and those that nobody has */
 	union free_sample *free_samples;
 	unsigned n_policies; /* that there is room for */
-	struct post post;
+	struct limit_ring limit_ring;
 	struct shaper *shaper; /* the worker's, but for shaper_counts() */
 	unsigned delay_unit;   /* see delay_unit() */
 

@@ -11,13 +11,13 @@
 #include <sodium.h>
 
 #include "packet/fragment.h"
-#include "lanes.h"
+#include "rx_rings.h"
 #include "log.h"
 #include "pages.h"
-#include "police/other.h"
+#include "police/extended.h"
 #include "police/shaped.h"
 #include "policy/kind.h"
-#include "usher.h"
+#include "steering.h"
 #include "worker_own.h"
 
 static void *alloc_worker_lines(size_t bytes, int socket)
@@ -64,7 +64,7 @@ int worker_init(struct worker *w, unsigned n_policies, unsigned used, uint32_t w
 	w->ticks_per_us = RTE_MAX(rte_get_tsc_hz() / 1000000, UINT64_C(1));
 	if (!w->policies || !w->samples || add_shaper(w, waiting))
 		return -ENOMEM;
-	return post_init(&w->post, n_policies);
+	return limit_ring_init(&w->limit_ring, n_policies);
 }
 
 static int no_memory(const struct worker *w, const struct policy *policy, size_t bytes)
@@ -90,15 +90,16 @@ static struct fragments *new_fragments(const struct worker *w)
 static bool add_owners_fragments(const struct worker *w)
 {
 	for (unsigned i = 0; i < w->n_paths; i++) {
-		const struct lanes *lanes = w->paths[i].lanes;
+		const struct rings *rings = w->paths[i].rings;
 		struct fragments *fragments;
 
-		if (!lanes || lanes->owner != w->index || !lanes->usher || lanes->usher->fragments)
+		if (!rings || rings->owner != w->index || !rings->steering ||
+			rings->steering->fragments)
 			continue;
 		fragments = new_fragments(w);
 		if (!fragments)
 			return false;
-		__atomic_store_n(&lanes->usher->fragments, fragments, __ATOMIC_RELEASE);
+		__atomic_store_n(&rings->steering->fragments, fragments, __ATOMIC_RELEASE);
 	}
 	return true;
 }
@@ -168,11 +169,11 @@ int worker_add_policy(
 {
 	struct policy_state *state = &w->policies[profile->policy];
 	struct policy_start start = {.now = rte_rdtsc(), .hz = rte_get_tsc_hz()};
-	size_t bytes = policy_other_bytes(policy);
+	size_t bytes = policy_extended_bytes(policy);
 	void *memory;
 
-	if (w->reserves && policy_is_shaped(policy))
-		start.reserve = &w->reserves[profile->policy];
+	if (w->shared_buckets && policy_is_shaped(policy))
+		start.shared = &w->shared_buckets[profile->policy];
 	if (add_fragments(w, policy))
 		return -ENOMEM;
 	memory = bytes ? alloc_worker_lines(bytes, socket_of(w)) : NULL;
@@ -215,7 +216,7 @@ void worker_free(struct worker *w)
 	rte_free(w->fragments);
 	rte_free(w->shaper);
 	pages_free(w->samples, w->n_policies * sizeof(*w->samples));
-	post_free(&w->post);
+	limit_ring_free(&w->limit_ring);
 	w->policies = NULL;
 	w->shaper = NULL;
 	w->fragments = NULL;

@@ -10,13 +10,13 @@
 #include "store/store.h"
 
 /* Records of one kind as they are read. */
-struct reading {
+struct store_reading {
 	struct ledger_store *into;
 	enum limiter_record_kind kind;
 	unsigned room;
 };
 
-static int grow_ledger_records(struct reading *reading)
+static int grow_ledger_records(struct store_reading *reading)
 {
 	struct ledger_store *into = reading->into;
 	unsigned room = into->n_records + into->n_records / 2 + 16;
@@ -34,7 +34,7 @@ static int grow_ledger_records(struct reading *reading)
 
 static int add_record(void *context, uint32_t id, const void *record, size_t len)
 {
-	struct reading *reading = context;
+	struct store_reading *reading = context;
 	struct ledger_store *into = reading->into;
 	void *copy;
 
@@ -50,7 +50,7 @@ static int add_record(void *context, uint32_t id, const void *record, size_t len
 
 static int read_records(struct ledger_store *opened)
 {
-	struct reading reading = {.into = opened, .kind = LIMITER_RATES};
+	struct store_reading reading = {.into = opened, .kind = LIMITER_RATES};
 	int ret = store_each(opened->store, LIMITER_RATES, add_record, &reading);
 
 	reading.kind = LIMITER_UNITS;
@@ -64,12 +64,12 @@ int ledger_store_open(const char *directory, bool make, struct ledger_store *out
 	*out = (struct ledger_store){0};
 	ret = store_open(directory, &out->store, &out->epoch);
 	if (ret == -ENOENT && make)
-		ret = store_open_blank(directory, &out->store, &out->epoch);
+		ret = store_open_recovering(directory, &out->store, &out->epoch);
 	if (ret) {
 		out->store = NULL;
 		return ret;
 	}
-	out->blank = store_blank(out->store);
+	out->recovering = store_recovering(out->store);
 	ret = read_records(out);
 	if (ret)
 		ledger_store_close(out);

@@ -17,15 +17,15 @@ struct store;
 struct ledger_store {
 	struct store *store;
 	uint64_t epoch;
-	bool blank;                     /* what was before this store is not known */
+	bool recovering;                /* what was before this store is not known */
 	struct limiter_record *records; /* until ledger_store_forget() */
 	unsigned n_records;
 };
 
 /*
- * Opens the store in a directory, or, if there is none and `make` says so, makes a blank one; reads
- * its records. 0, or what store_open() says, and -ENOMEM; then *out is all zero. Any thread, whose
- * turn passes on with *out.
+ * Opens the store in a directory, or, if there is none and `make` says so, makes a recovering one;
+ * reads its records. 0, or what store_open() says, and -ENOMEM; then *out is all zero. Any thread,
+ * whose turn passes on with *out.
  */
 int ledger_store_open(const char *directory, bool make, struct ledger_store *out);
 

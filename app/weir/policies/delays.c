@@ -10,7 +10,7 @@
 #include <rte_memory.h>
 
 #include "base/time.h"
-#include "box.h"
+#include "instance.h"
 #include "pages.h"
 #include "policy/kind.h"
 
@@ -27,28 +27,29 @@
 #define SWEEP_NS SECOND_NS
 #define MARKS    1024
 
-static struct slot_delays *of_slot(const struct box *box, uint32_t slot)
+static struct slot_delays *of_slot(const struct instance *inst, uint32_t slot)
 {
-	return &box->delays->slots[slot];
+	return &inst->delays->slots[slot];
 }
 
-static int delays_prepare(struct box *box, const struct policy *policy, uint32_t slot, uint64_t hz)
+static int delays_prepare(
+	struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz)
 {
-	struct slot_delays *delays = of_slot(box, slot);
+	struct slot_delays *delays = of_slot(inst, slot);
 
 	(void)hz;
 	if (!policy_is_shaped(policy))
 		return 0;
-	delays->sums = calloc(box->config->n_workers, sizeof(*delays->sums));
+	delays->sums = calloc(inst->config->n_workers, sizeof(*delays->sums));
 	if (delays->sums && policy->slo_p99_ns)
-		delays->lately = calloc(1, sizeof(*delays->lately));
-	return delays->sums && (delays->lately || !policy->slo_p99_ns) ? 0 : -ENOMEM;
+		delays->delay_window = calloc(1, sizeof(*delays->delay_window));
+	return delays->sums && (delays->delay_window || !policy->slo_p99_ns) ? 0 : -ENOMEM;
 }
 
-static int delays_prepare_move(struct box *box, uint32_t from, uint32_t to)
+static int delays_prepare_move(struct instance *inst, uint32_t from, uint32_t to)
 {
-	const struct slot_delays *former = of_slot(box, from);
-	struct slot_delays *delays = of_slot(box, to);
+	const struct slot_delays *former = of_slot(inst, from);
+	struct slot_delays *delays = of_slot(inst, to);
 
 	if (!former->sums && !former->earlier)
 		return 0;
@@ -56,50 +57,50 @@ static int delays_prepare_move(struct box *box, uint32_t from, uint32_t to)
 	return delays->earlier ? 0 : -ENOMEM;
 }
 
-static void delays_remove(struct box *box, uint32_t slot)
+static void delays_remove(struct instance *inst, uint32_t slot)
 {
-	struct slot_delays *delays = of_slot(box, slot);
+	struct slot_delays *delays = of_slot(inst, slot);
 
 	free(delays->sums);
-	free(delays->lately);
+	free(delays->delay_window);
 	free(delays->earlier);
 	*delays = (struct slot_delays){0};
 }
 
-int delays_start(struct box *box)
+int delays_start(struct instance *inst)
 {
-	size_t slots = box->slots.capacity;
+	size_t slots = inst->slots.capacity;
 	struct delays *delays = calloc(1, sizeof(*delays));
 
-	box->delays = delays;
+	inst->delays = delays;
 	if (!delays)
 		return -ENOMEM;
 	delays->slots = pages_alloc(slots * sizeof(*delays->slots), 0, SOCKET_ID_ANY);
-	delays->lateness = calloc(box->config->n_workers, sizeof(*delays->lateness));
+	delays->lateness = calloc(inst->config->n_workers, sizeof(*delays->lateness));
 	if (delays->slots && delays->lateness)
 		return 0;
-	delays_stop(box);
+	delays_stop(inst);
 	return -ENOMEM;
 }
 
-void delays_stop(struct box *box)
+void delays_stop(struct instance *inst)
 {
-	struct delays *delays = box->delays;
+	struct delays *delays = inst->delays;
 
-	for (uint32_t i = 0; delays->slots && i < box->slots.capacity; i++)
-		delays_remove(box, i);
-	pages_free(delays->slots, box->slots.capacity * sizeof(*delays->slots));
+	for (uint32_t i = 0; delays->slots && i < inst->slots.capacity; i++)
+		delays_remove(inst, i);
+	pages_free(delays->slots, inst->slots.capacity * sizeof(*delays->slots));
 	free(delays->lateness);
 	free(delays);
-	box->delays = NULL;
+	inst->delays = NULL;
 }
 
-static void fold_delays(struct box *box, uint32_t slot)
+static void fold_delays(struct instance *inst, uint32_t slot)
 {
-	struct delay_sum *sums = of_slot(box, slot)->sums;
+	struct delay_sum *sums = of_slot(inst, slot)->sums;
 
-	for (unsigned w = 0; sums && w < box->config->n_workers; w++)
-		delay_fold(&sums[w], &worker_shape(&box->workers[w], slot)->delay);
+	for (unsigned w = 0; sums && w < inst->config->n_workers; w++)
+		delay_fold(&sums[w], &worker_shape(&inst->workers[w], slot)->delay);
 }
 
 static void add_worker(struct delays_totals *totals, const struct policy_shape *shape)
@@ -111,67 +112,68 @@ static void add_worker(struct delays_totals *totals, const struct policy_shape *
 }
 
 /* What was counted in the slot itself; nothing where no packets wait. */
-static void add_slot(struct box *box, uint32_t slot, struct delays_totals *totals)
+static void add_slot(struct instance *inst, uint32_t slot, struct delays_totals *totals)
 {
-	const struct delay_sum *sums = of_slot(box, slot)->sums;
+	const struct delay_sum *sums = of_slot(inst, slot)->sums;
 
-	fold_delays(box, slot);
-	for (unsigned w = 0; sums && w < box->config->n_workers; w++) {
+	fold_delays(inst, slot);
+	for (unsigned w = 0; sums && w < inst->config->n_workers; w++) {
 		delay_merge(&totals->delay, &sums[w]);
-		add_worker(totals, worker_shape(&box->workers[w], slot));
+		add_worker(totals, worker_shape(&inst->workers[w], slot));
 	}
 }
 
-void delays_totals(struct box *box, uint32_t slot, struct delays_totals *totals)
+void delays_totals(struct instance *inst, uint32_t slot, struct delays_totals *totals)
 {
-	const struct delays_totals *earlier = of_slot(box, slot)->earlier;
-	uint32_t also = box->carried[slot].also;
+	const struct delays_totals *earlier = of_slot(inst, slot)->earlier;
+	uint32_t also = inst->carried_over[slot].also;
 
 	*totals = earlier ? *earlier : (struct delays_totals){0};
-	add_slot(box, slot, totals);
+	add_slot(inst, slot, totals);
 	if (also != SLOT_NONE)
-		add_slot(box, also, totals);
+		add_slot(inst, also, totals);
 }
 
-uint64_t delays_waited_before(const struct box *box, uint32_t slot)
+uint64_t delays_waited_before(const struct instance *inst, uint32_t slot)
 {
-	const struct delays_totals *earlier = of_slot(box, slot)->earlier;
+	const struct delays_totals *earlier = of_slot(inst, slot)->earlier;
 
 	return earlier ? earlier->waited : 0;
 }
 
-const struct lately *delays_window(const struct box *box, uint32_t slot)
+const struct delay_window *delays_window(const struct instance *inst, uint32_t slot)
 {
-	return of_slot(box, slot)->lately;
+	return of_slot(inst, slot)->delay_window;
 }
 
 /* One that has moved is still counted in its former slot, until delays_moved(). */
-static void delays_move(struct box *box, uint32_t from, uint32_t to)
+static void delays_move(struct instance *inst, uint32_t from, uint32_t to)
 {
-	if (of_slot(box, from)->earlier)
-		*of_slot(box, to)->earlier = *of_slot(box, from)->earlier;
+	if (of_slot(inst, from)->earlier)
+		*of_slot(inst, to)->earlier = *of_slot(inst, from)->earlier;
 }
 
-static void delays_moved(struct box *box, uint32_t from, uint32_t to)
+static void delays_moved(struct instance *inst, uint32_t from, uint32_t to)
 {
-	if (of_slot(box, to)->earlier)
-		add_slot(box, from, of_slot(box, to)->earlier);
+	if (of_slot(inst, to)->earlier)
+		add_slot(inst, from, of_slot(inst, to)->earlier);
 }
 
-static void delays_begin(struct box *box, unsigned policy)
+static void delays_begin(struct instance *inst, unsigned policy)
 {
-	uint32_t slot = box->slots.of[policy], also = box->carried[slot].also;
-	struct lately *lately = of_slot(box, slot)->lately;
+	uint32_t slot = inst->slots.of[policy], also = inst->carried_over[slot].also;
+	struct delay_window *delay_window = of_slot(inst, slot)->delay_window;
 	struct delays_totals totals;
 
-	if (!lately)
+	if (!delay_window)
 		return;
-	if (also != SLOT_NONE && of_slot(box, also)->lately) { /* the totals go on, as they do */
-		*lately = *of_slot(box, also)->lately;
+	if (also != SLOT_NONE &&
+		of_slot(inst, also)->delay_window) { /* the totals go on, as they do */
+		*delay_window = *of_slot(inst, also)->delay_window;
 		return;
 	}
-	delays_totals(box, slot, &totals);
-	lately_init(lately, &totals.delay, control_now());
+	delays_totals(inst, slot, &totals);
+	delay_window_init(delay_window, &totals.delay, control_now());
 }
 
 const struct policy_part delays_part = {
@@ -183,52 +185,52 @@ const struct policy_part delays_part = {
 	.remove = delays_remove,
 };
 
-static uint32_t next_slot(const struct box *box, unsigned *at)
+static uint32_t next_slot(const struct instance *inst, unsigned *at)
 {
-	if (*at >= box->n_policies)
+	if (*at >= inst->n_policies)
 		*at = 0;
-	return box->slots.of[(*at)++];
+	return inst->slots.of[(*at)++];
 }
 
 /* False if there was nothing to do. */
-static bool mark_delay_window(struct box *box, uint32_t slot, uint64_t now_ns)
+static bool mark_delay_window(struct instance *inst, uint32_t slot, uint64_t now_ns)
 {
-	struct lately *lately = of_slot(box, slot)->lately;
+	struct delay_window *delay_window = of_slot(inst, slot)->delay_window;
 	struct delays_totals totals;
 
-	if (!lately || !lately_is_due(lately, now_ns))
+	if (!delay_window || !delay_window_is_due(delay_window, now_ns))
 		return false;
-	delays_totals(box, slot, &totals);
-	lately_mark(lately, &totals.delay, now_ns);
+	delays_totals(inst, slot, &totals);
+	delay_window_mark(delay_window, &totals.delay, now_ns);
 	return true;
 }
 
-static void mark_some(struct box *box, uint64_t now_ns)
+static void mark_some(struct instance *inst, uint64_t now_ns)
 {
-	uint64_t elapsed = RTE_MIN(now_ns - box->delays->marked_ns, SWEEP_NS);
-	uint64_t n = box->n_policies * elapsed / SWEEP_NS;
+	uint64_t elapsed = RTE_MIN(now_ns - inst->delays->marked_ns, SWEEP_NS);
+	uint64_t n = inst->n_policies * elapsed / SWEEP_NS;
 
 	if (n == 0)
 		return;
-	box->delays->marked_ns = now_ns;
+	inst->delays->marked_ns = now_ns;
 	for (unsigned marks = 0; n > 0 && marks < MARKS; n--)
-		marks += mark_delay_window(box, next_slot(box, &box->delays->next_mark), now_ns);
+		marks += mark_delay_window(inst, next_slot(inst, &inst->delays->next_mark), now_ns);
 }
 
-void delays_look(struct box *box, uint64_t now_ns)
+void delays_look(struct instance *inst, uint64_t now_ns)
 {
-	unsigned n = RTE_MIN(box->n_policies, (unsigned)LOOKS);
+	unsigned n = RTE_MIN(inst->n_policies, (unsigned)LOOKS);
 
 	for (unsigned i = 0; i < n; i++)
-		fold_delays(box, next_slot(box, &box->delays->next_fold));
-	mark_some(box, now_ns);
-	for (unsigned w = 0; w < box->config->n_workers; w++)
-		delays_lateness(box, w);
+		fold_delays(inst, next_slot(inst, &inst->delays->next_fold));
+	mark_some(inst, now_ns);
+	for (unsigned w = 0; w < inst->config->n_workers; w++)
+		delays_lateness(inst, w);
 }
 
-const struct delay_sum *delays_lateness(struct box *box, unsigned worker)
+const struct delay_sum *delays_lateness(struct instance *inst, unsigned worker)
 {
-	delay_fold(&box->delays->lateness[worker],
-		&shaper_counts(box->workers[worker].shaper)->lateness);
-	return &box->delays->lateness[worker];
+	delay_fold(&inst->delays->lateness[worker],
+		&shaper_counts(inst->workers[worker].shaper)->lateness);
+	return &inst->delays->lateness[worker];
 }

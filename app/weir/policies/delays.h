@@ -10,12 +10,12 @@
 
 #include <stdint.h>
 
-#include "lately.h"
+#include "delay_window.h"
 #include "parts.h"
 #include "police/shaped.h"
 #include "shape/delay.h"
 
-struct box;
+struct instance;
 
 struct delays_totals {
 	uint64_t waited, marked, dropped[DROP_SHAPE_REASONS];
@@ -24,9 +24,9 @@ struct delays_totals {
 
 /* Reads the delays of the policy in a slot. */
 struct slot_delays {
-	struct delay_sum *sums;        /* n_workers; NULL where no packets wait */
-	struct delays_totals *earlier; /* of one whose packets waited in a slot before this */
-	struct lately *lately;         /* of one with an objective, else NULL */
+	struct delay_sum *sums;            /* n_workers; NULL where no packets wait */
+	struct delays_totals *earlier;     /* of one whose packets waited in a slot before this */
+	struct delay_window *delay_window; /* of one with an objective, else NULL */
 };
 
 struct delays {
@@ -37,29 +37,31 @@ struct delays {
 	uint64_t marked_ns;         /* and when it looked at any */
 };
 
-/* What a policy whose packets wait keeps beside its slot, all that in `delays` of struct box. */
+/*
+ * What a policy whose packets wait keeps beside its slot, all that in `delays` of struct instance.
+ */
 extern const struct policy_part delays_part;
 
 /* The module of start-up: 0 or -ENOMEM, and then nothing is left. */
-int delays_start(struct box *box);
-void delays_stop(struct box *box);
+int delays_start(struct instance *inst);
+void delays_stop(struct instance *inst);
 
 /*
  * Looks at all workers and at some slots, so that none counts 2^32 packets between two looks, and
  * what is late in it is known: every tick.
  */
-void delays_look(struct box *box, uint64_t now_ns);
+void delays_look(struct instance *inst, uint64_t now_ns);
 
 /* Reads the delays of the policy in a slot. */
-void delays_totals(struct box *box, uint32_t slot, struct delays_totals *totals);
+void delays_totals(struct instance *inst, uint32_t slot, struct delays_totals *totals);
 
 /* Its window of the last seconds; NULL of a policy without an objective. */
-const struct lately *delays_window(const struct box *box, uint32_t slot);
+const struct delay_window *delays_window(const struct instance *inst, uint32_t slot);
 
 /* Packets of it that had waited in slots that it has left for good. */
-uint64_t delays_waited_before(const struct box *box, uint32_t slot);
+uint64_t delays_waited_before(const struct instance *inst, uint32_t slot);
 
 /* By how much a worker was late, of all that it has released. */
-const struct delay_sum *delays_lateness(struct box *box, unsigned worker);
+const struct delay_sum *delays_lateness(struct instance *inst, unsigned worker);
 
 #endif

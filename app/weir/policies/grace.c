@@ -3,27 +3,27 @@
  */
 #include "grace.h"
 
-#include "box.h"
+#include "instance.h"
 
-void grace_begin(struct grace *grace, const struct box *box)
+void grace_begin(struct grace *grace, const struct instance *inst)
 {
 	grace->taken = false;
 	grace->generation = 0;
-	for (unsigned w = 0; w < box->config->n_workers; w++)
-		grace->marks[w] = post_mark(&box->workers[w].post);
+	for (unsigned w = 0; w < inst->config->n_workers; w++)
+		grace->marks[w] = limit_ring_mark(&inst->workers[w].limit_ring);
 }
 
-void grace_begin_snapshot(struct grace *grace, const struct box *box)
+void grace_begin_snapshot(struct grace *grace, const struct instance *inst)
 {
-	grace_begin(grace, box);
-	grace->generation = box->publisher.current->generation;
+	grace_begin(grace, inst);
+	grace->generation = inst->publisher.current->generation;
 }
 
-static bool all_moved(const struct grace *grace, const struct box *box)
+static bool all_moved(const struct grace *grace, const struct instance *inst)
 {
-	for (unsigned w = 0; w < box->config->n_workers; w++) {
+	for (unsigned w = 0; w < inst->config->n_workers; w++) {
 		/* Acquire pairs with the release in move(): what it has sent before it said so. */
-		uint64_t seen = __atomic_load_n(&box->workers[w].generation, __ATOMIC_ACQUIRE);
+		uint64_t seen = __atomic_load_n(&inst->workers[w].generation, __ATOMIC_ACQUIRE);
 
 		if (seen < grace->generation)
 			return false;
@@ -31,23 +31,23 @@ static bool all_moved(const struct grace *grace, const struct box *box)
 	return true;
 }
 
-static bool all_taken(const struct grace *grace, const struct box *box)
+static bool all_taken(const struct grace *grace, const struct instance *inst)
 {
-	for (unsigned w = 0; w < box->config->n_workers; w++)
-		if (!post_taken(&box->workers[w].post, grace->marks[w]))
+	for (unsigned w = 0; w < inst->config->n_workers; w++)
+		if (!limit_ring_taken(&inst->workers[w].limit_ring, grace->marks[w]))
 			return false;
 	return true;
 }
 
-bool grace_done(struct grace *grace, const struct box *box)
+bool grace_done(struct grace *grace, const struct instance *inst)
 {
-	if (!all_moved(grace, box))
+	if (!all_moved(grace, inst))
 		return false;
 	if (!grace->taken) {
-		if (!all_taken(grace, box))
+		if (!all_taken(grace, inst))
 			return false;
-		grace->moment = publisher_moment(&box->publisher);
+		grace->moment = publisher_moment(&inst->publisher);
 		grace->taken = true;
 	}
-	return publisher_is_past(&box->publisher, grace->moment);
+	return publisher_is_past(&inst->publisher, grace->moment);
 }

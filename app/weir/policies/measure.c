@@ -3,7 +3,7 @@
  */
 #include "measure.h"
 
-#include "box.h"
+#include "instance.h"
 #include "clock.h"
 #include "delays.h"
 
@@ -12,24 +12,25 @@
  * that one, what has arrived is what they counted as it came: what was passed and dropped lacks
  * what waits, and would run backwards.
  */
-static void measure_carried(struct box *box, uint32_t slot, struct limiter_sample *sample)
+static void measure_carried_over(
+	struct instance *inst, uint32_t slot, struct limiter_sample *sample)
 {
-	const struct carried *carried = &box->carried[slot];
-	const struct policy_totals *before = &carried->before;
+	const struct carried_over *carried_over = &inst->carried_over[slot];
+	const struct policy_totals *before = &carried_over->before;
 
 	sample->arrived_bytes += before->passed_bytes + before->dropped_bytes;
 	sample->dropped_packets += before->dropped_packets + before->over_packets +
-				   delays_waited_before(box, slot);
-	for (unsigned w = 0; carried->also != SLOT_NONE && w < box->config->n_workers; w++)
-		engine_measure_counters(&box->engine, carried->also, w, sample);
+				   delays_waited_before(inst, slot);
+	for (unsigned w = 0; carried_over->also != SLOT_NONE && w < inst->config->n_workers; w++)
+		engine_measure_counters(&inst->engine, carried_over->also, w, sample);
 }
 
 void measure_policy(void *context, unsigned policy, struct limiter_sample *sample)
 {
-	struct box *box = context;
-	uint32_t slot = box->slots.of[policy];
+	struct instance *inst = context;
+	uint32_t slot = inst->slots.of[policy];
 
-	if (engine_measure(&box->engine, slot, &box->policies[policy], control_now(), sample))
-		dirty_mark(&box->dirty, slot);
-	measure_carried(box, slot, sample);
+	if (engine_measure(&inst->engine, slot, &inst->policies[policy], control_now(), sample))
+		dirty_mark(&inst->dirty, slot);
+	measure_carried_over(inst, slot, sample);
 }

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-struct box;
+struct instance;
 struct limiter_sample;
 
 /*

@@ -3,98 +3,98 @@
  */
 #include "parts.h"
 
-#include "box.h"
+#include "instance.h"
 
 /* Takes a step of each part that has it. */
-#define EACH(box, step, ...)                                                              \
-	do {                                                                              \
-		for (const struct policy_part *const *part = (box)->parts; *part; part++) \
-			if ((*part)->step)                                                \
-				(*part)->step(__VA_ARGS__);                               \
+#define EACH(inst, step, ...)                                                              \
+	do {                                                                               \
+		for (const struct policy_part *const *part = (inst)->parts; *part; part++) \
+			if ((*part)->step)                                                 \
+				(*part)->step(__VA_ARGS__);                                \
 	} while (0)
 
 /* Takes a step that may fail: the first part that does ends it. */
-#define EACH_UNTIL(ret, box, step, ...)                                                         \
-	do {                                                                                    \
-		for (const struct policy_part *const *part = (box)->parts; *part && (ret) == 0; \
-			part++)                                                                 \
-			if ((*part)->step)                                                      \
-				(ret) = (*part)->step(__VA_ARGS__);                             \
+#define EACH_UNTIL(ret, inst, step, ...)                                                         \
+	do {                                                                                     \
+		for (const struct policy_part *const *part = (inst)->parts; *part && (ret) == 0; \
+			part++)                                                                  \
+			if ((*part)->step)                                                       \
+				(ret) = (*part)->step(__VA_ARGS__);                              \
 	} while (0)
 
-void parts_plan(struct box *box, const uint32_t *slots, const bool *stays, unsigned n)
+void parts_plan(struct instance *inst, const uint32_t *slots, const bool *stays, unsigned n)
 {
-	EACH(box, plan, box, slots, stays, n);
+	EACH(inst, plan, inst, slots, stays, n);
 }
 
-int parts_prepare(struct box *box, const struct policy *policy, uint32_t slot, uint64_t hz)
+int parts_prepare(struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz)
 {
 	int ret = 0;
 
-	EACH_UNTIL(ret, box, prepare, box, policy, slot, hz);
+	EACH_UNTIL(ret, inst, prepare, inst, policy, slot, hz);
 	return ret;
 }
 
-int parts_prepare_move(struct box *box, uint32_t from, uint32_t to)
+int parts_prepare_move(struct instance *inst, uint32_t from, uint32_t to)
 {
 	int ret = 0;
 
-	EACH_UNTIL(ret, box, prepare_move, box, from, to);
+	EACH_UNTIL(ret, inst, prepare_move, inst, from, to);
 	return ret;
 }
 
-int parts_prepare_change(struct box *box, const struct policy *policy)
+int parts_prepare_change(struct instance *inst, const struct policy *policy)
 {
 	int ret = 0;
 
-	EACH_UNTIL(ret, box, prepare_change, box, policy);
+	EACH_UNTIL(ret, inst, prepare_change, inst, policy);
 	return ret;
 }
 
-void parts_before_update(struct box *box, const unsigned *known, unsigned n)
+void parts_before_update(struct instance *inst, const unsigned *known, unsigned n)
 {
-	EACH(box, before_update, box, known, n);
+	EACH(inst, before_update, inst, known, n);
 }
 
-void parts_move(struct box *box, uint32_t from, uint32_t to)
+void parts_move(struct instance *inst, uint32_t from, uint32_t to)
 {
-	EACH(box, move, box, from, to);
+	EACH(inst, move, inst, from, to);
 }
 
-void parts_begin(struct box *box, unsigned policy)
+void parts_begin(struct instance *inst, unsigned policy)
 {
-	EACH(box, begin, box, policy);
+	EACH(inst, begin, inst, policy);
 }
 
-void parts_join(const struct box *box, uint32_t slot, struct limit_profile *profile)
+void parts_join(const struct instance *inst, uint32_t slot, struct limit_profile *profile)
 {
-	EACH(box, join, box, slot, profile);
+	EACH(inst, join, inst, slot, profile);
 }
 
-void parts_change(struct box *box, unsigned policy)
+void parts_change(struct instance *inst, unsigned policy)
 {
-	EACH(box, change, box, policy);
+	EACH(inst, change, inst, policy);
 }
 
-void parts_leave(struct box *box, uint32_t slot)
+void parts_leave(struct instance *inst, uint32_t slot)
 {
-	EACH(box, leave, box, slot);
+	EACH(inst, leave, inst, slot);
 }
 
-bool parts_are_done(const struct box *box, uint32_t slot)
+bool parts_are_done(const struct instance *inst, uint32_t slot)
 {
-	for (const struct policy_part *const *part = box->parts; *part; part++)
-		if ((*part)->is_done && !(*part)->is_done(box, slot))
+	for (const struct policy_part *const *part = inst->parts; *part; part++)
+		if ((*part)->is_done && !(*part)->is_done(inst, slot))
 			return false;
 	return true;
 }
 
-void parts_moved(struct box *box, uint32_t from, uint32_t to)
+void parts_moved(struct instance *inst, uint32_t from, uint32_t to)
 {
-	EACH(box, moved, box, from, to);
+	EACH(inst, moved, inst, from, to);
 }
 
-void parts_remove(struct box *box, uint32_t slot)
+void parts_remove(struct instance *inst, uint32_t slot)
 {
-	EACH(box, remove, box, slot);
+	EACH(inst, remove, inst, slot);
 }

@@ -4,7 +4,7 @@
  * What a policy consists of beside its limit: each feature that keeps something for a policy is a
  * part, and says in one row what it does at each step of the policy's life in a slot. Who walks
  * through that life (attach, publish, reload) knows no part by name: the rows are handed down by
- * start-up (struct box, `parts`).
+ * start-up (struct instance, `parts`).
  *
  *     plan ─▶ prepare ─▶ before_update ─▶ move ─▶ begin ─▶ change … leave ─▶ moved ─▶ remove
  *
@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct box;
+struct instance;
 struct limit_profile;
 struct policy;
 
@@ -26,63 +26,64 @@ struct policy_part {
 	 * Any thread: policies are about to be prepared. Of the n that there will be, those for
 	 * which stays[] is true stay in their slots[].
 	 */
-	void (*plan)(struct box *box, const uint32_t *slots, const bool *stays, unsigned n);
+	void (*plan)(struct instance *inst, const uint32_t *slots, const bool *stays, unsigned n);
 
 	/*
 	 * Any thread: room for the policy in a free slot, on a counter of hz ticks a second; and
 	 * for what it brings along, if it moves there. Return 0 or a negative errno; remove() is
 	 * due in either case.
 	 */
-	int (*prepare)(struct box *box, const struct policy *policy, uint32_t slot, uint64_t hz);
-	int (*prepare_move)(struct box *box, uint32_t from, uint32_t to);
+	int (*prepare)(
+		struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz);
+	int (*prepare_move)(struct instance *inst, uint32_t from, uint32_t to);
 
 	/* Any thread: what a policy that stays needs now and did not before. 0 or -errno. */
-	int (*prepare_change)(struct box *box, const struct policy *policy);
+	int (*prepare_change)(struct instance *inst, const struct policy *policy);
 
 	/*
 	 * The brain is about to be told of n policies (limiter_update()), of each by which index it
 	 * knows it so far, or LIMITER_ADDED. It may refuse, and then nothing has changed.
 	 */
-	void (*before_update)(struct box *box, const unsigned *known, unsigned n);
+	void (*before_update)(struct instance *inst, const unsigned *known, unsigned n);
 
 	/* A policy is in slot `to` now, and was in `from`, where workers may still be. */
-	void (*move)(struct box *box, uint32_t from, uint32_t to);
+	void (*move)(struct instance *inst, uint32_t from, uint32_t to);
 
 	/* The policy of an index is in its slot; no worker can come by it yet. */
-	void (*begin)(struct box *box, unsigned policy);
+	void (*begin)(struct instance *inst, unsigned policy);
 
 	/* Adds the part's own to what one worker is told of the policy in a slot. */
-	void (*join)(const struct box *box, uint32_t slot, struct limit_profile *profile);
+	void (*join)(const struct instance *inst, uint32_t slot, struct limit_profile *profile);
 
 	/* The policy of an index stays in its slot, and is another. */
-	void (*change)(struct box *box, unsigned policy);
+	void (*change)(struct instance *inst, unsigned policy);
 
 	/* A slot is left: nothing new begins in it. Workers may still be at what is there. */
-	void (*leave)(struct box *box, uint32_t slot);
+	void (*leave)(struct instance *inst, uint32_t slot);
 
 	/* Once all workers have been quiescent after that: whether they have come to its end. */
-	bool (*is_done)(const struct box *box, uint32_t slot);
+	bool (*is_done)(const struct instance *inst, uint32_t slot);
 
 	/* Nobody counts in the former slot of a policy that has moved any more. */
-	void (*moved)(struct box *box, uint32_t from, uint32_t to);
+	void (*moved)(struct instance *inst, uint32_t from, uint32_t to);
 
 	/* Nobody looks at the slot any more, or ever did: frees all that is in it. */
-	void (*remove)(struct box *box, uint32_t slot);
+	void (*remove)(struct instance *inst, uint32_t slot);
 };
 
 /* Each takes the step for all parts, in the order of their rows. */
-void parts_plan(struct box *box, const uint32_t *slots, const bool *stays, unsigned n);
-int parts_prepare(struct box *box, const struct policy *policy, uint32_t slot, uint64_t hz);
-int parts_prepare_move(struct box *box, uint32_t from, uint32_t to);
-int parts_prepare_change(struct box *box, const struct policy *policy);
-void parts_before_update(struct box *box, const unsigned *known, unsigned n);
-void parts_move(struct box *box, uint32_t from, uint32_t to);
-void parts_begin(struct box *box, unsigned policy);
-void parts_join(const struct box *box, uint32_t slot, struct limit_profile *profile);
-void parts_change(struct box *box, unsigned policy);
-void parts_leave(struct box *box, uint32_t slot);
-bool parts_are_done(const struct box *box, uint32_t slot);
-void parts_moved(struct box *box, uint32_t from, uint32_t to);
-void parts_remove(struct box *box, uint32_t slot);
+void parts_plan(struct instance *inst, const uint32_t *slots, const bool *stays, unsigned n);
+int parts_prepare(struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz);
+int parts_prepare_move(struct instance *inst, uint32_t from, uint32_t to);
+int parts_prepare_change(struct instance *inst, const struct policy *policy);
+void parts_before_update(struct instance *inst, const unsigned *known, unsigned n);
+void parts_move(struct instance *inst, uint32_t from, uint32_t to);
+void parts_begin(struct instance *inst, unsigned policy);
+void parts_join(const struct instance *inst, uint32_t slot, struct limit_profile *profile);
+void parts_change(struct instance *inst, unsigned policy);
+void parts_leave(struct instance *inst, uint32_t slot);
+bool parts_are_done(const struct instance *inst, uint32_t slot);
+void parts_moved(struct instance *inst, uint32_t from, uint32_t to);
+void parts_remove(struct instance *inst, uint32_t slot);
 
 #endif

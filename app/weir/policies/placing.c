@@ -11,14 +11,14 @@
 #include <rte_malloc.h>
 #include <rte_memory.h>
 
-#include "box.h"
-#include "lanes.h"
+#include "instance.h"
+#include "rx_rings.h"
 #include "log.h"
 #include "pages.h"
 #include "base/time.h"
 #include "police/shaped.h"
 #include "policy/kind.h"
-#include "usher.h"
+#include "steering.h"
 
 /* A round that has seen few packets goes on, for so many times as long. */
 #define EXTENSIONS 10
@@ -29,28 +29,29 @@
 /* Rounds' time that they have for it: one that is too busy to be kept back may never arrive. */
 #define PATIENCE 10
 
-/* Owners that are at work on their own lanes: each pair of rings is one path's here. */
-static bool is_lane(const struct box *box, unsigned w, unsigned i, const struct policy *policy)
+/* Owners that are at work on their own rings: each pair of rings is one path's here. */
+static bool is_lane(
+	const struct instance *inst, unsigned w, unsigned i, const struct policy *policy)
 {
-	const struct path *path = &box->workers[w].paths[i];
+	const struct path *path = &inst->workers[w].paths[i];
 
-	return path->lanes && path->lanes->usher && lanes_owned(path->lanes, w) &&
+	return path->rings && path->rings->steering && rx_rings_owned(path->rings, w) &&
 	       (policy->match.wire == CONFIG_ANY || policy->match.wire == (int)path->wire) &&
 	       (policy->match.direction == DIRECTION_ANY ||
 		       policy->match.direction == path->direction);
 }
 
 static unsigned list_lanes(
-	const struct box *box, const struct policy *policy, struct placing_lane *lanes)
+	const struct instance *inst, const struct policy *policy, struct placing_ring *rings)
 {
 	unsigned n = 0;
 
-	for (unsigned w = 0; w < box->config->n_workers; w++)
-		for (unsigned i = 0; i < box->workers[w].n_paths; i++) {
-			if (!is_lane(box, w, i, policy))
+	for (unsigned w = 0; w < inst->config->n_workers; w++)
+		for (unsigned i = 0; i < inst->workers[w].n_paths; i++) {
+			if (!is_lane(inst, w, i, policy))
 				continue;
-			if (lanes)
-				lanes[n].usher = box->workers[w].paths[i].lanes->usher;
+			if (rings)
+				rings[n].steering = inst->workers[w].paths[i].rings->steering;
 			n++;
 		}
 	return n;
@@ -64,44 +65,46 @@ static void *alloc_placing_lines(size_t bytes)
 static int alloc_parts(struct placing *placing)
 {
 	placing->workers = calloc(placing->n_workers, sizeof(*placing->workers));
-	placing->lanes = calloc(placing->n_lanes, sizeof(*placing->lanes));
-	if (!placing->workers || !placing->lanes)
+	placing->rings = calloc(placing->n_rx_rings, sizeof(*placing->rings));
+	if (!placing->workers || !placing->rings)
 		return -ENOMEM;
 	for (unsigned w = 0; w < placing->n_workers; w++) {
-		placing->workers[w].seat = alloc_placing_lines(sizeof(struct shaped_seat));
+		placing->workers[w].seat = alloc_placing_lines(sizeof(struct shaped_steering));
 		if (!placing->workers[w].seat)
 			return -ENOMEM;
 	}
-	for (unsigned i = 0; i < placing->n_lanes; i++) {
-		placing->lanes[i].seats = alloc_placing_lines(sizeof(struct owner_seats));
-		if (!placing->lanes[i].seats)
+	for (unsigned i = 0; i < placing->n_rx_rings; i++) {
+		placing->rings[i].reta = alloc_placing_lines(sizeof(struct reta));
+		if (!placing->rings[i].reta)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-struct placing *placing_of(const struct box *box, uint32_t slot)
+struct placing *placing_of(const struct instance *inst, uint32_t slot)
 {
-	return box->placings->slots[slot];
+	return inst->placings->slots[slot];
 }
 
 /* Those that leave, or move, take nobody's place. */
-static void placing_plan(struct box *box, const uint32_t *slots, const bool *stays, unsigned n)
+static void placing_plan(
+	struct instance *inst, const uint32_t *slots, const bool *stays, unsigned n)
 {
-	box->placings->room = PLACINGS_MOST;
+	inst->placings->room = PLACINGS_MOST;
 	for (unsigned i = 0; i < n; i++)
-		box->placings->room -= stays[i] && placing_of(box, slots[i]);
+		inst->placings->room -= stays[i] && placing_of(inst, slots[i]);
 }
 
-static int placing_prepare(struct box *box, const struct policy *policy, uint32_t slot, uint64_t hz)
+static int placing_prepare(
+	struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz)
 {
-	unsigned n = policy_is_placed(policy) ? list_lanes(box, policy, NULL) : 0;
+	unsigned n = policy_is_placed(policy) ? list_lanes(inst, policy, NULL) : 0;
 	struct placing *placing;
 
 	(void)hz;
 	if (n == 0)
 		return 0;
-	if (box->placings->room == 0) {
+	if (inst->placings->room == 0) {
 		log_warn("policy %s: no more than %u are placed; its flows go to workers by hash",
 			policy->name, PLACINGS_MOST);
 		return 0;
@@ -109,26 +112,27 @@ static int placing_prepare(struct box *box, const struct policy *policy, uint32_
 	placing = calloc(1, sizeof(*placing));
 	if (!placing)
 		return -ENOMEM;
-	box->placings->room--;
-	box->placings->slots[slot] = placing;
+	inst->placings->room--;
+	inst->placings->slots[slot] = placing;
 	placing->slot = slot;
-	placing->n_lanes = n;
-	placing->n_workers = box->config->n_workers;
+	placing->n_rx_rings = n;
+	placing->n_workers = inst->config->n_workers;
 	if (alloc_parts(placing))
 		return -ENOMEM;
-	list_lanes(box, policy, placing->lanes);
+	list_lanes(inst, policy, placing->rings);
 	for (unsigned w = 0; w < placing->n_workers; w++)
-		worker_shape(&box->workers[w], slot)->seat = placing->workers[w].seat;
+		worker_shape(&inst->workers[w], slot)->seat = placing->workers[w].seat;
 	return 0;
 }
 
-static struct fitting_params fitting_params_of(const struct box *box, const struct policy *policy)
+static struct rebalance_params rebalance_params_of(
+	const struct instance *inst, const struct policy *policy)
 {
 	const struct place_config *place = &policy->place;
 	bool grouped = place->key.v4 < 32 || place->key.v6 < 128;
 
-	return (struct fitting_params){
-		.n_workers = box->config->n_workers,
+	return (struct rebalance_params){
+		.n_workers = inst->config->n_workers,
 		.principles = (place->concentrate ? PLACE_CONCENTRATE : 0u) |
 			      (place->max_min ? PLACE_MAX_MIN : 0u) |
 			      (place->correlate ? PLACE_CORRELATED : 0u),
@@ -138,25 +142,25 @@ static struct fitting_params fitting_params_of(const struct box *box, const stru
 }
 
 /* Buckets that are wanted at a worker, of all policies. */
-static uint64_t buckets_at(const struct box *box, unsigned worker)
+static uint64_t buckets_at(const struct instance *inst, unsigned worker)
 {
 	uint64_t n = 0;
 
-	for (const struct placing *p = box->placings->first; p; p = p->next)
-		for (unsigned i = 0; i < SEATS; i++)
-			n += seat_wanted(&p->seating, i) == worker;
+	for (const struct placing *p = inst->placings->first; p; p = p->next)
+		for (unsigned i = 0; i < RETA_SIZE; i++)
+			n += reta_target_of(&p->reta_target, i) == worker;
 	return n;
 }
 
 /* The first of those that have the least to do: the owner of the wire's queue, as a rule. */
-static unsigned least_busy(const struct box *box, unsigned owner)
+static unsigned least_busy(const struct instance *inst, unsigned owner)
 {
-	unsigned n = box->config->n_workers, best = owner;
-	uint64_t least = buckets_at(box, owner);
+	unsigned n = inst->config->n_workers, best = owner;
+	uint64_t least = buckets_at(inst, owner);
 
 	for (unsigned i = 1; i < n; i++) {
 		unsigned w = (owner + i) % n;
-		uint64_t buckets = buckets_at(box, w);
+		uint64_t buckets = buckets_at(inst, w);
 
 		if (buckets >= least)
 			continue;
@@ -167,66 +171,66 @@ static unsigned least_busy(const struct box *box, unsigned owner)
 }
 
 static const struct policy_shape *shape_on(
-	const struct box *box, const struct placing *placing, unsigned w)
+	const struct instance *inst, const struct placing *placing, unsigned w)
 {
-	return worker_shape(&box->workers[w], placing->slot);
+	return worker_shape(&inst->workers[w], placing->slot);
 }
 
 static void set_wanted_workers(struct placing *placing)
 {
-	for (unsigned i = 0; i < SEATS; i++)
-		seating_want(&placing->seating, i, placing->fitting.wanted[i]);
+	for (unsigned i = 0; i < RETA_SIZE; i++)
+		reta_target_set(&placing->reta_target, i, placing->rebalance.wanted[i]);
 }
 
 static void begin_lane(
-	const struct box *box, const struct placing *placing, const struct placing_lane *lane)
+	const struct instance *inst, const struct placing *placing, const struct placing_ring *lane)
 {
-	const struct policy *policy = &box->policies[box->slots.tenant[placing->slot]];
+	const struct policy *policy = &inst->policies[inst->slots.policy[placing->slot]];
 
-	owner_seats_init(lane->seats, &placing->seating);
-	lane->seats->strict = policy_is_conserved(policy);
+	reta_init(lane->reta, &placing->reta_target);
+	lane->reta->strict = policy_is_conserved(policy);
 	for (unsigned w = 0; w < placing->n_workers; w++)
-		lane->seats->queues[w] = (struct seat_queue){
-			.waited = &shape_on(box, placing, w)->waited,
+		lane->reta->queues[w] = (struct reta_queue){
+			.waited = &shape_on(inst, placing, w)->waited,
 			.left = &placing->workers[w].seat->left,
 		};
-	usher_add(lane->usher, placing->slot, lane->seats);
+	steering_add(lane->steering, placing->slot, lane->reta);
 }
 
-static void placing_begin(struct box *box, unsigned policy)
+static void placing_begin(struct instance *inst, unsigned policy)
 {
-	const struct policy *config = &box->policies[policy];
-	struct placing *placing = placing_of(box, box->slots.of[policy]);
-	struct fitting_params params;
+	const struct policy *config = &inst->policies[policy];
+	struct placing *placing = placing_of(inst, inst->slots.of[policy]);
+	struct rebalance_params params;
 
 	if (!placing)
 		return;
-	params = fitting_params_of(box, config);
-	fitting_init(
-		&placing->fitting, &params, least_busy(box, placing->lanes[0].usher->mover.owner));
-	seating_init(&placing->seating, &config->place.key, 0);
+	params = rebalance_params_of(inst, config);
+	rebalance_init(&placing->rebalance, &params,
+		least_busy(inst, placing->rings[0].steering->migration.owner));
+	reta_target_init(&placing->reta_target, &config->place.key, 0);
 	set_wanted_workers(placing);
-	for (unsigned i = 0; i < placing->n_lanes; i++)
-		begin_lane(box, placing, &placing->lanes[i]);
-	placing->next = box->placings->first;
-	box->placings->first = placing;
-	box->placings->next_ns = 0;
+	for (unsigned i = 0; i < placing->n_rx_rings; i++)
+		begin_lane(inst, placing, &placing->rings[i]);
+	placing->next = inst->placings->first;
+	inst->placings->first = placing;
+	inst->placings->next_ns = 0;
 }
 
-static void placing_change(struct box *box, unsigned policy)
+static void placing_change(struct instance *inst, unsigned policy)
 {
-	struct placing *placing = placing_of(box, box->slots.of[policy]);
-	struct fitting_params params = fitting_params_of(box, &box->policies[policy]);
+	struct placing *placing = placing_of(inst, inst->slots.of[policy]);
+	struct rebalance_params params = rebalance_params_of(inst, &inst->policies[policy]);
 
 	if (!placing)
 		return;
-	fitting_change(&placing->fitting, &params);
+	rebalance_change(&placing->rebalance, &params);
 	placing->changed = true;
 }
 
-static void unlink_placing(struct box *box, const struct placing *placing)
+static void unlink_placing(struct instance *inst, const struct placing *placing)
 {
-	struct placing **link = &box->placings->first;
+	struct placing **link = &inst->placings->first;
 
 	while (*link && *link != placing)
 		link = &(*link)->next;
@@ -234,46 +238,46 @@ static void unlink_placing(struct box *box, const struct placing *placing)
 		*link = placing->next;
 }
 
-static void placing_leave(struct box *box, uint32_t slot)
+static void placing_leave(struct instance *inst, uint32_t slot)
 {
-	struct placing *placing = placing_of(box, slot);
+	struct placing *placing = placing_of(inst, slot);
 
 	if (!placing)
 		return;
-	unlink_placing(box, placing);
-	for (unsigned i = 0; i < placing->n_lanes; i++)
-		usher_leave(placing->lanes[i].usher, slot);
+	unlink_placing(inst, placing);
+	for (unsigned i = 0; i < placing->n_rx_rings; i++)
+		steering_leave(placing->rings[i].steering, slot);
 }
 
-static bool placing_is_done(const struct box *box, uint32_t slot)
+static bool placing_is_done(const struct instance *inst, uint32_t slot)
 {
-	const struct placing *placing = placing_of(box, slot);
+	const struct placing *placing = placing_of(inst, slot);
 
-	for (unsigned i = 0; placing && i < placing->n_lanes; i++)
-		if (!usher_is_done(placing->lanes[i].usher, slot))
+	for (unsigned i = 0; placing && i < placing->n_rx_rings; i++)
+		if (!steering_is_done(placing->rings[i].steering, slot))
 			return false;
 	return true;
 }
 
-static void placing_remove(struct box *box, uint32_t slot)
+static void placing_remove(struct instance *inst, uint32_t slot)
 {
-	struct placing *placing = placing_of(box, slot);
+	struct placing *placing = placing_of(inst, slot);
 
 	if (!placing)
 		return;
-	unlink_placing(box, placing);
-	for (unsigned i = 0; placing->lanes && i < placing->n_lanes; i++) {
-		if (placing->lanes[i].usher)
-			usher_remove(placing->lanes[i].usher, slot);
-		rte_free(placing->lanes[i].seats);
+	unlink_placing(inst, placing);
+	for (unsigned i = 0; placing->rings && i < placing->n_rx_rings; i++) {
+		if (placing->rings[i].steering)
+			steering_remove(placing->rings[i].steering, slot);
+		rte_free(placing->rings[i].reta);
 	}
 	for (unsigned w = 0; placing->workers && w < placing->n_workers; w++)
 		rte_free(placing->workers[w].seat);
-	fitting_free(&placing->fitting);
+	rebalance_free(&placing->rebalance);
 	free(placing->workers);
-	free(placing->lanes);
+	free(placing->rings);
 	free(placing);
-	box->placings->slots[slot] = NULL;
+	inst->placings->slots[slot] = NULL;
 }
 
 const struct policy_part placing_part = {
@@ -286,43 +290,44 @@ const struct policy_part placing_part = {
 	.remove = placing_remove,
 };
 
-int placings_start(struct box *box)
+int placings_start(struct instance *inst)
 {
-	size_t bytes = box->slots.capacity * sizeof(*box->placings->slots);
+	size_t bytes = inst->slots.capacity * sizeof(*inst->placings->slots);
 
-	box->placings = calloc(1, sizeof(*box->placings));
-	if (!box->placings)
+	inst->placings = calloc(1, sizeof(*inst->placings));
+	if (!inst->placings)
 		return -ENOMEM;
-	box->placings->slots = pages_alloc(bytes, 0, SOCKET_ID_ANY);
-	if (box->placings->slots)
+	inst->placings->slots = pages_alloc(bytes, 0, SOCKET_ID_ANY);
+	if (inst->placings->slots)
 		return 0;
-	free(box->placings);
-	box->placings = NULL;
+	free(inst->placings);
+	inst->placings = NULL;
 	return -ENOMEM;
 }
 
-void placings_stop(struct box *box)
+void placings_stop(struct instance *inst)
 {
-	for (uint32_t i = 0; i < box->slots.capacity; i++)
-		placing_remove(box, i);
-	pages_free(box->placings->slots, box->slots.capacity * sizeof(*box->placings->slots));
-	free(box->placings);
-	box->placings = NULL;
+	for (uint32_t i = 0; i < inst->slots.capacity; i++)
+		placing_remove(inst, i);
+	pages_free(inst->placings->slots, inst->slots.capacity * sizeof(*inst->placings->slots));
+	free(inst->placings);
+	inst->placings = NULL;
 }
 
 struct placing_counts placing_counts(const struct placing *placing)
 {
 	struct placing_counts counts = {0};
 
-	for (unsigned i = 0; i < placing->n_lanes; i++) {
-		const struct placing_lane *lane = &placing->lanes[i];
-		const struct mover *mover = &lane->usher->mover;
+	for (unsigned i = 0; i < placing->n_rx_rings; i++) {
+		const struct placing_ring *lane = &placing->rings[i];
+		const struct migration *migration = &lane->steering->migration;
 
-		for (unsigned b = 0; b < SEATS; b++)
-			counts.away += seat_at(lane->seats, b) != seat_wanted(&placing->seating, b);
-		counts.kept += counter_read32(&mover->kept);
-		counts.moved += counter_read(&mover->moved);
-		counts.called_off += counter_read(&mover->called_off);
+		for (unsigned b = 0; b < RETA_SIZE; b++)
+			counts.away += reta_worker(lane->reta, b) !=
+				       reta_target_of(&placing->reta_target, b);
+		counts.kept += counter_read32(&migration->kept);
+		counts.moved += counter_read(&migration->moved);
+		counts.called_off += counter_read(&migration->called_off);
 	}
 	return counts;
 }
@@ -332,36 +337,37 @@ static bool request_moves(const struct placing *placing)
 {
 	bool away = false;
 
-	for (unsigned i = 0; i < placing->n_lanes; i++) {
-		const struct placing_lane *lane = &placing->lanes[i];
+	for (unsigned i = 0; i < placing->n_rx_rings; i++) {
+		const struct placing_ring *lane = &placing->rings[i];
 		bool differs = false;
 
-		for (unsigned b = 0; b < SEATS && !differs; b++)
-			differs = seat_at(lane->seats, b) != seat_wanted(&placing->seating, b);
-		if (differs && usher_is_done(lane->usher, placing->slot))
-			usher_ask(lane->usher, placing->slot);
-		away |= differs || !usher_is_done(lane->usher, placing->slot);
+		for (unsigned b = 0; b < RETA_SIZE && !differs; b++)
+			differs = reta_worker(lane->reta, b) !=
+				  reta_target_of(&placing->reta_target, b);
+		if (differs && steering_is_done(lane->steering, placing->slot))
+			steering_ask(lane->steering, placing->slot);
+		away |= differs || !steering_is_done(lane->steering, placing->slot);
 	}
 	return away;
 }
 
 /* What everybody has counted by now, [1]. */
-static void count_bucket_loads(const struct box *box, struct placing *placing)
+static void count_bucket_loads(const struct instance *inst, struct placing *placing)
 {
 	memset(placing->bytes[1], 0, sizeof(placing->bytes[1]));
 	memset(placing->count[1], 0, sizeof(placing->count[1]));
-	for (unsigned i = 0; i < placing->n_lanes; i++)
-		for (unsigned b = 0; b < SEATS; b++) {
-			const struct owner_seats *seats = placing->lanes[i].seats;
+	for (unsigned i = 0; i < placing->n_rx_rings; i++)
+		for (unsigned b = 0; b < RETA_SIZE; b++) {
+			const struct reta *reta = placing->rings[i].reta;
 
-			placing->bytes[1][b] += counter_read(&seats->bytes[b]);
-			placing->count[1][b] += counter_read(&seats->packets[b]);
+			placing->bytes[1][b] += counter_read(&reta->bytes[b]);
+			placing->count[1][b] += counter_read(&reta->packets[b]);
 		}
 	for (unsigned w = 0; w < placing->n_workers; w++) {
 		struct placing_worker *worker = &placing->workers[w];
-		const struct worker *lcore = &box->workers[w];
+		const struct worker *lcore = &inst->workers[w];
 
-		delay_fold(&worker->delay[1], &shape_on(box, placing, w)->delay);
+		delay_fold(&worker->delay[1], &shape_on(inst, placing, w)->delay);
 		delay_fold(&worker->reach[1], &worker->seat->reach);
 		delay_fold(&worker->late[1], &shaper_counts(lcore->shaper)->lateness);
 		worker->packets[1] = counter_read(&lcore->counters.rx_packets);
@@ -417,7 +423,7 @@ static void see_worker(struct placing *placing, unsigned w, double seconds, doub
 	uint64_t left, own, late;
 	double p99 = p99_of(worker->delay, &left), reach = p99_of(worker->reach, &own);
 
-	placing->seen.workers[w] = (struct fitting_worker){
+	placing->seen.workers[w] = (struct rebalance_worker){
 		.packets = left,
 		.p99 = p99,
 		.added = reach + p99_of(worker->late, &late),
@@ -427,17 +433,19 @@ static void see_worker(struct placing *placing, unsigned w, double seconds, doub
 	};
 }
 
-static void measure_placing_round(const struct box *box, struct placing *placing, uint64_t now)
+static void measure_placing_round(
+	const struct instance *inst, struct placing *placing, uint64_t now)
 {
-	const struct policy *policy = &box->policies[box->slots.tenant[placing->slot]];
+	const struct policy *policy = &inst->policies[inst->slots.policy[placing->slot]];
 	double seconds = (double)(now - placing->began_ns) / SECOND_NS;
-	uint64_t(*units)[SEATS] = policy->count == COUNT_PACKETS ? placing->count : placing->bytes;
+	uint64_t(*units)[RETA_SIZE] = policy->count == COUNT_PACKETS ? placing->count
+								     : placing->bytes;
 	uint64_t bytes = 0, packets = 0;
 
 	memset(placing->rates, 0, sizeof(placing->rates));
-	for (unsigned b = 0; b < SEATS; b++) {
+	for (unsigned b = 0; b < RETA_SIZE; b++) {
 		placing->seen.rates[b] = (double)(units[1][b] - units[0][b]) / seconds;
-		placing->rates[seat_wanted(&placing->seating, b)] += placing->seen.rates[b];
+		placing->rates[reta_target_of(&placing->reta_target, b)] += placing->seen.rates[b];
 		bytes += units[1][b] - units[0][b];
 		packets += placing->count[1][b] - placing->count[0][b];
 	}
@@ -451,9 +459,9 @@ static bool is_short(const struct placing *placing, const struct policy *policy,
 {
 	uint64_t packets = 0;
 
-	for (unsigned b = 0; b < SEATS; b++)
+	for (unsigned b = 0; b < RETA_SIZE; b++)
 		packets += placing->count[1][b] - placing->count[0][b];
-	return packets < FITTING_PACKETS && !placing->changed &&
+	return packets < REBALANCE_PACKETS && !placing->changed &&
 	       now - placing->began_ns < EXTENSIONS * policy->place.round_ns;
 }
 
@@ -464,19 +472,19 @@ static bool is_late(struct placing *placing, const struct policy *policy)
 }
 
 /* A round is over; or buckets have been moving. */
-static void check_placing(struct box *box, struct placing *placing, uint64_t now)
+static void check_placing(struct instance *inst, struct placing *placing, uint64_t now)
 {
-	const struct policy *policy = &box->policies[box->slots.tenant[placing->slot]];
+	const struct policy *policy = &inst->policies[inst->slots.policy[placing->slot]];
 
-	count_bucket_loads(box, placing);
+	count_bucket_loads(inst, placing);
 	if (placing->measures && is_short(placing, policy, now)) {
 		placing->due_ns = now + policy->place.round_ns;
 		return;
 	}
 	if (placing->measures) {
 		placing->changed = false;
-		measure_placing_round(box, placing, now);
-		if (fitting_round(&placing->fitting, &placing->seen))
+		measure_placing_round(inst, placing, now);
+		if (rebalance_round(&placing->rebalance, &placing->seen))
 			set_wanted_workers(placing);
 	}
 	if (!request_moves(placing) || is_late(placing, policy)) {
@@ -488,9 +496,9 @@ static void check_placing(struct box *box, struct placing *placing, uint64_t now
 }
 
 /* The one that has been due for longest, or will be first. */
-static struct placing *first_due_placing(const struct box *box)
+static struct placing *first_due_placing(const struct instance *inst)
 {
-	struct placing *first = box->placings->first;
+	struct placing *first = inst->placings->first;
 
 	for (struct placing *p = first; p; p = p->next)
 		if (p->due_ns < first->due_ns)
@@ -499,20 +507,20 @@ static struct placing *first_due_placing(const struct box *box)
 }
 
 /* One at a time: a trial on many workers takes milliseconds, and many may be due at once. */
-void placings_look(struct box *box, uint64_t now)
+void placings_look(struct instance *inst, uint64_t now)
 {
 	struct placing *first;
 
-	if (now < box->placings->next_ns)
+	if (now < inst->placings->next_ns)
 		return;
-	first = first_due_placing(box);
+	first = first_due_placing(inst);
 	if (first && now >= first->due_ns)
-		check_placing(box, first, now);
-	first = first_due_placing(box);
-	box->placings->next_ns = first ? first->due_ns : UINT64_MAX;
+		check_placing(inst, first, now);
+	first = first_due_placing(inst);
+	inst->placings->next_ns = first ? first->due_ns : UINT64_MAX;
 }
 
-uint64_t placings_next(const struct box *box)
+uint64_t placings_next(const struct instance *inst)
 {
-	return box->placings->first ? box->placings->next_ns : UINT64_MAX;
+	return inst->placings->first ? inst->placings->next_ns : UINT64_MAX;
 }

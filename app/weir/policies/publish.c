@@ -8,12 +8,12 @@
 
 #include <rte_cycles.h>
 
-#include "box.h"
+#include "instance.h"
 #include "clock.h"
 #include "log.h"
 #include "parts.h"
 #include "policy/kind.h"
-#include "tenant.h"
+#include "attach.h"
 
 static void log_limit(const struct policy *policy, int err)
 {
@@ -22,13 +22,13 @@ static void log_limit(const struct policy *policy, int err)
 }
 
 /* What the policy in a slot may pass by now. */
-static struct engine_limit published_limit(const struct box *box, unsigned policy)
+static struct engine_limit published_limit(const struct instance *inst, unsigned policy)
 {
-	struct engine_limit limit = {.policy = &box->policies[policy],
-		.slot = box->slots.of[policy],
-		.hz = box->clock.hz};
+	struct engine_limit limit = {.policy = &inst->policies[policy],
+		.slot = inst->slots.of[policy],
+		.hz = inst->clock.hz};
 
-	engine_view(&box->engine, box->limiter, policy, &limit);
+	engine_view(&inst->engine, inst->limiter, policy, &limit);
 	return limit;
 }
 
@@ -37,27 +37,27 @@ static void join_parts(void *context, uint32_t slot, struct limit_profile *profi
 	parts_join(context, slot, profile);
 }
 
-static void begin_post(void *context, unsigned worker, const struct limit_profile *profile)
+static void begin_limit_ring(void *context, unsigned worker, const struct limit_profile *profile)
 {
-	post_begin(&((struct box *)context)->workers[worker].post, profile);
+	limit_ring_begin(&((struct instance *)context)->workers[worker].limit_ring, profile);
 }
 
-static bool send_post(void *context, unsigned worker, const struct limit_profile *profile)
+static bool send_limit_ring(void *context, unsigned worker, const struct limit_profile *profile)
 {
-	return post_send(&((struct box *)context)->workers[worker].post, profile);
+	return limit_ring_send(&((struct instance *)context)->workers[worker].limit_ring, profile);
 }
 
 /* False when there was no room, in some worker's ring or else. */
-static bool send_profile(struct box *box, uint32_t slot)
+static bool send_profile(struct instance *inst, uint32_t slot)
 {
-	struct engine_limit limit = published_limit(box, box->slots.tenant[slot]);
+	struct engine_limit limit = published_limit(inst, inst->slots.policy[slot]);
 	int ret = 0;
 
-	if (engine_is_lent(&box->engine, limit.policy))
-		ret = engine_change_reserve(
-			&box->engine, &limit, &box->rounds.changes, rte_rdtsc());
+	if (engine_is_borrowed(&inst->engine, limit.policy))
+		ret = engine_change_shared_bucket(
+			&inst->engine, &limit, &inst->rounds.changes, rte_rdtsc());
 	if (ret == 0)
-		ret = engine_enforce(&box->engine, &limit, rte_rdtsc());
+		ret = engine_enforce(&inst->engine, &limit, rte_rdtsc());
 	if (ret == -EAGAIN)
 		return false;
 	log_limit(limit.policy, ret);
@@ -65,107 +65,110 @@ static bool send_profile(struct box *box, uint32_t slot)
 }
 
 /*
- * A reserve's former limit is looked at until all workers have been quiescent: so a round changes
- * each once, and begins when they have been since the round before. False: not yet.
+ * A shared bucket's former limit is looked at until all workers have been quiescent: so a round
+ * changes each once, and begins when they have been since the round before. False: not yet.
  */
-static bool begin_reserve_round(struct box *box)
+static bool begin_shared_bucket_round(struct instance *inst)
 {
-	if (!box->engine.reserves)
+	if (!inst->engine.shared_buckets)
 		return true;
-	if (!publisher_is_past(&box->publisher, box->rounds.ended))
+	if (!publisher_is_past(&inst->publisher, inst->rounds.ended))
 		return false;
-	box->rounds.moved = reserve_round(&box->rounds.changes);
+	inst->rounds.moved = shared_bucket_round(&inst->rounds.changes);
 	return true;
 }
 
-static void end_reserve_round(struct box *box)
+static void end_shared_bucket_round(struct instance *inst)
 {
-	if (box->rounds.moved || box->rounds.changes.n)
-		box->rounds.ended = publisher_moment(&box->publisher);
+	if (inst->rounds.moved || inst->rounds.changes.n)
+		inst->rounds.ended = publisher_moment(&inst->publisher);
 }
 
 /* Up to the first that does not fit: the others would not, either. */
-static void tell_round(struct box *box)
+static void tell_round(struct instance *inst)
 {
-	for (unsigned i = 0; i < PUBLISH_ROUND && !dirty_is_empty(&box->dirty); i++) {
-		uint32_t slot = dirty_next(&box->dirty);
+	for (unsigned i = 0; i < PUBLISH_ROUND && !dirty_is_empty(&inst->dirty); i++) {
+		uint32_t slot = dirty_next(&inst->dirty);
 
-		if (!send_profile(box, slot))
+		if (!send_profile(inst, slot))
 			return;
-		dirty_told(&box->dirty, slot);
+		dirty_told(&inst->dirty, slot);
 	}
 }
 
-void publish_all_later(struct box *box)
+void publish_all_later(struct instance *inst)
 {
-	for (unsigned p = 0; p < box->n_policies; p++)
-		dirty_mark(&box->dirty, box->slots.of[p]);
+	for (unsigned p = 0; p < inst->n_policies; p++)
+		dirty_mark(&inst->dirty, inst->slots.of[p]);
 }
 
-bool publish(struct box *box)
+bool publish(struct instance *inst)
 {
-	unsigned p = limiter_next_change(box->limiter, 0);
+	unsigned p = limiter_next_change(inst->limiter, 0);
 
-	for (; p < box->n_policies; p = limiter_next_change(box->limiter, p + 1))
-		dirty_mark(&box->dirty, box->slots.of[p]);
-	return publish_rest(box);
+	for (; p < inst->n_policies; p = limiter_next_change(inst->limiter, p + 1))
+		dirty_mark(&inst->dirty, inst->slots.of[p]);
+	return publish_rest(inst);
 }
 
-bool publish_rest(struct box *box)
+bool publish_rest(struct instance *inst)
 {
-	if (dirty_is_empty(&box->dirty))
+	if (dirty_is_empty(&inst->dirty))
 		return true;
-	if (!begin_reserve_round(box))
+	if (!begin_shared_bucket_round(inst))
 		return false;
-	tell_round(box);
-	end_reserve_round(box);
-	return dirty_is_empty(&box->dirty);
+	tell_round(inst);
+	end_shared_bucket_round(inst);
+	return dirty_is_empty(&inst->dirty);
 }
 
-void publish_begin(struct box *box, unsigned policy, bool spent)
+void publish_begin(struct instance *inst, unsigned policy, bool spent)
 {
-	struct engine_limit limit = published_limit(box, policy);
+	struct engine_limit limit = published_limit(inst, policy);
 
 	spent |= policy_is_conserved(limit.policy);
-	parts_begin(box, policy);
+	parts_begin(inst, policy);
 	log_limit(limit.policy,
-		engine_begin(&box->engine, &limit, rte_rdtsc(), control_now(), spent));
+		engine_begin(&inst->engine, &limit, rte_rdtsc(), control_now(), spent));
 }
 
 /* The only one who exchanges a snapshot: every line that its classifier leads to is ready. */
 void publish_classifier(
-	struct box *box, struct snapshot *snapshot, const struct publish_changes *changes)
+	struct instance *inst, struct snapshot *snapshot, const struct publish_changes *changes)
 {
-	const struct snapshot *former = box->publisher.current;
+	const struct snapshot *former = inst->publisher.current;
 
 	snapshot->leaving = changes->leaving;
 	snapshot->n_leaving = changes->n_leaving;
-	snapshot->seated = changes->reseats || !former ? snapshot->generation : former->seated;
+	snapshot->retargeted = changes->retargets || !former ? snapshot->generation
+							     : former->retargeted;
 	snapshot->shapes = false;
-	for (unsigned p = 0; p < box->n_policies; p++)
-		snapshot->shapes |= policy_is_shaped(&box->policies[p]);
-	snapshot->classifier = box->classifier;
-	snapshot->sourced = box->sourced;
-	snapshot->n_sourced = box->n_sourced;
-	publisher_publish(&box->publisher, snapshot);
+	for (unsigned p = 0; p < inst->n_policies; p++)
+		snapshot->shapes |= policy_is_shaped(&inst->policies[p]);
+	snapshot->classifier = inst->classifier;
+	snapshot->sourced = inst->sourced;
+	snapshot->n_sourced = inst->n_sourced;
+	publisher_publish(&inst->publisher, snapshot);
 }
 
-int publish_first(struct box *box)
+int publish_first(struct instance *inst)
 {
 	struct snapshot *snapshot;
 
-	box->engine.driver = (struct engine_driver){box, join_parts, begin_post, send_post};
-	parts_plan(box, NULL, NULL, 0);
-	for (unsigned p = 0; p < box->n_policies; p++) {
-		int ret = tenant_prepare(box, &box->policies[p], box->slots.of[p], box->clock.hz);
+	inst->engine.driver = (struct engine_driver){
+		inst, join_parts, begin_limit_ring, send_limit_ring};
+	parts_plan(inst, NULL, NULL, 0);
+	for (unsigned p = 0; p < inst->n_policies; p++) {
+		int ret = policy_attach(
+			inst, &inst->policies[p], inst->slots.of[p], inst->clock.hz);
 
 		if (ret)
 			return ret;
-		publish_begin(box, p, false);
+		publish_begin(inst, p, false);
 	}
-	snapshot = publisher_take(&box->publisher);
+	snapshot = publisher_take(&inst->publisher);
 	if (!snapshot)
 		return -ENOMEM;
-	publish_classifier(box, snapshot, &(struct publish_changes){0});
+	publish_classifier(inst, snapshot, &(struct publish_changes){0});
 	return 0;
 }

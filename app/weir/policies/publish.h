@@ -10,29 +10,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "post.h"
+#include "limit_ring.h"
 
-struct box;
+struct instance;
 struct snapshot;
 
 /*
  * Slots that a round of telling looks at. 100,000 that change at once are many rounds, so that what
  * control does beside has its turn in between; a ring takes no more than that anyway.
  */
-#define PUBLISH_ROUND POST_MAX
+#define PUBLISH_ROUND LIMIT_RING_MAX
 
 /*
  * Before the workers run: gives every policy its line on each worker, with the limit that the
  * limiter starts with, and then publishes the classifier. Returns 0 or a negative errno, logged.
  */
-int publish_first(struct box *box);
+int publish_first(struct instance *inst);
 
 /*
  * A policy that is in a slot prepared for it, and that no worker can come by yet, begins with the
  * limit that the limiter has for it now: with its burst, or as if that had just been spent, which
  * is how every conserved one begins.
  */
-void publish_begin(struct box *box, unsigned policy, bool spent);
+void publish_begin(struct instance *inst, unsigned policy, bool spent);
 
 /* What a classifier changes, beside the policies that packets are. */
 struct publish_changes {
@@ -42,7 +42,7 @@ struct publish_changes {
 	 */
 	const uint32_t *leaving;
 	unsigned n_leaving;
-	bool reseats; /* other packets are those of placed policies */
+	bool retargets; /* other packets are those of placed policies */
 };
 
 /*
@@ -50,19 +50,19 @@ struct publish_changes {
  * ready. The snapshot is one that was taken for this; the former classifier is still in use.
  */
 void publish_classifier(
-	struct box *box, struct snapshot *snapshot, const struct publish_changes *changes);
+	struct instance *inst, struct snapshot *snapshot, const struct publish_changes *changes);
 
 /* Something that all limits are made of has changed: marks all policies (dirty.h). */
-void publish_all_later(struct box *box);
+void publish_all_later(struct instance *inst);
 
 /*
  * Tells the workers what has changed, one round of it at most and as much as their rings take; the
  * rest is left for publish_rest(). A limit that no meter can express leaves the old one in force.
  * True when nothing was left.
  */
-bool publish(struct box *box);
+bool publish(struct instance *inst);
 
 /* Goes on with what was left, and tells it as it is now. True when nothing is left. */
-bool publish_rest(struct box *box);
+bool publish_rest(struct instance *inst);
 
 #endif

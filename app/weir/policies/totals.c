@@ -15,38 +15,38 @@ void policy_totals_add(struct policy_totals *totals, const struct policy_totals 
 	totals->fallback_bytes += more->fallback_bytes;
 }
 
-/* Whoever folds packets takes them from those that control looks for, to wake who naps. */
-struct policy_totals box_slot_totals(struct box *box, uint32_t slot)
+/* Whoever folds packets takes them from those that control looks for, to wake who idles. */
+struct policy_totals instance_slot_totals(struct instance *inst, uint32_t slot)
 {
-	uint32_t policy = box->slots.tenant[slot];
+	uint32_t policy = inst->slots.policy[slot];
 	struct policy_totals totals;
 
-	if (engine_totals(&box->engine, slot, &totals) && policy != SLOT_FREE &&
+	if (engine_totals(&inst->engine, slot, &totals) && policy != SLOT_FREE &&
 		policy != SLOT_LEFT)
-		limiter_wake(box->limiter, policy);
+		limiter_wake(inst->limiter, policy);
 	return totals;
 }
 
-struct policy_totals box_policy_totals(struct box *box, uint32_t slot)
+struct policy_totals instance_policy_totals(struct instance *inst, uint32_t slot)
 {
-	const struct carried *carried = &box->carried[slot];
-	struct policy_totals totals = box_slot_totals(box, slot);
+	const struct carried_over *carried_over = &inst->carried_over[slot];
+	struct policy_totals totals = instance_slot_totals(inst, slot);
 
-	policy_totals_add(&totals, &carried->before);
-	if (carried->also != SLOT_NONE) {
-		struct policy_totals also = box_slot_totals(box, carried->also);
+	policy_totals_add(&totals, &carried_over->before);
+	if (carried_over->also != SLOT_NONE) {
+		struct policy_totals also = instance_slot_totals(inst, carried_over->also);
 
 		policy_totals_add(&totals, &also);
 	}
 	return totals;
 }
 
-struct worker_counters box_worker_totals(const struct box *box)
+struct worker_counters instance_worker_totals(const struct instance *inst)
 {
 	struct worker_counters totals = {0};
 
-	for (unsigned i = 0; i < box->config->n_workers; i++) {
-		const struct worker_counters *c = &box->workers[i].counters;
+	for (unsigned i = 0; i < inst->config->n_workers; i++) {
+		const struct worker_counters *c = &inst->workers[i].counters;
 
 		totals.rx_packets += counter_read(&c->rx_packets);
 		totals.tx_packets += counter_read(&c->tx_packets);

@@ -6,15 +6,15 @@
 #ifndef WEIR_APP_TOTALS_H
 #define WEIR_APP_TOTALS_H
 
-#include "box.h"
+#include "instance.h"
 
-/* What was counted in the slot itself. If that is news, a policy that naps in it wakes. */
-struct policy_totals box_slot_totals(struct box *box, uint32_t slot);
+/* What was counted in the slot itself. If that is news, a policy that idles in it wakes. */
+struct policy_totals instance_slot_totals(struct instance *inst, uint32_t slot);
 
 /* What its policy has counted, there and before. */
-struct policy_totals box_policy_totals(struct box *box, uint32_t slot);
+struct policy_totals instance_policy_totals(struct instance *inst, uint32_t slot);
 
-struct worker_counters box_worker_totals(const struct box *box);
+struct worker_counters instance_worker_totals(const struct instance *inst);
 
 void policy_totals_add(struct policy_totals *totals, const struct policy_totals *more);
 

@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "box.h"
+#include "instance.h"
 #include "config/load.h"
-#include "exchange.h"
+#include "policy_txn.h"
 #include "log.h"
 #include "base/time.h"
 #include "policy/diff.h"
@@ -23,75 +23,75 @@
 /* Messages that go to the log; the client gets them all. */
 #define LOGGED_MAX 20
 
-enum state { IDLE, READING, SETTLING };
+enum state { IDLE, READING, FINISHING };
 
 struct reload {
-	struct box *box;
+	struct instance *inst;
 	enum state state;
 	bool again;
 	int event_fd;
 	uint64_t began_ns;
-	struct exchange *exchange; /* settling */
+	struct policy_txn *policy_txn; /* committing */
 	struct reload_outcome last;
 
 	/* the thread's, until it has been joined */
 	pthread_t thread;
 	uint64_t hz;
-	struct exchange *prepared;
+	struct policy_txn *prepared;
 	int error;
 	char *messages;
 };
 
-int reload_start(struct box *box)
+int reload_start(struct instance *inst)
 {
 	struct reload *reload;
 
-	if (!box->file)
+	if (!inst->file)
 		return 0;
 	reload = calloc(1, sizeof(*reload));
 	if (!reload)
 		return -ENOMEM;
-	reload->box = box;
+	reload->inst = inst;
 	reload->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (reload->event_fd < 0) {
 		free(reload);
 		return -errno;
 	}
-	box->reload = reload;
+	inst->reload = reload;
 	return 0;
 }
 
-void reload_stop(struct box *box)
+void reload_stop(struct instance *inst)
 {
-	struct reload *reload = box->reload;
+	struct reload *reload = inst->reload;
 
 	if (!reload)
 		return;
 	if (reload->state == READING) {
 		pthread_join(reload->thread, NULL);
-		exchange_free(reload->prepared);
+		policy_txn_free(reload->prepared);
 		free(reload->messages);
 	}
-	exchange_free(reload->exchange);
-	config_free(box->loaded);
+	policy_txn_free(reload->policy_txn);
+	config_free(inst->loaded);
 	free(reload->last.messages);
 	close(reload->event_fd);
 	free(reload);
-	box->reload = NULL;
-	box->loaded = NULL;
+	inst->reload = NULL;
+	inst->loaded = NULL;
 }
 
 /* Nobody may write to a pipe again: it would be waited for, and so would the end of the box. */
 static int prepare_reload(struct reload *reload, FILE *err)
 {
-	const char *path = reload->box->file;
+	const char *path = reload->inst->file;
 	struct stat file;
 
 	if (stat(path, &file) == 0 && !S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode)) {
 		fprintf(err, "%s: no file that can be read again\n", path);
 		return -EINVAL;
 	}
-	return exchange_prepare(reload->box, path, reload->hz, err, &reload->prepared);
+	return policy_txn_prepare(reload->inst, path, reload->hz, err, &reload->prepared);
 }
 
 /* The thread. */
@@ -136,7 +136,7 @@ static void reload_begin_thread(struct reload *reload)
 	reload->again = false;
 	reload->prepared = NULL;
 	reload->messages = NULL;
-	reload->hz = reload->box->clock.hz;
+	reload->hz = reload->inst->clock.hz;
 	reload->began_ns = control_now();
 	ret = start_reload_thread(reload);
 	if (ret)
@@ -145,9 +145,9 @@ static void reload_begin_thread(struct reload *reload)
 		reload->state = READING;
 }
 
-const char *reload_request(struct box *box)
+const char *reload_request(struct instance *inst)
 {
-	struct reload *reload = box->reload;
+	struct reload *reload = inst->reload;
 
 	if (!reload)
 		return NULL;
@@ -182,11 +182,11 @@ static void log_outcome(const struct reload *reload)
 
 	log_messages(last);
 	if (last->error)
-		log_err("reload: %s refused; nothing has changed", reload->box->file);
+		log_err("reload: %s refused; nothing has changed", reload->inst->file);
 	else
 		log_info("reload: generation %" PRIu64 ", policies: %u added, %u removed, %u "
 			 "changed, %u unchanged; %" PRIu64 " ms",
-			reload->box->publisher.current->generation, last->added, last->removed,
+			reload->inst->publisher.current->generation, last->added, last->removed,
 			last->changed, last->unchanged, last->took_ns / MS_NS);
 }
 
@@ -215,64 +215,64 @@ static void note_outcome(struct reload *reload, const struct config_diff *diff)
 /* The thread has ended: what it has prepared is put in force. */
 static void commit_reload(struct reload *reload)
 {
-	struct exchange *x = reload->prepared;
+	struct policy_txn *x = reload->prepared;
 	bool exchanged = false;
 
 	pthread_join(reload->thread, NULL);
-	if (reload->error == 0 && !exchange_is_empty(x)) {
-		reload->error = exchange_commit(x);
+	if (reload->error == 0 && !policy_txn_is_empty(x)) {
+		reload->error = policy_txn_commit(x);
 		exchanged = reload->error == 0;
 	}
-	note_outcome(reload, reload->error == 0 ? exchange_diff(x) : NULL);
+	note_outcome(reload, reload->error == 0 ? policy_txn_diff(x) : NULL);
 	if (exchanged) {
-		reload->exchange = x;
-		reload->state = SETTLING;
+		reload->policy_txn = x;
+		reload->state = FINISHING;
 	} else {
-		exchange_free(x);
+		policy_txn_free(x);
 		reload->state = IDLE;
 	}
 }
 
-void reload_advance(struct box *box)
+void reload_advance(struct instance *inst)
 {
-	struct reload *reload = box->reload;
+	struct reload *reload = inst->reload;
 	uint64_t done;
 
 	if (!reload)
 		return;
 	if (reload->state == READING && read(reload->event_fd, &done, sizeof(done)) > 0)
 		commit_reload(reload);
-	if (reload->state == SETTLING && exchange_settle(reload->exchange)) {
-		exchange_free(reload->exchange);
-		reload->exchange = NULL;
+	if (reload->state == FINISHING && policy_txn_finish(reload->policy_txn)) {
+		policy_txn_free(reload->policy_txn);
+		reload->policy_txn = NULL;
 		reload->state = IDLE;
 	}
 	if (reload->state == IDLE && reload->again)
 		reload_begin_thread(reload);
 }
 
-int reload_fd(const struct box *box)
+int reload_fd(const struct instance *inst)
 {
-	return box->reload ? box->reload->event_fd : -1;
+	return inst->reload ? inst->reload->event_fd : -1;
 }
 
-const char *reload_state(const struct box *box)
+const char *reload_state(const struct instance *inst)
 {
 	static const char *const names[] = {
 		[IDLE] = "idle",
 		[READING] = "reading",
-		[SETTLING] = "settling",
+		[FINISHING] = "settling",
 	};
 
-	return names[box->reload ? box->reload->state : IDLE];
+	return names[inst->reload ? inst->reload->state : IDLE];
 }
 
-bool reload_settling(const struct box *box)
+bool reload_finishing(const struct instance *inst)
 {
-	return box->reload && box->reload->state == SETTLING;
+	return inst->reload && inst->reload->state == FINISHING;
 }
 
-const struct reload_outcome *reload_last(const struct box *box)
+const struct reload_outcome *reload_last(const struct instance *inst)
 {
-	return box->reload ? &box->reload->last : NULL;
+	return inst->reload ? &inst->reload->last : NULL;
 }

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <time.h>
 
-struct box;
+struct instance;
 
 /* How the last one ended. */
 struct reload_outcome {
@@ -26,28 +26,28 @@ struct reload_outcome {
 };
 
 /* A box without a file has nothing to reload. Returns 0 or a negative errno. */
-int reload_start(struct box *box);
+int reload_start(struct instance *inst);
 
 /* Workers have stopped; waits for the thread. */
-void reload_stop(struct box *box);
+void reload_stop(struct instance *inst);
 
 /* What becomes readable when reload_advance() has something to do, or -1. */
-int reload_fd(const struct box *box);
+int reload_fd(const struct instance *inst);
 
 /* Begins, or remembers to. Returns "started" or "queued", or NULL if there is nothing to read. */
-const char *reload_request(struct box *box);
+const char *reload_request(struct instance *inst);
 
 /* Goes on with what is due; does not wait. */
-void reload_advance(struct box *box);
+void reload_advance(struct instance *inst);
 
-/* "idle", "reading" or "settling", which wants reload_advance() every now and then. */
-const char *reload_state(const struct box *box);
-bool reload_settling(const struct box *box);
+/* "idle", "reading" or "committing", which wants reload_advance() every now and then. */
+const char *reload_state(const struct instance *inst);
+bool reload_finishing(const struct instance *inst);
 
 /*
- * The outcome of the last one that has come to its end, or is settling; NULL if there is nothing to
- * read.
+ * The outcome of the last one that has come to its end, or is committing; NULL if there is nothing
+ * to read.
  */
-const struct reload_outcome *reload_last(const struct box *box);
+const struct reload_outcome *reload_last(const struct instance *inst);
 
 #endif

@@ -4,16 +4,16 @@
 #include "lease.h"
 
 #include "base/time.h"
-#include "meter/purse.h"
+#include "meter/credit.h"
 
 #define MEMORY_S 0.5 /* of a rate that falls */
 #define FADE     16  /* of a boost, a part is forgotten at each look */
 
 /* What may be leased of what is held, in bits: a quarter, or where the total runs low less. */
 #define PART_SHIFT 2
-#define LEAN_SHIFT 4
+#define LOW_SHIFT  4
 
-#define TARGET_MOST ((double)(PURSE_MOST / 4))
+#define TARGET_MOST ((double)(CREDIT_MOST / 4))
 
 void lease_init(struct lease *lease, uint64_t least, uint64_t now_ns)
 {
@@ -56,10 +56,10 @@ void lease_look(struct lease *lease, uint64_t left, uint64_t wanted, uint64_t no
 	lease->seen_ns = now_ns;
 }
 
-uint64_t lease_units(const struct lease *lease, uint64_t held, bool lean)
+uint64_t lease_units(const struct lease *lease, uint64_t held, bool low)
 {
 	uint64_t target = (uint64_t)lease_target(lease),
-		 part = held >> (lean ? LEAN_SHIFT : PART_SHIFT);
+		 part = held >> (low ? LOW_SHIFT : PART_SHIFT);
 	uint64_t lack = lease->need > lease->left ? lease->need - lease->left : 0;
 	uint64_t units = lease->left < target / 2 ? target - lease->left : 0;
 

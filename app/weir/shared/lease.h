@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * How many units of a total to lease for a purse (meter/purse.h): enough that workers find some
- * until control looks again, and no more than that, as what lies in a purse is of no use elsewhere.
- * That is what a tenth of a second takes at the rate seen, at least what a burst finds ready; and
- * twice as much whenever workers found the purse empty though it had been filled. Of what is held
- * here it is a part only: a small one where the total runs low, so that the last units are not in
- * the purse of a limiter that has no packets for them.
+ * How many units of a total to lease for a credit (meter/credit.h): enough that workers find some
+ * until control looks again, and no more than that, as what lies in a credit is of no use
+ * elsewhere. That is what a tenth of a second takes at the rate seen, at least what a burst finds
+ * ready; and twice as much whenever workers found the credit empty though it had been filled. Of
+ * what is held here it is a part only: a small one where the total runs low, so that the last units
+ * are not in the credit of a limiter that has no packets for them.
  *
  * Pure; control.
  */
@@ -18,12 +18,12 @@
 
 #include "base/time.h"
 
-#define LEASE_NS      (100 * MS_NS) /* what a purse is to last: two ticks */
+#define LEASE_NS      (100 * MS_NS) /* what a credit is to last: two ticks */
 #define LEASE_IDLE_NS SECOND_NS
 
 struct lease {
 	uint64_t least;    /* that lies ready for who begins */
-	uint64_t left;     /* in the purse, when it was last looked at or filled */
+	uint64_t left;     /* in the credit, when it was last looked at or filled */
 	uint64_t filled;   /* in it, when it was last filled */
 	uint64_t need;     /* units for a packet that found too few since the look before, or 0 */
 	double rate;       /* units a second; follows at once when it grows */
@@ -32,19 +32,19 @@ struct lease {
 	uint64_t taken_ns; /* last look that found that some had been taken, or wanted */
 };
 
-/* Begins with an empty purse. */
+/* Begins with an empty credit. */
 void lease_init(struct lease *lease, uint64_t least, uint64_t now_ns);
 
-/* What purse_left() and purse_wanted() say at some time. */
+/* What credit_left() and credit_wanted() say at some time. */
 void lease_look(struct lease *lease, uint64_t left, uint64_t wanted, uint64_t now_ns);
 
 /*
  * Units to lease now, of so many that are held here; 0: none. More than are held only when a packet
- * waits for them, which is then just what it lacks. lean: the total runs low.
+ * waits for them, which is then just what it lacks. low: the total runs low.
  */
-uint64_t lease_units(const struct lease *lease, uint64_t held, bool lean);
+uint64_t lease_units(const struct lease *lease, uint64_t held, bool low);
 
-/* So many have been put into the purse. */
+/* So many have been put into the credit. */
 void lease_fill(struct lease *lease, uint64_t units);
 
 /* It has been emptied by control. */

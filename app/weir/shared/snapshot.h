@@ -3,7 +3,7 @@
  *
  * What all workers see alike, the tables of the classifier and what goes with them: one immutable
  * snapshot, exchanged by pointer, and used again only after every worker has passed a quiescent
- * state (rte_rcu_qsbr). What is a worker's own, its limits, it is told by post.h. Between them
+ * state (rte_rcu_qsbr). What is a worker's own, its limits, it is told by ring.h. Between them
  * these are the only ways from control to the packet path, and publish.c is the only one who goes
  * them.
  *
@@ -32,9 +32,9 @@ struct snapshot {
 	bool shapes; /* some policy's packets may wait */
 	/*
 	 * Generation of the last one, up to this, by which packets came to be a placed policy's or
-	 * not to be it any more (usher.h).
+	 * not to be it any more (steering.h).
 	 */
-	uint64_t seated;
+	uint64_t retargeted;
 	const uint32_t *leaving; /* slots whose packets wait, and that this leads nobody to, who */
 	unsigned n_leaving;      /* was led there by the one before */
 };

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The appliance's state as JSON: the commands, and what the files that answer them share. Control
- * thread; the context of every command is the struct box.
+ * thread; the context of every command is the struct instance.
  */
 #ifndef WEIR_APP_SHOW_H
 #define WEIR_APP_SHOW_H
@@ -17,7 +17,7 @@
 #include "policy/policy.h"
 #include "telemetry/server.h"
 
-struct box;
+struct instance;
 
 /* All of them, for start-up to hand to the server: a new one is a file, and a row in commands.c. */
 extern const struct telemetry_command show_commands[];
@@ -40,10 +40,10 @@ json_t *show_tree(const char *params, void *context);
 json_t *show_workers(const char *params, void *context);
 
 /* "shape" and "slo" of a policy of the box, by its index; null of one whose packets do not wait. */
-void show_shape(json_t *json, struct box *box, unsigned policy);
+void show_shape(json_t *json, struct instance *inst, unsigned policy);
 
 /* "waiting" of a worker. */
-json_t *show_waiting(struct box *box, unsigned worker);
+json_t *show_waiting(struct instance *inst, unsigned worker);
 
 static inline json_t *json_uint(uint64_t value)
 {
@@ -97,11 +97,11 @@ json_t *show_page(const char *what, const char *params, unsigned total, unsigned
 	show_item item, const void *context);
 
 /* A page of names of those policies of the box that are listed; a NULL function lists all. */
-json_t *show_names(const char *what, const char *params, const struct box *box,
-	bool (*is_listed)(const struct box *box, unsigned policy));
+json_t *show_names(const char *what, const char *params, const struct instance *inst,
+	bool (*is_listed)(const struct instance *inst, unsigned policy));
 
 /* Index of the policy in force, or n_policies, also without a name. */
-unsigned show_find(const struct box *box, const char *name);
+unsigned show_find(const struct instance *inst, const char *name);
 
 /* "bytes", "packets" or "flows". */
 const char *show_counting(enum counting count);

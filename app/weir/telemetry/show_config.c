@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "box.h"
+#include "instance.h"
 #include "reload.h"
 
 /* Bytes of messages in a reply, and what each costs beside its own. */
@@ -55,16 +55,16 @@ static json_t *outcome_json(const struct reload_outcome *last)
 
 json_t *show_config(const char *params, void *context)
 {
-	const struct box *box = context;
-	const struct policy_totals *gone = &box->gone;
+	const struct instance *inst = context;
+	const struct policy_totals *gone = &inst->gone;
 
 	(void)params;
-	return json_pack("{s:s?, s:o, s:i, s:i, s:s, s:o, s:{s:o, s:o}}", "file", box->file,
-		"generation", json_uint(box->publisher.current->generation), "policies",
-		(int)box->n_policies, "room", (int)box->slots.capacity, "reload", reload_state(box),
-		"last_reload", outcome_json(reload_last(box)), "removed_policies", "passed_packets",
-		json_uint(gone->passed_packets), "dropped_packets",
-		json_uint(gone->dropped_packets));
+	return json_pack("{s:s?, s:o, s:i, s:i, s:s, s:o, s:{s:o, s:o}}", "file", inst->file,
+		"generation", json_uint(inst->publisher.current->generation), "policies",
+		(int)inst->n_policies, "room", (int)inst->slots.capacity, "reload",
+		reload_state(inst), "last_reload", outcome_json(reload_last(inst)),
+		"removed_policies", "passed_packets", json_uint(gone->passed_packets),
+		"dropped_packets", json_uint(gone->dropped_packets));
 }
 
 json_t *show_reload(const char *params, void *context)

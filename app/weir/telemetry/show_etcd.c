@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "box.h"
-#include "draw.h"
+#include "instance.h"
+#include "etcd_share.h"
 
 static const char *const state_names[] = {
 	[DRAW_CONNECTING] = "connecting",
@@ -24,16 +24,16 @@ static json_t *endpoints_json(const struct ledger_config *ledger)
 	return json;
 }
 
-#define UNITS(member) SHOW_FIELD(drawing_view, UNITS, member)
+#define UNITS(member) SHOW_FIELD(budget_share_view, UNITS, member)
 static const struct show_field amounts_fields[] = {UNITS(total), UNITS(drawn), UNITS(left), {0}};
 #undef UNITS
 
 /* Amounts are missing until etcd has told them. */
 static json_t *budget_json(const void *context, unsigned budget)
 {
-	const struct box *box = context;
-	struct drawing_view view = draw_budget(box, budget);
-	const struct policy *policy = &box->policies[view.policy];
+	const struct instance *inst = context;
+	struct budget_share_view view = etcd_share_budget(inst, budget);
+	const struct policy *policy = &inst->policies[view.policy];
 	json_t *json = json_pack("{s:s, s:s, s:o}", "policy", policy->name, "name", view.name,
 		"period_number", json_uint(view.period));
 
@@ -49,16 +49,18 @@ static json_t *budget_json(const void *context, unsigned budget)
 /* Null where no etcd is configured. */
 json_t *show_etcd(const char *params, void *context)
 {
-	const struct box *box = context;
-	struct draw_view draw;
+	const struct instance *inst = context;
+	struct etcd_share_view etcd_share;
 	json_t *json;
 
-	if (!draw_view(box, &draw))
+	if (!etcd_share_view(inst, &etcd_share))
 		return NULL;
-	json = show_page("budgets", params, draw_budgets(box), TELEMETRY_PAGE, budget_json, box);
-	json_object_set_new(json, "state", json_string(state_names[draw.state]));
-	json_object_set_new(json, "endpoints", endpoints_json(&box->config->ledger));
-	json_object_set_new(json, "prefix", json_string(box->config->ledger.etcd_prefix));
-	json_object_set_new(json, "error", *draw.why ? json_string(draw.why) : json_null());
+	json = show_page(
+		"budgets", params, etcd_share_budgets(inst), TELEMETRY_PAGE, budget_json, inst);
+	json_object_set_new(json, "state", json_string(state_names[etcd_share.state]));
+	json_object_set_new(json, "endpoints", endpoints_json(&inst->config->ledger));
+	json_object_set_new(json, "prefix", json_string(inst->config->ledger.etcd_prefix));
+	json_object_set_new(
+		json, "error", *etcd_share.why ? json_string(etcd_share.why) : json_null());
 	return json;
 }

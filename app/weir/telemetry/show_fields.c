@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/counter.h"
-#include "box.h"
+#include "instance.h"
 
 /* Bytes per second, as everybody says it: whole bit/s. */
 static json_t *json_bits_per_s(double bytes_per_second)
@@ -60,8 +60,8 @@ json_t *show_page(const char *what, const char *params, unsigned total, unsigned
 	return page_json(what, items, start, total);
 }
 
-json_t *show_names(const char *what, const char *params, const struct box *box,
-	bool (*is_listed)(const struct box *box, unsigned policy))
+json_t *show_names(const char *what, const char *params, const struct instance *inst,
+	bool (*is_listed)(const struct instance *inst, unsigned policy))
 {
 	unsigned start, total = 0;
 	json_t *names;
@@ -69,21 +69,21 @@ json_t *show_names(const char *what, const char *params, const struct box *box,
 	if (!parse_start(params, &start))
 		return NULL;
 	names = json_array();
-	for (unsigned i = 0; i < box->n_policies; i++) {
-		if (is_listed && !is_listed(box, i))
+	for (unsigned i = 0; i < inst->n_policies; i++) {
+		if (is_listed && !is_listed(inst, i))
 			continue;
 		if (total >= start && total - start < TELEMETRY_PAGE)
-			json_array_append_new(names, json_string(box->policies[i].name));
+			json_array_append_new(names, json_string(inst->policies[i].name));
 		total++;
 	}
 	return page_json(what, names, start, total);
 }
 
-unsigned show_find(const struct box *box, const char *name)
+unsigned show_find(const struct instance *inst, const char *name)
 {
 	unsigned i = 0;
 
-	while (i < box->n_policies && (!name || strcmp(box->policies[i].name, name) != 0))
+	while (i < inst->n_policies && (!name || strcmp(inst->policies[i].name, name) != 0))
 		i++;
 	return i;
 }

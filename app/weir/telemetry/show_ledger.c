@@ -6,16 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "box.h"
+#include "instance.h"
 #include "ledger_store.h"
-#include "settle.h"
+#include "commit.h"
 
 /* Edges in one page: each takes some 300 bytes of a reply. */
 #define EDGES_PAGE 32
 
 /* The edges of a policy, which it has under this index. */
 struct edges {
-	const struct box *box;
+	const struct instance *inst;
 	const struct policy *policy;
 	unsigned index;
 	uint64_t now;
@@ -25,18 +25,18 @@ static json_t *edge_json(const void *context, unsigned i)
 {
 	const struct edges *of = context;
 	struct conserve_edge_view edge = conserve_edge(
-		limiter_conserve(of->box->limiter), of->index, i, of->now);
+		limiter_conserve(of->inst->limiter), of->index, i, of->now);
 	const struct ledger_view *ledger = &edge.ledger;
 	double time = policy_limit_s(of->policy);
 	json_t *json = json_pack("{s:s, s:b, s:b, s:b, s:o, s:o, s:o}", "peer",
-		of->box->config->gossip.roster[edge.peer].name, "alive", edge.alive, "in_use",
+		of->inst->config->gossip.roster[edge.peer].name, "alive", edge.alive, "in_use",
 		edge.in_use, "spare", edge.spare, "heard_ms_ago",
 		age_ms(ledger->known, ledger->heard_ns, of->now), "granted",
 		json_uint(ledger->granted), "received", json_uint(ledger->received));
 
 	show_rate(json, of->policy, "in_flight", (double)ledger->in_flight / time);
 	show_rate(json, of->policy, "promised", (double)(ledger->locked - ledger->granted) / time);
-	show_rate(json, of->policy, "adopted", (double)ledger->adopted / time);
+	show_rate(json, of->policy, "adopted", (double)ledger->inherited / time);
 	return json;
 }
 
@@ -52,11 +52,11 @@ static json_t *until_json(uint64_t until, uint64_t now)
 static const struct show_field limit_held_fields[] = {
 	FIELD(PART, share), FIELD(PART, balance), FIELD(PART, usable), {0}};
 static const struct show_field limit_moved_fields[] = {FIELD(PART, free), FIELD(PART, in_flight),
-	FIELD(PART, promised), FIELD(PART, adopted), {0}};
+	FIELD(PART, promised), FIELD(PART, inherited), {0}};
 static const struct show_field burst_held_fields[] = {
 	FIELD(UNITS, share), FIELD(UNITS, usable), {0}};
 static const struct show_field burst_moved_fields[] = {FIELD(UNITS, free), FIELD(UNITS, in_flight),
-	FIELD(UNITS, promised), FIELD(UNITS, adopted), {0}};
+	FIELD(UNITS, promised), FIELD(UNITS, inherited), {0}};
 #undef FIELD
 
 static void show_ledger_view(
@@ -72,7 +72,7 @@ static void show_ledger_view(
 		json_object_set_new(json, "indicator", json_real(view.target));
 	else
 		show_rate(json, policy, "target", view.target / policy_limit_s(policy));
-	json_object_set_new(json, "blank", json_boolean(view.blank));
+	json_object_set_new(json, "blank", json_boolean(view.recovering));
 }
 
 /*
@@ -87,32 +87,32 @@ static json_t *burst_json(const struct policy *policy, struct conserve_view view
 	json_object_set_new(json, "usable_for_ms", until_json(view.until_ns, now));
 	show_fields(json, burst_moved_fields, &view, policy);
 	show_units(json, policy, "target", view.target > 0 ? (uint64_t)view.target : 0);
-	json_object_set_new(json, "blank", json_boolean(view.blank));
+	json_object_set_new(json, "blank", json_boolean(view.recovering));
 	return json;
 }
 
 /* params: "POLICY" or "POLICY,START". */
-static json_t *ledger_policy_json(const struct box *box, const char *params)
+static json_t *ledger_policy_json(const struct instance *inst, const char *params)
 {
-	const struct conserve *conserve = limiter_conserve(box->limiter);
+	const struct conserve *conserve = limiter_conserve(inst->limiter);
 	size_t len = strcspn(params, ",");
-	struct edges of = {.box = box, .now = control_now()};
+	struct edges of = {.inst = inst, .now = control_now()};
 	char name[CONFIG_NAME_MAX];
 	unsigned i, burst;
 	json_t *json;
 
 	snprintf(name, sizeof(name), "%.*s", (int)len, params);
-	i = show_find(box, name);
-	if (!conserve || len >= sizeof(name) || i == box->n_policies)
+	i = show_find(inst, name);
+	if (!conserve || len >= sizeof(name) || i == inst->n_policies)
 		return NULL;
-	of.policy = &box->policies[i];
-	of.index = limiter_conserve_index(box->limiter, i);
+	of.policy = &inst->policies[i];
+	of.index = limiter_conserve_index(inst->limiter, i);
 	if (of.index == LIMITER_ADDED)
 		return NULL;
 	json = show_page("edges", params[len] ? params + len + 1 : NULL, conserve_edges(conserve),
 		EDGES_PAGE, edge_json, &of);
 	show_ledger_view(json, of.policy, conserve_view(conserve, of.index, of.now), of.now);
-	burst = limiter_conserve_burst_index(box->limiter, i);
+	burst = limiter_conserve_burst_index(inst->limiter, i);
 	json_object_set_new(json, "burst",
 		burst == LIMITER_ADDED
 			? json_null()
@@ -129,7 +129,7 @@ static json_t *statements_json(const uint64_t *verdicts)
 
 #define NUMBER(member) SHOW_FIELD(conserve_counters, NUMBER, member)
 static const struct show_field sent_fields[] = {
-	NUMBER(letters_sent), NUMBER(letters_heard), NUMBER(statements_sent), {0}};
+	NUMBER(messages_sent), NUMBER(messages_heard), NUMBER(statements_sent), {0}};
 static const struct show_field heard_fields[] = {
 	NUMBER(unknown), NUMBER(malformed), NUMBER(grants), NUMBER(adoptions), {0}};
 #undef NUMBER
@@ -142,51 +142,51 @@ static void add_counters(json_t *json, const struct conserve_counters *counters)
 }
 
 /* One word for all, the worst that is true. */
-static const char *state_of(
-	const struct box *box, const struct settle_view *settle, bool kept, unsigned blank)
+static const char *state_of(const struct instance *inst, const struct commit_view *commit,
+	bool kept, unsigned recovering)
 {
-	if (settle->error)
+	if (commit->error)
 		return "failing";
-	if (blank > 0)
+	if (recovering > 0)
 		return "blank";
-	if (settle->settling || limiter_unsettled(box->limiter))
+	if (commit->committing || limiter_uncommitted(inst->limiter))
 		return "settling";
-	return kept || limiter_conserve(box->limiter) ? "settled" : "none";
+	return kept || limiter_conserve(inst->limiter) ? "settled" : "none";
 }
 
-#define FIELD(kind, member) SHOW_FIELD(settle_view, kind, member)
+#define FIELD(kind, member) SHOW_FIELD(commit_view, kind, member)
 static const struct show_field store_fields[] = {
-	SHOW_FIELD_AS("store", settle_view, TEXT, directory), FIELD(NUMBER, epoch),
-	SHOW_FIELD_AS("began_blank", settle_view, FLAG, blank), FIELD(FLAG, saved),
-	FIELD(FLAG, obeyed), {0}};
+	SHOW_FIELD_AS("store", commit_view, TEXT, directory), FIELD(NUMBER, epoch),
+	SHOW_FIELD_AS("began_blank", commit_view, FLAG, recovering), FIELD(FLAG, saved),
+	FIELD(FLAG, enforced), {0}};
 static const struct show_field rounds_fields[] = {
-	SHOW_FIELD_AS("rounds", settle_view, NUMBER, counters.rounds),
-	SHOW_FIELD_AS("failures", settle_view, NUMBER, counters.failures),
-	SHOW_FIELD_AS("last_round_ms", settle_view, MS, counters.last_ns),
-	SHOW_FIELD_AS("longest_round_ms", settle_view, MS, counters.most_ns), {0}};
+	SHOW_FIELD_AS("rounds", commit_view, NUMBER, counters.rounds),
+	SHOW_FIELD_AS("failures", commit_view, NUMBER, counters.failures),
+	SHOW_FIELD_AS("last_round_ms", commit_view, MS, counters.last_ns),
+	SHOW_FIELD_AS("longest_round_ms", commit_view, MS, counters.most_ns), {0}};
 #undef FIELD
 
-static void add_settling(json_t *json, const struct settle_view *settle)
+static void add_finishing(json_t *json, const struct commit_view *commit)
 {
-	show_fields(json, store_fields, settle, NULL);
+	show_fields(json, store_fields, commit, NULL);
 	json_object_set_new(json, "error",
-		settle->error ? json_string(ledger_store_reason(settle->error)) : json_null());
-	show_fields(json, rounds_fields, settle, NULL);
+		commit->error ? json_string(ledger_store_reason(commit->error)) : json_null());
+	show_fields(json, rounds_fields, commit, NULL);
 }
 
-static json_t *whole_ledger_json(const struct box *box)
+static json_t *whole_ledger_json(const struct instance *inst)
 {
-	const struct conserve *conserve = limiter_conserve(box->limiter);
-	struct settle_view settle = {0};
-	unsigned blank = settle_count_blank(box, control_now());
+	const struct conserve *conserve = limiter_conserve(inst->limiter);
+	struct commit_view commit = {0};
+	unsigned recovering = commit_count_recovering(inst, control_now());
 	json_t *json = json_object();
-	bool kept = settle_view(box, &settle);
+	bool kept = commit_view(inst, &commit);
 
-	json_object_set_new(json, "state", json_string(state_of(box, &settle, kept, blank)));
-	json_object_set_new(json, "blank_policies", json_uint(blank));
+	json_object_set_new(json, "state", json_string(state_of(inst, &commit, kept, recovering)));
+	json_object_set_new(json, "blank_policies", json_uint(recovering));
 	if (kept)
-		add_settling(json, &settle);
-	json_object_set_new(json, "lease_ms", json_uint(box->config->ledger.lease_ns / MS_NS));
+		add_finishing(json, &commit);
+	json_object_set_new(json, "lease_ms", json_uint(inst->config->ledger.lease_ns / MS_NS));
 	if (conserve)
 		add_counters(json, conserve_counters(conserve));
 	return json;

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "box.h"
+#include "instance.h"
 #include "policy/kind.h"
 #include "policy/units.h"
 #include "policy/value.h"
@@ -152,10 +152,10 @@ static void add_view(json_t *json, const struct policy *policy, const struct lim
 	show_rate(json, policy, "flow_rate", view->flow_rate);
 }
 
-static void add_verdicts(json_t *json, struct box *box, unsigned i)
+static void add_verdicts(json_t *json, struct instance *inst, unsigned i)
 {
-	const struct policy *policy = &box->policies[i];
-	struct policy_totals totals = box_policy_totals(box, box->slots.of[i]);
+	const struct policy *policy = &inst->policies[i];
+	struct policy_totals totals = instance_policy_totals(inst, inst->slots.of[i]);
 
 	json_object_set_new(
 		json, "passed", packets_units(policy, totals.passed_packets, totals.passed_bytes));
@@ -169,9 +169,10 @@ static void add_verdicts(json_t *json, struct box *box, unsigned i)
 }
 
 /* Null when the policy has one meter for all. */
-static json_t *sources_json(const struct box *box, unsigned policy)
+static json_t *sources_json(const struct instance *inst, unsigned policy)
 {
-	struct source_table_stats stats = engine_source_totals(&box->engine, box->slots.of[policy]);
+	struct source_table_stats stats = engine_source_totals(
+		&inst->engine, inst->slots.of[policy]);
 
 	if (stats.capacity == 0)
 		return json_null();
@@ -195,15 +196,15 @@ static json_t *weights_json(const struct classes_config *classes)
 }
 
 /* Null unless classes share the limit. */
-static json_t *classes_json(const struct box *box, unsigned policy)
+static json_t *classes_json(const struct instance *inst, unsigned policy)
 {
-	const struct classes_config *classes = &box->policies[policy].classes;
+	const struct classes_config *classes = &inst->policies[policy].classes;
 	uint64_t backlogged = 0;
 
-	if (box->policies[policy].meter != METER_PHANTOM)
+	if (inst->policies[policy].meter != METER_PHANTOM)
 		return json_null();
-	for (unsigned w = 0; w < box->config->n_workers; w++)
-		backlogged += police_backlogged(&box->workers[w].policies[box->slots.of[policy]]);
+	for (unsigned w = 0; w < inst->config->n_workers; w++)
+		backlogged += police_backlogged(&inst->workers[w].policies[inst->slots.of[policy]]);
 	return json_pack("{s:s, s:o, s:o, s:o}", "by",
 		classes->by == CLASSES_BY_DSCP ? "dscp" : "flow", "n", json_uint(classes->n),
 		"weights", weights_json(classes), "backlogged", json_uint(backlogged));
@@ -211,21 +212,21 @@ static json_t *classes_json(const struct box *box, unsigned policy)
 
 json_t *show_policy(const char *params, void *context)
 {
-	struct box *box = context;
-	unsigned i = show_find(box, params);
-	const struct policy *policy = &box->policies[i];
+	struct instance *inst = context;
+	unsigned i = show_find(inst, params);
+	const struct policy *policy = &inst->policies[i];
 	struct limiter_view view;
 	json_t *json;
 
-	if (i == box->n_policies)
+	if (i == inst->n_policies)
 		return NULL;
-	limiter_view(box->limiter, i, &view);
+	limiter_view(inst->limiter, i, &view);
 	json = json_object();
-	add_configured(json, box->config, policy);
+	add_configured(json, inst->config, policy);
 	add_view(json, policy, &view);
-	add_verdicts(json, box, i);
-	json_object_set_new(json, "sources", sources_json(box, i));
-	show_shape(json, box, i);
-	json_object_set_new(json, "classes", classes_json(box, i));
+	add_verdicts(json, inst, i);
+	json_object_set_new(json, "sources", sources_json(inst, i));
+	show_shape(json, inst, i);
+	json_object_set_new(json, "classes", classes_json(inst, i));
 	return json;
 }

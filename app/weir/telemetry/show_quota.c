@@ -7,11 +7,11 @@
 
 #include <rte_common.h>
 
-#include "box.h"
-#include "draw.h"
+#include "instance.h"
+#include "etcd_share.h"
 #include "base/time.h"
 #include "policy/period.h"
-#include "purse.h"
+#include "credits.h"
 
 /* What rates of lib/control/quota are in. */
 #define PER_UNIT 1000.0
@@ -44,78 +44,78 @@ static void add_period(json_t *json, const struct policy *policy, uint64_t numbe
  * Adds the group, as far as has been heard: with what is left of the total where it is drawn from.
  */
 static void show_group_quota(
-	const struct box *box, json_t *json, unsigned i, const struct quota_view *view)
+	const struct instance *inst, json_t *json, unsigned i, const struct quota_view *view)
 {
-	const struct policy *policy = &box->policies[i];
+	const struct policy *policy = &inst->policies[i];
 	double rate = (double)view->pace / PER_UNIT;
-	struct drawing_view drawing = {0};
-	bool drawn = draw_budget_of(box, i, &drawing) && drawing.known;
-	uint64_t total = drawn ? drawing.total : policy->total, remaining = view->remaining;
+	struct budget_share_view budget_share = {0};
+	bool drawn = etcd_share_budget_of(inst, i, &budget_share) && budget_share.known;
+	uint64_t total = drawn ? budget_share.total : policy->total, remaining = view->remaining;
 
 	/* What is known of etcd may be older than what is known of the group. */
 	if (drawn)
-		remaining = RTE_MIN(remaining + drawing.left, RTE_MAX(total, remaining));
+		remaining = RTE_MIN(remaining + budget_share.left, RTE_MAX(total, remaining));
 	show_units(json, policy, "total", total);
 	show_units(json, policy, "remaining", remaining);
 	if (drawn)
-		show_units(json, policy, "undrawn", drawing.left);
+		show_units(json, policy, "undrawn", budget_share.left);
 	show_rate(json, policy, "global_rate", rate);
 	json_object_set_new(json, "exhausted_in_s",
 		rate > 0 ? json_real((double)remaining / rate) : json_null());
-	json_object_set_new(json, "lean", json_boolean(view->lean));
+	json_object_set_new(json, "lean", json_boolean(view->low));
 }
 
 #define FIELD(kind, member) SHOW_FIELD(quota_view, kind, member)
 static const struct show_field own_fields[] = {SHOW_FIELD_AS("held", quota_view, UNITS, balance),
-	FIELD(UNITS, spent), FIELD(UNITS, pocket), FIELD(THOUSANDS, rate), FIELD(UNITS, threshold),
+	FIELD(UNITS, spent), FIELD(UNITS, prepaid), FIELD(THOUSANDS, rate), FIELD(UNITS, threshold),
 	FIELD(FLAG, asking), FIELD(FLAG, waiting), FIELD(NUMBER, rounds),
 	FIELD(NUMBER, short_rounds), FIELD(NUMBER, messages), FIELD(NUMBER, invalid),
 	SHOW_FIELD_AS("reallocation_ms", quota_view, MS, theta_ns), {0}};
 #undef FIELD
 
-static json_t *quota_policy_json(const struct box *box, const char *name)
+static json_t *quota_policy_json(const struct instance *inst, const char *name)
 {
-	const struct budget *budget = limiter_budget(box->limiter);
-	unsigned i = show_find(box, name), index;
+	const struct budget *budget = limiter_budget(inst->limiter);
+	unsigned i = show_find(inst, name), index;
 	const struct policy *policy;
 	struct quota_view view;
 	json_t *json;
 
-	if (!budget || i == box->n_policies)
+	if (!budget || i == inst->n_policies)
 		return NULL;
-	index = limiter_budget_index(box->limiter, i);
+	index = limiter_budget_index(inst->limiter, i);
 	if (index == LIMITER_ADDED)
 		return NULL;
-	policy = &box->policies[i];
+	policy = &inst->policies[i];
 	view = budget_view(budget, index, control_now());
 	json = json_object();
 	json_object_set_new(json, "name", json_string(policy->name));
 	add_period(json, policy, view.period);
-	show_group_quota(box, json, i, &view);
+	show_group_quota(inst, json, i, &view);
 	show_fields(json, own_fields, &view, policy);
-	show_units(json, policy, "purse", purses_held(box, box->slots.of[i]));
+	show_units(json, policy, "purse", credits_held(inst, inst->slots.of[i]));
 	show_units(json, policy, "in_flight", budget_in_flight(budget, index));
 	return json;
 }
 
-static unsigned count_budgets(const struct box *box)
+static unsigned count_budgets(const struct instance *inst)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < box->n_policies; i++)
-		n += limiter_budget_index(box->limiter, i) != LIMITER_ADDED;
+	for (unsigned i = 0; i < inst->n_policies; i++)
+		n += limiter_budget_index(inst->limiter, i) != LIMITER_ADDED;
 	return n;
 }
 
 #define NUMBER(member) SHOW_FIELD(budget_counters, NUMBER, member)
-static const struct show_field counters_fields[] = {NUMBER(letters_sent), NUMBER(letters_heard),
-	NUMBER(messages_sent), NUMBER(messages_heard), NUMBER(unknown), NUMBER(malformed), {0}};
+static const struct show_field counters_fields[] = {NUMBER(messages_sent), NUMBER(messages_heard),
+	NUMBER(parts_sent), NUMBER(parts_heard), NUMBER(unknown), NUMBER(malformed), {0}};
 #undef NUMBER
 
-static json_t *whole_quota_json(const struct box *box)
+static json_t *whole_quota_json(const struct instance *inst)
 {
-	const struct budget *budget = limiter_budget(box->limiter);
-	json_t *json = json_pack("{s:i}", "budgets", (int)count_budgets(box));
+	const struct budget *budget = limiter_budget(inst->limiter);
+	json_t *json = json_pack("{s:i}", "budgets", (int)count_budgets(inst));
 
 	if (budget)
 		show_fields(json, counters_fields, budget_counters(budget), NULL);
@@ -127,19 +127,19 @@ json_t *show_quota(const char *params, void *context)
 	return params ? quota_policy_json(context, params) : whole_quota_json(context);
 }
 
-static const char *peer_name(const struct box *box, unsigned peer)
+static const char *peer_name(const struct instance *inst, unsigned peer)
 {
-	const struct gossip_config *gossip = &box->config->gossip;
+	const struct gossip_config *gossip = &inst->config->gossip;
 
 	return peer < gossip->n_roster ? gossip->roster[peer].name : NULL;
 }
 
 static json_t *neighbour_json(const void *context, unsigned i)
 {
-	const struct box *box = context;
-	struct budget_peer peer = budget_peer(limiter_budget(box->limiter), i);
+	const struct instance *inst = context;
+	struct budget_peer peer = budget_peer(limiter_budget(inst->limiter), i);
 
-	return json_pack("{s:s, s:b, s:b, s:b, s:o}", "peer", peer_name(box, peer.peer), "alive",
+	return json_pack("{s:s, s:b, s:b, s:b, s:o}", "peer", peer_name(inst, peer.peer), "alive",
 		peer.alive, "linked", peer.linked, "parent", peer.parent, "round_trip_ms",
 		peer.round_trip_ns ? json_real((double)peer.round_trip_ns / MS_NS) : json_null());
 }
@@ -147,17 +147,17 @@ static json_t *neighbour_json(const void *context, unsigned i)
 /* Null without a budget: there is no tree. */
 json_t *show_tree(const char *params, void *context)
 {
-	const struct box *box = context;
-	const struct budget *budget = limiter_budget(box->limiter);
+	const struct instance *inst = context;
+	const struct budget *budget = limiter_budget(inst->limiter);
 	const char *root;
 	json_t *json;
 
 	if (!budget)
 		return NULL;
 	json = show_page(
-		"neighbours", params, budget_peers(budget), TELEMETRY_PAGE, neighbour_json, box);
+		"neighbours", params, budget_peers(budget), TELEMETRY_PAGE, neighbour_json, inst);
 	json_object_set_new(json, "is_root", json_boolean(budget_is_root(budget)));
-	root = peer_name(box, budget_root(budget));
+	root = peer_name(inst, budget_root(budget));
 	json_object_set_new(json, "root", root ? json_string(root) : json_null());
 	json_object_set_new(json, "relinked", json_uint(budget_counters(budget)->relinked));
 	return json;

@@ -6,7 +6,7 @@
 #include <rte_cycles.h>
 
 #include "base/time.h"
-#include "box.h"
+#include "instance.h"
 #include "delays.h"
 #include "policy/kind.h"
 #include "totals.h"
@@ -54,27 +54,27 @@ static json_t *met_json(const struct policy *policy, const struct delay_sum *sum
 }
 
 /* By the last minute: what was an hour ago says nothing, and of 10 s one burst may be a tenth. */
-static json_t *slo_json(
-	const struct policy *policy, const struct lately *lately, const struct delay_sum *total)
+static json_t *slo_json(const struct policy *policy, const struct delay_window *delay_window,
+	const struct delay_sum *total)
 {
 	struct delay_sum minute, moment;
 	uint64_t now = control_now();
 
 	if (policy->slo_p99_ns == 0)
 		return json_null();
-	lately_sum(lately, LATELY_60S, total, now, &minute);
-	lately_sum(lately, LATELY_10S, total, now, &moment);
+	delay_window_sum(delay_window, DELAY_WINDOW_60S, total, now, &minute);
+	delay_window_sum(delay_window, DELAY_WINDOW_10S, total, now, &moment);
 	return json_pack("{s:f, s:o, s:o, s:o, s:o}", "target_us",
 		(double)policy->slo_p99_ns / US_NS, "met", met_json(policy, &minute), "p99_us",
 		p99_json(&minute), "p99_10s_us", p99_json(&moment), "p99_total_us",
 		p99_json(total));
 }
 
-void show_shape(json_t *json, struct box *box, unsigned i)
+void show_shape(json_t *json, struct instance *inst, unsigned i)
 {
-	const struct policy *policy = &box->policies[i];
-	uint32_t slot = box->slots.of[i];
-	struct waiting waiting = engine_waiting(&box->engine, slot);
+	const struct policy *policy = &inst->policies[i];
+	uint32_t slot = inst->slots.of[i];
+	struct waiting waiting = engine_waiting(&inst->engine, slot);
 	struct delays_totals totals;
 	json_t *shape;
 
@@ -83,7 +83,7 @@ void show_shape(json_t *json, struct box *box, unsigned i)
 		json_object_set_new(json, "slo", json_null());
 		return;
 	}
-	delays_totals(box, slot, &totals);
+	delays_totals(inst, slot, &totals);
 	shape = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "waiting_packets",
 		json_uint(waiting.packets), "waited_packets", json_uint(totals.waited),
 		"left_packets", json_uint(delay_count(&totals.delay)), "delay_us",
@@ -92,7 +92,8 @@ void show_shape(json_t *json, struct box *box, unsigned i)
 	if (policy->count != COUNT_PACKETS)
 		show_units(shape, policy, "waiting", waiting.units);
 	json_object_set_new(json, "shape", shape);
-	json_object_set_new(json, "slo", slo_json(policy, delays_window(box, slot), &totals.delay));
+	json_object_set_new(
+		json, "slo", slo_json(policy, delays_window(inst, slot), &totals.delay));
 }
 
 /* Those of a sum that packets are in: its edges, and how many. */
@@ -121,21 +122,21 @@ static json_t *bins_json(const struct delay_sum *sum)
  */
 json_t *show_delays(const char *params, void *context)
 {
-	struct box *box = context;
-	unsigned i = show_find(box, params);
+	struct instance *inst = context;
+	unsigned i = show_find(inst, params);
 	struct delays_totals totals;
 
-	if (i == box->n_policies || !policy_is_shaped(&box->policies[i]))
+	if (i == inst->n_policies || !policy_is_shaped(&inst->policies[i]))
 		return NULL;
-	delays_totals(box, box->slots.of[i], &totals);
+	delays_totals(inst, inst->slots.of[i], &totals);
 	return json_pack("{s:o, s:o}", "packets", json_uint(delay_count(&totals.delay)), "bins_us",
 		bins_json(&totals.delay));
 }
 
-json_t *show_waiting(struct box *box, unsigned worker)
+json_t *show_waiting(struct instance *inst, unsigned worker)
 {
-	const struct shaper_counts *counts = shaper_counts(box->workers[worker].shaper);
-	const struct delay_sum *late = delays_lateness(box, worker);
+	const struct shaper_counts *counts = shaper_counts(inst->workers[worker].shaper);
+	const struct delay_sum *late = delays_lateness(inst, worker);
 
 	return json_pack("{s:o, s:o, s:f, s:f}", "packets",
 		json_uint(counter_read32(&counts->packets)), "room", json_uint(counts->most),

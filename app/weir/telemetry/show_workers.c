@@ -5,20 +5,20 @@
 
 #include <rte_ethdev.h>
 
-#include "box.h"
+#include "instance.h"
 #include "links.h"
 #include "packet/fragment.h"
 #include "totals.h"
 
 /* What the devices lost before a worker saw it, or after. */
-static void add_device_drops(json_t *json, const struct box *box)
+static void add_device_drops(json_t *json, const struct instance *inst)
 {
 	uint64_t missed = 0, no_buffer = 0, rx_errors = 0, tx_errors = 0;
 
-	for (unsigned i = 0; i < box->config->n_ports; i++) {
+	for (unsigned i = 0; i < inst->config->n_ports; i++) {
 		struct rte_eth_stats stats;
 
-		if (rte_eth_stats_get(box->port_ids[i], &stats))
+		if (rte_eth_stats_get(inst->port_ids[i], &stats))
 			continue;
 		missed += stats.imissed;
 		no_buffer += stats.rx_nombuf;
@@ -33,14 +33,14 @@ static void add_device_drops(json_t *json, const struct box *box)
 
 json_t *show_drops(const char *params, void *context)
 {
-	const struct box *box = context;
-	struct worker_counters totals = box_worker_totals(box);
+	const struct instance *inst = context;
+	struct worker_counters totals = instance_worker_totals(inst);
 	json_t *json = json_object();
 
 	(void)params;
 	for (unsigned r = 0; r < DROP_REASONS; r++)
 		json_object_set_new(json, drop_reason_name(r), json_uint(totals.dropped[r]));
-	add_device_drops(json, box);
+	add_device_drops(json, inst);
 	return json;
 }
 
@@ -63,9 +63,9 @@ static const struct show_field turns_fields[] = {
 	FIELD(bursts), FIELD(empty_polls), FIELD(sleeps), {0}};
 #undef FIELD
 
-static json_t *worker_json(struct box *box, unsigned i)
+static json_t *worker_json(struct instance *inst, unsigned i)
 {
-	const struct worker *worker = &box->workers[i];
+	const struct worker *worker = &inst->workers[i];
 	const struct worker_counters *c = &worker->counters;
 	json_t *json, *dropped = json_object();
 
@@ -82,39 +82,39 @@ static json_t *worker_json(struct box *box, unsigned i)
 	json_object_set_new(json, "busy_cycles",
 		json_uint(counter_read(&c->busy_cycles) + counter_read(&c->handing_cycles)));
 	json_object_set_new(json, "handing_cycles", json_uint(counter_read(&c->handing_cycles)));
-	json_object_set_new(json, "waiting", show_waiting(box, i));
+	json_object_set_new(json, "waiting", show_waiting(inst, i));
 	return json;
 }
 
 json_t *show_workers(const char *params, void *context)
 {
-	struct box *box = context;
+	struct instance *inst = context;
 	json_t *json = json_array();
 
 	(void)params;
-	for (unsigned i = 0; i < box->config->n_workers; i++)
-		json_array_append_new(json, worker_json(box, i));
+	for (unsigned i = 0; i < inst->config->n_workers; i++)
+		json_array_append_new(json, worker_json(inst, i));
 	return json;
 }
 
-static json_t *port_json(const struct box *box, unsigned i)
+static json_t *port_json(const struct instance *inst, unsigned i)
 {
-	const struct link_state *link = &box->links->ports[i];
+	const struct link_state *link = &inst->links->ports[i];
 
 	return json_pack("{s:s, s:s, s:i, s:s, s:i, s:o, s:i, s:b}", "name",
-		box->config->ports[i].name, "device", box->config->ports[i].device, "port",
-		(int)box->port_ids[i], "link", link->up ? "UP" : "DOWN", "speed_mbps",
+		inst->config->ports[i].name, "device", inst->config->ports[i].device, "port",
+		(int)inst->port_ids[i], "link", link->up ? "UP" : "DOWN", "speed_mbps",
 		(int)link->speed_mbps, "link_changes", json_uint(link->changes), "queues",
-		(int)box->ports[i].queues, "rss", box->ports[i].rss);
+		(int)inst->ports[i].queues, "rss", inst->ports[i].rss);
 }
 
 json_t *show_ports(const char *params, void *context)
 {
-	const struct box *box = context;
+	const struct instance *inst = context;
 	json_t *json = json_array();
 
 	(void)params;
-	for (unsigned i = 0; i < box->config->n_ports; i++)
-		json_array_append_new(json, port_json(box, i));
+	for (unsigned i = 0; i < inst->config->n_ports; i++)
+		json_array_append_new(json, port_json(inst, i));
 	return json;
 }

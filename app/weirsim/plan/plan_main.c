@@ -29,7 +29,7 @@ static const char usage_text[] =
 	"Exit status: 0; 1 when the objective is predicted to be missed, or some sources have no place;\n"
 	"2 when nothing could be planned.\n";
 
-struct options {
+struct plan_options {
 	unsigned principles;
 	const char *json, *path;
 };
@@ -45,7 +45,7 @@ static bool drop_principle(const char *text, void *options)
 		{"correlation", PLACE_CORRELATED},
 		{"balance", PLACE_BALANCED},
 	};
-	struct options *o = options;
+	struct plan_options *o = options;
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(text, names[i].name) == 0) {
@@ -60,7 +60,7 @@ static bool drop_principle(const char *text, void *options)
 
 static const struct option_row rows[] = {
 	OPTION_ROW_OTHER("without", drop_principle),
-	OPTION_ROW_TEXT("json", struct options, json),
+	OPTION_ROW_TEXT("json", struct plan_options, json),
 };
 
 static const struct option_set set = {
@@ -70,7 +70,7 @@ static const struct option_set set = {
 	.n = sizeof(rows) / sizeof(rows[0]),
 	.expected = "expected one scenario",
 	.argument = true,
-	.argument_at = offsetof(struct options, path),
+	.argument_at = offsetof(struct plan_options, path),
 };
 
 static void predict_plan(const struct placer *placer, struct plan *plan)
@@ -95,7 +95,7 @@ static int propose_plan(const struct placer *placer, struct plan *plan)
 	return err;
 }
 
-static int write_plan(const struct options *o, const struct plan *plan)
+static int write_plan(const struct plan_options *o, const struct plan *plan)
 {
 	static const struct output_forms forms = {
 		.text = plan_report_text, .json = plan_report_json};
@@ -106,7 +106,7 @@ static int write_plan(const struct options *o, const struct plan *plan)
 }
 
 static int run_plan(
-	const struct options *o, struct plan_scenario *scenario, const struct placer *placer)
+	const struct plan_options *o, struct plan_scenario *scenario, const struct placer *placer)
 {
 	struct plan plan = {.scenario = scenario};
 	int err, status = EXIT_BAD;
@@ -126,7 +126,7 @@ static int run_plan(
 
 int plan_main(int argc, char **argv)
 {
-	struct options o = {.principles = PLACE_ALL};
+	struct plan_options o = {.principles = PLACE_ALL};
 	int status = option_parse(&set, argc, argv, &o), err;
 	struct plan_scenario *scenario;
 	struct placer placer;

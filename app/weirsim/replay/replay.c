@@ -47,13 +47,13 @@ static const char usage[] =
 	"2 wrong usage; 3 the capture ends in the middle of a packet, and what was said\n"
 	"is of the packets before it.\n";
 
-struct options {
+struct replay_options {
 	const char *config, *pcap, *wire, *direction, *limiters, *verdicts, *json;
 	bool help;
 };
 
 struct replay {
-	const struct options *options;
+	const struct replay_options *options;
 	struct config *config;
 	struct decide_params params;
 	struct capture capture;
@@ -63,7 +63,7 @@ struct replay {
 	struct frame frames[DECIDE_BURST];
 };
 
-static int parse_replay_options(int argc, char **argv, struct options *options)
+static int parse_replay_options(int argc, char **argv, struct replay_options *options)
 {
 	static const struct option longs[] = {
 		{"config", required_argument, NULL, 'c'},
@@ -76,18 +76,18 @@ static int parse_replay_options(int argc, char **argv, struct options *options)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	static const char letters[] = "cpwdnvj";
+	static const char messages[] = "cpwdnvj";
 	const char **values[] = {&options->config, &options->pcap, &options->wire,
 		&options->direction, &options->limiters, &options->verdicts, &options->json};
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		const char *at = strchr(letters, opt);
+		const char *at = strchr(messages, opt);
 
 		if (opt == 'h')
 			options->help = true;
-		else if (at && !*values[at - letters])
-			*values[at - letters] = optarg;
+		else if (at && !*values[at - messages])
+			*values[at - messages] = optarg;
 		else
 			return -EINVAL;
 	}
@@ -349,7 +349,7 @@ static int refuse_shaped(const struct config *config, const char *file)
 
 int replay_main(int argc, char **argv)
 {
-	struct options options = {0};
+	struct replay_options options = {0};
 	static struct replay r;
 	int ret;
 

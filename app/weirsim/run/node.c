@@ -12,10 +12,10 @@
 #include "base/hash.h"
 #include "engine/counts.h"
 #include "engine/states.h"
-#include "police/other.h"
+#include "police/extended.h"
 #include "policy/kind.h"
 #include "record.h"
-#include "settle.h"
+#include "node_commit.h"
 
 #define NODE_HZ    UINT64_C(1000000000) /* a node's clock ticks in nanoseconds */
 #define HELD_MAX   256                  /* datagrams: what a socket's buffer holds */
@@ -351,7 +351,7 @@ void node_crash(struct sim *sim, struct node *node)
 	limiter_destroy(node->limiter);
 	node->limiter = NULL;
 	node->paused = false;
-	node_unsettle(node);
+	node_drop_commit(node);
 	held_free(node);
 	policies_free(sim, node);
 }

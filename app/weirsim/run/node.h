@@ -28,7 +28,7 @@ struct node {
 	uint64_t secret;       /* of its tables of sources */
 	uint64_t next_tick_ns; /* of the event that counts; those before a restart do not */
 	uint64_t starts;       /* so far; the epoch of its ledgers */
-	bool settling;
+	bool committing;
 	struct disk disk;
 	struct held {
 		uint8_t *buf;

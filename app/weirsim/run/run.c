@@ -16,7 +16,7 @@
 
 #define EXIT_FAILED 1
 
-struct options {
+struct run_options {
 	const char *scenario, *json, *series;
 	bool seed_given, check, quiet;
 	uint64_t seed;
@@ -41,7 +41,7 @@ static const char usage_text[] =
 
 static bool take_seed(const char *text, void *options)
 {
-	struct options *o = options;
+	struct run_options *o = options;
 	char *end;
 
 	errno = 0;
@@ -55,11 +55,11 @@ static bool take_seed(const char *text, void *options)
 
 static const struct option_row rows[] = {
 	OPTION_ROW_OTHER("seed", take_seed),
-	OPTION_ROW_UNSIGNED("seeds", struct options, seeds, 1, 1000000),
-	OPTION_ROW_TEXT("json", struct options, json),
-	OPTION_ROW_TEXT("series", struct options, series),
-	OPTION_ROW_FLAG("check", struct options, check),
-	OPTION_ROW_FLAG("quiet", struct options, quiet),
+	OPTION_ROW_UNSIGNED("seeds", struct run_options, seeds, 1, 1000000),
+	OPTION_ROW_TEXT("json", struct run_options, json),
+	OPTION_ROW_TEXT("series", struct run_options, series),
+	OPTION_ROW_FLAG("check", struct run_options, check),
+	OPTION_ROW_FLAG("quiet", struct run_options, quiet),
 };
 
 static const struct option_set set = {
@@ -69,7 +69,7 @@ static const struct option_set set = {
 	.n = sizeof(rows) / sizeof(rows[0]),
 	.expected = "expected one scenario",
 	.argument = true,
-	.argument_at = offsetof(struct options, scenario),
+	.argument_at = offsetof(struct run_options, scenario),
 };
 
 static void show_progress(void *context, double done)
@@ -119,7 +119,7 @@ static void report_cost(const struct sim *sim, double cpu)
 }
 
 /* One seed. Returns the exit status. */
-static int run_once(const struct options *o, const struct scenario *scenario, uint64_t seed,
+static int run_once(const struct run_options *o, const struct scenario *scenario, uint64_t seed,
 	bool last, json_t *summaries)
 {
 	bool shown = !o->quiet && isatty(STDERR_FILENO);
@@ -153,7 +153,7 @@ static int run_once(const struct options *o, const struct scenario *scenario, ui
 	return status;
 }
 
-static int run_all_seeds(const struct options *o, const struct scenario *scenario)
+static int run_all_seeds(const struct run_options *o, const struct scenario *scenario)
 {
 	uint64_t seed = o->seed_given ? o->seed : scenario->seed;
 	json_t *summaries = json_array();
@@ -179,7 +179,7 @@ static int run_all_seeds(const struct options *o, const struct scenario *scenari
 int run_main(int argc, char **argv)
 {
 	struct scenario *scenario;
-	struct options options = {.seeds = 1};
+	struct run_options options = {.seeds = 1};
 	int err, status = option_parse(&set, argc, argv, &options);
 
 	if (status >= 0)

@@ -109,7 +109,7 @@ struct scenario {
 	unsigned n_workers;          /* of each limiter */
 	struct group group;          /* policies and gossip, as in the appliance */
 	struct ledger_config ledger; /* likewise: overlay, lease, promise and drift */
-	uint64_t settle_ns;          /* until a disk has it, and the workers have heard */
+	uint64_t commit_ns;          /* until a disk has it, and the workers have heard */
 	struct network network;
 	struct fault *faults;
 	unsigned n_faults;

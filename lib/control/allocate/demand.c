@@ -19,7 +19,7 @@ void demand_add(struct demand *demand, double rate, double keep)
 
 /*
  * Bytes that the slot's holder sent since the last reading. A count that went back began anew:
- * the slot was lent to another flow and has come back since, or the count has wrapped (once in
+ * the slot was borrowed to another flow and has come back since, or the count has wrapped (once in
  * 1 TB, and what was before that is left out). Taken for a difference that wrapped, the former
  * would be a terabyte.
  */

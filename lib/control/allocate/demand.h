@@ -33,8 +33,8 @@ void demand_add(struct demand *demand, double rate, double keep);
 
 /*
  * The filter of demand, started from zero: for rates that are only compared with each other. A flow
- * that is new to a sample, or whose slot was lent to another, then counts for little until it has
- * shown itself.
+ * that is new to a sample, or whose slot was borrowed to another, then counts for little until it
+ * has shown itself.
  */
 static inline void demand_follow(double *rate, double sample, double keep)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/wire.h"
-#include "book/private.h"
+#include "book/book_private.h"
 
 static int compare_accounts(const void *a, const void *b)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "book/private.h"
+#include "book/book_private.h"
 
 /* Epochs of ledgers in one start: one that is forgotten and comes again needs another. */
 #define EPOCH_BITS 20

@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "base/wire.h"
-#include "book/private.h"
+#include "book/book_private.h"
 
 void book_changed(struct book *book, struct book_account *account)
 {

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "book/private.h"
+#include "book/book_private.h"
 
 /* What is made aside, and takes effect when nothing can fail any more. */
 struct book_update {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/wire.h"
-#include "budget/private.h"
+#include "budget/budget_private.h"
 
 _Static_assert(offsetof(struct budget_policy, id) == 0, "a row begins with its id");
 
@@ -18,8 +18,8 @@ _Static_assert(offsetof(struct budget_policy, id) == 0, "a row begins with its i
 /* What is left is said anew at most once in so many times that a grant is repeated after. */
 #define NEWS_REPEATS 8
 
-#define FLAG_DRAWN 1
-#define FLAG_BLANK 2
+#define FLAG_DRAWN      1
+#define FLAG_RECOVERING 2
 
 static void unit_close(struct book *book, struct book_account *account)
 {
@@ -81,7 +81,7 @@ static int unit_open_quota(struct budget *b, struct unit_account *a,
 	struct quota_params params = quota_params(b, &a->policy);
 	int ret;
 
-	params.blank = lost;
+	params.recovering = lost;
 	a->unknown = lost && a->policy.drawn;
 	if (record && !lost)
 		ret = quota_restore(&params, (const uint8_t *)record->at + HEAD_BYTES,
@@ -98,7 +98,7 @@ static int unit_open(struct book *book, const void *policy, const struct book_re
 	uint64_t now_ns, struct book_account **out)
 {
 	struct budget *b = (struct budget *)book;
-	uint64_t total = 0, flags = book->recovering ? FLAG_BLANK : 0;
+	uint64_t total = 0, flags = book->recovering ? FLAG_RECOVERING : 0;
 	struct unit_account *a;
 	int ret;
 
@@ -115,7 +115,7 @@ static int unit_open(struct book *book, const void *policy, const struct book_re
 		a->policy = *(const struct budget_policy *)policy;
 	else
 		a->policy = (struct budget_policy){.total = total, .drawn = flags & FLAG_DRAWN};
-	ret = unit_open_quota(b, a, record, flags & FLAG_BLANK, now_ns);
+	ret = unit_open_quota(b, a, record, flags & FLAG_RECOVERING, now_ns);
 	if (ret) {
 		unit_close(book, &a->book);
 		return ret;
@@ -169,7 +169,7 @@ static int unit_begin_recovering(
 	int ret;
 
 	params.share = share;
-	params.blank = true;
+	params.recovering = true;
 	params.period = quota_view(a->quota, now_ns).period;
 	ret = quota_create(&params, now_ns, &quota);
 	if (ret)
@@ -207,7 +207,7 @@ static bool unit_untouched(const struct book *book, const struct book_account *a
 	const struct unit_account *a = (const struct unit_account *)account;
 	struct quota_view view = quota_view(a->quota, 0);
 
-	if (view.blank || view.spent)
+	if (view.recovering || view.spent)
 		return false;
 	for (unsigned e = 0; e < book->n_edges; e++) {
 		struct ledger_view edge = quota_edge(a->quota, e);
@@ -252,7 +252,7 @@ void unit_tick(struct budget *b, struct unit_account *a, uint64_t now_ns)
 
 static bool unit_is_lost(const struct unit_account *a)
 {
-	return a->unknown || quota_view(a->quota, 0).blank;
+	return a->unknown || quota_view(a->quota, 0).recovering;
 }
 
 static bool unit_unsaved(const struct book *book, const struct book_account *account)
@@ -261,14 +261,14 @@ static bool unit_unsaved(const struct book *book, const struct book_account *acc
 
 	if (unit_is_lost(a))
 		return ((const struct budget *)book)->params.durable && !a->marked;
-	return quota_unsettled(a->quota);
+	return quota_uncommitted(a->quota);
 }
 
 static int unit_save(struct book *book, struct book_account *account, uint8_t *record, size_t *len)
 {
 	struct unit_account *a = (struct unit_account *)account;
 	bool lost = unit_is_lost(a);
-	uint64_t flags = (a->policy.drawn ? FLAG_DRAWN : 0) | (lost ? FLAG_BLANK : 0);
+	uint64_t flags = (a->policy.drawn ? FLAG_DRAWN : 0) | (lost ? FLAG_RECOVERING : 0);
 	int ret = 0;
 
 	(void)book;
@@ -290,7 +290,7 @@ static void unit_committed(struct book *book, struct book_account *account, bool
 
 	a->marked &= durable;
 	if (durable)
-		quota_settled(a->quota);
+		quota_committed(a->quota);
 	else
 		quota_save_failed(a->quota);
 	unit_wake((struct budget *)book, a);

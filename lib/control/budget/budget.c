@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "budget/private.h"
+#include "budget/budget_private.h"
 
 /*
  * The edges over which units may move. Up to so many limiters all are neighbours; of more each has
@@ -37,7 +37,7 @@ static int budget_create_parts(
 		.n_policies = params->n_policies,
 		.records = params->records,
 		.n_records = params->n_records,
-		.recovering = params->blank,
+		.recovering = params->recovering,
 		.epoch = params->epoch,
 		.timeout_ns = params->timeout_ns,
 	};
@@ -174,7 +174,7 @@ struct quota_view budget_view(const struct budget *b, unsigned policy, uint64_t 
 {
 	const struct unit_account *a = unit_at(b, policy);
 	struct quota_view view = quota_view(a->quota, now_ns);
-	uint64_t used = view.spent - view.pocket;
+	uint64_t used = view.spent - view.prepaid;
 	uint64_t most = a->policy.total > used ? a->policy.total - used : 0;
 
 	/* What was heard may be of another tree, or another total. What is drawn knows none. */

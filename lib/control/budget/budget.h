@@ -3,15 +3,15 @@
  *
  * Budgets of units that the limiters of a roster spend together and never exceed: for each policy a
  * node of the quota tree (quota/quota.h), for all of them one tree, which the limiters form and
- * repair by themselves, and letters between its neighbours.
+ * repair by themselves, and messages between its neighbours.
  *
  * The tree. Every limiter measures the round trip to those that it may be a neighbour of (its edges
  * of an overlay, over which alone units are ever moved: all of a small roster, a random graph with
- * spare edges in a large one) by letters that are echoed, and prefers the nearest, within a bound
- * on the degree. Who is its parent it says in its letters; an edge is linked while both ends say
+ * spare edges in a large one) by messages that are echoed, and prefers the nearest, within a bound
+ * on the degree. Who is its parent it says in its messages; an edge is linked while both ends say
  * so. Whatever shape that takes for a while, units are safe: they are the ledger's.
  *
- * A pure state machine: time, letters and records come in as arguments. One thread. Units are what
+ * A pure state machine: time, messages and records come in as arguments. One thread. Units are what
  * the policy counts.
  */
 #ifndef WEIR_BUDGET_BUDGET_H
@@ -26,10 +26,10 @@
 
 #define BUDGET_DEGREE 4 /* of a limiter in the tree, at most, unless params say otherwise */
 
-/* First byte of a letter, as CONSERVE_LETTER is. */
-#define BUDGET_LETTER 2
+/* First byte of a message, as CONSERVE_MESSAGE is. */
+#define BUDGET_MESSAGE 2
 
-#define BUDGET_LETTER_MIN 512 /* least room for a letter */
+#define BUDGET_MESSAGE_MIN 512 /* least room for a message */
 
 struct budget_policy {
 	uint32_t id;     /* of its name; distinct */
@@ -48,9 +48,9 @@ struct budget_params {
 	unsigned n_policies;
 	struct book_record *records; /* see struct book_params */
 	unsigned n_records;
-	bool blank;     /* there may have been an earlier start: without a record, hold nothing */
-	bool durable;   /* the caller saves */
-	uint64_t epoch; /* of this start: larger than that of any earlier one; below 2^42 */
+	bool recovering; /* there may have been an earlier start: without a record, hold nothing */
+	bool durable;    /* the caller saves */
+	uint64_t epoch;  /* of this start: larger than that of any earlier one; below 2^42 */
 	uint64_t repeat_ns;  /* what a neighbour has not confirmed is told again so often */
 	uint64_t theta_ns;   /* a reallocation's time, until one has been seen */
 	uint64_t memory_ns;  /* half-life of what is known of the rate */
@@ -59,9 +59,9 @@ struct budget_params {
 };
 
 struct budget_counters {
-	uint64_t letters_sent, letters_heard, messages_sent, messages_heard;
+	uint64_t messages_sent, messages_heard, parts_sent, parts_heard;
 	uint64_t unknown;   /* messages about policies that we do not have, or other periods */
-	uint64_t malformed; /* letters */
+	uint64_t malformed; /* messages */
 	uint64_t relinked;  /* edges that came into the tree or left it */
 };
 
@@ -102,8 +102,9 @@ int budget_period(struct budget *b, unsigned policy, uint64_t period, uint64_t n
 
 /*
  * For a policy whose total is kept elsewhere: all that has been drawn for this limiter in this
- * period; said twice it is the same. One that starts blank holds nothing before it is said for the
- * first time, and what is said then counts as spent. 0; -EINVAL (not drawn), -EOVERFLOW or -ENOMEM.
+ * period; said twice it is the same. One that starts recovering holds nothing before it is said for
+ * the first time, and what is said then counts as spent. 0; -EINVAL (not drawn), -EOVERFLOW or
+ * -ENOMEM.
  */
 int budget_set_share(struct budget *b, unsigned policy, uint64_t share, uint64_t now_ns);
 
@@ -111,12 +112,12 @@ int budget_set_share(struct budget *b, unsigned policy, uint64_t share, uint64_t
 uint64_t budget_tick(struct budget *b, uint64_t now_ns);
 
 /*
- * The next letter (at most `room` bytes, BUDGET_LETTER_MIN or more) and its addressee's index in
+ * The next message (at most `room` bytes, BUDGET_MESSAGE_MIN or more) and its addressee's index in
  * the roster; its length, or 0: none for now. To be called until then after every other call.
  */
 size_t budget_send(struct budget *b, uint64_t now_ns, uint8_t *buf, size_t room, unsigned *peer);
 
-/* A letter from a peer, authentic, but perhaps repeated or old: 0; -ENOENT or -EBADMSG. */
+/* A message from a peer, authentic, but perhaps repeated or old: 0; -ENOENT or -EBADMSG. */
 int budget_hear(struct budget *b, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len);
 
 /*

@@ -3,7 +3,7 @@
  *
  * Messages to neighbours, big-endian. All begin with a header, about the tree:
  *
- *        0      1  BUDGET_LETTER
+ *        0      1  BUDGET_MESSAGE
  *        1      1  flags, of enum tree_flag
  *        2      2  rank: edges to the root
  *        4      4  the root's id
@@ -30,7 +30,7 @@
 #include <errno.h>
 
 #include "base/wire.h"
-#include "budget/private.h"
+#include "budget/budget_private.h"
 #include "ledger/statement.h"
 
 #define HEAD 60
@@ -39,11 +39,11 @@
 #define PARTIAL 32
 #define KNOWN   64
 
-_Static_assert(HEAD + PART <= BUDGET_LETTER_MIN, "a message has room for a part");
+_Static_assert(HEAD + PART <= BUDGET_MESSAGE_MIN, "a message has room for a part");
 
 static void write_header(const struct budget *b, const struct tree_header *header, uint8_t *at)
 {
-	*at++ = BUDGET_LETTER;
+	*at++ = BUDGET_MESSAGE;
 	*at++ = header->flags;
 	at = wire_put16(at, header->route.rank);
 	at = wire_put32(at, b->book.overlay->ids[header->route.root]);
@@ -131,13 +131,13 @@ static size_t budget_write_message(
 			continue;
 		write_part(a->book.id, &message, buf + len);
 		len += PART;
-		b->counters.messages_sent++;
+		b->counters.parts_sent++;
 	}
 	if (len == HEAD && !tree_speaks(b, edge, now_ns))
 		return 0;
 	header = tree_say(b, edge, now_ns);
 	write_header(b, &header, buf);
-	b->counters.letters_sent++;
+	b->counters.messages_sent++;
 	return len;
 }
 
@@ -167,7 +167,7 @@ static void hear_part(struct budget *b, unsigned edge, uint64_t now_ns, const ui
 	uint64_t period;
 	uint32_t id;
 
-	b->counters.messages_heard++;
+	b->counters.parts_heard++;
 	if (!read_part(at, &id, &message)) {
 		b->counters.malformed++;
 		return;
@@ -194,12 +194,12 @@ int budget_hear(struct budget *b, unsigned from, uint64_t now_ns, const uint8_t 
 
 	if (edge == b->book.n_edges)
 		return -ENOENT;
-	if (len < HEAD || buf[0] != BUDGET_LETTER || (len - HEAD) % PART != 0 ||
+	if (len < HEAD || buf[0] != BUDGET_MESSAGE || (len - HEAD) % PART != 0 ||
 		!read_header(b, buf, &header)) {
 		b->counters.malformed++;
 		return -EBADMSG;
 	}
-	b->counters.letters_heard++;
+	b->counters.messages_heard++;
 	tree_hear(b, edge, &header, now_ns);
 	for (const uint8_t *at = buf + HEAD; at < buf + len; at += PART)
 		hear_part(b, edge, now_ns, at);

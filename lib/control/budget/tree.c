@@ -27,7 +27,7 @@
  * Cost. A linked edge sees a message either way in a quarter of the timeout, others in half of it,
  * but for those that bring messages.
  */
-#include "budget/private.h"
+#include "budget/budget_private.h"
 
 /* Parts of the timeout between messages over linked edges, and over others. */
 #define PACE_LINKED 4

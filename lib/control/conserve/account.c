@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "conserve/private.h"
+#include "conserve/conserve_private.h"
 
 _Static_assert(offsetof(struct conserve_policy, id) == 0, "a row begins with its id");
 
@@ -81,7 +81,7 @@ static int rate_open(struct book *book, const void *policy, const struct book_re
 		.lease_ns = c->params.lease_ns,
 		.drift_ppm = c->params.drift_ppm,
 		.epoch = book->next_epoch++,
-		.blank = book->recovering && !record,
+		.recovering = book->recovering && !record,
 	};
 	struct rate_account *a = calloc(1, sizeof(*a) + book->n_edges * sizeof(a->edges[0]));
 	int ret;
@@ -126,7 +126,7 @@ static bool rate_untouched(const struct book *book, const struct book_account *a
 {
 	const struct rate_account *a = (const struct rate_account *)account;
 
-	if (ledger_blank(a->ledger))
+	if (ledger_recovering(a->ledger))
 		return false;
 	for (unsigned e = 0; e < book->n_edges; e++) {
 		struct ledger_view view = ledger_view(a->ledger, e);
@@ -140,7 +140,7 @@ static bool rate_untouched(const struct book *book, const struct book_account *a
 static bool rate_unsaved(const struct book *book, const struct book_account *account)
 {
 	(void)book;
-	return ledger_unsettled(((const struct rate_account *)account)->ledger);
+	return ledger_uncommitted(((const struct rate_account *)account)->ledger);
 }
 
 static int rate_save(struct book *book, struct book_account *account, uint8_t *record, size_t *len)
@@ -168,7 +168,7 @@ static void rate_committed(struct book *book, struct book_account *account, bool
 	struct rate_account *a = (struct rate_account *)account;
 
 	if (durable) {
-		ledger_settled(a->ledger);
+		ledger_committed(a->ledger);
 		rate_announce((struct conserve *)book, a);
 	} else {
 		ledger_save_failed(a->ledger);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/bitmap.h"
-#include "conserve/private.h"
+#include "conserve/conserve_private.h"
 
 /* A degree that leaves a group of hundreds a few steps apart. */
 #define SPARSE_DEGREE 6
@@ -53,7 +53,7 @@ static int conserve_create_parts(
 		.n_policies = params->n_policies,
 		.records = params->records,
 		.n_records = params->n_records,
-		.recovering = params->blank,
+		.recovering = params->recovering,
 		.epoch = params->epoch,
 		.timeout_ns = params->lease_ns,
 	};
@@ -212,7 +212,7 @@ struct conserve_view conserve_view(const struct conserve *c, unsigned policy, ui
 		.balance = ledger_balance(a->ledger),
 		.free = ledger_free(a->ledger),
 		.target = a->policy.indicator ? rate_state(c, a).q : a->measure.demand,
-		.blank = ledger_blank(a->ledger),
+		.recovering = ledger_recovering(a->ledger),
 	};
 
 	view.usable = ledger_usable(a->ledger, now_ns, &view.until_ns);
@@ -221,7 +221,7 @@ struct conserve_view conserve_view(const struct conserve *c, unsigned policy, ui
 
 		view.in_flight += edge.in_flight;
 		view.promised += edge.locked - edge.granted;
-		view.adopted += edge.adopted;
+		view.inherited += edge.inherited;
 	}
 	return view;
 }

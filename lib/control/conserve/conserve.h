@@ -3,7 +3,7 @@
  *
  * Local limits whose sum never exceeds the limit. Of each policy a limiter keeps a ledger
  * (ledger/ledger.h), of which it enforces what is usable; capacity moves over an overlay
- * (overlay/overlay.h), and only what one has given up and settled arrives elsewhere. Where it
+ * (overlay/overlay.h), and only what one has given up and committed arrives elsewhere. Where it
  * should go somebody else says:
  *
  *   - an indicator of GDRL (allocate/gdrl.h), which is made equal everywhere; or
@@ -13,16 +13,16 @@
  *     target less balance as its indicator.
  *
  * Both are hints: a wrong or old one moves capacity to the wrong place, and creates none. In any
- * case who is in debt is paid first, what was adopted is given back as soon as the other is heard
+ * case who is in debt is paid first, what was inherited is given back as soon as the other is heard
  * again, and a policy that is gone (see conserve_update()) gives what others ask for.
  *
  * What a promise is worth. A limiter that dies takes its balance with it; what it had promised its
- * best friend is adopted (ledger_adopt()), so that it can be used where its traffic goes instead.
- * The price: who promises depends on his friend. When the friend dies the promise may not be used
- * once the lease has ended, nor be given to others, until the friend returns: as much as would have
- * been rescued the other way round. So the part of the balance that is promised is a choice. A
- * lease goes on while statements come; of more policies than can be told within half a lease
- * nothing is promised, as most of it could be used by nobody.
+ * best friend is inherited (ledger_inherit()), so that it can be used where its traffic goes
+ * instead. The price: who promises depends on his friend. When the friend dies the promise may not
+ * be used once the lease has ended, nor be given to others, until the friend returns: as much as
+ * would have been rescued the other way round. So the part of the balance that is promised is a
+ * choice. A lease goes on while statements come; of more policies than can be told within half a
+ * lease nothing is promised, as most of it could be used by nobody.
  *
  * The rate and the burst, at every instant. The sum of what is usable is within the limit, also
  * while capacity moves: it is out of use at the giver before it is told. A token bucket at each
@@ -37,7 +37,7 @@
  * A burst may also be a policy of its own here, whose limit is bytes and no rate: then its bucket
  * is what is usable of that, under the same three conditions, and the two go where each is needed.
  *
- * A pure state machine: time, letters and records come in as arguments. One thread. Rates in bytes
+ * A pure state machine: time, messages and records come in as arguments. One thread. Rates in bytes
  * per second.
  */
 #ifndef WEIR_CONSERVE_CONSERVE_H
@@ -54,12 +54,12 @@
 /* Up to so many limiters all are neighbours, unless something else is asked for. */
 #define CONSERVE_MESH 16
 
-/* First byte of a letter, so that others may use the same way. */
-#define CONSERVE_LETTER 1
+/* First byte of a message, so that others may use the same way. */
+#define CONSERVE_MESSAGE 1
 
-/* Bytes that a statement about one policy takes in a letter, and the least room for a letter. */
-#define CONSERVE_ENTRY      85
-#define CONSERVE_LETTER_MIN (1 + CONSERVE_ENTRY)
+/* Bytes that a statement about one policy takes in a message, and the least room for a message. */
+#define CONSERVE_ENTRY       85
+#define CONSERVE_MESSAGE_MIN (1 + CONSERVE_ENTRY)
 
 struct conserve_policy {
 	uint32_t id;                            /* of its name; distinct */
@@ -77,10 +77,10 @@ struct conserve_params {
 	struct book_record *records; /* see struct book_params */
 	unsigned n_records;
 	/*
-	 * There may have been an earlier start: without a record, hold nothing. One that is blank
-	 * has none, so the caller remembers this for all later starts.
+	 * There may have been an earlier start: without a record, hold nothing. One that is
+	 * recovering has none, so the caller remembers this for all later starts.
 	 */
-	bool blank;
+	bool recovering;
 	uint64_t epoch;    /* of this start: larger than that of any earlier one; below 2^42 */
 	uint64_t lease_ns; /* see struct ledger_params; above 0 */
 	uint32_t drift_ppm;
@@ -89,10 +89,10 @@ struct conserve_params {
 };
 
 struct conserve_counters {
-	uint64_t letters_sent, letters_heard, statements_sent;
+	uint64_t messages_sent, messages_heard, statements_sent;
 	uint64_t verdicts[LEDGER_VERDICTS]; /* of statements */
 	uint64_t unknown;                   /* statements about policies that we do not have */
-	uint64_t malformed;                 /* letters */
+	uint64_t malformed;                 /* messages */
 	uint64_t grants, adoptions;
 };
 
@@ -100,11 +100,11 @@ struct conserve_counters {
 struct conserve_view {
 	uint64_t share;
 	int64_t balance;
-	uint64_t usable, until_ns;             /* see ledger_usable() */
-	uint64_t free;                         /* what may be given now */
-	uint64_t in_flight, promised, adopted; /* over all edges */
-	double target;                         /* or the indicator's value */
-	bool blank;
+	uint64_t usable, until_ns;               /* see ledger_usable() */
+	uint64_t free;                           /* what may be given now */
+	uint64_t in_flight, promised, inherited; /* over all edges */
+	double target;                           /* or the indicator's value */
+	bool recovering;
 };
 
 struct conserve_edge_view {
@@ -136,13 +136,13 @@ int conserve_update(
 void conserve_target(struct conserve *c, unsigned policy, double target);
 void conserve_measure(struct conserve *c, unsigned policy, const struct gdrl_measure *measure);
 
-/* Adopts, grants and promises. To be called about as often as the targets are new. */
+/* Inherits, grants and promises. To be called about as often as the targets are new. */
 void conserve_tick(struct conserve *c, uint64_t now_ns);
 
 /*
- * What may be enforced, the lower one of ledger_usable(); 0 while blank. It falls at *until_ns to
- * what this returns for that time (UINT64_MAX: it does not). After every other call it may be less
- * than before; only after conserve_tick(), conserve_hear() and conserve_update() more.
+ * What may be enforced, the lower one of ledger_usable(); 0 while recovering. It falls at *until_ns
+ * to what this returns for that time (UINT64_MAX: it does not). After every other call it may be
+ * less than before; only after conserve_tick(), conserve_hear() and conserve_update() more.
  */
 uint64_t conserve_limit(
 	const struct conserve *c, unsigned policy, uint64_t now_ns, uint64_t *until_ns);
@@ -151,7 +151,7 @@ uint64_t conserve_limit(
 uint64_t conserve_burst(const struct conserve *c, unsigned policy, uint64_t burst, uint64_t usable);
 
 /*
- * Writes the next letter, of at most `room` bytes (CONSERVE_LETTER_MIN or more), and its
+ * Writes the next message, of at most `room` bytes (CONSERVE_MESSAGE_MIN or more), and its
  * addressee's index in the roster. Its length, or 0: none for now. To be called until then after
  * conserve_tick(), conserve_hear() and book_committed().
  */
@@ -159,7 +159,7 @@ size_t conserve_send(
 	struct conserve *c, uint64_t now_ns, uint8_t *buf, size_t room, unsigned *peer);
 
 /*
- * A letter from a peer (its index in the roster), authentic, but perhaps repeated or old. The
+ * A message from a peer (its index in the roster), authentic, but perhaps repeated or old. The
  * number of policies of which it was news; -ENOENT (no neighbour) or -EBADMSG, and nothing is
  * believed.
  */

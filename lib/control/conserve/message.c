@@ -17,7 +17,7 @@
 #include <math.h>
 
 #include "base/wire.h"
-#include "conserve/private.h"
+#include "conserve/conserve_private.h"
 #include "ledger/statement.h"
 
 #define ANSWER 1
@@ -32,7 +32,7 @@ static bool is_unconfirmed(const struct rate_account *a, unsigned edge)
 {
 	struct ledger_view view = ledger_view(a->ledger, edge);
 
-	return ledger_blank(a->ledger) || view.in_flight > 0 ||
+	return ledger_recovering(a->ledger) || view.in_flight > 0 ||
 	       (view.locked > view.granted && view.locked != view.promised);
 }
 
@@ -135,10 +135,10 @@ static size_t conserve_write_message(
 		len = write_due(c, edge, now_ns, buf, room, len);
 	if (len == 1 && now_ns - c->book.links[edge].sent_ns < c->params.lease_ns / RENEWALS)
 		return 0;
-	buf[0] = CONSERVE_LETTER;
+	buf[0] = CONSERVE_MESSAGE;
 	link->messages++;
 	c->book.links[edge].sent_ns = now_ns;
-	c->counters.letters_sent++;
+	c->counters.messages_sent++;
 	return len;
 }
 
@@ -205,7 +205,7 @@ static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const
 	enum ledger_verdict verdict = LEDGER_INVALID;
 	struct rate_account *a;
 	uint32_t id;
-	bool blank;
+	bool recovering;
 
 	wire_get32(at, &id);
 	a = (struct rate_account *)book_find(&c->book, id);
@@ -213,13 +213,13 @@ static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const
 		c->counters.unknown++;
 		return false;
 	}
-	blank = ledger_blank(a->ledger);
+	recovering = ledger_recovering(a->ledger);
 	if (ledger_statement_read(&statement, at + 5, LEDGER_STATEMENT_BYTES) == 0)
 		verdict = ledger_hear(a->ledger, edge, now_ns, &statement);
 	book_changed(&c->book, &a->book);
 	c->counters.verdicts[verdict]++;
 	believe_hints(c, a, edge, at, verdict);
-	if (verdict == LEDGER_NEWS && blank)
+	if (verdict == LEDGER_NEWS && recovering)
 		rate_due_to_all(c, a); /* it has something else to say to everybody */
 	if (verdict == LEDGER_NEWS)
 		note_news(c, a);
@@ -234,12 +234,12 @@ int conserve_hear(
 
 	if (edge == c->book.n_edges)
 		return -ENOENT;
-	if (len < 1 || buf[0] != CONSERVE_LETTER || (len - 1) % CONSERVE_ENTRY != 0) {
+	if (len < 1 || buf[0] != CONSERVE_MESSAGE || (len - 1) % CONSERVE_ENTRY != 0) {
 		c->counters.malformed++;
 		return -EBADMSG;
 	}
 	book_heard(&c->book, edge, now_ns);
-	c->counters.letters_heard++;
+	c->counters.messages_heard++;
 	for (const uint8_t *at = buf + 1; at < buf + len; at += CONSERVE_ENTRY)
 		news += hear_entry(c, edge, now_ns, at);
 	return news;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/math.h"
-#include "conserve/private.h"
+#include "conserve/conserve_private.h"
 
 /* More than any balance, and exact as a double. */
 #define MOST 0x1p61
@@ -137,10 +137,10 @@ static void rate_pay(struct conserve *c, struct rate_account *a)
 					edge->in_debt ? rate_held(a) : above_floor(a)));
 	}
 	for (unsigned e = 0; e < c->book.n_edges; e++) {
-		uint64_t adopted = ledger_view(a->ledger, e).adopted;
+		uint64_t inherited = ledger_view(a->ledger, e).inherited;
 
-		if (adopted > 0 && c->book.links[e].alive && a->edges[e].neighbour.fresh)
-			rate_grant(c, a, e, min_u64(adopted, above_floor(a)));
+		if (inherited > 0 && c->book.links[e].alive && a->edges[e].neighbour.fresh)
+			rate_grant(c, a, e, min_u64(inherited, above_floor(a)));
 	}
 }
 
@@ -234,10 +234,10 @@ static void rate_promise(struct conserve *c, struct rate_account *a)
 		(void)ledger_promise(a->ledger, want);
 }
 
-static void rate_adopt(struct conserve *c, struct rate_account *a, uint64_t now_ns)
+static void rate_inherit(struct conserve *c, struct rate_account *a, uint64_t now_ns)
 {
 	for (unsigned e = 0; e < c->book.n_edges; e++) {
-		if (ledger_adopt(a->ledger, e, now_ns) == 0)
+		if (ledger_inherit(a->ledger, e, now_ns) == 0)
 			continue;
 		rate_due(c, a, e);
 		c->counters.adoptions++;
@@ -246,10 +246,10 @@ static void rate_adopt(struct conserve *c, struct rate_account *a, uint64_t now_
 
 void rate_move(struct conserve *c, struct rate_account *a, uint64_t now_ns)
 {
-	if (ledger_blank(a->ledger))
+	if (ledger_recovering(a->ledger))
 		return;
 	a->headroom -= a->headroom / HEADROOM_STEPS;
-	rate_adopt(c, a, now_ns);
+	rate_inherit(c, a, now_ns);
 	rate_pay(c, a);
 	rate_give(c, a);
 	rate_promise(c, a);

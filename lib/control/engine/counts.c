@@ -4,7 +4,7 @@
 #include "engine/counts.h"
 
 #include "base/time.h"
-#include "police/other.h"
+#include "police/extended.h"
 #include "police/shaped.h"
 #include "policy/kind.h"
 

@@ -9,8 +9,8 @@
 #include "base/time.h"
 #include "engine/counts.h"
 #include "police/charge.h"
-#include "police/lend.h"
-#include "police/other.h"
+#include "police/borrow.h"
+#include "police/extended.h"
 #include "police/shaped.h"
 #include "policy/kind.h"
 
@@ -40,9 +40,9 @@ struct limiter_policy *engine_limiter_policies(
 	return limits;
 }
 
-bool engine_is_lent(const struct engine *engine, const struct policy *policy)
+bool engine_is_borrowed(const struct engine *engine, const struct policy *policy)
 {
-	return engine->reserves && policy_shares_reserve(policy);
+	return engine->shared_buckets && policy_shares_shared_bucket(policy);
 }
 
 void engine_view(const struct engine *engine, const struct limiter *limiter, unsigned index,
@@ -67,7 +67,7 @@ static void divide_limit(
 	const struct share *shares = engine->slots[limit->slot].shares;
 
 	for (unsigned w = 0; w < engine->n_workers; w++)
-		parts[w] = 1; /* alone, or of a reserve, which is what limits all */
+		parts[w] = 1; /* alone, or of a shared bucket, which is what limits all */
 	if (shares)
 		shares_divide(policy_is_conserved(limit->policy) ? even : shares, engine->n_workers,
 			parts);
@@ -79,8 +79,8 @@ int engine_profile(const struct engine *engine, const struct engine_limit *limit
 	int ret = limit_profile_init(profile, limit->policy, limit->slot, &limit->view,
 		&engine->slots[limit->slot].sampling, part, limit->hz);
 
-	if (ret == 0 && engine_is_lent(engine, limit->policy) && !profile->shaped)
-		profile->meter.bucket = police_lent_profile();
+	if (ret == 0 && engine_is_borrowed(engine, limit->policy) && !profile->shaped)
+		profile->meter.bucket = police_borrow_profile();
 	return ret;
 }
 
@@ -93,13 +93,13 @@ static bool holds_quanta(const struct policy *policy)
 	return !policy_is_conserved(policy) && !policy_is_shaped(policy);
 }
 
-static int reserve_profile_of(const struct engine *engine, const struct engine_limit *limit,
-	struct reserve_profile *profile)
+static int shared_bucket_profile_of(const struct engine *engine, const struct engine_limit *limit,
+	struct shared_bucket_profile *profile)
 {
 	struct token_bucket_params params = {.burst_bytes = limit->view.local_burst};
 
 	limit_rate_params(&params, limit->policy, limit->view.local_limit);
-	return reserve_profile_init(profile, &params, engine->n_workers,
+	return shared_bucket_profile_init(profile, &params, engine->n_workers,
 		holds_quanta(limit->policy) ? engine->frame : 0, limit->hz);
 }
 
@@ -114,19 +114,19 @@ static int make_profile(const struct engine *engine, const struct engine_limit *
 	return ret;
 }
 
-static int begin_reserve(
+static int begin_shared_bucket(
 	struct engine *engine, const struct engine_limit *limit, uint64_t now, bool spent)
 {
-	struct reserve *reserve = &engine->reserves[limit->slot];
-	struct reserve_profile profile;
-	int ret = reserve_profile_of(engine, limit, &profile);
+	struct shared_bucket *shared = &engine->shared_buckets[limit->slot];
+	struct shared_bucket_profile profile;
+	int ret = shared_bucket_profile_of(engine, limit, &profile);
 
 	if (ret)
 		return ret;
-	engine->slots[limit->slot].reserve_told = 0;
-	reserve_init(reserve, &profile, now);
+	engine->slots[limit->slot].shared_told = 0;
+	shared_bucket_init(shared, &profile, now);
 	if (spent)
-		reserve_spend(reserve);
+		shared_bucket_spend(shared);
 	return 0;
 }
 
@@ -136,7 +136,7 @@ static void begin_queue(struct engine *engine, const struct engine_limit *limit,
 	const struct policy_start start = {
 		.now = now,
 		.hz = limit->hz,
-		.reserve = engine->reserves ? &engine->reserves[limit->slot] : NULL,
+		.shared = engine->shared_buckets ? &engine->shared_buckets[limit->slot] : NULL,
 	};
 
 	shaped_init(state, profile, &start);
@@ -151,8 +151,8 @@ static void begin_worker(struct engine *engine, const struct engine_limit *limit
 	police_limit(state, profile, now);
 	if (profile->shaped)
 		begin_queue(engine, limit, state, profile, now);
-	else if (engine_is_lent(engine, limit->policy))
-		police_lend_init(state, engine->reserves[limit->slot].profile);
+	else if (engine_is_borrowed(engine, limit->policy))
+		police_borrow_init(state, engine->shared_buckets[limit->slot].profile);
 	if (spent)
 		policy_state_spend(state, now);
 	if (driver->begun)
@@ -169,8 +169,8 @@ int engine_begin(struct engine *engine, const struct engine_limit *limit, uint64
 	slot->measured_ns = now_ns;
 	slot->packets = 0;
 	divide_limit(engine, limit, parts);
-	if (engine_is_lent(engine, limit->policy))
-		ret = begin_reserve(engine, limit, now, spent);
+	if (engine_is_borrowed(engine, limit->policy))
+		ret = begin_shared_bucket(engine, limit, now, spent);
 	for (unsigned w = 0; w < engine->n_workers; w++) {
 		struct limit_profile profile;
 		int err = make_profile(engine, limit, parts[w], &profile);
@@ -203,33 +203,33 @@ static uint64_t longest_wait(const struct engine_limit *limit)
 	return (uint64_t)((unsigned __int128)limit->policy->shape.delay_ns * limit->hz / SECOND_NS);
 }
 
-int engine_change_reserve(struct engine *engine, const struct engine_limit *limit,
-	struct reserve_changes *changes, uint64_t now)
+int engine_change_shared_bucket(struct engine *engine, const struct engine_limit *limit,
+	struct shared_bucket_changes *changes, uint64_t now)
 {
-	struct reserve *reserve = &engine->reserves[limit->slot];
-	struct reserve_profile profile;
-	int ret = reserve_profile_of(engine, limit, &profile);
+	struct shared_bucket *shared = &engine->shared_buckets[limit->slot];
+	struct shared_bucket_profile profile;
+	int ret = shared_bucket_profile_of(engine, limit, &profile);
 	bool changed;
 
-	if (ret || reserve_profile_equal(&profile, reserve->profile))
+	if (ret || shared_bucket_profile_equal(&profile, shared->profile))
 		return ret;
 	if (policy_is_timed(limit->policy))
-		changed = reserve_change_booked(changes, reserve, &profile,
-			&engine->slots[limit->slot].reserve_told, longest_wait(limit), now);
+		changed = shared_bucket_change_booked(changes, shared, &profile,
+			&engine->slots[limit->slot].shared_told, longest_wait(limit), now);
 	else
-		changed = reserve_change(changes, reserve, &profile, now);
+		changed = shared_bucket_change(changes, shared, &profile, now);
 	return changed ? 0 : -EAGAIN;
 }
 
-/* Nobody is at a reserve meanwhile, so that each change is a round of its own. */
-static int change_reserve_alone(
+/* Nobody is at a shared bucket meanwhile, so that each change is a round of its own. */
+static int change_shared_bucket_alone(
 	struct engine *engine, const struct engine_limit *limit, uint64_t now)
 {
-	struct reserve_change places[2];
-	struct reserve_changes changes = {.places = places, .most = 1};
-	int ret = engine_change_reserve(engine, limit, &changes, now);
+	struct shared_bucket_change places[2];
+	struct shared_bucket_changes changes = {.places = places, .most = 1};
+	int ret = engine_change_shared_bucket(engine, limit, &changes, now);
 
-	reserve_round(&changes);
+	shared_bucket_round(&changes);
 	return ret;
 }
 
@@ -238,8 +238,8 @@ int engine_enforce(struct engine *engine, const struct engine_limit *limit, uint
 	double parts[CONFIG_WORKERS_MAX];
 	int ret = 0;
 
-	if (!engine->driver.tell && engine_is_lent(engine, limit->policy))
-		ret = change_reserve_alone(engine, limit, now);
+	if (!engine->driver.tell && engine_is_borrowed(engine, limit->policy))
+		ret = change_shared_bucket_alone(engine, limit, now);
 	divide_limit(engine, limit, parts);
 	for (unsigned w = 0; w < engine->n_workers; w++) {
 		struct limit_profile profile;

@@ -18,7 +18,7 @@
 #include "engine/profile.h"
 #include "flow/flow_sample.h"
 #include "limiter/limiter.h"
-#include "meter/reserve.h"
+#include "meter/shared_bucket.h"
 #include "meter/shares.h"
 #include "police/policy_state.h"
 #include "policy/config.h"
@@ -36,12 +36,14 @@ struct engine_worker {
 
 /* How a policy is divided over the workers, and how often they sample it. Zeroed before use. */
 struct engine_slot {
-	struct share *shares; /* n_workers, where they do not draw from a reserve; else NULL */
+	struct share
+		*shares; /* n_workers, where they do not draw from a shared bucket; else NULL */
 	uint64_t measured_ns;
 	uint64_t packets;                      /* that had arrived by then */
 	uint64_t passed_packets, passed_bytes; /* as last said, see police_passed() */
 	struct sampling sampling;
-	uint64_t reserve_told; /* tick at which a policy_is_timed() had another reserve, or 0 */
+	uint64_t
+		shared_told; /* tick at which a policy_is_timed() had another shared bucket, or 0 */
 	bool held; /* passes nothing yet, as workers may still be at what was in its place */
 };
 
@@ -61,8 +63,8 @@ struct engine {
 	uint32_t frame;     /* bytes that the largest packet may cost a policy */
 	struct engine_worker *workers;
 	struct engine_slot *slots;
-	struct police_totals *totals; /* by slot, n_workers of each */
-	struct reserve *reserves;     /* by slot, if there are several workers; else NULL */
+	struct police_totals *totals;         /* by slot, n_workers of each */
+	struct shared_bucket *shared_buckets; /* by slot, if there are several workers; else NULL */
 	struct engine_driver driver;
 	uint64_t *flows; /* n_workers × FLOW_SLOTS: one policy's samples, being measured */
 	struct sampling_budget budget;
@@ -78,8 +80,8 @@ struct engine_limit {
 };
 
 /*
- * Zeroed before, but for the members whose memory is the driver's: slots, totals, reserves and what
- * is in workers[]. Returns 0 or -ENOMEM; engine_free() is due in either case.
+ * Zeroed before, but for the members whose memory is the driver's: slots, totals, shared buckets
+ * and what is in workers[]. Returns 0 or -ENOMEM; engine_free() is due in either case.
  */
 int engine_init(struct engine *engine, unsigned n_workers);
 void engine_free(struct engine *engine);
@@ -88,8 +90,8 @@ void engine_free(struct engine *engine);
 struct limiter_policy *engine_limiter_policies(
 	const struct policy *policies, unsigned n, int64_t unix_s);
 
-/* Whether workers draw from one reserve what packets of the policy need. Any thread. */
-bool engine_is_lent(const struct engine *engine, const struct policy *policy);
+/* Whether workers draw from one shared bucket what packets of the policy need. Any thread. */
+bool engine_is_borrowed(const struct engine *engine, const struct policy *policy);
 
 /* Fills in limit->view: what the limiter, which knows the policy by an index, lets it pass now. */
 void engine_view(const struct engine *engine, const struct limiter *limiter, unsigned index,
@@ -103,12 +105,12 @@ int engine_profile(const struct engine *engine, const struct engine_limit *limit
 	struct limit_profile *profile);
 
 /*
- * The reserve of a policy that engine_is_lent() has that limit from tick `now` on, in a round of
- * changes. Returns 0; -EAGAIN when the round has no place for it; or -ERANGE, and nothing has
- * changed.
+ * The shared bucket of a policy that engine_is_borrowed() has that limit from tick `now` on, in a
+ * round of changes. Returns 0; -EAGAIN when the round has no place for it; or -ERANGE, and nothing
+ * has changed.
  */
-int engine_change_reserve(struct engine *engine, const struct engine_limit *limit,
-	struct reserve_changes *changes, uint64_t now);
+int engine_change_shared_bucket(struct engine *engine, const struct engine_limit *limit,
+	struct shared_bucket_changes *changes, uint64_t now);
 
 /*
  * The policy in a slot begins with that limit at tick `now`, on workers that have its state already
@@ -121,10 +123,9 @@ int engine_begin(struct engine *engine, const struct engine_limit *limit, uint64
 
 /*
  * The workers have that limit, from tick `now` on where the engine changes their states itself.
- * Where it tells them, the reserve of a policy that engine_is_lent() is the driver's to change,
- * before. Returns 0; -EAGAIN when
- * some worker was not told, as there was no room; or the negative errno of a limit that no meter
- * can express, which leaves the old one in force.
+ * Where it tells them, the shared bucket of a policy that engine_is_borrowed() is the driver's to
+ * change, before. Returns 0; -EAGAIN when some worker was not told, as there was no room; or the
+ * negative errno of a limit that no meter can express, which leaves the old one in force.
  */
 int engine_enforce(struct engine *engine, const struct engine_limit *limit, uint64_t now);
 

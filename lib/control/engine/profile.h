@@ -43,7 +43,7 @@ struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t 
  * limit, on a counter of hz ticks a second. Two things are not divided: a policy for each source
  * gives every source the whole local limit wherever it shows up, and random drop (view->drop) has
  * the same odds everywhere. If the policy's allocator wants samples, they are as often as
- * `sampling` says. A purse is the caller's to join, by purse_profile_join().
+ * `sampling` says. A credit is the caller's to join, by credit_profile_join().
  *
  * Returns 0, or what meter_profile_init() says of a limit that is out of range (-ERANGE, -EINVAL),
  * with *profile of no use.

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "police/lend.h"
+#include "police/borrow.h"
 #include "police/sample.h"
 #include "police/shaped.h"
 #include "policy/kind.h"
@@ -38,8 +38,8 @@ int engine_states_alloc(struct engine *engine, unsigned n_workers, unsigned n_po
 	if (!engine->slots || !engine->totals)
 		ret = -ENOMEM;
 	if (n_workers > 1) {
-		engine->reserves = lines_alloc(n * sizeof(*engine->reserves));
-		ret = engine->reserves ? ret : -ENOMEM;
+		engine->shared_buckets = lines_alloc(n * sizeof(*engine->shared_buckets));
+		ret = engine->shared_buckets ? ret : -ENOMEM;
 	}
 	for (unsigned w = 0; ret == 0 && w < n_workers; w++)
 		ret = worker_alloc(&engine->workers[w], n_policies);
@@ -67,7 +67,7 @@ void engine_states_free(struct engine *engine, unsigned n_policies)
 		free(engine->slots[i].shares);
 	free(engine->slots);
 	free(engine->totals);
-	free(engine->reserves);
+	free(engine->shared_buckets);
 	engine_free(engine);
 	*engine = (struct engine){0};
 }
@@ -89,12 +89,12 @@ int engine_states_wait(struct engine *engine, uint32_t most, uint64_t hz, uint64
 	return 0;
 }
 
-/* What several workers divide, as they have no reserve of it. */
+/* What several workers divide, as they have no shared bucket of it. */
 static int shares_alloc(struct engine *engine, const struct engine_limit *limit)
 {
 	struct engine_slot *slot = &engine->slots[limit->slot];
 
-	if (engine->n_workers == 1 || slot->shares || engine_is_lent(engine, limit->policy))
+	if (engine->n_workers == 1 || slot->shares || engine_is_borrowed(engine, limit->policy))
 		return 0;
 	slot->shares = calloc(engine->n_workers, sizeof(*slot->shares));
 	return slot->shares ? 0 : -ENOMEM;
@@ -104,7 +104,7 @@ int engine_states_add(struct engine *engine, unsigned worker, const struct engin
 	const struct policy_start *start)
 {
 	struct engine_worker *mine = &engine->workers[worker];
-	size_t bytes = policy_other_bytes(limit->policy);
+	size_t bytes = policy_extended_bytes(limit->policy);
 	struct limit_profile profile;
 	void *memory = NULL;
 	int ret = engine_profile(engine, limit, 1, &profile);
@@ -146,8 +146,8 @@ enum verdict engine_states_police(struct engine *engine, unsigned worker, uint32
 	struct policy_state *state = &mine->states[slot];
 
 	*cost = charge_of(mine, slot, packet, data, frame_len, now);
-	if (engine->reserves && police_is_plain(state))
-		police_lend(state, &engine->reserves[slot], *cost, now);
+	if (engine->shared_buckets && police_is_simple(state))
+		police_borrow(state, &engine->shared_buckets[slot], *cost, now);
 	return police_charge(state, packet, data, *cost, now);
 }
 

@@ -12,7 +12,7 @@
 #include "engine/engine.h"
 #include "packet/parse.h"
 #include "police/charge.h"
-#include "police/other.h"
+#include "police/extended.h"
 #include "shape/shape.h"
 
 /* Returns 0 or -ENOMEM; engine_states_free() is due in either case. */

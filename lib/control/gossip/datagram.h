@@ -6,7 +6,7 @@
  *   offset  bytes
  *        0      1  version, 1
  *        1      1  flags: bit 0, the body is sealed; bits 1 and 2, the estimator (0 state, 1 tree,
- *                  2 push-sum); bit 3, it is a letter; the others are 0
+ *                  2 push-sum); bit 3, it is a message; the others are 0
  *        2      2  0
  *        4      4  sender: FNV-1a of its name in the roster
  *        8      8  epoch: random at every start of the sender, never 0
@@ -51,7 +51,7 @@
  *                    8  4  demand (float), any sign
  *                   12  4  weight (float), any sign
  *
- * The body of a letter is the receiver alone, and then what it carries: see gossip_letter().
+ * The body of a message is the receiver alone, and then what it carries: see gossip_message().
  *
  * Ticks, versions and generations are compared as serial numbers (the sign of the 32-bit
  * difference).
@@ -66,7 +66,7 @@
 #define DATAGRAM_VERSION         1
 #define DATAGRAM_SEALED          0x01
 #define DATAGRAM_ESTIMATOR_SHIFT 1 /* of the flags */
-#define DATAGRAM_LETTER          0x08
+#define DATAGRAM_MESSAGE         0x08
 
 #define DATAGRAM_HEADER     24
 #define DATAGRAM_TAG        16

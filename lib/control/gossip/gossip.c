@@ -168,24 +168,24 @@ static enum gossip_verdict check_epoch(struct gossip *g, unsigned sender,
 	return GOSSIP_ACCEPTED;
 }
 
-static bool is_letter(const struct datagram_header *header)
+static bool is_message(const struct datagram_header *header)
 {
-	return (header->flags & ~DATAGRAM_SEALED) == DATAGRAM_LETTER;
+	return (header->flags & ~DATAGRAM_SEALED) == DATAGRAM_MESSAGE;
 }
 
 /* What can be said before the key is used. */
 static enum gossip_verdict check_header(
 	const struct gossip *g, const struct datagram_header *header, size_t len)
 {
-	bool sealed = header->flags & DATAGRAM_SEALED, letter = is_letter(header);
+	bool sealed = header->flags & DATAGRAM_SEALED, message = is_message(header);
 	unsigned estimator = header->flags >> DATAGRAM_ESTIMATOR_SHIFT;
-	size_t least = letter ? DATAGRAM_HEADER + DATAGRAM_RECEIVER : DATAGRAM_MIN;
+	size_t least = message ? DATAGRAM_HEADER + DATAGRAM_RECEIVER : DATAGRAM_MIN;
 
-	if (header->version != DATAGRAM_VERSION || (!letter && estimator >= GOSSIP_ESTIMATORS))
+	if (header->version != DATAGRAM_VERSION || (!message && estimator >= GOSSIP_ESTIMATORS))
 		return GOSSIP_VERSION;
 	if ((header->flags ^ g->flags) & DATAGRAM_SEALED)
 		return GOSSIP_UNSEALED;
-	if (!letter && header->flags != g->flags)
+	if (!message && header->flags != g->flags)
 		return GOSSIP_ESTIMATOR;
 	if (len < least + (sealed ? DATAGRAM_TAG : 0))
 		return GOSSIP_TRUNCATED;
@@ -218,8 +218,8 @@ static enum gossip_verdict take_datagram(
 			return GOSSIP_FORGED;
 		cursor.end = buf + opened;
 	}
-	if (is_letter(&header))
-		return datagram_read_receiver(&cursor) == g->roster->ids[g->self] ? GOSSIP_LETTER
+	if (is_message(&header))
+		return datagram_read_receiver(&cursor) == g->roster->ids[g->self] ? GOSSIP_MESSAGE
 										  : GOSSIP_MISSENT;
 	datagram_read_body(&cursor, &body);
 	if (cursor.failed)
@@ -250,21 +250,21 @@ static size_t tag_of(const struct gossip *g)
 	return g->flags & DATAGRAM_SEALED ? DATAGRAM_TAG : 0;
 }
 
-size_t gossip_letter_room(const struct gossip *g)
+size_t gossip_message_room(const struct gossip *g)
 {
 	return g->datagram_max - DATAGRAM_HEADER - DATAGRAM_RECEIVER - tag_of(g);
 }
 
-uint8_t *gossip_letter_at(uint8_t *buf)
+uint8_t *gossip_message_at(uint8_t *buf)
 {
 	return buf + DATAGRAM_HEADER + DATAGRAM_RECEIVER;
 }
 
-size_t gossip_seal_letter(struct gossip *g, uint8_t *buf, size_t len, unsigned to)
+size_t gossip_seal_message(struct gossip *g, uint8_t *buf, size_t len, unsigned to)
 {
 	struct cursor cursor = {.at = buf, .end = buf + g->datagram_max};
 	struct datagram_header header = {DATAGRAM_VERSION,
-		(g->flags & DATAGRAM_SEALED) | DATAGRAM_LETTER, g->roster->ids[g->self], g->epoch,
+		(g->flags & DATAGRAM_SEALED) | DATAGRAM_MESSAGE, g->roster->ids[g->self], g->epoch,
 		++g->counter};
 
 	datagram_write_header(&cursor, &header);
@@ -277,14 +277,14 @@ size_t gossip_seal_letter(struct gossip *g, uint8_t *buf, size_t len, unsigned t
 	return len;
 }
 
-struct gossip_letter gossip_letter(const struct gossip *g, const uint8_t *buf, size_t len)
+struct gossip_message gossip_message(const struct gossip *g, const uint8_t *buf, size_t len)
 {
 	struct cursor cursor = {.at = (uint8_t *)(uintptr_t)buf, .end = NULL};
 	struct datagram_header header;
 
 	cursor.end = cursor.at + len;
 	datagram_read_header(&cursor, &header);
-	return (struct gossip_letter){
+	return (struct gossip_message){
 		.from = roster_find(g->roster, header.sender),
 		.at = buf + DATAGRAM_HEADER + DATAGRAM_RECEIVER,
 		.len = len - DATAGRAM_HEADER - DATAGRAM_RECEIVER - tag_of(g),
@@ -376,7 +376,7 @@ const char *gossip_verdict_name(enum gossip_verdict verdict)
 		[GOSSIP_REPLAY] = "replay",
 		[GOSSIP_MALFORMED] = "malformed",
 		[GOSSIP_CROWDED] = "crowded",
-		[GOSSIP_LETTER] = "letter",
+		[GOSSIP_MESSAGE] = "letter",
 	};
 
 	return names[verdict];

@@ -64,7 +64,7 @@ enum gossip_verdict {
 	GOSSIP_REPLAY,    /* seen before, or too old to tell */
 	GOSSIP_MALFORMED, /* opens, but what is inside makes no sense */
 	GOSSIP_CROWDED,   /* of a limiter that we have no room to watch (tree) */
-	GOSSIP_LETTER,    /* not gossip's own: see gossip_letter() */
+	GOSSIP_MESSAGE,   /* not gossip's own: see gossip_message() */
 	GOSSIP_VERDICTS
 };
 
@@ -120,25 +120,25 @@ enum gossip_verdict gossip_receive(
 	struct gossip *gossip, uint64_t now_ns, uint8_t *buf, size_t len);
 
 /*
- * Letters: bytes that one limiter has for one other, carried and sealed as gossip is, but of no
+ * Messages: bytes that one limiter has for one other, carried and sealed as gossip is, but of no
  * meaning to it. That the sender wrote it to us is all that is known of one: it may come twice, out
  * of order, or be of an earlier start of either side.
  */
-struct gossip_letter {
+struct gossip_message {
 	unsigned from; /* index in the roster */
 	const uint8_t *at;
 	size_t len;
 };
 
-/* The longest letter, and where in the buffer of a datagram its bytes go. */
-size_t gossip_letter_room(const struct gossip *gossip);
-uint8_t *gossip_letter_at(uint8_t *buf);
+/* The longest message, and where in the buffer of a datagram its bytes go. */
+size_t gossip_message_room(const struct gossip *gossip);
+uint8_t *gossip_message_at(uint8_t *buf);
 
-/* Makes a datagram of the letter of len bytes in buf (datagram_max bytes); returns its length. */
-size_t gossip_seal_letter(struct gossip *gossip, uint8_t *buf, size_t len, unsigned to);
+/* Makes a datagram of the message of len bytes in buf (datagram_max bytes); returns its length. */
+size_t gossip_seal_message(struct gossip *gossip, uint8_t *buf, size_t len, unsigned to);
 
-/* The letter in buf, for which gossip_receive() has just answered GOSSIP_LETTER. */
-struct gossip_letter gossip_letter(const struct gossip *gossip, const uint8_t *buf, size_t len);
+/* The message in buf, for which gossip_receive() has just answered GOSSIP_MESSAGE. */
+struct gossip_message gossip_message(const struct gossip *gossip, const uint8_t *buf, size_t len);
 
 /* The sum over the peers that count. */
 struct gossip_sum gossip_sum(const struct gossip *gossip, unsigned policy);

@@ -44,7 +44,7 @@
 
 #define WORD_BITS 64
 
-struct entry {
+struct state_entry {
 	uint32_t version;
 	float demand, weight;
 	bool present;
@@ -63,16 +63,16 @@ struct announced {
  * sent and may not have heard, see echo.h. Of 64 policies the words of all peers lie side by side,
  * as a change is news to all.
  */
-struct untold {
+struct pending {
 	uint64_t once, again;
 	uint64_t gathered, waiting;
 };
 
 /* The datagrams to one peer in this tick. */
-struct turn {
+struct tell_turn {
 	unsigned to, datagrams; /* how many there may still be */
 	uint32_t number;
-	unsigned words;     /* of untold, still to be gone through */
+	unsigned words;     /* of pending, still to be gone through */
 	uint64_t bits;      /* of the word that is being gone through */
 	unsigned refresh;   /* records still to be refreshed */
 	unsigned looks;     /* at records, for that */
@@ -81,30 +81,30 @@ struct turn {
 
 struct state {
 	struct mesh mesh;
-	struct entry *entries;       /* n_policies rows of n */
+	struct state_entry *entries; /* n_policies rows of n */
 	struct announced *announced; /* n_policies */
-	struct untold *untold;       /* n_words rows of n */
+	struct pending *pending;     /* n_words rows of n */
 	unsigned n_words;
 	unsigned *word_at, *refresh_at; /* n: where a peer's next turn goes on */
 	uint64_t *relayed;              /* n rows of n_words: a bit for each fresh entry */
 	bool *alive;                    /* n: as of the last tick */
 	struct echo *echoes;            /* n */
-	struct turn turn;
+	struct tell_turn turn;
 	unsigned relay_at; /* where the next datagram goes on */
 };
 
-static struct entry *entry_of(const struct gossip *g, unsigned policy, unsigned origin)
+static struct state_entry *entry_of(const struct gossip *g, unsigned policy, unsigned origin)
 {
 	const struct state *s = g->own;
 
 	return &s->entries[(size_t)policy * g->roster->n + origin];
 }
 
-static struct untold *untold_of(const struct gossip *g, unsigned word, unsigned peer)
+static struct pending *pending_of(const struct gossip *g, unsigned word, unsigned peer)
 {
 	const struct state *s = g->own;
 
-	return &s->untold[(size_t)word * g->roster->n + peer];
+	return &s->pending[(size_t)word * g->roster->n + peer];
 }
 
 static uint64_t *relayed_of(const struct gossip *g, unsigned origin)
@@ -125,13 +125,13 @@ static int state_create(struct gossip *g, uint64_t now_ns)
 	s->n_words = (unsigned)((m + WORD_BITS - 1) / WORD_BITS);
 	s->entries = calloc(m * n, sizeof(*s->entries));
 	s->announced = calloc(m, sizeof(*s->announced));
-	s->untold = calloc(s->n_words * n, sizeof(*s->untold));
+	s->pending = calloc(s->n_words * n, sizeof(*s->pending));
 	s->relayed = calloc(s->n_words * n, sizeof(*s->relayed));
 	s->word_at = calloc(n, sizeof(*s->word_at));
 	s->refresh_at = calloc(n, sizeof(*s->refresh_at));
 	s->alive = calloc(n, sizeof(*s->alive));
 	s->echoes = calloc(n, sizeof(*s->echoes));
-	if (!s->entries || !s->announced || !s->untold || !s->relayed || !s->word_at ||
+	if (!s->entries || !s->announced || !s->pending || !s->relayed || !s->word_at ||
 		!s->refresh_at || !s->alive || !s->echoes)
 		return -ENOMEM;
 	return mesh_create(&s->mesh, g, now_ns);
@@ -141,7 +141,7 @@ static void free_rows(struct state *s)
 {
 	free(s->entries);
 	free(s->announced);
-	free(s->untold);
+	free(s->pending);
 	free(s->relayed);
 }
 
@@ -188,7 +188,7 @@ static bool state_changed_enough(float from, float to)
 /* It is news to everybody. */
 static void mark_policy(struct gossip *g, unsigned policy)
 {
-	struct untold *row = untold_of(g, policy / WORD_BITS, 0);
+	struct pending *row = pending_of(g, policy / WORD_BITS, 0);
 	uint64_t bit = UINT64_C(1) << policy % WORD_BITS;
 
 	estimator_looks(g, g->roster->n);
@@ -204,7 +204,7 @@ static void mark_policy(struct gossip *g, unsigned policy)
  */
 static void mark_one(struct gossip *g, unsigned policy, unsigned peer)
 {
-	untold_of(g, policy / WORD_BITS, peer)->once |= UINT64_C(1) << policy % WORD_BITS;
+	pending_of(g, policy / WORD_BITS, peer)->once |= UINT64_C(1) << policy % WORD_BITS;
 }
 
 /* A peer that knows nothing of us, or has not heard us for long, is told everything. */
@@ -213,14 +213,14 @@ static void mark_peer(struct gossip *g, unsigned peer)
 	struct state *s = g->own;
 
 	for (unsigned w = 0; w < s->n_words; w++)
-		*untold_of(g, w, peer) = (struct untold){.once = UINT64_MAX};
+		*pending_of(g, w, peer) = (struct pending){.once = UINT64_MAX};
 	s->echoes[peer] = (struct echo){0};
 }
 
 static void state_set(struct gossip *g, unsigned policy, float demand, float weight)
 {
 	struct state *s = g->own;
-	struct entry *own = entry_of(g, policy, g->self);
+	struct state_entry *own = entry_of(g, policy, g->self);
 	struct announced *told = &s->announced[policy];
 
 	if (own->present && own->demand == demand && own->weight == weight)
@@ -239,7 +239,7 @@ static void state_set(struct gossip *g, unsigned policy, float demand, float wei
 }
 
 static struct datagram_record record_of(
-	const struct gossip *g, unsigned policy, const struct entry *entry)
+	const struct gossip *g, unsigned policy, const struct state_entry *entry)
 {
 	return (struct datagram_record){
 		.policy = g->policies->ids[policy],
@@ -262,7 +262,7 @@ static void write_own_record(struct gossip *g, struct cursor *cursor, unsigned p
 static bool write_word(struct gossip *g, struct cursor *cursor, unsigned word, uint16_t *n)
 {
 	struct state *s = g->own;
-	struct untold *untold = untold_of(g, word, s->turn.to);
+	struct pending *pending = pending_of(g, word, s->turn.to);
 
 	if (s->turn.bits)
 		echo_gather(&s->echoes[s->turn.to], g->tick);
@@ -276,9 +276,9 @@ static bool write_word(struct gossip *g, struct cursor *cursor, unsigned word, u
 			write_own_record(g, cursor, policy);
 			(*n)++;
 		}
-		untold->again = (untold->again & ~bit) | (untold->once & bit);
-		untold->once &= ~bit;
-		untold->gathered |= bit;
+		pending->again = (pending->again & ~bit) | (pending->once & bit);
+		pending->once &= ~bit;
+		pending->gathered |= bit;
 	}
 	return true;
 }
@@ -287,7 +287,7 @@ static bool write_word(struct gossip *g, struct cursor *cursor, unsigned word, u
 static bool write_state_news(struct gossip *g, struct cursor *cursor, uint16_t *n)
 {
 	struct state *s = g->own;
-	struct turn *turn = &s->turn;
+	struct tell_turn *turn = &s->turn;
 	unsigned *at = &s->word_at[turn->to];
 
 	while (turn->words > 0) {
@@ -295,9 +295,9 @@ static bool write_state_news(struct gossip *g, struct cursor *cursor, uint16_t *
 			return false;
 		*at = *at + 1 < s->n_words ? *at + 1 : 0;
 		if (--turn->words > 0) {
-			const struct untold *untold = untold_of(g, *at, turn->to);
+			const struct pending *pending = pending_of(g, *at, turn->to);
 
-			turn->bits = untold->once | untold->again;
+			turn->bits = pending->once | pending->again;
 		}
 	}
 	return true;
@@ -307,7 +307,7 @@ static bool write_state_news(struct gossip *g, struct cursor *cursor, uint16_t *
 static bool write_refresh(struct gossip *g, struct cursor *cursor, uint16_t *n)
 {
 	struct state *s = g->own;
-	struct turn *turn = &s->turn;
+	struct tell_turn *turn = &s->turn;
 	unsigned *at = &s->refresh_at[turn->to];
 
 	for (; turn->refresh > 0 && turn->looks > 0; turn->looks--) {
@@ -330,15 +330,15 @@ static void begin_turn(struct gossip *g, unsigned to)
 {
 	struct state *s = g->own;
 	unsigned n = g->policies->n, refresh = (n + REFRESH_TURNS - 1) / REFRESH_TURNS;
-	const struct untold *untold = untold_of(g, s->word_at[to], to);
+	const struct pending *pending = pending_of(g, s->word_at[to], to);
 
 	refresh = refresh > REFRESH ? refresh : REFRESH;
-	s->turn = (struct turn){
+	s->turn = (struct tell_turn){
 		.to = to,
 		.datagrams = TURN_DATAGRAMS,
 		.number = s->turn.number + 1,
 		.words = s->n_words,
-		.bits = untold->once | untold->again,
+		.bits = pending->once | pending->again,
 		.refresh = refresh,
 		.looks = n < REFRESH_LOOKS * refresh ? n : REFRESH_LOOKS * refresh,
 		.begun = true,
@@ -364,7 +364,7 @@ static uint16_t write_relayed(struct gossip *g, struct cursor *cursor, unsigned 
 		for (uint64_t bits = relayed[w]; bits && cursor_left(cursor) >= DATAGRAM_RECORD;
 			bits &= bits - 1) {
 			unsigned policy = w * WORD_BITS + (unsigned)__builtin_ctzll(bits);
-			struct entry *entry = entry_of(g, policy, origin);
+			struct state_entry *entry = entry_of(g, policy, origin);
 			struct datagram_record record = record_of(g, policy, entry);
 
 			if (--entry->fresh == 0)
@@ -423,7 +423,7 @@ static void state_forget(struct gossip *g, unsigned origin)
 	struct state *s = g->own;
 
 	for (unsigned i = 0; i < g->policies->n; i++)
-		*entry_of(g, i, origin) = (struct entry){0};
+		*entry_of(g, i, origin) = (struct state_entry){0};
 	memset(relayed_of(g, origin), 0, s->n_words * sizeof(*s->relayed));
 	mark_peer(g, origin);
 	g->all_news = true;
@@ -432,7 +432,7 @@ static void state_forget(struct gossip *g, unsigned origin)
 static void take_record(struct gossip *g, unsigned origin, const struct datagram_record *record)
 {
 	unsigned policy = roster_find(g->policies, record->policy);
-	struct entry *entry;
+	struct state_entry *entry;
 
 	if (policy == g->policies->n) {
 		g->counters.unknown_policy++;
@@ -446,7 +446,7 @@ static void take_record(struct gossip *g, unsigned origin, const struct datagram
 	if (!entry->present)
 		mark_one(g, policy, origin);
 	relayed_of(g, origin)[policy / WORD_BITS] |= UINT64_C(1) << policy % WORD_BITS;
-	*entry = (struct entry){
+	*entry = (struct state_entry){
 		.version = record->version,
 		.demand = record->demand,
 		.weight = record->weight,
@@ -492,13 +492,13 @@ static void follow_news(struct gossip *g, unsigned peer, bool unheard, bool adva
 	struct state *s = g->own;
 
 	for (unsigned w = 0; w < s->n_words; w++) {
-		struct untold *untold = untold_of(g, w, peer);
+		struct pending *pending = pending_of(g, w, peer);
 
 		if (unheard)
-			untold->once |= untold->waiting;
-		untold->waiting = advance ? untold->gathered : 0;
+			pending->once |= pending->waiting;
+		pending->waiting = advance ? pending->gathered : 0;
 		if (advance)
-			untold->gathered = 0;
+			pending->gathered = 0;
 	}
 }
 
@@ -566,7 +566,7 @@ static struct gossip_sum state_sum(const struct gossip *g, unsigned policy)
 
 	estimator_looks(g, g->roster->n);
 	for (unsigned i = 0; i < g->roster->n; i++) {
-		const struct entry *entry = entry_of(g, policy, i);
+		const struct state_entry *entry = entry_of(g, policy, i);
 
 		if (i == g->self)
 			continue;
@@ -675,8 +675,9 @@ static void remap_bits(
 		unsigned old = map->from[i];
 
 		for (unsigned p = 0; old != GOSSIP_ADDED && p < n; p++) {
-			const struct untold *had = &from->untold[(size_t)(old / WORD_BITS) * n + p];
-			struct untold *has = &to->untold[(size_t)(i / WORD_BITS) * n + p];
+			const struct pending *had =
+				&from->pending[(size_t)(old / WORD_BITS) * n + p];
+			struct pending *has = &to->pending[(size_t)(i / WORD_BITS) * n + p];
 			const uint64_t *relayed = &from->relayed[(size_t)p * from->n_words];
 			unsigned shift = i % WORD_BITS;
 
@@ -698,9 +699,9 @@ static int state_update(struct gossip *g, const struct remap *map)
 	moved.n_words = map->n / WORD_BITS + 1;
 	moved.entries = remap_rows(map, s->entries, n * sizeof(*s->entries));
 	moved.announced = remap_rows(map, s->announced, sizeof(*s->announced));
-	moved.untold = calloc((size_t)moved.n_words * n, sizeof(*s->untold));
+	moved.pending = calloc((size_t)moved.n_words * n, sizeof(*s->pending));
 	moved.relayed = calloc((size_t)moved.n_words * n, sizeof(*s->relayed));
-	if (!moved.entries || !moved.announced || !moved.untold || !moved.relayed) {
+	if (!moved.entries || !moved.announced || !moved.pending || !moved.relayed) {
 		free_rows(&moved);
 		return -ENOMEM;
 	}

@@ -21,7 +21,7 @@
  */
 #include <stddef.h>
 
-#include "ledger/private.h"
+#include "ledger/ledger_private.h"
 
 bool statement_plausible(const struct ledger_statement *s)
 {
@@ -48,27 +48,27 @@ static void promise_said(struct ledger_edge *e, uint64_t stamp)
 		e->mark = stamp;
 		e->high = 0;
 	}
-	e->high = max_u64(e->high, e->settled.promised);
-	e->locked = max_u64(e->locked, e->settled.promised);
+	e->high = max_u64(e->high, e->committed.promised);
+	e->locked = max_u64(e->locked, e->committed.promised);
 }
 
 void ledger_state(struct ledger *l, uint32_t edge, uint64_t now_ns, struct ledger_statement *s)
 {
 	struct ledger_edge *e = &l->edges[edge];
-	/* That an edge was closed for a blank neighbour is said when that is settled. */
-	bool closing = e->heard.epoch == 0 && e->heard.stamp != e->settled.least_epoch;
+	/* That an edge was closed for a recovering neighbour is said when that is committed. */
+	bool closing = e->heard.epoch == 0 && e->heard.stamp != e->committed.least_epoch;
 
 	*s = (struct ledger_statement){
-		.epoch = l->blank ? 0 : l->epoch,
-		.stamp = l->blank ? l->epoch : next_stamp(l, e, now_ns),
-		.granted = e->settled.granted,
-		.promised = e->settled.promised,
+		.epoch = l->recovering ? 0 : l->epoch,
+		.stamp = l->recovering ? l->epoch : next_stamp(l, e, now_ns),
+		.granted = e->committed.granted,
+		.promised = e->committed.promised,
 		.received = e->received,
 		.echo_epoch = e->heard.epoch,
 		.echo_stamp = closing ? 0 : e->heard.stamp,
-		.least_epoch = e->settled.least_epoch,
+		.least_epoch = e->committed.least_epoch,
 	};
-	if (!l->blank)
+	if (!l->recovering)
 		promise_said(e, s->stamp);
 }
 
@@ -93,7 +93,7 @@ static bool statement_is_valid(
 	       l->balance + (__int128)(s->granted - e->received) <= (int64_t)LEDGER_MOST;
 }
 
-/* What the neighbour has received beyond what was granted it has adopted: it was promised. */
+/* What the neighbour has received beyond what was granted it has inherited: it was promised. */
 static void believe_received(
 	struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
 {
@@ -106,7 +106,7 @@ static void believe_received(
 	l->dirty = true;
 }
 
-/* What was adopted has been received before it is granted: the larger counts, not the sum. */
+/* What was inherited has been received before it is granted: the larger counts, not the sum. */
 static void believe_granted(
 	struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
 {
@@ -172,10 +172,10 @@ enum ledger_verdict ledger_hear(
 
 	if (!statement_plausible(s))
 		return LEDGER_INVALID;
-	if (l->blank)
-		return blank_hears(l, e, now_ns, s);
+	if (l->recovering)
+		return recovering_hears(l, e, now_ns, s);
 	if (s->epoch == 0)
-		return blank_asks(l, e, now_ns, s);
+		return recovering_asks(l, e, now_ns, s);
 	if (statement_is_old(e, s))
 		return LEDGER_OLD;
 	if (!statement_is_valid(l, e, s))
@@ -189,12 +189,12 @@ enum ledger_verdict ledger_hear(
 		       : LEDGER_HEARD;
 }
 
-uint64_t ledger_adoptable(const struct ledger *l, uint32_t edge, uint64_t now_ns)
+uint64_t ledger_inheritable(const struct ledger *l, uint32_t edge, uint64_t now_ns)
 {
 	const struct ledger_edge *e = &l->edges[edge];
 	uint64_t amount, room;
 
-	if (l->blank || e->heard.promised <= e->received || now_ns < e->heard.at_ns ||
+	if (l->recovering || e->heard.promised <= e->received || now_ns < e->heard.at_ns ||
 		now_ns - e->heard.at_ns < l->patience_ns)
 		return 0;
 	amount = e->heard.promised - e->received;
@@ -202,13 +202,13 @@ uint64_t ledger_adoptable(const struct ledger *l, uint32_t edge, uint64_t now_ns
 	return amount < room ? amount : room;
 }
 
-uint64_t ledger_adopt(struct ledger *l, uint32_t edge, uint64_t now_ns)
+uint64_t ledger_inherit(struct ledger *l, uint32_t edge, uint64_t now_ns)
 {
-	uint64_t amount = ledger_adoptable(l, edge, now_ns);
+	uint64_t amount = ledger_inheritable(l, edge, now_ns);
 	struct ledger_edge *e = &l->edges[edge];
 
 	l->balance += (int64_t)amount;
 	e->received += amount;
-	e->adopted += amount;
+	e->inherited += amount;
 	return amount;
 }

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "ledger/private.h"
+#include "ledger/ledger_private.h"
 
 #define MILLION 1000000
 
@@ -44,14 +44,14 @@ int ledger_create(const struct ledger_params *params, uint64_t now_ns, struct le
 	l->patience_ns = lease_wait_ns(params->lease_ns, params->drift_ppm);
 	l->friend = params->friend;
 	l->n_edges = params->n_edges;
-	l->blank = params->blank;
+	l->recovering = params->recovering;
 	for (uint32_t i = 0; i < l->n_edges; i++)
 		l->edges[i].heard.at_ns = now_ns;
-	if (!l->blank) {
+	if (!l->recovering) {
 		l->balance = (int64_t)l->share;
 		l->dirty = true;
 	} else if (l->n_edges == 0) {
-		blank_ends(l);
+		recovering_ends(l);
 	}
 	*out = l;
 	return 0;
@@ -62,9 +62,9 @@ void ledger_destroy(struct ledger *l)
 	free(l);
 }
 
-bool ledger_blank(const struct ledger *l)
+bool ledger_recovering(const struct ledger *l)
 {
-	return l->blank;
+	return l->recovering;
 }
 
 int64_t ledger_balance(const struct ledger *l)
@@ -116,7 +116,7 @@ int ledger_grant(struct ledger *l, uint32_t edge, uint64_t amount)
 {
 	struct ledger_edge *e = &l->edges[edge];
 
-	if (l->blank)
+	if (l->recovering)
 		return -EAGAIN;
 	if (amount > ledger_free(l))
 		return -EDQUOT;
@@ -127,14 +127,14 @@ int ledger_grant(struct ledger *l, uint32_t edge, uint64_t amount)
 	l->balance -= (int64_t)amount;
 	e->now.granted += amount;
 	e->now.promised += amount;
-	e->adopted -= amount < e->adopted ? amount : e->adopted;
+	e->inherited -= amount < e->inherited ? amount : e->inherited;
 	l->dirty = true;
 	return 0;
 }
 
 int ledger_spend(struct ledger *l, uint64_t units)
 {
-	if (l->blank)
+	if (l->recovering)
 		return -EAGAIN;
 	if (units > ledger_free(l))
 		return -EDQUOT;
@@ -149,7 +149,7 @@ int ledger_spend(struct ledger *l, uint64_t units)
 
 int ledger_refund(struct ledger *l, uint64_t units)
 {
-	if (l->blank)
+	if (l->recovering)
 		return -EAGAIN;
 	if (units > l->spent)
 		return -EINVAL;
@@ -172,7 +172,7 @@ int ledger_promise(struct ledger *l, uint64_t amount)
 	struct ledger_edge *e;
 	uint64_t others = 0;
 
-	if (l->blank)
+	if (l->recovering)
 		return -EAGAIN;
 	if (l->friend == LEDGER_NOBODY)
 		return -ENOENT;
@@ -213,7 +213,7 @@ int ledger_set_share(struct ledger *l, uint64_t share)
 		return -EINVAL;
 	if (share == l->share)
 		return 0;
-	if (!l->blank) {
+	if (!l->recovering) {
 		change = (int64_t)share - (int64_t)l->share;
 		if (l->balance + (__int128)change > (int64_t)LEDGER_MOST)
 			return -EOVERFLOW;
@@ -236,7 +236,7 @@ struct ledger_view ledger_view(const struct ledger *l, uint32_t edge)
 		.received = e->received,
 		.in_flight = e->now.granted > acked ? e->now.granted - acked : 0,
 		.locked = max_u64(edge_lock(e), e->now.granted),
-		.adopted = e->adopted,
+		.inherited = e->inherited,
 		.known = e->heard.known,
 		.heard_ns = e->heard.at_ns,
 	};

@@ -43,16 +43,16 @@ struct ledger_params {
 	uint64_t lease_ns;  /* what is promised is used so long after the friend last heard us */
 	uint32_t drift_ppm; /* by which clocks may run fast or slow; below 1,000,000 */
 	uint64_t epoch;     /* of this start: larger than that of any earlier one; never 0 */
-	bool blank;         /* there may have been an earlier start, and nothing is known of it */
+	bool recovering;    /* there may have been an earlier start, and nothing is known of it */
 };
 
 /* What one end of an edge tells the other. Everything in it replaces what it said before. */
 struct ledger_statement {
-	uint64_t epoch;      /* of the sender; 0: blank, and `stamp` says which of its starts */
-	uint64_t stamp;      /* the sender's clock; statements of one epoch are ordered by it */
-	uint64_t granted;    /* ever, to the other */
-	uint64_t promised;   /* at least granted: what the other may have received if we are gone */
-	uint64_t received;   /* ever, from the other */
+	uint64_t epoch;    /* of the sender; 0: recovering, and `stamp` says which of its starts */
+	uint64_t stamp;    /* the sender's clock; statements of one epoch are ordered by it */
+	uint64_t granted;  /* ever, to the other */
+	uint64_t promised; /* at least granted: what the other may have received if we are gone */
+	uint64_t received; /* ever, from the other */
 	uint64_t echo_epoch; /* newest statement of the other that went into this one */
 	uint64_t echo_stamp;
 	uint64_t least_epoch; /* statements of the other below this epoch are void from now on */
@@ -72,8 +72,8 @@ struct ledger_view {
 	uint64_t in_flight; /* granted, and the neighbour has not said that it has it */
 	uint64_t
 		locked; /* the most that the neighbour may have received, without being told more */
-	uint64_t adopted; /* taken from the neighbour while it was gone, and not given back */
-	bool known;       /* it has made a valid statement in this start of ours */
+	uint64_t inherited; /* taken from the neighbour while it was gone, and not given back */
+	bool known;         /* it has made a valid statement in this start of ours */
 	uint64_t heard_ns;
 };
 
@@ -84,12 +84,13 @@ struct ledger;
  * holds the share, too, and params->share is only checked. If the epoch is not larger than that of
  * the record, the ledger takes one that is, and is to be saved before it says anything.
  *
- * A blank one holds nothing until every neighbour has said what the edge between them has seen;
- * that it had spent something is forgotten with its memory, and so is what it had given to or taken
- * from a neighbour that is blank as well. After a blank start no older record may ever be restored.
+ * A recovering one holds nothing until every neighbour has said what the edge between them has
+ * seen; that it had spent something is forgotten with its memory, and so is what it had given to or
+ * taken from a neighbour that is recovering as well. After a recovering start no older record may
+ * ever be restored.
  *
  * 0; -EINVAL (also a record that was cut, altered, or is of another number of edges, and one that
- * is to be restored blank) or -ENOMEM.
+ * is to be restored recovering) or -ENOMEM.
  */
 int ledger_create(const struct ledger_params *params, uint64_t now_ns, struct ledger **out);
 int ledger_restore(const struct ledger_params *params, const void *record, size_t len,
@@ -97,7 +98,7 @@ int ledger_restore(const struct ledger_params *params, const void *record, size_
 void ledger_destroy(struct ledger *l);
 
 /* Holds nothing yet, and says so to its neighbours. */
-bool ledger_blank(const struct ledger *l);
+bool ledger_recovering(const struct ledger *l);
 
 /* All that is held here, promised or not; less than nothing is a debt, see ledger_set_share(). */
 int64_t ledger_balance(const struct ledger *l);
@@ -114,8 +115,8 @@ uint64_t ledger_free(const struct ledger *l);
 
 /*
  * Moves an amount to a neighbour. It leaves the balance at once, and the statements once the
- * ledger is settled. 0; -EDQUOT (more than ledger_free()), -EOVERFLOW (the edge's counter is at
- * its end), -EAGAIN (blank).
+ * ledger is committed. 0; -EDQUOT (more than ledger_free()), -EOVERFLOW (the edge's counter is at
+ * its end), -EAGAIN (recovering).
  */
 int ledger_grant(struct ledger *l, uint32_t edge, uint64_t amount);
 
@@ -129,14 +130,14 @@ uint64_t ledger_spent(const struct ledger *l);
 /*
  * Units that were spent and not used after all are held again. Until that is in a record a crash
  * loses them. 0; -EINVAL (more than was spent), -EOVERFLOW (more than LEDGER_MOST would be held) or
- * -EAGAIN (blank).
+ * -EAGAIN (recovering).
  */
 int ledger_refund(struct ledger *l, uint64_t units);
 
 /*
  * Sets the part of the balance that the best friend may take from now on; less only counts when the
  * friend has said that it knows. What is granted to the friend does not count towards it. 0;
- * -EDQUOT (more than is held), -ENOENT (no friend), -EOVERFLOW, -EAGAIN (blank).
+ * -EDQUOT (more than is held), -ENOENT (no friend), -EOVERFLOW, -EAGAIN (recovering).
  */
 int ledger_promise(struct ledger *l, uint64_t amount);
 
@@ -147,7 +148,7 @@ int ledger_promise(struct ledger *l, uint64_t amount);
  */
 int ledger_set_share(struct ledger *l, uint64_t share);
 
-/* What to tell a neighbour now. Of what was granted or promised, only what is settled. */
+/* What to tell a neighbour now. Of what was granted or promised, only what is committed. */
 void ledger_state(
 	struct ledger *l, uint32_t edge, uint64_t now_ns, struct ledger_statement *statement);
 
@@ -159,27 +160,26 @@ enum ledger_verdict ledger_hear(
 	struct ledger *l, uint32_t edge, uint64_t now_ns, const struct ledger_statement *statement);
 
 /*
- * Adopting: what may now be taken of a neighbour's balance as its best friend, 0 while it may be
- * alive; and taking it. ledger_adopt() returns what has been added to the balance. It takes a
+ * Inheriting: what may now be taken of a neighbour's balance as its best friend, 0 while it may be
+ * alive; and taking it. ledger_inherit() returns what has been added to the balance. It takes a
  * promise that was made to this start of ours: after a restart, the neighbour must have heard us.
  */
-uint64_t ledger_adoptable(const struct ledger *l, uint32_t edge, uint64_t now_ns);
-uint64_t ledger_adopt(struct ledger *l, uint32_t edge, uint64_t now_ns);
+uint64_t ledger_inheritable(const struct ledger *l, uint32_t edge, uint64_t now_ns);
+uint64_t ledger_inherit(struct ledger *l, uint32_t edge, uint64_t now_ns);
 
 /*
- * Settling: what was taken from the balance is told to nobody before it is out of use here and, if
- * there is a disk, durable. ledger_unsettled() says whether there is something to settle;
+ * Committing: what was taken from the balance is told to nobody before it is out of use here and,
+ * if there is a disk, durable. ledger_uncommitted() says whether there is something to commit;
  * ledger_save() writes all that must survive a restart (at most ledger_record_size() bytes; record
- * and len may be NULL where there is no disk) and begins;
- * ledger_settled() ends it, when the record is durable and the workers enforce no more than was
- * usable at the time of ledger_save(); ledger_save_failed() ends it as if it had not begun, whether
- * or not the record is durable after all. Grants in between wait for the next. 0; -EBUSY: begun
- * already; -EAGAIN: blank.
+ * and len may be NULL where there is no disk) and begins; ledger_committed() ends it, when the
+ * record is durable and the workers enforce no more than was usable at the time of ledger_save();
+ * ledger_save_failed() ends it as if it had not begun, whether or not the record is durable after
+ * all. Grants in between wait for the next. 0; -EBUSY: begun already; -EAGAIN: recovering.
  */
-bool ledger_unsettled(const struct ledger *l);
+bool ledger_uncommitted(const struct ledger *l);
 size_t ledger_record_size(const struct ledger *l);
 int ledger_save(struct ledger *l, void *record, size_t *len);
-void ledger_settled(struct ledger *l);
+void ledger_committed(struct ledger *l);
 void ledger_save_failed(struct ledger *l);
 
 struct ledger_view ledger_view(const struct ledger *l, uint32_t edge);

@@ -5,7 +5,7 @@
  * bytes, big-endian:
  *
  *   magic and version, n_edges, share, spent, balance, epoch;
- *   of each edge granted, promised, locked, received, adopted, least epoch;
+ *   of each edge granted, promised, locked, received, inherited, least epoch;
  *   the sum of all bytes before it (FNV-1a, 64 bits, to which each single byte matters).
  *
  * What neighbours have said last is not in it: it would be too old to go by.
@@ -15,7 +15,7 @@
 
 #include "base/hash.h"
 #include "base/wire.h"
-#include "ledger/private.h"
+#include "ledger/ledger_private.h"
 
 #define MAGIC    UINT64_C(0x576569724c656401) /* "WeirLed" and the version, 1 */
 #define FIXED    6
@@ -58,7 +58,7 @@ static void write_ledger_record(const struct ledger *l, uint8_t *record)
 		at = wire_put64(at, e->now.promised);
 		at = wire_put64(at, edge_lock(e));
 		at = wire_put64(at, e->received);
-		at = wire_put64(at, e->adopted);
+		at = wire_put64(at, e->inherited);
 		at = wire_put64(at, e->now.least_epoch);
 	}
 	wire_put64(at, record_checksum(record, (size_t)(at - record)));
@@ -68,7 +68,7 @@ static bool edge_valid(const struct ledger_edge *e)
 {
 	return e->now.granted <= e->now.promised && e->now.promised <= e->locked &&
 	       e->locked <= LEDGER_MOST && e->received <= LEDGER_MOST &&
-	       e->adopted <= e->received && e->now.least_epoch <= LEDGER_MOST;
+	       e->inherited <= e->received && e->now.least_epoch <= LEDGER_MOST;
 }
 
 /* Reads the edges and checks the books: what is held is what came in and has not gone. */
@@ -83,11 +83,11 @@ static bool read_edge_records(struct ledger *l, const uint8_t *at)
 		at = wire_get64(at, &e->now.promised);
 		at = wire_get64(at, &e->locked);
 		at = wire_get64(at, &e->received);
-		at = wire_get64(at, &e->adopted);
+		at = wire_get64(at, &e->inherited);
 		at = wire_get64(at, &e->now.least_epoch);
 		if (!edge_valid(e))
 			return false;
-		edge_settle_all(e, &(struct ledger_terms){
+		edge_commit_all(e, &(struct ledger_terms){
 					   e->now.granted, e->now.promised, e->now.least_epoch});
 		balance += (__int128)e->received - e->now.granted;
 	}
@@ -123,7 +123,7 @@ int ledger_restore(const struct ledger_params *params, const void *record, size_
 	struct ledger *l;
 	int ret;
 
-	if (params->blank || len != size_of(params->n_edges))
+	if (params->recovering || len != size_of(params->n_edges))
 		return -EINVAL;
 	ret = ledger_create(params, now_ns, &l);
 	if (ret)
@@ -136,14 +136,14 @@ int ledger_restore(const struct ledger_params *params, const void *record, size_
 	return 0;
 }
 
-bool ledger_unsettled(const struct ledger *l)
+bool ledger_uncommitted(const struct ledger *l)
 {
 	return l->dirty || l->saving;
 }
 
 int ledger_save(struct ledger *l, void *record, size_t *len)
 {
-	if (l->blank)
+	if (l->recovering)
 		return -EAGAIN;
 	if (l->saving)
 		return -EBUSY;
@@ -167,13 +167,13 @@ static void begin_epoch(struct ledger *l, uint64_t epoch)
 		l->edges[i].leased_ns = l->edges[i].mark = 0;
 }
 
-void ledger_settled(struct ledger *l)
+void ledger_committed(struct ledger *l)
 {
 	if (!l->saving)
 		return;
 	l->saving = false;
 	for (uint32_t i = 0; i < l->n_edges; i++)
-		l->edges[i].settled = l->edges[i].saved;
+		l->edges[i].committed = l->edges[i].saved;
 	if (l->saved_epoch != l->epoch)
 		begin_epoch(l, l->saved_epoch);
 }
@@ -185,5 +185,5 @@ void ledger_save_failed(struct ledger *l)
 	l->saving = false;
 	l->dirty = true;
 	for (uint32_t i = 0; i < l->n_edges; i++)
-		l->edges[i].saved = l->edges[i].settled;
+		l->edges[i].saved = l->edges[i].committed;
 }

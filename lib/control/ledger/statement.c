@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "base/wire.h"
-#include "ledger/private.h"
+#include "ledger/ledger_private.h"
 
 static_assert(sizeof(struct ledger_statement) == LEDGER_STATEMENT_BYTES, "eight numbers");
 

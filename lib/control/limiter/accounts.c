@@ -66,27 +66,27 @@ void accounts_index(struct limiter *l)
 	}
 }
 
-void accounts_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter)
+void accounts_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message)
 {
-	if (l->conserve && letter->len > 0 && letter->at[0] == CONSERVE_LETTER)
-		limiter_rates_hear(l, now_ns, letter);
-	if (l->budget && letter->len > 0 && letter->at[0] == BUDGET_LETTER)
-		limiter_units_hear(l, now_ns, letter);
+	if (l->conserve && message->len > 0 && message->at[0] == CONSERVE_MESSAGE)
+		limiter_rates_hear(l, now_ns, message);
+	if (l->budget && message->len > 0 && message->at[0] == BUDGET_MESSAGE)
+		limiter_units_hear(l, now_ns, message);
 }
 
 size_t accounts_send(struct limiter *l, uint8_t *buf, unsigned *peer)
 {
-	uint8_t *at = gossip_letter_at(buf);
-	size_t room = gossip_letter_room(l->gossip), len = 0;
+	uint8_t *at = gossip_message_at(buf);
+	size_t room = gossip_message_room(l->gossip), len = 0;
 
 	if (l->conserve)
 		len = conserve_send(l->conserve, l->now_ns, at, room, peer);
 	if (len == 0 && l->budget)
 		len = budget_send(l->budget, l->now_ns, at, room, peer);
-	return len > 0 ? gossip_seal_letter(l->gossip, buf, len, *peer) : 0;
+	return len > 0 ? gossip_seal_message(l->gossip, buf, len, *peer) : 0;
 }
 
-bool limiter_unsettled(const struct limiter *l)
+bool limiter_uncommitted(const struct limiter *l)
 {
 	return (l->conserve && book_unsaved(conserve_book(l->conserve))) ||
 	       (l->budget && book_unsaved(budget_book(l->budget)));
@@ -128,7 +128,7 @@ int limiter_save(struct limiter *l, limiter_write write, void *context)
 	return also;
 }
 
-void limiter_settled(struct limiter *l, uint64_t now_ns)
+void limiter_committed(struct limiter *l, uint64_t now_ns)
 {
 	l->now_ns = now_ns;
 	if (l->conserve)

@@ -41,11 +41,11 @@ struct limiter {
 	unsigned n, n_policies, n_workers;
 	uint64_t started_ns, ticked_ns, tick_ns, next_ns;
 	bool speaks; /* peers may count on what we say */
-	bool naps;
+	bool skips_idle;
 	struct gossip *gossip;
 	struct aggregate *aggregates;
-	uint64_t *awake, *changed; /* a bit a policy */
-	double *flow_scratch;      /* n_workers × FLOW_SLOTS */
+	uint64_t *active, *changed; /* a bit a policy */
+	double *flow_scratch;       /* n_workers × FLOW_SLOTS */
 	struct keeps keeps;
 	struct conserve *conserve; /* NULL: there has never been a conserved policy */
 	struct budget *budget;     /* NULL: there has never been one that counts units */
@@ -96,14 +96,14 @@ bool limiter_rates_refresh(struct limiter *l, uint64_t now_ns); /* true: a limit
 void limiter_rates_want(struct limiter *l, const struct aggregate *a);
 uint64_t limiter_rates_burst(const struct limiter *l, const struct aggregate *a);
 bool limiter_rates_tick(struct limiter *l, uint64_t now_ns);
-void limiter_rates_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);
+void limiter_rates_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
 
 /* Policies that count units; see units.c. */
 int limiter_units_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
 	struct book_record *records, unsigned n_records, uint64_t now_ns);
 void limiter_units_index(const struct limiter *l, struct aggregate *a);
 void limiter_units_tick(struct limiter *l, uint64_t now_ns);
-void limiter_units_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);
+void limiter_units_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
 
 /*
  * Both; see accounts.c. Accounts for other policies: 0 or an errno, and nothing has changed;
@@ -113,7 +113,7 @@ int accounts_set(
 	struct limiter *l, const struct limiter_policy *policies, unsigned n, uint64_t now_ns);
 void accounts_restore(struct limiter *l, uint64_t now_ns);
 void accounts_index(struct limiter *l);
-void accounts_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);
+void accounts_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
 size_t accounts_send(struct limiter *l, uint8_t *buf, unsigned *peer);
 
 /* Nanoseconds of the shortest interval, which is the limiter's tick. */

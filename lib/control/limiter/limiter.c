@@ -27,8 +27,8 @@
 #define HOLD_SHARE 4
 
 /*
- * Bytes per second that are no demand any more, where policies nap. It takes the default filter 8 s
- * to forget 100 kB/s as far as that.
+ * Bytes per second that are no demand any more, where policies idle. It takes the default filter 8
+ * s to forget 100 kB/s as far as that.
  */
 #define IDLE_RATE 1e-3
 
@@ -66,12 +66,12 @@ static int create_aggregates(
 	size_t words = bitmap_words(l->n_policies);
 
 	l->aggregates = calloc((size_t)l->n_policies + 1, sizeof(*l->aggregates));
-	l->awake = malloc(words * sizeof(*l->awake));
+	l->active = malloc(words * sizeof(*l->active));
 	l->changed = malloc(words * sizeof(*l->changed));
 	l->flow_scratch = calloc((size_t)l->n_workers * FLOW_SLOTS, sizeof(*l->flow_scratch));
-	if (!l->aggregates || !l->awake || !l->changed || !l->flow_scratch)
+	if (!l->aggregates || !l->active || !l->changed || !l->flow_scratch)
 		return -ENOMEM;
-	memset(l->awake, 0xff, words * sizeof(*l->awake));
+	memset(l->active, 0xff, words * sizeof(*l->active));
 	memset(l->changed, 0xff, words * sizeof(*l->changed));
 	for (unsigned i = 0; i < l->n_policies; i++)
 		aggregate_init(&l->aggregates[i], &params->policies[i], l->n, now_ns);
@@ -92,7 +92,7 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 	l->n_policies = params->n_policies;
 	l->n_workers = params->n_workers;
 	l->started_ns = l->ticked_ns = now_ns;
-	l->naps = params->naps;
+	l->skips_idle = params->skips_idle;
 	l->ledger = params->ledger;
 	l->roster = params->gossip.roster;
 	l->self = params->gossip.self;
@@ -127,7 +127,7 @@ void limiter_destroy(struct limiter *l)
 		free(l->aggregates[i].history);
 	}
 	free(l->aggregates);
-	free(l->awake);
+	free(l->active);
 	free(l->changed);
 	free(l->flow_scratch);
 	budget_destroy(l->budget);
@@ -235,7 +235,7 @@ static void allocate_limit(
 
 	demand_add(&a->demand, in.demand_now, keeps->keep);
 	demand_steady(&a->demand_slow, in.demand_now, keeps->keep, keeps->slow);
-	if (l->naps && in.demand_now <= 0 && a->demand.rate < IDLE_RATE)
+	if (l->skips_idle && in.demand_now <= 0 && a->demand.rate < IDLE_RATE)
 		forget_demand(a);
 	in.demand = a->demand.rate;
 	in.demand_slow = a->demand_slow.slow;
@@ -273,10 +273,10 @@ static bool same_answer(const struct allocate_state *a, const struct allocate_st
  * Whether another interval without a byte and without news from the peers would change anything,
  * here or for them: nothing is asked for, and the last answer was the one before.
  */
-static bool may_nap(const struct limiter *l, const struct aggregate *a,
+static bool may_idle(const struct limiter *l, const struct aggregate *a,
 	const struct allocate_state *before, uint64_t now_ns)
 {
-	return l->naps && !aggregate_conserved(a) && a->demand.rate <= 0 &&
+	return l->skips_idle && !aggregate_conserved(a) && a->demand.rate <= 0 &&
 	       same_answer(before, &a->state) && !aggregate_remembers(a, now_ns) &&
 	       (!a->policy.allocator->gossips ||
 		       (gossip_tells_news(l->gossip) && l->speaks && now_ns >= a->hold_until_ns));
@@ -297,15 +297,15 @@ static void end_interval(
 	a->next_ns = next_beat(a->next_ns, a->policy.interval_ns, now_ns);
 	if (!same_answer(&before, &a->state))
 		bitmap_set(l->changed, policy);
-	if (may_nap(l, a, &before, now_ns))
-		bitmap_clear(l->awake, policy);
+	if (may_idle(l, a, &before, now_ns))
+		bitmap_clear(l->active, policy);
 }
 
 void limiter_wake(struct limiter *l, unsigned policy)
 {
-	if (bitmap_has(l->awake, policy))
+	if (bitmap_has(l->active, policy))
 		return;
-	bitmap_set(l->awake, policy);
+	bitmap_set(l->active, policy);
 	aggregate_catch_up(&l->aggregates[policy], l->ticked_ns);
 }
 
@@ -338,10 +338,10 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 	if (now_ns < l->next_ns)
 		return now_ns >= l->lease_ns && limiter_rates_refresh(l, now_ns);
 	find_voice(l, now_ns);
-	if (l->naps)
+	if (l->skips_idle)
 		wake_for_news(l);
-	for (unsigned i = bitmap_next(l->awake, l->n_policies, 0); i < l->n_policies;
-		i = bitmap_next(l->awake, l->n_policies, i + 1)) {
+	for (unsigned i = bitmap_next(l->active, l->n_policies, 0); i < l->n_policies;
+		i = bitmap_next(l->active, l->n_policies, i + 1)) {
 		struct aggregate *a = &l->aggregates[i];
 		double before = a->state.local_limit;
 
@@ -377,11 +377,11 @@ size_t limiter_send(struct limiter *l, uint8_t *buf, unsigned *peer)
 enum gossip_verdict limiter_receive(struct limiter *l, uint64_t now_ns, uint8_t *buf, size_t len)
 {
 	enum gossip_verdict verdict = gossip_receive(l->gossip, now_ns, buf, len);
-	struct gossip_letter letter;
+	struct gossip_message message;
 
-	if (verdict == GOSSIP_LETTER) {
-		letter = gossip_letter(l->gossip, buf, len);
-		accounts_hear(l, now_ns, &letter);
+	if (verdict == GOSSIP_MESSAGE) {
+		message = gossip_message(l->gossip, buf, len);
+		accounts_hear(l, now_ns, &message);
 	}
 	return verdict;
 }

@@ -74,7 +74,7 @@ struct limiter_ledger {
 	struct overlay_params overlay;        /* conserved; the roster is filled in here */
 	const struct limiter_record *records; /* only during limiter_create() */
 	unsigned n_records;
-	bool blank, durable;
+	bool recovering, durable;
 	uint64_t epoch, lease_ns;
 	uint32_t drift_ppm;
 	unsigned promise;
@@ -90,7 +90,7 @@ struct limiter_params {
 	const struct limiter_policy *policies;
 	unsigned n_policies;
 	unsigned n_workers; /* flow samples of a policy, one a worker */
-	bool naps;          /* limiter_wake() is called for every policy with arrivals */
+	bool skips_idle;    /* limiter_wake() is called for every policy with arrivals */
 	struct limiter_ledger ledger;
 };
 
@@ -161,11 +161,11 @@ uint64_t limiter_next(const struct limiter *limiter);
 bool limiter_tick(struct limiter *limiter, uint64_t now_ns, limiter_measure measure, void *context);
 
 /*
- * Says, before a tick, that bytes of a policy have arrived since the last one. With `naps` a policy
- * that nobody asks anything of is left out of the ticks, at no cost, until this or news of a peer
- * wakes it; what it decides then is what it would have decided awake, but that a demand of less
- * than a byte in a quarter of an hour is none. (With the estimators tree and
- * push-sum only policies whose allocator does not gossip nap.) Of a policy that is awake, nothing.
+ * Says, before a tick, that bytes of a policy have arrived since the last one. With `idles` a
+ * policy that nobody asks anything of is left out of the ticks, at no cost, until this or news of a
+ * peer wakes it; what it decides then is what it would have decided active, but that a demand of
+ * less than a byte in a quarter of an hour is none. (With the estimators tree and push-sum only
+ * policies whose allocator does not gossip idle.) Of a policy that is active, nothing.
  */
 void limiter_wake(struct limiter *limiter, unsigned policy);
 
@@ -177,7 +177,7 @@ unsigned limiter_next_change(struct limiter *limiter, unsigned from);
 
 /*
  * See gossip_send() and gossip_receive(). With conserved policies and budgets there may also be
- * something to send, and limits may have changed, after limiter_receive() and limiter_settled().
+ * something to send, and limits may have changed, after limiter_receive() and limiter_committed().
  */
 size_t limiter_send(struct limiter *limiter, uint8_t *buf, unsigned *peer);
 enum gossip_verdict limiter_receive(
@@ -195,15 +195,15 @@ int limiter_period(struct limiter *limiter, unsigned policy, uint64_t period, ui
 int limiter_set_share(struct limiter *limiter, unsigned policy, uint64_t share, uint64_t now_ns);
 
 /*
- * Settling what conserved policies have given away, and budgets too, as book_save() and its kin
+ * Committing what conserved policies have given away, and budgets too, as book_save() and its kin
  * do: of each kind a round ends with the record to which `write` answers
  * more than 0. A caller without a disk gives no `write`. A round ends well when the records are
  * durable and the workers enforce no more than limiter_view() said at the time of limiter_save().
  * After that limiter_send() is to be called, and units may be had.
  */
-bool limiter_unsettled(const struct limiter *limiter);
+bool limiter_uncommitted(const struct limiter *limiter);
 int limiter_save(struct limiter *limiter, limiter_write write, void *context);
-void limiter_settled(struct limiter *limiter, uint64_t now_ns);
+void limiter_committed(struct limiter *limiter, uint64_t now_ns);
 void limiter_save_failed(struct limiter *limiter);
 
 /* For operators: NULL where no policy was ever conserved; an index in it, or LIMITER_ADDED. */

@@ -78,7 +78,7 @@ static int create_rates(struct limiter *l, const struct conserve_params *account
 	params.overlay.ids = l->roster->ids;
 	params.overlay.n = l->roster->n;
 	params.self = l->self;
-	params.blank = given->blank;
+	params.recovering = given->recovering;
 	params.epoch = given->epoch;
 	params.lease_ns = given->lease_ns;
 	params.drift_ppm = given->drift_ppm;
@@ -188,12 +188,12 @@ bool limiter_rates_tick(struct limiter *l, uint64_t now_ns)
 	return limiter_rates_refresh(l, now_ns);
 }
 
-void limiter_rates_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter)
+void limiter_rates_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message)
 {
 	unsigned n = conserve_policies(l->conserve), account;
 
 	l->now_ns = now_ns;
-	if (conserve_hear(l->conserve, letter->from, now_ns, letter->at, letter->len) <= 0)
+	if (conserve_hear(l->conserve, message->from, now_ns, message->at, message->len) <= 0)
 		return;
 	/* A lease that goes on for longer is found when its former end has come. */
 	while ((account = conserve_next_news(l->conserve)) < n)

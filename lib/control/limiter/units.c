@@ -48,7 +48,7 @@ static int create_units(struct limiter *l, const struct budget_params *accounts,
 	params.n = l->roster->n;
 	params.self = l->self;
 	params.degree = given->tree_degree;
-	params.blank = given->blank;
+	params.recovering = given->recovering;
 	params.durable = given->durable;
 	params.epoch = given->epoch;
 	params.repeat_ns = given->timeout_ns / REPEAT_PART + 1;
@@ -94,9 +94,9 @@ void limiter_units_tick(struct limiter *l, uint64_t now_ns)
 	l->budget_ns = budget_tick(l->budget, now_ns);
 }
 
-void limiter_units_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter)
+void limiter_units_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message)
 {
-	(void)budget_hear(l->budget, letter->from, now_ns, letter->at, letter->len);
+	(void)budget_hear(l->budget, message->from, now_ns, message->at, message->len);
 	limiter_units_tick(l, now_ns);
 }
 

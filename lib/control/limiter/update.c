@@ -13,14 +13,14 @@
 /* What is made aside, and takes effect when nothing can fail any more. */
 struct limiter_change {
 	struct aggregate *aggregates;
-	uint64_t *awake, *changed;
+	uint64_t *active, *changed;
 	uint32_t *ids;
 };
 
 static void limiter_update_free(struct limiter_change *u)
 {
 	free(u->aggregates);
-	free(u->awake);
+	free(u->active);
 	free(u->changed);
 	free(u->ids);
 }
@@ -28,10 +28,10 @@ static void limiter_update_free(struct limiter_change *u)
 static int limiter_update_alloc(struct limiter_change *u, unsigned n)
 {
 	u->aggregates = calloc((size_t)n + 1, sizeof(*u->aggregates));
-	u->awake = calloc(bitmap_words(n), sizeof(*u->awake));
+	u->active = calloc(bitmap_words(n), sizeof(*u->active));
 	u->changed = calloc(bitmap_words(n), sizeof(*u->changed));
 	u->ids = calloc((size_t)n + 1, sizeof(*u->ids));
-	return u->aggregates && u->awake && u->changed && u->ids ? 0 : -ENOMEM;
+	return u->aggregates && u->active && u->changed && u->ids ? 0 : -ENOMEM;
 }
 
 /* No old policy goes on as two new ones, or as one of another name. */
@@ -125,7 +125,7 @@ static void fill_aggregates(struct limiter_change *u, struct limiter *l,
 
 		if (from[i] == LIMITER_ADDED) {
 			aggregate_init(a, &policies[i], l->n, now_ns);
-			bitmap_set(u->awake, i);
+			bitmap_set(u->active, i);
 			bitmap_set(u->changed, i);
 			continue;
 		}
@@ -134,14 +134,14 @@ static void fill_aggregates(struct limiter_change *u, struct limiter *l,
 		l->aggregates[from[i]].history = NULL;
 		if (bitmap_has(l->changed, from[i]))
 			bitmap_set(u->changed, i);
-		if (bitmap_has(l->awake, from[i]))
-			bitmap_set(u->awake, i);
+		if (bitmap_has(l->active, from[i]))
+			bitmap_set(u->active, i);
 		if (policy_equal(&a->policy, &policies[i]))
 			continue;
-		if (!bitmap_has(u->awake, i))
+		if (!bitmap_has(u->active, i))
 			aggregate_catch_up(a, l->ticked_ns);
 		change_policy(l, a, &policies[i], now_ns);
-		bitmap_set(u->awake, i);
+		bitmap_set(u->active, i);
 		bitmap_set(u->changed, i);
 	}
 }
@@ -158,14 +158,14 @@ static void change_tick(struct limiter *l, uint64_t tick_ns, uint64_t now_ns)
 
 static void limiter_update_commit(struct limiter *l, struct limiter_change *u, unsigned n)
 {
-	struct limiter_change old = {l->aggregates, l->awake, l->changed, u->ids};
+	struct limiter_change old = {l->aggregates, l->active, l->changed, u->ids};
 
 	for (unsigned i = 0; i < l->n_policies; i++) {
 		free(l->aggregates[i].flows);
 		free(l->aggregates[i].history);
 	}
 	l->aggregates = u->aggregates;
-	l->awake = u->awake;
+	l->active = u->active;
 	l->changed = u->changed;
 	l->n_policies = n;
 	limiter_update_free(&old);

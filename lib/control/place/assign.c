@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "place/private.h"
+#include "place/place_private.h"
 
 #include <math.h>
 

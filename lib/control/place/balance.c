@@ -3,7 +3,7 @@
  */
 #include <math.h>
 
-#include "place/private.h"
+#include "place/place_private.h"
 
 #define HALVINGS 100
 
@@ -83,7 +83,7 @@ bool place_balance(const struct placer *placer, const struct placement *placemen
 	if (!limits_of(placer, placement, mixes, &needs))
 		return false;
 	for (unsigned i = 0; i < PLACE_BROKERS; i++) {
-		struct lack lack;
+		struct backlog backlog;
 
 		if (needs.limit[i] <= 0)
 			continue;
@@ -91,8 +91,8 @@ bool place_balance(const struct placer *placer, const struct placement *placemen
 			needs.level[i] = replay_level(placer, placement->at, i, needs.limit[i]);
 			continue;
 		}
-		lack_of(&lack, &mixes[i], needs.limit[i]);
-		needs.level[i] = lack_level(&lack, PLACE_TAIL);
+		backlog_of(&backlog, &mixes[i], needs.limit[i]);
+		needs.level[i] = backlog_level(&backlog, PLACE_TAIL);
 	}
 	fill_bucket_depths(&needs, (double)a->burst * worth, bursts);
 	for (unsigned i = 0; i < PLACE_BROKERS; i++)

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "place/private.h"
+#include "place/place_private.h"
 
 #define STEPS 256   /* of the largest part's share, up to all */
 #define DUST  1e-12 /* of all: a part that is rounding */
@@ -35,10 +35,10 @@ static void thin_mix(struct mix *mix, const struct mix *whole, double share)
 
 static double level_of(const struct mix *mix, double speed)
 {
-	struct lack lack;
+	struct backlog backlog;
 
-	lack_of(&lack, mix, speed);
-	return lack_level(&lack, PLACE_TAIL);
+	backlog_of(&backlog, mix, speed);
+	return backlog_level(&backlog, PLACE_TAIL);
 }
 
 /* What the largest part's units wait for service, wherever that is least. */

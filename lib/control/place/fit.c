@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "place/predict.h"
-#include "place/private.h"
+#include "place/place_private.h"
 
 /* A search ends where the sources of a broker are told apart by no less than this part of them. */
 #define FINEST 64

@@ -3,7 +3,7 @@
  */
 #include <math.h>
 
-#include "place/private.h"
+#include "place/place_private.h"
 
 #define SAME 0.001 /* sizes that differ by less are one */
 
@@ -91,12 +91,12 @@ void mix_of(struct mix *mix, const struct placer *placer, const uint32_t *at, ui
 }
 
 /* A group's units, as bursts of the whole and of one broker. */
-struct burst {
+struct burst_mix {
 	uint32_t group;
 	double whole, part, load;
 };
 
-static double burst_deviation(const struct burst *burst, double share)
+static double burst_deviation(const struct burst_mix *burst, double share)
 {
 	double off = burst->part - share * burst->whole;
 
@@ -105,7 +105,7 @@ static double burst_deviation(const struct burst *burst, double share)
 
 double mix_deviation(const struct placer *placer, const uint32_t *at, uint32_t broker, double share)
 {
-	struct burst burst = {0};
+	struct burst_mix burst = {0};
 	double sum = 0;
 
 	for (uint32_t i = 0; i < placer->problem->n_sources; i++) {
@@ -114,7 +114,7 @@ double mix_deviation(const struct placer *placer, const uint32_t *at, uint32_t b
 
 		if (s->group == 0 || s->group != burst.group) {
 			sum += burst_deviation(&burst, share);
-			burst = (struct burst){.group = s->group};
+			burst = (struct burst_mix){.group = s->group};
 		}
 		burst.whole += s->batch;
 		burst.part += at[source] == broker ? s->batch : 0;

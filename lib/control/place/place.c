@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/prng.h"
-#include "place/private.h"
+#include "place/place_private.h"
 
 static bool source_valid(const struct place_source *source)
 {
@@ -220,13 +220,13 @@ static uint64_t raise_bursts(struct placement *placement, uint64_t least, uint64
 
 		while (part->sources > 0 && part->burst < least) {
 			struct place_part *largest = largest_of(placement);
-			uint64_t lack = least - part->burst, give;
+			uint64_t backlog = least - part->burst, give;
 
 			if (spare == 0) {
 				spare = largest->burst - least;
 				largest->burst = least;
 			}
-			give = spare < lack ? spare : lack;
+			give = spare < backlog ? spare : backlog;
 			part->burst += give;
 			spare -= give;
 		}

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "place/private.h"
+#include "place/place_private.h"
 
 #define BINS  256 /* of the grid */
 #define REACH 4   /* objectives that it goes up to */
@@ -22,7 +22,7 @@
 
 /* What a part's units wait for. */
 struct access {
-	struct lack lack;
+	struct backlog backlog;
 	double depth, limit;
 };
 
@@ -30,7 +30,7 @@ struct access {
  * What a part lacks when all lack what was counted: its share, and by how much it may have strayed
  * from it since the bucket was full. 0: nothing was counted.
  */
-static double stray_lack(const struct placer *placer, const struct placement *placement,
+static double stray_backlog(const struct placer *placer, const struct placement *placement,
 	unsigned broker, double period, double deviations)
 {
 	const struct place_aggregate *a = &placer->problem->aggregate;
@@ -54,22 +54,24 @@ static void access_of(struct access *access, const struct placer *placer,
 	double lacks;
 
 	mix_of(&mix, placer, placement->at, broker, 0);
-	lack_of(&access->lack, &mix, (double)part->limit);
+	backlog_of(&access->backlog, &mix, (double)part->limit);
 	access->limit = (double)part->limit;
 	access->depth = (double)part->burst * place_worth(placer, placement);
-	lacks = stray_lack(placer, placement, broker, mix.period, deviations) - (double)part->burst;
-	if (lacks > 0 && access->lack.decay > 0)
-		access->depth = fmin(access->depth, lack_level(&access->lack, PLACE_TAIL) - lacks);
+	lacks = stray_backlog(placer, placement, broker, mix.period, deviations) -
+		(double)part->burst;
+	if (lacks > 0 && access->backlog.decay > 0)
+		access->depth = fmin(
+			access->depth, backlog_level(&access->backlog, PLACE_TAIL) - lacks);
 }
 
 static double access_tail(const struct access *access, double seconds)
 {
-	return lack_tail(&access->lack, access->depth + access->limit * seconds);
+	return backlog_tail(&access->backlog, access->depth + access->limit * seconds);
 }
 
 static double access_quantile(const struct access *access, double share)
 {
-	double level = lack_level(&access->lack, share);
+	double level = backlog_level(&access->backlog, share);
 
 	return fmax(0, (level - access->depth) / access->limit);
 }
@@ -194,7 +196,7 @@ void place_predict(const struct placer *placer, const struct placement *placemen
 	*delay = (struct place_delay){HUGE_VAL, HUGE_VAL, HUGE_VAL, HUGE_VAL};
 	access_of(&access, placer, placement, broker, LIKELY);
 	delay->access_p99 = access_quantile(&access, PLACE_TAIL * ALIKE);
-	if (!service_of(&service, placer, placement, broker) || access.lack.decay <= 0)
+	if (!service_of(&service, placer, placement, broker) || access.backlog.decay <= 0)
 		return;
 	delay->p50 = a->constant + both_quantile(&service, &access, 0.5);
 	delay->p99 = a->constant + both_quantile(&service, &access, PLACE_TAIL * ALIKE);

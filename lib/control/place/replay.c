@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "base/prng.h"
-#include "place/private.h"
+#include "place/place_private.h"
 
 #define FINE  1024 /* bins up to REACH units of a histogram, and as many above */
 #define REACH 4
@@ -152,8 +152,8 @@ static void play_packet(struct line *line, const struct placer *placer,
 	double piece = piece_of(placer, a->units), at = a->at - line->begins;
 
 	for (double sent = 0; sent < a->units * (1 - 1e-9); sent += piece) {
-		double lack = charge_debt(&line->debt, at, piece) - line->burst;
-		double wait = fmax(0, lack) / line->debt.limit;
+		double backlog = charge_debt(&line->debt, at, piece) - line->burst;
+		double wait = fmax(0, backlog) / line->debt.limit;
 		double end = serve_piece(line, at + wait, piece);
 
 		if (access == NULL)

@@ -3,14 +3,14 @@
  *
  * What a limiter holds and has prepaid, for the files above that ask, give and spend.
  */
-#include "quota/private.h"
+#include "quota/quota_private.h"
 
 /* The part of what is free that is saved as spent at a time: little is lost with little left. */
 #define DRAW_PART 8
 
 uint64_t quota_stock(const struct quota_node *q)
 {
-	return ledger_free(q->ledger) + q->pocket + q->drawn + q->settling;
+	return ledger_free(q->ledger) + q->prepaid + q->drawn + q->committing;
 }
 
 uint64_t quota_missing(const struct quota_node *q)
@@ -21,26 +21,26 @@ uint64_t quota_missing(const struct quota_node *q)
 	return debt + (q->waiting > stock ? q->waiting - stock : 0);
 }
 
-void quota_settle_now(struct quota_node *q)
+void quota_commit_now(struct quota_node *q)
 {
-	if (q->params.durable || !ledger_unsettled(q->ledger))
+	if (q->params.durable || !ledger_uncommitted(q->ledger))
 		return;
 	if (ledger_save(q->ledger, NULL, NULL) == 0)
-		ledger_settled(q->ledger);
+		ledger_committed(q->ledger);
 }
 
 void quota_forfeit(struct quota_node *q)
 {
-	if (!q->params.blank || ledger_blank(q->ledger))
+	if (!q->params.recovering || ledger_recovering(q->ledger))
 		return;
-	q->params.blank = false;
+	q->params.recovering = false;
 	ledger_spend(q->ledger, ledger_free(q->ledger));
 }
 
 /* Spends of the balance ahead of traffic, so that it can be saved first. */
 static void balance_prepay(struct quota_node *q, uint64_t needed)
 {
-	uint64_t have = q->pocket + q->drawn + q->settling, free = ledger_free(q->ledger);
+	uint64_t have = q->prepaid + q->drawn + q->committing, free = ledger_free(q->ledger);
 	uint64_t ahead = free / DRAW_PART < q->params.chunk ? free / DRAW_PART : q->params.chunk;
 	uint64_t want = have < needed ? needed - have : 0;
 
@@ -54,11 +54,11 @@ bool quota_use(struct quota_node *q, uint64_t units)
 {
 	if (!q->params.durable)
 		return ledger_spend(q->ledger, units) == 0;
-	if (q->pocket < units) {
+	if (q->prepaid < units) {
 		balance_prepay(q, units);
 		return false;
 	}
-	q->pocket -= units;
+	q->prepaid -= units;
 	balance_prepay(q, 0);
 	return true;
 }

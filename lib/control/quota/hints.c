@@ -3,7 +3,7 @@
  *
  * What is thought of the others' units. None of it matters for what is safe.
  */
-#include "quota/private.h"
+#include "quota/quota_private.h"
 
 #include "base/math.h"
 
@@ -46,14 +46,14 @@ uint64_t hint_threshold(const struct quota_node *q, uint64_t now_ns)
 		LEDGER_MOST);
 }
 
-uint64_t hint_behind(const struct edge *e, uint64_t now_ns)
+uint64_t hint_behind(const struct quota_edge *e, uint64_t now_ns)
 {
 	uint64_t spent = spent_in(e->pace, elapsed_ns(e->hint_ns, now_ns));
 
 	return e->held > spent ? e->held - spent : 0;
 }
 
-bool hint_dry(const struct quota_node *q, const struct edge *e, uint64_t now_ns)
+bool hint_dry(const struct quota_node *q, const struct quota_edge *e, uint64_t now_ns)
 {
 	return e->known && e->held == 0 && elapsed_ns(e->hint_ns, now_ns) < q->params.repeat_ns;
 }
@@ -84,7 +84,7 @@ uint64_t hint_part(const struct quota_node *q, uint64_t now_ns)
 	unsigned __int128 rates = rate;
 
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
-		const struct edge *e = &q->edges[i];
+		const struct quota_edge *e = &q->edges[i];
 
 		if (!e->linked || !e->heard)
 			continue;
@@ -96,7 +96,7 @@ uint64_t hint_part(const struct quota_node *q, uint64_t now_ns)
 
 uint64_t hint_target(const struct quota_node *q, uint64_t now_ns)
 {
-	uint64_t threshold = q->lean ? 0 : hint_threshold(q, now_ns);
+	uint64_t threshold = q->low ? 0 : hint_threshold(q, now_ns);
 	uint64_t ahead = min_u64(threshold, LEDGER_MOST / q->reach) * q->reach;
 
 	return max_u64(max_u64(ahead, q->waiting), hint_part(q, now_ns) / PART_ASKED);
@@ -108,7 +108,7 @@ void hint_write(const struct quota_node *q, uint32_t edge, struct quota_message 
 	m->pace = hint_rate(q, now_ns);
 	m->known = true;
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
-		const struct edge *e = &q->edges[i];
+		const struct quota_edge *e = &q->edges[i];
 
 		if (!e->linked || i == edge)
 			continue;
@@ -120,7 +120,7 @@ void hint_write(const struct quota_node *q, uint32_t edge, struct quota_message 
 
 void hint_read(struct quota_node *q, uint32_t edge, const struct quota_message *m, uint64_t now_ns)
 {
-	struct edge *e = &q->edges[edge];
+	struct quota_edge *e = &q->edges[edge];
 
 	/* Where there was nothing, there is. */
 	if (e->known && e->held == 0 && m->held > 0 && q->waiting) {
@@ -145,7 +145,7 @@ static bool differs_enough(uint64_t a, uint64_t b, uint64_t part, uint64_t littl
 }
 
 /* Whether something was heard of what is behind another edge. */
-static bool has_heard(const struct quota_node *q, const struct edge *except)
+static bool has_heard(const struct quota_node *q, const struct quota_edge *except)
 {
 	for (uint32_t i = 0; i < q->params.n_edges; i++)
 		if (&q->edges[i] != except && q->edges[i].linked && q->edges[i].heard)
@@ -157,7 +157,7 @@ static bool has_heard(const struct quota_node *q, const struct edge *except)
  * A neighbour that has never been told anything has a guess, which is right where nothing has
  * happened.
  */
-static bool hint_is_news(const struct quota_node *q, const struct edge *e,
+static bool hint_is_news(const struct quota_node *q, const struct quota_edge *e,
 	const struct quota_message *m, uint64_t now_ns)
 {
 	uint64_t chunk = q->params.chunk,
@@ -181,10 +181,10 @@ bool quota_refresh(struct quota_node *q, uint64_t now_ns)
 	struct quota_message m;
 	bool more = false;
 
-	if (ledger_blank(q->ledger))
+	if (ledger_recovering(q->ledger))
 		return false;
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
-		struct edge *e = &q->edges[i];
+		struct quota_edge *e = &q->edges[i];
 
 		if (!e->linked)
 			continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "quota/private.h"
+#include "quota/quota_private.h"
 
 static bool quota_message_valid(const struct quota_message *m)
 {
@@ -14,23 +14,27 @@ static bool quota_message_valid(const struct quota_message *m)
 static enum ledger_verdict hear_statement(
 	struct quota_node *q, uint32_t edge, const struct quota_message *m, uint64_t now_ns)
 {
-	struct edge *e = &q->edges[edge];
+	struct quota_edge *e = &q->edges[edge];
 	uint64_t received = ledger_view(q->ledger, edge).received;
 	enum ledger_verdict verdict = ledger_hear(q->ledger, edge, now_ns, &m->statement);
 
 	/*
 	 * One whose disk is new counts its starts anew, and must be told where to go on. Who is
-	 * blank as well says so as often as repeat_grants() has it: two who answered each other
-	 * would not stop.
+	 * recovering as well says so as often as repeat_grants() has it: two who answered each
+	 * other would not stop.
 	 */
-	e->speak |= verdict == LEDGER_OLD && m->statement.epoch == 0 && !ledger_blank(q->ledger);
+	e->speak |= verdict == LEDGER_OLD && m->statement.epoch == 0 &&
+		    !ledger_recovering(q->ledger);
 	if (verdict == LEDGER_OLD || verdict == LEDGER_INVALID)
 		return verdict;
 	quota_forfeit(q);
 	if (m->statement.epoch == 0) {
-		/* It is blank, and waits for what we know of the edge; if we are, it is nothing. */
-		e->unsettled = q->params.durable && !ledger_blank(q->ledger);
-		e->speak |= !ledger_blank(q->ledger);
+		/*
+		 * It is recovering, and waits for what we know of the edge; if we are, it is
+		 * nothing.
+		 */
+		e->uncommitted = q->params.durable && !ledger_recovering(q->ledger);
+		e->speak |= !ledger_recovering(q->ledger);
 	}
 	e->silences = 0;
 	e->silent_ns = now_ns;
@@ -42,7 +46,7 @@ static enum ledger_verdict hear_statement(
 
 bool quota_hear(struct quota_node *q, uint32_t edge, const struct quota_message *m, uint64_t now_ns)
 {
-	struct edge *e = &q->edges[edge];
+	struct quota_edge *e = &q->edges[edge];
 	enum ledger_verdict verdict;
 
 	if (!quota_message_valid(m)) {
@@ -65,7 +69,7 @@ bool quota_hear(struct quota_node *q, uint32_t edge, const struct quota_message 
 	if (m->parts & QUOTA_CONFIRM)
 		e->speak = true;
 	round_consider(q, now_ns);
-	quota_settle_now(q);
+	quota_commit_now(q);
 	return true;
 }
 
@@ -77,7 +81,7 @@ static bool is_to_confirm(const struct quota_node *q, uint32_t edge)
 {
 	struct ledger_view view = ledger_view(q->ledger, edge);
 
-	return view.in_flight > 0 || ledger_blank(q->ledger) || (q->back && !view.known);
+	return view.in_flight > 0 || ledger_recovering(q->ledger) || (q->back && !view.known);
 }
 
 /* They are told again. */
@@ -86,7 +90,7 @@ static uint64_t repeat_grants(struct quota_node *q, uint64_t now_ns)
 	uint64_t next = UINT64_MAX;
 
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
-		struct edge *e = &q->edges[i];
+		struct quota_edge *e = &q->edges[i];
 		uint64_t at = e->granted_ns + q->params.repeat_ns;
 
 		if (!is_to_confirm(q, i))
@@ -111,14 +115,14 @@ uint64_t quota_tick(struct quota_node *q, uint64_t now_ns)
 	quota_forfeit(q);
 	next = round_timeouts(q, now_ns);
 	again = repeat_grants(q, now_ns); /* also what was granted just now */
-	quota_settle_now(q);
+	quota_commit_now(q);
 	return again < next ? again : next;
 }
 
 static void fill_quota_message(struct quota_node *q, uint32_t edge, struct quota_message *m,
 	uint32_t parts, uint64_t now_ns)
 {
-	struct edge *e = &q->edges[edge];
+	struct quota_edge *e = &q->edges[edge];
 
 	*m = (struct quota_message){
 		.period = q->params.period,
@@ -151,13 +155,13 @@ static void fill_quota_message(struct quota_node *q, uint32_t edge, struct quota
 
 bool quota_next_to(struct quota_node *q, uint64_t now_ns, uint32_t edge, struct quota_message *m)
 {
-	struct edge *e = &q->edges[edge];
+	struct quota_edge *e = &q->edges[edge];
 	uint32_t parts = e->due;
 
 	/* It was answered before it was put, or the round has ended. */
 	if (!q->active || !e->asked || e->answered)
 		parts &= ~(uint32_t)(QUOTA_REQUEST | QUOTA_COLLECT);
-	if (e->unsettled || e->saving)
+	if (e->uncommitted || e->saving)
 		return false;
 	if (parts == 0 && !e->speak) {
 		e->due = 0;

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "quota/private.h"
+#include "quota/quota_private.h"
 
 #define REACH_FIRST 2
 
 #define RECORD_MAGIC UINT64_C(0x3176617475717765) /* another layout has another number */
 
-struct record {
+struct quota_saved {
 	uint64_t magic, period;
 };
 
@@ -32,7 +32,7 @@ static struct ledger_params ledger_params(const struct quota_params *p)
 		.n_edges = p->n_edges,
 		.friend = LEDGER_NOBODY,
 		.epoch = p->epoch,
-		.blank = p->blank,
+		.recovering = p->recovering,
 	};
 }
 
@@ -80,7 +80,7 @@ int quota_create(const struct quota_params *params, uint64_t now_ns, struct quot
 		return err;
 	}
 	quota_forfeit(*out);
-	quota_settle_now(*out);
+	quota_commit_now(*out);
 	return 0;
 }
 
@@ -89,7 +89,7 @@ int quota_restore(const struct quota_params *params, const void *bytes, size_t l
 {
 	struct quota_params later = *params;
 	struct ledger_params lp;
-	struct record record;
+	struct quota_saved record;
 	int err;
 
 	*out = NULL;
@@ -98,7 +98,7 @@ int quota_restore(const struct quota_params *params, const void *bytes, size_t l
 	memcpy(&record, bytes, sizeof(record));
 	if (record.magic != RECORD_MAGIC)
 		return -EINVAL;
-	later.blank = false;
+	later.recovering = false;
 	if (record.period < params->period) {
 		/* It may have begun nevertheless, and have been given units. */
 		err = quota_create(&later, now_ns, out);
@@ -117,7 +117,7 @@ int quota_restore(const struct quota_params *params, const void *bytes, size_t l
 		*out = NULL;
 		return err;
 	}
-	quota_settle_now(*out);
+	quota_commit_now(*out);
 	(*out)->back = true;
 	/* A neighbour that took us for gone is told what there is here. */
 	for (uint32_t i = 0; i < params->n_edges; i++)
@@ -139,7 +139,7 @@ void quota_destroy(struct quota_node *q)
 
 void quota_link(struct quota_node *q, uint32_t edge, bool linked, uint64_t guess)
 {
-	struct edge *e = &q->edges[edge];
+	struct quota_edge *e = &q->edges[edge];
 
 	if (e->linked == linked)
 		return;
@@ -202,37 +202,37 @@ int quota_spend(struct quota_node *q, uint64_t units, uint64_t now_ns)
 		round_consider(q, now_ns);
 		ret = q->refused ? -EDQUOT : -EAGAIN;
 	}
-	quota_settle_now(q);
+	quota_commit_now(q);
 	return ret;
 }
 
 void quota_refund(struct quota_node *q, uint64_t units)
 {
-	uint64_t ahead = q->pocket + q->drawn + q->settling, passed;
+	uint64_t ahead = q->prepaid + q->drawn + q->committing, passed;
 
 	passed = ledger_spent(q->ledger) - ahead;
 	units = units < passed ? units : passed;
 	if (ledger_refund(q->ledger, ahead + units))
 		return;
-	q->pocket = q->drawn = q->settling = 0;
-	quota_settle_now(q);
+	q->prepaid = q->drawn = q->committing = 0;
+	quota_commit_now(q);
 }
 
 /* Nothing that was said or asked in the old period holds. */
 static void forget_period(struct quota_node *q)
 {
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
-		struct edge *e = &q->edges[i];
+		struct quota_edge *e = &q->edges[i];
 
 		e->held = q->params.share; /* a guess; the branch is known to be no smaller */
 		e->known = e->heard = e->told_dry = e->told = e->early = false;
 		e->told_pace = e->told_ns = 0;
-		e->asked = e->unsettled = e->saving = e->speak = false;
+		e->asked = e->uncommitted = e->saving = e->speak = false;
 		e->due = 0;
 		e->claim = CLAIM_NONE;
 	}
-	q->pocket = q->drawn = q->settling = q->waiting = 0;
-	q->active = q->lean = q->refused = q->saving = q->back = false;
+	q->prepaid = q->drawn = q->committing = q->waiting = 0;
+	q->active = q->low = q->refused = q->saving = q->back = false;
 	q->failures = 0;
 	q->reach = REACH_FIRST;
 }
@@ -248,7 +248,7 @@ int quota_period(struct quota_node *q, uint64_t period, uint64_t share, uint64_t
 		return -EINVAL;
 	next.period = period;
 	next.share = share;
-	next.blank = false;
+	next.recovering = false;
 	lp = ledger_params(&next);
 	err = ledger_create(&lp, now_ns, &ledger);
 	if (err)
@@ -259,7 +259,7 @@ int quota_period(struct quota_node *q, uint64_t period, uint64_t share, uint64_t
 	q->retry_ns = now_ns;
 	forget_period(q);
 	q->fresh = true;
-	quota_settle_now(q);
+	quota_commit_now(q);
 	return 0;
 }
 
@@ -273,7 +273,7 @@ int quota_set_share(struct quota_node *q, uint64_t share, uint64_t now_ns)
 	q->refused = false;
 	q->retry_ns = now_ns;
 	round_consider(q, now_ns);
-	quota_settle_now(q);
+	quota_commit_now(q);
 	return 0;
 }
 
@@ -282,25 +282,25 @@ void quota_set_chunk(struct quota_node *q, uint64_t chunk)
 	q->params.chunk = chunk;
 }
 
-bool quota_unsettled(const struct quota_node *q)
+bool quota_uncommitted(const struct quota_node *q)
 {
-	bool unsettled = q->fresh || q->drawn || ledger_unsettled(q->ledger);
+	bool uncommitted = q->fresh || q->drawn || ledger_uncommitted(q->ledger);
 
-	if (ledger_blank(q->ledger))
+	if (ledger_recovering(q->ledger))
 		return false;
 	for (uint32_t i = 0; i < q->params.n_edges; i++)
-		unsettled |= q->edges[i].unsettled;
-	return q->params.durable && unsettled;
+		uncommitted |= q->edges[i].uncommitted;
+	return q->params.durable && uncommitted;
 }
 
 size_t quota_record_size(const struct quota_node *q)
 {
-	return sizeof(struct record) + ledger_record_size(q->ledger);
+	return sizeof(struct quota_saved) + ledger_record_size(q->ledger);
 }
 
 int quota_save(struct quota_node *q, void *bytes, size_t *len)
 {
-	struct record record = {RECORD_MAGIC, q->params.period};
+	struct quota_saved record = {RECORD_MAGIC, q->params.period};
 	int err;
 
 	if (q->saving)
@@ -312,23 +312,23 @@ int quota_save(struct quota_node *q, void *bytes, size_t *len)
 	*len += sizeof(record);
 	q->saving = true;
 	q->fresh = false;
-	q->settling = q->drawn;
+	q->committing = q->drawn;
 	q->drawn = 0;
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
-		q->edges[i].saving = q->edges[i].unsettled;
-		q->edges[i].unsettled = false;
+		q->edges[i].saving = q->edges[i].uncommitted;
+		q->edges[i].uncommitted = false;
 	}
 	return 0;
 }
 
-void quota_settled(struct quota_node *q)
+void quota_committed(struct quota_node *q)
 {
 	if (!q->saving) /* a record of an earlier period */
 		return;
 	q->saving = false;
-	ledger_settled(q->ledger);
-	q->pocket += q->settling;
-	q->settling = 0;
+	ledger_committed(q->ledger);
+	q->prepaid += q->committing;
+	q->committing = 0;
 	for (uint32_t i = 0; i < q->params.n_edges; i++)
 		q->edges[i].saving = false;
 }
@@ -339,10 +339,10 @@ void quota_save_failed(struct quota_node *q)
 		return;
 	q->saving = false;
 	ledger_save_failed(q->ledger);
-	q->drawn += q->settling;
-	q->settling = 0;
+	q->drawn += q->committing;
+	q->committing = 0;
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
-		q->edges[i].unsettled |= q->edges[i].saving;
+		q->edges[i].uncommitted |= q->edges[i].saving;
 		q->edges[i].saving = false;
 	}
 }
@@ -353,14 +353,14 @@ struct quota_view quota_view(const struct quota_node *q, uint64_t now_ns)
 		.period = q->params.period,
 		.balance = ledger_balance(q->ledger),
 		.spent = ledger_spent(q->ledger),
-		.pocket = q->pocket + q->drawn + q->settling,
+		.prepaid = q->prepaid + q->drawn + q->committing,
 		.rate = hint_rate(q, now_ns),
 		.theta_ns = q->theta_ns,
-		.threshold = q->lean ? 0 : hint_threshold(q, now_ns),
+		.threshold = q->low ? 0 : hint_threshold(q, now_ns),
 		.remaining = hint_remaining(q, now_ns),
 		.pace = hint_pace(q, now_ns),
-		.blank = ledger_blank(q->ledger),
-		.lean = q->lean,
+		.recovering = ledger_recovering(q->ledger),
+		.low = q->low,
 		.asking = q->active,
 		.waiting = q->waiting > 0,
 		.rounds = q->rounds,

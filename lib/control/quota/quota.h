@@ -43,10 +43,10 @@ struct quota_params {
 	uint64_t share;  /* of a period's total, held when it begins */
 	uint64_t period; /* its number */
 	uint32_t n_edges;
-	uint64_t epoch; /* of this start: larger than that of any earlier one; never 0 */
-	bool blank;     /* there was an earlier start in this period, of which nothing is known */
-	bool durable;   /* the caller saves: nothing is told or spent before quota_settled() */
-	uint64_t chunk; /* durable: units that are saved as spent before they are, at most */
+	uint64_t epoch;  /* of this start: larger than that of any earlier one; never 0 */
+	bool recovering; /* there was an earlier start in this period, of which nothing is known */
+	bool durable;    /* the caller saves: nothing is told or spent before quota_committed() */
+	uint64_t chunk;  /* durable: units that are saved as spent before they are, at most */
 	uint64_t theta_ns;  /* a reallocation's time, until one has been seen */
 	uint64_t memory_ns; /* half-life of what is known of the rate */
 	uint64_t repeat_ns; /* what a neighbour has not confirmed is told again so often */
@@ -81,14 +81,14 @@ struct quota_view {
 	uint64_t period;
 	int64_t balance;    /* held here */
 	uint64_t spent;     /* here, in this period */
-	uint64_t pocket;    /* of these, not used yet */
+	uint64_t prepaid;   /* of these, not used yet */
 	uint64_t rate;      /* see above */
 	uint64_t theta_ns;  /* a reallocation takes so long */
 	uint64_t threshold; /* tau: below it we ask */
 	uint64_t remaining; /* of the total, as far as we have heard */
 	uint64_t pace;      /* rate of all, likewise */
-	bool blank;         /* holds nothing until all neighbours have said what they know */
-	bool lean;          /* the total runs low: thresholds are 0 */
+	bool recovering;    /* holds nothing until all neighbours have said what they know */
+	bool low;           /* the total runs low: thresholds are 0 */
 	bool asking, waiting;
 	uint64_t rounds, short_rounds, messages, invalid;
 	uint64_t fetches, fetches_ns; /* rounds of our own in which others were asked; their time */
@@ -177,12 +177,12 @@ void quota_set_chunk(struct quota_node *q, uint64_t chunk);
  * With a disk: whether there is something that others must not hear of, or traffic use, before it
  * is durable; the record, of at most quota_record_size() bytes; and that it now is, or is not for
  * all that is known: then as if quota_save() had not been called. -EBUSY: the last one is still
- * being written; -EAGAIN: it is blank, and there is nothing to save.
+ * being written; -EAGAIN: it is recovering, and there is nothing to save.
  */
-bool quota_unsettled(const struct quota_node *q);
+bool quota_uncommitted(const struct quota_node *q);
 size_t quota_record_size(const struct quota_node *q);
 int quota_save(struct quota_node *q, void *record, size_t *len);
-void quota_settled(struct quota_node *q);
+void quota_committed(struct quota_node *q);
 void quota_save_failed(struct quota_node *q);
 
 struct quota_view quota_view(const struct quota_node *q, uint64_t now_ns);

@@ -14,7 +14,7 @@
 
 #include "base/math.h"
 #include "quota/divide.h"
-#include "quota/private.h"
+#include "quota/quota_private.h"
 
 /* Thetas until a request is repeated, and until an answer is not waited for any more. */
 #define THETAS_REPEAT  2
@@ -37,7 +37,7 @@
 #define THETAS_WAITING 128
 
 /* Thresholds at which the total is not thought to run low any more. */
-#define LEAN_END 4
+#define LOW_END 4
 
 /* Rounds of one's own that follow within so many thetas fetch too little: twice as much then. */
 #define THETAS_SOON 16
@@ -58,7 +58,7 @@ static uint64_t jitter_timeout(struct quota_node *q, uint64_t ns)
 /* What is to stay here when neighbours are given what they need. */
 static uint64_t units_to_keep(const struct quota_node *q, uint64_t now_ns)
 {
-	uint64_t threshold = q->lean ? 0 : hint_threshold(q, now_ns);
+	uint64_t threshold = q->low ? 0 : hint_threshold(q, now_ns);
 
 	if (q->own)
 		return hint_target(q, now_ns);
@@ -75,7 +75,7 @@ struct wants round_wants(const struct quota_node *q, uint64_t now_ns)
 
 	w.asking = q->own ? hint_rate(q, now_ns) : 0;
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
-		const struct edge *e = &q->edges[i];
+		const struct quota_edge *e = &q->edges[i];
 
 		if (e->claim != CLAIM_OPEN)
 			continue;
@@ -88,18 +88,19 @@ struct wants round_wants(const struct quota_node *q, uint64_t now_ns)
 	return w;
 }
 
-static bool may_ask_neighbour(const struct quota_node *q, const struct edge *e, uint64_t now_ns)
+static bool may_ask_neighbour(
+	const struct quota_node *q, const struct quota_edge *e, uint64_t now_ns)
 {
 	return e->linked && !e->asked && e->claim != CLAIM_NEW && e->claim != CLAIM_OPEN &&
 	       !hint_dry(q, e, now_ns) && (int64_t)(now_ns - e->silent_ns) >= 0;
 }
 
-static struct edge *likeliest_donor(struct quota_node *q, uint64_t now_ns)
+static struct quota_edge *likeliest_donor(struct quota_node *q, uint64_t now_ns)
 {
-	struct edge *best = NULL;
+	struct quota_edge *best = NULL;
 
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
-		struct edge *e = &q->edges[i];
+		struct quota_edge *e = &q->edges[i];
 
 		if (may_ask_neighbour(q, e, now_ns) &&
 			(!best || hint_behind(e, now_ns) > hint_behind(best, now_ns)))
@@ -108,7 +109,7 @@ static struct edge *likeliest_donor(struct quota_node *q, uint64_t now_ns)
 	return best;
 }
 
-static void ask_neighbour(struct edge *e, bool urgent, uint64_t now_ns)
+static void ask_neighbour(struct quota_edge *e, bool urgent, uint64_t now_ns)
 {
 	e->asked = true;
 	e->answered = e->resent = false;
@@ -124,7 +125,7 @@ static bool ask_more(struct quota_node *q, const struct wants *w, uint64_t now_n
 	bool any = false;
 
 	while (q->wide || thought < w->need || !any) {
-		struct edge *e = likeliest_donor(q, now_ns);
+		struct quota_edge *e = likeliest_donor(q, now_ns);
 
 		if (!e)
 			break;
@@ -163,7 +164,7 @@ static bool is_pending(const struct quota_node *q)
 static bool is_whole(const struct quota_node *q, uint32_t except, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
-		const struct edge *e = &q->edges[i];
+		const struct quota_edge *e = &q->edges[i];
 		bool silent = (int64_t)(now_ns - e->silent_ns) < 0;
 
 		if (i != except && e->linked && (e->vague || silent))
@@ -174,12 +175,12 @@ static bool is_whole(const struct quota_node *q, uint32_t except, uint64_t now_n
 
 static void give_units(struct quota_node *q, uint32_t edge, uint64_t units)
 {
-	struct edge *e = &q->edges[edge];
+	struct quota_edge *e = &q->edges[edge];
 
 	if (units == 0 || ledger_grant(q->ledger, edge, units))
 		return;
 	e->held = min_u64(e->held + units, LEDGER_MOST);
-	e->unsettled = q->params.durable;
+	e->uncommitted = q->params.durable;
 	e->due |= e->claim == CLAIM_ANSWERED ? QUOTA_DISTRIBUTE : QUOTA_REPORT;
 	e->need = excess_over(e->need, units);
 	e->urgent = excess_over(e->urgent, units);
@@ -194,7 +195,7 @@ static void give_by_rate(
 	uint32_t n = q->params.n_edges;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct edge *e = &q->edges[i];
+		const struct quota_edge *e = &q->edges[i];
 
 		bool counts = e->claim == state && (state == CLAIM_OPEN || e->urgent > 0);
 
@@ -203,7 +204,7 @@ static void give_by_rate(
 	q->weights[n] = hint_rate(q, now_ns);
 	quota_divide(pool, q->weights, n + 1, q->parts);
 	for (uint32_t i = 0; i < n; i++) {
-		const struct edge *e = &q->edges[i];
+		const struct quota_edge *e = &q->edges[i];
 
 		if (e->claim == state)
 			give_units(q, i, q->parts[i] + (needs ? e->need : 0));
@@ -217,7 +218,7 @@ static uint32_t most_modest(const struct quota_node *q, uint64_t own)
 	uint64_t least_need = own ? own : UINT64_MAX;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct edge *e = &q->edges[i];
+		const struct quota_edge *e = &q->edges[i];
 
 		if (e->claim == CLAIM_OPEN && e->urgent > 0 && e->urgent < least_need) {
 			least_need = e->urgent;
@@ -272,7 +273,7 @@ static void divide_short(struct quota_node *q, uint64_t now_ns)
 	for (uint32_t i = 0; i < q->params.n_edges; i++)
 		if (q->edges[i].claim == CLAIM_OPEN)
 			urgent = min_u64(urgent + q->edges[i].urgent, LEDGER_MOST);
-	kept = urgent || q->lean ? own : units_to_keep(q, now_ns);
+	kept = urgent || q->low ? own : units_to_keep(q, now_ns);
 	if (urgent + own > free) {
 		give_to_few(q, free, own);
 		return;
@@ -287,7 +288,7 @@ static void divide_short(struct quota_node *q, uint64_t now_ns)
 static void close_claims(struct quota_node *q, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
-		struct edge *e = &q->edges[i];
+		struct quota_edge *e = &q->edges[i];
 
 		if (e->claim == CLAIM_OPEN || e->due & QUOTA_REPORT)
 			e->partial = !is_whole(q, i, now_ns);
@@ -349,7 +350,7 @@ static void end_own(struct quota_node *q, bool enough, bool whole, uint64_t now_
 static bool is_low(const struct quota_node *q, uint64_t now_ns)
 {
 	return hint_part(q, now_ns) <
-	       LEAN_END * min_u64(hint_threshold(q, now_ns), LEDGER_MOST / LEAN_END);
+	       LOW_END * min_u64(hint_threshold(q, now_ns), LEDGER_MOST / LOW_END);
 }
 
 static void end_quota_round(struct quota_node *q, bool enough, uint64_t now_ns)
@@ -358,7 +359,7 @@ static void end_quota_round(struct quota_node *q, bool enough, uint64_t now_ns)
 
 	q->short_rounds += !enough;
 	if (!enough && (whole || is_low(q, now_ns)))
-		q->lean = true;
+		q->low = true;
 	if (enough)
 		divide_plenty(q, now_ns);
 	else
@@ -397,11 +398,11 @@ static bool is_needy(struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t threshold = hint_threshold(q, now_ns), stock = quota_stock(q);
 
-	if (stock > LEAN_END * min_u64(threshold, LEDGER_MOST / LEAN_END))
-		q->lean = false;
+	if (stock > LOW_END * min_u64(threshold, LEDGER_MOST / LOW_END))
+		q->low = false;
 	if ((int64_t)(now_ns - q->retry_ns) < 0)
 		return false;
-	return quota_missing(q) > 0 || (!q->lean && stock < threshold);
+	return quota_missing(q) > 0 || (!q->low && stock < threshold);
 }
 
 static void start_round(struct quota_node *q, bool own, uint64_t now_ns)
@@ -413,7 +414,7 @@ static void start_round(struct quota_node *q, bool own, uint64_t now_ns)
 	q->rounds++;
 	q->started_ns = now_ns;
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
-		struct edge *e = &q->edges[i];
+		struct quota_edge *e = &q->edges[i];
 
 		e->asked = e->answered = e->vague = false;
 		if (e->claim == CLAIM_NEW)
@@ -432,7 +433,7 @@ static void give_late(struct quota_node *q, uint64_t now_ns)
 	uint64_t target = hint_target(q, now_ns);
 
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
-		const struct edge *e = &q->edges[i];
+		const struct quota_edge *e = &q->edges[i];
 
 		if (e->claim != CLAIM_ANSWERED || e->urgent == 0)
 			continue;
@@ -446,7 +447,7 @@ static void give_late(struct quota_node *q, uint64_t now_ns)
 static void tell_news(struct quota_node *q, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
-		struct edge *e = &q->edges[i];
+		struct quota_edge *e = &q->edges[i];
 		struct quota_message m;
 
 		if (!e->linked || !e->told_dry)
@@ -459,7 +460,7 @@ static void tell_news(struct quota_node *q, uint64_t now_ns)
 
 void round_consider(struct quota_node *q, uint64_t now_ns)
 {
-	if (ledger_blank(q->ledger))
+	if (ledger_recovering(q->ledger))
 		return;
 	for (;;) {
 		if (!q->active) {
@@ -480,7 +481,7 @@ void round_consider(struct quota_node *q, uint64_t now_ns)
  * Each asks the other. One does not wait for the other any more, and fetches for both: the one with
  * the larger round, or both; and the other waits for it. Whose request was lost repeats it.
  */
-static void resolve_crossed_asks(struct quota_node *q, struct edge *e, uint32_t round)
+static void resolve_crossed_asks(struct quota_node *q, struct quota_edge *e, uint32_t round)
 {
 	if (q->round < round) {
 		e->claim = CLAIM_ANSWERED;
@@ -494,7 +495,7 @@ static void resolve_crossed_asks(struct quota_node *q, struct edge *e, uint32_t 
 void round_claim(
 	struct quota_node *q, uint32_t edge, const struct quota_message *m, uint64_t now_ns)
 {
-	struct edge *e = &q->edges[edge];
+	struct quota_edge *e = &q->edges[edge];
 
 	(void)now_ns;
 	if (e->claim_round == m->round && e->claim_seen) {
@@ -520,7 +521,7 @@ void round_claim(
 void round_answer(
 	struct quota_node *q, uint32_t edge, const struct quota_message *m, uint64_t now_ns)
 {
-	struct edge *e = &q->edges[edge];
+	struct quota_edge *e = &q->edges[edge];
 	uint64_t took = now_ns - e->asked_ns;
 
 	if (!q->active || m->answer != q->round || !e->asked || e->answered)
@@ -536,7 +537,7 @@ void round_answer(
 		e->theta_ns -= (e->theta_ns - took) / 8;
 }
 
-void round_alive(struct quota_node *q, struct edge *e, uint64_t now_ns)
+void round_alive(struct quota_node *q, struct quota_edge *e, uint64_t now_ns)
 {
 	if (!q->active || !e->asked || e->answered || !e->resent || e->patience == 0)
 		return;
@@ -546,7 +547,7 @@ void round_alive(struct quota_node *q, struct edge *e, uint64_t now_ns)
 	e->theta_ns = min_u64(2 * e->theta_ns, q->params.repeat_ns);
 }
 
-static void give_up_on_neighbour(struct quota_node *q, struct edge *e, uint64_t now_ns)
+static void give_up_on_neighbour(struct quota_node *q, struct quota_edge *e, uint64_t now_ns)
 {
 	e->answered = true;
 	e->known = false;
@@ -560,7 +561,7 @@ uint64_t round_timeouts(struct quota_node *q, uint64_t now_ns)
 	uint64_t next = UINT64_MAX;
 
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
-		struct edge *e = &q->edges[i];
+		struct quota_edge *e = &q->edges[i];
 		uint64_t theta = e->theta_ns > 0 ? e->theta_ns : 1;
 		uint64_t repeat = e->asked_ns + THETAS_REPEAT * theta;
 		uint64_t give_up_ns = e->asked_ns + THETAS_GIVE_UP * theta;

@@ -31,7 +31,7 @@ struct order {
 	uint8_t no_place; /* a bit each for wire and direction */
 };
 
-struct entry {
+struct build_entry {
 	struct order order;
 	uint32_t policy;
 	uint32_t first;  /* first entry of this prefix */
@@ -41,7 +41,7 @@ struct entry {
 struct build {
 	const struct policy *policies;
 	const uint32_t *answers; /* by index in policies; NULL: the index itself */
-	struct entry *entries;
+	struct build_entry *entries;
 	uint32_t n;
 	enum direction direction[STAGES]; /* that all policies of a stage name, or DIRECTION_ANY */
 	int socket;
@@ -112,7 +112,7 @@ static bool can_match(const struct match *match)
 
 static int compare_entries(const void *left, const void *right)
 {
-	const struct entry *a = left, *b = right;
+	const struct build_entry *a = left, *b = right;
 	const int diff = memcmp(&a->order, &b->order, sizeof(a->order));
 
 	if (diff != 0)
@@ -143,7 +143,7 @@ static bool order_encloses(const struct order *a, const struct order *b)
  * Entries are sorted, so whatever encloses one is the prefix before it or encloses that one. An
  * entry that "encloses" its neighbour at the same length has the same prefix: its run goes on.
  */
-static void link_entries(struct entry *entries, uint32_t n)
+static void link_entries(struct build_entry *entries, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t at = i > 0 ? entries[i - 1].first : ENTRY_NONE;
@@ -285,7 +285,7 @@ static uint32_t stage_default(const struct build *build, enum stage stage)
 
 static uint32_t next_start(const struct build *build, uint32_t i)
 {
-	const struct entry *entry = &build->entries[i];
+	const struct build_entry *entry = &build->entries[i];
 
 	if (i + 1 < build->n && build->entries[i + 1].first == entry->first)
 		return start_of(build, i + 1);
@@ -404,7 +404,7 @@ static uint32_t list_prefixes(const struct build *build, enum stage stage, uint8
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < build->n; i++) {
-		const struct entry *entry = &build->entries[i];
+		const struct build_entry *entry = &build->entries[i];
 
 		if (entry->order.stage != stage || entry->order.family != family ||
 			entry->first != i)

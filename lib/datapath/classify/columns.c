@@ -219,7 +219,7 @@ static uint32_t min_length(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-static struct facts plain_facts(const struct burst *burst, unsigned i)
+static struct facts simple_facts(const struct burst *burst, unsigned i)
 {
 	const unsigned l2 = burst->l2_len[i];
 	const uint8_t *ip = burst->data[i] + l2;
@@ -244,7 +244,7 @@ static struct facts plain_facts(const struct burst *burst, unsigned i)
 
 struct facts facts_of(const struct burst *burst, unsigned i)
 {
-	return is_parsed(burst, i) ? parsed_facts(burst, i) : plain_facts(burst, i);
+	return is_parsed(burst, i) ? parsed_facts(burst, i) : simple_facts(burst, i);
 }
 
 /* Whether a frame's L2 header ends after the first EtherType for sure. */

@@ -54,24 +54,24 @@ typedef int32_t lanes __attribute__((vector_size(LANES * sizeof(int32_t))));
  * without the block's bits, less 2^15, as vectors compare signed words only. Bounds that are not
  * used have nothing behind them.
  */
-struct ranges {
+struct fib_ranges {
 	int16_t before[BOUNDS];
 	uint32_t answer[];
 };
-static_assert(sizeof(struct ranges) == UNIT_WORDS * sizeof(uint32_t), "bounds are a unit");
+static_assert(sizeof(struct fib_ranges) == UNIT_WORDS * sizeof(uint32_t), "bounds are a unit");
 
 /*
  * One of few ranges, of all addresses: the last address before it, less 2^31, and the bits by which
  * its answer differs from that of the range before; of the first one, its answer.
  */
-struct edge {
+struct fib_edge {
 	int32_t before;
 	uint32_t change;
 };
 
 struct fib4 {
 	unsigned n_few; /* ranges, if that is all there is; else 0, and entries */
-	struct edge few[FEW];
+	struct fib_edge few[FEW];
 	uint32_t entries[] __attribute__((aligned(64))); /* the first of which are of all blocks */
 };
 
@@ -91,7 +91,7 @@ static inline const uint32_t *fib4_unit(const struct fib4 *fib, uint32_t entry)
 	return &fib->entries[(size_t)(entry & PLACE) * UNIT_WORDS];
 }
 
-static inline uint32_t range_of(const struct ranges *ranges, uint32_t addr)
+static inline uint32_t range_of(const struct fib_ranges *ranges, uint32_t addr)
 {
 	const int16_t low = (int16_t)(addr ^ 0x8000);
 #ifdef FIB4_VECTOR
@@ -118,7 +118,8 @@ static inline uint32_t fib4_search_ranges(const struct fib4 *fib, const uint32_t
 	for (size_t k = 0; k < n; k++) {
 		const size_t i = who[k];
 		const uint32_t answer = range_of(
-			(const struct ranges *)(const void *)fib4_unit(fib, answers[i]), addr[i]);
+			(const struct fib_ranges *)(const void *)fib4_unit(fib, answers[i]),
+			addr[i]);
 
 		answers[i] = answer;
 		all |= answer;
@@ -260,14 +261,14 @@ uint32_t fib4_lookup(const struct fib4 *fib, const uint32_t *addr, unsigned n, u
 }
 
 /* Ranges in the order of their addresses: each ends where the next one begins. */
-struct range {
+struct fib_range {
 	uint64_t first;
 	uint32_t answer;
 };
 
 /* Prefixes around the one that is looked at, the innermost last; below them all, none. */
 struct sweep {
-	struct range *ranges;
+	struct fib_range *ranges;
 	size_t n;
 	struct {
 		uint64_t end;
@@ -291,7 +292,7 @@ static void turn_to(struct sweep *sweep, uint64_t first, uint32_t answer)
 		sweep->n--;
 	if (sweep->n > 0 && sweep->ranges[sweep->n - 1].answer == answer)
 		return;
-	sweep->ranges[sweep->n++] = (struct range){first, answer};
+	sweep->ranges[sweep->n++] = (struct fib_range){first, answer};
 }
 
 /* Leaves all prefixes that end at an address or before. */
@@ -306,7 +307,7 @@ static void leave_prefixes(struct sweep *sweep, uint64_t at)
 
 /* Fills in at most 2n + 1 ranges and one that marks the end; returns how many, without that. */
 static size_t divide_into_ranges(
-	const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwise, struct range *ranges)
+	const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwise, struct fib_range *ranges)
 {
 	const uint64_t end = UINT64_C(1) << 32;
 	struct sweep sweep = {.ranges = ranges, .above = {{end, otherwise}}, .n_above = 1};
@@ -329,8 +330,8 @@ static size_t divide_into_ranges(
 
 /* Goes through all ranges in order and builds, or only counts. */
 struct builder {
-	struct fib4 *fib;          /* NULL: count */
-	const struct range *range; /* that the next address is in */
+	struct fib4 *fib;              /* NULL: count */
+	const struct fib_range *range; /* that the next address is in */
 	size_t n_units;
 };
 
@@ -346,11 +347,11 @@ static size_t take_units(struct builder *builder, size_t n)
 static uint32_t build_ranges(struct builder *builder, size_t n)
 {
 	const size_t at = take_units(builder, RANGES_UNITS(n));
-	struct ranges *ranges;
+	struct fib_ranges *ranges;
 
 	if (builder->fib == NULL)
 		return FURTHER;
-	ranges = (struct ranges *)(void *)&builder->fib->entries[at * UNIT_WORDS];
+	ranges = (struct fib_ranges *)(void *)&builder->fib->entries[at * UNIT_WORDS];
 	for (unsigned i = 0; i < BOUNDS; i++)
 		ranges->before[i] = INT16_MAX;
 	for (size_t i = 0; i < n; i++)
@@ -395,7 +396,7 @@ static uint32_t build_entry(struct builder *builder, uint64_t first, unsigned bi
 }
 
 /* Returns how many units there are. */
-static size_t fib4_build_units(struct fib4 *fib, const struct range *ranges)
+static size_t fib4_build_units(struct fib4 *fib, const struct fib_range *ranges)
 {
 	struct builder builder = {.fib = fib, .range = ranges, .n_units = BLOCKS / UNIT_WORDS};
 
@@ -416,7 +417,7 @@ static struct fib4 *fib4_alloc(size_t n_units, int socket)
 		sizeof(*fib) + n_units * UNIT_WORDS * sizeof(fib->entries[0]), 64, socket);
 }
 
-static struct fib4 *create_few(const struct range *ranges, size_t n, int socket)
+static struct fib4 *create_few(const struct fib_range *ranges, size_t n, int socket)
 {
 	struct fib4 *fib = fib4_alloc(0, socket);
 
@@ -431,7 +432,7 @@ static struct fib4 *create_few(const struct range *ranges, size_t n, int socket)
 	return fib;
 }
 
-static struct fib4 *create_blocks(const struct range *ranges, int socket)
+static struct fib4 *create_blocks(const struct fib_range *ranges, int socket)
 {
 	const size_t n_units = fib4_build_units(NULL, ranges);
 	struct fib4 *fib = n_units <= PLACE ? fib4_alloc(n_units, socket) : NULL;
@@ -444,7 +445,7 @@ static struct fib4 *create_blocks(const struct range *ranges, int socket)
 int fib4_create(const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwise, int socket,
 	struct fib4 **out)
 {
-	struct range *ranges = calloc(2 * (size_t)n + 2, sizeof(*ranges));
+	struct fib_range *ranges = calloc(2 * (size_t)n + 2, sizeof(*ranges));
 	size_t n_ranges;
 
 	if (ranges == NULL)

@@ -14,7 +14,7 @@
  * One writer (the worker), which calls flow_sample_add(); any reader (control), which reads slots
  * with flow_slot_read(): a slot is one 64-bit word, so tag and count always belong together.
  * Counts only grow while a flow holds its slot; the reader keeps what it saw and subtracts. A slot
- * that was lent and came back between two readings shows the same tag and a lower count.
+ * that was borrowed and came back between two readings shows the same tag and a lower count.
  */
 #ifndef WEIR_FLOW_FLOW_SAMPLE_H
 #define WEIR_FLOW_FLOW_SAMPLE_H

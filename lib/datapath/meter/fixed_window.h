@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "meter/quota.h"
+#include "meter/window_quota.h"
 
 struct fixed_window {
 	uint64_t start; /* tick */

@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "meter/quota.h"
+#include "meter/window_quota.h"
 
 typedef __int128 hybrid_balance_t; /* units × ticks of the window */
 

@@ -24,8 +24,8 @@
 #include "meter/gcra.h"
 #include "meter/hybrid.h"
 #include "meter/phantom.h"
-#include "meter/purse.h"
-#include "meter/quota.h"
+#include "meter/credit.h"
+#include "meter/window_quota.h"
 #include "meter/random_drop.h"
 #include "meter/token_bucket.h"
 
@@ -36,7 +36,7 @@ enum meter_kind {
 	METER_HYBRID,
 	METER_RANDOM_DROP,
 	METER_PHANTOM, /* a token bucket, that classes share: see meter/phantom.h */
-	METER_PURSE,   /* of the allocator quota, and nobody's to choose */
+	METER_CREDIT,  /* of the allocator quota, and nobody's to choose */
 	METER_KINDS
 };
 
@@ -45,7 +45,7 @@ struct meter_params {
 	enum meter_kind kind;
 	uint64_t rate_bps;       /* eight times units per second: bit/s when units are bytes */
 	uint64_t drain_bps;      /* token bucket with rate 0: tokens lost, likewise (GTB) */
-	uint64_t burst;          /* units: token bucket, GCRA, phantom, a purse's fallback */
+	uint64_t burst;          /* units: token bucket, GCRA, phantom, a credit's fallback */
 	uint64_t window_ns;      /* fixed window, hybrid: quota = rate × window */
 	double drop_probability; /* random drop: 0 to 1 */
 	uint8_t rate_below; /* see struct token_bucket_params; fixed window, hybrid: likewise */
@@ -58,7 +58,7 @@ union meter_profile {
 	struct gcra_profile gcra;
 	struct quota quota; /* fixed window, hybrid */
 	struct random_drop_profile drop;
-	struct purse_profile purse;
+	struct credit_profile credit;
 };
 
 /* One state. */
@@ -68,7 +68,7 @@ union meter {
 	struct fixed_window window;
 	struct hybrid hybrid;
 	struct random_drop drop;
-	struct purse_hand purse;
+	struct credit_cache credit;
 };
 
 static_assert(sizeof(union meter_profile) == 48, "with an index it is a line on its way");
@@ -90,7 +90,7 @@ static inline const char *meter_name(enum meter_kind kind)
 		return "random-drop";
 	case METER_PHANTOM:
 		return "phantom";
-	case METER_PURSE:
+	case METER_CREDIT:
 		return "purse";
 	case METER_KINDS:
 		break;
@@ -129,8 +129,8 @@ static inline int meter_profile_init(
 			params->window_ns, hz);
 	case METER_RANDOM_DROP:
 		return random_drop_profile_init(&profile->drop, params->drop_probability);
-	case METER_PURSE:
-		return purse_profile_init(&profile->purse, &bucket, hz);
+	case METER_CREDIT:
+		return credit_profile_init(&profile->credit, &bucket, hz);
 	case METER_KINDS:
 		break;
 	}
@@ -163,8 +163,8 @@ static inline void meter_change(enum meter_kind kind, union meter *meter,
 		token_bucket_change(&meter->bucket, &profile->bucket, &next->bucket, now);
 		return;
 	}
-	if (kind == METER_PURSE) {
-		purse_hand_change(&meter->purse, &profile->purse, &next->purse, now);
+	if (kind == METER_CREDIT) {
+		credit_cache_change(&meter->credit, &profile->credit, &next->credit, now);
 		return;
 	}
 	*profile = *next;
@@ -173,9 +173,9 @@ static inline void meter_change(enum meter_kind kind, union meter *meter,
 
 /* What tells limits of one kind apart. */
 struct meter_limit {
-	uint64_t rate;  /* a token bucket's drain is a negative one, in two's complement */
-	uint64_t burst; /* or window */
-	uint64_t purse; /* its generation and quantum */
+	uint64_t rate;   /* a token bucket's drain is a negative one, in two's complement */
+	uint64_t burst;  /* or window */
+	uint64_t credit; /* its generation and quantum */
 };
 
 /* Any thread. */
@@ -194,10 +194,10 @@ static inline struct meter_limit meter_profile_limit(
 		return (struct meter_limit){profile->quota.units, profile->quota.window, 0};
 	case METER_RANDOM_DROP:
 		return (struct meter_limit){profile->drop.threshold, 0, 0};
-	case METER_PURSE:
-		return (struct meter_limit){(uint64_t)profile->purse.fallback.rate,
-			profile->purse.fallback.burst,
-			(uint64_t)profile->purse.generation << 32 | profile->purse.quantum};
+	case METER_CREDIT:
+		return (struct meter_limit){(uint64_t)profile->credit.fallback.rate,
+			profile->credit.fallback.burst,
+			(uint64_t)profile->credit.generation << 32 | profile->credit.quantum};
 	case METER_KINDS:
 		break;
 	}
@@ -225,8 +225,8 @@ static inline void meter_init(enum meter_kind kind, union meter *meter,
 	case METER_RANDOM_DROP:
 		random_drop_init(&meter->drop, seed);
 		break;
-	case METER_PURSE:
-		purse_hand_init(&meter->purse, &profile->purse, now);
+	case METER_CREDIT:
+		credit_cache_init(&meter->credit, &profile->credit, now);
 		break;
 	case METER_KINDS:
 		break;
@@ -246,8 +246,8 @@ static inline bool meter_conforms_unusual(enum meter_kind kind, union meter *met
 		return hybrid_conforms(&meter->hybrid, &profile->quota, now, cost);
 	case METER_PHANTOM: /* of no class: what all may pass */
 		return token_bucket_conforms(&meter->bucket, &profile->bucket, now, cost);
-	case METER_PURSE:
-		return purse_charge(&meter->purse, &profile->purse, now, cost) != PURSE_REFUSES;
+	case METER_CREDIT:
+		return credit_charge(&meter->credit, &profile->credit, now, cost) != CREDIT_REFUSES;
 	default:
 		return random_drop_conforms(&meter->drop, &profile->drop, cost);
 	}

@@ -20,12 +20,12 @@ static bool in_table(const struct packet *packet)
 
 /* Whoever could make flows of one hash would have them all pass for one. */
 static uint32_t flow_of(
-	const struct policy_other *other, const struct packet *packet, const uint8_t *data)
+	const struct policy_extended *other, const struct packet *packet, const uint8_t *data)
 {
 	return packet_keyed_hash(&other->flow_key, packet, data);
 }
 
-static bool begins_flow(const struct policy_other *other, const struct packet *packet,
+static bool begins_flow(const struct policy_extended *other, const struct packet *packet,
 	const uint8_t *data, uint64_t now)
 {
 	if (in_table(packet))
@@ -46,7 +46,7 @@ uint32_t police_cost_other(const struct policy_state *state, const struct packet
 	}
 }
 
-static uint64_t source_of(const struct policy_other *other, const struct packet *packet,
+static uint64_t source_of(const struct policy_extended *other, const struct packet *packet,
 	const uint8_t *data, unsigned bits)
 {
 	return source_hash(other->sources, data + packet->src_off, packet->family, bits);
@@ -56,7 +56,7 @@ static uint64_t source_of(const struct policy_other *other, const struct packet 
 static void pass_packet(struct policy_state *state, const struct packet *packet,
 	const uint8_t *data, uint32_t cost, uint64_t now)
 {
-	struct policy_other *other = state->other;
+	struct policy_extended *other = state->other;
 
 	police_count(state, 1, cost, 0, 0);
 	if (other->count == COUNT_FLOWS && cost > 0 && in_table(packet))
@@ -77,21 +77,21 @@ static void drop_packet(struct policy_state *state, uint32_t cost)
 }
 
 /* By what is paid for, or else by what may pass beside it, which is counted. */
-static bool charge_quota_units(struct policy_other *other, uint32_t cost, uint64_t now)
+static bool charge_quota_units(struct policy_extended *other, uint32_t cost, uint64_t now)
 {
-	enum purse_verdict verdict = purse_charge(
-		&other->meter.purse, &other->profile.purse, now, cost);
+	enum credit_verdict verdict = credit_charge(
+		&other->meter.credit, &other->profile.credit, now, cost);
 
-	if (verdict == PURSE_FALLBACK) {
+	if (verdict == CREDIT_FALLBACK) {
 		counter_add(&other->fallback_packets, 1);
 		counter_add(&other->fallback_bytes, cost);
 	}
-	return verdict != PURSE_REFUSES;
+	return verdict != CREDIT_REFUSES;
 }
 
 /* The class of a packet that wants more than what is nobody's. */
 static struct phantom_class *class_of(
-	struct policy_other *other, const struct packet *packet, const uint8_t *data)
+	struct policy_extended *other, const struct packet *packet, const uint8_t *data)
 {
 	struct phantom *phantom = police_phantom(other);
 
@@ -101,7 +101,7 @@ static struct phantom_class *class_of(
 		&other->profile.bucket);
 }
 
-static bool fair_share_passes(struct policy_other *other, const struct packet *packet,
+static bool fair_share_passes(struct policy_extended *other, const struct packet *packet,
 	const uint8_t *data, uint32_t cost, uint64_t now)
 {
 	const struct token_bucket_profile *profile = &other->profile.bucket;
@@ -118,14 +118,14 @@ static bool fair_share_passes(struct policy_other *other, const struct packet *p
 static bool packet_conforms(struct policy_state *state, const struct packet *packet,
 	const uint8_t *data, uint32_t cost, uint64_t now)
 {
-	struct policy_other *other = state->other;
+	struct policy_extended *other = state->other;
 	unsigned bits = police_source_bits(state, packet);
 	uint32_t parts = cost << other->unit_bits;
 
 	if (bits)
 		return source_table_conforms(other->sources, &other->profile,
 			source_of(other, packet, data, bits), now, parts);
-	if (other->kind == METER_PURSE) /* in units: only what is not paid for is in parts */
+	if (other->kind == METER_CREDIT) /* in units: only what is not paid for is in parts */
 		return charge_quota_units(other, cost, now);
 	if (other->kind == METER_PHANTOM)
 		return fair_share_passes(other, packet, data, parts, now);
@@ -240,7 +240,7 @@ void police_marked(struct policy_state *state, const struct packet *packet, cons
 
 /* A limit of a policy that is neither plain nor a phantom. */
 static void limit_other(
-	struct policy_other *other, const struct limit_profile *profile, uint64_t now)
+	struct policy_extended *other, const struct limit_profile *profile, uint64_t now)
 {
 	if (other->kind == METER_PHANTOM)
 		phantom_change(police_phantom(other), &other->meter.bucket, &other->profile.bucket,
@@ -253,7 +253,7 @@ void police_limit(struct policy_state *state, const struct limit_profile *profil
 {
 	token_bucket_set_owner(&state->bucket,
 		police_owner(police_flags(state), profile->sample_shift, police_accounting(state)));
-	if (police_is_plain(state))
+	if (police_is_simple(state))
 		token_bucket_change(&state->bucket, &state->limit, &profile->meter.bucket, now);
 	else if (police_is_phantom(state))
 		phantom_change(

@@ -90,7 +90,7 @@ static inline uint32_t police_cost(const struct policy_state *state, const struc
 {
 	uint32_t bytes = police_bytes(state, packet->l2_len, frame_len);
 
-	if (__builtin_expect(!police_has_other(state), 1))
+	if (__builtin_expect(!police_is_extended(state), 1))
 		return bytes;
 	return police_cost_other(state, packet, data, bytes, now);
 }
@@ -107,15 +107,15 @@ static inline uint64_t police_over(struct policy_state *state, uint32_t cost, ui
 	return over;
 }
 
-/* police_charge() of a plain policy; for loops that have asked police_is_plain() already. */
-static inline enum verdict police_charge_plain(
+/* police_charge() of a plain policy; for loops that have asked police_is_simple() already. */
+static inline enum verdict police_charge_simple(
 	struct policy_state *state, uint32_t cost, uint64_t now)
 {
 	return police_over(state, cost, now) ? VERDICT_DROP : VERDICT_PASS;
 }
 
 /*
- * The verdicts of police_charge_plain() for n packets (at most 64) that arrived at `now`, one by
+ * The verdicts of police_charge_simple() for n packets (at most 64) that arrived at `now`, one by
  * one: a bit each, 1 for those that pass. Bucket and counters are read and written once, and when
  * all pass, or none can, nobody is asked.
  */
@@ -238,8 +238,8 @@ static inline void police_fetch_class(const struct policy_state *state, uint32_t
 static inline enum verdict police_charge(struct policy_state *state, const struct packet *packet,
 	const uint8_t *data, uint32_t cost, uint64_t now)
 {
-	if (__builtin_expect(police_is_plain(state), 1))
-		return police_charge_plain(state, cost, now);
+	if (__builtin_expect(police_is_simple(state), 1))
+		return police_charge_simple(state, cost, now);
 	return police_charge_other(state, packet, data, cost, now);
 }
 

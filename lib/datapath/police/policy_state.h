@@ -7,7 +7,7 @@
  * The policies that nearly everybody has (a token bucket for the whole aggregate, in bytes, that
  * drops) are *plain*: all that they are lies in the one line that is the policy's state on a
  * worker, its limit included. The same bucket that flows share (METER_PHANTOM) has a struct phantom
- * beside it. What all others need beyond the line lies in struct policy_other, which is theirs
+ * beside it. What all others need beyond the line lies in struct policy_extended, which is theirs
  * alone.
  *
  * State has one writer, who is also told of new limits, by police_limit(): nobody changes a limit
@@ -37,7 +37,7 @@ struct source_table;
 
 /* Set for a policy's life. */
 enum {
-	POLICE_PLAIN = 1 << 0,
+	POLICE_SIMPLE = 1 << 0,
 	POLICE_TCP_ONLY = 1 << 1, /* only TCP flows are sampled */
 	POLICE_TOTAL = 1 << 2,    /* not plain, but nothing of a packet is asked but its bytes */
 	POLICE_PHANTOM = 1 << 3,  /* likewise, and its flow */
@@ -52,11 +52,13 @@ enum {
  * policy counts: with COUNT_PACKETS packets, with COUNT_FLOWS new flows.
  */
 struct policy_state {
-	/* Its owner's bits: police_owner(). The rest, and the limit: unless police_has_other(). */
+	/*
+	 * Its owner's bits: police_owner(). The rest, and the limit: unless police_is_extended().
+	 */
 	struct token_bucket bucket;
 	union {
 		struct token_bucket_profile limit;
-		struct policy_other *other;
+		struct policy_extended *other;
 	};
 	uint64_t bytes; /* of all packets, */
 	union {
@@ -69,8 +71,8 @@ struct policy_state {
 static_assert(sizeof(struct policy_state) == CACHE_LINE, "one line a packet");
 
 /* What policies have that are neither plain nor phantoms. The worker's own; counters as above. */
-struct policy_other {
-	union meter meter; /* first: of METER_PURSE both are one line */
+struct policy_extended {
+	union meter meter; /* first: of METER_CREDIT both are one line */
 	union meter_profile profile;
 	struct source_table *sources; /* "per" a source */
 	struct new_flows *flows;      /* "count" flows */
@@ -84,7 +86,7 @@ struct policy_other {
 	uint8_t unit_bits;            /* see policy_unit_bits(): of what its meter is charged */
 	struct source_key flow_key;   /* of what `flows` are known by */
 	uint64_t over_packets, over_bytes; /* passed, not conforming */
-	/* METER_PURSE: of those that conformed, what the total did not pay for */
+	/* METER_CREDIT: of those that conformed, what the total did not pay for */
 	uint64_t fallback_packets, fallback_bytes;
 } __attribute__((aligned(CACHE_LINE)));
 
@@ -98,7 +100,7 @@ struct shape_terms {
 };
 
 /* Its classes, of METER_PHANTOM, which has neither sources nor flows to know. */
-static inline struct phantom *police_phantom(struct policy_other *other)
+static inline struct phantom *police_phantom(struct policy_extended *other)
 {
 	return (struct phantom *)(other + 1);
 }
@@ -123,14 +125,14 @@ static_assert(sizeof(struct limit_profile) == 64, "a line in a ring");
 /*
  * What a policy is, in the bits that its bucket leaves to its owner, from below:
  *
- *     16  of 2^15 packets those that are not just charged, see police_aside()
+ *     16  of 2^15 packets those that are not just charged, see police_is_slow()
  *      5  shift: one packet in 2^this is sampled, or POLICE_UNSAMPLED
  *      5  flags
  *      6  enum accounting
  */
 static inline uint32_t police_owner(unsigned flags, unsigned shift, enum accounting accounting)
 {
-	uint32_t aside = flags & POLICE_PLAIN ? UINT32_C(0x8000) >> shift : UINT16_MAX;
+	uint32_t aside = flags & POLICE_SIMPLE ? UINT32_C(0x8000) >> shift : UINT16_MAX;
 
 	return (uint32_t)accounting << 26 | flags << 21 | shift << 16 | aside;
 }
@@ -151,9 +153,9 @@ static inline enum accounting police_accounting(const struct policy_state *state
 }
 
 /* Anybody. */
-static inline bool police_is_plain(const struct policy_state *state)
+static inline bool police_is_simple(const struct policy_state *state)
 {
-	return police_flags(state) & POLICE_PLAIN;
+	return police_flags(state) & POLICE_SIMPLE;
 }
 
 /* Whether police_over_total() is all that a packet needs: a total in bytes, that drops. Anybody. */
@@ -178,9 +180,9 @@ static inline bool police_is_phantom(const struct policy_state *state)
 }
 
 /* Whether all that there is of it is its line, and its phantom if it is one. Anybody. */
-static inline bool police_has_other(const struct policy_state *state)
+static inline bool police_is_extended(const struct policy_state *state)
 {
-	return !(police_flags(state) & (POLICE_PLAIN | POLICE_PHANTOM));
+	return !(police_flags(state) & (POLICE_SIMPLE | POLICE_PHANTOM));
 }
 
 /* Counts packets, so many of them dropped, and their bytes. */
@@ -234,7 +236,7 @@ static inline uint64_t police_backlogged(const struct policy_state *state)
 {
 	if (police_is_phantom(state))
 		return phantom_backlogged(state->phantom);
-	if (police_has_other(state) && state->other->kind == METER_PHANTOM)
+	if (police_is_extended(state) && state->other->kind == METER_PHANTOM)
 		return phantom_backlogged(police_phantom(state->other));
 	return 0;
 }
@@ -249,48 +251,48 @@ static inline uint64_t police_dropped_bytes(const struct policy_state *state)
 /* What did not conform of those passed; 0 for most. Anybody. */
 static inline uint64_t police_over_packets(const struct policy_state *state)
 {
-	return police_has_other(state) ? counter_read(&state->other->over_packets) : 0;
+	return police_is_extended(state) ? counter_read(&state->other->over_packets) : 0;
 }
 
 static inline uint64_t police_over_bytes(const struct policy_state *state)
 {
-	return police_has_other(state) ? counter_read(&state->other->over_bytes) : 0;
+	return police_is_extended(state) ? counter_read(&state->other->over_bytes) : 0;
 }
 
 /* Whether what the policy drops is beyond a total, and not a rate. Anybody. */
 static inline bool police_is_quota(const struct policy_state *state)
 {
-	return police_has_other(state) && state->other->kind == METER_PURSE;
+	return police_is_extended(state) && state->other->kind == METER_CREDIT;
 }
 
 /* What passed that a total did not pay for and its fallback let through. Anybody. */
 static inline uint64_t police_fallback_packets(const struct policy_state *state)
 {
-	return police_has_other(state) ? counter_read(&state->other->fallback_packets) : 0;
+	return police_is_extended(state) ? counter_read(&state->other->fallback_packets) : 0;
 }
 
 static inline uint64_t police_fallback_bytes(const struct policy_state *state)
 {
-	return police_has_other(state) ? counter_read(&state->other->fallback_bytes) : 0;
+	return police_is_extended(state) ? counter_read(&state->other->fallback_bytes) : 0;
 }
 
 /*
- * Units of a total that lie here and can be given back to a purse of this generation, see
- * purse_hand_returns(). Control, when nobody charges packets to the state any more.
+ * Units of a total that lie here and can be given back to a credit of this generation, see
+ * credit_cache_returns(). Control, when nobody charges packets to the state any more.
  */
 static inline uint64_t police_returns(const struct policy_state *state, uint16_t generation)
 {
-	const struct policy_other *other = state->other;
+	const struct policy_extended *other = state->other;
 
 	if (!police_is_quota(state))
 		return 0;
-	return purse_hand_returns(&other->meter.purse, &other->profile.purse, generation);
+	return credit_cache_returns(&other->meter.credit, &other->profile.credit, generation);
 }
 
 /* The policy's table of sources, or NULL. Anybody; what may be read of it, it says itself. */
 static inline struct source_table *police_sources(const struct policy_state *state)
 {
-	return police_has_other(state) ? state->other->sources : NULL;
+	return police_is_extended(state) ? state->other->sources : NULL;
 }
 
 /*
@@ -300,7 +302,7 @@ static inline struct source_table *police_sources(const struct policy_state *sta
 static inline unsigned police_source_bits(
 	const struct policy_state *state, const struct packet *packet)
 {
-	if (!police_has_other(state) || packet->family == PACKET_OTHER)
+	if (!police_is_extended(state) || packet->family == PACKET_OTHER)
 		return 0;
 	return packet->family == PACKET_IPV4 ? state->other->per_v4 : state->other->per_v6;
 }

@@ -45,7 +45,7 @@ static inline bool police_samples(const struct policy_state *state)
  * Whether more is due for the next packet than to charge it: it is sampled, or the policy is not
  * plain. One question for what most packets answer alike. The state's one writer.
  */
-static inline bool police_aside(const struct policy_state *state)
+static inline bool police_is_slow(const struct policy_state *state)
 {
 	return police_word(state) < (uint16_t)token_bucket_owner(&state->bucket);
 }

@@ -4,7 +4,7 @@
 #include "police/shaped.h"
 
 #include "base/time.h"
-#include "police/other.h"
+#include "police/extended.h"
 #include "policy/kind.h"
 
 #define US_PER_S UINT64_C(1000000)
@@ -57,8 +57,7 @@ void shaped_init(struct policy_state *state, const struct limit_profile *profile
 	struct policy_shape *shape = state->other->shape;
 
 	*shape = (struct policy_shape){.terms = profile->shape.terms, .seat = shape->seat};
-	shape_queue_init(
-		&shape->queue, &params, &profile->shape.bucket, start->reserve, start->now);
+	shape_queue_init(&shape->queue, &params, &profile->shape.bucket, start->shared, start->now);
 }
 
 void shaped_limit(struct shaper *shaper, struct policy_state *state,

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Policies whose packets wait (ACTION_SHAPE): what they have on a worker beside struct
- * policy_other, and how they are told of their limit. The packets themselves are their owner's
+ * policy_extended, and how they are told of their limit. The packets themselves are their owner's
  * business; the queue that they wait in is lib/datapath/shape's.
  */
 #ifndef WEIR_POLICE_SHAPED_H
@@ -17,13 +17,13 @@
 #include "shape/shape.h"
 
 struct policy_start;
-struct reserve;
+struct shared_bucket;
 
 /*
  * What only those have whose sources move between workers: the owners of their queues have to know
  * what is still on its way. One writer, the worker; anybody may read, with atomics.
  */
-struct shaped_seat {
+struct shaped_steering {
 	struct delay_bins reach; /* of all packets, from their arrival until they were decided */
 	uint64_t left;           /* packets that have left the queue, in whatever way */
 };
@@ -37,8 +37,9 @@ struct policy_shape {
 	uint32_t waiting, units;  /* packets that do, and what they cost */
 	uint64_t arrival;         /* of the newest packet: those of a queue do not run backwards */
 	struct shape_terms terms; /* in force */
-	struct shaped_seat *seat; /* control's, set before the worker sees the policy; or NULL */
-	bool leaving;             /* nobody is led here any more: nothing that comes still waits */
+	struct shaped_steering
+		*seat; /* control's, set before the worker sees the policy; or NULL */
+	bool leaving;  /* nobody is led here any more: nothing that comes still waits */
 } __attribute__((aligned(CACHE_LINE)));
 
 static_assert(offsetof(struct policy_shape, queue) == 0, "see shaped_fetch()");
@@ -47,7 +48,7 @@ static_assert(offsetof(struct policy_shape, queue) == 0, "see shaped_fetch()");
 struct shape_terms shaped_terms(const struct policy *policy);
 
 /*
- * Begins with an empty queue, under a limit, before a full bucket or start->reserve. Control,
+ * Begins with an empty queue, under a limit, before a full bucket or start->shared bucket. Control,
  * before the worker sees the policy; again, if its first limit is another after all.
  */
 void shaped_init(struct policy_state *state, const struct limit_profile *profile,
@@ -75,7 +76,7 @@ static inline void shaped_leaves(struct policy_shape *shape, uint32_t cost)
 }
 
 /* A packet has left the queue, in whatever way. The one writer. */
-static inline void shaped_seat_leave(struct shaped_seat *seat)
+static inline void shaped_steering_leave(struct shaped_steering *seat)
 {
 	/* Release: who sees it gone sees the turn in which it went, or a later one. */
 	__atomic_store_n(&seat->left, seat->left + 1, __ATOMIC_RELEASE);
@@ -87,7 +88,7 @@ static inline void shaped_seat_leave(struct shaped_seat *seat)
  */
 static inline void shaped_fetch(const struct policy_state *state)
 {
-	const struct policy_other *other = state->other;
+	const struct policy_extended *other = state->other;
 
 	__builtin_prefetch(other);
 	shape_prefetch((const struct shape_queue *)(other + 1)); /* its policy_shape's first */

@@ -14,7 +14,7 @@ void sourced_add(struct sourced *sourced, unsigned i, struct policy_state *state
 	const struct packet *packet, const uint8_t *data, uint32_t frame_len)
 {
 	unsigned bits = police_source_bits(state, packet);
-	const struct policy_other *other = state->other;
+	const struct policy_extended *other = state->other;
 
 	if (bits == 0)
 		return;
@@ -32,7 +32,7 @@ void sourced_add(struct sourced *sourced, unsigned i, struct policy_state *state
 static uint64_t meter_policy(
 	struct sourced *sourced, const struct policy_state *state, uint64_t left, uint64_t now)
 {
-	struct policy_other *other = state->other;
+	struct policy_extended *other = state->other;
 	struct source_burst burst = {.n = 0};
 	uint8_t packet[SOURCED_MAX];
 	uint64_t conforming, own = 0;

@@ -17,7 +17,7 @@
 #include <stddef.h>
 
 #include "shape/shape.h"
-#include "shape/slots.h"
+#include "shape/occupancy.h"
 
 #define CALENDAR_SLOTS SLOTS_MOST
 
@@ -64,7 +64,7 @@ struct calendar {
 	unsigned n_coming;
 	union calendar_place *places;
 	struct calendar_coming coming[CALENDAR_LATER];
-	struct slots full;
+	struct occupancy full;
 	uint32_t slots[CALENDAR_SLOTS]; /* the place behind each one's last entry; 0: it is empty */
 };
 
@@ -147,7 +147,7 @@ static inline uint32_t calendar_lengthen(struct calendar *calendar, unsigned slo
 		head->next = last->next;
 		last->next = chunk;
 	} else {
-		slots_mark(&calendar->full, slot);
+		occupancy_mark(&calendar->full, slot);
 	}
 	return place;
 }
@@ -206,7 +206,7 @@ static inline void calendar_file(
 static inline uint64_t calendar_first(const struct calendar *calendar)
 {
 	unsigned at = calendar_slot(calendar, calendar->base);
-	unsigned slot = slots_first(&calendar->full, at);
+	unsigned slot = occupancy_first(&calendar->full, at);
 
 	if (slot == SLOTS_NONE)
 		return calendar->base + TICK_FAR;
@@ -223,7 +223,7 @@ static inline bool calendar_shorten(struct calendar *calendar, unsigned slot)
 
 	if (first == last) {
 		calendar->slots[slot] = 0;
-		slots_unmark(&calendar->full, slot);
+		occupancy_unmark(&calendar->full, slot);
 	} else {
 		end->next = head->next;
 	}

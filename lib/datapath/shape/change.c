@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "shape/pace.h"
-#include "shape/private.h"
+#include "shape/queue_pace.h"
+#include "shape/shape_private.h"
 
 /* What is not in struct shaper, one after the other behind it. */
 static size_t lines_bytes(uint32_t most)
@@ -83,11 +83,11 @@ static void queue_set_params(struct shape_queue *queue, const struct shape_param
 }
 
 void shape_queue_init(struct shape_queue *queue, const struct shape_params *params,
-	const struct token_bucket_profile *profile, struct reserve *reserve, uint64_t now)
+	const struct token_bucket_profile *profile, struct shared_bucket *shared, uint64_t now)
 {
 	memset(queue, 0, sizeof(*queue));
-	queue->reserve = reserve;
-	queue->state = reserve ? QUEUE_RESERVE : 0;
+	queue->shared = shared;
+	queue->state = shared ? QUEUE_SHARED_BUCKET : 0;
 	if (params->timed) {
 		shape_set_patience(queue, params);
 		timed_init(queue, profile, now);
@@ -117,8 +117,8 @@ static struct shape_packet *queue_rest(const struct shape_queue *queue)
 }
 
 /*
- * What is due by now leaves as it is due, though it stays here until it is released. A reserve has
- * changed already, so there it is too late for that.
+ * What is due by now leaves as it is due, though it stays here until it is released. A shared
+ * bucket has changed already, so there it is too late for that.
  */
 static void queue_settle(struct shape_queue *queue, uint64_t now)
 {
@@ -142,7 +142,7 @@ static void queue_stop(struct shaper *shaper, struct shape_queue *queue, uint64_
 {
 	if (queue->head)
 		wheel_unfile(&shaper->wheel, queue);
-	if (queue->reserve)
+	if (queue->shared)
 		queue->bucket.last = tick_later(now, queue->bucket.last);
 	else
 		queue_settle(queue, now);
@@ -220,7 +220,7 @@ unsigned shaper_flush(struct shaper *shaper, struct shape_packet **out, unsigned
 {
 	unsigned count = timed_flush(shaper, out, n), slot;
 
-	while (count < n && (slot = slots_first(&shaper->wheel.full, 0)) != SLOTS_NONE)
+	while (count < n && (slot = occupancy_first(&shaper->wheel.full, 0)) != SLOTS_NONE)
 		count += shape_flush(
 			shaper, wheel_queue(&shaper->wheel, slot), out + count, n - count);
 	return count;

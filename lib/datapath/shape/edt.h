@@ -13,7 +13,7 @@
 #ifndef WEIR_SHAPE_EDT_H
 #define WEIR_SHAPE_EDT_H
 
-#include "shape/private.h"
+#include "shape/shape_private.h"
 
 typedef unsigned __int128 edt_t; /* 2^-64 ticks */
 

@@ -4,14 +4,14 @@
  * What is done per packet.
  */
 #include "shape/codel.h"
-#include "shape/pace.h"
-#include "shape/private.h"
+#include "shape/queue_pace.h"
+#include "shape/shape_private.h"
 
 #define QUANTUM 8  /* packets of one queue, until others that are due have their turn */
 #define AHEAD   32 /* queues whose memory is asked for at a time */
 #define VISITS  64 /* queues that turn out not to be due yet, in one call */
 
-/* Virtual time of a reserve, 2^-8 of a unit, as tokens. */
+/* Virtual time of a shared bucket, 2^-8 of a unit, as tokens. */
 static tokens_t tokens_of(uint64_t time)
 {
 	return (tokens_t)time << (TOKEN_SHIFT - GCRA_SHIFT);
@@ -21,15 +21,16 @@ static tokens_t tokens_of(uint64_t time)
  * Books what a packet costs, less what is left over from one that was dropped. Returns by how much
  * virtual time that is too far ahead, and then it has not.
  */
-static uint64_t reserve_claim(struct shape_queue *queue, uint32_t cost, uint64_t at, uint64_t most)
+static uint64_t shared_bucket_claim(
+	struct shape_queue *queue, uint32_t cost, uint64_t at, uint64_t most)
 {
 	uint32_t need = cost > queue->held ? cost - queue->held : 0;
 	uint64_t over = 0;
 
 	if (need)
-		over = reserve_book(queue->reserve, at, need, most, &queue->bucket.tokens);
+		over = shared_bucket_book(queue->shared, at, need, most, &queue->bucket.tokens);
 	else if (queue->held == 0) /* it costs nothing */
-		queue->bucket.tokens = reserve_time(queue->reserve, at);
+		queue->bucket.tokens = shared_bucket_time(queue->shared, at);
 	if (over)
 		return over;
 	queue->held -= cost - need;
@@ -38,26 +39,26 @@ static uint64_t reserve_claim(struct shape_queue *queue, uint32_t cost, uint64_t
 }
 
 /* Ticks from `at` on until virtual time has come to what is booked for the first packet. */
-static uint64_t reserve_ticks(const struct shape_queue *queue, uint64_t at)
+static uint64_t shared_bucket_ticks(const struct shape_queue *queue, uint64_t at)
 {
-	int64_t lack = (int64_t)(queue->bucket.tokens - reserve_time(queue->reserve, at));
+	int64_t lack = (int64_t)(queue->bucket.tokens - shared_bucket_time(queue->shared, at));
 
 	return lack > 0 ? pace_ticks(queue, tokens_of((uint64_t)lack)) : 0;
 }
 
 /* The wait when nothing may be booked yet: until it is worth to ask again. */
-static uint64_t reserve_wait(struct shape_queue *queue, uint32_t cost, uint64_t at)
+static uint64_t shared_bucket_wait(struct shape_queue *queue, uint32_t cost, uint64_t at)
 {
 	uint64_t over = 0;
 
 	if (!(queue->state & QUEUE_BOOKED))
-		over = reserve_claim(queue, cost, at, UINT64_MAX);
-	return over ? pace_ticks(queue, tokens_of(over)) : reserve_ticks(queue, at);
+		over = shared_bucket_claim(queue, cost, at, UINT64_MAX);
+	return over ? pace_ticks(queue, tokens_of(over)) : shared_bucket_ticks(queue, at);
 }
 
 /*
- * A packet is the first one now. `plain`: there is no reserve, and the queue has been plain until
- * now, so that its state need not be looked at.
+ * A packet is the first one now. `plain`: there is no shared bucket, and the queue has been plain
+ * until now, so that its state need not be looked at.
  */
 static inline __attribute__((always_inline)) void start_packet(
 	struct shape_queue *queue, const struct shape_packet *packet, bool plain)
@@ -67,8 +68,8 @@ static inline __attribute__((always_inline)) void start_packet(
 
 	token_bucket_set_owner(&queue->bucket, packet->cost);
 	queue->second = packet->next;
-	if (!plain && queue->state & QUEUE_RESERVE)
-		due += reserve_wait(queue, packet->cost, at);
+	if (!plain && queue->state & QUEUE_SHARED_BUCKET)
+		due += shared_bucket_wait(queue, packet->cost, at);
 	else
 		due += pace_wait(queue, packet->cost, at);
 	if (!plain)
@@ -107,7 +108,7 @@ void queue_depart(struct shape_queue *queue, struct shape_packet *packet)
 
 	if (queue->state & (QUEUE_LATE | QUEUE_CODEL))
 		leaves = !(queue_judge(queue, packet) & SHAPE_DROP);
-	if (queue->reserve) {
+	if (queue->shared) {
 		queue->bucket.last = queue->due;
 		/* What is booked for a packet that does not leave is the next one's. */
 		if (!leaves && queue->state & QUEUE_BOOKED)
@@ -150,7 +151,7 @@ static enum shape_verdict queue_begin(struct shaper *shaper, struct shape_queue 
 }
 
 /* Virtual time that may be booked ahead for a packet that arrives: what comes in its patience. */
-static uint64_t reserve_ahead(const struct shape_queue *queue)
+static uint64_t shared_bucket_ahead(const struct shape_queue *queue)
 {
 	uint64_t rate = (uint64_t)queue->limit.rate;
 
@@ -165,16 +166,16 @@ static bool queue_refuses(const struct shape_queue *queue, uint32_t cost)
 	return cost > (queue->limit.rate > 0 ? queue->most : queue->room);
 }
 
-static enum shape_verdict shape_arrive_reserve(struct shaper *shaper, struct shape_queue *queue,
-	struct shape_packet *packet, uint64_t arrival, uint64_t now)
+static enum shape_verdict shape_arrive_shared_bucket(struct shaper *shaper,
+	struct shape_queue *queue, struct shape_packet *packet, uint64_t arrival, uint64_t now)
 {
-	bool crowded = shaper->counts.packets >= shaper->counts.most;
+	bool pool_full = shaper->counts.packets >= shaper->counts.most;
 	bool refused = queue_refuses(queue, packet->cost);
 	uint64_t at = tick_later(arrival, queue->bucket.last);
-	uint64_t ahead = crowded || refused ? 0 : reserve_ahead(queue);
+	uint64_t ahead = pool_full || refused ? 0 : shared_bucket_ahead(queue);
 
-	if (reserve_claim(queue, packet->cost, at, ahead))
-		return crowded && !refused ? SHAPE_CROWDED : SHAPE_FULL;
+	if (shared_bucket_claim(queue, packet->cost, at, ahead))
+		return pool_full && !refused ? SHAPE_CROWDED : SHAPE_FULL;
 	packet->next = NULL;
 	packet->arrival = arrival;
 	queue_start(queue, packet);
@@ -183,12 +184,12 @@ static enum shape_verdict shape_arrive_reserve(struct shaper *shaper, struct sha
 		queue->state &= (uint8_t)~QUEUE_BOOKED;
 		return SHAPE_PASSES;
 	}
-	if (!crowded && !refused && !(queue->limit.rate > 0 && queue->state & QUEUE_LATE))
+	if (!pool_full && !refused && !(queue->limit.rate > 0 && queue->state & QUEUE_LATE))
 		return queue_begin(shaper, queue, packet, arrival, now);
 	/* What one that was dropped has left over may pay for it, and lie far ahead. */
 	queue->held += queue->state & QUEUE_BOOKED ? packet->cost : 0;
 	queue->state &= (uint8_t) ~(QUEUE_BOOKED | QUEUE_LATE);
-	return crowded && !refused ? SHAPE_CROWDED : SHAPE_FULL;
+	return pool_full && !refused ? SHAPE_CROWDED : SHAPE_FULL;
 }
 
 /* One that does not conform, and nobody waits. */
@@ -210,8 +211,8 @@ static __attribute__((noinline)) enum shape_verdict arrive_first(struct shaper *
 static __attribute__((noinline)) enum shape_verdict arrive_alone(struct shaper *shaper,
 	struct shape_queue *queue, struct shape_packet *packet, uint64_t arrival, uint64_t now)
 {
-	if (queue->state & QUEUE_RESERVE)
-		return shape_arrive_reserve(shaper, queue, packet, arrival, now);
+	if (queue->state & QUEUE_SHARED_BUCKET)
+		return shape_arrive_shared_bucket(shaper, queue, packet, arrival, now);
 	pace_refill(queue, packet->cost, tick_later(arrival, queue->bucket.last));
 	if (token_bucket_take(&queue->bucket, packet->cost))
 		return SHAPE_PASSES;
@@ -238,9 +239,9 @@ static bool queue_is_due(struct shape_queue *queue, uint64_t now)
 {
 	bool booked = queue->state & QUEUE_BOOKED;
 
-	if (!(queue->state & QUEUE_RESERVE) || queue->state & QUEUE_LATE)
+	if (!(queue->state & QUEUE_SHARED_BUCKET) || queue->state & QUEUE_LATE)
 		return true;
-	if (booked && (int64_t)(reserve_time(queue->reserve, now) - queue->bucket.tokens) >= 0)
+	if (booked && (int64_t)(shared_bucket_time(queue->shared, now) - queue->bucket.tokens) >= 0)
 		return true;
 	queue->bucket.last = now;
 	queue_start(queue, queue->head);
@@ -248,7 +249,7 @@ static bool queue_is_due(struct shape_queue *queue, uint64_t now)
 }
 
 /* A call of shaper_release(). */
-struct turn {
+struct release_turn {
 	uint64_t now;
 	struct shape_packet **out;
 	unsigned n, count;
@@ -297,8 +298,8 @@ static __attribute__((noinline)) struct shape_packet *shape_queue_pop(
 }
 
 /* Takes the first packet out, and goes on to the next one. False if it is not due after all. */
-static inline bool queue_step(
-	struct shaper *shaper, struct turn *turn, struct shape_queue *queue, uint32_t *units)
+static inline bool queue_step(struct shaper *shaper, struct release_turn *turn,
+	struct shape_queue *queue, uint32_t *units)
 {
 	bool plain = queue_is_plain(queue), gone = queue->state & QUEUE_GONE;
 	uint64_t due = queue->due;
@@ -321,7 +322,7 @@ static inline bool queue_step(
 
 /* Takes packets out of a queue whose first one is due, and those that are due by `until`. */
 static inline void queue_serve(
-	struct shaper *shaper, struct turn *turn, struct shape_queue *queue, uint64_t until)
+	struct shaper *shaper, struct release_turn *turn, struct shape_queue *queue, uint64_t until)
 {
 	unsigned count = turn->count, room = turn->n - count;
 	unsigned end = count + (room < QUANTUM ? room : QUANTUM);
@@ -339,7 +340,7 @@ static inline void queue_serve(
 
 /* One queue of an open slot, of those that are due by `until`, or not yet. */
 static inline void turn_queue(
-	struct shaper *shaper, struct turn *turn, struct shape_queue *queue, uint64_t until)
+	struct shaper *shaper, struct release_turn *turn, struct shape_queue *queue, uint64_t until)
 {
 	unsigned count = turn->count;
 
@@ -372,7 +373,7 @@ static inline __attribute__((always_inline)) void prefetch_seconds(
  * Asks for what serving the next queues will touch, of all of them at a time, since each is
  * somewhere else.
  */
-static void turn_prefetch(struct shaper *shaper, struct turn *turn, unsigned slot)
+static void turn_prefetch(struct shaper *shaper, struct release_turn *turn, unsigned slot)
 {
 	struct shape_queue *queues[AHEAD];
 	unsigned room = turn->n - turn->count;
@@ -388,10 +389,10 @@ static void turn_prefetch(struct shaper *shaper, struct turn *turn, unsigned slo
  * asked for at the end of the last one are there by now, and tell which packets are to be asked
  * for.
  */
-static void turn_look_ahead(struct shaper *shaper, const struct turn *turn)
+static void turn_look_ahead(struct shaper *shaper, const struct release_turn *turn)
 {
 	struct wheel *wheel = &shaper->wheel;
-	unsigned slot = slots_first(&wheel->full, wheel_slot(wheel, wheel->base)), n, near;
+	unsigned slot = occupancy_first(&wheel->full, wheel_slot(wheel, wheel->base)), n, near;
 	unsigned most = turn->count < AHEAD ? turn->count : AHEAD;
 	struct shape_queue *queues[2 * AHEAD];
 
@@ -409,8 +410,8 @@ static void turn_look_ahead(struct shaper *shaper, const struct turn *turn)
  * The queues of a slot's first line; of them those that wait on are filed again. Returns false when
  * all that were in the slot have had their turn: what is there now has come in this one.
  */
-static bool turn_line(struct shaper *shaper, struct turn *turn, unsigned slot, uint64_t until,
-	const struct shape_queue **again)
+static bool turn_line(struct shaper *shaper, struct release_turn *turn, unsigned slot,
+	uint64_t until, const struct shape_queue **again)
 {
 	struct wheel_line *line = wheel_head(&shaper->wheel, slot);
 	struct shape_queue *queue = NULL;
@@ -433,7 +434,7 @@ static bool turn_line(struct shaper *shaper, struct turn *turn, unsigned slot, u
 }
 
 /* Opens the slot at the base. What is not done with stays. */
-static void turn_slot(struct shaper *shaper, struct turn *turn, unsigned slot)
+static void turn_slot(struct shaper *shaper, struct release_turn *turn, unsigned slot)
 {
 	struct wheel *wheel = &shaper->wheel;
 	uint64_t end = wheel->base + (UINT64_C(1) << wheel->shift) - 1;
@@ -455,7 +456,7 @@ static void turn_slot(struct shaper *shaper, struct turn *turn, unsigned slot)
 static unsigned release_listed(
 	struct shaper *shaper, uint64_t now, struct shape_packet **out, unsigned n)
 {
-	struct turn turn = {
+	struct release_turn turn = {
 		.now = now, .out = out, .n = n, .visits = VISITS, .ahead = shaper->ahead};
 	struct wheel *wheel = &shaper->wheel;
 

@@ -37,7 +37,7 @@
 #include "drop/drop_reason.h"
 #include "meter/token_bucket.h"
 #include "shape/delay.h"
-#include "meter/reserve.h"
+#include "meter/shared_bucket.h"
 
 /* What the shaper keeps of a packet that waits: in the packet's own buffer, 24 bytes of it. */
 struct shape_packet {
@@ -99,11 +99,14 @@ struct shape_codel {
  * ticks and 2^-64 of them.
  */
 struct shape_edt {
-	/* When the bucket will be full if nothing comes; with a reserve: patience, as below. */
+	/*
+	 * When the bucket will be full if nothing comes; with a shared bucket: patience, as below.
+	 */
 	uint64_t full, full_part;
-	uint64_t depth, depth_part; /* what it takes to fill; with a reserve: its rate, as known */
-	uint64_t gap_part;          /* what a unit takes */
-	uint64_t last;              /* tick at which the newest packet leaves */
+	uint64_t depth,
+		depth_part; /* what it takes to fill; with a shared bucket: its rate, as known */
+	uint64_t gap_part;  /* what a unit takes */
+	uint64_t last;      /* tick at which the newest packet leaves */
 	uint32_t gap;
 	uint32_t ahead; /* ticks that a packet may wait */
 	uint8_t spare[7];
@@ -126,8 +129,8 @@ struct shape_queue {
 		struct {
 			/*
 			 * As of the last departure; the owner's bits are the first packet's cost.
-			 * With a reserve `tokens` is where in its virtual time those end that are
-			 * the first packet's.
+			 * With a shared bucket `tokens` is where in its virtual time those end that
+			 * are the first packet's.
 			 */
 			struct token_bucket bucket;
 			struct token_bucket_profile limit;
@@ -145,7 +148,7 @@ struct shape_queue {
 	uint64_t due;                       /* tick at which something happens to the first one */
 	uint64_t patience;                  /* ticks that a packet waits at most */
 	uint64_t inverse;                   /* of the rate, see pace.h */
-	struct reserve *reserve;
+	struct shared_bucket *shared;
 	uint32_t slot, place; /* of the wheel */
 
 	union {
@@ -153,7 +156,7 @@ struct shape_queue {
 		struct shape_told told; /* of one that is timed */
 	};
 	uint32_t gone; /* packets that have left already, and are here */
-	uint32_t held; /* units taken from the reserve and not used */
+	uint32_t held; /* units taken from the shared bucket and not used */
 	uint32_t most; /* struct shape_params' units, or as many as can be counted */
 } __attribute__((aligned(64)));
 
@@ -213,16 +216,19 @@ void shaper_hold(struct shaper *shaper, int32_t buffers);
 const struct shaper_counts *shaper_counts(const struct shaper *shaper);
 
 /*
- * A queue that is empty, before a full bucket. With a reserve (which several workers draw from) the
- * queue has no tokens of its own, and each packet takes its own cost from there: then all workers
- * together are one bucket; `profile` says the rate alone. Make the reserve's profile without a
- * frame: quanta are not taken, and its depth is the whole burst. Control thread, before the worker
- * sees it.
+ * A queue that is empty, before a full bucket. With a shared bucket (which several workers draw
+ * from) the queue has no tokens of its own, and each packet takes its own cost from there: then all
+ * workers together are one bucket; `profile` says the rate alone. Make the shared bucket's profile
+ * without a frame: quanta are not taken, and its depth is the whole burst. Control thread, before
+ * the worker sees it.
  */
 void shape_queue_init(struct shape_queue *queue, const struct shape_params *params,
-	const struct token_bucket_profile *profile, struct reserve *reserve, uint64_t now);
+	const struct token_bucket_profile *profile, struct shared_bucket *shared, uint64_t now);
 
-/* As if the bucket had just been spent; a reserve has reserve_spend(). Control thread, as above. */
+/*
+ * As if the bucket had just been spent; a shared bucket has shared_bucket_spend(). Control thread,
+ * as above.
+ */
 void shape_queue_spend(struct shape_queue *queue);
 
 /*
@@ -258,10 +264,10 @@ uint64_t shaper_next(const struct shaper *shaper, uint64_t now);
 /*
  * Another limit, or other parameters, from tick `now` on: the tokens stay, and the first packet is
  * due when the new limit says. What was due before has left by the former ones. A queue that is
- * longer than it may be now takes nothing until it has become shorter. With a reserve: after its
- * own change. Of a queue that is timed the parameters hold at once, and the new limit from when the
- * newest packet has left, or all that is booked of a reserve has come; and not before the former
- * one has held for as long as it would have, unless the bucket is full.
+ * longer than it may be now takes nothing until it has become shorter. With a shared bucket: after
+ * its own change. Of a queue that is timed the parameters hold at once, and the new limit from when
+ * the newest packet has left, or all that is booked of a shared bucket has come; and not before the
+ * former one has held for as long as it would have, unless the bucket is full.
  */
 void shape_limit(struct shaper *shaper, struct shape_queue *queue,
 	const struct token_bucket_profile *profile, uint64_t now);

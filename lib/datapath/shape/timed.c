@@ -26,7 +26,7 @@ static __attribute__((noinline)) bool advance_calendar(
 	return calendar_reaches(calendar, due);
 }
 
-static inline bool is_crowded(const struct shaper *shaper)
+static inline bool is_pool_full(const struct shaper *shaper)
 {
 	return shaper->counts.packets + shaper->gone >= shaper->counts.most;
 }
@@ -77,19 +77,19 @@ static inline enum shape_verdict wait_behind(struct shaper *shaper, struct shape
 	due = tick_later(due, edt->last);
 	if (due - arrival > edt->ahead && is_full(queue, arrival, due))
 		return SHAPE_FULL;
-	if (is_crowded(shaper))
+	if (is_pool_full(shaper))
 		return SHAPE_CROWDED;
 	return queue_until_due(shaper, edt, packet, due, now);
 }
 
-/* In which so much virtual time of the reserve comes, or one more. */
+/* In which so much virtual time of the shared bucket comes, or one more. */
 static uint64_t ticks_of(const struct shape_edt *edt, uint64_t lack, uint64_t rate)
 {
 	edt_t ticks = ((edt_t)lack * edt->gap_part >> 64) + (edt_t)lack * edt->gap;
 
 	if (rate == edt->depth)
 		return (uint64_t)(ticks >> GCRA_SHIFT) + 1;
-	/* Between the reserve's change and ours. */
+	/* Between the shared bucket's change and ours. */
 	return (uint64_t)(((tokens_t)lack << (TOKEN_SHIFT - GCRA_SHIFT)) / rate) + 1;
 }
 
@@ -120,24 +120,24 @@ static inline enum shape_verdict arrive_own(struct shaper *shaper, struct shape_
 }
 
 /* Takes a packet of a queue whose bucket several workers draw from. */
-static __attribute__((noinline)) enum shape_verdict timed_arrive_reserve(struct shaper *shaper,
-	struct shape_queue *queue, struct shape_packet *packet, uint32_t cost, uint64_t arrival,
-	uint64_t now)
+static __attribute__((noinline)) enum shape_verdict timed_arrive_shared_bucket(
+	struct shaper *shaper, struct shape_queue *queue, struct shape_packet *packet,
+	uint32_t cost, uint64_t arrival, uint64_t now)
 {
 	struct shape_edt *edt = &queue->edt;
-	bool behind = edt_is_waiting(shaper, edt), crowded = is_crowded(shaper);
-	uint64_t most = crowded ? now - arrival : edt->full, due;
-	struct reserve_booking booking;
+	bool behind = edt_is_waiting(shaper, edt), pool_full = is_pool_full(shaper);
+	uint64_t most = pool_full ? now - arrival : edt->full, due;
+	struct shared_bucket_booking booking;
 
 	/* What is booked cannot be given back: whatever else could refuse it is asked first. */
 	if (behind && tick_later(edt->last, arrival) - arrival > edt->full)
 		return SHAPE_FULL;
-	if (behind && crowded)
+	if (behind && pool_full)
 		return SHAPE_CROWDED;
 	most -= most > 0; /* a tick, to which `due` is rounded up */
-	if (!reserve_book_within(queue->reserve, arrival, now, cost, most,
+	if (!shared_bucket_book_within(queue->shared, arrival, now, cost, most,
 		    edt->ahead - (edt->ahead > 0), &booking))
-		return crowded ? SHAPE_CROWDED : SHAPE_FULL;
+		return pool_full ? SHAPE_CROWDED : SHAPE_FULL;
 	due = booking.from;
 	if (booking.lack)
 		due += ticks_of(edt, booking.lack, booking.rate);
@@ -164,8 +164,8 @@ static __attribute__((noinline)) enum shape_verdict arrive_aside(struct shaper *
 		return SHAPE_PASSES;
 	if (queue->state & QUEUE_CLOSED)
 		return SHAPE_FULL;
-	if (queue->state & QUEUE_RESERVE)
-		verdict = timed_arrive_reserve(shaper, queue, packet, cost, arrival, now);
+	if (queue->state & QUEUE_SHARED_BUCKET)
+		verdict = timed_arrive_shared_bucket(shaper, queue, packet, cost, arrival, now);
 	else
 		verdict = arrive_own(shaper, queue, packet, cost, arrival, now);
 	if (leaving && verdict == SHAPE_WAITS)
@@ -365,7 +365,7 @@ unsigned shaper_flush_leaving(struct shaper *shaper, const struct shape_whose *w
 	shaper->swept = sweep_position(shaper);
 	for (unsigned chunks = 0; shaper_leaves(shaper) && outgo.count < n && chunks < SEARCH;) {
 		unsigned at = calendar_slot(calendar, shaper->swept);
-		unsigned slot = slots_first(&calendar->full, at);
+		unsigned slot = occupancy_first(&calendar->full, at);
 		uint64_t start = shaper->swept +
 				 ((uint64_t)((slot - at) % CALENDAR_SLOTS) << calendar->shift);
 
@@ -433,7 +433,7 @@ static void set_ahead(struct shape_queue *queue)
 
 	most = most < queue->patience ? most : queue->patience;
 	queue->edt.ahead = most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
-	if (queue->state & QUEUE_RESERVE)
+	if (queue->state & QUEUE_SHARED_BUCKET)
 		queue->edt.full = queue->patience;
 }
 
@@ -445,7 +445,7 @@ static void timed_set_limit(struct shape_queue *queue, const struct token_bucket
 	queue->state &= (uint8_t)~QUEUE_CLOSED;
 	if (!edt_invert(edt, profile->rate))
 		queue->state |= QUEUE_CLOSED;
-	else if (queue->state & QUEUE_RESERVE)
+	else if (queue->state & QUEUE_SHARED_BUCKET)
 		edt->depth = (uint64_t)profile->rate;
 	else
 		set_depth(edt, profile->burst);
@@ -462,13 +462,14 @@ void timed_init(struct shape_queue *queue, const struct token_bucket_profile *pr
 	edt->full_part = 0;
 	queue->told.from = queue->told.at = now;
 	timed_set_limit(queue, profile);
-	if ((queue->state & (QUEUE_RESERVE | QUEUE_CLOSED)) == QUEUE_CLOSED) /* it has no tokens */
+	if ((queue->state & (QUEUE_SHARED_BUCKET | QUEUE_CLOSED)) ==
+		QUEUE_CLOSED) /* it has no tokens */
 		edt->full = 0;
 }
 
 void timed_spend(struct shape_queue *queue)
 {
-	if (queue->state & QUEUE_RESERVE)
+	if (queue->state & QUEUE_SHARED_BUCKET)
 		return;
 	if (queue->state & QUEUE_CLOSED)
 		queue->edt.full = queue->edt.full_part = 0;
@@ -488,7 +489,7 @@ static uint64_t limit_begin_time(const struct shape_queue *queue, uint64_t now)
 	const struct shape_edt *edt = &queue->edt;
 	uint64_t after = told->from + (now - told->at);
 
-	if (!(queue->state & (QUEUE_RESERVE | QUEUE_CLOSED)))
+	if (!(queue->state & (QUEUE_SHARED_BUCKET | QUEUE_CLOSED)))
 		after = tick_earlier(after, edt->full + (edt->full_part > 0));
 	return tick_later(tick_later(now, edt->last), after);
 }
@@ -496,7 +497,7 @@ static uint64_t limit_begin_time(const struct shape_queue *queue, uint64_t now)
 void timed_limit(
 	struct shape_queue *queue, const struct token_bucket_profile *profile, uint64_t now)
 {
-	bool own = !(queue->state & QUEUE_RESERVE);
+	bool own = !(queue->state & QUEUE_SHARED_BUCKET);
 	uint64_t from = limit_begin_time(queue, now), at = tick_later(from, queue->told.from);
 	tokens_t level = own ? level_at(queue, at) : 0;
 	tokens_t burst = (tokens_t)profile->burst << TOKEN_FRACTION;
@@ -526,6 +527,6 @@ void timed_change(struct shape_queue *queue, const struct shape_params *params, 
 		return;
 	/* The limit begins no later than a packet may wait, or none could come before it has. */
 	queue->told.from -= ahead - most;
-	if (!(queue->state & (QUEUE_RESERVE | QUEUE_CLOSED)))
+	if (!(queue->state & (QUEUE_SHARED_BUCKET | QUEUE_CLOSED)))
 		queue->edt.full -= ahead - most;
 }

@@ -15,7 +15,7 @@
 #define WEIR_SHAPE_WHEEL_H
 
 #include "shape/shape.h"
-#include "shape/slots.h"
+#include "shape/occupancy.h"
 
 #define WHEEL_SLOTS SLOTS_MOST
 
@@ -38,12 +38,12 @@ struct wheel_line {
 } __attribute__((aligned(64)));
 
 struct wheel {
-	uint64_t base;     /* tick at which the first slot begins that may not be empty */
-	uint64_t soon;     /* nothing is to be done before this tick */
-	struct slots full; /* those that are not empty */
-	unsigned shift;    /* ticks of a slot, log2 */
-	uint32_t free;     /* lines, the one that was used last first; 0: none */
-	uint32_t used;     /* lines that have ever been used; those after them are untouched */
+	uint64_t base;         /* tick at which the first slot begins that may not be empty */
+	uint64_t soon;         /* nothing is to be done before this tick */
+	struct occupancy full; /* those that are not empty */
+	unsigned shift;        /* ticks of a slot, log2 */
+	uint32_t free;         /* lines, the one that was used last first; 0: none */
+	uint32_t used;         /* lines that have ever been used; those after them are untouched */
 	uint32_t slots[WHEEL_SLOTS]; /* the last line of each; 0 where it is empty */
 	struct wheel_line lines[];   /* the first is not used */
 };
@@ -97,7 +97,7 @@ static inline void wheel_catch_up(struct wheel *wheel, uint64_t now)
  */
 static inline unsigned wheel_advance(struct wheel *wheel, uint64_t now)
 {
-	unsigned slot = slots_first(&wheel->full, wheel_slot(wheel, wheel->base));
+	unsigned slot = occupancy_first(&wheel->full, wheel_slot(wheel, wheel->base));
 	uint64_t start = slot == SLOTS_NONE ? now + TICK_FAR : wheel_start(wheel, slot);
 
 	if (tick_after(start, now)) {
@@ -114,7 +114,7 @@ static inline unsigned wheel_advance(struct wheel *wheel, uint64_t now)
  */
 static inline void wheel_look_on(struct wheel *wheel, unsigned slot, bool rest)
 {
-	unsigned next = slots_first(&wheel->full, (slot + 1) % WHEEL_SLOTS);
+	unsigned next = occupancy_first(&wheel->full, (slot + 1) % WHEEL_SLOTS);
 
 	if (next != SLOTS_NONE && next != slot)
 		wheel->soon = tick_earlier(wheel->soon, wheel_start(wheel, next));
@@ -144,7 +144,7 @@ static inline uint32_t wheel_lengthen(struct wheel *wheel, unsigned slot, uint32
 		fresh->next = wheel->lines[last].next;
 		wheel->lines[last].next = line;
 	} else {
-		slots_mark(&wheel->full, slot);
+		occupancy_mark(&wheel->full, slot);
 	}
 	wheel->slots[slot] = line;
 	return line;
@@ -224,7 +224,7 @@ static inline unsigned wheel_peek(
 		count += wheel_list(wheel, slot, queues + count, n - count);
 		if (count == n)
 			break;
-		slot = slots_first(&wheel->full, (slot + 1) % WHEEL_SLOTS);
+		slot = occupancy_first(&wheel->full, (slot + 1) % WHEEL_SLOTS);
 	} while (slot != first && !tick_after(wheel_start(wheel, slot), now));
 	return count;
 }
@@ -236,7 +236,7 @@ static inline void wheel_shorten(struct wheel *wheel, unsigned slot)
 
 	if (first == last) {
 		wheel->slots[slot] = 0;
-		slots_unmark(&wheel->full, slot);
+		occupancy_unmark(&wheel->full, slot);
 	} else {
 		wheel->lines[last].next = wheel->lines[first].next;
 	}

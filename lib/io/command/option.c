@@ -15,7 +15,7 @@
 
 #define ROWS 24  /* that a set has at most */
 #define HELP 1   /* what getopt_long() returns; rows follow */
-#define ROW  256 /* above any letter, and '?' */
+#define ROW  256 /* above any message, and '?' */
 
 bool option_number(const char *name, const char *text, uint64_t least, uint64_t most, uint64_t *out)
 {

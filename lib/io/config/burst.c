@@ -95,7 +95,7 @@ static bool has_bucket(const struct policy *policy)
 		return false;
 	return policy->meter == METER_TOKEN_BUCKET || policy->meter == METER_GCRA ||
 	       policy->meter == METER_PHANTOM ||
-	       (policy->meter == METER_PURSE && policy->limit_bps > 0);
+	       (policy->meter == METER_CREDIT && policy->limit_bps > 0);
 }
 
 /* Whether each limiter's bucket has a part of the burst, and no more. */

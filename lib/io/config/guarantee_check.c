@@ -40,7 +40,7 @@ void guarantee_complete(const struct reader *reader, const struct json_path *pat
 	struct policy *policy, unsigned n_limiters)
 {
 	if (policy_is_quota(policy)) {
-		policy->meter = METER_PURSE;
+		policy->meter = METER_CREDIT;
 		policy->chunk = default_chunk(policy, n_limiters);
 	}
 	if (policy->allocator == NULL || !policy->allocator->moves)
@@ -131,13 +131,13 @@ void guarantee_check(struct reader *reader, const struct json_path *path,
 		check_parts(reader, path, policy, n_limiters);
 }
 
-/* Letters about units are whole, or are not sent. */
+/* Messages about units are whole, or are not sent. */
 void guarantee_check_gossip(struct reader *reader, const struct gossip_config *gossip,
 	const struct policy *policies, unsigned n)
 {
 	static const struct json_path path_gossip = {.key = "gossip"};
 	struct json_path at = {.parent = &path_gossip, .key = "datagram"};
-	unsigned least = DATAGRAM_HEADER + DATAGRAM_RECEIVER + BUDGET_LETTER_MIN + DATAGRAM_TAG;
+	unsigned least = DATAGRAM_HEADER + DATAGRAM_RECEIVER + BUDGET_MESSAGE_MIN + DATAGRAM_TAG;
 	bool quota = false;
 
 	for (unsigned i = 0; i < n; i++)

@@ -45,13 +45,13 @@ static void check_lease(struct reader *reader, const struct config *config)
 }
 
 /* An edge, its smaller end first, and its place in the file. */
-struct edge {
+struct checked_edge {
 	unsigned a, b, index;
 };
 
 static int compare_edges(const void *x, const void *y)
 {
-	const struct edge *left = x, *right = y;
+	const struct checked_edge *left = x, *right = y;
 
 	if (left->a != right->a)
 		return left->a < right->a ? -1 : 1;
@@ -62,14 +62,14 @@ static int compare_edges(const void *x, const void *y)
 
 static void check_doubles(struct reader *reader, const struct ledger_config *ledger)
 {
-	struct edge *edges = calloc((size_t)ledger->n_edges + 1, sizeof(*edges));
+	struct checked_edge *edges = calloc((size_t)ledger->n_edges + 1, sizeof(*edges));
 	unsigned first = 0;
 
 	reader->no_memory |= edges == NULL;
 	for (unsigned i = 0; edges && i < ledger->n_edges; i++) {
 		unsigned a = ledger->edges[i].a, b = ledger->edges[i].b;
 
-		edges[i] = (struct edge){a < b ? a : b, a < b ? b : a, i};
+		edges[i] = (struct checked_edge){a < b ? a : b, a < b ? b : a, i};
 	}
 	if (edges)
 		qsort(edges, ledger->n_edges, sizeof(*edges), compare_edges);

@@ -151,12 +151,12 @@ static const struct key tree_keys[] = {
 	{0},
 };
 
-#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+#define MESSAGES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 /* Characters of "name", "192.0.2.1" or "[2001:db8::1]" that `text` begins with. */
 static size_t host_length(const char *text)
 {
-	size_t n = strspn(text, LETTERS ".-");
+	size_t n = strspn(text, MESSAGES ".-");
 	unsigned char address[sizeof(struct in6_addr)];
 	char copy[INET6_ADDRSTRLEN];
 
@@ -237,7 +237,7 @@ static void read_prefix(struct reader *reader, const struct json_path *path, jso
 	size_t n = text != NULL ? strlen(text) : 0;
 
 	if (n < 2 || n >= key->size || text[0] != '/' || text[n - 1] == '/' ||
-		strspn(text, LETTERS "_.-/") != n)
+		strspn(text, MESSAGES "_.-/") != n)
 		reader_expected(reader, path, "%s of 2 to %zu characters A-Z a-z 0-9 _ . - /",
 			key->expected, key->size - 1);
 	else

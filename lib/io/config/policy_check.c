@@ -125,7 +125,7 @@ static bool has_window(const struct policy *policy)
 static bool has_burst(const struct policy *policy)
 {
 	return policy->meter == METER_TOKEN_BUCKET || policy->meter == METER_GCRA ||
-	       policy->meter == METER_PHANTOM || policy->meter == METER_PURSE ||
+	       policy->meter == METER_PHANTOM || policy->meter == METER_CREDIT ||
 	       policy->meter == CHOICE_REFUSED;
 }
 

@@ -126,7 +126,7 @@ static void warn_policy(struct reader *reader, const struct json_path *path,
 		reader_warn(reader, &per,
 			"a source whose flows are spread over %u workers may get up to %u times its limit",
 			n_workers, n_workers);
-	if (policy_is_conserved(policy) && n_workers > 1 && !policy_shares_reserve(policy))
+	if (policy_is_conserved(policy) && n_workers > 1 && !policy_shares_shared_bucket(policy))
 		reader_warn(reader, &guarantee,
 			"each of %u workers has an even part of it, whatever its load: only what "
 			"drops, and counts bytes, is shared as needed",

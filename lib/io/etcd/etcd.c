@@ -10,12 +10,12 @@
 #include <curl/curl.h>
 #include <sodium.h>
 
-#include "etcd/asks.h"
+#include "etcd/request_table.h"
 
 struct etcd {
 	struct http *http;
-	struct drawer drawer; /* the thread's */
-	struct asks asks;     /* the caller's, but for an ask that is under way */
+	struct allocation_session allocation_session; /* the thread's */
+	struct asks asks; /* the caller's, but for an ask that is under way */
 	struct offload offload;
 };
 
@@ -23,7 +23,7 @@ static void draw_ask(void *context)
 {
 	struct ask *ask = context;
 
-	draw(ask->drawer, &ask->draw, &ask->drawn, &ask->answer);
+	draw(ask->allocation_session, &ask->draw, &ask->drawn, &ask->answer);
 }
 
 static int set_up_etcd(struct etcd *etcd, const struct etcd_params *params)
@@ -34,7 +34,7 @@ static int set_up_etcd(struct etcd *etcd, const struct etcd_params *params)
 	if (err)
 		return err;
 	randombytes_buf(&lot, sizeof(lot));
-	err = drawer_init(&etcd->drawer, etcd->http, params, lot);
+	err = allocation_session_init(&etcd->allocation_session, etcd->http, params, lot);
 	if (err == 0)
 		err = offload_start(&etcd->offload);
 	if (err)
@@ -91,7 +91,7 @@ int etcd_draw(struct etcd *etcd, const struct etcd_draw *draw)
 	ask->draw.period = draw->period;
 	ask->draw.total = draw->total;
 	ask->draw.units = draw->units;
-	ask->drawer = &etcd->drawer;
+	ask->allocation_session = &etcd->allocation_session;
 	ask->job = (struct offload_job){.work = draw_ask, .context = ask};
 	offload_submit(&etcd->offload, &ask->job);
 	return 0;

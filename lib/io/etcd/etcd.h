@@ -13,7 +13,7 @@
  *     PREFIX/budgets/BUDGET/PERIOD/drawn            by all
  *     PREFIX/budgets/BUDGET/PERIOD/drawn/LIMITER    by this one
  *
- * Each draw is one transaction: it succeeds only if the epoch is still the drawer's own and what
+ * Each draw is one transaction: it succeeds only if the epoch is still the session's own and what
  * was drawn is still what it had read, so the sum of what all have drawn never exceeds the total,
  * and a limiter that has been started elsewhere under the same name cannot draw any more.
  *

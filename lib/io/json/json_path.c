@@ -103,9 +103,9 @@ json_t *json_path_find(json_t *root, const struct json_path *path)
  * for each member of an object and for each array element that is a container, so that a path is a
  * walk upwards; then comes a sort by (object, key).
  */
-struct node {
+struct json_node {
 	struct json_path path;
-	struct node *up; /* the container it is in; NULL: the root */
+	struct json_node *up; /* the container it is in; NULL: the root */
 	bool is_object;
 	bool is_duplicate;
 	size_t commas; /* seen so far in it: the index of an array's current element */
@@ -113,16 +113,16 @@ struct node {
 
 struct scan {
 	const char *at, *end;
-	struct node *nodes;
+	struct json_node *nodes;
 	size_t n_nodes;
-	struct node *open; /* innermost container, NULL outside the root */
-	char *keys;        /* where the next decoded key goes */
-	char structural;   /* the last of { [ , : */
+	struct json_node *open; /* innermost container, NULL outside the root */
+	char *keys;             /* where the next decoded key goes */
+	char structural;        /* the last of { [ , : */
 };
 
-static struct node *add_node(struct scan *scan, const char *key)
+static struct json_node *add_node(struct scan *scan, const char *key)
 {
-	struct node *node = &scan->nodes[scan->n_nodes++];
+	struct json_node *node = &scan->nodes[scan->n_nodes++];
 
 	node->up = scan->open;
 	node->path.key = key;
@@ -138,7 +138,7 @@ static void open_container(struct scan *scan)
 {
 	bool is_member = scan->open != NULL && scan->open->is_object;
 	/* A member's node was made when its key was read, just now. */
-	struct node *node = is_member ? &scan->nodes[scan->n_nodes - 1] : add_node(scan, NULL);
+	struct json_node *node = is_member ? &scan->nodes[scan->n_nodes - 1] : add_node(scan, NULL);
 
 	node->is_object = *scan->at == '{';
 	scan->open = node;
@@ -242,7 +242,8 @@ static void scan_one(struct scan *scan)
 
 static int compare_keys(const void *left, const void *right)
 {
-	const struct node *a = *(struct node *const *)left, *b = *(struct node *const *)right;
+	const struct json_node *a = *(struct json_node *const *)left,
+			       *b = *(struct json_node *const *)right;
 	int order;
 
 	if (a->up != b->up)
@@ -251,7 +252,7 @@ static int compare_keys(const void *left, const void *right)
 	return order != 0 ? order : (a < b ? -1 : a > b);
 }
 
-static void mark_duplicates(struct node **sorted, size_t n)
+static void mark_duplicates(struct json_node **sorted, size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
 		sorted[i]->is_duplicate = sorted[i - 1]->up == sorted[i]->up &&
@@ -261,7 +262,7 @@ static void mark_duplicates(struct node **sorted, size_t n)
 
 static int report_duplicates(const struct scan *scan, json_duplicate_fn found, void *context)
 {
-	struct node **sorted = calloc(scan->n_nodes + 1, sizeof(struct node *));
+	struct json_node **sorted = calloc(scan->n_nodes + 1, sizeof(struct json_node *));
 	size_t n = 0;
 
 	if (sorted == NULL)

@@ -98,7 +98,7 @@ static uint64_t record_siphash(int64_t key, const void *record, size_t len)
 
 static int64_t seal_of_head(const struct db *db)
 {
-	uint64_t head[] = {db->epoch, db->blank, db->commits};
+	uint64_t head[] = {db->epoch, db->recovering, db->commits};
 
 	return (int64_t)(db->sum ^ record_siphash(HEAD_KEY, head, sizeof(head)));
 }
@@ -108,18 +108,18 @@ static int64_t key_of(uint8_t kind, uint32_t id)
 	return (int64_t)((uint64_t)kind << 32 | id);
 }
 
-struct row {
+struct db_row {
 	int64_t key;
 	const void *record;
 	size_t len;
 };
 
 /* The row of a statement that asks for key and record. What is empty has no address in SQLite. */
-static struct row db_row_at(sqlite3_stmt *statement)
+static struct db_row db_row_at(sqlite3_stmt *statement)
 {
 	const void *record = sqlite3_column_blob(statement, 1);
 
-	return (struct row){
+	return (struct db_row){
 		.key = sqlite3_column_int64(statement, 0),
 		.record = record ? record : "",
 		.len = (size_t)sqlite3_column_bytes(statement, 1),
@@ -128,7 +128,7 @@ static struct row db_row_at(sqlite3_stmt *statement)
 
 static uint64_t row_checksum(sqlite3_stmt *statement)
 {
-	struct row row = db_row_at(statement);
+	struct db_row row = db_row_at(statement);
 
 	return record_siphash(row.key, row.record, row.len);
 }
@@ -231,7 +231,7 @@ static int get_head(struct db *db, int64_t *want)
 		return err;
 	rc = sqlite3_step(statement);
 	db->epoch = (uint64_t)sqlite3_column_int64(statement, 0);
-	db->blank = sqlite3_column_int(statement, 1);
+	db->recovering = sqlite3_column_int(statement, 1);
 	db->commits = (uint64_t)sqlite3_column_int64(statement, 2);
 	*want = sqlite3_column_int64(statement, 3);
 	sqlite3_finalize(statement);
@@ -303,7 +303,7 @@ static int make_tables(struct db *db, const char *path)
 	int err = open_db_file(db, path);
 
 	snprintf(head, sizeof(head), "INSERT INTO head VALUES (%" PRIi64 ", %d, 0, %" PRIi64 ")",
-		(int64_t)db->epoch, db->blank, seal_of_head(db));
+		(int64_t)db->epoch, db->recovering, seal_of_head(db));
 	if (err == 0)
 		err = execute_sql(db,
 			"PRAGMA journal_mode = MEMORY; BEGIN;"
@@ -356,12 +356,12 @@ static int make_store_directory(const char *directory)
 
 /*
  * What an earlier attempt has left under the new name is no store, and a journal alone is of none:
- * SQLite would take it for this one's. What is blank may have counted starts before, but not one a
- * second since 1970.
+ * SQLite would take it for this one's. What is recovering may have counted starts before, but not
+ * one a second since 1970.
  */
-static int make_in(int dir, const char *directory, bool blank)
+static int make_in(int dir, const char *directory, bool recovering)
 {
-	struct db db = {.blank = blank, .epoch = blank ? (uint64_t)time(NULL) : 0};
+	struct db db = {.recovering = recovering, .epoch = recovering ? (uint64_t)time(NULL) : 0};
 	char path[PATH_MAX];
 	int err = name_file(path, directory, NEW_NAME);
 
@@ -381,7 +381,7 @@ static int make_in(int dir, const char *directory, bool blank)
 	return err;
 }
 
-int db_make(const char *directory, bool blank)
+int db_make(const char *directory, bool recovering)
 {
 	int dir, err = make_store_directory(directory);
 
@@ -390,7 +390,7 @@ int db_make(const char *directory, bool blank)
 	dir = lock_store_directory(directory);
 	if (dir < 0)
 		return dir;
-	err = make_in(dir, directory, blank);
+	err = make_in(dir, directory, recovering);
 	close(dir);
 	return err;
 }
@@ -465,7 +465,7 @@ int db_each(struct db *db, uint8_t kind,
 	sqlite3_bind_int64(statement, 1, key_of(kind, 0));
 	sqlite3_bind_int64(statement, 2, key_of(kind, UINT32_MAX));
 	while (answer >= 0 && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-		struct row row = db_row_at(statement);
+		struct db_row row = db_row_at(statement);
 
 		answer = each(context, (uint32_t)row.key, row.record, row.len);
 	}

@@ -4,7 +4,7 @@
  * The store's file: an SQLite database with a rollback journal, and what SQLite leaves open.
  *
  *     records (key, record)      key: the kind above the lower 32 bits, which are the id
- *     head (epoch, blank,       one row; blank: the store began so; seal: the checksums of all
+ * head (epoch, recovering, one row; recovering: the store began so; seal: the checksums of all
  *           commits, seal)      records and of the head by exclusive or, so that no record can be
  *                               missing, of former times, or of other bytes
  *
@@ -34,11 +34,11 @@ struct db {
 	char path[PATH_MAX];
 	uint64_t epoch, commits;
 	uint64_t sum; /* of all records' checksums by exclusive or */
-	bool blank;
+	bool recovering;
 };
 
 /* Makes an empty store of epoch 0 in the directory, which is made if its parent is there. */
-int db_make(const char *directory, bool blank);
+int db_make(const char *directory, bool recovering);
 
 /* Opens it, and counts the epoch. */
 int db_open(struct db *db, const char *directory);

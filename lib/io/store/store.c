@@ -14,7 +14,7 @@
 
 struct store {
 	struct batch put; /* the caller's */
-	bool blank, committing;
+	bool recovering, committing;
 	struct offload offload;
 	struct offload_job job;
 	/* the thread's, while a commit is under way */
@@ -53,23 +53,23 @@ int store_open(const char *directory, struct store **out, uint64_t *epoch)
 		free(store);
 		return err;
 	}
-	store->blank = store->db.blank;
+	store->recovering = store->db.recovering;
 	store->job = (struct offload_job){.work = write_out, .context = store};
 	*epoch = store->db.epoch;
 	*out = store;
 	return 0;
 }
 
-int store_open_blank(const char *directory, struct store **out, uint64_t *epoch)
+int store_open_recovering(const char *directory, struct store **out, uint64_t *epoch)
 {
 	int err = db_make(directory, true);
 
 	return err ? err : store_open(directory, out, epoch);
 }
 
-bool store_blank(const struct store *store)
+bool store_recovering(const struct store *store)
 {
-	return store->blank;
+	return store->recovering;
 }
 
 void store_close(struct store *store)

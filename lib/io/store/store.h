@@ -39,16 +39,16 @@ int store_open(const char *directory, struct store **out, uint64_t *epoch);
 
 /*
  * store_open() where it found none: makes one that remembers that what was before is not known, for
- * a blank start (ledger/ledger.h). Its epochs go on from the wall clock's seconds, so that they are
- * larger than those that were forgotten. -EEXIST: there is one.
+ * a recovering start (ledger/ledger.h). Its epochs go on from the wall clock's seconds, so that
+ * they are larger than those that were forgotten. -EEXIST: there is one.
  */
-int store_open_blank(const char *directory, struct store **out, uint64_t *epoch);
+int store_open_recovering(const char *directory, struct store **out, uint64_t *epoch);
 
 /*
- * Whether store_open_blank() made it, at this start or an earlier one: then of a policy that has no
- * record nothing is known; else it has never run here.
+ * Whether store_open_recovering() made it, at this start or an earlier one: then of a policy that
+ * has no record nothing is known; else it has never run here.
  */
-bool store_blank(const struct store *store);
+bool store_recovering(const struct store *store);
 
 /* Writes out what was handed over, and closes. NULL is fine. */
 void store_close(struct store *store);

@@ -10,7 +10,7 @@ struct times {
 	bool una, sack, ambiguous; /* ambiguous: una passed what had been sent again */
 };
 
-struct reading {
+struct ack_reading {
 	struct news news;
 	struct times times;
 	uint32_t ack;     /* una to be */
@@ -20,7 +20,7 @@ struct reading {
 };
 
 /* [from, to) of span i was sent once and is delivered: a round trip, and perhaps a late one. */
-static void read_original(struct tcp_sender *t, struct reading *r, unsigned i, uint32_t to)
+static void read_original(struct tcp_sender *t, struct ack_reading *r, unsigned i, uint32_t to)
 {
 	uint32_t from = board_start(&t->board, i);
 
@@ -30,7 +30,7 @@ static void read_original(struct tcp_sender *t, struct reading *r, unsigned i, u
 		r->news.original = true;
 }
 
-static void read_sacked_span(struct tcp_sender *t, struct reading *r, unsigned i)
+static void read_sacked_span(struct tcp_sender *t, struct ack_reading *r, unsigned i)
 {
 	struct span *span = &t->board.spans[i];
 	uint32_t count = span->end - board_start(&t->board, i);
@@ -49,7 +49,7 @@ static void read_sacked_span(struct tcp_sender *t, struct reading *r, unsigned i
 	r->news.sacked = true;
 }
 
-static void read_sack_block(struct tcp_sender *t, struct reading *r, uint32_t from, uint32_t to)
+static void read_sack_block(struct tcp_sender *t, struct ack_reading *r, uint32_t from, uint32_t to)
 {
 	unsigned first, last;
 
@@ -76,8 +76,8 @@ static bool is_twice(const struct segment *in)
 		       (in->n_sacks > 1 && range_inside(&in->sack[0], &in->sack[1])));
 }
 
-static void read_twice(
-	struct tcp_sender *t, struct stream *stream, struct reading *r, const struct segment *in)
+static void read_twice(struct tcp_sender *t, struct stream *stream, struct ack_reading *r,
+	const struct segment *in)
 {
 	uint32_t to = stream_above(stream, in->sack[0].to);
 
@@ -88,8 +88,8 @@ static void read_twice(
 		t->undo.resent--;
 }
 
-static void read_sacks(
-	struct tcp_sender *t, struct stream *stream, struct reading *r, const struct segment *in)
+static void read_sacks(struct tcp_sender *t, struct stream *stream, struct ack_reading *r,
+	const struct segment *in)
 {
 	unsigned i = 0;
 
@@ -106,7 +106,7 @@ static void read_sacks(
 }
 
 /* [.., to) of span i is acknowledged. */
-static void read_acked_span(struct tcp_sender *t, struct reading *r, unsigned i, uint32_t to)
+static void read_acked_span(struct tcp_sender *t, struct ack_reading *r, unsigned i, uint32_t to)
 {
 	const struct span *span = &t->board.spans[i];
 	uint32_t count = to - board_start(&t->board, i);
@@ -130,7 +130,7 @@ static void read_acked_span(struct tcp_sender *t, struct reading *r, unsigned i,
 	rack_delivered(t, span, span->serial + count - 1, r->now_us);
 }
 
-static void read_ack(struct tcp_sender *t, struct reading *r)
+static void read_ack(struct tcp_sender *t, struct ack_reading *r)
 {
 	struct board *board = &t->board;
 
@@ -147,7 +147,7 @@ static void read_ack(struct tcp_sender *t, struct reading *r)
 }
 
 /* The best measurement there is: of the segments themselves, or of the timestamps. */
-static void ack_rtt_sample(struct tcp_sender *t, struct reading *r, uint64_t now_ns)
+static void ack_rtt_sample(struct tcp_sender *t, struct ack_reading *r, uint64_t now_ns)
 {
 	const struct times *times = &r->times;
 	uint32_t us, last_us;
@@ -168,7 +168,7 @@ static void ack_rtt_sample(struct tcp_sender *t, struct reading *r, uint64_t now
 	t->rto_us = rtt_timeout(&t->rtt);
 }
 
-static void check_reordering(struct tcp_sender *t, const struct reading *r)
+static void check_reordering(struct tcp_sender *t, const struct ack_reading *r)
 {
 	uint32_t highest = board_highest_sacked(&t->board);
 
@@ -179,7 +179,7 @@ static void check_reordering(struct tcp_sender *t, const struct reading *r)
 }
 
 /* What became of the loss probe. */
-static void check_probe(struct tcp_sender *t, struct reading *r, uint64_t now_ns)
+static void check_probe(struct tcp_sender *t, struct ack_reading *r, uint64_t now_ns)
 {
 	const struct news *news = &r->news;
 
@@ -196,7 +196,7 @@ static void check_probe(struct tcp_sender *t, struct reading *r, uint64_t now_ns
 }
 
 /* As Linux does it: SACKed data puts the timer off only if it was sent before the first segment. */
-static bool puts_timer_off(const struct tcp_sender *t, const struct reading *r)
+static bool puts_timer_off(const struct tcp_sender *t, const struct ack_reading *r)
 {
 	return r->times.sack && t->board.n &&
 	       r->times.sack_first_us > r->now_us - t->board.spans[0].sent_us;
@@ -205,7 +205,7 @@ static bool puts_timer_off(const struct tcp_sender *t, const struct reading *r)
 void tcp_sender_receive(
 	struct tcp_sender *t, struct stream *stream, uint64_t now_ns, const struct segment *in)
 {
-	struct reading r = {
+	struct ack_reading r = {
 		.news.echo_ns = in->echo_ns,
 		.ack = stream_below(stream, in->ack),
 		.highest = board_highest_sacked(&t->board),

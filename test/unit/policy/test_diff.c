@@ -326,7 +326,7 @@ static void test_overlaps(void **state)
 }
 
 /* Whether placed policies are held up by so much: up to a number of pairs it is looked at. */
-static void test_reseats(void **state)
+static void test_retargets(void **state)
 {
 #define PLACED(vlan)                                                              \
 	"{'name': 'a" vlan "', 'limit': '1Mbit/s', 'match': {'vlan': " vlan "}, " \
@@ -335,7 +335,7 @@ static void test_reseats(void **state)
 	static const struct {
 		const char *before, *after;
 		uint64_t pairs;
-		bool reseats;
+		bool retargets;
 	} rows[] = {
 		/* What changes, as it was and as it is, beside two, as they were and are. */
 		{BESIDE("3"), BESIDE("4"), 8, false},
@@ -357,8 +357,8 @@ static void test_reseats(void **state)
 		old = load_config(documents[0]);
 		new = load_config(documents[1]);
 		diff = diff_of(documents[0], documents[1]);
-		if (policies_reseat(diff, old->policies, old->n_policies, new->policies, keeps,
-			    rows[i].pairs) != rows[i].reseats)
+		if (policies_retarget(diff, old->policies, old->n_policies, new->policies, keeps,
+			    rows[i].pairs) != rows[i].retargets)
 			fail_msg("row %zu", i);
 		config_diff_free(diff);
 		config_free(old);
@@ -373,7 +373,7 @@ int main(void)
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_overlaps),
-		cmocka_unit_test(test_reseats),
+		cmocka_unit_test(test_retargets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ static const char usage_text[] =
 	"Exit status: 0; 1 when the order of the contenders is not the paper's at some point; 2 when it\n"
 	"could not be run.\n";
 
-struct options {
+struct broker_options {
 	const struct broker_figure *figure;
 	bool table, markdown;
 	unsigned panel; /* 0: all */
@@ -42,7 +42,7 @@ struct options {
 
 static bool take_broker_figure(const char *text, void *options)
 {
-	struct options *o = options;
+	struct broker_options *o = options;
 	uint64_t number;
 
 	o->table = strcmp(text, "table1") == 0;
@@ -57,12 +57,12 @@ static bool take_broker_figure(const char *text, void *options)
 
 static const struct option_row rows[] = {
 	OPTION_ROW_OTHER("figure", take_broker_figure),
-	OPTION_ROW_UNSIGNED("panel", struct options, panel, 1, BROKER_PANELS),
-	OPTION_ROW_FLAG("markdown", struct options, markdown),
-	OPTION_ROW_NUMBER("seeds", struct options, seeds, 1, 1000),
-	OPTION_ROW_NUMBER("first", struct options, first, 0, INT32_MAX),
-	OPTION_ROW_NUMBER("messages", struct options, messages, 1000, 100000000),
-	OPTION_ROW_TEXT("json", struct options, json),
+	OPTION_ROW_UNSIGNED("panel", struct broker_options, panel, 1, BROKER_PANELS),
+	OPTION_ROW_FLAG("markdown", struct broker_options, markdown),
+	OPTION_ROW_NUMBER("seeds", struct broker_options, seeds, 1, 1000),
+	OPTION_ROW_NUMBER("first", struct broker_options, first, 0, INT32_MAX),
+	OPTION_ROW_NUMBER("messages", struct broker_options, messages, 1000, 100000000),
+	OPTION_ROW_TEXT("json", struct broker_options, json),
 };
 
 static const struct option_set set = {
@@ -73,7 +73,7 @@ static const struct option_set set = {
 	.expected = "expected --figure, and no arguments",
 };
 
-static int run_table(const struct options *o)
+static int run_table(const struct broker_options *o)
 {
 	const struct output_forms forms = {
 		.text = o->markdown ? broker_table_markdown : broker_table_text,
@@ -87,7 +87,7 @@ static int run_table(const struct options *o)
 	return output_result(&forms, &table, o->json) ? EXIT_BAD : EXIT_SUCCESS;
 }
 
-static int run_figure(const struct options *o)
+static int run_figure(const struct broker_options *o)
 {
 	const struct output_forms forms = {
 		.text = o->markdown ? broker_report_markdown : broker_report_text,
@@ -105,7 +105,7 @@ static int run_figure(const struct options *o)
 
 int broker_main(int argc, char **argv)
 {
-	struct options o = {.seeds = 10, .first = 1, .messages = 300000};
+	struct broker_options o = {.seeds = 10, .first = 1, .messages = 300000};
 	int status = option_parse(&set, argc, argv, &o);
 
 	if (status >= 0)

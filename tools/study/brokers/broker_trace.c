@@ -129,23 +129,23 @@ void broker_trace_free(struct broker_trace *trace)
 }
 
 /* What one bucket would lack of being full, however deep, with the message of each step in it. */
-struct lack {
+struct trace_backlog {
 	uint64_t at;
 	double units, limit;
 };
 
-static double lack_add(struct lack *lack, uint64_t at)
+static double backlog_add(struct trace_backlog *backlog, uint64_t at)
 {
-	lack->units = fmax(0, lack->units - (double)(at - lack->at) / NS * lack->limit);
-	lack->units += BROKER_MESSAGE;
-	lack->at = at;
-	return lack->units;
+	backlog->units = fmax(0, backlog->units - (double)(at - backlog->at) / NS * backlog->limit);
+	backlog->units += BROKER_MESSAGE;
+	backlog->at = at;
+	return backlog->units;
 }
 
 int broker_trace_burst(
 	const struct broker_trace *trace, unsigned batch, uint64_t limit, uint64_t *burst)
 {
-	struct lack lack = {.limit = (double)limit};
+	struct trace_backlog backlog = {.limit = (double)limit};
 	uint64_t may_wait = (uint64_t)(MAY_WAIT * (double)(trace->n * batch)), above = 0;
 	uint32_t *bins = calloc(BINS, sizeof(*bins));
 	unsigned bin = BINS - 1;
@@ -153,7 +153,7 @@ int broker_trace_burst(
 	if (!bins)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < trace->n * batch; i++) {
-		double at = ceil(lack_add(&lack, trace->events[i / batch].at) / BIN);
+		double at = ceil(backlog_add(&backlog, trace->events[i / batch].at) / BIN);
 
 		bins[at < BINS ? (unsigned)at : BINS - 1]++;
 	}

@@ -51,7 +51,7 @@ static const char usage_text[] =
 	"\n"
 	"Exit status: 0; 1 when the limit was not kept; 2 when it could not be run.\n";
 
-struct options {
+struct gdrl_options {
 	struct gdrl_case c; /* n 0: the paper's */
 	unsigned figure;    /* 0: all */
 	const char *json;
@@ -63,7 +63,7 @@ static bool take_gdrl_figure(const char *text, void *options)
 {
 	static const char *const names[] = {"3", "4", "5", "6", "7"};
 	static const unsigned figures[] = {4, 4, 6, 6, 7};
-	struct options *o = options;
+	struct gdrl_options *o = options;
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(text, names[i]) == 0)
@@ -75,7 +75,7 @@ static bool take_gdrl_figure(const char *text, void *options)
 
 static bool take_start(const char *text, void *options)
 {
-	struct options *o = options;
+	struct gdrl_options *o = options;
 	bool both = strcmp(text, "both") == 0;
 
 	o->warm = both || strcmp(text, "warm") == 0;
@@ -87,7 +87,7 @@ static bool take_start(const char *text, void *options)
 
 static bool take_indicator(const char *text, void *options)
 {
-	struct options *o = options;
+	struct gdrl_options *o = options;
 
 	o->c.indicator = gdrl_indicator_find(text);
 	if (!o->c.indicator)
@@ -98,23 +98,23 @@ static bool take_indicator(const char *text, void *options)
 
 static const struct option_row rows[] = {
 	OPTION_ROW_OTHER("figure", take_gdrl_figure),
-	OPTION_ROW_NUMBER("limiters", struct options, limiters, 1, 100000),
-	OPTION_ROW_NUMBER("degree", struct options, degree, 1, 1000),
-	OPTION_ROW_NUMBER("period", struct options, period, 1, STEPS_MAX / 4),
-	OPTION_ROW_NUMBER("slots", struct options, slots, 1, STEPS_MAX),
+	OPTION_ROW_NUMBER("limiters", struct gdrl_options, limiters, 1, 100000),
+	OPTION_ROW_NUMBER("degree", struct gdrl_options, degree, 1, 1000),
+	OPTION_ROW_NUMBER("period", struct gdrl_options, period, 1, STEPS_MAX / 4),
+	OPTION_ROW_NUMBER("slots", struct gdrl_options, slots, 1, STEPS_MAX),
 	OPTION_ROW_OTHER("indicator", take_indicator),
-	OPTION_ROW_REAL("headroom", struct options, c.headroom, -0.9, 100),
-	OPTION_ROW_REAL("alpha", struct options, c.alpha, 0, 1),
-	OPTION_ROW_REAL("eta", struct options, c.eta, 1e-12, 1e18),
-	OPTION_ROW_NUMBER("delay", struct options, delay, 0, 10000),
-	OPTION_ROW_REAL("loss", struct options, c.loss, 0, 0.99),
-	OPTION_ROW_REAL("rest", struct options, c.rest, 0, 0.99),
+	OPTION_ROW_REAL("headroom", struct gdrl_options, c.headroom, -0.9, 100),
+	OPTION_ROW_REAL("alpha", struct gdrl_options, c.alpha, 0, 1),
+	OPTION_ROW_REAL("eta", struct gdrl_options, c.eta, 1e-12, 1e18),
+	OPTION_ROW_NUMBER("delay", struct gdrl_options, delay, 0, 10000),
+	OPTION_ROW_REAL("loss", struct gdrl_options, c.loss, 0, 0.99),
+	OPTION_ROW_REAL("rest", struct gdrl_options, c.rest, 0, 0.99),
 	OPTION_ROW_OTHER("start", take_start),
-	OPTION_ROW_NUMBER("seed", struct options, c.seed, 0, INT64_MAX),
-	OPTION_ROW_NUMBER("seeds", struct options, seeds, 1, SEEDS_MAX),
-	OPTION_ROW_FLAG("markdown", struct options, markdown),
-	OPTION_ROW_TEXT("json", struct options, json),
-	OPTION_ROW_FLAG("quiet", struct options, quiet),
+	OPTION_ROW_NUMBER("seed", struct gdrl_options, c.seed, 0, INT64_MAX),
+	OPTION_ROW_NUMBER("seeds", struct gdrl_options, seeds, 1, SEEDS_MAX),
+	OPTION_ROW_FLAG("markdown", struct gdrl_options, markdown),
+	OPTION_ROW_TEXT("json", struct gdrl_options, json),
+	OPTION_ROW_FLAG("quiet", struct gdrl_options, quiet),
 };
 
 static const struct option_set set = {
@@ -126,7 +126,7 @@ static const struct option_set set = {
 };
 
 /* Options that only mean something together. */
-static bool check_gdrl_options(struct options *o)
+static bool check_gdrl_options(struct gdrl_options *o)
 {
 	if (o->limiters == 0 && (o->degree || o->period)) {
 		fputs("--degree and --period are for a case with --limiters\n", stderr);
@@ -166,7 +166,7 @@ static const struct figure figures[FIGURES] = {
 	{7, 1000, 8, 0, 20000, "very close to the others"},
 };
 
-static struct gdrl_run run_of(const struct options *o, const struct figure *f)
+static struct gdrl_run run_of(const struct gdrl_options *o, const struct figure *f)
 {
 	static const char *const names[] = {[4] = "3, 4", [6] = "5, 6", [7] = "7"};
 	struct gdrl_run run = {.c = o->c, .name = names[f->figure], .paper = f->paper};
@@ -180,7 +180,8 @@ static struct gdrl_run run_of(const struct options *o, const struct figure *f)
 }
 
 /* With each start that is wanted, every seed; memory for all of a case's runs is there. */
-static unsigned add_runs(const struct options *o, const struct gdrl_run *run, struct gdrl_run *runs)
+static unsigned add_runs(
+	const struct gdrl_options *o, const struct gdrl_run *run, struct gdrl_run *runs)
 {
 	unsigned n = 0;
 
@@ -193,13 +194,13 @@ static unsigned add_runs(const struct options *o, const struct gdrl_run *run, st
 	return n;
 }
 
-static bool figure_is_wanted(const struct options *o, const struct figure *f)
+static bool figure_is_wanted(const struct gdrl_options *o, const struct figure *f)
 {
 	return (o->figure == 0 || o->figure == f->figure) && (o->c.n == 0 || o->c.n == f->n) &&
 	       (o->degree == 0 || o->degree == f->degree);
 }
 
-static unsigned list_runs(const struct options *o, struct gdrl_run *runs)
+static unsigned list_runs(const struct gdrl_options *o, struct gdrl_run *runs)
 {
 	struct gdrl_run own = {.c = o->c, .name = "own"};
 	unsigned n = 0;
@@ -232,7 +233,7 @@ static bool check_eta(const struct gdrl_run *run)
 }
 
 /* Prints the run of a case that has been made last. */
-static void print_run(const struct options *o, const struct gdrl_run *run, FILE *table)
+static void print_run(const struct gdrl_options *o, const struct gdrl_run *run, FILE *table)
 {
 	unsigned seed = (unsigned)(run->c.seed - o->c.seed) + 1;
 
@@ -245,7 +246,7 @@ static void print_run(const struct options *o, const struct gdrl_run *run, FILE 
 	fflush(table);
 }
 
-static int run_one(const struct options *o, struct gdrl_run *run, FILE *table)
+static int run_one(const struct gdrl_options *o, struct gdrl_run *run, FILE *table)
 {
 	int ret = gdrl_run(run);
 
@@ -262,7 +263,7 @@ static int run_one(const struct options *o, struct gdrl_run *run, FILE *table)
 	return EXIT_FAILED;
 }
 
-static int write_gdrl_files(const struct options *o, const struct gdrl_run *runs, unsigned n)
+static int write_gdrl_files(const struct gdrl_options *o, const struct gdrl_run *runs, unsigned n)
 {
 	json_t *list = json_array(), *out;
 	int ret = 0;
@@ -276,7 +277,7 @@ static int write_gdrl_files(const struct options *o, const struct gdrl_run *runs
 	return ret ? EXIT_BAD : EXIT_SUCCESS;
 }
 
-static int run_all_figures(const struct options *o, struct gdrl_run *runs, unsigned n)
+static int run_all_figures(const struct gdrl_options *o, struct gdrl_run *runs, unsigned n)
 {
 	FILE *table = o->quiet ? NULL : output_is_standard(o->json) ? stderr : stdout;
 	int status = EXIT_SUCCESS, written;
@@ -303,7 +304,7 @@ static int run_all_figures(const struct options *o, struct gdrl_run *runs, unsig
 
 int gdrl_main(int argc, char **argv)
 {
-	struct options o = {
+	struct gdrl_options o = {
 		.c = {.indicator = &gdrl_spare, .headroom = 0.1, .alpha = 1e-3, .seed = 1},
 		.warm = true,
 		.seeds = 1};

@@ -8,9 +8,9 @@
 
 #include "base/prng.h"
 
-/* Letters that arrive in one slot, in the order in which they were sent. */
+/* Messages that arrive in one slot, in the order in which they were sent. */
 struct sack {
-	struct gdrl_letter *letters;
+	struct gdrl_message *messages;
 	size_t n, taken, room;
 };
 
@@ -39,26 +39,26 @@ int gdrl_post_create(unsigned delay, double loss, uint64_t seed, struct gdrl_pos
 void gdrl_post_destroy(struct gdrl_post *post)
 {
 	for (unsigned i = 0; post && i <= post->delay; i++)
-		free(post->sacks[i].letters);
+		free(post->sacks[i].messages);
 	free(post);
 }
 
-static int put_gdrl_message(struct sack *sack, const struct gdrl_letter *letter)
+static int put_gdrl_message(struct sack *sack, const struct gdrl_message *message)
 {
 	if (sack->n == sack->room) {
 		size_t room = sack->room ? 2 * sack->room : 64;
-		struct gdrl_letter *more = realloc(sack->letters, room * sizeof(*more));
+		struct gdrl_message *more = realloc(sack->messages, room * sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
-		sack->letters = more;
+		sack->messages = more;
 		sack->room = room;
 	}
-	sack->letters[sack->n++] = *letter;
+	sack->messages[sack->n++] = *message;
 	return 0;
 }
 
-int gdrl_post_send(struct gdrl_post *post, uint64_t slot, const struct gdrl_letter *letter)
+int gdrl_post_send(struct gdrl_post *post, uint64_t slot, const struct gdrl_message *message)
 {
 	uint64_t arrival = slot;
 
@@ -69,15 +69,15 @@ int gdrl_post_send(struct gdrl_post *post, uint64_t slot, const struct gdrl_lett
 	}
 	if (post->delay > 0)
 		arrival += 1 + prng_below(&post->prng, post->delay);
-	return put_gdrl_message(&post->sacks[arrival % (post->delay + 1)], letter);
+	return put_gdrl_message(&post->sacks[arrival % (post->delay + 1)], message);
 }
 
-const struct gdrl_letter *gdrl_post_take(struct gdrl_post *post, uint64_t slot)
+const struct gdrl_message *gdrl_post_take(struct gdrl_post *post, uint64_t slot)
 {
 	struct sack *sack = &post->sacks[slot % (post->delay + 1)];
 
 	if (sack->taken < sack->n)
-		return &sack->letters[sack->taken++];
+		return &sack->messages[sack->taken++];
 	sack->n = 0;
 	sack->taken = 0;
 	return NULL;

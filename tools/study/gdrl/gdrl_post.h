@@ -13,7 +13,7 @@
 #include "gdrl_world.h"
 #include "ledger/ledger.h"
 
-struct gdrl_letter {
+struct gdrl_message {
 	unsigned to, edge; /* position; which of its edges leads back */
 	struct ledger_statement ledger;
 	struct gdrl_statement indicator;
@@ -21,15 +21,15 @@ struct gdrl_letter {
 
 struct gdrl_post;
 
-/* Letters take 1 to `delay` slots, or none where that is 0. Returns 0 or -ENOMEM. */
+/* Messages take 1 to `delay` slots, or none where that is 0. Returns 0 or -ENOMEM. */
 int gdrl_post_create(unsigned delay, double loss, uint64_t seed, struct gdrl_post **out);
 void gdrl_post_destroy(struct gdrl_post *post);
 
-/* Returns 0 or -ENOMEM; a letter that is lost is sent. */
-int gdrl_post_send(struct gdrl_post *post, uint64_t slot, const struct gdrl_letter *letter);
+/* Returns 0 or -ENOMEM; a message that is lost is sent. */
+int gdrl_post_send(struct gdrl_post *post, uint64_t slot, const struct gdrl_message *message);
 
-/* The next letter of that slot, until another is sent or taken; NULL: no more. */
-const struct gdrl_letter *gdrl_post_take(struct gdrl_post *post, uint64_t slot);
+/* The next message of that slot, until another is sent or taken; NULL: no more. */
+const struct gdrl_message *gdrl_post_take(struct gdrl_post *post, uint64_t slot);
 
 struct gdrl_totals gdrl_post_totals(const struct gdrl_post *post);
 

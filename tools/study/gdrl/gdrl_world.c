@@ -200,13 +200,13 @@ static int send_statements(struct gdrl_world *w)
 	for (unsigned p = 0; p < w->c.n; p++) {
 		struct server *s = &w->servers[p];
 		struct gdrl_self self = server_gdrl_self(w, s, s->estimate);
-		struct gdrl_letter letter = {.indicator = gdrl_state(&self)};
+		struct gdrl_message message = {.indicator = gdrl_state(&self)};
 
 		for (unsigned k = 0; k < s->n_edges; k++) {
-			letter.to = overlay_edges(w->overlay, p)[k].peer;
-			letter.edge = overlay_edge_to(w->overlay, letter.to, p);
-			ledger_state(s->ledger, k, w->now_ns, &letter.ledger);
-			if (gdrl_post_send(w->post, w->slot, &letter))
+			message.to = overlay_edges(w->overlay, p)[k].peer;
+			message.edge = overlay_edge_to(w->overlay, message.to, p);
+			ledger_state(s->ledger, k, w->now_ns, &message.ledger);
+			if (gdrl_post_send(w->post, w->slot, &message))
 				return -ENOMEM;
 		}
 	}
@@ -215,15 +215,15 @@ static int send_statements(struct gdrl_world *w)
 
 static void hear_statements(struct gdrl_world *w)
 {
-	const struct gdrl_letter *letter;
+	const struct gdrl_message *message;
 
-	while ((letter = gdrl_post_take(w->post, w->slot))) {
-		struct server *s = &w->servers[letter->to];
+	while ((message = gdrl_post_take(w->post, w->slot))) {
+		struct server *s = &w->servers[message->to];
 		enum ledger_verdict verdict = ledger_hear(
-			s->ledger, letter->edge, w->now_ns, &letter->ledger);
+			s->ledger, message->edge, w->now_ns, &message->ledger);
 
 		if (verdict == LEDGER_NEWS || verdict == LEDGER_HEARD)
-			gdrl_hear(&s->neighbours[letter->edge], &letter->indicator);
+			gdrl_hear(&s->neighbours[message->edge], &message->indicator);
 	}
 }
 
@@ -248,8 +248,8 @@ static int grant_to_neighbours(struct gdrl_world *w, struct server *s)
 /* There are no workers and no disk: what was taken is out of use at once. */
 static void save_server_ledger(struct server *s)
 {
-	if (ledger_unsettled(s->ledger) && ledger_save(s->ledger, NULL, NULL) == 0)
-		ledger_settled(s->ledger);
+	if (ledger_uncommitted(s->ledger) && ledger_save(s->ledger, NULL, NULL) == 0)
+		ledger_committed(s->ledger);
 }
 
 static int act_on_servers(struct gdrl_world *w)

@@ -42,7 +42,7 @@ static const char usage_text[] =
 	"Exit status: 0; 1 when packets waited less in all after a split, which cannot be; 2 when it\n"
 	"could not be run.\n";
 
-struct options {
+struct penalty_options {
 	struct penalty_case c;
 	bool all; /* arrivals */
 	bool markdown;
@@ -62,14 +62,14 @@ static bool parse_size(const char *name, const char *text, uint64_t most, uint64
 
 static bool take_burst(const char *text, void *options)
 {
-	struct options *o = options;
+	struct penalty_options *o = options;
 
 	return parse_size("burst", text, TOKEN_BUCKET_MAX_BURST, &o->c.burst_bytes);
 }
 
 static bool take_packet(const char *text, void *options)
 {
-	struct options *o = options;
+	struct penalty_options *o = options;
 	uint64_t bytes;
 
 	if (!parse_size("packet", text, UINT16_MAX, &bytes))
@@ -80,7 +80,7 @@ static bool take_packet(const char *text, void *options)
 
 static bool take_rate(const char *text, void *options)
 {
-	struct options *o = options;
+	struct penalty_options *o = options;
 	uint64_t *rate = &o->c.rate_bps;
 
 	if (units_parse_rate(text, rate) == 0 && *rate >= 16000 && *rate <= 1000000000000)
@@ -91,7 +91,7 @@ static bool take_rate(const char *text, void *options)
 
 static bool take_arrivals(const char *text, void *options)
 {
-	struct options *o = options;
+	struct penalty_options *o = options;
 
 	for (unsigned i = 0; i < PENALTY_ARRIVALS; i++)
 		if (strcmp(text, penalty_names[i]) == 0) {
@@ -109,7 +109,7 @@ static bool take_arrivals(const char *text, void *options)
 
 static bool take_parts(const char *text, void *options)
 {
-	struct options *o = options;
+	struct penalty_options *o = options;
 	uint64_t parts[PENALTY_PARTS];
 	unsigned n = option_numbers("parts", text, 1, PENALTY_PARTS, parts, PENALTY_PARTS);
 
@@ -125,15 +125,16 @@ static const struct option_row rows[] = {
 	OPTION_ROW_OTHER("rate", take_rate),
 	OPTION_ROW_OTHER("burst", take_burst),
 	OPTION_ROW_OTHER("packet", take_packet),
-	OPTION_ROW_REAL("load", struct options, c.load, 0.01, 0.99),
-	OPTION_ROW_UNSIGNED("batch", struct options, c.batch, 1, 1000),
-	OPTION_ROW_UNSIGNED("publishers", struct options, c.publishers, 1, PENALTY_PUBLISHERS),
+	OPTION_ROW_REAL("load", struct penalty_options, c.load, 0.01, 0.99),
+	OPTION_ROW_UNSIGNED("batch", struct penalty_options, c.batch, 1, 1000),
+	OPTION_ROW_UNSIGNED(
+		"publishers", struct penalty_options, c.publishers, 1, PENALTY_PUBLISHERS),
 	OPTION_ROW_OTHER("parts", take_parts),
-	OPTION_ROW_FLAG("markdown", struct options, markdown),
-	OPTION_ROW_NUMBER("packets", struct options, c.packets, 10, 1000000000),
-	OPTION_ROW_NUMBER("seeds", struct options, seeds, 1, 100000),
-	OPTION_ROW_NUMBER("first", struct options, first, 0, INT32_MAX),
-	OPTION_ROW_TEXT("json", struct options, json),
+	OPTION_ROW_FLAG("markdown", struct penalty_options, markdown),
+	OPTION_ROW_NUMBER("packets", struct penalty_options, c.packets, 10, 1000000000),
+	OPTION_ROW_NUMBER("seeds", struct penalty_options, seeds, 1, 100000),
+	OPTION_ROW_NUMBER("first", struct penalty_options, first, 0, INT32_MAX),
+	OPTION_ROW_TEXT("json", struct penalty_options, json),
 };
 
 static const struct option_set set = {
@@ -169,7 +170,7 @@ static int run_penalty_seed(struct penalty_kind *kind, uint64_t seed)
 	return EXIT_SUCCESS;
 }
 
-static int run_kind(struct penalty_kind *kind, const struct options *o)
+static int run_kind(struct penalty_kind *kind, const struct penalty_options *o)
 {
 	int status = EXIT_SUCCESS;
 
@@ -181,14 +182,14 @@ static int run_kind(struct penalty_kind *kind, const struct options *o)
 	return status;
 }
 
-struct found {
-	const struct options *options;
+struct penalty_found {
+	const struct penalty_options *options;
 	struct penalty_kinds all;
 };
 
 static void write_penalty_text(const void *what, FILE *out)
 {
-	const struct found *found = what;
+	const struct penalty_found *found = what;
 
 	fputs("Delays in microseconds; +/-: standard error of the mean; exact: its formula;\n"
 	      "(1): the paper's; ratio: of the mean to that of one bucket.\n",
@@ -199,7 +200,7 @@ static void write_penalty_text(const void *what, FILE *out)
 
 static void write_penalty_markdown(const void *what, FILE *out)
 {
-	const struct found *found = what;
+	const struct penalty_found *found = what;
 
 	for (unsigned i = 0; i < found->all.n; i++)
 		penalty_report_markdown(&found->all.kinds[i], out);
@@ -207,8 +208,8 @@ static void write_penalty_markdown(const void *what, FILE *out)
 
 static json_t *penalty_to_json(const void *what)
 {
-	const struct found *found = what;
-	const struct options *o = found->options;
+	const struct penalty_found *found = what;
+	const struct penalty_options *o = found->options;
 	json_t *runs = json_array();
 
 	for (unsigned i = 0; i < found->all.n; i++)
@@ -221,17 +222,17 @@ static json_t *penalty_to_json(const void *what)
 		(json_int_t)o->first, "runs", runs);
 }
 
-static int report_penalty(const struct options *o, const struct penalty_kinds *all)
+static int report_penalty(const struct penalty_options *o, const struct penalty_kinds *all)
 {
 	const struct output_forms forms = {
 		.text = o->markdown ? write_penalty_markdown : write_penalty_text,
 		.json = penalty_to_json};
-	struct found found = {o, *all};
+	struct penalty_found found = {o, *all};
 
 	return output_result(&forms, &found, o->json) ? EXIT_BAD : EXIT_SUCCESS;
 }
 
-static int run_all_arrivals(const struct options *o, struct penalty_kind *kinds)
+static int run_all_arrivals(const struct penalty_options *o, struct penalty_kind *kinds)
 {
 	struct penalty_kinds all = {.kinds = kinds};
 	int status = EXIT_SUCCESS;
@@ -269,7 +270,7 @@ static bool check_penalty_options(const struct penalty_case *c)
 
 int penalty_main(int argc, char **argv)
 {
-	struct options o = {
+	struct penalty_options o = {
 		.c = {.rate_bps = 100000000,
 			.burst_bytes = 40000,
 			.packet_bytes = 1250,

@@ -40,7 +40,7 @@ static const char usage_text[] =
 	"\n"
 	"Exit status: 0; 1 when more than the total was granted; 2 when it could not be run.\n";
 
-struct options {
+struct quota_options {
 	uint64_t nodes, seeds, first;
 	uint64_t requests[REQUESTS_MAX];
 	unsigned n_requests;
@@ -51,7 +51,7 @@ struct options {
 
 static bool take_trace(const char *text, void *options)
 {
-	struct options *o = options;
+	struct quota_options *o = options;
 
 	for (unsigned i = 0; i < QUOTA_WORKLOADS; i++)
 		if (strcmp(text, quota_workloads[i]) == 0) {
@@ -64,20 +64,20 @@ static bool take_trace(const char *text, void *options)
 
 static bool take_requests(const char *text, void *options)
 {
-	struct options *o = options;
+	struct quota_options *o = options;
 
 	o->n_requests = option_numbers("requests", text, 100, 10000000, o->requests, REQUESTS_MAX);
 	return o->n_requests > 0;
 }
 
 static const struct option_row option_rows[] = {
-	OPTION_ROW_NUMBER("nodes", struct options, nodes, 2, QUOTA_NODES_MAX),
+	OPTION_ROW_NUMBER("nodes", struct quota_options, nodes, 2, QUOTA_NODES_MAX),
 	OPTION_ROW_OTHER("trace", take_trace),
 	OPTION_ROW_OTHER("requests", take_requests),
-	OPTION_ROW_FLAG("markdown", struct options, markdown),
-	OPTION_ROW_NUMBER("seeds", struct options, seeds, 1, 100000),
-	OPTION_ROW_NUMBER("first", struct options, first, 0, INT32_MAX),
-	OPTION_ROW_TEXT("json", struct options, json),
+	OPTION_ROW_FLAG("markdown", struct quota_options, markdown),
+	OPTION_ROW_NUMBER("seeds", struct quota_options, seeds, 1, 100000),
+	OPTION_ROW_NUMBER("first", struct quota_options, first, 0, INT32_MAX),
+	OPTION_ROW_TEXT("json", struct quota_options, json),
 };
 
 static const struct option_set set = {
@@ -111,7 +111,7 @@ static int run_quota_seed(struct quota_row *row, uint64_t seed)
 	return 0;
 }
 
-static int run_row(const struct options *o, struct quota_row *row)
+static int run_row(const struct quota_options *o, struct quota_row *row)
 {
 	for (unsigned long s = 0; s < o->seeds; s++)
 		if (run_quota_seed(row, o->first + s))
@@ -119,7 +119,7 @@ static int run_row(const struct options *o, struct quota_row *row)
 	return 0;
 }
 
-static unsigned list_rows(const struct options *o, struct quota_row *rows)
+static unsigned list_rows(const struct quota_options *o, struct quota_row *rows)
 {
 	unsigned n = 0;
 
@@ -135,39 +135,39 @@ static unsigned list_rows(const struct options *o, struct quota_row *rows)
 	return n;
 }
 
-struct found {
+struct quota_found {
 	const struct quota_row *rows;
 	unsigned n;
 };
 
 static void write_quota_text(const void *what, FILE *out)
 {
-	const struct found *found = what;
+	const struct quota_found *found = what;
 
 	quota_report_text(found->rows, found->n, out);
 }
 
 static void write_quota_markdown(const void *what, FILE *out)
 {
-	const struct found *found = what;
+	const struct quota_found *found = what;
 
 	quota_report_markdown(found->rows, found->n, out);
 }
 
 static json_t *quota_to_json(const void *what)
 {
-	const struct found *found = what;
+	const struct quota_found *found = what;
 
 	return quota_report_json(found->rows, found->n);
 }
 
-static int report_quota(const struct options *o, const struct quota_row *rows, unsigned n)
+static int report_quota(const struct quota_options *o, const struct quota_row *rows, unsigned n)
 {
 	const struct output_forms forms = {
 		.text = o->markdown ? write_quota_markdown : write_quota_text,
 		.json = quota_to_json,
 		.digits = 9};
-	struct found found = {rows, n};
+	struct quota_found found = {rows, n};
 	bool exceeded = false;
 
 	for (unsigned i = 0; i < n; i++)
@@ -179,7 +179,7 @@ static int report_quota(const struct options *o, const struct quota_row *rows, u
 
 int quota_main(int argc, char **argv)
 {
-	struct options o = {.requests = {REQUESTS},
+	struct quota_options o = {.requests = {REQUESTS},
 		.n_requests = 1,
 		.only = QUOTA_WORKLOADS,
 		.seeds = SEEDS,

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "quota/divide.h"
-#include "quota/pace.h"
+#include "quota/spend_rate.h"
 #include "quota_case.h"
 
 int quota_central(const struct quota_case *c, struct quota_result *result)

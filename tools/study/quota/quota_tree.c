@@ -20,7 +20,7 @@ struct request {
 	uint64_t at_ns, units;
 };
 
-struct node {
+struct tree_node {
 	struct quota_node *quota;
 	unsigned neighbours[QUOTA_CHILDREN + 1], n_neighbours;
 	struct request *queue;
@@ -28,24 +28,24 @@ struct node {
 	uint64_t wake_ns;
 };
 
-struct letter {
+struct message {
 	struct quota_message message;
 	unsigned edge; /* of its receiver */
 };
 
-struct tree {
+struct simulated_tree {
 	const struct quota_case *c;
 	struct quota_result *result;
 	struct quota_trace trace;
 	struct events events;
 	struct simnet net;
-	struct node *nodes;
+	struct tree_node *nodes;
 	bool done, failed;
 };
 
-static void act_tree_node(struct tree *t, unsigned node);
+static void act_tree_node(struct simulated_tree *t, unsigned node);
 
-static unsigned edge_to(const struct node *node, unsigned neighbour)
+static unsigned edge_to(const struct tree_node *node, unsigned neighbour)
 {
 	unsigned edge = 0;
 
@@ -57,35 +57,35 @@ static unsigned edge_to(const struct node *node, unsigned neighbour)
 static bool receive_tree_message(
 	void *world, unsigned from, unsigned to, uint8_t *bytes, size_t len)
 {
-	struct tree *t = world;
-	struct letter letter;
+	struct simulated_tree *t = world;
+	struct message message;
 
 	(void)from;
-	memcpy(&letter, bytes, len);
-	if (!quota_hear(t->nodes[to].quota, letter.edge, &letter.message, t->events.now_ns))
+	memcpy(&message, bytes, len);
+	if (!quota_hear(t->nodes[to].quota, message.edge, &message.message, t->events.now_ns))
 		t->failed = true;
 	act_tree_node(t, to);
 	return true;
 }
 
-static void send_tree_messages(struct tree *t, unsigned from)
+static void send_tree_messages(struct simulated_tree *t, unsigned from)
 {
-	struct node *node = &t->nodes[from];
+	struct tree_node *node = &t->nodes[from];
 	uint64_t now = t->events.now_ns;
-	struct letter letter;
+	struct message message;
 	uint32_t edge;
 
-	while (quota_next(node->quota, now, &edge, &letter.message)) {
+	while (quota_next(node->quota, now, &edge, &message.message)) {
 		unsigned to = node->neighbours[edge];
 
-		letter.edge = edge_to(&t->nodes[to], from);
+		message.edge = edge_to(&t->nodes[to], from);
 		quota_count(t->result, t->c, 1, t->result->units);
-		simnet_carry(&t->net, from, to, now + t->c->hop_ns, &letter, sizeof(letter));
+		simnet_carry(&t->net, from, to, now + t->c->hop_ns, &message, sizeof(message));
 	}
 }
 
 /* Grants what waits, in order; the first that is refused ends it all. */
-static void grant_requests(struct tree *t, struct node *node)
+static void grant_requests(struct simulated_tree *t, struct tree_node *node)
 {
 	while (node->from < node->to && !t->done) {
 		const struct request *r = &node->queue[node->from];
@@ -107,7 +107,7 @@ static void grant_requests(struct tree *t, struct node *node)
 
 static void wake_tree_node(void *world, void *object, uint64_t argument)
 {
-	struct tree *t = world;
+	struct simulated_tree *t = world;
 
 	(void)object;
 	if (t->nodes[argument].wake_ns == t->events.now_ns)
@@ -115,9 +115,9 @@ static void wake_tree_node(void *world, void *object, uint64_t argument)
 }
 
 /* All that a node may do now. */
-static void act_tree_node(struct tree *t, unsigned k)
+static void act_tree_node(struct simulated_tree *t, unsigned k)
 {
-	struct node *node = &t->nodes[k];
+	struct tree_node *node = &t->nodes[k];
 	uint64_t next;
 
 	grant_requests(t, node);
@@ -132,8 +132,8 @@ static void act_tree_node(struct tree *t, unsigned k)
 
 static void tree_request(void *world, void *object, uint64_t argument)
 {
-	struct tree *t = world;
-	struct node *node = &t->nodes[t->trace.node];
+	struct simulated_tree *t = world;
+	struct tree_node *node = &t->nodes[t->trace.node];
 
 	(void)object;
 	(void)argument;
@@ -154,9 +154,9 @@ static void tree_request(void *world, void *object, uint64_t argument)
 	events_at(&t->events, t->trace.at_ns, tree_request, NULL, 0);
 }
 
-static int node_create(struct tree *t, unsigned k)
+static int node_create(struct simulated_tree *t, unsigned k)
 {
-	struct node *node = &t->nodes[k];
+	struct tree_node *node = &t->nodes[k];
 	struct quota_params params = {
 		.share = t->c->shares[k],
 		.period = 1,
@@ -192,9 +192,9 @@ static unsigned subtree_size(unsigned k, unsigned n)
 }
 
 /* What is known in the beginning: how many there are in a branch, and the total. */
-static void link_all(struct tree *t, unsigned k)
+static void link_all(struct simulated_tree *t, unsigned k)
 {
-	struct node *node = &t->nodes[k];
+	struct tree_node *node = &t->nodes[k];
 
 	for (unsigned e = 0; e < node->n_neighbours; e++) {
 		unsigned other = node->neighbours[e];
@@ -205,7 +205,7 @@ static void link_all(struct tree *t, unsigned k)
 	}
 }
 
-static void tree_free(struct tree *t)
+static void tree_free(struct simulated_tree *t)
 {
 	for (unsigned k = 0; t->nodes && k < t->c->n; k++) {
 		quota_destroy(t->nodes[k].quota);
@@ -216,7 +216,7 @@ static void tree_free(struct tree *t)
 	events_free(&t->events);
 }
 
-static void finish_tree(struct tree *t)
+static void finish_tree(struct simulated_tree *t)
 {
 	for (unsigned k = 0; k < t->c->n; k++) {
 		struct quota_view view = quota_view(t->nodes[k].quota, t->events.now_ns);
@@ -229,7 +229,7 @@ static void finish_tree(struct tree *t)
 
 int quota_tree(const struct quota_case *c, struct quota_result *result)
 {
-	struct tree t = {.c = c, .result = result};
+	struct simulated_tree t = {.c = c, .result = result};
 	struct event event;
 
 	*result = (struct quota_result){0};

@@ -8,9 +8,9 @@
 #include "allocate/allocate.h"
 #include "base/prng.h"
 
-#define LIMIT      1250000.0 /* 10 Mbit/s in bytes per second */
-#define DT         0.05
-#define RESERVE(n) (0.01 * LIMIT / (n))
+#define LIMIT            1250000.0 /* 10 Mbit/s in bytes per second */
+#define DT               0.05
+#define SHARED_BUCKET(n) (0.01 * LIMIT / (n))
 
 /* One interval of a limiter of `n` with these rates; the flows share the demand equally. */
 struct situation {
@@ -194,7 +194,7 @@ static void test_fps_first_limiter(void **state)
 	struct allocate_output out = run_allocator(&st, "fps", &s);
 
 	(void)state;
-	assert_near(out.local_limit, LIMIT - 2 * RESERVE(3), 1);
+	assert_near(out.local_limit, LIMIT - 2 * SHARED_BUCKET(3), 1);
 	assert_true(out.weight > 0); /* or the next to come would have no unit to be compared in */
 	assert_near(run_until_steady(&st, "fps", &s).weight, 2, 1e-6);
 }
@@ -227,7 +227,8 @@ static void test_fps_weight_is_a_flow_count(void **state)
 		double share = flows / (flows + 7.0);
 
 		assert_near(out.weight, flows, 1e-6);
-		assert_near(out.local_limit, RESERVE(2) + (LIMIT - 2 * RESERVE(2)) * share, 1);
+		assert_near(out.local_limit,
+			SHARED_BUCKET(2) + (LIMIT - 2 * SHARED_BUCKET(2)) * share, 1);
 	}
 }
 
@@ -245,7 +246,7 @@ static void test_fps_first_interval(void **state)
 	struct allocate_output out = run_until_steady(&st, "fps", &idle);
 
 	(void)state;
-	assert_near(out.local_limit, RESERVE(2), 1);
+	assert_near(out.local_limit, SHARED_BUCKET(2), 1);
 	out = run_allocator(&st, "fps", &first);
 	assert_int_equal(st.regime, ALLOCATE_BOTTLENECKED);
 	assert_true(out.local_limit >= first.demand);
@@ -393,8 +394,8 @@ static void test_fps_room_goes_by_pressure(void **state)
 			run_drops(&st, DT, cases[i].drops);
 		st.local_limit = 0; /* nothing to keep: the room alone */
 		limit = run_drops(&st, 0.001, ".");
-		assert_true(limit >= cases[i].least * pressed.demand - RESERVE(2));
-		assert_true(limit <= cases[i].most * pressed.demand + RESERVE(2));
+		assert_true(limit >= cases[i].least * pressed.demand - SHARED_BUCKET(2));
+		assert_true(limit <= cases[i].most * pressed.demand + SHARED_BUCKET(2));
 	}
 }
 
@@ -409,7 +410,7 @@ static void test_fps_pressed_keeps_its_limit(void **state)
 	assert_true(run_drops(&st, 0.001, "x") < 0.35 * LIMIT);
 	run_drops(&st, DT, "xx");
 	st.local_limit = 0.6 * LIMIT;
-	assert_near(run_drops(&st, 0.001, "x"), 0.6 * LIMIT, RESERVE(2));
+	assert_near(run_drops(&st, 0.001, "x"), 0.6 * LIMIT, SHARED_BUCKET(2));
 }
 
 /* Whoever has idled, or has just begun, has no pressure: his first interval shows a rate alone. */
@@ -423,7 +424,7 @@ static void test_fps_idle_has_no_pressure(void **state)
 	run_until_steady(&st, "fps", &idle);
 	assert_true(st.pressure == 0);
 	allocate_rest(&st, 1000); /* as if all of it had been idle intervals */
-	assert_near(run_drops(&st, DT, "x"), 1.05 * pressed.demand, RESERVE(2));
+	assert_near(run_drops(&st, DT, "x"), 1.05 * pressed.demand, SHARED_BUCKET(2));
 }
 
 /*
@@ -519,7 +520,7 @@ static void test_fps_demand_that_ends(void **state)
 	(void)state;
 	run_until_steady(&st, "fps", &s);
 	s = (struct situation){.n = 2, .remote_weight = 3, .remote_demand = LIMIT / 2};
-	assert_near(run_until_steady(&st, "fps", &s).local_limit, RESERVE(2), 1);
+	assert_near(run_until_steady(&st, "fps", &s).local_limit, SHARED_BUCKET(2), 1);
 	assert_true(st.weight == 0);
 }
 

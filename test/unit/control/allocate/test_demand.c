@@ -87,7 +87,7 @@ static void test_flow_rates(void **state)
  * Flows that take turns with a slot between two readings: no more is read than they sent. Read as
  * a wrapped count, what one of them had before would make it faster than any network.
  */
-static void test_slot_lent_and_back(void **state)
+static void test_slot_borrowed_and_back(void **state)
 {
 	const double interval_s = 0.05;
 	struct flow_rates *rates = test_calloc(1, sizeof(*rates));
@@ -167,7 +167,7 @@ int main(void)
 		cmocka_unit_test(test_step_response),
 		cmocka_unit_test(test_starts_from_its_samples),
 		cmocka_unit_test(test_flow_rates),
-		cmocka_unit_test(test_slot_lent_and_back),
+		cmocka_unit_test(test_slot_borrowed_and_back),
 		cmocka_unit_test(test_silent_flows),
 		cmocka_unit_test(test_steady_rate),
 	};

@@ -32,7 +32,7 @@ struct node {
 	bool cut; /* hears nobody, and nobody hears it */
 };
 
-struct letter {
+struct message {
 	unsigned from, to;
 	size_t len;
 	uint8_t at[ROOM];
@@ -45,7 +45,7 @@ struct group {
 	struct budget_policy policies[POLICIES];
 	bool durable;
 	struct node nodes[N_MAX];
-	struct letter queue[QUEUE];
+	struct message queue[QUEUE];
 	unsigned queued;
 	size_t longest;
 };
@@ -60,7 +60,7 @@ static void fill_test_budgets(struct budget_policy policies[POLICIES])
 			.drawn = p == DRAWN};
 }
 
-static int create_budget_node(struct group *g, unsigned i, bool blank)
+static int create_budget_node(struct group *g, unsigned i, bool recovering)
 {
 	struct node *node = &g->nodes[i];
 	struct book_record records[POLICIES];
@@ -71,7 +71,7 @@ static int create_budget_node(struct group *g, unsigned i, bool blank)
 		.policies = g->policies,
 		.n_policies = g->n_policies,
 		.records = records,
-		.blank = blank,
+		.recovering = recovering,
 		.durable = g->durable,
 		.epoch = ++node->epoch,
 		.repeat_ns = 100 * MS,
@@ -135,14 +135,14 @@ static void save_budget_node(struct group *g, unsigned i)
 static void post_test_messages(struct group *g, unsigned i)
 {
 	struct node *node = &g->nodes[i];
-	struct letter letter = {.from = i};
+	struct message message = {.from = i};
 
-	while ((letter.len = budget_send(node->b, g->now, letter.at, ROOM, &letter.to)) > 0) {
-		if (letter.len > g->longest)
-			g->longest = letter.len;
-		assert_true(letter.len <= ROOM && g->queued < QUEUE);
-		if (!node->cut && !g->nodes[letter.to].cut)
-			g->queue[g->queued++] = letter;
+	while ((message.len = budget_send(node->b, g->now, message.at, ROOM, &message.to)) > 0) {
+		if (message.len > g->longest)
+			g->longest = message.len;
+		assert_true(message.len <= ROOM && g->queued < QUEUE);
+		if (!node->cut && !g->nodes[message.to].cut)
+			g->queue[g->queued++] = message;
 	}
 }
 
@@ -152,12 +152,12 @@ static void step_budget_group(struct group *g)
 
 	g->now += MS;
 	for (unsigned k = 0; k < n; k++) {
-		struct letter *letter = &g->queue[k];
-		struct node *node = &g->nodes[letter->to];
+		struct message *message = &g->queue[k];
+		struct node *node = &g->nodes[message->to];
 
 		if (node->b)
-			assert_int_equal(
-				budget_hear(node->b, letter->from, g->now, letter->at, letter->len),
+			assert_int_equal(budget_hear(node->b, message->from, g->now, message->at,
+						 message->len),
 				0);
 	}
 	g->queued -= n;
@@ -344,10 +344,11 @@ static void test_restart(void **state)
 	assert_int_equal(got, 500);
 	crash_budget_node(g, 1);
 	run_budget_group(g, TIMEOUT);
-	assert_int_equal(create_budget_node(g, 1, true), 0); /* blank, but that there is a record */
+	assert_int_equal(
+		create_budget_node(g, 1, true), 0); /* recovering, but that there is a record */
 	assert_true(budget_node_view(g, 1, PREPAID).spent >= got);
 	assert_true(budget_node_view(g, 1, PREPAID).spent <= got + 2 * CHUNK);
-	assert_false(budget_node_view(g, 1, PREPAID).blank);
+	assert_false(budget_node_view(g, 1, PREPAID).recovering);
 	run_budget_group(g, 4 * TIMEOUT);
 	spent = budget_node_view(g, 1, PREPAID).spent;
 	assert_int_equal(group_units_held(g, PREPAID) + (int64_t)spent, TOTAL);
@@ -405,7 +406,7 @@ static void test_rounds(void **state)
 }
 
 /* One that knows nothing holds nothing, and has spent all; also if it crashes again before. */
-static void test_blank(void **state)
+static void test_recovering(void **state)
 {
 	struct group *g = group_new(3, 2, true);
 
@@ -417,15 +418,15 @@ static void test_blank(void **state)
 	g->nodes[0].cut = true;
 	assert_int_equal(create_budget_node(g, 0, true), 0);
 	run_budget_group(g, TIMEOUT);
-	assert_true(budget_node_view(g, 0, PREPAID).blank);
+	assert_true(budget_node_view(g, 0, PREPAID).recovering);
 	assert_int_equal(take_budget_units(g, 0, PREPAID, 1), 0);
 	crash_budget_node(g, 0);
 	assert_int_equal(create_budget_node(g, 0, false),
 		0); /* the store says so, and the record knows better */
-	assert_true(budget_node_view(g, 0, PREPAID).blank);
+	assert_true(budget_node_view(g, 0, PREPAID).recovering);
 	g->nodes[0].cut = false;
 	run_budget_group(g, 4 * TIMEOUT);
-	assert_false(budget_node_view(g, 0, PREPAID).blank);
+	assert_false(budget_node_view(g, 0, PREPAID).recovering);
 	assert_true(take_budget_units(g, 0, PREPAID, UINT64_MAX) <= TOTAL - 700);
 	/* The next period is as any other's. */
 	for (unsigned i = 0; i < g->n; i++)
@@ -451,13 +452,13 @@ static void test_new_disk(void **state)
 	g->nodes[0].epoch = 0;
 	assert_int_equal(create_budget_node(g, 0, true), 0);
 	run_budget_group(g, 4 * TIMEOUT);
-	assert_false(budget_node_view(g, 0, PREPAID).blank);
+	assert_false(budget_node_view(g, 0, PREPAID).recovering);
 	assert_in_range(take_budget_units(g, 0, PREPAID, UINT64_MAX), 1, TOTAL - 300);
 	group_free(g);
 }
 
 /* All at once, as a group without a disk: they answer each other, and nobody has anything. */
-static void test_all_blank(void **state)
+static void test_all_recovering(void **state)
 {
 	struct group *g = group_new(3, 2, true);
 
@@ -468,7 +469,7 @@ static void test_all_blank(void **state)
 	}
 	run_budget_group(g, 4 * TIMEOUT);
 	for (unsigned i = 0; i < g->n; i++)
-		assert_false(budget_node_view(g, i, PREPAID).blank);
+		assert_false(budget_node_view(g, i, PREPAID).recovering);
 	assert_int_equal(take_budget_units(g, 0, PREPAID, 1), 0);
 	group_free(g);
 }
@@ -545,7 +546,7 @@ static void test_refund(void **state)
 	assert_int_equal(take_budget_units(g, 0, PREPAID, 600), 600);
 	budget_refund(g->nodes[0].b, PREPAID, 150);
 	assert_int_equal(budget_node_view(g, 0, PREPAID).spent, 450);
-	assert_int_equal(budget_node_view(g, 0, PREPAID).pocket, 0);
+	assert_int_equal(budget_node_view(g, 0, PREPAID).prepaid, 0);
 	/* No more than has passed. */
 	budget_refund(g->nodes[0].b, PREPAID, 600);
 	assert_int_equal(budget_node_view(g, 0, PREPAID).spent, 0);
@@ -586,11 +587,11 @@ static void test_drawn(void **state)
 	group_free(g);
 }
 
-/* All that is for one neighbour is in one letter; a letter that is cut or altered is none. */
-static void test_letters(void **state)
+/* All that is for one neighbour is in one message; a message that is cut or altered is none. */
+static void test_messages(void **state)
 {
 	struct group *g = group_new(2, 3, false);
-	uint64_t letters;
+	uint64_t messages;
 	int64_t balance;
 	uint8_t buf[ROOM];
 	unsigned to;
@@ -598,14 +599,14 @@ static void test_letters(void **state)
 
 	(void)state;
 	run_budget_group(g, 4 * TIMEOUT);
-	letters = budget_counters(g->nodes[0].b)->letters_sent;
+	messages = budget_counters(g->nodes[0].b)->messages_sent;
 	balance = budget_node_view(g, 1, PREPAID).balance;
 	for (unsigned p = 0; p < 3; p++)
 		assert_int_equal(budget_spend(g->nodes[0].b, p, 600, g->now), -EAGAIN);
 	len = budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to);
 	assert_int_equal(len, 60 + 3 * 125);
 	assert_int_equal(budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to), 0);
-	assert_int_equal(budget_counters(g->nodes[0].b)->letters_sent, letters + 1);
+	assert_int_equal(budget_counters(g->nodes[0].b)->messages_sent, messages + 1);
 	for (size_t cut = 0; cut < len; cut++)
 		if (cut < 60 || (cut - 60) % 125 != 0)
 			assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, cut), -EBADMSG);
@@ -647,26 +648,26 @@ static void test_records(void **state)
 	group_free(g);
 }
 
-/* In peace a tree costs what tree.c says: few letters, and no messages. */
+/* In peace a tree costs what tree.c says: few messages, and no messages. */
 static void test_peace(void **state)
 {
 	struct group *g = group_new(5, 1, false);
-	uint64_t letters = 0, messages = 0;
+	uint64_t messages = 0, parts = 0;
 
 	(void)state;
 	run_budget_group(g, 20 * TIMEOUT);
 	for (unsigned i = 0; i < 5; i++) {
-		letters -= budget_counters(g->nodes[i].b)->letters_sent;
 		messages -= budget_counters(g->nodes[i].b)->messages_sent;
+		parts -= budget_counters(g->nodes[i].b)->parts_sent;
 	}
 	run_budget_group(g, 10 * TIMEOUT);
 	for (unsigned i = 0; i < 5; i++) {
-		letters += budget_counters(g->nodes[i].b)->letters_sent;
 		messages += budget_counters(g->nodes[i].b)->messages_sent;
+		parts += budget_counters(g->nodes[i].b)->parts_sent;
 	}
-	assert_int_equal(messages, 0);
+	assert_int_equal(parts, 0);
 	/* Four edges of the tree, six others; and what waves bring before it is time. */
-	assert_in_range(letters, 10 * (4 * 2 * 4 + 6 * 2 * 2) * 9 / 10,
+	assert_in_range(messages, 10 * (4 * 2 * 4 + 6 * 2 * 2) * 9 / 10,
 		10 * (4 * 2 * 4 + 6 * 2 * 2) * 13 / 10);
 	group_free(g);
 }
@@ -723,15 +724,15 @@ int main(void)
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_disk),
 		cmocka_unit_test(test_rounds),
-		cmocka_unit_test(test_blank),
+		cmocka_unit_test(test_recovering),
 		cmocka_unit_test(test_new_disk),
-		cmocka_unit_test(test_all_blank),
+		cmocka_unit_test(test_all_recovering),
 		cmocka_unit_test(test_period),
 		cmocka_unit_test(test_top_up),
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_refund),
 		cmocka_unit_test(test_drawn),
-		cmocka_unit_test(test_letters),
+		cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_records),
 		cmocka_unit_test(test_peace),
 		cmocka_unit_test(test_news),

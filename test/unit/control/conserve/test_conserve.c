@@ -21,7 +21,7 @@
 #define ROOM     600
 #define RECORD   2048
 
-/* Statements to one neighbour: eight letters of them. */
+/* Statements to one neighbour: eight messages of them. */
 #define TOLD_A_TICK (8 * ((ROOM - 1) / CONSERVE_ENTRY))
 
 struct node {
@@ -262,8 +262,8 @@ static void test_indicator(void **state)
 	group_free(g);
 }
 
-/* What is told to nobody before it is settled does not arrive; what failed is tried again. */
-static void test_settling(void **state)
+/* What is told to nobody before it is committed does not arrive; what failed is tried again. */
+static void test_committing(void **state)
 {
 	struct group *g = group_started(2, 1, 0);
 	struct conserve *giver = g->nodes[0].c, *taker = g->nodes[1].c;
@@ -310,7 +310,7 @@ static void test_rounds(void **state)
 	for (unsigned round = 1; round <= 3; round++) {
 		assert_int_equal(book_save(conserve_book(c), keep_some, &disk), 0);
 		assert_int_equal(disk.n, round < 3 ? 4 * round : 11);
-		g->policies[0].limit += 2; /* one is always unsettled */
+		g->policies[0].limit += 2; /* one is always uncommitted */
 		assert_int_equal(conserve_update(c, g->policies, 10, g->now), 0);
 		book_committed(conserve_book(c));
 		assert_true(book_unsaved(conserve_book(c)));
@@ -321,7 +321,7 @@ static void test_rounds(void **state)
 	group_free(g);
 }
 
-/* Others come and go during a round: those that it was for are settled by its end, no others. */
+/* Others come and go during a round: those that it was for are committed by its end, no others. */
 static void test_update_in_a_round(void **state)
 {
 	struct group *g = group_started(2, 10, 0);
@@ -396,7 +396,7 @@ static void test_friend(void **state)
 	step_conserve_times(g, 40);
 	assert_int_equal(sum_usable(g, 0), LIMIT);
 	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(conserve_view(g->nodes[i].c, 0, g->now).adopted, 0);
+		assert_int_equal(conserve_view(g->nodes[i].c, 0, g->now).inherited, 0);
 	group_free(g);
 }
 
@@ -435,13 +435,13 @@ static void test_restart(void **state)
 	assert_int_equal(limit_of(g, 1, 0), held);
 	/* Without its record it holds nothing, until the others have said what it has. */
 	conserve_destroy(g->nodes[1].c);
-	g->params.blank = true;
+	g->params.recovering = true;
 	start_conserve_node(g, 1, false);
-	assert_true(conserve_view(g->nodes[1].c, 0, g->now).blank);
+	assert_true(conserve_view(g->nodes[1].c, 0, g->now).recovering);
 	assert_int_equal(limit_of(g, 1, 0), 0);
 	step_conserve_times(g, 5);
 	assert_int_equal(sum_usable(g, 0), LIMIT);
-	assert_false(conserve_view(g->nodes[1].c, 0, g->now).blank);
+	assert_false(conserve_view(g->nodes[1].c, 0, g->now).recovering);
 	group_free(g);
 }
 
@@ -525,7 +525,7 @@ static void test_update_refused(void **state)
 	group_free(g);
 }
 
-/* More policies than fit into a letter: all get through, and letters have their bound. */
+/* More policies than fit into a message: all get through, and messages have their bound. */
 static void test_many(void **state)
 {
 	struct group *g = group_started(3, POLICIES, 0);
@@ -560,10 +560,11 @@ static void test_rest(void **state)
 }
 
 /*
- * One that is blank has no record: it is so again after another crash, as its store says, and it
- * stays so when its policy leaves and comes back. Else it would have its share for the second time.
+ * One that is recovering has no record: it is so again after another crash, as its store says, and
+ * it stays so when its policy leaves and comes back. Else it would have its share for the second
+ * time.
  */
-static void test_blank_again(void **state)
+static void test_recovering_again(void **state)
 {
 	struct group *g = group_started(3, 2, 0);
 
@@ -573,7 +574,7 @@ static void test_blank_again(void **state)
 	conserve_destroy(g->nodes[0].c);
 	g->nodes[0].len = 0;
 	g->nodes[0].cut = true;
-	g->params.blank = true;
+	g->params.recovering = true;
 	start_conserve_node(g, 0, false);
 	step_conserve_times(g, 2);
 	conserve_destroy(g->nodes[0].c);
@@ -584,11 +585,11 @@ static void test_blank_again(void **state)
 	assert_int_equal(g->nodes[0].len, 0);
 	assert_int_equal(conserve_update(g->nodes[0].c, g->policies, 2, g->now), 0);
 	step_conserve_times(g, 2);
-	assert_true(conserve_view(g->nodes[0].c, 0, g->now).blank);
+	assert_true(conserve_view(g->nodes[0].c, 0, g->now).recovering);
 	assert_int_equal(limit_of(g, 0, 0), 0);
 	g->nodes[0].cut = false;
 	step_conserve_times(g, 20);
-	assert_false(conserve_view(g->nodes[0].c, 0, g->now).blank);
+	assert_false(conserve_view(g->nodes[0].c, 0, g->now).recovering);
 	assert_int_equal(sum_usable(g, 0), LIMIT);
 	group_free(g);
 }
@@ -655,10 +656,10 @@ static void test_news_first(void **state)
 	test_free(policies);
 }
 
-static void test_bad_letters(void **state)
+static void test_bad_messages(void **state)
 {
 	struct group *g = group_started(2, 1, 0);
-	uint8_t buf[ROOM] = {CONSERVE_LETTER};
+	uint8_t buf[ROOM] = {CONSERVE_MESSAGE};
 
 	(void)state;
 	assert_int_equal(conserve_hear(g->nodes[0].c, 1, g->now, buf, 0), -EBADMSG);
@@ -667,7 +668,7 @@ static void test_bad_letters(void **state)
 	assert_int_equal(conserve_hear(g->nodes[0].c, 1, g->now, buf, 1), 0);
 	assert_int_equal(conserve_hear(g->nodes[0].c, 1, g->now, buf, 1 + CONSERVE_ENTRY), 0);
 	assert_int_equal(conserve_counters(g->nodes[0].c)->unknown, 1);
-	buf[0] = CONSERVE_LETTER + 1;
+	buf[0] = CONSERVE_MESSAGE + 1;
 	assert_int_equal(conserve_hear(g->nodes[0].c, 1, g->now, buf, 1), -EBADMSG);
 	group_free(g);
 }
@@ -698,7 +699,7 @@ int main(void)
 		cmocka_unit_test(test_mesh_parts),
 		cmocka_unit_test(test_sparse),
 		cmocka_unit_test(test_indicator),
-		cmocka_unit_test(test_settling),
+		cmocka_unit_test(test_committing),
 		cmocka_unit_test(test_rounds),
 		cmocka_unit_test(test_update_in_a_round),
 		cmocka_unit_test(test_disk),
@@ -710,11 +711,11 @@ int main(void)
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_update_refused),
 		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_blank_again),
+		cmocka_unit_test(test_recovering_again),
 		cmocka_unit_test(test_crowd),
 		cmocka_unit_test(test_news_first),
 		cmocka_unit_test(test_rest),
-		cmocka_unit_test(test_bad_letters),
+		cmocka_unit_test(test_bad_messages),
 		cmocka_unit_test(test_bursts),
 	};
 

@@ -10,7 +10,7 @@
 #include "allocate/allocate.h"
 #include "engine/counts.h"
 #include "engine/states.h"
-#include "police/lend.h"
+#include "police/borrow.h"
 
 #define GHZ     UINT64_C(1000000000)
 #define SECOND  GHZ
@@ -89,7 +89,9 @@ static uint64_t offer_packets(struct world *w, uint64_t from_s, unsigned seconds
 	return passed;
 }
 
-/* One worker, a reserve of several, and what several divide: the limit and the burst, once. */
+/*
+ * One worker, a shared bucket of several, and what several divide: the limit and the burst, once.
+ */
 static void test_one_limit(void **state)
 {
 	static const struct {

@@ -14,7 +14,7 @@
 #include "base/prng.h"
 #include "flow/new_flow.h"
 #include "police/charge.h"
-#include "police/other.h"
+#include "police/extended.h"
 #include "engine/profile.h"
 #include "policy/kind.h"
 #include "policy/period.h"
@@ -149,7 +149,7 @@ static void test_what_is_configured(void **state)
 	policy.per_v4 = 24;
 	policy.per_v6 = 64;
 	assert_int_equal(make_test_profile(&profile, &policy, &whole, 1, GHZ), 0);
-	policy_state_init(&line, aligned_alloc(CACHE_LINE, policy_other_bytes(&policy)), &policy,
+	policy_state_init(&line, aligned_alloc(CACHE_LINE, policy_extended_bytes(&policy)), &policy,
 		&profile, &start);
 	assert_int_equal(police_flags(&line), 0);
 	assert_int_equal(line.other->count, COUNT_PACKETS);
@@ -164,9 +164,9 @@ static void test_what_is_configured(void **state)
 	policy.weigh_tcp_only = true;
 	policy.accounting = ACCOUNTING_L3;
 	assert_int_equal(make_test_profile(&profile, &policy, &whole, 1, GHZ), 0);
-	assert_int_equal(policy_other_bytes(&policy), 0);
+	assert_int_equal(policy_extended_bytes(&policy), 0);
 	policy_state_init(&line, NULL, &policy, &profile, &start);
-	assert_int_equal(police_flags(&line), POLICE_PLAIN | POLICE_TCP_ONLY);
+	assert_int_equal(police_flags(&line), POLICE_SIMPLE | POLICE_TCP_ONLY);
 	assert_int_equal(police_bytes(&line, 18, 118), 100);
 	assert_null(police_sources(&line));
 	assert_int_equal(police_over_packets(&line) + police_over_bytes(&line), 0);
@@ -188,7 +188,7 @@ static void test_out_of_range(void **state)
 /* What the brain is told of guarantees. */
 static void test_guarantees(void **state)
 {
-	struct policy quota = policy_of(METER_PURSE, COUNT_BYTES, false), conserved, soft;
+	struct policy quota = policy_of(METER_CREDIT, COUNT_BYTES, false), conserved, soft;
 	struct limiter_policy brain;
 
 	(void)state;
@@ -244,7 +244,7 @@ static void test_conserved_parts(void **state)
 		assert_int_equal(make_test_profile(&profile, &policy, &whole, 1e-6, GHZ), 0);
 		assert_int_equal(profile.kind, METER_TOKEN_BUCKET);
 		assert_int_equal(profile.meter.bucket.burst, 0);
-		assert_int_equal(policy_is_plain(&policy), policy.count == COUNT_BYTES);
+		assert_int_equal(policy_is_simple(&policy), policy.count == COUNT_BYTES);
 	}
 }
 
@@ -298,13 +298,13 @@ static void test_limit_is_not_for_the_past(void **state)
 		view.local_limit = 1000000;
 		assert_int_equal(make_test_profile(&fast, &policy, &view, 1, GHZ), 0);
 		fast.sample_shift = 9;
-		memory = plain ? NULL : aligned_alloc(CACHE_LINE, policy_other_bytes(&policy));
+		memory = plain ? NULL : aligned_alloc(CACHE_LINE, policy_extended_bytes(&policy));
 		policy_state_init(&line, memory, &policy, &slow, &start);
-		assert_int_equal(police_is_plain(&line), plain);
+		assert_int_equal(police_is_simple(&line), plain);
 		assert_int_equal(police_charge(&line, &packet, NULL, 100000, 0), VERDICT_PASS);
 		police_limit(&line, &fast, SECOND);
 		assert_int_equal(police_shift(&line), 9);
-		assert_int_equal(police_is_plain(&line), plain);
+		assert_int_equal(police_is_simple(&line), plain);
 		assert_int_not_equal(
 			police_charge(&line, &packet, NULL, 1001, SECOND), VERDICT_PASS);
 		assert_int_equal(police_charge(&line, &packet, NULL, 999, SECOND), VERDICT_PASS);
@@ -504,9 +504,9 @@ static void test_other(void **state)
 		size_t bytes;
 
 		policy.allocator = allocator_find(rows[i].allocator);
-		bytes = policy_other_bytes(&policy);
+		bytes = policy_extended_bytes(&policy);
 		memory = bytes ? aligned_alloc(CACHE_LINE, bytes) : NULL;
-		assert_int_equal(policy_is_plain(&policy), rows[i].plain);
+		assert_int_equal(policy_is_simple(&policy), rows[i].plain);
 		assert_int_equal(bytes == 0, rows[i].plain);
 		assert_int_equal(make_test_profile(&profile, &policy, &whole, 1, GHZ), 0);
 		policy_state_init(&line, memory, &policy, &profile, &start);

@@ -585,8 +585,8 @@ static void test_each_verdict(void **state)
 	group_stop(&group);
 }
 
-/* Letters come as they were written, from whom they say, to whom they are for, sealed or not. */
-static void test_letters(void **state)
+/* Messages come as they were written, from whom they say, to whom they are for, sealed or not. */
+static void test_messages(void **state)
 {
 	uint8_t buf[1200], sent[1200];
 	struct group group;
@@ -596,31 +596,31 @@ static void test_letters(void **state)
 	for (int sealed = 0; sealed < 2; sealed++) {
 		struct gossip *from = make_gossip_member(&group, 2, 9, sealed ? key : NULL);
 		struct gossip *to = make_gossip_member(&group, 0, 8, sealed ? key : NULL);
-		size_t room = gossip_letter_room(from), len;
-		struct gossip_letter letter;
+		size_t room = gossip_message_room(from), len;
+		struct gossip_message message;
 
 		for (size_t i = 0; i < room; i++)
-			gossip_letter_at(buf)[i] = (uint8_t)(i * 7);
-		len = gossip_seal_letter(from, buf, room, 0);
+			gossip_message_at(buf)[i] = (uint8_t)(i * 7);
+		len = gossip_seal_message(from, buf, room, 0);
 		assert_int_equal(len, 1200);
 		memcpy(sent, buf, len);
-		assert_int_equal(gossip_receive(to, group.now, buf, len), GOSSIP_LETTER);
-		letter = gossip_letter(to, buf, len);
-		assert_int_equal(letter.from, 2);
-		assert_int_equal(letter.len, room);
+		assert_int_equal(gossip_receive(to, group.now, buf, len), GOSSIP_MESSAGE);
+		message = gossip_message(to, buf, len);
+		assert_int_equal(message.from, 2);
+		assert_int_equal(message.len, room);
 		for (size_t i = 0; i < room; i++)
-			assert_int_equal(letter.at[i], (uint8_t)(i * 7));
+			assert_int_equal(message.at[i], (uint8_t)(i * 7));
 		memcpy(buf, sent, len);
 		assert_int_equal(gossip_receive(group.g[1], group.now, buf, len),
 			sealed ? GOSSIP_MISSENT : GOSSIP_UNSEALED);
 		memcpy(buf, sent, len);
-		buf[1] ^= DATAGRAM_LETTER; /* not to be taken for gossip */
+		buf[1] ^= DATAGRAM_MESSAGE; /* not to be taken for gossip */
 		assert_int_not_equal(gossip_receive(to, group.now, buf, len), GOSSIP_ACCEPTED);
-		len = gossip_seal_letter(from, buf, 0, 0);
+		len = gossip_seal_message(from, buf, 0, 0);
 		assert_int_equal(gossip_receive(to, group.now, buf, len - 1), GOSSIP_TRUNCATED);
-		len = gossip_seal_letter(from, buf, 0, 0);
-		assert_int_equal(gossip_receive(to, group.now, buf, len), GOSSIP_LETTER);
-		assert_int_equal(gossip_letter(to, buf, len).len, 0);
+		len = gossip_seal_message(from, buf, 0, 0);
+		assert_int_equal(gossip_receive(to, group.now, buf, len), GOSSIP_MESSAGE);
+		assert_int_equal(gossip_message(to, buf, len).len, 0);
 		gossip_destroy(from);
 		gossip_destroy(to);
 	}
@@ -863,7 +863,7 @@ int main(void)
 		cmocka_unit_test(test_hearsay_of_one_cut_off),
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_each_verdict),
-		cmocka_unit_test(test_letters),
+		cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_wrong_key_and_no_key),
 		cmocka_unit_test(test_recorded_datagrams),

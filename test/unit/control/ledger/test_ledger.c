@@ -35,12 +35,12 @@ static struct ledger *ledger_of(uint64_t share, uint32_t n_edges)
 	return l;
 }
 
-static struct ledger *blank_of(uint64_t share, uint32_t n_edges, uint64_t epoch)
+static struct ledger *recovering_of(uint64_t share, uint32_t n_edges, uint64_t epoch)
 {
 	struct ledger_params params = params_of(share, n_edges);
 	struct ledger *l;
 
-	params.blank = true;
+	params.recovering = true;
 	params.epoch = epoch;
 	assert_int_equal(ledger_create(&params, BEGIN, &l), 0);
 	return l;
@@ -49,7 +49,7 @@ static struct ledger *blank_of(uint64_t share, uint32_t n_edges, uint64_t epoch)
 static void save_test_ledger(struct ledger *l)
 {
 	assert_int_equal(ledger_save(l, NULL, NULL), 0);
-	ledger_settled(l);
+	ledger_committed(l);
 }
 
 static struct ledger_statement statement_of_edge(struct ledger *l, uint32_t edge, uint64_t now_ns)
@@ -69,15 +69,15 @@ static enum ledger_verdict tell_other_ledger(
 	return ledger_hear(to, there, now_ns, &s);
 }
 
-/* Settled and heard on both sides, until there is nothing new. */
+/* Committed and heard on both sides, until there is nothing new. */
 static void agree_on_edge(
 	struct ledger *a, uint32_t at_a, struct ledger *b, uint32_t at_b, uint64_t now_ns)
 {
 	for (int i = 0; i < 4; i++) {
-		if (!ledger_blank(a))
+		if (!ledger_recovering(a))
 			save_test_ledger(a);
 		tell_other_ledger(a, at_a, b, at_b, now_ns + i);
-		if (!ledger_blank(b))
+		if (!ledger_recovering(b))
 			save_test_ledger(b);
 		tell_other_ledger(b, at_b, a, at_a, now_ns + i);
 	}
@@ -165,9 +165,9 @@ static void test_refund(void **state_)
 	assert_int_equal(ledger_spend(a, 60), 0);
 	assert_int_equal(ledger_refund(a, 61), -EINVAL);
 	assert_int_equal(ledger_save(a, NULL, NULL), 0);
-	ledger_settled(a);
+	ledger_committed(a);
 	assert_int_equal(ledger_refund(a, 50), 0);
-	assert_true(ledger_unsettled(a));
+	assert_true(ledger_uncommitted(a));
 	assert_int_equal(ledger_spent(a), 10);
 	assert_int_equal(ledger_free(a), 90);
 	assert_int_equal(ledger_grant(a, 0, 90), 0);
@@ -180,33 +180,33 @@ static void test_refund(void **state_)
 	ledger_destroy(a);
 }
 
-/* Nothing is told before it is settled, and what comes in between waits for the next. */
-static void test_settle_order(void **state_)
+/* Nothing is told before it is committed, and what comes in between waits for the next. */
+static void test_commit_order(void **state_)
 {
 	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
 
 	(void)state_;
 	save_test_ledger(a);
-	assert_false(ledger_unsettled(a));
+	assert_false(ledger_uncommitted(a));
 	assert_int_equal(ledger_grant(a, 0, 10), 0);
-	assert_true(ledger_unsettled(a));
+	assert_true(ledger_uncommitted(a));
 	assert_int_equal(statement_of_edge(a, 0, BEGIN).granted, 0);
 	assert_int_equal(ledger_save(a, NULL, NULL), 0);
 	assert_int_equal(ledger_save(a, NULL, NULL), -EBUSY);
 	assert_int_equal(ledger_grant(a, 0, 5), 0);
 	assert_int_equal(statement_of_edge(a, 0, BEGIN).granted, 0);
-	ledger_settled(a);
+	ledger_committed(a);
 	assert_int_equal(statement_of_edge(a, 0, BEGIN).granted, 10);
-	assert_true(ledger_unsettled(a));
-	/* One that failed settles nothing, and all is still to be done. */
+	assert_true(ledger_uncommitted(a));
+	/* One that failed commits nothing, and all is still to be done. */
 	assert_int_equal(ledger_save(a, NULL, NULL), 0);
 	ledger_save_failed(a);
-	assert_true(ledger_unsettled(a));
+	assert_true(ledger_uncommitted(a));
 	assert_int_equal(statement_of_edge(a, 0, BEGIN).granted, 10);
-	ledger_settled(a); /* of nothing */
+	ledger_committed(a); /* of nothing */
 	assert_int_equal(statement_of_edge(a, 0, BEGIN).granted, 10);
 	save_test_ledger(a);
-	assert_false(ledger_unsettled(a));
+	assert_false(ledger_uncommitted(a));
 	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + S), LEDGER_NEWS);
 	assert_int_equal(ledger_balance(b), 15);
 	ledger_destroy(a);
@@ -411,21 +411,21 @@ static void promised_pair(struct ledger **a, struct ledger **b, uint64_t amount)
 	tell_other_ledger(*a, 0, *b, 0, BEGIN + S);
 }
 
-static void test_adopting_just_in_time(void **state_)
+static void test_inheriting_just_in_time(void **state_)
 {
 	struct ledger *a, *b;
 
 	(void)state_;
 	promised_pair(&a, &b, 70);
-	assert_int_equal(ledger_adoptable(b, 0, BEGIN + S + patience_of_lease() - 1), 0);
-	assert_int_equal(ledger_adopt(b, 0, BEGIN + S + patience_of_lease() - 1), 0);
-	assert_int_equal(ledger_adoptable(b, 0, BEGIN + S + patience_of_lease()), 70);
-	assert_int_equal(ledger_adoptable(b, 0, BEGIN), 0);
+	assert_int_equal(ledger_inheritable(b, 0, BEGIN + S + patience_of_lease() - 1), 0);
+	assert_int_equal(ledger_inherit(b, 0, BEGIN + S + patience_of_lease() - 1), 0);
+	assert_int_equal(ledger_inheritable(b, 0, BEGIN + S + patience_of_lease()), 70);
+	assert_int_equal(ledger_inheritable(b, 0, BEGIN), 0);
 	assert_int_equal(ledger_balance(b), 0);
-	assert_int_equal(ledger_adopt(b, 0, BEGIN + S + patience_of_lease()), 70);
-	assert_int_equal(ledger_adopt(b, 0, BEGIN + S + patience_of_lease()), 0);
+	assert_int_equal(ledger_inherit(b, 0, BEGIN + S + patience_of_lease()), 70);
+	assert_int_equal(ledger_inherit(b, 0, BEGIN + S + patience_of_lease()), 0);
 	assert_int_equal(ledger_balance(b), 70);
-	assert_int_equal(ledger_view(b, 0).adopted, 70);
+	assert_int_equal(ledger_view(b, 0).inherited, 70);
 	/* It comes back, with 20 that it had granted meanwhile: these are among the 70. */
 	assert_int_equal(ledger_grant(a, 0, 20), 0);
 	save_test_ledger(a);
@@ -437,7 +437,7 @@ static void test_adopting_just_in_time(void **state_)
 	assert_int_equal(ledger_view(a, 0).promised, 90);
 	/* Given back. */
 	assert_int_equal(ledger_grant(b, 0, 50), 0);
-	assert_int_equal(ledger_view(b, 0).adopted, 20);
+	assert_int_equal(ledger_view(b, 0).inherited, 20);
 	agree_on_edge(a, 0, b, 0, BEGIN + 10 * S);
 	assert_int_equal(ledger_balance(a), 80);
 	assert_int_equal(ledger_balance(b), 20);
@@ -456,7 +456,7 @@ static void test_repeats_are_no_sign_of_life(void **state_)
 	s = statement_of_edge(a, 0, BEGIN + S + 1);
 	ledger_hear(b, 0, BEGIN + S, &s);
 	assert_int_equal(ledger_hear(b, 0, BEGIN + 3 * S, &s), LEDGER_OLD);
-	assert_int_equal(ledger_adoptable(b, 0, BEGIN + S + patience_of_lease()), 70);
+	assert_int_equal(ledger_inheritable(b, 0, BEGIN + S + patience_of_lease()), 70);
 	ledger_destroy(a);
 	ledger_destroy(b);
 }
@@ -475,10 +475,10 @@ static void test_promise_to_an_earlier_start(void **state_)
 	params.epoch++;
 	assert_int_equal(ledger_restore(&params, record, len, BEGIN, &again), 0);
 	tell_other_ledger(a, 0, again, 0, BEGIN + 2 * S);
-	assert_int_equal(ledger_adoptable(again, 0, BEGIN + 99 * S), 0);
+	assert_int_equal(ledger_inheritable(again, 0, BEGIN + 99 * S), 0);
 	tell_other_ledger(again, 0, a, 0, BEGIN + 2 * S);
 	tell_other_ledger(a, 0, again, 0, BEGIN + 3 * S);
-	assert_int_equal(ledger_adoptable(again, 0, BEGIN + 99 * S), 70);
+	assert_int_equal(ledger_inheritable(again, 0, BEGIN + 99 * S), 70);
 	ledger_destroy(a);
 	ledger_destroy(b);
 	ledger_destroy(again);
@@ -534,7 +534,7 @@ static void test_record(void **state_)
 	(void)state_;
 	promised_pair(&a, &b, 70);
 	assert_int_equal(ledger_grant(b, 0, 0), 0);
-	ledger_adopt(b, 0, BEGIN + S + patience_of_lease());
+	ledger_inherit(b, 0, BEGIN + S + patience_of_lease());
 	agree_on_edge(a, 0, b, 0, BEGIN + 9 * S);
 	assert_int_equal(ledger_grant(a, 0, 5), 0);
 	assert_int_equal(ledger_spend(a, 7), 0);
@@ -566,21 +566,21 @@ static void test_record(void **state_)
 	params.n_edges = 2;
 	assert_int_equal(ledger_restore(&params, record, len, 5, &again), -EINVAL);
 	params = params_of(1, 1);
-	params.blank = true;
+	params.recovering = true;
 	assert_int_equal(ledger_restore(&params, record, len, 5, &again), -EINVAL);
 	/* A clock that was set back: still a later epoch than before. */
-	params.blank = false;
+	params.recovering = false;
 	params.epoch = 2;
 	assert_int_equal(ledger_restore(&params, record, len, 5, &again), 0);
 	assert_int_equal(statement_of_edge(again, 0, BEGIN).epoch, 8);
-	assert_true(ledger_unsettled(again));
+	assert_true(ledger_uncommitted(again));
 	ledger_destroy(again);
 	ledger_destroy(a);
 	ledger_destroy(b);
 }
 
 /* A lost memory is regained from 1 to 4 neighbours, with what was on its way either way. */
-static void test_blank(void **state_)
+static void test_recovering(void **state_)
 {
 	(void)state_;
 	for (uint32_t n = 1; n <= N_EDGES; n++) {
@@ -601,28 +601,28 @@ static void test_blank(void **state_)
 			want += 3 - (10 + (int64_t)i);
 		}
 		ledger_destroy(lost);
-		lost = blank_of(100, n, 9);
+		lost = recovering_of(100, n, 9);
 		assert_int_equal(ledger_grant(lost, 0, 0), -EAGAIN);
 		assert_int_equal(ledger_spend(lost, 0), -EAGAIN);
 		assert_int_equal(ledger_promise(lost, 0), -EAGAIN);
 		assert_int_equal(ledger_save(lost, NULL, NULL), -EAGAIN);
-		assert_false(ledger_unsettled(lost));
+		assert_false(ledger_uncommitted(lost));
 		for (uint32_t i = 0; i < n; i++) {
-			assert_true(ledger_blank(lost));
+			assert_true(ledger_recovering(lost));
 			assert_int_equal(ledger_balance(lost), 0);
 			assert_int_equal(tell_other_ledger(lost, i, other[i], 0, BEGIN + 3 * S),
 				LEDGER_NEWS);
 			assert_int_equal(
 				tell_other_ledger(lost, i, other[i], 0, BEGIN + 3 * S), LEDGER_OLD);
-			/* Only when it is settled. */
+			/* Only when it is committed. */
 			tell_other_ledger(other[i], 0, lost, i, BEGIN + 3 * S);
-			assert_true(ledger_blank(lost));
+			assert_true(ledger_recovering(lost));
 			save_test_ledger(other[i]);
 			assert_int_equal(
 				ledger_hear(other[i], 0, BEGIN + 3 * S, &late[i]), LEDGER_OLD);
 			tell_other_ledger(other[i], 0, lost, i, BEGIN + 4 * S);
 		}
-		assert_false(ledger_blank(lost));
+		assert_false(ledger_recovering(lost));
 		assert_int_equal(ledger_balance(lost), want);
 		assert_int_equal(statement_of_edge(lost, 0, BEGIN + 5 * S).epoch, 9);
 		for (uint32_t i = 0; i < n; i++) {
@@ -637,25 +637,28 @@ static void test_blank(void **state_)
 	}
 }
 
-static void test_blank_without_neighbours(void **state_)
+static void test_recovering_without_neighbours(void **state_)
 {
-	struct ledger *l = blank_of(42, 0, 3);
+	struct ledger *l = recovering_of(42, 0, 3);
 
 	(void)state_;
-	assert_false(ledger_blank(l));
+	assert_false(ledger_recovering(l));
 	assert_int_equal(ledger_balance(l), 42);
 	ledger_destroy(l);
 }
 
-/* Neighbours that all begin blank, as those that never know whether there was an earlier start. */
-static void test_all_blank(void **state_)
+/*
+ * Neighbours that all begin recovering, as those that never know whether there was an earlier
+ * start.
+ */
+static void test_all_recovering(void **state_)
 {
-	struct ledger *a = blank_of(100, 1, 3), *b = blank_of(50, 1, 9);
+	struct ledger *a = recovering_of(100, 1, 3), *b = recovering_of(50, 1, 9);
 
 	(void)state_;
 	agree_on_edge(a, 0, b, 0, BEGIN + S);
-	assert_false(ledger_blank(a));
-	assert_false(ledger_blank(b));
+	assert_false(ledger_recovering(a));
+	assert_false(ledger_recovering(b));
 	assert_int_equal(ledger_balance(a), 100);
 	assert_int_equal(ledger_balance(b), 50);
 	ledger_destroy(a);
@@ -663,7 +666,7 @@ static void test_all_blank(void **state_)
 }
 
 /* Its clock was set back: it asks louder until it is heard. */
-static void test_blank_with_an_early_epoch(void **state_)
+static void test_recovering_with_an_early_epoch(void **state_)
 {
 	struct ledger *a = ledger_of(100, 1), *b = ledger_of(50, 1);
 
@@ -671,26 +674,26 @@ static void test_blank_with_an_early_epoch(void **state_)
 	assert_int_equal(ledger_grant(b, 0, 10), 0);
 	agree_on_edge(a, 0, b, 0, BEGIN + S);
 	ledger_destroy(b);
-	b = blank_of(50, 1, 2);
+	b = recovering_of(50, 1, 2);
 	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 2 * S), LEDGER_OLD);
 	tell_other_ledger(a, 0, b, 0, BEGIN + 2 * S);
 	agree_on_edge(a, 0, b, 0, BEGIN + 3 * S);
-	assert_false(ledger_blank(b));
+	assert_false(ledger_recovering(b));
 	assert_int_equal(ledger_balance(b), 40);
 	assert_true(statement_of_edge(b, 0, BEGIN + 4 * S).epoch > 7);
 	ledger_destroy(a);
 	ledger_destroy(b);
 }
 
-/* A friend that forgets may have adopted and passed on: it is granted what it was promised. */
-static void test_blank_friend(void **state_)
+/* A friend that forgets may have inherited and passed on: it is granted what it was promised. */
+static void test_recovering_friend(void **state_)
 {
 	struct ledger *a, *b;
 
 	(void)state_;
 	promised_pair(&a, &b, 70);
 	ledger_destroy(b);
-	b = blank_of(0, 1, 9);
+	b = recovering_of(0, 1, 9);
 	agree_on_edge(b, 0, a, 0, BEGIN + 2 * S);
 	assert_int_equal(ledger_balance(a), 30);
 	assert_int_equal(ledger_balance(b), 70);
@@ -699,7 +702,10 @@ static void test_blank_friend(void **state_)
 	ledger_destroy(b);
 }
 
-/* A statement that does not echo our present epoch, or a blank one, leaves no promise to go by. */
+/*
+ * A statement that does not echo our present epoch, or a recovering one, leaves no promise to go
+ * by.
+ */
 static void test_promise_is_void(void **state_)
 {
 	struct ledger_statement later = {
@@ -709,14 +715,14 @@ static void test_promise_is_void(void **state_)
 	(void)state_;
 	promised_pair(&a, &b, 70);
 	assert_int_equal(ledger_hear(b, 0, BEGIN + 2 * S, &later), LEDGER_HEARD);
-	assert_int_equal(ledger_adoptable(b, 0, BEGIN + 99 * S), 0);
+	assert_int_equal(ledger_inheritable(b, 0, BEGIN + 99 * S), 0);
 	ledger_destroy(a);
 	ledger_destroy(b);
 	promised_pair(&a, &b, 70);
 	ledger_destroy(a);
-	a = blank_of(100, 1, 9);
+	a = recovering_of(100, 1, 9);
 	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 2 * S), LEDGER_NEWS);
-	assert_int_equal(ledger_adoptable(b, 0, BEGIN + 99 * S), 0);
+	assert_int_equal(ledger_inheritable(b, 0, BEGIN + 99 * S), 0);
 	ledger_destroy(a);
 	ledger_destroy(b);
 }
@@ -770,12 +776,12 @@ static void test_refused_for_good(void **state_)
 	save_test_ledger(a);
 	late = statement_of_edge(a, 0, BEGIN + S);
 	ledger_destroy(a);
-	a = blank_of(100, 1, 9);
+	a = recovering_of(100, 1, 9);
 	agree_on_edge(a, 0, b, 0, BEGIN + 2 * S);
 	ledger_destroy(b);
-	b = blank_of(0, 1, 20);
+	b = recovering_of(0, 1, 20);
 	agree_on_edge(b, 0, a, 0, BEGIN + 3 * S);
-	assert_false(ledger_blank(b));
+	assert_false(ledger_recovering(b));
 	b = restarted_ledger(b, 30);
 	assert_int_equal(ledger_hear(b, 0, BEGIN + 4 * S, &late), LEDGER_OLD);
 	assert_int_equal(ledger_balance(a) + ledger_balance(b), 100);
@@ -788,14 +794,14 @@ static void test_answer_to_another_start(void **state_)
 {
 	struct ledger_statement answer = {
 		.epoch = 7, .stamp = 1, .echo_stamp = 8, .least_epoch = 8};
-	struct ledger *b = blank_of(50, 1, 9);
+	struct ledger *b = recovering_of(50, 1, 9);
 
 	(void)state_;
 	ledger_hear(b, 0, BEGIN, &answer);
-	assert_true(ledger_blank(b));
+	assert_true(ledger_recovering(b));
 	answer.echo_stamp = answer.least_epoch = 9;
 	assert_int_equal(ledger_hear(b, 0, BEGIN, &answer), LEDGER_NEWS);
-	assert_false(ledger_blank(b));
+	assert_false(ledger_recovering(b));
 	ledger_destroy(b);
 }
 
@@ -808,13 +814,13 @@ static void test_epoch_that_others_expect(void **state_)
 	(void)state_;
 	save_test_ledger(a);
 	ledger_hear(a, 0, BEGIN, &s);
-	assert_true(ledger_unsettled(a));
+	assert_true(ledger_uncommitted(a));
 	assert_int_equal(statement_of_edge(a, 0, BEGIN).epoch, 7);
 	save_test_ledger(a);
 	assert_int_equal(statement_of_edge(a, 0, BEGIN).epoch, 8);
 	s = (struct ledger_statement){.epoch = 1, .stamp = 2, .echo_epoch = 8};
 	ledger_hear(a, 0, BEGIN, &s);
-	assert_false(ledger_unsettled(a));
+	assert_false(ledger_uncommitted(a));
 	s = (struct ledger_statement){.epoch = 1, .stamp = 3, .echo_epoch = 9};
 	ledger_hear(a, 0, BEGIN, &s);
 	save_test_ledger(a);
@@ -871,24 +877,24 @@ int main(void)
 		cmocka_unit_test(test_grant_just_what_is_free),
 		cmocka_unit_test(test_spend),
 		cmocka_unit_test(test_refund),
-		cmocka_unit_test(test_settle_order),
+		cmocka_unit_test(test_commit_order),
 		cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_counters_end),
 		cmocka_unit_test(test_no_more_than_the_most),
 		cmocka_unit_test(test_debt),
 		cmocka_unit_test(test_lease_at_the_promiser),
 		cmocka_unit_test(test_clock_that_stands),
-		cmocka_unit_test(test_adopting_just_in_time),
+		cmocka_unit_test(test_inheriting_just_in_time),
 		cmocka_unit_test(test_repeats_are_no_sign_of_life),
 		cmocka_unit_test(test_promise_to_an_earlier_start),
 		cmocka_unit_test(test_promise_taken_back),
 		cmocka_unit_test(test_nobody_to_promise),
 		cmocka_unit_test(test_record),
-		cmocka_unit_test(test_blank),
-		cmocka_unit_test(test_blank_without_neighbours),
-		cmocka_unit_test(test_all_blank),
-		cmocka_unit_test(test_blank_with_an_early_epoch),
-		cmocka_unit_test(test_blank_friend),
+		cmocka_unit_test(test_recovering),
+		cmocka_unit_test(test_recovering_without_neighbours),
+		cmocka_unit_test(test_all_recovering),
+		cmocka_unit_test(test_recovering_with_an_early_epoch),
+		cmocka_unit_test(test_recovering_friend),
 		cmocka_unit_test(test_promise_is_void),
 		cmocka_unit_test(test_promiser_restarts),
 		cmocka_unit_test(test_refused_for_good),

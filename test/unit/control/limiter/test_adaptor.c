@@ -337,7 +337,7 @@ static void start_adaptor_node(
 		.policies = &policy,
 		.n_policies = 1,
 		.n_workers = 1,
-		.naps = true,
+		.skips_idle = true,
 	};
 
 	assert_int_equal(limiter_create(&params, g->now, &g->l[i]), 0);
@@ -696,8 +696,8 @@ static void test_waits_less_than_with_fixed_parts(void **state)
 		1e3 * adapted);
 }
 
-/* One that has been asleep for long has forgotten: naps change no answer. */
-static void test_naps(void **state)
+/* One that has been asleep for long has forgotten: idles change no answer. */
+static void test_skips_idle(void **state)
 {
 	static const double rates[N] = {0.6 * LIMIT, 0, 0}, none[N];
 	struct group *g = group_new("adaptor");
@@ -770,7 +770,7 @@ int main(void)
 		cmocka_unit_test(test_estimators),
 		cmocka_unit_test(test_loses_less_than_fixed_parts),
 		cmocka_unit_test(test_waits_less_than_with_fixed_parts),
-		cmocka_unit_test(test_naps),
+		cmocka_unit_test(test_skips_idle),
 		cmocka_unit_test(test_update),
 	};
 

@@ -29,8 +29,8 @@ struct group {
 	uint64_t arrived[N][POLICIES];
 	uint64_t demand[N][POLICIES]; /* bytes a tick */
 	uint64_t slots[FLOW_SLOTS];
-	uint64_t letters, told_bursts; /* of these, that changed a burst alone, at once */
-	bool cut[N], stuck[N];         /* stuck: its disk */
+	uint64_t messages, told_bursts; /* of these, that changed a burst alone, at once */
+	bool cut[N], stuck[N];          /* stuck: its disk */
 	unsigned turn;
 };
 
@@ -73,7 +73,7 @@ static struct group *group_new(unsigned n_policies)
 			.policies = policies,
 			.n_policies = n_policies,
 			.n_workers = 1,
-			.naps = true,
+			.skips_idle = true,
 			.ledger = {.overlay = {.shape = OVERLAY_RANDOM},
 				.epoch = 1,
 				.lease_ns = 2013 * MS,
@@ -138,10 +138,10 @@ static void check_sums(const struct group *g, unsigned n_policies)
 
 static void save_conserved_node(struct group *g, unsigned i)
 {
-	if (g->stuck[i] || !limiter_unsettled(g->l[i]))
+	if (g->stuck[i] || !limiter_uncommitted(g->l[i]))
 		return;
 	if (limiter_save(g->l[i], NULL, NULL) == 0)
-		limiter_settled(g->l[i], g->now);
+		limiter_committed(g->l[i], g->now);
 }
 
 static void post_conserved_node(struct group *g, unsigned i, unsigned n_policies)
@@ -157,7 +157,7 @@ static void post_conserved_node(struct group *g, unsigned i, unsigned n_policies
 			continue;
 		before = n_policies > ADAPTOR ? burst_of(g, to) : 0;
 		rate = n_policies > ADAPTOR ? conserved_local_limit(g, to, ADAPTOR) : 0;
-		g->letters += limiter_receive(g->l[to], g->now, buf, len) == GOSSIP_LETTER;
+		g->messages += limiter_receive(g->l[to], g->now, buf, len) == GOSSIP_MESSAGE;
 		if (n_policies > ADAPTOR && conserved_local_limit(g, to, ADAPTOR) == rate)
 			g->told_bursts += burst_of(g, to) != before;
 	}
@@ -221,7 +221,7 @@ static void test_follows_fps(void **state)
 	group_free(g);
 }
 
-/* What is not settled has left here and is nowhere else. */
+/* What is not committed has left here and is nowhere else. */
 static void test_stuck_disk(void **state)
 {
 	struct group *g = group_new(POLICIES);
@@ -327,7 +327,7 @@ static void test_burst_moves(void **state)
 	group_free(g);
 }
 
-/* A burst that cannot be settled is out of use here, and nowhere else. */
+/* A burst that cannot be committed is out of use here, and nowhere else. */
 static void test_burst_is_under_way(void **state)
 {
 	struct group *g = group_new(POLICIES);
@@ -382,16 +382,16 @@ static void test_burst_id(void **state)
 	assert_int_equal(limiter_burst_id(name_hash("video")), name_hash("video/burst"));
 }
 
-/* Without a conserved policy there is neither ledger nor letter. */
+/* Without a conserved policy there is neither ledger nor message. */
 static void test_soft(void **state)
 {
 	struct group *g = group_new(1);
 
 	(void)state;
 	step_conserved_times(g, 100, 1);
-	assert_int_equal(g->letters, 0);
+	assert_int_equal(g->messages, 0);
 	assert_null(limiter_conserve(g->l[0]));
-	assert_false(limiter_unsettled(g->l[0]));
+	assert_false(limiter_uncommitted(g->l[0]));
 	assert_int_equal(limiter_save(g->l[0], NULL, NULL), -EAGAIN);
 	group_free(g);
 }

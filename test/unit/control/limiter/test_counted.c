@@ -75,7 +75,7 @@ static void boot_counted_node(struct group *g, unsigned i)
 		.policies = g->policies,
 		.n_policies = POLICIES,
 		.n_workers = 1,
-		.naps = true,
+		.skips_idle = true,
 		.ledger = {.overlay = {.shape = OVERLAY_RANDOM},
 			.records = records,
 			.durable = i == 0,
@@ -140,10 +140,10 @@ static int keep_counted_record(
 
 static void save_counted_node(struct group *g, unsigned i)
 {
-	if (!limiter_unsettled(g->l[i]))
+	if (!limiter_uncommitted(g->l[i]))
 		return;
 	if (limiter_save(g->l[i], i == 0 ? keep_counted_record : NULL, g) == 0)
-		limiter_settled(g->l[i], g->now);
+		limiter_committed(g->l[i], g->now);
 }
 
 static void post_counted_node(struct group *g, unsigned i)
@@ -282,7 +282,7 @@ static void test_failing_disk(void **state)
 	run_counted_group(g, 1000 * MS);
 	g->failing = true;
 	assert_int_equal(take_counted_units(g, 0, MONTHLY, 2000, 2000), 0);
-	assert_true(limiter_unsettled(g->l[0]));
+	assert_true(limiter_uncommitted(g->l[0]));
 	assert_int_equal(limiter_save(g->l[0], keep_counted_record, g), -ENOSPC);
 	assert_int_equal(limiter_save(g->l[0], NULL, g), 0);
 	limiter_save_failed(g->l[0]);

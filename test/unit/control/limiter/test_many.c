@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Limiters with many policies: those that nap decide what those that are always awake do, and
+ * Limiters with many policies: those that idle decide what those that are always active do, and
  * policies come, change and go while traffic flows. Traffic is random but asks nobody, so that two
  * groups can be given the same; a failure prints its seed.
  */
@@ -44,7 +44,7 @@ struct group {
 	struct roster *roster;
 	struct node nodes[N];
 	unsigned n;
-	bool naps;
+	bool skips_idle;
 	uint64_t now;
 	struct prng prng;
 };
@@ -87,7 +87,7 @@ static void start_many_node(struct group *g, unsigned i, unsigned n, const unsig
 		.policies = policies,
 		.n_policies = n,
 		.n_workers = 1,
-		.naps = g->naps,
+		.skips_idle = g->skips_idle,
 	};
 
 	for (unsigned p = 0; p < n; p++) {
@@ -98,7 +98,7 @@ static void start_many_node(struct group *g, unsigned i, unsigned n, const unsig
 	assert_int_equal(limiter_create(&params, g->now, &g->nodes[i].limiter), 0);
 }
 
-static struct group *group_create(uint64_t seed, unsigned n, bool naps)
+static struct group *group_create(uint64_t seed, unsigned n, bool skips_idle)
 {
 	static const unsigned all[POLICIES] = {0, 1, 2, 3, 4, 5, 6, 7};
 	static const uint32_t ids[N] = {11, 22, 33};
@@ -106,7 +106,7 @@ static struct group *group_create(uint64_t seed, unsigned n, bool naps)
 
 	assert_non_null(g);
 	g->n = n;
-	g->naps = naps;
+	g->skips_idle = skips_idle;
 	g->now = 1000 * MS;
 	prng_seed(&g->prng, seed);
 	assert_int_equal(roster_create(ids, n, &g->roster), 0);
@@ -159,7 +159,7 @@ static void run_many_traffic(struct group *g, struct node *node)
 		if (!s->active)
 			continue;
 		arrive_many_source(g, s);
-		if (g->naps && policy < node->n)
+		if (g->skips_idle && policy < node->n)
 			limiter_wake(node->limiter, policy);
 	}
 }
@@ -192,7 +192,7 @@ static struct limiter_view view_of(const struct group *g, unsigned i, unsigned i
 	return view;
 }
 
-/* Below `least` bytes per second over all of a group a demand is none to those that nap. */
+/* Below `least` bytes per second over all of a group a demand is none to those that idle. */
 static void compare_many_groups(
 	const struct group *a, const struct group *b, double tolerance, double least, uint64_t seed)
 {
@@ -211,22 +211,22 @@ static void compare_many_groups(
 	}
 }
 
-/* Whoever naps wakes in time, and decides as if it never had. */
-static void test_naps(void **state)
+/* Whoever idles wakes in time, and decides as if it never had. */
+static void test_skips_idle(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		struct group *awake = group_create(seed, N, false);
-		struct group *naps = group_create(seed, N, true);
+		struct group *active = group_create(seed, N, false);
+		struct group *skips_idle = group_create(seed, N, true);
 
 		for (unsigned t = 0; t < 6000; t++) {
-			tick_many_group(awake);
-			tick_many_group(naps);
-			compare_many_groups(awake, naps, 1e-4 * LIMIT, 100, seed);
+			tick_many_group(active);
+			tick_many_group(skips_idle);
+			compare_many_groups(active, skips_idle, 1e-4 * LIMIT, 100, seed);
 		}
-		assert_true(naps->nodes[0].measured < 2 * awake->nodes[0].measured / 3);
-		group_free(awake);
-		group_free(naps);
+		assert_true(skips_idle->nodes[0].measured < 2 * active->nodes[0].measured / 3);
+		group_free(active);
+		group_free(skips_idle);
 	}
 }
 
@@ -423,8 +423,8 @@ static void test_removed_and_added(void **state)
 	static const unsigned with[] = {0, 4}, without[] = {4};
 
 	(void)state;
-	for (int naps = 0; naps < 2; naps++) {
-		struct group *g = group_create(1, 2, naps);
+	for (int skips_idle = 0; skips_idle < 2; skips_idle++) {
+		struct group *g = group_create(1, 2, skips_idle);
 		double sum;
 
 		reload_many_node(g, 0, 2, with);
@@ -551,7 +551,7 @@ static void test_other_interval(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_naps),
+		cmocka_unit_test(test_skips_idle),
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_time_in_sleep),
 		cmocka_unit_test(test_lost_in_sleep),

@@ -325,7 +325,7 @@ static double exceeded_value(double *values, double share)
  * Groups of five that send ten messages each at once, in two parts: one has three of some groups,
  * and two of the others. What 99 of 100 bursts lack of the whole, and of that part.
  */
-static void simulate_lack(uint64_t seed, double *whole, double *part)
+static void simulate_backlog(uint64_t seed, double *whole, double *part)
 {
 	static double wholes[TRIAL], parts[TRIAL];
 	double w = 0, p = 0;
@@ -369,7 +369,7 @@ static void test_predicts_uneven_bursts(void **state)
 		double whole, part, wait;
 		struct world w;
 
-		simulate_lack(seed, &whole, &part);
+		simulate_backlog(seed, &whole, &part);
 		world_of_groups(&w, MEMBERS, 2, whole);
 		place_predict(&w.placer, &w.placement, 0, &delay);
 		wait = fmax(0, part - 1.1 * whole / 2) / (LIMIT / 2.0);

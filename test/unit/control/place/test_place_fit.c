@@ -290,7 +290,7 @@ static void test_never_within(void **state)
 /* Any abilities: it ends, within the objective if it says so. */
 static void test_any(void **state)
 {
-	unsigned settled = 0, exhausted = 0;
+	unsigned committed = 0, exhausted = 0;
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++) {
@@ -307,7 +307,7 @@ static void test_any(void **state)
 				&w, 1 + prng_below(&prng, BROKERS), 100 + 1500 * prng_unit(&prng));
 			end = run_fit_to_end(&w, way);
 			measure_fit_world(&w, p99);
-			settled += end == PLACE_SETTLED;
+			committed += end == PLACE_SETTLED;
 			exhausted += end == PLACE_EXHAUSTED;
 			if (end == PLACE_SETTLED && w.fit.trial.nowhere > 0)
 				fail_msg("seed %" PRIu64 ": sources without a place", seed);
@@ -317,7 +317,7 @@ static void test_any(void **state)
 			world_close(&w);
 		}
 	}
-	assert_true(settled > 0 && exhausted > 0);
+	assert_true(committed > 0 && exhausted > 0);
 }
 
 int main(void)

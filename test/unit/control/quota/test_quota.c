@@ -9,7 +9,7 @@
 
 #include "base/prng.h"
 #include "quota/divide.h"
-#include "quota/pace.h"
+#include "quota/spend_rate.h"
 #include "quota/quota.h"
 
 #define MS     UINT64_C(1000000)
@@ -363,7 +363,7 @@ static void test_durable(void **state)
 		assert_int_equal(quota_save(q, record, &len), -EBUSY);
 		if (i == 3)
 			break;
-		quota_settled(q);
+		quota_committed(q);
 	}
 	quota_destroy(q);
 	q = restored_quota_node(record, len, 1);
@@ -391,16 +391,16 @@ static void test_refund(void **state)
 	for (unsigned i = 0; i < 2; i++) {
 		assert_int_equal(quota_spend(q, 30, SECOND), i == 0 ? -EAGAIN : 0);
 		assert_int_equal(quota_save(q, record, &len), 0);
-		quota_settled(q);
+		quota_committed(q);
 	}
 	/* Also while a record is on its way that says that they are spent. */
 	assert_int_equal(quota_spend(q, 20, SECOND), -EAGAIN);
 	assert_int_equal(quota_save(q, record, &len), 0);
 	quota_refund(q, 10);
 	assert_int_equal(quota_view(q, SECOND).spent, 20);
-	assert_int_equal(quota_view(q, SECOND).pocket, 0);
+	assert_int_equal(quota_view(q, SECOND).prepaid, 0);
 	assert_int_equal(quota_view(q, SECOND).balance, 80);
-	quota_settled(q);
+	quota_committed(q);
 	assert_int_equal(quota_spend(q, 1, SECOND), -EAGAIN); /* not before the next record */
 	quota_refund(q, 1000);
 	assert_int_equal(quota_view(q, SECOND).spent, 0);
@@ -423,10 +423,10 @@ static void test_save_failed(void **state)
 	assert_int_equal(quota_save(q, record, &len), 0);
 	quota_save_failed(q);
 	assert_int_equal(quota_spend(q, 30, SECOND), -EAGAIN);
-	assert_true(quota_unsettled(q));
+	assert_true(quota_uncommitted(q));
 	assert_int_equal(quota_view(q, SECOND).spent, 30);
 	assert_int_equal(quota_save(q, record, &len), 0);
-	quota_settled(q);
+	quota_committed(q);
 	assert_int_equal(quota_spend(q, 30, SECOND), 0);
 	quota_destroy(q);
 }
@@ -436,20 +436,20 @@ static void save_quota_node(struct quota_node *q)
 	char record[4096];
 	size_t len;
 
-	if (!quota_unsettled(q))
+	if (!quota_uncommitted(q))
 		return;
-	assert_int_equal(quota_save(q, record, &len), 0); /* blank, there is nothing to save */
-	quota_settled(q);
+	assert_int_equal(quota_save(q, record, &len), 0); /* recovering, there is nothing to save */
+	quota_committed(q);
 }
 
 /* Two that have lost their memory tell each other, although neither has anything to save. */
-static void test_both_blank(void **state)
+static void test_both_recovering(void **state)
 {
 	struct quota_params params = {
 		.share = 50,
 		.n_edges = 1,
 		.epoch = 2,
-		.blank = true,
+		.recovering = true,
 		.durable = true,
 		.theta_ns = THETA,
 		.memory_ns = SECOND,
@@ -467,18 +467,18 @@ static void test_both_blank(void **state)
 		quota_tick(p.b, p.now);
 		talk_quota_pair(&p, false);
 	}
-	assert_false(quota_view(p.a, p.now).blank || quota_view(p.b, p.now).blank);
+	assert_false(quota_view(p.a, p.now).recovering || quota_view(p.b, p.now).recovering);
 	pair_free(&p);
 }
 
-/* Two that stay blank, as somebody else is silent, do not answer each other for ever. */
-static void test_blank_for_long(void **state)
+/* Two that stay recovering, as somebody else is silent, do not answer each other for ever. */
+static void test_recovering_for_long(void **state)
 {
 	struct quota_params params = {
 		.share = 50,
 		.n_edges = 2,
 		.epoch = 2,
-		.blank = true,
+		.recovering = true,
 		.theta_ns = THETA,
 		.memory_ns = SECOND,
 		.repeat_ns = SECOND,
@@ -495,7 +495,7 @@ static void test_blank_for_long(void **state)
 		p.messages += quota_next_to(p.a, p.now, 0, &m) && quota_hear(p.b, 0, &m, p.now);
 		p.messages += quota_next_to(p.b, p.now, 0, &m) && quota_hear(p.a, 0, &m, p.now);
 	}
-	assert_true(quota_view(p.a, p.now).blank && quota_view(p.b, p.now).blank);
+	assert_true(quota_view(p.a, p.now).recovering && quota_view(p.b, p.now).recovering);
 	assert_in_range(p.messages, 2, 8);
 	pair_free(&p);
 }
@@ -618,8 +618,8 @@ int main(void)
 		cmocka_unit_test(test_durable),
 		cmocka_unit_test(test_refund),
 		cmocka_unit_test(test_save_failed),
-		cmocka_unit_test(test_both_blank),
-		cmocka_unit_test(test_blank_for_long),
+		cmocka_unit_test(test_both_recovering),
+		cmocka_unit_test(test_recovering_for_long),
 		cmocka_unit_test(test_unlink),
 		cmocka_unit_test(test_loop),
 		cmocka_unit_test(test_nonsense),

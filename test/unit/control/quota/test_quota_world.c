@@ -50,7 +50,7 @@ struct world {
 	uint64_t used[PERIODS + 1]; /* by traffic, in each period */
 	uint64_t periods;           /* that are gone through */
 	bool cut[NODES];            /* the edge to the parent */
-	bool faults, blanks;
+	bool faults, memory_losses;
 	unsigned crashes;
 };
 
@@ -68,7 +68,7 @@ static uint64_t period_of(const struct world *w, const struct node *node)
 	return period;
 }
 
-static void boot_quota_node(struct world *w, unsigned k, bool blank)
+static void boot_quota_node(struct world *w, unsigned k, bool recovering)
 {
 	struct node *node = &w->nodes[k];
 	struct quota_params params = {
@@ -76,7 +76,7 @@ static void boot_quota_node(struct world *w, unsigned k, bool blank)
 		.period = period_of(w, node),
 		.n_edges = node->n,
 		.epoch = ++node->epoch,
-		.blank = blank,
+		.recovering = recovering,
 		.durable = node->durable,
 		.chunk = CHUNK,
 		.theta_ns = 4 * MS,
@@ -183,9 +183,9 @@ static void run_quota_disk(struct world *w, struct node *node)
 		memcpy(node->record, node->writing, node->writing_len);
 		node->len = node->writing_len;
 		node->is_writing = false;
-		quota_settled(node->quota);
+		quota_committed(node->quota);
 	}
-	if (node->is_writing || !quota_unsettled(node->quota))
+	if (node->is_writing || !quota_uncommitted(node->quota))
 		return;
 	assert_true(quota_record_size(node->quota) <= RECORD);
 	if (quota_save(node->quota, node->writing, &node->writing_len))
@@ -224,9 +224,9 @@ static void quota_world_trouble(struct world *w, unsigned k)
 {
 	if (quota_world_chance(w, 400))
 		w->cut[k] = !w->cut[k];
-	/* Without a disk only blank; and few of these, as what is held is forfeit. */
+	/* Without a disk only recovering; and few of these, as what is held is forfeit. */
 	if (quota_world_chance(w, 600) &&
-		(w->nodes[k].durable || (w->blanks && quota_world_chance(w, 3))))
+		(w->nodes[k].durable || (w->memory_losses && quota_world_chance(w, 3))))
 		crash_quota_node(w, k);
 }
 
@@ -293,7 +293,7 @@ static void check_nothing_lost(struct world *w)
 
 		held += view.balance;
 		spent += view.spent;
-		unused += view.pocket;
+		unused += view.prepaid;
 	}
 	if (in_flight(w))
 		fail_msg("seed %" PRIu64 ": in flight for good", w->seed);
@@ -330,16 +330,16 @@ static void check_progress(struct world *w)
 
 #define SEEDS 8
 
-static void run_quota_world(uint64_t seed, uint64_t periods, bool blanks)
+static void run_quota_world(uint64_t seed, uint64_t periods, bool memory_losses)
 {
 	struct world *w = world_new(seed, periods);
 
 	w->faults = true;
-	w->blanks = blanks;
+	w->memory_losses = memory_losses;
 	for (unsigned i = 0; i < 4000 * periods; i++)
 		step_quota_world(w, 8);
 	heal_quota_world(w);
-	if (!blanks) {
+	if (!memory_losses) {
 		check_nothing_lost(w);
 		check_progress(w);
 	}
@@ -360,7 +360,7 @@ static void test_periods(void **state)
 		run_quota_world(1000 + seed, PERIODS, false);
 }
 
-static void test_blank(void **state)
+static void test_recovering(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
@@ -372,7 +372,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_periods),
-		cmocka_unit_test(test_blank),
+		cmocka_unit_test(test_recovering),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@ static inline bool meter_profile_equal(
 {
 	struct meter_limit x = meter_profile_limit(kind, a), y = meter_profile_limit(kind, b);
 
-	return x.rate == y.rate && x.burst == y.burst && x.purse == y.purse;
+	return x.rate == y.rate && x.burst == y.burst && x.credit == y.credit;
 }
 
 /*
@@ -43,11 +43,11 @@ static inline bool meter_idle(enum meter_kind kind, const union meter *meter,
 		return fixed_window_idle(&meter->window, &profile->quota, now);
 	case METER_HYBRID:
 		return hybrid_idle(&meter->hybrid, &profile->quota, now);
-	case METER_PURSE:
-		bucket = meter->purse.fallback;
-		token_bucket_advance(&bucket, &profile->purse.fallback, now);
-		return bucket.tokens >= profile->purse.fallback.burst &&
-		       purse_hand_held(&meter->purse) == 0;
+	case METER_CREDIT:
+		bucket = meter->credit.fallback;
+		token_bucket_advance(&bucket, &profile->credit.fallback, now);
+		return bucket.tokens >= profile->credit.fallback.burst &&
+		       credit_cache_held(&meter->credit) == 0;
 	default:
 		return true;
 	}

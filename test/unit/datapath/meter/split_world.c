@@ -25,7 +25,7 @@ struct judge {
 	struct bucket bucket[WORLD_WORKERS_MAX]; /* JUDGE_ONE has the first */
 	struct share share[WORLD_WORKERS_MAX];
 	uint64_t arrived[WORLD_WORKERS_MAX], looked;
-	struct reserve reserve;
+	struct shared_bucket shared;
 	uint64_t held[WORLD_WORKERS_MAX];
 	double fill; /* of a bucket without a bottom, to find its depth */
 	uint64_t filled;
@@ -68,14 +68,14 @@ static void judge_init(struct judge *judge, enum judge_kind kind, const struct w
 {
 	struct token_bucket_params whole = {.rate_bps = p->rate_bps, .burst_bytes = p->burst_bytes};
 	unsigned n = kind == JUDGE_ONE ? 1 : p->workers;
-	struct reserve_profile profile;
+	struct shared_bucket_profile profile;
 
 	*judge = (struct judge){.kind = kind, .looked = 0};
 	for (unsigned w = 0; w < n; w++)
 		bucket_init(&judge->bucket[w], p->rate_bps / n, p->burst_bytes / n);
-	if (reserve_profile_init(&profile, &whole, p->workers, FRAME, WORLD_SECOND))
+	if (shared_bucket_profile_init(&profile, &whole, p->workers, FRAME, WORLD_SECOND))
 		abort();
-	reserve_init(&judge->reserve, &profile, 0);
+	shared_bucket_init(&judge->shared, &profile, 0);
 }
 
 /* What control does for shares: all workers change at once. */
@@ -97,13 +97,13 @@ static bool judge_conforms(
 	struct judge *judge, unsigned worker, uint64_t now, uint32_t bytes, uint64_t *takes)
 {
 	struct bucket *bucket = &judge->bucket[judge->kind == JUDGE_ONE ? 0 : worker];
-	uint64_t before = judge->reserve.state.allow_at;
+	uint64_t before = judge->shared.state.allow_at;
 	bool passes;
 
-	if (judge->kind != JUDGE_RESERVE)
+	if (judge->kind != JUDGE_SHARED_BUCKET)
 		return token_bucket_conforms(&bucket->state, &bucket->profile, now, bytes);
-	passes = reserve_conforms(&judge->reserve, &judge->held[worker], now, bytes);
-	*takes += judge->reserve.state.allow_at != before;
+	passes = shared_bucket_conforms(&judge->shared, &judge->held[worker], now, bytes);
+	*takes += judge->shared.state.allow_at != before;
 	return passes;
 }
 
@@ -338,7 +338,7 @@ const char *world_judge_name(enum judge_kind kind)
 		[JUDGE_ONE] = "one",
 		[JUDGE_EVEN] = "even",
 		[JUDGE_SHARES] = "shares",
-		[JUDGE_RESERVE] = "reserve",
+		[JUDGE_SHARED_BUCKET] = "reserve",
 	};
 
 	return names[kind];

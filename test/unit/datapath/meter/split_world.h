@@ -11,18 +11,19 @@
 #include <stdint.h>
 
 #include "meter/token_bucket.h"
-#include "meter/reserve.h"
+#include "meter/shared_bucket.h"
 #include "meter/shares.h"
 
 /*
- * Whether a packet of so many units conforms, for a worker that holds *held units of the reserve,
- * at first 0 or a quantum; takes them if so. A cost of 0 always conforms. One writer of *held.
+ * Whether a packet of so many units conforms, for a worker that holds *held units of the shared
+ * bucket, at first 0 or a quantum; takes them if so. A cost of 0 always conforms. One writer of
+ * *held.
  */
-static inline bool reserve_conforms(
-	struct reserve *reserve, uint64_t *held, uint64_t now, uint32_t cost)
+static inline bool shared_bucket_conforms(
+	struct shared_bucket *shared, uint64_t *held, uint64_t now, uint32_t cost)
 {
 	if (__builtin_expect(*held < cost, 0))
-		*held += reserve_take(reserve, now, cost - *held);
+		*held += shared_bucket_take(shared, now, cost - *held);
 	if (*held < cost)
 		return false;
 	*held -= cost;
@@ -34,10 +35,10 @@ static inline bool reserve_conforms(
 #define WORLD_SECOND      UINT64_C(1000000000) /* ticks */
 
 enum judge_kind {
-	JUDGE_ONE,     /* a single bucket */
-	JUDGE_EVEN,    /* a bucket each, of 1/n */
-	JUDGE_SHARES,  /* a bucket each, divided by demand now and then */
-	JUDGE_RESERVE, /* quanta from one reserve */
+	JUDGE_ONE,           /* a single bucket */
+	JUDGE_EVEN,          /* a bucket each, of 1/n */
+	JUDGE_SHARES,        /* a bucket each, divided by demand now and then */
+	JUDGE_SHARED_BUCKET, /* quanta from one shared bucket */
 	JUDGES
 };
 
@@ -66,7 +67,7 @@ struct world_result {
 	double offered, passed; /* bytes */
 	double flow_offered[WORLD_FLOWS_MAX], flow_passed[WORLD_FLOWS_MAX];
 	double depth; /* of the shallowest bucket of that rate that would have passed as much */
-	uint64_t takes, packets; /* from the reserve; offered */
+	uint64_t takes, packets; /* from the shared bucket; offered */
 };
 
 /* What each kind of judge makes of a traffic. TRAFFIC_TCP heeds each: then offers differ. */

@@ -51,7 +51,7 @@ static void test_names(void **state)
 	assert_string_equal(meter_name(METER_HYBRID), "hybrid");
 	assert_string_equal(meter_name(METER_RANDOM_DROP), "random-drop");
 	assert_string_equal(meter_name(METER_PHANTOM), "phantom");
-	assert_string_equal(meter_name(METER_PURSE), "purse");
+	assert_string_equal(meter_name(METER_CREDIT), "purse");
 	assert_null(meter_name(METER_KINDS));
 }
 
@@ -138,7 +138,7 @@ static void test_equal(void **state)
 			{{kind, 7 * GHZ, 0, 1000, MS, 0.5, 0, 0}, kind == METER_RANDOM_DROP},
 			{{kind, 8 * GHZ, 0, 1001, MS, 0.5, 0, 0},
 				kind != METER_TOKEN_BUCKET && kind != METER_GCRA &&
-					kind != METER_PHANTOM && kind != METER_PURSE},
+					kind != METER_PHANTOM && kind != METER_CREDIT},
 			{{kind, 8 * GHZ, 0, 1000, 2 * MS, 0.5, 0, 0},
 				kind != METER_FIXED_WINDOW && kind != METER_HYBRID},
 			{{kind, 4 * GHZ, 0, 1000, 2 * MS, 0.5, 0, 0}, kind == METER_RANDOM_DROP},

@@ -13,22 +13,22 @@
 #define FRAME 9000 /* of jumbos, bytes */
 #define MTU   1500
 
-static struct reserve_profile profile_of_frames(
+static struct shared_bucket_profile profile_of_frames(
 	uint64_t bps, uint64_t burst, unsigned n, uint32_t frame)
 {
 	struct token_bucket_params params = {.rate_bps = bps, .burst_bytes = burst};
-	struct reserve_profile profile;
+	struct shared_bucket_profile profile;
 
-	assert_int_equal(reserve_profile_init(&profile, &params, n, frame, GHZ), 0);
+	assert_int_equal(shared_bucket_profile_init(&profile, &params, n, frame, GHZ), 0);
 	return profile;
 }
 
-static struct reserve_profile profile_of(uint64_t bps, uint64_t burst, unsigned n)
+static struct shared_bucket_profile profile_of(uint64_t bps, uint64_t burst, unsigned n)
 {
 	return profile_of_frames(bps, burst, n, FRAME);
 }
 
-static void test_reserve_profiles(void **state)
+static void test_shared_bucket_profiles(void **state)
 {
 	static const struct {
 		uint64_t bps, burst;
@@ -40,7 +40,7 @@ static void test_reserve_profiles(void **state)
 		{1000000, FRAME, 8, FRAME, 0, 0}, {1000000, FRAME + 16 * 8 - 1, 8, FRAME, 0, 0},
 		{1000000, FRAME + 16 * 8, 8, FRAME, 1, 1},
 		{1000000, FRAME + 16 * 1000, 1, FRAME, 1000, 1},
-		{8000000, 1 << 20, 1, FRAME, RESERVE_QUANTUM, 10},
+		{8000000, 1 << 20, 1, FRAME, SHARED_BUCKET_QUANTUM, 10},
 		{8 * GHZ, 1 << 24, 2, FRAME, 10000, 10000},
 		{8 * GHZ, FRAME + 16 * 5000 * 2, 2, FRAME, 5000, 5000},
 		{1000000, 6 * MTU, 2, MTU, 5 * MTU / 32, 1}, /* a small one, where frames are */
@@ -50,7 +50,7 @@ static void test_reserve_profiles(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct reserve_profile p = profile_of_frames(
+		struct shared_bucket_profile p = profile_of_frames(
 			cases[i].bps, cases[i].burst, cases[i].n, cases[i].frame);
 
 		assert_int_equal(p.quantum, cases[i].quantum);
@@ -62,82 +62,82 @@ static void test_reserve_profiles(void **state)
 	}
 }
 
-static void test_reserve_out_of_range(void **state)
+static void test_shared_bucket_out_of_range(void **state)
 {
 	struct token_bucket_params fast = {.rate_bps = 2000 * GHZ, .burst_bytes = 1 << 20};
 	struct token_bucket_params deep = {
 		.rate_bps = 8000, .burst_bytes = TOKEN_BUCKET_MAX_BURST * 2};
 	struct token_bucket_params packets = {.rate_bps = 8000, .burst_bytes = 1 << 20};
-	struct reserve_profile p;
+	struct shared_bucket_profile p;
 
 	(void)state;
-	assert_int_equal(reserve_profile_init(&p, &fast, 2, FRAME, GHZ), -ERANGE);
-	assert_int_equal(reserve_profile_init(&p, &deep, 2, FRAME, GHZ), -ERANGE);
-	assert_int_equal(reserve_profile_init(&p, &packets, 2, 0, GHZ), 0);
+	assert_int_equal(shared_bucket_profile_init(&p, &fast, 2, FRAME, GHZ), -ERANGE);
+	assert_int_equal(shared_bucket_profile_init(&p, &deep, 2, FRAME, GHZ), -ERANGE);
+	assert_int_equal(shared_bucket_profile_init(&p, &packets, 2, 0, GHZ), 0);
 	assert_int_equal(p.quantum, 0);
 	assert_int_equal(p.burst >> GCRA_SHIFT, 1 << 20);
 }
 
 /* Without quanta, at 1 byte a tick: just conforming and just not, whichever worker asks. */
-static void test_reserve_pairs(void **state)
+static void test_shared_bucket_pairs(void **state)
 {
-	struct reserve_profile p = profile_of(8 * GHZ, 1500, 2);
+	struct shared_bucket_profile p = profile_of(8 * GHZ, 1500, 2);
 	uint64_t held[2] = {0};
-	struct reserve r;
+	struct shared_bucket r;
 
 	(void)state;
-	reserve_init(&r, &p, 1000);
-	assert_false(reserve_conforms(&r, &held[0], 1000, 1501));
-	assert_true(reserve_conforms(&r, &held[0], 1000, 1000));
-	assert_false(reserve_conforms(&r, &held[1], 1000, 501));
-	assert_true(reserve_conforms(&r, &held[1], 1000, 500));
-	assert_false(reserve_conforms(&r, &held[0], 1000, 1));
-	assert_true(reserve_conforms(&r, &held[0], 1000, 0));
-	assert_false(reserve_conforms(&r, &held[0], 1099, 100));
-	assert_true(reserve_conforms(&r, &held[1], 1100, 100));
+	shared_bucket_init(&r, &p, 1000);
+	assert_false(shared_bucket_conforms(&r, &held[0], 1000, 1501));
+	assert_true(shared_bucket_conforms(&r, &held[0], 1000, 1000));
+	assert_false(shared_bucket_conforms(&r, &held[1], 1000, 501));
+	assert_true(shared_bucket_conforms(&r, &held[1], 1000, 500));
+	assert_false(shared_bucket_conforms(&r, &held[0], 1000, 1));
+	assert_true(shared_bucket_conforms(&r, &held[0], 1000, 0));
+	assert_false(shared_bucket_conforms(&r, &held[0], 1099, 100));
+	assert_true(shared_bucket_conforms(&r, &held[1], 1100, 100));
 	/* A clock that is behind finds nothing, and takes nothing back. */
-	assert_false(reserve_conforms(&r, &held[0], 1050, 1));
-	assert_true(reserve_conforms(&r, &held[0], 1101, 1));
+	assert_false(shared_bucket_conforms(&r, &held[0], 1050, 1));
+	assert_true(shared_bucket_conforms(&r, &held[0], 1101, 1));
 	assert_int_equal(held[0] + held[1], 0);
 }
 
 /* A quantum comes with the first packet, as long as there is one. */
-static void test_reserve_quanta(void **state)
+static void test_shared_bucket_quanta(void **state)
 {
-	struct reserve_profile p = profile_of(8 * GHZ, 1 << 24, 2);
+	struct shared_bucket_profile p = profile_of(8 * GHZ, 1 << 24, 2);
 	uint64_t left = (p.burst >> GCRA_SHIFT) - 11500;
-	struct reserve r;
+	struct shared_bucket r;
 
 	(void)state;
 	assert_int_equal(p.quantum, 10000);
-	reserve_init(&r, &p, 0);
-	assert_int_equal(reserve_take(&r, 0, 1500), 11500);
+	shared_bucket_init(&r, &p, 0);
+	assert_int_equal(shared_bucket_take(&r, 0, 1500), 11500);
 	r.own.least = 0;
-	assert_int_equal(reserve_take(&r, 0, left + 1), 0);
-	assert_int_equal(reserve_take(&r, 0, left - 5000), left);
-	assert_int_equal(reserve_take(&r, 1499, 1500), 0);
-	assert_int_equal(reserve_take(&r, 1501, 1500), 1501);
+	assert_int_equal(shared_bucket_take(&r, 0, left + 1), 0);
+	assert_int_equal(shared_bucket_take(&r, 0, left - 5000), left);
+	assert_int_equal(shared_bucket_take(&r, 1499, 1500), 0);
+	assert_int_equal(shared_bucket_take(&r, 1501, 1500), 1501);
 }
 
 /* Grants of 1000 requests for 1500 bytes, each at a time at which there are so many. */
 static unsigned grants_of(uint64_t tokens)
 {
-	struct reserve_profile p = profile_of(8 * GHZ, 1 << 24, 2);
+	struct shared_bucket_profile p = profile_of(8 * GHZ, 1 << 24, 2);
 	unsigned grants = 0;
-	struct reserve r;
+	struct shared_bucket r;
 
-	reserve_init(&r, &p, 0);
+	shared_bucket_init(&r, &p, 0);
 	for (unsigned i = 1; i <= 1000; i++) {
 		uint64_t now = i * 12345;
 
 		r.state.allow_at = (now - tokens) << GCRA_SHIFT;
-		grants += reserve_take(&r, now, 1500) > 0;
+		grants += shared_bucket_take(&r, now, 1500) > 0;
 	}
 	return grants;
 }
 
 /* Below a packet nobody wins, with the least beside it everybody, and in between lots decide. */
-static void test_reserve_lots(void **state)
+static void test_shared_bucket_lots(void **state)
 {
 	(void)state;
 	assert_int_equal(grants_of(1499), 0);
@@ -147,55 +147,59 @@ static void test_reserve_lots(void **state)
 }
 
 /* Tokens outlive a change of limit; the old rate holds before it and the new one after. */
-static void test_reserve_succession(void **state)
+static void test_shared_bucket_succession(void **state)
 {
-	struct reserve_profile slow = profile_of(GHZ, 8000, 2), fast = profile_of(8 * GHZ, 8000, 2);
-	struct reserve_change places[2];
-	struct reserve_changes changes = {.places = places, .most = 1};
-	struct reserve r;
+	struct shared_bucket_profile slow = profile_of(GHZ, 8000, 2),
+				     fast = profile_of(8 * GHZ, 8000, 2);
+	struct shared_bucket_change places[2];
+	struct shared_bucket_changes changes = {.places = places, .most = 1};
+	struct shared_bucket r;
 
 	(void)state;
-	reserve_init(&r, &slow, 0);
-	assert_int_equal(reserve_take(&r, 0, 8000), 8000);
-	assert_false(reserve_profile_equal(&slow, &fast));
-	assert_true(reserve_change(&changes, &r, &fast, 8000));
-	assert_true(reserve_profile_equal(r.profile, &fast));
-	assert_int_equal(reserve_take(&r, 9000, 2001), 0);
-	assert_int_equal(reserve_take(&r, 9000, 2000), 2000);
+	shared_bucket_init(&r, &slow, 0);
+	assert_int_equal(shared_bucket_take(&r, 0, 8000), 8000);
+	assert_false(shared_bucket_profile_equal(&slow, &fast));
+	assert_true(shared_bucket_change(&changes, &r, &fast, 8000));
+	assert_true(shared_bucket_profile_equal(r.profile, &fast));
+	assert_int_equal(shared_bucket_take(&r, 9000, 2001), 0);
+	assert_int_equal(shared_bucket_take(&r, 9000, 2000), 2000);
 	/* Once it is at home it is still the same; and back. */
-	assert_int_equal(reserve_round(&changes), 1);
+	assert_int_equal(shared_bucket_round(&changes), 1);
 	assert_ptr_equal(r.profile, &r.own);
-	assert_int_equal(reserve_take(&r, 9000, 1), 0);
-	assert_int_equal(reserve_take(&r, 9001, 2), 0);
-	assert_int_equal(reserve_take(&r, 9001, 1), 1);
-	assert_true(reserve_change(&changes, &r, &slow, 10001));
-	assert_int_equal(reserve_take(&r, 18001, 2001), 0);
-	assert_int_equal(reserve_take(&r, 18001, 2000), 2000);
+	assert_int_equal(shared_bucket_take(&r, 9000, 1), 0);
+	assert_int_equal(shared_bucket_take(&r, 9001, 2), 0);
+	assert_int_equal(shared_bucket_take(&r, 9001, 1), 1);
+	assert_true(shared_bucket_change(&changes, &r, &slow, 10001));
+	assert_int_equal(shared_bucket_take(&r, 18001, 2001), 0);
+	assert_int_equal(shared_bucket_take(&r, 18001, 2000), 2000);
 }
 
 /* A larger burst that comes after a long rest finds what the smaller one could hold. */
-static void test_reserve_raised(void **state)
+static void test_shared_bucket_raised(void **state)
 {
-	struct reserve_profile small = profile_of_frames(8 * GHZ, 8000, 2, 0);
-	struct reserve_profile large = profile_of_frames(8 * GHZ, 16000, 2, 0);
-	struct reserve_change places[2];
-	struct reserve_changes changes = {.places = places, .most = 1};
-	struct reserve r;
+	struct shared_bucket_profile small = profile_of_frames(8 * GHZ, 8000, 2, 0);
+	struct shared_bucket_profile large = profile_of_frames(8 * GHZ, 16000, 2, 0);
+	struct shared_bucket_change places[2];
+	struct shared_bucket_changes changes = {.places = places, .most = 1};
+	struct shared_bucket r;
 
 	(void)state;
-	reserve_init(&r, &small, 0);
-	assert_true(reserve_change(&changes, &r, &large, 1000000));
-	assert_int_equal(reserve_take(&r, 1000000, 8001), 0);
-	assert_int_equal(reserve_take(&r, 1000000, 8000), 8000);
+	shared_bucket_init(&r, &small, 0);
+	assert_true(shared_bucket_change(&changes, &r, &large, 1000000));
+	assert_int_equal(shared_bucket_take(&r, 1000000, 8001), 0);
+	assert_int_equal(shared_bucket_take(&r, 1000000, 8000), 8000);
 }
 
 /* Another core's instant may be minutes behind and is granted nothing; more is another clock. */
-/* Ticks, of 1 GHz, until what is booked of a reserve has come, and what comes is booked behind. */
-static uint64_t booked_for(struct reserve *reserve, uint64_t now)
+/*
+ * Ticks, of 1 GHz, until what is booked of a shared bucket has come, and what comes is booked
+ * behind.
+ */
+static uint64_t booked_for(struct shared_bucket *shared, uint64_t now)
 {
-	struct reserve_booking booking;
+	struct shared_bucket_booking booking;
 
-	if (!reserve_book_within(reserve, now, now, 0, GHZ * 100, GHZ * 100, &booking))
+	if (!shared_bucket_book_within(shared, now, now, 0, GHZ * 100, GHZ * 100, &booking))
 		return UINT64_MAX;
 	return booking.from - now +
 	       (uint64_t)(((tokens_t)booking.lack << (TOKEN_SHIFT - GCRA_SHIFT)) /
@@ -206,7 +210,7 @@ static uint64_t booked_for(struct reserve *reserve, uint64_t now)
  * What is booked takes as long at another rate, up or down, as it did at its own; and what has been
  * booked beyond what may be, as a change was made, no longer than that.
  */
-static void test_reserve_booked(void **state)
+static void test_shared_bucket_booked(void **state)
 {
 	static const struct {
 		uint64_t from_bps, to_bps, ticks, after;
@@ -222,107 +226,109 @@ static void test_reserve_booked(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct reserve_profile from = profile_of(rows[i].from_bps, 0, 2);
-		struct reserve_profile to = profile_of(rows[i].to_bps, 0, 2);
-		struct reserve_change places[2];
-		struct reserve_changes changes = {.places = places, .most = 1};
-		struct reserve r;
-		struct reserve_booking booking;
+		struct shared_bucket_profile from = profile_of(rows[i].from_bps, 0, 2);
+		struct shared_bucket_profile to = profile_of(rows[i].to_bps, 0, 2);
+		struct shared_bucket_change places[2];
+		struct shared_bucket_changes changes = {.places = places, .most = 1};
+		struct shared_bucket r;
+		struct shared_bucket_booking booking;
 		uint64_t told = 0;
 		uint64_t need = rows[i].ticks * (rows[i].from_bps / 8) / GHZ;
 
-		reserve_init(&r, &from, 0);
-		reserve_spend(&r);
-		assert_true(reserve_book_within(&r, 0, 0, need, 10 * GHZ, 10 * GHZ, &booking));
+		shared_bucket_init(&r, &from, 0);
+		shared_bucket_spend(&r);
+		assert_true(
+			shared_bucket_book_within(&r, 0, 0, need, 10 * GHZ, 10 * GHZ, &booking));
 		assert_near((double)booked_for(&r, 0), (double)rows[i].ticks, GHZ / 1e3);
-		assert_true(reserve_change_booked(&changes, &r, &to, &told, GHZ / 4, 0));
+		assert_true(shared_bucket_change_booked(&changes, &r, &to, &told, GHZ / 4, 0));
 		assert_near((double)booked_for(&r, 0), (double)rows[i].after, GHZ / 1e3);
 		/* The round is full: nothing changes. */
-		assert_false(reserve_change_booked(&changes, &r, &from, &told, GHZ / 4, 0));
+		assert_false(shared_bucket_change_booked(&changes, &r, &from, &told, GHZ / 4, 0));
 		assert_near((double)booked_for(&r, 0), (double)rows[i].after, GHZ / 1e3);
 	}
 }
 
-static void test_reserve_clock_behind(void **state)
+static void test_shared_bucket_clock_behind(void **state)
 {
-	struct reserve_profile p = profile_of(8 * GHZ, 8000, 2);
-	const uint64_t now = UINT64_C(1) << 50, second = UINT64_C(1) << RESERVE_SECOND;
-	struct reserve r;
+	struct shared_bucket_profile p = profile_of(8 * GHZ, 8000, 2);
+	const uint64_t now = UINT64_C(1) << 50, second = UINT64_C(1) << SHARED_BUCKET_SECOND;
+	struct shared_bucket r;
 
 	(void)state;
-	reserve_init(&r, &p, 0);
-	assert_int_equal(reserve_take(&r, now, 8000), 8000);
-	assert_int_equal(reserve_take(&r, now - 1, 1), 0);
-	assert_int_equal(reserve_take(&r, now - second, 1), 0);
-	assert_int_equal(reserve_take(&r, now - second - 1, 8000), 8000);
+	shared_bucket_init(&r, &p, 0);
+	assert_int_equal(shared_bucket_take(&r, now, 8000), 8000);
+	assert_int_equal(shared_bucket_take(&r, now - 1, 1), 0);
+	assert_int_equal(shared_bucket_take(&r, now - second, 1), 0);
+	assert_int_equal(shared_bucket_take(&r, now - second - 1, 8000), 8000);
 }
 
 /* A round has so many places; what is in the former round's stays as it is meanwhile. */
-static void test_reserve_rounds(void **state)
+static void test_shared_bucket_rounds(void **state)
 {
-	struct reserve_profile slow = profile_of(GHZ, 8000, 2), fast = profile_of(8 * GHZ, 8000, 2);
-	struct reserve_change places[4];
-	struct reserve_changes changes = {.places = places, .most = 2};
-	struct reserve r[3];
+	struct shared_bucket_profile slow = profile_of(GHZ, 8000, 2),
+				     fast = profile_of(8 * GHZ, 8000, 2);
+	struct shared_bucket_change places[4];
+	struct shared_bucket_changes changes = {.places = places, .most = 2};
+	struct shared_bucket r[3];
 
 	(void)state;
 	for (unsigned i = 0; i < 3; i++)
-		reserve_init(&r[i], &slow, 0);
-	assert_int_equal(reserve_round(&changes), 0);
-	assert_true(reserve_change(&changes, &r[0], &fast, 0));
-	assert_true(reserve_change(&changes, &r[1], &fast, 0));
-	assert_false(reserve_change(&changes, &r[2], &fast, 0));
-	assert_true(reserve_profile_equal(r[2].profile, &slow));
+		shared_bucket_init(&r[i], &slow, 0);
+	assert_int_equal(shared_bucket_round(&changes), 0);
+	assert_true(shared_bucket_change(&changes, &r[0], &fast, 0));
+	assert_true(shared_bucket_change(&changes, &r[1], &fast, 0));
+	assert_false(shared_bucket_change(&changes, &r[2], &fast, 0));
+	assert_true(shared_bucket_profile_equal(r[2].profile, &slow));
 	for (unsigned i = 0; i < 2; i++) { /* who is at the old one is not disturbed */
 		assert_ptr_not_equal(r[i].profile, &r[i].own);
-		assert_true(reserve_profile_equal(&r[i].own, &slow));
+		assert_true(shared_bucket_profile_equal(&r[i].own, &slow));
 	}
 	/* One that begins anew meanwhile has nothing to do with the change. */
-	reserve_init(&r[1], &slow, 0);
-	assert_int_equal(reserve_round(&changes), 2);
-	assert_true(reserve_profile_equal(r[1].profile, &slow));
-	assert_true(reserve_change(&changes, &r[2], &fast, 0));
-	assert_true(reserve_change(&changes, &r[0], &slow, 0));
+	shared_bucket_init(&r[1], &slow, 0);
+	assert_int_equal(shared_bucket_round(&changes), 2);
+	assert_true(shared_bucket_profile_equal(r[1].profile, &slow));
+	assert_true(shared_bucket_change(&changes, &r[2], &fast, 0));
+	assert_true(shared_bucket_change(&changes, &r[0], &slow, 0));
 	/* Workers may have looked at the first one's line since, and at its place before. */
-	assert_true(reserve_profile_equal(r[0].profile, &slow));
-	assert_true(reserve_profile_equal(&r[0].own, &fast));
-	assert_true(reserve_profile_equal(&places[0].profile, &fast) ||
-		    reserve_profile_equal(&places[2].profile, &fast));
-	assert_int_equal(reserve_round(&changes), 2);
-	assert_int_equal(reserve_round(&changes), 0);
+	assert_true(shared_bucket_profile_equal(r[0].profile, &slow));
+	assert_true(shared_bucket_profile_equal(&r[0].own, &fast));
+	assert_true(shared_bucket_profile_equal(&places[0].profile, &fast) ||
+		    shared_bucket_profile_equal(&places[2].profile, &fast));
+	assert_int_equal(shared_bucket_round(&changes), 2);
+	assert_int_equal(shared_bucket_round(&changes), 0);
 	for (unsigned i = 0; i < 3; i++)
-		assert_true(reserve_profile_equal(&r[i].own, i == 2 ? &fast : &slow));
+		assert_true(shared_bucket_profile_equal(&r[i].own, i == 2 ? &fast : &slow));
 }
 
 /*
  * The smallest burst that is usual, and small packets below the limit: the line is written once in
  * five of them. The largest packet passes whenever it would through one bucket that is full.
  */
-static void test_reserve_small(void **state)
+static void test_shared_bucket_small(void **state)
 {
-	struct reserve_profile p = profile_of_frames(8 * GHZ, 6 * MTU, 2, MTU);
+	struct shared_bucket_profile p = profile_of_frames(8 * GHZ, 6 * MTU, 2, MTU);
 	uint64_t held[2] = {0}, now = 0, before;
 	unsigned takes = 0;
-	struct reserve r;
+	struct shared_bucket r;
 
 	(void)state;
-	reserve_init(&r, &p, 0);
+	shared_bucket_init(&r, &p, 0);
 	for (unsigned i = 0; i < 10000; i++) {
 		before = r.state.allow_at;
 		now += 50;
-		assert_true(reserve_conforms(&r, &held[i & 1], now, 40));
+		assert_true(shared_bucket_conforms(&r, &held[i & 1], now, 40));
 		takes += r.state.allow_at != before;
 	}
 	assert_in_range(takes, 1, 10000 / 5);
 	for (unsigned i = 0; i < 100; i++) {
 		now += 6 * MTU;
-		assert_true(reserve_conforms(&r, &held[i & 1], now, MTU));
+		assert_true(shared_bucket_conforms(&r, &held[i & 1], now, MTU));
 	}
-	assert_false(reserve_conforms(&r, &held[0], now, 6 * MTU));
+	assert_false(shared_bucket_conforms(&r, &held[0], now, 6 * MTU));
 }
 
 /* Workers of random loads in random places never show more than one bucket (r, b). */
-static void test_reserve_bound(void **state)
+static void test_shared_bucket_bound(void **state)
 {
 	const uint64_t seed = 7;
 	struct prng prng;
@@ -334,18 +340,18 @@ static void test_reserve_bound(void **state)
 		uint64_t burst = frame + (prng_below(&prng, 2000000) >> prng_below(&prng, 12));
 		uint64_t now = 0, held[8] = {0};
 		unsigned n = 1 + prng_below(&prng, 8);
-		struct reserve_profile p = profile_of_frames(8 * GHZ, burst, n, frame);
-		struct reserve r;
+		struct shared_bucket_profile p = profile_of_frames(8 * GHZ, burst, n, frame);
+		struct shared_bucket r;
 		double fill = 0;
 
-		reserve_init(&r, &p, 0);
+		shared_bucket_init(&r, &p, 0);
 		for (unsigned i = 0; i < 5000; i++) {
 			uint32_t bytes = 1 + prng_below(&prng, frame);
 			uint32_t gap = prng_below(&prng, i % 1000 < 900 ? 2000 : 200000);
 
 			now += gap;
 			fill = fmax(fill - gap, 0);
-			if (reserve_conforms(&r, &held[prng_below(&prng, n)], now, bytes))
+			if (shared_bucket_conforms(&r, &held[prng_below(&prng, n)], now, bytes))
 				fill += bytes;
 			if (fill > (double)burst + 1)
 				fail_msg("seed %lu, round %u: %.0f of %lu", seed, round, fill,
@@ -358,7 +364,7 @@ static void test_reserve_bound(void **state)
 
 struct taker {
 	pthread_t thread;
-	struct reserve *reserve;
+	struct shared_bucket *shared;
 	uint64_t taken;
 };
 
@@ -367,23 +373,23 @@ static void *take_all(void *arg)
 	struct taker *taker = arg;
 
 	for (uint64_t now = 0; now < 1000000; now += 10)
-		taker->taken += reserve_take(taker->reserve, now, 100);
+		taker->taken += shared_bucket_take(taker->shared, now, 100);
 	return NULL;
 }
 
 /* Threads that take at once get all that the limit grants, and not a byte twice. */
-static void test_reserve_threads(void **state)
+static void test_shared_bucket_threads(void **state)
 {
-	struct reserve_profile p = profile_of(8 * GHZ, 1 << 20, 4);
+	struct shared_bucket_profile p = profile_of(8 * GHZ, 1 << 20, 4);
 	uint64_t depth = p.burst >> GCRA_SHIFT, taken = 0;
 	struct taker takers[4];
-	struct reserve r;
+	struct shared_bucket r;
 
 	(void)state;
 	p.least = 0;
-	reserve_init(&r, &p, 0);
+	shared_bucket_init(&r, &p, 0);
 	for (unsigned i = 0; i < 4; i++) {
-		takers[i] = (struct taker){.reserve = &r};
+		takers[i] = (struct taker){.shared = &r};
 		assert_int_equal(pthread_create(&takers[i].thread, NULL, take_all, &takers[i]), 0);
 	}
 	for (unsigned i = 0; i < 4; i++) {
@@ -393,18 +399,20 @@ static void test_reserve_threads(void **state)
 	assert_in_range(taken, depth + 1000000 - 100 - 10, depth + 1000000);
 }
 
-/* A worker that takes from reserves whose limits change, and says when it holds none of them. */
+/*
+ * A worker that takes from shared buckets whose limits change, and says when it holds none of them.
+ */
 struct looker {
 	pthread_t thread;
-	struct reserve *reserves;
+	struct shared_bucket *shared_buckets;
 	uint64_t turns; /* atomics only */
 	bool stop;      /* likewise */
 	uint64_t torn;
 };
 
-#define RESERVES 4
+#define SHARED_BUCKETS 4
 
-static bool is_whole(const struct reserve_profile *profile)
+static bool is_whole(const struct shared_bucket_profile *profile)
 {
 	return profile->quantum == profile->least && profile->rate == profile->quantum;
 }
@@ -414,12 +422,12 @@ static void *looker_thread(void *arg)
 	struct looker *looker = arg;
 
 	for (uint64_t now = 0; !__atomic_load_n(&looker->stop, __ATOMIC_RELAXED); now++) {
-		struct reserve *reserve = &looker->reserves[now % RESERVES];
-		const struct reserve_profile *profile = __atomic_load_n(
-			&reserve->profile, __ATOMIC_ACQUIRE);
+		struct shared_bucket *shared = &looker->shared_buckets[now % SHARED_BUCKETS];
+		const struct shared_bucket_profile *profile = __atomic_load_n(
+			&shared->profile, __ATOMIC_ACQUIRE);
 
 		looker->torn += !is_whole(profile);
-		reserve_take(reserve, now, 1);
+		shared_bucket_take(shared, now, 1);
 		looker->torn += !is_whole(profile);
 		/* Release: what was read has been read. */
 		__atomic_store_n(&looker->turns, now + 1, __ATOMIC_RELEASE);
@@ -441,27 +449,30 @@ static void await_turns(struct looker *lookers)
 }
 
 /* Nobody ever reads what is being written; this is worth most under ThreadSanitizer. */
-static void test_reserve_changes(void **state)
+static void test_shared_bucket_changes(void **state)
 {
-	struct reserve_profile p = {.rate = 1, .quantum = 1, .least = 1, .burst = 1 << 20};
-	struct reserve_change places[4];
-	struct reserve_changes changes = {.places = places, .most = 2};
-	struct reserve reserves[RESERVES];
-	struct looker lookers[2] = {{.reserves = reserves}, {.reserves = reserves}};
+	struct shared_bucket_profile p = {.rate = 1, .quantum = 1, .least = 1, .burst = 1 << 20};
+	struct shared_bucket_change places[4];
+	struct shared_bucket_changes changes = {.places = places, .most = 2};
+	struct shared_bucket shared_buckets[SHARED_BUCKETS];
+	struct looker lookers[2] = {
+		{.shared_buckets = shared_buckets}, {.shared_buckets = shared_buckets}};
 
 	(void)state;
-	for (unsigned i = 0; i < RESERVES; i++)
-		reserve_init(&reserves[i], &p, 0);
+	for (unsigned i = 0; i < SHARED_BUCKETS; i++)
+		shared_bucket_init(&shared_buckets[i], &p, 0);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(
 			pthread_create(&lookers[i].thread, NULL, looker_thread, &lookers[i]), 0);
 	for (uint32_t round = 2; round < ROUNDS(2000); round++) {
 		await_turns(lookers);
-		reserve_round(&changes);
+		shared_bucket_round(&changes);
 		p.rate = p.quantum = p.least = round;
-		/* Each reserve changes in two rounds running, and then rests for two. */
-		assert_true(reserve_change(&changes, &reserves[round % RESERVES], &p, round));
-		assert_true(reserve_change(&changes, &reserves[(round + 1) % RESERVES], &p, round));
+		/* Each shared bucket changes in two rounds running, and then rests for two. */
+		assert_true(shared_bucket_change(
+			&changes, &shared_buckets[round % SHARED_BUCKETS], &p, round));
+		assert_true(shared_bucket_change(
+			&changes, &shared_buckets[(round + 1) % SHARED_BUCKETS], &p, round));
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		__atomic_store_n(&lookers[i].stop, true, __ATOMIC_RELAXED);
@@ -545,7 +556,7 @@ static struct world_params world_of(uint64_t bps, uint64_t burst, unsigned n, en
 }
 
 /* Traffics that heed nobody: throughput within 1 % of the limit, the bound exact. */
-static void test_reserve_as_one_bucket(void **state)
+static void test_shared_bucket_as_one_bucket(void **state)
 {
 	static const struct {
 		uint64_t bps, burst;
@@ -560,17 +571,17 @@ static void test_reserve_as_one_bucket(void **state)
 					limits[i].bps, limits[i].burst, n, (enum traffic)t);
 
 				world_run(&p, results);
-				assert_near(world_lost(&p, results, JUDGE_RESERVE), 0, 0.01);
+				assert_near(world_lost(&p, results, JUDGE_SHARED_BUCKET), 0, 0.01);
 				for (unsigned k = 0; k < JUDGES; k++)
 					assert_true(
 						results[k].depth <= (double)limits[i].burst + 1);
-				assert_near(world_jain(&p, &results[JUDGE_RESERVE]),
+				assert_near(world_jain(&p, &results[JUDGE_SHARED_BUCKET]),
 					world_jain(&p, &results[JUDGE_ONE]), 0.05);
 			}
 }
 
 /* What a flow gets through does not hang on how many packets its worker has. */
-static void test_reserve_beside_an_elephant(void **state)
+static void test_shared_bucket_beside_an_elephant(void **state)
 {
 	struct world_params p = world_of(10 * GHZ, 6250000, 8, TRAFFIC_ELEPHANT);
 	struct world_result results[JUDGES];
@@ -578,11 +589,11 @@ static void test_reserve_beside_an_elephant(void **state)
 	(void)state;
 	p.ticks /= 8;
 	world_run(&p, results);
-	assert_true(world_unfair(&p, results, JUDGE_RESERVE) < 0.05);
+	assert_true(world_unfair(&p, results, JUDGE_SHARED_BUCKET) < 0.05);
 }
 
-/* TCP fills the limit through a reserve as it does through one bucket. */
-static void test_reserve_tcp(void **state)
+/* TCP fills the limit through a shared bucket as it does through one bucket. */
+static void test_shared_bucket_tcp(void **state)
 {
 	struct world_params p = world_of(100000000, 625000, 8, TRAFFIC_TCP);
 	struct world_result results[JUDGES];
@@ -591,35 +602,35 @@ static void test_reserve_tcp(void **state)
 	p.ticks *= 4;
 	p.flows = 6; /* two workers have none at least */
 	world_run(&p, results);
-	assert_near(world_lost(&p, results, JUDGE_RESERVE), 0, 0.01);
-	assert_near(
-		world_jain(&p, &results[JUDGE_RESERVE]), world_jain(&p, &results[JUDGE_ONE]), 0.05);
-	/* What the reserve is for: of even parts, those without flows are lost. */
+	assert_near(world_lost(&p, results, JUDGE_SHARED_BUCKET), 0, 0.01);
+	assert_near(world_jain(&p, &results[JUDGE_SHARED_BUCKET]),
+		world_jain(&p, &results[JUDGE_ONE]), 0.05);
+	/* What the shared bucket is for: of even parts, those without flows are lost. */
 	assert_true(world_lost(&p, results, JUDGE_EVEN) > 0.2);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reserve_profiles),
-		cmocka_unit_test(test_reserve_out_of_range),
-		cmocka_unit_test(test_reserve_pairs),
-		cmocka_unit_test(test_reserve_quanta),
-		cmocka_unit_test(test_reserve_lots),
-		cmocka_unit_test(test_reserve_succession),
-		cmocka_unit_test(test_reserve_raised),
-		cmocka_unit_test(test_reserve_clock_behind),
-		cmocka_unit_test(test_reserve_rounds),
-		cmocka_unit_test(test_reserve_small),
-		cmocka_unit_test(test_reserve_bound),
-		cmocka_unit_test(test_reserve_threads),
-		cmocka_unit_test(test_reserve_booked),
-		cmocka_unit_test(test_reserve_changes),
+		cmocka_unit_test(test_shared_bucket_profiles),
+		cmocka_unit_test(test_shared_bucket_out_of_range),
+		cmocka_unit_test(test_shared_bucket_pairs),
+		cmocka_unit_test(test_shared_bucket_quanta),
+		cmocka_unit_test(test_shared_bucket_lots),
+		cmocka_unit_test(test_shared_bucket_succession),
+		cmocka_unit_test(test_shared_bucket_raised),
+		cmocka_unit_test(test_shared_bucket_clock_behind),
+		cmocka_unit_test(test_shared_bucket_rounds),
+		cmocka_unit_test(test_shared_bucket_small),
+		cmocka_unit_test(test_shared_bucket_bound),
+		cmocka_unit_test(test_shared_bucket_threads),
+		cmocka_unit_test(test_shared_bucket_booked),
+		cmocka_unit_test(test_shared_bucket_changes),
 		cmocka_unit_test(test_shares_follow),
 		cmocka_unit_test(test_shares_sum),
-		cmocka_unit_test(test_reserve_as_one_bucket),
-		cmocka_unit_test(test_reserve_beside_an_elephant),
-		cmocka_unit_test(test_reserve_tcp),
+		cmocka_unit_test(test_shared_bucket_as_one_bucket),
+		cmocka_unit_test(test_shared_bucket_beside_an_elephant),
+		cmocka_unit_test(test_shared_bucket_tcp),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #include "config/describe.h"
 #include "config/load.h"
 #include "police/charge.h"
-#include "police/other.h"
+#include "police/extended.h"
 #include "engine/profile.h"
 #include "policy/diff.h"
 
@@ -182,8 +182,8 @@ static void lane_start(struct lane *lane, const char *document)
 	lane->config = must_parse(document);
 	policy = &lane->config->policies[0];
 	profile_make(policy, LIMIT, 50000, &profile);
-	assert_int_equal(policy_other_bytes(policy) % CACHE_LINE, 0);
-	lane->memory = aligned_alloc(CACHE_LINE, policy_other_bytes(policy));
+	assert_int_equal(policy_extended_bytes(policy) % CACHE_LINE, 0);
+	lane->memory = aligned_alloc(CACHE_LINE, policy_extended_bytes(policy));
 	assert_non_null(lane->memory);
 	policy_state_init(&lane->state, lane->memory, policy, &profile, &start);
 }

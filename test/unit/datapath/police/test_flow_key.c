@@ -14,7 +14,7 @@
 #include "base/prng.h"
 #include "police/charge.h"
 #include "police/sample.h"
-#include "police/other.h"
+#include "police/extended.h"
 #include "engine/profile.h"
 #include "source/source_hash.h"
 
@@ -166,7 +166,7 @@ static void test_crafted_are_counted(void **state)
 		const struct limiter_view view = {
 			.limit = FLOWS, .local_limit = FLOWS, .local_burst = 2 * FLOWS};
 		const struct policy_start start = {.now = 1, .hz = GHZ, .secret = 5};
-		void *memory = aligned_alloc(CACHE_LINE, policy_other_bytes(&policy));
+		void *memory = aligned_alloc(CACHE_LINE, policy_extended_bytes(&policy));
 		struct limit_profile profile;
 		struct policy_state line;
 		unsigned cost = 0;

@@ -13,7 +13,7 @@
 
 #include "allocate/allocate.h"
 #include "base/prng.h"
-#include "police/other.h"
+#include "police/extended.h"
 #include "police/charge.h"
 #include "police/policy_state.h"
 #include "police/sample.h"
@@ -61,7 +61,7 @@ static void lane_start(struct lane *lane, const struct policy *policy, uint64_t 
 	*lane = (struct lane){.policy = *policy};
 	if (!lane->policy.allocator)
 		lane->policy.allocator = allocator_find("central");
-	bytes = policy_other_bytes(&lane->policy);
+	bytes = policy_extended_bytes(&lane->policy);
 	if (bytes) {
 		lane->memory = aligned_alloc(CACHE_LINE, bytes);
 		assert_non_null(lane->memory);
@@ -157,7 +157,7 @@ static void test_plain(void **state)
 		policy.per_v4 = i == 6 ? 32 : 0;
 		policy.per_v6 = i == 6 ? 128 : 0;
 		lane_start(&lane, &policy, 0);
-		assert_int_equal(police_is_plain(&lane.state), i == 0);
+		assert_int_equal(police_is_simple(&lane.state), i == 0);
 		lane_stop(&lane);
 	}
 }
@@ -247,7 +247,7 @@ static void test_ways_agree(void **state)
 	lane_start(&shorter, &policy, now);
 	policy.allocator = allocator_find("gtb"); /* not plain, but that nobody drains it */
 	lane_start(&longer, &policy, now);
-	assert_true(police_is_plain(&shorter.state) && !police_is_plain(&longer.state));
+	assert_true(police_is_simple(&shorter.state) && !police_is_simple(&longer.state));
 	prng_seed(&prng, seed);
 	for (unsigned i = 0; i < 20000; i++) {
 		struct packet packet = {.l2_len = 14 + 4 * prng_below(&prng, 3)};
@@ -302,7 +302,7 @@ static void test_bursts_are_packets(void **state)
 		for (unsigned k = 0; k < n; k++) {
 			costs[k] = 200 * (1 + prng_below(&prng, 7));
 			samples |= (uint64_t)police_samples(&one.state) << k;
-			passes |= (uint64_t)(police_charge_plain(&one.state, costs[k], now) ==
+			passes |= (uint64_t)(police_charge_simple(&one.state, costs[k], now) ==
 					     VERDICT_PASS)
 				  << k;
 		}
@@ -375,17 +375,17 @@ static void test_aside(void **state)
 		for (unsigned plain = 0; plain < 2; plain++) {
 			struct policy_state line = {
 				.bucket.fraction = police_owner(
-					plain ? POLICE_PLAIN : 0, shift, ACCOUNTING_WIRE)};
+					plain ? POLICE_SIMPLE : 0, shift, ACCOUNTING_WIRE)};
 			unsigned samples = 0;
 
-			assert_int_equal(police_is_plain(&line), plain);
+			assert_int_equal(police_is_simple(&line), plain);
 			assert_int_equal(police_shift(&line), shift);
 			assert_int_equal(police_bytes(&line, 14, 60), 84);
 			for (line.packets = 0; line.packets < 1 << 18; line.packets++) {
 				bool sampled = police_samples(&line);
 
 				samples += sampled;
-				assert_int_equal(police_aside(&line), sampled || !plain);
+				assert_int_equal(police_is_slow(&line), sampled || !plain);
 			}
 			assert_near(samples, shift == POLICE_UNSAMPLED ? 0 : 1 << 18 >> shift, 4);
 			if (shift == POLICE_UNSAMPLED)
@@ -411,7 +411,7 @@ static void test_every_kind(void **state)
 			continue;
 		policy.meter = kind;
 		policy.count = COUNT_PACKETS;
-		cost = kind == METER_PURSE ? 1 : UINT32_C(1) << policy_unit_bits(&policy);
+		cost = kind == METER_CREDIT ? 1 : UINT32_C(1) << policy_unit_bits(&policy);
 		lane_start(&lane, &policy, now);
 		if (kind == METER_RANDOM_DROP) {
 			struct limiter_view view = {.local_limit = 1, .drop = 0.3};
@@ -502,10 +502,10 @@ static void test_actions(void **state)
 	}
 }
 
-/* Makes the profile one of a purse, and tells the lane. */
-static void lane_join(struct lane *lane, struct purse *purse, uint16_t generation)
+/* Makes the profile one of a credit, and tells the lane. */
+static void lane_join(struct lane *lane, struct credit *credit, uint16_t generation)
 {
-	purse_profile_join(&lane->profile.meter.purse, purse, generation, 250);
+	credit_profile_join(&lane->profile.meter.credit, credit, generation, 250);
 	police_limit(&lane->state, &lane->profile, 7);
 }
 
@@ -528,18 +528,18 @@ static void test_total(void **state)
 	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct policy policy = defaults;
-		struct purse purse;
+		struct credit credit;
 		struct lane lane;
 
 		policy.allocator = allocator_find("quota");
 		policy.burst_bytes = 300;
 		policy.action = rows[i].action;
 		lane_start(&lane, &policy, 7);
-		purse = (struct purse){0};
-		purse_turn(&purse, 3);
-		purse_put(&purse, 1000);
-		lane_join(&lane, &purse, 3);
-		assert_true(police_is_quota(&lane.state) && !police_is_plain(&lane.state));
+		credit = (struct credit){0};
+		credit_turn(&credit, 3);
+		credit_put(&credit, 1000);
+		lane_join(&lane, &credit, 3);
+		assert_true(police_is_quota(&lane.state) && !police_is_simple(&lane.state));
 		assert_int_equal(police_is_total(&lane.state), policy.action == ACTION_DROP);
 		for (unsigned n = 0; n < 13; n++)
 			assert_int_equal(lane_police(&lane, &packet, NULL, 100, 7), VERDICT_PASS);
@@ -552,8 +552,8 @@ static void test_total(void **state)
 		expect_counters(&lane, rows[i].want);
 		assert_int_equal(police_fallback_packets(&lane.state), 3);
 		assert_int_equal(police_fallback_bytes(&lane.state), 300);
-		assert_int_equal(purse_left(&purse), 0);
-		assert_int_equal(purse_wanted(&purse), 100);
+		assert_int_equal(credit_left(&credit), 0);
+		assert_int_equal(credit_wanted(&credit), 100);
 		lane_stop(&lane);
 	}
 }
@@ -563,7 +563,7 @@ static void test_total_alone(void **state)
 {
 	struct policy policy = defaults;
 	struct packet packet = {0};
-	struct purse purse;
+	struct credit credit;
 	struct lane lane;
 
 	(void)state;
@@ -571,21 +571,21 @@ static void test_total_alone(void **state)
 	policy.limit_bps = 0;
 	policy.burst_bytes = 100000; /* of no limit */
 	lane_start(&lane, &policy, 7);
-	purse = (struct purse){0};
-	purse_put(&purse, 1000);
+	credit = (struct credit){0};
+	credit_put(&credit, 1000);
 	assert_int_equal(lane_police(&lane, &packet, NULL, 1, 7), VERDICT_DROP);
-	lane_join(&lane, &purse, 0);
+	lane_join(&lane, &credit, 0);
 	assert_int_equal(lane_police(&lane, &packet, NULL, 100, 7), VERDICT_PASS);
 	assert_int_equal(police_returns(&lane.state, 0), 250);
 	policy_state_spend(&lane.state, 7); /* what is shared, and paid for, is not touched */
 	assert_int_equal(police_returns(&lane.state, 0), 250);
-	assert_int_equal(purse_turn(&purse, 1), 650);
-	purse_put(&purse, 120);
+	assert_int_equal(credit_turn(&credit, 1), 650);
+	credit_put(&credit, 120);
 	assert_int_equal(police_returns(&lane.state, 1), 0); /* though it has not heard */
-	lane_join(&lane, &purse, 1);
+	lane_join(&lane, &credit, 1);
 	assert_int_equal(police_returns(&lane.state, 1), 0);
 	assert_int_equal(lane_police(&lane, &packet, NULL, 200, 7), VERDICT_PASS);
-	assert_int_equal(purse_left(&purse), 120);
+	assert_int_equal(credit_left(&credit), 120);
 	assert_int_equal(lane_police(&lane, &packet, NULL, 100, 7), VERDICT_PASS);
 	assert_int_equal(police_returns(&lane.state, 1), 70);
 	assert_int_equal(lane_police(&lane, &packet, NULL, 71, 7), VERDICT_DROP);
@@ -816,7 +816,7 @@ static void test_sources_of_every_kind(void **state)
 static struct policy_state sampled_policy(unsigned shift, uint32_t flags, uint32_t packets)
 {
 	return (struct policy_state){
-		.bucket.fraction = police_owner(POLICE_PLAIN | flags, shift, ACCOUNTING_L2),
+		.bucket.fraction = police_owner(POLICE_SIMPLE | flags, shift, ACCOUNTING_L2),
 		.limit = {0, TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE},
 		.packets = packets,
 	};
@@ -845,14 +845,14 @@ static void test_sample(void **state)
 
 			if (police_samples(&line))
 				police_sample(&sample, &line, &packet, NULL, COST);
-			police_charge_plain(&line, COST, 0);
+			police_charge_simple(&line, COST, 0);
 		}
 		for (unsigned slot = 0; slot < FLOW_SLOTS; slot++)
 			bytes += (double)flow_slot_count(flow_slot_read(&sample, slot));
 		assert_near(bytes, rows[i].share * N * COST, 0.01 * rows[i].share * N * COST);
 		token_bucket_set_owner(
-			&line.bucket, police_owner(POLICE_PLAIN, POLICE_UNSAMPLED, ACCOUNTING_L2));
-		for (unsigned n = 0; n < 1000; n++, police_charge_plain(&line, COST, 0)) {
+			&line.bucket, police_owner(POLICE_SIMPLE, POLICE_UNSAMPLED, ACCOUNTING_L2));
+		for (unsigned n = 0; n < 1000; n++, police_charge_simple(&line, COST, 0)) {
 			assert_false(police_samples(&line));
 			assert_int_equal(police_samples_burst(&line, 64), 0);
 		}

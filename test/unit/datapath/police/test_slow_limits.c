@@ -13,7 +13,7 @@
 #include "allocate/allocate.h"
 #include "base/prng.h"
 #include "police/charge.h"
-#include "police/other.h"
+#include "police/extended.h"
 #include "engine/profile.h"
 #include "policy/kind.h"
 #include "policy/units.h"
@@ -63,7 +63,7 @@ static void part_start(struct part *part, const struct policy *policy, double ra
 	const struct policy_start start = {.hz = hz, .now = 1};
 
 	*part = (struct part){
-		.memory = aligned_alloc(CACHE_LINE, policy_other_bytes(policy)),
+		.memory = aligned_alloc(CACHE_LINE, policy_extended_bytes(policy)),
 	};
 	assert_non_null(part->memory);
 	assert_int_equal(limit_profile_init(&part->profile, policy, 0, &view, &every, 1, hz), 0);
@@ -241,7 +241,7 @@ static void test_windows(void **state)
 /* What is left beside a total that is spent. */
 static void test_beside_a_total(void **state)
 {
-	struct policy policy = policy_of("6/h", METER_PURSE, false);
+	struct policy policy = policy_of("6/h", METER_CREDIT, false);
 	struct part part;
 
 	(void)state;

@@ -13,7 +13,7 @@
 #include "allocate/allocate.h"
 #include "base/prng.h"
 #include "police/charge.h"
-#include "police/other.h"
+#include "police/extended.h"
 #include "engine/profile.h"
 #include "police/sourced.h"
 
@@ -80,7 +80,7 @@ static void lane_start(struct lane *lane, uint64_t now)
 			.local_limit = (double)policy.limit_bps / 8,
 			.local_burst = policy.burst_bytes,
 		};
-		lane->memory[i] = aligned_alloc(CACHE_LINE, policy_other_bytes(&policy));
+		lane->memory[i] = aligned_alloc(CACHE_LINE, policy_extended_bytes(&policy));
 		assert_non_null(lane->memory[i]);
 		assert_int_equal(
 			limit_profile_init(&profile, &policy, i, &view, &every, 1, GHZ), 0);

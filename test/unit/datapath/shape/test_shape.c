@@ -10,7 +10,7 @@
 #define QUEUES  6
 #define PACKETS 400 /* of each queue */
 
-struct letter {
+struct message {
 	struct shape_packet packet;
 	uint64_t arrival, want; /* ticks; it should leave at `want` */
 	unsigned queue, number;
@@ -21,7 +21,7 @@ struct world {
 	struct prng prng;
 	struct shaper *shaper;
 	struct shape_queue queues[QUEUES];
-	struct letter letters[QUEUES][PACKETS];
+	struct message messages[QUEUES][PACKETS];
 	unsigned sent[QUEUES], left[QUEUES];
 };
 
@@ -38,14 +38,14 @@ static void world_queue(struct world *w, unsigned q)
 	assert_int_equal(penalty_queue_init(&line, bps, burst), 0);
 	w->sent[q] = w->left[q] = 0;
 	for (unsigned i = 0; i < PACKETS; i++) {
-		struct letter *letter = &w->letters[q][i];
+		struct message *message = &w->messages[q][i];
 		unsigned batch = 1 + prng_below(&w->prng, 8);
 
 		if (i % batch == 0)
 			at += (uint64_t)(2 * batch * gap * prng_unit(&w->prng));
-		*letter = (struct letter){.arrival = at, .queue = q, .number = i};
-		letter->packet.cost = 1 + prng_below(&w->prng, 1500);
-		letter->want = penalty_queue_leave(&line, at, letter->packet.cost);
+		*message = (struct message){.arrival = at, .queue = q, .number = i};
+		message->packet.cost = 1 + prng_below(&w->prng, 1500);
+		message->want = penalty_queue_leave(&line, at, message->packet.cost);
 	}
 }
 
@@ -59,39 +59,39 @@ static void world_make(struct world *w, uint64_t seed)
 }
 
 /* The first that has not arrived, of all queues; or NULL. */
-static struct letter *world_letter(struct world *w)
+static struct message *world_message(struct world *w)
 {
-	struct letter *first = NULL;
+	struct message *first = NULL;
 
 	for (unsigned q = 0; q < QUEUES; q++) {
-		struct letter *letter = &w->letters[q][w->sent[q]];
+		struct message *message = &w->messages[q][w->sent[q]];
 
-		if (w->sent[q] < PACKETS && (!first || letter->arrival < first->arrival))
-			first = letter;
+		if (w->sent[q] < PACKETS && (!first || message->arrival < first->arrival))
+			first = message;
 	}
 	return first;
 }
 
 /* In its queue's order, and when it should; with slack, not before. */
-static void world_left(struct world *w, struct letter *letter, uint64_t now, bool slack)
+static void world_left(struct world *w, struct message *message, uint64_t now, bool slack)
 {
-	if (letter->number == w->left[letter->queue]++ && letter->packet.flags == 0 &&
-		(slack ? letter->want <= now : letter->want == now))
+	if (message->number == w->left[message->queue]++ && message->packet.flags == 0 &&
+		(slack ? message->want <= now : message->want == now))
 		return;
 	fail_msg("seed %" PRIu64 ": %u of queue %u left at %" PRIu64 ", not %" PRIu64, w->seed,
-		letter->number, letter->queue, now, letter->want);
+		message->number, message->queue, now, message->want);
 }
 
 static void world_arrivals(struct world *w, uint64_t now, bool slack)
 {
-	for (struct letter *letter; (letter = world_letter(w)) && letter->arrival <= now;) {
-		unsigned q = letter->queue;
-		enum shape_verdict verdict = shape_arrive(w->shaper, &w->queues[q], &letter->packet,
-			letter->packet.cost, letter->arrival, now);
+	for (struct message *message; (message = world_message(w)) && message->arrival <= now;) {
+		unsigned q = message->queue;
+		enum shape_verdict verdict = shape_arrive(w->shaper, &w->queues[q],
+			&message->packet, message->packet.cost, message->arrival, now);
 
 		w->sent[q]++;
 		if (verdict == SHAPE_PASSES)
-			world_left(w, letter, now, slack);
+			world_left(w, message, now, slack);
 		else
 			assert_int_equal(verdict, SHAPE_WAITS);
 	}
@@ -105,7 +105,7 @@ static void world_departures(struct world *w, uint64_t now, bool slack)
 		unsigned n = shaper_release(w->shaper, now, out, 1 + w->seed % OUT);
 
 		for (unsigned i = 0; i < n; i++)
-			world_left(w, (struct letter *)out[i], now, slack);
+			world_left(w, (struct message *)out[i], now, slack);
 	} while (shaper_waits(w->shaper) && shaper_next(w->shaper, now) == now);
 }
 
@@ -127,9 +127,9 @@ static void world_over(struct world *w)
 static uint64_t world_next(struct world *w, uint64_t now)
 {
 	uint64_t next = shaper_next(w->shaper, now);
-	struct letter *letter = world_letter(w);
+	struct message *message = world_message(w);
 
-	return letter && letter->arrival < next ? letter->arrival : next;
+	return message && message->arrival < next ? message->arrival : next;
 }
 
 /* Fetched at every tick at which something is due, each packet leaves at its very tick. */
@@ -142,7 +142,7 @@ static void test_every_tick(void **state)
 		uint64_t now = 0;
 
 		world_make(&w, seed);
-		while (world_letter(&w) || shaper_waits(w.shaper)) {
+		while (world_message(&w) || shaper_waits(w.shaper)) {
 			now = world_next(&w, now);
 			world_arrivals(&w, now, false);
 			world_departures(&w, now, false);
@@ -161,17 +161,17 @@ static void test_now_and_then(void **state)
 		uint64_t now = 0;
 
 		world_make(&w, seed);
-		while (world_letter(&w) || shaper_waits(w.shaper)) {
+		while (world_message(&w) || shaper_waits(w.shaper)) {
 			now = world_next(&w, now) +
 			      (prng_next(&w.prng) & UINT64_MAX >> (54 - seed % 30));
 			world_arrivals(&w, now, true);
 			world_departures(&w, now, true);
 			for (unsigned q = 0; q < QUEUES; q++)
-				if (w.left[q] < w.sent[q] && w.letters[q][w.left[q]].want <= now)
+				if (w.left[q] < w.sent[q] && w.messages[q][w.left[q]].want <= now)
 					fail_msg("seed %" PRIu64
 						 ": %u of queue %u should leave at %" PRIu64
 						 " and has not at %" PRIu64,
-						seed, w.left[q], q, w.letters[q][w.left[q]].want,
+						seed, w.left[q], q, w.messages[q][w.left[q]].want,
 						now);
 		}
 		world_over(&w);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Queues of several workers that settle departures as packets arrive, before one reserve: together
- * as one exact bucket, in the order in which packets came.
+ * Queues of several workers that settle departures as packets arrive, before one shared bucket:
+ * together as one exact bucket, in the order in which packets came.
  */
 #include "shape_world.h"
 
@@ -15,7 +15,7 @@
 /* Virtual time is cut to this; tokens. */
 #define GRAIN ((level_t)1 << (TOKEN_SHIFT - GCRA_SHIFT))
 
-struct letter {
+struct message {
 	struct shape_packet packet;
 	uint64_t due;
 	unsigned number; /* of those of its worker that wait */
@@ -32,29 +32,29 @@ struct worker {
 struct world {
 	uint64_t seed, now;
 	struct prng prng;
-	struct reserve reserve;
+	struct shared_bucket shared;
 	struct exact_bucket bucket; /* of all */
 	struct worker workers[WORKERS];
-	struct letter letters[PACKETS];
+	struct message messages[PACKETS];
 	uint64_t due[PACKETS], sum; /* departures; units */
 	uint32_t cost[PACKETS];
-	unsigned sent, passed, waited, full, crowded;
+	unsigned sent, passed, waited, full, pool_full;
 	uint64_t delay;
 	uint32_t most;
 };
 
-static struct reserve_profile reserve_of(uint64_t bps, uint64_t burst)
+static struct shared_bucket_profile shared_bucket_of(uint64_t bps, uint64_t burst)
 {
 	struct token_bucket_params params = {.rate_bps = bps, .burst_bytes = burst};
-	struct reserve_profile profile;
+	struct shared_bucket_profile profile;
 
-	assert_int_equal(reserve_profile_init(&profile, &params, WORKERS, 0, GHZ), 0);
+	assert_int_equal(shared_bucket_profile_init(&profile, &params, WORKERS, 0, GHZ), 0);
 	return profile;
 }
 
 static void world_make(struct world *w, uint64_t seed, uint64_t bps, uint32_t most)
 {
-	struct reserve_profile profile = reserve_of(bps, BURST);
+	struct shared_bucket_profile profile = shared_bucket_of(bps, BURST);
 	struct token_bucket_profile limit = profile_of(bps, BURST);
 	struct shape_params params = {.delay = GHZ / SHAPE_TIMED_PARTS >> seed % 8, .timed = true};
 
@@ -64,7 +64,7 @@ static void world_make(struct world *w, uint64_t seed, uint64_t bps, uint32_t mo
 	w->most = most;
 	prng_seed(&w->prng, seed);
 	w->now = (UINT64_C(1) << 40) + (prng_next(&w->prng) >> (2 + seed % 60));
-	reserve_init(&w->reserve, &profile, w->now);
+	shared_bucket_init(&w->shared, &profile, w->now);
 	exact_init(&w->bucket, &limit, w->now);
 	w->bucket.slack = GRAIN;
 	for (unsigned i = 0; i < WORKERS; i++) {
@@ -73,7 +73,7 @@ static void world_make(struct world *w, uint64_t seed, uint64_t bps, uint32_t mo
 		worker->shaper = shaper_make(most, w->now);
 		worker->last = w->bucket.last;
 		worker->clean = true;
-		shape_queue_init(&worker->queue, &params, &limit, &w->reserve, w->now);
+		shape_queue_init(&worker->queue, &params, &limit, &w->shared, w->now);
 	}
 }
 
@@ -112,22 +112,22 @@ static void world_judge(struct world *w, const struct worker *worker, const stru
 static void world_arrive(struct world *w, unsigned who, uint32_t cost, uint64_t arrival)
 {
 	struct worker *worker = &w->workers[who];
-	struct letter *letter = &w->letters[w->sent];
-	uint64_t seen = w->reserve.state.allow_at, due;
+	struct message *message = &w->messages[w->sent];
+	uint64_t seen = w->shared.state.allow_at, due;
 	enum shape_verdict verdict;
 	struct exact_due want;
 
 	want = exact_due(&w->bucket, cost, arrival);
 	want.latest++; /* as both the inverse of the rate and virtual time are rounded */
-	letter->packet = (struct shape_packet){.cost = cost, .path = (uint16_t)who};
+	message->packet = (struct shape_packet){.cost = cost, .path = (uint16_t)who};
 	verdict = shape_arrive(
-		worker->shaper, &worker->queue, &letter->packet, cost, arrival, w->now);
+		worker->shaper, &worker->queue, &message->packet, cost, arrival, w->now);
 	world_judge(w, worker, &want, arrival, verdict);
 	w->sent++;
 	w->full += verdict == SHAPE_FULL;
-	w->crowded += verdict == SHAPE_CROWDED;
+	w->pool_full += verdict == SHAPE_CROWDED;
 	if (verdict == SHAPE_FULL || verdict == SHAPE_CROWDED) {
-		if (w->reserve.state.allow_at != seen)
+		if (w->shared.state.allow_at != seen)
 			fail_msg("seed %" PRIu64 ": a packet is refused, and has booked", w->seed);
 		return;
 	}
@@ -143,9 +143,9 @@ static void world_arrive(struct world *w, unsigned who, uint32_t cost, uint64_t 
 		tick_is_after(due, tick_latest(want.latest, worker->last)))
 		fail_msg("seed %" PRIu64 ", packet %u: due %" PRId64 " ticks after the earliest",
 			w->seed, w->sent, (int64_t)(due - want.earliest));
-	worker->last = letter->due = due;
+	worker->last = message->due = due;
 	worker->clean = false;
-	letter->number = worker->in++;
+	message->number = worker->in++;
 }
 
 static void world_release(struct world *w, unsigned who, bool all)
@@ -158,12 +158,12 @@ static void world_release(struct world *w, unsigned who, bool all)
 		n = shaper_release(
 			worker->shaper, w->now, out, 1 + (all ? OUT - 1 : prng_below(&w->prng, 3)));
 		for (unsigned i = 0; i < n; i++) {
-			const struct letter *letter = (const struct letter *)out[i];
+			const struct message *message = (const struct message *)out[i];
 
-			if (letter->packet.path != who || letter->number != worker->out++ ||
-				!tick_is_after(w->now, letter->due))
+			if (message->packet.path != who || message->number != worker->out++ ||
+				!tick_is_after(w->now, message->due))
 				fail_msg("seed %" PRIu64 ": %u of worker %u", w->seed,
-					letter->number, who);
+					message->number, who);
 		}
 	} while (all && n > 0);
 	worker->clean = worker->clean || (all && worker->in == worker->out);
@@ -205,7 +205,7 @@ static void one_bucket(uint64_t seed, uint64_t bps, uint32_t most)
 			world_release(&w, i, true);
 	}
 	world_drain(&w);
-	if (!w.passed || !w.waited || (most < 20 && !w.crowded))
+	if (!w.passed || !w.waited || (most < 20 && !w.pool_full))
 		fail_msg("seed %" PRIu64 ": %u pass, %u wait", seed, w.passed, w.waited);
 	world_free(&w);
 }
@@ -219,7 +219,7 @@ static void test_one_bucket(void **state)
 		one_bucket(seed, rates[seed % 4], PACKETS);
 }
 
-static void test_crowded(void **state)
+static void test_pool_full(void **state)
 {
 	static const uint64_t rates[] = {80000000, 8 * GHZ, 64 * GHZ, 333333333};
 
@@ -232,50 +232,50 @@ static void test_crowded(void **state)
 static void test_refused(void **state)
 {
 	(void)state;
-	for (unsigned crowded = 0; crowded < 2; crowded++) {
+	for (unsigned pool_full = 0; pool_full < 2; pool_full++) {
 		for (uint32_t cost = 6495; cost < 6506; cost++) {
 			struct shape_params params = {.delay = 6400, .timed = true};
-			struct reserve_profile profile = reserve_of(8 * GHZ, 1500);
+			struct shared_bucket_profile profile = shared_bucket_of(8 * GHZ, 1500);
 			struct token_bucket_profile limit = profile_of(8 * GHZ, 1500);
-			struct shaper *shaper = shaper_make(1 - crowded, 0);
+			struct shaper *shaper = shaper_make(1 - pool_full, 0);
 			struct shape_packet packet;
 			enum shape_verdict verdict;
-			struct reserve reserve;
+			struct shared_bucket shared;
 			struct shape_queue queue;
 			uint64_t seen;
 
-			reserve_init(&reserve, &profile, 0);
-			reserve_spend(&reserve);
-			seen = reserve.state.allow_at;
-			shape_queue_init(&queue, &params, &limit, &reserve, 0);
+			shared_bucket_init(&shared, &profile, 0);
+			shared_bucket_spend(&shared);
+			seen = shared.state.allow_at;
+			shape_queue_init(&queue, &params, &limit, &shared, 0);
 			packet = (struct shape_packet){.cost = cost};
 			verdict = shape_arrive(
-				shaper, &queue, &packet, cost, 0, crowded ? 6500 : 0);
+				shaper, &queue, &packet, cost, 0, pool_full ? 6500 : 0);
 			/* A tick before or after will do. */
 			if (cost < 6499)
-				assert_int_equal(verdict, crowded ? SHAPE_PASSES : SHAPE_WAITS);
+				assert_int_equal(verdict, pool_full ? SHAPE_PASSES : SHAPE_WAITS);
 			if (cost > 6501)
-				assert_int_equal(verdict, crowded ? SHAPE_CROWDED : SHAPE_FULL);
-			assert_int_equal(reserve.state.allow_at == seen, verdict > SHAPE_WAITS);
+				assert_int_equal(verdict, pool_full ? SHAPE_CROWDED : SHAPE_FULL);
+			assert_int_equal(shared.state.allow_at == seen, verdict > SHAPE_WAITS);
 			free(shaper);
 		}
 	}
 }
 
 /* Another limit, of which the queue has not been told yet: nothing is early. */
-static void test_untold(void **state)
+static void test_pending(void **state)
 {
-	static struct reserve_change places[2];
-	struct reserve_changes changes = {.places = places, .most = 1};
-	struct reserve_profile slower = reserve_of(4 * GHZ, BURST);
+	static struct shared_bucket_change places[2];
+	struct shared_bucket_changes changes = {.places = places, .most = 1};
+	struct shared_bucket_profile slower = shared_bucket_of(4 * GHZ, BURST);
 	struct token_bucket_profile limit = profile_of(4 * GHZ, BURST);
 	static struct world w;
 
 	(void)state;
 	memset(places, 0, sizeof(places));
 	world_make(&w, 8, 8 * GHZ, PACKETS);
-	reserve_spend(&w.reserve);
-	assert_true(reserve_change(&changes, &w.reserve, &slower, w.now));
+	shared_bucket_spend(&w.shared);
+	assert_true(shared_bucket_change(&changes, &w.shared, &slower, w.now));
 	exact_change(&w.bucket, &limit, w.now, w.now);
 	w.bucket.level = 0;
 	for (unsigned i = 0; i < 100; i++) {
@@ -290,7 +290,7 @@ static void test_untold(void **state)
 	world_free(&w);
 }
 
-/* Packets that wait on two workers, before one reserve whose limit changes. */
+/* Packets that wait on two workers, before one shared bucket whose limit changes. */
 struct flaps {
 	struct shaper *shapers[2];
 	struct shape_queue queues[2];
@@ -316,28 +316,29 @@ static void flaps_turn(struct flaps *flaps, uint64_t turn, uint64_t now)
 /* Turns of a millisecond, and every so many of them another limit. Returns packets. */
 static uint64_t flaps_run(struct flaps *flaps, uint64_t high, uint64_t low, unsigned step)
 {
-	struct reserve_profile limits[] = {reserve_of(high, 3000), reserve_of(low, 3000)};
+	struct shared_bucket_profile limits[] = {
+		shared_bucket_of(high, 3000), shared_bucket_of(low, 3000)};
 	struct token_bucket_profile rates[] = {profile_of(high, 3000), profile_of(low, 3000)};
 	struct shape_params params = {.delay = GHZ / SHAPE_TIMED_PARTS, .timed = true};
-	struct reserve_change places[2];
-	struct reserve_changes changes = {.places = places, .most = 1};
-	struct reserve reserve;
+	struct shared_bucket_change places[2];
+	struct shared_bucket_changes changes = {.places = places, .most = 1};
+	struct shared_bucket shared;
 	uint64_t told = 0;
 
 	memset(places, 0, sizeof(places));
-	reserve_init(&reserve, &limits[0], GHZ);
+	shared_bucket_init(&shared, &limits[0], GHZ);
 	for (unsigned i = 0; i < 2; i++) {
 		flaps->shapers[i] = shaper_make(4096, GHZ);
-		shape_queue_init(&flaps->queues[i], &params, &rates[0], &reserve, GHZ);
+		shape_queue_init(&flaps->queues[i], &params, &rates[0], &shared, GHZ);
 	}
 	for (uint64_t turn = 0; turn < 4000; turn++) {
 		unsigned next = turn / step % 2;
 		uint64_t now = GHZ + turn * MS;
 
 		if (turn && turn % step == 0) {
-			reserve_round(&changes);
-			assert_true(reserve_change_booked(
-				&changes, &reserve, &limits[next], &told, GHZ / 4, now));
+			shared_bucket_round(&changes);
+			assert_true(shared_bucket_change_booked(
+				&changes, &shared, &limits[next], &told, GHZ / 4, now));
 			for (unsigned i = 0; i < 2; i++)
 				shape_limit(
 					flaps->shapers[i], &flaps->queues[i], &rates[next], now);
@@ -370,9 +371,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_bucket),
-		cmocka_unit_test(test_crowded),
+		cmocka_unit_test(test_pool_full),
 		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_untold),
+		cmocka_unit_test(test_pending),
 		cmocka_unit_test(test_flaps),
 	};
 

@@ -487,7 +487,7 @@ static void random_world(uint64_t seed, uint32_t most, bool changes)
 	world_drain(&w);
 	/* Each outcome has come about some times. */
 	if (w.passed < STEPS / 100 || w.full < STEPS / 100 || w.released < STEPS / 100 ||
-		(most < 10 && w.crowded == 0))
+		(most < 10 && w.pool_full == 0))
 		world_fail(&w, "%u have waited, %u passed, %u not", w.released, w.passed, w.full);
 	world_free(&w);
 }
@@ -506,7 +506,7 @@ static void test_limits(void **state)
 		random_world(seed, STEPS * BATCH, true);
 }
 
-static void test_crowded(void **state)
+static void test_pool_full(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++)
@@ -532,7 +532,7 @@ int main(void)
 		cmocka_unit_test(test_both_kinds),
 		cmocka_unit_test(test_exact),
 		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_crowded),
+		cmocka_unit_test(test_pool_full),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

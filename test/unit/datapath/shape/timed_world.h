@@ -22,9 +22,9 @@ static inline uint64_t slot_most(uint64_t hz)
 	return hz >> 18 ? hz >> 18 : 1;
 }
 
-struct letter {
+struct message {
 	struct shape_packet packet;
-	struct letter *next;
+	struct message *next;
 	uint64_t due;
 	unsigned queue;
 	bool taken; /* out of the calendar, before its slot is over */
@@ -35,9 +35,9 @@ struct line {
 	struct shape_queue queue;
 	struct exact_bucket bucket;
 	struct shape_params params;
-	struct letter *head, **tail; /* that wait */
-	uint32_t packets;            /* likewise */
-	bool clean;                  /* released dry since one has waited */
+	struct message *head, **tail; /* that wait */
+	uint32_t packets;             /* likewise */
+	bool clean;                   /* released dry since one has waited */
 	bool leaves;
 	bool flushed; /* what comes next may wait once more for when that would have left */
 };
@@ -48,8 +48,8 @@ struct world {
 	struct shaper *shaper;
 	uint32_t most;
 	struct line lines[QUEUES];
-	struct letter letters[STEPS * BATCH];
-	unsigned sent, released, full, passed, crowded, taken;
+	struct message messages[STEPS * BATCH];
+	unsigned sent, released, full, passed, pool_full, taken;
 	unsigned ghosts; /* entries of the calendar at most that have been taken out */
 };
 
@@ -163,15 +163,15 @@ static inline bool world_leaves(const struct world *w)
 }
 
 static inline void line_waits(
-	struct world *w, struct line *line, struct letter *letter, const struct exact_due *want)
+	struct world *w, struct line *line, struct message *message, const struct exact_due *want)
 {
 	uint64_t due = line->queue.edt.last;
 
-	letter->due = due;
-	letter->queue = (unsigned)(line - w->lines);
-	letter->next = NULL;
-	*line->tail = letter;
-	line->tail = &letter->next;
+	message->due = due;
+	message->queue = (unsigned)(line - w->lines);
+	message->next = NULL;
+	*line->tail = message;
+	line->tail = &message->next;
 	line->packets++;
 	line->clean = line->flushed = false;
 	/* With the one before it if it is due by now, and the calendar does not go so far. */
@@ -197,10 +197,10 @@ static inline bool line_is_full(
 }
 
 /* The verdict is one that the exact bucket allows. */
-static inline void line_judge(struct world *w, struct line *line, struct letter *letter,
+static inline void line_judge(struct world *w, struct line *line, struct message *message,
 	uint64_t arrival, enum shape_verdict verdict)
 {
-	struct exact_due want = exact_due(&line->bucket, letter->packet.cost, arrival);
+	struct exact_due want = exact_due(&line->bucket, message->packet.cost, arrival);
 	bool must_wait = line->packets || tick_is_after(want.earliest, w->now);
 	bool must_pass = line->packets == 0 && line->clean && !tick_is_after(want.latest, w->now);
 	bool may_full, must_full;
@@ -220,29 +220,29 @@ static inline void line_judge(struct world *w, struct line *line, struct letter 
 		world_fail(
 			w, "crowded by %u packets, %u, %d", world_waits(w), w->ghosts, must_pass);
 	if (verdict == SHAPE_PASSES || verdict == SHAPE_WAITS)
-		exact_take(&line->bucket, letter->packet.cost, arrival);
+		exact_take(&line->bucket, message->packet.cost, arrival);
 	if (verdict == SHAPE_WAITS)
-		line_waits(w, line, letter, &want);
+		line_waits(w, line, message, &want);
 }
 
 /* A packet of a queue at a tick. */
 static inline void world_arrive(struct world *w, unsigned q, uint32_t cost, uint64_t arrival)
 {
-	struct letter *letter = &w->letters[w->sent++];
+	struct message *message = &w->messages[w->sent++];
 	struct line *line = &w->lines[q];
 	bool aside = line->leaves && line->packets == 0, leaves = shaper_leaves(w->shaper);
 	enum shape_verdict verdict;
 
-	letter->packet = (struct shape_packet){.cost = cost};
-	verdict = shape_arrive(w->shaper, &line->queue, &letter->packet, cost, arrival, w->now);
+	message->packet = (struct shape_packet){.cost = cost};
+	verdict = shape_arrive(w->shaper, &line->queue, &message->packet, cost, arrival, w->now);
 	w->full += verdict == SHAPE_FULL;
 	w->passed += verdict == SHAPE_PASSES;
-	w->crowded += verdict == SHAPE_CROWDED;
+	w->pool_full += verdict == SHAPE_CROWDED;
 	/* While anything leaves it may go behind what has been taken out. */
 	if (aside && verdict != SHAPE_PASSES && !leaves)
 		world_fail(w, "queue %u leaves, and nothing waits there: %d", q, verdict);
 	if (!aside || verdict != SHAPE_PASSES)
-		line_judge(w, line, letter, arrival, verdict);
+		line_judge(w, line, message, arrival, verdict);
 }
 
 static inline void world_arrivals(struct world *w)
@@ -259,12 +259,12 @@ static inline void world_arrivals(struct world *w)
 /* Each is the first of its queue. */
 static inline struct line *world_comes_out(struct world *w, struct shape_packet *packet)
 {
-	struct letter *letter = (struct letter *)packet;
-	struct line *line = &w->lines[letter->queue];
+	struct message *message = (struct message *)packet;
+	struct line *line = &w->lines[message->queue];
 
-	if (line->head != letter)
-		world_fail(w, "out of order, queue %u", letter->queue);
-	line->head = letter->next;
+	if (line->head != message)
+		world_fail(w, "out of order, queue %u", message->queue);
+	line->head = message->next;
 	line->packets--;
 	if (!line->head)
 		line->tail = &line->head;
@@ -278,10 +278,10 @@ static inline unsigned world_release(struct world *w, unsigned most)
 	unsigned n = shaper_release(w->shaper, w->now, out, most);
 
 	for (unsigned i = 0; i < n; i++) {
-		const struct letter *letter = (const struct letter *)out[i];
+		const struct message *message = (const struct message *)out[i];
 
-		if (!tick_is_after(w->now, letter->due))
-			world_fail(w, "early by %" PRIu64, letter->due - w->now);
+		if (!tick_is_after(w->now, message->due))
+			world_fail(w, "early by %" PRIu64, message->due - w->now);
 		world_comes_out(w, out[i]);
 	}
 	w->released += n;
@@ -293,10 +293,10 @@ static inline void world_lay_ghosts(struct world *w)
 {
 	w->ghosts = 0;
 	for (unsigned i = 0; i < w->sent; i++) {
-		struct letter *letter = &w->letters[i];
+		struct message *message = &w->messages[i];
 
-		letter->taken &= tick_is_after(letter->due + slot_most(w->hz), w->now);
-		w->ghosts += letter->taken;
+		message->taken &= tick_is_after(message->due + slot_most(w->hz), w->now);
+		w->ghosts += message->taken;
 	}
 }
 
@@ -307,11 +307,11 @@ static inline void world_release_all(struct world *w)
 		(shaper_waits(w->shaper) && shaper_next(w->shaper, w->now) == w->now))
 		;
 	for (unsigned q = 0; q < QUEUES; q++) {
-		const struct letter *letter = w->lines[q].head;
+		const struct message *message = w->lines[q].head;
 
 		w->lines[q].clean = w->lines[q].packets == 0 && !w->lines[q].flushed;
-		if (letter && tick_is_after(w->now, letter->due + slot_most(w->hz)))
-			world_fail(w, "queue %u is late by %" PRIu64, q, w->now - letter->due);
+		if (message && tick_is_after(w->now, message->due + slot_most(w->hz)))
+			world_fail(w, "queue %u is late by %" PRIu64, q, w->now - message->due);
 	}
 	world_lay_ghosts(w);
 	w->dry = w->now;
@@ -319,10 +319,10 @@ static inline void world_release_all(struct world *w)
 
 static inline const struct shape_queue *world_whose(const struct shape_packet *packet, void *world)
 {
-	const struct letter *letter = (const struct letter *)packet;
+	const struct message *message = (const struct message *)packet;
 	const struct world *w = world;
 
-	return &w->lines[letter->queue].queue;
+	return &w->lines[message->queue].queue;
 }
 
 /* Packets of queues that leave, whether they are due or not. Returns how many. */
@@ -339,7 +339,7 @@ static inline unsigned world_flush_leaving(struct world *w, unsigned most)
 		line->clean = false;
 		if (!line->leaves)
 			world_fail(w, "taken out of a queue that stays");
-		((struct letter *)out[i])->taken = true;
+		((struct message *)out[i])->taken = true;
 	}
 	w->taken += n;
 	w->ghosts += n;

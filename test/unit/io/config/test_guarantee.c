@@ -304,7 +304,7 @@ static void test_defaults(void **state)
 	assert_true(p[1].eta == 0);
 	assert_int_equal(p[1].burst_bytes, 31250000);
 	assert_int_equal(p[2].guarantee, GUARANTEE_SOFT);
-	assert_int_equal(p[2].meter, METER_PURSE);
+	assert_int_equal(p[2].meter, METER_CREDIT);
 	assert_int_equal(p[2].limit_bps, 0);
 	assert_int_equal(p[2].burst_bytes, 0);
 	assert_int_equal(p[2].period, PERIOD_NONE);

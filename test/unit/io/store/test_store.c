@@ -102,10 +102,10 @@ static void test_starts_are_counted(void **state)
 	assert_int_equal(store_open(p.dir, &store, &epoch), -ENOENT);
 	assert_int_equal(store_create(p.dir), 0);
 	assert_int_equal(store_create(p.dir), -EEXIST);
-	assert_int_equal(store_open_blank(p.dir, &store, &epoch), -EEXIST);
+	assert_int_equal(store_open_recovering(p.dir, &store, &epoch), -EEXIST);
 	for (uint64_t i = 1; i < 10; i++) {
 		store = open_test_store(&p, i);
-		assert_false(store_blank(store));
+		assert_false(store_recovering(store));
 		if (i % 3 == 0)
 			assert_int_equal(commit_then_wait(store), 0);
 		store_close(store);
@@ -114,25 +114,25 @@ static void test_starts_are_counted(void **state)
 	store_close(NULL);
 }
 
-/* What began blank stays so: records of policies that it does not have may have been lost. */
-static void test_blank(void **state)
+/* What began recovering stays so: records of policies that it does not have may have been lost. */
+static void test_recovering(void **state)
 {
 	struct place p = make_store_place("blank");
 	struct store *store;
 	uint64_t epoch, began = (uint64_t)time(NULL);
 
 	(void)state;
-	assert_int_equal(store_open_blank(p.dir, &store, &epoch), 0);
+	assert_int_equal(store_open_recovering(p.dir, &store, &epoch), 0);
 	assert_true(epoch > began);
-	assert_true(store_blank(store));
+	assert_true(store_recovering(store));
 	store_close(store);
 	store = open_test_store(&p, epoch + 1);
-	assert_true(store_blank(store));
+	assert_true(store_recovering(store));
 	put_text(store, KIND, 1, "one");
 	assert_int_equal(commit_then_wait(store), 0);
 	store_close(store);
 	store = open_test_store(&p, epoch + 2);
-	assert_true(store_blank(store));
+	assert_true(store_recovering(store));
 	store_close(store);
 }
 
@@ -157,7 +157,7 @@ static void test_directory(void **state)
 	assert_int_equal(access(half, F_OK), -1);
 	store_close(open_test_store(&p, 1));
 	assert_int_equal(store_create(deep.dir), -ENOENT);
-	assert_int_equal(store_open_blank(deep.dir, &store, &epoch), -ENOENT);
+	assert_int_equal(store_open_recovering(deep.dir, &store, &epoch), -ENOENT);
 	assert_int_equal(store_create("/dev/null"), -ENOTDIR);
 }
 
@@ -865,7 +865,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_starts_are_counted),
-		cmocka_unit_test(test_blank),
+		cmocka_unit_test(test_recovering),
 		cmocka_unit_test(test_directory),
 		cmocka_unit_test(test_records),
 		cmocka_unit_test(test_each_stops),

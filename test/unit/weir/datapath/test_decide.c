@@ -17,9 +17,9 @@
 #include "decide.h"
 #include "police/charge.h"
 #include "police/sample.h"
-#include "police/lend.h"
+#include "police/borrow.h"
 #include "packet/mark.h"
-#include "police/other.h"
+#include "police/extended.h"
 #include "engine/profile.h"
 
 #define COUNT(a)    (sizeof(a) / sizeof((a)[0]))
@@ -72,8 +72,8 @@ static const struct {
 struct side {
 	struct policy_state *states;
 	void *memory[POLICIES];
-	struct reserve *reserves;
-	struct purse purse;
+	struct shared_bucket *shared_buckets;
+	struct credit credit;
 };
 
 /* A worker, and the same policies for who asks one by one. */
@@ -86,7 +86,7 @@ struct bench {
 
 /* A burst as it came, and what is to become of it. */
 struct sent {
-	struct burst burst;
+	struct rx_burst burst;
 	struct rte_mbuf mbufs[BURST], *dropped[BURST];
 	uint8_t bytes[BURST][FRAME_MAX], copy[BURST][FRAME_MAX];
 	struct rte_mbuf *want_pass[BURST], *want_drop[BURST];
@@ -103,7 +103,7 @@ static bool is_shared(unsigned kind)
 	return kind == SHARED || kind == UNPRESSED;
 }
 
-static void side_start(struct side *side, unsigned kind, bool lends)
+static void side_start(struct side *side, unsigned kind, bool borrows)
 {
 	const struct policy policy = {.limit_bps = 8 * GHZ / 10,
 		.burst_bytes = kinds[kind].burst,
@@ -120,9 +120,9 @@ static void side_start(struct side *side, unsigned kind, bool lends)
 	const struct policy_start start = {.hz = GHZ};
 	const struct token_bucket_params params = {
 		.rate_bps = policy.limit_bps, .burst_bytes = policy.burst_bytes};
-	const size_t bytes = policy_other_bytes(&policy);
+	const size_t bytes = policy_extended_bytes(&policy);
 	struct policy_state *state = &side->states[kind];
-	struct reserve_profile reserve;
+	struct shared_bucket_profile shared;
 	struct limit_profile profile;
 
 	side->memory[kind] = bytes ? aligned_alloc(CACHE_LINE, bytes) : NULL;
@@ -131,25 +131,25 @@ static void side_start(struct side *side, unsigned kind, bool lends)
 		0);
 	profile.sample_shift = kinds[kind].shift;
 	if (kind == TOTAL)
-		purse_profile_join(&profile.meter.purse, &side->purse, 0, FEW_BYTES);
+		credit_profile_join(&profile.meter.credit, &side->credit, 0, FEW_BYTES);
 	policy_state_init(state, side->memory[kind], &policy, &profile, &start);
-	if (!lends || !police_is_plain(state))
+	if (!borrows || !police_is_simple(state))
 		return;
-	assert_int_equal(reserve_profile_init(&reserve, &params, 2, true, GHZ), 0);
-	reserve_init(&side->reserves[kind], &reserve, 0);
-	state->limit = police_lent_profile();
-	police_lend_init(state, &reserve);
+	assert_int_equal(shared_bucket_profile_init(&shared, &params, 2, true, GHZ), 0);
+	shared_bucket_init(&side->shared_buckets[kind], &shared, 0);
+	state->limit = police_borrow_profile();
+	police_borrow_init(state, &shared);
 }
 
-static void side_open(struct side *side, bool lends)
+static void side_open(struct side *side, bool borrows)
 {
 	side->states = aligned_alloc(CACHE_LINE, POLICIES * sizeof(*side->states));
-	side->reserves = aligned_alloc(CACHE_LINE, POLICIES * sizeof(*side->reserves));
+	side->shared_buckets = aligned_alloc(CACHE_LINE, POLICIES * sizeof(*side->shared_buckets));
 	memset(side->states, 0, POLICIES * sizeof(*side->states));
-	side->purse = (struct purse){0};
-	purse_put(&side->purse, TOTAL_BYTES);
+	side->credit = (struct credit){0};
+	credit_put(&side->credit, TOTAL_BYTES);
 	for (unsigned kind = 0; kind < POLICIES; kind++)
-		side_start(side, kind, lends);
+		side_start(side, kind, borrows);
 }
 
 static void side_close(struct side *side)
@@ -157,18 +157,18 @@ static void side_close(struct side *side)
 	for (unsigned kind = 0; kind < POLICIES; kind++)
 		free(side->memory[kind]);
 	free(side->states);
-	free(side->reserves);
+	free(side->shared_buckets);
 }
 
-static struct bench *bench_open(bool lends)
+static struct bench *bench_open(bool borrows)
 {
 	struct bench *bench = aligned_alloc(CACHE_LINE, sizeof(*bench));
 
 	memset(bench, 0, sizeof(*bench));
-	side_open(&bench->here, lends);
-	side_open(&bench->there, lends);
+	side_open(&bench->here, borrows);
+	side_open(&bench->there, borrows);
 	bench->worker.policies = bench->here.states;
-	bench->worker.reserves = lends ? bench->here.reserves : NULL;
+	bench->worker.shared_buckets = borrows ? bench->here.shared_buckets : NULL;
 	bench->worker.samples = bench->samples;
 	bench->worker.phantoms = true;
 	for (unsigned kind = 0; kind < POLICIES; kind++)
@@ -192,7 +192,7 @@ static void bench_close(struct bench *bench)
 static bool reads_packets(const struct policy_state *state, unsigned kind)
 {
 	return kinds[kind].shift != POLICE_UNSAMPLED ||
-	       (!police_is_plain(state) && kind != TOTAL && kind != UNPRESSED);
+	       (!police_is_simple(state) && kind != TOTAL && kind != UNPRESSED);
 }
 
 /* UDP over IPv4, with a tag or without; of those that can be marked one in two. */
@@ -269,10 +269,10 @@ static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64
 	if (police_samples(state))
 		sent->want_sampled[sent->n_sampled++] = bench->samples[policy];
 	if (police_samples(state) ||
-		(!police_is_plain(state) && policy != TOTAL && !is_shared(policy)))
+		(!police_is_simple(state) && policy != TOTAL && !is_shared(policy)))
 		sent->want_parsed |= UINT64_C(1) << i;
-	if (bench->worker.reserves && police_is_plain(state))
-		police_lend(state, &bench->there.reserves[policy], cost, now);
+	if (bench->worker.shared_buckets && police_is_simple(state))
+		police_borrow(state, &bench->there.shared_buckets[policy], cost, now);
 	verdict = police_charge(state, &packet, data, cost, now);
 	if (asks_flow(state, policy, cost, verdict))
 		sent->want_parsed |= UINT64_C(1) << i;
@@ -321,16 +321,16 @@ static void check_states(const struct bench *bench)
 		assert_int_equal(here->dropped_packets, there->dropped_packets);
 		assert_int_equal(police_dropped_bytes(here), police_dropped_bytes(there));
 		assert_int_equal(police_over_packets(here), police_over_packets(there));
-		if (police_is_plain(here))
+		if (police_is_simple(here))
 			assert_memory_equal(here, there, sizeof(*here));
 	}
-	assert_int_equal(purse_left(&bench->here.purse), purse_left(&bench->there.purse));
+	assert_int_equal(credit_left(&bench->here.credit), credit_left(&bench->there.credit));
 }
 
 static void check_burst(struct bench *bench, struct sent *sent, uint64_t now)
 {
 	const struct worker_counters was = bench->worker.counters, *is = &bench->worker.counters;
-	struct burst *burst = &sent->burst;
+	struct rx_burst *burst = &sent->burst;
 	unsigned n;
 
 	judge_all(bench, sent, now);
@@ -363,12 +363,12 @@ struct row {
 	const char *name;
 	unsigned first, last, none;
 	bool alike; /* all of a burst */
-	bool lends;
+	bool borrows;
 };
 
 static void check_row(const struct row *row, struct prng *prng)
 {
-	struct bench *bench = bench_open(row->lends);
+	struct bench *bench = bench_open(row->borrows);
 	struct sent *sent = calloc(1, sizeof(*sent));
 	uint64_t now = 0;
 
@@ -378,14 +378,14 @@ static void check_row(const struct row *row, struct prng *prng)
 
 		/* Buckets are anywhere from empty to full. */
 		now += prng_below(prng, 20000);
-		sent->n = 1 + row->lends + prng_below(prng, BURST - row->lends);
+		sent->n = 1 + row->borrows + prng_below(prng, BURST - row->borrows);
 		for (unsigned i = 0; i < sent->n; i++) {
 			if (i == 0 || !row->alike)
 				policy = row->first + prng_below(prng, row->last - row->first + 1);
 			if ((i == 0 || !row->alike) && prng_below(prng, 8) < row->none)
 				policy = CLASSIFY_NONE;
-			/* One policy alone is lent what all its packets cost at one go. */
-			if (row->lends && i < 2)
+			/* One policy alone is borrowed what all its packets cost at one go. */
+			if (row->borrows && i < 2)
 				policy = LAX + i;
 			make_packet(bench, sent, prng, i, policy);
 		}

@@ -4,7 +4,7 @@
  * Rounds of placed policies: whose buckets do not arrive, as no worker has a turn; one at a time;
  * and what a reload has to do with them.
  */
-#include "box_world.h"
+#include "instance_world.h"
 
 #include <string.h>
 
@@ -14,10 +14,10 @@
 
 #include "packet/fragment.h"
 #include "distribute.h"
-#include "lanes.h"
-#include "exchange.h"
+#include "rx_rings.h"
+#include "policy_txn.h"
 #include "placing.h"
-#include "usher.h"
+#include "steering.h"
 #include "worker_own.h"
 
 #define ROUND UINT64_C(100000000)
@@ -28,27 +28,27 @@
 	"'slo': {'p99': '50ms'}, 'place': {'key': 'src/24', 'round': '100ms'}}"
 
 struct world {
-	struct box_world box;
+	struct instance_world inst;
 	struct placing *placing;
 	uint64_t now;
 };
 
-/* Its ports have a queue for each worker: the lane is the test's. */
+/* Its ports have a queue for each worker: the ring is the test's. */
 static void open_lane_of(struct world *world, const char *policies, enum guarantee guarantee)
 {
-	struct box *box = &world->box.box;
-	struct lanes *lanes = lanes_create(0, BOX_WORKERS);
+	struct instance *inst = &world->inst.inst;
+	struct rings *rings = rx_rings_create(0, INSTANCE_WORKERS);
 
-	box_world_open(&world->box, policies);
-	assert_non_null(lanes);
-	assert_int_equal(lanes_seat(lanes, box->workers, box->slots.capacity), 0);
-	box->workers[0].paths[0].lanes = lanes;
-	for (unsigned i = 0; i < box->n_policies; i++) {
-		world->box.config->policies[i].guarantee = guarantee;
-		assert_int_equal(placing_part.prepare(
-					 box, &box->policies[i], box->slots.of[i], box->clock.hz),
+	instance_world_open(&world->inst, policies);
+	assert_non_null(rings);
+	assert_int_equal(rx_rings_open(rings, inst->workers, inst->slots.capacity), 0);
+	inst->workers[0].paths[0].rings = rings;
+	for (unsigned i = 0; i < inst->n_policies; i++) {
+		world->inst.config->policies[i].guarantee = guarantee;
+		assert_int_equal(placing_part.prepare(inst, &inst->policies[i], inst->slots.of[i],
+					 inst->clock.hz),
 			0);
-		placing_part.begin(box, i);
+		placing_part.begin(inst, i);
 	}
 }
 
@@ -60,14 +60,15 @@ static void open_lane(struct world *world, const char *policies)
 /* Some bucket is to move. */
 static void open_world(struct world *world)
 {
-	struct box *box = &world->box.box;
+	struct instance *inst = &world->inst.inst;
 
 	open_lane(world, PLACED);
-	world->placing = box->placings->first;
+	world->placing = inst->placings->first;
 	assert_non_null(world->placing);
 	world->now = ROUND;
-	seating_want(&world->placing->seating, 7, !seat_at(world->placing->lanes[0].seats, 7));
-	placings_look(box, world->now);
+	reta_target_set(
+		&world->placing->reta_target, 7, !reta_worker(world->placing->rings[0].reta, 7));
+	placings_look(inst, world->now);
 	assert_false(world->placing->measures);
 }
 
@@ -78,7 +79,7 @@ static unsigned step_until_round(struct world *world, bool measures)
 
 	while (world->placing->measures != measures && n++ < 1000) {
 		world->now += STEP;
-		placings_look(&world->box.box, world->now);
+		placings_look(&world->inst.inst, world->now);
 	}
 	return n;
 }
@@ -91,13 +92,13 @@ static void test_never_arriving(void **state)
 	(void)state;
 	open_world(&world);
 	for (unsigned i = 0; i < 3; i++) {
-		unsigned asked = rte_ring_count(world.placing->lanes[0].usher->asks);
+		unsigned asked = rte_ring_count(world.placing->rings[0].steering->asks);
 
 		assert_in_range(step_until_round(&world, true), 45, 55);
 		assert_true(step_until_round(&world, false) >= 5);
-		assert_true(rte_ring_count(world.placing->lanes[0].usher->asks) > asked);
+		assert_true(rte_ring_count(world.placing->rings[0].steering->asks) > asked);
 	}
-	box_world_close(&world.box);
+	instance_world_close(&world.inst);
 }
 
 /* At once, when the policy has changed. */
@@ -107,18 +108,18 @@ static void test_changed(void **state)
 
 	(void)state;
 	open_world(&world);
-	placing_part.change(&world.box.box, 0);
+	placing_part.change(&world.inst.inst, 0);
 	assert_int_equal(step_until_round(&world, true), 1);
 	assert_in_range(step_until_round(&world, false), 5, 6);
 	assert_false(world.placing->changed && !world.placing->measures);
-	box_world_close(&world.box);
+	instance_world_close(&world.inst);
 }
 
-static unsigned count_due(const struct box *box, uint64_t now)
+static unsigned count_due(const struct instance *inst, uint64_t now)
 {
 	unsigned n = 0;
 
-	for (const struct placing *p = box->placings->first; p; p = p->next)
+	for (const struct placing *p = inst->placings->first; p; p = p->next)
 		n += p->due_ns <= now;
 	return n;
 }
@@ -131,19 +132,19 @@ static unsigned count_due(const struct box *box, uint64_t now)
 static void test_one_at_a_time(void **state)
 {
 	struct world world;
-	struct box *box = &world.box.box;
+	struct instance *inst = &world.inst.inst;
 
 	(void)state;
 	open_lane(&world, PLACED_OF("a", "10.0.0.0/24", "") ", " PLACED_OF(
 				  "b", "10.0.1.0/24", "") ", " PLACED_OF("c", "10.0.2.0/24", ""));
 	for (unsigned left = 3; left > 0; left--) {
-		assert_int_equal(count_due(box, ROUND), left);
-		assert_true(placings_next(box) <= ROUND);
-		placings_look(box, ROUND);
+		assert_int_equal(count_due(inst, ROUND), left);
+		assert_true(placings_next(inst) <= ROUND);
+		placings_look(inst, ROUND);
 	}
-	assert_int_equal(count_due(box, ROUND), 0);
-	assert_true(placings_next(box) > ROUND);
-	box_world_close(&world.box);
+	assert_int_equal(count_due(inst, ROUND), 0);
+	assert_true(placings_next(inst) > ROUND);
+	instance_world_close(&world.inst);
 }
 
 /* What the owner's time goes to beside what he decides. */
@@ -154,28 +155,28 @@ static void test_handing(void **state)
 
 	(void)state;
 	open_lane(&world, PLACED);
-	counters = &world.box.box.workers[0].counters;
-	world.placing = world.box.box.placings->first;
+	counters = &world.inst.inst.workers[0].counters;
+	world.placing = world.inst.inst.placings->first;
 	for (uint64_t now = ROUND; now < 20 * ROUND; now += STEP) {
 		for (unsigned i = 0; i < 4; i++)
-			box_world_turn_all(&world.box);
-		placings_look(&world.box.box, now);
+			instance_world_turn_all(&world.inst);
+		placings_look(&world.inst.inst, now);
 	}
 	assert_true(counters->handings > 100);
 	assert_true(counters->handing_cycles > 0);
-	assert_true(world.placing->fitting.rounds > 0);
+	assert_true(world.placing->rebalance.rounds > 0);
 	assert_true(world.placing->seen.workers[0].handing > 0);
 	assert_true(world.placing->seen.workers[1].handing == 0);
-	box_world_close(&world.box);
+	instance_world_close(&world.inst);
 }
 
-static struct exchange *prepare_placing(struct world *world, const char *policies)
+static struct policy_txn *prepare_placing(struct world *world, const char *policies)
 {
-	struct exchange *x;
+	struct policy_txn *x;
 
-	box_world_write(&world->box, policies);
-	assert_int_equal(
-		exchange_prepare(&world->box.box, world->box.file, rte_get_tsc_hz(), stderr, &x),
+	instance_world_write(&world->inst, policies);
+	assert_int_equal(policy_txn_prepare(
+				 &world->inst.inst, world->inst.file, rte_get_tsc_hz(), stderr, &x),
 		0);
 	return x;
 }
@@ -184,33 +185,33 @@ static struct exchange *prepare_placing(struct world *world, const char *policie
 static void test_room(void **state)
 {
 	struct world world;
-	struct exchange *x;
+	struct policy_txn *x;
 
 	(void)state;
 	open_lane(&world, PLACED_OF("a", "10.0.0.0/24", "") ", " PLACED_OF("b", "10.0.1.0/24", ""));
 	x = prepare_placing(
 		&world, PLACED_OF("a", "10.0.0.0/24", "") ", " PLACED_OF("c", "10.0.2.0/24", ""));
-	assert_int_equal(world.box.box.placings->room, PLACINGS_MOST - 2);
-	exchange_free(x);
+	assert_int_equal(world.inst.inst.placings->room, PLACINGS_MOST - 2);
+	policy_txn_free(x);
 	x = prepare_placing(&world, PLACED_OF("c", "10.0.2.0/24", ""));
-	assert_int_equal(world.box.box.placings->room, PLACINGS_MOST - 1);
-	world.box.box.placings->room = 0;
-	exchange_free(x);
+	assert_int_equal(world.inst.inst.placings->room, PLACINGS_MOST - 1);
+	world.inst.inst.placings->room = 0;
+	policy_txn_free(x);
 	/* Counted anew each time. */
-	exchange_free(prepare_placing(&world, PLACED_OF("c", "10.0.2.0/24", "")));
-	assert_int_equal(world.box.box.placings->room, PLACINGS_MOST - 1);
-	box_world_close(&world.box);
+	policy_txn_free(prepare_placing(&world, PLACED_OF("c", "10.0.2.0/24", "")));
+	assert_int_equal(world.inst.inst.placings->room, PLACINGS_MOST - 1);
+	instance_world_close(&world.inst);
 }
 
-/* Owners take nothing in for some turns where packets change their seats: else not. */
-static void test_reseats(void **state)
+/* Owners take nothing in for some turns where packets change their buckets: else not. */
+static void test_retargets(void **state)
 {
 #define A(more)            PLACED_OF("a", "10.0.0.0/24", more)
 #define B(dst, more)       OF("b", dst, more)
 #define BOTH(more, more_b) A(more) ", " B("10.1.0.0/16", more_b)
 	static const struct {
 		const char *policies;
-		bool reseats;
+		bool retargets;
 	} rows[] = {
 		{BOTH(", 'burst': '1MB'", ""), false},
 		{BOTH("", ", 'burst': '1MB'"), false},
@@ -232,26 +233,26 @@ static void test_reseats(void **state)
 	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct world world;
-		const struct publisher *publisher = &world.box.box.publisher;
-		struct exchange *x;
+		const struct publisher *publisher = &world.inst.inst.publisher;
+		struct policy_txn *x;
 		uint64_t before;
 
-		box_world_open(&world.box, BOTH("", ""));
-		before = publisher->current->seated;
+		instance_world_open(&world.inst, BOTH("", ""));
+		before = publisher->current->retargeted;
 		x = prepare_placing(&world, rows[i].policies);
-		assert_int_equal(exchange_commit(x), 0);
-		if ((publisher->current->seated == publisher->current->generation) !=
-				rows[i].reseats ||
-			(publisher->current->seated == before) == rows[i].reseats)
-			fail_msg("row %u: %u, was %u", i, (unsigned)publisher->current->seated,
+		assert_int_equal(policy_txn_commit(x), 0);
+		if ((publisher->current->retargeted == publisher->current->generation) !=
+				rows[i].retargets ||
+			(publisher->current->retargeted == before) == rows[i].retargets)
+			fail_msg("row %u: %u, was %u", i, (unsigned)publisher->current->retargeted,
 				(unsigned)before);
-		for (unsigned n = 0; n < 10 && !exchange_settle(x); n++)
-			box_world_turn_all(&world.box);
-		for (unsigned w = 0; w < BOX_WORKERS; w++)
-			assert_int_equal(worker_own(&world.box.box.workers[w])->view.seated,
-				publisher->current->seated);
-		exchange_free(x);
-		box_world_close(&world.box);
+		for (unsigned n = 0; n < 10 && !policy_txn_finish(x); n++)
+			instance_world_turn_all(&world.inst);
+		for (unsigned w = 0; w < INSTANCE_WORKERS; w++)
+			assert_int_equal(worker_own(&world.inst.inst.workers[w])->view.retargeted,
+				publisher->current->retargeted);
+		policy_txn_free(x);
+		instance_world_close(&world.inst);
 	}
 }
 
@@ -280,32 +281,32 @@ static void test_fragments(void **state)
 	"'action': 'shape', 'slo': {'p99': '50ms'}}"
 	const struct rte_eth_rxtx_callback *callback;
 	struct world world;
-	struct exchange *x;
+	struct policy_txn *x;
 	struct worker *owner;
 	uint64_t expected;
 	uint16_t port;
 
 	(void)state;
 	open_lane(&world, "");
-	owner = &world.box.box.workers[0];
+	owner = &world.inst.inst.workers[0];
 	port = owner->paths[0].rx_port;
 	callback = rte_eth_add_rx_callback(port, 0, make_first_fragments, NULL);
 	assert_non_null(callback);
 	x = prepare_placing(&world, FRAGMENTED);
-	assert_int_equal(exchange_commit(x), 0);
-	for (unsigned n = 0; n < 10 && !exchange_settle(x); n++)
-		box_world_turn_all(&world.box);
-	exchange_free(x);
+	assert_int_equal(policy_txn_commit(x), 0);
+	for (unsigned n = 0; n < 10 && !policy_txn_finish(x); n++)
+		instance_world_turn_all(&world.inst);
+	policy_txn_free(x);
 	assert_non_null(owner->fragments);
-	expected = owner->fragments->first + BOX_BURST;
-	box_world_turn(&world.box, 0);
+	expected = owner->fragments->first + INSTANCE_BURST;
+	instance_world_turn(&world.inst, 0);
 	assert_int_equal(owner->fragments->first, expected);
 	assert_int_equal(owner->fragments->found + owner->fragments->unknown, 0);
-	assert_true(
-		box_world_totals(&world.box, 0).passed_packets +
-			engine_waiting(&world.box.box.engine, world.box.box.slots.of[0]).packets >=
-		BOX_BURST);
-	box_world_close(&world.box);
+	assert_true(instance_world_totals(&world.inst, 0).passed_packets +
+			    engine_waiting(&world.inst.inst.engine, world.inst.inst.slots.of[0])
+				    .packets >=
+		    INSTANCE_BURST);
+	instance_world_close(&world.inst);
 	assert_int_equal(rte_eth_remove_rx_callback(port, 0, callback), 0);
 }
 
@@ -319,25 +320,26 @@ static void test_kept_back(void **state)
 		struct rte_mbuf *mbufs[4];
 		struct world world;
 		struct worker *owner;
-		struct mover *mover;
-		struct seating *seating;
+		struct migration *migration;
+		struct reta_target *reta_target;
 		unsigned n;
 
 		open_lane_of(&world, PLACED, guarantees[i]);
-		owner = &world.box.box.workers[0];
-		mover = &owner->paths[0].lanes->usher->mover;
-		seating = &world.box.box.placings->first->seating;
-		seating_want(seating, 7, !seat_wanted(seating, 7));
-		assert_true(mover_begin(mover, world.box.box.placings->first->lanes[0].seats));
+		owner = &world.inst.inst.workers[0];
+		migration = &owner->paths[0].rings->steering->migration;
+		reta_target = &world.inst.inst.placings->first->reta_target;
+		reta_target_set(reta_target, 7, !reta_target_of(reta_target, 7));
+		assert_true(
+			migration_begin(migration, world.inst.inst.placings->first->rings[0].reta));
 		n = rte_eth_rx_burst(owner->paths[0].rx_port, 0, mbufs, 4);
 		assert_int_equal(n, 4);
 		for (unsigned k = 0; k < n; k++)
-			assert_true(mover_keep(mover, mbufs[k], 7));
+			assert_true(migration_keep(migration, mbufs[k], 7));
 		distribute_end(owner, &owner->paths[0]);
 		assert_int_equal(owner->counters.rx_packets, 4);
 		assert_int_equal(owner->counters.tx_packets, i ? 0 : 4);
 		assert_int_equal(owner->counters.dropped[DROP_STOPPED], i ? 4 : 0);
-		box_world_close(&world.box);
+		instance_world_close(&world.inst);
 	}
 }
 
@@ -349,10 +351,10 @@ int main(void)
 		cmocka_unit_test(test_one_at_a_time),
 		cmocka_unit_test(test_handing),
 		cmocka_unit_test(test_room),
-		cmocka_unit_test(test_reseats),
+		cmocka_unit_test(test_retargets),
 		cmocka_unit_test(test_fragments),
 		cmocka_unit_test(test_kept_back),
 	};
 
-	return cmocka_run_group_tests(tests, box_world_start, box_world_stop);
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
 }

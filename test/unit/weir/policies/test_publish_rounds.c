@@ -21,14 +21,14 @@
 #include "config/load.h"
 #include "start.h"
 #include "pages.h"
-#include "police/other.h"
+#include "police/extended.h"
 #include "publish.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define MANY     5000 /* more than a ring holds */
 
 /* Has the ports which all others borrow, as those of a box go with it. */
-static struct box holder;
+static struct instance holder;
 
 static struct config *config_of(unsigned n, unsigned workers, const char *allocator)
 {
@@ -57,151 +57,154 @@ static struct config *config_of(unsigned n, unsigned workers, const char *alloca
 	return config;
 }
 
-static void open_box(struct box *box, unsigned n, unsigned workers, const char *allocator)
+static void open_instance(
+	struct instance *inst, unsigned n, unsigned workers, const char *allocator)
 {
 	struct config *config = config_of(n, workers, allocator);
 
-	assert_int_equal(box_prepare(box, config, holder.ports), 0);
+	assert_int_equal(instance_prepare(inst, config, holder.ports), 0);
 }
 
-static void close_box(struct box *box)
+static void close_instance(struct instance *inst)
 {
-	struct config *config = (struct config *)(uintptr_t)box->config;
+	struct config *config = (struct config *)(uintptr_t)inst->config;
 
-	box_stop(box);
+	instance_stop(inst);
 	config_free(config);
 }
 
 /* All policies are sampled otherwise from now on, and that is to be told. */
-static void sample_all(struct box *box, uint8_t shift)
+static void sample_all(struct instance *inst, uint8_t shift)
 {
-	for (unsigned p = 0; p < box->n_policies; p++)
-		box->engine.slots[box->slots.of[p]].sampling.shift = shift;
-	publish_all_later(box);
+	for (unsigned p = 0; p < inst->n_policies; p++)
+		inst->engine.slots[inst->slots.of[p]].sampling.shift = shift;
+	publish_all_later(inst);
 }
 
 /* The worker takes n of those that lie in its ring: from which slot on, and of which shift. */
-static void expect_posted_limits(struct box *box, unsigned n, uint32_t slot, uint8_t shift)
+static void expect_posted_limits(struct instance *inst, unsigned n, uint32_t slot, uint8_t shift)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct limit_profile profile;
 
-		assert_int_equal(post_take(&box->workers[0].post, &profile, 1), 1);
+		assert_int_equal(limit_ring_take(&inst->workers[0].limit_ring, &profile, 1), 1);
 		if (profile.policy != slot + i || profile.sample_shift != shift)
 			fail_msg("%u-th: slot %u with %u, not %u with %u", i, profile.policy,
 				profile.sample_shift, slot + i, shift);
 	}
 }
 
-static void expect_nothing(struct box *box)
+static void expect_nothing(struct instance *inst)
 {
 	struct limit_profile profile;
 
-	assert_int_equal(post_take(&box->workers[0].post, &profile, 1), 0);
+	assert_int_equal(limit_ring_take(&inst->workers[0].limit_ring, &profile, 1), 0);
 }
 
 /* What was told already is not told again. */
 static void test_told_once(void **state)
 {
-	struct box box;
+	struct instance inst;
 
 	(void)state;
-	open_box(&box, 20, 1, "fps");
-	publish_all_later(&box);
-	assert_true(publish_rest(&box));
-	expect_nothing(&box);
-	sample_all(&box, 3);
-	assert_true(publish_rest(&box));
-	expect_posted_limits(&box, 20, 0, 3);
-	publish_all_later(&box);
-	assert_true(publish_rest(&box));
-	expect_nothing(&box);
-	close_box(&box);
+	open_instance(&inst, 20, 1, "fps");
+	publish_all_later(&inst);
+	assert_true(publish_rest(&inst));
+	expect_nothing(&inst);
+	sample_all(&inst, 3);
+	assert_true(publish_rest(&inst));
+	expect_posted_limits(&inst, 20, 0, 3);
+	publish_all_later(&inst);
+	assert_true(publish_rest(&inst));
+	expect_nothing(&inst);
+	close_instance(&inst);
 }
 
 /* More than a ring holds: in order, and what waits is told as it is by then. */
 static void test_rounds(void **state)
 {
-	struct box box;
+	struct instance inst;
 
 	(void)state;
-	open_box(&box, MANY, 1, "fps");
-	sample_all(&box, 3);
-	assert_false(publish_rest(&box));
-	assert_false(publish_rest(&box)); /* no room */
-	expect_posted_limits(&box, 100, 0, 3);
-	assert_false(publish_rest(&box));
-	expect_posted_limits(&box, POST_MAX, 100, 3);
-	expect_nothing(&box);
+	open_instance(&inst, MANY, 1, "fps");
+	sample_all(&inst, 3);
+	assert_false(publish_rest(&inst));
+	assert_false(publish_rest(&inst)); /* no room */
+	expect_posted_limits(&inst, 100, 0, 3);
+	assert_false(publish_rest(&inst));
+	expect_posted_limits(&inst, LIMIT_RING_MAX, 100, 3);
+	expect_nothing(&inst);
 	/* The first have something new to say, but others have waited for longer. */
 	for (unsigned p = 0; p < 2; p++) {
-		box.engine.slots[box.slots.of[p]].sampling.shift = 5;
-		dirty_mark(&box.dirty, box.slots.of[p]);
+		inst.engine.slots[inst.slots.of[p]].sampling.shift = 5;
+		dirty_mark(&inst.dirty, inst.slots.of[p]);
 	}
-	box.engine.slots[box.slots.of[MANY - 1]].sampling.shift = 6;
-	assert_true(publish_rest(&box));
-	expect_posted_limits(&box, MANY - 1 - POST_MAX - 100, POST_MAX + 100, 3);
-	expect_posted_limits(&box, 1, MANY - 1, 6);
-	expect_posted_limits(&box, 2, 0, 5);
-	expect_nothing(&box);
-	close_box(&box);
+	inst.engine.slots[inst.slots.of[MANY - 1]].sampling.shift = 6;
+	assert_true(publish_rest(&inst));
+	expect_posted_limits(&inst, MANY - 1 - LIMIT_RING_MAX - 100, LIMIT_RING_MAX + 100, 3);
+	expect_posted_limits(&inst, 1, MANY - 1, 6);
+	expect_posted_limits(&inst, 2, 0, 5);
+	expect_nothing(&inst);
+	close_instance(&inst);
 }
 
 /* Nothing is told of a policy that is gone. */
 static void test_never(void **state)
 {
-	struct box box;
+	struct instance inst;
 
 	(void)state;
-	open_box(&box, 3, 1, "fps");
-	sample_all(&box, 4);
-	dirty_clear(&box.dirty, 0);
-	dirty_clear(&box.dirty, 2);
-	assert_true(publish_rest(&box));
-	expect_posted_limits(&box, 1, 1, 4);
-	expect_nothing(&box);
-	close_box(&box);
+	open_instance(&inst, 3, 1, "fps");
+	sample_all(&inst, 4);
+	dirty_clear(&inst.dirty, 0);
+	dirty_clear(&inst.dirty, 2);
+	assert_true(publish_rest(&inst));
+	expect_posted_limits(&inst, 1, 1, 4);
+	expect_nothing(&inst);
+	close_instance(&inst);
 }
 
-/* A reserve's limit changes again only when all workers have looked away from the former one. */
-static void test_rounds_of_reserves(void **state)
+/*
+ * A shared bucket's limit changes again only when all workers have looked away from the former one.
+ */
+static void test_rounds_of_shared_buckets(void **state)
 {
 	struct rte_rcu_qsbr *rcu;
-	struct box box;
+	struct instance inst;
 
 	(void)state;
-	open_box(&box, 10, 2, "static");
-	rcu = box.publisher.rcu;
+	open_instance(&inst, 10, 2, "static");
+	rcu = inst.publisher.rcu;
 	for (unsigned w = 0; w < 2; w++)
-		worker_begin(&box.workers[w]);
+		worker_begin(&inst.workers[w]);
 	for (unsigned turn = 1; turn <= 5; turn++) {
-		box.clock.hz += box.clock.hz / 10; /* so that all limits are other ones */
-		publish_all_later(&box);
-		assert_true(publish_rest(&box));
-		assert_int_equal(box.rounds.changes.n, 10);
-		publish_all_later(&box);
-		assert_false(publish_rest(&box));
+		inst.clock.hz += inst.clock.hz / 10; /* so that all limits are other ones */
+		publish_all_later(&inst);
+		assert_true(publish_rest(&inst));
+		assert_int_equal(inst.rounds.changes.n, 10);
+		publish_all_later(&inst);
+		assert_false(publish_rest(&inst));
 		rte_rcu_qsbr_quiescent(rcu, 0);
-		assert_false(publish_rest(&box));
+		assert_false(publish_rest(&inst));
 		rte_rcu_qsbr_quiescent(rcu, 1);
-		assert_true(publish_rest(&box)); /* nothing new; the former ones have come home */
-		assert_int_equal(box.rounds.changes.n, 0);
+		assert_true(publish_rest(&inst)); /* nothing new; the former ones have come home */
+		assert_int_equal(inst.rounds.changes.n, 0);
 		for (unsigned w = 0; w < 2; w++)
 			rte_rcu_qsbr_quiescent(rcu, w);
 	}
 	for (unsigned w = 0; w < 2; w++)
-		worker_end(&box.workers[w]);
-	close_box(&box);
+		worker_end(&inst.workers[w]);
+	close_instance(&inst);
 }
 
-static struct limit_profile begin_with(const struct box *box, uint32_t slot)
+static struct limit_profile begin_with(const struct instance *inst, uint32_t slot)
 {
 	const struct limiter_view view = {.local_limit = 1e6, .local_burst = 100000};
 	const struct sampling sampling = {0};
 	struct limit_profile profile;
 
-	assert_int_equal(limit_profile_init(&profile, &box->policies[0], slot, &view, &sampling, 1,
-				 box->clock.hz),
+	assert_int_equal(limit_profile_init(&profile, &inst->policies[0], slot, &view, &sampling, 1,
+				 inst->clock.hz),
 		0);
 	return profile;
 }
@@ -219,12 +222,12 @@ static void test_samples(void **state)
 	const uint64_t seed = 5;
 	struct worker *worker;
 	struct prng prng;
-	struct box box;
+	struct instance inst;
 
 	(void)state;
 	prng_seed(&prng, seed);
-	open_box(&box, 1, 1, "fps");
-	worker = &box.workers[0];
+	open_instance(&inst, 1, 1, "fps");
+	worker = &inst.workers[0];
 	for (unsigned i = 0; i < 20000; i++) {
 		uint32_t slot = 1 + prng_below(&prng, 300);
 
@@ -235,9 +238,9 @@ static void test_samples(void **state)
 			worker_remove_policy(worker, slot);
 			assert_null(worker->samples[slot]);
 		} else {
-			struct limit_profile profile = begin_with(&box, slot);
+			struct limit_profile profile = begin_with(&inst, slot);
 
-			assert_int_equal(worker_add_policy(worker, box.policies, &profile), 0);
+			assert_int_equal(worker_add_policy(worker, inst.policies, &profile), 0);
 			if (!worker->samples[slot] || !is_zero(worker->samples[slot]))
 				fail_msg("seed %u: no empty sample", (unsigned)seed);
 			memset(worker->samples[slot], UINT8_MAX, sizeof(struct flow_sample));
@@ -245,7 +248,7 @@ static void test_samples(void **state)
 			worker->samples[slot]->slot[FLOW_SLOTS - 1] = slot;
 		}
 	}
-	close_box(&box);
+	close_instance(&inst);
 }
 
 /* What is given back is given again: a box that reloads all day does not grow. */
@@ -253,16 +256,16 @@ static void test_samples_return(void **state)
 {
 	struct sample_chunk *chunks;
 	struct worker *worker;
-	struct box box;
+	struct instance inst;
 
 	(void)state;
-	open_box(&box, 1, 1, "fps");
-	worker = &box.workers[0];
+	open_instance(&inst, 1, 1, "fps");
+	worker = &inst.workers[0];
 	for (unsigned turn = 0; turn < 10; turn++) {
 		for (uint32_t slot = 1; slot <= 200; slot++) {
-			struct limit_profile profile = begin_with(&box, slot);
+			struct limit_profile profile = begin_with(&inst, slot);
 
-			assert_int_equal(worker_add_policy(worker, box.policies, &profile), 0);
+			assert_int_equal(worker_add_policy(worker, inst.policies, &profile), 0);
 		}
 		if (turn == 0)
 			chunks = worker->chunks;
@@ -270,20 +273,20 @@ static void test_samples_return(void **state)
 		for (uint32_t slot = 1; slot <= 200; slot++)
 			worker_remove_policy(worker, slot);
 	}
-	close_box(&box);
+	close_instance(&inst);
 }
 
 /* Policies that are not sampled have none. */
 static void test_no_samples(void **state)
 {
-	struct box box;
+	struct instance inst;
 
 	(void)state;
-	open_box(&box, 100, 1, "static");
+	open_instance(&inst, 100, 1, "static");
 	for (unsigned i = 0; i < 100; i++)
-		assert_null(box.workers[0].samples[i]);
-	assert_null(box.workers[0].chunks);
-	close_box(&box);
+		assert_null(inst.workers[0].samples[i]);
+	assert_null(inst.workers[0].chunks);
+	close_instance(&inst);
 }
 
 /* Pages of these bytes that there is memory for. */
@@ -346,13 +349,13 @@ static int start_eal(void **state)
 		return -1;
 	if (rte_eal_init(COUNT(args), args) < 0)
 		return -1;
-	return box_prepare(&holder, config_of(1, 2, "static"), NULL);
+	return instance_prepare(&holder, config_of(1, 2, "static"), NULL);
 }
 
 static int stop_eal(void **state)
 {
 	(void)state;
-	close_box(&holder);
+	close_instance(&holder);
 	return rte_eal_cleanup();
 }
 
@@ -362,7 +365,7 @@ int main(void)
 		cmocka_unit_test(test_told_once),
 		cmocka_unit_test(test_rounds),
 		cmocka_unit_test(test_never),
-		cmocka_unit_test(test_rounds_of_reserves),
+		cmocka_unit_test(test_rounds_of_shared_buckets),
 		cmocka_unit_test(test_samples),
 		cmocka_unit_test(test_samples_return),
 		cmocka_unit_test(test_no_samples),

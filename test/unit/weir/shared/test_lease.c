@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is leased for a purse: enough for the rate, twice as much for who was refused, and little
+ * What is leased for a credit: enough for the rate, twice as much for who was refused, and little
  * where there is little.
  */
 #include "check.h"
@@ -21,7 +21,7 @@ static void test_first(void **state)
 {
 	static const struct {
 		uint64_t held, wanted;
-		bool lean;
+		bool low;
 		uint64_t units;
 	} rows[] = {
 		{PLENTY, 0, false, LEAST},
@@ -46,7 +46,7 @@ static void test_first(void **state)
 
 		lease_init(&lease, LEAST, 0);
 		lease_look(&lease, 0, rows[i].wanted, LOOK);
-		units = lease_units(&lease, rows[i].held, rows[i].lean);
+		units = lease_units(&lease, rows[i].held, rows[i].low);
 		if (units != rows[i].units)
 			fail_msg("row %zu: %" PRIu64, i, units);
 	}

@@ -153,7 +153,7 @@ static void test_sleeper_blocks_nobody(void **state)
 		rte_rcu_qsbr_quiescent(publisher.rcu, 2);
 		assert_in_range(count_snapshots(&publisher), 1, 2);
 	}
-	/* Awake again, it counts again. */
+	/* Active again, it counts again. */
 	rte_rcu_qsbr_thread_online(publisher.rcu, 1);
 	assert_int_equal(publisher_current(&publisher)->generation, 101);
 	publish_next(&publisher);
@@ -207,7 +207,7 @@ static void read_snapshot(struct reader *reader, const struct snapshot *snapshot
 	reader->seen++;
 }
 
-/* The loop of a worker, with its naps. */
+/* The loop of a worker, with its idles. */
 static void *read_all(void *arg)
 {
 	static const struct timespec nap = {.tv_nsec = 100000};

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "box_world.h"
+#include "instance_world.h"
 #include "show.h"
 #include "telemetry/server.h"
 
@@ -28,9 +28,9 @@ static const struct telemetry_command *find_command(const char *path)
 	return NULL;
 }
 
-static json_t *ask_command(struct box_world *w, const char *path, const char *params)
+static json_t *ask_command(struct instance_world *w, const char *path, const char *params)
 {
-	return find_command(path)->handler(params, &w->box);
+	return find_command(path)->handler(params, &w->inst);
 }
 
 /* The keys, with a space behind each. */
@@ -60,10 +60,10 @@ static void check_text(json_t *json, const char *expected)
 
 static void test_pages(void **state)
 {
-	struct box_world w;
+	struct instance_world w;
 
 	(void)state;
-	box_world_open(&w, POLICIES);
+	instance_world_open(&w, POLICIES);
 	check_text(ask_command(&w, "/weir/policies", NULL),
 		"{\"total\":3,\"start\":0,\"next\":null,\"policies\":[\"first\",\"waits\",\"last\"]}");
 	check_text(ask_command(&w, "/weir/policies", "2"),
@@ -80,13 +80,13 @@ static void test_pages(void **state)
 	assert_null(ask_command(&w, "/weir/delays", "first"));
 	assert_null(ask_command(&w, "/weir/ledger", "first,1"));
 	assert_null(ask_command(&w, "/weir/etcd", NULL));
-	box_world_close(&w);
+	instance_world_close(&w);
 }
 
 static void test_next_page(void **state)
 {
 	char policies[8192] = "";
-	struct box_world w;
+	struct instance_world w;
 	json_t *json;
 
 	(void)state;
@@ -94,26 +94,26 @@ static void test_next_page(void **state)
 		sprintf(policies + strlen(policies),
 			"%s{'name': 'p%u', 'match': {'src': '10.0.0.%u/32'}, 'limit': '1Mbit/s'}",
 			i ? ", " : "", i, i);
-	box_world_open(&w, policies);
+	instance_world_open(&w, policies);
 	json = ask_command(&w, "/weir/policies", NULL);
 	assert_int_equal(json_integer_value(json_object_get(json, "next")), TELEMETRY_PAGE);
 	assert_int_equal(json_array_size(json_object_get(json, "policies")), TELEMETRY_PAGE);
 	json_decref(json);
 	check_text(ask_command(&w, "/weir/policies", "64"),
 		"{\"total\":65,\"start\":64,\"next\":null,\"policies\":[\"p64\"]}");
-	box_world_close(&w);
+	instance_world_close(&w);
 }
 
 static void test_keys(void **state)
 {
-	struct box_world w;
+	struct instance_world w;
 	json_t *json;
 
 	(void)state;
-	box_world_open(&w, POLICIES);
-	w.box.workers[1].counters.empty_polls = 5;
+	instance_world_open(&w, POLICIES);
+	w.inst.workers[1].counters.empty_polls = 5;
 	json = ask_command(&w, "/weir/workers", NULL);
-	assert_int_equal(json_array_size(json), BOX_WORKERS);
+	assert_int_equal(json_array_size(json), INSTANCE_WORKERS);
 	assert_int_equal(
 		json_integer_value(json_object_get(json_array_get(json, 1), "empty_polls")), 5);
 	check_keys(json_incref(json_array_get(json, 0)),
@@ -132,7 +132,7 @@ static void test_keys(void **state)
 		"local_burst demand_per_s weight global_demand_per_s global_weight peers_lost "
 		"regime flows_sampled flow_rate_per_s passed dropped over sources shape slo "
 		"classes ");
-	box_world_close(&w);
+	instance_world_close(&w);
 }
 
 struct sample {
@@ -176,5 +176,5 @@ int main(void)
 		cmocka_unit_test(test_fields),
 	};
 
-	return cmocka_run_group_tests(tests, box_world_start, box_world_stop);
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
 }

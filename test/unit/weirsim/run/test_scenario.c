@@ -50,7 +50,7 @@ static void test_ledger(void **state)
 
 	(void)state;
 	assert_int_equal(parse_scenario_text("{" BASE "," TRAFFIC "}", said, &s), 0);
-	assert_int_equal(s->settle_ns, 2000000);
+	assert_int_equal(s->commit_ns, 2000000);
 	assert_int_equal(s->n_workers, 1);
 	assert_int_equal(s->ledger.lease_ns, 5000000000);
 	assert_int_equal(s->ledger.promise, 50);
@@ -70,7 +70,7 @@ static void test_ledger(void **state)
 			"\"drift\":0,\"overlay\":{\"degree\":5}}}",
 			said, &s),
 		0);
-	assert_int_equal(s->settle_ns, 0);
+	assert_int_equal(s->commit_ns, 0);
 	assert_int_equal(s->n_workers, 4);
 	assert_int_equal(s->ledger.lease_ns, 3000000000);
 	assert_int_equal(s->ledger.promise, 90);

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "shape_out.h"
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_pause.h>
+#include <rte_prefetch.h>
+
+#include "distribute.h"
+#include "drop.h"
+#include "shape_in.h"
+#include "rx_rings.h"
+#include "packet/mark.h"
+#include "police/shaped.h"
+#include "snapshot.h"
+#include "tx.h"
+#include "worker_own.h"
+
+/*
+ * Bursts that are sent before others have their turn: as many as the wires of a usual box bring in
+ * one, so that what waits never falls behind what comes.
+ */
+#define BURSTS_A_TURN 4
+
+/* Queues that are looked at before others have their turn: each is a line to fetch, or three. */
+#define QUEUES_A_TURN 1024
+
+/*
+ * Outside of their time packets come faster than a wire takes them: so long we wait for room, which
+ * a ring of 1024 descriptors makes at 1 Gbit/s in 12 ms as a whole, and a device that frees them by
+ * 32 at 100 Mbit/s every 4 ms. What stands longer is down. Another worker who sends on what is ours
+ * may be asleep, or without a CPU, for longer: he must have looked at it twice, of which once after
+ * it was there; but not for ever. A wire that takes packets of others, meanwhile, is up.
+ */
+#define PATIENCE_US      20000
+#define PATIENCE_MOST_US 1000000
+#define LOOKS_LEAST      2
+
+/* Packets that leave, by their paths. */
+struct leaving {
+	struct rte_mbuf *mbufs[BURST], *dropped[BURST];
+	uint16_t paths[BURST];
+	uint16_t n, n_dropped;
+};
+
+/* CoDel's mark, as a policy's with "mark": only in bytes that are ours alone. */
+static bool mark_codel(struct rte_mbuf *m)
+{
+	uint8_t *data = rte_pktmbuf_mtod(m, uint8_t *);
+	struct packet packet;
+
+	packet_parse(data, m->data_len, &packet);
+	return RTE_MBUF_DIRECT(m) && rte_mbuf_refcnt_read(m) == 1 &&
+	       mark_frame(data, m->data_len, &packet, MARK_ECN);
+}
+
+static void drop_departing(struct worker *w, struct leaving *leaving, struct shape_packet *packet,
+	struct policy_state *state, enum drop_reason why)
+{
+	shaped_counts_drop(state, packet->cost, why);
+	counter_add(&w->counters.dropped[why], 1);
+	leaving->dropped[leaving->n_dropped++] = shape_in_mbuf(packet);
+}
+
+/*
+ * What becomes of a packet that is out of its queue, `flushed` before it was due. Returns whether
+ * it leaves, or else why not.
+ */
+static bool may_leave(const struct policy_shape *shape, const struct shape_packet *packet,
+	struct rte_mbuf *m, bool flushed, enum drop_reason *why)
+{
+	*why = packet->flags & SHAPE_LATE ? DROP_LATE : DROP_CODEL;
+	if (unlikely(packet->flags & SHAPE_DROP) ||
+		unlikely(packet->flags & SHAPE_MARK && !mark_codel(m)))
+		return false;
+	*why = DROP_STOPPED;
+	return likely(!flushed) || !shaped_is_strict(shape);
+}
+
+static void take_departing(struct worker *w, struct leaving *leaving, struct shape_packet *packet,
+	uint64_t now, bool flushed)
+{
+	struct rte_mbuf *m = shape_in_mbuf(packet);
+	struct policy_state *state = &w->policies[shape_in_slot(m)];
+	struct policy_shape *shape = state->other->shape;
+	enum drop_reason why;
+
+	shaped_leaves(shape, packet->cost);
+	if (unlikely(m->nb_segs > 1))
+		shaper_hold(w->shaper, 1 - m->nb_segs);
+	if (unlikely(shape->seat != NULL))
+		shaped_steering_leave(shape->seat);
+	if (unlikely(!may_leave(shape, packet, m, flushed, &why))) {
+		drop_departing(w, leaving, packet, state, why);
+		return;
+	}
+	if (unlikely(packet->flags & SHAPE_MARK))
+		counter_add(&shape->marked, 1);
+	delay_add(&shape->delay, w->delay_unit, now > packet->arrival ? now - packet->arrival : 0);
+	leaving->mbufs[leaving->n] = m;
+	leaving->paths[leaving->n++] = packet->path;
+}
+
+static void take_all(struct worker *w, struct leaving *leaving, struct shape_packet *const *out,
+	unsigned n, uint64_t now, bool flushed)
+{
+	leaving->n = 0;
+	leaving->n_dropped = 0;
+	for (unsigned i = 0; i < n; i++) {
+		rte_prefetch0(shape_in_mbuf(out[i]));
+		rte_prefetch0(out[i]);
+	}
+	for (unsigned i = 0; i < n; i++)
+		take_departing(w, leaving, out[i], now, flushed);
+	if (leaving->n_dropped)
+		drop_all(leaving->dropped, leaving->n_dropped);
+}
+
+/* The packets of the first one's path, in order; the others close up. */
+static uint16_t next_path(struct leaving *leaving, struct rte_mbuf **mbufs)
+{
+	uint16_t path = leaving->paths[0], n = 0, rest = 0;
+
+	for (uint16_t i = 0; i < leaving->n; i++) {
+		if (leaving->paths[i] == path) {
+			mbufs[n++] = leaving->mbufs[i];
+			continue;
+		}
+		leaving->mbufs[rest] = leaving->mbufs[i];
+		leaving->paths[rest++] = leaving->paths[i];
+	}
+	leaving->n = rest;
+	return n;
+}
+
+static void send_departing(struct worker *w, struct leaving *leaving)
+{
+	struct rte_mbuf *mbufs[BURST];
+
+	while (leaving->n > 0) {
+		const struct path *path = &w->paths[leaving->paths[0]];
+
+		tx_pass_on(w, path, mbufs, next_path(leaving, mbufs));
+	}
+}
+
+/* A path takes nothing: since when, and what its owner had done by then. */
+struct stall {
+	uint64_t since;
+	uint32_t looks, moved;
+};
+
+static struct stall stall_now(const struct path *path)
+{
+	struct stall stall = {.since = rte_rdtsc()};
+
+	if (path->rings) { /* the looks first: with each of them is seen what had moved by then */
+		stall.looks = rx_rings_looks(path->rings);
+		stall.moved = rx_rings_moved(path->rings);
+	}
+	return stall;
+}
+
+/* Whether the path takes nothing of anybody's, as far as is known before the next try. */
+static bool seems_down(const struct worker *w, const struct path *path, struct stall *stall)
+{
+	uint64_t waited = rte_rdtsc() - stall->since;
+	struct stall now;
+
+	if (waited <= PATIENCE_US * w->ticks_per_us)
+		return false;
+	now = stall_now(path);
+	if (now.moved != stall->moved) {
+		*stall = now;
+		return false;
+	}
+	return rx_rings_owned(path->rings, w->index) ||
+	       waited > PATIENCE_MOST_US * w->ticks_per_us ||
+	       now.looks - stall->looks >= LOOKS_LEAST;
+}
+
+/*
+ * Sends packets as the path takes them, until it has taken none for too long: that is so if it
+ * takes none even after it has been judged. Between two steps here any time may go by.
+ */
+static void send_patiently(
+	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+{
+	struct stall stall = stall_now(path);
+	uint16_t sent = 0;
+
+	while (sent < n && worker_own(w)->patient) {
+		bool down = seems_down(w, path, &stall);
+		uint16_t taken = tx_try_pass_on(w, path, mbufs + sent, n - sent);
+
+		sent += taken;
+		if (taken > 0)
+			stall = stall_now(path);
+		else if (down)
+			worker_own(w)->patient = false;
+		else if (!distribute_collect(w)) /* or two who wait for each other would for ever */
+			rte_pause();
+	}
+	if (sent < n)
+		tx_pass_on(w, path, mbufs + sent, n - sent);
+}
+
+static void send_all_patiently(struct worker *w, struct leaving *leaving)
+{
+	struct rte_mbuf *mbufs[BURST];
+
+	while (leaving->n > 0) {
+		const struct path *path = &w->paths[leaving->paths[0]];
+
+		send_patiently(w, path, mbufs, next_path(leaving, mbufs));
+	}
+}
+
+static void send_flushed(struct worker *w, struct shape_packet *const *out, unsigned n)
+{
+	struct leaving leaving;
+
+	take_all(w, &leaving, out, n, rte_rdtsc(), true);
+	send_all_patiently(w, &leaving);
+}
+
+bool shape_out_due(struct worker *w)
+{
+	struct shape_packet *out[BURST];
+	struct leaving leaving;
+	uint64_t now;
+	unsigned n = 0;
+
+	if (likely(!shaper_waits(w->shaper)))
+		return false;
+	now = rte_rdtsc();
+	for (unsigned i = 0; i < BURSTS_A_TURN; i++) {
+		unsigned due = shaper_release(w->shaper, now, out, BURST);
+
+		take_all(w, &leaving, out, due, now, false);
+		send_departing(w, &leaving);
+		n += due;
+		if (due < BURST)
+			break;
+	}
+	if (n == 0)
+		return false;
+	worker_own(w)->idle_since = now;
+	counter_add(&w->counters.busy_cycles, rte_rdtsc() - now);
+	return true;
+}
+
+static const struct shape_queue *queue_of(const struct shape_packet *packet, void *worker)
+{
+	const struct worker *w = worker;
+	const struct rte_mbuf *m = shape_in_mbuf((struct shape_packet *)(uintptr_t)packet);
+
+	return &w->policies[shape_in_slot(m)].other->shape->queue;
+}
+
+/* All queues that are timed, of those that have been looked at; true when they are empty. */
+static bool empty_timed(struct worker *w, unsigned *bursts)
+{
+	const struct shape_whose whose = {.queue = queue_of, .context = w};
+	struct shape_packet *out[BURST];
+
+	while (shaper_leaves(w->shaper)) {
+		unsigned n;
+
+		if (*bursts == 0)
+			return false;
+		n = shaper_flush_leaving(w->shaper, &whose, out, BURST);
+		send_flushed(w, out, n);
+		--*bursts;
+	}
+	return true;
+}
+
+/* One queue, up to some bursts; true when it is empty, or will be when empty_timed() has been. */
+static bool empty_queue(struct worker *w, uint32_t slot, unsigned *bursts)
+{
+	struct policy_shape *shape = w->policies[slot].other->shape;
+	struct shape_packet *out[BURST];
+
+	if (shape_is_timed(&shape->queue)) {
+		shape_leave(w->shaper, &shape->queue);
+		return true;
+	}
+	/* What comes for one that is empty may be dropped, and not while others are emptied. */
+	if (!empty_timed(w, bursts))
+		return false;
+	for (; *bursts > 0; --*bursts) {
+		unsigned n = shape_flush(w->shaper, &shape->queue, out, BURST);
+
+		if (n == 0) {
+			shape->leaving = true;
+			return true;
+		}
+		send_flushed(w, out, n);
+	}
+	return false;
+}
+
+/* What has its tokens leaves with them: who stops, or reloads, may have slept before. */
+static void send_due_packets(struct worker *w, uint64_t now)
+{
+	struct shape_packet *out[BURST];
+	struct leaving leaving;
+
+	/* None may come where many queues were looked at in vain, and more be due behind them. */
+	while (shaper_waits(w->shaper) && shaper_next(w->shaper, now) == now) {
+		unsigned n = shaper_release(w->shaper, now, out, BURST);
+
+		take_all(w, &leaving, out, n, now, false);
+		send_all_patiently(w, &leaving);
+	}
+}
+
+static void begin_to_empty(struct worker *w)
+{
+	worker_own(w)->patient = true;
+	send_due_packets(w, rte_rdtsc());
+}
+
+bool shape_out_leaving(struct worker *w, const struct snapshot *newer)
+{
+	unsigned bursts = BURSTS_A_TURN, queues = QUEUES_A_TURN;
+	struct worker_own *own = worker_own(w);
+
+	if (!own->empties && newer->n_leaving > 0) {
+		begin_to_empty(w);
+		own->empties = true;
+	}
+	for (; own->left < newer->n_leaving; own->left++) {
+		if (queues-- == 0 || !empty_queue(w, newer->leaving[own->left], &bursts))
+			return false;
+	}
+	if (!empty_timed(w, &bursts))
+		return false;
+	own->left = 0;
+	own->empties = false;
+	return true;
+}
+
+void shape_out_all(struct worker *w)
+{
+	struct shape_packet *out[BURST];
+	unsigned n;
+
+	begin_to_empty(w);
+	while ((n = shaper_flush(w->shaper, out, BURST)) > 0)
+		send_flushed(w, out, n);
+}

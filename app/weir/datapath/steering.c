@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+
+/* As in distribute.c. */
+#define RTE_USE_C11_MEM_MODEL
+
+#include "steering.h"
+
+#include <rte_cycles.h>
+#include <rte_malloc.h>
+#include <rte_mbuf.h>
+#include <rte_prefetch.h>
+
+#include "classify/frames.h"
+#include "rx_rings.h"
+#include "pages.h"
+#include "slot_map.h"
+#include "worker_own.h"
+
+static void set_up_peers(struct steering *steering, unsigned owner, unsigned n_workers,
+	struct rte_ring *const *out, struct rte_ring *const *back)
+{
+	migration_init(&steering->migration, owner, n_workers);
+	for (unsigned i = 0; i < n_workers; i++)
+		steering->migration.peers[i] = (struct migration_peer){
+			.turn = &steering->workers[i].turn, .out = out[i], .back = back[i]};
+}
+
+struct steering *steering_create(unsigned owner, struct worker *workers, unsigned n_workers,
+	struct rte_ring *const *out, struct rte_ring *const *back, unsigned n_slots)
+{
+	struct steering *steering = rte_zmalloc("usher", sizeof(*steering), RTE_CACHE_LINE_SIZE);
+	ssize_t bytes = rte_ring_get_memsize(STEERING_ASKS);
+
+	if (!steering)
+		return NULL;
+	steering->workers = workers;
+	steering->n_slots = n_slots;
+	steering->slot = SLOT_NONE;
+	steering->entries = pages_alloc(n_slots * sizeof(*steering->entries), 0, SOCKET_ID_ANY);
+	steering->asks = rte_zmalloc("asks", (size_t)bytes, RTE_CACHE_LINE_SIZE);
+	if (!steering->entries || !steering->asks ||
+		rte_ring_init(
+			steering->asks, "asks", STEERING_ASKS, RING_F_SP_ENQ | RING_F_SC_DEQ)) {
+		steering_destroy(steering);
+		return NULL;
+	}
+	set_up_peers(steering, owner, n_workers, out, back);
+	return steering;
+}
+
+void steering_destroy(struct steering *steering)
+{
+	void *kept[BURST];
+	unsigned n;
+
+	if (!steering)
+		return;
+	while ((n = migration_flush(&steering->migration, kept, BURST)) > 0)
+		rte_pktmbuf_free_bulk((struct rte_mbuf **)kept, n);
+	pages_free(steering->entries, steering->n_slots * sizeof(*steering->entries));
+	rte_free(steering->fragments);
+	rte_free(steering->asks);
+	rte_free(steering);
+}
+
+void steering_add(struct steering *steering, uint32_t slot, struct reta *reta)
+{
+	struct steering_entry *entry = &steering->entries[slot];
+
+	entry->reta = reta;
+	__atomic_store_n(&entry->movable, reta, __ATOMIC_RELEASE);
+	__atomic_store_n(&steering->n_buckets, steering->n_buckets + 1, __ATOMIC_RELEASE);
+}
+
+void steering_leave(struct steering *steering, uint32_t slot)
+{
+	__atomic_store_n(&steering->entries[slot].movable, NULL, __ATOMIC_RELAXED);
+}
+
+bool steering_is_done(const struct steering *steering, uint32_t slot)
+{
+	/* Acquire pairs with the release at a move's end. */
+	return __atomic_load_n(&steering->migration.reta, __ATOMIC_ACQUIRE) !=
+	       steering->entries[slot].reta;
+}
+
+void steering_remove(struct steering *steering, uint32_t slot)
+{
+	if (!steering->entries[slot].reta)
+		return;
+	steering_leave(steering, slot);
+	steering->entries[slot].reta = NULL;
+	__atomic_store_n(&steering->n_buckets, steering->n_buckets - 1, __ATOMIC_RELAXED);
+}
+
+bool steering_ask(struct steering *steering, uint32_t slot)
+{
+	return rte_ring_sp_enqueue(steering->asks, (void *)(uintptr_t)slot) == 0;
+}
+
+static uint32_t load_acquire(const volatile uint32_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+/* A step of the drain begins: what each worker has to have come to. */
+static void enter_pause_step(
+	struct steering *steering, enum steering_drain drain, uint64_t generation)
+{
+	steering->drain = drain;
+	if (drain == DRAIN_RING)
+		steering->drain_generation = generation;
+	for (unsigned i = 0; i < steering->migration.n_peers; i++) {
+		const struct migration_peer *peer = &steering->migration.peers[i];
+
+		if (!peer->out) /* the owner himself */
+			continue;
+		if (drain == DRAIN_RING)
+			steering->marks[i] = peer->out->prod.tail;
+		else if (drain == DRAIN_TURN)
+			steering->marks[i] = load_acquire(peer->turn);
+		else if (drain == DRAIN_BACK)
+			steering->marks[i] = load_acquire(&peer->back->prod.tail);
+	}
+}
+
+static bool has_come(const struct steering *steering, unsigned i)
+{
+	const struct migration_peer *peer = &steering->migration.peers[i];
+
+	if (!peer->out)
+		return true;
+	if (steering->drain == DRAIN_RING)
+		return migration_passed(load_acquire(&peer->out->cons.tail), steering->marks[i]) &&
+		       __atomic_load_n(&steering->workers[i].generation, __ATOMIC_ACQUIRE) >=
+			       steering->drain_generation;
+	if (steering->drain == DRAIN_TURN)
+		return load_acquire(peer->turn) != steering->marks[i];
+	return migration_passed(peer->back->cons.tail, steering->marks[i]);
+}
+
+static bool all_have(const struct steering *steering)
+{
+	for (unsigned i = 0; i < steering->migration.n_peers; i++)
+		if (!has_come(steering, i))
+			return false;
+	return true;
+}
+
+/*
+ * Nothing is handed out while packets of another classifier are on their way. Returns whether that
+ * is still so.
+ */
+static bool advance_pause(struct steering *steering, const struct worker *w)
+{
+	uint64_t generation = worker_own_const(w)->view.retargeted;
+
+	if (steering->drain == DRAIN_NONE) {
+		steering->drain = DRAIN_MOVE;
+		migration_call_off(&steering->migration); /* it might wait for a long queue */
+	}
+	if (steering->drain == DRAIN_MOVE && migration_is_idle(&steering->migration))
+		enter_pause_step(steering, DRAIN_RING, generation);
+	while (steering->drain >= DRAIN_RING && all_have(steering)) {
+		if (steering->drain < DRAIN_BACK) {
+			enter_pause_step(steering, steering->drain + 1, generation);
+		} else if (steering->drain_generation != generation) {
+			enter_pause_step(
+				steering, DRAIN_RING, generation); /* there is a newer one */
+		} else {
+			steering->drain = DRAIN_NONE;
+			steering->generation = generation;
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The next policy that control has asked for, unless it is on its way out. */
+static struct reta *next_asked(struct steering *steering)
+{
+	void *slot;
+
+	if (steering->slot == SLOT_NONE) {
+		if (rte_ring_sc_dequeue(steering->asks, &slot))
+			return NULL;
+		steering->slot = (uint32_t)(uintptr_t)slot;
+	}
+	return __atomic_load_n(&steering->entries[steering->slot].movable, __ATOMIC_ACQUIRE);
+}
+
+/* A bucket that alone is too much to be kept back waits until control asks again. */
+static void begin_next_move(struct steering *steering)
+{
+	struct reta *reta = next_asked(steering);
+	struct migration *migration = &steering->migration;
+
+	if (steering->slot == SLOT_NONE)
+		return;
+	if (!reta || (migration->off && migration->n_moving == 1) ||
+		!migration_begin(migration, reta)) {
+		steering->slot = SLOT_NONE;
+		migration->off = false;
+	}
+}
+
+bool steering_turn(
+	struct steering *steering, const struct worker *w, struct rte_mbuf **mbufs, uint16_t *n)
+{
+	bool drain = unlikely(steering->generation != worker_own_const(w)->view.retargeted) &&
+		     advance_pause(steering, w);
+
+	if (!drain && migration_is_idle(&steering->migration))
+		begin_next_move(steering);
+	*n = 0;
+	if (likely(migration_is_idle(&steering->migration)))
+		return drain;
+	migration_advance(&steering->migration);
+	*n = (uint16_t)migration_give(&steering->migration, (void **)mbufs, BURST);
+	/* What comes meanwhile is behind what is left: more than is given, and it never ended. */
+	return drain || steering->migration.step == MIGRATION_GIVE;
+}
+
+/* Where the first segments are, in which nearly all headers lie whole. */
+static void locate_headers(struct frames *frames, const struct steering *steering,
+	const struct worker *w, struct rte_mbuf **mbufs, uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		frames->data[i] = rte_pktmbuf_mtod(mbufs[i], const uint8_t *);
+		frames->len[i] = mbufs[i]->data_len;
+		rte_prefetch0(frames->data[i]);
+	}
+	frames->tunnels = w->tunnels;
+	frames->fragments = __atomic_load_n(&steering->fragments, __ATOMIC_ACQUIRE);
+	frames->now = rte_rdtsc();
+}
+
+/* A packet of a placed policy: its worker, or n_workers if it is not to go to any yet. */
+static uint8_t bucket_to_worker(struct steering *steering, struct worker *w, struct reta *reta,
+	struct rte_mbuf *m, uint8_t bucket, uint16_t *lost)
+{
+	reta_count(reta, bucket, m->pkt_len);
+	if (likely(!migration_keeps(&steering->migration, reta, bucket)))
+		return reta_worker(reta, bucket);
+	if (!migration_keep(&steering->migration, m, bucket)) {
+		counter_add(&w->counters.dropped[DROP_RING_FULL], 1);
+		rte_pktmbuf_free(m);
+		++*lost;
+	}
+	return (uint8_t)steering->migration.n_peers;
+}
+
+void steering_show(struct steering *steering, struct worker *w, const struct path *path,
+	struct rte_mbuf **mbufs, uint16_t n, uint8_t *targets, uint16_t *counts, uint16_t *lost)
+{
+	struct frames frames;
+
+	locate_headers(&frames, steering, w, mbufs, n);
+	classify_frames(worker_own(w)->view.classifier, path->wire, path->direction, &frames, n);
+	for (uint16_t i = 0; i < n; i++) {
+		uint32_t slot = frames.policy[i];
+		struct reta *reta = slot == CLASSIFY_NONE ? NULL : steering->entries[slot].reta;
+
+		if (reta)
+			targets[i] = bucket_to_worker(steering, w, reta, mbufs[i],
+				reta_bucket(&reta->reta_target->key, frames_packet(&frames, i),
+					frames.data[i]),
+				lost);
+		else
+			targets[i] = rx_rings_worker_of(path->rings, mbufs[i], path->rx_hash);
+		counts[targets[i]]++;
+	}
+}

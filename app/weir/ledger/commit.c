@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "commit.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+
+#include "allocate/allocate.h"
+#include "base/hash.h"
+#include "instance.h"
+#include "grace.h"
+#include "ledger_store.h"
+#include "log.h"
+#include "publish.h"
+#include "base/time.h"
+#include "policy/kind.h"
+#include "store/store.h"
+
+#define RETRY_FIRST    (100 * MS_NS)
+#define RETRY_MOST     (5000 * MS_NS)
+#define REST_NS        MS_NS /* how soon workers are looked at again */
+#define LAST_MS        2000  /* for a disk, at the stop */
+#define OVERLAY_DEATHS 1     /* side by side, that part nobody */
+#define ROUND_MOST     2048  /* records of a kind: what is written and told in a millisecond */
+
+/* How far the workers are with the limits of this round. */
+enum obedience { UNPUBLISHED, PUBLISHED, ENFORCED };
+
+struct commit {
+	struct ledger_store opened;
+	struct overlay_pair *edges; /* of the configuration; the brain borrows them */
+	bool committing, saved;
+	enum obedience workers;
+	struct grace grace;
+	enum limiter_record_kind putting; /* the kind of the last one that was put in a round, */
+	unsigned n_put;                   /* and how many of it */
+	uint64_t began_ns, retry_ns, backoff_ns;
+	int error;
+	bool waiting; /* for neighbours, as the store was recovering */
+	struct commit_counters counters;
+};
+
+static int copy_edges(struct commit *s, const struct config *config)
+{
+	const struct ledger_config *ledger = &config->ledger;
+
+	s->edges = calloc((size_t)ledger->n_edges + 1, sizeof(*s->edges));
+	if (!s->edges)
+		return -ENOMEM;
+	for (unsigned i = 0; i < ledger->n_edges; i++)
+		s->edges[i] = (struct overlay_pair){
+			.a = name_hash(config->gossip.roster[ledger->edges[i].a].name),
+			.b = name_hash(config->gossip.roster[ledger->edges[i].b].name),
+		};
+	return 0;
+}
+
+int commit_inherit(struct instance *inst, struct ledger_store *opened)
+{
+	struct commit *s = calloc(1, sizeof(*s));
+
+	if (!s || copy_edges(s, inst->config)) {
+		free(s);
+		return -ENOMEM;
+	}
+	s->opened = *opened;
+	*opened = (struct ledger_store){0};
+	s->waiting = s->opened.recovering;
+	inst->commit = s;
+	log_info("ledger: %s: start %" PRIu64 " of this store, %u records%s",
+		inst->config->ledger.store, s->opened.epoch, s->opened.n_records,
+		s->opened.recovering ? "; it began blank" : "");
+	return 0;
+}
+
+static void warn_recovering(const char *directory)
+{
+	log_warn("ledger: no store in %s: what this limiter has given away, or spent, is not known",
+		directory);
+	log_warn("ledger: so it lets nothing pass of what is never exceeded until its neighbours "
+		 "have told it what they know");
+	log_warn("ledger: if it has never run before, stop it, remove %s, and run weir "
+		 "--new-ledger CONFIG",
+		directory);
+}
+
+int commit_start(struct instance *inst)
+{
+	const char *directory = inst->config->ledger.store;
+	bool needed = policies_need_ledger(inst->policies, inst->n_policies);
+	struct ledger_store opened;
+	int ret;
+
+	if (!directory[0])
+		return needed ? -ENOENT : 0;
+	ret = ledger_store_open(directory, false, &opened);
+	if (ret == -ENOENT && needed) {
+		warn_recovering(directory);
+		ret = ledger_store_open(directory, true, &opened);
+	}
+	if (ret == 0)
+		ret = commit_inherit(inst, &opened);
+	else if (ret == -ENOENT && !needed)
+		return 0;
+	if (ret == 0)
+		return 0;
+	ledger_store_close(&opened);
+	if (!needed) {
+		log_warn("ledger.store: %s: %s; no policy needs it", directory,
+			ledger_store_reason(ret));
+		return 0;
+	}
+	log_err("ledger.store: %s: %s", directory, ledger_store_reason(ret));
+	return ret;
+}
+
+void commit_stop(struct instance *inst)
+{
+	struct commit *s = inst->commit;
+
+	if (!s)
+		return;
+	ledger_store_close(&s->opened);
+	free(s->edges);
+	free(s);
+	inst->commit = NULL;
+}
+
+static enum overlay_shape shape_of(const struct ledger_config *ledger)
+{
+	if (ledger->ring)
+		return OVERLAY_RING;
+	return ledger->n_edges ? OVERLAY_GIVEN : OVERLAY_RANDOM;
+}
+
+struct limiter_ledger commit_ledger(const struct instance *inst)
+{
+	const struct ledger_config *ledger = &inst->config->ledger;
+	const struct commit *s = inst->commit;
+
+	if (!s)
+		return (struct limiter_ledger){0};
+	return (struct limiter_ledger){
+		.overlay = {.shape = shape_of(ledger),
+			.degree = ledger->degree,
+			.spares = OVERLAY_DEATHS,
+			.pairs = s->edges,
+			.n_pairs = ledger->n_edges},
+		.records = s->opened.records,
+		.n_records = s->opened.n_records,
+		.recovering = s->opened.recovering,
+		.durable = true,
+		.epoch = s->opened.epoch,
+		.lease_ns = ledger->lease_ns,
+		.drift_ppm = ledger->drift_ppm,
+		.promise = ledger->promise,
+		.tree_degree = ledger->tree_degree,
+		.timeout_ns = inst->config->gossip.timeout_ns,
+	};
+}
+
+void commit_begun(struct instance *inst, int outcome)
+{
+	struct commit *s = inst->commit;
+
+	if (!s)
+		return;
+	if (outcome == -EINVAL && s->opened.n_records > 0)
+		log_err("ledger: %s: its records are damaged, or not of this roster and overlay; "
+			"where these change all limiters begin anew: see doc/operate/guarantees.md, \"A limiter "
+			"comes or goes\"",
+			inst->config->ledger.store);
+	ledger_store_forget(&s->opened);
+}
+
+int commit_fd(const struct instance *inst)
+{
+	return inst->commit ? store_fd(inst->commit->opened.store) : -1;
+}
+
+/* Said when it begins to fail and when it works again, not each time. */
+static void saving_failed(struct instance *inst, int error)
+{
+	struct commit *s = inst->commit;
+
+	if (s->error != error)
+		log_err("ledger: %s: cannot be saved: %s; until it can nothing is given away, "
+			"and packets pass on as far as what is held lasts",
+			inst->config->ledger.store, ledger_store_reason(error));
+	s->error = error;
+	s->counters.failures++;
+	s->backoff_ns = RTE_MIN(s->backoff_ns ? 2 * s->backoff_ns : RETRY_FIRST, RETRY_MOST);
+	s->retry_ns = control_now() + s->backoff_ns;
+	s->committing = false;
+}
+
+static void saving_succeeded(struct instance *inst)
+{
+	struct commit *s = inst->commit;
+
+	if (s->error)
+		log_info("ledger: %s: saved again", inst->config->ledger.store);
+	s->error = 0;
+	s->backoff_ns = s->retry_ns = 0;
+	s->saved = true;
+}
+
+static int put_limiter_record(
+	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+{
+	struct commit *s = context;
+
+	s->n_put = kind == s->putting ? s->n_put + 1 : 1;
+	s->putting = kind;
+	return store_put(s->opened.store, (uint8_t)kind, id, record, len);
+}
+
+/* Each round takes some of 100,000 at once, so that what control does beside has its turn. */
+static int put_some(
+	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+{
+	const struct commit *s = context;
+	int ret = put_limiter_record(context, kind, id, record, len);
+
+	return ret ? ret : s->n_put >= ROUND_MOST;
+}
+
+/* Hands records over. 0; -EAGAIN when there is none to save; or why not. */
+static int hand_over_records(struct instance *inst, limiter_write write)
+{
+	struct commit *s = inst->commit;
+	int ret;
+
+	s->n_put = 0;
+	ret = limiter_save(inst->limiter, write, s);
+	if (ret == 0) {
+		ret = store_commit(s->opened.store);
+		if (ret)
+			limiter_save_failed(inst->limiter);
+	}
+	if (ret)
+		store_discard(s->opened.store);
+	return ret;
+}
+
+/*
+ * What the workers are told after the save is no more than was held then, and what has come in
+ * since: who gave that has committed it.
+ */
+static void watch_workers(struct instance *inst)
+{
+	struct commit *s = inst->commit;
+
+	if (s->workers == UNPUBLISHED && dirty_is_empty(&inst->dirty)) {
+		grace_begin(&s->grace, inst);
+		s->workers = PUBLISHED;
+	}
+	if (s->workers == PUBLISHED && grace_done(&s->grace, inst))
+		s->workers = ENFORCED;
+}
+
+static void begin_ledger_save(struct instance *inst, uint64_t now)
+{
+	struct commit *s = inst->commit;
+	int ret = hand_over_records(inst, put_some);
+
+	if (ret == -EAGAIN)
+		return;
+	if (ret) {
+		saving_failed(inst, ret);
+		return;
+	}
+	s->began_ns = now;
+	s->committing = true;
+	s->saved = false;
+	s->workers = UNPUBLISHED;
+	publish(inst);
+	watch_workers(inst);
+}
+
+static void watch_disk(struct instance *inst)
+{
+	struct commit *s = inst->commit;
+	int result;
+
+	if (s->saved)
+		return;
+	result = store_result(s->opened.store);
+	if (result == -EAGAIN)
+		return;
+	if (result == 0) {
+		saving_succeeded(inst);
+		return;
+	}
+	limiter_save_failed(inst->limiter);
+	saving_failed(inst, result);
+}
+
+static bool policy_is_recovering(const struct limiter *limiter, unsigned policy, uint64_t now)
+{
+	const struct conserve *conserve = limiter_conserve(limiter);
+	const struct budget *budget = limiter_budget(limiter);
+	unsigned index = limiter_conserve_index(limiter, policy);
+
+	unsigned burst = limiter_conserve_burst_index(limiter, policy);
+
+	if (conserve && index != LIMITER_ADDED)
+		return conserve_view(conserve, index, now).recovering ||
+		       (burst != LIMITER_ADDED && conserve_view(conserve, burst, now).recovering);
+	index = limiter_budget_index(limiter, policy);
+	return budget && index != LIMITER_ADDED && budget_view(budget, index, now).recovering;
+}
+
+unsigned commit_count_recovering(const struct instance *inst, uint64_t now)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < inst->n_policies; i++)
+		n += policy_is_recovering(inst->limiter, i, now);
+	return n;
+}
+
+/* A recovering limiter tells its operator when its neighbours have told it all they know. */
+static void say_when_known(struct instance *inst, uint64_t now)
+{
+	if (commit_count_recovering(inst, now) > 0)
+		return;
+	inst->commit->waiting = false;
+	log_info("ledger: all policies hold what their neighbours know of");
+}
+
+static void end_ledger_save(struct instance *inst, uint64_t now)
+{
+	struct commit *s = inst->commit;
+	struct commit_counters *counters = &s->counters;
+
+	limiter_committed(inst->limiter, now);
+	s->committing = false;
+	counters->rounds++;
+	counters->last_ns = now - s->began_ns;
+	counters->most_ns = RTE_MAX(counters->most_ns, counters->last_ns);
+	if (s->waiting)
+		say_when_known(inst, now);
+}
+
+bool commit_advance(struct instance *inst)
+{
+	struct commit *s = inst->commit;
+	uint64_t now = control_now();
+	bool ended = false;
+
+	if (!s)
+		return false;
+	if (s->committing)
+		watch_disk(inst);
+	if (s->committing)
+		watch_workers(inst);
+	if (s->committing && s->saved && s->workers == ENFORCED) {
+		end_ledger_save(inst, now);
+		ended = true;
+	}
+	if (!s->committing && now >= s->retry_ns && limiter_uncommitted(inst->limiter))
+		begin_ledger_save(inst, now);
+	return ended;
+}
+
+uint64_t commit_next(const struct instance *inst)
+{
+	const struct commit *s = inst->commit;
+	uint64_t now_ns = s ? control_now() : 0;
+
+	if (s && s->committing && s->workers != ENFORCED)
+		return now_ns + REST_NS;
+	if (s && !s->committing && s->retry_ns > now_ns)
+		return s->retry_ns;
+	return UINT64_MAX;
+}
+
+/* However what was handed over ends; it is saved once more. */
+static void await_disk(struct commit *s)
+{
+	struct pollfd fd = {.fd = store_fd(s->opened.store), .events = POLLIN};
+
+	if (poll(&fd, 1, LAST_MS) > 0)
+		(void)store_result(s->opened.store);
+}
+
+void commit_last(struct instance *inst)
+{
+	struct commit *s = inst->commit;
+
+	if (!s)
+		return;
+	if (s->committing)
+		limiter_save_failed(inst->limiter);
+	if (s->committing && !s->saved)
+		await_disk(s);
+	s->committing = false;
+	if (limiter_uncommitted(inst->limiter))
+		(void)hand_over_records(
+			inst, put_limiter_record); /* written before the store closes */
+}
+
+bool commit_view(const struct instance *inst, struct commit_view *view)
+{
+	const struct commit *s = inst->commit;
+
+	if (!s)
+		return false;
+	*view = (struct commit_view){
+		.directory = inst->config->ledger.store,
+		.epoch = s->opened.epoch,
+		.recovering = s->opened.recovering,
+		.committing = s->committing,
+		.saved = s->committing && s->saved,
+		.enforced = s->committing && s->workers == ENFORCED,
+		.error = s->error,
+		.counters = s->counters,
+	};
+	return true;
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "rebalance.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Packets of a worker that a 99th percentile can be told from: three are beyond it. */
+#define WORKER_LEAST 300
+
+/* The part of what a worker can do above which what it is to do waits ever longer. */
+#define USE_MOST 0.7
+
+/* A worker that needs no ring is chosen among those that have as much room. */
+#define HOME_BONUS 1.01
+
+/* Room that fewer workers must have had to spare, and for how many rounds, before it is tried. */
+#define SPARE       0.8
+#define CALM_ROUNDS 5
+#define CALM_MOST   320
+#define REST_ROUNDS 10
+
+/* A worker is to blame if it has added this part of the objective. */
+#define BLAME 0.5
+
+/* The part of what it can do, cycles of a second aside: a packet whose cost nobody knows. */
+#define COST_UNKNOWN 1e-6
+
+/* A limit that is none: packets wait for tokens alike wherever they are. */
+#define LIMIT_NONE UINT64_C(1000000000000000)
+
+/*
+ * The least part of the mean rate: so that buckets without packets are dealt out too, who may come.
+ */
+#define RATE_LEAST (1.0 / 16)
+
+const char *rebalance_state_name(enum rebalance_state state)
+{
+	static const char *const names[] = {
+		[REBALANCE_QUIET] = "quiet",
+		[REBALANCE_SETTLED] = "settled",
+		[REBALANCE_TRYING] = "trying",
+		[REBALANCE_TOKENS] = "tokens",
+		[REBALANCE_FULL] = "full",
+	};
+
+	return names[state];
+}
+
+static unsigned count_used(const uint8_t wanted[RETA_SIZE])
+{
+	uint64_t used = 0;
+
+	for (unsigned i = 0; i < RETA_SIZE; i++)
+		used |= UINT64_C(1) << wanted[i];
+	return (unsigned)__builtin_popcountll(used);
+}
+
+void rebalance_init(
+	struct rebalance *rebalance, const struct rebalance_params *params, unsigned first)
+{
+	bool concentrate = params->principles & PLACE_CONCENTRATE;
+
+	memset(rebalance, 0, sizeof(*rebalance));
+	rebalance->params = *params;
+	rebalance->patience = CALM_ROUNDS;
+	rebalance->home = first;
+	for (unsigned i = 0; i < RETA_SIZE; i++)
+		rebalance->wanted[i] = (uint8_t)(concentrate ? first : i % params->n_workers);
+	rebalance->used = count_used(rebalance->wanted);
+}
+
+/* The trial is over, whatever it came to. */
+static void end_trial(struct rebalance *rebalance)
+{
+	if (rebalance->state != REBALANCE_TRYING)
+		return;
+	place_fit_free(&rebalance->fit);
+	placer_free(&rebalance->placer);
+	rebalance->state = REBALANCE_QUIET;
+}
+
+void rebalance_free(struct rebalance *rebalance)
+{
+	end_trial(rebalance);
+}
+
+void rebalance_change(struct rebalance *rebalance, const struct rebalance_params *params)
+{
+	end_trial(rebalance);
+	rebalance->params = *params;
+	rebalance->patience = CALM_ROUNDS;
+	rebalance->calm = rebalance->patience;
+	rebalance->resting = 0;
+}
+
+static double sum_rates(const double *rates)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < RETA_SIZE; i++)
+		sum += rates[i];
+	return sum;
+}
+
+/* Neighbours that burst together are dealt out in turn; others, the largest first. */
+static void set_sources(struct rebalance *rebalance, const struct rebalance_seen *seen)
+{
+	double least = fmax(sum_rates(seen->rates) / RETA_SIZE * RATE_LEAST, 1e-3);
+
+	for (unsigned i = 0; i < RETA_SIZE; i++)
+		rebalance->sources[i] = (struct place_source){
+			.rate = fmax(seen->rates[i], least),
+			.batch = seen->batch,
+			.group = rebalance->params.grouped ? 1 + i : 0,
+		};
+}
+
+/* What a unit costs on average; the workers are alike. */
+static double mean_cost(const struct rebalance *rebalance, const struct rebalance_seen *seen)
+{
+	double sum = 0;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < rebalance->params.n_workers; i++) {
+		sum += seen->workers[i].cost;
+		n += seen->workers[i].cost > 0;
+	}
+	return n ? sum / n : COST_UNKNOWN / seen->batch;
+}
+
+/*
+ * Every source has to have a place: where there is no room for all, all workers have as much more
+ * as it takes. And the largest has one whole.
+ */
+static void make_rebalance_room(struct rebalance *rebalance)
+{
+	unsigned n = rebalance->params.n_workers;
+	double room = 0, rate = 0, largest = 0;
+
+	for (unsigned i = 0; i < RETA_SIZE; i++) {
+		rate += rebalance->sources[i].rate;
+		largest = fmax(largest, rebalance->sources[i].rate);
+	}
+	for (unsigned i = 0; i < n; i++)
+		room += place_room(&rebalance->brokers[i]);
+	for (unsigned i = 0; i < n; i++) {
+		struct place_broker *broker = &rebalance->brokers[i];
+		double more = (rate + n * largest - room) / n;
+
+		broker->capacity = broker->load + place_room(broker) + fmax(more, 0);
+		broker->capacity = fmax(broker->capacity, broker->load + largest);
+	}
+}
+
+static void set_brokers(struct rebalance *rebalance, const struct rebalance_seen *seen, double use)
+{
+	double cost = mean_cost(rebalance, seen);
+
+	for (unsigned i = 0; i < rebalance->params.n_workers; i++) {
+		const struct rebalance_worker *worker = &seen->workers[i];
+
+		rebalance->brokers[i] = (struct place_broker){
+			.capacity = use / cost,
+			.speed = 1 / cost,
+			.load = worker->others + worker->handing / cost,
+			.load_batch = seen->batch,
+		};
+	}
+	make_rebalance_room(rebalance);
+	rebalance->brokers[rebalance->home].capacity *= HOME_BONUS;
+}
+
+/* What the slowest worker's packets wait for tokens. */
+static double token_delay(const struct rebalance *rebalance, const struct rebalance_seen *seen)
+{
+	double delay = 0;
+
+	for (unsigned i = 0; i < rebalance->params.n_workers; i++)
+		if (seen->workers[i].packets >= WORKER_LEAST)
+			delay = fmax(delay, seen->workers[i].p99 - seen->workers[i].added);
+	return delay;
+}
+
+static int pose_problem(struct rebalance *rebalance, const struct rebalance_seen *seen, double use)
+{
+	double slo = rebalance->params.slo;
+
+	set_sources(rebalance, seen);
+	set_brokers(rebalance, seen, use);
+	rebalance->problem = (struct place_problem){
+		.aggregate = {.limit = LIMIT_NONE,
+			.burst = LIMIT_NONE,
+			.slo = slo,
+			.constant = fmin(token_delay(rebalance, seen), slo * (1 - BLAME))},
+		.sources = rebalance->sources,
+		.n_sources = RETA_SIZE,
+		.brokers = rebalance->brokers,
+		.n_brokers = rebalance->params.n_workers,
+		.principles = rebalance->params.principles,
+		.seed = rebalance->changes,
+	};
+	return placer_init(&rebalance->placer, &rebalance->problem);
+}
+
+/* The fewest workers that have room for what was seen, with some to spare. */
+static unsigned fewest_workers(
+	struct rebalance *rebalance, const struct rebalance_seen *seen, double use)
+{
+	unsigned n = rebalance->params.n_workers;
+
+	if (pose_problem(rebalance, seen, use))
+		return n;
+	n = place_fewest(&rebalance->placer);
+	placer_free(&rebalance->placer);
+	return n;
+}
+
+/* Buckets that found no place are with the one that has the fewest. */
+static uint8_t rebalance_worker_of(const struct rebalance *rebalance, unsigned bucket)
+{
+	const struct placement *trial = &rebalance->fit.trial;
+	unsigned least = 0;
+
+	if (trial->at[bucket] != PLACE_NOWHERE)
+		return (uint8_t)trial->at[bucket];
+	for (unsigned i = 1; i < rebalance->params.n_workers; i++)
+		if (trial->parts[i].rate < trial->parts[least].rate)
+			least = i;
+	return (uint8_t)least;
+}
+
+static bool apply_placement(struct rebalance *rebalance)
+{
+	bool changed = false;
+
+	for (unsigned i = 0; i < RETA_SIZE; i++) {
+		uint8_t worker = rebalance_worker_of(rebalance, i);
+
+		changed |= rebalance->wanted[i] != worker;
+		rebalance->wanted[i] = worker;
+	}
+	rebalance->used = count_used(rebalance->wanted);
+	rebalance->changes += changed;
+	return changed;
+}
+
+/* What is said of a worker to the fit: what is not its doing is no failure of the trial. */
+static double worker_verdict(
+	const struct rebalance *rebalance, const struct rebalance_worker *worker)
+{
+	double slo = rebalance->params.slo;
+
+	if (worker->packets < WORKER_LEAST)
+		return 0;
+	if (worker->p99 > slo && worker->added <= BLAME * slo)
+		return slo;
+	return worker->p99;
+}
+
+static void worker_verdicts(const struct rebalance *rebalance, const struct rebalance_seen *seen,
+	double p99[PLACE_BROKERS])
+{
+	for (unsigned i = 0; i < PLACE_BROKERS; i++)
+		p99[i] = i < rebalance->params.n_workers
+				 ? worker_verdict(rebalance, &seen->workers[i])
+				 : 0;
+}
+
+/* Whether any worker misses the objective by its own doing; *tokens, if for other reasons. */
+static bool is_missed(
+	const struct rebalance *rebalance, const struct rebalance_seen *seen, bool *tokens)
+{
+	bool missed = false;
+
+	*tokens = false;
+	for (unsigned i = 0; i < rebalance->params.n_workers; i++) {
+		const struct rebalance_worker *worker = &seen->workers[i];
+
+		missed |= worker_verdict(rebalance, worker) > rebalance->params.slo;
+		*tokens |= worker->packets >= WORKER_LEAST && worker->p99 > rebalance->params.slo;
+	}
+	return missed;
+}
+
+/* A trial that came together in vain is not made again soon. */
+static void judge_gathering(struct rebalance *rebalance)
+{
+	if (!rebalance->gathering)
+		return;
+	if (rebalance->used < rebalance->used_before)
+		rebalance->patience = CALM_ROUNDS;
+	else if (rebalance->patience < CALM_MOST)
+		rebalance->patience *= 2;
+}
+
+static bool conclude_trial(struct rebalance *rebalance, enum place_fit_state state)
+{
+	bool changed = apply_placement(rebalance);
+
+	if (state == PLACE_MEASURE) {
+		rebalance->trials++;
+		return changed;
+	}
+	judge_gathering(rebalance);
+	end_trial(rebalance);
+	rebalance->calm = 0;
+	rebalance->state = state == PLACE_SETTLED ? REBALANCE_SETTLED : REBALANCE_FULL;
+	rebalance->resting = state == PLACE_SETTLED ? 0 : REST_ROUNDS;
+	return changed;
+}
+
+/* As many workers as are used now need not be tried: they have missed it; fewer would by more. */
+static enum place_fit_state skip_known(
+	struct rebalance *rebalance, const struct rebalance_seen *seen, enum place_fit_state state)
+{
+	double p99[PLACE_BROKERS], worse[PLACE_BROKERS];
+	struct place_fit *fit = &rebalance->fit;
+
+	worker_verdicts(rebalance, seen, p99);
+	for (unsigned i = 0; i < PLACE_BROKERS; i++)
+		worse[i] = 2 * fmax(p99[i], rebalance->params.slo);
+	while (state == PLACE_MEASURE && fit->trial.used <= rebalance->used &&
+		fit->trial.used > 0) {
+		unsigned before = fit->trial.used;
+
+		state = place_fit_measured(fit, before < rebalance->used ? worse : p99);
+		if (fit->trial.used <= before)
+			break;
+	}
+	return state;
+}
+
+/* A trial of the fewest workers that are predicted to do. */
+static bool try_placement(
+	struct rebalance *rebalance, const struct rebalance_seen *seen, bool missed)
+{
+	enum place_fit_state state;
+
+	if (pose_problem(rebalance, seen, USE_MOST))
+		return false;
+	if (place_fit_init(&rebalance->fit, &rebalance->placer, PLACE_PREDICT, &state)) {
+		placer_free(&rebalance->placer);
+		return false;
+	}
+	if (state == PLACE_EXHAUSTED) { /* nothing is predicted to do: all do what they can */
+		place_on(&rebalance->placer, rebalance->params.n_workers, &rebalance->fit.trial);
+		state = PLACE_MEASURE;
+	}
+	rebalance->state = REBALANCE_TRYING;
+	rebalance->used_before = rebalance->used;
+	rebalance->gathering = !missed && rebalance->fit.trial.used < rebalance->used;
+	return conclude_trial(rebalance, missed ? skip_known(rebalance, seen, state) : state);
+}
+
+/* Rounds in which fewer workers would have done, or in which the table is not as it should be. */
+static bool is_calm(struct rebalance *rebalance, const struct rebalance_seen *seen)
+{
+	unsigned least = fewest_workers(rebalance, seen, USE_MOST * SPARE);
+
+	if (least >= rebalance->used && rebalance->calm < rebalance->patience)
+		rebalance->calm = 0;
+	else
+		rebalance->calm++;
+	return rebalance->calm >= rebalance->patience;
+}
+
+static bool review_round(struct rebalance *rebalance, const struct rebalance_seen *seen)
+{
+	bool tokens, missed = is_missed(rebalance, seen, &tokens);
+
+	if (rebalance->resting > 0) {
+		rebalance->resting--;
+		return false;
+	}
+	if (missed || fewest_workers(rebalance, seen, USE_MOST) > rebalance->used)
+		return try_placement(rebalance, seen, true);
+	rebalance->state = tokens ? REBALANCE_TOKENS : REBALANCE_SETTLED;
+	return is_calm(rebalance, seen) && try_placement(rebalance, seen, false);
+}
+
+bool rebalance_round(struct rebalance *rebalance, const struct rebalance_seen *seen)
+{
+	double p99[PLACE_BROKERS];
+	uint64_t packets = 0;
+	bool changed;
+
+	rebalance->rounds++;
+	if (rebalance->state == REBALANCE_TRYING) {
+		worker_verdicts(rebalance, seen, p99);
+		return conclude_trial(rebalance, place_fit_measured(&rebalance->fit, p99));
+	}
+	changed = review_round(rebalance, seen);
+	for (unsigned i = 0; i < rebalance->params.n_workers; i++)
+		packets += seen->workers[i].packets;
+	if (rebalance->state == REBALANCE_SETTLED && packets < REBALANCE_PACKETS)
+		rebalance->state = REBALANCE_QUIET;
+	return changed;
+}

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "policy_txn.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <rte_memory.h>
+
+#include "instance.h"
+#include "classify/classify.h"
+#include "config/load.h"
+#include "etcd_share.h"
+#include "grace.h"
+#include "log.h"
+#include "parts.h"
+#include "police/extended.h"
+#include "police/shaped.h"
+#include "policy/diff.h"
+#include "policy/kind.h"
+#include "policy/overlap.h"
+#include "publish.h"
+#include "commit.h"
+#include "ledger_store.h"
+#include "attach.h"
+#include "totals.h"
+
+/* Removed policies whose last counts get a line of the log each. */
+#define SAID_MAX 64
+
+/* So many of them at a time: a millisecond or so. */
+#define ENDED_MAX 4096
+
+enum step { PREPARED, WAITING, ENDING, SETTLED };
+
+/* Before the commit the new ones of all these, and after it the former ones. */
+struct policy_txn {
+	struct instance *inst;
+	struct config *config; /* NULL: the one that the box was started with, which is not ours */
+	const struct policy *policies;
+	unsigned n;
+	struct classifier *classifier;
+	unsigned *sourced, n_sourced;
+	uint32_t *slots;  /* n: of each policy */
+	uint32_t *former; /* before the commit: of the former ones */
+
+	struct config_diff *diff;
+	unsigned *keeps; /* by new index: the old one whose slot stays its own, or SLOT_ANEW */
+	unsigned *known; /* likewise, whom the limiter knows it as, or LIMITER_ADDED */
+	struct limiter_policy *limits;
+	struct budget_shares budget_shares;
+	struct ledger_store opened; /* of a box that had none; before the commit */
+	bool retargets;             /* other packets are those of placed policies */
+	unsigned prepared;          /* policies whose slots are */
+
+	enum step step;
+	struct grace grace; /* of the commit */
+	uint32_t *leaving;  /* slots that are left and whose packets may wait */
+	unsigned n_leaving;
+	unsigned ended, said; /* former policies looked at, and removed ones named */
+};
+
+static bool begins_anew(const struct policy_txn *x, unsigned i)
+{
+	return x->diff->changes[i] & (POLICY_ADDED | POLICY_ANEW);
+}
+
+/* What goes on as what. */
+static void map_policies(struct policy_txn *x)
+{
+	for (unsigned i = 0; i < x->n; i++) {
+		unsigned old = x->diff->from[i];
+		bool anew = begins_anew(x, i);
+
+		x->known[i] = anew ? LIMITER_ADDED : old;
+		x->keeps[i] = old;
+		if (anew || !policy_state_lasts(&x->inst->policies[old], &x->policies[i]))
+			x->keeps[i] = SLOT_ANEW;
+	}
+}
+
+static int alloc_policy_txn(struct policy_txn *x)
+{
+	const struct slot_map *slots = &x->inst->slots;
+	size_t n = (size_t)x->n + 1;
+
+	x->keeps = calloc(n, sizeof(*x->keeps));
+	x->known = calloc(n, sizeof(*x->known));
+	x->slots = calloc(n, sizeof(*x->slots));
+	x->former = malloc(((size_t)slots->n + 1) * sizeof(*x->former));
+	x->leaving = malloc(((size_t)slots->n + 1) * sizeof(*x->leaving));
+	x->limits = engine_limiter_policies(x->policies, x->n, (int64_t)time(NULL));
+	if (!x->keeps || !x->known || !x->slots || !x->former || !x->leaving || !x->limits)
+		return -ENOMEM;
+	memcpy(x->former, slots->of, slots->n * sizeof(*x->former));
+	return 0;
+}
+
+/* Only what changes whose packets are placed holds up those that are. */
+static int plan_parts(struct policy_txn *x)
+{
+	const struct instance *inst = x->inst;
+	bool *keeps = calloc((size_t)x->n + 1, sizeof(*keeps));
+
+	if (!keeps)
+		return -ENOMEM;
+	for (unsigned i = 0; i < x->n; i++)
+		keeps[i] = x->keeps[i] != SLOT_ANEW;
+	x->retargets = policies_retarget(
+		x->diff, inst->policies, inst->n_policies, x->policies, keeps, OVERLAP_PAIRS);
+	parts_plan(x->inst, x->slots, keeps, x->n);
+	free(keeps);
+	return 0;
+}
+
+static int plan_policy_txn_slots(struct policy_txn *x, const char *file, FILE *err)
+{
+	const struct slot_map *slots = &x->inst->slots;
+	int ret;
+
+	map_policies(x);
+	ret = slot_map_plan(slots, x->keeps, x->n, x->slots);
+	if (ret)
+		fprintf(err,
+			"%s: policies: there is room for %u, those that this replaces included: "
+			"restart the limiter\n",
+			file, slots->capacity);
+	return ret;
+}
+
+/* A policy that begins, or goes on, in a slot of its own. */
+static int prepare_slot(struct policy_txn *x, unsigned i, uint64_t hz)
+{
+	struct instance *inst = x->inst;
+	int ret = policy_attach(inst, &x->policies[i], x->slots[i], hz);
+
+	if (ret == 0 && !begins_anew(x, i))
+		ret = parts_prepare_move(inst, inst->slots.of[x->diff->from[i]], x->slots[i]);
+	return ret;
+}
+
+/* The lines of the policies that begin, and of those that stay what they did not need before. */
+static int attach_policies(struct policy_txn *x, uint64_t hz)
+{
+	struct instance *inst = x->inst;
+	int ret = 0;
+
+	for (; ret == 0 && x->prepared < x->n; x->prepared++) {
+		unsigned i = x->prepared;
+
+		if (x->keeps[i] == SLOT_ANEW)
+			ret = prepare_slot(x, i, hz);
+		else
+			ret = parts_prepare_change(inst, &x->policies[i]);
+	}
+	return ret;
+}
+
+static int prepare_tables(struct policy_txn *x, const char *file, FILE *err)
+{
+	int ret = classifier_create_as(x->policies, x->slots, x->n, SOCKET_ID_ANY, &x->classifier);
+
+	x->sourced = slots_per_source(x->policies, x->slots, x->n, &x->n_sourced);
+	if (ret == 0 && !x->sourced)
+		ret = -ENOMEM;
+	if (ret)
+		fprintf(err, "%s: policies: the classifier: %s\n", file, strerror(-ret));
+	return ret;
+}
+
+/*
+ * The first policies that need a ledger. Without a store they are refused: to begin recovering is
+ * for who has to pass packets now.
+ */
+static int prepare_ledger(struct policy_txn *x, const char *file, FILE *err)
+{
+	const char *directory = x->inst->config->ledger.store;
+	int ret;
+
+	if (x->inst->commit || !policies_need_ledger(x->policies, x->n))
+		return 0;
+	ret = directory[0] ? ledger_store_open(directory, false, &x->opened) : -ENOENT;
+	if (ret)
+		fprintf(err, "%s: ledger.store: %s: %s\n", file, directory,
+			ledger_store_reason(ret));
+	return ret;
+}
+
+static int prepare_policy_txn(struct policy_txn *x, const char *file, uint64_t hz, FILE *err)
+{
+	int ret = alloc_policy_txn(x);
+
+	if (ret)
+		fprintf(err, "%s: %s\n", file, strerror(-ret));
+	if (ret == 0)
+		ret = plan_policy_txn_slots(x, file, err);
+	if (ret || policy_txn_is_empty(x))
+		return ret;
+	ret = plan_parts(x);
+	if (ret == 0)
+		ret = prepare_ledger(x, file, err);
+	if (ret)
+		return ret;
+	ret = budget_shares_prepare(x->policies, x->n, &x->budget_shares);
+	if (ret)
+		return ret;
+	ret = attach_policies(x, hz);
+	if (ret)
+		fprintf(err, "%s: policies[%u]: %s\n", file, x->prepared - 1, strerror(-ret));
+	return ret ? ret : prepare_tables(x, file, err);
+}
+
+/* What the box runs: as it was started, but with its policies of now. */
+static struct config in_force(const struct instance *inst)
+{
+	struct config config = *inst->config;
+
+	config.policies = (struct policy *)(uintptr_t)inst->policies; /* only to be compared */
+	config.n_policies = inst->n_policies;
+	return config;
+}
+
+int policy_txn_prepare(
+	struct instance *inst, const char *file, uint64_t hz, FILE *err, struct policy_txn **out)
+{
+	struct policy_txn *x = calloc(1, sizeof(*x));
+	struct config now = in_force(inst);
+	int ret = x ? config_load_beside(file, inst->config, err, &x->config) : -ENOMEM;
+
+	*out = NULL;
+	if (ret == 0)
+		ret = config_diff(&now, x->config, file, err, &x->diff);
+	if (ret == 0) {
+		x->inst = inst;
+		x->policies = x->config->policies;
+		x->n = x->config->n_policies;
+		ret = prepare_policy_txn(x, file, hz, err);
+	}
+	if (ret) {
+		policy_txn_free(x);
+		return ret;
+	}
+	*out = x;
+	return 0;
+}
+
+const struct config_diff *policy_txn_diff(const struct policy_txn *x)
+{
+	return x->diff;
+}
+
+bool policy_txn_is_empty(const struct policy_txn *x)
+{
+	if (x->diff->added || x->diff->removed || x->diff->changed)
+		return false;
+	for (unsigned i = 0; i < x->n; i++)
+		if (x->diff->from[i] != i) /* the first in the file wins between equals */
+			return false;
+	return true;
+}
+
+#define SWAP(a, b)                     \
+	do {                           \
+		typeof(a) swapped = a; \
+		(a) = b;               \
+		(b) = swapped;         \
+	} while (0)
+
+/* The new ones to the box, and the former ones here. */
+static void swap_generations(struct policy_txn *x)
+{
+	struct instance *inst = x->inst;
+
+	SWAP(inst->loaded, x->config);
+	SWAP(inst->policies, x->policies);
+	SWAP(inst->n_policies, x->n);
+	SWAP(inst->classifier, x->classifier);
+	SWAP(inst->sourced, x->sourced);
+	SWAP(inst->n_sourced, x->n_sourced);
+	slot_map_commit(&inst->slots, x->slots, inst->n_policies);
+	x->slots = x->former;
+	x->former = NULL;
+}
+
+/* One that moves takes along what it has counted; where it was, workers still count. */
+static void carry_totals(struct policy_txn *x, unsigned policy)
+{
+	struct instance *inst = x->inst;
+	uint32_t from = x->slots[x->diff->from[policy]], to = inst->slots.of[policy];
+
+	inst->carried_over[to] = (struct carried_over){
+		.before = inst->carried_over[from].before, .also = from};
+	parts_move(inst, from, to);
+}
+
+static void begin_policies(struct policy_txn *x)
+{
+	struct instance *inst = x->inst;
+
+	for (unsigned i = 0; i < inst->n_policies; i++) {
+		const struct policy *policy = &inst->policies[i];
+		bool moves = !begins_anew(x, i);
+
+		if (x->keeps[i] == SLOT_ANEW) {
+			if (moves)
+				carry_totals(x, i);
+			inst->engine.slots[inst->slots.of[i]].held = policy_is_conserved(policy);
+			publish_begin(inst, i, moves);
+		} else if (x->diff->changes[i]) {
+			dirty_mark(&inst->dirty, inst->slots.of[i]);
+			parts_change(inst, i);
+		}
+	}
+	for (unsigned i = 0; i < x->n; i++)
+		if (inst->slots.policy[x->slots[i]] == SLOT_LEFT) {
+			dirty_clear(&inst->dirty, x->slots[i]);
+			parts_leave(inst, x->slots[i]);
+		}
+}
+
+enum leaving { LEAVES_TIMED, LEAVES_LISTED, LEAVES_CONSERVED, LEAVINGS };
+
+static enum leaving leaving_of(const struct policy *policy)
+{
+	if (policy_is_conserved(policy))
+		return LEAVES_CONSERVED;
+	return policy_is_timed(policy) ? LEAVES_TIMED : LEAVES_LISTED;
+}
+
+/* Lists, of the former policies, which are ours by now, those that workers may hold packets of. */
+static void list_leaving_of(struct policy_txn *x, enum leaving which)
+{
+	for (unsigned i = 0; i < x->n; i++) {
+		const struct policy *policy = &x->policies[i];
+
+		if (!policy_is_shaped(policy) || leaving_of(policy) != which ||
+			x->inst->slots.policy[x->slots[i]] != SLOT_LEFT)
+			continue;
+		x->leaving[x->n_leaving++] = x->slots[i];
+	}
+}
+
+/*
+ * The workers empty queues in this order: those that are timed all at once, as they look for their
+ * packets among all that wait. What comes after that, while they are at others, is sent of a limit
+ * that may be exceeded, and dropped of one that may not: so these are the last.
+ */
+static void list_leaving(struct policy_txn *x)
+{
+	for (enum leaving which = 0; which < LEAVINGS; which++)
+		list_leaving_of(x, which);
+}
+
+/* Whether workers have come to the end of what was begun for them. */
+static bool all_done(const struct policy_txn *x)
+{
+	for (unsigned i = 0; i < x->n; i++)
+		if (x->inst->slots.policy[x->slots[i]] == SLOT_LEFT &&
+			!parts_are_done(x->inst, x->slots[i]))
+			return false;
+	return true;
+}
+
+/* With a ledger, if this brings the first policies that need one. */
+static int update_limiter(struct policy_txn *x)
+{
+	struct instance *inst = x->inst;
+	bool inherits = x->opened.store;
+	struct limiter_ledger ledger;
+	int ret = inherits ? commit_inherit(inst, &x->opened) : 0;
+
+	if (ret)
+		return ret;
+	ledger = commit_ledger(inst);
+	if (inherits)
+		limiter_give_ledger(inst->limiter, &ledger);
+	parts_before_update(inst, x->known, x->n);
+	ret = limiter_update(inst->limiter, x->limits, x->n, x->known, control_now());
+	if (inherits)
+		commit_begun(inst, ret);
+	if (ret && inherits) {
+		ledger = (struct limiter_ledger){0};
+		limiter_give_ledger(inst->limiter, &ledger);
+		commit_stop(inst);
+	}
+	return ret;
+}
+
+int policy_txn_commit(struct policy_txn *x)
+{
+	struct instance *inst = x->inst;
+	struct snapshot *snapshot = publisher_take(&inst->publisher);
+	int ret = -ENOMEM;
+
+	if (snapshot)
+		ret = update_limiter(x);
+	if (ret) {
+		free(snapshot);
+		return ret;
+	}
+	swap_generations(x);
+	etcd_share_exchange(inst, &x->budget_shares);
+	begin_policies(x);
+	list_leaving(x);
+	publish_classifier(
+		inst, snapshot, &(struct publish_changes){x->leaving, x->n_leaving, x->retargets});
+	grace_begin_snapshot(&x->grace, inst);
+	x->step = WAITING;
+	return 0;
+}
+
+/*
+ * A conserved policy begins when nobody earns anything by its former line any more: by both
+ * together more would pass than the limit.
+ */
+static void let_go(struct instance *inst)
+{
+	for (unsigned i = 0; i < inst->n_policies; i++) {
+		uint32_t slot = inst->slots.of[i];
+
+		if (!inst->engine.slots[slot].held)
+			continue;
+		inst->engine.slots[slot].held = false;
+		dirty_mark(&inst->dirty, slot);
+	}
+}
+
+/* What was counted before a policy moved is its own for good. */
+static void end_moves(struct instance *inst)
+{
+	for (unsigned i = 0; i < inst->n_policies; i++) {
+		struct carried_over *carried_over = &inst->carried_over[inst->slots.of[i]];
+		struct policy_totals totals;
+
+		if (carried_over->also == SLOT_NONE)
+			continue;
+		totals = instance_slot_totals(inst, carried_over->also);
+		policy_totals_add(&carried_over->before, &totals);
+		parts_moved(inst, carried_over->also, inst->slots.of[i]);
+		policy_detach(inst, carried_over->also);
+		slot_map_release(&inst->slots, carried_over->also);
+		carried_over->also = SLOT_NONE;
+	}
+}
+
+static bool has_counted(const struct policy_totals *totals)
+{
+	return totals->passed_packets || totals->dropped_packets;
+}
+
+static void say_last(const char *name, const struct policy_totals *totals)
+{
+	log_info("policy %s: removed; passed %" PRIu64 " packets (%" PRIu64 "), dropped %" PRIu64
+		 " (%" PRIu64 ")",
+		name, totals->passed_packets, totals->passed_bytes, totals->dropped_packets,
+		totals->dropped_bytes);
+}
+
+static void end_policy(struct policy_txn *x, unsigned policy)
+{
+	struct instance *inst = x->inst;
+	uint32_t slot = x->slots[policy];
+	struct policy_totals totals;
+
+	if (inst->slots.policy[slot] != SLOT_LEFT)
+		return;
+	totals = instance_policy_totals(inst, slot);
+	policy_totals_add(&inst->gone, &totals);
+	if (has_counted(&totals) && x->said++ < SAID_MAX)
+		say_last(x->policies[policy].name, &totals);
+	policy_detach(inst, slot);
+	slot_map_release(&inst->slots, slot);
+}
+
+/* Some of those that were removed; true when all are. */
+static bool end_removed(struct policy_txn *x)
+{
+	for (unsigned i = 0; i < ENDED_MAX && x->ended < x->n; i++)
+		end_policy(x, x->ended++);
+	if (x->ended < x->n)
+		return false;
+	if (x->said > SAID_MAX)
+		log_info("%u more policies that had packets were removed", x->said - SAID_MAX);
+	return true;
+}
+
+bool policy_txn_finish(struct policy_txn *x)
+{
+	if (x->step == WAITING && grace_done(&x->grace, x->inst) && all_done(x)) {
+		let_go(x->inst);
+		end_moves(x->inst);
+		publisher_reclaim(&x->inst->publisher);
+		x->step = ENDING;
+	}
+	if (x->step == ENDING && end_removed(x))
+		x->step = SETTLED;
+	return x->step == SETTLED;
+}
+
+void policy_txn_free(struct policy_txn *x)
+{
+	if (!x)
+		return;
+	for (unsigned i = 0; x->step == PREPARED && i < x->prepared; i++)
+		if (x->keeps[i] == SLOT_ANEW)
+			policy_detach(x->inst, x->slots[i]);
+	budget_shares_free(&x->budget_shares);
+	ledger_store_close(&x->opened);
+	classifier_destroy(x->classifier);
+	config_diff_free(x->diff);
+	config_free(x->config);
+	free(x->sourced);
+	free(x->slots);
+	free(x->former);
+	free(x->leaving);
+	free(x->keeps);
+	free(x->known);
+	free(x->limits);
+	free(x);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+
+/* Acquire and release, not barriers that only a compiler of this machine understands. */
+#define RTE_USE_C11_MEM_MODEL
+
+#include "limit_ring.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <rte_common.h>
+#include <rte_memory.h>
+#include <rte_ring_elem.h>
+
+#include "base/hash.h"
+#include "pages.h"
+
+static struct rte_ring *ring_new(unsigned capacity)
+{
+	unsigned count = rte_align32pow2(capacity + 1); /* one of them is always free */
+	ssize_t size = rte_ring_get_memsize_elem(sizeof(struct limit_profile), count);
+	struct rte_ring *ring;
+
+	if (size < 0)
+		return NULL;
+	ring = aligned_alloc(
+		RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL((size_t)size, RTE_CACHE_LINE_SIZE));
+	if (ring && rte_ring_init(ring, "limits", count, RING_F_SP_ENQ | RING_F_SC_DEQ)) {
+		free(ring);
+		return NULL;
+	}
+	return ring;
+}
+
+int limit_ring_init(struct limit_ring *limit_ring, unsigned n_policies)
+{
+	limit_ring->ring = ring_new(RTE_MIN(n_policies + 1, (unsigned)LIMIT_RING_MAX));
+	limit_ring->n_policies = n_policies;
+	limit_ring->told = pages_alloc(n_policies * sizeof(*limit_ring->told), 0, SOCKET_ID_ANY);
+	return limit_ring->ring && limit_ring->told ? 0 : -ENOMEM;
+}
+
+void limit_ring_free(struct limit_ring *limit_ring)
+{
+	free(limit_ring->ring);
+	pages_free(limit_ring->told, limit_ring->n_policies * sizeof(*limit_ring->told));
+	*limit_ring = (struct limit_ring){0};
+}
+
+/* Each step can be undone, and leaves each bit to hang on the lower and on some higher ones. */
+static uint64_t mix_hash_word(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * HASH_GOLDEN;
+	return hash ^ hash >> 32;
+}
+
+static uint64_t terms_hash(uint64_t hash, const struct shape_terms *terms)
+{
+	hash = mix_hash_word(hash, terms->units);
+	hash = mix_hash_word(hash, (uint64_t)terms->delay_us << 32 | terms->target_us);
+	return mix_hash_word(hash, (uint64_t)terms->interval_us << 2 | (uint64_t)terms->codel << 1 |
+					   (uint64_t)terms->ecn);
+}
+
+/*
+ * What a worker is told, in 64 bits in place of 25 bytes: that a limit is taken for the one before
+ * has odds of 2^-64, and until the next change.
+ */
+static uint64_t hash_of(const struct limit_profile *profile)
+{
+	struct meter_limit limit = meter_profile_limit(profile->kind, &profile->meter);
+
+	uint64_t hash = mix_hash_word(
+		mix_hash_word(
+			mix_hash_word(mix_hash_word(0, limit.rate), limit.burst), limit.credit),
+		profile->sample_shift);
+
+	return profile->shaped ? terms_hash(hash, &profile->shape.terms) : hash;
+}
+
+void limit_ring_begin(struct limit_ring *limit_ring, const struct limit_profile *profile)
+{
+	limit_ring->told[profile->policy] = hash_of(profile);
+}
+
+bool limit_ring_send(struct limit_ring *limit_ring, const struct limit_profile *profile)
+{
+	struct limit_profile message = *profile; /* as the ring takes nothing const */
+	uint64_t hash = hash_of(profile);
+
+	if (hash == limit_ring->told[profile->policy])
+		return true;
+	if (rte_ring_sp_enqueue_elem(limit_ring->ring, &message, sizeof(message)))
+		return false;
+	limit_ring->told[profile->policy] = hash;
+	return true;
+}
+
+uint32_t limit_ring_mark(const struct limit_ring *limit_ring)
+{
+	return limit_ring->ring->prod.tail;
+}
+
+bool limit_ring_taken(const struct limit_ring *limit_ring, uint32_t mark)
+{
+	/* Acquire pairs with the release in limit_ring_take(). Places wrap. */
+	uint32_t taken = __atomic_load_n(&limit_ring->ring->cons.tail, __ATOMIC_ACQUIRE);
+
+	return (int32_t)(taken - mark) >= 0;
+}
+
+unsigned limit_ring_take(
+	const struct limit_ring *limit_ring, struct limit_profile *profiles, unsigned n)
+{
+	return rte_ring_sc_dequeue_burst_elem(
+		limit_ring->ring, profiles, sizeof(*profiles), n, NULL);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What the files of a ledger share.
+ */
+#ifndef WEIR_LEDGER_PRIVATE_H
+#define WEIR_LEDGER_PRIVATE_H
+
+#include "base/math.h"
+#include "ledger/ledger.h"
+
+/* What a neighbour is told only once it is committed; see struct ledger_statement. */
+struct ledger_terms {
+	uint64_t granted;
+	uint64_t promised;
+	uint64_t least_epoch;
+};
+
+/*
+ * What the neighbour may have received without being told more is `locked`, and what it may be told
+ * next. A promise that has been told is taken back in two steps, so that little need be remembered:
+ * `high` is the most that was promised in the statements from `mark` on, and once the neighbour
+ * echoes the mark or later, it goes by one of these.
+ */
+struct ledger_edge {
+	struct ledger_terms now, saved, committed;
+	uint64_t locked; /* the most that was promised in a statement, and not taken back */
+	uint64_t mark;   /* 0: the next statement */
+	uint64_t high;
+	uint64_t said;      /* stamp of the newest statement */
+	uint64_t leased_ns; /* until then what is promised is used */
+	uint64_t received;
+	uint64_t inherited;
+	struct {
+		uint64_t epoch,
+			stamp;  /* of the newest statement; epoch 0 and a stamp: it is recovering */
+		uint64_t at_ns; /* when it came */
+		uint64_t granted, received; /* as it says */
+		uint64_t promised;          /* to this start of ours, or 0 */
+		bool known;
+	} heard;
+	bool closed; /* while we are recovering: this edge has been told */
+};
+
+struct ledger {
+	uint64_t share, spent;
+	int64_t balance; /* share + sum over edges of (received - granted) - spent */
+	uint64_t epoch;
+	uint64_t next_epoch;  /* from the next ledger_committed() on */
+	uint64_t saved_epoch; /* of the record that is being saved */
+	uint64_t lease_ns, patience_ns;
+	uint64_t ahead_ns; /* by which a stamp has ever been ahead of the clock, to be larger */
+	uint32_t friend;
+	uint32_t n_edges;
+	bool recovering;
+	bool saving;
+	bool dirty; /* something has changed since ledger_save() that is to commit */
+	struct ledger_edge edges[];
+};
+
+/*
+ * The most that the neighbour may have received, now or after any statement that can still be made
+ * of what is committed, being saved, or meant.
+ */
+static inline uint64_t edge_lock(const struct ledger_edge *e)
+{
+	return max_u64(max_u64(e->locked, e->committed.promised),
+		max_u64(e->saved.promised, e->now.promised));
+}
+
+/* All three alike, as after a start. */
+static inline void edge_commit_all(struct ledger_edge *e, const struct ledger_terms *terms)
+{
+	e->now = e->saved = e->committed = *terms;
+}
+
+/* Whether a ledger could make it, whatever has happened before. */
+bool statement_plausible(const struct ledger_statement *s);
+
+/* The neighbour has lost its memory, or we have. */
+enum ledger_verdict recovering_asks(
+	struct ledger *l, struct ledger_edge *e, uint64_t now_ns, const struct ledger_statement *s);
+enum ledger_verdict recovering_hears(
+	struct ledger *l, struct ledger_edge *e, uint64_t now_ns, const struct ledger_statement *s);
+
+/* Once all edges are closed a recovering one begins; whether it does. */
+bool recovering_ends(struct ledger *l);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A neighbour that has lost its memory learns from the others what it has. Recovering ones say
+ * epoch 0, and as their stamp the epoch in which they will begin. Whoever hears that closes the
+ * edge: it refuses all that an earlier start of the recovering one has said, and, once this is
+ * committed, says so, with what it has granted and received. The recovering one takes these as its
+ * own counters, crossed over: what was on its way back then is nowhere else, and never arrives.
+ * When all edges are closed its balance follows from them.
+ *
+ * Two recovering neighbours tell each other zeros, or what the one has already been told of this
+ * edge.
+ */
+#include "ledger/ledger_private.h"
+
+static void promise_is_void(struct ledger_edge *e)
+{
+	e->heard.granted = e->received;
+	e->heard.promised = 0;
+}
+
+/* Asked before, and the answer is the same. */
+static bool asked_before(const struct ledger_edge *e, const struct ledger_statement *s)
+{
+	return s->stamp == e->now.least_epoch;
+}
+
+/* The one that asks, from now on: later than all that it had said, and earlier than what comes. */
+static void edge_asked(struct ledger_edge *e, uint64_t now_ns, const struct ledger_statement *s)
+{
+	e->heard.epoch = 0;
+	e->heard.stamp = s->stamp;
+	e->heard.at_ns = now_ns;
+	e->heard.known = true;
+}
+
+/*
+ * The friend may have inherited all that it was promised, and passed it on, before it forgot; then
+ * it owes this amount to others. So it is granted it.
+ */
+static void give_what_was_promised(struct ledger *l, struct ledger_edge *e)
+{
+	uint64_t lock = edge_lock(e);
+
+	if (lock > e->now.granted)
+		l->balance -= (int64_t)(lock - e->now.granted);
+	e->now.granted = max_u64(e->now.granted, lock);
+	e->now.promised = e->now.granted;
+	e->leased_ns = 0;
+	e->inherited = 0;
+}
+
+static bool statement_is_stale(const struct ledger_edge *e, const struct ledger_statement *s)
+{
+	return s->stamp < e->now.least_epoch || s->stamp <= e->heard.epoch ||
+	       (e->heard.epoch == 0 && s->stamp <= e->heard.stamp);
+}
+
+enum ledger_verdict recovering_asks(
+	struct ledger *l, struct ledger_edge *e, uint64_t now_ns, const struct ledger_statement *s)
+{
+	if (statement_is_stale(e, s))
+		return LEDGER_OLD;
+	edge_asked(e, now_ns, s);
+	if (asked_before(e, s))
+		return LEDGER_HEARD;
+	promise_is_void(e);
+	if (!l->recovering)
+		give_what_was_promised(l, e);
+	e->now.least_epoch = s->stamp;
+	if (l->recovering)
+		e->committed.least_epoch = s->stamp; /* we have no memory that could be lost */
+	else
+		l->dirty = true;
+	return LEDGER_NEWS;
+}
+
+/*
+ * Where somebody has heard of an epoch of ours that is not below this one, a larger one is needed,
+ * and all edges are to be closed again, as what was said under that one may still be on its way.
+ */
+static bool ask_louder(struct ledger *l, const struct ledger_statement *s)
+{
+	uint64_t known = max_u64(s->least_epoch, s->echo_epoch);
+
+	if (s->echo_epoch == 0)
+		known = max_u64(known, s->echo_stamp);
+	if (known < l->epoch || (known == l->epoch && s->echo_epoch == 0) || known >= LEDGER_MOST)
+		return false;
+	l->epoch = l->next_epoch = known + 1;
+	for (uint32_t i = 0; i < l->n_edges; i++)
+		l->edges[i].closed = false;
+	return true;
+}
+
+static bool answers_recovering(const struct ledger *l, const struct ledger_statement *s)
+{
+	return s->echo_epoch == 0 && s->echo_stamp == l->epoch && s->least_epoch == l->epoch;
+}
+
+/* The neighbour's counters, crossed over. */
+static void edge_closed(struct ledger_edge *e, const struct ledger_statement *s)
+{
+	struct ledger_terms terms = {
+		.granted = s->received,
+		.promised = s->received,
+		.least_epoch = max_u64(e->now.least_epoch, s->epoch),
+	};
+
+	edge_commit_all(e, &terms);
+	e->locked = s->received;
+	e->received = s->granted;
+	e->heard.granted = s->granted;
+	e->heard.received = s->received;
+	e->heard.promised = 0;
+	e->closed = true;
+}
+
+bool recovering_ends(struct ledger *l)
+{
+	__int128 balance = l->share;
+
+	for (uint32_t i = 0; i < l->n_edges; i++) {
+		const struct ledger_edge *e = &l->edges[i];
+
+		if (!e->closed)
+			return false;
+		balance += (__int128)e->received - e->now.granted;
+	}
+	if (balance > (int64_t)LEDGER_MOST || balance < -(int64_t)LEDGER_MOST)
+		return false;
+	l->balance = (int64_t)balance;
+	l->recovering = false;
+	l->dirty = true;
+	return true;
+}
+
+enum ledger_verdict recovering_hears(
+	struct ledger *l, struct ledger_edge *e, uint64_t now_ns, const struct ledger_statement *s)
+{
+	enum ledger_verdict verdict = LEDGER_HEARD;
+
+	if (ask_louder(l, s))
+		verdict = LEDGER_NEWS;
+	if (s->epoch == 0)
+		verdict = recovering_asks(l, e, now_ns, s);
+	else if (s->epoch < e->now.least_epoch || s->epoch < e->heard.epoch ||
+		 (s->epoch == e->heard.epoch && s->stamp <= e->heard.stamp))
+		return LEDGER_OLD;
+	if (!answers_recovering(l, s) || (s->epoch == 0 && s->stamp < e->now.least_epoch))
+		return verdict;
+	if (s->epoch > 0) {
+		e->heard.epoch = s->epoch;
+		e->heard.stamp = s->stamp;
+		e->heard.at_ns = now_ns;
+		e->heard.known = true;
+	}
+	if (e->closed) {
+		e->received = e->heard.granted = max_u64(e->received, s->granted);
+		return verdict;
+	}
+	edge_closed(e, s);
+	return recovering_ends(l) ? LEDGER_NEWS : verdict;
+}

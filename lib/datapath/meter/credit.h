@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Units of a budget that are paid for (lib/control/quota), on their way to the packets that use
+ * them. A credit is what control has leased for one policy: all workers of a box take from it, a
+ * quantum at a time, by one compare-and-swap, and spend that without asking anybody. Nothing comes
+ * into it but by control, so no more passes than was paid for, whatever the workers do.
+ *
+ * When there is not enough in it a packet may pass by the fallback, a token bucket of the worker's
+ * own: what is to pass when the total is spent. Where there is none, its burst is 0.
+ *
+ * Units are of a period, and a period's credit has a generation. A worker takes only of the one
+ * that it has been told of; until it hears of the next, which is as soon as it hears of any limit,
+ * it finds nothing. What a worker holds when the period turns was paid for in the period that
+ * ended, and counts there: it may still be used, once, but is no longer given back. The next take
+ * begins only when that is not enough for a packet, and takes what is missing and no less: after it
+ * all of what was old is used. So a bit says whether what is held is old, all of it or nothing.
+ *
+ * A refusal only reads, but for the first since control looked, which says what was wanted.
+ *
+ * Over any time, of one generation: units taken by all workers are those put in, less what is left.
+ */
+#ifndef WEIR_METER_CREDIT_H
+#define WEIR_METER_CREDIT_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "meter/token_bucket.h"
+
+#define CREDIT_SHIFT 48 /* the generation is above the units */
+#define CREDIT_MOST  ((UINT64_C(1) << CREDIT_SHIFT) - 1)
+
+/* What a worker may hold, in its bucket's bits for an owner; the highest says that it is old. */
+#define CREDIT_HELD_MOST UINT32_C(0x7fffffff)
+#define CREDIT_OLD       UINT32_C(0x80000000)
+
+/* Zeroed before use: an empty one of generation 0. */
+struct credit {
+	uint64_t word;   /* generation and units: all by compare-and-swap, or the like */
+	uint64_t wanted; /* the largest need that was refused since control looked, or 0 */
+} __attribute__((aligned(64)));
+
+/* One policy's, as a worker knows it. */
+struct credit_profile {
+	struct credit *credit; /* NULL: nothing there, ever */
+	uint32_t quantum;      /* units taken beyond what is needed, if there are as many */
+	uint16_t generation;
+	uint8_t unit_bits; /* see struct token_bucket_params: of the fallback alone */
+	struct token_bucket_profile fallback;
+};
+
+/* What a worker has: the fallback's state, and units in its owner's bits. */
+struct credit_cache {
+	struct token_bucket fallback;
+};
+
+/* By what a packet passes. */
+enum credit_verdict {
+	CREDIT_REFUSES,
+	CREDIT_PAYS,
+	CREDIT_FALLBACK, /* not paid for: within what may pass beside the total */
+};
+
+/* Units that are there. Any thread. */
+static inline uint64_t credit_left(const struct credit *credit)
+{
+	/* Here as below: the word stands for nothing else in memory, and no order is needed. */
+	return __atomic_load_n(&credit->word, __ATOMIC_RELAXED) & CREDIT_MOST;
+}
+
+/* Adds units that are paid for; with those that are left at most CREDIT_MOST. Control. */
+static inline void credit_put(struct credit *credit, uint64_t units)
+{
+	__atomic_fetch_add(&credit->word, units, __ATOMIC_RELAXED);
+}
+
+/*
+ * Begins another generation, with nothing in it. Returns the units that were left of the former,
+ * none of which is taken any more. Control.
+ */
+static inline uint64_t credit_turn(struct credit *credit, uint16_t generation)
+{
+	return __atomic_exchange_n(
+		       &credit->word, (uint64_t)generation << CREDIT_SHIFT, __ATOMIC_RELAXED) &
+	       CREDIT_MOST;
+}
+
+/* The largest need that was refused since the last look, or 0. Control. */
+static inline uint64_t credit_wanted(struct credit *credit)
+{
+	if (__atomic_load_n(&credit->wanted, __ATOMIC_RELAXED) == 0)
+		return 0;
+	return __atomic_exchange_n(&credit->wanted, 0, __ATOMIC_RELAXED);
+}
+
+/* Any of several workers at once may be heard: each asks again with its next packet. */
+static inline void credit_want(struct credit *credit, uint64_t need)
+{
+	if (__atomic_load_n(&credit->wanted, __ATOMIC_RELAXED) < need)
+		__atomic_store_n(&credit->wanted, need, __ATOMIC_RELAXED);
+}
+
+/*
+ * Takes `need` units (at least 1) of a generation for a worker that lacks as many, and up to a
+ * quantum more. Returns the units taken, or 0 if there are not as many, or the generation is
+ * another. Any worker; never waits: the loop repeats only when another has changed the word.
+ */
+static inline uint64_t credit_take(
+	struct credit *credit, uint16_t generation, uint64_t need, uint32_t quantum)
+{
+	uint64_t seen = __atomic_load_n(&credit->word, __ATOMIC_RELAXED), units, taken;
+
+	do {
+		units = seen & CREDIT_MOST;
+		if (seen >> CREDIT_SHIFT != generation)
+			return 0;
+		if (units < need) {
+			credit_want(credit, need);
+			return 0;
+		}
+		taken = need + (units - need < quantum ? units - need : quantum);
+	} while (!__atomic_compare_exchange_n(
+		&credit->word, &seen, seen - taken, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return taken;
+}
+
+/*
+ * The profile of a worker that has nothing but the fallback: as token_bucket_profile_init().
+ * Control; credit_profile_join() then says where there is more.
+ */
+static inline int credit_profile_init(
+	struct credit_profile *profile, const struct token_bucket_params *fallback, uint64_t hz)
+{
+	*profile = (struct credit_profile){.unit_bits = fallback->unit_bits};
+	return token_bucket_profile_init(&profile->fallback, fallback, hz);
+}
+
+/* From now on of a credit, by its generation; quantum: at most CREDIT_HELD_MOST. Control. */
+static inline void credit_profile_join(struct credit_profile *profile, struct credit *credit,
+	uint16_t generation, uint32_t quantum)
+{
+	profile->credit = credit;
+	profile->generation = generation;
+	profile->quantum = quantum < CREDIT_HELD_MOST ? quantum : CREDIT_HELD_MOST;
+}
+
+/* Holds nothing, and the fallback is full. */
+static inline void credit_cache_init(
+	struct credit_cache *hand, const struct credit_profile *profile, uint64_t now)
+{
+	token_bucket_set_owner(&hand->fallback, 0);
+	token_bucket_init(&hand->fallback, &profile->fallback, now);
+}
+
+/* Units held, old ones too. Any thread. */
+static inline uint32_t credit_cache_held(const struct credit_cache *hand)
+{
+	return token_bucket_owner(&hand->fallback) & CREDIT_HELD_MOST;
+}
+
+/*
+ * Units held that may be given back: of a generation, which is the credit's by now, and may be one
+ * that the worker whose profile this is has not heard of. Control, when he has stopped.
+ */
+static inline uint32_t credit_cache_returns(
+	const struct credit_cache *hand, const struct credit_profile *profile, uint16_t generation)
+{
+	uint32_t held = token_bucket_owner(&hand->fallback);
+
+	return held & CREDIT_OLD || profile->generation != generation ? 0 : held;
+}
+
+/* The hand's one writer, whose own copy *profile is: as meter_change(). */
+static inline void credit_cache_change(struct credit_cache *hand, struct credit_profile *profile,
+	const struct credit_profile *next, uint64_t now)
+{
+	uint32_t held = token_bucket_owner(&hand->fallback);
+
+	if (held && (next->generation != profile->generation || next->credit != profile->credit))
+		token_bucket_set_owner(&hand->fallback, held | CREDIT_OLD);
+	token_bucket_advance(&hand->fallback, &profile->fallback, now);
+	*profile = *next;
+}
+
+/* credit_charge() of a packet for which not enough is held. */
+static inline enum credit_verdict credit_charge_more(struct credit_cache *hand,
+	const struct credit_profile *profile, uint64_t now, uint32_t cost)
+{
+	uint32_t held = credit_cache_held(hand);
+	uint64_t taken = 0;
+
+	if (profile->credit)
+		taken = credit_take(
+			profile->credit, profile->generation, cost - held, profile->quantum);
+	if (taken) {
+		token_bucket_set_owner(&hand->fallback, (uint32_t)(held + taken - cost));
+		return CREDIT_PAYS;
+	}
+	return token_bucket_conforms(
+		       &hand->fallback, &profile->fallback, now, cost << profile->unit_bits)
+		       ? CREDIT_FALLBACK
+		       : CREDIT_REFUSES;
+}
+
+/*
+ * By what a packet of so many units passes, if it does; takes them. A cost of 0 is always paid. The
+ * hand's one writer.
+ */
+static inline enum credit_verdict credit_charge(struct credit_cache *hand,
+	const struct credit_profile *profile, uint64_t now, uint32_t cost)
+{
+	uint32_t owner = token_bucket_owner(&hand->fallback);
+
+	if (__builtin_expect((owner & CREDIT_HELD_MOST) < cost, 0))
+		return credit_charge_more(hand, profile, now, cost);
+	token_bucket_set_owner(&hand->fallback, owner - cost);
+	return CREDIT_PAYS;
+}
+
+static_assert(sizeof(struct credit) == 64, "nothing else is on the line that workers share");
+static_assert(sizeof(struct credit_profile) == 32 && sizeof(struct credit_cache) == 24,
+	"no larger than other meters'");
+
+#endif

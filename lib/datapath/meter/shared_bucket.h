@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * One bucket (r, b) for several workers. It is drained by quanta: a worker that has no tokens left
+ * takes what its packet needs and a little more, by one compare-and-swap, and spends that without
+ * asking anybody. Its own bucket earns nothing by itself.
+ *
+ * Over any window of t all workers together pass at most r·t + b: what they hold is no more than a
+ * quantum each, and the shared bucket is shallower than b by those quanta. Whoever has packets
+ * finds whatever the limit has granted, on whichever worker they arrive; nothing follows demand,
+ * since nothing is divided.
+ *
+ * A refusal only reads. The line is written as often as quanta are taken: once in a quantum while
+ * there is enough; and when there is little, not before there is as much as lots decide, up to what
+ * SHARED_BUCKET_TAKES_PER_S takes a second would find. The lots matter: at a fixed threshold
+ * whoever asks most often takes what there is as soon as it is reached, and a worker with few
+ * packets finds nothing. Where the burst is no more than one packet there is no quantum and no lot,
+ * and each packet takes its own cost: then it is one bucket in every verdict.
+ *
+ * The bucket is lib/datapath/meter's GCRA, whose state is one word and whose profile may be
+ * replaced while that is in use. State and profile are one line, as whoever takes needs both.
+ * Another limit waits in a place that many shared buckets share, struct shared_bucket_changes,
+ * until nobody is at the former one any more; so memory for two limits at a time is only that of
+ * those that change.
+ *
+ * All is pure and inline. A unit is what the policy counts.
+ */
+#ifndef WEIR_METER_SHARED_BUCKET_H
+#define WEIR_METER_SHARED_BUCKET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "meter/gcra.h"
+
+#define SHARED_BUCKET_TAKES_PER_S 100000
+#define SHARED_BUCKET_QUANTUM     UINT64_C(6056) /* bytes: four full packets, for what is slow */
+
+/*
+ * Units that may be booked ahead of what there is, at any rate, over all workers: a packet of 64 kB
+ * for each of 16. Virtual time that lies ahead no further than twice that has not wrapped.
+ */
+#define SHARED_BUCKET_AHEAD (UINT64_C(1) << 20)
+
+/* Part of the burst, less one packet, that may lie in quanta, over all workers: a 16th, in bits. */
+#define SHARED_BUCKET_HELD_SHIFT 4
+
+/* A GCRA's profile, cut to what has to be kept, and what to take at a time. */
+struct shared_bucket_profile {
+	tokens_t start;              /* these four as in struct gcra_profile; */
+	uint64_t since, rate, burst; /* the burst is the shared bucket's depth */
+	uint32_t quantum;            /* units taken beyond what is needed, if there are as many, */
+	uint32_t least; /* and if there is not even a random part of these, nothing is */
+};
+
+struct shared_bucket {
+	struct gcra state; /* written by all workers, by compare-and-swap */
+	const struct shared_bucket_profile
+		*profile;                 /* in force: written by control, read by workers */
+	struct shared_bucket_profile own; /* where that is, but for a while after a change */
+} __attribute__((aligned(64)));
+
+/* Another limit, in force until it has come into its shared bucket's own line. */
+struct shared_bucket_change {
+	struct shared_bucket_profile profile;
+	struct shared_bucket *shared;
+} __attribute__((aligned(64)));
+
+/*
+ * Limits that change, in rounds: those of one round, and those of the round before, which workers
+ * may still be at. Control's; zeroed before use but for `places`, of twice as many as `most`.
+ */
+struct shared_bucket_changes {
+	struct shared_bucket_change *places;
+	unsigned most;  /* in a round */
+	unsigned n;     /* in this one */
+	unsigned first; /* place of this one: 0 or most */
+};
+
+/*
+ * Minutes, in 2^this ticks: as far as a worker's instant may be behind another's. That is more than
+ * clocks differ by: who shapes takes tokens as of a packet's arrival, and may have had no CPU for
+ * seconds meanwhile.
+ */
+#define SHARED_BUCKET_SECOND 40
+
+static inline struct gcra_profile shared_bucket_limit(const struct shared_bucket_profile *profile)
+{
+	uint64_t second = profile->rate >> (TOKEN_SHIFT - GCRA_SHIFT - SHARED_BUCKET_SECOND);
+	uint64_t ahead = 2 * SHARED_BUCKET_AHEAD << GCRA_SHIFT;
+
+	return (struct gcra_profile){
+		.start = profile->start,
+		.since = profile->since,
+		.rate = profile->rate,
+		.burst = profile->burst,
+		.second = second > ahead ? second : ahead,
+	};
+}
+
+/* What one worker may hold of a burst, in units; frame as shared_bucket_profile_init() has it. */
+static inline uint64_t shared_bucket_hand(uint64_t burst, unsigned n_workers, uint32_t frame)
+{
+	uint64_t rest = frame && burst > frame ? burst - frame : 0;
+	uint64_t hand = (rest >> SHARED_BUCKET_HELD_SHIFT) / n_workers;
+
+	return hand < UINT32_MAX ? hand : UINT32_MAX;
+}
+
+/*
+ * The shared bucket of a limit, in units, that n_workers draw from (at least 1) on a counter of hz
+ * ticks a second. frame: what the largest packet costs, in bytes, of which the burst is not
+ * divided, so that what one bucket passes, passes here; 0 where units are packets or flows, one by
+ * one. Returns 0, or -ERANGE as gcra_profile_init() does. Control thread.
+ */
+static inline int shared_bucket_profile_init(struct shared_bucket_profile *profile,
+	const struct token_bucket_params *params, unsigned n_workers, uint32_t frame, uint64_t hz)
+{
+	uint64_t held = shared_bucket_hand(params->burst_bytes, n_workers, frame), quantum;
+	uint64_t least = (params->rate_bps >> params->rate_below) / 8 / SHARED_BUCKET_TAKES_PER_S;
+	struct token_bucket_params depth = *params;
+	struct gcra_profile limit;
+	int err;
+
+	quantum = least > SHARED_BUCKET_QUANTUM ? least : SHARED_BUCKET_QUANTUM;
+	quantum = quantum < held ? quantum : held;
+	depth.burst_bytes -= n_workers * quantum;
+	err = gcra_profile_init(&limit, &depth, hz);
+	*profile = (struct shared_bucket_profile){
+		.rate = limit.rate,
+		.burst = limit.burst,
+		.quantum = (uint32_t)quantum,
+		.least = (uint32_t)(least < held ? least : held),
+	};
+	return err;
+}
+
+/* A shared bucket that starts full. Control thread, before any worker knows it. */
+static inline void shared_bucket_init(
+	struct shared_bucket *shared, const struct shared_bucket_profile *profile, uint64_t now)
+{
+	struct gcra_profile limit = shared_bucket_limit(profile);
+
+	shared->own = *profile;
+	shared->profile = &shared->own;
+	gcra_init(&shared->state, &limit, now);
+}
+
+/* As if the shared bucket had just been emptied. Control thread, before any worker knows it. */
+static inline void shared_bucket_spend(struct shared_bucket *shared)
+{
+	shared->state.allow_at += shared->profile->burst;
+}
+
+/* Whether both say the same limit, since whenever they do. Any thread. */
+static inline bool shared_bucket_profile_equal(
+	const struct shared_bucket_profile *a, const struct shared_bucket_profile *b)
+{
+	return a->rate == b->rate && a->burst == b->burst && a->quantum == b->quantum &&
+	       a->least == b->least;
+}
+
+/*
+ * Begins a round of changes: every worker has been quiescent since the one before. So nobody reads
+ * the lines of the shared buckets that changed in that, and their limits come home. Returns how
+ * many did: if any, or any changes in this round, workers have to be quiescent before the next.
+ * Control thread.
+ */
+static inline unsigned shared_bucket_round(struct shared_bucket_changes *changes)
+{
+	unsigned n = changes->n;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct shared_bucket_change *change = &changes->places[changes->first + i];
+		struct shared_bucket *shared = change->shared;
+
+		if (shared->profile != &change->profile) /* it has begun anew */
+			continue;
+		shared->own = change->profile;
+		/*
+		 * Release pairs with the acquire in shared_bucket_take(): contents before pointer.
+		 */
+		__atomic_store_n(&shared->profile, &shared->own, __ATOMIC_RELEASE);
+	}
+	changes->first = changes->first ? 0 : changes->most;
+	changes->n = 0;
+	return n;
+}
+
+/*
+ * Takes from a shared bucket what is above its burst at an instant. A worker's take does the same;
+ * what nobody has taken from for long would else count what it could not hold, under a larger burst
+ * that comes later.
+ */
+static inline void shared_bucket_settle(
+	struct shared_bucket *shared, const struct gcra_now *instant)
+{
+	uint64_t seen = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED), settled;
+
+	do
+		settled = instant->at - (uint64_t)gcra_tokens(&(struct gcra){seen}, instant);
+	while (settled != seen && !__atomic_compare_exchange_n(&shared->state.allow_at, &seen,
+					  settled, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
+
+/*
+ * The limit is `profile` from tick `now` on, for all workers at once. Tokens are kept, as
+ * gcra_profile_succeed() says; a smaller burst takes what is above it in the shared bucket, not the
+ * quanta in workers' hands, at most a 16th of the larger one. False, and nothing has changed, when
+ * the round has no place left. Control thread; a shared bucket at most once in a round.
+ */
+static inline bool shared_bucket_change(struct shared_bucket_changes *changes,
+	struct shared_bucket *shared, const struct shared_bucket_profile *profile, uint64_t now)
+{
+	struct gcra_profile old = shared_bucket_limit(shared->profile),
+			    next = shared_bucket_limit(profile);
+	struct shared_bucket_change *change = &changes->places[changes->first + changes->n];
+
+	struct gcra_now instant = gcra_now(&old, now);
+
+	if (changes->n == changes->most)
+		return false;
+	changes->n++;
+	shared_bucket_settle(shared, &instant);
+	gcra_profile_succeed(&next, &old, now);
+	change->shared = shared;
+	change->profile = *profile;
+	change->profile.start = next.start;
+	change->profile.since = next.since;
+	/* As in shared_bucket_round(). */
+	__atomic_store_n(&shared->profile, &change->profile, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* The tick at which a shared bucket will have so much virtual time; or far away. */
+static inline uint64_t shared_bucket_has(
+	const struct shared_bucket *shared, uint64_t now, int64_t time)
+{
+	const struct shared_bucket_profile *profile = shared->profile;
+	uint64_t from = (int64_t)(profile->since - now) > 0 ? profile->since : now;
+	struct gcra_profile limit = shared_bucket_limit(profile);
+	struct gcra_now instant = gcra_now(&limit, from);
+	uint64_t seen = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED);
+	int64_t lack = time - gcra_tokens(&(struct gcra){seen}, &instant);
+	tokens_t tokens = (tokens_t)(uint64_t)lack << (TOKEN_SHIFT - GCRA_SHIFT), ticks;
+
+	if (lack <= 0) /* until then all is booked at the former limit */
+		return from;
+	ticks = profile->rate ? tokens / profile->rate + 1 : UINT64_MAX;
+	return from + (ticks >> 62 ? UINT64_C(1) << 62 : (uint64_t)ticks);
+}
+
+/*
+ * When another limit begins to hold where workers shared_bucket_book_within(): what is booked is so
+ * at the present rate, by those who leave when they were told to. So it begins when all that has
+ * come; and where this one has not begun, or not for as long as since it was told, after that. That
+ * is over when the shared bucket is full: then nobody has had more than was granted.
+ */
+static inline uint64_t shared_bucket_begins(
+	const struct shared_bucket *shared, uint64_t told, uint64_t now)
+{
+	const struct shared_bucket_profile *profile = shared->profile;
+	uint64_t booked = shared_bucket_has(shared, now, 0);
+	uint64_t full = shared_bucket_has(shared, now, (int64_t)profile->burst);
+	uint64_t after = told ? profile->since + (now - told) : now;
+
+	if (booked - now > UINT64_C(1) << 61) /* without a rate, and so nothing comes any more */
+		booked = now;
+	after = (int64_t)(after - full) > 0 ? full : after;
+	return (int64_t)(after - booked) > 0 ? after : booked;
+}
+
+/* Nothing is booked further ahead than so many ticks. */
+static inline void shared_bucket_cut(struct shared_bucket *shared, uint64_t ticks, uint64_t from)
+{
+	struct gcra_profile limit = shared_bucket_limit(shared->profile);
+	struct gcra_now instant = gcra_now(&limit, from);
+	uint64_t seen = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED);
+	int64_t most = (int64_t)((tokens_t)ticks * limit.rate >> (TOKEN_SHIFT - GCRA_SHIFT));
+
+	while (gcra_tokens(&(struct gcra){seen}, &instant) < -most &&
+		!__atomic_compare_exchange_n(&shared->state.allow_at, &seen,
+			instant.at + (uint64_t)most, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+/*
+ * shared_bucket_change() where workers shared_bucket_book_within(), as of when the limit
+ * shared_bucket_begins(), but at most so many ticks from now. `*told`: the tick of the last change
+ * of that shared bucket, or 0.
+ */
+static inline bool shared_bucket_change_booked(struct shared_bucket_changes *changes,
+	struct shared_bucket *shared, const struct shared_bucket_profile *profile, uint64_t *told,
+	uint64_t ticks, uint64_t now)
+{
+	uint64_t from = shared_bucket_begins(shared, *told, now);
+
+	if (changes->n == changes->most)
+		return false;
+	if (from - now > ticks)
+		from = now + ticks;
+	*told = now;
+	shared_bucket_change(changes, shared, profile, from);
+	/* Workers have gone on booking at the former rate, however long that was. */
+	shared_bucket_cut(shared, ticks, from);
+	return true;
+}
+
+/* From 0 up to the least, as the time decides: a lot that no two packets share for long. */
+static inline uint64_t shared_bucket_lot(const struct shared_bucket_profile *profile, uint64_t now)
+{
+	uint64_t lot = now * HASH_GOLDEN >> 48;
+
+	return lot * ((uint64_t)profile->least << GCRA_SHIFT) >> 16;
+}
+
+/* What to take of so many tokens for a need, both in virtual time; 0 if that is not to be had. */
+static inline uint64_t shared_bucket_part(
+	const struct shared_bucket_profile *profile, uint64_t tokens, uint64_t need, uint64_t lot)
+{
+	uint64_t spare, quantum = (uint64_t)profile->quantum << GCRA_SHIFT;
+
+	if (tokens < need + lot)
+		return 0;
+	spare = (tokens - need) & ~((UINT64_C(1) << GCRA_SHIFT) - 1);
+	return need + (spare < quantum ? spare : quantum);
+}
+
+/*
+ * Takes at least `need` units (at least 1) for a worker that lacks as many, and up to a quantum
+ * more. Returns the units taken, or 0 if there are not as many, and a lot more. Any worker;
+ * never waits: the loop repeats only when another worker has taken some, and `need` is there still.
+ */
+static inline uint64_t shared_bucket_take(struct shared_bucket *shared, uint64_t now, uint64_t need)
+{
+	const struct shared_bucket_profile *profile = __atomic_load_n(
+		&shared->profile, __ATOMIC_ACQUIRE);
+	struct gcra_profile limit = shared_bucket_limit(profile);
+	struct gcra_now instant = gcra_now(&limit, now);
+	uint64_t lot = shared_bucket_lot(profile, now);
+	/* The word stands for nothing else in memory: no order is needed. */
+	uint64_t seen = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED);
+	uint64_t taken, left;
+
+	do {
+		int64_t tokens = gcra_tokens(&(struct gcra){seen}, &instant);
+
+		/* Another core's clock may be ahead of ours: what it took is not here yet. */
+		taken = shared_bucket_part(
+			profile, tokens > 0 ? (uint64_t)tokens : 0, need << GCRA_SHIFT, lot);
+		if (taken == 0)
+			return 0;
+		left = instant.at - (uint64_t)tokens + taken;
+	} while (!__atomic_compare_exchange_n(
+		&shared->state.allow_at, &seen, left, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return taken >> GCRA_SHIFT;
+}
+
+/* Virtual time at a tick, by the limit that is in force. Any worker. */
+static inline uint64_t shared_bucket_time(const struct shared_bucket *shared, uint64_t now)
+{
+	const struct shared_bucket_profile *profile = __atomic_load_n(
+		&shared->profile, __ATOMIC_ACQUIRE);
+	struct gcra_profile limit = shared_bucket_limit(profile);
+
+	return gcra_time(&limit, now);
+}
+
+/* An instant as a packet finds it that may cost more than the burst: as deep as it costs. */
+static inline struct gcra_now shared_bucket_now(
+	const struct gcra_profile *limit, uint64_t now, uint64_t need)
+{
+	struct gcra_now instant = gcra_now(limit, now);
+
+	instant.burst = instant.burst > need << GCRA_SHIFT ? instant.burst : need << GCRA_SHIFT;
+	return instant;
+}
+
+/*
+ * Books `need` units as of a tick, whether they are there or not: they are the worker's when
+ * virtual time has come to *point, and not another's. So those who wait for tokens have them one
+ * after the other, as they asked, however often each of them looks. Nothing is booked where that is
+ * further ahead than `most` (of virtual time; and than SHARED_BUCKET_AHEAD, at any time): then it
+ * returns by how much, else 0. What is booked cannot be given back: others have been told later
+ * points because of it. Any worker; never waits, as shared_bucket_take().
+ */
+static inline uint64_t shared_bucket_book(
+	struct shared_bucket *shared, uint64_t at, uint64_t need, uint64_t most, uint64_t *point)
+{
+	const struct shared_bucket_profile *profile = __atomic_load_n(
+		&shared->profile, __ATOMIC_ACQUIRE);
+	struct gcra_profile limit = shared_bucket_limit(profile);
+	struct gcra_now instant = shared_bucket_now(&limit, at, need);
+	uint64_t seen = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED);
+	uint64_t ahead = SHARED_BUCKET_AHEAD << GCRA_SHIFT;
+	int64_t lack;
+
+	ahead = most < ahead ? most : ahead;
+	do {
+		lack = (int64_t)(need << GCRA_SHIFT) - gcra_tokens(&(struct gcra){seen}, &instant);
+		if (lack > (int64_t)ahead)
+			return (uint64_t)lack - ahead;
+		*point = instant.at + (uint64_t)lack;
+	} while (!__atomic_compare_exchange_n(
+		&shared->state.allow_at, &seen, *point, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return 0;
+}
+
+/* What shared_bucket_book_within() has found. */
+struct shared_bucket_booking {
+	uint64_t from; /* tick from which on the limit is in force, at or after the one asked for */
+	uint64_t lack; /* virtual time from then until the units are there; 0: they are */
+	uint64_t rate; /* tokens a tick, at which that comes */
+};
+
+/*
+ * shared_bucket_book() for one who books for all packets that wait, not for the first one alone:
+ * where the units come within so many ticks, and within so many of those in which the limit is in
+ * force; fewer than 2^(SHARED_BUCKET_SECOND - 1). A packet that came before that, and is looked at
+ * by `now` or later, is taken to have come as it began. Returns whether they do.
+ */
+static inline bool shared_bucket_book_within(struct shared_bucket *shared, uint64_t at,
+	uint64_t now, uint64_t need, uint64_t ticks, uint64_t ticks_in_force,
+	struct shared_bucket_booking *booking)
+{
+	const struct shared_bucket_profile *profile = __atomic_load_n(
+		&shared->profile, __ATOMIC_ACQUIRE);
+	struct gcra_profile limit = shared_bucket_limit(profile);
+	uint64_t from = (int64_t)(limit.since - at) > 0 ? limit.since : at;
+	struct gcra_now instant = shared_bucket_now(&limit, from, need);
+	uint64_t seen = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED);
+	int64_t most, lack;
+
+	if (from != at) /* since then, or as of now, if it has not begun */
+		at = (int64_t)(from - now) > 0 ? now : from;
+	if (from - at > ticks)
+		return false;
+	ticks -= from - at;
+	ticks = ticks < ticks_in_force ? ticks : ticks_in_force;
+	most = (int64_t)((tokens_t)ticks * limit.rate >> (TOKEN_SHIFT - GCRA_SHIFT));
+	do {
+		lack = (int64_t)(need << GCRA_SHIFT) - gcra_tokens(&(struct gcra){seen}, &instant);
+		if (lack > 0 && lack > most)
+			return false;
+	} while (!__atomic_compare_exchange_n(&shared->state.allow_at, &seen,
+		instant.at + (uint64_t)lack, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	*booking = (struct shared_bucket_booking){from, lack > 0 ? (uint64_t)lack : 0, limit.rate};
+	return true;
+}
+
+static_assert(sizeof(struct shared_bucket) == 64, "all that a take reads or writes");
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A policy's state on a worker before its first packet, and the memory that it takes beyond its
+ * line when it is not plain: struct policy_extended, a meter for each source, and the flows that
+ * are known; or the classes of a phantom. The caller owns it; nothing is allocated here.
+ */
+#ifndef WEIR_POLICE_OTHER_H
+#define WEIR_POLICE_OTHER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "police/policy_state.h"
+
+/* Flows without a handshake that a policy of COUNT_FLOWS can tell from new ones, on one worker. */
+#define POLICE_FLOWS 65536
+
+/* Bytes that a policy's state takes on one worker beside its line; 0 if plain. Any thread. */
+size_t policy_extended_bytes(const struct policy *policy);
+
+struct policy_start {
+	uint64_t now, hz; /* ticks; and of them a second */
+	uint64_t secret;  /* keeps others from aiming at a place in a table, or at a flow's hash */
+	uint64_t seed;    /* of a meter that draws lots */
+	struct shared_bucket
+		*shared; /* that all workers draw from whose packets wait; NULL: none */
+};
+
+/*
+ * A policy on one worker with its first limit. `memory` is of policy_extended_bytes() and aligned
+ * to a cache line; NULL if that is 0. Control thread, before the worker sees the policy.
+ */
+void policy_state_init(struct policy_state *state, void *memory, const struct policy *policy,
+	const struct limit_profile *profile, const struct policy_start *start);
+
+/* The memory that a state was given, or NULL; of one that is all zero too. Control thread. */
+void *policy_state_memory(const struct policy_state *state);
+
+/*
+ * As if all that may pass at once had passed at `now`. Not of a meter for each source, each of
+ * which begins with its burst; nor of one that draws lots. Control thread, before the worker sees
+ * the policy.
+ */
+void policy_state_spend(struct policy_state *state, uint64_t now);
+
+/*
+ * Whether a policy's state goes on when it becomes another of its kind, limits aside: it charges
+ * the same bytes, and does the same with what does not conform. Any thread.
+ */
+bool policy_state_lasts(const struct policy *policy, const struct policy *next);
+
+/*
+ * Looks after a policy's table of sources, if it has one, so many lines of it: to be called now and
+ * then, see source_table_age(). The policy's worker.
+ */
+void policy_state_age(struct policy_state *state, uint64_t now, unsigned lines);
+
+#endif

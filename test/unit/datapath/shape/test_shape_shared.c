@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Several workers whose queues are before one bucket.
+ */
+#include "shape_world.h"
+
+#define WORKERS 4
+#define PACKETS 4000 /* of each worker */
+
+/* A bucket of 10 bytes in 1000 ticks, 80 Mbit/s. */
+#define RATE  UINT64_C(80000000)
+#define BURST 6000
+
+struct world {
+	uint64_t seed;
+	struct prng prng;
+	struct shared_bucket shared;
+	struct shaper *shapers[WORKERS];
+	struct shape_queue queues[WORKERS];
+	struct shape_packet packets[WORKERS][PACKETS];
+	uint64_t at[WORKERS * PACKETS], sum[WORKERS * PACKETS + 1]; /* of departures */
+	uint64_t bytes[WORKERS];
+	unsigned n;
+};
+
+static struct shared_bucket_profile shared_bucket_of(uint64_t bps, uint64_t burst)
+{
+	struct token_bucket_params params = {.rate_bps = bps, .burst_bytes = burst};
+	struct shared_bucket_profile profile;
+
+	assert_int_equal(shared_bucket_profile_init(&profile, &params, WORKERS, 0, GHZ), 0);
+	return profile;
+}
+
+static void world_make(struct world *w, uint64_t seed, uint64_t bps, uint64_t delay)
+{
+	struct shared_bucket_profile profile = shared_bucket_of(bps, BURST);
+	struct token_bucket_profile limit = profile_of(bps, BURST);
+	struct shape_params params = {.delay = delay};
+
+	w->seed = seed;
+	w->n = 0;
+	prng_seed(&w->prng, seed);
+	shared_bucket_init(&w->shared, &profile, 0);
+	for (unsigned i = 0; i < WORKERS; i++) {
+		w->shapers[i] = shaper_make(PACKETS, 0);
+		w->bytes[i] = 0;
+		shape_queue_init(&w->queues[i], &params, &limit, &w->shared, 0);
+	}
+}
+
+static void world_free(struct world *w)
+{
+	for (unsigned i = 0; i < WORKERS; i++)
+		free(w->shapers[i]);
+}
+
+static void world_left(struct world *w, unsigned worker, uint32_t bytes, uint64_t now)
+{
+	w->at[w->n] = now;
+	w->sum[w->n + 1] = w->sum[w->n] + bytes;
+	w->bytes[worker] += bytes;
+	w->n++;
+}
+
+static void world_release(struct world *w, unsigned worker, uint64_t now)
+{
+	struct shape_packet *out[OUT];
+	unsigned n = shaper_release(w->shapers[worker], now, out, OUT);
+
+	for (unsigned i = 0; i < n; i++)
+		if (!(out[i]->flags & SHAPE_DROP))
+			world_left(w, worker, out[i]->cost, now);
+}
+
+/* The most that any window has passed above the rate; bytes. */
+static double world_depth(const struct world *w, double rate)
+{
+	double level = 0, depth = 0; /* of a bucket that leaks, as of the last departure */
+
+	for (unsigned i = 0; i < w->n; i++) {
+		double gone = i ? (double)(w->at[i] - w->at[i - 1]) * rate : 0;
+
+		level = level > gone ? level - gone : 0;
+		level += (double)(w->sum[i + 1] - w->sum[i]);
+		depth = level > depth ? level : depth;
+	}
+	return depth;
+}
+
+/* One worker alone has what one bucket gives, to the byte's 2^-8 by which virtual time is cut. */
+static void test_alone(void **state)
+{
+	static struct world w;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS(40); seed++) {
+		struct token_bucket_profile profile = profile_of(RATE, BURST);
+		struct token_bucket bucket = {0};
+		uint64_t now = 0, last = 0;
+
+		world_make(&w, seed, RATE, FOR_EVER);
+		token_bucket_init(&bucket, &profile, 0);
+		for (unsigned i = 0; i < 500; i++) {
+			struct shape_packet *out = &w.packets[0][i];
+			uint32_t cost = 1 + prng_below(&w.prng, 1500);
+			uint64_t want;
+
+			now += prng_below(&w.prng, 150000);
+			want = now;
+			/* Nobody waits before it: it comes when the one before it has left. */
+			now = want = now > last ? now : last;
+			token_bucket_refill(&bucket, &profile, want);
+			if (!token_bucket_take(&bucket, cost)) {
+				tokens_t lack = ((tokens_t)cost << TOKEN_SHIFT) -
+						token_bucket_level(&bucket);
+
+				want += (uint64_t)((lack + (uint64_t)profile.rate - 1) /
+						   (uint64_t)profile.rate);
+				assert_true(token_bucket_conforms(&bucket, &profile, want, cost));
+			}
+			if (shape_world_arrive(w.shapers[0], &w.queues[0], out, cost, now) ==
+				SHAPE_WAITS) {
+				while (!shaper_release(w.shapers[0], now, &out, 1))
+					now = shaper_next(w.shapers[0], now) > now
+						      ? shaper_next(w.shapers[0], now)
+						      : now + 1;
+			}
+			if (now + 1 < want || now > want + 2)
+				fail_msg("seed %" PRIu64 ": %u at %" PRIu64 ", not %" PRIu64, seed,
+					i, now, want);
+			last = now;
+		}
+		world_free(&w);
+	}
+}
+
+/*
+ * All have more than there is; each looks as often as it likes, one of them rarely. Nothing passes
+ * above the limit, nothing of it is lost, and those that look at least once a packet get the same.
+ */
+static void test_backlog(void **state)
+{
+	static struct world w;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS(40); seed++) {
+		static const unsigned often[WORKERS] = {100, 30, 10, 3};
+		unsigned sent[WORKERS] = {0};
+		uint64_t now = 0, granted;
+
+		world_make(&w, seed, RATE, FOR_EVER);
+		while (now < 300 * MS) {
+			unsigned who = prng_below(&w.prng, WORKERS);
+
+			now += prng_below(&w.prng, 1000);
+			if (prng_below(&w.prng, 100) >= often[who])
+				continue;
+			world_release(&w, who, now);
+			while (w.queues[who].packets < 3 && sent[who] < PACKETS) {
+				uint32_t cost = 60 + prng_below(&w.prng, 1441);
+
+				if (shape_world_arrive(w.shapers[who], &w.queues[who],
+					    &w.packets[who][sent[who]++], cost,
+					    now) == SHAPE_PASSES)
+					world_left(&w, who, cost, now);
+			}
+		}
+		granted = now * RATE / 8 / GHZ + BURST;
+		/* A look is late by a microsecond or two, or seventy: rate times that. */
+		if (world_depth(&w, (double)RATE / 8 / GHZ) > BURST + 5000)
+			fail_msg("seed %" PRIu64 ": %g bytes deep", seed,
+				world_depth(&w, (double)RATE / 8 / GHZ));
+		if (w.sum[w.n] > granted || w.sum[w.n] < granted - WORKERS * 1500 - granted / 200)
+			fail_msg("seed %" PRIu64 ": %" PRIu64 " bytes of %" PRIu64, seed,
+				w.sum[w.n], granted);
+		for (unsigned i = 0; i < WORKERS; i++)
+			if (w.bytes[i] < granted / WORKERS * 8 / 10)
+				fail_msg("seed %" PRIu64 ": worker %u has %" PRIu64
+					 " bytes of %" PRIu64,
+					seed, i, w.bytes[i], granted);
+		world_free(&w);
+	}
+}
+
+/* A limit that falls to nothing and comes back, while every worker has booked: nothing above it. */
+static void test_limit_falls(void **state)
+{
+	static struct world w;
+	static struct shared_bucket_change places[8];
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS(40); seed++) {
+		struct shared_bucket_changes changes = {.places = places, .most = 4};
+		unsigned sent[WORKERS] = {0};
+		uint64_t bps = RATE;
+
+		world_make(&w, seed, RATE, 5 * MS);
+		for (uint64_t now = 0; now < 200 * MS; now += 1 + prng_below(&w.prng, 2000)) {
+			unsigned who = prng_below(&w.prng, WORKERS);
+			uint64_t next = now / (20 * MS) % 2 ? 0 : RATE;
+
+			if (next != bps) {
+				struct token_bucket_profile limit = profile_of(next, BURST);
+				struct shared_bucket_profile profile = shared_bucket_of(
+					next, BURST);
+
+				bps = next;
+				shared_bucket_round(&changes);
+				assert_true(
+					shared_bucket_change(&changes, &w.shared, &profile, now));
+				for (unsigned i = 0; i < WORKERS; i++)
+					shape_limit(w.shapers[i], &w.queues[i], &limit, now);
+			}
+			world_release(&w, who, now);
+			if (w.queues[who].packets < 3 && sent[who] < PACKETS &&
+				shape_world_arrive(w.shapers[who], &w.queues[who],
+					&w.packets[who][sent[who]++], 1000, now) == SHAPE_PASSES)
+				world_left(&w, who, 1000, now);
+		}
+		for (unsigned i = 1; i < w.n; i++)
+			if (w.at[i] / (20 * MS) % 2 && w.at[i] % (20 * MS) > MS)
+				fail_msg("seed %" PRIu64 ": a packet leaves without a limit", seed);
+		if (world_depth(&w, (double)RATE / 8 / GHZ) > BURST + 1500 ||
+			w.sum[w.n] > 100 * MS * RATE / 8 / GHZ + 1000 + BURST)
+			fail_msg("seed %" PRIu64 ": %" PRIu64 " bytes, %g deep", seed, w.sum[w.n],
+				world_depth(&w, (double)RATE / 8 / GHZ));
+		assert_true(w.sum[w.n] > 90 * MS * RATE / 8 / GHZ);
+		world_free(&w);
+	}
+}
+
+/* A limit that has fallen, of which the worker has not been told yet: nothing is early. */
+static void test_pending(void **state)
+{
+	struct shared_bucket_profile slower = shared_bucket_of(RATE / 2, BURST);
+	static struct shared_bucket_change places[2];
+	struct shared_bucket_changes changes = {.places = places, .most = 1};
+	static struct world w;
+	struct shape_packet *out;
+
+	(void)state;
+	world_make(&w, 0, RATE, FOR_EVER);
+	shared_bucket_spend(&w.shared);
+	/* 100 us at the former limit, of which half is over: 150 in all. */
+	assert_int_equal(shape_world_arrive(w.shapers[0], &w.queues[0], &w.packets[0][0], 1000, 0),
+		SHAPE_WAITS);
+	assert_true(shared_bucket_change(&changes, &w.shared, &slower, 50000));
+	assert_int_equal(shaper_release(w.shapers[0], 100001, &out, 1), 0);
+	assert_int_equal(shaper_release(w.shapers[0], 149990, &out, 1), 0);
+	assert_int_equal(shaper_release(w.shapers[0], 150010, &out, 1), 1);
+	world_free(&w);
+}
+
+/*
+ * What a packet that was dropped has left over pays for the next one; but where that lies ahead the
+ * next one has to wait, and may only if there is room, and if it is not too far.
+ */
+static void test_left_over(void **state)
+{
+	static struct world w;
+	struct shape_packet *out, more[4];
+	struct shape_queue *queue;
+
+	(void)state;
+	world_make(&w, 0, RATE, 5 * MS);
+	free(w.shapers[0]);
+	w.shapers[0] = shaper_make(1, 0);
+	queue = &w.queues[0];
+	for (unsigned i = 0; i < 2; i++) {
+		queue->held = 1000; /* as is the first packet's that goes late, until tick 1 ms */
+		queue->bucket.tokens = shared_bucket_time(&w.shared, MS);
+		assert_int_equal(shape_world_arrive(w.shapers[0], queue, &more[i], 400, 0),
+			i == 0 ? SHAPE_WAITS : SHAPE_CROWDED);
+		assert_int_equal(queue->held, i == 0 ? 600 : 1000);
+		if (i == 0) /* another waits in its place */
+			assert_int_equal(shape_flush(w.shapers[0], queue, &out, 1), 1);
+		shared_bucket_spend(&w.shared);
+		if (i == 0)
+			assert_int_equal(
+				shape_world_arrive(w.shapers[0], &w.queues[1], &more[2], 1000, 0),
+				SHAPE_WAITS);
+	}
+	assert_int_equal(shape_flush(w.shapers[0], &w.queues[1], &out, 1), 1);
+	queue->bucket.tokens = shared_bucket_time(&w.shared, 50 * MS);
+	assert_int_equal(shape_world_arrive(w.shapers[0], queue, &more[3], 400, 0), SHAPE_FULL);
+	assert_int_equal(queue->held, 1000);
+	world_free(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_backlog),
+		cmocka_unit_test(test_limit_falls),
+		cmocka_unit_test(test_pending),
+		cmocka_unit_test(test_left_over),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Packets that wait in a whole box: numbered as they come in at `a`, and looked at as they leave at
+ * `b`; and what has to be so of them whatever becomes of their policies.
+ */
+#ifndef WEIR_TEST_HOLD_WORLD_H
+#define WEIR_TEST_HOLD_WORLD_H
+
+#include "instance_world.h"
+
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "policy_txn.h"
+
+#define NUMBER 40 /* offset in a frame */
+#define SEEN   200000
+
+/* A packet each 50 ms: so that a test decides when something happens. */
+#define SLOW "'limit': '8kbit/s', 'burst': '100B', 'match': {'direction': 'a-to-b'}"
+
+static struct {
+	uint32_t came[INSTANCE_WORKERS];       /* numbers given, by queue */
+	uint32_t left[INSTANCE_WORKERS][SEEN]; /* numbers seen, by queue, in their order */
+	unsigned n_left[INSTANCE_WORKERS];
+	const struct rte_eth_rxtx_callback *rx[INSTANCE_WORKERS], *tx[INSTANCE_WORKERS];
+	uint16_t a, b;
+} wire;
+
+static inline uint16_t number_packets(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs,
+	uint16_t n, uint16_t most, void *context)
+{
+	(void)port;
+	(void)most;
+	(void)context;
+	for (uint16_t i = 0; i < n; i++)
+		*rte_pktmbuf_mtod_offset(mbufs[i], uint32_t *, NUMBER) = wire.came[queue]++;
+	return n;
+}
+
+static inline uint16_t see_sent_packets(
+	uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n, void *context)
+{
+	(void)port;
+	(void)context;
+	for (uint16_t i = 0; i < n; i++) {
+		assert_true(wire.n_left[queue] < SEEN);
+		wire.left[queue][wire.n_left[queue]++] = *rte_pktmbuf_mtod_offset(
+			mbufs[i], uint32_t *, NUMBER);
+	}
+	return n;
+}
+
+static inline void open_wire(struct instance_world *w, const char *more, const char *policies)
+{
+	memset(&wire, 0, sizeof(wire));
+	instance_world_open_more(w, more, policies);
+	wire.a = w->inst.port_ids[0];
+	wire.b = w->inst.port_ids[1];
+	for (uint16_t q = 0; q < INSTANCE_WORKERS; q++) {
+		wire.rx[q] = rte_eth_add_rx_callback(wire.a, q, number_packets, NULL);
+		wire.tx[q] = rte_eth_add_tx_callback(wire.b, q, see_sent_packets, NULL);
+		assert_non_null(wire.rx[q]);
+		assert_non_null(wire.tx[q]);
+	}
+}
+
+/* What still waits leaves as the box stops. */
+static inline void close_wire(struct instance_world *w)
+{
+	instance_world_close(w);
+	for (uint16_t q = 0; q < INSTANCE_WORKERS; q++) {
+		assert_int_equal(rte_eth_remove_rx_callback(wire.a, q, wire.rx[q]), 0);
+		assert_int_equal(rte_eth_remove_tx_callback(wire.b, q, wire.tx[q]), 0);
+	}
+}
+
+static inline void wait_ms(unsigned ms)
+{
+	const struct timespec time = {.tv_nsec = ms * 1000000L};
+
+	nanosleep(&time, NULL);
+}
+
+static inline unsigned wire_left(void)
+{
+	unsigned n = 0;
+
+	for (unsigned q = 0; q < INSTANCE_WORKERS; q++)
+		n += wire.n_left[q];
+	return n;
+}
+
+static inline unsigned wire_came(void)
+{
+	unsigned n = 0;
+
+	for (unsigned q = 0; q < INSTANCE_WORKERS; q++)
+		n += wire.came[q];
+	return n;
+}
+
+/* In order, none twice, on each queue, which is one worker's. */
+static inline void check_order(void)
+{
+	for (unsigned q = 0; q < INSTANCE_WORKERS; q++)
+		for (unsigned i = 1; i < wire.n_left[q]; i++)
+			if (wire.left[q][i] <= wire.left[q][i - 1])
+				fail_msg("queue %u: %u leaves after %u", q, wire.left[q][i],
+					wire.left[q][i - 1]);
+}
+
+static inline uint64_t instance_dropped(const struct instance_world *w)
+{
+	struct worker_counters totals = instance_worker_totals(&w->inst);
+	uint64_t sum = 0;
+
+	for (unsigned r = 0; r < DROP_REASONS; r++)
+		sum += totals.dropped[r];
+	return sum;
+}
+
+static inline uint64_t drops_of(const struct instance_world *w, enum drop_reason reason)
+{
+	return instance_worker_totals(&w->inst).dropped[reason];
+}
+
+static inline struct waiting instance_waiting_now(const struct instance_world *w)
+{
+	return engine_waiting(&w->inst.engine, w->inst.slots.of[0]);
+}
+
+/* What came has left, waits, or is counted as dropped; for its policy and the workers. */
+static inline void check_sums(struct instance_world *w)
+{
+	struct policy_totals totals = instance_world_totals(w, 0);
+	uint64_t waits = instance_waiting_now(w).packets;
+
+	assert_int_equal(wire_left() + waits + instance_dropped(w), wire_came());
+	assert_int_equal(totals.passed_packets, wire_left());
+	assert_int_equal(totals.dropped_packets, instance_dropped(w));
+	assert_int_equal(instance_waiting_now(w).units, waits * INSTANCE_BYTES);
+}
+
+static inline void turn_all_workers(struct instance_world *w, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		instance_world_turn_all(w);
+}
+
+/* NULL: the same policies are there already. */
+static inline struct policy_txn *begin_reload(struct instance_world *w, const char *policies)
+{
+	struct policy_txn *x;
+
+	instance_world_write(w, policies);
+	assert_int_equal(policy_txn_prepare(&w->inst, w->file, rte_get_tsc_hz(), stderr, &x), 0);
+	if (policy_txn_is_empty(x)) {
+		policy_txn_free(x);
+		return NULL;
+	}
+	assert_int_equal(policy_txn_commit(x), 0);
+	return x;
+}
+
+static inline void end_reload(struct instance_world *w, struct policy_txn *x)
+{
+	if (!x)
+		return;
+	for (unsigned i = 0; i < 100 && !policy_txn_finish(x); i++)
+		turn_all_workers(w, 1);
+	assert_true(policy_txn_finish(x));
+	policy_txn_free(x);
+}
+
+/* A store of its own for what is never exceeded. */
+static char store[32];
+
+static inline int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *at)
+{
+	(void)stat;
+	(void)kind;
+	(void)at;
+	return remove(path);
+}
+
+static inline void with_store(char *more, size_t size)
+{
+	strcpy(store, "/tmp/weir-hold-XXXXXX");
+	assert_non_null(mkdtemp(store));
+	snprintf(more, size, "'ledger': {'store': '%s'}, ", store);
+}
+
+static inline void remove_store(void)
+{
+	assert_int_equal(nftw(store, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+#endif

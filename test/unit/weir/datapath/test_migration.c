@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Sources that change their worker under traffic: none is reordered, nothing is lost, all arrive
+ * where they are wanted; whatever happens when.
+ */
+#include "migration_world.h"
+
+#include <string.h>
+
+/* A lot says which worker does something next, and in which phase. */
+static void mix_migration_steps(
+	struct migration_world *world, unsigned steps, unsigned burst, unsigned sources)
+{
+	for (unsigned i = 0; i < steps; i++) {
+		unsigned who = prng_below(&world->prng, MIGRATION_WORKERS);
+
+		if (who == MIGRATION_OWNER)
+			migration_world_turn(world, prng_below(&world->prng, burst + 1), sources);
+		else
+			fake_worker_step(&world->workers[who]);
+	}
+}
+
+static void run_migration_to_end(struct migration_world *world)
+{
+	for (unsigned i = 0;
+		i < 400 && (world->n_out + world->n_lost < world->n_packets ||
+				   !migration_is_idle(&world->migration) || world->wants);
+		i++)
+		mix_migration_steps(world, 400, 0, 1);
+	migration_world_check(world);
+}
+
+static void test_random(void **state)
+{
+	struct migration_world world;
+	uint64_t moved = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS(400); seed++) {
+		unsigned sources = 1 + (unsigned)(seed * 37 % MIGRATION_SOURCES);
+
+		migration_world_open(&world, seed);
+		for (unsigned i = 0; i < 60; i++) {
+			migration_world_want(&world, 1 + prng_below(&world.prng, 40));
+			mix_migration_steps(&world, prng_below(&world.prng, 300), 12, sources);
+			if (prng_below(&world.prng, 4) == 0)
+				migration_call_off(&world.migration);
+		}
+		run_migration_to_end(&world);
+		if (world.n_lost)
+			fail_msg("seed %u: %u lost", (unsigned)seed, world.n_lost);
+		moved += world.migration.moved;
+		migration_world_close(&world);
+	}
+	assert_true(moved > ROUNDS(400) * 100);
+}
+
+/* What is kept back is bounded: a move that takes too long is called off, and nothing is lost. */
+static void test_called_off(void **state)
+{
+	struct migration_world world;
+
+	(void)state;
+	migration_world_open(&world, 1);
+	world.workers[0].stuck = true;
+	mix_migration_steps(&world, 400, 8, RETA_SIZE);
+	world.ahead = MIGRATION_PACKETS;
+	assert_non_null(world.workers[0].head);
+	for (unsigned i = 0; i < 128; i++)
+		reta_target_set(&world.reta_target, i, 2);
+	world.wants = true;
+	for (unsigned i = 0; i < 4000 && world.migration.called_off == 0; i++) {
+		assert_int_equal(world.migration.moved, 0);
+		mix_migration_steps(&world, 8, 8, RETA_SIZE);
+	}
+	assert_int_equal(world.migration.called_off, 1);
+	assert_int_equal(world.migration.most, 64);
+	assert_int_equal(reta_worker(&world.reta, 0), 0);
+	world.workers[0].stuck = false;
+	run_migration_to_end(&world);
+	assert_int_equal(world.n_lost, 0);
+	assert_int_equal(world.migration.moved, 128);
+	migration_world_close(&world);
+}
+
+/* A move of bucket 0 and perhaps others, for which more comes than can be kept back. */
+static void too_much(struct migration_world *world)
+{
+	struct migration *migration = &world->migration;
+	void *own[MIGRATION_BURST], *packet;
+
+	assert_true(migration_begin(migration, &world->reta));
+	assert_true(migration_keeps(migration, &world->reta, 0));
+	while (migration_keep(migration, &world->packets[0], 0))
+		;
+	migration_advance(migration);
+	while (!migration_is_idle(migration)) {
+		migration_give(migration, own, MIGRATION_BURST);
+		while (rte_ring_sc_dequeue(world->workers[0].out, &packet) == 0)
+			;
+	}
+}
+
+/* One bucket that alone is too much, always: the others move. */
+static void test_too_much_alone(void **state)
+{
+	struct migration_world world;
+
+	(void)state;
+	migration_world_open(&world, 1);
+	world.workers[0].waited = 1; /* and does not leave */
+	reta_target_set(&world.reta_target, 0, 2);
+	reta_target_set(&world.reta_target, 200, 2);
+	reta_target_set(&world.reta_target, 255, 2);
+	too_much(&world);
+	assert_int_equal(world.migration.most, 1);
+	too_much(&world);
+	assert_true(migration_begin(&world.migration, &world.reta));
+	assert_false(migration_keeps(&world.migration, &world.reta, 0));
+	assert_true(migration_keeps(&world.migration, &world.reta, 200));
+	migration_world_close(&world);
+}
+
+/* Step by step: just not, and just. */
+static void test_steps(void **state)
+{
+	struct migration_world world;
+	struct fake_worker *from = &world.workers[0];
+	struct migration *migration = &world.migration;
+
+	(void)state;
+	migration_world_open(&world, 1);
+	from->stuck = true;
+	migration_world_turn(&world, 32, RETA_SIZE);
+	reta_target_set(&world.reta_target, 0, 2);
+	assert_true(migration_begin(migration, &world.reta));
+	migration_advance(migration);
+	assert_int_equal(migration->step, MIGRATION_RING);
+	while (from->phase != FAKE_TAKE)
+		fake_worker_step(from);
+	from->prng.s[0] ^= 1; /* whatever it is: it may take several turns to empty the ring */
+	while (rte_ring_count(from->out) > 0) {
+		migration_advance(migration);
+		assert_int_equal(migration->step, MIGRATION_RING);
+		fake_worker_step(from);
+	}
+	migration_advance(migration);
+	assert_int_equal(migration->step, MIGRATION_TURN);
+	while (from->phase != FAKE_END)
+		fake_worker_step(from);
+	migration_advance(migration);
+	assert_int_equal(migration->step, MIGRATION_TURN);
+	fake_worker_step(from);
+	migration_advance(migration);
+	assert_int_equal(migration->step, from->head ? MIGRATION_QUEUE : MIGRATION_LEAVE);
+	from->stuck = false;
+	while (from->waited != from->left) {
+		assert_int_equal(migration->step, MIGRATION_QUEUE);
+		fake_worker_step(from);
+		if (from->waited != from->left)
+			migration_advance(migration);
+	}
+	migration_advance(migration);
+	assert_int_equal(migration->step, MIGRATION_LEAVE);
+	while (from->phase != FAKE_END)
+		fake_worker_step(from);
+	migration_advance(migration);
+	assert_int_equal(migration->step, MIGRATION_LEAVE);
+	fake_worker_step(from);
+	migration_advance(migration);
+	assert_int_equal(migration->step, MIGRATION_BACK);
+	assert_int_equal(reta_worker(&world.reta, 0), 0);
+	migration_world_turn(&world, 0, 1);
+	assert_true(migration_is_idle(migration));
+	assert_int_equal(reta_worker(&world.reta, 0), 2);
+	run_migration_to_end(&world);
+	migration_world_close(&world);
+}
+
+/* The owner's own sources wait for his own queue alone. */
+static void test_own(void **state)
+{
+	struct migration_world world;
+
+	(void)state;
+	migration_world_open(&world, 1);
+	for (unsigned i = 0; i < RETA_SIZE; i++)
+		reta_target_set(&world.reta_target, i, MIGRATION_OWNER);
+	world.wants = true;
+	run_migration_to_end(&world);
+	world.workers[MIGRATION_OWNER].stuck = true;
+	migration_world_turn(&world, 32, RETA_SIZE);
+	reta_target_set(&world.reta_target, 9, 2);
+	world.wants = true;
+	migration_world_turn(&world, 32, RETA_SIZE);
+	assert_int_equal(world.migration.step, MIGRATION_QUEUE);
+	assert_int_equal(reta_worker(&world.reta, 9), MIGRATION_OWNER);
+	world.workers[MIGRATION_OWNER].stuck = false;
+	run_migration_to_end(&world);
+	assert_int_equal(reta_worker(&world.reta, 9), 2);
+	migration_world_close(&world);
+}
+
+/* Nobody wants anything: nothing begins; and an owner who stops gets back what he kept. */
+static void test_begin_and_flush(void **state)
+{
+	struct migration_world world;
+	void *packets[4];
+
+	(void)state;
+	migration_world_open(&world, 1);
+	assert_false(migration_begin(&world.migration, &world.reta));
+	assert_false(migration_keeps(&world.migration, &world.reta, 5));
+	reta_target_set(&world.reta_target, 5, 3);
+	assert_true(migration_begin(&world.migration, &world.reta));
+	assert_true(migration_keeps(&world.migration, &world.reta, 5));
+	assert_false(migration_keeps(&world.migration, &world.reta, 6));
+	assert_false(migration_keeps(&world.migration, NULL, 5));
+	for (unsigned i = 0; i < MIGRATION_KEEPS; i++)
+		assert_true(migration_keep(&world.migration, &world.packets[i], 5));
+	assert_false(migration_keep(&world.migration, &world.packets[0], 5));
+	assert_int_equal(migration_flush(&world.migration, packets, 3), 3);
+	assert_ptr_equal(packets[2], &world.packets[2]);
+	assert_true(migration_keep(&world.migration, &world.packets[MIGRATION_KEEPS], 5));
+	for (unsigned i = 3; i <= MIGRATION_KEEPS; i++) {
+		assert_int_equal(migration_flush(&world.migration, packets, 1), 1);
+		assert_ptr_equal(packets[0], &world.packets[i]);
+	}
+	assert_int_equal(migration_flush(&world.migration, packets, 4), 0);
+	migration_world_close(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_called_off),
+		cmocka_unit_test(test_too_much_alone),
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_own),
+		cmocka_unit_test(test_begin_and_flush),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Buckets of sources: each source has one, and those that burst together have neighbouring ones.
+ */
+#include "check.h"
+
+#include <string.h>
+
+#include "reta.h"
+
+#define ALONE           \
+	{               \
+		32, 128 \
+	}
+
+static const uint8_t macs[] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2};
+
+static struct packet make_ipv4_packet(uint8_t *frame, uint32_t src)
+{
+	const uint8_t addr[] = {src >> 24, src >> 16 & 0xff, src >> 8 & 0xff, src & 0xff};
+
+	memcpy(frame, macs, sizeof(macs));
+	memcpy(frame + 26, addr, sizeof(addr));
+	return (struct packet){.family = PACKET_IPV4, .l2_len = 14, .src_off = 26};
+}
+
+static uint8_t bucket_of_ipv4(const struct place_key *key, uint32_t src)
+{
+	uint8_t frame[64] = {0};
+	struct packet packet = make_ipv4_packet(frame, src);
+
+	return reta_bucket(key, &packet, frame);
+}
+
+static uint8_t bucket_of_ipv6(const struct place_key *key, uint64_t subnet, uint64_t host)
+{
+	uint8_t frame[64] = {0};
+	struct packet packet = {.family = PACKET_IPV6, .l2_len = 14, .src_off = 22};
+
+	for (unsigned i = 0; i < 8; i++) {
+		frame[22 + i] = (uint8_t)(subnet >> (56 - 8 * i));
+		frame[30 + i] = (uint8_t)(host >> (56 - 8 * i));
+	}
+	return reta_bucket(key, &packet, frame);
+}
+
+/* Sources of a group in a row have a bucket of their own each, one after the other. */
+static void test_group(void **state)
+{
+	static const struct {
+		struct place_key key;
+		uint32_t first, step;
+		unsigned n;
+	} cases[] = {
+		{{24, 64}, 0x0a000000, 1, 256},
+		{{24, 64}, 0xc0000280, 1, 64},
+		{{28, 64}, 0x0a0000f0, 1, 16},
+		{{20, 64}, 0x0a001000, 256, 16},
+		{{16, 64}, 0x0a010000, 256,
+			256}, /* hosts told apart by another byte than the last */
+		{{8, 64}, 0x0a000001, 65536, 256},
+		{{23, 64}, 0x0a000200, 1, 256},
+	};
+
+	(void)state;
+	for (unsigned c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		uint8_t first = bucket_of_ipv4(&cases[c].key, cases[c].first);
+
+		for (unsigned i = 0; i < cases[c].n; i++)
+			if (bucket_of_ipv4(&cases[c].key, cases[c].first + i * cases[c].step) !=
+				(uint8_t)(first + i))
+				fail_msg("case %u: source %u", c, i);
+	}
+	for (uint64_t i = 0; i < 256; i++)
+		assert_int_equal(bucket_of_ipv6(&(struct place_key){24, 64}, 1, i),
+			(uint8_t)(bucket_of_ipv6(&(struct place_key){24, 64}, 1, 0) + i));
+}
+
+/* Groups begin anywhere, so do sources without a group: no bucket has many more than others. */
+static void test_spread(void **state)
+{
+	static const struct place_key keys[] = {{24, 64}, ALONE};
+
+	(void)state;
+	for (unsigned k = 0; k < 2; k++) {
+		unsigned counts4[RETA_SIZE] = {0}, counts6[RETA_SIZE] = {0};
+
+		for (uint32_t i = 0; i < RETA_SIZE * 100; i++) {
+			counts4[bucket_of_ipv4(&keys[k], 0x0a000000 + (i << 8))]++;
+			counts6[bucket_of_ipv6(&keys[k], UINT64_C(0x20010db8) << 32 | i, 1)]++;
+		}
+		for (unsigned i = 0; i < RETA_SIZE; i++) { /* six standard deviations */
+			assert_near(counts4[i], 100, 60);
+			assert_near(counts6[i], 100, 60);
+		}
+	}
+}
+
+/* What else a packet says does not matter; and what is not IP has an address, too. */
+static void test_source_alone(void **state)
+{
+	const struct place_key key = ALONE;
+	uint8_t frame[64] = {0}, other[64] = {0};
+	struct packet packet = make_ipv4_packet(frame, 0x0a000001), arp = {.l2_len = 14};
+	unsigned differ = 0;
+
+	(void)state;
+	memcpy(other, frame, sizeof(other));
+	memset(other + 30, 0xff, 20); /* destination and ports */
+	packet.dst_port = 53;
+	assert_int_equal(reta_bucket(&key, &packet, frame), reta_bucket(&key, &packet, other));
+	for (unsigned i = 0; i < 256; i++) {
+		frame[11] = (uint8_t)i; /* sender's MAC */
+		other[5] = (uint8_t)i;  /* receiver's */
+		differ += reta_bucket(&key, &arp, frame) != reta_bucket(&key, &arp, other);
+	}
+	assert_true(differ > 200);
+	/* A runt has no more bytes than it says. */
+	arp.l2_len = 3;
+	assert_int_equal(reta_bucket(&key, &arp, frame), reta_bucket(&key, &arp, other));
+}
+
+static void test_tables(void **state)
+{
+	static struct reta_target reta_target;
+	static struct reta reta;
+
+	(void)state;
+	reta_target_init(&reta_target, &(struct place_key){24, 64}, 3);
+	reta_target_set(&reta_target, 17, 1);
+	reta_init(&reta, &reta_target);
+	assert_int_equal(reta_target_of(&reta_target, 16), 3);
+	assert_int_equal(reta_worker(&reta, 17), 1);
+	reta_count(&reta, 17, 100);
+	reta_count(&reta, 17, 50);
+	assert_int_equal(counter_read(&reta.packets[17]), 2);
+	assert_int_equal(counter_read(&reta.bytes[17]), 150);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_group),
+		cmocka_unit_test(test_spread),
+		cmocka_unit_test(test_source_alone),
+		cmocka_unit_test(test_tables),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

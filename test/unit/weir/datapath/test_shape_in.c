@@ -1,0 +1,722 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Packets that wait in a whole box: each one leaves once, or is counted as dropped; in the order in
+ * which they came, also when their policy leaves, becomes another or the box stops; and not more
+ * than are allowed to. Nearly all of those here are listed; test_hold_timed.c has the others.
+ */
+#include "shape_in_world.h"
+
+#include <stdlib.h>
+
+#include "clock.h"
+#include "config/buffers.h"
+#include "delays.h"
+#include "grace.h"
+#include "shape_in.h"
+#include "measure.h"
+#include "nic_clock.h"
+#include "police/shaped.h"
+#include "publish.h"
+#include "shape_out.h"
+#include "show.h"
+
+/* A device that tells the time, in ns. */
+static struct {
+	struct nic_clock clock;
+	uint64_t apart_ns; /* between packets, the newest of which has just come; 0: pending */
+} nic;
+
+/* As if the packets had lain in a ring. */
+static uint16_t stamp_in_ring(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
+	uint16_t most, void *context)
+{
+	uint64_t now = control_now();
+
+	(void)port;
+	(void)queue;
+	(void)most;
+	(void)context;
+	for (uint16_t i = 0; i < n && nic.apart_ns; i++) {
+		*RTE_MBUF_DYNFIELD(
+			mbufs[i], shape_in_nic_offset, uint64_t *) = now - (n - i) * nic.apart_ns;
+		mbufs[i]->ol_flags |= shape_in_nic_flag;
+	}
+	return n;
+}
+
+static void read_clock(void)
+{
+	uint64_t before = rte_rdtsc(), ns = control_now();
+
+	nic_clock_read(&nic.clock, ns, before, rte_rdtsc());
+}
+
+static const struct rte_eth_rxtx_callback *stamp_from(uint64_t apart_ns)
+{
+	const struct rte_eth_rxtx_callback *stamps = rte_eth_add_rx_callback(
+		wire.a, 0, stamp_in_ring, NULL);
+
+	assert_non_null(stamps);
+	memset(&nic, 0, sizeof(nic));
+	nic.apart_ns = apart_ns;
+	read_clock();
+	wait_ms(20);
+	read_clock();
+	return stamps;
+}
+
+static void test_waits_and_leaves(void **state)
+{
+	struct delays_totals totals;
+	struct instance_world w;
+
+	(void)state;
+	open_wire(&w, "",
+		"{'name': 'p', 'limit': '8Mbit/s', 'burst': '100B', "
+		"'match': {'direction': 'a-to-b'}, 'action': 'shape'}");
+	turn_all_workers(&w, 1);
+	assert_int_equal(wire_came(), 2 * INSTANCE_BURST);
+	assert_true(wire_left() >= 2); /* the burst */
+	assert_true(instance_waiting_now(&w).packets > 0);
+	check_sums(&w);
+	/* A packet in 50 us. The workers go on receiving as many as they can. */
+	for (unsigned i = 0; i < 200; i++)
+		turn_all_workers(&w, 1);
+	assert_true(wire_left() > 10);
+	check_sums(&w);
+	check_order();
+	delays_totals(&w.inst, w.inst.slots.of[0], &totals);
+	assert_int_equal(delay_count(&totals.delay), wire_left());
+	assert_true(delay_quantile(&totals.delay, 1, 0) > 0);
+	close_wire(&w);
+	check_order();
+}
+
+/* The whole object of a policy, and of its "slo" the two members that may be null. */
+static json_t *shown_slo(struct instance_world *w, json_t **p99, json_t **met)
+{
+	json_t *json = json_object(), *slo;
+
+	show_shape(json, &w->inst, 0);
+	slo = json_object_get(json, "slo");
+	*p99 = json_object_get(slo, "p99_us");
+	*met = json_object_get(slo, "met");
+	assert_true(json_is_number(json_object_get(slo, "target_us")));
+	return json;
+}
+
+/* As long as nothing has left nobody knows. */
+static void test_slo(void **state)
+{
+	struct instance_world w;
+	json_t *json, *p99, *met;
+
+	(void)state;
+	open_wire(&w, "",
+		"{'name': 'p', 'limit': '8Mbit/s', 'burst': '100B', "
+		"'match': {'direction': 'a-to-b'}, 'action': 'shape', 'slo': {'p99': '10s'}}");
+	json = shown_slo(&w, &p99, &met);
+	assert_true(json_is_null(p99));
+	assert_true(json_is_null(met));
+	json_decref(json);
+	turn_all_workers(&w, 1);
+	assert_true(wire_left() > 0);
+	json = shown_slo(&w, &p99, &met);
+	assert_true(json_is_number(p99));
+	assert_true(json_is_true(met));
+	json_decref(json);
+	/* As if 6 s had gone by: what came before is not recently any more, for the next 10 s. */
+	delays_look(&w.inst, control_now() + 6 * UINT64_C(1000000000));
+	json = shown_slo(&w, &p99, &met);
+	assert_true(json_is_number(p99));
+	assert_true(json_is_null(json_object_get(json_object_get(json, "slo"), "p99_10s_us")));
+	assert_true(json_is_number(json_object_get(json_object_get(json, "slo"), "p99_total_us")));
+	json_decref(json);
+	close_wire(&w);
+}
+
+/* By bytes as configured, on each worker, and not by time. */
+static void test_queue_full(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	open_wire(&w, "",
+		"{'name': 'p', " SLOW ", 'action': 'shape', "
+		"'shape': {'delay': '10s', 'queue': '500B'}}");
+	turn_all_workers(&w, 1);
+	check_sums(&w);
+	/* As many as the bound has, and one that reaches beyond it at most. */
+	assert_in_range(instance_waiting_now(&w).packets, 2 * 10 - 2, 2 * 11);
+	assert_true(drops_of(&w, DROP_QUEUE_FULL) > 0);
+	assert_int_equal(drops_of(&w, DROP_QUEUE_FULL), instance_dropped(&w));
+	close_wire(&w);
+	check_order();
+	assert_in_range(
+		wire_came() - wire_left(), 2 * (INSTANCE_BURST - 11) - 2, 2 * (INSTANCE_BURST - 9));
+}
+
+/* All policies together wait in no more buffers than there are for them. */
+static void test_pool_full(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	open_wire(&w, "'shape': {'pool': '1%'}, ",
+		"{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
+	/* 16384 buffers at least, of which 163 may: 81 on each worker. */
+	turn_all_workers(&w, 4);
+	check_sums(&w);
+	assert_int_equal(instance_waiting_now(&w).packets, 2 * 81);
+	assert_int_equal(drops_of(&w, DROP_CROWDED), instance_dropped(&w));
+	assert_true(instance_dropped(&w) > 0);
+	close_wire(&w);
+	check_order();
+}
+
+/* Packets that do not wait are not held up by those that do. */
+static void test_beside(void **state)
+{
+	struct policy_totals totals;
+	struct instance_world w;
+
+	(void)state;
+	open_wire(&w, "",
+		"{'name': 'p', " SLOW ", 'action': 'shape'}, "
+		"{'name': 'q', 'limit': '400Gbit/s', 'burst': '1GiB', "
+		"'match': {'direction': 'b-to-a'}}");
+	turn_all_workers(&w, 3);
+	totals = instance_world_totals(&w, 1);
+	assert_int_equal(totals.passed_packets, 3 * 2 * INSTANCE_BURST);
+	assert_int_equal(totals.dropped_packets, 0);
+	check_sums(&w);
+	close_wire(&w);
+}
+
+/*
+ * What waits in a policy that is removed, or that does something else now, leaves before anything
+ * that comes after, and none of it is dropped. Until a worker has come by, its slot stays.
+ */
+static void test_policy_leaves(void **state)
+{
+	static const char *const after[] = {
+		"",
+		"{'name': 'p', 'limit': '400Gbit/s', 'burst': '1GiB', "
+		"'match': {'direction': 'a-to-b'}}",
+		"{'name': 'p', 'limit': '400Gbit/s', 'burst': '1GiB', "
+		"'match': {'direction': 'a-to-b'}, 'action': 'shape', 'accounting': 'l2'}",
+		"{'name': 'p', 'limit': '400Gbit/s', 'burst': '1GiB', "
+		"'match': {'direction': 'a-to-b'}, 'action': 'shape', 'count': 'bytes', "
+		"'allocator': 'static'}",
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
+		struct instance_world w;
+		struct policy_txn *x;
+		uint32_t slot;
+
+		open_wire(&w, "",
+			"{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
+		turn_all_workers(&w, 2);
+		slot = w.inst.slots.of[0];
+		assert_true(instance_waiting_now(&w).packets > 100);
+		assert_int_equal(instance_dropped(&w), 0);
+		x = begin_reload(&w, after[i]);
+		assert_false(policy_txn_finish(x));
+		instance_world_turn(&w, 0);
+		/* Quiescent or not: the other has packets in it. */
+		rte_rcu_qsbr_quiescent(w.inst.publisher.rcu, 1);
+		assert_false(policy_txn_finish(x));
+		assert_true(engine_waiting(&w.inst.engine, slot).packets > 0);
+		end_reload(&w, x);
+		assert_int_equal(w.inst.slots.policy[slot], SLOT_FREE);
+		turn_all_workers(&w, 2);
+		assert_int_equal(wire_left(), wire_came());
+		assert_int_equal(instance_dropped(&w), 0);
+		check_order();
+		close_wire(&w);
+	}
+}
+
+static uint64_t arrived_bytes_now(struct instance_world *w)
+{
+	struct limiter_sample sample;
+
+	measure_policy(&w->inst, 0, &sample);
+	return sample.arrived_bytes;
+}
+
+/* As an operator sees it. */
+static uint64_t shown_count(struct instance_world *w, const char *object, const char *key)
+{
+	json_t *json = json_object(), *found;
+	uint64_t count;
+
+	show_shape(json, &w->inst, 0);
+	found = json_object_get(json, "shape");
+	if (object)
+		found = json_object_get(found, object);
+	count = (uint64_t)json_integer_value(json_object_get(found, key));
+	json_decref(json);
+	return count;
+}
+
+struct shown_counts {
+	uint64_t waited, left, full;
+};
+
+static struct shown_counts shown_counts(struct instance_world *w)
+{
+	struct delays_totals totals;
+
+	delays_totals(&w->inst, w->inst.slots.of[0], &totals);
+	return (struct shown_counts){
+		.waited = shown_count(w, NULL, "waited_packets"),
+		.left = shown_count(w, NULL, "left_packets"),
+		.full = shown_count(w, "dropped", "queue_full"),
+	};
+}
+
+static void check_goes_on(struct instance_world *w, struct shown_counts *before)
+{
+	struct shown_counts now = shown_counts(w);
+
+	assert_true(now.waited >= before->waited);
+	assert_true(now.left >= before->left);
+	assert_true(now.full >= before->full);
+	*before = now;
+}
+
+/* All of what has left by now is recently. */
+static void check_delay_window(struct instance_world *w, uint64_t packets)
+{
+	uint32_t slot = w->inst.slots.of[0];
+	struct delays_totals totals;
+	struct delay_sum sum;
+
+	delays_totals(&w->inst, slot, &totals);
+	for (enum delay_window_window i = 0; i < DELAY_WINDOW_WINDOWS; i++) {
+		delay_window_sum(
+			delays_window(&w->inst, slot), i, &totals.delay, control_now(), &sum);
+		assert_int_equal(delay_count(&sum), packets);
+	}
+}
+
+/* What was counted in a slot that a policy leaves is its own still: meanwhile, after it, and on. */
+static void test_counts_move(void **state)
+{
+#define MOVES(more)                                                          \
+	"{'name': 'p', " SLOW ", 'action': 'shape', 'slo': {'p99': '1us'}, " \
+	"'shape': {'delay': '10s', 'queue': '2kB'}" more "}"
+	static const char *const files[] = {
+		MOVES(", 'accounting': 'l2'"), MOVES(", 'accounting': 'wire'"), MOVES("")};
+	struct shown_counts counts;
+	struct policy_txn *x;
+	struct instance_world w;
+	uint64_t came_before;
+
+	(void)state;
+	open_wire(&w, "", MOVES(""));
+	turn_all_workers(&w, 4);
+	counts = shown_counts(&w);
+	assert_true(counts.waited > 50 && counts.left > 0 && counts.full > 0);
+	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		uint32_t from = w.inst.slots.of[0];
+
+		x = begin_reload(&w, files[i]);
+		assert_int_not_equal(w.inst.slots.of[0], from);
+		check_goes_on(&w, &counts);
+		check_delay_window(&w, counts.left);
+		instance_world_turn(&w, 0);
+		check_goes_on(&w, &counts);
+		end_reload(&w, x);
+		check_goes_on(&w, &counts);
+	}
+	came_before = counts.left;
+	/* No shaper for a while. */
+	end_reload(&w, begin_reload(&w, "{'name': 'p', " SLOW "}"));
+	end_reload(&w, begin_reload(&w, MOVES("")));
+	check_goes_on(&w, &counts);
+	assert_true(counts.left >= came_before);
+	close_wire(&w);
+}
+
+/* Bins of 32 bits have gone round since a worker began. */
+static void test_lateness(void **state)
+{
+	struct shaper_counts *counts;
+	struct instance_world w;
+	json_t *json;
+
+	(void)state;
+	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape'}");
+	counts = (struct shaper_counts *)(uintptr_t)shaper_counts(w.inst.workers[1].shaper);
+	counts->lateness.bins[120] = UINT32_MAX;
+	delays_look(&w.inst, control_now());
+	counts->lateness.bins[120]++;
+	counts->lateness.bins[10] = 100;
+	json = show_waiting(&w.inst, 1);
+	assert_true(json_real_value(json_object_get(json, "lateness_p99_us")) > 1000);
+	assert_true(json_real_value(json_object_get(json, "lateness_max_us")) > 1000);
+	json_decref(json);
+	close_wire(&w);
+}
+
+/* What waits has arrived, also in a slot that its policy has left: it is no demand to ask twice. */
+static void test_arrived_once(void **state)
+{
+	struct instance_world w;
+	struct policy_txn *x;
+	uint64_t before;
+
+	(void)state;
+	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
+	turn_all_workers(&w, 2);
+	before = arrived_bytes_now(&w);
+	assert_int_equal(before, wire_came() * INSTANCE_BYTES);
+	x = begin_reload(&w,
+		"{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}, "
+		"'accounting': 'l2'}");
+	assert_int_not_equal(w.inst.carried_over[w.inst.slots.of[0]].also, SLOT_NONE);
+	assert_int_equal(arrived_bytes_now(&w), before);
+	instance_world_turn(&w, 0);
+	assert_true(arrived_bytes_now(&w) >= before);
+	before = arrived_bytes_now(&w);
+	end_reload(&w, x);
+	assert_true(arrived_bytes_now(&w) >= before);
+	close_wire(&w);
+}
+
+static uint64_t held_back(struct instance_world *w)
+{
+	struct limiter_sample sample;
+
+	measure_policy(&w->inst, 0, &sample);
+	return sample.dropped_packets;
+}
+
+/* Nor is anything held back anew, or less than before, when its former slot is gone. */
+static void test_held_back_once(void **state)
+{
+	struct instance_world w;
+	struct policy_txn *x;
+	uint64_t before;
+
+	(void)state;
+	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
+	turn_all_workers(&w, 2);
+	x = begin_reload(&w,
+		"{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}, "
+		"'accounting': 'l2'}");
+	/* Until it is asked for the last time nobody looks whether that slot is still in use. */
+	policy_txn_finish(x);
+	turn_all_workers(&w, 3);
+	before = held_back(&w);
+	assert_true(before > 100);
+	for (unsigned i = 0; i < 10 && w.inst.carried_over[w.inst.slots.of[0]].also != SLOT_NONE;
+		i++) {
+		rte_rcu_qsbr_quiescent(w.inst.publisher.rcu, 0);
+		rte_rcu_qsbr_quiescent(w.inst.publisher.rcu, 1);
+		policy_txn_finish(x);
+	}
+	assert_int_equal(w.inst.carried_over[w.inst.slots.of[0]].also, SLOT_NONE);
+	assert_int_equal(held_back(&w), before);
+	end_reload(&w, x);
+	close_wire(&w);
+}
+
+/* A higher limit is that of what waits already; a lower one too. */
+static void test_limit_changes(void **state)
+{
+	struct policy_txn *x;
+	struct instance_world w;
+	unsigned before;
+
+	(void)state;
+	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
+	turn_all_workers(&w, 2);
+	before = wire_left();
+	assert_true(instance_waiting_now(&w).packets > 100);
+	x = begin_reload(&w, "{'name': 'p', 'limit': '8Mbit/s', 'burst': '100B', 'match': "
+			     "{'direction': 'a-to-b'}, 'action': 'shape', 'shape': {'delay': "
+			     "'10s'}}");
+	for (unsigned i = 0; i < 10; i++) {
+		publish(&w.inst);
+		turn_all_workers(&w, 1);
+	}
+	end_reload(&w, x);
+	wait_ms(5); /* a hundred packets */
+	turn_all_workers(&w, 1);
+	assert_true(wire_left() > before + 80);
+	check_sums(&w);
+	close_wire(&w);
+	check_order();
+}
+
+/* By 2 bytes a microsecond, and the burst. */
+static uint64_t packets_granted(uint64_t ns)
+{
+	return (50000 + ns * 2 / 1000) / INSTANCE_BYTES;
+}
+
+/* Both workers together are one bucket: no more leaves, and no less, as they hold no part of it. */
+static void test_one_bucket(void **state)
+{
+	struct instance_world w;
+	uint64_t before = control_now(), began, ended;
+
+	(void)state;
+	open_wire(&w, "",
+		"{'name': 'p', 'limit': '16Mbit/s', 'burst': '50kB', "
+		"'match': {'direction': 'a-to-b'}, 'action': 'shape', "
+		"'shape': {'delay': '1s'}}");
+	began = control_now();
+	turn_all_workers(&w, 40); /* with more than the burst */
+	ended = control_now();
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) /* what was due by then */
+		while (shape_out_due(&w.inst.workers[i]))
+			;
+	assert_true(wire_left() >= packets_granted(ended - began) - 10);
+	assert_true(wire_left() <= packets_granted(control_now() - before) + 1);
+	check_sums(&w);
+	close_wire(&w);
+}
+
+/*
+ * Packets that came well spaced, as their device says, and were received all at once: they conform,
+ * and all pass at once. Without stamps, or if they came closer, most of them wait. (A packet's
+ * tokens come in 50 us, or a little more, as rates are rounded.)
+ */
+static void test_batches(void **state)
+{
+	static const struct {
+		uint64_t apart_ns;
+		bool stamped, passes;
+	} rows[] = {{60000, true, true}, {25000, true, false}, {60000, false, false}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct instance_world w;
+		struct worker *worker;
+		const struct rte_eth_rxtx_callback *stamps;
+
+		open_wire(&w, "",
+			"{'name': 'p', 'limit': '8Mbit/s', 'burst': '50B', "
+			"'match': {'direction': 'a-to-b'}, 'action': 'shape'}");
+		worker = &w.inst.workers[0];
+		assert_int_equal(worker->paths[0].rx_port, wire.a);
+		stamps = stamp_from(rows[i].stamped ? rows[i].apart_ns : 0);
+		worker->paths[0].clock = &nic.clock;
+		wait_ms(5); /* since the bucket was full all of them have come */
+		instance_world_turn(&w, 0);
+		if (rows[i].passes)
+			assert_int_equal(wire.n_left[0], INSTANCE_BURST);
+		else
+			assert_in_range(wire.n_left[0], 1, INSTANCE_BURST * 3 / 4);
+		close_wire(&w);
+		assert_int_equal(rte_eth_remove_rx_callback(wire.a, 0, stamps), 0);
+		check_order();
+	}
+}
+
+/* As the box stops all that waits leaves: before the last counts are read. */
+static void test_stop(void **state)
+{
+	struct instance_world w;
+	uint64_t waited = 0;
+
+	(void)state;
+	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
+	turn_all_workers(&w, 3);
+	assert_true(instance_waiting_now(&w).packets > 100);
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
+		waited += shaped_waited(&w.inst.workers[i].policies[w.inst.slots.of[0]]);
+	/* All but the burst. */
+	assert_in_range(waited, wire_came() - 4, wire_came() - 2);
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
+		shape_out_all(&w.inst.workers[i]);
+	assert_int_equal(instance_waiting_now(&w).packets, 0);
+	assert_int_equal(wire_left(), wire_came());
+	assert_int_equal(instance_dropped(&w), 0);
+	check_sums(&w);
+	check_order();
+	close_wire(&w);
+}
+
+/* A reload finds the pools of the start, which its own policies would have had larger. */
+static void test_pools_of_the_start(void **state)
+{
+#define RATE(rate)                                               \
+	"{'name': 'p', 'limit': '" rate "', 'action': 'shape', " \
+	"'match': {'direction': 'a-to-b'}, 'shape': {'delay': '10s'}}"
+	static const struct {
+		const char *file, *warning;
+	} rows[] = {
+		{RATE("4.9Mbit/s"), NULL},
+		{RATE("9.6Mbit/s"),
+			"4096 packets may wait on each worker, as the pools were made at the "
+			"start, fewer than the 8001 of 1500 bytes"},
+	};
+	struct instance_world w;
+
+	(void)state;
+	open_wire(&w, "", RATE("1Mbit/s"));
+	assert_int_equal(config_waiting(w.config), 4096);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct policy_txn *x;
+		char *words;
+		size_t size;
+		FILE *err = open_memstream(&words, &size);
+
+		instance_world_write(&w, rows[i].file);
+		assert_int_equal(policy_txn_prepare(&w.inst, w.file, rte_get_tsc_hz(), err, &x), 0);
+		fclose(err);
+		if (rows[i].warning)
+			assert_non_null(strstr(words, rows[i].warning));
+		else
+			assert_string_equal(words, "");
+		policy_txn_free(x);
+		free(words);
+	}
+	close_wire(&w);
+}
+
+/* How many of those that left from some moment on had come before it. */
+static unsigned left_of(const unsigned came_before[], const unsigned left_before[])
+{
+	unsigned n = 0;
+
+	for (unsigned q = 0; q < INSTANCE_WORKERS; q++)
+		for (unsigned i = left_before[q]; i < wire.n_left[q]; i++)
+			n += wire.left[q][i] < came_before[q];
+	return n;
+}
+
+static void end_strictly(struct instance_world *w, const char *after)
+{
+	if (after) {
+		end_reload(w, begin_reload(w, after));
+		return;
+	}
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
+		shape_out_all(&w->inst.workers[i]);
+}
+
+/*
+ * Nothing of a conserved limit leaves without its tokens: however its queue ends, what waits there
+ * is dropped, and what still comes while that of another policy leaves.
+ */
+static void test_conserved(void **state)
+{
+#define BOTH(name, more)                                                         \
+	"{'name': '" name "', " SLOW ", 'guarantee': 'conserved', "              \
+	"'action': 'shape', 'shape': {'delay': '10s'}" more "}, "                \
+	"{'name': 'q', 'limit': '8kbit/s', 'burst': '100B', 'action': 'shape', " \
+	"'match': {'direction': 'b-to-a'}, 'shape': {'delay': '10s'}" more "}"
+	static const char *const after[] = {
+		NULL, "", BOTH("p", ", 'accounting': 'l2'"), BOTH("r", "")};
+	char more[64];
+
+	(void)state;
+	with_store(more, sizeof(more));
+	for (unsigned i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
+		unsigned came_before[INSTANCE_WORKERS], left_before[INSTANCE_WORKERS];
+		struct instance_world w;
+		uint64_t waits;
+
+		open_wire(&w, more, BOTH("p", ""));
+		turn_all_workers(&w, 6);
+		memcpy(came_before, wire.came, sizeof(came_before));
+		memcpy(left_before, wire.n_left, sizeof(left_before));
+		waits = instance_waiting_now(&w).packets;
+		assert_in_range(waits, wire_came() - 10, wire_came());
+		assert_int_equal(instance_dropped(&w), 0);
+		end_strictly(&w, after[i]);
+		assert_in_range(left_of(came_before, left_before), 0, 10); /* half a second's */
+		assert_in_range(drops_of(&w, DROP_STOPPED), waits - 10, UINT64_MAX);
+		if (after[i]) /* the other's queue takes a turn more */
+			assert_true(drops_of(&w, DROP_STOPPED) >= waits - 10 + INSTANCE_BURST);
+		/* In a new slot nothing may wait before all have left the former one. */
+		assert_int_equal(drops_of(&w, DROP_STOPPED) + drops_of(&w, DROP_QUEUE_FULL),
+			instance_dropped(&w));
+		close_wire(&w);
+		check_order();
+	}
+	remove_store();
+}
+
+/* By a reload that keeps nothing; what may leave without its tokens does so first. */
+static void end_in_order(struct instance_world *w)
+{
+	uint32_t slots[] = {w->inst.slots.of[1], w->inst.slots.of[0]};
+	struct policy_txn *x = begin_reload(w, "");
+
+	assert_int_equal(w->inst.publisher.current->n_leaving, 2);
+	assert_memory_equal(w->inst.publisher.current->leaving, slots, sizeof(slots));
+	end_reload(w, x);
+}
+
+/*
+ * What has its tokens by now leaves with them, also when more of it is due than in a turn, and its
+ * queue ends.
+ */
+static void test_due_leave(void **state)
+{
+	char more[64];
+
+	(void)state;
+	with_store(more, sizeof(more));
+	for (unsigned stops = 0; stops < 2; stops++) {
+		unsigned came_before[INSTANCE_WORKERS], left_before[INSTANCE_WORKERS];
+		struct instance_world w;
+		uint64_t waits;
+
+		open_wire(&w, more,
+			"{'name': 'p', 'limit': '8Mbit/s', 'burst': '100B', 'guarantee': "
+			"'conserved', 'match': {'direction': 'a-to-b'}, 'action': 'shape', "
+			"'shape': {'delay': '10s'}}, "
+			"{'name': 'q', 'limit': '8kbit/s', 'match': {'vlan': 1}, 'action': "
+			"'shape'}");
+		do
+			turn_all_workers(&w, 1);
+		while ((waits = instance_waiting_now(&w).packets) < 2 * 10 * INSTANCE_BURST);
+		memcpy(came_before, wire.came, sizeof(came_before));
+		memcpy(left_before, wire.n_left, sizeof(left_before));
+		wait_ms(200); /* 4000 packets' */
+		if (stops)
+			end_strictly(&w, NULL);
+		else
+			end_in_order(&w);
+		assert_int_equal(left_of(came_before, left_before), waits);
+		close_wire(&w);
+		check_order();
+	}
+	remove_store();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_waits_and_leaves),
+		cmocka_unit_test(test_slo),
+		cmocka_unit_test(test_queue_full),
+		cmocka_unit_test(test_pool_full),
+		cmocka_unit_test(test_beside),
+		cmocka_unit_test(test_policy_leaves),
+		cmocka_unit_test(test_counts_move),
+		cmocka_unit_test(test_lateness),
+		cmocka_unit_test(test_arrived_once),
+		cmocka_unit_test(test_held_back_once),
+		cmocka_unit_test(test_limit_changes),
+		cmocka_unit_test(test_one_bucket),
+		cmocka_unit_test(test_batches),
+		cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_conserved),
+		cmocka_unit_test(test_pools_of_the_start),
+		cmocka_unit_test(test_due_leave),
+	};
+
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+}

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A whole box whose policies are timed: each packet's departure is committed as it arrives.
+ * Whatever becomes of their limits and of themselves, packets leave in order, none is lost, none
+ * before its time, and what comes after a change goes by the new limit.
+ */
+#include "shape_in_world.h"
+
+#include <inttypes.h>
+
+#include "base/prng.h"
+#include "clock.h"
+#include "police/shaped.h"
+#include "policy/kind.h"
+#include "publish.h"
+#include "shape_out.h"
+
+#define MATCH   "'match': {'direction': 'a-to-b'}"
+#define DELAY   "'shape': {'delay': '125ms'}"
+#define FAST    8000000 /* bit/s: a packet in 50 us, 2500 of them in 125 ms */
+#define SLOWER  40000   /* a packet in 10 ms */
+#define BURST_B 100     /* what passes at once */
+
+#define SECOND_NS UINT64_C(1000000000)
+#define PATIENCE  (5 * SECOND_NS) /* until a machine that is busy counts as one that has failed */
+
+/* A policy of that name and limit, and what else stands there. */
+#define SHAPED(name, limit, more)                                            \
+	"{'name': '" name "', 'limit': '" limit "', 'burst': '100B', " MATCH \
+	", 'action': 'shape'" more "}"
+#define TIMED(name, limit) SHAPED(name, limit, ", " DELAY)
+#define PASSES             "{'name': 'p', 'limit': '400Gbit/s', 'burst': '1GiB', " MATCH "}"
+
+static bool is_timed(const struct instance_world *w)
+{
+	return policy_is_timed(&w->inst.policies[0]);
+}
+
+/* In all slots: of a policy that has moved some are in the former one. */
+static uint64_t waiting_anywhere(const struct instance_world *w)
+{
+	uint64_t packets = 0;
+
+	for (uint32_t slot = 0; slot < w->inst.slots.capacity; slot++)
+		packets += engine_waiting(&w->inst.engine, slot).packets;
+	return packets;
+}
+
+/* Nothing is lost, nor twice there; of a policy, and the one that it has become. */
+static void check_none_lost(const struct instance_world *w)
+{
+	assert_int_equal(wire_left() + waiting_anywhere(w) + instance_dropped(w), wire_came());
+	check_order();
+}
+
+static void check_counted(struct instance_world *w)
+{
+	struct policy_totals totals = instance_world_totals(w, 0);
+
+	check_none_lost(w);
+	assert_int_equal(totals.passed_packets, wire_left());
+	assert_int_equal(totals.dropped_packets, instance_dropped(w));
+}
+
+/* Turns until so many packets wait. */
+static void fill_until_waiting(struct instance_world *w, unsigned packets)
+{
+	uint64_t began = control_now();
+
+	while (instance_waiting_now(w).packets < packets) {
+		assert_true(control_now() - began < PATIENCE);
+		turn_all_workers(w, 1);
+	}
+}
+
+/* Packets that a limit grants in a time, beside a burst. */
+static uint64_t grant_packets(uint64_t bps, uint64_t ns)
+{
+	return bps / 8 * ns / SECOND_NS / INSTANCE_BYTES + 1;
+}
+
+/* The box goes by a file; meanwhile packets come. */
+static void become_policies(struct instance_world *w, const char *policies)
+{
+	end_reload(w, begin_reload(w, policies));
+}
+
+/* The box stops, and all that waits leaves. */
+static void stop_and_drain(struct instance_world *w)
+{
+	uint64_t lost = instance_dropped(w);
+
+	close_wire(w);
+	check_order();
+	assert_int_equal(wire_left() + lost, wire_came());
+}
+
+/* Both workers are told of a limit that has changed. */
+static void tell_both_workers(struct instance_world *w)
+{
+	do
+		turn_all_workers(w, 1);
+	while (!publish(&w->inst));
+	turn_all_workers(w, 1);
+}
+
+/* All that is due by now. */
+static void send_due(struct instance_world *w)
+{
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
+		while (shape_out_due(&w->inst.workers[i]))
+			;
+}
+
+/* A limit of a few packets a second is none that could be timed: its burst passes all the same. */
+static void test_few_packets(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	open_wire(&w, "",
+		"{'name': 'p', 'limit': '1/s', 'burst': 5, 'count': 'packets', "
+		"'action': 'shape', " MATCH "}");
+	turn_all_workers(&w, 1);
+	assert_in_range(wire_left(), 5, 6);
+	check_none_lost(&w);
+	close_wire(&w);
+}
+
+/* As long as much waits: for as long as a machine may take between two steps. */
+struct backlog {
+	uint64_t since;
+	unsigned left; /* by then */
+};
+
+static void follow_backlog(struct instance_world *w, struct backlog *backlog)
+{
+	uint64_t now = control_now();
+
+	send_due(w);
+	assert_in_range(
+		instance_waiting_now(w).packets, 0, grant_packets(FAST, SECOND_NS * 127 / 1000));
+	if (instance_waiting_now(w).packets >= 1000)
+		assert_true(wire_left() - backlog->left + 10 >=
+			    grant_packets(FAST, now - backlog->since));
+	else
+		*backlog = (struct backlog){control_now(), wire_left()};
+}
+
+/*
+ * Over any time from the start no more leaves than the limit grants, of both workers together; and
+ * no less, as long as some wait. No more wait than leave in the delay.
+ */
+static void test_on_time(void **state)
+{
+	struct backlog backlog;
+	struct instance_world w;
+	uint64_t began;
+
+	(void)state;
+	open_wire(&w, "", TIMED("p", "8Mbit/s"));
+	assert_true(is_timed(&w));
+	began = control_now();
+	backlog = (struct backlog){began, 0};
+	for (unsigned looks = 0; drops_of(&w, DROP_QUEUE_FULL) == 0 || looks < 100; looks++) {
+		turn_all_workers(&w, 1);
+		check_counted(&w);
+		assert_in_range(wire_left(), 0, 2 + grant_packets(FAST, control_now() - began));
+		assert_int_equal(instance_waiting_now(&w).units,
+			instance_waiting_now(&w).packets * INSTANCE_BYTES);
+		assert_int_equal(
+			instance_world_totals(&w, 0).passed_bytes, wire_left() * INSTANCE_BYTES);
+		follow_backlog(&w, &backlog);
+		assert_true(control_now() - began < PATIENCE);
+	}
+	assert_int_equal(drops_of(&w, DROP_QUEUE_FULL), instance_dropped(&w));
+	stop_and_drain(&w);
+}
+
+/* How many of those that leave had come after a moment. */
+static unsigned left_since(const unsigned came_before[])
+{
+	unsigned n = 0;
+
+	for (unsigned q = 0; q < INSTANCE_WORKERS; q++)
+		for (unsigned i = 0; i < wire.n_left[q]; i++)
+			n += wire.left[q][i] >= came_before[q];
+	return n;
+}
+
+/*
+ * A lower limit is that of what comes after it: what waits leaves as it was told, and behind it
+ * pass, soon, as many as the new limit grants, not more, and not none for as long as what had been
+ * booked would have taken.
+ */
+static void test_lowered(void **state)
+{
+	unsigned came_before[INSTANCE_WORKERS], waited;
+	uint64_t since, most;
+	struct instance_world w;
+	struct policy_txn *x;
+
+	(void)state;
+	open_wire(&w, "", TIMED("p", "8Mbit/s"));
+	fill_until_waiting(&w, 1500);
+	x = begin_reload(&w, TIMED("p", "40kbit/s"));
+	since = control_now();
+	tell_both_workers(&w);
+	memcpy(came_before, wire.came, sizeof(came_before));
+	waited = wire_left() + (unsigned)instance_waiting_now(&w).packets;
+	end_reload(&w, x);
+	do { /* 20 of the new ones: in 0.3 s or so, or, of what was booked, after 15 s */
+		wait_ms(1);
+		turn_all_workers(&w, 1);
+		most = 2 + grant_packets(SLOWER, control_now() - since);
+		assert_in_range(left_since(came_before), 0, most);
+		assert_true(control_now() - since < PATIENCE);
+		check_counted(&w);
+	} while (left_since(came_before) < 20);
+	assert_true(wire_left() >= waited);
+	stop_and_drain(&w);
+}
+
+/* A higher one likewise: behind what waits. */
+static void test_raised(void **state)
+{
+	struct instance_world w;
+	struct policy_txn *x;
+	uint64_t since;
+	unsigned before;
+
+	(void)state;
+	open_wire(&w, "", TIMED("p", "80kbit/s"));
+	fill_until_waiting(&w, 20);
+	before = wire_left();
+	since = control_now();
+	x = begin_reload(&w, TIMED("p", "8Mbit/s"));
+	tell_both_workers(&w);
+	end_reload(&w, x);
+	do { /* with the former limit in 40 s */
+		turn_all_workers(&w, 1);
+		check_counted(&w);
+		assert_in_range(
+			wire_left() - before, 0, 2 + grant_packets(FAST, control_now() - since));
+		assert_true(control_now() - since < PATIENCE);
+	} while (wire_left() < before + 8000);
+	stop_and_drain(&w);
+}
+
+/* Up and down by any factor, with packets that wait all the time. */
+static void test_any_limits(void **state)
+{
+	for (uint64_t seed = 1; seed <= ROUNDS(16); seed++) {
+		static const char *const files[] = {TIMED("p", "80kbit/s"), TIMED("p", "2Mbit/s"),
+			TIMED("p", "8Mbit/s"),
+			SHAPED("p", "8Mbit/s", ", 'shape': {'delay': '5ms'}"),
+			SHAPED("p", "8Mbit/s", ", 'shape': {'queue': '5kB'}")};
+		struct instance_world w;
+		struct prng prng;
+
+		(void)state;
+		print_message("seed %" PRIu64 "\n", seed);
+		prng_seed(&prng, seed);
+		open_wire(&w, "", files[2]);
+		for (unsigned i = 0; i < 10; i++) {
+			struct policy_txn *x;
+
+			turn_all_workers(&w, prng_below(&prng, 20));
+			x = begin_reload(&w, files[prng_below(&prng, 5)]);
+			turn_all_workers(&w, prng_below(&prng, 3));
+			check_counted(&w);
+			tell_both_workers(&w);
+			end_reload(&w, x);
+			check_counted(&w);
+			assert_int_equal(drops_of(&w, DROP_QUEUE_FULL), instance_dropped(&w));
+		}
+		stop_and_drain(&w);
+	}
+}
+
+/* All that a policy may become that waits: what is timed, what is not, and what does not wait. */
+static const struct {
+	const char *policy;
+	bool timed, waits;
+} kinds[] = {
+	{TIMED("p", "8Mbit/s"), true, true},
+	{SHAPED("p", "8Mbit/s", ", 'shape': {'delay': '10s'}"), false, true},
+	{SHAPED("p", "8Mbit/s", ", 'shape': {'drop': 'codel'}"), false, true},
+	{SHAPED("p", "8Mbit/s", ", 'accounting': 'l2', " DELAY), true, true},
+	{SHAPED("p", "8Mbit/s", ", 'shape': {'delay': '126ms'}"), false, true},
+	{SHAPED("p", "8Mbit/s", ""), true, true},
+	{PASSES, false, false},
+};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+/* From any to any: in order, and nothing is lost, and the counts go on. */
+static void test_becomes(void **state)
+{
+	(void)state;
+	for (unsigned from = 0; from < KINDS - 1; from++) {
+		struct instance_world w;
+
+		open_wire(&w, "", kinds[from].policy);
+		for (unsigned to = 0; to < KINDS; to++) {
+			become_policies(&w, kinds[from].policy);
+			assert_int_equal(is_timed(&w), kinds[from].timed);
+			fill_until_waiting(&w, 300);
+			check_counted(&w);
+			become_policies(&w, kinds[to].policy);
+			assert_int_equal(is_timed(&w), kinds[to].timed);
+			turn_all_workers(&w, 3);
+			check_counted(&w);
+			assert_int_equal(instance_dropped(&w),
+				drops_of(&w, DROP_CODEL) + drops_of(&w, DROP_QUEUE_FULL));
+			if (!kinds[to].waits)
+				assert_int_equal(waiting_anywhere(&w), 0);
+		}
+		stop_and_drain(&w);
+	}
+}
+
+/*
+ * To one that is never exceeded, and back: of the former all that waits leaves, of the other none
+ * without its tokens. Both begin anew.
+ */
+static void test_conserved(void **state)
+{
+	static const char *const conserved = SHAPED(
+		"p", "8Mbit/s", ", 'guarantee': 'conserved', " DELAY);
+	struct instance_world w;
+	char more[64];
+
+	(void)state;
+	with_store(more, sizeof(more));
+	open_wire(&w, more, conserved);
+	for (unsigned i = 0; i < 3; i++) {
+		unsigned before;
+		uint64_t waits;
+
+		become_policies(&w, TIMED("p", "8Mbit/s"));
+		assert_true(is_timed(&w));
+		fill_until_waiting(&w, 300);
+		before = wire_left();
+		waits = instance_waiting_now(&w).packets;
+		become_policies(&w, conserved);
+		assert_false(is_timed(&w));
+		assert_true(wire_left() >= before + waits);
+		/* Until it is let go it has no limit. */
+		assert_int_equal(instance_dropped(&w),
+			drops_of(&w, DROP_QUEUE_FULL) + drops_of(&w, DROP_STOPPED));
+		check_none_lost(&w);
+		tell_both_workers(&w);
+		fill_until_waiting(&w, 300);
+		check_none_lost(&w);
+	}
+	close_wire(&w);
+	check_order();
+	remove_store();
+}
+
+/* Removed: all leaves, until a worker has come by its slot stays, and what comes after passes. */
+static void test_removed(void **state)
+{
+	struct instance_world w;
+	struct policy_txn *x;
+	uint32_t slot;
+
+	(void)state;
+	open_wire(&w, "", TIMED("p", "8Mbit/s"));
+	fill_until_waiting(&w, 1000);
+	slot = w.inst.slots.of[0];
+	x = begin_reload(&w, "");
+	assert_false(policy_txn_finish(x));
+	while (w.inst.workers[0].generation == w.inst.workers[1].generation)
+		instance_world_turn(&w, 0);
+	rte_rcu_qsbr_quiescent(w.inst.publisher.rcu, 1); /* it has packets in it all the same */
+	assert_false(policy_txn_finish(x));
+	assert_true(engine_waiting(&w.inst.engine, slot).packets > 0);
+	check_none_lost(&w);
+	end_reload(&w, x);
+	assert_int_equal(w.inst.slots.policy[slot], SLOT_FREE);
+	assert_int_equal(waiting_anywhere(&w), 0);
+	turn_all_workers(&w, 2);
+	assert_int_equal(wire_left(), wire_came());
+	assert_int_equal(instance_dropped(&w), 0);
+	check_order();
+	close_wire(&w);
+}
+
+/* A slot that a policy has left, with packets in it, is another's: and then one's more. */
+static void test_slot_again(void **state)
+{
+	static const char *const files[] = {TIMED("p", "8Mbit/s"), TIMED("q", "4Mbit/s"),
+		SHAPED("r", "8Mbit/s", ", 'shape': {'delay': '10s'}"), TIMED("s", "8Mbit/s")};
+	unsigned again = 0, n = sizeof(files) / sizeof(files[0]);
+	uint32_t slot = SLOT_NONE, before;
+	struct instance_world w;
+
+	(void)state;
+	open_wire(&w, "", files[0]);
+	for (unsigned i = 1; i <= 3 * n; i++) {
+		fill_until_waiting(&w, 200);
+		before = slot;
+		slot = w.inst.slots.of[0];
+		become_policies(&w, files[i % n]);
+		again += w.inst.slots.of[0] == before;
+		assert_int_equal(instance_dropped(&w), 0);
+		check_none_lost(&w);
+		assert_int_equal(engine_waiting(&w.inst.engine, slot).packets, 0);
+	}
+	assert_true(again > n);
+	stop_and_drain(&w);
+}
+
+/*
+ * As many as may wait do, and leave before their time: they have no place then that keeps others
+ * from waiting.
+ */
+static void test_room_again(void **state)
+{
+	struct instance_world w;
+	uint64_t began;
+
+	(void)state;
+	/* 81 on each worker; and of these none is due for a while. */
+	open_wire(&w, "'shape': {'pool': '1%'}, ", TIMED("p", "700kbit/s"));
+	for (unsigned i = 0; i < 5; i++) {
+		began = control_now();
+		do {
+			turn_all_workers(&w, 1);
+			assert_true(control_now() - began < PATIENCE);
+		} while (instance_waiting_now(&w).packets < 2 * 81 ||
+			 drops_of(&w, DROP_CROWDED) == 0);
+		become_policies(&w, i % 2 ? TIMED("p", "700kbit/s") : TIMED("q", "700kbit/s"));
+		check_none_lost(&w);
+	}
+	stop_and_drain(&w);
+}
+
+/* What leaves takes nothing along that stays, whoever has been in its slot before. */
+static void test_others_stay(void **state)
+{
+#define OTHER                                                                            \
+	", {'name': 'o', 'limit': '8Mbit/s', 'burst': '100B', 'action': 'shape', " DELAY \
+	", 'match': {'direction': 'b-to-a'}}"
+	struct instance_world w;
+	uint64_t since;
+	unsigned before;
+
+	(void)state;
+	open_wire(&w, "", TIMED("p", "8Mbit/s"));
+	fill_until_waiting(&w, 200);
+	for (unsigned i = 0; i < 4; i++) {
+		become_policies(
+			&w, i % 2 ? TIMED("p", "800kbit/s") OTHER : TIMED("q", "800kbit/s") OTHER);
+		fill_until_waiting(&w, 150);
+		since = control_now();
+		send_due(&w);
+		before = wire_left();
+		become_policies(&w, i % 2 ? TIMED("p", "800kbit/s") : TIMED("q", "800kbit/s"));
+		assert_in_range(
+			wire_left() - before, 0, 2 + grant_packets(800000, control_now() - since));
+		assert_true(instance_waiting_now(&w).packets > 0);
+		assert_int_equal(engine_waiting(&w.inst.engine, w.inst.slots.of[0]).packets,
+			waiting_anywhere(&w));
+		check_none_lost(&w);
+	}
+	stop_and_drain(&w);
+}
+
+/* What is timed leaves beside what is not; and all of it is sent, but what is never exceeded. */
+static void test_leave_together(void **state)
+{
+#define BOTH                                                                         \
+	TIMED("p", "8Mbit/s")                                                        \
+	", {'name': 'q', 'limit': '800kbit/s', 'burst': '100B', 'action': 'shape', " \
+	"'match': {'direction': 'b-to-a'}, 'shape': {'delay': '10s'}}"
+	static const char *const after[] = {"", SHAPED("r", "8Mbit/s", ""), TIMED("q", "8Mbit/s")};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
+		struct instance_world w;
+		struct policy_txn *x;
+		unsigned came_before[INSTANCE_WORKERS];
+		uint64_t waits;
+
+		open_wire(&w, "", BOTH);
+		fill_until_waiting(&w, 1000);
+		waits = instance_waiting_now(&w).packets + wire_left();
+		memcpy(came_before, wire.came, sizeof(came_before));
+		assert_int_equal(instance_dropped(&w), 0);
+		x = begin_reload(&w, after[i]);
+		assert_int_equal(w.inst.publisher.current->n_leaving, 2);
+		end_reload(&w, x);
+		assert_true(wire_left() - left_since(came_before) == waits);
+		assert_int_equal(instance_dropped(&w), 0);
+		stop_and_drain(&w);
+	}
+}
+
+/* As the box stops: also in the middle of a reload, of which one worker has heard. */
+static void test_stop(void **state)
+{
+	(void)state;
+	for (unsigned reloads = 0; reloads < 2; reloads++) {
+		struct policy_txn *x = NULL;
+		struct instance_world w;
+
+		open_wire(&w, "", TIMED("p", "8Mbit/s"));
+		fill_until_waiting(&w, 1500);
+		if (reloads) {
+			x = begin_reload(&w, PASSES);
+			instance_world_turn(&w, 0);
+			assert_true(waiting_anywhere(&w) > 0);
+		}
+		for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
+			shape_out_all(&w.inst.workers[i]);
+		assert_int_equal(waiting_anywhere(&w), 0);
+		assert_int_equal(wire_left(), wire_came());
+		assert_int_equal(instance_dropped(&w), 0);
+		check_counted(&w);
+		if (x)
+			end_reload(&w, x);
+		stop_and_drain(&w);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_on_time),
+		cmocka_unit_test(test_few_packets),
+		cmocka_unit_test(test_lowered),
+		cmocka_unit_test(test_raised),
+		cmocka_unit_test(test_any_limits),
+		cmocka_unit_test(test_becomes),
+		cmocka_unit_test(test_conserved),
+		cmocka_unit_test(test_removed),
+		cmocka_unit_test(test_slot_again),
+		cmocka_unit_test(test_room_again),
+		cmocka_unit_test(test_others_stay),
+		cmocka_unit_test(test_leave_together),
+		cmocka_unit_test(test_stop),
+	};
+
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+}

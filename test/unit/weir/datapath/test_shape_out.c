@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What workers hold leaves as they stop, as the wire takes it, and by whoever owns the queue: none
+ * of it is lost for as long as the wire is up, however slow it is and whoever has no CPU meanwhile;
+ * and nobody waits for ever.
+ */
+#include "instance_world.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+
+#include "clock.h"
+#include "distribute.h"
+#include "rx_rings.h"
+#include "shape_out.h"
+#include "tx.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+
+/* What a device takes of a burst. */
+enum takes { TAKES_ALL, TAKES_NONE, TAKES_ONE, TAKES_ROOM, TAKES_EVERY_OTHER };
+
+static struct {
+	const struct rte_eth_rxtx_callback *rx, *tx;
+	uint16_t a, b;
+	unsigned came, left;
+	enum takes takes; /* atomics */
+	unsigned room;    /* TAKES_ROOM: packets */
+	unsigned calls;   /* TAKES_EVERY_OTHER: of which each second takes all */
+} wire;
+
+static void wait_ms(unsigned ms)
+{
+	const struct timespec time = {.tv_nsec = ms * 1000000L};
+
+	nanosleep(&time, NULL);
+}
+
+static uint16_t number_wire_packets(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs,
+	uint16_t n, uint16_t most, void *context)
+{
+	(void)port;
+	(void)queue;
+	(void)mbufs;
+	(void)most;
+	(void)context;
+	__atomic_add_fetch(&wire.came, n, __ATOMIC_RELAXED);
+	return n;
+}
+
+static uint16_t min_u16(uint16_t n, unsigned most)
+{
+	return n < most ? n : (uint16_t)most;
+}
+
+/* The first refusal takes longer than a wire is waited for: whoever called had no CPU. */
+static uint16_t every_other(uint16_t n)
+{
+	if (wire.calls++ % 2 == 1)
+		return n;
+	if (wire.calls == 1)
+		wait_ms(50);
+	return 0;
+}
+
+static uint16_t packets_taken(uint16_t n)
+{
+	switch (__atomic_load_n(&wire.takes, __ATOMIC_RELAXED)) {
+	case TAKES_NONE:
+		return 0;
+	case TAKES_ONE:
+		return min_u16(n, 1);
+	case TAKES_ROOM:
+		n = min_u16(n, wire.room);
+		wire.room -= n;
+		return n;
+	case TAKES_EVERY_OTHER:
+		return every_other(n);
+	default:
+		return n;
+	}
+}
+
+static uint16_t take_wire_packets(
+	uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n, void *context)
+{
+	(void)port;
+	(void)queue;
+	(void)mbufs;
+	(void)context;
+	n = packets_taken(n);
+	__atomic_add_fetch(&wire.left, n, __ATOMIC_RELAXED);
+	return n;
+}
+
+static void set_takes(enum takes takes)
+{
+	__atomic_store_n(&wire.takes, takes, __ATOMIC_RELAXED);
+}
+
+/* On queue 0, by which all of these tests send. */
+static void open_wire(struct instance_world *w, const char *limit)
+{
+	char policy[256];
+
+	snprintf(policy, sizeof(policy),
+		"{'name': 'p', 'limit': '%s', 'burst': '100B', 'action': 'shape', "
+		"'match': {'direction': 'a-to-b'}, 'shape': {'delay': '10s'}}",
+		limit);
+	memset(&wire, 0, sizeof(wire));
+	instance_world_open(w, policy);
+	wire.a = w->inst.port_ids[0];
+	wire.b = w->inst.port_ids[1];
+}
+
+/* From here on packets are counted, those that wait as having come. */
+static void watch_wire(struct instance_world *w)
+{
+	wire.came = engine_waiting(&w->inst.engine, w->inst.slots.of[0]).packets;
+	wire.rx = rte_eth_add_rx_callback(wire.a, 0, number_wire_packets, NULL);
+	wire.tx = rte_eth_add_tx_callback(wire.b, 0, take_wire_packets, NULL);
+	assert_non_null(wire.rx);
+	assert_non_null(wire.tx);
+}
+
+static void close_wire(struct instance_world *w)
+{
+	set_takes(TAKES_ALL);
+	instance_world_close(w);
+	assert_int_equal(rte_eth_remove_rx_callback(wire.a, 0, wire.rx), 0);
+	assert_int_equal(rte_eth_remove_tx_callback(wire.b, 0, wire.tx), 0);
+}
+
+/* At least so many packets wait at a worker. */
+static void fill_worker_queue(struct instance_world *w, unsigned worker, unsigned packets)
+{
+	uint32_t slot = w->inst.slots.of[0];
+
+	/* In a few turns more than bring as many: meanwhile some leave. */
+	for (unsigned i = 0; i < packets / INSTANCE_BURST * 4; i++)
+		if (engine_waiting(&w->inst.engine, slot).packets <= packets)
+			instance_world_turn(w, worker);
+	assert_true(engine_waiting(&w->inst.engine, slot).packets > packets);
+}
+
+/* The first worker owns the queue of them all, by which packets go from `a` to `b`. */
+static struct rings *share_first_queue(struct instance_world *w, unsigned n_workers)
+{
+	struct worker *workers = w->inst.workers;
+	struct rings *rings = rx_rings_create(0, n_workers);
+
+	assert_non_null(rings);
+	workers[0].paths[0].rings = rings;
+	workers[1].paths[0] = workers[0].paths[0];
+	assert_int_equal(workers[0].paths[0].tx_port, wire.b);
+	return rings;
+}
+
+static uint64_t worker_drops(const struct instance_world *w)
+{
+	struct worker_counters totals = instance_worker_totals(&w->inst);
+	uint64_t sum = 0;
+
+	for (unsigned r = 0; r < DROP_REASONS; r++)
+		sum += totals.dropped[r];
+	return sum;
+}
+
+/* The owner of the queue by which a worker's packets leave, who does something else for a while. */
+struct owner {
+	pthread_t thread;
+	struct worker *worker;
+	unsigned away_ms, busy_ms;
+	bool ends; /* atomics */
+};
+
+/* The wire has room for his own packet, and none for what came back. */
+static void send_own(struct worker *w)
+{
+	struct rte_mbuf *m;
+
+	set_takes(TAKES_NONE);
+	distribute_collect(w);
+	set_takes(TAKES_ALL);
+	if (rte_eth_rx_burst(wire.a, 0, &m, 1) == 1)
+		tx_send(w, &w->paths[0], &m, 1);
+}
+
+static void *owner_thread(void *arg)
+{
+	struct owner *owner = arg;
+	uint64_t began = control_now();
+
+	while (!__atomic_load_n(&owner->ends, __ATOMIC_ACQUIRE)) {
+		uint64_t ms = (control_now() - began) / NS_PER_MS;
+
+		if (ms < owner->busy_ms)
+			send_own(owner->worker);
+		else if (ms >= owner->away_ms)
+			distribute_collect(owner->worker);
+		wait_ms(1);
+	}
+	while (distribute_collect(owner->worker))
+		;
+	return NULL;
+}
+
+/* Returns how long it took until all that waited had left the worker, ms. */
+static unsigned leave_by(struct instance_world *w, struct owner *owner)
+{
+	uint64_t began = control_now();
+	unsigned took;
+
+	owner->worker = &w->inst.workers[0];
+	assert_int_equal(pthread_create(&owner->thread, NULL, owner_thread, owner), 0);
+	shape_out_all(&w->inst.workers[1]);
+	took = (unsigned)((control_now() - began) / NS_PER_MS);
+	__atomic_store_n(&owner->ends, true, __ATOMIC_RELEASE);
+	pthread_join(owner->thread, NULL);
+	return took;
+}
+
+/*
+ * More than a ring holds leaves by another worker: who has no CPU for a while is waited for, but
+ * not for ever; and not one who looks and whose wire takes nothing, of anybody's.
+ */
+static void test_patience(void **state)
+{
+	static const struct {
+		unsigned away_ms, busy_ms, least_ms, most_ms;
+		bool down, all;
+	} rows[] = {
+		{0, 0, 0, 900, false, true},
+		{400, 0, 400, 1300, false, true},
+		{0, 0, 20, 700, true, false},
+		{1000000, 0, 1000, 5000, false, false},
+		{0, 1500, 1500, 5000, false, true},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct owner owner = {.away_ms = rows[i].away_ms, .busy_ms = rows[i].busy_ms};
+		struct instance_world w;
+		struct rings *rings;
+		unsigned took;
+
+		open_wire(&w, "80kbit/s");
+		fill_worker_queue(&w, 1, RX_RING_PACKETS + 200);
+		watch_wire(&w);
+		rings = share_first_queue(&w, INSTANCE_WORKERS);
+		assert_int_equal(rx_rings_open(rings, w.inst.workers, w.inst.slots.capacity), 0);
+		set_takes(rows[i].down ? TAKES_NONE : TAKES_ALL);
+		took = leave_by(&w, &owner);
+		set_takes(TAKES_ALL);
+		if (took < rows[i].least_ms || took > rows[i].most_ms)
+			fail_msg("row %u: %u ms", i, took);
+		if ((worker_drops(&w) == 0) != rows[i].all)
+			fail_msg("row %u: %u dropped", i, (unsigned)worker_drops(&w));
+		if (rows[i].all)
+			assert_int_equal(wire.left, wire.came);
+		close_wire(&w);
+	}
+}
+
+/* A worker that had no CPU between two tries finds that the wire is up. */
+static void test_no_cpu(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	open_wire(&w, "80kbit/s");
+	fill_worker_queue(&w, 0, 200);
+	watch_wire(&w);
+	set_takes(TAKES_EVERY_OTHER);
+	shape_out_all(&w.inst.workers[0]);
+	assert_true(wire.calls > 10);
+	assert_int_equal(wire.left, wire.came);
+	assert_int_equal(worker_drops(&w), 0);
+	close_wire(&w);
+}
+
+static void give_back(struct worker *w, const struct path *path, unsigned bursts)
+{
+	struct rte_mbuf *mbufs[BURST];
+
+	for (unsigned i = 0; i < bursts; i++) {
+		assert_int_equal(rte_eth_rx_burst(wire.a, 0, mbufs, BURST), BURST);
+		assert_int_equal(tx_try_pass_on(w, path, mbufs, BURST), BURST);
+	}
+}
+
+/* Whoever waits for a slow wire has his part of it. */
+static void test_takes_turns(void **state)
+{
+	static struct worker third = {.index = 2};
+	struct instance_world w;
+	struct rings *rings;
+
+	(void)state;
+	open_wire(&w, "80kbit/s");
+	watch_wire(&w);
+	rings = share_first_queue(&w, 3);
+	give_back(&w.inst.workers[1], &w.inst.workers[1].paths[0], 4);
+	give_back(&third, &w.inst.workers[1].paths[0], 4);
+	set_takes(TAKES_ROOM);
+	for (unsigned i = 0; i < 12; i++) {
+		wire.room = BURST / 4;
+		distribute_collect(&w.inst.workers[0]);
+		assert_int_equal(rx_rings_moved(rings), (i + 1) * BURST / 4);
+		assert_int_equal(rx_rings_looks(rings), i + 1);
+	}
+	for (unsigned i = 1; i < 3; i++)
+		assert_int_equal(rte_ring_count(rings->back[i]), 4 * BURST - 12 / 2 * BURST / 4);
+	set_takes(TAKES_ALL);
+	while (distribute_collect(&w.inst.workers[0]))
+		;
+	assert_int_equal(wire.left, wire.came);
+	close_wire(&w);
+}
+
+static void *worker_thread(void *worker)
+{
+	worker_run(worker);
+	return NULL;
+}
+
+/* The owner of a queue ends when all is on its way, in however many steps. */
+static void test_land(void **state)
+{
+	struct worker *workers;
+	struct instance_world w;
+	pthread_t thread;
+
+	(void)state;
+	open_wire(&w, "8Mbit/s");
+	fill_worker_queue(&w, 1, 4500);
+	watch_wire(&w);
+	share_first_queue(&w, INSTANCE_WORKERS);
+	workers = w.inst.workers;
+	set_takes(TAKES_ONE);
+	worker_end(&workers[0]);
+	__atomic_store_n(&w.inst.stop, true, __ATOMIC_RELAXED);
+	assert_int_equal(pthread_create(&thread, NULL, worker_thread, &workers[0]), 0);
+	shape_out_all(&workers[1]);
+	__atomic_add_fetch(&w.inst.landed, 1, __ATOMIC_ACQ_REL);
+	pthread_join(thread, NULL);
+	assert_int_equal(wire.left, wire.came);
+	assert_int_equal(worker_drops(&w), 0);
+	worker_begin(&workers[0]);
+	close_wire(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_patience),
+		cmocka_unit_test(test_no_cpu),
+		cmocka_unit_test(test_takes_turns),
+		cmocka_unit_test(test_land),
+	};
+
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The owner of a queue: what he is asked to move, and when he takes nothing in. His worker's turns
+ * and rings are the test's.
+ */
+#include "instance_world.h"
+
+#include <string.h>
+
+#include <rte_ring.h>
+
+#include "distribute.h"
+#include "rx_rings.h"
+#include "steering.h"
+#include "worker_own.h"
+
+#define SLOTS 4
+#define SLOT  2
+
+struct world {
+	struct worker workers[2]; /* the first is the owner */
+	struct rings *rings;
+	struct steering *steering;
+	struct reta_target reta_target;
+	struct reta reta;
+	uint64_t waited, left; /* of the other worker's queue */
+};
+
+static void open_world(struct world *world)
+{
+	memset(world, 0, sizeof(*world));
+	world->rings = rx_rings_create(0, 2);
+	assert_non_null(world->rings);
+	assert_int_equal(rx_rings_open(world->rings, world->workers, SLOTS), 0);
+	world->steering = world->rings->steering;
+	reta_target_init(&world->reta_target, &(struct place_key){24, 64}, 1);
+	reta_init(&world->reta, &world->reta_target);
+	world->reta.queues[1] = (struct reta_queue){&world->waited, &world->left};
+	steering_add(world->steering, SLOT, &world->reta);
+}
+
+static void close_world(struct world *world)
+{
+	rx_rings_destroy(world->rings);
+}
+
+/* Whether nothing is to be taken in. */
+static bool turn_steering(struct world *world)
+{
+	struct rte_mbuf *mbufs[BURST];
+	uint16_t n;
+	bool drain = steering_turn(world->steering, &world->workers[0], mbufs, &n);
+
+	assert_int_equal(n, 0);
+	return drain;
+}
+
+static void pass_ring_packet(struct rte_ring *ring)
+{
+	void *packet;
+
+	assert_int_equal(rte_ring_sc_dequeue(ring, &packet), 0);
+}
+
+/* Another classifier: until what was handed out by the former one is through, step by step. */
+static void test_drain(void **state)
+{
+	struct world world;
+	struct rte_ring *out, *back;
+
+	(void)state;
+	open_world(&world);
+	out = world.rings->out[1];
+	back = world.rings->back[1];
+	assert_false(turn_steering(&world));
+	assert_int_equal(rte_ring_sp_enqueue(out, &world), 0);
+	worker_own(&world.workers[0])->view.retargeted = 1;
+	assert_true(turn_steering(&world));
+	pass_ring_packet(out);
+	assert_true(turn_steering(&world)); /* it goes by the former one still */
+	world.workers[1].generation = 1;
+	assert_true(turn_steering(&world));
+	assert_true(turn_steering(&world));
+	assert_int_equal(rte_ring_sp_enqueue(back, &world), 0);
+	world.workers[1].turn++;
+	assert_true(turn_steering(&world));
+	pass_ring_packet(back);
+	assert_false(turn_steering(&world));
+	assert_false(turn_steering(&world));
+	close_world(&world);
+}
+
+/* As the owner's turn does it: no more of this when there is nothing placed. */
+static bool owner_turn(struct world *world)
+{
+	return steering_has_tables(world->steering) && turn_steering(world);
+}
+
+/* The last placed policy leaves meanwhile; much later there is another one. */
+static void test_drain_after_the_last(void **state)
+{
+	for (unsigned step = 0; step < 3; step++) {
+		struct world world;
+		struct rte_ring *back;
+
+		(void)state;
+		open_world(&world);
+		back = world.rings->back[1];
+		worker_own(&world.workers[0])->view.retargeted = 1;
+		world.workers[1].generation = step > 0;
+		assert_true(owner_turn(&world));
+		assert_int_equal(rte_ring_sp_enqueue(back, &world), 0);
+		world.workers[1].turn += step > 1;
+		assert_true(owner_turn(&world));
+		steering_leave(world.steering, SLOT);
+		steering_remove(world.steering, SLOT);
+		world.workers[1].generation = 1;
+		for (unsigned i = 0; i < 5; i++) {
+			world.workers[1].turn++;
+			assert_int_equal(rte_ring_sp_enqueue(back, &world), 0);
+			owner_turn(&world);
+			pass_ring_packet(back);
+		}
+		pass_ring_packet(back);
+		assert_false(owner_turn(&world));
+		assert_false(steering_has_tables(world.steering));
+		steering_add(world.steering, SLOT, &world.reta);
+		assert_false(owner_turn(&world));
+		worker_own(&world.workers[0])->view.retargeted = world.workers[1].generation = 2;
+		for (unsigned i = 0; i < 3; i++) {
+			owner_turn(&world);
+			world.workers[1].turn++;
+		}
+		assert_false(owner_turn(&world));
+		close_world(&world);
+	}
+}
+
+/* Yet another classifier meanwhile: everybody has to go by that one. */
+static void test_drain_again(void **state)
+{
+	struct world world;
+
+	(void)state;
+	open_world(&world);
+	worker_own(&world.workers[0])->view.retargeted = world.workers[1].generation = 1;
+	assert_true(turn_steering(&world));
+	worker_own(&world.workers[0])->view.retargeted = 2;
+	for (unsigned i = 0; i < 3; i++) {
+		world.workers[1].turn++;
+		assert_true(turn_steering(&world));
+	}
+	world.workers[1].generation = 2;
+	assert_true(turn_steering(&world));
+	world.workers[1].turn++;
+	assert_false(turn_steering(&world));
+	close_world(&world);
+}
+
+/* What moves does not hold that up: it stays where it was, and is asked for again. */
+static void test_drain_ends_moves(void **state)
+{
+	struct world world;
+
+	(void)state;
+	open_world(&world);
+	reta_target_set(&world.reta_target, 7, 0);
+	assert_true(steering_ask(world.steering, SLOT));
+	world.waited = 1; /* and does not leave */
+	assert_false(turn_steering(&world));
+	assert_false(steering_is_done(world.steering, SLOT));
+	worker_own(&world.workers[0])->view.retargeted = world.workers[1].generation = 1;
+	assert_true(turn_steering(&world));
+	assert_true(steering_is_done(world.steering, SLOT));
+	for (unsigned i = 0; i < 3 && turn_steering(&world); i++)
+		world.workers[1].turn++;
+	assert_false(turn_steering(&world));
+	assert_int_equal(reta_worker(&world.reta, 7), 1);
+	assert_int_equal(world.steering->migration.called_off, 1);
+	world.left = 1;
+	assert_true(steering_ask(world.steering, SLOT));
+	for (unsigned i = 0; i < 10; i++) {
+		world.workers[1].turn++;
+		assert_false(turn_steering(&world));
+	}
+	assert_int_equal(reta_worker(&world.reta, 7), 0);
+	close_world(&world);
+}
+
+static void turn_steering_times(struct world *world)
+{
+	for (unsigned i = 0; i < 10; i++) {
+		world->workers[1].turn++;
+		assert_false(turn_steering(world));
+	}
+}
+
+/* Packets for a bucket that moves come faster than its next worker takes them: giving ends. */
+static void test_giving_ends(void **state)
+{
+	struct world world;
+	struct migration *migration;
+	struct rte_ring *out;
+	unsigned i;
+
+	(void)state;
+	open_world(&world);
+	migration = &world.steering->migration;
+	out = world.rings->out[1];
+	world.reta.queues[0] = (struct reta_queue){&world.waited, &world.left};
+	reta_set(&world.reta, 7, 0);
+	assert_true(steering_ask(world.steering, SLOT));
+	world.waited = 1;
+	assert_false(turn_steering(&world));
+	for (i = 0; i < 100; i++)
+		assert_true(migration_keep(migration, &world, 7));
+	while (rte_ring_sp_enqueue(out, &world) == 0)
+		;
+	world.left = 1;
+	assert_true(turn_steering(&world)); /* there is no room */
+	for (i = 0; i < 200 && !migration_is_idle(migration); i++) {
+		for (unsigned j = 0; j < 16; j++)
+			pass_ring_packet(out);
+		if (turn_steering(&world) || !migration_keeps(migration, &world.reta, 7))
+			continue;
+		for (unsigned j = 0; j < 32; j++)
+			migration_keep(migration, &world, 7);
+	}
+	while (rte_ring_count(out) > 0)
+		pass_ring_packet(out);
+	migration->kept = 0; /* they are no packets */
+	assert_in_range(i, 6, 7);
+	assert_int_equal(reta_worker(&world.reta, 7), 1);
+	close_world(&world);
+}
+
+static void test_asked(void **state)
+{
+	struct world world;
+
+	(void)state;
+	open_world(&world);
+	reta_target_set(&world.reta_target, 7, 0);
+	turn_steering_times(&world);
+	assert_int_equal(reta_worker(&world.reta, 7), 1); /* nobody has asked */
+	assert_true(steering_ask(world.steering, SLOT));
+	assert_true(steering_is_done(world.steering, SLOT));
+	assert_false(turn_steering(&world));
+	assert_false(steering_is_done(world.steering, SLOT));
+	turn_steering_times(&world);
+	assert_true(steering_is_done(world.steering, SLOT));
+	assert_int_equal(reta_worker(&world.reta, 7), 0);
+	close_world(&world);
+}
+
+/* Nothing moves of a policy that leaves, nor where there is none. */
+static void test_leaving(void **state)
+{
+	struct world world;
+
+	(void)state;
+	open_world(&world);
+	reta_target_set(&world.reta_target, 7, 0);
+	steering_leave(world.steering, SLOT);
+	assert_true(steering_ask(world.steering, SLOT));
+	turn_steering_times(&world);
+	assert_int_equal(reta_worker(&world.reta, 7), 1);
+	steering_remove(world.steering, SLOT);
+	assert_false(steering_has_tables(world.steering));
+	assert_true(steering_ask(world.steering, SLOT));
+	turn_steering_times(&world);
+	steering_remove(world.steering, SLOT); /* once more is once */
+	assert_int_equal(world.steering->n_buckets, 0);
+	close_world(&world);
+}
+
+/* What finds no room is said again later. */
+static void test_many_asks(void **state)
+{
+	struct world world;
+	unsigned n = 0;
+
+	(void)state;
+	open_world(&world);
+	while (steering_ask(world.steering, SLOT))
+		n++;
+	assert_int_equal(n, STEERING_ASKS - 1);
+	for (unsigned i = 0; i < n; i++)
+		assert_false(turn_steering(&world));
+	assert_true(steering_ask(world.steering, SLOT));
+	close_world(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_drain),
+		cmocka_unit_test(test_drain_after_the_last),
+		cmocka_unit_test(test_drain_again),
+		cmocka_unit_test(test_drain_ends_moves),
+		cmocka_unit_test(test_giving_ends),
+		cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_leaving),
+		cmocka_unit_test(test_many_asks),
+	};
+
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "instance_world.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+
+#include <sodium.h>
+
+#include "config/load.h"
+
+#define KEYS                                                                      \
+	"'limiter': 'test', 'workers': [0, 1], 'idle': 'sleep', "                 \
+	"'ports': {'a': {'device': 'net_null0'}, 'b': {'device': 'net_null1'}}, " \
+	"'wires': [{'name': 'w', 'a': 'a', 'b': 'b'}], "                          \
+	"'control': {'socket': '/tmp/weir-box-world.sock'}" /* which is never opened */
+
+static struct instance ports; /* has the ports that the others borrow */
+static struct config *ports_config;
+
+static char *text_of(const char *more, const char *policies)
+{
+	char *text;
+
+	if (asprintf(&text, "{%s" KEYS ", 'policies': [%s]}", more, policies) < 0)
+		abort();
+	for (char *c = text; *c; c++)
+		if (*c == '\'')
+			*c = '"';
+	return text;
+}
+
+static struct config *config_of(const char *more, const char *policies)
+{
+	char *text = text_of(more, policies);
+	struct config *config = NULL;
+
+	if (config_parse(text, strlen(text), "world", stderr, &config))
+		abort();
+	free(text);
+	return config;
+}
+
+int instance_world_start(void **state)
+{
+	const char *args[] = {"world", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry",
+		"--no-shconf", "--log-level=1", "--lcores=(0-2)@0", "--vdev=net_null0",
+		"--vdev=net_null1"};
+
+	(void)state;
+	if (sodium_init() < 0 ||
+		rte_eal_init((int)(sizeof(args) / sizeof(args[0])), (char **)(uintptr_t)args) < 0)
+		return -1;
+	ports_config = config_of("", "");
+	return instance_prepare(&ports, ports_config, NULL);
+}
+
+int instance_world_stop(void **state)
+{
+	(void)state;
+	instance_stop(&ports);
+	config_free(ports_config);
+	return rte_eal_cleanup();
+}
+
+void instance_world_open_more(struct instance_world *w, const char *more, const char *policies)
+{
+	int fd;
+
+	memset(w, 0, sizeof(*w));
+	w->more = more;
+	strcpy(w->file, "/tmp/weir-box-world-XXXXXX");
+	fd = mkstemp(w->file);
+	assert_true(fd >= 0);
+	close(fd);
+	instance_world_write(w, policies);
+	w->config = config_of(more, policies);
+	assert_int_equal(instance_prepare(&w->inst, w->config, ports.ports), 0);
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
+		worker_begin(&w->inst.workers[i]);
+}
+
+void instance_world_open(struct instance_world *w, const char *policies)
+{
+	instance_world_open_more(w, "", policies);
+}
+
+/* A box that has nothing to reload does not know that the policies in force are to be freed. */
+void instance_world_close(struct instance_world *w)
+{
+	struct config *loaded = w->inst.reload ? NULL : w->inst.loaded;
+
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
+		worker_end(&w->inst.workers[i]);
+	instance_stop(&w->inst);
+	assert_int_equal(w->inst.leaked, 0);
+	config_free(loaded);
+	config_free(w->config);
+	unlink(w->file);
+}
+
+void instance_world_write(struct instance_world *w, const char *policies)
+{
+	char *text = text_of(w->more, policies);
+	FILE *file = fopen(w->file, "w");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+	free(text);
+}
+
+void instance_world_turn(struct instance_world *w, unsigned worker)
+{
+	worker_turn(&w->inst.workers[worker]);
+}
+
+void instance_world_turn_all(struct instance_world *w)
+{
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
+		instance_world_turn(w, i);
+}
+
+struct policy_totals instance_world_totals(struct instance_world *w, unsigned policy)
+{
+	return instance_policy_totals(&w->inst, w->inst.slots.of[policy]);
+}

@@ -1,0 +1,786 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What a box gives away is told when the disk has it and every worker obeys, and not before. The
+ * disk is the test's, and so is the neighbour, which wants all that there is; the test plays
+ * control and both workers.
+ */
+#include "instance_world.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/eventfd.h>
+
+#include "base/hash.h"
+#include "clock.h"
+#include "policy_txn.h"
+#include "grace.h"
+#include "publish.h"
+#include "commit.h"
+#include "meter/shares.h"
+#include "store/store.h"
+
+#define MS       UINT64_C(1000000)
+#define PATIENCE (20000 * MS)
+#define LIMIT    1000000.0 /* bytes per second */
+
+/* An address of this process alone, as others run the same test. */
+#define GROUP                                                              \
+	"'gossip': {'listen': '127.%1$u.%2$u.77:7946', 'insecure': true, " \
+	"'timeout': '500ms', 'roster': ["                                  \
+	"{'name': 'test', 'address': '127.%1$u.%2$u.77:7946'}, "           \
+	"{'name': 'peer', 'address': '127.%1$u.%2$u.78:7946'}]}, "         \
+	"'ledger': {'store': '/nowhere/weir', 'lease': '2s', 'promise': 0}, "
+#define ALONE "'ledger': {'store': '/nowhere/weir'}, "
+#define MOVED                                                                      \
+	"{'name': 'moved', 'match': {'direction': 'a-to-b'}, 'limit': '8Mbit/s', " \
+	"'burst': '100kB', 'interval': '10ms', 'allocator': 'gdrl'}"
+#define CAP(more) \
+	"{'name': 'cap', 'match': {'direction': 'a-to-b'}, 'guarantee': 'conserved'" more "}"
+#define CHARGED                                                                    \
+	"{'name': 'moved', 'match': {'direction': 'a-to-b'}, 'limit': '8Mbit/s', " \
+	"'burst': '100kB', 'interval': '10ms', 'allocator': 'gdrl', 'action': 'count'}"
+#define TOTAL "{'name': 'total', 'allocator': 'quota', 'total': '1GB'}"
+#define SOFT  "{'name': 'cap', 'match': {'direction': 'a-to-b'}" FEW "}"
+#define FEW   ", 'limit': '8kbit/s', 'burst': '4096B'"
+
+/* The disk: one store, which remembers records of one policy. */
+static struct disk {
+	int open_error, result; /* result: of what is being written; -EAGAIN: it takes its time */
+	bool exists, recovering, opened;
+	bool writing;
+	uint64_t epoch;
+	unsigned commits, put;
+	int fd;
+	uint8_t kind;
+	uint32_t id;
+	uint8_t record[1024];
+	size_t len;
+} disk;
+
+struct store {
+	char nothing;
+};
+
+static struct store store;
+
+int store_open(const char *directory, struct store **out, uint64_t *epoch)
+{
+	if (strcmp(directory, "/nowhere/weir") != 0) /* the default of who says nothing */
+		return -ENOENT;
+	if (disk.open_error)
+		return disk.open_error;
+	if (!disk.exists)
+		return -ENOENT;
+	assert_false(disk.opened);
+	disk.opened = true;
+	disk.fd = eventfd(0, EFD_NONBLOCK);
+	*out = &store;
+	*epoch = ++disk.epoch;
+	return 0;
+}
+
+int store_open_recovering(const char *directory, struct store **out, uint64_t *epoch)
+{
+	disk.exists = disk.recovering = true;
+	return store_open(directory, out, epoch);
+}
+
+bool store_recovering(const struct store *s)
+{
+	(void)s;
+	return disk.recovering;
+}
+
+void store_close(struct store *s)
+{
+	if (!s)
+		return;
+	assert_true(disk.opened);
+	disk.opened = false;
+	close(disk.fd);
+}
+
+int store_each(struct store *s, uint8_t kind,
+	int (*each)(void *context, uint32_t id, const void *record, size_t len), void *context)
+{
+	(void)s;
+	return disk.len && kind == disk.kind ? each(context, disk.id, disk.record, disk.len) : 0;
+}
+
+int store_put(struct store *s, uint8_t kind, uint32_t id, const void *record, size_t len)
+{
+	(void)s;
+	assert_true(len <= sizeof(disk.record));
+	disk.kind = kind;
+	disk.id = id;
+	memcpy(disk.record, record, len);
+	disk.len = len;
+	disk.put++;
+	return 0;
+}
+
+void store_discard(struct store *s)
+{
+	(void)s;
+	disk.put = 0;
+}
+
+int store_commit(struct store *s)
+{
+	(void)s;
+	assert_false(disk.writing);
+	assert_true(disk.put > 0);
+	disk.writing = true;
+	disk.put = 0;
+	disk.commits++;
+	return 0;
+}
+
+int store_fd(const struct store *s)
+{
+	(void)s;
+	return disk.fd;
+}
+
+int store_result(struct store *s)
+{
+	(void)s;
+	if (!disk.writing || disk.result == -EAGAIN)
+		return -EAGAIN;
+	disk.writing = false;
+	return disk.result;
+}
+
+static void disk_new(void)
+{
+	disk = (struct disk){.exists = true, .result = -EAGAIN};
+}
+
+/* The neighbour. */
+struct neighbour {
+	struct roster *roster;
+	struct limiter *limiter;
+	double wants; /* bytes per second */
+	double arrived;
+	uint64_t until_ns;
+	uint64_t slots[INSTANCE_WORKERS * FLOW_SLOTS];
+};
+
+static void peer_open(struct neighbour *peer, const struct instance_world *w, uint64_t epoch)
+{
+	uint32_t ids[] = {name_hash("test"), name_hash("peer")};
+	struct limiter_policy policy = limit_profile_policy(&w->config->policies[0], 1);
+	struct limiter_params params = {
+		.gossip = {.self = 1,
+			.epoch = epoch,
+			.seed = 1,
+			.branching = 1,
+			.timeout_ns = 500 * MS,
+			.datagram_max = 1400,
+			.estimator = GOSSIP_STATE},
+		.policies = &policy,
+		.n_policies = 1,
+		.n_workers = 1,
+		.ledger = commit_ledger(&w->inst),
+	};
+
+	memset(peer, 0, sizeof(*peer));
+	assert_int_equal(roster_create(ids, 2, &peer->roster), 0);
+	params.gossip.roster = peer->roster;
+	params.ledger.epoch = epoch;
+	params.ledger.recovering = false;
+	peer->until_ns = control_now();
+	peer->wants = LIMIT / 2;
+	assert_int_equal(limiter_create(&params, peer->until_ns, &peer->limiter), 0);
+}
+
+static void peer_close(struct neighbour *peer)
+{
+	limiter_destroy(peer->limiter);
+	roster_destroy(peer->roster);
+}
+
+/* What it wants, and nothing at the box. */
+static void measure_peer(void *context, unsigned policy, struct limiter_sample *sample)
+{
+	struct neighbour *peer = context;
+	uint64_t now = control_now();
+
+	(void)policy;
+	peer->arrived += (double)(now - peer->until_ns) / 1e9 * peer->wants;
+	peer->until_ns = now;
+	*sample = (struct limiter_sample){
+		.arrived_bytes = (uint64_t)peer->arrived, .slots = peer->slots};
+}
+
+static void measure_instance(void *context, unsigned policy, struct limiter_sample *sample)
+{
+	(void)policy;
+	*sample = (struct limiter_sample){.slots = ((struct neighbour *)context)->slots};
+}
+
+static void carry_datagrams(struct limiter *from, struct limiter *to)
+{
+	uint8_t buf[DATAGRAM_MAX];
+	unsigned whom;
+	size_t len;
+
+	while ((len = limiter_send(from, buf, &whom)) > 0)
+		limiter_receive(to, control_now(), buf, len);
+}
+
+static double limiter_local_limit(const struct limiter *limiter)
+{
+	struct limiter_view view;
+
+	limiter_view(limiter, 0, &view);
+	return view.local_limit;
+}
+
+static struct commit_view view_of_commit(const struct instance_world *w)
+{
+	struct commit_view view;
+
+	assert_true(commit_view(&w->inst, &view));
+	return view;
+}
+
+/* What control does, without committing, and what the neighbour does. */
+static void talk_to_neighbour(struct instance_world *w, struct neighbour *peer)
+{
+	limiter_tick(w->inst.limiter, control_now(), measure_instance, peer);
+	limiter_tick(peer->limiter, control_now(), measure_peer, peer);
+	publish(&w->inst);
+	carry_datagrams(w->inst.limiter, peer->limiter);
+	carry_datagrams(peer->limiter, w->inst.limiter);
+	if (limiter_save(peer->limiter, NULL, NULL) == 0)
+		limiter_committed(peer->limiter, control_now());
+	carry_datagrams(peer->limiter, w->inst.limiter);
+}
+
+/* Works with what is to be made durable; the disk and the workers are as the test has them. */
+static bool work_with_neighbour(struct instance_world *w, struct neighbour *peer)
+{
+	bool ended = commit_advance(&w->inst);
+
+	talk_to_neighbour(w, peer);
+	return ended;
+}
+
+/* A round that is under way ends; another may have begun. */
+static void end_round(struct instance_world *w)
+{
+	uint64_t rounds = view_of_commit(w).counters.rounds;
+
+	disk.result = 0;
+	for (unsigned i = 0; i < 3 && view_of_commit(w).counters.rounds == rounds; i++) {
+		instance_world_turn_all(w);
+		commit_advance(&w->inst);
+	}
+	disk.result = -EAGAIN;
+	assert_true(view_of_commit(w).counters.rounds > rounds);
+}
+
+/* The neighbour wants more, until a round is under way in which something is given away. */
+static void until_giving(struct instance_world *w, struct neighbour *peer)
+{
+	uint64_t end = control_now() + PATIENCE;
+	double before = limiter_local_limit(w->inst.limiter);
+
+	peer->wants += 0.3 * LIMIT;
+	for (;;) {
+		assert_true(control_now() < end);
+		talk_to_neighbour(w, peer);
+		if (limiter_local_limit(w->inst.limiter) < before)
+			break;
+		commit_advance(&w->inst);
+		if (view_of_commit(w).committing)
+			end_round(w);
+	}
+	if (view_of_commit(w).committing)
+		end_round(w);
+	commit_advance(&w->inst);
+	assert_true(view_of_commit(w).committing);
+}
+
+static void open_instance(struct instance_world *w, const char *policy)
+{
+	static char group[512];
+	unsigned id = (unsigned)getpid();
+
+	snprintf(group, sizeof(group), GROUP, 1 + id / 256 % 254, id % 256);
+	instance_world_open_more(w, group, policy);
+}
+
+static void open_group_of(struct instance_world *w, struct neighbour *peer, const char *policy)
+{
+	disk_new();
+	open_instance(w, policy);
+	peer_open(peer, w, 1);
+	until_giving(w, peer);
+}
+
+static void open_group(struct instance_world *w, struct neighbour *peer)
+{
+	open_group_of(w, peer, MOVED);
+}
+
+static void close_group(struct instance_world *w, struct neighbour *peer)
+{
+	disk.result = 0; /* what control waits for at the end */
+	peer_close(peer);
+	instance_world_close(w);
+}
+
+/* Both are waited for, whichever is first, and each worker. */
+static void check_nothing_is_told_before(const char *policy)
+{
+	struct instance_world w;
+	struct neighbour peer;
+	double has;
+
+	open_group_of(&w, &peer, policy);
+	has = limiter_local_limit(peer.limiter);
+	for (unsigned i = 0; i < 50; i++) {
+		instance_world_turn_all(&w);
+		assert_false(work_with_neighbour(&w, &peer));
+	}
+	assert_true(view_of_commit(&w).enforced && !view_of_commit(&w).saved);
+	assert_true(limiter_local_limit(peer.limiter) == has);
+	disk.result = 0;
+	assert_true(work_with_neighbour(&w, &peer));
+	assert_true(limiter_local_limit(peer.limiter) > has);
+
+	disk.result = -EAGAIN;
+	until_giving(&w, &peer);
+	has = limiter_local_limit(peer.limiter);
+	disk.result = 0;
+	for (unsigned i = 0; i < 50; i++) {
+		instance_world_turn(&w, 0);
+		assert_false(work_with_neighbour(&w, &peer));
+	}
+	assert_true(view_of_commit(&w).saved && !view_of_commit(&w).enforced);
+	assert_true(limiter_local_limit(peer.limiter) == has);
+	instance_world_turn(&w, 1);
+	work_with_neighbour(&w, &peer);
+	instance_world_turn_all(&w);
+	work_with_neighbour(&w, &peer);
+	assert_true(limiter_local_limit(peer.limiter) > has);
+	close_group(&w, &peer);
+}
+
+/*
+ * Nothing is told before it is durable: of a limit that all workers draw from, and of one that each
+ * is told its part of.
+ */
+static void test_nothing_is_told_before(void **state)
+{
+	(void)state;
+	check_nothing_is_told_before(MOVED);
+	check_nothing_is_told_before(CHARGED);
+}
+
+/* What both may use together, at any time, is within the limit; and all of it comes to be used. */
+static void test_the_limit_moves(void **state)
+{
+	uint64_t end = control_now() + PATIENCE;
+	struct instance_world w;
+	struct neighbour peer;
+
+	(void)state;
+	open_group(&w, &peer);
+	peer.wants = 4 * LIMIT;
+	disk.result = 0;
+	while (limiter_local_limit(peer.limiter) < 0.9 * LIMIT) {
+		assert_true(control_now() < end);
+		instance_world_turn_all(&w);
+		work_with_neighbour(&w, &peer);
+		assert_true(
+			limiter_local_limit(w.inst.limiter) + limiter_local_limit(peer.limiter) <=
+			LIMIT);
+	}
+	assert_true(view_of_commit(&w).counters.rounds > 0);
+	assert_int_equal(view_of_commit(&w).counters.failures, 0);
+	close_group(&w, &peer);
+}
+
+/* A disk that fails: nothing is told, packets pass, and it is tried again, but not at once. */
+static void test_a_disk_that_fails(void **state)
+{
+	uint64_t end, passed, before;
+	struct instance_world w;
+	struct neighbour peer;
+	unsigned commits;
+	double has;
+
+	(void)state;
+	open_group(&w, &peer);
+	has = limiter_local_limit(peer.limiter);
+	disk.result = -ENOSPC;
+	instance_world_turn_all(&w);
+	work_with_neighbour(&w, &peer);
+	assert_int_equal(view_of_commit(&w).error, -ENOSPC);
+	assert_int_equal(view_of_commit(&w).counters.failures, 1);
+	assert_false(view_of_commit(&w).committing);
+
+	before = control_now();
+	commits = disk.commits;
+	passed = instance_world_totals(&w, 0).passed_packets;
+	end = before + PATIENCE;
+	assert_true(commit_next(&w.inst) <= before + 100 * MS);
+	while (view_of_commit(&w).counters.failures < 3) {
+		assert_true(control_now() < end);
+		instance_world_turn_all(&w);
+		work_with_neighbour(&w, &peer);
+		assert_true(limiter_local_limit(peer.limiter) == has);
+	}
+	assert_true(control_now() - before >= 290 * MS); /* 100 ms and 200 ms */
+	assert_int_equal(disk.commits, commits + 2);
+	assert_true(instance_world_totals(&w, 0).passed_packets > passed);
+
+	disk.result = 0;
+	while (limiter_local_limit(peer.limiter) <= has) {
+		assert_true(control_now() < end);
+		instance_world_turn_all(&w);
+		work_with_neighbour(&w, &peer);
+	}
+	assert_int_equal(view_of_commit(&w).error, 0);
+	assert_int_equal(commit_next(&w.inst) == UINT64_MAX, !view_of_commit(&w).committing);
+	close_group(&w, &peer);
+}
+
+/* What it gave away stays given after a restart; without its store it holds nothing at first. */
+static void test_it_begins_where_it_ended(void **state)
+{
+	uint64_t end = control_now() + PATIENCE;
+	struct instance_world w;
+	struct neighbour peer;
+	double held;
+
+	(void)state;
+	open_group(&w, &peer);
+	disk.result = 0;
+	for (double has = limiter_local_limit(peer.limiter);
+		limiter_local_limit(peer.limiter) <= has;) {
+		instance_world_turn_all(&w);
+		work_with_neighbour(&w, &peer);
+	}
+	commit_last(&w.inst);
+	held = limiter_local_limit(w.inst.limiter);
+	assert_true(held < LIMIT / 2);
+	peer_close(&peer);
+	instance_world_close(&w);
+	disk.writing = false;
+	open_instance(&w, MOVED);
+	assert_near(limiter_local_limit(w.inst.limiter), held, 1);
+	assert_int_equal(view_of_commit(&w).epoch, 2);
+	instance_world_close(&w);
+
+	disk_new();
+	disk.exists = false;
+	open_instance(&w, MOVED);
+	assert_true(view_of_commit(&w).recovering);
+	assert_int_equal(commit_count_recovering(&w.inst, control_now()), 1);
+	assert_true(limiter_local_limit(w.inst.limiter) == 0);
+	peer_open(&peer, &w, 5);
+	disk.result = 0;
+	while (limiter_local_limit(w.inst.limiter) == 0) {
+		assert_true(control_now() < end);
+		instance_world_turn_all(&w);
+		work_with_neighbour(&w, &peer);
+		assert_true(
+			limiter_local_limit(w.inst.limiter) + limiter_local_limit(peer.limiter) <=
+			LIMIT);
+	}
+	assert_int_equal(commit_count_recovering(&w.inst, control_now()), 0);
+	close_group(&w, &peer);
+}
+
+/* A total, too, of which nothing is known passes nothing; and that is said. */
+static void test_totals_may_be_recovering(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	for (unsigned exists = 0; exists < 2; exists++) {
+		disk_new();
+		disk.exists = exists > 0;
+		disk.result = 0;
+		open_instance(&w, TOTAL ", " SOFT);
+		assert_int_equal(commit_count_recovering(&w.inst, control_now()), !exists);
+		instance_world_close(&w);
+	}
+}
+
+/* A soft one passes its burst at once; what is conserved has to earn it, after a reload too. */
+static void test_buckets_begin_empty(void **state)
+{
+	static const char *const conserved[] = {
+		CAP(FEW ", 'allocator': 'static'"),
+		CAP(FEW ", 'allocator': 'static', 'meter': 'gcra'"),
+		CAP(FEW ", 'allocator': 'static', 'action': 'count'"),
+		CAP(FEW ", 'allocator': 'gdrl'"),
+	};
+	struct instance_world w;
+
+	(void)state;
+	disk_new();
+	instance_world_open_more(&w, ALONE, SOFT);
+	instance_world_turn_all(&w);
+	assert_int_equal(instance_world_totals(&w, 0).passed_packets, 2 * INSTANCE_BURST);
+	instance_world_close(&w);
+	for (unsigned i = 0; i < sizeof(conserved) / sizeof(conserved[0]); i++) {
+		struct policy_totals totals;
+
+		instance_world_open_more(&w, ALONE, conserved[i]);
+		instance_world_turn_all(&w);
+		totals = instance_world_totals(&w, 0);
+		assert_int_equal(totals.passed_packets - totals.over_packets, 0);
+		instance_world_close(&w);
+	}
+}
+
+/* 0 or a negative errno, and what was said. */
+static int reload_policies(struct instance_world *w, const char *policies, char **words)
+{
+	struct policy_txn *x;
+	size_t size;
+	FILE *err = open_memstream(words, &size);
+	int ret;
+
+	assert_non_null(err);
+	instance_world_write(w, policies);
+	ret = policy_txn_prepare(&w->inst, w->file, w->inst.clock.hz, err, &x);
+	fclose(err);
+	if (ret)
+		return ret;
+	assert_int_equal(policy_txn_commit(x), 0);
+	for (unsigned i = 0; i < 3 && !policy_txn_finish(x); i++)
+		instance_world_turn_all(w);
+	assert_true(policy_txn_finish(x));
+	policy_txn_free(x);
+	return 0;
+}
+
+/* The first policy that needs a ledger finds its store, or is refused. */
+static void test_reload_opens_the_store(void **state)
+{
+	struct commit_view view;
+	struct instance_world w;
+	char *words;
+
+	(void)state;
+	disk_new();
+	disk.exists = false;
+	instance_world_open_more(&w, ALONE, SOFT);
+	assert_false(commit_view(&w.inst, &view));
+	assert_int_equal(commit_fd(&w.inst), -1);
+	assert_int_equal(commit_next(&w.inst), UINT64_MAX);
+	assert_int_equal(reload_policies(&w, CAP(FEW), &words), -ENOENT);
+	assert_non_null(strstr(words, "ledger.store"));
+	assert_non_null(strstr(words, "--new-ledger"));
+	free(words);
+	assert_false(commit_view(&w.inst, &view));
+
+	disk.exists = true;
+	assert_int_equal(reload_policies(&w, CAP(FEW), &words), 0);
+	free(words);
+	assert_int_equal(view_of_commit(&w).epoch, 1);
+	assert_non_null(limiter_conserve(w.inst.limiter));
+	assert_true(limiter_local_limit(w.inst.limiter) > 0);
+	disk.result = 0;
+	instance_world_close(&w);
+	assert_false(disk.opened);
+}
+
+/* What is prepared and comes to nothing leaves the store closed. */
+static void test_a_store_for_nothing(void **state)
+{
+	struct policy_txn *x;
+	struct instance_world w;
+
+	(void)state;
+	disk_new();
+	disk.exists = false;
+	instance_world_open_more(&w, ALONE, SOFT);
+	disk.exists = true;
+	instance_world_write(&w, CAP(FEW));
+	assert_int_equal(policy_txn_prepare(&w.inst, w.file, w.inst.clock.hz, stderr, &x), 0);
+	assert_true(disk.opened);
+	policy_txn_free(x);
+	assert_false(disk.opened);
+	instance_world_close(&w);
+}
+
+static struct policy_state *policy_line(const struct instance_world *w, unsigned worker)
+{
+	return &w->inst.workers[worker].policies[w->inst.slots.of[0]];
+}
+
+/* Bytes a second that a worker's own part of a policy that is not plain earns. */
+static double worker_earns_bps(const struct instance_world *w, unsigned worker)
+{
+	const struct token_bucket_profile *bucket = &policy_line(w, worker)->other->profile.bucket;
+
+	return (double)bucket->rate / 0x1p56 * (double)w->inst.clock.hz;
+}
+
+/* Control sees all of the demand at the first worker, and tells them. */
+static void demand_at_first(struct instance_world *w)
+{
+	uint32_t slot = w->inst.slots.of[0];
+
+	share_look(&w->inst.engine.slots[slot].shares[0], 1000000, 1, 0);
+	dirty_mark(&w->inst.dirty, slot);
+	assert_true(publish(&w->inst));
+	instance_world_turn_all(w);
+}
+
+/* Parts of a soft limit follow demand; those of a conserved one add up at any time. */
+static void test_parts_never_change(void **state)
+{
+	struct instance_world w;
+	double even;
+
+	(void)state;
+	disk_new();
+	instance_world_open_more(&w, ALONE, CAP(", 'limit': '8Mbit/s', 'action': 'count'"));
+	even = worker_earns_bps(&w, 0);
+	assert_near(even, LIMIT / 2, 1);
+	demand_at_first(&w);
+	assert_true(worker_earns_bps(&w, 0) == even && worker_earns_bps(&w, 1) == even);
+	assert_true(2 * even <= LIMIT);
+	instance_world_close(&w);
+
+	instance_world_open_more(&w, ALONE,
+		"{'name': 'cap', 'match': {'direction': 'a-to-b'}, 'limit': '8Mbit/s', "
+		"'action': 'count'}");
+	demand_at_first(&w);
+	assert_true(worker_earns_bps(&w, 0) > 0.9 * LIMIT);
+	instance_world_close(&w);
+}
+
+/* A worker that held some would keep them when the limit goes elsewhere. */
+static void test_workers_hold_nothing(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	disk_new();
+	instance_world_open_more(&w, ALONE, CAP(", 'limit': '100Gbit/s', 'burst': '1GB'"));
+	usleep(1000);
+	instance_world_turn_all(&w);
+	assert_true(instance_world_totals(&w, 0).passed_packets > 0);
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
+		assert_int_equal(policy_line(&w, i)->bucket.tokens >> TOKEN_BYTE, 0);
+	instance_world_close(&w);
+}
+
+/* One that begins anew earns nothing before the last worker has left its former line. */
+static void test_no_line_earns_beside_another(void **state)
+{
+	struct policy_txn *x;
+	struct instance_world w;
+
+	(void)state;
+	disk_new();
+	instance_world_open_more(&w, ALONE, CAP(", 'limit': '8Mbit/s'"));
+	instance_world_write(&w, CAP(", 'limit': '8Mbit/s', 'action': 'count'"));
+	assert_int_equal(policy_txn_prepare(&w.inst, w.file, w.inst.clock.hz, stderr, &x), 0);
+	assert_int_equal(policy_txn_commit(x), 0);
+	publish_all_later(&w.inst);
+	assert_true(publish(&w.inst));
+	instance_world_turn(&w, 0);
+	instance_world_turn(&w, 0);
+	assert_false(policy_txn_finish(x));
+	assert_true(worker_earns_bps(&w, 0) == 0 && worker_earns_bps(&w, 1) == 0);
+	for (unsigned i = 0; i < 3 && !policy_txn_finish(x); i++)
+		instance_world_turn_all(&w);
+	policy_txn_free(x);
+	assert_true(publish(&w.inst));
+	instance_world_turn_all(&w);
+	assert_near(worker_earns_bps(&w, 0) + worker_earns_bps(&w, 1), LIMIT, 2);
+	instance_world_close(&w);
+}
+
+#define MESSAGES 40 /* more than a worker takes in a turn */
+
+/* A worker that was quiescent, but has limits left to take, does not obey yet. */
+static void test_all_messages_are_taken(void **state)
+{
+	struct limit_profile profile = {
+		.kind = METER_TOKEN_BUCKET, .sample_shift = POLICE_UNSAMPLED};
+	struct grace grace;
+	struct instance_world w;
+	unsigned turns = 0;
+
+	(void)state;
+	disk_new();
+	instance_world_open_more(&w, ALONE, CAP(", 'limit': '8Mbit/s', 'action': 'count'"));
+	profile.policy = w.inst.slots.of[0];
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		profile.meter.bucket.rate = 1 + i;
+		assert_true(limit_ring_send(&w.inst.workers[1].limit_ring, &profile));
+	}
+	grace_begin(&grace, &w.inst);
+	assert_false(grace_done(&grace, &w.inst));
+	while (!grace_done(&grace, &w.inst)) {
+		assert_true(turns++ < MESSAGES);
+		instance_world_turn_all(&w);
+	}
+	assert_int_equal(policy_line(&w, 1)->other->profile.bucket.rate, MESSAGES);
+	instance_world_close(&w);
+}
+
+static void test_stores_that_do_not_open(void **state)
+{
+	static const struct policy soft = {.allocator = &allocator_fps};
+	static const struct policy cap = {
+		.allocator = &allocator_fps, .guarantee = GUARANTEE_CONSERVED};
+	static const struct config config = {.ledger = {.store = "/nowhere/weir"}};
+	static const int errors[] = {-EBUSY, -EBADMSG, -EACCES, -ENOSPC};
+	struct instance inst = {.config = &config, .policies = &soft, .n_policies = 1};
+
+	(void)state;
+	disk_new();
+	for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		disk.open_error = errors[i];
+		inst.policies = &soft;
+		assert_int_equal(commit_start(&inst), 0);
+		inst.policies = &cap;
+		assert_int_equal(commit_start(&inst), errors[i]);
+		assert_null(inst.commit);
+	}
+	/* A store that nobody here needs has records that others may. */
+	disk_new();
+	inst.policies = &soft;
+	assert_int_equal(commit_start(&inst), 0);
+	assert_non_null(inst.commit);
+	commit_stop(&inst);
+	assert_false(disk.opened);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing_is_told_before),
+		cmocka_unit_test(test_the_limit_moves),
+		cmocka_unit_test(test_a_disk_that_fails),
+		cmocka_unit_test(test_it_begins_where_it_ended),
+		cmocka_unit_test(test_totals_may_be_recovering),
+		cmocka_unit_test(test_buckets_begin_empty),
+		cmocka_unit_test(test_reload_opens_the_store),
+		cmocka_unit_test(test_a_store_for_nothing),
+		cmocka_unit_test(test_parts_never_change),
+		cmocka_unit_test(test_workers_hold_nothing),
+		cmocka_unit_test(test_no_line_earns_beside_another),
+		cmocka_unit_test(test_all_messages_are_taken),
+		cmocka_unit_test(test_stores_that_do_not_open),
+	};
+
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+}

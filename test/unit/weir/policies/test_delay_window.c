@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Windows of what packets have waited: what is in them, and that nothing older is.
+ */
+#include "check.h"
+
+#include <string.h>
+
+#include "base/prng.h"
+#include "delay_window.h"
+
+#define SECOND UINT64_C(1000000000)
+#define STEPS  3000
+#define BIN    100
+
+static const uint64_t lengths[DELAY_WINDOW_WINDOWS] = {10 * SECOND, 60 * SECOND};
+
+/* Everything that has been counted, step by step. */
+struct history {
+	struct delay_window delay_window;
+	struct delay_sum total;
+	uint64_t now;
+	unsigned n;
+	uint64_t when[STEPS], bins[STEPS]; /* of one bin: its count from that time on */
+};
+
+static void begin_delay_history(struct history *h, uint64_t before)
+{
+	memset(h, 0, sizeof(*h));
+	h->now = 5 * SECOND;
+	h->total.bins[BIN] = before;
+	h->when[0] = h->now;
+	h->bins[0] = before;
+	h->n = 1;
+	delay_window_init(&h->delay_window, &h->total, h->now);
+}
+
+static void pass_time_packets(struct history *h, uint64_t ns, uint64_t packets)
+{
+	assert_true(h->n < STEPS);
+	h->now += ns;
+	if (delay_window_is_due(&h->delay_window, h->now))
+		delay_window_mark(&h->delay_window, &h->total, h->now);
+	h->total.bins[BIN] += packets;
+	h->when[h->n] = h->now;
+	h->bins[h->n++] = h->total.bins[BIN];
+}
+
+/* What had been counted before a time. */
+static uint64_t counted_by(const struct history *h, uint64_t when)
+{
+	unsigned i = 0;
+
+	while (i + 1 < h->n && h->when[i + 1] < when)
+		i++;
+	return h->bins[i];
+}
+
+/* Just what has come in as long as it says, which is as long as it should be; `slack` is a step. */
+static void check_delay_window(
+	const struct history *h, enum delay_window_window window, uint64_t slack)
+{
+	struct delay_sum sum;
+	uint64_t ns = delay_window_sum(&h->delay_window, window, &h->total, h->now, &sum);
+	uint64_t age = h->now - h->when[0], least = lengths[window];
+
+	if (age < least)
+		assert_int_equal(ns, age);
+	else
+		assert_in_range(ns, least, least * 3 / 2 + slack);
+	assert_int_equal(sum.bins[BIN], h->total.bins[BIN] - counted_by(h, h->now - ns));
+	assert_int_equal(delay_count(&sum), sum.bins[BIN]);
+}
+
+static void test_windows(void **state)
+{
+	static struct history h;
+	struct prng prng;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 5; seed++) {
+		prng_seed(&prng, seed);
+		begin_delay_history(&h, prng_next(&prng) >> 40);
+		for (unsigned i = 0; i < STEPS - 1; i++) {
+			pass_time_packets(
+				&h, prng_next(&prng) % (SECOND / 5) + 1, prng_next(&prng) % 1000);
+			for (unsigned w = 0; w < DELAY_WINDOW_WINDOWS; w++)
+				check_delay_window(&h, w, SECOND / 5);
+		}
+	}
+}
+
+/* Nobody has looked for long: the windows are longer, and say so. */
+static void test_late_looks(void **state)
+{
+	static struct history h;
+	struct delay_sum sum;
+
+	(void)state;
+	begin_delay_history(&h, 7);
+	for (unsigned i = 0; i < 10; i++)
+		pass_time_packets(&h, 100 * SECOND, 1);
+	for (unsigned w = 0; w < DELAY_WINDOW_WINDOWS; w++) {
+		h.now += 9 * SECOND;
+		assert_in_range(delay_window_sum(&h.delay_window, w, &h.total, h.now, &sum),
+			lengths[w], 150 * SECOND);
+		assert_in_range(sum.bins[BIN], 1, 2);
+	}
+}
+
+/* A long time without packets is empty, and not what was before it. */
+static void test_quiet(void **state)
+{
+	static struct history h;
+	struct delay_sum sum;
+
+	(void)state;
+	begin_delay_history(&h, 0);
+	for (unsigned i = 0; i < 100; i++)
+		pass_time_packets(&h, SECOND, 10);
+	for (unsigned i = 0; i < 17; i++)
+		pass_time_packets(&h, SECOND, 0);
+	delay_window_sum(&h.delay_window, DELAY_WINDOW_10S, &h.total, h.now, &sum);
+	assert_int_equal(delay_count(&sum), 0);
+	delay_window_sum(&h.delay_window, DELAY_WINDOW_60S, &h.total, h.now, &sum);
+	assert_true(delay_count(&sum) > 0);
+	for (unsigned i = 0; i < 75; i++)
+		pass_time_packets(&h, SECOND, 0);
+	delay_window_sum(&h.delay_window, DELAY_WINDOW_60S, &h.total, h.now, &sum);
+	assert_int_equal(delay_count(&sum), 0);
+}
+
+/* More packets than 32 bits count, in all though not in a window. */
+static void test_many(void **state)
+{
+	static struct history h;
+
+	(void)state;
+	begin_delay_history(&h, UINT32_MAX - UINT64_C(100000000));
+	for (unsigned i = 0; i < 500; i++) {
+		pass_time_packets(&h, SECOND, 20000000);
+		check_delay_window(&h, DELAY_WINDOW_10S, SECOND);
+		check_delay_window(&h, DELAY_WINDOW_60S, SECOND);
+	}
+	assert_true(h.total.bins[BIN] > 2 * (uint64_t)UINT32_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_late_looks),
+		cmocka_unit_test(test_quiet),
+		cmocka_unit_test(test_many),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Where buckets are wanted, round by round, with workers that are made up: each adds what a queue
+ * with one server would, the longer the busier; tokens are waited for by all alike.
+ */
+#include "check.h"
+
+#include <string.h>
+
+#include "base/prng.h"
+#include "rebalance.h"
+
+#define WORKERS 4
+#define COST    1e-8 /* seconds a unit: 100 MB/s at most */
+#define BATCH   1000
+#define SLO     1e-3
+#define NEVER   1000
+
+struct instance {
+	struct rebalance rebalance;
+	double rates[RETA_SIZE];
+	double others[WORKERS]; /* units a second */
+	double handing;         /* the part of worker 2's time that it hands out others' */
+	double tokens;          /* that everybody waits for, seconds */
+	double hidden;          /* cost that only who tries finds out, as a part of it */
+	unsigned rounds;
+};
+
+static void open_instance(struct instance *inst, unsigned principles, bool grouped)
+{
+	const struct rebalance_params params = {WORKERS, principles, grouped, SLO};
+
+	memset(inst, 0, sizeof(*inst));
+	rebalance_init(&inst->rebalance, &params, 2);
+}
+
+/* A load in units a second, of so many buckets, with some noise. */
+static void make_bucket_load(struct instance *inst, double rate, unsigned buckets, uint64_t seed)
+{
+	struct prng prng;
+
+	prng_seed(&prng, seed);
+	for (unsigned i = 0; i < RETA_SIZE; i++)
+		inst->rates[i] = i < buckets ? rate / buckets * (0.8 + 0.4 * prng_unit(&prng)) : 0;
+}
+
+static double rate_of(const struct instance *inst, unsigned worker)
+{
+	double rate = 0;
+
+	for (unsigned i = 0; i < RETA_SIZE; i++)
+		rate += inst->rebalance.wanted[i] == worker ? inst->rates[i] : 0;
+	return rate;
+}
+
+/* Five means beyond the knee of such a queue; and where there is too much, as much as may wait. */
+static double added_delay(const struct instance *inst, unsigned worker)
+{
+	double rate = rate_of(inst, worker) + inst->others[worker];
+	double use = rate * COST * (1 + inst->hidden) + (worker == 2 ? inst->handing : 0);
+
+	if (use >= 1)
+		return 0.1;
+	return fmin(0.1, 5 * BATCH * COST * (1 + use / (1 - use)));
+}
+
+static bool round_of(struct instance *inst)
+{
+	struct rebalance_seen seen = {.batch = BATCH};
+
+	memcpy(seen.rates, inst->rates, sizeof(seen.rates));
+	for (unsigned i = 0; i < WORKERS; i++) {
+		struct rebalance_worker *worker = &seen.workers[i];
+
+		worker->packets = (uint64_t)(rate_of(inst, i) / BATCH);
+		worker->added = added_delay(inst, i);
+		worker->p99 = worker->added + inst->tokens;
+		worker->cost = worker->packets ? COST : 0;
+		worker->others = inst->others[i];
+		worker->handing = i == 2 ? inst->handing : 0;
+	}
+	inst->rounds++;
+	return rebalance_round(&inst->rebalance, &seen);
+}
+
+/* Rounds until nothing has changed for `still` of them. */
+static unsigned rounds_to_settle(struct instance *inst, unsigned still)
+{
+	unsigned last = inst->rounds, first = inst->rounds;
+
+	while (inst->rounds - last < still) {
+		if (round_of(inst))
+			last = inst->rounds;
+		assert_true(inst->rounds - first < NEVER);
+	}
+	return last - first;
+}
+
+static bool keeps_objective(const struct instance *inst)
+{
+	for (unsigned i = 0; i < WORKERS; i++)
+		if (rate_of(inst, i) > 0 && added_delay(inst, i) + inst->tokens > SLO)
+			return false;
+	return true;
+}
+
+static void test_one_is_enough(void **state)
+{
+	struct instance inst;
+
+	(void)state;
+	open_instance(&inst, PLACE_PAPER, true);
+	assert_int_equal(inst.rebalance.used, 1);
+	assert_int_equal(inst.rebalance.wanted[100], 2);
+	make_bucket_load(&inst, 60e6, RETA_SIZE, 1);
+	assert_int_equal(rounds_to_settle(&inst, 100), 0);
+	assert_int_equal(inst.rebalance.state, REBALANCE_SETTLED);
+	rebalance_free(&inst.rebalance);
+}
+
+/* As many as there must be, and what is found in how many rounds. */
+static void test_spreads(void **state)
+{
+	static const struct {
+		double rate;
+		unsigned least, most;
+	} cases[] = {{90e6, 2, 2}, {100e6, 2, 2}, {160e6, 3, 3}, {250e6, 4, 4}};
+
+	(void)state;
+	for (unsigned c = 0; c < 4; c++) {
+		for (uint64_t seed = 1; seed <= 20; seed++) {
+			struct instance inst;
+			unsigned rounds;
+
+			open_instance(&inst, PLACE_PAPER, true);
+			make_bucket_load(&inst, cases[c].rate, RETA_SIZE, seed);
+			rounds = rounds_to_settle(&inst, 20);
+			if (inst.rebalance.used < cases[c].least ||
+				inst.rebalance.used > cases[c].most || !keeps_objective(&inst) ||
+				rounds > 3)
+				fail_msg("case %u, seed %u: %u workers after %u rounds", c,
+					(unsigned)seed, inst.rebalance.used, rounds);
+			assert_int_equal(inst.rebalance.state, REBALANCE_SETTLED);
+			rebalance_free(&inst.rebalance);
+		}
+	}
+}
+
+/* Nobody is left out when there is too much for all; and nothing flaps. */
+static void test_too_much(void **state)
+{
+	struct instance inst;
+
+	(void)state;
+	open_instance(&inst, PLACE_PAPER, true);
+	make_bucket_load(&inst, 900e6, RETA_SIZE, 1);
+	assert_true(rounds_to_settle(&inst, 8) <= 4);
+	assert_int_equal(inst.rebalance.used, WORKERS);
+	assert_int_equal(inst.rebalance.state, REBALANCE_FULL);
+	rebalance_free(&inst.rebalance);
+}
+
+/* Back together when there is less to do, but not at once; and at the edge, neither way. */
+static void test_gathers(void **state)
+{
+	struct instance inst;
+	unsigned rounds;
+
+	(void)state;
+	open_instance(&inst, PLACE_PAPER, true);
+	make_bucket_load(&inst, 200e6, RETA_SIZE, 1);
+	rounds_to_settle(&inst, 20);
+	assert_true(inst.rebalance.used >= 3);
+	make_bucket_load(&inst, 30e6, RETA_SIZE, 2);
+	rounds = rounds_to_settle(&inst, 20);
+	assert_int_equal(inst.rebalance.used, 1);
+	assert_int_equal(inst.rebalance.wanted[0], 2); /* where it began */
+	if (rounds < 5 || rounds > 7)
+		fail_msg("%u rounds", rounds);
+	make_bucket_load(&inst, 64e6, RETA_SIZE, 3); /* room for that on one, but none to spare */
+	assert_int_equal(rounds_to_settle(&inst, 50), 0);
+	make_bucket_load(&inst, 80e6, RETA_SIZE, 4);
+	rounds_to_settle(&inst, 50);
+	assert_int_equal(inst.rebalance.used, 2);
+	make_bucket_load(&inst, 64e6, RETA_SIZE, 5);
+	assert_int_equal(rounds_to_settle(&inst, 50), 0);
+	assert_int_equal(inst.rebalance.used, 2);
+	rebalance_free(&inst.rebalance);
+}
+
+/* A worker that comes back in vain is tried ever less often. */
+static void test_patience(void **state)
+{
+	struct instance inst;
+	unsigned changes[2] = {0};
+
+	(void)state;
+	open_instance(&inst, PLACE_PAPER, true);
+	inst.hidden = 1; /* twice what is counted */
+	make_bucket_load(&inst, 50e6, RETA_SIZE, 1);
+	for (unsigned i = 0; i < 2000; i++)
+		changes[i / 1000] += round_of(&inst);
+	assert_int_equal(inst.rebalance.patience, 320);
+	assert_true(changes[0] <= 20);
+	if (changes[1] > 8)
+		fail_msg("%u changes", changes[1]);
+	assert_true(inst.rebalance.used >= 2);
+	rebalance_free(&inst.rebalance);
+}
+
+/* Waiting for tokens is no worker's fault; and is no excuse for one. */
+static void test_tokens(void **state)
+{
+	struct instance inst;
+
+	(void)state;
+	open_instance(&inst, PLACE_PAPER, true);
+	make_bucket_load(&inst, 60e6, RETA_SIZE, 1);
+	inst.tokens = 5e-3;
+	assert_int_equal(rounds_to_settle(&inst, 30), 0);
+	assert_int_equal(inst.rebalance.state, REBALANCE_TOKENS);
+	inst.tokens = 0.4e-3;
+	rounds_to_settle(&inst, 30);
+	assert_int_equal(inst.rebalance.state, REBALANCE_SETTLED);
+	make_bucket_load(&inst, 99.9e6, RETA_SIZE, 2);
+	rounds_to_settle(&inst, 30);
+	assert_true(inst.rebalance.used >= 2);
+	rebalance_free(&inst.rebalance);
+}
+
+static void test_others(void **state)
+{
+	struct instance inst;
+
+	(void)state;
+	open_instance(&inst, PLACE_PAPER, true);
+	inst.others[2] = 99e6; /* where it begins */
+	inst.others[0] = 65e6;
+	make_bucket_load(&inst, 50e6, RETA_SIZE, 1);
+	rounds_to_settle(&inst, 30);
+	assert_int_equal(inst.rebalance.used, 1);
+	assert_true(inst.rebalance.wanted[0] == 1 || inst.rebalance.wanted[0] == 3);
+	rebalance_free(&inst.rebalance);
+}
+
+/* A worker that owns a queue and hands out what is others' has less time for its own. */
+static void test_owner(void **state)
+{
+	struct instance inst;
+
+	(void)state;
+	open_instance(&inst, PLACE_PAPER, true);
+	inst.handing = 0.9;
+	make_bucket_load(&inst, 30e6, RETA_SIZE, 1);
+	rounds_to_settle(&inst, 30);
+	assert_int_equal(inst.rebalance.used, 1);
+	assert_int_not_equal(inst.rebalance.wanted[0], 2);
+	assert_true(keeps_objective(&inst));
+	rebalance_free(&inst.rebalance);
+}
+
+/* The largest part of any run of neighbours that one worker has, on two workers. */
+static unsigned worst_run(const struct instance *inst, unsigned run)
+{
+	unsigned worst = 0;
+
+	for (unsigned i = 0; i + run <= RETA_SIZE; i++) {
+		unsigned counts[WORKERS] = {0};
+
+		for (unsigned j = i; j < i + run; j++)
+			counts[inst->rebalance.wanted[j]]++;
+		for (unsigned w = 0; w < WORKERS; w++)
+			worst = counts[w] > worst ? counts[w] : worst;
+	}
+	return worst;
+}
+
+static void test_switches(void **state)
+{
+	struct instance inst;
+	struct rebalance_params params = {WORKERS, PLACE_PAPER, true, SLO};
+
+	(void)state;
+	open_instance(&inst, PLACE_PAPER, true);
+	make_bucket_load(&inst, 100e6, RETA_SIZE, 1);
+	rounds_to_settle(&inst, 20);
+	assert_int_equal(inst.rebalance.used, 2);
+	assert_true(worst_run(&inst, 8) <= 5);
+	params.principles = PLACE_CONCENTRATE | PLACE_MAX_MIN;
+	rebalance_change(&inst.rebalance, &params);
+	assert_true(round_of(&inst));
+	rounds_to_settle(&inst, 20);
+	assert_int_equal(inst.rebalance.used, 2);
+	assert_true(worst_run(&inst, 8) >= 7);
+	params.principles = PLACE_MAX_MIN | PLACE_CORRELATED;
+	rebalance_change(&inst.rebalance, &params);
+	assert_true(round_of(&inst));
+	rounds_to_settle(&inst, 20);
+	assert_int_equal(inst.rebalance.used, WORKERS);
+	params.principles = PLACE_PAPER;
+	rebalance_change(&inst.rebalance, &params);
+	rounds_to_settle(&inst, 20);
+	assert_int_equal(inst.rebalance.used, 2);
+	rebalance_free(&inst.rebalance);
+}
+
+/*
+ * Workers' total loads are equal. Max-min would have the policy's parts equal, for the sake of a
+ * bucket that is split; here there is none, what the others do counts, and it stands back.
+ */
+static void test_equal_totals(void **state)
+{
+	struct instance inst;
+
+	(void)state;
+	for (unsigned k = 0; k < 2; k++) {
+		double least = 1e12, most = 0;
+
+		open_instance(&inst, k ? PLACE_PAPER : PLACE_CONCENTRATE | PLACE_CORRELATED, false);
+		for (unsigned w = 0; w < WORKERS; w++)
+			inst.others[w] = 5e6 * w;
+		make_bucket_load(&inst, 200e6, RETA_SIZE, 1);
+		rounds_to_settle(&inst, 20);
+		assert_int_equal(inst.rebalance.used, WORKERS);
+		for (unsigned w = 0; w < WORKERS; w++) {
+			double rate = rate_of(&inst, w) + inst.others[w];
+
+			least = fmin(least, rate);
+			most = fmax(most, rate);
+		}
+		assert_true(most < 1.15 * least);
+		rebalance_free(&inst.rebalance);
+	}
+}
+
+/* Too little to tell anything from. */
+static void test_quiet(void **state)
+{
+	struct instance inst;
+
+	(void)state;
+	open_instance(&inst, PLACE_PAPER, true);
+	inst.tokens = 1;
+	make_bucket_load(&inst, 0.9e6, RETA_SIZE, 1);
+	assert_int_equal(rounds_to_settle(&inst, 20), 0);
+	assert_int_equal(inst.rebalance.state, REBALANCE_TOKENS);
+	inst.tokens = 0;
+	rounds_to_settle(&inst, 20);
+	assert_int_equal(inst.rebalance.state, REBALANCE_QUIET);
+	/* Nobody stays apart for want of packets. */
+	make_bucket_load(&inst, 200e6, RETA_SIZE, 1);
+	rounds_to_settle(&inst, 20);
+	assert_true(inst.rebalance.used >= 3);
+	make_bucket_load(&inst, 0, RETA_SIZE, 1);
+	rounds_to_settle(&inst, 20);
+	assert_int_equal(inst.rebalance.used, 1);
+	rebalance_free(&inst.rebalance);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_is_enough),
+		cmocka_unit_test(test_spreads),
+		cmocka_unit_test(test_too_much),
+		cmocka_unit_test(test_gathers),
+		cmocka_unit_test(test_patience),
+		cmocka_unit_test(test_tokens),
+		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_owner),
+		cmocka_unit_test(test_switches),
+		cmocka_unit_test(test_equal_totals),
+		cmocka_unit_test(test_quiet),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Other policies, step by step: what is refused leaves nothing behind, each packet is counted once,
+ * and a slot is given away when nobody can look at it any more, and not before. The test plays
+ * control and both workers.
+ */
+#include "instance_world.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_malloc.h>
+
+#include "policy_txn.h"
+#include "police/borrow.h"
+#include "policy/diff.h"
+
+/* `mine` takes all packets from a to b; the others none of those there are. */
+#define MINE(more) "{'name': 'mine', 'match': {'direction': 'a-to-b'}, 'limit': '10Gbit/s'" more "}"
+#define OTHER(n)   "{'name': 'o" #n "', 'match': {'vlan': " #n "}, 'limit': '1Gbit/s'}"
+#define SOURCES(n)                                                            \
+	"{'name': 's" #n "', 'match': {'vlan': " #n "}, 'limit': '1Gbit/s', " \
+	"'per': 'src', 'sources': 1024}"
+#define FEW        ", 'limit': '8kbit/s', 'burst': '4096B'"
+#define SLOW(more) "{'name': 'mine', 'match': {'direction': 'a-to-b'}" FEW more "}"
+
+/* 0 or a negative errno, and what was said. */
+static int prepare_saying(struct instance_world *w, struct policy_txn **x, char **words)
+{
+	size_t size;
+	FILE *err = open_memstream(words, &size);
+	int ret;
+
+	assert_non_null(err);
+	ret = policy_txn_prepare(&w->inst, w->file, w->inst.clock.hz, err, x);
+	fclose(err);
+	return ret;
+}
+
+static struct policy_txn *prepare_policies(struct instance_world *w, const char *policies)
+{
+	struct policy_txn *x;
+	char *words;
+
+	instance_world_write(w, policies);
+	if (prepare_saying(w, &x, &words))
+		fail_msg("refused: %s", words);
+	free(words);
+	return x;
+}
+
+/* Until all that was before is gone, which takes two turns of each worker. */
+static void finish_policy_txn(struct instance_world *w, struct policy_txn *x)
+{
+	for (unsigned i = 0; i < 3 && !policy_txn_finish(x); i++)
+		instance_world_turn_all(w);
+	assert_true(policy_txn_finish(x));
+	policy_txn_free(x);
+}
+
+static void policy_txn_policies(struct instance_world *w, const char *policies)
+{
+	struct policy_txn *x = prepare_policies(w, policies);
+
+	assert_int_equal(policy_txn_commit(x), 0);
+	finish_policy_txn(w, x);
+}
+
+static unsigned slots_with(const struct instance *inst, uint32_t policy)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < inst->slots.capacity; i++)
+		n += inst->slots.policy[i] == policy;
+	return n;
+}
+
+static unsigned count_heap_allocs(void)
+{
+	struct rte_malloc_socket_stats stats;
+
+	assert_int_equal(rte_malloc_get_socket_stats(0, &stats), 0);
+	return stats.alloc_count;
+}
+
+static void test_refused_leaves_nothing(void **state)
+{
+	static const struct {
+		const char *policies, *words;
+	} cases[] = {
+		{"{'name'", ""},
+		{MINE("") ", {'name': 'x', 'limit': '1Gbit'}", "policies[1].limit: "},
+		/* The table of the third has no room, but that of the second had. */
+		{MINE("") ", " SOURCES(1) ", {'name': 'x', 'match': {'vlan': 2}, 'per': 'src', "
+					  "'limit': '1Gbit/s', 'sources': 16777216}",
+			"policies[2]: Cannot allocate memory"},
+	};
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, MINE("") ", " OTHER(1));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		unsigned before = count_heap_allocs();
+		struct policy_txn *x = NULL;
+		char *words;
+
+		instance_world_write(&w, cases[i].policies);
+		assert_true(prepare_saying(&w, &x, &words) < 0);
+		assert_null(x);
+		assert_non_null(strstr(words, w.file));
+		assert_non_null(strstr(words, cases[i].words));
+		assert_int_equal(count_heap_allocs(), before);
+		assert_int_equal(w.inst.n_policies, 2);
+		assert_int_equal(slots_with(&w.inst, SLOT_FREE), w.inst.slots.capacity - 2);
+		free(words);
+	}
+	policy_txn_policies(&w, MINE(""));
+	assert_int_equal(w.inst.n_policies, 1);
+	instance_world_close(&w);
+}
+
+/* What was made aside goes again when nothing comes of it. */
+static void test_prepared_in_vain(void **state)
+{
+	struct instance_world w;
+	struct policy_txn *x;
+	unsigned before;
+
+	(void)state;
+	instance_world_open(&w, MINE(""));
+	before = count_heap_allocs();
+	x = prepare_policies(&w, MINE(", 'action': 'count'") ", " SOURCES(1) ", " SOURCES(2));
+	assert_true(count_heap_allocs() > before);
+	policy_txn_free(x);
+	assert_int_equal(count_heap_allocs(), before);
+	assert_int_equal(slots_with(&w.inst, SLOT_FREE), w.inst.slots.capacity - 1);
+	instance_world_turn_all(&w);
+	assert_int_equal(instance_world_totals(&w, 0).passed_packets, 2 * INSTANCE_BURST);
+	instance_world_close(&w);
+}
+
+static void test_what_is_empty(void **state)
+{
+	static const struct {
+		const char *policies;
+		bool empty;
+		unsigned added, removed, changed;
+	} cases[] = {
+		{MINE("") ", " OTHER(1), true, 0, 0, 0},
+		{OTHER(1) ", " MINE(""), false, 0, 0, 0},
+		{MINE("") ", " OTHER(2), false, 1, 1, 0},
+		{MINE(", 'action': 'count'") ", " OTHER(1), false, 0, 0, 1},
+	};
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, MINE("") ", " OTHER(1));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct policy_txn *x = prepare_policies(&w, cases[i].policies);
+		const struct config_diff *diff = policy_txn_diff(x);
+
+		assert_int_equal(policy_txn_is_empty(x), cases[i].empty);
+		assert_int_equal(diff->added, cases[i].added);
+		assert_int_equal(diff->removed, cases[i].removed);
+		assert_int_equal(diff->changed, cases[i].changed);
+		policy_txn_free(x);
+	}
+	instance_world_close(&w);
+}
+
+/* Something in a worker's ring: how often a policy is sampled. */
+static void send_message(struct instance_world *w, unsigned worker, uint32_t slot, uint8_t shift)
+{
+	const struct limit_profile message = {.meter.bucket = police_borrow_profile(),
+		.policy = slot,
+		.kind = METER_TOKEN_BUCKET,
+		.sample_shift = shift};
+
+	assert_true(limit_ring_send(&w->inst.workers[worker].limit_ring, &message));
+}
+
+static void make_quiescent(struct instance_world *w, unsigned worker)
+{
+	/* As a worker that has taken a turn, and goes by what is there. */
+	w->inst.workers[worker].generation = w->inst.publisher.current->generation;
+	rte_rcu_qsbr_quiescent(w->inst.publisher.rcu, worker);
+}
+
+/* First every ring has been taken, then every worker is quiescent; in that order. */
+static void test_when_a_slot_is_free(void **state)
+{
+	struct instance_world w;
+	struct policy_txn *x;
+	uint32_t left;
+
+	(void)state;
+	instance_world_open(&w, MINE("") ", " OTHER(1));
+	left = w.inst.slots.of[1];
+	send_message(&w, 1, left, 3);
+	x = prepare_policies(&w, MINE(""));
+	assert_int_equal(policy_txn_commit(x), 0);
+	assert_int_equal(w.inst.slots.policy[left], SLOT_LEFT);
+	for (unsigned i = 0; i < 3; i++) { /* as one that sleeps */
+		assert_false(policy_txn_finish(x));
+		make_quiescent(&w, 0);
+		make_quiescent(&w, 1);
+	}
+	instance_world_turn(&w, 1); /* takes the ring, and is quiescent at the end of that turn */
+	make_quiescent(&w, 0);
+	assert_false(policy_txn_finish(x)); /* all rings have been taken: from now on */
+	assert_false(policy_txn_finish(x));
+	make_quiescent(&w, 0);
+	assert_false(policy_txn_finish(x));
+	assert_int_equal(w.inst.slots.policy[left], SLOT_LEFT);
+	send_message(
+		&w, 1, w.inst.slots.of[0], 3); /* what comes after the commit is not waited for */
+	make_quiescent(&w, 1);
+	assert_true(policy_txn_finish(x));
+	assert_int_equal(w.inst.slots.policy[left], SLOT_FREE);
+	policy_txn_free(x);
+	instance_world_close(&w);
+}
+
+/* A worker that has loaded the former classifier, and is at its burst when another is published. */
+static void turn_with(struct instance_world *w, unsigned worker, struct snapshot *former)
+{
+	struct snapshot *current = w->inst.publisher.current;
+
+	w->inst.publisher.current = former;
+	instance_world_turn(w, worker);
+	w->inst.publisher.current = current;
+}
+
+/* A policy that moves keeps its counts, whichever of its two lines a packet comes by. */
+static void test_counts_follow(void **state)
+{
+	struct instance_world w;
+	struct snapshot *former;
+	struct policy_txn *x;
+	uint32_t left;
+
+	(void)state;
+	instance_world_open(&w, MINE(""));
+	instance_world_turn_all(&w);
+	left = w.inst.slots.of[0];
+	former = w.inst.publisher.current;
+	x = prepare_policies(&w, OTHER(1) ", " MINE(", 'action': 'count'"));
+	assert_int_equal(policy_txn_commit(x), 0);
+	assert_int_not_equal(w.inst.slots.of[1], left);
+	assert_int_equal(instance_world_totals(&w, 1).passed_packets, 2 * INSTANCE_BURST);
+	turn_with(&w, 0, former);
+	assert_int_equal(instance_world_totals(&w, 1).passed_packets, 3 * INSTANCE_BURST);
+	instance_world_turn(&w, 1);
+	assert_int_equal(instance_world_totals(&w, 1).passed_packets, 4 * INSTANCE_BURST);
+	while (!policy_txn_finish(x))
+		make_quiescent(&w, 0), make_quiescent(&w, 1);
+	policy_txn_free(x);
+	assert_int_equal(w.inst.slots.policy[left], SLOT_FREE);
+	assert_int_equal(instance_world_totals(&w, 1).passed_packets, 4 * INSTANCE_BURST);
+	/* One that stays where it is counts on in its line, wherever it stands in the file. */
+	left = w.inst.slots.of[1];
+	policy_txn_policies(&w, MINE(", 'action': 'count'"));
+	assert_int_equal(w.inst.slots.of[0], left);
+	assert_true(instance_world_totals(&w, 0).passed_packets >= 4 * INSTANCE_BURST);
+	instance_world_close(&w);
+}
+
+/* What a policy counted that is removed is kept in a sum, with what came to it until the end. */
+static void test_gone_is_counted(void **state)
+{
+	struct snapshot *former;
+	struct instance_world w;
+	struct policy_txn *x;
+
+	(void)state;
+	instance_world_open(&w, MINE(""));
+	instance_world_turn(&w, 0);
+	former = w.inst.publisher.current;
+	x = prepare_policies(&w, OTHER(1));
+	assert_int_equal(policy_txn_commit(x), 0);
+	assert_int_equal(w.inst.gone.passed_packets, 0);
+	turn_with(&w, 1, former);
+	finish_policy_txn(&w, x);
+	assert_int_equal(w.inst.gone.passed_packets, 2 * INSTANCE_BURST);
+	assert_int_equal(w.inst.gone.passed_bytes, 2 * INSTANCE_BURST * INSTANCE_BYTES);
+	/* A policy of that name again, and yet another. */
+	x = prepare_policies(&w, MINE(""));
+	assert_int_equal(policy_txn_commit(x), 0);
+	assert_int_equal(instance_world_totals(&w, 0).passed_packets, 0);
+	finish_policy_txn(&w, x);
+	instance_world_close(&w);
+}
+
+/* A burst's worth that was spent is not there again after a move; for a new policy it is. */
+static void test_bursts(void **state)
+{
+	static const struct {
+		const char *policies;
+		unsigned pass; /* of the burst after it */
+	} cases[] = {
+		{SLOW("") ", " OTHER(1), 0},
+		{SLOW(", 'action': 'drop', 'accounting': 'l2'"), 0},
+		{"{'name': 'new', 'match': {'direction': 'a-to-b'}" FEW "}", INSTANCE_BURST},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct policy_totals before, after;
+		struct instance_world w;
+		struct policy_txn *x;
+
+		instance_world_open(&w, SLOW(""));
+		for (unsigned n = 0; n < 8; n++)
+			instance_world_turn_all(&w);
+		before = instance_world_totals(&w, 0);
+		assert_in_range(before.passed_packets, 1, 4096 / INSTANCE_BYTES + 3);
+		x = prepare_policies(&w, cases[i].policies);
+		assert_int_equal(policy_txn_commit(x), 0);
+		if (cases[i].pass)
+			before.passed_packets = 0;
+		instance_world_turn(&w, 0);
+		after = instance_world_totals(&w, 0);
+		assert_in_range(after.passed_packets - before.passed_packets, cases[i].pass,
+			cases[i].pass + 3);
+		finish_policy_txn(&w, x);
+		instance_world_close(&w);
+	}
+}
+
+/* Hundreds leave nothing behind. */
+static void test_nothing_is_kept(void **state)
+{
+	static const char *const turns[] = {MINE("") ", " SOURCES(1),
+		MINE(", 'action': 'count'") ", " OTHER(1) ", " SOURCES(2), OTHER(1), ""};
+	enum { TURNS = sizeof(turns) / sizeof(turns[0]) };
+	unsigned held = 0, generations = 0;
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, turns[0]);
+	for (unsigned i = 1; i <= 50 * TURNS; i++) {
+		policy_txn_policies(&w, turns[i % TURNS]);
+		assert_int_equal(slots_with(&w.inst, SLOT_LEFT), 0);
+		assert_int_equal(
+			slots_with(&w.inst, SLOT_FREE), w.inst.slots.capacity - w.inst.n_policies);
+		if (i == TURNS)
+			held = count_heap_allocs();
+		else if (i % TURNS == 0)
+			assert_int_equal(count_heap_allocs(), held);
+		generations += w.inst.publisher.current->generation == i + 1;
+	}
+	assert_int_equal(generations, 50 * TURNS);
+	instance_world_close(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_refused_leaves_nothing),
+		cmocka_unit_test(test_prepared_in_vain),
+		cmocka_unit_test(test_what_is_empty),
+		cmocka_unit_test(test_when_a_slot_is_free),
+		cmocka_unit_test(test_counts_follow),
+		cmocka_unit_test(test_gone_is_counted),
+		cmocka_unit_test(test_bursts),
+		cmocka_unit_test(test_nothing_is_kept),
+	};
+
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+}

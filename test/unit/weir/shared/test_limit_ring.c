@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Limits on their way to a worker: in order, once, whole, and never lost for good. The last test is
+ * a race for real, and is worth most under ThreadSanitizer.
+ */
+#include "check.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/prng.h"
+#include "limit_ring.h"
+#include "datapath/meter/meter_checks.h"
+
+#define POLICIES 10000 /* more than a ring holds */
+
+/* A limit that says in each word which it is. */
+static struct limit_profile make_marked_limit(uint32_t policy, uint64_t value)
+{
+	return (struct limit_profile){
+		.meter.bucket = {.rate = (int64_t)value, .burst = ~value},
+		.policy = policy,
+		.kind = METER_TOKEN_BUCKET,
+		.sample_shift = value % 16,
+	};
+}
+
+static bool is_whole(const struct limit_profile *profile)
+{
+	uint64_t value = (uint64_t)profile->meter.bucket.rate;
+
+	return profile->meter.bucket.burst == ~value && profile->sample_shift == value % 16 &&
+	       profile->kind == METER_TOKEN_BUCKET && profile->policy < POLICIES;
+}
+
+static bool limit_ring_marked_limit(struct limit_ring *limit_ring, uint32_t policy, uint64_t value)
+{
+	struct limit_profile profile = make_marked_limit(policy, value);
+
+	return limit_ring_send(limit_ring, &profile);
+}
+
+static void expect_marked_limit(struct limit_ring *limit_ring, uint32_t policy, uint64_t value)
+{
+	struct limit_profile got;
+
+	assert_int_equal(limit_ring_take(limit_ring, &got, 1), 1);
+	assert_true(is_whole(&got));
+	assert_int_equal(got.policy, policy);
+	assert_int_equal(got.meter.bucket.rate, value);
+}
+
+static void expect_nothing(struct limit_ring *limit_ring)
+{
+	struct limit_profile got[4];
+
+	assert_int_equal(limit_ring_take(limit_ring, got, 4), 0);
+}
+
+static void test_only_news_is_sent(void **state)
+{
+	struct limit_profile first = make_marked_limit(3, 100), shift = make_marked_limit(3, 101);
+	struct limit_ring limit_ring;
+
+	(void)state;
+	assert_int_equal(limit_ring_init(&limit_ring, POLICIES), 0);
+	limit_ring_begin(&limit_ring, &first);
+	expect_nothing(&limit_ring);
+	assert_true(limit_ring_marked_limit(&limit_ring, 3, 100));
+	expect_nothing(&limit_ring);
+	assert_true(limit_ring_marked_limit(&limit_ring, 3, 101));
+	assert_true(limit_ring_marked_limit(&limit_ring, 3, 101));
+	assert_true(limit_ring_marked_limit(&limit_ring, 4, 101));
+	assert_true(limit_ring_marked_limit(&limit_ring, 3, 100));
+	expect_marked_limit(&limit_ring, 3, 101);
+	expect_marked_limit(&limit_ring, 4, 101);
+	expect_marked_limit(&limit_ring, 3, 100);
+	expect_nothing(&limit_ring);
+	/* How often to sample is news by itself. */
+	shift.meter = first.meter;
+	assert_true(limit_ring_send(&limit_ring, &shift));
+	assert_int_equal(limit_ring_take(&limit_ring, &first, 1), 1);
+	assert_int_equal(first.sample_shift, shift.sample_shift);
+	expect_nothing(&limit_ring);
+	limit_ring_free(&limit_ring);
+}
+
+/* A rate, a burst or a shift that is another one by a bit, and also where two are exchanged. */
+static void test_every_bit(void **state)
+{
+	struct limit_profile first = {.kind = METER_TOKEN_BUCKET,
+		.meter.bucket = {.rate = 1 << 20, .burst = 1 << 21},
+		.sample_shift = 5};
+	struct limit_profile got, next = first;
+	struct limit_ring limit_ring;
+
+	(void)state;
+	assert_int_equal(limit_ring_init(&limit_ring, 1), 0);
+	limit_ring_begin(&limit_ring, &first);
+	for (unsigned bit = 0; bit < 64 + 64 + 5; bit++) {
+		next = first;
+		if (bit < 64)
+			next.meter.bucket.rate ^= (int64_t)(UINT64_C(1) << bit);
+		else if (bit < 128)
+			next.meter.bucket.burst ^= UINT64_C(1) << (bit - 64);
+		else
+			next.sample_shift ^= (uint8_t)(1 << (bit - 128));
+		assert_true(limit_ring_send(&limit_ring, &next));
+		if (limit_ring_take(&limit_ring, &got, 1) != 1)
+			fail_msg("bit %u is not told", bit);
+		limit_ring_begin(&limit_ring, &first);
+	}
+	next.meter.bucket = (struct token_bucket_profile){.rate = 1 << 21, .burst = 1 << 20};
+	next.sample_shift = first.sample_shift;
+	assert_true(limit_ring_send(&limit_ring, &next));
+	assert_int_equal(limit_ring_take(&limit_ring, &got, 1), 1);
+	limit_ring_free(&limit_ring);
+}
+
+/* Each kind of meter is told apart by what its limits differ in. */
+static void test_every_kind(void **state)
+{
+	const struct meter_params params = {.rate_bps = 8000000,
+		.burst = 1000,
+		.window_ns = 1000000000,
+		.drop_probability = 0.25};
+	struct meter_params other = params;
+	struct limit_ring limit_ring;
+
+	(void)state;
+	other.rate_bps *= 2;
+	other.drop_probability *= 2;
+	assert_int_equal(limit_ring_init(&limit_ring, METER_KINDS), 0);
+	for (uint32_t kind = 0; kind < METER_KINDS; kind++) {
+		struct limit_profile a = {.policy = kind, .kind = (uint8_t)kind}, b = a, got;
+		struct meter_params one = params, two = other;
+
+		one.kind = two.kind = kind;
+		assert_int_equal(meter_profile_init(&a.meter, &one, 1000000000), 0);
+		assert_int_equal(meter_profile_init(&b.meter, &two, 1000000000), 0);
+		limit_ring_begin(&limit_ring, &a);
+		assert_true(limit_ring_send(&limit_ring, &a));
+		expect_nothing(&limit_ring);
+		assert_true(limit_ring_send(&limit_ring, &b));
+		assert_int_equal(limit_ring_take(&limit_ring, &got, 1), 1);
+		assert_true(meter_profile_equal(kind, &got.meter, &b.meter));
+	}
+	limit_ring_free(&limit_ring);
+}
+
+/* What does not fit is not said, and so is news again when there is room; as it is by then. */
+static void test_full(void **state)
+{
+	struct limit_profile got;
+	uint32_t sent = 0;
+	struct limit_ring limit_ring;
+
+	(void)state;
+	assert_int_equal(limit_ring_init(&limit_ring, POLICIES), 0);
+	while (limit_ring_marked_limit(&limit_ring, sent, 1))
+		sent++;
+	assert_int_equal(sent, LIMIT_RING_MAX);
+	assert_true(limit_ring_marked_limit(&limit_ring, 0, 1)); /* no news: needs no room */
+	assert_false(limit_ring_marked_limit(&limit_ring, 0, 2));
+	assert_false(limit_ring_marked_limit(&limit_ring, 0, 3));
+	expect_marked_limit(&limit_ring, 0, 1);
+	assert_true(limit_ring_marked_limit(&limit_ring, 0, 4));
+	for (uint32_t i = 1; i < sent; i++)
+		expect_marked_limit(&limit_ring, i, 1);
+	expect_marked_limit(&limit_ring, 0, 4);
+	assert_int_equal(limit_ring_take(&limit_ring, &got, 1), 0);
+	limit_ring_free(&limit_ring);
+}
+
+static void test_few_policies(void **state)
+{
+	struct limit_ring limit_ring;
+
+	(void)state;
+	for (unsigned n = 0; n < 5; n++) {
+		assert_int_equal(limit_ring_init(&limit_ring, n), 0);
+		for (uint64_t round = 1; round < 20; round++)
+			for (unsigned p = 0; p < n; p++) {
+				assert_true(limit_ring_marked_limit(&limit_ring, p, round));
+				expect_marked_limit(&limit_ring, p, round);
+			}
+		expect_nothing(&limit_ring);
+		limit_ring_free(&limit_ring);
+	}
+}
+
+/* All that was sent before a mark has been taken: not less, and nothing of what came later. */
+static void test_mark(void **state)
+{
+	struct limit_profile got;
+	uint64_t value = 0;
+	struct limit_ring limit_ring;
+
+	(void)state;
+	assert_int_equal(limit_ring_init(&limit_ring, 3), 0);
+	assert_true(limit_ring_taken(&limit_ring, limit_ring_mark(&limit_ring)));
+	for (unsigned round = 0; round < 10; round++) { /* around the ring, and around again */
+		uint32_t mark;
+
+		assert_true(limit_ring_marked_limit(&limit_ring, 0, ++value));
+		assert_true(limit_ring_marked_limit(&limit_ring, 1, ++value));
+		mark = limit_ring_mark(&limit_ring);
+		assert_true(limit_ring_marked_limit(&limit_ring, 2, ++value));
+		assert_false(limit_ring_taken(&limit_ring, mark));
+		assert_int_equal(limit_ring_take(&limit_ring, &got, 1), 1);
+		assert_false(limit_ring_taken(&limit_ring, mark));
+		assert_int_equal(limit_ring_take(&limit_ring, &got, 1), 1);
+		assert_true(limit_ring_taken(&limit_ring, mark));
+		assert_false(limit_ring_taken(&limit_ring, limit_ring_mark(&limit_ring)));
+		assert_int_equal(limit_ring_take(&limit_ring, &got, 1), 1);
+		assert_true(limit_ring_taken(&limit_ring, mark));
+	}
+	limit_ring_free(&limit_ring);
+}
+
+struct race {
+	struct limit_ring limit_ring;
+	bool over;                 /* nothing more will be sent: atomics only */
+	uint64_t limits[POLICIES]; /* of the worker: as last told */
+	uint64_t taken, broken, went_back;
+};
+
+/* A worker that takes some at a time, and forgets to look now and then. */
+static void *limit_ring_reader_thread(void *arg)
+{
+	struct race *race = arg;
+	struct limit_profile got[16];
+	bool over;
+
+	do {
+		unsigned n;
+
+		over = __atomic_load_n(&race->over, __ATOMIC_ACQUIRE);
+		n = limit_ring_take(&race->limit_ring, got, 16);
+		for (unsigned i = 0; i < n; i++) {
+			uint64_t value = (uint64_t)got[i].meter.bucket.rate;
+
+			race->broken += !is_whole(&got[i]);
+			race->went_back += value <= race->limits[got[i].policy % POLICIES];
+			race->limits[got[i].policy % POLICIES] = value;
+		}
+		race->taken += n;
+		if (n == 0 || race->taken % 1000 < 16)
+			sched_yield();
+		over = over && n == 0;
+	} while (!over);
+	return NULL;
+}
+
+/* Limits change all the time and some find no room; in the end the worker knows the last of all. */
+static void test_race(void **state)
+{
+	enum { CHANGES = 2000000 };
+	static struct race race;
+	static uint64_t wanted[POLICIES], told[POLICIES];
+	uint64_t refused = 0;
+	struct prng prng;
+	pthread_t thread;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	assert_int_equal(limit_ring_init(&race.limit_ring, POLICIES), 0);
+	assert_int_equal(pthread_create(&thread, NULL, limit_ring_reader_thread, &race), 0);
+	for (uint64_t i = 1; i <= CHANGES; i++) {
+		uint32_t policy = prng_below(&prng, POLICIES);
+
+		wanted[policy] = i;
+		if (limit_ring_marked_limit(&race.limit_ring, policy, i))
+			told[policy] = i;
+		else
+			refused++;
+	}
+	for (bool rest = true; rest; sched_yield()) {
+		rest = false;
+		for (uint32_t p = 0; p < POLICIES; p++)
+			if (wanted[p] != told[p]) {
+				if (limit_ring_marked_limit(&race.limit_ring, p, wanted[p]))
+					told[p] = wanted[p];
+				rest = true;
+			}
+	}
+	__atomic_store_n(&race.over, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	assert_int_equal(race.broken, 0);
+	assert_int_equal(race.went_back, 0);
+	assert_memory_equal(race.limits, wanted, sizeof(wanted));
+	print_message("%" PRIu64 " taken, %" PRIu64 " had to wait\n", race.taken, refused);
+	limit_ring_free(&race.limit_ring);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_only_news_is_sent),
+		cmocka_unit_test(test_every_bit),
+		cmocka_unit_test(test_every_kind),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_few_policies),
+		cmocka_unit_test(test_mark),
+		cmocka_unit_test(test_race),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Slots of policies over many reloads: one policy at a time, kept while it lives, and nobody's
+ * while somebody may still be at it.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/prng.h"
+#include "slot_map.h"
+
+static uint32_t *plan_test_slots(const struct slot_map *slots, const unsigned *keeps, unsigned n)
+{
+	uint32_t *of = malloc((n + 1) * sizeof(*of));
+
+	assert_int_equal(slot_map_plan(slots, keeps, n, of), 0);
+	return of;
+}
+
+static void test_first(void **state)
+{
+	struct slot_map slots;
+
+	(void)state;
+	assert_int_equal(slot_map_init(&slots, 3, 5), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(slots.of[i], i);
+		assert_int_equal(slots.policy[i], i);
+	}
+	assert_int_equal(slots.policy[3], SLOT_FREE);
+	assert_int_equal(slots.policy[4], SLOT_FREE);
+	slot_map_free(&slots);
+}
+
+/*
+ * A policy that stays keeps its slot wherever it stands; a slot that is left is not given away
+ * before its time.
+ */
+static void test_left(void **state)
+{
+	const unsigned one_stays[] = {SLOT_ANEW, 2, SLOT_ANEW}, all_anew[] = {SLOT_ANEW, SLOT_ANEW};
+	uint32_t none[2];
+	struct slot_map slots;
+
+	(void)state;
+	assert_int_equal(slot_map_init(&slots, 3, 5), 0);
+	slot_map_commit(&slots, plan_test_slots(&slots, one_stays, 3), 3);
+	assert_int_equal(slots.of[0], 3);
+	assert_int_equal(slots.of[1], 2);
+	assert_int_equal(slots.of[2], 4);
+	assert_int_equal(slots.policy[2], 1);
+	assert_int_equal(slots.policy[0], SLOT_LEFT);
+	assert_int_equal(slots.policy[1], SLOT_LEFT);
+	assert_int_equal(slot_map_plan(&slots, all_anew, 1, none), -ENOSPC);
+	slot_map_release(&slots, 1);
+	assert_int_equal(slot_map_plan(&slots, all_anew, 2, none), -ENOSPC);
+	slot_map_commit(&slots, plan_test_slots(&slots, all_anew, 1), 1);
+	assert_int_equal(slots.of[0], 1);
+	slot_map_free(&slots);
+}
+
+/* A plan is only a plan. */
+static void test_plan_changes_nothing(void **state)
+{
+	const unsigned anew[] = {SLOT_ANEW, 0};
+	struct slot_map slots;
+
+	(void)state;
+	assert_int_equal(slot_map_init(&slots, 1, 2), 0);
+	for (int i = 0; i < 3; i++) {
+		uint32_t *of = plan_test_slots(&slots, anew, 2);
+
+		assert_int_equal(of[0], 1);
+		assert_int_equal(of[1], 0);
+		free(of);
+	}
+	assert_int_equal(slots.n, 1);
+	assert_int_equal(slots.policy[1], SLOT_FREE);
+	slot_map_free(&slots);
+}
+
+#define CAPACITY 64
+
+/* Names, by slot, as those see it who are at it. */
+struct world {
+	struct slot_map slots;
+	struct prng prng;
+	unsigned names[CAPACITY]; /* of each policy, by index */
+	unsigned at[CAPACITY];    /* of the policy, by slot; 0: none */
+	unsigned n, next;
+};
+
+static void check_slots(const struct world *w)
+{
+	unsigned used = 0;
+
+	for (uint32_t slot = 0; slot < CAPACITY; slot++) {
+		uint32_t policy = w->slots.policy[slot];
+
+		assert_true((policy == SLOT_FREE) == (w->at[slot] == 0));
+		if (policy == SLOT_FREE || policy == SLOT_LEFT)
+			continue;
+		used++;
+		assert_int_equal(w->slots.of[policy], slot);
+		assert_int_equal(w->names[policy], w->at[slot]);
+	}
+	assert_int_equal(used, w->slots.n);
+}
+
+static void shape_out_some(struct world *w)
+{
+	for (uint32_t slot = 0; slot < CAPACITY; slot++)
+		if (w->slots.policy[slot] == SLOT_LEFT && prng_below(&w->prng, 2)) {
+			slot_map_release(&w->slots, slot);
+			w->at[slot] = 0;
+		}
+}
+
+/* Some stay, some come, in any order. */
+static unsigned choose_kept(struct world *w, unsigned *keeps)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < w->n; i++)
+		if (prng_below(&w->prng, 4))
+			keeps[n++] = i;
+	for (unsigned come = prng_below(&w->prng, 8); come > 0 && n < CAPACITY; come--)
+		keeps[n++] = SLOT_ANEW;
+	for (unsigned i = n; i > 1; i--) {
+		unsigned j = prng_below(&w->prng, i), keep = keeps[i - 1];
+
+		keeps[i - 1] = keeps[j];
+		keeps[j] = keep;
+	}
+	return n;
+}
+
+static void reload_slots(struct world *w)
+{
+	unsigned keeps[CAPACITY], names[CAPACITY], n = choose_kept(w, keeps), before = w->slots.n;
+	uint32_t *of = malloc((n + 1) * sizeof(*of));
+
+	if (slot_map_plan(&w->slots, keeps, n, of)) {
+		assert_int_equal(w->slots.n, before);
+		free(of);
+		return;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if (keeps[i] == SLOT_ANEW) {
+			assert_int_equal(w->at[of[i]], 0); /* nobody is there */
+			w->at[of[i]] = ++w->next;
+		} else {
+			assert_int_equal(w->at[of[i]], w->names[keeps[i]]);
+		}
+		names[i] = w->at[of[i]];
+	}
+	slot_map_commit(&w->slots, of, n);
+	memcpy(w->names, names, sizeof(names[0]) * n);
+	w->n = n;
+}
+
+static void test_many_reloads(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct world w = {.n = 10, .next = 10};
+
+		prng_seed(&w.prng, seed);
+		assert_int_equal(slot_map_init(&w.slots, w.n, CAPACITY), 0);
+		for (unsigned i = 0; i < w.n; i++)
+			w.names[i] = w.at[i] = i + 1;
+		for (unsigned i = 0; i < 500; i++) {
+			reload_slots(&w);
+			check_slots(&w);
+			shape_out_some(&w);
+			check_slots(&w);
+		}
+		if (w.next < 500)
+			fail_msg("seed %u: only %u policies ever", (unsigned)seed, w.next);
+		slot_map_free(&w.slots);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_first),
+		cmocka_unit_test(test_left),
+		cmocka_unit_test(test_plan_changes_nothing),
+		cmocka_unit_test(test_many_reloads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
