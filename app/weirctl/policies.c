@@ -185,7 +185,7 @@ int policy_print(const json_t *document, FILE *out)
 		{"as wanted", "slo.met", KIND_TEXT},
 		{"marked by CoDel", "shape.marked", KIND_COUNT},
 		{"queue was full", "shape.dropped.queue_full", KIND_COUNT},
-		{"box was full", "shape.dropped.crowded", KIND_COUNT},
+		{"box was full", "shape.dropped.pool_full", KIND_COUNT},
 		{"dropped by CoDel", "shape.dropped.codel", KIND_COUNT},
 		{"waited too long", "shape.dropped.late", KIND_COUNT},
 		{"stopped before", "shape.dropped.stopped", KIND_COUNT},

@@ -12,7 +12,7 @@ const char *drop_reason_name(enum drop_reason reason)
 		[DROP_TX_FULL] = "tx_full",
 		[DROP_RING_FULL] = "ring_full",
 		[DROP_QUEUE_FULL] = "queue_full",
-		[DROP_CROWDED] = "crowded",
+		[DROP_POOL_FULL] = "pool_full",
 		[DROP_CODEL] = "codel",
 		[DROP_LATE] = "late",
 		[DROP_STOPPED] = "stopped",

@@ -15,7 +15,7 @@ enum drop_reason {
 	DROP_RING_FULL,  /* the worker that it was handed to took no more */
 	/* Those of packets that were to wait; they are counted by policy too. */
 	DROP_QUEUE_FULL, /* as many packets of its policy waited as may, or it would for too long */
-	DROP_CROWDED,    /* as many packets of all policies waited as may */
+	DROP_POOL_FULL,  /* as many packets of all policies waited as may */
 	DROP_CODEL,      /* its policy's packets had been waiting for too long */
 	DROP_LATE,       /* it had waited for longer than it may, as the limit fell */
 	DROP_STOPPED,    /* it waited, or came, as the queue of its conserved limit ended */

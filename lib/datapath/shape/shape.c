@@ -175,7 +175,7 @@ static enum shape_verdict shape_arrive_shared_bucket(struct shaper *shaper,
 	uint64_t ahead = pool_full || refused ? 0 : shared_bucket_ahead(queue);
 
 	if (shared_bucket_claim(queue, packet->cost, at, ahead))
-		return pool_full && !refused ? SHAPE_CROWDED : SHAPE_FULL;
+		return pool_full && !refused ? SHAPE_POOL_FULL : SHAPE_FULL;
 	packet->next = NULL;
 	packet->arrival = arrival;
 	queue_start(queue, packet);
@@ -189,7 +189,7 @@ static enum shape_verdict shape_arrive_shared_bucket(struct shaper *shaper,
 	/* What one that was dropped has left over may pay for it, and lie far ahead. */
 	queue->held += queue->state & QUEUE_BOOKED ? packet->cost : 0;
 	queue->state &= (uint8_t) ~(QUEUE_BOOKED | QUEUE_LATE);
-	return pool_full && !refused ? SHAPE_CROWDED : SHAPE_FULL;
+	return pool_full && !refused ? SHAPE_POOL_FULL : SHAPE_FULL;
 }
 
 /* One that does not conform, and nobody waits. */
@@ -197,7 +197,7 @@ static __attribute__((noinline)) enum shape_verdict arrive_first(struct shaper *
 	struct shape_queue *queue, struct shape_packet *packet, uint64_t arrival, uint64_t now)
 {
 	if (shaper->counts.packets >= shaper->counts.most)
-		return SHAPE_CROWDED;
+		return SHAPE_POOL_FULL;
 	packet->next = NULL;
 	packet->arrival = arrival;
 	queue_start(queue, packet);
@@ -228,7 +228,7 @@ enum shape_verdict shape_arrive(struct shaper *shaper, struct shape_queue *queue
 	if (queue->packets == 0)
 		return arrive_alone(shaper, queue, packet, arrival, now);
 	if (shaper->counts.packets >= shaper->counts.most)
-		return SHAPE_CROWDED;
+		return SHAPE_POOL_FULL;
 	if ((uint64_t)queue->units + packet->cost > queue->room)
 		return SHAPE_FULL;
 	return queue_join(shaper, queue, packet, arrival);

@@ -61,7 +61,7 @@ enum shape_verdict {
 	SHAPE_PASSES = -2, /* conforms, and nobody waits before it */
 	SHAPE_WAITS = -1,  /* is the shaper's until shaper_release() gives it back */
 	SHAPE_FULL = DROP_QUEUE_FULL,
-	SHAPE_CROWDED = DROP_CROWDED,
+	SHAPE_POOL_FULL = DROP_POOL_FULL,
 	SHAPE_STOPPED = DROP_STOPPED, /* its owner's word, of a queue that takes nothing more */
 };
 

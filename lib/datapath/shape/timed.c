@@ -78,7 +78,7 @@ static inline enum shape_verdict wait_behind(struct shaper *shaper, struct shape
 	if (due - arrival > edt->ahead && is_full(queue, arrival, due))
 		return SHAPE_FULL;
 	if (is_pool_full(shaper))
-		return SHAPE_CROWDED;
+		return SHAPE_POOL_FULL;
 	return queue_until_due(shaper, edt, packet, due, now);
 }
 
@@ -133,11 +133,11 @@ static __attribute__((noinline)) enum shape_verdict timed_arrive_shared_bucket(
 	if (behind && tick_later(edt->last, arrival) - arrival > edt->full)
 		return SHAPE_FULL;
 	if (behind && pool_full)
-		return SHAPE_CROWDED;
+		return SHAPE_POOL_FULL;
 	most -= most > 0; /* a tick, to which `due` is rounded up */
 	if (!shared_bucket_book_within(queue->shared, arrival, now, cost, most,
 		    edt->ahead - (edt->ahead > 0), &booking))
-		return pool_full ? SHAPE_CROWDED : SHAPE_FULL;
+		return pool_full ? SHAPE_POOL_FULL : SHAPE_FULL;
 	due = booking.from;
 	if (booking.lack)
 		due += ticks_of(edt, booking.lack, booking.rate);

@@ -103,7 +103,7 @@ static void world_judge(struct world *w, const struct worker *worker, const stru
 		allowed = !must_pass && waits < w->most && earliest <= most;
 	if (verdict == SHAPE_FULL)
 		allowed = !must_pass && latest > most;
-	if (verdict == SHAPE_CROWDED)
+	if (verdict == SHAPE_POOL_FULL)
 		allowed = !must_pass && waits >= w->most;
 	if (!allowed)
 		fail_msg("seed %" PRIu64 ", packet %u: verdict %d", w->seed, w->sent, verdict);
@@ -125,8 +125,8 @@ static void world_arrive(struct world *w, unsigned who, uint32_t cost, uint64_t 
 	world_judge(w, worker, &want, arrival, verdict);
 	w->sent++;
 	w->full += verdict == SHAPE_FULL;
-	w->pool_full += verdict == SHAPE_CROWDED;
-	if (verdict == SHAPE_FULL || verdict == SHAPE_CROWDED) {
+	w->pool_full += verdict == SHAPE_POOL_FULL;
+	if (verdict == SHAPE_FULL || verdict == SHAPE_POOL_FULL) {
 		if (w->shared.state.allow_at != seen)
 			fail_msg("seed %" PRIu64 ": a packet is refused, and has booked", w->seed);
 		return;
@@ -255,7 +255,7 @@ static void test_refused(void **state)
 			if (cost < 6499)
 				assert_int_equal(verdict, pool_full ? SHAPE_PASSES : SHAPE_WAITS);
 			if (cost > 6501)
-				assert_int_equal(verdict, pool_full ? SHAPE_CROWDED : SHAPE_FULL);
+				assert_int_equal(verdict, pool_full ? SHAPE_POOL_FULL : SHAPE_FULL);
 			assert_int_equal(shared.state.allow_at == seen, verdict > SHAPE_WAITS);
 			free(shaper);
 		}

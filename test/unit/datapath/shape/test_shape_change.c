@@ -231,7 +231,7 @@ static void test_crowd(void **state)
 		assert_int_equal(shape_world_arrive(shaper, &queues[i % 2], &packets[i], 100, 0),
 			SHAPE_WAITS);
 	assert_int_equal(
-		shape_world_arrive(shaper, &queues[0], &packets[3], 100, 0), SHAPE_CROWDED);
+		shape_world_arrive(shaper, &queues[0], &packets[3], 100, 0), SHAPE_POOL_FULL);
 	assert_int_equal(shaper_release(shaper, 200, out, 4), 3);
 	assert_int_equal(
 		shape_world_arrive(shaper, &queues[1], &packets[3], 100, 200), SHAPE_PASSES);
@@ -239,7 +239,7 @@ static void test_crowd(void **state)
 		assert_int_equal(
 			shape_world_arrive(shaper, &queues[0], &packets[i], 100, 200), SHAPE_WAITS);
 	assert_int_equal(
-		shape_world_arrive(shaper, &queues[1], &packets[4], 100, 200), SHAPE_CROWDED);
+		shape_world_arrive(shaper, &queues[1], &packets[4], 100, 200), SHAPE_POOL_FULL);
 	free(shaper);
 }
 

@@ -157,7 +157,7 @@ static void test_nobody_releases(void **state)
 	pair_make(&pair, N);
 	for (unsigned i = 0; i < N; i++)
 		assert_int_equal(pair_arrive(&pair, 0, &packets[0][i], 10000, 0), SHAPE_WAITS);
-	assert_int_equal(pair_arrive(&pair, 1, &packets[1][0], 10000, 0), SHAPE_CROWDED);
+	assert_int_equal(pair_arrive(&pair, 1, &packets[1][0], 10000, 0), SHAPE_POOL_FULL);
 	shape_leave(pair.shaper, &pair.queues[0]);
 	for (unsigned i = 0; i < N;) {
 		unsigned n = shaper_flush_leaving(pair.shaper, &whose, out, 7);

@@ -272,7 +272,7 @@ static void test_left_over(void **state)
 		queue->held = 1000; /* as is the first packet's that goes late, until tick 1 ms */
 		queue->bucket.tokens = shared_bucket_time(&w.shared, MS);
 		assert_int_equal(shape_world_arrive(w.shapers[0], queue, &more[i], 400, 0),
-			i == 0 ? SHAPE_WAITS : SHAPE_CROWDED);
+			i == 0 ? SHAPE_WAITS : SHAPE_POOL_FULL);
 		assert_int_equal(queue->held, i == 0 ? 600 : 1000);
 		if (i == 0) /* another waits in its place */
 			assert_int_equal(shape_flush(w.shapers[0], queue, &out, 1), 1);

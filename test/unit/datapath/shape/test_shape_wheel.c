@@ -273,12 +273,12 @@ static void test_hold(void **state)
 	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[0], 1000, 0), SHAPE_WAITS);
 	shaper_hold(shaper, 1);
 	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[1], 1000, 0), SHAPE_WAITS);
-	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[2], 1000, 0), SHAPE_CROWDED);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[2], 1000, 0), SHAPE_POOL_FULL);
 	shaper_hold(shaper, 4); /* more than there is */
-	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[2], 1000, 0), SHAPE_CROWDED);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[2], 1000, 0), SHAPE_POOL_FULL);
 	shaper_hold(shaper, -5);
 	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[2], 1000, 0), SHAPE_WAITS);
-	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[3], 1000, 0), SHAPE_CROWDED);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[3], 1000, 0), SHAPE_POOL_FULL);
 	assert_int_equal(shape_flush(shaper, &queue, out, 3), 3);
 	free(shaper);
 }

@@ -216,7 +216,7 @@ static inline void line_judge(struct world *w, struct line *line, struct message
 	if (verdict == SHAPE_FULL && !line->bucket.closed && (must_pass || !may_full))
 		world_fail(w, "a packet is refused that would wait for %" PRIu64 " ticks",
 			want.latest - arrival);
-	if (verdict == SHAPE_CROWDED && (must_pass || world_waits(w) + w->ghosts < w->most))
+	if (verdict == SHAPE_POOL_FULL && (must_pass || world_waits(w) + w->ghosts < w->most))
 		world_fail(
 			w, "crowded by %u packets, %u, %d", world_waits(w), w->ghosts, must_pass);
 	if (verdict == SHAPE_PASSES || verdict == SHAPE_WAITS)
@@ -237,7 +237,7 @@ static inline void world_arrive(struct world *w, unsigned q, uint32_t cost, uint
 	verdict = shape_arrive(w->shaper, &line->queue, &message->packet, cost, arrival, w->now);
 	w->full += verdict == SHAPE_FULL;
 	w->passed += verdict == SHAPE_PASSES;
-	w->pool_full += verdict == SHAPE_CROWDED;
+	w->pool_full += verdict == SHAPE_POOL_FULL;
 	/* While anything leaves it may go behind what has been taken out. */
 	if (aside && verdict != SHAPE_PASSES && !leaves)
 		world_fail(w, "queue %u leaves, and nothing waits there: %d", q, verdict);

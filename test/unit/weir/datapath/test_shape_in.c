@@ -169,7 +169,7 @@ static void test_pool_full(void **state)
 	turn_all_workers(&w, 4);
 	check_sums(&w);
 	assert_int_equal(instance_waiting_now(&w).packets, 2 * 81);
-	assert_int_equal(drops_of(&w, DROP_CROWDED), instance_dropped(&w));
+	assert_int_equal(drops_of(&w, DROP_POOL_FULL), instance_dropped(&w));
 	assert_true(instance_dropped(&w) > 0);
 	close_wire(&w);
 	check_order();

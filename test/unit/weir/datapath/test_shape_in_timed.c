@@ -432,7 +432,7 @@ static void test_room_again(void **state)
 			turn_all_workers(&w, 1);
 			assert_true(control_now() - began < PATIENCE);
 		} while (instance_waiting_now(&w).packets < 2 * 81 ||
-			 drops_of(&w, DROP_CROWDED) == 0);
+			 drops_of(&w, DROP_POOL_FULL) == 0);
 		become_policies(&w, i % 2 ? TIMED("p", "700kbit/s") : TIMED("q", "700kbit/s"));
 		check_none_lost(&w);
 	}
