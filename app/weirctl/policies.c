@@ -187,7 +187,7 @@ int policy_print(const json_t *document, FILE *out)
 		{"queue was full", "shape.dropped.queue_full", KIND_COUNT},
 		{"box was full", "shape.dropped.pool_full", KIND_COUNT},
 		{"dropped by CoDel", "shape.dropped.codel", KIND_COUNT},
-		{"waited too long", "shape.dropped.late", KIND_COUNT},
+		{"waited too long", "shape.dropped.delay_exceeded", KIND_COUNT},
 		{"stopped before", "shape.dropped.stopped", KIND_COUNT},
 	};
 	static const unsigned n = sizeof(fields) / sizeof(*fields);

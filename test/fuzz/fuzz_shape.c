@@ -121,7 +121,7 @@ static void comes_out(struct model *m, const struct shape_packet *packet, bool c
 
 	check_shape(m->n_out[q] < m->n_in[q] && m->in[q][m->n_out[q]] == number);
 	m->n_out[q]++;
-	check_shape(!(packet->flags & SHAPE_LATE) || packet->flags & SHAPE_DROP);
+	check_shape(!(packet->flags & SHAPE_DELAY_EXCEEDED) || packet->flags & SHAPE_DROP);
 	if (is_timed(q)) /* it has been charged as it came */
 		check_shape(packet->flags == 0 && (!conforms || m->due[number] < m->now));
 	else if (conforms && !(packet->flags & SHAPE_DROP))

@@ -153,7 +153,7 @@ def moves(scene):
                    f"{n} received, {len(receiver.seen)} came, {lost}")
         receiver.check_order()
         expect(len(receiver.seen) + sum(lost.values()) == n, "some came twice")
-        expect(set(lost) <= {"ring_full", "queue_full", "late"}, f"{lost}")
+        expect(set(lost) <= {"ring_full", "queue_full", "delay_exceeded"}, f"{lost}")
         now = placement(weir)
         weir.stop()
     return f"{n} packets, {now['moved']} buckets moved, {now['called_off']} called off, lost {lost}"

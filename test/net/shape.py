@@ -131,7 +131,7 @@ def queue_bounds(scene):
         wait_until(lambda: waiting(wire.weir) == 0, "all to have left")
         lost = drops(wire.weir)
         # Two workers each have room for what one would send in time.
-        expect(lost["queue_full"] > 0 and set(lost) <= {"queue_full", "late"}, f"{lost}")
+        expect(lost["queue_full"] > 0 and set(lost) <= {"queue_full", "delay_exceeded"}, f"{lost}")
         wait_until(lambda: len(receiver.seen) + sum(lost.values()) == n, "the others to arrive")
         receiver.check_order()
         wire.weir.stop()
@@ -196,7 +196,7 @@ def reloads_under_load(scene, lists, **more):
         wait_until(lambda: not any(waiting(weir, policy["name"]) for policy in lists[-1]),
                    "all to have left")
         lost = drops(weir)
-        expect(set(lost) <= {"queue_full", "late", "codel"}, f"{lost}")
+        expect(set(lost) <= {"queue_full", "delay_exceeded", "codel"}, f"{lost}")
         wait_until(lambda: len(receiver.seen) + sum(lost.values()) >= wire.sent,
                    lambda: f"{len(receiver.seen)} left and {lost} of {wire.sent}")
         serials = {serial for _, serial in receiver.seen}

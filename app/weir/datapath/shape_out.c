@@ -72,7 +72,7 @@ static void drop_departing(struct worker *w, struct leaving *leaving, struct sha
 static bool may_leave(const struct policy_shape *shape, const struct shape_packet *packet,
 	struct rte_mbuf *m, bool flushed, enum drop_reason *why)
 {
-	*why = packet->flags & SHAPE_LATE ? DROP_LATE : DROP_CODEL;
+	*why = packet->flags & SHAPE_DELAY_EXCEEDED ? DROP_DELAY_EXCEEDED : DROP_CODEL;
 	if (unlikely(packet->flags & SHAPE_DROP) ||
 		unlikely(packet->flags & SHAPE_MARK && !mark_codel(m)))
 		return false;

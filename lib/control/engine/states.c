@@ -191,8 +191,8 @@ bool engine_states_leave(struct engine *engine, unsigned worker, uint32_t slot,
 
 	shaped_leaves(shape, waiting->cost);
 	if (waiting->flags & SHAPE_DROP) {
-		shaped_counts_drop(
-			state, waiting->cost, waiting->flags & SHAPE_LATE ? DROP_LATE : DROP_CODEL);
+		shaped_counts_drop(state, waiting->cost,
+			waiting->flags & SHAPE_DELAY_EXCEEDED ? DROP_DELAY_EXCEEDED : DROP_CODEL);
 		return false;
 	}
 	add_delay(mine, shape, waiting->arrival, now);

@@ -14,7 +14,7 @@ const char *drop_reason_name(enum drop_reason reason)
 		[DROP_QUEUE_FULL] = "queue_full",
 		[DROP_POOL_FULL] = "pool_full",
 		[DROP_CODEL] = "codel",
-		[DROP_LATE] = "late",
+		[DROP_DELAY_EXCEEDED] = "delay_exceeded",
 		[DROP_STOPPED] = "stopped",
 	};
 

@@ -17,8 +17,8 @@ enum drop_reason {
 	DROP_QUEUE_FULL, /* as many packets of its policy waited as may, or it would for too long */
 	DROP_POOL_FULL,  /* as many packets of all policies waited as may */
 	DROP_CODEL,      /* its policy's packets had been waiting for too long */
-	DROP_LATE,       /* it had waited for longer than it may, as the limit fell */
-	DROP_STOPPED,    /* it waited, or came, as the queue of its conserved limit ended */
+	DROP_DELAY_EXCEEDED, /* it had waited for longer than it may, as the limit fell */
+	DROP_STOPPED,        /* it waited, or came, as the queue of its conserved limit ended */
 	DROP_REASONS
 };
 

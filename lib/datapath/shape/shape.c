@@ -94,7 +94,7 @@ static __attribute__((noinline)) uint8_t queue_judge(
 	uint8_t flags = 0;
 
 	if (queue->state & QUEUE_LATE)
-		flags = SHAPE_DROP | SHAPE_LATE;
+		flags = SHAPE_DROP | SHAPE_DELAY_EXCEEDED;
 	else if (codel_drops(&queue->codel, due, due - packet->arrival, packet->next != NULL))
 		flags = queue->codel.ecn && packet->flags & SHAPE_ECN ? SHAPE_MARK : SHAPE_DROP;
 	packet->flags |= flags;

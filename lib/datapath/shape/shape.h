@@ -53,7 +53,7 @@ enum {
 	SHAPE_ECN = 1 << 0,  /* the packet may be marked instead of dropped */
 	SHAPE_MARK = 1 << 1, /* leaves, and is to be marked: CoDel */
 	SHAPE_DROP = 1 << 2, /* does not leave: CoDel, or it has waited longer than a packet may */
-	SHAPE_LATE = 1 << 3, /* with SHAPE_DROP: the latter */
+	SHAPE_DELAY_EXCEEDED = 1 << 3, /* with SHAPE_DROP: the latter */
 };
 
 /* What becomes of a packet that arrives: above SHAPE_WAITS it is refused, and that is why. */

@@ -272,7 +272,7 @@ static void test_no_limit(void **state)
 			assert_int_equal(shaper_release(shaper, 6499, out, 4), 0);
 			/* 400 were there, and 600 have come: but its patience is over. */
 			assert_int_equal(shaper_release(shaper, 6500, out, 4), 2);
-			assert_int_equal(out[0]->flags, SHAPE_DROP | SHAPE_LATE);
+			assert_int_equal(out[0]->flags, SHAPE_DROP | SHAPE_DELAY_EXCEEDED);
 			assert_int_equal(out[1]->flags, 0);
 			free(shaper);
 			continue;
@@ -280,9 +280,9 @@ static void test_no_limit(void **state)
 		assert_int_equal(shaper_release(shaper, 6499, out, 4), 0);
 		assert_int_equal(shaper_release(shaper, 6999, out, 4), 1);
 		assert_ptr_equal(out[0], &packets[0]);
-		assert_int_equal(out[0]->flags, SHAPE_DROP | SHAPE_LATE);
+		assert_int_equal(out[0]->flags, SHAPE_DROP | SHAPE_DELAY_EXCEEDED);
 		assert_int_equal(shaper_release(shaper, 7000, out, 4), 1);
-		assert_int_equal(out[0]->flags, SHAPE_DROP | SHAPE_LATE);
+		assert_int_equal(out[0]->flags, SHAPE_DROP | SHAPE_DELAY_EXCEEDED);
 		assert_false(shaper_waits(shaper));
 		free(shaper);
 	}
@@ -332,7 +332,7 @@ static void test_params(void **state)
 	assert_int_equal(out[0]->flags, 0);
 	assert_int_equal(shaper_release(shaper, 1299, out, 4), 0);
 	assert_int_equal(shaper_release(shaper, 1300, out, 4), 2);
-	assert_int_equal(out[0]->flags & out[1]->flags, SHAPE_DROP | SHAPE_LATE);
+	assert_int_equal(out[0]->flags & out[1]->flags, SHAPE_DROP | SHAPE_DELAY_EXCEEDED);
 	free(shaper);
 }
 
