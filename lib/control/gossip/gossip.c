@@ -149,7 +149,7 @@ static enum gossip_verdict check_epoch(struct gossip *g, unsigned sender,
 	uint32_t age = echo_age(g, body);
 
 	if (!peer)
-		return GOSSIP_CROWDED;
+		return GOSSIP_NO_ROOM;
 	if (!peer->known || header->epoch != peer->epoch) {
 		if (header->epoch == 0 || header->epoch == peer->retired_epoch)
 			return GOSSIP_REPLAY;
@@ -375,7 +375,7 @@ const char *gossip_verdict_name(enum gossip_verdict verdict)
 		[GOSSIP_MISSENT] = "missent",
 		[GOSSIP_REPLAY] = "replay",
 		[GOSSIP_MALFORMED] = "malformed",
-		[GOSSIP_CROWDED] = "crowded",
+		[GOSSIP_NO_ROOM] = "no_room",
 		[GOSSIP_MESSAGE] = "letter",
 	};
 

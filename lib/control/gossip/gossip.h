@@ -63,7 +63,7 @@ enum gossip_verdict {
 	GOSSIP_MISSENT,   /* meant for another limiter */
 	GOSSIP_REPLAY,    /* seen before, or too old to tell */
 	GOSSIP_MALFORMED, /* opens, but what is inside makes no sense */
-	GOSSIP_CROWDED,   /* of a limiter that we have no room to watch (tree) */
+	GOSSIP_NO_ROOM,   /* of a limiter that we have no room to watch (tree) */
 	GOSSIP_MESSAGE,   /* not gossip's own: see gossip_message() */
 	GOSSIP_VERDICTS
 };

@@ -682,7 +682,7 @@ static void test_crowd(void **state)
 	for (unsigned i = 0; i < params.n; i++)
 		n_watched += gossip_peer(hub, i) != NULL;
 	assert_in_range(n_watched, 1 + params.branching, 1 + params.branching + TREE_EXTRA);
-	assert_true(gossip_counters(hub)->verdict[GOSSIP_CROWDED] > 0);
+	assert_true(gossip_counters(hub)->verdict[GOSSIP_NO_ROOM] > 0);
 	for (unsigned i = 0; i < params.n; i++)
 		if (w.nodes[i].gossip)
 			assert_true(gossip_sum(w.nodes[i].gossip, 0).lost >= 16);
