@@ -139,7 +139,7 @@ static int print_budgets(const json_t *document, FILE *out)
 		{"PAID HERE", "spent", KIND_UNITS},
 		{"RATE", "global_rate", KIND_RATE},
 		{"LASTS", "exhausted_in_s", KIND_SECONDS},
-		{"LEAN", "lean", KIND_TEXT},
+		{"LOW", "low", KIND_TEXT},
 	};
 	int ret = fields_detail(document, FIELDS(whole), out);
 
@@ -165,7 +165,7 @@ static int print_budget(const json_t *document, FILE *out)
 		{"rate here", "rate", KIND_RATE},
 		{"asks for more below", "threshold", KIND_UNITS},
 		{"in flight", "in_flight", KIND_UNITS},
-		{"runs low", "lean", KIND_TEXT},
+		{"runs low", "low", KIND_TEXT},
 		{"asking others", "asking", KIND_TEXT},
 		{"traffic waits", "waiting", KIND_TEXT},
 		{"requests", "rounds", KIND_COUNT},

@@ -62,7 +62,7 @@ static void show_group_quota(
 	show_rate(json, policy, "global_rate", rate);
 	json_object_set_new(json, "exhausted_in_s",
 		rate > 0 ? json_real((double)remaining / rate) : json_null());
-	json_object_set_new(json, "lean", json_boolean(view->low));
+	json_object_set_new(json, "low", json_boolean(view->low));
 }
 
 #define FIELD(kind, member) SHOW_FIELD(quota_view, kind, member)

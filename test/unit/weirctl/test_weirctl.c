@@ -430,7 +430,7 @@ static void budgets(void **state)
 		"letters heard  -\n"
 		"malformed      -\n"
 		"\n"
-		"POLICY   TOTAL     LEFT  HELD HERE  PAID HERE  RATE       LASTS  LEAN\n"
+		"POLICY   TOTAL     LEFT  HELD HERE  PAID HERE  RATE       LASTS  LOW\n"
 		"c       500 GB  1.00 GB          -          -     -  1 min 30 s  -\n");
 }
 
