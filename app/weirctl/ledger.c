@@ -72,7 +72,7 @@ static int print_whole(const json_t *document, FILE *out)
 		{"USABLE", "usable", KIND_RATE},
 		{"IN FLIGHT", "in_flight", KIND_RATE},
 		{"PROMISED", "promised", KIND_RATE},
-		{"ADOPTED", "adopted", KIND_RATE},
+		{"INHERITED", "inherited", KIND_RATE},
 		{"BLANK", "blank", KIND_TEXT},
 	};
 	int ret = fields_detail(document, FIELDS(whole), out);
@@ -92,7 +92,7 @@ static int print_ledger(const json_t *document, FILE *out)
 		{"may be given", "free", KIND_RATE},
 		{"in flight", "in_flight", KIND_RATE},
 		{"promised", "promised", KIND_RATE},
-		{"adopted", "adopted", KIND_RATE},
+		{"inherited", "inherited", KIND_RATE},
 		{"blank", "blank", KIND_TEXT},
 	};
 	static const struct field edges[] = {
@@ -103,7 +103,7 @@ static int print_ledger(const json_t *document, FILE *out)
 		{"HEARD", "heard_ms_ago", KIND_MS},
 		{"IN FLIGHT", "in_flight", KIND_RATE},
 		{"PROMISED", "promised", KIND_RATE},
-		{"ADOPTED", "adopted", KIND_RATE},
+		{"INHERITED", "inherited", KIND_RATE},
 	};
 	int ret = fields_detail(document, FIELDS(one), out);
 

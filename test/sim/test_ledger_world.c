@@ -457,7 +457,7 @@ static void inherit_from_edge(struct world *w, struct node *node, unsigned e)
 
 	w->adoptions += taken > 0;
 	if (taken != inheritable || ledger_balance(node->l) - before != taken)
-		complain_ledger_world(w, "adopted", taken, inheritable);
+		complain_ledger_world(w, "inherited", taken, inheritable);
 	if (taken > 0)
 		publish_usable(w, node); /* used at once */
 }

@@ -36,7 +36,7 @@ static json_t *edge_json(const void *context, unsigned i)
 
 	show_rate(json, of->policy, "in_flight", (double)ledger->in_flight / time);
 	show_rate(json, of->policy, "promised", (double)(ledger->locked - ledger->granted) / time);
-	show_rate(json, of->policy, "adopted", (double)ledger->inherited / time);
+	show_rate(json, of->policy, "inherited", (double)ledger->inherited / time);
 	return json;
 }
 
