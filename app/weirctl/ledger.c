@@ -51,8 +51,8 @@ static int print_whole(const json_t *document, FILE *out)
 		{"store", "store", KIND_TEXT},
 		{"error", "error", KIND_TEXT},
 		{"epoch", "epoch", KIND_COUNT},
-		{"began blank", "began_blank", KIND_TEXT},
-		{"blank now", "blank_policies", KIND_COUNT},
+		{"began without memory", "began_without_memory", KIND_TEXT},
+		{"recovering now", "recovering_policies", KIND_COUNT},
 		{"saved", "rounds", KIND_COUNT},
 		{"not saved", "failures", KIND_COUNT},
 		{"took, last", "last_round_ms", KIND_MS},
@@ -73,7 +73,7 @@ static int print_whole(const json_t *document, FILE *out)
 		{"IN FLIGHT", "in_flight", KIND_RATE},
 		{"PROMISED", "promised", KIND_RATE},
 		{"INHERITED", "inherited", KIND_RATE},
-		{"BLANK", "blank", KIND_TEXT},
+		{"RECOVERING", "recovering", KIND_TEXT},
 	};
 	int ret = fields_detail(document, FIELDS(whole), out);
 
@@ -93,7 +93,7 @@ static int print_ledger(const json_t *document, FILE *out)
 		{"in flight", "in_flight", KIND_RATE},
 		{"promised", "promised", KIND_RATE},
 		{"inherited", "inherited", KIND_RATE},
-		{"blank", "blank", KIND_TEXT},
+		{"recovering", "recovering", KIND_TEXT},
 	};
 	static const struct field edges[] = {
 		{"NEIGHBOUR", "peer", KIND_TEXT},

@@ -234,7 +234,7 @@ def crash_and_lost_store(scene):
             # By its record, which may lack what it was given last: the giver repeats that.
             began = group.ledger(1)
             group.said(1, "start 2 of this store")
-            expect(not began["blank"] and 0 < began["balance_bps"], str(began))
+            expect(not began["recovering"] and 0 < began["balance_bps"], str(began))
             back = group.until_share(1, MOST)
             group.bed.stop_limiter(1)
             shutil.rmtree(group.store(1))
@@ -242,7 +242,7 @@ def crash_and_lost_store(scene):
             group.said(1, "no store in")
             blank = group.until_share(1, MOST)
             group.said(1, "all policies hold what their neighbours know of")
-            expect(group.ledger(1)["blank"] is False, str(group.ledger(1)))
+            expect(group.ledger(1)["recovering"] is False, str(group.ledger(1)))
         words = watch.check()
     return (f"{words}; {began['balance_bps'] / held:.3f} of its balance after the crash, all in "
             f"{back:.2f} s; without the store in {blank:.2f} s")
@@ -378,7 +378,7 @@ def rate_and_burst_part(scene):
             words = meter.check()
         words = f"{watch.check()}; {words}"
         ledger = group.ledger(1)["burst"]
-        expect(ledger["limit_bytes"] == BURST and not ledger["blank"], str(ledger))
+        expect(ledger["limit_bytes"] == BURST and not ledger["recovering"], str(ledger))
     return f"{words}; in place in {soft}, conserved in {conserved}"
 
 

@@ -259,7 +259,7 @@ def a_disk_is_lost(scene):
         shutil.rmtree(scene.path("store1"))
         held = group.drawn() - group.passed()
         weir.start()
-        expect(weir.get("/weir/ledger")["began_blank"], "the store is still known")
+        expect(weir.get("/weir/ledger")["began_without_memory"], "the store is still known")
         used = group.until_spent(REST - held)
     return f"{used:.5f} of the total, less {held} bytes that were held"
 

@@ -40,7 +40,7 @@ def all_is_each():
     """All together are the sum, however many processes there are; a seed is one run."""
     each = [figures("--guarantee", g, "--seeds", "3", "--first", "77") for g in GUARANTEES]
     together = figures("--seeds", "3", "--first", "77", "--jobs", "3")
-    for key in ("runs", "checks", "moves", "restarts", "blank_restarts"):
+    for key in ("runs", "checks", "moves", "restarts", "memory_losses"):
         expect(together[key] == sum(one[key] for one in each), key)
     again = figures("--guarantee", "gdrl", "--seeds", "3", "--first", "77", "--jobs", "2")
     expect(again == each[0], "another run of the same seeds")

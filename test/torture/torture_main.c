@@ -195,7 +195,7 @@ static json_t *torture_to_json(const struct options *o, const struct sums *sums)
 		(json_int_t)sums->violations, "first_violation_seed",
 		sums->violations ? json_integer((json_int_t)sums->first_seed) : json_null(),
 		"checks", (json_int_t)sums->checks, "lost_units", (json_int_t)sums->lost, "moves",
-		(json_int_t)sums->moves, "restarts", (json_int_t)sums->restarts, "blank_restarts",
+		(json_int_t)sums->moves, "restarts", (json_int_t)sums->restarts, "memory_losses",
 		(json_int_t)sums->memory_losses);
 }
 

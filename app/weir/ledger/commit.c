@@ -75,7 +75,7 @@ int commit_inherit(struct instance *inst, struct ledger_store *opened)
 	inst->commit = s;
 	log_info("ledger: %s: start %" PRIu64 " of this store, %u records%s",
 		inst->config->ledger.store, s->opened.epoch, s->opened.n_records,
-		s->opened.recovering ? "; it began blank" : "");
+		s->opened.recovering ? "; it began without memory" : "");
 	return 0;
 }
 

@@ -102,7 +102,7 @@ const char *ledger_store_reason(int error)
 		return "another process has it open";
 	case -EBADMSG:
 		return "it is damaged, or of another version; without it (moved away) the limiter "
-		       "begins blank";
+		       "begins without memory";
 	case -EACCES:
 	case -EPERM:
 		return "Permission denied: it must belong to the user that weir runs as";

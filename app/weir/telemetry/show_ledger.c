@@ -72,7 +72,7 @@ static void show_ledger_view(
 		json_object_set_new(json, "indicator", json_real(view.target));
 	else
 		show_rate(json, policy, "target", view.target / policy_limit_s(policy));
-	json_object_set_new(json, "blank", json_boolean(view.recovering));
+	json_object_set_new(json, "recovering", json_boolean(view.recovering));
 }
 
 /*
@@ -87,7 +87,7 @@ static json_t *burst_json(const struct policy *policy, struct conserve_view view
 	json_object_set_new(json, "usable_for_ms", until_json(view.until_ns, now));
 	show_fields(json, burst_moved_fields, &view, policy);
 	show_units(json, policy, "target", view.target > 0 ? (uint64_t)view.target : 0);
-	json_object_set_new(json, "blank", json_boolean(view.recovering));
+	json_object_set_new(json, "recovering", json_boolean(view.recovering));
 	return json;
 }
 
@@ -148,7 +148,7 @@ static const char *state_of(const struct instance *inst, const struct commit_vie
 	if (commit->error)
 		return "failing";
 	if (recovering > 0)
-		return "blank";
+		return "recovering";
 	if (commit->committing || limiter_uncommitted(inst->limiter))
 		return "settling";
 	return kept || limiter_conserve(inst->limiter) ? "settled" : "none";
@@ -157,7 +157,7 @@ static const char *state_of(const struct instance *inst, const struct commit_vie
 #define FIELD(kind, member) SHOW_FIELD(commit_view, kind, member)
 static const struct show_field store_fields[] = {
 	SHOW_FIELD_AS("store", commit_view, TEXT, directory), FIELD(NUMBER, epoch),
-	SHOW_FIELD_AS("began_blank", commit_view, FLAG, recovering), FIELD(FLAG, saved),
+	SHOW_FIELD_AS("began_without_memory", commit_view, FLAG, recovering), FIELD(FLAG, saved),
 	FIELD(FLAG, enforced), {0}};
 static const struct show_field rounds_fields[] = {
 	SHOW_FIELD_AS("rounds", commit_view, NUMBER, counters.rounds),
@@ -183,7 +183,7 @@ static json_t *whole_ledger_json(const struct instance *inst)
 	bool kept = commit_view(inst, &commit);
 
 	json_object_set_new(json, "state", json_string(state_of(inst, &commit, kept, recovering)));
-	json_object_set_new(json, "blank_policies", json_uint(recovering));
+	json_object_set_new(json, "recovering_policies", json_uint(recovering));
 	if (kept)
 		add_finishing(json, &commit);
 	json_object_set_new(json, "lease_ms", json_uint(inst->config->ledger.lease_ns / MS_NS));

@@ -217,7 +217,7 @@ static int write_all(struct db *db, const struct batch *batch)
 
 /* Asks a file that is ours, and whose pages are in order. */
 static const char head_question[] =
-	"SELECT epoch, blank, commits, seal"
+	"SELECT epoch, recovering, commits, seal"
 	" FROM head, pragma_application_id, pragma_user_version, pragma_quick_check"
 	" WHERE application_id = " APPLICATION " AND user_version = " VERSION
 	" AND quick_check = 'ok'";
@@ -308,7 +308,7 @@ static int make_tables(struct db *db, const char *path)
 		err = execute_sql(db,
 			"PRAGMA journal_mode = MEMORY; BEGIN;"
 			"PRAGMA application_id = " APPLICATION ";PRAGMA user_version = " VERSION ";"
-			"CREATE TABLE head (epoch INTEGER, blank INTEGER, commits INTEGER, seal INTEGER);"
+			"CREATE TABLE head (epoch INTEGER, recovering INTEGER, commits INTEGER, seal INTEGER);"
 			"CREATE TABLE records (key INTEGER PRIMARY KEY, record BLOB)");
 	if (err == 0)
 		err = execute_sql(db, head);

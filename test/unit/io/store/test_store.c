@@ -743,7 +743,7 @@ static void test_changed_content(void **state)
 		"UPDATE records SET record = x'00' WHERE key = (1 << 32)",
 		"INSERT INTO records VALUES (7 << 32, x'00')",
 		"UPDATE head SET epoch = 1",
-		"UPDATE head SET blank = 1",
+		"UPDATE head SET recovering = 1",
 		"UPDATE head SET seal = seal + 1",
 		"DELETE FROM head",
 		"DROP TABLE records",
