@@ -58,8 +58,8 @@ static int print_whole(const json_t *document, FILE *out)
 		{"took, last", "last_round_ms", KIND_MS},
 		{"at most", "longest_round_ms", KIND_MS},
 		{"lease", "lease_ms", KIND_MS},
-		{"letters sent", "letters_sent", KIND_COUNT},
-		{"letters heard", "letters_heard", KIND_COUNT},
+		{"messages sent", "messages_sent", KIND_COUNT},
+		{"messages heard", "messages_heard", KIND_COUNT},
 		{"malformed", "malformed", KIND_COUNT},
 		{"grants", "grants", KIND_COUNT},
 		{"adoptions", "adoptions", KIND_COUNT},
@@ -127,8 +127,8 @@ static int print_budgets(const json_t *document, FILE *out)
 {
 	static const struct field whole[] = {
 		{"budgets", "budgets", KIND_COUNT},
-		{"letters sent", "letters_sent", KIND_COUNT},
-		{"letters heard", "letters_heard", KIND_COUNT},
+		{"messages sent", "messages_sent", KIND_COUNT},
+		{"messages heard", "messages_heard", KIND_COUNT},
 		{"malformed", "malformed", KIND_COUNT},
 	};
 	static const struct field each[] = {

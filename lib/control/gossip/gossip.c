@@ -376,7 +376,7 @@ const char *gossip_verdict_name(enum gossip_verdict verdict)
 		[GOSSIP_REPLAY] = "replay",
 		[GOSSIP_MALFORMED] = "malformed",
 		[GOSSIP_NO_ROOM] = "no_room",
-		[GOSSIP_MESSAGE] = "letter",
+		[GOSSIP_MESSAGE] = "message",
 	};
 
 	return names[verdict];

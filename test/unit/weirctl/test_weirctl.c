@@ -425,10 +425,10 @@ static void budgets(void **state)
 {
 	(void)state;
 	assert_prints("quota", three_policies,
-		"budgets        1\n"
-		"letters sent   -\n"
-		"letters heard  -\n"
-		"malformed      -\n"
+		"budgets         1\n"
+		"messages sent   -\n"
+		"messages heard  -\n"
+		"malformed       -\n"
 		"\n"
 		"POLICY   TOTAL     LEFT  HELD HERE  PAID HERE  RATE       LASTS  LOW\n"
 		"c       500 GB  1.00 GB          -          -     -  1 min 30 s  -\n");
