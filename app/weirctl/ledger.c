@@ -161,7 +161,7 @@ static int print_budget(const json_t *document, FILE *out)
 		{"lasts", "exhausted_in_s", KIND_SECONDS},
 		{"held here", "held", KIND_UNITS},
 		{"paid for here", "spent", KIND_UNITS},
-		{"of it in the purse", "purse", KIND_UNITS},
+		{"of it as credit", "credit", KIND_UNITS},
 		{"rate here", "rate", KIND_RATE},
 		{"asks for more below", "threshold", KIND_UNITS},
 		{"in flight", "in_flight", KIND_UNITS},

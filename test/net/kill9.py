@@ -195,7 +195,7 @@ class Station:
         """What the ledger says of a total: spent, and of that what is left in hand."""
         seen = self.box.get(f"/weir/quota,{name}")
         unit = "_bytes" if name == "bytes" else ""
-        return {key: seen[key + unit] for key in ("held", "spent", "prepaid", "purse", "in_flight",
+        return {key: seen[key + unit] for key in ("held", "spent", "prepaid", "credit", "in_flight",
                                                   "total")} | {"asking": seen["asking"]}
 
     def audit(self):
@@ -207,7 +207,7 @@ class Station:
         for name in SIZES:
             before = self.passed()[name]
             account = self.account(name)
-            used = account["spent"] - account["prepaid"] - account["purse"]
+            used = account["spent"] - account["prepaid"] - account["credit"]
             expect(before <= used, f"box {self.i}: {before} {name} have passed, of {used} "
                                    f"spent: {account}")
             lost[name] = (used - self.passed()[name], used - before)

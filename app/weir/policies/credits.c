@@ -103,7 +103,7 @@ static int credits_prepare(
 	account = calloc(1, sizeof(*account));
 	if (!account)
 		return -ENOMEM;
-	account->credit = rte_zmalloc("purse", sizeof(*account->credit), RTE_CACHE_LINE_SIZE);
+	account->credit = rte_zmalloc("credit", sizeof(*account->credit), RTE_CACHE_LINE_SIZE);
 	if (!account->credit) {
 		free(account);
 		return -ENOMEM;

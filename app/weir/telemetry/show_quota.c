@@ -93,7 +93,7 @@ static json_t *quota_policy_json(const struct instance *inst, const char *name)
 	add_period(json, policy, view.period);
 	show_group_quota(inst, json, i, &view);
 	show_fields(json, own_fields, &view, policy);
-	show_units(json, policy, "purse", credits_held(inst, inst->slots.of[i]));
+	show_units(json, policy, "credit", credits_held(inst, inst->slots.of[i]));
 	show_units(json, policy, "in_flight", budget_in_flight(budget, index));
 	return json;
 }

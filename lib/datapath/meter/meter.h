@@ -91,7 +91,7 @@ static inline const char *meter_name(enum meter_kind kind)
 	case METER_PHANTOM:
 		return "phantom";
 	case METER_CREDIT:
-		return "purse";
+		return "credit";
 	case METER_KINDS:
 		break;
 	}

@@ -51,7 +51,7 @@ static void test_names(void **state)
 	assert_string_equal(meter_name(METER_HYBRID), "hybrid");
 	assert_string_equal(meter_name(METER_RANDOM_DROP), "random-drop");
 	assert_string_equal(meter_name(METER_PHANTOM), "phantom");
-	assert_string_equal(meter_name(METER_CREDIT), "purse");
+	assert_string_equal(meter_name(METER_CREDIT), "credit");
 	assert_null(meter_name(METER_KINDS));
 }
 
