@@ -111,8 +111,8 @@ def told(weir, *words):
 def conserved(scene):
     """Two limiters and a limit that is never exceeded: who holds what, and of whom."""
     boxes = pair(scene, [policy(1, guarantee="conserved", allocator="fps")])
-    wait_until(lambda: all(told(weir, "ledger")["state"] == "settled" for weir in boxes),
-               "the ledgers to be settled")
+    wait_until(lambda: all(told(weir, "ledger")["state"] == "committed" for weir in boxes),
+               "the ledgers to be committed")
     held = [told(weir, "ledger", "p1") for weir in boxes]
     expect(sum(one["balance_bps"] for one in held) == 10000000, f"{held}")
     expect([one["edges"][0]["peer"] for one in held] == ["y", "x"], f"{held}")
@@ -185,8 +185,8 @@ def documented(scene):
                          policy(2, name="guests", match={"direction": "b-to-a"}),
                          {"name": "prepaid", "allocator": "quota", "total": "500MB",
                           "period": "24h"} | match])
-    wait_until(lambda: all(told(weir, "ledger")["state"] == "settled" for weir in boxes),
-               "the ledgers to be settled")
+    wait_until(lambda: all(told(weir, "ledger")["state"] == "committed" for weir in boxes),
+               "the ledgers to be committed")
     compared = 0
     for words, shown in blocks:
         if words.split()[0] in ("etcd", "placement") or ";" in words:  # not of this limiter

@@ -261,7 +261,7 @@ const char *reload_state(const struct instance *inst)
 	static const char *const names[] = {
 		[IDLE] = "idle",
 		[READING] = "reading",
-		[FINISHING] = "settling",
+		[FINISHING] = "finishing",
 	};
 
 	return names[inst->reload ? inst->reload->state : IDLE];

@@ -150,8 +150,8 @@ static const char *state_of(const struct instance *inst, const struct commit_vie
 	if (recovering > 0)
 		return "recovering";
 	if (commit->committing || limiter_uncommitted(inst->limiter))
-		return "settling";
-	return kept || limiter_conserve(inst->limiter) ? "settled" : "none";
+		return "committing";
+	return kept || limiter_conserve(inst->limiter) ? "committed" : "none";
 }
 
 #define FIELD(kind, member) SHOW_FIELD(commit_view, kind, member)

@@ -549,7 +549,7 @@ static void status(void **state)
 		{"/ethdev/stats,1", "{\"ibytes\": 0, \"obytes\": 500}", 0},
 		{"/ethdev/stats,1", "{\"ibytes\": 0, \"obytes\": 750}", 1},
 		{"/weir/drops", "{\"limit\": 100}", 0}, {"/weir/drops", "{\"limit\": 2100}", 1},
-		{"/weir/ledger", "{\"state\": \"settled\"}", 0}, {0}};
+		{"/weir/ledger", "{\"state\": \"committed\"}", 0}, {0}};
 
 	(void)state;
 	assert_prints("status", rows,
@@ -559,7 +559,7 @@ static void status(void **state)
 		"pid       12\n"
 		"policies  3\n"
 		"reload    idle\n"
-		"ledger    settled\n"
+		"ledger    committed\n"
 		"workers   2\n"
 		"ports     a UP 10.0 Gbit/s, b DOWN\n"
 		"received  1.50 kpkt/s, 4.00 kbit/s\n"
@@ -611,7 +611,7 @@ static void reload(void **state)
 	static const struct row rows[] = {{"/weir/reload", "{\"reload\": \"queued\"}", 0},
 		{"/weir/config", CONFIG("reading", REFUSED), 0},
 		{"/weir/config", CONFIG("reading", "{\"ok\": true, \"took_ms\": 1.5}"), 1},
-		{"/weir/config", CONFIG("settling", "{\"ok\": true, \"took_ms\": 3.5}"), 2},
+		{"/weir/config", CONFIG("finishing", "{\"ok\": true, \"took_ms\": 3.5}"), 2},
 		{"/weir/config", CONFIG("idle", "{\"ok\": true, \"took_ms\": 3.5}"), 4}, {0}};
 	unsigned pauses;
 	json_t *document = reload_document(rows, &pauses);

@@ -74,7 +74,7 @@ static void test_from_request_to_end(void **state)
 	assert_string_equal(reload_request(&w.inst), "started");
 	assert_string_equal(reload_state(&w.inst), "reading");
 	await_read(&w);
-	assert_string_equal(reload_state(&w.inst), "settling");
+	assert_string_equal(reload_state(&w.inst), "finishing");
 	assert_int_equal(current_generation(&w), 2);
 	assert_true(last->known && last->error == 0 && last->took_ns > 0 && last->when.tv_sec > 0);
 	assert_int_equal(last->added, 1);
@@ -157,7 +157,7 @@ static void test_cut_short(void **state)
 			assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
 		if (cut > 1)
 			reload_advance(&w.inst);
-		assert_string_equal(reload_state(&w.inst), cut > 1 ? "settling" : "reading");
+		assert_string_equal(reload_state(&w.inst), cut > 1 ? "finishing" : "reading");
 		instance_world_close(&w);
 	}
 }
