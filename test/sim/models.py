@@ -264,7 +264,7 @@ def settling(seed):
     settled next."""
     traffic = [cbr(rate="20Mbit/s", limiter="l1")]
     for settle in (0, 3, 4):
-        run = Run(seed, series=True, duration="10s", traffic=traffic, settle=f"{settle}s",
+        run = Run(seed, series=True, duration="10s", traffic=traffic, commit=f"{settle}s",
                   ledger={"promise": 0}, **CONSERVED)
         for row in run.during(0, settle):
             run.near(f"limit at {row['time_s']} s", row["p/l1:limit"], 5e6, 8)

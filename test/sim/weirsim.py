@@ -274,7 +274,7 @@ def random_scenario(seed):
                         "loss": dice.choice([0, 0.05, 0.3]), "duplicate": dice.choice([0, 0.2]),
                         "reorder": dice.choice([0, 0.2]), "delay": f"{dice.randint(0, 150)}ms"},
             "ledger": random_ledger(dice),
-            "settle": dice.choice(["0s", "2ms", "300ms"]),
+            "commit": dice.choice(["0s", "2ms", "300ms"]),
             "events": list(random_faults(dice, names, seconds)),
             "traffic": dice.sample(traffic, dice.randint(1, len(traffic)))}
 

@@ -369,7 +369,7 @@ const struct key scenario_keys[] = {
 	{"policies", read_group_policies, KEY_FIELD(struct scenario, group), .required = true},
 	{"gossip", read_group_gossip, KEY_FIELD(struct scenario, group)},
 	{"ledger", read_object, KEY_FIELD(struct scenario, ledger), .detail = ledger_keys},
-	TIME_KEY("settle", struct scenario, commit_ns),
+	TIME_KEY("commit", struct scenario, commit_ns),
 	{"network", read_network, KEY_FIELD(struct scenario, network)},
 	{"events", read_list, KEY_FIELD(struct scenario, faults), .expected = "an array of events",
 		.detail = &fault_list},

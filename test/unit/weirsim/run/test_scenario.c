@@ -66,7 +66,7 @@ static void test_ledger(void **state)
 	assert_int_equal(
 		parse_scenario_text(
 			"{" BASE "," TRAFFIC
-			",\"workers\":4,\"settle\":\"0s\",\"ledger\":{\"lease\":\"3s\",\"promise\":90,"
+			",\"workers\":4,\"commit\":\"0s\",\"ledger\":{\"lease\":\"3s\",\"promise\":90,"
 			"\"drift\":0,\"overlay\":{\"degree\":5}}}",
 			said, &s),
 		0);
