@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Style is a test: layout, licence, length, banned calls, and a brain that is pure."""
+"""Style is a test: layout, licence, length, banned calls, words, and a brain that is pure."""
 
 import os
 import re
@@ -28,6 +28,20 @@ BANNED = {
 PURE = ("lib/base/", "lib/control/", "lib/datapath/flow/", "lib/datapath/meter/",
         "lib/datapath/shape/", "lib/datapath/source/")
 IMPURE = re.compile(r"#include <(rte_|sys/socket|time\.h|pthread|unistd|stdio|netinet)")
+
+
+# What a comment does not begin with: it has a subject of its own.
+FIRST_WORDS = re.compile(r'(?:/\*+\s*(?:\*\s*)?|"""|# )(The same|Likewise|Of|Who)\b')
+# A backtrace or a profile has these names without their file, so they say what is done to what.
+STATIC = re.compile(r"^static (?:inline )?[\w *]*?\b(\w+)\(", re.M)
+TOLD = ("main",)
+# Words of our own for what the field has a word for.
+FIELD = {
+    "usher": "steering", "seats": "reta", "seating": "reta_target", "mover": "migration",
+    "hush": "drain", "tenant": "policy, attach", "lately": "delay_window", "purse": "credit",
+    "pocket": "prepaid", "letter": "message", "obeyed": "enforced", "untold": "dirty, pending",
+    "adopted": "inherited", "naps": "skips_idle", "handover": "grace", "lent": "borrowed",
+}
 
 
 def tracked():
@@ -60,6 +74,24 @@ def check_text(name, text):
             yield number, "a path of some machine"
     if text and not text.endswith("\n"):
         yield len(lines), "no newline at the end"
+
+
+def check_words(name, text):
+    """Comments have a subject, and names are the field's and say what they are of."""
+    for found in FIRST_WORDS.finditer(text):
+        yield text.count("\n", 0, found.start()) + 1, f"a comment that begins with {found[1]!r}"
+    if not name.endswith((".c", ".h")):
+        return
+    code = re.sub(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"', lambda gone: "\n" * gone[0].count("\n"), text,
+                  flags=re.S)
+    for found in STATIC.finditer(code):
+        if "_" not in found[1] and found[1] not in TOLD and not name.startswith("test/"):
+            yield (code.count("\n", 0, found.start()) + 1,
+                   f"{found[1]}(): a static function says what it does to what")
+    for number, line in enumerate(code.split("\n"), 1):
+        for word in re.findall(r"[a-z]+", line):
+            if word in FIELD:
+                yield number, f"{word}: the field's word is {FIELD[word]}"
 
 
 def check_c(name, text):
@@ -111,9 +143,14 @@ def self_test():
         ("lib/control/gossip/x.c", spdx + "#include <rte_mbuf.h>\n", "pure"),
         ("x.c", spdx + "void f(void)\n{\n\tx = atoi(y);\n}\n", "strtol"),
         ("x.c", spdx + "void f(void)\n{\n" + "\tx++;\n" * 71 + "}\n", "a function of 71"),
+        ("x.c", spdx + "/* The sa" + "me of others. */\n", "begins with 'The same'"),
+        ("x.py", "# " + spdx + "# O" + "f all.\n", "begins with 'Of'"),
+        ("lib/x.c", spdx + "static int put(int x)\n{\n}\n", "what it does to what"),
+        ("lib/x.c", spdx + "int x(struct usher *u);\n", "steering"),
     ]
     for name, text, want in planted:
-        found = [words for _, words in [*check_text(name, text), *check_c(name, text)]]
+        found = [words for _, words in [*check_text(name, text), *check_words(name, text),
+                                        *check_c(name, text)]]
         if not any(want in words for words in found):
             yield f"style.py does not find {want!r} any more: {found}"
     good = spdx + '#include "base/prng.h"\nvoid f(void)\n{\n' + "\tx++;\n" * 70 + "}\n"
@@ -131,6 +168,8 @@ def main():
         with open(os.path.join(ROOT, name), encoding="utf-8") as content:
             text = content.read()
         found = list(check_text(name, text))
+        if name.endswith((".c", ".h", ".py")):
+            found += check_words(name, text)
         if name in sources:
             found += check_c(name, text)
         complaints += [f"{name}:{number}: {words}" for number, words in found]

@@ -125,7 +125,7 @@ static void test_keys(void **state)
 	check_keys(ask_command(&w, "/weir/config", NULL),
 		"file generation policies room reload last_reload removed_policies ");
 	check_keys(ask_command(&w, "/weir/delays", "waits"), "packets bins_us ");
-	check_keys(ask_command(&w, "/weir/ledger", NULL), "state blank_policies lease_ms ");
+	check_keys(ask_command(&w, "/weir/ledger", NULL), "state recovering_policies lease_ms ");
 	check_keys(ask_command(&w, "/weir/policy", "last"),
 		"name match allocator guarantee meter count per action mark accounting "
 		"interval_ms limit limit_per_s burst effective_limit_per_s local_limit_per_s "
