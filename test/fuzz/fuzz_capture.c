@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Any bytes as a capture: each packet and its frame are within their bounds, and reading ends. What
- * is instrumented is ours; libpcap runs as it is installed.
+ * Any bytes as a capture: each packet and its frame are within their bounds, a worker can parse the
+ * frame, and reading ends. What is instrumented is ours; libpcap runs as it is installed.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +11,8 @@
 
 #include "capture.h"
 #include "link.h"
+#include "packet/parse.h"
+#include "packet/tunnel.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -22,6 +24,8 @@ static void check_capture(int condition)
 
 static void check_packet(const struct capture_packet *packet, size_t size)
 {
+	static const struct tunnels all = {.classify = TUNNELS_INNER, .vxlan_port = 4789};
+	struct packet parsed;
 	struct frame frame;
 	unsigned sum = 0;
 
@@ -33,6 +37,9 @@ static void check_packet(const struct capture_packet *packet, size_t size)
 	check_capture(sum <= 255U * packet->captured);
 	link_frame(packet, &frame);
 	check_capture(frame.captured <= sizeof(frame.data) && frame.captured <= frame.bytes);
+	packet_parse(frame.data, frame.captured, &parsed);
+	packet_enter_tunnels(frame.data, frame.captured, &all, &parsed);
+	check_capture(parsed.family == PACKET_OTHER || parsed.src_off < frame.captured);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
