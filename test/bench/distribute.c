@@ -205,7 +205,7 @@ static void measure_distribute(struct bench *bench, unsigned rounds)
 		report_distribute(names[k], cycles[k], rounds);
 	report_distribute("distribution, the device's hash", more[0], rounds);
 	report_distribute("distribution, our own", more[1], rounds);
-	report_distribute("distribution, to seats", more[2], rounds);
+	report_distribute("distribution, to buckets", more[2], rounds);
 	printf("%.1f %% of them were dropped\n",
 		100.0 * (double)bench->workers[0].counters.dropped[DROP_RING_FULL] /
 			(double)bench->workers[0].counters.tx_packets);
