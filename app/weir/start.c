@@ -183,8 +183,8 @@ static int shared_buckets_alloc(struct instance *inst)
 	if (inst->config->n_workers == 1)
 		return 0;
 	changes->most = (unsigned)RTE_MIN(n, (size_t)PUBLISH_ROUND);
-	changes->places = rte_zmalloc(
-		"reserves", 2 * changes->most * sizeof(*changes->places), RTE_CACHE_LINE_SIZE);
+	changes->places = rte_zmalloc("shared_buckets",
+		2 * changes->most * sizeof(*changes->places), RTE_CACHE_LINE_SIZE);
 	inst->engine.shared_buckets = pages_alloc(n * sizeof(*inst->engine.shared_buckets),
 		inst->n_policies * sizeof(*inst->engine.shared_buckets), SOCKET_ID_ANY);
 	for (unsigned w = 0; w < inst->config->n_workers; w++)

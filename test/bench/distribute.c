@@ -45,7 +45,7 @@ static const char *const names[KINDS] = {
 struct bench {
 	uint16_t port;
 	struct rte_mempool *pool;
-	struct rings *rings;
+	struct rx_rings *rings;
 	struct worker *workers; /* the owner, and another */
 	struct path path;       /* the owner's */
 	struct classifier *classifier;

@@ -52,9 +52,9 @@ static void ring_destroy(struct rte_ring *ring)
 	rte_free(ring);
 }
 
-struct rings *rx_rings_create(unsigned owner, unsigned n_workers)
+struct rx_rings *rx_rings_create(unsigned owner, unsigned n_workers)
 {
-	struct rings *rings = rte_zmalloc("lanes", sizeof(*rings), RTE_CACHE_LINE_SIZE);
+	struct rx_rings *rings = rte_zmalloc("rx_rings", sizeof(*rings), RTE_CACHE_LINE_SIZE);
 
 	if (!rings)
 		return NULL;
@@ -73,14 +73,14 @@ struct rings *rx_rings_create(unsigned owner, unsigned n_workers)
 	return rings;
 }
 
-int rx_rings_open(struct rings *rings, struct worker *workers, unsigned n_slots)
+int rx_rings_open(struct rx_rings *rings, struct worker *workers, unsigned n_slots)
 {
 	rings->steering = steering_create(
 		rings->owner, workers, rings->n_workers, rings->out, rings->back, n_slots);
 	return rings->steering ? 0 : -ENOMEM;
 }
 
-void rx_rings_destroy(struct rings *rings)
+void rx_rings_destroy(struct rx_rings *rings)
 {
 	if (rings)
 		steering_destroy(rings->steering);
@@ -124,7 +124,7 @@ static unsigned collect_returned(struct worker *w, const struct path *path, unsi
 }
 
 /* The worker after that one; not the owner, who gives nothing back: or the next had two turns. */
-static unsigned next_worker_index(const struct rings *rings, unsigned i)
+static unsigned next_worker_index(const struct rx_rings *rings, unsigned i)
 {
 	i = i + 1 < rings->n_workers ? i + 1 : 0;
 	if (i == rings->owner)
@@ -134,7 +134,7 @@ static unsigned next_worker_index(const struct rings *rings, unsigned i)
 
 static bool collect_path(struct worker *w, const struct path *path)
 {
-	struct rings *rings = path->rings;
+	struct rx_rings *rings = path->rings;
 	unsigned first = next_worker_index(rings, rings->first), n = 0;
 
 	/* Whoever is first has what a slow wire takes: were that always the same, he had it all. */
@@ -207,7 +207,7 @@ static void stamp_arrival(
 		shape_in_stamp_all(mbufs, n, path->clock, now, w->ticks_per_us);
 }
 
-static bool steers_here(const struct rings *rings)
+static bool steers_here(const struct rx_rings *rings)
 {
 	return rings->steering && steering_has_tables(rings->steering);
 }
@@ -256,7 +256,7 @@ static uint16_t distribute_burst(
 uint16_t distribute_receive(
 	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, bool *busy)
 {
-	struct rings *rings = path->rings;
+	struct rx_rings *rings = path->rings;
 	uint16_t n;
 
 	if (!rx_rings_owned(rings, w->index)) {

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct rings;
+struct rx_rings;
 struct path;
 struct rte_mbuf;
 struct worker;
@@ -27,16 +27,16 @@ struct worker;
 unsigned rx_rings_mbufs(unsigned n_workers);
 
 /* Control, before the workers start. NULL when out of memory. */
-struct rings *rx_rings_create(unsigned owner, unsigned n_workers);
+struct rx_rings *rx_rings_create(unsigned owner, unsigned n_workers);
 
 /*
  * Control, likewise: sources of policies in up to n_slots slots may be given to workers, of all of
  * which these are the first. Returns 0 or -ENOMEM.
  */
-int rx_rings_open(struct rings *rings, struct worker *workers, unsigned n_slots);
+int rx_rings_open(struct rx_rings *rings, struct worker *workers, unsigned n_slots);
 
 /* Control, after the workers have stopped, and before the ports do: frees what is still inside. */
-void rx_rings_destroy(struct rings *rings);
+void rx_rings_destroy(struct rx_rings *rings);
 
 /*
  * A burst of a path with rings, for the worker to decide: of the owner, its own part of what the

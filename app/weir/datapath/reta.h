@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Who sits where: the workers that the sources of a placed policy are sent to. Sources share
+ * The redirection table of a placed policy: the workers that its sources are sent to. Sources share
  * RETA_SIZE buckets, and a bucket has one worker at a time, so a source has. Control says where the
- * buckets are wanted (struct target table); each owner of a receive queue brings his own table to
+ * buckets are wanted (struct reta_target); each owner of a receive queue brings his own table to
  * that, bucket by bucket and by himself (migration.h), since he alone knows when nothing of a
  * bucket is on its way any more.
  *

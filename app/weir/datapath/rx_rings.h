@@ -23,7 +23,7 @@ struct steering;
 #define RX_RING_PACKETS 1024
 
 /* Between the owner of one queue and the others, in one direction of a wire. */
-struct rings {
+struct rx_rings {
 	unsigned owner, n_workers;
 	struct rte_ring *out[CONFIG_WORKERS_MAX];  /* producer: the owner; the worker's part */
 	struct rte_ring *back[CONFIG_WORKERS_MAX]; /* consumer: the owner; what passed */
@@ -43,25 +43,25 @@ struct rings {
  * How often the owner has looked at what came back: whether he runs at all. Who sees a look sees
  * the room that it made, and what has moved by then. Any worker.
  */
-static inline uint32_t rx_rings_looks(const struct rings *rings)
+static inline uint32_t rx_rings_looks(const struct rx_rings *rings)
 {
 	return __atomic_load_n(&rings->looks, __ATOMIC_ACQUIRE);
 }
 
 /* Packets, of any worker, that the wire has taken from the owner: modulo 2^32. Any worker. */
-static inline uint32_t rx_rings_moved(const struct rings *rings)
+static inline uint32_t rx_rings_moved(const struct rx_rings *rings)
 {
 	return __atomic_load_n(&rings->moved, __ATOMIC_RELAXED);
 }
 
 /* So many more. The owner. */
-static inline void rx_rings_move(struct rings *rings, uint32_t n)
+static inline void rx_rings_move(struct rx_rings *rings, uint32_t n)
 {
 	__atomic_store_n(&rings->moved, rings->moved + n, __ATOMIC_RELAXED);
 }
 
 /* Whether the worker sends by itself what passes. */
-static inline bool rx_rings_owned(const struct rings *rings, unsigned worker)
+static inline bool rx_rings_owned(const struct rx_rings *rings, unsigned worker)
 {
 	return !rings || rings->owner == worker;
 }
@@ -85,7 +85,7 @@ static inline uint32_t rx_rings_flow_hash(struct rte_mbuf *m, bool rx_hash)
 
 /* The worker of a packet's flow. The owner. */
 static inline uint8_t rx_rings_worker_of(
-	const struct rings *rings, struct rte_mbuf *m, bool rx_hash)
+	const struct rx_rings *rings, struct rte_mbuf *m, bool rx_hash)
 {
 	uint32_t mixed = rx_rings_flow_hash(m, rx_hash) * RX_RINGS_MIX;
 

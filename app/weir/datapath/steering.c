@@ -30,7 +30,7 @@ static void set_up_peers(struct steering *steering, unsigned owner, unsigned n_w
 struct steering *steering_create(unsigned owner, struct worker *workers, unsigned n_workers,
 	struct rte_ring *const *out, struct rte_ring *const *back, unsigned n_slots)
 {
-	struct steering *steering = rte_zmalloc("usher", sizeof(*steering), RTE_CACHE_LINE_SIZE);
+	struct steering *steering = rte_zmalloc("steering", sizeof(*steering), RTE_CACHE_LINE_SIZE);
 	ssize_t bytes = rte_ring_get_memsize(STEERING_ASKS);
 
 	if (!steering)

@@ -55,7 +55,7 @@ void tx_pass_on(struct worker *w, const struct path *path, struct rte_mbuf **mbu
 }
 
 static uint16_t try_give_back(
-	struct worker *w, struct rings *rings, struct rte_mbuf **mbufs, uint16_t n)
+	struct worker *w, struct rx_rings *rings, struct rte_mbuf **mbufs, uint16_t n)
 {
 	struct rte_ring *back = rings->back[w->index];
 

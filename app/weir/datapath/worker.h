@@ -22,7 +22,7 @@
 
 #define BURST 32
 
-struct rings;
+struct rx_rings;
 struct nic_clock;
 struct shared_bucket;
 struct shaper;
@@ -52,7 +52,7 @@ struct path {
 	uint16_t wire;
 	enum direction direction;
 	bool rx_hash;                  /* the device tells the flow's hash */
-	struct rings *rings;           /* of a queue that several workers share; else NULL */
+	struct rx_rings *rings;        /* of a queue that several workers share; else NULL */
 	const struct nic_clock *clock; /* the device tells when packets came in; else NULL */
 };
 

@@ -90,7 +90,7 @@ static struct fragments *new_fragments(const struct worker *w)
 static bool add_owners_fragments(const struct worker *w)
 {
 	for (unsigned i = 0; i < w->n_paths; i++) {
-		const struct rings *rings = w->paths[i].rings;
+		const struct rx_rings *rings = w->paths[i].rings;
 		struct fragments *fragments;
 
 		if (!rings || rings->owner != w->index || !rings->steering ||

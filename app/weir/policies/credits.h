@@ -16,8 +16,8 @@
  *
  * Control.
  */
-#ifndef WEIR_APP_CREDIT_H
-#define WEIR_APP_CREDIT_H
+#ifndef WEIR_APP_CREDITS_H
+#define WEIR_APP_CREDITS_H
 
 #include <stdbool.h>
 #include <stdint.h>

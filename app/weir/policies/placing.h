@@ -18,7 +18,7 @@
 #include "shape/delay.h"
 
 struct instance;
-struct rings;
+struct rx_rings;
 struct shaped_steering;
 
 /* Policies that are, but for those that leave: each takes tens of kilobytes. */

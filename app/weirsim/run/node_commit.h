@@ -4,8 +4,8 @@
  * What a limiter with conserved policies does beside its ticks, in virtual time: it commits what it
  * has given away, says so at once, and does not sleep beyond the end of a lease.
  */
-#ifndef WEIR_SIM_COMMIT_H
-#define WEIR_SIM_COMMIT_H
+#ifndef WEIR_SIM_NODE_COMMIT_H
+#define WEIR_SIM_NODE_COMMIT_H
 
 #include "node.h"
 

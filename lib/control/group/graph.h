@@ -3,8 +3,8 @@
  *
  * Edges of a graph while it is built, and the shapes that it may have.
  */
-#ifndef WEIR_OVERLAY_SHAPE_H
-#define WEIR_OVERLAY_SHAPE_H
+#ifndef WEIR_GROUP_GRAPH_H
+#define WEIR_GROUP_GRAPH_H
 
 #include "group/overlay.h"
 

@@ -5,8 +5,8 @@
  * protocol for enforcing quotas in clouds", with alpha 0.5; but by time, a half-life, and not by
  * reallocations, which may follow each other at once or be hours apart. Pure; one owner.
  */
-#ifndef WEIR_QUOTA_PACE_H
-#define WEIR_QUOTA_PACE_H
+#ifndef WEIR_QUOTA_SPEND_RATE_H
+#define WEIR_QUOTA_SPEND_RATE_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  *
  * So many units in a window of so many ticks: the profile of the meters that count by windows.
  */
-#ifndef WEIR_METER_QUOTA_H
-#define WEIR_METER_QUOTA_H
+#ifndef WEIR_METER_WINDOW_QUOTA_H
+#define WEIR_METER_WINDOW_QUOTA_H
 
 #include <errno.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * bucket.h). So the line of a policy stays the worker's own, and the packet's way through it the
  * same.
  */
-#ifndef WEIR_POLICE_LEND_H
-#define WEIR_POLICE_LEND_H
+#ifndef WEIR_POLICE_BORROW_H
+#define WEIR_POLICE_BORROW_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * line when it is not plain: struct policy_extended, a meter for each source, and the flows that
  * are known; or the classes of a phantom. The caller owns it; nothing is allocated here.
  */
-#ifndef WEIR_POLICE_OTHER_H
-#define WEIR_POLICE_OTHER_H
+#ifndef WEIR_POLICE_EXTENDED_H
+#define WEIR_POLICE_EXTENDED_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,8 +7,8 @@
  *
  * Not for others than this folder.
  */
-#ifndef WEIR_SHAPE_PACE_H
-#define WEIR_SHAPE_PACE_H
+#ifndef WEIR_SHAPE_QUEUE_PACE_H
+#define WEIR_SHAPE_QUEUE_PACE_H
 
 #include "shape/wheel.h"
 

@@ -8,8 +8,8 @@
  *
  * One thread.
  */
-#ifndef WEIR_ETCD_DRAW_H
-#define WEIR_ETCD_DRAW_H
+#ifndef WEIR_ETCD_ALLOCATION_H
+#define WEIR_ETCD_ALLOCATION_H
 
 #include "base/prng.h"
 #include "etcd/http.h"

@@ -3,8 +3,8 @@
  *
  * The budgets that have been asked for, found by name. One owner at a time.
  */
-#ifndef WEIR_ETCD_ASKS_H
-#define WEIR_ETCD_ASKS_H
+#ifndef WEIR_ETCD_REQUEST_TABLE_H
+#define WEIR_ETCD_REQUEST_TABLE_H
 
 #include "etcd/allocation.h"
 #include "offload/offload.h"

@@ -4,8 +4,8 @@
  * Packets that wait in a whole box: numbered as they come in at `a`, and looked at as they leave at
  * `b`; and what has to be so of them whatever becomes of their policies.
  */
-#ifndef WEIR_TEST_HOLD_WORLD_H
-#define WEIR_TEST_HOLD_WORLD_H
+#ifndef WEIR_TEST_SHAPE_IN_WORLD_H
+#define WEIR_TEST_SHAPE_IN_WORLD_H
 
 #include "instance_world.h"
 

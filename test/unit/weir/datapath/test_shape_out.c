@@ -149,10 +149,10 @@ static void fill_worker_queue(struct instance_world *w, unsigned worker, unsigne
 }
 
 /* The first worker owns the queue of them all, by which packets go from `a` to `b`. */
-static struct rings *share_first_queue(struct instance_world *w, unsigned n_workers)
+static struct rx_rings *share_first_queue(struct instance_world *w, unsigned n_workers)
 {
 	struct worker *workers = w->inst.workers;
-	struct rings *rings = rx_rings_create(0, n_workers);
+	struct rx_rings *rings = rx_rings_create(0, n_workers);
 
 	assert_non_null(rings);
 	workers[0].paths[0].rings = rings;
@@ -246,7 +246,7 @@ static void test_patience(void **state)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct owner owner = {.away_ms = rows[i].away_ms, .busy_ms = rows[i].busy_ms};
 		struct instance_world w;
-		struct rings *rings;
+		struct rx_rings *rings;
 		unsigned took;
 
 		open_wire(&w, "80kbit/s");
@@ -299,7 +299,7 @@ static void test_takes_turns(void **state)
 {
 	static struct worker third = {.index = 2};
 	struct instance_world w;
-	struct rings *rings;
+	struct rx_rings *rings;
 
 	(void)state;
 	open_wire(&w, "80kbit/s");

@@ -20,7 +20,7 @@
 
 struct world {
 	struct worker workers[2]; /* the first is the owner */
-	struct rings *rings;
+	struct rx_rings *rings;
 	struct steering *steering;
 	struct reta_target reta_target;
 	struct reta reta;

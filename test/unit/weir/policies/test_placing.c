@@ -37,7 +37,7 @@ struct world {
 static void open_lane_of(struct world *world, const char *policies, enum guarantee guarantee)
 {
 	struct instance *inst = &world->inst.inst;
-	struct rings *rings = rx_rings_create(0, INSTANCE_WORKERS);
+	struct rx_rings *rings = rx_rings_create(0, INSTANCE_WORKERS);
 
 	instance_world_open(&world->inst, policies);
 	assert_non_null(rings);
