@@ -119,8 +119,8 @@ def conserved(scene):
     shown = ctl(boxes[0].socket, "ledger", "p1")
     expect("share         5.00 Mbit/s\n" in shown and "\ny " in shown, shown)
     wait_until(lambda: all(words in ctl(boxes[0].socket, "status")
-                           for words in ("ledger    settled\n", "1 of 1 peers alive")),
-               "both to be heard, and settled")
+                           for words in ("ledger    committed\n", "1 of 1 peers alive")),
+               "both to be heard, and committed")
     expect(boxes[0].get("/weir/ledger,p1,1")["edges"] == [], "a page behind the last edge")
     for request in ("/weir/ledger,p2", "/weir/ledger,p1,x", "/weir/ledger,p1,1,1",
                     "/weir/quota,p1", "/weir/tree"):
