@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "budget/private.h"
+#include "budget/budget_private.h"
 
 #define N       4
 #define SELF    1

@@ -3,7 +3,7 @@
  *
  * Allocators: from what this limiter measured and what its peers said, the local limit. Pure
  * functions of their arguments and of one small state per aggregate; no clock, no I/O, no globals.
- * Control thread (or a simulator). A new algorithm is one file and one row in allocate.c.
+ * Control thread (or a simulator). A new one: doc/design.md.
  */
 #ifndef WEIR_ALLOCATE_ALLOCATE_H
 #define WEIR_ALLOCATE_ALLOCATE_H
