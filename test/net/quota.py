@@ -129,6 +129,12 @@ class Group:
             total += int(counters[0]) - ETHERNET * int(counters[1])
         return total
 
+    def until_quiet(self):
+        """Waits until nothing arrives any more."""
+        before = None
+        while before != (before := self.arrived()):
+            time.sleep(QUIET_S)
+
     def until_spent(self, count, most, least=USED, begun=0):
         """Waits until count() is above `begun` and grows no more; its part of `most`, checked."""
         before, spent = None, count()
@@ -216,6 +222,7 @@ def reloads(scene):
             group.reload(action=action)
         for i in group.bed.boxes():
             group.load(i, "prepaid", 0)
+        group.until_quiet()  # what comes without a policy passes, and is not its total's
         group.names = ["metered"]
         group.reload()
         before = group.arrived()
