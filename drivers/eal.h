@@ -6,6 +6,7 @@
 #ifndef WEIR_DRIVERS_EAL_H
 #define WEIR_DRIVERS_EAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -23,6 +24,12 @@ int eal_start(const struct config *config);
  * not: returns -ENODEV, having named each missing port on stderr.
  */
 int eal_find_ports(const struct config *config, uint16_t ids[CONFIG_PORTS_MAX]);
+
+/* One of them: 0, or -ENODEV after a line on stderr. */
+int eal_find_port(const struct port_config *port, uint16_t *id);
+
+/* Whether this machine has a CPU of that number, as EAL looks for it. */
+bool eal_has_cpu(unsigned cpu);
 
 /* Writes the EAL command line to out (`weir --check`). Returns 0 or -ENOMEM. */
 int eal_describe(const struct config *config, FILE *out);

@@ -8,12 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <net/if.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include <sys/random.h>
 
 #include <rte_mbuf.h>
+
+#include "kernel_port.h"
 
 #define DESCRIPTORS 1024
 
@@ -23,9 +22,6 @@
  */
 #define QUEUE_EXTRA 4096
 #define POOL_CACHE  256
-
-/* Ethernet header, two VLAN tags. */
-#define L2_OVERHEAD 22
 
 /*
  * An af_xdp fill ring of 22.11, and what its driver has taken out to refill it: neither comes back
@@ -51,38 +47,45 @@ int port_probe(struct port *port, const struct port_config *config, uint16_t id)
 	ret = rte_eth_dev_info_get(id, &port->info);
 	if (ret)
 		return complain_port(port, "cannot read device information", ret);
+	if (port_is_af_packet(config) && !af_packet_fits(config))
+		return complain_port(port, "its framesz holds no frame of its mtu", -EINVAL);
 	port->queues_max = RTE_MIN(port->info.max_rx_queues, port->info.max_tx_queues);
 	return 0;
-}
-
-static bool is_af_packet(const struct port *port)
-{
-	return strncmp(port->config->device, "net_af_packet", 13) == 0;
-}
-
-/* "framesz=" of an af_packet device: its driver insists that an mbuf holds a whole ring frame. */
-static unsigned ring_frame(const struct port *port)
-{
-	const char *frame = strstr(port->config->device, "framesz=");
-
-	return frame ? (unsigned)strtoul(frame + strlen("framesz="), NULL, 10) : 0;
 }
 
 /* Data room of an mbuf: the usual, unless the device cannot scatter a larger frame over several. */
 static uint16_t data_room(const struct port *port)
 {
-	unsigned frame = port->config->mtu + L2_OVERHEAD + RTE_ETHER_CRC_LEN;
+	unsigned frame = port_frame_max(port->config) + RTE_ETHER_CRC_LEN;
 	unsigned room = RTE_MBUF_DEFAULT_DATAROOM;
 
 	if (!(port->info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER) && frame > room)
-		room = is_af_packet(port) ? rte_align32pow2(frame + 64) : RTE_ALIGN_CEIL(frame, 64);
-	room = RTE_MAX(room, ring_frame(port));
+		room = RTE_ALIGN_CEIL(frame, 64);
+	/* The driver insists that an mbuf holds a whole ring frame. */
+	if (port_is_af_packet(port->config))
+		room = RTE_MAX(room, af_packet_frame(port->config));
 	return (uint16_t)RTE_MIN(room + RTE_PKTMBUF_HEADROOM, (unsigned)UINT16_MAX);
+}
+
+static unsigned pool_buffers(uint16_t queues, unsigned held, uint32_t buffers)
+{
+	return queues * (2 * DESCRIPTORS + QUEUE_EXTRA + held) + buffers;
+}
+
+size_t port_pool_bytes(const struct port_config *config, uint16_t queues, uint32_t buffers)
+{
+	unsigned room = RTE_MBUF_DEFAULT_DATAROOM;
+
+	if (port_is_af_packet(config))
+		room = RTE_MAX(room, af_packet_frame(config));
+	return (size_t)pool_buffers(queues, 0, buffers) *
+	       (sizeof(struct rte_mempool_objhdr) + sizeof(struct rte_mbuf) + RTE_PKTMBUF_HEADROOM +
+		       room);
 }
 
 static int create_port_pool(struct port *port, unsigned held, uint32_t buffers)
 {
-	unsigned n = port->queues * (2 * DESCRIPTORS + QUEUE_EXTRA + held) + buffers;
+	unsigned n = pool_buffers(port->queues, held, buffers);
 	char name[RTE_MEMPOOL_NAMESIZE];
 
 	snprintf(name, sizeof(name), "weir-port-%u", port->id);
@@ -118,6 +121,21 @@ static uint32_t driver_mtu(const struct port *port)
 	return mtu;
 }
 
+/*
+ * One key for all ports, so that a flow has one hash on each, and another at every start: who knows
+ * the driver's own could aim all flows at one queue. Devices keep the pointer. NULL if the kernel
+ * has no random numbers.
+ */
+static uint8_t *rss_key(void)
+{
+	static uint8_t key[UINT8_MAX];
+	static bool drawn;
+
+	if (!drawn)
+		drawn = getrandom(key, sizeof(key), 0) == sizeof(key);
+	return drawn ? key : NULL;
+}
+
 static int configure_port(struct port *port)
 {
 	struct rte_eth_conf conf = {0};
@@ -130,6 +148,11 @@ static int configure_port(struct port *port)
 	if (port->rss) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 		conf.rx_adv_conf.rss_conf.rss_hf = rss_types(port);
+		conf.rx_adv_conf.rss_conf.rss_key_len = port->info.hash_key_size;
+		if (port->info.hash_key_size)
+			conf.rx_adv_conf.rss_conf.rss_key = rss_key();
+		if (port->info.hash_key_size && !conf.rx_adv_conf.rss_conf.rss_key)
+			return -errno;
 		conf.rxmode.offloads |= rx & RTE_ETH_RX_OFFLOAD_RSS_HASH;
 	}
 	return rte_eth_dev_configure(port->id, port->queues, port->queues, &conf);
@@ -149,17 +172,44 @@ static int setup_queues(struct port *port)
 	return ret;
 }
 
-/* Raises the MTU to what is configured; a larger one that somebody has set stays. */
-static void raise_mtu(const struct port *port)
+/* A virtual device that has no such call has no such limit either; another has said its own. */
+static bool is_virtual(const struct port *port)
 {
-	uint16_t mtu = 0;
-	int ret = rte_eth_dev_get_mtu(port->id, &mtu);
+	return strncmp(port->config->device, "net_", strlen("net_")) == 0;
+}
+
+/* The kernel's own answer where there is one: DPDK's is what it was last asked for. */
+static int read_mtu(const struct port *port, unsigned *mtu)
+{
+	char name[IFNAMSIZ];
+	uint16_t known = 0;
+	int ret;
+
+	if (kernel_interface(port->config, name))
+		return kernel_mtu(name, mtu);
+	ret = rte_eth_dev_get_mtu(port->id, &known);
+	*mtu = known;
+	return ret;
+}
+
+/* Raises the MTU to what is configured; a larger one that somebody has set stays. */
+static int raise_mtu(const struct port *port)
+{
+	unsigned mtu = 0;
+	int ret = read_mtu(port, &mtu);
+	char what[96], name[IFNAMSIZ];
 
 	if (ret == 0 && mtu >= port->config->mtu)
-		return;
+		return 0;
 	ret = rte_eth_dev_set_mtu(port->id, port->config->mtu);
-	if (ret && ret != -ENOTSUP)
-		complain_port(port, "warning: cannot set the MTU", ret);
+	if (ret == 0 || (ret == -ENOTSUP && is_virtual(port)))
+		return 0;
+	snprintf(what, sizeof(what), "cannot set the MTU to %u, it is %u", port->config->mtu, mtu);
+	complain_port(port, what, ret);
+	if (kernel_interface(port->config, name))
+		fprintf(stderr, "weir: ports.%s: ip link set dev %s mtu %u\n", port->config->name,
+			name, port->config->mtu);
+	return ret;
 }
 
 /* Throws away what has been received and not looked at. */
@@ -183,7 +233,7 @@ static void drain_port(const struct port *port)
  */
 static void forget_strangers(const struct port *port)
 {
-	if (is_af_packet(port))
+	if (port_is_af_packet(port->config))
 		drain_port(port);
 }
 
@@ -215,46 +265,20 @@ int port_start(struct port *port, uint16_t queues, unsigned held, uint32_t buffe
 	ret = setup_queues(port);
 	if (ret)
 		return complain_port(port, "cannot set up queues", ret);
-	raise_mtu(port);
+	ret = raise_mtu(port);
+	if (ret)
+		return ret;
 	ret = rte_eth_dev_start(port->id);
 	if (ret)
 		return complain_port(port, "cannot start", ret);
 	port->started = true;
 	port->timestamps = tells_time(port);
 	ret = rte_eth_promiscuous_enable(port->id);
-	if (ret && ret != -ENOTSUP)
+	if (ret && !(ret == -ENOTSUP && is_virtual(port)))
 		return complain_port(port, "cannot receive what is not addressed to it", ret);
 	rte_eth_allmulticast_enable(port->id); /* implied by promiscuous where it is missing */
 	forget_strangers(port);
 	return 0;
-}
-
-/* Name of the kernel interface that an af_packet or af_xdp device stands on; false for others. */
-static bool kernel_interface(const struct port *port, char name[IFNAMSIZ])
-{
-	const char *iface = strstr(port->config->device, "iface=");
-
-	if (strncmp(port->config->device, "net_af_", 7) != 0 || !iface)
-		return false;
-	iface += strlen("iface=");
-	snprintf(name, IFNAMSIZ, "%.*s", (int)strcspn(iface, ","), iface);
-	return true;
-}
-
-/* Their drivers say "up" for ever; the kernel knows. */
-static int kernel_link(const char *name, bool *up)
-{
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), ret = 0;
-	struct ifreq request = {0};
-
-	if (fd < 0)
-		return -errno;
-	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
-	if (ioctl(fd, SIOCGIFFLAGS, &request) < 0)
-		ret = errno == ENODEV ? 0 : -errno; /* gone is as good as unplugged */
-	*up = request.ifr_flags & IFF_UP && request.ifr_flags & IFF_RUNNING;
-	close(fd);
-	return ret;
 }
 
 int port_link(const struct port *port, bool *up, uint32_t *mbps)
@@ -267,7 +291,17 @@ int port_link(const struct port *port, bool *up, uint32_t *mbps)
 		return ret;
 	*mbps = link.link_speed;
 	*up = link.link_status == RTE_ETH_LINK_UP;
-	return kernel_interface(port, name) ? kernel_link(name, up) : 0;
+	return kernel_interface(port->config, name) ? kernel_link(name, up) : 0;
+}
+
+int port_switch_link(const struct port *port, bool up)
+{
+	char name[IFNAMSIZ];
+
+	/* DPDK's drivers of these have no such call. */
+	if (kernel_interface(port->config, name))
+		return kernel_switch_link(name, up);
+	return up ? rte_eth_dev_set_link_up(port->id) : rte_eth_dev_set_link_down(port->id);
 }
 
 void port_stop(struct port *port)
@@ -295,7 +329,7 @@ unsigned port_free(struct port *port)
 	if (!port->pool)
 		return 0;
 	missing = rte_mempool_in_use_count(port->pool);
-	if (strncmp(port->config->device, "net_af_xdp", 10) == 0)
+	if (port_is_af_xdp(port->config))
 		kept = RTE_MIN(missing, port->queues * (unsigned)AF_XDP_KEEPS);
 	/* Somebody still points into a pool that is not whole: the memory goes with the process. */
 	if (missing == 0)

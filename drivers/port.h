@@ -38,8 +38,17 @@ int port_probe(struct port *port, const struct port_config *config, uint16_t id)
  */
 int port_start(struct port *port, uint16_t queues, unsigned held, uint32_t buffers);
 
+/* Bytes that the packet buffers of such a port take at least, of DPDK's memory. */
+size_t port_pool_bytes(const struct port_config *config, uint16_t queues, uint32_t buffers);
+
 /* Whether the link is up, and its speed in Mbit/s. Returns 0 or a negative errno. Does not wait. */
 int port_link(const struct port *port, bool *up, uint32_t *mbps);
+
+/*
+ * Takes the link down, so that whoever is at its other end sees it lost, or brings it up. Waits for
+ * the device. 0 or a negative errno: -ENOTSUP of a device that has none.
+ */
+int port_switch_link(const struct port *port, bool up);
 
 /* The clock by which packets are stamped, if `timestamps`. Returns 0 or a negative errno. */
 int port_clock(const struct port *port, uint64_t *clock);

@@ -14,6 +14,8 @@ COLUMNS = 100
 TAB = 8
 LAYOUT = 14  # the clang-format of Debian 12; others break some lines elsewhere
 LINES_OF_A_FUNCTION = 70
+CORPUS = "test/fuzz/corpus/"  # inputs of fuzz targets: any bytes
+PAGE = "app/exporter/page/"  # what browsers are given
 NO_COMMENTS = (".json", ".pcap", ".svg", "LICENSE", ".gitignore", ".editorconfig")
 LONG_LINES = (".json", ".md", ".svg", "LICENSE", ".clang-format")
 
@@ -49,7 +51,8 @@ def tracked():
     listing = subprocess.run(["git", "-c", f"safe.directory={ROOT}", "ls-files", "-co",
                               "--exclude-standard"], cwd=ROOT, check=True,
                              capture_output=True, text=True).stdout.splitlines()
-    return [name for name in listing if os.path.isfile(os.path.join(ROOT, name))]
+    return [name for name in listing if os.path.isfile(os.path.join(ROOT, name)) and
+            not name.startswith(CORPUS) and not name.endswith(".png")]
 
 
 def width(line):
@@ -114,6 +117,15 @@ def check_c(name, text):
             start = None
 
 
+def check_page(name, text):
+    """What a browser is given asks nobody else, and makes no elements of text."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if re.search(r"\w+://", line.replace("http://www.w3.org/2000/svg", "")):
+            yield number, "the page asks nobody but the exporter"
+        if re.search(r"innerHTML|outerHTML|insertAdjacentHTML|\beval\b|document\.write", line):
+            yield number, "elements are made one by one, so that no name becomes one"
+
+
 def formatter():
     """(clang-format of the version that the layout is of, or None; what there is instead)."""
     version = "none"
@@ -148,6 +160,10 @@ def self_test():
         ("lib/x.c", spdx + "static int put(int x)\n{\n}\n", "what it does to what"),
         ("lib/x.c", spdx + "int x(struct usher *u);\n", "steering"),
     ]
+    for text, want in (("fetch('https" + "://example.net')", "asks nobody"),
+                       ("x.inner" + "HTML = name", "one by one")):
+        if not any(want in words for _, words in check_page(PAGE + "x.js", text)):
+            yield f"style.py does not find {want!r} any more"
     for name, text, want in planted:
         found = [words for _, words in [*check_text(name, text), *check_words(name, text),
                                         *check_c(name, text)]]
@@ -172,6 +188,8 @@ def main():
             found += check_words(name, text)
         if name in sources:
             found += check_c(name, text)
+        if name.startswith(PAGE):
+            found += check_page(name, text)
         complaints += [f"{name}:{number}: {words}" for number, words in found]
     program, version = formatter()
     if program:

@@ -15,90 +15,177 @@
 #include <rte_version.h>
 #include <sodium.h>
 
-#include "config/describe.h"
+#include "check_files.h"
 #include "config/load.h"
+#include "doctor.h"
 #include "eal.h"
-#include "gossip_socket.h"
-#include "log.h"
+#include "event.h"
+#include "kept.h"
 #include "new_ledger.h"
+#include "notify/notify.h"
 #include "policy/config.h"
+#include "secret/group_keys.h"
 #include "start.h"
 
 #define EXIT_USAGE 2
 
+/* A configuration that was refused, as sysexits.h has it: to start again would be in vain. */
+#define EXIT_REFUSED 78
+
 /* The kernel may round a sleep up by so much; the default of 50 us would double a short one. */
 #define TIMER_SLACK_NS 1000
 
+/* What the end waits for whoever reads the log. */
+#define LOG_PATIENCE_S 1
+
 static const char usage[] =
-	"Usage: weir -c CONFIG | --check CONFIG | --new-ledger CONFIG | --new-key | --version | --help\n"
+	"Usage: weir -c CONFIG [--state DIRECTORY] |\n"
+	"       --check [--quiet] [--strict] [--json] CONFIG... |\n"
+	"       --describe CONFIG | --doctor CONFIG | --new-ledger [IDENTITY] CONFIG |\n"
+	"       --name-ledger [IDENTITY] CONFIG | --new-key [FILE] | --new-identity FILE |\n"
+	"       --public-key FILE | --events | --version | --help\n"
 	"\n"
 	"A rate limiter that enforces one limit together with its peers.\n"
 	"\n"
 	"  -c, --config CONFIG  run with this configuration until SIGTERM or SIGINT;\n"
 	"                       SIGHUP: read it again, and change the policies\n"
-	"      --check CONFIG   validate it and say what it would do; start nothing\n"
-	"      --new-ledger CONFIG\n"
+	"      --state DIRECTORY\n"
+	"                       with -c: keep there what runs and who has changed it; a start\n"
+	"                       whose configuration is refused runs the last good one\n"
+	"      --check CONFIG...\n"
+	"                       say what is wrong with them, and with the files that they name,\n"
+	"                       or that all is good; start nothing; - is standard input\n"
+	"      --quiet          with --check: say errors alone\n"
+	"      --strict         with --check: a warning refuses, too\n"
+	"      --json           with --check: say it as one object of JSON a line, on standard\n"
+	"                       output\n"
+	"      --describe CONFIG\n"
+	"                       say in words what it would do; start nothing\n"
+	"      --doctor CONFIG  say what of this machine will keep it from starting, or hurt, and\n"
+	"                       what to type; as the user that weir runs as; change nothing\n"
+	"      --new-ledger [IDENTITY] CONFIG\n"
 	"                       before the first start: make the empty store of what this\n"
 	"                       limiter will have given away and spent; without it the\n"
 	"                       limiter counts as one that has lost that, and begins with\n"
-	"                       nothing of what is never to be exceeded\n"
-	"      --new-key        write a new gossip key to standard output\n"
+	"                       nothing of what is never to be exceeded. At the first\n"
+	"                       limiter of a group without IDENTITY, which makes one and\n"
+	"                       prints it, at the others with that\n"
+	"      --name-ledger [IDENTITY] CONFIG\n"
+	"                       likewise for a store of an earlier version, which has no\n"
+	"                       identity: all that is in it stays\n"
+	"      --new-key [FILE] write a new gossip key to a file that only its owner can read,\n"
+	"                       or to standard output\n"
+	"      --new-identity FILE\n"
+	"                       write this limiter's secret to such a file, and its public key,\n"
+	"                       for the roster, to standard output\n"
+	"      --public-key FILE\n"
+	"                       write the public key of such a file again\n"
+	"      --events         write what it may say while it runs, as a table\n"
 	"      --version        write the version\n"
 	"  -h, --help           write this\n"
 	"\n"
-	"Exit status: 0 done; 1 refused or failed, with the reason on standard error;\n"
-	"2 wrong usage.\n";
+	"Exit status: 0 done; 1 refused or failed, with the reason on standard error, or from\n"
+	"--doctor: something will fail; 2 wrong usage; 78 from -c: the configuration was refused,\n"
+	"and a restart is in vain.\n";
 
 enum command {
 	COMMAND_NONE,
 	COMMAND_RUN,
 	COMMAND_CHECK,
+	COMMAND_DESCRIBE,
+	COMMAND_DOCTOR,
 	COMMAND_LEDGER,
+	COMMAND_NAME,
 	COMMAND_KEY,
+	COMMAND_IDENTITY,
+	COMMAND_PUBLIC,
+	COMMAND_EVENTS,
 	COMMAND_VERSION,
 	COMMAND_HELP
 };
 
 struct options {
 	enum command command;
-	const char *config;
+	const char *config; /* or the other file that the command is about */
+	const char *identity;
+	const char *state;
+	char **files; /* with --check, ended by a NULL */
+	struct check_options check;
 };
+
+static bool is_check_option(int opt, struct check_options *check)
+{
+	check->quiet |= opt == 'Q';
+	check->strict |= opt == 'S';
+	check->json |= opt == 'J';
+	return opt == 'Q' || opt == 'S' || opt == 'J';
+}
 
 static int parse_weir_options(int argc, char **argv, struct options *options)
 {
 	static const struct option longs[] = {
 		{"config", required_argument, NULL, 'c'},
-		{"check", required_argument, NULL, 'k'},
+		{"state", required_argument, NULL, 's'},
+		{"check", no_argument, NULL, 'k'},
+		{"describe", required_argument, NULL, 'e'},
+		{"doctor", required_argument, NULL, 'o'},
+		{"quiet", no_argument, NULL, 'Q'},
+		{"strict", no_argument, NULL, 'S'},
+		{"json", no_argument, NULL, 'J'},
 		{"new-ledger", required_argument, NULL, 'l'},
+		{"name-ledger", required_argument, NULL, 'i'},
 		{"new-key", no_argument, NULL, 'n'},
+		{"new-identity", required_argument, NULL, 'd'},
+		{"public-key", required_argument, NULL, 'p'},
+		{"events", no_argument, NULL, 'E'},
 		{"version", no_argument, NULL, 'V'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	static const char messages[] = "cklnVh";
+	static const char messages[] = "ckeolindpEVh";
+	bool asked;
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "c:h", longs, NULL)) != -1) {
 		const char *at = strchr(messages, opt);
 
+		if (is_check_option(opt, &options->check))
+			continue;
+		if (opt == 's') {
+			options->state = optarg;
+			continue;
+		}
 		if (!at || options->command != COMMAND_NONE)
 			return -EINVAL;
 		options->command = (enum command)(COMMAND_RUN + (at - messages));
 		options->config = optarg;
 	}
-	return options->command == COMMAND_NONE || optind != argc ? -EINVAL : 0;
+	if ((options->command == COMMAND_LEDGER || options->command == COMMAND_NAME) &&
+		optind + 1 == argc) {
+		options->identity = options->config;
+		options->config = argv[optind++];
+	}
+	if (options->command == COMMAND_KEY && optind < argc)
+		options->config = argv[optind++];
+	if (options->command == COMMAND_CHECK) {
+		options->files = argv + optind;
+		return optind < argc ? 0 : -EINVAL;
+	}
+	asked = options->check.quiet || options->check.strict || options->check.json ||
+		(options->state && options->command != COMMAND_RUN);
+	return options->command == COMMAND_NONE || optind != argc || asked ? -EINVAL : 0;
 }
 
-static int check_and_describe(const struct config *config)
+/* Each of them, whatever is wrong with another. */
+static int check_all(const struct options *options)
 {
-	uint8_t key[DATAGRAM_KEY];
 	int ret = 0;
 
-	config_describe(config, stdout);
-	eal_describe(config, stdout);
-	if (config->gossip.key_file[0])
-		ret = gossip_key_load(config->gossip.key_file, key);
-	sodium_memzero(key, sizeof(key));
+	for (char **file = options->files; *file; file++) {
+		int other = check_config_file(*file, &options->check);
+
+		ret = ret ? ret : other;
+	}
 	return ret;
 }
 
@@ -118,59 +205,142 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-static void log_startup(const struct config *config)
+static void log_startup(const struct config *config, const struct kept *kept, struct notify *notify)
 {
-	log_info("%s: limiter %s of %u, %u worker(s), %u policies, %s; socket %s", WEIR_VERSION,
-		config->limiter, config->gossip.n_roster, config->n_workers, config->n_policies,
-		config->gossip.n_roster < 2  ? "alone"
-		: config->gossip.key_file[0] ? "gossip sealed"
-					     : "gossip INSECURE",
-		config->control_socket);
+	char text[512], runs[256] = "the file; nothing is kept";
+
+	if (kept)
+		kept_words(kept, runs, sizeof(runs));
+	snprintf(text, sizeof(text),
+		"running: limiter %s of %u, %u worker(s), %u policies; runs %s", config->limiter,
+		config->gossip.n_roster, config->n_workers, config->n_policies, runs);
+	notify_ready(notify, text);
+	if (kept && kept->refused)
+		event(LAST_GOOD, event_word("what", runs));
+	else
+		event(RUNS, event_word("what", runs));
+	event(STARTED, event_word("version", WEIR_VERSION), event_word("limiter", config->limiter),
+		event_count("limiters", config->gossip.n_roster),
+		event_count("workers", config->n_workers),
+		event_count("policies", config->n_policies),
+		event_word("gossip", config->gossip.n_roster < 2  ? "alone"
+				     : config->gossip.n_key_files ? "gossip sealed"
+								  : "gossip INSECURE"),
+		event_word("socket", config->control_socket));
 }
 
-static int run_limiter(const struct config *config, const char *file)
+static int stop_instance(struct instance *inst)
 {
-	int signal_fd = open_signals(), ret;
+	instance_stop(inst);
+	if (inst->abandoned || inst->leaked > 0)
+		return -EBUSY;
+	event(STOPPED);
+	return 0;
+}
+
+/* Until a signal ends it. */
+static int run_instance(struct instance *inst, int signal_fd, struct notify *notify)
+{
+	int number;
+
+	log_startup(inst->config, inst->kept, notify);
+	number = instance_run(inst, signal_fd);
+	notify_stopping(notify, "stopping");
+	event(STOPPING, event_word("signal", strsignal(number)));
+	return stop_instance(inst);
+}
+
+static int run_started(const struct config *config, const char *file, struct kept *kept,
+	int signal_fd, struct notify *notify, bool *left_behind)
+{
 	static struct instance inst;
+	int ret = eal_start(config);
+
+	if (ret)
+		return ret;
+	ret = instance_start(&inst, config, file, kept, notify);
+	if (ret == 0)
+		ret = run_instance(&inst, signal_fd, notify);
+	*left_behind = inst.left_behind || inst.abandoned;
+	if (!inst.abandoned) /* or a worker might go on in what EAL frees */
+		eal_stop();
+	return ret;
+}
+
+/* The log's thread is made before EAL binds this one to control's CPU. */
+static int run_limiter(
+	const struct config *config, const char *file, struct kept *kept, const char *warnings)
+{
+	struct notify *notify = NULL;
+	int signal_fd = open_signals(), ret;
+	bool left_behind = false;
 
 	if (signal_fd < 0) {
 		fprintf(stderr, "weir: signalfd: %s\n", strerror(errno));
 		return -errno;
 	}
-	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
-	ret = eal_start(config);
+	ret = notify_open(&notify);
 	if (ret)
-		return ret;
-	ret = instance_start(&inst, config, file);
-	if (ret == 0) {
-		log_startup(config);
-		log_info("stopping: %s", strsignal(instance_run(&inst, signal_fd)));
-		instance_stop(&inst);
-		if (inst.leaked == 0)
-			log_info("stopped: every packet buffer is back in its pool");
-		else
-			ret = -ENOBUFS;
+		fprintf(stderr, "weir: NOTIFY_SOCKET: %s; nobody is told\n", strerror(-ret));
+	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
+	ret = events_open(STDERR_FILENO, &config->log);
+	if (ret) {
+		fprintf(stderr, "weir: the log's thread: %s\n", strerror(-ret));
+	} else {
+		fputs(warnings, stderr);
+		ret = run_started(config, file, kept, signal_fd, notify, &left_behind);
+		events_close(LOG_PATIENCE_S);
+		if (left_behind)
+			_exit(ret ? EXIT_FAILURE : EXIT_SUCCESS); /* it may still come back */
 	}
-	eal_stop();
+	notify_close(notify);
 	close(signal_fd);
 	return ret;
 }
 
+/* What it says comes by the log, once that is open; if it is refused there is none. */
+static int run_file(const struct options *options)
+{
+	struct kept *kept = NULL;
+	struct config *config = NULL;
+	char *warnings = NULL;
+	size_t size;
+	FILE *said = open_memstream(&warnings, &size);
+	int ret = said ? kept_open(options->state, said, &kept) : -ENOMEM;
+
+	if (ret == 0)
+		ret = kept_choose(kept, options->config, said, &config);
+	if (said)
+		fclose(said);
+	if (ret) {
+		fputs(warnings ? warnings : "weir: out of memory\n", stderr);
+		ret = ret == -ENOMEM ? EXIT_FAILURE : EXIT_REFUSED;
+	} else {
+		ret = run_limiter(config, options->config, kept, warnings) ? EXIT_FAILURE
+									   : EXIT_SUCCESS;
+		config_free(config);
+	}
+	kept_close(kept);
+	free(warnings);
+	return ret;
+}
+
+/* The exit status. */
 static int with_config(const struct options *options)
 {
 	struct config *config;
 	int ret = config_load(options->config, stderr, &config);
 
 	if (ret)
-		return ret;
-	if (options->command == COMMAND_CHECK)
-		ret = check_and_describe(config);
+		return EXIT_FAILURE;
+	if (options->command == COMMAND_DOCTOR)
+		ret = doctor_run(config, options->config, "", stdout) > 0;
 	else if (options->command == COMMAND_LEDGER)
-		ret = new_ledger(config);
+		ret = new_ledger(config, options->identity);
 	else
-		ret = run_limiter(config, options->config);
+		ret = name_ledger(config, options->identity);
 	config_free(config);
-	return ret;
+	return ret ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)
@@ -188,12 +358,28 @@ int main(int argc, char **argv)
 	}
 	switch (options.command) {
 	case COMMAND_RUN:
-	case COMMAND_CHECK:
+		return run_file(&options);
+	case COMMAND_DOCTOR:
 	case COMMAND_LEDGER:
-		ret = with_config(&options);
+	case COMMAND_NAME:
+		return with_config(&options);
+	case COMMAND_CHECK:
+		ret = check_all(&options);
+		break;
+	case COMMAND_DESCRIBE:
+		ret = describe_config_file(options.config);
 		break;
 	case COMMAND_KEY:
-		ret = gossip_key_print();
+		ret = group_keys_new(options.config);
+		break;
+	case COMMAND_IDENTITY:
+		ret = group_keys_new_identity(options.config);
+		break;
+	case COMMAND_PUBLIC:
+		ret = group_keys_show_identity(options.config);
+		break;
+	case COMMAND_EVENTS:
+		events_describe(stdout);
 		break;
 	case COMMAND_VERSION:
 		printf("weir %s (%s)\n", WEIR_VERSION, rte_version());

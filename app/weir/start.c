@@ -14,6 +14,8 @@
 #include <rte_lcore.h>
 #include <rte_malloc.h>
 
+#include <sodium.h>
+
 #include "base/time.h"
 #include "brain.h"
 #include "classify/classify.h"
@@ -26,23 +28,46 @@
 #include "etcd_share.h"
 #include "eal.h"
 #include "shape_in.h"
+#include "interfaces.h"
+#include "kernel_port.h"
 #include "links.h"
-#include "log.h"
+#include "losses.h"
+#include "busy.h"
+#include "event.h"
 #include "pages.h"
 #include "placing.h"
+#include "policy/names.h"
 #include "police/charge.h"
 #include "police/extended.h"
 #include "police/shaped.h"
 #include "publish.h"
+#include "renewal.h"
 #include "credits.h"
 #include "reload.h"
 #include "commit.h"
 #include "show.h"
+#include "show_capture.h"
+#include "socket_groups.h"
 #include "telemetry/server.h"
+#include "timed.h"
+#include "show_explain.h"
+#include "watch.h"
+#include "watch_totals.h"
 #include "attach.h"
+#include "police/try.h"
+#include "trials.h"
 
 /* How soon it is looked whether workers have seen what a reload has changed. */
 #define RELOAD_REST_NS MS_NS
+
+/* How long the stop waits for disks and files, while packets flow. */
+#define SETTLE_S 2
+
+/* For clients of the control socket, in a turn: a small part of the shortest interval. */
+#define TELEMETRY_BUDGET_NS (2 * MS_NS)
+
+/* All workers together may take so long to end; they send what waits, which takes microseconds. */
+#define STOP_NS (3 * SECOND_NS / 2)
 
 static void ports_stop(struct instance *inst)
 {
@@ -54,8 +79,8 @@ static void ports_stop(struct instance *inst)
 		unsigned missing = port_free(&inst->ports[i]);
 
 		if (missing)
-			log_err("ports.%s: %u packet buffers did not come back",
-				inst->config->ports[i].name, missing);
+			event(BUFFERS_MISSING, event_word("port", inst->config->ports[i].name),
+				event_count("buffers", missing));
 		inst->leaked += missing;
 	}
 }
@@ -79,8 +104,8 @@ static void warn_few_queues(const struct instance *inst, const struct wire *wire
 	unsigned queues = wire_queues(inst, wire), workers = inst->config->n_workers;
 
 	if (queues < workers && !wire->distribute)
-		log_warn("wire %s: %u queue%s for %u workers; \"distribute\" would share them out",
-			wire->name, queues, queues == 1 ? "" : "s", workers);
+		event(FEW_QUEUES, event_word("wire", wire->name), event_count("queues", queues),
+			event_count("workers", workers));
 }
 
 /* Ports that run already, as many of their queues as there are workers. */
@@ -129,12 +154,17 @@ static int classifier_start(struct instance *inst)
 
 	if (ret == 0)
 		ret = classifier_create(inst->policies, n, SOCKET_ID_ANY, &inst->classifier);
+	if (ret == 0)
+		classifier_set_unparsed(inst->classifier, inst->config->unparsed);
+	if (ret == 0)
+		ret = policy_names_create(inst->policies, n, &inst->names);
 	if (ret == 0) {
 		inst->sourced = slots_per_source(
-			inst->policies, inst->slots.of, n, &inst->n_sourced);
+			inst->policies, inst->slots.of, n, &inst->n_sourced, &inst->n_conserved);
 		ret = inst->sourced ? 0 : -ENOMEM;
 	}
 	if (ret) {
+		policy_names_destroy(inst->names);
 		classifier_destroy(inst->classifier);
 		slot_map_free(&inst->slots);
 	}
@@ -143,6 +173,7 @@ static int classifier_start(struct instance *inst)
 
 static void classifier_stop(struct instance *inst)
 {
+	policy_names_destroy(inst->names);
 	classifier_destroy(inst->classifier);
 	free(inst->sourced);
 	slot_map_free(&inst->slots);
@@ -150,18 +181,22 @@ static void classifier_stop(struct instance *inst)
 
 static void engine_memory_free(struct instance *inst)
 {
-	size_t slots = inst->slots.capacity, workers = inst->config->n_workers;
+	size_t slots = inst->slots.capacity, lines = trial_lines(slots),
+	       workers = inst->config->n_workers;
 	struct engine *engine = &inst->engine;
 
-	for (size_t i = 0; engine->slots && i < slots; i++)
+	for (size_t i = 0; engine->slots && i < lines; i++)
 		free(engine->slots[i].shares);
-	pages_free(engine->slots, slots * sizeof(*engine->slots));
-	pages_free(engine->shared_buckets, slots * sizeof(*engine->shared_buckets));
-	pages_free(engine->totals, slots * workers * sizeof(*engine->totals));
+	pages_free(engine->slots, lines * sizeof(*engine->slots));
+	pages_free(engine->shared_buckets, lines * sizeof(*engine->shared_buckets));
+	pages_free(engine->totals, lines * workers * sizeof(*engine->totals));
 	engine_free(engine);
 	pages_free(inst->carried_over, slots * sizeof(*inst->carried_over));
-	rte_free(inst->rounds.changes.places);
+	pages_free(inst->trials, slots * sizeof(*inst->trials));
 	dirty_free(&inst->dirty);
+	for (unsigned w = 0; inst->behind && w < workers; w++)
+		dirty_free(&inst->behind[w]);
+	free(inst->behind);
 }
 
 /* However it is accounted: Ethernet's header, two tags and what is on the wire beside a frame. */
@@ -176,38 +211,49 @@ static uint32_t largest_wire_frame(const struct config *config)
 
 static int shared_buckets_alloc(struct instance *inst)
 {
-	struct shared_bucket_changes *changes = &inst->rounds.changes;
-	size_t n = inst->slots.capacity;
+	size_t n = trial_lines(inst->slots.capacity);
 
 	inst->engine.frame = largest_wire_frame(inst->config);
 	if (inst->config->n_workers == 1)
 		return 0;
-	changes->most = (unsigned)RTE_MIN(n, (size_t)PUBLISH_ROUND);
-	changes->places = rte_zmalloc("shared_buckets",
-		2 * changes->most * sizeof(*changes->places), RTE_CACHE_LINE_SIZE);
 	inst->engine.shared_buckets = pages_alloc(n * sizeof(*inst->engine.shared_buckets),
 		inst->n_policies * sizeof(*inst->engine.shared_buckets), SOCKET_ID_ANY);
 	for (unsigned w = 0; w < inst->config->n_workers; w++)
 		inst->workers[w].shared_buckets = inst->engine.shared_buckets;
-	return inst->engine.shared_buckets && changes->places ? 0 : -ENOMEM;
+	return inst->engine.shared_buckets ? 0 : -ENOMEM;
+}
+
+static int dirty_alloc(struct instance *inst)
+{
+	unsigned n = inst->config->n_workers;
+	int ret = dirty_init(&inst->dirty, inst->slots.capacity);
+
+	inst->behind = calloc(n, sizeof(*inst->behind));
+	if (!inst->behind)
+		return -ENOMEM;
+	for (unsigned w = 0; ret == 0 && w < n; w++)
+		ret = dirty_init(&inst->behind[w], inst->slots.capacity);
+	return ret;
 }
 
 static int engine_memory_alloc(struct instance *inst)
 {
 	struct engine *engine = &inst->engine;
 	unsigned n = inst->config->n_workers;
-	size_t slots = inst->slots.capacity;
+	size_t slots = inst->slots.capacity, lines = trial_lines(slots);
 	int ret = engine_init(engine, n);
 
 	for (unsigned w = 0; ret == 0 && w < n; w++)
 		engine->workers[w] = (struct engine_worker){
 			.states = inst->workers[w].policies, .samples = inst->workers[w].samples};
 	engine_share_begin(engine, inst->policies, inst->n_policies, control_now());
-	engine->slots = pages_alloc(slots * sizeof(*engine->slots), 0, SOCKET_ID_ANY);
-	engine->totals = pages_alloc(slots * n * sizeof(*engine->totals), 0, SOCKET_ID_ANY);
+	engine->n_slots = inst->slots.capacity;
+	engine->slots = pages_alloc(lines * sizeof(*engine->slots), 0, SOCKET_ID_ANY);
+	engine->totals = pages_alloc(lines * n * sizeof(*engine->totals), 0, SOCKET_ID_ANY);
+	inst->trials = pages_alloc(slots * sizeof(*inst->trials), 0, SOCKET_ID_ANY);
 	inst->carried_over = pages_alloc(slots * sizeof(*inst->carried_over), 0, SOCKET_ID_ANY);
-	if (ret || !engine->slots || !engine->totals || !inst->carried_over ||
-		dirty_init(&inst->dirty, inst->slots.capacity))
+	if (ret || !engine->slots || !engine->totals || !inst->carried_over || !inst->trials ||
+		dirty_alloc(inst))
 		return -ENOMEM;
 	return shared_buckets_alloc(inst);
 }
@@ -254,17 +300,20 @@ static void paths_add(struct instance *inst, unsigned wire, uint16_t queue, stru
 	const struct port *b = &inst->ports[inst->config->wires[wire].b];
 
 	worker->paths[worker->n_paths++] = (struct path){a->id, b->id, queue, (uint16_t)wire,
-		DIRECTION_A_TO_B, a->rss, NULL, clock_of(inst, a)};
+		DIRECTION_A_TO_B, a->rss, NULL, clock_of(inst, a), port_frame_max(a->config),
+		port_is_af_packet(a->config)};
 	worker->paths[worker->n_paths++] = (struct path){b->id, a->id, queue, (uint16_t)wire,
-		DIRECTION_B_TO_A, b->rss, NULL, clock_of(inst, b)};
+		DIRECTION_B_TO_A, b->rss, NULL, clock_of(inst, b), port_frame_max(b->config),
+		port_is_af_packet(b->config)};
 }
 
 /* The last path of a worker becomes one of every worker's, by rings; they tell the flow's hash. */
-static int paths_share(struct instance *inst, struct worker *owner, struct path *path)
+static int paths_share(
+	struct instance *inst, struct worker *owner, struct path *path, uint64_t secret)
 {
 	unsigned n = inst->config->n_workers;
 
-	path->rings = rx_rings_create(owner->index, n);
+	path->rings = rx_rings_create(owner->index, n, secret);
 	if (!path->rings || rx_rings_open(path->rings, inst->workers, inst->slots.capacity))
 		return -ENOMEM;
 	for (unsigned i = 0; i < n; i++) {
@@ -283,8 +332,10 @@ static int paths_assign(struct instance *inst)
 {
 	const struct config *config = inst->config;
 	unsigned n = config->n_workers;
+	uint64_t secret;
 	int ret = 0;
 
+	randombytes_buf(&secret, sizeof(secret));
 	for (unsigned i = 0; i < config->n_wires; i++) {
 		uint16_t queues = inst->ports[config->wires[i].a].queues;
 
@@ -294,9 +345,10 @@ static int paths_assign(struct instance *inst)
 			paths_add(inst, i, q, owner);
 			if (!wire_distributed(inst, &config->wires[i]))
 				continue;
-			ret = paths_share(inst, owner, &owner->paths[owner->n_paths - 2]);
+			ret = paths_share(inst, owner, &owner->paths[owner->n_paths - 2], secret);
 			if (ret == 0)
-				ret = paths_share(inst, owner, &owner->paths[owner->n_paths - 1]);
+				ret = paths_share(
+					inst, owner, &owner->paths[owner->n_paths - 1], secret);
 		}
 	}
 	return ret;
@@ -332,6 +384,7 @@ static int memory_start(struct instance *inst)
 		worker->publisher = &inst->publisher;
 		worker->stop = &inst->stop;
 		worker->landed = &inst->landed;
+		worker->stuck = &inst->stuck;
 		worker->n_workers = n;
 		ret = worker_init(
 			worker, inst->slots.capacity, inst->n_policies, config_waiting(config));
@@ -347,41 +400,73 @@ static int memory_start(struct instance *inst)
 	return ret;
 }
 
+static void log_denied(uid_t uid, const char *command, uint64_t n)
+{
+	event(COMMAND_DENIED, event_count("uid", uid), event_word("command", command),
+		event_count("times", n));
+}
+
 static int telemetry_start(struct instance *inst)
 {
 	static const struct telemetry_command *const tables[] = {telemetry_ethdev, show_commands};
-	const char *path = inst->config->control_socket;
-	int ret = telemetry_listen(path, tables, RTE_DIM(tables), inst, &inst->telemetry);
+	struct telemetry_options options = {
+		.path = inst->config->control_socket,
+		.tables = tables,
+		.n_tables = RTE_DIM(tables),
+		.context = inst,
+		.now_ns = control_now,
+		.budget_ns = TELEMETRY_BUDGET_NS,
+		.denied = log_denied,
+	};
+	int ret = socket_groups_find(inst->config, &options, stderr);
 
 	if (ret)
-		log_err("control.socket: %s: %s", path, strerror(-ret));
+		return ret;
+	ret = telemetry_listen(&options, &inst->telemetry);
+	if (ret)
+		event(SOCKET_FAILED, event_word("path", options.path),
+			event_word("why", strerror(-ret)));
 	return ret;
 }
 
 static void telemetry_stop(struct instance *inst)
 {
 	telemetry_close(inst->telemetry);
+	explain_stop(inst);
+	capture_stop(inst);
 }
 
 /*
  * rte_eal_wait_lcore() spins, and under SCHED_FIFO a spinner never lets a worker of its own CPU
- * come to its end: so sleep until it has.
+ * come to its end: so sleep until it has. One that is stuck is not waited for any longer.
  */
 static void wait_for_workers(struct instance *inst)
 {
 	const struct timespec moment = {0, 1000000};
+	uint64_t began = control_now();
 
 	__atomic_store_n(&inst->stop, true, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < inst->config->n_workers; i++) {
-		while (rte_eal_get_lcore_state(inst->workers[i].lcore) == RUNNING)
+		const struct worker *worker = &inst->workers[i];
+
+		while (rte_eal_get_lcore_state(worker->lcore) == RUNNING &&
+			control_now() - began < STOP_NS)
 			nanosleep(&moment, NULL);
-		rte_eal_wait_lcore(inst->workers[i].lcore);
+		if (rte_eal_get_lcore_state(worker->lcore) != RUNNING) {
+			rte_eal_wait_lcore(worker->lcore);
+			continue;
+		}
+		event(WORKER_ABANDONED, event_count("worker", i), event_count("cpu", worker->cpu));
+		inst->abandoned = true;
 	}
 }
 
 static int limits_start(struct instance *inst)
 {
 	tsc_clock_start(&inst->clock);
+	if (inst->clock.doubt)
+		event(TSC_DOUBTED, event_word("why", inst->clock.doubt));
+	renewal_start(inst);
 	return publish_first(inst);
 }
 
@@ -404,11 +489,11 @@ static int launch_workers(struct instance *inst)
 
 /* What a policy consists of; each is prepared after those above it. */
 static const struct policy_part *const parts[] = {
-	&shares_part, &delays_part, &credit_part, &lines_part, &placing_part, NULL};
+	&shares_part, &delays_part, &credit_part, &lines_part, &trial_part, &placing_part, NULL};
 
 static uint64_t reload_next(const struct instance *inst)
 {
-	return reload_finishing(inst) ? control_now() + RELOAD_REST_NS : UINT64_MAX;
+	return reload_finishing(inst) ? control_now() + RELOAD_REST_NS : reload_due_ns(inst);
 }
 
 static bool reload_run(struct instance *inst, uint64_t now_ns)
@@ -418,11 +503,9 @@ static bool reload_run(struct instance *inst, uint64_t now_ns)
 	return false;
 }
 
-static void reload_hang_up(struct instance *inst)
+static void reload_hang_up(struct instance *inst, uid_t uid)
 {
-	const char *answer = reload_request(inst);
-
-	log_info("SIGHUP: reload %s", answer ? answer : "of nothing: there is no file");
+	reload_request(inst, "SIGHUP", uid);
 }
 
 static bool ledger_run(struct instance *inst, uint64_t now_ns)
@@ -437,6 +520,19 @@ static bool placement_run(struct instance *inst, uint64_t now_ns)
 	return false;
 }
 
+static uint64_t events_due(const struct instance *inst)
+{
+	(void)inst;
+	return events_next();
+}
+
+static bool events_turn(struct instance *inst, uint64_t now_ns)
+{
+	(void)inst;
+	events_review(now_ns);
+	return false;
+}
+
 /* What the control loop goes through at each of its turns, in this order. */
 static const struct task tasks[] = {
 	{.name = "gossip", .fd = gossip_fd, .read = gossip_take},
@@ -445,36 +541,69 @@ static const struct task tasks[] = {
 		.next_ns = reload_next,
 		.run = reload_run,
 		.hang_up = reload_hang_up},
+	{.name = "timed",
+		.fd = timed_fd,
+		.read = timed_read,
+		.next_ns = timed_next,
+		.run = timed_run},
 	{.name = "limiter", .next_ns = brain_next, .run = brain_run},
 	{.name = "ledger", .fd = commit_fd, .next_ns = commit_next, .run = ledger_run},
 	{.name = "totals", .next_ns = credits_next, .run = credits_look},
 	{.name = "etcd", .fd = etcd_share_fd, .next_ns = etcd_share_next, .run = etcd_share_look},
 	{.name = "news", .tell = brain_tell},
 	{.name = "placement", .next_ns = placings_next, .run = placement_run},
-	{.name = "links", .run = links_run},
+	{.name = "links", .fd = links_fd, .next_ns = links_next, .run = links_run},
+	{.name = "offloads",
+		.fd = interfaces_fd,
+		.next_ns = interfaces_next,
+		.run = interfaces_run},
+	{.name = "watch", .next_ns = watch_next, .run = watch_run},
+	{.name = "busy", .next_ns = busy_next, .run = busy_run},
+	{.name = "losses", .next_ns = losses_next, .run = losses_run},
+	{.name = "totals watch", .next_ns = watch_totals_next, .run = watch_totals},
+	{.name = "events", .next_ns = events_due, .run = events_turn},
 };
 
-/* Brought up in this order, taken down in reverse: the socket answers when packets flow. */
+/* Whoever is asked there gives up at once, but a look-up of names may take its time. */
+static void etcd_settle(struct instance *inst, const struct timespec *until)
+{
+	(void)until;
+	etcd_share_stop(inst);
+}
+
+/*
+ * Brought up in this order, taken down in reverse: the socket answers when packets flow. Before any
+ * is taken down, in reverse too, `settle` ends what may wait for a disk or another machine, while
+ * packets still flow; together they have SETTLE_S from the signal. What
+ * workers use is left as it is if one of them could not be ended.
+ */
 static const struct module {
 	const char *name;
 	int (*start)(struct instance *inst);
 	void (*stop)(struct instance *inst);
+	void (*settle)(struct instance *inst, const struct timespec *until);
+	bool used; /* by workers */
 } modules[] = {
-	{"ports", ports_start, ports_stop},
-	{"links", links_start, links_stop},
-	{"classifier", classifier_start, classifier_stop},
-	{"memory", memory_start, memory_stop},
-	{"delays", delays_start, delays_stop},
-	{"ledger", commit_start, commit_stop},
-	{"limiter", brain_start, brain_stop},
-	{"gossip", gossip_start, gossip_stop},
-	{"etcd", etcd_share_start, etcd_share_stop},
-	{"totals", credits_start, credits_stop},
-	{"placement", placings_start, placings_stop},
-	{"limits", limits_start, limits_stop},
-	{"reload", reload_start, reload_stop},
-	{"workers", launch_workers, wait_for_workers},
-	{"telemetry", telemetry_start, telemetry_stop},
+	{"offloads", interfaces_start, interfaces_stop, NULL, false},
+	{"ports", ports_start, ports_stop, NULL, true},
+	{"links", links_start, links_stop, NULL, false},
+	{"watch", watch_start, watch_stop, NULL, false},
+	{"busy", busy_start, busy_stop, NULL, false},
+	{"losses", losses_start, losses_stop, NULL, false},
+	{"classifier", classifier_start, classifier_stop, NULL, true},
+	{"memory", memory_start, memory_stop, NULL, true},
+	{"delays", delays_start, delays_stop, NULL, true},
+	{"ledger", commit_start, commit_stop, commit_settle, false},
+	{"limiter", brain_start, brain_stop, NULL, false},
+	{"timed", timed_start, timed_stop, NULL, false},
+	{"gossip", gossip_start, gossip_stop, NULL, false},
+	{"etcd", etcd_share_start, etcd_share_stop, etcd_settle, false},
+	{"totals", credits_start, credits_stop, NULL, true},
+	{"placement", placings_start, placings_stop, NULL, true},
+	{"limits", limits_start, limits_stop, NULL, true},
+	{"reload", reload_start, reload_stop, reload_settle, true},
+	{"workers", launch_workers, wait_for_workers, NULL, false},
+	{"telemetry", telemetry_start, telemetry_stop, NULL, false},
 };
 
 /* Modules below this are up before any worker runs. */
@@ -495,8 +624,8 @@ static int start_modules(struct instance *inst, unsigned n)
 		int ret = modules[inst->started].start(inst);
 
 		if (ret) {
-			log_err("not started, because of %s: %s", modules[inst->started].name,
-				strerror(-ret));
+			event(NOT_STARTED, event_word("module", modules[inst->started].name),
+				event_word("why", strerror(-ret)));
 			instance_stop(inst);
 			return ret;
 		}
@@ -504,9 +633,10 @@ static int start_modules(struct instance *inst, unsigned n)
 	return 0;
 }
 
-int instance_start(struct instance *inst, const struct config *config, const char *file)
+int instance_start(struct instance *inst, const struct config *config, const char *file,
+	struct kept *kept, struct notify *notify)
 {
-	*inst = (struct instance){.config = config, .file = file};
+	*inst = (struct instance){.config = config, .file = file, .kept = kept, .notify = notify};
 	return start_modules(inst, RTE_DIM(modules));
 }
 
@@ -521,8 +651,26 @@ int instance_run(struct instance *inst, int signal_fd)
 	return control_run(inst, tasks, RTE_DIM(tasks), signal_fd);
 }
 
+/* Only of a box whose workers run. */
+static void settle_modules(struct instance *inst)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += SETTLE_S;
+	for (unsigned i = inst->started; i > 0; i--)
+		if (modules[i - 1].settle)
+			modules[i - 1].settle(inst, &until);
+}
+
 void instance_stop(struct instance *inst)
 {
-	while (inst->started > 0)
-		modules[--inst->started].stop(inst);
+	if (inst->started == RTE_DIM(modules))
+		settle_modules(inst);
+	while (inst->started > 0) {
+		const struct module *module = &modules[--inst->started];
+
+		if (!inst->abandoned || !module->used)
+			module->stop(inst);
+	}
 }

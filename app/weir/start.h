@@ -18,9 +18,12 @@
 /*
  * Brings everything up, in order, and on failure takes down what was up. EAL is running; signals
  * are blocked. `file` is what the configuration was read from, for reloads, and NULL if it cannot
- * be read again. Returns 0 or a negative errno, logged.
+ * be read again; `kept` is what kept_choose() has chosen it of (NULL: nothing is kept), which must
+ * outlive the box. The service manager (NULL: there is none) is told of reloads and of stuck
+ * workers, but not of the start and the end. Returns 0 or a negative errno, logged.
  */
-int instance_start(struct instance *inst, const struct config *config, const char *file);
+int instance_start(struct instance *inst, const struct config *config, const char *file,
+	struct kept *kept, struct notify *notify);
 
 /*
  * Prepares all, but no worker runs yet and no control socket is open: for benchmarks, which turn

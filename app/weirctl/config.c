@@ -7,19 +7,23 @@
 
 #include <errno.h>
 
+#include "ask/member.h"
 #include "field.h"
 
 #define LOOK_MS 50
 
+/* A worker that is held up no longer than that is waited for. */
+#define STUCK_LOOKS (2 * 1000 / LOOK_MS)
+
 /* As long as the largest file may take to be read, and workers to let go of what was before. */
 #define RELOAD_LOOKS (120 * 1000 / LOOK_MS)
 
-static int print_messages(const json_t *document, FILE *out)
+static int print_messages(const json_t *document, struct view *view)
 {
-	return fields_lines(field_at(document, "last_reload.messages"), out);
+	return fields_lines(member_at(document, "last_reload.messages"), view);
 }
 
-int config_print(const json_t *document, FILE *out)
+int config_print(const json_t *document, struct view *view)
 {
 	static const struct field fields[] = {
 		{"file", "file", KIND_TEXT},
@@ -27,6 +31,7 @@ int config_print(const json_t *document, FILE *out)
 		{"policies", "policies", KIND_COUNT},
 		{"room for", "room", KIND_COUNT},
 		{"reload", "reload", KIND_TEXT},
+		{"waits for", "reload_waits_for", KIND_TEXT},
 		{"last reload", "last_reload.at", KIND_TEXT},
 		{"succeeded", "last_reload.ok", KIND_TEXT},
 		{"took", "last_reload.took_ms", KIND_MS},
@@ -35,10 +40,10 @@ int config_print(const json_t *document, FILE *out)
 		{"changed", "last_reload.changed", KIND_COUNT},
 		{"unchanged", "last_reload.unchanged", KIND_COUNT},
 	};
-	int ret = fields_detail(document, FIELDS(fields), out);
+	int ret = fields_detail(document, FIELDS(fields), view);
 
-	if (ret == 0 && json_is_true(field_at(document, "last_reload.ok")))
-		ret = print_messages(document, out); /* warnings */
+	if (ret == 0 && json_array_size(member_at(document, "last_reload.messages")) > 0)
+		ret = print_messages(document, view); /* warnings, or why it was refused */
 	return ret;
 }
 
@@ -52,13 +57,35 @@ static bool reload_is_over(const json_t *config, const json_t *before)
 		       json_object_get(before, "last_reload"));
 }
 
+/*
+ * A worker is stuck, and no end is in sight: the last reload is in force, and one that came after
+ * it is queued.
+ */
+static bool reload_is_held_up(const json_t *config)
+{
+	return json_is_string(json_object_get(config, "reload_waits_for"));
+}
+
+static int say_queued(json_t *config, const json_t *before)
+{
+	bool queued = json_equal(
+		json_object_get(config, "last_reload"), json_object_get(before, "last_reload"));
+
+	return json_object_set_new(config, "queued", json_boolean(queued)) ? -ENOMEM : 0;
+}
+
 static int wait_for(struct source *source, const json_t *before, json_t **document)
 {
+	unsigned held_up = 0;
+
 	for (unsigned i = 0; i < RELOAD_LOOKS; i++) {
 		int ret = source_get(source, "/weir/config", document);
 
 		if (ret || reload_is_over(*document, before))
 			return ret;
+		held_up = reload_is_held_up(*document) ? held_up + 1 : 0;
+		if (held_up > STUCK_LOOKS)
+			return say_queued(*document, before);
 		json_decref(*document);
 		*document = NULL;
 		source->pause(source, LOOK_MS);
@@ -76,18 +103,47 @@ int reload_gather(struct source *source, const struct request *request, json_t *
 	if (ret)
 		return ret;
 	ret = source_get(source, "/weir/reload", &answer);
-	if (ret == 0)
+	if (ret == 0 && json_object_get(answer, "denied"))
+		*document = json_incref(answer);
+	else if (ret == 0)
 		ret = wait_for(source, before, document);
 	json_decref(answer);
 	json_decref(before);
 	return ret;
 }
 
+static bool refused_at_all(const json_t *document)
+{
+	return json_object_get(document, "denied") ||
+	       json_is_true(json_object_get(document, "queued")) ||
+	       !json_is_true(member_at(document, "last_reload.ok"));
+}
+
 bool reload_refused(const json_t *document, FILE *err)
 {
-	if (json_is_true(field_at(document, "last_reload.ok")))
+	const char *needs = json_string_value(json_object_get(document, "needs"));
+	struct view *view;
+
+	if (!err)
+		return refused_at_all(document);
+	if (json_object_get(document, "denied")) {
+		fprintf(err, "weirctl: not permitted: it takes %s\n",
+			needs ? needs : "more rights");
+		return true;
+	}
+	if (json_is_true(json_object_get(document, "queued"))) {
+		fprintf(err,
+			"weirctl: the reload is queued: the one before it waits for %s, which is "
+			"stuck\n",
+			json_string_value(json_object_get(document, "reload_waits_for")));
+		return true;
+	}
+	if (json_is_true(member_at(document, "last_reload.ok")))
 		return false;
-	print_messages(document, err);
+	view = view_new();
+	if (view && print_messages(document, view) == 0)
+		view_print(view, err, 0);
+	view_free(view);
 	fputs("weirctl: the reload was refused; nothing has changed\n", err);
 	return true;
 }

@@ -3,33 +3,19 @@
  */
 #include "field.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
-#include <libsmartcols.h>
-
+#include "ask/member.h"
 #include "human.h"
 
 #define MEMBER_MAX 64
 
-const json_t *field_at(const json_t *json, const char *path)
-{
-	while (json && *path) {
-		size_t len = strcspn(path, ".");
-		char member[MEMBER_MAX];
-
-		snprintf(member, sizeof(member), "%.*s", (int)len, path);
-		json = json_object_get(json, member);
-		path += len + (path[len] == '.');
-	}
-	return json_is_null(json) ? NULL : json;
-}
-
 double field_number(const json_t *json, const char *path)
 {
-	return json_number_value(field_at(json, path));
+	return json_number_value(member_at(json, path));
 }
 
 static const json_t *with_suffix(const json_t *json, const char *path, const char *suffix)
@@ -37,7 +23,7 @@ static const json_t *with_suffix(const json_t *json, const char *path, const cha
 	char name[MEMBER_MAX];
 
 	snprintf(name, sizeof(name), "%s%s", path, suffix);
-	return field_at(json, name);
+	return member_at(json, name);
 }
 
 static void as_scalar(const json_t *value, char text[FIELD_TEXT_MAX])
@@ -91,15 +77,15 @@ static void as_rate(const json_t *json, const char *path, char *text)
 
 	if (json_is_number(bits))
 		human_amount(json_number_value(bits), "bit/s", text);
-	else if (json_is_string(field_at(json, path))) /* as it was written */
-		as_scalar(field_at(json, path), text);
+	else if (json_is_string(member_at(json, path))) /* as it was written */
+		as_scalar(member_at(json, path), text);
 	else if (json_is_number(units))
 		human_amount(json_number_value(units), "/s", text);
 }
 
 static void as_units(const json_t *json, const char *path, char *text)
 {
-	const json_t *bytes = with_suffix(json, path, "_bytes"), *units = field_at(json, path);
+	const json_t *bytes = with_suffix(json, path, "_bytes"), *units = member_at(json, path);
 
 	if (json_is_number(bytes))
 		human_amount(json_number_value(bytes), "B", text);
@@ -107,7 +93,7 @@ static void as_units(const json_t *json, const char *path, char *text)
 		human_amount(json_number_value(units), "", text);
 }
 
-static void as_number(double value, enum kind kind, char *text)
+static void as_number(double value, unsigned kind, char *text)
 {
 	switch (kind) {
 	case KIND_BITS:
@@ -129,115 +115,82 @@ static void as_number(double value, enum kind kind, char *text)
 	case KIND_SECONDS:
 		human_seconds(value, text);
 		break;
+	case KIND_SHARE:
+		snprintf(text, FIELD_TEXT_MAX, "%.1f %%", value * 100);
+		break;
 	default:
 		snprintf(text, FIELD_TEXT_MAX, "%.3g", value);
 	}
 }
 
+static enum kind kind_of(const struct field *field)
+{
+	return (enum kind)(field->kind & (OPTIONAL(1) - 1));
+}
+
 char *field_text(const json_t *json, const struct field *field, char text[FIELD_TEXT_MAX])
 {
-	const json_t *value = field_at(json, field->path);
+	const json_t *value = member_at(json, field->path);
+	enum kind kind = kind_of(field);
 
 	snprintf(text, FIELD_TEXT_MAX, "-");
-	if (field->kind == KIND_RATE)
+	if (kind == KIND_RATE)
 		as_rate(json, field->path, text);
-	else if (field->kind == KIND_UNITS)
+	else if (kind == KIND_UNITS)
 		as_units(json, field->path, text);
-	else if (value && (field->kind == KIND_TEXT || field->kind == KIND_COUNT))
+	else if (value && (kind == KIND_TEXT || kind == KIND_COUNT))
 		as_text(value, text);
 	else if (json_is_number(value))
-		as_number(json_number_value(value), field->kind, text);
+		as_number(json_number_value(value), kind, text);
 	return text;
 }
 
-/* Columns of which none is cut: on a terminal too a line is as long as what is in it. */
-static struct libscols_table *open_table(unsigned n, const struct field *fields, FILE *out)
+int fields_list(const json_t *rows, const struct field *fields, unsigned n, struct view *view)
 {
-	struct libscols_table *table = scols_new_table();
-	bool failed = !table || scols_table_set_column_separator(table, "  ");
-
-	for (unsigned i = 0; i < n && !failed; i++) {
-		bool right = fields && fields[i].kind != KIND_TEXT;
-
-		failed = !scols_table_new_column(table, NULL, 0, right ? SCOLS_FL_RIGHT : 0);
-	}
-	if (failed) {
-		scols_unref_table(table);
-		return NULL;
-	}
-	scols_table_enable_noheadings(table, 1);
-	scols_table_enable_minout(table, 1);
-	scols_table_set_termforce(table, SCOLS_TERMFORCE_NEVER);
-	scols_table_set_stream(table, out);
-	return table;
-}
-
-/* NULL: there is no memory, or there was none for the table. */
-static struct libscols_line *add_line(struct libscols_table *table)
-{
-	return table ? scols_table_new_line(table, NULL) : NULL;
-}
-
-/* The text is copied. True: there was no memory, now or for the line. */
-static bool set_cell(struct libscols_line *line, unsigned column, const char *text)
-{
-	return !line || scols_line_set_data(line, column, text);
-}
-
-/* Prints it, unless something has failed. 0 or -ENOMEM. */
-static int close_table(struct libscols_table *table, bool failed)
-{
-	int ret = failed || scols_print_table(table) ? -ENOMEM : 0;
-
-	scols_unref_table(table);
-	return ret;
-}
-
-int fields_list(const json_t *rows, const struct field *fields, unsigned n, FILE *out)
-{
-	struct libscols_table *table = open_table(n, fields, out);
-	struct libscols_line *line = add_line(table);
-	char text[FIELD_TEXT_MAX];
-	bool failed = !line;
+	struct column columns[VIEW_COLUMNS];
+	char text[VIEW_COLUMNS][FIELD_TEXT_MAX];
+	const char *cells[VIEW_COLUMNS];
 	const json_t *row;
 	size_t i;
 
-	for (unsigned c = 0; c < n; c++)
-		failed |= set_cell(line, c, fields[c].head);
+	for (unsigned c = 0; c < n; c++) {
+		columns[c] = (struct column){.head = fields[c].head,
+			.rank = fields[c].kind / OPTIONAL(1),
+			.right = kind_of(&fields[c]) != KIND_TEXT};
+		cells[c] = text[c];
+	}
+	view_table(view, TABLE_LIST, columns, n);
 	json_array_foreach (rows, i, row) {
-		line = add_line(table);
 		for (unsigned c = 0; c < n; c++)
-			failed |= set_cell(line, c, field_text(row, &fields[c], text));
+			field_text(row, &fields[c], text[c]);
+		view_row(view, cells);
 	}
-	return close_table(table, failed);
+	return view_error(view);
 }
 
-int fields_detail(const json_t *json, const struct field *fields, unsigned n, FILE *out)
+int fields_detail(const json_t *json, const struct field *fields, unsigned n, struct view *view)
 {
-	struct libscols_table *table = open_table(2, NULL, out);
+	static const struct column columns[2];
 	char text[FIELD_TEXT_MAX];
-	bool failed = !table;
 
-	for (unsigned i = 0; i < n; i++) {
-		struct libscols_line *line = add_line(table);
-
-		failed |= set_cell(line, 0, fields[i].head);
-		failed |= set_cell(line, 1, field_text(json, &fields[i], text));
-	}
-	return close_table(table, failed);
+	view_table(view, TABLE_DETAIL, columns, 2);
+	for (unsigned i = 0; i < n; i++)
+		view_row(
+			view, (const char *[]){fields[i].head, field_text(json, &fields[i], text)});
+	return view_error(view);
 }
 
-int fields_lines(const json_t *texts, FILE *out)
+int fields_lines(const json_t *texts, struct view *view)
 {
-	struct libscols_table *table = open_table(1, NULL, out);
-	bool failed = !table;
+	static const struct column columns[1];
 	const json_t *text;
 	size_t i;
 
+	view_table(view, TABLE_LINES, columns, 1);
 	json_array_foreach (texts, i, text) {
 		const char *line = json_string_value(text);
 
-		failed |= set_cell(add_line(table), 0, line ? line : "?");
+		view_row(view, &(const char *){line ? line : "?"});
 	}
-	return close_table(table, failed);
+	return view_error(view);
 }

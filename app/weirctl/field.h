@@ -2,16 +2,14 @@
  * Copyright (c) 2026 The Weir authors
  *
  * What of a reply is looked at, and as what it is shown. A value that is not there is shown as "-":
- * servers may be older than this program, or newer. What a text might do to a terminal it does not:
- * control characters are printed as libsmartcols escapes them, "\x1b". Text is UTF-8: the program
- * has set LC_CTYPE so.
+ * servers may be older than this program, or newer.
  */
 #ifndef WEIR_WEIRCTL_FIELD_H
 #define WEIR_WEIRCTL_FIELD_H
 
-#include <stdio.h>
-
 #include <jansson.h>
+
+#include "view.h"
 
 enum kind {
 	KIND_TEXT,    /* as it is: also of true ("yes") and false ("no"), lists, objects */
@@ -25,19 +23,20 @@ enum kind {
 	KIND_US,      /* microseconds */
 	KIND_MS,      /* milliseconds */
 	KIND_SECONDS,
+	KIND_SHARE, /* from 0 to 1, shown in percent */
 };
 
-#define FIELD_TEXT_MAX 4096
+/* A column that a terminal may have no room for: of the highest number they are left out first. */
+#define OPTIONAL(rank) ((unsigned)(rank) << 8)
+
+#define FIELD_TEXT_MAX VIEW_CELL_MAX
 
 /* One thing to be shown: of each row of a list, or of one object. */
 struct field {
 	const char *head;
 	const char *path; /* members, from the outermost: "dropped.packets" */
-	enum kind kind;
+	unsigned kind;    /* enum kind, and OPTIONAL() */
 };
-
-/* What the path leads to; NULL when it is not there, or null. Borrowed. */
-const json_t *field_at(const json_t *json, const char *path);
 
 /* The number that the path leads to, or 0. */
 double field_number(const json_t *json, const char *path);
@@ -45,14 +44,14 @@ double field_number(const json_t *json, const char *path);
 /* What is shown for it; at most FIELD_TEXT_MAX bytes, returned. */
 char *field_text(const json_t *json, const struct field *field, char text[FIELD_TEXT_MAX]);
 
-/* A line of heads and one for each member of the array. 0 or -ENOMEM. */
-int fields_list(const json_t *rows, const struct field *fields, unsigned n, FILE *out);
+/* Adds a table: a line of heads and one for each member of the array. 0 or -ENOMEM. */
+int fields_list(const json_t *rows, const struct field *fields, unsigned n, struct view *view);
 
-/* A line for each field. 0 or -ENOMEM. */
-int fields_detail(const json_t *json, const struct field *fields, unsigned n, FILE *out);
+/* Adds a table: a line for each field. 0 or -ENOMEM. */
+int fields_detail(const json_t *json, const struct field *fields, unsigned n, struct view *view);
 
-/* A line for each text of the array, at its whole length. 0 or -ENOMEM. */
-int fields_lines(const json_t *texts, FILE *out);
+/* Adds a line for each text of the array, at its whole length. 0 or -ENOMEM. */
+int fields_lines(const json_t *texts, struct view *view);
 
 #define FIELDS(array) (array), sizeof(array) / sizeof(*(array))
 

@@ -29,12 +29,9 @@ static int gather_all(struct source *source, const char *command, json_t **docum
 	return 0;
 }
 
-static int print_list(const json_t *rows, const struct field *fields, unsigned n, FILE *out)
+static int print_list(const json_t *rows, const struct field *fields, unsigned n, struct view *view)
 {
-	if (json_array_size(rows) == 0)
-		return 0;
-	fputc('\n', out);
-	return fields_list(rows, fields, n, out);
+	return json_array_size(rows) ? fields_list(rows, fields, n, view) : 0;
 }
 
 int ledger_gather(struct source *source, const struct request *request, json_t **document)
@@ -44,10 +41,14 @@ int ledger_gather(struct source *source, const struct request *request, json_t *
 	return gather_all(source, "/weir/ledger", document);
 }
 
-static int print_whole(const json_t *document, FILE *out)
+static int print_whole(const json_t *document, struct view *view)
 {
 	static const struct field whole[] = {
 		{"state", "state", KIND_TEXT},
+		{"identity", "identity", KIND_TEXT},
+		{"of other ledgers", "neighbours_of_other_ledgers", KIND_COUNT},
+		{"messages of those", "messages_of_other_ledgers", KIND_COUNT},
+		{"invalid statements", "invalid_statements", KIND_COUNT},
 		{"store", "store", KIND_TEXT},
 		{"error", "error", KIND_TEXT},
 		{"epoch", "epoch", KIND_COUNT},
@@ -67,20 +68,20 @@ static int print_whole(const json_t *document, FILE *out)
 	static const struct field each[] = {
 		{"POLICY", "name", KIND_TEXT},
 		{"LIMIT", "limit", KIND_RATE},
-		{"SHARE", "share", KIND_RATE},
+		{"SHARE", "share", KIND_RATE | OPTIONAL(2)},
 		{"BALANCE", "balance", KIND_RATE},
 		{"USABLE", "usable", KIND_RATE},
-		{"IN FLIGHT", "in_flight", KIND_RATE},
-		{"PROMISED", "promised", KIND_RATE},
-		{"INHERITED", "inherited", KIND_RATE},
+		{"IN FLIGHT", "in_flight", KIND_RATE | OPTIONAL(3)},
+		{"PROMISED", "promised", KIND_RATE | OPTIONAL(1)},
+		{"INHERITED", "inherited", KIND_RATE | OPTIONAL(4)},
 		{"RECOVERING", "recovering", KIND_TEXT},
 	};
-	int ret = fields_detail(document, FIELDS(whole), out);
+	int ret = fields_detail(document, FIELDS(whole), view);
 
-	return ret ? ret : print_list(json_object_get(document, "each"), FIELDS(each), out);
+	return ret ? ret : print_list(json_object_get(document, "each"), FIELDS(each), view);
 }
 
-static int print_ledger(const json_t *document, FILE *out)
+static int print_ledger(const json_t *document, struct view *view)
 {
 	static const struct field one[] = {
 		{"policy", "name", KIND_TEXT},
@@ -99,21 +100,21 @@ static int print_ledger(const json_t *document, FILE *out)
 		{"NEIGHBOUR", "peer", KIND_TEXT},
 		{"ALIVE", "alive", KIND_TEXT},
 		{"IN USE", "in_use", KIND_TEXT},
-		{"SPARE", "spare", KIND_TEXT},
+		{"SPARE", "spare", KIND_TEXT | OPTIONAL(3)},
 		{"HEARD", "heard_ms_ago", KIND_MS},
-		{"IN FLIGHT", "in_flight", KIND_RATE},
+		{"IN FLIGHT", "in_flight", KIND_RATE | OPTIONAL(1)},
 		{"PROMISED", "promised", KIND_RATE},
-		{"INHERITED", "inherited", KIND_RATE},
+		{"INHERITED", "inherited", KIND_RATE | OPTIONAL(2)},
 	};
-	int ret = fields_detail(document, FIELDS(one), out);
+	int ret = fields_detail(document, FIELDS(one), view);
 
-	return ret ? ret : print_list(json_object_get(document, "edges"), FIELDS(edges), out);
+	return ret ? ret : print_list(json_object_get(document, "edges"), FIELDS(edges), view);
 }
 
-int ledger_print(const json_t *document, FILE *out)
+int ledger_print(const json_t *document, struct view *view)
 {
-	return json_object_get(document, "edges") ? print_ledger(document, out)
-						  : print_whole(document, out);
+	return json_object_get(document, "edges") ? print_ledger(document, view)
+						  : print_whole(document, view);
 }
 
 int quota_gather(struct source *source, const struct request *request, json_t **document)
@@ -123,34 +124,37 @@ int quota_gather(struct source *source, const struct request *request, json_t **
 	return gather_all(source, "/weir/quota", document);
 }
 
-static int print_budgets(const json_t *document, FILE *out)
+static int print_budgets(const json_t *document, struct view *view)
 {
 	static const struct field whole[] = {
 		{"budgets", "budgets", KIND_COUNT},
 		{"messages sent", "messages_sent", KIND_COUNT},
 		{"messages heard", "messages_heard", KIND_COUNT},
 		{"malformed", "malformed", KIND_COUNT},
+		{"clock", "clock", KIND_TEXT},
+		{"wall clock off", "clock_apart_ms", KIND_MS},
 	};
 	static const struct field each[] = {
 		{"POLICY", "name", KIND_TEXT},
 		{"TOTAL", "total", KIND_UNITS},
 		{"LEFT", "remaining", KIND_UNITS},
-		{"HELD HERE", "held", KIND_UNITS},
-		{"PAID HERE", "spent", KIND_UNITS},
-		{"RATE", "global_rate", KIND_RATE},
+		{"HELD HERE", "held", KIND_UNITS | OPTIONAL(2)},
+		{"PAID HERE", "spent", KIND_UNITS | OPTIONAL(3)},
+		{"RATE", "global_rate", KIND_RATE | OPTIONAL(1)},
 		{"LASTS", "exhausted_in_s", KIND_SECONDS},
 		{"LOW", "low", KIND_TEXT},
 	};
-	int ret = fields_detail(document, FIELDS(whole), out);
+	int ret = fields_detail(document, FIELDS(whole), view);
 
-	return ret ? ret : print_list(json_object_get(document, "each"), FIELDS(each), out);
+	return ret ? ret : print_list(json_object_get(document, "each"), FIELDS(each), view);
 }
 
-static int print_budget(const json_t *document, FILE *out)
+static int print_budget(const json_t *document, struct view *view)
 {
 	static const struct field fields[] = {
 		{"policy", "name", KIND_TEXT},
 		{"total", "total", KIND_UNITS},
+		{"of it in force", "total_in_force", KIND_UNITS},
 		{"period", "period", KIND_TEXT},
 		{"of", "period_s", KIND_SECONDS},
 		{"number of the period", "period_number", KIND_COUNT},
@@ -173,16 +177,16 @@ static int print_budget(const json_t *document, FILE *out)
 		{"messages", "messages", KIND_COUNT},
 	};
 
-	return fields_detail(document, FIELDS(fields), out);
+	return fields_detail(document, FIELDS(fields), view);
 }
 
-int quota_print(const json_t *document, FILE *out)
+int quota_print(const json_t *document, struct view *view)
 {
-	return json_object_get(document, "each") ? print_budgets(document, out)
-						 : print_budget(document, out);
+	return json_object_get(document, "each") ? print_budgets(document, view)
+						 : print_budget(document, view);
 }
 
-int tree_print(const json_t *document, FILE *out)
+int tree_print(const json_t *document, struct view *view)
 {
 	static const struct field whole[] = {
 		{"root", "root", KIND_TEXT},
@@ -196,29 +200,31 @@ int tree_print(const json_t *document, FILE *out)
 		{"PARENT", "parent", KIND_TEXT},
 		{"ROUND TRIP", "round_trip_ms", KIND_MS},
 	};
-	int ret = fields_detail(document, FIELDS(whole), out);
+	int ret = fields_detail(document, FIELDS(whole), view);
 
-	return ret ? ret : print_list(json_object_get(document, "neighbours"), FIELDS(each), out);
+	return ret ? ret : print_list(json_object_get(document, "neighbours"), FIELDS(each), view);
 }
 
-int etcd_print(const json_t *document, FILE *out)
+int etcd_print(const json_t *document, struct view *view)
 {
 	static const struct field whole[] = {
 		{"state", "state", KIND_TEXT},
 		{"endpoints", "endpoints", KIND_TEXT},
+		{"user", "user", KIND_TEXT},
+		{"logged in", "logged_in", KIND_TEXT},
 		{"prefix", "prefix", KIND_TEXT},
 		{"error", "error", KIND_TEXT},
 	};
 	static const struct field each[] = {
 		{"POLICY", "policy", KIND_TEXT},
 		{"BUDGET", "name", KIND_TEXT},
-		{"TOTAL", "total", KIND_UNITS},
+		{"TOTAL", "total", KIND_UNITS | OPTIONAL(1)},
 		{"UNDRAWN", "left", KIND_UNITS},
-		{"DRAWN HERE", "drawn", KIND_UNITS},
-		{"AS OF", "as_of_ms_ago", KIND_MS},
+		{"DRAWN HERE", "drawn", KIND_UNITS | OPTIONAL(2)},
+		{"AS OF", "as_of_ms_ago", KIND_MS | OPTIONAL(3)},
 		{"ERROR", "error", KIND_TEXT},
 	};
-	int ret = fields_detail(document, FIELDS(whole), out);
+	int ret = fields_detail(document, FIELDS(whole), view);
 
-	return ret ? ret : print_list(json_object_get(document, "budgets"), FIELDS(each), out);
+	return ret ? ret : print_list(json_object_get(document, "budgets"), FIELDS(each), view);
 }

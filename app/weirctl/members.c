@@ -2,30 +2,85 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The commands whose answer is one listing of the server's: "peers", "gossip", "drops",
- * "workers", "ports".
+ * "unparsed", "workers", "process", "ports".
  */
 #include "command.h"
 
 #include <errno.h>
+#include <string.h>
 
+#include "ask/member.h"
 #include "field.h"
 
-int peers_print(const json_t *document, FILE *out)
+/* All of them, or a listing of one. */
+int peers_gather(struct source *source, const struct request *request, json_t **document)
+{
+	json_t *peer, *found = NULL;
+	size_t i;
+	int ret = source_list(source, "/weir/peers", NULL, "peers", document);
+
+	if (ret || !request->word)
+		return ret;
+	json_array_foreach (json_object_get(*document, "peers"), i, peer) {
+		const char *name = json_string_value(json_object_get(peer, "name"));
+
+		if (name && strcmp(name, request->word) == 0)
+			found = json_incref(peer);
+	}
+	json_decref(*document);
+	*document = found;
+	return found ? 0 : -ENOENT;
+}
+
+static int print_peer(const json_t *peer, struct view *view)
+{
+	static const struct field fields[] = {
+		{"peer", "name", KIND_TEXT},
+		{"address", "address", KIND_TEXT},
+		{"state", "state", KIND_TEXT},
+		{"heard", "heard_ms_ago", KIND_MS},
+		{"hears us", "confirmed_ms_ago", KIND_MS},
+		{"restarts", "restarts", KIND_COUNT},
+		{"reads format", "format", KIND_COUNT},
+		{"format not read", "unreadable_format", KIND_COUNT},
+		{"key", "key", KIND_TEXT},
+		{"ledger", "ledger", KIND_TEXT},
+		{"invalid", "invalid_statements", KIND_COUNT},
+		{"implausible", "implausible", KIND_COUNT},
+		{"refused", "refused", KIND_COUNT},
+		{"refused as", "refused_as", KIND_TEXT},
+		{"differs", "differs", KIND_TEXT},
+	};
+
+	return fields_detail(peer, FIELDS(fields), view);
+}
+
+int peers_print(const json_t *document, struct view *view)
 {
 	static const struct field fields[] = {
 		{"PEER", "name", KIND_TEXT},
-		{"ADDRESS", "address", KIND_TEXT},
+		{"ADDRESS", "address", KIND_TEXT | OPTIONAL(1)},
 		{"STATE", "state", KIND_TEXT},
 		{"HEARD", "heard_ms_ago", KIND_MS},
 		{"HEARS US", "confirmed_ms_ago", KIND_MS},
-		{"RESTARTS", "restarts", KIND_COUNT},
+		{"RESTARTS", "restarts", KIND_COUNT | OPTIONAL(4)},
+		{"FORMAT", "format", KIND_COUNT | OPTIONAL(5)},
+		{"NOT READ", "unreadable_format", KIND_COUNT | OPTIONAL(5)},
+		{"KEY", "key", KIND_TEXT | OPTIONAL(4)},
+		{"LEDGER", "ledger", KIND_TEXT | OPTIONAL(2)},
+		{"INVALID", "invalid_statements", KIND_COUNT | OPTIONAL(3)},
+		{"IMPLAUSIBLE", "implausible", KIND_COUNT | OPTIONAL(3)},
+		{"REFUSED", "refused", KIND_COUNT | OPTIONAL(2)},
+		{"REFUSED AS", "refused_as", KIND_TEXT | OPTIONAL(3)},
+		{"DIFFERS", "differs", KIND_TEXT},
 	};
+	const json_t *peers = json_object_get(document, "peers");
 
-	return fields_list(json_object_get(document, "peers"), FIELDS(fields), out);
+	return peers ? fields_list(peers, FIELDS(fields), view) : print_peer(document, view);
 }
 
 /* Numbers by name, whose names are the server's: there may be others than are known here. */
-static int print_counts(const json_t *counts, const char *what, const char *head, FILE *out)
+static int print_counts(const json_t *counts, const char *what, const char *head, struct view *view)
 {
 	const struct field fields[] = {
 		{what, "name", KIND_TEXT},
@@ -37,17 +92,17 @@ static int print_counts(const json_t *counts, const char *what, const char *head
 
 	json_object_foreach ((json_t *)counts, name, count)
 		json_array_append_new(rows, json_pack("{s:s, s:O}", "name", name, "count", count));
-	ret = rows ? fields_list(rows, FIELDS(fields), out) : -ENOMEM;
+	ret = rows ? fields_list(rows, FIELDS(fields), view) : -ENOMEM;
 	json_decref(rows);
 	return ret;
 }
 
-int drops_print(const json_t *document, FILE *out)
+int drops_print(const json_t *document, struct view *view)
 {
-	return print_counts(document, "REASON", "PACKETS", out);
+	return print_counts(document, "REASON", "PACKETS", view);
 }
 
-int gossip_print(const json_t *document, FILE *out)
+int gossip_print(const json_t *document, struct view *view)
 {
 	static const struct field fields[] = {
 		{"sent", "sent", KIND_COUNT},
@@ -55,46 +110,101 @@ int gossip_print(const json_t *document, FILE *out)
 		{"amount sent", "sent", KIND_UNITS},
 		{"amount received", "received", KIND_UNITS},
 		{"records of policies not here", "unknown_policy", KIND_COUNT},
+		{"what cannot be, not believed", "implausible", KIND_COUNT},
 	};
-	int ret = fields_detail(document, FIELDS(fields), out);
+	int ret = fields_detail(document, FIELDS(fields), view);
 
 	if (ret)
 		return ret;
-	fputc('\n', out);
-	return print_counts(json_object_get(document, "received"), "RECEIVED", "DATAGRAMS", out);
+	return print_counts(json_object_get(document, "received"), "RECEIVED", "DATAGRAMS", view);
 }
 
-int workers_print(const json_t *document, FILE *out)
+int workers_print(const json_t *document, struct view *view)
 {
 	static const struct field fields[] = {
 		{"LCORE", "lcore", KIND_COUNT},
 		{"CPU", "cpu", KIND_COUNT},
-		{"IDLE", "idle", KIND_TEXT},
-		{"PATHS", "paths", KIND_COUNT},
+		{"IDLE", "idle", KIND_TEXT | OPTIONAL(3)},
+		{"PATHS", "paths", KIND_COUNT | OPTIONAL(3)},
+		{"STUCK", "stuck", KIND_TEXT},
+		{"STALLS", "stalls", KIND_COUNT | OPTIONAL(1)},
 		{"RECEIVED", "rx_packets", KIND_COUNT},
 		{"SENT", "tx_packets", KIND_COUNT},
-		{"NO POLICY", "unmatched_packets", KIND_COUNT},
-		{"OVER LIMIT", "dropped.limit", KIND_COUNT},
-		{"TX FULL", "dropped.tx_full", KIND_COUNT},
-		{"BURSTS", "bursts", KIND_COUNT},
-		{"EMPTY POLLS", "empty_polls", KIND_COUNT},
-		{"SLEEPS", "sleeps", KIND_COUNT},
+		{"NO POLICY", "unmatched_packets", KIND_COUNT | OPTIONAL(1)},
+		{"OVER LIMIT", "dropped.limit", KIND_COUNT | OPTIONAL(1)},
+		{"TX FULL", "dropped.tx_full", KIND_COUNT | OPTIONAL(2)},
+		{"BURSTS", "bursts", KIND_COUNT | OPTIONAL(4)},
+		{"EMPTY POLLS", "empty_polls", KIND_COUNT | OPTIONAL(4)},
+		{"SLEEPS", "sleeps", KIND_COUNT | OPTIONAL(4)},
+		{"BUSY", "busy_share", KIND_SHARE},
 	};
 
-	return fields_list(document, FIELDS(fields), out);
+	return fields_list(document, FIELDS(fields), view);
 }
 
-int ports_print(const json_t *document, FILE *out)
+/* A row for control, and one for each worker. */
+static int print_threads(const json_t *document, struct view *view)
+{
+	static const struct field fields[] = {
+		{"THREAD", "thread", KIND_TEXT},
+		{"BUSY", "busy_share", KIND_SHARE},
+		{"BUSY SINCE THE START", "busy_s", KIND_SECONDS},
+	};
+	json_t *rows = json_array(), *worker;
+	size_t i;
+	int ret;
+
+	json_array_append_new(rows, json_pack("{s:s, s:O*, s:O*}", "thread", "control",
+					    "busy_share", member_at(document, "control.busy_share"),
+					    "busy_s", member_at(document, "control.busy_s")));
+	json_array_foreach (json_object_get(document, "workers"), i, worker) {
+		json_t *row = json_pack("{s:o}", "thread", json_sprintf("worker %zu", i));
+
+		json_object_update(row, worker);
+		json_array_append_new(rows, row);
+	}
+	ret = fields_list(rows, FIELDS(fields), view);
+	json_decref(rows);
+	return ret;
+}
+
+int process_print(const json_t *document, struct view *view)
+{
+	static const struct field fields[] = {
+		{"limiter", "limiter", KIND_TEXT},
+		{"version", "version", KIND_TEXT},
+		{"pid", "pid", KIND_COUNT},
+		{"up for", "uptime_s", KIND_SECONDS},
+		{"resident bytes", "memory.resident_bytes", KIND_COUNT},
+		{"DPDK's heap, bytes", "memory.heap_bytes", KIND_COUNT},
+		{"of these in use", "memory.heap_used_bytes", KIND_COUNT},
+	};
+	static const struct field pools[] = {
+		{"POOL", "name", KIND_TEXT},
+		{"BUFFERS", "buffers", KIND_COUNT},
+		{"FREE", "free", KIND_COUNT},
+	};
+	int ret = fields_detail(document, FIELDS(fields), view);
+
+	if (ret == 0)
+		ret = print_threads(document, view);
+	if (ret == 0)
+		ret = fields_list(json_object_get(document, "pools"), FIELDS(pools), view);
+	return ret;
+}
+
+int ports_print(const json_t *document, struct view *view)
 {
 	static const struct field fields[] = {
 		{"PORT", "name", KIND_TEXT},
-		{"DEVICE", "device", KIND_TEXT},
+		{"DEVICE", "device", KIND_TEXT | OPTIONAL(1)},
 		{"LINK", "link", KIND_TEXT},
 		{"SPEED", "speed_mbps", KIND_MBITS},
 		{"CHANGES", "link_changes", KIND_COUNT},
-		{"QUEUES", "queues", KIND_COUNT},
-		{"RSS", "rss", KIND_TEXT},
+		{"QUEUES", "queues", KIND_COUNT | OPTIONAL(2)},
+		{"RSS", "rss", KIND_TEXT | OPTIONAL(3)},
+		{"OFFLOADS", "offloads", KIND_TEXT},
 	};
 
-	return fields_list(document, FIELDS(fields), out);
+	return fields_list(document, FIELDS(fields), view);
 }

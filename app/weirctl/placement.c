@@ -14,7 +14,7 @@ int placement_gather(struct source *source, const struct request *request, json_
 	return source_each_listed(source, "/weir/placement", "placements", document);
 }
 
-static int print_placement(const json_t *document, FILE *out)
+static int print_placement(const json_t *document, struct view *view)
 {
 	static const struct field one[] = {
 		{"policy", "name", KIND_TEXT},
@@ -37,26 +37,25 @@ static int print_placement(const json_t *document, FILE *out)
 		{"WAITED, 99 %", "p99_us", KIND_US},
 		{"ADDED HERE", "added_us", KIND_US},
 	};
-	int ret = fields_detail(document, FIELDS(one), out);
+	int ret = fields_detail(document, FIELDS(one), view);
 
-	fputc('\n', out);
-	return ret ? ret : fields_list(json_object_get(document, "workers"), FIELDS(workers), out);
+	return ret ? ret : fields_list(json_object_get(document, "workers"), FIELDS(workers), view);
 }
 
-int placement_print(const json_t *document, FILE *out)
+int placement_print(const json_t *document, struct view *view)
 {
 	static const struct field each[] = {
 		{"POLICY", "name", KIND_TEXT},
 		{"STATE", "state", KIND_TEXT},
 		{"WANTED", "target_us", KIND_US},
 		{"WORKERS", "used", KIND_COUNT},
-		{"ROUNDS", "rounds", KIND_COUNT},
-		{"CHANGED", "changes", KIND_COUNT},
-		{"MOVED", "moved", KIND_COUNT},
+		{"ROUNDS", "rounds", KIND_COUNT | OPTIONAL(2)},
+		{"CHANGED", "changes", KIND_COUNT | OPTIONAL(2)},
+		{"MOVED", "moved", KIND_COUNT | OPTIONAL(1)},
 		{"ON THEIR WAY", "away", KIND_COUNT},
 	};
 
 	if (json_is_array(document))
-		return fields_list(document, FIELDS(each), out);
-	return print_placement(document, out);
+		return fields_list(document, FIELDS(each), view);
+	return print_placement(document, view);
 }

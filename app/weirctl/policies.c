@@ -10,10 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ask/member.h"
 #include "field.h"
-
-/* The last ones of a policy's fields. */
-#define SHAPE_FIELDS 16
 
 struct policy_row {
 	json_t *policy; /* borrowed */
@@ -96,6 +94,19 @@ bool policies_count(const char *word, size_t *n)
 	return *word >= '0' && *word <= '9' && !*end && !errno && *n > 0;
 }
 
+bool policies_words_check(const struct request *request)
+{
+	size_t n;
+
+	if (!policies_count(request->word, &n))
+		fprintf(stderr, "weirctl: %s: expected how many\n", request->word);
+	else if (request->sort && !policies_sort_known(request->sort))
+		fprintf(stderr, "weirctl: %s: expected rate or drops\n", request->sort);
+	else
+		return true;
+	return false;
+}
+
 static void truncate_array(json_t *array, size_t n)
 {
 	while (json_array_size(array) > n)
@@ -117,25 +128,115 @@ int policies_gather(struct source *source, const struct request *request, json_t
 	return ret;
 }
 
-int policies_print(const json_t *document, FILE *out)
+static const char *by_of(const json_t *policy)
+{
+	const char *by = json_string_value(json_object_get(policy, "limit_by"));
+
+	return by ? by : "configuration"; /* the server is older */
+}
+
+static bool has_timed(const json_t *policies)
+{
+	const json_t *policy;
+	size_t i;
+
+	json_array_foreach (policies, i, policy)
+		if (json_is_string(json_object_get(policy, "limit_until")) ||
+			strcmp(by_of(policy), "configuration") != 0)
+			return true;
+	return false;
+}
+
+/* Also why each limit holds, and until when. */
+static int print_timed(const json_t *policies, struct view *view)
+{
+	static const struct field fields[] = {
+		{"POLICY", "name", KIND_TEXT},
+		{"LIMIT", "limit", KIND_RATE},
+		{"BY", "limit_by", KIND_TEXT | OPTIONAL(1)},
+		{"UNTIL", "limit_until", KIND_TEXT | OPTIONAL(1)},
+		{"HERE", "local_limit", KIND_RATE},
+		{"DEMAND", "demand", KIND_RATE},
+		{"OF THE GROUP", "global_demand", KIND_RATE | OPTIONAL(2)},
+		{"PASSED", "passed.packets", KIND_COUNT | OPTIONAL(3)},
+		{"DROPPED", "dropped.packets", KIND_COUNT},
+		{"OVER", "over.packets", KIND_COUNT | OPTIONAL(4)},
+		{"LOST", "peers_lost", KIND_COUNT | OPTIONAL(4)},
+		{"ALLOCATOR", "allocator", KIND_TEXT | OPTIONAL(5)},
+	};
+
+	return fields_list(policies, FIELDS(fields), view);
+}
+
+int policies_print(const json_t *document, struct view *view)
 {
 	static const struct field fields[] = {
 		{"POLICY", "name", KIND_TEXT},
 		{"LIMIT", "limit", KIND_RATE},
 		{"HERE", "local_limit", KIND_RATE},
 		{"DEMAND", "demand", KIND_RATE},
-		{"OF THE GROUP", "global_demand", KIND_RATE},
-		{"PASSED", "passed.packets", KIND_COUNT},
+		{"OF THE GROUP", "global_demand", KIND_RATE | OPTIONAL(1)},
+		{"PASSED", "passed.packets", KIND_COUNT | OPTIONAL(2)},
 		{"DROPPED", "dropped.packets", KIND_COUNT},
-		{"OVER", "over.packets", KIND_COUNT},
-		{"LOST", "peers_lost", KIND_COUNT},
-		{"ALLOCATOR", "allocator", KIND_TEXT},
+		{"OVER", "over.packets", KIND_COUNT | OPTIONAL(3)},
+		{"LOST", "peers_lost", KIND_COUNT | OPTIONAL(3)},
+		{"ALLOCATOR", "allocator", KIND_TEXT | OPTIONAL(4)},
 	};
 
-	return fields_list(document, FIELDS(fields), out);
+	if (has_timed(document))
+		return print_timed(document, view);
+	return fields_list(document, FIELDS(fields), view);
 }
 
-int policy_print(const json_t *document, FILE *out)
+/* What the limiter takes to be the time, and the limits that go by it. */
+int limits_print(const json_t *document, struct view *view)
+{
+	static const struct field head[] = {
+		{"time", "time", KIND_TEXT},
+		{"by schedule", "by_schedule", KIND_COUNT},
+		{"overrides", "by_override", KIND_COUNT},
+	};
+	static const struct field fields[] = {
+		{"POLICY", "name", KIND_TEXT},
+		{"LIMIT", "limit", KIND_TEXT},
+		{"BY", "limit_by", KIND_TEXT},
+		{"UNTIL", "limit_until", KIND_TEXT},
+		{"CONFIGURED", "configured_limit", KIND_TEXT | OPTIONAL(1)},
+	};
+	int ret = fields_detail(document, FIELDS(head), view);
+
+	return ret ? ret : fields_list(json_object_get(document, "limits"), FIELDS(fields), view);
+}
+
+/* What of a policy's fields only some have: members of these. */
+static const struct {
+	const char *fields, *has;
+} parts_of_policy[] = {{"shape.", "shape"}, {"slo.", "shape"}, {"trial.", "trial"}};
+
+static bool policy_has_field(const json_t *policy, const struct field *field)
+{
+	for (size_t i = 0; i < sizeof(parts_of_policy) / sizeof(*parts_of_policy); i++) {
+		const char *fields = parts_of_policy[i].fields;
+
+		if (strncmp(field->path, fields, strlen(fields)) == 0)
+			return member_at(policy, parts_of_policy[i].has) != NULL;
+	}
+	return true;
+}
+
+/* Those of n fields that the policy has, in shown[]; returns how many. */
+static unsigned policy_fields(
+	const json_t *policy, const struct field *fields, size_t n, struct field *shown)
+{
+	unsigned has = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (policy_has_field(policy, &fields[i]))
+			shown[has++] = fields[i];
+	return has;
+}
+
+int policy_print(const json_t *document, struct view *view)
 {
 	static const struct field fields[] = {
 		{"policy", "name", KIND_TEXT},
@@ -150,6 +251,9 @@ int policy_print(const json_t *document, FILE *out)
 		{"mark", "mark", KIND_TEXT},
 		{"interval", "interval_ms", KIND_MS},
 		{"limit", "limit", KIND_RATE},
+		{"by", "limit_by", KIND_TEXT},
+		{"until", "limit_until", KIND_TEXT},
+		{"configured", "configured_limit", KIND_TEXT},
 		{"burst", "burst", KIND_UNITS},
 		{"peers lost", "peers_lost", KIND_COUNT},
 		{"limit without them", "effective_limit", KIND_RATE},
@@ -170,9 +274,10 @@ int policy_print(const json_t *document, FILE *out)
 		{"sources busy", "sources.busy", KIND_COUNT},
 		{"room for sources", "sources.capacity", KIND_COUNT},
 		{"without a place", "sources.overflows", KIND_COUNT},
+		{"places taken over", "sources.displaced", KIND_COUNT},
 		{"classes by", "classes.by", KIND_TEXT},
 		{"weight at work", "classes.backlogged", KIND_COUNT},
-		/* Fields of policies whose packets wait. */
+		/* Only of policies whose packets wait. */
 		{"waiting", "shape.waiting_packets", KIND_COUNT},
 		{"waiting bytes", "shape.waiting_bytes", KIND_COUNT},
 		{"waited, half", "shape.delay_us.p50", KIND_US},
@@ -189,9 +294,17 @@ int policy_print(const json_t *document, FILE *out)
 		{"dropped by CoDel", "shape.dropped.codel", KIND_COUNT},
 		{"waited too long", "shape.dropped.delay_exceeded", KIND_COUNT},
 		{"stopped before", "shape.dropped.stopped", KIND_COUNT},
+		/* Only of policies that have a trial. */
+		{"trial: limit", "trial.limit", KIND_RATE},
+		{"trial: limit here", "trial.local_limit", KIND_RATE},
+		{"trial: burst", "trial.burst", KIND_UNITS},
+		{"trial: meter", "trial.meter", KIND_TEXT},
+		{"trial: counts for", "trial.age_s", KIND_SECONDS},
+		{"trial: would pass", "trial.would_pass.packets", KIND_COUNT},
+		{"trial: would drop", "trial.would_drop.packets", KIND_COUNT},
+		{"trial: drop bytes", "trial.would_drop.bytes", KIND_COUNT},
 	};
-	static const unsigned n = sizeof(fields) / sizeof(*fields);
+	struct field shown[sizeof(fields) / sizeof(*fields)];
 
-	return fields_detail(
-		document, fields, field_at(document, "shape") ? n : n - SHAPE_FIELDS, out);
+	return fields_detail(document, shown, policy_fields(document, FIELDS(fields), shown), view);
 }

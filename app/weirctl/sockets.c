@@ -14,7 +14,7 @@
 
 static void list_sockets(const glob_t *found, FILE *err)
 {
-	fputs("weirctl: several limiters run here; name one by -n:\n", err);
+	fputs("weirctl: several limiters run here; name one, or some, by -n:\n", err);
 	for (size_t i = 0; i < found->gl_pathc; i++) {
 		const char *name = strrchr(found->gl_pathv[i], '/') + 1;
 
@@ -44,27 +44,28 @@ char *sockets_only(const char *directory, FILE *err)
 	return only;
 }
 
-static void explain_permission(const char *path, FILE *err)
+static void explain_permission(const char *path, FILE *out)
 {
 	struct stat file;
 	struct group *group = stat(path, &file) ? NULL : getgrgid(file.st_gid);
 
-	fprintf(err, "weirctl: %s: permission denied: ", path);
+	fprintf(out, "%s: permission denied: ", path);
 	if (group && file.st_gid)
-		fprintf(err, "join the group %s, or use sudo\n", group->gr_name);
+		fprintf(out, "join the group %s, or use sudo", group->gr_name);
 	else
-		fputs("use sudo\n", err);
+		fputs("use sudo", out);
 }
 
-void sockets_complain(const char *path, int error, FILE *err)
+void sockets_explain(const char *path, int error, FILE *out)
 {
 	const char *what = strerror(error);
 
 	switch (error) {
 	case EACCES:
 	case EPERM:
-		explain_permission(path, err);
+		explain_permission(path, out);
 		return;
+	case ENXIO:
 	case ENOENT:
 		what = "no such socket: is weir running? -s names one elsewhere";
 		break;
@@ -88,5 +89,5 @@ void sockets_complain(const char *path, int error, FILE *err)
 	default:
 		break;
 	}
-	fprintf(err, "weirctl: %s: %s\n", path, what);
+	fprintf(out, "%s: %s", path, what);
 }

@@ -16,7 +16,7 @@
  */
 char *sockets_only(const char *directory, FILE *err);
 
-/* What went wrong with a socket, or behind it, and what to do about it. */
-void sockets_complain(const char *path, int error, FILE *err);
+/* What went wrong with a socket, or behind it, and what to do about it: no line, but a text. */
+void sockets_explain(const char *path, int error, FILE *out);
 
 #endif

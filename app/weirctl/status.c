@@ -9,8 +9,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "ask/member.h"
+#include "exits.h"
 #include "field.h"
-#include "human.h"
+#include "health.h"
 
 /* Between the two looks: long enough for what comes in bursts. */
 #define INTERVAL_MS 1000
@@ -126,8 +128,12 @@ int status_gather(struct source *source, const struct request *request, json_t *
 	} parts[] = {
 		{"info", "/info", NULL},
 		{"config", "/weir/config", NULL},
+		{"health", "/weir/health", NULL},
+		{"change", "/weir/change", NULL},
+		{"process", "/weir/process", NULL},
 		{"peers", "/weir/peers", "peers"},
 		{"ledger", "/weir/ledger", NULL},
+		{"limits", "/weir/limits", NULL},
 	};
 	int ret = 0;
 
@@ -178,7 +184,7 @@ static json_t *lost_of(const json_t *peers)
 
 static json_t *group_of(const json_t *document)
 {
-	const json_t *peers = field_at(document, "peers.peers");
+	const json_t *peers = member_at(document, "peers.peers");
 	size_t n = json_array_size(peers);
 	json_t *lost, *text;
 
@@ -187,9 +193,43 @@ static json_t *group_of(const json_t *document)
 	lost = lost_of(peers);
 	text = json_sprintf("%zu limiters, %.0f of %zu peers alive%s; %s", n,
 		field_number(document, "peers.alive"), n - 1, json_string_value(lost),
-		json_is_true(field_at(document, "peers.sealed")) ? "sealed" : "NOT SEALED");
+		json_is_true(member_at(document, "peers.sealed")) ? "sealed" : "NOT SEALED");
 	json_decref(lost);
 	return text;
+}
+
+/* What the limiter says is wrong now. */
+static json_t *alarms_of(const json_t *document)
+{
+	json_t *alarms = json_object_get(json_object_get(document, "health"), "alarms");
+
+	if (!alarms)
+		return json_string("-");
+	return json_array_size(alarms) > 0 ? json_incref(alarms) : json_string("none");
+}
+
+/* "idle"; and that what is in force is not what the file says. */
+static json_t *reload_of(const json_t *document)
+{
+	const char *state = json_string_value(member_at(document, "config.reload"));
+	const char *at = json_string_value(member_at(document, "config.last_reload.at"));
+
+	if (json_is_false(member_at(document, "config.last_reload.ok")))
+		return json_sprintf("%s; REFUSED at %s: see weirctl config", state ? state : "-",
+			at ? at : "-");
+	return json_string(state ? state : "-");
+}
+
+/* "3 that change by time; now by schedule: 2, overrides: 1"; nothing where there are none. */
+static json_t *limits_of(const json_t *document)
+{
+	const json_t *limits = json_object_get(document, "limits");
+	double n = field_number(limits, "total");
+
+	if (!(n > 0))
+		return json_string("-");
+	return json_sprintf("%.0f that change by time; now by schedule: %.0f, overrides: %.0f", n,
+		field_number(limits, "by_schedule"), field_number(limits, "by_override"));
 }
 
 /* "servers UP 10.0 Gbit/s" of each port. */
@@ -225,44 +265,52 @@ static json_t *status_rate_of(const json_t *rates, const char *packets, const ch
 		"%s, %s", field_text(rates, &pps, first), field_text(rates, &bps, second));
 }
 
-static int print_details(const json_t *document, FILE *out)
+static int print_details(const json_t *document, struct view *view)
 {
 	static const struct field fields[] = {
 		{"limiter", "limiter", KIND_TEXT},
+		{"health", "state", KIND_TEXT},
 		{"group", "group", KIND_TEXT},
+		{"alarms", "alarms", KIND_TEXT},
 		{"version", "info.version", KIND_TEXT},
 		{"pid", "info.pid", KIND_COUNT},
+		{"up for", "process.uptime_s", KIND_SECONDS},
 		{"policies", "config.policies", KIND_COUNT},
-		{"reload", "config.reload", KIND_TEXT},
+		{"runs", "change.runs.words", KIND_TEXT},
+		{"limits", "other_limits", KIND_TEXT},
+		{"reload", "reload_state", KIND_TEXT},
 		{"ledger", "ledger.state", KIND_TEXT},
 		{"workers", "n_workers", KIND_COUNT},
 		{"ports", "links", KIND_TEXT},
 		{"received", "received", KIND_TEXT},
 		{"sent", "sent", KIND_TEXT},
 	};
-	const json_t *rates = field_at(document, "rates");
-	json_t *shown = json_pack("{s:s, s:o, s:i, s:o, s:o, s:o}", "limiter",
-		self_name(field_at(document, "peers.peers")), "group", group_of(document),
-		"n_workers", (int)json_array_size(json_object_get(document, "workers")), "links",
+	const json_t *rates = member_at(document, "rates");
+	const json_t *workers = json_object_get(document, "workers");
+	json_t *shown = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "limiter",
+		self_name(member_at(document, "peers.peers")), "state",
+		health_names[health_state(document)], "group", group_of(document), "alarms",
+		alarms_of(document), "other_limits", limits_of(document), "reload_state",
+		reload_of(document), "n_workers", (int)json_array_size(workers), "links",
 		links_of(json_object_get(document, "ports")), "received",
 		status_rate_of(rates, "rx_pps", "rx_bps"), "sent",
 		status_rate_of(rates, "tx_pps", "tx_bps"));
 	int ret = json_object_update_missing(shown, (json_t *)document)
 			  ? -ENOMEM
-			  : fields_detail(shown, FIELDS(fields), out);
+			  : fields_detail(shown, FIELDS(fields), view);
 
 	json_decref(shown);
 	return ret;
 }
 
-static int print_drops(const json_t *document, FILE *out)
+static int print_drops(const json_t *document, struct view *view)
 {
 	static const struct field fields[] = {
 		{"DROPPED", "reason", KIND_TEXT},
 		{"PACKETS", "packets", KIND_COUNT},
 		{"NOW", "rate", KIND_PACKETS},
 	};
-	const json_t *rates = field_at(document, "rates.drops_pps");
+	const json_t *rates = member_at(document, "rates.drops_pps");
 	json_t *rows = json_array(), *packets;
 	const char *reason;
 	int ret;
@@ -273,17 +321,21 @@ static int print_drops(const json_t *document, FILE *out)
 
 		json_array_append_new(rows, row);
 	}
-	ret = rows ? fields_list(rows, FIELDS(fields), out) : -ENOMEM;
+	ret = rows ? fields_list(rows, FIELDS(fields), view) : -ENOMEM;
 	json_decref(rows);
 	return ret;
 }
 
-int status_print(const json_t *document, FILE *out)
+int status_print(const json_t *document, struct view *view)
 {
-	int ret = print_details(document, out);
+	int ret = print_details(document, view);
 
 	if (ret)
 		return ret;
-	fputc('\n', out);
-	return print_drops(document, out);
+	return print_drops(document, view);
+}
+
+int status_verdict(const json_t *document)
+{
+	return health_state(document) == HEALTH_OK ? 0 : EXIT_UNHEALTHY;
 }

@@ -27,8 +27,19 @@
 #define CONFIG_EAL_ARGS     32
 #define CONFIG_ETCD_MAX     9
 #define CONFIG_EDGES_MAX    262144
+#define CONFIG_KEY_FILES    2
+#define CONFIG_PUBLIC_KEY   32
 
 enum idle { IDLE_POLL, IDLE_SLEEP };
+
+/* What a start does whose file is refused, where a last good configuration is kept. */
+enum on_refused { REFUSED_LAST_GOOD, REFUSED_STOP };
+
+/* What becomes of a kernel interface's offloads that alter packets: see wire_offloads.h. */
+enum offloads_mode { OFFLOADS_FIX, OFFLOADS_REFUSE, OFFLOADS_IGNORE };
+
+/* Whether a link that is lost at one end of a wire is taken down at the other. */
+enum link_mode { LINK_KEEP, LINK_FOLLOW };
 
 /* How limiters learn the sums over all of them. */
 enum estimator {
@@ -64,6 +75,9 @@ struct ledger_config {
 	unsigned n_etcd;
 	char etcd_prefix[CONFIG_PATH_MAX];
 	char etcd_ca[4096], etcd_cert[4096], etcd_key[4096]; /* files; "" : none */
+	char etcd_user[CONFIG_NAME_MAX];                     /* whom it logs in as; "": nobody */
+	char etcd_password_file[4096];
+	bool etcd_insecure; /* http to other machines is meant */
 };
 
 struct port_config {
@@ -71,33 +85,58 @@ struct port_config {
 	char device[CONFIG_DEVICE_MAX]; /* PCI address or vdev string with its arguments */
 	uint16_t mtu;                   /* largest L3 packet, bytes */
 	uint32_t buffers;               /* see config_buffers(); 0: as policies need */
+	enum offloads_mode offloads;
 };
 
 struct wire {
 	char name[CONFIG_NAME_MAX];
 	unsigned a, b;   /* indices into config.ports */
 	bool distribute; /* to all workers, where the ports have fewer queues */
+	enum link_mode link;
 };
+
+/* Whether limiters without an identity are spoken to. */
+enum identities { IDENTITIES_REQUIRED, IDENTITIES_OPTIONAL };
+
+/* Whether a datagram has to come from the address that its sender has in the roster. */
+enum sources { SOURCES_ROSTER, SOURCES_ANY };
 
 struct peer_config {
 	char name[CONFIG_NAME_MAX];
 	struct sockaddr_storage address;
 	socklen_t address_len;
+	uint8_t public_key[CONFIG_PUBLIC_KEY]; /* X25519; zeros: it has none */
 };
 
 struct gossip_config {
 	struct sockaddr_storage listen;
-	socklen_t listen_len;       /* 0: no gossip (roster of one) */
-	struct peer_config *roster; /* includes this limiter */
-	unsigned n_roster;          /* N; at least 1 */
-	unsigned self;              /* index into roster */
-	char key_file[4096];        /* "" when insecure */
+	socklen_t listen_len;                   /* 0: no gossip (roster of one) */
+	struct peer_config *roster;             /* includes this limiter */
+	unsigned n_roster;                      /* N; at least 1 */
+	unsigned self;                          /* index into roster */
+	char key_files[CONFIG_KEY_FILES][4096]; /* the first seals, each opens */
+	unsigned n_key_files;                   /* 0 when insecure */
+	char identity_file[4096];               /* "": no limiter has an identity */
+	enum identities identities;
 	bool insecure;
+	enum sources sources;
+	uint64_t differs_alarm_ns; /* a peer that differs for so long is an alarm */
 	unsigned branching;
 	uint64_t timeout_ns;   /* a peer not heard this long counts as lost */
 	unsigned datagram_max; /* bytes of UDP payload */
 	enum estimator estimator;
 	bool compensate; /* push-sum: scale what arrives by the datagrams lost before it */
+};
+
+/* Those of syslog(3) that there are. */
+enum log_level { LEVEL_ERROR = 3, LEVEL_WARNING = 4, LEVEL_INFO = 6, LEVEL_DEBUG = 7 };
+
+/* What a line is. */
+enum log_format { FORMAT_TEXT, FORMAT_JSON };
+
+struct log_config {
+	enum log_level level; /* what is less is not written */
+	enum log_format format;
 };
 
 struct config {
@@ -109,16 +148,24 @@ struct config {
 	struct wire *wires;
 	unsigned n_wires;
 	unsigned workers[CONFIG_WORKERS_MAX]; /* CPU of each worker lcore */
+	uint64_t watchdog_ns; /* a worker stuck for longer ends the process; 0: none does */
 	unsigned n_workers;
 	enum idle idle;
+	enum on_refused on_refused;
 	double shape_pool; /* share of the packet buffers that may wait, above 0 and below 1 */
 	unsigned control_cpu;
 	char control_socket[CONFIG_PATH_MAX];
+	char control_group[CONFIG_NAME_MAX];     /* of the socket's file: who may read; "": ours */
+	char control_operators[CONFIG_NAME_MAX]; /* a group that may change things; "": none */
+	struct log_config log;
 	struct gossip_config gossip;
 	struct tunnels tunnels;
+	enum unparsed_action unparsed;
 	struct ledger_config ledger;
 	struct policy *policies;
 	unsigned n_policies;
+	struct zone **zones; /* that schedules of policies name */
+	unsigned n_zones;
 };
 
 #endif

@@ -3,6 +3,8 @@
  */
 #include "policy/diff.h"
 #include "policy/kind.h"
+#include "policy/schedule.h"
+#include "policy/trial.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -58,10 +60,12 @@ static void check_process(
 	check_unchanged(
 		c, strcmp(old->control_socket, config->control_socket) == 0, "control.socket");
 	check_unchanged(c, old->control_cpu == config->control_cpu, "control.cpu");
+	check_unchanged(c, old->watchdog_ns == config->watchdog_ns, "control.watchdog");
 	check_unchanged(c,
 		old->tunnels.classify == config->tunnels.classify &&
 			old->tunnels.vxlan_port == config->tunnels.vxlan_port,
 		"tunnels");
+	check_unchanged(c, old->unparsed == config->unparsed, "unparsed");
 }
 
 /* In their order, which wires and whoever numbers them go by. */
@@ -74,7 +78,8 @@ static void check_same_ports(
 
 		check_unchanged(c,
 			strcmp(a->name, b->name) == 0 && strcmp(a->device, b->device) == 0 &&
-				a->mtu == b->mtu && a->buffers == b->buffers,
+				a->mtu == b->mtu && a->buffers == b->buffers &&
+				a->offloads == b->offloads,
 			"ports.%s", b->name);
 	}
 	check_unchanged(c, old->n_wires == config->n_wires, "wires");
@@ -83,7 +88,7 @@ static void check_same_ports(
 
 		check_unchanged(c,
 			strcmp(a->name, b->name) == 0 && a->a == b->a && a->b == b->b &&
-				a->distribute == b->distribute,
+				a->distribute == b->distribute && a->link == b->link,
 			"wires[%u]", i);
 	}
 }
@@ -109,8 +114,13 @@ static void check_gossip(
 		address_equal(&old->listen, old->listen_len, &gossip->listen, gossip->listen_len),
 		"gossip.listen");
 	check_roster(c, old, gossip);
-	check_unchanged(c, strcmp(old->key_file, gossip->key_file) == 0, "gossip.key_file");
+	/* Keys and identities may be others, but sealed stays sealed. */
 	check_unchanged(c, old->insecure == gossip->insecure, "gossip.insecure");
+	check_unchanged(c,
+		old->insecure != gossip->insecure ||
+			(old->n_key_files == 0) == (gossip->n_key_files == 0),
+		"gossip.key_file");
+	check_unchanged(c, old->sources == gossip->sources, "gossip.sources");
 	check_unchanged(c, old->branching == gossip->branching, "gossip.branching");
 	check_unchanged(c, old->timeout_ns == gossip->timeout_ns, "gossip.timeout");
 	check_unchanged(c, old->datagram_max == gossip->datagram_max, "gossip.datagram");
@@ -195,7 +205,8 @@ static bool policy_terms_equal(const struct policy *a, const struct policy *b)
 	       a->mark == b->mark && a->accounting == b->accounting &&
 	       a->history_ns == b->history_ns && a->step_ns == b->step_ns && a->total == b->total &&
 	       a->indicator == b->indicator && a->eta == b->eta && shape_equal(a, b) &&
-	       place_equal(&a->place, &b->place);
+	       schedule_equal(a->schedule, b->schedule) && place_equal(&a->place, &b->place) &&
+	       policy_trials_equal(a, b);
 }
 
 static bool kind_equal(const struct policy *a, const struct policy *b)

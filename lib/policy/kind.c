@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "policy/config.h"
 #include "policy/period.h"
+#include "policy/schedule.h"
 #include "shape/shape.h"
 
 bool policy_is_quota(const struct policy *policy)
@@ -78,18 +79,35 @@ uint32_t policy_id(const struct policy *policy)
 static bool counts_in_bucket(const struct policy *policy)
 {
 	return policy->count != COUNT_BYTES && policy->action != ACTION_SHAPE &&
-	       policy->meter != METER_FIXED_WINDOW && policy->meter != METER_HYBRID &&
-	       policy->meter != METER_RANDOM_DROP;
+	       meter_can(policy->meter, METER_BURST);
 }
 
-unsigned policy_unit_bits(const struct policy *policy)
+static unsigned unit_bits_of(const struct limit_terms *terms)
 {
+	uint64_t most = UINT64_C(8) * UNIT_RATE_MOST * (terms->limit_s ? terms->limit_s : 1);
 	unsigned bits = UNIT_BITS;
 
-	if (!counts_in_bucket(policy) || policy_rate(policy) > UNIT_RATE_MOST)
+	if (terms->limit_bps > most)
 		return 0;
-	while (bits > 0 && policy->burst_bytes > (UINT64_C(1) << (UNIT_BURST_BITS - bits)))
+	while (bits > 0 && terms->burst_bytes > (UINT64_C(1) << (UNIT_BURST_BITS - bits)))
 		bits--;
+	return bits;
+}
+
+/* One bucket has all the limits that it may have. */
+unsigned policy_unit_bits(const struct policy *policy)
+{
+	const struct schedule *schedule = policy->schedule;
+	const struct limit_terms own = policy_terms(policy);
+	unsigned bits, other;
+
+	if (!counts_in_bucket(policy))
+		return 0;
+	bits = unit_bits_of(&own);
+	for (unsigned i = 0; schedule && i < schedule->n; i++) {
+		other = unit_bits_of(&schedule->entries[i].terms);
+		bits = other < bits ? other : bits;
+	}
 	return bits;
 }
 
@@ -115,6 +133,15 @@ bool policies_name_ports(const struct policy *policies, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		if (names_ports(&policies[i].match))
+			return true;
+	return false;
+}
+
+bool policies_ask_first(const struct policy *policies, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (names_ports(&policies[i].match) || policies[i].match.proto != 0 ||
+			policies[i].count == COUNT_FLOWS)
 			return true;
 	return false;
 }

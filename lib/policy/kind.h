@@ -100,4 +100,10 @@ static inline bool policy_is_placed(const struct policy *policy)
 /* Whether any of n policies asks for a port. */
 bool policies_name_ports(const struct policy *policies, unsigned n);
 
+/*
+ * Whether any asks for what only the first fragment of a packet tells: ports, in IPv6 the protocol,
+ * or whether it begins a flow. Any thread.
+ */
+bool policies_ask_first(const struct policy *policies, unsigned n);
+
 #endif

@@ -39,6 +39,13 @@ enum action {
 	ACTION_SHAPE, /* waits until it conforms */
 };
 
+/* "unparsed": what becomes of packets of which it is not known what they are. */
+enum unparsed_action {
+	UNPARSED_STRICT, /* the strictest policy that they could be of has them */
+	UNPARSED_DROP,
+	UNPARSED_PASS, /* they have the policy that matches what is known: no ports, no protocol */
+};
+
 /* Which packet is dropped, or marked, when too many wait. */
 enum shape_drop {
 	SHAPE_DROP_TAIL,  /* what comes when the queue is full */
@@ -103,6 +110,16 @@ enum period {
 
 #define MARK_ECN (-1) /* policy.mark: congestion experienced */
 
+/* "trial": another limit that is counted beside the enforced one. Whole, what it inherits too. */
+struct trial_config {
+	bool set; /* false: the policy has none */
+	enum meter_kind meter;
+	uint64_t limit_bps; /* as the policy's */
+	uint32_t limit_s;
+	uint64_t burst_bytes, window_ns;
+	struct classes_config classes;
+};
+
 struct prefix {
 	uint8_t family;   /* 0: any; 4; 6 */
 	uint8_t length;   /* bits */
@@ -122,6 +139,15 @@ struct match {
 	uint8_t proto;                        /* transport protocol, or 0: any */
 	struct port_range src_port, dst_port; /* of a protocol that has ports */
 };
+
+/* A limit, as struct policy has it, and the depth of its bucket. */
+struct limit_terms {
+	uint64_t limit_bps;
+	uint32_t limit_s;
+	uint64_t burst_bytes;
+};
+
+struct schedule;
 
 struct policy {
 	char name[CONFIG_NAME_MAX];
@@ -163,6 +189,12 @@ struct policy {
 	uint64_t period_ns; /* PERIOD_FIXED: whole seconds */
 	uint64_t chunk;     /* units that are saved as spent ahead, at most, and lie ready */
 	bool drawn;         /* its shares are drawn from etcd */
+	/*
+	 * Other limits by time of day and weekday; NULL: there are none. The limit above is for all
+	 * other times. What holds by now is no policy's to know: app/weir/reload/timed.h.
+	 */
+	struct schedule *schedule;
+	struct trial_config trial;
 };
 
 /* Seconds that limit_bps is of. Any thread. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <arpa/inet.h>
 
@@ -342,4 +343,53 @@ uint8_t proto_number(const char *name)
 		if (strcmp(protos[i].name, name) == 0)
 			return protos[i].number;
 	return 0;
+}
+
+/* One CPU, or the first and last of several; what is behind it, or NULL. */
+static const char *cpu_range_parse(
+	const char *text, unsigned most, unsigned long *first, unsigned long *last)
+{
+	const char *end = skip_chars(text, DECIMAL, 1, 4);
+
+	*first = *last = strtoul(text, NULL, 10);
+	if (end != NULL && *end == '-') {
+		*last = strtoul(end + 1, NULL, 10);
+		end = skip_chars(end + 1, DECIMAL, 1, 4);
+	}
+	return *first <= *last && *last <= most ? end : NULL;
+}
+
+int cpu_list_parse(const char *text, unsigned most, unsigned *out, unsigned max)
+{
+	unsigned long first, last;
+	unsigned n = 0;
+
+	do {
+		text = cpu_range_parse(text, most, &first, &last);
+		if (text == NULL || last - first >= max - n)
+			return -EINVAL;
+		for (; first <= last; first++)
+			out[n++] = (unsigned)first;
+	} while (*text++ == ',' && n < max);
+	return text[-1] == '\0' ? (int)n : -EINVAL;
+}
+
+/* Class selectors are 8 times their number; assured forwarding adds twice its drop precedence. */
+int dscp_parse(const char *text)
+{
+	static const struct {
+		const char *name;
+		int dscp;
+	} names[] = {{"be", 0}, {"df", 0}, {"le", 1}, {"va", 44}, {"ef", 46}};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcasecmp(text, names[i].name) == 0)
+			return names[i].dscp;
+	}
+	if (strncasecmp(text, "cs", 2) == 0 && text[2] >= '0' && text[2] <= '7' && text[3] == '\0')
+		return 8 * (text[2] - '0');
+	if (strncasecmp(text, "af", 2) == 0 && text[2] >= '1' && text[2] <= '4' && text[3] >= '1' &&
+		text[3] <= '3' && text[4] == '\0')
+		return 8 * (text[2] - '0') + 2 * (text[3] - '0');
+	return -EINVAL;
 }

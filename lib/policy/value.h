@@ -47,6 +47,17 @@ int port_range_parse(const char *text, struct port_range *out);
 #define PORTS_TEXT_MAX 16
 char *port_range_format(const struct port_range *range, char *buf, size_t size);
 
+/*
+ * "2-5,8": numbers and ranges that rise, up to `most`, of which no more than max. How many there
+ * are, in out; or -EINVAL.
+ */
+int cpu_list_parse(const char *text, unsigned most, unsigned *out, unsigned max);
+
+#define DSCP_MAX 63
+
+/* "ef", "af41", "cs5", "be", "le", "va", in small letters or capitals. The DSCP, or -EINVAL. */
+int dscp_parse(const char *text);
+
 #define SOURCE_V4_BITS   32
 #define SOURCE_V6_BITS   128
 #define SOURCE_V6_SUBNET 64 /* of an IPv6 host one subnet: it has 2^64 addresses to choose from */

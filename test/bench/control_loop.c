@@ -64,6 +64,7 @@ struct bench {
 	unsigned n_policies, n_active;
 	struct roster *roster;
 	struct limiter *limiters[LIMITERS];
+	struct keyring *rings[LIMITERS];
 	struct limiter_policy *policies;
 	struct policy *configs;
 	struct limit_profile *profiles; /* n_policies rows of WORKERS */
@@ -185,10 +186,10 @@ static void make_policies(struct bench *b)
 static void make_limiter(struct bench *b, unsigned i)
 {
 	static const uint8_t key[DATAGRAM_KEY] = "the key of a group that is timed";
+	struct keyring_params keys = {.roster = b->roster, .self = i, .n_keys = 1, .keys = &key};
 	struct limiter_params params = {
 		.gossip = {.roster = b->roster,
 			.self = i,
-			.key = key,
 			.epoch = 1 + i,
 			.seed = 1 + i,
 			.branching = BRANCHING,
@@ -200,7 +201,9 @@ static void make_limiter(struct bench *b, unsigned i)
 		.skips_idle = true,
 	};
 
-	if (limiter_create(&params, b->now, &b->limiters[i])) {
+	if (keyring_create(&keys, &b->rings[i]) == 0)
+		params.gossip.keyring = b->rings[i];
+	if (!b->rings[i] || limiter_create(&params, b->now, &b->limiters[i])) {
 		fprintf(stderr, "bench_control_loop: no limiter\n");
 		exit(1);
 	}
@@ -225,8 +228,10 @@ static void bench_init(struct bench *b, unsigned n_policies, unsigned n_active)
 
 static void bench_free(struct bench *b)
 {
-	for (unsigned i = 0; i < LIMITERS; i++)
+	for (unsigned i = 0; i < LIMITERS; i++) {
 		limiter_destroy(b->limiters[i]);
+		keyring_destroy(b->rings[i]);
+	}
 	roster_destroy(b->roster);
 	free(b->policies);
 	free(b->configs);

@@ -102,7 +102,7 @@ static void open_port(struct bench *bench)
 static void open_workers(struct bench *bench)
 {
 	bench->workers = aligned_alloc(RTE_CACHE_LINE_SIZE, 2 * sizeof(*bench->workers));
-	bench->rings = rx_rings_create(0, 2);
+	bench->rings = rx_rings_create(0, 2, 1);
 	if (!bench->workers || !bench->rings)
 		die_distribute("out of memory");
 	memset(bench->workers, 0, 2 * sizeof(*bench->workers));

@@ -19,11 +19,11 @@
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
-#include <rte_log.h>
 #include <rte_version.h>
 
 #include <sodium.h>
 
+#include "event.h"
 #include "fastpath.h"
 
 /* Two lines of a buffer are touched; so many bytes of them are twice what caches hold. */
@@ -179,7 +179,7 @@ static void start_eal(const struct options *o)
 	snprintf(prefix, sizeof(prefix), "--file-prefix=bench%d", (int)getpid());
 	if (rte_eal_init(n, (char **)(uintptr_t)args) < 0)
 		die("EAL: %s", rte_strerror(rte_errno));
-	rte_log_set_level_pattern("weir", RTE_LOG_WARNING);
+	events_configure(&(struct log_config){.level = LEVEL_WARNING});
 }
 
 static unsigned cold_of(const struct options *o)

@@ -24,6 +24,7 @@
 #include "clock.h"
 #include "fastpath.h"
 #include "gossip_socket.h"
+#include "secret/secret_file.h"
 #include "show.h"
 
 #define MS        UINT64_C(1000000) /* ns */
@@ -41,6 +42,7 @@ struct other {
 	struct limiter *limiter;
 	struct limiter_policy *policies;
 	uint8_t key[DATAGRAM_KEY];
+	struct keyring *keyring;
 	uint64_t *slots; /* none of them in use */
 	uint64_t *arrived, measured_ns;
 	unsigned n, turn;
@@ -183,9 +185,9 @@ static void peer_limiter(struct other *peer, const struct config *config)
 {
 	const struct gossip_config *gossip = &config->gossip;
 	uint32_t ids[2] = {name_hash(gossip->roster[0].name), name_hash(gossip->roster[1].name)};
+	struct keyring_params keys = {.self = !gossip->self, .n_keys = 1, .keys = &peer->key};
 	struct limiter_params params = {
 		.gossip = {.self = !gossip->self,
-			.key = peer->key,
 			.epoch = 1,
 			.seed = 1,
 			.branching = gossip->branching,
@@ -199,7 +201,10 @@ static void peer_limiter(struct other *peer, const struct config *config)
 
 	if (roster_create(ids, 2, &peer->roster))
 		die("no roster");
-	params.gossip.roster = peer->roster;
+	params.gossip.roster = keys.roster = peer->roster;
+	if (keyring_create(&keys, &peer->keyring))
+		die("no keys for the peer");
+	params.gossip.keyring = peer->keyring;
 	for (unsigned i = 0; i < config->n_policies; i++)
 		peer->policies[i] = limit_profile_policy(&config->policies[i], 0);
 	if (limiter_create(&params, control_now(), &peer->limiter))
@@ -222,7 +227,7 @@ static void peer_open(struct around *around, const char *key_file, uint16_t port
 	peer->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (peer->fd < 0 || bind(peer->fd, (struct sockaddr *)&own, sizeof(own)))
 		die("the peer's socket: %s", strerror(errno));
-	if (gossip_key_load(key_file, peer->key))
+	if (secret_file_read("key", key_file, peer->key, stderr))
 		die("no key");
 	peer_limiter(peer, config);
 }
@@ -231,6 +236,7 @@ static void peer_close(struct other *peer)
 {
 	close(peer->fd);
 	limiter_destroy(peer->limiter);
+	keyring_destroy(peer->keyring);
 	roster_destroy(peer->roster);
 	free(peer->policies);
 	free(peer->arrived);
@@ -258,6 +264,14 @@ void around_open(struct bench_instance *bench, int what, const char *key_file, u
 	static const struct telemetry_command *const tables[] = {show_commands};
 	static unsigned serial;
 	struct around *around = need(sizeof(*around));
+	const struct telemetry_options options = {
+		.path = around->socket,
+		.tables = tables,
+		.n_tables = RTE_DIM(tables),
+		.context = &bench->inst,
+		.now_ns = control_now,
+		.budget_ns = UINT64_MAX / 2,
+	};
 
 	around->bench = bench;
 	around->what = what;
@@ -265,8 +279,7 @@ void around_open(struct bench_instance *bench, int what, const char *key_file, u
 		bench->params.directory, (int)getpid(), serial++);
 	if (pipe(around->stop))
 		die("no pipe");
-	if (telemetry_listen(
-		    around->socket, tables, RTE_DIM(tables), &bench->inst, &bench->inst.telemetry))
+	if (telemetry_listen(&options, &bench->inst.telemetry))
 		die("%s: cannot listen", around->socket);
 	if (what & AROUND_PEER)
 		peer_open(around, key_file, peer_port);

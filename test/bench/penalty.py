@@ -32,6 +32,7 @@ from testbed.processes import TestbedError, run, wait_until  # noqa: E402
 from testbed.topology import sink_address  # noqa: E402
 
 BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
+LEDGER = "5eed0000000000000000000000001ed9"
 KINDS = ["poisson", "periodic", "batch", "spread"]
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 LONGEST = "10s"  # that a packet may wait
@@ -101,7 +102,7 @@ class Shapers(Testbed):
                 path = self.journal.path("new.json")
                 with open(path, "w", encoding="utf-8") as out:
                     json.dump(config, out)
-                run([os.path.join(BUILD, "app", "weir", "weir"), "--new-ledger", path])
+                run([os.path.join(BUILD, "app", "weir", "weir"), "--new-ledger", LEDGER, path])
         super().start()
 
     def ask(self, i, request):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What it costs to draw from a shared bucket (lib/datapath/meter/shared bucket.h), beside a token
+ * What it costs to draw from a shared bucket (lib/datapath/meter/shared_bucket.h), beside a token
  * bucket of one's own.
  *
  *     bench_shared_bucket [ROUNDS]

@@ -239,7 +239,7 @@ static void make_store(const char *dir)
 	int err;
 
 	remove_all(dir);
-	err = store_create(dir);
+	err = store_create(dir, (struct store_identity){0, 1});
 	if (err)
 		die_store(dir, err);
 }

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "capture.h"
-#include "link.h"
+#include "capture/capture.h"
+#include "capture/link.h"
 #include "packet/parse.h"
 #include "packet/tunnel.h"
 

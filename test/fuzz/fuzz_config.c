@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "allocate/allocate.h"
 #include "config/describe.h"
@@ -16,6 +17,9 @@
 #include "policy/config.h"
 #include "policy/kind.h"
 #include "config/group.h"
+#include "json/comments.h"
+#include "json/locate.h"
+#include "json/slips.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -47,7 +51,7 @@ static void check_description(const struct config *config)
 
 static void check_policy(const struct policy *policy)
 {
-	bool windowed = policy->meter == METER_FIXED_WINDOW || policy->meter == METER_HYBRID;
+	bool windowed = meter_can(policy->meter, METER_WINDOW);
 	bool quota = policy_is_quota(policy);
 
 	if (policy->allocator == NULL || (policy->limit_bps == 0) != (policy->burst_bytes == 0) ||
@@ -92,6 +96,76 @@ static void check_config(const struct config *config)
 		if (config->policies[i].match.wire >= (int)config->n_wires)
 			abort();
 	}
+}
+
+/* The value that stands at an offset is the one that the parser made of it. */
+static void check_located(const char *text, size_t len, const struct json_path *path, json_t *value)
+{
+	bool exact = false;
+	size_t offset = json_locate(text, path, &exact);
+	json_t *same;
+
+	if (!exact || offset >= len)
+		abort();
+	same = json_loadb(
+		text + offset, len - offset, JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, NULL);
+	if (same == NULL || !json_equal(same, value))
+		abort();
+	json_decref(same);
+}
+
+/* Each value of a small tree; `left` bounds the work. */
+static void check_places(
+	const char *text, size_t len, const struct json_path *path, json_t *value, unsigned *left)
+{
+	const char *name;
+	json_t *member;
+	size_t i;
+
+	if (*left == 0)
+		return;
+	(*left)--;
+	check_located(text, len, path, value);
+	json_object_foreach (value, name, member) {
+		struct json_path at = {.parent = path, .key = name};
+
+		check_places(text, len, &at, member, left);
+	}
+	json_array_foreach (value, i, member) {
+		struct json_path at = {.parent = path, .index = i};
+
+		check_places(text, len, &at, member, left);
+	}
+}
+
+/* Blanks alone come from comments, and what is no JSON is explained within its bounds. */
+static void check_text(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1);
+	struct slip slip = {0};
+	json_error_t error;
+	unsigned left = 64;
+	json_t *root;
+
+	if (text == NULL)
+		return;
+	memcpy(text, data, size);
+	text[size] = '\0';
+	if (json_blank_comments(text, size) == size) {
+		for (size_t i = 0; i < size; i++) {
+			if (text[i] != (char)data[i] && text[i] != ' ')
+				abort();
+		}
+		root = json_loadb(text, size, JSON_DECODE_ANY, &error);
+		if (root != NULL)
+			check_places(text, size, NULL, root, &left);
+		else
+			slip_explain(text, size, &error, &slip);
+		if (slip.offset > size || (root == NULL && slip.found[0] == '\0'))
+			abort();
+		json_decref(root);
+	}
+	free(text);
 }
 
 static int parse_config(const char *text, size_t size, FILE *err)
@@ -150,6 +224,7 @@ static void check_parse(
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	check_text(data, size);
 	check_parse(parse_config, (const char *)data, size);
 	check_parse(parse_group, (const char *)data, size);
 	return 0;

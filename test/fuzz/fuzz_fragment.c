@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Fragments in any order and time, beside a model that forgets nothing: what the table knows is
- * what the model knows, and it never knows what the model does not. Few packets at once, so that
- * the table has room for all of them, are known whenever the model knows them.
+ * Fragments in any order and time, beside a model that keeps a queue for each packet as a receiver
+ * does, and has room for all of them: what the table knows is what the model knows, and it never
+ * knows what the model does not. Few packets at once, so that the table has room for all of them
+ * too, are known whenever the model knows them.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,10 +21,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* Fragments are 8 bytes each: the first, one behind it, and the last. */
+#define PIECES 3
+
 struct model {
-	bool seen;
-	uint64_t time;
+	bool seen;     /* the first fragment */
+	uint64_t time; /* when */
 	uint16_t port;
+	unsigned pieces, last; /* seen, and whether the last one is one of them */
+	/* When the newest first fragment came, whatever became of its packet, and its port. */
+	uint64_t newest;
+	uint16_t newest_port;
 };
 
 static void check_fragment(int condition)
@@ -32,10 +40,23 @@ static void check_fragment(int condition)
 		abort();
 }
 
-/* A UDP fragment of packet `number`: 4 pairs of addresses of either family, 8 identifications. */
-static uint32_t build_fragment(uint8_t *frame, unsigned number, bool first, uint16_t port)
+/* The checksum of an IPv4 header without options. */
+static void put_checksum(uint8_t *ip)
 {
-	const bool ipv6 = number & 1;
+	uint32_t sum = 0;
+
+	for (unsigned at = 0; at < 20; at += 2)
+		sum += (uint32_t)(ip[at] << 8 | ip[at + 1]);
+	while (sum >> 16)
+		sum = (sum & UINT16_MAX) + (sum >> 16);
+	ip[10] = (uint8_t)(~sum >> 8);
+	ip[11] = (uint8_t)~sum;
+}
+
+/* A UDP fragment of packet `number`: 4 pairs of addresses of either family, 8 identifications. */
+static uint32_t build_fragment(uint8_t *frame, unsigned number, unsigned piece, uint16_t port)
+{
+	const bool ipv6 = number & 1, more = piece + 1 < PIECES;
 	const uint8_t host = 1 + (number >> 1 & 3), id = number >> 3 & 7;
 
 	memset(frame, 0, LEN);
@@ -43,7 +64,7 @@ static uint32_t build_fragment(uint8_t *frame, unsigned number, bool first, uint
 	frame[13] = ipv6 ? 0xdd : 0x00;
 	if (ipv6) {
 		const uint8_t header[] = {0x60, 0, 0, 0, 0, 16, 44, 64};
-		const uint8_t fragment[] = {17, 0, 0, first ? 1 : 16, 0, 0, 0, id};
+		const uint8_t fragment[] = {17, 0, 0, (uint8_t)(piece * 8 | more), 0, 0, 0, id};
 
 		memcpy(frame + 14, header, sizeof(header));
 		frame[14 + 8 + 15] = host;
@@ -53,37 +74,99 @@ static uint32_t build_fragment(uint8_t *frame, unsigned number, bool first, uint
 		return LEN;
 	}
 	memcpy(frame + 14,
-		(const uint8_t[]){0x45, 0, 0, 28, 0, id, first ? 0x20 : 0, !first, 64, 17}, 10);
+		(const uint8_t[]){0x45, 0, 0, 28, 0, id, more ? 0x20 : 0, (uint8_t)piece, 64, 17},
+		10);
 	frame[26] = host;
 	frame[34] = port >> 8;
 	frame[35] = port & 0xff;
+	put_checksum(frame + 14);
 	return LEN;
+}
+
+/* Whether the model's queue is one of a packet under way; a coarse clock leaves it open a while. */
+static bool is_over(const struct model *known, uint64_t now)
+{
+	return now - known->time > FRAGMENT_SECONDS * HZ;
+}
+
+static void forget(struct model *known)
+{
+	*known = (struct model){.newest = known->newest, .newest_port = known->newest_port};
+}
+
+/* A piece more, and with the last byte the end. Duplicates count, as they do in the table. */
+static void add_piece(struct model *known, unsigned piece)
+{
+	known->pieces++;
+	known->last |= piece + 1 == PIECES;
+	if (known->seen && known->last && known->pieces >= PIECES)
+		forget(known);
+}
+
+static void step_first(
+	struct model *known, const struct packet *packet, uint64_t now, uint16_t port, bool roomy)
+{
+	const bool differs = known->seen && known->port != port;
+
+	check_fragment(packet->src_port == port);
+	if (packet->unparsed == UNPARSED_FRAGMENT_CONFLICT) {
+		check_fragment(known->newest != 0 && known->newest_port != port);
+		check_fragment(!roomy || (differs && !is_over(known, now)));
+		return;
+	}
+	check_fragment(!roomy || !differs || is_over(known, now));
+	if (known->seen || is_over(known, now))
+		forget(known);
+	known->seen = true;
+	known->time = now;
+	known->port = port;
+	known->newest = now;
+	known->newest_port = port;
+	add_piece(known, 0);
 }
 
 static void step_fragments(
 	struct fragments *table, struct model *model, const uint8_t *op, uint64_t now, bool roomy)
 {
-	const unsigned number = op[0] % (roomy ? FRAGMENT_WAYS : PACKETS);
-	const bool first = op[1] & 1;
-	const uint16_t port = 1 + op[2];
+	const unsigned number = op[0] % (roomy ? FRAGMENT_WAYS : PACKETS), piece = op[1] % PIECES;
+	const uint16_t port = 1 + op[2] % 4;
 	struct model *known = &model[number];
 	uint8_t frame[LEN];
 	struct packet packet;
 
-	packet_parse(frame, build_fragment(frame, number, first, port), &packet);
-	check_fragment(packet.fragment == (first ? PACKET_FRAGMENT_FIRST : PACKET_FRAGMENT_LATER));
+	packet_parse(frame, build_fragment(frame, number, piece, port), &packet);
+	check_fragment(packet.fragment == (piece ? PACKET_FRAGMENT_LATER : PACKET_FRAGMENT_FIRST));
 	fragments_ports(table, frame, now, &packet);
-	if (first) {
-		*known = (struct model){true, now, port};
-		check_fragment(packet.src_port == port);
+	if (piece == 0) {
+		step_first(known, &packet, now, port, roomy);
 		return;
 	}
 	if (packet.src_port != 0) {
-		check_fragment(known->seen && packet.src_port == known->port);
-		check_fragment(now - known->time <= FRAGMENT_SECONDS * HZ + 2 * TICK);
-	} else if (roomy) {
-		check_fragment(!known->seen || now - known->time > FRAGMENT_SECONDS * HZ);
+		check_fragment(known->newest != 0 && packet.src_port == known->newest_port);
+		check_fragment(now - known->newest <= FRAGMENT_SECONDS * HZ + 2 * TICK);
+		check_fragment(!roomy || known->seen);
+	} else {
+		check_fragment(packet.unparsed == UNPARSED_FRAGMENT_UNKNOWN);
+		check_fragment(!roomy || !known->seen || is_over(known, now));
+		if (is_over(known, now))
+			forget(known);
 	}
+	if (!known->seen && known->pieces == 0)
+		known->time = now;
+	add_piece(known, piece);
+}
+
+/* The table's clock is coarse: no packet is looked at when it is just about to be forgotten. */
+static uint64_t clear_time(const struct model *model, uint64_t now)
+{
+	for (unsigned i = 0; i < PACKETS; i++) {
+		const uint64_t age = now - model[i].time;
+
+		if (age + 2 * TICK >= FRAGMENT_SECONDS * HZ &&
+			age <= FRAGMENT_SECONDS * HZ + 2 * TICK)
+			return clear_time(model, now + TICK);
+	}
+	return now;
 }
 
 /* A byte for the room, then four a step: packet, which fragment, port, time since the last. */
@@ -97,9 +180,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	fragments_init(&table, data[0], HZ);
 	for (size_t at = 1; at + 4 <= size; at += 4) {
-		now += (uint64_t)data[at + 3] * data[at + 3] * (HZ / 8192);
+		now += (uint64_t)data[at + 3] * data[at + 3] * (HZ / 1024);
+		now = clear_time(model, now);
 		step_fragments(&table, model, data + at, now, data[0] & 1);
 	}
-	check_fragment(table.first + table.found + table.unknown == (size - 1) / 4);
+	check_fragment(
+		table.first + table.found + table.unknown + table.conflict == (size - 1) / 4);
 	return 0;
 }

@@ -5,6 +5,10 @@
  * happens to them: ticks, datagrams of any bytes, datagrams by somebody who holds the key but talks
  * nonsense (or nearly sense: names and epochs come from small sets, so that the inside of the
  * parser is reached), and their own datagrams, delivered, cut or repeated.
+ *
+ * Or, if the input says so, the two are honest and hear each other in every tick, and whoever holds
+ * a key speaks as one of the other three: then each of the two counts for the other in the end, and
+ * what it has said itself is what counts, whatever the three say.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -13,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <sodium.h>
 
 #include "base/hash.h"
 #include "gossip/gossip.h"
@@ -24,6 +30,9 @@
 #define LENGTH_MAX 400 /* longest datagram made of input */
 #define STEPS_MAX  400
 
+/* Ticks after which two who hear each other count, though others claim to be them, or repeat. */
+#define EXCHANGES_FIRST 12
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const uint8_t key[DATAGRAM_KEY] = "an example key of thirty-two by";
@@ -31,11 +40,14 @@ static const uint8_t key[DATAGRAM_KEY] = "an example key of thirty-two by";
 struct world {
 	const uint8_t *at, *end; /* what is left of the input */
 	struct gossip *g[2];     /* limiters 0 and 1 of the roster */
+	struct keyring *rings[2];
 	uint64_t received[2];
 	uint32_t ids[N], policies[N_POLICIES];
 	struct roster *roster;
 	enum gossip_estimator estimator;
-	bool sealed, compensate;
+	bool sealed, compensate, honest, all_told; /* all_told: in every tick */
+	unsigned exchanges;
+	float said[2][N_POLICIES]; /* weights of the two */
 	uint64_t now;
 	uint32_t ticks;
 	unsigned datagram_max;
@@ -231,9 +243,16 @@ static void deliver_insider(struct world *w, unsigned to, bool structured)
 	struct cursor cursor = {.at = buf, .end = buf + LENGTH_MAX * 2};
 	unsigned kind = next_gossip_byte(w) < 0xf0 ? w->estimator << DATAGRAM_ESTIMATOR_SHIFT
 						   : DATAGRAM_MESSAGE;
-	struct datagram_header header = {DATAGRAM_VERSION,
-		(uint8_t)((w->sealed ? DATAGRAM_SEALED : 0) | kind), some_name(w), some_epoch(w),
-		next_gossip_byte(w)};
+	unsigned from = w->honest ? 2 + next_gossip_byte(w) % (N - 2) : next_gossip_byte(w) % N;
+	unsigned former = next_gossip_byte(w) & 1;
+	struct datagram_header header = {.version = former ? 1 : DATAGRAM_VERSION,
+		.flags = (uint8_t)((w->sealed ? DATAGRAM_SEALED : 0) | kind),
+		.newest = (uint8_t)(next_gossip_byte(w) % 4),
+		.oldest = 1,
+		.sender = w->ids[from],
+		.epoch = some_epoch(w),
+		.counter = next_gossip_byte(w),
+		.key = w->sealed && !former ? keyring_name(w->rings[to], false) : 0};
 	size_t len;
 
 	datagram_write_header(&cursor, &header);
@@ -243,7 +262,8 @@ static void deliver_insider(struct world *w, unsigned to, bool structured)
 	check(!cursor.failed && cursor.at <= cursor.end);
 	len = (size_t)(cursor.at - buf);
 	if (w->sealed)
-		len = datagram_seal(buf, len, key);
+		len = datagram_seal(buf, len,
+			former || from == to ? key : keyring_find(w->rings[to], from, header.key));
 	deliver_gossip(w, to, buf, len);
 }
 
@@ -289,6 +309,72 @@ static void send_all(struct world *w, unsigned from)
 	free(buf);
 }
 
+/* The other counts; and what it has just said itself, if it has, is what it is believed to have. */
+static void check_honest(const struct world *w, unsigned i, bool spoke)
+{
+	const struct peer *other = gossip_peer(w->g[i], !i);
+
+	if (w->exchanges < EXCHANGES_FIRST || w->estimator == GOSSIP_TREE)
+		return; /* a tree chooses whom it listens to */
+	check(other && other->alive);
+	if (!spoke || w->estimator != GOSSIP_STATE || w->datagram_max < 1200 || !w->all_told)
+		return;
+	for (unsigned p = 0; p < N_POLICIES; p++)
+		check(gossip_sum(w->g[i], p).weight >= (double)w->said[!i][p] * (1 - 1e-6));
+}
+
+/* Each speaks, and what is for the other arrives. */
+static void exchange_honest(struct world *w)
+{
+	uint8_t buf[DATAGRAM_MAX];
+	unsigned to;
+	size_t len;
+
+	w->now += 1 + next_gossip_byte(w) % 200 * MS;
+	w->ticks++;
+	w->exchanges++;
+	for (unsigned i = 0; i < 2; i++) {
+		gossip_tick(w->g[i], w->now);
+		check_honest(w, i, false);
+		while ((len = gossip_send(w->g[i], buf, &to)) > 0)
+			if (to < 2)
+				deliver_gossip(w, to, buf, len);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		check_honest(w, i, true);
+}
+
+static void set_weight(struct world *w, unsigned who)
+{
+	unsigned policy = next_gossip_byte(w) % N_POLICIES, weight, demand;
+
+	demand = next_gossip_byte(w);
+	weight = next_gossip_byte(w);
+	gossip_set(w->g[who], policy, demand * 1e5, weight);
+	w->said[who][policy] = (float)weight;
+}
+
+static void step_honest(struct world *w)
+{
+	unsigned op = next_gossip_byte(w), who = op >> 7;
+
+	switch (op % 8) {
+	case 0:
+	case 1:
+		exchange_honest(w);
+		break;
+	case 2:
+		deliver_raw(w, who);
+		break;
+	case 3:
+		set_weight(w, who);
+		exchange_honest(w);
+		break;
+	default:
+		deliver_insider(w, who, op % 8 > 4);
+	}
+}
+
 static void step_gossip(struct world *w)
 {
 	unsigned op = next_gossip_byte(w), who = op >> 7;
@@ -304,8 +390,7 @@ static void step_gossip(struct world *w)
 		deliver_insider(w, who, false);
 		break;
 	case 3:
-		gossip_set(w->g[who], next_gossip_byte(w) % N_POLICIES, next_gossip_byte(w) * 1e5,
-			next_gossip_byte(w));
+		set_weight(w, who);
 		break;
 	case 4:
 		tick_gossip(w, who);
@@ -329,20 +414,25 @@ static void create_fuzz_gossip(struct world *w, unsigned branching)
 	for (unsigned i = 0; i < N_POLICIES; i++)
 		w->policies[i] = name_hash(policies[i]);
 	for (unsigned i = 0; i < 2; i++) {
+		struct keyring_params keys = {
+			.roster = w->roster, .self = i, .n_keys = 1, .keys = &key};
 		struct gossip_params params = {.roster = w->roster,
 			.self = i,
 			.n_policies = N_POLICIES,
 			.policies = w->policies,
-			.key = w->sealed ? key : NULL,
 			.epoch = i + 1,
 			.seed = i,
 			.branching = branching,
 			.tick_ns = TICK,
 			.timeout_ns = 1000 * MS,
 			.datagram_max = w->datagram_max,
+			.demand_max = 3e7,
 			.estimator = w->estimator,
 			.compensate = w->compensate};
 
+		if (w->sealed)
+			check(keyring_create(&keys, &w->rings[i]) == 0);
+		params.keyring = w->rings[i];
 		check(gossip_create(&params, w->now, &w->g[i]) == 0);
 	}
 }
@@ -352,15 +442,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct world w = {.at = data, .end = data + size, .now = 5000 * MS};
 	unsigned options = next_gossip_byte(&w);
 
-	w.sealed = options & 1;
+	check(sodium_init() >= 0);
+	w.honest = options & 0x40;
+	w.sealed = options & 1 || w.honest;
 	w.datagram_max = options & 2 ? 1200 : DATAGRAM_MIN + 64;
 	w.estimator = (enum gossip_estimator)(options >> 3 & 3) % GOSSIP_ESTIMATORS;
 	w.compensate = options & 0x20;
-	create_fuzz_gossip(&w, options & 4 ? N - 1 : 2);
+	w.all_told = options & 4;
+	create_fuzz_gossip(&w, w.all_told ? N - 1 : 2);
 	for (unsigned i = 0; i < STEPS_MAX && w.at < w.end; i++)
-		step_gossip(&w);
+		(w.honest ? step_honest : step_gossip)(&w);
 	gossip_destroy(w.g[0]);
 	gossip_destroy(w.g[1]);
+	keyring_destroy(w.rings[0]);
+	keyring_destroy(w.rings[1]);
 	roster_destroy(w.roster);
 	return 0;
 }

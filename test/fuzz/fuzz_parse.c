@@ -81,10 +81,15 @@ static void check_tunnels(const uint8_t *frame, uint32_t len, uint16_t port)
 	check_parser(inside.dscp == outside.dscp && inside.ecn == outside.ecn);
 	check_parser((inside.family == PACKET_OTHER) == (outside.family == PACKET_OTHER));
 	check_parser(inside.src_off >= outside.src_off);
-	if (inside.src_off == outside.src_off)
+	if (inside.src_off == outside.src_off) {
+		/* It may have been seen that what is inside cannot be understood. */
+		check_parser(inside.unparsed || !outside.unparsed);
+		outside.unparsed = inside.unparsed;
+		outside.unknown |= inside.unknown;
 		check_parser(memcmp(&inside, &outside, sizeof(inside)) == 0);
-	else
+	} else {
 		check_parser(outside.l4_off != 0 && inside.src_off > outside.l4_off);
+	}
 	packet_flow_hash(&inside, frame);
 }
 

@@ -39,8 +39,9 @@ static json_t *fuzz_grow(const char *params, void *context)
 }
 
 static const struct telemetry_command fuzz_commands[] = {
-	{"/fuzz/echo", "Returns its parameter", fuzz_echo, TELEMETRY_PARAMS},
-	{"/fuzz/grow", "Returns its parameter many times", fuzz_grow, TELEMETRY_PARAMS},
+	{"/fuzz/echo", "Returns its parameter", fuzz_echo, TELEMETRY_PARAMS, TELEMETRY_READS},
+	{"/fuzz/grow", "Returns its parameter many times", fuzz_grow, TELEMETRY_PARAMS,
+		TELEMETRY_CHANGES},
 	{0},
 };
 static const struct telemetry_command *const tables[] = {fuzz_commands, telemetry_ethdev};
@@ -64,7 +65,8 @@ static void start_eal(void)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	char path[64];
+	static char path[64];
+	const struct telemetry_options options = {.path = path, .tables = tables, .n_tables = 2};
 
 	(void)argc;
 	(void)argv;
@@ -73,7 +75,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		abort();
 	strcpy(path, home);
 	strcat(path, "/socket");
-	if (telemetry_listen(path, tables, 2, NULL, &server) != 0)
+	if (telemetry_listen(&options, &server) != 0)
 		abort();
 	atexit(finish_telemetry);
 	return 0;

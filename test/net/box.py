@@ -25,9 +25,9 @@ BUILD = os.path.join(ROOT, os.environ.get("WEIR_BUILD", "build"))
 os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", ""), os.path.join(
     ROOT, "build-unpacked", "usr", "bin")))
 WEIR = os.path.join(BUILD, "app", "weir", "weir")
+LEDGER = "5eed0000000000000000000000001ed9"  # the identity that a group's ledger has
 PATIENCE_S = 60  # for what takes a second on a machine of its own; sanitizers and neighbours do not
 SKIP = 77
-COLLISIONS = 5  # of boxes on one machine, one after the other
 REPLY_MAX = 1 << 17
 PR_SET_PDEATHSIG = 1
 
@@ -82,6 +82,12 @@ class Client:
         self.socket.send(request.encode())
         return json.loads(self.socket.recv(REPLY_MAX))[request.split(",", 1)[0]]
 
+    def get_with(self, request, descriptor=None):
+        """As get(), with a descriptor that goes along; and those that come with the reply."""
+        socket.send_fds(self.socket, [request.encode()], [] if descriptor is None else [descriptor])
+        data, descriptors, _, _ = socket.recv_fds(self.socket, REPLY_MAX, 4)
+        return json.loads(data)[request.split(",", 1)[0]], descriptors
+
     def close(self):
         """Hangs up."""
         self.socket.close()
@@ -98,8 +104,8 @@ class Box:
         self.config = {"limiter": name, "eal": EAL, "idle": "sleep"} | copy.deepcopy(config)
         self.config.setdefault("control", {}).setdefault("socket", self.socket)
         self.process = None
-        self.log_began = self.collisions = 0
         self.client = None
+        self.arguments = []  # of weir, beside its configuration
         self.environment = dict(os.environ, RUNTIME_DIRECTORY=directory)
         self.write()
 
@@ -118,9 +124,8 @@ class Box:
     def spawn(self):
         """Starts it and does not wait."""
         with open(self.log_path, "ab") as log:
-            self.log_began = log.tell()
-            self.process = subprocess.Popen([WEIR, "-c", self.config_path], stdout=log,
-                                            stderr=log, stdin=subprocess.DEVNULL,
+            self.process = subprocess.Popen([WEIR, "-c", self.config_path, *self.arguments],
+                                            stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                                             cwd=self.directory, env=self.environment,
                                             preexec_fn=die_with_parent)
         return self
@@ -134,19 +139,7 @@ class Box:
         self.client = wait_until(self._connect, "weir does not answer on its socket")
         return self
 
-    def _collided(self):
-        """Whether it has found its fanout group taken, and is to be started again: af_packet's
-        number for it is of the process and the interface, and that of another box may be the same.
-        """
-        if self.process.poll() is None or self.collisions == COLLISIONS:
-            return False
-        self.collisions += "PACKET_FANOUT" in self.log()[self.log_began:]
-        return "PACKET_FANOUT" in self.log()[self.log_began:]
-
     def _connect(self):
-        if self._collided():
-            self.spawn()
-            return None
         expect(self.process.poll() is None, f"weir ended by itself: {self.process.returncode}")
         with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
             return Client(self.socket)

@@ -84,8 +84,8 @@ class Group:
         path = self.scene.path("new.json")
         with open(path, "w", encoding="utf-8") as out:
             json.dump(self.bed.config(i), out)
-        done = subprocess.run([box.WEIR, "--new-ledger", path], capture_output=True, text=True,
-                              check=False)
+        done = subprocess.run([box.WEIR, "--new-ledger", box.LEDGER, path], capture_output=True,
+                              text=True, check=False)
         expect(done.returncode == 0, f"--new-ledger: {done.stderr}")
 
     def start(self):

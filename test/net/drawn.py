@@ -24,7 +24,7 @@ import time
 
 import box
 from box import expect, ip, wait_until
-from etcd import Etcd, needs
+from etcd import EXPIRED_S, FAST_LOGIN, Etcd, needs, password_file
 from lifecycle import cable
 
 CTL = os.path.join(box.BUILD, "app", "weirctl", "weirctl")
@@ -74,11 +74,11 @@ class Load:
 class Group:
     """Limiters with one policy, each with a load, and the etcd that the total is in."""
 
-    def __init__(self, scene, names=NAMES, **policy):
-        self.scene, self.names, self.loads = scene, names, []
+    def __init__(self, scene, names=NAMES, users=False, **policy):
+        self.scene, self.names, self.users, self.loads = scene, names, users, []
         self.policy = {"name": "p", "match": {"direction": "a-to-b"}, "accounting": "l3",
                        "allocator": "quota", "total": f"{TOTAL}B"} | policy
-        self.etcd = Etcd(scene)
+        self.etcd = Etcd(scene, *(FAST_LOGIN if users else ()))
         self.boxes = []
 
     def __enter__(self):
@@ -91,13 +91,18 @@ class Group:
 
     def _begin(self):
         self.etcd.start()
+        if self.users:
+            self.etcd.want_login()
+            for name in self.names:
+                self.etcd.add_user(name, "pw-" + name)
+                self.etcd.grant_least(name, "p")
         self.drawn_elsewhere("p")
         for i, name in enumerate(self.names, start=1):
             cable(f"in{i}", f"a{i}")
             cable(f"out{i}", f"b{i}")
             weir = self.scene.box(self.config(i), name)
             self.boxes.append(weir)
-            status, _, err = weir.run("--new-ledger", weir.config_path)
+            status, _, err = weir.run("--new-ledger", box.LEDGER, weir.config_path)
             expect(status == 0, err)
         for weir in self.boxes:
             weir.start()
@@ -120,6 +125,10 @@ class Group:
         config |= {"eal": ["--no-huge", "-m", "256", "--no-shconf"], "policies": [self.policy],
                    "ledger": {"store": self.scene.path(f"store{i}"),
                               "etcd": {"endpoints": [self.etcd.url]}}}
+        if self.users:
+            name = self.names[i - 1]
+            config["ledger"]["etcd"] |= {"user": name, "password_file": password_file(
+                self.scene, "pw-" + name, "password-" + name)}
         if len(self.names) > 1:
             roster = [{"name": name, "address": f"127.0.0.1:{PORT + k}"}
                       for k, name in enumerate(self.names)]
@@ -148,6 +157,11 @@ class Group:
     def load(self):
         """At each limiter."""
         self.loads += [Load(f"in{i}", RATE) for i, _ in enumerate(self.names, start=1)]
+
+    def unload(self):
+        """No more comes."""
+        while self.loads:
+            self.loads.pop().end()
 
     def passed(self):
         """Bytes of IP that have arrived at the sinks."""
@@ -286,6 +300,62 @@ def etcd_is_away(scene):
             f"{used:.5f} of the total")
 
 
+def refused(group, words):
+    """Whether each limiter says why it draws nothing, and has logged it."""
+    seen = [weir.get("/weir/etcd") for weir in group.boxes]
+    return all((words in (one["error"] or "") or one["budgets"][0]["error"]) and words in weir.log()
+               for one, weir in zip(seen, group.boxes))
+
+
+def goes_on(group, stopped):
+    """Waits until more passes than what did; how long that took."""
+    began = time.monotonic()
+    group.until_passed(stopped + PACKET)
+    return time.monotonic() - began
+
+
+def rights_are_revoked(scene):
+    """While packets flow the users lose the right to the budget, then their password, then their
+    tokens: what is held passes and no more, the limiters say what is missing, and go on by
+    themselves once they have it again."""
+    words, below = [], "/weir/budgets/p"
+    with Group(scene, users=True) as group:
+        etcd = group.etcd
+        group.load()
+        group.until_passed(REST / 8)
+        etcd.token = etcd.log_in()
+        for name in NAMES:
+            etcd.revoke(name, below + "/0", below + "/:")
+        wait_until(lambda: refused(group, "permission denied"), "the limiters to say so")
+        etcd.token = etcd.log_in()
+        stopped = group.until_quiet(group.drawn())
+        etcd.token = etcd.log_in()
+        for name in NAMES:
+            etcd.grant_least(name, "p")
+        words.append(f"rights back {goes_on(group, stopped):.1f} s")
+        etcd.token = etcd.log_in()
+        for name in NAMES:
+            etcd.auth("user/changepw", name=name, password="another")
+        wait_until(lambda: refused(group, "authentication failed"), "the limiters to say so")
+        etcd.token = etcd.log_in()
+        stopped = group.until_quiet(group.drawn())
+        for name in NAMES:
+            password_file(scene, "another", "password-" + name)
+        words.append(f"password {goes_on(group, stopped):.1f} s")
+        group.unload()
+        time.sleep(EXPIRED_S)  # in which every token expires
+        stopped = group.until_quiet(REST)
+        group.load()
+        words.append(f"expired {goes_on(group, stopped):.1f} s")
+        etcd.kill()
+        etcd.start(answers=False)  # and has forgotten them all
+        used = group.until_spent(REST)
+        for weir in group.boxes:
+            expect(weir.log().count("; nothing is drawn of it") <= 10, "said too often")
+            weir.stop()
+    return f"{used:.5f} of the total; gone on after: " + ", ".join(words)
+
+
 def two_of_a_name(scene):
     """A copy of a limiter, store and all: of the two one alone draws, the one that started last."""
     with Group(scene, names=("x",)) as group:
@@ -335,7 +405,7 @@ def a_reload_brings_it(scene):
 
 
 SCENARIOS = [to_the_last, the_root_dies, the_root_is_fenced, a_disk_is_lost, etcd_is_away,
-             two_of_a_name, a_reload_brings_it]
+             rights_are_revoked, two_of_a_name, a_reload_brings_it]
 
 
 def setup():

@@ -19,12 +19,14 @@ import socket
 import subprocess
 import threading
 import time
+import urllib.error
 import urllib.request
 
 import box
 from box import BUILD, PATIENCE_S, Skip, expect, wait_until
 
 ETCD = shutil.which("etcd", path=os.environ.get("PATH", "") + ":/usr/bin")
+ETCDCTL = shutil.which("etcdctl")
 CLIENT = os.path.join(BUILD, "test", "net", "etcd_client")
 PREFIX = "/weir"
 TIMEOUT_MS = 500
@@ -48,6 +50,7 @@ class Etcd:
         self.data = scene.path("etcd")
         self.config_path = scene.path("etcd.json")
         self.log_path = scene.path("etcd.log")
+        self.token = None  # the operator's, once it wants a login
         self.process = None
         scene.boxes.append(self)
 
@@ -80,8 +83,13 @@ class Etcd:
         return False
 
     def call(self, method, body):
+        """Asks for keys."""
+        return self.ask(f"kv/{method}", body, self.token)
+
+    def ask(self, method, body, token=None):
         """Asks the gateway as any client would."""
-        request = urllib.request.Request(f"{self.url}/v3/kv/{method}", json.dumps(body).encode())
+        request = urllib.request.Request(f"{self.url}/v3/{method}", json.dumps(body).encode(),
+                                         {"Authorization": token} if token else {})
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
                 request, timeout=PATIENCE_S) as reply:
             return json.load(reply)
@@ -98,6 +106,47 @@ class Etcd:
         """Its text, or None."""
         kvs = self.call("range", {"key": encoded(key)}).get("kvs")
         return base64.b64decode(kvs[0].get("value", "")).decode() if kvs else None
+
+    def auth(self, method, **body):
+        """As an operator."""
+        return self.ask(f"auth/{method}", body, self.token)
+
+    def log_in(self, user="root", password="rootpw"):
+        """A token."""
+        return self.ask("auth/authenticate", {"name": user, "password": password})["token"]
+
+    def want_login(self):
+        """From now on nobody may do anything without; the operator does it with."""
+        self.auth("user/add", name="root", password="rootpw")
+        self.auth("role/add", name="root")
+        self.auth("user/grant", user="root", role="root")
+        self.auth("enable")
+        self.token = self.log_in()
+
+    def add_user(self, name, password):
+        """One whose role has its name, and no rights so far."""
+        self.auth("user/add", name=name, password=password)
+        self.auth("role/add", name=name)
+        self.auth("user/grant", user=name, role=name)
+
+    def grant(self, role, kind, key, end=None):
+        """A right to a key, or to those from it up to the end."""
+        perm = {"permType": kind, "key": encoded(key)}
+        if end:
+            perm["range_end"] = encoded(end)
+        self.auth("role/grant", name=role, perm=perm)
+
+    def grant_least(self, limiter, budget, prefix=PREFIX):
+        """What the manual gives a limiter."""
+        below = f"{prefix}/budgets/{budget}"
+        self.grant(limiter, "READWRITE", f"{prefix}/limiters/{limiter}")
+        self.grant(limiter, "READ", below + "/total")
+        self.grant(limiter, "READWRITE", below + "/0", below + "/:")
+
+    def revoke(self, role, key, end=None):
+        """Takes it back."""
+        self.auth("role/revoke", role=role, key=encoded(key),
+                  **({"range_end": encoded(end)} if end else {}))
 
     def log(self):
         """What it said."""
@@ -174,6 +223,7 @@ class Proxy(http.server.ThreadingHTTPServer):
         self.upstream = etcd.url.split("//")[1]
         self.judge = lambda body: "pass"
         self.lost = 0
+        self.logins = 0
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
@@ -190,12 +240,14 @@ class Relay(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         """Asks upstream, or not, and answers, or not."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.logins += self.path.endswith("/authenticate")
         verdict = self.server.judge(body)
         if verdict == "request":
             self.hang_up()
             return
         upstream = http.client.HTTPConnection(self.server.upstream, timeout=PATIENCE_S)
-        upstream.request("POST", self.path, body)
+        token = self.headers["Authorization"]
+        upstream.request("POST", self.path, body, {"Authorization": token} if token else {})
         reply = upstream.getresponse()
         text = reply.read()
         upstream.close()
@@ -554,6 +606,168 @@ def tls(scene):
     stranger.end()
 
 
+FAST_LOGIN = ("--bcrypt-cost=4", "--auth-token-ttl=1")
+EXPIRED_S = 4  # after that a token that nobody has used is no more; etcd looks once in a second
+
+
+def password_file(scene, text, name="password", mode=0o600):
+    """A file that a limiter takes."""
+    path = scene.path(name)
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(text)
+    os.chmod(path, mode)
+    return path
+
+
+def as_user(user, path):
+    """Options of a drawer."""
+    return ("--user", user, "--password-file", path)
+
+
+def etcd_with_users(scene):
+    """One that wants a login, and a user who may draw of b as the manual says."""
+    etcd = Etcd(scene, *FAST_LOGIN).start()
+    etcd.want_login()
+    etcd.add_user("edge", 'p"\\w 1')
+    etcd.grant_least("edge", "b")
+    return etcd, password_file(scene, 'p"\\w 1\n')
+
+
+def refuses(drawer, result, words, budget="b"):
+    """It draws nothing, and says why."""
+    drawer.ask(budget, 1, 100)
+    heard = drawer.hear()
+    expect(heard[1] == result and words in heard[5], f"{heard}, expected {result}: {words}")
+
+
+def tokens_are_renewed(scene):
+    """When they expire, when etcd forgets them, and when the password changes."""
+    etcd, path = etcd_with_users(scene)
+    proxy = Proxy(etcd)
+    drawer = Drawer(scene, "edge", 1, proxy.url, timeout_ms=20000, options=as_user("edge", path))
+    for drawn in (1, 2, 3):
+        expect(drawer.draw("b", 1, 100) == ("0", 100, drawn, 100 - drawn), "with a login")
+    expect(proxy.logins == 1, f"{proxy.logins} logins for three draws")
+    time.sleep(EXPIRED_S)
+    expect(drawer.draw("b", 1, 100) == ("0", 100, 4, 96), "after the token has expired")
+    expect(proxy.logins == 2, f"{proxy.logins} logins after one has expired")
+    etcd.kill()
+    etcd.start(answers=False)
+    wait_until(lambda: drawer.draw("b", 0, 100)[0] == "0", "an answer after etcd's restart")
+    expect(drawer.draw("b", 1, 100) == ("0", 100, 5, 95), "after etcd's restart")
+    etcd.token = etcd.log_in()
+    etcd.auth("user/changepw", name="edge", password="another")
+    refuses(drawer, "EACCES", "authentication failed")
+    password_file(scene, "another")
+    expect(drawer.draw("b", 1, 100) == ("0", 100, 6, 94), "with the new password, no restart")
+    logins = proxy.logins
+    proxy.judge = lambda body: "answer" if b"password" in body else "pass"
+    time.sleep(EXPIRED_S)
+    expect(drawer.draw("b", 1, 100)[0] == "ETIMEDOUT", "the login's answer is lost")
+    proxy.judge = lambda body: "pass"
+    expect(drawer.draw("b", 1, 100) == ("0", 100, 7, 93), "the next login's is not")
+    drawer.end()
+    proxy.shutdown()
+    proxy.server_close()
+    return f"{logins} logins"
+
+
+def who_may_not_draw(scene):
+    """Without a login, with a wrong one, with a file that others may read, without rights."""
+    etcd, path = etcd_with_users(scene)
+    etcd.add_user("other", "pw")
+    others = password_file(scene, "pw", "others")
+    makers = [
+        ((), "EACCES", "user name is empty"),
+        (as_user("edge", others), "EACCES", "authentication failed"),
+        (as_user("nobody", path), "EACCES", "authentication failed"),
+        (as_user("edge", scene.path("nowhere")), "EACCES", "No such file"),
+        (as_user("edge", password_file(scene, "p", "wide", 0o640)), "EACCES", "mode 0600"),
+        (as_user("edge", password_file(scene, "", "empty")), "EACCES", "1 to 255 bytes"),
+        (as_user("edge", password_file(scene, "x" * 256, "long")), "EACCES", "1 to 255 bytes"),
+        (as_user("edge", password_file(scene, "a\nb\n", "lines")), "EACCES", "one line"),
+        (as_user("other", others), "EPERM", "/weir/limiters/edge"),
+    ]
+    foreign = password_file(scene, "p", "foreign")
+    if os.getuid() == 0:
+        os.chown(foreign, 65534, 65534)
+        makers.append((as_user("edge", foreign), "EACCES", "another user owns it"))
+    for options, result, words in makers:
+        drawer = Drawer(scene, "edge", 1, etcd.url, timeout_ms=20000, options=options)
+        refuses(drawer, result, words)
+        drawer.end()
+    expect(etcd.get(drawn_key()) is None and etcd.get(PREFIX + "/limiters/edge") is None, "drawn")
+
+
+def least_privilege(scene):
+    """What the manual's role has, and has not; taken back and given again while it draws."""
+    etcd, path = etcd_with_users(scene)
+    drawer = Drawer(scene, "edge", 1, etcd.url, timeout_ms=20000, options=as_user("edge", path))
+    expect(drawer.draw("b", 10, 100) == ("0", 100, 10, 90), "its own budget")
+    expect(drawer.draw("b", 10, 100, period=250) == ("0", 100, 10, 90), "another period")
+    refuses(drawer, "EPERM", "/weir/budgets/c/1/drawn", budget="c")
+    token, own = etcd.log_in("edge", 'p"\\w 1'), etcd.token
+    etcd.token = token
+    for key in (f"{PREFIX}/budgets/b/total", f"{PREFIX}/limiters/other", "/else"):
+        with contextlib.suppress(urllib.error.HTTPError):
+            etcd.put(key, "1")
+            expect(False, f"may write {key}")
+    etcd.token = own
+    below = PREFIX + "/budgets/b"
+    etcd.revoke("edge", below + "/0", below + "/:")
+    refuses(drawer, "EPERM", "permission denied")
+    expect(etcd.get(drawn_key()) == "10", "what was drawn is drawn")
+    etcd.grant_least("edge", "b")
+    expect(drawer.draw("b", 5, 100) == ("0", 100, 15, 85), "rights given back")
+    drawer.end()
+
+
+def login_comes_later(scene):
+    """Limiters have a user before etcd wants one: nothing stops on the day that it does."""
+    etcd = Etcd(scene, *FAST_LOGIN).start()
+    path = password_file(scene, "pw")
+    drawer = Drawer(scene, "edge", 1, etcd.url, timeout_ms=20000, options=as_user("edge", path))
+    expect(drawer.draw("b", 1, 100) == ("0", 100, 1, 99), "nobody has to log in")
+    etcd.add_user("edge", "pw")
+    etcd.grant_least("edge", "b")
+    etcd.want_login()
+    expect(drawer.draw("b", 1, 100) == ("0", 100, 2, 98), "everybody has to")
+    etcd.auth("disable")
+    expect(drawer.draw("b", 1, 100) == ("0", 100, 3, 97), "nobody has to again")
+    drawer.end()
+
+
+def as_documented(scene):
+    """The manual's commands, by etcdctl itself, one after the other: they are what they say."""
+    if not ETCDCTL:
+        raise Skip("there is no etcdctl: `tools/setup test` installs it")
+    with open(os.path.join(box.ROOT, "doc", "operate", "etcd.md"), encoding="utf-8") as page:
+        commands = [one.strip() for line in page if line.startswith("    etcdctl ")
+                    for one in line.split("&&")]
+    etcd, did = Etcd(scene, *FAST_LOGIN).start(), []
+    for command in commands:
+        words = command.split()
+        if words[1:3] == ["user", "add"]:
+            words.append("--interactive=false")  # which asks twice on a terminal
+        words += ["--endpoints", etcd.url]
+        if "--user" in words and ":" not in words[words.index("--user") + 1]:
+            words[words.index("--user") + 1] += ":pw-root"  # asked for on a terminal, too
+        done = subprocess.run([ETCDCTL, *words[1:]], input=f"pw-{words[3]}\n", text=True,
+                              capture_output=True, check=False, timeout=PATIENCE_S,
+                              env=dict(os.environ, ETCDCTL_API="3"))
+        expect(done.returncode == 0, f"{command}: {done.stdout}{done.stderr}")
+        did.append(command)
+    expect(len(did) > 8 and any("auth enable" in one for one in did), f"{did}")
+    path = password_file(scene, "pw-edge-ams-1")
+    drawer = Drawer(scene, "edge-ams-1", 1, etcd.url, timeout_ms=20000,
+                    options=as_user("edge-ams-1", path))
+    total = 750000000000  # as the manual's top-up has it
+    expect(drawer.draw("customer-7", 10, 100) == ("0", total, 10, total - 10), "its own budget")
+    refuses(drawer, "EPERM", "/weir/budgets/customer-8/1/drawn", budget="customer-8")
+    drawer.end()
+    return f"{len(did)} commands"
+
+
 def needs():
     """Not every machine has etcd."""
     if not ETCD:
@@ -562,7 +776,8 @@ def needs():
 
 SCENARIOS = [the_sum_is_the_total, a_newer_start_fences, etcd_crashes, lost_messages,
              between_read_and_write, dead_endpoints, totals_of_operators, odd_characters,
-             one_at_a_time, many_budgets, strangers, tls]
+             one_at_a_time, many_budgets, strangers, tls, tokens_are_renewed, who_may_not_draw,
+             least_privilege, login_comes_later, as_documented]
 
 if __name__ == "__main__":
     box.WEIR = CLIENT  # no weir is needed

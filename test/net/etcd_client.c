@@ -4,7 +4,8 @@
  * One session of totals in etcd, for a test: reads draws from standard input, one a line, and
  * writes each answer when it is there. All that is read at once is asked at once.
  *
- *     etcd_client LIMITER EPOCH PREFIX TIMEOUT_MS [--ca FILE] ENDPOINT...
+ *     etcd_client LIMITER EPOCH PREFIX TIMEOUT_MS [--ca FILE] [--user USER --password-file FILE]
+ *         ENDPOINT...
  *     BUDGET PERIOD TOTAL UNITS  →  BUDGET PERIOD RESULT TOTAL DRAWN LEFT WHY
  */
 #include <errno.h>
@@ -77,9 +78,14 @@ int main(int argc, char **argv)
 	struct etcd *etcd;
 	int first = 5, err;
 
-	if (argc > 6 && strcmp(argv[5], "--ca") == 0) {
-		params.ca_file = argv[6];
-		first = 7;
+	while (argc > first + 1 && strncmp(argv[first], "--", 2) == 0) {
+		if (strcmp(argv[first], "--ca") == 0)
+			params.ca_file = argv[first + 1];
+		else if (strcmp(argv[first], "--user") == 0)
+			params.user = argv[first + 1];
+		else
+			params.password_file = argv[first + 1];
+		first += 2;
 	}
 	if (argc <= first)
 		return 2;

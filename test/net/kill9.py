@@ -179,7 +179,7 @@ class Station:
 
     def new_ledger(self):
         """This limiter has never run."""
-        status, _, err = self.box.run("--new-ledger", self.box.config_path)
+        status, _, err = self.box.run("--new-ledger", box.LEDGER, self.box.config_path)
         expect(status == 0, err)
 
     def passed(self):

@@ -9,8 +9,11 @@ Runs in a network namespace of its own; veth pairs there are the cables:
 """
 
 import contextlib
+import ctypes
 import json
 import os
+import select
+import re
 import shutil
 import signal
 import socket
@@ -30,6 +33,7 @@ POLICY = {"policies": [{"name": "all", "match": {"direction": "a-to-b"}, "limit"
                         "burst": "75kB"}]}
 KEY = "5a" * 32 + "\n"
 SO_RCVBUFFORCE = 33
+REFUSED = 78  # what a service manager need not try again
 STARTS = 4  # in each of which they are heard or not, by chance
 CROSSINGS = 18  # frames that box_between_cables() sends
 
@@ -58,7 +62,10 @@ def usage(scene):
     status, out, _ = weir.run("--version")
     expect(status == 0 and out.startswith("weir "), f"--version: {status} {out}")
     status, out, _ = weir.run("--check", weir.config_path)
-    expect(status == 0 and "policy all" in out and "EAL:" in out, f"--check: {status} {out}")
+    expect(status == 0 and ": good: limiter " in out and out.count("\n") == 1,
+           f"--check: {status} {out}")
+    status, out, _ = weir.run("--describe", weir.config_path)
+    expect(status == 0 and "policy all" in out and "EAL:" in out, f"--describe: {status} {out}")
     for words in ((), ("-x",), ("-c",), ("--version", "--help"), ("--help", "x")):
         status, _, err = weir.run(*words)
         expect(status == 2 and "Usage" in err, f"{words}: {status} {err}")
@@ -72,6 +79,7 @@ def new_ledger(scene):
     weir = scene.box(RINGS | POLICY | {"ledger": {"store": store}})
     status, out, err = weir.run("--new-ledger", weir.config_path)
     expect(status == 0 and store in out and "never run" in out, f"{status} {out} {err}")
+    expect(re.search(r" [0-9a-f]{32}:", out), f"no identity: {out}")
     made = os.path.join(store, "records")
     expect(os.stat(store).st_mode & 0o777 == 0o700, oct(os.stat(store).st_mode))
     with open(made, "rb") as file:
@@ -80,6 +88,14 @@ def new_ledger(scene):
     expect(status == 1 and "already" in err and not out, f"{status} {out} {err}")
     with open(made, "rb") as file:
         expect(file.read() == before, "another store")
+    status, out, err = weir.run("--name-ledger", weir.config_path)
+    expect(status == 1 and "keeps it" in err and not out, f"{status} {out} {err}")
+    for words in ("11", "g" * 32, "0" * 32):
+        status, out, err = weir.run("--new-ledger", words, weir.config_path)
+        expect(status == 1 and words in err and "32 hexadecimal" in err, f"{status} {out} {err}")
+    given = scene.box(RINGS | POLICY | {"ledger": {"store": scene.path("state/given")}})
+    status, out, err = given.run("--new-ledger", box.LEDGER, given.config_path)
+    expect(status == 0 and box.LEDGER in out, f"{status} {out} {err}")
     weir = scene.box(RINGS | POLICY | {"ledger": {"store": scene.path("no/such/edge")}})
     status, out, err = weir.run("--new-ledger", weir.config_path)
     expect(status == 1 and "No such file" in err and not os.path.exists(scene.path("no")), err)
@@ -94,11 +110,11 @@ def refused_configuration(scene):
     """All errors, each with its place; nothing is started."""
     weir = scene.box(RINGS | {"policies": [{"name": "a", "limit": "10Mbit"},
                                            {"name": "b", "limit": "1Mbit/s", "brust": "1kB"}]})
-    for words in (("--check",), ("-c",)):
-        status, _, err = weir.run(*words, weir.config_path)
-        expect(status == 1, f"{words}: {status}")
-        expect('policies[0].limit: "10Mbit": expected' in err, err)
-        expect('policies[1].brust: unknown key: did you mean "burst"?' in err, err)
+    for words, wanted in (("--check", 1), ("-c", REFUSED)):
+        status, _, err = weir.run(words, weir.config_path)
+        expect(status == wanted, f"{words}: {status}")
+        expect('policies[0] "a".limit: "10Mbit": expected' in err, err)
+        expect('policies[1] "b".brust: unknown key: did you mean "burst"?' in err, err)
         expect("EAL" not in err, err)
 
 
@@ -333,7 +349,8 @@ def distributed(scene):
     expect(tx == sum(map(len, got.values())), f"{tx} sent on, {sum(map(len, got.values()))} came")
     expect(0 < n_drops, "the policy had nothing to do")
     for sport, serials in got.items():
-        expect(serials == sorted(set(serials)), f"order of flow {sport}: {serials}")
+        expect(len(serials) == len(set(serials)), f"flow {sport} has doubles: {serials}")
+        expect(serials == sorted(serials), f"order of flow {sport}: {serials}")
     expect(min(loads) > 100, f"workers received {loads}")
     return f"workers received {loads}, {tx} passed"
 
@@ -363,6 +380,55 @@ def link_state(scene):
         ta, tb = raw("ta"), raw("tb")
         frame = b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x08\x00" + bytes(50)
         expect(crossing(frame, ta, tb) == frame, "nothing passes after the link came back")
+
+
+class Unanswered:
+    """A file whose opening takes for ever, as on a server that has gone: fanotify asks us whether
+    it may be opened, and we do not answer."""
+
+    def __init__(self, path):
+        class_content, nonblock, mark_add, open_perm, here = 4, 2, 1, 0x10000, -100
+        self.file = box.LIBC.fanotify_init(class_content | nonblock, os.O_RDONLY)
+        if self.file < 0 or box.LIBC.fanotify_mark(self.file, mark_add, ctypes.c_uint64(open_perm),
+                                                   here, path.encode()):
+            raise Skip("this kernel has no fanotify permissions")
+
+    def asked(self):
+        """Whether somebody waits."""
+        return bool(select.select([self.file], [], [], 0)[0])
+
+    def close(self):
+        """All may go on."""
+        os.close(self.file)
+
+
+def stop_waits_for_no_file(scene):
+    """A reload whose file hangs holds the stop up for two seconds, in which packets pass."""
+    frame = udp_frame(4242, 0)
+    try:
+        cable("ta", "a")
+        cable("tb", "b")
+        weir = scene.box(box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b")).start()
+        hung = Unanswered(weir.config_path)
+        weir.process.send_signal(signal.SIGHUP)
+        wait_until(hung.asked, "the file to be opened again")
+        weir.hang_up()
+        weir.process.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        wait_until(lambda: "stopping" in weir.log(), "the stop to begin")
+        with raw("ta") as ta, raw("tb") as tb:
+            expect(crossing(frame, ta, tb) == frame, "packets stop before what may hang")
+        expect("stopped" not in weir.log(), "that was after the end")
+        status = weir.wait(20)
+        took = time.monotonic() - began
+        hung.close()
+        expect(status == 0, f"exit status {status}")
+        expect("cannot be read in time" in weir.log(), weir.log())
+        expect("every packet buffer is back" in weir.log(), "packet buffers are missing")
+        return f"stopped in {took:.1f} s"
+    finally:
+        for name in ("ta", "tb"):
+            subprocess.run(["ip", "link", "del", "dev", name], capture_output=True, check=False)
 
 
 def received(interface):
@@ -437,7 +503,8 @@ def other_devices(scene):
 
 SCENARIOS = [usage, new_ledger, refused_configuration, missing_device, nothing_to_forward,
              missing_cpu, signals_at_any_moment, crash_and_restart, key_files, stock_client,
-             many_clients, af_packet_jumbo, distributed, af_xdp, link_state, strangers_stay_out,
+             many_clients, af_packet_jumbo, distributed, af_xdp, link_state, stop_waits_for_no_file,
+             strangers_stay_out,
              idle_costs_little, other_devices]
 
 if __name__ == "__main__":

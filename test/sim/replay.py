@@ -462,14 +462,15 @@ def tunnels(scene):
 
 
 def fragments(scene):
-    """All fragments go where the first one goes, in time and in order."""
+    """All fragments go where the first one goes, in time and in order; others to the strictest
+    policy that they could be of."""
     def parts(port, number):
         packet = IP(src="192.0.2.1", dst="10.0.0.9", id=number) / UDP(sport=9, dport=port)
         return [Ether(**MACS) / part
                 for part in fragment(packet / Raw(PADDING[:900]), fragsize=400)]
     dns, web = parts(53, 1), parts(443, 2)
     scene.configure([{"name": "dns", "limit": "1Gbit/s", "match": {"dst-port": 53}},
-                     {"name": "rest", "limit": "1Gbit/s"}])
+                     {"name": "rest", "limit": "500Mbit/s"}])
     named, other = ("dns", "", "pass", "conforms"), ("rest", "", "pass", "conforms")
     check_table(scene, [(dns[0], 1, named), (web[0], 1, other), (dns[2], 2, named),
                         (web[1], 3, other), (dns[1], 4000, named), (dns[1], 7000, other)])
@@ -565,6 +566,46 @@ def each_source(scene):
     for index, (got, must) in enumerate(zip(tell(rows), want, strict=True), 1):
         expect(got == must, f"row {index}: {got}, not {must}")
     expect(min(summary["reasons"]["conforms"], summary["reasons"]["limit"]) > 200, f"{summary}")
+
+
+def a_total(scene):
+    """All of it and no more, packet by packet, or an N-th of it; each minute anew; and beside it
+    the limit for when it is spent. What has another unit is counted by that."""
+    minute, size, total = 60 * NS, 1000, 2_000_000
+    scene.configure([
+        {"name": "bytes", "match": {"vlan": 1}, "allocator": "quota", "total": f"{total}B"},
+        {"name": "minute", "match": {"vlan": 2}, "allocator": "quota", "total": f"{total}B",
+         "period": "1min", "limit": "8kbit/s", "burst": "3000B"},
+        {"name": "packets", "match": {"vlan": 3}, "allocator": "quota", "total": 1000,
+         "count": "packets", "action": "count"}],
+        ledger={"store": "/var/lib/weir/box"})
+    names = {1: "bytes", 2: "minute", 3: "packets"}
+    texts = {vlan: bytes(Ether(**MACS) / Dot1Q(vlan=vlan) / IP(**V4) / UDP()
+                         / Raw(PADDING[:size - 28])) for vlan in names}
+    begins = START_NS // minute * minute + minute // 2
+    rng, frames, now = random.Random(SEED + 18), [], begins
+    while now < begins + minute:  # half a minute of one period, and half of the next
+        frames.append(Frame(texts[rng.randint(1, 3)], 18, None, now))
+        now += rng.randrange(8_000_000)
+    for limiters in (1, 4):
+        rows, summary, _ = scene.run(classic(frames), "--limiters", str(limiters))
+        told = list(zip(tell(rows), frames, strict=True))
+        for name, most, cost in (("bytes", total, size), ("packets", 1000, 1)):
+            verdicts = [row[2:] for row, _ in told if row[0] == name]
+            over = ("drop" if name == "bytes" else "count", "quota")
+            spent = cost * verdicts.count(("pass", "conforms"))
+            expect(most // limiters - cost < spent <= most // limiters, f"{name}: {spent} spent")
+            expect(set(verdicts) == {("pass", "conforms"), over}, f"{name}: {set(verdicts)}")
+            spent_by = most // limiters // cost * 8 // 10
+            expect(set(verdicts[:spent_by]) == {("pass", "conforms")}, f"{name}: refused early")
+        for half in (0, 1):
+            passed = sum(size for row, frame in told if row[0] == "minute" and row[2] == "pass"
+                         and (frame.time_ns >= begins + minute // 2) == half)
+            beside = 1000 // limiters * 30 + 9084
+            expect(total // limiters - size < passed <= total // limiters + beside,
+                   f"{passed} bytes passed in half {half}, of 1/{limiters}")
+        expect(summary["reasons"]["quota"] > 1000 and summary["reasons"]["limit"] == 0,
+               f"{summary['reasons']}")
 
 
 def random_drop(scene):
@@ -708,8 +749,8 @@ def wrong_usage(scene):
 
 SCENARIOS = [every_packet, second_wire, every_format, as_scapy_writes, exact_boundary, one_of_four,
              short_snaplen, too_short_snaplen, raw_ip, clock_that_steps_back, tunnels, fragments,
-             every_action, every_unit, each_source, random_drop, cut_short, damaged, other_links,
-             simple_packets, from_a_pipe, output_that_fails, wrong_usage]
+             every_action, every_unit, each_source, a_total, random_drop, cut_short, damaged,
+             other_links, simple_packets, from_a_pipe, output_that_fails, wrong_usage]
 
 
 def main():

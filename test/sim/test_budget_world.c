@@ -115,6 +115,7 @@ static void boot_budget_box(struct world *w, unsigned k, bool recovering)
 		.recovering = recovering,
 		.durable = box->durable,
 		.epoch = ++box->epoch,
+		.identity = {.low = 1},
 		.repeat_ns = 300 * MS,
 		.theta_ns = 20 * MS,
 		.memory_ns = SECOND,

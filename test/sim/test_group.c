@@ -42,6 +42,7 @@ struct flight {
 };
 
 struct node {
+	struct keyring *keyring;
 	struct limiter *limiter; /* NULL while crashed */
 	unsigned policy;         /* index of the one with traffic; those around it come and go */
 	unsigned n_policies;
@@ -103,10 +104,10 @@ static void start_group_node(struct world *w, unsigned i)
 	static const uint8_t key[DATAGRAM_KEY] = "the group's key in virtual time";
 	struct node *node = &w->nodes[i];
 	struct limiter_policy policy = policy_of(TRAFFIC);
+	struct keyring_params keys = {.roster = w->roster, .self = i, .n_keys = 1, .keys = &key};
 	struct limiter_params params = {
 		.gossip = {.roster = w->roster,
 			.self = i,
-			.key = key,
 			.epoch = 1 + i + N_MAX * (1 + (uint64_t)node->starts),
 			.seed = w->seed * 31 + i,
 			.branching = 3,
@@ -118,6 +119,9 @@ static void start_group_node(struct world *w, unsigned i)
 		.n_workers = 1,
 	};
 
+	if (!node->keyring && keyring_create(&keys, &node->keyring))
+		abort();
+	params.gossip.keyring = node->keyring;
 	node->starts++;
 	node->policy = 0;
 	node->n_policies = 1;
@@ -450,8 +454,10 @@ static bool run_group_scenario(uint64_t seed, enum gossip_estimator estimator, b
 		run_group_world(w, 20000 * MS);
 		check_split(w);
 	}
-	for (unsigned i = 0; i < w->n; i++)
+	for (unsigned i = 0; i < w->n; i++) {
 		limiter_destroy(w->nodes[i].limiter);
+		keyring_destroy(w->nodes[i].keyring);
+	}
 	roster_destroy(w->roster);
 	free(w->flying);
 	return !w->failed;

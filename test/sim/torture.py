@@ -11,7 +11,17 @@ import json
 from suite import expect, run_tests
 from suite import torture as run
 
-GUARANTEES = ("gdrl", "conserved", "adaptor", "quota")
+GUARANTEES = ("gdrl", "conserved", "adaptor", "quota", "periods")
+
+# In these something was missing in the end: faults outlasted the time to heal, debts were paid by
+# halves, what was asked for went in circles, or it was looked for at one moment only; or a share
+# was had twice, by a limiter that had forgotten that its period had begun.
+# Guarantee, seed, minutes.
+FOUND = (("conserved", 33, 3), ("conserved", 52, 3), ("conserved", 6, 2), ("conserved", 204109, 10),
+         ("adaptor", 6, 3), ("adaptor", 13, 3), ("adaptor", 2098, 3), ("adaptor", 3453, 2),
+         ("adaptor", 803799, 3),
+         ("gdrl", 2, 2), ("gdrl", 126, 3), ("gdrl", 1543, 3), ("quota", 7, 2), ("quota", 47, 3),
+         ("periods", 45, 10), ("periods", 108, 10), ("periods", 160, 10))
 SEEDS = 5  # of many, which are the test of this name in a build directory
 
 
@@ -32,15 +42,28 @@ def nothing_is_exceeded():
         expect(found["seeds"] == SEEDS and found["runs"] == SEEDS, found)
         expect(found["checks"] > SEEDS * 1000 and found["moves"] > SEEDS * 10, found)
         expect(found["restarts"] > SEEDS, found)
+        expect(found["stalls"] > SEEDS, found)
+        expect(guarantee in ("quota", "periods") or found["expired"] > SEEDS, found)
         words.append(f"{guarantee} {found['checks']} checks")
     return ", ".join(words)
+
+
+def all_comes_back():
+    """Seeds in which it did not; and what limiters believe is said where it is asked for."""
+    for guarantee, seed, minutes in FOUND:
+        found = figures("--guarantee", guarantee, "--first", str(seed), "--seeds", "1",
+                        "--minutes", str(minutes))
+        expect(found["violations"] == 0 and found["lost_units"] == 0, (guarantee, seed, found))
+    done = run("--guarantee", "adaptor", "--seeds", "1", "--minutes", "2", "--beliefs")
+    expect(done.returncode == 0 and done.stderr.count("goes by") == 2 * 8, done.stderr)
+    return f"{len(FOUND)} seeds"
 
 
 def all_is_each():
     """All together are the sum, however many processes there are; a seed is one run."""
     each = [figures("--guarantee", g, "--seeds", "3", "--first", "77") for g in GUARANTEES]
     together = figures("--seeds", "3", "--first", "77", "--jobs", "3")
-    for key in ("runs", "checks", "moves", "restarts", "memory_losses"):
+    for key in ("runs", "checks", "moves", "restarts", "memory_losses", "stalls", "expired"):
         expect(together[key] == sum(one[key] for one in each), key)
     again = figures("--guarantee", "gdrl", "--seeds", "3", "--first", "77", "--jobs", "2")
     expect(again == each[0], "another run of the same seeds")
@@ -59,7 +82,7 @@ def bad_input_is_refused():
     expect(done.returncode == 2 and "/nowhere/at/all.json" in done.stderr, done.stderr)
 
 
-TESTS = [nothing_is_exceeded, all_is_each, bad_input_is_refused]
+TESTS = [nothing_is_exceeded, all_comes_back, all_is_each, bad_input_is_refused]
 
 
 def main():

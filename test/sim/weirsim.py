@@ -63,7 +63,8 @@ def bad_input_is_refused(_):
                    '[{"name": "p", "limit": "10Mbit"}]}')
         file.flush()
         done = run("run", file.name)
-        expect(done.returncode == 2 and 'policies[0].limit: "10Mbit"' in done.stderr, done.stderr)
+        expect(done.returncode == 2 and 'policies[0] "p".limit: "10Mbit"' in done.stderr,
+               done.stderr)
     expect(run("run", "/nonexistent").returncode == 2, "a file that is not there")
     expect(run("run").returncode == 2, "no file")
     for option in ("--json", "--series"):
@@ -279,13 +280,37 @@ def random_scenario(seed):
             "traffic": dice.sample(traffic, dice.randint(1, len(traffic)))}
 
 
+def beside_a_total(dice, scenario):
+    """Many groups have a policy with a total, too, that others' traffic uses up."""
+    if dice.random() < 0.5:
+        return
+    names = [limiter["name"] for limiter in scenario["limiters"]]
+    for entry in scenario["traffic"]:
+        entry["policy"] = "p"
+    total = {"name": "t", "allocator": "quota", "action": dice.choice(["drop", "count", "mark"]),
+             "interval": dice.choice(["20ms", "50ms", "500ms"])}
+    total.update(dice.choice([{"total": "3MB"}, {"total": "50MB", "limit": "1Mbit/s"},
+                              {"total": 5000, "count": "packets"},
+                              {"total": 300, "count": "flows", "limit": "1/s"}]))
+    if dice.random() < 0.5:
+        total["period"] = "1min"
+    scenario["policies"].append(total)
+    scenario["traffic"] += [{**entry, "policy": "t"} for entry in random_traffic(dice, names)
+                            if dice.random() < 0.5 or entry["kind"] == "cbr"]
+    for entry in scenario["traffic"]:  # where nothing is dropped TCP knows no bounds
+        if entry["policy"] == "t":
+            entry.setdefault("bottleneck", {"rate": "5Mbit/s"})
+
+
 def anything_goes(options):
     """Whatever is drawn by lot: every packet accounted for, every figure sound."""
     first, count = options.first, 2000 if options.long else 60
     for seed in range(first, first + count):
         path = os.path.join(tempfile.gettempdir(), f"weirsim-random-{seed}.json")
+        scenario = random_scenario(seed)
+        beside_a_total(random.Random(f"{seed} total"), scenario)
         with open(path, "w", encoding="utf-8") as file:
-            json.dump(random_scenario(seed), file, indent=1)
+            json.dump(scenario, file, indent=1)
         done = run("run", path, "--quiet")
         expect(done.returncode == 0, f"seed {seed}: {done.stderr}replay: {WEIRSIM} run {path}")
         os.unlink(path)

@@ -12,12 +12,16 @@
 
 #define TORTURE_LIMITERS 16
 
-/* ADAPTOR: conserved, with a burst that moves by itself. */
+/*
+ * ADAPTOR: conserved, with a burst that moves by itself. PERIODS: quota, by clocks that are
+ * stepped.
+ */
 enum torture_guarantee {
 	TORTURE_GDRL,
 	TORTURE_CONSERVED,
 	TORTURE_ADAPTOR,
 	TORTURE_QUOTA,
+	TORTURE_PERIODS,
 	TORTURE_GUARANTEES
 };
 
@@ -25,6 +29,7 @@ struct torture_case {
 	enum torture_guarantee guarantee;
 	uint64_t seed;
 	unsigned limiters, minutes;
+	bool beliefs; /* rates: what each limiter believes in the end goes to standard error */
 };
 
 struct torture_result {
@@ -33,11 +38,14 @@ struct torture_result {
 	uint64_t moves;         /* grants */
 	uint64_t restarts;      /* of which */
 	uint64_t memory_losses; /* without a memory */
+	uint64_t stalls;        /* of one thread */
+	uint64_t expired;       /* times that workers found a limit's end by themselves */
 	bool violated, error;   /* error: it could not be run */
 	char what[160];
 };
 
 void torture_rates(const struct torture_case *c, struct torture_result *result);
 void torture_quota(const struct torture_case *c, struct torture_result *result);
+void torture_periods(const struct torture_case *c, struct torture_result *result);
 
 #endif

@@ -37,6 +37,11 @@ uint64_t world_usable(const struct world *w, const struct rates_node *box, unsig
 	return conserve_limit(box->c, account, world_clock(w, box), NULL);
 }
 
+uint64_t world_enforced(const struct rates_node *box, unsigned account)
+{
+	return box->workers_wake ? 0 : box->enforced.amounts[account];
+}
+
 /* The limit that is in force: where it falls, the old one until the workers have heard. */
 static uint64_t sum_limit_shares(const struct world *w)
 {
@@ -67,14 +72,19 @@ static uint64_t max_joint_burst(const struct world *w, uint64_t bound)
 
 		least = box->limit < least ? box->limit : least;
 		if (box->up)
-			least = box->limit_taken < least ? box->limit_taken : least;
+			least = box->enforced.least < least ? box->enforced.least : least;
 	}
 	return (uint64_t)(((level_t)w->burst * bound + least - 1) / least);
 }
 
+static const char *name_account(unsigned account)
+{
+	return account == RATE ? "rate" : "burst";
+}
+
 static void check_torture_sum(struct world *w, unsigned account, uint64_t bound)
 {
-	const char *of = account == RATE ? "rate" : "burst";
+	const char *of = name_account(account);
 	uint64_t sum = 0, enforced = 0;
 
 	for (unsigned i = 0; i < w->n; i++) {
@@ -83,7 +93,7 @@ static void check_torture_sum(struct world *w, unsigned account, uint64_t bound)
 		if (!box->up)
 			continue;
 		sum += world_usable(w, box, account);
-		enforced += box->enforced[account];
+		enforced += world_enforced(box, account);
 	}
 	if (sum > bound)
 		torture_complain(w->result, "%s: usable %llu of %llu", of, (unsigned long long)sum,
@@ -152,6 +162,8 @@ void world_check_books(struct world *w, struct rates_node *box)
 
 void world_spend(struct world *w, struct rates_node *box)
 {
+	if (box->workers_wake)
+		return;
 	bucket_fill(&box->bucket, w->events.now_ns);
 	bucket_fill(&w->bound, w->events.now_ns);
 	if (box->bucket.level > w->bound.level) {
@@ -186,22 +198,58 @@ void world_look_for_rest(struct world *w)
 {
 	uint64_t sum;
 
-	if (w->events.now_ns <= w->end - w->end / HEAL / 2)
+	if (w->events.now_ns <= w->end - (w->end - w->calm_ns) / 2)
 		return;
 	for (unsigned a = 0; a < w->accounts; a++)
 		w->whole[a] = w->whole[a] || account_is_whole(w, a, &sum);
 }
 
+void world_count_passed(struct world *w)
+{
+	uint64_t now = w->events.now_ns,
+		 from = w->passed_at > w->live_ns ? w->passed_at : w->live_ns;
+
+	for (unsigned a = 0; a < w->accounts; a++) {
+		struct passed *passed = &w->passed[a];
+
+		if (now > from)
+			passed->sum += (level_t)passed->rate * (now - from);
+		passed->rate = 0;
+		for (unsigned i = 0; i < w->n; i++)
+			if (w->boxes[i].up)
+				passed->rate += world_enforced(&w->boxes[i], a);
+	}
+	w->passed_at = now;
+}
+
+static void check_whole(struct world *w, unsigned account)
+{
+	uint64_t sum, all = world_total(w, account);
+
+	if (w->whole[account] || account_is_whole(w, account, &sum))
+		return;
+	w->result->lost += all > sum ? all - sum : 0;
+	torture_complain(w->result, "%s: %llu of %llu in the end", name_account(account),
+		(unsigned long long)sum, (unsigned long long)all);
+}
+
+static void check_passed(struct world *w, unsigned account)
+{
+	uint64_t all = world_total(w, account), mean;
+
+	mean = (uint64_t)(w->passed[account].sum / (w->passed_at - w->live_ns));
+	if ((level_t)mean * 100 >= (level_t)all * PASSES)
+		return;
+	torture_complain(w->result, "%s: %llu of %llu pass when all is well again",
+		name_account(account), (unsigned long long)mean, (unsigned long long)all);
+}
+
 void world_check_end(struct world *w)
 {
+	w->events.now_ns = w->end;
+	world_count_passed(w);
 	for (unsigned a = 0; a < w->accounts; a++) {
-		uint64_t sum, all = world_total(w, a);
-
-		if (w->whole[a] || account_is_whole(w, a, &sum))
-			continue;
-		w->result->lost += all > sum ? all - sum : 0;
-		torture_complain(w->result, "%s: %llu of %llu in the end",
-			a == RATE ? "rate" : "burst", (unsigned long long)sum,
-			(unsigned long long)all);
+		check_whole(w, a);
+		check_passed(w, a);
 	}
 }

@@ -18,20 +18,22 @@
 
 #define JOBS_MAX 64
 
-static const char *const names[] = {"gdrl", "conserved", "adaptor", "quota"};
+static const char *const names[] = {"gdrl", "conserved", "adaptor", "quota", "periods"};
 
 static const char usage_text[] =
 	"Usage: torture [OPTION]...\n"
 	"Limits that cannot be exceeded, while letters are lost, late and repeated, networks part,\n"
-	"limiters crash, restart and forget, disks fail, clocks run at their own pace, and demands and\n"
-	"limits change. Checked at every event, exactly; and in the end nothing is missing.\n"
+	"limiters crash, restart and forget, disks fail, threads stand still, clocks run at their own\n"
+	"pace and are stepped, and demands and limits change. Checked at every event, exactly; and in the end\n"
+	"nothing is missing, and what may pass does.\n"
 	"\n"
-	"  --guarantee G  gdrl, conserved, adaptor, quota or all (all)\n"
+	"  --guarantee G  gdrl, conserved, adaptor, quota, periods or all (all)\n"
 	"  --seeds N      runs of each (100)\n"
 	"  --first SEED   the first seed (1)\n"
 	"  --minutes M    of virtual time, 2 to 1000 (10)\n"
 	"  --limiters N   2 to 16 (8)\n"
 	"  --jobs N       processes (1)\n"
+	"  --beliefs      what each limiter believes in the end of each run, on standard error\n"
 	"  --json FILE    the sums ('-': standard output, in place of the lines)\n"
 	"  --help\n"
 	"\n"
@@ -40,12 +42,14 @@ static const char usage_text[] =
 struct options {
 	bool chosen[TORTURE_GUARANTEES];
 	uint64_t seeds, first, minutes, limiters, jobs;
+	bool beliefs;
 	const char *json;
 };
 
 /* Sums over a part of the seeds; and what the first violation was. */
 struct sums {
-	uint64_t runs, checks, lost, violations, moves, restarts, memory_losses, errors;
+	uint64_t runs, checks, lost, violations, moves, restarts, memory_losses, stalls, expired,
+		errors;
 	uint64_t first_seed;
 	enum torture_guarantee first_guarantee;
 	char what[sizeof(((struct torture_result *)0)->what)];
@@ -62,7 +66,7 @@ static bool choose_guarantee(const char *text, void *options)
 	}
 	if (!found)
 		fprintf(stderr,
-			"--guarantee: \"%s\": expected gdrl, conserved, adaptor, quota or all\n",
+			"--guarantee: \"%s\": expected gdrl, conserved, adaptor, quota, periods or all\n",
 			text);
 	return found;
 }
@@ -74,6 +78,7 @@ static const struct option_row rows[] = {
 	OPTION_ROW_NUMBER("minutes", struct options, minutes, 2, 1000),
 	OPTION_ROW_NUMBER("limiters", struct options, limiters, 2, TORTURE_LIMITERS),
 	OPTION_ROW_NUMBER("jobs", struct options, jobs, 1, JOBS_MAX),
+	OPTION_ROW_FLAG("beliefs", struct options, beliefs),
 	OPTION_ROW_TEXT("json", struct options, json),
 };
 
@@ -92,6 +97,8 @@ static void sum_up(struct sums *sums, const struct torture_case *c, const struct
 	sums->moves += r->moves;
 	sums->restarts += r->restarts;
 	sums->memory_losses += r->memory_losses;
+	sums->stalls += r->stalls;
+	sums->expired += r->expired;
 	sums->lost += r->lost;
 	sums->errors += r->error;
 	if (!r->violated)
@@ -103,18 +110,32 @@ static void sum_up(struct sums *sums, const struct torture_case *c, const struct
 	memcpy(sums->what, r->what, sizeof(sums->what));
 }
 
+static void torture_one(const struct torture_case *c, struct torture_result *result)
+{
+	switch (c->guarantee) {
+	case TORTURE_QUOTA:
+		torture_quota(c, result);
+		return;
+	case TORTURE_PERIODS:
+		torture_periods(c, result);
+		return;
+	default:
+		torture_rates(c, result);
+	}
+}
+
 static void run_part(const struct options *o, unsigned long part, struct sums *sums)
 {
 	*sums = (struct sums){0};
 	for (unsigned long s = part; s < o->seeds; s += o->jobs)
 		for (unsigned g = 0; g < TORTURE_GUARANTEES; g++) {
 			struct torture_case c = {(enum torture_guarantee)g, o->first + s,
-				(unsigned)o->limiters, (unsigned)o->minutes};
+				(unsigned)o->limiters, (unsigned)o->minutes, o->beliefs};
 			struct torture_result result;
 
 			if (!o->chosen[g])
 				continue;
-			(g == TORTURE_QUOTA ? torture_quota : torture_rates)(&c, &result);
+			torture_one(&c, &result);
 			sum_up(sums, &c, &result);
 		}
 }
@@ -152,6 +173,8 @@ static void merge_sums(struct sums *all, const struct sums *part)
 	all->moves += part->moves;
 	all->restarts += part->restarts;
 	all->memory_losses += part->memory_losses;
+	all->stalls += part->stalls;
+	all->expired += part->expired;
 	all->errors += part->errors;
 	if (!first)
 		return;
@@ -190,13 +213,14 @@ static int run_torture_jobs(const struct options *o, struct sums *all)
 
 static json_t *torture_to_json(const struct options *o, const struct sums *sums)
 {
-	return json_pack("{s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I}", "seeds",
+	return json_pack("{s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "seeds",
 		(json_int_t)o->seeds, "runs", (json_int_t)sums->runs, "violations",
 		(json_int_t)sums->violations, "first_violation_seed",
 		sums->violations ? json_integer((json_int_t)sums->first_seed) : json_null(),
 		"checks", (json_int_t)sums->checks, "lost_units", (json_int_t)sums->lost, "moves",
 		(json_int_t)sums->moves, "restarts", (json_int_t)sums->restarts, "memory_losses",
-		(json_int_t)sums->memory_losses);
+		(json_int_t)sums->memory_losses, "stalls", (json_int_t)sums->stalls, "expired",
+		(json_int_t)sums->expired);
 }
 
 static int report_torture(const struct options *o, const struct sums *sums)
@@ -204,11 +228,12 @@ static int report_torture(const struct options *o, const struct sums *sums)
 	int ret = 0;
 
 	if (!o->json || !output_is_standard(o->json))
-		printf("%llu runs, %llu violations, %llu lost; %llu checks, %llu moves, %llu restarts (%llu blank)\n",
+		printf("%llu runs, %llu violations, %llu lost; %llu checks, %llu moves, %llu restarts (%llu blank), %llu stalls (%llu limits ended by themselves)\n",
 			(unsigned long long)sums->runs, (unsigned long long)sums->violations,
 			(unsigned long long)sums->lost, (unsigned long long)sums->checks,
 			(unsigned long long)sums->moves, (unsigned long long)sums->restarts,
-			(unsigned long long)sums->memory_losses);
+			(unsigned long long)sums->memory_losses, (unsigned long long)sums->stalls,
+			(unsigned long long)sums->expired);
 	if (o->json) {
 		json_t *json = torture_to_json(o, sums);
 
@@ -229,7 +254,7 @@ static int report_torture(const struct options *o, const struct sums *sums)
 
 int main(int argc, char **argv)
 {
-	struct options o = {.chosen = {true, true, true, true},
+	struct options o = {.chosen = {true, true, true, true, true},
 		.seeds = 100,
 		.first = 1,
 		.minutes = 10,

@@ -3,8 +3,9 @@
  *
  * Units: lib/control/quota over a tree, each limiter with a disk that takes its time. Whenever
  * traffic uses units, all that have been used are within the total. In the end all is well again
- * for a while: then what is held and what was spent is the total, but for memories that were lost
- * with what had been spent before.
+ * for a while. Then what is held and what was spent is the total, but for memories that were lost
+ * with what had been spent before; and when all ask for all that they can get, the last unit is
+ * spent.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,10 @@
 #define THINK  (500 * MS)
 #define MOST   10000 /* units of a limiter */
 
+#define STALL_ODDS 500 /* of events, after which a thread stands still */
+
 /* What happens to a box by its own doing. */
-enum quota_happening { TICK, WRITTEN, TRAFFIC, UP };
+enum quota_happening { TICK, WRITTEN, TRAFFIC, UP, CONTROL_WAKES };
 
 struct torture_quota_node {
 	struct quota_node *quota; /* NULL: it is down */
@@ -33,6 +36,8 @@ struct torture_quota_node {
 	char record[RECORD], coming[RECORD];
 	size_t record_len, coming_len;
 	uint64_t share, wants, tick_ns;
+	uint64_t credit; /* units that are spent, for workers to use without asking */
+	uint64_t control_wakes, workers_wake; /* threads that stand still until then, or 0 */
 	bool saving, recovering;
 };
 
@@ -47,13 +52,14 @@ struct quota_world {
 	struct prng prng;
 	struct events events;
 	struct simnet net;
-	uint64_t end, epoch, total, used;
+	uint64_t end, calm_ns, epoch, total, used;
 	uint64_t clocks[TORTURE_LIMITERS];
 	struct torture_quota_node boxes[TORTURE_LIMITERS];
 	struct quota_mail late[LATE];
 	bool cut[TORTURE_LIMITERS]; /* the edge to whom it was joined to */
 	unsigned n, loss, hurry;
-	bool forgets, forgot, calm;
+	bool forgets, forgot, calm, whole;
+	bool thirsty; /* in the end everybody uses what there is */
 };
 
 static uint64_t quota_local_time(const struct quota_world *w, const struct torture_quota_node *box)
@@ -101,6 +107,23 @@ static void quota_box_send(struct quota_world *w, struct torture_quota_node *box
 	}
 }
 
+/* When all heals every thread and disk goes on, with whatever it was at. */
+static uint64_t quota_trouble_until(const struct quota_world *w, uint64_t at)
+{
+	return at < w->calm_ns ? at : w->calm_ns;
+}
+
+static uint64_t quota_written_at(struct quota_world *w)
+{
+	uint64_t now = w->events.now_ns;
+
+	if (prng_percent(&w->prng, 95))
+		return now + prng_within(&w->prng, 10 * MS);
+	if (prng_percent(&w->prng, 95) || w->calm)
+		return now + prng_within(&w->prng, SECOND);
+	return quota_trouble_until(w, now + prng_within(&w->prng, 60 * SECOND));
+}
+
 static void quota_save_box(struct quota_world *w, struct torture_quota_node *box)
 {
 	if (box->saving || !quota_uncommitted(box->quota))
@@ -110,10 +133,30 @@ static void quota_save_box(struct quota_world *w, struct torture_quota_node *box
 	if (quota_save(box->quota, box->coming, &box->coming_len))
 		return;
 	box->saving = true;
-	quota_box_at(w,
-		w->events.now_ns +
-			prng_within(&w->prng, prng_percent(&w->prng, 95) ? 10 * MS : SECOND),
-		WRITTEN, box);
+	quota_box_at(w, quota_written_at(w), WRITTEN, box);
+}
+
+/* A thread stands still after any event: control, or all workers. */
+static void stand_still(struct quota_world *w, struct torture_quota_node *box)
+{
+	static const uint64_t spans[] = {100 * MS, 5 * SECOND, 60 * SECOND};
+	uint64_t until = quota_trouble_until(
+		w, w->events.now_ns + MS + prng_within(&w->prng, spans[prng_below(&w->prng, 3)]));
+
+	if (w->calm || prng_below(&w->prng, STALL_ODDS) > 0)
+		return;
+	w->result->stalls++;
+	if (prng_percent(&w->prng, 40)) {
+		box->workers_wake = until;
+	} else if (box->control_wakes <= w->events.now_ns) {
+		box->control_wakes = until;
+		quota_box_at(w, until, CONTROL_WAKES, box);
+	}
+}
+
+static bool control_stands(const struct quota_world *w, const struct torture_quota_node *box)
+{
+	return box->control_wakes > w->events.now_ns;
 }
 
 /* What has to follow whatever has just happened to a box. */
@@ -134,7 +177,21 @@ static void quota_follow_up(struct quota_world *w, struct torture_quota_node *bo
 	quota_box_at(w, next, TICK, box);
 }
 
-static void quota_use_units(struct quota_world *w, struct torture_quota_node *box)
+/* Workers use what is in hand, whatever control does. */
+static void use_units(struct quota_world *w, struct torture_quota_node *box)
+{
+	uint64_t units = prng_within(&w->prng, box->credit);
+
+	if (box->workers_wake > w->events.now_ns)
+		return;
+	box->credit -= units;
+	w->used += units;
+	if (w->used > w->total)
+		torture_complain(w->result, "used %llu of %llu", (unsigned long long)w->used,
+			(unsigned long long)w->total);
+}
+
+static void take_units_in_hand(struct quota_world *w, struct torture_quota_node *box)
 {
 	uint64_t units = box->wants
 				 ? box->wants
@@ -145,10 +202,20 @@ static void quota_use_units(struct quota_world *w, struct torture_quota_node *bo
 		return;
 	}
 	box->wants = 0;
-	w->used += units;
-	if (w->used > w->total)
-		torture_complain(w->result, "used %llu of %llu", (unsigned long long)w->used,
-			(unsigned long long)w->total);
+	box->credit += units;
+}
+
+/* What is left here, or one unit, which others may have. */
+static void take_all_units(struct quota_world *w, struct torture_quota_node *box)
+{
+	uint64_t now = quota_local_time(w, box);
+	struct quota_view view = quota_view(box->quota, now);
+	uint64_t units = view.prepaid + (view.balance > 0 ? (uint64_t)view.balance : 0);
+
+	if (units > 0 && quota_spend(box->quota, units, now) == 0)
+		box->credit += units;
+	else if (quota_spend(box->quota, 1, now) == 0)
+		box->credit++;
 }
 
 static void quota_start_box(struct quota_world *w, struct torture_quota_node *box)
@@ -171,7 +238,8 @@ static void quota_start_box(struct quota_world *w, struct torture_quota_node *bo
 	w->clocks[box - w->boxes] = prng_within(&w->prng, 1000 * SECOND);
 	box->life++;
 	box->saving = false;
-	box->tick_ns = 0;
+	box->tick_ns = box->credit = 0;
+	box->control_wakes = box->workers_wake = 0;
 	if (box->record_len > 0 && !box->recovering)
 		ret = quota_restore(&params, box->record, box->record_len, quota_local_time(w, box),
 			&box->quota);
@@ -258,8 +326,21 @@ static void quota_end_trouble(void *world, void *object, uint64_t argument)
 	w->calm = true;
 	w->loss = 0;
 	memset(w->cut, 0, sizeof(w->cut));
-	for (unsigned i = 0; i < w->n; i++)
-		quota_restart_box(w, &w->boxes[i]);
+	for (unsigned i = 0; i < w->n; i++) {
+		struct torture_quota_node *box = &w->boxes[i];
+
+		quota_restart_box(w, box);
+		box->control_wakes = box->workers_wake = 0;
+		if (box->quota)
+			quota_follow_up(w, box);
+	}
+}
+
+static void quota_begin_thirst(void *world, void *object, uint64_t argument)
+{
+	(void)object;
+	(void)argument;
+	((struct quota_world *)world)->thirsty = true;
 }
 
 static void quota_hear_message(struct quota_world *w, const struct quota_mail *message)
@@ -268,6 +349,12 @@ static void quota_hear_message(struct quota_world *w, const struct quota_mail *m
 
 	if (!box->quota || message->is.period == 0)
 		return;
+	if (control_stands(w, box)) { /* the socket's buffer holds some */
+		if (prng_percent(&w->prng, 50))
+			simnet_carry(&w->net, message->to, message->to, box->control_wakes, message,
+				sizeof(*message));
+		return;
+	}
 	quota_hear(box->quota, message->edge, &message->is, quota_local_time(w, box));
 	quota_follow_up(w, box);
 }
@@ -293,9 +380,16 @@ static void quota_box_event(void *world, void *object, uint64_t argument)
 	struct quota_world *w = world;
 	struct torture_quota_node *box = object;
 	unsigned pause = 1 + (unsigned)(box - w->boxes); /* some have much of it */
+	uint64_t think = w->thirsty ? THINK / 10 : THINK * pause / w->hurry;
 
 	if (argument >> 32 != box->life)
 		return;
+	if ((argument & 0xff) == TRAFFIC && (!w->calm || w->thirsty))
+		use_units(w, box);
+	else if (control_stands(w, box)) {
+		events_at(&w->events, box->control_wakes, quota_box_event, box, argument);
+		return;
+	}
 	switch ((enum quota_happening)(argument & 0xff)) {
 	case UP:
 		quota_restart_box(w, box);
@@ -306,51 +400,87 @@ static void quota_box_event(void *world, void *object, uint64_t argument)
 		quota_committed(box->quota);
 		break;
 	case TRAFFIC:
-		if (!w->calm)
-			quota_use_units(w, box);
-		quota_box_at(w,
-			w->events.now_ns + 1 + prng_within(&w->prng, THINK * pause / w->hurry),
-			TRAFFIC, box);
+		if (w->thirsty)
+			take_all_units(w, box);
+		else if (!w->calm && !control_stands(w, box))
+			take_units_in_hand(w, box);
+		quota_box_at(w, w->events.now_ns + 1 + prng_within(&w->prng, think), TRAFFIC, box);
 		break;
 	case TICK:
+	case CONTROL_WAKES:
 		break;
 	}
-	quota_follow_up(w, box);
+	stand_still(w, box);
+	if (!control_stands(w, box))
+		quota_follow_up(w, box);
 }
 
-static void count_check(void *world)
+/* What all have together, at one moment. */
+struct quota_sums {
+	int64_t held;
+	uint64_t spent, prepaid, in_flight;
+};
+
+static struct quota_sums quota_sum_up(const struct quota_world *w)
 {
-	((struct quota_world *)world)->result->checks++;
+	struct quota_sums sums = {0};
+
+	for (unsigned i = 0; i < w->n; i++) {
+		const struct torture_quota_node *box = &w->boxes[i];
+		struct quota_view view = quota_view(box->quota, quota_local_time(w, box));
+
+		sums.held += view.balance;
+		sums.spent += view.spent;
+		sums.prepaid += view.prepaid;
+		for (unsigned e = 0; e < box->n; e++)
+			sums.in_flight += quota_edge(box->quota, e).in_flight;
+	}
+	return sums;
+}
+
+static bool quota_is_whole(const struct quota_world *w, const struct quota_sums *sums)
+{
+	return sums->in_flight == 0 && sums->held + (int64_t)sums->spent == (int64_t)w->total &&
+	       w->used + sums->prepaid <= sums->spent;
+}
+
+/* Between two moves, as those whose traffic waits are asked for now and then. */
+static void check_moment(void *world)
+{
+	struct quota_world *w = world;
+	struct quota_sums sums;
+
+	w->result->checks++;
+	if (w->whole || w->events.now_ns <= w->calm_ns)
+		return;
+	sums = quota_sum_up(w);
+	w->whole = quota_is_whole(w, &sums);
+}
+
+/* Units that nobody gets though everybody asks; in flight they may be lost with a memory. */
+static void check_last_unit(struct quota_world *w, const struct quota_sums *sums)
+{
+	int64_t left = sums->held + (int64_t)(sums->prepaid + (w->forgot ? 0 : sums->in_flight));
+
+	if (left <= 0)
+		return;
+	w->result->lost = (uint64_t)left;
+	torture_complain(w->result, "%lld units that nobody got: %lld held, %llu in flight",
+		(long long)left, (long long)sums->held, (unsigned long long)sums->in_flight);
 }
 
 static void check_end(struct quota_world *w)
 {
-	uint64_t spent = 0, prepaid = 0, in_flight = 0;
-	int64_t held = 0;
+	struct quota_sums sums = quota_sum_up(w);
 
-	for (unsigned i = 0; i < w->n; i++) {
-		struct torture_quota_node *box = &w->boxes[i];
-		struct quota_view view = quota_view(box->quota, quota_local_time(w, box));
-
-		held += view.balance;
-		spent += view.spent;
-		prepaid += view.prepaid;
-		for (unsigned e = 0; e < box->n; e++)
-			in_flight += quota_edge(box->quota, e).in_flight;
+	if (!w->forgot && !w->whole) {
+		w->result->lost = (uint64_t)llabs(
+			(int64_t)w->total - sums.held - (int64_t)sums.spent);
+		torture_complain(w->result, "%lld held, %llu spent and %llu in flight of %llu",
+			(long long)sums.held, (unsigned long long)sums.spent,
+			(unsigned long long)sums.in_flight, (unsigned long long)w->total);
 	}
-	if (w->forgot)
-		return;
-	if (in_flight > 0)
-		torture_complain(
-			w->result, "%llu in flight in the end", (unsigned long long)in_flight);
-	if (held + (int64_t)spent != (int64_t)w->total) {
-		w->result->lost = (uint64_t)llabs((int64_t)w->total - held - (int64_t)spent);
-		torture_complain(w->result, "%lld held and %llu spent of %llu", (long long)held,
-			(unsigned long long)spent, (unsigned long long)w->total);
-	}
-	if (w->used + prepaid > spent)
-		torture_complain(w->result, "used %llu, spent %llu", (unsigned long long)w->used,
-			(unsigned long long)spent);
+	check_last_unit(w, &sums);
 }
 
 static void quota_join_boxes(struct quota_world *w, unsigned a, unsigned b)
@@ -393,11 +523,13 @@ void torture_quota(const struct torture_case *c, struct torture_result *result)
 	w->net.events = &w->events;
 	w->net.receive = quota_receive_message;
 	w->end = c->minutes * 60 * SECOND;
+	w->calm_ns = w->end - w->end / HEAL;
 	prng_seed(&w->prng, c->seed);
 	quota_populate(w);
 	events_at(&w->events, prng_within(&w->prng, 8 * SECOND), quota_cause_trouble, NULL, 0);
-	events_at(&w->events, w->end - w->end / HEAL, quota_end_trouble, NULL, 0);
-	torture_play(&w->events, w->end, w, count_check, result);
+	events_at(&w->events, w->calm_ns, quota_end_trouble, NULL, 0);
+	events_at(&w->events, w->end - (w->end - w->calm_ns) / 2, quota_begin_thirst, NULL, 0);
+	torture_play(&w->events, w->end, w, check_moment, result);
 	if (!result->violated && !result->error)
 		check_end(w);
 	for (unsigned i = 0; i < w->n; i++)

@@ -11,8 +11,9 @@
  *   - buckets that admit all they may, now or when it hurts most, together conform to one bucket of
  *     that limit and of the burst, exactly.
  *
- * In the end all is well again for a while, and every byte per second is somewhere.
+ * In the end all is well again for a while, every byte per second is somewhere, and passes.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,36 +37,169 @@ static void rates_box_at(
 		what | number << 8 | (uint64_t)box->life << 32);
 }
 
-static uint64_t burst_of(const struct world *w, const struct rates_node *box)
+/* A lease that ends within this part of one has ended for control, as in lib/control/limiter. */
+#define LEASE_AHEAD 16
+
+static uint64_t burst_of(
+	const struct world *w, const struct rates_node *box, const struct told *told)
 {
 	if (w->accounts > BURST)
-		return box->enforced[BURST];
-	return conserve_burst(box->c, RATE, w->burst, box->enforced[RATE]);
+		return told->amounts[BURST];
+	return conserve_burst(box->c, RATE, w->burst, told->amounts[RATE]);
 }
 
-/* The workers take what may be enforced now, which ends by itself. */
-static void rates_take_limits(struct world *w, struct rates_node *box)
+/* What control would tell the workers now; and until when that holds. */
+static uint64_t tell_of(const struct world *w, const struct rates_node *box, struct told *told)
 {
-	uint64_t until;
+	uint64_t now = world_clock(w, box), end = now + w->lease, until;
 
-	box->until = UINT64_MAX;
+	*told = (struct told){.limit = box->limit, .least = conserve_view(box->c, RATE, now).limit};
 	for (unsigned a = 0; a < w->accounts; a++) {
-		box->enforced[a] = conserve_limit(box->c, a, world_clock(w, box), &until);
-		box->until = until < box->until ? until : box->until;
+		uint64_t after = conserve_limit(box->c, a, UINT64_MAX, NULL);
+		uint8_t ending;
+
+		told->amounts[a] = conserve_limit(box->c, a, now + w->lease / LEASE_AHEAD, &until);
+		ending = expiry_ending(told->amounts[a], after);
+		told->ending = ending > told->ending ? ending : told->ending;
+		end = until < end ? until : end;
 	}
-	box->limit_taken = box->limit;
-	box->taking = false;
-	bucket_set(&box->bucket, w->events.now_ns, box->enforced[RATE], burst_of(w, box));
-	if (box->until < UINT64_MAX)
-		rates_box_at(w, true_time(box, box->until), LEASE, box, 0);
+	told->burst = burst_of(w, box, told);
+	return end;
 }
 
+static bool is_told_anew(const struct world *w, const struct rates_node *box)
+{
+	const struct told *last = &box->told;
+	struct told now;
+
+	tell_of(w, box, &now);
+	return memcmp(now.amounts, last->amounts, sizeof(now.amounts)) != 0 ||
+	       now.burst != last->burst || now.limit != last->limit || now.least != last->least ||
+	       now.ending != last->ending;
+}
+
+/* The workers pass what they are told from `at` on. */
+static void enforce(struct rates_node *box, uint64_t at)
+{
+	bucket_set(&box->bucket, at, box->enforced.amounts[RATE], box->enforced.burst);
+}
+
+/* What ends of what the workers pass has ended at a time. */
+static void end_leased(struct world *w, struct rates_node *box, uint64_t at)
+{
+	struct told *enforced = &box->enforced;
+
+	for (unsigned a = 0; a < w->accounts; a++)
+		enforced->amounts[a] = expiry_left(enforced->amounts[a], enforced->ending);
+	enforced->burst = expiry_left(enforced->burst, enforced->ending);
+	enforced->ending = 0;
+	enforce(box, at);
+}
+
+/* What workers do before they meter, however long they slept: whether a limit has ended. */
+static bool look_at_expiry(struct world *w, struct rates_node *box)
+{
+	uint64_t clock = world_clock(w, box), from;
+
+	if (box->workers_wake || !expiry_is_past(&box->expiry, clock))
+		return false;
+	from = expiry_see(&box->expiry, clock);
+	if (from == 0)
+		return false;
+	w->result->expired++;
+	end_leased(w, box, from > box->clock ? true_time(box, from) : w->events.now_ns);
+	return true;
+}
+
+/* The workers take what they were told last. */
+static void take_limits(struct world *w, struct rates_node *box)
+{
+	box->enforced = box->told;
+	box->limit_taken = box->told.limit;
+	enforce(box, w->events.now_ns);
+	if (expiry_until(&box->expiry) == 0)
+		end_leased(w, box, w->events.now_ns);
+}
+
+static void start_taking(struct world *w, struct rates_node *box);
+
+/* There is an event when control may see that a lease is about to end, and one when it has. */
+static void watch_expiry(struct world *w, struct rates_node *box)
+{
+	uint64_t until = expiry_until(&box->expiry), at = true_time(box, until);
+
+	if (until == 0 || at <= w->events.now_ns ||
+		(box->expires > w->events.now_ns && box->expires <= at))
+		return;
+	box->expires = at;
+	rates_box_at(w, at, EXPIRES, box, 0);
+	rates_box_at(w, true_time(box, until - w->lease / LEASE_AHEAD), LEASE, box, 0);
+}
+
+/*
+ * Control has the workers' limits end when the first of them does, and so later only if they have
+ * taken all. Those that have seen the end are told all again.
+ */
+static void renew_expiry(struct world *w, struct rates_node *box)
+{
+	bool all_taken = !box->taking && !box->pending && !is_told_anew(w, box);
+	uint64_t present = expiry_until(&box->expiry), next;
+	struct told now;
+
+	if (present == 0 && !all_taken)
+		return;
+	if (present != 0 && expiry_is_past(&box->expiry, world_clock(w, box)))
+		return;
+	next = expiry_next(present, tell_of(w, box, &now), all_taken);
+	if (next == present || !expiry_set(&box->expiry, present, next))
+		return;
+	watch_expiry(w, box);
+	if (present == 0)
+		start_taking(w, box);
+}
+
+/* Also before a first lease ends, as far ahead as control may. */
 static void start_taking(struct world *w, struct rates_node *box)
 {
+	tell_of(w, box, &box->told);
+	box->pending = false;
 	box->taking = true;
 	box->taking_since++;
+	renew_expiry(w, box);
 	rates_box_at(w, w->events.now_ns + prng_within(&w->prng, 20 * MS), TAKEN, box,
 		box->taking_since);
+}
+
+/*
+ * When all heals, threads and disks go on at once, with whatever they were at: what stands still
+ * for longer is no defect of the group's.
+ */
+static uint64_t trouble_until(const struct world *w, uint64_t at)
+{
+	return at < w->calm_ns ? at : w->calm_ns;
+}
+
+/*
+ * A thread stands still, at any step: control, all workers, or none. Control may be between any
+ * two things that it does; what comes for it waits, or is lost.
+ */
+static bool stands_still(struct world *w, struct rates_node *box)
+{
+	static const uint64_t spans[] = {100 * MS, 5 * SECOND, 60 * SECOND};
+	uint64_t until = trouble_until(
+		w, w->events.now_ns + MS + prng_within(&w->prng, spans[prng_below(&w->prng, 3)]));
+
+	if (w->calm || !box->up || prng_below(&w->prng, STALL_ODDS) > 0)
+		return box->control_wakes != 0;
+	w->result->stalls++;
+	if (prng_percent(&w->prng, 40) && !box->workers_wake) {
+		box->workers_wake = until;
+		rates_box_at(w, until, WORKERS_WAKE, box, 0);
+	} else if (!box->control_wakes) {
+		box->control_wakes = until;
+		rates_box_at(w, until, CONTROL_WAKES, box, 0);
+	}
+	return box->control_wakes != 0;
 }
 
 static int write_record(void *context, uint32_t id, const void *record, size_t len)
@@ -116,13 +250,31 @@ static bool rates_box_is_recovering(const struct world *w, const struct rates_no
 	return recovering;
 }
 
-static bool rates_limit_changed(const struct world *w, const struct rates_node *box)
+/* A disk takes its time, and stands still as any thread does. */
+static uint64_t written_at(struct world *w)
 {
-	bool news = false;
+	uint64_t now = w->events.now_ns;
 
-	for (unsigned a = 0; a < w->accounts; a++)
-		news |= world_usable(w, box, a) != box->enforced[a];
-	return news;
+	if (!w->calm && prng_percent(&w->prng, 1))
+		return trouble_until(w, now + prng_within(&w->prng, 60 * SECOND));
+	return now + prng_within(&w->prng, prng_percent(&w->prng, 90) ? 30 * MS : DISK_NS);
+}
+
+/* Control saves what is to be committed, and tells the workers of what they have. */
+static void save_and_tell(struct world *w, struct rates_node *box)
+{
+	if (!box->saving && book_unsaved(conserve_book(box->c)) && rates_save_box(box) == 0) {
+		box->saving = box->pending = true;
+		box->written = box->taken = false;
+		box->saved_at = box->taking_since + 1;
+		rates_box_at(w, written_at(w), WRITTEN, box, 0);
+	}
+	if (stands_still(w, box))
+		return;
+	if (box->pending || (!box->taking && is_told_anew(w, box)))
+		start_taking(w, box);
+	else
+		renew_expiry(w, box);
 }
 
 /* What has to follow whatever has just happened to a box. */
@@ -130,22 +282,12 @@ static void rates_follow_up(struct world *w, struct rates_node *box)
 {
 	if (box->lost && !rates_box_is_recovering(w, box))
 		box->lost = false;
-	if (!box->saving && book_unsaved(conserve_book(box->c)) && rates_save_box(box) == 0) {
-		box->saving = true;
-		box->written = box->taken = false;
-		start_taking(w, box);
-		box->saved_at = box->taking_since;
-		rates_box_at(w,
-			w->events.now_ns + prng_within(&w->prng, prng_percent(&w->prng, 90)
-									 ? 30 * MS
-									 : 2 * SECOND),
-			WRITTEN, box, 0);
-	} else if (!box->taking && rates_limit_changed(w, box)) {
-		start_taking(w, box);
-	}
 	if (!w->hoards && prng_percent(&w->prng, 30))
 		world_spend(w, box);
-	rates_box_send(w, box);
+	if (!stands_still(w, box))
+		save_and_tell(w, box);
+	if (!stands_still(w, box))
+		rates_box_send(w, box);
 	if (!box->lost)
 		world_check_books(w, box);
 }
@@ -193,6 +335,8 @@ static struct conserve *rates_make_conserve(
 	params.records = records;
 	params.n_records = recovering ? 0 : rates_box_records(box, records);
 	params.recovering = recovering;
+	if (recovering)
+		params.identity = (struct book_identity){0};
 	params.epoch = ++w->epoch;
 	ret = conserve_create(&params, world_clock(w, box), &c);
 	if (ret)
@@ -214,7 +358,12 @@ static void rates_start_box(struct world *w, struct rates_node *box, bool recove
 	box->saving = false;
 	box->limit_taken = box->limit;
 	box->bucket = (struct bucket){.at_ns = w->events.now_ns};
-	rates_take_limits(w, box);
+	box->control_wakes = box->workers_wake = 0;
+	box->pending = box->taking = box->told_unseen = false;
+	expiry_init(&box->expiry, tell_of(w, box, &box->told), 2 * w->lease);
+	box->expires = 0;
+	watch_expiry(w, box);
+	take_limits(w, box);
 	rates_box_at(w, w->events.now_ns + prng_within(&w->prng, box->tick_ns), TICK, box, 0);
 	rates_follow_up(w, box);
 }
@@ -268,7 +417,7 @@ static void rates_crash_box(struct world *w, struct rates_node *box)
 	box->up = false;
 	box->life++;
 	box->lost = lost;
-	memset(box->enforced, 0, sizeof(box->enforced));
+	box->enforced = (struct told){0};
 	if (lost)
 		disk_free(&box->disk);
 	else
@@ -358,6 +507,51 @@ static void rates_cause_trouble(void *world, void *object, uint64_t argument)
 	events_after(&w->events, prng_within(&w->prng, 12 * SECOND), rates_cause_trouble, NULL, 0);
 }
 
+/* What control does, unless it stands still: then it does it afterwards. */
+static void after_workers(struct world *w, struct rates_node *box)
+{
+	if (box->control_wakes) {
+		if (!w->hoards && prng_percent(&w->prng, 30))
+			world_spend(w, box);
+		return;
+	}
+	rates_end_save(box);
+	rates_follow_up(w, box);
+}
+
+/* The workers take what they were told; whether control sees it or not. */
+static void limits_taken(struct world *w, struct rates_node *box, uint64_t number)
+{
+	if (box->workers_wake) {
+		box->told_unseen = true;
+		return;
+	}
+	look_at_expiry(w, box);
+	take_limits(w, box);
+	box->taking = false;
+	if (box->saving && number >= box->saved_at)
+		box->taken = true;
+	after_workers(w, box);
+}
+
+/* Their first look is at what has ended. */
+static void workers_wake(struct world *w, struct rates_node *box)
+{
+	box->workers_wake = 0;
+	look_at_expiry(w, box);
+	if (box->told_unseen)
+		limits_taken(w, box, box->taking_since);
+	else
+		after_workers(w, box);
+	box->told_unseen = false;
+}
+
+static void control_wakes(struct world *w, struct rates_node *box)
+{
+	box->control_wakes = 0;
+	after_workers(w, box);
+}
+
 static void rates_end_trouble(void *world, void *object, uint64_t argument)
 {
 	struct world *w = world;
@@ -368,8 +562,15 @@ static void rates_end_trouble(void *world, void *object, uint64_t argument)
 	w->hoards = false;
 	w->loss = 0;
 	memset(w->sides, 0, sizeof(w->sides));
-	for (unsigned i = 0; i < w->n; i++)
-		rates_restart_box(w, &w->boxes[i]);
+	for (unsigned i = 0; i < w->n; i++) {
+		struct rates_node *box = &w->boxes[i];
+
+		rates_restart_box(w, box);
+		if (box->workers_wake)
+			workers_wake(w, box);
+		if (box->control_wakes)
+			control_wakes(w, box);
+	}
 }
 
 static void rates_box_tick(struct world *w, struct rates_node *box)
@@ -403,22 +604,22 @@ static void rates_record_written(struct world *w, struct rates_node *box)
 	rates_end_save(box);
 }
 
-static void rates_limits_taken(struct world *w, struct rates_node *box, uint64_t number)
-{
-	rates_take_limits(w, box);
-	if (box->saving && number >= box->saved_at)
-		box->taken = true;
-	rates_end_save(box);
-}
-
 static void rates_hear_message(
 	struct world *w, unsigned from, unsigned to, const uint8_t *bytes, size_t len)
 {
 	struct rates_node *box = &w->boxes[to];
+	int ret;
 
 	if (!box->up || len == 0)
 		return;
-	if (conserve_hear(box->c, from, world_clock(w, box), bytes, len) < 0)
+	if (box->control_wakes) { /* the socket's buffer holds some */
+		if (prng_percent(&w->prng, 50))
+			simnet_carry(&w->net, from, to, box->control_wakes, bytes, len);
+		return;
+	}
+	ret = conserve_hear(box->c, from, world_clock(w, box), bytes, len);
+	/* One that has lost its memory does not know which ledger it is of, and says so. */
+	if (ret < 0 && !(ret == -ESTALE && (box->lost || len == BOOK_HEAD)))
 		torture_complain(w->result, "a letter that cannot be read");
 	rates_follow_up(w, box);
 }
@@ -429,6 +630,7 @@ static bool rates_receive_message(
 {
 	struct world *w = world;
 
+	tape_play(w);
 	rates_hear_message(w, from, to, bytes, len);
 	if (!w->calm && prng_percent(&w->prng, 3)) {
 		const struct message *late = &w->late[prng_below(&w->prng, LATE)];
@@ -436,6 +638,26 @@ static bool rates_receive_message(
 		rates_hear_message(w, late->from, late->to, late->bytes, late->len);
 	}
 	return true;
+}
+
+static void control_event(struct world *w, struct rates_node *box, uint64_t argument)
+{
+	if (box->control_wakes) {
+		events_at(&w->events, box->control_wakes, rates_box_event, box, argument);
+		return;
+	}
+	switch ((enum happening)(argument & 0xff)) {
+	case TICK:
+		rates_box_tick(w, box);
+		break;
+	case WRITTEN:
+		if (box->saving)
+			rates_record_written(w, box);
+		break;
+	default:
+		break;
+	}
+	rates_follow_up(w, box);
 }
 
 static void rates_box_event(void *world, void *object, uint64_t argument)
@@ -449,25 +671,32 @@ static void rates_box_event(void *world, void *object, uint64_t argument)
 	case UP:
 		rates_restart_box(w, box);
 		return;
-	case TICK:
-		rates_box_tick(w, box);
-		break;
 	case TAKEN:
-		rates_limits_taken(w, box, argument >> 8 & 0xffffff);
-		break;
-	case WRITTEN:
-		if (box->saving)
-			rates_record_written(w, box);
-		break;
-	case LEASE:
-		rates_take_limits(w, box);
+		limits_taken(w, box, argument >> 8 & 0xffffff);
+		return;
+	case EXPIRES:
+		if (look_at_expiry(w, box))
+			after_workers(w, box);
+		else
+			watch_expiry(w, box);
+		return;
+	case WORKERS_WAKE:
+		if (box->workers_wake)
+			workers_wake(w, box);
+		return;
+	case CONTROL_WAKES:
+		if (box->control_wakes)
+			control_wakes(w, box);
+		return;
+	default:
+		control_event(w, box, argument);
 	}
-	rates_follow_up(w, box);
 }
 
 static void rates_check_boxes(void *world)
 {
 	world_check_sums(world);
+	world_count_passed(world);
 	world_look_for_rest(world);
 }
 
@@ -500,9 +729,10 @@ static void draw_world(struct world *w)
 	for (unsigned i = 0; i < w->n; i++)
 		w->ids[i] = 1000 + i * 17 % 31;
 	w->params = (struct conserve_params){
+		.identity = {.low = 1},
 		.lease_ns = w->lease,
 		.drift_ppm = (const uint32_t[]){0, 100, 20000}[prng_below(&w->prng, 3)],
-		.repeat_ns = SECOND,
+		.repeat_ns = REPEAT_NS,
 		.promise = (const unsigned[]){0, 50, 90, 100}[prng_below(&w->prng, 4)],
 	};
 	draw_overlay(w, &w->params.overlay);
@@ -518,7 +748,7 @@ static void rates_populate(struct world *w)
 		box->pace = MILLION - drift +
 			    (prng_percent(&w->prng, 60) ? 2 * drift * prng_below(&w->prng, 2)
 							: prng_below(&w->prng, 2 * drift + 1));
-		box->tick_ns = SECOND / 2 + prng_within(&w->prng, SECOND);
+		box->tick_ns = TICK_MOST / 3 + prng_within(&w->prng, TICK_MOST / 3 * 2);
 		box->limit = w->limit;
 		rates_start_box(w, box, false);
 	}
@@ -534,13 +764,16 @@ static void world_init(struct world *w, const struct torture_case *c, struct tor
 	w->net.receive = rates_receive_message;
 	prng_seed(&w->prng, c->seed);
 	w->end = c->minutes * 60 * SECOND;
+	w->calm_ns = w->end - w->end / HEAL;
 	w->accounts = c->guarantee == TORTURE_ADAPTOR ? BOTH : 1;
 	draw_world(w);
+	w->live_ns = w->calm_ns + w->lease / 4 + EXCHANGES * EXCHANGE_NS;
 	w->bound = (struct bucket){
 		.level = (level_t)w->burst * NANO, .most = (level_t)w->burst * NANO};
+	tape_record(w);
 	rates_populate(w);
 	events_at(&w->events, prng_within(&w->prng, 12 * SECOND), rates_cause_trouble, NULL, 0);
-	events_at(&w->events, w->end - w->end / HEAL, rates_end_trouble, NULL, 0);
+	events_at(&w->events, w->calm_ns, rates_end_trouble, NULL, 0);
 }
 
 static void world_free(struct world *w)
@@ -565,6 +798,8 @@ void torture_rates(const struct torture_case *c, struct torture_result *result)
 	torture_play(&w->events, w->end, w, rates_check_boxes, result);
 	if (!result->violated && !result->error)
 		world_check_end(w);
+	if (c->beliefs)
+		world_print_beliefs(w);
 	for (unsigned i = 0; i < w->n; i++)
 		if (w->boxes[i].c)
 			result->moves += conserve_counters(w->boxes[i].c)->grants;

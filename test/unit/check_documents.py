@@ -22,13 +22,16 @@ import tempfile
 
 PROGRAMS = {"weir": "app/weir/weir", "weirctl": "app/weirctl/weirctl",
             "weirsim": "app/weirsim/weirsim", "weir-emu": "tools/emu/weir-emu",
-            "weir-study": "tools/study/weir-study", "torture": "test/torture/torture"}
+            "weir-study": "tools/study/weir-study",
+            "weir-exporter": "app/exporter/weir-exporter", "torture": "test/torture/torture"}
 # Whose first word says what is done, and who says more of it when asked for help.
-WITH_COMMANDS = {"weirctl": False, "weirsim": True, "weir-study": True}
+WITH_COMMANDS = {"weirctl": True, "weirsim": True, "weir-study": True}
 # What may name a path of the tree.
 TREE = re.compile(r"(?:\./)?(?:app|build|config|doc|drivers|lib|test|tools)/[\w./*-]+")
 HELP_S = int(os.environ.get("WEIR_ANSWERS_S", "600"))  # it has hung, or waits for a CPU
 KEY_FILE = "/etc/weir/gossip.key"
+IDENTITY_FILE = "/etc/weir/identity"
+SECRET = "5a" * 32  # whose public key stands in the manual
 
 
 class Page:
@@ -110,7 +113,7 @@ def command_word(words):
     """The first word that is no option and no option's value; None if it stands for any."""
     rest = iter(words[1:])
     for word in rest:
-        if word in ("-s", "-n"):
+        if word in ("-s", "-n", "-g"):
             next(rest, None)
         elif not word.startswith("-") and word != "watch":
             return word if re.fullmatch(r"[a-z]+", word) else None
@@ -198,8 +201,9 @@ def check_configuration(programs, config):
     with tempfile.TemporaryDirectory(prefix="weir-documents-") as folder:
         key, path = os.path.join(folder, "key"), os.path.join(folder, "weir.json")
         with open(os.open(key, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="ascii") as out:
-            out.write("5a" * 32 + "\n")
-        pathlib.Path(path).write_text(json.dumps(config).replace(KEY_FILE, key), encoding="utf-8")
+            out.write(SECRET + "\n")
+        text = json.dumps(config).replace(KEY_FILE, key).replace(IDENTITY_FILE, key)
+        pathlib.Path(path).write_text(text, encoding="utf-8")
         done = subprocess.run([str(programs.find("weir")), "--check", path], capture_output=True,
                               text=True, check=False, timeout=HELP_S, stdin=subprocess.DEVNULL)
         if done.returncode:
@@ -212,6 +216,23 @@ def check_configurations(readme, page, programs):
     for part in [{}, *fragments(page)]:
         for complaint in check_configuration(programs, whole | part):
             yield f"{json.dumps(part)[:60]}: {complaint}"
+
+
+def check_examples(programs):
+    """What is shipped in config/ is accepted without a warning, once its key is made."""
+    with tempfile.TemporaryDirectory(prefix="weir-documents-") as folder:
+        key = os.path.join(folder, "key")
+        with open(os.open(key, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="ascii") as out:
+            out.write(SECRET + "\n")
+        for example in sorted((programs.root / "config").glob("*.json")):
+            if example.name.endswith(".schema.json"):
+                continue
+            text = example.read_text(encoding="utf-8").replace(KEY_FILE, key)
+            done = subprocess.run([str(programs.find("weir")), "--check", "--strict", "-"],
+                                  input=text, capture_output=True, text=True, check=False,
+                                  timeout=HELP_S)
+            if done.returncode or ": good: " not in done.stdout:
+                yield f"{example.name}: {done.stdout}{done.stderr}"
 
 
 def keys_of(schema):
@@ -235,7 +256,7 @@ def check_complete(pages, programs):
 
     schema = json.loads((programs.root / "config/weir.schema.json").read_text(encoding="utf-8"))
     known = {part for words in page("doc/operate/configuration.md").words
-             for part in re.findall(r"[\w-]+", words)}
+             for part in re.findall(r"[$\w-]+", words)}
     for key in sorted(set(keys_of(schema)) - known):
         yield f"doc/operate/configuration.md does not name the key {key}"
     shown = programs.help(programs.find("weirctl"))
@@ -284,6 +305,7 @@ def main():
         complaints += [f"{page.name}: {words}" for words in found]
     complaints += check_configurations(pages[root / "README.md"],
                                        pages[root / "doc/operate/configuration.md"], programs)
+    complaints += check_examples(programs)
     complaints += check_complete(pages, programs)
     print("\n".join(complaints) if complaints else f"{len(pages)} pages, nothing to complain about")
     sys.exit(1 if complaints else 0)

@@ -34,19 +34,43 @@ def port(device, **members):
     return {"limiter": "me", "ports": {"lan": {"device": device, **members}}}
 
 
-def gossip(n, **members):
+def gossip(n, known=0, **members):
+    """A group of n, of whom so many have a public key."""
     roster = [{"name": f"l{i}", "address": f"10.0.0.{i}:7946"} for i in range(n)]
+    for i in range(known):
+        roster[i]["public_key"] = f"{i + 9:064x}"
     return {"limiter": "l0", "gossip": {"roster": roster, **members}}
+
+
+def schedule(zone="Europe/Berlin", **members):
+    entry = {"days": "mon-fri", "from": "08:00", "to": "18:00", "limit": "2Gbit/s", **members}
+    return policy(schedule={"zone": zone, "entries": [entry]})
 
 
 # Accepted and refused, in pairs as close to each other as they get.
 GOOD = [
+    schedule(),
+    schedule(zone="America/Argentina/Ushuaia", days="Sat,Sun", to="24:00"),
+    schedule(days="daily", burst="1MB", note="x"),
+    schedule(days="fri-mon,wed", **{"from": "23:59:59"}),
     {"limiter": "me"},
+    {"limiter": "me", "include": "policies.d"},
+    {"limiter": "me", "workers": "2-5,8"},
+    match(dscp="ef"),
+    policy(action="mark", mark="AF41"),
+    policy(meter="phantom", classes={"by": "dscp", "weights": {"ef": 4, "cs1": 1}}),
+    {"limiter": "me", "include": ["a.json", "b.json"]},
+    {"limiter": "me", "$schema": "weir.schema.json", "note": "x"},
+    policy(note=["x", "y"], match={"note": "x"}),
+    {"limiter": "me", "ports": {"note": "x", "lan": {"device": "net_null0", "note": "x"}}},
+    policy(meter="phantom", classes={"by": "dscp", "weights": {"note": "x", "46": 4}}),
+    ledger(note="x", overlay={"note": "x", "degree": 2}),
     {"limiter": "me", "tunnels": {"classify": "outer"}},
     {"limiter": "me", "tunnels": {"classify": "inner", "vxlan-port": 65535}},
     {"limiter": "me", "workers": [1, 2]},
     {"limiter": "me", "workers": [1, 1], "idle": "sleep"},
     {"limiter": "me", "control": {"socket": "x" * 107}},
+    {"limiter": "me", "log": {"level": "debug", "format": "json", "note": "x"}},
     policy(),
     policy(limit="1.5 Gbit/s"),
     policy(burst="64KiB"),
@@ -94,6 +118,7 @@ GOOD = [
     {"limiter": "me", "shape": {"pool": "90%"}},
     port("net_null0", buffers=2000000),
     port("net_null0", buffers="2.4M"),
+    {"limiter": "me", "wires": [{"name": "w", "a": "a", "b": "b", "link": "follow"}]},
     match(vlan=4094),
     match(dst="2001:db8::/32"),
     match(proto="tcp"),
@@ -103,9 +128,14 @@ GOOD = [
     match(**{"proto": 17, "dst-port": "53", "src-port": "1024-65535"}),
     port("0000:03:00.0"),
     port("net_af_packet0,iface=eth1", mtu=16000),
+    port("net_af_packet0,iface=eth1", offloads="refuse"),
     gossip(1),
     gossip(2, key_file="/k"),
     gossip(2, key_file="/k", insecure=False),
+    gossip(2, key_files=["/k"]),
+    gossip(2, key_files=["/k", "/l"]),
+    gossip(2, 2, key_file="/k", identity_file="/i"),
+    gossip(2, 2, key_files=["/k", "/l"], identity_file="/i", identities="optional"),
     gossip(2, insecure=True),
     gossip(2, insecure=True, listen="0.0.0.0:7946"),
     gossip(2, insecure=True, estimator="tree"),
@@ -130,6 +160,26 @@ GOOD = [
                  "key": "/e"}),
 ]
 BAD = [
+    schedule(zone="../passwd"),
+    schedule(zone="Europe/"),
+    schedule(days="weekdays"),
+    schedule(days="mon,"),
+    schedule(to="24:01"),
+    schedule(limit="2Gbit"),
+    schedule(bursts="1MB"),
+    policy(schedule={"zone": "UTC", "entries": []}),
+    policy(schedule={"entries": [{"from": "08:00", "to": "18:00", "limit": "2Gbit/s"}]}),
+    quota(total="5TB", schedule={"zone": "UTC", "entries": [
+        {"from": "08:00", "to": "18:00", "limit": "2Gbit/s"}]}),
+    {"limiter": "me", "note": 3},
+    {"limiter": "me", "include": [3]},
+    {"limiter": "me", "workers": "2-"},
+    match(dscp="af44"),
+    policy(action="mark", mark="cs8"),
+    policy(meter="phantom", classes={"by": "dscp", "weights": {"af": 4}}),
+    policy(note={}),
+    policy(notes="x"),
+    {"limiter": "me", "ports": {"note": 3}},
     [],
     {},
     {"limiter": "a b"},
@@ -141,6 +191,8 @@ BAD = [
     {"limiter": "me", "workers": [1, 1]},
     {"limiter": "me", "workers": []},
     {"limiter": "me", "control": {"socket": "x" * 108}},
+    {"limiter": "me", "log": {"level": "all"}},
+    {"limiter": "me", "log": {"format": "xml"}},
     {"limiter": "me", "policies": [{"name": "p"}]},
     {"limiter": "me", "ports": {"a b": {"device": "net_null0"}}},
     {"limiter": "me", "wires": [{"name": "w", "a": "lan"}]},
@@ -222,10 +274,21 @@ BAD = [
     port("eth0"),
     port("0000:03:00.8"),
     port("net_null0", mtu=16001),
+    port("net_null0", offloads=False),
+    {"limiter": "me", "wires": [{"name": "w", "a": "a", "b": "b", "link": "both"}]},
     gossip(0),
     gossip(2),
     gossip(2, insecure=False),
     gossip(2, insecure=True, key_file="/k"),
+    gossip(2, insecure=True, key_files=["/k"]),
+    gossip(2, key_file="/k", key_files=["/k"]),
+    gossip(2, key_files=[]),
+    gossip(2, key_files=["/k", "/l", "/m"]),
+    gossip(2, key_files=["/k", ""]),
+    gossip(2, 1, key_file="/k", identity_file="/i"),
+    gossip(2, 2, insecure=True, identity_file="/i"),
+    gossip(2, key_file="/k", identities="optional"),
+    gossip(2, 2, key_file="/k", identity_file="/i", identities="none"),
     gossip(2, insecure=True, listen="localhost:7946"),
     gossip(2, insecure=True, branching=0),
     gossip(2, insecure=True, estimator="pushsum"),
@@ -296,6 +359,10 @@ GOOD_SCENARIOS = [
     scenario(ledger={"lease": "3s", "promise": 100, "drift": 0, "overlay": "ring"}, commit="0s"),
     scenario(ledger={"overlay": {"degree": 2}}),
     scenario(policies=[{"name": "p", "limit": "1Mbit/s", "guarantee": "conserved"}]),
+    scenario(policies=[{"name": "p", "allocator": "quota", "total": "1GB"}],
+             ledger={"tree": {"degree": 3}}, expect={"spent_ratio": [0.9, 1]}),
+    scenario(policies=[{"name": "p", "allocator": "quota", "total": "5M", "count": "packets",
+                        "period": "24h", "limit": "10/s"}]),
     scenario(expect={"jain": [0.9, 1]}),
     traffic("tcp", congestion="cubic", size="1MiB"),
     traffic("quic", size="1MiB"),
@@ -329,6 +396,9 @@ BAD_SCENARIOS = [
     scenario(ledger={"store": "/var/lib/weir/l1"}),
     scenario(ledger={"overlay": "star"}),
     scenario(ledger={"overlay": {"degree": 1}}),
+    scenario(ledger={"tree": {"degree": 65}}),
+    scenario(policies=[{"name": "p", "allocator": "quota"}]),
+    scenario(policies=[{"name": "p", "allocator": "quota", "total": "1GB", "period": "week"}]),
     scenario(commit=2),
     scenario(network={"distribution": "gamma"}),
     scenario(network={"loss": 1.1}),
@@ -354,6 +424,10 @@ BAD_SCENARIOS = [
     event(crash="l1", **{"for": "2s"}),
     event(network={"losss": 0.5}),
 ]
+
+
+# What every object may have, and no table does.
+REMARKS = {"$schema", "note"}
 
 
 def schema_keys(schema):
@@ -410,7 +484,7 @@ def check_configuration(root, schema):
     validator = jsonschema.validators.validator_for(schema)(schema)
     yield from documents(validator, examples, GOOD, BAD)
     tables = sorted((root / "lib/io/config").glob("*keys.c"))
-    known = table_keys("".join(table.read_text() for table in tables))
+    known = table_keys("".join(table.read_text() for table in tables)) | REMARKS
     yield from words(known, schema, root / "doc/operate/configuration.md")
 
 
@@ -420,7 +494,7 @@ def check_scenario(root, schema, configuration):
     validator = jsonschema.validators.validator_for(schema)(schema, resolver=resolver)
     examples = sorted((root / "config" / "scenarios").glob("*.json"))
     yield from documents(validator, examples, GOOD_SCENARIOS, BAD_SCENARIOS)
-    known = table_keys((root / "app/weirsim/run/scenario_keys.c").read_text())
+    known = table_keys((root / "app/weirsim/run/scenario_keys.c").read_text()) | REMARKS
     report = (root / "app/weirsim/run/report.c").read_text()
     summary = re.search(r"expectable\[\] = \{(.*?)\}", report, re.DOTALL)[1]
     own = {**schema, "properties": {**schema["properties"], "gossip": {}}}

@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The Weir authors
  *
  * For tests of the configuration: tables of a document and every message that it gets, to the
- * message. In them ' stands for ", and @ for the allocators' names.
+ * message. In them ' stands for ", @ for the allocators' names, and ^ for those of meters that can
+ * be chosen, as an unknown one's message has them.
  */
 #ifndef WEIR_TEST_CONFIG_CASES_H
 #define WEIR_TEST_CONFIG_CASES_H
@@ -21,6 +22,7 @@
 
 #include "allocate/allocate.h"
 #include "config/load.h"
+#include "meter/meters.h"
 #include "policy/config.h"
 
 #define PORTS  "'ports': {'lan': {'device': 'net_null0'}, 'wan': {'device': 'net_null1'}}, "
@@ -43,14 +45,38 @@
 #define NAME63    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 #define TEN(text) text text text text text text text text text text
 
-#define EXPECTED_RATE   "expected bit/s such as '10Mbit/s'\n"
-#define RATE_RANGE      "expected 8kbit/s to 400Gbit/s\n"
-#define EXPECTED_PREFIX "expected a prefix such as '192.0.2.0/24' or '2001:db8::/32'\n"
+#define EXPECTED_RATE    "expected bit/s such as '10Mbit/s'\n"
+#define MEANT(text)      ": did you mean '" text "'?\n"
+#define MEANT_RATE(text) "expected bit/s such as '10Mbit/s'" MEANT(text)
+#define RATE_RANGE       "expected 8kbit/s to 400Gbit/s\n"
+#define EXPECTED_PREFIX  "expected a prefix such as '192.0.2.0/24' or '2001:db8::/32'\n"
+
+/* What the root of a configuration may have. */
+#define ROOT_KEYS                                                                    \
+	"expected one of 'include', 'limiter', 'eal', 'ports', 'wires', 'workers', " \
+	"'idle', 'on_refused', 'shape', 'control', 'log', 'gossip', 'ledger', "      \
+	"'tunnels', 'unparsed', 'policies'\n"
+#define POLICY_KEYS                                                                           \
+	"expected one of 'name', 'match', 'count', 'allocator', 'limit', 'total', 'period', " \
+	"'guarantee', 'indicator', 'eta', 'meter', 'classes', 'window', 'burst', "            \
+	"'schedule', 'per', 'sources', 'weigh', 'action', 'mark', 'shape', 'slo', "           \
+	"'place', 'accounting', 'trial', 'interval', 'ewma', 'history', 'step'\n"
+#define DUPLICATE ": duplicate key: expected it once: line 1 has it too\n"
 
 struct config_case {
 	const char *document;
 	const char *messages; /* all of them; without one that is no warning it is accepted */
 };
+
+static inline void put_meter_names(FILE *out)
+{
+#define METER_QUOTED(constant, member, prefix, state, profile, set, name, ...) "\"" name "\"",
+	static const char *const names[] = {METERS_TO_CHOOSE(METER_QUOTED, METER_QUOTED)};
+#undef METER_QUOTED
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		fprintf(out, "%s%s", i > 0 ? " or " : "", names[i]);
+}
 
 static inline char *with_quotes(const char *text)
 {
@@ -62,6 +88,8 @@ static inline char *with_quotes(const char *text)
 	for (; *text != '\0'; text++) {
 		if (*text == '@')
 			fputs(allocator_names(), out);
+		else if (*text == '^')
+			put_meter_names(out);
 		else
 			fputc(*text == '\'' ? '"' : *text, out);
 	}
@@ -87,7 +115,7 @@ static inline int parse_config_case(
 static inline bool has_error(const char *messages)
 {
 	for (const char *line = messages; *line != '\0'; line = strchr(line, '\n') + 1) {
-		if (strncmp(line, "w.json: warning: ", strlen("w.json: warning: ")) != 0)
+		if (strncmp(line, "w.json:1: warning: ", strlen("w.json:1: warning: ")) != 0)
 			return true;
 	}
 	return false;

@@ -27,12 +27,13 @@
 #include "telemetry/server.h"
 #include "wake.h"
 
-#define BURST     32
-#define NAP_NS    100000ull /* longest sleep that an arrival does not end */
-#define LISTEN_NS SECOND_NS /* longest sleep that it does */
-#define GROUP     2         /* packets a round, from which idles cost less than wake-ups */
-#define SLACK_NS  1000ul    /* the kernel's default slack of 50 µs would be most of a idle */
-#define LANES_MAX (EMU_LINKS_MAX * DIRECTIONS)
+#define BURST             32
+#define NAP_NS            100000ull /* longest sleep that an arrival does not end */
+#define LISTEN_NS         SECOND_NS /* longest sleep that it does */
+#define GROUP             2         /* packets a round, from which idles cost less than wake-ups */
+#define SLACK_NS          1000ul /* the kernel's default slack of 50 µs would be most of a idle */
+#define CONTROL_BUDGET_NS 100000 /* packets wait meanwhile */
+#define LANES_MAX         (EMU_LINKS_MAX * DIRECTIONS)
 
 struct emu {
 	struct options options;
@@ -316,13 +317,20 @@ static int set_up_emu(struct emu *emu)
 {
 	static const struct telemetry_command commands[] = {
 		{"/stats", "Returns the counters of all links. Takes no parameters", show_emu_stats,
-			TELEMETRY_PARAMS},
+			TELEMETRY_PARAMS, TELEMETRY_READS},
 		{"/link", "Changes a link. Parameters: int index, its settings", change_link,
-			TELEMETRY_PARAMS},
+			TELEMETRY_PARAMS, TELEMETRY_CHANGES},
 		{0},
 	};
 	static const struct telemetry_command *const tables[] = {commands};
-	const char *path = emu->options.control;
+	const struct telemetry_options control = {
+		.path = emu->options.control,
+		.tables = tables,
+		.n_tables = 1,
+		.context = emu,
+		.now_ns = clock_ns,
+		.budget_ns = CONTROL_BUDGET_NS,
+	};
 	int rc = create_lanes(emu);
 
 	if (!rc)
@@ -332,10 +340,10 @@ static int set_up_emu(struct emu *emu)
 	if (rc)
 		return rc;
 	emu->n_wake = wake_find(emu->fds, emu->n_ports);
-	if (path)
-		rc = telemetry_listen(path, tables, 1, emu, &emu->control);
+	if (control.path)
+		rc = telemetry_listen(&control, &emu->control);
 	if (rc)
-		fprintf(stderr, "%s: %s\n", path, strerror(-rc));
+		fprintf(stderr, "%s: %s\n", control.path, strerror(-rc));
 	return rc;
 }
 

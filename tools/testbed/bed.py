@@ -144,7 +144,7 @@ class Testbed:
         """Starts emulators and limiters; returns when all of them answer."""
         for k, links in self.topology.emulators().items():
             name = f"emu{k}"
-            emulator = Emulator(self.processes, self._binary("tools/emu/weir-emu"), name,
+            emulator = Emulator(self.processes, self.binary("tools/emu/weir-emu"), name,
                                 self.topology.namespace(name), self._cpu(k))
             emulator.start(links, memory_megabytes(len(links), self.rtt, self.link_bps),
                            self.seed * 100 + k)
@@ -156,7 +156,8 @@ class Testbed:
         for i in self.boxes():
             self._await(i)
 
-    def _binary(self, path):
+    def binary(self, path):
+        """A program of the build."""
         full = os.path.join(self.build, path)
         if not os.access(full, os.X_OK):
             raise TestbedError(f"{full}: not there; build first, or set WEIR_BUILD")
@@ -219,7 +220,7 @@ class Testbed:
         with open(config, "w", encoding="utf-8") as out:
             json.dump(self.config(i), out, indent=2)
         self.limiters[i] = self.processes.start(
-            f"l{i}", [self._binary("app/weir/weir"), "-c", config],
+            f"l{i}", [self.binary("app/weir/weir"), "-c", config],
             self.topology.limiter_namespace(i), realtime=True)
 
     def _await(self, i):

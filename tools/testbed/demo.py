@@ -17,7 +17,7 @@ import sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # end without a word while there is nothing to undo
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from testbed import journal, units  # noqa: E402 (needs the path above)
+from testbed import journal, units, web  # noqa: E402 (needs the path above)
 from testbed.bed import POLICY, Testbed  # noqa: E402
 from testbed.display import Display, forwarding_rates, report  # noqa: E402
 from testbed.interrupt import Interrupted  # noqa: E402
@@ -103,10 +103,12 @@ def parse_arguments(argv):
     add("--allocator", choices=ALLOCATORS, default="fps",
         help="how the limit is divided: fps (by weight of flows), static (equal parts), central "
         "(one limiter sees all flows: the yardstick); default fps")
-    add("--flows", type=flow_list, default=[3, 7], metavar="N,N,...",
-        help="TCP flows through each limiter; default 3,7")
-    add("--rate", type=positive(quantity(units.RATE)), default=10e6, metavar="RATE",
-        help="limit of all limiters together; default 10Mbit/s")
+    add("--web", action="store_true", help="show it in a browser, until Ctrl-C or for --seconds: "
+        "the page of weir-exporter, with traffic that moves between the limiters")
+    add("--flows", type=flow_list, metavar="N,N,...",
+        help="TCP flows through each limiter; default 3,7; with --web 6,2,1, in turns")
+    add("--rate", type=positive(quantity(units.RATE)), metavar="RATE",
+        help="limit of all limiters together; default 10Mbit/s; with --web 20Mbit/s")
     add("--burst", type=positive(quantity(units.SIZE)), metavar="SIZE",
         help="depth of the bucket, of all limiters together; default 1.5 times what RATE sends in "
         "one RTT, like the paper: 75kB")
@@ -117,7 +119,7 @@ def parse_arguments(argv):
     add("--loss", type=share, default=0.0, help="on the flows' links, each way; default 0%%")
     add("--gossip-loss", type=share, default=0.0, metavar="LOSS",
         help="of what limiters say to each other; default 0%%")
-    add("--seconds", type=seconds, default=60.0, metavar="S",
+    add("--seconds", type=seconds, metavar="S",
         help="time measured, after the warm-up; default 60")
     add("--warmup", type=seconds, default=5.0, metavar="S",
         help="time before that, not measured; default 5")
@@ -128,6 +130,10 @@ def parse_arguments(argv):
     add("--keep", action="store_true", help="leave limiters and network up at the end")
     add("--teardown", action="store_true", help="remove what --keep has left, and do nothing else")
     args = parser.parse_args(argv)
+    args.flows = args.flows or ([6, 2, 1] if args.web else [3, 7])
+    args.rate = args.rate or (20e6 if args.web else 10e6)
+    if not args.web:
+        args.seconds = args.seconds or 60.0
     if args.burst is None:
         # A bucket below the bandwidth-delay product costs TCP throughput.
         args.burst = max(round(1.5 * args.rate / 8 * args.rtt), BURST_MIN * len(args.flows))
@@ -230,6 +236,26 @@ def demonstrate(args, out):
             explain_kept(bed, out)
 
 
+def show_page(args, out):
+    """The page, and traffic that moves, until there is an end to it."""
+    more = {"limit": units.form(args.rate / 4, units.RATE), "allocator": args.allocator,
+            "burst": units.form(args.burst, units.SIZE), "ewma": 0.1,
+            "interval": units.form(args.interval, units.TIME)}
+    with Testbed(args.flows, allocator=args.allocator, limit_bps=args.rate,
+                 burst_bytes=args.burst, rtt=args.rtt, interval=args.interval, loss=args.loss,
+                 gossip_loss=args.gossip_loss, seed=args.seed,
+                 configure=web.with_backups(more)) as bed:
+        say("Building the network: namespaces, emulated links ...", out)
+        bed.start()
+        web.explain(web.Page(bed), lambda text: say(text, out))
+        try:
+            web.shift(bed, args.flows, args.seconds)
+        except Interrupted as stop:
+            if stop.number != signal.SIGINT:
+                raise
+    say("\nOver; nothing is left behind.", out)
+
+
 def tear_down():
     """Removes beds that were kept, or whose process was killed."""
     removed = journal.sweep(kept=True)
@@ -245,6 +271,8 @@ def main(argv):
     try:
         if args.teardown:
             tear_down()
+        elif args.web:
+            show_page(args, sys.stdout)
         else:
             demonstrate(args, sys.stderr if args.json == "-" else sys.stdout)
     except (TestbedError, OSError) as error:

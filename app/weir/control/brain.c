@@ -15,26 +15,38 @@
 #include "base/time.h"
 #include "instance.h"
 #include "delays.h"
+#include "differs.h"
 #include "gossip_socket.h"
-#include "log.h"
+#include "event.h"
 #include "measure.h"
 #include "publish.h"
+#include "refusals.h"
+#include "secret/group_keys.h"
+#include "renewal.h"
 #include "credits.h"
 #include "commit.h"
 #include "attach.h"
 
-/* Datagrams taken in before the loop looks at the clock again. */
-#define RECEIVE_BATCH 64
+/* How often peers are looked at for what they differ in; and what has no name by then is logged. */
+#define DIFFERS_NS       (SECOND_NS / 2)
+#define DIFFERS_NAMED_NS (2 * SECOND_NS)
 
 /* How long a worker has to take in limits before more are sent. */
 #define REST_NS MS_NS
 
 struct brain {
-	uint8_t key[DATAGRAM_KEY];
-	struct roster *roster; /* of the limiters of the group, which the limiter borrows */
-	bool *alive;           /* n_roster: as last logged */
-	uint64_t peers_seen;   /* gossip_changes() of then */
+	struct roster *roster;    /* of the limiters of the group, which the limiter borrows */
+	bool *alive;              /* n_roster: as last logged */
+	uint64_t peers_seen;      /* gossip_changes() of then */
+	bool *differs;            /* n_roster: as last logged */
+	uint64_t differs_next_ns; /* when that is looked at again */
 };
+
+/*
+ * Bytes a second, 1 Tbit/s: no limiter's ports together are faster, nor has any so many flows, or
+ * bytes that wait. What a peer says above that is not believed.
+ */
+#define LINE_RATE_MOST 125e9
 
 static void brain_free(struct instance *inst)
 {
@@ -42,9 +54,11 @@ static void brain_free(struct instance *inst)
 
 	if (!brain)
 		return;
+	keyring_destroy(inst->keyring);
+	inst->keyring = NULL;
 	roster_destroy(brain->roster);
-	sodium_memzero(brain->key, sizeof(brain->key));
 	free(brain->alive);
+	free(brain->differs);
 	free(brain);
 	inst->brain = NULL;
 }
@@ -68,11 +82,13 @@ static int limiter_build(struct instance *inst, const struct limiter_policy *pol
 	struct limiter_params params = {
 		.gossip = {.roster = inst->brain->roster,
 			.self = gossip->self,
-			.key = gossip->key_file[0] ? inst->brain->key : NULL,
+			.keyring = inst->keyring,
+			.random_bits = randombytes_random,
 			.branching = gossip->branching,
 			.timeout_ns = gossip->timeout_ns,
 			.datagram_max = gossip->datagram_max,
 			.estimator = estimators[gossip->estimator],
+			.demand_max = LINE_RATE_MOST,
 			.compensate = gossip->compensate},
 		.policies = policies,
 		.n_policies = inst->n_policies,
@@ -91,40 +107,28 @@ static int limiter_build(struct instance *inst, const struct limiter_policy *pol
 	return ret;
 }
 
-static int roster_build(struct instance *inst)
-{
-	const struct gossip_config *gossip = &inst->config->gossip;
-	uint32_t *ids = calloc(gossip->n_roster, sizeof(*ids));
-	int ret;
-
-	if (!ids)
-		return -ENOMEM;
-	for (unsigned i = 0; i < gossip->n_roster; i++)
-		ids[i] = name_hash(gossip->roster[i].name);
-	ret = roster_create(ids, gossip->n_roster, &inst->brain->roster);
-	free(ids);
-	return ret;
-}
-
 static int brain_alloc(struct instance *inst)
 {
 	inst->brain = calloc(1, sizeof(*inst->brain));
 	if (!inst->brain)
 		return -ENOMEM;
+	inst->hears_since_ns = control_now();
+	inst->differs_alarm_ns = inst->config->gossip.differs_alarm_ns;
 	inst->brain->alive = calloc(inst->config->gossip.n_roster, sizeof(*inst->brain->alive));
-	return inst->brain->alive ? 0 : -ENOMEM;
+	inst->brain->differs = calloc(inst->config->gossip.n_roster, sizeof(*inst->brain->differs));
+	return inst->brain->alive && inst->brain->differs ? 0 : -ENOMEM;
 }
 
 int brain_start(struct instance *inst)
 {
 	struct limiter_policy *policies = engine_limiter_policies(
-		inst->policies, inst->n_policies, (int64_t)time(NULL));
+		inst->policies, inst->n_policies, TIME_UNKNOWN);
 	int ret = policies ? brain_alloc(inst) : -ENOMEM;
 
 	if (ret == 0)
-		ret = roster_build(inst);
-	if (ret == 0 && inst->config->gossip.key_file[0])
-		ret = gossip_key_load(inst->config->gossip.key_file, inst->brain->key);
+		ret = group_keys_roster(&inst->config->gossip, &inst->brain->roster);
+	if (ret == 0)
+		ret = group_keys_load(&inst->config->gossip, stderr, &inst->keyring);
 	if (ret == 0)
 		ret = limiter_build(inst, policies);
 	if (ret)
@@ -152,11 +156,52 @@ static void log_peers(struct instance *inst)
 		if (!peer) /* it has another neighbour now, and is not ours to watch */
 			continue;
 		if (alive)
-			log_info("peer %s: heard", config->roster[i].name);
+			event(PEER_HEARD, event_word("peer", config->roster[i].name));
 		else
-			log_warn("peer %s: lost; its 1/%u of each limit is not used",
-				config->roster[i].name, config->n_roster);
+			event(PEER_LOST, event_word("peer", config->roster[i].name),
+				event_count("limiters", config->n_roster));
 	}
+}
+
+static void say_differs(const char *name, const struct differs *differs)
+{
+	char things[2 * DIFFERS_TEXT + 32];
+
+	snprintf(things, sizeof(things), "%s%s%s%s", differs->text[0],
+		differs->named > 1 ? "; " : "", differs->text[1],
+		differs->others || differs->more ? "; and more" : "");
+	event(PEER_DIFFERS, event_word("peer", name), event_word("things", things));
+}
+
+/* One line when a peer begins to differ, and one when it does not any more. */
+static void log_differing_peer(struct instance *inst, unsigned i, uint64_t now_ns)
+{
+	const char *name = inst->config->gossip.roster[i].name;
+	struct differs differs = differs_of(inst, i, now_ns);
+	bool *logged = &inst->brain->differs[i];
+
+	if ((differs.since_ns != 0) == *logged)
+		return;
+	if (*logged)
+		event(PEER_AGREES, event_word("peer", name));
+	else if (differs.named)
+		say_differs(name, &differs);
+	else if (now_ns - differs.since_ns >= DIFFERS_NAMED_NS)
+		event(PEER_DIFFERS, event_word("peer", name), event_word("things", "in policies"));
+	else
+		return;
+	*logged = !*logged;
+}
+
+static void log_differing_peers(struct instance *inst)
+{
+	uint64_t now = control_now();
+
+	if (now < inst->brain->differs_next_ns)
+		return;
+	inst->brain->differs_next_ns = now + DIFFERS_NS;
+	for (unsigned i = 0; i < inst->config->gossip.n_roster; i++)
+		log_differing_peer(inst, i, now);
 }
 
 void brain_tell(struct instance *inst)
@@ -171,25 +216,46 @@ void brain_tell(struct instance *inst)
 		gossip_socket_send(inst->gossip, peer, buf, len);
 }
 
+/* A TSC that is not where it should be is said each time: it is rare, or something is wrong. */
+static void look_at_clocks(struct instance *inst)
+{
+	struct tsc_clock *clock = &inst->clock;
+
+	switch (tsc_clock_look(clock)) {
+	case TSC_SAME:
+		return;
+	case TSC_REFINED:
+		event(TSC_REFINED, event_real("mhz", (double)clock->hz / 1e6));
+		publish_all_later(inst);
+		return;
+	case TSC_JUMPED:
+		event(TSC_JUMPED, event_real("ms", (double)clock->jumped_ns / MS_NS));
+		return;
+	case TSC_SET_BACK:
+		event(TSC_SET_BACK, event_real("ms", (double)clock->jumped_ns / MS_NS));
+		publish_anew(inst);
+	}
+}
+
 static void control_tick(struct instance *inst)
 {
-	if (tsc_clock_refine(&inst->clock, control_now())) {
-		log_info("TSC: %.6f MHz", (double)inst->clock.hz / 1e6);
-		publish_all_later(inst);
-	}
+	look_at_clocks(inst);
 	engine_wake(&inst->engine, inst->limiter, inst->slots.of, inst->n_policies);
 	limiter_tick(inst->limiter, control_now(), measure_policy, inst);
 	engine_share_samples(&inst->engine, control_now());
 	delays_look(inst, control_now());
 	brain_tell(inst);
 	log_peers(inst);
+	log_differing_peers(inst);
 }
 
 uint64_t brain_next(const struct instance *inst)
 {
 	uint64_t next = limiter_next(inst->limiter);
 
-	return dirty_is_empty(&inst->dirty) ? next : RTE_MIN(next, control_now() + REST_NS);
+	if (publish_is_done(inst) && !renewal_waits(inst))
+		return next;
+	return RTE_MIN(next, control_now() + REST_NS);
 }
 
 bool brain_run(struct instance *inst, uint64_t now_ns)
@@ -198,6 +264,7 @@ bool brain_run(struct instance *inst, uint64_t now_ns)
 		control_tick(inst);
 	else
 		publish_rest(inst);
+	renewal_run(inst);
 	return false;
 }
 
@@ -217,18 +284,34 @@ int gossip_fd(const struct instance *inst)
 	return inst->gossip->fd;
 }
 
+/* One of the batch that was read was not believed. */
+static void note_refusal(struct instance *inst, unsigned datagram, unsigned verdict, uint64_t now)
+{
+	unsigned source = gossip_socket_source(inst->gossip, datagram);
+	const struct peer *peer;
+
+	if (source == inst->config->gossip.n_roster)
+		return;
+	peer = gossip_peer(limiter_gossip(inst->limiter), source);
+	refusals_note(inst->gossip->refusals, source, verdict, peer ? peer->spoke_ns : 0, now);
+}
+
 void gossip_take(struct instance *inst)
 {
-	uint8_t buf[DATAGRAM_MAX + 1];
+	unsigned n = gossip_socket_read(inst->gossip);
+	uint64_t now = control_now();
 	bool messages = false;
 
-	for (int i = 0; i < RECEIVE_BATCH; i++) {
-		ssize_t n = gossip_socket_receive(inst->gossip, buf, sizeof(buf));
+	for (unsigned i = 0; i < n; i++) {
+		unsigned verdict = REFUSED_SOURCE;
+		size_t len;
+		uint8_t *at = gossip_socket_datagram(inst->gossip, i, &len);
 
-		if (n < 0)
-			break;
-		messages |= limiter_receive(inst->limiter, control_now(), buf, (size_t)n) ==
-			    GOSSIP_MESSAGE;
+		if (at)
+			verdict = limiter_receive(inst->limiter, now, at, len);
+		messages |= verdict == GOSSIP_MESSAGE;
+		if (refusals_count(verdict))
+			note_refusal(inst, i, verdict, now);
 	}
 	if (messages)
 		brain_tell(inst);

@@ -52,7 +52,7 @@ static int take_signal(struct instance *inst, const struct task *tasks, unsigned
 		return (int)info.ssi_signo;
 	for (unsigned i = 0; i < n; i++)
 		if (tasks[i].hang_up)
-			tasks[i].hang_up(inst);
+			tasks[i].hang_up(inst, (uid_t)info.ssi_uid);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct instance;
 
@@ -31,8 +32,8 @@ struct task {
 	/* At a turn in which a task before it had news. */
 	void (*tell)(struct instance *inst);
 
-	/* SIGHUP has come. */
-	void (*hang_up)(struct instance *inst);
+	/* SIGHUP has come, of a process of that user. */
+	void (*hang_up)(struct instance *inst, uid_t uid);
 };
 
 #define TASKS_MOST 32

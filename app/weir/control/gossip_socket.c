@@ -4,22 +4,29 @@
 #include "gossip_socket.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <sodium.h>
+#include <linux/sock_diag.h>
 
-#include "log.h"
+#include "base/time.h"
+#include "base/wire.h"
+#include "clock.h"
+#include "group/roster.h"
+#include "event.h"
+#include "refusals.h"
+#include "secret/group_keys.h"
+#include "source_filter.h"
 #include "policy/value.h"
 
-#define HEADERS    512 /* and what small datagrams cost the kernel more */
-#define KEY_DIGITS (2 * DATAGRAM_KEY)
+#define HEADERS 512 /* and what small datagrams cost the kernel more */
+
+/* After so long without one that could not be sent, all can. */
+#define SENDS_AGAIN_NS (5 * SECOND_NS)
 
 /* The kernel doubles what is asked for, which is about what it takes itself for each. */
 static void grow_receive_buffer(int fd, unsigned datagram_max)
@@ -30,31 +37,145 @@ static void grow_receive_buffer(int fd, unsigned datagram_max)
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &wanted, sizeof(wanted)))
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &wanted, sizeof(wanted));
 	if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &got, &len) == 0 && got / 2 < wanted)
-		log_warn("gossip: room for %d bytes of datagrams, not %d: raise net.core.rmem_max",
-			got / 2, wanted);
+		event(GOSSIP_BUFFER_SMALL, event_count("bytes", (uint64_t)got / 2),
+			event_count("wanted", (uint64_t)wanted));
+}
+
+/* One byte more than a datagram may have shows those that are longer. */
+struct gossip_batch {
+	struct mmsghdr messages[GOSSIP_SOCKET_BATCH];
+	struct iovec at[GOSSIP_SOCKET_BATCH];
+	struct sockaddr_storage from[GOSSIP_SOCKET_BATCH];
+	uint8_t bytes[GOSSIP_SOCKET_BATCH][DATAGRAM_MAX + 1];
+};
+
+static struct gossip_batch *batch_new(void)
+{
+	struct gossip_batch *batch = calloc(1, sizeof(*batch));
+
+	for (unsigned i = 0; batch && i < GOSSIP_SOCKET_BATCH; i++) {
+		batch->at[i] = (struct iovec){batch->bytes[i], sizeof(batch->bytes[i])};
+		batch->messages[i].msg_hdr = (struct msghdr){
+			.msg_name = &batch->from[i], .msg_iov = &batch->at[i], .msg_iovlen = 1};
+	}
+	return batch;
+}
+
+/* Where it fails strangers still are not believed; but each costs control a look. */
+static bool keep_strangers_out(int fd, const struct gossip_config *config)
+{
+	struct sock_filter *code = calloc(SOURCE_FILTER_MOST, sizeof(*code));
+	int n = code ? source_filter_build(config, code) : -ENOMEM;
+	struct sock_fprog program = {.len = (unsigned short)(n > 0 ? n : 0), .filter = code};
+
+	if (n > 0 && setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)))
+		n = -errno;
+	free(code);
+	if (n < 0)
+		event(GOSSIP_NO_FILTER, event_count("limiters", config->n_roster),
+			event_word("why", strerror(-n)));
+	return n > 0;
+}
+
+/* A socket that listens everywhere might send from any address: others expect the roster's. */
+static bool can_pin(const struct gossip_config *config)
+{
+	struct sockaddr_storage own = config->roster[config->self].address;
+	int fd;
+	bool local;
+
+	if (!address_is_any(&config->listen))
+		return false;
+	if (own.ss_family == AF_INET)
+		((struct sockaddr_in *)&own)->sin_port = 0;
+	else
+		((struct sockaddr_in6 *)&own)->sin6_port = 0;
+	fd = socket(own.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	local = fd >= 0 &&
+		bind(fd, (struct sockaddr *)&own, config->roster[config->self].address_len) == 0;
+	if (fd >= 0)
+		close(fd);
+	return local;
+}
+
+/* Before it is bound, so that no stranger is in the buffer when it is read. */
+static int prepare_socket(struct gossip_socket *gs)
+{
+	const struct gossip_config *config = gs->config;
+	int ret = group_keys_roster(config, &gs->roster);
+
+	gs->batch = batch_new();
+	if (ret == 0 && !gs->batch)
+		ret = -ENOMEM;
+	if (ret)
+		return ret;
+	if (config->sources == SOURCES_ROSTER)
+		gs->filtered = keep_strangers_out(gs->fd, config);
+	gs->pins = can_pin(config);
+	grow_receive_buffer(gs->fd, config->datagram_max);
+	return 0;
+}
+
+static bool is_alone(const struct gossip_config *config)
+{
+	return config->listen_len == 0 || config->n_roster < 2;
+}
+
+static int new_gossip_socket(const struct gossip_config *config)
+{
+	int type = SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
+	int fd = socket(config->listen.ss_family, type, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int bind_gossip(int fd, const struct gossip_config *config)
+{
+	const struct sockaddr *listen = (const struct sockaddr *)&config->listen;
+
+	return bind(fd, listen, config->listen_len) ? -errno : 0;
+}
+
+int gossip_socket_try(const struct gossip_config *config)
+{
+	int fd, ret;
+
+	if (is_alone(config))
+		return 0;
+	fd = new_gossip_socket(config);
+	if (fd < 0)
+		return fd;
+	ret = bind_gossip(fd, config);
+	close(fd);
+	return ret;
 }
 
 int gossip_socket_open(const struct gossip_config *config, struct gossip_socket **out)
 {
-	int family = config->listen.ss_family, ret;
 	struct gossip_socket *gs = calloc(1, sizeof(*gs));
+	int ret;
 	char text[ADDRESS_TEXT_MAX];
 
 	*out = gs;
 	if (!gs)
 		return -ENOMEM;
 	*gs = (struct gossip_socket){.fd = -1, .config = config};
-	if (config->listen_len == 0 || config->n_roster < 2)
-		return 0;
-	gs->fd = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (gs->fd >= 0 &&
-		bind(gs->fd, (const struct sockaddr *)&config->listen, config->listen_len) == 0) {
-		grow_receive_buffer(gs->fd, config->datagram_max);
-		return 0;
+	if (refusals_create(config, &gs->refusals)) {
+		gossip_socket_close(gs);
+		*out = NULL;
+		return -ENOMEM;
 	}
-	ret = -errno;
-	log_err("gossip.listen: cannot bind %s: %s",
-		address_format(&config->listen, text, sizeof(text)), strerror(-ret));
+	if (is_alone(config))
+		return 0;
+	gs->fd = new_gossip_socket(config);
+	ret = gs->fd < 0 ? gs->fd : prepare_socket(gs);
+	if (ret == 0)
+		ret = bind_gossip(gs->fd, config);
+	if (ret == 0)
+		return 0;
+	event(GOSSIP_NOT_BOUND,
+		event_word("address", address_format(&config->listen, text, sizeof(text))),
+		event_word("why", strerror(-ret)));
 	gossip_socket_close(gs);
 	*out = NULL;
 	return ret;
@@ -62,89 +183,153 @@ int gossip_socket_open(const struct gossip_config *config, struct gossip_socket 
 
 void gossip_socket_close(struct gossip_socket *gs)
 {
-	if (gs && gs->fd >= 0)
+	if (!gs)
+		return;
+	if (gs->fd >= 0)
 		close(gs->fd);
+	roster_destroy(gs->roster);
+	refusals_destroy(gs->refusals);
+	free(gs->batch);
 	free(gs);
+}
+
+/* Room for what says the address to send from. */
+union source_control {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+};
+
+static void pin_source(const struct gossip_socket *gs, struct msghdr *message)
+{
+	const struct sockaddr_storage *own = &gs->config->roster[gs->config->self].address;
+	bool v6 = own->ss_family == AF_INET6;
+	struct in_pktinfo info = {.ipi_spec_dst = ((const struct sockaddr_in *)own)->sin_addr};
+	struct in6_pktinfo info6 = {.ipi6_addr = ((const struct sockaddr_in6 *)own)->sin6_addr};
+	size_t size = v6 ? sizeof(info6) : sizeof(info);
+	struct cmsghdr *control = message->msg_control;
+
+	control->cmsg_level = v6 ? IPPROTO_IPV6 : IPPROTO_IP;
+	control->cmsg_type = v6 ? IPV6_PKTINFO : IP_PKTINFO;
+	control->cmsg_len = CMSG_LEN(size);
+	memcpy(CMSG_DATA(control), v6 ? (const void *)&info6 : &info, size);
+	message->msg_controllen = CMSG_SPACE(size);
+}
+
+/* It is over when nothing has failed for a while; a port that nobody listens on is no trouble. */
+static void note_sending(struct gossip_socket *gs, int error)
+{
+	uint64_t now;
+
+	if (error == ECONNREFUSED || (!error && !gs->last_error))
+		return;
+	now = control_now();
+	if (error) {
+		gs->last_error = error;
+		gs->failed_ns = now;
+	} else if (now - gs->failed_ns >= SENDS_AGAIN_NS) {
+		gs->last_error = 0;
+		event(GOSSIP_SENDS, event_count("quiet_s", SENDS_AGAIN_NS / SECOND_NS));
+	}
 }
 
 void gossip_socket_send(struct gossip_socket *gs, unsigned peer, const uint8_t *buf, size_t len)
 {
 	const struct peer_config *to = &gs->config->roster[peer];
+	struct iovec at = {.iov_base = (void *)(uintptr_t)buf, .iov_len = len};
+	union source_control control = {0};
+	struct msghdr message = {.msg_name = (void *)(uintptr_t)&to->address,
+		.msg_namelen = to->address_len,
+		.msg_iov = &at,
+		.msg_iovlen = 1,
+		.msg_control = &control};
 	int error = 0;
 
-	if (sendto(gs->fd, buf, len, MSG_DONTWAIT | MSG_NOSIGNAL,
-		    (const struct sockaddr *)&to->address, to->address_len) < 0) {
+	if (gs->pins)
+		pin_source(gs, &message);
+	else
+		message.msg_control = NULL;
+	if (sendmsg(gs->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
 		error = errno;
 		gs->send_errors++;
 	}
 	/* A port that nobody listens on says so at every second datagram: one line is enough. */
 	if (error && error != gs->last_error && error != ECONNREFUSED)
-		log_warn("gossip to %s: %s", to->name, strerror(error));
-	if (error)
-		gs->last_error = error;
+		event(GOSSIP_SEND_FAILED, event_word("peer", to->name),
+			event_word("why", strerror(error)));
+	note_sending(gs, error);
 }
 
-ssize_t gossip_socket_receive(struct gossip_socket *gs, uint8_t *buf, size_t size)
+unsigned gossip_socket_read(struct gossip_socket *gs)
 {
+	for (unsigned i = 0; i < GOSSIP_SOCKET_BATCH; i++)
+		gs->batch->messages[i].msg_hdr.msg_namelen = sizeof(gs->batch->from[i]);
 	/* Others' ICMP errors end one call, not the reading; an error that stays ends it. */
 	for (int tries = 0; tries < 16; tries++) {
-		ssize_t n = recv(gs->fd, buf, size, MSG_DONTWAIT);
+		int n = recvmmsg(
+			gs->fd, gs->batch->messages, GOSSIP_SOCKET_BATCH, MSG_DONTWAIT, NULL);
 
 		if (n >= 0)
-			return n;
+			return (unsigned)n;
 		if (errno == EAGAIN || errno == EWOULDBLOCK)
 			break;
 	}
-	return -EAGAIN;
+	return 0;
 }
 
-static int key_complain(const char *path, const char *what, int err)
+static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
-	fprintf(stderr, "weir: gossip.key_file: %s: %s\n", path, what);
-	return err;
+	const struct sockaddr_in *a4 = (const struct sockaddr_in *)a;
+	const struct sockaddr_in *b4 = (const struct sockaddr_in *)b;
+	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
+	const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	return memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
 }
 
-int gossip_key_load(const char *path, uint8_t key[DATAGRAM_KEY])
+/* The limiter that a datagram says it is of, or the roster's number: nobody in it. */
+static unsigned named_sender(const struct gossip_socket *gs, unsigned i)
 {
-	static const char form[] = "expected 64 hexadecimal digits, as written by weir --new-key";
-	char text[KEY_DIGITS + 2] = {0};
-	const char *end = NULL;
-	struct stat st;
-	size_t bytes = 0;
-	ssize_t n;
-	int fd = open(path, O_RDONLY | O_CLOEXEC), ret = 0;
-
-	if (fd < 0)
-		return key_complain(path, strerror(errno), -errno);
-	if (fstat(fd, &st) == 0 && st.st_mode & (S_IRWXG | S_IRWXO))
-		ret = key_complain(path, "others may read it; expected mode 0600", -EPERM);
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (ret)
-		return ret;
-	if (n < 0)
-		return key_complain(path, strerror(errno), -errno);
-	if (n == KEY_DIGITS + 1 && text[KEY_DIGITS] == '\n')
-		n--;
-	if (n != KEY_DIGITS)
-		return key_complain(path, form, -EINVAL);
-	if (sodium_hex2bin(key, DATAGRAM_KEY, text, KEY_DIGITS, NULL, &bytes, &end) ||
-		bytes != DATAGRAM_KEY)
-		ret = key_complain(path, form, -EINVAL);
-	sodium_memzero(text, sizeof(text));
-	return ret;
+	if (gs->batch->messages[i].msg_len < DATAGRAM_NAMED)
+		return gs->roster->n;
+	return roster_find(gs->roster, read_be32(gs->batch->bytes[i] + DATAGRAM_SENDER));
 }
 
-int gossip_key_print(void)
+/* One that names nobody in the roster is gossip's to count; it costs as little there. */
+static bool source_fits(const struct gossip_socket *gs, unsigned i)
 {
-	uint8_t key[DATAGRAM_KEY];
-	char text[KEY_DIGITS + 1];
-	int ret;
+	unsigned sender;
 
-	randombytes_buf(key, sizeof(key));
-	sodium_bin2hex(text, sizeof(text), key, sizeof(key));
-	ret = puts(text) < 0 || fflush(stdout) ? -EIO : 0;
-	sodium_memzero(key, sizeof(key));
-	sodium_memzero(text, sizeof(text));
-	return ret;
+	if (gs->config->sources == SOURCES_ANY)
+		return true;
+	sender = named_sender(gs, i);
+	return sender == gs->roster->n ||
+	       same_host(&gs->batch->from[i], &gs->config->roster[sender].address);
+}
+
+uint8_t *gossip_socket_datagram(struct gossip_socket *gs, unsigned i, size_t *len)
+{
+	*len = gs->batch->messages[i].msg_len;
+	if (source_fits(gs, i))
+		return gs->batch->bytes[i];
+	gs->wrong_source++;
+	return NULL;
+}
+
+unsigned gossip_socket_source(const struct gossip_socket *gs, unsigned i)
+{
+	return refusals_source(gs->refusals, &gs->batch->from[i], named_sender(gs, i));
+}
+
+uint64_t gossip_socket_drops(const struct gossip_socket *gs)
+{
+	uint32_t info[SK_MEMINFO_VARS] = {0};
+	socklen_t len = sizeof(info);
+
+	if (gs->fd < 0 || getsockopt(gs->fd, SOL_SOCKET, SO_MEMINFO, info, &len))
+		return 0;
+	return info[SK_MEMINFO_DROPS];
 }

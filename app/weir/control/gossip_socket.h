@@ -6,6 +6,7 @@
 #ifndef WEIR_APP_GOSSIP_SOCKET_H
 #define WEIR_APP_GOSSIP_SOCKET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -13,11 +14,24 @@
 #include "gossip/datagram.h"
 #include "policy/config.h"
 
+/* Datagrams that are read at once, before control looks at its other tasks again. */
+#define GOSSIP_SOCKET_BATCH 64
+
+struct gossip_batch;
+struct refusals;
+
 struct gossip_socket {
 	int fd; /* -1: a roster of one */
 	const struct gossip_config *config;
-	uint64_t send_errors; /* datagrams that the kernel did not take */
-	int last_error;       /* errno of the latest, logged when it changes */
+	struct roster *roster; /* its limiters */
+	struct gossip_batch *batch;
+	struct refusals *refusals; /* what was not believed, by whose address it came from */
+	bool filtered;             /* the kernel keeps strangers out */
+	bool pins;                 /* what is sent is to come from our address in the roster */
+	uint64_t send_errors;      /* datagrams that the kernel did not take */
+	uint64_t wrong_source;     /* that came from another address than the limiter's they name */
+	int last_error;            /* errno of the latest, logged when it changes; 0: it is over */
+	uint64_t failed_ns;        /* when that was */
 };
 
 /* Datagrams that the kernel keeps until control looks: what a tick of a large group brings. */
@@ -27,19 +41,24 @@ struct gossip_socket {
 int gossip_socket_open(const struct gossip_config *config, struct gossip_socket **out);
 void gossip_socket_close(struct gossip_socket *socket);
 
+/* Whether its address could be bound, and is then let go: 0 or a negative errno. */
+int gossip_socket_try(const struct gossip_config *config);
+
 void gossip_socket_send(
 	struct gossip_socket *socket, unsigned peer, const uint8_t *buf, size_t len);
 
-/* Length of the next datagram, or -EAGAIN when there is none. */
-ssize_t gossip_socket_receive(struct gossip_socket *socket, uint8_t *buf, size_t size);
-
 /*
- * Reads a key: 64 hexadecimal digits, as `weir --new-key` writes them, in a file that only its
- * owner may read. Returns 0 or a negative errno, with the cause on stderr.
+ * Reads what has come, at most GOSSIP_SOCKET_BATCH datagrams, and says how many. Then each of them:
+ * NULL for one that names a limiter of the roster and has not come from its address, which is
+ * counted. It may be written to, until the next read.
  */
-int gossip_key_load(const char *path, uint8_t key[DATAGRAM_KEY]);
+unsigned gossip_socket_read(struct gossip_socket *socket);
+uint8_t *gossip_socket_datagram(struct gossip_socket *socket, unsigned i, size_t *len);
 
-/* Writes a new random key to standard output. */
-int gossip_key_print(void);
+/* The limiter of the roster whose address that datagram came from, or n_roster. */
+unsigned gossip_socket_source(const struct gossip_socket *socket, unsigned i);
+
+/* Datagrams that the kernel threw away: strangers', and what the buffer had no room for. */
+uint64_t gossip_socket_drops(const struct gossip_socket *socket);
 
 #endif

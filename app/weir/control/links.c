@@ -5,23 +5,92 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rte_cycles.h>
 
 #include "base/time.h"
 #include "instance.h"
-#include "log.h"
+#include "event.h"
 
-#define PERIOD_NS (SECOND_NS / 4)
+#define PERIOD_NS   (SECOND_NS / 4)
+#define PATIENCE_MS 2000 /* with a device, at the stop */
+
+/* On the thread. */
+static void switch_link(void *context)
+{
+	struct link_switch *link = context;
+
+	link->ret = port_switch_link(link->port, link->up);
+}
+
+static bool has_followers(const struct config *config)
+{
+	for (unsigned i = 0; i < config->n_wires; i++)
+		if (config->wires[i].link == LINK_FOLLOW)
+			return true;
+	return false;
+}
+
+static int bring_up(const struct instance *inst, unsigned port)
+{
+	int ret = port_switch_link(&inst->ports[port], true);
+
+	if (ret)
+		event(LINK_NOT_SWITCHED, event_word("port", inst->config->ports[port].name),
+			event_word("done", "switched, and so not follow"),
+			event_word("why", strerror(-ret)));
+	return ret;
+}
+
+static int begin_following(struct instance *inst)
+{
+	struct links *links = inst->links;
+	int ret = 0;
+
+	for (unsigned i = 0; ret == 0 && i < inst->config->n_wires; i++) {
+		const struct wire *wire = &inst->config->wires[i];
+
+		if (wire->link != LINK_FOLLOW)
+			continue;
+		link_follow_begin(&links->wires[i], control_now());
+		ret = bring_up(inst, wire->a);
+		if (ret == 0)
+			ret = bring_up(inst, wire->b);
+	}
+	if (ret == 0)
+		ret = offload_start(&links->thread);
+	links->follows = ret == 0;
+	links->job = (struct offload_job){.work = switch_link, .context = &links->under_way};
+	return ret;
+}
 
 int links_start(struct instance *inst)
 {
+	int ret = 0;
+
 	inst->links = calloc(1, sizeof(*inst->links));
-	return inst->links ? 0 : -ENOMEM;
+	if (!inst->links)
+		return -ENOMEM;
+	if (!inst->borrowed && has_followers(inst->config))
+		ret = begin_following(inst);
+	if (ret)
+		links_stop(inst);
+	return ret;
 }
 
 void links_stop(struct instance *inst)
 {
+	if (inst->links->follows) {
+		if (!offload_stop(&inst->links->thread, PATIENCE_MS)) {
+			event(LINK_HANGS);
+			inst->links = NULL;
+			return;
+		}
+		for (unsigned i = 0; i < inst->config->n_ports; i++)
+			if (inst->links->ports[i].taken_down)
+				bring_up(inst, i);
+	}
 	free(inst->links);
 	inst->links = NULL;
 }
@@ -37,12 +106,22 @@ static void watch_clocks(struct instance *inst)
 	}
 }
 
+static void say_link(const char *port, bool up)
+{
+	if (up)
+		event(LINK_UP, event_word("port", port));
+	else
+		event(LINK_DOWN, event_word("port", port));
+}
+
 static void watch_links(struct instance *inst)
 {
 	for (unsigned i = 0; i < inst->config->n_ports; i++) {
 		struct link_state *state = &inst->links->ports[i];
 		bool up;
 
+		if (inst->links->under_way.port == &inst->ports[i]) /* ethdev wants one at a time */
+			continue;
 		if (port_link(&inst->ports[i], &up, &state->speed_mbps))
 			continue;
 		if (state->known && state->up == up)
@@ -50,16 +129,85 @@ static void watch_links(struct instance *inst)
 		state->changes += state->known;
 		state->known = true;
 		state->up = up;
-		log_info("port %s: link %s", inst->config->ports[i].name, up ? "up" : "down");
+		say_link(inst->config->ports[i].name, up);
 	}
+}
+
+/* Only one link is switched at a time: the others' turns come. */
+static bool switch_end(struct instance *inst, unsigned port, bool up)
+{
+	struct links *links = inst->links;
+
+	links->ports[port].taken_down = !up;
+	links->under_way = (struct link_switch){.port = &inst->ports[port], .up = up};
+	offload_submit(&links->thread, &links->job);
+	return true;
+}
+
+/* What one wire that follows wants; returns whether a link is on its way. */
+static bool follow_wire(struct instance *inst, unsigned i, uint64_t now_ns)
+{
+	const struct wire *wire = &inst->config->wires[i];
+	const struct link_state *ports = inst->links->ports;
+	const unsigned ends[] = {wire->a, wire->b};
+	const bool up[] = {ports[wire->a].up, ports[wire->b].up};
+	enum link_end end = LINK_END_NONE;
+	enum link_act act = link_follow_turn(&inst->links->wires[i], up, now_ns, &end);
+	const char *name;
+
+	if (act == LINK_LEAVE)
+		return false;
+	name = inst->config->ports[ends[end]].name;
+	if (act == LINK_TAKE_DOWN)
+		event(LINK_TAKEN_DOWN, event_word("port", name),
+			event_word("other", inst->config->ports[ends[!end]].name),
+			event_word("wire", wire->name));
+	else
+		event(LINK_BROUGHT_UP, event_word("port", name));
+	return switch_end(inst, ends[end], act == LINK_BRING_UP);
+}
+
+static void follow_links(struct instance *inst, uint64_t now_ns)
+{
+	bool under_way = inst->links->under_way.port != NULL;
+
+	for (unsigned i = 0; !under_way && i < inst->config->n_wires; i++)
+		if (inst->config->wires[i].link == LINK_FOLLOW)
+			under_way = follow_wire(inst, i, now_ns);
+}
+
+static void collect_switched(struct instance *inst)
+{
+	struct link_switch *link = &inst->links->under_way;
+
+	if (!inst->links->follows || !offload_collect(&inst->links->thread))
+		return;
+	if (link->ret)
+		event(LINK_NOT_SWITCHED, event_word("port", link->port->config->name),
+			event_word("done", link->up ? "brought up" : "taken down"),
+			event_word("why", strerror(-link->ret)));
+	*link = (struct link_switch){0};
+}
+
+int links_fd(const struct instance *inst)
+{
+	return inst->links->follows ? offload_fd(&inst->links->thread) : -1;
+}
+
+uint64_t links_next(const struct instance *inst)
+{
+	return inst->links->follows ? inst->links->seen_ns + PERIOD_NS : UINT64_MAX;
 }
 
 bool links_run(struct instance *inst, uint64_t now_ns)
 {
+	collect_switched(inst);
 	if (now_ns - inst->links->seen_ns < PERIOD_NS)
 		return false;
 	watch_links(inst);
 	watch_clocks(inst);
+	if (inst->links->follows)
+		follow_links(inst, now_ns);
 	inst->links->seen_ns = now_ns;
 	return false;
 }

@@ -11,24 +11,11 @@
 #include "police/charge.h"
 #include "police/sample.h"
 #include "police/borrow.h"
+#include "police/expire.h"
 #include "packet/mark.h"
 #include "police/shaped.h"
+#include "trying.h"
 #include "worker_own.h"
-
-static bool has_hash(const struct rx_burst *burst, unsigned i)
-{
-	return burst->rx_hash && burst->mbufs[i]->ol_flags & RTE_MBUF_F_RX_RSS_HASH;
-}
-
-/* All that is to be known of a packet, its flow's hash from the device if that tells it. */
-static struct packet *packet_of(struct rx_burst *burst, unsigned i)
-{
-	struct packet *packet = frames_packet(&burst->frames, i);
-
-	if (has_hash(burst, i))
-		packet->flow_hash = burst->mbufs[i]->hash.rss;
-	return packet;
-}
 
 /*
  * Marks a packet, if its bytes are ours alone and its IP header is in its first segment: to copy
@@ -43,7 +30,7 @@ static bool mark_packet(struct rte_mbuf *m, const struct packet *packet, int how
 /* Whether a packet's sender would take CoDel's mark for what it is. */
 static bool speaks_ecn(struct rx_burst *burst, unsigned i)
 {
-	return mark_understood(burst->frames.data[i], burst->frames.len[i], packet_of(burst, i));
+	return mark_understood(burst->frames.data[i], burst->frames.len[i], burst_packet(burst, i));
 }
 
 /*
@@ -62,11 +49,11 @@ static bool sampled_hash(
 {
 	const struct packet *packet;
 
-	if (has_hash(burst, i) && !police_samples_tcp_only(state)) {
+	if (burst_has_hash(burst, i) && !police_samples_tcp_only(state)) {
 		*hash = spread_hash(burst->mbufs[i]->hash.rss);
 		return true;
 	}
-	packet = packet_of(burst, i);
+	packet = burst_packet(burst, i);
 	*hash = spread_hash(packet_flow_hash(packet, burst->frames.data[i]));
 	return police_samples_packet(state, packet);
 }
@@ -125,7 +112,7 @@ static bool judge_shaped(struct worker *w, struct policy_state *state, struct rx
 static bool judge_other(struct worker *w, struct policy_state *state, struct rx_burst *burst,
 	unsigned i, uint64_t now)
 {
-	const struct packet *packet = packet_of(burst, i);
+	const struct packet *packet = burst_packet(burst, i);
 	const uint8_t *data = burst->frames.data[i];
 	uint32_t cost = police_cost(state, packet, data, burst->len[i], now);
 	enum verdict verdict;
@@ -159,18 +146,19 @@ static uint64_t judge_total(
 	return over;
 }
 
-/*
- * The hash of a packet's flow; what the device has not told is kept, as it will be asked for again.
- */
-static uint32_t burst_flow_hash(struct rx_burst *burst, unsigned i)
+/* A hash that the device has not told is kept, as it will be asked for again. */
+static __rte_noinline uint32_t keep_flow_hash(struct rx_burst *burst, unsigned i)
 {
-	struct packet *packet;
+	struct packet *packet = burst_packet(burst, i);
 
-	if (has_hash(burst, i))
-		return burst->mbufs[i]->hash.rss;
-	packet = packet_of(burst, i);
 	packet->flow_hash = packet_flow_hash(packet, burst->frames.data[i]);
 	return packet->flow_hash;
+}
+
+/* The hash of a packet's flow. */
+static inline uint32_t burst_flow_hash(struct rx_burst *burst, unsigned i)
+{
+	return burst_has_hash(burst, i) ? burst->mbufs[i]->hash.rss : keep_flow_hash(burst, i);
 }
 
 /* Judges where it takes to know the packet's flow. */
@@ -232,24 +220,47 @@ static __rte_noinline void fetch_queues(
 		shape_prefetch_tail(&states[__builtin_ctzll(shaped)]->other->shape->queue);
 }
 
-/* police_over() of a policy that is borrowed what it takes, if `borrows`. */
-static __rte_always_inline uint64_t charge_plain(struct worker *w, struct policy_state *state,
-	uint32_t policy, uint32_t bytes, uint64_t now, bool borrows)
+/* How plain policies come by their tokens: earned, or borrowed, also by a limit that has ended. */
+enum loan { LOAN_NONE, LOAN_SHARED, LOAN_ENDED };
+
+static enum loan loan_of(const struct worker *w)
 {
-	if (borrows)
+	if (!w->shared_buckets)
+		return LOAN_NONE;
+	return worker_own_const(w)->ended ? LOAN_ENDED : LOAN_SHARED;
+}
+
+/* Limits may have ended. A packet without a policy has nothing to borrow. */
+static __rte_noinline void lend_tokens(
+	struct worker *w, struct policy_state *state, uint32_t policy, uint32_t bytes, uint64_t now)
+{
+	if (policy == CLASSIFY_NONE)
+		return;
+	if (unlikely(worker_own(w)->ended && w->ending[policy]))
+		police_borrow_ended(state, &w->shared_buckets[policy], bytes, now,
+			w->ending[policy], worker_own(w)->ended);
+	else
 		police_borrow(state, &w->shared_buckets[policy], bytes, now);
+}
+
+/* police_over() of a policy that may be borrowed what it takes. */
+static __rte_always_inline uint64_t charge_plain(struct worker *w, struct policy_state *state,
+	uint32_t policy, uint32_t bytes, uint64_t now, enum loan loan)
+{
+	if (loan == LOAN_SHARED)
+		police_borrow(state, &w->shared_buckets[policy], bytes, now);
+	else if (loan == LOAN_ENDED)
+		lend_tokens(w, state, policy, bytes, now);
 	return police_over(state, bytes, now);
 }
 
-/*
- * judge_packets() of what is sampled, and of policies that are not plain: the mask that says
- * "dropped".
- */
-static __rte_noinline uint64_t judge_aside(
-	struct worker *w, struct rx_burst *burst, unsigned i, uint64_t now)
+#define JUDGE_PLAIN 2 /* neither of police_over()'s two answers */
+
+/* judge_packets() of what is not just charged, trials aside; a plain one's packet is sampled. */
+static __rte_always_inline uint64_t judge_untried(struct worker *w, struct policy_state *state,
+	struct rx_burst *burst, unsigned i, uint64_t now)
 {
-	uint32_t policy = burst->frames.policy[i], bytes;
-	struct policy_state *state = &w->policies[policy];
+	uint32_t bytes;
 
 	if (police_is_total(state))
 		return judge_total(state, burst, i, now);
@@ -263,7 +274,31 @@ static __rte_noinline uint64_t judge_aside(
 		return judge_phantom(w, state, burst, i, bytes);
 	}
 	sample_packet(w, burst, i, bytes);
-	return charge_plain(w, state, policy, bytes, now, w->shared_buckets != NULL);
+	return JUDGE_PLAIN;
+}
+
+/* A plain policy that has a trial comes here with every packet, and most are not sampled. */
+static __rte_noinline uint64_t judge_tried(struct worker *w, struct policy_state *state,
+	struct rx_burst *burst, unsigned i, uint64_t now)
+{
+	try_packet(w, state, burst, i, now);
+	if (police_is_simple(state) && !police_samples(state))
+		return JUDGE_PLAIN;
+	return judge_untried(w, state, burst, i, now);
+}
+
+/*
+ * judge_packets() of policies that are not plain: the mask that says "dropped". What is plain, and
+ * was to be sampled or tried, is left to be charged.
+ */
+static __rte_noinline uint64_t judge_aside(
+	struct worker *w, struct rx_burst *burst, unsigned i, uint64_t now)
+{
+	struct policy_state *state = &w->policies[burst->frames.policy[i]];
+
+	if (unlikely(police_trial(state)))
+		return judge_tried(w, state, burst, i, now);
+	return judge_untried(w, state, burst, i, now);
 }
 
 /* Begins to fetch the meters of all sources that have one. */
@@ -278,7 +313,7 @@ static __rte_noinline void add_sources(struct worker *w, struct rx_burst *burst,
 			continue;
 		state = &w->policies[policies[i]];
 		if (police_sources(state))
-			sourced_add(&burst->sourced, i, state, packet_of(burst, i),
+			sourced_add(&burst->sourced, i, state, burst_packet(burst, i),
 				burst->frames.data[i], burst->len[i]);
 	}
 }
@@ -339,20 +374,21 @@ static void costs_of(uint32_t costs[][BURST], const struct rx_burst *burst)
 /* Which packets of a burst are dropped, a bit each, that of the last one lowest. */
 static __rte_always_inline uint64_t judge_packets(struct worker *w, struct rx_burst *burst,
 	struct policy_state *const *states, uint32_t costs[][BURST], uint16_t n, uint64_t now,
-	bool borrows, bool phantoms)
+	enum loan loan, bool phantoms)
 {
-	uint64_t drops = 0, over;
+	uint64_t drops = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		struct policy_state *state = states[i];
 		uint32_t cost = costs[police_accounting(state)][i];
+		uint64_t over = JUDGE_PLAIN;
 
-		if (phantoms && police_is_phantom(state))
+		if (phantoms && police_is_phantom_alone(state))
 			over = judge_phantom(w, state, burst, i, cost);
 		else if (unlikely(police_is_slow(state)))
 			over = judge_aside(w, burst, i, now);
-		else
-			over = charge_plain(w, state, burst->frames.policy[i], cost, now, borrows);
+		if (over == JUDGE_PLAIN)
+			over = charge_plain(w, state, burst->frames.policy[i], cost, now, loan);
 		drops = 2 * drops - over;
 	}
 	return drops;
@@ -380,6 +416,25 @@ static __rte_noinline void leave_held(
 	}
 }
 
+/* Those that are not to pass: no packets without a policy either. */
+static __rte_noinline void refuse_unparsed(struct worker *w, struct rx_burst *burst)
+{
+	burst->n_refused = (uint16_t)__builtin_popcountll(burst->frames.refused);
+	counter_add(&w->counters.dropped[DROP_UNPARSED], burst->n_refused);
+}
+
+/* Whatever became of them. */
+static __rte_noinline void count_unparsed(struct worker *w, struct rx_burst *burst, uint16_t n)
+{
+	uint64_t unparsed = burst->frames.unparsed & UINT64_MAX >> (64 - n);
+
+	for (; unparsed; unparsed &= unparsed - 1) {
+		const unsigned i = (unsigned)__builtin_ctzll(unparsed);
+
+		counter_add(&w->counters.unparsed[burst->frames.packet[i].unparsed], 1);
+	}
+}
+
 static uint16_t decide_each(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now,
 	struct rte_mbuf **dropped)
 {
@@ -391,6 +446,7 @@ static uint16_t decide_each(struct worker *w, struct rx_burst *burst, uint16_t n
 		.limit.burst = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
 	};
 	bool phantoms = __atomic_load_n(&w->phantoms, __ATOMIC_RELAXED);
+	enum loan loan = loan_of(w);
 	uint32_t costs[ACCOUNTING_WIRE + 1][BURST];
 	struct policy_state *states[BURST];
 	uint64_t drops, passes;
@@ -404,15 +460,16 @@ static uint16_t decide_each(struct worker *w, struct rx_burst *burst, uint16_t n
 		fetch_queues(states, burst, n);
 	if (unlikely(burst->sourced.packets))
 		sourced_meter(&burst->sourced, now);
-	if (unlikely(phantoms))
-		drops = judge_packets(
-			w, burst, states, costs, n, now, w->shared_buckets != NULL, true);
-	else if (w->shared_buckets)
-		drops = judge_packets(w, burst, states, costs, n, now, true, false);
+	if (unlikely(phantoms || loan == LOAN_ENDED))
+		drops = judge_packets(w, burst, states, costs, n, now, loan, true);
+	else if (loan == LOAN_SHARED)
+		drops = judge_packets(w, burst, states, costs, n, now, LOAN_SHARED, false);
 	else
-		drops = judge_packets(w, burst, states, costs, n, now, false, false);
-	counter_add(&w->counters.unmatched_packets, none.packets);
-	passes = reverse_bits(~drops) >> (64 - n);
+		drops = judge_packets(w, burst, states, costs, n, now, LOAN_NONE, false);
+	if (unlikely(burst->frames.refused))
+		refuse_unparsed(w, burst);
+	counter_add(&w->counters.unmatched_packets, none.packets - burst->n_refused);
+	passes = reverse_bits(~drops) >> (64 - n) & ~burst->frames.refused;
 	n_pass = split_passed_dropped(burst->mbufs, passes, n, dropped);
 	if (unlikely(burst->n_held))
 		leave_held(dropped, passes, burst->held, n);
@@ -439,6 +496,17 @@ static uint64_t charge_borrowed(struct policy_state *state, struct shared_bucket
 	return passes;
 }
 
+/* police_bytes() of every packet by one accounting: with vectors, as those are masks. */
+static void costs_alike(
+	uint32_t *costs, const struct rx_burst *burst, enum accounting accounting, uint16_t n)
+{
+	const uint32_t l2 = accounting == ACCOUNTING_L3 ? UINT32_MAX : 0;
+	const uint32_t more = accounting == ACCOUNTING_WIRE ? POLICE_WIRE : 0;
+
+	for (uint16_t i = 0; i < n; i++)
+		costs[i] = burst->len[i] - (burst->frames.l2_len[i] & l2) + more;
+}
+
 /* A whole burst of one plain policy. */
 static uint16_t decide_alike(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now,
 	struct rte_mbuf **dropped)
@@ -447,8 +515,9 @@ static uint16_t decide_alike(struct worker *w, struct rx_burst *burst, uint16_t 
 	struct policy_state *state = &w->policies[policy];
 	uint64_t passes;
 
-	for (uint16_t i = 0; i < n; i++)
-		costs[i] = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
+	if (unlikely(police_trial(state)))
+		try_burst(w, state, burst, n, now);
+	costs_alike(costs, burst, police_accounting(state), n);
 	for (uint64_t samples = police_samples_burst(state, n); samples; samples &= samples - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(samples);
 
@@ -480,8 +549,10 @@ static uint16_t decide_flows(struct worker *w, struct rx_burst *burst, uint16_t 
 	uint32_t costs[BURST], least = UINT32_MAX;
 	uint64_t sum = 0;
 
+	if (unlikely(police_trial(state)))
+		try_burst(w, state, burst, n, now);
+	costs_alike(costs, burst, police_accounting(state), n);
 	for (uint16_t i = 0; i < n; i++) {
-		costs[i] = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
 		least = costs[i] < least ? costs[i] : least;
 		sum += costs[i];
 	}
@@ -510,28 +581,36 @@ static bool all_same_policy(const uint32_t *policies, uint16_t n)
 uint16_t decide(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now,
 	struct rte_mbuf **dropped)
 {
-	bool alike = all_same_policy(burst->frames.policy, n);
+	bool alike = all_same_policy(burst->frames.policy, n) && burst->frames.refused == 0;
 	uint32_t first = burst->frames.policy[0];
 	uint16_t n_pass;
 
 	burst->unmarkable = 0;
 	burst->unpaid = 0;
 	burst->refused = 0;
+	burst->n_refused = 0;
 	burst->n_held = 0;
 	burst->held = 0;
 	burst->n_sampled = 0;
 	if (alike && first == CLASSIFY_NONE) {
 		counter_add(&w->counters.unmatched_packets, n);
+		if (unlikely(burst->frames.unparsed))
+			count_unparsed(w, burst, n);
 		return n;
 	}
+	if (alike && unlikely(worker_own(w)->ended))
+		alike = false; /* what is borrowed is looked at packet by packet */
 	if (alike && police_is_simple(&w->policies[first]))
 		n_pass = decide_alike(w, burst, n, now, dropped);
 	else if (alike && police_is_phantom(&w->policies[first]))
 		n_pass = decide_flows(w, burst, n, now, dropped);
 	else
 		n_pass = decide_each(w, burst, n, now, dropped);
-	counter_add(&w->counters.dropped[DROP_LIMIT],
-		n - n_pass - burst->unmarkable - burst->unpaid - burst->refused - burst->n_held);
+	counter_add(&w->counters.dropped[DROP_LIMIT], n - n_pass - burst->unmarkable -
+							      burst->unpaid - burst->refused -
+							      burst->n_held - burst->n_refused);
+	if (unlikely(burst->frames.unparsed))
+		count_unparsed(w, burst, n);
 	counter_add(&w->counters.dropped[DROP_QUOTA], burst->unpaid);
 	counter_add(&w->counters.dropped[DROP_UNMARKABLE], burst->unmarkable);
 	return n_pass;

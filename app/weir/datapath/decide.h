@@ -15,8 +15,12 @@
 #include "police/sourced.h"
 #include "worker.h"
 
-/* Headers that may have to be gathered from a chain of segments. */
-#define GATHER 128
+/*
+ * Headers that may have to be gathered from a chain of segments: as many as nearly all have, and as
+ * many as IPv6 extension headers are followed for.
+ */
+#define GATHER      128
+#define GATHER_MOST 2048
 
 /* A packet that was sampled; its flow is counted when nobody waits for it any more. */
 struct sampled {
@@ -34,15 +38,31 @@ struct rx_burst {
 	uint16_t unmarkable; /* of those that do not pass */
 	uint16_t unpaid;     /* likewise: by policies with a total */
 	uint16_t refused;    /* likewise: as too many wait already */
+	uint16_t n_refused;  /* likewise: as it is not known what they are */
 	uint16_t n_held;     /* that neither pass nor are dropped, as they wait; */
 	uint64_t held;       /* and which, a bit each */
 	uint16_t path;       /* of the worker's, by which they came */
 	uint16_t n_sampled;
 	struct sampled sampled[BURST];
 	struct sourced sourced;
-	uint32_t whole[BURST]; /* where a frame has several segments */
-	uint8_t gathered[BURST][GATHER];
+	uint32_t whole[BURST];                /* where a frame has several segments */
+	uint8_t gathered[BURST][GATHER_MOST]; /* mostly nobody touches it */
 };
+
+static inline bool burst_has_hash(const struct rx_burst *burst, unsigned i)
+{
+	return burst->rx_hash && burst->mbufs[i]->ol_flags & RTE_MBUF_F_RX_RSS_HASH;
+}
+
+/* All that is to be known of a packet, its flow's hash from the device if that tells it. */
+static inline struct packet *burst_packet(struct rx_burst *burst, unsigned i)
+{
+	struct packet *packet = frames_packet(&burst->frames, i);
+
+	if (burst_has_hash(burst, i))
+		packet->flow_hash = burst->mbufs[i]->hash.rss;
+	return packet;
+}
 
 /*
  * Charges the n packets of a burst, which arrived at tick `now`, and counts them. Leaves those that
@@ -52,6 +72,15 @@ struct rx_burst {
  */
 uint16_t decide(struct worker *worker, struct rx_burst *burst, uint16_t n, uint64_t now,
 	struct rte_mbuf **dropped);
+
+/*
+ * What the one packet in burst->mbufs is judged: it passes, or does not and is counted, or waits
+ * (burst->n_held). It is nobody's, and nothing is sent, freed or sampled. Returns why a frame is
+ * dropped before its policy is asked, or DROP_REASONS. For whoever tries a packet on a copy of a
+ * worker; else the worker's own thread.
+ */
+enum drop_reason worker_judge(struct worker *worker, const struct path *path,
+	struct rx_burst *burst, uint64_t now, bool *pass);
 
 /* Adds those of the burst that were sampled to their policies' samples. */
 static inline void decide_samples(const struct rx_burst *burst)

@@ -23,6 +23,7 @@
 #include "rx_rings.h"
 #include "tx.h"
 #include "steering.h"
+#include "stuck.h"
 #include "worker_own.h"
 
 unsigned rx_rings_mbufs(unsigned n_workers)
@@ -52,7 +53,7 @@ static void ring_destroy(struct rte_ring *ring)
 	rte_free(ring);
 }
 
-struct rx_rings *rx_rings_create(unsigned owner, unsigned n_workers)
+struct rx_rings *rx_rings_create(unsigned owner, unsigned n_workers, uint64_t secret)
 {
 	struct rx_rings *rings = rte_zmalloc("rx_rings", sizeof(*rings), RTE_CACHE_LINE_SIZE);
 
@@ -60,6 +61,7 @@ struct rx_rings *rx_rings_create(unsigned owner, unsigned n_workers)
 		return NULL;
 	rings->owner = owner;
 	rings->n_workers = n_workers;
+	source_key_init(&rings->key, secret);
 	for (unsigned i = 0; i < n_workers; i++) {
 		if (i == owner)
 			continue;
@@ -212,6 +214,38 @@ static bool steers_here(const struct rx_rings *rings)
 	return rings->steering && steering_has_tables(rings->steering);
 }
 
+/* A stuck worker that may go on at any moment is given what its ring has room for, in order. */
+static bool takes_no_more(const struct path *path, const struct stuck *stuck, unsigned worker)
+{
+	return stuck_by_far(stuck) >> worker & 1 ||
+	       rte_ring_count(path->rings->out[worker]) >= RX_RING_PACKETS / 2;
+}
+
+/*
+ * What is of a worker that does not come round goes to those that do, by the flow again: a flow
+ * loses its order once when that begins and once when it ends, and no packet.
+ */
+static __rte_noinline void reroute_stuck(struct worker *w, const struct path *path, uint64_t stuck,
+	struct rte_mbuf **mbufs, uint16_t n, uint8_t *targets, uint16_t *counts)
+{
+	unsigned n_workers = w->n_workers;
+
+	for (uint16_t i = 0; i < n; i++) {
+		uint8_t t = targets[i];
+		uint32_t hash;
+
+		if (t >= n_workers || t == w->index || !(stuck >> t & 1) ||
+			!takes_no_more(path, w->stuck, t))
+			continue;
+		hash = rx_rings_flow_hash(path->rings, mbufs[i], path->rx_hash);
+		hash *= RX_RINGS_MIX * RX_RINGS_MIX; /* another lot than the worker's */
+		counts[t]--;
+		targets[i] = (uint8_t)stuck_stand_in(stuck, n_workers, w->index, hash);
+		counts[targets[i]]++;
+		counter_add(&w->counters.rerouted_packets, 1);
+	}
+}
+
 /* Sorts a burst by worker, in order; leaves the owner's part in mbufs and returns its length. */
 static uint16_t distribute_burst(
 	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
@@ -219,6 +253,7 @@ static uint16_t distribute_burst(
 	uint16_t counts[CONFIG_WORKERS_MAX + 1] = {0}, ends[CONFIG_WORKERS_MAX + 1];
 	uint16_t own = 0, lost = 0;
 	unsigned n_workers = path->rings->n_workers;
+	uint64_t stuck = stuck_workers(w->stuck);
 	struct rte_mbuf *sorted[BURST];
 	uint8_t targets[BURST];
 
@@ -228,6 +263,8 @@ static uint16_t distribute_burst(
 		steering_show(path->rings->steering, w, path, mbufs, n, targets, counts, &lost);
 	else
 		count_targets(path, mbufs, n, targets, counts);
+	if (unlikely(stuck != 0))
+		reroute_stuck(w, path, stuck, mbufs, n, targets, counts);
 	for (unsigned t = 0, end = 0; t <= n_workers; t++) {
 		ends[t] = (uint16_t)end;
 		end += counts[t];

@@ -26,8 +26,11 @@ struct worker;
 /* Mbufs that the rings of a queue pair may hold, for the size of its port's pool. */
 unsigned rx_rings_mbufs(unsigned n_workers);
 
-/* Control, before the workers start. NULL when out of memory. */
-struct rx_rings *rx_rings_create(unsigned owner, unsigned n_workers);
+/*
+ * Control, before the workers start. NULL when out of memory. What has one secret gives a flow one
+ * hash; nobody else is to know it.
+ */
+struct rx_rings *rx_rings_create(unsigned owner, unsigned n_workers, uint64_t secret);
 
 /*
  * Control, likewise: sources of policies in up to n_slots slots may be given to workers, of all of

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "stuck.h"
+
 /* Room for the burst that is coming: less, and the move is called off. */
 #define SPARE 64
 
@@ -62,6 +64,9 @@ static bool step_is_over(const struct migration *migration)
 {
 	const struct migration_peer *from = &migration->peers[migration->from];
 
+	if (migration->step != MIGRATION_IDLE && migration->step != MIGRATION_GIVE &&
+		stuck_worker(migration->stuck, migration->from))
+		return true;
 	switch (migration->step) {
 	case MIGRATION_RING:
 		return migration_passed(load_acquire_u32(&from->out->cons.tail), migration->mark);
@@ -195,7 +200,7 @@ unsigned migration_give(struct migration *migration, void **own, unsigned n)
 		unsigned to = reta_worker(migration->reta, migration->buckets[migration->first]);
 		void *packet = migration->packets[migration->first];
 
-		if (to == migration->owner) {
+		if (to == migration->owner || stuck_worker(migration->stuck, to)) {
 			if (given == n)
 				return given;
 			own[given++] = packet;

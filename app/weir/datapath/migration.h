@@ -15,7 +15,8 @@
  * What the owner decides himself needs QUEUE alone. If more comes than can be kept back, the move
  * is called off: what was kept goes to the former worker, who is still the right one, and fewer
  * buckets move the next time; one that alone was too much is behind all others then. An owner moves
- * buckets of one policy from one worker at a time.
+ * buckets of one policy from one worker at a time. A worker that is stuck is not waited for: what
+ * it was given before comes late, and what was kept back for it goes to the owner.
  *
  * Of workers it reads what they write anyway: ends of rings, turns, packets in and out of a queue,
  * each with acquire against their release. The owner's thread alone calls this.
@@ -30,6 +31,8 @@
 
 #include "policy/config.h"
 #include "reta.h"
+
+struct stuck;
 
 /* As many as a ring: what fits one is not too many for the other. */
 #define MIGRATION_KEEPS 1024
@@ -53,8 +56,9 @@ struct migration_peer {
 struct migration {
 	unsigned owner, n_peers;
 	struct migration_peer peers[CONFIG_WORKERS_MAX];
-	struct reta *reta; /* whose buckets move, or NULL; control reads: atomics */
-	unsigned from;     /* the worker that they leave */
+	const struct stuck *stuck; /* workers that nothing is waited for of: see stuck.h */
+	struct reta *reta;         /* whose buckets move, or NULL; control reads: atomics */
+	unsigned from;             /* the worker that they leave */
 	enum migration_step step;
 	bool off;                        /* they do not, after all */
 	uint32_t mark;                   /* what the step waits for */

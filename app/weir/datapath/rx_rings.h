@@ -15,6 +15,7 @@
 
 #include "packet/parse.h"
 #include "policy/config.h"
+#include "source/source_hash.h"
 
 struct rte_ring;
 struct steering;
@@ -25,7 +26,8 @@ struct steering;
 /* Between the owner of one queue and the others, in one direction of a wire. */
 struct rx_rings {
 	unsigned owner, n_workers;
-	struct rte_ring *out[CONFIG_WORKERS_MAX];  /* producer: the owner; the worker's part */
+	struct source_key key;                    /* of flows' hashes: nobody can aim at a worker */
+	struct rte_ring *out[CONFIG_WORKERS_MAX]; /* producer: the owner; the worker's part */
 	struct rte_ring *back[CONFIG_WORKERS_MAX]; /* consumer: the owner; what passed */
 	/*
 	 * Up to where in `back` what lies there left its queue outside of its time: that waits for
@@ -69,8 +71,12 @@ static inline bool rx_rings_owned(const struct rx_rings *rings, unsigned worker)
 /* 2^32 over the golden ratio: a device may have chosen the queue by the hash's low bits. */
 #define RX_RINGS_MIX UINT32_C(0x9e3779b1)
 
-/* The flow's hash: the device's if it tells one, or computed here once and kept with the packet. */
-static inline uint32_t rx_rings_flow_hash(struct rte_mbuf *m, bool rx_hash)
+/*
+ * The flow's hash: the device's if it tells one, or computed here once and kept with the packet. Of
+ * what is no IP a sender may choose the hash: nobody knows what a flow of that would be.
+ */
+static inline uint32_t rx_rings_flow_hash(
+	const struct rx_rings *rings, struct rte_mbuf *m, bool rx_hash)
 {
 	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
 	struct packet packet;
@@ -78,7 +84,8 @@ static inline uint32_t rx_rings_flow_hash(struct rte_mbuf *m, bool rx_hash)
 	if (rx_hash && m->ol_flags & RTE_MBUF_F_RX_RSS_HASH)
 		return m->hash.rss;
 	packet_parse(data, m->data_len, &packet);
-	m->hash.rss = packet_flow_hash(&packet, data);
+	m->hash.rss = packet.family == PACKET_OTHER ? packet_flow_hash(&packet, data)
+						    : packet_keyed_hash(&rings->key, &packet, data);
 	m->ol_flags |= RTE_MBUF_F_RX_RSS_HASH;
 	return m->hash.rss;
 }
@@ -87,7 +94,7 @@ static inline uint32_t rx_rings_flow_hash(struct rte_mbuf *m, bool rx_hash)
 static inline uint8_t rx_rings_worker_of(
 	const struct rx_rings *rings, struct rte_mbuf *m, bool rx_hash)
 {
-	uint32_t mixed = rx_rings_flow_hash(m, rx_hash) * RX_RINGS_MIX;
+	uint32_t mixed = rx_rings_flow_hash(rings, m, rx_hash) * RX_RINGS_MIX;
 
 	return (uint8_t)((uint64_t)mixed * rings->n_workers >> 32);
 }

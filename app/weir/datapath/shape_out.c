@@ -11,6 +11,7 @@
 
 #include "distribute.h"
 #include "drop.h"
+#include "leases_end.h"
 #include "shape_in.h"
 #include "rx_rings.h"
 #include "packet/mark.h"
@@ -227,6 +228,18 @@ static void send_flushed(struct worker *w, struct shape_packet *const *out, unsi
 	send_all_patiently(w, &leaving);
 }
 
+void shape_out_clock(struct worker *w, uint64_t now)
+{
+	struct shape_packet *out[BURST];
+	unsigned n;
+
+	if (likely(!shaper_is_ahead(w->shaper, now)))
+		return;
+	while ((n = shaper_flush(w->shaper, out, BURST)) > 0)
+		send_flushed(w, out, n);
+	shaper_restart(w->shaper, now);
+}
+
 bool shape_out_due(struct worker *w)
 {
 	struct shape_packet *out[BURST];
@@ -237,6 +250,8 @@ bool shape_out_due(struct worker *w)
 	if (likely(!shaper_waits(w->shaper)))
 		return false;
 	now = rte_rdtsc();
+	expire_look(w, now);
+	shape_out_clock(w, now);
 	for (unsigned i = 0; i < BURSTS_A_TURN; i++) {
 		unsigned due = shaper_release(w->shaper, now, out, BURST);
 
@@ -310,6 +325,7 @@ static void send_due_packets(struct worker *w, uint64_t now)
 	struct shape_packet *out[BURST];
 	struct leaving leaving;
 
+	expire_look(w, now);
 	/* None may come where many queues were looked at in vain, and more be due behind them. */
 	while (shaper_waits(w->shaper) && shaper_next(w->shaper, now) == now) {
 		unsigned n = shaper_release(w->shaper, now, out, BURST);

@@ -9,6 +9,7 @@
 #define WEIR_APP_SHAPE_OUT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct snapshot;
 struct worker;
@@ -18,6 +19,12 @@ struct worker;
  * turn's bursts, so that packets that have waited are before those that come.
  */
 bool shape_out_due(struct worker *worker);
+
+/*
+ * If the TSC has been set back: sends, or drops, all that waits, as nobody knows any more when it
+ * is due. Its queues begin anew as control tells their limits again.
+ */
+void shape_out_clock(struct worker *worker, uint64_t now);
 
 /*
  * Sends, or drops, what waits for policies that a newer snapshot has no more, some of it at a time,

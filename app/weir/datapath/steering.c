@@ -16,12 +16,14 @@
 #include "rx_rings.h"
 #include "pages.h"
 #include "slot_map.h"
+#include "stuck.h"
 #include "worker_own.h"
 
 static void set_up_peers(struct steering *steering, unsigned owner, unsigned n_workers,
 	struct rte_ring *const *out, struct rte_ring *const *back)
 {
 	migration_init(&steering->migration, owner, n_workers);
+	steering->migration.stuck = steering->workers->stuck;
 	for (unsigned i = 0; i < n_workers; i++)
 		steering->migration.peers[i] = (struct migration_peer){
 			.turn = &steering->workers[i].turn, .out = out[i], .back = back[i]};
@@ -131,6 +133,9 @@ static bool has_come(const struct steering *steering, unsigned i)
 	const struct migration_peer *peer = &steering->migration.peers[i];
 
 	if (!peer->out)
+		return true;
+	/* What a stuck worker holds is late in any case; the others' packets do not wait for it. */
+	if (stuck_worker(steering->migration.stuck, i))
 		return true;
 	if (steering->drain == DRAIN_RING)
 		return migration_passed(load_acquire(&peer->out->cons.tail), steering->marks[i]) &&

@@ -7,12 +7,14 @@
 
 #include "tx.h"
 
+#include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
 #include "drop.h"
 #include "rx_rings.h"
+#include "tap.h"
 #include "worker.h"
 
 uint16_t tx_try_send(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
@@ -30,6 +32,8 @@ void tx_send(struct worker *w, const struct path *path, struct rte_mbuf **mbufs,
 	uint16_t sent = n ? tx_try_send(w, path, mbufs, n) : 0;
 
 	if (unlikely(sent < n)) {
+		tap_dropped(w, (uint16_t)(path - w->paths), mbufs + sent, n - sent, DROP_TX_FULL,
+			rte_rdtsc());
 		counter_add(&w->counters.dropped[DROP_TX_FULL], n - sent);
 		drop_all(mbufs + sent, n - sent);
 	}

@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The Weir authors
  *
  * How packets leave a worker: out of the transmit queue of their path if that is his own, and else
- * through a ring to the worker who owns it (rings.h). The worker's own thread calls all of these.
+ * through a ring to the worker who owns it (rx_rings.h). The worker's own thread calls all of
+ * these.
  */
 #ifndef WEIR_APP_TX_H
 #define WEIR_APP_TX_H

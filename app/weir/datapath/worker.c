@@ -3,6 +3,7 @@
  */
 #include "worker.h"
 
+#include <string.h>
 #include <time.h>
 
 #include <rte_cycles.h>
@@ -16,6 +17,7 @@
 #include "decide.h"
 #include "distribute.h"
 #include "drop.h"
+#include "leases_end.h"
 #include "shape_in.h"
 #include "rx_rings.h"
 #include "police/charge.h"
@@ -23,6 +25,10 @@
 #include "police/extended.h"
 #include "police/shaped.h"
 #include "shape_out.h"
+#include "specimen.h"
+#include "stuck.h"
+#include "tap.h"
+#include "trying.h"
 #include "tx.h"
 #include "worker_own.h"
 
@@ -54,10 +60,39 @@
 
 /* How often in a row the owner of a queue looks in vain, at its end, for what others give back. */
 #define LAND_NS    500000
-#define LAND_TURNS 4000
+#define LAND_TURNS 2000
+
+/* Bytes of transport headers, and of what is shown where there is none that is known. */
+#define TAP_TCP     20u
+#define TAP_UDP     8u
+#define TAP_UNKNOWN 60u
 
 /* One burst in so many is timed. */
 #define TIMED_LOG2 4
+
+/* So many bytes of a frame side by side, if they are not in its first segment. */
+static void gather_bytes(struct rx_burst *burst, uint16_t i, uint32_t most)
+{
+	struct rte_mbuf *m = burst->mbufs[i];
+	uint32_t len = RTE_MIN(m->pkt_len, most);
+
+	if (m->data_len >= len)
+		return;
+	burst->frames.data[i] = rte_pktmbuf_read(m, 0, len, burst->gathered[i]);
+	burst->frames.len[i] = len;
+}
+
+/* Whether headers go on behind what is there of a frame. */
+static bool headers_go_on(const struct rx_burst *burst, uint16_t i)
+{
+	struct packet packet;
+
+	packet_parse(burst->frames.data[i], burst->frames.len[i], &packet);
+	if (burst->frames.tunnels)
+		packet_enter_tunnels(burst->frames.data[i], burst->frames.len[i],
+			burst->frames.tunnels, &packet);
+	return packet.unparsed == UNPARSED_CHAIN_CUT;
+}
 
 /*
  * Gathers what the headers of frames in several segments are in, if the first one is too short for
@@ -66,14 +101,12 @@
 static __rte_noinline void gather_chains(struct rx_burst *burst, uint16_t n)
 {
 	for (uint16_t i = 0; i < n; i++) {
-		struct rte_mbuf *m = burst->mbufs[i];
-		uint32_t len = RTE_MIN(m->pkt_len, (uint32_t)GATHER);
-
-		burst->whole[i] = m->pkt_len;
-		if (m->data_len >= len)
+		burst->whole[i] = burst->mbufs[i]->pkt_len;
+		if (burst->mbufs[i]->nb_segs == 1)
 			continue;
-		burst->frames.data[i] = rte_pktmbuf_read(m, 0, len, burst->gathered[i]);
-		burst->frames.len[i] = len;
+		gather_bytes(burst, i, GATHER);
+		if (headers_go_on(burst, i))
+			gather_bytes(burst, i, GATHER_MOST);
 	}
 	burst->len = burst->whole;
 }
@@ -83,7 +116,8 @@ static inline void gather_frames(struct rx_burst *burst, uint16_t n)
 {
 	uint32_t segments = 0;
 
-	for (uint16_t i = 0; i < n; i++) {
+#pragma GCC unroll 4
+	for (size_t i = 0; i < n; i++) {
 		const struct rte_mbuf *m = burst->mbufs[i];
 		const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
 
@@ -95,6 +129,66 @@ static inline void gather_frames(struct rx_burst *burst, uint16_t n)
 	burst->len = burst->frames.len;
 	if (unlikely(segments != 1))
 		gather_chains(burst, n);
+}
+
+/* Whether a frame's IP packet goes on where the frame ends. */
+static bool is_truncated(const struct rx_burst *burst, uint16_t i)
+{
+	struct packet packet;
+
+	packet_parse(burst->frames.data[i], burst->frames.len[i], &packet);
+	return packet_ip_end(&packet, burst->frames.data[i]) > burst->len[i];
+}
+
+/* Why a frame cannot have been on the wire, or DROP_REASONS. */
+static enum drop_reason altered_frame(
+	const struct path *path, const struct rx_burst *burst, uint16_t i)
+{
+	if (burst->len[i] > path->frame_max)
+		return DROP_OVERSIZE;
+	return path->cuts && is_truncated(burst, i) ? DROP_TRUNCATED : DROP_REASONS;
+}
+
+/*
+ * Frames that cannot have been on the wire: whatever has merged them, or cut them, has not been
+ * asked to. What remains is gathered anew; returns how many.
+ */
+static __rte_noinline uint16_t drop_altered(
+	struct worker *w, const struct path *path, struct rx_burst *burst, uint16_t n)
+{
+	struct rte_mbuf *dropped[BURST];
+	uint16_t kept = 0, longer = 0, cut = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		enum drop_reason why = altered_frame(path, burst, i);
+
+		if (why != DROP_REASONS) {
+			dropped[longer + cut] = burst->mbufs[i];
+			tap_dropped(w, (uint16_t)(path - w->paths), &burst->mbufs[i], 1, why,
+				rte_rdtsc());
+		} else {
+			burst->mbufs[kept++] = burst->mbufs[i];
+		}
+		longer += why == DROP_OVERSIZE;
+		cut += why == DROP_TRUNCATED;
+	}
+	if (kept == n)
+		return n;
+	counter_add(&w->counters.dropped[DROP_OVERSIZE], longer);
+	counter_add(&w->counters.dropped[DROP_TRUNCATED], cut);
+	drop_all(dropped, longer + cut);
+	gather_frames(burst, kept);
+	return kept;
+}
+
+/* The longest frame's length: with vectors, where a question of each would be a branch. */
+static inline uint32_t longest_of(const uint32_t *len, uint16_t n)
+{
+	uint32_t longest = 0;
+
+	for (uint16_t i = 0; i < n; i++)
+		longest = RTE_MAX(longest, len[i]);
+	return longest;
 }
 
 /* A Weyl sequence, so that bursts of paths that take turns are all timed in their turn. */
@@ -128,20 +222,11 @@ static inline uint16_t receive_burst(
 	return rte_eth_rx_burst(path->rx_port, path->queue, mbufs, BURST);
 }
 
-/* One burst of one path; returns whether there was anything. */
-static bool forward_path(struct worker *w, const struct path *path, struct rx_burst *burst)
+/* Finds the policies of the n packets of a burst that has been gathered. */
+static __rte_always_inline void look_up_burst(
+	struct worker *w, const struct path *path, struct rx_burst *burst, uint16_t n, uint64_t now)
 {
-	struct rte_mbuf *dropped[BURST];
-	bool busy = false;
-	uint16_t n = receive_burst(w, path, burst->mbufs, &busy), pass, n_dropped;
-	uint64_t now;
-
-	if (n == 0)
-		return busy;
-	now = rte_rdtsc();
-	gather_frames(burst, n);
 	burst->rx_hash = path->rx_hash && w->tunnels == NULL; /* it is of the outside */
-	burst->frames.tunnels = w->tunnels;
 	burst->frames.fragments = __atomic_load_n(&w->fragments, __ATOMIC_ACQUIRE);
 	burst->frames.now = now;
 	burst->path = (uint16_t)(path - w->paths);
@@ -149,13 +234,141 @@ static bool forward_path(struct worker *w, const struct path *path, struct rx_bu
 		shape_in_stamp_all(burst->mbufs, n, path->clock, now, w->ticks_per_us);
 	classify_frames(
 		worker_own(w)->view.classifier, path->wire, path->direction, &burst->frames, n);
-	pass = decide(w, burst, n, now, dropped);
+}
+
+/* And decides them. */
+static __rte_always_inline uint16_t judge_burst(struct worker *w, const struct path *path,
+	struct rx_burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
+{
+	look_up_burst(w, path, burst, n, now);
+	return decide(w, burst, n, now, dropped);
+}
+
+/* Bytes of a packet up to where its transport header ends, as far as that is known. */
+static uint32_t header_bytes(const struct rx_burst *burst)
+{
+	const uint8_t *data = burst->frames.data[0];
+	uint32_t len = burst->frames.len[0];
+	struct packet packet;
+
+	packet_parse(data, len, &packet);
+	if (packet.l4_off == 0)
+		return packet.l2_len + TAP_UNKNOWN;
+	if (packet.proto == POLICE_TCP && packet.l4_off + TAP_TCP <= len)
+		return packet.l4_off + (data[packet.l4_off + TAP_TCP - 8] >> 4) * 4u;
+	return packet.l4_off + TAP_UDP;
+}
+
+/* What has been said of a packet by what was counted since. */
+static void tap_judged(struct worker *w, struct tap *tap, const struct rx_burst *burst,
+	const struct rte_mbuf *m, bool pass, const uint64_t *dropped, uint64_t over)
+{
+	uint32_t slot = burst->frames.policy[0];
+	struct tap_record what = {.tick = burst->frames.now,
+		.slot = slot,
+		.reason = DROP_REASONS,
+		.path = burst->path};
+
+	if (!pass && burst->n_held == 0)
+		for (unsigned i = 0; i < DROP_REASONS; i++)
+			if (w->counters.dropped[i] != dropped[i])
+				what.reason = (uint8_t)i;
+	what.verdict = burst->n_held ? TAP_WAIT : pass ? TAP_PASS : TAP_DROP;
+	if (pass && slot != CLASSIFY_NONE && police_over_packets(&w->policies[slot]) != over)
+		what.verdict = w->policies[slot].other->action == ACTION_MARK ? TAP_MARK
+									      : TAP_COUNT;
+	tap_take(tap, m, &what, tap->whole ? UINT32_MAX : header_bytes(burst));
+}
+
+/* judge_burst() one by one, for who wants to know what becomes of each. */
+static __rte_noinline uint16_t judge_tapped(struct worker *w, struct tap *tap,
+	const struct path *path, struct rx_burst *burst, uint16_t n, uint64_t now,
+	struct rte_mbuf **dropped)
+{
+	struct rte_mbuf *all[BURST], *passing[BURST];
+	uint16_t n_pass = 0, n_dropped = 0, n_held = 0;
+
+	memcpy(all, burst->mbufs, n * sizeof(*all));
+	for (uint16_t i = 0; i < n; i++) {
+		uint64_t before[DROP_REASONS], over = 0;
+		uint32_t slot;
+		bool pass;
+
+		burst->mbufs[0] = all[i];
+		gather_frames(burst, 1);
+		look_up_burst(w, path, burst, 1, now);
+		slot = burst->frames.policy[0];
+		if (slot != CLASSIFY_NONE)
+			over = police_over_packets(&w->policies[slot]);
+		memcpy(before, w->counters.dropped, sizeof(before));
+		pass = decide(w, burst, 1, now, &dropped[n_dropped]) == 1;
+		decide_samples(burst);
+		tap_judged(w, tap, burst, all[i], pass, before, over);
+		if (pass)
+			passing[n_pass++] = all[i];
+		n_held += burst->n_held;
+		n_dropped += !pass && burst->n_held == 0;
+	}
+	memcpy(burst->mbufs, passing, n_pass * sizeof(*passing));
+	burst->n_held = n_held;
+	burst->n_sampled = 0;
+	return n_pass;
+}
+
+/* judge_burst() while there is a tap, which may want this burst or not. */
+static __rte_noinline uint16_t judge_aside_of_tap(struct worker *w, struct tap *tap,
+	const struct path *path, struct rx_burst *burst, uint16_t n, uint64_t now,
+	struct rte_mbuf **dropped)
+{
+	if (tap_examines(tap, n, now))
+		return judge_tapped(w, tap, path, burst, n, now, dropped);
+	return judge_burst(w, path, burst, n, now, dropped);
+}
+
+enum drop_reason worker_judge(
+	struct worker *w, const struct path *path, struct rx_burst *burst, uint64_t now, bool *pass)
+{
+	struct rte_mbuf *dropped[BURST];
+	enum drop_reason why;
+
+	burst->frames.tunnels = w->tunnels;
+	gather_frames(burst, 1);
+	why = altered_frame(path, burst, 0);
+	*pass = why == DROP_REASONS && judge_burst(w, path, burst, 1, now, dropped) == 1;
+	return why;
+}
+
+/* One burst of one path; returns whether there was anything. */
+static bool forward_path(struct worker *w, const struct path *path, struct rx_burst *burst)
+{
+	struct rte_mbuf *dropped[BURST];
+	bool busy = false;
+	uint16_t n = receive_burst(w, path, burst->mbufs, &busy), pass, n_dropped;
+	struct tap *tap;
+	uint64_t now;
+
+	if (n == 0)
+		return busy;
+	now = rte_rdtsc();
+	expire_look(w, now);
+	counter_add(&w->counters.rx_packets, n);
+	burst->frames.tunnels = w->tunnels;
+	gather_frames(burst, n);
+	if (unlikely(path->cuts || longest_of(burst->len, n) > path->frame_max)) {
+		n = drop_altered(w, path, burst, n);
+		if (n == 0)
+			return true;
+	}
+	tap = __atomic_load_n(&w->tap, __ATOMIC_ACQUIRE);
+	if (unlikely(tap != NULL))
+		pass = judge_aside_of_tap(w, tap, path, burst, n, now, dropped);
+	else
+		pass = judge_burst(w, path, burst, n, now, dropped);
 	tx_pass_on(w, path, burst->mbufs, pass);
 	n_dropped = n - pass - burst->n_held;
 	if (n_dropped)
 		drop_all(dropped, n_dropped);
 	decide_samples(burst);
-	counter_add(&w->counters.rx_packets, n);
 	if (unlikely(is_timed(w->counters.bursts)))
 		counter_add(&w->counters.busy_cycles, (rte_rdtsc() - now) << TIMED_LOG2);
 	counter_add(&w->counters.bursts, 1);
@@ -163,13 +376,17 @@ static bool forward_path(struct worker *w, const struct path *path, struct rx_bu
 	return true;
 }
 
-static void apply_limit(struct worker *w, const struct limit_profile *limit, uint64_t now)
+static void apply_limit(
+	struct worker *w, const struct limit_profile *limit, uint64_t now, bool ended)
 {
 	struct policy_state *state = &w->policies[limit->policy];
 
 	police_limit(state, limit, now);
 	if (unlikely(limit->shaped) && police_is_shaped(state))
 		shaped_limit(w->shaper, state, limit, now, w->ticks_per_us * 1000000);
+	w->ending[limit->policy] = limit->ending;
+	if (unlikely(ended))
+		expire_told(w, limit->policy, now);
 }
 
 /* Takes in limits that have changed; returns whether there may be more of them. */
@@ -178,14 +395,18 @@ static bool take_limits(struct worker *w)
 	struct limit_profile limits[LIMITS_A_TURN];
 	unsigned n = limit_ring_take(&w->limit_ring, limits, LIMITS_A_TURN);
 	uint64_t now;
+	bool ended;
 
 	if (likely(n == 0))
 		return false;
 	now = rte_rdtsc();
+	expire_look(w, now);
+	shape_out_clock(w, now);
+	ended = expire_lasts(w);
 	for (unsigned i = 0; i < n; i++)
 		rte_prefetch0(&w->policies[limits[i].policy]);
 	for (unsigned i = 0; i < n; i++)
-		apply_limit(w, &limits[i], now);
+		apply_limit(w, &limits[i], now, ended);
 	return n == LIMITS_A_TURN;
 }
 
@@ -255,16 +476,20 @@ static bool inherit_snapshot(struct worker *w)
 
 	if (likely(newest->generation == worker_own(w)->view.generation))
 		return false;
-	if (!shape_out_leaving(w, newest))
+	if (!try_changes(w, newest) || !shape_out_leaving(w, newest))
 		return true;
 	worker_own(w)->view = (struct snapshot){
 		.generation = newest->generation,
 		.classifier = newest->classifier,
 		.sourced = newest->sourced,
 		.n_sourced = newest->n_sourced,
+		.conserved = newest->conserved,
+		.n_conserved = newest->n_conserved,
 		.shapes = newest->shapes,
 		.retargeted = newest->retargeted,
 	};
+	worker_own(w)->tried = 0;
+	expire_added(w);
 	__atomic_store_n(&w->generation, newest->generation, __ATOMIC_RELEASE);
 	return false;
 }
@@ -295,6 +520,8 @@ void worker_turn(struct worker *w)
 	bool more = take_limits(w), busy = shape_out_due(w);
 
 	busy |= inherit_snapshot(w);
+	if (unlikely(__atomic_load_n(&w->asked, __ATOMIC_RELAXED) != NULL))
+		specimen_take(w);
 	for (unsigned i = 0; i < w->n_paths; i++)
 		busy |= forward_path(w, &w->paths[i], &burst);
 	if (own->view.n_sourced &&
@@ -305,6 +532,7 @@ void worker_turn(struct worker *w)
 	rte_rcu_qsbr_quiescent(w->publisher->rcu, w->index);
 	if (!busy) {
 		counter_add(&w->counters.empty_polls, 1);
+		expire_look(w, rte_rdtsc()); /* control waits for it before it renews */
 		if (!more)
 			sleep_when_idle(w);
 	}
@@ -337,14 +565,15 @@ static void drop_untransmitted(struct worker *w)
 /*
  * All that workers hold is on its way when the last has ended; who owns queues that others give
  * back to sees that it leaves. Asleep, as they may need this CPU; and not for ever, as one may have
- * failed to start.
+ * failed to start, or get stuck now.
  */
 static void drain_at_stop(struct worker *w)
 {
 	const struct timespec moment = {.tv_nsec = LAND_NS};
 	unsigned landed = __atomic_add_fetch(w->landed, 1, __ATOMIC_ACQ_REL);
+	unsigned expected = w->n_workers - (unsigned)__builtin_popcountll(stuck_workers(w->stuck));
 
-	for (unsigned vain = 0; vain < LAND_TURNS && shares_queues(w, landed == w->n_workers);) {
+	for (unsigned vain = 0; vain < LAND_TURNS && shares_queues(w, landed >= expected);) {
 		if (distribute_collect(w)) {
 			vain = 0;
 		} else {

@@ -13,6 +13,7 @@
 
 #include <rte_common.h>
 
+#include "base/expiry.h"
 #include "drop/drop_reason.h"
 #include "flow/flow_sample.h"
 #include "police/policy_state.h"
@@ -26,14 +27,20 @@ struct rx_rings;
 struct nic_clock;
 struct shared_bucket;
 struct shaper;
+struct stuck;
 struct sample_chunk;
+struct specimen;
+struct tap;
 union free_sample;
 
 struct worker_counters {
 	uint64_t rx_packets, tx_packets;
 	uint64_t unmatched_packets; /* passed without a policy */
+	uint64_t rerouted_packets;  /* given to others than the worker of their flow: it is stuck */
 	uint64_t dropped[DROP_REASONS];
+	uint64_t unparsed[UNPARSED_REASONS]; /* whatever became of them */
 	uint64_t bursts, empty_polls, sleeps;
+	uint64_t expired; /* times that limits ended which control had not renewed */
 	/*
 	 * From a non-empty receive to the end of its transmission: one burst in 16, chosen as
 	 * samples are, stands for all, so that most need one look at the clock and not two.
@@ -54,9 +61,11 @@ struct path {
 	bool rx_hash;                  /* the device tells the flow's hash */
 	struct rx_rings *rings;        /* of a queue that several workers share; else NULL */
 	const struct nic_clock *clock; /* the device tells when packets came in; else NULL */
+	uint32_t frame_max;            /* bytes of the longest that its port's MTU allows */
+	bool cuts;                     /* the device may leave the end of a longer one away */
 };
 
-#define WORKER_OWN_BYTES 120
+#define WORKER_OWN_BYTES 168
 #define WORKER_OWN_ALIGN 8
 
 /*
@@ -68,8 +77,11 @@ struct worker {
 	unsigned index, lcore, cpu;
 	enum idle idle;
 	const struct publisher *publisher;
-	const bool *stop; /* written by control: atomics only */
-	unsigned *landed; /* workers that have come to their end: atomics only */
+	const bool *stop;          /* written by control: atomics only */
+	unsigned *landed;          /* workers that have come to their end: atomics only */
+	const struct stuck *stuck; /* those that do not come round: see stuck.h */
+	struct tap *tap; /* control's, which the worker fills: see tap.h; atomics only; or NULL */
+	struct specimen *asked; /* control asks, the worker takes: see specimen.h; atomics only */
 	unsigned n_workers;
 	uint64_t ticks_per_us;
 	const struct tunnels *tunnels; /* as frames has it */
@@ -80,7 +92,10 @@ struct worker {
 	struct flow_sample **samples; /* of the policies that are sampled, else NULL */
 	struct sample_chunk *chunks;  /* control: where samples lie, and those that nobody has */
 	union free_sample *free_samples;
-	unsigned n_policies; /* that there is room for */
+	unsigned n_policies; /* that there is room for; behind them all, trials: see police/try.h */
+	struct expiry
+		expiry;  /* of its limits; control renews it, the worker says that it is over */
+	uint8_t *ending; /* the worker: of each line, what ends of its limit then */
 	struct limit_ring limit_ring;
 	struct shaper *shaper; /* the worker's, but for shaper_counts() */
 	unsigned delay_unit;   /* see delay_unit() */
@@ -89,7 +104,7 @@ struct worker {
 	 * sees its policy */
 	struct worker_counters counters __rte_cache_aligned;
 	struct policy_state *policies;
-	struct fragments *fragments; /* NULL where no policy names ports; atomics only */
+	struct fragments *fragments; /* NULL where no policy asks for them; atomics only */
 	uint64_t generation;         /* of the snapshot that it goes by; atomics only */
 	bool phantoms; /* there is, or was, a policy that police_is_phantom(); atomics only */
 	uint32_t turn; /* turns that have ended; owners of queues read it: atomics only */
@@ -113,6 +128,9 @@ static inline struct policy_shape *worker_shape(const struct worker *worker, uin
  * in either case.
  */
 int worker_init(struct worker *worker, unsigned n_policies, unsigned used, uint32_t waiting);
+
+/* Bytes of DPDK's memory that a worker takes at least for so many policies. Any thread. */
+size_t worker_bytes(const struct policy *policies, unsigned n, uint32_t waiting);
 void worker_free(struct worker *worker);
 
 /*

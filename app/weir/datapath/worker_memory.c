@@ -12,11 +12,13 @@
 
 #include "packet/fragment.h"
 #include "rx_rings.h"
-#include "log.h"
+#include "event.h"
 #include "pages.h"
 #include "police/extended.h"
 #include "police/shaped.h"
+#include "police/try.h"
 #include "policy/kind.h"
+#include "policy/trial.h"
 #include "steering.h"
 #include "worker_own.h"
 
@@ -54,23 +56,46 @@ static int add_shaper(struct worker *w, uint32_t waiting)
 	return 0;
 }
 
+static size_t trial_bytes(const struct policy *policy)
+{
+	struct policy trial = policy_trial(policy);
+
+	return policy_extended_bytes(&trial);
+}
+
+size_t worker_bytes(const struct policy *policies, unsigned n, uint32_t waiting)
+{
+	size_t bytes = shaper_bytes(waiting);
+
+	for (unsigned i = 0; i < n; i++) {
+		bytes += policy_extended_bytes(&policies[i]);
+		if (policy_has_trial(&policies[i]))
+			bytes += trial_bytes(&policies[i]);
+	}
+	return bytes;
+}
+
 int worker_init(struct worker *w, unsigned n_policies, unsigned used, uint32_t waiting)
 {
+	size_t lines = trial_lines(n_policies);
+
 	w->n_policies = n_policies;
 	w->policies = pages_alloc(
-		n_policies * sizeof(*w->policies), used * sizeof(*w->policies), socket_of(w));
-	w->samples = pages_alloc(n_policies * sizeof(*w->samples), 0, SOCKET_ID_ANY);
+		lines * sizeof(*w->policies), used * sizeof(*w->policies), socket_of(w));
+	w->samples = pages_alloc(lines * sizeof(*w->samples), 0, SOCKET_ID_ANY);
 	sample_bound_init(&worker_own(w)->bound, SAMPLES_PER_WORKER_S, rte_get_tsc_hz());
 	w->ticks_per_us = RTE_MAX(rte_get_tsc_hz() / 1000000, UINT64_C(1));
-	if (!w->policies || !w->samples || add_shaper(w, waiting))
+	w->ending = pages_alloc(lines * sizeof(*w->ending), 0, SOCKET_ID_ANY);
+	expiry_init(&w->expiry, 0, UINT64_MAX);
+	if (!w->policies || !w->samples || !w->ending || add_shaper(w, waiting))
 		return -ENOMEM;
-	return limit_ring_init(&w->limit_ring, n_policies);
+	return limit_ring_init(&w->limit_ring, (unsigned)lines);
 }
 
 static int no_memory(const struct worker *w, const struct policy *policy, size_t bytes)
 {
-	log_err("policy %s: no %zu bytes for its tables on the worker of CPU %u", policy->name,
-		bytes, w->cpu);
+	event(POLICY_NO_MEMORY, event_word("policy", policy->name), event_count("bytes", bytes),
+		event_count("cpu", w->cpu));
 	return -ENOMEM;
 }
 
@@ -109,7 +134,7 @@ static int add_fragments(struct worker *w, const struct policy *policy)
 {
 	struct fragments *fragments;
 
-	if (w->fragments || !policies_name_ports(policy, 1))
+	if (w->fragments || !policies_ask_first(policy, 1))
 		return 0;
 	fragments = add_owners_fragments(w) ? new_fragments(w) : NULL;
 	if (!fragments)
@@ -184,7 +209,8 @@ int worker_add_policy(
 		randombytes_buf(&start.seed, sizeof(start.seed));
 	}
 	policy_state_init(state, memory, policy, profile, &start);
-	if (police_is_phantom(state))
+	/* Where it is a trial, the bursts of others need not look for it. */
+	if (police_is_phantom(state) && profile->policy < w->n_policies)
 		__atomic_store_n(&w->phantoms, true, __ATOMIC_RELAXED);
 	if (!policy_samples_flows(policy))
 		return 0;
@@ -209,15 +235,19 @@ void worker_remove_policy(struct worker *w, uint32_t slot)
 
 void worker_free(struct worker *w)
 {
-	for (unsigned i = 0; w->policies && i < w->n_policies; i++)
+	size_t lines = trial_lines(w->n_policies);
+
+	for (size_t i = 0; w->policies && i < lines; i++)
 		rte_free(policy_state_memory(&w->policies[i]));
 	chunks_free(w);
-	pages_free(w->policies, w->n_policies * sizeof(*w->policies));
+	pages_free(w->policies, lines * sizeof(*w->policies));
 	rte_free(w->fragments);
 	rte_free(w->shaper);
-	pages_free(w->samples, w->n_policies * sizeof(*w->samples));
+	pages_free(w->samples, lines * sizeof(*w->samples));
+	pages_free(w->ending, lines * sizeof(*w->ending));
 	limit_ring_free(&w->limit_ring);
 	w->policies = NULL;
+	w->ending = NULL;
 	w->shaper = NULL;
 	w->fragments = NULL;
 	w->samples = NULL;

@@ -16,10 +16,12 @@
 struct worker_own {
 	struct snapshot view; /* a copy of the snapshot that it goes by */
 	unsigned left;        /* queues of the next one's `leaving` that are empty */
+	unsigned tried;       /* of its `trials` that are made */
 	bool empties;         /* has begun with them, by what was due */
 	bool patient;         /* what leaves outside of its time waits for room in the ring */
 	struct sample_bound bound;
 	uint64_t idle_since; /* tick of the last packet */
+	uint64_t ended;      /* tick at which limits ended, see leases_end.h; 0: they go on */
 	uint32_t turns;      /* of the loop, if there are tables of sources to look after */
 	uint32_t aged;       /* turns in which one was */
 };

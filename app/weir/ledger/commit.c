@@ -16,7 +16,8 @@
 #include "instance.h"
 #include "grace.h"
 #include "ledger_store.h"
-#include "log.h"
+#include "ledger_watch.h"
+#include "event.h"
 #include "publish.h"
 #include "base/time.h"
 #include "policy/kind.h"
@@ -43,7 +44,9 @@ struct commit {
 	uint64_t began_ns, retry_ns, backoff_ns;
 	int error;
 	bool waiting; /* for neighbours, as the store was recovering */
+	struct ledger_watch *watch;
 	struct commit_counters counters;
+	bool hangs; /* the disk, at the stop */
 };
 
 static int copy_edges(struct commit *s, const struct config *config)
@@ -64,8 +67,12 @@ static int copy_edges(struct commit *s, const struct config *config)
 int commit_inherit(struct instance *inst, struct ledger_store *opened)
 {
 	struct commit *s = calloc(1, sizeof(*s));
+	char text[BOOK_IDENTITY_TEXT];
 
-	if (!s || copy_edges(s, inst->config)) {
+	if (s)
+		s->watch = ledger_watch_new(inst->config->gossip.n_roster);
+	if (!s || !s->watch || copy_edges(s, inst->config)) {
+		ledger_watch_free(s ? s->watch : NULL);
 		free(s);
 		return -ENOMEM;
 	}
@@ -73,21 +80,13 @@ int commit_inherit(struct instance *inst, struct ledger_store *opened)
 	*opened = (struct ledger_store){0};
 	s->waiting = s->opened.recovering;
 	inst->commit = s;
-	log_info("ledger: %s: start %" PRIu64 " of this store, %u records%s",
-		inst->config->ledger.store, s->opened.epoch, s->opened.n_records,
-		s->opened.recovering ? "; it began without memory" : "");
+	book_identity_write(s->opened.identity, text);
+	event(LEDGER_OPENED, event_word("store", inst->config->ledger.store),
+		event_count("start", s->opened.epoch), event_count("records", s->opened.n_records),
+		event_word(
+			"identity", book_identity_known(s->opened.identity) ? text : "not known"),
+		event_word("memory", s->opened.recovering ? "; it began without memory" : ""));
 	return 0;
-}
-
-static void warn_recovering(const char *directory)
-{
-	log_warn("ledger: no store in %s: what this limiter has given away, or spent, is not known",
-		directory);
-	log_warn("ledger: so it lets nothing pass of what is never exceeded until its neighbours "
-		 "have told it what they know");
-	log_warn("ledger: if it has never run before, stop it, remove %s, and run weir "
-		 "--new-ledger CONFIG",
-		directory);
 }
 
 int commit_start(struct instance *inst)
@@ -101,7 +100,7 @@ int commit_start(struct instance *inst)
 		return needed ? -ENOENT : 0;
 	ret = ledger_store_open(directory, false, &opened);
 	if (ret == -ENOENT && needed) {
-		warn_recovering(directory);
+		event(LEDGER_NO_STORE, event_word("store", directory));
 		ret = ledger_store_open(directory, true, &opened);
 	}
 	if (ret == 0)
@@ -112,11 +111,12 @@ int commit_start(struct instance *inst)
 		return 0;
 	ledger_store_close(&opened);
 	if (!needed) {
-		log_warn("ledger.store: %s: %s; no policy needs it", directory,
-			ledger_store_reason(ret));
+		event(LEDGER_NOT_NEEDED, event_word("store", directory),
+			event_word("why", ledger_store_reason(ret)));
 		return 0;
 	}
-	log_err("ledger.store: %s: %s", directory, ledger_store_reason(ret));
+	event(LEDGER_NOT_OPENED, event_word("store", directory),
+		event_word("why", ledger_store_reason(ret)));
 	return ret;
 }
 
@@ -127,6 +127,7 @@ void commit_stop(struct instance *inst)
 	if (!s)
 		return;
 	ledger_store_close(&s->opened);
+	ledger_watch_free(s->watch);
 	free(s->edges);
 	free(s);
 	inst->commit = NULL;
@@ -156,6 +157,7 @@ struct limiter_ledger commit_ledger(const struct instance *inst)
 		.n_records = s->opened.n_records,
 		.recovering = s->opened.recovering,
 		.durable = true,
+		.identity = s->opened.identity,
 		.epoch = s->opened.epoch,
 		.lease_ns = ledger->lease_ns,
 		.drift_ppm = ledger->drift_ppm,
@@ -172,10 +174,7 @@ void commit_begun(struct instance *inst, int outcome)
 	if (!s)
 		return;
 	if (outcome == -EINVAL && s->opened.n_records > 0)
-		log_err("ledger: %s: its records are damaged, or not of this roster and overlay; "
-			"where these change all limiters begin anew: see doc/operate/guarantees.md, \"A limiter "
-			"comes or goes\"",
-			inst->config->ledger.store);
+		event(LEDGER_DAMAGED, event_word("store", inst->config->ledger.store));
 	ledger_store_forget(&s->opened);
 }
 
@@ -190,9 +189,8 @@ static void saving_failed(struct instance *inst, int error)
 	struct commit *s = inst->commit;
 
 	if (s->error != error)
-		log_err("ledger: %s: cannot be saved: %s; until it can nothing is given away, "
-			"and packets pass on as far as what is held lasts",
-			inst->config->ledger.store, ledger_store_reason(error));
+		event(LEDGER_NOT_SAVED, event_word("store", inst->config->ledger.store),
+			event_word("why", ledger_store_reason(error)));
 	s->error = error;
 	s->counters.failures++;
 	s->backoff_ns = RTE_MIN(s->backoff_ns ? 2 * s->backoff_ns : RETRY_FIRST, RETRY_MOST);
@@ -205,7 +203,7 @@ static void saving_succeeded(struct instance *inst)
 	struct commit *s = inst->commit;
 
 	if (s->error)
-		log_info("ledger: %s: saved again", inst->config->ledger.store);
+		event(LEDGER_SAVED, event_word("store", inst->config->ledger.store));
 	s->error = 0;
 	s->backoff_ns = s->retry_ns = 0;
 	s->saved = true;
@@ -231,6 +229,22 @@ static int put_some(
 	return ret ? ret : s->n_put >= ROUND_MOST;
 }
 
+/* A limiter that began without memory has learnt of its neighbours which ledger it is. */
+static void keep_identity(struct instance *inst)
+{
+	struct commit *s = inst->commit;
+	struct book_identity identity = limiter_identity(inst->limiter);
+	char text[BOOK_IDENTITY_TEXT];
+
+	if (book_identity_known(s->opened.identity) || !book_identity_known(identity) ||
+		store_set_identity(
+			s->opened.store, (struct store_identity){identity.high, identity.low}))
+		return;
+	s->opened.identity = identity;
+	book_identity_write(identity, text);
+	event(LEDGER_NAMED, event_word("identity", text));
+}
+
 /* Hands records over. 0; -EAGAIN when there is none to save; or why not. */
 static int hand_over_records(struct instance *inst, limiter_write write)
 {
@@ -238,6 +252,7 @@ static int hand_over_records(struct instance *inst, limiter_write write)
 	int ret;
 
 	s->n_put = 0;
+	keep_identity(inst);
 	ret = limiter_save(inst->limiter, write, s);
 	if (ret == 0) {
 		ret = store_commit(s->opened.store);
@@ -257,7 +272,7 @@ static void watch_workers(struct instance *inst)
 {
 	struct commit *s = inst->commit;
 
-	if (s->workers == UNPUBLISHED && dirty_is_empty(&inst->dirty)) {
+	if (s->workers == UNPUBLISHED && publish_is_done(inst)) {
 		grace_begin(&s->grace, inst);
 		s->workers = PUBLISHED;
 	}
@@ -332,7 +347,7 @@ static void say_when_known(struct instance *inst, uint64_t now)
 	if (commit_count_recovering(inst, now) > 0)
 		return;
 	inst->commit->waiting = false;
-	log_info("ledger: all policies hold what their neighbours know of");
+	event(LEDGER_RECOVERED);
 }
 
 static void end_ledger_save(struct instance *inst, uint64_t now)
@@ -357,6 +372,7 @@ bool commit_advance(struct instance *inst)
 
 	if (!s)
 		return false;
+	ledger_watch_look(s->watch, inst, now);
 	if (s->committing)
 		watch_disk(inst);
 	if (s->committing)
@@ -391,11 +407,43 @@ static void await_disk(struct commit *s)
 		(void)store_result(s->opened.store);
 }
 
+static int ms_until(const struct timespec *until)
+{
+	int64_t end_ns = (int64_t)until->tv_sec * (int64_t)SECOND_NS + until->tv_nsec;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	end_ns -= (int64_t)now.tv_sec * (int64_t)SECOND_NS + now.tv_nsec;
+	return end_ns > 0 ? (int)(end_ns / (int64_t)MS_NS) : 0;
+}
+
+void commit_settle(struct instance *inst, const struct timespec *until)
+{
+	struct commit *s = inst->commit;
+	struct pollfd fd = {.events = POLLIN};
+
+	if (!s)
+		return;
+	if (!s->committing && limiter_uncommitted(inst->limiter) &&
+		hand_over_records(inst, put_limiter_record) == 0) {
+		s->committing = true;
+		s->saved = false;
+	}
+	if (!s->committing || s->saved)
+		return;
+	fd.fd = store_fd(s->opened.store);
+	s->hangs = poll(&fd, 1, ms_until(until)) == 0;
+	if (s->hangs)
+		event(LEDGER_HANGS, event_word("store", inst->config->ledger.store));
+	else
+		s->saved = store_result(s->opened.store) == 0;
+}
+
 void commit_last(struct instance *inst)
 {
 	struct commit *s = inst->commit;
 
-	if (!s)
+	if (!s || s->hangs)
 		return;
 	if (s->committing)
 		limiter_save_failed(inst->limiter);
@@ -416,6 +464,7 @@ bool commit_view(const struct instance *inst, struct commit_view *view)
 	*view = (struct commit_view){
 		.directory = inst->config->ledger.store,
 		.epoch = s->opened.epoch,
+		.identity = limiter_identity(inst->limiter),
 		.recovering = s->opened.recovering,
 		.committing = s->committing,
 		.saved = s->committing && s->saved,

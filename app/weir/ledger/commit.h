@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "limiter/limiter.h"
 
@@ -34,11 +35,12 @@ struct commit_counters {
 struct commit_view {
 	const char *directory;
 	uint64_t epoch;
-	bool recovering; /* what was before this store is not known */
-	bool committing; /* a round is under way */
-	bool saved;      /* its records are durable */
-	bool enforced;   /* its limits are in force */
-	int error;       /* of the last attempt to save, negative; 0: it went well */
+	struct book_identity identity; /* see limiter_identity() */
+	bool recovering;               /* what was before this store is not known */
+	bool committing;               /* a round is under way */
+	bool saved;                    /* its records are durable */
+	bool enforced;                 /* its limits are in force */
+	int error;                     /* of the last attempt to save, negative; 0: it went well */
 	struct commit_counters counters;
 };
 
@@ -75,6 +77,12 @@ uint64_t commit_next(const struct instance *inst);
  * limits, because a round has ended.
  */
 bool commit_advance(struct instance *inst);
+
+/*
+ * Before workers stop: what is known so far is saved, and waited for until then (CLOCK_MONOTONIC),
+ * so that no packet waits for a disk that is slow. One that hangs is not asked again.
+ */
+void commit_settle(struct instance *inst, const struct timespec *until);
 
 /* Workers have stopped: one more round, for the disk alone. */
 void commit_last(struct instance *inst);

@@ -15,7 +15,7 @@
 #include "share_size.h"
 #include "base/time.h"
 #include "etcd/etcd.h"
-#include "log.h"
+#include "event.h"
 #include "policy/period.h"
 #include "credits.h"
 #include "commit.h"
@@ -73,6 +73,7 @@ struct etcd_share {
 	unsigned at;    /* where the next look begins */
 	unsigned said;
 	enum etcd_share_state state;
+	bool logged_in; /* the last answer was for a token */
 	char why[ETCD_WHY_MAX];
 	uint64_t look_ns, retry_ns, backoff_ns;
 };
@@ -126,6 +127,18 @@ void budget_shares_free(struct budget_shares *budget_shares)
 	*budget_shares = (struct budget_shares){0};
 }
 
+int etcd_share_check(const struct ledger_config *ledger, FILE *err)
+{
+	char why[ETCD_WHY_MAX];
+	int ret = 0;
+
+	if (ledger->etcd_user[0])
+		ret = etcd_password_check(ledger->etcd_password_file, why);
+	if (ret)
+		fprintf(err, "weir: ledger.etcd.password_file: %s\n", why);
+	return ret;
+}
+
 int etcd_share_start(struct instance *inst)
 {
 	struct etcd_share *d;
@@ -133,6 +146,9 @@ int etcd_share_start(struct instance *inst)
 
 	if (inst->config->ledger.n_etcd == 0)
 		return 0;
+	ret = etcd_share_check(&inst->config->ledger, stderr);
+	if (ret)
+		return ret;
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
@@ -211,6 +227,8 @@ static int open_etcd(const struct instance *inst, struct etcd_share *d)
 		.ca_file = path_or_null(ledger->etcd_ca),
 		.cert_file = path_or_null(ledger->etcd_cert),
 		.key_file = path_or_null(ledger->etcd_key),
+		.user = path_or_null(ledger->etcd_user),
+		.password_file = path_or_null(ledger->etcd_password_file),
 		.timeout_ms = TIMEOUT_MS,
 	};
 
@@ -229,7 +247,7 @@ static void note_draw_error(struct etcd_share *d, const char *why)
 static void draw_failed(struct etcd_share *d, const char *why, uint64_t now)
 {
 	if (d->state != DRAW_AWAY)
-		log_warn("etcd: %s; limiters go on with what they have drawn", why);
+		event(ETCD_AWAY, event_word("why", why));
 	note_draw_error(d, why);
 	d->state = DRAW_AWAY;
 	d->backoff_ns = d->backoff_ns ? RTE_MIN(2 * d->backoff_ns, RETRY_MOST) : RETRY_FIRST;
@@ -239,7 +257,8 @@ static void draw_failed(struct etcd_share *d, const char *why, uint64_t now)
 static void draw_succeeded(struct etcd_share *d)
 {
 	if (d->state != DRAW_CONNECTED)
-		log_info("etcd: %s", d->state == DRAW_AWAY ? "answers again" : "answers");
+		event(ETCD_ANSWERS,
+			event_word("how", d->state == DRAW_AWAY ? "answers again" : "answers"));
 	if (d->state == DRAW_AWAY)
 		d->why[0] = '\0';
 	d->state = DRAW_CONNECTED;
@@ -249,13 +268,15 @@ static void draw_succeeded(struct etcd_share *d)
 static void draw_fenced(struct etcd_share *d, const char *why)
 {
 	if (d->state == DRAW_CONNECTING)
-		log_err("etcd: fenced: another process draws as this limiter, or has with a store "
-			"that is gone: nothing is drawn here: %s",
-			why);
+		event(ETCD_FENCED,
+			event_word("did", "draws as this limiter, or has with a store that is "
+					  "gone: nothing is drawn here"),
+			event_word("why", why));
 	else if (d->state != DRAW_FENCED)
-		log_err("etcd: fenced: another process has been started as this limiter: this one "
-			"draws no more, and passes what it holds: %s",
-			why);
+		event(ETCD_FENCED,
+			event_word("did", "has been started as this limiter: this one draws no "
+					  "more, and passes what it holds"),
+			event_word("why", why));
 	note_draw_error(d, why);
 	d->state = DRAW_FENCED;
 }
@@ -267,7 +288,7 @@ static void fail_budget(
 	bool raced = answer->result == -EAGAIN;
 
 	if (a->view.error != answer->result && !raced && d->said++ < SAID_MAX)
-		log_err("etcd: budget %s: %s; nothing is drawn of it", a->name, answer->why);
+		event(ETCD_REFUSED, event_word("budget", a->name), event_word("why", answer->why));
 	note_draw_error(d, answer->why);
 	a->view.error = answer->result;
 	a->next_ns = control_now() + (raced ? RACED_NS : WRONG_NS);
@@ -296,8 +317,8 @@ static bool take_drawn_units(
 	int ret = news ? limiter_set_share(inst->limiter, a->policy, answer->drawn, now) : 0;
 
 	if (ret) {
-		log_err("etcd: budget %s: what was drawn is %" PRIu64 ", which is not taken: %s",
-			a->name, answer->drawn, strerror(-ret));
+		event(ETCD_NOT_TAKEN, event_word("budget", a->name),
+			event_count("units", answer->drawn), event_word("why", strerror(-ret)));
 		view->error = ret;
 		a->next_ns = now + WRONG_NS;
 		return false;
@@ -321,6 +342,7 @@ static bool hear_draw_answer(struct instance *inst, const struct etcd_answer *an
 	struct quota_view view;
 
 	d->asked--;
+	d->logged_in = answer->logged_in;
 	if (a)
 		a->view.asked = false;
 	switch (answer->result) {
@@ -334,6 +356,7 @@ static bool hear_draw_answer(struct instance *inst, const struct etcd_answer *an
 		draw_fenced(d, answer->why);
 		return false;
 	case -EAGAIN:
+	case -EPERM:
 	case -EPROTO:
 		if (a)
 			fail_budget(d, a, answer);
@@ -433,7 +456,7 @@ static bool check_budget_share(struct instance *inst, struct budget_share *a, ui
 	uint64_t now = control_now(), units;
 	struct quota_view view;
 
-	if (!instance_budget(inst, a->policy, &view))
+	if (!instance_budget(inst, a->policy, &view) || view.undated)
 		return false;
 	turn_draw_period(inst, a, view.period);
 	units = units_to_draw(inst, a, &view, now);
@@ -486,7 +509,8 @@ bool etcd_share_view(const struct instance *inst, struct etcd_share_view *view)
 
 	if (!d)
 		return false;
-	*view = (struct etcd_share_view){.state = d->state, .why = d->why};
+	*view = (struct etcd_share_view){
+		.state = d->state, .logged_in = d->logged_in, .why = d->why};
 	return true;
 }
 

@@ -20,9 +20,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct instance;
 struct budget_share;
+struct ledger_config;
 struct policy;
 
 /* What is known of each policy that is drawn; sorted. */
@@ -41,6 +43,7 @@ enum etcd_share_state {
 /* As an operator may see it. */
 struct etcd_share_view {
 	enum etcd_share_state state;
+	bool logged_in;  /* as the configured user */
 	const char *why; /* what last went wrong, or "" */
 };
 
@@ -57,7 +60,10 @@ struct budget_share_view {
 int budget_shares_prepare(const struct policy *policies, unsigned n, struct budget_shares *out);
 void budget_shares_free(struct budget_shares *budget_shares);
 
-/* Nothing without "ledger.etcd". 0 or -ENOMEM; etcd need not be there. */
+/* Whether it can log in: 0, or a negative errno after a line to err. For --check. */
+int etcd_share_check(const struct ledger_config *ledger, FILE *err);
+
+/* Nothing without "ledger.etcd". 0, what etcd_share_check() says, or -ENOMEM; etcd need not be there. */
 int etcd_share_start(struct instance *inst);
 void etcd_share_stop(struct instance *inst);
 

@@ -70,6 +70,8 @@ int ledger_store_open(const char *directory, bool make, struct ledger_store *out
 		return ret;
 	}
 	out->recovering = store_recovering(out->store);
+	out->identity = (struct book_identity){
+		store_identity(out->store).high, store_identity(out->store).low};
 	ret = read_records(out);
 	if (ret)
 		ledger_store_close(out);
@@ -101,8 +103,12 @@ const char *ledger_store_reason(int error)
 	case -EBUSY:
 		return "another process has it open";
 	case -EBADMSG:
-		return "it is damaged, or of another version; without it (moved away) the limiter "
-		       "begins without memory";
+		return "it is damaged; without it (moved away) the limiter begins without memory";
+	case -ENODATA:
+		return "it is of an earlier version, without an identity of the ledger: stop all "
+		       "limiters of the group, and type weir --name-ledger at each";
+	case -EPROTONOSUPPORT:
+		return "it is of a later version of weir than this one: start that one";
 	case -EACCES:
 	case -EPERM:
 		return "Permission denied: it must belong to the user that weir runs as";

@@ -17,6 +17,7 @@ struct store;
 struct ledger_store {
 	struct store *store;
 	uint64_t epoch;
+	struct book_identity identity;
 	bool recovering;                /* what was before this store is not known */
 	struct limiter_record *records; /* until ledger_store_forget() */
 	unsigned n_records;

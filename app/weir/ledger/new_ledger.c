@@ -10,6 +10,8 @@
 
 #include <sys/stat.h>
 
+#include <sodium.h>
+
 #include "ledger_store.h"
 #include "policy/kind.h"
 #include "store/store.h"
@@ -33,38 +35,110 @@ static int make_parent(const char *directory)
 	return mkdir(parent, PARENT_MODE) && errno != EEXIST ? -errno : 0;
 }
 
-static void complain_new_ledger(const char *directory, int err)
+static void complain_ledger(const char *command, const char *directory, int err)
 {
-	fprintf(stderr, "weir: --new-ledger: %s: ", directory);
-	if (err == -EEXIST)
-		fputs("there is a ledger already: this limiter has run, and what it knows stays as it is.\n"
-		      "If all of it is to be forgotten, stop the whole group and remove the "
-		      "directory at each limiter first; else units would be spent twice.\n",
-			stderr);
-	else if (err == -EBUSY)
+	fprintf(stderr, "weir: %s: %s: ", command, directory);
+	if (err == -EBUSY)
 		fputs("a running weir has it\n", stderr);
-	else if (err == -ENOENT)
-		fputs("No such file or directory: only it and its parent are made; make what is "
-		      "above, or mend the path\n",
-			stderr);
 	else
 		fprintf(stderr, "%s\n", ledger_store_reason(err));
 }
 
-int new_ledger(const struct config *config)
+static void complain_new_ledger(const char *directory, int err)
+{
+	if (err == -EEXIST)
+		fprintf(stderr,
+			"weir: --new-ledger: %s: "
+			"there is a ledger already: this limiter has run, and what it knows stays as it is.\n"
+			"If all of it is to be forgotten, stop the whole group and remove the "
+			"directory at each limiter first; else units would be spent twice.\n",
+			directory);
+	else if (err == -ENOENT)
+		fprintf(stderr,
+			"weir: --new-ledger: %s: No such file or directory: only it and its "
+			"parent are made; make what is above, or mend the path\n",
+			directory);
+	else
+		complain_ledger("--new-ledger", directory, err);
+}
+
+/* The identity that was typed, or a new one. */
+static int choose_identity(const char *command, const char *typed, struct book_identity *identity)
+{
+	do
+		randombytes_buf(identity, sizeof(*identity));
+	while (!book_identity_known(*identity));
+	if (!typed || book_identity_read(typed, identity))
+		return 0;
+	fprintf(stderr,
+		"weir: %s: \"%s\": expected the identity of a ledger, 32 hexadecimal digits, such as "
+		"the first limiter printed\n",
+		command, typed);
+	return -EINVAL;
+}
+
+/* What to do at the other limiters, if this one has made the identity. */
+static void print_next_step(
+	const char *command, const struct config *config, struct book_identity identity)
+{
+	char text[BOOK_IDENTITY_TEXT];
+
+	book_identity_write(identity, text);
+	if (config->gossip.n_roster > 1)
+		printf("at each of the %u other limiters of the group type\n"
+		       "    weir %s %s CONFIG\n"
+		       "with its own CONFIG: limiters of different ledgers move nothing to each other\n",
+			config->gossip.n_roster - 1, command, text);
+}
+
+int new_ledger(const struct config *config, const char *typed)
 {
 	const char *directory = config->ledger.store;
-	int err = make_parent(directory);
+	struct book_identity identity;
+	char text[BOOK_IDENTITY_TEXT];
+	int err = choose_identity("--new-ledger", typed, &identity);
 
+	if (err)
+		return err;
+	err = make_parent(directory);
 	if (err == 0)
-		err = store_create(directory);
+		err = store_create(directory, (struct store_identity){identity.high, identity.low});
 	if (err) {
 		complain_new_ledger(directory, err);
 		return err;
 	}
-	printf("%s: an empty ledger: limiter %s has never run, and begins with its shares\n",
-		directory, config->limiter);
+	book_identity_write(identity, text);
+	printf("%s: an empty ledger %s: limiter %s has never run, and begins with its shares\n",
+		directory, text, config->limiter);
+	if (!typed)
+		print_next_step("--new-ledger", config, identity);
 	if (!config_needs_ledger(config))
 		printf("no policy needs it yet: none is \"conserved\", and none has a \"total\"\n");
+	return 0;
+}
+
+int name_ledger(const struct config *config, const char *typed)
+{
+	const char *directory = config->ledger.store;
+	struct book_identity identity;
+	char text[BOOK_IDENTITY_TEXT];
+	int err = choose_identity("--name-ledger", typed, &identity);
+
+	if (err)
+		return err;
+	err = store_upgrade(directory, (struct store_identity){identity.high, identity.low});
+	if (err == -EEXIST)
+		fprintf(stderr,
+			"weir: --name-ledger: %s: this ledger has an identity, and keeps it\n",
+			directory);
+	else if (err)
+		complain_ledger("--name-ledger", directory, err);
+	if (err)
+		return err;
+	book_identity_write(identity, text);
+	printf("%s: ledger %s: all that limiter %s knew stays as it is\n", directory, text,
+		config->limiter);
+	if (!typed)
+		print_next_step("--name-ledger", config, identity);
 	return 0;
 }

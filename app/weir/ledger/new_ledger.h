@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * `weir --new-ledger`: an operator's word that this limiter has never run.
+ * `weir --new-ledger`: an operator's word that this limiter has never run; and `--name-ledger`:
+ * that the stores of an earlier version, at all limiters of a group, are of one ledger.
  */
 #ifndef WEIR_NEW_LEDGER_H
 #define WEIR_NEW_LEDGER_H
@@ -10,9 +11,14 @@
 
 /*
  * Makes the empty store of a configuration, and the directory that it is to be in if that alone is
- * missing. Says what it has done on standard output, or why not on standard error: 0, -EEXIST (the
- * limiter has run, and its store is what it was) or what store_create() says.
+ * missing. It is of the ledger whose identity was typed, or (NULL) of a new one. Says what it has
+ * done on standard output, or why not on standard error: 0, -EEXIST (the limiter has run, and its
+ * store is what it was), -EINVAL (no identity), or what store_create() says.
  */
-int new_ledger(const struct config *config);
+int new_ledger(const struct config *config, const char *typed);
+
+/* Gives a store of an earlier version that identity, or a new one: 0 or what store_upgrade() says.
+ */
+int name_ledger(const struct config *config, const char *typed);
 
 #endif

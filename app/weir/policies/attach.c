@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "instance.h"
-#include "log.h"
+#include "event.h"
 #include "police/extended.h"
 #include "policy/kind.h"
 
@@ -51,10 +51,11 @@ static int lines_prepare(
 	return ret;
 }
 
-static int lines_prepare_change(struct instance *inst, const struct policy *policy)
+static int lines_prepare_change(struct instance *inst, const struct policy *policy, uint32_t slot)
 {
 	int ret = 0;
 
+	(void)slot;
 	for (unsigned w = 0; ret == 0 && w < inst->config->n_workers; w++)
 		ret = worker_change_policy(&inst->workers[w], policy);
 	return ret;
@@ -80,7 +81,8 @@ int policy_attach(struct instance *inst, const struct policy *policy, uint32_t s
 	inst->engine.slots[slot] = (struct engine_slot){0};
 	ret = parts_prepare(inst, policy, slot, hz);
 	if (ret)
-		log_err("policy %s: %s", policy->name, strerror(-ret));
+		event(POLICY_FAILED, event_word("policy", policy->name),
+			event_word("why", strerror(-ret)));
 	return ret;
 }
 
@@ -90,14 +92,18 @@ void policy_detach(struct instance *inst, uint32_t slot)
 	inst->engine.slots[slot] = (struct engine_slot){0};
 }
 
-unsigned *slots_per_source(
-	const struct policy *policies, const uint32_t *slots, unsigned n, unsigned *n_sourced)
+unsigned *slots_per_source(const struct policy *policies, const uint32_t *slots, unsigned n,
+	unsigned *n_sourced, unsigned *n_conserved)
 {
 	unsigned *sourced = calloc((size_t)n + 1, sizeof(*sourced));
 
-	*n_sourced = 0;
+	*n_sourced = *n_conserved = 0;
 	for (unsigned i = 0; sourced && i < n; i++)
 		if (policies[i].per_v4 || policies[i].per_v6)
 			sourced[(*n_sourced)++] = slots[i];
+	/* No policy is both. */
+	for (unsigned i = 0; sourced && i < n; i++)
+		if (policy_is_conserved(&policies[i]))
+			sourced[*n_sourced + (*n_conserved)++] = slots[i];
 	return sourced;
 }

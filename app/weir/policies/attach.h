@@ -33,7 +33,7 @@ extern const struct policy_part shares_part;
 extern const struct policy_part lines_part;
 
 /* The slots of policies that have a meter for each source: free() them; NULL: no memory. */
-unsigned *slots_per_source(
-	const struct policy *policies, const uint32_t *slots, unsigned n, unsigned *n_sourced);
+unsigned *slots_per_source(const struct policy *policies, const uint32_t *slots, unsigned n,
+	unsigned *n_sourced, unsigned *n_conserved);
 
 #endif

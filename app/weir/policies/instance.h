@@ -5,7 +5,7 @@
  * here belongs to the control thread; what workers touch is said in worker.h and snapshot.h.
  *
  * A policy has an index, its place in the file, which the limiter knows it by; and a slot
- * (slots.h), which the workers know it by, and by which all of its state here is found.
+ * (slot_map.h), which the workers know it by, and by which all of its state here is found.
  */
 #ifndef WEIR_APP_INSTANCE_H
 #define WEIR_APP_INSTANCE_H
@@ -21,19 +21,31 @@
 #include "engine/engine.h"
 #include "policy/config.h"
 #include "port.h"
+#include "renewal.h"
 #include "slot_map.h"
 #include "snapshot.h"
-#include "meter/shared_bucket.h"
+#include "stuck.h"
 #include "worker.h"
 
 struct brain;
 struct delays;
+struct capture_taps;
+struct explainer;
 struct gossip_socket;
+struct interfaces;
+struct kept;
+struct keyring;
 struct links;
+struct loss_watch;
+struct busy_threads;
+struct notify;
 struct placings;
+struct policy_names;
 struct policy_part;
 struct credits;
 struct telemetry_server;
+struct trial_lines;
+struct watch;
 
 /* What a policy had counted when it came into its slot from another. */
 struct carried_over {
@@ -41,39 +53,47 @@ struct carried_over {
 	uint32_t also; /* that other one, while workers may still be at it; else SLOT_NONE */
 };
 
-/* Shared buckets change in rounds, each of them once (publish.c). */
-struct shared_bucket_rounds {
-	struct shared_bucket_changes changes;
-	uint64_t ended; /* the publisher_moment() of the last one that changed any */
-	unsigned moved; /* in this round: those that changed in the one before */
-};
-
 struct instance {
 	const struct config *config; /* as it was at the start, which holds but for its policies: */
 	const struct policy *policies; /* those in force */
 	unsigned n_policies;
-	struct config *loaded; /* whose they are, after a reload; else NULL */
+	struct policy_names *names; /* of these */
+	struct config *loaded;      /* whose they are, after a reload; else NULL */
 	struct slot_map slots;
-	const char *file; /* to read again, or NULL */
-	unsigned started; /* modules of start-up that are up */
+	const char *file;      /* to read again, or NULL */
+	struct kept *kept;     /* the state directory; NULL: nothing is kept */
+	struct notify *notify; /* the service manager; NULL: there is none */
+	unsigned started;      /* modules of start-up that are up */
 	struct tsc_clock clock;
 	const struct port *borrowed; /* ports of another box that it shares; NULL: its own */
 	uint16_t port_ids[CONFIG_PORTS_MAX];
 	struct port ports[CONFIG_PORTS_MAX];
 	struct nic_clock nic_clocks[CONFIG_PORTS_MAX]; /* of those that tell the time */
 	struct links *links;
+	struct interfaces *interfaces; /* NULL: no port has one of the kernel's */
 	struct classifier *classifier;
 	unsigned *sourced; /* slots of the policies that have a meter for each source */
-	unsigned n_sourced;
+	unsigned n_sourced, n_conserved; /* and behind those the conserved ones */
 	struct publisher publisher;
 	struct worker *workers;
-	bool stop;       /* read by workers: atomics only */
-	unsigned landed; /* workers that have come to their end: atomics only */
+	bool stop;          /* read by workers: atomics only */
+	unsigned landed;    /* workers that have come to their end: atomics only */
+	struct stuck stuck; /* those that do not come round */
+	struct watch *watch;
+	struct busy_threads *busy;
+	struct loss_watch *losses;
 	struct brain *brain;
+	struct keyring *keyring; /* gossip's, which the limiter borrows; NULL: it is plain */
 	struct limiter *limiter;
 	struct engine engine; /* which drives the workers by what that decides */
 	struct gossip_socket *gossip;
+	uint64_t hears_since_ns;   /* when the limiter was made, by control_now() */
+	uint64_t differs_alarm_ns; /* for so long a peer may differ before that is an alarm */
 	struct telemetry_server *telemetry;
+	struct capture_taps *capture;           /* NULL: none is under way */
+	struct explainer *explainer;            /* NULL: nobody has asked it anything */
+	unsigned reload_gate;                   /* see policy_txn_prepare() */
+	struct timed *timed;                    /* limits that hold for a while */
 	struct reload *reload;                  /* NULL: there is no file to read again */
 	struct commit *commit;                  /* NULL: no ledger is kept */
 	struct etcd_share *etcd_share;          /* NULL: no total is kept elsewhere */
@@ -82,10 +102,20 @@ struct instance {
 	struct delays *delays;
 	struct credits *credits;
 	struct placings *placings;
-	struct policy_totals gone; /* of the policies that were removed */
-	struct dirty dirty;        /* slots that some worker has yet to be told of */
-	struct shared_bucket_rounds rounds;
-	unsigned leaked; /* mbufs that did not come back at the stop */
+	struct trial_lines *trials; /* by slot */
+	struct policy_totals gone;  /* of the policies that were removed */
+	struct dirty dirty;         /* slots that workers have yet to be told of */
+	struct dirty *behind;       /* by worker: slots that only it has yet to be told of */
+	struct renewal renewal;     /* of the workers' limits that may end */
+	unsigned leaked;            /* mbufs that did not come back at the stop */
+	bool abandoned;             /* a worker did not end: what it may be at is left as it is */
+	bool left_behind;           /* a thread hangs that still knows of the configuration */
 };
+
+/* Whether all that a worker is to be told has found room in its ring. */
+static inline bool instance_has_told(const struct instance *inst, unsigned worker)
+{
+	return dirty_is_empty(&inst->dirty) && dirty_is_empty(&inst->behind[worker]);
+}
 
 #endif

@@ -43,12 +43,17 @@ int parts_prepare_move(struct instance *inst, uint32_t from, uint32_t to)
 	return ret;
 }
 
-int parts_prepare_change(struct instance *inst, const struct policy *policy)
+int parts_prepare_change(struct instance *inst, const struct policy *policy, uint32_t slot)
 {
 	int ret = 0;
 
-	EACH_UNTIL(ret, inst, prepare_change, inst, policy);
+	EACH_UNTIL(ret, inst, prepare_change, inst, policy, slot);
 	return ret;
+}
+
+void parts_give_up(struct instance *inst, uint32_t slot)
+{
+	EACH(inst, give_up, inst, slot);
 }
 
 void parts_before_update(struct instance *inst, const unsigned *known, unsigned n)
@@ -74,6 +79,11 @@ void parts_join(const struct instance *inst, uint32_t slot, struct limit_profile
 void parts_change(struct instance *inst, unsigned policy)
 {
 	EACH(inst, change, inst, policy);
+}
+
+void parts_changed(struct instance *inst, uint32_t slot)
+{
+	EACH(inst, changed, inst, slot);
 }
 
 void parts_leave(struct instance *inst, uint32_t slot)

@@ -37,8 +37,12 @@ struct policy_part {
 		struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz);
 	int (*prepare_move)(struct instance *inst, uint32_t from, uint32_t to);
 
-	/* Any thread: what a policy that stays needs now and did not before. 0 or -errno. */
-	int (*prepare_change)(struct instance *inst, const struct policy *policy);
+	/*
+	 * Any thread: what a policy that stays in its slot needs now and did not before. 0 or
+	 * -errno. give_up() is due in either case if it does not come to change().
+	 */
+	int (*prepare_change)(struct instance *inst, const struct policy *policy, uint32_t slot);
+	void (*give_up)(struct instance *inst, uint32_t slot);
 
 	/*
 	 * The brain is about to be told of n policies (limiter_update()), of each by which index it
@@ -58,6 +62,9 @@ struct policy_part {
 	/* The policy of an index stays in its slot, and is another. */
 	void (*change)(struct instance *inst, unsigned policy);
 
+	/* All workers have heard of that: what it was before is nobody's. */
+	void (*changed)(struct instance *inst, uint32_t slot);
+
 	/* A slot is left: nothing new begins in it. Workers may still be at what is there. */
 	void (*leave)(struct instance *inst, uint32_t slot);
 
@@ -75,12 +82,14 @@ struct policy_part {
 void parts_plan(struct instance *inst, const uint32_t *slots, const bool *stays, unsigned n);
 int parts_prepare(struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz);
 int parts_prepare_move(struct instance *inst, uint32_t from, uint32_t to);
-int parts_prepare_change(struct instance *inst, const struct policy *policy);
+int parts_prepare_change(struct instance *inst, const struct policy *policy, uint32_t slot);
+void parts_give_up(struct instance *inst, uint32_t slot);
 void parts_before_update(struct instance *inst, const unsigned *known, unsigned n);
 void parts_move(struct instance *inst, uint32_t from, uint32_t to);
 void parts_begin(struct instance *inst, unsigned policy);
 void parts_join(const struct instance *inst, uint32_t slot, struct limit_profile *profile);
 void parts_change(struct instance *inst, unsigned policy);
+void parts_changed(struct instance *inst, uint32_t slot);
 void parts_leave(struct instance *inst, uint32_t slot);
 bool parts_are_done(const struct instance *inst, uint32_t slot);
 void parts_moved(struct instance *inst, uint32_t from, uint32_t to);

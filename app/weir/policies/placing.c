@@ -13,7 +13,7 @@
 
 #include "instance.h"
 #include "rx_rings.h"
-#include "log.h"
+#include "event.h"
 #include "pages.h"
 #include "base/time.h"
 #include "police/shaped.h"
@@ -105,8 +105,8 @@ static int placing_prepare(
 	if (n == 0)
 		return 0;
 	if (inst->placings->room == 0) {
-		log_warn("policy %s: no more than %u are placed; its flows go to workers by hash",
-			policy->name, PLACINGS_MOST);
+		event(POLICY_NOT_PLACED, event_word("policy", policy->name),
+			event_count("most", PLACINGS_MOST));
 		return 0;
 	}
 	placing = calloc(1, sizeof(*placing));

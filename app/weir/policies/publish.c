@@ -10,15 +10,18 @@
 
 #include "instance.h"
 #include "clock.h"
-#include "log.h"
+#include "event.h"
 #include "parts.h"
+#include "police/try.h"
 #include "policy/kind.h"
 #include "attach.h"
+#include "renewal.h"
 
 static void log_limit(const struct policy *policy, int err)
 {
 	if (err)
-		log_err("policy %s: %s", policy->name, strerror(-err));
+		event(POLICY_FAILED, event_word("policy", policy->name),
+			event_word("why", strerror(-err)));
 }
 
 /* What the policy in a slot may pass by now. */
@@ -26,7 +29,8 @@ static struct engine_limit published_limit(const struct instance *inst, unsigned
 {
 	struct engine_limit limit = {.policy = &inst->policies[policy],
 		.slot = inst->slots.of[policy],
-		.hz = inst->clock.hz};
+		.hz = inst->clock.hz,
+		.clock = inst->clock.set_back};
 
 	engine_view(&inst->engine, inst->limiter, policy, &limit);
 	return limit;
@@ -34,72 +38,109 @@ static struct engine_limit published_limit(const struct instance *inst, unsigned
 
 static void join_parts(void *context, uint32_t slot, struct limit_profile *profile)
 {
-	parts_join(context, slot, profile);
+	const struct instance *inst = context;
+
+	if (slot < inst->slots.capacity) /* a trial has no parts */
+		parts_join(inst, slot, profile);
 }
 
 static void begin_limit_ring(void *context, unsigned worker, const struct limit_profile *profile)
 {
-	limit_ring_begin(&((struct instance *)context)->workers[worker].limit_ring, profile);
+	struct worker *w = &((struct instance *)context)->workers[worker];
+
+	limit_ring_begin(&w->limit_ring, profile);
+	w->ending[profile->policy] = profile->ending;
 }
 
-static bool send_limit_ring(void *context, unsigned worker, const struct limit_profile *profile)
+/* A worker whose ring has no room holds up nobody else. */
+static void send_limit_ring(void *context, unsigned worker, const struct limit_profile *profile)
 {
-	return limit_ring_send(&((struct instance *)context)->workers[worker].limit_ring, profile);
+	struct instance *inst = context;
+	struct dirty *behind = &inst->behind[worker];
+
+	if (!dirty_is_empty(behind) || !limit_ring_send(&inst->workers[worker].limit_ring, profile))
+		dirty_mark(behind, profile->policy % inst->slots.capacity); /* or its trial's */
 }
 
-/* False when there was no room, in some worker's ring or else. */
-static bool send_profile(struct instance *inst, uint32_t slot)
+/* False where its ring has no room. If a limit cannot be expressed the log has it already. */
+static bool send_worker_limit(
+	struct instance *inst, const struct engine_limit *limit, unsigned worker)
 {
-	struct engine_limit limit = published_limit(inst, inst->slots.policy[slot]);
-	int ret = 0;
+	struct limit_profile profile;
 
-	if (engine_is_borrowed(&inst->engine, limit.policy))
-		ret = engine_change_shared_bucket(
-			&inst->engine, &limit, &inst->rounds.changes, rte_rdtsc());
-	if (ret == 0)
-		ret = engine_enforce(&inst->engine, &limit, rte_rdtsc());
-	if (ret == -EAGAIN)
-		return false;
-	log_limit(limit.policy, ret);
-	return true;
+	return engine_worker_profile(&inst->engine, limit, worker, &profile) != 0 ||
+	       limit_ring_send(&inst->workers[worker].limit_ring, &profile);
 }
 
-/*
- * A shared bucket's former limit is looked at until all workers have been quiescent: so a round
- * changes each once, and begins when they have been since the round before. False: not yet.
- */
-static bool begin_shared_bucket_round(struct instance *inst)
+/* What a worker has yet to be told, as it is now, up to the first that finds no room. */
+static void catch_up(struct instance *inst, unsigned worker)
 {
-	if (!inst->engine.shared_buckets)
-		return true;
-	if (!publisher_is_past(&inst->publisher, inst->rounds.ended))
-		return false;
-	inst->rounds.moved = shared_bucket_round(&inst->rounds.changes);
-	return true;
+	struct dirty *behind = &inst->behind[worker];
+
+	for (unsigned i = 0; i < PUBLISH_ROUND && !dirty_is_empty(behind); i++) {
+		uint32_t slot = dirty_next(behind);
+		struct engine_limit limit = published_limit(inst, inst->slots.policy[slot]);
+		struct engine_trial trial;
+
+		if (!send_worker_limit(inst, &limit, worker))
+			return;
+		if (engine_trial(&inst->engine, &limit, &trial) &&
+			!send_worker_limit(inst, &trial.limit, worker))
+			return;
+		dirty_told(behind, slot);
+	}
 }
 
-static void end_shared_bucket_round(struct instance *inst)
-{
-	if (inst->rounds.moved || inst->rounds.changes.n)
-		inst->rounds.ended = publisher_moment(&inst->publisher);
-}
-
-/* Up to the first that does not fit: the others would not, either. */
 static void tell_round(struct instance *inst)
 {
 	for (unsigned i = 0; i < PUBLISH_ROUND && !dirty_is_empty(&inst->dirty); i++) {
 		uint32_t slot = dirty_next(&inst->dirty);
+		struct engine_limit limit = published_limit(inst, inst->slots.policy[slot]);
 
-		if (!send_profile(inst, slot))
-			return;
+		log_limit(limit.policy, engine_enforce(&inst->engine, &limit, rte_rdtsc()));
 		dirty_told(&inst->dirty, slot);
 	}
+}
+
+void publish_never(struct instance *inst, uint32_t slot)
+{
+	dirty_clear(&inst->dirty, slot);
+	for (unsigned w = 0; w < inst->config->n_workers; w++)
+		dirty_clear(&inst->behind[w], slot);
+}
+
+bool publish_is_done(const struct instance *inst)
+{
+	for (unsigned w = 0; w < inst->config->n_workers; w++)
+		if (!instance_has_told(inst, w))
+			return false;
+	return true;
 }
 
 void publish_all_later(struct instance *inst)
 {
 	for (unsigned p = 0; p < inst->n_policies; p++)
 		dirty_mark(&inst->dirty, inst->slots.of[p]);
+}
+
+static void forget_line(struct instance *inst, uint32_t slot)
+{
+	inst->engine.slots[slot].restarts = true;
+	for (unsigned w = 0; w < inst->config->n_workers; w++)
+		limit_ring_forget(&inst->workers[w].limit_ring, slot);
+}
+
+void publish_anew(struct instance *inst)
+{
+	for (unsigned p = 0; p < inst->n_policies; p++) {
+		uint32_t slot = inst->slots.of[p];
+
+		forget_line(inst, slot);
+		if (inst->engine.slots[slot].trial)
+			forget_line(inst, trial_slot(slot, inst->engine.slots[slot].trial,
+						  inst->slots.capacity));
+	}
+	publish_all_later(inst);
 }
 
 bool publish(struct instance *inst)
@@ -113,13 +154,13 @@ bool publish(struct instance *inst)
 
 bool publish_rest(struct instance *inst)
 {
-	if (dirty_is_empty(&inst->dirty))
+	if (publish_is_done(inst))
 		return true;
-	if (!begin_shared_bucket_round(inst))
-		return false;
+	renewal_shorten(inst);
+	for (unsigned w = 0; w < inst->config->n_workers; w++)
+		catch_up(inst, w);
 	tell_round(inst);
-	end_shared_bucket_round(inst);
-	return dirty_is_empty(&inst->dirty);
+	return publish_is_done(inst);
 }
 
 void publish_begin(struct instance *inst, unsigned policy, bool spent)
@@ -127,9 +168,18 @@ void publish_begin(struct instance *inst, unsigned policy, bool spent)
 	struct engine_limit limit = published_limit(inst, policy);
 
 	spent |= policy_is_conserved(limit.policy);
+	renewal_shorten(inst);
 	parts_begin(inst, policy);
 	log_limit(limit.policy,
 		engine_begin(&inst->engine, &limit, rte_rdtsc(), control_now(), spent));
+}
+
+void publish_begin_trial(struct instance *inst, unsigned policy)
+{
+	struct engine_limit limit = published_limit(inst, policy);
+
+	log_limit(limit.policy,
+		engine_begin_trial(&inst->engine, &limit, rte_rdtsc(), control_now()));
 }
 
 /* The only one who exchanges a snapshot: every line that its classifier leads to is ready. */
@@ -140,6 +190,8 @@ void publish_classifier(
 
 	snapshot->leaving = changes->leaving;
 	snapshot->n_leaving = changes->n_leaving;
+	snapshot->trials = changes->trials;
+	snapshot->n_trials = changes->n_trials;
 	snapshot->retargeted = changes->retargets || !former ? snapshot->generation
 							     : former->retargeted;
 	snapshot->shapes = false;
@@ -148,6 +200,8 @@ void publish_classifier(
 	snapshot->classifier = inst->classifier;
 	snapshot->sourced = inst->sourced;
 	snapshot->n_sourced = inst->n_sourced;
+	snapshot->conserved = inst->sourced + inst->n_sourced;
+	snapshot->n_conserved = inst->n_conserved;
 	publisher_publish(&inst->publisher, snapshot);
 }
 

@@ -14,6 +14,7 @@
 
 struct instance;
 struct snapshot;
+struct trial_change;
 
 /*
  * Slots that a round of telling looks at. 100,000 that change at once are many rounds, so that what
@@ -34,6 +35,9 @@ int publish_first(struct instance *inst);
  */
 void publish_begin(struct instance *inst, unsigned policy, bool spent);
 
+/* The trial of a policy begins that stays in its slot; no worker can come by it yet. */
+void publish_begin_trial(struct instance *inst, unsigned policy);
+
 /* What a classifier changes, beside the policies that packets are. */
 struct publish_changes {
 	/*
@@ -42,6 +46,9 @@ struct publish_changes {
 	 */
 	const uint32_t *leaving;
 	unsigned n_leaving;
+	/* Trials of policies that stay; likewise. */
+	const struct trial_change *trials;
+	unsigned n_trials;
 	bool retargets; /* other packets are those of placed policies */
 };
 
@@ -56,13 +63,25 @@ void publish_classifier(
 void publish_all_later(struct instance *inst);
 
 /*
- * Tells the workers what has changed, one round of it at most and as much as their rings take; the
- * rest is left for publish_rest(). A limit that no meter can express leaves the old one in force.
- * True when nothing was left.
+ * The TSC has been set back: workers are told all limits again, and shared buckets begin anew, as
+ * if they had just been spent.
+ */
+void publish_anew(struct instance *inst);
+
+/*
+ * Tells the workers what has changed, one round of it at most and each as much as its ring takes;
+ * the rest is left for publish_rest(). A limit that no meter can express leaves the old one in
+ * force. True when nothing was left.
  */
 bool publish(struct instance *inst);
 
 /* Goes on with what was left, and tells it as it is now. True when nothing is left. */
 bool publish_rest(struct instance *inst);
+
+/* Whether nothing is left for any worker. */
+bool publish_is_done(const struct instance *inst);
+
+/* A slot has lost its policy: nothing is left to be told of it. */
+void publish_never(struct instance *inst, uint32_t slot);
 
 #endif

@@ -53,6 +53,8 @@ struct worker_counters instance_worker_totals(const struct instance *inst)
 		totals.unmatched_packets += counter_read(&c->unmatched_packets);
 		for (unsigned r = 0; r < DROP_REASONS; r++)
 			totals.dropped[r] += counter_read(&c->dropped[r]);
+		for (unsigned r = 0; r < UNPARSED_REASONS; r++)
+			totals.unparsed[r] += counter_read(&c->unparsed[r]);
 	}
 	return totals;
 }

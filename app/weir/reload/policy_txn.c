@@ -16,18 +16,21 @@
 #include "config/load.h"
 #include "etcd_share.h"
 #include "grace.h"
-#include "log.h"
+#include "event.h"
 #include "parts.h"
 #include "police/extended.h"
 #include "police/shaped.h"
 #include "policy/diff.h"
 #include "policy/kind.h"
+#include "policy/names.h"
 #include "policy/overlap.h"
 #include "publish.h"
 #include "commit.h"
 #include "ledger_store.h"
 #include "attach.h"
+#include "timed.h"
 #include "totals.h"
+#include "trials.h"
 
 /* Removed policies whose last counts get a line of the log each. */
 #define SAID_MAX 64
@@ -43,8 +46,9 @@ struct policy_txn {
 	struct config *config; /* NULL: the one that the box was started with, which is not ours */
 	const struct policy *policies;
 	unsigned n;
+	struct policy_names *names;
 	struct classifier *classifier;
-	unsigned *sourced, n_sourced;
+	unsigned *sourced, n_sourced, n_conserved;
 	uint32_t *slots;  /* n: of each policy */
 	uint32_t *former; /* before the commit: of the former ones */
 
@@ -52,6 +56,7 @@ struct policy_txn {
 	unsigned *keeps; /* by new index: the old one whose slot stays its own, or SLOT_ANEW */
 	unsigned *known; /* likewise, whom the limiter knows it as, or LIMITER_ADDED */
 	struct limiter_policy *limits;
+	struct timed_list *timed; /* what holds of these; after the commit: of the former ones */
 	struct budget_shares budget_shares;
 	struct ledger_store opened; /* of a box that had none; before the commit */
 	bool retargets;             /* other packets are those of placed policies */
@@ -61,7 +66,8 @@ struct policy_txn {
 	struct grace grace; /* of the commit */
 	uint32_t *leaving;  /* slots that are left and whose packets may wait */
 	unsigned n_leaving;
-	unsigned ended, said; /* former policies looked at, and removed ones named */
+	struct trial_change *trials; /* that are others, of policies that stay */
+	unsigned ended, said;        /* former policies looked at, and removed ones named */
 };
 
 static bool begins_anew(const struct policy_txn *x, unsigned i)
@@ -93,8 +99,11 @@ static int alloc_policy_txn(struct policy_txn *x)
 	x->slots = calloc(n, sizeof(*x->slots));
 	x->former = malloc(((size_t)slots->n + 1) * sizeof(*x->former));
 	x->leaving = malloc(((size_t)slots->n + 1) * sizeof(*x->leaving));
-	x->limits = engine_limiter_policies(x->policies, x->n, (int64_t)time(NULL));
-	if (!x->keeps || !x->known || !x->slots || !x->former || !x->leaving || !x->limits)
+	x->trials = calloc(n, sizeof(*x->trials));
+	x->limits = engine_limiter_policies(
+		x->policies, x->n, limiter_wall_s(x->inst->limiter, control_now()));
+	if (!x->keeps || !x->known || !x->slots || !x->former || !x->leaving || !x->limits ||
+		!x->trials)
 		return -ENOMEM;
 	memcpy(x->former, slots->of, slots->n * sizeof(*x->former));
 	return 0;
@@ -155,7 +164,7 @@ static int attach_policies(struct policy_txn *x, uint64_t hz)
 		if (x->keeps[i] == SLOT_ANEW)
 			ret = prepare_slot(x, i, hz);
 		else
-			ret = parts_prepare_change(inst, &x->policies[i]);
+			ret = parts_prepare_change(inst, &x->policies[i], x->slots[i]);
 	}
 	return ret;
 }
@@ -164,9 +173,13 @@ static int prepare_tables(struct policy_txn *x, const char *file, FILE *err)
 {
 	int ret = classifier_create_as(x->policies, x->slots, x->n, SOCKET_ID_ANY, &x->classifier);
 
-	x->sourced = slots_per_source(x->policies, x->slots, x->n, &x->n_sourced);
+	if (ret == 0)
+		classifier_set_unparsed(x->classifier, x->inst->config->unparsed);
+	x->sourced = slots_per_source(x->policies, x->slots, x->n, &x->n_sourced, &x->n_conserved);
 	if (ret == 0 && !x->sourced)
 		ret = -ENOMEM;
+	if (ret == 0)
+		ret = policy_names_create(x->policies, x->n, &x->names);
 	if (ret)
 		fprintf(err, "%s: policies: the classifier: %s\n", file, strerror(-ret));
 	return ret;
@@ -224,16 +237,41 @@ static struct config in_force(const struct instance *inst)
 	return config;
 }
 
+bool policy_txn_pass_gate(struct instance *inst)
+{
+	return __atomic_exchange_n(&inst->reload_gate, RELOAD_PAST_READING, __ATOMIC_ACQ_REL) !=
+	       RELOAD_GIVEN_UP;
+}
+
 int policy_txn_prepare(
 	struct instance *inst, const char *file, uint64_t hz, FILE *err, struct policy_txn **out)
 {
-	struct policy_txn *x = calloc(1, sizeof(*x));
-	struct config now = in_force(inst);
-	int ret = x ? config_load_beside(file, inst->config, err, &x->config) : -ENOMEM;
+	struct config *config;
+	int ret = config_load_beside(file, inst->config, err, &config);
 
 	*out = NULL;
-	if (ret == 0)
-		ret = config_diff(&now, x->config, file, err, &x->diff);
+	if (ret)
+		return ret;
+	if (policy_txn_pass_gate(inst))
+		return policy_txn_prepare_config(inst, config, file, hz, err, out);
+	config_free(config);
+	return -ECANCELED;
+}
+
+int policy_txn_prepare_config(struct instance *inst, struct config *config, const char *file,
+	uint64_t hz, FILE *err, struct policy_txn **out)
+{
+	struct policy_txn *x = calloc(1, sizeof(*x));
+	struct config now = in_force(inst);
+	int ret;
+
+	*out = NULL;
+	if (!x) {
+		config_free(config);
+		return -ENOMEM;
+	}
+	x->config = config;
+	ret = config_diff(&now, config, file, err, &x->diff);
 	if (ret == 0) {
 		x->inst = inst;
 		x->policies = x->config->policies;
@@ -246,6 +284,11 @@ int policy_txn_prepare(
 	}
 	*out = x;
 	return 0;
+}
+
+const struct config *policy_txn_config(const struct policy_txn *x)
+{
+	return x->config;
 }
 
 const struct config_diff *policy_txn_diff(const struct policy_txn *x)
@@ -278,9 +321,12 @@ static void swap_generations(struct policy_txn *x)
 	SWAP(inst->loaded, x->config);
 	SWAP(inst->policies, x->policies);
 	SWAP(inst->n_policies, x->n);
+	SWAP(inst->names, x->names);
 	SWAP(inst->classifier, x->classifier);
 	SWAP(inst->sourced, x->sourced);
 	SWAP(inst->n_sourced, x->n_sourced);
+	SWAP(inst->n_conserved, x->n_conserved);
+	timed_exchange(inst, &x->timed);
 	slot_map_commit(&inst->slots, x->slots, inst->n_policies);
 	x->slots = x->former;
 	x->former = NULL;
@@ -317,7 +363,7 @@ static void begin_policies(struct policy_txn *x)
 	}
 	for (unsigned i = 0; i < x->n; i++)
 		if (inst->slots.policy[x->slots[i]] == SLOT_LEFT) {
-			dirty_clear(&inst->dirty, x->slots[i]);
+			publish_never(inst, x->slots[i]);
 			parts_leave(inst, x->slots[i]);
 		}
 }
@@ -378,8 +424,10 @@ static int update_limiter(struct policy_txn *x)
 	ledger = commit_ledger(inst);
 	if (inherits)
 		limiter_give_ledger(inst->limiter, &ledger);
+	ret = timed_plan(inst, x->policies, x->n, x->limits, &x->timed);
 	parts_before_update(inst, x->known, x->n);
-	ret = limiter_update(inst->limiter, x->limits, x->n, x->known, control_now());
+	if (ret == 0)
+		ret = limiter_update(inst->limiter, x->limits, x->n, x->known, control_now());
 	if (inherits)
 		commit_begun(inst, ret);
 	if (ret && inherits) {
@@ -394,6 +442,7 @@ int policy_txn_commit(struct policy_txn *x)
 {
 	struct instance *inst = x->inst;
 	struct snapshot *snapshot = publisher_take(&inst->publisher);
+	struct publish_changes changes;
 	int ret = -ENOMEM;
 
 	if (snapshot)
@@ -406,8 +455,14 @@ int policy_txn_commit(struct policy_txn *x)
 	etcd_share_exchange(inst, &x->budget_shares);
 	begin_policies(x);
 	list_leaving(x);
-	publish_classifier(
-		inst, snapshot, &(struct publish_changes){x->leaving, x->n_leaving, x->retargets});
+	changes = (struct publish_changes){
+		.leaving = x->leaving,
+		.n_leaving = x->n_leaving,
+		.trials = x->trials,
+		.n_trials = trials_list_changes(inst, x->trials),
+		.retargets = x->retargets,
+	};
+	publish_classifier(inst, snapshot, &changes);
 	grace_begin_snapshot(&x->grace, inst);
 	x->step = WAITING;
 	return 0;
@@ -447,6 +502,13 @@ static void end_moves(struct instance *inst)
 	}
 }
 
+/* What policies were that stayed is nobody's any more. */
+static void end_changes(struct instance *inst)
+{
+	for (unsigned i = 0; i < inst->n_policies; i++)
+		parts_changed(inst, inst->slots.of[i]);
+}
+
 static bool has_counted(const struct policy_totals *totals)
 {
 	return totals->passed_packets || totals->dropped_packets;
@@ -454,10 +516,11 @@ static bool has_counted(const struct policy_totals *totals)
 
 static void say_last(const char *name, const struct policy_totals *totals)
 {
-	log_info("policy %s: removed; passed %" PRIu64 " packets (%" PRIu64 "), dropped %" PRIu64
-		 " (%" PRIu64 ")",
-		name, totals->passed_packets, totals->passed_bytes, totals->dropped_packets,
-		totals->dropped_bytes);
+	event(POLICY_REMOVED, event_word("policy", name),
+		event_count("passed_packets", totals->passed_packets),
+		event_count("passed_bytes", totals->passed_bytes),
+		event_count("dropped_packets", totals->dropped_packets),
+		event_count("dropped_bytes", totals->dropped_bytes));
 }
 
 static void end_policy(struct policy_txn *x, unsigned policy)
@@ -484,7 +547,7 @@ static bool end_removed(struct policy_txn *x)
 	if (x->ended < x->n)
 		return false;
 	if (x->said > SAID_MAX)
-		log_info("%u more policies that had packets were removed", x->said - SAID_MAX);
+		event(POLICIES_REMOVED, event_count("policies", x->said - SAID_MAX));
 	return true;
 }
 
@@ -493,6 +556,7 @@ bool policy_txn_finish(struct policy_txn *x)
 	if (x->step == WAITING && grace_done(&x->grace, x->inst) && all_done(x)) {
 		let_go(x->inst);
 		end_moves(x->inst);
+		end_changes(x->inst);
 		publisher_reclaim(&x->inst->publisher);
 		x->step = ENDING;
 	}
@@ -508,8 +572,11 @@ void policy_txn_free(struct policy_txn *x)
 	for (unsigned i = 0; x->step == PREPARED && i < x->prepared; i++)
 		if (x->keeps[i] == SLOT_ANEW)
 			policy_detach(x->inst, x->slots[i]);
+		else
+			parts_give_up(x->inst, x->slots[i]);
 	budget_shares_free(&x->budget_shares);
 	ledger_store_close(&x->opened);
+	policy_names_destroy(x->names);
 	classifier_destroy(x->classifier);
 	config_diff_free(x->diff);
 	config_free(x->config);
@@ -517,8 +584,10 @@ void policy_txn_free(struct policy_txn *x)
 	free(x->slots);
 	free(x->former);
 	free(x->leaving);
+	free(x->trials);
 	free(x->keeps);
 	free(x->known);
 	free(x->limits);
+	timed_list_free(x->timed);
 	free(x);
 }

@@ -26,8 +26,16 @@
 #include <stdio.h>
 
 struct instance;
+struct config;
 struct config_diff;
 struct policy_txn;
+
+/*
+ * instance.reload_gate: a file may take for ever to read, and who stops the box does not wait for
+ * that. Who comes first sets the gate: the reader, who is waited for from then on, or who stops,
+ * and then the reader touches nothing more of the box.
+ */
+enum { RELOAD_READING, RELOAD_PAST_READING, RELOAD_GIVEN_UP };
 
 /*
  * Reads the file, and prepares the exchange of the box's policies for its. All that is refused is
@@ -37,6 +45,19 @@ struct policy_txn;
  */
 int policy_txn_prepare(
 	struct instance *inst, const char *file, uint64_t hz, FILE *err, struct policy_txn **out);
+
+/*
+ * Prepares one that has been read, after the gate has been passed; takes it over, whatever comes of
+ * it. `file` is what messages call it.
+ */
+int policy_txn_prepare_config(struct instance *inst, struct config *config, const char *file,
+	uint64_t hz, FILE *err, struct policy_txn **out);
+
+/* Whether who prepares may go on: false when the stop has given it up. Once for each reading. */
+bool policy_txn_pass_gate(struct instance *inst);
+
+/* What was read. Before the commit. */
+const struct config *policy_txn_config(const struct policy_txn *x);
 
 /* What the exchange changes; nothing at all if it changes nothing, not even the order. */
 const struct config_diff *policy_txn_diff(const struct policy_txn *x);

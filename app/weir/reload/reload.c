@@ -13,33 +13,51 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "change.h"
 #include "instance.h"
 #include "config/load.h"
+#include "kept.h"
 #include "policy_txn.h"
-#include "log.h"
+#include "event.h"
+#include "notify/notify.h"
+#include "secret/group_keys.h"
 #include "base/time.h"
 #include "policy/diff.h"
 
 /* Messages that go to the log; the client gets them all. */
 #define LOGGED_MAX 20
 
-enum state { IDLE, READING, FINISHING };
+/* How soon what could not be undone, or kept, is tried again. */
+#define AGAIN_NS (10 * SECOND_NS)
+
+/* What the thread does: nothing, the first steps of a change (change.h), or the last. */
+enum phase { IDLE, READING, SAVING };
 
 struct reload {
 	struct instance *inst;
-	enum state state;
+	enum phase phase;
 	bool again;
+	struct change_request asked; /* again: by whom */
+	uint64_t serial;             /* of the change that is under way, or was the last */
+	uint64_t undo_ns;            /* an undoing that has failed is tried again then */
 	int event_fd;
 	uint64_t began_ns;
 	struct policy_txn *policy_txn; /* committing */
-	struct reload_outcome last;
+	struct reload_outcome last;    /* of reloads */
+	struct reload_outcome changed; /* of all changes */
+	bool joined, given_up;         /* at the stop */
+	bool said;                     /* that a worker is waited for */
 
 	/* the thread's, until it has been joined */
 	pthread_t thread;
 	uint64_t hz;
+	struct change change;
 	struct policy_txn *prepared;
+	struct keyring *keyring; /* NULL: gossip is plain */
 	int error;
+	char requester[REQUESTER_BYTES];
 	char *messages;
+	int keep_error; /* of saving */
 };
 
 int reload_start(struct instance *inst)
@@ -52,6 +70,7 @@ int reload_start(struct instance *inst)
 	if (!reload)
 		return -ENOMEM;
 	reload->inst = inst;
+	reload->change = (struct change){.request.fd = -1, .file = -1};
 	reload->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (reload->event_fd < 0) {
 		free(reload);
@@ -61,20 +80,48 @@ int reload_start(struct instance *inst)
 	return 0;
 }
 
+/* What it is past reading by then is only computing, and joined at the stop. */
+void reload_settle(struct instance *inst, const struct timespec *until)
+{
+	struct reload *reload = inst->reload;
+
+	if (!reload || reload->phase == IDLE)
+		return;
+	if (pthread_clockjoin_np(reload->thread, NULL, CLOCK_MONOTONIC, until) == 0) {
+		reload->joined = true;
+		return;
+	}
+	if (__atomic_exchange_n(&inst->reload_gate, RELOAD_GIVEN_UP, __ATOMIC_ACQ_REL) ==
+		RELOAD_PAST_READING)
+		return;
+	if (reload->phase == SAVING)
+		event(CHANGE_HANGS, event_word("directory", inst->kept->directory));
+	else
+		event(RELOAD_HANGS, event_word("file", inst->file));
+	pthread_detach(reload->thread);
+	reload->given_up = inst->left_behind = true;
+}
+
 void reload_stop(struct instance *inst)
 {
 	struct reload *reload = inst->reload;
 
 	if (!reload)
 		return;
-	if (reload->state == READING) {
-		pthread_join(reload->thread, NULL);
-		policy_txn_free(reload->prepared);
-		free(reload->messages);
+	if (reload->given_up) {
+		inst->reload = NULL;
+		return;
 	}
+	if (reload->phase != IDLE && !reload->joined)
+		pthread_join(reload->thread, NULL);
+	policy_txn_free(reload->prepared);
+	keyring_destroy(reload->keyring);
+	free(reload->messages);
+	change_clear(&reload->change);
 	policy_txn_free(reload->policy_txn);
 	config_free(inst->loaded);
 	free(reload->last.messages);
+	free(reload->changed.messages);
 	close(reload->event_fd);
 	free(reload);
 	inst->reload = NULL;
@@ -82,38 +129,99 @@ void reload_stop(struct instance *inst)
 }
 
 /* Nobody may write to a pipe again: it would be waited for, and so would the end of the box. */
-static int prepare_reload(struct reload *reload, FILE *err)
+static int check_readable(const char *path, FILE *err)
 {
-	const char *path = reload->inst->file;
 	struct stat file;
 
 	if (stat(path, &file) == 0 && !S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode)) {
 		fprintf(err, "%s: no file that can be read again\n", path);
 		return -EINVAL;
 	}
-	return policy_txn_prepare(reload->inst, path, reload->hz, err, &reload->prepared);
+	return 0;
 }
 
-/* The thread. */
+/* What has been read and kept becomes what can be put in force. */
+static int prepare_exchange(struct reload *reload, FILE *err)
+{
+	struct change *change = &reload->change;
+	struct config *config = change->config;
+	int ret;
+
+	change->config = NULL;
+	if (!policy_txn_pass_gate(reload->inst)) {
+		config_free(config);
+		return -ECANCELED;
+	}
+	if (!config)
+		return 0;
+	ret = policy_txn_prepare_config(
+		reload->inst, config, reload->inst->file, reload->hz, err, &reload->prepared);
+	if (ret == 0)
+		ret = group_keys_load(
+			&policy_txn_config(reload->prepared)->gossip, err, &reload->keyring);
+	if (ret && reload->prepared) {
+		policy_txn_free(reload->prepared);
+		reload->prepared = NULL;
+	}
+	return ret;
+}
+
+static int prepare_reload(struct reload *reload, FILE *err)
+{
+	int ret = 0;
+
+	if (reload->change.request.kind == CHANGE_RELOAD)
+		ret = check_readable(reload->inst->file, err);
+	if (ret == 0)
+		ret = change_read(&reload->change, reload->inst, err);
+	if (ret == 0)
+		ret = change_keep(&reload->change, reload->inst, err);
+	return ret ? ret : prepare_exchange(reload, err);
+}
+
+static void tell_control(const struct reload *reload)
+{
+	const uint64_t done = 1;
+
+	while (write(reload->event_fd, &done, sizeof(done)) < 0 && errno == EINTR)
+		;
+}
+
+/* The thread, first. */
 static void *read_again(void *arg)
 {
 	struct reload *reload = arg;
-	const uint64_t done = 1;
 	size_t size;
 	FILE *err = open_memstream(&reload->messages, &size);
 
+	if (reload->change.request.uid >= 0)
+		requester_name((uid_t)reload->change.request.uid, reload->requester);
+	else
+		snprintf(reload->requester, sizeof(reload->requester), "nobody");
 	reload->error = -ENOMEM;
 	if (err) {
 		reload->error = prepare_reload(reload, err);
+		if (reload->error && ftell(err) == 0)
+			fprintf(err, "%s\n", strerror(-reload->error));
 		fclose(err);
 	}
-	while (write(reload->event_fd, &done, sizeof(done)) < 0 && errno == EINTR)
-		;
+	tell_control(reload);
+	return NULL;
+}
+
+/* The thread, when it is in force, or refused. */
+static void *save_change(void *arg)
+{
+	struct reload *reload = arg;
+
+	reload->keep_error = change_end(
+		&reload->change, reload->inst->kept, reload->error, reload->changed.messages);
+	tell_control(reload);
 	return NULL;
 }
 
 /* Never under control's real-time class, if it has one: a long computation would hold it up. */
-static int start_reload_thread(struct reload *reload)
+static int start_reload_thread(struct reload *reload, void *(*run)(void *))
 {
 	const struct sched_param no_priority = {0};
 	pthread_attr_t attr;
@@ -124,75 +232,225 @@ static int start_reload_thread(struct reload *reload)
 	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
 	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
 	pthread_attr_setschedparam(&attr, &no_priority);
-	ret = pthread_create(&reload->thread, &attr, read_again, reload);
+	ret = pthread_create(&reload->thread, &attr, run, reload);
 	pthread_attr_destroy(&attr);
 	return -ret;
 }
 
-static void reload_begin_thread(struct reload *reload)
+static int begin_phase(struct reload *reload, enum phase phase)
 {
 	int ret;
 
-	reload->again = false;
-	reload->prepared = NULL;
-	reload->messages = NULL;
-	reload->hz = reload->inst->clock.hz;
-	reload->began_ns = control_now();
-	ret = start_reload_thread(reload);
+	__atomic_store_n(&reload->inst->reload_gate, RELOAD_READING, __ATOMIC_RELEASE);
+	ret = start_reload_thread(reload, phase == READING ? read_again : save_change);
 	if (ret)
-		log_err("reload: no thread: %s", strerror(-ret));
+		event(RELOAD_NO_THREAD, event_word("why", strerror(-ret)));
 	else
-		reload->state = READING;
+		reload->phase = phase;
+	return ret;
 }
 
-const char *reload_request(struct instance *inst)
+/* What kept_choose() has left to be kept. */
+static void take_start(struct change *change, struct kept *kept)
 {
-	struct reload *reload = inst->reload;
+	change->document = kept->document;
+	change->line = kept->start;
+	change->about = json_incref(kept->about);
+	kept->document = kept->start = NULL;
+}
 
-	if (!reload)
-		return NULL;
-	if (reload->state != IDLE) {
+/* Takes the request over. */
+static int begin_change(struct reload *reload, const struct change_request *request)
+{
+	struct kept *kept = reload->inst->kept;
+
+	change_clear(&reload->change);
+	reload->change.request = *request;
+	if (kept) {
+		reload->change.running = kept->confirm.running;
+		reload->change.good = kept->confirm.good;
+		reload->change.waits = confirm_waits(&kept->confirm);
+	}
+	if (request->kind == CHANGE_START)
+		take_start(&reload->change, kept);
+	if (request->kind == CHANGE_CONFIRM)
+		reload->change.number = reload->change.running;
+	reload->serial++;
+	reload->hz = reload->inst->clock.hz;
+	reload->began_ns = control_now();
+	return begin_phase(reload, READING);
+}
+
+/* The one that comes of the file, for whoever asks. */
+static const struct change_request reload_by_nobody = {
+	.kind = CHANGE_RELOAD, .uid = -1, .gid = -1, .pid = -1, .fd = -1};
+
+static bool is_idle(const struct reload *reload)
+{
+	return reload->phase == IDLE && !reload->policy_txn;
+}
+
+static void begin_reload(struct reload *reload, const struct change_request *request)
+{
+	reload->again = false;
+	if (begin_change(reload, request) == 0)
+		notify_reloading(reload->inst->notify, "reading the configuration again");
+}
+
+static void say_asked(const struct instance *inst, const char *by, uint64_t uid, const char *answer)
+{
+	int worker = reload_waits_for(inst);
+	char state[80];
+
+	if (worker >= 0)
+		snprintf(state, sizeof(state), "queued until worker %d (CPU %u) comes round",
+			worker, inst->config->workers[worker]);
+	else
+		snprintf(state, sizeof(state), "%s",
+			answer ? answer : "of nothing: there is no file");
+	event(RELOAD_ASKED, event_word("by", by), event_word("state", state),
+		event_count("uid", uid));
+}
+
+static const char *begin_or_queue(struct reload *reload, const struct change_request *request)
+{
+	if (!is_idle(reload)) {
 		reload->again = true;
+		reload->asked = *request;
 		return "queued";
 	}
-	reload_begin_thread(reload);
+	begin_reload(reload, request);
 	return "started";
 }
 
-static void log_messages(const struct reload_outcome *last)
+const char *reload_request_by(
+	struct instance *inst, const char *by, const struct change_request *request)
+{
+	const char *answer = inst->reload ? begin_or_queue(inst->reload, request) : NULL;
+
+	say_asked(inst, by, (uint64_t)request->uid, answer);
+	return answer;
+}
+
+const char *reload_request(struct instance *inst, const char *by, uid_t uid)
+{
+	struct change_request request = reload_by_nobody;
+
+	request.uid = uid;
+	return reload_request_by(inst, by, &request);
+}
+
+static void drop_request(struct change_request *request)
+{
+	struct change change = {.request = *request, .file = -1};
+
+	change_clear(&change);
+}
+
+/* It is begun: 0 or why not; takes the request over. */
+static int ask_change(struct reload *reload, struct change_request *request)
+{
+	struct kept *kept = reload ? reload->inst->kept : NULL;
+
+	if (!kept)
+		return -ENOSYS;
+	if (!is_idle(reload) || reload->again)
+		return -EAGAIN;
+	if (request->kind == CHANGE_CONFIRM && !confirm_waits(&kept->confirm))
+		return -EALREADY;
+	if (request->kind == CHANGE_ROLLBACK && request->number == 0 &&
+		confirm_waits(&kept->confirm))
+		request->kind = CHANGE_UNDO;
+	else if (request->kind != CHANGE_CONFIRM) {
+		int ret = confirm_may_change(&kept->confirm, request->within_ns);
+
+		if (ret)
+			return ret;
+	}
+	return begin_change(reload, request);
+}
+
+int reload_change(struct instance *inst, struct change_request *request, uint64_t *serial)
+{
+	struct reload *reload = inst->reload;
+	int ret = ask_change(reload, request);
+
+	if (ret)
+		drop_request(request);
+	else
+		*serial = reload->serial;
+	return ret;
+}
+
+static void log_message(enum change_kind kind, const char *message, bool error)
+{
+	if (kind == CHANGE_RELOAD && error)
+		event(RELOAD_ERROR, event_word("message", message));
+	else if (kind == CHANGE_RELOAD)
+		event(RELOAD_WARNING, event_word("message", message));
+	else if (error)
+		event(CHANGE_ERROR, event_word("what", change_word(kind)),
+			event_word("message", message));
+	else
+		event(CHANGE_WARNING, event_word("what", change_word(kind)),
+			event_word("message", message));
+}
+
+static void log_messages(const struct reload_outcome *last, enum change_kind kind)
 {
 	const char *line = last->messages;
 
 	for (unsigned n = 0; *line && n < LOGGED_MAX; n++) {
-		int len = (int)strcspn(line, "\n");
+		size_t len = strcspn(line, "\n");
+		char message[EVENT_TEXT];
 
-		if (last->error)
-			log_err("reload: %.*s", len, line);
-		else
-			log_warn("reload: %.*s", len, line);
+		snprintf(message, sizeof(message), "%.*s", (int)len, line);
+		log_message(kind, message, last->error);
 		line += len + (line[len] == '\n');
 	}
 	if (*line)
-		log_warn("reload: and more; see --check, or /weir/config");
+		log_message(kind, "and more; see --check, or /weir/config", false);
+}
+
+/* Says what came of another change than a reload. */
+static void log_change(const struct reload *reload)
+{
+	const struct reload_outcome *last = &reload->changed;
+
+	if (last->error)
+		event(CHANGE_REFUSED, event_word("what", last->what), event_word("who", last->who));
+	else
+		event(CHANGE_DONE, event_word("what", last->what),
+			event_count("generation", reload->inst->publisher.current->generation),
+			event_count("added", last->added), event_count("removed", last->removed),
+			event_count("changed", last->changed),
+			event_count("unchanged", last->unchanged),
+			event_count("ms", last->took_ns / MS_NS), event_word("who", last->who));
 }
 
 static void log_outcome(const struct reload *reload)
 {
-	const struct reload_outcome *last = &reload->last;
+	const struct reload_outcome *last = &reload->changed;
+	enum change_kind kind = reload->change.request.kind;
 
-	log_messages(last);
-	if (last->error)
-		log_err("reload: %s refused; nothing has changed", reload->inst->file);
+	log_messages(last, kind);
+	if (kind != CHANGE_RELOAD)
+		log_change(reload);
+	else if (last->error)
+		event(RELOAD_REFUSED, event_word("file", reload->inst->file),
+			event_word("who", last->who));
 	else
-		log_info("reload: generation %" PRIu64 ", policies: %u added, %u removed, %u "
-			 "changed, %u unchanged; %" PRIu64 " ms",
-			reload->inst->publisher.current->generation, last->added, last->removed,
-			last->changed, last->unchanged, last->took_ns / MS_NS);
+		event(RELOAD_DONE,
+			event_count("generation", reload->inst->publisher.current->generation),
+			event_count("added", last->added), event_count("removed", last->removed),
+			event_count("changed", last->changed),
+			event_count("unchanged", last->unchanged),
+			event_count("ms", last->took_ns / MS_NS), event_word("who", last->who));
 }
 
 static void note_outcome(struct reload *reload, const struct config_diff *diff)
 {
-	struct reload_outcome *last = &reload->last;
+	struct reload_outcome *last = &reload->changed;
 
 	free(last->messages);
 	*last = (struct reload_outcome){
@@ -202,6 +460,7 @@ static void note_outcome(struct reload *reload, const struct config_diff *diff)
 		.messages = reload->messages ? reload->messages : strdup("out of memory\n"),
 	};
 	reload->messages = NULL;
+	snprintf(last->who, sizeof(last->who), "%s", reload->requester);
 	clock_gettime(CLOCK_REALTIME, &last->when);
 	if (diff) {
 		last->added = diff->added;
@@ -209,28 +468,206 @@ static void note_outcome(struct reload *reload, const struct config_diff *diff)
 		last->changed = diff->changed;
 		last->unchanged = diff->n - diff->added - diff->changed;
 	}
-	log_outcome(reload);
+	last->what = change_word(reload->change.request.kind);
+	last->serial = reload->serial;
+	if (reload->change.request.kind == CHANGE_RELOAD) {
+		free(reload->last.messages);
+		reload->last = *last;
+		reload->last.messages = strdup(last->messages ? last->messages : "");
+	}
+	if (diff || last->error)
+		log_outcome(reload);
 }
 
-/* The thread has ended: what it has prepared is put in force. */
-static void commit_reload(struct reload *reload)
+static void log_keys(const struct keyring *former, const struct keyring *keyring)
+{
+	uint32_t seals = keyring_name(keyring, true), also = keyring_also(keyring);
+	char key[16], other[16];
+
+	if (seals == keyring_name(former, true) && also == keyring_also(former))
+		return;
+	snprintf(key, sizeof(key), "%08x", seals);
+	snprintf(other, sizeof(other), "%08x", also);
+	if (also)
+		event(GOSSIP_KEYS, event_word("key", key), event_word("also", other));
+	else
+		event(GOSSIP_KEY, event_word("key", key));
+}
+
+/* What came of it stays to be read until there is other news. */
+static void tell_over(const struct reload *reload)
+{
+	const struct reload_outcome *last = &reload->changed;
+	char text[256];
+
+	if (last->error)
+		snprintf(text, sizeof(text), "running; the last %s was refused: %s", last->what,
+			last->messages);
+	else
+		snprintf(text, sizeof(text), "running: %u policies, generation %" PRIu64,
+			reload->inst->n_policies, reload->inst->publisher.current->generation);
+	notify_ready(reload->inst->notify, text);
+}
+
+/* They are in force between two datagrams; the former ones are wiped. */
+static void commit_keys(struct reload *reload)
+{
+	struct instance *inst = reload->inst;
+
+	if (reload->error == 0 && reload->keyring) {
+		log_keys(inst->keyring, reload->keyring);
+		inst->keyring = reload->keyring;
+		reload->keyring = limiter_rekey(inst->limiter, inst->keyring);
+	}
+	keyring_destroy(reload->keyring);
+	reload->keyring = NULL;
+}
+
+/* What it has prepared is put in force, if there is anything; whether workers hear of it. */
+static bool put_in_force(struct reload *reload)
 {
 	struct policy_txn *x = reload->prepared;
 	bool exchanged = false;
+	struct log_config log;
+	uint64_t alarm_ns;
 
-	pthread_join(reload->thread, NULL);
-	if (reload->error == 0 && !policy_txn_is_empty(x)) {
+	/* What it has prepared is not the transaction's any more once that is in force. */
+	alarm_ns = reload->error || !x ? 0 : policy_txn_config(x)->gossip.differs_alarm_ns;
+	log = reload->error || !x ? events_configured() : policy_txn_config(x)->log;
+	if (reload->error == 0 && x && !policy_txn_is_empty(x)) {
 		reload->error = policy_txn_commit(x);
 		exchanged = reload->error == 0;
 	}
-	note_outcome(reload, reload->error == 0 ? policy_txn_diff(x) : NULL);
-	if (exchanged) {
-		reload->policy_txn = x;
-		reload->state = FINISHING;
-	} else {
-		policy_txn_free(x);
-		reload->state = IDLE;
+	if (reload->error == 0 && x)
+		reload->inst->differs_alarm_ns = alarm_ns;
+	events_configure(&log);
+	commit_keys(reload);
+	return exchanged;
+}
+
+/* What is in force is another; the last good one is, unless it has yet to be confirmed. */
+static void note_in_force(struct reload *reload)
+{
+	struct kept *kept = reload->inst->kept;
+	const struct change_request *request = &reload->change.request;
+
+	if (!kept || reload->error || request->kind == CHANGE_CONFIRM)
+		return;
+	if (request->kind == CHANGE_UNDO)
+		confirm_undone(&kept->confirm);
+	else if (reload->change.number)
+		confirm_change(
+			&kept->confirm, reload->change.number, control_now(), request->within_ns);
+	else if (request->kind != CHANGE_START)
+		kept->confirm.running = 0; /* and good is what was */
+	if (reload->change.about) {
+		json_decref(kept->about);
+		kept->about = json_incref(reload->change.about);
 	}
+	if (request->kind != CHANGE_START) {
+		free(kept->refused);
+		kept->refused = NULL;
+	}
+}
+
+/* The thread has ended. */
+static void commit_reload(struct reload *reload)
+{
+	struct policy_txn *x = reload->prepared;
+	bool exchanged;
+
+	pthread_join(reload->thread, NULL);
+	reload->phase = IDLE;
+	exchanged = put_in_force(reload);
+	note_in_force(reload);
+	note_outcome(reload, reload->error == 0 && x ? policy_txn_diff(x) : NULL);
+	if (x || reload->error)
+		tell_over(reload);
+	reload->prepared = NULL;
+	if (exchanged)
+		reload->policy_txn = x;
+	else
+		policy_txn_free(x);
+	if (reload->inst->kept && begin_phase(reload, SAVING) == 0)
+		reload->changed.known = false; /* nobody is told before it is durable */
+}
+
+/* Why what runs, or what was said, is not kept; NULL: it is. */
+static void note_trouble(struct kept *kept, int error)
+{
+	free(kept->trouble);
+	kept->trouble = error ? strdup(strerror(-error)) : NULL;
+	if (error)
+		event(CHANGE_NOT_KEPT, event_word("directory", kept->directory),
+			event_word("why", strerror(-error)));
+}
+
+/* The answer may say so. */
+static void end_change(struct reload *reload)
+{
+	struct change *change = &reload->change;
+	struct kept *kept = reload->inst->kept;
+	int error = reload->keep_error ? reload->keep_error : change->keep_error;
+
+	pthread_join(reload->thread, NULL);
+	reload->phase = IDLE;
+	note_trouble(kept, error);
+	if (change->request.kind == CHANGE_CONFIRM) {
+		reload->error = reload->changed.error = reload->keep_error;
+		if (reload->error == 0)
+			confirm_accept(&kept->confirm);
+	}
+	if (change->file >= 0) {
+		if (kept->running_file >= 0)
+			close(kept->running_file);
+		kept->running_file = change->file;
+		change->file = -1;
+	}
+	if (change->line)
+		kept_remember(kept, json_incref(change->line));
+	reload->undo_ns = reload->error ? control_now() + AGAIN_NS : 0;
+	reload->changed.kept_error = error;
+	reload->changed.known = true;
+	change_clear(change);
+}
+
+/* What is due by itself. */
+static void begin_what_is_due(struct reload *reload)
+{
+	struct kept *kept = reload->inst->kept;
+	struct change_request request = reload_by_nobody;
+
+	if (kept && kept->start) { /* what the start has chosen runs */
+		request.kind = CHANGE_START;
+		begin_change(reload, &request);
+	} else if (reload->again) {
+		begin_reload(reload, &reload->asked);
+	} else if (kept && confirm_due(&kept->confirm, control_now()) &&
+		   control_now() >= reload->undo_ns) {
+		request.kind = CHANGE_UNDO;
+		begin_change(reload, &request);
+	}
+}
+
+/* One line at most for a reload, and another when it is over. */
+static void log_waiting(struct reload *reload)
+{
+	int worker = reload_waits_for(reload->inst);
+
+	if (worker < 0 || reload->said || !stuck_by_far(&reload->inst->stuck))
+		return;
+	reload->said = true;
+	event(RELOAD_WAITS, event_count("worker", (uint64_t)worker),
+		event_count("cpu", reload->inst->config->workers[worker]));
+}
+
+static void end_reload(struct reload *reload)
+{
+	policy_txn_free(reload->policy_txn);
+	reload->policy_txn = NULL;
+	if (reload->said)
+		event(RELOAD_OVER);
+	reload->said = false;
 }
 
 void reload_advance(struct instance *inst)
@@ -240,15 +677,17 @@ void reload_advance(struct instance *inst)
 
 	if (!reload)
 		return;
-	if (reload->state == READING && read(reload->event_fd, &done, sizeof(done)) > 0)
-		commit_reload(reload);
-	if (reload->state == FINISHING && policy_txn_finish(reload->policy_txn)) {
-		policy_txn_free(reload->policy_txn);
-		reload->policy_txn = NULL;
-		reload->state = IDLE;
+	if (reload->phase != IDLE && read(reload->event_fd, &done, sizeof(done)) > 0) {
+		if (reload->phase == READING)
+			commit_reload(reload);
+		else
+			end_change(reload);
 	}
-	if (reload->state == IDLE && reload->again)
-		reload_begin_thread(reload);
+	if (reload->policy_txn && policy_txn_finish(reload->policy_txn))
+		end_reload(reload);
+	log_waiting(reload);
+	if (is_idle(reload))
+		begin_what_is_due(reload);
 }
 
 int reload_fd(const struct instance *inst)
@@ -258,21 +697,44 @@ int reload_fd(const struct instance *inst)
 
 const char *reload_state(const struct instance *inst)
 {
-	static const char *const names[] = {
-		[IDLE] = "idle",
-		[READING] = "reading",
-		[FINISHING] = "finishing",
-	};
+	const struct reload *reload = inst->reload;
 
-	return names[inst->reload ? inst->reload->state : IDLE];
+	if (!reload || is_idle(reload))
+		return "idle";
+	if (reload->phase == READING)
+		return "reading";
+	return reload->policy_txn ? "finishing" : "saving";
 }
 
 bool reload_finishing(const struct instance *inst)
 {
-	return inst->reload && inst->reload->state == FINISHING;
+	return inst->reload && inst->reload->policy_txn;
+}
+
+uint64_t reload_due_ns(const struct instance *inst)
+{
+	const struct reload *reload = inst->reload;
+	const struct kept *kept = inst->kept;
+
+	if (!reload || !kept || !confirm_waits(&kept->confirm) || !is_idle(reload))
+		return UINT64_MAX;
+	return kept->confirm.until_ns > reload->undo_ns ? kept->confirm.until_ns : reload->undo_ns;
+}
+
+int reload_waits_for(const struct instance *inst)
+{
+	uint64_t by_far = stuck_by_far(&inst->stuck), stuck = stuck_workers(&inst->stuck);
+
+	stuck = by_far ? by_far : stuck; /* others may only have no CPU for a moment */
+	return reload_finishing(inst) && stuck ? __builtin_ctzll(stuck) : -1;
 }
 
 const struct reload_outcome *reload_last(const struct instance *inst)
 {
 	return inst->reload ? &inst->reload->last : NULL;
+}
+
+const struct reload_outcome *reload_last_change(const struct instance *inst)
+{
+	return inst->reload && inst->reload->changed.known ? &inst->reload->changed : NULL;
 }

@@ -3,6 +3,8 @@
  */
 #include "clock.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include <rte_cycles.h>
@@ -17,56 +19,209 @@
 /* Readings of which the tightest counts; the others were interrupted. */
 #define READINGS 16
 
+/* How long each of two measurements takes that must agree after a jump. */
+#define ANEW_NS SECOND_NS
+
+/* What a look may be off beside its rate and how tight it is: a hypervisor's own adjustments. */
+#define SLACK_NS (50 * US_NS)
+
+#define PPM 1000000
+
 uint64_t control_now(void)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(CLOCK_BOOTTIME, &ts);
 	return (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
 }
 
-/* Both clocks at one moment. */
-static void read_both(uint64_t *tsc, uint64_t *ns)
+static struct tsc_reading read_both(void)
 {
-	uint64_t tightest = UINT64_MAX;
+	struct tsc_reading best = {.within_ns = UINT64_MAX};
 
-	*tsc = *ns = 0;
 	for (int i = 0; i < READINGS; i++) {
-		uint64_t before = control_now(), t = rte_rdtsc_precise(), after = control_now();
+		uint64_t before = control_now(), tsc = rte_rdtsc_precise(), after = control_now();
 
-		if (after - before >= tightest)
-			continue;
-		tightest = after - before;
-		*tsc = t;
-		*ns = before + (after - before) / 2;
+		if (after - before < best.within_ns)
+			best = (struct tsc_reading){
+				tsc, before + (after - before) / 2, after - before};
 	}
+	return best;
 }
 
-static void estimate_tsc_hz(struct tsc_clock *clock)
+static uint64_t rate_between(const struct tsc_reading *from, const struct tsc_reading *to)
 {
-	uint64_t tsc, ns;
+	return (uint64_t)((unsigned __int128)(to->tsc - from->tsc) * SECOND_NS /
+			  (to->ns - from->ns));
+}
 
-	read_both(&tsc, &ns);
-	clock->hz = (uint64_t)((unsigned __int128)(tsc - clock->tsc) * SECOND_NS /
-			       (ns - clock->ns));
-	clock->refine_ns = clock->ns + (ns - clock->ns) * LONGER;
+static bool is_believed(uint64_t rate, uint64_t hz)
+{
+	uint64_t apart = rate > hz ? rate - hz : hz - rate;
+
+	return apart <= hz / PPM * TSC_BELIEVED_PPM;
+}
+
+/* By how many nanoseconds the TSC is ahead of where its rate has it; it may have been set back. */
+static __int128 jump_between(
+	uint64_t hz, const struct tsc_reading *from, const struct tsc_reading *to)
+{
+	__int128 ticks = (int64_t)(to->tsc - from->tsc);
+
+	return ticks * (__int128)SECOND_NS / (__int128)hz - (__int128)(to->ns - from->ns);
+}
+
+static bool has_jumped(const struct tsc_reading *last, const struct tsc_reading *now, __int128 jump)
+{
+	uint64_t step = now->ns - last->ns;
+	__int128 most = step / PPM * TSC_BELIEVED_PPM + SLACK_NS + now->within_ns + last->within_ns;
+
+	return jump > most || -jump > most;
+}
+
+static void measure_anew(struct tsc_clock *clock, const struct tsc_reading *now)
+{
+	clock->first = *now;
+	clock->measured = 0;
+	clock->doubted = true;
+}
+
+static void believe_rate(struct tsc_clock *clock, const struct tsc_reading *now, uint64_t hz)
+{
+	clock->hz = hz;
+	clock->refine_ns = clock->first.ns + (now->ns - clock->first.ns) * LONGER;
+	clock->doubted = false;
+}
+
+/* Whether it has jumped since `last`, by the rate that it had from the beginning until then. */
+static bool jumps_again(const struct tsc_clock *clock, const struct tsc_reading *last,
+	const struct tsc_reading *now)
+{
+	uint64_t rate = last->ns > clock->first.ns ? rate_between(&clock->first, last) : 0;
+
+	return rate > 0 && has_jumped(last, now, jump_between(rate, last, now));
+}
+
+/* After a jump: two measurements, one after the other, that agree. */
+static enum tsc_news take_anew(
+	struct tsc_clock *clock, const struct tsc_reading *last, const struct tsc_reading *now)
+{
+	uint64_t rate, before = clock->hz;
+
+	if (jumps_again(clock, last, now))
+		measure_anew(clock, now);
+	if (now->ns - clock->first.ns < ANEW_NS)
+		return TSC_SAME;
+	rate = rate_between(&clock->first, now);
+	if (clock->measured == 0 || !is_believed(rate, clock->measured)) {
+		clock->measured = rate;
+		clock->first = *now;
+		return TSC_SAME;
+	}
+	believe_rate(clock, now, rate);
+	return rate == before ? TSC_SAME : TSC_REFINED;
+}
+
+static enum tsc_news say_jump(
+	struct tsc_clock *clock, const struct tsc_reading *now, __int128 jump, bool back)
+{
+	clock->jumps++;
+	clock->set_back += back;
+	clock->jumped_ns = jump > INT64_MAX   ? INT64_MAX
+			   : jump < INT64_MIN ? INT64_MIN
+					      : (int64_t)jump;
+	measure_anew(clock, now);
+	return back ? TSC_SET_BACK : TSC_JUMPED;
+}
+
+void tsc_clock_begin(struct tsc_clock *clock, const struct tsc_reading *now, uint64_t hz)
+{
+	*clock = (struct tsc_clock){.hz = hz, .first = *now, .last = *now};
+	clock->refine_ns = now->ns + FIRST_NS * LONGER;
+}
+
+enum tsc_news tsc_clock_take(struct tsc_clock *clock, const struct tsc_reading *now)
+{
+	struct tsc_reading last = clock->last;
+	__int128 jump = jump_between(clock->hz, &last, now);
+	bool jumped = has_jumped(&last, now, jump), back = (int64_t)(now->tsc - last.tsc) < 0;
+	uint64_t rate;
+
+	clock->last = *now;
+	if (back || (jumped && !clock->doubted))
+		return say_jump(clock, now, jump, back);
+	if (clock->doubted)
+		return take_anew(clock, &last, now);
+	if (now->ns < clock->refine_ns)
+		return TSC_SAME;
+	rate = rate_between(&clock->first, now);
+	if (!is_believed(rate, clock->hz))
+		return say_jump(clock, now, jump_between(clock->hz, &clock->first, now), false);
+	if (rate == clock->hz) {
+		believe_rate(clock, now, rate);
+		return TSC_SAME;
+	}
+	believe_rate(clock, now, rate);
+	return TSC_REFINED;
+}
+
+enum tsc_news tsc_clock_look(struct tsc_clock *clock)
+{
+	struct tsc_reading now = read_both();
+
+	return tsc_clock_take(clock, &now);
 }
 
 void tsc_clock_start(struct tsc_clock *clock)
 {
 	const struct timespec first = {0, FIRST_NS};
+	struct tsc_reading from = read_both(), to;
 
-	read_both(&clock->tsc, &clock->ns);
 	nanosleep(&first, NULL);
-	estimate_tsc_hz(clock);
+	to = read_both();
+	tsc_clock_begin(clock, &from, rate_between(&from, &to));
+	clock->last = to;
+	clock->doubt = tsc_clock_doubt();
 }
 
-bool tsc_clock_refine(struct tsc_clock *clock, uint64_t now_ns)
+/* The first line of a file, cut to what fits. */
+static bool read_line(const char *path, char *line, size_t size)
 {
-	uint64_t before = clock->hz;
+	FILE *file = fopen(path, "r");
+	bool read = file && fgets(line, (int)size, file);
 
-	if (now_ns < clock->refine_ns)
-		return false;
-	estimate_tsc_hz(clock);
-	return clock->hz != before;
+	if (file)
+		fclose(file);
+	if (read)
+		line[strcspn(line, "\n")] = '\0';
+	return read;
+}
+
+/* Whether the first CPU says that its TSC goes on in deep sleep; so it is where nobody says. */
+static bool has_nonstop_tsc(void)
+{
+	FILE *file = fopen("/proc/cpuinfo", "r");
+	bool found = false, said = false;
+	char line[8192];
+
+	while (file && !said && fgets(line, sizeof(line), file)) {
+		said = strncmp(line, "flags", 5) == 0;
+		found = said && strstr(line, " nonstop_tsc");
+	}
+	if (file)
+		fclose(file);
+	return found || !said;
+}
+
+const char *tsc_clock_doubt(void)
+{
+	char source[32];
+
+	if (!has_nonstop_tsc())
+		return "this CPU's TSC stops in deep sleep (no nonstop_tsc)";
+	if (read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
+		    sizeof(source)) &&
+		strcmp(source, "tsc") != 0)
+		return "the kernel does not keep time by the TSC (clocksource)";
+	return NULL;
 }

@@ -75,7 +75,7 @@ static uint64_t hash_of(const struct limit_profile *profile)
 	uint64_t hash = mix_hash_word(
 		mix_hash_word(
 			mix_hash_word(mix_hash_word(0, limit.rate), limit.burst), limit.credit),
-		profile->sample_shift);
+		(uint64_t)profile->ending << 8 | profile->sample_shift);
 
 	return profile->shaped ? terms_hash(hash, &profile->shape.terms) : hash;
 }
@@ -96,6 +96,16 @@ bool limit_ring_send(struct limit_ring *limit_ring, const struct limit_profile *
 		return false;
 	limit_ring->told[profile->policy] = hash;
 	return true;
+}
+
+void limit_ring_forget(struct limit_ring *limit_ring, uint32_t policy)
+{
+	limit_ring->told[policy] = ~limit_ring->told[policy];
+}
+
+bool limit_ring_is_taken(const struct limit_ring *limit_ring)
+{
+	return limit_ring_taken(limit_ring, limit_ring_mark(limit_ring));
 }
 
 uint32_t limit_ring_mark(const struct limit_ring *limit_ring)

@@ -51,6 +51,12 @@ bool limit_ring_send(struct limit_ring *limit_ring, const struct limit_profile *
 uint32_t limit_ring_mark(const struct limit_ring *limit_ring);
 bool limit_ring_taken(const struct limit_ring *limit_ring, uint32_t mark);
 
+/* Control: whether the worker has taken all that has been sent. */
+bool limit_ring_is_taken(const struct limit_ring *limit_ring);
+
+/* Control: the worker is told of a policy again, though nothing has changed. */
+void limit_ring_forget(struct limit_ring *limit_ring, uint32_t policy);
+
 /* The worker: takes the oldest ones, at most n, in their order; returns how many. */
 unsigned limit_ring_take(
 	const struct limit_ring *limit_ring, struct limit_profile *profiles, unsigned n);

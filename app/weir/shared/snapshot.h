@@ -3,9 +3,9 @@
  *
  * What all workers see alike, the tables of the classifier and what goes with them: one immutable
  * snapshot, exchanged by pointer, and used again only after every worker has passed a quiescent
- * state (rte_rcu_qsbr). What is a worker's own, its limits, it is told by ring.h. Between them
- * these are the only ways from control to the packet path, and publish.c is the only one who goes
- * them.
+ * state (rte_rcu_qsbr). What is a worker's own, its limits, it is told by limit_ring.h. Between
+ * them these are the only ways from control to the packet path, and publish.c is the only one who
+ * goes them.
  *
  * A policy's line on each worker is ready before the classifier that leads packets to it is
  * published: publisher_publish() orders the one before the other.
@@ -22,6 +22,12 @@
 
 struct classifier;
 
+/* A policy's trial, of its lines for that (trial_slot()), that counts from now on; 0: none does. */
+struct trial_change {
+	uint32_t slot;
+	unsigned trial;
+};
+
 struct snapshot {
 	struct snapshot *next; /* control: on a list of the publisher */
 	uint64_t retired;      /* control: the publisher_moment() when it was */
@@ -29,6 +35,8 @@ struct snapshot {
 	const struct classifier *classifier;
 	const unsigned *sourced; /* the policies that have a meter for each source */
 	unsigned n_sourced;
+	const unsigned *conserved; /* those whose limits may end by themselves */
+	unsigned n_conserved;
 	bool shapes; /* some policy's packets may wait */
 	/*
 	 * Generation of the last one, up to this, by which packets came to be a placed policy's or
@@ -37,6 +45,8 @@ struct snapshot {
 	uint64_t retargeted;
 	const uint32_t *leaving; /* slots whose packets wait, and that this leads nobody to, who */
 	unsigned n_leaving;      /* was led there by the one before */
+	const struct trial_change *trials; /* of policies that were there before; until all have */
+	unsigned n_trials;                 /* come to this */
 };
 
 struct publisher {

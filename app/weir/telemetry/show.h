@@ -10,37 +10,106 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <jansson.h>
 
 #include "base/time.h"
+#include "book/book.h"
 #include "policy/policy.h"
 #include "telemetry/server.h"
 
+struct config;
 struct instance;
 
 /* All of them, for start-up to hand to the server: a new one is a file, and a row in commands.c. */
 extern const struct telemetry_command show_commands[];
 
 /* The handlers, each in a file of its subject. */
+/* Lines of a text, as many as a reply has room for; a time of day, in UTC. */
+json_t *json_lines(const char *text);
+json_t *json_utc(time_t when);
+
+json_t *show_change(const char *params, void *context);
+json_t *show_running(const char *params, void *context);
+json_t *show_history(const char *params, void *context);
+json_t *do_apply(const char *params, void *context);
+json_t *do_policy(const char *params, void *context);
+json_t *do_rollback(const char *params, void *context);
+json_t *do_confirm(const char *params, void *context);
+
+json_t *show_capture(const char *params, void *context);
+json_t *show_capture_end(const char *params, void *context);
+json_t *show_capture_read(const char *params, void *context);
 json_t *show_config(const char *params, void *context);
 json_t *show_delays(const char *params, void *context);
 json_t *show_drops(const char *params, void *context);
+json_t *show_explain(const char *params, void *context);
 json_t *show_etcd(const char *params, void *context);
+json_t *show_events(const char *params, void *context);
 json_t *show_gossip(const char *params, void *context);
+json_t *show_health(const char *params, void *context);
 json_t *show_ledger(const char *params, void *context);
+json_t *show_log(const char *params, void *context);
+json_t *show_log_level(const char *params, void *context);
+json_t *show_match(const char *params, void *context);
 json_t *show_peers(const char *params, void *context);
 json_t *show_placement(const char *params, void *context);
+json_t *show_limits(const char *params, void *context);
+json_t *show_override(const char *params, void *context);
+json_t *show_lcore(const char *params, void *context);
+json_t *show_lcores(const char *params, void *context);
+json_t *show_memzone(const char *params, void *context);
+json_t *show_memzones(const char *params, void *context);
 json_t *show_policies(const char *params, void *context);
+json_t *show_policy_stats(const char *params, void *context);
+json_t *show_process(const char *params, void *context);
 json_t *show_policy(const char *params, void *context);
 json_t *show_ports(const char *params, void *context);
 json_t *show_quota(const char *params, void *context);
 json_t *show_reload(const char *params, void *context);
+json_t *show_shares(const char *params, void *context);
 json_t *show_tree(const char *params, void *context);
+json_t *show_unparsed(const char *params, void *context);
 json_t *show_workers(const char *params, void *context);
 
 /* "shape" and "slo" of a policy of the box, by its index; null of one whose packets do not wait. */
 void show_shape(json_t *json, struct instance *inst, unsigned policy);
+
+/* A match as it was configured. */
+json_t *show_match_of(const struct config *config, const struct match *match);
+
+/* In what a peer differs, a text each. */
+struct differs;
+json_t *show_differs(const struct differs *differs);
+
+/* What there is of a policy's total, in its units. */
+struct show_total {
+	uint64_t total, left, spent; /* in force; of the group, as far as is heard; here */
+};
+
+/* False of a policy without a total. */
+bool show_total_of(const struct instance *inst, unsigned policy, struct show_total *of);
+
+/* A share from 0 to 1; NAN is null. */
+json_t *show_share(double share);
+
+/* The policy with the limit that holds now (show_timed.c); as text, or null. */
+struct policy show_policy_now(const struct instance *inst, unsigned policy);
+json_t *show_limit(const struct policy *policy);
+
+/* Why that limit holds, until when, and what is configured. */
+void show_timed(json_t *json, const struct instance *inst, unsigned policy);
+
+/* Alarms, see show_health.c. */
+void alarm_peers_that_differ(const struct instance *inst, json_t *alarms);
+void alarm_peers_never_heard(const struct instance *inst, json_t *alarms);
+void alarm_wall_clock(const struct instance *inst, json_t *alarms);     /* show_quota.c */
+void alarm_spent_totals(const struct instance *inst, json_t *alarms);   /* likewise */
+void alarm_refused_reload(const struct instance *inst, json_t *alarms); /* show_config.c */
+
+/* How many totals are spent but for a thousandth, and the first one's name, if there is one. */
+unsigned show_spent_totals(const struct instance *inst, const char **first);
 
 /* "waiting" of a worker. */
 json_t *show_waiting(struct instance *inst, unsigned worker);
@@ -48,6 +117,15 @@ json_t *show_waiting(struct instance *inst, unsigned worker);
 static inline json_t *json_uint(uint64_t value)
 {
 	return json_integer((json_int_t)value);
+}
+
+/* Null of one that is not known. */
+static inline json_t *identity_json(struct book_identity identity)
+{
+	char text[BOOK_IDENTITY_TEXT];
+
+	book_identity_write(identity, text);
+	return book_identity_known(identity) ? json_string(text) : json_null();
 }
 
 /* Milliseconds since then, or null. */
@@ -95,6 +173,16 @@ void show_fields(json_t *json, const struct show_field *table, const void *from,
 typedef json_t *(*show_item)(const void *context, unsigned index);
 json_t *show_page(const char *what, const char *params, unsigned total, unsigned most,
 	show_item item, const void *context);
+
+/*
+ * As show_page(), and of no more items than fit into so many bytes of text: at least one, so that
+ * pages lead on.
+ */
+json_t *show_page_within(const char *what, const char *params, unsigned total, unsigned most,
+	size_t bytes, show_item item, const void *context);
+
+/* A whole number that is there; false for anything but digits. */
+bool show_index(const char *params, unsigned *index);
 
 /* A page of names of those policies of the box that are listed; a NULL function lists all. */
 json_t *show_names(const char *what, const char *params, const struct instance *inst,

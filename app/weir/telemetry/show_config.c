@@ -14,7 +14,7 @@
 #define LINE_COST 8
 
 /* As in the log; as many lines as a reply has room for. */
-static json_t *json_lines(const char *text)
+json_t *json_lines(const char *text)
 {
 	json_t *json = json_array();
 	size_t room = LINES_MAX;
@@ -33,7 +33,7 @@ static json_t *json_lines(const char *text)
 	return json;
 }
 
-static json_t *json_utc(time_t when)
+json_t *json_utc(time_t when)
 {
 	char text[sizeof("2026-01-01T00:00:00Z") + 8];
 	struct tm tm;
@@ -53,24 +53,60 @@ static json_t *outcome_json(const struct reload_outcome *last)
 		"unchanged", (int)last->unchanged, "messages", json_lines(last->messages));
 }
 
+/* What is in force is not what the file says, until another reload is taken. */
+void alarm_refused_reload(const struct instance *inst, json_t *alarms)
+{
+	const struct reload_outcome *last = reload_last(inst);
+	json_t *when;
+
+	if (!last || !last->known || last->error == 0)
+		return;
+	when = json_utc(last->when.tv_sec);
+	json_array_append_new(alarms,
+		json_sprintf("the reload of %s was refused, and what was before is in force: %.*s",
+			json_string_value(when), (int)strcspn(last->messages, "\n"),
+			last->messages));
+	json_decref(when);
+}
+
+/* As an alarm names it; null: nobody. */
+static json_t *json_waits_for(const struct instance *inst)
+{
+	int worker = reload_waits_for(inst);
+
+	if (worker < 0)
+		return json_null();
+	return json_sprintf("worker %d (CPU %u)", worker, inst->config->workers[worker]);
+}
+
 json_t *show_config(const char *params, void *context)
 {
 	const struct instance *inst = context;
 	const struct policy_totals *gone = &inst->gone;
 
 	(void)params;
-	return json_pack("{s:s?, s:o, s:i, s:i, s:s, s:o, s:{s:o, s:o}}", "file", inst->file,
+	return json_pack("{s:s?, s:o, s:i, s:i, s:s, s:o, s:o, s:{s:o, s:o}}", "file", inst->file,
 		"generation", json_uint(inst->publisher.current->generation), "policies",
 		(int)inst->n_policies, "room", (int)inst->slots.capacity, "reload",
-		reload_state(inst), "last_reload", outcome_json(reload_last(inst)),
-		"removed_policies", "passed_packets", json_uint(gone->passed_packets),
-		"dropped_packets", json_uint(gone->dropped_packets));
+		reload_state(inst), "reload_waits_for", json_waits_for(inst), "last_reload",
+		outcome_json(reload_last(inst)), "removed_policies", "passed_packets",
+		json_uint(gone->passed_packets), "dropped_packets",
+		json_uint(gone->dropped_packets));
 }
 
 json_t *show_reload(const char *params, void *context)
 {
-	const char *answer = reload_request(context);
+	struct instance *inst = context;
+	const struct telemetry_peer peer = telemetry_caller(inst->telemetry);
+	const char *answer = reload_request_by(inst, "/weir/reload",
+		&(struct change_request){.kind = CHANGE_RELOAD,
+			.uid = peer.uid,
+			.gid = peer.gid,
+			.pid = peer.pid,
+			.fd = -1});
 
 	(void)params;
-	return answer ? json_pack("{s:s}", "reload", answer) : NULL;
+	if (!answer)
+		return NULL;
+	return json_pack("{s:s, s:o}", "reload", answer, "waits_for", json_waits_for(context));
 }

@@ -59,6 +59,10 @@ json_t *show_etcd(const char *params, void *context)
 		"budgets", params, etcd_share_budgets(inst), TELEMETRY_PAGE, budget_json, inst);
 	json_object_set_new(json, "state", json_string(state_names[etcd_share.state]));
 	json_object_set_new(json, "endpoints", endpoints_json(&inst->config->ledger));
+	json_object_set_new(json, "user",
+		*inst->config->ledger.etcd_user ? json_string(inst->config->ledger.etcd_user)
+						: json_null());
+	json_object_set_new(json, "logged_in", json_boolean(etcd_share.logged_in));
 	json_object_set_new(json, "prefix", json_string(inst->config->ledger.etcd_prefix));
 	json_object_set_new(
 		json, "error", *etcd_share.why ? json_string(etcd_share.why) : json_null());

@@ -10,8 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_common.h>
+
 #include "base/counter.h"
 #include "instance.h"
+#include "policy/names.h"
+#include "policy/units.h"
+
+/* {"total":4294967295,"start":4294967295,"next":4294967295,"":[]}, but for what it is of. */
+#define PAGE_FRAME 64
 
 /* Bytes per second, as everybody says it: whole bit/s. */
 static json_t *json_bits_per_s(double bytes_per_second)
@@ -60,6 +67,36 @@ json_t *show_page(const char *what, const char *params, unsigned total, unsigned
 	return page_json(what, items, start, total);
 }
 
+json_t *show_page_within(const char *what, const char *params, unsigned total, unsigned most,
+	size_t bytes, show_item item, const void *context)
+{
+	json_t *items, *next;
+	unsigned start;
+
+	if (!parse_start(params, &start))
+		return NULL;
+	items = json_array();
+	bytes -= RTE_MIN(bytes, PAGE_FRAME + strlen(what));
+	for (unsigned i = start; i < total && i - start < most; i++) {
+		size_t length;
+
+		next = item(context, i);
+		length = telemetry_length(next) + 1; /* and the comma */
+		if (length > bytes && i > start) {
+			json_decref(next);
+			break;
+		}
+		json_array_append_new(items, next);
+		bytes -= RTE_MIN(bytes, length);
+	}
+	return page_json(what, items, start, total);
+}
+
+bool show_index(const char *params, unsigned *index)
+{
+	return params && parse_start(params, index);
+}
+
 json_t *show_names(const char *what, const char *params, const struct instance *inst,
 	bool (*is_listed)(const struct instance *inst, unsigned policy))
 {
@@ -81,11 +118,7 @@ json_t *show_names(const char *what, const char *params, const struct instance *
 
 unsigned show_find(const struct instance *inst, const char *name)
 {
-	unsigned i = 0;
-
-	while (i < inst->n_policies && (!name || strcmp(inst->policies[i].name, name) != 0))
-		i++;
-	return i;
+	return policy_names_find(inst->names, name);
 }
 
 const char *show_counting(enum counting count)
@@ -163,4 +196,17 @@ void show_fields(
 		else
 			show_rate(json, policy, field->key, member_rate(kind, member, policy));
 	}
+}
+
+/* As it was written: 100/min is no whole number a second. */
+json_t *show_limit(const struct policy *policy)
+{
+	char text[UNITS_TEXT_MAX];
+
+	if (policy->limit_bps == 0)
+		return json_null();
+	if (policy->count == COUNT_BYTES)
+		return json_string(units_format_rate(policy->limit_bps, text, sizeof(text)));
+	return json_string(units_format_count_rate(
+		policy->limit_bps, policy_limit_s(policy), text, sizeof(text)));
 }

@@ -6,8 +6,13 @@
 #include <netdb.h>
 #include <string.h>
 
+#include "differs.h"
 #include "instance.h"
 #include "gossip_socket.h"
+#include "refusals.h"
+
+/* Peers in one page: each may take 1,200 bytes of a reply. */
+#define PEERS_PAGE 13
 
 static json_t *address_json(const struct peer_config *peer)
 {
@@ -17,6 +22,63 @@ static json_t *address_json(const struct peer_config *peer)
 		    sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
 		return json_null();
 	return json_sprintf(strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+/* What it is as a neighbour in the ledger, in one word; null of one that is none. */
+static json_t *ledger_word(bool edge, const struct limiter_neighbour *neighbour)
+{
+	if (!edge)
+		return json_null();
+	return json_string(!neighbour->spoke                      ? "unheard"
+			   : neighbour->foreign                   ? "other"
+			   : book_identity_known(neighbour->says) ? "same"
+								  : "unknown");
+}
+
+/* Adds what is heard of it, or not believed, about limits that are never exceeded. */
+static void add_ledger_neighbour(json_t *json, const struct instance *inst, unsigned i)
+{
+	struct limiter_neighbour neighbour;
+	bool edge = limiter_neighbour(inst->limiter, i, &neighbour);
+
+	json_object_set_new(json, "ledger", ledger_word(edge, &neighbour));
+	if (neighbour.foreign)
+		json_object_set_new(json, "other_ledger", identity_json(neighbour.says));
+	json_object_set_new(json, "invalid_statements", json_uint(neighbour.invalid));
+}
+
+/* How a peer speaks, from its last datagram that was believed. */
+static void add_speech(json_t *json, const struct peer *peer)
+{
+	json_object_set_new(json, "format",
+		peer->speaks.version ? json_integer(peer->speaks.version) : json_null());
+	json_object_set_new(
+		json, "key", peer->key ? json_sprintf("%08x", (unsigned)peer->key) : json_null());
+	json_object_set_new(json, "unreadable_format",
+		peer->unreadable ? json_integer(peer->unreadable) : json_null());
+}
+
+/* What came from its address and was not believed. */
+static void add_refusals(json_t *json, const struct instance *inst, unsigned i)
+{
+	const struct refusal *refusal = refusals_of(inst->gossip->refusals, i);
+	const char *name = refusal_name(refusal);
+
+	json_object_set_new(json, "refused", json_uint(refusal->n));
+	json_object_set_new(json, "refused_as", name ? json_string(name) : json_null());
+	json_object_set_new(
+		json, "refused_ms_ago", age_ms(refusal->n, refusal->last_ns, control_now()));
+}
+
+/* What differs, and since when. */
+static void add_differs(json_t *json, const struct instance *inst, unsigned i)
+{
+	uint64_t now = control_now();
+	struct differs differs = differs_of(inst, i, now);
+
+	json_object_set_new(
+		json, "differs", differs.since_ns ? show_differs(&differs) : json_null());
+	json_object_set_new(json, "differs_ms", age_ms(differs.since_ns, differs.since_ns, now));
 }
 
 static json_t *peer_json(const void *context, unsigned i)
@@ -30,15 +92,37 @@ static json_t *peer_json(const void *context, unsigned i)
 			    : !peer           ? "unwatched"
 			    : peer->alive     ? "alive"
 					      : "lost";
+	json_t *json;
 
 	if (!peer)
 		peer = &unwatched;
-
-	return json_pack("{s:s, s:o, s:s, s:o, s:o, s:o}", "name", config->roster[i].name,
+	json = json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o}", "name", config->roster[i].name,
 		"address", address_json(&config->roster[i]), "state", state, "heard_ms_ago",
 		age_ms(peer->known, peer->heard_ns, now), "confirmed_ms_ago",
 		age_ms(peer->confirmed, peer->confirmed_ns, now), "restarts",
-		json_uint(peer->restarts));
+		json_uint(peer->restarts), "implausible", json_uint(peer->implausible));
+	add_ledger_neighbour(json, inst, i);
+	add_speech(json, peer);
+	add_refusals(json, inst, i);
+	add_differs(json, inst, i);
+	return json;
+}
+
+/* The keys by name, the one that seals first; a peer's "key" is one of them. */
+static void add_keys(json_t *json, const struct keyring *ring)
+{
+	json_t *keys = json_array();
+
+	if (ring)
+		json_array_append_new(
+			keys, json_sprintf("%08x", (unsigned)keyring_name(ring, true)));
+	if (ring && keyring_also(ring))
+		json_array_append_new(keys, json_sprintf("%08x", (unsigned)keyring_also(ring)));
+	json_object_set_new(json, "keys", keys);
+	json_object_set_new(json, "identities",
+		json_string(keyring_requires_identities(ring) ? "required"
+			    : keyring_has_identities(ring)    ? "optional"
+							      : "none"));
 }
 
 json_t *show_peers(const char *params, void *context)
@@ -46,11 +130,12 @@ json_t *show_peers(const char *params, void *context)
 	const struct instance *inst = context;
 	const struct gossip *gossip = limiter_gossip(inst->limiter);
 	json_t *json = show_page(
-		"peers", params, inst->config->gossip.n_roster, TELEMETRY_PAGE, peer_json, inst);
+		"peers", params, inst->config->gossip.n_roster, PEERS_PAGE, peer_json, inst);
 
 	json_object_set_new(json, "alive", json_uint(gossip_alive(gossip)));
 	json_object_set_new(json, "timeout_ms", json_uint(gossip_timeout(gossip) / MS_NS));
-	json_object_set_new(json, "sealed", json_boolean(inst->config->gossip.key_file[0]));
+	add_keys(json, inst->keyring);
+	json_object_set_new(json, "sealed", json_boolean(inst->config->gossip.n_key_files));
 	return json;
 }
 
@@ -63,8 +148,11 @@ json_t *show_gossip(const char *params, void *context)
 	(void)params;
 	for (unsigned v = 0; v < GOSSIP_VERDICTS; v++)
 		json_object_set_new(received, gossip_verdict_name(v), json_uint(c->verdict[v]));
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "sent", json_uint(c->sent), "sent_bytes",
-		json_uint(c->sent_bytes), "send_errors", json_uint(inst->gossip->send_errors),
-		"received_bytes", json_uint(c->received_bytes), "unknown_policy",
-		json_uint(c->unknown_policy), "received", received);
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "sent",
+		json_uint(c->sent), "sent_bytes", json_uint(c->sent_bytes), "send_errors",
+		json_uint(inst->gossip->send_errors), "socket_drops",
+		json_uint(gossip_socket_drops(inst->gossip)), "wrong_source",
+		json_uint(inst->gossip->wrong_source), "received_bytes",
+		json_uint(c->received_bytes), "unknown_policy", json_uint(c->unknown_policy),
+		"implausible", json_uint(c->implausible), "received", received);
 }

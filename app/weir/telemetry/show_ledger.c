@@ -8,6 +8,7 @@
 
 #include "instance.h"
 #include "ledger_store.h"
+#include "ledger_watch.h"
 #include "commit.h"
 
 /* Edges in one page: each takes some 300 bytes of a reply. */
@@ -97,6 +98,7 @@ static json_t *ledger_policy_json(const struct instance *inst, const char *param
 	const struct conserve *conserve = limiter_conserve(inst->limiter);
 	size_t len = strcspn(params, ",");
 	struct edges of = {.inst = inst, .now = control_now()};
+	struct policy policy;
 	char name[CONFIG_NAME_MAX];
 	unsigned i, burst;
 	json_t *json;
@@ -105,7 +107,8 @@ static json_t *ledger_policy_json(const struct instance *inst, const char *param
 	i = show_find(inst, name);
 	if (!conserve || len >= sizeof(name) || i == inst->n_policies)
 		return NULL;
-	of.policy = &inst->policies[i];
+	policy = show_policy_now(inst, i);
+	of.policy = &policy;
 	of.index = limiter_conserve_index(inst->limiter, i);
 	if (of.index == LIMITER_ADDED)
 		return NULL;
@@ -147,6 +150,8 @@ static const char *state_of(const struct instance *inst, const struct commit_vie
 {
 	if (commit->error)
 		return "failing";
+	if (ledger_disputes(inst).neighbours > 0)
+		return "other_ledger";
 	if (recovering > 0)
 		return "recovering";
 	if (commit->committing || limiter_uncommitted(inst->limiter))
@@ -174,6 +179,29 @@ static void add_finishing(json_t *json, const struct commit_view *commit)
 	show_fields(json, rounds_fields, commit, NULL);
 }
 
+/* What is not believed, of whom; and by whose word that is another ledger. */
+static void add_disputes(json_t *json, const struct instance *inst)
+{
+	struct ledger_disputes disputes = ledger_disputes(inst);
+
+	json_object_set_new(json, "identity", identity_json(limiter_identity(inst->limiter)));
+	json_object_set_new(json, "neighbours_of_other_ledgers", json_uint(disputes.neighbours));
+	json_object_set_new(
+		json, "messages_of_other_ledgers", json_uint(disputes.foreign_messages));
+	json_object_set_new(json, "invalid_statements", json_uint(disputes.invalid_statements));
+}
+
+/* How often limits have ended by themselves, as control or a worker stood still for a lease. */
+static void add_expired(json_t *json, const struct instance *inst)
+{
+	uint64_t expired = 0;
+
+	for (unsigned w = 0; w < inst->config->n_workers; w++)
+		expired += counter_read(&inst->workers[w].counters.expired);
+	json_object_set_new(json, "expired", json_uint(expired));
+	json_object_set_new(json, "control_late", json_uint(inst->renewal.late));
+}
+
 static json_t *whole_ledger_json(const struct instance *inst)
 {
 	const struct conserve *conserve = limiter_conserve(inst->limiter);
@@ -184,9 +212,12 @@ static json_t *whole_ledger_json(const struct instance *inst)
 
 	json_object_set_new(json, "state", json_string(state_of(inst, &commit, kept, recovering)));
 	json_object_set_new(json, "recovering_policies", json_uint(recovering));
-	if (kept)
+	if (kept) {
 		add_finishing(json, &commit);
+		add_disputes(json, inst);
+	}
 	json_object_set_new(json, "lease_ms", json_uint(inst->config->ledger.lease_ns / MS_NS));
+	add_expired(json, inst);
 	if (conserve)
 		add_counters(json, conserve_counters(conserve));
 	return json;

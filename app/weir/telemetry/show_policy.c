@@ -10,7 +10,9 @@
 #include "policy/kind.h"
 #include "policy/units.h"
 #include "policy/value.h"
+#include "timed.h"
 #include "totals.h"
+#include "trials.h"
 
 json_t *show_policies(const char *params, void *context)
 {
@@ -50,7 +52,7 @@ static void add_ports(json_t *json, const char *key, const struct port_range *ra
 	json_object_set_new(json, key, json_string(port_range_format(range, text, sizeof(text))));
 }
 
-static json_t *match_json(const struct config *config, const struct match *match)
+json_t *show_match_of(const struct config *config, const struct match *match)
 {
 	char src[64], dst[64];
 	json_t *json = json_pack("{s:s, s:s, s:s}", "src",
@@ -102,23 +104,10 @@ static double limit_or_none(const struct policy *policy, double rate)
 	return policy->allocator->counts_units && policy->limit_bps == 0 ? NAN : rate;
 }
 
-/* As it was written: 100/min is no whole number a second. */
-static json_t *limit_json(const struct policy *policy)
-{
-	char text[UNITS_TEXT_MAX];
-
-	if (policy->limit_bps == 0)
-		return json_null();
-	if (policy->count == COUNT_BYTES)
-		return json_string(units_format_rate(policy->limit_bps, text, sizeof(text)));
-	return json_string(units_format_count_rate(
-		policy->limit_bps, policy_limit_s(policy), text, sizeof(text)));
-}
-
 static void add_configured(json_t *json, const struct config *config, const struct policy *policy)
 {
 	json_object_set_new(json, "name", json_string(policy->name));
-	json_object_set_new(json, "match", match_json(config, &policy->match));
+	json_object_set_new(json, "match", show_match_of(config, &policy->match));
 	json_object_set_new(json, "allocator", json_string(policy->allocator->name));
 	json_object_set_new(json, "guarantee", guarantee_json(policy));
 	json_object_set_new(json, "meter", json_string(meter_name(policy->meter)));
@@ -128,7 +117,7 @@ static void add_configured(json_t *json, const struct config *config, const stru
 	json_object_set_new(json, "mark", mark_json(policy));
 	json_object_set_new(json, "accounting", json_string(accounting_name(policy->accounting)));
 	json_object_set_new(json, "interval_ms", json_real((double)policy->interval_ns / MS_NS));
-	json_object_set_new(json, "limit", limit_json(policy));
+	json_object_set_new(json, "limit", show_limit(policy));
 	show_rate(json, policy, "limit", limit_or_none(policy, policy_rate(policy)));
 	show_units(json, policy, "burst", policy->burst_bytes);
 }
@@ -176,9 +165,9 @@ static json_t *sources_json(const struct instance *inst, unsigned policy)
 
 	if (stats.capacity == 0)
 		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:o}", "busy", json_uint(stats.sources), "capacity",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "busy", json_uint(stats.sources), "capacity",
 		json_uint(stats.capacity), "new", json_uint(stats.new_sources), "overflows",
-		json_uint(stats.overflows));
+		json_uint(stats.overflows), "displaced", json_uint(stats.displaced));
 }
 
 static json_t *weights_json(const struct classes_config *classes)
@@ -210,23 +199,49 @@ static json_t *classes_json(const struct instance *inst, unsigned policy)
 		"weights", weights_json(classes), "backlogged", json_uint(backlogged));
 }
 
+/* Null unless another limit is tried. The burst is what counts, which of a shaped one waits too. */
+static json_t *trial_json(struct instance *inst, unsigned policy)
+{
+	struct trial_now now;
+	json_t *json;
+
+	if (!trials_look(inst, policy, &now))
+		return json_null();
+	json = json_pack("{s:o, s:s, s:f}", "limit", show_limit(&now.policy), "meter",
+		meter_name(now.policy.meter), "age_s", now.age_s);
+	show_rate(json, &now.policy, "limit", policy_rate(&now.policy));
+	show_rate(json, &now.policy, "local_limit", now.local_limit);
+	show_units(json, &now.policy, "burst", now.policy.burst_bytes);
+	show_units(json, &now.policy, "local_burst", now.local_burst);
+	json_object_set_new(json, "window_ms", json_real((double)now.policy.window_ns / MS_NS));
+	json_object_set_new(json, "would_pass",
+		packets_units(&now.policy, now.totals.passed_packets, now.totals.passed_bytes));
+	json_object_set_new(json, "would_drop",
+		packets_units(&now.policy, now.totals.dropped_packets, now.totals.dropped_bytes));
+	return json;
+}
+
 json_t *show_policy(const char *params, void *context)
 {
 	struct instance *inst = context;
 	unsigned i = show_find(inst, params);
 	const struct policy *policy = &inst->policies[i];
 	struct limiter_view view;
+	struct policy now;
 	json_t *json;
 
 	if (i == inst->n_policies)
 		return NULL;
 	limiter_view(inst->limiter, i, &view);
+	now = show_policy_now(inst, i);
 	json = json_object();
-	add_configured(json, inst->config, policy);
+	add_configured(json, inst->config, &now);
+	show_timed(json, inst, i);
 	add_view(json, policy, &view);
 	add_verdicts(json, inst, i);
 	json_object_set_new(json, "sources", sources_json(inst, i));
 	show_shape(json, inst, i);
 	json_object_set_new(json, "classes", classes_json(inst, i));
+	json_object_set_new(json, "trial", trial_json(inst, i));
 	return json;
 }

@@ -22,22 +22,103 @@ static const char *const period_names[] = {
 	[PERIOD_MONTH] = "month",
 };
 
-/* Null of a prepaid amount, which never ends. */
-static json_t *ends_in(const struct policy *policy, uint64_t number)
+/* Null of a prepaid amount, which never ends, and while nobody knows what time it is. */
+static json_t *ends_in(
+	const struct instance *inst, const struct policy *policy, const struct quota_view *view)
 {
-	int64_t ends = period_ends(policy, number), now = time(NULL);
+	int64_t ends = period_ends(policy, view->period),
+		now = limiter_wall_s(inst->limiter, control_now());
 
-	return ends == PERIOD_NEVER ? json_null() : json_integer(ends > now ? ends - now : 0);
+	if (ends == PERIOD_NEVER || view->undated || now == TIME_UNKNOWN)
+		return json_null();
+	return json_integer(ends > now ? ends - now : 0);
 }
 
-static void add_period(json_t *json, const struct policy *policy, uint64_t number)
+static void add_period(const struct instance *inst, json_t *json, const struct policy *policy,
+	const struct quota_view *view)
 {
 	json_object_set_new(json, "period", json_string(period_names[policy->period]));
 	json_object_set_new(json, "period_s",
 		policy->period == PERIOD_FIXED ? json_uint(policy->period_ns / SECOND_NS)
 					       : json_null());
-	json_object_set_new(json, "period_number", json_uint(number));
-	json_object_set_new(json, "period_ends_in_s", ends_in(policy, number));
+	json_object_set_new(
+		json, "period_number", view->undated ? json_null() : json_uint(view->period));
+	json_object_set_new(json, "period_ends_in_s", ends_in(inst, policy, view));
+}
+
+/* Reads the group, as far as has been heard, and etcd where the total is there: else false. */
+static bool read_total(const struct instance *inst, unsigned i, const struct quota_view *view,
+	struct show_total *of, struct budget_share_view *share)
+{
+	bool drawn = etcd_share_budget_of(inst, i, share) && share->known;
+
+	*of = (struct show_total){
+		drawn ? share->total : inst->policies[i].total, view->remaining, view->spent};
+	/* What is known of etcd may be older than what is known of the group. */
+	if (drawn)
+		of->left = RTE_MIN(of->left + share->left, RTE_MAX(of->total, of->left));
+	return drawn;
+}
+
+bool show_total_of(const struct instance *inst, unsigned policy, struct show_total *of)
+{
+	const struct budget *budget = limiter_budget(inst->limiter);
+	struct budget_share_view share = {0};
+	struct quota_view view;
+	unsigned index;
+
+	if (!budget)
+		return false;
+	index = limiter_budget_index(inst->limiter, policy);
+	if (index == LIMITER_ADDED)
+		return false;
+	view = budget_view(budget, index, control_now());
+	read_total(inst, policy, &view, of, &share);
+	return true;
+}
+
+/* So small a part of a total as nobody can use: a packet is larger, or a limiter holds it. */
+#define SPENT_PART 1000
+
+/* Not while it is not known: before the period is, or neighbours, or etcd has told. */
+static bool is_spent(const struct instance *inst, unsigned i)
+{
+	const struct budget *budget = limiter_budget(inst->limiter);
+	unsigned index = limiter_budget_index(inst->limiter, i);
+	struct budget_share_view share = {0};
+	struct quota_view view;
+	struct show_total of;
+	bool drawn;
+
+	if (index == LIMITER_ADDED)
+		return false;
+	view = budget_view(budget, index, control_now());
+	drawn = read_total(inst, i, &view, &of, &share);
+	if (view.undated || view.recovering || (inst->policies[i].drawn && !drawn))
+		return false;
+	return of.left <= of.total / SPENT_PART;
+}
+
+unsigned show_spent_totals(const struct instance *inst, const char **first)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; limiter_budget(inst->limiter) && i < inst->n_policies; i++)
+		if (is_spent(inst, i) && n++ == 0)
+			*first = inst->policies[i].name;
+	return n;
+}
+
+void alarm_spent_totals(const struct instance *inst, json_t *alarms)
+{
+	const char *first = "";
+	unsigned n = show_spent_totals(inst, &first);
+
+	if (n == 1)
+		json_array_append_new(alarms, json_sprintf("the total of %s is spent", first));
+	else if (n)
+		json_array_append_new(alarms,
+			json_sprintf("%u totals are spent, that of %s the first one", n, first));
 }
 
 /*
@@ -49,19 +130,20 @@ static void show_group_quota(
 	const struct policy *policy = &inst->policies[i];
 	double rate = (double)view->pace / PER_UNIT;
 	struct budget_share_view budget_share = {0};
-	bool drawn = etcd_share_budget_of(inst, i, &budget_share) && budget_share.known;
-	uint64_t total = drawn ? budget_share.total : policy->total, remaining = view->remaining;
+	struct show_total of;
+	bool drawn = read_total(inst, i, view, &of, &budget_share);
 
-	/* What is known of etcd may be older than what is known of the group. */
-	if (drawn)
-		remaining = RTE_MIN(remaining + budget_share.left, RTE_MAX(total, remaining));
-	show_units(json, policy, "total", total);
-	show_units(json, policy, "remaining", remaining);
+	show_units(json, policy, "total", of.total);
+	if (!policy->drawn)
+		show_units(json, policy, "total_in_force",
+			budget_total(limiter_budget(inst->limiter),
+				limiter_budget_index(inst->limiter, i)));
+	show_units(json, policy, "remaining", of.left);
 	if (drawn)
 		show_units(json, policy, "undrawn", budget_share.left);
 	show_rate(json, policy, "global_rate", rate);
-	json_object_set_new(json, "exhausted_in_s",
-		rate > 0 ? json_real((double)remaining / rate) : json_null());
+	json_object_set_new(
+		json, "exhausted_in_s", rate > 0 ? json_real((double)of.left / rate) : json_null());
 	json_object_set_new(json, "low", json_boolean(view->low));
 }
 
@@ -90,7 +172,7 @@ static json_t *quota_policy_json(const struct instance *inst, const char *name)
 	view = budget_view(budget, index, control_now());
 	json = json_object();
 	json_object_set_new(json, "name", json_string(policy->name));
-	add_period(json, policy, view.period);
+	add_period(inst, json, policy, &view);
 	show_group_quota(inst, json, i, &view);
 	show_fields(json, own_fields, &view, policy);
 	show_units(json, policy, "credit", credits_held(inst, inst->slots.of[i]));
@@ -109,16 +191,52 @@ static unsigned count_budgets(const struct instance *inst)
 
 #define NUMBER(member) SHOW_FIELD(budget_counters, NUMBER, member)
 static const struct show_field counters_fields[] = {NUMBER(messages_sent), NUMBER(messages_heard),
-	NUMBER(parts_sent), NUMBER(parts_heard), NUMBER(unknown), NUMBER(malformed), {0}};
+	NUMBER(parts_sent), NUMBER(parts_heard), NUMBER(unknown), NUMBER(differing),
+	NUMBER(malformed), {0}};
 #undef NUMBER
+
+/* By what periods turn: see budget/timekeeper.h. */
+static void add_clock(json_t *json, const struct timekeeper *keeper)
+{
+	uint64_t now = control_now(), time_ns;
+	bool known = timekeeper_time(keeper, now, &time_ns);
+
+	json_object_set_new(json, "clock", json_string(time_reason_name(keeper->reason)));
+	json_object_set_new(json, "clock_ms", json_real((double)(now - keeper->since_ns) / MS_NS));
+	json_object_set_new(json, "clock_time",
+		known ? json_integer((json_int_t)(time_ns / SECOND_NS)) : json_null());
+	json_object_set_new(json, "clock_apart_ms", json_real((double)keeper->apart_ns / MS_NS));
+	json_object_set_new(json, "clock_synchronised", json_boolean(keeper->sure));
+	json_object_set_new(json, "clock_steps", json_uint(keeper->steps));
+	json_object_set_new(json, "clock_followed", json_uint(keeper->followed));
+}
+
+void alarm_wall_clock(const struct instance *inst, json_t *alarms)
+{
+	static const char *const texts[TIME_REASONS] = {
+		[TIME_BEFORE] = "is before what the ledger remembers, and no period turns",
+		[TIME_STEPPED] = "was stepped, and periods and times of day go on by the clock "
+				 "since boot",
+		[TIME_FOLLOWS] = "is not that of most peers, by which periods go",
+		[TIME_OUTVOTED] = "is not that of most peers, and periods go by it nevertheless",
+	};
+	const struct timekeeper *keeper = limiter_timekeeper(inst->limiter);
+
+	if (texts[keeper->reason])
+		json_array_append_new(
+			alarms, json_sprintf("the wall clock %s: %+.0f s", texts[keeper->reason],
+					(double)keeper->apart_ns / SECOND_NS));
+}
 
 static json_t *whole_quota_json(const struct instance *inst)
 {
 	const struct budget *budget = limiter_budget(inst->limiter);
 	json_t *json = json_pack("{s:i}", "budgets", (int)count_budgets(inst));
 
-	if (budget)
-		show_fields(json, counters_fields, budget_counters(budget), NULL);
+	if (!budget)
+		return json;
+	show_fields(json, counters_fields, budget_counters(budget), NULL);
+	add_clock(json, budget_timekeeper(budget));
 	return json;
 }
 

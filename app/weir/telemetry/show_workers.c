@@ -6,9 +6,14 @@
 #include <rte_ethdev.h>
 
 #include "instance.h"
+#include "interfaces.h"
 #include "links.h"
+#include "busy.h"
 #include "packet/fragment.h"
 #include "totals.h"
+#include "watch.h"
+
+#define OFFLOADS_TEXT 128
 
 /* What the devices lost before a worker saw it, or after. */
 static void add_device_drops(json_t *json, const struct instance *inst)
@@ -44,24 +49,61 @@ json_t *show_drops(const char *params, void *context)
 	return json;
 }
 
-/* What became of fragments, or null where no policy names ports. */
+static json_t *unparsed_json(const uint64_t *counts)
+{
+	json_t *json = json_object();
+
+	for (unsigned r = UNPARSED_NONE + 1; r < UNPARSED_REASONS; r++)
+		json_object_set_new(
+			json, packet_unparsed_name(r), json_uint(counter_read(&counts[r])));
+	return json;
+}
+
+json_t *show_unparsed(const char *params, void *context)
+{
+	const struct worker_counters totals = instance_worker_totals(context);
+
+	(void)params;
+	return unparsed_json(totals.unparsed);
+}
+
+/* What became of fragments, or null where no policy asks for what only the first one tells. */
 static json_t *show_fragments(const struct worker *worker)
 {
 	const struct fragments *table = __atomic_load_n(&worker->fragments, __ATOMIC_ACQUIRE);
 
 	if (!table)
 		return json_null();
-	return json_pack("{s:o, s:o, s:o}", "first", json_uint(counter_read(&table->first)),
+	return json_pack("{s:o, s:o, s:o, s:o}", "first", json_uint(counter_read(&table->first)),
 		"found", json_uint(counter_read(&table->found)), "unknown",
-		json_uint(counter_read(&table->unknown)));
+		json_uint(counter_read(&table->unknown)), "conflict",
+		json_uint(counter_read(&table->conflict)));
 }
 
 #define FIELD(member) SHOW_FIELD(worker_counters, COUNTER, member)
-static const struct show_field packets_fields[] = {
-	FIELD(rx_packets), FIELD(tx_packets), FIELD(unmatched_packets), {0}};
+static const struct show_field packets_fields[] = {FIELD(rx_packets), FIELD(tx_packets),
+	FIELD(unmatched_packets), FIELD(rerouted_packets), {0}};
 static const struct show_field turns_fields[] = {
 	FIELD(bursts), FIELD(empty_polls), FIELD(sleeps), {0}};
 #undef FIELD
+
+static json_t *stalls_json(struct watch_stalls stalls)
+{
+	return json_pack("{s:o, s:f}", "stalls", json_uint(stalls.n), "longest_stall_ms",
+		(double)stalls.longest_ns / MS_NS);
+}
+
+/* Whether the worker comes round. */
+static void add_turns(json_t *json, const struct instance *inst, unsigned i)
+{
+	uint64_t standing = watch_standing(inst, i, control_now());
+	json_t *stalls = stalls_json(watch_worker_stalls(inst, i));
+
+	json_object_set_new(json, "stuck", json_boolean(standing > 0));
+	json_object_set_new(json, "stuck_ms", json_real((double)standing / MS_NS));
+	json_object_update(json, stalls);
+	json_decref(stalls);
+}
 
 static json_t *worker_json(struct instance *inst, unsigned i)
 {
@@ -75,10 +117,13 @@ static json_t *worker_json(struct instance *inst, unsigned i)
 	json = json_pack("{s:i, s:i, s:s, s:i}", "lcore", (int)worker->lcore, "cpu",
 		(int)worker->cpu, "idle", worker->idle == IDLE_POLL ? "poll" : "sleep", "paths",
 		(int)worker->n_paths);
+	add_turns(json, inst, i);
 	show_fields(json, packets_fields, c, NULL);
 	json_object_set_new(json, "dropped", dropped);
+	json_object_set_new(json, "unparsed", unparsed_json(c->unparsed));
 	json_object_set_new(json, "fragments", show_fragments(worker));
 	show_fields(json, turns_fields, c, NULL);
+	json_object_set_new(json, "busy_share", show_share(busy_worker(inst, i).share));
 	json_object_set_new(json, "busy_cycles",
 		json_uint(counter_read(&c->busy_cycles) + counter_read(&c->handing_cycles)));
 	json_object_set_new(json, "handing_cycles", json_uint(counter_read(&c->handing_cycles)));
@@ -100,12 +145,14 @@ json_t *show_workers(const char *params, void *context)
 static json_t *port_json(const struct instance *inst, unsigned i)
 {
 	const struct link_state *link = &inst->links->ports[i];
+	char offloads[OFFLOADS_TEXT];
 
-	return json_pack("{s:s, s:s, s:i, s:s, s:i, s:o, s:i, s:b}", "name",
+	interfaces_at_work(inst, i, offloads, sizeof(offloads));
+	return json_pack("{s:s, s:s, s:i, s:s, s:i, s:o, s:i, s:b, s:s}", "name",
 		inst->config->ports[i].name, "device", inst->config->ports[i].device, "port",
 		(int)inst->port_ids[i], "link", link->up ? "UP" : "DOWN", "speed_mbps",
 		(int)link->speed_mbps, "link_changes", json_uint(link->changes), "queues",
-		(int)inst->ports[i].queues, "rss", inst->ports[i].rss);
+		(int)inst->ports[i].queues, "rss", inst->ports[i].rss, "offloads", offloads);
 }
 
 json_t *show_ports(const char *params, void *context)

@@ -16,9 +16,9 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
-#include "capture.h"
+#include "capture/capture.h"
 #include "config/load.h"
-#include "link.h"
+#include "capture/link.h"
 #include "policy/config.h"
 #include "policy/value.h"
 #include "replay_decide.h"

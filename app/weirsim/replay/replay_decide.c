@@ -7,7 +7,9 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/time.h"
 #include "engine/counts.h"
+#include "engine/credit_states.h"
 #include "engine/states.h"
 #include "packet/fragment.h"
 #include "packet/mark.h"
@@ -31,7 +33,9 @@ struct decider {
 	struct decide_params params;
 	struct classifier *classifier;
 	struct replay_limits limits;
-	struct engine engine;          /* of one worker */
+	struct engine engine; /* of one worker */
+	struct credit_states totals;
+	uint64_t look_ns; /* when they are looked at next; UINT64_MAX: there are none */
 	const struct tunnels *tunnels; /* NULL: not entered */
 	struct fragments *fragments;   /* NULL: nobody asks for ports */
 	uint64_t now_ns;               /* the latest time seen, as no worker's clock steps back */
@@ -49,6 +53,33 @@ static struct engine_limit replay_limit_of(const struct decider *d, unsigned i)
 
 	engine_view(&d->engine, d->limits.limiter, i, &limit);
 	return limit;
+}
+
+static struct credit_owner owner_of(const struct decider *d, unsigned i)
+{
+	return (struct credit_owner){.limiter = d->limits.limiter,
+		.index = i,
+		.policy = &d->params.config->policies[i],
+		.n_workers = 1};
+}
+
+static int start_totals(struct decider *d)
+{
+	const struct config *config = d->params.config;
+	int ret = 0;
+
+	d->look_ns = UINT64_MAX;
+	if (limiter_budget(d->limits.limiter))
+		ret = credit_states_alloc(&d->totals, &d->engine, config->n_policies);
+	for (unsigned i = 0; ret == 0 && i < config->n_policies; i++) {
+		const struct credit_owner owner = owner_of(d, i);
+
+		if (!policy_is_quota(owner.policy))
+			continue;
+		credit_states_begin(&d->totals, &owner, d->params.start_ns);
+		d->look_ns = d->params.start_ns;
+	}
+	return ret;
 }
 
 /* The lots of a meter that drops at random are drawn alike in every run. */
@@ -70,7 +101,7 @@ static int start_fragments(struct decider *d)
 {
 	const struct config *config = d->params.config;
 
-	if (!policies_name_ports(config->policies, config->n_policies))
+	if (!policies_ask_first(config->policies, config->n_policies))
 		return 0;
 	d->fragments = aligned_alloc(CACHE_LINE, sizeof(*d->fragments));
 	if (!d->fragments)
@@ -97,7 +128,11 @@ int decider_create(const struct decide_params *params, struct decider **out)
 	if (ret == 0)
 		ret = limits_create(&d->limits, config, params->limiters, params->start_ns);
 	if (ret == 0)
+		ret = start_totals(d);
+	if (ret == 0)
 		ret = classifier_create(config->policies, config->n_policies, -1, &d->classifier);
+	if (ret == 0)
+		classifier_set_unparsed(d->classifier, config->unparsed);
 	for (unsigned i = 0; ret == 0 && i < config->n_policies; i++)
 		ret = start_policy(d, i);
 	if (ret) {
@@ -116,6 +151,7 @@ void decider_destroy(struct decider *d)
 	limits_destroy(&d->limits);
 	free(d->fragments);
 	engine_states_free(&d->engine, d->params.config->n_policies);
+	credit_states_free(&d->totals);
 	free(d);
 }
 
@@ -199,13 +235,43 @@ static void renew_limits(struct decider *d)
 	}
 }
 
+/* The capture's time is the wall clock. */
+static void look_at_total(struct decider *d, unsigned i)
+{
+	const struct credit_owner owner = owner_of(d, i);
+	struct credit_news news = credit_account_look(
+		&d->totals.accounts[i], &owner, (int64_t)(d->now_ns / SECOND_NS), d->now_ns);
+	struct engine_limit limit;
+
+	if (!news.changed)
+		return;
+	limit = replay_limit_of(d, i);
+	engine_enforce(&d->engine, &limit, d->now_ns);
+}
+
+static void look_at_totals(struct decider *d)
+{
+	uint64_t rest = CREDIT_REST_NS;
+
+	for (unsigned i = 0; i < d->params.config->n_policies; i++) {
+		if (!policy_is_quota(&d->params.config->policies[i]))
+			continue;
+		look_at_total(d, i);
+		if (credit_account_is_active(&d->totals.accounts[i], d->now_ns))
+			rest = CREDIT_LOOK_NS;
+	}
+	d->look_ns = d->now_ns + rest;
+}
+
 static void set_time(struct decider *d, uint64_t now_ns)
 {
-	if (now_ns <= d->now_ns)
-		return;
-	d->now_ns = now_ns;
-	if (limits_advance(&d->limits, now_ns, measure_replayed, d))
-		renew_limits(d);
+	if (now_ns > d->now_ns) {
+		d->now_ns = now_ns;
+		if (limits_advance(&d->limits, now_ns, measure_replayed, d))
+			renew_limits(d);
+	}
+	if (d->now_ns >= d->look_ns)
+		look_at_totals(d);
 }
 
 static void note_source(const struct policy_state *state, const struct frame *frame,
@@ -231,7 +297,9 @@ static void decide_one(struct decider *d, struct frame *frame, const struct pack
 	note_source(state, frame, packet, &decision->source);
 	decision->verdict = engine_states_police(&d->engine, 0, decision->policy, packet,
 		frame->data, frame->bytes, d->now_ns, &decision->cost);
-	decision->reason = decision->verdict == VERDICT_PASS ? REASON_CONFORMS : REASON_LIMIT;
+	decision->reason = decision->verdict == VERDICT_PASS ? REASON_CONFORMS
+			   : police_is_quota(state)          ? REASON_QUOTA
+							     : REASON_LIMIT;
 	if (decision->verdict != VERDICT_MARK)
 		return;
 	marked = mark_frame(frame->data, frame->captured, packet, police_mark(state));
@@ -250,21 +318,28 @@ static void parse_frame(struct decider *d, const struct frame *frame, struct pac
 		packet_enter_tunnels(frame->data, frame->captured, d->tunnels, packet);
 	if (d->fragments && packet->fragment)
 		fragments_ports(d->fragments, frame->data, frame->time_ns, packet);
+	if (d->tunnels)
+		packet_doubt_tunnels(d->tunnels, packet);
 }
 
 void decide(struct decider *d, struct frame *frames, unsigned n, struct decision *decisions)
 {
+	uint64_t refused;
+
 	for (unsigned i = 0; i < n; i++) {
 		d->data[i] = frames[i].data;
 		parse_frame(d, &frames[i], &d->packets[i]);
 	}
-	classify_burst(d->classifier, d->params.wire, d->params.direction, d->packets, d->data, n,
-		d->classes);
+	refused = classify_burst(d->classifier, d->params.wire, d->params.direction, d->packets,
+		d->data, n, d->classes);
 	for (unsigned i = 0; i < n; i++) {
+		const bool passes = !(refused >> i & 1);
+
 		decisions[i] = (struct decision){
 			.policy = d->classes[i],
-			.verdict = VERDICT_PASS,
-			.reason = REASON_UNMATCHED,
+			.verdict = passes ? VERDICT_PASS : VERDICT_DROP,
+			.reason = passes ? REASON_UNMATCHED : REASON_UNPARSED,
+			.unparsed = d->packets[i].unparsed,
 		};
 		set_time(d, frames[i].time_ns);
 		if (d->classes[i] != CLASSIFY_NONE)

@@ -12,7 +12,7 @@
 
 #include "classify/classify.h"
 #include "drop/drop_reason.h"
-#include "link.h"
+#include "capture/link.h"
 #include "police/charge.h"
 #include "policy/config.h"
 
@@ -23,7 +23,9 @@
 /* Why a verdict is as it is: a worker's reasons, and those that only a replay has. */
 enum reason {
 	REASON_LIMIT = DROP_LIMIT,
+	REASON_QUOTA = DROP_QUOTA,
 	REASON_UNMARKABLE = DROP_UNMARKABLE,
+	REASON_UNPARSED = DROP_UNPARSED,
 	REASON_CONFORMS = DROP_REASONS,
 	REASON_UNMATCHED, /* no policy takes it */
 	REASON_TRUNCATED, /* too little was captured to know its policy: taken for what is there */
@@ -35,7 +37,8 @@ struct decision {
 	uint32_t cost;   /* what the policy charges: bytes, packets or flows; 0 without a policy */
 	enum verdict verdict;
 	enum reason reason;
-	struct prefix source; /* of a policy per source; family 0 without */
+	enum packet_unparsed unparsed; /* whatever became of it */
+	struct prefix source;          /* of a policy per source; family 0 without */
 };
 
 struct decide_params {

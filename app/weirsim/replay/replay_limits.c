@@ -6,15 +6,22 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/time.h"
 #include "engine/engine.h"
+#include "policy/kind.h"
 
-static struct limiter_policy *make_policies(const struct config *config, unsigned n)
+/* Whoever has a total has his part of it, wherever it is kept. */
+static struct limiter_policy *make_policies(
+	const struct config *config, unsigned n, uint64_t now_ns)
 {
 	struct limiter_policy *policies = engine_limiter_policies(
-		config->policies, config->n_policies, 0);
+		config->policies, config->n_policies, (int64_t)(now_ns / SECOND_NS));
 
-	for (unsigned i = 0; policies && i < config->n_policies; i++)
-		policies[i].allocator = n > 1 ? &allocator_static : &allocator_central;
+	for (unsigned i = 0; policies && i < config->n_policies; i++) {
+		policies[i].drawn = false;
+		if (!policy_is_quota(&config->policies[i]))
+			policies[i].allocator = n > 1 ? &allocator_static : &allocator_central;
+	}
 	return policies;
 }
 
@@ -36,7 +43,7 @@ static int make_roster(unsigned n, struct roster **out)
 int limits_create(
 	struct replay_limits *limits, const struct config *config, unsigned n, uint64_t now_ns)
 {
-	struct limiter_policy *policies = make_policies(config, n);
+	struct limiter_policy *policies = make_policies(config, n, now_ns);
 	struct limiter_params params = {
 		.gossip = {.epoch = 1,
 			.branching = 1,
@@ -46,7 +53,9 @@ int limits_create(
 		.n_policies = config->n_policies,
 		.n_workers = 1,
 		/* Nobody gives anything away: who is conserved has his part, for good. */
-		.ledger = {.epoch = 1, .lease_ns = config->ledger.lease_ns},
+		.ledger = {.epoch = 1,
+			.lease_ns = config->ledger.lease_ns,
+			.timeout_ns = config->gossip.timeout_ns},
 	};
 	int ret = -ENOMEM;
 
@@ -54,7 +63,7 @@ int limits_create(
 	for (unsigned i = 0; i < config->n_policies; i++) {
 		const struct policy *policy = &config->policies[i];
 
-		limits->needs_demand |= policy->meter == METER_RANDOM_DROP;
+		limits->needs_demand |= meter_can(policy->meter, METER_AT_RANDOM);
 		if (policy->interval_ns > limits->longest_ns)
 			limits->longest_ns = policy->interval_ns;
 	}

@@ -3,7 +3,7 @@
  *
  * What a limiter would enforce while the capture passes, decided by the appliance's own brain in
  * the capture's time. The capture is taken as all the traffic of its group, so each policy has its
- * whole limit; or as the traffic of one of N boxes that do not talk, each with limit/N.
+ * whole limit and total; or as the traffic of one of N boxes that do not talk, each with an N-th.
  */
 #ifndef WEIR_SIM_REPLAY_LIMITS_H
 #define WEIR_SIM_REPLAY_LIMITS_H

@@ -108,10 +108,12 @@ void replay_report_add(
 {
 	tally_add(&report->total, frame->bytes);
 	if (decision->policy == CLASSIFY_NONE)
-		tally_add(&report->unmatched, frame->bytes);
+		tally_add(decision->verdict == VERDICT_PASS ? &report->unmatched : &report->refused,
+			frame->bytes);
 	else
 		tally_add(&report->policies[decision->policy][decision->verdict], decision->cost);
 	report->reasons[decision->reason]++;
+	report->unparsed[decision->unparsed]++;
 	report->cut += frame->cut;
 	note_time(report, frame->time_ns);
 	if (report->rows)
@@ -150,13 +152,23 @@ static json_t *tally_json(const struct tally *tally, const char *amount)
 
 static json_t *reasons_json(const struct replay_report *report)
 {
-	static const enum reason shown[] = {REASON_CONFORMS, REASON_LIMIT, REASON_UNMATCHED,
-		REASON_UNMARKABLE, REASON_TRUNCATED};
+	static const enum reason shown[] = {REASON_CONFORMS, REASON_LIMIT, REASON_QUOTA,
+		REASON_UNMATCHED, REASON_UNMARKABLE, REASON_UNPARSED, REASON_TRUNCATED};
 	json_t *json = json_object();
 
 	for (unsigned i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
 		json_object_set_new(
 			json, reason_name(shown[i]), json_count_value(report->reasons[shown[i]]));
+	return json;
+}
+
+static json_t *unparsed_json(const struct replay_report *report)
+{
+	json_t *json = json_object();
+
+	for (unsigned i = UNPARSED_NONE + 1; i < UNPARSED_REASONS; i++)
+		json_object_set_new(
+			json, packet_unparsed_name(i), json_count_value(report->unparsed[i]));
 	return json;
 }
 
@@ -186,7 +198,8 @@ static json_t *time_json(const struct replay_report *report, uint64_t time_ns)
 
 static json_t *summary_json(const struct replay_report *report)
 {
-	return json_pack("{s:b, s:o, s:o, s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack(
+		"{s:b, s:o, s:o, s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"complete", report->complete, "packets", json_count_value(report->total.packets),
 		"bytes", json_count_value(report->total.amount), "first_time_ns",
 		time_json(report, report->earliest_ns), "last_time_ns",
@@ -195,8 +208,9 @@ static json_t *summary_json(const struct replay_report *report)
 		json_count_value(report->longest_step_ns), "unsupported",
 		json_count_value(report->unsupported), "untimed", json_count_value(report->untimed),
 		"cut", json_count_value(report->cut), "unmatched",
-		tally_json(&report->unmatched, "bytes"), "reasons", reasons_json(report),
-		"policies", policies_json(report));
+		tally_json(&report->unmatched, "bytes"), "refused",
+		tally_json(&report->refused, "bytes"), "reasons", reasons_json(report), "unparsed",
+		unparsed_json(report), "policies", policies_json(report));
 }
 
 int replay_report_summary(const struct replay_report *report, FILE *out)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "link.h"
+#include "capture/link.h"
 #include "policy/config.h"
 #include "replay_decide.h"
 
@@ -21,9 +21,10 @@ struct tally {
 
 struct replay_report {
 	const struct config *config;
-	FILE *rows;                                /* NULL: no rows */
-	char *row_buffer;                          /* of rows */
-	struct tally total, unmatched;             /* bytes of frames */
+	FILE *rows;                             /* NULL: no rows */
+	char *row_buffer;                       /* of rows */
+	struct tally total, unmatched, refused; /* bytes of frames */
+	uint64_t unparsed[UNPARSED_REASONS];
 	uint64_t reasons[REASONS];                 /* packets */
 	struct tally (*policies)[DECIDE_VERDICTS]; /* charged */
 	uint64_t earliest_ns, latest_ns;

@@ -11,11 +11,13 @@
 
 #include "base/hash.h"
 #include "engine/counts.h"
+#include "engine/credit_account.h"
 #include "engine/states.h"
 #include "police/extended.h"
 #include "policy/kind.h"
 #include "record.h"
 #include "node_commit.h"
+#include "node_totals.h"
 
 #define NODE_HZ    UINT64_C(1000000000) /* a node's clock ticks in nanoseconds */
 #define HELD_MAX   256                  /* datagrams: what a socket's buffer holds */
@@ -76,6 +78,7 @@ static void policies_free(struct sim *sim, struct node *node)
 	node->enforced = NULL;
 	node->release_ns = NULL;
 	engine_states_free(&node->engine, n);
+	credit_states_free(&node->totals);
 }
 
 /* What the limiter says of a policy now, which its meters are about to enforce. */
@@ -143,6 +146,8 @@ static int policies_create(struct sim *sim, struct node *node)
 	if (ret == 0 && any_is_shaped(sim->scenario))
 		ret = engine_states_wait(&node->engine, WAITING_MOST, NODE_HZ,
 			node_clock(sim, node, sim->events.now_ns));
+	if (ret == 0)
+		ret = node_totals_create(sim, node);
 	engine_share_begin(&node->engine, sim->scenario->group.policies, n,
 		node_clock(sim, node, sim->events.now_ns));
 	for (unsigned p = 0; ret == 0 && p < n; p++)
@@ -177,9 +182,12 @@ static struct limiter_ledger ledger_of(
 		.n_records = node->disk.durable.n,
 		.durable = true,
 		.epoch = node->starts,
+		.identity = {.low = 1}, /* one ledger a run */
 		.lease_ns = config->lease_ns,
 		.drift_ppm = config->drift_ppm,
 		.promise = config->promise,
+		.tree_degree = config->tree_degree,
+		.timeout_ns = sim->scenario->group.gossip.timeout_ns,
 	};
 }
 
@@ -187,7 +195,7 @@ static int build_node_limiter(struct sim *sim, struct node *node, uint64_t age_n
 {
 	const struct scenario *s = sim->scenario;
 	struct limiter_policy *policies = engine_limiter_policies(
-		s->group.policies, s->group.n_policies, 0);
+		s->group.policies, s->group.n_policies, TIME_UNKNOWN);
 	struct limiter_record *records = node_disk_records(node);
 	struct limiter_params params = {
 		.gossip = {.self = node->index,
@@ -296,6 +304,7 @@ static void node_tick(void *world, void *object, uint64_t argument)
 		return;
 	limiter_tick(node->limiter, measuring.now_ns, measure_policy, &measuring);
 	sim->ticks++;
+	node_totals_retry(sim, node);
 	publish_limits(sim, node, measuring.now_ns);
 	node_follow_up(sim, node);
 	schedule_tick(sim, node);
@@ -309,6 +318,59 @@ static void schedule_tick(struct sim *sim, struct node *node)
 	events_at(&sim->events, node->next_tick_ns, node_tick, node, node->next_tick_ns);
 }
 
+/*
+ * Conserved limits change by what neighbours say, and with them when a lease ends; units that were
+ * asked for may be there.
+ */
+static void take_news(struct sim *sim, struct node *node)
+{
+	unsigned n = sim->scenario->group.n_policies;
+
+	node_totals_retry(sim, node);
+	for (unsigned p = limiter_next_change(node->limiter, 0); p < n;
+		p = limiter_next_change(node->limiter, p + 1))
+		enforce_limit(sim, node, p);
+	node_follow_up(sim, node);
+	if (sim_time(sim, node, limiter_next(node->limiter)) < node->next_tick_ns)
+		schedule_tick(sim, node);
+}
+
+static void schedule_look(struct sim *sim, struct node *node, uint64_t at_ns);
+
+static void look_at_totals(void *world, void *object, uint64_t argument)
+{
+	struct sim *sim = world;
+	struct node *node = object;
+
+	/* An event of before a crash or a pause. */
+	if (!node->limiter || argument != node->look_ns)
+		return;
+	node->look_ns = 0;
+	if (node->paused)
+		return;
+	for (unsigned p = 0; p < sim->scenario->group.n_policies; p++)
+		if (node_totals_look(sim, node, p))
+			enforce_limit(sim, node, p);
+	take_news(sim, node);
+	schedule_look(sim, node, sim->events.now_ns + node_totals_rest(sim, node));
+}
+
+static void schedule_look(struct sim *sim, struct node *node, uint64_t at_ns)
+{
+	node->look_ns = at_ns;
+	events_at(&sim->events, at_ns, look_at_totals, node, at_ns);
+}
+
+/* From a time on that is not every limiter's. */
+static void watch_totals(struct sim *sim, struct node *node)
+{
+	uint64_t most = CREDIT_LOOK_NS;
+
+	if (node->totals.accounts && !node->look_ns)
+		schedule_look(sim, node,
+			sim->events.now_ns + 1 + prng_next(&sim->prng[STREAM_NODES]) % most);
+}
+
 int node_start(struct sim *sim, struct node *node, uint64_t age_ns)
 {
 	int ret;
@@ -317,8 +379,10 @@ int node_start(struct sim *sim, struct node *node, uint64_t age_ns)
 	ret = build_node_limiter(sim, node, age_ns);
 	if (ret == 0)
 		ret = policies_create(sim, node);
-	if (ret == 0)
+	if (ret == 0) {
 		schedule_tick(sim, node);
+		watch_totals(sim, node);
+	}
 	return ret;
 }
 
@@ -351,28 +415,16 @@ void node_crash(struct sim *sim, struct node *node)
 	limiter_destroy(node->limiter);
 	node->limiter = NULL;
 	node->paused = false;
+	node->look_ns = 0;
 	node_drop_commit(node);
 	held_free(node);
 	policies_free(sim, node);
 }
 
-/* Conserved limits change by what neighbours say, and with them when a lease ends. */
-static void take_news(struct sim *sim, struct node *node)
-{
-	unsigned n = sim->scenario->group.n_policies;
-
-	for (unsigned p = limiter_next_change(node->limiter, 0); p < n;
-		p = limiter_next_change(node->limiter, p + 1))
-		enforce_limit(sim, node, p);
-	node_follow_up(sim, node);
-	if (sim_time(sim, node, limiter_next(node->limiter)) < node->next_tick_ns)
-		schedule_tick(sim, node);
-}
-
 static void node_hear(struct sim *sim, struct node *node, uint8_t *buf, size_t len)
 {
 	limiter_receive(node->limiter, node_clock(sim, node, sim->events.now_ns), buf, len);
-	if (limiter_conserve(node->limiter))
+	if (limiter_conserve(node->limiter) || limiter_budget(node->limiter))
 		take_news(sim, node);
 }
 
@@ -388,6 +440,7 @@ static void resume_node(void *world, void *object, uint64_t argument)
 		node_hear(sim, node, node->held[i].buf, node->held[i].len);
 	held_free(node);
 	schedule_tick(sim, node);
+	watch_totals(sim, node);
 }
 
 void node_pause(struct sim *sim, struct node *node, uint64_t for_ns)
@@ -471,8 +524,12 @@ enum passage node_police(struct sim *sim, struct node *node, unsigned policy,
 	state = &node->engine.workers[worker].states[policy];
 	if (police_is_shaped(state))
 		return node_shape(sim, node, worker, policy, packet, data, frame_len, waiting);
-	verdict = engine_states_police(
-		&node->engine, worker, policy, packet, data, frame_len, now, &cost);
+	if (police_is_quota(state))
+		verdict = node_totals_police(
+			sim, node, worker, policy, packet, data, frame_len, &cost);
+	else
+		verdict = engine_states_police(
+			&node->engine, worker, policy, packet, data, frame_len, now, &cost);
 	if (verdict != VERDICT_MARK)
 		return verdict == VERDICT_DROP ? PASSAGE_DROPPED : PASSAGE_PASSES;
 	/* The simulation's transports are not ECN-capable; a DSCP can always be written. */

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * One limiter of the simulation: the appliance's brain (lib/control/limiter) and packet
- * decisions (lib/datapath/police), driven by its engine with one worker, on a clock of its own.
+ * decisions (lib/datapath/police), driven by its engine, on a clock of its own.
  */
 #ifndef WEIR_SIM_NODE_H
 #define WEIR_SIM_NODE_H
@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/time.h"
+#include "engine/credit_states.h"
 #include "engine/engine.h"
 #include "limiter/limiter.h"
 #include "police/policy_state.h"
@@ -36,6 +38,8 @@ struct node {
 	} * held; /* datagrams that wait while it is paused */
 	unsigned n_held;
 	struct engine engine;
+	struct credit_states totals; /* without accounts: no policy has one */
+	uint64_t look_ns;            /* at these: of the event that counts; 0: none does */
 	uint64_t *release_ns;      /* of each worker: of the event that counts; 0: nothing waits */
 	struct enforced *enforced; /* n_policies: by its meters */
 };
@@ -94,6 +98,17 @@ static inline uint64_t node_clock(const struct sim *sim, const struct node *node
 	int64_t drift = (int64_t)(config->drift_ppm * 1e-6 * (double)now_ns);
 
 	return CLOCK_START + now_ns + (uint64_t)((int64_t)config->offset_ns + drift);
+}
+
+/* What its wall clock shows then: Unix time, which a run begins at 0. */
+static inline uint64_t node_wall_ns(const struct sim *sim, const struct node *node, uint64_t now_ns)
+{
+	return node_clock(sim, node, now_ns) - CLOCK_START;
+}
+
+static inline int64_t node_wall_s(const struct sim *sim, const struct node *node, uint64_t now_ns)
+{
+	return (int64_t)(node_wall_ns(sim, node, now_ns) / SECOND_NS);
 }
 
 /* Peers that a limiter has looked at, for each of its ticks: the work that grows with the group. */

@@ -5,6 +5,8 @@
 
 #include <errno.h>
 
+#include "node_totals.h"
+
 static void disk_save_done(void *world, void *object, uint64_t argument);
 
 static int write_disk_record(
@@ -65,6 +67,7 @@ static void disk_save_done(void *world, void *object, uint64_t argument)
 	if (sim->events.error)
 		return;
 	limiter_committed(node->limiter, node_clock(sim, node, sim->events.now_ns));
+	node_totals_retry(sim, node);
 	node_follow_up(sim, node);
 }
 

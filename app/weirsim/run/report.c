@@ -12,12 +12,15 @@
 
 #include "node.h"
 #include "path.h"
+#include "policy/kind.h"
 #include "rates.h"
 #include "scenario_keys.h"
+#include "spent.h"
 
 /* Numbers at the root of the summary that a scenario may expect something of. */
 static const char *const expectable[] = {"aggregate_ratio", "aggregate_ratio_max_1s",
-	"aggregate_ratio_p95_1s", "jain", "jain_1s_mean", "control_bps", "sum_of_limits_max_ratio"};
+	"aggregate_ratio_p95_1s", "jain", "jain_1s_mean", "control_bps", "sum_of_limits_max_ratio",
+	"spent_ratio"};
 
 #define N_EXPECTABLE (sizeof(expectable) / sizeof(expectable[0]))
 
@@ -37,12 +40,13 @@ bool summary_has(const char *name)
 const char *summary_names(void)
 {
 	return "aggregate_ratio, aggregate_ratio_max_1s, aggregate_ratio_p95_1s, jain, "
-	       "jain_1s_mean, control_bps, sum_of_limits_max_ratio";
+	       "jain_1s_mean, control_bps, sum_of_limits_max_ratio, spent_ratio";
 }
 
 bool summary_has_ratio(const struct policy *policy)
 {
-	return policy->count == COUNT_BYTES && !policy->per_v4 && !policy->per_v6;
+	return policy->count == COUNT_BYTES && !policy->per_v4 && !policy->per_v6 &&
+	       !policy_is_quota(policy);
 }
 
 /* An index of fairness is above 0, if there is anybody to be fair to. */
@@ -90,8 +94,32 @@ static void put_aggregate(const struct sim *sim, unsigned policy, json_t *out)
 	output_number(out, "aggregate_ratio_max_1s", most / limit);
 }
 
+/* Units of a policy with a total, named as by telemetry. */
+static void put_units(json_t *object, const struct policy *policy, const char *name, uint64_t units)
+{
+	char key[32];
+
+	snprintf(key, sizeof(key), "%s%s", name, policy->count == COUNT_BYTES ? "_bytes" : "");
+	output_count(object, key, units);
+}
+
+/* The whole run counts, with its warm-up: a total does not begin anew. */
+static void put_spent(const struct sim *sim, unsigned p, json_t *out)
+{
+	const struct policy *policy = &sim->scenario->group.policies[p];
+	const struct spent *spent = &sim->spent[p];
+
+	if (!policy_is_quota(policy))
+		return;
+	put_units(out, policy, "total", policy->total);
+	output_count(out, "periods", spent->n_begun);
+	put_units(out, policy, "spent", spent->all);
+	output_number(out, "spent_ratio", spent_ratio(sim, p));
+}
+
 static void put_limiters(const struct sim *sim, unsigned policy, json_t *out)
 {
+	const struct policy *of = &sim->scenario->group.policies[policy];
 	unsigned *flows = calloc(sim->scenario->n_limiters, sizeof(*flows));
 	double whole = rates_aggregate(sim, policy, rates_measured(sim));
 	json_t *list = json_array();
@@ -106,6 +134,8 @@ static void put_limiters(const struct sim *sim, unsigned policy, json_t *out)
 		output_count(limiter, "flows", flows[i]);
 		output_number(limiter, "mean_bps", rate);
 		output_number(limiter, "share", whole > 0 ? rate / whole : 0);
+		if (policy_is_quota(of))
+			put_units(limiter, of, "spent", sim->spent[policy].by_limiter[i]);
 		json_array_append_new(list, limiter);
 	}
 	free(flows);
@@ -157,11 +187,13 @@ static void put_policy(const struct sim *sim, unsigned p, json_t *out)
 	output_count(out, "burst_bytes", policy->burst_bytes);
 	output_number(out, "interval_ms", (double)policy->interval_ns / 1e6);
 	put_aggregate(sim, p, out);
+	put_spent(sim, p, out);
 	put_limiters(sim, p, out);
 	put_flows(sim, p, out);
 	put_jain(out, "jain", rates_jain(sim, p, rates_measured(sim), 1));
 	put_jain(out, "jain_1s_mean", rates_jain_1s(sim, p, rates_measured(sim)));
-	output_number(out, "sum_of_limits_max_ratio", limits_ratio(sim, p));
+	if (policy->limit_bps > 0) /* a total may be all that there is */
+		output_number(out, "sum_of_limits_max_ratio", limits_ratio(sim, p));
 }
 
 static void put_gossip(const struct sim *sim, json_t *out)
@@ -172,6 +204,7 @@ static void put_gossip(const struct sim *sim, json_t *out)
 	output_count(gossip, "datagrams", totals.datagrams);
 	output_count(gossip, "bytes", totals.bytes);
 	output_count(gossip, "lost", totals.lost);
+	output_count(gossip, "lost_bytes", totals.lost_bytes);
 	json_object_set_new(out, "gossip", gossip);
 	output_number(out, "control_bps",
 		(double)totals.bytes * 8e9 / (double)sim->scenario->duration_ns /
@@ -327,7 +360,10 @@ void report_text(const struct sim *sim, const json_t *summary, FILE *out)
 		sim->scenario->group.policies[0].allocator->name,
 		meter_name(sim->scenario->group.policies[0].meter), sim->record->n_flows,
 		summary_number(summary, "seconds"));
-	if (summary_has_ratio(&sim->scenario->group.policies[0]))
+	if (policy_is_quota(&sim->scenario->group.policies[0]))
+		fprintf(out, "  spent / total      %.4f  (%u period%s)\n", spent_ratio(sim, 0),
+			sim->spent[0].n_begun, sim->spent[0].n_begun > 1 ? "s" : "");
+	else if (summary_has_ratio(&sim->scenario->group.policies[0]))
 		fprintf(out, "  aggregate / limit  %.3f  (worst second %.3f)\n",
 			summary_number(summary, "aggregate_ratio"),
 			summary_number(summary, "aggregate_ratio_max_1s"));
@@ -340,11 +376,15 @@ void report_text(const struct sim *sim, const json_t *summary, FILE *out)
 	for (size_t i = 0; i < n && i < LINES_FOR_PEOPLE; i++) {
 		const json_t *limiter = json_array_get(limiters, i);
 
-		fprintf(out, "  %-18s %.3f Mbit/s, %.1f %%, %lld flows\n",
+		fprintf(out, "  %-18s %.3f Mbit/s, %.1f %%, %lld flows",
 			json_string_value(json_object_get(limiter, "name")),
 			summary_number(limiter, "mean_bps") / 1e6,
 			summary_number(limiter, "share") * 100,
 			(long long)json_integer_value(json_object_get(limiter, "flows")));
+		if (policy_is_quota(&sim->scenario->group.policies[0]))
+			fprintf(out, ", %.2f %% of the total",
+				spent_ratio_of(sim, 0, (unsigned)i) * 100);
+		fputc('\n', out);
 	}
 	if (n > LINES_FOR_PEOPLE)
 		fprintf(out, "  ... and %zu more\n", n - LINES_FOR_PEOPLE);

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "allocate/allocate.h"
 #include "base/time.h"
+#include "policy/kind.h"
 #include "scenario_keys.h"
 
 /* A lease, where none is written: so long, or so many timeouts of gossip. */
@@ -343,16 +343,29 @@ static void check_faults(struct reader *reader, struct scenario *s, const struct
 	}
 }
 
+/* What a number of the summary lacks, so that the first policy has none; else NULL. */
+static const char *what_policy_lacks(const struct policy *policy, const char *key)
+{
+	if (strncmp(key, "aggregate_ratio", strlen("aggregate_ratio")) == 0 &&
+		!summary_has_ratio(policy))
+		return "limits no bytes of all sources";
+	if (strcmp(key, "spent_ratio") == 0 && !policy_is_quota(policy))
+		return "has no total";
+	if (strcmp(key, "sum_of_limits_max_ratio") == 0 && policy->limit_bps == 0)
+		return "has no limit beside its total";
+	return NULL;
+}
+
 static void check_expect(struct reader *reader, const struct scenario *s)
 {
 	static const struct json_path expect = {.key = "expect"};
 
 	for (unsigned i = 0; i < s->n_expect; i++) {
 		struct json_path at = {.parent = &expect, .key = s->expect[i].key};
+		const char *why = what_policy_lacks(&s->group.policies[0], s->expect[i].key);
 
-		if (strncmp(s->expect[i].key, "aggregate_ratio", strlen("aggregate_ratio")) == 0 &&
-			!summary_has_ratio(&s->group.policies[0]))
-			reader_error(reader, &at, "policies[0] limits no bytes of all sources");
+		if (why)
+			reader_error(reader, &at, "policies[0] %s", why);
 	}
 }
 
@@ -376,14 +389,6 @@ static void check_policies(struct reader *reader, const struct scenario *s)
 
 	if (s->group.n_policies == 0 && json_is_array(json_object_get(reader->root, "policies")))
 		reader_expected(reader, &policies, "at least one");
-	for (unsigned i = 0; i < s->group.n_policies; i++) {
-		const struct allocator *allocator = s->group.policies[i].allocator;
-		struct json_path path = {.parent = &policies, .index = i};
-		struct json_path at = {.parent = &path, .key = "allocator"};
-		if (allocator && allocator->counts_units)
-			reader_expected(reader, &at,
-				"one that divides a rate: totals are for weir-study quota");
-	}
 }
 
 static void check_sim_scenario(struct reader *reader, struct scenario *s)

@@ -142,6 +142,12 @@ static const struct key overlay_keys[] = {
 	{0},
 };
 
+static const struct key tree_keys[] = {
+	{"degree", read_integer, KEY_FIELD(struct ledger_config, tree_degree),
+		.detail = &(const struct integer_range){2, 64}},
+	{0},
+};
+
 /* "ring", or a random graph of a degree. */
 static void read_scenario_overlay(struct reader *reader, const struct json_path *path,
 	json_t *value, const struct key *key, void *base)
@@ -167,6 +173,7 @@ static const struct key ledger_keys[] = {
 		.detail = &(const struct integer_range){0, 100000}},
 	{"overlay", read_scenario_overlay,
 		.expected = "\"ring\", or the degree of a random graph such as {\"degree\": 6}"},
+	{"tree", read_object, .detail = tree_keys},
 	{0},
 };
 

@@ -10,6 +10,7 @@
 #include "node.h"
 #include "path.h"
 #include "record.h"
+#include "spent.h"
 
 #define PROGRESS_STEPS 200
 
@@ -76,6 +77,8 @@ static int build_sim(struct sim *sim)
 	int ret = record_create(sim);
 
 	if (ret == 0)
+		ret = spent_create(sim);
+	if (ret == 0)
 		ret = net_create(sim);
 	if (ret == 0)
 		ret = nodes_create(sim);
@@ -115,6 +118,7 @@ void sim_free(struct sim *sim)
 	flows_free(sim);
 	nodes_free(sim);
 	simnet_free(&sim->net);
+	spent_free(sim);
 	record_free(sim);
 	events_free(&sim->events);
 }

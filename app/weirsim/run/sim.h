@@ -31,6 +31,7 @@ struct node;
 struct roster;
 struct flows;
 struct record;
+struct spent;
 
 struct sim {
 	const struct scenario *scenario;
@@ -45,9 +46,10 @@ struct sim {
 	struct flows *flows;
 	event_fn released; /* of a node and a worker: packets that waited there may leave */
 	struct record *record;
-	uint64_t ticks;    /* of all limiters */
-	uint64_t looks;    /* at peers, by limiters that have crashed */
-	char problem[256]; /* what should never be and was; "" nothing */
+	struct spent *spent; /* n_policies */
+	uint64_t ticks;      /* of all limiters */
+	uint64_t looks;      /* at peers, by limiters that have crashed */
+	char problem[256];   /* what should never be and was; "" nothing */
 };
 
 /* Called now and then with the part of the run that is done, 0 to 1. */

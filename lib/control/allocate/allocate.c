@@ -6,16 +6,10 @@
 #include <stddef.h>
 #include <string.h>
 
-static const struct allocator *const allocators[] = {
-	&allocator_central,
-	&allocator_static,
-	&allocator_fps,
-	&allocator_gtb,
-	&allocator_grd,
-	&allocator_adaptor,
-	&allocator_gdrl,
-	&allocator_quota,
-};
+#define ALLOCATOR_ADDRESS(name) &allocator_##name,
+#define ALLOCATOR_WORD(name)    ", " #name
+
+static const struct allocator *const allocators[] = {ALLOCATORS(ALLOCATOR_ADDRESS)};
 
 #define N_ALLOCATORS (sizeof(allocators) / sizeof(allocators[0]))
 
@@ -29,7 +23,9 @@ const struct allocator *allocator_find(const char *name)
 
 const char *allocator_names(void)
 {
-	return "central, static, fps, gtb, grd, adaptor, gdrl, quota";
+	static const char names[] = ALLOCATORS(ALLOCATOR_WORD);
+
+	return names + sizeof(", ") - 1;
 }
 
 const char *allocate_regime_name(enum allocate_regime regime)

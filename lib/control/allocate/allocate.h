@@ -3,7 +3,7 @@
  *
  * Allocators: from what this limiter measured and what its peers said, the local limit. Pure
  * functions of their arguments and of one small state per aggregate; no clock, no I/O, no globals.
- * Control thread (or a simulator). A new one: doc/design.md.
+ * Control thread (or a simulator). A new algorithm is one file and one row of ALLOCATORS.
  */
 #ifndef WEIR_ALLOCATE_ALLOCATE_H
 #define WEIR_ALLOCATE_ALLOCATE_H
@@ -126,8 +126,12 @@ static inline double allocate_drop(double limit, double demand)
 	return demand > limit ? 1 - limit / demand : 0;
 }
 
-/* The rows of the table. */
-extern const struct allocator allocator_central, allocator_static, allocator_fps, allocator_gtb,
-	allocator_grd, allocator_adaptor, allocator_gdrl, allocator_quota;
+/* All of them, in the order in which messages name them: allocator_NAME is the one called NAME. */
+#define ALLOCATORS(row) \
+	row(central) row(static) row(fps) row(gtb) row(grd) row(adaptor) row(gdrl) row(quota)
+
+#define ALLOCATOR_EXTERN(name) extern const struct allocator allocator_##name;
+ALLOCATORS(ALLOCATOR_EXTERN)
+#undef ALLOCATOR_EXTERN
 
 #endif

@@ -13,7 +13,10 @@
  *     account of a policy that is gone is kept as long as neighbours may hold something of it;
  *   - the accounts that wait to be durable, in one round for all: a disk is asked once, however
  *     many accounts have changed;
- *   - epochs, so that a ledger that is made again is never taken for the one before;
+ *   - epochs, so that an account that is made again is never taken for the one before;
+ *   - the identity of the ledger, which all limiters of the group have the same, and which every
+ *     message between them begins with: nothing is believed that is of another ledger. When a whole
+ *     group begins anew, its former life is another ledger;
  *   - which neighbours have been heard of lately.
  *
  * Policies are rows of a type of the owner's, each of which begins with the id (uint32_t). A pure
@@ -28,6 +31,32 @@
 #include <sys/queue.h>
 
 #include "group/overlay.h"
+
+/* 128 bits, random, made once for a group; all zero: not known. */
+struct book_identity {
+	uint64_t high, low;
+};
+
+static inline bool book_identity_known(struct book_identity identity)
+{
+	return identity.high || identity.low;
+}
+
+static inline bool book_identity_equal(struct book_identity a, struct book_identity b)
+{
+	return a.high == b.high && a.low == b.low;
+}
+
+/* As people read and type it: 32 hexadecimal digits, of which a NUL follows when it is written. */
+#define BOOK_IDENTITY_TEXT 33
+
+void book_identity_write(struct book_identity identity, char text[BOOK_IDENTITY_TEXT]);
+
+/* False for what is not such digits, or all zero. */
+bool book_identity_read(const char *text, struct book_identity *identity);
+
+/* Bytes that every message to a neighbour begins with: its kind, and the identity. */
+#define BOOK_HEAD (1 + sizeof(struct book_identity))
 
 /* What book_save() wrote of one account. */
 struct book_record {
@@ -51,6 +80,10 @@ struct book_link {
 	unsigned peer; /* index in the roster */
 	bool alive;    /* it was heard, and since then not found to be silent for too long */
 	uint64_t heard_ns, sent_ns;
+	bool spoke; /* its newest message was of this ledger: */
+	struct book_identity says;
+	uint64_t foreign; /* messages of another ledger, of which nothing was believed */
+	uint64_t invalid; /* statements that cannot be true: corruption, or a disagreement */
 };
 
 struct book;
@@ -94,6 +127,7 @@ struct book_params {
 	unsigned n_records;
 	bool recovering; /* there may have been an earlier start: without a record, hold nothing */
 	uint64_t epoch;  /* of this start: larger than that of any earlier one; below 2^42 */
+	struct book_identity identity; /* see book_read_head() of one that is not known */
 	uint64_t timeout_ns; /* a neighbour that is silent for so long is not alive; above 0 */
 };
 
@@ -108,6 +142,7 @@ struct book {
 	uint64_t fingerprint; /* of the edges */
 	uint64_t next_epoch;  /* for open() to take, and to raise */
 	bool recovering;
+	struct book_identity identity;
 
 	unsigned n_policies, n;         /* n: with those that are gone, which come last */
 	struct book_account **accounts; /* n, policies by their index */
@@ -138,7 +173,27 @@ int book_update(struct book *book, const void *policies, unsigned n, uint64_t no
 /* The edge to a limiter, by its index in the roster, or n_edges. */
 unsigned book_edge(const struct book *book, unsigned peer);
 
-/* A neighbour was heard; and whether it was within the timeout. */
+/*
+ * The head of a message; returns the place behind it. One who does not know the identity, since its
+ * memory is lost, says so by a head alone, and has nothing else to say.
+ */
+uint8_t *book_write_head(const struct book *book, uint8_t kind, uint8_t *at);
+
+/*
+ * The head of a message from a neighbour: 0; -EBADMSG (cut short, or of another kind) or -ESTALE:
+ * it is of another ledger and is counted so, or one of the two does not know of which. Nothing
+ * behind it is to be believed then.
+ *
+ * A book without an identity takes that of its neighbours when all of them have spoken, and those
+ * who know one say the same: no fewer can give it back its memory.
+ */
+int book_read_head(
+	struct book *book, unsigned edge, uint8_t kind, const uint8_t *message, size_t len);
+
+/* A statement that cannot be true has come over the edge. */
+void book_invalid(struct book *book, unsigned edge);
+
+/* A neighbour said something good; and whether that was within the timeout. */
 void book_heard(struct book *book, unsigned edge, uint64_t now_ns);
 bool book_alive(const struct book *book, unsigned edge, uint64_t now_ns);
 

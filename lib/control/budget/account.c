@@ -20,6 +20,7 @@ _Static_assert(offsetof(struct budget_policy, id) == 0, "a row begins with its i
 
 #define FLAG_DRAWN      1
 #define FLAG_RECOVERING 2
+#define FLAG_DOUBT      4 /* memory was lost lately: see TIME_DOUBT_NS */
 
 static void unit_close(struct book *book, struct book_account *account)
 {
@@ -31,20 +32,14 @@ static void unit_close(struct book *book, struct book_account *account)
 	free(a);
 }
 
-uint64_t unit_share(const struct budget *b, const struct budget_policy *policy)
+static struct quota_params quota_params(struct budget *b, const struct unit_account *a)
 {
-	unsigned n = b->params.n;
+	const struct budget_policy *policy = &a->policy;
 
-	if (policy->drawn)
-		return 0;
-	return policy->total / n + (b->book.position < policy->total % n);
-}
-
-static struct quota_params quota_params(struct budget *b, const struct budget_policy *policy)
-{
 	return (struct quota_params){
-		.share = unit_share(b, policy),
+		.share = unit_share(b, a),
 		.period = policy->period,
+		.undated = policy->undated,
 		.n_edges = b->book.n_edges,
 		.epoch = b->book.next_epoch++,
 		.durable = b->params.durable,
@@ -60,12 +55,12 @@ static struct quota_params quota_params(struct budget *b, const struct budget_po
 static uint64_t guess_behind(const struct budget *b, const struct unit_account *a)
 {
 	/* What is drawn elsewhere is with whoever drew it. */
-	return a->policy.drawn ? 1 : a->policy.total / b->params.n + 1;
+	return a->policy.drawn ? 1 : a->total / b->params.n + 1;
 }
 
 void unit_link(const struct budget *b, struct unit_account *a, unsigned edge, bool linked)
 {
-	quota_link(a->quota, edge, linked, guess_behind(b, a));
+	quota_link(a->quota, edge, linked && !a->edges[edge].apart, guess_behind(b, a));
 }
 
 static void unit_join_tree(const struct budget *b, struct unit_account *a)
@@ -78,7 +73,7 @@ static void unit_join_tree(const struct budget *b, struct unit_account *a)
 static int unit_open_quota(struct budget *b, struct unit_account *a,
 	const struct book_record *record, bool lost, uint64_t now_ns)
 {
-	struct quota_params params = quota_params(b, &a->policy);
+	struct quota_params params = quota_params(b, a);
 	int ret;
 
 	params.recovering = lost;
@@ -108,13 +103,16 @@ static int unit_open(struct book *book, const void *policy, const struct book_re
 		wire_get64(wire_get64(record->at, &total), &flags);
 	if (total > LEDGER_MOST)
 		return -EINVAL;
-	a = calloc(1, sizeof(*a));
+	a = calloc(1, sizeof(*a) + book->n_edges * sizeof(a->edges[0]));
 	if (!a)
 		return -ENOMEM;
 	if (policy)
 		a->policy = *(const struct budget_policy *)policy;
 	else
 		a->policy = (struct budget_policy){.total = total, .drawn = flags & FLAG_DRAWN};
+	unit_assume_terms(b, a);
+	if (flags & (FLAG_RECOVERING | FLAG_DOUBT))
+		a->doubt_ns = now_ns + TIME_DOUBT_NS;
 	ret = unit_open_quota(b, a, record, flags & FLAG_RECOVERING, now_ns);
 	if (ret) {
 		unit_close(book, &a->book);
@@ -137,21 +135,54 @@ static int unit_check(
 	if (terms->total > LEDGER_MOST)
 		return -EINVAL;
 	/* However much of it is in the share already. */
-	if (a && (__int128)quota_view(a->quota, 0).balance + unit_share(b, terms) >
+	if (a && (__int128)quota_view(a->quota, 0).balance + unit_share_of(b, terms, terms->total) >
 			 (int64_t)LEDGER_MOST)
 		return -EOVERFLOW;
 	return 0;
 }
 
+/* Edges whose terms are apart are no way for units; the others may be one again. */
+static void link_by_terms(const struct budget *b, struct unit_account *a)
+{
+	for (unsigned e = 0; e < b->book.n_edges; e++)
+		unit_link(b, a, e, b->links[e].linked);
+}
+
+void unit_reconsider_terms(struct budget *b, struct unit_account *a, uint64_t now_ns)
+{
+	bool changed = unit_go_by_least(b, a);
+
+	link_by_terms(b, a);
+	if (changed && !a->policy.drawn)
+		(void)quota_set_share(a->quota, unit_share(b, a), now_ns); /* it fits */
+	a->ask_ns = now_ns;
+	unit_wake(b, a);
+}
+
+static bool is_other_policy(const struct budget_policy *a, const struct budget_policy *b)
+{
+	return a->total != b->total || a->drawn != b->drawn || a->terms != b->terms ||
+	       a->unit != b->unit;
+}
+
+void unit_retell_terms(struct budget *b, struct unit_account *a, uint64_t now_ns)
+{
+	for (unsigned e = 0; e < b->book.n_edges; e++)
+		quota_tell(a->quota, e, false);
+	unit_reconsider_terms(b, a, now_ns);
+}
+
 void unit_set(struct budget *b, struct unit_account *a, const struct budget_policy *policy,
 	uint64_t now_ns)
 {
-	bool other = a->policy.total != policy->total || a->policy.drawn != policy->drawn;
+	bool other = is_other_policy(&a->policy, policy), drawn = a->policy.drawn;
 
 	a->policy = *policy;
 	quota_set_chunk(a->quota, policy->chunk);
-	if (other && !policy->drawn)
-		(void)quota_set_share(a->quota, unit_share(b, policy), now_ns); /* it fits */
+	if (other)
+		unit_retell_terms(b, a, now_ns);
+	if (drawn && !policy->drawn)
+		(void)quota_set_share(a->quota, unit_share(b, a), now_ns);
 	if (policy->period > quota_view(a->quota, now_ns).period)
 		(void)unit_period(b, a, policy->period, now_ns);
 	unit_tick(b, a, now_ns);
@@ -164,13 +195,14 @@ void unit_set(struct budget *b, struct unit_account *a, const struct budget_poli
 static int unit_begin_recovering(
 	struct budget *b, struct unit_account *a, uint64_t share, uint64_t now_ns)
 {
-	struct quota_params params = quota_params(b, &a->policy);
+	struct quota_params params = quota_params(b, a);
 	struct quota_node *quota;
 	int ret;
 
 	params.share = share;
 	params.recovering = true;
 	params.period = quota_view(a->quota, now_ns).period;
+	params.undated = quota_view(a->quota, now_ns).undated;
 	ret = quota_create(&params, now_ns, &quota);
 	if (ret)
 		return ret;
@@ -192,12 +224,17 @@ int unit_set_drawn(struct budget *b, struct unit_account *a, uint64_t share, uin
 
 int unit_period(struct budget *b, struct unit_account *a, uint64_t period, uint64_t now_ns)
 {
-	int ret = quota_period(a->quota, period, unit_share(b, &a->policy), now_ns);
+	bool undated = quota_view(a->quota, now_ns).undated, doubt = now_ns < a->doubt_ns;
+	int ret;
 
+	quota_doubt(a->quota, doubt);
+	ret = quota_period(a->quota, period, unit_share(b, a), now_ns);
 	if (ret)
 		return ret;
 	a->policy.period = period;
-	a->unknown = false;
+	a->policy.undated = false;
+	/* What was drawn for it is of this period, or may be. */
+	a->unknown = (a->unknown && undated) || (doubt && a->policy.drawn);
 	unit_tick(b, a, now_ns);
 	return 0;
 }
@@ -237,15 +274,36 @@ static uint64_t unit_next_refresh(const struct budget *b, struct unit_account *a
 	return quota_refresh(a->quota, now_ns) ? a->news_ns : UINT64_MAX;
 }
 
+/* Those whose terms are not known, or not ours, are asked again; when to look again. */
+static uint64_t ask_for_terms(const struct budget *b, struct unit_account *a, uint64_t now_ns)
+{
+	bool any = false;
+
+	for (unsigned e = 0; e < b->book.n_edges; e++) {
+		if (!a->edges[e].differs && !a->edges[e].asked)
+			continue;
+		any = true;
+		if (now_ns >= a->ask_ns && b->book.links[e].alive)
+			quota_tell(a->quota, e, true);
+	}
+	if (any && now_ns >= a->ask_ns)
+		a->ask_ns = now_ns + NEWS_REPEATS * b->params.repeat_ns;
+	return any ? a->ask_ns : UINT64_MAX;
+}
+
 void unit_tick(struct budget *b, struct unit_account *a, uint64_t now_ns)
 {
-	uint64_t next_ns = b->next_ns, news_ns;
+	uint64_t next_ns = b->next_ns, news_ns, ask_ns = ask_for_terms(b, a, now_ns);
 
+	if (now_ns >= a->doubt_ns)
+		a->doubt_ns = 0;
 	unit_wake(b, a);
 	a->next_ns = quota_tick(a->quota, now_ns);
 	news_ns = unit_next_refresh(b, a, now_ns);
 	if (news_ns < a->next_ns)
 		a->next_ns = news_ns;
+	if (ask_ns < a->next_ns)
+		a->next_ns = ask_ns;
 	b->next_ns = a->next_ns < next_ns ? a->next_ns : next_ns;
 	book_changed(&b->book, &a->book);
 }
@@ -268,11 +326,12 @@ static int unit_save(struct book *book, struct book_account *account, uint8_t *r
 {
 	struct unit_account *a = (struct unit_account *)account;
 	bool lost = unit_is_lost(a);
-	uint64_t flags = (a->policy.drawn ? FLAG_DRAWN : 0) | (lost ? FLAG_RECOVERING : 0);
+	uint64_t flags = (a->policy.drawn ? FLAG_DRAWN : 0) | (lost ? FLAG_RECOVERING : 0) |
+			 (a->doubt_ns > 0 ? FLAG_DOUBT : 0);
 	int ret = 0;
 
 	(void)book;
-	record = wire_put64(wire_put64(record, a->policy.total), flags);
+	record = wire_put64(wire_put64(record, a->total), flags);
 	*len = 0;
 	if (!lost)
 		ret = quota_save(a->quota, record, len);

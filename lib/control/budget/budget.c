@@ -39,6 +39,7 @@ static int budget_create_parts(
 		.n_records = params->n_records,
 		.recovering = params->recovering,
 		.epoch = params->epoch,
+		.identity = params->identity,
 		.timeout_ns = params->timeout_ns,
 	};
 	int ret = book_open(&b->book, &book);
@@ -47,8 +48,10 @@ static int budget_create_parts(
 		return ret;
 	b->links = calloc((size_t)b->book.n_edges + 1, sizeof(*b->links));
 	b->feasible = calloc(params->n, sizeof(*b->feasible));
-	if (!b->links || !b->feasible)
+	b->words = calloc((size_t)b->book.n_edges + 1, sizeof(*b->words));
+	if (!b->links || !b->feasible || !b->words)
 		return -ENOMEM;
+	timekeeper_begin(&b->keeper, b->book.n_edges, now_ns, now_ns + params->timeout_ns);
 	tree_begin(b, now_ns);
 	ret = book_fill(&b->book, &book, now_ns);
 	for (unsigned i = 0; ret == 0 && i < b->book.n; i++)
@@ -90,6 +93,7 @@ void budget_destroy(struct budget *b)
 	book_close(&b->book);
 	free(b->links);
 	free(b->feasible);
+	free(b->words);
 	free(b);
 }
 
@@ -106,8 +110,10 @@ int budget_update(
 	TAILQ_INIT(&b->ready);
 	for (unsigned i = 0; i < b->book.n; i++) {
 		a = unit_at(b, i);
-		if (a->book.gone)
+		if (a->book.gone) {
 			quota_forgo(a->quota);
+			unit_retell_terms(b, a, now_ns);
+		}
 		unit_wake(b, a);
 	}
 	for (unsigned i = 0; i < n; i++)
@@ -145,6 +151,61 @@ int budget_period(struct budget *b, unsigned policy, uint64_t period, uint64_t n
 	return unit_period(b, unit_at(b, policy), period, now_ns);
 }
 
+/* A time that was heard goes on by our own clock. */
+static unsigned list_words(const struct budget *b, uint64_t now_ns)
+{
+	unsigned n = 0;
+
+	for (unsigned e = 0; e < b->book.n_edges; e++) {
+		struct time_word word = b->links[e].said.time;
+
+		if (word.grade == TIME_NOTHING || !book_alive(&b->book, e, now_ns))
+			continue;
+		word.time_ns += now_ns - b->book.links[e].heard_ns;
+		b->words[n++] = word;
+	}
+	return n;
+}
+
+bool budget_clock(struct budget *b, uint64_t wall_ns, bool synchronised, uint64_t now_ns)
+{
+	const struct time_reading reading = {
+		.wall_ns = wall_ns, .boot_ns = now_ns, .synchronised = synchronised};
+	bool first = !b->keeper.read;
+	bool changed = timekeeper_look(&b->keeper, &reading, b->words, list_words(b, now_ns));
+
+	if (first)
+		tree_hurry(b);
+	return changed;
+}
+
+void budget_remembers(struct budget *b, uint64_t wall_ns)
+{
+	timekeeper_remembers(&b->keeper, wall_ns);
+}
+
+const struct timekeeper *budget_timekeeper(const struct budget *b)
+{
+	return &b->keeper;
+}
+
+void budget_ask(struct budget *b, unsigned policy, unsigned peer)
+{
+	struct unit_account *a = unit_at(b, policy);
+	unsigned edge = book_edge(&b->book, peer);
+
+	if (edge == b->book.n_edges || a->edges[edge].asked || a->edges[edge].differs)
+		return;
+	a->edges[edge].asked = true;
+	a->ask_ns = 0;
+	unit_wake(b, a);
+}
+
+uint64_t budget_total(const struct budget *b, unsigned policy)
+{
+	return unit_at(b, policy)->total;
+}
+
 int budget_set_share(struct budget *b, unsigned policy, uint64_t share, uint64_t now_ns)
 {
 	int ret = unit_set_drawn(b, unit_at(b, policy), share, now_ns);
@@ -175,7 +236,7 @@ struct quota_view budget_view(const struct budget *b, unsigned policy, uint64_t 
 	const struct unit_account *a = unit_at(b, policy);
 	struct quota_view view = quota_view(a->quota, now_ns);
 	uint64_t used = view.spent - view.prepaid;
-	uint64_t most = a->policy.total > used ? a->policy.total - used : 0;
+	uint64_t most = a->total > used ? a->total - used : 0;
 
 	/* What was heard may be of another tree, or another total. What is drawn knows none. */
 	if (!a->policy.drawn && view.remaining > most)

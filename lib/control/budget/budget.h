@@ -5,6 +5,12 @@
  * node of the quota tree (quota/quota.h), for all of them one tree, which the limiters form and
  * repair by themselves, and messages between its neighbours.
  *
+ * Who was told something else. A part of a message says by what terms it was made: the total, and
+ * a hash of all else. What was made by other terms is not believed, and nothing moves over that
+ * edge. Where only the total is another one, all go by the least that any neighbour has said, also
+ * while it is silent, until it says another. Who starts takes all to say what it does until they
+ * speak, or are asked: see budget_ask().
+ *
  * The tree. Every limiter measures the round trip to those that it may be a neighbour of (its edges
  * of an overlay, over which alone units are ever moved: all of a small roster, a random graph with
  * spare edges in a large one) by messages that are echoed, and prefers the nearest, within a bound
@@ -22,21 +28,25 @@
 #include <stdint.h>
 
 #include "book/book.h"
+#include "budget/timekeeper.h"
 #include "quota/quota.h"
 
 #define BUDGET_DEGREE 4 /* of a limiter in the tree, at most, unless params say otherwise */
 
 /* First byte of a message, as CONSERVE_MESSAGE is. */
-#define BUDGET_MESSAGE 2
+#define BUDGET_MESSAGE 8 /* 2 was without an identity, 4 without the time and terms */
 
 #define BUDGET_MESSAGE_MIN 512 /* least room for a message */
 
 struct budget_policy {
 	uint32_t id;     /* of its name; distinct */
 	uint64_t total;  /* units a period, over all limiters; at most LEDGER_MOST */
-	uint64_t period; /* the number of the period that it is now */
+	uint64_t period; /* the number of the period that it is now, or */
+	bool undated;    /* that is not known yet: see budget_clock() */
 	uint64_t chunk;  /* see struct quota_params */
 	bool drawn;      /* begins with no share: budget_set_share() says what was drawn */
+	uint64_t terms;  /* hash of all else that neighbours must have been told alike */
+	uint32_t unit;   /* hash of what the total counts */
 };
 
 struct budget_params {
@@ -51,6 +61,7 @@ struct budget_params {
 	bool recovering; /* there may have been an earlier start: without a record, hold nothing */
 	bool durable;    /* the caller saves */
 	uint64_t epoch;  /* of this start: larger than that of any earlier one; below 2^42 */
+	struct book_identity identity; /* see struct book_params */
 	uint64_t repeat_ns;  /* what a neighbour has not confirmed is told again so often */
 	uint64_t theta_ns;   /* a reallocation's time, until one has been seen */
 	uint64_t memory_ns;  /* half-life of what is known of the rate */
@@ -61,6 +72,7 @@ struct budget_params {
 struct budget_counters {
 	uint64_t messages_sent, messages_heard, parts_sent, parts_heard;
 	uint64_t unknown;   /* messages about policies that we do not have, or other periods */
+	uint64_t differing; /* parts made by other terms: not believed */
 	uint64_t malformed; /* messages */
 	uint64_t relinked;  /* edges that came into the tree or left it */
 };
@@ -101,6 +113,24 @@ void budget_forgo(struct budget *b, unsigned policy);
 int budget_period(struct budget *b, unsigned policy, uint64_t period, uint64_t now_ns);
 
 /*
+ * What the clocks say now, to be called often; and what time that makes it, by which the caller
+ * turns the periods: see timekeeper.h. True when there is another reason for that. Before its first
+ * call nobody is told a time. budget_remembers(): records are of no earlier time.
+ */
+bool budget_clock(struct budget *b, uint64_t wall_ns, bool synchronised, uint64_t now_ns);
+void budget_remembers(struct budget *b, uint64_t wall_ns);
+const struct timekeeper *budget_timekeeper(const struct budget *b);
+
+/*
+ * A limiter was told something else of this policy, as far as somebody else knows: it is asked for
+ * its terms. Nothing where it is no neighbour.
+ */
+void budget_ask(struct budget *b, unsigned policy, unsigned peer);
+
+/* The total that is in force: the least of those that neighbours go by, too. */
+uint64_t budget_total(const struct budget *b, unsigned policy);
+
+/*
  * For a policy whose total is kept elsewhere: all that has been drawn for this limiter in this
  * period; said twice it is the same. One that starts recovering holds nothing before it is said for
  * the first time, and what is said then counts as spent. 0; -EINVAL (not drawn), -EOVERFLOW or
@@ -117,7 +147,10 @@ uint64_t budget_tick(struct budget *b, uint64_t now_ns);
  */
 size_t budget_send(struct budget *b, uint64_t now_ns, uint8_t *buf, size_t room, unsigned *peer);
 
-/* A message from a peer, authentic, but perhaps repeated or old: 0; -ENOENT or -EBADMSG. */
+/*
+ * A message from a peer, authentic, but perhaps repeated or old: 0; -ENOENT (no neighbour),
+ * -EBADMSG or -ESTALE (see book_read_head()), and nothing is believed.
+ */
 int budget_hear(struct budget *b, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len);
 
 /*

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Messages to neighbours, big-endian. All begin with a header, about the tree:
+ * Messages to neighbours, big-endian. All begin with a head (book/head.c), and one about the tree:
  *
- *        0      1  BUDGET_MESSAGE
- *        1      1  flags, of enum tree_flag
- *        2      2  rank: edges to the root
- *        4      4  the root's id
- *        8      8  epoch of the root's start, and
- *       16      4  the number that it raises
- *       20      8  epoch of the sender's start, and
- *       28      8  its clock
- *       36      8  epoch and
- *       44      8  clock of the newest message of the addressee's, and
- *       52      8  nanoseconds since that was heard
+ *       17      1  flags, of enum tree_flag
+ *       18      2  rank: edges to the root
+ *       20      4  the root's id
+ *       24      8  epoch of the root's start, and
+ *       32      4  the number that it raises
+ *       36      8  epoch of the sender's start, and
+ *       44      8  its clock
+ *       52      8  epoch and
+ *       60      8  clock of the newest message of the addressee's, and
+ *       68      8  nanoseconds since that was heard
+ *       76      8  the time, in nanoseconds since 1970, and
+ *       84      1  what that is worth, of enum time_grade
  *
  * Then there are parts about policies (struct quota_message), each
  *
@@ -24,6 +25,10 @@
  *       17      4  answer
  *       21     40  need, urgent, asking, held, pace: 8 each
  *       61     64  the ledger's statement
+ *      125      8  terms, see struct unit_terms; 0: the policy is gone here
+ *      133      8  total,
+ *      141      4  unit, and
+ *      145      4  number of limiters
  *
  * All to one neighbour at one time ride together, as far as there is room.
  */
@@ -33,8 +38,9 @@
 #include "budget/budget_private.h"
 #include "ledger/statement.h"
 
-#define HEAD 60
-#define PART (61 + LEDGER_STATEMENT_BYTES)
+#define HEAD     (BOOK_HEAD + 68)
+#define AT_TERMS (61 + LEDGER_STATEMENT_BYTES)
+#define PART     (AT_TERMS + 24)
 
 #define PARTIAL 32
 #define KNOWN   64
@@ -43,7 +49,7 @@ _Static_assert(HEAD + PART <= BUDGET_MESSAGE_MIN, "a message has room for a part
 
 static void write_header(const struct budget *b, const struct tree_header *header, uint8_t *at)
 {
-	*at++ = BUDGET_MESSAGE;
+	at = book_write_head(&b->book, BUDGET_MESSAGE, at);
 	*at++ = header->flags;
 	at = wire_put16(at, header->route.rank);
 	at = wire_put32(at, b->book.overlay->ids[header->route.root]);
@@ -53,7 +59,9 @@ static void write_header(const struct budget *b, const struct tree_header *heade
 	at = wire_put64(at, header->stamp);
 	at = wire_put64(at, header->echo_epoch);
 	at = wire_put64(at, header->echo_stamp);
-	wire_put64(at, header->echo_ns);
+	at = wire_put64(at, header->echo_ns);
+	at = wire_put64(at, header->time.time_ns);
+	*at = (uint8_t)header->time.grade;
 }
 
 /* False where no limiter of this roster says such a thing. */
@@ -61,7 +69,7 @@ static bool read_header(const struct budget *b, const uint8_t *at, struct tree_h
 {
 	uint32_t root;
 
-	at++;
+	at += BOOK_HEAD;
 	header->flags = *at++;
 	at = wire_get16(at, &header->route.rank);
 	at = wire_get32(at, &root);
@@ -71,16 +79,38 @@ static bool read_header(const struct budget *b, const uint8_t *at, struct tree_h
 	at = wire_get64(at, &header->stamp);
 	at = wire_get64(at, &header->echo_epoch);
 	at = wire_get64(at, &header->echo_stamp);
-	wire_get64(at, &header->echo_ns);
+	at = wire_get64(at, &header->echo_ns);
+	at = wire_get64(at, &header->time.time_ns);
+	header->time.grade = (enum time_grade) * at;
 	header->route.root = overlay_position(b->book.overlay, root);
 	return header->route.root < b->params.n && (header->flags & ~TREE_FLAGS) == 0 &&
-	       header->epoch > 0 && header->epoch <= LEDGER_MOST && header->route.epoch > 0 &&
+	       header->time.grade < TIME_GRADES && header->epoch > 0 &&
+	       header->epoch <= LEDGER_MOST && header->route.epoch > 0 &&
 	       header->route.epoch <= LEDGER_MOST && header->echo_epoch <= LEDGER_MOST;
 }
 
-static void write_part(uint32_t id, const struct quota_message *m, uint8_t *at)
+static void write_unit_terms(const struct unit_terms *terms, uint8_t *at)
 {
-	at = wire_put32(at, id);
+	at = wire_put64(wire_put64(at, terms->terms), terms->total);
+	wire_put32(wire_put32(at, terms->unit), terms->n);
+}
+
+static struct unit_terms read_unit_terms(const uint8_t *at)
+{
+	struct unit_terms terms;
+
+	at = wire_get64(wire_get64(at, &terms.terms), &terms.total);
+	wire_get32(wire_get32(at, &terms.unit), &terms.n);
+	return terms;
+}
+
+static void write_part(const struct budget *b, const struct unit_account *a,
+	const struct quota_message *m, uint8_t *at)
+{
+	struct unit_terms terms = unit_own_terms(b, a);
+
+	write_unit_terms(&terms, at + AT_TERMS);
+	at = wire_put32(at, a->book.id);
 	*at++ = (uint8_t)(m->parts | (m->partial ? PARTIAL : 0) | (m->known ? KNOWN : 0));
 	at = wire_put64(at, m->period);
 	at = wire_put32(at, m->round);
@@ -114,6 +144,17 @@ static bool read_part(const uint8_t *at, uint32_t *id, struct quota_message *m)
 	return ledger_statement_read(&m->statement, at, LEDGER_STATEMENT_BYTES) == 0;
 }
 
+/* One that does not know its ledger has nothing else to say, and says so at the usual pace. */
+static size_t write_bare_head(struct budget *b, unsigned edge, uint64_t now_ns, uint8_t *buf)
+{
+	if (!tree_speaks(b, edge, now_ns))
+		return 0;
+	(void)tree_say(b, edge, now_ns);
+	book_write_head(&b->book, BUDGET_MESSAGE, buf);
+	b->counters.messages_sent++;
+	return BOOK_HEAD;
+}
+
 /* Length of the next message to a neighbour, or 0. */
 static size_t budget_write_message(
 	struct budget *b, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room)
@@ -123,13 +164,15 @@ static size_t budget_write_message(
 	struct unit_account *a;
 	size_t len = HEAD;
 
+	if (!book_identity_known(b->book.identity))
+		return write_bare_head(b, edge, now_ns, buf);
 	TAILQ_FOREACH(a, &b->ready, next_ready)
 	{
 		if (len + PART > room)
 			break;
 		if (!quota_next_to(a->quota, now_ns, edge, &message))
 			continue;
-		write_part(a->book.id, &message, buf + len);
+		write_part(b, a, &message, buf + len);
 		len += PART;
 		b->counters.parts_sent++;
 	}
@@ -160,7 +203,29 @@ size_t budget_send(struct budget *b, uint64_t now_ns, uint8_t *buf, size_t room,
 	return 0;
 }
 
-static void hear_part(struct budget *b, unsigned edge, uint64_t now_ns, const uint8_t *at)
+static void take_unit_terms(struct budget *b, struct unit_account *a, unsigned edge,
+	const struct tree_header *header, const uint8_t *at, uint64_t now_ns)
+{
+	struct unit_terms terms = read_unit_terms(at + AT_TERMS), before = a->edges[edge].said;
+
+	if (unit_hear_terms(&a->edges[edge], &terms, header) &&
+		(terms.terms != before.terms || terms.unit != before.unit ||
+			terms.total != before.total || terms.n != before.n))
+		unit_reconsider_terms(b, a, now_ns);
+}
+
+/* Made by other terms: it is seen, and answered if it asks, but not believed. */
+static void refuse_part(struct budget *b, struct unit_account *a, unsigned edge,
+	const struct quota_message *message)
+{
+	b->counters.differing++;
+	if (message->parts & QUOTA_CONFIRM)
+		quota_tell(a->quota, edge, false);
+	unit_wake(b, a);
+}
+
+static void hear_part(struct budget *b, unsigned edge, const struct tree_header *header,
+	uint64_t now_ns, const uint8_t *at)
 {
 	struct quota_message message;
 	struct unit_account *a;
@@ -170,11 +235,17 @@ static void hear_part(struct budget *b, unsigned edge, uint64_t now_ns, const ui
 	b->counters.parts_heard++;
 	if (!read_part(at, &id, &message)) {
 		b->counters.malformed++;
+		book_invalid(&b->book, edge);
 		return;
 	}
 	a = (struct unit_account *)book_find(&b->book, id);
 	if (!a || a->unknown) {
 		b->counters.unknown++;
+		return;
+	}
+	take_unit_terms(b, a, edge, header, at, now_ns);
+	if (a->edges[edge].apart) {
+		refuse_part(b, a, edge, &message);
 		return;
 	}
 	period = quota_view(a->quota, now_ns).period;
@@ -183,25 +254,39 @@ static void hear_part(struct budget *b, unsigned edge, uint64_t now_ns, const ui
 		(void)unit_period(b, a, message.period, now_ns);
 	else if (message.period != period)
 		b->counters.unknown++;
-	quota_hear(a->quota, edge, &message, now_ns);
+	if (!quota_hear(a->quota, edge, &message, now_ns))
+		book_invalid(&b->book, edge);
 	unit_tick(b, a, now_ns);
+}
+
+/* See book_read_head(); now that the ledger is known there is something to say of it. */
+static int read_head(struct budget *b, unsigned edge, const uint8_t *buf, size_t len)
+{
+	bool known = book_identity_known(b->book.identity);
+	int ret = book_read_head(&b->book, edge, BUDGET_MESSAGE, buf, len);
+
+	for (unsigned i = 0; !known && book_identity_known(b->book.identity) && i < b->book.n; i++)
+		unit_wake(b, unit_at(b, i));
+	return ret;
 }
 
 int budget_hear(struct budget *b, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len)
 {
 	unsigned edge = book_edge(&b->book, from);
 	struct tree_header header;
+	int ret;
 
 	if (edge == b->book.n_edges)
 		return -ENOENT;
-	if (len < HEAD || buf[0] != BUDGET_MESSAGE || (len - HEAD) % PART != 0 ||
-		!read_header(b, buf, &header)) {
-		b->counters.malformed++;
-		return -EBADMSG;
-	}
+	ret = read_head(b, edge, buf, len);
+	if (ret == 0 && (len < HEAD || (len - HEAD) % PART != 0 || !read_header(b, buf, &header)))
+		ret = -EBADMSG;
+	b->counters.malformed += ret == -EBADMSG;
+	if (ret)
+		return ret;
 	b->counters.messages_heard++;
 	tree_hear(b, edge, &header, now_ns);
 	for (const uint8_t *at = buf + HEAD; at < buf + len; at += PART)
-		hear_part(b, edge, now_ns, at);
+		hear_part(b, edge, &header, now_ns, at);
 	return 0;
 }

@@ -347,6 +347,11 @@ static void reconsider_parent(struct budget *b, uint64_t now_ns)
 	update_tree_links(b);
 }
 
+void tree_hurry(struct budget *b)
+{
+	tell_all_neighbours(b);
+}
+
 void tree_begin(struct budget *b, uint64_t now_ns)
 {
 	b->epoch = b->params.epoch;
@@ -391,6 +396,7 @@ struct tree_header tree_say(struct budget *b, unsigned edge, uint64_t now_ns)
 		.echo_epoch = link->said.epoch,
 		.echo_stamp = link->said.stamp,
 		.echo_ns = now_ns - b->book.links[edge].heard_ns,
+		.time = timekeeper_say(&b->keeper, now_ns),
 	};
 
 	if (edge == b->parent)

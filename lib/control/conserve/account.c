@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
+#include "base/math.h"
 #include "conserve/conserve_private.h"
 
 _Static_assert(offsetof(struct conserve_policy, id) == 0, "a row begins with its id");
@@ -52,10 +54,83 @@ static void rate_close(struct book *book, struct book_account *account)
 	free(a);
 }
 
+/* Whether an account (NULL: a new one) may have that limit. */
+static int rate_fits(const struct conserve *c, const struct rate_account *a, uint64_t limit)
+{
+	if (limit > LEDGER_MOST)
+		return -EINVAL;
+	if (a && (__int128)ledger_balance(a->ledger) + conserve_share_of(c, limit) >
+			 (int64_t)LEDGER_MOST)
+		return -EOVERFLOW;
+	return 0;
+}
+
+struct rate_terms rate_own_terms(const struct conserve *c, const struct rate_account *a)
+{
+	struct rate_terms terms = {.terms = HASH64_BASIS};
+
+	if (a->book.gone || a->policy.limit == 0)
+		return (struct rate_terms){0};
+	terms.terms = hash64_step(terms.terms, a->policy.terms);
+	terms.terms = hash64_step(terms.terms, a->policy.indicator != NULL);
+	terms.terms = hash64_step(terms.terms, c->params.lease_ns);
+	terms.terms = hash64_step(terms.terms, c->params.drift_ppm) | 1;
+	terms.unit = a->policy.unit;
+	terms.limit = a->policy.limit;
+	terms.burst = a->policy.burst;
+	terms.n = c->params.overlay.n;
+	return terms;
+}
+
+static void compare_terms(struct rate_edge *edge, const struct rate_terms *own)
+{
+	const struct rate_terms *said = &edge->said;
+
+	edge->apart = said->terms && own->terms &&
+		      (said->terms != own->terms || said->unit != own->unit);
+	edge->differs = edge->apart ||
+			(said->terms && own->terms &&
+				(said->limit != own->limit || said->burst != own->burst));
+}
+
+/* Numbers of another unit say nothing of ours. */
+static void find_least(struct conserve_policy *least, uint64_t *most, const struct rate_terms *said)
+{
+	if (!said->terms || said->unit != least->unit || least->limit == 0)
+		return;
+	least->limit = min_u64(least->limit, said->limit);
+	*most = said->n > *most ? said->n : *most;
+	if (said->burst > 0 && least->burst > 0)
+		least->burst = min_u64(least->burst, said->burst);
+}
+
+/* All go by the equal part of whoever counts most limiters. */
+bool rate_go_by_least(const struct conserve *c, struct rate_account *a)
+{
+	struct rate_terms own = rate_own_terms(c, a);
+	struct conserve_policy least = a->policy;
+	uint64_t n = c->params.overlay.n, most = n;
+
+	for (unsigned e = 0; e < c->book.n_edges; e++) {
+		compare_terms(&a->edges[e], &own);
+		find_least(&least, &most, &a->edges[e].said);
+	}
+	if (most > n)
+		least.limit = (uint64_t)((unsigned __int128)least.limit * n / most);
+	if (least.limit == a->limit && least.burst == a->burst)
+		return false;
+	/* It is no more than the policy's, which fits. */
+	(void)ledger_set_share(a->ledger, conserve_share_of(c, least.limit));
+	a->limit = least.limit;
+	a->burst = least.burst;
+	a->floor = least.limit / n / FLOOR_PART;
+	a->grain = least.limit / n / GRAIN_PART + 1;
+	return true;
+}
+
 int rate_set(const struct conserve *c, struct rate_account *a, const struct conserve_policy *policy)
 {
-	uint64_t part = policy->limit / c->params.overlay.n;
-	int ret = ledger_set_share(a->ledger, conserve_share_of(c, policy->limit));
+	int ret = rate_fits(c, a, policy->limit);
 
 	if (ret)
 		return ret;
@@ -63,9 +138,27 @@ int rate_set(const struct conserve *c, struct rate_account *a, const struct cons
 	for (unsigned e = 0; a->policy.indicator != policy->indicator && e < c->book.n_edges; e++)
 		a->edges[e].neighbour.fresh = false;
 	a->policy = *policy;
-	a->floor = part / FLOOR_PART;
-	a->grain = part / GRAIN_PART + 1;
+	if (!rate_go_by_least(c, a))
+		(void)ledger_set_share(a->ledger, conserve_share_of(c, a->limit));
 	return 0;
+}
+
+/*
+ * Before they have spoken, neighbours say what we do, or what all went by when the record was
+ * written, if that was less: to raise a limit takes all of them.
+ */
+static void assume_all_said(
+	const struct conserve *c, struct rate_account *a, const struct conserve_policy *policy)
+{
+	uint64_t share = ledger_share(a->ledger);
+	struct rate_terms said;
+
+	a->policy = *policy;
+	said = rate_own_terms(c, a);
+	if (share < conserve_share_of(c, policy->limit))
+		said.limit = share * c->params.overlay.n; /* of which that is the part */
+	for (unsigned e = 0; e < c->book.n_edges; e++)
+		a->edges[e].said = said;
 }
 
 static int rate_open(struct book *book, const void *policy, const struct book_record *record,
@@ -88,10 +181,13 @@ static int rate_open(struct book *book, const void *policy, const struct book_re
 
 	if (!a)
 		return -ENOMEM;
+	a->restored = record;
 	if (record)
 		ret = ledger_restore(&params, record->at, record->len, now_ns, &a->ledger);
 	else
 		ret = ledger_create(&params, now_ns, &a->ledger);
+	if (ret == 0 && policy)
+		assume_all_said(c, a, terms);
 	/* A record holds the share of its time. */
 	if (ret == 0 && (terms->limit > 0 || !record))
 		ret = rate_set(c, a, terms);
@@ -112,14 +208,8 @@ static int rate_check(
 {
 	const struct conserve *c = (const struct conserve *)book;
 	const struct rate_account *a = (const struct rate_account *)account;
-	uint64_t limit = ((const struct conserve_policy *)policy)->limit;
 
-	if (limit > LEDGER_MOST)
-		return -EINVAL;
-	if (a && (__int128)ledger_balance(a->ledger) + conserve_share_of(c, limit) >
-			 (int64_t)LEDGER_MOST)
-		return -EOVERFLOW;
-	return 0;
+	return rate_fits(c, a, ((const struct conserve_policy *)policy)->limit);
 }
 
 static bool rate_untouched(const struct book *book, const struct book_account *account)

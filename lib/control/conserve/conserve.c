@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/bitmap.h"
+#include "base/math.h"
 #include "conserve/conserve_private.h"
 
 /* A degree that leaves a group of hundreds a few steps apart. */
@@ -55,6 +56,7 @@ static int conserve_create_parts(
 		.n_records = params->n_records,
 		.recovering = params->recovering,
 		.epoch = params->epoch,
+		.identity = params->identity,
 		.timeout_ns = params->lease_ns,
 	};
 	unsigned n = params->overlay.n;
@@ -120,8 +122,14 @@ int conserve_update(
 
 	if (ret)
 		return ret;
-	for (unsigned i = 0; i < n; i++)
-		(void)rate_set(c, rate_at(c, i), &policies[i]); /* it fits */
+	for (unsigned i = 0; i < n; i++) {
+		struct rate_account *a = rate_at(c, i);
+		uint64_t limit = a->policy.limit;
+
+		(void)rate_set(c, a, &policies[i]); /* it fits */
+		if (a->policy.limit != limit)
+			rate_due_to_all(c, a); /* they wait for it */
+	}
 	tell_new_accounts(c);
 	return 0;
 }
@@ -182,7 +190,11 @@ uint64_t conserve_limit(
 
 uint64_t conserve_burst(const struct conserve *c, unsigned policy, uint64_t burst, uint64_t usable)
 {
-	uint64_t limit = rate_at(c, policy)->policy.limit;
+	const struct rate_account *a = rate_at(c, policy);
+	uint64_t limit = a->policy.limit; /* others may divide by a raised one already */
+
+	if (a->policy.burst > 0)
+		burst = min_u64(burst, a->burst);
 
 	if (limit == 0 || usable >= limit)
 		return usable > 0 ? burst : 0;
@@ -208,7 +220,8 @@ struct conserve_view conserve_view(const struct conserve *c, unsigned policy, ui
 {
 	const struct rate_account *a = rate_at(c, policy);
 	struct conserve_view view = {
-		.share = conserve_share(&c->params.overlay, c->params.self, a->policy.limit),
+		.share = conserve_share(&c->params.overlay, c->params.self, a->limit),
+		.limit = a->limit,
 		.balance = ledger_balance(a->ledger),
 		.free = ledger_free(a->ledger),
 		.target = a->policy.indicator ? rate_state(c, a).q : a->measure.demand,
@@ -234,6 +247,7 @@ struct conserve_edge_view conserve_edge(
 		.spare = overlay_edges(c->book.overlay, c->book.position)[edge].spare,
 		.in_use = c->links[edge].in_use,
 		.alive = book_alive(&c->book, edge, now_ns),
+		.differs = rate_at(c, policy)->edges[edge].differs,
 		.ledger = ledger_view(rate_at(c, policy)->ledger, edge),
 	};
 }

@@ -37,6 +37,15 @@
  * A burst may also be a policy of its own here, whose limit is bytes and no rate: then its bucket
  * is what is usable of that, under the same three conditions, and the two go where each is needed.
  *
+ * Who was told something else. A statement says by what terms it was made: those of the ledger
+ * (lease, drift), what the limit is of (`terms`), and the limit, the burst and the number of
+ * limiters. What was made by other terms is not believed, and nothing moves over that edge: to its
+ * ledgers it is a partition, in which nothing is exceeded if at each end the same lease held for
+ * what was believed. Where only the limit or the burst is another one, statements are believed, and
+ * all go by the least that any neighbour has said, also while it is silent or before it has spoken
+ * to this start, until it says another: so the sum is within the lowest limit once that is known
+ * and debts are paid. Nothing moves but those debts.
+ *
  * A pure state machine: time, messages and records come in as arguments. One thread. Rates in bytes
  * per second.
  */
@@ -55,11 +64,11 @@
 #define CONSERVE_MESH 16
 
 /* First byte of a message, so that others may use the same way. */
-#define CONSERVE_MESSAGE 1
+#define CONSERVE_MESSAGE 5 /* 1 was one without an identity, 3 one without terms */
 
 /* Bytes that a statement about one policy takes in a message, and the least room for a message. */
-#define CONSERVE_ENTRY       85
-#define CONSERVE_MESSAGE_MIN (1 + CONSERVE_ENTRY)
+#define CONSERVE_ENTRY       117
+#define CONSERVE_MESSAGE_MIN (BOOK_HEAD + CONSERVE_ENTRY)
 
 struct conserve_policy {
 	uint32_t id;                            /* of its name; distinct */
@@ -67,6 +76,9 @@ struct conserve_policy {
 	uint64_t limit;                         /* over all limiters; at most LEDGER_MOST */
 	const struct gdrl_indicator *indicator; /* NULL: conserve_target() says where it goes */
 	double eta;                             /* see struct gdrl_self; 0 */
+	uint64_t burst; /* over all limiters, where that has no account of its own */
+	uint32_t unit;  /* hash of what the limit counts, in what time */
+	uint64_t terms; /* hash of all else that neighbours must have been told alike */
 };
 
 struct conserve_params {
@@ -81,8 +93,9 @@ struct conserve_params {
 	 * recovering has none, so the caller remembers this for all later starts.
 	 */
 	bool recovering;
-	uint64_t epoch;    /* of this start: larger than that of any earlier one; below 2^42 */
-	uint64_t lease_ns; /* see struct ledger_params; above 0 */
+	uint64_t epoch; /* of this start: larger than that of any earlier one; below 2^42 */
+	struct book_identity identity; /* see struct book_params */
+	uint64_t lease_ns;             /* see struct ledger_params; above 0 */
 	uint32_t drift_ppm;
 	uint64_t repeat_ns; /* what a neighbour has not confirmed is told again so often */
 	unsigned promise;   /* of the balance, to the best friend; in 100 */
@@ -92,6 +105,7 @@ struct conserve_counters {
 	uint64_t messages_sent, messages_heard, statements_sent;
 	uint64_t verdicts[LEDGER_VERDICTS]; /* of statements */
 	uint64_t unknown;                   /* statements about policies that we do not have */
+	uint64_t differing;                 /* made by other terms: not believed */
 	uint64_t malformed;                 /* messages */
 	uint64_t grants, adoptions;
 };
@@ -99,6 +113,7 @@ struct conserve_counters {
 /* One policy, as an operator may see it. */
 struct conserve_view {
 	uint64_t share;
+	uint64_t limit; /* that it goes by: the least that a neighbour has said, or its own */
 	int64_t balance;
 	uint64_t usable, until_ns;               /* see ledger_usable() */
 	uint64_t free;                           /* what may be given now */
@@ -110,6 +125,7 @@ struct conserve_view {
 struct conserve_edge_view {
 	unsigned peer; /* index in the roster */
 	bool spare, in_use, alive;
+	bool differs; /* by what it has said, it was told something else: nothing moves */
 	struct ledger_view ledger;
 };
 
@@ -147,7 +163,10 @@ void conserve_tick(struct conserve *c, uint64_t now_ns);
 uint64_t conserve_limit(
 	const struct conserve *c, unsigned policy, uint64_t now_ns, uint64_t *until_ns);
 
-/* The bucket for such a limit: its part of the burst, rounded down; of one without an account. */
+/*
+ * The bucket for such a limit: its part of the burst, or of the least that a neighbour has said,
+ * rounded down; of one without an account.
+ */
 uint64_t conserve_burst(const struct conserve *c, unsigned policy, uint64_t burst, uint64_t usable);
 
 /*
@@ -160,8 +179,8 @@ size_t conserve_send(
 
 /*
  * A message from a peer (its index in the roster), authentic, but perhaps repeated or old. The
- * number of policies of which it was news; -ENOENT (no neighbour) or -EBADMSG, and nothing is
- * believed.
+ * number of policies of which it was news; -ENOENT (no neighbour), -EBADMSG or -ESTALE (see
+ * book_read_head()), and nothing is believed. A neighbour is alive by statements that are good.
  */
 int conserve_hear(
 	struct conserve *c, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len);

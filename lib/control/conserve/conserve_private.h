@@ -19,11 +19,25 @@
 /* A statement is renewed so many times a lease. */
 #define RENEWALS 4
 
+/* By what a statement was made; all zero: nothing is known of it, or its policy is gone. */
+struct rate_terms {
+	uint64_t terms;        /* of the ledger and the policy */
+	uint32_t unit;         /* what follows counts; */
+	uint64_t limit, burst; /* over all limiters; a burst of 0: none */
+	uint32_t n;            /* of these, by its roster */
+};
+
 /* One policy over one edge. */
 struct rate_edge {
 	struct gdrl_neighbour neighbour; /* heard.q is what is missing there, with a target */
-	double asked;                    /* by a neighbour in need, as long as it is fresh */
-	bool in_debt;                    /* that neighbour */
+	double asked;                    /* by a neighbour in need, less what it was given since */
+	struct rate_terms said;          /* by it, as of its newest statement: */
+	uint64_t said_epoch, said_stamp;
+	bool spoke;         /* it has said it to this start of ours */
+	bool apart;         /* by its terms statements are not believed */
+	bool differs;       /* so, or in the limit or the burst: debts alone move */
+	uint8_t asked_hops; /* between it and who is in need */
+	bool in_debt;       /* that neighbour */
 	uint64_t sent_ns;
 	double sent_q;
 	uint64_t told, promised; /* granted and promised, as of the last commit */
@@ -37,8 +51,10 @@ struct rate_account {
 	struct conserve_policy policy;
 	struct ledger *ledger;
 	struct gdrl_measure measure; /* with a target, that is the demand */
+	uint64_t limit, burst;       /* that it goes by: the least that is said */
 	uint64_t floor, grain;
 	uint64_t headroom; /* kept from being promised, for what is about to be given */
+	bool restored;     /* from a record */
 	bool news;         /* among those of which there was news */
 	TAILQ_ENTRY(rate_account) next_news;
 	struct rate_edge edges[];
@@ -82,6 +98,12 @@ extern const struct book_ops rate_ops;
 int rate_set(
 	const struct conserve *c, struct rate_account *a, const struct conserve_policy *policy);
 
+/* By what it states. */
+struct rate_terms rate_own_terms(const struct conserve *c, const struct rate_account *a);
+
+/* Compares anew what is said, and goes by the least of it; true if that is another one. */
+bool rate_go_by_least(const struct conserve *c, struct rate_account *a);
+
 /* A neighbour, or all of them, are to hear of it at once. */
 void rate_due(struct conserve *c, struct rate_account *a, unsigned edge);
 void rate_due_to_all(struct conserve *c, struct rate_account *a);
@@ -95,13 +117,22 @@ void rate_move(struct conserve *c, struct rate_account *a, uint64_t now_ns);
 /* What is stated of it beside the ledger's statement. */
 struct gdrl_statement rate_state(const struct conserve *c, const struct rate_account *a);
 
+/* As many as a message has room for. */
+#define RATE_HOPS 31
+
+struct rate_ask {
+	uint64_t amount; /* 0: nothing */
+	unsigned hops;   /* between who asks and who is in need: 0, that is the same one */
+};
+
 /*
- * What each neighbour is asked for: by one in debt or below half of his floor, or, where not all
- * are neighbours, by one who is asked and has nothing. He asks for less than he is asked, so that
- * two do not ask each other for ever. A debt is paid of everything, others of what is above the
- * floor.
+ * What a neighbour is asked for: by one in debt or below half of his floor, or, where not all are
+ * neighbours, by one whom another one asks and who has nothing. He asks for less than he is asked,
+ * and nobody for what that one asks himself, and for nothing that has come further than anybody is
+ * away, so that it ends, also where it went in a circle. A debt is paid of everything, others of
+ * what is above the floor.
  */
-uint64_t rate_asks(const struct conserve *c, const struct rate_account *a);
+struct rate_ask rate_asks(const struct conserve *c, const struct rate_account *a, unsigned edge);
 
 static inline uint64_t rate_held(const struct rate_account *a)
 {

@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Messages to neighbours. One is its kind, and entries of CONSERVE_ENTRY bytes, big-endian:
+ * Messages to neighbours. One is a head (book/head.c), and entries of CONSERVE_ENTRY bytes,
+ * big-endian:
  *
  *        0      4  policy
  *        4      1  flags: 1, an answer is asked for; 2, q is what you are asked for, see
- *                  rate_asks(); 4, it is for a debt
+ *                  rate_asks(); 4, it is for a debt; times 8, the hops of what is asked
  *        5     64  the ledger's statement
  *       69      8  q, and
  *       77      8  gain, as in struct gdrl_statement: IEEE 754 doubles
+ *       85      8  terms, see struct rate_terms; 0: the policy is gone here
+ *       93      4  unit
+ *       97      8  limit,
+ *      105      8  burst, and
+ *      113      4  number of limiters
  *
- * One without entries says that we are there. A policy is told when there is news of it, to whoever
- * asks, and, in what room is left, to who has not confirmed it, and before a lease is in danger.
+ * One without entries is of a limiter that has no policies, or does not know its ledger. A policy
+ * is told when there is news of it, to whoever asks, and, in what room is left, to who has not
+ * confirmed it, and before a lease is in danger.
  */
 #include <errno.h>
 #include <math.h>
@@ -24,6 +31,8 @@
 #define ASKS   2
 #define DEBT   4
 
+#define HOPS_SHIFT 3
+
 /* To one neighbour in one tick; the others wait, and are first in the next. */
 #define MESSAGES 8
 
@@ -33,6 +42,7 @@ static bool is_unconfirmed(const struct rate_account *a, unsigned edge)
 	struct ledger_view view = ledger_view(a->ledger, edge);
 
 	return ledger_recovering(a->ledger) || view.in_flight > 0 ||
+	       (a->restored && !a->edges[edge].spoke) ||
 	       (view.locked > view.granted && view.locked != view.promised);
 }
 
@@ -63,24 +73,46 @@ bool conserve_leases_last(const struct conserve *c)
 	return c->book.n <= messages * c->per_message;
 }
 
+#define AT_HINTS (5 + LEDGER_STATEMENT_BYTES)
+#define AT_TERMS (AT_HINTS + 16)
+
+_Static_assert(AT_TERMS + 32 == CONSERVE_ENTRY, "an entry ends with its terms");
+
+static void write_terms(const struct rate_terms *terms, uint8_t *at)
+{
+	at = wire_put32(wire_put64(at, terms->terms), terms->unit);
+	wire_put32(wire_put64(wire_put64(at, terms->limit), terms->burst), terms->n);
+}
+
+static struct rate_terms read_terms(const uint8_t *at)
+{
+	struct rate_terms terms;
+
+	at = wire_get32(wire_get64(at, &terms.terms), &terms.unit);
+	wire_get32(wire_get64(wire_get64(at, &terms.limit), &terms.burst), &terms.n);
+	return terms;
+}
+
 static void write_entry(
 	struct conserve *c, struct rate_account *a, unsigned edge, uint64_t now_ns, uint8_t *at)
 {
 	struct rate_edge *e = &a->edges[edge];
+	struct rate_terms terms = rate_own_terms(c, a);
 	struct gdrl_statement state = rate_state(c, a);
-	uint64_t asks = rate_asks(c, a);
+	struct rate_ask asks = rate_asks(c, a, edge);
 	struct ledger_statement statement;
 
 	e->sent_ns = now_ns;
 	e->sent_q = state.q;
-	if (asks > 0)
-		state.q = (double)asks;
+	if (asks.amount > 0)
+		state.q = (double)asks.amount;
 	wire_put32(at, a->policy.id);
-	at[4] = (is_unconfirmed(a, edge) ? ANSWER : 0) | (asks > 0 ? ASKS : 0) |
-		(ledger_balance(a->ledger) < 0 ? DEBT : 0);
+	at[4] = (is_unconfirmed(a, edge) ? ANSWER : 0) | (asks.amount > 0 ? ASKS : 0) |
+		(ledger_balance(a->ledger) < 0 ? DEBT : 0) | asks.hops << HOPS_SHIFT;
 	ledger_state(a->ledger, edge, now_ns, &statement);
 	ledger_statement_write(&statement, at + 5);
-	wire_put_double(wire_put_double(at + 5 + LEDGER_STATEMENT_BYTES, state.q), state.gain);
+	wire_put_double(wire_put_double(at + AT_HINTS, state.q), state.gain);
+	write_terms(&terms, at + AT_TERMS);
 	c->counters.statements_sent++;
 }
 
@@ -89,7 +121,7 @@ static size_t write_account_news(
 	struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room)
 {
 	struct rate_queue *due = &c->links[edge].due;
-	size_t len = 1;
+	size_t len = BOOK_HEAD;
 
 	while (!TAILQ_EMPTY(due) && len + CONSERVE_ENTRY <= room) {
 		struct rate_account *a = TAILQ_FIRST(due);
@@ -121,21 +153,30 @@ static size_t write_due(
 	return len;
 }
 
+/* How long there may be nothing to say: who has lost its memory waits for others to hear of it. */
+static uint64_t silence_of(const struct conserve *c)
+{
+	return book_identity_known(c->book.identity) ? c->params.lease_ns / RENEWALS
+						     : c->params.repeat_ns;
+}
+
 /* Length of the next message to a neighbour, or 0. */
 static size_t conserve_write_message(
 	struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room)
 {
 	struct rate_link *link = &c->links[edge];
-	size_t len;
+	size_t len = BOOK_HEAD;
 
 	if (link->messages >= MESSAGES)
 		return 0;
-	len = write_account_news(c, edge, now_ns, buf, room);
-	if (c->looks)
-		len = write_due(c, edge, now_ns, buf, room, len);
-	if (len == 1 && now_ns - c->book.links[edge].sent_ns < c->params.lease_ns / RENEWALS)
+	if (book_identity_known(c->book.identity)) {
+		len = write_account_news(c, edge, now_ns, buf, room);
+		if (c->looks)
+			len = write_due(c, edge, now_ns, buf, room, len);
+	}
+	if (len == BOOK_HEAD && now_ns - c->book.links[edge].sent_ns < silence_of(c))
 		return 0;
-	buf[0] = CONSERVE_MESSAGE;
+	book_write_head(&c->book, CONSERVE_MESSAGE, buf);
 	link->messages++;
 	c->book.links[edge].sent_ns = now_ns;
 	c->counters.messages_sent++;
@@ -146,7 +187,7 @@ size_t conserve_send(struct conserve *c, uint64_t now_ns, uint8_t *buf, size_t r
 {
 	size_t len;
 
-	c->per_message = (unsigned)((room - 1) / CONSERVE_ENTRY);
+	c->per_message = (unsigned)((room - BOOK_HEAD) / CONSERVE_ENTRY);
 	for (; c->sending < c->book.n_edges; c->sending++) {
 		len = conserve_write_message(c, c->sending, now_ns, buf, room);
 		if (len == 0)
@@ -167,9 +208,10 @@ static void believe_hints(struct conserve *c, struct rate_account *a, unsigned e
 
 	if (verdict != LEDGER_NEWS && verdict != LEDGER_HEARD)
 		return;
-	wire_get_double(wire_get_double(at + 5 + LEDGER_STATEMENT_BYTES, &state.q), &state.gain);
+	wire_get_double(wire_get_double(at + AT_HINTS, &state.q), &state.gain);
 	if (gdrl_hear(&e->neighbour, &state)) {
 		e->asked = at[4] & ASKS ? state.q : 0;
+		e->asked_hops = at[4] >> HOPS_SHIFT;
 		e->in_debt = at[4] & DEBT;
 		if (at[4] & ASKS)
 			e->neighbour.heard.q = 0; /* it is paid otherwise; see pay() */
@@ -199,13 +241,65 @@ unsigned conserve_next_news(struct conserve *c)
 	return c->book.n_policies;
 }
 
+/* Whether a statement is newer than the one whose terms are known; of a recovering one any is. */
+static bool is_newest(const struct rate_edge *e, const struct ledger_statement *statement)
+{
+	if (statement->epoch == 0 || statement->epoch != e->said_epoch)
+		return statement->epoch == 0 || statement->epoch > e->said_epoch;
+	return statement->stamp > e->said_stamp;
+}
+
+/* True where we go by less now, or by more again. */
+static bool take_terms(struct conserve *c, struct rate_account *a, unsigned edge,
+	const struct rate_terms *terms, const struct ledger_statement *statement)
+{
+	struct rate_edge *e = &a->edges[edge];
+
+	if (!is_newest(e, statement))
+		return false;
+	e->said = *terms;
+	e->spoke = true;
+	if (statement->epoch > 0) {
+		e->said_epoch = statement->epoch;
+		e->said_stamp = statement->stamp;
+	}
+	if (!rate_go_by_least(c, a))
+		return false;
+	rate_due_to_all(c, a);
+	return true;
+}
+
+/* Made by other terms: to be seen, and to go by its limit, if that is less, but not to believe. */
+static bool refuse_entry(struct conserve *c, struct rate_account *a, unsigned edge,
+	const struct rate_terms *terms, const struct ledger_statement *statement)
+{
+	bool news = take_terms(c, a, edge, terms, statement);
+
+	c->counters.differing++;
+	a->edges[edge].neighbour.fresh = false;
+	a->edges[edge].asked = 0;
+	book_changed(&c->book, &a->book);
+	if (news)
+		note_news(c, a);
+	return news;
+}
+
+static bool terms_apart(
+	const struct conserve *c, const struct rate_account *a, const struct rate_terms *terms)
+{
+	struct rate_terms own = rate_own_terms(c, a);
+
+	return own.terms && terms->terms && (own.terms != terms->terms || own.unit != terms->unit);
+}
+
 static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const uint8_t *at)
 {
 	struct ledger_statement statement;
 	enum ledger_verdict verdict = LEDGER_INVALID;
 	struct rate_account *a;
+	struct rate_terms terms = read_terms(at + AT_TERMS);
 	uint32_t id;
-	bool recovering;
+	bool recovering, valid, news = false;
 
 	wire_get32(at, &id);
 	a = (struct rate_account *)book_find(&c->book, id);
@@ -213,34 +307,47 @@ static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const
 		c->counters.unknown++;
 		return false;
 	}
+	valid = ledger_statement_read(&statement, at + 5, LEDGER_STATEMENT_BYTES) == 0;
+	if (valid && terms_apart(c, a, &terms))
+		return refuse_entry(c, a, edge, &terms, &statement);
 	recovering = ledger_recovering(a->ledger);
-	if (ledger_statement_read(&statement, at + 5, LEDGER_STATEMENT_BYTES) == 0)
+	if (valid)
 		verdict = ledger_hear(a->ledger, edge, now_ns, &statement);
+	/* What was said to an earlier start of ours may be older than what that has heard. */
+	if ((verdict == LEDGER_NEWS || verdict == LEDGER_HEARD) &&
+		(!a->restored || ledger_is_echoed(a->ledger, &statement)))
+		news = take_terms(c, a, edge, &terms, &statement);
+	news |= verdict == LEDGER_NEWS;
 	book_changed(&c->book, &a->book);
 	c->counters.verdicts[verdict]++;
+	if (verdict == LEDGER_INVALID)
+		book_invalid(&c->book, edge);
+	if (verdict == LEDGER_NEWS || verdict == LEDGER_HEARD)
+		book_heard(&c->book, edge, now_ns);
 	believe_hints(c, a, edge, at, verdict);
 	if (verdict == LEDGER_NEWS && recovering)
 		rate_due_to_all(c, a); /* it has something else to say to everybody */
-	if (verdict == LEDGER_NEWS)
+	if (news)
 		note_news(c, a);
-	return verdict == LEDGER_NEWS;
+	return news;
 }
 
 int conserve_hear(
 	struct conserve *c, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len)
 {
 	unsigned edge = book_edge(&c->book, from);
-	int news = 0;
+	int news = 0, ret;
 
 	if (edge == c->book.n_edges)
 		return -ENOENT;
-	if (len < 1 || buf[0] != CONSERVE_MESSAGE || (len - 1) % CONSERVE_ENTRY != 0) {
-		c->counters.malformed++;
-		return -EBADMSG;
-	}
-	book_heard(&c->book, edge, now_ns);
+	ret = book_read_head(&c->book, edge, CONSERVE_MESSAGE, buf, len);
+	if (ret == 0 && (len - BOOK_HEAD) % CONSERVE_ENTRY != 0)
+		ret = -EBADMSG;
+	c->counters.malformed += ret == -EBADMSG;
+	if (ret)
+		return ret;
 	c->counters.messages_heard++;
-	for (const uint8_t *at = buf + 1; at < buf + len; at += CONSERVE_ENTRY)
+	for (const uint8_t *at = buf + BOOK_HEAD; at < buf + len; at += CONSERVE_ENTRY)
 		news += hear_entry(c, edge, now_ns, at);
 	return news;
 }

@@ -73,7 +73,7 @@ static void rate_grant(struct conserve *c, struct rate_account *a, unsigned edge
 	if (amount == 0 || ledger_grant(a->ledger, edge, amount))
 		return;
 	a->edges[edge].neighbour.fresh = false;
-	a->edges[edge].asked = 0;
+	a->edges[edge].asked = fmax(a->edges[edge].asked - (double)amount, 0);
 	c->counters.grants++;
 }
 
@@ -92,7 +92,7 @@ static uint64_t above_floor(const struct rate_account *a)
  */
 static uint64_t asked_part(const struct conserve *c, const struct rate_account *a, double asked)
 {
-	double held = (double)rate_held(a), limit = (double)a->policy.limit;
+	double held = (double)rate_held(a), limit = (double)a->limit;
 	double part = c->mesh && held < limit ? asked * (held / limit) : asked;
 
 	return whole_amount(ceil(part));
@@ -108,19 +108,44 @@ static uint64_t rate_needs(const struct rate_account *a)
 	return (uint64_t)(balance < 0 ? -balance : floor - balance);
 }
 
-uint64_t rate_asks(const struct conserve *c, const struct rate_account *a)
+/*
+ * Over how many neighbours that is divided. Those who ask themselves will not pay: to count them
+ * would leave a part of the debt for the next time, and again of that.
+ */
+static unsigned rate_payers(const struct conserve *c, const struct rate_account *a)
 {
-	unsigned degree = c->mesh || c->degree == 0 ? 1 : c->degree;
-	uint64_t most = (rate_needs(a) + degree - 1) / degree, relayed;
+	unsigned payers = 0;
+
+	if (c->mesh)
+		return 1;
+	for (unsigned e = 0; e < c->book.n_edges; e++)
+		payers += c->links[e].in_use && c->book.links[e].alive && a->edges[e].asked < 1;
+	return payers > 0 ? payers : 1;
+}
+
+/* No limiter is further away; what was asked by a longer way went in a circle. */
+static unsigned most_hops_to_anybody(const struct conserve *c)
+{
+	return min_u32(c->params.overlay.n - 1, RATE_HOPS);
+}
+
+struct rate_ask rate_asks(const struct conserve *c, const struct rate_account *a, unsigned edge)
+{
+	unsigned payers = rate_payers(c, a);
+	struct rate_ask most = {.amount = (rate_needs(a) + payers - 1) / payers};
 
 	if (c->mesh || ledger_balance(a->ledger) < 0 || above_floor(a) > 0)
 		return most;
 	for (unsigned e = 0; e < c->book.n_edges; e++) {
-		if (!c->book.links[e].alive || !a->edges[e].neighbour.fresh ||
-			a->edges[e].asked < 1)
+		const struct rate_edge *other = &a->edges[e];
+		uint64_t relayed;
+
+		if (e == edge || !c->book.links[e].alive || other->asked < 1 ||
+			other->asked_hops >= most_hops_to_anybody(c))
 			continue;
-		relayed = whole_amount(ceil(a->edges[e].asked * RELAYED)) - 1;
-		most = relayed > most ? relayed : most;
+		relayed = whole_amount(ceil(other->asked * RELAYED)) - 1;
+		if (relayed > most.amount)
+			most = (struct rate_ask){relayed, other->asked_hops + 1};
 	}
 	return most;
 }
@@ -131,6 +156,8 @@ static void rate_pay(struct conserve *c, struct rate_account *a)
 	for (unsigned e = 0; e < c->book.n_edges; e++) {
 		const struct rate_edge *edge = &a->edges[e];
 
+		if (edge->apart || (edge->differs && !edge->in_debt))
+			continue;
 		if (c->book.links[e].alive && edge->neighbour.fresh && edge->asked > 0)
 			rate_grant(c, a, e,
 				min_u64(asked_part(c, a, edge->asked),
@@ -139,7 +166,8 @@ static void rate_pay(struct conserve *c, struct rate_account *a)
 	for (unsigned e = 0; e < c->book.n_edges; e++) {
 		uint64_t inherited = ledger_view(a->ledger, e).inherited;
 
-		if (inherited > 0 && c->book.links[e].alive && a->edges[e].neighbour.fresh)
+		if (inherited > 0 && c->book.links[e].alive && a->edges[e].neighbour.fresh &&
+			!a->edges[e].differs)
 			rate_grant(c, a, e, min_u64(inherited, above_floor(a)));
 	}
 }
@@ -151,7 +179,8 @@ static void look_at_neighbours(struct conserve *c, const struct rate_account *a)
 		struct gdrl_neighbour *neighbour = &c->neighbours[e];
 
 		*neighbour = a->edges[e].neighbour;
-		neighbour->in_use = c->links[e].in_use && c->book.links[e].alive;
+		neighbour->in_use = c->links[e].in_use && c->book.links[e].alive &&
+				    !a->edges[e].differs;
 		neighbour->in_flight = ledger_view(a->ledger, e).in_flight;
 	}
 }
@@ -197,10 +226,27 @@ static uint64_t plan_gifts(struct conserve *c, const struct rate_account *a)
 	return gdrl_step(&self, c->neighbours, c->book.n_edges, c->amounts);
 }
 
+/*
+ * What may be given to who does not ask. What a neighbour asks for and has not got waits for it,
+ * until it has confirmed what it was given before: it may have come here on its behalf, and would
+ * go back to where it came from.
+ */
+static uint64_t rate_spare(const struct conserve *c, const struct rate_account *a)
+{
+	uint64_t free = min_u64(ledger_free(a->ledger), above_floor(a)), waits;
+	double asked = 0;
+
+	for (unsigned e = 0; !c->mesh && e < c->book.n_edges; e++)
+		if (c->book.links[e].alive && !a->edges[e].differs)
+			asked += a->edges[e].asked;
+	waits = whole_amount(asked);
+	return free > waits ? free - waits : 0;
+}
+
 /* What is meant to be given; of what is promised only later, when the friend knows. */
 static void rate_give(struct conserve *c, struct rate_account *a)
 {
-	uint64_t sum = plan_gifts(c, a), free = min_u64(ledger_free(a->ledger), above_floor(a));
+	uint64_t sum = plan_gifts(c, a), free = rate_spare(c, a);
 
 	for (unsigned e = 0; e < c->book.n_edges; e++) {
 		uint64_t amount = c->amounts[e];
@@ -230,7 +276,8 @@ static void rate_promise(struct conserve *c, struct rate_account *a)
 	apart = want > now ? want - now : now - want;
 	if (apart <= rate_held(a) / PROMISE_SLACK && (want > now || a->headroom == 0))
 		return;
-	if (want < now || c->book.links[OVERLAY_FRIEND].alive)
+	if (want < now ||
+		(c->book.links[OVERLAY_FRIEND].alive && !a->edges[OVERLAY_FRIEND].differs))
 		(void)ledger_promise(a->ledger, want);
 }
 

@@ -6,6 +6,7 @@
 #include "base/time.h"
 #include "police/extended.h"
 #include "police/shaped.h"
+#include "police/try.h"
 #include "policy/kind.h"
 
 static const struct policy_state *counted_state_of(
@@ -67,6 +68,18 @@ bool engine_totals(struct engine *engine, uint32_t slot, struct policy_totals *t
 	return news;
 }
 
+static uint32_t trial_slot_of(const struct engine *engine, uint32_t slot)
+{
+	return trial_slot(slot, engine->slots[slot].trial, engine->n_slots);
+}
+
+void engine_trial_totals(struct engine *engine, uint32_t slot, struct policy_totals *totals)
+{
+	*totals = (struct policy_totals){0};
+	if (engine->slots[slot].trial)
+		(void)engine_totals(engine, trial_slot_of(engine, slot), totals);
+}
+
 struct source_table_stats engine_source_totals(const struct engine *engine, uint32_t slot)
 {
 	struct source_table_stats totals = {0};
@@ -82,6 +95,7 @@ struct source_table_stats engine_source_totals(const struct engine *engine, uint
 		totals.sources += stats.sources;
 		totals.capacity += stats.capacity;
 		totals.overflows += stats.overflows;
+		totals.displaced += stats.displaced;
 		totals.new_sources += stats.new_sources;
 	}
 	return totals;
@@ -115,6 +129,22 @@ static void measure_worker(struct engine *engine, uint32_t slot, unsigned w, dou
 								  : 0;
 }
 
+/* How the demand lies over the workers, and what 32 bits would not count. Whether that divides. */
+static bool measure_trial(struct engine *engine, uint32_t slot, double interval_s)
+{
+	uint32_t mine = trial_slot_of(engine, slot);
+	struct share *shares = engine->slots[mine].shares;
+	struct limiter_sample ignored = {0};
+
+	for (unsigned w = 0; w < engine->n_workers; w++) {
+		uint64_t arrived = engine_measure_counters(engine, mine, w, &ignored);
+
+		if (shares)
+			share_look(&shares[w], arrived, interval_s, shares_keep(interval_s));
+	}
+	return shares != NULL;
+}
+
 static uint64_t packets_of(const struct engine *engine, uint32_t slot)
 {
 	uint64_t packets = 0;
@@ -131,6 +161,7 @@ bool engine_measure(struct engine *engine, uint32_t slot, const struct policy *p
 	double interval_s = (double)(now_ns - mine->measured_ns) / SECOND_NS;
 	uint8_t shift = mine->sampling.shift;
 	uint64_t packets;
+	bool divides;
 
 	/* What waits now is the least that has waited at some time since the last measurement. */
 	*sample = (struct limiter_sample){
@@ -143,7 +174,8 @@ bool engine_measure(struct engine *engine, uint32_t slot, const struct policy *p
 	if (policy_samples_flows(policy))
 		sampling_adapt(&mine->sampling, &engine->budget, packets, interval_s);
 	mine->measured_ns = now_ns;
-	return mine->shares || mine->sampling.shift != shift;
+	divides = mine->trial && measure_trial(engine, slot, interval_s);
+	return divides || mine->shares || mine->sampling.shift != shift;
 }
 
 void engine_wake(

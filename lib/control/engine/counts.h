@@ -40,6 +40,12 @@ static inline struct police_totals *engine_totals_of(
  */
 bool engine_totals(struct engine *engine, uint32_t slot, struct policy_totals *totals);
 
+/*
+ * What the trial of the policy in a slot has counted since that began: what it would have passed,
+ * and dropped. Zero where none counts.
+ */
+void engine_trial_totals(struct engine *engine, uint32_t slot, struct policy_totals *totals);
+
 struct waiting engine_waiting(const struct engine *engine, uint32_t slot);
 
 /* The tables of sources of the policy in a slot, all zero if it has none. */

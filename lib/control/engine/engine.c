@@ -6,13 +6,17 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/expiry.h"
+#include "base/math.h"
 #include "base/time.h"
 #include "engine/counts.h"
 #include "police/charge.h"
 #include "police/borrow.h"
 #include "police/extended.h"
 #include "police/shaped.h"
+#include "police/try.h"
 #include "policy/kind.h"
+#include "policy/trial.h"
 
 int engine_init(struct engine *engine, unsigned n_workers)
 {
@@ -53,6 +57,61 @@ void engine_view(const struct engine *engine, const struct limiter *limiter, uns
 		limit->view.local_limit = 0;
 		limit->view.local_burst = 0;
 	}
+}
+
+/* The part of the whole that a limiter has of a policy's own limit, or burst. */
+static double part_of(double local, double whole)
+{
+	return whole > 0 ? min_double(local / whole, 1) : 0;
+}
+
+/* The part that it has of the limit, which may be another one now than is configured. */
+static double limit_part(const struct engine_limit *limit)
+{
+	double whole = limit->view.limit;
+
+	return part_of(limit->view.local_limit, whole > 0 ? whole : policy_rate(limit->policy));
+}
+
+/* A burst has a part of its own, unless that is of another limit, or most of it is what waits. */
+static double burst_part(const struct engine_limit *limit)
+{
+	const struct policy *policy = limit->policy;
+	bool another = limit->view.limit > 0 && limit->view.limit != policy_rate(policy);
+
+	if (another || policy_is_shaped(policy))
+		return limit_part(limit);
+	return part_of((double)limit->view.local_burst, (double)policy->burst_bytes);
+}
+
+static uint64_t trial_burst(const struct engine_limit *limit, const struct policy *trial)
+{
+	double part = burst_part(limit);
+	uint64_t burst = (uint64_t)((double)trial->burst_bytes * part);
+	uint64_t least = limit_burst_least(limit->policy);
+
+	if (!policy_is_conserved(limit->policy) && part > 0 && burst < least)
+		burst = min_u64(least, trial->burst_bytes);
+	return burst;
+}
+
+bool engine_trial(
+	const struct engine *engine, const struct engine_limit *limit, struct engine_trial *trial)
+{
+	unsigned line = engine->slots[limit->slot].trial;
+
+	if (line == 0 || !policy_has_trial(limit->policy))
+		return false;
+	trial->policy = policy_trial(limit->policy);
+	trial->limit = (struct engine_limit){
+		.policy = &trial->policy,
+		.slot = trial_slot(limit->slot, line, engine->n_slots),
+		.hz = limit->hz,
+		.clock = limit->clock,
+		.view.local_limit = policy_rate(&trial->policy) * limit_part(limit),
+		.view.local_burst = trial_burst(limit, &trial->policy),
+	};
+	return true;
 }
 
 /*
@@ -109,6 +168,8 @@ static int make_profile(const struct engine *engine, const struct engine_limit *
 	const struct engine_driver *driver = &engine->driver;
 	int ret = engine_profile(engine, limit, part, profile);
 
+	if (profile->shaped)
+		profile->shape.terms.clock = limit->clock;
 	if (ret == 0 && driver->join)
 		driver->join(driver->context, limit->slot, profile);
 	return ret;
@@ -124,6 +185,8 @@ static int begin_shared_bucket(
 	if (ret)
 		return ret;
 	engine->slots[limit->slot].shared_told = 0;
+	engine->slots[limit->slot].ended = 0;
+	engine->slots[limit->slot].ending = limit->view.ending;
 	shared_bucket_init(shared, &profile, now);
 	if (spent)
 		shared_bucket_spend(shared);
@@ -152,14 +215,14 @@ static void begin_worker(struct engine *engine, const struct engine_limit *limit
 	if (profile->shaped)
 		begin_queue(engine, limit, state, profile, now);
 	else if (engine_is_borrowed(engine, limit->policy))
-		police_borrow_init(state, engine->shared_buckets[limit->slot].profile);
+		police_borrow_init(state, &engine->shared_buckets[limit->slot].profiles[0]);
 	if (spent)
 		policy_state_spend(state, now);
 	if (driver->begun)
 		driver->begun(driver->context, worker, profile);
 }
 
-int engine_begin(struct engine *engine, const struct engine_limit *limit, uint64_t now,
+static int begin_limit(struct engine *engine, const struct engine_limit *limit, uint64_t now,
 	uint64_t now_ns, bool spent)
 {
 	struct engine_slot *slot = &engine->slots[limit->slot];
@@ -183,18 +246,38 @@ int engine_begin(struct engine *engine, const struct engine_limit *limit, uint64
 	return ret;
 }
 
-static bool tell_worker(struct engine *engine, const struct engine_limit *limit, unsigned worker,
+int engine_begin(struct engine *engine, const struct engine_limit *limit, uint64_t now,
+	uint64_t now_ns, bool spent)
+{
+	int ret = begin_limit(engine, limit, now, now_ns, spent);
+	int err = engine_begin_trial(engine, limit, now, now_ns);
+
+	return ret ? ret : err;
+}
+
+int engine_begin_trial(
+	struct engine *engine, const struct engine_limit *limit, uint64_t now, uint64_t now_ns)
+{
+	struct engine_trial trial;
+
+	if (!engine_trial(engine, limit, &trial))
+		return 0;
+	return begin_limit(engine, &trial.limit, now, now_ns, false);
+}
+
+static void tell_worker(struct engine *engine, const struct engine_limit *limit, unsigned worker,
 	const struct limit_profile *profile, uint64_t now)
 {
 	const struct engine_driver *driver = &engine->driver;
 	struct policy_state *state = &engine->workers[worker].states[limit->slot];
 
-	if (driver->tell)
-		return driver->tell(driver->context, worker, profile);
+	if (driver->tell) {
+		driver->tell(driver->context, worker, profile);
+		return;
+	}
 	police_limit(state, profile, now);
 	if (profile->shaped)
 		shaped_limit(engine->workers[worker].shaper, state, profile, now, limit->hz);
-	return true;
 }
 
 /* Ticks that a packet waits at most. */
@@ -203,51 +286,86 @@ static uint64_t longest_wait(const struct engine_limit *limit)
 	return (uint64_t)((unsigned __int128)limit->policy->shape.delay_ns * limit->hz / SECOND_NS);
 }
 
-int engine_change_shared_bucket(struct engine *engine, const struct engine_limit *limit,
-	struct shared_bucket_changes *changes, uint64_t now)
+/* Another limit after one that has ended: virtual time has gone on at what was left of it. */
+static void change_ended(struct shared_bucket *shared, const struct shared_bucket_profile *profile,
+	const struct engine_slot *slot, uint64_t now)
 {
-	struct shared_bucket *shared = &engine->shared_buckets[limit->slot];
-	struct shared_bucket_profile profile;
-	int ret = shared_bucket_profile_of(engine, limit, &profile);
-	bool changed;
+	uint64_t at = expiry_slowed(slot->ended, now, slot->ending);
 
-	if (ret || shared_bucket_profile_equal(&profile, shared->profile))
-		return ret;
-	if (policy_is_timed(limit->policy))
-		changed = shared_bucket_change_booked(changes, shared, &profile,
-			&engine->slots[limit->slot].shared_told, longest_wait(limit), now);
-	else
-		changed = shared_bucket_change(changes, shared, &profile, now);
-	return changed ? 0 : -EAGAIN;
+	shared_bucket_trim(shared, at, slot->ending);
+	shared_bucket_change_since(shared, profile, at, now);
 }
 
-/* Nobody is at a shared bucket meanwhile, so that each change is a round of its own. */
-static int change_shared_bucket_alone(
+static void change_present(struct shared_bucket *shared,
+	const struct shared_bucket_profile *profile, const struct engine_limit *limit,
+	struct engine_slot *slot, uint64_t now)
+{
+	if (policy_is_timed(limit->policy))
+		shared_bucket_change_booked(
+			shared, profile, &slot->shared_told, longest_wait(limit), now);
+	else
+		shared_bucket_change(shared, profile, now);
+}
+
+/* At once, for all workers; 0, or -ERANGE, and nothing has changed. */
+static int change_shared_bucket(
 	struct engine *engine, const struct engine_limit *limit, uint64_t now)
 {
-	struct shared_bucket_change places[2];
-	struct shared_bucket_changes changes = {.places = places, .most = 1};
-	int ret = engine_change_shared_bucket(engine, limit, &changes, now);
+	struct shared_bucket *shared = &engine->shared_buckets[limit->slot];
+	struct engine_slot *slot = &engine->slots[limit->slot];
+	struct shared_bucket_profile profile, present = shared_bucket_read(shared);
+	int ret = shared_bucket_profile_of(engine, limit, &profile);
 
-	shared_bucket_round(&changes);
-	return ret;
+	if (ret)
+		return ret;
+	if (slot->restarts)
+		shared_bucket_restart(shared, &profile, now);
+	else if (slot->ended)
+		change_ended(shared, &profile, slot, now);
+	else if (!shared_bucket_profile_equal(&profile, &present))
+		change_present(shared, &profile, limit, slot, now);
+	slot->ending = limit->view.ending;
+	slot->ended = 0;
+	slot->restarts = false;
+	return 0;
 }
 
-int engine_enforce(struct engine *engine, const struct engine_limit *limit, uint64_t now)
+static int enforce_limit(struct engine *engine, const struct engine_limit *limit, uint64_t now)
 {
 	double parts[CONFIG_WORKERS_MAX];
 	int ret = 0;
 
-	if (!engine->driver.tell && engine_is_borrowed(engine, limit->policy))
-		ret = change_shared_bucket_alone(engine, limit, now);
+	if (engine_is_borrowed(engine, limit->policy))
+		ret = change_shared_bucket(engine, limit, now);
+	if (ret)
+		return ret;
 	divide_limit(engine, limit, parts);
 	for (unsigned w = 0; w < engine->n_workers; w++) {
 		struct limit_profile profile;
 		int err = make_profile(engine, limit, parts[w], &profile);
 
-		if (err == 0 && !tell_worker(engine, limit, w, &profile, now))
-			return -EAGAIN;
+		if (err == 0)
+			tell_worker(engine, limit, w, &profile, now);
 		ret = ret ? ret : err;
 	}
 	return ret;
+}
+
+int engine_enforce(struct engine *engine, const struct engine_limit *limit, uint64_t now)
+{
+	int ret = enforce_limit(engine, limit, now), err = 0;
+	struct engine_trial trial;
+
+	if (engine_trial(engine, limit, &trial))
+		err = enforce_limit(engine, &trial.limit, now);
+	return ret ? ret : err;
+}
+
+int engine_worker_profile(const struct engine *engine, const struct engine_limit *limit,
+	unsigned worker, struct limit_profile *profile)
+{
+	double parts[CONFIG_WORKERS_MAX];
+
+	divide_limit(engine, limit, parts);
+	return make_profile(engine, limit, parts[worker], profile);
 }

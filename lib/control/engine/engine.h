@@ -44,7 +44,16 @@ struct engine_slot {
 	struct sampling sampling;
 	uint64_t
 		shared_told; /* tick at which a policy_is_timed() had another shared bucket, or 0 */
-	bool held; /* passes nothing yet, as workers may still be at what was in its place */
+	bool held;      /* passes nothing yet, as workers may still be at what was in its place */
+	uint8_t ending; /* of the shared bucket's limit, as last told */
+	/*
+	 * Tick at which that part of it ended on all workers, and since when they go by the rest:
+	 * engine_enforce() makes it up. 0: it has not.
+	 */
+	uint64_t ended;
+	bool restarts; /* the shared bucket begins anew, as its clock was set back */
+	/* The driver's: which line of the policy's trials workers have packets counted in, or 0. */
+	uint8_t trial;
 };
 
 /* What a driver adds whose workers are threads. All NULL: states are changed at once. */
@@ -54,13 +63,15 @@ struct engine_driver {
 	void (*join)(void *context, uint32_t slot, struct limit_profile *profile);
 	/* A worker's state has begun with a profile. */
 	void (*begun)(void *context, unsigned worker, const struct limit_profile *profile);
-	/* Tells a worker; false when there is no room. */
-	bool (*tell)(void *context, unsigned worker, const struct limit_profile *profile);
+	/* Tells a worker, now or later. */
+	void (*tell)(void *context, unsigned worker, const struct limit_profile *profile);
 };
 
 struct engine {
 	unsigned n_workers; /* at most CONFIG_WORKERS_MAX */
-	uint32_t frame;     /* bytes that the largest packet may cost a policy */
+	/* There is room for so many policies, and in what is by slot for trial_lines() of it. */
+	uint32_t n_slots;
+	uint32_t frame; /* bytes that the largest packet may cost a policy */
 	struct engine_worker *workers;
 	struct engine_slot *slots;
 	struct police_totals *totals;         /* by slot, n_workers of each */
@@ -76,7 +87,14 @@ struct engine_limit {
 	const struct policy *policy;
 	uint32_t slot;
 	uint64_t hz;
+	uint8_t clock;            /* how often ticks have begun anew, as their clock was set back */
 	struct limiter_view view; /* of engine_view() */
+};
+
+/* What the trial of a policy may pass, as engine_limit of the line that it counts in. */
+struct engine_trial {
+	struct policy policy;
+	struct engine_limit limit; /* of it */
 };
 
 /*
@@ -98,19 +116,19 @@ void engine_view(const struct engine *engine, const struct limiter *limiter, uns
 	struct engine_limit *limit);
 
 /*
+ * The trial of a limit's policy, if the policy has one that counts: its part of the trial's limit
+ * and burst is the part that it has of its own, which adds up over limiters as that does. That is
+ * not what its allocator would give it by the trial's limit. Returns whether there is one.
+ */
+bool engine_trial(
+	const struct engine *engine, const struct engine_limit *limit, struct engine_trial *trial);
+
+/*
  * The profile of a worker that gets a part of the limit, (0 to 1], without what the driver joins.
  * Returns 0, or a negative errno as limit_profile_init() does. Any thread.
  */
 int engine_profile(const struct engine *engine, const struct engine_limit *limit, double part,
 	struct limit_profile *profile);
-
-/*
- * The shared bucket of a policy that engine_is_borrowed() has that limit from tick `now` on, in a
- * round of changes. Returns 0; -EAGAIN when the round has no place for it; or -ERANGE, and nothing
- * has changed.
- */
-int engine_change_shared_bucket(struct engine *engine, const struct engine_limit *limit,
-	struct shared_bucket_changes *changes, uint64_t now);
 
 /*
  * The policy in a slot begins with that limit at tick `now`, on workers that have its state already
@@ -122,11 +140,24 @@ int engine_begin(struct engine *engine, const struct engine_limit *limit, uint64
 	uint64_t now_ns, bool spent);
 
 /*
- * The workers have that limit, from tick `now` on where the engine changes their states itself.
- * Where it tells them, the shared bucket of a policy that engine_is_borrowed() is the driver's to
- * change, before. Returns 0; -EAGAIN when some worker was not told, as there was no room; or the
- * negative errno of a limit that no meter can express, which leaves the old one in force.
+ * Its trial begins, of which engine_begin() sees to that of a policy that begins itself. With its
+ * whole burst, as what it is to tell is what passes in the long run.
+ */
+int engine_begin_trial(
+	struct engine *engine, const struct engine_limit *limit, uint64_t now, uint64_t now_ns);
+
+/*
+ * The workers have that limit, and its trial's: a shared bucket from tick `now` on, and so do
+ * states that the engine changes itself. Returns 0, or the negative errno of a limit that no meter
+ * can express, which leaves the old one in force.
  */
 int engine_enforce(struct engine *engine, const struct engine_limit *limit, uint64_t now);
+
+/*
+ * What engine_enforce() tells one worker, for a driver that has yet to tell it. Returns 0 or a
+ * negative errno, as that.
+ */
+int engine_worker_profile(const struct engine *engine, const struct engine_limit *limit,
+	unsigned worker, struct limit_profile *profile);
 
 #endif

@@ -5,9 +5,11 @@
 
 #include <math.h>
 
+#include "base/time.h"
 #include "police/shaped.h"
 #include "policy/kind.h"
 #include "policy/period.h"
+#include "policy/schedule.h"
 
 /*
  * A bucket below two full frames stops a flow, wherever it came from; in packets likewise. Of new
@@ -46,6 +48,25 @@ static uint64_t burst_floor(const struct policy *policy)
 	return policy_is_shaped(policy) ? 1 : floors[policy->count];
 }
 
+uint64_t limit_burst_least(const struct policy *policy)
+{
+	uint64_t least = burst_floor(policy);
+
+	return least ? least : LIMITER_BURST_FLOOR; /* as limiters have it */
+}
+
+static bool is_undated(const struct policy *policy, int64_t unix_s)
+{
+	return policy_is_quota(policy) && policy->period != PERIOD_NONE && unix_s == TIME_UNKNOWN;
+}
+
+static uint64_t first_period(const struct policy *policy, int64_t unix_s)
+{
+	if (!policy_is_quota(policy) || is_undated(policy, unix_s))
+		return 0;
+	return period_number(policy, unix_s);
+}
+
 struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t unix_s)
 {
 	bool conserved = policy_is_conserved(policy);
@@ -66,9 +87,15 @@ struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t 
 		.indicator = policy->indicator,
 		.eta = policy->eta,
 		.total = policy->total,
-		.period = policy_is_quota(policy) ? period_number(policy, unix_s) : 0,
+		.period = first_period(policy, unix_s),
+		.undated = is_undated(policy, unix_s),
 		.chunk = policy->chunk,
 		.drawn = policy->drawn,
+		.counts = policy->count,
+		.accounting = policy->accounting,
+		.period_length = policy->period_ns + policy->period,
+		.plain = {policy->limit_bps, policy->limit_s, policy->burst_bytes},
+		.schedule = schedule_digest(policy->schedule),
 	};
 }
 
@@ -137,6 +164,7 @@ int limit_profile_init(struct limit_profile *profile, const struct policy *polic
 		.policy = index,
 		.kind = (uint8_t)params.kind,
 		.sample_shift = policy_samples_flows(policy) ? sampling->shift : POLICE_UNSAMPLED,
+		.ending = view->ending,
 	};
 	err = meter_profile_init(&profile->meter, &params, hz);
 	profile->shaped = policy_is_shaped(policy);

@@ -59,6 +59,9 @@ int limit_profile_init(struct limit_profile *profile, const struct policy *polic
 void limit_rate_params(
 	struct token_bucket_params *params, const struct policy *policy, double rate);
 
+/* The smallest burst of a limiter that a policy's is divided for, unless parts must add up. */
+uint64_t limit_burst_least(const struct policy *policy);
+
 /* The budget of so many policies that are sampled: they begin as if all were busy. */
 void sampling_budget_init(struct sampling_budget *budget, unsigned workers, unsigned policies);
 

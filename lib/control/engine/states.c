@@ -10,7 +10,9 @@
 #include "police/borrow.h"
 #include "police/sample.h"
 #include "police/shaped.h"
+#include "police/try.h"
 #include "policy/kind.h"
+#include "policy/trial.h"
 
 /* Whole lines of zeros, at least one, or NULL. */
 static void *lines_alloc(size_t size)
@@ -21,18 +23,19 @@ static void *lines_alloc(size_t size)
 	return memory ? memset(memory, 0, whole) : NULL;
 }
 
-static int worker_alloc(struct engine_worker *worker, unsigned n_policies)
+static int worker_alloc(struct engine_worker *worker, size_t lines)
 {
-	worker->states = lines_alloc(n_policies * sizeof(*worker->states));
-	worker->samples = calloc((size_t)n_policies + 1, sizeof(*worker->samples));
+	worker->states = lines_alloc(lines * sizeof(*worker->states));
+	worker->samples = calloc(lines + 1, sizeof(*worker->samples));
 	return worker->states && worker->samples ? 0 : -ENOMEM;
 }
 
 int engine_states_alloc(struct engine *engine, unsigned n_workers, unsigned n_policies)
 {
-	size_t n = (size_t)n_policies + 1;
+	size_t n = trial_lines(n_policies) + 1;
 	int ret = engine_init(engine, n_workers);
 
+	engine->n_slots = n_policies;
 	engine->slots = calloc(n, sizeof(*engine->slots));
 	engine->totals = calloc(n * n_workers, sizeof(*engine->totals));
 	if (!engine->slots || !engine->totals)
@@ -42,13 +45,13 @@ int engine_states_alloc(struct engine *engine, unsigned n_workers, unsigned n_po
 		ret = engine->shared_buckets ? ret : -ENOMEM;
 	}
 	for (unsigned w = 0; ret == 0 && w < n_workers; w++)
-		ret = worker_alloc(&engine->workers[w], n_policies);
+		ret = worker_alloc(&engine->workers[w], trial_lines(n_policies));
 	return ret;
 }
 
-static void worker_free(struct engine_worker *worker, unsigned n_policies)
+static void worker_free(struct engine_worker *worker, size_t lines)
 {
-	for (unsigned i = 0; i < n_policies; i++) {
+	for (size_t i = 0; i < lines; i++) {
 		if (worker->states)
 			free(policy_state_memory(&worker->states[i]));
 		if (worker->samples)
@@ -62,8 +65,8 @@ static void worker_free(struct engine_worker *worker, unsigned n_policies)
 void engine_states_free(struct engine *engine, unsigned n_policies)
 {
 	for (unsigned w = 0; engine->workers && w < engine->n_workers; w++)
-		worker_free(&engine->workers[w], n_policies);
-	for (unsigned i = 0; engine->slots && i < n_policies; i++)
+		worker_free(&engine->workers[w], trial_lines(n_policies));
+	for (size_t i = 0; engine->slots && i < trial_lines(n_policies); i++)
 		free(engine->slots[i].shares);
 	free(engine->slots);
 	free(engine->totals);
@@ -100,7 +103,7 @@ static int shares_alloc(struct engine *engine, const struct engine_limit *limit)
 	return slot->shares ? 0 : -ENOMEM;
 }
 
-int engine_states_add(struct engine *engine, unsigned worker, const struct engine_limit *limit,
+static int add_state(struct engine *engine, unsigned worker, const struct engine_limit *limit,
 	const struct policy_start *start)
 {
 	struct engine_worker *mine = &engine->workers[worker];
@@ -127,6 +130,33 @@ int engine_states_add(struct engine *engine, unsigned worker, const struct engin
 	return 0;
 }
 
+int engine_states_add(struct engine *engine, unsigned worker, const struct engine_limit *limit,
+	const struct policy_start *start)
+{
+	int ret = add_state(engine, worker, limit, start);
+	struct engine_trial trial;
+
+	if (ret || !policy_has_trial(limit->policy))
+		return ret;
+	engine->slots[limit->slot].trial = 1;
+	police_set_trial(&engine->workers[worker].states[limit->slot], 1);
+	(void)engine_trial(engine, limit, &trial);
+	return add_state(engine, worker, &trial.limit, start);
+}
+
+/* What another limit would do to it is counted first, whatever becomes of it. */
+static void try_state(const struct engine *engine, unsigned worker, uint32_t slot,
+	const struct packet *packet, const uint8_t *data, uint32_t frame_len, uint64_t now)
+{
+	struct policy_state *states = engine->workers[worker].states;
+	unsigned line = police_trial(&states[slot]);
+	uint32_t at = trial_slot(slot, line, engine->n_slots);
+
+	if (line)
+		police_try(&states[at], engine->shared_buckets ? &engine->shared_buckets[at] : NULL,
+			packet, data, frame_len, now);
+}
+
 static uint32_t charge_of(const struct engine_worker *mine, uint32_t slot,
 	const struct packet *packet, const uint8_t *data, uint32_t frame_len, uint64_t now)
 {
@@ -145,6 +175,7 @@ enum verdict engine_states_police(struct engine *engine, unsigned worker, uint32
 	struct engine_worker *mine = &engine->workers[worker];
 	struct policy_state *state = &mine->states[slot];
 
+	try_state(engine, worker, slot, packet, data, frame_len, now);
 	*cost = charge_of(mine, slot, packet, data, frame_len, now);
 	if (engine->shared_buckets && police_is_simple(state))
 		police_borrow(state, &engine->shared_buckets[slot], *cost, now);
@@ -165,9 +196,11 @@ enum shape_verdict engine_states_arrive(struct engine *engine, unsigned worker, 
 	struct engine_worker *mine = &engine->workers[worker];
 	struct policy_state *state = &mine->states[slot];
 	struct policy_shape *shape = state->other->shape;
-	uint32_t cost = charge_of(mine, slot, packet, data, frame_len, now);
 	enum shape_verdict verdict;
+	uint32_t cost;
 
+	try_state(engine, worker, slot, packet, data, frame_len, now);
+	cost = charge_of(mine, slot, packet, data, frame_len, now);
 	*waiting = (struct shape_packet){.cost = cost, .arrival = now};
 	verdict = shape_arrive(mine->shaper, &shape->queue, waiting, cost, now, now);
 	if (verdict > SHAPE_WAITS) {

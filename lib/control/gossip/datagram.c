@@ -11,8 +11,10 @@
 
 #include "base/wire.h"
 
-#define NONCE_FROM 4 /* sender, epoch and counter: never the same twice under one key */
-#define NONCE_LEN  20
+/* Sender, epoch, counter and random bits, of format 1 without these. */
+#define NONCE_FROM  4
+#define NONCE_LEN   24
+#define NONCE_LEN_1 20
 
 static void cursor_put(struct cursor *cursor, uint64_t value, size_t bytes)
 {
@@ -83,20 +85,30 @@ void datagram_write_header(struct cursor *cursor, const struct datagram_header *
 {
 	cursor_put(cursor, header->version, 1);
 	cursor_put(cursor, header->flags, 1);
-	cursor_put(cursor, 0, 2);
+	cursor_put(cursor, header->newest, 1);
+	cursor_put(cursor, header->oldest, 1);
 	cursor_put_u32(cursor, header->sender);
 	cursor_put(cursor, header->epoch, 8);
 	cursor_put(cursor, header->counter, 8);
+	if (header->version == 1)
+		return;
+	cursor_put_u32(cursor, header->random);
+	cursor_put_u32(cursor, header->key);
 }
 
 void datagram_read_header(struct cursor *cursor, struct datagram_header *header)
 {
-	header->version = (uint8_t)cursor_get(cursor, 1);
+	*header = (struct datagram_header){.version = (uint8_t)cursor_get(cursor, 1)};
 	header->flags = (uint8_t)cursor_get(cursor, 1);
-	cursor_get(cursor, 2);
+	header->newest = (uint8_t)cursor_get(cursor, 1);
+	header->oldest = (uint8_t)cursor_get(cursor, 1);
 	header->sender = cursor_get_u32(cursor);
 	header->epoch = cursor_get(cursor, 8);
 	header->counter = cursor_get(cursor, 8);
+	if (header->version == 1)
+		return;
+	header->random = cursor_get_u32(cursor);
+	header->key = cursor_get_u32(cursor);
 }
 
 void datagram_write_body(struct cursor *cursor, const struct datagram_body *body)
@@ -115,16 +127,6 @@ void datagram_read_body(struct cursor *cursor, struct datagram_body *body)
 	body->echo_tick = cursor_get_u32(cursor);
 	body->tick = cursor_get_u32(cursor);
 	body->n_records = (uint16_t)cursor_get(cursor, 2);
-}
-
-void datagram_write_receiver(struct cursor *cursor, uint32_t receiver)
-{
-	cursor_put_u32(cursor, receiver);
-}
-
-uint32_t datagram_read_receiver(struct cursor *cursor)
-{
-	return cursor_get_u32(cursor);
 }
 
 void datagram_write_section(struct cursor *cursor, const struct datagram_section *section)
@@ -217,36 +219,48 @@ static void nonce_of(
 	const uint8_t *buf, uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES])
 {
 	memset(nonce, 0, crypto_aead_xchacha20poly1305_ietf_NPUBBYTES);
-	memcpy(nonce, buf + NONCE_FROM, NONCE_LEN);
+	memcpy(nonce, buf + NONCE_FROM, buf[0] == 1 ? NONCE_LEN_1 : NONCE_LEN);
 }
 
 size_t datagram_seal(uint8_t *buf, size_t len, const uint8_t key[DATAGRAM_KEY])
 {
 	uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES];
+	size_t header = datagram_header_len(buf[0]);
 	unsigned long long sealed = 0;
-	uint8_t *body = buf + DATAGRAM_HEADER;
+	uint8_t *body = buf + header;
 
 	nonce_of(buf, nonce);
 	crypto_aead_xchacha20poly1305_ietf_encrypt(
-		body, &sealed, body, len - DATAGRAM_HEADER, buf, DATAGRAM_HEADER, NULL, nonce, key);
-	return DATAGRAM_HEADER + (size_t)sealed;
+		body, &sealed, body, len - header, buf, header, NULL, nonce, key);
+	return header + (size_t)sealed;
+}
+
+/* Opens a datagram, or with no place for its body only says whether it would. */
+static int open_body(const uint8_t *buf, size_t len, const uint8_t key[DATAGRAM_KEY], uint8_t *body)
+{
+	uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES];
+	size_t header = datagram_header_len(buf[0]);
+	unsigned long long opened = 0;
+
+	if (len < header + DATAGRAM_TAG)
+		return -EBADMSG;
+	nonce_of(buf, nonce);
+	if (crypto_aead_xchacha20poly1305_ietf_decrypt(
+		    body, &opened, NULL, buf + header, len - header, buf, header, nonce, key) != 0)
+		return -EBADMSG;
+	return (int)header + (int)opened;
+}
+
+bool datagram_fits(const uint8_t *buf, size_t len, const uint8_t key[DATAGRAM_KEY])
+{
+	return open_body(buf, len, key, NULL) >= 0;
 }
 
 int datagram_open(uint8_t *buf, size_t len, const uint8_t key[DATAGRAM_KEY])
 {
-	uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES];
-	unsigned long long opened = 0;
-	uint8_t *body = buf + DATAGRAM_HEADER;
-
-	if (len < DATAGRAM_HEADER + DATAGRAM_TAG)
-		return -EBADMSG;
-	nonce_of(buf, nonce);
-	if (crypto_aead_xchacha20poly1305_ietf_decrypt(body, &opened, NULL, body,
-		    len - DATAGRAM_HEADER, buf, DATAGRAM_HEADER, nonce, key) != 0)
-		return -EBADMSG;
-	return DATAGRAM_HEADER + (int)opened;
+	return open_body(buf, len, key, buf + datagram_header_len(buf[0]));
 }
 
 static_assert(DATAGRAM_TAG == crypto_aead_xchacha20poly1305_ietf_ABYTES, "tag");
 static_assert(DATAGRAM_KEY == crypto_aead_xchacha20poly1305_ietf_KEYBYTES, "key");
-static_assert(NONCE_LEN <= crypto_aead_xchacha20poly1305_ietf_NPUBBYTES, "nonce");
+static_assert(NONCE_LEN == crypto_aead_xchacha20poly1305_ietf_NPUBBYTES, "nonce");

@@ -1,19 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The gossip datagram, version 1. All integers and floats (IEEE 754 binary32) are big-endian.
+ * The gossip datagram, formats 2 and 1. All integers and floats (IEEE 754 binary32) are big-endian.
  *
  *   offset  bytes
- *        0      1  version, 1
+ *        0      1  format, 2
  *        1      1  flags: bit 0, the body is sealed; bits 1 and 2, the estimator (0 state, 1 tree,
- *                  2 push-sum); bit 3, it is a message; the others are 0
- *        2      2  0
+ *                  2 push-sum); bit 3, it is a message; bit 4, the sender opens what is sealed with
+ *                  identities (see keyring.h); the others are 0
+ *        2      1  the newest format that the sender speaks
+ *        3      1  the oldest format that it reads
  *        4      4  sender: FNV-1a of its name in the roster
  *        8      8  epoch: random at every start of the sender, never 0
- *       16      8  counter: datagrams sent in this epoch, from 1
- *       24         body, sealed with XChaCha20-Poly1305: the nonce is bytes 4 to 23 and four zero
- *                  bytes, the additional data bytes 0 to 23, the 16-byte tag comes last. Without
- *                  a key (flag clear) the body is plain and there is no tag.
+ *       16      8  counter: grows with each datagram of this epoch, from 1
+ *       24      4  random bits of this datagram alone, so that a machine that is resumed twice from
+ *                  one snapshot does not seal two bodies under one nonce
+ *       28      4  key: names the one that it is sealed with (see keyring.h); 0 when it is plain
+ *       32         body, sealed with XChaCha20-Poly1305: the nonce is bytes 4 to 27, the additional
+ *                  data bytes 0 to 31, the 16-byte tag comes last. Without a key (flag clear) the
+ *                  body is plain and there is no tag.
+ *
+ * Bytes 0 and 2 to 7 stay what they are in every later format, so that whoever cannot read one can
+ * say whose it is.
+ *
+ * Format 1 has no bytes 24 to 31: its body begins at 24, is sealed with the group's key itself, the
+ * nonce is bytes 4 to 23 and four zero bytes, the additional data bytes 0 to 23. Bytes 2 and 3 are
+ * 0 where nothing newer is spoken, and are not looked at there; a limiter that speaks 2 says in
+ * them what it says in format 2, and leaves gaps of random size between its counters, for what the
+ * random bits are for. A message has no format 1.
+ *
  *   body
  *        0      4  receiver: FNV-1a of its name; a datagram speaks to one limiter
  *        4      8  echo epoch: the receiver's epoch as the sender knows it, or 0
@@ -51,7 +66,8 @@
  *                    8  4  demand (float), any sign
  *                   12  4  weight (float), any sign
  *
- * The body of a message is the receiver alone, and then what it carries: see gossip_message().
+ * The body of a message is the fixed part, without records, and then what it carries: see
+ * gossip_message(). Its ticks are said of messages alone: the echo tick is that of the newest one.
  *
  * Ticks, versions and generations are compared as serial numbers (the sign of the 32-bit
  * difference).
@@ -63,28 +79,43 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DATAGRAM_VERSION         1
+#define DATAGRAM_VERSION         2 /* the newest format */
+#define DATAGRAM_OLDEST          1 /* that is read */
 #define DATAGRAM_SEALED          0x01
+#define DATAGRAM_ESTIMATOR       0x06
 #define DATAGRAM_ESTIMATOR_SHIFT 1 /* of the flags */
 #define DATAGRAM_MESSAGE         0x08
+#define DATAGRAM_IDENTITY        0x10
 
-#define DATAGRAM_HEADER     24
+#define DATAGRAM_HEADER     32
+#define DATAGRAM_HEADER_1   24 /* of format 1 */
 #define DATAGRAM_TAG        16
 #define DATAGRAM_KEY        32
 #define DATAGRAM_BODY_FIXED 22
-#define DATAGRAM_RECEIVER   4
 #define DATAGRAM_SECTION    18
 #define DATAGRAM_RECORD     16
 #define DATAGRAM_MIN        (DATAGRAM_HEADER + DATAGRAM_BODY_FIXED)
+#define DATAGRAM_SENDER     4    /* where its name stands in any format */
+#define DATAGRAM_NAMED      8    /* bytes by which the sender of any format is known */
 #define DATAGRAM_MAX        8972 /* a 9000-byte MTU less IPv4 and UDP headers */
 
+/* In format 1 there are no random bits and no key, and a newest format of 0 is written and read. */
 struct datagram_header {
 	uint8_t version;
 	uint8_t flags;
+	uint8_t newest, oldest;
 	uint32_t sender;
 	uint64_t epoch;
 	uint64_t counter;
+	uint32_t random;
+	uint32_t key;
 };
+
+/* Bytes of a header of that format, which is read or written here. Any thread. */
+static inline size_t datagram_header_len(uint8_t version)
+{
+	return version == 1 ? DATAGRAM_HEADER_1 : DATAGRAM_HEADER;
+}
 
 struct datagram_record {
 	uint32_t policy;
@@ -147,9 +178,9 @@ static inline size_t cursor_left(const struct cursor *cursor)
 	return (size_t)(cursor->end - cursor->at);
 }
 
+/* Both by header->version, which reading takes from the datagram, whatever it is. */
 void datagram_write_header(struct cursor *cursor, const struct datagram_header *header);
 void datagram_write_body(struct cursor *cursor, const struct datagram_body *body);
-void datagram_write_receiver(struct cursor *cursor, uint32_t receiver);
 void datagram_write_section(struct cursor *cursor, const struct datagram_section *section);
 void datagram_write_record(struct cursor *cursor, const struct datagram_record *record);
 void datagram_write_link(struct cursor *cursor, enum datagram_link link);
@@ -159,7 +190,6 @@ void datagram_write_share(struct cursor *cursor, const struct datagram_share *sh
 
 void datagram_read_header(struct cursor *cursor, struct datagram_header *header);
 void datagram_read_body(struct cursor *cursor, struct datagram_body *body);
-uint32_t datagram_read_receiver(struct cursor *cursor);
 void datagram_read_section(struct cursor *cursor, struct datagram_section *section);
 void datagram_read_record(struct cursor *cursor, struct datagram_record *record);
 void datagram_read_sum(struct cursor *cursor, struct datagram_sum *sum);
@@ -171,9 +201,12 @@ unsigned datagram_read_link(struct cursor *cursor);
 
 /*
  * Seals buf in place: a header and a body of together len bytes become len + DATAGRAM_TAG. The
- * buffer has room for the tag.
+ * buffer has room for the tag. The format is that of the header in buf.
  */
 size_t datagram_seal(uint8_t *buf, size_t len, const uint8_t key[DATAGRAM_KEY]);
+
+/* Whether datagram_open() would open it; buf stays as it is. */
+bool datagram_fits(const uint8_t *buf, size_t len, const uint8_t key[DATAGRAM_KEY]);
 
 /* Opens buf in place. Returns the length without the tag, or -EBADMSG (wrong key, altered, cut). */
 int datagram_open(uint8_t *buf, size_t len, const uint8_t key[DATAGRAM_KEY]);

@@ -12,6 +12,22 @@ void estimator_believe(
 	peer_believe(g->estimator->find(g, index), epoch, tick, now_ns);
 }
 
+bool estimator_plausible(const struct gossip *g, unsigned limiters, float demand, float weight)
+{
+	double most = limiters * g->demand_max;
+
+	return g->demand_max == 0 || (fabsf(demand) <= most && fabsf(weight) <= most);
+}
+
+void estimator_implausible(struct gossip *g, unsigned teller)
+{
+	struct peer *peer = g->estimator->find(g, teller);
+
+	g->counters.implausible++;
+	if (peer)
+		peer->implausible++;
+}
+
 bool estimator_rate_valid(float value)
 {
 	return isfinite(value) && value >= 0;

@@ -17,20 +17,24 @@ struct gossip {
 	const struct roster *roster; /* borrowed */
 	struct roster *policies;     /* ours, then those that were withdrawn */
 	unsigned n_policies;         /* ours */
+	unsigned from;               /* see gossip_from() */
 	uint64_t *withdrawn_ns;      /* of each of the others, when */
 	unsigned self, branching, datagram_max;
+	double demand_max; /* see gossip_params */
 	uint64_t tick_ns, timeout_ns, epoch, counter;
 	uint32_t tick;
 	uint8_t flags; /* of every datagram, see datagram.h */
 	bool compensate;
-	bool echo_claim; /* alternates between a peer's believed and claimed epoch */
-	uint8_t key[DATAGRAM_KEY];
-	struct prng prng;
+	struct keyring *keyring; /* NULL: plain */
+	uint32_t (*random_bits)(void);
+	struct prng prng, bits; /* bits: see gossip_params.random_bits */
 	struct gossip_counters counters;
 	uint64_t *looks; /* one of the counters, for those who only ask: see estimator_looks() */
 	uint64_t *news;  /* a bit for each policy, see gossip_next_news() */
 	bool all_news;
-	uint64_t changes; /* see gossip_changes() */
+	uint64_t changes;                      /* see gossip_changes() */
+	struct correspondent **correspondents; /* see message.h; NULL: nobody has sent messages */
+	unsigned n_answers;                    /* of these, who is to be answered */
 };
 
 /* Where the policies of an update have been before it: an index, or GOSSIP_ADDED. */
@@ -80,6 +84,10 @@ struct estimator {
 		unsigned from, uint64_t now_ns);
 
 	struct gossip_sum (*sum)(const struct gossip *g, unsigned policy);
+
+	/* What one peer has told, see gossip_told(). NULL: single ones are not remembered. */
+	bool (*told)(
+		const struct gossip *g, unsigned policy, unsigned peer, struct gossip_sum *told);
 	unsigned (*alive)(const struct gossip *g);
 	unsigned (*silent)(const struct gossip *g); /* as of the last tick */
 
@@ -118,6 +126,15 @@ static inline void estimator_looks(const struct gossip *g, unsigned n)
 {
 	*g->looks += n;
 }
+
+/*
+ * Whether so many limiters together can have that demand and weight: see gossip_params. Of any
+ * sign.
+ */
+bool estimator_plausible(const struct gossip *g, unsigned limiters, float demand, float weight);
+
+/* Something that this limiter told us cannot be, and is not taken. */
+void estimator_implausible(struct gossip *g, unsigned teller);
 
 /* Finite and not negative, as every rate and weight is. */
 bool estimator_rate_valid(float value);

@@ -10,6 +10,9 @@
 #include <string.h>
 
 #include "gossip/estimator.h"
+#include "gossip/message.h"
+#include "gossip/proof.h"
+#include "gossip/seal.h"
 
 static const struct estimator *const estimators[GOSSIP_ESTIMATORS] = {
 	[GOSSIP_STATE] = &estimator_state,
@@ -45,12 +48,14 @@ int gossip_create(const struct gossip_params *p, uint64_t now_ns, struct gossip 
 	g->timeout_ns = p->timeout_ns;
 	g->epoch = p->epoch;
 	g->compensate = p->compensate;
+	g->demand_max = p->demand_max;
 	g->flags = (uint8_t)(p->estimator << DATAGRAM_ESTIMATOR_SHIFT);
+	g->random_bits = p->random_bits;
 	prng_seed(&g->prng, p->seed);
-	if (p->key) {
+	prng_seed(&g->bits, p->seed ^ p->epoch);
+	if (p->keyring)
 		g->flags |= DATAGRAM_SEALED;
-		memcpy(g->key, p->key, DATAGRAM_KEY);
-	}
+	g->keyring = p->keyring;
 	ret = roster_create(p->policies, p->n_policies, &g->policies);
 	g->news = calloc(p->n_policies / 64 + 1, sizeof(*g->news));
 	g->all_news = true;
@@ -71,11 +76,24 @@ void gossip_destroy(struct gossip *g)
 	if (!g)
 		return;
 	g->estimator->destroy(g);
+	messages_destroy(g);
 	roster_destroy(g->policies);
 	free(g->news);
 	free(g->withdrawn_ns);
-	explicit_bzero(g->key, sizeof(g->key));
 	free(g);
+}
+
+struct keyring *gossip_rekey(struct gossip *g, struct keyring *keyring)
+{
+	struct keyring *former = g->keyring;
+
+	g->keyring = keyring;
+	return former;
+}
+
+const struct keyring *gossip_keyring(const struct gossip *g)
+{
+	return g->keyring;
 }
 
 void gossip_set(struct gossip *g, unsigned policy, double demand, double weight)
@@ -89,56 +107,25 @@ void gossip_tick(struct gossip *g, uint64_t now_ns)
 	g->estimator->tick(g, now_ns);
 }
 
-static struct datagram_body body_for(struct gossip *g, unsigned to)
-{
-	const struct peer *peer = g->estimator->find(g, to);
-	struct datagram_body body = {.receiver = g->roster->ids[to], .tick = g->tick};
-	bool claim;
-
-	if (!peer)
-		return body;
-	claim = peer->claimed_epoch != 0 && (!peer->known || g->echo_claim);
-	g->echo_claim = !g->echo_claim;
-	if (claim || peer->known) {
-		body.echo_epoch = claim ? peer->claimed_epoch : peer->epoch;
-		body.echo_tick = claim ? peer->claimed_tick : peer->tick;
-	}
-	return body;
-}
-
 size_t gossip_send(struct gossip *g, uint8_t *buf, unsigned *peer)
 {
-	bool sealed = g->flags & DATAGRAM_SEALED;
-	size_t room = g->datagram_max - (sealed ? DATAGRAM_TAG : 0), len;
+	size_t room = g->datagram_max - seal_tag(g);
 	struct cursor cursor = {.at = buf, .end = buf + room}, again;
-	struct datagram_header header = {
-		DATAGRAM_VERSION, g->flags, g->roster->ids[g->self], g->epoch, 0};
+	struct datagram_header header;
+	struct peer_speaks speaks;
 	struct datagram_body body;
 
 	*peer = g->estimator->next(g);
 	if (*peer == g->roster->n)
 		return 0;
-	header.counter = ++g->counter;
-	body = body_for(g, *peer);
+	body = proof_body(g, *peer, g->estimator->find(g, *peer), &speaks);
+	header = seal_header(g, speaks, g->flags);
 	datagram_write_header(&cursor, &header);
 	again = cursor;
 	datagram_write_body(&cursor, &body);
 	body.n_records = g->estimator->write(g, &cursor, *peer);
 	datagram_write_body(&again, &body);
-	len = (size_t)(cursor.at - buf);
-	if (sealed)
-		len = datagram_seal(buf, len, g->key);
-	g->counters.sent++;
-	g->counters.sent_bytes += len;
-	return len;
-}
-
-/* Ticks since we sent what the body echoes, or UINT32_MAX when it echoes nothing of ours. */
-static uint32_t echo_age(const struct gossip *g, const struct datagram_body *body)
-{
-	if (body->echo_epoch != g->epoch || serial_newer(body->echo_tick, g->tick))
-		return UINT32_MAX;
-	return g->tick - body->echo_tick;
+	return seal_datagram(g, buf, (size_t)(cursor.at - buf), &header, *peer);
 }
 
 /* Whether the datagram's epoch is, or has just been proven to be, the sender's present one. */
@@ -146,31 +133,65 @@ static enum gossip_verdict check_epoch(struct gossip *g, unsigned sender,
 	const struct datagram_header *header, const struct datagram_body *body, uint64_t now_ns)
 {
 	struct peer *peer = g->estimator->admit(g, sender, now_ns);
-	uint32_t age = echo_age(g, body);
+	uint32_t age = proof_age(g, body);
+	enum gossip_verdict verdict;
 
 	if (!peer)
 		return GOSSIP_NO_ROOM;
-	if (!peer->known || header->epoch != peer->epoch) {
-		if (header->epoch == 0 || header->epoch == peer->retired_epoch)
-			return GOSSIP_REPLAY;
-		if (age == UINT32_MAX || age * g->tick_ns >= g->estimator->silence(g)) {
-			peer->claimed_epoch = header->epoch;
-			peer->claimed_tick = body->tick;
-			return GOSSIP_UNPROVEN;
-		}
+	verdict = proof_of_epoch(g, peer, header, body);
+	if (verdict != GOSSIP_ACCEPTED)
+		return verdict;
+	if (!peer->known || peer->epoch != header->epoch)
 		estimator_believe(g, sender, header->epoch, body->tick, now_ns);
-	}
+	if (!peer->proven)
+		peer_proven(peer, header->counter);
 	if (!peer_counter_fresh(peer, header->counter))
 		return GOSSIP_REPLAY;
-	peer_heard(peer, body->tick, now_ns);
-	if (age != UINT32_MAX)
+	peer->speaks = seal_spoken(header);
+	peer->key = header->key;
+	peer->unreadable = 0;
+	if (header->counter == peer->counter)
+		peer_spoke(peer, body->tick, g->tick, now_ns);
+	if (age != UINT32_MAX) {
+		peer_echoed(peer, body->echo_tick);
 		peer_confirmed(peer, now_ns - age * g->tick_ns);
+	}
 	return GOSSIP_ACCEPTED;
 }
 
 static bool is_message(const struct datagram_header *header)
 {
-	return (header->flags & ~DATAGRAM_SEALED) == DATAGRAM_MESSAGE;
+	return header->flags & DATAGRAM_MESSAGE;
+}
+
+/* Whether flags are some that this format has. */
+static bool flags_known(const struct datagram_header *header)
+{
+	uint8_t known = DATAGRAM_SEALED | DATAGRAM_ESTIMATOR;
+	unsigned estimator = (header->flags & DATAGRAM_ESTIMATOR) >> DATAGRAM_ESTIMATOR_SHIFT;
+
+	if (header->version != 1)
+		known |= DATAGRAM_MESSAGE | DATAGRAM_IDENTITY;
+	return !(header->flags & ~known) &&
+	       estimator < (is_message(header) ? 1 : GOSSIP_ESTIMATORS);
+}
+
+/* Whether we read the format, of which no more than the sender's name is known if we do not. */
+static enum gossip_verdict check_format(
+	const struct gossip *g, const struct datagram_header *header, size_t len)
+{
+	struct peer *peer;
+	unsigned sender;
+
+	if (len < DATAGRAM_NAMED)
+		return GOSSIP_TRUNCATED;
+	if (header->version >= seal_oldest(g) && header->version <= DATAGRAM_VERSION)
+		return GOSSIP_ACCEPTED;
+	sender = roster_find(g->roster, header->sender);
+	peer = sender < g->roster->n ? g->estimator->find(g, sender) : NULL;
+	if (peer)
+		peer->unreadable = header->version;
+	return header->version == 1 ? GOSSIP_DOWNGRADE : GOSSIP_VERSION;
 }
 
 /* What can be said before the key is used. */
@@ -178,14 +199,13 @@ static enum gossip_verdict check_header(
 	const struct gossip *g, const struct datagram_header *header, size_t len)
 {
 	bool sealed = header->flags & DATAGRAM_SEALED, message = is_message(header);
-	unsigned estimator = header->flags >> DATAGRAM_ESTIMATOR_SHIFT;
-	size_t least = message ? DATAGRAM_HEADER + DATAGRAM_RECEIVER : DATAGRAM_MIN;
+	size_t least = datagram_header_len(header->version) + DATAGRAM_BODY_FIXED;
 
-	if (header->version != DATAGRAM_VERSION || (!message && estimator >= GOSSIP_ESTIMATORS))
+	if (!flags_known(header))
 		return GOSSIP_VERSION;
 	if ((header->flags ^ g->flags) & DATAGRAM_SEALED)
 		return GOSSIP_UNSEALED;
-	if (!message && header->flags != g->flags)
+	if (!message && (header->flags ^ g->flags) & DATAGRAM_ESTIMATOR)
 		return GOSSIP_ESTIMATOR;
 	if (len < least + (sealed ? DATAGRAM_TAG : 0))
 		return GOSSIP_TRUNCATED;
@@ -206,30 +226,26 @@ static enum gossip_verdict take_datagram(
 	unsigned sender;
 
 	datagram_read_header(&cursor, &header);
-	if (cursor.failed)
-		return GOSSIP_TRUNCATED;
-	verdict = check_header(g, &header, len);
+	verdict = check_format(g, &header, len);
+	if (verdict == GOSSIP_ACCEPTED)
+		verdict = cursor.failed ? GOSSIP_TRUNCATED : check_header(g, &header, len);
+	if (verdict == GOSSIP_ACCEPTED)
+		verdict = seal_open(g, &header, buf, &len);
 	if (verdict != GOSSIP_ACCEPTED)
 		return verdict;
-	if (g->flags & DATAGRAM_SEALED) {
-		int opened = datagram_open(buf, len, g->key);
-
-		if (opened < 0)
-			return GOSSIP_FORGED;
-		cursor.end = buf + opened;
-	}
-	if (is_message(&header))
-		return datagram_read_receiver(&cursor) == g->roster->ids[g->self] ? GOSSIP_MESSAGE
-										  : GOSSIP_MISSENT;
+	cursor.end = buf + len;
 	datagram_read_body(&cursor, &body);
 	if (cursor.failed)
 		return GOSSIP_TRUNCATED;
 	if (body.receiver != g->roster->ids[g->self])
 		return GOSSIP_MISSENT;
+	sender = roster_find(g->roster, header.sender);
+	g->from = sender;
+	if (is_message(&header))
+		return message_take(g, sender, &header, &body, now_ns);
 	/* Whole or not at all: a body that ends badly changes nothing. */
 	if (!g->estimator->check(g, cursor, &body))
 		return GOSSIP_MALFORMED;
-	sender = roster_find(g->roster, header.sender);
 	verdict = check_epoch(g, sender, &header, &body, now_ns);
 	if (verdict == GOSSIP_ACCEPTED)
 		g->estimator->take(g, cursor, &body, sender, now_ns);
@@ -245,55 +261,19 @@ enum gossip_verdict gossip_receive(struct gossip *g, uint64_t now_ns, uint8_t *b
 	return verdict;
 }
 
-static size_t tag_of(const struct gossip *g)
+unsigned gossip_from(const struct gossip *g)
 {
-	return g->flags & DATAGRAM_SEALED ? DATAGRAM_TAG : 0;
-}
-
-size_t gossip_message_room(const struct gossip *g)
-{
-	return g->datagram_max - DATAGRAM_HEADER - DATAGRAM_RECEIVER - tag_of(g);
-}
-
-uint8_t *gossip_message_at(uint8_t *buf)
-{
-	return buf + DATAGRAM_HEADER + DATAGRAM_RECEIVER;
-}
-
-size_t gossip_seal_message(struct gossip *g, uint8_t *buf, size_t len, unsigned to)
-{
-	struct cursor cursor = {.at = buf, .end = buf + g->datagram_max};
-	struct datagram_header header = {DATAGRAM_VERSION,
-		(g->flags & DATAGRAM_SEALED) | DATAGRAM_MESSAGE, g->roster->ids[g->self], g->epoch,
-		++g->counter};
-
-	datagram_write_header(&cursor, &header);
-	datagram_write_receiver(&cursor, g->roster->ids[to]);
-	len += DATAGRAM_HEADER + DATAGRAM_RECEIVER;
-	if (g->flags & DATAGRAM_SEALED)
-		len = datagram_seal(buf, len, g->key);
-	g->counters.sent++;
-	g->counters.sent_bytes += len;
-	return len;
-}
-
-struct gossip_message gossip_message(const struct gossip *g, const uint8_t *buf, size_t len)
-{
-	struct cursor cursor = {.at = (uint8_t *)(uintptr_t)buf, .end = NULL};
-	struct datagram_header header;
-
-	cursor.end = cursor.at + len;
-	datagram_read_header(&cursor, &header);
-	return (struct gossip_message){
-		.from = roster_find(g->roster, header.sender),
-		.at = buf + DATAGRAM_HEADER + DATAGRAM_RECEIVER,
-		.len = len - DATAGRAM_HEADER - DATAGRAM_RECEIVER - tag_of(g),
-	};
+	return g->from;
 }
 
 struct gossip_sum gossip_sum(const struct gossip *g, unsigned policy)
 {
 	return g->estimator->sum(g, policy);
+}
+
+bool gossip_told(const struct gossip *g, unsigned policy, unsigned peer, struct gossip_sum *told)
+{
+	return g->estimator->told && peer != g->self && g->estimator->told(g, policy, peer, told);
 }
 
 bool gossip_tells_news(const struct gossip *g)
@@ -367,10 +347,12 @@ const char *gossip_verdict_name(enum gossip_verdict verdict)
 		[GOSSIP_UNPROVEN] = "unproven",
 		[GOSSIP_TRUNCATED] = "truncated",
 		[GOSSIP_VERSION] = "version",
+		[GOSSIP_DOWNGRADE] = "downgrade",
 		[GOSSIP_SELF] = "self",
 		[GOSSIP_STRANGER] = "stranger",
 		[GOSSIP_UNSEALED] = "unsealed",
 		[GOSSIP_ESTIMATOR] = "estimator",
+		[GOSSIP_NO_KEY] = "no_key",
 		[GOSSIP_FORGED] = "forged",
 		[GOSSIP_MISSENT] = "missent",
 		[GOSSIP_REPLAY] = "replay",

@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "gossip/datagram.h"
+#include "gossip/keyring.h"
 #include "group/membership.h"
 #include "group/roster.h"
 
@@ -38,14 +39,21 @@ struct gossip_params {
 	unsigned self;               /* our index in it */
 	unsigned n_policies;
 	const uint32_t *policies; /* n_policies: FNV-1a of each name; distinct */
-	const uint8_t *key;       /* DATAGRAM_KEY bytes, or NULL: plain */
+	struct keyring *keyring;  /* outlives the gossip, or see gossip_rekey(); NULL: plain */
 	uint64_t epoch;           /* random, not 0, new at every start */
 	uint64_t seed;            /* for the choice of peers */
-	unsigned branching;       /* peers contacted a tick; of a tree, children of a limiter */
-	uint64_t tick_ns;         /* length of a tick */
-	uint64_t timeout_ns;      /* see gossip_timeout() */
-	unsigned datagram_max;    /* bytes of UDP payload, DATAGRAM_MIN + 64 to DATAGRAM_MAX */
+	/* Bits that no copy of this machine draws as well, see datagram.h. NULL: by the seed. */
+	uint32_t (*random_bits)(void);
+	unsigned branching;    /* peers contacted a tick; of a tree, children of a limiter */
+	uint64_t tick_ns;      /* length of a tick */
+	uint64_t timeout_ns;   /* see gossip_timeout() */
+	unsigned datagram_max; /* bytes of UDP payload, DATAGRAM_MIN + 64 to DATAGRAM_MAX */
 	enum gossip_estimator estimator;
+	/*
+	 * What one limiter can have of a policy at the most, of demand (its unit a second) and of
+	 * weight (flows, or bytes that wait); 0: no bound. What is above is not believed.
+	 */
+	double demand_max;
 	bool compensate; /* push-sum: scale what arrives by the number lost before it */
 };
 
@@ -54,11 +62,13 @@ enum gossip_verdict {
 	GOSSIP_ACCEPTED,
 	GOSSIP_UNPROVEN,  /* a new epoch that does not yet echo ours: noted, not believed */
 	GOSSIP_TRUNCATED, /* shorter than it must be, or than it says it is */
-	GOSSIP_VERSION,   /* another format version, or flags unknown to this one */
+	GOSSIP_VERSION,   /* a format that we do not read, or flags unknown to it */
+	GOSSIP_DOWNGRADE, /* format 1, in which no identity is proven, where all are to have one */
 	GOSSIP_SELF,      /* our own, come back */
 	GOSSIP_STRANGER,  /* a sender that is not in the roster */
 	GOSSIP_UNSEALED,  /* plain where a key is set, or sealed where none is */
 	GOSSIP_ESTIMATOR, /* of a limiter with another estimator */
+	GOSSIP_NO_KEY,    /* sealed with a key of a name that we do not have */
 	GOSSIP_FORGED,    /* wrong key, or altered on the way */
 	GOSSIP_MISSENT,   /* meant for another limiter */
 	GOSSIP_REPLAY,    /* seen before, or too old to tell */
@@ -73,6 +83,7 @@ struct gossip_counters {
 	uint64_t received_bytes;
 	uint64_t verdict[GOSSIP_VERDICTS];
 	uint64_t unknown_policy; /* records of policies that we do not have */
+	uint64_t implausible;    /* records, and words on others, that cannot be: not taken */
 	uint64_t looks;          /* at single peers: what gossip costs beside its datagrams */
 };
 
@@ -91,6 +102,13 @@ struct gossip;
 /* Returns 0, -EINVAL or -ENOMEM. */
 int gossip_create(const struct gossip_params *params, uint64_t now_ns, struct gossip **out);
 void gossip_destroy(struct gossip *gossip);
+
+/*
+ * Other keys from now on, made for the same roster; neither they nor those so far are NULL. Returns
+ * those so far, which are the caller's again.
+ */
+struct keyring *gossip_rekey(struct gossip *gossip, struct keyring *keyring);
+const struct keyring *gossip_keyring(const struct gossip *gossip);
 
 #define GOSSIP_ADDED UINT_MAX
 
@@ -121,8 +139,10 @@ enum gossip_verdict gossip_receive(
 
 /*
  * Messages: bytes that one limiter has for one other, carried and sealed as gossip is, but of no
- * meaning to it. That the sender wrote it to us is all that is known of one: it may come twice, out
- * of order, or be of an earlier start of either side.
+ * meaning to it. One that is delivered was written to us by the present start of its sender, for
+ * our present start, and is delivered once; it may come late, out of order, or not at all. After a
+ * start of either side the first ones are GOSSIP_UNPROVEN, until each has heard of the other, by
+ * gossip or by an answer. What is recorded stays that, or is GOSSIP_REPLAY.
  */
 struct gossip_message {
 	unsigned from; /* index in the roster */
@@ -137,11 +157,27 @@ uint8_t *gossip_message_at(uint8_t *buf);
 /* Makes a datagram of the message of len bytes in buf (datagram_max bytes); returns its length. */
 size_t gossip_seal_message(struct gossip *gossip, uint8_t *buf, size_t len, unsigned to);
 
+/*
+ * The next answer to a message that proved nothing, as gossip_send() writes a datagram: at most one
+ * a tick to each peer, however many such messages there are. It carries no bytes.
+ */
+size_t gossip_answer(struct gossip *gossip, uint8_t *buf, unsigned *peer);
+
 /* The message in buf, for which gossip_receive() has just answered GOSSIP_MESSAGE. */
 struct gossip_message gossip_message(const struct gossip *gossip, const uint8_t *buf, size_t len);
 
+/* The sender of the datagram that gossip_receive() has just accepted: its index in the roster. */
+unsigned gossip_from(const struct gossip *gossip);
+
 /* The sum over the peers that count. */
 struct gossip_sum gossip_sum(const struct gossip *gossip, unsigned policy);
+
+/*
+ * What a peer that counts has told of a policy, into *told, where `lost` stays 0. False: it does
+ * not count, has told nothing, or the estimator keeps sums alone (tree, push-sum).
+ */
+bool gossip_told(
+	const struct gossip *gossip, unsigned policy, unsigned peer, struct gossip_sum *told);
 
 /*
  * Whether gossip_next_news() tells what changes. True of `state` alone: with the others any sum may

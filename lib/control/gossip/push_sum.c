@@ -34,6 +34,12 @@
 /* More lost in a row than this is an outage, of which the newest share says little. */
 #define COMPENSATED_MAX 16
 
+/*
+ * Generations that a group can go on by while a limiter that is in it hears nothing. A leap of half
+ * of all would make the newest the oldest for whoever has not heard of it.
+ */
+#define LEAP_MAX (UINT32_C(1) << 24)
+
 struct mass {
 	double push, demand, weight;
 };
@@ -50,6 +56,7 @@ struct push_sum {
 	struct mass *share;         /* n_policies: what each peer of this tick gets */
 	struct sequence *sequences; /* n */
 	uint32_t generation;
+	bool joined; /* it is that of a peer too */
 	unsigned at; /* policy with which the next datagram begins */
 };
 
@@ -241,6 +248,11 @@ static double factor_of(struct gossip *g, const struct datagram_round *round, un
 	struct sequence *sequence = &s->sequences[from];
 	uint32_t missed;
 
+	if (serial_newer(round->generation, s->generation + LEAP_MAX) && s->joined) {
+		estimator_implausible(g, from);
+		return 0;
+	}
+	s->joined = true;
 	if (serial_newer(round->generation, s->generation))
 		begin_generation(g, round->generation);
 	if (round->generation != s->generation || round->sequence == 0)
@@ -272,6 +284,11 @@ static void push_sum_take(struct gossip *g, struct cursor cursor, const struct d
 		policy = roster_find(g->policies, share.policy);
 		if (policy == g->policies->n) {
 			g->counters.unknown_policy++;
+			continue;
+		}
+		if (share.push > PUSH_MAX ||
+			!estimator_plausible(g, g->roster->n, share.demand, share.weight)) {
+			estimator_implausible(g, from);
 			continue;
 		}
 		s->held[policy].push += factor * share.push;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "gossip/echo.h"
 #include "gossip/mesh.h"
 
@@ -29,6 +30,9 @@
  */
 #define TICKS_ALONE 2
 
+/* No limiter's ticks are shorter, unless ours are. */
+#define TICK_LEAST (10 * MS_NS)
+
 /* A change of this share of a value is sent at once; a smaller one waits for its refresh. */
 #define CHANGED_ENOUGH (1.0f / 64)
 
@@ -44,10 +48,15 @@
 
 #define WORD_BITS 64
 
+/*
+ * What others tell of a record must be of a version that is newer than `said`: of which its origin
+ * has said something else itself.
+ */
 struct state_entry {
-	uint32_t version;
+	uint32_t version, said;
 	float demand, weight;
 	bool present;
+	bool relayed;  /* by others; its origin has not said so to us */
 	uint8_t fresh; /* datagrams that are still to carry it */
 };
 
@@ -354,6 +363,12 @@ static uint16_t write_own(struct gossip *g, struct cursor *cursor)
 	return n;
 }
 
+/* A record may be of the tick that is about to begin, and of none behind that. */
+static bool ahead_of(uint32_t version, uint32_t tick)
+{
+	return serial_newer(version, tick + 1);
+}
+
 static uint16_t write_relayed(struct gossip *g, struct cursor *cursor, unsigned origin)
 {
 	struct state *s = g->own;
@@ -367,6 +382,8 @@ static uint16_t write_relayed(struct gossip *g, struct cursor *cursor, unsigned 
 			struct state_entry *entry = entry_of(g, policy, origin);
 			struct datagram_record record = record_of(g, policy, entry);
 
+			if (ahead_of(record.version, s->mesh.peers[origin].tick))
+				continue; /* by others, and its own word is not as far yet */
 			if (--entry->fresh == 0)
 				relayed[w] &= ~(bits & -bits);
 			datagram_write_record(cursor, &record);
@@ -429,7 +446,81 @@ static void state_forget(struct gossip *g, unsigned origin)
 	g->all_news = true;
 }
 
-static void take_record(struct gossip *g, unsigned origin, const struct datagram_record *record)
+/* A word on the origin, as of a tick of its, by it or by another. */
+struct gossip_word {
+	unsigned teller, origin;
+	uint32_t tick;
+};
+
+/* Whether the origin says it itself, in its newest tick. */
+static bool is_own_word(const struct gossip *g, const struct gossip_word *told)
+{
+	const struct state *s = g->own;
+
+	return told->teller == told->origin && told->tick == s->mesh.peers[told->origin].own_tick;
+}
+
+static bool entry_is(const struct state_entry *entry, const struct datagram_record *record)
+{
+	return entry->present && entry->version == record->version &&
+	       entry->demand == record->demand && entry->weight == record->weight;
+}
+
+/*
+ * The newest word of the origin itself holds, whatever was told of it before; of what others tell,
+ * and of what comes late, the newest version.
+ */
+static bool record_replaces(const struct gossip *g, const struct gossip_word *told,
+	const struct state_entry *entry, const struct datagram_record *record)
+{
+	if (!entry->present)
+		return true;
+	if (is_own_word(g, told))
+		return entry->relayed || !entry_is(entry, record);
+	return serial_newer(record->version, entry->version) &&
+	       serial_newer(record->version, entry->said);
+}
+
+/*
+ * The origin has said its record itself: others tell nothing else of it that is not newer than
+ * that, and what they have told is not to come back.
+ */
+static void note_own_word(struct state_entry *entry, const struct gossip_word *told,
+	const struct datagram_record *record)
+{
+	if (!entry->present || serial_newer(told->tick, entry->said))
+		entry->said = told->tick;
+	if (entry->present && entry->relayed && !entry_is(entry, record) &&
+		serial_newer(entry->version, entry->said))
+		entry->said = entry->version;
+}
+
+static void set_entry(struct gossip *g, unsigned policy, const struct gossip_word *told,
+	const struct datagram_record *record)
+{
+	struct state_entry *entry = entry_of(g, policy, told->origin);
+	uint8_t fresh = entry_is(entry, record) ? entry->fresh : relay_fresh(g);
+
+	if (!entry->present || entry->demand != record->demand || entry->weight != record->weight)
+		estimator_news(g, policy);
+	if (!entry->present)
+		mark_one(g, policy, told->origin);
+	if (fresh)
+		relayed_of(g, told->origin)[policy / WORD_BITS] |= UINT64_C(1)
+								   << policy % WORD_BITS;
+	*entry = (struct state_entry){
+		.version = record->version,
+		.said = entry->present || is_own_word(g, told) ? entry->said : record->version,
+		.demand = record->demand,
+		.weight = record->weight,
+		.present = true,
+		.relayed = told->teller != told->origin,
+		.fresh = fresh,
+	};
+}
+
+static void take_record(
+	struct gossip *g, const struct gossip_word *told, const struct datagram_record *record)
 {
 	unsigned policy = roster_find(g->policies, record->policy);
 	struct state_entry *entry;
@@ -438,52 +529,53 @@ static void take_record(struct gossip *g, unsigned origin, const struct datagram
 		g->counters.unknown_policy++;
 		return;
 	}
-	entry = entry_of(g, policy, origin);
-	if (entry->present && !serial_newer(record->version, entry->version))
+	if (ahead_of(record->version, told->tick) ||
+		!estimator_plausible(g, 1, record->demand, record->weight)) {
+		estimator_implausible(g, told->teller);
 		return;
-	if (!entry->present || entry->demand != record->demand || entry->weight != record->weight)
-		estimator_news(g, policy);
-	if (!entry->present)
-		mark_one(g, policy, origin);
-	relayed_of(g, origin)[policy / WORD_BITS] |= UINT64_C(1) << policy % WORD_BITS;
-	*entry = (struct state_entry){
-		.version = record->version,
-		.demand = record->demand,
-		.weight = record->weight,
-		.present = true,
-		.fresh = relay_fresh(g),
-	};
+	}
+	entry = entry_of(g, policy, told->origin);
+	if (is_own_word(g, told))
+		note_own_word(entry, told, record);
+	if (record_replaces(g, told, entry, record))
+		set_entry(g, policy, told, record);
 }
 
-static void take_records(struct gossip *g, struct cursor *cursor, unsigned n, unsigned origin)
+static void take_records(
+	struct gossip *g, struct cursor *cursor, unsigned n, const struct gossip_word *told)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct datagram_record record;
 
 		datagram_read_record(cursor, &record);
-		if (origin < g->roster->n)
-			take_record(g, origin, &record);
+		if (told->origin < g->roster->n)
+			take_record(g, told, &record);
 	}
 }
 
-/* The origin whose records are to be taken, or none when they are not. */
-static unsigned take_section(
-	struct gossip *g, const struct datagram_section *section, uint64_t now_ns)
+/* Whether what is told of the origin is to be taken. */
+static bool take_section(
+	struct gossip *g, unsigned teller, const struct datagram_section *section, uint64_t now_ns)
 {
-	unsigned n = g->roster->n, origin = roster_find(g->roster, section->origin);
+	unsigned origin = roster_find(g->roster, section->origin);
+	uint64_t least = g->tick_ns < TICK_LEAST ? g->tick_ns : TICK_LEAST;
 	struct state *s = g->own;
 	struct peer *peer;
 
-	if (origin == n || origin == g->self || section->epoch == 0)
-		return n;
+	if (origin == g->roster->n || origin == g->self || origin == teller || section->epoch == 0)
+		return false;
 	peer = &s->mesh.peers[origin];
 	/* Hearsay may introduce a peer; only the peer itself can say that it has restarted. */
 	if (!peer->known)
 		estimator_believe(g, origin, section->epoch, section->tick, now_ns);
 	if (peer->epoch != section->epoch)
-		return n;
+		return false;
+	if (!peer_can_be_at(peer, section->tick, now_ns, mesh_silence(g), least)) {
+		estimator_implausible(g, teller);
+		return false;
+	}
 	peer_heard(peer, section->tick, now_ns);
-	return origin;
+	return true;
 }
 
 /* What waited for an echo has been heard or is news again; what was sent meanwhile waits next. */
@@ -520,13 +612,19 @@ static void take_echo(struct gossip *g, const struct datagram_body *body, unsign
 static void state_take(struct gossip *g, struct cursor cursor, const struct datagram_body *body,
 	unsigned from, uint64_t now_ns)
 {
+	struct gossip_word said = {.teller = from, .origin = from, .tick = body->tick};
+
 	take_echo(g, body, from);
-	take_records(g, &cursor, body->n_records, from);
+	take_records(g, &cursor, body->n_records, &said);
 	while (cursor_left(&cursor) > 0) {
 		struct datagram_section section;
+		struct gossip_word told = {.teller = from, .origin = g->roster->n};
 
 		datagram_read_section(&cursor, &section);
-		take_records(g, &cursor, section.n_records, take_section(g, &section, now_ns));
+		told.tick = section.tick;
+		if (take_section(g, from, &section, now_ns))
+			told.origin = roster_find(g->roster, section.origin);
+		take_records(g, &cursor, section.n_records, &told);
 	}
 }
 
@@ -578,6 +676,16 @@ static struct gossip_sum state_sum(const struct gossip *g, unsigned policy)
 		sum.demand += entry->demand;
 	}
 	return sum;
+}
+
+static bool state_told(
+	const struct gossip *g, unsigned policy, unsigned peer, struct gossip_sum *told)
+{
+	const struct state *s = g->own;
+	const struct state_entry *entry = entry_of(g, policy, peer);
+
+	*told = (struct gossip_sum){.weight = entry->weight, .demand = entry->demand};
+	return s->mesh.peers[peer].alive && entry->present;
 }
 
 static void state_tick(struct gossip *g, uint64_t now_ns)
@@ -728,6 +836,7 @@ const struct estimator estimator_state = {
 	.check = state_check,
 	.take = state_take,
 	.sum = state_sum,
+	.told = state_told,
 	.alive = state_alive,
 	.silent = state_silent,
 	.silence = mesh_silence,

@@ -151,12 +151,13 @@ static struct sum tree_partial_sum(
 static struct part part_for(const struct gossip *g, unsigned policy, const struct neighbour *e)
 {
 	const struct tree *t = g->own;
+	unsigned most = is_child(t, e) ? g->roster->n - 1 : g->roster->n - t->position;
 	struct sum sum = tree_partial_sum(g, policy, e, !is_child(t, e));
 
 	return (struct part){
 		.demand = (float)fmin(sum.demand, FLT_MAX),
 		.weight = (float)fmin(sum.weight, FLT_MAX),
-		.count = sum.count < g->roster->n ? sum.count : g->roster->n - 1,
+		.count = sum.count < most ? sum.count : most,
 	};
 }
 
@@ -516,7 +517,20 @@ static bool tree_check(
 	       (link != DATAGRAM_APART || body->n_records == 0);
 }
 
-static void take_sums(struct gossip *g, struct cursor cursor, unsigned n, struct neighbour *e)
+/*
+ * Behind a child are limiters of positions no lower than its own, behind the parent any but us. As
+ * many can have what they are said to have.
+ */
+static bool sum_is_plausible(
+	const struct gossip *g, const struct neighbour *e, const struct datagram_sum *sum)
+{
+	unsigned n = g->roster->n, most = is_child(g->own, e) ? n - e->position : n - 1;
+
+	return sum->count <= most && estimator_plausible(g, sum->count, sum->demand, sum->weight);
+}
+
+static void take_sums(
+	struct gossip *g, struct cursor cursor, unsigned n, struct neighbour *e, unsigned from)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct datagram_sum sum;
@@ -526,6 +540,8 @@ static void take_sums(struct gossip *g, struct cursor cursor, unsigned n, struct
 		policy = roster_find(g->policies, sum.policy);
 		if (policy == g->policies->n)
 			g->counters.unknown_policy++;
+		else if (!sum_is_plausible(g, e, &sum))
+			estimator_implausible(g, from);
 		else
 			e->heard[policy] = (struct part){
 				.demand = sum.demand, .weight = sum.weight, .count = sum.count};
@@ -568,7 +584,7 @@ static void tree_take(struct gossip *g, struct cursor cursor, const struct datag
 		return;
 	e->answer |= e->link != link;
 	e->link = link;
-	take_sums(g, cursor, body->n_records, e);
+	take_sums(g, cursor, body->n_records, e, from);
 }
 
 static struct gossip_sum tree_sum(const struct gossip *g, unsigned policy)

@@ -3,6 +3,8 @@
  */
 #include "group/membership.h"
 
+#include <string.h>
+
 bool peer_counter_fresh(struct peer *peer, uint64_t counter)
 {
 	uint64_t behind;
@@ -24,20 +26,156 @@ bool peer_counter_fresh(struct peer *peer, uint64_t counter)
 	return true;
 }
 
+bool peer_has_retired(const struct peer *peer, uint64_t epoch)
+{
+	for (unsigned i = 0; i < PEER_RETIRED; i++)
+		if (peer->retired[i] == epoch)
+			return true;
+	return false;
+}
+
+void peer_echoed(struct peer *peer, uint32_t tick)
+{
+	if (peer->has_echoed && !serial_newer(tick, peer->echoed))
+		return;
+	peer->has_echoed = true;
+	peer->echoed = tick;
+}
+
+static bool claim_is_void(const struct peer_claim *claim, uint32_t tick, uint32_t wait)
+{
+	return claim->epoch == 0 || tick - claim->said >= wait;
+}
+
+static bool claim_is_refuted(const struct peer_claim *claim, uint32_t tick, uint32_t wait)
+{
+	return claim->was_told && tick - claim->told >= wait;
+}
+
+/* Where a new claim goes: a free place, or that of one of those that are refuted, or NULL. */
+static struct peer_claim *room_for_claim(
+	struct peer *peer, uint32_t tick, uint32_t wait, struct prng *prng)
+{
+	struct peer_claim *refuted = NULL;
+	unsigned n_refuted = 0;
+
+	for (unsigned i = 0; i < PEER_CLAIMS; i++) {
+		struct peer_claim *claim = &peer->claims[i];
+
+		if (claim_is_void(claim, tick, wait))
+			return claim;
+		if (claim_is_refuted(claim, tick, wait) && prng_below(prng, ++n_refuted) == 0)
+			refuted = claim;
+	}
+	return refuted;
+}
+
+static struct peer_claim *find_claim(struct peer *peer, uint64_t epoch)
+{
+	for (unsigned i = 0; i < PEER_CLAIMS; i++)
+		if (peer->claims[i].epoch == epoch)
+			return &peer->claims[i];
+	return NULL;
+}
+
+void peer_claim(struct peer *peer, const struct peer_claim *said, uint32_t tick, uint32_t wait,
+	struct prng *prng)
+{
+	struct peer_claim *claim = find_claim(peer, said->epoch);
+
+	if (!claim)
+		claim = room_for_claim(peer, tick, wait, prng);
+	if (!claim)
+		return;
+	if (claim->epoch != said->epoch || claim_is_void(claim, tick, wait))
+		*claim = *said;
+	claim->said = tick;
+	/* An echo of an old tick would prove nothing: a recording is not to put it back. */
+	if (serial_newer(said->tick, claim->tick)) {
+		claim->tick = said->tick;
+		claim->speaks = said->speaks;
+	}
+}
+
+/* The one whose turn it is, of all or of those that have never been echoed. */
+static struct peer_claim *claim_in_turn(
+	struct peer *peer, uint32_t tick, uint32_t wait, bool told_as_well)
+{
+	for (unsigned i = 0; i < PEER_CLAIMS; i++) {
+		unsigned at = (peer->claim_turn + i) % PEER_CLAIMS;
+		struct peer_claim *claim = &peer->claims[at];
+
+		if (claim_is_void(claim, tick, wait) || (claim->was_told && !told_as_well) ||
+			(peer->alive && claim_is_refuted(claim, tick, wait)))
+			continue;
+		peer->claim_turn = (uint8_t)((at + 1) % PEER_CLAIMS);
+		return claim;
+	}
+	return NULL;
+}
+
+const struct peer_claim *peer_next_claim(struct peer *peer, uint32_t tick, uint32_t wait)
+{
+	struct peer_claim *claim = claim_in_turn(peer, tick, wait, false);
+
+	if (!claim)
+		claim = claim_in_turn(peer, tick, wait, true);
+	if (claim && !claim->was_told)
+		claim->told = tick;
+	if (claim)
+		claim->was_told = true;
+	return claim;
+}
+
+static void retire_epoch(struct peer *peer)
+{
+	memmove(&peer->retired[1], peer->retired, sizeof(peer->retired) - sizeof(*peer->retired));
+	peer->retired[0] = peer->epoch;
+}
+
 void peer_believe(struct peer *peer, uint64_t epoch, uint32_t tick, uint64_t now_ns)
 {
-	if (peer->known) {
-		peer->restarts++;
-		peer->retired_epoch = peer->epoch;
+	if (peer->known && peer->epoch != epoch) {
+		peer->restarts += peer->proven;
+		retire_epoch(peer);
 	}
 	peer->known = true;
 	peer->epoch = epoch;
-	peer->tick = tick;
-	peer->heard_ns = now_ns;
+	peer->tick = peer->own_tick = tick;
+	peer->heard_ns = peer->spoke_ns = now_ns;
 	peer->counter = 0;
 	peer->window = 0;
 	peer->confirmed = false;
-	peer->claimed_epoch = 0;
+	peer->proven = false;
+	memset(peer->claims, 0, sizeof(peer->claims));
+}
+
+void peer_proven(struct peer *peer, uint64_t counter)
+{
+	peer->proven = true;
+	peer->counter = counter - 1;
+	peer->window = UINT64_MAX;
+}
+
+void peer_spoke(struct peer *peer, uint32_t tick, uint32_t our_tick, uint64_t now_ns)
+{
+	if (tick != peer->own_tick)
+		peer->spoke_ns = peer->heard_ns = now_ns;
+	peer->tick = peer->own_tick = tick;
+	peer->spoke_tick = our_tick;
+}
+
+uint32_t peer_echo_tick(const struct peer *peer, uint32_t our_tick, uint32_t silent)
+{
+	return peer->proven && our_tick - peer->spoke_tick < silent ? peer->own_tick : peer->tick;
+}
+
+bool peer_can_be_at(
+	const struct peer *peer, uint32_t tick, uint64_t now_ns, uint64_t late_ns, uint64_t tick_ns)
+{
+	if (!peer->proven || !serial_newer(tick, peer->own_tick))
+		return true;
+	return tick - peer->own_tick <= (now_ns - peer->spoke_ns + late_ns) / tick_ns;
 }
 
 void peer_heard(struct peer *peer, uint32_t tick, uint64_t now_ns)

@@ -67,6 +67,16 @@ bool ledger_recovering(const struct ledger *l)
 	return l->recovering;
 }
 
+bool ledger_is_echoed(const struct ledger *l, const struct ledger_statement *statement)
+{
+	return statement->echo_epoch == l->epoch;
+}
+
+uint64_t ledger_share(const struct ledger *l)
+{
+	return l->share;
+}
+
 int64_t ledger_balance(const struct ledger *l)
 {
 	return l->balance;

@@ -100,6 +100,9 @@ void ledger_destroy(struct ledger *l);
 /* Holds nothing yet, and says so to its neighbours. */
 bool ledger_recovering(const struct ledger *l);
 
+/* The share of the total that it counts, see ledger_set_share(). */
+uint64_t ledger_share(const struct ledger *l);
+
 /* All that is held here, promised or not; less than nothing is a debt, see ledger_set_share(). */
 int64_t ledger_balance(const struct ledger *l);
 
@@ -151,6 +154,9 @@ int ledger_set_share(struct ledger *l, uint64_t share);
 /* What to tell a neighbour now. Of what was granted or promised, only what is committed. */
 void ledger_state(
 	struct ledger *l, uint32_t edge, uint64_t now_ns, struct ledger_statement *statement);
+
+/* Whether a statement was made by one who had heard this start of ours. */
+bool ledger_is_echoed(const struct ledger *l, const struct ledger_statement *statement);
 
 /*
  * What a neighbour has told us. One that was promised something and comes back without its memory

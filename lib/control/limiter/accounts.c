@@ -46,6 +46,7 @@ int accounts_set(
 
 	if (!records)
 		return -ENOMEM;
+	l->ledger.identity = limiter_identity(l);
 	n_records = records_of(&l->ledger, LIMITER_RATES, records);
 	ret = limiter_rates_set(l, policies, n, records, n_records, now_ns);
 	if (ret == 0) {
@@ -72,6 +73,8 @@ void accounts_hear(struct limiter *l, uint64_t now_ns, const struct gossip_messa
 		limiter_rates_hear(l, now_ns, message);
 	if (l->budget && message->len > 0 && message->at[0] == BUDGET_MESSAGE)
 		limiter_units_hear(l, now_ns, message);
+	if (message->len > 0 && message->at[0] == AGREE_MESSAGE)
+		(void)agree_hear(l->agree, message->from, now_ns, message->at, message->len);
 }
 
 size_t accounts_send(struct limiter *l, uint8_t *buf, unsigned *peer)
@@ -83,7 +86,41 @@ size_t accounts_send(struct limiter *l, uint8_t *buf, unsigned *peer)
 		len = conserve_send(l->conserve, l->now_ns, at, room, peer);
 	if (len == 0 && l->budget)
 		len = budget_send(l->budget, l->now_ns, at, room, peer);
-	return len > 0 ? gossip_seal_message(l->gossip, buf, len, *peer) : 0;
+	if (len == 0)
+		len = agree_send(l->agree, l->now_ns, at, room, peer);
+	return len > 0 ? gossip_seal_message(l->gossip, buf, len, *peer)
+		       : gossip_answer(l->gossip, buf, peer);
+}
+
+static bool add_neighbour(struct book *book, unsigned peer, struct limiter_neighbour *neighbour)
+{
+	unsigned edge = book_edge(book, peer);
+	const struct book_link *link = &book->links[edge];
+
+	if (edge == book->n_edges)
+		return false;
+	if (link->spoke) {
+		neighbour->spoke = true;
+		neighbour->says = link->says;
+		neighbour->foreign |= book_identity_known(link->says) &&
+				      book_identity_known(book->identity) &&
+				      !book_identity_equal(link->says, book->identity);
+	}
+	neighbour->foreign_messages += link->foreign;
+	neighbour->invalid += link->invalid;
+	return true;
+}
+
+bool limiter_neighbour(const struct limiter *l, unsigned peer, struct limiter_neighbour *neighbour)
+{
+	bool found = false;
+
+	*neighbour = (struct limiter_neighbour){0};
+	if (l->conserve)
+		found |= add_neighbour(conserve_book(l->conserve), peer, neighbour);
+	if (l->budget)
+		found |= add_neighbour(budget_book(l->budget), peer, neighbour);
+	return found;
 }
 
 bool limiter_uncommitted(const struct limiter *l)

@@ -7,14 +7,6 @@
 
 #include "base/time.h"
 
-/*
- * The burst is shared as the limit is, which keeps the aggregate's bound of r·t + b. Below six
- * full-sized packets a bucket stops flows instead of limiting them: a flow that loses one of six
- * still hears of it from those behind. More would be felt where many limiters idle: their buckets
- * are full, and a demand that moves to them finds them all.
- */
-#define BURST_FLOOR UINT64_C(9084)
-
 double limiter_policy_rate(const struct limiter_policy *policy)
 {
 	return (double)policy->limit_bps / 8 / limiter_time(policy);
@@ -22,7 +14,7 @@ double limiter_policy_rate(const struct limiter_policy *policy)
 
 uint64_t policy_burst_floor(const struct limiter_policy *policy)
 {
-	return policy->burst_floor ? policy->burst_floor : BURST_FLOOR;
+	return policy->burst_floor ? policy->burst_floor : LIMITER_BURST_FLOOR;
 }
 
 double limiter_first_limit(const struct limiter_policy *policy, unsigned n)

@@ -26,7 +26,8 @@ struct aggregate {
 	struct allocate_state state;
 	double effective_limit;
 	double global_demand, global_weight;
-	unsigned lost; /* peers that did not count in the last interval */
+	unsigned lost;  /* peers that did not count in the last interval */
+	uint8_t ending; /* part of the limit and the burst, see struct limiter_view */
 	/* Indices in lib/control/conserve (the burst's, if it has an account) and in budget. */
 	unsigned rate_account, burst_account, unit_account;
 };
@@ -47,6 +48,12 @@ struct limiter {
 	uint64_t *active, *changed; /* a bit a policy */
 	double *flow_scratch;       /* n_workers × FLOW_SLOTS */
 	struct keeps keeps;
+	struct gossip_params told; /* without what was borrowed */
+	struct agree *agree;
+	bool terms_stale; /* what is told to peers is not what holds: there was no memory */
+	struct book_identity identity_told;
+	uint64_t watched;          /* gossip_changes() of when peers were last looked at, */
+	bool watches;              /* if they ever were */
 	struct conserve *conserve; /* NULL: there has never been a conserved policy */
 	struct budget *budget;     /* NULL: there has never been one that counts units */
 	struct limiter_ledger ledger;
@@ -55,7 +62,9 @@ struct limiter {
 	unsigned
 		silent; /* peers that nothing was heard of at the last tick, for who need no more */
 	uint64_t now_ns, lease_ns; /* of the last call; when a conserved limit falls by itself */
+	struct timekeeper keeper;  /* of who has no budget */
 	uint64_t budget_ns;        /* when budgets are to be ticked */
+	uint64_t asked;            /* agree_changes() by which neighbours were asked */
 };
 
 /* Bytes per second over all limiters, and bytes below which no bucket is made. */
@@ -93,16 +102,29 @@ int limiter_rates_set(struct limiter *l, const struct limiter_policy *policies, 
 	struct book_record *records, unsigned n_records, uint64_t now_ns);
 void limiter_rates_index(const struct limiter *l, struct aggregate *a);
 bool limiter_rates_refresh(struct limiter *l, uint64_t now_ns); /* true: a limit has changed */
+uint64_t limiter_rates_next(const struct limiter *l);           /* when that is due by itself */
 void limiter_rates_want(struct limiter *l, const struct aggregate *a);
 uint64_t limiter_rates_burst(const struct limiter *l, const struct aggregate *a);
 bool limiter_rates_tick(struct limiter *l, uint64_t now_ns);
 void limiter_rates_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
+
+/*
+ * What all must have been told alike; see terms.c. Hashes of what a policy's limit counts, and of
+ * what must be equal where anything conserved is to move; and the talk of all of it with peers.
+ */
+uint32_t terms_unit(const struct limiter_policy *policy);
+uint64_t terms_that_move(const struct limiter *l, const struct limiter_policy *policy);
+int terms_create(struct limiter *l); /* 0 or -ENOMEM */
+void terms_set(struct limiter *l, uint64_t now_ns);
+void terms_heard(struct limiter *l, unsigned peer);
+void terms_tick(struct limiter *l, uint64_t now_ns);
 
 /* Policies that count units; see units.c. */
 int limiter_units_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
 	struct book_record *records, unsigned n_records, uint64_t now_ns);
 void limiter_units_index(const struct limiter *l, struct aggregate *a);
 void limiter_units_tick(struct limiter *l, uint64_t now_ns);
+void limiter_units_ask(struct limiter *l); /* those who were told something else, for what */
 void limiter_units_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
 
 /*

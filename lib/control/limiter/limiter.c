@@ -96,14 +96,19 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 	l->ledger = params->ledger;
 	l->roster = params->gossip.roster;
 	l->self = params->gossip.self;
+	l->told = params->gossip;
+	l->told.keyring = NULL;
 	l->silent = l->n - 1;
 	l->now_ns = now_ns;
 	l->budget_ns = UINT64_MAX;
+	timekeeper_begin(&l->keeper, 0, now_ns, now_ns);
 	l->tick_ns = policies_tick(params->policies, params->n_policies);
 	l->next_ns = now_ns + l->tick_ns;
 	ret = create_aggregates(l, params, now_ns);
 	if (ret == 0)
 		ret = create_gossip(l, params, now_ns);
+	if (ret == 0)
+		ret = terms_create(l);
 	if (ret == 0)
 		ret = accounts_set(l, params->policies, params->n_policies, now_ns);
 	l->ledger.records = NULL;
@@ -113,6 +118,7 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 		return ret;
 	}
 	accounts_index(l);
+	terms_set(l, now_ns);
 	limiter_rates_refresh(l, now_ns);
 	*out = l;
 	return 0;
@@ -132,13 +138,14 @@ void limiter_destroy(struct limiter *l)
 	free(l->flow_scratch);
 	budget_destroy(l->budget);
 	conserve_destroy(l->conserve);
+	agree_destroy(l->agree);
 	gossip_destroy(l->gossip);
 	free(l);
 }
 
 uint64_t limiter_next(const struct limiter *l)
 {
-	uint64_t next = l->lease_ns < l->next_ns ? l->lease_ns : l->next_ns;
+	uint64_t lease = limiter_rates_next(l), next = lease < l->next_ns ? lease : l->next_ns;
 
 	return l->budget_ns < next ? l->budget_ns : next;
 }
@@ -336,7 +343,7 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 
 	limiter_units_tick(l, now_ns);
 	if (now_ns < l->next_ns)
-		return now_ns >= l->lease_ns && limiter_rates_refresh(l, now_ns);
+		return now_ns >= limiter_rates_next(l) && limiter_rates_refresh(l, now_ns);
 	find_voice(l, now_ns);
 	if (l->skips_idle)
 		wake_for_news(l);
@@ -353,6 +360,9 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 	changed |= limiter_rates_tick(l, now_ns);
 	gossip_tick(l->gossip, now_ns);
 	l->silent = gossip_silent(l->gossip);
+	l->now_ns = now_ns;
+	terms_tick(l, now_ns);
+	limiter_units_ask(l);
 	l->ticked_ns = now_ns;
 	l->next_ns = next_beat(l->next_ns, l->tick_ns, now_ns);
 	return changed;
@@ -379,6 +389,8 @@ enum gossip_verdict limiter_receive(struct limiter *l, uint64_t now_ns, uint8_t 
 	enum gossip_verdict verdict = gossip_receive(l->gossip, now_ns, buf, len);
 	struct gossip_message message;
 
+	if (verdict == GOSSIP_ACCEPTED)
+		terms_heard(l, gossip_from(l->gossip));
 	if (verdict == GOSSIP_MESSAGE) {
 		message = gossip_message(l->gossip, buf, len);
 		accounts_hear(l, now_ns, &message);
@@ -397,6 +409,7 @@ void limiter_view(const struct limiter *l, unsigned policy, struct limiter_view 
 		.drain = a->state.drain,
 		.drop = a->state.drop,
 		.local_burst = aggregate_burst(l, a),
+		.ending = a->ending,
 		.demand = a->asked,
 		.weight = a->state.weight,
 		.global_demand = a->global_demand,
@@ -406,6 +419,11 @@ void limiter_view(const struct limiter *l, unsigned policy, struct limiter_view 
 		.flow_rate = a->state.flow_rate,
 		.regime = a->state.regime,
 	};
+}
+
+struct keyring *limiter_rekey(struct limiter *l, struct keyring *keyring)
+{
+	return gossip_rekey(l->gossip, keyring);
 }
 
 const struct gossip *limiter_gossip(const struct limiter *l)

@@ -12,14 +12,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agree/agree.h"
 #include "allocate/allocate.h"
 #include "budget/budget.h"
 #include "conserve/conserve.h"
 #include "gossip/gossip.h"
 
+/*
+ * The burst is shared as the limit is, which keeps the aggregate's bound of r·t + b. Below six
+ * full-sized packets a bucket stops flows instead of limiting them: a flow that loses one of six
+ * still hears of it from those behind. More would be felt where many limiters idle: their buckets
+ * are full, and a demand that moves to them finds them all.
+ */
+#define LIMITER_BURST_FLOOR UINT64_C(9084)
+
 enum limiter_guarantee {
 	LIMITER_SOFT,      /* exceeded while news travels */
 	LIMITER_CONSERVED, /* never: see conserve/conserve.h, also of its buckets */
+};
+
+/* A limit and a burst, as struct limiter_policy has them. */
+struct limiter_terms {
+	uint64_t limit_bps;
+	uint32_t limit_s;
+	uint64_t burst_bytes;
 };
 
 struct limiter_policy {
@@ -41,7 +57,23 @@ struct limiter_policy {
 	 * The limit and the burst above are what passes when there are none left, limit/N each.
 	 */
 	uint64_t total, period, chunk;
+	bool undated; /* which period it is is not known yet */
 	bool drawn;
+	/*
+	 * What the brain does not go by, and all limiters must have been told alike: hashes, of
+	 * what the limit counts, and of how long a period is.
+	 */
+	uint32_t counts, accounting;
+	uint64_t period_length;
+	/*
+	 * The limit and the burst above are what holds now. What peers are compared by is what
+	 * they were told in the end: the limit for when no other one holds (of 0 bit/s: there is no
+	 * other one), a hash of the times of other limits, and a hash of a limit that an operator
+	 * has put in the place of all these for a while; 0: none. Peers come to other limits
+	 * within a moment of each other, and that is no difference.
+	 */
+	struct limiter_terms plain;
+	uint64_t schedule, override;
 };
 
 /* Seconds that its limit_bps is of. Any thread. */
@@ -75,6 +107,7 @@ struct limiter_ledger {
 	const struct limiter_record *records; /* only during limiter_create() */
 	unsigned n_records;
 	bool recovering, durable;
+	struct book_identity identity; /* unknown only where it is recovering */
 	uint64_t epoch, lease_ns;
 	uint32_t drift_ppm;
 	unsigned promise;
@@ -111,7 +144,8 @@ struct limiter_view {
 	double local_limit;
 	double drain; /* GTB: what others take from our bucket beyond the limit */
 	double drop;  /* part of the arrivals that a meter that drops at random is to drop */
-	uint64_t local_burst;                /* bytes */
+	uint64_t local_burst; /* bytes */
+	uint8_t ending; /* the part of both that ends at limiter_lease_ends(); see base/expiry.h */
 	double demand, weight;               /* the demand as the allocator averages it */
 	double global_demand, global_weight; /* with our own */
 	unsigned lost; /* peers that do not count: of a policy that does not gossip, silent ones */
@@ -147,11 +181,36 @@ void limiter_give_ledger(struct limiter *limiter, const struct limiter_ledger *l
 int limiter_update(struct limiter *limiter, const struct limiter_policy *policies, unsigned n,
 	const unsigned *from, uint64_t now_ns);
 
+/* Another limit that holds from now on for a policy, and the hash of the operator's; 0: none. */
+struct limiter_change_terms {
+	unsigned policy;
+	struct limiter_terms terms;
+	uint64_t override;
+};
+
+/*
+ * Other limits from now on, of n policies by their index, each named once: all as limiter_update()
+ * does it, with all else of the policies as it is. What is conserved stays so while peers come to
+ * the same limits or to others; see conserve/conserve.h. In another time than before only what is
+ * not conserved. 0; -EINVAL, -EOVERFLOW or -ENOMEM, and nothing has changed. Not between the
+ * limiter_send() calls of one tick.
+ */
+int limiter_set_terms(struct limiter *limiter, const struct limiter_change_terms *changes,
+	unsigned n, uint64_t now_ns);
+
 /*
  * When limiter_tick() wants to be called next: a tick, or a lease that ends. May be earlier than it
  * was after every other call.
  */
 uint64_t limiter_next(const struct limiter *limiter);
+
+/*
+ * Until when the limits of limiter_view() hold, by the clock of all these calls, though nothing
+ * more is heard or asked; UINT64_MAX: for ever. Of each limit only `ending` does not hold beyond
+ * that. What ends within a 16th of a lease is not in them any more, so that a caller that is in
+ * time has always told of less before it ends.
+ */
+uint64_t limiter_lease_ends(const struct limiter *limiter);
 
 /*
  * Ends the estimate interval of every policy that is due: measures, allocates, and chooses the
@@ -195,6 +254,19 @@ int limiter_period(struct limiter *limiter, unsigned policy, uint64_t period, ui
 int limiter_set_share(struct limiter *limiter, unsigned policy, uint64_t share, uint64_t now_ns);
 
 /*
+ * The time, by which periods and times of day turn. limiter_clock() is told what both clocks say
+ * now, often, where there are budgets or schedules; see budget_clock(), and agree_clock(): peers
+ * compare the wall clock. limiter_wall_s() is the time since 1970, or TIME_UNKNOWN (base/time.h):
+ * before the first limiter_clock() always. With budgets it is what the group goes by, and without
+ * any our own, as far as it can be believed: limiter_timekeeper(). limiter_remembers(): a ledger is
+ * of no earlier time.
+ */
+bool limiter_clock(struct limiter *limiter, uint64_t wall_ns, bool synchronised, uint64_t now_ns);
+int64_t limiter_wall_s(const struct limiter *limiter, uint64_t now_ns);
+const struct timekeeper *limiter_timekeeper(const struct limiter *limiter);
+void limiter_remembers(struct limiter *limiter, int64_t wall_s);
+
+/*
  * Committing what conserved policies have given away, and budgets too, as book_save() and its kin
  * do: of each kind a round ends with the record to which `write` answers
  * more than 0. A caller without a disk gives no `write`. A round ends well when the records are
@@ -206,6 +278,25 @@ int limiter_save(struct limiter *limiter, limiter_write write, void *context);
 void limiter_committed(struct limiter *limiter, uint64_t now_ns);
 void limiter_save_failed(struct limiter *limiter);
 
+/*
+ * The identity of the ledger: that of struct limiter_ledger, or, once a recovering limiter has
+ * learnt it of its neighbours, theirs; to be kept then.
+ */
+struct book_identity limiter_identity(const struct limiter *limiter);
+
+/* What accounts of both kinds know of one limiter of the roster as a neighbour. */
+struct limiter_neighbour {
+	bool spoke;                /* it has said which ledger it is of: */
+	struct book_identity says; /* unknown: it has lost its memory */
+	bool foreign;              /* that is another one than ours */
+	uint64_t foreign_messages; /* of another ledger, of which nothing was believed */
+	uint64_t invalid;          /* statements that cannot be true */
+};
+
+/* False for one with whom there is no edge. */
+bool limiter_neighbour(
+	const struct limiter *limiter, unsigned peer, struct limiter_neighbour *neighbour);
+
 /* For operators: NULL where no policy was ever conserved; an index in it, or LIMITER_ADDED. */
 const struct conserve *limiter_conserve(const struct limiter *limiter);
 unsigned limiter_conserve_index(const struct limiter *limiter, unsigned policy);
@@ -215,6 +306,17 @@ const struct budget *limiter_budget(const struct limiter *limiter);
 unsigned limiter_budget_index(const struct limiter *limiter, unsigned policy);
 
 void limiter_view(const struct limiter *limiter, unsigned policy, struct limiter_view *view);
+
+/*
+ * Which peers were told something else: see agree_peer(). limiter_thing() has the name of the first
+ * of a difference's things, of the group or of a policy, takes it out of them, and says whether it
+ * is fixed: it cannot change while a limiter runs, so that this is no reload under way.
+ */
+const struct agree *limiter_agree(const struct limiter *limiter);
+const char *limiter_thing(bool group, uint32_t *things, bool *fixed);
+
+/* See gossip_rekey(). */
+struct keyring *limiter_rekey(struct limiter *limiter, struct keyring *keyring);
 
 const struct gossip *limiter_gossip(const struct limiter *limiter);
 

@@ -15,7 +15,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/expiry.h"
 #include "base/hash.h"
+#include "base/math.h"
 #include "limiter/aggregate.h"
 
 #define BITS 8
@@ -43,8 +45,8 @@ uint32_t limiter_burst_id(uint32_t id)
 	return id;
 }
 
-static unsigned list_rates(
-	const struct limiter_policy *policies, unsigned n, struct conserve_policy *out)
+static unsigned list_rates(const struct limiter *l, const struct limiter_policy *policies,
+	unsigned n, struct conserve_policy *out)
 {
 	unsigned found = 0;
 
@@ -57,6 +59,9 @@ static unsigned list_rates(
 			.limit = policies[i].limit_bps / BITS,
 			.indicator = policies[i].indicator,
 			.eta = policies[i].eta,
+			.burst = has_burst_account(&policies[i]) ? 0 : policies[i].burst_bytes,
+			.unit = terms_unit(&policies[i]),
+			.terms = terms_that_move(l, &policies[i]),
 		};
 	}
 	for (unsigned i = 0; i < n; i++)
@@ -65,6 +70,8 @@ static unsigned list_rates(
 				.id = limiter_burst_id(policies[i].id),
 				.owner = i,
 				.limit = policies[i].burst_bytes,
+				.unit = terms_unit(&policies[i]),
+				.terms = terms_that_move(l, &policies[i]),
 			};
 	return found;
 }
@@ -80,6 +87,7 @@ static int create_rates(struct limiter *l, const struct conserve_params *account
 	params.self = l->self;
 	params.recovering = given->recovering;
 	params.epoch = given->epoch;
+	params.identity = given->identity;
 	params.lease_ns = given->lease_ns;
 	params.drift_ppm = given->drift_ppm;
 	params.repeat_ns = l->tick_ns;
@@ -97,7 +105,7 @@ int limiter_rates_set(struct limiter *l, const struct limiter_policy *policies, 
 
 	if (!list)
 		return -ENOMEM;
-	params.n_policies = list_rates(policies, n, list);
+	params.n_policies = list_rates(l, policies, n, list);
 	if (l->conserve)
 		ret = conserve_update(l->conserve, list, params.n_policies, now_ns);
 	else if (params.n_policies > 0 || n_records > 0)
@@ -116,12 +124,34 @@ void limiter_rates_index(const struct limiter *l, struct aggregate *a)
 		a->burst_account = book_find(book, limiter_burst_id(a->policy.id))->index;
 }
 
-/* What is usable now of an account, in its own units; when that falls is when to look again. */
-static double usable_now(struct limiter *l, unsigned account, uint64_t now_ns)
-{
-	uint64_t until, limit = conserve_limit(l->conserve, account, now_ns, &until);
+/* A lease that ends within this part of one is taken to have ended; see limiter_lease_ends(). */
+#define LEASE_AHEAD 16
 
-	l->lease_ns = until < l->lease_ns ? until : l->lease_ns;
+static uint64_t lease_ahead(const struct limiter *l)
+{
+	return l->ledger.lease_ns / LEASE_AHEAD;
+}
+
+uint64_t limiter_rates_next(const struct limiter *l)
+{
+	uint64_t ahead = lease_ahead(l);
+
+	return l->lease_ns == UINT64_MAX ? UINT64_MAX : l->lease_ns - min_u64(ahead, l->lease_ns);
+}
+
+/*
+ * What is usable now of an account, in its own units, and the larger of *ending and what of that
+ * ends with its leases; when one does is when to look again.
+ */
+static double usable_now(struct limiter *l, unsigned account, uint64_t now_ns, uint8_t *ending)
+{
+	uint64_t until,
+		limit = conserve_limit(l->conserve, account, now_ns + lease_ahead(l), &until);
+	uint64_t after = conserve_limit(l->conserve, account, UINT64_MAX, NULL);
+	uint8_t ends = expiry_ending(limit, after);
+
+	l->lease_ns = min_u64(until, l->lease_ns);
+	*ending = ends > *ending ? ends : *ending;
 	return (double)limit;
 }
 
@@ -129,15 +159,17 @@ static double usable_now(struct limiter *l, unsigned account, uint64_t now_ns)
 static bool refresh_rate(struct limiter *l, unsigned policy, uint64_t now_ns)
 {
 	struct aggregate *a = &l->aggregates[policy];
-	double limit = usable_now(l, a->rate_account, now_ns) / limiter_time(&a->policy);
+	uint8_t ending = 0;
+	double limit = usable_now(l, a->rate_account, now_ns, &ending) / limiter_time(&a->policy);
 	double burst = a->state.local_burst;
 
 	if (has_burst_account(&a->policy))
-		burst = usable_now(l, a->burst_account, now_ns);
-	if (limit == a->state.local_limit && burst == a->state.local_burst)
+		burst = usable_now(l, a->burst_account, now_ns, &ending);
+	if (limit == a->state.local_limit && burst == a->state.local_burst && ending == a->ending)
 		return false;
 	a->state.local_limit = limit;
 	a->state.local_burst = burst;
+	a->ending = ending;
 	bitmap_set(l->changed, policy);
 	return true;
 }
@@ -198,6 +230,11 @@ void limiter_rates_hear(struct limiter *l, uint64_t now_ns, const struct gossip_
 	/* A lease that goes on for longer is found when its former end has come. */
 	while ((account = conserve_next_news(l->conserve)) < n)
 		refresh_rate(l, conserve_owner(l->conserve, account), now_ns);
+}
+
+uint64_t limiter_lease_ends(const struct limiter *l)
+{
+	return l->lease_ns;
 }
 
 const struct conserve *limiter_conserve(const struct limiter *l)

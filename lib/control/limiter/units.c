@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/time.h"
 #include "limiter/aggregate.h"
 
 /* What is not confirmed is said again after this part of the timeout of the tree. */
@@ -20,8 +21,8 @@ static bool aggregate_counts(const struct aggregate *a)
 	return a->policy.allocator->counts_units;
 }
 
-static unsigned list_units(
-	const struct limiter_policy *policies, unsigned n, struct budget_policy *out)
+static unsigned list_units(const struct limiter *l, const struct limiter_policy *policies,
+	unsigned n, struct budget_policy *out)
 {
 	unsigned found = 0;
 
@@ -32,8 +33,11 @@ static unsigned list_units(
 			.id = policies[i].id,
 			.total = policies[i].total,
 			.period = policies[i].period,
+			.undated = policies[i].undated,
 			.chunk = policies[i].chunk,
 			.drawn = policies[i].drawn,
+			.terms = terms_that_move(l, &policies[i]),
+			.unit = terms_unit(&policies[i]),
 		};
 	}
 	return found;
@@ -51,6 +55,7 @@ static int create_units(struct limiter *l, const struct budget_params *accounts,
 	params.recovering = given->recovering;
 	params.durable = given->durable;
 	params.epoch = given->epoch;
+	params.identity = given->identity;
 	params.repeat_ns = given->timeout_ns / REPEAT_PART + 1;
 	params.theta_ns = l->tick_ns;
 	params.memory_ns = MEMORY_NS;
@@ -69,7 +74,7 @@ int limiter_units_set(struct limiter *l, const struct limiter_policy *policies, 
 
 	if (!list)
 		return -ENOMEM;
-	params.n_policies = list_units(policies, n, list);
+	params.n_policies = list_units(l, policies, n, list);
 	if (l->budget)
 		ret = budget_update(l->budget, list, params.n_policies, now_ns);
 	else if (params.n_policies > 0 || n_records > 0)
@@ -100,6 +105,27 @@ void limiter_units_hear(struct limiter *l, uint64_t now_ns, const struct gossip_
 	limiter_units_tick(l, now_ns);
 }
 
+static void ask_peer(struct limiter *l, unsigned peer)
+{
+	unsigned n = agree_peer(l->agree, peer).n;
+
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t policy = agree_difference(l->agree, peer, i).policy;
+
+		if (policy < l->n_policies && aggregate_counts(&l->aggregates[policy]))
+			budget_ask(l->budget, l->aggregates[policy].unit_account, peer);
+	}
+}
+
+void limiter_units_ask(struct limiter *l)
+{
+	if (!l->budget || l->asked == agree_changes(l->agree))
+		return;
+	l->asked = agree_changes(l->agree);
+	for (unsigned i = agree_next(l->agree, 0); i < l->n; i = agree_next(l->agree, i + 1))
+		ask_peer(l, i);
+}
+
 int limiter_spend(struct limiter *l, unsigned policy, uint64_t units, uint64_t now_ns)
 {
 	int ret = budget_spend(l->budget, l->aggregates[policy].unit_account, units, now_ns);
@@ -125,6 +151,37 @@ int limiter_period(struct limiter *l, unsigned policy, uint64_t period, uint64_t
 
 	limiter_units_tick(l, now_ns);
 	return ret;
+}
+
+bool limiter_clock(struct limiter *l, uint64_t wall_ns, bool synchronised, uint64_t now_ns)
+{
+	const struct time_reading reading = {
+		.wall_ns = wall_ns, .boot_ns = now_ns, .synchronised = synchronised};
+
+	agree_clock(l->agree, wall_ns - now_ns);
+	if (l->budget)
+		return budget_clock(l->budget, wall_ns, synchronised, now_ns);
+	return timekeeper_look(&l->keeper, &reading, NULL, 0);
+}
+
+const struct timekeeper *limiter_timekeeper(const struct limiter *l)
+{
+	return l->budget ? budget_timekeeper(l->budget) : &l->keeper;
+}
+
+int64_t limiter_wall_s(const struct limiter *l, uint64_t now_ns)
+{
+	uint64_t time_ns;
+
+	if (!timekeeper_time(limiter_timekeeper(l), now_ns, &time_ns))
+		return TIME_UNKNOWN;
+	return (int64_t)(time_ns / SECOND_NS);
+}
+
+void limiter_remembers(struct limiter *l, int64_t wall_s)
+{
+	if (l->budget && wall_s > 0)
+		budget_remembers(l->budget, (uint64_t)wall_s * SECOND_NS);
 }
 
 int limiter_set_share(struct limiter *l, unsigned policy, uint64_t share, uint64_t now_ns)

@@ -48,6 +48,12 @@ static bool mapping_valid(const struct limiter *l, const struct limiter_policy *
 	return true;
 }
 
+static bool terms_equal(const struct limiter_terms *a, const struct limiter_terms *b)
+{
+	return a->limit_bps == b->limit_bps && a->limit_s == b->limit_s &&
+	       a->burst_bytes == b->burst_bytes;
+}
+
 static bool policy_equal(const struct limiter_policy *a, const struct limiter_policy *b)
 {
 	return a->id == b->id && a->allocator == b->allocator && a->limit_bps == b->limit_bps &&
@@ -56,7 +62,10 @@ static bool policy_equal(const struct limiter_policy *a, const struct limiter_po
 	       a->burst_floor == b->burst_floor && a->packet == b->packet &&
 	       a->guarantee == b->guarantee && a->indicator == b->indicator && a->eta == b->eta &&
 	       a->history_ns == b->history_ns && a->step_ns == b->step_ns && a->total == b->total &&
-	       a->chunk == b->chunk && a->drawn == b->drawn;
+	       a->chunk == b->chunk && a->drawn == b->drawn && a->counts == b->counts &&
+	       a->accounting == b->accounting && a->period_length == b->period_length &&
+	       terms_equal(&a->plain, &b->plain) && a->schedule == b->schedule &&
+	       a->override == b->override;
 }
 
 /* Keeps the same part of another limit, until the next interval says better. */
@@ -117,6 +126,19 @@ static void change_policy(const struct limiter *l, struct aggregate *a,
 	a->policy = *policy;
 }
 
+/* One that goes on, and is woken, unless nothing of it is another. */
+static void replace_policy(const struct limiter *l, struct aggregate *a, unsigned index,
+	const struct limiter_policy *policy, uint64_t now_ns, uint64_t *active, uint64_t *changed)
+{
+	if (policy_equal(&a->policy, policy))
+		return;
+	if (!bitmap_has(active, index))
+		aggregate_catch_up(a, l->ticked_ns);
+	change_policy(l, a, policy, now_ns);
+	bitmap_set(active, index);
+	bitmap_set(changed, index);
+}
+
 static void fill_aggregates(struct limiter_change *u, struct limiter *l,
 	const struct limiter_policy *policies, unsigned n, const unsigned *from, uint64_t now_ns)
 {
@@ -136,13 +158,7 @@ static void fill_aggregates(struct limiter_change *u, struct limiter *l,
 			bitmap_set(u->changed, i);
 		if (bitmap_has(l->active, from[i]))
 			bitmap_set(u->active, i);
-		if (policy_equal(&a->policy, &policies[i]))
-			continue;
-		if (!bitmap_has(u->active, i))
-			aggregate_catch_up(a, l->ticked_ns);
-		change_policy(l, a, &policies[i], now_ns);
-		bitmap_set(u->active, i);
-		bitmap_set(u->changed, i);
+		replace_policy(l, a, i, &policies[i], now_ns, u->active, u->changed);
 	}
 }
 
@@ -202,7 +218,50 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 	fill_aggregates(&u, l, policies, n, from, now_ns);
 	limiter_update_commit(l, &u, n);
 	accounts_index(l);
+	terms_set(l, now_ns);
 	limiter_rates_refresh(l, now_ns);
 	change_tick(l, tick_ns, now_ns);
+	return 0;
+}
+
+/* All policies, as they are to be; NULL: there is no memory. */
+static struct limiter_policy *changed_policies(
+	const struct limiter *l, const struct limiter_change_terms *changes, unsigned n)
+{
+	struct limiter_policy *policies = calloc((size_t)l->n_policies + 1, sizeof(*policies));
+
+	for (unsigned i = 0; policies && i < l->n_policies; i++)
+		policies[i] = l->aggregates[i].policy;
+	for (unsigned i = 0; policies && i < n; i++) {
+		struct limiter_policy *policy = &policies[changes[i].policy];
+
+		policy->limit_bps = changes[i].terms.limit_bps;
+		policy->limit_s = changes[i].terms.limit_s;
+		policy->burst_bytes = changes[i].terms.burst_bytes;
+		policy->override = changes[i].override;
+	}
+	return policies;
+}
+
+int limiter_set_terms(
+	struct limiter *l, const struct limiter_change_terms *changes, unsigned n, uint64_t now_ns)
+{
+	struct limiter_policy *policies = changed_policies(l, changes, n);
+	int ret = policies ? 0 : -ENOMEM;
+
+	if (ret == 0 && l->conserve)
+		ret = limiter_rates_set(l, policies, l->n_policies, NULL, 0, now_ns);
+	for (unsigned i = 0; ret == 0 && i < n; i++) {
+		unsigned index = changes[i].policy;
+
+		replace_policy(l, &l->aggregates[index], index, &policies[index], now_ns, l->active,
+			l->changed);
+	}
+	free(policies);
+	if (ret)
+		return ret;
+	accounts_index(l);
+	terms_set(l, now_ns);
+	limiter_rates_refresh(l, now_ns);
 	return 0;
 }

@@ -181,7 +181,7 @@ bool quota_refresh(struct quota_node *q, uint64_t now_ns)
 	struct quota_message m;
 	bool more = false;
 
-	if (ledger_recovering(q->ledger))
+	if (ledger_recovering(q->ledger) || q->params.undated)
 		return false;
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
 		struct quota_edge *e = &q->edges[i];

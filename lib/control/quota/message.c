@@ -53,7 +53,7 @@ bool quota_hear(struct quota_node *q, uint32_t edge, const struct quota_message 
 		q->invalid++;
 		return false;
 	}
-	if (m->period != q->params.period)
+	if (m->period != q->params.period || q->params.undated)
 		return true;
 	verdict = hear_statement(q, edge, m, now_ns);
 	if (verdict == LEDGER_INVALID)
@@ -112,6 +112,8 @@ uint64_t quota_tick(struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t next, again;
 
+	if (q->params.undated)
+		return UINT64_MAX;
 	quota_forfeit(q);
 	next = round_timeouts(q, now_ns);
 	again = repeat_grants(q, now_ns); /* also what was granted just now */
@@ -153,11 +155,20 @@ static void fill_quota_message(struct quota_node *q, uint32_t edge, struct quota
 		e->granted_ns = now_ns;
 }
 
+void quota_tell(struct quota_node *q, uint32_t edge, bool asks)
+{
+	q->edges[edge].speak = true;
+	if (asks)
+		q->edges[edge].due |= QUOTA_CONFIRM;
+}
+
 bool quota_next_to(struct quota_node *q, uint64_t now_ns, uint32_t edge, struct quota_message *m)
 {
 	struct quota_edge *e = &q->edges[edge];
 	uint32_t parts = e->due;
 
+	if (q->params.undated)
+		return false;
 	/* It was answered before it was put, or the round has ended. */
 	if (!q->active || !e->asked || e->answered)
 		parts &= ~(uint32_t)(QUOTA_REQUEST | QUOTA_COLLECT);

@@ -28,7 +28,7 @@ static int alloc_quota_edges(struct quota_node *q)
 static struct ledger_params ledger_params(const struct quota_params *p)
 {
 	return (struct ledger_params){
-		.share = p->share,
+		.share = p->undated ? 0 : p->share,
 		.n_edges = p->n_edges,
 		.friend = LEDGER_NOBODY,
 		.epoch = p->epoch,
@@ -79,7 +79,8 @@ int quota_create(const struct quota_params *params, uint64_t now_ns, struct quot
 		*out = NULL;
 		return err;
 	}
-	quota_forfeit(*out);
+	if (!params->undated)
+		quota_forfeit(*out);
 	quota_commit_now(*out);
 	return 0;
 }
@@ -99,6 +100,7 @@ int quota_restore(const struct quota_params *params, const void *bytes, size_t l
 	if (record.magic != RECORD_MAGIC)
 		return -EINVAL;
 	later.recovering = false;
+	later.undated = params->undated && record.period == 0;
 	if (record.period < params->period) {
 		/* It may have begun nevertheless, and have been given units. */
 		err = quota_create(&later, now_ns, out);
@@ -118,7 +120,7 @@ int quota_restore(const struct quota_params *params, const void *bytes, size_t l
 		return err;
 	}
 	quota_commit_now(*out);
-	(*out)->back = true;
+	(*out)->back = (*out)->behind = true;
 	/* A neighbour that took us for gone is told what there is here. */
 	for (uint32_t i = 0; i < params->n_edges; i++)
 		(*out)->edges[i].told_dry = true;
@@ -192,6 +194,8 @@ int quota_spend(struct quota_node *q, uint64_t units, uint64_t now_ns)
 
 	if (units > LEDGER_MOST)
 		return -EDQUOT;
+	if (q->params.undated)
+		return -EAGAIN;
 	if (quota_use(q, units)) {
 		note_units_passed(q, units, now_ns);
 		round_consider(q, now_ns);
@@ -232,7 +236,9 @@ static void forget_period(struct quota_node *q)
 		e->claim = CLAIM_NONE;
 	}
 	q->prepaid = q->drawn = q->committing = q->waiting = 0;
-	q->active = q->low = q->refused = q->saving = q->back = false;
+	q->active = q->low = q->refused = q->saving = false;
+	q->back = q->behind;
+	q->behind = false;
 	q->failures = 0;
 	q->reach = REACH_FIRST;
 }
@@ -248,7 +254,8 @@ int quota_period(struct quota_node *q, uint64_t period, uint64_t share, uint64_t
 		return -EINVAL;
 	next.period = period;
 	next.share = share;
-	next.recovering = false;
+	next.recovering = (next.recovering && next.undated) || q->doubt;
+	next.undated = false;
 	lp = ledger_params(&next);
 	err = ledger_create(&lp, now_ns, &ledger);
 	if (err)
@@ -259,15 +266,21 @@ int quota_period(struct quota_node *q, uint64_t period, uint64_t share, uint64_t
 	q->retry_ns = now_ns;
 	forget_period(q);
 	q->fresh = true;
+	quota_forfeit(q);
 	quota_commit_now(q);
 	return 0;
 }
 
+void quota_doubt(struct quota_node *q, bool doubt)
+{
+	q->doubt = doubt;
+}
+
 int quota_set_share(struct quota_node *q, uint64_t share, uint64_t now_ns)
 {
-	int err = ledger_set_share(q->ledger, share);
+	int err = q->params.undated ? 0 : ledger_set_share(q->ledger, share);
 
-	if (err)
+	if (err || q->params.undated)
 		return err;
 	q->params.share = share;
 	q->refused = false;
@@ -286,7 +299,7 @@ bool quota_uncommitted(const struct quota_node *q)
 {
 	bool uncommitted = q->fresh || q->drawn || ledger_uncommitted(q->ledger);
 
-	if (ledger_recovering(q->ledger))
+	if (ledger_recovering(q->ledger) || q->params.undated)
 		return false;
 	for (uint32_t i = 0; i < q->params.n_edges; i++)
 		uncommitted |= q->edges[i].uncommitted;
@@ -351,6 +364,7 @@ struct quota_view quota_view(const struct quota_node *q, uint64_t now_ns)
 {
 	return (struct quota_view){
 		.period = q->params.period,
+		.undated = q->params.undated,
 		.balance = ledger_balance(q->ledger),
 		.spent = ledger_spent(q->ledger),
 		.prepaid = q->prepaid + q->drawn + q->committing,

@@ -42,6 +42,7 @@
 struct quota_params {
 	uint64_t share;  /* of a period's total, held when it begins */
 	uint64_t period; /* its number */
+	bool undated;    /* that is not known yet: nothing is held before quota_period() */
 	uint32_t n_edges;
 	uint64_t epoch;  /* of this start: larger than that of any earlier one; never 0 */
 	bool recovering; /* there was an earlier start in this period, of which nothing is known */
@@ -79,6 +80,7 @@ struct quota_message {
 
 struct quota_view {
 	uint64_t period;
+	bool undated;       /* which one that is is not known yet */
 	int64_t balance;    /* held here */
 	uint64_t spent;     /* here, in this period */
 	uint64_t prepaid;   /* of these, not used yet */
@@ -99,7 +101,7 @@ struct quota_node;
 /*
  * The first start, or from a record that quota_save() wrote. One of an earlier period is of no more
  * use, and the period begins anew; one of a later period than `params` says stays in that, as
- * clocks may be set back. 0, -EINVAL or -ENOMEM.
+ * clocks may be set back, and so does any while params are undated. 0, -EINVAL or -ENOMEM.
  */
 int quota_create(const struct quota_params *params, uint64_t now_ns, struct quota_node **out);
 int quota_restore(const struct quota_params *params, const void *record, size_t len,
@@ -136,6 +138,9 @@ void quota_refund(struct quota_node *q, uint64_t units);
  */
 void quota_forgo(struct quota_node *q);
 
+/* Tells it something, and asks it to say something: what rides with messages is news. */
+void quota_tell(struct quota_node *q, uint32_t edge, bool asks);
+
 /* A message from a neighbour; false when it makes no sense (and changes nothing). */
 bool quota_hear(
 	struct quota_node *q, uint32_t edge, const struct quota_message *message, uint64_t now_ns);
@@ -159,10 +164,17 @@ uint64_t quota_tick(struct quota_node *q, uint64_t now_ns);
 bool quota_refresh(struct quota_node *q, uint64_t now_ns);
 
 /*
- * A later period has begun, with such a share. What was held is void. 0; -EINVAL for one that is
- * not later, -ENOMEM (the old one goes on).
+ * A later period has begun, with such a share. What was held is void. One that was undated is what
+ * its params said now: also recovering. 0; -EINVAL for one that is not later, -ENOMEM (the old one
+ * goes on).
  */
 int quota_period(struct quota_node *q, uint64_t period, uint64_t share, uint64_t now_ns);
+
+/*
+ * Whether a period that begins from now on may have begun here before, in a start of which nothing
+ * is known: it begins recovering then. At first it may not.
+ */
+void quota_doubt(struct quota_node *q, bool doubt);
 
 /*
  * Another share of this period: a top-up, or less. What has been given away or spent already is a

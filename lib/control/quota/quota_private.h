@@ -67,7 +67,9 @@ struct quota_node {
 	uint64_t prepaid, drawn,
 		committing; /* committed; spent in the ledger and not saved; or being */
 	bool saving;
-	bool back;           /* restored: what is not in the record the neighbours know */
+	bool back;           /* restored: what is not in the record the neighbours know, */
+	bool behind;         /* and it may have been in the next period before */
+	bool doubt;          /* the next one may have begun here before, and been forgotten */
 	bool fresh;          /* the period has begun, and no record says so */
 	uint64_t waiting_ns; /* when quota_spend() last asked for them */
 	uint64_t waiting;    /* units that quota_spend() did not pass */

@@ -27,8 +27,12 @@
  */
 #define PATIENCE 10
 
-/* Most doublings of the time between requests that were in vain. */
-#define BACKOFF_MOST 6
+/*
+ * Most doublings of the time between requests that were in vain; but what a slow group would wait
+ * for a neighbour that is back is no more than that, or what an answer takes.
+ */
+#define BACKOFF_MOST    6
+#define BACKOFF_MOST_NS UINT64_C(2000000000)
 
 /* Rounds in vain after which it does not matter that not all was heard of. */
 #define REFUSALS 8
@@ -53,6 +57,13 @@ static uint64_t excess_over(uint64_t a, uint64_t b)
 static uint64_t jitter_timeout(struct quota_node *q, uint64_t ns)
 {
 	return (uint64_t)((double)ns * (0.5 + prng_unit(&q->prng)));
+}
+
+static uint64_t backoff_ns(struct quota_node *q, uint64_t first_ns, unsigned failures)
+{
+	uint64_t ns = first_ns << min_u64(failures, BACKOFF_MOST);
+
+	return jitter_timeout(q, min_u64(ns, max_u64(first_ns, BACKOFF_MOST_NS)));
 }
 
 /* What is to stay here when neighbours are given what they need. */
@@ -341,7 +352,7 @@ static void end_own(struct quota_node *q, bool enough, bool whole, uint64_t now_
 		return;
 	}
 	q->refused = !is_busy(q) || q->failures >= REFUSALS;
-	q->retry_ns = now_ns + jitter_timeout(q, q->theta_ns << min_u64(q->failures, BACKOFF_MOST));
+	q->retry_ns = now_ns + backoff_ns(q, q->theta_ns, q->failures);
 	if (q->failures < REFUSALS)
 		q->failures++;
 }
@@ -551,7 +562,7 @@ static void give_up_on_neighbour(struct quota_node *q, struct quota_edge *e, uin
 {
 	e->answered = true;
 	e->known = false;
-	e->silent_ns = now_ns + jitter_timeout(q, THETAS_GIVE_UP * e->theta_ns << e->silences);
+	e->silent_ns = now_ns + backoff_ns(q, THETAS_GIVE_UP * e->theta_ns, e->silences);
 	if (e->silences < BACKOFF_MOST)
 		e->silences++;
 }

@@ -7,7 +7,7 @@
  * prefix behind the one that encloses it. A VLAN in a policy without addresses is sorted as a
  * prefix of 16 bits, and no VLAN as one of 0 bits, so that it needs no machinery of its own.
  */
-#include "classify/tables.h"
+#include "classify/order.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,18 +18,6 @@
 #define NOT_NAMED  255 /* sorts behind every prefix length */
 #define ENTRY_NONE UINT32_MAX
 #define ANY_PORT   UINT16_MAX /* sorts behind every range, which is narrower */
-
-enum stage { STAGE_DST, STAGE_SRC, STAGE_ANY, STAGES };
-
-/* Compared as bytes, in this order. Up to length it names the prefix; the rest is precedence. */
-struct order {
-	uint8_t stage, family, addr[16], length;
-	uint8_t source;   /* 128 - length of the source prefix, as the longest goes first */
-	uint8_t no_field; /* a bit for each of VLAN, DSCP, protocol not named; VLAN weighs most */
-	uint8_t dst_ports[2]; /* how many more than one, big-endian */
-	uint8_t src_ports[2];
-	uint8_t no_place; /* a bit each for wire and direction */
-};
 
 struct build_entry {
 	struct order order;
@@ -84,7 +72,7 @@ static void order_ports(uint8_t order[2], const struct port_range *range)
 	order[1] = (uint8_t)width;
 }
 
-static struct order match_order(const struct match *match)
+struct order match_order(const struct match *match)
 {
 	struct order order = {0};
 
@@ -103,8 +91,7 @@ static struct order match_order(const struct match *match)
 	return order;
 }
 
-/* A packet has one family, so a policy that names both can match nothing. */
-static bool can_match(const struct match *match)
+bool match_is_possible(const struct match *match)
 {
 	return !prefix_is_set(&match->dst) || !prefix_is_set(&match->src) ||
 	       match->dst.family == match->src.family;
@@ -167,7 +154,7 @@ static int make_entries(struct build *build, unsigned n_policies)
 	for (uint32_t i = 0; i < n_policies; i++) {
 		const struct match *match = &build->policies[i].match;
 
-		if (!can_match(match))
+		if (!match_is_possible(match))
 			continue;
 		build->entries[build->n].order = match_order(match);
 		build->entries[build->n++].policy = i;
@@ -222,6 +209,18 @@ static void rule_conditions(
 static struct port_range port_condition(struct port_range range)
 {
 	return range.first != 0 ? range : (struct port_range){0, UINT16_MAX};
+}
+
+struct rule match_rule(const struct match *match)
+{
+	const struct build any = {.direction = {DIRECTION_ANY, DIRECTION_ANY, DIRECTION_ANY}};
+	struct rule rule = {
+		.src_port = port_condition(match->src_port),
+		.dst_port = port_condition(match->dst_port),
+	};
+
+	rule_conditions(&any, STAGE_SRC, match, &rule);
+	return rule;
 }
 
 static void source_condition(struct rule *rule, const struct prefix *prefix)
@@ -486,6 +485,8 @@ int classifier_create_as(const struct policy *policies, const uint32_t *answers,
 	if (build.classifier == NULL)
 		return -ENOMEM;
 	rc = build_tables(&build, n_policies);
+	if (rc == 0)
+		rc = strictness_make(policies, answers, n_policies, socket, build.classifier);
 	free(build.entries);
 	if (rc < 0) {
 		classifier_destroy(build.classifier);
@@ -499,6 +500,13 @@ int classifier_create(
 	const struct policy *policies, unsigned n_policies, int socket, struct classifier **out)
 {
 	return classifier_create_as(policies, NULL, n_policies, socket, out);
+}
+
+void classifier_set_unparsed(struct classifier *classifier, enum unparsed_action action)
+{
+	classifier->unparsed = action;
+	if (action == UNPARSED_DROP) /* which asks each packet, whatever the policies do */
+		classifier->any_alike = false;
 }
 
 static void table_free(struct table *table)
@@ -515,5 +523,6 @@ void classifier_destroy(struct classifier *classifier)
 	table_free(&classifier->src);
 	rte_free(classifier->by_vlan);
 	rte_free(classifier->rules);
+	rte_free(classifier->strictness);
 	rte_free(classifier);
 }

@@ -22,6 +22,7 @@ struct burst {
 	uint64_t key; /* wire and direction */
 	unsigned n;
 	uint32_t *policies; /* starts on the way */
+	uint64_t refused;   /* those that are not to pass, a bit each */
 
 	/* A packet is known by its parse, if its bit is set, or is a plain frame. */
 	uint64_t parsed;
@@ -55,6 +56,12 @@ void columns_of_frames(struct burst *burst, struct frames *frames, enum side sid
 
 /* Fills the columns of some packets of which it is known where they are. */
 void columns_of(struct burst *burst, const uint8_t *who, unsigned n, enum side side);
+
+/*
+ * The policies of packets that are not understood, a bit each, instead of those that they have been
+ * given; the columns are lost. See classify.h.
+ */
+void classify_unparsed(struct burst *burst, uint64_t unparsed);
 
 struct facts facts_of(const struct burst *burst, unsigned i);
 

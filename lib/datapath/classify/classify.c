@@ -11,28 +11,18 @@
 #include <rte_prefetch.h>
 
 #include "classify/burst.h"
+#include "classify/starts.h"
 
 static bool port_in(uint16_t port, struct port_range range)
 {
 	return port >= range.first && port <= range.last;
 }
 
-static bool source_in(const struct rule *rule, const struct facts *facts)
-{
-	uint64_t addr[2] = {0};
-
-	if ((rule->src_mask[0] | rule->src_mask[1]) == 0)
-		return true;
-	memcpy(addr, facts->src, facts->family == PACKET_IPV4 ? 4 : 16);
-	return (addr[0] & rule->src_mask[0]) == rule->src[0] &&
-	       (addr[1] & rule->src_mask[1]) == rule->src[1];
-}
-
 /* A packet without ports has 0, which is in no range that names any. */
 static bool rule_matches(const struct rule *rule, const struct facts *facts)
 {
 	return (facts->key & rule->mask) == rule->key && port_in(facts->src_port, rule->src_port) &&
-	       port_in(facts->dst_port, rule->dst_port) && source_in(rule, facts);
+	       port_in(facts->dst_port, rule->dst_port) && rule_names_source(rule, facts);
 }
 
 /* Follows a start to a policy, or to START_NONE. */
@@ -45,50 +35,6 @@ static uint32_t walk_rule_chain(
 		start = rule_matches(rule, facts) ? rule->policy : rule->next;
 	}
 	return start;
-}
-
-static void fill_starts(uint32_t *starts, unsigned n, uint32_t start)
-{
-	for (unsigned i = 0; i < n; i++)
-		starts[i] = start;
-}
-
-static void scatter_starts(
-	struct burst *burst, const uint8_t *who, const uint32_t *starts, unsigned n)
-{
-	for (unsigned k = 0; k < n; k++)
-		burst->policies[who[k]] = starts[k];
-}
-
-static uint32_t lookup_starts4(
-	const struct burst *burst, const struct table *table, uint32_t *starts)
-{
-	if (table->v4 != NULL)
-		return fib4_lookup(table->v4, burst->addr4, burst->n4, starts);
-	fill_starts(starts, burst->n4, table->root4);
-	return table->root4;
-}
-
-static uint32_t lookup_starts6(
-	const struct burst *burst, const struct table *table, uint32_t *starts)
-{
-	if (table->v6 != NULL)
-		return lpm6_lookup(table->v6, burst->addr6, burst->n6, starts);
-	fill_starts(starts, burst->n6, table->root6);
-	return table->root6;
-}
-
-/* What the columns' addresses start with; without an address, what comes after all tables. */
-static void start_mixed(struct burst *burst, const struct table *table)
-{
-	uint32_t starts[BURST_MAX];
-
-	lookup_starts4(burst, table, starts);
-	scatter_starts(burst, burst->who4, starts, burst->n4);
-	lookup_starts6(burst, table, starts);
-	scatter_starts(burst, burst->who6, starts, burst->n6);
-	fill_starts(starts, burst->n_other, burst->classifier->src.otherwise);
-	scatter_starts(burst, burst->other, starts, burst->n_other);
 }
 
 /* Starts a burst in which all may be alike; returns all bits of the starts together. */
@@ -158,12 +104,9 @@ static void match_any(struct burst *burst, const uint8_t *waiting, unsigned n)
 	for (unsigned w = 0; w < n; w++) {
 		const uint8_t i = waiting[w];
 		const struct facts facts = facts_of(burst, i);
-		const unsigned vlan = facts.key & KEY_VLAN_MASK;
-		const uint32_t begin = classifier->by_vlan != NULL && vlan < VLANS
-					       ? classifier->by_vlan[vlan]
-					       : classifier->any;
 
-		burst->policies[i] = walk_rule_chain(classifier, begin, &facts);
+		burst->policies[i] = walk_rule_chain(
+			classifier, start_of_any(classifier, &facts), &facts);
 	}
 }
 
@@ -224,30 +167,38 @@ static void begin_burst(struct burst *burst, const struct classifier *classifier
 	burst->key = (uint64_t)wire << KEY_WIRE_SHIFT | (uint64_t)direction << KEY_DIRECTION_SHIFT;
 	burst->n = n;
 	burst->policies = policies;
+	burst->refused = 0;
 }
 
-void classify_burst(const struct classifier *classifier, unsigned wire, enum direction direction,
-	const struct packet *packets, const uint8_t *const *data, unsigned n, uint32_t *policies)
+uint64_t classify_burst(const struct classifier *classifier, unsigned wire,
+	enum direction direction, const struct packet *packets, const uint8_t *const *data,
+	unsigned n, uint32_t *policies)
 {
 	const struct table *table;
 	uint8_t all[BURST_MAX];
+	uint64_t unparsed = 0;
 	struct burst burst;
 
 	if (n == 0)
-		return;
+		return 0;
 	begin_burst(&burst, classifier, wire, direction, n, policies);
 	table = first_table(&burst);
 	if (table == NULL && classifier->any_alike) {
 		classify_alike(classifier, burst.key, n, policies);
-		return;
+		return 0;
 	}
 	burst.parsed = UINT64_MAX;
 	burst.packets = packets;
 	burst.data = data;
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
 		all[i] = (uint8_t)i;
+		unparsed |= (uint64_t)(packets[i].unparsed != UNPARSED_NONE) << i;
+	}
 	columns_of(&burst, all, n, side_of(&burst, table));
 	classify_stages(&burst, table);
+	if (unlikely(unparsed != 0))
+		classify_unparsed(&burst, unparsed);
+	return burst.refused;
 }
 
 void classify_frames(const struct classifier *classifier, unsigned wire, enum direction direction,
@@ -258,6 +209,8 @@ void classify_frames(const struct classifier *classifier, unsigned wire, enum di
 
 	begin_burst(&burst, classifier, wire, direction, n, frames->policy);
 	frames->parsed = 0;
+	frames->unparsed = 0;
+	frames->refused = 0;
 	table = first_table(&burst);
 	if (table == NULL && classifier->any_alike) {
 		classify_alike(classifier, burst.key, n, frames->policy);
@@ -269,4 +222,8 @@ void classify_frames(const struct classifier *classifier, unsigned wire, enum di
 	}
 	columns_of_frames(&burst, frames, side_of(&burst, table));
 	classify_stages(&burst, table);
+	if (unlikely(frames->unparsed != 0)) {
+		classify_unparsed(&burst, frames->unparsed);
+		frames->refused = burst.refused;
+	}
 }

@@ -18,6 +18,24 @@
 #include "packet/parse.h"
 #include "policy/policy.h"
 
+/*
+ * Where the parser does not understand a packet wholly (packet->unknown), something that policies
+ * ask for is not known. "Could match" are those policies that match by all that is known, in the
+ * order above, down to the first that asks for nothing else: no later one would be reached. The
+ * strictest of these is its policy; between equals, the more specific.
+ *
+ * Strictness: what drops, or lets wait, what does not conform is stricter than what marks, and that
+ * than what only counts. Among these, the stricter is that whose limit takes longer to earn back
+ * what one packet of 1500 bytes costs: 12000 bits, one packet, or one flow. A packet that can begin
+ * no flow costs a limit of flows nothing, and such a policy is the least strict of its kind. The
+ * limit is that of the configuration, over all limiters; with "per" that of one source; of a total
+ * what it allows a second in its period (30 days, if it has none or is a month), and what passes
+ * beyond it.
+ *
+ * Where not even the addresses are known (PACKET_UNKNOWN_ADDRESS), policies that could match are
+ * those of the outermost headers; if there is none, the packet is refused.
+ */
+
 #define CLASSIFY_NONE UINT32_MAX /* no policy: the packet passes untouched */
 
 struct classifier;
@@ -35,15 +53,22 @@ int classifier_create(
 int classifier_create_as(const struct policy *policies, const uint32_t *answers,
 	unsigned n_policies, int socket, struct classifier **out);
 
+/*
+ * What becomes of packets that are not understood; UNPARSED_STRICT unless this is said. Control,
+ * before a worker sees the classifier.
+ */
+void classifier_set_unparsed(struct classifier *classifier, enum unparsed_action action);
+
 void classifier_destroy(struct classifier *classifier);
 
 /*
  * The policy of each of n (at most 64) packets that are parsed already; frames.h has the fast way
  * for those that are not. An index, or CLASSIFY_NONE. All received on one wire in one direction.
- * data[i] is the start of packet i, where packets[i].src_off and dst_off point into.
- * Worker lcores; no lock, no allocation.
+ * data[i] is the start of packet i, where packets[i].src_off and dst_off point into. Returns those
+ * that are not to pass, a bit each: they have no policy. Worker lcores; no lock, no allocation.
  */
-void classify_burst(const struct classifier *classifier, unsigned wire, enum direction direction,
-	const struct packet *packets, const uint8_t *const *data, unsigned n, uint32_t *policies);
+uint64_t classify_burst(const struct classifier *classifier, unsigned wire,
+	enum direction direction, const struct packet *packets, const uint8_t *const *data,
+	unsigned n, uint32_t *policies);
 
 #endif

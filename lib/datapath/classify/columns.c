@@ -44,6 +44,20 @@ static bool is_plain(const struct tunnels *tunnels, const uint8_t *data, uint32_
 	return tunnels == NULL || !is_tunnel(tunnels, data + l2, len - l2);
 }
 
+void frames_look_further(struct frames *frames, unsigned i)
+{
+	const struct tunnels *tunnels = frames->tunnels;
+	struct packet *packet = &frames->packet[i];
+
+	if (tunnels != NULL)
+		packet_enter_tunnels(frames->data[i], frames->len[i], tunnels, packet);
+	if (packet->fragment && frames->fragments != NULL)
+		fragments_ports(frames->fragments, frames->data[i], frames->now, packet);
+	if (tunnels != NULL)
+		packet_doubt_tunnels(tunnels, packet);
+	frames->unparsed |= (uint64_t)(packet->unparsed != UNPARSED_NONE) << i;
+}
+
 /* Frame by frame: a plain one's L2 length, or all that the parser finds. */
 static void tell_apart(struct frames *frames, unsigned n)
 {
@@ -57,10 +71,14 @@ static void tell_apart(struct frames *frames, unsigned n)
 	}
 }
 
+/* All of a burst of which none has been parsed yet. */
 static void parse_all(struct frames *frames, unsigned n)
 {
-	for (unsigned i = 0; i < n; i++)
-		frames->l2_len[i] = frames_packet(frames, i)->l2_len;
+	for (unsigned i = 0; i < n; i++) {
+		frames_parse(frames, i);
+		frames->l2_len[i] = frames->packet[i].l2_len;
+	}
+	frames->parsed = UINT64_MAX >> (FRAMES_MAX - n);
 }
 
 /*

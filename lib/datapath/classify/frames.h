@@ -26,36 +26,48 @@ struct frames {
 	uint32_t policy[FRAMES_MAX]; /* out: index of its policy, or CLASSIFY_NONE */
 	uint16_t
 		l2_len[FRAMES_MAX]; /* out: bytes before its L3 header; 0 if no policy wants them */
-	uint64_t parsed;            /* frames whose packet[] is filled in, a bit each */
+	uint64_t parsed;            /* frames whose packet[] is filled in, a bit each; */
+	uint64_t
+		unparsed; /* and of these, where packet.unparsed says that something is not known */
+	uint64_t refused; /* out: likewise, those that have no policy and are not to pass either */
 	struct packet packet[FRAMES_MAX];
 };
 
 /*
- * Fills in the policies and L2 lengths of n frames, at most FRAMES_MAX, received on one wire in one
- * direction. Parses frames that are not plain: that have IPv4 options or IPv6 extension headers,
- * more than one VLAN tag, are fragments, tunnels to enter or no IP. Worker lcores; no lock, no
- * allocation.
+ * Fills in who is refused, and the policies and L2 lengths of n frames, at most FRAMES_MAX,
+ * received on one wire in one direction. Parses frames that are not plain: that have IPv4 options
+ * or IPv6 extension headers, more than one VLAN tag, are fragments, tunnels to enter or no IP.
+ * Worker lcores; no lock, no allocation.
  */
 void classify_frames(const struct classifier *classifier, unsigned wire, enum direction direction,
 	struct frames *frames, unsigned n);
+
+/* The rest of frames_parse(), for those of which packet_parse() does not say all. */
+void frames_look_further(struct frames *frames, unsigned i);
+
+/* Parses frame i; that this has been done is the caller's to note. */
+static inline __attribute__((always_inline)) void frames_parse(struct frames *frames, unsigned i)
+{
+	struct packet *packet = &frames->packet[i];
+
+	packet_parse(frames->data[i], frames->len[i], packet);
+	if (frames->tunnels != NULL || ((packet->fragment || packet->unparsed) &&
+					       (packet->unparsed || frames->fragments != NULL)))
+		frames_look_further(frames, i);
+}
 
 /*
  * All that is to be known of frame i. With `fragments`, every fragment must be asked for, and in
  * the order of arrival: the later ones are known by the first.
  */
-static inline struct packet *frames_packet(struct frames *frames, unsigned i)
+static inline __attribute__((always_inline)) struct packet *frames_packet(
+	struct frames *frames, unsigned i)
 {
-	struct packet *packet = &frames->packet[i];
-
-	if (frames->parsed >> i & 1)
-		return packet;
-	packet_parse(frames->data[i], frames->len[i], packet);
-	if (frames->tunnels != NULL)
-		packet_enter_tunnels(frames->data[i], frames->len[i], frames->tunnels, packet);
-	if (packet->fragment && frames->fragments != NULL)
-		fragments_ports(frames->fragments, frames->data[i], frames->now, packet);
-	frames->parsed |= UINT64_C(1) << i;
-	return packet;
+	if (!(frames->parsed >> i & 1)) {
+		frames->parsed |= UINT64_C(1) << i;
+		frames_parse(frames, i);
+	}
+	return &frames->packet[i];
 }
 
 #endif

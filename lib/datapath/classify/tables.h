@@ -78,6 +78,12 @@ struct table {
 	bool used;                /* has any rule */
 };
 
+/* How strict a policy is, the more the higher, with packets that may begin a flow and others. */
+struct strictness {
+	uint32_t answer;
+	uint32_t opens, carries;
+};
+
 struct classifier {
 	struct table dst;  /* policies that name a destination */
 	struct table src;  /* policies that name a source only */
@@ -86,7 +92,14 @@ struct classifier {
 	bool any_alike;    /* it depends on nothing that differs between packets of a burst */
 	bool wants_l2_len; /* some policy charges packets without their L2 header */
 	struct rule *rules;
+	struct strictness *strictness; /* of all policies, sorted by answer */
+	uint32_t n_strictness;
+	enum unparsed_action unparsed;
 };
+
+/* Fills in how strict policies are. Returns 0 or -ENOMEM. Control. */
+int strictness_make(const struct policy *policies, const uint32_t *answers, uint32_t n, int socket,
+	struct classifier *classifier);
 
 /* Whether packets of this direction have to be looked up in it. */
 static inline bool table_applies(const struct table *table, enum direction direction)

@@ -28,6 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/extents.h"
+
 #define NEW_FLOW_SECONDS 30 /* and up to a quarter of a second more: time is coarse */
 #define NEW_FLOW_WAYS    8  /* entries of a set */
 
@@ -159,6 +161,14 @@ static inline void new_flows_remember(struct new_flows *flows, uint32_t hash, ui
 	uint32_t time = new_flow_time(flows, now), tag = new_flow_tag(hash);
 
 	*new_flow_victim(new_flow_set(flows, hash), tag, time) = (uint64_t)tag << 32 | time;
+}
+
+/* What of the table a flow's next packet may touch: its head, and one line. */
+static inline void new_flows_extents(
+	struct new_flows *flows, uint32_t hash, struct extents *extents)
+{
+	extents_add(extents, flows, offsetof(struct new_flows, sets));
+	extents_add(extents, new_flow_set(flows, hash), sizeof(struct new_flow_set));
 }
 
 static_assert(sizeof(struct new_flow_set) == 64, "a look costs one cache line");

@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "meter/meters.h"
 #include "meter/token_bucket.h"
 
 #define CREDIT_SHIFT 48 /* the generation is above the units */
@@ -69,6 +70,13 @@ static inline uint64_t credit_left(const struct credit *credit)
 {
 	/* Here as below: the word stands for nothing else in memory, and no order is needed. */
 	return __atomic_load_n(&credit->word, __ATOMIC_RELAXED) & CREDIT_MOST;
+}
+
+/* A copy that nobody shares, as of some moment of this call. Any thread. */
+static inline void credit_copy(const struct credit *credit, struct credit *copy)
+{
+	copy->word = __atomic_load_n(&credit->word, __ATOMIC_RELAXED);
+	copy->wanted = __atomic_load_n(&credit->wanted, __ATOMIC_RELAXED);
 }
 
 /* Adds units that are paid for; with those that are left at most CREDIT_MOST. Control. */
@@ -218,6 +226,35 @@ static inline enum credit_verdict credit_charge(struct credit_cache *hand,
 		return credit_charge_more(hand, profile, now, cost);
 	token_bucket_set_owner(&hand->fallback, owner - cost);
 	return CREDIT_PAYS;
+}
+
+/* The rest of what a row of meter/meters.h has. */
+
+static inline int credit_cache_set(
+	struct credit_profile *profile, const struct meter_params *params, uint64_t hz)
+{
+	struct token_bucket_params fallback = token_bucket_params(params);
+
+	return credit_profile_init(profile, &fallback, hz);
+}
+
+static inline void credit_cache_begin(struct credit_cache *hand,
+	const struct credit_profile *profile, uint64_t now, uint64_t seed)
+{
+	(void)seed;
+	credit_cache_init(hand, profile, now);
+}
+
+static inline bool credit_cache_conforms(struct credit_cache *hand,
+	const struct credit_profile *profile, uint64_t now, uint32_t cost)
+{
+	return credit_charge(hand, profile, now, cost) != CREDIT_REFUSES;
+}
+
+static inline struct meter_limit credit_profile_limit(const struct credit_profile *profile)
+{
+	return (struct meter_limit){(uint64_t)profile->fallback.rate, profile->fallback.burst,
+		(uint64_t)profile->generation << 32 | profile->quantum};
 }
 
 static_assert(sizeof(struct credit) == 64, "nothing else is on the line that workers share");

@@ -165,4 +165,44 @@ static inline bool gcra_idle_now(const struct gcra *gcra, const struct gcra_now 
 static_assert(sizeof(struct gcra) == 8, "millions of them fit a table");
 static_assert(sizeof(struct gcra_profile) == 48, "as a token bucket's");
 
+/* What a row of meter/meters.h has. */
+
+static inline int gcra_set(
+	struct gcra_profile *profile, const struct meter_params *params, uint64_t hz)
+{
+	struct token_bucket_params bucket = token_bucket_params(params);
+
+	return gcra_profile_init(profile, &bucket, hz);
+}
+
+static inline void gcra_begin(
+	struct gcra *gcra, const struct gcra_profile *profile, uint64_t now, uint64_t seed)
+{
+	(void)seed;
+	gcra_init(gcra, profile, now);
+}
+
+static inline void gcra_change(struct gcra *gcra, struct gcra_profile *profile,
+	const struct gcra_profile *next, uint64_t now)
+{
+	struct gcra_profile old = *profile;
+
+	(void)gcra;
+	*profile = *next;
+	gcra_profile_succeed(profile, &old, now);
+}
+
+static inline struct meter_limit gcra_profile_limit(const struct gcra_profile *profile)
+{
+	return (struct meter_limit){profile->rate, profile->burst, 0};
+}
+
+static inline bool gcra_idle(
+	const struct gcra *gcra, const struct gcra_profile *profile, uint64_t now)
+{
+	struct gcra_now instant = gcra_now(profile, now);
+
+	return gcra_idle_now(gcra, &instant);
+}
+
 #endif

@@ -39,8 +39,12 @@ struct hybrid {
 	uint64_t smooth : 1;
 };
 
-static inline void hybrid_init(struct hybrid *hybrid, uint64_t now)
+/* Its window begins with the first packet. */
+static inline void hybrid_begin(
+	struct hybrid *hybrid, const struct quota *quota, uint64_t now, uint64_t seed)
 {
+	(void)quota;
+	(void)seed;
 	*hybrid = (struct hybrid){.time = now};
 }
 
@@ -146,5 +150,15 @@ static inline bool hybrid_conforms(
 }
 
 static_assert(sizeof(struct hybrid) == 24, "as a token bucket");
+
+/* The rest of what a row of meter/meters.h has. */
+
+static inline void hybrid_change(
+	struct hybrid *hybrid, struct quota *quota, const struct quota *next, uint64_t now)
+{
+	(void)hybrid;
+	(void)now;
+	*quota = *next;
+}
 
 #endif

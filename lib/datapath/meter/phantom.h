@@ -54,6 +54,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "meter/meters.h"
 #include "meter/token_bucket.h"
 
 #define PHANTOM_CLASSES_MIN 16
@@ -643,5 +644,17 @@ static_assert(sizeof(struct phantom_class) * PHANTOM_WAYS == 64, "a set is a lin
 static_assert(offsetof(struct phantom, slots) == 64, "what each packet reads, before them");
 static_assert(PHANTOM_WEIGHT_ALL < 1 << PHANTOM_SLOT_WEIGHT, "any sum of weights fits");
 static_assert(PHANTOM_CLASSES_MAX <= PHANTOM_WEIGHT_ALL, "flows too");
+
+/*
+ * What sets the bucket's profile, see meter/meters.h. The rest of its row is the token bucket's: a
+ * packet of no class gets what all may pass.
+ */
+static inline int phantom_bucket_set(
+	struct token_bucket_profile *profile, const struct meter_params *params, uint64_t hz)
+{
+	if (params->burst > PHANTOM_BURST_MAX >> params->unit_bits)
+		return -ERANGE;
+	return token_bucket_set(profile, params, hz);
+}
 
 #endif

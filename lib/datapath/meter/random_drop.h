@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
+#include "meter/meters.h"
 
 struct random_drop_profile {
 	uint64_t threshold; /* of 2^32: random numbers below it drop; all of them when it is that */
@@ -32,18 +33,45 @@ static inline int random_drop_profile_init(struct random_drop_profile *profile, 
 	return 0;
 }
 
-static inline void random_drop_init(struct random_drop *drop, uint64_t seed)
+static inline void random_drop_begin(struct random_drop *drop,
+	const struct random_drop_profile *profile, uint64_t now, uint64_t seed)
 {
+	(void)profile;
+	(void)now;
 	drop->state = seed;
 }
 
-/* Whether a packet is let pass. One of cost 0 always is. The state's one writer. */
-static inline bool random_drop_conforms(
-	struct random_drop *drop, const struct random_drop_profile *profile, uint32_t cost)
+/* Whether a packet is let pass, at any time. One of cost 0 always is. The state's one writer. */
+static inline bool random_drop_conforms(struct random_drop *drop,
+	const struct random_drop_profile *profile, uint64_t now, uint32_t cost)
 {
 	uint64_t random = splitmix64_short(&drop->state) >> 32;
 
+	(void)now;
 	return random >= profile->threshold || cost == 0;
+}
+
+/* The rest of what a row of meter/meters.h has. */
+
+static inline int random_drop_set(
+	struct random_drop_profile *profile, const struct meter_params *params, uint64_t hz)
+{
+	(void)hz;
+	return random_drop_profile_init(profile, params->drop_probability);
+}
+
+static inline void random_drop_change(struct random_drop *drop, struct random_drop_profile *profile,
+	const struct random_drop_profile *next, uint64_t now)
+{
+	(void)drop;
+	(void)now;
+	*profile = *next;
+}
+
+static inline struct meter_limit random_drop_profile_limit(
+	const struct random_drop_profile *profile)
+{
+	return (struct meter_limit){profile->threshold, 0, 0};
 }
 
 #endif

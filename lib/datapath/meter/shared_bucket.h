@@ -19,18 +19,27 @@
  *
  * The bucket is lib/datapath/meter's GCRA, whose state is one word and whose profile may be
  * replaced while that is in use. State and profile are one line, as whoever takes needs both.
- * Another limit waits in a place that many shared buckets share, struct shared_bucket_changes,
- * until nobody is at the former one any more; so memory for two limits at a time is only that of
- * those that change.
+ *
+ * Another limit holds at once, and control waits for no worker. It is written beside the one in
+ * force, which nobody reads; then a count says that it is there; then the line is written and the
+ * count says so again. A worker copies the limit that the count leads it to, and copies again if
+ * the count is another by then, at most twice for each change. So it never sees half of a limit,
+ * and wherever control stands still one of both is whole. The count has 64 bits and never comes
+ * round. A worker that stood still in the middle of a take goes on by the limit that it had copied,
+ * as of the tick at which it began: its compare-and-swap takes no more than was there then, and
+ * whatever it does next it does by the limit in force.
  *
  * All is pure and inline. A unit is what the policy counts.
  */
 #ifndef WEIR_METER_SHARED_BUCKET_H
 #define WEIR_METER_SHARED_BUCKET_H
 
+#include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "base/expiry.h"
 #include "base/hash.h"
 #include "meter/gcra.h"
 
@@ -48,35 +57,21 @@
 
 /* A GCRA's profile, cut to what has to be kept, and what to take at a time. */
 struct shared_bucket_profile {
-	tokens_t start;              /* these four as in struct gcra_profile; */
-	uint64_t since, rate, burst; /* the burst is the shared bucket's depth */
-	uint32_t quantum;            /* units taken beyond what is needed, if there are as many, */
-	uint32_t least; /* and if there is not even a random part of these, nothing is */
+	uint64_t start_low, start_high; /* both halves of it; these as in struct gcra_profile, */
+	uint64_t since, rate, burst;    /* where the burst is the shared bucket's depth */
+	uint32_t quantum; /* units taken beyond what is needed, if there are as many, */
+	uint32_t least;   /* and if there is not even a random part of these, nothing is */
 };
 
 struct shared_bucket {
 	struct gcra state; /* written by all workers, by compare-and-swap */
-	const struct shared_bucket_profile
-		*profile;                 /* in force: written by control, read by workers */
-	struct shared_bucket_profile own; /* where that is, but for a while after a change */
+	/*
+	 * Written by control alone, and read by workers, in atomic words: how often the profile has
+	 * been written, and both places of it. An even count leads to the first.
+	 */
+	uint64_t written;
+	struct shared_bucket_profile profiles[2];
 } __attribute__((aligned(64)));
-
-/* Another limit, in force until it has come into its shared bucket's own line. */
-struct shared_bucket_change {
-	struct shared_bucket_profile profile;
-	struct shared_bucket *shared;
-} __attribute__((aligned(64)));
-
-/*
- * Limits that change, in rounds: those of one round, and those of the round before, which workers
- * may still be at. Control's; zeroed before use but for `places`, of twice as many as `most`.
- */
-struct shared_bucket_changes {
-	struct shared_bucket_change *places;
-	unsigned most;  /* in a round */
-	unsigned n;     /* in this one */
-	unsigned first; /* place of this one: 0 or most */
-};
 
 /*
  * Minutes, in 2^this ticks: as far as a worker's instant may be behind another's. That is more than
@@ -91,7 +86,7 @@ static inline struct gcra_profile shared_bucket_limit(const struct shared_bucket
 	uint64_t ahead = 2 * SHARED_BUCKET_AHEAD << GCRA_SHIFT;
 
 	return (struct gcra_profile){
-		.start = profile->start,
+		.start = (tokens_t)profile->start_high << 64 | profile->start_low,
 		.since = profile->since,
 		.rate = profile->rate,
 		.burst = profile->burst,
@@ -136,21 +131,111 @@ static inline int shared_bucket_profile_init(struct shared_bucket_profile *profi
 	return err;
 }
 
+static inline struct shared_bucket_profile shared_bucket_load(
+	const struct shared_bucket_profile *from)
+{
+	return (struct shared_bucket_profile){
+		.start_low = __atomic_load_n(&from->start_low, __ATOMIC_ACQUIRE),
+		.start_high = __atomic_load_n(&from->start_high, __ATOMIC_ACQUIRE),
+		.since = __atomic_load_n(&from->since, __ATOMIC_ACQUIRE),
+		.rate = __atomic_load_n(&from->rate, __ATOMIC_ACQUIRE),
+		.burst = __atomic_load_n(&from->burst, __ATOMIC_ACQUIRE),
+		.quantum = __atomic_load_n(&from->quantum, __ATOMIC_ACQUIRE),
+		.least = __atomic_load_n(&from->least, __ATOMIC_ACQUIRE),
+	};
+}
+
+static inline void shared_bucket_store(
+	struct shared_bucket_profile *to, const struct shared_bucket_profile *profile)
+{
+	__atomic_store_n(&to->start_low, profile->start_low, __ATOMIC_RELEASE);
+	__atomic_store_n(&to->start_high, profile->start_high, __ATOMIC_RELEASE);
+	__atomic_store_n(&to->since, profile->since, __ATOMIC_RELEASE);
+	__atomic_store_n(&to->rate, profile->rate, __ATOMIC_RELEASE);
+	__atomic_store_n(&to->burst, profile->burst, __ATOMIC_RELEASE);
+	__atomic_store_n(&to->quantum, profile->quantum, __ATOMIC_RELEASE);
+	__atomic_store_n(&to->least, profile->least, __ATOMIC_RELEASE);
+}
+
+/*
+ * The limit in force, whole, wherever it is. Acquire of the count pairs with the release of it in
+ * shared_bucket_write(): what it leads to has been written. Acquire of each word pairs with the
+ * release of that word: who has read one of a later change finds the count that was stored before
+ * it, and reads again. Any thread; never waits: it repeats only when control has come further.
+ */
+static inline struct shared_bucket_profile shared_bucket_read_changing(
+	const struct shared_bucket *shared)
+{
+	uint64_t seen, written = __atomic_load_n(&shared->written, __ATOMIC_ACQUIRE);
+	struct shared_bucket_profile profile;
+
+	do {
+		seen = written;
+		profile = shared_bucket_load(&shared->profiles[seen & 1]);
+		written = __atomic_load_n(&shared->written, __ATOMIC_ACQUIRE);
+	} while (written != seen);
+	return profile;
+}
+
+/* Where it is at rest, that takes no address that hangs on the count. */
+static inline struct shared_bucket_profile shared_bucket_read(const struct shared_bucket *shared)
+{
+	uint64_t seen = __atomic_load_n(&shared->written, __ATOMIC_ACQUIRE) & ~UINT64_C(1);
+	struct shared_bucket_profile profile = shared_bucket_load(&shared->profiles[0]);
+
+	if (__builtin_expect(__atomic_load_n(&shared->written, __ATOMIC_ACQUIRE) != seen, 0))
+		profile = shared_bucket_read_changing(shared);
+	return profile;
+}
+
+/* A copy that nobody shares, as of some moment of this call. Any thread. */
+static inline void shared_bucket_copy(
+	const struct shared_bucket *shared, struct shared_bucket *copy)
+{
+	copy->written = 0;
+	copy->profiles[0] = shared_bucket_read(shared);
+	copy->state.allow_at = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED);
+}
+
+/* Units that are there at a tick. Any thread. */
+static inline uint64_t shared_bucket_level(const struct shared_bucket *shared, uint64_t now)
+{
+	const struct shared_bucket_profile profile = shared_bucket_read(shared);
+	struct gcra_profile limit = shared_bucket_limit(&profile);
+	struct gcra_now instant = gcra_now(&limit, now);
+	uint64_t seen = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED);
+	int64_t tokens = gcra_tokens(&(struct gcra){seen}, &instant);
+
+	return tokens > 0 ? (uint64_t)tokens >> GCRA_SHIFT : 0;
+}
+
+/* Beside the limit in force, and then in its line: what is read at rest is there. Control. */
+static inline void shared_bucket_write(
+	struct shared_bucket *shared, const struct shared_bucket_profile *profile)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t written = shared->written + 1;
+
+		shared_bucket_store(&shared->profiles[written & 1], profile);
+		__atomic_store_n(&shared->written, written, __ATOMIC_RELEASE);
+	}
+}
+
 /* A shared bucket that starts full. Control thread, before any worker knows it. */
 static inline void shared_bucket_init(
 	struct shared_bucket *shared, const struct shared_bucket_profile *profile, uint64_t now)
 {
 	struct gcra_profile limit = shared_bucket_limit(profile);
 
-	shared->own = *profile;
-	shared->profile = &shared->own;
+	shared->written = 0;
+	shared->profiles[0] = *profile;
 	gcra_init(&shared->state, &limit, now);
 }
 
 /* As if the shared bucket had just been emptied. Control thread, before any worker knows it. */
 static inline void shared_bucket_spend(struct shared_bucket *shared)
 {
-	shared->state.allow_at += shared->profile->burst;
+	shared->state.allow_at += shared->profiles[0].burst;
 }
 
 /* Whether both say the same limit, since whenever they do. Any thread. */
@@ -159,33 +244,6 @@ static inline bool shared_bucket_profile_equal(
 {
 	return a->rate == b->rate && a->burst == b->burst && a->quantum == b->quantum &&
 	       a->least == b->least;
-}
-
-/*
- * Begins a round of changes: every worker has been quiescent since the one before. So nobody reads
- * the lines of the shared buckets that changed in that, and their limits come home. Returns how
- * many did: if any, or any changes in this round, workers have to be quiescent before the next.
- * Control thread.
- */
-static inline unsigned shared_bucket_round(struct shared_bucket_changes *changes)
-{
-	unsigned n = changes->n;
-
-	for (unsigned i = 0; i < n; i++) {
-		struct shared_bucket_change *change = &changes->places[changes->first + i];
-		struct shared_bucket *shared = change->shared;
-
-		if (shared->profile != &change->profile) /* it has begun anew */
-			continue;
-		shared->own = change->profile;
-		/*
-		 * Release pairs with the acquire in shared_bucket_take(): contents before pointer.
-		 */
-		__atomic_store_n(&shared->profile, &shared->own, __ATOMIC_RELEASE);
-	}
-	changes->first = changes->first ? 0 : changes->most;
-	changes->n = 0;
-	return n;
 }
 
 /*
@@ -204,42 +262,72 @@ static inline void shared_bucket_settle(
 					  settled, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
+/* Leaves in a shared bucket, as of a tick, no more than what is left of its burst. Any worker. */
+static inline void shared_bucket_trim(struct shared_bucket *shared, uint64_t at, uint8_t ending)
+{
+	const struct shared_bucket_profile profile = shared_bucket_read(shared);
+	struct gcra_profile limit = shared_bucket_limit(&profile);
+	struct gcra_now instant;
+
+	limit.burst = expiry_left(limit.burst, ending);
+	instant = gcra_now(&limit, at);
+	shared_bucket_settle(shared, &instant);
+}
+
+/*
+ * shared_bucket_change() where virtual time has come as far as it has by the former limit at tick
+ * `at`, since all that are led by it have a clock that went slower.
+ */
+static inline void shared_bucket_change_since(struct shared_bucket *shared,
+	const struct shared_bucket_profile *profile, uint64_t at, uint64_t now)
+{
+	const struct shared_bucket_profile former = shared_bucket_read(shared);
+	struct gcra_profile old = shared_bucket_limit(&former), next = shared_bucket_limit(profile);
+	struct shared_bucket_profile changed = *profile;
+	struct gcra_now instant = gcra_now(&old, at);
+
+	shared_bucket_settle(shared, &instant);
+	gcra_profile_succeed(&next, &old, at);
+	changed.start_low = (uint64_t)next.start;
+	changed.start_high = (uint64_t)(next.start >> 64);
+	changed.since = now;
+	shared_bucket_write(shared, &changed);
+}
+
 /*
  * The limit is `profile` from tick `now` on, for all workers at once. Tokens are kept, as
  * gcra_profile_succeed() says; a smaller burst takes what is above it in the shared bucket, not the
- * quanta in workers' hands, at most a 16th of the larger one. False, and nothing has changed, when
- * the round has no place left. Control thread; a shared bucket at most once in a round.
+ * quanta in workers' hands, at most a 16th of the larger one. Control thread.
  */
-static inline bool shared_bucket_change(struct shared_bucket_changes *changes,
+static inline void shared_bucket_change(
 	struct shared_bucket *shared, const struct shared_bucket_profile *profile, uint64_t now)
 {
-	struct gcra_profile old = shared_bucket_limit(shared->profile),
-			    next = shared_bucket_limit(profile);
-	struct shared_bucket_change *change = &changes->places[changes->first + changes->n];
+	shared_bucket_change_since(shared, profile, now, now);
+}
 
-	struct gcra_now instant = gcra_now(&old, now);
+/*
+ * shared_bucket_change() of one whose clock has been set back, so that what it has granted lies
+ * ahead: it goes on from there as of now, and as if it had just been emptied.
+ */
+static inline void shared_bucket_restart(
+	struct shared_bucket *shared, const struct shared_bucket_profile *profile, uint64_t now)
+{
+	struct shared_bucket_profile changed;
+	struct gcra_profile limit;
 
-	if (changes->n == changes->most)
-		return false;
-	changes->n++;
-	shared_bucket_settle(shared, &instant);
-	gcra_profile_succeed(&next, &old, now);
-	change->shared = shared;
-	change->profile = *profile;
-	change->profile.start = next.start;
-	change->profile.since = next.since;
-	/* As in shared_bucket_round(). */
-	__atomic_store_n(&shared->profile, &change->profile, __ATOMIC_RELEASE);
-	return true;
+	shared_bucket_change(shared, profile, now);
+	changed = shared_bucket_read(shared);
+	limit = shared_bucket_limit(&changed);
+	__atomic_store_n(&shared->state.allow_at, gcra_time(&limit, now), __ATOMIC_RELAXED);
 }
 
 /* The tick at which a shared bucket will have so much virtual time; or far away. */
 static inline uint64_t shared_bucket_has(
 	const struct shared_bucket *shared, uint64_t now, int64_t time)
 {
-	const struct shared_bucket_profile *profile = shared->profile;
-	uint64_t from = (int64_t)(profile->since - now) > 0 ? profile->since : now;
-	struct gcra_profile limit = shared_bucket_limit(profile);
+	const struct shared_bucket_profile profile = shared_bucket_read(shared);
+	uint64_t from = (int64_t)(profile.since - now) > 0 ? profile.since : now;
+	struct gcra_profile limit = shared_bucket_limit(&profile);
 	struct gcra_now instant = gcra_now(&limit, from);
 	uint64_t seen = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED);
 	int64_t lack = time - gcra_tokens(&(struct gcra){seen}, &instant);
@@ -247,7 +335,7 @@ static inline uint64_t shared_bucket_has(
 
 	if (lack <= 0) /* until then all is booked at the former limit */
 		return from;
-	ticks = profile->rate ? tokens / profile->rate + 1 : UINT64_MAX;
+	ticks = profile.rate ? tokens / profile.rate + 1 : UINT64_MAX;
 	return from + (ticks >> 62 ? UINT64_C(1) << 62 : (uint64_t)ticks);
 }
 
@@ -260,10 +348,10 @@ static inline uint64_t shared_bucket_has(
 static inline uint64_t shared_bucket_begins(
 	const struct shared_bucket *shared, uint64_t told, uint64_t now)
 {
-	const struct shared_bucket_profile *profile = shared->profile;
+	const struct shared_bucket_profile profile = shared_bucket_read(shared);
 	uint64_t booked = shared_bucket_has(shared, now, 0);
-	uint64_t full = shared_bucket_has(shared, now, (int64_t)profile->burst);
-	uint64_t after = told ? profile->since + (now - told) : now;
+	uint64_t full = shared_bucket_has(shared, now, (int64_t)profile.burst);
+	uint64_t after = told ? profile.since + (now - told) : now;
 
 	if (booked - now > UINT64_C(1) << 61) /* without a rate, and so nothing comes any more */
 		booked = now;
@@ -274,7 +362,8 @@ static inline uint64_t shared_bucket_begins(
 /* Nothing is booked further ahead than so many ticks. */
 static inline void shared_bucket_cut(struct shared_bucket *shared, uint64_t ticks, uint64_t from)
 {
-	struct gcra_profile limit = shared_bucket_limit(shared->profile);
+	const struct shared_bucket_profile profile = shared_bucket_read(shared);
+	struct gcra_profile limit = shared_bucket_limit(&profile);
 	struct gcra_now instant = gcra_now(&limit, from);
 	uint64_t seen = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED);
 	int64_t most = (int64_t)((tokens_t)ticks * limit.rate >> (TOKEN_SHIFT - GCRA_SHIFT));
@@ -290,21 +379,17 @@ static inline void shared_bucket_cut(struct shared_bucket *shared, uint64_t tick
  * shared_bucket_begins(), but at most so many ticks from now. `*told`: the tick of the last change
  * of that shared bucket, or 0.
  */
-static inline bool shared_bucket_change_booked(struct shared_bucket_changes *changes,
-	struct shared_bucket *shared, const struct shared_bucket_profile *profile, uint64_t *told,
-	uint64_t ticks, uint64_t now)
+static inline void shared_bucket_change_booked(struct shared_bucket *shared,
+	const struct shared_bucket_profile *profile, uint64_t *told, uint64_t ticks, uint64_t now)
 {
 	uint64_t from = shared_bucket_begins(shared, *told, now);
 
-	if (changes->n == changes->most)
-		return false;
 	if (from - now > ticks)
 		from = now + ticks;
 	*told = now;
-	shared_bucket_change(changes, shared, profile, from);
+	shared_bucket_change(shared, profile, from);
 	/* Workers have gone on booking at the former rate, however long that was. */
 	shared_bucket_cut(shared, ticks, from);
-	return true;
 }
 
 /* From 0 up to the least, as the time decides: a lot that no two packets share for long. */
@@ -334,11 +419,10 @@ static inline uint64_t shared_bucket_part(
  */
 static inline uint64_t shared_bucket_take(struct shared_bucket *shared, uint64_t now, uint64_t need)
 {
-	const struct shared_bucket_profile *profile = __atomic_load_n(
-		&shared->profile, __ATOMIC_ACQUIRE);
-	struct gcra_profile limit = shared_bucket_limit(profile);
+	const struct shared_bucket_profile profile = shared_bucket_read(shared);
+	struct gcra_profile limit = shared_bucket_limit(&profile);
 	struct gcra_now instant = gcra_now(&limit, now);
-	uint64_t lot = shared_bucket_lot(profile, now);
+	uint64_t lot = shared_bucket_lot(&profile, now);
 	/* The word stands for nothing else in memory: no order is needed. */
 	uint64_t seen = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED);
 	uint64_t taken, left;
@@ -348,7 +432,7 @@ static inline uint64_t shared_bucket_take(struct shared_bucket *shared, uint64_t
 
 		/* Another core's clock may be ahead of ours: what it took is not here yet. */
 		taken = shared_bucket_part(
-			profile, tokens > 0 ? (uint64_t)tokens : 0, need << GCRA_SHIFT, lot);
+			&profile, tokens > 0 ? (uint64_t)tokens : 0, need << GCRA_SHIFT, lot);
 		if (taken == 0)
 			return 0;
 		left = instant.at - (uint64_t)tokens + taken;
@@ -360,9 +444,8 @@ static inline uint64_t shared_bucket_take(struct shared_bucket *shared, uint64_t
 /* Virtual time at a tick, by the limit that is in force. Any worker. */
 static inline uint64_t shared_bucket_time(const struct shared_bucket *shared, uint64_t now)
 {
-	const struct shared_bucket_profile *profile = __atomic_load_n(
-		&shared->profile, __ATOMIC_ACQUIRE);
-	struct gcra_profile limit = shared_bucket_limit(profile);
+	const struct shared_bucket_profile profile = shared_bucket_read(shared);
+	struct gcra_profile limit = shared_bucket_limit(&profile);
 
 	return gcra_time(&limit, now);
 }
@@ -388,9 +471,8 @@ static inline struct gcra_now shared_bucket_now(
 static inline uint64_t shared_bucket_book(
 	struct shared_bucket *shared, uint64_t at, uint64_t need, uint64_t most, uint64_t *point)
 {
-	const struct shared_bucket_profile *profile = __atomic_load_n(
-		&shared->profile, __ATOMIC_ACQUIRE);
-	struct gcra_profile limit = shared_bucket_limit(profile);
+	const struct shared_bucket_profile profile = shared_bucket_read(shared);
+	struct gcra_profile limit = shared_bucket_limit(&profile);
 	struct gcra_now instant = shared_bucket_now(&limit, at, need);
 	uint64_t seen = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED);
 	uint64_t ahead = SHARED_BUCKET_AHEAD << GCRA_SHIFT;
@@ -424,9 +506,8 @@ static inline bool shared_bucket_book_within(struct shared_bucket *shared, uint6
 	uint64_t now, uint64_t need, uint64_t ticks, uint64_t ticks_in_force,
 	struct shared_bucket_booking *booking)
 {
-	const struct shared_bucket_profile *profile = __atomic_load_n(
-		&shared->profile, __ATOMIC_ACQUIRE);
-	struct gcra_profile limit = shared_bucket_limit(profile);
+	const struct shared_bucket_profile profile = shared_bucket_read(shared);
+	struct gcra_profile limit = shared_bucket_limit(&profile);
 	uint64_t from = (int64_t)(limit.since - at) > 0 ? limit.since : at;
 	struct gcra_now instant = shared_bucket_now(&limit, from, need);
 	uint64_t seen = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED);
@@ -449,6 +530,6 @@ static inline bool shared_bucket_book_within(struct shared_bucket *shared, uint6
 	return true;
 }
 
-static_assert(sizeof(struct shared_bucket) == 64, "all that a take reads or writes");
+static_assert(offsetof(struct shared_bucket, profiles[1]) == 64, "a take reads one line at rest");
 
 #endif

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * What a box may pass, divided over its workers by demand: for meters that cannot draw from one
- * shared bucket (shared bucket.h), because each keeps its own window or its own sign. Pure; control
+ * shared bucket (shared_bucket.h), because each keeps its own window or its own sign. Pure; control
  * thread.
  *
  * Shares are parts of rate and burst alike, and their sum is 1. Where all workers change to new

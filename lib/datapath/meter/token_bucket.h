@@ -31,6 +31,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "meter/meters.h"
+
 /* Less than 128 bytes a tick, 400 Gbit/s at 0.4 GHz and faster, fit above it beside the sign. */
 #define TOKEN_SHIFT 56
 
@@ -54,6 +56,18 @@ struct token_bucket_params {
 	 */
 	uint8_t rate_below, unit_bits;
 };
+
+/* Those of a meter that is a bucket. */
+static inline struct token_bucket_params token_bucket_params(const struct meter_params *params)
+{
+	return (struct token_bucket_params){
+		.rate_bps = params->rate_bps,
+		.burst_bytes = params->burst,
+		.drain_bps = params->drain_bps,
+		.rate_below = params->rate_below,
+		.unit_bits = params->unit_bits,
+	};
+}
 
 /* At most: half a unit of it a tick is in no bucket. */
 #define TOKEN_RATE_BELOW 120
@@ -157,15 +171,22 @@ static inline void token_bucket_set_level(struct token_bucket *bucket, tokens_t 
 		bucket, (uint64_t)(uint32_t)level << TOKEN_OWNER | token_bucket_owner(bucket));
 }
 
+/* A clock that is further back than this, a second and more, has been set back. */
+#define TOKEN_BACK (UINT64_C(1) << 32)
+
 /*
  * Ticks to credit. A clock that stands still or steps back (another core's, read earlier) credits
- * nothing, until it has come to where it was.
+ * nothing, until it has come to where it was; and one that has been set back from now on.
  */
-static inline uint64_t token_bucket_elapsed(const struct token_bucket *bucket, uint64_t now)
+static inline uint64_t token_bucket_elapsed(struct token_bucket *bucket, uint64_t now)
 {
-	uint64_t since = (int64_t)(now - bucket->last) < 0 ? now : bucket->last;
+	uint64_t ahead = bucket->last - now;
 
-	return now - since;
+	if ((int64_t)ahead <= 0)
+		return now - bucket->last;
+	if (ahead > TOKEN_BACK)
+		bucket->last = now;
+	return 0;
 }
 
 /*
@@ -271,6 +292,29 @@ static inline bool token_bucket_conforms(struct token_bucket *bucket,
 {
 	token_bucket_refill(bucket, profile, now);
 	return token_bucket_take(bucket, bytes);
+}
+
+/* What a row of meter/meters.h has. */
+
+static inline int token_bucket_set(
+	struct token_bucket_profile *profile, const struct meter_params *params, uint64_t hz)
+{
+	struct token_bucket_params bucket = token_bucket_params(params);
+
+	return token_bucket_profile_init(profile, &bucket, hz);
+}
+
+static inline void token_bucket_begin(struct token_bucket *bucket,
+	const struct token_bucket_profile *profile, uint64_t now, uint64_t seed)
+{
+	(void)seed;
+	token_bucket_init(bucket, profile, now);
+}
+
+static inline struct meter_limit token_bucket_profile_limit(
+	const struct token_bucket_profile *profile)
+{
+	return (struct meter_limit){(uint64_t)profile->rate, profile->burst, 0};
 }
 
 static_assert(sizeof(struct token_bucket) == 24, "with its profile and the counters: one line");

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "meter/meters.h"
+
 /* Units times ticks, and a quota times any gap of 2^63 ticks, then stay below 2^119. */
 #define QUOTA_MAX (UINT64_C(1) << 56)
 
@@ -48,6 +50,18 @@ static inline int quota_init(struct quota *quota, uint64_t rate_bps, unsigned ra
 	quota->units = units == 0 && rate_bps ? 1 : (uint64_t)units;
 	quota->window = (uint64_t)ticks;
 	return 0;
+}
+
+/* What rows of meter/meters.h have of it. */
+
+static inline int quota_set(struct quota *quota, const struct meter_params *params, uint64_t hz)
+{
+	return quota_init(quota, params->rate_bps, params->rate_below, params->window_ns, hz);
+}
+
+static inline struct meter_limit quota_limit(const struct quota *quota)
+{
+	return (struct meter_limit){quota->units, quota->window, 0};
 }
 
 #endif

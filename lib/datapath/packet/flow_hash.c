@@ -27,11 +27,16 @@ static uint32_t hash_end(uint64_t h)
 	return h * UINT64_C(0xd6e8feb86659fd93) >> 32;
 }
 
-/* The protocol, and the ports as they lie in the packet. */
+/*
+ * The protocol, and the ports as they lie in the packet. In IPv6 only the first fragment of a
+ * packet tells the protocol, so without ports none has it.
+ */
 static uint64_t transport_word(const struct packet *packet)
 {
 	const uint32_t ports = (uint32_t)packet->src_port << 16 | packet->dst_port;
 
+	if (packet->fragment && packet->family == PACKET_IPV6 && ports == 0)
+		return 0;
 	return (uint64_t)packet->proto << 32 | htobe32(ports);
 }
 

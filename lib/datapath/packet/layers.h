@@ -24,6 +24,8 @@ enum {
 	PROTO_UDP = 17,
 	PROTO_IPV6 = 41,
 	PROTO_GRE = 47,
+	PROTO_SCTP = 132,
+	PROTO_DCCP = 33,
 };
 
 /* An Ethernet header at data[off], and all that follows. */

@@ -26,7 +26,7 @@
 #define ADDR_OFF_V6   8
 #define ID_OFF_V4     4
 #define EXTENSION     8  /* bytes of the shortest IPv6 extension header, and its fixed part */
-#define EXTENSIONS    8  /* longest chain followed */
+#define EXTENSIONS    64 /* longest chain followed: 512 bytes at least, which pay for the steps */
 #define ID_OFF_V6     4  /* in the fragment header */
 #define TRANSPORT     4  /* the shortest transport header; also where the ports of all are */
 #define TCP_FLAGS     13 /* where they are in the TCP header */
@@ -45,6 +45,8 @@
 #define ETHERTYPE_PPPOE  0x8864
 #define PPP_IPV4         0x0021
 #define PPP_IPV6         0x0057
+#define PPP_COMPRESSED \
+	0x0100 /* in the first of one byte (RFC 1661, 6.5): receivers take that too */
 
 enum {
 	PROTO_HOP_BY_HOP = 0,
@@ -79,17 +81,49 @@ static inline void parse_transport(
 	}
 }
 
+/* Bytes of the header that a protocol's packets begin with; 0 where nobody asks for any of it. */
+static uint32_t transport_bytes(uint8_t proto)
+{
+	switch (proto) {
+	case PROTO_TCP:
+		return 20;
+	case PROTO_SCTP:
+	case PROTO_DCCP:
+		return 12;
+	default:
+		return proto_has_ports(proto) ? 8 : 0;
+	}
+}
+
+/* The first of a packet's fragments: it has the transport header, if that is not too short. */
+static __attribute__((noinline)) void parse_first(
+	const uint8_t *data, uint32_t end, uint32_t off, struct packet *out)
+{
+	const uint32_t wanted = transport_bytes(out->proto);
+
+	if (out->proto != 0 && out->proto != PROTO_NO_NEXT && off + TRANSPORT <= end)
+		out->l4_off = off;
+	if (off + wanted > end) {
+		out->unparsed = UNPARSED_FRAGMENT_TINY;
+		out->unknown = PACKET_UNKNOWN_FLAGS;
+		out->unknown |= out->l4_off == 0 ? PACKET_UNKNOWN_PORTS : 0;
+	} else if (out->proto == PROTO_TCP) {
+		out->tcp_flags = data[off + TCP_FLAGS];
+	}
+}
+
 /*
  * The place of a fragment that has one, from its offset and more-fragments flag. No fragment gets
  * ports, the first one neither: the later ones have none, and all of them must be classified and
- * hash alike. classify/fragment.h gives them ports where that matters.
+ * hash alike. packet/fragment.h gives them ports where that matters.
  */
-static void parse_fragment(uint32_t end, uint32_t off, bool later, uint32_t id, struct packet *out)
+static inline void parse_fragment(const uint8_t *data, uint32_t end, uint32_t off, bool later,
+	uint32_t id, struct packet *out)
 {
 	out->fragment = later ? PACKET_FRAGMENT_LATER : PACKET_FRAGMENT_FIRST;
 	out->id_off = id;
-	if (!later && out->proto != 0 && out->proto != PROTO_NO_NEXT && off + TRANSPORT <= end)
-		out->l4_off = off;
+	if (!later)
+		parse_first(data, end, off, out);
 }
 
 /* Where the packet ends: bytes behind that are Ethernet's padding, not ports. */
@@ -121,7 +155,7 @@ static inline __attribute__((always_inline)) void parse_ipv4(
 	out->dst_off = l3 + ADDR_OFF_V4 + 4;
 	fragment = read_be16(ip + 6);
 	if (__builtin_expect(fragment & V4_FRAGMENT, 0))
-		parse_fragment(end, off, fragment & V4_FRAGMENT_OFFSET, l3 + ID_OFF_V4, out);
+		parse_fragment(data, end, off, fragment & V4_FRAGMENT_OFFSET, l3 + ID_OFF_V4, out);
 	else
 		parse_transport(data, end, off, ip[9], out);
 }
@@ -141,10 +175,32 @@ static uint32_t extension_len(uint8_t type, const uint8_t *header)
 	return (header[1] + 1) * 8;
 }
 
+/* A whole packet's transport header, which the chain before it may have led out of sight. */
+static void parse_behind_chain(
+	const uint8_t *data, uint32_t end, uint32_t off, uint8_t proto, struct packet *out)
+{
+	parse_transport(data, end, off, proto, out);
+	if (off + transport_bytes(proto) <= end)
+		return;
+	out->unparsed = UNPARSED_CHAIN_CUT;
+	out->unknown = PACKET_UNKNOWN_FLAGS | (out->l4_off == 0 ? PACKET_UNKNOWN_PORTS : 0);
+}
+
+/* What is behind stays unknown, be it a fragment or not. */
+static void give_up_chain(
+	uint16_t fragment, uint32_t id, enum packet_unparsed why, struct packet *out)
+{
+	out->unparsed = (uint8_t)why;
+	out->unknown = PACKET_UNKNOWN_TRANSPORT;
+	out->fragment = fragment ? PACKET_FRAGMENT_FIRST : PACKET_WHOLE;
+	out->id_off = id;
+}
+
 /*
  * Follows the chain of extension headers to the transport header. proto stays 0 when the chain is
- * cut short or too long. A later fragment's header ends the walk, as what follows it is only in the
- * first; one that says "offset 0, no more" (RFC 6946) is no fragment.
+ * cut short or too long, or leads through two fragment headers: what the inner one says is true of
+ * a packet that has yet to be put together. A later fragment's header ends the walk, as what
+ * follows it is only in the first; one that says "offset 0, no more" (RFC 6946) is no fragment.
  */
 static void parse_extensions(
 	const uint8_t *data, uint32_t end, uint32_t off, uint8_t next, struct packet *out)
@@ -155,10 +211,17 @@ static void parse_extensions(
 	for (unsigned seen = 0; is_extension(next) && !(fragment & V6_FRAGMENT_OFFSET); seen++) {
 		uint8_t type = next;
 
-		if (seen == EXTENSIONS || off + EXTENSION > end)
+		if (seen == EXTENSIONS || off + EXTENSION > end) {
+			give_up_chain(fragment, id,
+				seen == EXTENSIONS ? UNPARSED_CHAIN_LONG : UNPARSED_CHAIN_CUT, out);
 			return;
+		}
 		next = data[off];
-		if (type == PROTO_FRAGMENT && !fragment) {
+		if (type == PROTO_FRAGMENT && read_be16(data + off + 2) & V6_FRAGMENT) {
+			if (fragment) {
+				give_up_chain(fragment, id, UNPARSED_FRAGMENT_NESTED, out);
+				return;
+			}
 			fragment = read_be16(data + off + 2) & V6_FRAGMENT;
 			id = off + ID_OFF_V6;
 		}
@@ -166,9 +229,9 @@ static void parse_extensions(
 	}
 	out->proto = is_extension(next) ? 0 : next;
 	if (fragment)
-		parse_fragment(end, off, fragment & V6_FRAGMENT_OFFSET, id, out);
+		parse_fragment(data, end, off, fragment & V6_FRAGMENT_OFFSET, id, out);
 	else
-		parse_transport(data, end, off, next, out);
+		parse_behind_chain(data, end, off, next, out);
 }
 
 /* Where the packet ends: behind it is padding. A jumbogram's length is in an option: no limit. */
@@ -228,6 +291,13 @@ static __attribute__((noinline)) void parse_ip_at(
 	parse_ip(data, len, off, type, out);
 }
 
+/* It may be IP, of any address. */
+static void give_up_depth(struct packet *out)
+{
+	out->unparsed = UNPARSED_TOO_DEEP;
+	out->unknown = PACKET_UNKNOWN_TRANSPORT | PACKET_UNKNOWN_ADDRESS;
+}
+
 /*
  * No label says what is under the stack, so its first four bits do, as routers have it (RFC 4928):
  * 4 and 6 are IP, if the rest is an IP header too. A pseudowire is not looked into. Its control
@@ -238,8 +308,12 @@ static void parse_mpls(const uint8_t *data, uint32_t len, uint32_t off, struct p
 	bool bottom = false;
 
 	for (unsigned labels = 0; !bottom; labels++) {
-		if (labels == LABELS_MAX || off + LABEL_LEN > len)
+		if (off + LABEL_LEN > len)
 			return;
+		if (labels == LABELS_MAX) {
+			give_up_depth(out);
+			return;
+		}
 		bottom = data[off + LABEL_BOTTOM] & 1;
 		off += LABEL_LEN;
 	}
@@ -248,18 +322,26 @@ static void parse_mpls(const uint8_t *data, uint32_t len, uint32_t off, struct p
 			data, len, off, data[off] >> 4 == 6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4, out);
 }
 
-/* PPP's protocol in two bytes, as PPPoE has it (RFC 2516, section 7). */
+/*
+ * PPP's protocol in two bytes, as PPPoE has it (RFC 2516, section 7); or in one, which it forbids
+ * and receivers allow.
+ */
 static void parse_pppoe(const uint8_t *data, uint32_t len, uint32_t off, struct packet *out)
 {
 	uint16_t protocol;
 
 	if (off + PPPOE_LEN > len || read_be16(data + off) != PPPOE_SESSION)
 		return;
-	protocol = read_be16(data + off + PPPOE_LEN - 2);
+	off += PPPOE_LEN;
+	protocol = read_be16(data + off - 2);
+	if (protocol & PPP_COMPRESSED) {
+		protocol >>= 8;
+		off--;
+	}
 	if (protocol == PPP_IPV4)
-		parse_ip_at(data, len, off + PPPOE_LEN, ETHERTYPE_IPV4, out);
+		parse_ip_at(data, len, off, ETHERTYPE_IPV4, out);
 	else if (protocol == PPP_IPV6)
-		parse_ip_at(data, len, off + PPPOE_LEN, ETHERTYPE_IPV6, out);
+		parse_ip_at(data, len, off, ETHERTYPE_IPV6, out);
 }
 
 void layers_payload(
@@ -292,6 +374,8 @@ static __attribute__((noinline)) void parse_tagged(
 		off += VLAN_LEN;
 	}
 	layers_payload(data, len, off, type, out);
+	if (is_vlan(type) && off + VLAN_LEN <= len)
+		give_up_depth(out);
 }
 
 void layers_ethernet(const uint8_t *data, uint32_t len, uint32_t off, struct packet *out)
@@ -313,6 +397,17 @@ uint32_t layers_ip_end(const uint8_t *data, uint32_t len, const struct packet *p
 	return ipv6_end(data + l3, l3, len);
 }
 
+uint32_t packet_ip_end(const struct packet *packet, const uint8_t *data)
+{
+	const uint8_t *ip = data + packet->l2_len;
+
+	if (packet->family == PACKET_IPV4)
+		return packet->l2_len + read_be16(ip + 2);
+	if (packet->family != PACKET_IPV6 || (read_be16(ip + 4) == 0 && ip[6] == PROTO_HOP_BY_HOP))
+		return 0;
+	return packet->l2_len + IPV6_LEN + read_be16(ip + 4);
+}
+
 void packet_parse(const uint8_t *data, uint32_t len, struct packet *out)
 {
 	uint16_t type;
@@ -328,4 +423,22 @@ void packet_parse(const uint8_t *data, uint32_t len, struct packet *out)
 	out->l2_len = ETHER_LEN;
 	if (!parse_ip(data, len, ETHER_LEN, type, out))
 		parse_tagged(data, len, ETHER_LEN, type, out);
+}
+
+const char *packet_unparsed_name(enum packet_unparsed reason)
+{
+	static const char *const names[UNPARSED_REASONS] = {
+		[UNPARSED_NONE] = "none",
+		[UNPARSED_FRAGMENT_UNKNOWN] = "fragment_unknown",
+		[UNPARSED_FRAGMENT_TINY] = "fragment_tiny",
+		[UNPARSED_FRAGMENT_CONFLICT] = "fragment_conflict",
+		[UNPARSED_FRAGMENT_NESTED] = "fragment_nested",
+		[UNPARSED_FRAGMENT_MALFORMED] = "fragment_malformed",
+		[UNPARSED_CHAIN_LONG] = "chain_long",
+		[UNPARSED_CHAIN_CUT] = "chain_cut",
+		[UNPARSED_TUNNEL_FRAGMENT] = "tunnel_fragment",
+		[UNPARSED_TOO_DEEP] = "too_deep",
+	};
+
+	return names[reason];
 }

@@ -3,6 +3,8 @@
  */
 #include "packet/tunnel.h"
 
+#include <stdbool.h>
+
 #include "base/wire.h"
 #include "packet/layers.h"
 
@@ -81,6 +83,8 @@ static void take_inside(struct packet *packet, const struct packet *inner)
 	packet->tcp_flags = inner->tcp_flags;
 	packet->src_port = inner->src_port;
 	packet->dst_port = inner->dst_port;
+	packet->unparsed = inner->unparsed;
+	packet->unknown = inner->unknown;
 }
 
 void packet_enter_tunnels(
@@ -95,8 +99,37 @@ void packet_enter_tunnels(
 			return;
 		end = layers_ip_end(data, end, packet);
 		open_tunnel(data, end, tunnels, packet, &inner);
-		if (inner.family == PACKET_OTHER)
+		if (inner.family == PACKET_OTHER) {
+			if (inner.unparsed)
+				packet->unparsed = inner.unparsed;
+			packet->unknown |= inner.unknown; /* beside what is of outside */
 			return;
+		}
 		take_inside(packet, &inner);
 	}
+}
+
+/* Whether packets of this protocol and port would be looked into. */
+static bool carries_packets(const struct tunnels *tunnels, const struct packet *packet)
+{
+	switch (packet->proto) {
+	case PROTO_IPV4:
+	case PROTO_IPV6:
+	case PROTO_GRE:
+		return true;
+	case PROTO_UDP:
+		return packet->dst_port == tunnels->vxlan_port ||
+		       packet->unknown & PACKET_UNKNOWN_PORTS;
+	default:
+		return packet->unknown & PACKET_UNKNOWN_PROTO;
+	}
+}
+
+void packet_doubt_tunnels(const struct tunnels *tunnels, struct packet *packet)
+{
+	if (!(packet->fragment || packet->unparsed) || !carries_packets(tunnels, packet))
+		return;
+	packet->unknown |= PACKET_UNKNOWN_ADDRESS;
+	if (packet->unparsed == UNPARSED_NONE)
+		packet->unparsed = UNPARSED_TUNNEL_FRAGMENT;
 }

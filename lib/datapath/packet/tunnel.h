@@ -31,4 +31,10 @@ static inline const struct tunnels *tunnels_to_enter(const struct config *config
 void packet_enter_tunnels(
 	const uint8_t *data, uint32_t len, const struct tunnels *tunnels, struct packet *packet);
 
+/*
+ * After that, and after fragments_ports(): says of what may be a piece of a tunnel's packet that
+ * the addresses inside are not known.
+ */
+void packet_doubt_tunnels(const struct tunnels *tunnels, struct packet *packet);
+
 #endif

@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Plain policies where there are several workers: a worker's bucket earns nothing by itself, and is
- * borrowed what its packets need from the shared bucket that all share (lib/datapath/meter/shared
- * bucket.h). So the line of a policy stays the worker's own, and the packet's way through it the
- * same.
+ * borrowed what its packets need from the shared bucket that all share (meter/shared_bucket.h). So
+ * the line of a policy stays the worker's own, and the packet's way through it the same.
  */
 #ifndef WEIR_POLICE_BORROW_H
 #define WEIR_POLICE_BORROW_H

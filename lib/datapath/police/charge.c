@@ -15,7 +15,7 @@
 /* For packets that may begin a flow: whether the table knows when one did. */
 static bool in_table(const struct packet *packet)
 {
-	return packet->proto == UDP || (packet->proto == POLICE_TCP && packet->fragment);
+	return packet->proto == UDP;
 }
 
 /* Whoever could make flows of one hash would have them all pass for one. */
@@ -28,6 +28,10 @@ static uint32_t flow_of(
 static bool begins_flow(const struct policy_extended *other, const struct packet *packet,
 	const uint8_t *data, uint64_t now)
 {
+	if (packet->unknown & PACKET_UNKNOWN_FLAGS)
+		return true;
+	if (packet->fragment == PACKET_FRAGMENT_LATER)
+		return false;
 	if (in_table(packet))
 		return !new_flows_known(other->flows, flow_of(other, packet, data), now);
 	return packet->proto == POLICE_TCP && (packet->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;

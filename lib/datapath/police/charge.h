@@ -80,9 +80,10 @@ static inline uint32_t police_bytes(
  * a flow and else 0.
  *
  * A flow begins with each TCP SYN without ACK (also one that is sent again), and with a UDP packet
- * whose flow has not been let through in the last 30 s (lib/datapath/flow/new_flow.h). Fragments of
- * either have no ports and perhaps no flags, so all fragments between two addresses are one such
- * flow. Whatever else there is begins nothing. The two directions of a UDP flow are two flows;
+ * whose flow has not been let through in the last 30 s (lib/datapath/flow/new_flow.h). Of fragments
+ * the first counts and no other. What may be a SYN, as its flags are out of sight, is one: behind
+ * headers that are not understood, or a first fragment without them (RFC 1858). Whatever else there
+ * is begins nothing. The two directions of a UDP flow are two flows;
  * TCP's other direction begins with a SYN-ACK, and so none.
  */
 static inline uint32_t police_cost(const struct policy_state *state, const struct packet *packet,

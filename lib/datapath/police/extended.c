@@ -145,7 +145,7 @@ void policy_state_spend(struct policy_state *state, uint64_t now)
 		state->bucket.tokens = 0;
 		return;
 	}
-	if (other->kind == METER_RANDOM_DROP)
+	if (meter_can(other->kind, METER_AT_RANDOM))
 		return;
 	if (police_is_shaped(state)) {
 		shape_queue_spend(&other->shape->queue);

@@ -44,6 +44,12 @@ enum {
 	POLICE_SHAPED = 1 << 4,   /* packets wait that do not conform */
 };
 
+/* Whether another limit is tried on its packets: in which line, or 0; see policy/trial.h. */
+#define POLICE_TRIAL_SHIFT 5
+#define POLICE_TRIAL_BITS  2
+
+#define POLICE_FLAG_BITS (POLICE_TRIAL_SHIFT + POLICE_TRIAL_BITS)
+
 #define POLICE_SHIFT_MAX 15
 #define POLICE_UNSAMPLED (POLICE_SHIFT_MAX + 1)
 
@@ -94,9 +100,10 @@ struct policy_extended {
 struct shape_terms {
 	uint64_t units; /* that wait at most; 0: as many as leave in the delay */
 	uint32_t delay_us, target_us, interval_us;
-	bool codel, ecn;
-	bool conserved; /* see shaped_is_strict() */
-	bool timed;     /* see policy_is_timed() */
+	bool codel : 1, ecn : 1;
+	bool conserved : 1; /* see shaped_is_strict() */
+	bool timed : 1;     /* see policy_is_timed() */
+	uint8_t clock;      /* another one: ticks are of a clock that has been set back meanwhile */
 };
 
 /* Its classes, of METER_PHANTOM, which has neither sources nor flows to know. */
@@ -118,6 +125,7 @@ struct limit_profile {
 	uint8_t kind;         /* enum meter_kind */
 	uint8_t sample_shift; /* one packet in 2^this is sampled, or POLICE_UNSAMPLED */
 	bool shaped;
+	uint8_t ending; /* part of it that ends with the worker's leases, see base/expiry.h */
 };
 
 static_assert(sizeof(struct limit_profile) == 64, "a line in a ring");
@@ -127,19 +135,20 @@ static_assert(sizeof(struct limit_profile) == 64, "a line in a ring");
  *
  *     16  of 2^15 packets those that are not just charged, see police_is_slow()
  *      5  shift: one packet in 2^this is sampled, or POLICE_UNSAMPLED
- *      5  flags
- *      6  enum accounting
+ *      7  flags, the line of a trial included
+ *      4  enum accounting
  */
 static inline uint32_t police_owner(unsigned flags, unsigned shift, enum accounting accounting)
 {
-	uint32_t aside = flags & POLICE_SIMPLE ? UINT32_C(0x8000) >> shift : UINT16_MAX;
+	bool plain = flags & POLICE_SIMPLE && flags >> POLICE_TRIAL_SHIFT == 0;
+	uint32_t aside = plain ? UINT32_C(0x8000) >> shift : UINT16_MAX;
 
-	return (uint32_t)accounting << 26 | flags << 21 | shift << 16 | aside;
+	return (uint32_t)accounting << 28 | flags << 21 | shift << 16 | aside;
 }
 
 static inline unsigned police_flags(const struct policy_state *state)
 {
-	return token_bucket_owner(&state->bucket) >> 21 & 31;
+	return token_bucket_owner(&state->bucket) >> 21 & ((1U << POLICE_FLAG_BITS) - 1);
 }
 
 static inline unsigned police_shift(const struct policy_state *state)
@@ -149,7 +158,23 @@ static inline unsigned police_shift(const struct policy_state *state)
 
 static inline enum accounting police_accounting(const struct policy_state *state)
 {
-	return (enum accounting)(token_bucket_owner(&state->bucket) >> 26);
+	return (enum accounting)(token_bucket_owner(&state->bucket) >> 28);
+}
+
+/* Which line of the policy's trials has the one that counts now; 0: there is none. Anybody. */
+static inline unsigned police_trial(const struct policy_state *state)
+{
+	return police_flags(state) >> POLICE_TRIAL_SHIFT;
+}
+
+/* From the next packet on another line of its trials counts, or with 0 none. The one writer. */
+static inline void police_set_trial(struct policy_state *state, unsigned trial)
+{
+	unsigned flags = police_flags(state) & ((1U << POLICE_TRIAL_SHIFT) - 1);
+
+	token_bucket_set_owner(
+		&state->bucket, police_owner(flags | trial << POLICE_TRIAL_SHIFT,
+					police_shift(state), police_accounting(state)));
 }
 
 /* Anybody. */
@@ -177,6 +202,14 @@ static inline bool police_is_shaped(const struct policy_state *state)
 static inline bool police_is_phantom(const struct policy_state *state)
 {
 	return police_flags(state) & POLICE_PHANTOM;
+}
+
+/* police_is_phantom() of one without a trial. Anybody. */
+static inline bool police_is_phantom_alone(const struct policy_state *state)
+{
+	unsigned trials = ((1U << POLICE_TRIAL_BITS) - 1) << POLICE_TRIAL_SHIFT;
+
+	return (police_flags(state) & (POLICE_PHANTOM | trials)) == POLICE_PHANTOM;
 }
 
 /* Whether all that there is of it is its line, and its phantom if it is one. Anybody. */

@@ -66,10 +66,20 @@ void shaped_limit(struct shaper *shaper, struct policy_state *state,
 	struct policy_shape *shape = state->other->shape;
 	struct shape_params params = shape_params_of(&profile->shape.terms, hz);
 
-	if (!shape_terms_equal(&shape->terms, &profile->shape.terms))
-		shape_change(shaper, &shape->queue, &params, now);
+	if (shape->terms.clock != profile->shape.terms.clock) {
+		shape->arrival = now;
+		shape_restart(shaper, &shape->queue, &params, &profile->shape.bucket, now);
+	} else {
+		if (!shape_terms_equal(&shape->terms, &profile->shape.terms))
+			shape_change(shaper, &shape->queue, &params, now);
+		shape_limit(shaper, &shape->queue, &profile->shape.bucket, now);
+	}
 	shape->terms = profile->shape.terms;
-	shape_limit(shaper, &shape->queue, &profile->shape.bucket, now);
+}
+
+void shaped_expire(struct shaper *shaper, struct policy_state *state, uint8_t ending, uint64_t from)
+{
+	shape_expire(shaper, &state->other->shape->queue, ending, from);
 }
 
 void shaped_counts_arrival(struct policy_state *state, uint32_t cost)

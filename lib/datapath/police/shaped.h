@@ -61,6 +61,10 @@ void shaped_init(struct policy_state *state, const struct limit_profile *profile
 void shaped_limit(struct shaper *shaper, struct policy_state *state,
 	const struct limit_profile *profile, uint64_t now, uint64_t hz);
 
+/* police_expire() of a policy whose packets wait. The state's one writer, whose shaper it is. */
+void shaped_expire(
+	struct shaper *shaper, struct policy_state *state, uint8_t ending, uint64_t from);
+
 /* A packet of that cost waits from now on, or no more. The one writer. */
 static inline void shaped_waits(struct policy_shape *shape, uint32_t cost)
 {

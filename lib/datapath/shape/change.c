@@ -38,6 +38,32 @@ void shaper_init(struct shaper *shaper, uint64_t hz, uint32_t most, uint64_t now
 	shaper->counts.lateness_unit = delay_unit(hz);
 }
 
+uint32_t shaper_most(const struct shaper *shaper)
+{
+	return shaper->most;
+}
+
+void shaper_extents(const struct shaper *shaper, struct extents *extents)
+{
+	extents_add(extents, shaper, offsetof(struct shaper, calendar.slots));
+	extents_add(extents, &shaper->wheel, offsetof(struct wheel, slots));
+}
+
+void shaper_excerpt_settle(struct shaper *copy)
+{
+	uint8_t *chunks = (uint8_t *)(copy + 1) + lines_bytes(copy->most);
+
+	copy->calendar.places = (union calendar_place *)chunks;
+}
+
+void shape_queue_excerpt_settle(
+	struct shape_queue *copy, struct shape_packet *last, struct shared_bucket *shared)
+{
+	copy->shared = shared;
+	if (!shape_is_timed(copy))
+		copy->tail = last;
+}
+
 void shaper_hold(struct shaper *shaper, int32_t buffers)
 {
 	uint32_t most = shaper->most, beside = shaper->beside += (uint32_t)buffers;
@@ -168,8 +194,30 @@ void shape_limit(struct shaper *shaper, struct shape_queue *queue,
 		return;
 	}
 	queue_stop(shaper, queue, now);
+	queue->state &= (uint8_t)~QUEUE_SLOWED;
 	queue_set_limit(queue, profile);
 	queue_resume(shaper, queue, now);
+}
+
+void shape_expire(struct shaper *shaper, struct shape_queue *queue, uint8_t ending, uint64_t from)
+{
+	struct token_bucket_profile left = {
+		.rate = queue->limit.rate > 0
+				? (int64_t)expiry_left((uint64_t)queue->limit.rate, ending)
+				: 0,
+		.burst = expiry_left(queue->limit.burst, ending),
+	};
+
+	if (shape_is_timed(queue))
+		return;
+	queue_stop(shaper, queue, from);
+	if (queue->state & QUEUE_SHARED_BUCKET) {
+		queue->state |= QUEUE_SLOWED;
+		queue->ending = ending;
+		queue->ended = from;
+	}
+	queue_set_limit(queue, &left);
+	queue_resume(shaper, queue, from);
 }
 
 void shape_change(struct shaper *shaper, struct shape_queue *queue,
@@ -182,6 +230,51 @@ void shape_change(struct shaper *shaper, struct shape_queue *queue,
 	queue_stop(shaper, queue, now);
 	queue_set_params(queue, params);
 	queue_set_room(queue);
+	queue_resume(shaper, queue, now);
+}
+
+bool shaper_is_ahead(const struct shaper *shaper, uint64_t now)
+{
+	return tick_after(shaper->wheel.base, now + TOKEN_BACK) ||
+	       tick_after(shaper->calendar.base, now + TOKEN_BACK);
+}
+
+void shaper_restart(struct shaper *shaper, uint64_t now)
+{
+	struct wheel *wheel = &shaper->wheel;
+	struct calendar *calendar = &shaper->calendar;
+
+	wheel->base = wheel_slot_start(wheel, now);
+	calendar->base = calendar_start(calendar, now);
+	wheel->soon = calendar->soon = now + TICK_FAR;
+	shaper->swept = calendar->base;
+	shaper->until = shaper->swept - 1;
+}
+
+/* What waits in a queue that is not timed is the former one's; what it had booked is void. */
+static void queue_take_over(struct shape_queue *queue, const struct shape_queue *former)
+{
+	queue->head = former->head;
+	queue->second = former->second;
+	queue->tail = former->tail;
+	counter_add32(&queue->packets, former->packets);
+	counter_add32(&queue->units, former->units);
+}
+
+void shape_restart(struct shaper *shaper, struct shape_queue *queue,
+	const struct shape_params *params, const struct token_bucket_profile *profile, uint64_t now)
+{
+	const struct shape_queue former = *queue;
+
+	if (!shape_is_timed(queue) && queue->head)
+		wheel_unfile(&shaper->wheel, queue);
+	shape_queue_init(queue, params, profile, former.shared, now);
+	shape_queue_spend(queue);
+	if (shape_is_timed(queue)) {
+		queue->state |= former.state & QUEUE_LEAVES;
+		return;
+	}
+	queue_take_over(queue, &former);
 	queue_resume(shaper, queue, now);
 }
 

@@ -17,6 +17,14 @@ static tokens_t tokens_of(uint64_t time)
 	return (tokens_t)time << (TOKEN_SHIFT - GCRA_SHIFT);
 }
 
+/* The tick at which a queue's shared bucket is looked at: its own, unless that goes slower. */
+static uint64_t shared_bucket_tick(const struct shape_queue *queue, uint64_t at)
+{
+	if (__builtin_expect(queue->state & QUEUE_SLOWED, 0))
+		return expiry_slowed(queue->ended, at, queue->ending);
+	return at;
+}
+
 /*
  * Books what a packet costs, less what is left over from one that was dropped. Returns by how much
  * virtual time that is too far ahead, and then it has not.
@@ -27,6 +35,9 @@ static uint64_t shared_bucket_claim(
 	uint32_t need = cost > queue->held ? cost - queue->held : 0;
 	uint64_t over = 0;
 
+	at = shared_bucket_tick(queue, at);
+	if (__builtin_expect(queue->state & QUEUE_SLOWED, 0))
+		shared_bucket_trim(queue->shared, at, queue->ending);
 	if (need)
 		over = shared_bucket_book(queue->shared, at, need, most, &queue->bucket.tokens);
 	else if (queue->held == 0) /* it costs nothing */
@@ -41,7 +52,8 @@ static uint64_t shared_bucket_claim(
 /* Ticks from `at` on until virtual time has come to what is booked for the first packet. */
 static uint64_t shared_bucket_ticks(const struct shape_queue *queue, uint64_t at)
 {
-	int64_t lack = (int64_t)(queue->bucket.tokens - shared_bucket_time(queue->shared, at));
+	uint64_t tick = shared_bucket_tick(queue, at);
+	int64_t lack = (int64_t)(queue->bucket.tokens - shared_bucket_time(queue->shared, tick));
 
 	return lack > 0 ? pace_ticks(queue, tokens_of((uint64_t)lack)) : 0;
 }
@@ -241,7 +253,8 @@ static bool queue_is_due(struct shape_queue *queue, uint64_t now)
 
 	if (!(queue->state & QUEUE_SHARED_BUCKET) || queue->state & QUEUE_LATE)
 		return true;
-	if (booked && (int64_t)(shared_bucket_time(queue->shared, now) - queue->bucket.tokens) >= 0)
+	if (booked && (int64_t)(shared_bucket_time(queue->shared, shared_bucket_tick(queue, now)) -
+				queue->bucket.tokens) >= 0)
 		return true;
 	queue->bucket.last = now;
 	queue_start(queue, queue->head);

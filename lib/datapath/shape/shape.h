@@ -34,6 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/extents.h"
 #include "drop/drop_reason.h"
 #include "meter/token_bucket.h"
 #include "shape/delay.h"
@@ -137,8 +138,8 @@ struct shape_queue {
 			struct shape_packet *tail; /* where none waits, anything */
 			uint32_t units, packets;   /* that wait */
 			uint32_t room;             /* units that may wait */
-			uint16_t spare;
-			uint8_t shift; /* of the inverse */
+			uint8_t spare, ending;     /* see shape_expire() */
+			uint8_t shift;             /* of the inverse */
 			uint8_t state;
 		};
 		struct shape_edt edt;
@@ -147,7 +148,7 @@ struct shape_queue {
 	struct shape_packet *head, *second; /* second: undefined where less than two wait */
 	uint64_t due;                       /* tick at which something happens to the first one */
 	uint64_t patience;                  /* ticks that a packet waits at most */
-	uint64_t inverse;                   /* of the rate, see pace.h */
+	uint64_t inverse;                   /* of the rate, see queue_pace.h */
 	struct shared_bucket *shared;
 	uint32_t slot, place; /* of the wheel */
 
@@ -155,9 +156,10 @@ struct shape_queue {
 		struct shape_codel codel;
 		struct shape_told told; /* of one that is timed */
 	};
-	uint32_t gone; /* packets that have left already, and are here */
-	uint32_t held; /* units taken from the shared bucket and not used */
-	uint32_t most; /* struct shape_params' units, or as many as can be counted */
+	uint32_t gone;  /* packets that have left already, and are here */
+	uint32_t held;  /* units taken from the shared bucket and not used */
+	uint32_t most;  /* struct shape_params' units, or as many as can be counted */
+	uint64_t ended; /* tick of shape_expire() */
 } __attribute__((aligned(64)));
 
 #define SHAPE_TIMED (1 << 7) /* of `state` */
@@ -261,6 +263,21 @@ unsigned shaper_release(struct shaper *shaper, uint64_t now, struct shape_packet
 bool shaper_waits(const struct shaper *shaper);
 uint64_t shaper_next(const struct shaper *shaper, uint64_t now);
 
+/* Packets that may wait in it, as shaper_init() was told. Any thread. */
+uint32_t shaper_most(const struct shaper *shaper);
+
+/*
+ * Adds what of a shaper a packet's arrival depends on. A copy of that in zeroed memory of
+ * shaper_bytes(), once shaper_excerpt_settle() has been told, says the same of a packet in a copy
+ * of its queue. The worker; whoever has the copy.
+ */
+void shaper_extents(const struct shaper *shaper, struct extents *extents);
+void shaper_excerpt_settle(struct shaper *copy);
+
+/* So that a packet can be put behind others in a copy of a queue: behind that one. */
+void shape_queue_excerpt_settle(
+	struct shape_queue *copy, struct shape_packet *last, struct shared_bucket *shared);
+
 /*
  * Another limit, or other parameters, from tick `now` on: the tokens stay, and the first packet is
  * due when the new limit says. What was due before has left by the former ones. A queue that is
@@ -273,6 +290,13 @@ void shape_limit(struct shaper *shaper, struct shape_queue *queue,
 	const struct token_bucket_profile *profile, uint64_t now);
 void shape_change(struct shaper *shaper, struct shape_queue *queue,
 	const struct shape_params *params, uint64_t now);
+
+/*
+ * What is left of the limit when so much of it has ended at a tick, until the next shape_limit():
+ * see base/expiry.h. What was due by then leaves. With a shared bucket the queue's clock goes
+ * slower from then on, in a bucket as much shallower. Not of a queue that is timed.
+ */
+void shape_expire(struct shaper *shaper, struct shape_queue *queue, uint8_t ending, uint64_t from);
 
 /*
  * Packets that wait in a queue, at most n, in order, whether they conform or not: before its policy
@@ -301,6 +325,25 @@ unsigned shaper_flush_leaving(struct shaper *shaper, const struct shape_whose *w
 
 /* What waits in all queues of a worker, those of one queue in their order. */
 unsigned shaper_flush(struct shaper *shaper, struct shape_packet **out, unsigned n);
+
+/*
+ * A clock that has been set back by more than TOKEN_BACK, whatever was told of `now`. What waits
+ * then is due in as long as the clock was set back: call shaper_flush(), then shaper_restart(),
+ * and shape_restart() of each queue. Until then a queue lets pass what it has tokens for, and
+ * hardly anything waits.
+ */
+bool shaper_is_ahead(const struct shaper *shaper, uint64_t now);
+
+/* Goes on from tick `now`. Nothing waits. */
+void shaper_restart(struct shaper *shaper, uint64_t now);
+
+/*
+ * Goes on from tick `now` with that limit, as if the bucket had just been spent; a shared bucket
+ * has shared_bucket_restart(), before. What has come since shaper_restart() stays.
+ */
+void shape_restart(struct shaper *shaper, struct shape_queue *queue,
+	const struct shape_params *params, const struct token_bucket_profile *profile,
+	uint64_t now);
 
 static_assert(sizeof(struct shape_packet) == 24, "what a packet buffer has room for");
 static_assert(sizeof(struct shape_queue) == 192, "three lines");

@@ -33,7 +33,8 @@ enum {
 	QUEUE_GONE = 1 << 3,          /* `gone` is not 0 */
 	QUEUE_SHARED_BUCKET = 1 << 4, /* there is one */
 	QUEUE_LEAVES = 1 << 5,        /* of one that is timed: shape_leave() */
-	QUEUE_CLOSED = 1 << 6         /* likewise: its limit lets nothing pass */
+	QUEUE_SLOWED = 1 << 5,        /* of one that is not, with a shared bucket: shape_expire() */
+	QUEUE_CLOSED = 1 << 6         /* of one that is timed: its limit lets nothing pass */
 };
 
 /*

@@ -9,34 +9,54 @@
 
 #define SEARCH_GAP 1023
 
+/* What follows from the size of a kind's state; no ways: none is kept per source. */
+struct kind_size {
+	uint8_t ways;
+	uint8_t state;
+};
+
+#define NO_SIZE(constant, ...) [METER_##constant] = {0, 0},
+#define SIZE_OF(constant, member, prefix, meter, ...) \
+	[METER_##constant] = {SOURCE_WAYS(struct meter), sizeof(struct meter)},
+static const struct kind_size kind_sizes[METER_KINDS] = {METERS(NO_SIZE, SIZE_OF)};
+#undef NO_SIZE
+#undef SIZE_OF
+
 /*
- * What follows from the size of a kind's state. Moves are those that one newcomer may cause, each
- * of another source to its other line: so many that a search in vain looks at a hundred lines or
- * so; the fewer ways, the more it takes to fill them. Capacity is the part of all ways that is
- * promised to busy sources, with some to spare: with 5 million of them the first newcomer without a
- * place came at no less than 88, 82 and 73 % of all ways.
+ * What follows from how many ways a line has. Moves are those that one newcomer may cause, each of
+ * another source to its other line: so many that a search in vain looks at a hundred lines or so;
+ * the fewer ways, the more it takes to fill them. Capacity is the part of all ways that is promised
+ * to busy sources, with some to spare: with 5 million of them the first newcomer without a place
+ * came at no less than 88, 82 and 73 % of all ways.
  */
 static const struct geometry {
-	uint8_t ways;
-	uint8_t state_size;
 	uint8_t moves;
 	struct {
 		uint8_t ways, of;
 	} capacity;
-} geometries[METER_KINDS] = {
-	[METER_GCRA] = {SOURCE_WAYS(struct gcra), sizeof(struct gcra), 2, {4, 5}},
-	[METER_FIXED_WINDOW] = {SOURCE_WAYS(struct fixed_window), sizeof(struct fixed_window), 3,
-		{2, 3}},
-	[METER_HYBRID] = {SOURCE_WAYS(struct hybrid), sizeof(struct hybrid), 4, {2, 3}},
-};
+} geometries[SOURCE_WAYS_MAX + 1] = {[5] = {2, {4, 5}}, [3] = {3, {2, 3}}, [2] = {4, {2, 3}}};
 
-static_assert(SOURCE_WAYS(struct gcra) == 5 && SOURCE_WAYS(struct fixed_window) == 3 &&
-		      SOURCE_WAYS(struct hybrid) == 2,
-	"what has been measured");
+#define MEASURED(constant, member, prefix, meter, ...)                                    \
+	static_assert(SOURCE_WAYS(struct meter) == 5 || SOURCE_WAYS(struct meter) == 3 || \
+			      SOURCE_WAYS(struct meter) == 2,                             \
+		"of struct " #meter " nobody has measured how a table fills: see geometries[]");
+METERS(METER_SKIP, MEASURED)
+#undef MEASURED
 
-static uint32_t lines_of(const struct geometry *geometry, unsigned sources)
+static const struct geometry *geometry_of(enum meter_kind kind)
 {
-	uint64_t per_line = (uint64_t)geometry->ways * geometry->capacity.ways;
+	return &geometries[kind_sizes[kind].ways];
+}
+
+unsigned source_table_moves(enum meter_kind kind)
+{
+	return geometry_of(kind)->moves;
+}
+
+static uint32_t lines_of(enum meter_kind kind, unsigned sources)
+{
+	const struct geometry *geometry = geometry_of(kind);
+	uint64_t per_line = (uint64_t)kind_sizes[kind].ways * geometry->capacity.ways;
 
 	if (per_line == 0)
 		return 0;
@@ -45,7 +65,7 @@ static uint32_t lines_of(const struct geometry *geometry, unsigned sources)
 
 size_t source_table_bytes(enum meter_kind kind, unsigned sources)
 {
-	size_t lines = lines_of(&geometries[kind], sources);
+	size_t lines = lines_of(kind, sources);
 
 	if (lines == 0)
 		return 0;
@@ -55,8 +75,9 @@ size_t source_table_bytes(enum meter_kind kind, unsigned sources)
 struct source_table *source_table_init(
 	void *memory, enum meter_kind kind, unsigned sources, uint64_t secret)
 {
-	const struct geometry *geometry = &geometries[kind];
-	uint32_t n_lines = lines_of(geometry, sources);
+	const struct geometry *geometry = geometry_of(kind);
+	uint32_t n_lines = lines_of(kind, sources);
+	unsigned ways = kind_sizes[kind].ways;
 	size_t gap = -(uintptr_t)memory % SOURCE_LINE;
 	struct source_table *table;
 
@@ -68,38 +89,43 @@ struct source_table *source_table_init(
 	table->lines = (union source_line *)(table + 1);
 	table->n_lines = n_lines;
 	table->kind = (uint8_t)kind;
-	table->ways = geometry->ways;
+	table->ways = (uint8_t)ways;
 	table->avx2 = burst_has_avx2();
-	table->all_ways = (uint8_t)((1u << geometry->ways) - 1);
-	table->stats.capacity = (uint64_t)n_lines * geometry->ways * geometry->capacity.ways /
+	table->all_ways = (uint8_t)((1u << ways) - 1);
+	table->stats.capacity = (uint64_t)n_lines * ways * geometry->capacity.ways /
 				geometry->capacity.of;
 	return table;
 }
 
 static bool meter_is_idle(const struct visit *visit, const void *state)
 {
-	switch (visit->table->kind) {
-	case METER_GCRA:
+#define IDLE(constant, member, prefix, ...) \
+	case METER_##constant:              \
+		return prefix##_idle(state, &visit->profile->member, visit->now);
+	if (visit->table->kind == METER_GCRA)
 		return gcra_idle_now(state, &visit->gcra);
-	case METER_FIXED_WINDOW:
-		return fixed_window_idle(state, &visit->profile->quota, visit->now);
+	switch (visit->table->kind) {
+		METERS(METER_SKIP, IDLE)
 	default:
-		return hybrid_idle(state, &visit->profile->quota, visit->now);
+		return true;
 	}
+#undef IDLE
 }
 
 static void start_meter(const struct visit *visit, void *state)
 {
-	switch (visit->table->kind) {
-	case METER_GCRA:
+#define START(constant, member, prefix, ...)                                   \
+	case METER_##constant:                                                 \
+		prefix##_begin(state, &visit->profile->member, visit->now, 0); \
+		break;
+	if (visit->table->kind == METER_GCRA) {
 		gcra_init_now(state, &visit->gcra);
-		break;
-	case METER_FIXED_WINDOW:
-		fixed_window_init(state, visit->now);
-		break;
-	default:
-		hybrid_init(state, visit->now);
+		return;
 	}
+	switch (visit->table->kind) {
+		METERS(METER_SKIP, START)
+	}
+#undef START
 }
 
 /*
@@ -144,7 +170,7 @@ static void move_source(struct source_table *table, union source_line *from, uns
 	uint32_t tag = from->tag[from_way];
 
 	memcpy(source_state(table->kind, to, to_way), source_state(table->kind, from, from_way),
-		geometries[table->kind].state_size);
+		kind_sizes[table->kind].state);
 	leave_way(table, from, from_way);
 	take_way(table, to, to_way, tag, at_home);
 }
@@ -224,7 +250,7 @@ static int search_room(const struct visit *visit, union source_line *home, union
 	union source_line **line)
 {
 	struct source_table *table = visit->table;
-	unsigned moves = geometries[table->kind].moves;
+	unsigned moves = geometry_of(table->kind)->moves;
 	int way;
 
 	if (table->search_in > 0) {
@@ -241,6 +267,72 @@ static int search_room(const struct visit *visit, union source_line *home, union
 	if (table->search_gap > SEARCH_GAP)
 		table->search_gap = SEARCH_GAP;
 	table->search_in = table->search_gap;
+	return way;
+}
+
+/* How much a source matters to whoever wants its place: what it has used, and since when. */
+struct usage {
+	uint64_t used; /* units of its quota in this window */
+	uint64_t start;
+};
+
+static struct usage usage_of(
+	const struct source_table *table, union source_line *line, unsigned way)
+{
+	const struct fixed_window *window = &line->window.state[way];
+	const struct hybrid *hybrid = &line->hybrid.state[way];
+
+	if (table->kind == METER_FIXED_WINDOW)
+		return (struct usage){window->used, window->start};
+	return (struct usage){hybrid->smooth ? UINT64_MAX : hybrid->low, hybrid->time};
+}
+
+/* The quota, in a table of a kind that has one. */
+static const struct quota *quota_of(const struct visit *visit)
+{
+	return visit->table->kind == METER_FIXED_WINDOW ? &visit->profile->window
+							: &visit->profile->hybrid;
+}
+
+/* The way in a line whose source has used less than *least, or as much and longer ago; or -1. */
+static int find_least_used(
+	const struct source_table *table, union source_line *line, struct usage *least)
+{
+	int found = -1;
+
+	for (unsigned way = 0; way < table->ways; way++) {
+		const struct usage usage = usage_of(table, line, way);
+
+		if (usage.used > least->used ||
+			(usage.used == least->used && (int64_t)(usage.start - least->start) >= 0))
+			continue;
+		*least = usage;
+		found = (int)way;
+	}
+	return found;
+}
+
+/* Where a source with little used gives way, in one of two lines that are full; or -1. */
+static int displace_source(const struct visit *visit, union source_line *home,
+	union source_line *other, union source_line **line)
+{
+	struct source_table *table = visit->table;
+	struct usage least = {quota_of(visit)->units / 2, visit->now + 1};
+	int way, other_way;
+
+	if (table->kind != METER_FIXED_WINDOW && table->kind != METER_HYBRID)
+		return -1;
+	*line = home;
+	way = find_least_used(table, home, &least);
+	other_way = find_least_used(table, other, &least);
+	if (other_way >= 0) {
+		*line = other;
+		way = other_way;
+	}
+	if (way < 0)
+		return -1;
+	leave_way(table, *line, (unsigned)way);
+	visit_count(&table->stats.displaced, table->stats.displaced + 1);
 	return way;
 }
 
@@ -275,6 +367,8 @@ static void *admit_source(
 	if (way < 0)
 		way = search_room(visit, home, other, &line);
 	if (way < 0)
+		way = displace_source(visit, home, other, &line);
+	if (way < 0)
 		return overflow_state(visit, tag);
 	take_way(table, line, (unsigned)way, tag, line != home);
 	state = source_state(table->kind, line, (unsigned)way);
@@ -305,14 +399,11 @@ static void *find_guest(
 
 static bool state_conforms(const struct visit *visit, void *state, uint32_t cost)
 {
-	switch (visit->table->kind) {
-	case METER_GCRA:
+	const struct source_table *table = visit->table;
+
+	if (table->kind == METER_GCRA)
 		return gcra_conforms_now(state, &visit->gcra, cost);
-	case METER_FIXED_WINDOW:
-		return fixed_window_conforms(state, &visit->profile->quota, visit->now, cost);
-	default:
-		return hybrid_conforms(state, &visit->profile->quota, visit->now, cost);
-	}
+	return source_state_conforms(table->kind, state, visit->profile, visit->now, cost);
 }
 
 bool visit_away(const struct visit *visit, union source_line *home, uint32_t tag, uint32_t cost)
@@ -381,6 +472,7 @@ void source_table_read_stats(const struct source_table *table, struct source_tab
 
 	stats->sources = __atomic_load_n(&from->sources, __ATOMIC_RELAXED);
 	stats->capacity = from->capacity;
+	stats->displaced = __atomic_load_n(&from->displaced, __ATOMIC_RELAXED);
 	stats->overflows = __atomic_load_n(&from->overflows, __ATOMIC_RELAXED);
 	stats->new_sources = __atomic_load_n(&from->new_sources, __ATOMIC_RELAXED);
 }

@@ -4,9 +4,9 @@
  * A meter a source, in a table of fixed size: what a policy "per" source consists of on one worker.
  *
  * A meter that is idle (bucket full, window expired) holds no information: a fresh one decides the
- * same. So an idle entry may give way to a newcomer and nobody can tell; a busy one never does. A
- * flood of new sources changes no verdict of the busy, nor of anybody while there is room, and
- * nothing has to be timed out.
+ * same. So an idle entry may give way to a newcomer and nobody can tell; while there is room, a
+ * busy one never does. A flood of new sources then changes no verdict, and nothing has to be timed
+ * out.
  *
  * How large: with GCRA a source is busy for as long as what it sent takes at its rate. So on
  * average no more than line rate / source rate are busy, however many exist: 100,000 at 100 Gbit/s
@@ -23,6 +23,15 @@
  * The identity of a source is its line and a tag of 32 bits, not 64. That leaves a line room for
  * five GCRA meters, so that a source costs 16 bytes with all slack. A newcomer is taken for another
  * source with a chance of 1e-9; then both share one limit until idle.
+ *
+ * With windows a source that sent one packet would be busy for hours, so that whoever forges
+ * addresses could shut out all newcomers by a table full of them. Where there is no other place, a
+ * newcomer has that of the source in its two lines which has used least of its quota, and of these
+ * the oldest, if that is half of it or less. Who has been displaced is a newcomer with its next
+ * packet and has its quota anew: a source passes what it should and half as much at most each
+ * time, which takes as many strangers as there are places. Who has used more than half is never
+ * displaced. GCRA has no need: what one packet has cost is earned back in no time, or is most of
+ * a burst.
  *
  * When there is no place, newcomers share overflow meters until there is one: each of these passes
  * no more than one source may, so that all pass no more than SOURCE_OVERFLOWS sources beyond those
@@ -63,40 +72,35 @@ struct source_head {
 
 #define SOURCE_WAYS_MAX SOURCE_WAYS(struct gcra)
 
+#define SOURCE_MEMBERS(constant, member, prefix, meter, ...)   \
+	struct {                                               \
+		struct source_head head;                       \
+		uint32_t tag[SOURCE_WAYS(struct meter)];       \
+		struct meter state[SOURCE_WAYS(struct meter)]; \
+	} member;
 union source_line {
 	struct {
 		struct source_head head;
 		uint32_t tag[SOURCE_WAYS_MAX]; /* 0 is free; as many as the kind has ways */
 	};
-	struct {
-		struct source_head head;
-		uint32_t tag[SOURCE_WAYS(struct gcra)];
-		struct gcra state[SOURCE_WAYS(struct gcra)];
-	} gcra;
-	struct {
-		struct source_head head;
-		uint32_t tag[SOURCE_WAYS(struct fixed_window)];
-		struct fixed_window state[SOURCE_WAYS(struct fixed_window)];
-	} window;
-	struct {
-		struct source_head head;
-		uint32_t tag[SOURCE_WAYS(struct hybrid)];
-		struct hybrid state[SOURCE_WAYS(struct hybrid)];
-	} hybrid;
+	METERS(METER_SKIP, SOURCE_MEMBERS)
 } __attribute__((aligned(SOURCE_LINE)));
+
+#undef SOURCE_MEMBERS
 
 static_assert(sizeof(union source_line) == SOURCE_LINE, "one line touched a packet");
 
+#define SOURCE_MEMBER(constant, member, prefix, meter, ...) struct meter member;
 union source_state {
-	struct gcra gcra;
-	struct fixed_window window;
-	struct hybrid hybrid;
+	METERS(METER_SKIP, SOURCE_MEMBER)
 };
+#undef SOURCE_MEMBER
 
 struct source_table_stats {
 	uint64_t sources;     /* busy, as of the last full sweep */
 	uint64_t capacity;    /* that can be busy at once */
 	uint64_t overflows;   /* packets metered by an overflow meter */
+	uint64_t displaced;   /* places that newcomers had of sources with little used */
 	uint64_t new_sources; /* given a place, those that had been forgotten included */
 };
 
@@ -124,7 +128,7 @@ struct source_table {
 
 /*
  * Bytes of a table in which so many sources can be busy at once: 16 each with GCRA, 32 with a fixed
- * window, 48 with a hybrid. 0 if there is none: no sources, or a kind that is not kept per source
+ * window, 48 with a hybrid. 0 if there is none: no sources, or a kind that is not METER_PER_SOURCE
  * (a token bucket is kept as a GCRA, its equivalent in 8 bytes; random drop has nothing to keep).
  * Any thread.
  */
@@ -199,23 +203,36 @@ static inline unsigned source_find(const union source_line *line, uint32_t tag)
 
 static_assert(SOURCE_WAYS_MAX == 5, "as source_find() has it");
 
+/* The usual kind costs one branch that is well predicted. */
 static inline void *source_state(enum meter_kind kind, union source_line *line, unsigned way)
 {
+#define SOURCE_CASE(constant, member, ...) \
+	case METER_##constant:             \
+		return &line->member.state[way];
 	if (__builtin_expect(kind == METER_GCRA, 1))
 		return &line->gcra.state[way];
-	if (kind == METER_FIXED_WINDOW)
-		return &line->window.state[way];
-	return &line->hybrid.state[way];
+	switch (kind) {
+		METERS(METER_SKIP, SOURCE_CASE)
+	default:
+		return NULL; /* of none there is a table */
+	}
+#undef SOURCE_CASE
 }
 
 static inline bool source_state_conforms(enum meter_kind kind, void *state,
 	const union meter_profile *profile, uint64_t now, uint32_t cost)
 {
+#define SOURCE_CASE(constant, member, prefix, ...) \
+	case METER_##constant:                     \
+		return prefix##_conforms(state, &profile->member, now, cost);
 	if (__builtin_expect(kind == METER_GCRA, 1))
 		return gcra_conforms(state, &profile->gcra, now, cost);
-	if (kind == METER_FIXED_WINDOW)
-		return fixed_window_conforms(state, &profile->quota, now, cost);
-	return hybrid_conforms(state, &profile->quota, now, cost);
+	switch (kind) {
+		METERS(METER_SKIP, SOURCE_CASE)
+	default:
+		return false;
+	}
+#undef SOURCE_CASE
 }
 
 /*

@@ -53,6 +53,9 @@ static inline void visit_count(uint64_t *counter, uint64_t value)
 	__atomic_store_n(counter, value, __ATOMIC_RELAXED);
 }
 
+/* Other sources that one newcomer may cause to move, in a table of that kind. */
+unsigned source_table_moves(enum meter_kind kind);
+
 /* Meters a packet of a source that is not at home; returns whether it conforms. */
 bool visit_away(const struct visit *visit, union source_line *home, uint32_t tag, uint32_t cost);
 

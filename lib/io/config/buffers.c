@@ -6,9 +6,11 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/math.h"
 #include "base/time.h"
 #include "config/check.h"
 #include "policy/kind.h"
+#include "policy/schedule.h"
 
 #define PACKET 1500 /* bytes: how large one is taken to be when buffers are counted */
 
@@ -23,16 +25,28 @@
 #define ROUNDING 1e-6
 
 /* Packets that a policy may have waiting, each as large as is usual. */
-static uint64_t queue_packets_of(const struct policy *policy)
+static uint64_t queue_packets_of(const struct policy *policy, const struct limit_terms *terms)
 {
 	const struct shape_config *shape = &policy->shape;
-	unsigned __int128 units = (unsigned __int128)policy->limit_bps * shape->delay_ns /
-				  (8 * SECOND_NS * policy_limit_s(policy));
+	unsigned __int128 units = (unsigned __int128)terms->limit_bps * shape->delay_ns /
+				  (8 * SECOND_NS * (terms->limit_s ? terms->limit_s : 1));
 	uint64_t most = shape->bytes;
 
 	if (most == 0 || units < most)
 		most = (uint64_t)units;
 	return policy->count == COUNT_BYTES ? most / PACKET + 1 : most + 1;
+}
+
+/* At whatever time of day that is. */
+static uint64_t most_packets_of(const struct policy *policy)
+{
+	const struct schedule *schedule = policy->schedule;
+	const struct limit_terms own = policy_terms(policy);
+	uint64_t most = queue_packets_of(policy, &own);
+
+	for (unsigned i = 0; schedule && i < schedule->n; i++)
+		most = max_u64(most, queue_packets_of(policy, &schedule->entries[i].terms));
+	return most;
 }
 
 /* On each worker: every one has a queue of each policy, with room for the whole delay. */
@@ -42,7 +56,7 @@ static uint64_t packets_waiting(const struct config *config)
 
 	for (unsigned i = 0; i < config->n_policies; i++)
 		if (policy_is_shaped(&config->policies[i]))
-			packets += queue_packets_of(&config->policies[i]);
+			packets += most_packets_of(&config->policies[i]);
 	return packets;
 }
 

@@ -56,7 +56,7 @@ static unsigned depth_ms(const struct policy *policy)
 		return COUNT_MS;
 	if (policy->action == ACTION_SHAPE)
 		return SHAPE_MS;
-	return policy->meter == METER_PHANTOM ? PHANTOM_MS : TCP_MS;
+	return meter_can(policy->meter, METER_CLASSES) ? PHANTOM_MS : TCP_MS;
 }
 
 /* A conserved bucket is no larger than its part, however small: so as much for each limiter. */
@@ -93,9 +93,7 @@ static bool has_bucket(const struct policy *policy)
 {
 	if (policy->action == ACTION_SHAPE || policy->count != COUNT_BYTES)
 		return false;
-	return policy->meter == METER_TOKEN_BUCKET || policy->meter == METER_GCRA ||
-	       policy->meter == METER_PHANTOM ||
-	       (policy->meter == METER_CREDIT && policy->limit_bps > 0);
+	return meter_can(policy->meter, METER_BURST) && policy->limit_bps > 0;
 }
 
 /* Whether each limiter's bucket has a part of the burst, and no more. */

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "config/unique.h"
+#include "config/zones.h"
 #include "policy/kind.h"
 #include "policy/value.h"
 
@@ -68,6 +69,7 @@ void config_complete(struct reader *reader, struct config *config)
 	gossip_complete(reader, &config->gossip);
 	ledger_complete(&config->ledger, config);
 	policies_complete(reader, config->policies, config->n_policies, config->gossip.n_roster);
+	zones_complete(reader, config);
 	for (unsigned i = 0; i < config->n_policies; i++)
 		config->policies[i].drawn = config->ledger.n_etcd > 0 &&
 					    policy_is_quota(&config->policies[i]);
@@ -122,16 +124,22 @@ static void check_wire_end(
 {
 	struct json_path element = {.parent = &path_wires, .index = wire};
 	struct json_path at = {.parent = &element, .key = end};
+	struct json_path other = {.parent = &path_wires};
+	char *place;
 
 	if (port >= CONFIG_PORTS_MAX) /* refused, or one of too many */
 		return;
-	if (wire_of[port] == UINT_MAX)
+	if (wire_of[port] == UINT_MAX) {
 		wire_of[port] = wire;
-	else if (wire_of[port] == wire)
+	} else if (wire_of[port] == wire) {
 		reader_expected(reader, &at, "another port than at the other end");
-	else
-		reader_expected(
-			reader, &at, "a port of its own, wires[%u] has the same", wire_of[port]);
+	} else {
+		other.index = wire_of[port];
+		place = reader_place(reader, &other);
+		reader->no_memory |= place == NULL;
+		reader_expected(reader, &at, "a port of its own, %s has the same", place);
+		free(place);
+	}
 }
 
 static void check_wires(struct reader *reader, const struct config *config)
@@ -180,14 +188,54 @@ static void check_key(struct reader *reader, const struct gossip_config *gossip)
 {
 	struct json_path key_file = {.parent = &path_gossip, .key = "key_file"};
 	struct json_path insecure = {.parent = &path_gossip, .key = "insecure"};
-	json_t *key = json_path_find(reader->root, &key_file);
+	bool one = reader_has(reader, &path_gossip, "key_file");
+	bool several = reader_has(reader, &path_gossip, "key_files");
 
-	if (gossip->insecure && key != NULL)
-		reader_expected(reader, &insecure, "false beside a \"key_file\"");
-	else if (gossip->n_roster > 1 && !gossip->insecure && key == NULL)
+	if (one && several)
+		reader_expected(reader, &key_file, "none beside \"key_files\"");
+	else if (gossip->insecure && (one || several))
+		reader_expected(
+			reader, &insecure, "false beside a \"%s\"", one ? "key_file" : "key_files");
+	else if (gossip->n_roster > 1 && !gossip->insecure && !one && !several)
 		reader_expected(reader, &key_file,
 			"the path of the key that the %u limiters share, or \"insecure\": true",
 			gossip->n_roster);
+}
+
+static bool has_public_key(const struct peer_config *peer)
+{
+	return memcmp(peer->public_key, &(const uint8_t[CONFIG_PUBLIC_KEY]){0},
+		       CONFIG_PUBLIC_KEY) != 0;
+}
+
+/* Each limiter proves who it is, or none does: with one that does not there is no pair of keys. */
+static void check_identities(struct reader *reader, const struct gossip_config *gossip)
+{
+	struct json_path file = {.parent = &path_gossip, .key = "identity_file"};
+	struct json_path identities = {.parent = &path_gossip, .key = "identities"};
+	bool own = reader_has(reader, &path_gossip, "identity_file");
+	unsigned with = 0, without = gossip->n_roster;
+
+	for (unsigned i = gossip->n_roster; i-- > 0;) {
+		if (has_public_key(&gossip->roster[i]))
+			with++;
+		else
+			without = i;
+	}
+	if (own && gossip->n_key_files == 0)
+		reader_expected(reader, &file, "a \"key_file\" beside it");
+	if (own && without < gossip->n_roster) {
+		struct json_path element = {.parent = &path_roster, .index = without};
+		struct json_path at = {.parent = &element, .key = "public_key"};
+
+		reader_expected(
+			reader, &at, "that of this limiter too, as there is an \"identity_file\"");
+	} else if (!own && with > 0) {
+		reader_expected(reader, &file,
+			"the path of this limiter's secret, as the roster has public keys");
+	} else if (!own && reader_has(reader, &path_gossip, "identities")) {
+		reader_expected(reader, &identities, "none without an \"identity_file\"");
+	}
 }
 
 void gossip_check(struct reader *reader, const struct gossip_config *gossip)
@@ -207,10 +255,12 @@ static void check_workers(struct reader *reader, const struct config *config)
 	for (unsigned i = 0; i < config->n_workers && config->idle == IDLE_POLL; i++)
 		for (unsigned j = 0; j < i; j++) {
 			struct json_path at = {.parent = &workers, .index = i};
+			bool listed = json_is_string(json_path_find(reader->root, &workers));
 
 			if (config->workers[j] != config->workers[i])
 				continue;
-			reader_expected(reader, &at, "each CPU once unless \"idle\" is \"sleep\"");
+			reader_expected(reader, listed ? &workers : &at,
+				"each CPU once unless \"idle\" is \"sleep\"");
 			break;
 		}
 }
@@ -237,6 +287,7 @@ void config_check(struct reader *reader, const struct config *config)
 	check_self(reader, config);
 	check_gossip_families(reader, gossip);
 	check_key(reader, gossip);
+	check_identities(reader, gossip);
 	gossip_check(reader, gossip);
 	check_tunnels(reader, &config->tunnels);
 	policies_check_matches(reader, config->policies, config->n_policies);

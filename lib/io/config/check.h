@@ -18,6 +18,24 @@
 
 #define METER_DEFAULT METER_KINDS /* policy.meter before policies_complete(): what is usual */
 
+/* Bytes: the names of all, quoted. */
+#define METER_ROOM(constant, member, prefix, state, profile, set, name, ...) \
+	sizeof(name) + sizeof(" or ") +
+enum { METERS_TEXT_MAX = METERS_TO_CHOOSE(METER_ROOM, METER_ROOM) 1 };
+#undef METER_ROOM
+
+/*
+ * Those that can be chosen with any of these abilities, `"a", "b" or "c"`: in `text`, which it
+ * returns. None of 0.
+ */
+const char *meters_that(unsigned abilities, char text[METERS_TEXT_MAX]);
+
+/* Whether its meter has any of these abilities, or was refused, so that it may have had. */
+static inline bool meter_may(const struct policy *policy, unsigned abilities)
+{
+	return policy->meter == CHOICE_REFUSED || meter_can(policy->meter, abilities);
+}
+
 /* Fills in the defaults that depend on other keys. */
 void config_complete(struct reader *reader, struct config *config);
 
@@ -38,14 +56,52 @@ void policies_complete(
 void policies_check(
 	struct reader *reader, const struct policy *policies, unsigned n, unsigned n_limiters);
 
+/* What a policy's "schedule" leaves open, its zone aside; checks of it; and warnings. */
+void schedule_complete(const struct reader *reader, const struct json_path *path,
+	struct policy *policy, unsigned n_limiters);
+void schedule_check(struct reader *reader, const struct json_path *path,
+	const struct policy *policy, unsigned n_limiters);
+void schedule_warn(struct reader *reader, const struct json_path *path, const struct policy *policy,
+	uint64_t frame, unsigned n_limiters);
+
+/* A limit that the policy may have at other times, at `path`: whether it goes with the rest. */
+void terms_check(struct reader *reader, const struct json_path *path, const struct policy *policy,
+	const struct limit_terms *terms, unsigned n_limiters);
+
+/* Its burst, which is the policy's if that was named in its file. */
+void terms_complete(
+	const struct policy *policy, bool named, unsigned n_limiters, struct limit_terms *terms);
+
+/* As if the policy had this limit, and no other one. */
+struct policy policy_with_terms(const struct policy *policy, const struct limit_terms *terms);
+
 /* What a policy's "classes" leave open. */
 void classes_complete(struct policy *policy);
+
+/*
+ * That no key is there which the meter has no use for; and that its window is one. At the path of
+ * the policy, or of its trial, of which it is policy_trial().
+ */
+void policy_check_metered(
+	struct reader *reader, const struct json_path *path, const struct policy *policy);
+void policy_check_window(
+	struct reader *reader, const struct json_path *path, const struct policy *policy);
+
+/*
+ * The trial of a policy at `path`, which is complete itself: as if its keys were written in place
+ * of the policy's. Others have nothing to check.
+ */
+void trial_complete(const struct reader *reader, const struct json_path *path,
+	struct policy *policy, unsigned n_limiters);
+void trial_check(struct reader *reader, const struct json_path *path, const struct policy *policy);
 
 /* For a policy that is never exceeded, at `path`; others have nothing to check. */
 void guarantee_complete(const struct reader *reader, const struct json_path *path,
 	struct policy *policy, unsigned n_limiters);
 void guarantee_check(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, unsigned n_limiters);
+void guarantee_check_parts(struct reader *reader, const struct json_path *path,
+	const struct policy *policy, unsigned n_limiters); /* each has at least one */
 void guarantee_warn(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, unsigned n_limiters);
 
@@ -73,6 +129,12 @@ void ledger_warn(struct reader *reader, const struct config *config, uint64_t in
 
 /* That no packet could belong to two policies. */
 void policies_check_matches(struct reader *reader, const struct policy *policies, unsigned n);
+
+/* Whether whole packets or flows pass in a window; of bytes, or without a window, always. */
+bool policy_window_is_whole(const struct policy *policy);
+
+/* limit_bps × window_ns of one unit. */
+uint64_t policy_window_unit(const struct policy *policy);
 
 /* bytes, packets or flows that pass in a window. */
 uint64_t policy_quota(const struct policy *policy);

@@ -9,6 +9,7 @@
 
 #include "config/check.h"
 #include "config/keys.h"
+#include "policy/value.h"
 
 #define CLASSES_DEFAULT 64
 
@@ -31,13 +32,15 @@ static void read_number(struct reader *reader, const struct json_path *path, jso
 		key_store(key, base, (uint64_t)n);
 }
 
-/* A DSCP as JSON has its keys, or PHANTOM_DSCPS; in one way only, as keys are told apart so. */
+/* A DSCP as JSON has its keys, in digits one way only, or by its name; or PHANTOM_DSCPS. */
 static unsigned dscp_of(const char *text)
 {
 	char *end;
 	unsigned long dscp = strtoul(text, &end, 10);
 	bool plain = text[0] >= '0' && text[0] <= '9' && (text[0] != '0' || text[1] == '\0');
 
+	if (dscp_parse(text) >= 0)
+		return (unsigned)dscp_parse(text);
 	return plain && *end == '\0' && dscp < PHANTOM_DSCPS ? (unsigned)dscp : PHANTOM_DSCPS;
 }
 
@@ -57,9 +60,14 @@ static void read_weights(struct reader *reader, const struct json_path *path, js
 		json_int_t weight = json_integer_value(member);
 		unsigned dscp = dscp_of(name);
 
-		if (dscp == PHANTOM_DSCPS)
-			reader_error(reader, &at, "no DSCP: expected keys from \"0\" to \"%u\"",
-				PHANTOM_DSCPS - 1);
+		if (key_is_remark(name))
+			read_remark(reader, &at, member);
+		else if (dscp == PHANTOM_DSCPS)
+			reader_refuse(reader, &at, "no DSCP",
+				"keys from \"0\" to \"63\", or names such as \"af41\"", NULL);
+		else if (weights[dscp] != 0)
+			reader_refuse(reader, &at, "a DSCP that has a weight already", "it once",
+				"\"ef\" and \"46\" are one");
 		else if (weight < 1 || weight > PHANTOM_WEIGHT_MAX)
 			reader_expected(
 				reader, &at, "a whole number from 1 to %u", PHANTOM_WEIGHT_MAX);
@@ -96,7 +104,7 @@ void classes_complete(struct policy *policy)
 {
 	struct classes_config *classes = &policy->classes;
 
-	if (policy->meter != METER_PHANTOM)
+	if (!meter_can(policy->meter, METER_CLASSES))
 		return;
 	if (classes->by == CLASSES_BY_DSCP)
 		classes->n = PHANTOM_DSCPS;

@@ -4,17 +4,34 @@
 #include "policy/config.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 #include "allocate/allocate.h"
 #include "config/check.h"
 #include "config/describe.h"
 #include "policy/kind.h"
+#include "policy/schedule.h"
+#include "policy/trial.h"
 #include "policy/units.h"
 #include "policy/value.h"
 
 static const char *plural_suffix(unsigned n)
 {
 	return n == 1 ? "" : "s";
+}
+
+/* A limiter without groups of its own leaves both to the user that it runs as. */
+static void describe_access(const struct config *config, FILE *out)
+{
+	const char *group = config->control_group;
+
+	if (group[0] == '\0')
+		group = config->control_operators;
+	fprintf(out, "    read by group %s, changed by root and its own user",
+		group[0] != '\0' ? group : "of that user");
+	if (config->control_operators[0] != '\0')
+		fprintf(out, ", and group %s", config->control_operators);
+	fputc('\n', out);
 }
 
 static void describe_process(const struct config *config, FILE *out)
@@ -26,6 +43,13 @@ static void describe_process(const struct config *config, FILE *out)
 	fprintf(out, ", %s\n", config->idle == IDLE_POLL ? "always polling" : "asleep when idle");
 	fprintf(out, "  control on CPU %u, socket %s\n", config->control_cpu,
 		config->control_socket);
+	describe_access(config, out);
+	if (config->watchdog_ns) {
+		char time[UNITS_TEXT_MAX];
+
+		units_format_time(config->watchdog_ns, time, sizeof(time));
+		fprintf(out, "  a worker stuck for %s ends the process\n", time);
+	}
 	if (config->n_eal > 0) {
 		fputs("  extra EAL arguments:", out);
 		for (unsigned i = 0; i < config->n_eal; i++)
@@ -34,12 +58,20 @@ static void describe_process(const struct config *config, FILE *out)
 	}
 }
 
+static const char *const offloads_words[] = {
+	[OFFLOADS_FIX] = "offloads of its interface that alter packets are switched off",
+	[OFFLOADS_REFUSE] = "no start while offloads of its interface alter packets",
+	[OFFLOADS_IGNORE] = "offloads of its interface may alter packets",
+};
+
 static void describe_wires(const struct config *config, FILE *out)
 {
 	for (unsigned i = 0; i < config->n_ports; i++) {
 		const struct port_config *port = &config->ports[i];
 
 		fprintf(out, "port %s: %s, MTU %u\n", port->name, port->device, port->mtu);
+		if (strncmp(port->device, "net_af_", strlen("net_af_")) == 0)
+			fprintf(out, "  %s\n", offloads_words[port->offloads]);
 	}
 	for (unsigned i = 0; i < config->n_wires; i++) {
 		const struct wire *wire = &config->wires[i];
@@ -49,6 +81,8 @@ static void describe_wires(const struct config *config, FILE *out)
 		if (wire->distribute && config->n_workers > 1)
 			fprintf(out,
 				"  its flows go to all workers, also where it has fewer queues\n");
+		if (wire->link == LINK_FOLLOW)
+			fprintf(out, "  when one end loses its link the other is taken down\n");
 	}
 }
 
@@ -77,6 +111,23 @@ static const char *estimator_words(const struct gossip_config *gossip)
 				  : words[gossip->estimator];
 }
 
+static void describe_keys(const struct gossip_config *gossip, FILE *out)
+{
+	if (gossip->n_key_files == 0) {
+		fprintf(out, "gossip: NOT SEALED (insecure): anybody's datagrams are believed\n");
+		return;
+	}
+	fprintf(out, "gossip: sealed with the key in %s\n", gossip->key_files[0]);
+	if (gossip->n_key_files > 1)
+		fprintf(out, "  opens what is sealed with that in %s too\n", gossip->key_files[1]);
+	if (gossip->identity_file[0] != '\0')
+		fprintf(out, "  each limiter proves who it is, this one with %s%s\n",
+			gossip->identity_file,
+			gossip->identities == IDENTITIES_OPTIONAL
+				? "; who cannot yet is believed (\"optional\")"
+				: "");
+}
+
 static void describe_gossip(const struct gossip_config *gossip, FILE *out)
 {
 	unsigned others = gossip->n_roster - 1;
@@ -89,10 +140,7 @@ static void describe_gossip(const struct gossip_config *gossip, FILE *out)
 	}
 	fprintf(out, "group: N = %u limiters\n", gossip->n_roster);
 	describe_peers(gossip, out);
-	if (gossip->key_file[0] != '\0')
-		fprintf(out, "gossip: sealed with the key in %s\n", gossip->key_file);
-	else
-		fprintf(out, "gossip: NOT SEALED (insecure): anybody's datagrams are believed\n");
+	describe_keys(gossip, out);
 	fprintf(out, "  listens on %s\n",
 		address_format(&gossip->listen, address, sizeof(address)));
 	fprintf(out, "  tells %u peer%s an interval, in datagrams of at most %u bytes\n", told,
@@ -194,7 +242,7 @@ static void describe_classes(const struct policy *policy, FILE *out)
 {
 	const struct classes_config *classes = &policy->classes;
 
-	if (policy->meter != METER_PHANTOM)
+	if (!meter_can(policy->meter, METER_CLASSES))
 		return;
 	if (classes->by == CLASSES_BY_FLOW) {
 		fprintf(out, "  shared fairly by flows, %u at a time\n", classes->n);
@@ -208,30 +256,55 @@ static void describe_classes(const struct policy *policy, FILE *out)
 	fputc('\n', out);
 }
 
-static void describe_meter(const struct policy *policy, FILE *out)
+/* What may pass at once, or in a window: "burst 75kB". */
+static void describe_depth(const struct policy *policy, FILE *out)
 {
-	static const char *const names[METER_KINDS] = {
-		[METER_TOKEN_BUCKET] = "token bucket",
-		[METER_GCRA] = "GCRA",
-		[METER_FIXED_WINDOW] = "fixed window",
-		[METER_HYBRID] = "hybrid of quota and even rate",
-		[METER_RANDOM_DROP] = "random drop",
-		[METER_PHANTOM] = "phantom queues",
-	};
 	char units[UNITS_TEXT_MAX], window[UNITS_TEXT_MAX];
 
-	if (policy->meter == METER_RANDOM_DROP)
-		fputs("  what is above, chosen at random, ", out);
-	else if (policy->window_ns > 0)
-		fprintf(out, "  %s in each %s, what is above ",
+	if (policy->window_ns > 0)
+		fprintf(out, "%s in each %s",
 			format_units(policy, policy_quota(policy), units, sizeof(units)),
 			units_format_time(policy->window_ns, window, sizeof(window)));
 	else
-		fprintf(out, "  burst %s, what is above ",
+		fprintf(out, "burst %s",
 			format_units(policy, policy->burst_bytes, units, sizeof(units)));
+}
+
+static const char *meter_prose(enum meter_kind meter)
+{
+#define METER_PROSE(constant, member, prefix, state, profile, set, name, prose, ...) prose,
+	static const char *const prose[] = {METERS(METER_PROSE, METER_PROSE)};
+#undef METER_PROSE
+
+	return prose[meter];
+}
+
+static void describe_meter(const struct policy *policy, FILE *out)
+{
+	fputs("  ", out);
+	if (meter_can(policy->meter, METER_AT_RANDOM)) {
+		fputs("what is above, chosen at random, ", out);
+	} else {
+		describe_depth(policy, out);
+		fputs(", what is above ", out);
+	}
 	describe_action(policy, out);
-	fprintf(out, " (%s)\n", names[policy->meter]);
+	fprintf(out, " (%s)\n", meter_prose(policy->meter));
 	describe_classes(policy, out);
+}
+
+static void describe_trial(const struct policy *policy, FILE *out)
+{
+	char rate[UNITS_TEXT_MAX];
+	struct policy trial;
+
+	if (!policy_has_trial(policy))
+		return;
+	trial = policy_trial(policy);
+	fprintf(out, "  tried beside it, without effect: %s, ",
+		format_limit(&trial, 1, rate, sizeof(rate)));
+	describe_depth(&trial, out);
+	fprintf(out, " (%s)\n", meter_prose(trial.meter));
 }
 
 static void describe_history(const struct policy *policy, FILE *out)
@@ -261,6 +334,29 @@ static void describe_allocator(const struct policy *policy, FILE *out)
 		fputs("  flows other than TCP are no evidence of a fair share\n", out);
 }
 
+static void describe_schedule(const struct policy *policy, FILE *out)
+{
+	const struct schedule *schedule = policy->schedule;
+	char days[SCHEDULE_DAYS_MAX], limit[UNITS_TEXT_MAX], burst[UNITS_TEXT_MAX];
+
+	for (unsigned i = 0; schedule && i < schedule->n; i++) {
+		const struct schedule_entry *entry = &schedule->entries[i];
+		struct policy other = *policy;
+
+		other.limit_bps = entry->terms.limit_bps;
+		other.limit_s = entry->terms.limit_s;
+		fprintf(out, "  %s %02u:%02u to %02u:%02u in %s: limit %s",
+			schedule_format_days(entry->days, days), entry->from_s / 3600,
+			entry->from_s / 60 % 60, entry->to_s / 3600, entry->to_s / 60 % 60,
+			schedule->zone_name, format_limit(&other, 1, limit, sizeof(limit)));
+		if (meter_can(policy->meter, METER_BURST))
+			fprintf(out, ", burst %s",
+				format_units(
+					policy, entry->terms.burst_bytes, burst, sizeof(burst)));
+		fputc('\n', out);
+	}
+}
+
 static void describe_rate(const struct policy *policy, unsigned n, FILE *out)
 {
 	char rate[UNITS_TEXT_MAX];
@@ -273,7 +369,9 @@ static void describe_rate(const struct policy *policy, unsigned n, FILE *out)
 	describe_guarantee(policy, n, out);
 	describe_sources(policy, out);
 	describe_meter(policy, out);
+	describe_schedule(policy, out);
 	describe_shape(policy, out);
+	describe_trial(policy, out);
 }
 
 static void describe_policy(const struct config *config, const struct policy *policy, FILE *out)
@@ -299,6 +397,23 @@ static void describe_tunnels(const struct tunnels *tunnels, FILE *out)
 			tunnels->vxlan_port);
 }
 
+/* One line for all policies that ask for what a fragment, or a long chain, does not show. */
+static void describe_unparsed(const struct config *config, FILE *out)
+{
+	static const char *const what[] = {
+		[UNPARSED_STRICT] = "are charged to the strictest policy that they could be of",
+		[UNPARSED_DROP] = "are dropped",
+		[UNPARSED_PASS] = ("are charged as if they had no ports: a sender who fragments is "
+				   "not limited by ports or new flows"),
+	};
+
+	if (policies_ask_first(config->policies, config->n_policies))
+		fprintf(out,
+			"fragments belong where the first of their packet does; those whose first "
+			"is not known, and what else is not understood, %s\n",
+			what[config->unparsed]);
+}
+
 void config_describe(const struct config *config, FILE *out)
 {
 	describe_process(config, out);
@@ -306,6 +421,7 @@ void config_describe(const struct config *config, FILE *out)
 	describe_gossip(&config->gossip, out);
 	describe_ledger(config, out);
 	describe_tunnels(&config->tunnels, out);
+	describe_unparsed(config, out);
 	for (unsigned i = 0; i < config->n_policies; i++)
 		describe_policy(config, &config->policies[i], out);
 	if (config->n_policies == 0)

@@ -124,6 +124,8 @@ static void describe_etcd(const struct ledger_config *ledger, FILE *out)
 	fprintf(out, "  totals in etcd below %s:", ledger->etcd_prefix);
 	for (unsigned i = 0; i < ledger->n_etcd; i++)
 		fprintf(out, " %s", ledger->etcd[i]);
+	if (ledger->etcd_user[0] != '\0')
+		fprintf(out, ", as user %s", ledger->etcd_user);
 	fputc('\n', out);
 }
 

@@ -7,6 +7,7 @@
 
 #include "config/check.h"
 #include "config/keys.h"
+#include "policy/schedule.h"
 
 static const struct list policy_list = {
 	.keys = policy_keys,
@@ -43,6 +44,21 @@ void read_group_gossip(struct reader *reader, const struct json_path *path, json
 	read_keys(reader, path, value, gossip_tuning_keys, &group->gossip);
 }
 
+/* Virtual time is no time of day. */
+static void refuse_schedules(struct reader *reader, const struct group *group)
+{
+	static const struct json_path policies = {.key = "policies"};
+
+	for (unsigned i = 0; i < group->n_policies; i++) {
+		struct json_path policy = {.parent = &policies, .index = i};
+		struct json_path at = {.parent = &policy, .key = "schedule"};
+
+		if (reader_has(reader, &policy, at.key))
+			reader_expected(
+				reader, &at, "none in a scenario, which has no time of day");
+	}
+}
+
 void group_check(struct reader *reader, struct group *group, unsigned n_limiters)
 {
 	group->gossip.n_roster = n_limiters;
@@ -53,10 +69,13 @@ void group_check(struct reader *reader, struct group *group, unsigned n_limiters
 	policies_complete(reader, group->policies, group->n_policies, n_limiters);
 	policies_check(reader, group->policies, group->n_policies, n_limiters);
 	guarantee_check_gossip(reader, &group->gossip, group->policies, group->n_policies);
+	refuse_schedules(reader, group);
 }
 
 void group_free(struct group *group)
 {
+	for (unsigned i = 0; i < group->n_policies; i++)
+		schedule_free(group->policies[i].schedule);
 	free(group->policies);
 	group->policies = NULL;
 }

@@ -51,26 +51,20 @@ void guarantee_complete(const struct reader *reader, const struct json_path *pat
 		policy->indicator = &gdrl_spare;
 }
 
-static bool is_bucket(enum meter_kind meter)
-{
-	return meter == METER_TOKEN_BUCKET || meter == METER_GCRA || meter == METER_PHANTOM ||
-	       meter == CHOICE_REFUSED;
-}
-
 /* What GDRL moves is a ledger's. */
 static void check_moved(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
 {
 	struct json_path guarantee = {.parent = path, .key = "guarantee"};
 	struct json_path meter = {.parent = path, .key = "meter"};
+	char meters[METERS_TEXT_MAX];
 
 	if (policy->guarantee == GUARANTEE_SOFT)
 		reader_expected(reader, &guarantee, "\"conserved\" with the allocator \"%s\"",
 			policy->allocator->name);
-	if (!is_bucket(policy->meter))
-		reader_expected(reader, &meter,
-			"\"token-bucket\", \"gcra\" or \"phantom\" with the allocator \"%s\"",
-			policy->allocator->name);
+	if (!meter_may(policy, METER_CONSERVED))
+		reader_expected(reader, &meter, "%s with the allocator \"%s\"",
+			meters_that(METER_CONSERVED, meters), policy->allocator->name);
 }
 
 /* What adds up to the limit are buckets that each hold a part of it. */
@@ -84,13 +78,13 @@ static void check_conserved(
 			reader, &at, "\"soft\" with the allocator \"%s\"", policy->allocator->name);
 	else if (policy->per_v4 != 0)
 		reader_expected(reader, &at, "\"soft\" beside \"per\"");
-	else if (!is_bucket(policy->meter))
+	else if (!meter_may(policy, METER_CONSERVED))
 		reader_expected(
 			reader, &at, "\"soft\" with the meter \"%s\"", meter_name(policy->meter));
 }
 
 /* A part of less than one, a second or in its own time, would be none. */
-static void check_parts(struct reader *reader, const struct json_path *path,
+void guarantee_check_parts(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, unsigned n_limiters)
 {
 	struct json_path at = {.parent = path, .key = "limit"};
@@ -128,7 +122,7 @@ void guarantee_check(struct reader *reader, const struct json_path *path,
 	else if (policy_is_conserved(policy))
 		check_conserved(reader, path, policy);
 	if (policy_is_conserved(policy))
-		check_parts(reader, path, policy, n_limiters);
+		guarantee_check_parts(reader, path, policy, n_limiters);
 }
 
 /* Messages about units are whole, or are not sent. */
@@ -137,7 +131,7 @@ void guarantee_check_gossip(struct reader *reader, const struct gossip_config *g
 {
 	static const struct json_path path_gossip = {.key = "gossip"};
 	struct json_path at = {.parent = &path_gossip, .key = "datagram"};
-	unsigned least = DATAGRAM_HEADER + DATAGRAM_RECEIVER + BUDGET_MESSAGE_MIN + DATAGRAM_TAG;
+	unsigned least = DATAGRAM_MIN + BUDGET_MESSAGE_MIN + DATAGRAM_TAG;
 	bool quota = false;
 
 	for (unsigned i = 0; i < n; i++)

@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "config/check.h"
 #include "config/keys.h"
+#include "json/suggest.h"
 #include "policy/kind.h"
 #include "policy/units.h"
 
@@ -25,9 +26,14 @@ void read_indicator(struct reader *reader, const struct json_path *path, json_t 
 {
 	const char *text = json_string_value(value);
 	const struct gdrl_indicator *indicator = text != NULL ? gdrl_indicator_find(text) : NULL;
+	char word[SUGGEST_WORD_MAX], remedy[SUGGEST_REMEDY_MAX];
 
 	if (indicator == NULL)
-		reader_expected(reader, path, "one of %s", gdrl_indicator_names());
+		reader_advise(reader, path,
+			suggest_remedy(
+				suggest_of_list(gdrl_indicator_names(), text ? text : "", word),
+				remedy),
+			"one of %s", gdrl_indicator_names());
 	else
 		memcpy(key_field(key, base), &indicator, sizeof(indicator));
 }

@@ -7,12 +7,14 @@
  */
 #include "config/keys.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/time.h"
 #include "config/check.h"
 #include "config/value_keys.h"
+#include "json/suggest.h"
 #include "policy/units.h"
 #include "policy/value.h"
 
@@ -55,6 +57,20 @@ static void read_worker(
 	config->workers[config->n_workers++] = (unsigned)cpu;
 }
 
+/* "2-5,8", as the kernel has it, from 1 to CONFIG_WORKERS_MAX of them. */
+static void read_cpu_list(
+	struct reader *reader, const struct json_path *path, json_t *value, struct config *config)
+{
+	int n = cpu_list_parse(
+		json_string_value(value), CPU_MAX, config->workers, CONFIG_WORKERS_MAX);
+
+	if (n > 0)
+		config->n_workers = (unsigned)n;
+	else
+		reader_expected(reader, path, "1 to %d CPU numbers from 0 to %d, such as \"2-5,8\"",
+			CONFIG_WORKERS_MAX, CPU_MAX);
+}
+
 static void read_workers(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
@@ -62,6 +78,10 @@ static void read_workers(struct reader *reader, const struct json_path *path, js
 	size_t i, n = json_array_size(value);
 	json_t *element;
 
+	if (json_is_string(value)) {
+		read_cpu_list(reader, path, value, config);
+		return;
+	}
 	if (n == 0 || n > CONFIG_WORKERS_MAX) {
 		reader_expected(reader, path, "%s", key->expected);
 		return;
@@ -74,16 +94,41 @@ static void read_workers(struct reader *reader, const struct json_path *path, js
 	}
 }
 
+/* The address without its domain, as lspci has it; or the name of a kernel's interface. */
+static const char *device_remedy(const char *text, char remedy[SUGGEST_REMEDY_MAX])
+{
+	static const char interface[] = "abcdefghijklmnopqrstuvwxyz0123456789_.";
+	char meant[64];
+
+	snprintf(meant, sizeof(meant), "0000:%.40s", text);
+	if (device_valid(meant))
+		return suggest_remedy(meant, remedy);
+	if (strlen(text) < 2 || strlen(text) > 15 || strspn(text, interface) != strlen(text) ||
+		strncmp(text, "net_", strlen("net_")) == 0)
+		return NULL;
+	snprintf(meant, sizeof(meant), "net_af_packet0,iface=%.16s", text);
+	return suggest_remedy(meant, remedy);
+}
+
 static void read_device(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
 	const char *text = json_string_value(value);
+	char remedy[SUGGEST_REMEDY_MAX];
 
 	if (text == NULL || !device_valid(text))
-		reader_expected(reader, path, "%s", key->expected);
+		reader_advise(reader, path, text != NULL ? device_remedy(text, remedy) : NULL, "%s",
+			key->expected);
 	else
 		memcpy(key_field(key, base), text, strlen(text) + 1);
 }
+
+static const struct choice offloads_modes[] = {
+	{"fix", OFFLOADS_FIX},
+	{"refuse", OFFLOADS_REFUSE},
+	{"ignore", OFFLOADS_IGNORE},
+	{0},
+};
 
 static const struct key port_keys[] = {
 	{"device", read_device, KEY_FIELD(struct port_config, device),
@@ -96,8 +141,27 @@ static const struct key port_keys[] = {
 		.expected = "a number such as 20000 or \"2M\"",
 		.detail = &(const struct quantity_range){units_parse_count, 4096, 100000000,
 			"4096 to 100M", "packet buffers"}},
+	{"offloads", read_choice, KEY_FIELD(struct port_config, offloads),
+		.detail = offloads_modes},
 	{0},
 };
+
+/* A port may be called "note" all the same: then it is an object. */
+static bool is_port(const char *name, const json_t *member)
+{
+	return !key_is_remark(name) || json_is_object(member);
+}
+
+static size_t count_ports(json_t *ports)
+{
+	const char *name;
+	json_t *member;
+	size_t n = 0;
+
+	json_object_foreach (ports, name, member)
+		n += is_port(name, member);
+	return n;
+}
 
 static void read_port_configs(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
@@ -110,16 +174,20 @@ static void read_port_configs(struct reader *reader, const struct json_path *pat
 		reader_expected(reader, path, "%s", key->expected);
 		return;
 	}
-	port = list_allocate(reader, path, key, base, json_object_size(value));
+	port = list_allocate(reader, path, key, base, count_ports(value));
 	if (port == NULL)
 		return;
 	json_object_foreach (value, name, member) {
 		struct json_path at = {.parent = path, .key = name};
 
+		if (!is_port(name, member)) {
+			read_remark(reader, &at, member);
+			continue;
+		}
 		if (name_valid(name))
 			memcpy(port->name, name, strlen(name) + 1);
 		else
-			reader_error(reader, &at, "the key: expected " EXPECTED_NAME);
+			reader_refuse(reader, &at, "the key", EXPECTED_NAME, NULL);
 		read_keys(reader, &at, member, port_keys, port);
 		port++;
 	}
@@ -134,24 +202,38 @@ static void read_port_name(struct reader *reader, const struct json_path *path, 
 	const struct key *key, void *base)
 {
 	const char *text = json_string_value(value), *name;
+	char remedy[SUGGEST_REMEDY_MAX];
+	struct suggestion meant = {0};
 	unsigned port = 0;
 	json_t *member;
 
 	json_object_foreach (json_object_get(reader->root, "ports"), name, member) {
+		if (!is_port(name, member))
+			continue;
 		if (text != NULL && strcmp(text, name) == 0) {
 			key_store(key, base, port);
 			return;
 		}
+		if (text != NULL)
+			suggest_offer(&meant, text, name);
 		port++;
 	}
-	reader_expected(reader, path, "the name of a port in \"ports\"");
+	reader_advise(reader, path, suggest_remedy(meant.word, remedy),
+		"the name of a port in \"ports\"");
 }
+
+static const struct choice link_modes[] = {
+	{"keep", LINK_KEEP},
+	{"follow", LINK_FOLLOW},
+	{0},
+};
 
 static const struct key wire_keys[] = {
 	{"name", read_name, KEY_FIELD(struct wire, name), .required = true},
 	{"a", read_port_name, KEY_FIELD(struct wire, a), .required = true},
 	{"b", read_port_name, KEY_FIELD(struct wire, b), .required = true},
 	{"distribute", read_bool, KEY_FIELD(struct wire, distribute)},
+	{"link", read_choice, KEY_FIELD(struct wire, link), .detail = link_modes},
 	{0},
 };
 
@@ -166,12 +248,60 @@ static const struct choice idles[] = {
 	{0},
 };
 
-static const struct key control_keys[] = {
-	{"socket", read_text, KEY_FIELD(struct config, control_socket), .expected = "a path"},
-	{"cpu", read_integer, KEY_FIELD(struct config, control_cpu),
-		.detail = &(const struct integer_range){0, CPU_MAX}},
+static const struct choice on_refusals[] = {
+	{"last-good", REFUSED_LAST_GOOD},
+	{"stop", REFUSED_STOP},
 	{0},
 };
+
+static const struct key control_keys[] = {
+	{"socket", read_text, KEY_FIELD(struct config, control_socket), .expected = "a path"},
+	{"group", read_text, KEY_FIELD(struct config, control_group),
+		.expected = "the name of a group"},
+	{"operators", read_text, KEY_FIELD(struct config, control_operators),
+		.expected = "the name of a group"},
+	{"cpu", read_integer, KEY_FIELD(struct config, control_cpu),
+		.detail = &(const struct integer_range){0, CPU_MAX}},
+	{"watchdog", read_quantity, KEY_FIELD(struct config, watchdog_ns),
+		.expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, 500000000, 3600000000000,
+			"500ms to 3600s", "ns"}},
+	{0},
+};
+
+static const struct choice log_levels[] = {
+	{"error", LEVEL_ERROR},
+	{"warning", LEVEL_WARNING},
+	{"info", LEVEL_INFO},
+	{"debug", LEVEL_DEBUG},
+	{0},
+};
+
+static const struct choice log_formats[] = {
+	{"text", FORMAT_TEXT},
+	{"json", FORMAT_JSON},
+	{0},
+};
+
+static const struct key log_keys[] = {
+	{"level", read_choice, KEY_FIELD(struct log_config, level), .detail = log_levels},
+	{"format", read_choice, KEY_FIELD(struct log_config, format), .detail = log_formats},
+	{0},
+};
+
+/* What is wrong with an address that is a name, or an IPv6 one whose port could be part of it. */
+static const char *address_remedy(const char *text)
+{
+	if (text == NULL)
+		return NULL;
+	if (text[0] != '[' && strchr(text, ':') != strrchr(text, ':'))
+		return "an IPv6 address is written in brackets before its port";
+	if (isalpha((unsigned char)text[0]))
+		return "names are not looked up: write the address";
+	return isdigit((unsigned char)text[0]) && strchr(text, ':') == NULL
+		       ? "write a colon and the port behind it"
+		       : NULL;
+}
 
 /* detail: the offset, in the same struct, of the length. */
 static void read_address(struct reader *reader, const struct json_path *path, json_t *value,
@@ -182,7 +312,8 @@ static void read_address(struct reader *reader, const struct json_path *path, js
 	socklen_t len;
 
 	if (!json_is_string(value) || address_parse(json_string_value(value), &address, &len) < 0) {
-		reader_expected(reader, path, EXPECTED_HOST);
+		reader_advise(
+			reader, path, address_remedy(json_string_value(value)), EXPECTED_HOST);
 	} else if (!address_is_one_host(&address)) {
 		reader_expected(reader, path, "the address of one host");
 	} else {
@@ -203,11 +334,73 @@ static void read_peer_address(struct reader *reader, const struct json_path *pat
 	}
 }
 
+static int hex_digit(char c)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *at = c ? strchr(digits, c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+static void read_public_key(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+	uint8_t *out = key_field(key, base);
+	bool good = text && strlen(text) == 2 * CONFIG_PUBLIC_KEY;
+
+	for (size_t i = 0; good && i < CONFIG_PUBLIC_KEY; i++) {
+		int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
+
+		good = high >= 0 && low >= 0;
+		if (good)
+			out[i] = (uint8_t)(high << 4 | low);
+	}
+	if (!good || memcmp(out, &(const uint8_t[CONFIG_PUBLIC_KEY]){0}, CONFIG_PUBLIC_KEY) == 0)
+		reader_expected(
+			reader, path, "64 hexadecimal digits, as written by weir --new-identity");
+}
+
+static void read_key_files(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	struct gossip_config *gossip = base;
+	size_t i, n = json_array_size(value);
+	json_t *element;
+
+	if (n == 0 || n > CONFIG_KEY_FILES) {
+		reader_expected(reader, path, "%s", key->expected);
+		return;
+	}
+	json_array_foreach (value, i, element) {
+		struct key file = {.read = read_text,
+			.offset = offsetof(struct gossip_config, key_files[0]) +
+				  i * sizeof(gossip->key_files[0]),
+			.size = sizeof(gossip->key_files[0]),
+			.expected = "a path"};
+		struct json_path at = {.parent = path, .index = i};
+
+		read_text(reader, &at, element, &file, base);
+	}
+	gossip->n_key_files = (unsigned)n;
+}
+
+static void read_key_file(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	struct gossip_config *gossip = base;
+
+	read_text(reader, path, value, key, base);
+	if (gossip->n_key_files == 0)
+		gossip->n_key_files = 1;
+}
+
 static const struct key peer_keys[] = {
 	{"name", read_name, KEY_FIELD(struct peer_config, name), .required = true},
 	{"address", read_peer_address, KEY_FIELD(struct peer_config, address),
 		.detail = &(const size_t){offsetof(struct peer_config, address_len)},
 		.required = true},
+	{"public_key", read_public_key, KEY_FIELD(struct peer_config, public_key)},
 	{0},
 };
 
@@ -225,14 +418,40 @@ static const struct choice estimators[] = {
 	{0},
 };
 
+static const struct choice identity_choices[] = {
+	{"required", IDENTITIES_REQUIRED},
+	{"optional", IDENTITIES_OPTIONAL},
+	{0},
+};
+
+static const struct choice source_choices[] = {
+	{"roster", SOURCES_ROSTER},
+	{"any", SOURCES_ANY},
+	{0},
+};
+
 const struct key gossip_keys[] = {
 	{"listen", read_address, KEY_FIELD(struct gossip_config, listen),
 		.detail = &(const size_t){offsetof(struct gossip_config, listen_len)}},
 	{"roster", read_list, KEY_FIELD(struct gossip_config, roster),
 		.expected = "an array of the limiters of the group, this one included",
 		.detail = &roster_list, .required = true},
-	{"key_file", read_text, KEY_FIELD(struct gossip_config, key_file), .expected = "a path"},
+	{"key_file", read_key_file, KEY_FIELD(struct gossip_config, key_files[0]),
+		.expected = "a path"},
+	{"key_files", read_key_files,
+		.expected = "an array of 1 or 2 paths: of the key that seals, and of one that only "
+			    "opens"},
+	{"identity_file", read_text, KEY_FIELD(struct gossip_config, identity_file),
+		.expected = "a path"},
+	{"identities", read_choice, KEY_FIELD(struct gossip_config, identities),
+		.detail = identity_choices},
 	{"insecure", read_bool, KEY_FIELD(struct gossip_config, insecure)},
+	{"sources", read_choice, KEY_FIELD(struct gossip_config, sources),
+		.detail = source_choices},
+	{"differs_alarm", read_quantity, KEY_FIELD(struct gossip_config, differs_alarm_ns),
+		.expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, 1000000000,
+			86400000000000, "1s to 24h", "ns"}},
 	/* From here on what a simulated group has too: see gossip_tuning_keys. */
 	{"branching", read_integer, KEY_FIELD(struct gossip_config, branching),
 		.detail = &(const struct integer_range){1, 64}},
@@ -250,12 +469,13 @@ const struct key gossip_keys[] = {
 	{0},
 };
 
-/* The rows before it: listen, roster, key_file, insecure. */
-const struct key *const gossip_tuning_keys = &gossip_keys[4];
+/* The rows before it: listen, roster, what seals, insecure, sources, differs_alarm. */
+const struct key *const gossip_tuning_keys = &gossip_keys[9];
 
 void gossip_config_init(struct gossip_config *gossip)
 {
 	*gossip = (struct gossip_config){
+		.differs_alarm_ns = 60 * SECOND_NS,
 		.branching = 3,
 		.timeout_ns = SECOND_NS,
 		.datagram_max = 1200,
@@ -265,6 +485,13 @@ void gossip_config_init(struct gossip_config *gossip)
 static const struct choice tunnels_classify[] = {
 	{"outer", TUNNELS_OUTER},
 	{"inner", TUNNELS_INNER},
+	{0},
+};
+
+static const struct choice unparsed_actions[] = {
+	{"strict", UNPARSED_STRICT},
+	{"drop", UNPARSED_DROP},
+	{"pass", UNPARSED_PASS},
 	{0},
 };
 
@@ -303,7 +530,19 @@ static const struct list policy_list = {
 #define QUOTE_(x) #x
 #define QUOTE(x)  QUOTE_(x)
 
+/* Only files can include others, and what they include is here already. */
+static void read_include_key(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	(void)value;
+	(void)key;
+	(void)base;
+	if (reader->joined == NULL)
+		reader_expected(reader, path, "none in what is read from no file");
+}
+
 const struct key config_keys[] = {
+	{"include", read_include_key, .required = false},
 	{"limiter", read_name, KEY_FIELD(struct config, limiter), .required = true},
 	{"eal", read_eal, KEY_FIELD(struct config, eal),
 		.expected = "an array of at most " QUOTE(CONFIG_EAL_ARGS) " strings"},
@@ -312,13 +551,17 @@ const struct key config_keys[] = {
 	{"wires", read_list, KEY_FIELD(struct config, wires), .detail = &wire_list,
 		.expected = "an array of wires"},
 	{"workers", read_workers, KEY_FIELD(struct config, workers),
-		.expected = "an array of 1 to " QUOTE(CONFIG_WORKERS_MAX) " CPU numbers"},
+		.expected = "an array of 1 to " QUOTE(
+			CONFIG_WORKERS_MAX) " CPU numbers, or a list such as \"2-5,8\""},
 	{"idle", read_choice, KEY_FIELD(struct config, idle), .detail = idles},
+	{"on_refused", read_choice, KEY_FIELD(struct config, on_refused), .detail = on_refusals},
 	{"shape", read_object, .detail = box_shape_keys},
 	{"control", read_object, .detail = control_keys},
+	{"log", read_object, KEY_FIELD(struct config, log), .detail = log_keys},
 	{"gossip", read_object, KEY_FIELD(struct config, gossip), .detail = gossip_keys},
 	{"ledger", read_object, KEY_FIELD(struct config, ledger), .detail = ledger_keys},
 	{"tunnels", read_object, KEY_FIELD(struct config, tunnels), .detail = tunnels_keys},
+	{"unparsed", read_choice, KEY_FIELD(struct config, unparsed), .detail = unparsed_actions},
 	{"policies", read_list, KEY_FIELD(struct config, policies), .detail = &policy_list,
 		.expected = "an array of policies"},
 	{0},

@@ -54,6 +54,16 @@ void shape_config_init(struct shape_config *shape);
 void read_classes(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
+/* Reads a policy's "schedule" (schedule_keys.c). */
+void read_schedule(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
+/* A limit and a burst, by what the policy counts (policy_keys.c). */
+void read_limit(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+void read_policy_burst(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
 /* Keys of a policy whose sources are given to workers (place_keys.c). */
 extern const struct key place_keys[];
 void place_config_init(struct place_config *place);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,12 +147,55 @@ static bool has_https(const struct ledger_config *ledger)
 	return ledger->n_etcd == 0; /* all refused */
 }
 
-static void check_both(struct reader *reader, const char *have, const char *need)
+/* what: what goes with it. */
+static void check_both(struct reader *reader, const char *have, const char *need, const char *what)
 {
 	struct json_path at = {.parent = &path_etcd, .key = need};
 
 	if (reader_has(reader, &path_etcd, have) && !reader_has(reader, &path_etcd, need))
-		reader_expected(reader, &at, "the path that goes with \"%s\"", have);
+		reader_expected(reader, &at, "the %s that goes with \"%s\"", what, have);
+}
+
+/* This machine, and no other one whose name begins so. */
+static bool is_here(const char *url)
+{
+	const char *at = strstr(url, "://");
+	char host[sizeof("255.255.255.255")];
+	struct in_addr address;
+	size_t len;
+
+	if (at == NULL)
+		return false;
+	at += strlen("://");
+	if (strncmp(at, "[::1]", strlen("[::1]")) == 0)
+		return true;
+	len = strcspn(at, ":");
+	if (len >= sizeof(host))
+		return false;
+	memcpy(host, at, len);
+	host[len] = '\0';
+	if (inet_pton(AF_INET, host, &address) == 1)
+		return ntohl(address.s_addr) >> 24 == IN_LOOPBACKNET;
+	return strcasecmp(host, "localhost") == 0;
+}
+
+static bool goes_in_clear(const char *url)
+{
+	return strncmp(url, "http:", strlen("http:")) == 0 && !is_here(url);
+}
+
+static void check_in_clear(struct reader *reader, const struct ledger_config *ledger)
+{
+	struct json_path at = {.parent = &path_etcd, .key = "endpoints"};
+
+	for (unsigned i = 0; i < ledger->n_etcd && !ledger->etcd_insecure; i++) {
+		struct json_path endpoint = {.parent = &at, .index = i};
+
+		if (goes_in_clear(ledger->etcd[i]))
+			reader_expected(reader, &endpoint,
+				"https to another machine, or beside it \"insecure\": true, as whoever "
+				"is on the way can then read a password and change what is drawn");
+	}
 }
 
 static void check_etcd(struct reader *reader, const struct ledger_config *ledger)
@@ -164,8 +208,11 @@ static void check_etcd(struct reader *reader, const struct ledger_config *ledger
 		if (reader_has(reader, &path_etcd, files[i]))
 			reader_expected(reader, &at, "none unless an endpoint is https");
 	}
-	check_both(reader, "cert", "key");
-	check_both(reader, "key", "cert");
+	check_both(reader, "cert", "key", "path");
+	check_both(reader, "key", "cert", "path");
+	check_both(reader, "user", "password_file", "path");
+	check_both(reader, "password_file", "user", "name");
+	check_in_clear(reader, ledger);
 }
 
 void ledger_check(struct reader *reader, const struct config *config)
@@ -202,15 +249,6 @@ static void warn_store(struct reader *reader, const char *store)
 	}
 }
 
-static bool is_here(const char *url)
-{
-	const char *host = strstr(url, "://");
-
-	return host != NULL &&
-	       (strncmp(host, "://127.", 7) == 0 || strncmp(host, "://[::1]", 8) == 0 ||
-		       strncmp(host, "://localhost", 12) == 0);
-}
-
 static void warn_etcd(struct reader *reader, const struct ledger_config *ledger)
 {
 	struct json_path at = {.parent = &path_etcd, .key = "endpoints"};
@@ -218,8 +256,7 @@ static void warn_etcd(struct reader *reader, const struct ledger_config *ledger)
 	for (unsigned i = 0; i < ledger->n_etcd; i++) {
 		struct json_path endpoint = {.parent = &at, .index = i};
 
-		if (strncmp(ledger->etcd[i], "http:", strlen("http:")) == 0 &&
-			!is_here(ledger->etcd[i]))
+		if (goes_in_clear(ledger->etcd[i]))
 			reader_warn(reader, &endpoint,
 				"not encrypted: whoever is on the way can change what is drawn");
 	}

@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "config/check.h"
 #include "config/keys.h"
+#include "json/suggest.h"
 #include "policy/units.h"
 
 #define STORE_PATH_MAX    4000 /* a store's files have names of their own below PATH_MAX */
@@ -65,6 +66,19 @@ static bool find_member(
 	return found != NULL;
 }
 
+static void expect_member(struct reader *reader, const struct json_path *path, const json_t *value,
+	const struct member *members, size_t n)
+{
+	const char *text = json_string_value(value);
+	char remedy[SUGGEST_REMEDY_MAX];
+	struct suggestion meant = {0};
+
+	for (size_t i = 0; i < n && text != NULL; i++)
+		suggest_offer(&meant, text, members[i].name);
+	reader_advise(reader, path, suggest_remedy(meant.word, remedy),
+		"the name of a limiter in \"gossip\".\"roster\"");
+}
+
 /* An edge that is refused stays a loop, which no other check complains of again. */
 static void read_edge(struct reader *reader, const struct json_path *path, const json_t *value,
 	const struct member *members, size_t n, struct overlay_pair_config *edge)
@@ -79,13 +93,12 @@ static void read_edge(struct reader *reader, const struct json_path *path, const
 		struct json_path at = {.parent = path, .index = i};
 
 		if (!find_member(members, n, json_array_get(value, i), &ends[i])) {
-			reader_expected(
-				reader, &at, "the name of a limiter in \"gossip\".\"roster\"");
+			expect_member(reader, &at, json_array_get(value, i), members, n);
 			return;
 		}
 	}
 	if (ends[0] == ends[1])
-		reader_error(reader, path, "from a limiter to itself: expected " EXPECTED_EDGE);
+		reader_refuse(reader, path, "from a limiter to itself", EXPECTED_EDGE, NULL);
 	else
 		*edge = (struct overlay_pair_config){ends[0], ends[1]};
 }
@@ -131,6 +144,17 @@ static const struct key overlay_keys[] = {
 	{0},
 };
 
+static size_t count_keys(json_t *object)
+{
+	const char *name;
+	json_t *member;
+	size_t n = 0;
+
+	json_object_foreach (object, name, member)
+		n += !key_is_remark(name);
+	return n;
+}
+
 static void read_ledger_overlay(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
@@ -139,7 +163,7 @@ static void read_ledger_overlay(struct reader *reader, const struct json_path *p
 
 	if (text != NULL && strcmp(text, "ring") == 0)
 		ledger->ring = true;
-	else if (json_is_object(value) && json_object_size(value) == 1)
+	else if (json_is_object(value) && count_keys(value) == 1)
 		read_keys(reader, path, value, overlay_keys, ledger);
 	else
 		reader_expected(reader, path, "%s", key->expected);
@@ -255,6 +279,10 @@ static const struct key etcd_keys[] = {
 	{"ca", read_text, KEY_FIELD(struct ledger_config, etcd_ca), .expected = "a path"},
 	{"cert", read_text, KEY_FIELD(struct ledger_config, etcd_cert), .expected = "a path"},
 	{"key", read_text, KEY_FIELD(struct ledger_config, etcd_key), .expected = "a path"},
+	{"user", read_text, KEY_FIELD(struct ledger_config, etcd_user), .expected = "a user"},
+	{"password_file", read_text, KEY_FIELD(struct ledger_config, etcd_password_file),
+		.expected = "a path"},
+	{"insecure", read_bool, KEY_FIELD(struct ledger_config, etcd_insecure)},
 	{0},
 };
 

@@ -3,15 +3,21 @@
  */
 #include "policy/config.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "config/check.h"
 #include "config/keys.h"
 #include "config/load.h"
+#include "config/zones.h"
+#include "json/include.h"
 #include "json/read.h"
+#include "policy/schedule.h"
 
 #define VXLAN_PORT 4789 /* IANA's */
 #define SHAPE_POOL 0.5
+#define READS_MOST 5
 
 static struct config *config_new(void)
 {
@@ -25,6 +31,7 @@ static struct config *config_new(void)
 	ledger_config_init(&config->ledger);
 	config->tunnels.vxlan_port = VXLAN_PORT;
 	config->shape_pool = SHAPE_POOL;
+	config->log.level = LEVEL_INFO;
 	return config;
 }
 
@@ -40,15 +47,17 @@ void config_free(struct config *config)
 	free(config->ledger.edges);
 	for (unsigned i = 0; i < config->ledger.n_etcd; i++)
 		free(config->ledger.etcd[i]);
+	for (unsigned i = 0; i < config->n_policies; i++)
+		schedule_free(config->policies[i].schedule);
 	free(config->policies);
+	zones_free(config);
 	free(config);
 }
 
-/* Ends the reader. */
-static int read_config(struct reader *reader, const struct config *running, struct config **out)
+/* Everything but the end of the reader. */
+static struct config *read_config(struct reader *reader, const struct config *running)
 {
 	struct config *config = config_new();
-	int rc;
 
 	reader->no_memory |= config == NULL;
 	if (config != NULL)
@@ -59,7 +68,21 @@ static int read_config(struct reader *reader, const struct config *running, stru
 	}
 	if (!reader_failed(reader))
 		config_warn(reader, config, running);
-	rc = reader_finish(reader);
+	return config;
+}
+
+static int parse_beside(const char *text, size_t len, const char *name,
+	const struct config *running, FILE *err, struct config **out)
+{
+	struct reader reader;
+	struct config *config;
+	int rc = reader_parse(&reader, text, len, name, err);
+
+	*out = NULL;
+	if (rc < 0)
+		return rc;
+	config = read_config(&reader, running);
+	rc = reader_finish(&reader);
 	if (rc == 0)
 		*out = config;
 	else
@@ -69,11 +92,20 @@ static int read_config(struct reader *reader, const struct config *running, stru
 
 int config_parse(const char *text, size_t len, const char *name, FILE *err, struct config **out)
 {
-	struct reader reader;
-	int rc = reader_parse(&reader, text, len, name, err);
+	return parse_beside(text, len, name, NULL, err, out);
+}
+
+int config_read_document(const json_t *document, const char *name, const struct config *running,
+	FILE *err, struct config **out)
+{
+	char *text = json_dumps(document, JSON_COMPACT | JSON_ENCODE_ANY);
+	int rc = -ENOMEM;
 
 	*out = NULL;
-	return rc < 0 ? rc : read_config(&reader, NULL, out);
+	if (text != NULL)
+		rc = parse_beside(text, strlen(text), name, running, err, out);
+	free(text);
+	return rc;
 }
 
 int config_load(const char *path, FILE *err, struct config **out)
@@ -84,9 +116,79 @@ int config_load(const char *path, FILE *err, struct config **out)
 int config_load_beside(
 	const char *path, const struct config *running, FILE *err, struct config **out)
 {
+	struct diagnostics diagnostics;
+	struct config_load load = {.path = path, .running = running, .diagnostics = &diagnostics};
+
+	diagnostics_init(&diagnostics, err, DIAGNOSTICS_TEXT);
+	return config_load_with(&load, out);
+}
+
+/* The files, all as they were at one time; so often somebody may write to them meanwhile. */
+static int open_files(struct reader *reader, const struct config_load *load)
+{
+	int rc = -EAGAIN;
+
+	for (unsigned tries = 0; tries < READS_MOST && rc == -EAGAIN; tries++) {
+		rc = reader_open(reader, load->path, load->diagnostics);
+		if (rc < 0)
+			return rc;
+		rc = reader_include(reader, "include", "policies");
+		if (rc == -EAGAIN)
+			reader_finish(reader);
+	}
+	if (rc == -EAGAIN && diagnostics_count(load->diagnostics, false))
+		diagnostic_write(load->diagnostics,
+			&(struct diagnostic){.file = load->path,
+				.found = "it, or a file that it includes, changes while it is read",
+				.remedy = "try again"});
+	return rc;
+}
+
+/* It outlives the reader. */
+static json_t *take_document(const struct reader *reader)
+{
+	json_t *document = json_incref(reader->root);
+
+	json_object_del(document, "include"); /* of a copy: see reader_include() */
+	return document;
+}
+
+int config_load_document(const char *path, struct diagnostics *diagnostics, json_t **out)
+{
+	const struct config_load load = {.path = path, .diagnostics = diagnostics};
 	struct reader reader;
-	int rc = reader_load(&reader, path, err);
+	int rc = open_files(&reader, &load);
 
 	*out = NULL;
-	return rc < 0 ? rc : read_config(&reader, running, out);
+	if (rc < 0)
+		return rc;
+	if (!reader_failed(&reader))
+		*out = take_document(&reader);
+	return reader_finish(&reader);
+}
+
+int config_load_with(const struct config_load *load, struct config **out)
+{
+	struct reader reader;
+	struct config *config;
+	int rc = open_files(&reader, load);
+
+	*out = NULL;
+	if (load->document != NULL)
+		*load->document = NULL;
+	if (rc < 0)
+		return rc;
+	config = read_config(&reader, load->running);
+	if (load->also != NULL && !reader_failed(&reader))
+		load->also(config, &reader, load->context);
+	if (load->document != NULL)
+		*load->document = reader_failed(&reader) ? NULL : take_document(&reader);
+	if (load->n_files != NULL)
+		*load->n_files = reader.n_documents;
+	rc = reader_finish(&reader);
+	if (rc == 0)
+		*out = config;
+	else
+		config_free(config);
+	return rc;
 }

@@ -12,15 +12,8 @@
 #include "config/unique.h"
 
 #define SOURCES_DEFAULT 65536
-#define WINDOW_MIN_NS   (10 * MS_NS)
-#define WINDOW_MAX_NS   (86400 * SECOND_NS)
 
 static const struct json_path path_policies = {.key = "policies"};
-
-static bool counts_in_windows(const struct policy *policy)
-{
-	return policy->meter == METER_FIXED_WINDOW || policy->meter == METER_HYBRID;
-}
 
 static void complete_policy(const struct reader *reader, const struct json_path *path,
 	struct policy *policy, unsigned n_limiters)
@@ -37,10 +30,13 @@ static void complete_policy(const struct reader *reader, const struct json_path 
 	if (policy->burst_bytes == 0 && !spent)
 		policy->burst_bytes = burst_default(policy, n_limiters);
 	/* 100/min is a hundred in a minute. */
-	if (counts_in_windows(policy) && policy->limit_s > 0 && !reader_has(reader, path, "window"))
+	if (meter_can(policy->meter, METER_WINDOW) && policy->limit_s > 0 &&
+		!reader_has(reader, path, "window"))
 		policy->window_ns = policy->limit_s * SECOND_NS;
 	if (policy->per_v4 != 0 && policy->sources == 0)
 		policy->sources = SOURCES_DEFAULT;
+	schedule_complete(reader, path, policy, n_limiters);
+	trial_complete(reader, path, policy, n_limiters);
 }
 
 void policies_complete(
@@ -117,23 +113,6 @@ void policies_check_matches(struct reader *reader, const struct policy *policies
 }
 
 /* Whether a key means something in a policy, also when what it depends on was refused. */
-static bool has_window(const struct policy *policy)
-{
-	return counts_in_windows(policy) || policy->meter == CHOICE_REFUSED;
-}
-
-static bool has_burst(const struct policy *policy)
-{
-	return policy->meter == METER_TOKEN_BUCKET || policy->meter == METER_GCRA ||
-	       policy->meter == METER_PHANTOM || policy->meter == METER_CREDIT ||
-	       policy->meter == CHOICE_REFUSED;
-}
-
-static bool has_classes(const struct policy *policy)
-{
-	return policy->meter == METER_PHANTOM || policy->meter == CHOICE_REFUSED;
-}
-
 static bool has_sources(const struct policy *policy)
 {
 	return policy->per_v4 != 0;
@@ -184,9 +163,6 @@ static const struct {
 	bool (*applies)(const struct policy *policy);
 	const char *words;
 } dependents[] = {
-	{"window", has_window, "unless \"meter\" is \"fixed-window\" or \"hybrid\""},
-	{"burst", has_burst, "unless \"meter\" is \"token-bucket\", \"gcra\" or \"phantom\""},
-	{"classes", has_classes, "unless \"meter\" is \"phantom\""},
 	{"sources", has_sources, "without \"per\""},
 	{"weigh", has_weights, "unless \"allocator\" is \"fps\""},
 	{"mark", has_mark, "unless \"action\" is \"mark\""},
@@ -200,6 +176,7 @@ static const struct {
 	{"total", has_total, "unless \"allocator\" is \"quota\""},
 	{"period", has_total, "unless \"allocator\" is \"quota\""},
 	{"guarantee", has_rate, "with the allocator \"quota\", which never exceeds its total"},
+	{"schedule", has_rate, "with the allocator \"quota\", whose total is what limits"},
 	{"meter", has_rate, "with the allocator \"quota\", which counts for itself"},
 };
 
@@ -232,97 +209,40 @@ static void check_allocator(struct reader *reader, const struct json_path *path,
 }
 
 /*
- * GTB drains a bucket, GRD drops at random or fills one, adaptor divides the depth of buckets, a
- * source has neither a demand nor classes of its own, and what begins a flow has no flow to be told
- * by.
+ * What an allocator asks of a meter: GTB drains a bucket, GRD drops at random or fills one, adaptor
+ * divides the depth of buckets. 0: nothing.
+ */
+static unsigned allocator_asks(const struct policy *policy)
+{
+	if (policy->allocator == &allocator_gtb)
+		return METER_DRAINED;
+	if (policy->allocator == &allocator_adaptor)
+		return METER_DEEPENED;
+	return policy->allocator == &allocator_grd ? METER_AT_RANDOM | METER_DRAINED : 0;
+}
+
+/*
+ * Beside what the allocator asks, a meter that a table of sources does not have cannot be each
+ * one's own, and what begins a flow has no flow to be told by.
  */
 static void check_meter(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
 {
 	struct json_path at = {.parent = path, .key = "meter"};
-	enum meter_kind meter = policy->meter;
+	unsigned asked = allocator_asks(policy);
+	char meters[METERS_TEXT_MAX];
 
-	if (meter == CHOICE_REFUSED || meter == METER_TOKEN_BUCKET)
+	if (policy->meter == CHOICE_REFUSED || policy_is_quota(policy))
 		return;
-	if (policy->allocator == &allocator_gtb)
-		reader_expected(reader, &at, "\"token-bucket\" with the allocator \"gtb\"");
-	else if (policy->allocator == &allocator_adaptor && meter != METER_GCRA)
-		reader_expected(
-			reader, &at, "\"token-bucket\" or \"gcra\" with the allocator \"adaptor\"");
-	else if (policy->allocator == &allocator_grd && meter != METER_RANDOM_DROP)
-		reader_expected(reader, &at,
-			"\"random-drop\" or \"token-bucket\" with the allocator \"grd\"");
-	else if (policy->per_v4 != 0 && (meter == METER_RANDOM_DROP || meter == METER_PHANTOM))
+	if (asked && !meter_can(policy->meter, asked))
+		reader_expected(reader, &at, "%s with the allocator \"%s\"",
+			meters_that(asked, meters), policy->allocator->name);
+	else if (policy_is_per_source(policy) &&
+		 !meter_can(policy_meter_kind(policy), METER_PER_SOURCE))
 		reader_expected(reader, &at, "another beside \"per\"");
-	else if (policy->count == COUNT_FLOWS && meter == METER_PHANTOM)
+	else if (policy->count == COUNT_FLOWS && meter_can(policy->meter, METER_CLASSES))
 		reader_expected(
 			reader, &at, "another unless \"count\" is \"bytes\" or \"packets\"");
-}
-
-/* limit_bps × window_ns of one unit. */
-static uint64_t unit_product(const struct policy *policy)
-{
-	return 8 * SECOND_NS * policy_limit_s(policy);
-}
-
-uint64_t policy_quota(const struct policy *policy)
-{
-	return (uint64_t)((unsigned __int128)policy->limit_bps * policy->window_ns /
-			  unit_product(policy));
-}
-
-static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
-{
-	while (b != 0) {
-		uint64_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
-/* The window nearest to the one that was asked for in which whole packets or flows pass. */
-static uint64_t whole_window(const struct policy *policy)
-{
-	uint64_t unit = unit_product(policy);
-	uint64_t step = unit / greatest_common_divisor(unit, policy->limit_bps);
-	uint64_t least = (WINDOW_MIN_NS + step - 1) / step;
-	uint64_t steps = (policy->window_ns + step / 2) / step;
-
-	return step * (steps > least ? steps : least);
-}
-
-/* A packet or flow passes whole: a part of one that a window has left would be lost in each. */
-static void check_window_quota(struct reader *reader, const struct json_path *path,
-	const struct json_path *at, const struct policy *policy)
-{
-	unsigned __int128 product = (unsigned __int128)policy->limit_bps * policy->window_ns;
-	struct json_path limit = {.parent = path, .key = "limit"};
-	char window[UNITS_TEXT_MAX];
-
-	if (has_bytes(policy) || product % unit_product(policy) == 0)
-		return;
-	if (whole_window(policy) > WINDOW_MAX_NS)
-		reader_expected(reader, &limit,
-			"a whole number in a day, the longest window, for this meter");
-	else
-		reader_expected(reader, at,
-			"a time in which the limit is a whole number, such as \"%s\"",
-			units_format_time(whole_window(policy), window, sizeof(window)));
-}
-
-static void check_window(
-	struct reader *reader, const struct json_path *path, const struct policy *policy)
-{
-	struct json_path at = {.parent = path, .key = "window"};
-
-	if (!has_window(policy) || policy->meter == CHOICE_REFUSED)
-		return;
-	if (policy->window_ns == 0 && !reader_has(reader, path, "window"))
-		reader_expected(reader, &at, "a time such as \"1s\" for this meter");
-	else if (policy->window_ns > 0 && policy->limit_bps > 0)
-		check_window_quota(reader, path, &at, policy);
 }
 
 /* A history is of whole steps, each of at least an interval. */
@@ -355,13 +275,16 @@ void policies_check(
 
 		if (!json_is_object(json_path_find(reader->root, &path)))
 			continue;
+		policy_check_metered(reader, &path, &policies[i]);
 		check_dependents(reader, &path, &policies[i]);
 		check_allocator(reader, &path, &policies[i], n_limiters);
 		check_meter(reader, &path, &policies[i]);
-		check_window(reader, &path, &policies[i]);
+		policy_check_window(reader, &path, &policies[i]);
 		shape_check(reader, &path, &policies[i]);
 		check_history(reader, &path, &policies[i]);
 		place_check(reader, &path);
+		schedule_check(reader, &path, &policies[i], n_limiters);
 		guarantee_check(reader, &path, &policies[i], n_limiters);
+		trial_check(reader, &path, &policies[i]);
 	}
 }

@@ -12,12 +12,11 @@
 #include "config/check.h"
 #include "config/keys.h"
 #include "config/value_keys.h"
+#include "json/suggest.h"
 #include "policy/kind.h"
 #include "policy/units.h"
 #include "policy/value.h"
 
-#define DSCP_MAX       63
-#define DAY_S          86400
 #define EXPECTED_PORTS "a port such as 443, or a range such as \"1024-2047\""
 
 static void read_wire_name(struct reader *reader, const struct json_path *path, json_t *value,
@@ -25,16 +24,22 @@ static void read_wire_name(struct reader *reader, const struct json_path *path, 
 {
 	json_t *wires = json_object_get(reader->root, "wires"), *wire;
 	const char *text = json_string_value(value), *name;
+	char remedy[SUGGEST_REMEDY_MAX];
+	struct suggestion meant = {0};
 	size_t i;
 
 	json_array_foreach (wires, i, wire) {
 		name = json_string_value(json_object_get(wire, "name"));
-		if (text != NULL && name != NULL && strcmp(text, name) == 0) {
+		if (text == NULL || name == NULL)
+			continue;
+		if (strcmp(text, name) == 0) {
 			key_store(key, base, i);
 			return;
 		}
+		suggest_offer(&meant, text, name);
 	}
-	reader_expected(reader, path, "the name of a wire in \"wires\"");
+	reader_advise(reader, path, suggest_remedy(meant.word, remedy),
+		"the name of a wire in \"wires\"");
 }
 
 static const struct choice directions[] = {
@@ -42,6 +47,18 @@ static const struct choice directions[] = {
 	{"b-to-a", DIRECTION_B_TO_A},
 	{0},
 };
+
+static void expect_proto(struct reader *reader, const struct json_path *path, const char *text)
+{
+	char remedy[SUGGEST_REMEDY_MAX];
+	struct suggestion meant = {0};
+
+	for (unsigned proto = 1; proto <= UINT8_MAX && text != NULL; proto++)
+		if (proto_name((uint8_t)proto) != NULL)
+			suggest_offer(&meant, text, proto_name((uint8_t)proto));
+	reader_advise(reader, path, suggest_remedy(meant.word, remedy),
+		"a protocol such as \"tcp\" or \"udp\", or its number from 1 to %u", UINT8_MAX);
+}
 
 /* 0 is no protocol to limit: it also stands for one that lies beyond the bytes looked at. */
 static void read_proto(struct reader *reader, const struct json_path *path, json_t *value,
@@ -53,9 +70,22 @@ static void read_proto(struct reader *reader, const struct json_path *path, json
 	if (number >= 1 && number <= UINT8_MAX)
 		key_store(key, base, (uint64_t)number);
 	else
-		reader_expected(reader, path,
-			"a protocol such as \"tcp\" or \"udp\", or its number from 1 to %u",
-			UINT8_MAX);
+		expect_proto(reader, path, text);
+}
+
+/* The range that falls, the other way round. */
+static const char *turned_remedy(const char *text, char remedy[SUGGEST_REMEDY_MAX])
+{
+	const char *dash = text != NULL ? strchr(text, '-') : NULL;
+	struct port_range range;
+	char turned[PORTS_TEXT_MAX];
+
+	if (dash == NULL ||
+		(size_t)snprintf(turned, sizeof(turned), "%s-%.*s", dash + 1, (int)(dash - text),
+			text) >= sizeof(turned) ||
+		port_range_parse(turned, &range) < 0)
+		return NULL;
+	return suggest_remedy(turned, remedy);
 }
 
 static void read_port_range(struct reader *reader, const struct json_path *path, json_t *value,
@@ -65,13 +95,37 @@ static void read_port_range(struct reader *reader, const struct json_path *path,
 	json_int_t number = json_integer_value(value);
 	struct port_range range = {(uint16_t)number, (uint16_t)number};
 	bool good = number >= 1 && number <= UINT16_MAX;
+	char remedy[SUGGEST_REMEDY_MAX];
 
 	if (text != NULL)
 		good = port_range_parse(text, &range) == 0;
 	if (good)
 		memcpy(key_field(key, base), &range, sizeof(range));
 	else
-		reader_expected(reader, path, EXPECTED_PORTS);
+		reader_advise(reader, path, turned_remedy(text, remedy), EXPECTED_PORTS);
+}
+
+/* A number, or its name. Negative: neither. */
+static int dscp_of_value(const json_t *value)
+{
+	json_int_t number = json_integer_value(value);
+
+	if (json_is_string(value))
+		return dscp_parse(json_string_value(value));
+	return json_is_integer(value) && number >= 0 && number <= DSCP_MAX ? (int)number : -EINVAL;
+}
+
+static void read_dscp(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	int dscp = dscp_of_value(value);
+
+	if (dscp < 0)
+		reader_expected(reader, path,
+			"a DSCP from 0 to %d, or its name such as \"ef\", \"af41\" or \"cs5\"",
+			DSCP_MAX);
+	else
+		key_store(key, base, (uint64_t)dscp);
 }
 
 static const struct key match_keys[] = {
@@ -81,8 +135,7 @@ static const struct key match_keys[] = {
 	{"dst", read_ip_prefix, KEY_FIELD(struct match, dst)},
 	{"vlan", read_integer, KEY_FIELD(struct match, vlan),
 		.detail = &(const struct integer_range){0, 4094}},
-	{"dscp", read_integer, KEY_FIELD(struct match, dscp),
-		.detail = &(const struct integer_range){0, DSCP_MAX}},
+	{"dscp", read_dscp, KEY_FIELD(struct match, dscp)},
 	{"proto", read_proto, KEY_FIELD(struct match, proto)},
 	{"src-port", read_port_range, KEY_FIELD(struct match, src_port)},
 	{"dst-port", read_port_range, KEY_FIELD(struct match, dst_port)},
@@ -131,9 +184,13 @@ static void read_allocator(struct reader *reader, const struct json_path *path, 
 {
 	const char *text = json_string_value(value);
 	const struct allocator *allocator = text != NULL ? allocator_find(text) : NULL;
+	char word[SUGGEST_WORD_MAX], remedy[SUGGEST_REMEDY_MAX];
 
 	if (allocator == NULL)
-		reader_expected(reader, path, "one of %s", allocator_names());
+		reader_advise(reader, path,
+			suggest_remedy(
+				suggest_of_list(allocator_names(), text ? text : "", word), remedy),
+			"one of %s", allocator_names());
 	else
 		memcpy(key_field(key, base), &allocator, sizeof(allocator));
 }
@@ -145,97 +202,13 @@ static const struct choice counts[] = {
 	{0},
 };
 
-static const struct key byte_limit = {
-	.expected = "bit/s such as \"10Mbit/s\"",
-	.detail = &(const struct quantity_range){units_parse_rate, 8000, 400000000000,
-		"8kbit/s to 400Gbit/s", "bit/s"},
-	KEY_FIELD(struct policy, limit_bps),
-};
+static const struct quantity_range window_range = {
+	units_parse_time, 10 * MS_NS, 24 * 3600 * SECOND_NS, "10ms to 24h", "ns"};
 
-static const struct key byte_burst = {
-	.expected = EXPECTED_SIZE,
-	.detail = &(const struct quantity_range){units_parse_size, 1, CONFIG_BURST_MAX,
-		"1B to 4GiB", "B"},
-	KEY_FIELD(struct policy, burst_bytes),
-};
-
-static const struct key count_burst = {
-	.expected = "a number such as 100 or \"10k\"",
-	.detail = &(const struct quantity_range){units_parse_count, 1, CONFIG_COUNT_MAX, "1 to 1G",
-		"packets or flows"},
-	KEY_FIELD(struct policy, burst_bytes),
-};
-
-/* One a day at least, and no more than CONFIG_COUNT_MAX a second. */
-static bool count_rate_in_range(uint64_t eighths, uint32_t seconds)
-{
-	return (unsigned __int128)eighths * DAY_S >= 8ULL * seconds &&
-	       eighths <= 8 * CONFIG_COUNT_MAX * seconds;
-}
-
-static void read_count_rate(
-	struct reader *reader, const struct json_path *path, json_t *value, struct policy *policy)
-{
-	const char *text = json_string_value(value);
-	char nearest[UNITS_TEXT_MAX];
-	uint64_t eighths = 0;
-	uint32_t seconds = 1;
-	int rc = text != NULL ? units_parse_count_rate(text, &eighths, &seconds) : -EINVAL;
-
-	if (rc == -EINVAL) {
-		reader_expected(reader, path,
-			"a number per time such as \"500/s\", \"100/min\", \"10k/h\" or \"5/d\"");
-	} else if (rc == -EDOM) {
-		reader_expected(reader, path,
-			"whole numbers, halves, quarters or eighths, such as \"%s\"",
-			units_nearest_count_rate(text, nearest, sizeof(nearest)));
-	} else if (rc == -ERANGE || !count_rate_in_range(eighths, seconds)) {
-		reader_expected(reader, path, "1/d to 1G/s");
-	} else {
-		policy->limit_bps = eighths;
-		policy->limit_s = seconds;
-	}
-}
-
-/*
- * What the limit and the burst are is for "count" to say, and whether there must be one for
- * "allocator": the table has both before them.
- */
-static void read_limit(struct reader *reader, const struct json_path *path, json_t *value,
-	const struct key *key, void *base)
-{
-	struct policy *policy = base;
-
-	(void)key;
-	if (value == NULL && policy_is_quota(policy))
-		return;
-	if (policy->count == COUNT_BYTES)
-		read_quantity(reader, path, value, &byte_limit, base);
-	else if (policy->count != CHOICE_REFUSED)
-		read_count_rate(reader, path, value, policy);
-}
-
-static void read_policy_burst(struct reader *reader, const struct json_path *path, json_t *value,
-	const struct key *key, void *base)
-{
-	const struct policy *policy = base;
-
-	(void)key;
-	if (policy->count == COUNT_BYTES)
-		read_quantity(reader, path, value, &byte_burst, base);
-	else if (policy->count != CHOICE_REFUSED)
-		read_count(reader, path, value, &count_burst, base);
-}
-
-static const struct choice meters[] = {
-	{"token-bucket", METER_TOKEN_BUCKET},
-	{"gcra", METER_GCRA},
-	{"fixed-window", METER_FIXED_WINDOW},
-	{"hybrid", METER_HYBRID},
-	{"random-drop", METER_RANDOM_DROP},
-	{"phantom", METER_PHANTOM},
-	{0},
-};
+#define METER_CHOICE(constant, member, prefix, state, profile, set, name, ...) \
+	{name, METER_##constant},
+static const struct choice meters[] = {METERS_TO_CHOOSE(METER_CHOICE, METER_CHOICE){0}};
+#undef METER_CHOICE
 
 /*
  * "src", "src/24": bits of an IPv4 address, and of IPv6 one subnet; "src/56": of an IPv6 address.
@@ -280,16 +253,59 @@ static void read_mark(struct reader *reader, const struct json_path *path, json_
 	const struct key *key, void *base)
 {
 	const char *text = json_string_value(value);
-	json_int_t dscp = json_integer_value(value);
 	struct policy *policy = base;
+	int dscp = dscp_of_value(value);
 
 	(void)key;
 	if (text != NULL && strcmp(text, "ecn") == 0)
 		policy->mark = MARK_ECN;
-	else if (json_is_integer(value) && dscp >= 0 && dscp <= DSCP_MAX)
-		policy->mark = (int)dscp;
+	else if (dscp >= 0)
+		policy->mark = dscp;
 	else
-		reader_expected(reader, path, "\"ecn\" or a DSCP from 0 to %d", DSCP_MAX);
+		reader_expected(reader, path,
+			"\"ecn\" or a DSCP from 0 to %d, or its name such as \"af41\"", DSCP_MAX);
+}
+
+/* What a trial has in place of the policy's own: read as a policy that counts the same. */
+static const struct key trial_keys[] = {
+	{"limit", read_limit, KEY_FIELD(struct policy, limit_bps)},
+	{"burst", read_policy_burst, KEY_FIELD(struct policy, burst_bytes)},
+	{"meter", read_marked_choice, KEY_FIELD(struct policy, meter), .detail = meters},
+	{"window", read_quantity, KEY_FIELD(struct policy, window_ns), .expected = EXPECTED_TIME,
+		.detail = &window_range},
+	{"classes", read_classes, KEY_FIELD(struct policy, classes)},
+	{0},
+};
+
+static bool has_any_key(const json_t *object, const struct key *keys)
+{
+	for (const struct key *key = keys; key->name != NULL; key++)
+		if (json_object_get(object, key->name) != NULL)
+			return true;
+	return false;
+}
+
+static void read_trial(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	struct policy *policy = base, tried = {.count = policy->count, .meter = METER_DEFAULT};
+	unsigned errors = reader->errors;
+
+	(void)key;
+	read_keys(reader, path, value, trial_keys, &tried);
+	if (reader->errors == errors && !has_any_key(value, trial_keys))
+		reader_expected(reader, path,
+			"at least one of \"limit\", \"burst\", \"meter\", \"window\" and "
+			"\"classes\"");
+	policy->trial = (struct trial_config){
+		.set = json_is_object(value),
+		.meter = tried.meter,
+		.limit_bps = tried.limit_bps,
+		.limit_s = tried.limit_s,
+		.burst_bytes = tried.burst_bytes,
+		.window_ns = tried.window_ns,
+		.classes = tried.classes,
+	};
 }
 
 static const struct choice accountings[] = {
@@ -315,9 +331,9 @@ const struct key policy_keys[] = {
 	{"meter", read_marked_choice, KEY_FIELD(struct policy, meter), .detail = meters},
 	{"classes", read_classes, KEY_FIELD(struct policy, classes)},
 	{"window", read_quantity, KEY_FIELD(struct policy, window_ns), .expected = EXPECTED_TIME,
-		.detail = &(const struct quantity_range){units_parse_time, 10000000,
-			24 * 3600 * SECOND_NS, "10ms to 24h", "ns"}},
+		.detail = &window_range},
 	{"burst", read_policy_burst, KEY_FIELD(struct policy, burst_bytes)},
+	{"schedule", read_schedule, KEY_FIELD(struct policy, schedule)},
 	{"per", read_per, KEY_FIELD(struct policy, per_v4)},
 	{"sources", read_integer, KEY_FIELD(struct policy, sources),
 		.detail = &(const struct integer_range){1024, 16777216}},
@@ -328,6 +344,7 @@ const struct key policy_keys[] = {
 	{"slo", read_object, .detail = slo_keys},
 	{"place", read_object, .detail = place_keys},
 	{"accounting", read_choice, KEY_FIELD(struct policy, accounting), .detail = accountings},
+	{"trial", read_trial, KEY_FIELD(struct policy, trial)},
 	{"interval", read_quantity, KEY_FIELD(struct policy, interval_ns),
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 10 * MS_NS, SECOND_NS,

@@ -38,12 +38,13 @@ static void check_codel(
 void shape_check(struct reader *reader, const struct json_path *path, const struct policy *policy)
 {
 	const struct allocator *allocator = policy->allocator;
+	char meters[METERS_TEXT_MAX];
 
 	if (!policy_is_shaped(policy))
 		return;
-	if (policy->meter != CHOICE_REFUSED && reader_has(reader, path, "meter"))
-		expect_of(reader, path, "meter", policy->meter == METER_TOKEN_BUCKET,
-			"\"token-bucket\"");
+	if (reader_has(reader, path, "meter"))
+		expect_of(reader, path, "meter", meter_may(policy, METER_SHAPES),
+			meters_that(METER_SHAPES, meters));
 	expect_of(reader, path, "per", policy->per_v4 == 0, "none");
 	expect_of(reader, path, "count", policy->count != COUNT_FLOWS, "\"bytes\" or \"packets\"");
 	if (allocator != NULL)

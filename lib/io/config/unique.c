@@ -40,16 +40,12 @@ static void report_clash(struct reader *reader, const struct unique *unique, con
 	struct json_path other = element_path(unique, base, first);
 	struct json_path at = element_path(unique, base, again);
 	struct json_path field = {.parent = &at, .key = unique->key};
-	char *place = NULL;
-	size_t size;
-	FILE *stream = open_memstream(&place, &size);
+	char *place = reader_place(reader, &other);
 
-	if (stream == NULL) {
+	if (place == NULL) {
 		reader->no_memory = true;
 		return;
 	}
-	json_path_print(&other, stream);
-	fclose(stream);
 	reader_expected(reader, &field, "%s of its own, %s has the same", unique->what, place);
 	free(place);
 }

@@ -4,8 +4,10 @@
 #include "config/value_keys.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "json/suggest.h"
 #include "policy/value.h"
 
 #define EXPECTED_PREFIX "a prefix such as \"192.0.2.0/24\" or \"2001:db8::/32\""
@@ -21,18 +23,61 @@ void read_name(struct reader *reader, const struct json_path *path, json_t *valu
 		memcpy(key_field(key, base), text, strlen(text) + 1);
 }
 
+/* An address alone means one host; and a length that is too long has a longest. */
+static const char *prefix_remedy(const json_t *value, char remedy[SUGGEST_REMEDY_MAX])
+{
+	const char *text = json_is_string(value) ? json_string_value(value) : "";
+	unsigned bits = strchr(text, ':') != NULL ? 128 : 32;
+	int address = (int)strcspn(text, "/");
+	char meant[PREFIX_TEXT_MAX];
+	struct prefix prefix;
+
+	if (snprintf(meant, sizeof(meant), "%.*s/%u", address, text, bits) >= (int)sizeof(meant) ||
+		prefix_parse(meant, &prefix) < 0)
+		return NULL;
+	if (text[address] == '\0')
+		return suggest_remedy(meant, remedy);
+	if (strspn(text + address + 1, "123456789") == 0 ||
+		strtoul(text + address + 1, NULL, 10) <= bits)
+		return NULL;
+	snprintf(remedy, SUGGEST_REMEDY_MAX, "a prefix of IPv%u has at most %u bits", prefix.family,
+		bits);
+	return remedy;
+}
+
+/* ::ffff:0:0/96 and what is in it is for programs; nobody sends a packet from there. */
+static bool is_mapped(const struct prefix *prefix)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	return prefix->family == 6 && prefix->length >= 96 &&
+	       memcmp(prefix->addr, mapped, sizeof(mapped)) == 0;
+}
+
+static const char *mapped_remedy(const struct prefix *prefix, char remedy[SUGGEST_REMEDY_MAX])
+{
+	struct prefix meant = {.family = 4, .length = (uint8_t)(prefix->length - 96)};
+	char text[PREFIX_TEXT_MAX];
+
+	memcpy(meant.addr, prefix->addr + 12, 4);
+	return suggest_remedy(prefix_format(&meant, text, sizeof(text)), remedy);
+}
+
 void read_ip_prefix(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
 	struct prefix prefix = {0};
 	int rc = json_is_string(value) ? prefix_parse(json_string_value(value), &prefix) : -EINVAL;
-	char text[PREFIX_TEXT_MAX];
+	char text[PREFIX_TEXT_MAX], remedy[SUGGEST_REMEDY_MAX];
 
-	if (rc == -EDOM)
+	if (rc == 0 && is_mapped(&prefix))
+		reader_advise(reader, path, mapped_remedy(&prefix, remedy),
+			"an IPv4 prefix as such: packets do not have it as an IPv6 address");
+	else if (rc == -EDOM)
 		reader_expected(reader, path, "no host bits, as in \"%s\"",
 			prefix_format(&prefix, text, sizeof(text)));
 	else if (rc < 0)
-		reader_expected(reader, path, EXPECTED_PREFIX);
+		reader_advise(reader, path, prefix_remedy(value, remedy), EXPECTED_PREFIX);
 	else
 		memcpy(key_field(key, base), &prefix, sizeof(prefix));
 }

@@ -12,6 +12,20 @@
 #define ETHERNET_BYTES    18U /* header 14 and FCS 4 */
 #define TIMEOUT_INTERVALS 3   /* messages that a peer may miss before it counts as lost */
 
+static void warn_mtus(struct reader *reader, const struct config *config, unsigned i)
+{
+	static const struct json_path wires = {.key = "wires"};
+	const struct wire *wire = &config->wires[i];
+	const struct port_config *a = &config->ports[wire->a], *b = &config->ports[wire->b];
+	struct json_path at = {.parent = &wires, .index = i};
+
+	if (a->mtu != b->mtu)
+		reader_warn(reader, &at,
+			"%s has an MTU of %u and %s one of %u: what is too large for the other end "
+			"is lost, and nobody is told to send smaller packets",
+			a->name, a->mtu, b->name, b->mtu);
+}
+
 static void warn_wires(struct reader *reader, const struct config *config)
 {
 	static const struct json_path wires = {.key = "wires"}, ports = {.key = "ports"};
@@ -19,8 +33,10 @@ static void warn_wires(struct reader *reader, const struct config *config)
 
 	if (config->n_wires == 0)
 		reader_warn(reader, &wires, "no packet is forwarded without a wire");
-	for (unsigned i = 0; i < config->n_wires; i++)
+	for (unsigned i = 0; i < config->n_wires; i++) {
 		used[config->wires[i].a] = used[config->wires[i].b] = true;
+		warn_mtus(reader, config, i);
+	}
 	for (unsigned i = 0; i < config->n_ports; i++) {
 		struct json_path at = {.parent = &ports, .key = config->ports[i].name};
 
@@ -29,15 +45,28 @@ static void warn_wires(struct reader *reader, const struct config *config)
 	}
 }
 
+/* Where it is the sender who is limited, it is he too who chooses how his packets look. */
+static void warn_unparsed(struct reader *reader, const struct config *config)
+{
+	static const struct json_path unparsed = {.key = "unparsed"};
+
+	if (config->unparsed == UNPARSED_PASS &&
+		policies_ask_first(config->policies, config->n_policies))
+		reader_warn(reader, &unparsed,
+			"senders who fragment their packets are not limited by ports, protocol or "
+			"new flows");
+}
+
 static void warn_workers(struct reader *reader, const struct config *config)
 {
 	static const struct json_path workers = {.key = "workers"};
 
 	for (unsigned i = 0; i < config->n_workers && config->idle == IDLE_POLL; i++) {
 		struct json_path at = {.parent = &workers, .index = i};
+		bool listed = json_is_string(json_path_find(reader->root, &workers));
 
 		if (config->workers[i] == config->control_cpu)
-			reader_warn(reader, &at,
+			reader_warn(reader, listed ? &workers : &at,
 				"control has this CPU too, and a polling worker leaves it little");
 	}
 }
@@ -83,11 +112,6 @@ static uint64_t largest_port_frame(const struct config *config)
 	return frame;
 }
 
-static bool counts_bytes_in(const struct policy *policy, enum meter_kind a, enum meter_kind b)
-{
-	return policy->count == COUNT_BYTES && (policy->meter == a || policy->meter == b);
-}
-
 /* Each limiter, and each of its workers, has windows of its own, in which at least one passes. */
 static void warn_windows(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, const struct config *config)
@@ -96,7 +120,7 @@ static void warn_windows(struct reader *reader, const struct json_path *path,
 	unsigned limiters = config->gossip.n_roster ? config->gossip.n_roster : 1;
 	uint64_t windows = (uint64_t)limiters * config->n_workers;
 
-	if (policy->meter != METER_FIXED_WINDOW && policy->meter != METER_HYBRID)
+	if (!meter_can(policy->meter, METER_WINDOW))
 		return;
 	if (policy->count != COUNT_BYTES && policy->limit_bps > 0 && policy_quota(policy) < windows)
 		reader_warn(reader, &at,
@@ -115,7 +139,8 @@ static void warn_policy(struct reader *reader, const struct json_path *path,
 	unsigned n_workers = config->n_workers;
 
 	burst_warn(reader, path, policy, frame, config->gossip.n_roster);
-	if (counts_bytes_in(policy, METER_FIXED_WINDOW, METER_HYBRID) &&
+	schedule_warn(reader, path, policy, frame, config->gossip.n_roster);
+	if (policy->count == COUNT_BYTES && meter_can(policy->meter, METER_WINDOW) &&
 		policy_quota(policy) < frame)
 		reader_warn(reader, &window,
 			"the limit is %" PRIu64 " bytes in it, less than %" PRIu64
@@ -152,6 +177,7 @@ void config_warn(struct reader *reader, const struct config *config, const struc
 {
 	warn_wires(reader, config);
 	warn_workers(reader, config);
+	warn_unparsed(reader, config);
 	warn_gossip(reader, config);
 	warn_policies(reader, config);
 	shape_warn(reader, config, running);

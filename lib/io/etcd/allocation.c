@@ -252,6 +252,15 @@ static int draw_units(struct attempt *at, struct drawn *drawn)
 	return err;
 }
 
+/* etcd does not say which of the keys it is. */
+static void say_rights(struct attempt *at)
+{
+	snprintf(at->answer->why, ETCD_WHY_MAX,
+		"permission denied: the user has to read and write %.50s, %.50s and below, and "
+		"to read %.50s",
+		at->keys[FENCE], at->keys[DRAWN], at->keys[TOTAL]);
+}
+
 /* What others have written goes into one line of a log. */
 static void clean_message(char *why)
 {
@@ -277,6 +286,9 @@ void draw(struct allocation_session *allocation_session, const struct etcd_draw 
 	answer->result = allocation_session->claimed ? 0 : claim_fence(&at);
 	if (answer->result == 0)
 		answer->result = draw_units(&at, drawn);
+	answer->logged_in = http_logged_in(allocation_session->http);
+	if (answer->result == -EPERM)
+		say_rights(&at);
 	if (answer->result) {
 		clean_message(answer->why);
 		return;

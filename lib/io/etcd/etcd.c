@@ -10,7 +10,11 @@
 #include <curl/curl.h>
 #include <sodium.h>
 
+#include "etcd/login.h"
 #include "etcd/request_table.h"
+
+/* At the end: a request that was given up ends at once, but a look-up of names may not. */
+#define PATIENCE_MS 2000
 
 struct etcd {
 	struct http *http;
@@ -39,6 +43,8 @@ static int set_up_etcd(struct etcd *etcd, const struct etcd_params *params)
 		err = offload_start(&etcd->offload);
 	if (err)
 		http_close(etcd->http);
+	else
+		offload_name(&etcd->offload, "weir-etcd");
 	return err;
 }
 
@@ -63,12 +69,21 @@ int etcd_open(const struct etcd_params *params, struct etcd **out)
 	return 0;
 }
 
+int etcd_password_check(const char *file, char why[ETCD_WHY_MAX])
+{
+	char *body = sodium_init() < 0 ? NULL : login_body("", file, why);
+
+	sodium_free(body);
+	return body ? 0 : -EACCES;
+}
+
 void etcd_close(struct etcd *etcd)
 {
 	if (!etcd)
 		return;
 	http_give_up(etcd->http);
-	offload_stop(&etcd->offload);
+	if (!offload_stop(&etcd->offload, PATIENCE_MS))
+		return;
 	http_close(etcd->http);
 	asks_free(&etcd->asks);
 	free(etcd);

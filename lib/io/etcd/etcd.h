@@ -35,6 +35,9 @@ struct etcd;
  */
 int etcd_open(const struct etcd_params *params, struct etcd **out);
 
+/* Whether the file has a password that may be used: 0, or -EACCES and `why` says what to change. */
+int etcd_password_check(const char *file, char why[ETCD_WHY_MAX]);
+
 /* A request under way is given up, within a second. NULL is fine. */
 void etcd_close(struct etcd *etcd);
 

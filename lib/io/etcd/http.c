@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include <curl/curl.h>
+#include <sodium.h>
+
+#include "etcd/login.h"
 
 #define URL_MAX     2048
 #define WHY_OF_BODY 120
@@ -21,6 +24,9 @@ struct http {
 	struct curl_slist *headers;
 	char **endpoints;
 	unsigned n_endpoints, current;
+	char *user, *password_file;  /* NULL: nobody logs in */
+	char token[LOGIN_TOKEN_MAX]; /* of the last login; "": none */
+	bool open;                   /* the last login found that there is no need of one */
 	bool given_up;
 	size_t len;
 	char answer[ANSWER_MAX];
@@ -108,10 +114,16 @@ static int add_header(struct http *http, const char *line)
 	return 0;
 }
 
-/* Without "Expect: 100-continue", for which curl would wait. */
-static int set_headers(struct http *http)
+/* Without "Expect: 100-continue", for which curl would wait; and with the token, if there is one. */
+static int set_headers(struct http *http, const char *token)
 {
-	if (add_header(http, "Content-Type: application/json") || add_header(http, "Expect:"))
+	char line[LOGIN_TOKEN_MAX + 32];
+
+	curl_slist_free_all(http->headers);
+	http->headers = NULL;
+	snprintf(line, sizeof(line), "Authorization: %s", token);
+	if (add_header(http, "Content-Type: application/json") || add_header(http, "Expect:") ||
+		(token[0] && add_header(http, line)))
 		return -ENOMEM;
 	return curl_easy_setopt(http->easy, CURLOPT_HTTPHEADER, http->headers) ? -ENOMEM : 0;
 }
@@ -134,10 +146,21 @@ static int copy_endpoints(struct http *http, const struct etcd_params *params)
 	return 0;
 }
 
+static int copy_login(struct http *http, const struct etcd_params *params)
+{
+	if (!params->user)
+		return 0;
+	http->user = strdup(params->user);
+	http->password_file = strdup(params->password_file);
+	return http->user && http->password_file ? 0 : -ENOMEM;
+}
+
 static int set_up_http(struct http *http, const struct etcd_params *params)
 {
 	int err = copy_endpoints(http, params);
 
+	if (err == 0)
+		err = copy_login(http, params);
 	if (err)
 		return err;
 	http->easy = curl_easy_init();
@@ -146,7 +169,7 @@ static int set_up_http(struct http *http, const struct etcd_params *params)
 	if (set_behaviour(http, params->timeout_ms) || set_callbacks(http) ||
 		set_files(http, params))
 		return -EINVAL;
-	return set_headers(http);
+	return set_headers(http, http->token);
 }
 
 int http_open(const struct etcd_params *params, struct http **out)
@@ -172,6 +195,9 @@ void http_close(struct http *http)
 	free(http->endpoints);
 	curl_easy_cleanup(http->easy);
 	curl_slist_free_all(http->headers);
+	free(http->user);
+	free(http->password_file);
+	sodium_memzero(http->token, sizeof(http->token));
 	free(http);
 }
 
@@ -207,6 +233,24 @@ static int errno_of_curl(CURLcode code)
 	}
 }
 
+bool http_logged_in(const struct http *http)
+{
+	return http->token[0] != '\0';
+}
+
+static int errno_of_refusal(enum login_verdict verdict)
+{
+	static const int errors[] = {
+		[LOGIN_FINE] = -EPROTO,
+		[LOGIN_NEEDED] = -ENOKEY,
+		[LOGIN_REFUSED] = -EACCES,
+		[LOGIN_DENIED] = -EPERM,
+		[LOGIN_OFF] = -EOPNOTSUPP,
+	};
+
+	return errors[verdict];
+}
+
 /* etcd says in its body what it does not like. */
 static int judge_status(struct http *http, const char *url, char why[ETCD_WHY_MAX])
 {
@@ -217,7 +261,9 @@ static int judge_status(struct http *http, const char *url, char why[ETCD_WHY_MA
 	if (status == HTTP_OK)
 		return 0;
 	snprintf(why, ETCD_WHY_MAX, "%.80s: HTTP %ld: %.*s", url, status, len, http->answer);
-	return status >= HTTP_SERVER ? -ETIMEDOUT : -EPROTO;
+	if (status >= HTTP_SERVER)
+		return -ETIMEDOUT;
+	return errno_of_refusal(login_judge(status, http->answer, http->len));
 }
 
 static int post_to(struct http *http, const char *endpoint, const char *path, const char *body,
@@ -244,6 +290,49 @@ static int post_to(struct http *http, const char *endpoint, const char *path, co
 	return errno_of_curl(code);
 }
 
+/*
+ * A new token in place of the one there is, which stays when there is no answer, and is not shown:
+ * etcd lets nobody log in with one that is not valid.
+ */
+static int log_in(struct http *http, const char *endpoint, char why[ETCD_WHY_MAX])
+{
+	char *body = login_body(http->user, http->password_file, why);
+	int err = body ? set_headers(http, "") : -EACCES, again;
+
+	if (err == 0)
+		err = post_to(http, endpoint, LOGIN_PATH, body, why);
+	sodium_free(body);
+	http->open = err == -EOPNOTSUPP;
+	if (err == 0)
+		err = login_token(http->answer, http->len, http->token);
+	else if (http->open)
+		http->token[0] = '\0', err = 0;
+	else if (err == -ENOKEY || err == -EPERM)
+		err = -EACCES;
+	sodium_memzero(http->answer, http->len);
+	again = set_headers(http, http->token);
+	return err ? err : again;
+}
+
+/* With a token, and with another one if that is none any more. */
+static int post_as_user(struct http *http, const char *endpoint, const char *path, const char *body,
+	char why[ETCD_WHY_MAX])
+{
+	bool first = http->user && !http_logged_in(http) && !http->open;
+	int err = first ? log_in(http, endpoint, why) : 0;
+
+	if (err == 0)
+		err = post_to(http, endpoint, path, body, why);
+	if (err == -ENOKEY && http->user && !first) {
+		err = log_in(http, endpoint, why);
+		if (err == 0)
+			err = post_to(http, endpoint, path, body, why);
+	}
+	if (err == -EOPNOTSUPP)
+		return -EPROTO;
+	return err == -ENOKEY ? -EACCES : err;
+}
+
 /* The error that says most of several: -EPROTO, then that it may have been done. */
 static int worse_error(int a, int b)
 {
@@ -261,13 +350,15 @@ int http_post(struct http *http, const char *path, const char *body, const char 
 	int err = 0;
 
 	for (unsigned tries = 0; tries < http->n_endpoints && !http_given_up(http); tries++) {
-		int now = post_to(http, http->endpoints[http->current], path, body, why);
+		int now = post_as_user(http, http->endpoints[http->current], path, body, why);
 
 		if (now == 0) {
 			*answer = http->answer;
 			*len = http->len;
 			return 0;
 		}
+		if (now == -EACCES || now == -EPERM)
+			return now; /* as every member would say */
 		err = worse_error(now, err);
 		http->current = (http->current + 1) % http->n_endpoints;
 	}

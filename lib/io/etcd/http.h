@@ -24,10 +24,14 @@ void http_close(struct http *http);
 void http_give_up(struct http *http);
 bool http_given_up(const struct http *http);
 
+/* Whether requests are sent with a token. The thread that posts. */
+bool http_logged_in(const struct http *http);
+
 /*
  * The answer's body, valid until the next request. 0; -ENETUNREACH (none could be asked),
- * -ETIMEDOUT (one was, and did not answer), -EPROTO (one answered with something else; in `why`, in
- * words) or -ENOMEM.
+ * -ETIMEDOUT (one was, and did not answer), -EACCES (the login was refused, or there is a need of
+ * one and nobody to log in), -EPERM (the user has no right to this), -EPROTO (one answered with
+ * something else; in `why`, in words) or -ENOMEM.
  */
 int http_post(struct http *http, const char *path, const char *body, const char **answer,
 	size_t *len, char why[ETCD_WHY_MAX]);

@@ -109,23 +109,27 @@ static int read_answer(const json_t *root, bool *held, struct kv *got, unsigned 
 	return err;
 }
 
-static int post_transaction(struct http *http, const char *body, bool *held, struct kv *got,
-	unsigned n, char why[ETCD_WHY_MAX])
+int kv_read_answer(const char *answer, size_t len, bool *held, struct kv *got, unsigned n,
+	char why[ETCD_WHY_MAX])
 {
-	const char *answer;
-	size_t len;
-	json_t *root;
-	int err = http_post(http, TRANSACTION, body, &answer, &len, why);
+	json_t *root = json_loadb(answer, len, JSON_REJECT_DUPLICATES, NULL);
+	int err = read_answer(root, held, got, n);
 
-	if (err)
-		return err;
-	root = json_loadb(answer, len, JSON_REJECT_DUPLICATES, NULL);
-	err = read_answer(root, held, got, n);
 	if (err)
 		snprintf(why, ETCD_WHY_MAX, "not understood: %.*s", (int)(len < 120 ? len : 120),
 			answer);
 	json_decref(root);
 	return err;
+}
+
+static int post_transaction(struct http *http, const char *body, bool *held, struct kv *got,
+	unsigned n, char why[ETCD_WHY_MAX])
+{
+	const char *answer;
+	size_t len;
+	int err = http_post(http, TRANSACTION, body, &answer, &len, why);
+
+	return err ? err : kv_read_answer(answer, len, held, got, n, why);
 }
 
 int kv_transact(struct http *http, json_t *ifs, json_t *then, json_t *otherwise, bool *held,

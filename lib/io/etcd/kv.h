@@ -27,6 +27,13 @@ json_t *kv_put(const char *key, const char *value);
 json_t *kv_get(const char *key);
 
 /*
+ * Reads an answer to a transaction, whatever its bytes: `held` and `got` as kv_transact() has them.
+ * 0 or -EPROTO, and `why` shows how it begins.
+ */
+int kv_read_answer(const char *answer, size_t len, bool *held, struct kv *got, unsigned n,
+	char why[ETCD_WHY_MAX]);
+
+/*
  * Takes the three lists, also when it fails or one of them is NULL. `got` are what the n kv_get()
  * found, if the list that was done consists of them; otherwise they stay what they were. 0; what
  * http_post() says; -EPROTO or -ENOMEM.

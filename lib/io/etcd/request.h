@@ -6,6 +6,7 @@
 #ifndef WEIR_ETCD_REQUEST_H
 #define WEIR_ETCD_REQUEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,7 @@ struct etcd_params {
 	const char *limiter; /* this one's name */
 	uint64_t epoch;      /* of this start: larger than that of any earlier one */
 	const char *ca_file, *cert_file, *key_file; /* TLS; NULL: none */
+	const char *user, *password_file;           /* etcd's; NULL: nobody logs in (login.h) */
 	unsigned timeout_ms;                        /* of one request */
 };
 
@@ -40,11 +42,14 @@ struct etcd_answer {
 	/*
 	 * 0; -ESTALE (fenced: a newer start has this limiter's name; draws are over for good);
 	 * -ENETUNREACH, -ETIMEDOUT (nobody answered: it may have been done or not, ask again);
+	 * -EACCES (the login was refused, or one is needed: of all budgets); -EPERM (the user has
+	 * no right to this one's keys);
 	 * -EAGAIN (others drew first, too many times); -EPROTO (what answered was no etcd v3, or
 	 * not understood: a total that is no number); -ENOMEM. The numbers below hold only for 0.
 	 */
 	int result;
 	char why[ETCD_WHY_MAX]; /* in words, for the log, when it is not 0 */
+	bool logged_in;         /* it was asked with a token */
 	uint64_t total;         /* in force */
 	uint64_t drawn;         /* by this limiter in this period, ever */
 	uint64_t left;          /* of the total, drawn by nobody */

@@ -6,9 +6,10 @@
 #include <errno.h>
 #include <float.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "json/escape.h"
 
 #define FOUND_MAX 64 /* characters of a value or key that a message repeats */
 
@@ -74,15 +75,20 @@ static void print_key(const struct json_path *path, FILE *out)
 	json_decref(key);
 }
 
+void json_path_print_step(const struct json_path *path, FILE *out)
+{
+	if (path->key != NULL)
+		print_key(path, out);
+	else
+		fprintf(out, "[%zu]", path->index);
+}
+
 void json_path_print(const struct json_path *path, FILE *out)
 {
 	if (path == NULL)
 		return;
 	json_path_print(path->parent, out);
-	if (path->key != NULL)
-		print_key(path, out);
-	else
-		fprintf(out, "[%zu]", path->index);
+	json_path_print_step(path, out);
 }
 
 json_t *json_path_find(json_t *root, const struct json_path *path)
@@ -144,61 +150,11 @@ static void open_container(struct scan *scan)
 	scan->open = node;
 }
 
-static uint32_t read_hex4(const char *at)
-{
-	char digits[5] = {at[0], at[1], at[2], at[3]};
-
-	return (uint32_t)strtoul(digits, NULL, 16);
-}
-
-static char *put_utf8(char *out, uint32_t code)
-{
-	static const uint8_t lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
-	unsigned bytes = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-
-	for (unsigned i = bytes - 1; i > 0; i--) {
-		out[i] = (char)(0x80 | (code & 0x3f));
-		code >>= 6;
-	}
-	out[0] = (char)(lead[bytes] | code);
-	return out + bytes;
-}
-
-/* Stands on the u of \uXXXX or \uXXXX\uXXXX; leaves at on its last character. */
-static char *decode_unicode(struct scan *scan, char *out)
-{
-	uint32_t code = read_hex4(scan->at + 1);
-
-	scan->at += 4;
-	if (code >= 0xd800 && code < 0xdc00) {
-		uint32_t low = read_hex4(scan->at + 3);
-
-		code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-		scan->at += 6;
-	}
-	return put_utf8(out, code);
-}
-
-static char *decode_escape(struct scan *scan, char *out)
-{
-	static const char escapes[] = "bfnrt\"\\/", meanings[] = "\b\f\n\r\t\"\\/";
-
-	scan->at++;
-	if (*scan->at == 'u')
-		return decode_unicode(scan, out);
-	*out = meanings[strchr(escapes, *scan->at) - escapes];
-	return out + 1;
-}
-
 /* From the opening quote to the closing one; returns the end of the text written to out. */
 static char *decode_string(struct scan *scan, char *out)
 {
-	for (scan->at++; *scan->at != '"'; scan->at++) {
-		if (*scan->at == '\\')
-			out = decode_escape(scan, out);
-		else
-			*out++ = *scan->at;
-	}
+	for (scan->at++; *scan->at != '"';)
+		scan->at = json_decode_character(scan->at, &out);
 	*out++ = '\0';
 	return out;
 }

@@ -21,6 +21,9 @@ struct json_path {
 /* `policies[3].limit`; keys that are no plain word as `ports["a b"]`. NULL, the root, is empty. */
 void json_path_print(const struct json_path *path, FILE *out);
 
+/* The last step of it alone, with the dot before it if it has one. */
+void json_path_print_step(const struct json_path *path, FILE *out);
+
 /* The value there (a borrowed reference), or NULL. A NULL path is the root itself. */
 json_t *json_path_find(json_t *root, const struct json_path *path);
 

@@ -8,66 +8,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SUGGEST_MAX      32 /* characters of a key that is compared with those we know */
-#define SUGGEST_DISTANCE 2  /* edits at most between a typing error and what was meant */
+#include "json/suggest.h"
 
-static unsigned min_of_three(unsigned a, unsigned b, unsigned c)
+#define KEYS_TEXT_MAX 1024
+
+/* `expected one of "a", "b" …` of a table. */
+static void print_keys(const struct key *keys, char text[KEYS_TEXT_MAX])
 {
-	unsigned least = a < b ? a : b;
+	size_t len = (size_t)snprintf(text, KEYS_TEXT_MAX, "one of");
 
-	return least < c ? least : c;
-}
-
-/* Edits (insert, delete, replace, swap two neighbours) between two words of at most SUGGEST_MAX. */
-static unsigned edit_distance(const char *a, const char *b)
-{
-	unsigned cost[SUGGEST_MAX + 1][SUGGEST_MAX + 1];
-	size_t n = strlen(a), m = strlen(b);
-
-	for (unsigned i = 0; i <= n; i++) {
-		for (unsigned j = 0; j <= m; j++) {
-			if (i == 0 || j == 0) {
-				cost[i][j] = i + j;
-				continue;
-			}
-			cost[i][j] = min_of_three(cost[i - 1][j] + 1, cost[i][j - 1] + 1,
-				cost[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				cost[i][j] = min_of_three(
-					cost[i][j], cost[i][j], cost[i - 2][j - 2] + 1);
-		}
-	}
-	return cost[n][m];
-}
-
-static const char *closest_key(const struct key *keys, const char *word)
-{
-	unsigned best = SUGGEST_DISTANCE + 1;
-	const char *closest = NULL;
-
-	if (strlen(word) > SUGGEST_MAX)
-		return NULL;
-	for (; keys->name != NULL; keys++) {
-		unsigned distance = edit_distance(word, keys->name);
-
-		/* Half of a short word changed is another word. */
-		if (distance < best && 2 * distance < strlen(keys->name)) {
-			best = distance;
-			closest = keys->name;
-		}
-	}
-	return closest;
+	for (; keys->name != NULL && len < KEYS_TEXT_MAX; keys++)
+		len += (size_t)snprintf(text + len, KEYS_TEXT_MAX - len, " \"%s\"%s", keys->name,
+			keys[1].name != NULL ? "," : "");
 }
 
 static void report_unknown(
 	struct reader *reader, const struct json_path *path, const struct key *keys)
 {
-	const char *closest = closest_key(keys, path->key);
+	char remedy[SUGGEST_REMEDY_MAX], expected[KEYS_TEXT_MAX];
+	struct suggestion meant = {0};
 
-	if (closest != NULL)
-		reader_error(reader, path, "unknown key: did you mean \"%s\"?", closest);
-	else
-		reader_error(reader, path, "unknown key");
+	for (const struct key *key = keys; key->name != NULL; key++)
+		suggest_offer(&meant, path->key, key->name);
+	if (meant.word == NULL)
+		print_keys(keys, expected);
+	reader_refuse(reader, path, "unknown key", meant.word == NULL ? expected : NULL,
+		suggest_remedy(meant.word, remedy));
+}
+
+bool key_is_remark(const char *name)
+{
+	return strcmp(name, "note") == 0 || strcmp(name, "$schema") == 0;
+}
+
+static bool is_note(const json_t *value)
+{
+	const json_t *line;
+	size_t i;
+
+	json_array_foreach (value, i, line) {
+		if (!json_is_string(line))
+			return false;
+	}
+	return json_is_string(value) || json_is_array(value);
+}
+
+void read_remark(struct reader *reader, const struct json_path *path, const json_t *value)
+{
+	if (strcmp(path->key, "note") == 0 && !is_note(value))
+		reader_expected(reader, path, "a text, or an array of texts");
+	else if (strcmp(path->key, "note") != 0 && !json_is_string(value))
+		reader_expected(reader, path, "the path or the URL of a schema");
 }
 
 static bool key_is_known(const struct key *keys, const char *name)
@@ -95,7 +86,9 @@ void read_keys(struct reader *reader, const struct json_path *path, json_t *valu
 	json_object_foreach (value, name, member) {
 		struct json_path at = {.parent = path, .key = name};
 
-		if (!key_is_known(keys, name))
+		if (key_is_remark(name))
+			read_remark(reader, &at, member);
+		else if (!key_is_known(keys, name))
 			report_unknown(reader, &at, keys);
 	}
 	for (const struct key *key = keys; key->name != NULL; key++) {
@@ -194,10 +187,14 @@ void read_quantity(struct reader *reader, const struct json_path *path, json_t *
 {
 	const struct quantity_range *range = key->detail;
 	uint64_t number = 0;
-	int rc = json_is_string(value) ? range->parse(json_string_value(value), &number) : -EINVAL;
+	const char *text = json_string_value(value);
+	int rc = text != NULL ? range->parse(text, &number) : -EINVAL;
+	char remedy[SUGGEST_REMEDY_MAX];
 
 	if (rc == -EINVAL)
-		reader_expected(reader, path, "%s", key->expected);
+		reader_advise(reader, path,
+			text != NULL ? suggest_quantity(range->parse, text, remedy) : NULL, "%s",
+			key->expected);
 	else if (rc == -EDOM)
 		reader_expected(reader, path, "a whole number of %s", range->base);
 	else if (rc == -ERANGE || number < range->min || number > range->max)
@@ -206,16 +203,19 @@ void read_quantity(struct reader *reader, const struct json_path *path, json_t *
 		key_store(key, base, number);
 }
 
-static void expected_choice(
-	struct reader *reader, const struct json_path *path, const struct choice *choices)
+static void expected_choice(struct reader *reader, const struct json_path *path,
+	const struct choice *choices, const char *text)
 {
-	char names[128] = "";
+	char names[128] = "", remedy[SUGGEST_REMEDY_MAX];
+	struct suggestion meant = {0};
 	size_t len = 0;
 
-	for (unsigned i = 0; choices[i].name != NULL && len < sizeof(names); i++)
+	for (unsigned i = 0; choices[i].name != NULL && len < sizeof(names); i++) {
 		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s\"%s\"",
 			i > 0 ? " or " : "", choices[i].name);
-	reader_expected(reader, path, "%s", names);
+		suggest_offer(&meant, text, choices[i].name);
+	}
+	reader_advise(reader, path, suggest_remedy(meant.word, remedy), "%s", names);
 }
 
 void read_choice(struct reader *reader, const struct json_path *path, json_t *value,
@@ -229,7 +229,7 @@ void read_choice(struct reader *reader, const struct json_path *path, json_t *va
 			return;
 		}
 	}
-	expected_choice(reader, path, key->detail);
+	expected_choice(reader, path, key->detail, text != NULL ? text : "");
 }
 
 void read_real(struct reader *reader, const struct json_path *path, json_t *value,

@@ -3,8 +3,9 @@
  *
  * JSON documents into structs by table. A key is one row: its name, who reads it, where the result
  * goes. A key that is missing is given to its reader as NULL if it is required, so that "missing",
- * "wrong type" and "wrong value" are one message each key: `FILE: PATH: FOUND: expected WHAT`.
- * Readers report and go on; nothing stops at the first error.
+ * "wrong type" and "wrong value" are one message each key:
+ * `FILE:LINE: PATH: FOUND: expected WHAT: REMEDY`. Readers report and go on; nothing stops at the
+ * first error. Every object may have a "$schema" and a "note", which nobody reads.
  *
  *	reader_load(), read_keys() of the whole document, checks across keys, reader_finish()
  *
@@ -21,6 +22,7 @@
 
 #include <jansson.h>
 
+#include "json/diagnostics.h"
 #include "json/json_path.h"
 
 /*
@@ -29,27 +31,37 @@
  */
 #define READER_FILE_MAX (256U << 20)
 
+struct document;
+
 struct reader {
-	const char *file; /* as messages name it */
-	FILE *err;
+	struct diagnostics *diagnostics;
+	struct diagnostics own;     /* that they are, where nobody else has any */
+	struct document *documents; /* the first is the one that was asked for */
+	unsigned n_documents;
+	const char *joined; /* the key whose arrays in all documents are one; NULL: none */
 	json_t *root;
 	unsigned errors; /* reported so far */
 	bool no_memory;  /* set it when an allocation fails; reader_finish() reports it */
 };
 
 /*
- * Reads a document, from a file or from memory (`name` stands for the file in messages, which go to
- * err, and must outlive the reader). Keys that stand twice are reported and counted. Returns 0, and
- * reader_finish() is to follow; or -EINVAL (no JSON), -ENOMEM or the negative errno of reading the
- * file, which are reported and leave nothing to finish.
+ * Reads a document, from a file ("-" is standard input) or from memory (`name` stands for the file
+ * in messages). Messages go to err as lines for people, or to diagnostics, which must outlive the
+ * reader. Keys that stand twice are reported and counted. Returns 0, and reader_finish() is to
+ * follow; or -EINVAL (no JSON), -ENOMEM or the negative errno of reading the file, which are
+ * reported and leave nothing to finish. The reader must stay where it is until it has finished.
  */
+int reader_open(struct reader *reader, const char *path, struct diagnostics *diagnostics);
 int reader_load(struct reader *reader, const char *path, FILE *err);
 int reader_parse(struct reader *reader, const char *text, size_t len, const char *name, FILE *err);
 
 /* Whether reader_finish() would refuse: then there is no sense in warnings. */
 bool reader_failed(const struct reader *reader);
 
-/* Frees the document. Returns 0, -EINVAL when anything was refused, or -ENOMEM. */
+/* Reports the keys that stand twice in an object of the newest document. */
+void reader_check_duplicates(struct reader *reader);
+
+/* Frees the documents. Returns 0, -EINVAL when anything was refused, or -ENOMEM. */
 int reader_finish(struct reader *reader);
 
 struct key;
@@ -70,20 +82,37 @@ struct key {
 #define KEY_FIELD(type, member) \
 	.offset = offsetof(type, member), .size = sizeof(((type *)NULL)->member)
 
-/* `FILE: PATH: FOUND: expected …`; counts as an error. */
+/* `FILE:LINE: PATH: FOUND: expected …`; counts as an error. */
 void reader_expected(struct reader *reader, const struct json_path *path, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* `FILE: PATH: …`; counts as an error. */
+/* As reader_expected(), with `: REMEDY` at the end unless that is NULL. */
+void reader_advise(struct reader *reader, const struct json_path *path, const char *remedy,
+	const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* As reader_advise(), where what was found is not the value there. What is NULL is not said. */
+void reader_refuse(struct reader *reader, const struct json_path *path, const char *found,
+	const char *expected, const char *remedy);
+
+/* `FILE:LINE: PATH: …`; counts as an error. */
 void reader_error(struct reader *reader, const struct json_path *path, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* `FILE: warning: PATH: FOUND: …`, of an object without what was found. */
+/* `FILE:LINE: warning: PATH: FOUND: …`, of an object without what was found. */
 void reader_warn(struct reader *reader, const struct json_path *path, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* `policies[0] "video" at FILE:LINE`, for a message about another place. For free(); or NULL. */
+char *reader_place(const struct reader *reader, const struct json_path *path);
+
 /* Whether the object there has the key, whatever its value. */
 bool reader_has(const struct reader *reader, const struct json_path *object, const char *key);
+
+/* Whether the member of an object is a "$schema" or a "note", which no table has. */
+bool key_is_remark(const char *name);
+
+/* Reports a remark that is none: a text, or for a note also several of them. */
+void read_remark(struct reader *reader, const struct json_path *path, const json_t *value);
 
 /* Reads every key of the table into base, and reports the keys that it does not have. */
 void read_keys(struct reader *reader, const struct json_path *path, json_t *value,

@@ -10,171 +10,219 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <fcntl.h>
-#include <unistd.h>
+#include "json/document.h"
+#include "json/json_place.h"
 
-static void print_place(struct reader *reader, const char *kind, const struct json_path *path)
+static char *print_words(const char *format, va_list args)
 {
-	fprintf(reader->err, "%s: %s", reader->file, kind);
-	json_path_print(path, reader->err);
-	if (path != NULL)
-		fputs(": ", reader->err);
+	char *text;
+
+	return vasprintf(&text, format, args) >= 0 ? text : NULL;
 }
 
-static void print_found(struct reader *reader, const struct json_path *path)
+static char *found_words(const json_t *value)
 {
-	json_print_found(json_path_find(reader->root, path), reader->err);
-	fputs(": ", reader->err);
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (out == NULL)
+		return NULL;
+	json_print_found(value, out);
+	fclose(out);
+	return text;
 }
 
-static void print_rest(struct reader *reader, const char *format, va_list args)
+/* Writes it with its place. */
+static void diagnose_place(
+	struct reader *reader, const struct json_path *path, struct diagnostic *what)
 {
-	vfprintf(reader->err, format, args);
-	fputc('\n', reader->err);
+	struct json_place place = json_place_of(reader, path);
+
+	what->file = place.file;
+	what->line = place.line;
+	what->path = place.path;
+	what->place = place.words;
+	what->policy = place.policy;
+	diagnostic_write(reader->diagnostics, what);
+	json_place_free(&place);
+}
+
+/* Counts it; whether it is to be written. */
+static bool count_error(struct reader *reader)
+{
+	reader->errors++;
+	return diagnostics_count(reader->diagnostics, false);
+}
+
+static void diagnose_expected(struct reader *reader, const struct json_path *path,
+	const char *remedy, const char *format, va_list args)
+{
+	char *found, *expected;
+
+	if (!count_error(reader))
+		return;
+	found = found_words(json_path_find(reader->root, path));
+	expected = print_words(format, args);
+	diagnose_place(reader, path,
+		&(struct diagnostic){.found = found, .expected = expected, .remedy = remedy});
+	free(found);
+	free(expected);
 }
 
 void reader_expected(struct reader *reader, const struct json_path *path, const char *format, ...)
 {
 	va_list args;
 
-	reader->errors++;
-	print_place(reader, "", path);
-	print_found(reader, path);
-	fputs("expected ", reader->err);
 	va_start(args, format);
-	print_rest(reader, format, args);
+	diagnose_expected(reader, path, NULL, format, args);
 	va_end(args);
+}
+
+void reader_advise(struct reader *reader, const struct json_path *path, const char *remedy,
+	const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	diagnose_expected(reader, path, remedy, format, args);
+	va_end(args);
+}
+
+void reader_refuse(struct reader *reader, const struct json_path *path, const char *found,
+	const char *expected, const char *remedy)
+{
+	if (count_error(reader))
+		diagnose_place(reader, path,
+			&(struct diagnostic){
+				.found = found, .expected = expected, .remedy = remedy});
 }
 
 void reader_error(struct reader *reader, const struct json_path *path, const char *format, ...)
 {
 	va_list args;
+	char *text;
 
-	reader->errors++;
-	print_place(reader, "", path);
+	if (!count_error(reader))
+		return;
 	va_start(args, format);
-	print_rest(reader, format, args);
+	text = print_words(format, args);
 	va_end(args);
+	diagnose_place(reader, path, &(struct diagnostic){.text = text});
+	free(text);
 }
 
 void reader_warn(struct reader *reader, const struct json_path *path, const char *format, ...)
 {
+	const json_t *value = json_path_find(reader->root, path);
+	char *found = NULL, *text;
 	va_list args;
 
-	print_place(reader, "warning: ", path);
-	if (!json_is_object(json_path_find(reader->root, path)))
-		print_found(reader, path);
+	if (!diagnostics_count(reader->diagnostics, true))
+		return;
+	if (!json_is_object(value))
+		found = found_words(value);
 	va_start(args, format);
-	print_rest(reader, format, args);
+	text = print_words(format, args);
 	va_end(args);
+	diagnose_place(
+		reader, path, &(struct diagnostic){.warning = true, .found = found, .text = text});
+	free(found);
+	free(text);
 }
 
+char *reader_place(const struct reader *reader, const struct json_path *path)
+{
+	struct json_place place = json_place_of(reader, path);
+	char *text;
+
+	if (asprintf(&text, "%s at %s:%u", place.words != NULL ? place.words : "the document",
+		    place.file, place.line) < 0)
+		text = NULL;
+	json_place_free(&place);
+	return text;
+}
+
+/* The path is one of the newest document. */
 static void report_duplicate(const struct json_path *path, void *context)
 {
-	reader_error(context, path, "duplicate key: expected it once");
+	struct reader *reader = context;
+	const struct document *document = &reader->documents[reader->n_documents - 1];
+	struct json_place place;
+	char remedy[64];
+
+	if (!count_error(reader))
+		return;
+	place = json_place_in(document, path);
+	snprintf(remedy, sizeof(remedy), "line %u has it too",
+		json_place_first_line(document, path));
+	diagnostic_write(reader->diagnostics, &(struct diagnostic){.file = place.file,
+						      .line = place.line,
+						      .path = place.path,
+						      .place = place.words,
+						      .policy = place.policy,
+						      .found = "duplicate key",
+						      .expected = "it once",
+						      .remedy = remedy});
+	json_place_free(&place);
 }
 
-/* Jansson quotes the text around an error as it is; what a terminal might obey is not printed. */
-static void report_syntax(const struct reader *reader, const json_error_t *error)
+void reader_check_duplicates(struct reader *reader)
 {
-	fprintf(reader->err, "%s:%d:%d: ", reader->file, error->line, error->column);
-	for (const char *at = error->text; *at != '\0'; at++)
-		fputc(*at >= ' ' && *at <= '~' ? *at : '?', reader->err);
-	fputc('\n', reader->err);
-}
+	const struct document *document = &reader->documents[reader->n_documents - 1];
 
-static bool text_is_blank(const char *text, size_t len)
-{
-	while (len > 0 && strchr(" \t\r\n", text[len - 1]) != NULL && text[len - 1] != '\0')
-		len--;
-	return len == 0;
-}
-
-/* Reads to the end, also of a pipe, whose size nobody knows before. */
-static int read_whole_file(int fd, char **text, size_t *len)
-{
-	size_t size = 0;
-
-	*len = 0;
-	while (true) {
-		ssize_t n;
-
-		if (*len == size) {
-			char *grown = realloc(*text, size = size > 0 ? 2 * size : 4096);
-
-			if (grown == NULL)
-				return -ENOMEM;
-			*text = grown;
-		}
-		n = read(fd, *text + *len, size - *len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : 0;
-		*len += (size_t)n;
-		if (*len > READER_FILE_MAX)
-			return -EFBIG;
-	}
-}
-
-static int read_file(const char *path, char **text, size_t *len)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int rc;
-
-	if (fd < 0)
-		return -errno;
-	rc = read_whole_file(fd, text, len);
-	close(fd);
-	return rc;
-}
-
-static int parse_text(struct reader *reader, const char *text, size_t len)
-{
-	json_error_t error;
-
-	if (text_is_blank(text, len)) {
-		fprintf(reader->err, "%s: empty: expected a JSON object\n", reader->file);
-		return -EINVAL;
-	}
-	reader->root = json_loadb(text, len, JSON_DECODE_ANY, &error);
-	if (reader->root == NULL) {
-		report_syntax(reader, &error);
-		return json_error_code(&error) == json_error_out_of_memory ? -ENOMEM : -EINVAL;
-	}
-	return json_find_duplicates(text, len, report_duplicate, reader);
+	if (json_find_duplicates(document->text, document->len, report_duplicate, reader) < 0)
+		reader->no_memory = true;
 }
 
 static void report_no_memory(const struct reader *reader)
 {
-	fprintf(reader->err, "%s: %s\n", reader->file, strerror(ENOMEM));
+	if (diagnostics_count(reader->diagnostics, false))
+		diagnostic_write(
+			reader->diagnostics, &(struct diagnostic){.file = reader->documents[0].name,
+						     .text = strerror(ENOMEM)});
 }
 
-int reader_parse(struct reader *reader, const char *text, size_t len, const char *name, FILE *err)
+static int begin_reader(struct reader *reader, struct document *first, int rc)
 {
-	int rc;
-
-	*reader = (struct reader){.file = name, .err = err};
-	rc = parse_text(reader, text, len);
-	if (rc == -ENOMEM)
-		report_no_memory(reader);
 	if (rc < 0)
-		json_decref(reader->root);
-	return rc;
+		return rc;
+	reader->documents = malloc(sizeof(*first));
+	if (reader->documents == NULL) {
+		document_free(first);
+		return -ENOMEM;
+	}
+	reader->documents[0] = *first;
+	reader->n_documents = 1;
+	reader->root = json_incref(first->root);
+	reader_check_duplicates(reader);
+	return 0;
+}
+
+int reader_open(struct reader *reader, const char *path, struct diagnostics *diagnostics)
+{
+	struct document first;
+
+	*reader = (struct reader){.diagnostics = diagnostics};
+	return begin_reader(reader, &first, document_load(&first, path, diagnostics));
 }
 
 int reader_load(struct reader *reader, const char *path, FILE *err)
 {
-	char *text = NULL;
-	size_t len = 0;
-	int rc = read_file(path, &text, &len);
+	struct document first;
 
-	if (rc < 0)
-		fprintf(err, "%s: %s\n", path, strerror(-rc));
-	else
-		rc = reader_parse(reader, text, len, path, err);
-	free(text);
-	return rc;
+	*reader = (struct reader){.diagnostics = &reader->own};
+	diagnostics_init(&reader->own, err, DIAGNOSTICS_TEXT);
+	return begin_reader(reader, &first, document_load(&first, path, &reader->own));
+}
+
+int reader_parse(struct reader *reader, const char *text, size_t len, const char *name, FILE *err)
+{
+	struct document first;
+
+	*reader = (struct reader){.diagnostics = &reader->own};
+	diagnostics_init(&reader->own, err, DIAGNOSTICS_TEXT);
+	return begin_reader(reader, &first, document_copy(&first, text, len, name, &reader->own));
 }
 
 bool reader_failed(const struct reader *reader)
@@ -184,10 +232,16 @@ bool reader_failed(const struct reader *reader)
 
 int reader_finish(struct reader *reader)
 {
-	json_decref(reader->root);
+	int rc = reader->errors > 0 ? -EINVAL : 0;
+
 	if (reader->no_memory) {
 		report_no_memory(reader);
-		return -ENOMEM;
+		rc = -ENOMEM;
 	}
-	return reader->errors > 0 ? -EINVAL : 0;
+	diagnostics_rest(reader->diagnostics, reader->documents[0].name);
+	json_decref(reader->root);
+	for (unsigned i = 0; i < reader->n_documents; i++)
+		document_free(&reader->documents[i]);
+	free(reader->documents);
+	return rc;
 }

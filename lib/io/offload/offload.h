@@ -39,8 +39,15 @@ struct offload {
  */
 int offload_start(struct offload *offload);
 
-/* Waits until all that was submitted is done, and ends the thread. */
-void offload_stop(struct offload *offload);
+/* What the thread is called from now on in lists of threads; at most 15 characters. */
+void offload_name(struct offload *offload, const char *name);
+
+/*
+ * Waits until all that was submitted is done, and ends the thread. After so many milliseconds it
+ * leaves a thread that hangs behind, and returns false: whatever its jobs point at, and *offload,
+ * must stay until the process ends.
+ */
+bool offload_stop(struct offload *offload, unsigned patience_ms);
 
 /* The job may not be under way already. */
 void offload_submit(struct offload *offload, struct offload_job *job);

@@ -21,7 +21,7 @@
 #define NEW_NAME     "records.new"
 
 #define APPLICATION "1466263922" /* "Weir" */
-#define VERSION     "1"
+#define VERSION     2
 #define HEAD_KEY    (-1)
 
 /*
@@ -98,9 +98,11 @@ static uint64_t record_siphash(int64_t key, const void *record, size_t len)
 
 static int64_t seal_of_head(const struct db *db)
 {
-	uint64_t head[] = {db->epoch, db->recovering, db->commits};
+	uint64_t head[] = {
+		db->epoch, db->recovering, db->commits, db->identity.high, db->identity.low};
+	size_t len = db->version < VERSION ? 3 * sizeof(*head) : sizeof(head);
 
-	return (int64_t)(db->sum ^ record_siphash(HEAD_KEY, head, sizeof(head)));
+	return (int64_t)(db->sum ^ record_siphash(HEAD_KEY, head, len));
 }
 
 static int64_t key_of(uint8_t kind, uint32_t id)
@@ -182,12 +184,14 @@ static int put_records(struct db *db, const struct batch *batch)
 /* What changes nothing would not be written, and say nothing of the disk: so commits count. */
 static int put_head(struct db *db)
 {
-	char sql[128];
+	char sql[256];
 
 	db->commits++;
 	snprintf(sql, sizeof(sql),
-		"UPDATE head SET epoch = %" PRIi64 ", commits = %" PRIi64 ", seal = %" PRIi64,
-		(int64_t)db->epoch, (int64_t)db->commits, seal_of_head(db));
+		"UPDATE head SET epoch = %" PRIi64 ", commits = %" PRIi64 ", seal = %" PRIi64
+		", identity_high = %" PRIi64 ", identity_low = %" PRIi64,
+		(int64_t)db->epoch, (int64_t)db->commits, seal_of_head(db),
+		(int64_t)db->identity.high, (int64_t)db->identity.low);
 	return execute_sql(db, sql);
 }
 
@@ -216,16 +220,37 @@ static int write_all(struct db *db, const struct batch *batch)
 /* ---- opening */
 
 /* Asks a file that is ours, and whose pages are in order. */
-static const char head_question[] =
-	"SELECT epoch, recovering, commits, seal"
-	" FROM head, pragma_application_id, pragma_user_version, pragma_quick_check"
-	" WHERE application_id = " APPLICATION " AND user_version = " VERSION
-	" AND quick_check = 'ok'";
+static const char version_question[] =
+	"SELECT user_version FROM pragma_application_id, pragma_user_version, pragma_quick_check"
+	" WHERE application_id = " APPLICATION " AND quick_check = 'ok'";
+
+/* By version. */
+static const char *const head_questions[] = {
+	[1] = "SELECT epoch, recovering, commits, seal, 0, 0 FROM head",
+	[2] = "SELECT epoch, recovering, commits, seal, identity_high, identity_low FROM head",
+};
+
+static int get_version(struct db *db)
+{
+	sqlite3_stmt *statement;
+	int rc, err = prepare_statement(db, version_question, &statement);
+
+	if (err)
+		return err;
+	rc = sqlite3_step(statement);
+	db->version = sqlite3_column_int(statement, 0);
+	sqlite3_finalize(statement);
+	if (rc == SQLITE_DONE || (rc == SQLITE_ROW && db->version < 1))
+		return -EBADMSG;
+	if (rc == SQLITE_ROW && db->version > VERSION)
+		return -EPROTONOSUPPORT;
+	return errno_of_sqlite(db->sqlite, rc);
+}
 
 static int get_head(struct db *db, int64_t *want)
 {
 	sqlite3_stmt *statement;
-	int rc, err = prepare_statement(db, head_question, &statement);
+	int rc, err = prepare_statement(db, head_questions[db->version], &statement);
 
 	if (err)
 		return err;
@@ -234,6 +259,8 @@ static int get_head(struct db *db, int64_t *want)
 	db->recovering = sqlite3_column_int(statement, 1);
 	db->commits = (uint64_t)sqlite3_column_int64(statement, 2);
 	*want = sqlite3_column_int64(statement, 3);
+	db->identity.high = (uint64_t)sqlite3_column_int64(statement, 4);
+	db->identity.low = (uint64_t)sqlite3_column_int64(statement, 5);
 	sqlite3_finalize(statement);
 	return rc == SQLITE_DONE ? -EBADMSG : errno_of_sqlite(db->sqlite, rc);
 }
@@ -256,8 +283,10 @@ static int add_up(struct db *db)
 static int check_all(struct db *db)
 {
 	int64_t want = 0;
-	int err = get_head(db, &want);
+	int err = get_version(db);
 
+	if (err == 0)
+		err = get_head(db, &want);
 	if (err == 0)
 		err = add_up(db);
 	return err ? err : seal_of_head(db) == want ? 0 : -EBADMSG;
@@ -272,7 +301,7 @@ static int open_db_file(struct db *db, const char *path)
 }
 
 /* SQLite would open for reading what it may not write. */
-static int open_checked(struct db *db)
+static int open_any_version(struct db *db)
 {
 	int err = access(db->path, R_OK | W_OK) ? -errno : open_db_file(db, db->path);
 
@@ -280,6 +309,17 @@ static int open_checked(struct db *db)
 		err = check_all(db);
 	if (err)
 		close_file(db);
+	return err;
+}
+
+static int open_checked(struct db *db)
+{
+	int err = open_any_version(db);
+
+	if (err == 0 && db->version < VERSION) {
+		close_file(db);
+		return -ENODATA;
+	}
 	return err;
 }
 
@@ -299,16 +339,20 @@ static int make_empty(int dir)
 
 static int make_tables(struct db *db, const char *path)
 {
-	char head[96];
+	char head[192];
 	int err = open_db_file(db, path);
 
-	snprintf(head, sizeof(head), "INSERT INTO head VALUES (%" PRIi64 ", %d, 0, %" PRIi64 ")",
-		(int64_t)db->epoch, db->recovering, seal_of_head(db));
+	snprintf(head, sizeof(head),
+		"PRAGMA user_version = %d; INSERT INTO head VALUES (%" PRIi64 ", %d, 0, %" PRIi64
+		", %" PRIi64 ", %" PRIi64 ")",
+		VERSION, (int64_t)db->epoch, db->recovering, seal_of_head(db),
+		(int64_t)db->identity.high, (int64_t)db->identity.low);
 	if (err == 0)
 		err = execute_sql(db,
 			"PRAGMA journal_mode = MEMORY; BEGIN;"
-			"PRAGMA application_id = " APPLICATION ";PRAGMA user_version = " VERSION ";"
-			"CREATE TABLE head (epoch INTEGER, recovering INTEGER, commits INTEGER, seal INTEGER);"
+			"PRAGMA application_id = " APPLICATION ";"
+			"CREATE TABLE head (epoch INTEGER, recovering INTEGER, commits INTEGER,"
+			" seal INTEGER, identity_high INTEGER, identity_low INTEGER);"
 			"CREATE TABLE records (key INTEGER PRIMARY KEY, record BLOB)");
 	if (err == 0)
 		err = execute_sql(db, head);
@@ -359,9 +403,12 @@ static int make_store_directory(const char *directory)
  * SQLite would take it for this one's. What is recovering may have counted starts before, but not
  * one a second since 1970.
  */
-static int make_in(int dir, const char *directory, bool recovering)
+static int make_in(int dir, const char *directory, bool recovering, struct store_identity identity)
 {
-	struct db db = {.recovering = recovering, .epoch = recovering ? (uint64_t)time(NULL) : 0};
+	struct db db = {.recovering = recovering,
+		.epoch = recovering ? (uint64_t)time(NULL) : 0,
+		.identity = identity,
+		.version = VERSION};
 	char path[PATH_MAX];
 	int err = name_file(path, directory, NEW_NAME);
 
@@ -381,7 +428,7 @@ static int make_in(int dir, const char *directory, bool recovering)
 	return err;
 }
 
-int db_make(const char *directory, bool recovering)
+int db_make(const char *directory, bool recovering, struct store_identity identity)
 {
 	int dir, err = make_store_directory(directory);
 
@@ -390,12 +437,44 @@ int db_make(const char *directory, bool recovering)
 	dir = lock_store_directory(directory);
 	if (dir < 0)
 		return dir;
-	err = make_in(dir, directory, recovering);
+	err = make_in(dir, directory, recovering, identity);
 	close(dir);
 	return err;
 }
 
 /* ---- calls */
+
+/* A file of the first version gets what it lacks, in one transaction. */
+static int add_identity(struct db *db, struct store_identity identity)
+{
+	char sql[64];
+	int err = execute_sql(db, "BEGIN; ALTER TABLE head ADD COLUMN identity_high INTEGER;"
+				  "ALTER TABLE head ADD COLUMN identity_low INTEGER");
+
+	db->version = VERSION;
+	db->identity = identity;
+	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", VERSION);
+	if (err == 0)
+		err = execute_sql(db, sql);
+	if (err == 0)
+		err = put_head(db);
+	return err ? err : execute_sql(db, "COMMIT");
+}
+
+int db_upgrade(const char *directory, struct store_identity identity)
+{
+	struct db db = {.dir = lock_store_directory(directory)};
+	int err = db.dir < 0 ? db.dir : name_file(db.path, directory, FILE_NAME);
+
+	if (db.dir < 0)
+		return err;
+	if (err == 0)
+		err = open_any_version(&db);
+	if (err == 0)
+		err = db.version < VERSION ? add_identity(&db, identity) : -EEXIST;
+	db_close(&db);
+	return err;
+}
 
 static int count_epoch(struct db *db)
 {
@@ -422,6 +501,35 @@ int db_open(struct db *db, const char *directory)
 	return err;
 }
 
+/* -EROFS, where it may be written: a journal is to be played back first. */
+static int read_and_check(struct db *db)
+{
+	int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, rc, err;
+
+	rc = sqlite3_open_v2(db->path, &db->sqlite, flags, NULL);
+	err = errno_of_sqlite(db->sqlite, rc);
+	if (err == 0)
+		err = check_all(db);
+	if (err == 0 && db->version < VERSION)
+		err = -ENODATA;
+	return err == -EROFS ? 0 : err;
+}
+
+int db_look(const char *directory)
+{
+	struct db db = {.dir = lock_store_directory(directory)};
+	int err = db.dir < 0 ? db.dir : name_file(db.path, directory, FILE_NAME);
+
+	if (db.dir < 0)
+		return err;
+	if (err == 0 && access(db.path, R_OK | W_OK))
+		err = -errno;
+	if (err == 0)
+		err = read_and_check(&db);
+	db_close(&db);
+	return err;
+}
+
 void db_close(struct db *db)
 {
 	close_file(db);
@@ -435,12 +543,14 @@ void db_close(struct db *db)
  */
 int db_write(struct db *db, const struct batch *batch)
 {
+	struct store_identity identity = db->identity;
 	uint64_t epoch = db->epoch;
 	int err = 0;
 
 	if (!db->sqlite)
 		err = open_checked(db);
 	db->epoch = epoch;
+	db->identity = identity;
 	if (err == 0)
 		err = write_all(db, batch);
 	if (err)

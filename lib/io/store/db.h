@@ -4,9 +4,12 @@
  * The store's file: an SQLite database with a rollback journal, and what SQLite leaves open.
  *
  *     records (key, record)      key: the kind above the lower 32 bits, which are the id
- * head (epoch, recovering, one row; recovering: the store began so; seal: the checksums of all
- *           commits, seal)      records and of the head by exclusive or, so that no record can be
- *                               missing, of former times, or of other bytes
+ * head (epoch, recovering, one row; recovering: the store began so; identity: of the ledger, 0 as
+ *           commits, seal,      long as it is not known; seal: the checksums of all records and of
+ *       identity_high, _low)    the head by exclusive or, so that no record can be missing, of
+ *                               former times, or of other bytes
+ *
+ * Its version is SQLite's user_version: 2, and 1 of one that has no identity.
  *
  * The state is in one place: before a page is overwritten its former content is durable in
  * the journal, so that a commit is there or is not. A write-ahead log would be quicker and is not
@@ -27,6 +30,7 @@
 #include <sqlite3.h>
 
 #include "store/batch.h"
+#include "store/store.h"
 
 struct db {
 	sqlite3 *sqlite; /* NULL: to be opened and checked again, after an error */
@@ -35,10 +39,21 @@ struct db {
 	uint64_t epoch, commits;
 	uint64_t sum; /* of all records' checksums by exclusive or */
 	bool recovering;
+	struct store_identity identity;
+	int version; /* of what is on the disk */
 };
 
-/* Makes an empty store of epoch 0 in the directory, which is made if its parent is there. */
-int db_make(const char *directory, bool recovering);
+/*
+ * Makes an empty store of epoch 0 in the directory, which is made if its parent is there; a
+ * recovering one has no identity (0) yet.
+ */
+int db_make(const char *directory, bool recovering, struct store_identity identity);
+
+/* See store_upgrade(). */
+int db_upgrade(const char *directory, struct store_identity identity);
+
+/* See store_look(). */
+int db_look(const char *directory);
 
 /* Opens it, and counts the epoch. */
 int db_open(struct db *db, const char *directory);

@@ -14,6 +14,7 @@
 
 struct store {
 	struct batch put; /* the caller's */
+	struct store_identity identity;
 	bool recovering, committing;
 	struct offload offload;
 	struct offload_job job;
@@ -31,9 +32,19 @@ static void write_out(void *context)
 	batch_clear(&store->written);
 }
 
-int store_create(const char *directory)
+int store_create(const char *directory, struct store_identity identity)
 {
-	return db_make(directory, false);
+	return db_make(directory, false, identity);
+}
+
+int store_upgrade(const char *directory, struct store_identity identity)
+{
+	return db_upgrade(directory, identity);
+}
+
+int store_look(const char *directory)
+{
+	return db_look(directory);
 }
 
 int store_open(const char *directory, struct store **out, uint64_t *epoch)
@@ -48,12 +59,15 @@ int store_open(const char *directory, struct store **out, uint64_t *epoch)
 		err = offload_start(&store->offload);
 		if (err)
 			db_close(&store->db);
+		else
+			offload_name(&store->offload, "weir-store");
 	}
 	if (err) {
 		free(store);
 		return err;
 	}
 	store->recovering = store->db.recovering;
+	store->identity = store->db.identity;
 	store->job = (struct offload_job){.work = write_out, .context = store};
 	*epoch = store->db.epoch;
 	*out = store;
@@ -62,7 +76,7 @@ int store_open(const char *directory, struct store **out, uint64_t *epoch)
 
 int store_open_recovering(const char *directory, struct store **out, uint64_t *epoch)
 {
-	int err = db_make(directory, true);
+	int err = db_make(directory, true, (struct store_identity){0});
 
 	return err ? err : store_open(directory, out, epoch);
 }
@@ -72,11 +86,25 @@ bool store_recovering(const struct store *store)
 	return store->recovering;
 }
 
+struct store_identity store_identity(const struct store *store)
+{
+	return store->identity;
+}
+
+int store_set_identity(struct store *store, struct store_identity identity)
+{
+	if (store->committing)
+		return -EBUSY;
+	store->identity = store->db.identity = identity;
+	return 0;
+}
+
 void store_close(struct store *store)
 {
 	if (!store)
 		return;
-	offload_stop(&store->offload);
+	if (!offload_stop(&store->offload, STORE_PATIENCE_MS))
+		return;
 	db_close(&store->db);
 	batch_free(&store->put);
 	batch_free(&store->written);

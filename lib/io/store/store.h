@@ -24,18 +24,36 @@
 
 struct store;
 
+/* What names the ledger that the store is a part of: 128 random bits. All zero: not known. */
+struct store_identity {
+	uint64_t high, low;
+};
+
 /*
  * A new, empty store in a directory (which is made if its parent is there): this limiter has never
  * run, and begins with its shares. Refuses what is there already. 0 or a negative errno: -EEXIST.
  */
-int store_create(const char *directory);
+int store_create(const char *directory, struct store_identity identity);
+
+/*
+ * Gives a store of an earlier version, which has no identity, the one of its ledger; its records
+ * stay. 0; -EEXIST (it has one), or what store_open() says.
+ */
+int store_upgrade(const char *directory, struct store_identity identity);
 
 /*
  * Opens the store, counts this start and returns its epoch (from 1). 0; -ENOENT (no store here: it
- * was never created, or is lost), -EBUSY (another process has it), -EBADMSG (damaged, or of another
- * version), or what the file system says (-ENOSPC, -EROFS, -EACCES, -EIO).
+ * was never created, or is lost), -EBUSY (another process has it), -EBADMSG (damaged), -ENODATA
+ * (of an earlier version: it has no identity), -EPROTONOSUPPORT (of a later version), or what the
+ * file system says (-ENOSPC, -EROFS, -EACCES, -EIO).
  */
 int store_open(const char *directory, struct store **out, uint64_t *epoch);
+
+/*
+ * What store_open() would say, as far as reading tells it: nothing is changed, but that others find
+ * the store locked meanwhile. Of a commit that was cut short it does not see what lies under it.
+ */
+int store_look(const char *directory);
 
 /*
  * store_open() where it found none: makes one that remembers that what was before is not known, for
@@ -50,7 +68,20 @@ int store_open_recovering(const char *directory, struct store **out, uint64_t *e
  */
 bool store_recovering(const struct store *store);
 
-/* Writes out what was handed over, and closes. NULL is fine. */
+/*
+ * The identity; and one that was not known is, durably with the next commit that ends well, as if
+ * it were a record. -EBUSY: a commit is under way, or store_result() has not told its end yet.
+ */
+struct store_identity store_identity(const struct store *store);
+int store_set_identity(struct store *store, struct store_identity identity);
+
+/* How long store_close() waits for a disk. */
+#define STORE_PATIENCE_MS 2000
+
+/*
+ * Writes out what was handed over, and closes. NULL is fine. A disk that hangs is left behind, with
+ * all that belongs to the store, until the process ends.
+ */
 void store_close(struct store *store);
 
 /*

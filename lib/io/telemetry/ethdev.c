@@ -331,16 +331,16 @@ static json_t *ethdev_link_status(const char *params, void *context)
 
 const struct telemetry_command telemetry_ethdev[] = {
 	{"/ethdev/list", "Returns the ids of all ports. Takes no parameters", ethdev_list,
-		TELEMETRY_PARAMS},
+		TELEMETRY_PARAMS, TELEMETRY_READS},
 	{"/ethdev/stats", "Returns the common stats of a port. Parameters: int port_id",
-		ethdev_stats, TELEMETRY_PARAMS},
+		ethdev_stats, TELEMETRY_PARAMS, TELEMETRY_READS},
 	{"/ethdev/xstats",
 		"Returns the extended stats of a port, as many as one reply holds. Parameters: "
 		"int port_id, hide_zero=true|false (optional), from=int (optional, how many to skip)",
-		ethdev_xstats, TELEMETRY_PARAMS},
+		ethdev_xstats, TELEMETRY_PARAMS, TELEMETRY_READS},
 	{"/ethdev/info", "Returns the device info of a port. Parameters: int port_id", ethdev_info,
-		TELEMETRY_PARAMS},
+		TELEMETRY_PARAMS, TELEMETRY_READS},
 	{"/ethdev/link_status", "Returns the link status of a port. Parameters: int port_id",
-		ethdev_link_status, TELEMETRY_PARAMS},
+		ethdev_link_status, TELEMETRY_PARAMS, TELEMETRY_READS},
 	{0},
 };

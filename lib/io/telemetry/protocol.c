@@ -9,6 +9,8 @@
 
 #include "telemetry/telemetry_server.h"
 
+#define NS_PER_MS 1e6
+
 static json_t *list_commands(const char *params, void *context);
 static json_t *show_help(const char *params, void *context);
 static json_t *show_info(const char *params, void *context);
@@ -16,13 +18,14 @@ static json_t *show_stats(const char *params, void *context);
 
 /* Their context is the server. */
 static const struct telemetry_command builtin[] = {
-	{"/", "Lists the commands. Takes no parameters", list_commands, TELEMETRY_PARAMS},
+	{"/", "Lists the commands. Takes no parameters", list_commands, TELEMETRY_PARAMS,
+		TELEMETRY_READS},
 	{"/help", "Returns help text for a command. Parameters: string command", show_help,
-		TELEMETRY_PARAMS},
+		TELEMETRY_PARAMS, TELEMETRY_READS},
 	{"/info", "Returns version, pid and the longest reply. Takes no parameters", show_info,
-		TELEMETRY_PARAMS},
+		TELEMETRY_PARAMS, TELEMETRY_READS},
 	{"/weir/telemetry", "Returns what this server did. Takes no parameters", show_stats,
-		TELEMETRY_PARAMS},
+		TELEMETRY_PARAMS, TELEMETRY_READS},
 	{0},
 };
 
@@ -42,8 +45,8 @@ static const struct telemetry_command *find_registered(
 	const struct telemetry_command *found = find_in(builtin, path);
 
 	*is_builtin = found != NULL;
-	for (unsigned i = 0; found == NULL && i < server->n_tables; i++)
-		found = find_in(server->tables[i], path);
+	for (unsigned i = 0; found == NULL && i < server->options.n_tables; i++)
+		found = find_in(server->options.tables[i], path);
 	return found;
 }
 
@@ -65,8 +68,8 @@ static json_t *list_commands(const char *params, void *context)
 
 	(void)params;
 	append_paths(list, server, builtin);
-	for (unsigned i = 0; i < server->n_tables; i++)
-		append_paths(list, server, server->tables[i]);
+	for (unsigned i = 0; i < server->options.n_tables; i++)
+		append_paths(list, server, server->options.tables[i]);
 	return list;
 }
 
@@ -96,11 +99,13 @@ static json_t *show_stats(const char *params, void *context)
 	const struct telemetry_stats *stats = &server->stats;
 
 	(void)params;
-	return json_pack("{sI sI sI sI sI sI sI}", "clients", (json_int_t)server->n_clients,
-		"accepted", (json_int_t)stats->accepted, "refused", (json_int_t)stats->refused,
-		"requests", (json_int_t)stats->requests, "null_replies",
+	return json_pack("{sI sI sI sI sI sI sI sI sI sf}", "clients",
+		(json_int_t)server->n_clients, "accepted", (json_int_t)stats->accepted, "refused",
+		(json_int_t)stats->refused, "requests", (json_int_t)stats->requests, "null_replies",
 		(json_int_t)stats->null_replies, "oversize", (json_int_t)stats->oversize,
-		"slow_clients", (json_int_t)stats->slow_clients);
+		"slow_clients", (json_int_t)stats->slow_clients, "denied",
+		(json_int_t)stats->denied, "cut_turns", (json_int_t)stats->cut_turns,
+		"longest_turn_ms", (double)stats->longest_ns / NS_PER_MS);
 }
 
 json_t *telemetry_greeting(void)
@@ -110,9 +115,16 @@ json_t *telemetry_greeting(void)
 }
 
 /* 15 digits, because the 17 that a double may need turn 0.1 into 0.10000000000000001. */
+#define TEXT_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(15) | JSON_ENCODE_ANY)
+
 char *telemetry_text(const json_t *value)
 {
-	return json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(15));
+	return json_dumps(value, TEXT_FLAGS);
+}
+
+size_t telemetry_length(const json_t *value)
+{
+	return json_dumpb(value, NULL, 0, TEXT_FLAGS);
 }
 
 /* {"key": value}, or {"key": null}; takes over the value. */
@@ -171,15 +183,15 @@ static json_t *call_handler(const struct telemetry_server *server,
 	const struct telemetry_command *command, bool is_builtin, const char *params)
 {
 	/* The built-in handlers only read the server; the signature has no const to offer. */
-	void *context = is_builtin ? (void *)server : server->context;
+	void *context = is_builtin ? (void *)server : server->options.context;
 
 	if (params != NULL && command->params == TELEMETRY_ALONE)
 		return NULL;
 	return command->handler(params, context);
 }
 
-struct telemetry_reply telemetry_reply(
-	const struct telemetry_server *server, const char *request, size_t len)
+struct telemetry_reply telemetry_reply(const struct telemetry_server *server,
+	const struct telemetry_peer *peer, const char *request, size_t len)
 {
 	char copy[TELEMETRY_MAX_REQUEST + 1];
 	char key[TELEMETRY_MAX_ECHO + 1];
@@ -193,7 +205,11 @@ struct telemetry_reply telemetry_reply(
 	echo_key(request, len, key);
 	if (split_request(request, len, copy, &params))
 		command = find_registered(server, copy, &is_builtin);
-	if (command != NULL)
+	if (command != NULL && command->effect != TELEMETRY_READS && !peer->may_change)
+		reply.denied = command->path;
+	if (reply.denied != NULL)
+		value = telemetry_denial(peer, &server->options.operators);
+	else if (command != NULL)
 		value = call_handler(server, command, is_builtin, params);
 	reply.null = value == NULL;
 	reply.text = wrap_in_object(command != NULL ? command->path : key, value);
@@ -208,5 +224,7 @@ struct telemetry_reply telemetry_reply(
 
 char *telemetry_answer(const struct telemetry_server *server, const char *request, size_t len)
 {
-	return telemetry_reply(server, request, len).text;
+	const struct telemetry_peer self = {.uid = geteuid(), .may_change = true};
+
+	return telemetry_reply(server, &self, request, len).text;
 }

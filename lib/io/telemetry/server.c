@@ -19,8 +19,7 @@ static int open_spare(void)
 	return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-int telemetry_listen(const char *path, const struct telemetry_command *const *tables, unsigned n,
-	void *context, struct telemetry_server **out)
+int telemetry_listen(const struct telemetry_options *options, struct telemetry_server **out)
 {
 	struct telemetry_server *server = calloc(1, sizeof(*server));
 	int rc;
@@ -28,16 +27,15 @@ int telemetry_listen(const char *path, const struct telemetry_command *const *ta
 	*out = NULL;
 	if (server == NULL)
 		return -ENOMEM;
-	rc = telemetry_socket(path, &server->address, &server->file);
+	rc = telemetry_socket(options->path, &options->group, &server->address, &server->file);
 	if (rc < 0) {
 		free(server);
 		return rc;
 	}
 	server->listener = rc;
 	server->spare = open_spare();
-	server->tables = tables;
-	server->n_tables = n;
-	server->context = context;
+	server->taken = server->given = -1;
+	server->options = *options;
 	*out = server;
 	return 0;
 }
@@ -47,48 +45,147 @@ unsigned telemetry_pollfds(const struct telemetry_server *server, struct pollfd 
 	fds[0] = (struct pollfd){.fd = server->listener, .events = POLLIN};
 	for (unsigned i = 0; i < server->n_clients; i++)
 		fds[i + 1] = (struct pollfd){
-			.fd = server->clients[i], .events = POLLIN | POLLRDHUP};
+			.fd = server->clients[i].fd, .events = POLLIN | POLLRDHUP};
 	return server->n_clients + 1;
 }
 
-/* A packet is taken whole or not at all, so there is no rest to remember. */
-static int send_text(int fd, const char *text)
-{
-	ssize_t sent = send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
+/* Room for one descriptor beside a message. */
+union beside {
+	struct cmsghdr header;
+	char room[CMSG_SPACE(sizeof(int))];
+};
 
-	return sent >= 0 ? 0 : -errno;
+/*
+ * A packet is taken whole or not at all, so there is no rest to remember. given: a descriptor that
+ * goes along, or -1.
+ */
+static int send_text_with(int fd, const char *text, int given)
+{
+	struct iovec data = {(char *)(uintptr_t)text, strlen(text)};
+	union beside beside = {0};
+	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
+
+	if (given >= 0) {
+		beside.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(given)),
+			.cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS};
+		memcpy(CMSG_DATA(&beside.header), &given, sizeof(given));
+		message.msg_control = &beside;
+		message.msg_controllen = sizeof(beside);
+	}
+	return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ? 0 : -errno;
 }
 
-static int answer_request(struct telemetry_server *server, int fd, const char *request, size_t len)
+static int send_text(int fd, const char *text)
+{
+	return send_text_with(fd, text, -1);
+}
+
+/* One at most, or -1: the kernel closes those that there is no room for. */
+static int descriptor_of(struct msghdr *message)
+{
+	const struct cmsghdr *header = CMSG_FIRSTHDR(message);
+	int fd = -1;
+
+	if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+		header->cmsg_len == CMSG_LEN(sizeof(fd)))
+		memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+	return fd;
+}
+
+static ssize_t receive_request(struct telemetry_server *server, int fd, char *request, size_t room)
+{
+	struct iovec data = {request, room};
+	union beside beside = {0};
+	struct msghdr message = {.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = &beside,
+		.msg_controllen = sizeof(beside)};
+	ssize_t len = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (len >= 0)
+		server->taken = descriptor_of(&message);
+	return len;
+}
+
+struct telemetry_peer telemetry_caller(const struct telemetry_server *server)
+{
+	const struct telemetry_peer self = {.uid = geteuid(), .gid = getegid(), .pid = getpid()};
+
+	return server != NULL && server->asker != NULL ? *server->asker : self;
+}
+
+int telemetry_take_descriptor(struct telemetry_server *server)
+{
+	int fd = server != NULL ? server->taken : -1;
+
+	if (server != NULL)
+		server->taken = -1;
+	return fd;
+}
+
+void telemetry_give_descriptor(struct telemetry_server *server, int fd)
+{
+	if (server != NULL)
+		server->given = fd;
+}
+
+/* Whoever asks all the time fills no log. */
+static void note_denied(struct telemetry_server *server, uid_t uid, const char *command)
+{
+	uint64_t now_ns = server->options.now_ns();
+
+	server->stats.denied++;
+	if (!server->options.denied ||
+		(server->denied_told > 0 && now_ns - server->denied_ns < TELEMETRY_DENIED_NS))
+		return;
+	server->options.denied(uid, command, server->stats.denied - server->denied_told);
+	server->denied_told = server->stats.denied;
+	server->denied_ns = now_ns;
+}
+
+static int answer_request(struct telemetry_server *server, const struct telemetry_client *client,
+	const char *request, size_t len)
 {
 	struct telemetry_reply reply;
 	int rc;
 
 	server->stats.requests++;
-	reply = telemetry_reply(server, request, len);
+	server->asker = &client->peer;
+	server->given = -1;
+	reply = telemetry_reply(server, &client->peer, request, len);
+	server->asker = NULL;
 	if (reply.text == NULL)
 		return -ENOMEM;
 	server->stats.null_replies += reply.null;
 	server->stats.oversize += reply.oversize;
-	rc = send_text(fd, reply.text);
+	if (reply.denied != NULL)
+		note_denied(server, client->peer.uid, reply.denied);
+	rc = send_text_with(client->fd, reply.text, server->given);
+	server->given = -1;
 	free(reply.text);
 	server->stats.slow_clients += rc == -EAGAIN;
 	return rc;
 }
 
 /* Negative when the client is to be closed. */
-static int serve_telemetry_client(struct telemetry_server *server, const struct pollfd *client)
+static int serve_telemetry_client(
+	struct telemetry_server *server, const struct telemetry_client *client, short events)
 {
 	/* One byte more than is allowed, so that a longer request shows without asking how long. */
 	char request[TELEMETRY_MAX_REQUEST + 1];
-	ssize_t len = recv(client->fd, request, sizeof(request), MSG_DONTWAIT);
+	ssize_t len = receive_request(server, client->fd, request, sizeof(request));
+	int rc = -EPIPE, fd;
 
 	if (len < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	/* An empty request and the end of the connection both read as nothing. */
-	if (len == 0 && (client->revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0)
-		return -EPIPE;
-	return answer_request(server, client->fd, request, (size_t)len);
+	if (len > 0 || (events & (POLLRDHUP | POLLHUP | POLLERR)) == 0)
+		rc = answer_request(server, client, request, (size_t)len);
+	fd = telemetry_take_descriptor(server);
+	if (fd >= 0) /* nobody wanted it */
+		close(fd);
+	return rc;
 }
 
 static int send_greeting(int fd)
@@ -111,7 +208,8 @@ static void admit_client(struct telemetry_server *server, int fd)
 		close(fd);
 	} else {
 		server->stats.accepted++;
-		server->clients[server->n_clients++] = fd;
+		server->clients[server->n_clients++] = (struct telemetry_client){
+			fd, telemetry_peer(fd, &server->options.operators)};
 	}
 }
 
@@ -133,9 +231,15 @@ static void shed_client(struct telemetry_server *server)
 	server->spare = open_spare();
 }
 
-static void accept_clients(struct telemetry_server *server)
+static bool is_used_up(const struct telemetry_server *server, uint64_t until)
 {
-	for (int i = 0; i < ACCEPTS_PER_CALL; i++) {
+	return server->options.now_ns() >= until;
+}
+
+/* At least one, so that clients who ask all the time keep nobody out. */
+static void accept_clients(struct telemetry_server *server, uint64_t until)
+{
+	for (int i = 0; i < ACCEPTS_PER_CALL && (i == 0 || !is_used_up(server, until)); i++) {
 		int fd = accept4(server->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0)
@@ -147,22 +251,67 @@ static void accept_clients(struct telemetry_server *server)
 	}
 }
 
+/* Takes those off that are closed, without changing whose turn is before whose. */
+static void drop_closed(struct telemetry_server *server)
+{
+	unsigned n = 0, first = server->first;
+
+	for (unsigned i = 0; i < server->n_clients; i++) {
+		if (i == server->first)
+			first = n;
+		if (server->clients[i].fd >= 0)
+			server->clients[n++] = server->clients[i];
+	}
+	server->n_clients = n;
+	server->first = first < n ? first : 0;
+}
+
+/* Goes round from who is first; the first that the budget does not reach is so the next time. */
+static void serve_clients(struct telemetry_server *server, const struct pollfd *fds, uint64_t until)
+{
+	unsigned n = server->n_clients, begin = server->first;
+	bool any = false;
+
+	for (unsigned k = 0; k < n; k++) {
+		unsigned i = (begin + k) % n;
+		struct telemetry_client *client = &server->clients[i];
+
+		if (fds[i].revents == 0)
+			continue;
+		if (any && is_used_up(server, until)) {
+			server->stats.cut_turns++;
+			server->first = i;
+			break;
+		}
+		any = true;
+		if (serve_telemetry_client(server, client, fds[i].revents) >= 0)
+			continue;
+		close(client->fd);
+		client->fd = -1;
+	}
+	drop_closed(server);
+}
+
 void telemetry_serve(struct telemetry_server *server)
 {
 	struct pollfd fds[TELEMETRY_MAX_FDS];
 	unsigned n = telemetry_pollfds(server, fds);
+	uint64_t began, took;
 
 	if (poll(fds, n, 0) <= 0)
 		return;
-	/* From the last to the first: a closed client's place goes to one that had its turn. */
-	for (unsigned i = n - 1; i > 0; i--) {
-		if (fds[i].revents == 0 || serve_telemetry_client(server, &fds[i]) >= 0)
-			continue;
-		close(fds[i].fd);
-		server->clients[i - 1] = server->clients[--server->n_clients];
-	}
+	began = server->options.now_ns();
+	serve_clients(server, fds + 1, began + server->options.budget_ns);
 	if (fds[0].revents != 0)
-		accept_clients(server);
+		accept_clients(server, began + server->options.budget_ns);
+	took = server->options.now_ns() - began;
+	if (took > server->stats.longest_ns)
+		server->stats.longest_ns = took;
+}
+
+uid_t telemetry_asker(const struct telemetry_server *server)
+{
+	return server != NULL && server->asker != NULL ? server->asker->uid : getuid();
 }
 
 void telemetry_close(struct telemetry_server *server)
@@ -175,6 +324,6 @@ void telemetry_close(struct telemetry_server *server)
 	if (server->spare >= 0)
 		close(server->spare);
 	while (server->n_clients > 0)
-		close(server->clients[--server->n_clients]);
+		close(server->clients[--server->n_clients].fd);
 	free(server);
 }

@@ -10,8 +10,11 @@
 
 #include <poll.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <jansson.h>
+
+#include "telemetry/peer.h"
 
 #define TELEMETRY_MAX_OUTPUT  16384 /* bytes of one reply; larger tables page by parameter */
 #define TELEMETRY_MAX_CLIENTS 64
@@ -29,31 +32,85 @@ enum telemetry_params {
 	TELEMETRY_ALONE,  /* with any the reply is null, and the handler is not called */
 };
 
+/* A row that says nothing is guarded. */
+enum telemetry_effect {
+	TELEMETRY_CHANGES, /* only for peers that may change something, see peer.h */
+	TELEMETRY_READS,   /* for all that get to the socket */
+};
+
 struct telemetry_command {
 	const char *path; /* "/weir/policies" */
 	const char *help; /* one sentence, for /help */
 	telemetry_handler handler;
 	enum telemetry_params params;
+	enum telemetry_effect effect;
+};
+
+/* All that it points at is kept by pointer. */
+#define TELEMETRY_DENIED_NS UINT64_C(1000000000)
+
+struct telemetry_options {
+	const char *path;
+	const struct telemetry_command *const *tables; /* each ended by a row with a NULL path */
+	unsigned n_tables;
+	void *context;                    /* of the handlers */
+	struct telemetry_group group;     /* of the socket's file; none: the process's */
+	struct telemetry_group operators; /* who may change something, beside root and ourselves */
+	uint64_t (*now_ns)(void);         /* monotonic */
+	uint64_t
+		budget_ns; /* a call of telemetry_serve() begins no request after that, see there */
+	/*
+	 * Told of a command that was refused to somebody who may not change anything; at most once
+	 * in TELEMETRY_DENIED_NS, with how many there were since the last time. NULL: nobody is.
+	 */
+	void (*denied)(uid_t uid, const char *command, uint64_t n);
 };
 
 struct telemetry_server;
 
 /*
- * Listens on path with mode 0660 (set by umask before bind, so that it is never wider). A socket
- * file left by a dead process is replaced; one that still answers is -EADDRINUSE. "/", "/help" and
- * "/info" are built in. tables: n tables, each ended by a row with a NULL path; kept by pointer.
+ * Whether a socket could be made there, as far as can be seen without making anything: 0, or a
+ * negative errno. -EADDRINUSE: somebody listens there; -EEXIST: something else has the name.
  */
-int telemetry_listen(const char *path, const struct telemetry_command *const *tables, unsigned n,
-	void *context, struct telemetry_server **out);
+int telemetry_look(const char *path);
+
+/*
+ * Listens with mode 0660 (set by umask before bind, so that it is never wider; the group is set
+ * before anybody can connect). A socket file left by a dead process is replaced; one that still
+ * answers is -EADDRINUSE. "/", "/help" and "/info" are built in.
+ */
+int telemetry_listen(const struct telemetry_options *options, struct telemetry_server **out);
 
 /* Writes the descriptors to wait for (at most TELEMETRY_MAX_FDS) and returns their number. */
 unsigned telemetry_pollfds(const struct telemetry_server *server, struct pollfd *fds);
 
-/* Accepts, reads and answers what is ready now: at most one request a client and call. */
+/*
+ * Accepts, reads and answers what is ready now: at most one request a client and call, and none is
+ * begun once the time budget is used up, but for the first. So a call takes no longer than the
+ * budget and one request; whoever had to wait is the first of the next call.
+ */
 void telemetry_serve(struct telemetry_server *server);
 
-/* Answers one request: the text of the reply (free() it), never NULL unless out of memory. */
+/*
+ * Answers one request of somebody who may change things: the text of the reply (free() it), never
+ * NULL unless out of memory.
+ */
 char *telemetry_answer(const struct telemetry_server *server, const char *request, size_t len);
+
+/* Within a handler: whoever has asked; ourselves where nobody is connected, or without a server. */
+uid_t telemetry_asker(const struct telemetry_server *server);
+
+/*
+ * For a handler, of the request that it answers: who asks; the descriptor that came along with it
+ * (SCM_RIGHTS), which is the handler's to close from then on, or -1; and one that goes along with
+ * the reply, which stays the handler's. Without a server (NULL) it is this process that asks.
+ */
+struct telemetry_peer telemetry_caller(const struct telemetry_server *server);
+int telemetry_take_descriptor(struct telemetry_server *server);
+void telemetry_give_descriptor(struct telemetry_server *server, int fd);
+
+/* Bytes that a value takes in a reply. */
+size_t telemetry_length(const json_t *value);
 
 /* Closes every client and removes the socket file. */
 void telemetry_close(struct telemetry_server *server);

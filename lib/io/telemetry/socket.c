@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -55,6 +56,13 @@ static int make_socket_directory(const char *directory)
 	return rc;
 }
 
+static int open_directory(const char *directory)
+{
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd >= 0 ? fd : -errno;
+}
+
 /*
  * Looking at a stale file, removing it and binding are three steps. Two processes that start at
  * once would each remove what the other has just bound, so the directory is locked meanwhile.
@@ -62,10 +70,10 @@ static int make_socket_directory(const char *directory)
 static int lock_socket_directory(const char *directory)
 {
 	const struct timespec wait = {.tv_nsec = LOCK_WAIT_NS};
-	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open_directory(directory);
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
 		int rc = -errno;
 
@@ -103,22 +111,40 @@ static int socket_is_stale(const struct sockaddr_un *address)
 	return -rc;
 }
 
-static int clear_stale(const struct sockaddr_un *address)
+/* 0: the name is free, or of a socket that nobody listens at (*stale). */
+static int look_at_name(const struct sockaddr_un *address, bool *stale)
 {
 	struct stat file;
-	int rc;
 
+	*stale = false;
 	if (lstat(address->sun_path, &file) != 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(file.st_mode))
 		return -EEXIST;
-	rc = socket_is_stale(address);
-	if (rc != 0)
+	*stale = true;
+	return socket_is_stale(address);
+}
+
+static int clear_stale(const struct sockaddr_un *address)
+{
+	bool stale;
+	int rc = look_at_name(address, &stale);
+
+	if (rc != 0 || !stale)
 		return rc;
 	return unlink(address->sun_path) == 0 ? 0 : -errno;
 }
 
-static int bind_listen(int fd, const struct sockaddr_un *address, struct stat *file)
+/* Until somebody listens nobody can connect. */
+static int give_to_group(const struct sockaddr_un *address, const struct telemetry_group *group)
+{
+	if (group->name == NULL)
+		return 0;
+	return lchown(address->sun_path, (uid_t)-1, group->gid) == 0 ? 0 : -errno;
+}
+
+static int bind_listen(int fd, const struct telemetry_group *group,
+	const struct sockaddr_un *address, struct stat *file)
 {
 	mode_t old = umask(SOCKET_UMASK);
 	int rc = bind(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ? 0 : -errno;
@@ -126,14 +152,16 @@ static int bind_listen(int fd, const struct sockaddr_un *address, struct stat *f
 	umask(old);
 	if (rc != 0)
 		return rc;
-	if (listen(fd, TELEMETRY_MAX_CLIENTS) == 0 && lstat(address->sun_path, file) == 0)
-		return 0;
-	rc = -errno;
-	unlink(address->sun_path);
+	rc = give_to_group(address, group);
+	if (rc == 0 && (listen(fd, TELEMETRY_MAX_CLIENTS) || lstat(address->sun_path, file)))
+		rc = -errno;
+	if (rc != 0)
+		unlink(address->sun_path);
 	return rc;
 }
 
-static int open_locked(const struct sockaddr_un *address, struct stat *file)
+static int open_locked(
+	const struct telemetry_group *group, const struct sockaddr_un *address, struct stat *file)
 {
 	int rc = clear_stale(address);
 	int fd;
@@ -143,14 +171,15 @@ static int open_locked(const struct sockaddr_un *address, struct stat *file)
 	fd = new_socket();
 	if (fd < 0)
 		return fd;
-	rc = bind_listen(fd, address, file);
+	rc = bind_listen(fd, group, address, file);
 	if (rc == 0)
 		return fd;
 	close(fd);
 	return rc;
 }
 
-int telemetry_socket(const char *path, struct sockaddr_un *address, struct stat *file)
+int telemetry_socket(const char *path, const struct telemetry_group *group,
+	struct sockaddr_un *address, struct stat *file)
 {
 	char directory[sizeof(address->sun_path)];
 	int rc = set_address(address, path);
@@ -165,8 +194,40 @@ int telemetry_socket(const char *path, struct sockaddr_un *address, struct stat 
 	lock = lock_socket_directory(directory);
 	if (lock < 0)
 		return lock;
-	rc = open_locked(address, file);
+	rc = open_locked(group, address, file);
 	close(lock);
+	return rc;
+}
+
+/* One that is not there is made, if that above it is. */
+static int look_at_directory(const char *path)
+{
+	char directory[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char above[sizeof(directory)];
+	int fd;
+
+	socket_directory(path, directory);
+	fd = open_directory(directory);
+	if (fd == -ENOENT) {
+		socket_directory(directory, above);
+		return access(above, W_OK | X_OK) == 0 ? 0 : -errno;
+	}
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return access(directory, W_OK | X_OK) == 0 ? 0 : -errno;
+}
+
+int telemetry_look(const char *path)
+{
+	struct sockaddr_un address;
+	bool stale;
+	int rc = set_address(&address, path);
+
+	if (rc == 0)
+		rc = look_at_directory(path);
+	if (rc == 0)
+		rc = look_at_name(&address, &stale);
 	return rc;
 }
 

@@ -24,17 +24,27 @@ struct telemetry_stats {
 	uint64_t null_replies; /* oversize ones included */
 	uint64_t oversize;     /* the reply would have been longer than TELEMETRY_MAX_OUTPUT */
 	uint64_t slow_clients; /* closed because they did not read */
+	uint64_t denied;       /* requests for a change by peers that may not */
+	uint64_t cut_turns;  /* calls that left somebody for the next one: the budget was used up */
+	uint64_t longest_ns; /* that a call took */
+};
+
+struct telemetry_client {
+	int fd; /* -1: closed, and taken off the list at the end of the call */
+	struct telemetry_peer peer;
 };
 
 struct telemetry_server {
-	const struct telemetry_command *const *tables;
-	unsigned n_tables;
-	void *context;
+	struct telemetry_options options;
 	int listener;
+	int taken, given; /* descriptors that came with it, and go with its reply; or -1 */
 	int spare; /* given up to accept and close a client when no descriptor is left; or -1 */
 	unsigned n_clients;
-	int clients[TELEMETRY_MAX_CLIENTS];
+	unsigned first; /* of the clients, whose turn it is before all others */
+	struct telemetry_client clients[TELEMETRY_MAX_CLIENTS]; /* in the order of their coming */
+	const struct telemetry_peer *asker; /* of the request that is being answered, or NULL */
 	struct telemetry_stats stats;
+	uint64_t denied_told, denied_ns; /* of those, how many were told of, and when the last */
 	struct sockaddr_un address;
 	struct stat file; /* of the socket that we bound: only that one is removed */
 };
@@ -43,11 +53,12 @@ struct telemetry_reply {
 	char *text; /* free() it; NULL when out of memory */
 	bool null;
 	bool oversize;
+	const char *denied; /* path of a command that was not given; NULL: none was */
 };
 
 /* Looks the request up and renders what its handler returns. Counts nothing. */
-struct telemetry_reply telemetry_reply(
-	const struct telemetry_server *server, const char *request, size_t len);
+struct telemetry_reply telemetry_reply(const struct telemetry_server *server,
+	const struct telemetry_peer *peer, const char *request, size_t len);
 
 /* The value of /info, which is also what a new client is greeted with. */
 json_t *telemetry_greeting(void);
@@ -59,7 +70,8 @@ char *telemetry_text(const json_t *value);
  * Makes the listening socket, its file and, if need be, the last directory above it. Returns the
  * descriptor or a negative errno; *file then identifies the socket's file.
  */
-int telemetry_socket(const char *path, struct sockaddr_un *address, struct stat *file);
+int telemetry_socket(const char *path, const struct telemetry_group *group,
+	struct sockaddr_un *address, struct stat *file);
 
 /* Removes the socket's file unless somebody put another in its place. */
 void telemetry_unlink(const struct sockaddr_un *address, const struct stat *file);

@@ -56,6 +56,12 @@ bool simnet_joins(const struct simnet *net, unsigned a, unsigned b)
 	return !net->side || net->side[a] == net->side[b];
 }
 
+static void count_lost(struct simnet *net, size_t len)
+{
+	net->totals.lost++;
+	net->totals.lost_bytes += len + UDP_OVERHEAD;
+}
+
 /* What was under way when the network parted does not arrive. */
 static void simnet_arrive(void *world, void *object, uint64_t argument)
 {
@@ -64,7 +70,7 @@ static void simnet_arrive(void *world, void *object, uint64_t argument)
 	(void)argument;
 	if (!simnet_joins(d->net, d->from, d->to) ||
 		!d->net->receive(world, d->from, d->to, d->bytes, d->len))
-		d->net->totals.lost++;
+		count_lost(d->net, d->len);
 	free(d);
 }
 
@@ -110,7 +116,7 @@ void simnet_send(struct simnet *net, const struct network *link, struct prng *pr
 	net->totals.bytes += len + UDP_OVERHEAD;
 	if (at == LINK_QUEUE_FULL || !simnet_joins(net, from, to) ||
 		(link->loss > 0 && prng_unit(prng) < link->loss)) {
-		net->totals.lost++;
+		count_lost(net, len);
 		return;
 	}
 	simnet_carry(net, from, to, arrival_time(link, prng, at), bytes, len);

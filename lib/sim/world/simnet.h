@@ -36,7 +36,7 @@ struct network {
 
 struct simnet_totals {
 	uint64_t datagrams, bytes; /* sent, with IP and UDP headers */
-	uint64_t lost;             /* by loss, partition, a full queue, or nobody there */
+	uint64_t lost, lost_bytes; /* by loss, partition, a full queue, or nobody there */
 };
 
 /* Takes a datagram, of which the bytes may be written to; false when nobody is there. */

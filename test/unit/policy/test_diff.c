@@ -53,6 +53,41 @@ static void refuse_change(const char *a, const char *b, const char *place)
 	config_free(configs[1]);
 }
 
+#define KNOWN_GROUP2                                                          \
+	"{'name': 'me', 'address': '10.0.0.1:1', 'public_key': '" ONES "'}, " \
+	"{'name': 'you', 'address': '10.0.0.2:1', 'public_key': '" ONES "'}"
+#define ONES "1111111111111111111111111111111111111111111111111111111111111111"
+
+/* Files of keys, and who everybody is, may be others from one reload to the next. */
+static void test_keys_may_change(void **state)
+{
+	static const char *const documents[] = {
+		LIMITER("'gossip': {'roster': [" GROUP2 "], 'key_file': '/k'}, ", ""),
+		LIMITER("'gossip': {'roster': [" GROUP2 "], 'key_file': '/l'}, ", ""),
+		LIMITER("'gossip': {'roster': [" GROUP2 "], 'key_files': ['/k', '/l']}, ", ""),
+		LIMITER("'gossip': {'roster': [" KNOWN_GROUP2 "], 'key_file': '/k', "
+			"'identity_file': '/i'}, ",
+			""),
+		LIMITER("'gossip': {'roster': [" KNOWN_GROUP2 "], 'key_file': '/k', "
+			"'identity_file': '/j', 'identities': 'optional'}, ",
+			""),
+	};
+	const unsigned n = sizeof(documents) / sizeof(documents[0]);
+
+	(void)state;
+	for (unsigned i = 0; i < n * n; i++) {
+		struct config *old = load_config(documents[i / n]);
+		struct config *config = load_config(documents[i % n]);
+		struct config_diff *diff;
+
+		assert_int_equal(config_diff(old, config, "w.json", stderr, &diff), 0);
+		assert_int_equal(diff->added + diff->removed + diff->changed, 0);
+		config_diff_free(diff);
+		config_free(old);
+		config_free(config);
+	}
+}
+
 static void test_fixed(void **state)
 {
 	static const struct {
@@ -86,9 +121,9 @@ static void test_fixed(void **state)
 			 ""),
 			"gossip.roster[1]"},
 		{LIMITER("'control': {'socket': '/run/w'}, 'gossip': {'roster': [" GROUP2
-			 "], 'key_file': '/l'}, ",
+			 "], 'insecure': true}, ",
 			 ""),
-			"gossip.key_file"},
+			"gossip.insecure"},
 		{LIMITER("'control': {'socket': '/run/w'}, 'gossip': {'roster': [" GROUP2
 			 "], 'key_file': '/k', 'listen': '0.0.0.0:1'}, ",
 			 ""),
@@ -144,9 +179,16 @@ static void test_fixed(void **state)
 		NET("'ports': {'lan': {'device': 'net_null0'}, 'wan': {'device': 'net_null2'}}, " WIRES),
 		"ports.wan");
 	refuse_change(NET(PORTS WIRES),
+		NET("'ports': {'lan': {'device': 'net_null0'}, 'wan': {'device': 'net_null1', "
+		    "'offloads': 'ignore'}}, " WIRES),
+		"ports.wan");
+	refuse_change(NET(PORTS WIRES),
 		NET(PORTS "'wires': [{'name': 'w', 'a': 'wan', 'b': 'lan'}]"), "wires[0]");
 	refuse_change(NET(PORTS WIRES),
 		NET(PORTS "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', 'distribute': true}]"),
+		"wires[0]");
+	refuse_change(NET(PORTS WIRES),
+		NET(PORTS "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', 'link': 'follow'}]"),
 		"wires[0]");
 	refuse_change(NET(PORTS WIRES), NET(PORTS "'wires': []"), "wires");
 }
@@ -370,6 +412,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fixed),
+		cmocka_unit_test(test_keys_may_change),
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_overlaps),

@@ -13,68 +13,71 @@ static void test_policy(void **state)
 #define LIMIT(text) POLICY(", 'limit': " text)
 	static const struct config_case cases[] = {
 		{LIMIT("'8kbit/s'"), ""},
-		{LIMIT("'7999bit/s'"), "w.json: policies[0].limit: '7999bit/s': " RATE_RANGE},
+		{LIMIT("'7999bit/s'"), "w.json:1: policies[0] 'p'.limit: '7999bit/s': " RATE_RANGE},
 		{LIMIT("'400Gbit/s'"), ""},
 		{LIMIT("'400.000000001Gbit/s'"),
-			"w.json: policies[0].limit: '400.000000001Gbit/s': " RATE_RANGE},
-		{LIMIT("'0bit/s'"), "w.json: policies[0].limit: '0bit/s': " RATE_RANGE},
-		{LIMIT("'-10Mbit/s'"), "w.json: policies[0].limit: '-10Mbit/s': " RATE_RANGE},
+			"w.json:1: policies[0] 'p'.limit: '400.000000001Gbit/s': " RATE_RANGE},
+		{LIMIT("'0bit/s'"), "w.json:1: policies[0] 'p'.limit: '0bit/s': " RATE_RANGE},
+		{LIMIT("'-10Mbit/s'"), "w.json:1: policies[0] 'p'.limit: '-10Mbit/s': " RATE_RANGE},
 		{LIMIT("'20000000Tbit/s'"),
-			"w.json: policies[0].limit: '20000000Tbit/s': " RATE_RANGE},
-		{LIMIT("'10Mbit'"), "w.json: policies[0].limit: '10Mbit': " EXPECTED_RATE},
-		{LIMIT("'1MB'"), "w.json: policies[0].limit: '1MB': " EXPECTED_RATE},
-		{LIMIT("10000000"), "w.json: policies[0].limit: 10000000: " EXPECTED_RATE},
-		{LIMIT("null"), "w.json: policies[0].limit: null: " EXPECTED_RATE},
-		{LIMIT("['10Mbit/s']"), "w.json: policies[0].limit: an array: " EXPECTED_RATE},
-		{POLICY(""), "w.json: policies[0].limit: missing: " EXPECTED_RATE},
-		{LIMIT("'10000.0001kbit/s'"), "w.json: policies[0].limit: '10000.0001kbit/s': "
-					      "expected a whole number of bit/s\n"},
+			"w.json:1: policies[0] 'p'.limit: '20000000Tbit/s': " RATE_RANGE},
+		{LIMIT("'10Mbit'"),
+			"w.json:1: policies[0] 'p'.limit: '10Mbit': " MEANT_RATE("10Mbit/s")},
+		{LIMIT("'1MB'"), "w.json:1: policies[0] 'p'.limit: '1MB': " EXPECTED_RATE},
+		{LIMIT("10000000"), "w.json:1: policies[0] 'p'.limit: 10000000: " EXPECTED_RATE},
+		{LIMIT("null"), "w.json:1: policies[0] 'p'.limit: null: " EXPECTED_RATE},
+		{LIMIT("['10Mbit/s']"),
+			"w.json:1: policies[0] 'p'.limit: an array: " EXPECTED_RATE},
+		{POLICY(""), "w.json:1: policies[0] 'p'.limit: missing: " EXPECTED_RATE},
+		{LIMIT("'10000.0001kbit/s'"),
+			"w.json:1: policies[0] 'p'.limit: '10000.0001kbit/s': "
+			"expected a whole number of bit/s\n"},
 		{LIMITED(", 'burst': '4GiB'"), ""},
 		{LIMITED(", 'burst': '4294967297B'"),
-			"w.json: policies[0].burst: '4294967297B': expected 1B to 4GiB\n"},
+			"w.json:1: policies[0] 'p'.burst: '4294967297B': expected 1B to 4GiB\n"},
 		{LIMITED(", 'burst': '0B'"),
-			"w.json: policies[0].burst: '0B': expected 1B to 4GiB\n"},
+			"w.json:1: policies[0] 'p'.burst: '0B': expected 1B to 4GiB\n"},
 		{LIMITED(", 'burst': '1518B', 'match': {'proto': 'udp'}"), ""},
 		{LIMITED(", 'burst': '1517B', 'match': {'proto': 'udp'}"),
-			"w.json: warning: policies[0].burst: '1517B': less than 1518 bytes, so the "
+			"w.json:1: warning: policies[0] 'p'.burst: '1517B': less than 1518 bytes, so the "
 			"largest frames never pass\n"},
-		{LIMITED(", 'burst': '12kbit'"), "w.json: policies[0].burst: '12kbit': expected "
-						 "bytes such as '75kB' or '64KiB'\n"},
+		{LIMITED(", 'burst': '12kbit'"),
+			"w.json:1: policies[0] 'p'.burst: '12kbit': expected "
+			"bytes such as '75kB' or '64KiB'\n"},
 		{LIMITED(", 'allocator': 'static'"), ""},
 		{LIMITED(", 'allocator': 'magic'"),
-			"w.json: policies[0].allocator: 'magic': expected one of @\n"},
+			"w.json:1: policies[0] 'p'.allocator: 'magic': expected one of @\n"},
 		{LIMITED(", 'allocator': 3"),
-			"w.json: policies[0].allocator: 3: expected one of @\n"},
+			"w.json:1: policies[0] 'p'.allocator: 3: expected one of @\n"},
 		{LIMITED(", 'allocator': 'central', 'meter': 'token-bucket', 'action': 'drop'"),
 			""},
 		{LIMITED(", 'meter': 'leaky', 'action': 'delay', 'accounting': 'L3'"),
-			"w.json: policies[0].meter: 'leaky': expected 'token-bucket' or 'gcra' or "
-			"'fixed-window' or 'hybrid' or 'random-drop' or 'phantom'\n"
-			"w.json: policies[0].action: 'delay': expected 'drop' or 'mark' or "
+			"w.json:1: policies[0] 'p'.meter: 'leaky': expected ^\n"
+			"w.json:1: policies[0] 'p'.action: 'delay': expected 'drop' or 'mark' or "
 			"'count' or 'shape'\n"
-			"w.json: policies[0].accounting: 'L3': expected 'l3' or 'l2' or 'wire'\n"},
+			"w.json:1: policies[0] 'p'.accounting: 'L3': expected 'l3' or 'l2' or 'wire': did you mean 'l3'?\n"},
 		{LIMITED(", 'interval': '10ms'"), ""},
 		{LIMITED(", 'interval': '9999us'"),
-			"w.json: policies[0].interval: '9999us': expected 10ms to 1s\n"},
+			"w.json:1: policies[0] 'p'.interval: '9999us': expected 10ms to 1s\n"},
 		{LIMITED(", 'interval': '1s'"), ""},
 		{LIMITED(", 'interval': '1.000000001s'"),
-			"w.json: policies[0].interval: '1.000000001s': expected 10ms to 1s\n"},
+			"w.json:1: policies[0] 'p'.interval: '1.000000001s': expected 10ms to 1s\n"},
 		{LIMITED(", 'ewma': 0"), ""},
 		{LIMITED(", 'ewma': 0.999"), ""},
 		{LIMITED(", 'ewma': 1"),
-			"w.json: policies[0].ewma: 1: expected a number from 0 to less than 1\n"},
+			"w.json:1: policies[0] 'p'.ewma: 1: expected a number from 0 to less than 1\n"},
 		{LIMITED(", 'ewma': -0.001"),
-			"w.json: policies[0].ewma: -0.001: expected a number from 0 to less than "
+			"w.json:1: policies[0] 'p'.ewma: -0.001: expected a number from 0 to less than "
 			"1\n"},
 		{LIMITED(", 'ewma': '0.1'"),
-			"w.json: policies[0].ewma: '0.1': expected a number from 0 to less than "
+			"w.json:1: policies[0] 'p'.ewma: '0.1': expected a number from 0 to less than "
 			"1\n"},
 		{LIMITED(", 'limt': 1"),
-			"w.json: policies[0].limt: unknown key: did you mean 'limit'?\n"},
+			"w.json:1: policies[0] 'p'.limt: unknown key: did you mean 'limit'?\n"},
 		{GOSSIP("'key_file': 'k', 'roster': [" GROUP2 "]"), ""},
 		{"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2
 		 "]}, 'policies': [{'name': 'p', 'limit': '1Mbit/s', 'allocator': 'central'}]}",
-			"w.json: policies[0].allocator: 'central': expected an allocator that can "
+			"w.json:1: policies[0] 'p'.allocator: 'central': expected an allocator that can "
 			"share the limit between 2 limiters\n"},
 		{0},
 	};
@@ -85,22 +88,29 @@ static void test_policy(void **state)
 
 static void test_match(void **state)
 {
-#define DST_REFUSED(text)                                                             \
-	{                                                                             \
-		MATCH("'dst': '" text "'"),                                           \
-			"w.json: policies[0].match.dst: '" text "': " EXPECTED_PREFIX \
+#define DST_REFUSED(text)                                                                   \
+	{                                                                                   \
+		MATCH("'dst': '" text "'"),                                                 \
+			"w.json:1: policies[0] 'p'.match.dst: '" text "': " EXPECTED_PREFIX \
+	}
+#define DST_ADVISED(text, remedy)                                                                 \
+	{                                                                                         \
+		MATCH("'dst': '" text "'"),                                                       \
+			"w.json:1: policies[0] 'p'.match.dst: '" text                             \
+			"': expected a prefix such as '192.0.2.0/24' or '2001:db8::/32': " remedy \
+			"\n"                                                                      \
 	}
 #define EXPECTED_PROTO    "expected a protocol such as 'tcp' or 'udp', or its number from 1 to 255\n"
 #define EXPECTED_NO_PORTS "expected none unless 'proto' has ports, as 'tcp' does\n"
 #define PORTS_REFUSED(text)                                                               \
 	{                                                                                 \
 		MATCH("'dst-port': " text),                                               \
-			"w.json: policies[0].match.dst-port: " text                       \
+			"w.json:1: policies[0] 'p'.match.dst-port: " text                 \
 			": expected a port such as 443, or a range such as '1024-2047'\n" \
 	}
 #define HOST_BITS(text, right)                                                              \
 	{                                                                                   \
-		MATCH("'dst': '" text "'"), "w.json: policies[0].match.dst: '" text         \
+		MATCH("'dst': '" text "'"), "w.json:1: policies[0] 'p'.match.dst: '" text   \
 					    "': expected no host bits, as in '" right "'\n" \
 	}
 	static const struct config_case cases[] = {
@@ -108,32 +118,35 @@ static void test_match(void **state)
 		{MATCH("'wire': 'w', 'direction': 'b-to-a', 'vlan': 4094, 'dscp': 63"), ""},
 		{MATCH("'vlan': 0, 'dscp': 0"), ""},
 		{MATCH("'wire': 'x', 'direction': 'any', 'vlan': 4095, 'dscp': 64"),
-			"w.json: policies[0].match.wire: 'x': expected the name of a wire in "
+			"w.json:1: policies[0] 'p'.match.wire: 'x': expected the name of a wire in "
 			"'wires'\n"
-			"w.json: policies[0].match.direction: 'any': expected 'a-to-b' or "
+			"w.json:1: policies[0] 'p'.match.direction: 'any': expected 'a-to-b' or "
 			"'b-to-a'\n"
-			"w.json: policies[0].match.vlan: 4095: expected a whole number from 0 to "
+			"w.json:1: policies[0] 'p'.match.vlan: 4095: expected a whole number from 0 to "
 			"4094\n"
-			"w.json: policies[0].match.dscp: 64: expected a whole number from 0 to "
-			"63\n"},
+			"w.json:1: policies[0] 'p'.match.dscp: 64: expected a DSCP from 0 to 63, or its name such as 'ef', 'af41' or 'cs5'\n"},
 		{MATCH("'vlan': -1, 'dscp': null"),
-			"w.json: policies[0].match.vlan: -1: expected a whole number from 0 to "
+			"w.json:1: policies[0] 'p'.match.vlan: -1: expected a whole number from 0 to "
 			"4094\n"
-			"w.json: policies[0].match.dscp: null: expected a whole number from 0 to "
-			"63\n"},
+			"w.json:1: policies[0] 'p'.match.dscp: null: expected a DSCP from 0 to 63, or its name such as 'ef', 'af41' or 'cs5'\n"},
 		{MATCH("'proto': 'tcp', 'dst-port': 443, 'src-port': '1024-65535'"), ""},
 		{MATCH("'proto': 1"), ""},
 		{MATCH("'proto': 255"), ""},
 		{MATCH("'dst-port': '80'"), ""},
 		{MATCH("'dst-port': '80-80'"), ""},
-		{MATCH("'proto': 0"), "w.json: policies[0].match.proto: 0: " EXPECTED_PROTO},
-		{MATCH("'proto': 256"), "w.json: policies[0].match.proto: 256: " EXPECTED_PROTO},
-		{MATCH("'proto': '6'"), "w.json: policies[0].match.proto: '6': " EXPECTED_PROTO},
-		{MATCH("'proto': 6.0"), "w.json: policies[0].match.proto: 6.0: " EXPECTED_PROTO},
+		{MATCH("'proto': 0"), "w.json:1: policies[0] 'p'.match.proto: 0: " EXPECTED_PROTO},
+		{MATCH("'proto': 256"),
+			"w.json:1: policies[0] 'p'.match.proto: 256: " EXPECTED_PROTO},
+		{MATCH("'proto': '6'"),
+			"w.json:1: policies[0] 'p'.match.proto: '6': " EXPECTED_PROTO},
+		{MATCH("'proto': 6.0"),
+			"w.json:1: policies[0] 'p'.match.proto: 6.0: " EXPECTED_PROTO},
 		PORTS_REFUSED("0"),
 		PORTS_REFUSED("65536"),
 		PORTS_REFUSED("80.5"),
-		PORTS_REFUSED("'80-20'"),
+		{MATCH("'dst-port': '80-20'"),
+			"w.json:1: policies[0] 'p'.match.dst-port: '80-20': expected a port such as 443, or a range such as '1024-2047'" MEANT(
+				"20-80")},
 		PORTS_REFUSED("'0-20'"),
 		PORTS_REFUSED("'20-65536'"),
 		PORTS_REFUSED("'020'"),
@@ -142,24 +155,25 @@ static void test_match(void **state)
 		PORTS_REFUSED("'20-80,443'"),
 		PORTS_REFUSED("''"),
 		{MATCH("'proto': 'icmp', 'dst-port': 80"),
-			"w.json: policies[0].match.dst-port: 80: " EXPECTED_NO_PORTS},
+			"w.json:1: policies[0] 'p'.match.dst-port: 80: " EXPECTED_NO_PORTS},
 		{MATCH("'proto': 50, 'src-port': 80"),
-			"w.json: policies[0].match.src-port: 80: " EXPECTED_NO_PORTS},
+			"w.json:1: policies[0] 'p'.match.src-port: 80: " EXPECTED_NO_PORTS},
 		{MATCH("'dts': '10.0.0.0/8'"),
-			"w.json: policies[0].match.dts: unknown key: did you mean 'dst'?\n"},
-		{LIMITED(", 'match': 'all'"), "w.json: policies[0].match: 'all': expected an "
+			"w.json:1: policies[0] 'p'.match.dts: unknown key: did you mean 'dst'?\n"},
+		{LIMITED(", 'match': 'all'"), "w.json:1: policies[0] 'p'.match: 'all': expected an "
 					      "object\n"},
 		{MATCH("'src': '10.0.0.0/8', 'dst': '192.0.2.255/32'"), ""},
 		{MATCH("'dst': '0.0.0.0/0'"), ""},
 		{MATCH("'dst': '::/0'"), ""},
 		{MATCH("'src': '::1/128', 'dst': '2001:db8::/32'"), ""},
 		{MATCH("'src': '10.0.0.0/8', 'dst': '::/0'"),
-			"w.json: policies[0].match.dst: '::/0': expected IPv4 as in src\n"},
+			"w.json:1: policies[0] 'p'.match.dst: '::/0': expected IPv4 as in src\n"},
 		{MATCH("'src': '::/0', 'dst': '0.0.0.0/0'"),
-			"w.json: policies[0].match.dst: '0.0.0.0/0': expected IPv6 as in src\n"},
-		DST_REFUSED("192.0.2.0/33"),
-		DST_REFUSED("2001:db8::/129"),
-		DST_REFUSED("192.0.2.0"),
+			"w.json:1: policies[0] 'p'.match.dst: '0.0.0.0/0': expected IPv6 as in src\n"},
+		DST_ADVISED("192.0.2.0/33", "a prefix of IPv4 has at most 32 bits"),
+		DST_ADVISED("2001:db8::/129", "a prefix of IPv6 has at most 128 bits"),
+		DST_ADVISED("192.0.2.0", "did you mean '192.0.2.0/32'?"),
+		DST_ADVISED("2001:db8::1", "did you mean '2001:db8::1/128'?"),
 		DST_REFUSED("192.0.2.0/"),
 		DST_REFUSED("192.0.2.0/-1"),
 		DST_REFUSED("192.0.2.0/24x"),
@@ -188,7 +202,7 @@ static void test_policies(void **state)
 {
 #define P(name, members) "{'name': '" name "', 'limit': '10Mbit/s'" members "}"
 #define PM(name, match)  P(name, ", 'match': {" match "}")
-#define SAME_MATCH       "expected a match of its own, policies[0] has the same\n"
+#define SAME_MATCH       "expected a match of its own, policies[0] 'a' at w.json:1 has the same\n"
 	static const struct config_case cases[] = {
 		{POLICIES(PM("a", "'dst': '10.0.0.0/8'") ", " PM("b", "'src': '10.0.0.0/8'")), ""},
 		{POLICIES(PM("a", "'dst': '10.0.0.0/8'") ", " PM("b", "'dst': '10.0.0.0/9'")), ""},
@@ -199,34 +213,34 @@ static void test_policies(void **state)
 			 "c", "'wire': 'w'") ", " PM("d", "'direction': 'a-to-b'")),
 			""},
 		{POLICIES(P("a", "") ", " P("b", "")),
-			"w.json: policies[1].match: missing: " SAME_MATCH},
+			"w.json:1: policies[1] 'b'.match: missing: " SAME_MATCH},
 		{POLICIES(P("a", "") ", " PM("b", "")),
-			"w.json: policies[1].match: an empty object: " SAME_MATCH},
+			"w.json:1: policies[1] 'b'.match: an empty object: " SAME_MATCH},
 		{POLICIES(PM("a", "'vlan': 7, 'dst': '10.0.0.0/8'") ", " PM(
 			 "b", "'vlan': 8, 'dst': '10.0.0.0/8'") ", " PM("c",
 			 "'dst': '10.0.0.0/8', 'vlan': 7")),
-			"w.json: policies[2].match: an object: " SAME_MATCH},
+			"w.json:1: policies[2] 'c'.match: an object: " SAME_MATCH},
 		{POLICIES(PM("a", "'dst-port': 80") ", " PM("b", "'src-port': 80") ", " PM(
 			 "c", "'dst-port': '80-81'") ", " PM("d",
 			 "'proto': 17, 'dst-port': 80") ", " PM("e", "'src-port': 81")),
 			""},
 		{POLICIES(PM("a", "'proto': 'udp', 'dst-port': 80") ", " PM(
 			 "b", "'proto': 17, 'dst-port': '80-80'")),
-			"w.json: policies[1].match: an object: " SAME_MATCH},
+			"w.json:1: policies[1] 'b'.match: an object: " SAME_MATCH},
 		/* A match that was refused is not compared. */
 		{POLICIES(PM("a", "'dst': 'x'") ", " PM("b", "'dst': 'y'")),
-			"w.json: policies[0].match.dst: 'x': " EXPECTED_PREFIX
-			"w.json: policies[1].match.dst: 'y': " EXPECTED_PREFIX},
+			"w.json:1: policies[0] 'a'.match.dst: 'x': " EXPECTED_PREFIX
+			"w.json:1: policies[1] 'b'.match.dst: 'y': " EXPECTED_PREFIX},
 		{POLICIES(P("a", "") ", " PM("a", "'vlan': 1") ", " PM("a", "'vlan': 2")),
-			"w.json: policies[1].name: 'a': expected a name of its own, policies[0] "
+			"w.json:1: policies[1] 'a'.name: 'a': expected a name of its own, policies[0] 'a' at w.json:1 "
 			"has the same\n"
-			"w.json: policies[2].name: 'a': expected a name of its own, policies[0] "
+			"w.json:1: policies[2] 'a'.name: 'a': expected a name of its own, policies[0] 'a' at w.json:1 "
 			"has the same\n"},
 		{POLICIES(P("costarring", "") ", " PM("liquid", "'vlan': 1")),
-			"w.json: policies[1].name: 'liquid': expected a name with a 32-bit FNV-1a "
-			"hash of its own, policies[0] has the same\n"},
+			"w.json:1: policies[1] 'liquid'.name: 'liquid': expected a name with a 32-bit FNV-1a "
+			"hash of its own, policies[0] 'costarring' at w.json:1 has the same\n"},
 		{POLICIES(P("costarring", "") ", " PM("Liquid", "'vlan': 1")), ""},
-		{POLICIES("[], " P("b", "")), "w.json: policies[0]: an empty array: expected an "
+		{POLICIES("[], " P("b", "")), "w.json:1: policies[0]: an empty array: expected an "
 					      "object\n"},
 		{0},
 	};
@@ -251,24 +265,24 @@ static void test_count(void **state)
 		{COUNTED("packets", "'limit': '600/min', 'burst': '100'"), ""},
 		{COUNTED("packets", "'limit': '900/h', 'burst': '10k'"), ""},
 		{COUNTED("bytes", "'limit': '500/s'"),
-			"w.json: policies[0].limit: '500/s': " EXPECTED_RATE},
+			"w.json:1: policies[0] 'p'.limit: '500/s': " EXPECTED_RATE},
 		{COUNTED("packets", "'limit': '10Mbit/s'"),
-			"w.json: policies[0].limit: '10Mbit/s': " EXPECTED_COUNT_RATE},
+			"w.json:1: policies[0] 'p'.limit: '10Mbit/s': " EXPECTED_COUNT_RATE},
 		{COUNTED("packets", "'limit': 500"),
-			"w.json: policies[0].limit: 500: " EXPECTED_COUNT_RATE},
+			"w.json:1: policies[0] 'p'.limit: 500: " EXPECTED_COUNT_RATE},
 		{COUNTED("flows", "'limit': '500'"),
-			"w.json: policies[0].limit: '500': " EXPECTED_COUNT_RATE},
+			"w.json:1: policies[0] 'p'.limit: '500': " EXPECTED_COUNT_RATE},
 		{POLICY(", 'count': 'flows'"),
-			"w.json: policies[0].limit: missing: " EXPECTED_COUNT_RATE},
+			"w.json:1: policies[0] 'p'.limit: missing: " EXPECTED_COUNT_RATE},
 		{COUNTED("packets", "'limit': '0.125/s'"), ""},
 		{COUNTED("packets", "'limit': '450/h'"), ""},
 		{COUNTED("packets", "'limit': '0/s'"),
-			"w.json: policies[0].limit: '0/s': " COUNT_RANGE},
+			"w.json:1: policies[0] 'p'.limit: '0/s': " COUNT_RANGE},
 		{COUNTED("packets", "'limit': '-1/s'"),
-			"w.json: policies[0].limit: '-1/s': " COUNT_RANGE},
+			"w.json:1: policies[0] 'p'.limit: '-1/s': " COUNT_RANGE},
 		{COUNTED("packets", "'limit': '1G/s'"), ""},
 		{COUNTED("packets", "'limit': '1000000000.125/s'"),
-			"w.json: policies[0].limit: '1000000000.125/s': " COUNT_RANGE},
+			"w.json:1: policies[0] 'p'.limit: '1000000000.125/s': " COUNT_RANGE},
 		{COUNTED("packets", "'limit': '100/min'"), ""},
 		{COUNTED("flows", "'limit': '1000/h'"), ""},
 		{COUNTED("packets", "'limit': '5/min'"), ""},
@@ -276,51 +290,51 @@ static void test_count(void **state)
 		{COUNTED("packets", "'limit': '1/d'"), ""},
 		{COUNTED("packets", "'limit': '0.125/h'"), ""},
 		{COUNTED("packets", "'limit': '0.875/d'"),
-			"w.json: policies[0].limit: '0.875/d': " COUNT_RANGE},
+			"w.json:1: policies[0] 'p'.limit: '0.875/d': " COUNT_RANGE},
 		{COUNTED("packets", "'limit': '60G/min'"), ""},
 		{COUNTED("packets", "'limit': '60000000000.125/min'"),
-			"w.json: policies[0].limit: '60000000000.125/min': " COUNT_RANGE},
+			"w.json:1: policies[0] 'p'.limit: '60000000000.125/min': " COUNT_RANGE},
 		{COUNTED("packets", "'limit': '99999999999999999999/d'"),
-			"w.json: policies[0].limit: '99999999999999999999/d': " COUNT_RANGE},
+			"w.json:1: policies[0] 'p'.limit: '99999999999999999999/d': " COUNT_RANGE},
 		{COUNTED("packets", "'limit': '5/week'"),
-			"w.json: policies[0].limit: '5/week': " EXPECTED_COUNT_RATE},
+			"w.json:1: policies[0] 'p'.limit: '5/week': " EXPECTED_COUNT_RATE},
 		{COUNTED("bytes", "'limit': '100/min'"),
-			"w.json: policies[0].limit: '100/min': " EXPECTED_RATE},
+			"w.json:1: policies[0] 'p'.limit: '100/min': " EXPECTED_RATE},
 		{COUNTED("flows", "'limit': '0.3/s'"),
-			"w.json: policies[0].limit: '0.3/s': expected whole numbers, halves, "
+			"w.json:1: policies[0] 'p'.limit: '0.3/s': expected whole numbers, halves, "
 			"quarters or eighths, such as '0.25/s'\n"},
 		{COUNTED("flows", "'limit': '10.3/min'"),
-			"w.json: policies[0].limit: '10.3/min': expected whole numbers, halves, "
+			"w.json:1: policies[0] 'p'.limit: '10.3/min': expected whole numbers, halves, "
 			"quarters or eighths, such as '10.25/min'\n"},
 		{COUNTED("packets", "'limit': '1/s', 'burst': 1"), ""},
 		{COUNTED("packets", "'limit': '1/s', 'burst': 0"),
-			"w.json: policies[0].burst: 0: expected 1 to 1G\n"},
+			"w.json:1: policies[0] 'p'.burst: 0: expected 1 to 1G\n"},
 		{COUNTED("packets", "'limit': '1/s', 'burst': '0'"),
-			"w.json: policies[0].burst: '0': expected 1 to 1G\n"},
+			"w.json:1: policies[0] 'p'.burst: '0': expected 1 to 1G\n"},
 		{COUNTED("packets", "'limit': '1/s', 'burst': 1000000000"), ""},
 		{COUNTED("packets", "'limit': '1/s', 'burst': 1000000001"),
-			"w.json: policies[0].burst: 1000000001: expected 1 to 1G\n"},
+			"w.json:1: policies[0] 'p'.burst: 1000000001: expected 1 to 1G\n"},
 		{COUNTED("packets", "'limit': '1/s', 'burst': '64KiB'"),
-			"w.json: policies[0].burst: '64KiB': expected a number such as 100 or "
+			"w.json:1: policies[0] 'p'.burst: '64KiB': expected a number such as 100 or "
 			"'10k'\n"},
 		{COUNTED("packets", "'limit': '1/s', 'burst': 1.5"),
-			"w.json: policies[0].burst: 1.5: expected a number such as 100 or '10k'\n"},
+			"w.json:1: policies[0] 'p'.burst: 1.5: expected a number such as 100 or '10k'\n"},
 		{COUNTED("packets", "'limit': '1/s', 'burst': '1.5'"),
-			"w.json: policies[0].burst: '1.5': expected a whole number of packets or "
+			"w.json:1: policies[0] 'p'.burst: '1.5': expected a whole number of packets or "
 			"flows\n"},
 		{COUNTED("bytes", "'limit': '1Mbit/s', 'burst': 100000"),
-			"w.json: policies[0].burst: 100000: expected bytes such as '75kB' or "
+			"w.json:1: policies[0] 'p'.burst: 100000: expected bytes such as '75kB' or "
 			"'64KiB'\n"},
 		/* What depends on a "count" that was refused is not judged. */
 		{COUNTED("requests", "'limit': '10Mbit/s', 'burst': '64KiB'"),
-			"w.json: policies[0].count: 'requests': expected 'bytes' or 'packets' or "
+			"w.json:1: policies[0] 'p'.count: 'requests': expected 'bytes' or 'packets' or "
 			"'flows'\n"},
 		{COUNTED("requests", "'limit': '10k/s', 'burst': 100, 'accounting': 'l2'"),
-			"w.json: policies[0].count: 'requests': expected 'bytes' or 'packets' or "
+			"w.json:1: policies[0] 'p'.count: 'requests': expected 'bytes' or 'packets' or "
 			"'flows'\n"},
 		{COUNTED("bytes", "'limit': '1Mbit/s', 'accounting': 'l2'"), ""},
 		{COUNTED("packets", "'limit': '1/s', 'accounting': 'l3'"),
-			"w.json: policies[0].accounting: 'l3': expected none unless 'count' is "
+			"w.json:1: policies[0] 'p'.accounting: 'l3': expected none unless 'count' is "
 			"'bytes'\n"},
 		{0},
 	};
@@ -343,64 +357,68 @@ static void test_meter(void **state)
 		{METER("random-drop"), ""},
 		{WINDOW("fixed-window", "1s"), ""},
 		{WINDOW("hybrid", "1s"), ""},
-		{METER("fixed-window"), "w.json: policies[0].window: missing: expected a time such "
-					"as '1s' for this meter\n"},
-		{METER("hybrid"), "w.json: policies[0].window: missing: expected a time such as "
-				  "'1s' for this meter\n"},
+		{METER("fixed-window"),
+			"w.json:1: policies[0] 'p'.window: missing: expected a time such "
+			"as '1s' for this meter\n"},
+		{METER("hybrid"),
+			"w.json:1: policies[0] 'p'.window: missing: expected a time such as "
+			"'1s' for this meter\n"},
 		{LIMITED(", 'window': '1s'"),
-			"w.json: policies[0].window: '1s': expected none unless 'meter' is "
+			"w.json:1: policies[0] 'p'.window: '1s': expected none unless 'meter' is "
 			"'fixed-window' or 'hybrid'\n"},
 		{WINDOW("gcra", "1s"),
-			"w.json: policies[0].window: '1s': expected none unless 'meter' is "
+			"w.json:1: policies[0] 'p'.window: '1s': expected none unless 'meter' is "
 			"'fixed-window' or 'hybrid'\n"},
-		{WINDOW("leaky", "1s"),
-			"w.json: policies[0].meter: 'leaky': expected 'token-bucket' or 'gcra' or "
-			"'fixed-window' or 'hybrid' or 'random-drop' or 'phantom'\n"},
+		{WINDOW("leaky", "1s"), "w.json:1: policies[0] 'p'.meter: 'leaky': expected ^\n"},
 		{WINDOW("hybrid", "10ms"), ""},
 		{WINDOW("hybrid", "9.999999ms"),
-			"w.json: policies[0].window: '9.999999ms': expected 10ms to 24h\n"},
+			"w.json:1: policies[0] 'p'.window: '9.999999ms': expected 10ms to 24h\n"},
 		{WINDOW("hybrid", "24h"), ""},
 		{WINDOW("hybrid", "86400.000000001s"),
-			"w.json: policies[0].window: '86400.000000001s': expected 10ms to 24h\n"},
+			"w.json:1: policies[0] 'p'.window: '86400.000000001s': expected 10ms to 24h\n"},
 		{WINDOW("hybrid", "1 day"),
-			"w.json: policies[0].window: '1 day': expected a time such as '50ms'\n"},
+			"w.json:1: policies[0] 'p'.window: '1 day': expected a time such as '50ms'\n"},
 		{LIMITED(", 'meter': 'gcra', 'burst': '512KiB'"), ""},
 		{LIMITED(", 'meter': 'random-drop', 'burst': '64KiB'"),
-			"w.json: policies[0].burst: '64KiB': expected none unless 'meter' is "
+			"w.json:1: policies[0] 'p'.burst: '64KiB': expected none unless 'meter' is "
 			"'token-bucket', 'gcra' or 'phantom'\n"},
 		{LIMITED(", 'burst': '64KiB', 'window': '1s', 'meter': 'hybrid'"),
-			"w.json: policies[0].burst: '64KiB': expected none unless 'meter' is "
+			"w.json:1: policies[0] 'p'.burst: '64KiB': expected none unless 'meter' is "
 			"'token-bucket', 'gcra' or 'phantom'\n"},
 		/* A frame of the largest size must fit into a window. */
 		{POLICY(", 'limit': '1214400bit/s', 'meter': 'hybrid', 'window': '10ms'"), ""},
 		{POLICY(", 'limit': '1214399bit/s', 'meter': 'hybrid', 'window': '10ms'"),
-			"w.json: warning: policies[0].window: '10ms': the limit is 1517 bytes in "
+			"w.json:1: warning: policies[0] 'p'.window: '10ms': the limit is 1517 bytes in "
 			"it, less than 1518, so the largest frames never pass\n"},
 		{PACKETS("500/s", "10ms"), ""},
-		{PACKETS("500/s", "11ms"), "w.json: policies[0].window: '11ms': " WHOLE("12ms")},
+		{PACKETS("500/s", "11ms"),
+			"w.json:1: policies[0] 'p'.window: '11ms': " WHOLE("12ms")},
 		{PACKETS("500/s", "10.9ms"),
-			"w.json: policies[0].window: '10.9ms': " WHOLE("10ms")},
+			"w.json:1: policies[0] 'p'.window: '10.9ms': " WHOLE("10ms")},
 		{PACKETS("500/s", "10.000001ms"),
-			"w.json: policies[0].window: '10.000001ms': " WHOLE("10ms")},
+			"w.json:1: policies[0] 'p'.window: '10.000001ms': " WHOLE("10ms")},
 		{PACKETS("600/min", "1min"), ""},
-		{PACKETS("10/s", "10ms"), "w.json: policies[0].window: '10ms': " WHOLE("100ms")},
+		{PACKETS("10/s", "10ms"),
+			"w.json:1: policies[0] 'p'.window: '10ms': " WHOLE("100ms")},
 		{PACKETS("0.125/s", "8s"), ""},
-		{PACKETS("0.125/s", "10ms"), "w.json: policies[0].window: '10ms': " WHOLE("8s")},
+		{PACKETS("0.125/s", "10ms"),
+			"w.json:1: policies[0] 'p'.window: '10ms': " WHOLE("8s")},
 		{PACKETS("0.375/s", "24h"), ""},
 		{PACKETS("0.375/s", "86399s"),
-			"w.json: policies[0].window: '86399s': " WHOLE("24h")},
+			"w.json:1: policies[0] 'p'.window: '86399s': " WHOLE("24h")},
 		{PACKETS("1G/s", "10.000001ms"), ""},
 		{PACKETS("3/s", "333333333ns"),
-			"w.json: policies[0].window: '333333333ns': " WHOLE("1s")},
+			"w.json:1: policies[0] 'p'.window: '333333333ns': " WHOLE("1s")},
 		{PACKETS("100/min", "1min"), ""},
 		{PACKETS("100/min", "3s"), ""},
-		{PACKETS("100/min", "1s"), "w.json: policies[0].window: '1s': " WHOLE("1.2s")},
-		{PACKETS("7/h", "1min"), "w.json: policies[0].window: '1min': " WHOLE("1h")},
+		{PACKETS("100/min", "1s"),
+			"w.json:1: policies[0] 'p'.window: '1s': " WHOLE("1.2s")},
+		{PACKETS("7/h", "1min"), "w.json:1: policies[0] 'p'.window: '1min': " WHOLE("1h")},
 		{PACKETS("10k/h", "1h"), ""},
 		{PACKETS("1/d", "24h"), ""},
-		{PACKETS("1/d", "12h"), "w.json: policies[0].window: '12h': " WHOLE("24h")},
+		{PACKETS("1/d", "12h"), "w.json:1: policies[0] 'p'.window: '12h': " WHOLE("24h")},
 		{PACKETS("7.5/d", "24h"),
-			"w.json: policies[0].limit: '7.5/d': expected a whole number in a day, the "
+			"w.json:1: policies[0] 'p'.limit: '7.5/d': expected a whole number in a day, the "
 			"longest window, for this meter\n"},
 		{0},
 	};
@@ -421,24 +439,24 @@ static void test_allocators(void **state)
 	"]}, 'policies': [{'name': 'p', 'count': 'flows', 'limit': '" limit "', 'meter': '" meter \
 	"'}]}"
 #define EXPECTED_GTB "expected 'token-bucket' with the allocator 'gtb'\n"
-#define EXPECTED_GRD "expected 'random-drop' or 'token-bucket' with the allocator 'grd'\n"
+#define EXPECTED_GRD "expected 'token-bucket' or 'random-drop' with the allocator 'grd'\n"
 	static const struct config_case cases[] = {
 		{FEW("2/min", "fixed-window"), ""},
 		{FEW("1/min", "token-bucket"), ""},
 		{FEW("1/min", "hybrid"),
-			"w.json: warning: policies[0].limit: '1/min': 1 in a window, of which each "
+			"w.json:1: warning: policies[0] 'p'.limit: '1/min': 1 in a window, of which each "
 			"worker of 2 limiters lets one pass, 2 in all: a token bucket divides it "
 			"exactly\n"},
 		{PAIR("gtb", "token-bucket"), ""},
-		{PAIR("gtb", "gcra"), "w.json: policies[0].meter: 'gcra': " EXPECTED_GTB},
+		{PAIR("gtb", "gcra"), "w.json:1: policies[0] 'p'.meter: 'gcra': " EXPECTED_GTB},
 		{PAIR("gtb", "random-drop"),
-			"w.json: policies[0].meter: 'random-drop': " EXPECTED_GTB},
+			"w.json:1: policies[0] 'p'.meter: 'random-drop': " EXPECTED_GTB},
 		{IN_GROUP(", 'window': '1s', 'meter': 'hybrid', 'allocator': 'gtb'"),
-			"w.json: policies[0].meter: 'hybrid': " EXPECTED_GTB},
+			"w.json:1: policies[0] 'p'.meter: 'hybrid': " EXPECTED_GTB},
 		{IN_GROUP(", 'allocator': 'grd'"), ""},
 		{PAIR("grd", "random-drop"), ""},
 		{PAIR("grd", "token-bucket"), ""},
-		{PAIR("grd", "gcra"), "w.json: policies[0].meter: 'gcra': " EXPECTED_GRD},
+		{PAIR("grd", "gcra"), "w.json:1: policies[0] 'p'.meter: 'gcra': " EXPECTED_GRD},
 		{PAIR("fps", "random-drop"), ""},
 		{PAIR("static", "random-drop"), ""},
 		{LIMITED(", 'allocator': 'central', 'meter': 'random-drop'"), ""},
@@ -447,21 +465,21 @@ static void test_allocators(void **state)
 		{IN_GROUP(", 'window': '1s', 'meter': 'hybrid'"), ""},
 		/* A burst goes with the meter that is meant, also when none is named. */
 		{IN_GROUP(", 'allocator': 'grd', 'burst': '64KiB'"),
-			"w.json: policies[0].burst: '64KiB': expected none unless 'meter' is "
+			"w.json:1: policies[0] 'p'.burst: '64KiB': expected none unless 'meter' is "
 			"'token-bucket', 'gcra' or 'phantom'\n"},
 		{IN_GROUP(", 'allocator': 'gtb', 'burst': '512KiB'"), ""},
 		{IN_GROUP(", 'weigh': 'tcp'"), ""},
 		{IN_GROUP(", 'weigh': 'all', 'allocator': 'fps'"), ""},
 		{IN_GROUP(", 'weigh': 'all', 'allocator': 'gtb'"),
-			"w.json: policies[0].weigh: 'all': expected none unless 'allocator' is "
+			"w.json:1: policies[0] 'p'.weigh: 'all': expected none unless 'allocator' is "
 			"'fps'\n"},
 		{LIMITED(", 'weigh': 'tcp'"),
-			"w.json: policies[0].weigh: 'tcp': expected none unless 'allocator' is "
+			"w.json:1: policies[0] 'p'.weigh: 'tcp': expected none unless 'allocator' is "
 			"'fps'\n"},
 		{IN_GROUP(", 'weigh': 'udp'"),
-			"w.json: policies[0].weigh: 'udp': expected 'all' or 'tcp'\n"},
+			"w.json:1: policies[0] 'p'.weigh: 'udp': expected 'all' or 'tcp'\n"},
 		{IN_GROUP(", 'weigh': 'tcp', 'allocator': 'magic', 'meter': 'gcra'"),
-			"w.json: policies[0].allocator: 'magic': expected one of @\n"},
+			"w.json:1: policies[0] 'p'.allocator: 'magic': expected one of @\n"},
 		{0},
 	};
 
@@ -477,29 +495,29 @@ static void test_history(void **state)
 		{ADAPTOR(""), ""},
 		{ADAPTOR(", 'meter': 'gcra'"), ""},
 		{ADAPTOR(", 'meter': 'random-drop'"),
-			"w.json: policies[0].meter: 'random-drop': expected 'token-bucket' or 'gcra' "
+			"w.json:1: policies[0] 'p'.meter: 'random-drop': expected 'token-bucket' or 'gcra' "
 			"with the allocator 'adaptor'\n"},
 		{ADAPTOR(", 'per': 'src'"),
-			"w.json: policies[0].allocator: 'adaptor': expected 'static' beside 'per'\n"},
+			"w.json:1: policies[0] 'p'.allocator: 'adaptor': expected 'static' beside 'per'\n"},
 		{ADAPTOR(", 'guarantee': 'conserved', 'history': '20s', 'step': '2s'"), ""},
 		{ADAPTOR(", 'history': '2s'"), ""},
 		{ADAPTOR(", 'history': '64s'"), ""},
 		{ADAPTOR(", 'history': '1s'"),
-			"w.json: policies[0].history: '1s': expected 2 to 64 times 'step', 1s\n"},
+			"w.json:1: policies[0] 'p'.history: '1s': expected 2 to 64 times 'step', 1s\n"},
 		{ADAPTOR(", 'history': '65s'"),
-			"w.json: policies[0].history: '65s': expected 2 to 64 times 'step', 1s\n"},
+			"w.json:1: policies[0] 'p'.history: '65s': expected 2 to 64 times 'step', 1s\n"},
 		{ADAPTOR(", 'history': '10s', 'step': '3s'"),
-			"w.json: policies[0].history: '10s': expected 2 to 64 times 'step', 3s\n"},
+			"w.json:1: policies[0] 'p'.history: '10s': expected 2 to 64 times 'step', 3s\n"},
 		{ADAPTOR(", 'history': '1s', 'step': '100ms', 'interval': '100ms'"), ""},
 		{ADAPTOR(", 'history': '1s', 'step': '100ms', 'interval': '101ms'"),
-			"w.json: policies[0].step: '100ms': expected at least 'interval', 101ms\n"},
+			"w.json:1: policies[0] 'p'.step: '100ms': expected at least 'interval', 101ms\n"},
 		{ADAPTOR(", 'step': '99ms'"),
-			"w.json: policies[0].step: '99ms': expected 100ms to 600s\n"},
+			"w.json:1: policies[0] 'p'.step: '99ms': expected 100ms to 600s\n"},
 		{IN_GROUP(", 'history': '10s'"),
-			"w.json: policies[0].history: '10s': expected none unless 'allocator' is "
+			"w.json:1: policies[0] 'p'.history: '10s': expected none unless 'allocator' is "
 			"'adaptor'\n"},
 		{IN_GROUP(", 'step': '1s', 'allocator': 'static'"),
-			"w.json: policies[0].step: '1s': expected none unless 'allocator' is "
+			"w.json:1: policies[0] 'p'.step: '1s': expected none unless 'allocator' is "
 			"'adaptor'\n"},
 		{0},
 	};
@@ -512,9 +530,9 @@ static void test_per(void **state)
 {
 #define PER(per)     LIMITED(", 'per': " per)
 #define EXPECTED_PER "expected 'src', or 'src/N' with N from 1 to 128 bits\n"
-#define PER_REFUSED(per)                                                    \
-	{                                                                   \
-		PER(per), "w.json: policies[0].per: " per ": " EXPECTED_PER \
+#define PER_REFUSED(per)                                                          \
+	{                                                                         \
+		PER(per), "w.json:1: policies[0] 'p'.per: " per ": " EXPECTED_PER \
 	}
 	static const struct config_case cases[] = {
 		{PER("'src'"), ""},
@@ -533,38 +551,39 @@ static void test_per(void **state)
 		PER_REFUSED("32"),
 		{LIMITED(", 'per': 'src', 'sources': 1024"), ""},
 		{LIMITED(", 'per': 'src', 'sources': 1023"),
-			"w.json: policies[0].sources: 1023: expected a whole number from 1024 to "
+			"w.json:1: policies[0] 'p'.sources: 1023: expected a whole number from 1024 to "
 			"16777216\n"},
 		{LIMITED(", 'per': 'src', 'sources': 16777216"), ""},
 		{LIMITED(", 'per': 'src', 'sources': 16777217"),
-			"w.json: policies[0].sources: 16777217: expected a whole number from 1024 "
+			"w.json:1: policies[0] 'p'.sources: 16777217: expected a whole number from 1024 "
 			"to 16777216\n"},
 		{LIMITED(", 'sources': 1024"),
-			"w.json: policies[0].sources: 1024: expected none without 'per'\n"},
+			"w.json:1: policies[0] 'p'.sources: 1024: expected none without 'per'\n"},
 		{LIMITED(", 'sources': 1024, 'per': 'dst'"),
-			"w.json: policies[0].per: 'dst': " EXPECTED_PER},
+			"w.json:1: policies[0] 'p'.per: 'dst': " EXPECTED_PER},
 		{LIMITED(", 'per': 'src', 'allocator': 'central'"), ""},
 		{LIMITED(", 'per': 'src', 'allocator': 'static'"), ""},
 		{LIMITED(", 'per': 'src', 'allocator': 'fps'"),
-			"w.json: policies[0].allocator: 'fps': expected 'central' or 'static' "
+			"w.json:1: policies[0] 'p'.allocator: 'fps': expected 'central' or 'static' "
 			"beside 'per'\n"},
 		{IN_GROUP(", 'per': 'src', 'allocator': 'static'"), ""},
-		{IN_GROUP(", 'per': 'src'"), "w.json: policies[0].allocator: missing: expected "
-					     "'static' beside 'per'\n"},
+		{IN_GROUP(", 'per': 'src'"),
+			"w.json:1: policies[0] 'p'.allocator: missing: expected "
+			"'static' beside 'per'\n"},
 		{IN_GROUP(", 'per': 'src', 'allocator': 'magic'"),
-			"w.json: policies[0].allocator: 'magic': expected one of @\n"},
+			"w.json:1: policies[0] 'p'.allocator: 'magic': expected one of @\n"},
 		{IN_GROUP(", 'per': 'src', 'allocator': 'gtb'"),
-			"w.json: policies[0].allocator: 'gtb': expected 'static' beside 'per'\n"},
+			"w.json:1: policies[0] 'p'.allocator: 'gtb': expected 'static' beside 'per'\n"},
 		{IN_GROUP(", 'per': 'src', 'allocator': 'central'"),
-			"w.json: policies[0].allocator: 'central': expected an allocator that can "
+			"w.json:1: policies[0] 'p'.allocator: 'central': expected an allocator that can "
 			"share the limit between 2 limiters\n"},
 		{LIMITED(", 'per': 'src', 'meter': 'gcra'"), ""},
 		{LIMITED(", 'per': 'src', 'meter': 'random-drop'"),
-			"w.json: policies[0].meter: 'random-drop': expected another beside "
+			"w.json:1: policies[0] 'p'.meter: 'random-drop': expected another beside "
 			"'per'\n"},
 		{"{'limiter': 'me', " PORTS WIRES ", 'workers': [1, 2, 3], 'policies': [{'name': "
 		 "'p', 'limit': '1Mbit/s', 'per': 'src'}]}",
-			"w.json: warning: policies[0].per: 'src': a source whose flows are spread "
+			"w.json:1: warning: policies[0] 'p'.per: 'src': a source whose flows are spread "
 			"over 3 workers may get up to 3 times its limit\n"},
 		{0},
 	};
@@ -584,19 +603,19 @@ static void test_action(void **state)
 		{MARK("0"), ""},
 		{MARK("63"), ""},
 		{MARK("64"),
-			"w.json: policies[0].mark: 64: expected 'ecn' or a DSCP from 0 to 63\n"},
+			"w.json:1: policies[0] 'p'.mark: 64: expected 'ecn' or a DSCP from 0 to 63, or its name such as 'af41'\n"},
 		{MARK("-1"),
-			"w.json: policies[0].mark: -1: expected 'ecn' or a DSCP from 0 to 63\n"},
-		{MARK("'ef'"),
-			"w.json: policies[0].mark: 'ef': expected 'ecn' or a DSCP from 0 to 63\n"},
+			"w.json:1: policies[0] 'p'.mark: -1: expected 'ecn' or a DSCP from 0 to 63, or its name such as 'af41'\n"},
+		{MARK("'eff'"),
+			"w.json:1: policies[0] 'p'.mark: 'eff': expected 'ecn' or a DSCP from 0 to 63, or its name such as 'af41'\n"},
 		{MARK("1.0"),
-			"w.json: policies[0].mark: 1.0: expected 'ecn' or a DSCP from 0 to 63\n"},
-		{LIMITED(", 'mark': 'ecn'"), "w.json: policies[0].mark: 'ecn': expected none "
+			"w.json:1: policies[0] 'p'.mark: 1.0: expected 'ecn' or a DSCP from 0 to 63, or its name such as 'af41'\n"},
+		{LIMITED(", 'mark': 'ecn'"), "w.json:1: policies[0] 'p'.mark: 'ecn': expected none "
 					     "unless 'action' is 'mark'\n"},
 		{LIMITED(", 'mark': 8, 'action': 'count'"),
-			"w.json: policies[0].mark: 8: expected none unless 'action' is 'mark'\n"},
+			"w.json:1: policies[0] 'p'.mark: 8: expected none unless 'action' is 'mark'\n"},
 		{LIMITED(", 'mark': 8, 'action': 'delay'"),
-			"w.json: policies[0].action: 'delay': expected 'drop' or 'mark' or "
+			"w.json:1: policies[0] 'p'.action: 'delay': expected 'drop' or 'mark' or "
 			"'count' or 'shape'\n"},
 		{0},
 	};
@@ -726,6 +745,54 @@ static void test_per_bits(void **state)
 	}
 }
 
+static int parse_quietly(const char *document)
+{
+	char *text = with_quotes(document), *messages;
+	struct config *config;
+	int rc = parse_config_case(text, strlen(text), &messages, &config);
+
+	config_free(config);
+	free(text);
+	free(messages);
+	return rc;
+}
+
+/*
+ * Each meter that can be chosen is taken with what its row says and refused with all else,
+ * whichever there are.
+ */
+static void test_meter_by_its_row(void **state)
+{
+	static const struct {
+		const char *members;
+		unsigned abilities;
+	} rows[] = {
+		{"", ~0u},
+		{", 'per': 'src'", METER_PER_SOURCE},
+		{", 'action': 'shape'", METER_SHAPES},
+		{", 'classes': {'by': 'flow'}", METER_CLASSES},
+		{", 'burst': '1MiB'", METER_BURST},
+	};
+
+	(void)state;
+	for (enum meter_kind kind = 0; kind < METER_CREDIT; kind++) {
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+			unsigned abilities = rows[i].abilities;
+			bool kept = abilities == METER_PER_SOURCE && kind == METER_TOKEN_BUCKET;
+			char document[512];
+			int rc;
+
+			snprintf(document, sizeof(document), LIMITED(", 'meter': '%s'%s%s"),
+				meter_name(kind),
+				meter_can(kind, METER_WINDOW) ? ", 'window': '1s'" : "",
+				rows[i].members);
+			rc = parse_quietly(document);
+			if (rc != (kept || meter_can(kind, abilities) ? 0 : -EINVAL))
+				fail_msg("%s: %d", document, rc);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -742,6 +809,7 @@ int main(void)
 		cmocka_unit_test(test_action),
 		cmocka_unit_test(test_new_defaults),
 		cmocka_unit_test(test_new_values),
+		cmocka_unit_test(test_meter_by_its_row),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

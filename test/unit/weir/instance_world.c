@@ -17,7 +17,7 @@
 	"'limiter': 'test', 'workers': [0, 1], 'idle': 'sleep', "                 \
 	"'ports': {'a': {'device': 'net_null0'}, 'b': {'device': 'net_null1'}}, " \
 	"'wires': [{'name': 'w', 'a': 'a', 'b': 'b'}], "                          \
-	"'control': {'socket': '/tmp/weir-box-world.sock'}" /* which is never opened */
+	"'control': {'socket': '/tmp/weir-instance-world.sock'}" /* which is never opened */
 
 static struct instance ports; /* has the ports that the others borrow */
 static struct config *ports_config;
@@ -73,7 +73,7 @@ void instance_world_open_more(struct instance_world *w, const char *more, const 
 
 	memset(w, 0, sizeof(*w));
 	w->more = more;
-	strcpy(w->file, "/tmp/weir-box-world-XXXXXX");
+	strcpy(w->file, "/tmp/weir-instance-world-XXXXXX");
 	fd = mkstemp(w->file);
 	assert_true(fd >= 0);
 	close(fd);

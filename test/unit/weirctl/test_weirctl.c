@@ -70,10 +70,13 @@ static char *printed_document(
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
+	struct view *view = view_new();
 
 	assert_non_null(command);
 	assert_int_equal(command_gather(command, &canned->source, request, &document), 0);
-	assert_int_equal(command->print(document, out), 0);
+	assert_int_equal(command->print(document, view), 0);
+	assert_int_equal(view_print(view, out, 0), 0);
+	view_free(view);
 	fclose(out);
 	json_decref(document);
 	return text;
@@ -182,9 +185,12 @@ static void columns(void **state)
 	char *text;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
+	struct view *view = view_new();
 
 	(void)state;
-	assert_int_equal(fields_list(rows, FIELDS(fields), out), 0);
+	assert_int_equal(fields_list(rows, FIELDS(fields), view), 0);
+	assert_int_equal(view_print(view, out, 0), 0);
+	view_free(view);
 	fclose(out);
 	assert_string_equal(text, "NAME        N  WORDS\n"
 				  "a       12345\n"
@@ -273,11 +279,16 @@ static void pages(void **state)
 
 	(void)state;
 	assert_prints("peers", rows,
-		"PEER  ADDRESS  STATE  HEARD  HEARS US  RESTARTS\n"
-		"a     -        self       -         -         -\n"
-		"b     -        alive      -         -         -\n"
-		"c     -        lost       -         -         -\n"
-		"d     -        alive      -         -         -\n");
+		"PEER  ADDRESS  STATE  HEARD  HEARS US  RESTARTS  FORMAT  NOT READ  KEY  LEDGER  INVALID"
+		"  IMPLAUSIBLE  REFUSED  REFUSED AS  DIFFERS\n"
+		"a     -        self       -         -         -       -         -  -    -             -"
+		"            -        -  -           -\n"
+		"b     -        alive      -         -         -       -         -  -    -             -"
+		"            -        -  -           -\n"
+		"c     -        lost       -         -         -       -         -  -    -             -"
+		"            -        -  -           -\n"
+		"d     -        alive      -         -         -       -         -  -    -             -"
+		"            -        -  -           -\n");
 }
 
 static void pages_that_lead_nowhere(void **state)
@@ -429,6 +440,8 @@ static void budgets(void **state)
 		"messages sent   -\n"
 		"messages heard  -\n"
 		"malformed       -\n"
+		"clock           -\n"
+		"wall clock off  -\n"
 		"\n"
 		"POLICY   TOTAL     LEFT  HELD HERE  PAID HERE  RATE       LASTS  LOW\n"
 		"c       500 GB  1.00 GB          -          -     -  1 min 30 s  -\n");
@@ -473,6 +486,7 @@ static void totals_elsewhere(void **state)
 	static const struct row rows[] = {
 		{"/weir/etcd",
 			"{\"state\": \"away\", \"endpoints\": [\"http://a:1\", \"http://b:1\"], "
+			"\"user\": \"edge\", \"logged_in\": true, "
 			"\"prefix\": \"/weir\", \"error\": \"refused\", \"next\": null, "
 			"\"budgets\": [{\"policy\": \"c\", \"name\": \"c:month\", \"total_bytes\": 5e11, "
 			"\"drawn_bytes\": 2e9, \"left_bytes\": 1e9, \"as_of_ms_ago\": 20, \"error\": null}, "
@@ -485,6 +499,8 @@ static void totals_elsewhere(void **state)
 	assert_prints("etcd", rows,
 		"state      away\n"
 		"endpoints  http://a:1, http://b:1\n"
+		"user       edge\n"
+		"logged in  yes\n"
 		"prefix     /weir\n"
 		"error      refused\n"
 		"\n"
@@ -509,6 +525,7 @@ static void gossip(void **state)
 		"amount sent                   12.7 kB\n"
 		"amount received               -\n"
 		"records of policies not here  -\n"
+		"what cannot be, not believed  -\n"
 		"\n"
 		"RECEIVED  DATAGRAMS\n"
 		"accepted        118\n"
@@ -525,6 +542,125 @@ static void drops(void **state)
 		"drops", rows, "REASON      PACKETS\nlimit            12\nnew reason        3\n");
 }
 
+/* --- rates and process ------------------------------------------------------------------------ */
+
+#define COLUMNS                                                                          \
+	"\"columns\": [\"name\", \"count\", \"local_limit_per_s\", \"passed_packets\", " \
+	"\"passed_units\", \"dropped_packets\", \"dropped_units\"]"
+#define STATS(at, next, rows) \
+	"{\"at_ms\": " at ", \"next\": " next ", " COLUMNS ", \"policies\": [" rows "]}"
+
+/* Two pages, twice; one policy goes meanwhile, one comes, one has begun anew. */
+static const struct row two_looks[] = {
+	{"/weir/policy_stats,0",
+		STATS("1000.0", "2",
+			"[\"a\", \"bytes\", 1000, 10, 1000, 5, 500], "
+			"[\"gone\", \"bytes\", 1000, 1, 1, 1, 1]"),
+		0},
+	{"/weir/policy_stats,2",
+		STATS("1000.0", "null",
+			"[\"b\", \"packets\", 1.5, 10, 10, 0, 0], "
+			"[\"anew\", \"bytes\", null, 10, 10, 0, 0]"),
+		0},
+	{"/weir/policy_stats,0",
+		STATS("1500.0", "2",
+			"[\"a\", \"bytes\", 1000, 20, 2000, 5, 500], "
+			"[\"new\", \"bytes\", 1000, 1, 1, 1, 1]"),
+		1},
+	{"/weir/policy_stats,2",
+		STATS("2000.0", "null",
+			"[\"b\", \"packets\", 1.5, 11, 11, 3, 3], "
+			"[\"anew\", \"bytes\", null, 4, 4, 0, 0]"),
+		1},
+	{0},
+};
+
+/* Rates are by the limiter's clock, and who drops is first. */
+static void rates(void **state)
+{
+	static const struct row endless[] = {{"/weir/policy_stats,0", STATS("1.0", "3", ""), 0},
+		{"/weir/policy_stats,3", STATS("1.0", "3", ""), 0}, {0}};
+	struct canned canned = canned_make(endless);
+	char *one;
+
+	(void)state;
+	assert_prints("rates", two_looks,
+		"POLICY   LIMIT HERE       PASSES              DROPS\n"
+		"b           1.50 /s         1 /s   1 pkt/s     3 /s  3 pkt/s\n"
+		"a       8.00 kbit/s  16.0 kbit/s  20 pkt/s  0 bit/s  0 pkt/s\n"
+		"anew              -            -         -  0 bit/s  0 pkt/s\n");
+	assert_int_equal(gather_fails("rates", &(struct request){0}, &canned), -EBADMSG);
+	canned = canned_make(two_looks);
+	one = printed_document("rates", &(struct request){.word = "1"}, &canned);
+	assert_non_null(strstr(one, "\nb "));
+	assert_null(strstr(one, "\na "));
+	free(one);
+}
+
+#define TRIAL_COLUMNS                                                                     \
+	"\"columns\": [\"name\", \"count\", \"local_limit_per_s\", \"dropped_packets\", " \
+	"\"dropped_units\", \"trial_limit_per_s\", \"trial_local_limit_per_s\", "         \
+	"\"trial_passed_packets\", \"trial_passed_units\", \"trial_dropped_packets\", "   \
+	"\"trial_dropped_units\"]"
+#define TRIALS(at, rows) \
+	"{\"at_ms\": " at ", \"next\": null, " TRIAL_COLUMNS ", \"policies\": [" rows "]}"
+
+/* Whose would drop most is first, and one that began anew tells nothing yet. */
+static void trials(void **state)
+{
+	static const struct row looks[] = {
+		{"/weir/policy_stats,0",
+			TRIALS("1000.0",
+				"[\"none\", \"bytes\", 1250000, 9, 9, null, null, null, null, null, "
+				"null], "
+				"[\"little\", \"bytes\", 1250000, 0, 0, 1250000, 625000, 10, 1000, "
+				"0, 0], "
+				"[\"anew\", \"bytes\", 1250000, 0, 0, 1250000, 625000, 10, 1000, 9, "
+				"900], "
+				"[\"much\", \"packets\", 100, 5, 5, 50, 50, 10, 10, 0, 0]"),
+			0},
+		{"/weir/policy_stats,0",
+			TRIALS("2000.0",
+				"[\"none\", \"bytes\", 1250000, 9, 9, null, null, null, null, null, "
+				"null], "
+				"[\"little\", \"bytes\", 1250000, 0, 0, 1250000, 625000, 510, "
+				"626000, 1, 1000], "
+				"[\"anew\", \"bytes\", 1250000, 0, 0, 1250000, 625000, 1, 100, 0, "
+				"0], "
+				"[\"much\", \"packets\", 100, 7, 7, 50, 50, 60, 60, 40, 40]"),
+			1},
+		{0}};
+
+	(void)state;
+	assert_prints("trials", looks,
+		"POLICY   LIMIT HERE    DROPS   TRIAL HERE   WOULD PASS   WOULD DROP\n"
+		"much         100 /s     2 /s        50 /s        50 /s        40 /s\n"
+		"little  10.0 Mbit/s  0 bit/s  5.00 Mbit/s  5.00 Mbit/s  8.00 kbit/s\n"
+		"anew    10.0 Mbit/s  0 bit/s  5.00 Mbit/s            -            -\n");
+}
+
+static void process(void **state)
+{
+	static const struct row rows[] = {
+		{"/weir/process",
+			"{\"uptime_s\": 3, \"control\": {\"busy_share\": 0.0123, \"busy_s\": 1}, "
+			"\"workers\": [{\"busy_share\": null, \"busy_s\": 0}], "
+			"\"pools\": [{\"name\": \"p\", \"buffers\": 2, \"free\": 1}]}",
+			0},
+		{0}};
+
+	(void)state;
+	assert_prints("process", rows,
+		"limiter             -\nversion             -\npid                 -\n"
+		"up for              3.00 s\nresident bytes      -\nDPDK's heap, bytes  -\n"
+		"of these in use     -\n\n"
+		"THREAD     BUSY  BUSY SINCE THE START\n"
+		"control   1.2 %                1.00 s\n"
+		"worker 0      -                   0 s\n\n"
+		"POOL  BUFFERS  FREE\n"
+		"p           2     1\n");
+}
+
 /* --- status ---------------------------------------------------------------------------------- */
 
 #define TWO_PORTS                                                                   \
@@ -535,6 +671,8 @@ static void status(void **state)
 {
 	static const struct row rows[] = {{"/info", "{\"version\": \"Weir 9\", \"pid\": 12}", 0},
 		{"/weir/config", "{\"policies\": 3, \"reload\": \"idle\"}", 0},
+		{"/weir/health", "{\"alarms\": [\"worker 1 is stuck\", \"so is 2\"]}", 0},
+		{"/weir/process", "{\"uptime_s\": 65.5}", 0},
 		{"/weir/peers",
 			"{\"alive\": 1, \"sealed\": true, \"peers\": [" PEER("x", "self") "," PEER(
 				"y", "lost") "," PEER("z", "alive") "," PEER("q", "lost") "]}",
@@ -549,15 +687,21 @@ static void status(void **state)
 		{"/ethdev/stats,1", "{\"ibytes\": 0, \"obytes\": 500}", 0},
 		{"/ethdev/stats,1", "{\"ibytes\": 0, \"obytes\": 750}", 1},
 		{"/weir/drops", "{\"limit\": 100}", 0}, {"/weir/drops", "{\"limit\": 2100}", 1},
-		{"/weir/ledger", "{\"state\": \"committed\"}", 0}, {0}};
+		{"/weir/ledger", "{\"state\": \"committed\"}", 0},
+		{"/weir/limits", "{\"total\": 3, \"by_schedule\": 2, \"by_override\": 1}", 0}, {0}};
 
 	(void)state;
 	assert_prints("status", rows,
 		"limiter   x\n"
+		"health    CRITICAL\n"
 		"group     4 limiters, 1 of 3 peers alive, lost: y q; sealed\n"
+		"alarms    worker 1 is stuck, so is 2\n"
 		"version   Weir 9\n"
 		"pid       12\n"
+		"up for    1 min 5 s\n"
 		"policies  3\n"
+		"runs      -\n"
+		"limits    3 that change by time; now by schedule: 2, overrides: 1\n"
 		"reload    idle\n"
 		"ledger    committed\n"
 		"workers   2\n"
@@ -573,14 +717,19 @@ static void status(void **state)
 static void status_of_others(void **state)
 {
 	static const struct row nothing[] = {{0}};
+	static const struct row healthy[] = {{"/weir/health", "{\"alarms\": []}", 0}, {0}};
 	static const struct row ends[] = {
 		{"/weir/workers", "[]", 0}, {"/weir/workers", "hangs up", 1}, {0}};
 	struct canned canned = canned_make(ends);
 
 	(void)state;
 	assert_prints("status", nothing,
-		"limiter   -\ngroup     -\nversion   -\npid       -\npolicies  -\nreload    -\n"
-		"ledger    -\nworkers   0\nports     -\nreceived  0 pkt/s, 0 bit/s\n"
+		"limiter   -\nhealth    OK\ngroup     -\nalarms    -\nversion   -\npid       -\nup for    -\npolicies  -\n"
+		"runs      -\nlimits    -\nreload    -\nledger    -\nworkers   0\nports     -\nreceived  0 pkt/s, 0 bit/s\n"
+		"sent      0 pkt/s, 0 bit/s\n\nDROPPED  PACKETS  NOW\n");
+	assert_prints("status", healthy,
+		"limiter   -\nhealth    OK\ngroup     -\nalarms    none\nversion   -\npid       -\nup for    -\n"
+		"policies  -\nruns      -\nlimits    -\nreload    -\nledger    -\nworkers   0\nports     -\nreceived  0 pkt/s, 0 bit/s\n"
 		"sent      0 pkt/s, 0 bit/s\n\nDROPPED  PACKETS  NOW\n");
 	assert_int_equal(gather_fails("status", &(struct request){0}, &canned), -ECONNRESET);
 	/* No time has passed: nothing is divided by it. */
@@ -639,6 +788,68 @@ static void reload_that_is_refused(void **state)
 	assert_non_null(strstr(text, "f.json: policies[0]: no\n"));
 	assert_non_null(strstr(text, "nothing has changed"));
 	free(text);
+	json_decref(document);
+}
+
+/* Nothing is waited for, and it says what it takes. */
+static void reload_that_is_denied(void **state)
+{
+	static const struct row rows[] = {
+		{"/weir/reload", "{\"denied\": \"it changes\", \"uid\": 7, \"needs\": \"uid 0\"}",
+			0},
+		{"/weir/config", CONFIG("idle", "{\"ok\": true}"), 0}, {0}};
+	unsigned pauses;
+	json_t *document = reload_document(rows, &pauses);
+	char *text;
+	size_t size;
+	FILE *err = open_memstream(&text, &size);
+
+	(void)state;
+	assert_int_equal(pauses, 0);
+	assert_true(reload_refused(document, err));
+	fclose(err);
+	assert_string_equal(text, "weirctl: not permitted: it takes uid 0\n");
+	free(text);
+	json_decref(document);
+}
+
+#define HELD_UP(last)                                                              \
+	"{\"reload\": \"finishing\", \"reload_waits_for\": \"worker 1 (CPU 3)\", " \
+	"\"last_reload\": " last "}"
+
+/* A worker is stuck: what is in force is in force, what comes after that is not, and it says so. */
+static void reload_that_is_held_up(void **state)
+{
+	static const struct row first[] = {{"/weir/reload", "{\"reload\": \"started\"}", 0},
+		{"/weir/config", CONFIG("idle", REFUSED), 0},
+		{"/weir/config", HELD_UP("{\"ok\": true, \"took_ms\": 1.5}"), 1}, {0}};
+	static const struct row second[] = {{"/weir/reload", "{\"reload\": \"queued\"}", 0},
+		{"/weir/config", HELD_UP("{\"ok\": true, \"took_ms\": 1.5}"), 0}, {0}};
+	static const struct row short_stall[] = {{"/weir/reload", "{\"reload\": \"started\"}", 0},
+		{"/weir/config", CONFIG("idle", REFUSED), 0},
+		{"/weir/config", HELD_UP("{\"ok\": true, \"took_ms\": 1.5}"), 1},
+		{"/weir/config", CONFIG("idle", "{\"ok\": true, \"took_ms\": 1.5}"), 20}, {0}};
+	unsigned pauses;
+	json_t *document = reload_document(first, &pauses);
+	char *text;
+	size_t size;
+	FILE *err = open_memstream(&text, &size);
+
+	(void)state;
+	assert_in_range(pauses, 2, 100);
+	assert_false(reload_refused(document, err));
+	json_decref(document);
+	document = reload_document(second, &pauses);
+	assert_in_range(pauses, 2, 100);
+	assert_true(reload_refused(document, err));
+	json_decref(document);
+	fclose(err);
+	assert_string_equal(text, "weirctl: the reload is queued: the one before it waits for "
+				  "worker 1 (CPU 3), which is stuck\n");
+	free(text);
+	document = reload_document(short_stall, &pauses);
+	assert_int_equal(pauses, 20);
+	assert_null(json_object_get(document, "queued"));
 	json_decref(document);
 }
 
@@ -709,6 +920,7 @@ static void complaints(void **state)
 		const char *want;
 	} cases[] = {
 		{ENOENT, "is weir running?"},
+		{ENXIO, "is weir running?"},
 		{EACCES, "permission denied"},
 		{ECONNREFUSED, "nobody listens"},
 		{EPROTOTYPE, "does not speak"},
@@ -725,10 +937,10 @@ static void complaints(void **state)
 		size_t size;
 		FILE *err = open_memstream(&text, &size);
 
-		sockets_complain("/x.sock", cases[i].error, err);
+		sockets_explain("/x.sock", cases[i].error, err);
 		fclose(err);
 		assert_non_null(strstr(text, cases[i].want));
-		assert_non_null(strstr(text, "weirctl: /x.sock: "));
+		assert_non_null(strstr(text, "/x.sock: "));
 		free(text);
 	}
 }
@@ -753,10 +965,15 @@ int main(void)
 		cmocka_unit_test(totals_elsewhere),
 		cmocka_unit_test(gossip),
 		cmocka_unit_test(drops),
+		cmocka_unit_test(rates),
+		cmocka_unit_test(trials),
+		cmocka_unit_test(process),
 		cmocka_unit_test(status),
 		cmocka_unit_test(status_of_others),
 		cmocka_unit_test(reload),
 		cmocka_unit_test(reload_that_is_refused),
+		cmocka_unit_test(reload_that_is_denied),
+		cmocka_unit_test(reload_that_is_held_up),
 		cmocka_unit_test(reload_of_nothing),
 		cmocka_unit_test(sockets),
 		cmocka_unit_test(complaints),

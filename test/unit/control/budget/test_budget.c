@@ -22,6 +22,8 @@
 #define RECORD   2048
 #define QUEUE    4096
 
+#define TAPE 20000
+
 enum { PREPAID, PERIODIC, DRAWN };
 
 struct node {
@@ -47,6 +49,9 @@ struct group {
 	struct node nodes[N_MAX];
 	struct message queue[QUEUE];
 	unsigned queued;
+	struct book_identity identity;
+	struct message *tape; /* NULL: what is said is not recorded */
+	unsigned taped;
 	size_t longest;
 };
 
@@ -74,6 +79,7 @@ static int create_budget_node(struct group *g, unsigned i, bool recovering)
 		.recovering = recovering,
 		.durable = g->durable,
 		.epoch = ++node->epoch,
+		.identity = g->identity,
 		.repeat_ns = 100 * MS,
 		.theta_ns = 4 * MS,
 		.memory_ns = SECOND,
@@ -96,6 +102,7 @@ static struct group *group_new(unsigned n, unsigned n_policies, bool durable)
 	g->n_policies = n_policies;
 	g->durable = durable;
 	g->now = SECOND;
+	g->identity.low = 1;
 	fill_test_budgets(g->policies);
 	for (unsigned i = 0; i < n; i++)
 		g->ids[i] = 1000 - 7 * i;
@@ -141,6 +148,8 @@ static void post_test_messages(struct group *g, unsigned i)
 		if (message.len > g->longest)
 			g->longest = message.len;
 		assert_true(message.len <= ROOM && g->queued < QUEUE);
+		if (g->tape && g->taped < TAPE)
+			g->tape[g->taped++] = message;
 		if (!node->cut && !g->nodes[message.to].cut)
 			g->queue[g->queued++] = message;
 	}
@@ -231,6 +240,7 @@ static void test_params(void **state)
 		.policies = policies,
 		.n_policies = 1,
 		.epoch = 1,
+		.identity = {.low = 1},
 		.repeat_ns = 1,
 		.theta_ns = 1,
 		.memory_ns = 1,
@@ -322,7 +332,7 @@ static void test_stale(void **state)
 	for (unsigned k = 1; k <= 48; k++) {
 		g->now += TIMEOUT / 8;
 		for (unsigned i = 0; i < 8; i++)
-			buf[28 + i] = (uint8_t)(g->now >> (56 - 8 * i)); /* said just now */
+			buf[44 + i] = (uint8_t)(g->now >> (56 - 8 * i)); /* said just now */
 		assert_int_equal(budget_hear(child, root, g->now, buf, len), 0);
 		budget_tick(child, g->now);
 		if (k == 24)
@@ -428,7 +438,9 @@ static void test_recovering(void **state)
 	run_budget_group(g, 4 * TIMEOUT);
 	assert_false(budget_node_view(g, 0, PREPAID).recovering);
 	assert_true(take_budget_units(g, 0, PREPAID, UINT64_MAX) <= TOTAL - 700);
-	/* The next period is as any other's. */
+	/* The next period is as any other's, if it is not one that it has forgotten, too. */
+	g->now += TIME_DOUBT_NS;
+	run_budget_group(g, 4 * TIMEOUT);
 	for (unsigned i = 0; i < g->n; i++)
 		assert_int_equal(budget_period(g->nodes[i].b, PERIODIC, 8, g->now), 0);
 	assert_int_equal(take_budget_units(g, 0, PERIODIC, UINT64_MAX), TOTAL);
@@ -604,18 +616,18 @@ static void test_messages(void **state)
 	for (unsigned p = 0; p < 3; p++)
 		assert_int_equal(budget_spend(g->nodes[0].b, p, 600, g->now), -EAGAIN);
 	len = budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to);
-	assert_int_equal(len, 60 + 3 * 125);
+	assert_int_equal(len, 85 + 3 * 149);
 	assert_int_equal(budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to), 0);
 	assert_int_equal(budget_counters(g->nodes[0].b)->messages_sent, messages + 1);
 	for (size_t cut = 0; cut < len; cut++)
-		if (cut < 60 || (cut - 60) % 125 != 0)
+		if (cut < 85 || (cut - 85) % 149 != 0)
 			assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, cut), -EBADMSG);
-	buf[1] |= 128;
+	buf[17] |= 128;
 	assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, len), -EBADMSG);
-	buf[1] &= 127;
-	buf[4] ^= 1; /* a root that nobody knows */
+	buf[17] &= 127;
+	buf[20] ^= 1; /* a root that nobody knows */
 	assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, len), -EBADMSG);
-	buf[4] ^= 1;
+	buf[20] ^= 1;
 	assert_int_equal(budget_hear(g->nodes[1].b, 1, g->now, buf, len), -ENOENT);
 	assert_int_equal(budget_hear(g->nodes[1].b, 2, g->now, buf, len), -ENOENT);
 	assert_int_equal(budget_node_view(g, 1, PREPAID).balance, balance);
@@ -714,6 +726,439 @@ static void test_news(void **state)
 	group_free(g);
 }
 
+/*
+ * The group begins a total anew, all stores being new; and what was said in its former life, in
+ * which the one has given nearly all to the other, is played to both of them. None of it is
+ * believed, no more is spent than there is, and who asks still gets.
+ */
+static void test_former_life(void **state)
+{
+	struct message *tape = test_calloc(TAPE, sizeof(*tape));
+	struct group *g = group_new(2, 1, false);
+	uint64_t spent[2] = {0};
+
+	(void)state;
+	g->tape = tape;
+	for (unsigned i = 0; i < 2; i++)
+		g->nodes[i].epoch = 5;
+	assert_in_range(take_budget_units(g, 1, PREPAID, TOTAL * 9 / 10), TOTAL * 9 / 10, TOTAL);
+	run_budget_group(g, 4 * TIMEOUT);
+	assert_in_range(g->taped, 8, TAPE - 1);
+	for (unsigned i = 0; i < 2; i++) {
+		budget_destroy(g->nodes[i].b);
+		memset(&g->nodes[i], 0, sizeof(g->nodes[i]));
+	}
+	g->tape = NULL;
+	g->queued = 0;
+	g->now = 2 * TIMEOUT;
+	g->identity.low = 2;
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(create_budget_node(g, i, false), 0);
+	run_budget_group(g, 4 * TIMEOUT);
+	for (unsigned round = 0; round < 5; round++) {
+		for (unsigned k = 0; k < g->taped; k++)
+			assert_int_equal(budget_hear(g->nodes[tape[k].to].b, tape[k].from, g->now,
+						 tape[k].at, tape[k].len),
+				-ESTALE);
+		for (unsigned i = 0; i < 2; i++)
+			spent[i] += take_budget_units(g, i, PREPAID, TOTAL / 20);
+	}
+	spent[0] += take_budget_units(g, 0, PREPAID, UINT64_MAX);
+	assert_int_equal(spent[0] + spent[1], TOTAL);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(budget_node_view(g, i, PREPAID).invalid, 0);
+		assert_true(budget_book(g->nodes[i].b)->links[0].foreign > 0);
+	}
+	test_free(tape);
+	group_free(g);
+}
+
+/* One that has lost its memory, and with it the identity, learns it and waits for its part. */
+static void test_learnt_identity(void **state)
+{
+	struct group *g = group_new(3, 1, true);
+	struct book_identity ours = g->identity;
+
+	(void)state;
+	run_budget_group(g, 4 * TIMEOUT);
+	crash_budget_node(g, 2);
+	g->identity = (struct book_identity){0};
+	assert_int_equal(create_budget_node(g, 2, true), 0);
+	for (uint64_t end = g->now + 20 * TIMEOUT; g->now < end;) {
+		g->now += MS;
+		for (unsigned i = 0; i < 3; i++) {
+			uint8_t buf[ROOM];
+			unsigned to;
+			size_t len;
+
+			budget_tick(g->nodes[i].b, g->now);
+			save_budget_node(g, i);
+			while ((len = budget_send(g->nodes[i].b, g->now, buf, ROOM, &to)) > 0)
+				(void)budget_hear(g->nodes[to].b, i, g->now, buf, len);
+		}
+	}
+	assert_true(book_identity_equal(budget_book(g->nodes[2].b)->identity, ours));
+	assert_false(budget_node_view(g, 2, PREPAID).recovering);
+	assert_int_equal(budget_book(g->nodes[0].b)->links[0].foreign, 0);
+	g->queued = 0;
+	assert_in_range(take_budget_units(g, 2, PREPAID, TOTAL / 3), TOTAL / 3, TOTAL);
+	group_free(g);
+}
+
+static void set_undated(struct group *g)
+{
+	for (unsigned p = 0; p < g->n_policies; p++) {
+		g->policies[p].undated = p != PREPAID;
+		if (g->policies[p].undated)
+			g->policies[p].period = 0;
+	}
+}
+
+static void restart_budget_node(struct group *g, unsigned i, bool recovering)
+{
+	budget_destroy(g->nodes[i].b);
+	assert_int_equal(create_budget_node(g, i, recovering), 0);
+}
+
+/* A limiter that does not know what time it is: nothing new is held, and nothing is forgotten. */
+static void test_undated(void **state)
+{
+	struct group *g = group_new(2, 2, true);
+
+	(void)state;
+	set_undated(g);
+	for (unsigned i = 0; i < 2; i++)
+		restart_budget_node(g, i, false);
+	run_budget_group(g, 4 * TIMEOUT);
+	assert_true(budget_node_view(g, 0, PERIODIC).undated);
+	assert_int_equal(group_units_held(g, PREPAID), TOTAL);
+	assert_int_equal(group_units_held(g, PERIODIC), 0);
+	assert_int_equal(budget_spend(g->nodes[0].b, PERIODIC, 1, g->now), -EAGAIN);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(budget_period(g->nodes[i].b, PERIODIC, 7, g->now), 0);
+	assert_false(budget_node_view(g, 0, PERIODIC).undated);
+	assert_int_equal(take_budget_units(g, 0, PERIODIC, 700), 700);
+	run_budget_group(g, TIMEOUT);
+	/* From a record the period goes on at once; what was spent in it, and given, is. */
+	restart_budget_node(g, 0, false);
+	assert_false(budget_node_view(g, 0, PERIODIC).undated);
+	assert_int_equal(budget_node_view(g, 0, PERIODIC).period, 7);
+	run_budget_group(g, 4 * TIMEOUT);
+	assert_in_range(take_budget_units(g, 0, PERIODIC, UINT64_MAX), 300 - 2 * CHUNK, 303);
+	assert_int_equal(budget_period(g->nodes[0].b, PERIODIC, 7, g->now), -EINVAL);
+	assert_int_equal(take_budget_units(g, 0, PERIODIC, 1), 0);
+	group_free(g);
+}
+
+/*
+ * One without a memory has lost that of the period that it is, once it knows which: what it held
+ * there may have been spent.
+ */
+static void test_undated_recovering(void **state)
+{
+	struct group *g = group_new(2, 2, true);
+
+	(void)state;
+	run_budget_group(g, 4 * TIMEOUT);
+	assert_int_equal(take_budget_units(g, 0, PERIODIC, 800), 800);
+	run_budget_group(g, TIMEOUT);
+	set_undated(g);
+	memset(g->nodes[0].lens, 0, sizeof(g->nodes[0].lens));
+	restart_budget_node(g, 0, true);
+	run_budget_group(g, 4 * TIMEOUT);
+	assert_true(budget_node_view(g, 0, PERIODIC).undated);
+	restart_budget_node(g, 0, false); /* by the record that says so */
+	assert_int_equal(budget_period(g->nodes[0].b, PERIODIC, 7, g->now), 0);
+	run_budget_group(g, 4 * TIMEOUT);
+	assert_false(budget_node_view(g, 0, PERIODIC).recovering);
+	assert_in_range(take_budget_units(g, 0, PERIODIC, UINT64_MAX), 0, TOTAL - 800);
+	group_free(g);
+}
+
+/*
+ * A limiter loses its memory just after a period has begun, and goes by a time that is a little
+ * earlier then: when that period begins again it has lost it, too, also after another restart.
+ */
+static void test_turns_again_recovering(void **state)
+{
+	struct group *g = group_new(2, 3, true);
+
+	(void)state;
+	run_budget_group(g, 4 * TIMEOUT);
+	assert_int_equal(budget_period(g->nodes[0].b, PERIODIC, 8, g->now), 0);
+	assert_int_equal(budget_period(g->nodes[0].b, DRAWN, 8, g->now), 0);
+	assert_int_equal(take_budget_units(g, 0, PERIODIC, TOTAL / 2), TOTAL / 2);
+	assert_int_equal(budget_set_share(g->nodes[0].b, DRAWN, 90, g->now), 0);
+	assert_int_equal(take_budget_units(g, 0, DRAWN, 50), 50);
+	memset(g->nodes[0].lens, 0, sizeof(g->nodes[0].lens));
+	restart_budget_node(g, 0, true);
+	assert_int_equal(budget_set_share(g->nodes[0].b, DRAWN, 0, g->now), 0);
+	run_budget_group(g, 4 * TIMEOUT);
+	assert_false(budget_node_view(g, 0, PERIODIC).recovering);
+	restart_budget_node(g, 0, false);
+	assert_int_equal(budget_node_view(g, 0, PERIODIC).period, 7);
+	run_budget_group(g, TIMEOUT);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(budget_period(g->nodes[i].b, PERIODIC, 8, g->now), 0);
+		assert_int_equal(budget_period(g->nodes[i].b, DRAWN, 8, g->now), 0);
+	}
+	assert_in_range(take_budget_units(g, 0, PERIODIC, UINT64_MAX), 1, TOTAL - TOTAL / 2);
+	assert_int_equal(budget_set_share(g->nodes[0].b, DRAWN, 90, g->now), 0);
+	assert_int_equal(take_budget_units(g, 0, DRAWN, UINT64_MAX), 0);
+	group_free(g);
+}
+
+/* What was drawn for it of that period may have been spent, too. */
+static void test_undated_drawn(void **state)
+{
+	struct group *g = group_new(1, 3, true);
+
+	(void)state;
+	set_undated(g);
+	restart_budget_node(g, 0, true);
+	run_budget_group(g, TIMEOUT);
+	assert_int_equal(budget_period(g->nodes[0].b, DRAWN, 7, g->now), 0);
+	assert_int_equal(budget_set_share(g->nodes[0].b, DRAWN, 90, g->now), 0);
+	assert_int_equal(take_budget_units(g, 0, DRAWN, 1), 0);
+	assert_int_equal(budget_set_share(g->nodes[0].b, DRAWN, 95, g->now), 0);
+	assert_int_equal(take_budget_units(g, 0, DRAWN, UINT64_MAX), 5);
+	g->now += TIME_DOUBT_NS;
+	assert_int_equal(budget_period(g->nodes[0].b, DRAWN, 8, g->now), 0);
+	assert_int_equal(budget_set_share(g->nodes[0].b, DRAWN, 90, g->now), 0);
+	assert_int_equal(take_budget_units(g, 0, DRAWN, UINT64_MAX), 90);
+	group_free(g);
+}
+
+/* Alone there is nobody to ask: all of the period's share may have been spent. */
+static void test_undated_alone(void **state)
+{
+	struct group *g = group_new(1, 2, true);
+
+	(void)state;
+	set_undated(g);
+	restart_budget_node(g, 0, true);
+	run_budget_group(g, TIMEOUT);
+	assert_int_equal(budget_period(g->nodes[0].b, PERIODIC, 7, g->now), 0);
+	assert_int_equal(take_budget_units(g, 0, PERIODIC, 1), 0);
+	g->now += TIME_DOUBT_NS;
+	assert_int_equal(budget_period(g->nodes[0].b, PERIODIC, 8, g->now), 0);
+	assert_int_equal(take_budget_units(g, 0, PERIODIC, UINT64_MAX), TOTAL);
+	group_free(g);
+}
+
+/* Neighbours tell each other the time: one that starts with a wrong clock goes by theirs. */
+static void test_time(void **state)
+{
+	struct group *g = group_new(3, 1, false);
+	const uint64_t wall = UINT64_C(1700000000) * SECOND, wrong = wall + 86400 * SECOND;
+	uint64_t time_ns;
+
+	(void)state;
+	g->nodes[2].cut = true;
+	for (unsigned k = 0; k < TIMEOUT / MS; k++) {
+		for (unsigned i = 0; i < 2; i++)
+			budget_clock(g->nodes[i].b, wall + g->now, true, g->now);
+		step_budget_group(g);
+	}
+	assert_int_equal(budget_timekeeper(g->nodes[0].b)->reason, TIME_AGREES);
+	restart_budget_node(g, 2, false);
+	budget_clock(g->nodes[2].b, wrong + g->now, true, g->now);
+	assert_false(timekeeper_time(budget_timekeeper(g->nodes[2].b), g->now, &time_ns));
+	g->nodes[2].cut = false;
+	for (unsigned k = 0; k <= TIMEOUT / MS; k++) {
+		for (unsigned i = 0; i < 2; i++)
+			budget_clock(g->nodes[i].b, wall + g->now, true, g->now);
+		budget_clock(g->nodes[2].b, wrong + g->now, true, g->now);
+		step_budget_group(g);
+	}
+	assert_int_equal(budget_timekeeper(g->nodes[2].b)->reason, TIME_FOLLOWS);
+	assert_true(timekeeper_time(budget_timekeeper(g->nodes[2].b), g->now, &time_ns));
+	assert_near((double)(int64_t)(time_ns - wall - g->now), 0, (double)(20 * MS));
+	/* What is not heard any more says nothing. */
+	restart_budget_node(g, 2, false);
+	run_budget_group(g, TIMEOUT);
+	g->nodes[2].cut = true;
+	run_budget_group(g, 2 * TIMEOUT);
+	budget_clock(g->nodes[2].b, wrong + g->now, true, g->now);
+	assert_true(timekeeper_time(budget_timekeeper(g->nodes[2].b), g->now, &time_ns));
+	assert_true(time_ns == wrong + g->now);
+	group_free(g);
+}
+
+/* One node has been told something else of a policy. */
+static void retell_node(
+	struct group *g, unsigned i, unsigned policy, uint64_t total, uint64_t terms)
+{
+	struct budget_policy policies[POLICIES];
+
+	memcpy(policies, g->policies, sizeof(policies));
+	policies[policy].total = total;
+	policies[policy].terms = terms;
+	assert_int_equal(budget_update(g->nodes[i].b, policies, g->n_policies, g->now), 0);
+}
+
+static void run_all_totals(struct group *g, unsigned policy, uint64_t total)
+{
+	run_budget_group(g, 10 * TIMEOUT);
+	for (unsigned i = 0; i < g->n; i++)
+		assert_int_equal(budget_total(g->nodes[i].b, policy), total);
+}
+
+/* Limiters with totals of 1 and 10: together they pass the lower, however that has come about. */
+static void test_least_total(void **state)
+{
+	struct group *g = group_new(3, 2, false);
+
+	(void)state;
+	run_budget_group(g, 10 * TIMEOUT);
+	retell_node(g, 0, PREPAID, 10 * TOTAL, 0);
+	run_all_totals(g, PREPAID, TOTAL);
+	assert_int_equal(group_units_held(g, PREPAID), TOTAL);
+	retell_node(g, 1, PREPAID, 10 * TOTAL, 0);
+	run_all_totals(g, PREPAID, TOTAL);
+	retell_node(g, 2, PREPAID, 9 * TOTAL, 0);
+	run_all_totals(g, PREPAID, 9 * TOTAL);
+	/* A lower one holds at once where it is known, and what is too much is a debt. */
+	retell_node(g, 2, PREPAID, TOTAL, 0);
+	run_budget_group(g, 5 * MS);
+	assert_int_equal(take_budget_units(g, 0, PREPAID, UINT64_MAX), TOTAL);
+	run_all_totals(g, PREPAID, TOTAL);
+	assert_int_equal(take_budget_units(g, 1, PREPAID, UINT64_MAX), 0);
+	/* Nothing of that is said of another policy, and all can be raised. */
+	assert_int_equal(budget_total(g->nodes[0].b, PERIODIC), TOTAL);
+	for (unsigned i = 0; i < 3; i++)
+		retell_node(g, i, PREPAID, 2 * TOTAL, 0);
+	run_budget_group(g, 5 * MS);
+	assert_int_equal(budget_total(g->nodes[0].b, PREPAID), 2 * TOTAL);
+	run_all_totals(g, PREPAID, 2 * TOTAL);
+	assert_int_equal(take_budget_units(g, 1, PREPAID, UINT64_MAX), TOTAL);
+	group_free(g);
+}
+
+static void expect_totals_of_others(struct group *g, uint64_t total)
+{
+	run_budget_group(g, 3 * MS);
+	for (unsigned i = 1; i < g->n; i++)
+		assert_int_equal(budget_total(g->nodes[i].b, PREPAID), total);
+}
+
+/* A limiter that is told another total, or none, says so at once, though nobody asks. */
+static void test_retold_at_once(void **state)
+{
+	struct group *g = group_new(3, 1, false);
+
+	(void)state;
+	run_budget_group(g, 10 * TIMEOUT);
+	assert_int_equal(take_budget_units(g, 0, PREPAID, 1), 1);
+	retell_node(g, 0, PREPAID, TOTAL / 2, 0);
+	expect_totals_of_others(g, TOTAL / 2);
+	retell_node(g, 0, PREPAID, TOTAL, 0);
+	expect_totals_of_others(g, TOTAL);
+	retell_node(g, 0, PREPAID, TOTAL / 3, 0);
+	expect_totals_of_others(g, TOTAL / 3);
+	assert_int_equal(budget_update(g->nodes[0].b, NULL, 0, g->now), 0);
+	expect_totals_of_others(g, TOTAL);
+	group_free(g);
+}
+
+/* What is heard once more is not answered, however often: only what is new may have to be. */
+static void test_repeated(void **state)
+{
+	struct group *g = group_new(2, 1, false);
+	uint8_t buf[ROOM];
+	unsigned to, heard = 0;
+
+	(void)state;
+	g->tape = test_calloc(TAPE, sizeof(*g->tape));
+	run_budget_group(g, 10 * TIMEOUT);
+	for (unsigned i = 0; i < g->taped; i++) {
+		struct message *message = &g->tape[i];
+
+		if (message->to != 0)
+			continue;
+		heard++;
+		assert_int_equal(budget_hear(g->nodes[0].b, message->from, g->now, message->at,
+					 message->len),
+			0);
+		assert_int_equal(budget_send(g->nodes[0].b, g->now, buf, ROOM, &to), 0);
+	}
+	assert_true(heard > 10);
+	test_free(g->tape);
+	group_free(g);
+}
+
+/* Those that start with different totals learn it when they are asked, or speak. */
+static void test_total_after_start(void **state)
+{
+	struct group *g = group_new(2, 1, false);
+
+	(void)state;
+	g->policies[PREPAID].total = 10 * TOTAL;
+	restart_budget_node(g, 1, false);
+	run_budget_group(g, 10 * TIMEOUT);
+	budget_ask(g->nodes[1].b, PREPAID, 0);
+	budget_tick(g->nodes[1].b, g->now);
+	run_all_totals(g, PREPAID, TOTAL);
+	assert_int_equal(take_budget_units(g, 1, PREPAID, UINT64_MAX), TOTAL);
+	/* What a silent neighbour has said goes on to hold. */
+	g->nodes[0].cut = true;
+	run_budget_group(g, 10 * TIMEOUT);
+	assert_int_equal(budget_total(g->nodes[1].b, PREPAID), TOTAL);
+	assert_int_equal(take_budget_units(g, 1, PREPAID, 1), 0);
+	group_free(g);
+}
+
+/* What is counted differs: neither believes the other, nothing moves, and then all does again. */
+static void test_terms_apart(void **state)
+{
+	struct group *g = group_new(2, 1, false);
+	uint64_t took, parts;
+
+	(void)state;
+	run_budget_group(g, 10 * TIMEOUT);
+	retell_node(g, 1, PREPAID, TOTAL, 77);
+	run_budget_group(g, 4 * TIMEOUT);
+	parts = budget_counters(g->nodes[0].b)->parts_sent;
+	run_budget_group(g, 20 * TIMEOUT); /* and they do not quarrel */
+	assert_in_range(budget_counters(g->nodes[0].b)->parts_sent, parts, parts + 80);
+	took = take_budget_units(g, 0, PREPAID, UINT64_MAX);
+	assert_in_range(took, TOTAL / 2, TOTAL / 2 + 1);
+	assert_int_equal(budget_node_view(g, 0, PREPAID).remaining, 0);
+	assert_true(budget_counters(g->nodes[0].b)->differing > 0);
+	assert_true(budget_counters(g->nodes[1].b)->differing > 0);
+	assert_int_equal(budget_view(g->nodes[1].b, PREPAID, g->now).balance, TOTAL - took);
+	retell_node(g, 1, PREPAID, TOTAL, 0);
+	run_budget_group(g, 20 * TIMEOUT);
+	assert_int_equal(take_budget_units(g, 0, PREPAID, UINT64_MAX), TOTAL - took);
+	group_free(g);
+}
+
+/* One after the other misses the news of another total, and is asked. */
+static void test_terms_missed(void **state)
+{
+	struct group *g = group_new(3, 1, true);
+	uint64_t parts;
+
+	(void)state;
+	run_budget_group(g, 10 * TIMEOUT);
+	for (unsigned round = 0; round < 20; round++) {
+		uint64_t total = TOTAL * (1 + round % 3);
+
+		g->nodes[round % 3].cut = true;
+		for (unsigned i = 0; i < 3; i++)
+			retell_node(g, i, PREPAID, total, 0);
+		run_budget_group(g, 10 * MS);
+		g->nodes[round % 3].cut = false;
+		for (unsigned i = 0; i < 3; i++)
+			budget_ask(g->nodes[i].b, PREPAID, round % 3); /* as digests have it */
+		run_all_totals(g, PREPAID, total);
+	}
+	parts = budget_counters(g->nodes[0].b)->parts_sent;
+	run_budget_group(g, 20 * TIMEOUT);
+	assert_int_equal(budget_counters(g->nodes[0].b)->parts_sent, parts);
+	group_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -736,6 +1181,20 @@ int main(void)
 		cmocka_unit_test(test_records),
 		cmocka_unit_test(test_peace),
 		cmocka_unit_test(test_news),
+		cmocka_unit_test(test_former_life),
+		cmocka_unit_test(test_learnt_identity),
+		cmocka_unit_test(test_undated),
+		cmocka_unit_test(test_undated_recovering),
+		cmocka_unit_test(test_turns_again_recovering),
+		cmocka_unit_test(test_undated_drawn),
+		cmocka_unit_test(test_undated_alone),
+		cmocka_unit_test(test_time),
+		cmocka_unit_test(test_least_total),
+		cmocka_unit_test(test_retold_at_once),
+		cmocka_unit_test(test_repeated),
+		cmocka_unit_test(test_total_after_start),
+		cmocka_unit_test(test_terms_apart),
+		cmocka_unit_test(test_terms_missed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/wire.h"
 #include "conserve/conserve.h"
 
 #define N_MAX    24
@@ -21,8 +22,13 @@
 #define ROOM     600
 #define RECORD   2048
 
+/* Where an entry of a message has its flags, and what is asked for. */
+#define ENTRY_FLAGS 4
+#define ENTRY_Q     69
+
 /* Statements to one neighbour: eight messages of them. */
-#define TOLD_A_TICK (8 * ((ROOM - 1) / CONSERVE_ENTRY))
+#define TAPE        2000
+#define TOLD_A_TICK (8 * ((ROOM - BOOK_HEAD) / CONSERVE_ENTRY))
 
 struct node {
 	struct conserve *c;
@@ -91,6 +97,7 @@ static struct group *group_new(unsigned n, unsigned n_policies, unsigned promise
 	for (unsigned p = 0; p < n_policies; p++)
 		g->policies[p] = (struct conserve_policy){.id = 1 + p, .limit = LIMIT};
 	g->params = (struct conserve_params){
+		.identity = {.low = 1},
 		.overlay = {.shape = OVERLAY_RANDOM, .ids = g->ids, .n = n},
 		.policies = g->policies,
 		.n_policies = n_policies,
@@ -262,6 +269,38 @@ static void test_indicator(void **state)
 	group_free(g);
 }
 
+/* By another indicator nobody is given anything before he has said what he has by that. */
+static void test_another_indicator(void **state)
+{
+	struct gdrl_measure m = {.demand = 100000, .dropped = -1, .packet = 1000};
+	struct group *g = group_new(2, 1, 0);
+	struct conserve_policy other;
+	uint64_t limit;
+
+	(void)state;
+	g->policies[0].indicator = &gdrl_utilisation;
+	for (unsigned i = 0; i < 2; i++) {
+		start_conserve_node(g, i, false);
+		conserve_measure(g->nodes[i].c, 0, &m);
+		m.demand *= 9;
+	}
+	step_conserve_times(g, 300);
+	limit = limit_of(g, 0, 0);
+	assert_true(limit < LIMIT / 5);
+	other = g->policies[0];
+	other.indicator = &gdrl_loss;
+	m = (struct gdrl_measure){.demand = 900000, .dropped = 0, .packet = 1000};
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(conserve_update(g->nodes[i].c, &other, 1, g->now), 0);
+		conserve_measure(g->nodes[i].c, 0, &m);
+	}
+	for (unsigned step = 0; step < 10; step++)
+		for (unsigned i = 0; i < 2; i++)
+			conserve_tick(g->nodes[i].c, g->now += TICK);
+	assert_int_equal(limit_of(g, 0, 0), limit);
+	group_free(g);
+}
+
 /* What is told to nobody before it is committed does not arrive; what failed is tried again. */
 static void test_committing(void **state)
 {
@@ -310,7 +349,7 @@ static void test_rounds(void **state)
 	for (unsigned round = 1; round <= 3; round++) {
 		assert_int_equal(book_save(conserve_book(c), keep_some, &disk), 0);
 		assert_int_equal(disk.n, round < 3 ? 4 * round : 11);
-		g->policies[0].limit += 2; /* one is always uncommitted */
+		g->policies[0].limit -= 2; /* one is always uncommitted */
 		assert_int_equal(conserve_update(c, g->policies, 10, g->now), 0);
 		book_committed(conserve_book(c));
 		assert_true(book_unsaved(conserve_book(c)));
@@ -491,6 +530,382 @@ static void test_limits(void **state)
 	group_free(g);
 }
 
+static void tell_limit(struct group *g, unsigned i, uint64_t limit, uint64_t burst)
+{
+	struct conserve_policy policy = {.id = 1, .limit = limit, .burst = burst};
+
+	assert_int_equal(conserve_update(g->nodes[i].c, &policy, 1, g->now), 0);
+}
+
+static uint64_t sum_debts(const struct group *g)
+{
+	uint64_t debts = 0;
+
+	for (unsigned i = 0; i < g->n; i++) {
+		int64_t balance = conserve_view(g->nodes[i].c, 0, g->now).balance;
+
+		debts += balance < 0 ? (uint64_t)-balance : 0;
+	}
+	return debts;
+}
+
+/* One of eight has nearly all when the limit falls to a quarter, and the others are in debt. */
+static struct group *ring_in_debt(uint64_t limit, unsigned rich)
+{
+	struct group *g = group_new(8, 1, 0);
+
+	g->params.overlay.shape = OVERLAY_RING;
+	g->policies[0].limit = limit;
+	for (unsigned i = 0; i < g->n; i++)
+		start_conserve_node(g, i, false);
+	want_limit_at(g, 0, rich);
+	step_conserve_times(g, 400);
+	assert_true(limit_of(g, rich, 0) > limit / 2);
+	for (unsigned i = 0; i < g->n; i++)
+		tell_limit(g, i, limit / 4, 0);
+	return g;
+}
+
+/*
+ * On a ring the two neighbours of the rich one ask it for the whole of what they owe, as their
+ * other neighbours cannot pay: so they are out of debt as soon for any limit. If they asked each
+ * neighbour for half, the rest of their debts would be halved again and again, the more often the
+ * larger it was.
+ */
+static void test_debts_of_neighbours(void **state)
+{
+	(void)state;
+	for (uint64_t limit = LIMIT; limit < LIMIT * 100000000; limit *= 10000) {
+		struct group *g = ring_in_debt(limit, 3);
+
+		step_conserve_times(g, 5);
+		assert_int_equal(conserve_edges(g->nodes[3].c), 2);
+		for (unsigned e = 0; e < 2; e++) {
+			unsigned peer = conserve_edge(g->nodes[3].c, 0, e, g->now).peer;
+
+			assert_true(conserve_view(g->nodes[peer].c, 0, g->now).balance >= 0);
+		}
+		group_free(g);
+	}
+}
+
+/*
+ * Those behind them are paid one after the other, up to four steps away: an ask goes there and the
+ * payment comes back in 2 + 4 + 6 + 8 steps, on either side. What is on its way to a debtor does
+ * not turn back, so a few times as many are enough for any limit; else a floor's worth is paid in
+ * two steps, which takes hundreds.
+ */
+static void test_debts_far_away(void **state)
+{
+	(void)state;
+	for (uint64_t limit = LIMIT; limit < LIMIT * 100000000; limit *= 10000) {
+		struct group *g = ring_in_debt(limit, 3);
+
+		for (unsigned steps = 0; sum_debts(g) > 0 && steps < 4 * 20; steps++)
+			step_conserve_group(g);
+		assert_int_equal(sum_debts(g), 0);
+		g->policies[0].limit = limit / 4;
+		step_conserve_times(g, 10);
+		assert_int_equal(sum_usable(g, 0), limit / 4);
+		group_free(g);
+	}
+}
+
+/* Whether the first policy's entry of a message asks for something, for whom so many hops away. */
+static bool asks_for(const uint8_t *message, unsigned *hops)
+{
+	*hops = message[BOOK_HEAD + ENTRY_FLAGS] >> 3;
+	return message[BOOK_HEAD + ENTRY_FLAGS] & 2;
+}
+
+/* What node `from` sends `to`; with so many hops it asks for 1000, if that is what was wanted. */
+static bool speak(struct group *g, unsigned from, unsigned to, int asks_hops, unsigned *hops)
+{
+	uint8_t buf[ROOM], *entry = buf + BOOK_HEAD;
+	bool asks = false;
+	unsigned peer;
+	size_t len;
+
+	while ((len = conserve_send(g->nodes[from].c, g->now, buf, ROOM, &peer)) > 0) {
+		if (peer == to && asks_hops >= 0) {
+			entry[ENTRY_FLAGS] = (uint8_t)(2 | asks_hops << 3);
+			wire_put_double(entry + ENTRY_Q, 1000);
+		}
+		asks = peer == to ? asks_for(buf, hops) : asks;
+		assert_true(conserve_hear(g->nodes[peer].c, from, g->now, buf, len) >= 0);
+	}
+	return asks;
+}
+
+/* An ask goes no further than anybody is away, so that none goes in a circle for long. */
+static void test_asks_end(void **state)
+{
+	(void)state;
+	for (int hops = 0; hops <= 3; hops++) {
+		struct group *g = group_new(4, 1, 0);
+		unsigned next, before, got = 0;
+		bool asks = false;
+
+		g->params.overlay.shape = OVERLAY_RING;
+		for (unsigned i = 0; i < g->n; i++)
+			start_conserve_node(g, i, false);
+		before = conserve_edge(g->nodes[0].c, 0, 0, g->now).peer;
+		next = conserve_edge(g->nodes[0].c, 0, 1, g->now).peer;
+		want_limit_at(g, 0, next); /* 0 has its floor, and nothing to give */
+		step_conserve_times(g, 100);
+		/* Each speaks some times in a lease. */
+		for (unsigned steps = 0; steps < LEASE / TICK / 2; steps++) {
+			g->now += TICK;
+			for (unsigned i = 0; i < g->n; i++)
+				conserve_tick(g->nodes[i].c, g->now);
+			speak(g, before, 0, hops, &got);
+			asks |= speak(g, 0, next, -1, &got);
+		}
+		assert_int_equal(asks, hops < 3);
+		if (asks)
+			assert_int_equal(got, hops + 1);
+		group_free(g);
+	}
+}
+
+static bool told_otherwise(const struct group *g, unsigned i, unsigned edge)
+{
+	return conserve_edge(g->nodes[i].c, 0, edge, g->now).differs;
+}
+
+/*
+ * With leases that differ the one would go on using what the other has inherited: so nothing is
+ * promised, and in no partition, however long, anything is exceeded.
+ */
+static void test_other_lease(void **state)
+{
+	(void)state;
+	for (unsigned longer = 0; longer < 2; longer++) {
+		struct group *g = group_new(2, 1, 50);
+
+		for (unsigned i = 0; i < 2; i++) {
+			g->params.lease_ns = i == longer ? 3000 * MS : 1000 * MS;
+			start_conserve_node(g, i, false);
+		}
+		for (unsigned times = 0; times < 3; times++) {
+			want_limit_at(g, 0, times % 2);
+			step_conserve_times(g, 20); /* each step checks the sum */
+			assert_true(told_otherwise(g, 0, 0) && told_otherwise(g, 1, 0));
+			g->nodes[0].cut = true;
+			step_conserve_times(g, 60);
+			g->nodes[0].cut = false;
+		}
+		assert_true(conserve_counters(g->nodes[0].c)->differing > 0);
+		assert_near((double)limit_of(g, 0, 0), LIMIT / 2.0, 1);
+		group_free(g);
+	}
+}
+
+/* All go by the least that is said, also while whoever said it is silent; debts are paid. */
+static void test_other_limit(void **state)
+{
+	struct group *g = group_started(3, 1, 50);
+
+	(void)state;
+	want_limit_at(g, 0, 0);
+	step_conserve_times(g, 20);
+	assert_true(limit_of(g, 0, 0) > LIMIT * 9 / 10);
+	tell_limit(g, 1, LIMIT * 10, 0);
+	step_conserve_times(g, 20);
+	assert_true(told_otherwise(g, 0, 0) + told_otherwise(g, 0, 1) == 1);
+	assert_true(told_otherwise(g, 1, 0) && told_otherwise(g, 1, 1));
+	want_limit_at(g, 0, 1); /* in vain */
+	step_conserve_times(g, 20);
+	assert_true(limit_of(g, 1, 0) < LIMIT / 10);
+	g->nodes[1].cut = true;
+	step_conserve_times(g, 60);
+	g->nodes[1].cut = false;
+	tell_limit(g, 0, LIMIT * 10, 0);
+	tell_limit(g, 2, LIMIT * 10, 0);
+	g->policies[0].limit = LIMIT * 10;
+	want_limit_at(g, 0, 1);
+	step_conserve_times(g, 60);
+	assert_int_equal(sum_usable(g, 0), LIMIT * 10);
+	assert_true(limit_of(g, 1, 0) > LIMIT * 9);
+	/* Less at one that has next to nothing: its debt is paid, and all go by it. */
+	tell_limit(g, 0, LIMIT, 0);
+	step_conserve_times(g, 20);
+	g->policies[0].limit = LIMIT;
+	step_conserve_times(g, 20);
+	assert_true(sum_usable(g, 0) > LIMIT - 10);
+	assert_int_equal(conserve_view(g->nodes[1].c, 0, g->now).limit, LIMIT);
+	group_free(g);
+}
+
+/* Limiter 2 is dead, and the others are told of more: not of use, whatever they do. */
+static struct group *raised_without_one(uint64_t raised)
+{
+	struct group *g = group_started(3, 1, 50);
+
+	want_limit_at(g, 0, 0);
+	step_conserve_times(g, 20);
+	conserve_destroy(g->nodes[2].c);
+	g->nodes[2].c = NULL;
+	step_conserve_times(g, 60);
+	for (unsigned i = 0; i < 2; i++)
+		tell_limit(g, i, raised, 0);
+	step_conserve_times(g, 400); /* each step checks that the old limit holds: for 20 leases, */
+	g->policies[0].limit = raised;
+	conserve_destroy(g->nodes[0].c); /* and where one is started again */
+	start_conserve_node(g, 0, true);
+	step_conserve_times(g, 400);
+	for (unsigned i = 0; i < 2; i++) /* or three times its share of that, as of the record */
+		assert_near(conserve_view(g->nodes[i].c, 0, g->now).limit, LIMIT, 3);
+	assert_true(sum_usable(g, 0) <= LIMIT);
+	return g;
+}
+
+/*
+ * That a limiter is silent does not tell whether it is dead or cut off, with the limit that it was
+ * told. So it keeps a raise back for ever, until it comes back, with its record or as another one
+ * without a memory under its name: either way nothing is missing then.
+ */
+static void test_raise_waits_for_the_dead(void **state)
+{
+	(void)state;
+	for (unsigned remembers = 0; remembers < 2; remembers++) {
+		struct group *g = raised_without_one(LIMIT * 3);
+
+		g->params.recovering = !remembers;
+		start_conserve_node(g, 2, remembers);
+		step_conserve_times(g, 60);
+		for (unsigned i = 0; i < 3; i++)
+			assert_int_equal(conserve_view(g->nodes[i].c, 0, g->now).limit, LIMIT * 3);
+		assert_int_equal(sum_usable(g, 0), LIMIT * 3);
+		group_free(g);
+	}
+}
+
+/*
+ * Without it in the roster the others begin another ledger: no record of the old one fits, and the
+ * whole new limit is theirs, also when the dead comes back and speaks as it did.
+ */
+static void test_roster_without_the_dead(void **state)
+{
+	struct group *g = raised_without_one(LIMIT * 3);
+	struct book_record record = {1, g->nodes[0].record, g->nodes[0].len};
+	struct conserve_params params = g->params;
+	struct conserve *dead, *c;
+	uint8_t buf[ROOM];
+	unsigned to;
+
+	(void)state;
+	start_conserve_node(g, 2, true);
+	dead = g->nodes[2].c;
+	g->nodes[2].c = NULL;
+	params.overlay.n = g->n = 2;
+	params.epoch = 1000;
+	params.records = &record;
+	params.n_records = 1;
+	assert_int_equal(conserve_create(&params, g->now, &c), -EINVAL);
+	g->params.overlay.n = 2;
+	g->params.identity.low = 2;
+	for (unsigned i = 0; i < 2; i++) {
+		conserve_destroy(g->nodes[i].c);
+		start_conserve_node(g, i, false);
+	}
+	conserve_tick(dead, g->now);
+	while (conserve_send(dead, g->now, buf, ROOM, &to) > 0)
+		assert_int_equal(conserve_hear(g->nodes[to].c, 2, g->now, buf, ROOM), -ENOENT);
+	want_limit_at(g, 0, 1);
+	step_conserve_times(g, 20);
+	assert_int_equal(sum_usable(g, 0), LIMIT * 3);
+	assert_true(limit_of(g, 1, 0) > LIMIT * 3 * 9 / 10);
+	conserve_destroy(dead);
+	group_free(g);
+}
+
+/* The limits and bursts of these differ from the first, and nobody has more than the lowest. */
+static void test_other_limit_from_the_first(void **state)
+{
+	struct group *g = group_new(2, 1, 0);
+	uint64_t all = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		g->policies[0].limit = i ? LIMIT * 10 : LIMIT;
+		g->policies[0].burst = i ? 50000 : 10000;
+		start_conserve_node(g, i, false);
+	}
+	g->policies[0].limit = LIMIT;
+	step_conserve_times(g, 60);
+	for (unsigned i = 0; i < 2; i++)
+		all += conserve_burst(g->nodes[i].c, 0, i ? 50000 : 10000, limit_of(g, i, 0));
+	/* Half of it, and of the other half the part that is usable of the higher limit. */
+	assert_true(all <= 10000 && all > 5400);
+	group_free(g);
+}
+
+/* Where only the bursts differ, all divide the smallest, and somebody who has none says nothing. */
+static void test_other_burst(void **state)
+{
+	static const struct {
+		uint64_t own, peer, each;
+	} rows[] = {
+		{10000, 50000, 5000},
+		{50000, 10000, 5000},
+		{10000, 10000, 5000},
+		{10000, 0, 5000},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct group *g = group_started(2, 1, 0);
+
+		tell_limit(g, 0, LIMIT, rows[k].own);
+		tell_limit(g, 1, LIMIT, rows[k].peer);
+		step_conserve_times(g, 60);
+		assert_near((double)limit_of(g, 0, 0), LIMIT / 2.0, 2);
+		assert_near((double)conserve_burst(g->nodes[0].c, 0, rows[k].own, LIMIT / 2),
+			(double)rows[k].each, 1);
+		assert_int_equal(told_otherwise(g, 0, 0), rows[k].own != rows[k].peer);
+		assert_int_equal(told_otherwise(g, 1, 0), rows[k].own != rows[k].peer);
+		group_free(g);
+	}
+}
+
+/* Statements that a limiter has believed. */
+static uint64_t believed_by(const struct group *g, unsigned i)
+{
+	const uint64_t *verdicts = conserve_counters(g->nodes[i].c)->verdicts;
+
+	return verdicts[LEDGER_NEWS] + verdicts[LEDGER_HEARD];
+}
+
+/* What else differs: nothing moves while it does, and everything when it does not. */
+static void test_other_terms(void **state)
+{
+	struct group *g = group_started(2, 1, 0);
+	struct conserve_policy other = {.id = 1, .limit = LIMIT, .terms = 7};
+	uint64_t believed;
+
+	(void)state;
+	step_conserve_times(g, 5);
+	assert_int_equal(conserve_update(g->nodes[1].c, &other, 1, g->now), 0);
+	believed = believed_by(g, 0);
+	want_limit_at(g, 0, 1);
+	step_conserve_times(g, 60);
+	assert_near((double)limit_of(g, 1, 0), LIMIT / 2.0, 1);
+	assert_true(told_otherwise(g, 0, 0) && told_otherwise(g, 1, 0));
+	assert_int_equal(believed_by(g, 0), believed);
+	other.unit = 5; /* of another unit: not even its limit says anything */
+	other.limit = 4;
+	assert_int_equal(conserve_update(g->nodes[1].c, &other, 1, g->now), 0);
+	step_conserve_times(g, 20);
+	assert_int_equal(conserve_view(g->nodes[0].c, 0, g->now).limit, LIMIT);
+	assert_int_equal(conserve_update(g->nodes[1].c, g->policies, 1, g->now), 0);
+	want_limit_at(g, 0, 1);
+	step_conserve_times(g, 60);
+	assert_true(limit_of(g, 1, 0) > LIMIT * 9 / 10);
+	assert_false(told_otherwise(g, 0, 0) || told_otherwise(g, 1, 0));
+	group_free(g);
+}
+
 /* One that is gone gives what it has, and what it has given is not made again when it returns. */
 static void test_gone(void **state)
 {
@@ -501,8 +916,10 @@ static void test_gone(void **state)
 	want_limit_at(g, 0, 1);
 	step_conserve_times(g, 5);
 	assert_int_equal(conserve_update(g->nodes[0].c, &other, 1, g->now), 0);
+	assert_int_equal(conserve_policies(g->nodes[0].c), 1);
 	assert_int_equal(conserve_limit(g->nodes[0].c, 0, g->now, NULL), 167);
 	assert_int_equal(conserve_update(g->nodes[0].c, g->policies, 2, g->now), 0);
+	assert_int_equal(conserve_policies(g->nodes[0].c), 2);
 	step_conserve_times(g, 5);
 	assert_int_equal(sum_usable(g, 0), LIMIT);
 	assert_int_equal(sum_usable(g, 1), LIMIT);
@@ -659,17 +1076,21 @@ static void test_news_first(void **state)
 static void test_bad_messages(void **state)
 {
 	struct group *g = group_started(2, 1, 0);
-	uint8_t buf[ROOM] = {CONSERVE_MESSAGE};
+	struct conserve *c = g->nodes[0].c;
+	uint8_t buf[ROOM];
 
 	(void)state;
-	assert_int_equal(conserve_hear(g->nodes[0].c, 1, g->now, buf, 0), -EBADMSG);
-	assert_int_equal(conserve_hear(g->nodes[0].c, 1, g->now, buf, 2), -EBADMSG);
-	assert_int_equal(conserve_hear(g->nodes[0].c, 0, g->now, buf, 1), -ENOENT);
-	assert_int_equal(conserve_hear(g->nodes[0].c, 1, g->now, buf, 1), 0);
-	assert_int_equal(conserve_hear(g->nodes[0].c, 1, g->now, buf, 1 + CONSERVE_ENTRY), 0);
-	assert_int_equal(conserve_counters(g->nodes[0].c)->unknown, 1);
+	book_write_head(conserve_book(c), CONSERVE_MESSAGE, buf);
+	memset(buf + BOOK_HEAD, 0, ROOM - BOOK_HEAD);
+	assert_int_equal(conserve_hear(c, 1, g->now, buf, 0), -EBADMSG);
+	assert_int_equal(conserve_hear(c, 1, g->now, buf, BOOK_HEAD - 1), -EBADMSG);
+	assert_int_equal(conserve_hear(c, 1, g->now, buf, BOOK_HEAD + 1), -EBADMSG);
+	assert_int_equal(conserve_hear(c, 0, g->now, buf, BOOK_HEAD), -ENOENT);
+	assert_int_equal(conserve_hear(c, 1, g->now, buf, BOOK_HEAD), 0);
+	assert_int_equal(conserve_hear(c, 1, g->now, buf, BOOK_HEAD + CONSERVE_ENTRY), 0);
+	assert_int_equal(conserve_counters(c)->unknown, 1);
 	buf[0] = CONSERVE_MESSAGE + 1;
-	assert_int_equal(conserve_hear(g->nodes[0].c, 1, g->now, buf, 1), -EBADMSG);
+	assert_int_equal(conserve_hear(c, 1, g->now, buf, BOOK_HEAD), -EBADMSG);
 	group_free(g);
 }
 
@@ -691,6 +1112,237 @@ static void test_bursts(void **state)
 	group_free(g);
 }
 
+/* ---- ledgers of other lives */
+
+/* All that is said in the group, by a network that forgets nothing. */
+struct tape {
+	unsigned n;
+	struct {
+		unsigned from, to;
+		size_t len;
+		uint8_t bytes[ROOM];
+	} at[TAPE];
+};
+
+/* A step in which all that is said is recorded. */
+static void step_recorded(struct group *g, struct tape *tape)
+{
+	g->now += TICK;
+	for (unsigned i = 0; i < g->n; i++) {
+		unsigned to;
+
+		conserve_tick(g->nodes[i].c, g->now);
+		if (book_save(conserve_book(g->nodes[i].c), NULL, NULL) == 0)
+			book_committed(conserve_book(g->nodes[i].c));
+		for (; tape->n < TAPE; tape->n++) {
+			uint8_t *at = tape->at[tape->n].bytes;
+			size_t len = conserve_send(g->nodes[i].c, g->now, at, ROOM, &to);
+
+			if (len == 0)
+				break;
+			tape->at[tape->n].from = i;
+			tape->at[tape->n].to = to;
+			tape->at[tape->n].len = len;
+			assert_true(conserve_hear(g->nodes[to].c, i, g->now, at, len) >= 0);
+		}
+	}
+}
+
+/* Everybody begins anew, under another identity, as if it had never run. */
+static void begin_next_life(struct group *g)
+{
+	for (unsigned i = 0; i < g->n; i++)
+		conserve_destroy(g->nodes[i].c);
+	g->epoch = 0;
+	g->now = 5 * TICK; /* the machines have started again, too */
+	g->params.identity.low++;
+	for (unsigned i = 0; i < g->n; i++)
+		start_conserve_node(g, i, false);
+}
+
+/*
+ * All limiters begin anew with the names, policies and key of before, and somebody plays them what
+ * was said in their former life: epochs and amounts are higher than any of this one.
+ */
+static void test_former_life(void **state)
+{
+	struct tape *tape = test_calloc(1, sizeof(*tape));
+	struct group *g = group_new(2, 1, 50);
+
+	(void)state;
+	g->epoch = 2;
+	for (unsigned i = 0; i < 2; i++)
+		start_conserve_node(g, i, false);
+	want_limit_at(g, 0, 1);
+	for (unsigned i = 0; i < 100; i++)
+		step_recorded(g, tape);
+	assert_in_range(limit_of(g, 1, 0), LIMIT * 9 / 10, LIMIT);
+	assert_in_range(tape->n, 20, TAPE - 1);
+	begin_next_life(g);
+	step_conserve_times(g, 40);
+	for (unsigned round = 0; round < 10; round++) {
+		for (unsigned i = 0; i < tape->n; i++) {
+			unsigned to = tape->at[i].to;
+
+			assert_int_equal(conserve_hear(g->nodes[to].c, tape->at[i].from, g->now,
+						 tape->at[i].bytes, tape->at[i].len),
+				-ESTALE);
+		}
+		step_conserve_times(g, 10); /* in which the sum is looked at */
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		const struct conserve_counters *counters = conserve_counters(g->nodes[i].c);
+
+		assert_int_equal(counters->verdicts[LEDGER_INVALID], 0);
+		assert_int_equal(conserve_book(g->nodes[i].c)->links[0].invalid, 0);
+		assert_true(conserve_book(g->nodes[i].c)->links[0].foreign > 0);
+	}
+	/* Nor is the edge worse for it. */
+	want_limit_at(g, 0, 0);
+	step_conserve_times(g, 100);
+	assert_in_range(limit_of(g, 0, 0), LIMIT * 9 / 10, LIMIT);
+	group_free(g);
+	test_free(tape);
+}
+
+/* One that never heard of the new life goes on with the old one: nothing moves, and both know. */
+static void test_left_behind(void **state)
+{
+	struct group *g = group_started(3, 1, 0);
+	const struct book *behind, *other;
+
+	(void)state;
+	g->params.identity.low++;
+	for (unsigned i = 0; i < 2; i++) {
+		conserve_destroy(g->nodes[i].c);
+		start_conserve_node(g, i, false);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		uint8_t buf[ROOM];
+		unsigned to;
+		size_t len;
+
+		conserve_tick(g->nodes[i].c, g->now += TICK);
+		while ((len = conserve_send(g->nodes[i].c, g->now, buf, ROOM, &to)) > 0)
+			assert_int_equal(conserve_hear(g->nodes[to].c, i, g->now, buf, len),
+				i == 2 || to == 2 ? -ESTALE : 0);
+	}
+	behind = conserve_book(g->nodes[2].c);
+	other = conserve_book(g->nodes[0].c);
+	assert_true(behind->links[0].foreign > 0 && behind->links[1].foreign > 0);
+	assert_int_equal(behind->links[0].says.low, g->params.identity.low);
+	assert_true(other->links[book_edge(other, 2)].foreign > 0);
+	assert_int_equal(other->links[book_edge(other, 1)].foreign, 0);
+	group_free(g);
+}
+
+/*
+ * One that has lost its memory learns the identity with all else, of all its neighbours. As long as
+ * one is silent, or two say different ones, it does not; and one that has lost its memory, too, is
+ * no hindrance.
+ */
+static void test_learnt_identity(void **state)
+{
+	const struct book_identity ours = {7, 8}, others = {7, 9}, none = {0};
+	const struct {
+		struct book_identity a, b;
+		bool b_speaks;
+		struct book_identity learnt;
+	} cases[] = {
+		{ours, ours, true, ours},
+		{ours, ours, false, none},
+		{ours, others, true, none},
+		{ours, none, true, ours},
+		{none, none, true, none},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct group *g = group_new(3, 1, 0);
+		struct book *book;
+		uint8_t head[BOOK_HEAD];
+
+		g->params.recovering = true;
+		g->params.identity = none;
+		start_conserve_node(g, 2, false);
+		book = conserve_book(g->nodes[2].c);
+		book->identity = cases[i].a; /* as that one would write it */
+		book_write_head(book, CONSERVE_MESSAGE, head);
+		book->identity = none;
+		assert_int_equal(conserve_hear(g->nodes[2].c, 0, g->now, head, BOOK_HEAD), -ESTALE);
+		book->identity = cases[i].b;
+		book_write_head(book, CONSERVE_MESSAGE, head);
+		book->identity = none;
+		if (cases[i].b_speaks)
+			(void)conserve_hear(g->nodes[2].c, 1, g->now, head, BOOK_HEAD);
+		assert_true(book_identity_equal(book->identity, cases[i].learnt));
+		conserve_destroy(g->nodes[2].c);
+		g->nodes[2].c = NULL;
+		group_free(g);
+	}
+}
+
+/* With neighbours that know it one that has lost its memory comes back to its part of the limit. */
+static void test_recovering_without_identity(void **state)
+{
+	struct group *g = group_started(3, 1, 0);
+	struct conserve_params params = g->params;
+
+	(void)state;
+	want_limit_at(g, 0, 2);
+	step_conserve_times(g, 50);
+	conserve_destroy(g->nodes[2].c);
+	params.self = 2;
+	params.epoch = 1000;
+	params.recovering = true;
+	params.identity = (struct book_identity){0};
+	assert_int_equal(conserve_create(&params, g->now, &g->nodes[2].c), 0);
+	assert_int_equal(limit_of(g, 2, 0), 0);
+	for (unsigned i = 0; i < 100; i++) {
+		g->now += TICK;
+		for (unsigned k = 0; k < 3; k++) {
+			conserve_tick(g->nodes[k].c, g->now);
+			if (book_save(conserve_book(g->nodes[k].c), NULL, NULL) == 0)
+				book_committed(conserve_book(g->nodes[k].c));
+		}
+		for (unsigned k = 0; k < 3; k++) {
+			uint8_t buf[ROOM];
+			unsigned to;
+			size_t len;
+
+			while ((len = conserve_send(g->nodes[k].c, g->now, buf, ROOM, &to)) > 0)
+				conserve_hear(g->nodes[to].c, k, g->now, buf, len);
+		}
+		assert_true(sum_usable(g, 0) <= LIMIT);
+	}
+	assert_in_range(limit_of(g, 2, 0), LIMIT / 2, LIMIT);
+	assert_int_equal(conserve_book(g->nodes[2].c)->identity.low, 1);
+	assert_int_equal(conserve_book(g->nodes[0].c)->links[0].foreign, 0);
+	group_free(g);
+}
+
+/* Old statements, however many, do not keep a neighbour alive that is dead. */
+static void test_kept_alive(void **state)
+{
+	struct tape *tape = test_calloc(1, sizeof(*tape));
+	struct group *g = group_started(2, 1, 0);
+	const struct book *book = conserve_book(g->nodes[0].c);
+
+	(void)state;
+	want_limit_at(g, 0, 0);
+	for (unsigned i = 0; i < 20; i++)
+		step_recorded(g, tape);
+	assert_true(book_alive(book, 0, g->now));
+	for (uint64_t end = g->now + 2 * LEASE; g->now < end; g->now += TICK)
+		for (unsigned i = 0; i < tape->n; i++)
+			if (tape->at[i].to == 0)
+				(void)conserve_hear(g->nodes[0].c, 1, g->now, tape->at[i].bytes,
+					tape->at[i].len);
+	assert_false(book_alive(book, 0, g->now));
+	group_free(g);
+	test_free(tape);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -699,6 +1351,7 @@ int main(void)
 		cmocka_unit_test(test_mesh_parts),
 		cmocka_unit_test(test_sparse),
 		cmocka_unit_test(test_indicator),
+		cmocka_unit_test(test_another_indicator),
 		cmocka_unit_test(test_committing),
 		cmocka_unit_test(test_rounds),
 		cmocka_unit_test(test_update_in_a_round),
@@ -708,6 +1361,16 @@ int main(void)
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_other_edges),
 		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_debts_of_neighbours),
+		cmocka_unit_test(test_debts_far_away),
+		cmocka_unit_test(test_asks_end),
+		cmocka_unit_test(test_other_lease),
+		cmocka_unit_test(test_other_limit),
+		cmocka_unit_test(test_raise_waits_for_the_dead),
+		cmocka_unit_test(test_roster_without_the_dead),
+		cmocka_unit_test(test_other_limit_from_the_first),
+		cmocka_unit_test(test_other_burst),
+		cmocka_unit_test(test_other_terms),
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_update_refused),
 		cmocka_unit_test(test_many),
@@ -717,6 +1380,11 @@ int main(void)
 		cmocka_unit_test(test_rest),
 		cmocka_unit_test(test_bad_messages),
 		cmocka_unit_test(test_bursts),
+		cmocka_unit_test(test_former_life),
+		cmocka_unit_test(test_left_behind),
+		cmocka_unit_test(test_learnt_identity),
+		cmocka_unit_test(test_recovering_without_identity),
+		cmocka_unit_test(test_kept_alive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

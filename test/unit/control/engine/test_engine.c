@@ -23,7 +23,7 @@ struct world {
 	struct policy policy;
 	struct engine engine;
 	struct engine_limit limit;
-	unsigned told, joined, room;
+	unsigned told, joined;
 };
 
 static void world_make(struct world *w, enum meter_kind meter)
@@ -208,6 +208,137 @@ static void test_waits(void **state)
 	world_close(&w);
 }
 
+static enum shape_verdict arrive_at(struct world *w, struct shape_packet *packet, uint64_t now)
+{
+	static const uint8_t data[64];
+	const struct packet header = {.family = PACKET_IPV4, .proto = 17};
+
+	return engine_states_arrive(&w->engine, 0, 0, &header, data, BYTES, now, packet);
+}
+
+/* Ticks begin anew: a queue takes nothing until it is told so, then goes on as if just spent. */
+static void test_ticks_begin_anew(void **state)
+{
+	const uint64_t before = 100 * SECOND;
+
+	(void)state;
+	for (unsigned workers = 1; workers <= WORKERS; workers += WORKERS - 1) {
+		struct shape_packet packets[8], *out[8];
+		struct shaper *shaper;
+		struct world w;
+
+		world_make(&w, METER_TOKEN_BUCKET);
+		w.policy.action = ACTION_SHAPE;
+		w.policy.shape.delay_ns = SECOND;
+		w.limit.view.local_burst = BYTES;
+		world_begin(&w, workers);
+		shaper = w.engine.workers[0].shaper;
+		assert_int_equal(arrive_at(&w, &packets[0], before), SHAPE_PASSES);
+		assert_int_equal(arrive_at(&w, &packets[1], before), SHAPE_WAITS);
+		assert_true(shaper_is_ahead(shaper, SECOND));
+		assert_int_equal(shaper_flush(shaper, out, 8), 1);
+		assert_true(engine_states_leave(&w.engine, 0, 0, out[0], SECOND));
+		shaper_restart(shaper, SECOND);
+		assert_int_equal(arrive_at(&w, &packets[2], 2 * SECOND), SHAPE_FULL);
+		w.engine.slots[0].restarts = true;
+		w.limit.clock = 1;
+		assert_int_equal(engine_enforce(&w.engine, &w.limit, 2 * SECOND), 0);
+		assert_int_equal(arrive_at(&w, &packets[3], 2 * SECOND), SHAPE_WAITS);
+		assert_int_equal(shaper_release(shaper, 3 * SECOND, out, 8), 1);
+		assert_int_equal(arrive_at(&w, &packets[4], 3 * SECOND), SHAPE_PASSES);
+		world_close(&w);
+	}
+}
+
+static uint64_t passes_at(struct world *w, uint64_t now)
+{
+	uint64_t passed = 0;
+
+	for (unsigned i = 0; i < 200; i++)
+		passed += BYTES * engine_passes(w, i % w->engine.n_workers, now);
+	return passed;
+}
+
+/*
+ * A part of the limit has ended on all workers, and control comes so much later: what is there then
+ * is what the rest has granted since, and of the rest of the burst. It is so whether the shared
+ * bucket began with that limit or was told of it, for nobody but those who were told of an end.
+ */
+static void test_ended(void **state)
+{
+	static const struct {
+		uint8_t ending;
+		uint64_t late_ns;
+		double bytes;
+	} rows[] = {
+		{0, SECOND / 10, RATE / 10.0},
+		{0, SECOND, BURST},
+		{51, SECOND / 10, 0.8 * RATE / 10},
+		{51, SECOND, 0.8 * BURST},
+		{204, SECOND / 10, 0.2 * RATE / 10},
+		{204, SECOND, 0.2 * BURST},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		bool told = i % 2;
+		uint64_t now = 10 * SECOND;
+		struct world w;
+
+		world_make(&w, METER_TOKEN_BUCKET);
+		w.policy.guarantee = GUARANTEE_CONSERVED; /* no worker holds quanta */
+		w.limit.view.ending = told ? 0 : rows[i / 2].ending;
+		world_begin(&w, WORKERS);
+		w.limit.view.ending = rows[i / 2].ending;
+		if (told)
+			assert_int_equal(engine_enforce(&w.engine, &w.limit, 0), 0);
+		assert_near(passes_at(&w, now), BURST, BYTES);
+		w.engine.slots[0].ended = now;
+		now += rows[i / 2].late_ns;
+		w.limit.view.ending = 0;
+		assert_int_equal(engine_enforce(&w.engine, &w.limit, now), 0);
+		assert_near(passes_at(&w, now), rows[i / 2].bytes, BYTES);
+		/* From here on by the new limit. */
+		assert_near(passes_at(&w, now + SECOND / 10), RATE / 10.0, BYTES);
+		world_close(&w);
+	}
+}
+
+/*
+ * How many samples policies may take is thought over after a second, and before that once they have
+ * wanted more than there are.
+ */
+static void test_samples_shared(void **state)
+{
+	static const struct {
+		uint64_t after_ns;
+		double wanted; /* of what all may take in a second */
+		bool again;
+	} rows[] = {
+		{SECOND - 1, 0.5, false},
+		{SECOND, 0.5, true},
+		{SECOND / 2, 1, false},
+		{SECOND / 2, 1.01, true},
+		{5 * SECOND, 0, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world w;
+		double most;
+
+		world_open(&w, 2, METER_GCRA);
+		most = w.engine.budget.most;
+		engine_share_begin(&w.engine, &w.policy, 1, 7 * SECOND);
+		w.engine.budget.wanted = rows[i].wanted * most;
+		engine_share_samples(&w.engine, 7 * SECOND + rows[i].after_ns);
+		assert_int_equal(w.engine.budget.wanted == 0 || rows[i].wanted == 0, rows[i].again);
+		assert_int_equal(
+			w.engine.budget_ns == 7 * SECOND + rows[i].after_ns, rows[i].again);
+		world_close(&w);
+	}
+}
+
 static void join_credit(void *context, uint32_t slot, struct limit_profile *profile)
 {
 	struct world *w = context;
@@ -216,18 +347,19 @@ static void join_credit(void *context, uint32_t slot, struct limit_profile *prof
 	w->joined++;
 }
 
-static bool tell_profile(void *context, unsigned worker, const struct limit_profile *profile)
+static void tell_profile(void *context, unsigned worker, const struct limit_profile *profile)
 {
 	struct world *w = context;
+	struct limit_profile again;
 
-	(void)profile;
-	if (worker >= w->room)
-		return false;
+	/* A driver that tells a worker later tells it no other thing. */
+	assert_int_equal(engine_worker_profile(&w->engine, &w->limit, worker, &again), 0);
+	assert_memory_equal(
+		&again.meter.bucket, &profile->meter.bucket, sizeof(again.meter.bucket));
 	w->told++;
-	return true;
 }
 
-/* A driver's workers are told, up to the first that has no room, and nothing else changes. */
+/* A driver's workers are all told, and nothing else changes. */
 static void test_driver(void **state)
 {
 	struct policy_state before;
@@ -237,13 +369,9 @@ static void test_driver(void **state)
 	world_open(&w, WORKERS, METER_TOKEN_BUCKET);
 	w.engine.driver = (struct engine_driver){&w, join_credit, NULL, tell_profile};
 	before = w.engine.workers[0].states[0];
-	w.room = 2;
-	assert_int_equal(engine_enforce(&w.engine, &w.limit, SECOND), -EAGAIN);
-	assert_int_equal(w.told, 2);
-	assert_int_equal(w.joined, 3);
-	w.room = WORKERS;
 	assert_int_equal(engine_enforce(&w.engine, &w.limit, SECOND), 0);
-	assert_int_equal(w.told, 2 + WORKERS);
+	assert_int_equal(w.told, WORKERS);
+	assert_int_equal(w.joined, 2 * WORKERS);
 	assert_memory_equal(&before, &w.engine.workers[0].states[0], sizeof(before));
 	world_close(&w);
 }
@@ -269,6 +397,9 @@ int main(void)
 		cmocka_unit_test(test_totals),
 		cmocka_unit_test(test_measures),
 		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_ticks_begin_anew),
+		cmocka_unit_test(test_ended),
+		cmocka_unit_test(test_samples_shared),
 		cmocka_unit_test(test_driver),
 		cmocka_unit_test(test_out_of_range),
 	};

@@ -38,14 +38,34 @@ static void name_all(struct world *w, unsigned n, unsigned n_policies)
 	}
 }
 
+enum gossip_verdict world_deliver(
+	struct world *w, unsigned from, unsigned to, uint8_t *buf, size_t len)
+{
+	enum gossip_verdict verdict = gossip_receive(w->nodes[to].gossip, w->now_ns, buf, len);
+
+	if (w->sees_taken)
+		w->sees_taken(w, from, to, buf, verdict);
+	return verdict;
+}
+
 static bool receive_gossip(void *world, unsigned from, unsigned to, uint8_t *buf, size_t len)
 {
 	struct world *w = world;
 
 	if (!w->nodes[to].gossip || w->nodes[from].side != w->nodes[to].side)
 		return false;
-	gossip_receive(w->nodes[to].gossip, w->now_ns, buf, len);
+	world_deliver(w, from, to, buf, len);
 	return true;
+}
+
+static struct keyring *world_keyring(const struct world *w, unsigned i)
+{
+	struct keyring_params params = {.roster = w->roster, .self = i, .n_keys = 1, .keys = &key};
+	struct keyring *ring = NULL;
+
+	if (w->params.sealed && keyring_create(&params, &ring))
+		abort();
+	return ring;
 }
 
 void world_create(struct world *w, const struct world_params *params)
@@ -64,7 +84,7 @@ void world_create(struct world *w, const struct world_params *params)
 void world_destroy(struct world *w)
 {
 	for (unsigned i = 0; i < w->params.n; i++)
-		gossip_destroy(w->nodes[i].gossip);
+		world_crash(w, i);
 	simnet_free(&w->net);
 	events_free(&w->events);
 	roster_destroy(w->roster);
@@ -82,7 +102,7 @@ void world_start(struct world *w, unsigned i)
 		.self = i,
 		.n_policies = p->n_policies,
 		.policies = w->policies,
-		.key = p->sealed ? key : NULL,
+		.keyring = node->keyring = world_keyring(w, i),
 		.epoch = 1 + i + (uint64_t)p->n * node->starts++,
 		.seed = prng_next(&w->prng),
 		.branching = p->branching,
@@ -90,6 +110,7 @@ void world_start(struct world *w, unsigned i)
 		.timeout_ns = p->timeout_ns,
 		.datagram_max = 1200,
 		.estimator = p->estimator,
+		.demand_max = p->demand_max,
 		.compensate = p->compensate,
 	};
 
@@ -102,7 +123,9 @@ void world_start(struct world *w, unsigned i)
 void world_crash(struct world *w, unsigned i)
 {
 	gossip_destroy(w->nodes[i].gossip);
+	keyring_destroy(w->nodes[i].keyring);
 	w->nodes[i].gossip = NULL;
+	w->nodes[i].keyring = NULL;
 }
 
 void world_set(struct world *w, unsigned i, unsigned policy, double weight)
@@ -125,6 +148,8 @@ static void fly_gossip_datagram(
 
 	w->sent++;
 	w->sent_bytes += len + IP_UDP;
+	if (w->sees_sent)
+		w->sees_sent(w, from, to, buf, len);
 	if (!datagram_arrives(w, from, to))
 		return;
 	while (copies-- > 0) {

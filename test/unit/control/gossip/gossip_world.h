@@ -27,11 +27,13 @@ struct world_params {
 	uint64_t tick_ns, timeout_ns;
 	uint64_t delay_ns, jitter_ns; /* one way */
 	double loss, repeat;          /* of datagrams */
+	double demand_max;            /* see gossip_params */
 };
 
 struct world_node {
 	struct gossip *gossip; /* NULL while crashed */
-	uint64_t next_ns;      /* its next tick */
+	struct keyring *keyring;
+	uint64_t next_ns; /* its next tick */
 	unsigned starts;
 	unsigned side; /* of a partition */
 };
@@ -47,6 +49,12 @@ struct world {
 	bool (*cut)(
 		const struct world *world, unsigned from, unsigned to); /* NULL: by sides alone */
 	unsigned cut_from, cut_to;                                      /* for it */
+	/* Somebody on the path sees what is sent, and what becomes of it; either may be NULL. */
+	void (*sees_sent)(
+		struct world *world, unsigned from, unsigned to, const uint8_t *buf, size_t len);
+	void (*sees_taken)(struct world *world, unsigned from, unsigned to, const uint8_t *buf,
+		enum gossip_verdict verdict);
+	void *sees;                /* for them */
 	uint64_t sent, sent_bytes; /* datagrams, and their bytes with IPv4 and UDP headers */
 	struct events events;      /* of one step, the newest first */
 	struct simnet net;
@@ -58,6 +66,10 @@ void world_destroy(struct world *world);
 
 void world_start(struct world *world, unsigned i);
 void world_crash(struct world *world, unsigned i);
+
+/* Hands a datagram to a limiter, which runs; buf is opened in place. */
+enum gossip_verdict world_deliver(
+	struct world *world, unsigned from, unsigned to, uint8_t *buf, size_t len);
 
 /* Sets the weight of limiter i, which runs. */
 void world_set(struct world *world, unsigned i, unsigned policy, double weight);

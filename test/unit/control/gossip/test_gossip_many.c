@@ -313,6 +313,35 @@ static void test_news(void **state)
 	pair_free(p);
 }
 
+/* A reload keeps what was not yet told, under the new indices, and adds nothing to it. */
+static void test_news_kept(void **state)
+{
+	struct pair *p = pair_create(200, 200);
+	unsigned from[200];
+	uint32_t ids[200];
+
+	(void)state;
+	meet_gossip_pair(p);
+	set_all(p, 0, 1e6);
+	for (int t = 0; t < 10; t++)
+		tick_gossip_pair(p);
+	for (unsigned i = 0; i < 200; i++) {
+		assert_int_equal(gossip_next_news(p->g[1], i), i);
+		from[i] = 199 - i;
+		ids[i] = p->ids[from[i]];
+	}
+	gossip_set(p->g[0], 63, 5e6, 1);
+	gossip_set(p->g[0], 64, 5e6, 1);
+	gossip_set(p->g[0], 199, 5e6, 1);
+	tick_gossip_pair(p);
+	assert_int_equal(gossip_update(p->g[1], ids, 200, from, TICK, p->now), 0);
+	assert_int_equal(gossip_next_news(p->g[1], 0), 0);
+	assert_int_equal(gossip_next_news(p->g[1], 1), 135);
+	assert_int_equal(gossip_next_news(p->g[1], 136), 136);
+	assert_int_equal(gossip_next_news(p->g[1], 0), 200);
+	pair_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,6 +353,7 @@ int main(void)
 		cmocka_unit_test(test_changed_while_told),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_news),
+		cmocka_unit_test(test_news_kept),
 	};
 
 	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);

@@ -382,8 +382,11 @@ static void test_malformed(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint8_t buf[200] = {0};
 		struct cursor cursor = {buf, buf + sizeof(buf), false};
-		struct datagram_header header = {
-			1, GOSSIP_PUSH_SUM << DATAGRAM_ESTIMATOR_SHIFT, w.roster->ids[0], 77, 1};
+		struct datagram_header header = {.version = DATAGRAM_VERSION,
+			.flags = GOSSIP_PUSH_SUM << DATAGRAM_ESTIMATOR_SHIFT,
+			.sender = w.roster->ids[0],
+			.epoch = 77,
+			.counter = 1};
 		struct datagram_body body = {w.roster->ids[1], 0, 0, 1, (uint16_t)cases[i].records};
 		struct datagram_round round = {0, 1};
 		struct datagram_share share = {w.policies[0], cases[i].push, cases[i].demand, 1};

@@ -127,14 +127,20 @@ static void test_history_random(void **state)
 
 static void test_history_bounds(void **state)
 {
-	struct history *h = history_create(SECOND, SECOND, 0);
+	static const unsigned rows[][2] = {{0, HISTORY_STEPS_MIN}, {1, HISTORY_STEPS_MIN},
+		{HISTORY_STEPS_MIN, HISTORY_STEPS_MIN},
+		{HISTORY_STEPS_MIN + 1, HISTORY_STEPS_MIN + 1},
+		{HISTORY_STEPS_MAX - 1, HISTORY_STEPS_MAX - 1},
+		{HISTORY_STEPS_MAX, HISTORY_STEPS_MAX}, {HISTORY_STEPS_MAX + 1, HISTORY_STEPS_MAX},
+		{10000, HISTORY_STEPS_MAX}};
 
 	(void)state;
-	assert_int_equal(h->n, HISTORY_STEPS_MIN);
-	free(h);
-	h = history_create(10000 * SECOND, SECOND, 0);
-	assert_int_equal(h->n, HISTORY_STEPS_MAX);
-	free(h);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct history *h = history_create(rows[i][0] * SECOND, SECOND, 0);
+
+		assert_int_equal(h->n, rows[i][1]);
+		free(h);
+	}
 }
 
 static void test_backlog(void **state)

@@ -29,7 +29,7 @@ struct group {
 	uint64_t arrived[N][POLICIES];
 	uint64_t demand[N][POLICIES]; /* bytes a tick */
 	uint64_t slots[FLOW_SLOTS];
-	uint64_t messages, told_bursts; /* of these, that changed a burst alone, at once */
+	uint64_t messages, told_bursts; /* of ledgers; of these, that changed a burst alone */
 	bool cut[N], stuck[N];          /* stuck: its disk */
 	unsigned turn;
 };
@@ -76,6 +76,7 @@ static struct group *group_new(unsigned n_policies)
 			.skips_idle = true,
 			.ledger = {.overlay = {.shape = OVERLAY_RANDOM},
 				.epoch = 1,
+				.identity = {.low = 1},
 				.lease_ns = 2013 * MS,
 				.drift_ppm = 100,
 				.promise = 50},
@@ -157,7 +158,9 @@ static void post_conserved_node(struct group *g, unsigned i, unsigned n_policies
 			continue;
 		before = n_policies > ADAPTOR ? burst_of(g, to) : 0;
 		rate = n_policies > ADAPTOR ? conserved_local_limit(g, to, ADAPTOR) : 0;
-		g->messages += limiter_receive(g->l[to], g->now, buf, len) == GOSSIP_MESSAGE;
+		if (limiter_receive(g->l[to], g->now, buf, len) == GOSSIP_MESSAGE)
+			g->messages += len > DATAGRAM_MIN &&
+				       *gossip_message_at(buf) != AGREE_MESSAGE;
 		if (n_policies > ADAPTOR && conserved_local_limit(g, to, ADAPTOR) == rate)
 			g->told_bursts += burst_of(g, to) != before;
 	}

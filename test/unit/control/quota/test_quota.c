@@ -93,8 +93,14 @@ struct pair {
 	unsigned messages;
 };
 
+/* When it is to be ticked next is always ahead. */
+static void tick_quota(struct quota_node *q, uint64_t now)
+{
+	assert_true(quota_tick(q, now) > now);
+}
+
 static struct quota_node *make_quota_node(
-	uint64_t share, bool durable, uint64_t chunk, uint64_t now)
+	uint64_t share, bool durable, uint64_t chunk, uint64_t theta, uint64_t now)
 {
 	struct quota_params params = {
 		.share = share,
@@ -103,7 +109,7 @@ static struct quota_node *make_quota_node(
 		.epoch = 1,
 		.durable = durable,
 		.chunk = chunk,
-		.theta_ns = THETA,
+		.theta_ns = theta,
 		.memory_ns = SECOND,
 		.repeat_ns = SECOND,
 		.seed = 3,
@@ -115,11 +121,16 @@ static struct quota_node *make_quota_node(
 	return q;
 }
 
+static struct pair slow_pair_of(uint64_t a, uint64_t b, uint64_t theta)
+{
+	return (struct pair){.a = make_quota_node(a, false, 0, theta, SECOND),
+		.b = make_quota_node(b, false, 0, theta, SECOND),
+		.now = SECOND};
+}
+
 static struct pair pair_of(uint64_t a, uint64_t b)
 {
-	return (struct pair){.a = make_quota_node(a, false, 0, SECOND),
-		.b = make_quota_node(b, false, 0, SECOND),
-		.now = SECOND};
+	return slow_pair_of(a, b, THETA);
 }
 
 static void pair_free(struct pair *p)
@@ -191,7 +202,7 @@ static void test_last_unit(void **state)
 	p.messages = 0;
 	for (unsigned i = 0; i < 100; i++) {
 		assert_int_equal(quota_spend(p.a, 1, p.now), -EDQUOT);
-		quota_tick(p.a, p.now);
+		tick_quota(p.a, p.now);
 		talk_quota_pair(&p, false);
 	}
 	assert_int_equal(p.messages, 0);
@@ -256,17 +267,64 @@ static void test_silence(void **state)
 	(void)state;
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
 	while (quota_spend(p.a, 40, p.now) == -EAGAIN && p.now - began < SECOND) {
-		quota_tick(p.a, p.now);
+		tick_quota(p.a, p.now);
 		talk_quota_pair(&p, true);
 	}
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EDQUOT);
 	assert_in_range(p.now - began, 5 * THETA, 8 * THETA + 10 * MS);
 	assert_int_equal(p.messages, 2);
 	for (began = p.now; quota_spend(p.a, 40, p.now) && p.now - began < 10 * SECOND;) {
-		quota_tick(p.a, p.now);
+		tick_quota(p.a, p.now);
 		talk_quota_pair(&p, false);
 	}
 	assert_int_equal(quota_view(p.a, p.now).spent, 40);
+	pair_free(&p);
+}
+
+/*
+ * A neighbour that was away for long is asked within seconds once it is back, however slow the
+ * group is.
+ */
+static void test_long_absence(void **state)
+{
+	static const uint64_t thetas[] = {THETA, 50 * MS, 500 * MS};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(thetas) / sizeof(thetas[0]); i++) {
+		struct pair p = slow_pair_of(10, 90, thetas[i]);
+		uint64_t end = p.now + 3600 * SECOND;
+
+		while (p.now < end) {
+			quota_spend(p.a, 40, p.now);
+			tick_quota(p.a, p.now += 10 * MS);
+			talk_quota_pair(&p, true);
+		}
+		for (end = p.now; quota_spend(p.a, 40, p.now) && p.now - end < 3600 * SECOND;) {
+			tick_quota(p.a, p.now += 10 * MS);
+			tick_quota(p.b, p.now);
+			talk_quota_pair(&p, false);
+		}
+		if (p.now - end > 5 * SECOND)
+			fail_msg("theta %" PRIu64 " ms: asked after %" PRIu64 " ms", thetas[i] / MS,
+				(p.now - end) / MS);
+		pair_free(&p);
+	}
+}
+
+/* Where an answer takes long one that does not come is not asked for the oftener. */
+static void test_slow_absence(void **state)
+{
+	const uint64_t theta = 10 * SECOND, hour = 3600 * SECOND;
+	struct pair p = slow_pair_of(10, 90, theta);
+
+	(void)state;
+	for (uint64_t end = p.now + hour; p.now < end;) {
+		quota_spend(p.a, 40, p.now);
+		tick_quota(p.a, p.now += 10 * MS);
+		talk_quota_pair(&p, true);
+	}
+	/* Two requests, six times what an answer takes, and at least half of that again. */
+	assert_in_range(p.messages, 10, 2 * (hour / (9 * theta) + 1));
 	pair_free(&p);
 }
 
@@ -288,12 +346,159 @@ static void test_top_up(void **state)
 	assert_int_equal(quota_set_share(p.a, 20, p.now), 0);
 	talk_quota_pair(&p, false);
 	for (unsigned i = 0; i < 100; i++) {
-		quota_tick(p.a, p.now += THETA);
+		tick_quota(p.a, p.now += THETA);
 		talk_quota_pair(&p, false);
 	}
 	assert_int_equal(quota_view(p.a, p.now).balance + quota_view(p.b, p.now).balance, 5);
 	assert_true(quota_view(p.a, p.now).balance >= 0);
 	pair_free(&p);
+}
+
+/* A refusal ends with a top-up after a top-up, also with a small one: others are asked again. */
+static void test_small_top_up(void **state)
+{
+	struct pair p = pair_of(10, 0);
+
+	(void)state;
+	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
+	talk_quota_pair(&p, false);
+	assert_int_equal(quota_spend(p.a, 40, p.now), -EDQUOT);
+	p.now += 2 * SECOND; /* what the other has said is old */
+	assert_int_equal(quota_set_share(p.a, 20, p.now), 0);
+	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
+	talk_quota_pair(&p, false);
+	assert_int_equal(quota_spend(p.a, 40, p.now), -EDQUOT);
+	pair_free(&p);
+}
+
+/* A hub and its neighbours, which it believes to have units: one asks it, the others are asked. */
+#define SPOKES 3
+
+struct star {
+	struct quota_node *hub, *spokes[SPOKES];
+	uint64_t now;
+	bool partial[SPOKES],
+		silent[SPOKES];             /* what they say of others; whether they say anything */
+	struct quota_message heard[SPOKES]; /* the last of the hub's */
+};
+
+static struct star star_of(uint64_t hub)
+{
+	struct quota_params params = {.share = hub,
+		.period = 1,
+		.n_edges = SPOKES,
+		.epoch = 1,
+		.theta_ns = THETA,
+		.memory_ns = SECOND,
+		.repeat_ns = SECOND,
+		.seed = 3};
+	struct star s = {.now = SECOND};
+
+	assert_int_equal(quota_create(&params, s.now, &s.hub), 0);
+	for (uint32_t i = 0; i < SPOKES; i++) {
+		s.spokes[i] = make_quota_node(0, false, 0, THETA, s.now);
+		quota_link(s.hub, i, true, 1000);
+	}
+	return s;
+}
+
+static void star_free(struct star *s)
+{
+	quota_destroy(s->hub);
+	for (uint32_t i = 0; i < SPOKES; i++)
+		quota_destroy(s->spokes[i]);
+}
+
+static void talk_star(struct star *s, uint64_t ns)
+{
+	for (uint64_t end = s->now + ns; s->now < end;) {
+		struct quota_message m;
+		uint32_t edge;
+
+		tick_quota(s->hub, s->now += MS);
+		while (quota_next(s->hub, s->now, &edge, &m)) {
+			s->heard[edge] = m;
+			assert_true(quota_hear(s->spokes[edge], 0, &m, s->now));
+		}
+		for (uint32_t i = 0; i < SPOKES; i++)
+			while (quota_next(s->spokes[i], s->now, &edge, &m)) {
+				m.partial |= s->partial[i];
+				if (!s->silent[i])
+					assert_true(quota_hear(s->hub, i, &m, s->now));
+			}
+	}
+}
+
+/*
+ * Whoever hears that there are too few hears also whether somebody was not asked, or did not
+ * answer, or says so of others: only if all were heard is there nothing to wait for.
+ */
+static void test_partial(void **state)
+{
+	(void)state;
+	for (unsigned row = 0; row < 16; row++) {
+		struct star s = star_of(10);
+		bool whole = row == 0;
+
+		for (unsigned i = 1; i < SPOKES; i++) {
+			s.partial[i] = row >> (i - 1) & 1;
+			s.silent[i] = row >> (i + 1) & 1;
+		}
+		assert_int_equal(quota_spend(s.spokes[0], 40, s.now), -EAGAIN);
+		for (unsigned ms = 0; ms < 200 && !(s.heard[0].parts & QUOTA_REPORT); ms++)
+			talk_star(&s, MS);
+		assert_true(s.heard[0].parts & QUOTA_REPORT);
+		assert_int_equal(s.heard[0].partial, !whole);
+		/* It is refused what nobody has, and waits for what somebody may have. */
+		assert_int_equal(quota_spend(s.spokes[0], 40, s.now), whole ? -EDQUOT : -EAGAIN);
+		star_free(&s);
+	}
+}
+
+/*
+ * Too few for a hub's traffic and a neighbour's, which both wait: the neighbour has what it needs
+ * if that can be had, and else the hub does not give what it needs itself.
+ */
+static void test_most_modest(void **state)
+{
+	static const struct {
+		uint64_t hub, spoke;
+		bool served;
+	} rows[] = {{12, 15, false}, {11, 100, false}, {100, 8, true}, {12, 8, true}};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct star s = star_of(10);
+		bool served = false;
+
+		for (unsigned ms = 0; ms < 100 && !served; ms++) {
+			assert_int_not_equal(quota_spend(s.hub, rows[k].hub, s.now), 0);
+			served = quota_spend(s.spokes[0], rows[k].spoke, s.now) == 0;
+			talk_star(&s, MS);
+		}
+		assert_int_equal(served, rows[k].served);
+		if (!served)
+			assert_int_equal(quota_view(s.hub, s.now).balance, 10);
+		star_free(&s);
+	}
+}
+
+/* Each who was told that there is nothing is told when there is something, though nobody asks. */
+static void test_news_of_units(void **state)
+{
+	struct star s = star_of(0);
+
+	(void)state;
+	for (unsigned i = 0; i < SPOKES; i++)
+		assert_int_equal(quota_spend(s.spokes[i], 1, s.now), -EAGAIN);
+	talk_star(&s, 1000 * MS);
+	for (unsigned i = 0; i < SPOKES; i++)
+		assert_true(s.heard[i].known && s.heard[i].held == 0);
+	assert_int_equal(quota_set_share(s.hub, 1000, s.now), 0);
+	talk_star(&s, 2 * MS);
+	for (unsigned i = 0; i < SPOKES; i++)
+		assert_true(s.heard[i].held > 0);
+	star_free(&s);
 }
 
 /* Units of a period that has ended, on their way, are nobody's; each period has its total. */
@@ -309,6 +514,8 @@ static void test_periods(void **state)
 	assert_true(quota_hear(p.b, 0, &m, p.now));
 	assert_true(quota_next(p.b, p.now, &edge, &m));
 	assert_int_equal(quota_period(p.a, 1, 10, p.now), -EINVAL);
+	/* One that cannot begin leaves the former as it is. */
+	assert_int_equal(quota_period(p.a, 2, LEDGER_MOST + 1, p.now), -EINVAL);
 	assert_int_equal(quota_period(p.a, 2, 10, p.now), 0);
 	assert_true(quota_hear(p.a, 0, &m, p.now));
 	assert_int_equal(quota_view(p.a, p.now).balance, 10);
@@ -317,7 +524,7 @@ static void test_periods(void **state)
 	assert_int_equal(quota_view(p.a, p.now).balance, 10);
 	assert_int_equal(quota_period(p.b, 2, 90, p.now), 0);
 	for (unsigned i = 0; i < 100 && quota_spend(p.a, 40, p.now); i++) {
-		quota_tick(p.a, p.now += THETA);
+		tick_quota(p.a, p.now += THETA);
 		talk_quota_pair(&p, false);
 	}
 	assert_int_equal(quota_view(p.a, p.now).spent, 40);
@@ -344,10 +551,49 @@ static struct quota_node *restored_quota_node(const void *record, size_t len, ui
 	return q;
 }
 
+/*
+ * Units that came in a period of which no record says anything, and that were confirmed before a
+ * crash: the neighbour does not say them again by itself, and is asked, once that period has begun
+ * again.
+ */
+static void test_crash_in_new_period(void **state)
+{
+	struct pair p = {.a = make_quota_node(100, true, 16, THETA, SECOND),
+		.b = make_quota_node(90, false, 0, THETA, SECOND),
+		.now = SECOND};
+	char record[4096];
+	size_t len;
+
+	(void)state;
+	assert_int_equal(quota_spend(p.a, 1, p.now), -EAGAIN);
+	assert_int_equal(quota_save(p.a, record, &len), 0);
+	quota_committed(p.a);
+	assert_int_equal(quota_period(p.a, 2, 100, p.now), 0);
+	assert_int_equal(quota_period(p.b, 2, 90, p.now), 0);
+	assert_int_equal(quota_spend(p.a, 140, p.now), -EAGAIN);
+	talk_quota_pair(&p, false);
+	tick_quota(p.b, p.now += SECOND);
+	talk_quota_pair(&p, false);
+	assert_true(quota_view(p.a, p.now).balance >= 140);
+	assert_int_equal(quota_edge(p.b, 0).in_flight, 0);
+	quota_destroy(p.a);
+	p.a = restored_quota_node(record, len, 1);
+	assert_int_equal(quota_view(p.a, p.now).period, 1);
+	quota_link(p.a, 0, true, 1000);
+	assert_int_equal(quota_period(p.a, 2, 100, p.now), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		tick_quota(p.a, p.now += SECOND);
+		tick_quota(p.b, p.now);
+		talk_quota_pair(&p, false);
+	}
+	assert_int_equal(quota_view(p.a, p.now).balance + quota_view(p.b, p.now).balance, 190);
+	pair_free(&p);
+}
+
 /* With a disk nothing is used before a record says that it is spent; a crash forgets none of it. */
 static void test_durable(void **state)
 {
-	struct quota_node *q = make_quota_node(100, true, 16, SECOND);
+	struct quota_node *q = make_quota_node(100, true, 16, THETA, SECOND);
 	char record[4096];
 	uint64_t used = 0;
 	size_t len;
@@ -383,7 +629,7 @@ static void test_durable(void **state)
 /* Units that passed and were not used are free again, and no more than have passed. */
 static void test_refund(void **state)
 {
-	struct quota_node *q = make_quota_node(100, true, 16, SECOND);
+	struct quota_node *q = make_quota_node(100, true, 16, THETA, SECOND);
 	char record[4096];
 	size_t len;
 
@@ -414,7 +660,7 @@ static void test_refund(void **state)
 /* A record that did not become durable: nothing may be used, and the next one has it all. */
 static void test_save_failed(void **state)
 {
-	struct quota_node *q = make_quota_node(100, true, 16, SECOND);
+	struct quota_node *q = make_quota_node(100, true, 16, THETA, SECOND);
 	char record[4096];
 	size_t len;
 
@@ -463,8 +709,8 @@ static void test_both_recovering(void **state)
 	for (unsigned i = 0; i < 10; i++) {
 		save_quota_node(p.a);
 		save_quota_node(p.b);
-		quota_tick(p.a, p.now);
-		quota_tick(p.b, p.now);
+		tick_quota(p.a, p.now);
+		tick_quota(p.b, p.now);
 		talk_quota_pair(&p, false);
 	}
 	assert_false(quota_view(p.a, p.now).recovering || quota_view(p.b, p.now).recovering);
@@ -490,8 +736,8 @@ static void test_recovering_for_long(void **state)
 	assert_int_equal(quota_create(&params, p.now, &p.a), 0);
 	assert_int_equal(quota_create(&params, p.now, &p.b), 0);
 	for (; p.now < 2 * SECOND; p.now += MS) {
-		quota_tick(p.a, p.now);
-		quota_tick(p.b, p.now);
+		tick_quota(p.a, p.now);
+		tick_quota(p.b, p.now);
 		p.messages += quota_next_to(p.a, p.now, 0, &m) && quota_hear(p.b, 0, &m, p.now);
 		p.messages += quota_next_to(p.b, p.now, 0, &m) && quota_hear(p.a, 0, &m, p.now);
 	}
@@ -512,11 +758,11 @@ static void test_unlink(void **state)
 	assert_false(quota_next_to(p.a, p.now, 0, &m));
 	assert_true(quota_view(p.a, p.now).asking);
 	quota_link(p.a, 0, false, 0);
-	quota_tick(p.a, p.now);
+	tick_quota(p.a, p.now);
 	assert_false(quota_view(p.a, p.now).asking);
 	/* It comes back, and is asked at once. */
 	quota_link(p.a, 0, true, 1000);
-	quota_tick(p.a, p.now);
+	tick_quota(p.a, p.now);
 	talk_quota_pair(&p, false);
 	assert_int_equal(quota_spend(p.a, 40, p.now), 0);
 	pair_free(&p);
@@ -561,7 +807,7 @@ static void test_loop(void **state)
 			struct quota_view view;
 
 			assert_int_not_equal(quota_spend(q[i], 30, now), 0);
-			quota_tick(q[i], now);
+			tick_quota(q[i], now);
 			send_around_loop(q, i, now);
 			view = quota_view(q[i], now);
 			if (!view.asking || view.rounds != rounds[i])
@@ -602,6 +848,36 @@ static void test_nonsense(void **state)
 	pair_free(&p);
 }
 
+/* Its period is not known: nothing is held, nor heard; a memory that is lost stays so after it. */
+static void test_undated(void **state)
+{
+	struct quota_params params = {.share = 100,
+		.undated = true,
+		.recovering = true,
+		.epoch = 1,
+		.theta_ns = THETA,
+		.memory_ns = SECOND,
+		.repeat_ns = SECOND};
+	struct quota_message message = {.statement = {.epoch = 9, .stamp = 1}};
+	struct quota_node *q;
+
+	(void)state;
+	assert_int_equal(quota_create(&params, SECOND, &q), 0);
+	assert_int_equal(quota_spend(q, 1, SECOND), -EAGAIN);
+	assert_int_equal(quota_set_share(q, 200, SECOND), 0);
+	assert_int_equal(quota_period(q, 5, 100, SECOND), 0);
+	assert_int_not_equal(quota_spend(q, 1, SECOND), 0);
+	assert_int_equal(quota_period(q, 6, 100, SECOND), 0);
+	assert_int_equal(quota_spend(q, 100, SECOND), 0);
+	quota_destroy(q);
+	params.n_edges = 1;
+	assert_int_equal(quota_create(&params, SECOND, &q), 0);
+	assert_true(quota_hear(q, 0, &message, SECOND)); /* of period 0, which nobody is in */
+	assert_int_equal(quota_period(q, 5, 100, SECOND), 0);
+	assert_true(quota_view(q, SECOND).recovering);
+	quota_destroy(q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -613,8 +889,15 @@ int main(void)
 		cmocka_unit_test(test_threshold),
 		cmocka_unit_test(test_by_rate),
 		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_long_absence),
+		cmocka_unit_test(test_slow_absence),
 		cmocka_unit_test(test_top_up),
+		cmocka_unit_test(test_small_top_up),
+		cmocka_unit_test(test_partial),
+		cmocka_unit_test(test_most_modest),
+		cmocka_unit_test(test_news_of_units),
 		cmocka_unit_test(test_periods),
+		cmocka_unit_test(test_crash_in_new_period),
 		cmocka_unit_test(test_durable),
 		cmocka_unit_test(test_refund),
 		cmocka_unit_test(test_save_failed),
@@ -623,6 +906,7 @@ int main(void)
 		cmocka_unit_test(test_unlink),
 		cmocka_unit_test(test_loop),
 		cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_undated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -310,8 +310,8 @@ static void test_out_of_memory(void **state)
 
 static int start_eal(void **state)
 {
-	char *args[] = {(char[]){"test_fib4"}, (char[]){"--no-huge"}, (char[]){"-m"},
-		(char[]){"64"}, (char[]){"--no-pci"}, (char[]){"--no-telemetry"},
+	char *args[] = {(char[]){"test_fib4"}, (char[]){"--no-huge"}, (char[]){"--no-shconf"},
+		(char[]){"-m"}, (char[]){"64"}, (char[]){"--no-pci"}, (char[]){"--no-telemetry"},
 		(char[]){"--log-level=1"}, (char[]){"-l"}, (char[]){"0"}};
 
 	(void)state;

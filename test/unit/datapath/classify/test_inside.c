@@ -126,18 +126,22 @@ static void test_tunnels(void **state)
 	classifier_destroy(classifier);
 }
 
-/* A later fragment is charged as its first, in this burst or the next; else as without ports. */
+/*
+ * A later fragment is charged as its first, in this burst or the next; else to the stricter of the
+ * two that it could be of, or as without ports, or it is refused.
+ */
 static void test_fragments(void **state)
 {
 	static const layer layers[][LAYERS_MAX] = {
-		{OUTER, {V4, UDP, 0, 0x0008}, {PAYLOAD, 64}},
+		{OUTER, {V4, UDP, 0, 0x0020}, {PAYLOAD, 64}},
 		{OUTER, {V4, UDP, 0, 0x2000}, {PAYLOAD, 64}},
 		{OUTER, {V4, UDP}, {PAYLOAD, 64}},
-		{OUTER, {V4, UDP, 0, 0x2008}, {PAYLOAD, 64}},
+		{OUTER, {V4, UDP, 0, 0x2020}, {PAYLOAD, 64}},
 	};
-	const uint32_t want[2][4] = {
-		{OUTSIDE, OUTSIDE_PORT, OUTSIDE_PORT, OUTSIDE_PORT}, /* its first comes after it */
-		{OUTSIDE_PORT, OUTSIDE_PORT, OUTSIDE_PORT, OUTSIDE_PORT},
+	static const uint32_t before[] = {
+		[UNPARSED_STRICT] = OUTSIDE_PORT,
+		[UNPARSED_DROP] = NONE,
+		[UNPARSED_PASS] = OUTSIDE,
 	};
 	struct fragments *table = aligned_alloc(64, sizeof(*table));
 	struct classifier *classifier = make_classifier();
@@ -145,21 +149,28 @@ static void test_fragments(void **state)
 	struct frame built[4];
 
 	(void)state;
-	fragments_init(table, 1, 1000000000);
 	for (unsigned i = 0; i < 4; i++) {
 		build_frame(layers[i], &built[i]);
+		put_checksum(built[i].bytes, 14);
 		frames.data[i] = built[i].bytes;
 		frames.len[i] = built[i].len;
 	}
 	frames.fragments = table;
-	for (unsigned burst = 0; burst < 2; burst++) {
-		classify_frames(classifier, 0, DIRECTION_A_TO_B, &frames, 4);
-		for (unsigned i = 0; i < 4; i++)
-			if (frames.policy[i] != want[burst][i])
-				fail_msg("burst %u, frame %u: policy %d", burst, i,
-					(int)frames.policy[i]);
+	for (unsigned action = UNPARSED_STRICT; action <= UNPARSED_PASS; action++) {
+		classifier_set_unparsed(classifier, action);
+		fragments_init(table, 1, 1000000000);
+		for (unsigned burst = 0; burst < 2; burst++) {
+			classify_frames(classifier, 0, DIRECTION_A_TO_B, &frames, 4);
+			for (unsigned i = 0; i < 4; i++)
+				if (frames.policy[i] !=
+					(burst + i == 0 ? before[action] : OUTSIDE_PORT))
+					fail_msg("action %u, burst %u, frame %u: policy %d", action,
+						burst, i, (int)frames.policy[i]);
+			assert_int_equal(frames.unparsed, burst == 0);
+			assert_int_equal(frames.refused, burst == 0 && action == UNPARSED_DROP);
+		}
+		assert_int_equal(table->unknown, 1);
 	}
-	assert_int_equal(table->unknown, 1);
 	classifier_destroy(classifier);
 	free(table);
 }

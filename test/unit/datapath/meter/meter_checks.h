@@ -11,6 +11,18 @@
 
 #include "meter/meter.h"
 
+/* Makes `profile` the successor of `old` from tick `now` on, whatever the states. */
+static inline void meter_profile_succeed(enum meter_kind kind, union meter_profile *profile,
+	const union meter_profile *old, uint64_t now)
+{
+	union meter_profile current = *old;
+	union meter any = {0};
+
+	meter_init(kind, &any, old, now, 0);
+	meter_change(kind, &any, &current, profile, now);
+	*profile = current;
+}
+
 /* Whether both profiles say one limit, since whenever they do. */
 static inline bool meter_profile_equal(
 	enum meter_kind kind, const union meter_profile *a, const union meter_profile *b)
@@ -28,21 +40,17 @@ static inline bool meter_idle(enum meter_kind kind, const union meter *meter,
 	const union meter_profile *profile, uint64_t now)
 {
 	struct token_bucket bucket;
-	struct gcra_now instant;
 
+#define IDLE(constant, member, prefix, ...) \
+	case METER_##constant:              \
+		return prefix##_idle(&meter->member, &profile->member, now);
 	switch (kind) {
 	case METER_TOKEN_BUCKET:
 	case METER_PHANTOM:
 		bucket = meter->bucket;
 		token_bucket_advance(&bucket, &profile->bucket, now);
 		return bucket.tokens >= profile->bucket.burst;
-	case METER_GCRA:
-		instant = gcra_now(&profile->gcra, now);
-		return gcra_idle_now(&meter->gcra, &instant);
-	case METER_FIXED_WINDOW:
-		return fixed_window_idle(&meter->window, &profile->quota, now);
-	case METER_HYBRID:
-		return hybrid_idle(&meter->hybrid, &profile->quota, now);
+		METERS(METER_SKIP, IDLE)
 	case METER_CREDIT:
 		bucket = meter->credit.fallback;
 		token_bucket_advance(&bucket, &profile->credit.fallback, now);
@@ -51,6 +59,7 @@ static inline bool meter_idle(enum meter_kind kind, const union meter *meter,
 	default:
 		return true;
 	}
+#undef IDLE
 }
 
 #endif

@@ -401,7 +401,7 @@ static void test_fixed_window(void **state)
 
 		prng_seed(&prng, seed);
 		model.quota = random_quota(&prng);
-		fixed_window_init(&window, clock.now);
+		fixed_window_begin(&window, &model.quota, clock.now, 0);
 		for (unsigned i = 0; i < EVENTS; i++) {
 			uint64_t start, used, left;
 			uint32_t cost;
@@ -487,7 +487,7 @@ static void test_hybrid_is_finchs(void **state)
 		quota = random_quota(&prng);
 		quota.units = 1 + quota.units % 40;
 		quota.window = 1 + quota.window % 100000;
-		hybrid_init(&hybrid, now);
+		hybrid_begin(&hybrid, &quota, now, 0);
 		for (unsigned i = 0; i < 40 * EVENTS; i++) {
 			uint64_t gap = random_gap(&prng, quota.window);
 
@@ -571,7 +571,7 @@ static void check_hybrid(uint64_t seed)
 
 	prng_seed(&prng, seed);
 	model.quota = random_quota(&prng);
-	hybrid_init(&hybrid, clock.now);
+	hybrid_begin(&hybrid, &model.quota, clock.now, 0);
 	for (unsigned i = 0; i < 20 * EVENTS; i++) {
 		uint64_t gap = random_gap(&prng, model.quota.window) >> prng_below(&prng, 12);
 		uint32_t cost;
@@ -632,7 +632,7 @@ static uint64_t bound_of(enum meter_kind kind, const union meter_profile *profil
 	case METER_GCRA:
 		return profile->gcra.burst >> GCRA_SHIFT;
 	default:
-		return profile->quota.units;
+		return profile->window.units;
 	}
 }
 
@@ -640,7 +640,7 @@ static uint64_t patience_of(
 	enum meter_kind kind, const struct meter_params *params, const union meter_profile *profile)
 {
 	if (kind == METER_FIXED_WINDOW || kind == METER_HYBRID)
-		return 2 * profile->quota.window + 1;
+		return 2 * profile->window.window + 1;
 	return (params->burst + 1) * 8 * GHZ / params->rate_bps + 2;
 }
 

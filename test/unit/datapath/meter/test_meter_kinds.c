@@ -55,6 +55,26 @@ static void test_names(void **state)
 	assert_null(meter_name(METER_KINDS));
 }
 
+/* A limit is a depth, a quota in a window, or a chance. Nobody has the abilities of no kind. */
+static void test_abilities(void **state)
+{
+	const unsigned limits[] = {METER_BURST, METER_WINDOW, METER_AT_RANDOM};
+
+	(void)state;
+	for (enum meter_kind kind = 0; kind < METER_KINDS; kind++) {
+		unsigned n = 0;
+
+		for (size_t i = 0; i < ROWS(limits); i++)
+			n += meter_can(kind, limits[i]);
+		assert_int_equal(n, 1);
+	}
+	assert_true(meter_can(METER_GCRA, METER_PER_SOURCE));
+	assert_false(meter_can(METER_PHANTOM, METER_PER_SOURCE));
+	assert_false(meter_can(METER_RANDOM_DROP, METER_CONSERVED));
+	assert_false(meter_can(METER_KINDS, ~0u));
+	assert_false(meter_can(255, ~0u));
+}
+
 static void test_params_at_their_limits(void **state)
 {
 	static const struct {
@@ -300,7 +320,7 @@ static uint64_t until_refused(
 	else if (kind == METER_GCRA)
 		profile.gcra.rate = rate;
 	else
-		profile.quota = (struct quota){.units = q, .window = q * apart};
+		profile.window = (struct quota){.units = q, .window = q * apart};
 	meter_init(kind, &meter, &profile, 0, 0);
 	*in_window = 0;
 	for (uint64_t k = 0; first == UINT64_MAX || k * apart * 10 / tenths < q * apart; k++) {
@@ -534,14 +554,14 @@ static void test_random_drop_at_its_ends(void **state)
 	assert_int_equal(random_drop_profile_init(&never, 0), 0);
 	assert_int_equal(random_drop_profile_init(&always, 1), 0);
 	assert_int_equal(random_drop_profile_init(&hardly, 0x1p-32), 0);
-	random_drop_init(&drop, zero);
-	assert_true(random_drop_conforms(&drop, &never, 1));
-	random_drop_init(&drop, zero);
-	assert_false(random_drop_conforms(&drop, &hardly, 1));
+	random_drop_begin(&drop, &never, 0, zero);
+	assert_true(random_drop_conforms(&drop, &never, 0, 1));
+	random_drop_begin(&drop, &never, 0, zero);
+	assert_false(random_drop_conforms(&drop, &hardly, 0, 1));
 	for (uint64_t seed = 0; seed < ROUNDS(100000); seed++) {
-		random_drop_init(&drop, seed);
-		assert_false(random_drop_conforms(&drop, &always, 1));
-		assert_true(random_drop_conforms(&drop, &always, 0));
+		random_drop_begin(&drop, &never, 0, seed);
+		assert_false(random_drop_conforms(&drop, &always, 0, 1));
+		assert_true(random_drop_conforms(&drop, &always, 0, 0));
 	}
 }
 
@@ -581,6 +601,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_abilities),
 		cmocka_unit_test(test_params_at_their_limits),
 		cmocka_unit_test(test_quotas),
 		cmocka_unit_test(test_equal),

@@ -4,7 +4,6 @@
 #include "check.h"
 
 #include <pthread.h>
-#include <sched.h>
 
 #include "base/prng.h"
 #include "split_world.h"
@@ -112,7 +111,7 @@ static void test_shared_bucket_quanta(void **state)
 	assert_int_equal(p.quantum, 10000);
 	shared_bucket_init(&r, &p, 0);
 	assert_int_equal(shared_bucket_take(&r, 0, 1500), 11500);
-	r.own.least = 0;
+	r.profiles[0].least = 0;
 	assert_int_equal(shared_bucket_take(&r, 0, left + 1), 0);
 	assert_int_equal(shared_bucket_take(&r, 0, left - 5000), left);
 	assert_int_equal(shared_bucket_take(&r, 1499, 1500), 0);
@@ -151,25 +150,21 @@ static void test_shared_bucket_succession(void **state)
 {
 	struct shared_bucket_profile slow = profile_of(GHZ, 8000, 2),
 				     fast = profile_of(8 * GHZ, 8000, 2);
-	struct shared_bucket_change places[2];
-	struct shared_bucket_changes changes = {.places = places, .most = 1};
 	struct shared_bucket r;
 
 	(void)state;
 	shared_bucket_init(&r, &slow, 0);
 	assert_int_equal(shared_bucket_take(&r, 0, 8000), 8000);
 	assert_false(shared_bucket_profile_equal(&slow, &fast));
-	assert_true(shared_bucket_change(&changes, &r, &fast, 8000));
-	assert_true(shared_bucket_profile_equal(r.profile, &fast));
+	shared_bucket_change(&r, &fast, 8000);
+	assert_true(shared_bucket_profile_equal(&r.profiles[0], &fast));
 	assert_int_equal(shared_bucket_take(&r, 9000, 2001), 0);
 	assert_int_equal(shared_bucket_take(&r, 9000, 2000), 2000);
-	/* Once it is at home it is still the same; and back. */
-	assert_int_equal(shared_bucket_round(&changes), 1);
-	assert_ptr_equal(r.profile, &r.own);
+	/* And back. */
 	assert_int_equal(shared_bucket_take(&r, 9000, 1), 0);
 	assert_int_equal(shared_bucket_take(&r, 9001, 2), 0);
 	assert_int_equal(shared_bucket_take(&r, 9001, 1), 1);
-	assert_true(shared_bucket_change(&changes, &r, &slow, 10001));
+	shared_bucket_change(&r, &slow, 10001);
 	assert_int_equal(shared_bucket_take(&r, 18001, 2001), 0);
 	assert_int_equal(shared_bucket_take(&r, 18001, 2000), 2000);
 }
@@ -179,13 +174,11 @@ static void test_shared_bucket_raised(void **state)
 {
 	struct shared_bucket_profile small = profile_of_frames(8 * GHZ, 8000, 2, 0);
 	struct shared_bucket_profile large = profile_of_frames(8 * GHZ, 16000, 2, 0);
-	struct shared_bucket_change places[2];
-	struct shared_bucket_changes changes = {.places = places, .most = 1};
 	struct shared_bucket r;
 
 	(void)state;
 	shared_bucket_init(&r, &small, 0);
-	assert_true(shared_bucket_change(&changes, &r, &large, 1000000));
+	shared_bucket_change(&r, &large, 1000000);
 	assert_int_equal(shared_bucket_take(&r, 1000000, 8001), 0);
 	assert_int_equal(shared_bucket_take(&r, 1000000, 8000), 8000);
 }
@@ -228,8 +221,6 @@ static void test_shared_bucket_booked(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct shared_bucket_profile from = profile_of(rows[i].from_bps, 0, 2);
 		struct shared_bucket_profile to = profile_of(rows[i].to_bps, 0, 2);
-		struct shared_bucket_change places[2];
-		struct shared_bucket_changes changes = {.places = places, .most = 1};
 		struct shared_bucket r;
 		struct shared_bucket_booking booking;
 		uint64_t told = 0;
@@ -240,10 +231,7 @@ static void test_shared_bucket_booked(void **state)
 		assert_true(
 			shared_bucket_book_within(&r, 0, 0, need, 10 * GHZ, 10 * GHZ, &booking));
 		assert_near((double)booked_for(&r, 0), (double)rows[i].ticks, GHZ / 1e3);
-		assert_true(shared_bucket_change_booked(&changes, &r, &to, &told, GHZ / 4, 0));
-		assert_near((double)booked_for(&r, 0), (double)rows[i].after, GHZ / 1e3);
-		/* The round is full: nothing changes. */
-		assert_false(shared_bucket_change_booked(&changes, &r, &from, &told, GHZ / 4, 0));
+		shared_bucket_change_booked(&r, &to, &told, GHZ / 4, 0);
 		assert_near((double)booked_for(&r, 0), (double)rows[i].after, GHZ / 1e3);
 	}
 }
@@ -260,44 +248,6 @@ static void test_shared_bucket_clock_behind(void **state)
 	assert_int_equal(shared_bucket_take(&r, now - 1, 1), 0);
 	assert_int_equal(shared_bucket_take(&r, now - second, 1), 0);
 	assert_int_equal(shared_bucket_take(&r, now - second - 1, 8000), 8000);
-}
-
-/* A round has so many places; what is in the former round's stays as it is meanwhile. */
-static void test_shared_bucket_rounds(void **state)
-{
-	struct shared_bucket_profile slow = profile_of(GHZ, 8000, 2),
-				     fast = profile_of(8 * GHZ, 8000, 2);
-	struct shared_bucket_change places[4];
-	struct shared_bucket_changes changes = {.places = places, .most = 2};
-	struct shared_bucket r[3];
-
-	(void)state;
-	for (unsigned i = 0; i < 3; i++)
-		shared_bucket_init(&r[i], &slow, 0);
-	assert_int_equal(shared_bucket_round(&changes), 0);
-	assert_true(shared_bucket_change(&changes, &r[0], &fast, 0));
-	assert_true(shared_bucket_change(&changes, &r[1], &fast, 0));
-	assert_false(shared_bucket_change(&changes, &r[2], &fast, 0));
-	assert_true(shared_bucket_profile_equal(r[2].profile, &slow));
-	for (unsigned i = 0; i < 2; i++) { /* who is at the old one is not disturbed */
-		assert_ptr_not_equal(r[i].profile, &r[i].own);
-		assert_true(shared_bucket_profile_equal(&r[i].own, &slow));
-	}
-	/* One that begins anew meanwhile has nothing to do with the change. */
-	shared_bucket_init(&r[1], &slow, 0);
-	assert_int_equal(shared_bucket_round(&changes), 2);
-	assert_true(shared_bucket_profile_equal(r[1].profile, &slow));
-	assert_true(shared_bucket_change(&changes, &r[2], &fast, 0));
-	assert_true(shared_bucket_change(&changes, &r[0], &slow, 0));
-	/* Workers may have looked at the first one's line since, and at its place before. */
-	assert_true(shared_bucket_profile_equal(r[0].profile, &slow));
-	assert_true(shared_bucket_profile_equal(&r[0].own, &fast));
-	assert_true(shared_bucket_profile_equal(&places[0].profile, &fast) ||
-		    shared_bucket_profile_equal(&places[2].profile, &fast));
-	assert_int_equal(shared_bucket_round(&changes), 2);
-	assert_int_equal(shared_bucket_round(&changes), 0);
-	for (unsigned i = 0; i < 3; i++)
-		assert_true(shared_bucket_profile_equal(&r[i].own, i == 2 ? &fast : &slow));
 }
 
 /*
@@ -397,88 +347,6 @@ static void test_shared_bucket_threads(void **state)
 		taken += takers[i].taken;
 	}
 	assert_in_range(taken, depth + 1000000 - 100 - 10, depth + 1000000);
-}
-
-/*
- * A worker that takes from shared buckets whose limits change, and says when it holds none of them.
- */
-struct looker {
-	pthread_t thread;
-	struct shared_bucket *shared_buckets;
-	uint64_t turns; /* atomics only */
-	bool stop;      /* likewise */
-	uint64_t torn;
-};
-
-#define SHARED_BUCKETS 4
-
-static bool is_whole(const struct shared_bucket_profile *profile)
-{
-	return profile->quantum == profile->least && profile->rate == profile->quantum;
-}
-
-static void *looker_thread(void *arg)
-{
-	struct looker *looker = arg;
-
-	for (uint64_t now = 0; !__atomic_load_n(&looker->stop, __ATOMIC_RELAXED); now++) {
-		struct shared_bucket *shared = &looker->shared_buckets[now % SHARED_BUCKETS];
-		const struct shared_bucket_profile *profile = __atomic_load_n(
-			&shared->profile, __ATOMIC_ACQUIRE);
-
-		looker->torn += !is_whole(profile);
-		shared_bucket_take(shared, now, 1);
-		looker->torn += !is_whole(profile);
-		/* Release: what was read has been read. */
-		__atomic_store_n(&looker->turns, now + 1, __ATOMIC_RELEASE);
-		if (now % 64 == 0) /* where there are two CPUs, the one who changes has none */
-			sched_yield();
-	}
-	return NULL;
-}
-
-static void await_turns(struct looker *lookers)
-{
-	for (unsigned i = 0; i < 2; i++) {
-		uint64_t seen = __atomic_load_n(&lookers[i].turns, __ATOMIC_ACQUIRE);
-
-		/* One turn may have begun before; the one after it has not. */
-		while (__atomic_load_n(&lookers[i].turns, __ATOMIC_ACQUIRE) < seen + 2)
-			sched_yield();
-	}
-}
-
-/* Nobody ever reads what is being written; this is worth most under ThreadSanitizer. */
-static void test_shared_bucket_changes(void **state)
-{
-	struct shared_bucket_profile p = {.rate = 1, .quantum = 1, .least = 1, .burst = 1 << 20};
-	struct shared_bucket_change places[4];
-	struct shared_bucket_changes changes = {.places = places, .most = 2};
-	struct shared_bucket shared_buckets[SHARED_BUCKETS];
-	struct looker lookers[2] = {
-		{.shared_buckets = shared_buckets}, {.shared_buckets = shared_buckets}};
-
-	(void)state;
-	for (unsigned i = 0; i < SHARED_BUCKETS; i++)
-		shared_bucket_init(&shared_buckets[i], &p, 0);
-	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(
-			pthread_create(&lookers[i].thread, NULL, looker_thread, &lookers[i]), 0);
-	for (uint32_t round = 2; round < ROUNDS(2000); round++) {
-		await_turns(lookers);
-		shared_bucket_round(&changes);
-		p.rate = p.quantum = p.least = round;
-		/* Each shared bucket changes in two rounds running, and then rests for two. */
-		assert_true(shared_bucket_change(
-			&changes, &shared_buckets[round % SHARED_BUCKETS], &p, round));
-		assert_true(shared_bucket_change(
-			&changes, &shared_buckets[(round + 1) % SHARED_BUCKETS], &p, round));
-	}
-	for (unsigned i = 0; i < 2; i++) {
-		__atomic_store_n(&lookers[i].stop, true, __ATOMIC_RELAXED);
-		assert_int_equal(pthread_join(lookers[i].thread, NULL), 0);
-		assert_int_equal(lookers[i].torn, 0);
-	}
 }
 
 static void test_shares_follow(void **state)
@@ -620,12 +488,10 @@ int main(void)
 		cmocka_unit_test(test_shared_bucket_succession),
 		cmocka_unit_test(test_shared_bucket_raised),
 		cmocka_unit_test(test_shared_bucket_clock_behind),
-		cmocka_unit_test(test_shared_bucket_rounds),
 		cmocka_unit_test(test_shared_bucket_small),
 		cmocka_unit_test(test_shared_bucket_bound),
 		cmocka_unit_test(test_shared_bucket_threads),
 		cmocka_unit_test(test_shared_bucket_booked),
-		cmocka_unit_test(test_shared_bucket_changes),
 		cmocka_unit_test(test_shares_follow),
 		cmocka_unit_test(test_shares_sum),
 		cmocka_unit_test(test_shared_bucket_as_one_bucket),

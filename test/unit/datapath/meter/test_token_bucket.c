@@ -407,6 +407,38 @@ static void test_drain_changes(void **state)
 	}
 }
 
+/*
+ * A clock that is a little back, as another core's may be, earns nothing until it has come there
+ * again; one that was set back earns from then on, and has not earned what it had not.
+ */
+static void test_clock_set_back(void **state)
+{
+	const struct token_bucket_params params = {.rate_bps = 8000000, .burst_bytes = 10000};
+	static const struct {
+		uint64_t last, back, after, tokens;
+	} rows[] = {
+		{UINT64_C(1) << 50, 1000000, 2000000, 1000}, /* a ms back, and a ms after it */
+		{UINT64_C(1) << 50, UINT64_C(1) << 33, 2000000, 2000},
+		{UINT64_C(1) << 50, (UINT64_C(1) << 50) - 5, 2000000, 2000}, /* it began anew */
+		{UINT64_C(1) << 50, UINT64_C(1) << 49, UINT64_C(10000000000), 10000},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t now = rows[i].last - rows[i].back;
+		struct token_bucket_profile profile;
+		struct token_bucket bucket = {.last = rows[i].last};
+
+		assert_int_equal(
+			token_bucket_profile_init(&profile, &params, UINT64_C(1000000000)), 0);
+		token_bucket_refill(&bucket, &profile, now);
+		assert_int_equal(bucket.tokens, 0);
+		token_bucket_refill(&bucket, &profile, now + rows[i].after);
+		/* A rate is rounded down, and so is what it has earned. */
+		assert_in_range(bucket.tokens >> TOKEN_BYTE, rows[i].tokens - 1, rows[i].tokens);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -426,6 +458,7 @@ int main(void)
 		cmocka_unit_test(test_other_burst),
 		cmocka_unit_test(test_drain),
 		cmocka_unit_test(test_drain_changes),
+		cmocka_unit_test(test_clock_set_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -167,3 +167,16 @@ void expect_fields(const char *name, const struct packet *got, const struct pack
 		if (rows[i][0] != rows[i][1])
 			fail_msg("%s: %s is %d, not %d", name, fields[i], rows[i][0], rows[i][1]);
 }
+
+void put_checksum(uint8_t *bytes, unsigned l3)
+{
+	uint32_t sum = 0;
+
+	bytes[l3 + 10] = bytes[l3 + 11] = 0;
+	for (unsigned at = 0; at < (bytes[l3] & 0xfu) * 4; at += 2)
+		sum += (uint32_t)(bytes[l3 + at] << 8 | bytes[l3 + at + 1]);
+	while (sum >> 16)
+		sum = (sum & UINT16_MAX) + (sum >> 16);
+	bytes[l3 + 10] = (uint8_t)(~sum >> 8);
+	bytes[l3 + 11] = (uint8_t)~sum;
+}

@@ -90,6 +90,9 @@ struct frame {
 /* The layers up to the first END. Lengths are filled in. */
 void build_frame(const layer *layers, struct frame *frame);
 
+/* The checksum of the IPv4 header behind so many bytes: the builder leaves it 0. */
+void put_checksum(uint8_t *bytes, unsigned l3);
+
 /* All but ports, flags and hash. */
 void expect_fields(const char *name, const struct packet *got, const struct packet *want);
 

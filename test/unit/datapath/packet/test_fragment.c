@@ -13,6 +13,7 @@
 #include "frame_layers.h"
 
 #define HZ         UINT64_C(2500000000)
+#define WAIT_S     60 /* that a receiver waits: RFC 8200, 4.5 */
 #define SECRET     UINT64_C(0x0123456789abcdef)
 #define SRC_PORT   (PATTERN << 8 | (PATTERN + 1)) /* what the builder writes */
 #define DST_PORT   ((PATTERN + 2) << 8 | (PATTERN + 3))
@@ -20,11 +21,14 @@
 #define ID_V4      18
 
 static const layer first4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP, 0, 0x2000}, {PAYLOAD, 64}};
-static const layer later4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP, 0, 0x0008}, {PAYLOAD, 9}};
+/* The last ones, and between them and the first is a gap: those packets never are complete. */
+static const layer later4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP, 0, 0x0010}, {PAYLOAD, 9}};
+/* This one lies right behind the first, and is the end. */
+static const layer last4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP, 0, 0x0008}, {PAYLOAD, 9}};
 static const layer first6[LAYERS_MAX] = {
 	{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 1}, {PAYLOAD, 64}};
 static const layer later6[LAYERS_MAX] = {
-	{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 64}, {PAYLOAD, 9}};
+	{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 192}, {PAYLOAD, 9}};
 
 static struct fragments *table_new(uint64_t secret)
 {
@@ -35,7 +39,8 @@ static struct fragments *table_new(uint64_t secret)
 	return table;
 }
 
-static struct packet see_frame(struct fragments *table, const struct frame *frame, uint64_t now)
+/* A frame as it stands. */
+static struct packet see_exactly(struct fragments *table, const struct frame *frame, uint64_t now)
 {
 	struct packet packet;
 
@@ -44,6 +49,15 @@ static struct packet see_frame(struct fragments *table, const struct frame *fram
 	fragments_ports(table, frame->bytes, now, &packet);
 	packet.flow_hash = packet_flow_hash(&packet, frame->bytes);
 	return packet;
+}
+
+static struct packet see_frame(struct fragments *table, const struct frame *frame, uint64_t now)
+{
+	struct frame sound = *frame;
+
+	if (sound.n_ip > 0 && !sound.ipv6[0])
+		put_checksum(sound.bytes, sound.l3[0]);
+	return see_exactly(table, &sound, now);
 }
 
 static struct packet see_fragment(struct fragments *table, const layer *layers, uint64_t now)
@@ -131,7 +145,10 @@ static void test_belongs(void **state)
 			assert_int_equal(later.proto, UDP);
 			assert_int_equal(later.flow_hash, first.flow_hash);
 		}
-		assert_int_equal(table->first, 1);
+		/* Three bytes with more to follow: nobody would take them. */
+		if (first.unparsed == UNPARSED_FRAGMENT_MALFORMED)
+			assert_string_equal(rows[i].name, "v4, cut before the ports");
+		assert_int_equal(table->first, first.unparsed != UNPARSED_FRAGMENT_MALFORMED);
 		assert_int_equal(table->found + table->unknown, 1);
 		free(table);
 	}
@@ -167,12 +184,12 @@ static void test_time(void **state)
 
 		fragments_init(table, SECRET, hz);
 		see_fragment(table, first6, start);
-		packet = see_fragment(table, later6, start + FRAGMENT_SECONDS * hz);
+		packet = see_fragment(table, later6, start + WAIT_S * hz);
 		expect_ports("just in time", &packet, true);
-		packet = see_fragment(table, later6, start + FRAGMENT_SECONDS * hz + hz / 4);
-		expect_ports("just too late", &packet, false);
 		packet = see_fragment(table, later6, start - hz / 2);
 		expect_ports("the clock stepped back", &packet, true);
+		packet = see_fragment(table, later6, start + WAIT_S * hz + hz / 4);
+		expect_ports("just too late", &packet, false);
 		see_fragment(table, first6, start + 100 * hz);
 		packet = see_fragment(table, later6, start + 101 * hz);
 		expect_ports("the next packet", &packet, true);
@@ -194,11 +211,16 @@ static void test_order(void **state)
 	expect_ports("after it", &packet, true);
 	build_frame(first4, &frame);
 	frame.bytes[35] = 0x77;
-	see_frame(table, &frame, 8);
+	packet = see_frame(table, &frame, 8);
+	assert_int_equal(packet.unparsed, UNPARSED_FRAGMENT_CONFLICT);
 	packet = see_fragment(table, later4, 9);
-	assert_int_equal(packet.src_port, PATTERN << 8 | 0x77);
+	expect_ports("a receiver has the former first", &packet, true);
+	see_fragment(table, first4, 10); /* once more: that is no contradiction */
+	packet = see_fragment(table, later4, 11);
+	expect_ports("after a duplicate", &packet, true);
 	assert_int_equal(table->first, 2);
-	assert_int_equal(table->found, 2);
+	assert_int_equal(table->conflict, 1);
+	assert_int_equal(table->found, 3);
 	assert_int_equal(table->unknown, 1);
 	free(table);
 }
@@ -267,18 +289,14 @@ static void test_one_pair(void **state)
 	free(table);
 }
 
-/* In a full line the oldest goes, and one that is seen again is not the oldest any more. */
-static void test_oldest_goes(void **state)
+/* Identifications of packets between two hosts that share a line. */
+static void find_line_mates(uint32_t *ids, unsigned count)
 {
-	struct fragments *table = table_new(SECRET);
-	uint32_t ids[FRAGMENT_WAYS + 1];
-	struct frame first, later;
+	struct frame first;
 	unsigned n = 0;
 
-	(void)state;
 	build_frame(first4, &first);
-	build_frame(later4, &later);
-	for (uint32_t id = 0; n <= FRAGMENT_WAYS; id++) {
+	for (uint32_t id = 0; n < count; id++) {
 		struct fragments *alone = table_new(SECRET);
 
 		set_id(&first, id);
@@ -287,6 +305,51 @@ static void test_oldest_goes(void **state)
 			ids[n++] = id;
 		free(alone);
 	}
+}
+
+/*
+ * Packets whose last fragments come first, as many as a line holds, end with their firsts; what
+ * comes then under the same identification is of another packet.
+ */
+static void test_reversed(void **state)
+{
+	struct fragments *table = table_new(SECRET);
+	uint32_t ids[FRAGMENT_WAYS];
+	struct frame first, later;
+	struct packet packet;
+
+	(void)state;
+	find_line_mates(ids, FRAGMENT_WAYS);
+	build_frame(first4, &first);
+	build_frame(last4, &later);
+	for (unsigned i = 0; i < FRAGMENT_WAYS; i++) {
+		set_id(&later, ids[i]);
+		packet = see_frame(table, &later, 1);
+		expect_ports("before its first", &packet, false);
+	}
+	for (unsigned i = 0; i < FRAGMENT_WAYS; i++) {
+		set_id(&first, ids[i]);
+		see_frame(table, &first, 2);
+	}
+	for (unsigned i = 0; i < FRAGMENT_WAYS; i++) {
+		set_id(&later, ids[i]);
+		packet = see_frame(table, &later, 3);
+		expect_ports("after the packet was whole", &packet, false);
+	}
+	free(table);
+}
+
+/* In a full line the oldest goes, and one that is seen again is not the oldest any more. */
+static void test_oldest_goes(void **state)
+{
+	struct fragments *table = table_new(SECRET);
+	uint32_t ids[FRAGMENT_WAYS + 1];
+	struct frame first, later;
+
+	(void)state;
+	build_frame(first4, &first);
+	build_frame(later4, &later);
+	find_line_mates(ids, FRAGMENT_WAYS + 1);
 	for (unsigned i = 0; i < FRAGMENT_WAYS + 3; i++) {
 		const unsigned order[] = {0, 1, 2, 3, 3, 0, 4}; /* 1 is displaced */
 
@@ -386,6 +449,7 @@ static void test_frames(void **state)
 		{{ETHER, T_IPV4}, {V4, IPIP}, {V4, UDP, 0, 0x2000}, {PAYLOAD, 64}},
 		{{ETHER, T_IPV4}, {V4, IPIP}, {V4, UDP, 0, 0x0008}, {PAYLOAD, 9}},
 	};
+	const unsigned inner_l3 = 34;
 	const struct tunnels tunnels = {.classify = TUNNELS_INNER};
 	struct fragments *table = table_new(SECRET);
 	struct frames frames = {.tunnels = &tunnels, .fragments = table, .now = 1};
@@ -394,6 +458,7 @@ static void test_frames(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		build_frame(inside[i], &built[i]);
+		put_checksum(built[i].bytes, inner_l3);
 		frames.data[i] = built[i].bytes;
 		frames.len[i] = built[i].len;
 	}
@@ -420,6 +485,7 @@ int main(void)
 		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_one_pair),
+		cmocka_unit_test(test_reversed),
 		cmocka_unit_test(test_oldest_goes),
 		cmocka_unit_test(test_flood_of_one_pair),
 		cmocka_unit_test(test_spread),

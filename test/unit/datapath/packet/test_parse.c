@@ -150,14 +150,14 @@ static const struct parse_case cases[] = {
 	{"v6 nine headers",
 		{{ETHER, T_IPV6}, {V6, HOP}, EXT8(DEST), EXT8(DEST), EXT8(DEST), EXT8(DEST),
 			EXT8(DEST), EXT8(DEST), EXT8(DEST), EXT8(DEST), EXT8(UDP), {PAYLOAD, 8}},
-		PACKET_V6(14, NO_TAG, 0, 0)},
-	{"v6 extension beyond the bytes looked at",
+		PACKET_V6(14, NO_TAG, UDP, 126)},
+	{"v6 extension beyond 256 bytes",
 		{{ETHER, T_IPV6}, {V6, DEST}, {EXT, TCP, 31, 256}, {PAYLOAD, 20}},
-		PACKET_V6(14, NO_TAG, TCP, 0)},
-	{"v6 ports across the end of the bytes looked at",
+		PACKET_V6(14, NO_TAG, TCP, 310)},
+	{"v6 ports beyond 256 bytes",
 		{{ETHER, T_IPV6}, {V6, DEST}, {EXT, TCP, 24, 200}, {PAYLOAD, 20}},
-		PACKET_V6(14, NO_TAG, TCP, 0)},
-	{"v6 ports just before the end of the bytes looked at",
+		PACKET_V6(14, NO_TAG, TCP, 254)},
+	{"v6 ports around 256 bytes",
 		{{ETHER, T_IPV6}, {V6, AH}, {EXT, TCP, 47, 196}, {PAYLOAD, 20}},
 		PACKET_V6(14, NO_TAG, TCP, 250)},
 	{"v6 ESP", {{ETHER, T_IPV6}, {V6, HOP}, EXT8(ESP), {PAYLOAD, 20}},
@@ -181,7 +181,7 @@ static const struct parse_case cases[] = {
 		FRAGMENT_V6(LATER, 0, 58, 0)},
 	{"v6 first fragment that ends in its headers",
 		{{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, DEST, 1}, {PAYLOAD, 4}, {PADDING, 4}},
-		PACKET_V6(14, NO_TAG, 0, 0)},
+		FRAGMENT_V6(FIRST, 0, 58, 0)},
 	{"v6 first fragment without ports",
 		{{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 1}, {PAYLOAD, 3}, {PADDING, 9}},
 		FRAGMENT_V6(FIRST, UDP, 58, 0)},
@@ -191,6 +191,14 @@ static const struct parse_case cases[] = {
 	{"v6 the one and only fragment",
 		{{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, DEST, 6}, EXT8(TCP), {PAYLOAD, 64}},
 		PACKET_V6(14, NO_TAG, TCP, 70)},
+	{"v6 fragment within a fragment",
+		{{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, FRAGMENT, 1}, {V6FRAG, UDP, 1},
+			{PAYLOAD, 64}},
+		FRAGMENT_V6(FIRST, 0, 58, 0)},
+	{"v6 later fragment within a fragment",
+		{{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, FRAGMENT, 1}, {V6FRAG, UDP, 8},
+			{PAYLOAD, 64}},
+		FRAGMENT_V6(FIRST, 0, 58, 0)},
 	{"v6 jumbogram",
 		{{ETHER, T_IPV6}, {V6, HOP}, {PADDING, 28}, {PATCH, 54, TCP}, {PATCH, 55, 0}},
 		PACKET_V6(14, NO_TAG, TCP, 62)},
@@ -430,14 +438,17 @@ static void test_tcp_flags(void **state)
 			{{ETHER, T_IPV4}, {V4, TCP}, {PAYLOAD, 14}, {PADDING, 12}}, 0, FLAGS},
 		{"v4 padding", {{ETHER, T_IPV4}, {V4, TCP}, {PAYLOAD, 13}, {PADDING, 13}}, 0, 0},
 		{"v4 udp", {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 20}}, 0, 0},
-		{"v4 fragment", {{ETHER, T_IPV4}, {V4, TCP, 0, 0x2000}, {PAYLOAD, 24}}, 0, 0},
+		{"v4 first fragment", {{ETHER, T_IPV4}, {V4, TCP, 0, 0x2000}, {PAYLOAD, 24}}, 0,
+			FLAGS},
+		{"v4 tiny fragment", {{ETHER, T_IPV4}, {V4, TCP, 0, 0x2000}, {PAYLOAD, 16}}, 0, 0},
+		{"v4 later fragment", {{ETHER, T_IPV4}, {V4, TCP, 0, 0x2002}, {PAYLOAD, 24}}, 0, 0},
 		{"v6", {{ETHER, T_IPV6}, {V6, TCP}, {PAYLOAD, 20}}, 0, FLAGS},
 		{"v6 after a header", {{ETHER, T_IPV6}, {V6, HOP}, EXT8(TCP), {PAYLOAD, 20}}, 0,
 			FLAGS},
-		{"v6 just looked at",
+		{"v6 before 256 bytes",
 			{{ETHER, T_IPV6}, {V6, AH}, {EXT, TCP, 45, 188}, {PAYLOAD, 20}}, 0, FLAGS},
-		{"v6 just not looked at",
-			{{ETHER, T_IPV6}, {V6, AH}, {EXT, TCP, 46, 192}, {PAYLOAD, 20}}, 0, 0},
+		{"v6 behind 256 bytes",
+			{{ETHER, T_IPV6}, {V6, AH}, {EXT, TCP, 46, 192}, {PAYLOAD, 20}}, 0, FLAGS},
 		{"v6 sctp", {{ETHER, T_IPV6}, {V6, SCTP}, {PAYLOAD, 20}}, 0, 0},
 	};
 	struct packet packet;
@@ -488,15 +499,17 @@ static void test_cut_hash(void **state)
 static void test_long_frame(void **state)
 {
 	const layer layers[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 500}};
+	static uint8_t bytes[PARSE_BYTES_MAX];
 	struct packet packet, shorter;
 	struct frame frame;
 
 	(void)state;
 	build_frame(layers, &frame);
-	packet = parse_exactly(frame.bytes, 9000);
-	shorter = parse_exactly(frame.bytes, PARSE_BYTES_MAX);
+	memcpy(bytes, frame.bytes, frame.len);
+	packet = parse_exactly(bytes, 9000);
+	shorter = parse_exactly(bytes, PARSE_BYTES_MAX);
 	assert_memory_equal(&packet, &shorter, sizeof(packet));
-	packet = parse_exactly(frame.bytes, UINT32_MAX);
+	packet = parse_exactly(bytes, UINT32_MAX);
 	assert_memory_equal(&packet, &shorter, sizeof(packet));
 }
 
@@ -777,9 +790,138 @@ static void test_mutations(void **state)
 	}
 }
 
+#define FIRST4(proto, bytes)                                                   \
+	{                                                                      \
+		{ETHER, T_IPV4}, {V4, (proto), 0, 0x2000}, {PAYLOAD, (bytes)}, \
+		{                                                              \
+			PADDING, 30                                            \
+		}                                                              \
+	}
+#define FIRST6(proto, bytes)                                                               \
+	{                                                                                  \
+		{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, (proto), 1}, {PAYLOAD, (bytes)}, \
+		{                                                                          \
+			PADDING, 30                                                        \
+		}                                                                          \
+	}
+#define CHAIN(proto, bytes)                                                   \
+	{                                                                     \
+		{ETHER, T_IPV6}, {V6, DEST}, EXT8(proto), {PAYLOAD, (bytes)}, \
+		{                                                             \
+			PADDING, 30                                           \
+		}                                                             \
+	}
+#define INSIDE(value)                                                                           \
+	{                                                                                       \
+		{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, FRAGMENT, 1}, {V6FRAG, UDP, (value)}, \
+		{                                                                               \
+			PAYLOAD, 64                                                             \
+		}                                                                               \
+	}
+#define FLAGS PACKET_UNKNOWN_FLAGS
+#define PORTS PACKET_UNKNOWN_PORTS
+#define ALL   PACKET_UNKNOWN_TRANSPORT
+
+/* Why a packet is not understood, and what is not known of it, on both sides of each line. */
+static void test_unparsed(void **state)
+{
+	static const struct {
+		const char *name;
+		layer layers[LAYERS_MAX];
+		unsigned why, unknown;
+	} rows[] = {
+		{"all of TCP", FIRST4(TCP, 20), UNPARSED_NONE, 0},
+		{"TCP without a byte", FIRST4(TCP, 19), UNPARSED_FRAGMENT_TINY, FLAGS},
+		{"ports alone", FIRST4(TCP, 4), UNPARSED_FRAGMENT_TINY, FLAGS},
+		{"ports but a byte", FIRST4(TCP, 3), UNPARSED_FRAGMENT_TINY, FLAGS | PORTS},
+		{"all of UDP", FIRST4(UDP, 8), UNPARSED_NONE, 0},
+		{"UDP without a byte", FIRST4(UDP, 7), UNPARSED_FRAGMENT_TINY, FLAGS},
+		{"all of UDP-Lite", FIRST4(UDP_LITE, 8), UNPARSED_NONE, 0},
+		{"UDP-Lite without a byte", FIRST4(UDP_LITE, 7), UNPARSED_FRAGMENT_TINY, FLAGS},
+		{"all of SCTP", FIRST4(SCTP, 12), UNPARSED_NONE, 0},
+		{"SCTP without a byte", FIRST4(SCTP, 11), UNPARSED_FRAGMENT_TINY, FLAGS},
+		{"all of DCCP", FIRST4(DCCP, 12), UNPARSED_NONE, 0},
+		{"DCCP without a byte", FIRST4(DCCP, 11), UNPARSED_FRAGMENT_TINY, FLAGS},
+		{"no ports to know", FIRST4(ICMP, 0), UNPARSED_NONE, 0},
+		{"v6, all of TCP", FIRST6(TCP, 20), UNPARSED_NONE, 0},
+		{"v6, TCP without a byte", FIRST6(TCP, 19), UNPARSED_FRAGMENT_TINY, FLAGS},
+		{"v6, no ports", FIRST6(UDP, 3), UNPARSED_FRAGMENT_TINY, FLAGS | PORTS},
+		{"a later one",
+			{{ETHER, T_IPV4}, {V4, TCP, 0, 0x2001}, {PAYLOAD, 3}, {PADDING, 30}},
+			UNPARSED_NONE, 0},
+		{"chain, all of TCP", CHAIN(TCP, 20), UNPARSED_NONE, 0},
+		{"chain, TCP without a byte", CHAIN(TCP, 19), UNPARSED_CHAIN_CUT, FLAGS},
+		{"chain, no ports", CHAIN(TCP, 3), UNPARSED_CHAIN_CUT, FLAGS | PORTS},
+		{"chain, UDP without a byte", CHAIN(UDP, 7), UNPARSED_CHAIN_CUT, FLAGS},
+		{"chain to no ports", CHAIN(ICMP, 0), UNPARSED_NONE, 0},
+		{"no chain", {{ETHER, T_IPV6}, {V6, TCP}, {PAYLOAD, 3}, {PADDING, 30}},
+			UNPARSED_NONE, 0},
+		{"cut within the chain", CHAIN(DEST, 7), UNPARSED_CHAIN_CUT, ALL},
+		{"cut after the chain", CHAIN(NO_NEXT, 7), UNPARSED_NONE, 0},
+		{"eight headers",
+			{{ETHER, T_IPV6}, {V6, HOP}, EXT8(DEST), EXT8(DEST), EXT8(DEST), EXT8(DEST),
+				EXT8(DEST), EXT8(DEST), EXT8(DEST), EXT8(UDP), {PAYLOAD, 8}},
+			UNPARSED_NONE, 0},
+		{"a fragment within", INSIDE(1), UNPARSED_FRAGMENT_NESTED, ALL},
+		{"a later one within", INSIDE(8), UNPARSED_FRAGMENT_NESTED, ALL},
+		{"a whole one within", INSIDE(0), UNPARSED_NONE, 0},
+		{"four tags",
+			{{ETHER, T_QINQ}, {TAG, 1, T_QINQ}, {TAG, 2, T_9100}, {TAG, 3, T_VLAN},
+				{TAG, 4, T_IPV4}, {V4, UDP}, {PAYLOAD, 8}},
+			UNPARSED_NONE, 0},
+		{"five tags",
+			{{ETHER, T_QINQ}, {TAG, 1, T_QINQ}, {TAG, 2, T_VLAN}, {TAG, 3, T_VLAN},
+				{TAG, 4, T_VLAN}, {TAG, 5, T_IPV4}, {V4, UDP}, {PAYLOAD, 8}},
+			UNPARSED_TOO_DEEP, ALL | PACKET_UNKNOWN_ADDRESS},
+		{"eight labels",
+			{{ETHER, T_MPLS}, {LABEL, 1}, {LABEL, 2}, {LABEL, 3}, {LABEL, 4},
+				{LABEL, 5}, {LABEL, 6}, {LABEL, 7}, {LABEL, 8, 1}, {V4, UDP},
+				{PAYLOAD, 8}},
+			UNPARSED_NONE, 0},
+		{"nine labels",
+			{{ETHER, T_MPLS}, {LABEL, 1}, {LABEL, 2}, {LABEL, 3}, {LABEL, 4},
+				{LABEL, 5}, {LABEL, 6}, {LABEL, 7}, {LABEL, 8}, {LABEL, 9, 1},
+				{V4, UDP}, {PAYLOAD, 8}},
+			UNPARSED_TOO_DEEP, ALL | PACKET_UNKNOWN_ADDRESS},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		struct packet packet = parse_layers(rows[i].layers);
+
+		if (packet.unparsed != rows[i].why || packet.unknown != rows[i].unknown)
+			fail_msg("%s: %s, unknown %u", rows[i].name,
+				packet_unparsed_name(packet.unparsed), packet.unknown);
+	}
+}
+
+/* So many extension headers are followed, and not one more. */
+static void test_longest_chain(void **state)
+{
+	(void)state;
+	for (unsigned n = 63; n <= 65; n++) {
+		const layer layers[LAYERS_MAX] = {
+			{ETHER, T_IPV6}, {V6, DEST}, {PAYLOAD, 8 * n + 8}};
+		struct packet packet;
+		struct frame frame;
+
+		build_frame(layers, &frame);
+		for (unsigned i = 0; i < n; i++) {
+			frame.bytes[54 + 8 * i] = i + 1 < n ? DEST : UDP;
+			frame.bytes[55 + 8 * i] = 0;
+		}
+		packet = parse_exactly(frame.bytes, frame.len);
+		assert_int_equal(packet.unparsed, n < 65 ? UNPARSED_NONE : UNPARSED_CHAIN_LONG);
+		assert_int_equal(packet.unknown, n < 65 ? 0 : PACKET_UNKNOWN_TRANSPORT);
+		assert_int_equal(packet.proto, n < 65 ? UDP : 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_unparsed),
+		cmocka_unit_test(test_longest_chain),
 		cmocka_unit_test(test_fields),
 		cmocka_unit_test(test_cut_everywhere),
 		cmocka_unit_test(test_cut_exactly),

@@ -28,53 +28,53 @@ static void test_keys(void **state)
 		{PHANTOM(", 'guarantee': 'conserved'"), ""},
 		{CLASSES("'by': 'flow'"), ""},
 		{CLASSES("'by': 'flow', 'n': 16"), ""},
-		{CLASSES("'by': 'flow', 'n': 8"), "w.json: policies[0].classes.n: 8: " EXPECTED_N},
+		{CLASSES("'by': 'flow', 'n': 8"),
+			"w.json:1: policies[0] 'p'.classes.n: 8: " EXPECTED_N},
 		{CLASSES("'by': 'flow', 'n': 1024"), ""},
 		{CLASSES("'by': 'flow', 'n': 2048"),
-			"w.json: policies[0].classes.n: 2048: " EXPECTED_N},
+			"w.json:1: policies[0] 'p'.classes.n: 2048: " EXPECTED_N},
 		{CLASSES("'by': 'flow', 'n': 63"),
-			"w.json: policies[0].classes.n: 63: " EXPECTED_N},
+			"w.json:1: policies[0] 'p'.classes.n: 63: " EXPECTED_N},
 		{CLASSES("'by': 'dscp'"), ""},
 		{CLASSES("'by': 'dscp', 'weights': {}"), ""},
 		{CLASSES("'by': 'dscp', 'weights': {'46': 4, '0': 1, '63': 100}"), ""},
 		{CLASSES("'by': 'dscp', 'weights': {'46': 101}"),
-			"w.json: policies[0].classes.weights.46: 101: expected a whole number from "
+			"w.json:1: policies[0] 'p'.classes.weights.46: 101: expected a whole number from "
 			"1 to 100\n"},
 		{CLASSES("'by': 'dscp', 'weights': {'46': 0}"),
-			"w.json: policies[0].classes.weights.46: 0: expected a whole number from 1 "
+			"w.json:1: policies[0] 'p'.classes.weights.46: 0: expected a whole number from 1 "
 			"to 100\n"},
 		{CLASSES("'by': 'dscp', 'weights': {'64': 1}"),
-			"w.json: policies[0].classes.weights.64: no DSCP: expected keys from '0' to "
-			"'63'\n"},
+			"w.json:1: policies[0] 'p'.classes.weights.64: no DSCP: expected keys from '0' to '63', or names such as 'af41'\n"},
 		{CLASSES("'by': 'dscp', 'weights': {'08': 1}"),
-			"w.json: policies[0].classes.weights.08: no DSCP: expected keys from '0' to "
-			"'63'\n"},
+			"w.json:1: policies[0] 'p'.classes.weights.08: no DSCP: expected keys from '0' to '63', or names such as 'af41'\n"},
 		{CLASSES("'by': 'dscp', 'weights': 4"),
-			"w.json: policies[0].classes.weights: 4: expected an object such as {'46': "
+			"w.json:1: policies[0] 'p'.classes.weights: 4: expected an object such as {'46': "
 			"4, '0': 1}\n"},
 		{CLASSES("'by': 'dscp', 'n': 64"),
-			"w.json: policies[0].classes.n: 64: expected none unless 'by' is 'flow': "
+			"w.json:1: policies[0] 'p'.classes.n: 64: expected none unless 'by' is 'flow': "
 			"each DSCP is a class\n"},
 		{CLASSES("'by': 'flow', 'weights': {'0': 1}"),
-			"w.json: policies[0].classes.weights: an object: expected none unless 'by' "
+			"w.json:1: policies[0] 'p'.classes.weights: an object: expected none unless 'by' "
 			"is 'dscp'\n"},
-		{CLASSES("'by': 'port'"), "w.json: policies[0].classes.by: 'port': expected 'flow' "
-					  "or 'dscp'\n"},
+		{CLASSES("'by': 'port'"),
+			"w.json:1: policies[0] 'p'.classes.by: 'port': expected 'flow' "
+			"or 'dscp'\n"},
 		{CLASSES(""),
-			"w.json: policies[0].classes.by: missing: expected 'flow' or 'dscp'\n"},
+			"w.json:1: policies[0] 'p'.classes.by: missing: expected 'flow' or 'dscp'\n"},
 		{PHANTOM(", 'classes': 64"),
-			"w.json: policies[0].classes: 64: expected an object\n"},
+			"w.json:1: policies[0] 'p'.classes: 64: expected an object\n"},
 		{LIMITED(", 'classes': {'by': 'flow'}"),
-			"w.json: policies[0].classes: an object: expected none unless 'meter' is "
+			"w.json:1: policies[0] 'p'.classes: an object: expected none unless 'meter' is "
 			"'phantom'\n"},
 		{PHANTOM(", 'per': 'src'"),
-			"w.json: policies[0].meter: 'phantom': expected another beside 'per'\n"},
+			"w.json:1: policies[0] 'p'.meter: 'phantom': expected another beside 'per'\n"},
 		{POLICY(", 'meter': 'phantom', 'count': 'packets', 'limit': '5/s'"), ""},
 		{POLICY(", 'meter': 'phantom', 'count': 'flows', 'limit': '5/s'"),
-			"w.json: policies[0].meter: 'phantom': expected another unless 'count' is "
+			"w.json:1: policies[0] 'p'.meter: 'phantom': expected another unless 'count' is "
 			"'bytes' or 'packets'\n"},
 		{PHANTOM(", 'burst': '1517B'"),
-			"w.json: warning: policies[0].burst: '1517B': less than 1518 bytes, so the "
+			"w.json:1: warning: policies[0] 'p'.burst: '1517B': less than 1518 bytes, so the "
 			"largest frames never pass\n"},
 		{0},
 	};

@@ -595,6 +595,14 @@ static void test_total_alone(void **state)
 	lane_stop(&lane);
 }
 
+enum {
+	FIRST = PACKET_FRAGMENT_FIRST,
+	LATER = PACKET_FRAGMENT_LATER,
+	UNKNOWN_SHIFT = 4, /* of what is not known of a packet, beside which fragment it is */
+	NO_FLAGS = PACKET_UNKNOWN_FLAGS << UNKNOWN_SHIFT,
+	NOTHING = PACKET_UNKNOWN_TRANSPORT << UNKNOWN_SHIFT,
+};
+
 /* One story of flows, step by step; the bucket never fills again. */
 static const struct step {
 	const char *what;
@@ -622,15 +630,20 @@ static const struct step {
 	{"ping", ICMP, 0, 0, 8, 58, 0, VERDICT_PASS},
 	{"SCTP", SCTP, SYN, 0, 9, 58, 0, VERDICT_PASS},
 	{"no IP", 0, 0, 0, 10, 58, 0, VERDICT_PASS},
-	{"UDP fragment", UDP, 0, 1, 11, 58, 1, VERDICT_PASS},
-	{"another of them", UDP, 0, 1, 11, 58, 0, VERDICT_PASS},
-	{"TCP fragment", TCP, 0, 1, 12, 58, 1, VERDICT_PASS},
-	{"another of them", TCP, 0, 1, 12, 59, 0, VERDICT_PASS},
+	{"UDP fragment", UDP, 0, FIRST, 11, 58, 1, VERDICT_PASS},
+	{"another of them", UDP, 0, FIRST, 11, 58, 0, VERDICT_PASS},
+	{"later one of nothing", UDP, 0, LATER, 20, 58, 0, VERDICT_PASS},
+	{"TCP fragment without flags", TCP, 0, FIRST | NO_FLAGS, 12, 58, 1, VERDICT_PASS},
+	{"another of them", TCP, 0, LATER, 12, 59, 0, VERDICT_PASS},
+	{"TCP fragment with flags", TCP, ACK, FIRST, 12, 59, 0, VERDICT_PASS},
 	{"ICMP fragment", ICMP, 0, 1, 13, 59, 0, VERDICT_PASS},
 	{"the tenth", UDP, 0, 0, 14, 59, 1, VERDICT_PASS},
 	{"refused", UDP, 0, 0, 15, 59, 1, VERDICT_DROP},
 	{"refused stays new", UDP, 0, 0, 15, 59, 1, VERDICT_DROP},
 	{"refused SYN", TCP, SYN, 0, 16, 59, 1, VERDICT_DROP},
+	{"refused fragment of a SYN", TCP, SYN, FIRST, 16, 59, 1, VERDICT_DROP},
+	{"refused TCP without flags", TCP, 0, FIRST | NO_FLAGS, 16, 59, 1, VERDICT_DROP},
+	{"refused, behind too many headers", 0, 0, NOTHING, 16, 59, 1, VERDICT_DROP},
 	{"known goes on", UDP, 0, 0, 14, 59, 0, VERDICT_PASS},
 	{"TCP goes on", TCP, ACK, 0, 1, 59, 0, VERDICT_PASS},
 };
@@ -643,7 +656,8 @@ static struct packet packet_of(const struct step *step, uint8_t *data)
 		.family = step->proto ? PACKET_IPV4 : PACKET_OTHER,
 		.proto = step->proto,
 		.tcp_flags = step->tcp_flags,
-		.fragment = step->fragment,
+		.fragment = step->fragment & ((1 << UNKNOWN_SHIFT) - 1),
+		.unknown = step->fragment >> UNKNOWN_SHIFT,
 	};
 }
 
@@ -671,7 +685,7 @@ static void test_flows(void **state)
 		if (verdict != story[i].verdict)
 			fail_msg("step %u (%s): verdict %d", i, story[i].what, verdict);
 	}
-	assert_counters(&lane, COUNT(story) - 3, 10, 3, 3, 0, 0);
+	assert_counters(&lane, COUNT(story) - 6, 10, 6, 6, 0, 0);
 	lane_stop(&lane);
 }
 

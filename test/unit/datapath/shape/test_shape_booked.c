@@ -265,17 +265,14 @@ static void test_refused(void **state)
 /* Another limit, of which the queue has not been told yet: nothing is early. */
 static void test_pending(void **state)
 {
-	static struct shared_bucket_change places[2];
-	struct shared_bucket_changes changes = {.places = places, .most = 1};
 	struct shared_bucket_profile slower = shared_bucket_of(4 * GHZ, BURST);
 	struct token_bucket_profile limit = profile_of(4 * GHZ, BURST);
 	static struct world w;
 
 	(void)state;
-	memset(places, 0, sizeof(places));
 	world_make(&w, 8, 8 * GHZ, PACKETS);
 	shared_bucket_spend(&w.shared);
-	assert_true(shared_bucket_change(&changes, &w.shared, &slower, w.now));
+	shared_bucket_change(&w.shared, &slower, w.now);
 	exact_change(&w.bucket, &limit, w.now, w.now);
 	w.bucket.level = 0;
 	for (unsigned i = 0; i < 100; i++) {
@@ -320,12 +317,9 @@ static uint64_t flaps_run(struct flaps *flaps, uint64_t high, uint64_t low, unsi
 		shared_bucket_of(high, 3000), shared_bucket_of(low, 3000)};
 	struct token_bucket_profile rates[] = {profile_of(high, 3000), profile_of(low, 3000)};
 	struct shape_params params = {.delay = GHZ / SHAPE_TIMED_PARTS, .timed = true};
-	struct shared_bucket_change places[2];
-	struct shared_bucket_changes changes = {.places = places, .most = 1};
 	struct shared_bucket shared;
 	uint64_t told = 0;
 
-	memset(places, 0, sizeof(places));
 	shared_bucket_init(&shared, &limits[0], GHZ);
 	for (unsigned i = 0; i < 2; i++) {
 		flaps->shapers[i] = shaper_make(4096, GHZ);
@@ -336,9 +330,7 @@ static uint64_t flaps_run(struct flaps *flaps, uint64_t high, uint64_t low, unsi
 		uint64_t now = GHZ + turn * MS;
 
 		if (turn && turn % step == 0) {
-			shared_bucket_round(&changes);
-			assert_true(shared_bucket_change_booked(
-				&changes, &shared, &limits[next], &told, GHZ / 4, now));
+			shared_bucket_change_booked(&shared, &limits[next], &told, GHZ / 4, now);
 			for (unsigned i = 0; i < 2; i++)
 				shape_limit(
 					flaps->shapers[i], &flaps->queues[i], &rates[next], now);

@@ -188,11 +188,9 @@ static void test_backlog(void **state)
 static void test_limit_falls(void **state)
 {
 	static struct world w;
-	static struct shared_bucket_change places[8];
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(40); seed++) {
-		struct shared_bucket_changes changes = {.places = places, .most = 4};
 		unsigned sent[WORKERS] = {0};
 		uint64_t bps = RATE;
 
@@ -207,9 +205,7 @@ static void test_limit_falls(void **state)
 					next, BURST);
 
 				bps = next;
-				shared_bucket_round(&changes);
-				assert_true(
-					shared_bucket_change(&changes, &w.shared, &profile, now));
+				shared_bucket_change(&w.shared, &profile, now);
 				for (unsigned i = 0; i < WORKERS; i++)
 					shape_limit(w.shapers[i], &w.queues[i], &limit, now);
 			}
@@ -235,8 +231,6 @@ static void test_limit_falls(void **state)
 static void test_pending(void **state)
 {
 	struct shared_bucket_profile slower = shared_bucket_of(RATE / 2, BURST);
-	static struct shared_bucket_change places[2];
-	struct shared_bucket_changes changes = {.places = places, .most = 1};
 	static struct world w;
 	struct shape_packet *out;
 
@@ -246,7 +240,7 @@ static void test_pending(void **state)
 	/* 100 us at the former limit, of which half is over: 150 in all. */
 	assert_int_equal(shape_world_arrive(w.shapers[0], &w.queues[0], &w.packets[0][0], 1000, 0),
 		SHAPE_WAITS);
-	assert_true(shared_bucket_change(&changes, &w.shared, &slower, 50000));
+	shared_bucket_change(&w.shared, &slower, 50000);
 	assert_int_equal(shaper_release(w.shapers[0], 100001, &out, 1), 0);
 	assert_int_equal(shaper_release(w.shapers[0], 149990, &out, 1), 0);
 	assert_int_equal(shaper_release(w.shapers[0], 150010, &out, 1), 1);
@@ -289,6 +283,77 @@ static void test_left_over(void **state)
 	world_free(&w);
 }
 
+/*
+ * A limit that ends by itself for all workers but a quarter, which some of them see late: what
+ * leaves after that is within the quarter, and no less; of one worker with a bucket of its own too.
+ */
+static void check_ended(struct world *w, unsigned workers, uint64_t seed)
+{
+	const uint64_t end = 100 * MS, until = 300 * MS;
+	const uint8_t ending = expiry_ending(4, 1);
+	unsigned sent[WORKERS] = {0}, before = 0;
+	bool ended[WORKERS] = {false};
+	uint64_t left;
+
+	for (uint64_t now = 0; now < until; now += 1 + prng_below(&w->prng, 2000)) {
+		unsigned who = prng_below(&w->prng, workers);
+
+		if (now >= end && now < end + who * 10 * MS) /* it stands still */
+			continue;
+		if (now >= end && !ended[who])
+			shape_expire(w->shapers[who], &w->queues[who], ending, end);
+		ended[who] = now >= end;
+		world_release(w, who, now);
+		while (w->queues[who].packets < 3 && sent[who] < PACKETS)
+			if (shape_world_arrive(w->shapers[who], &w->queues[who],
+				    &w->packets[who][sent[who]++], 1000, now) == SHAPE_PASSES)
+				world_left(w, who, 1000, now);
+	}
+	while (before < w->n && w->at[before] < end)
+		before++;
+	left = w->sum[w->n] - w->sum[before];
+	/* And one packet of each worker, that was due or booked. */
+	if (left > (until - end) * RATE / 8 / GHZ / 4 + BURST / 4 + workers * 1000 ||
+		left < (until - end) * RATE / 8 / GHZ / 4 * 95 / 100)
+		fail_msg("%u workers, seed %" PRIu64 ": %" PRIu64 " bytes after the end", workers,
+			seed, left);
+}
+
+static void test_ended(void **state)
+{
+	static struct world w;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS(20); seed++) {
+		world_make(&w, seed, RATE, FOR_EVER);
+		check_ended(&w, WORKERS, seed);
+		world_free(&w);
+		world_make(&w, seed, RATE, FOR_EVER);
+		queue_make(&w.queues[0], RATE, BURST, FOR_EVER, 0);
+		check_ended(&w, 1, seed);
+		world_free(&w);
+	}
+}
+
+/* The next limit that is told is the whole one again. */
+static void test_told_after_the_end(void **state)
+{
+	struct token_bucket_profile limit = profile_of(RATE, BURST);
+	static struct world w;
+	struct shape_packet *out;
+
+	(void)state;
+	world_make(&w, 0, RATE, FOR_EVER);
+	shared_bucket_spend(&w.shared);
+	assert_int_equal(shape_world_arrive(w.shapers[0], &w.queues[0], &w.packets[0][0], 1000, 0),
+		SHAPE_WAITS);
+	shape_expire(w.shapers[0], &w.queues[0], EXPIRY_PARTS, 50000); /* nothing is left */
+	assert_int_equal(shaper_release(w.shapers[0], 10 * MS, &out, 1), 0);
+	shape_limit(w.shapers[0], &w.queues[0], &limit, 10 * MS);
+	assert_int_equal(shaper_release(w.shapers[0], 10 * MS, &out, 1), 1);
+	world_free(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -297,6 +362,8 @@ int main(void)
 		cmocka_unit_test(test_limit_falls),
 		cmocka_unit_test(test_pending),
 		cmocka_unit_test(test_left_over),
+		cmocka_unit_test(test_ended),
+		cmocka_unit_test(test_told_after_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

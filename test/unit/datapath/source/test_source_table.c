@@ -159,6 +159,15 @@ static void test_sizes(void **state)
 	}
 }
 
+/* What a meter's row says of it. */
+static void test_kinds_of_tables(void **state)
+{
+	(void)state;
+	for (enum meter_kind kind = 0; kind < METER_KINDS; kind++)
+		assert_int_equal(
+			source_table_bytes(kind, 1000) > 0, meter_can(kind, METER_PER_SOURCE));
+}
+
 /* Memory of any alignment is enough as said, and none beside it is written. */
 static void test_memory_is_the_callers(void **state)
 {
@@ -287,6 +296,7 @@ static void test_verdicts_of_a_meter_a_source(void **state)
 		run_race(&race, kind, seed);
 		count_table_lines(race.table, &used, &guests);
 		assert_int_equal(stats_of(race.table).overflows, 0);
+		assert_int_equal(stats_of(race.table).displaced, 0);
 		assert_true(race.longest == SOURCE_BURST);
 		/* Both verdicts were common; places changed hands; and sources lived away. */
 		assert_in_range(race.passed, race.packets / 100, race.packets * 95 / 100);
@@ -313,11 +323,13 @@ static void test_capacity(void **state)
 		uint32_t source = 0;
 		unsigned used, guests;
 
-		while (stats_of(table).overflows == 0 && source < 1000000)
+		while (stats_of(table).overflows == 0 && stats_of(table).displaced == 0 &&
+			source < 1000000)
 			source_conforms(table, &profile, source++, 1, 1);
 		count_table_lines(table, &used, &guests);
 		assert_int_equal(used, source - 1);
-		assert_int_equal(stats_of(table).new_sources, source - 1);
+		assert_int_equal(
+			stats_of(table).new_sources, source - 1 + stats_of(table).displaced);
 		if (used < at_least[i % KINDS] * ways)
 			fail_msg("kind %d seed %lu: full at %.3f", (int)kind, seed, used / ways);
 		table_free(table);
@@ -374,6 +386,50 @@ static void test_flood(void **state)
 		assert_in_range(passed, sent / 50, sent * 95 / 100);
 		table_free(quiet);
 		table_free(flooded);
+	}
+}
+
+/*
+ * Forged addresses, a packet each, fill a table whose windows last; then come clients of some
+ * packets, while the forging goes on. None of them loses a packet, nor gets more than its quota;
+ * and who was over half of his before is not forgotten.
+ */
+static void test_forged_sources(void **state)
+{
+	enum { REGULARS = 500, FORGED = 60000, CLIENTS = 1000, SENT = 20, LATE = 2000000 };
+
+	(void)state;
+	for (size_t k = 1; k < KINDS; k++) {
+		union meter_profile profile = profile_of(kinds[k], 0); /* BURST in a long window */
+		struct source_table *table = table_of(kinds[k], 10000, k);
+		uint32_t forged = LATE;
+		uint64_t now = GHZ;
+
+		for (uint32_t source = 0; source < REGULARS; source++)
+			assert_true(source_conforms(table, &profile, source, now, BURST / 2 + 1));
+		for (uint32_t i = 0; i < FORGED; i++)
+			source_conforms(table, &profile, forged++, now += 1000, 1);
+		for (unsigned sent = 0; sent < SENT; sent++)
+			for (uint32_t client = 0; client < CLIENTS; client++) {
+				if (!source_conforms(
+					    table, &profile, REGULARS + client, now += 1000, 60))
+					fail_msg("kind %d: packet %u of client %u is lost",
+						(int)kinds[k], sent, client);
+				source_conforms(table, &profile, forged++, now, 1);
+			}
+		for (uint32_t source = 0; source < REGULARS; source++)
+			assert_false(source_conforms(table, &profile, source, now, BURST / 2));
+		assert_int_equal(stats_of(table).overflows, 0);
+		assert_in_range(stats_of(table).displaced, FORGED - 20000, 2 * FORGED);
+		/* Clients that go on are over half of theirs, and are not forgotten any more. */
+		for (uint32_t client = 0; client < CLIENTS; client++)
+			source_conforms(table, &profile, REGULARS + client, now, BURST / 2 + 1);
+		for (uint32_t i = 0; i < FORGED; i++)
+			source_conforms(table, &profile, forged++, now += 1000, 1);
+		for (uint32_t client = 0; client < CLIENTS; client++)
+			assert_false(source_conforms(
+				table, &profile, REGULARS + client, now, BURST / 2));
+		table_free(table);
 	}
 }
 
@@ -809,6 +865,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_kinds_of_tables),
 		cmocka_unit_test(test_memory_is_the_callers),
 		cmocka_unit_test(test_capacity),
 		cmocka_unit_test(test_flood),
@@ -820,6 +877,7 @@ int main(void)
 	};
 	const struct CMUnitTest in_each_form[] = {
 		cmocka_unit_test(test_verdicts_of_a_meter_a_source),
+		cmocka_unit_test(test_forged_sources),
 		cmocka_unit_test(test_idle_give_way),
 		cmocka_unit_test(test_guests_go_home),
 		cmocka_unit_test(test_full_table),

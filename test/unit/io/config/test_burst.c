@@ -94,11 +94,11 @@ static void test_default_burst_of_counts(void **state)
 static void test_burst_of_tcp(void **state)
 {
 #define TCP_WARNING(burst, enough)                                                               \
-	"w.json: warning: policies[0].burst: '" burst                                            \
+	"w.json:1: warning: policies[0] 'p'.burst: '" burst                                      \
 	"': less than TCP needs to reach the limit over a short round trip, as it waits 200 ms " \
 	"when the last of what it sent is lost: " enough " is enough\n"
 #define PARTS_WARNING(burst, enough)                                                            \
-	"w.json: warning: policies[0].burst: '" burst                                           \
+	"w.json:1: warning: policies[0] 'p'.burst: '" burst                                     \
 	"': its part at each of 2 limiters is less than 6 of the largest frames, so TCP stops " \
 	"there where it should slow down: " enough " is enough\n"
 #define BURST(burst)       LIMITED(", 'burst': '" burst "'")

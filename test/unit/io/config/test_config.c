@@ -22,32 +22,34 @@ static void test_document(void **state)
 		{DOC(""), ""},
 		{"", "w.json: empty: expected a JSON object\n"},
 		{" \n\t", "w.json: empty: expected a JSON object\n"},
-		{"[]", "w.json: an empty array: expected an object\n"},
-		{"3", "w.json: 3: expected an object\n"},
-		{"'x'", "w.json: 'x': expected an object\n"},
-		{"null", "w.json: null: expected an object\n"},
-		{"{}", "w.json: limiter: missing: expected a name of 1 to 63 characters "
+		{"[]", "w.json:1: an empty array: expected an object\n"},
+		{"3", "w.json:1: 3: expected an object\n"},
+		{"'x'", "w.json:1: 'x': expected an object\n"},
+		{"null", "w.json:1: null: expected an object\n"},
+		{"{}", "w.json:1: limiter: missing: expected a name of 1 to 63 characters "
 		       "A-Z a-z 0-9 _ . -\n"},
 		{"{'limiter': 'me'}",
-			"w.json: warning: wires: missing: no packet is forwarded without a wire\n"
-			"w.json: warning: policies: missing: every packet passes without a "
+			"w.json:1: warning: wires: missing: no packet is forwarded without a wire\n"
+			"w.json:1: warning: policies: missing: every packet passes without a "
 			"policy\n"},
 		{"{'limiter': 'me', 'wires': [], 'policies': []}",
-			"w.json: warning: wires: an empty array: no packet is forwarded without a "
+			"w.json:1: warning: wires: an empty array: no packet is forwarded without a "
 			"wire\n"
-			"w.json: warning: policies: an empty array: every packet passes without a "
+			"w.json:1: warning: policies: an empty array: every packet passes without a "
 			"policy\n"},
-		{DOC(", 'worker': [1]"), "w.json: worker: unknown key: did you mean 'workers'?\n"},
+		{DOC(", 'worker': [1]"),
+			"w.json:1: worker: unknown key: did you mean 'workers'?\n"},
 		{DOC(", 'polices': [1]"),
-			"w.json: polices: unknown key: did you mean 'policies'?\n"},
-		{DOC(", 'gissop': {}"), "w.json: gissop: unknown key: did you mean 'gossip'?\n"},
-		{DOC(", 'elastic': 1"), "w.json: elastic: unknown key\n"},
-		{DOC(", 'ea': 1"), "w.json: ea: unknown key: did you mean 'eal'?\n"},
-		{DOC(", 'e': 1"), "w.json: e: unknown key\n"},
+			"w.json:1: polices: unknown key: did you mean 'policies'?\n"},
+		{DOC(", 'gissop': {}"), "w.json:1: gissop: unknown key: did you mean 'gossip'?\n"},
+		{DOC(", 'elastic': 1"), "w.json:1: elastic: unknown key: " ROOT_KEYS},
+		{DOC(", 'ea': 1"), "w.json:1: ea: unknown key: did you mean 'eal'?\n"},
+		{DOC(", 'e': 1"), "w.json:1: e: unknown key: " ROOT_KEYS},
 		{DOC(", 'a b': 1, '\\u001b[2J': 2"),
-			"w.json: ['a b']: unknown key\nw.json: ['\\u001B[2J']: unknown key\n"},
+			"w.json:1: ['a b']: unknown key: " ROOT_KEYS
+			"w.json:1: ['\\u001B[2J']: unknown key: " ROOT_KEYS},
 		{DOC(", '" TEN("xxxxxxxxxx") "': 1"),
-			"w.json: ['" TEN("xxxxxx") "xxx...']: unknown key\n"},
+			"w.json:1: ['" TEN("xxxxxx") "xxx...']: unknown key: " ROOT_KEYS},
 		{0},
 	};
 
@@ -62,16 +64,16 @@ static void test_limiter(void **state)
 		 "[{'name': '" NAME63 "', 'limit': '10Mbit/s'}]}",
 			""},
 		{"{'limiter': '" NAME63 "x'}",
-			"w.json: limiter: '" NAME63 "...': expected a name of 1 to 63 characters "
+			"w.json:1: limiter: '" NAME63 "...': expected a name of 1 to 63 characters "
 			"A-Z a-z 0-9 _ . -\n"},
-		{"{'limiter': ''}", "w.json: limiter: '': expected a name of 1 to 63 characters "
+		{"{'limiter': ''}", "w.json:1: limiter: '': expected a name of 1 to 63 characters "
 				    "A-Z a-z 0-9 _ . -\n"},
-		{"{'limiter': 'a b'}", "w.json: limiter: 'a b': expected a name of 1 to 63 "
+		{"{'limiter': 'a b'}", "w.json:1: limiter: 'a b': expected a name of 1 to 63 "
 				       "characters A-Z a-z 0-9 _ . -\n"},
 		{"{'limiter': 'caf\xc3\xa9'}",
-			"w.json: limiter: 'caf\\u00E9': expected a name of 1 to 63 characters "
+			"w.json:1: limiter: 'caf\\u00E9': expected a name of 1 to 63 characters "
 			"A-Z a-z 0-9 _ . -\n"},
-		{"{'limiter': 3}", "w.json: limiter: 3: expected a name of 1 to 63 characters "
+		{"{'limiter': 3}", "w.json:1: limiter: 3: expected a name of 1 to 63 characters "
 				   "A-Z a-z 0-9 _ . -\n"},
 		{0},
 	};
@@ -84,9 +86,18 @@ static void test_ports(void **state)
 {
 #define DEVICES(a, b) \
 	NET("'ports': {'lan': {'device': '" a "'}, 'wan': {'device': '" b "'}}, " WIRES)
+#define DEVICE_MEANT(text)                                                           \
+	"expected a PCI address such as '0000:03:00.0' or a virtual device such as " \
+	"'net_af_packet0,iface=eth1'" MEANT(text)
 #define EXPECTED_DEVICE                                                              \
 	"expected a PCI address such as '0000:03:00.0' or a virtual device such as " \
 	"'net_af_packet0,iface=eth1'\n"
+#define OFFLOADS(mode)                                                    \
+	NET("'ports': {'lan': {'device': 'net_null0', 'offloads': '" mode \
+	    "'}, 'wan': {'device': 'net_null1'}}, " WIRES)
+#define UNEVEN                                                                               \
+	": what is too large for the other end is lost, and nobody is told to send smaller " \
+	"packets\n"
 #define MTU(mtu)                                                   \
 	NET("'ports': {'lan': {'device': 'net_null0', 'mtu': " mtu \
 	    "}, 'wan': {'device': 'net_null1'}}, " WIRES)
@@ -95,48 +106,60 @@ static void test_ports(void **state)
 		{DEVICES("0000:03:00.0,promisc=1", "10000:e1:00.7"), ""},
 		{DEVICES("net_af_packet0,iface=eth1", "net_af_packet1,iface=eth1"), ""},
 		{DEVICES("03:00.0", "0000:03:00.1"),
-			"w.json: ports.lan.device: '03:00.0': " EXPECTED_DEVICE},
+			"w.json:1: ports.lan.device: '03:00.0': " DEVICE_MEANT("0000:03:00.0")},
 		{DEVICES("0000:03:00.8", "0000:03:00.1"),
-			"w.json: ports.lan.device: '0000:03:00.8': " EXPECTED_DEVICE},
+			"w.json:1: ports.lan.device: '0000:03:00.8': " EXPECTED_DEVICE},
 		{DEVICES("0000:03:00.00", "0000:03:00.1"),
-			"w.json: ports.lan.device: '0000:03:00.00': " EXPECTED_DEVICE},
-		{DEVICES("eth0", "net_"), "w.json: ports.lan.device: 'eth0': " EXPECTED_DEVICE
-					  "w.json: ports.wan.device: 'net_': " EXPECTED_DEVICE},
+			"w.json:1: ports.lan.device: '0000:03:00.00': " EXPECTED_DEVICE},
+		{DEVICES("eth0", "net_"),
+			"w.json:1: ports.lan.device: 'eth0': " DEVICE_MEANT(
+				"net_af_packet0,iface=eth0") "w.json:1: ports.wan.device: 'net_': " EXPECTED_DEVICE},
 		{DEVICES("net_null0", "net_null 1"),
-			"w.json: ports.wan.device: 'net_null 1': " EXPECTED_DEVICE},
+			"w.json:1: ports.wan.device: 'net_null 1': " EXPECTED_DEVICE},
 		{DEVICES("net_null0,x=1", "net_null0,x=2"),
-			"w.json: ports.wan.device: 'net_null0,x=2': expected a device of its own, "
-			"ports.lan has the same\n"},
+			"w.json:1: ports.wan.device: 'net_null0,x=2': expected a device of its own, "
+			"ports.lan at w.json:1 has the same\n"},
 		{DEVICES("0000:0A:00.0", "0000:0a:00.0"),
-			"w.json: ports.wan.device: '0000:0a:00.0': expected a device of its own, "
-			"ports.lan has the same\n"},
+			"w.json:1: ports.wan.device: '0000:0a:00.0': expected a device of its own, "
+			"ports.lan at w.json:1 has the same\n"},
 		{DEVICES("net_null" TEN("01234") "12345", "net_null1"), ""},
 		{DEVICES("net_null" TEN("01234") "123456", "net_null1"),
-			"w.json: ports.lan.device: 'net_null" TEN(
+			"w.json:1: ports.lan.device: 'net_null" TEN(
 				"01234") "12345...': " EXPECTED_DEVICE},
-		{MTU("64"), ""},
-		{MTU("63"), "w.json: ports.lan.mtu: 63: expected a whole number from 64 to "
+		{MTU("1500"), ""},
+		{MTU("64"),
+			"w.json:1: warning: wires[0] 'w': lan has an MTU of 64 and wan one of 1500" UNEVEN},
+		{MTU("63"), "w.json:1: ports.lan.mtu: 63: expected a whole number from 64 to "
 			    "16000\n"},
-		{MTU("9000"), ""},
-		{MTU("16001"), "w.json: ports.lan.mtu: 16001: expected a whole number from 64 to "
+		{MTU("9000"),
+			"w.json:1: warning: wires[0] 'w': lan has an MTU of 9000 and wan one of 1500" UNEVEN},
+		{MTU("16001"), "w.json:1: ports.lan.mtu: 16001: expected a whole number from 64 to "
 			       "16000\n"},
-		{MTU("1500.0"), "w.json: ports.lan.mtu: 1500.0: expected a whole number from 64 to "
-				"16000\n"},
-		{MTU("'1500'"), "w.json: ports.lan.mtu: '1500': expected a whole number from 64 to "
-				"16000\n"},
+		{MTU("1500.0"),
+			"w.json:1: ports.lan.mtu: 1500.0: expected a whole number from 64 to "
+			"16000\n"},
+		{MTU("'1500'"),
+			"w.json:1: ports.lan.mtu: '1500': expected a whole number from 64 to "
+			"16000\n"},
+		{OFFLOADS("fix"), ""},
+		{OFFLOADS("refuse"), ""},
+		{OFFLOADS("ignore"), ""},
+		{OFFLOADS("off"),
+			"w.json:1: ports.lan.offloads: 'off': expected 'fix' or 'refuse' or "
+			"'ignore'\n"},
 		/* A port whose name was refused has no place that a clash could name. */
 		{NET("'ports': {'a b': {'device': 'net_null0'}, 'c': {'device': 'net_null0'}}"),
-			"w.json: ports['a b']: the key: expected a name of 1 to 63 characters "
+			"w.json:1: ports['a b']: the key: expected a name of 1 to 63 characters "
 			"A-Z a-z 0-9 _ . -\n"},
 		{NET("'ports': []"),
-			"w.json: ports: an empty array: expected an object of ports by "
+			"w.json:1: ports: an empty array: expected an object of ports by "
 			"name\n"},
 		{NET("'ports': {'a.b': {'mtu': 1}, 'a b': 3}"),
-			"w.json: ports['a.b'].device: missing: " EXPECTED_DEVICE
-			"w.json: ports['a.b'].mtu: 1: expected a whole number from 64 to 16000\n"
-			"w.json: ports['a b']: the key: expected a name of 1 to 63 characters "
+			"w.json:1: ports['a.b'].device: missing: " EXPECTED_DEVICE
+			"w.json:1: ports['a.b'].mtu: 1: expected a whole number from 64 to 16000\n"
+			"w.json:1: ports['a b']: the key: expected a name of 1 to 63 characters "
 			"A-Z a-z 0-9 _ . -\n"
-			"w.json: ports['a b']: 3: expected an object\n"},
+			"w.json:1: ports['a b']: 3: expected an object\n"},
 		{0},
 	};
 
@@ -154,27 +177,27 @@ static void test_wires(void **state)
 	static const struct config_case cases[] = {
 		{P4(W("x", "p0", "p1") ", " W("y", "p2", "p3")), ""},
 		{P4(W("x", "p0", "p1")),
-			"w.json: warning: ports.p2: in no wire, so it is not used\n"
-			"w.json: warning: ports.p3: in no wire, so it is not used\n"},
+			"w.json:1: warning: ports.p2: in no wire, so it is not used\n"
+			"w.json:1: warning: ports.p3: in no wire, so it is not used\n"},
 		{P4(W("x", "p0", "p1") ", " W("y", "p2", "p1")),
-			"w.json: wires[1].b: 'p1': expected a port of its own, wires[0] has the "
+			"w.json:1: wires[1] 'y'.b: 'p1': expected a port of its own, wires[0] 'x' at w.json:1 has the "
 			"same\n"},
 		{P4(W("x", "p0", "p0")),
-			"w.json: wires[0].b: 'p0': expected another port than at the other end\n"},
+			"w.json:1: wires[0] 'x'.b: 'p0': expected another port than at the other end\n"},
 		{P4(W("x", "p0", "p9")),
-			"w.json: wires[0].b: 'p9': expected the name of a port in 'ports'\n"},
+			"w.json:1: wires[0] 'x'.b: 'p9': expected the name of a port in 'ports'\n"},
 		{P4(W("x", "p0", "p1") ", " W("x", "p2", "p3")),
-			"w.json: wires[1].name: 'x': expected a name of its own, wires[0] has the "
+			"w.json:1: wires[1] 'x'.name: 'x': expected a name of its own, wires[0] 'x' at w.json:1 has the "
 			"same\n"},
 		{P4("{'name': 'x', 'a': 'p0'}"),
-			"w.json: wires[0].b: missing: expected the name of a port in 'ports'\n"},
-		{P4("3"), "w.json: wires[0]: 3: expected an object\n"},
+			"w.json:1: wires[0] 'x'.b: missing: expected the name of a port in 'ports'\n"},
+		{P4("3"), "w.json:1: wires[0]: 3: expected an object\n"},
 		/* The order of the keys does not matter. */
 		{NET("'wires': [{'b': 'wan', 'a': 'lan', 'name': 'w'}], 'ports': {'lan': "
 		     "{'device': 'net_null0'}, 'wan': {'device': 'net_null1'}}"),
 			""},
 		{NET("'wires': {}"),
-			"w.json: wires: an empty object: expected an array of wires\n"},
+			"w.json:1: wires: an empty object: expected an array of wires\n"},
 		{0},
 	};
 
@@ -193,54 +216,59 @@ static void test_process(void **state)
 	static const struct config_case cases[] = {
 		{DOC(", 'workers': [1, 2]"), ""},
 		{DOC(", 'workers': [1, 2, 1]"),
-			"w.json: workers[2]: 1: expected each CPU once unless 'idle' is 'sleep'\n"},
+			"w.json:1: workers[2]: 1: expected each CPU once unless 'idle' is 'sleep'\n"},
 		{DOC(", 'workers': [1, 2, 1], 'idle': 'sleep'"), ""},
 		{DOC(", 'workers': []"),
-			"w.json: workers: an empty array: expected an array of 1 to 64 CPU "
-			"numbers\n"},
+			"w.json:1: workers: an empty array: expected an array of 1 to 64 CPU numbers, or a list such as '2-5,8'\n"},
 		{DOC(", 'workers': [" CPUS64 "]"), ""},
 		{DOC(", 'workers': [1, " CPUS64 "]"),
-			"w.json: workers: an array: expected an array of 1 to 64 CPU numbers\n"},
+			"w.json:1: workers: an array: expected an array of 1 to 64 CPU numbers, or a list such as '2-5,8'\n"},
 		{DOC(", 'workers': 1"),
-			"w.json: workers: 1: expected an array of 1 to 64 CPU numbers\n"},
+			"w.json:1: workers: 1: expected an array of 1 to 64 CPU numbers, or a list such as '2-5,8'\n"},
 		{DOC(", 'workers': [1023]"), ""},
 		{DOC(", 'workers': [1024, -1, 1.0]"),
-			"w.json: workers[0]: 1024: expected a CPU number from 0 to 1023\n"
-			"w.json: workers[1]: -1: expected a CPU number from 0 to 1023\n"
-			"w.json: workers[2]: 1.0: expected a CPU number from 0 to 1023\n"},
+			"w.json:1: workers[0]: 1024: expected a CPU number from 0 to 1023\n"
+			"w.json:1: workers[1]: -1: expected a CPU number from 0 to 1023\n"
+			"w.json:1: workers[2]: 1.0: expected a CPU number from 0 to 1023\n"},
 		{DOC(", 'workers': [1, 0]"),
-			"w.json: warning: workers[1]: 0: control has this CPU too, and a polling "
+			"w.json:1: warning: workers[1]: 0: control has this CPU too, and a polling "
 			"worker leaves it little\n"},
 		{DOC(", 'workers': [0], 'idle': 'sleep'"), ""},
 		{DOC(", 'workers': [0], 'control': {'cpu': 1}"), ""},
 		{DOC(", 'idle': 'poll'"), ""},
-		{DOC(", 'idle': 'doze'"), "w.json: idle: 'doze': expected 'poll' or 'sleep'\n"},
-		{DOC(", 'idle': false"), "w.json: idle: false: expected 'poll' or 'sleep'\n"},
+		{DOC(", 'idle': 'doze'"), "w.json:1: idle: 'doze': expected 'poll' or 'sleep'\n"},
+		{DOC(", 'idle': false"), "w.json:1: idle: false: expected 'poll' or 'sleep'\n"},
 		{DOC(", 'eal': [" ARGS32 "]"), ""},
 		{DOC(", 'eal': [" ARGS32 ",'-f']"),
-			"w.json: eal: an array: expected an array of at most 32 strings\n"},
+			"w.json:1: eal: an array: expected an array of at most 32 strings\n"},
 		{DOC(", 'eal': ['', 3]"),
-			"w.json: eal[0]: '': expected a printable string, not empty\n"
-			"w.json: eal[1]: 3: expected a printable string, not empty\n"},
+			"w.json:1: eal[0]: '': expected a printable string, not empty\n"
+			"w.json:1: eal[1]: 3: expected a printable string, not empty\n"},
 		{DOC(", 'eal': ['caf\\u00e9', '\\u007f', '\\u009b2J', '\\n']"),
-			"w.json: eal[1]: '\\u007F': expected a printable string, not empty\n"
-			"w.json: eal[2]: '\\u009B2J': expected a printable string, not empty\n"
-			"w.json: eal[3]: '\\n': expected a printable string, not empty\n"},
+			"w.json:1: eal[1]: '\\u007F': expected a printable string, not empty\n"
+			"w.json:1: eal[2]: '\\u009B2J': expected a printable string, not empty\n"
+			"w.json:1: eal[3]: '\\n': expected a printable string, not empty\n"},
 		{DOC(", 'control': {'socket': 'a\\u001b[2J'}"),
-			"w.json: control.socket: 'a\\u001B[2J': expected a path of 1 to 107 "
+			"w.json:1: control.socket: 'a\\u001B[2J': expected a path of 1 to 107 "
 			"printable characters\n"},
 		{DOC(", 'eal': '--no-huge'"),
-			"w.json: eal: '--no-huge': expected an array of at most 32 strings\n"},
+			"w.json:1: eal: '--no-huge': expected an array of at most 32 strings\n"},
+		{DOC(", 'control': {'group': 'monitors', 'operators': 'weir-admins'}"), ""},
+		{DOC(", 'control': {'group': '', 'operators': 7}"),
+			"w.json:1: control.group: '': expected the name of a group of 1 to 63 "
+			"printable characters\n"
+			"w.json:1: control.operators: 7: expected the name of a group of 1 to 63 "
+			"printable characters\n"},
 		{DOC(", 'control': {'socket': '" PATH107 "'}"), ""},
 		{DOC(", 'control': {'socket': '" PATH107 "7'}"),
-			"w.json: control.socket: '/123456789/123456789/123456789/123456789/"
+			"w.json:1: control.socket: '/123456789/123456789/123456789/123456789/"
 			"123456789/123456789/12...': expected a path of 1 to 107 printable characters\n"},
 		{DOC(", 'control': {'socket': '', 'cpu': true}"),
-			"w.json: control.socket: '': expected a path of 1 to 107 printable characters\n"
-			"w.json: control.cpu: true: expected a whole number from 0 to 1023\n"},
-		{DOC(", 'control': 'x'"), "w.json: control: 'x': expected an object\n"},
+			"w.json:1: control.socket: '': expected a path of 1 to 107 printable characters\n"
+			"w.json:1: control.cpu: true: expected a whole number from 0 to 1023\n"},
+		{DOC(", 'control': 'x'"), "w.json:1: control: 'x': expected an object\n"},
 		{DOC(", 'control': {'sockte': 'x'}"),
-			"w.json: control.sockte: unknown key: did you mean 'socket'?\n"},
+			"w.json:1: control.sockte: unknown key: did you mean 'socket'?\n"},
 		{0},
 	};
 
@@ -254,61 +282,68 @@ static void test_gossip(void **state)
 #define TUNED(tuned) GOSSIP("'key_file': 'k', 'roster': [" GROUP2 "], " tuned)
 #define EXPECTED_ADDRESS \
 	"expected an address and port such as '10.0.0.1:7946' or '[2001:db8::1]:7946'\n"
-#define LISTEN_REFUSED(text)                                                   \
-	{                                                                      \
-		TUNED("'listen': '" text "'"),                                 \
-			"w.json: gossip.listen: '" text "': " EXPECTED_ADDRESS \
+#define LISTEN_ADVISED(text, remedy)                                                  \
+	{                                                                             \
+		TUNED("'listen': '" text "'"),                                        \
+			"w.json:1: gossip.listen: '" text                             \
+			"': expected an address and port such as '10.0.0.1:7946' or " \
+			"'[2001:db8::1]:7946': " remedy "\n"                          \
+	}
+#define LISTEN_REFUSED(text)                                                     \
+	{                                                                        \
+		TUNED("'listen': '" text "'"),                                   \
+			"w.json:1: gossip.listen: '" text "': " EXPECTED_ADDRESS \
 	}
 	static const struct config_case cases[] = {
 		{ROSTER(GROUP2), ""},
 		{GOSSIP("'roster': [{'name': 'me', 'address': '10.0.0.1:1'}]"), ""},
 		{GOSSIP(""),
-			"w.json: gossip.roster: missing: expected an array of the limiters of the group, "
+			"w.json:1: gossip.roster: missing: expected an array of the limiters of the group, "
 			"this one included\n"},
-		{DOC(", 'gossip': []"), "w.json: gossip: an empty array: expected an object\n"},
-		{ROSTER(""), "w.json: gossip.roster: an empty array: expected this limiter, "
+		{DOC(", 'gossip': []"), "w.json:1: gossip: an empty array: expected an object\n"},
+		{ROSTER(""), "w.json:1: gossip.roster: an empty array: expected this limiter, "
 			     "'me', in it\n"},
 		{ROSTER("{'name': 'you', 'address': '10.0.0.1:1'}"),
-			"w.json: gossip.roster: an array: expected this limiter, 'me', in it\n"},
+			"w.json:1: gossip.roster: an array: expected this limiter, 'me', in it\n"},
 		{ROSTER(GROUP2 ", {'name': 'you', 'address': '10.0.0.2:1'}"),
-			"w.json: gossip.roster[2].name: 'you': expected a name of its own, "
-			"gossip.roster[1] has the same\n"
-			"w.json: gossip.roster[2].address: '10.0.0.2:1': expected an address of "
-			"its own, gossip.roster[1] has the same\n"},
+			"w.json:1: gossip.roster[2] 'you'.name: 'you': expected a name of its own, "
+			"gossip.roster[1] 'you' at w.json:1 has the same\n"
+			"w.json:1: gossip.roster[2] 'you'.address: '10.0.0.2:1': expected an address of "
+			"its own, gossip.roster[1] 'you' at w.json:1 has the same\n"},
 		{ROSTER(GROUP2 ", {'name': 'he', 'address': '10.0.0.2:2'}"), ""},
 		{ROSTER(GROUP2 ", {'name': 'liquid', 'address': '10.0.0.3:1'}, "
 			       "{'name': 'costarring', 'address': '10.0.0.4:1'}"),
-			"w.json: gossip.roster[3].name: 'costarring': expected a name with a "
-			"32-bit FNV-1a hash of its own, gossip.roster[2] has the same\n"},
+			"w.json:1: gossip.roster[3] 'costarring'.name: 'costarring': expected a name with a "
+			"32-bit FNV-1a hash of its own, gossip.roster[2] 'liquid' at w.json:1 has the same\n"},
 		{ROSTER(GROUP2 ", {'name': 'v6', 'address': '[::1]:1'}"),
-			"w.json: gossip.roster[2].address: '[::1]:1': expected IPv4, as this "
+			"w.json:1: gossip.roster[2] 'v6'.address: '[::1]:1': expected IPv4, as this "
 			"limiter listens on\n"},
 		{TUNED("'listen': '[::]:1'"),
-			"w.json: gossip.roster[0].address: '10.0.0.1:1': expected IPv6, as this "
+			"w.json:1: gossip.roster[0] 'me'.address: '10.0.0.1:1': expected IPv6, as this "
 			"limiter listens on\n"
-			"w.json: gossip.roster[1].address: '10.0.0.2:1': expected IPv6, as this "
+			"w.json:1: gossip.roster[1] 'you'.address: '10.0.0.2:1': expected IPv6, as this "
 			"limiter listens on\n"},
 		{ROSTER(GROUP2 ", {'name': 'he', 'address': '0.0.0.0:1'}"),
-			"w.json: gossip.roster[2].address: '0.0.0.0:1': expected an address that "
+			"w.json:1: gossip.roster[2] 'he'.address: '0.0.0.0:1': expected an address that "
 			"the other limiters can send to\n"},
 		{ROSTER(GROUP2 ", {'name': 'he', 'address': '224.0.0.1:1'}"),
-			"w.json: gossip.roster[2].address: '224.0.0.1:1': expected the address of "
+			"w.json:1: gossip.roster[2] 'he'.address: '224.0.0.1:1': expected the address of "
 			"one host\n"},
 		{ROSTER(GROUP2 ", {'name': 'he', 'address': '255.255.255.255:1'}"),
-			"w.json: gossip.roster[2].address: '255.255.255.255:1': expected the "
+			"w.json:1: gossip.roster[2] 'he'.address: '255.255.255.255:1': expected the "
 			"address of one host\n"},
 		{ROSTER(GROUP2 ", {'name': 'he', 'address': '[ff02::1]:1'}"),
-			"w.json: gossip.roster[2].address: '[ff02::1]:1': expected the address of "
+			"w.json:1: gossip.roster[2] 'he'.address: '[ff02::1]:1': expected the address of "
 			"one host\n"},
 		{ROSTER(GROUP2 ", {'nme': 'he'}"),
-			"w.json: gossip.roster[2].nme: unknown key: did you mean 'name'?\n"
-			"w.json: gossip.roster[2].name: missing: expected a name of 1 to 63 "
+			"w.json:1: gossip.roster[2].nme: unknown key: did you mean 'name'?\n"
+			"w.json:1: gossip.roster[2].name: missing: expected a name of 1 to 63 "
 			"characters A-Z a-z 0-9 _ . -\n"
-			"w.json: gossip.roster[2].address: missing: " EXPECTED_ADDRESS},
+			"w.json:1: gossip.roster[2].address: missing: " EXPECTED_ADDRESS},
 		{TUNED("'listen': '0.0.0.0:65535'"), ""},
 		LISTEN_REFUSED("0.0.0.0:65536"),
 		LISTEN_REFUSED("10.0.0.1:0"),
-		LISTEN_REFUSED("10.0.0.1"),
+		LISTEN_ADVISED("10.0.0.1", "write a colon and the port behind it"),
 		LISTEN_REFUSED("10.0.0.1:"),
 		LISTEN_REFUSED(":1"),
 		LISTEN_REFUSED("10.0.0.1:1x"),
@@ -316,8 +351,9 @@ static void test_gossip(void **state)
 		LISTEN_REFUSED("10.0.0.1:000001"),
 		LISTEN_REFUSED("10.0.0:1"),
 		LISTEN_REFUSED("010.0.0.1:1"),
-		LISTEN_REFUSED("localhost:1"),
-		LISTEN_REFUSED("2001:db8::1:1"),
+		LISTEN_ADVISED("localhost:1", "names are not looked up: write the address"),
+		LISTEN_ADVISED(
+			"2001:db8::1:1", "an IPv6 address is written in brackets before its port"),
 		LISTEN_REFUSED("[2001:db8::1]"),
 		LISTEN_REFUSED("[2001:db8::1:1"),
 		LISTEN_REFUSED("[2001:db8::1]1"),
@@ -327,45 +363,53 @@ static void test_gossip(void **state)
 		LISTEN_REFUSED(""),
 		{TUNED("'branching': 1"), ""},
 		{TUNED("'branching': 0"),
-			"w.json: gossip.branching: 0: expected a whole number from 1 to 64\n"},
+			"w.json:1: gossip.branching: 0: expected a whole number from 1 to 64\n"},
 		{TUNED("'branching': 64"), ""},
 		{TUNED("'branching': 65"),
-			"w.json: gossip.branching: 65: expected a whole number from 1 to 64\n"},
+			"w.json:1: gossip.branching: 65: expected a whole number from 1 to 64\n"},
 		{TUNED("'timeout': '150ms'"), ""},
 		{TUNED("'timeout': '149999999ns'"),
-			"w.json: warning: gossip.timeout: '149999999ns': less than 3 intervals of "
+			"w.json:1: warning: gossip.timeout: '149999999ns': less than 3 intervals of "
 			"50ms: a late message makes a peer lost\n"},
 		{TUNED("'timeout': '99ms'"),
-			"w.json: gossip.timeout: '99ms': expected 100ms to 3600s\n"},
+			"w.json:1: gossip.timeout: '99ms': expected 100ms to 3600s\n"},
 		{TUNED("'timeout': '3600s'"), ""},
+		{TUNED("'differs_alarm': '1s'"), ""},
+		{TUNED("'differs_alarm': '24h'"), ""},
+		{TUNED("'differs_alarm': '999ms'"),
+			"w.json:1: gossip.differs_alarm: '999ms': expected 1s to 24h\n"},
+		{TUNED("'differs_alarm': '25h'"),
+			"w.json:1: gossip.differs_alarm: '25h': expected 1s to 24h\n"},
+		{TUNED("'differs_alarm': 60"),
+			"w.json:1: gossip.differs_alarm: 60: expected a time such as '50ms'\n"},
 		{TUNED("'timeout': '3601s'"),
-			"w.json: gossip.timeout: '3601s': expected 100ms to 3600s\n"},
+			"w.json:1: gossip.timeout: '3601s': expected 100ms to 3600s\n"},
 		{TUNED("'timeout': '1 mn'"),
-			"w.json: gossip.timeout: '1 mn': expected a time such as '50ms'\n"},
+			"w.json:1: gossip.timeout: '1 mn': expected a time such as '50ms'\n"},
 		{TUNED("'timeout': '200000000.5ns'"),
-			"w.json: gossip.timeout: '200000000.5ns': expected a whole number of ns\n"},
+			"w.json:1: gossip.timeout: '200000000.5ns': expected a whole number of ns\n"},
 		{TUNED("'estimator': 'state'"), ""},
 		{TUNED("'estimator': 'tree'"), ""},
 		{TUNED("'estimator': 'push-sum', 'compensate': true"), ""},
 		{TUNED("'compensate': false, 'estimator': 'push-sum'"), ""},
 		{TUNED("'compensate': true"),
-			"w.json: gossip.compensate: true: expected none unless 'estimator' is "
+			"w.json:1: gossip.compensate: true: expected none unless 'estimator' is "
 			"'push-sum'\n"},
 		{TUNED("'estimator': 'tree', 'compensate': false"),
-			"w.json: gossip.compensate: false: expected none unless 'estimator' is "
+			"w.json:1: gossip.compensate: false: expected none unless 'estimator' is "
 			"'push-sum'\n"},
 		{TUNED("'estimator': 'pushsum', 'compensate': 1"),
-			"w.json: gossip.estimator: 'pushsum': expected 'state' or 'tree' or "
-			"'push-sum'\n"
-			"w.json: gossip.compensate: 1: expected true or false\n"},
+			"w.json:1: gossip.estimator: 'pushsum': expected 'state' or 'tree' or "
+			"'push-sum': did you mean 'push-sum'?\n"
+			"w.json:1: gossip.compensate: 1: expected true or false\n"},
 		{TUNED("'datagram': '256B'"), ""},
 		{TUNED("'datagram': '255B'"),
-			"w.json: gossip.datagram: '255B': expected 256B to 8972B\n"},
+			"w.json:1: gossip.datagram: '255B': expected 256B to 8972B\n"},
 		{TUNED("'datagram': '8972B'"), ""},
 		{TUNED("'datagram': '8973B'"),
-			"w.json: gossip.datagram: '8973B': expected 256B to 8972B\n"},
+			"w.json:1: gossip.datagram: '8973B': expected 256B to 8972B\n"},
 		{TUNED("'datagram': 1200"),
-			"w.json: gossip.datagram: 1200: expected bytes such as '75kB' or "
+			"w.json:1: gossip.datagram: 1200: expected bytes such as '75kB' or "
 			"'64KiB'\n"},
 		{0},
 	};
@@ -380,19 +424,20 @@ static void test_sealing(void **state)
 	static const struct config_case cases[] = {
 		{SEALED(", 'key_file': '/etc/weir/key'"), ""},
 		{SEALED(", 'key_file': '/etc/weir/key', 'insecure': false"), ""},
-		{SEALED(""), "w.json: gossip.key_file: missing: expected the path of the key that "
-			     "the 2 limiters share, or 'insecure': true\n"},
+		{SEALED(""),
+			"w.json:1: gossip.key_file: missing: expected the path of the key that "
+			"the 2 limiters share, or 'insecure': true\n"},
 		{SEALED(", 'insecure': false"),
-			"w.json: gossip.key_file: missing: expected the path of the key that the 2 "
+			"w.json:1: gossip.key_file: missing: expected the path of the key that the 2 "
 			"limiters share, or 'insecure': true\n"},
 		{SEALED(", 'insecure': true"),
-			"w.json: warning: gossip.insecure: true: gossip is not sealed: whoever can "
+			"w.json:1: warning: gossip.insecure: true: gossip is not sealed: whoever can "
 			"send to this limiter can move its limits\n"},
 		{SEALED(", 'insecure': true, 'key_file': 'k'"),
-			"w.json: gossip.insecure: true: expected false beside a 'key_file'\n"},
+			"w.json:1: gossip.insecure: true: expected false beside a 'key_file'\n"},
 		{SEALED(", 'insecure': 1, 'key_file': ''"),
-			"w.json: gossip.key_file: '': expected a path of 1 to 4095 printable characters\n"
-			"w.json: gossip.insecure: 1: expected true or false\n"},
+			"w.json:1: gossip.key_file: '': expected a path of 1 to 4095 printable characters\n"
+			"w.json:1: gossip.insecure: 1: expected true or false\n"},
 		{0},
 	};
 
@@ -408,30 +453,30 @@ static void test_all_errors(void **state)
 		 "'idle': 0, 'gossip': {'roster': [{'name': 'x', 'address': 'y'}, {'name': 'x', "
 		 "'address': '10.0.0.1:1'}]}, 'policies': [{'limit': '1kbit/s', 'limti': 1}, "
 		 "{'name': 'p', 'match': {'src': '10.0.0.1/8'}, 'burst': 'x'}], 'nonsense': []}",
-			"w.json: ports.lan.device: duplicate key: expected it once\n"
-			"w.json: nonsense: unknown key\n"
-			"w.json: limiter: 'a b': expected a name of 1 to 63 characters "
+			"w.json:1: ports.lan.device: duplicate key: expected it once: line 1 has it too\n"
+			"w.json:1: nonsense: unknown key: " ROOT_KEYS
+			"w.json:1: limiter: 'a b': expected a name of 1 to 63 characters "
 			"A-Z a-z 0-9 _ . -\n"
-			"w.json: ports.lan.device: 'eth0': " EXPECTED_DEVICE
-			"w.json: ports.lan.mtu: 5: expected a whole number from 64 to 16000\n"
-			"w.json: ports.wan.device: missing: " EXPECTED_DEVICE
-			"w.json: wires[1]: 3: expected an object\n"
-			"w.json: idle: 0: expected 'poll' or 'sleep'\n"
-			"w.json: gossip.roster[0].address: 'y': " EXPECTED_ADDRESS
-			"w.json: policies[0].limti: unknown key: did you mean 'limit'?\n"
-			"w.json: policies[0].name: missing: expected a name of 1 to 63 characters "
-			"A-Z a-z 0-9 _ . -\n"
-			"w.json: policies[0].limit: '1kbit/s': " RATE_RANGE
-			"w.json: policies[1].match.src: '10.0.0.1/8': expected no host bits, as in "
-			"'10.0.0.0/8'\n"
-			"w.json: policies[1].limit: missing: " EXPECTED_RATE
-			"w.json: policies[1].burst: 'x': expected bytes such as '75kB' or "
-			"'64KiB'\n"
-			"w.json: gossip.roster[1].name: 'x': expected a name of its own, "
-			"gossip.roster[0] has the same\n"
-			"w.json: wires[0].b: 'lan': expected another port than at the other end\n"
-			"w.json: gossip.key_file: missing: expected the path of the key that the 2 "
-			"limiters share, or 'insecure': true\n"},
+			"w.json:1: ports.lan.device: 'eth0': " DEVICE_MEANT(
+				"net_af_packet0,iface=eth0") "w.json:1: ports.lan.mtu: 5: expected a whole number from 64 to 16000\n"
+							     "w.json:1: ports.wan.device: missing: " EXPECTED_DEVICE
+							     "w.json:1: wires[1]: 3: expected an object\n"
+							     "w.json:1: idle: 0: expected 'poll' or 'sleep'\n"
+							     "w.json:1: gossip.roster[0] 'x'.address: 'y': expected an address and port such as '10.0.0.1:7946' or '[2001:db8::1]:7946': names are not looked up: write the address\n"
+							     "w.json:1: policies[0].limti: unknown key: did you mean 'limit'?\n"
+							     "w.json:1: policies[0].name: missing: expected a name of 1 to 63 characters "
+							     "A-Z a-z 0-9 _ . -\n"
+							     "w.json:1: policies[0].limit: '1kbit/s': " RATE_RANGE
+							     "w.json:1: policies[1] 'p'.match.src: '10.0.0.1/8': expected no host bits, as in "
+							     "'10.0.0.0/8'\n"
+							     "w.json:1: policies[1] 'p'.limit: missing: " EXPECTED_RATE
+							     "w.json:1: policies[1] 'p'.burst: 'x': expected bytes such as '75kB' or "
+							     "'64KiB'\n"
+							     "w.json:1: gossip.roster[1] 'x'.name: 'x': expected a name of its own, "
+							     "gossip.roster[0] 'x' at w.json:1 has the same\n"
+							     "w.json:1: wires[0] 'w'.b: 'lan': expected another port than at the other end\n"
+							     "w.json:1: gossip.key_file: missing: expected the path of the key that the 2 "
+							     "limiters share, or 'insecure': true\n"},
 		{0},
 	};
 
@@ -467,14 +512,13 @@ static void test_many_policies(void **state)
 	} cases[] = {
 		{"{'name':'last','limit':'1Mbit/s'}", NULL},
 		{"{'name':'last','limit':'1Mbit'}",
-			"w.json: policies[100000].limit: '1Mbit': expected bit/s such as "
-			"'10Mbit/s'\n"},
+			"w.json:1: policies[100000] 'last'.limit: '1Mbit': " MEANT_RATE("1Mbit/s")},
 		{"{'name':'p77777','limit':'1Mbit/s'}",
-			"w.json: policies[100000].name: 'p77777': expected a name of its own, "
-			"policies[77777] has the same\n"},
+			"w.json:1: policies[100000] 'p77777'.name: 'p77777': expected a name of its own, "
+			"policies[77777] 'p77777' at w.json:1 has the same\n"},
 		{"{'name':'last','limit':'1Mbit/s','match':{'dst':'10.1.0.0/32'}}",
-			"w.json: policies[100000].match: an object: expected a match of its own, "
-			"policies[65536] has the same\n"},
+			"w.json:1: policies[100000] 'last'.match: an object: expected a match of its own, "
+			"policies[65536] 'p65536' at w.json:1 has the same\n"},
 	};
 
 	(void)state;
@@ -518,7 +562,7 @@ static void test_too_many_policies(void **state)
 	sprintf(at, "]}");
 	assert_int_equal(parse_config_case(text, size, &messages, &config), -EINVAL);
 	assert_string_equal(
-		messages, "w.json: policies: 1000001 in all: expected at most 1000000\n");
+		messages, "w.json:1: policies: 1000001 in all: expected at most 1000000\n");
 	free(text);
 	free(messages);
 }
@@ -540,7 +584,7 @@ static void test_many_ports(void **state)
 		CONFIG_PORTS_MAX);
 	fclose(out);
 	assert_int_equal(parse_config_case(text, size, &messages, &config), -EINVAL);
-	assert_string_equal(messages, "w.json: ports: 33 in all: expected at most 32\n");
+	assert_string_equal(messages, "w.json:1: ports: 33 in all: expected at most 32\n");
 	free(text);
 	free(messages);
 }
@@ -583,7 +627,7 @@ static void test_many_limiters(void **state)
 	text = make_group(CONFIG_ROSTER_MAX + 1, "", &size);
 	assert_int_equal(parse_config_case(text, size, &messages, &config), -EINVAL);
 	assert_string_equal(
-		messages, "w.json: gossip.roster: 16385 in all: expected at most 16384\n");
+		messages, "w.json:1: gossip.roster: 16385 in all: expected at most 16384\n");
 	free(text);
 	free(messages);
 }
@@ -666,8 +710,11 @@ static void test_group_defaults(void **state)
 	assert_int_equal(ntohs(at->sin_port), 7946);
 	assert_int_equal(config->gossip.branching, 3);
 	assert_int_equal(config->gossip.timeout_ns, 1000000000);
+	assert_int_equal(config->gossip.differs_alarm_ns, 60000000000);
 	assert_int_equal(config->gossip.datagram_max, 1200);
-	assert_string_equal(config->gossip.key_file, "k");
+	assert_string_equal(config->gossip.key_files[0], "k");
+	assert_int_equal(config->gossip.n_key_files, 1);
+	assert_string_equal(config->gossip.identity_file, "");
 	assert_string_equal(config->policies[0].allocator->name, "fps");
 	config_free(config);
 }
@@ -747,17 +794,17 @@ static void test_tunnels(void **state)
 		{DOC(", 'tunnels': {'classify': 'inner'}"), ""},
 		{DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 65535}"), ""},
 		{DOC(", 'tunnels': {'classify': 'both'}"),
-			"w.json: tunnels.classify: 'both': expected 'outer' or 'inner'\n"},
+			"w.json:1: tunnels.classify: 'both': expected 'outer' or 'inner'\n"},
 		{DOC(", 'tunnels': {'classify': 'both', 'vxlan-port': 1}"),
-			"w.json: tunnels.classify: 'both': expected 'outer' or 'inner'\n"},
+			"w.json:1: tunnels.classify: 'both': expected 'outer' or 'inner'\n"},
 		{DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 65536}"),
-			"w.json: tunnels.vxlan-port: 65536: expected a whole number from 1 to "
+			"w.json:1: tunnels.vxlan-port: 65536: expected a whole number from 1 to "
 			"65535\n"},
 		{DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 0}"),
-			"w.json: tunnels.vxlan-port: 0: expected a whole number from 1 to "
+			"w.json:1: tunnels.vxlan-port: 0: expected a whole number from 1 to "
 			"65535\n"},
 		{DOC(", 'tunnels': {'vxlan-port': 4789}"),
-			"w.json: tunnels.vxlan-port: 4789: expected none unless 'classify' is "
+			"w.json:1: tunnels.vxlan-port: 4789: expected none unless 'classify' is "
 			"'inner'\n"},
 		{0},
 	};
@@ -772,6 +819,97 @@ static void test_tunnels(void **state)
 	config = must_parse(DOC(""));
 	assert_int_equal(config->tunnels.classify, TUNNELS_OUTER);
 	assert_int_equal(config->tunnels.vxlan_port, 4789);
+	config_free(config);
+}
+
+static void test_cpu_list(void **state)
+{
+	static const struct {
+		const char *text;
+		int n;
+		unsigned last;
+	} rows[] = {
+		{"2-5,8", 5, 8},
+		{"0", 1, 0},
+		{"1023", 1, 1023},
+		{"1,1", 2, 1},
+		{"0-63", 64, 63},
+		{"0-64", -EINVAL, 0},
+		{"1024", -EINVAL, 0},
+		{"5-2", -EINVAL, 0},
+		{"2-", -EINVAL, 0},
+		{"-2", -EINVAL, 0},
+		{"", -EINVAL, 0},
+		{"1,", -EINVAL, 0},
+		{",1", -EINVAL, 0},
+		{"1 2", -EINVAL, 0},
+		{"1-2-3", -EINVAL, 0},
+		{"0-63,64", -EINVAL, 0},
+		{"1x", -EINVAL, 0},
+		{"00001", -EINVAL, 0},
+	};
+	unsigned cpus[CONFIG_WORKERS_MAX];
+	struct config *config;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int n = cpu_list_parse(rows[i].text, 1023, cpus, CONFIG_WORKERS_MAX);
+
+		if (n != rows[i].n || (n > 0 && cpus[n - 1] != rows[i].last))
+			fail_msg("%s: %d", rows[i].text, n);
+	}
+	config = must_parse(DOC(", 'workers': '2-3,5'"));
+	assert_int_equal(config->n_workers, 3);
+	assert_int_equal(config->workers[0], 2);
+	assert_int_equal(config->workers[2], 5);
+	config_free(config);
+}
+
+static void test_dscp_names(void **state)
+{
+	static const struct {
+		const char *text;
+		int dscp;
+	} rows[] = {
+		{"be", 0},
+		{"df", 0},
+		{"cs0", 0},
+		{"le", 1},
+		{"cs1", 8},
+		{"af11", 10},
+		{"af13", 14},
+		{"af21", 18},
+		{"AF41", 34},
+		{"af43", 38},
+		{"cs5", 40},
+		{"va", 44},
+		{"EF", 46},
+		{"cs7", 56},
+		{"cs8", -EINVAL},
+		{"af14", -EINVAL},
+		{"af51", -EINVAL},
+		{"af1", -EINVAL},
+		{"af111", -EINVAL},
+		{"cs", -EINVAL},
+		{"", -EINVAL},
+		{"46", -EINVAL},
+	};
+	struct config *config;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (dscp_parse(rows[i].text) != rows[i].dscp)
+			fail_msg("%s: %d", rows[i].text, dscp_parse(rows[i].text));
+	config = must_parse(MATCH("'dscp': 'ef'"));
+	assert_int_equal(config->policies[0].match.dscp, 46);
+	config_free(config);
+	config = must_parse(LIMITED(", 'action': 'mark', 'mark': 'af41'"));
+	assert_int_equal(config->policies[0].mark, 34);
+	config_free(config);
+	config = must_parse(LIMITED(", 'meter': 'phantom', 'classes': {'by': 'dscp', 'weights': "
+				    "{'ef': 4, '8': 2}}"));
+	assert_int_equal(config->policies[0].classes.weights[46], 4);
+	assert_int_equal(config->policies[0].classes.weights[8], 2);
 	config_free(config);
 }
 
@@ -798,13 +936,13 @@ static void test_files(void **state)
 
 	(void)state;
 	assert_true(fd >= 0);
-	refuse_file("/", -EISDIR, "/: Is a directory\n");
-	refuse_file(
-		"/nonexistent/w.json", -ENOENT, "/nonexistent/w.json: No such file or directory\n");
+	refuse_file("/", -EISDIR, "/: Is a directory: name a file in it\n");
+	refuse_file("/nonexistent/w.json", -ENOENT,
+		"/nonexistent/w.json: No such file or directory: is the path right?\n");
 	snprintf(message, sizeof(message), "%s: empty: expected a JSON object\n", path);
 	refuse_file(path, -EINVAL, message);
 	assert_int_equal(ftruncate(fd, READER_FILE_MAX + 1), 0);
-	snprintf(message, sizeof(message), "%s: File too large\n", path);
+	snprintf(message, sizeof(message), "%s: File too large: expected at most 256 MiB\n", path);
 	refuse_file(path, -EFBIG, message);
 	close(fd);
 	unlink(path);
@@ -833,6 +971,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_document),
+		cmocka_unit_test(test_cpu_list),
+		cmocka_unit_test(test_dscp_names),
 		cmocka_unit_test(test_limiter),
 		cmocka_unit_test(test_ports),
 		cmocka_unit_test(test_wires),

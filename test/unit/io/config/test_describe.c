@@ -12,6 +12,7 @@
 static const char *const described[] = {
 	"limiter me\n  1 worker on CPU 1, always polling\n",
 	"  control on CPU 0, socket /run/weir/me.sock\n",
+	"    read by group of that user, changed by root and its own user\n",
 	"port lan: net_null0, MTU 1500\n",
 	"wire w: a is lan, b is wan\n",
 	"group: N = 2 limiters\n  me at 10.0.0.1:1 (this limiter)\n  you at 10.0.0.2:1\n",
@@ -57,7 +58,7 @@ static void test_describe(void **state)
 			fail_msg("not in\n%s\n: %s", text, described[i]);
 	}
 	free(text);
-	config->gossip.key_file[0] = '\0';
+	config->gossip.n_key_files = 0;
 	text = describe_to_text(config);
 	assert_non_null(strstr(text, "gossip: NOT SEALED (insecure)"));
 	free(text);

@@ -21,20 +21,21 @@
 
 static void test_conserved(void **state)
 {
-#define SOFT_WITH(words) "w.json: policies[0].guarantee: 'conserved': expected 'soft' " words "\n"
+#define SOFT_WITH(words) \
+	"w.json:1: policies[0] 'p'.guarantee: 'conserved': expected 'soft' " words "\n"
 	static const struct config_case cases[] = {
 		{CONSERVED2(""), ""},
 		{LIMITED2(", 'guarantee': 'soft'"), ""},
-		{LIMITED2(", 'guarantee': 'hard'"), "w.json: policies[0].guarantee: 'hard': "
+		{LIMITED2(", 'guarantee': 'hard'"), "w.json:1: policies[0] 'p'.guarantee: 'hard': "
 						    "expected 'soft' or 'conserved'\n"},
-		{LIMITED2(", 'guarantee': true"), "w.json: policies[0].guarantee: true: "
+		{LIMITED2(", 'guarantee': true"), "w.json:1: policies[0] 'p'.guarantee: true: "
 						  "expected 'soft' or 'conserved'\n"},
 		{CONSERVED2(", 'allocator': 'static'"), ""},
 		{CONSERVED2(", 'allocator': 'fps', 'weigh': 'tcp'"), ""},
 		{CONSERVED2(", 'allocator': 'gdrl'"), ""},
 		{CONSERVED2(", 'allocator': 'adaptor'"), ""},
 		{CONSERVED2(", 'allocator': 'adaptor', 'meter': 'random-drop'"),
-			"w.json: policies[0].meter: 'random-drop': expected 'token-bucket' or "
+			"w.json:1: policies[0] 'p'.meter: 'random-drop': expected 'token-bucket' or "
 			"'gcra' with the allocator 'adaptor'\n" SOFT_WITH(
 				"with the meter 'random-drop'")},
 		{LIMITED(", 'guarantee': 'conserved'"), ""},
@@ -50,10 +51,9 @@ static void test_conserved(void **state)
 		{CONSERVED2(", 'per': 'src', 'allocator': 'static'"), SOFT_WITH("beside 'per'")},
 		/* What was refused is not complained of twice. */
 		{CONSERVED2(", 'meter': 'leaky'"),
-			"w.json: policies[0].meter: 'leaky': expected 'token-bucket' or 'gcra' or "
-			"'fixed-window' or 'hybrid' or 'random-drop' or 'phantom'\n"},
+			"w.json:1: policies[0] 'p'.meter: 'leaky': expected ^\n"},
 		{LIMITED2(", 'guarantee': 'hard', 'meter': 'random-drop'"),
-			"w.json: policies[0].guarantee: 'hard': expected 'soft' or 'conserved'\n"},
+			"w.json:1: policies[0] 'p'.guarantee: 'hard': expected 'soft' or 'conserved'\n"},
 		{0},
 	};
 
@@ -69,15 +69,17 @@ static void test_parts(void **state)
 #define COUNTED "'count': 'flows'"
 	static const struct config_case cases[] = {
 		{RATE("2/s"), ""},
-		{RATE("1.875/s"), "w.json: policies[0].limit: '1.875/s': expected at least 2/s, as "
-				  "parts of a conserved limit are whole numbers in its time\n"},
+		{RATE("1.875/s"),
+			"w.json:1: policies[0] 'p'.limit: '1.875/s': expected at least 2/s, as "
+			"parts of a conserved limit are whole numbers in its time\n"},
 		{RATE("2/min"), ""},
-		{RATE("1.875/d"), "w.json: policies[0].limit: '1.875/d': expected at least 2/d, as "
-				  "parts of a conserved limit are whole numbers in its time\n"},
+		{RATE("1.875/d"),
+			"w.json:1: policies[0] 'p'.limit: '1.875/d': expected at least 2/d, as "
+			"parts of a conserved limit are whole numbers in its time\n"},
 		{GROUP("", "{'name': 'p', 'limit': '0.125/s', 'count': 'flows'}"), ""},
 		{POLICY(", 'guarantee': 'conserved', 'limit': '1/s', 'count': 'flows'"), ""},
 		{POLICY(", 'guarantee': 'conserved', 'limit': '0.875/s', 'count': 'flows'"),
-			"w.json: policies[0].limit: '0.875/s': expected at least 1/s, as parts of "
+			"w.json:1: policies[0] 'p'.limit: '0.875/s': expected at least 1/s, as parts of "
 			"a conserved limit are whole numbers in its time\n"},
 		{0},
 	};
@@ -94,28 +96,30 @@ static void test_gdrl(void **state)
 		{GDRL2(", 'indicator': 'spare', 'eta': 0.25"), ""},
 		{GDRL2(", 'indicator': 'delay', 'eta': 0"), ""},
 		{GDRL2(", 'indicator': 'mood'"),
-			"w.json: policies[0].indicator: 'mood': expected one of spare, "
+			"w.json:1: policies[0] 'p'.indicator: 'mood': expected one of spare, "
 			"utilisation, loss, drops, delay\n"},
 		{GDRL2(", 'indicator': 1"),
-			"w.json: policies[0].indicator: 1: expected one of spare, "
+			"w.json:1: policies[0] 'p'.indicator: 1: expected one of spare, "
 			"utilisation, loss, drops, delay\n"},
-		{GDRL2(", 'eta': -1"), "w.json: policies[0].eta: -1: expected a number from 0 to "
-				       "1e+12\n"},
-		{GDRL2(", 'eta': '1'"), "w.json: policies[0].eta: '1': expected a number from 0 to "
-					"1e+12\n"},
+		{GDRL2(", 'eta': -1"),
+			"w.json:1: policies[0] 'p'.eta: -1: expected a number from 0 to "
+			"1e+12\n"},
+		{GDRL2(", 'eta': '1'"),
+			"w.json:1: policies[0] 'p'.eta: '1': expected a number from 0 to "
+			"1e+12\n"},
 		{GDRL2(", 'guarantee': 'conserved'"), ""},
 		{GDRL2(", 'guarantee': 'soft'"),
-			"w.json: policies[0].guarantee: 'soft': expected 'conserved' with the "
+			"w.json:1: policies[0] 'p'.guarantee: 'soft': expected 'conserved' with the "
 			"allocator 'gdrl'\n"},
 		{GDRL2(", 'meter': 'gcra'"), ""},
 		{GDRL2(", 'meter': 'random-drop'"),
-			"w.json: policies[0].meter: 'random-drop': expected 'token-bucket', "
+			"w.json:1: policies[0] 'p'.meter: 'random-drop': expected 'token-bucket', "
 			"'gcra' or 'phantom' with the allocator 'gdrl'\n"},
 		{GDRL2(", 'per': 'src'"),
-			"w.json: policies[0].allocator: 'gdrl': expected 'static' beside 'per'\n"},
+			"w.json:1: policies[0] 'p'.allocator: 'gdrl': expected 'static' beside 'per'\n"},
 		{LIMITED2(", 'indicator': 'spare', 'eta': 1"),
-			"w.json: policies[0].indicator: 'spare': " ONLY_GDRL
-			"w.json: policies[0].eta: 1: " ONLY_GDRL},
+			"w.json:1: policies[0] 'p'.indicator: 'spare': " ONLY_GDRL
+			"w.json:1: policies[0] 'p'.eta: 1: " ONLY_GDRL},
 		{0},
 	};
 
@@ -135,35 +139,39 @@ static void test_quota(void **state)
 		{TOTAL("'500GB'"), ""},
 		{TOTAL("'1000PB'"), ""},
 		{TOTAL("'1000000.000000000000001TB'"),
-			"w.json: policies[0].total: '1000000.000000000000001TB': expected a whole "
+			"w.json:1: policies[0] 'p'.total: '1000000.000000000000001TB': expected a whole "
 			"number of B\n"},
-		{TOTAL("'1001PB'"), "w.json: policies[0].total: '1001PB': expected 1B to 1000PB\n"},
-		{TOTAL("'0B'"), "w.json: policies[0].total: '0B': expected 1B to 1000PB\n"},
-		{TOTAL("500"), "w.json: policies[0].total: 500: " EXPECTED_TOTAL},
-		{QUOTA2(""), "w.json: policies[0].total: missing: " EXPECTED_TOTAL},
-		{QUOTA2(", 'count': 'flows'"), "w.json: policies[0].total: missing: expected a "
-					       "number such as 5000000 or '5M'\n"},
-		{QUOTA2(", 'count': 'shoes'"), "w.json: policies[0].count: 'shoes': expected "
+		{TOTAL("'1001PB'"),
+			"w.json:1: policies[0] 'p'.total: '1001PB': expected 1B to 1000PB\n"},
+		{TOTAL("'0B'"), "w.json:1: policies[0] 'p'.total: '0B': expected 1B to 1000PB\n"},
+		{TOTAL("500"), "w.json:1: policies[0] 'p'.total: 500: " EXPECTED_TOTAL},
+		{QUOTA2(""), "w.json:1: policies[0] 'p'.total: missing: " EXPECTED_TOTAL},
+		{QUOTA2(", 'count': 'flows'"),
+			"w.json:1: policies[0] 'p'.total: missing: expected a "
+			"number such as 5000000 or '5M'\n"},
+		{QUOTA2(", 'count': 'shoes'"), "w.json:1: policies[0] 'p'.count: 'shoes': expected "
 					       "'bytes' or 'packets' or 'flows'\n"},
 		{PACKETS("50000"), ""},
 		{PACKETS("'50M'"), ""},
 		{PACKETS("1000000000000000001"),
-			"w.json: policies[0].total: 1000000000000000001: expected 1 to "
+			"w.json:1: policies[0] 'p'.total: 1000000000000000001: expected 1 to "
 			"1000000000G\n"},
 		{PERIOD("'none'"), ""},
 		{PERIOD("'month'"), ""},
 		{PERIOD("'1min'"), ""},
-		{PERIOD("'59s'"), "w.json: policies[0].period: '59s': expected 1min to 8784h\n"},
+		{PERIOD("'59s'"),
+			"w.json:1: policies[0] 'p'.period: '59s': expected 1min to 8784h\n"},
 		{PERIOD("'8784h'"), ""},
 		{PERIOD("'8785h'"),
-			"w.json: policies[0].period: '8785h': expected 1min to 8784h\n"},
-		{PERIOD("'90.5s'"), "w.json: policies[0].period: '90.5s': expected a whole number "
-				    "of seconds\n"},
-		{PERIOD("'week'"), "w.json: policies[0].period: 'week': " EXPECTED_PERIOD},
-		{PERIOD("86400"), "w.json: policies[0].period: 86400: " EXPECTED_PERIOD},
+			"w.json:1: policies[0] 'p'.period: '8785h': expected 1min to 8784h\n"},
+		{PERIOD("'90.5s'"),
+			"w.json:1: policies[0] 'p'.period: '90.5s': expected a whole number "
+			"of seconds\n"},
+		{PERIOD("'week'"), "w.json:1: policies[0] 'p'.period: 'week': " EXPECTED_PERIOD},
+		{PERIOD("86400"), "w.json:1: policies[0] 'p'.period: 86400: " EXPECTED_PERIOD},
 		{LIMITED2(", 'total': '5GB', 'period': 'month'"),
-			"w.json: policies[0].total: '5GB': " ONLY_QUOTA
-			"w.json: policies[0].period: 'month': " ONLY_QUOTA},
+			"w.json:1: policies[0] 'p'.total: '5GB': " ONLY_QUOTA
+			"w.json:1: policies[0] 'p'.period: 'month': " ONLY_QUOTA},
 		{0},
 	};
 
@@ -179,34 +187,37 @@ static void test_quota_and(void **state)
 		{AND(", 'limit': '1Mbit/s', 'burst': '64KiB', 'action': 'mark', 'mark': 8"), ""},
 		{AND(", 'action': 'count', 'accounting': 'wire', 'interval': '100ms'"), ""},
 		{AND(", 'burst': '64KiB'"),
-			"w.json: policies[0].burst: '64KiB': expected none without 'limit'\n"},
+			"w.json:1: policies[0] 'p'.burst: '64KiB': expected none without 'limit'\n"},
 		{AND(", 'limit': '1MB', 'burst': '64KiB'"),
-			"w.json: policies[0].limit: '1MB': " EXPECTED_RATE},
+			"w.json:1: policies[0] 'p'.limit: '1MB': " EXPECTED_RATE},
 		{AND(", 'guarantee': 'conserved'"),
-			"w.json: policies[0].guarantee: 'conserved': expected none with the "
+			"w.json:1: policies[0] 'p'.guarantee: 'conserved': expected none with the "
 			"allocator 'quota', which never exceeds its total\n"},
 		{AND(", 'guarantee': 'soft'"),
-			"w.json: policies[0].guarantee: 'soft': expected none with the "
+			"w.json:1: policies[0] 'p'.guarantee: 'soft': expected none with the "
 			"allocator 'quota', which never exceeds its total\n"},
 		{AND(", 'meter': 'token-bucket'"),
-			"w.json: policies[0].meter: 'token-bucket': expected none with the "
+			"w.json:1: policies[0] 'p'.meter: 'token-bucket': expected none with the "
 			"allocator 'quota', which counts for itself\n"},
-		{AND(", 'per': 'src'"), "w.json: policies[0].allocator: 'quota': expected 'static' "
-					"beside 'per'\n"},
-		{AND(", 'weigh': 'tcp'"), "w.json: policies[0].weigh: 'tcp': expected none unless "
-					  "'allocator' is 'fps'\n"},
-		{AND(", 'indicator': 'loss'"), "w.json: policies[0].indicator: 'loss': " ONLY_GDRL},
+		{AND(", 'per': 'src'"),
+			"w.json:1: policies[0] 'p'.allocator: 'quota': expected 'static' "
+			"beside 'per'\n"},
+		{AND(", 'weigh': 'tcp'"),
+			"w.json:1: policies[0] 'p'.weigh: 'tcp': expected none unless "
+			"'allocator' is 'fps'\n"},
+		{AND(", 'indicator': 'loss'"),
+			"w.json:1: policies[0] 'p'.indicator: 'loss': " ONLY_GDRL},
 		/* Only a quota can do without. */
 		{GROUP("", "{'name': 'p', 'allocator': 'gdrl'}"),
-			"w.json: policies[0].limit: missing: " EXPECTED_RATE},
-		{GROUP(", 'datagram': '556B'",
+			"w.json:1: policies[0] 'p'.limit: missing: " EXPECTED_RATE},
+		{GROUP(", 'datagram': '582B'",
 			 "{'name': 'p', 'allocator': 'quota', 'total': '5TB'}"),
 			""},
-		{GROUP(", 'datagram': '555B'",
+		{GROUP(", 'datagram': '581B'",
 			 "{'name': 'p', 'allocator': 'quota', 'total': '5TB'}"),
-			"w.json: gossip.datagram: '555B': expected at least 556B with the "
+			"w.json:1: gossip.datagram: '581B': expected at least 582B with the "
 			"allocator 'quota'\n"},
-		{GROUP(", 'datagram': '555B'", "{'name': 'p', 'limit': '1Mbit/s'}"), ""},
+		{GROUP(", 'datagram': '581B'", "{'name': 'p', 'limit': '1Mbit/s'}"), ""},
 		{0},
 	};
 
@@ -223,12 +234,12 @@ static void test_clashes(void **state)
 #define RATE_OF                    ", 'limit': '1Mbit/s'"
 	static const struct config_case cases[] = {
 		{POLICIES(NAMED("m176744", "1", MONTHLY) "," NAMED("r12050", "2", RATE_OF)),
-			"w.json: policies[1].name: 'r12050': expected a name with a 32-bit FNV-1a "
-			"hash of its own, policies[0] has the same\n"},
+			"w.json:1: policies[1] 'r12050'.name: 'r12050': expected a name with a 32-bit FNV-1a "
+			"hash of its own, policies[0] 'm176744' at w.json:1 has the same\n"},
 		{POLICIES(NAMED("m176744", "1", PREPAID) "," NAMED("r12050", "2", RATE_OF)), ""},
 		{POLICIES(NAMED("m176744", "1", MONTHLY) "," NAMED("r12050", "2", MONTHLY)), ""},
 		{POLICIES(NAMED("m", "1", MONTHLY) "," NAMED("m", "2", MONTHLY)),
-			"w.json: policies[1].name: 'm': expected a name of its own, policies[0] "
+			"w.json:1: policies[1] 'm'.name: 'm': expected a name of its own, policies[0] 'm' at w.json:1 "
 			"has the same\n"},
 		{0},
 	};
@@ -246,7 +257,7 @@ static void test_warnings(void **state)
 	static const struct config_case cases[] = {
 		{CONSERVED2(", 'burst': '3036B', 'match': {'proto': 'udp'}"), ""},
 		{BURST("3035B"),
-			"w.json: warning: policies[0].burst: '3035B': its part at each of 2 "
+			"w.json:1: warning: policies[0] 'p'.burst: '3035B': its part at each of 2 "
 			"limiters is less than 1518 bytes, so the largest frames pass only where "
 			"more of the limit is\n"},
 		{LIMITED2(", 'burst': '3035B', 'match': {'proto': 'udp'}"), ""},
@@ -258,25 +269,25 @@ static void test_warnings(void **state)
 			""},
 		{GROUP("", "{'name': 'p', 'count': 'flows', 'limit': '5/s', 'burst': 1, "
 			   "'guarantee': 'conserved'}"),
-			"w.json: warning: policies[0].burst: 1: less than one for each of 2 "
+			"w.json:1: warning: policies[0] 'p'.burst: 1: less than one for each of 2 "
 			"limiters: nothing passes where it is none\n"},
 		{WORKERS2("'guarantee': 'conserved'"), ""},
 		{WORKERS2("'action': 'count'"), ""},
 		{WORKERS2("'guarantee': 'conserved', 'action': 'count'"),
-			"w.json: warning: policies[0].guarantee: 'conserved': each of 2 workers has "
+			"w.json:1: warning: policies[0] 'p'.guarantee: 'conserved': each of 2 workers has "
 			"an even part of it, whatever its load: only what drops, and counts bytes, "
 			"is shared as needed\n"},
 		{TOTAL("'1280KiB'"), ""},
 		{TOTAL("'1310719B'"),
-			"w.json: warning: policies[0].total: '1310719B': less than 10 times the "
+			"w.json:1: warning: policies[0] 'p'.total: '1310719B': less than 10 times the "
 			"64KiB that each of 2 limiters takes in hand, or twice that\n"},
 		{QUOTA2(", 'total': '5TB', 'limit': '1Mbit/s', 'burst': '25kB'"), ""},
 		{QUOTA2(", 'total': '5TB', 'limit': '1Mbit/s', 'burst': '1517B'"),
-			"w.json: warning: policies[0].burst: '1517B': less than 1518 bytes, so the "
+			"w.json:1: warning: policies[0] 'p'.burst: '1517B': less than 1518 bytes, so the "
 			"largest frames never pass\n"},
 		{PACKETS("1280"), ""},
 		{PACKETS("1279"),
-			"w.json: warning: policies[0].total: 1279: less than 10 times the 64 that "
+			"w.json:1: warning: policies[0] 'p'.total: 1279: less than 10 times the 64 that "
 			"each of 2 limiters takes in hand, or twice that\n"},
 		{0},
 	};

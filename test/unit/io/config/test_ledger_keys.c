@@ -28,20 +28,20 @@ static void test_store(void **state)
 	static const struct config_case cases[] = {
 		{LEDGER(""), ""},
 		{LEDGER("'store': '/srv/weir'"), ""},
-		{LEDGER("'store': ''"), "w.json: ledger.store: '': expected a path of 1 to 3999 "
+		{LEDGER("'store': ''"), "w.json:1: ledger.store: '': expected a path of 1 to 3999 "
 					"printable characters\n"},
-		{LEDGER("'store': 3"), "w.json: ledger.store: 3: expected a path of 1 to 3999 "
+		{LEDGER("'store': 3"), "w.json:1: ledger.store: 3: expected a path of 1 to 3999 "
 				       "printable characters\n"},
 		{LEDGER("'store': '/run/weir/x'"),
-			"w.json: warning: ledger.store: '/run/weir/x': may be gone after a reboot, "
+			"w.json:1: warning: ledger.store: '/run/weir/x': may be gone after a reboot, "
 			"and this limiter begins with nothing then\n"},
 		{LEDGER("'store': '/running'"), ""},
 		/* Without a policy that needs it, it is of no matter. */
 		{IN_GROUP("", "'store': '/run/weir/x'", "{'name': 'p', 'limit': '1Mbit/s'}"), ""},
 		{LEDGER("'stor': '/x'"),
-			"w.json: ledger.stor: unknown key: did you mean 'store'?\n"},
+			"w.json:1: ledger.stor: unknown key: did you mean 'store'?\n"},
 		{IN_GROUP("", "'lease': '5s'}, 'ledger': {'lease': '6s'", POLICY_P),
-			"w.json: ledger: duplicate key: expected it once\n"},
+			"w.json:1: ledger: duplicate key: expected it once: line 1 has it too\n"},
 		{0},
 	};
 
@@ -73,18 +73,19 @@ static void test_lease(void **state)
 	static const struct config_case cases[] = {
 		{LEDGER("'lease': '1001ms'"), ""},
 		{LEDGER("'lease': '1s'"),
-			"w.json: ledger.lease: '1s': expected more than the timeout of gossip, "
+			"w.json:1: ledger.lease: '1s': expected more than the timeout of gossip, "
 			"1s\n"},
 		{TIMEOUT("1500ms", "'lease': '1501ms'"), ""},
 		{TIMEOUT("1500ms", "'lease': '1500ms'"),
-			"w.json: ledger.lease: '1500ms': expected more than the timeout of gossip, "
+			"w.json:1: ledger.lease: '1500ms': expected more than the timeout of gossip, "
 			"1.5s\n"},
 		{TIMEOUT("3600s", ""), ""},
 		{LEDGER("'lease': '24h'"), ""},
-		{LEDGER("'lease': '25h'"), "w.json: ledger.lease: '25h': expected 200ms to 24h\n"},
+		{LEDGER("'lease': '25h'"),
+			"w.json:1: ledger.lease: '25h': expected 200ms to 24h\n"},
 		{TIMEOUT("160ms", "'lease': '200ms'"), ""},
 		{TIMEOUT("160ms", "'lease': '199ms'"),
-			"w.json: ledger.lease: '199ms': expected 200ms to 24h\n"},
+			"w.json:1: ledger.lease: '199ms': expected 200ms to 24h\n"},
 		{IN_GROUP(", 'timeout': '210ms'", "'lease': '240ms'",
 			 "{'name': 'p', 'limit': '1Mbit/s', 'guarantee': 'conserved', 'interval': "
 			 "'60ms'}"),
@@ -92,18 +93,19 @@ static void test_lease(void **state)
 		{IN_GROUP(", 'timeout': '210ms'", "'lease': '239ms'",
 			 "{'name': 'p', 'limit': '1Mbit/s', 'guarantee': 'conserved', 'interval': "
 			 "'60ms'}"),
-			"w.json: warning: ledger.lease: '239ms': less than 4 intervals of 60ms: a "
+			"w.json:1: warning: ledger.lease: '239ms': less than 4 intervals of 60ms: a "
 			"late message takes what is promised out of use\n"},
 		{IN_GROUP(", 'timeout': '210ms'", "'lease': '239ms', 'promise': 0",
 			 "{'name': 'p', 'limit': '1Mbit/s', 'guarantee': 'conserved', 'interval': "
 			 "'60ms'}"),
 			""},
 		{LEDGER("'promise': 100, 'drift': 0"), ""},
-		{LEDGER("'promise': 101"), "w.json: ledger.promise: 101: expected a whole number "
+		{LEDGER("'promise': 101"), "w.json:1: ledger.promise: 101: expected a whole number "
 					   "from 0 to 100\n"},
 		{LEDGER("'drift': 100000"), ""},
-		{LEDGER("'drift': 100001"), "w.json: ledger.drift: 100001: expected a whole number "
-					    "from 0 to 100000\n"},
+		{LEDGER("'drift': 100001"),
+			"w.json:1: ledger.drift: 100001: expected a whole number "
+			"from 0 to 100000\n"},
 		{0},
 	};
 
@@ -116,48 +118,52 @@ static void test_overlay(void **state)
 #define EXPECTED_OVERLAY "expected 'ring', {'degree': N} or {'edges': [['A', 'B'], ...]}\n"
 	static const struct config_case cases[] = {
 		{LEDGER("'overlay': 'ring'"), ""},
-		{LEDGER("'overlay': 'star'"), "w.json: ledger.overlay: 'star': " EXPECTED_OVERLAY},
+		{LEDGER("'overlay': 'star'"),
+			"w.json:1: ledger.overlay: 'star': " EXPECTED_OVERLAY},
 		{LEDGER("'overlay': {'degree': 2}"), ""},
 		{LEDGER("'overlay': {'degree': 64}"), ""},
 		{LEDGER("'overlay': {'degree': 1}"),
-			"w.json: ledger.overlay.degree: 1: expected a whole number from 2 to 64\n"},
+			"w.json:1: ledger.overlay.degree: 1: expected a whole number from 2 to 64\n"},
 		{LEDGER("'overlay': {'degree': 65}"),
-			"w.json: ledger.overlay.degree: 65: expected a whole number from 2 to 64\n"},
+			"w.json:1: ledger.overlay.degree: 65: expected a whole number from 2 to 64\n"},
 		{LEDGER("'overlay': {}"),
-			"w.json: ledger.overlay: an empty object: " EXPECTED_OVERLAY},
+			"w.json:1: ledger.overlay: an empty object: " EXPECTED_OVERLAY},
 		{LEDGER("'overlay': {'degree': 2, 'edges': [['a', 'b']]}"),
-			"w.json: ledger.overlay: an object: " EXPECTED_OVERLAY},
-		{LEDGER("'overlay': {'width': 2}"), "w.json: ledger.overlay.width: unknown key\n"},
+			"w.json:1: ledger.overlay: an object: " EXPECTED_OVERLAY},
+		{LEDGER("'overlay': {'width': 2}"),
+			"w.json:1: ledger.overlay.width: unknown key: expected one of 'degree', 'edges'\n"},
 		{EDGES("[['a', 'b'], ['c', 'b'], ['d', 'a']]"), ""},
-		{EDGES("[]"), "w.json: ledger.overlay.edges: an empty array: expected an array of "
-			      "pairs of limiters\n"},
-		{EDGES("'ab'"), "w.json: ledger.overlay.edges: 'ab': expected an array of pairs of "
-				"limiters\n"},
+		{EDGES("[]"),
+			"w.json:1: ledger.overlay.edges: an empty array: expected an array of "
+			"pairs of limiters\n"},
+		{EDGES("'ab'"),
+			"w.json:1: ledger.overlay.edges: 'ab': expected an array of pairs of "
+			"limiters\n"},
 		{EDGES("[['a', 'b'], ['b', 'c', 'd']]"),
-			"w.json: ledger.overlay.edges[1]: an array: " TWO},
-		{EDGES("['ab']"), "w.json: ledger.overlay.edges[0]: 'ab': " TWO},
+			"w.json:1: ledger.overlay.edges[1]: an array: " TWO},
+		{EDGES("['ab']"), "w.json:1: ledger.overlay.edges[0]: 'ab': " TWO},
 		{EDGES("[['a', 'b'], ['c', 'e'], [7, 'd']]"),
-			"w.json: ledger.overlay.edges[1][1]: 'e': " NAME_OF
-			"w.json: ledger.overlay.edges[2][0]: 7: " NAME_OF},
+			"w.json:1: ledger.overlay.edges[1][1]: 'e': " NAME_OF
+			"w.json:1: ledger.overlay.edges[2][0]: 7: " NAME_OF},
 		{EDGES("[['a', 'b'], ['c', 'c'], ['c', 'd']]"),
-			"w.json: ledger.overlay.edges[1]: from a limiter to itself: " TWO},
+			"w.json:1: ledger.overlay.edges[1]: from a limiter to itself: " TWO},
 		{EDGES("[['a', 'b'], ['b', 'c'], ['d', 'c'], ['b', 'a'], ['c', 'd'], ['a', 'b']]"),
-			"w.json: ledger.overlay.edges[3]: an array: expected an edge of its own, "
+			"w.json:1: ledger.overlay.edges[3]: an array: expected an edge of its own, "
 			"ledger.overlay.edges[0] has the same ends\n"
-			"w.json: ledger.overlay.edges[5]: an array: expected an edge of its own, "
+			"w.json:1: ledger.overlay.edges[5]: an array: expected an edge of its own, "
 			"ledger.overlay.edges[0] has the same ends\n"
-			"w.json: ledger.overlay.edges[4]: an array: expected an edge of its own, "
+			"w.json:1: ledger.overlay.edges[4]: an array: expected an edge of its own, "
 			"ledger.overlay.edges[2] has the same ends\n"},
 		{EDGES("[['a', 'b'], ['d', 'c']]"),
-			"w.json: ledger.overlay.edges: an array: expected a way over edges from "
+			"w.json:1: ledger.overlay.edges: an array: expected a way over edges from "
 			"'a' to every other, there is none to 'c'\n"},
 		{EDGES("[['d', 'c'], ['b', 'c']]"),
-			"w.json: ledger.overlay.edges: an array: expected a way over edges from "
+			"w.json:1: ledger.overlay.edges: an array: expected a way over edges from "
 			"'a' to every other, there is none to 'b'\n"},
 		{LEDGER("'tree': {'degree': 2}"), ""},
 		{LEDGER("'tree': {'degree': 1}"),
-			"w.json: ledger.tree.degree: 1: expected a whole number from 2 to 64\n"},
-		{LEDGER("'tree': 2"), "w.json: ledger.tree: 2: expected an object\n"},
+			"w.json:1: ledger.tree.degree: 1: expected a whole number from 2 to 64\n"},
+		{LEDGER("'tree': 2"), "w.json:1: ledger.tree: 2: expected an object\n"},
 		{0},
 	};
 
@@ -169,15 +175,22 @@ static void test_etcd(void **state)
 {
 #define URL(url)                                                                     \
 	{                                                                            \
-		ENDPOINT(url), "w.json: ledger.etcd.endpoints[0]: '" url             \
+		ENDPOINT(url), "w.json:1: ledger.etcd.endpoints[0]: '" url           \
 			       "': expected a URL such as 'https://192.0.2.1:2379'," \
 			       " of a host and a port alone\n"                       \
+	}
+#define IN_CLEAR(url)                                                                 \
+	{                                                                             \
+		ENDPOINT(url), "w.json:1: ledger.etcd.endpoints[0]: '" url            \
+			       "': expected https to another machine, or beside it "  \
+			       "'insecure': true, as whoever is on the way can then " \
+			       "read a password and change what is drawn\n"           \
 	}
 #define PREFIX(prefix) TLS(", 'prefix': '" prefix "'")
 #define NO_PREFIX(prefix)                                                                        \
 	{                                                                                        \
 		PREFIX(prefix),                                                                  \
-			"w.json: ledger.etcd.prefix: '" prefix                                   \
+			"w.json:1: ledger.etcd.prefix: '" prefix                                 \
 			"': expected where keys begin, such as '/weir', of 2 to 107 characters " \
 			"A-Z a-z 0-9 _ . - /\n"                                                  \
 	}
@@ -197,22 +210,36 @@ static void test_etcd(void **state)
 		URL("etcd://192.0.2.1:2379"),
 		URL("192.0.2.1:2379"),
 		{ENDPOINT("http://127.0.0.1:2379"), ""},
-		{ENDPOINT("http://192.0.2.1:2379"),
-			"w.json: warning: ledger.etcd.endpoints[0]: 'http://192.0.2.1:2379': not "
+		{ENDPOINT("http://127.9.9.9"), ""},
+		{ENDPOINT("http://[::1]:2379"), ""},
+		{ENDPOINT("http://LOCALHOST:2379"), ""},
+		IN_CLEAR("http://192.0.2.1:2379"),
+		IN_CLEAR("http://127.example.net"),
+		IN_CLEAR("http://localhost.example.net"),
+		IN_CLEAR("http://[2001:db8::1]"),
+		{ETCD("'endpoints': ['http://192.0.2.1:2379'], 'insecure': true"),
+			"w.json:1: warning: ledger.etcd.endpoints[0]: 'http://192.0.2.1:2379': not "
 			"encrypted: whoever is on the way can change what is drawn\n"},
+		{TLS(", 'user': 'edge', 'password_file': '/p'"), ""},
+		{TLS(", 'user': 'edge'"), "w.json:1: ledger.etcd.password_file: missing: expected "
+					  "the path that goes with 'user'\n"},
+		{TLS(", 'password_file': '/p'"),
+			"w.json:1: ledger.etcd.user: missing: expected the "
+			"name that goes with 'password_file'\n"},
 		{ETCD("'endpoints': ['https://1', 'https://2', 'https://3', 'https://4', "
 		      "'https://5', 'https://6', 'https://7', 'https://8', 'https://9']"),
 			""},
 		{ETCD("'endpoints': ['https://1', 'https://2', 'https://3', 'https://4', "
 		      "'https://5', 'https://6', 'https://7', 'https://8', 'https://9', 'https://10']"),
-			"w.json: ledger.etcd.endpoints: an array: expected an array of 1 to 9 "
+			"w.json:1: ledger.etcd.endpoints: an array: expected an array of 1 to 9 "
 			"URLs\n"},
-		{ETCD("'endpoints': []"), "w.json: ledger.etcd.endpoints: an empty array: expected "
-					  "an array of 1 to 9 URLs\n"},
-		{ETCD(""), "w.json: ledger.etcd.endpoints: missing: expected an array of 1 to 9 "
+		{ETCD("'endpoints': []"),
+			"w.json:1: ledger.etcd.endpoints: an empty array: expected "
+			"an array of 1 to 9 URLs\n"},
+		{ETCD(""), "w.json:1: ledger.etcd.endpoints: missing: expected an array of 1 to 9 "
 			   "URLs\n"},
 		{ETCD("'endpoints': ['https://1', 'https://1']"),
-			"w.json: ledger.etcd.endpoints[1]: 'https://1': expected each endpoint "
+			"w.json:1: ledger.etcd.endpoints[1]: 'https://1': expected each endpoint "
 			"once\n"},
 		{PREFIX("/w"), ""},
 		{PREFIX("/weir/test.1"), ""},
@@ -223,14 +250,16 @@ static void test_etcd(void **state)
 		NO_PREFIX(""),
 		{TLS(", 'ca': '/c', 'cert': '/d', 'key': '/e'"), ""},
 		{TLS(", 'ca': '/c'"), ""},
-		{TLS(", 'cert': '/c'"), "w.json: ledger.etcd.key: missing: expected the path that "
-					"goes with 'cert'\n"},
-		{TLS(", 'key': '/c'"), "w.json: ledger.etcd.cert: missing: expected the path that "
-				       "goes with 'key'\n"},
+		{TLS(", 'cert': '/c'"),
+			"w.json:1: ledger.etcd.key: missing: expected the path that "
+			"goes with 'cert'\n"},
+		{TLS(", 'key': '/c'"),
+			"w.json:1: ledger.etcd.cert: missing: expected the path that "
+			"goes with 'key'\n"},
 		{ETCD("'endpoints': ['http://localhost'], 'ca': '/c', 'cert': '/d', 'key': '/e'"),
-			"w.json: ledger.etcd.ca: '/c': expected none unless an endpoint is https\n"
-			"w.json: ledger.etcd.cert: '/d': expected none unless an endpoint is https\n"
-			"w.json: ledger.etcd.key: '/e': expected none unless an endpoint is "
+			"w.json:1: ledger.etcd.ca: '/c': expected none unless an endpoint is https\n"
+			"w.json:1: ledger.etcd.cert: '/d': expected none unless an endpoint is https\n"
+			"w.json:1: ledger.etcd.key: '/e': expected none unless an endpoint is "
 			"https\n"},
 		{ETCD("'endpoints': ['http://localhost', 'https://e'], 'ca': '/c'"), ""},
 		{0},

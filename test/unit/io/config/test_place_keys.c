@@ -10,7 +10,7 @@
 #include "policy/diff.h"
 #include "policy/kind.h"
 
-#define AT              "w.json: policies[0]."
+#define AT              "w.json:1: policies[0] 'p'."
 #define SLO             ", 'action': 'shape', 'slo': {'p99': '1ms'}"
 #define PLACED(members) LIMITED(SLO ", 'place': {" members "}")
 #define EXPECTED_KEY    "expected 'src/N' with N from 1 to 128 bits\n"

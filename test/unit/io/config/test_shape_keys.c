@@ -16,7 +16,7 @@
 #define SHAPED(members) LIMITED(", 'action': 'shape'" members)
 #define SHAPE(members)  SHAPED(", 'shape': {" members "}")
 #define CODEL(members)  SHAPE("'drop': 'codel'" members)
-#define AT              "w.json: policies[0]."
+#define AT              "w.json:1: policies[0] 'p'."
 
 static void test_values(void **state)
 {
@@ -90,8 +90,8 @@ static void test_beside(void **state)
 		{CODEL(", 'target': '5ms', 'delay': '5ms'"),
 			AT "shape.target: '5ms': expected less than the delay\n"},
 		/* What was refused is not complained of twice. */
-		{LIMITED(", 'action': 'shpae', 'shape': {}"),
-			AT "action: 'shpae': expected 'drop' or 'mark' or 'count' or 'shape'\n"},
+		{LIMITED(", 'action': 'shpae', 'shape': {}"), AT
+			"action: 'shpae': expected 'drop' or 'mark' or 'count' or 'shape': did you mean 'shape'?\n"},
 		{SHAPE("'drop': 'red', 'target': '5ms'"),
 			AT "shape.drop: 'red': expected 'tail' or 'codel'\n"},
 		{0},
@@ -111,15 +111,15 @@ static void test_box(void **state)
 	static const struct config_case cases[] = {
 		{POOL("'1%'"), ""},
 		{POOL("'99%'"), ""},
-		{POOL("'0%'"), "w.json: shape.pool: '0%': " POOL_RANGE},
-		{POOL("'100%'"), "w.json: shape.pool: '100%': " POOL_RANGE},
-		{POOL("' 50%'"), "w.json: shape.pool: ' 50%': " POOL_RANGE},
-		{POOL("'50'"), "w.json: shape.pool: '50': " POOL_RANGE},
-		{POOL("0.5"), "w.json: shape.pool: 0.5: " POOL_RANGE},
+		{POOL("'0%'"), "w.json:1: shape.pool: '0%': " POOL_RANGE},
+		{POOL("'100%'"), "w.json:1: shape.pool: '100%': " POOL_RANGE},
+		{POOL("' 50%'"), "w.json:1: shape.pool: ' 50%': " POOL_RANGE},
+		{POOL("'50'"), "w.json:1: shape.pool: '50': " POOL_RANGE},
+		{POOL("0.5"), "w.json:1: shape.pool: 0.5: " POOL_RANGE},
 		{BUFFERS("4096"), ""},
 		{BUFFERS("'2.4M'"), ""},
-		{BUFFERS("4095"), "w.json: ports.lan.buffers: 4095: expected 4096 to 100M\n"},
-		{BUFFERS("'101M'"), "w.json: ports.lan.buffers: '101M': expected 4096 to 100M\n"},
+		{BUFFERS("4095"), "w.json:1: ports.lan.buffers: 4095: expected 4096 to 100M\n"},
+		{BUFFERS("'101M'"), "w.json:1: ports.lan.buffers: '101M': expected 4096 to 100M\n"},
 		{0},
 	};
 
@@ -233,7 +233,7 @@ static void test_no_port(void **state)
 
 	(void)state;
 	assert_int_equal(parse_config_case(text, strlen(text), &messages, &config), 0);
-	assert_string_equal(messages, "w.json: warning: wires: missing: no packet is forwarded "
+	assert_string_equal(messages, "w.json:1: warning: wires: missing: no packet is forwarded "
 				      "without a wire\n");
 	assert_int_equal(config_waiting(config), 1);
 	config_free(config);

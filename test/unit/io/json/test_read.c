@@ -23,6 +23,8 @@
 #include "config/value_keys.h"
 #include "policy/units.h"
 
+#define TUNING_KEYS \
+	"expected one of 'branching', 'timeout', 'datagram', 'estimator', 'compensate'\n"
 #define P "'policies': [{'name': 'p', 'limit': '10Mbit/s'}]"
 
 struct play {
@@ -114,17 +116,17 @@ static void test_document(void **state)
 		{"{'limiters': 3, " P "}", ""},
 		{"{'limiters': 1, 'name': 'x', 'loss': 0.5, 'delay': '20ms'}", ""},
 		{"", "s.json: empty: expected a JSON object\n"},
-		{"[]", "s.json: an empty array: expected an object\n"},
-		{"{}", "s.json: limiters: missing: expected a whole number from 1 to 100000\n"},
-		{"{'limiters': 1, 'los': 1}", "s.json: los: unknown key: did you mean 'loss'?\n"},
+		{"[]", "s.json:1: an empty array: expected an object\n"},
+		{"{}", "s.json:1: limiters: missing: expected a whole number from 1 to 100000\n"},
+		{"{'limiters': 1, 'los': 1}", "s.json:1: los: unknown key: did you mean 'loss'?\n"},
 		{"{'limiters': 1, 'limiters': 2}",
-			"s.json: limiters: duplicate key: expected it once\n"},
+			"s.json:1: limiters: duplicate key: expected it once: line 1 has it too\n"},
 		{"{'limiters': 1, 'loss': 1}", ""},
 		{"{'limiters': 1, 'loss': 1.001, 'delay': '2s', 'name': ''}",
-			"s.json: name: '': expected a name of 1 to 63 characters A-Z a-z 0-9 _ . "
+			"s.json:1: name: '': expected a name of 1 to 63 characters A-Z a-z 0-9 _ . "
 			"-\n"
-			"s.json: loss: 1.001: expected a number from 0 to 1\n"
-			"s.json: delay: '2s': expected 0s to 1s\n"},
+			"s.json:1: loss: 1.001: expected a number from 0 to 1\n"
+			"s.json:1: delay: '2s': expected 0s to 1s\n"},
 		{0},
 	};
 
@@ -137,17 +139,17 @@ static void test_group(void **state)
 {
 	static const struct read_case cases[] = {
 		{"{'limiters': 2, 'policies': [{'name': 'p', 'limit': '10Mbit'}]}",
-			"s.json: policies[0].limit: '10Mbit': expected bit/s such as '10Mbit/s'\n"},
+			"s.json:1: policies[0] 'p'.limit: '10Mbit': expected bit/s such as '10Mbit/s': did you mean '10Mbit/s'?\n"},
 		{"{'limiters': 2, 'policies': [{'name': 'p', 'limit': '1Mbit/s', 'allocator': "
 		 "'central'}]}",
-			"s.json: policies[0].allocator: 'central': expected an allocator that can "
+			"s.json:1: policies[0] 'p'.allocator: 'central': expected an allocator that can "
 			"share the limit between 2 limiters\n"},
 		{"{'limiters': 1, 'policies': [{'name': 'p', 'limit': '1Mbit/s', 'allocator': "
 		 "'central'}]}",
 			""},
 		{"{'limiters': 2, 'policies': [{'name': 'p', 'limit': '1Mbit/s'}, {'name': 'p', "
 		 "'limit': '1Mbit/s'}]}",
-			"s.json: policies[1].name: 'p': expected a name of its own, policies[0] has the "
+			"s.json:1: policies[1] 'p'.name: 'p': expected a name of its own, policies[0] 'p' at s.json:1 has the "
 			"same\n"},
 		{"{'limiters': 2, 'policies': [{'name': 'p', 'limit': '1Mbit/s'}, {'name': 'q', "
 		 "'limit': '1Mbit/s', 'match': {'dst': '192.0.2.0/24'}}, {'name': 'r', 'limit': "
@@ -157,20 +159,20 @@ static void test_group(void **state)
 		 ", 'gossip': {'branching': 5, 'timeout': '2s', 'datagram': '512B'}}",
 			""},
 		{"{'limiters': 2, " P ", 'gossip': {'estimator': 'tree', 'compensate': true}}",
-			"s.json: gossip.compensate: true: expected none unless 'estimator' is "
+			"s.json:1: gossip.compensate: true: expected none unless 'estimator' is "
 			"'push-sum'\n"},
 		/* The number of limiters was refused: nothing can be said of them together. */
 		{"{'limiters': 0, 'policies': [{'name': 'p', 'limit': '1Mbit/s', 'per': 'src', "
 		 "'allocator': 'fps'}], 'gossip': {'compensate': true}}",
-			"s.json: limiters: 0: expected a whole number from 1 to 100000\n"},
+			"s.json:1: limiters: 0: expected a whole number from 1 to 100000\n"},
 		{"{'limiters': 2, " P
 		 ", 'gossip': {'branching': 65, 'listen': '10.0.0.1:1', 'roster': "
 		 "[], 'key_file': 'k', 'insecure': true}}",
-			"s.json: gossip.listen: unknown key\n"
-			"s.json: gossip.roster: unknown key\n"
-			"s.json: gossip.key_file: unknown key\n"
-			"s.json: gossip.insecure: unknown key\n"
-			"s.json: gossip.branching: 65: expected a whole number from 1 to 64\n"},
+			"s.json:1: gossip.listen: unknown key: " TUNING_KEYS
+			"s.json:1: gossip.roster: unknown key: " TUNING_KEYS
+			"s.json:1: gossip.key_file: unknown key: " TUNING_KEYS
+			"s.json:1: gossip.insecure: unknown key: " TUNING_KEYS
+			"s.json:1: gossip.branching: 65: expected a whole number from 1 to 64\n"},
 		{0},
 	};
 

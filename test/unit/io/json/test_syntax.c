@@ -7,29 +7,30 @@
 
 static void test_duplicate_keys(void **state)
 {
-#define DUPLICATE ": duplicate key: expected it once\n"
 	static const struct config_case cases[] = {
-		{DOC(", 'idle': 'poll', 'idle': 'sleep'"), "w.json: idle" DUPLICATE},
+		{DOC(", 'idle': 'poll', 'idle': 'sleep'"), "w.json:1: idle" DUPLICATE},
 		{DOC(", 'idle': 'poll', 'idle': 'poll', 'idle': 'poll'"),
-			"w.json: idle" DUPLICATE "w.json: idle" DUPLICATE},
-		{LIMITED(", 'limit': '10Mbit/s'"), "w.json: policies[0].limit" DUPLICATE},
+			"w.json:1: idle" DUPLICATE "w.json:1: idle" DUPLICATE},
+		{LIMITED(", 'limit': '10Mbit/s'"), "w.json:1: policies[0] 'p'.limit" DUPLICATE},
 		/* However it is spelt. */
-		{LIMITED(", 'l\\u0069mit': '10Mbit/s'"), "w.json: policies[0].limit" DUPLICATE},
+		{LIMITED(", 'l\\u0069mit': '10Mbit/s'"),
+			"w.json:1: policies[0] 'p'.limit" DUPLICATE},
 		{LIMITED(", 'a\\/\\n\\u00e9\\ud83d\\ude00': 1, 'a/\\u000a\xc3\xa9\xf0\x9f\x98\x80': 1"),
-			"w.json: policies[0]['a/\\n\\u00E9\\uD83D\\uDE00']" DUPLICATE
-			"w.json: policies[0]['a/\\n\\u00E9\\uD83D\\uDE00']: unknown key\n"},
+			"w.json:1: policies[0] 'p'['a/\\n\\u00E9\\uD83D\\uDE00']" DUPLICATE
+			"w.json:1: policies[0] 'p'['a/\\n\\u00E9\\uD83D\\uDE00']: unknown key: " POLICY_KEYS},
 		{DOC(", 'gossip': {'roster': [{'name': 'me', 'address': '10.0.0.1:1'}, "
 		     "{'name': 'me', 'name': 'you', 'address': '10.0.0.2:1'}], 'key_file': 'k', "
 		     "'key_file': 'k'}, 'eal': ['name', 'name', ',', '{', ':'], 'eal': []"),
-			"w.json: gossip.roster[1].name" DUPLICATE
-			"w.json: gossip.key_file" DUPLICATE "w.json: eal" DUPLICATE},
+			"w.json:1: gossip.roster[1] 'you'.name" DUPLICATE
+			"w.json:1: gossip.key_file" DUPLICATE "w.json:1: eal" DUPLICATE},
 		{DOC(", 'x': [[{}, {'y': [1, 2, {'z': 1, 'z': 'z'}]}]]"),
-			"w.json: x[0][1].y[2].z" DUPLICATE "w.json: x: unknown key\n"},
+			"w.json:1: x[0][1].y[2].z" DUPLICATE
+			"w.json:1: x: unknown key: " ROOT_KEYS},
 		{NET("'ports': {'lan': {'device': 'net_null0'}, 'wan': {'device': 'net_null1'}, "
 		     "'lan': {'device': 'net_null2'}}, " WIRES),
-			"w.json: ports.lan" DUPLICATE},
+			"w.json:1: ports.lan" DUPLICATE},
 		{"[{'a': 1, 'a': 2}]",
-			"w.json: [0].a" DUPLICATE "w.json: an array: expected an object\n"},
+			"w.json:1: [0].a" DUPLICATE "w.json:1: an array: expected an object\n"},
 		{0},
 	};
 
@@ -37,18 +38,24 @@ static void test_duplicate_keys(void **state)
 	run_cases(cases);
 }
 
-/* Nothing but one clean line, with a place, for what is not JSON. */
+/* One line with a place for what is not JSON, and two that show the source and a caret. */
 static void refuse_syntax(const char *text, size_t len, const char *start)
 {
 	struct config *config;
+	unsigned lines = 0;
 	char *messages;
 
 	assert_int_equal(parse_config_case(text, len, &messages, &config), -EINVAL);
 	if (strncmp(messages, start, strlen(start)) != 0)
 		fail_msg("got %s, expected %s", messages, start);
-	assert_ptr_equal(strchr(messages, '\n'), messages + strlen(messages) - 1);
-	for (const char *at = messages; *at != '\n'; at++)
-		assert_in_range(*at, ' ', '~');
+	for (const char *at = messages; *at != '\0'; at++) {
+		lines += *at == '\n';
+		if (*at != '\n')
+			assert_in_range(*at, ' ', '~');
+	}
+	assert_int_equal(lines, 3);
+	assert_int_equal(messages[strlen(messages) - 1], '\n');
+	assert_int_equal(messages[strlen(messages) - 2], '^');
 	free(messages);
 }
 
@@ -60,24 +67,100 @@ static void test_syntax(void **state)
 		const char *start;
 	} cases[] = {
 #define SYNTAX(text, start) {text, sizeof(text) - 1, start}
-		SYNTAX("{", "w.json:1:1: "),
-		SYNTAX("{\"a\": 1,\n \"b\" 2}", "w.json:2:6: "),
-		SYNTAX("{\"limiter\": \"a\",}", "w.json:1:17: "),
-		SYNTAX("{} {}", "w.json:1:4: "),
-		SYNTAX("{\"a\": 'b'}", "w.json:1:7: "),
-		SYNTAX("{\"a\": \"\x1b[2J\"}", "w.json:1:"),
-		SYNTAX("\x1b[2J", "w.json:1:"),
-		SYNTAX("{\"a\": \"\xff\xfe\"}", "w.json:1:"),
-		SYNTAX("{\"a\": \"\xed\xa0\x80\"}", "w.json:1:"),
-		SYNTAX("{\"a\": \"\\ud800\"}", "w.json:1:"),
-		SYNTAX("{\"a\": \"x\\u0000y\"}", "w.json:1:"),
-		SYNTAX("{\"a\\u0000b\": 1}", "w.json:1:"),
-		SYNTAX("{\"a\": \"x\0y\"}", "w.json:1:"),
-		SYNTAX("\0", "w.json:1:"),
-		SYNTAX("{}\0", "w.json:1:"),
-		SYNTAX("{\"a\": 99999999999999999999}", "w.json:1:"),
-		SYNTAX("{\"a\": 1e999}", "w.json:1:"),
-		SYNTAX("\xef\xbb\xbf{}", "w.json:1:"),
+		SYNTAX("{", "w.json:1:2: the end of the file, but the \"{\" of line 1 is open\n"),
+		SYNTAX("{\"a\": {\n\"b\": [1\n\n",
+			"w.json:2:8: the end of the file, but the \"[\" of line 2 is open\n"),
+		SYNTAX("{\"a\": \"b",
+			"w.json:1:7: a text that nothing closes: write a \" at its end\n"),
+		SYNTAX("{\"a\": 1,\n \"b\" 2}",
+			"w.json:2:5: a colon that is missing after a key: write a colon\n     2 |  \"b\" 2}\n       |     ^\n"),
+		SYNTAX("{\"limiter\": \"a\",}",
+			"w.json:1:16: a trailing comma, before \"}\": take the comma away\n"),
+		SYNTAX("{\"a\": [1, 2,\n]}",
+			"w.json:1:12: a trailing comma, before \"]\": take the comma away\n"),
+		SYNTAX("{\"a\": [1,, 2]}", "w.json:1:10: a comma too many: take it away\n"),
+		SYNTAX("{, \"a\": 1}", "w.json:1:2: a comma too many: take it away\n"),
+		SYNTAX("{\"a\": 1\n\"b\": 2}",
+			"w.json:1:8: a comma that is missing: write a comma\n"),
+		SYNTAX("{\"a\": [1 2]}", "w.json:1:9: a comma that is missing: write a comma\n"),
+		SYNTAX("{\"a\": [{} {}]}", "w.json:1:10: a comma that is missing: write a comma\n"),
+		SYNTAX("{\"a\": [1}", "w.json:1:9: a \"}\" for the \"[\" of line 1\n"),
+		SYNTAX("{\"a\": 1]", "w.json:1:8: a \"]\" for the \"{\" of line 1\n"),
+		SYNTAX("}", "w.json:1:1: a \"}\" without one that opens\n"),
+		SYNTAX("{\"a\":}", "w.json:1:6: a key without a value: write a value before it\n"),
+		SYNTAX("{\"a\"}", "w.json:1:5: a key without a value: write a colon and a value\n"),
+		SYNTAX("{\"a\":, \"b\": 1}",
+			"w.json:1:6: a key without a value: write a value before it\n"),
+		SYNTAX("{\"a\", \"b\": 1}",
+			"w.json:1:5: a key without a value: write a colon and a value\n"),
+		SYNTAX("{} {}", "w.json:1:4: more after the end of the document\n"),
+		SYNTAX("{},", "w.json:1:3: more after the end of the document\n"),
+		SYNTAX("{\"a\": 'b'}", "w.json:1:7: single quotes: write \"double quotes\"\n"),
+		SYNTAX("{'a': 1}", "w.json:1:2: single quotes: write \"double quotes\"\n"),
+		SYNTAX("{\xe2\x80\x9c"
+		       "a\xe2\x80\x9d: 1}",
+			"w.json:1:2: typographic quotes: write \"double quotes\"\n"),
+		SYNTAX("{a: 1}",
+			"w.json:1:2: a key without double quotes: write it in \"double quotes\"\n"),
+		SYNTAX("limiter: me", "w.json:1:1: a text without double quotes"),
+		SYNTAX("{\"a\" = 1}", "w.json:1:6: an equals sign: write a colon\n"),
+		SYNTAX("{\"a\": 1; \"b\": 2}", "w.json:1:8: a semicolon: write a comma\n"),
+		SYNTAX("{\"a\": [] ; \"b\": 2}", "w.json:1:10: a semicolon: write a comma\n"),
+		SYNTAX("{\"a\": True}",
+			"w.json:1:7: a word that is no JSON: write true or false\n"),
+		SYNTAX("{\"a\": yes}", "w.json:1:7: a word that is no JSON: write true or false\n"),
+		SYNTAX("{\"a\": None}", "w.json:1:7: a word that is no JSON: leave the key out\n"),
+		SYNTAX("{\"a\": 10Mbit/s}",
+			"w.json:1:7: a number with more behind it, and no double quotes: write it in \"double quotes\"\n"),
+		SYNTAX("{\"a\": 007}",
+			"w.json:1:7: a number that begins with 0: take the zero away\n"),
+		SYNTAX("{\"a\": +1}",
+			"w.json:1:7: a number in another form: write it as 0.5, 1 or -1\n"),
+		SYNTAX("{\"a\": .5}",
+			"w.json:1:7: a number in another form: write it as 0.5, 1 or -1\n"),
+		SYNTAX("{\"a\": drop}",
+			"w.json:1:7: a text without double quotes: write it in \"double quotes\"\n"),
+		SYNTAX("{\"a\": \"b\nc\"}",
+			"w.json:1:7: a text that its line does not close: write a \" at its end\n"),
+		SYNTAX("{\"a\": \"b\tc\"}", "w.json:1:9: a tab in a text: write \\t, or a blank\n"),
+		SYNTAX("{\"a\": \"C:\\x\"}",
+			"w.json:1:10: a backslash alone in a text: write \\\\ for one\n"),
+		SYNTAX("{\"a\":\xc2\xa0"
+		       "1}",
+			"w.json:1:6: a blank that is none (U+00A0): write a blank\n"),
+		SYNTAX("# no\n{}", "w.json:1:1: a comment with \"#\": write // or /* */\n"),
+		SYNTAX("{\"a\": 1 / 2}",
+			"w.json:1:9: a slash that begins no comment: write // or /* */\n"),
+		SYNTAX("{} /* x",
+			"w.json:1:4: a comment that nothing closes: write */ at its end\n"),
+		SYNTAX("<<<<<<< HEAD\n{}",
+			"w.json:1:1: a mark that a merge left: resolve the conflict\n"),
+		SYNTAX("{\"a\": 1,\n=======\n\"a\": 2}",
+			"w.json:2:1: a mark that a merge left: resolve the conflict\n"),
+		SYNTAX("{\"a\": 1}\n>>>>>>> b",
+			"w.json:2:1: a mark that a merge left: resolve the conflict\n"),
+		SYNTAX("{\"a\": \"\x1b[2J\"}", "w.json:1:8: control character 27 in a text\n"),
+		SYNTAX("\x1b[2J", "w.json:1:1: a text without"),
+		SYNTAX("{\"a\": \"\xff\xfe\"}",
+			"w.json:1:8: a byte that is no UTF-8: save the file as UTF-8\n"),
+		SYNTAX("{\"a\": \"\xed\xa0\x80\"}", "w.json:1:8: a byte that is no UTF-8"),
+		SYNTAX("{\"a\": \"\\ud800\"}", "w.json:1:7: an escape that is no character"),
+		SYNTAX("{\"a\": \"\\u12\"}", "w.json:1:7: an escape that is no character"),
+		SYNTAX("{\"a\": \"x\\u0000y\"}", "w.json:1:7: a NUL character in a text\n"),
+		SYNTAX("{\"a\\u0000b\": 1}", "w.json:1:2: a NUL character in a text\n"),
+		SYNTAX("{\"a\": \"x\0y\"}", "w.json:1:9: control character 0 in a text\n"),
+		SYNTAX("\0", "w.json:1:1: a NUL character: take it away\n"),
+		SYNTAX("{}\0", "w.json:1:3: more after the end of the document\n"),
+		SYNTAX("{\0\"\0a\0", "w.json:1:1: UTF-16: save it as UTF-8\n"),
+		SYNTAX("\xff\xfe{\0}\0", "w.json:1:1: UTF-16: save it as UTF-8\n"),
+		SYNTAX("\xfe\xff\0{\0}", "w.json:1:1: UTF-16: save it as UTF-8\n"),
+		SYNTAX("\xff\xfe\0\0{\0\0\0", "w.json:1:1: UTF-32: save it as UTF-8\n"),
+		SYNTAX("{\"a\": 99999999999999999999}", "w.json:1:7: a number that is too large\n"),
+		SYNTAX("{\"a\": 1e999}", "w.json:1:7: a number that is too large\n"),
+		SYNTAX("\xef\xbb\xbf{}",
+			"w.json:1:1: a byte order mark (BOM): save it as UTF-8 without a byte order mark\n"),
+		SYNTAX("/* x */ {\"a\": 1,} // y",
+			"w.json:1:16: a trailing comma, before \"}\": take the comma away\n"),
 	};
 
 	(void)state;
@@ -115,7 +198,8 @@ static void test_deep_duplicate(void **state)
 		fputs("]}", out);
 	fclose(out);
 	assert_int_equal(parse_config_case(text, size, &messages, &config), -EINVAL);
-	assert_non_null(strstr(messages, "a[0].a[0].b: duplicate key: expected it once\n"));
+	assert_non_null(strstr(
+		messages, "a[0].a[0].b: duplicate key: expected it once: line 1 has it too\n"));
 	free(messages);
 	free(text);
 }

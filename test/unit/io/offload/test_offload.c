@@ -3,9 +3,11 @@
  */
 #include "check.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "offload/offload.h"
 
@@ -66,7 +68,7 @@ static void test_jobs_are_done_in_order(void **state)
 		assert_false(is_readable(&offload, 0));
 		assert_null(offload_collect(&offload));
 	}
-	offload_stop(&offload);
+	assert_true(offload_stop(&offload, LIMIT_MS));
 }
 
 static void test_stop_does_the_rest(void **state)
@@ -78,10 +80,63 @@ static void test_stop_does_the_rest(void **state)
 	(void)state;
 	assert_int_equal(offload_start(&offload), 0);
 	submit_tasks(&offload, tasks, &done);
-	offload_stop(&offload);
+	assert_true(offload_stop(&offload, LIMIT_MS));
 	assert_int_equal(done, JOBS);
 	assert_int_equal(offload_start(&offload), 0);
-	offload_stop(&offload);
+	assert_true(offload_stop(&offload, LIMIT_MS));
+}
+
+static int pipe_ends[2];
+static int hung_done; /* atomics only */
+
+static void hang_on_pipe(void *context)
+{
+	char byte;
+
+	(void)context;
+	__atomic_store_n(&hung_done, read(pipe_ends[0], &byte, 1) == 1, __ATOMIC_RELEASE);
+}
+
+/* Work that hangs is left behind, and may still come to its end. */
+static void test_hung_work_is_left_behind(void **state)
+{
+	static struct offload offload; /* which stays */
+	static struct offload_job job = {.work = hang_on_pipe};
+
+	(void)state;
+	assert_int_equal(pipe(pipe_ends), 0);
+	assert_int_equal(offload_start(&offload), 0);
+	offload_submit(&offload, &job);
+	assert_false(offload_stop(&offload, 50));
+	assert_int_equal(write(pipe_ends[1], "x", 1), 1);
+	for (unsigned i = 0; i < LIMIT_MS && !__atomic_load_n(&hung_done, __ATOMIC_ACQUIRE); i++)
+		poll(NULL, 0, 1);
+	assert_true(__atomic_load_n(&hung_done, __ATOMIC_ACQUIRE));
+}
+
+static void leave_error(void *context)
+{
+	(void)context;
+	errno = EINTR;
+}
+
+/* An error that work, or whoever collects it, has left is no matter. */
+static void test_errors_left(void **state)
+{
+	struct offload_job job = {.work = leave_error};
+	struct offload offload;
+
+	(void)state;
+	assert_int_equal(offload_start(&offload), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		errno = EINTR;
+		offload_submit(&offload, &job);
+		assert_true(is_readable(&offload, LIMIT_MS));
+		errno = EINTR;
+		assert_ptr_equal(offload_collect(&offload), job.context);
+		assert_false(is_readable(&offload, 0));
+	}
+	assert_true(offload_stop(&offload, LIMIT_MS));
 }
 
 struct surroundings {
@@ -110,7 +165,7 @@ static void test_thread(void **state)
 	offload_submit(&offload, &job);
 	assert_true(is_readable(&offload, LIMIT_MS));
 	assert_ptr_equal(offload_collect(&offload), &around);
-	offload_stop(&offload);
+	assert_true(offload_stop(&offload, LIMIT_MS));
 	assert_int_equal(around.policy, SCHED_OTHER);
 	assert_int_equal(sigismember(&around.blocked, SIGXFSZ), 1);
 	assert_int_equal(sigismember(&around.blocked, SIGTERM), 1);
@@ -123,6 +178,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_jobs_are_done_in_order),
 		cmocka_unit_test(test_stop_does_the_rest),
+		cmocka_unit_test(test_hung_work_is_left_behind),
+		cmocka_unit_test(test_errors_left),
 		cmocka_unit_test(test_thread),
 	};
 

@@ -28,6 +28,7 @@
 
 #define LIMIT_MS 60000
 #define KIND     1
+#define NOBODY   65534
 
 static char top[] = "/tmp/weir-store-XXXXXX";
 
@@ -49,6 +50,7 @@ static struct store *open_test_store(const struct place *p, uint64_t want)
 	struct store *store = NULL;
 	uint64_t epoch = 0;
 
+	assert_int_equal(store_look(p->dir), 0); /* whatever a crash has left */
 	assert_int_equal(store_open(p->dir, &store, &epoch), 0);
 	if (want)
 		assert_int_equal(epoch, want);
@@ -100,8 +102,8 @@ static void test_starts_are_counted(void **state)
 
 	(void)state;
 	assert_int_equal(store_open(p.dir, &store, &epoch), -ENOENT);
-	assert_int_equal(store_create(p.dir), 0);
-	assert_int_equal(store_create(p.dir), -EEXIST);
+	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
+	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), -EEXIST);
 	assert_int_equal(store_open_recovering(p.dir, &store, &epoch), -EEXIST);
 	for (uint64_t i = 1; i < 10; i++) {
 		store = open_test_store(&p, i);
@@ -110,7 +112,7 @@ static void test_starts_are_counted(void **state)
 			assert_int_equal(commit_then_wait(store), 0);
 		store_close(store);
 	}
-	assert_int_equal(store_create(p.dir), -EEXIST);
+	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), -EEXIST);
 	store_close(NULL);
 }
 
@@ -136,6 +138,31 @@ static void test_recovering(void **state)
 	store_close(store);
 }
 
+/* Whoever may write a directory, and not read it, can have a store in it. */
+static void test_unreadable_parent(void **state)
+{
+	struct place parent = make_store_place("unread"), p = make_store_place("unread/store");
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(mkdir(parent.dir, 0700), 0);
+	assert_int_equal(chmod(parent.dir, 0300), 0);
+	assert_int_equal(chmod(top, 0711), 0);
+	assert_true(geteuid() != 0 || chown(parent.dir, NOBODY, NOBODY) == 0);
+	pid = fork();
+	if (pid == 0) {
+		if (geteuid() == 0 && setresuid(NOBODY, NOBODY, NOBODY))
+			_exit(2);
+		_exit(access(parent.dir, R_OK) == 0 ||
+			store_create(p.dir, (struct store_identity){0, 1}) != 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(chmod(parent.dir, 0700), 0);
+	assert_int_equal(store_look(p.dir), 0);
+}
+
 /* A directory that is there and empty is no store, nor is one with half of a store. */
 static void test_directory(void **state)
 {
@@ -147,18 +174,19 @@ static void test_directory(void **state)
 
 	(void)state;
 	assert_int_equal(mkdir(p.dir, 0700), 0);
+	assert_int_equal(store_look(p.dir), -ENOENT);
 	assert_int_equal(store_open(p.dir, &store, &epoch), -ENOENT);
 	snprintf(half, sizeof(half), "%s.new", p.file);
 	fd = open(half, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	assert_int_equal(write(fd, half, sizeof(half)), sizeof(half));
 	close(fd);
 	assert_int_equal(store_open(p.dir, &store, &epoch), -ENOENT);
-	assert_int_equal(store_create(p.dir), 0);
+	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	assert_int_equal(access(half, F_OK), -1);
 	store_close(open_test_store(&p, 1));
-	assert_int_equal(store_create(deep.dir), -ENOENT);
+	assert_int_equal(store_create(deep.dir, (struct store_identity){0, 1}), -ENOENT);
 	assert_int_equal(store_open_recovering(deep.dir, &store, &epoch), -ENOENT);
-	assert_int_equal(store_create("/dev/null"), -ENOTDIR);
+	assert_int_equal(store_create("/dev/null", (struct store_identity){0, 1}), -ENOTDIR);
 }
 
 static void test_records(void **state)
@@ -167,7 +195,7 @@ static void test_records(void **state)
 	struct store *store;
 
 	(void)state;
-	assert_int_equal(store_create(p.dir), 0);
+	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	store = open_test_store(&p, 1);
 	assert_records(store, KIND, "");
 	put_text(store, KIND, 2, "two");
@@ -208,7 +236,7 @@ static void test_each_stops(void **state)
 	int calls = 0;
 
 	(void)state;
-	assert_int_equal(store_create(p.dir), 0);
+	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	store = open_test_store(&p, 1);
 	for (uint32_t id = 0; id < 4; id++)
 		put_text(store, KIND, id, "x");
@@ -226,7 +254,7 @@ static void test_ends_are_told_once(void **state)
 	struct pollfd fd;
 
 	(void)state;
-	assert_int_equal(store_create(p.dir), 0);
+	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	store = open_test_store(&p, 1);
 	fd = (struct pollfd){.fd = store_fd(store), .events = POLLIN};
 	assert_int_equal(store_result(store), -EAGAIN);
@@ -255,10 +283,11 @@ static void test_one_owner(void **state)
 	pid_t pid;
 
 	(void)state;
-	assert_int_equal(store_create(p.dir), 0);
+	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	store = open_test_store(&p, 1);
+	assert_int_equal(store_look(p.dir), -EBUSY);
 	assert_int_equal(store_open(p.dir, &other, &epoch), -EBUSY);
-	assert_int_equal(store_create(p.dir), -EBUSY);
+	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), -EBUSY);
 	pid = fork();
 	if (pid == 0)
 		_exit(store_open(p.dir, &other, &epoch) == -EBUSY ? 0 : 1);
@@ -325,7 +354,7 @@ static void test_grows(void **state)
 
 	(void)state;
 	prng_seed(&prng, model.seed);
-	assert_int_equal(store_create(p.dir), 0);
+	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	for (uint64_t start = 1; start < 4; start++) {
 		store = open_test_store(&p, start);
 		assert_model(store, &model);
@@ -456,7 +485,7 @@ static void test_sigkill(void **state)
 	(void)state;
 	assert_ptr_not_equal(told, MAP_FAILED);
 	prng_seed(&prng, seed);
-	assert_int_equal(store_create(p.dir), 0);
+	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	for (unsigned i = 0; i < crashes; i++) {
 		uint64_t before = told->epoch;
 
@@ -494,7 +523,7 @@ static void test_full_disk(void **state)
 	uint64_t epoch;
 
 	(void)state;
-	assert_int_equal(store_create(p.dir), 0);
+	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	store = open_test_store(&p, 1);
 	put_text(store, KIND, 1, "before");
 	assert_int_equal(commit_then_wait(store), 0);
@@ -517,13 +546,13 @@ static void test_full_disk(void **state)
 	signal(SIGXFSZ, SIG_IGN);
 	limit_files(0);
 	assert_int_equal(store_open(p.dir, &none, &epoch), -ENOSPC);
-	assert_int_equal(store_create(other.dir), -ENOSPC);
+	assert_int_equal(store_create(other.dir, (struct store_identity){0, 1}), -ENOSPC);
 	assert_int_equal(store_open(other.dir, &none, &epoch), -ENOENT);
 	limit_files(RLIM_INFINITY);
 	store = open_test_store(&p, 2);
 	assert_records(store, KIND, "1=before 2=after 4=small ");
 	store_close(store);
-	assert_int_equal(store_create(other.dir), 0);
+	assert_int_equal(store_create(other.dir, (struct store_identity){0, 1}), 0);
 }
 
 static int records_descriptor(const struct place *p)
@@ -547,7 +576,7 @@ static void test_file_fails(void **state)
 
 	(void)state;
 	assert_true(full >= 0);
-	assert_int_equal(store_create(p.dir), 0);
+	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	store = open_test_store(&p, 1);
 	put_text(store, KIND, 1, "before");
 	assert_int_equal(commit_then_wait(store), 0);
@@ -569,7 +598,7 @@ static void test_removed(void **state)
 	struct store *store;
 
 	(void)state;
-	assert_int_equal(store_create(p.dir), 0);
+	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	store = open_test_store(&p, 1);
 	put_text(store, KIND, 1, "one");
 	assert_int_equal(unlink(p.file), 0);
@@ -593,7 +622,7 @@ static void make_some(const struct place *p, const char *text)
 	static const char filler[6000];
 	struct store *store;
 
-	assert_int_equal(store_create(p->dir), 0);
+	assert_int_equal(store_create(p->dir, (struct store_identity){0, 1}), 0);
 	store = open_test_store(p, 1);
 	for (uint32_t id = 0; id < 300; id++)
 		put_text(store, KIND, id, text);
@@ -608,8 +637,9 @@ static void assert_damaged(const struct place *p)
 	struct store *store = NULL;
 	uint64_t epoch;
 
+	assert_int_equal(store_look(p->dir), -EBADMSG);
 	assert_int_equal(store_open(p->dir, &store, &epoch), -EBADMSG);
-	assert_int_equal(store_create(p->dir), -EEXIST);
+	assert_int_equal(store_create(p->dir, (struct store_identity){0, 1}), -EEXIST);
 }
 
 static void test_cut_off(void **state)
@@ -747,7 +777,10 @@ static void test_changed_content(void **state)
 		"UPDATE head SET seal = seal + 1",
 		"DELETE FROM head",
 		"DROP TABLE records",
-		"PRAGMA user_version = 2", /* of a later version */
+		"UPDATE head SET identity_low = identity_low + 1",
+		"UPDATE head SET identity_high = 1",
+		"PRAGMA user_version = 1", /* it has a seal of this version */
+		"PRAGMA user_version = 0",
 		"PRAGMA application_id = 7",
 	};
 
@@ -763,6 +796,103 @@ static void test_changed_content(void **state)
 		change_by_sql(&p, changes[i]);
 		assert_damaged(&p);
 	}
+}
+
+/* What a later version has made is refused by that name, and stays as it is. */
+static void test_later_version(void **state)
+{
+	struct place p = make_store_place("later");
+	const struct store_identity other = {3, 4};
+	struct store *store = NULL;
+	uint64_t epoch;
+
+	(void)state;
+	make_some(&p, "ledger");
+	change_by_sql(&p, "PRAGMA user_version = 3");
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(store_look(p.dir), -EPROTONOSUPPORT);
+		assert_int_equal(store_open(p.dir, &store, &epoch), -EPROTONOSUPPORT);
+		assert_int_equal(store_upgrade(p.dir, other), -EPROTONOSUPPORT);
+		assert_int_equal(store_create(p.dir, other), -EEXIST);
+		assert_int_equal(store_open_recovering(p.dir, &store, &epoch), -EEXIST);
+	}
+	change_by_sql(&p, "PRAGMA user_version = 2");
+	store_close(open_test_store(&p, 2));
+}
+
+/* As the version before has left one, after its second start, word for word. */
+static const char version_1[] =
+	"PRAGMA application_id = 1466263922; PRAGMA user_version = 1;"
+	"CREATE TABLE head (epoch INTEGER, recovering INTEGER, commits INTEGER, seal INTEGER);"
+	"CREATE TABLE records (key INTEGER PRIMARY KEY, record BLOB);"
+	"INSERT INTO head VALUES (2, 0, 3, 6922560757036163918);"
+	"INSERT INTO records VALUES (4294967303, x'6C6564676572');"
+	"INSERT INTO records VALUES (8589934599, x'756E697473');";
+
+/* It is given an identity when somebody says so, and not before; what was in it is still there. */
+static void test_earlier_version(void **state)
+{
+	struct place p = make_store_place("earlier"), damaged = make_store_place("earlier-damaged");
+	const struct store_identity given = {UINT64_C(0xfedcba9876543210), 7};
+	struct store *store = NULL;
+	uint64_t epoch;
+
+	(void)state;
+	assert_int_equal(mkdir(p.dir, 0700), 0);
+	change_by_sql(&p, version_1);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(store_look(p.dir), -ENODATA);
+		assert_int_equal(store_open(p.dir, &store, &epoch), -ENODATA);
+	}
+	assert_int_equal(store_upgrade(p.dir, given), 0);
+	assert_int_equal(store_upgrade(p.dir, (struct store_identity){1, 1}), -EEXIST);
+	store = open_test_store(&p, 3);
+	assert_false(store_recovering(store));
+	assert_int_equal(store_identity(store).high, given.high);
+	assert_int_equal(store_identity(store).low, given.low);
+	assert_records(store, 1, "7=ledger ");
+	assert_records(store, 2, "7=units ");
+	store_close(store);
+
+	assert_int_equal(mkdir(damaged.dir, 0700), 0);
+	change_by_sql(&damaged, version_1);
+	change_by_sql(&damaged, "UPDATE records SET record = x'00' WHERE key >> 32 = 2");
+	assert_int_equal(store_open(damaged.dir, &store, &epoch), -EBADMSG);
+	assert_int_equal(store_upgrade(damaged.dir, given), -EBADMSG);
+	assert_int_equal(store_upgrade("/nowhere/weir", given), -ENOENT);
+}
+
+/* It is there from the first start on; one that began without gets it with a commit. */
+static void test_identity(void **state)
+{
+	struct place p = make_store_place("identity"), lost = make_store_place("identity-lost");
+	struct store *store = NULL;
+	uint64_t epoch;
+
+	(void)state;
+	assert_int_equal(store_create(p.dir, (struct store_identity){11, 12}), 0);
+	for (unsigned start = 1; start < 3; start++) {
+		store = open_test_store(&p, start);
+		assert_int_equal(store_identity(store).high, 11);
+		assert_int_equal(store_identity(store).low, 12);
+		store_close(store);
+	}
+	assert_int_equal(store_open_recovering(lost.dir, &store, &epoch), 0);
+	assert_int_equal(store_identity(store).high | store_identity(store).low, 0);
+	assert_int_equal(store_set_identity(store, (struct store_identity){13, 14}), 0);
+	store_close(store);
+	store = open_test_store(&lost, 0);
+	assert_int_equal(store_identity(store).high | store_identity(store).low, 0);
+	assert_int_equal(store_set_identity(store, (struct store_identity){13, 14}), 0);
+	assert_int_equal(store_commit(store), 0);
+	assert_int_equal(store_set_identity(store, (struct store_identity){1, 1}), -EBUSY);
+	assert_int_equal(wait_commit_end(store), 0);
+	store_close(store);
+	store = open_test_store(&lost, 0);
+	assert_true(store_recovering(store));
+	assert_int_equal(store_identity(store).high, 13);
+	assert_int_equal(store_identity(store).low, 14);
+	store_close(store);
 }
 
 /* What the head says of the file, in the bytes of it. */
@@ -812,7 +942,7 @@ static void test_journal_of_another(void **state)
 	store_close(store);
 	leave_journal(&p);
 	assert_int_equal(unlink(p.file), 0);
-	assert_int_equal(store_create(p.dir), 0);
+	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	store = open_test_store(&p, 1);
 	assert_records(store, KIND, "");
 	store_close(store);
@@ -826,7 +956,7 @@ static void test_mode(void **state)
 
 	(void)state;
 	assert_int_equal(mkdir(p.dir, 0755), 0);
-	assert_int_equal(store_create(p.dir), 0);
+	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	assert_int_equal(stat(p.file, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 }
@@ -867,6 +997,7 @@ int main(void)
 		cmocka_unit_test(test_starts_are_counted),
 		cmocka_unit_test(test_recovering),
 		cmocka_unit_test(test_directory),
+		cmocka_unit_test(test_unreadable_parent),
 		cmocka_unit_test(test_records),
 		cmocka_unit_test(test_each_stops),
 		cmocka_unit_test(test_ends_are_told_once),
@@ -880,6 +1011,9 @@ int main(void)
 		cmocka_unit_test(test_zeroed_pages),
 		cmocka_unit_test(test_changed_record),
 		cmocka_unit_test(test_changed_content),
+		cmocka_unit_test(test_later_version),
+		cmocka_unit_test(test_earlier_version),
+		cmocka_unit_test(test_identity),
 		cmocka_unit_test(test_changed_head),
 		cmocka_unit_test(test_journal_of_another),
 		cmocka_unit_test(test_mode),

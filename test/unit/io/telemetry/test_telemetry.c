@@ -46,6 +46,7 @@
 #define RACERS         8
 #define RACES          20
 #define PORTS          2
+#define BUDGET_NS      2000000
 
 static char home[64];
 static char path[96];
@@ -87,16 +88,19 @@ static json_t *test_real(const char *params, void *context)
 }
 
 static const struct telemetry_command test_commands[] = {
-	{"/test/echo", "Returns its parameter", test_echo, TELEMETRY_PARAMS},
-	{"/test/context", "Returns the context", test_context, TELEMETRY_PARAMS},
-	{"/test/sized", "Returns a reply of so many bytes", test_sized, TELEMETRY_PARAMS},
-	{"/test/real", "Returns a tenth", test_real, TELEMETRY_PARAMS},
+	{"/test/echo", "Returns its parameter", test_echo, TELEMETRY_PARAMS, TELEMETRY_READS},
+	{"/test/context", "Returns the context", test_context, TELEMETRY_PARAMS, TELEMETRY_READS},
+	{"/test/sized", "Returns a reply of so many bytes", test_sized, TELEMETRY_PARAMS,
+		TELEMETRY_READS},
+	{"/test/real", "Returns a tenth", test_real, TELEMETRY_PARAMS, TELEMETRY_READS},
 	{0},
 };
 
 static const struct telemetry_command shadow_commands[] = {
-	{"/info", "Tries to hide the built-in command", test_real, TELEMETRY_PARAMS},
-	{"/test/echo", "Tries to hide an earlier table's command", test_real, TELEMETRY_PARAMS},
+	{"/info", "Tries to hide the built-in command", test_real, TELEMETRY_PARAMS,
+		TELEMETRY_READS},
+	{"/test/echo", "Tries to hide an earlier table's command", test_real, TELEMETRY_PARAMS,
+		TELEMETRY_READS},
 	{0},
 };
 
@@ -104,9 +108,30 @@ static const struct telemetry_command *const tables[] = {
 	test_commands, telemetry_ethdev, shadow_commands};
 static int context_value = 4711;
 
+/* Time stands still unless a test lets it pass: no budget is used up because others are busy. */
+static uint64_t time_now;
+
+static uint64_t test_clock(void)
+{
+	return time_now;
+}
+
+static struct telemetry_group test_group, test_operators;
+
 static int listen_at(const char *where, struct telemetry_server **out)
 {
-	return telemetry_listen(where, tables, 3, &context_value, out);
+	const struct telemetry_options options = {
+		.path = where,
+		.tables = tables,
+		.n_tables = 3,
+		.context = &context_value,
+		.group = test_group,
+		.operators = test_operators,
+		.now_ns = test_clock,
+		.budget_ns = BUDGET_NS,
+	};
+
+	return telemetry_listen(&options, out);
 }
 
 /* --- fixtures ------------------------------------------------------------------------------- */
@@ -468,6 +493,8 @@ static void test_dead_owner_is_replaced(void **state)
 	assert_int_equal(status, 0);
 	assert_int_equal(access(path, F_OK), 0);
 	assert_int_equal(try_connect(), -ECONNREFUSED);
+	assert_int_equal(telemetry_look(path), 0);
+	assert_int_equal(access(path, F_OK), 0);
 	assert_int_equal(listen_at(path, &server), 0);
 	close(connect_inline());
 	telemetry_close(server);
@@ -480,6 +507,7 @@ static void test_live_owner_is_not(void **state)
 	int fd;
 
 	(void)state;
+	assert_int_equal(telemetry_look(path), -EADDRINUSE);
 	assert_int_equal(listen_at(path, &second), -EADDRINUSE);
 	assert_null(second);
 	fd = try_connect();
@@ -506,6 +534,7 @@ static void test_full_queue_is_alive(void **state)
 			break;
 	}
 	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(telemetry_look(path), -EADDRINUSE);
 	assert_int_equal(listen_at(path, &second), -EADDRINUSE);
 	for (int i = 0; i <= n; i++)
 		close(fds[i]);
@@ -521,6 +550,7 @@ static void test_other_socket_type_is_alive(void **state)
 	strcpy(address.sun_path, path);
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(telemetry_look(path), -EADDRINUSE);
 	assert_int_equal(listen_at(path, &server), -EADDRINUSE);
 	close(fd);
 	assert_int_equal(listen_at(path, &server), 0);
@@ -532,6 +562,7 @@ static void expect_in_the_way(void)
 	struct stat before, after;
 
 	assert_int_equal(lstat(path, &before), 0);
+	assert_int_equal(telemetry_look(path), -EEXIST);
 	assert_int_equal(listen_at(path, &server), -EEXIST);
 	assert_int_equal(lstat(path, &after), 0);
 	assert_int_equal(before.st_ino, after.st_ino);
@@ -561,15 +592,19 @@ static void test_bad_paths(void **state)
 
 	(void)state;
 	server = (void *)1;
+	assert_int_equal(telemetry_look(""), -EINVAL);
 	assert_int_equal(listen_at("", &server), -EINVAL);
 	memset(longest, 'a', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';
+	assert_int_equal(telemetry_look(longest), -ENAMETOOLONG);
 	assert_int_equal(listen_at(longest, &server), -ENAMETOOLONG);
 	snprintf(path, sizeof(path), "%s/a/b/socket", home);
+	assert_int_equal(telemetry_look(path), -ENOENT);
 	assert_int_equal(listen_at(path, &server), -ENOENT);
 	snprintf(path, sizeof(path), "%s/file", home);
 	close(open(path, O_CREAT | O_WRONLY, 0600));
 	strcat(path, "/socket");
+	assert_int_equal(telemetry_look(path), -ENOTDIR);
 	assert_int_equal(listen_at(path, &server), -ENOTDIR);
 	assert_null(server);
 }
@@ -601,6 +636,7 @@ static void test_relative_path(void **state)
 	(void)state;
 	assert_int_equal(chdir(home), 0);
 	expect_to_wait_for(".", "bare");
+	assert_int_equal(telemetry_look("bare"), 0);
 	assert_int_equal(listen_at("bare", &server), 0);
 	assert_int_equal(access("bare", F_OK), 0);
 	telemetry_close(server);

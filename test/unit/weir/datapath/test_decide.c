@@ -15,9 +15,11 @@
 #include "allocate/allocate.h"
 #include "base/prng.h"
 #include "decide.h"
+#include "worker_own.h"
 #include "police/charge.h"
 #include "police/sample.h"
 #include "police/borrow.h"
+#include "police/expire.h"
 #include "packet/mark.h"
 #include "police/extended.h"
 #include "engine/profile.h"
@@ -81,7 +83,8 @@ struct bench {
 	struct worker worker;
 	struct side here, there;
 	struct flow_sample *samples[POLICIES];
-	uint8_t *forbidden; /* a page that nobody may read */
+	uint8_t ending[POLICIES]; /* parts of limits, as the worker has them */
+	uint8_t *forbidden;       /* a page that nobody may read */
 };
 
 /* A burst as it came, and what is to become of it. */
@@ -171,6 +174,7 @@ static struct bench *bench_open(bool borrows)
 	bench->worker.shared_buckets = borrows ? bench->here.shared_buckets : NULL;
 	bench->worker.samples = bench->samples;
 	bench->worker.phantoms = true;
+	bench->worker.ending = bench->ending;
 	for (unsigned kind = 0; kind < POLICIES; kind++)
 		bench->samples[kind] = calloc(1, sizeof(struct flow_sample));
 	bench->forbidden = mmap(NULL, FRAME_MAX, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -253,6 +257,19 @@ static bool asks_flow(
 	return verdict == VERDICT_PASS || tokens >= (uint64_t)cost << TOKEN_BYTE;
 }
 
+/* What a packet costs, of a bucket that others take from, by a limit that may have ended. */
+static void borrow_one(struct bench *bench, uint32_t policy, uint32_t cost, uint64_t now)
+{
+	struct policy_state *state = &bench->there.states[policy];
+	struct shared_bucket *shared = &bench->there.shared_buckets[policy];
+	uint64_t ended = worker_own(&bench->worker)->ended;
+
+	if (ended && bench->ending[policy])
+		police_borrow_ended(state, shared, cost, now, bench->ending[policy], ended);
+	else
+		police_borrow(state, shared, cost, now);
+}
+
 /* What becomes of a packet that has a policy. */
 static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64_t now)
 {
@@ -272,7 +289,7 @@ static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64
 		(!police_is_simple(state) && policy != TOTAL && !is_shared(policy)))
 		sent->want_parsed |= UINT64_C(1) << i;
 	if (bench->worker.shared_buckets && police_is_simple(state))
-		police_borrow(state, &bench->there.shared_buckets[policy], cost, now);
+		borrow_one(bench, policy, cost, now);
 	verdict = police_charge(state, &packet, data, cost, now);
 	if (asks_flow(state, policy, cost, verdict))
 		sent->want_parsed |= UINT64_C(1) << i;
@@ -364,7 +381,16 @@ struct row {
 	unsigned first, last, none;
 	bool alike; /* all of a burst */
 	bool borrows;
+	bool ends; /* limits of some, half-way */
 };
+
+static void end_limits(struct bench *bench, uint64_t now)
+{
+	/* More of some than of others; LAX goes on. */
+	for (unsigned kind = TIGHT; kind < POLICIES; kind++)
+		bench->ending[kind] = (uint8_t)(60 * (kind - TIGHT + 1));
+	worker_own(&bench->worker)->ended = now;
+}
 
 static void check_row(const struct row *row, struct prng *prng)
 {
@@ -373,11 +399,14 @@ static void check_row(const struct row *row, struct prng *prng)
 	uint64_t now = 0;
 
 	print_message("%s\n", row->name);
+	bench->worker.phantoms = row->last >= SHARED;
 	for (unsigned burst = 0; burst < BURSTS; burst++) {
 		uint32_t policy = 0;
 
 		/* Buckets are anywhere from empty to full. */
 		now += prng_below(prng, 20000);
+		if (row->ends && burst == BURSTS / 2)
+			end_limits(bench, now);
 		sent->n = 1 + row->borrows + prng_below(prng, BURST - row->borrows);
 		for (unsigned i = 0; i < sent->n; i++) {
 			if (i == 0 || !row->alike)
@@ -407,28 +436,33 @@ static uint64_t seed_of_run(void)
 static void test_one_by_one(void **state)
 {
 	static const struct row rows[] = {
-		{"nothing dropped", LAX, LAX, 0, false, false},
-		{"one policy", TIGHT, TIGHT, 0, true, false},
-		{"one policy, L3", TIGHT_L3, TIGHT_L3, 0, true, false},
-		{"one policy, wire", TIGHT_WIRE, TIGHT_WIRE, 0, true, false},
-		{"one policy, sampled", SAMPLED, SAMPLED, 0, true, false},
-		{"none", LAX, LAX, 8, true, false},
-		{"one policy or none, by turns", TIGHT, TIGHT_WIRE, 4, true, false},
-		{"one policy and none", TIGHT, TIGHT, 4, false, false},
-		{"plain ones", LAX, TIGHT_WIRE, 0, false, false},
-		{"plain ones, sampled too", SAMPLED, TIGHT_WIRE, 1, false, false},
-		{"plain ones of several workers", LAX, TIGHT_WIRE, 1, false, true},
-		{"marked", MARKED, MARKED, 0, true, false},
-		{"marked and none", MARKED, MARKED, 2, false, false},
-		{"one that flows share", SHARED, SHARED, 0, true, false},
-		{"one that flows share, and none", SHARED, SHARED, 2, false, false},
-		{"one that they do not press", UNPRESSED, UNPRESSED, 0, true, false},
-		{"one that they do not press, and none", UNPRESSED, UNPRESSED, 2, false, false},
-		{"a total", TOTAL, TOTAL, 0, true, false},
-		{"a total and none", TOTAL, TOTAL, 2, false, false},
-		{"none is plain", MARKED, PACKETS, 1, false, false},
-		{"all there are", 0, POLICIES - 1, 1, false, false},
-		{"all there are, of several workers", 0, POLICIES - 1, 1, false, true},
+		{"nothing dropped", LAX, LAX, 0, false, false, false},
+		{"one policy", TIGHT, TIGHT, 0, true, false, false},
+		{"one policy, L3", TIGHT_L3, TIGHT_L3, 0, true, false, false},
+		{"one policy, wire", TIGHT_WIRE, TIGHT_WIRE, 0, true, false, false},
+		{"one policy, sampled", SAMPLED, SAMPLED, 0, true, false, false},
+		{"none", LAX, LAX, 8, true, false, false},
+		{"one policy or none, by turns", TIGHT, TIGHT_WIRE, 4, true, false, false},
+		{"one policy and none", TIGHT, TIGHT, 4, false, false, false},
+		{"plain ones", LAX, TIGHT_WIRE, 0, false, false, false},
+		{"plain ones, sampled too", SAMPLED, TIGHT_WIRE, 1, false, false, false},
+		{"plain ones of several workers", LAX, TIGHT_WIRE, 1, false, true, false},
+		{"plain ones of several workers, whose limits end", LAX, TIGHT_WIRE, 1, false, true,
+			true},
+		{"marked", MARKED, MARKED, 0, true, false, false},
+		{"marked and none", MARKED, MARKED, 2, false, false, false},
+		{"one that flows share", SHARED, SHARED, 0, true, false, false},
+		{"one that flows share, and none", SHARED, SHARED, 2, false, false, false},
+		{"one that they do not press", UNPRESSED, UNPRESSED, 0, true, false, false},
+		{"one that they do not press, and none", UNPRESSED, UNPRESSED, 2, false, false,
+			false},
+		{"a total", TOTAL, TOTAL, 0, true, false, false},
+		{"a total and none", TOTAL, TOTAL, 2, false, false, false},
+		{"none is plain", MARKED, PACKETS, 1, false, false, false},
+		{"all there are", 0, POLICIES - 1, 1, false, false, false},
+		{"all there are, of several workers", 0, POLICIES - 1, 1, false, true, false},
+		{"all there are, of several workers, whose limits end", 0, POLICIES - 1, 1, false,
+			true, true},
 	};
 	struct prng prng;
 

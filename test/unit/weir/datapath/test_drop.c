@@ -95,8 +95,8 @@ static void test_every_place(void **state)
 
 static int start_eal(void **state)
 {
-	char *args[] = {(char[]){"test_drop"}, (char[]){"--no-huge"}, (char[]){"-m"},
-		(char[]){"64"}, (char[]){"--no-pci"}, (char[]){"--no-telemetry"},
+	char *args[] = {(char[]){"test_drop"}, (char[]){"--no-huge"}, (char[]){"--no-shconf"},
+		(char[]){"-m"}, (char[]){"64"}, (char[]){"--no-pci"}, (char[]){"--no-telemetry"},
 		(char[]){"--log-level=1"}, (char[]){"-l"}, (char[]){"0"}};
 
 	(void)state;

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "stuck.h"
+
 /* A lot says which worker does something next, and in which phase. */
 static void mix_migration_steps(
 	struct migration_world *world, unsigned steps, unsigned burst, unsigned sources)
@@ -82,6 +84,33 @@ static void test_called_off(void **state)
 	run_migration_to_end(&world);
 	assert_int_equal(world.n_lost, 0);
 	assert_int_equal(world.migration.moved, 128);
+	migration_world_close(&world);
+}
+
+/* A worker that does not come round is not waited for, and what was kept back goes elsewhere. */
+static void test_stuck(void **state)
+{
+	struct migration_world world;
+	void *own[MIGRATION_BURST];
+	struct stuck stuck = {0};
+
+	(void)state;
+	migration_world_open(&world, 1);
+	world.migration.stuck = &stuck;
+	world.workers[0].waited = 1; /* and does not leave */
+	reta_target_set(&world.reta_target, 0, 2);
+	assert_true(migration_begin(&world.migration, &world.reta));
+	assert_true(migration_keep(&world.migration, &world.packets[0], 0));
+	for (unsigned i = 0; i < 10; i++) {
+		migration_advance(&world.migration);
+		assert_true(migration_keeps(&world.migration, &world.reta, 0));
+	}
+	stuck.now = 1 << 0 | 1 << 2;
+	migration_advance(&world.migration);
+	assert_int_equal(migration_give(&world.migration, own, MIGRATION_BURST), 1);
+	assert_ptr_equal(own[0], &world.packets[0]);
+	assert_int_equal(rte_ring_count(world.workers[2].out), 0);
+	assert_true(migration_is_idle(&world.migration));
 	migration_world_close(&world);
 }
 
@@ -237,6 +266,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_called_off),
+		cmocka_unit_test(test_stuck),
 		cmocka_unit_test(test_too_much_alone),
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_own),

@@ -152,7 +152,7 @@ static void fill_worker_queue(struct instance_world *w, unsigned worker, unsigne
 static struct rx_rings *share_first_queue(struct instance_world *w, unsigned n_workers)
 {
 	struct worker *workers = w->inst.workers;
-	struct rx_rings *rings = rx_rings_create(0, n_workers);
+	struct rx_rings *rings = rx_rings_create(0, n_workers, 1);
 
 	assert_non_null(rings);
 	workers[0].paths[0].rings = rings;

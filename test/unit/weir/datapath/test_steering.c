@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "stuck.h"
+
 #include <rte_ring.h>
 
 #include "distribute.h"
@@ -30,7 +32,7 @@ struct world {
 static void open_world(struct world *world)
 {
 	memset(world, 0, sizeof(*world));
-	world->rings = rx_rings_create(0, 2);
+	world->rings = rx_rings_create(0, 2, 1);
 	assert_non_null(world->rings);
 	assert_int_equal(rx_rings_open(world->rings, world->workers, SLOTS), 0);
 	world->steering = world->rings->steering;
@@ -88,6 +90,25 @@ static void test_drain(void **state)
 	pass_ring_packet(back);
 	assert_false(turn_steering(&world));
 	assert_false(turn_steering(&world));
+	close_world(&world);
+}
+
+/* A worker that does not come round holds nobody up. */
+static void test_drain_past_the_stuck(void **state)
+{
+	struct world world;
+	struct stuck stuck = {0};
+
+	(void)state;
+	open_world(&world);
+	world.steering->migration.stuck = &stuck;
+	assert_int_equal(rte_ring_sp_enqueue(world.rings->out[1], &world), 0);
+	worker_own(&world.workers[0])->view.retargeted = 1;
+	for (unsigned i = 0; i < 10; i++)
+		assert_true(turn_steering(&world));
+	stuck.now = 1 << 1;
+	assert_false(turn_steering(&world));
+	pass_ring_packet(world.rings->out[1]);
 	close_world(&world);
 }
 
@@ -296,6 +317,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_drain),
+		cmocka_unit_test(test_drain_past_the_stuck),
 		cmocka_unit_test(test_drain_after_the_last),
 		cmocka_unit_test(test_drain_again),
 		cmocka_unit_test(test_drain_ends_moves),

@@ -8,18 +8,25 @@
 #include "instance_world.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <sys/eventfd.h>
 
+#include <rte_cycles.h>
+
 #include "base/hash.h"
 #include "clock.h"
+#include "event.h"
 #include "policy_txn.h"
 #include "grace.h"
 #include "publish.h"
 #include "commit.h"
+#include "ledger_watch.h"
+#include "renewal.h"
 #include "meter/shares.h"
 #include "store/store.h"
 
@@ -43,9 +50,15 @@
 #define CHARGED                                                                    \
 	"{'name': 'moved', 'match': {'direction': 'a-to-b'}, 'limit': '8Mbit/s', " \
 	"'burst': '100kB', 'interval': '10ms', 'allocator': 'gdrl', 'action': 'count'}"
-#define TOTAL "{'name': 'total', 'allocator': 'quota', 'total': '1GB'}"
-#define SOFT  "{'name': 'cap', 'match': {'direction': 'a-to-b'}" FEW "}"
-#define FEW   ", 'limit': '8kbit/s', 'burst': '4096B'"
+#define STEADY_OF(more)                                                             \
+	"{'name': 'steady', 'match': {'direction': 'a-to-b'}, 'limit': '8Mbit/s', " \
+	"'burst': '100kB', 'guarantee': 'conserved'" more "}"
+#define STEADY         STEADY_OF("")
+#define STEADY_COUNTED STEADY_OF(", 'meter': 'gcra'")
+#define STEADY_SHAPED  STEADY_OF(", 'action': 'shape', 'shape': {'delay': '50ms'}")
+#define TOTAL          "{'name': 'total', 'allocator': 'quota', 'total': '1GB'}"
+#define SOFT           "{'name': 'cap', 'match': {'direction': 'a-to-b'}" FEW "}"
+#define FEW            ", 'limit': '8kbit/s', 'burst': '4096B'"
 
 /* The disk: one store, which remembers records of one policy. */
 static struct disk {
@@ -53,6 +66,7 @@ static struct disk {
 	bool exists, recovering, opened;
 	bool writing;
 	uint64_t epoch;
+	struct store_identity identity;
 	unsigned commits, put;
 	int fd;
 	uint8_t kind;
@@ -86,6 +100,7 @@ int store_open(const char *directory, struct store **out, uint64_t *epoch)
 int store_open_recovering(const char *directory, struct store **out, uint64_t *epoch)
 {
 	disk.exists = disk.recovering = true;
+	disk.identity = (struct store_identity){0};
 	return store_open(directory, out, epoch);
 }
 
@@ -93,6 +108,19 @@ bool store_recovering(const struct store *s)
 {
 	(void)s;
 	return disk.recovering;
+}
+
+struct store_identity store_identity(const struct store *s)
+{
+	(void)s;
+	return disk.identity;
+}
+
+int store_set_identity(struct store *s, struct store_identity identity)
+{
+	(void)s;
+	disk.identity = identity;
+	return 0;
 }
 
 void store_close(struct store *s)
@@ -157,7 +185,7 @@ int store_result(struct store *s)
 
 static void disk_new(void)
 {
-	disk = (struct disk){.exists = true, .result = -EAGAIN};
+	disk = (struct disk){.exists = true, .identity = {0, 1}, .result = -EAGAIN};
 }
 
 /* The neighbour. */
@@ -192,6 +220,7 @@ static void peer_open(struct neighbour *peer, const struct instance_world *w, ui
 	assert_int_equal(roster_create(ids, 2, &peer->roster), 0);
 	params.gossip.roster = peer->roster;
 	params.ledger.epoch = epoch;
+	params.ledger.identity = (struct book_identity){0, 1};
 	params.ledger.recovering = false;
 	peer->until_ns = control_now();
 	peer->wants = LIMIT / 2;
@@ -331,7 +360,9 @@ static void open_group(struct instance_world *w, struct neighbour *peer)
 
 static void close_group(struct instance_world *w, struct neighbour *peer)
 {
-	disk.result = 0; /* what control waits for at the end */
+	/* A round may be under way, which control waits for at the end. */
+	disk.result = 0;
+	assert_int_equal(eventfd_write(disk.fd, 1), 0);
 	peer_close(peer);
 	instance_world_close(w);
 }
@@ -382,6 +413,114 @@ static void test_nothing_is_told_before(void **state)
 	(void)state;
 	check_nothing_is_told_before(MOVED);
 	check_nothing_is_told_before(CHARGED);
+}
+
+/* Bytes that the box's policy has let pass. */
+static uint64_t bytes_passed(struct instance_world *w)
+{
+	return instance_world_totals(w, 0).passed_bytes;
+}
+
+/* As if of the limit that the workers have the most were promised, and had ended by now. */
+static void end_limits(struct instance_world *w, uint8_t ending)
+{
+	struct instance *inst = &w->inst;
+	uint32_t slot = inst->slots.of[0];
+	uint64_t now = rte_rdtsc();
+
+	inst->renewal.until = now;
+	inst->engine.slots[slot].ending = ending;
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
+		inst->workers[i].ending[slot] = ending;
+		expiry_init(&inst->workers[i].expiry, now, inst->renewal.span);
+	}
+}
+
+/* Control says nothing: workers go by what is left; it is back, and tells them all again. */
+static void check_limits_end(const char *policy)
+{
+	struct instance_world w;
+	uint64_t began, passed, took;
+	uint8_t ending = expiry_ending(100, 1);
+
+	disk_new();
+	disk.exists = true;
+	instance_world_open_more(&w, ALONE, policy);
+	for (began = control_now(); control_now() - began < 100 * MS;)
+		instance_world_turn_all(&w);
+	assert_int_equal(w.inst.workers[0].counters.expired, 0);
+	end_limits(&w, ending);
+	began = control_now();
+	passed = bytes_passed(&w);
+	while ((took = control_now() - began) < 200 * MS)
+		instance_world_turn_all(&w);
+	passed = bytes_passed(&w) - passed;
+	took = control_now() - began;
+	/* 1 MB/s and 100 kB were told; and a packet for each worker. */
+	if ((double)passed > (double)took / 1e9 * LIMIT / 100 + 1000 + 2 * INSTANCE_BYTES)
+		fail_msg("%" PRIu64 " bytes in %" PRIu64 " ns", passed, took);
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
+		assert_int_equal(w.inst.workers[i].counters.expired, 1);
+		assert_int_equal(expiry_until(&w.inst.workers[i].expiry), 0);
+	}
+	passed = bytes_passed(&w);
+	began = control_now(); /* they earn from here on, whenever they are seen to pass */
+	renewal_run(&w.inst);
+	assert_int_equal(w.inst.renewal.late, 1);
+	assert_true(renewal_waits(&w.inst)); /* they have yet to take what they are told */
+	for (unsigned i = 0; i < 20 && renewal_waits(&w.inst); i++) {
+		publish_rest(&w.inst);
+		instance_world_turn_all(&w);
+		renewal_run(&w.inst);
+	}
+	assert_false(renewal_waits(&w.inst));
+	publish_rest(&w.inst);
+	while (bytes_passed(&w) - passed < 50000) { /* which the rest would take seconds for */
+		instance_world_turn_all(&w);
+		renewal_run(&w.inst);
+		assert_true(control_now() - began < PATIENCE);
+	}
+	took = control_now() - began;
+	assert_true((double)took / 1e9 * LIMIT + 1000 >= 50000 - 2 * INSTANCE_BYTES);
+	assert_int_equal(w.inst.workers[0].ending[w.inst.slots.of[0]], 0);
+	instance_world_close(&w);
+}
+
+static void test_limits_end_without_control(void **state)
+{
+	(void)state;
+	check_limits_end(STEADY);
+	check_limits_end(STEADY_COUNTED);
+	check_limits_end(STEADY_SHAPED);
+}
+
+/* A worker that was away is not believed to have taken what lies in its ring. */
+static void test_limits_are_renewed_when_taken(void **state)
+{
+	struct instance_world w;
+	struct expiry *expiry;
+	uint64_t until;
+
+	(void)state;
+	disk_new();
+	disk.exists = true;
+	instance_world_open_more(&w, ALONE, STEADY);
+	expiry = &w.inst.workers[1].expiry;
+	instance_world_turn_all(&w);
+	renewal_run(&w.inst);
+	until = expiry_until(expiry);
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
+		limit_ring_forget(&w.inst.workers[i].limit_ring, w.inst.slots.of[0]);
+	publish_all_later(&w.inst);
+	publish_rest(&w.inst);
+	instance_world_turn(&w, 0);
+	renewal_run(&w.inst);
+	assert_int_equal(expiry_until(expiry), until);
+	assert_true(expiry_until(&w.inst.workers[0].expiry) > until);
+	instance_world_turn(&w, 1);
+	renewal_run(&w.inst);
+	assert_true(expiry_until(expiry) > until);
+	instance_world_close(&w);
 }
 
 /* What both may use together, at any time, is within the limit; and all of it comes to be used. */
@@ -451,6 +590,24 @@ static void test_a_disk_that_fails(void **state)
 	assert_int_equal(view_of_commit(&w).error, 0);
 	assert_int_equal(commit_next(&w.inst) == UINT64_MAX, !view_of_commit(&w).committing);
 	close_group(&w, &peer);
+}
+
+/* A disk that hangs when the box is to stop: it is waited for once, and not asked again. */
+static void test_a_disk_that_hangs_at_the_stop(void **state)
+{
+	struct instance_world w;
+	struct neighbour peer;
+	struct timespec until;
+	unsigned commits;
+
+	(void)state;
+	open_group(&w, &peer);
+	assert_true(view_of_commit(&w).committing);
+	commits = disk.commits;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	commit_settle(&w.inst, &until);
+	close_group(&w, &peer);
+	assert_int_equal(disk.commits, commits);
 }
 
 /* What it gave away stays given after a restart; without its store it holds nothing at first. */
@@ -764,12 +921,103 @@ static void test_stores_that_do_not_open(void **state)
 	assert_false(disk.opened);
 }
 
+/* One line with these words is logged when the watch looks at such a time, or (NULL) none. */
+static void assert_look(struct ledger_watch *watch, const struct instance_world *w, uint64_t now_ns,
+	const char *want)
+{
+	uint64_t before = events_number();
+	json_t *said;
+
+	ledger_watch_look(watch, &w->inst, now_ns);
+	said = events_get(before);
+	assert_int_equal(events_number() - before, want ? 1 : 0);
+	if (want)
+		assert_non_null(strstr(json_string_value(json_object_get(said, "text")), want));
+	json_decref(said);
+}
+
+/* Each has made an identity of its own: nothing moves, and a line a minute at most says why. */
+static void test_another_ledger(void **state)
+{
+	struct ledger_watch *watch = ledger_watch_new(2);
+	struct limiter_neighbour neighbour;
+	struct instance_world w;
+	struct neighbour peer;
+	uint64_t end, now = 1000000 * MS;
+	struct book *book;
+	double has;
+
+	(void)state;
+	disk_new();
+	disk.identity.low = 2;
+	open_instance(&w, MOVED);
+	peer_open(&peer, &w, 1);
+	peer.wants = LIMIT;
+	has = limiter_local_limit(w.inst.limiter);
+	end = control_now() + PATIENCE;
+	while (ledger_disputes(&w.inst).foreign_messages < 5 ||
+		!limiter_neighbour(peer.limiter, 0, &neighbour) || neighbour.foreign_messages < 5) {
+		assert_true(control_now() < end);
+		talk_to_neighbour(&w, &peer);
+	}
+	assert_int_equal(ledger_disputes(&w.inst).neighbours, 1);
+	assert_true(neighbour.foreign && neighbour.says.low == 2);
+	assert_true(limiter_local_limit(w.inst.limiter) == has);
+	assert_true(limiter_local_limit(peer.limiter) == has);
+	assert_look(watch, &w, now,
+		"peer speaks of another ledger, 00000000000000000000000000000001, and this one is "
+		"00000000000000000000000000000002");
+	for (unsigned s = 1; s < 200; s++)
+		assert_look(watch, &w, now + s * 1000 * MS, NULL);
+
+	book = conserve_book((struct conserve *)(uintptr_t)limiter_conserve(w.inst.limiter));
+	for (unsigned s = 200; s < 320; s++) {
+		for (unsigned i = 0; i < 10; i++)
+			book_invalid(book, 0);
+		assert_look(watch, &w, now + s * 1000 * MS,
+			s == 200   ? "peer states what cannot be true, 10 times"
+			: s == 260 ? "peer states what cannot be true, 600 times"
+				   : NULL);
+	}
+	assert_int_equal(ledger_disputes(&w.inst).invalid_statements, 1200);
+	ledger_watch_free(watch);
+	close_group(&w, &peer);
+}
+
+/* A limiter without memory keeps the identity that its neighbour tells it. */
+static void test_identity_is_kept(void **state)
+{
+	struct instance_world w;
+	struct neighbour peer;
+	uint64_t end;
+
+	(void)state;
+	disk_new();
+	disk.exists = false;
+	open_instance(&w, MOVED);
+	assert_false(book_identity_known(view_of_commit(&w).identity));
+	peer_open(&peer, &w, 1);
+	end = control_now() + PATIENCE;
+	while (disk.identity.low != 1) {
+		assert_true(control_now() < end);
+		work_with_neighbour(&w, &peer);
+		if (view_of_commit(&w).committing)
+			end_round(&w);
+	}
+	assert_int_equal(view_of_commit(&w).identity.low, 1);
+	assert_int_equal(ledger_disputes(&w.inst).foreign_messages, 0);
+	close_group(&w, &peer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_is_told_before),
 		cmocka_unit_test(test_the_limit_moves),
+		cmocka_unit_test(test_limits_end_without_control),
+		cmocka_unit_test(test_limits_are_renewed_when_taken),
 		cmocka_unit_test(test_a_disk_that_fails),
+		cmocka_unit_test(test_a_disk_that_hangs_at_the_stop),
 		cmocka_unit_test(test_it_begins_where_it_ended),
 		cmocka_unit_test(test_totals_may_be_recovering),
 		cmocka_unit_test(test_buckets_begin_empty),
@@ -780,6 +1028,8 @@ int main(void)
 		cmocka_unit_test(test_no_line_earns_beside_another),
 		cmocka_unit_test(test_all_messages_are_taken),
 		cmocka_unit_test(test_stores_that_do_not_open),
+		cmocka_unit_test(test_another_ledger),
+		cmocka_unit_test(test_identity_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);

@@ -42,11 +42,11 @@ static struct world *world_new(void)
 {
 	struct world *world = test_calloc(1, sizeof(*world));
 
-	strcpy(world->directory, "/tmp/weir-purse-box-XXXXXX");
+	strcpy(world->directory, "/tmp/weir-credits-XXXXXX");
 	assert_non_null(mkdtemp(world->directory));
 	snprintf(world->store, sizeof(world->store), "%s/store", world->directory);
 	snprintf(world->more, sizeof(world->more), "'ledger': {'store': '%s'}, ", world->store);
-	assert_int_equal(store_create(world->store), 0);
+	assert_int_equal(store_create(world->store, (struct store_identity){0, 1}), 0);
 	instance_world_open_more(&world->w, world->more, DAILY);
 	return world;
 }

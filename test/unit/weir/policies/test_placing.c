@@ -37,7 +37,7 @@ struct world {
 static void open_lane_of(struct world *world, const char *policies, enum guarantee guarantee)
 {
 	struct instance *inst = &world->inst.inst;
-	struct rx_rings *rings = rx_rings_create(0, INSTANCE_WORKERS);
+	struct rx_rings *rings = rx_rings_create(0, INSTANCE_WORKERS, 1);
 
 	instance_world_open(&world->inst, policies);
 	assert_non_null(rings);
@@ -261,8 +261,9 @@ static uint16_t make_first_fragments(uint16_t port, uint16_t queue, struct rte_m
 	uint16_t n, uint16_t most, void *context)
 {
 	static const uint8_t headers[] = {0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 8, 0, /* Ethernet */
-		0x45, 0, 0, 50, 0, 7, 0x20, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, /* IPv4 */
-		0, 9, 0, 53, 0, 30, 0, 0};                                             /* UDP */
+		0x45, 0, 0, 50, 0, 7, 0x20, 0, 64, 17, 0x46, 0xb2, 10, 0, 0, 1, 10, 0, 0,
+		2,                         /* IPv4 */
+		0, 9, 0, 53, 0, 30, 0, 0}; /* UDP */
 
 	(void)port;
 	(void)queue;

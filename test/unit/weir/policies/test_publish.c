@@ -74,7 +74,7 @@ static void test_never(void **state)
 	(void)state;
 	instance_world_open(&w, RESERVED);
 	change_sampling(&w, 0, 7);
-	dirty_clear(&w.inst.dirty, w.inst.slots.of[0]);
+	publish_never(&w.inst, w.inst.slots.of[0]);
 	assert_true(publish_rest(&w.inst));
 	assert_int_equal(take_posted_limits(&w, 0, &last), 0);
 	instance_world_close(&w);
@@ -113,6 +113,40 @@ static void test_full_ring(void **state)
 	instance_world_close(&w);
 }
 
+/*
+ * The first worker stands still while limits change, more than its ring holds: the other is told
+ * each at once, and the first is told those of the end when it goes on.
+ */
+static void test_behind(void **state)
+{
+	struct limit_profile last;
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, DIVIDED ", " RESERVED);
+	fill_limit_ring_ring(&w.inst.workers[0].limit_ring, w.inst.slots.of[0]);
+	for (uint8_t shift = 1; shift <= 15; shift++) {
+		for (unsigned p = 0; p < 2; p++) {
+			change_sampling(&w, p, shift);
+			publish_rest(&w.inst);
+			assert_int_equal(take_posted_limits(&w, 1, &last), 1);
+			assert_int_equal(last.policy, w.inst.slots.of[p]);
+			assert_int_equal(last.sample_shift, shift);
+		}
+		assert_true(instance_has_told(&w.inst, 1));
+	}
+	assert_false(instance_has_told(&w.inst, 0));
+	/* The second of them leaves meanwhile. */
+	publish_never(&w.inst, w.inst.slots.of[1]);
+	assert_true(take_posted_limits(&w, 0, &last) > 1);
+	assert_true(publish_rest(&w.inst));
+	assert_int_equal(take_posted_limits(&w, 0, &last), 1);
+	assert_int_equal(last.policy, w.inst.slots.of[0]);
+	assert_int_equal(last.sample_shift, 15);
+	assert_true(publish_is_done(&w.inst));
+	instance_world_close(&w);
+}
+
 /* The limiter's view of them: of a limit that the box's own policies had not. */
 static void relimit_policies(struct instance_world *w, uint64_t bps)
 {
@@ -137,13 +171,10 @@ static double rate_of(const struct instance_world *w, unsigned policy)
 	return view.local_limit;
 }
 
-/*
- * A shared bucket's limit changes once a round, and the next round waits for workers who look at
- * it.
- */
-static void test_shared_buckets_wait(void **state)
+/* A shared bucket's limit changes at once, and again, whoever stands still in a turn. */
+static void test_shared_buckets_wait_for_nobody(void **state)
 {
-	const struct shared_bucket_profile *first, *second;
+	struct shared_bucket_profile seen[3];
 	struct shared_bucket *shared;
 	struct instance_world w;
 
@@ -151,20 +182,14 @@ static void test_shared_buckets_wait(void **state)
 	instance_world_open(&w, RESERVED);
 	shared = &w.inst.engine.shared_buckets[w.inst.slots.of[0]];
 	quiescent_all(&w);
-	first = shared->profile;
-	relimit_policies(&w, 100000000);
-	assert_near(rate_of(&w, 0), 12500000, 1);
-	assert_true(publish_rest(&w.inst));
-	second = shared->profile;
-	assert_ptr_not_equal(second, first);
-	relimit_policies(&w, 200000000);
-	assert_false(publish_rest(&w.inst)); /* worker 1 may look at the first */
-	rte_rcu_qsbr_quiescent(w.inst.publisher.rcu, 0);
-	assert_false(publish_rest(&w.inst));
-	assert_ptr_equal(shared->profile, second);
-	rte_rcu_qsbr_quiescent(w.inst.publisher.rcu, 1);
-	assert_true(publish_rest(&w.inst));
-	assert_ptr_not_equal(shared->profile, second);
+	for (unsigned i = 0; i < 3; i++) {
+		relimit_policies(&w, 100000000 << i);
+		assert_near(rate_of(&w, 0), 12500000 << i, 1);
+		assert_true(publish_rest(&w.inst));
+		seen[i] = shared_bucket_read(shared);
+		assert_near((double)seen[i].rate, (double)(seen[0].rate << i), 8);
+		rte_rcu_qsbr_quiescent(w.inst.publisher.rcu, 0); /* and never worker 1 */
+	}
 	instance_world_close(&w);
 }
 
@@ -202,7 +227,8 @@ int main(void)
 		cmocka_unit_test(test_only_what_changed),
 		cmocka_unit_test(test_never),
 		cmocka_unit_test(test_full_ring),
-		cmocka_unit_test(test_shared_buckets_wait),
+		cmocka_unit_test(test_behind),
+		cmocka_unit_test(test_shared_buckets_wait_for_nobody),
 		cmocka_unit_test(test_parts),
 	};
 

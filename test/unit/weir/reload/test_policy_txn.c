@@ -16,6 +16,7 @@
 #include "policy_txn.h"
 #include "police/borrow.h"
 #include "policy/diff.h"
+#include "policy/names.h"
 
 /* `mine` takes all packets from a to b; the others none of those there are. */
 #define MINE(more) "{'name': 'mine', 'match': {'direction': 'a-to-b'}, 'limit': '10Gbit/s'" more "}"
@@ -91,7 +92,7 @@ static void test_refused_leaves_nothing(void **state)
 		const char *policies, *words;
 	} cases[] = {
 		{"{'name'", ""},
-		{MINE("") ", {'name': 'x', 'limit': '1Gbit'}", "policies[1].limit: "},
+		{MINE("") ", {'name': 'x', 'limit': '1Gbit'}", "policies[1] \"x\".limit: "},
 		/* The table of the third has no room, but that of the second had. */
 		{MINE("") ", " SOURCES(1) ", {'name': 'x', 'match': {'vlan': 2}, 'per': 'src', "
 					  "'limit': '1Gbit/s', 'sources': 16777216}",
@@ -267,6 +268,26 @@ static void test_counts_follow(void **state)
 	instance_world_close(&w);
 }
 
+/* Names are those in force: of the former policies until the commit, then of the new ones. */
+static void test_names_follow(void **state)
+{
+	struct instance_world w;
+	struct policy_txn *x;
+
+	(void)state;
+	instance_world_open(&w, MINE("") ", " OTHER(1));
+	assert_int_equal(policy_names_find(w.inst.names, "o1"), 1);
+	x = prepare_policies(&w, OTHER(1) ", " OTHER(2));
+	assert_int_equal(policy_names_find(w.inst.names, "mine"), 0);
+	assert_int_equal(policy_names_find(w.inst.names, "o2"), 2);
+	assert_int_equal(policy_txn_commit(x), 0);
+	finish_policy_txn(&w, x);
+	assert_int_equal(policy_names_find(w.inst.names, "mine"), 2);
+	assert_int_equal(policy_names_find(w.inst.names, "o1"), 0);
+	assert_int_equal(policy_names_find(w.inst.names, "o2"), 1);
+	instance_world_close(&w);
+}
+
 /* What a policy counted that is removed is kept in a sum, with what came to it until the end. */
 static void test_gone_is_counted(void **state)
 {
@@ -363,6 +384,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_empty),
 		cmocka_unit_test(test_when_a_slot_is_free),
 		cmocka_unit_test(test_counts_follow),
+		cmocka_unit_test(test_names_follow),
 		cmocka_unit_test(test_gone_is_counted),
 		cmocka_unit_test(test_bursts),
 		cmocka_unit_test(test_nothing_is_kept),

@@ -53,7 +53,7 @@ static void test_no_file(void **state)
 
 	(void)state;
 	instance_world_open(&w, A("1Gbit/s"));
-	assert_null(reload_request(&w.inst));
+	assert_null(reload_request(&w.inst, "test", 0));
 	assert_int_equal(reload_fd(&w.inst), -1);
 	assert_string_equal(reload_state(&w.inst), "idle");
 	assert_null(reload_last(&w.inst));
@@ -71,7 +71,7 @@ static void test_from_request_to_end(void **state)
 	last = reload_last(&w.inst);
 	assert_false(last->known);
 	instance_world_write(&w, A("2Gbit/s") ", " B);
-	assert_string_equal(reload_request(&w.inst), "started");
+	assert_string_equal(reload_request(&w.inst, "test", 0), "started");
 	assert_string_equal(reload_state(&w.inst), "reading");
 	await_read(&w);
 	assert_string_equal(reload_state(&w.inst), "finishing");
@@ -96,11 +96,11 @@ static void test_asked_meanwhile(void **state)
 	(void)state;
 	open_with_file(&w);
 	instance_world_write(&w, A("2Gbit/s"));
-	assert_string_equal(reload_request(&w.inst), "started");
+	assert_string_equal(reload_request(&w.inst, "test", 0), "started");
 	for (unsigned i = 0; i < 3; i++)
-		assert_string_equal(reload_request(&w.inst), "queued");
+		assert_string_equal(reload_request(&w.inst, "test", 0), "queued");
 	await_read(&w);
-	assert_string_equal(reload_request(&w.inst), "queued");
+	assert_string_equal(reload_request(&w.inst, "test", 0), "queued");
 	instance_world_write(&w, A("3Gbit/s"));
 	finish_reload(&w);
 	assert_string_equal(reload_state(&w.inst), "reading");
@@ -109,6 +109,40 @@ static void test_asked_meanwhile(void **state)
 	assert_string_equal(reload_state(&w.inst), "idle");
 	assert_int_equal(w.inst.policies[0].limit_bps, 3000000000);
 	assert_int_equal(current_generation(&w), 3);
+	instance_world_close(&w);
+}
+
+/* A worker is stuck: the others go by what is new, and who is waited for is said. */
+static void test_held_up(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	open_with_file(&w);
+	stuck_mark(&w.inst.stuck.now, 1, true);
+	instance_world_write(&w, A("2Gbit/s") ", " B);
+	assert_string_equal(reload_request(&w.inst, "test", 0), "started");
+	assert_int_equal(reload_waits_for(&w.inst), -1);
+	await_read(&w);
+	assert_int_equal(reload_waits_for(&w.inst), 1);
+	instance_world_turn(&w, 0);
+	reload_advance(&w.inst);
+	assert_true(reload_finishing(&w.inst));
+	assert_int_equal(w.inst.policies[0].limit_bps, 2000000000);
+	assert_int_equal(w.inst.workers[0].generation, 2);
+	assert_string_equal(reload_request(&w.inst, "test", 0), "queued");
+	stuck_mark(&w.inst.stuck.by_far, 1, true);
+	stuck_mark(&w.inst.stuck.now, 0, true); /* for a moment */
+	assert_int_equal(reload_waits_for(&w.inst), 1);
+	w.inst.stuck = (struct stuck){0};
+	assert_int_equal(reload_waits_for(&w.inst), -1);
+	finish_reload(&w);
+	assert_string_equal(reload_state(&w.inst), "reading"); /* the one that was queued */
+	await_read(&w);
+	finish_reload(&w);
+	assert_string_equal(reload_state(&w.inst), "idle");
+	stuck_mark(&w.inst.stuck.now, 0, true);
+	assert_int_equal(reload_waits_for(&w.inst), -1); /* nothing is under way */
 	instance_world_close(&w);
 }
 
@@ -121,16 +155,16 @@ static void test_refused(void **state)
 	open_with_file(&w);
 	last = reload_last(&w.inst);
 	instance_world_write(&w, A("2Gbit/s") ", {'name': 'x', 'limit': '1Gbit'}");
-	reload_request(&w.inst);
+	reload_request(&w.inst, "test", 0);
 	await_read(&w);
 	assert_string_equal(reload_state(&w.inst), "idle");
 	assert_true(last->known && last->error < 0);
-	assert_non_null(strstr(last->messages, "policies[1].limit: "));
+	assert_non_null(strstr(last->messages, "policies[1] \"x\".limit: "));
 	assert_int_equal(w.inst.policies[0].limit_bps, 1000000000);
 	assert_int_equal(current_generation(&w), 1);
 	/* The next one is none the worse for it, though it has nothing to do. */
 	instance_world_write(&w, A("1000Mbit/s"));
-	assert_string_equal(reload_request(&w.inst), "started");
+	assert_string_equal(reload_request(&w.inst, "test", 0), "started");
 	await_read(&w);
 	assert_string_equal(reload_state(&w.inst), "idle");
 	assert_int_equal(last->error, 0);
@@ -151,7 +185,7 @@ static void test_cut_short(void **state)
 
 		open_with_file(&w);
 		instance_world_write(&w, A("2Gbit/s") ", " B);
-		assert_string_equal(reload_request(&w.inst), "started");
+		assert_string_equal(reload_request(&w.inst, "test", 0), "started");
 		fd.fd = reload_fd(&w.inst);
 		if (cut > 0)
 			assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
@@ -168,6 +202,7 @@ int main(void)
 		cmocka_unit_test(test_no_file),
 		cmocka_unit_test(test_from_request_to_end),
 		cmocka_unit_test(test_asked_meanwhile),
+		cmocka_unit_test(test_held_up),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_cut_short),
 	};

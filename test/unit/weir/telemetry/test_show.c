@@ -6,14 +6,23 @@
  */
 #include "check.h"
 
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <unistd.h>
+
 #include "instance_world.h"
+#include "busy.h"
+#include "reload.h"
 #include "show.h"
+#include "store/store.h"
 #include "telemetry/server.h"
 
-#define A_TO_B "'match': {'direction': 'a-to-b'}, 'limit': '1Mbit/s'"
+#define PATIENCE_MS 60000
+#define A_TO_B      "'match': {'direction': 'a-to-b'}, 'limit': '1Mbit/s'"
 #define POLICIES                                                              \
 	"{'name': 'first', " A_TO_B "}, {'name': 'waits', 'action': 'shape'," \
 	"'match': {'direction': 'a-to-b', 'vlan': 7}, 'limit': '1Mbit/s'}, "  \
@@ -104,6 +113,45 @@ static void test_next_page(void **state)
 	instance_world_close(&w);
 }
 
+/* A reply has room for so many messages, and says that there are more. */
+static void test_messages_end(void **state)
+{
+	static char policies[16384];
+	struct instance_world w;
+	struct pollfd fd = {.events = POLLIN};
+	size_t bytes = 0, n;
+	json_t *json, *messages;
+
+	(void)state;
+	instance_world_open(&w, POLICIES);
+	w.inst.file = w.file;
+	assert_int_equal(reload_start(&w.inst), 0);
+	for (unsigned i = 0; i < 64; i++)
+		sprintf(policies + strlen(policies),
+			"%s{'name': 'p%u', 'match': {'src': '10.0.0.%u/32'}, 'limit': '8Mbit/s', "
+			"'qqqqqqqq': 1}",
+			i ? ", " : "", i, i);
+	instance_world_write(&w, policies);
+	assert_non_null(reload_request(&w.inst, "test", 0));
+	fd.fd = reload_fd(&w.inst);
+	assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
+	reload_advance(&w.inst);
+	json = ask_command(&w, "/weir/config", NULL);
+	messages = json_object_get(json_object_get(json, "last_reload"), "messages");
+	n = json_array_size(messages);
+	for (unsigned i = 0; i < n; i++)
+		bytes += strlen(json_string_value(json_array_get(messages, i)));
+	assert_true(n > 1 && bytes > 4000 && bytes < 6000);
+	assert_string_not_equal(json_string_value(json_array_get(messages, n - 2)), "...");
+	assert_string_equal(json_string_value(json_array_get(messages, n - 1)), "...");
+	json_decref(json);
+	for (unsigned i = 0; i < 4 && reload_finishing(&w.inst); i++) {
+		instance_world_turn_all(&w);
+		reload_advance(&w.inst);
+	}
+	instance_world_close(&w);
+}
+
 static void test_keys(void **state)
 {
 	struct instance_world w;
@@ -117,21 +165,294 @@ static void test_keys(void **state)
 	assert_int_equal(
 		json_integer_value(json_object_get(json_array_get(json, 1), "empty_polls")), 5);
 	check_keys(json_incref(json_array_get(json, 0)),
-		"lcore cpu idle paths rx_packets tx_packets unmatched_packets dropped fragments "
-		"bursts empty_polls sleeps busy_cycles handing_cycles waiting ");
+		"lcore cpu idle paths stuck stuck_ms stalls longest_stall_ms rx_packets tx_packets "
+		"unmatched_packets rerouted_packets dropped unparsed fragments "
+		"bursts empty_polls sleeps busy_share busy_cycles handing_cycles waiting ");
 	json_decref(json);
+	w.inst.clock.hz = 2000000000; /* whatever it is here */
+	w.inst.clock.doubt = "none";
+	check_text(ask_command(&w, "/weir/health", NULL),
+		"{\"alarms\":[],\"totals_spent\":0,\"control\":{\"stalls\":0,\"longest_stall_ms\":0.0},"
+		"\"log_lines_lost\":0,"
+		"\"tsc\":{\"mhz\":2000.0,\"jumps\":0,\"doubt\":\"none\"}}");
+	w.inst.stuck.now = 1 << 1;
+	json = ask_command(&w, "/weir/health", NULL);
+	assert_memory_equal(json_string_value(json_array_get(json_object_get(json, "alarms"), 0)),
+		"worker 1 (CPU 1) is stuck for ", 30);
+	json_decref(json);
+	w.inst.stuck.now = 0;
 	check_keys(ask_command(&w, "/weir/gossip", NULL),
-		"sent sent_bytes send_errors received_bytes unknown_policy received ");
+		"sent sent_bytes send_errors socket_drops wrong_source received_bytes "
+		"unknown_policy implausible received ");
 	check_keys(ask_command(&w, "/weir/config", NULL),
-		"file generation policies room reload last_reload removed_policies ");
+		"file generation policies room reload reload_waits_for last_reload removed_policies ");
 	check_keys(ask_command(&w, "/weir/delays", "waits"), "packets bins_us ");
-	check_keys(ask_command(&w, "/weir/ledger", NULL), "state recovering_policies lease_ms ");
+	check_keys(ask_command(&w, "/weir/ledger", NULL),
+		"state recovering_policies lease_ms expired control_late ");
 	check_keys(ask_command(&w, "/weir/policy", "last"),
 		"name match allocator guarantee meter count per action mark accounting "
-		"interval_ms limit limit_per_s burst effective_limit_per_s local_limit_per_s "
+		"interval_ms limit limit_per_s burst limit_by limit_until configured_limit "
+		"effective_limit_per_s local_limit_per_s "
 		"local_burst demand_per_s weight global_demand_per_s global_weight peers_lost "
 		"regime flows_sampled flow_rate_per_s passed dropped over sources shape slo "
-		"classes ");
+		"classes trial ");
+	instance_world_close(&w);
+}
+
+/* What a row of the page says under that column. */
+static json_t *cell(json_t *page, size_t row, const char *column)
+{
+	json_t *columns = json_object_get(page, "columns"), *name;
+	size_t i;
+
+	json_array_foreach (columns, i, name)
+		if (strcmp(json_string_value(name), column) == 0)
+			return json_array_get(
+				json_array_get(json_object_get(page, "policies"), row), i);
+	fail_msg("no column %s", column);
+	return NULL;
+}
+
+/* A row is what /weir/policy says of the same policy. */
+static void test_policy_stats(void **state)
+{
+	struct instance_world w;
+	json_t *page, *policy;
+
+	(void)state;
+	instance_world_open(&w, POLICIES);
+	instance_world_turn_all(&w);
+	page = ask_command(&w, "/weir/policy_stats", NULL);
+	policy = ask_command(&w, "/weir/policy", "last");
+	assert_int_equal(json_array_size(json_object_get(page, "policies")), 3);
+	assert_true(json_is_null(json_object_get(page, "next")));
+	assert_true(json_number_value(json_object_get(page, "at_ms")) > 0);
+	assert_string_equal(json_string_value(cell(page, 2, "name")), "last");
+	assert_string_equal(json_string_value(cell(page, 2, "count")), "packets");
+	assert_int_equal(json_integer_value(cell(page, 0, "limit_per_s")), 125000);
+	assert_true(json_real_value(cell(page, 2, "limit_per_s")) == 1.667);
+	assert_true(json_integer_value(cell(page, 2, "passed_packets")) +
+			    json_integer_value(cell(page, 2, "dropped_packets")) >=
+		    INSTANCE_BURST);
+	assert_int_equal(json_integer_value(cell(page, 2, "passed_packets")),
+		json_integer_value(json_object_get(json_object_get(policy, "passed"), "packets")));
+	assert_int_equal(json_integer_value(cell(page, 0, "passed_units")),
+		json_integer_value(cell(page, 0, "passed_packets")) * INSTANCE_BYTES);
+	assert_true(json_is_null(cell(page, 0, "waiting_packets")));
+	assert_int_equal(json_integer_value(cell(page, 1, "waiting_packets")), 0);
+	assert_true(json_is_integer(cell(page, 1, "waiting_packets")));
+	assert_true(json_is_null(cell(page, 0, "fallback_units")));
+	assert_true(json_is_null(cell(page, 0, "total_units")));
+	json_decref(policy);
+	json_decref(page);
+	assert_null(ask_command(&w, "/weir/policy_stats", "x"));
+	instance_world_close(&w);
+}
+
+#define TRYING                                                                     \
+	"{'name': 'tries', 'match': {'direction': 'a-to-b'}, 'limit': '1Mbit/s', " \
+	"'trial': {'limit': '500kbit/s', 'burst': '1kB'}}, "                       \
+	"{'name': 'last', 'match': {'direction': 'b-to-a'}, 'limit': '100/min', 'count': 'packets'}"
+
+/* What a trial has counted, in both; of who has none it is null. */
+static void test_trial(void **state)
+{
+	struct instance_world w;
+	json_t *page, *policy, *trial, *other;
+	json_int_t passed, dropped;
+
+	(void)state;
+	instance_world_open(&w, TRYING);
+	instance_world_turn_all(&w);
+	page = ask_command(&w, "/weir/policy_stats", NULL);
+	policy = ask_command(&w, "/weir/policy", "tries");
+	other = ask_command(&w, "/weir/policy", "last");
+	trial = json_object_get(policy, "trial");
+	assert_true(json_is_null(json_object_get(other, "trial")));
+	assert_true(json_is_null(cell(page, 1, "trial_dropped_packets")));
+	assert_string_equal(json_string_value(json_object_get(trial, "limit")), "500kbit/s");
+	assert_int_equal(json_integer_value(json_object_get(trial, "local_limit_bps")), 500000);
+	assert_int_equal(json_integer_value(json_object_get(trial, "burst_bytes")), 1000);
+	assert_int_equal(json_integer_value(cell(page, 0, "trial_limit_per_s")), 62500);
+	passed = json_integer_value(cell(page, 0, "trial_passed_packets"));
+	dropped = json_integer_value(cell(page, 0, "trial_dropped_packets"));
+	assert_int_equal(
+		passed + dropped, json_integer_value(cell(page, 0, "passed_packets")) +
+					  json_integer_value(cell(page, 0, "dropped_packets")));
+	assert_true(passed > 0 && dropped > 0);
+	assert_int_equal(json_integer_value(
+				 json_object_get(json_object_get(trial, "would_drop"), "packets")),
+		dropped);
+	assert_int_equal(
+		json_integer_value(json_object_get(json_object_get(trial, "would_pass"), "bytes")),
+		json_integer_value(cell(page, 0, "trial_passed_units")));
+	json_decref(other);
+	json_decref(policy);
+	json_decref(page);
+	instance_world_close(&w);
+}
+
+#define LONG_NAME "a-name-that-is-as-long-as-names-may-be-and-therefore-takes-room"
+
+#define GROUP                                                                        \
+	"'gossip': {'listen': '127.5.%1$u.%2$u:7946', 'insecure': true, 'roster': [" \
+	"{'name': 'test', 'address': '127.5.%1$u.%2$u:7946'}, "                      \
+	"{'name': 'two', 'address': '127.6.%1$u.%2$u:7946'}]}, "
+#define SHARED \
+	"{'name': 'soft', 'match': {'direction': 'a-to-b'}, 'limit': '1Mbit/s', 'allocator': 'fps'}"
+
+/* We are there with what we measure, and a peer that was never heard with its name alone. */
+static void test_shares(void **state)
+{
+	unsigned id = (unsigned)getpid();
+	static char group[512];
+	struct instance_world w;
+	json_t *page;
+
+	(void)state;
+	snprintf(group, sizeof(group), GROUP, 1 + id / 256 % 254, id % 256);
+	instance_world_open_more(&w, group, SHARED);
+	page = ask_command(&w, "/weir/shares", "soft");
+	assert_int_equal(json_integer_value(json_object_get(page, "total")), 2);
+	check_keys(json_incref(json_array_get(json_object_get(page, "limiters"), 0)),
+		"name self demand_bps weight ");
+	check_text(json_incref(json_array_get(json_object_get(page, "limiters"), 1)),
+		"{\"name\":\"two\",\"self\":false}");
+	json_decref(page);
+	page = ask_command(&w, "/weir/shares", "soft,1");
+	assert_int_equal(json_array_size(json_object_get(page, "limiters")), 1);
+	json_decref(page);
+	assert_null(ask_command(&w, "/weir/shares", NULL));
+	assert_null(ask_command(&w, "/weir/shares", "none"));
+	assert_null(ask_command(&w, "/weir/shares", "soft,x"));
+	assert_null(ask_command(&w, "/weir/shares", LONG_NAME LONG_NAME LONG_NAME LONG_NAME));
+	instance_world_close(&w);
+}
+
+/* What is said of a total is what /weir/quota says. */
+static void test_totals(void **state)
+{
+	char directory[] = "/tmp/weir-show-XXXXXX", more[128], command[64];
+	struct instance_world w;
+	json_t *page, *quota;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	snprintf(more, sizeof(more), "'ledger': {'store': '%s/store'}, ", directory);
+	snprintf(command, sizeof(command), "%s/store", directory);
+	assert_int_equal(store_create(command, (struct store_identity){0, 1}), 0);
+	instance_world_open_more(
+		&w, more, "{'name': 'total', 'allocator': 'quota', 'total': '1GB'}");
+	instance_world_turn_all(&w);
+	page = ask_command(&w, "/weir/policy_stats", NULL);
+	quota = ask_command(&w, "/weir/quota", "total");
+	assert_int_equal(json_integer_value(cell(page, 0, "total_units")), 1000000000);
+	assert_int_equal(json_integer_value(cell(page, 0, "left_units")),
+		json_integer_value(json_object_get(quota, "remaining_bytes")));
+	assert_in_range(json_integer_value(cell(page, 0, "left_units")), 900000000, 1000000000);
+	assert_int_equal(json_integer_value(cell(page, 0, "spent_units")),
+		json_integer_value(json_object_get(quota, "spent_bytes")));
+	json_decref(quota);
+	json_decref(page);
+	instance_world_close(&w);
+	snprintf(command, sizeof(command), "rm -r %s", directory);
+	assert_int_equal(system(command), 0);
+}
+
+/* Pages are as long as a reply may be, and together have each policy once. */
+static void test_stats_fit(void **state)
+{
+	static char policies[64 * 1024];
+	struct instance_world w;
+	unsigned seen = 0, pages = 0;
+	json_int_t next = 0;
+
+	(void)state;
+	policies[0] = '\0';
+	for (unsigned i = 0; i < 250; i++)
+		sprintf(policies + strlen(policies),
+			"%s{'name': '%.59s-%03u', 'match': {'src': '10.0.0.%u/32'}, "
+			"'limit': '400Gbit/s'}",
+			i ? ", " : "", LONG_NAME, i, i);
+	instance_world_open(&w, policies);
+	do {
+		char start[16];
+		json_t *page;
+
+		sprintf(start, "%d", (int)next);
+		page = ask_command(&w, "/weir/policy_stats", start);
+		assert_in_range(telemetry_length(page),
+			json_is_null(json_object_get(page, "next")) ? 0 : 12000,
+			TELEMETRY_MAX_OUTPUT - sizeof("{\"/weir/policy_stats\":}"));
+		seen += json_array_size(json_object_get(page, "policies"));
+		pages++;
+		next = json_integer_value(json_object_get(page, "next"));
+		json_decref(page);
+	} while (next);
+	assert_int_equal(seen, 250);
+	assert_in_range(pages, 2, 5);
+	instance_world_close(&w);
+}
+
+/* The share is of the time between two looks, and never more than the whole. */
+static void test_load(void **state)
+{
+	struct instance_world w;
+	uint64_t now = control_now();
+	json_t *json;
+
+	(void)state;
+	instance_world_open(&w, POLICIES);
+	json = ask_command(&w, "/weir/process", NULL);
+	assert_true(json_is_null(json_object_get(
+		json_array_get(json_object_get(json, "workers"), 0), "busy_share")));
+	json_decref(json);
+	now = busy_next(&w.inst);
+	assert_false(busy_run(&w.inst, now - 1));
+	w.inst.workers[0].counters.busy_cycles += w.inst.clock.hz / 4;
+	w.inst.workers[1].counters.busy_cycles += w.inst.clock.hz * 2;
+	busy_run(&w.inst, now);
+	assert_true(fabs(busy_worker(&w.inst, 0).share - 0.25) < 1e-6);
+	assert_true(busy_worker(&w.inst, 1).share == 1);
+	assert_true(busy_control(&w.inst).share >= 0);
+	busy_run(&w.inst, now + 2 * BUSY_PERIOD_NS);
+	assert_true(busy_worker(&w.inst, 0).share == 0);
+	/* A quarter of a second, but for what is cut off. */
+	assert_in_range(busy_worker(&w.inst, 0).busy_ns / US_NS, 249999, 250000);
+	json = ask_command(&w, "/weir/process", NULL);
+	assert_true(json_integer_value(json_object_get(
+			    json_object_get(json, "memory"), "resident_bytes")) > 1000000);
+	assert_true(json_array_size(json_object_get(json, "pools")) > 0);
+	check_keys(json, "limiter version pid uptime_s share_of_s control workers memory pools ");
+	instance_world_close(&w);
+}
+
+/* What exporters of DPDK's own telemetry ask for. */
+static void test_eal(void **state)
+{
+	struct instance_world w;
+	json_t *list, *json;
+	char index[8];
+
+	(void)state;
+	instance_world_open(&w, POLICIES);
+	list = ask_command(&w, "/eal/lcore/list", NULL);
+	sprintf(index, "%d", (int)json_integer_value(json_array_get(list, 0)));
+	json_decref(list);
+	check_keys(ask_command(&w, "/eal/lcore/info", index),
+		"lcore_id socket role cpuset total_cycles busy_cycles ");
+	assert_null(ask_command(&w, "/eal/lcore/info", NULL));
+	assert_null(ask_command(&w, "/eal/lcore/info", "4294967295"));
+	list = ask_command(&w, "/eal/memzone_list", NULL);
+	assert_true(json_array_size(list) > 0);
+	sprintf(index, "%d", (int)json_array_size(list));
+	json_decref(list);
+	assert_null(ask_command(&w, "/eal/memzone_info", index));
+	json = ask_command(&w, "/eal/memzone_info", "0");
+	assert_memory_equal(json_string_value(json_object_get(json, "Hugepage_base")), "0x", 2);
+	assert_true(json_integer_value(json_object_get(json, "Hugepage_used")) > 0);
+	check_keys(json, "Zone Name Length Address Socket Flags Hugepage_size Hugepage_base "
+			 "Hugepage_used ");
 	instance_world_close(&w);
 }
 
@@ -172,7 +493,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pages),
 		cmocka_unit_test(test_next_page),
+		cmocka_unit_test(test_messages_end),
 		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_policy_stats),
+		cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_totals),
+		cmocka_unit_test(test_trial),
+		cmocka_unit_test(test_stats_fit),
+		cmocka_unit_test(test_load),
+		cmocka_unit_test(test_eal),
 		cmocka_unit_test(test_fields),
 	};
 

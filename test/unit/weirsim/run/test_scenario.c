@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/kind.h"
 #include "scenario.h"
 
 #define POLICY  "\"policies\":[{\"name\":\"p\",\"limit\":\"10Mbit/s\"}]"
@@ -129,6 +130,31 @@ static void test_everything(void **state)
 #define WITH_LEDGER(members)  "{" BASE "," TRAFFIC ",\"ledger\":{" members "}}"
 #define WITH_EVENT(members)   "{" BASE "," TRAFFIC ",\"events\":[{\"at\":\"1s\"" members "}]}"
 
+#define WITH_TOTAL(members, more)                                                           \
+	"{\"duration\":\"10s\",\"limiters\":2,\"policies\":[{\"name\":\"p\",\"allocator\":" \
+	"\"quota\"" members "}]," TRAFFIC more "}"
+
+/* Totals have the keys that a configuration's have. */
+static void test_totals(void **state)
+{
+	struct scenario *s;
+	char said[1024];
+
+	(void)state;
+	assert_int_equal(parse_scenario_text(WITH_TOTAL(",\"total\":\"5M\",\"count\":\"packets\","
+							"\"period\":\"24h\",\"limit\":\"10/s\"",
+						     ",\"expect\":{\"spent_ratio\":[0,1]},"
+						     "\"ledger\":{\"tree\":{\"degree\":3}}"),
+				 said, &s),
+		0);
+	assert_true(policy_is_quota(&s->group.policies[0]));
+	assert_int_equal(s->group.policies[0].total, 5000000);
+	assert_int_equal(s->group.policies[0].period_ns, 86400000000000);
+	assert_int_equal(s->group.policies[0].chunk, 2048);
+	assert_int_equal(s->ledger.tree_degree, 3);
+	scenario_free(s);
+}
+
 /* What is refused, and the place that is named. */
 static void test_refused(void **state)
 {
@@ -149,13 +175,22 @@ static void test_refused(void **state)
 			"limiters[1]: \"a\": expected each name once"},
 		{"{\"duration\":\"10s\",\"limiters\":2,\"policies\":[{\"name\":\"p\",\"limit\":"
 		 "\"10Mbit\"}]," TRAFFIC "}",
-			"policies[0].limit: \"10Mbit\": expected bit/s"},
-		{"{\"duration\":\"10s\",\"limiters\":2,\"policies\":[{\"name\":\"p\",\"total\":"
-		 "\"1GB\",\"allocator\":\"quota\"}]," TRAFFIC "}",
-			"policies[0].allocator: \"quota\": expected one that divides a rate"},
+			"policies[0] \"p\".limit: \"10Mbit\": expected bit/s"},
+		{WITH_TOTAL("", ""), "policies[0] \"p\".total: missing"},
+		{WITH_TOTAL(",\"total\":\"1GB\",\"period\":\"week\"", ""),
+			"policies[0] \"p\".period: \"week\""},
+		{WITH_TOTAL(",\"total\":\"1GB\",\"limit\":\"1Mbit/s\"",
+			 ",\"expect\":{\"aggregate_ratio\":[0,1]}"),
+			"expect.aggregate_ratio: policies[0] limits no bytes"},
+		{WITH_TOTAL(
+			 ",\"total\":\"1GB\"", ",\"expect\":{\"sum_of_limits_max_ratio\":[0,1]}"),
+			"expect.sum_of_limits_max_ratio: policies[0] has no limit"},
+		{"{" BASE "," TRAFFIC ",\"expect\":{\"spent_ratio\":[0,1]}}",
+			"expect.spent_ratio: policies[0] has no total"},
+		{WITH_LEDGER("\"tree\":{\"degree\":1}"), "ledger.tree.degree: 1"},
 		{"{\"duration\":\"10s\",\"limiters\":2,\"policies\":[{\"name\":\"p\",\"limit\":"
 		 "\"1Mbit/s\",\"shape\":{\"delay\":\"50ms\"}}]," TRAFFIC "}",
-			"policies[0].shape"},
+			"policies[0] \"p\".shape"},
 		{WITH_LEDGER("\"lease\":\"199ms\""), "ledger.lease: \"199ms\": expected 200ms"},
 		{WITH_LEDGER("\"lease\":\"1s\""), "ledger.lease: \"1s\": expected more than the"},
 		{WITH_LEDGER("\"promise\":101"), "ledger.promise: 101"},
@@ -231,6 +266,7 @@ int main(void)
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_everything),
 		cmocka_unit_test(test_ledger),
+		cmocka_unit_test(test_totals),
 		cmocka_unit_test(test_refused),
 	};
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#ifndef WEIR_EXPORTER_OVERVIEW_H
+#define WEIR_EXPORTER_OVERVIEW_H
+
+#include <jansson.h>
+
+#include "boxes.h"
+
+/*
+ * The page's picture of the limiters without their policies: "limiters", "drops" by reason and
+ * "peers". `before` is what rates are since, and may be NULL.
+ */
+json_t *overview_json(const struct boxes *now, const struct boxes *before);
+
+/* The number that a limiter has among these (NULL: none), or BOXES_MOST. */
+unsigned overview_find(const struct boxes *boxes, const char *limiter, unsigned guess);
+
+#endif

@@ -1,0 +1,603 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 The Weir authors
+//
+// The page: events of the exporter (app/exporter/picture.h) become a chart and tables.
+
+import {Chart, amountText, classOf, rateText} from "./chart.js";
+
+const COLORS = 8;
+const KEEP_MS = 15 * 60 * 1000;
+const ROWS_OF_HISTORY = 31;
+const LOST_AFTER = 4;      // intervals without an event
+const GAP = 3.5;           // as many, and the chart has a gap
+const AGAIN_MS = 5000;
+const FIND_AFTER_MS = 150;
+
+// As doc/operate/telemetry.md has them.
+const REASONS = {
+	limit: "over its policy's limit",
+	quota: "its policy's total is spent, or not here yet",
+	unmarkable: "over the limit, and cannot be marked",
+	unparsed: "not understood",
+	tx_full: "the port out took no more",
+	ring_full: "its worker took no more",
+	oversize: "longer than the port's MTU",
+	truncated: "longer than what came of it",
+	queue_full: "too many of its policy wait",
+	pool_full: "too many wait",
+	codel: "has waited too long in its queue",
+	delay_exceeded: "has waited longer than it may",
+	stopped: "its queue has ended",
+	rx_missed: "no worker took it in time",
+	rx_no_buffer: "no buffer was free",
+	rx_errors: "damaged, says the device",
+	tx_errors: "not sent, says the device",
+};
+
+const $ = id => document.getElementById(id);
+
+const state = {
+	events: null,
+	wanted: decodeURIComponent(location.hash.slice(1)) || null, // null: whichever drops most
+	policy: null,        // the last event of it
+	histories: new Map(), // by policy: points of the chart
+	series: new Map(),   // by policy: its limiters, in the order in which they were first seen
+	intervalMs: 1000,
+	heardAt: 0,
+	at: 0,
+	spanMs: 60000,
+	alarms: 0,
+};
+
+// --- words ---------------------------------------------------------------------------------------
+
+function countText(value) {
+	return value === null || value === undefined ? "–" : Math.round(value).toLocaleString("en");
+}
+
+function packetsText(value) {
+	return value === null ? "–" : rateText(value, "packets");
+}
+
+function timeText(seconds) {
+	if (seconds === null || seconds === undefined)
+		return "–";
+	if (seconds < 120)
+		return `${Math.round(seconds)} s`;
+	if (seconds < 7200)
+		return `${Math.round(seconds / 60)} min`;
+	const hours = Math.round(seconds / 3600);
+	return hours < 48 ? `${hours} h` : `${Math.round(hours / 24)} d`;
+}
+
+function agoText(ms) {
+	if (ms === null || ms === undefined)
+		return "never";
+	return ms < 2000 ? `${ms} ms ago` : `${timeText(ms / 1000)} ago`;
+}
+
+function shareText(value) {
+	return value === null || value === undefined ? "–" : `${Math.round(value * 100)} %`;
+}
+
+function plural(n, word) {
+	return `${countText(n)} ${word}${n === 1 ? "" : "s"}`;
+}
+
+// Changes text only where it is another one, so that nothing is read aloud again.
+function setText(node, text) {
+	if (node.textContent !== text)
+		node.textContent = text;
+}
+
+// --- tables --------------------------------------------------------------------------------------
+
+/**
+ * Rows of cells; a cell is a text, or {text, more, style, bar, button, swatch}. Rows stay where
+ * they are while somebody points at them, and their nodes are kept, so that focus is.
+ */
+function fill(body, rows, empty) {
+	const held = body.contains(document.activeElement) || body.matches(":hover");
+	if (held && body.order) {
+		const place = key => {
+			const at = body.order.indexOf(key);
+			return at < 0 ? body.order.length : at;
+		};
+		rows.sort((a, b) => place(a.key) - place(b.key));
+	}
+	body.order = rows.map(({key}) => key);
+	if (rows.length === 0 && empty)
+		rows = [{key: "", cells: [{text: empty, style: "empty", span: 9}]}];
+	while (body.rows.length > rows.length)
+		body.deleteRow(-1);
+	rows.forEach((row, i) => fillRow(body.rows[i] || body.insertRow(), row));
+}
+
+function fillRow(tr, {cells}) {
+	const shape = cells.map(cell => (cell.button ? "b" : "t") + (cell.span || "")).join();
+	if (tr.shape !== shape) {
+		tr.replaceChildren(...cells.map((cell, i) => {
+			const made = document.createElement(i === 0 && !cell.span ? "th" : "td");
+			if (made.tagName === "TH")
+				made.scope = "row";
+			if (cell.span)
+				made.colSpan = cell.span;
+			return made;
+		}));
+		tr.shape = shape;
+	}
+	cells.forEach((cell, i) => fillCell(tr.cells[i],
+		typeof cell === "object" ? cell : {text: cell}));
+}
+
+function fillCell(td, {text, more, style, bar, button, swatch}) {
+	if (!td.words) {
+		td.words = document.createElement(button ? "button" : "span");
+		td.append(td.words);
+		if (button)
+			td.words.type = "button";
+	}
+	if (button)
+		td.words.onclick = button;
+	setText(td.words, text);
+	td.className = `${style || ""}${bar === undefined ? "" : " bar"}`.trim();
+	fillMark(td, swatch, bar);
+	if (more !== undefined && !td.more) {
+		td.more = document.createElement("span");
+		td.more.className = "more";
+		td.append(td.more);
+	}
+	if (td.more)
+		setText(td.more, more ? ` ${more}` : "");
+}
+
+// A colour or a bar beside the words, which say the same.
+function fillMark(td, swatch, bar) {
+	if (swatch !== undefined && !td.swatch) {
+		td.swatch = document.createElement("span");
+		td.swatch.ariaHidden = "true";
+		td.prepend(td.swatch);
+	}
+	if (swatch !== undefined)
+		td.swatch.className = `swatch ${swatch}`;
+	if (bar !== undefined && !td.bar) {
+		td.bar = document.createElement("i");
+		td.bar.ariaHidden = "true";
+		td.append(td.bar);
+	}
+	if (bar !== undefined)
+		td.bar.style.width = `${Math.round(Math.min(Math.max(bar, 0), 1) * 100)}%`;
+}
+
+const number = (text, more = {}) => ({text, style: "n", ...more});
+
+// --- one policy ----------------------------------------------------------------------------------
+
+// Its limiters, those first that were seen first: a colour stays with its limiter.
+function seriesOf(policy) {
+	const known = state.series.get(policy.name) || [];
+	const told = policy.told.filter(({about}) => about !== null);
+	const present = [...policy.limiters.map(({name}) => ({name, told: false})),
+		...told.map(({name}) => ({name, told: true}))];
+	present.sort((a, b) => a.name.localeCompare(b.name));
+	for (const one of present) {
+		const before = known.find(other => other.name === one.name);
+		if (before)
+			before.told = one.told;
+		else
+			known.push({...one, color: known.length % COLORS});
+	}
+	state.series.set(policy.name, known);
+	return known;
+}
+
+function sumOf(values) {
+	const known = values.filter(value => value !== null);
+	return known.length ? known.reduce((a, b) => a + b, 0) : null;
+}
+
+// What is asked of all of them, as far as is known.
+function askedOf(policy) {
+	return sumOf([...policy.limiters, ...policy.told].map(({demand}) => demand));
+}
+
+function passedOf(policy) {
+	return sumOf([...policy.limiters.map(({passed}) => passed),
+		...policy.told.map(({about}) => about)]);
+}
+
+function remember(policy, at) {
+	const history = state.histories.get(policy.name) || [];
+	const parts = {};
+	for (const {name, passed} of policy.limiters)
+		parts[name] = passed;
+	for (const {name, about} of policy.told)
+		parts[name] = about;
+	history.push({at, parts, known: policy.limiters.some(({passed}) => passed !== null),
+		limit: policy.limit, asked: askedOf(policy),
+		dropped: sumOf(policy.limiters.map(({dropped}) => dropped))});
+	while (history.length && history[0].at < at - KEEP_MS)
+		history.shift();
+	state.histories.set(policy.name, history);
+	return history;
+}
+
+function showPolicy(policy) {
+	state.policy = policy;
+	$("held-sentence").hidden = !policy;
+	if (!policy) {
+		setText($("policy-name"), state.wanted ? `${state.wanted} is not there` : "…");
+		setText($("rate"), "–");
+		setText($("of-limit"), "");
+		return;
+	}
+	const passed = passedOf(policy), asked = askedOf(policy);
+	const dropped = sumOf(policy.limiters.map(one => one.dropped));
+	const packets = sumOf(policy.limiters.map(one => one.dropped_packets));
+	const {count} = policy;
+	setText($("policy-name"), policy.name);
+	setText($("rate"), rateText(passed, count));
+	setText($("of-limit"), policy.limit === null ? "" : ` of ${rateText(policy.limit, count)}`);
+	setText($("held-sentence"), `${rateText(asked, count)} asked, ` + (packets
+		? `${rateText(dropped, count)} (${packetsText(packets)}) dropped`
+		: "nothing dropped"));
+	remember(policy, state.at);
+	fillShares(policy);
+	showTotal(policy);
+	drawChart();
+}
+
+function swatchOf(name, series) {
+	const one = series.find(other => other.name === name);
+	return one ? classOf(one) : "";
+}
+
+function aboutText(value, count) {
+	return value === null ? "not known" : `≈ ${rateText(value, count)}`;
+}
+
+function fillShares(policy) {
+	const series = seriesOf(policy), {count} = policy;
+	const rows = policy.limiters.map(one => ({key: one.name, cells: [
+		{text: one.name, swatch: swatchOf(one.name, series)},
+		number(rateText(one.passed, count)), number(rateText(one.share, count)),
+		number(rateText(one.demand, count)), number(rateText(one.dropped, count))]}));
+	for (const one of policy.told)
+		rows.push({key: one.name, cells: [
+			{text: one.name, swatch: swatchOf(one.name, series)},
+			number(aboutText(one.about, count)), number(aboutText(one.share, count)),
+			number(rateText(one.demand, count)), number("–")]});
+	rows.sort((a, b) => a.key.localeCompare(b.key));
+	fill($("shares").tBodies[0], rows);
+	fill($("shares").tFoot, [{key: "sum", cells: ["Together",
+		number(rateText(passedOf(policy), count)), number(rateText(policy.limit, count)),
+		number(rateText(askedOf(policy), count)),
+		number(rateText(sumOf(policy.limiters.map(one => one.dropped)), count))]}]);
+	$("told-note").hidden = policy.told.length === 0;
+}
+
+function showTotal({total, left, spent, count}) {
+	$("total").hidden = total === null;
+	if (total === null)
+		return;
+	setText($("total-text"), `${amountText(left, count)} left of ` +
+		`${amountText(total, count)}; ${amountText(spent, count)} spent at the limiters ` +
+		"asked here");
+	$("total-bar").style.width = `${total > 0 ? Math.round(left / total * 100) : 0}%`;
+}
+
+// --- the chart and its table ---------------------------------------------------------------------
+
+const chart = new Chart($("chart"), readPoint);
+
+function drawChart() {
+	const {policy} = state;
+	const history = state.histories.get(policy.name) || [];
+	const last = history[history.length - 1];
+	chart.show({points: history, series: state.series.get(policy.name) || [],
+		count: policy.count, spanMs: state.spanMs, gapMs: GAP * state.intervalMs,
+		now: state.at});
+	if (last && Date.now() - (chart.labelled || 0) > 10000) {
+		chart.labelled = Date.now(); // who listens is not told each second
+		$("chart").ariaLabel = `Rate of the group over time, policy ${policy.name}: now ` +
+			`${rateText(passedOf(policy), policy.count)}, limit ` +
+			rateText(policy.limit, policy.count);
+	}
+	if ($("history").open)
+		fillHistory();
+}
+
+function pointText(point) {
+	const {policy} = state, {count} = policy;
+	const parts = (state.series.get(policy.name) || []).map(({name}) =>
+		`${name} ${rateText(point.parts[name] ?? null, count)}`);
+	return `${clockText(point.at)}: ${parts.join(", ")}; together ` +
+		rateText(sumOf(Object.values(point.parts)), count);
+}
+
+function readPoint(point) {
+	setText($("chart-readout"), point ? pointText(point) : "");
+	if (point && document.activeElement === $("chart"))
+		announce(pointText(point));
+}
+
+function clockText(at) {
+	return new Date(at).toLocaleTimeString([], {hour12: false});
+}
+
+// About thirty points of the time shown, the newest first.
+function fillHistory() {
+	const {policy} = state, {count} = policy;
+	const series = state.series.get(policy.name) || [];
+	const points = (state.histories.get(policy.name) || []).filter(
+		({at}) => at >= state.at - state.spanMs);
+	const every = Math.max(1, Math.ceil(points.length / ROWS_OF_HISTORY));
+	const head = ["Time", ...series.map(({name}) => name), "together", "limit", "asked",
+		"dropped"];
+	const tr = $("history").querySelector("thead tr");
+	if (tr.words !== head.join()) {
+		tr.words = head.join();
+		tr.replaceChildren(...head.map((text, i) => {
+			const th = document.createElement("th");
+			th.scope = "col";
+			th.className = i ? "n" : "";
+			th.textContent = text;
+			return th;
+		}));
+	}
+	const shown = points.reverse().filter((_, i) => i % every === 0);
+	fill($("history").querySelector("tbody"), shown.map(point => {
+		const rates = [...series.map(({name}) => point.parts[name] ?? null),
+			sumOf(Object.values(point.parts)), point.limit, point.asked, point.dropped];
+		return {key: point.at, cells: [clockText(point.at),
+			...rates.map(rate => number(rateText(rate, count)))]};
+	}));
+}
+
+// --- the group -----------------------------------------------------------------------------------
+
+function showGroup(group) {
+	state.at = group.at;
+	state.intervalMs = group.interval_ms;
+	fillHeld(group);
+	fillDrops(group.drops);
+	fillLimiters(group.limiters);
+	fillPeers(group.peers);
+	showAlarms(group.limiters);
+}
+
+function fillHeld({held, dropping, policies, limiters}) {
+	const most = Math.max(...held.map(one => one.dropped_packets), 1);
+	const left_out = limiters.reduce((sum, one) => sum + (one.left_out || 0), 0);
+	setText($("held-count"), `${countText(dropping)} of ${plural(policies, "policy").replace(
+		"policys", "policies")} drop packets now` +
+		(left_out ? `; ${countText(left_out)} more are not looked at` : ""));
+	fill($("held").tBodies[0], held.map(one => ({key: one.name, cells: [
+		{text: one.name, button: () => choose(one.name)},
+		number(packetsText(one.dropped_packets), {bar: one.dropped_packets / most}),
+		number(rateText(one.passed, one.count)), number(rateText(one.limit, one.count))]})),
+	"nobody");
+}
+
+function fillDrops(drops) {
+	const rows = Object.entries(drops).map(([reason, one]) => ({reason, ...one}));
+	rows.sort((a, b) => b.per_s - a.per_s || b.total - a.total);
+	const most = Math.max(...rows.map(row => row.per_s || 0), 1);
+	setText($("drops-count"), rows.length ? "All limiters asked here, all policies" : "");
+	fill($("drops").tBodies[0], rows.map(({reason, per_s, total}) => ({key: reason, cells: [
+		{text: reason, more: REASONS[reason]},
+		number(packetsText(per_s), {bar: (per_s || 0) / most}),
+		number(countText(total))]})),
+	"no packet has been dropped");
+}
+
+function ledgerText({ledger, recovering, ledger_error}) {
+	if (!ledger || ledger === "none")
+		return "none";
+	return ledger + (recovering ? `: ${plural(recovering, "policy")}` : "") +
+		(ledger_error ? `: ${ledger_error}` : "");
+}
+
+function ledgerStyle({ledger}) {
+	return ["failing", "other_ledger", "recovering"].includes(ledger) ? "bad" : "";
+}
+
+function fillLimiters(limiters) {
+	fill($("limiters").tBodies[0], limiters.map(one => ({key: one.name, cells: [one.name,
+		one.up ? {text: "up", style: "good"} : {text: "does not answer", style: "bad"},
+		number(one.peers_watched ? `${one.peers_alive} of ${one.peers_watched}` : "–",
+			{style: one.peers_alive < one.peers_watched ? "n bad" : "n"}),
+		number(packetsText(one.rx_pps)),
+		number(`${shareText(one.worker_busy)} / ${shareText(one.control_busy)}`),
+		{text: ledgerText(one), style: ledgerStyle(one)},
+		number(timeText(one.uptime_s))]})), "no limiter is there");
+}
+
+function fillPeers(peers) {
+	fill($("peers").tBodies[0], peers.map(one => ({key: `${one.name} ${one.by}`, cells: [
+		one.name, one.by, {text: one.state, style: one.state === "lost" ? "bad" : ""},
+		number(agoText(one.heard_ms)),
+		one.differs && one.differs.length ? {text: one.differs.join("; "), style: "bad"}
+			: one.state === "alive" ? "yes" : "–"]})), "no peers");
+}
+
+function showAlarms(limiters) {
+	const wordsOf = one => one.up ? one.alarms.map(text => `${one.name}: ${text}`)
+		: [`${one.name} does not answer`];
+	const words = limiters.flatMap(wordsOf);
+	$("alarms").hidden = words.length === 0;
+	const items = $("alarm-list").children;
+	if (words.join("\n") === $("alarm-list").words)
+		return;
+	$("alarm-list").words = words.join("\n");
+	$("alarm-list").replaceChildren(...words.map(text => {
+		const li = document.createElement("li");
+		li.textContent = text;
+		return li;
+	}));
+	// Ages in an alarm change all the time; how many there are does not.
+	if (items.length !== state.alarms)
+		announce(words.length ? `${plural(words.length, "thing")} wrong: ${words[0]}`
+			: "Nothing is wrong any more");
+	state.alarms = items.length;
+}
+
+// --- choosing ------------------------------------------------------------------------------------
+
+function choose(name) {
+	if (state.wanted === name)
+		return;
+	state.wanted = name;
+	history.replaceState(null, "", name ? `#${encodeURIComponent(name)}` : location.pathname);
+	$("policy-find").value = name || "";
+	announce(name ? `Policy ${name} is shown` : "The policy that drops most is shown");
+	connect();
+}
+
+const finder = {
+	input: $("policy-find"), list: $("policy-list"), names: [], active: -1, timer: 0,
+
+	open(found) {
+		this.names = [null, ...found.map(({name}) => name)];
+		this.list.replaceChildren(this.option("whichever drops most", "", 0),
+			...found.map((one, i) => this.option(one.name, this.figure(one), i + 1)));
+		this.list.hidden = false;
+		this.input.ariaExpanded = "true";
+		this.activate(this.input.value && found.length ? 1 : 0);
+	},
+
+	figure({dropped_packets, passed, count}) {
+		return dropped_packets ? `drops ${packetsText(dropped_packets)}`
+			: rateText(passed, count);
+	},
+
+	option(text, more, i) {
+		const li = document.createElement("li");
+		li.id = `option-${i}`;
+		li.role = "option";
+		for (const words of [text, more]) {
+			const span = document.createElement("span");
+			span.textContent = words;
+			li.append(span);
+		}
+		li.onpointerdown = event => {
+			event.preventDefault(); // the focus stays where it is
+			this.take(i);
+		};
+		return li;
+	},
+
+	activate(i) {
+		this.active = Math.max(0, Math.min(i, this.names.length - 1));
+		for (const [k, li] of [...this.list.children].entries())
+			li.ariaSelected = String(k === this.active);
+		this.list.children[this.active].scrollIntoView({block: "nearest"});
+		this.input.setAttribute("aria-activedescendant", `option-${this.active}`);
+	},
+
+	close() {
+		clearTimeout(this.timer);
+		this.list.hidden = true;
+		this.input.ariaExpanded = "false";
+		this.input.removeAttribute("aria-activedescendant");
+		this.input.value = state.wanted || "";
+	},
+
+	take(i) {
+		const name = this.names[i];
+		choose(name);
+		this.close();
+	},
+
+	async find(words) {
+		const url = `policies?find=${encodeURIComponent(words)}`;
+		const reply = await fetch(url).catch(() => null);
+		if (reply?.ok && document.activeElement === this.input)
+			this.open(await reply.json());
+	},
+
+	findSoon(words) {
+		clearTimeout(this.timer);
+		this.timer = setTimeout(() => this.find(words), FIND_AFTER_MS);
+	},
+
+	key(event) {
+		const steps = {ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10};
+		if (event.key in steps) {
+			event.preventDefault();
+			if (this.list.hidden)
+				this.find("");
+			else
+				this.activate(this.active + steps[event.key]);
+		} else if (event.key === "Enter" && !this.list.hidden) {
+			this.take(this.active);
+		} else if (event.key === "Escape") {
+			this.close();
+		}
+	},
+};
+
+finder.input.addEventListener("focus", () => { finder.input.select(); finder.find(""); });
+finder.input.addEventListener("click", () => { if (finder.list.hidden) finder.find(""); });
+finder.input.addEventListener("input", () => finder.findSoon(finder.input.value));
+finder.input.addEventListener("keydown", event => finder.key(event));
+finder.input.addEventListener("blur", () => finder.close());
+finder.input.value = state.wanted || "";
+
+for (const input of document.querySelectorAll("[name=span]"))
+	input.addEventListener("change", () => {
+		state.spanMs = input.value * 1000;
+		if (state.policy)
+			drawChart();
+	});
+$("history").addEventListener("toggle", () => { if (state.policy) drawChart(); });
+addEventListener("hashchange", () => choose(decodeURIComponent(location.hash.slice(1)) || null));
+
+// --- the connection ------------------------------------------------------------------------------
+
+function announce(text) {
+	setText($("announce"), text);
+}
+
+function showLive(kind, text) {
+	if ($("live").dataset.state !== kind && kind === "lost")
+		announce(text);
+	$("live").dataset.state = kind;
+	document.body.classList.toggle("stale", kind === "lost");
+	setText($("live-text"), text);
+}
+
+function heard() {
+	state.heardAt = Date.now();
+	showLive("live", state.intervalMs === 1000 ? "live, each second"
+		: `live, each ${state.intervalMs / 1000} s`);
+}
+
+function connect() {
+	state.events?.close();
+	const events = new EventSource(
+		state.wanted ? `events?policy=${encodeURIComponent(state.wanted)}` : "events");
+	state.events = events;
+	events.addEventListener("group", ({data}) => {
+		showGroup(JSON.parse(data));
+		heard();
+	});
+	events.addEventListener("policy", ({data}) => {
+		showPolicy(JSON.parse(data));
+		document.body.dataset.at = state.at; // all of that event is shown
+	});
+	events.onerror = () => {
+		showLive("lost", "no connection to the exporter, trying again");
+		if (events.readyState === EventSource.CLOSED) // it was told no: as many look as may
+			setTimeout(() => { if (state.events === events) connect(); }, AGAIN_MS);
+	};
+}
+
+// A connection may be there and say nothing.
+setInterval(() => {
+	const silent = Date.now() - state.heardAt;
+	if (state.heardAt && silent > LOST_AFTER * state.intervalMs + 4000)
+		showLive("lost", `nothing heard for ${timeText(silent / 1000)}`);
+}, 1000);
+
+connect();

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "rows.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gather.h"
+
+#define NUMBERS (sizeof(numbers) / sizeof(*numbers))
+
+static const struct {
+	const char *column;
+	size_t offset;
+} numbers[] = {
+	{"limit_per_s", offsetof(struct row, limit)},
+	{"local_limit_per_s", offsetof(struct row, share)},
+	{"demand_per_s", offsetof(struct row, demand)},
+	{"global_demand_per_s", offsetof(struct row, global_demand)},
+	{"passed_units", offsetof(struct row, passed)},
+	{"passed_packets", offsetof(struct row, passed_packets)},
+	{"dropped_units", offsetof(struct row, dropped)},
+	{"dropped_packets", offsetof(struct row, dropped_packets)},
+	{"over_units", offsetof(struct row, over)},
+	{"waiting_packets", offsetof(struct row, waiting_packets)},
+	{"peers_lost", offsetof(struct row, lost)},
+	{"total_units", offsetof(struct row, total)},
+	{"left_units", offsetof(struct row, left)},
+	{"spent_units", offsetof(struct row, spent)},
+};
+
+/* Where each number stands in a limiter's rows. */
+struct row_columns {
+	size_t name, count, of[NUMBERS];
+};
+
+static double number_or_nan(const json_t *value)
+{
+	return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static bool read_row(struct row *row, const json_t *values, const struct row_columns *columns)
+{
+	row->name = json_string_value(json_array_get(values, columns->name));
+	row->count = json_string_value(json_array_get(values, columns->count));
+	for (size_t i = 0; i < NUMBERS; i++)
+		*(double *)((char *)row + numbers[i].offset) = number_or_nan(
+			json_array_get(values, columns->of[i]));
+	return row->name && row->count;
+}
+
+/* Each page of rows was told at a time of its own. */
+static void read_times(struct rows *rows, const json_t *pages)
+{
+	const json_t *page;
+	size_t p, i = 0;
+
+	json_array_foreach (pages, p, page) {
+		json_int_t n = json_integer_value(json_object_get(page, "rows"));
+		double at_ms = number_or_nan(json_object_get(page, "at_ms"));
+
+		for (; n > 0 && i < rows->n; n--)
+			rows->rows[i++].at_ms = at_ms;
+	}
+}
+
+void rows_read(struct rows *rows, const json_t *document)
+{
+	const json_t *policies = json_object_get(document, "policies"), *values;
+	struct row_columns columns = {
+		gather_column(document, "name"), gather_column(document, "count"), {0}};
+	size_t i;
+
+	for (size_t k = 0; k < NUMBERS; k++)
+		columns.of[k] = gather_column(document, numbers[k].column);
+	*rows = (struct rows){calloc(json_array_size(policies) + 1, sizeof(*rows->rows)), 0, NULL};
+	json_array_foreach (policies, i, values) {
+		if (!rows->rows || !read_row(&rows->rows[i], values, &columns))
+			break; /* it would not be what it says */
+		rows->rows[i].at_ms = NAN;
+		rows->n++;
+	}
+	read_times(rows, json_object_get(document, "pages"));
+}
+
+void rows_free(struct rows *rows)
+{
+	free(rows->rows);
+	json_decref(rows->index);
+	*rows = (struct rows){0};
+}
+
+static void index_rows(struct rows *rows)
+{
+	rows->index = json_object();
+	for (size_t i = 0; i < rows->n; i++)
+		json_object_set_new(rows->index, rows->rows[i].name, json_integer((json_int_t)i));
+}
+
+const struct row *rows_find(struct rows *rows, const char *name, size_t guess)
+{
+	const json_t *found;
+
+	if (guess < rows->n && strcmp(rows->rows[guess].name, name) == 0)
+		return &rows->rows[guess];
+	if (!rows->index)
+		index_rows(rows);
+	found = json_object_get(rows->index, name);
+	return found ? &rows->rows[json_integer_value(found)] : NULL;
+}
+
+/* A counter that went back began anew, as its limiter or its policy did. */
+static double rate_of(double now, double before, double seconds)
+{
+	return seconds > 0 && now >= before ? (now - before) / seconds : NAN;
+}
+
+struct row_rates row_rates(const struct row *now, const struct row *before)
+{
+	double s = before ? (now->at_ms - before->at_ms) / 1000 : NAN;
+
+	if (!(s > 0))
+		return (struct row_rates){NAN, NAN, NAN, NAN};
+	return (struct row_rates){rate_of(now->passed, before->passed, s),
+		rate_of(now->dropped, before->dropped, s),
+		rate_of(now->dropped_packets, before->dropped_packets, s),
+		rate_of(now->over, before->over, s)};
+}
+
+void add_known(double *sum, double value)
+{
+	if (!isnan(value))
+		*sum = isnan(*sum) ? value : *sum + value;
+}
+
+json_t *known_json(double value)
+{
+	return isfinite(value) ? json_real(round(value * 1000) / 1000) : json_null();
+}

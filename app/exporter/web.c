@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "web.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <microhttpd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "accept.h"
+#include "asker.h"
+#include "listen.h"
+#include "page.h"
+#include "picture.h"
+#include "viewers.h"
+
+#define CONNECTIONS_MOST 64
+#define HEADERS_MOST     8192 /* bytes of a connection's memory */
+#define IDLE_S           15   /* a connection on which nothing moves is closed */
+
+/* From a connection's begin, or its last answer, to the end of the next: however slowly it goes. */
+#define REQUEST_MS 30000
+
+/* Answers that slow readers may make us keep, of some ten megabytes each. */
+#define ANSWERS_MOST 8
+
+/* Within this time all get what one has asked for: what clients cost a limiter has a bound. */
+#define FRESH_MS 500
+
+#define TURN_MS 1000
+
+/* Names that a search finds. */
+#define FOUND_MOST 40
+
+/* Nothing but what is served here is loaded, run or shown, and nobody shows it in a frame. */
+#define ONLY_OURS                                                                   \
+	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " \
+	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+struct connection {
+	int fd; /* -1: nobody's */
+	bool streams;
+	struct MHD_Connection *waits; /* for a round to end; NULL: it does not */
+	uint64_t since_ms;
+};
+
+struct web {
+	struct boxes_options options;
+	unsigned interval_ms; /* between two events of the page */
+	struct MHD_Daemon *daemon;
+	struct connection connections[CONNECTIONS_MOST];
+	struct MHD_Response *answers[2]; /* by format, as of asked_ms; NULL: not made */
+	unsigned kept;                   /* answers that somebody still reads */
+	struct asker *asker;
+	bool asking;
+	struct picture *picture;
+	struct viewers *viewers;
+	uint64_t began_ms; /* of the last round; 0: none yet */
+	uint64_t asked_ms; /* when it ended; 0: never */
+};
+
+static uint64_t ms_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+struct answer {
+	struct web *web;
+	char *bytes;
+};
+
+static void forget_answer(void *arg)
+{
+	struct answer *answer = arg;
+
+	answer->web->kept--;
+	free(answer->bytes);
+	free(answer);
+}
+
+static void drop_answers(struct web *web)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		if (web->answers[i])
+			MHD_destroy_response(web->answers[i]);
+		web->answers[i] = NULL;
+	}
+}
+
+/* A page that is open has all asked in its time, and that is for everybody. */
+static bool is_fresh(const struct web *web)
+{
+	uint64_t fresh = FRESH_MS;
+
+	if (viewers_count(web->viewers) && web->interval_ms > FRESH_MS)
+		fresh = web->interval_ms;
+	return web->asked_ms && ms_now() - web->asked_ms < fresh;
+}
+
+static void begin_round(struct web *web)
+{
+	struct looked_at looked_at;
+
+	if (web->asking)
+		return;
+	web->asking = true;
+	web->began_ms = ms_now();
+	viewers_look(web->viewers, &looked_at);
+	asker_begin(web->asker, &looked_at);
+}
+
+/* What the round has found is for those who wait for it, and for those who look at the page. */
+static void end_round(struct web *web)
+{
+	struct boxes *boxes = asker_take(web->asker);
+
+	web->asking = false;
+	web->asked_ms = boxes ? ms_now() : 0;
+	drop_answers(web);
+	if (boxes)
+		picture_take(web->picture, boxes);
+	if (!viewers_count(web->viewers))
+		picture_forget(web->picture);
+	else if (boxes)
+		viewers_tell(web->viewers, web->picture, web->interval_ms);
+	for (unsigned i = 0; i < CONNECTIONS_MOST; i++) {
+		struct connection *of = &web->connections[i];
+
+		if (!of->waits)
+			continue;
+		of->since_ms = ms_now();
+		MHD_resume_connection(of->waits);
+		of->waits = NULL;
+	}
+}
+
+/* NULL without memory. */
+static struct MHD_Response *make_answer(struct web *web, enum text_format format)
+{
+	const struct boxes *boxes = picture_boxes(web->picture);
+	struct answer *answer = malloc(sizeof(*answer));
+	struct MHD_Response *response = NULL;
+	struct text text = {0};
+
+	metrics_write(&text, format, boxes->of, boxes->n);
+	if (answer && !text.failed) {
+		*answer = (struct answer){web, text.bytes};
+		response = MHD_create_response_from_buffer_with_free_callback_cls(
+			text.length, text.bytes, forget_answer, answer);
+	}
+	if (!response) {
+		free(text.bytes);
+		free(answer);
+		return NULL;
+	}
+	web->kept++;
+	MHD_add_response_header(
+		response, MHD_HTTP_HEADER_CONTENT_TYPE, accept_content_type(format));
+	MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ACCEPT);
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	return response;
+}
+
+/* Gives the response back. */
+static enum MHD_Result send_response(
+	struct MHD_Connection *connection, unsigned status, struct MHD_Response *response)
+{
+	enum MHD_Result result;
+
+	if (!response)
+		return MHD_NO;
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	result = MHD_queue_response(connection, status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static enum MHD_Result answer_words(
+	struct MHD_Connection *connection, unsigned status, const char *words)
+{
+	struct MHD_Response *response = MHD_create_response_from_buffer(
+		strlen(words), (void *)(uintptr_t)words, MHD_RESPMEM_PERSISTENT);
+
+	if (!response)
+		return MHD_NO;
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain");
+	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "5");
+	return send_response(connection, status, response);
+}
+
+static struct connection *connection_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return info ? info->socket_context : NULL;
+}
+
+/* It is asked again when there is something to answer with. */
+static enum MHD_Result wait_for_round(struct web *web, struct MHD_Connection *connection)
+{
+	struct connection *of = connection_of(connection);
+
+	if (!of)
+		return MHD_NO;
+	begin_round(web);
+	of->waits = connection;
+	MHD_suspend_connection(connection);
+	return MHD_YES;
+}
+
+/* `waited`: for a round, so that its answer is as new as there is one, however long it took. */
+static enum MHD_Result answer_metrics(
+	struct web *web, struct MHD_Connection *connection, bool waited)
+{
+	enum text_format format = accept_format(
+		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT));
+
+	if (!waited && !is_fresh(web))
+		return wait_for_round(web, connection);
+	if (!web->answers[format] && web->kept < ANSWERS_MOST && web->asked_ms)
+		web->answers[format] = make_answer(web, format);
+	if (!web->answers[format])
+		return answer_words(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+			"too many slow readers, or no memory\n");
+	return MHD_queue_response(connection, MHD_HTTP_OK, web->answers[format]);
+}
+
+static enum MHD_Result answer_events(struct web *web, struct MHD_Connection *connection)
+{
+	struct connection *of = connection_of(connection);
+	struct MHD_Response *response = viewers_admit(web->viewers, connection,
+		MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "policy"));
+
+	if (!response || !of) {
+		if (response)
+			MHD_destroy_response(response);
+		return answer_words(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+			"as many look at the page as may\n");
+	}
+	of->streams = true;
+	return send_response(connection, MHD_HTTP_OK, response);
+}
+
+static enum MHD_Result answer_search(struct web *web, struct MHD_Connection *connection)
+{
+	const char *words = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "find");
+	json_t *found = picture_find(web->picture, words ? words : "", FOUND_MOST);
+	char *text = json_dumps(found, JSON_COMPACT);
+	struct MHD_Response *response = NULL;
+
+	json_decref(found);
+	if (text)
+		response = MHD_create_response_from_buffer(
+			strlen(text), text, MHD_RESPMEM_MUST_FREE);
+	if (!response) {
+		free(text);
+		return MHD_NO;
+	}
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	return send_response(connection, MHD_HTTP_OK, response);
+}
+
+/* A file of the page, of which a browser that has it is told so. */
+static enum MHD_Result answer_file(struct MHD_Connection *connection, const struct page_file *file)
+{
+	const char *has = MHD_lookup_connection_value(
+		connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_IF_NONE_MATCH);
+	bool same = has && strcmp(has, file->tag) == 0;
+	struct MHD_Response *response = MHD_create_response_from_buffer(
+		same ? 0 : file->n, (void *)(uintptr_t)file->bytes, MHD_RESPMEM_PERSISTENT);
+
+	if (!response)
+		return MHD_NO;
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, file->type);
+	MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, file->tag);
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+	MHD_add_response_header(response, "Content-Security-Policy", ONLY_OURS);
+	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+	return send_response(connection, same ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, response);
+}
+
+static enum MHD_Result answer_path(
+	struct web *web, struct MHD_Connection *connection, const char *url, bool waited)
+{
+	if (strcmp(url, "/metrics") == 0)
+		return answer_metrics(web, connection, waited);
+	if (strcmp(url, "/events") == 0)
+		return answer_events(web, connection);
+	if (strcmp(url, "/policies") == 0)
+		return answer_search(web, connection);
+	for (const struct page_file *file = page_files; file->path; file++)
+		if (strcmp(url, file->path) == 0)
+			return answer_file(connection, file);
+	return answer_words(connection, MHD_HTTP_NOT_FOUND, "there are / and /metrics here\n");
+}
+
+/*
+ * Is called with the headers, for each part of a body, and at the end, which is when it is
+ * answered; and once more after a round that it has waited for.
+ */
+static enum MHD_Result answer_request(void *arg, struct MHD_Connection *connection, const char *url,
+	const char *method, const char *version, const char *body, size_t *body_size,
+	void **request)
+{
+	static char begun, waiting;
+
+	(void)version;
+	(void)body;
+	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
+		return *body_size ? MHD_NO
+				  : answer_words(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+					    "GET and HEAD are what there is\n");
+	if (!*request || *body_size) {
+		*request = &begun;
+		*body_size = 0;
+		return MHD_YES;
+	}
+	if (*request == &waiting)
+		return answer_path(arg, connection, url, true);
+	*request = &waiting;
+	return answer_path(arg, connection, url, false);
+}
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+static void note_connection(void *arg, struct MHD_Connection *connection, void **socket_context,
+	enum MHD_ConnectionNotificationCode code)
+{
+	struct web *web = arg;
+	struct connection *of = *socket_context;
+
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		if (of)
+			of->fd = -1;
+		return;
+	}
+	for (unsigned i = 0; i < CONNECTIONS_MOST; i++)
+		if (web->connections[i].fd < 0) {
+			web->connections[i] = (struct connection){
+				.fd = MHD_get_connection_info(
+					connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+					      ->connect_fd,
+				.since_ms = ms_now()};
+			*socket_context = &web->connections[i];
+			return;
+		}
+}
+
+/* An answer has been read whole: the next request has all of its time. */
+static void note_answered(void *arg, struct MHD_Connection *connection, void **request,
+	enum MHD_RequestTerminationCode code)
+{
+	struct connection *of = connection_of(connection);
+
+	(void)arg;
+	(void)request;
+	(void)code;
+	if (!of)
+		return;
+	of->since_ms = ms_now();
+	of->streams = false;
+}
+
+/*
+ * Whoever sends or reads a byte now and then would never be idle. Whose answer is awaited of the
+ * limiters is not slow himself, and streams have no end.
+ */
+static void end_slow_ones(struct web *web)
+{
+	uint64_t now = ms_now();
+
+	for (unsigned i = 0; i < CONNECTIONS_MOST; i++) {
+		const struct connection *of = &web->connections[i];
+
+		if (of->fd >= 0 && !of->waits && !of->streams && now - of->since_ms > REQUEST_MS)
+			shutdown(of->fd, SHUT_RDWR);
+	}
+	viewers_end_slow(web->viewers, now);
+}
+
+/* --- the daemon ------------------------------------------------------------------------------- */
+
+static struct MHD_Daemon *start_daemon(struct web *web, int fd)
+{
+	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+		answer_request, web, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_MOST,
+		MHD_OPTION_NOTIFY_CONNECTION, note_connection, web, MHD_OPTION_NOTIFY_COMPLETED,
+		note_answered, web, MHD_OPTION_END);
+}
+
+/* What there is of it. */
+static void free_web(struct web *web)
+{
+	asker_close(web->asker);
+	viewers_free(web->viewers);
+	if (web->picture)
+		picture_free(web->picture);
+	free(web);
+}
+
+static int prepare_web(struct web *web)
+{
+	for (unsigned i = 0; i < CONNECTIONS_MOST; i++)
+		web->connections[i].fd = -1;
+	web->picture = picture_new();
+	web->viewers = viewers_new();
+	return web->picture && web->viewers ? asker_open(&web->options, &web->asker) : -ENOMEM;
+}
+
+int web_open(const char *address, const struct boxes_options *options, unsigned interval_ms,
+	struct web **out)
+{
+	struct web *web = calloc(1, sizeof(*web));
+	int fd = listen_open(address), ret;
+
+	*out = NULL;
+	if (fd < 0 || !web) {
+		free(web);
+		return fd < 0 ? fd : -ENOMEM;
+	}
+	web->options = *options;
+	web->interval_ms = interval_ms;
+	ret = prepare_web(web);
+	if (ret == 0) {
+		web->daemon = start_daemon(web, fd);
+		ret = web->daemon ? 0 : -ENOMEM;
+	}
+	if (ret) {
+		close(fd);
+		free_web(web);
+		return ret;
+	}
+	*out = web;
+	return 0;
+}
+
+/* Milliseconds until something is due without anybody having said something. */
+static int time_to_wait(struct web *web)
+{
+	MHD_UNSIGNED_LONG_LONG wait;
+	uint64_t turn = TURN_MS, due = web->began_ms + web->interval_ms, now = ms_now();
+
+	if (MHD_get_timeout(web->daemon, &wait) == MHD_YES && wait < turn)
+		turn = wait;
+	if (viewers_count(web->viewers) && !web->asking && (now >= due || due - now < turn))
+		turn = now >= due ? 0 : due - now;
+	return (int)turn;
+}
+
+void web_run(struct web *web, int signal_fd)
+{
+	struct pollfd fds[] = {{.fd = signal_fd, .events = POLLIN}, {.events = POLLIN},
+		{.fd = asker_fd(web->asker), .events = POLLIN}};
+
+	fds[1].fd = MHD_get_daemon_info(web->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+	while (fds[0].revents == 0) {
+		if (poll(fds, 3, time_to_wait(web)) < 0 && errno != EINTR)
+			return;
+		if (fds[2].revents)
+			end_round(web);
+		if (viewers_count(web->viewers) && ms_now() >= web->began_ms + web->interval_ms)
+			begin_round(web);
+		end_slow_ones(web);
+		MHD_run(web->daemon);
+	}
+}
+
+/* The daemon ends with nobody asleep. */
+void web_close(struct web *web)
+{
+	viewers_wake(web->viewers);
+	for (unsigned i = 0; i < CONNECTIONS_MOST; i++)
+		if (web->connections[i].waits)
+			MHD_resume_connection(web->connections[i].waits);
+	MHD_stop_daemon(web->daemon);
+	drop_answers(web);
+	free_web(web);
+}

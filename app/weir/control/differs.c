@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "differs.h"
+
+#include <stdio.h>
+
+#include <rte_common.h>
+
+#include "agree/agree.h"
+#include "base/time.h"
+#include "gossip_socket.h"
+#include "instance.h"
+#include "refusals.h"
+
+/* One that starts after us is not heard at once: so long, and the time that gossip itself takes. */
+#define UNHEARD_NS (4 * SECOND_NS)
+
+/* Single datagrams that do not open may be anybody's, and say nothing of the limiter. */
+#define REFUSED_NS SECOND_NS
+#define REFUSED_IN (5 * SECOND_NS)
+
+/* Bytes of a text that name things; the rest is for the policy. */
+#define DIFFERS_THINGS (DIFFERS_TEXT - CONFIG_NAME_MAX - 20)
+
+static void keep_differing_since(struct differs *differs, uint64_t since_ns)
+{
+	if (differs->since_ns == 0 || since_ns < differs->since_ns)
+		differs->since_ns = since_ns;
+}
+
+/* "limit, burst of cap": all things of one policy, or one of the group. */
+static void name_difference(
+	const struct instance *inst, struct agree_difference difference, struct differs *differs)
+{
+	bool group = difference.policy == AGREE_GROUP, fixed;
+	bool here = !group && difference.policy != AGREE_NOWHERE;
+	char *text = differs->text[differs->named++];
+	bool absent = difference.things & AGREE_PRESENCE;
+	int len = 0;
+
+	do {
+		const char *thing = limiter_thing(group, &difference.things, &fixed);
+
+		len += snprintf(
+			text + len, DIFFERS_THINGS - (size_t)len, "%s%s", len ? ", " : "", thing);
+		differs->fixed |= fixed;
+	} while (difference.things && len < DIFFERS_THINGS);
+	len = RTE_MIN(len, DIFFERS_THINGS - 1);
+	/* Totals of one name and different periods are different ones. */
+	if (here)
+		snprintf(text + len, DIFFERS_TEXT - (size_t)len, "%s of %s",
+			absent && inst->policies[difference.policy].total ? " or period" : "",
+			inst->policies[difference.policy].name);
+	else if (!group)
+		snprintf(text + len, DIFFERS_TEXT - (size_t)len,
+			" of a policy that is not here (%08x)", (unsigned)difference.id);
+}
+
+static void name_terms(const struct instance *inst, unsigned i, struct differs *differs)
+{
+	const struct agree *agree = limiter_agree(inst->limiter);
+	struct agree_peer_view view = agree_peer(agree, i);
+
+	if (view.since_ns == 0)
+		return;
+	keep_differing_since(differs, view.since_ns);
+	differs->others = view.n;
+	for (unsigned k = 0; k < view.n && differs->named < DIFFERS_NAMED; k++) {
+		name_difference(inst, agree_difference(agree, i, k), differs);
+		differs->others--;
+	}
+	differs->more = view.more;
+}
+
+/* What a refusal is of, as far as can be told of what was not read. */
+static const char *refused_thing(unsigned verdict)
+{
+	switch (verdict) {
+	case REFUSED_SOURCE:
+		return "address or name: it speaks as a limiter that has another address here";
+	case GOSSIP_VERSION:
+		return "format: what it sends is of one that is not read here";
+	case GOSSIP_DOWNGRADE:
+		return "format: what it sends proves no identity";
+	case GOSSIP_UNSEALED:
+		return "key: one of the two seals, and the other does not";
+	case GOSSIP_NO_KEY:
+		return "key: what it sends is sealed with one that is not here";
+	default:
+		return "key or identity: what it sends does not open";
+	}
+}
+
+static bool is_refused(const struct refusal *refusal, const struct peer *peer, uint64_t now_ns)
+{
+	return refusal->n && now_ns - refusal->last_ns < REFUSED_IN &&
+	       now_ns - refusal->since_ns >= REFUSED_NS &&
+	       (!peer || peer->spoke_ns < refusal->since_ns);
+}
+
+bool differs_unheard(const struct instance *inst, unsigned i, uint64_t now_ns)
+{
+	const struct gossip *gossip = limiter_gossip(inst->limiter);
+	const struct peer *peer = gossip_peer(gossip, i);
+
+	return i != inst->config->gossip.self && peer && !peer->proven && peer->restarts == 0 &&
+	       !agree_peer(limiter_agree(inst->limiter), i).heard &&
+	       now_ns - inst->hears_since_ns >= UNHEARD_NS + gossip_timeout(gossip);
+}
+
+/* One text at most, before all others: of who cannot be heard nothing else is known. */
+static void name_silence(
+	const struct instance *inst, unsigned i, uint64_t now_ns, struct differs *differs)
+{
+	const struct peer *peer = gossip_peer(limiter_gossip(inst->limiter), i);
+	const struct refusal *refusal = refusals_of(inst->gossip->refusals, i);
+
+	if (is_refused(refusal, peer, now_ns)) {
+		snprintf(differs->text[differs->named++], DIFFERS_TEXT, "%s",
+			refused_thing(refusal->verdict));
+		differs->fixed |= refusal->verdict == GOSSIP_VERSION;
+		keep_differing_since(differs, refusal->since_ns);
+	} else if (differs_unheard(inst, i, now_ns)) {
+		snprintf(differs->text[differs->named++], DIFFERS_TEXT, "never heard");
+		keep_differing_since(differs, inst->hears_since_ns);
+	}
+}
+
+struct differs differs_of(const struct instance *inst, unsigned i, uint64_t now_ns)
+{
+	struct differs differs = {0};
+
+	if (i == inst->config->gossip.self)
+		return differs;
+	name_silence(inst, i, now_ns, &differs);
+	name_terms(inst, i, &differs);
+	return differs;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The kernel's interfaces that ports stand on: what they do to packets is switched off while Weir
+ * runs (wire_offloads.h), looked at again every few seconds by a thread of its own, and put back.
+ * Control.
+ */
+#ifndef WEIR_APP_INTERFACES_H
+#define WEIR_APP_INTERFACES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct instance;
+
+/* The module of start-up, before the ports': 0 or a negative errno, the cause on stderr. */
+int interfaces_start(struct instance *inst);
+
+/* After the ports are closed. */
+void interfaces_stop(struct instance *inst);
+
+/* What becomes readable when a look has ended, or -1. */
+int interfaces_fd(const struct instance *inst);
+
+/* When the next look is due; UINT64_MAX while there is one, or no interface. */
+uint64_t interfaces_next(const struct instance *inst);
+
+/* Begins a look that is due, and says what one has found that has ended. Never leaves news. */
+bool interfaces_run(struct instance *inst, uint64_t now_ns);
+
+/* See wire_offloads_at_work(): as last looked at. */
+void interfaces_at_work(const struct instance *inst, unsigned port, char *names, size_t size);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "losses.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <rte_common.h>
+#include <rte_ethdev.h>
+
+#include "base/time.h"
+#include "drop/drop_reason.h"
+#include "event.h"
+#include "gossip_socket.h"
+#include "instance.h"
+#include "refusals.h"
+#include "totals.h"
+#include "trouble.h"
+
+#define LOOK_NS SECOND_NS
+
+/* After so long without any it has ended. */
+#define LOST_QUIET_NS    (5 * SECOND_NS)
+#define REFUSED_QUIET_NS (10 * SECOND_NS)
+
+#define VERDICTS_BYTES 256
+
+/* Why packets are lost that no policy has refused; those of a policy's own it wants so. */
+static const enum drop_reason reasons[] = {
+	DROP_TX_FULL, DROP_RING_FULL, DROP_OVERSIZE, DROP_TRUNCATED, DROP_POOL_FULL};
+
+/* What devices say of a port. */
+enum { PORT_MISSED, PORT_NO_BUFFER, PORT_RX_ERRORS, PORT_TX_ERRORS, PORT_LOSSES };
+static const char *const port_losses[] = {
+	[PORT_MISSED] = "rx_missed",
+	[PORT_NO_BUFFER] = "rx_no_buffer",
+	[PORT_RX_ERRORS] = "rx_errors",
+	[PORT_TX_ERRORS] = "tx_errors",
+};
+
+/* What a datagram may be that is of nobody in the group as it is now; a network may repeat one. */
+static const enum gossip_verdict strange[] = {GOSSIP_TRUNCATED, GOSSIP_VERSION, GOSSIP_DOWNGRADE,
+	GOSSIP_STRANGER, GOSSIP_UNSEALED, GOSSIP_ESTIMATOR, GOSSIP_NO_KEY, GOSSIP_FORGED,
+	GOSSIP_MISSENT, GOSSIP_MALFORMED};
+
+struct loss_watch {
+	uint64_t looked_ns;
+	struct trouble dropped[RTE_DIM(reasons)];
+	struct trouble ports[CONFIG_PORTS_MAX][PORT_LOSSES];
+	struct trouble refused;
+	uint64_t verdicts[GOSSIP_VERDICTS + 1]; /* when that began; the last: of wrong sources */
+};
+
+int losses_start(struct instance *inst)
+{
+	inst->losses = calloc(1, sizeof(*inst->losses));
+	return inst->losses ? 0 : -ENOMEM;
+}
+
+void losses_stop(struct instance *inst)
+{
+	free(inst->losses);
+	inst->losses = NULL;
+}
+
+uint64_t losses_next(const struct instance *inst)
+{
+	return inst->losses->looked_ns + LOOK_NS;
+}
+
+static void look_at_loss(
+	struct trouble *trouble, uint64_t count, const char *reason, uint64_t now_ns)
+{
+	switch (trouble_look(trouble, count, now_ns, LOST_QUIET_NS)) {
+	case TROUBLE_SAME:
+		return;
+	case TROUBLE_BEGINS:
+		event(PACKETS_LOST, event_word("reason", reason),
+			event_count("packets", trouble_counted(trouble)));
+		return;
+	case TROUBLE_ENDS:
+		event(PACKETS_NOT_LOST, event_word("reason", reason),
+			event_count("packets", trouble_counted(trouble)),
+			event_real("seconds",
+				(double)(trouble->grew_ns - trouble->began_ns) / SECOND_NS));
+	}
+}
+
+static void look_at_port(struct instance *inst, unsigned port, uint64_t now_ns)
+{
+	struct rte_eth_stats stats;
+	uint64_t counts[PORT_LOSSES];
+	char reason[CONFIG_NAME_MAX + 32];
+
+	if (rte_eth_stats_get(inst->port_ids[port], &stats))
+		return;
+	counts[PORT_MISSED] = stats.imissed;
+	counts[PORT_NO_BUFFER] = stats.rx_nombuf;
+	counts[PORT_RX_ERRORS] = stats.ierrors;
+	counts[PORT_TX_ERRORS] = stats.oerrors;
+	for (unsigned k = 0; k < PORT_LOSSES; k++) {
+		snprintf(reason, sizeof(reason), "%s of port %s", port_losses[k],
+			inst->config->ports[port].name);
+		look_at_loss(&inst->losses->ports[port][k], counts[k], reason, now_ns);
+	}
+}
+
+static uint64_t count_strange(const struct instance *inst)
+{
+	const struct gossip_counters *c = gossip_counters(limiter_gossip(inst->limiter));
+	uint64_t n = inst->gossip->wrong_source;
+
+	for (unsigned i = 0; i < RTE_DIM(strange); i++)
+		n += c->verdict[strange[i]];
+	return n;
+}
+
+static int write_verdict(char text[VERDICTS_BYTES], int len, const char *name, uint64_t n)
+{
+	if (n == 0 || len >= VERDICTS_BYTES)
+		return len;
+	return len + snprintf(text + len, (size_t)(VERDICTS_BYTES - len), "%s%s %lu",
+			     len ? ", " : "", name, (unsigned long)n);
+}
+
+/* "forged 12, version 3": of those since it began; and begins anew where `begins`. */
+static void list_verdicts(const struct instance *inst, char text[VERDICTS_BYTES])
+{
+	const struct gossip_counters *c = gossip_counters(limiter_gossip(inst->limiter));
+	uint64_t *before = inst->losses->verdicts;
+	int len = 0;
+
+	text[0] = '\0';
+	for (unsigned i = 0; i < RTE_DIM(strange); i++)
+		len = write_verdict(text, len, gossip_verdict_name(strange[i]),
+			c->verdict[strange[i]] - before[strange[i]]);
+	write_verdict(
+		text, len, "wrong_source", inst->gossip->wrong_source - before[GOSSIP_VERDICTS]);
+}
+
+static void keep_verdicts(const struct instance *inst)
+{
+	const struct gossip_counters *c = gossip_counters(limiter_gossip(inst->limiter));
+
+	for (unsigned v = 0; v < GOSSIP_VERDICTS; v++)
+		inst->losses->verdicts[v] = c->verdict[v];
+	inst->losses->verdicts[GOSSIP_VERDICTS] = inst->gossip->wrong_source;
+}
+
+static void look_at_datagrams(struct instance *inst, uint64_t now_ns)
+{
+	struct trouble *refused = &inst->losses->refused;
+	char verdicts[VERDICTS_BYTES];
+	enum trouble_news news = trouble_look(
+		refused, count_strange(inst), now_ns, REFUSED_QUIET_NS);
+
+	if (news != TROUBLE_SAME)
+		list_verdicts(inst, verdicts);
+	if (news == TROUBLE_BEGINS)
+		event(DATAGRAMS_REFUSED, event_word("verdicts", verdicts));
+	else if (news == TROUBLE_ENDS)
+		event(DATAGRAMS_QUIET, event_count("datagrams", trouble_counted(refused)),
+			event_word("verdicts", verdicts),
+			event_count("quiet_s", REFUSED_QUIET_NS / SECOND_NS));
+	if (!refused->lasts)
+		keep_verdicts(inst);
+}
+
+bool losses_run(struct instance *inst, uint64_t now_ns)
+{
+	struct loss_watch *losses = inst->losses;
+	struct worker_counters totals;
+
+	if (now_ns - losses->looked_ns < LOOK_NS)
+		return false;
+	losses->looked_ns = now_ns;
+	totals = instance_worker_totals(inst);
+	for (unsigned i = 0; i < RTE_DIM(reasons); i++)
+		look_at_loss(&losses->dropped[i], totals.dropped[reasons[i]],
+			drop_reason_name(reasons[i]), now_ns);
+	for (unsigned i = 0; i < inst->config->n_ports; i++)
+		look_at_port(inst, i, now_ns);
+	look_at_datagrams(inst, now_ns);
+	return false;
+}

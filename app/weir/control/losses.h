@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Packets that are lost though no policy wants it, and datagrams that are not believed: says when
+ * that begins and when it has ended. Control.
+ */
+#ifndef WEIR_APP_LOSSES_H
+#define WEIR_APP_LOSSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct instance;
+
+/* The module, and the task. Start returns 0 or -ENOMEM. */
+int losses_start(struct instance *inst);
+void losses_stop(struct instance *inst);
+uint64_t losses_next(const struct instance *inst);
+bool losses_run(struct instance *inst, uint64_t now_ns);
+
+#endif

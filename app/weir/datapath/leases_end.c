@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "leases_end.h"
+
+#include "police/expire.h"
+#include "police/shaped.h"
+#include "worker_own.h"
+
+/* Those that borrow are what they were: their bucket is not the worker's, but its clock is. */
+static void end_limit(struct worker *w, uint32_t slot, uint64_t from)
+{
+	struct policy_state *state = &w->policies[slot];
+
+	if (police_is_simple(state) && w->shared_buckets)
+		return;
+	if (police_is_shaped(state))
+		shaped_expire(w->shaper, state, w->ending[slot], from);
+	else
+		police_expire(state, w->ending[slot], from);
+	w->ending[slot] = 0;
+}
+
+static void end_limits(struct worker *w, uint64_t from)
+{
+	const struct snapshot *view = &worker_own(w)->view;
+
+	for (unsigned i = 0; i < view->n_conserved; i++)
+		if (w->ending[view->conserved[i]])
+			end_limit(w, view->conserved[i], from);
+}
+
+void expire_limits(struct worker *w, uint64_t now)
+{
+	uint64_t from = expiry_see(&w->expiry, now);
+
+	if (from == 0)
+		return;
+	worker_own(w)->ended = from;
+	end_limits(w, from);
+	counter_add(&w->counters.expired, 1);
+}
+
+bool expire_lasts(struct worker *w)
+{
+	if (expiry_until(&w->expiry) != 0)
+		worker_own(w)->ended = 0;
+	return worker_own(w)->ended != 0;
+}
+
+void expire_told(struct worker *w, uint32_t slot, uint64_t now)
+{
+	if (w->ending[slot])
+		end_limit(w, slot, now);
+}
+
+void expire_added(struct worker *w)
+{
+	if (worker_own(w)->ended)
+		end_limits(w, worker_own(w)->ended);
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Tables are as large as the worker's, so that what is looked for is where it is there; but only
+ * those pages are there in memory that something has been put into.
+ */
+#include "rehearse.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <rte_mbuf.h>
+
+#include "decide.h"
+#include "police/excerpt.h"
+#include "police/extended.h"
+#include "shape/shape.h"
+#include "worker_own.h"
+
+/* Memory that is zero, and takes none until it is touched. */
+struct region {
+	void *at;
+	size_t bytes;
+};
+
+/* A worker of copies, and the burst of one packet that it is given. */
+struct stage {
+	struct worker worker;
+	struct path path;
+	struct rx_burst burst;
+	struct region policies, memory, shared_buckets, samples, ending, shaper;
+	struct flow_sample sample;
+	struct shape_packet last;
+	struct rte_mbuf *mbuf; /* and its bytes behind it */
+};
+
+static int region_map(struct region *region, size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (at == MAP_FAILED)
+		return -ENOMEM;
+	*region = (struct region){at, bytes};
+	return 0;
+}
+
+static void region_unmap(const struct region *region)
+{
+	if (region->at)
+		munmap(region->at, region->bytes);
+}
+
+/* Puts those pieces that were within so many bytes from `from` where they are in the region. */
+static void region_fill(const struct region *region, const void *from, const struct specimen *s)
+{
+	const uint8_t *bytes = s->bytes;
+
+	for (unsigned i = 0; i < s->extents.n; i++) {
+		uintptr_t at = (uintptr_t)s->extents.of[i].at - (uintptr_t)from;
+		uint32_t n = s->extents.of[i].bytes;
+
+		if (at < region->bytes && n <= region->bytes - at)
+			memcpy((uint8_t *)region->at + at, bytes, n);
+		bytes += n;
+	}
+}
+
+static void stage_free(struct stage *stage)
+{
+	region_unmap(&stage->policies);
+	region_unmap(&stage->memory);
+	region_unmap(&stage->shared_buckets);
+	region_unmap(&stage->samples);
+	region_unmap(&stage->ending);
+	region_unmap(&stage->shaper);
+	free(stage->mbuf);
+	free(stage);
+}
+
+/* The frame in a buffer that is nobody's. */
+static int stage_packet(struct stage *stage, const struct specimen *s)
+{
+	const size_t head = RTE_ALIGN(sizeof(struct rte_mbuf), RTE_CACHE_LINE_SIZE);
+	struct rte_mbuf *m = aligned_alloc(
+		RTE_CACHE_LINE_SIZE, head + RTE_ALIGN(s->len + 1, RTE_CACHE_LINE_SIZE));
+
+	if (!m)
+		return -ENOMEM;
+	memset(m, 0, sizeof(*m));
+	m->buf_addr = (uint8_t *)m + head;
+	m->buf_len = UINT16_MAX;
+	m->nb_segs = 1;
+	m->data_len = (uint16_t)s->len;
+	m->pkt_len = s->len;
+	rte_mbuf_refcnt_set(m, 1);
+	memcpy(m->buf_addr, s->frame, s->len);
+	stage->mbuf = m;
+	stage->burst.mbufs[0] = m;
+	return 0;
+}
+
+/* What a worker has whatever the packet's policy is. */
+static void stage_worker(struct stage *stage, struct specimen *s, const struct worker *w)
+{
+	struct worker *copy = &stage->worker;
+
+	*copy = (struct worker){
+		.index = w->index,
+		.lcore = w->lcore,
+		.n_workers = w->n_workers,
+		.ticks_per_us = w->ticks_per_us,
+		.tunnels = w->tunnels,
+		.paths = &stage->path,
+		.n_paths = 1,
+		.delay_unit = w->delay_unit,
+		.fragments = specimen_fragments(s),
+		.phantoms = __atomic_load_n(&w->phantoms, __ATOMIC_RELAXED),
+	};
+	memcpy(copy->own, s->own, sizeof(copy->own));
+	stage->path = w->paths[s->path];
+	stage->path.rings = NULL;
+	stage->path.clock = NULL;
+	stage->path.rx_hash = false;
+}
+
+/* Arrays that a slot is an index of. */
+static int stage_slot(struct stage *stage, const struct specimen *s, const struct worker *w)
+{
+	struct worker *copy = &stage->worker;
+	size_t n = s->slot + 1;
+	int ret = region_map(&stage->policies, n * sizeof(*copy->policies));
+
+	if (ret == 0)
+		ret = region_map(&stage->samples, n * sizeof(*copy->samples));
+	if (ret == 0)
+		ret = region_map(&stage->ending, n * sizeof(*copy->ending));
+	if (ret == 0 && w->shared_buckets)
+		ret = region_map(&stage->shared_buckets, n * sizeof(*copy->shared_buckets));
+	if (ret)
+		return ret;
+	copy->policies = stage->policies.at;
+	copy->samples = stage->samples.at;
+	copy->ending = stage->ending.at;
+	copy->shared_buckets = stage->shared_buckets.at;
+	copy->policies[s->slot] = s->state;
+	police_set_trial(&copy->policies[s->slot], 0); /* it changes nothing of the verdict */
+	copy->samples[s->slot] = s->sampled ? &stage->sample : NULL;
+	copy->ending[s->slot] = s->ending;
+	if (copy->shared_buckets)
+		copy->shared_buckets[s->slot] = s->shared;
+	return 0;
+}
+
+/* What the policy has beside its line. */
+static int stage_memory(struct stage *stage, struct specimen *s, const struct policy *policy)
+{
+	const void *from = policy_state_memory(&s->state);
+	struct police_beside beside = {
+		.from = from,
+		.credit = &s->credit,
+		.last = &stage->last,
+	};
+	int ret;
+
+	if (!from)
+		return 0;
+	ret = region_map(&stage->memory, policy_extended_bytes(policy));
+	if (ret)
+		return ret;
+	region_fill(&stage->memory, from, s);
+	beside.to = stage->memory.at;
+	if (stage->shared_buckets.at)
+		beside.shared = &stage->worker.shared_buckets[s->slot];
+	police_excerpt_settle(&stage->worker.policies[s->slot], &beside);
+	return 0;
+}
+
+static int stage_shaper(struct stage *stage, const struct specimen *s, const struct worker *w)
+{
+	int ret;
+
+	if (!police_is_shaped(&s->state))
+		return 0;
+	ret = region_map(&stage->shaper, shaper_bytes(shaper_most(w->shaper)));
+	if (ret)
+		return ret;
+	region_fill(&stage->shaper, w->shaper, s);
+	stage->worker.shaper = stage->shaper.at;
+	shaper_excerpt_settle(stage->worker.shaper);
+	return 0;
+}
+
+static int stage_set(struct stage *stage, struct specimen *s, const struct worker *w,
+	const struct policy *policy)
+{
+	int ret = stage_packet(stage, s);
+
+	stage_worker(stage, s, w);
+	if (ret || s->slot == CLASSIFY_NONE)
+		return ret;
+	ret = stage_slot(stage, s, w);
+	if (ret == 0)
+		ret = stage_memory(stage, s, policy);
+	if (ret == 0)
+		ret = stage_shaper(stage, s, w);
+	return ret;
+}
+
+/* Why it was dropped: the one reason that was counted. */
+static enum drop_reason counted_reason(const struct worker_counters *counters)
+{
+	unsigned reason = 0;
+
+	while (reason < DROP_REASONS && counters->dropped[reason] == 0)
+		reason++;
+	return (enum drop_reason)reason;
+}
+
+static enum rehearsed_verdict over_verdict(const struct policy_state *state)
+{
+	return state->other->action == ACTION_MARK ? REHEARSED_MARK : REHEARSED_COUNT;
+}
+
+/* What the policy has counted tells what it did. */
+static void find_outcome(struct stage *stage, const struct specimen *s, struct rehearsed *out)
+{
+	const struct policy_state *after = &stage->worker.policies[s->slot];
+	const struct policy_extended *was;
+
+	out->cost = (uint32_t)(after->bytes - s->state.bytes);
+	if (!police_is_extended(after))
+		return;
+	was = (const struct policy_extended *)s->bytes; /* the first piece */
+	out->fallback = after->other->fallback_packets != was->fallback_packets;
+	if (after->other->over_packets != was->over_packets)
+		out->verdict = over_verdict(after);
+}
+
+/* What the packet finds, of policies that have one bucket. */
+static void find_levels(const struct specimen *s, struct rehearsed *out)
+{
+	struct policy_state state = s->state;
+
+	if (!police_is_extended(&state)) {
+		token_bucket_refill(&state.bucket, &state.limit, s->now);
+		out->level_known = true;
+		out->level = state.bucket.tokens >> TOKEN_BYTE;
+	}
+	if (s->shares) {
+		out->shared_known = true;
+		out->level_shared = shared_bucket_level(&s->shared, s->now);
+	}
+}
+
+static void judge_specimen(struct stage *stage, struct specimen *s, struct rehearsed *out)
+{
+	bool pass;
+
+	out->reason = worker_judge(&stage->worker, &stage->path, &stage->burst, s->now, &pass);
+	out->altered = out->reason != DROP_REASONS;
+	out->packet = *frames_packet(&stage->burst.frames, 0);
+	if (out->altered) {
+		out->verdict = REHEARSED_DROP;
+		out->slot = CLASSIFY_NONE;
+		return;
+	}
+	out->slot = stage->burst.frames.policy[0];
+	out->verdict = pass                  ? REHEARSED_PASS
+		       : stage->burst.n_held ? REHEARSED_WAIT
+					     : REHEARSED_DROP;
+	if (out->verdict == REHEARSED_DROP)
+		out->reason = counted_reason(&stage->worker.counters);
+	if (s->slot == CLASSIFY_NONE)
+		return;
+	find_levels(s, out);
+	find_outcome(stage, s, out);
+}
+
+int rehearse(struct specimen *s, const struct worker *w, const struct policy *policy,
+	struct rehearsed *out)
+{
+	struct stage *stage;
+	int ret;
+
+	if (!s->complete)
+		return -E2BIG;
+	stage = aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN(sizeof(*stage), RTE_CACHE_LINE_SIZE));
+	if (!stage)
+		return -ENOMEM;
+	memset(stage, 0, sizeof(*stage));
+	*out = (struct rehearsed){.slot = s->slot, .before = s->state, .reason = DROP_REASONS};
+	ret = stage_set(stage, s, w, policy);
+	if (ret == 0)
+		judge_specimen(stage, s, out);
+	stage_free(stage);
+	return ret;
+}
+
+const char *rehearsed_verdict_name(enum rehearsed_verdict verdict)
+{
+	static const char *const names[] = {
+		[REHEARSED_PASS] = "pass",
+		[REHEARSED_DROP] = "drop",
+		[REHEARSED_MARK] = "mark",
+		[REHEARSED_COUNT] = "count",
+		[REHEARSED_WAIT] = "wait",
+	};
+
+	return names[verdict];
+}

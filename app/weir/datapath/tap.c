@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "tap.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+#include <rte_ring_elem.h>
+
+#include "base/counter.h"
+#include "classify/classify.h"
+
+#define RECORDS_HEADERS 1024
+#define RECORDS_WHOLE   64
+#define SAVED_PART      10 /* of what comes in a second, that may be taken at once */
+
+static struct tap_pace pace_of(uint64_t per_s, uint64_t hz)
+{
+	struct tap_pace pace = {.ticks = per_s ? hz / per_s : 0, .depth = hz / SAVED_PART};
+
+	if (pace.depth < pace.ticks)
+		pace.depth = pace.ticks;
+	return pace;
+}
+
+/* Takes n of what was earned; false if that is not there. */
+static bool pace_take(struct tap_pace *pace, uint64_t n, uint64_t now)
+{
+	if (pace->ticks == 0)
+		return true;
+	if ((int64_t)(now - pace->next) > (int64_t)pace->depth)
+		pace->next = now - pace->depth;
+	if ((int64_t)(now - pace->next) < 0)
+		return false;
+	pace->next += n * pace->ticks;
+	return true;
+}
+
+struct tap *tap_create(unsigned worker, uint64_t number, bool whole, uint64_t rate, uint64_t hz)
+{
+	struct tap *tap = aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN(sizeof(*tap), 64));
+	uint32_t bytes = whole ? TAP_WHOLE : TAP_HEADERS;
+	char name[RTE_RING_NAMESIZE];
+
+	if (!tap)
+		return NULL;
+	memset(tap, 0, sizeof(*tap));
+	tap->slot = tap->reason = tap->verdict = TAP_ANY;
+	tap->whole = whole;
+	tap->record = (uint32_t)sizeof(struct tap_record) + bytes;
+	tap->examined = pace_of(TAP_EXAMINED_S, hz);
+	tap->taken = pace_of(rate, hz);
+	snprintf(name, sizeof(name), "tap%u-%u", worker, (unsigned)number);
+	tap->ring = rte_ring_create_elem(name, tap->record, whole ? RECORDS_WHOLE : RECORDS_HEADERS,
+		SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	if (tap->ring)
+		return tap;
+	free(tap);
+	return NULL;
+}
+
+void tap_destroy(struct tap *tap)
+{
+	if (tap)
+		rte_ring_free(tap->ring);
+	free(tap);
+}
+
+bool tap_read(struct tap *tap, struct tap_record *record)
+{
+	return rte_ring_sc_dequeue_elem(tap->ring, record, tap->record) == 0;
+}
+
+bool tap_examines(struct tap *tap, uint16_t n, uint64_t now)
+{
+	if ((int64_t)(now - __atomic_load_n(&tap->until, __ATOMIC_RELAXED)) >= 0)
+		return false;
+	if (pace_take(&tap->examined, n, now)) {
+		counter_add(&tap->n_examined, n);
+		return true;
+	}
+	counter_add(&tap->n_skipped, n);
+	return false;
+}
+
+static bool is_wanted(const struct tap *tap, const struct tap_record *what)
+{
+	uint32_t slot = what->slot == CLASSIFY_NONE ? TAP_NO_POLICY : what->slot;
+
+	return (tap->slot == TAP_ANY || tap->slot == slot) &&
+	       (tap->reason == TAP_ANY || tap->reason == what->reason) &&
+	       (tap->verdict == TAP_ANY || tap->verdict == what->verdict);
+}
+
+void tap_take(
+	struct tap *tap, const struct rte_mbuf *m, const struct tap_record *what, uint32_t headers)
+{
+	uint32_t most = tap->whole ? TAP_WHOLE : RTE_MIN(headers, (uint32_t)TAP_HEADERS);
+	struct tap_record *record = (struct tap_record *)tap->room;
+	const void *bytes;
+
+	if (!is_wanted(tap, what))
+		return;
+	if (!pace_take(&tap->taken, 1, what->tick)) {
+		counter_add(&tap->n_limited, 1);
+		return;
+	}
+	*record = *what;
+	record->len = m->pkt_len;
+	record->captured = RTE_MIN(m->pkt_len, most);
+	bytes = rte_pktmbuf_read(m, 0, record->captured, record->bytes);
+	if (bytes != record->bytes)
+		memcpy(record->bytes, bytes, record->captured);
+	if (rte_ring_sp_enqueue_elem(tap->ring, record, tap->record))
+		counter_add(&tap->n_lost, 1);
+	else
+		counter_add(&tap->n_taken, 1);
+}
+
+void tap_dropped(struct worker *w, uint16_t path, struct rte_mbuf *const *mbufs, unsigned n,
+	enum drop_reason reason, uint64_t now)
+{
+	struct tap *tap = __atomic_load_n(&w->tap, __ATOMIC_ACQUIRE);
+	const struct tap_record what = {.tick = now,
+		.slot = CLASSIFY_NONE,
+		.verdict = TAP_DROP,
+		.reason = (uint8_t)reason,
+		.path = path};
+
+	for (unsigned i = 0; tap && i < n; i++)
+		if (tap_examines(tap, 1, now))
+			tap_take(tap, mbufs[i], &what, TAP_HEADERS);
+}
+
+const char *tap_verdict_name(enum tap_verdict verdict)
+{
+	static const char *const names[TAP_VERDICTS] = {
+		[TAP_PASS] = "pass",
+		[TAP_DROP] = "drop",
+		[TAP_MARK] = "mark",
+		[TAP_COUNT] = "count",
+		[TAP_WAIT] = "wait",
+	};
+
+	return names[verdict];
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "checks.h"
+#include "config/buffers.h"
+#include "machine.h"
+#include "port.h"
+#include "worker.h"
+
+#define MB          (UINT64_C(1) << 20)
+#define EAL_NO_HUGE (64 * MB) /* what EAL takes without hugepages if nothing is said */
+#define NODES       16
+
+static const unsigned page_kb[] = {2048, 1048576};
+
+#define N_SIZES (sizeof(page_kb) / sizeof(page_kb[0]))
+
+bool eal_is_told(const struct config *config, const char *argument)
+{
+	bool told = false;
+
+	for (unsigned i = 0; i < config->n_eal; i++)
+		told |= strcmp(config->eal[i], argument) == 0;
+	return told;
+}
+
+uint64_t doctor_heap(const struct config *config)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < config->n_ports; i++)
+		bytes += port_pool_bytes(&config->ports[i], 1, config_buffers(config, i));
+	return bytes + config->n_workers * worker_bytes(config->policies, config->n_policies,
+						   config_waiting(config));
+}
+
+/* Memory outside of that, of which a page comes with its first write. */
+static uint64_t least_tables(const struct config *config)
+{
+	return (uint64_t)config->n_policies * config->n_workers * sizeof(struct policy_state);
+}
+
+/* Free or all hugepages, in bytes, of a node or (-1) of all. */
+static uint64_t hugepage_bytes(const char *root, int node, const char *which)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < N_SIZES; i++) {
+		char folder[MACHINE_PATH];
+		long n;
+
+		if (node < 0)
+			snprintf(folder, sizeof(folder), "/sys/kernel/mm/hugepages");
+		else
+			snprintf(folder, sizeof(folder),
+				"/sys/devices/system/node/node%d/hugepages", node);
+		n = machine_number(root, 0, "%s/hugepages-%ukB/%s", folder, page_kb[i], which);
+		bytes += (uint64_t)n * page_kb[i] * 1024;
+	}
+	return bytes;
+}
+
+/* What nobody has locked any more in a file system of hugepages: EAL takes it back. */
+static uint64_t left_behind_in(const char *root, const char *directory)
+{
+	char path[MACHINE_PATH];
+	struct dirent *entry;
+	uint64_t bytes = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s%s", root, directory);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		int fd = strstr(entry->d_name, "map_")
+				 ? openat(dirfd(dir), entry->d_name, O_RDONLY | O_CLOEXEC)
+				 : -1;
+		struct stat st;
+
+		if (fd < 0)
+			continue;
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0)
+			bytes += (uint64_t)st.st_size;
+		close(fd);
+	}
+	if (dir)
+		closedir(dir);
+	return bytes;
+}
+
+/* "--huge-dir=/mnt/huge" or "--huge-dir", "/mnt/huge"; "" if any directory will do. */
+static const char *wanted_directory(const struct config *config)
+{
+	static const char option[] = "--huge-dir";
+	size_t len = strlen(option);
+	const char *wanted = "";
+
+	for (unsigned i = 0; i < config->n_eal; i++) {
+		if (strncmp(config->eal[i], option, len) != 0)
+			continue;
+		if (config->eal[i][len] == '=')
+			wanted = config->eal[i] + len + 1;
+		else if (i + 1 < config->n_eal)
+			wanted = config->eal[i + 1];
+	}
+	return wanted;
+}
+
+/* Whether any is mounted where it is wanted; and what killed processes have left in them. */
+static bool find_hugetlbfs(const char *root, const char *wanted, uint64_t *left_behind)
+{
+	char path[MACHINE_PATH], line[1024], directory[256], type[64];
+	bool found = false;
+	FILE *mounts;
+
+	*left_behind = 0;
+	snprintf(path, sizeof(path), "%s/proc/self/mounts", root);
+	mounts = fopen(path, "re");
+	while (mounts && fgets(line, sizeof(line), mounts)) {
+		if (sscanf(line, "%*s %255s %63s", directory, type) != 2 ||
+			strcmp(type, "hugetlbfs") != 0)
+			continue;
+		found |= !wanted[0] || strncmp(wanted, directory, strlen(directory)) == 0;
+		*left_behind += left_behind_in(root, directory);
+	}
+	if (mounts)
+		fclose(mounts);
+	return found;
+}
+
+static const char *reserve_command(struct doctor *doctor, uint64_t all, uint64_t need)
+{
+	return doctor_words(doctor,
+		"sysctl vm.nr_hugepages=%" PRIu64
+		" (and in /etc/sysctl.d to keep it), or \"eal\": [\"--no-huge\", \"-m\", \"%" PRIu64
+		"\"]",
+		all / (2 * MB) + 64, need / MB + 128);
+}
+
+static void say_few_pages(struct doctor *doctor, uint64_t need, uint64_t available, uint64_t all)
+{
+	doctor_find(doctor,
+		&(struct finding){.verdict = DOCTOR_FAIL,
+			.found = doctor_words(doctor,
+				"%" PRIu64 " MB of hugepages are free, of %" PRIu64 " MB reserved",
+				available / MB, all / MB),
+			.expected = doctor_words(doctor, "at least %" PRIu64 " MB", need / MB),
+			.remedy = reserve_command(doctor, all - available + need, need)});
+}
+
+/* Each card's buffers come from its own node first. */
+static void check_node_pages(struct doctor *doctor, const struct port_config *port)
+{
+	long node = machine_number(
+		doctor->root, -1, "/sys/bus/pci/devices/%s/numa_node", port->device);
+
+	if (node < 0 || node >= NODES || hugepage_bytes(doctor->root, (int)node, "free_hugepages"))
+		return;
+	doctor_find(doctor,
+		&(struct finding){.verdict = DOCTOR_WARN,
+			.place = doctor_words(doctor, "ports.%s", port->name),
+			.found = doctor_words(doctor,
+				"no hugepage is free at its NUMA node %ld: its packets would lie at "
+				"another",
+				node),
+			.remedy = doctor_words(doctor,
+				"echo 512 > /sys/devices/system/node/node%ld/hugepages/"
+				"hugepages-2048kB/nr_hugepages",
+				node)});
+}
+
+void check_hugepages(struct doctor *doctor)
+{
+	const struct config *config = doctor->config;
+	uint64_t all = hugepage_bytes(doctor->root, -1, "nr_hugepages");
+	uint64_t available = hugepage_bytes(doctor->root, -1, "free_hugepages");
+	uint64_t need = doctor_heap(config), left_behind;
+	const char *wanted = wanted_directory(config);
+	const char *at = wanted[0] ? wanted : "/dev/hugepages";
+	bool mounted = find_hugetlbfs(doctor->root, wanted, &left_behind);
+
+	if (eal_is_told(config, "--no-huge"))
+		return;
+	available = RTE_MIN(available + left_behind, all);
+	if (available < need)
+		say_few_pages(doctor, need, available, all);
+	else
+		for (unsigned i = 0; i < config->n_ports; i++)
+			check_node_pages(doctor, &config->ports[i]);
+	if (!eal_is_told(config, "--in-memory") && !mounted)
+		doctor_find(doctor,
+			&(struct finding){.verdict = DOCTOR_FAIL,
+				.found = "no hugetlbfs is mounted",
+				.expected = doctor_words(doctor, "one at %s", at),
+				.remedy = doctor_words(doctor, "mount -t hugetlbfs nodev %s", at)});
+}
+
+/* What EAL takes without hugepages: "-m 640" or "-m640". */
+static uint64_t ordinary_heap(const struct config *config)
+{
+	uint64_t bytes = EAL_NO_HUGE;
+
+	for (unsigned i = 0; i < config->n_eal; i++) {
+		const char *number = config->eal[i] + 2;
+
+		if (strncmp(config->eal[i], "-m", 2) != 0)
+			continue;
+		if (!*number)
+			number = i + 1 < config->n_eal ? config->eal[i + 1] : "0";
+		bytes = strtoull(number, NULL, 10) * MB;
+	}
+	return bytes;
+}
+
+static void check_heap(struct doctor *doctor, uint64_t heap, uint64_t need)
+{
+	if (heap >= need)
+		return;
+	doctor_find(doctor,
+		&(struct finding){.verdict = DOCTOR_FAIL,
+			.place = "eal",
+			.found = doctor_words(
+				doctor, "EAL is given %" PRIu64 " MB without hugepages", heap / MB),
+			.expected = doctor_words(doctor, "at least %" PRIu64 " MB", need / MB),
+			.remedy = doctor_words(doctor,
+				"\"eal\": [\"--no-huge\", \"-m\", \"%" PRIu64 "\"]",
+				need / MB + 128)});
+}
+
+void check_memory(struct doctor *doctor)
+{
+	const struct config *config = doctor->config;
+	bool huge = !eal_is_told(config, "--no-huge");
+	uint64_t available = machine_kilobytes(doctor->root, "/proc/meminfo", "MemAvailable");
+	uint64_t need = least_tables(config);
+
+	if (!huge) {
+		check_heap(doctor, ordinary_heap(config), doctor_heap(config));
+		need += doctor_heap(config);
+	}
+	if (available == 0) {
+		doctor_find(doctor, &(struct finding){.verdict = DOCTOR_UNSEEN,
+					    .found = "/proc/meminfo says nothing of MemAvailable"});
+		return;
+	}
+	if (available >= need)
+		return;
+	doctor_find(doctor,
+		&(struct finding){.verdict = DOCTOR_FAIL,
+			.found = doctor_words(
+				doctor, "%" PRIu64 " MB of memory are free", available / MB),
+			.expected = doctor_words(doctor, "at least %" PRIu64 " MB for %u policies",
+				need / MB, config->n_policies),
+			.remedy = "ps -eo rss,args --sort -rss | head"});
+}

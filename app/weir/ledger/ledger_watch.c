@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "ledger_watch.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/time.h"
+#include "instance.h"
+#include "limiter/limiter.h"
+#include "event.h"
+
+#define LOOK_NS  SECOND_NS
+#define QUIET_NS (60 * SECOND_NS)
+
+/* As last said of one neighbour. */
+struct watched_neighbour {
+	bool foreign;
+	uint64_t invalid;
+	uint64_t foreign_ns, invalid_ns; /* when, and 0: never */
+};
+
+struct ledger_watch {
+	unsigned n;
+	uint64_t looked_ns;
+	struct watched_neighbour of[];
+};
+
+struct ledger_watch *ledger_watch_new(unsigned n_roster)
+{
+	struct ledger_watch *watch = calloc(
+		1, sizeof(*watch) + n_roster * sizeof(struct watched_neighbour));
+
+	if (watch)
+		watch->n = n_roster;
+	return watch;
+}
+
+void ledger_watch_free(struct ledger_watch *watch)
+{
+	free(watch);
+}
+
+static bool may_say(uint64_t said_ns, uint64_t now_ns)
+{
+	return said_ns == 0 || now_ns - said_ns >= QUIET_NS;
+}
+
+static void say_foreign(struct watched_neighbour *said, const struct limiter_neighbour *neighbour,
+	const char *name, struct book_identity ours, uint64_t now_ns)
+{
+	char theirs[BOOK_IDENTITY_TEXT], text[BOOK_IDENTITY_TEXT];
+
+	if (neighbour->foreign == said->foreign || !may_say(said->foreign_ns, now_ns))
+		return;
+	said->foreign = neighbour->foreign;
+	said->foreign_ns = now_ns;
+	book_identity_write(neighbour->says, theirs);
+	book_identity_write(ours, text);
+	if (neighbour->foreign)
+		event(LEDGER_FOREIGN, event_word("peer", name), event_word("theirs", theirs),
+			event_word("ours", text));
+	else
+		event(LEDGER_COMMON, event_word("peer", name));
+}
+
+static void say_invalid(struct watched_neighbour *said, const struct limiter_neighbour *neighbour,
+	const char *name, uint64_t now_ns)
+{
+	if (neighbour->invalid == said->invalid || !may_say(said->invalid_ns, now_ns))
+		return;
+	said->invalid_ns = now_ns;
+	event(LEDGER_INVALID, event_word("peer", name),
+		event_count("times", neighbour->invalid - said->invalid));
+	said->invalid = neighbour->invalid;
+}
+
+void ledger_watch_look(struct ledger_watch *watch, const struct instance *inst, uint64_t now_ns)
+{
+	struct book_identity ours = limiter_identity(inst->limiter);
+	struct limiter_neighbour neighbour;
+
+	if (now_ns - watch->looked_ns < LOOK_NS)
+		return;
+	watch->looked_ns = now_ns;
+	for (unsigned i = 0; i < watch->n; i++) {
+		const char *name = inst->config->gossip.roster[i].name;
+
+		if (!limiter_neighbour(inst->limiter, i, &neighbour))
+			continue;
+		say_foreign(&watch->of[i], &neighbour, name, ours, now_ns);
+		say_invalid(&watch->of[i], &neighbour, name, now_ns);
+	}
+}
+
+struct ledger_disputes ledger_disputes(const struct instance *inst)
+{
+	struct ledger_disputes disputes = {0};
+	struct limiter_neighbour neighbour;
+
+	for (unsigned i = 0; i < inst->config->gossip.n_roster; i++) {
+		if (!limiter_neighbour(inst->limiter, i, &neighbour))
+			continue;
+		disputes.neighbours += neighbour.foreign;
+		disputes.foreign_messages += neighbour.foreign_messages;
+		disputes.invalid_statements += neighbour.invalid;
+	}
+	return disputes;
+}

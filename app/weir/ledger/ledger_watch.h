@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What the operator is told of neighbours whose statements are not believed: they are of another
+ * ledger, or cannot be true. Once when it begins and once when it has ended, and of one neighbour
+ * no more often than once a minute.
+ */
+#ifndef WEIR_APP_LEDGER_WATCH_H
+#define WEIR_APP_LEDGER_WATCH_H
+
+#include <stdint.h>
+
+struct instance;
+struct ledger_watch;
+
+/* For the roster of the configuration: NULL when out of memory. */
+struct ledger_watch *ledger_watch_new(unsigned n_roster);
+void ledger_watch_free(struct ledger_watch *watch);
+
+/* Looks at all neighbours, once a second however often it is called; logs. Control's thread. */
+void ledger_watch_look(struct ledger_watch *watch, const struct instance *inst, uint64_t now_ns);
+
+/* Neighbours that speak of another ledger; messages that did; statements that cannot be true. */
+struct ledger_disputes {
+	unsigned neighbours;
+	uint64_t foreign_messages, invalid_statements;
+};
+
+struct ledger_disputes ledger_disputes(const struct instance *inst);
+
+#endif

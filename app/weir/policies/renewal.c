@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "renewal.h"
+
+#include <inttypes.h>
+
+#include <rte_common.h>
+#include <rte_cycles.h>
+
+#include "base/time.h"
+#include "instance.h"
+#include "event.h"
+#include "policy/kind.h"
+
+/*
+ * A lease's end, by the TSC, is put forward by this part of the time until then: twice what a rate
+ * of the TSC that is believed may be off (clock.h), and more than it takes to read both clocks.
+ */
+#define EARLY 1000
+
+/* Without a lease, as of a limiter that is alone: nothing ends, but a worker's own stop is seen. */
+static uint64_t longest_ticks(const struct instance *inst)
+{
+	unsigned __int128 ticks = (unsigned __int128)inst->config->ledger.lease_ns * inst->clock.hz;
+
+	return (uint64_t)(ticks / SECOND_NS);
+}
+
+void renewal_start(struct instance *inst)
+{
+	struct renewal *renewal = &inst->renewal;
+	uint64_t now = rte_rdtsc();
+
+	*renewal = (struct renewal){0};
+	if (!inst->config->ledger.store[0] || inst->config->ledger.lease_ns == 0)
+		return;
+	renewal->span = 2 * longest_ticks(inst);
+	renewal->until = now + renewal->span / 2;
+	for (unsigned w = 0; w < inst->config->n_workers; w++)
+		expiry_init(&inst->workers[w].expiry, renewal->until, renewal->span);
+}
+
+/* The tick at which the first limit ends, if nothing more is heard. */
+static uint64_t first_end(const struct instance *inst, uint64_t now)
+{
+	uint64_t end_ns = limiter_lease_ends(inst->limiter), now_ns = control_now();
+	uint64_t left_ns = end_ns > now_ns ? end_ns - now_ns : 0;
+	unsigned __int128 ticks;
+
+	left_ns = RTE_MIN(left_ns, inst->config->ledger.lease_ns);
+	left_ns -= left_ns / EARLY;
+	ticks = (unsigned __int128)left_ns * inst->clock.hz / SECOND_NS;
+	return now + RTE_MIN((uint64_t)ticks, inst->renewal.span / 2);
+}
+
+void renewal_shorten(struct instance *inst)
+{
+	struct renewal *renewal = &inst->renewal;
+	uint64_t end;
+
+	if (renewal->span == 0)
+		return;
+	end = first_end(inst, rte_rdtsc());
+	for (unsigned w = 0; w < inst->config->n_workers; w++) {
+		struct expiry *expiry = &inst->workers[w].expiry;
+		uint64_t present = expiry_until(expiry);
+
+		if (present != 0 && expiry_next(present, end, false) != present)
+			(void)expiry_set(expiry, present, end); /* or it has seen the end itself */
+	}
+}
+
+static void tell_again(struct instance *inst, struct worker *worker)
+{
+	const unsigned *conserved = inst->sourced + inst->n_sourced;
+
+	for (unsigned i = 0; i < inst->n_conserved; i++) {
+		if (worker)
+			limit_ring_forget(&worker->limit_ring, conserved[i]);
+		dirty_mark(&inst->dirty, conserved[i]);
+	}
+}
+
+/*
+ * Control comes later than all limits have held, so workers went by what was left: so did their
+ * shared buckets, which go on from there.
+ */
+static void control_is_late(struct instance *inst, uint64_t now)
+{
+	const unsigned *conserved = inst->sourced + inst->n_sourced;
+	struct renewal *renewal = &inst->renewal;
+
+	for (unsigned i = 0; i < inst->n_conserved; i++) {
+		struct engine_slot *slot = &inst->engine.slots[conserved[i]];
+
+		if (inst->engine.shared_buckets && slot->ending && !slot->ended)
+			slot->ended = renewal->until;
+	}
+	tell_again(inst, NULL);
+	renewal->late++;
+	event(RENEWAL_LATE, event_count("ms", (uint64_t)((unsigned __int128)(now - renewal->until) *
+							 1000 / inst->clock.hz)));
+	renewal->until = 0;
+}
+
+/* Once, however long it takes until they are renewed. */
+static void say_ended(struct renewal *renewal, const struct worker *worker)
+{
+	uint64_t bit = UINT64_C(1) << worker->index;
+
+	if (!(renewal->said & bit))
+		event(LIMITS_ENDED, event_count("cpu", worker->cpu));
+	renewal->said |= bit;
+}
+
+/* False where its limits have not been renewed, for what it has yet to take or see. */
+static bool renew_worker(struct instance *inst, struct worker *worker, uint64_t end, uint64_t now)
+{
+	bool all_taken = instance_has_told(inst, worker->index) &&
+			 limit_ring_is_taken(&worker->limit_ring);
+	uint64_t present = expiry_until(&worker->expiry), next = end;
+
+	if (present == 0)
+		say_ended(&inst->renewal, worker);
+	if (present != 0 && expiry_is_past(&worker->expiry, now))
+		return false;
+	if (present != 0)
+		next = expiry_next(present, end, all_taken);
+	else if (!all_taken)
+		return false;
+	if (next != present && !expiry_set(&worker->expiry, present, next))
+		return false;
+	inst->renewal.until = RTE_MAX(inst->renewal.until, next);
+	if (present == 0) {
+		tell_again(inst, worker);
+		inst->renewal.said &= ~(UINT64_C(1) << worker->index);
+		event(LIMITS_RENEWED, event_count("cpu", worker->cpu));
+	}
+	return all_taken;
+}
+
+void renewal_run(struct instance *inst)
+{
+	struct renewal *renewal = &inst->renewal;
+	uint64_t now = rte_rdtsc(), end;
+
+	if (renewal->span == 0)
+		return;
+	if (renewal->until != 0 && (int64_t)(now - renewal->until) >= 0)
+		control_is_late(inst, now);
+	end = first_end(inst, now);
+	for (unsigned w = 0; w < inst->config->n_workers; w++)
+		(void)renew_worker(inst, &inst->workers[w], end, now);
+}
+
+bool renewal_waits(const struct instance *inst)
+{
+	for (unsigned w = 0; inst->renewal.span && w < inst->config->n_workers; w++)
+		if (expiry_until(&inst->workers[w].expiry) == 0 ||
+			!limit_ring_is_taken(&inst->workers[w].limit_ring))
+			return true;
+	return false;
+}

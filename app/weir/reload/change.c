@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "change.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "change/edit.h"
+#include "change/journal.h"
+#include "change/singles.h"
+#include "config/load.h"
+#include "instance.h"
+#include "kept.h"
+
+/* Changes that the line of a change lists, and bytes of what was said. */
+#define LISTED_MOST 16
+#define VALUE_MOST  512
+#define SAID_MOST   1000
+
+static const char *const words[] = {
+	[CHANGE_RELOAD] = "reload",
+	[CHANGE_APPLY] = "apply",
+	[CHANGE_POLICY] = "policy",
+	[CHANGE_ROLLBACK] = "rollback",
+	[CHANGE_CONFIRM] = "confirm",
+	[CHANGE_UNDO] = "undo",
+	[CHANGE_START] = "start",
+};
+
+const char *change_word(enum change_kind kind)
+{
+	return words[kind];
+}
+
+void change_clear(struct change *change)
+{
+	if (change->request.fd >= 0)
+		close(change->request.fd);
+	if (change->file >= 0)
+		close(change->file);
+	json_decref(change->request.edit);
+	config_free(change->config);
+	json_decref(change->document);
+	json_decref(change->about);
+	json_decref(change->line);
+	*change = (struct change){.request.fd = -1, .file = -1};
+}
+
+static int load_document(struct change *change, struct instance *inst, FILE *err)
+{
+	struct diagnostics diagnostics;
+	struct config_load load = {.path = inst->file,
+		.running = inst->config,
+		.diagnostics = &diagnostics,
+		.document = inst->kept ? &change->document : NULL};
+	int ret;
+
+	diagnostics_init(&diagnostics, err, DIAGNOSTICS_TEXT);
+	ret = config_load_with(&load, &change->config);
+	if (ret == 0 && change->document)
+		ret = configuration_digest(change->document, change->file_digest);
+	return ret;
+}
+
+/* Judges what has been put together, in the place of a file. */
+static int judge_document(struct change *change, struct instance *inst, const char *name, FILE *err)
+{
+	config_free(change->config);
+	change->config = NULL;
+	return config_read_document(change->document, name, inst->config, err, &change->config);
+}
+
+/* What runs, as it is kept. */
+static int read_running(
+	const struct change *change, struct kept *kept, FILE *err, struct keep_record *record)
+{
+	int ret = change->running ? keep_read(kept->keep, change->running, record) : -ENOENT;
+
+	if (ret)
+		fprintf(err, "%s: what runs is not kept there: %s\n", kept->directory,
+			strerror(-ret));
+	return ret;
+}
+
+static json_t *singles_of(const struct keep_record *record)
+{
+	json_t *singles = json_deep_copy(json_object_get(record->about, "singles"));
+
+	if (json_is_array(singles))
+		return singles;
+	json_decref(singles);
+	return json_array();
+}
+
+/* The file, and on top of it what was changed singly and that it does not overrule. */
+static int read_reload(struct change *change, struct instance *inst, json_t **singles, FILE *err)
+{
+	struct kept *kept = inst->kept;
+	struct keep_record running;
+	int ret = load_document(change, inst, err);
+
+	if (ret || !kept || !change->running || keep_read(kept->keep, change->running, &running))
+		return ret;
+	*singles = singles_of(&running);
+	if (json_array_size(*singles) > 0) {
+		ret = singles_carry(change->document, running.configuration, *singles, err);
+		if (ret == 0 && json_array_size(*singles) > 0)
+			ret = judge_document(
+				change, inst, "the file with what was changed singly", err);
+	}
+	keep_record_free(&running);
+	return ret;
+}
+
+/* Whoever gave it can neither cut it off nor write to it while it is read. */
+static bool is_sealed(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & F_SEAL_SHRINK) && (seals & F_SEAL_WRITE);
+}
+
+static int parse_descriptor(int fd, json_t **document, FILE *err)
+{
+	struct stat st;
+	json_error_t error;
+	char *text;
+
+	if (fd < 0 || !is_sealed(fd) || fstat(fd, &st) || st.st_size == 0 ||
+		st.st_size > READER_FILE_MAX) {
+		fputs("expected a sealed descriptor of a configuration\n", err);
+		return -EINVAL;
+	}
+	text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (text == MAP_FAILED)
+		return -errno;
+	*document = json_loadb(text, (size_t)st.st_size, JSON_REJECT_DUPLICATES, &error);
+	munmap(text, (size_t)st.st_size);
+	if (json_is_object(*document))
+		return 0;
+	fprintf(err, "what was sent is no JSON object: %s\n", error.text);
+	return -EINVAL;
+}
+
+static int read_apply(struct change *change, struct instance *inst, FILE *err)
+{
+	int ret = parse_descriptor(change->request.fd, &change->document, err);
+
+	return ret ? ret : judge_document(change, inst, "what is to be applied", err);
+}
+
+static int read_policy(struct change *change, struct instance *inst, json_t **singles, FILE *err)
+{
+	const char *name = json_string_value(json_object_get(change->request.edit, "name"));
+	struct keep_record running;
+	int ret = read_running(change, inst->kept, err, &running);
+
+	if (ret)
+		return ret;
+	*singles = singles_of(&running);
+	if (name)
+		ret = singles_note(*singles, running.configuration, name);
+	if (ret == 0)
+		ret = policy_edit_apply(running.configuration, change->request.edit, err);
+	change->document = json_incref(running.configuration);
+	keep_record_free(&running);
+	return ret ? ret : judge_document(change, inst, "the policies with this one", err);
+}
+
+static int read_rollback(struct change *change, struct instance *inst, json_t **singles, FILE *err)
+{
+	struct kept *kept = inst->kept;
+	uint64_t number = change->request.number;
+	struct keep_record record;
+	int ret;
+
+	if (number == 0)
+		number = change->running ? keep_good_below(kept->keep, change->running) : 0;
+	ret = number ? keep_read(kept->keep, number, &record) : -ENOENT;
+	if (ret) {
+		fprintf(err, "there is no configuration %llu to go back to: %s\n",
+			(unsigned long long)number, strerror(-ret));
+		return ret;
+	}
+	*singles = singles_of(&record);
+	change->document = json_incref(record.configuration);
+	change->request.number = number;
+	keep_record_free(&record);
+	return judge_document(change, inst, "the configuration of before", err);
+}
+
+/* It is on disk already, and becomes what runs again. */
+static int read_undo(struct change *change, struct instance *inst, FILE *err)
+{
+	struct kept *kept = inst->kept;
+	struct keep_record record;
+	int ret = keep_read(kept->keep, change->good, &record);
+
+	if (ret) {
+		fprintf(err, "the last good configuration: %s\n", strerror(-ret));
+		return ret;
+	}
+	change->number = change->good;
+	change->document = json_incref(record.configuration);
+	change->about = json_incref(record.about);
+	keep_record_free(&record);
+	return judge_document(change, inst, "the last good configuration", err);
+}
+
+/* What the file holds now, which this change overrules. */
+static void digest_file(const struct instance *inst, char digest[CHANGE_DIGEST_MAX])
+{
+	struct diagnostics diagnostics;
+	json_t *document = NULL;
+	char *unsaid = NULL;
+	size_t size;
+	FILE *nobody = open_memstream(&unsaid, &size);
+
+	if (!nobody)
+		return;
+	diagnostics_init(&diagnostics, nobody, DIAGNOSTICS_TEXT);
+	if (config_load_document(inst->file, &diagnostics, &document) == 0 && document)
+		configuration_digest(document, digest);
+	json_decref(document);
+	fclose(nobody);
+	free(unsaid);
+}
+
+/* Long values are cut: the records have them. */
+static void shorten_values(json_t *listed)
+{
+	json_t *change;
+	size_t i;
+
+	json_array_foreach (listed, i, change) {
+		static const char *const keys[] = {"old", "new"};
+
+		for (unsigned k = 0; k < 2; k++) {
+			json_t *value = json_object_get(change, keys[k]);
+
+			if (json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY) > VALUE_MOST)
+				json_object_set_new(change, keys[k], json_string("..."));
+		}
+	}
+}
+
+/* Old and new of what it changes, and of how much more. */
+static void list_changes(struct change *change, struct kept *kept)
+{
+	struct keep_record before;
+	json_t *listed;
+	size_t n;
+
+	if (!change->running || keep_read(kept->keep, change->running, &before))
+		return;
+	listed = changes_between(before.configuration, change->document);
+	keep_record_free(&before);
+	n = json_array_size(listed);
+	json_object_set_new(change->line, "n_changes", json_integer((json_int_t)n));
+	while (json_array_size(listed) > LISTED_MOST)
+		json_array_remove(listed, json_array_size(listed) - 1);
+	shorten_values(listed);
+	json_object_set_new(change->line, "changes", listed);
+}
+
+static int read_kind(struct change *change, struct instance *inst, json_t **singles, FILE *err)
+{
+	switch (change->request.kind) {
+	case CHANGE_RELOAD:
+		return read_reload(change, inst, singles, err);
+	case CHANGE_APPLY:
+		return read_apply(change, inst, err);
+	case CHANGE_POLICY:
+		return read_policy(change, inst, singles, err);
+	case CHANGE_ROLLBACK:
+		return read_rollback(change, inst, singles, err);
+	case CHANGE_UNDO:
+		return read_undo(change, inst, err);
+	default:
+		return 0;
+	}
+}
+
+static int describe_change(struct change *change, struct instance *inst, const json_t *singles)
+{
+	if (change->request.kind != CHANGE_RELOAD)
+		digest_file(inst, change->file_digest);
+	change->about = about_make(change->line, change->document, change->file_digest, singles);
+	return change->about ? 0 : -ENOMEM;
+}
+
+static int check_confirmation(const struct change *change, FILE *err)
+{
+	enum change_kind kind = change->request.kind;
+
+	if (kind == CHANGE_CONFIRM || kind == CHANGE_UNDO || kind == CHANGE_START || !change->waits)
+		return 0;
+	fputs("a change waits for its confirmation: weirctl confirm, or weirctl rollback\n", err);
+	return -EBUSY;
+}
+
+int change_read(struct change *change, struct instance *inst, FILE *err)
+{
+	const struct change_request *request = &change->request;
+	json_t *singles = NULL;
+	int ret = check_confirmation(change, err);
+
+	if (!change->line)
+		change->line = history_line(
+			words[request->kind], request->uid, request->gid, request->pid);
+	if (!change->line)
+		return -ENOMEM;
+	if (ret == 0)
+		ret = read_kind(change, inst, &singles, err);
+	if (ret == 0 && inst->kept && change->document && !change->about)
+		ret = describe_change(change, inst, singles);
+	json_decref(singles);
+	return ret;
+}
+
+/* Nothing of what is kept would differ. */
+static bool is_kept_already(const struct change *change, const struct kept *kept)
+{
+	static const char *const same[] = {"digest", "file_digest", "singles"};
+
+	if (!kept->about || !change->running)
+		return false;
+	for (unsigned i = 0; i < sizeof(same) / sizeof(*same); i++)
+		if (!json_equal(json_object_get(kept->about, same[i]),
+			    json_object_get(change->about, same[i])))
+			return false;
+	return true;
+}
+
+/* Somebody has it anyway: the file is on disk, or it runs already. */
+static bool may_be_unkept(const struct change *change)
+{
+	return change->request.kind == CHANGE_RELOAD || change->request.kind == CHANGE_START;
+}
+
+static int write_change(struct change *change, struct kept *kept, FILE *err)
+{
+	int ret = keep_write(kept->keep, change->about, change->document, &change->number);
+
+	change->written = ret == 0;
+	change->keep_error = ret;
+	if (ret == 0)
+		return 0;
+	fprintf(err, "%s%s: %s: it is not kept\n", may_be_unkept(change) ? "warning: " : "",
+		kept->directory, strerror(-ret));
+	return may_be_unkept(change) ? 0 : ret;
+}
+
+int change_keep(struct change *change, struct instance *inst, FILE *err)
+{
+	struct kept *kept = inst->kept;
+	int ret = 0;
+
+	if (!kept || !change->document)
+		return 0;
+	list_changes(change, kept);
+	if (is_kept_already(change, kept))
+		change->number = change->running;
+	else if (!change->number)
+		ret = write_change(change, kept, err);
+	json_decref(change->document); /* it may be large */
+	change->document = NULL;
+	return ret;
+}
+
+/* What is in force becomes good, or what was on trial goes. */
+static int settle_records(struct change *change, struct keep *keep, int error)
+{
+	switch (change->request.kind) {
+	case CHANGE_CONFIRM:
+		return keep_confirm(keep, change->number);
+	case CHANGE_UNDO:
+		return error ? 0 : keep_forget(keep, change->running);
+	default:
+		if (!change->written)
+			return 0;
+		if (error)
+			return keep_forget(keep, change->number);
+		return change->request.within_ns ? 0 : keep_confirm(keep, change->number);
+	}
+}
+
+static void complete_line(struct change *change, int error, const char *messages)
+{
+	json_t *line = change->line;
+
+	json_object_set_new(line, "ok", json_boolean(error == 0));
+	json_object_set_new(line, "from", json_integer((json_int_t)change->running));
+	json_object_set_new(
+		line, "to", json_integer((json_int_t)(error ? change->running : change->number)));
+	if (change->request.number)
+		json_object_set_new(
+			line, "back_to", json_integer((json_int_t)change->request.number));
+	if (change->request.within_ns)
+		json_object_set_new(line, "confirm_within_s",
+			json_integer((json_int_t)(change->request.within_ns / 1000000000)));
+	if (messages && messages[0])
+		json_object_set_new(
+			line, "messages", json_stringn(messages, strnlen(messages, SAID_MOST)));
+}
+
+int change_end(struct change *change, struct kept *kept, int error, const char *messages)
+{
+	int ret = settle_records(change, kept->keep, error), said;
+
+	complete_line(change, error, messages);
+	said = journal_add(kept->keep, change->line);
+	if (error == 0 && change->number)
+		change->file = keep_file(kept->keep, change->number);
+	return ret ? ret : said;
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "kept.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "change/journal.h"
+#include "change/singles.h"
+#include "config/load.h"
+#include "requester.h"
+
+int kept_open(const char *directory, FILE *err, struct kept **out)
+{
+	struct keep *keep;
+	int ret;
+
+	*out = NULL;
+	if (!directory)
+		return 0;
+	ret = keep_open(directory, NULL, &keep);
+	if (ret) {
+		fprintf(err, "weir: --state: %s: %s: nothing is kept\n", directory,
+			ret == -EBUSY ? "another limiter has it" : strerror(-ret));
+		return 0;
+	}
+	*out = calloc(1, sizeof(**out));
+	if (!*out) {
+		keep_close(keep);
+		return -ENOMEM;
+	}
+	**out = (struct kept){.keep = keep,
+		.directory = strdup(directory),
+		.running_file = -1,
+		.history = journal_last(keep, KEPT_HISTORY)};
+	return 0;
+}
+
+void kept_close(struct kept *kept)
+{
+	if (!kept)
+		return;
+	keep_close(kept->keep);
+	if (kept->running_file >= 0)
+		close(kept->running_file);
+	json_decref(kept->about);
+	json_decref(kept->history);
+	json_decref(kept->document);
+	json_decref(kept->start);
+	free(kept->directory);
+	free(kept->refused);
+	free(kept->trouble);
+	free(kept);
+}
+
+void kept_remember(struct kept *kept, json_t *line)
+{
+	json_array_append_new(kept->history, line);
+	if (json_array_size(kept->history) > KEPT_HISTORY)
+		json_array_remove(kept->history, 0);
+}
+
+static json_t *time_of_day(void)
+{
+	char text[sizeof("2026-01-01T00:00:00Z") + 8];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return json_string(text);
+}
+
+static json_t *user_name(uid_t uid)
+{
+	char name[REQUESTER_BYTES];
+
+	requester_user(uid, name);
+	return name[0] ? json_string(name) : json_sprintf("uid %u", (unsigned)uid);
+}
+
+json_t *history_line(const char *what, int64_t uid, int64_t gid, int64_t pid)
+{
+	json_t *line = json_pack("{s:o, s:s}", "at", time_of_day(), "what", what);
+
+	if (uid >= 0) {
+		json_object_set_new(line, "user", user_name((uid_t)uid));
+		json_object_set_new(line, "uid", json_integer(uid));
+	}
+	if (pid >= 0) {
+		json_object_set_new(line, "gid", json_integer(gid));
+		json_object_set_new(line, "pid", json_integer(pid));
+	}
+	return line;
+}
+
+json_t *about_make(
+	const json_t *line, const json_t *document, const char *file_digest, const json_t *singles)
+{
+	char own[CHANGE_DIGEST_MAX];
+
+	if (configuration_digest(document, own))
+		return NULL;
+	return json_pack("{s:O?, s:O?, s:O?, s:s, s:s, s:o}", "what", json_object_get(line, "what"),
+		"at", json_object_get(line, "at"), "user", json_object_get(line, "user"), "digest",
+		own, "file_digest", file_digest, "singles",
+		json_is_array(singles) ? json_deep_copy(singles) : json_array());
+}
+
+static const char *about_text(const struct kept *kept, const char *key)
+{
+	const char *text = json_string_value(json_object_get(kept->about, key));
+
+	return text ? text : "";
+}
+
+bool kept_differs(const struct kept *kept)
+{
+	return kept->about && strcmp(about_text(kept, "digest"), about_text(kept, "file_digest"));
+}
+
+void kept_words(const struct kept *kept, char *words, size_t room)
+{
+	size_t singles = json_array_size(json_object_get(kept->about, "singles"));
+	const char *user = about_text(kept, "user");
+
+	if (kept->refused)
+		snprintf(words, room, "the last good one, of %s: the file is refused",
+			about_text(kept, "at"));
+	else if (!kept_differs(kept))
+		snprintf(words, room, "the file");
+	else
+		snprintf(words, room, "%s of %s%s%s; the file differs", about_text(kept, "what"),
+			about_text(kept, "at"), user[0] ? " by " : "", user);
+	if (singles > 0 && strlen(words) < room)
+		snprintf(words + strlen(words), room - strlen(words), "; %zu changed singly",
+			singles);
+}
+
+/* The newest good one below a number that can be read; its number is 0 if there is none. */
+static struct keep_record read_good_below(struct kept *kept, uint64_t number, FILE *err)
+{
+	struct keep_record record = {0};
+
+	while ((number = keep_good_below(kept->keep, number)) > 0) {
+		int ret = keep_read(kept->keep, number, &record);
+
+		if (ret == 0)
+			return record;
+		fprintf(err, "weir: %s: configuration %llu: %s: the one before it is taken\n",
+			kept->directory, (unsigned long long)number,
+			ret == -EBADMSG ? "damaged" : strerror(-ret));
+	}
+	return (struct keep_record){0};
+}
+
+/* The record runs, and need not be written again. */
+static void run_record(struct kept *kept, struct keep_record *record)
+{
+	kept->confirm.running = kept->confirm.good = record->number;
+	json_decref(kept->about);
+	kept->about = json_incref(record->about);
+	kept->running_file = keep_file(kept->keep, record->number);
+}
+
+/* Something else than any record runs; it is kept when it does. */
+static int run_document(struct kept *kept, json_t *document, const char *digest, json_t *singles)
+{
+	json_decref(kept->about);
+	kept->about = about_make(kept->start, document, digest, singles);
+	kept->document = json_incref(document);
+	return kept->about ? 0 : -ENOMEM;
+}
+
+static bool stops_when_refused(const struct keep_record *record)
+{
+	const char *word = json_string_value(json_object_get(record->configuration, "on_refused"));
+
+	return word && strcmp(word, "stop") == 0;
+}
+
+/* The file is of no use: the newest good one that is no worse. `record` is the newest. */
+static int choose_last_good(
+	struct kept *kept, struct keep_record *record, int refusal, FILE *err, struct config **out)
+{
+	int ret = refusal;
+
+	if (record->number > 0 && stops_when_refused(record)) {
+		fprintf(err, "weir: the last good configuration says \"on_refused\": \"stop\"\n");
+		return refusal;
+	}
+	while (ret && record->number > 0) {
+		uint64_t number = record->number;
+
+		ret = config_read_document(
+			record->configuration, "the last good configuration", NULL, err, out);
+		if (ret == 0)
+			run_record(kept, record);
+		keep_record_free(record);
+		if (ret)
+			*record = read_good_below(kept, number, err);
+	}
+	return ret ? refusal : 0;
+}
+
+/* The file, which is another than it was. */
+static int choose_file(struct kept *kept, json_t *document, const char *digest,
+	const struct keep_record *record, FILE *err, struct config **config)
+{
+	json_t *singles = json_deep_copy(json_object_get(record->about, "singles"));
+	struct config *merged;
+	int ret = 0;
+
+	if (!json_is_array(singles)) {
+		json_decref(singles);
+		singles = json_array();
+	}
+	if (json_array_size(singles) > 0)
+		ret = singles_carry(document, record->configuration, singles, err);
+	if (ret == 0 && json_array_size(singles) > 0) {
+		ret = config_read_document(
+			document, "the file with what was changed singly", NULL, err, &merged);
+		if (ret == 0) {
+			config_free(*config);
+			*config = merged;
+		}
+	}
+	if (ret == 0)
+		ret = run_document(kept, document, digest, singles);
+	json_decref(singles);
+	return ret;
+}
+
+/* The file is good. */
+static int choose_good(struct kept *kept, json_t *document, const struct keep_record *record,
+	FILE *err, struct config **config)
+{
+	char digest[CHANGE_DIGEST_MAX];
+	const char *was = json_string_value(json_object_get(record->about, "file_digest"));
+	const char *own = json_string_value(json_object_get(record->about, "digest"));
+	struct config *kept_config;
+	int ret = configuration_digest(document, digest);
+
+	if (ret)
+		return ret;
+	if (!was || strcmp(was, digest))
+		return choose_file(kept, document, digest, record, err, config);
+	if (!own || strcmp(own, digest)) {
+		ret = config_read_document(record->configuration, "the last good configuration",
+			NULL, err, &kept_config);
+		if (ret)
+			return run_document(kept, document, digest, NULL);
+		config_free(*config);
+		*config = kept_config;
+	}
+	run_record(kept, (struct keep_record *)(uintptr_t)record);
+	return 0;
+}
+
+/* The file, if it is good, with all that it is to be; all that is said of it is on `said`. */
+static int try_file(struct kept *kept, const char *file, const struct keep_record *record,
+	FILE *said, struct config **out)
+{
+	struct diagnostics diagnostics;
+	struct config *config = NULL;
+	json_t *document = NULL;
+	struct config_load load = {
+		.path = file, .diagnostics = &diagnostics, .document = &document};
+	int ret;
+
+	diagnostics_init(&diagnostics, said, DIAGNOSTICS_TEXT);
+	ret = config_load_with(&load, &config);
+	if (ret == 0)
+		ret = choose_good(kept, document, record, said, &config);
+	if (ret)
+		config_free(config);
+	else
+		*out = config;
+	json_decref(document);
+	return ret;
+}
+
+/* What nobody has confirmed before the process ended is not in force any more. */
+static void forget_unconfirmed(struct kept *kept)
+{
+	uint64_t number;
+
+	while ((number = keep_unconfirmed(kept->keep)) > 0) {
+		json_object_set_new(kept->start, "not_confirmed", json_integer((json_int_t)number));
+		if (keep_forget(kept->keep, number))
+			break;
+	}
+}
+
+static int choose_kept(struct kept *kept, const char *file, FILE *err, struct config **out)
+{
+	struct keep_record record = read_good_below(kept, UINT64_MAX, err);
+	size_t size;
+	FILE *said = open_memstream(&kept->refused, &size);
+	int ret = said ? try_file(kept, file, &record, said, out) : -ENOMEM;
+
+	if (said)
+		fclose(said);
+	if (kept->refused)
+		fputs(kept->refused, err);
+	if (ret == 0) {
+		free(kept->refused);
+		kept->refused = NULL;
+	} else if (ret != -ENOMEM) {
+		ret = choose_last_good(kept, &record, ret, err, out);
+		if (ret == 0)
+			fprintf(err,
+				"weir: %s: refused: what runs is the last good configuration, of "
+				"%s\n",
+				file, about_text(kept, "at"));
+	}
+	keep_record_free(&record);
+	return ret;
+}
+
+int kept_choose(struct kept *kept, const char *file, FILE *err, struct config **out)
+{
+	if (!kept)
+		return config_load(file, err, out);
+	*out = NULL;
+	kept->start = history_line("start", -1, -1, -1);
+	if (!kept->start)
+		return -ENOMEM;
+	forget_unconfirmed(kept);
+	return choose_kept(kept, file, err, out);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What runs, what was the last good configuration, and what is known of both: of a limiter that has
+ * a state directory (--state). What a start runs is chosen here:
+ *
+ *     the file is refused         the last good one, or none if that says so ("on_refused")
+ *     it is as it was when the    the last good one, which may be the file, the file with single
+ *     last good one came          changes, or something else that was applied
+ *     it is another               the file, with the single changes that it does not overrule
+ *
+ * Before the control loop main has it; then the thread of changes has what it is handed, and
+ * control the rest.
+ */
+#ifndef WEIR_APP_KEPT_H
+#define WEIR_APP_KEPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "change/between.h"
+#include "change/keep.h"
+#include "policy/confirm.h"
+#include "policy/config.h"
+
+#define KEPT_HISTORY 256 /* lines in memory */
+
+struct kept {
+	struct keep *keep;      /* the thread's, while there is one */
+	char *directory;        /* as it was given */
+	struct confirm confirm; /* numbers of records of keep */
+	json_t *about;          /* of what runs: see about_make(); NULL: of that nothing is kept */
+	int running_file;       /* its record, to read; -1 */
+	json_t *history;        /* the newest lines, the oldest first */
+	char *refused;          /* why the file was, where the last good one runs instead; NULL */
+	char *trouble;          /* why what runs, or what was said, is not kept; NULL */
+	/* What the start has chosen, to be kept when it runs; NULL: it is kept already. */
+	json_t *document;
+	json_t *start; /* the line of history that the start is; NULL once it is written */
+};
+
+/*
+ * Opens a state directory. Without one that can be used the limiter runs all the same, and keeps
+ * nothing: 0 and NULL, said on err. NULL is given where none was asked for, too. -ENOMEM.
+ */
+int kept_open(const char *directory, FILE *err, struct kept **out);
+void kept_close(struct kept *kept); /* NULL is none */
+
+/*
+ * The configuration that a start runs, by the rules above; as config_load() if nothing is kept.
+ * What is wrong with the file is said on err, and that something else runs.
+ */
+int kept_choose(struct kept *kept, const char *file, FILE *err, struct config **out);
+
+/* What runs, in words: "the file", "what alice has applied at ...; the file differs". */
+void kept_words(const struct kept *kept, char *words, size_t room);
+
+/* Whether what runs is not what the file held when that was last looked at. */
+bool kept_differs(const struct kept *kept);
+
+/* What is said of a configuration: what made it, its digest, that of the file then, and singles. */
+json_t *about_make(
+	const json_t *line, const json_t *document, const char *file_digest, const json_t *singles);
+
+/* A line of history that begins now: "what", "at", by whom. For more members. */
+json_t *history_line(const char *what, int64_t uid, int64_t gid, int64_t pid);
+
+/* The line is in memory, too; takes the reference. Control, or before it. */
+void kept_remember(struct kept *kept, json_t *line);
+
+#endif

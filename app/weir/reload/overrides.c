@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "overrides.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#define FILE_NAME "overrides.json"
+#define PATH_MOST 4352
+#define FILE_MOST 65536
+
+const struct override *overrides_find(const struct overrides *overrides, const char *policy)
+{
+	for (unsigned i = 0; i < overrides->n; i++)
+		if (strcmp(overrides->list[i].policy, policy) == 0)
+			return &overrides->list[i];
+	return NULL;
+}
+
+int overrides_put(struct overrides *overrides, const struct override *override)
+{
+	overrides_drop(overrides, override->policy);
+	if (overrides->n == OVERRIDES_MOST)
+		return -ENOSPC;
+	overrides->list[overrides->n++] = *override;
+	return 0;
+}
+
+static void take_out(struct overrides *overrides, unsigned i)
+{
+	overrides->list[i] = overrides->list[--overrides->n];
+}
+
+bool overrides_drop(struct overrides *overrides, const char *policy)
+{
+	for (unsigned i = 0; i < overrides->n; i++)
+		if (strcmp(overrides->list[i].policy, policy) == 0) {
+			take_out(overrides, i);
+			return true;
+		}
+	return false;
+}
+
+bool overrides_end(struct overrides *overrides, int64_t unix_s)
+{
+	unsigned before = overrides->n;
+
+	for (unsigned i = overrides->n; i-- > 0;)
+		if (overrides->list[i].until <= unix_s)
+			take_out(overrides, i);
+	return overrides->n < before;
+}
+
+/* Whether all of it was there, and as long as it may be. */
+static bool read_override(json_t *json, struct override *out)
+{
+	const char *policy, *terms;
+	json_int_t until, uid;
+
+	if (json_unpack(json, "{s:s, s:s, s:I, s:I}", "policy", &policy, "terms", &terms, "until",
+		    &until, "uid", &uid) ||
+		strlen(policy) >= sizeof(out->policy) || strlen(terms) >= sizeof(out->terms))
+		return false;
+	*out = (struct override){.until = until, .uid = (uid_t)uid};
+	memcpy(out->policy, policy, strlen(policy) + 1);
+	memcpy(out->terms, terms, strlen(terms) + 1);
+	return true;
+}
+
+static int read_list(FILE *file, struct overrides *overrides)
+{
+	json_t *root = json_loadf(file, 0, NULL), *list = json_object_get(root, "overrides"), *each;
+	struct override override;
+	int ret = json_is_array(list) ? 0 : -EBADMSG;
+	size_t i;
+
+	json_array_foreach (list, i, each) {
+		if (!read_override(each, &override) || overrides_put(overrides, &override))
+			ret = -EBADMSG;
+	}
+	json_decref(root);
+	return ret;
+}
+
+int overrides_load(const char *directory, struct overrides *overrides)
+{
+	char path[PATH_MOST];
+	FILE *file;
+	int ret;
+
+	overrides->n = 0;
+	if (snprintf(path, sizeof(path), "%s/%s", directory, FILE_NAME) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	file = fopen(path, "re");
+	if (!file)
+		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+	ret = read_list(file, overrides);
+	fclose(file);
+	return ret;
+}
+
+static char *list_text(const struct overrides *overrides)
+{
+	json_t *list = json_array(), *root = json_pack("{s:o}", "overrides", list);
+	char *text;
+
+	for (unsigned i = 0; i < overrides->n; i++) {
+		const struct override *each = &overrides->list[i];
+
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:I, s:I}", "policy", each->policy, "terms",
+				      each->terms, "until", (json_int_t)each->until, "uid",
+				      (json_int_t)each->uid));
+	}
+	text = json_dumps(root, JSON_INDENT(1));
+	json_decref(root);
+	return text;
+}
+
+/* All of it, and on the disk. */
+static int write_all(int fd, const char *text)
+{
+	size_t left = strlen(text);
+
+	while (left > 0) {
+		ssize_t n = write(fd, text, left);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		left -= n > 0 ? (size_t)n : 0;
+		text += n > 0 ? n : 0;
+	}
+	return fsync(fd) ? -errno : 0;
+}
+
+static int write_file(int dir, const char *name, const char *text)
+{
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = write_all(fd, text);
+	close(fd);
+	return ret;
+}
+
+static int replace_file(int dir, const char *text)
+{
+	int ret = write_file(dir, FILE_NAME ".new", text);
+
+	if (ret == 0 && renameat(dir, FILE_NAME ".new", dir, FILE_NAME))
+		ret = -errno;
+	return ret == 0 && fsync(dir) ? -errno : ret;
+}
+
+int overrides_save(const char *directory, const struct overrides *overrides)
+{
+	char *text = list_text(overrides);
+	int dir, ret;
+
+	if (!text)
+		return -ENOMEM;
+	if (mkdir(directory, 0700) && errno != EEXIST) {
+		ret = -errno;
+		free(text);
+		return ret;
+	}
+	dir = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ret = dir < 0 ? -errno : replace_file(dir, text);
+	if (dir >= 0)
+		close(dir);
+	free(text);
+	return ret;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "event.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <rte_common.h>
+
+#include "base/time.h"
+#include "clock.h"
+#include "log.h"
+
+#define NAME_BYTES 32
+#define LAST_BYTES 256 /* of the last one that was held back */
+#define TIME_BYTES 40
+
+struct row {
+	const char *id, *text;
+	enum log_level level;
+	unsigned most;
+	enum event_id ends;
+};
+
+#define EVENT_ROW(id, level, most, ends, text) {#id, text, LEVEL_##level, most, EVENT_##ends},
+static const struct row rows[EVENTS] = {EVENT_ROWS(EVENT_ROW)};
+#undef EVENT_ROW
+
+/* What is held back of a row, and what becomes its end. */
+struct held_back {
+	struct event_window window;
+	char last[LAST_BYTES];
+};
+
+static struct {
+	enum log_level level; /* atomics only, as the next one */
+	enum log_format format;
+	pthread_mutex_t lock; /* of all below; for moments */
+	struct held_back held[EVENTS];
+	uint64_t number; /* of the last one that was kept */
+	json_t *kept[EVENTS_KEPT];
+} events = {.level = LEVEL_INFO, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+static const char *level_name(enum log_level level)
+{
+	static const char *const names[] = {
+		[LEVEL_ERROR] = "error",
+		[LEVEL_WARNING] = "warning",
+		[LEVEL_INFO] = "info",
+		[LEVEL_DEBUG] = "debug",
+	};
+
+	return names[level];
+}
+
+static void write_name(char name[NAME_BYTES], enum event_id id)
+{
+	size_t n = 0;
+
+	for (const char *at = rows[id].id; *at && n + 1 < NAME_BYTES; at++)
+		name[n++] = (char)tolower((unsigned char)*at);
+	name[n] = '\0';
+}
+
+static void write_time(char text[TIME_BYTES])
+{
+	struct timespec now;
+	struct tm tm;
+	size_t n;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	n = strftime(text, TIME_BYTES, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + n, TIME_BYTES - n, ".%06ldZ", now.tv_nsec / 1000);
+}
+
+/* As it is written and kept; NULL without memory. */
+static json_t *make_object(
+	enum event_id id, enum log_level level, const char *text, const struct event_field *fields)
+{
+	char name[NAME_BYTES], when[TIME_BYTES];
+	json_t *object;
+
+	write_name(name, id);
+	write_time(when);
+	object = json_pack("{s:s, s:s, s:s, s:s}", "time", when, "level", level_name(level),
+		"event", name, "text", text);
+	for (; object && fields->name; fields++)
+		json_object_set_new(object, fields->name, event_value(fields));
+	return object;
+}
+
+static bool is_ours(enum event_id id)
+{
+	return id != EVENT_DRIVER && id != EVENT_STDERR;
+}
+
+/* free() it; NULL without memory. */
+static char *make_line(enum event_id id, const char *text, const json_t *object)
+{
+	char *line;
+
+	if (object && __atomic_load_n(&events.format, __ATOMIC_RELAXED) == FORMAT_JSON)
+		return json_dumps(object, JSON_COMPACT | JSON_PRESERVE_ORDER);
+	return asprintf(&line, "%s%s", is_ours(id) ? "weir: " : "", text) < 0 ? NULL : line;
+}
+
+static void keep_object(json_t *object)
+{
+	json_t **place, *former;
+
+	pthread_mutex_lock(&events.lock);
+	place = &events.kept[++events.number % EVENTS_KEPT];
+	former = *place;
+	*place = json_incref(object);
+	json_object_set_new(object, "number", json_integer((json_int_t)events.number));
+	pthread_mutex_unlock(&events.lock);
+	json_decref(former);
+}
+
+/* It may be. */
+static void write_event(
+	enum event_id id, enum log_level level, const char *text, const struct event_field *fields)
+{
+	json_t *object = make_object(id, level, text, fields);
+	char *line;
+
+	if (object)
+		keep_object(object);
+	line = make_line(id, text, object);
+	log_write(level, line ? line : text);
+	free(line);
+	json_decref(object);
+}
+
+static void say_held(enum event_id id, const struct held_back *held)
+{
+	char name[NAME_BYTES], text[EVENT_TEXT];
+	const struct event_field fields[] = {event_word("of", name),
+		event_count("lines", held->window.held),
+		event_count("seconds", EVENT_WINDOW_NS / SECOND_NS), event_word("last", held->last),
+		{0}};
+
+	write_name(name, id);
+	event_fill(text, rows[EVENT_LINES_HELD].text, fields);
+	write_event(EVENT_LINES_HELD, LEVEL_WARNING, text, fields);
+}
+
+/* Whether there is something to be said; it is copied, and begins anew. */
+static bool take_held(enum event_id id, uint64_t now_ns, struct held_back *copy)
+{
+	struct held_back *held = &events.held[id];
+	bool due = event_window_due(&held->window, now_ns);
+
+	if (due) {
+		*copy = *held;
+		held->window = (struct event_window){0};
+	}
+	return due;
+}
+
+static void say_at(enum event_id id, enum log_level level, const struct event_field *fields)
+{
+	enum event_id trouble = rows[id].ends;
+	enum log_level from = trouble == id ? level : RTE_MIN(level, rows[trouble].level);
+	struct held_back *held = &events.held[trouble], copy;
+	uint64_t now = control_now();
+	char text[EVENT_TEXT];
+	bool due, admitted;
+
+	if (from > __atomic_load_n(&events.level, __ATOMIC_RELAXED))
+		return;
+	event_fill(text, rows[id].text, fields);
+	pthread_mutex_lock(&events.lock);
+	due = take_held(trouble, now, &copy);
+	admitted = event_window_admit(&held->window, rows[trouble].most, now);
+	if (!admitted)
+		snprintf(held->last, sizeof(held->last), "%.*s", LAST_BYTES - 1, text);
+	pthread_mutex_unlock(&events.lock);
+	if (due)
+		say_held(trouble, &copy);
+	if (admitted)
+		write_event(id, level, text, fields);
+}
+
+void event_say(enum event_id id, const struct event_field *fields)
+{
+	say_at(id, rows[id].level, fields);
+}
+
+/* What others write, see log.h. */
+static void say_line(enum log_source source, int priority, const char *line)
+{
+	const struct event_field fields[] = {event_word("said", line), {0}};
+	enum log_level level = priority <= LEVEL_ERROR     ? LEVEL_ERROR
+			       : priority <= LEVEL_WARNING ? LEVEL_WARNING
+			       : priority <= LEVEL_INFO    ? LEVEL_INFO
+							   : LEVEL_DEBUG;
+
+	if (source == LOG_OF_DPDK)
+		say_at(EVENT_DRIVER, level, fields);
+	else
+		say_at(EVENT_STDERR, strstr(line, "warning: ") ? LEVEL_WARNING : LEVEL_ERROR,
+			fields);
+}
+
+static char *lost_line(uint64_t lines)
+{
+	const struct event_field fields[] = {event_count("lines", lines), {0}};
+	char text[EVENT_TEXT], *line;
+	json_t *object;
+
+	event_fill(text, rows[EVENT_LINES_LOST].text, fields);
+	object = make_object(EVENT_LINES_LOST, LEVEL_WARNING, text, fields);
+	line = make_line(EVENT_LINES_LOST, text, object);
+	json_decref(object);
+	return line;
+}
+
+void events_configure(const struct log_config *config)
+{
+	__atomic_store_n(&events.level, config->level, __ATOMIC_RELAXED);
+	__atomic_store_n(&events.format, config->format, __ATOMIC_RELAXED);
+}
+
+struct log_config events_configured(void)
+{
+	return (struct log_config){
+		.level = __atomic_load_n(&events.level, __ATOMIC_RELAXED),
+		.format = __atomic_load_n(&events.format, __ATOMIC_RELAXED),
+	};
+}
+
+int events_open(int fd, const struct log_config *config)
+{
+	static const struct log_speakers speakers = {.line = say_line, .lost = lost_line};
+
+	events_configure(config);
+	return log_open(fd, &speakers);
+}
+
+static void say_all_held(uint64_t now_ns)
+{
+	for (enum event_id id = 0; id < EVENTS; id++) {
+		struct held_back copy;
+		bool due;
+
+		pthread_mutex_lock(&events.lock);
+		due = take_held(id, now_ns, &copy);
+		pthread_mutex_unlock(&events.lock);
+		if (due)
+			say_held(id, &copy);
+	}
+}
+
+void events_close(unsigned patience_s)
+{
+	say_all_held(UINT64_MAX);
+	log_close(patience_s);
+}
+
+uint64_t events_next(void)
+{
+	uint64_t next = UINT64_MAX;
+
+	pthread_mutex_lock(&events.lock);
+	for (enum event_id id = 0; id < EVENTS; id++)
+		if (events.held[id].window.held)
+			next = RTE_MIN(next, events.held[id].window.began_ns + EVENT_WINDOW_NS);
+	pthread_mutex_unlock(&events.lock);
+	return next;
+}
+
+void events_review(uint64_t now_ns)
+{
+	if (now_ns >= events_next())
+		say_all_held(now_ns);
+}
+
+uint64_t events_number(void)
+{
+	uint64_t number;
+
+	pthread_mutex_lock(&events.lock);
+	number = events.number + 1;
+	pthread_mutex_unlock(&events.lock);
+	return number;
+}
+
+json_t *events_get(uint64_t number)
+{
+	json_t *object = NULL;
+
+	pthread_mutex_lock(&events.lock);
+	if (number > 0 && number <= events.number && events.number - number < EVENTS_KEPT)
+		object = json_incref(events.kept[number % EVENTS_KEPT]);
+	pthread_mutex_unlock(&events.lock);
+	return object;
+}
+
+void events_describe(FILE *out)
+{
+	fputs("| event | level | most | ends | text |\n|---|---|---|---|---|\n", out);
+	for (enum event_id id = 0; id < EVENTS; id++) {
+		const struct row *row = &rows[id];
+		char name[NAME_BYTES], trouble[NAME_BYTES] = "", most[16] = "";
+
+		write_name(name, id);
+		if (row->ends != id)
+			write_name(trouble, row->ends);
+		if (rows[row->ends].most)
+			snprintf(most, sizeof(most), "%u", rows[row->ends].most);
+		fprintf(out, "| `%s` | %s | %s | %s%s%s | %s |\n", name, level_name(row->level),
+			most, trouble[0] ? "`" : "", trouble, trouble[0] ? "`" : "", row->text);
+	}
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What runs, who has changed it, and changes of it: doc/operate/changes.md.
+ */
+#include "show.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "instance.h"
+#include "kept.h"
+#include "reload.h"
+#include "telemetry/server.h"
+
+/* Bytes of lines in a reply, and the longest time that may be given to confirm. */
+#define HISTORY_ROOM 12000
+#define WITHIN_MOST  86400
+
+/* Names in "runs"; a reply has room for no more of the longest. */
+#define NAMES_MOST 32
+
+static json_t *singles_json(const json_t *singles)
+{
+	json_t *names = json_array(), *single;
+	size_t i;
+
+	json_array_foreach (singles, i, single)
+		if (i < NAMES_MOST)
+			json_array_append(names, json_object_get(single, "policy"));
+	return names;
+}
+
+static json_t *runs_json(const struct kept *kept)
+{
+	const json_t *about = kept->about, *singles = json_object_get(about, "singles");
+	char words[256];
+
+	kept_words(kept, words, sizeof(words));
+	return json_pack("{s:s, s:o, s:O?, s:O?, s:O?, s:b, s:i, s:o}", "words", words, "number",
+		json_uint(kept->confirm.running), "what", json_object_get(about, "what"), "at",
+		json_object_get(about, "at"), "user", json_object_get(about, "user"), "differs",
+		kept_differs(kept), "n_singles", (int)json_array_size(singles), "singles",
+		singles_json(singles));
+}
+
+static json_t *waits_json(const struct kept *kept)
+{
+	if (!confirm_waits(&kept->confirm))
+		return json_null();
+	return json_pack("{s:f}", "left_s",
+		(double)confirm_left_ns(&kept->confirm, control_now()) / SECOND_NS);
+}
+
+static json_t *last_change_json(const struct instance *inst)
+{
+	const struct reload_outcome *last = reload_last_change(inst);
+
+	if (!last)
+		return json_null();
+	return json_pack("{s:o, s:s, s:b, s:o, s:f, s:i, s:i, s:i, s:i, s:s?, s:o}", "serial",
+		json_uint(last->serial), "what", last->what, "ok", last->error == 0, "at",
+		json_utc(last->when.tv_sec), "took_ms", (double)last->took_ns / MS_NS, "added",
+		(int)last->added, "removed", (int)last->removed, "changed", (int)last->changed,
+		"unchanged", (int)last->unchanged, "not_kept",
+		last->kept_error ? strerror(-last->kept_error) : NULL, "messages",
+		json_lines(last->messages));
+}
+
+json_t *show_change(const char *params, void *context)
+{
+	const struct instance *inst = context;
+	const struct kept *kept = inst->kept;
+
+	(void)params;
+	if (!kept)
+		return json_pack("{s:s, s:n, s:o}", "state", reload_state(inst), "directory",
+			"last", last_change_json(inst));
+	return json_pack("{s:s, s:s, s:s?, s:o, s:o, s:o, s:o, s:s?, s:o}", "state",
+		reload_state(inst), "directory", kept->directory, "file", inst->file, "runs",
+		runs_json(kept), "last_good", json_uint(kept->confirm.good), "unconfirmed",
+		waits_json(kept), "refused",
+		kept->refused ? json_lines(kept->refused) : json_null(), "not_kept", kept->trouble,
+		"last", last_change_json(inst));
+}
+
+/* The whole of it comes as a descriptor of its file. */
+json_t *show_running(const char *params, void *context)
+{
+	const struct instance *inst = context;
+	const struct kept *kept = inst->kept;
+
+	(void)params;
+	if (!kept || kept->running_file < 0)
+		return NULL;
+	telemetry_give_descriptor(inst->telemetry, kept->running_file);
+	return json_pack(
+		"{s:o, s:s}", "number", json_uint(kept->confirm.running), "file", inst->file);
+}
+
+/* From the newest back; so many are skipped. */
+json_t *show_history(const char *params, void *context)
+{
+	const struct instance *inst = context;
+	const json_t *history = inst->kept ? inst->kept->history : NULL;
+	size_t n = json_array_size(history), skipped = params ? strtoul(params, NULL, 10) : 0;
+	size_t room = HISTORY_ROOM, next = skipped;
+	json_t *lines;
+
+	if (!inst->kept || skipped > n)
+		return NULL;
+	lines = json_array();
+	for (; next < n; next++) {
+		json_t *line = json_array_get(history, n - 1 - next);
+		size_t length = telemetry_length(line) + 1;
+
+		if (length > room && next > skipped)
+			break;
+		room -= length < room ? length : room;
+		json_array_append(lines, line);
+	}
+	return json_pack("{s:o, s:o}", "lines", lines, "next",
+		next < n ? json_integer((json_int_t)next) : json_null());
+}
+
+static struct change_request asked_by_peer(const struct instance *inst, enum change_kind kind)
+{
+	const struct telemetry_peer peer = telemetry_caller(inst->telemetry);
+
+	return (struct change_request){
+		.kind = kind, .uid = peer.uid, .gid = peer.gid, .pid = peer.pid, .fd = -1};
+}
+
+static const char *why_not(int error)
+{
+	switch (-error) {
+	case ENOSYS:
+		return "weir was started without --state: nothing but its file can be in force";
+	case EAGAIN:
+		return "another change is under way";
+	case EBUSY:
+		return "a change waits for its confirmation: weirctl confirm, or weirctl rollback";
+	case EALREADY:
+		return "no change waits for its confirmation";
+	case ENOENT:
+		return "there is no last good configuration to come back to";
+	default:
+		return strerror(-error);
+	}
+}
+
+/* Takes the request over. */
+static json_t *begin_asked(struct instance *inst, struct change_request *request)
+{
+	uint64_t serial = 0;
+	int ret = reload_change(inst, request, &serial);
+
+	if (ret)
+		return json_pack("{s:s, s:b}", "refused", why_not(ret), "busy", ret == -EAGAIN);
+	return json_pack("{s:o}", "started", json_uint(serial));
+}
+
+static bool parse_number(const char *params, uint64_t most, uint64_t *out)
+{
+	char *end;
+
+	*out = 0;
+	if (!params)
+		return true;
+	errno = 0;
+	*out = strtoull(params, &end, 10);
+	return errno == 0 && end != params && *end == '\0' && params[0] != '-' && *out <= most;
+}
+
+json_t *do_apply(const char *params, void *context)
+{
+	struct instance *inst = context;
+	struct change_request request = asked_by_peer(inst, CHANGE_APPLY);
+	uint64_t seconds;
+
+	if (!parse_number(params, WITHIN_MOST, &seconds))
+		return json_pack("{s:s}", "refused", "expected seconds, at most 86400");
+	request.within_ns = seconds * SECOND_NS;
+	request.fd = telemetry_take_descriptor(inst->telemetry);
+	return begin_asked(inst, &request);
+}
+
+json_t *do_policy(const char *params, void *context)
+{
+	struct instance *inst = context;
+	struct change_request request = asked_by_peer(inst, CHANGE_POLICY);
+
+	request.edit = params ? json_loads(params, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	if (!json_is_object(request.edit)) {
+		json_decref(request.edit);
+		return json_pack("{s:s}", "refused", "expected an object of JSON");
+	}
+	return begin_asked(inst, &request);
+}
+
+json_t *do_rollback(const char *params, void *context)
+{
+	struct instance *inst = context;
+	struct change_request request = asked_by_peer(inst, CHANGE_ROLLBACK);
+
+	if (!parse_number(params, INT64_MAX, &request.number))
+		return json_pack("{s:s}", "refused", "expected the number of a configuration");
+	return begin_asked(inst, &request);
+}
+
+json_t *do_confirm(const char *params, void *context)
+{
+	struct instance *inst = context;
+	struct change_request request = asked_by_peer(inst, CHANGE_CONFIRM);
+
+	(void)params;
+	return begin_asked(inst, &request);
+}

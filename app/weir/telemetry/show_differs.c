@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Peers that were told something else, or that were never heard.
+ */
+#include "show.h"
+
+#include "clock.h"
+#include "differs.h"
+#include "instance.h"
+
+json_t *show_differs(const struct differs *differs)
+{
+	json_t *json = json_array();
+
+	for (unsigned i = 0; i < differs->named; i++)
+		json_array_append_new(json, json_string(differs->text[i]));
+	if (differs->others || differs->more)
+		json_array_append_new(json, json_sprintf("%u more%s", differs->others,
+						    differs->more ? ", not all known yet" : ""));
+	return json;
+}
+
+void alarm_peers_that_differ(const struct instance *inst, json_t *alarms)
+{
+	for (unsigned i = 0; i < inst->config->gossip.n_roster; i++) {
+		uint64_t now = control_now();
+		struct differs differs = differs_of(inst, i, now);
+		json_t *texts;
+
+		if (differs.since_ns == 0 || differs_unheard(inst, i, now) ||
+			(!differs.fixed && now - differs.since_ns < inst->differs_alarm_ns))
+			continue;
+		texts = show_differs(&differs);
+		json_array_append_new(alarms, json_sprintf("%s differs for %.0f s: %s",
+						      inst->config->gossip.roster[i].name,
+						      (double)(now - differs.since_ns) / SECOND_NS,
+						      json_string_value(json_array_get(texts, 0))));
+		json_decref(texts);
+	}
+}
+
+void alarm_peers_never_heard(const struct instance *inst, json_t *alarms)
+{
+	const struct gossip_config *config = &inst->config->gossip;
+
+	for (unsigned i = 0; i < config->n_roster; i++)
+		if (differs_unheard(inst, i, control_now()))
+			json_array_append_new(alarms,
+				json_sprintf("never heard from %s: is it there, at this address, "
+					     "with this key?",
+					config->roster[i].name));
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Commands of EAL's that clients of DPDK's own telemetry ask for, with the same keys and types: its
+ * lcores, with how busy they are as newer versions of DPDK have it, and its memory zones.
+ */
+#include "show.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include <rte_cycles.h>
+#include <rte_lcore.h>
+#include <rte_memzone.h>
+
+#include "base/counter.h"
+#include "instance.h"
+#include "busy.h"
+
+#define ADDRESS_TEXT 24
+
+/* What is looked for while all zones are gone through. */
+struct zone_search {
+	unsigned index, wanted;
+	json_t *found; /* a list of all, or the wanted one */
+};
+
+json_t *show_lcores(const char *params, void *context)
+{
+	json_t *list = json_array();
+	unsigned lcore;
+
+	(void)params;
+	(void)context;
+	RTE_LCORE_FOREACH(lcore)
+	json_array_append_new(list, json_uint(lcore));
+	return list;
+}
+
+static json_t *cpus_json(const rte_cpuset_t *set)
+{
+	json_t *list = json_array();
+
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, set))
+			json_array_append_new(list, json_uint(cpu));
+	return list;
+}
+
+/* Cycles of the process's life, and those that the lcore was busy in. */
+static void add_cycles(json_t *json, const struct instance *inst, unsigned lcore)
+{
+	double hz = (double)inst->clock.hz;
+	struct busy_share busy = lcore == rte_get_main_lcore() ? busy_control(inst)
+							       : busy_worker(inst, lcore - 1);
+
+	json_object_set_new(json, "total_cycles",
+		json_uint((uint64_t)((double)busy_uptime_ns(inst) * hz / SECOND_NS)));
+	json_object_set_new(
+		json, "busy_cycles", json_uint((uint64_t)((double)busy.busy_ns * hz / SECOND_NS)));
+}
+
+json_t *show_lcore(const char *params, void *context)
+{
+	const struct instance *inst = context;
+	rte_cpuset_t cpus;
+	unsigned lcore;
+	json_t *json;
+
+	if (!show_index(params, &lcore) || !rte_lcore_is_enabled(lcore) ||
+		lcore > inst->config->n_workers)
+		return NULL;
+	cpus = rte_lcore_cpuset(lcore);
+	json = json_pack("{s:i, s:i, s:s, s:o}", "lcore_id", (int)lcore, "socket",
+		(int)rte_lcore_to_socket_id(lcore), "role", "RTE", "cpuset", cpus_json(&cpus));
+	add_cycles(json, inst, lcore);
+	return json;
+}
+
+static void list_zone(const struct rte_memzone *zone, void *arg)
+{
+	struct zone_search *search = arg;
+
+	(void)zone;
+	json_array_append_new(search->found, json_uint(search->index++));
+}
+
+json_t *show_memzones(const char *params, void *context)
+{
+	struct zone_search search = {.found = json_array()};
+
+	(void)params;
+	(void)context;
+	rte_memzone_walk(list_zone, &search);
+	return search.found;
+}
+
+/* Pages of the size that it has, and the first one's address: zones may share one. */
+static json_t *zone_json(unsigned index, const struct rte_memzone *zone)
+{
+	uint64_t page = zone->hugepage_sz, first = zone->addr_64 / page * page;
+	char base[ADDRESS_TEXT], address[ADDRESS_TEXT];
+
+	snprintf(base, sizeof(base), "0x%" PRIx64, first);
+	snprintf(address, sizeof(address), "0x%" PRIx64, zone->addr_64);
+	return json_pack("{s:i, s:s, s:o, s:s, s:i, s:i, s:o, s:s, s:o}", "Zone", (int)index,
+		"Name", zone->name, "Length", json_uint(zone->len), "Address", address, "Socket",
+		zone->socket_id, "Flags", (int)zone->flags, "Hugepage_size", json_uint(page),
+		"Hugepage_base", base, "Hugepage_used",
+		json_uint((zone->addr_64 + zone->len - first + page - 1) / page));
+}
+
+static void find_zone(const struct rte_memzone *zone, void *arg)
+{
+	struct zone_search *search = arg;
+
+	if (search->index == search->wanted && zone->hugepage_sz)
+		search->found = zone_json(search->index, zone);
+	search->index++;
+}
+
+json_t *show_memzone(const char *params, void *context)
+{
+	struct zone_search search = {0};
+
+	(void)context;
+	if (!show_index(params, &search.wanted))
+		return NULL;
+	rte_memzone_walk(find_zone, &search);
+	return search.found;
+}

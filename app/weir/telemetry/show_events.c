@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What was said, what is written of it from now on, and how much.
+ */
+#include "show.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+
+#include "event.h"
+#include "instance.h"
+#include "log.h"
+
+/* What of a reply is left to a page of events. */
+#define PAGE_BYTES (TELEMETRY_MAX_OUTPUT - 256)
+
+static const struct {
+	const char *name;
+	enum log_level level;
+} levels[] = {
+	{"error", LEVEL_ERROR},
+	{"warning", LEVEL_WARNING},
+	{"info", LEVEL_INFO},
+	{"debug", LEVEL_DEBUG},
+};
+
+static const char *level_name(enum log_level level)
+{
+	for (size_t i = 0; i < RTE_DIM(levels); i++)
+		if (levels[i].level == level)
+			return levels[i].name;
+	return NULL;
+}
+
+static const char *format_name(enum log_format format)
+{
+	return format == FORMAT_JSON ? "json" : "text";
+}
+
+json_t *show_log(const char *params, void *context)
+{
+	struct log_config log = events_configured();
+
+	(void)params;
+	(void)context;
+	return json_pack("{s:s, s:s, s:o, s:o}", "level", level_name(log.level), "format",
+		format_name(log.format), "lines_lost", json_uint(log_lost()), "events",
+		json_uint(events_number() - 1));
+}
+
+json_t *show_log_level(const char *params, void *context)
+{
+	const struct instance *inst = context;
+	struct log_config log = events_configured();
+
+	for (size_t i = 0; params && i < RTE_DIM(levels); i++) {
+		if (strcmp(levels[i].name, params) != 0)
+			continue;
+		log.level = levels[i].level;
+		events_configure(&log);
+		event(LOG_CHANGED, event_word("min_level", params),
+			event_word("format", format_name(log.format)),
+			event_count("uid", telemetry_asker(inst->telemetry)));
+		return show_log(NULL, context);
+	}
+	return NULL;
+}
+
+/* From that on; from the oldest that is kept, where that is gone or was of an earlier start. */
+static bool parse_first(const char *params, uint64_t *first)
+{
+	uint64_t next = events_number(), oldest = next - RTE_MIN(next - 1, (uint64_t)EVENTS_KEPT);
+	char *end = NULL;
+
+	*first = oldest;
+	if (!params)
+		return true;
+	*first = strtoull(params, &end, 10);
+	if (*params < '0' || *params > '9' || *end)
+		return false;
+	if (*first < oldest || *first > next)
+		*first = oldest;
+	return true;
+}
+
+json_t *show_events(const char *params, void *context)
+{
+	json_t *list, *object;
+	size_t bytes = 0;
+	uint64_t number;
+	bool full = false;
+
+	(void)context;
+	if (!parse_first(params, &number))
+		return NULL;
+	list = json_array();
+	while (!full && (object = events_get(number)) != NULL) {
+		bytes += telemetry_length(object) + 1;
+		full = bytes > PAGE_BYTES;
+		if (!full) {
+			json_array_append(list, object);
+			number++;
+		}
+		json_decref(object);
+	}
+	return json_pack("{s:o, s:o, s:o}", "events", list, "next",
+		full ? json_uint(number) : json_null(), "to_come", json_uint(number));
+}

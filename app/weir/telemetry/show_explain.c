@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What would become of a packet now. The first request asks a worker, and is told a number; the
+ * next one, of that number, is told the answer. One question at a time, and not sooner than
+ * EXPLAIN_GAP_NS after the one before, so that nobody keeps workers busy with questions: who comes
+ * too early asks again.
+ */
+#include "show_explain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+
+#include "instance.h"
+#include "policy/value.h"
+#include "probe/probe.h"
+#include "rehearse.h"
+#include "show.h"
+#include "specimen.h"
+
+#define EXPLAIN_GAP_NS  (2 * MS_NS)
+#define EXPLAIN_KEEP_NS (100 * MS_NS) /* an answer is not taken away sooner by another question */
+
+struct explainer {
+	uint64_t number;   /* of the last question; 0: none so far */
+	uint64_t asked_ns; /* when */
+	bool open;         /* it has not been answered */
+	unsigned worker;
+	uint64_t generation; /* of the snapshot in force when it was asked */
+	struct specimen *specimen;
+	struct probe_packet probe;
+};
+
+static json_t *refusal_json(const char *why)
+{
+	return json_pack("{s:s}", "refused", why);
+}
+
+static struct explainer *explainer_of(struct instance *inst)
+{
+	struct explainer *e = inst->explainer;
+
+	if (e)
+		return e;
+	e = calloc(1, sizeof(*e));
+	if (e)
+		e->specimen = aligned_alloc(
+			RTE_CACHE_LINE_SIZE, RTE_ALIGN(sizeof(*e->specimen), RTE_CACHE_LINE_SIZE));
+	if (!e || !e->specimen) {
+		free(e);
+		return NULL;
+	}
+	memset(e->specimen, 0, sizeof(*e->specimen));
+	inst->explainer = e;
+	return e;
+}
+
+/* A worker that has begun and not ended may write to it whenever it goes on. */
+void explain_stop(struct instance *inst)
+{
+	struct explainer *e = inst->explainer;
+
+	if (!e)
+		return;
+	if (e->number == 0 || specimen_is_taken(e->specimen) ||
+		specimen_withdraw(&inst->workers[e->worker], e->specimen))
+		free(e->specimen);
+	free(e);
+	inst->explainer = NULL;
+}
+
+static int find_wire(const struct instance *inst, const char *name, uint16_t *wire)
+{
+	*wire = 0;
+	for (unsigned i = 0; i < inst->config->n_wires; i++) {
+		*wire = (uint16_t)i;
+		if (!name[0] || strcmp(inst->config->wires[i].name, name) == 0)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+/* The path by which such a packet comes to a worker, or -1. */
+static int find_path(const struct worker *w, uint16_t wire, enum direction direction)
+{
+	for (unsigned i = 0; i < w->n_paths; i++)
+		if (w->paths[i].wire == wire && w->paths[i].direction == direction)
+			return (int)i;
+	return -1;
+}
+
+/*
+ * The worker that is asked for, or else the first that has such a path. Which of several a device
+ * gives a flow to is the device's to know.
+ */
+static int find_worker(const struct instance *inst, const struct probe_packet *probe, uint16_t wire,
+	enum direction direction, unsigned *worker)
+{
+	for (unsigned i = 0; i < inst->config->n_workers; i++) {
+		int path = find_path(&inst->workers[i], wire, direction);
+
+		if (path < 0 || (probe->worker != PROBE_ANY && probe->worker != (int)i))
+			continue;
+		*worker = i;
+		return path;
+	}
+	return -ENOENT;
+}
+
+static json_t *ask_worker(struct instance *inst, struct explainer *e)
+{
+	enum direction direction = e->probe.direction == DIRECTION_ANY ? DIRECTION_A_TO_B
+								       : e->probe.direction;
+	struct specimen *s = e->specimen;
+	uint16_t wire;
+	int path;
+
+	if (find_wire(inst, e->probe.wire, &wire))
+		return refusal_json("wire: there is none of that name");
+	path = find_worker(inst, &e->probe, wire, direction, &e->worker);
+	if (path < 0)
+		return refusal_json("worker: none of that number has packets of that wire");
+	memset(s->frame, 0, sizeof(s->frame));
+	memcpy(s->frame, e->probe.frame, e->probe.bytes);
+	s->len = e->probe.len;
+	s->path = (uint16_t)path;
+	e->number++;
+	e->open = true;
+	e->asked_ns = control_now();
+	e->generation = inst->publisher.current->generation;
+	specimen_ask(&inst->workers[e->worker], s);
+	return json_pack("{s:o}", "asked", json_uint(e->number));
+}
+
+/* Whether another question may be asked now; one that nobody answers is taken back. */
+static bool is_free(struct instance *inst, struct explainer *e)
+{
+	uint64_t age = control_now() - e->asked_ns;
+
+	if (e->number == 0)
+		return true;
+	if (age < EXPLAIN_GAP_NS || (e->open && age < EXPLAIN_KEEP_NS))
+		return false;
+	return specimen_is_taken(e->specimen) ||
+	       specimen_withdraw(&inst->workers[e->worker], e->specimen);
+}
+
+static json_t *begin_question(struct instance *inst, const char *params)
+{
+	struct explainer *e = explainer_of(inst);
+	char why[PROBE_WHY];
+	struct probe_packet probe;
+
+	if (!e)
+		return NULL;
+	if (probe_parse(params, &probe, why))
+		return refusal_json(why);
+	if (!is_free(inst, e))
+		return json_pack("{s:b}", "busy", true);
+	e->probe = probe;
+	return ask_worker(inst, e);
+}
+
+static json_t *address_json(const struct packet *packet, const uint8_t *addr)
+{
+	struct prefix prefix = {.family = packet->family};
+	char text[PREFIX_TEXT_MAX];
+
+	if (packet->family == PACKET_OTHER)
+		return json_null();
+	prefix.length = packet->family == PACKET_IPV4 ? 32 : 128;
+	memcpy(prefix.addr, addr, prefix.length / 8);
+	prefix_format(&prefix, text, sizeof(text));
+	*strchrnul(text, '/') = '\0';
+	return json_string(text);
+}
+
+static json_t *unknown_json(unsigned unknown)
+{
+	static const char *const names[] = {"ports", "proto", "flags", "address"};
+	json_t *json = json_array();
+
+	for (unsigned bit = 0; bit < RTE_DIM(names); bit++)
+		if (unknown >> bit & 1)
+			json_array_append_new(json, json_string(names[bit]));
+	return json;
+}
+
+static json_t *known_or_null(bool known, unsigned value)
+{
+	return known ? json_integer(value) : json_null();
+}
+
+/* What stands before the IP header: the types of the frame's layers, and VLANs. */
+static void add_link(json_t *json, const struct probe_packet *probe, const struct packet *packet)
+{
+	json_t *vlans = json_array();
+	unsigned at = 12, type = 0;
+
+	while (at + 2 <= probe->bytes) {
+		type = (unsigned)probe->frame[at] << 8 | probe->frame[at + 1];
+		if ((type != 0x8100 && type != 0x88a8 && type != 0x9100) || at + 4 > probe->bytes)
+			break;
+		json_array_append_new(vlans,
+			json_integer((probe->frame[at + 2] & 0xf) << 8 | probe->frame[at + 3]));
+		at += 4;
+	}
+	json_object_set_new(json, "ethertype", known_or_null(at + 2 <= probe->bytes, type));
+	json_object_set_new(json, "vlans", vlans);
+	json_object_set_new(
+		json, "vlan", known_or_null(packet->vlan != PARSE_NO_VLAN, packet->vlan));
+	json_object_set_new(json, "l2_bytes", json_integer(packet->l2_len));
+}
+
+static json_t *packet_json(
+	const struct probe_packet *probe, const struct packet *packet, const uint8_t *frame)
+{
+	static const char *const fragments[] = {"no", "first", "later"};
+	const uint32_t v4_at = 12, v6_at = 8;
+	const uint32_t outer = packet->l2_len + (packet->family == PACKET_IPV4 ? v4_at : v6_at);
+	bool ip = packet->family != PACKET_OTHER;
+	json_t *json = json_pack("{s:i}", "bytes", (int)probe->len);
+
+	add_link(json, probe, packet);
+	json_object_set_new(json, "family",
+		packet->family == PACKET_IPV4   ? json_string("ipv4")
+		: packet->family == PACKET_IPV6 ? json_string("ipv6")
+						: json_null());
+	json_object_set_new(json, "inside_tunnel", json_boolean(ip && packet->src_off > outer));
+	json_object_set_new(json, "src", address_json(packet, frame + packet->src_off));
+	json_object_set_new(json, "dst", address_json(packet, frame + packet->dst_off));
+	json_object_set_new(json, "dscp", known_or_null(ip, packet->dscp));
+	json_object_set_new(json, "proto",
+		!packet->proto              ? json_null()
+		: proto_name(packet->proto) ? json_string(proto_name(packet->proto))
+					    : json_integer(packet->proto));
+	json_object_set_new(json, "src_port", known_or_null(packet->src_port, packet->src_port));
+	json_object_set_new(json, "dst_port", known_or_null(packet->dst_port, packet->dst_port));
+	json_object_set_new(json, "fragment", json_string(fragments[packet->fragment]));
+	json_object_set_new(json, "unparsed",
+		packet->unparsed ? json_string(packet_unparsed_name(packet->unparsed))
+				 : json_null());
+	json_object_set_new(json, "unknown", unknown_json(packet->unknown));
+	return json;
+}
+
+/* The limit here, and what of it is left: null where a policy's meter has no one level. */
+static json_t *state_json(struct instance *inst, const struct rehearsed *r,
+	const struct policy *policy, unsigned index)
+{
+	struct limiter_view view;
+	json_t *json = json_object();
+
+	limiter_view(inst->limiter, index, &view);
+	show_rate(json, policy, "local_limit", view.local_limit);
+	show_units(json, policy, "local_burst", view.local_burst);
+	json_object_set_new(json, "level", r->level_known ? json_uint(r->level) : json_null());
+	json_object_set_new(
+		json, "level_shared", r->shared_known ? json_uint(r->level_shared) : json_null());
+	if (police_is_shaped(&r->before)) {
+		struct waiting waiting = engine_waiting(&inst->engine, r->slot);
+
+		json_object_set_new(json, "waiting_packets", json_uint(waiting.packets));
+		show_units(json, policy, "waiting", waiting.units);
+	}
+	return json;
+}
+
+/* Why it passes or does not, by the names that counters have. */
+static const char *reason_of(const struct rehearsed *r)
+{
+	if (r->reason != DROP_REASONS)
+		return drop_reason_name(r->reason);
+	if (r->slot == CLASSIFY_NONE)
+		return "unmatched";
+	switch (r->verdict) {
+	case REHEARSED_PASS:
+		return r->fallback ? "fallback" : "conforms";
+	case REHEARSED_WAIT:
+		return "waits";
+	default:
+		return r->fallback ? "quota" : "limit";
+	}
+}
+
+static json_t *notes_json(
+	const struct instance *inst, const struct explainer *e, const struct rehearsed *r)
+{
+	const struct path *path = &inst->workers[e->worker].paths[e->specimen->path];
+	json_t *notes = json_array();
+
+	if (inst->config->n_workers > 1 && e->probe.worker == PROBE_ANY)
+		json_array_append_new(notes,
+			json_string("another worker may get this flow: worker=N asks that one"));
+	if (path->rx_hash && r->slot != CLASSIFY_NONE && police_is_phantom(&r->before))
+		json_array_append_new(notes,
+			json_string("the device's hash says which class the flow is of: it may be "
+				    "another"));
+	if (r->packet.unparsed && r->slot != CLASSIFY_NONE)
+		json_array_append_new(notes,
+			json_string("not all is known of it: the strictest of the policies that "
+				    "could take it does"));
+	if (r->packet.family == PACKET_OTHER && !r->altered && !r->packet.unparsed)
+		json_array_append_new(notes,
+			json_string("no IP: only policies that name no address, DSCP, protocol or "
+				    "port can take it"));
+	return notes;
+}
+
+static json_t *verdict_json(struct instance *inst, const struct explainer *e,
+	const struct rehearsed *r, const struct policy *policy)
+{
+	const struct path *path = &inst->workers[e->worker].paths[e->specimen->path];
+	json_t *json = json_pack("{s:s, s:s, s:s?, s:s, s:s, s:i}", "verdict",
+		rehearsed_verdict_name(r->verdict), "reason", reason_of(r), "policy",
+		policy ? policy->name : NULL, "wire", inst->config->wires[path->wire].name,
+		"direction", direction_name(path->direction), "worker", (int)e->worker);
+
+	json_object_set_new(json, "charged", policy ? json_integer(r->cost) : json_null());
+	json_object_set_new(
+		json, "count", policy ? json_string(show_counting(policy->count)) : json_null());
+	json_object_set_new(json, "packet", packet_json(&e->probe, &r->packet, e->specimen->frame));
+	json_object_set_new(json, "state",
+		policy ? state_json(inst, r, policy, (unsigned)(policy - inst->policies))
+		       : json_null());
+	json_object_set_new(json, "notes", notes_json(inst, e, r));
+	return json;
+}
+
+static json_t *answer_question(struct instance *inst, struct explainer *e)
+{
+	struct specimen *s = e->specimen;
+	const struct policy *policy = NULL;
+	struct rehearsed rehearsed;
+	int ret;
+
+	e->open = false;
+	if (e->generation != inst->publisher.current->generation)
+		return json_pack("{s:b}", "busy", true);
+	if (s->slot != CLASSIFY_NONE && inst->slots.policy[s->slot] >= inst->n_policies)
+		return json_pack("{s:b}", "busy", true); /* the worker has yet to hear of that */
+	if (s->slot != CLASSIFY_NONE)
+		policy = &inst->policies[inst->slots.policy[s->slot]];
+	ret = rehearse(s, &inst->workers[e->worker], policy, &rehearsed);
+	if (ret)
+		return refusal_json(strerror(-ret));
+	if (rehearsed.slot == CLASSIFY_NONE)
+		policy = NULL;
+	return verdict_json(inst, e, &rehearsed, policy);
+}
+
+json_t *show_explain(const char *params, void *context)
+{
+	struct instance *inst = context;
+	struct explainer *e = inst->explainer;
+	unsigned number;
+
+	if (!params)
+		return NULL;
+	if (!show_index(params, &number))
+		return begin_question(inst, params);
+	if (!e || !e->open || number != e->number)
+		return NULL;
+	if (!specimen_is_taken(e->specimen))
+		return json_pack("{s:b}", "pending", true);
+	return answer_question(inst, e);
+}

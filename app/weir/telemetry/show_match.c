@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Which policies could take packets to or from an address. A page is as many policies as control
+ * may look at in a turn, of which most say nothing.
+ */
+#include "show.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+
+#include "classify/candidates.h"
+#include "instance.h"
+#include "probe/question.h"
+
+#define LOOKS     8192 /* at policies, of a page */
+#define ROWS      40   /* that a page has at most */
+#define WORDS_MAX 12
+
+/* What is asked, both ways. */
+struct asked_match {
+	struct match to, from;
+	unsigned only_to, only_from; /* policies that name nothing but the other side's address */
+};
+
+static json_t *refused_match(const char *why)
+{
+	return json_pack("{s:s}", "refused", why);
+}
+
+static int find_wire_number(const struct instance *inst, const char *name)
+{
+	for (unsigned i = 0; i < inst->config->n_wires; i++)
+		if (strcmp(inst->config->wires[i].name, name) == 0)
+			return (int)i;
+	return CONFIG_ANY;
+}
+
+static json_t *takes_json(enum candidate candidate)
+{
+	if (candidate == CANDIDATE_NONE)
+		return json_null();
+	return json_string(candidate == CANDIDATE_ALL ? "all" : "some");
+}
+
+static json_t *precedence_json(const struct match *match)
+{
+	const struct precedence precedence = classify_precedence(match);
+	char text[2 * sizeof(precedence.of) + 1];
+
+	for (size_t i = 0; i < sizeof(precedence.of); i++)
+		snprintf(text + 2 * i, 3, "%02x", precedence.of[i]);
+	return json_string(text);
+}
+
+/* A policy that names only the other address takes these by that: it is counted, not listed. */
+static enum candidate listed_candidate(
+	const struct match *question, const struct match *match, bool names_other, unsigned *only)
+{
+	enum candidate candidate = classify_candidate(question, match);
+
+	if (candidate == CANDIDATE_NONE || !names_other)
+		return candidate;
+	++*only;
+	return CANDIDATE_NONE;
+}
+
+/* NULL of a policy that has nothing to do with it. */
+static json_t *candidate_json(struct instance *inst, unsigned i, struct asked_match *asked)
+{
+	const struct policy *policy = &inst->policies[i];
+	const struct match *match = &policy->match;
+	enum candidate to = listed_candidate(
+		&asked->to, match, match->src.family && !match->dst.family, &asked->only_to);
+	enum candidate from = listed_candidate(
+		&asked->from, match, match->dst.family && !match->src.family, &asked->only_from);
+
+	if (to == CANDIDATE_NONE && from == CANDIDATE_NONE)
+		return NULL;
+	return json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "policy", policy->name, "index",
+		(int)i, "to", takes_json(to), "from", takes_json(from), "precedence",
+		precedence_json(match), "strictness", json_uint(classify_strictness(policy)),
+		"match", show_match_of(inst->config, match));
+}
+
+static json_t *match_page(struct instance *inst, struct asked_match *asked, unsigned start)
+{
+	unsigned i = start, end = RTE_MIN(inst->n_policies, start + LOOKS);
+	json_t *rows = json_array();
+
+	for (; i < end && json_array_size(rows) < ROWS; i++) {
+		json_t *row = candidate_json(inst, i, asked);
+
+		if (row)
+			json_array_append_new(rows, row);
+	}
+	return json_pack("{s:o, s:o, s:i, s:i, s:o}", "generation",
+		json_uint(inst->publisher.current->generation), "next",
+		i < inst->n_policies ? json_uint(i) : json_null(), "only_by_source",
+		(int)asked->only_to, "only_by_destination", (int)asked->only_from, "policies",
+		rows);
+}
+
+static unsigned split_words(char *text, const char **words)
+{
+	unsigned n = 0;
+	char *word;
+
+	while (n < WORDS_MAX && (word = strsep(&text, " ")) != NULL)
+		if (*word)
+			words[n++] = word;
+	return n;
+}
+
+json_t *show_match(const char *params, void *context)
+{
+	struct instance *inst = context;
+	const char *words[WORDS_MAX];
+	struct probe_question question;
+	struct asked_match asked;
+	char *text, why[PROBE_WHY];
+	unsigned n, start = 0;
+	int ret;
+
+	if (!params)
+		return NULL;
+	text = strdup(params);
+	n = text ? split_words(text, words) : 0;
+	if (n == 0 || !show_index(words[0], &start)) {
+		free(text);
+		return NULL;
+	}
+	ret = probe_question(&question, words + 1, n - 1, why);
+	free(text);
+	if (ret)
+		return refused_match(why);
+	if (question.wire[0]) {
+		question.match.wire = find_wire_number(inst, question.wire);
+		if (question.match.wire == CONFIG_ANY)
+			return refused_match("wire: there is none of that name");
+	}
+	asked = (struct asked_match){.to = question.match, .from = question.match};
+	asked.to.dst = question.where;
+	asked.from.src = question.where;
+	return match_page(inst, &asked, start);
+}

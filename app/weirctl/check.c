@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The command "check": a line and an exit status as plugins of Nagios and Icinga have them.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answers.h"
+#include "ask/member.h"
+#include "health.h"
+#include "json/suggest.h"
+
+struct limits {
+	struct health_limits of[HEALTH_METRICS];
+};
+
+/* The metric that a threshold names: its number; HEALTH_METRICS: none. */
+static unsigned find_metric(const char *text, size_t len)
+{
+	unsigned i = 0;
+
+	while (i < HEALTH_METRICS && (strncmp(health_metrics[i].name, text, len) != 0 ||
+					     health_metrics[i].name[len] != '\0'))
+		i++;
+	return i;
+}
+
+static bool refuse_metric(const char *text)
+{
+	struct suggestion near = {0};
+	char name[SUGGEST_WORD_MAX], remedy[SUGGEST_REMEDY_MAX];
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, "="), text);
+	fprintf(stderr, "weirctl: %s: no such value", text);
+	for (unsigned i = 0; i < HEALTH_METRICS; i++)
+		suggest_offer(&near, name, health_metrics[i].name);
+	if (suggest_remedy(near.word, remedy))
+		fprintf(stderr, ": %s", remedy);
+	fputs("; there are", stderr);
+	for (unsigned i = 0; i < HEALTH_METRICS; i++)
+		fprintf(stderr, "%s %s", i ? "," : "", health_metrics[i].name);
+	fputc('\n', stderr);
+	return false;
+}
+
+/* "losing=100", "alarms=off". */
+static bool take_threshold(const struct threshold *threshold, struct limits *limits)
+{
+	size_t len = strcspn(threshold->text, "=");
+	unsigned i = find_metric(threshold->text, len);
+	const char *value = threshold->text + len + 1;
+	char *end;
+	double number = NAN;
+
+	if (i == HEALTH_METRICS)
+		return refuse_metric(threshold->text);
+	if (!threshold->text[len] || strcmp(value, "off") != 0) {
+		number = threshold->text[len] ? strtod(value, &end) : NAN;
+		if (!isfinite(number) || end == value || *end) {
+			fprintf(stderr, "weirctl: %s: expected NAME=N or NAME=off\n",
+				threshold->text);
+			return false;
+		}
+	}
+	*(threshold->critical ? &limits->of[i].critical : &limits->of[i].warning) = number;
+	return true;
+}
+
+static bool take_thresholds(const struct request *request, struct limits *limits)
+{
+	for (unsigned i = 0; i < HEALTH_METRICS; i++)
+		limits->of[i] = health_metrics[i].limits;
+	for (unsigned i = 0; i < request->n_thresholds; i++)
+		if (!take_threshold(&request->thresholds[i], limits))
+			return false;
+	return true;
+}
+
+bool check_thresholds(const struct request *request)
+{
+	struct limits limits;
+
+	return take_thresholds(request, &limits);
+}
+
+/* "2 peers are lost", to be joined by commas. */
+static void add_words(json_t *words, const struct health_metric *metric, double value)
+{
+	char number[32];
+
+	if (!metric->one)
+		return;
+	snprintf(number, sizeof(number), "%.6g", value);
+	json_array_append_new(
+		words, json_sprintf("%s %s", number, value == 1 ? metric->one : metric->many));
+}
+
+static json_t *limit_json(double limit)
+{
+	return isnan(limit) ? json_null() : json_real(limit);
+}
+
+/* What is found of one limiter: its state, what is wrong in words, and each value. */
+static json_t *judge_status(const json_t *status, const struct limits *limits)
+{
+	json_t *words = json_array(), *values = json_object();
+	const json_t *alarms = member_at(status, "health.alarms");
+	enum health_state worst = HEALTH_OK;
+
+	for (unsigned i = 0; i < HEALTH_METRICS; i++) {
+		const struct health_metric *metric = &health_metrics[i];
+		double value = metric->of(status);
+		enum health_state is = health_of(value, &limits->of[i]);
+
+		if (isnan(value))
+			continue;
+		if (is != HEALTH_OK)
+			add_words(words, metric, value);
+		if (is != HEALTH_OK && i == 0)
+			json_array_extend(words, (json_t *)alarms);
+		json_object_set_new(values, metric->name,
+			json_pack("{s:f, s:s, s:o, s:o}", "value", value, "unit", metric->unit,
+				"warning", limit_json(limits->of[i].warning), "critical",
+				limit_json(limits->of[i].critical)));
+		worst = health_worse(worst, is);
+	}
+	return json_pack("{s:s, s:i, s:o, s:o}", "state", health_names[worst], "status", (int)worst,
+		"wrong", words, "values", values);
+}
+
+/* A limiter that does not answer is CRITICAL; whether one does that may not be asked is unknown. */
+static json_t *judge_silence(const struct box *box)
+{
+	enum health_state is = box->error == EACCES || box->error == EPERM ? HEALTH_UNKNOWN
+									   : HEALTH_CRITICAL;
+
+	return json_pack("{s:s, s:i, s:[s], s:{}}", "state", health_names[is], "status", (int)is,
+		"wrong", box->why ? box->why : "out of memory", "values");
+}
+
+int check_gather(struct source *source, const struct request *request, json_t **document)
+{
+	return status_gather(source, request, document);
+}
+
+/* A text on one line, in which perfdata does not begin. */
+static void put_words(const char *text, FILE *out)
+{
+	for (; *text; text++)
+		fputc(*text == '|' || (unsigned char)*text < ' ' ? ' ' : *text, out);
+}
+
+static void put_wrong(const json_t *found, FILE *out)
+{
+	const json_t *word;
+	size_t i;
+
+	json_array_foreach (json_object_get(found, "wrong"), i, word) {
+		fputs(i ? ", " : "", out);
+		put_words(json_string_value(word), out);
+	}
+	if (json_array_size(json_object_get(found, "wrong")) == 0)
+		fputs("nothing is wrong", out);
+}
+
+static void put_limit(const json_t *value, const char *key, FILE *out)
+{
+	const json_t *limit = json_object_get(value, key);
+
+	fputc(';', out);
+	if (json_is_number(limit))
+		fprintf(out, "%.10g", json_number_value(limit));
+}
+
+/* 'fra.alarms'=0;1; of each. */
+static void put_values(const json_t *found, const char *box, FILE *out)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach (json_object_get(found, "values"), name, value) {
+		fprintf(out, " '");
+		if (box) {
+			for (const char *c = box; *c; c++)
+				fputc(*c == '\'' || *c == '=' || *c == '|' ? '_' : *c, out);
+			fputc('.', out);
+		}
+		fprintf(out, "%s'=%.6g%s", name, json_number_value(json_object_get(value, "value")),
+			json_string_value(json_object_get(value, "unit")));
+		put_limit(value, "warning", out);
+		put_limit(value, "critical", out);
+		fputs(";0", out);
+	}
+}
+
+static void put_check(
+	const struct boxes *boxes, json_t *const *found, enum health_state worst, FILE *out)
+{
+	fprintf(out, "%s - ", health_names[worst]);
+	for (unsigned i = 0; i < boxes->n; i++) {
+		if (i)
+			fputs("; ", out);
+		put_words(boxes->each[i].name, out);
+		fputs(": ", out);
+		put_wrong(found[i], out);
+	}
+	fputs(" |", out);
+	for (unsigned i = 0; i < boxes->n; i++)
+		put_values(found[i], boxes->n > 1 ? boxes->each[i].name : NULL, out);
+	fputc('\n', out);
+}
+
+static int put_check_json(const struct boxes *boxes, json_t **found)
+{
+	json_t *all = boxes->n == 1 ? json_incref(found[0]) : json_object();
+	int ret;
+
+	for (unsigned i = 0; boxes->n > 1 && i < boxes->n; i++)
+		json_object_set(all, boxes->each[i].name, found[i]);
+	ret = answers_write_json(all, stdout);
+	json_decref(all);
+	return ret;
+}
+
+static int check_boxes(struct boxes *boxes, const struct options *options)
+{
+	json_t *found[2 * BOXES_MAX];
+	struct limits limits;
+	enum health_state worst = HEALTH_OK;
+	int ret = 0;
+
+	take_thresholds(&options->request, &limits);
+	boxes_ask(boxes, options->command, &options->request);
+	for (unsigned i = 0; i < boxes->n; i++) {
+		struct box *box = &boxes->each[i];
+
+		found[i] = box->document ? judge_status(box->document, &limits)
+					 : judge_silence(box);
+		worst = health_worse(worst,
+			(enum health_state)json_integer_value(json_object_get(found[i], "status")));
+	}
+	if (options->json)
+		ret = put_check_json(boxes, found);
+	else
+		put_check(boxes, found, worst, stdout);
+	for (unsigned i = 0; i < boxes->n; i++)
+		json_decref(found[i]);
+	return answers_end(0, ret) ? HEALTH_UNKNOWN : (int)worst;
+}
+
+int check_run(const struct options *options)
+{
+	struct boxes boxes;
+	int status = HEALTH_UNKNOWN;
+
+	if (boxes_find(options, &boxes))
+		status = check_boxes(&boxes, options);
+	else
+		puts("UNKNOWN - no limiter to ask: name one by -n or -s |");
+	boxes_free(&boxes);
+	return status;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What weirctl was called with.
+ */
+#ifndef WEIR_WEIRCTL_CTL_OPTIONS_H
+#define WEIR_WEIRCTL_CTL_OPTIONS_H
+
+#include "command.h"
+
+#define BOXES_MAX 256 /* in one call */
+
+/* A box, as it was named: one of the two, or both by a group file. */
+struct box_name {
+	const char *socket;  /* the path; NULL: by its limiter */
+	const char *limiter; /* NULL: named by its socket's file */
+};
+
+struct options {
+	const struct command *all; /* commands */
+	const struct command *command;
+	struct request request;
+	struct box_name boxes[BOXES_MAX];
+	unsigned n_boxes;
+	const char *group; /* a file that names more; NULL */
+	double timeout_s;  /* for each answer */
+	bool json, wide, help, version, watch;
+};
+
+/* A row of the usage: an option and who takes it. */
+struct option_help {
+	const char *name;
+	int argument; /* as getopt_long() has it */
+	char brief;   /* -s; 0: none */
+	const char *value, *help;
+	unsigned of; /* bit of command.options; 0: every command takes it */
+};
+
+/* Ended by one without a name. */
+extern const struct option_help option_rows[];
+
+/* False: it makes no sense, and standard error says why; `command` is set if it is known. */
+bool options_parse(int argc, char **argv, const struct command *all, struct options *options);
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The command "diff": what of a file would be another in force. What is only written otherwise
+ * ("1000Mbit/s", "1Gbit/s") is not.
+ */
+#include "command.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "change/between.h"
+#include "config/load.h"
+#include "field.h"
+#include "load_file.h"
+#include "policy/diff.h"
+
+#define LINE_MOST 80
+
+json_t *load_checked(const char *path, FILE *err)
+{
+	struct diagnostics diagnostics;
+	struct config *config = NULL;
+	json_t *document = NULL;
+	struct config_load load = {
+		.path = path, .diagnostics = &diagnostics, .document = &document};
+
+	diagnostics_init(&diagnostics, err, DIAGNOSTICS_TEXT);
+	if (config_load_with(&load, &config) == 0)
+		config_free(config);
+	return document;
+}
+
+/* What stands below the comments at its beginning, which are whole lines. */
+static json_t *parse_kept(char *text)
+{
+	while (strncmp(text, "//", 2) == 0) {
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	return json_loads(text, 0, NULL);
+}
+
+/* The descriptor is shared with others: no read() of it. */
+static json_t *read_kept(int fd)
+{
+	struct stat st;
+	size_t at = 0;
+	char *text;
+	json_t *kept;
+
+	if (fd < 0 || fstat(fd, &st) || !(text = malloc((size_t)st.st_size + 1)))
+		return NULL;
+	while (at < (size_t)st.st_size) {
+		ssize_t n = pread(fd, text + at, (size_t)st.st_size - at, (off_t)at);
+
+		if (n <= 0)
+			break;
+		at += (size_t)n;
+	}
+	text[at] = '\0';
+	kept = parse_kept(text);
+	free(text);
+	return kept;
+}
+
+static int ask_running(struct source *source, json_t **running)
+{
+	json_t *answer = NULL;
+	int taken = -1, ret = -ENOENT;
+
+	*running = NULL;
+	if (source->ask_with)
+		ret = source->ask_with(source, "/weir/running", -1, &taken, &answer);
+	if (ret == 0 && json_is_null(answer))
+		ret = -ENOENT;
+	if (ret == 0)
+		*running = read_kept(taken);
+	if (ret == 0 && !*running)
+		ret = -EBADMSG;
+	if (taken >= 0)
+		close(taken);
+	json_decref(answer);
+	return ret;
+}
+
+static const char *policy_of_change(const json_t *change)
+{
+	return json_string_value(json_object_get(change, "policy"));
+}
+
+static json_t *flags_by_name(const struct config_diff *diff, const struct config *config)
+{
+	json_t *flags = json_object();
+
+	for (unsigned i = 0; i < diff->n; i++)
+		json_object_set_new(
+			flags, config->policies[i].name, json_integer(diff->changes[i]));
+	return flags;
+}
+
+/* Leaves out what is another in writing alone, and marks what begins anew. */
+static void judge_changes(
+	json_t *changes, const struct config_diff *diff, const struct config *config)
+{
+	json_t *flags = flags_by_name(diff, config);
+
+	for (size_t i = 0; i < json_array_size(changes);) {
+		json_t *change = json_array_get(changes, i);
+		const char *policy = policy_of_change(change);
+		const json_t *flag = policy ? json_object_get(flags, policy) : NULL;
+
+		if (flag && json_integer_value(flag) == 0) {
+			json_array_remove(changes, i);
+			continue;
+		}
+		if (flag && json_integer_value(flag) & POLICY_ANEW)
+			json_object_set_new(change, "begins_anew", json_true());
+		i++;
+	}
+	json_decref(flags);
+}
+
+static json_t *lines_of(const char *text)
+{
+	json_t *lines = json_array();
+
+	while (text && *text) {
+		size_t len = strcspn(text, "\n");
+
+		json_array_append_new(lines, json_stringn(text, len));
+		text += len + (text[len] == '\n');
+	}
+	return lines;
+}
+
+static int compare_in_force(
+	const json_t *running, const json_t *file, const char *name, json_t *changes, FILE *said)
+{
+	struct config *old = NULL, *new = NULL;
+	struct config_diff *diff = NULL;
+	char *warnings = NULL;
+	size_t size;
+	FILE *nobody = open_memstream(&warnings, &size);
+	int ret = nobody ? config_read_document(running, "what runs", NULL, nobody, &old) : -ENOMEM;
+
+	if (ret == 0)
+		ret = config_read_document(file, name, NULL, nobody, &new);
+	if (ret == 0)
+		ret = config_diff(old, new, name, said, &diff);
+	if (ret == 0)
+		judge_changes(changes, diff, new);
+	config_diff_free(diff);
+	config_free(old);
+	config_free(new);
+	if (nobody)
+		fclose(nobody);
+	free(warnings);
+	return ret == -ENOMEM ? ret : 0; /* what is refused is listed as it is written */
+}
+
+int diff_gather(struct source *source, const struct request *request, json_t **document)
+{
+	json_t *file = load_checked(request->word, stderr), *running = NULL, *changes;
+	char *said = NULL;
+	size_t size;
+	FILE *restart;
+	int ret;
+
+	*document = NULL;
+	if (!file) {
+		*document = json_pack("{s:s}", "refused", "the file is refused");
+		return *document ? 0 : -ENOMEM;
+	}
+	ret = ask_running(source, &running);
+	changes = ret ? NULL : changes_between(running, file);
+	restart = open_memstream(&said, &size);
+	if (ret == 0 && changes && restart)
+		ret = compare_in_force(running, file, request->word, changes, restart);
+	if (restart)
+		fclose(restart);
+	if (ret == 0)
+		*document = json_pack(
+			"{s:O, s:o}", "changes", changes, "needs_restart", lines_of(said));
+	free(said);
+	json_decref(changes);
+	json_decref(running);
+	json_decref(file);
+	return ret;
+}
+
+/* One line of at most 80 columns: "-     limit: 1Mbit/s". */
+static void add_line(json_t *lines, char sign, const char *key, const json_t *value)
+{
+	char *text = json_is_string(value) ? strdup(json_string_value(value))
+					   : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+	int room = LINE_MOST - 6 - (int)strlen(key);
+	bool cut = text && room > 3 && strlen(text) > (size_t)room;
+
+	json_array_append_new(lines, json_sprintf("%c   %s: %.*s%s", sign, key,
+					     cut ? room - 3 : (int)(text ? strlen(text) : 0),
+					     text ? text : "", cut ? "..." : ""));
+	free(text);
+}
+
+static void add_whole(json_t *lines, char sign, json_t *policy)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach (policy, key, value)
+		if (strcmp(key, "name") != 0)
+			add_line(lines, sign, key, value);
+}
+
+static void add_change(json_t *lines, json_t *change)
+{
+	const char *key = json_string_value(json_object_get(change, "key"));
+	json_t *before = json_object_get(change, "old"), *now = json_object_get(change, "new");
+
+	if (!key) {
+		add_whole(lines, '-', before);
+		add_whole(lines, '+', now);
+		return;
+	}
+	if (!json_is_null(before))
+		add_line(lines, '-', key, before);
+	if (!json_is_null(now))
+		add_line(lines, '+', key, now);
+}
+
+/* The head of a policy, or of what is of none. */
+static void add_head(json_t *lines, json_t *change)
+{
+	const char *policy = policy_of_change(change);
+	bool whole = json_is_null(json_object_get(change, "key"));
+	bool gone = whole && json_is_null(json_object_get(change, "new"));
+
+	json_array_append_new(lines,
+		json_sprintf("%c %s%s%s",
+			!whole ? ' '
+			: gone ? '-'
+			       : '+',
+			policy ? "policy " : "outside of policies", policy ? policy : "",
+			json_is_true(json_object_get(change, "begins_anew")) ? " (begins anew)"
+									     : ""));
+}
+
+int diff_print(const json_t *document, struct view *view)
+{
+	const json_t *changes = json_object_get(document, "changes");
+	const json_t *restart = json_object_get(document, "needs_restart");
+	json_t *lines = json_array(), *change, *former = NULL;
+	size_t i;
+	int ret;
+
+	json_array_foreach (changes, i, change) {
+		if (!former || !json_equal(json_object_get(former, "policy"),
+				       json_object_get(change, "policy")))
+			add_head(lines, change);
+		add_change(lines, change);
+		former = change;
+	}
+	if (json_array_size(changes) == 0)
+		json_array_append_new(lines, json_string("nothing would change in force"));
+	ret = fields_lines(lines, view);
+	json_decref(lines);
+	return ret == 0 && json_array_size(restart) > 0 ? fields_lines(restart, view) : ret;
+}

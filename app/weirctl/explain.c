@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The command "explain": what would become of packets now, and why. What is written of a packet is
+ * made a frame here; the limiter tries it.
+ */
+#include "command.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask/member.h"
+#include "capture/capture.h"
+#include "capture/link.h"
+#include "field.h"
+#include "probe/probe.h"
+
+#define ASKS        "/weir/explain,"
+#define POLL_MS     1
+#define TRIES       5000 /* polls of one packet: seconds */
+#define PACKETS     10   /* of a capture, unless it is said how many */
+#define PACKETS_MAX 10000
+
+/* What stands behind "explain". */
+struct explained {
+	struct probe_packet probe; /* of a capture: what is said of all of its packets */
+	const char *file;          /* a capture; else NULL */
+	unsigned packets;
+};
+
+static bool is_count(const char *word, unsigned *packets)
+{
+	char *end;
+	unsigned long n;
+
+	if (strncmp(word, "count=", 6) != 0)
+		return false;
+	n = strtoul(word + 6, &end, 10);
+	*packets = *end || n == 0 || n > PACKETS_MAX ? 0 : (unsigned)n;
+	return true;
+}
+
+static int read_capture_words(
+	const char *const *words, unsigned n, struct explained *explained, char why[PROBE_WHY])
+{
+	int ret = 0;
+
+	explained->file = words[0];
+	explained->packets = PACKETS;
+	for (unsigned i = 1; ret == 0 && i < n; i++) {
+		if (!is_count(words[i], &explained->packets))
+			ret = probe_set(&explained->probe, words[i], why);
+		else if (explained->packets == 0)
+			ret = -ENOENT;
+		if (ret == -ENOENT)
+			snprintf(why, PROBE_WHY,
+				"\"%.40s\": expected count=1 to %d, wire=, direction= or worker=",
+				words[i], PACKETS_MAX);
+	}
+	return ret;
+}
+
+static int read_hex_words(
+	const char *const *words, unsigned n, struct probe_packet *probe, char why[PROBE_WHY])
+{
+	int ret = 0;
+
+	for (unsigned i = 0; ret == 0 && i < n; i++)
+		ret = strchr(words[i], '=') ? probe_set(probe, words[i], why)
+					    : probe_add_hex(probe, words[i], why);
+	if (ret == -ENOENT)
+		snprintf(why, PROBE_WHY, "expected length=, wire=, direction= or worker=");
+	if (ret == 0 && probe->bytes == 0) {
+		snprintf(why, PROBE_WHY, "hex: expected the frame's bytes");
+		ret = -EINVAL;
+	}
+	if (ret == 0 && probe->len < probe->bytes)
+		probe->len = probe->bytes;
+	return ret;
+}
+
+static int read_words(
+	const struct request *request, struct explained *explained, char why[PROBE_WHY])
+{
+	const char *const *words = request->words;
+	unsigned n = request->n_words;
+
+	*explained = (struct explained){.packets = 1};
+	probe_init(&explained->probe);
+	if (n >= 1 && strcmp(words[0], "hex") == 0)
+		return read_hex_words(words + 1, n - 1, &explained->probe, why);
+	if (n >= 2 && strcmp(words[0], "pcap") == 0)
+		return read_capture_words(words + 1, n - 1, explained, why);
+	return probe_tuple(&explained->probe, words, n, why);
+}
+
+bool explain_check(const struct request *request)
+{
+	struct explained explained;
+	char why[PROBE_WHY];
+
+	if (read_words(request, &explained, why) == 0)
+		return true;
+	fprintf(stderr, "weirctl: explain: %s\n", why);
+	return false;
+}
+
+/* Until there is an answer to the question of that number: takes its place. */
+static int await_answer(struct source *source, json_int_t number, json_t **answer)
+{
+	char request[64];
+
+	snprintf(request, sizeof(request), ASKS "%lld", (long long)number);
+	for (unsigned i = 0; i < TRIES; i++) {
+		int ret = source->ask(source, request, answer);
+
+		if (ret || !json_is_true(json_object_get(*answer, "pending")))
+			return ret;
+		json_decref(*answer);
+		*answer = NULL;
+		source->pause(source, POLL_MS);
+	}
+	return -ETIMEDOUT;
+}
+
+/* Others may ask at the same time; and a reload may come between question and answer. */
+static bool is_to_ask_again(const json_t *answer)
+{
+	return json_is_null(answer) || json_is_true(json_object_get(answer, "busy"));
+}
+
+static int explain_packet(struct source *source, const struct probe_packet *probe, json_t **answer)
+{
+	char request[sizeof(ASKS) + PROBE_REQUEST] = ASKS;
+	unsigned tries = 0;
+	int ret;
+
+	*answer = NULL;
+	if (!probe_format(probe, request + strlen(ASKS), PROBE_REQUEST))
+		return -EINVAL;
+	do {
+		const json_t *number;
+
+		if (*answer)
+			source->pause(source, POLL_MS);
+		json_decref(*answer);
+		*answer = NULL;
+		ret = source_get(source, request, answer);
+		number = ret ? NULL : json_object_get(*answer, "asked");
+		if (number) {
+			json_int_t asked = json_integer_value(number);
+
+			json_decref(*answer);
+			*answer = NULL;
+			ret = await_answer(source, asked, answer);
+		}
+	} while (ret == 0 && is_to_ask_again(*answer) && ++tries < TRIES);
+	return ret == 0 && tries == TRIES ? -ETIMEDOUT : ret;
+}
+
+static int append_answer(struct source *source, const struct probe_packet *probe, json_t *document)
+{
+	json_t *answer = NULL;
+	int ret = explain_packet(source, probe, &answer);
+
+	if (ret == 0)
+		json_array_append(document, answer);
+	json_decref(answer);
+	return ret;
+}
+
+/* A packet of a capture, as the appliance would receive it. */
+static void probe_of(const struct capture_packet *packet, const struct probe_packet *as,
+	struct probe_packet *probe)
+{
+	struct frame frame;
+
+	link_frame(packet, &frame);
+	*probe = *as;
+	probe->bytes = frame.captured < PROBE_FRAME ? frame.captured : PROBE_FRAME;
+	probe->len = frame.bytes < UINT16_MAX ? frame.bytes : UINT16_MAX;
+	memcpy(probe->frame, frame.data, probe->bytes);
+}
+
+/* What is wrong with a file, as if it were an answer. */
+static void append_complaint(json_t *document, const char *file, const char *why)
+{
+	json_array_append_new(
+		document, json_pack("{s:o}", "refused", json_sprintf("%s: %s", file, why)));
+}
+
+static int explain_capture(
+	struct source *source, const struct explained *explained, FILE *file, json_t *document)
+{
+	struct capture_packet packet;
+	struct probe_packet probe;
+	struct capture capture;
+	int ret = 0, read = 1;
+
+	capture_init(&capture, file);
+	while (ret == 0 && json_array_size(document) < explained->packets &&
+		(read = capture_next(&capture, &packet)) == 1) {
+		if (!link_supported(packet.link)) {
+			append_complaint(
+				document, explained->file, "neither of Ethernet nor of IP");
+			break;
+		}
+		probe_of(&packet, &explained->probe, &probe);
+		ret = append_answer(source, &probe, document);
+	}
+	if (read < 0)
+		append_complaint(document, explained->file, capture_error(&capture));
+	capture_free(&capture);
+	return ret;
+}
+
+int explain_gather(struct source *source, const struct request *request, json_t **document)
+{
+	struct explained explained;
+	char why[PROBE_WHY];
+	FILE *file = stdin;
+	int ret;
+
+	*document = NULL;
+	ret = read_words(request, &explained, why);
+	if (ret)
+		return ret;
+	*document = json_array();
+	if (!explained.file)
+		return append_answer(source, &explained.probe, *document);
+	if (strcmp(explained.file, "-") != 0)
+		file = fopen(explained.file, "re");
+	if (file)
+		return explain_capture(source, &explained, file, *document);
+	append_complaint(*document, explained.file, strerror(errno));
+	return 0;
+}
+
+bool explain_refused(const json_t *document, FILE *err)
+{
+	const json_t *answer;
+	bool refused = false;
+	size_t i;
+
+	json_array_foreach (document, i, answer) {
+		const char *why = json_string_value(json_object_get(answer, "refused"));
+
+		if (why && err)
+			fprintf(err, "weirctl: explain: %s\n", why);
+		refused |= why != NULL;
+	}
+	return refused;
+}
+
+int explain_print(const json_t *document, struct view *view)
+{
+	static const struct field rows[] = {
+		{"SOURCE", "packet.src", KIND_TEXT},
+		{"DESTINATION", "packet.dst", KIND_TEXT},
+		{"PROTO", "packet.proto", KIND_TEXT},
+		{"PORT", "packet.dst_port", KIND_TEXT},
+		{"BYTES", "packet.bytes", KIND_COUNT},
+		{"POLICY", "policy", KIND_TEXT},
+		{"VERDICT", "verdict", KIND_TEXT},
+		{"REASON", "reason", KIND_TEXT},
+	};
+	static const struct field one[] = {
+		{"verdict", "verdict", KIND_TEXT},
+		{"reason", "reason", KIND_TEXT},
+		{"policy", "policy", KIND_TEXT},
+		{"charged", "charged", KIND_COUNT},
+		{"counts", "count", KIND_TEXT},
+		{"limit here", "state.local_limit", KIND_RATE},
+		{"burst here", "state.local_burst", KIND_UNITS},
+		{"left at the worker", "state.level", KIND_COUNT},
+		{"left for all workers", "state.level_shared", KIND_COUNT},
+		{"packets that wait", "state.waiting_packets", KIND_COUNT},
+		{"wire", "wire", KIND_TEXT},
+		{"direction", "direction", KIND_TEXT},
+		{"worker", "worker", KIND_COUNT},
+		{"frame's bytes", "packet.bytes", KIND_COUNT},
+		{"before its IP header", "packet.l2_bytes", KIND_COUNT},
+		{"VLAN tags", "packet.vlans", KIND_TEXT},
+		{"family", "packet.family", KIND_TEXT},
+		{"inside a tunnel", "packet.inside_tunnel", KIND_TEXT},
+		{"source", "packet.src", KIND_TEXT},
+		{"destination", "packet.dst", KIND_TEXT},
+		{"DSCP", "packet.dscp", KIND_TEXT},
+		{"protocol", "packet.proto", KIND_TEXT},
+		{"source port", "packet.src_port", KIND_TEXT},
+		{"destination port", "packet.dst_port", KIND_TEXT},
+		{"fragment", "packet.fragment", KIND_TEXT},
+		{"not understood", "packet.unparsed", KIND_TEXT},
+		{"not known", "packet.unknown", KIND_TEXT},
+	};
+	const json_t *answer = json_array_get(document, 0);
+	int ret;
+
+	if (json_array_size(document) != 1)
+		return fields_list(document, FIELDS(rows), view);
+	ret = fields_detail(answer, FIELDS(one), view);
+	return ret ? ret : fields_lines(json_object_get(answer, "notes"), view);
+}

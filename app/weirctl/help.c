@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "help.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answers.h"
+
+#define TEXT_WIDTH 76
+
+void help_usage(const struct command *command, FILE *out)
+{
+	if (command)
+		fprintf(out, "Usage: weirctl [OPTIONS] %s%s%s\n", command->name,
+			*command->words ? " " : "", command->words);
+	else
+		fputs("Usage: weirctl [-s SOCKET | -n LIMITER | -g FILE] [--json] COMMAND\n", out);
+}
+
+/* "  -s, --socket SOCKET  its socket". */
+static void print_option(const struct option_help *row, FILE *out)
+{
+	char head[64], brief[8] = "    ";
+
+	if (row->brief)
+		snprintf(brief, sizeof(brief), "-%c, ", row->brief);
+	snprintf(head, sizeof(head), "%s--%s%s%s", brief, row->name, row->value ? " " : "",
+		row->value ? row->value : "");
+	fprintf(out, "  %-21s  %s\n", head, row->help);
+}
+
+static void print_options(unsigned of, FILE *out)
+{
+	for (const struct option_help *row = option_rows; row->name; row++)
+		if (of ? (row->of & of) != 0 : row->of == 0)
+			print_option(row, out);
+}
+
+/* A line for each; one whose words are long has its text in the next. */
+static void print_commands(const struct command *all, FILE *out)
+{
+	for (; all->name; all++) {
+		char words[80];
+
+		snprintf(words, sizeof(words), "%s%s%s", all->name, *all->words ? " " : "",
+			all->words);
+		if (strlen(words) > 24)
+			fprintf(out, "  %s\n%*s%s\n", words, 28, "", all->help);
+		else
+			fprintf(out, "  %-24s  %s\n", words, all->help);
+	}
+}
+
+void help_all(const struct command *all, FILE *out)
+{
+	help_usage(NULL, out);
+	fputs("\nAsks a running weir what it does.\n\n", out);
+	print_commands(all, out);
+	fputc('\n', out);
+	print_options(0, out);
+	fputs("\nA command may be shortened as long as it is the only one. weirctl COMMAND --help\n"
+	      "says more. -s and -n may be repeated: several limiters are asked at once.\n"
+	      "\n"
+	      "Exit status: 0 done; 1 refused or failed, with the reason on standard error;\n"
+	      "2 wrong usage; 3 of status: something is wrong with a limiter.\n",
+		out);
+}
+
+/* Paragraphs no wider than a terminal. */
+static void print_wrapped(const char *text, FILE *out)
+{
+	while (*text) {
+		size_t n = strlen(text);
+
+		if (n > TEXT_WIDTH)
+			for (n = TEXT_WIDTH; n > 0 && text[n] != ' '; n--)
+				;
+		fprintf(out, "%.*s\n", (int)n, text);
+		text += n;
+		text += *text == ' ';
+	}
+}
+
+void help_of(const struct command *command, FILE *out)
+{
+	help_usage(command, out);
+	fprintf(out, "\n%s.\n", command->help);
+	if (command->more) {
+		fputc('\n', out);
+		print_wrapped(command->more, out);
+	}
+	if (command->options) {
+		fputc('\n', out);
+		print_options(command->options, out);
+	}
+	fprintf(out, "\nExample: weirctl %s\n\nOptions of all commands: ", command->example);
+	for (const struct option_help *row = option_rows; row->name; row++)
+		if (!row->of)
+			fprintf(out, "%s%.1s%s--%s%s", row->brief ? "-" : "", &row->brief,
+				row->brief ? ", " : "", row->name,
+				row[1].name && !row[1].of ? ", " : "\n");
+}
+
+static json_t *help_json(const struct command *command)
+{
+	return json_pack("{s:s, s:s, s:s, s:s?, s:s, s:b, s:b}", "command", command->name, "words",
+		command->words, "help", command->help, "more", command->more, "example",
+		command->example, "changes", command->changes, "wants", command->wants);
+}
+
+/* As it is; without a word of all. */
+int help_run(const struct options *options)
+{
+	const char *word = options->request.word;
+	const struct command *command = word ? command_meant(options->all, word, stderr) : NULL;
+	json_t *array;
+	int ret = 0;
+
+	if (word && !command)
+		return EXIT_FAILURE;
+	if (!options->json && !word)
+		help_all(options->all, stdout);
+	else if (!options->json)
+		help_of(command, stdout);
+	else {
+		array = word ? help_json(command) : json_array();
+		for (const struct command *each = options->all; !word && each->name; each++)
+			json_array_append_new(array, help_json(each));
+		ret = answers_write_json(array, stdout);
+		json_decref(array);
+	}
+	return answers_end(EXIT_SUCCESS, ret);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The commands "events" and "log".
+ */
+#include "show_events.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "answers.h"
+#include "field.h"
+
+#define FOLLOW_MS 500
+#define NUMBER    24
+
+/* "2026-11-22T21:10:00.123456Z warning peer a: lost", nothing of which a terminal obeys. */
+static void write_event_line(const json_t *event, char line[VIEW_CELL_MAX])
+{
+	static const struct field fields[] = {
+		{"", "time", KIND_TEXT}, {"", "level", KIND_TEXT}, {"", "text", KIND_TEXT}};
+	char time[FIELD_TEXT_MAX], level[FIELD_TEXT_MAX], text[FIELD_TEXT_MAX];
+
+	snprintf(line, VIEW_CELL_MAX, "%.64s %-7.16s %.3000s", field_text(event, &fields[0], time),
+		field_text(event, &fields[1], level), field_text(event, &fields[2], text));
+}
+
+int events_print(const json_t *document, struct view *view)
+{
+	static const struct field fields[] = {{"TIME", "time", KIND_TEXT},
+		{"LEVEL", "level", KIND_TEXT}, {"TEXT", "text", KIND_TEXT}};
+
+	return fields_list(json_object_get(document, "events"), FIELDS(fields), view);
+}
+
+/* Without heads, as there is more to come. */
+static int print_event_lines(const json_t *document, struct view *view)
+{
+	json_t *lines = json_array(), *event;
+	size_t i;
+	int ret;
+
+	json_array_foreach (json_object_get(document, "events"), i, event) {
+		char line[VIEW_CELL_MAX];
+
+		write_event_line(event, line);
+		json_array_append_new(lines, json_string(line));
+	}
+	ret = fields_lines(lines, view);
+	json_decref(lines);
+	return ret;
+}
+
+static int print_events(const json_t *page, bool json)
+{
+	struct view *view = json ? NULL : view_new();
+	json_t *event;
+	size_t i;
+	int ret = json || view ? 0 : -ENOMEM;
+
+	json_array_foreach (json_object_get(page, "events"), i, event) {
+		if (!json)
+			break;
+		ret = json_dumpf(event, stdout, JSON_COMPACT) || putchar('\n') == EOF ? -EIO : ret;
+	}
+	if (view)
+		ret = print_event_lines(page, view);
+	if (view && ret == 0)
+		ret = view_print(view, stdout, 0);
+	view_free(view);
+	return ret || fflush(stdout) ? -EIO : 0;
+}
+
+/* What has come since; `from` is the number of the next one. */
+static int follow_on(struct box *box, char from[NUMBER], bool json)
+{
+	bool more = true;
+
+	while (more) {
+		json_t *page;
+		int ret = source_get_of(&box->client.source, "/weir/events", from, &page);
+
+		if (ret)
+			return ret;
+		more = json_is_integer(json_object_get(page, "next"));
+		snprintf(from, NUMBER, "%" JSON_INTEGER_FORMAT,
+			json_integer_value(json_object_get(page, "to_come")));
+		ret = json_array_size(json_object_get(page, "events")) ? print_events(page, json)
+								       : 0;
+		json_decref(page);
+		if (ret)
+			exit(answers_end(0, ret));
+	}
+	return 0;
+}
+
+static void rest_a_moment(void)
+{
+	const struct timespec moment = {FOLLOW_MS / 1000, FOLLOW_MS % 1000 * 1000000L};
+
+	nanosleep(&moment, NULL);
+}
+
+/* A limiter that ends is waited for: what the next one says begins at 1 again. */
+int events_follow(struct boxes *boxes, const struct options *options)
+{
+	struct box *box = &boxes->each[0];
+	char from[NUMBER] = "0";
+
+	if (boxes->n > 1) {
+		fputs("weirctl: events --follow: of one limiter\n", stderr);
+		return EXIT_FAILURE;
+	}
+	if (box_open(box)) {
+		char *why = box_explain(box, options->command, &options->request);
+
+		fprintf(stderr, "weirctl: %s\n", why ? why : strerror(box->error));
+		free(why);
+		return EXIT_FAILURE;
+	}
+	for (;;) {
+		if (box_open(box) || follow_on(box, from, options->json)) {
+			box_close(box);
+			snprintf(from, NUMBER, "0");
+		}
+		rest_a_moment();
+	}
+}
+
+bool log_check(const struct request *request)
+{
+	static const char *const levels[] = {"error", "warning", "info", "debug"};
+
+	for (size_t i = 0; request->word && i < sizeof(levels) / sizeof(*levels); i++)
+		if (strcmp(levels[i], request->word) == 0)
+			return true;
+	if (request->word)
+		fprintf(stderr, "weirctl: %s: expected error, warning, info or debug\n",
+			request->word);
+	return request->word == NULL;
+}
+
+int log_gather(struct source *source, const struct request *request, json_t **document)
+{
+	if (request->word)
+		return source_get_of(source, "/weir/log_level", request->word, document);
+	return source_get(source, "/weir/log", document);
+}
+
+bool log_refused(const json_t *document, FILE *err)
+{
+	const char *needs = json_string_value(json_object_get(document, "needs"));
+
+	if (!json_object_get(document, "denied"))
+		return false;
+	if (err)
+		fprintf(err, "weirctl: not permitted: it takes %s\n",
+			needs ? needs : "more rights");
+	return true;
+}
+
+int log_print(const json_t *document, struct view *view)
+{
+	static const struct field fields[] = {
+		{"level", "level", KIND_TEXT},
+		{"format", "format", KIND_TEXT},
+		{"events", "events", KIND_COUNT},
+		{"lines lost", "lines_lost", KIND_COUNT},
+	};
+
+	return fields_detail(document, FIELDS(fields), view);
+}

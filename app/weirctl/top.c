@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The command "top": policies as they pass and drop now, on a terminal that is redrawn, or as one
+ * table after another.
+ */
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "answers.h"
+#include "field.h"
+#include "follow.h"
+#include "human.h"
+#include "look.h"
+#include "terminal.h"
+#include "top.h"
+
+/* Those that have answered are shown though others take so much longer. */
+#define GRACE_S 1.0
+
+/* On a terminal a burst of answers is one picture. */
+#define DRAW_S   0.05
+#define MS_PER_S 1000.0
+
+/* Lines of a terminal around the rows: sums, an empty one, heads, what columns are left out. */
+#define AROUND 4
+
+/* Widths of numbers, so that columns stay where they are. */
+#define RATE_WIDTH "%11s"
+
+struct top_order {
+	const char *name;
+	int key;
+	const char *by[3]; /* members of which a policy has one */
+};
+
+static const struct top_order orders[] = {
+	{"dropping", 'd', {"dropped_pps", NULL, NULL}},
+	{"demand", 'm', {"demand_bps", "demand_per_s", NULL}},
+	{"share", 's', {"share", NULL, NULL}},
+	{"passing", 'p', {"passed_pps", NULL, NULL}},
+	{"name", 'n', {NULL, NULL, NULL}},
+};
+#define ORDERS (sizeof(orders) / sizeof(*orders))
+
+struct top {
+	const struct options *options;
+	struct follow *follow;
+	struct boxes shown;
+	const struct top_order *order;
+	size_t most, from;
+	unsigned rows;    /* of policies, that the terminal has room for */
+	size_t n;         /* that there were */
+	bool interactive; /* keys are read, and a screen is redrawn */
+};
+
+/* --- what is asked --------------------------------------------------------------------------- */
+
+static void add_part(struct source *source, json_t *document, const char *key, const char *request)
+{
+	json_t *value = NULL;
+
+	if (source_get(source, request, &value) == 0)
+		json_object_set_new(document, key, value);
+}
+
+/* What the policies do until it looks again; the first time it looks before that too. */
+static int ask_rates(struct box *box, const struct request *request, json_t **document)
+{
+	struct source *source = &box->client.source;
+	json_t *now;
+	int ret = 0;
+
+	if (!box->memory)
+		ret = look_at_policies(source, &box->memory);
+	if (ret == 0) {
+		source->pause(source, (unsigned)(request->interval_s * MS_PER_S));
+		ret = look_at_policies(source, &now);
+	}
+	if (ret)
+		return ret;
+	*document = json_pack("{s:o}", "policies", look_rates(box->memory, now));
+	json_decref(box->memory);
+	box->memory = now;
+	add_part(source, *document, "process", "/weir/process");
+	add_part(source, *document, "health", "/weir/health");
+	return 0;
+}
+
+/* --- in which order -------------------------------------------------------------------------- */
+
+static double weight_of(const json_t *policy, const struct top_order *order)
+{
+	for (unsigned i = 0; order->by[i]; i++)
+		if (json_is_number(json_object_get(policy, order->by[i])))
+			return json_number_value(json_object_get(policy, order->by[i]));
+	return -1;
+}
+
+/* The most first; by name where it is the same. */
+static int compare_top_rows(const void *a, const void *b)
+{
+	const struct top_row *left = a, *right = b;
+	int names;
+
+	if (left->weight != right->weight)
+		return left->weight < right->weight ? 1 : -1;
+	names = strcmp(left->name, right->name);
+	return names ? names : strcmp(left->box, right->box);
+}
+
+struct top_row *top_rows(const struct boxes *boxes, const char *order, size_t *n)
+{
+	const struct top_order *by = orders;
+	struct top_row *rows;
+	size_t room = 1, i;
+	json_t *policy;
+
+	while (by + 1 < orders + ORDERS && order && strcmp(by->name, order) != 0)
+		by++;
+	for (unsigned b = 0; b < boxes->n; b++)
+		room += json_array_size(json_object_get(boxes->each[b].document, "policies"));
+	rows = calloc(room, sizeof(*rows));
+	*n = 0;
+	for (unsigned b = 0; rows && b < boxes->n; b++) {
+		const struct box *box = &boxes->each[b];
+
+		json_array_foreach (json_object_get(box->document, "policies"), i, policy) {
+			const char *name = json_string_value(json_object_get(policy, "name"));
+
+			rows[(*n)++] = (struct top_row){
+				box->name, name ? name : "?", weight_of(policy, by), policy};
+		}
+	}
+	if (rows)
+		qsort(rows, *n, sizeof(*rows), compare_top_rows);
+	return rows;
+}
+
+/* --- what is shown --------------------------------------------------------------------------- */
+
+static void add_rows(struct view *view, const struct top_row *rows, size_t n, bool boxes)
+{
+	static const struct column columns[] = {{"POLICY", 0, 0}, {"LIMIT", 6, 1}, {"HERE", 5, 1},
+		{"SHARE", 3, 1}, {"DEMAND", 2, 1}, {"PASSES", 1, 1}, {"", 7, 1}, {"DROPS", 4, 1},
+		{"", 0, 1}};
+	static const struct field fields[] = {
+		{"", "name", KIND_TEXT},
+		{"", "limit", KIND_RATE},
+		{"", "local_limit", KIND_RATE},
+		{"", "share", KIND_SHARE},
+		{"", "demand", KIND_RATE},
+		{"", "passed", KIND_RATE},
+		{"", "passed_pps", KIND_PACKETS},
+		{"", "dropped", KIND_RATE},
+		{"", "dropped_pps", KIND_PACKETS},
+	};
+	enum { FIELDS_SHOWN = sizeof(fields) / sizeof(*fields) };
+
+	for (size_t i = 0; i < n || i == 0; i++) {
+		char text[FIELDS_SHOWN][FIELD_TEXT_MAX], value[FIELD_TEXT_MAX];
+		const char *cells[FIELDS_SHOWN];
+
+		if (i == 0 || boxes) {
+			view_of_box(view, boxes && n ? rows[i].box : NULL);
+			view_table(view, TABLE_LIST, columns, FIELDS_SHOWN);
+		}
+		for (unsigned k = 0; k < FIELDS_SHOWN && i < n; k++) {
+			field_text(rows[i].policy, &fields[k], value);
+			snprintf(text[k], sizeof(text[k]), k == 0 || k == 3 ? "%s" : RATE_WIDTH,
+				value);
+			cells[k] = text[k];
+		}
+		if (i < n)
+			view_row(view, cells);
+	}
+}
+
+/* Packets a second of all policies that have answered. */
+static double sum_of(const struct boxes *boxes, const char *key)
+{
+	const json_t *policy;
+	double sum = 0;
+	size_t i;
+
+	for (unsigned b = 0; b < boxes->n; b++)
+		json_array_foreach (json_object_get(boxes->each[b].document, "policies"), i, policy)
+			sum += json_number_value(json_object_get(policy, key));
+	return sum;
+}
+
+/* "ams: up 3 d 4 h, 3 policies; worker 1 is stuck", or since when it is gone. */
+static void add_box_line(json_t *lines, const struct box *box)
+{
+	const struct field uptime = {"", "process.uptime_s", KIND_SECONDS};
+	const struct field alarm = {"", "health.alarms", KIND_TEXT};
+	char up[FIELD_TEXT_MAX], alarms[FIELD_TEXT_MAX];
+	size_t n = json_array_size(json_object_get(box->document, "policies"));
+	const json_t *health = json_object_get(box->document, "health");
+	bool wrong = json_array_size(json_object_get(health, "alarms")) > 0;
+
+	if (box->gone_since)
+		json_array_append_new(
+			lines, json_sprintf("%s: %s", box->name, box->why ? box->why : "gone"));
+	else if (box->document)
+		json_array_append_new(
+			lines, json_sprintf("%s: up %s, %zu %s%s%s", box->name,
+				       field_text(box->document, &uptime, up), n,
+				       n == 1 ? "policy" : "policies", wrong ? "; " : "",
+				       wrong ? field_text(box->document, &alarm, alarms) : ""));
+}
+
+static json_t *head_lines(const struct top *top)
+{
+	char passes[HUMAN_MAX], drops[HUMAN_MAX];
+	json_t *lines = json_array();
+
+	for (unsigned i = 0; i < top->shown.n; i++)
+		add_box_line(lines, &top->shown.each[i]);
+	json_array_append_new(
+		lines, json_sprintf("policies pass %s, drop %s; sorted by %s%s",
+			       human_amount(sum_of(&top->shown, "passed_pps"), "pkt/s", passes),
+			       human_amount(sum_of(&top->shown, "dropped_pps"), "pkt/s", drops),
+			       top->order->name, top->interactive ? " (keys: d m s p n, q)" : ""));
+	return lines;
+}
+
+/* The rows that a terminal has room for, below where it has been scrolled to. */
+static void write_picture(struct top *top, FILE *out, unsigned columns, unsigned lines)
+{
+	struct view *view = view_new();
+	json_t *head = head_lines(top);
+	size_t taken = json_array_size(head) + AROUND, n, i;
+	struct top_row *rows = top_rows(&top->shown, top->order->name, &n);
+	char text[VIEW_CELL_MAX];
+	const json_t *line;
+
+	top->rows = lines > taken ? lines - (unsigned)taken : 1;
+	top->n = n < top->most ? n : top->most;
+	if (top->from + top->rows > top->n)
+		top->from = top->n > top->rows ? top->n - top->rows : 0;
+	n = top->n - top->from < top->rows ? top->n - top->from : top->rows;
+	json_array_foreach (head, i, line)
+		fprintf(out, "%s\n", view_shorten(json_string_value(line), columns, text));
+	fputc('\n', out);
+	if (view && rows)
+		add_rows(view, rows + top->from, n, top->shown.n > 1);
+	if (view)
+		view_print(view, out, columns);
+	view_free(view);
+	json_decref(head);
+	free(rows);
+}
+
+/* Redraws each line in its place, and clears what is behind it: nothing flickers. */
+static int draw_screen(struct top *top)
+{
+	unsigned columns = 0, lines = 0, line = 0;
+	char *text = NULL, *frame = NULL;
+	size_t size, frame_size;
+	FILE *out = open_memstream(&text, &size), *screen = open_memstream(&frame, &frame_size);
+	int ret = out && screen ? 0 : -ENOMEM;
+
+	terminal_size(&columns, &lines);
+	if (ret == 0)
+		write_picture(top, out, top->options->wide ? UINT16_MAX : columns, lines);
+	if (out)
+		fclose(out);
+	if (screen)
+		fputs("\033[H", screen);
+	for (char *at = text; ret == 0 && *at && line < lines; line++) {
+		size_t n = strcspn(at, "\n");
+
+		fprintf(screen, "%s%.*s\033[K", line ? "\r\n" : "", (int)n, at);
+		at += n + (at[n] == '\n');
+	}
+	if (screen) {
+		fputs("\033[J", screen);
+		fclose(screen);
+	}
+	if (ret == 0 && fwrite(frame, 1, frame_size, stdout) != frame_size)
+		ret = -EIO;
+	free(text);
+	free(frame);
+	return ret || fflush(stdout) ? -EIO : 0;
+}
+
+static int write_top_json(const struct top *top)
+{
+	json_t *document = answers_json(&top->shown);
+	int ret = document ? answers_write_json(document, stdout) : 0;
+
+	json_decref(document);
+	return ret;
+}
+
+static int show_top(struct top *top)
+{
+	unsigned columns = 0, lines;
+	int ret = 0;
+
+	if (top->interactive)
+		ret = draw_screen(top);
+	else if (top->options->json)
+		ret = write_top_json(top);
+	else {
+		if (top->options->wide || !terminal_size(&columns, &lines))
+			columns = 0;
+		write_picture(top, stdout, columns ? columns : UINT16_MAX, UINT32_MAX);
+		fputc('\n', stdout);
+	}
+	follow_done(&top->shown);
+	return ret || fflush(stdout) ? -EIO : 0;
+}
+
+/* --- keys ------------------------------------------------------------------------------------ */
+
+/* False: it is over. */
+static bool obey_key(struct top *top, int key)
+{
+	size_t page = top->rows > 1 ? top->rows - 1 : 1, last = top->n ? top->n - 1 : 0;
+
+	for (size_t i = 0; i < ORDERS; i++)
+		if (orders[i].key == key)
+			top->order = &orders[i];
+	if (key == KEY_UP || key == 'k')
+		top->from -= top->from > 0;
+	else if (key == KEY_DOWN || key == 'j')
+		top->from++;
+	else if (key == KEY_PAGE_UP || key == 'b')
+		top->from -= top->from < page ? top->from : page;
+	else if (key == KEY_PAGE_DOWN || key == ' ')
+		top->from += page;
+	else if (key == KEY_HOME || key == 'g')
+		top->from = 0;
+	else if (key == KEY_END || key == 'G')
+		top->from = last;
+	return key != 'q';
+}
+
+/* False: it is over, or nobody types any more. */
+static bool read_keys(struct top *top)
+{
+	char text[64];
+	ssize_t n = read(STDIN_FILENO, text, sizeof(text));
+
+	for (unsigned at = 0, used; at < (unsigned)(n > 0 ? n : 0); at += used)
+		if (!obey_key(top, terminal_key(text + at, (unsigned)n - at, &used)))
+			return false;
+	return n > 0;
+}
+
+static void stop_for_a_while(void)
+{
+	terminal_leave();
+	raise(SIGSTOP);
+	terminal_enter();
+}
+
+/* --- the loop -------------------------------------------------------------------------------- */
+
+/* Whether what has come is to be shown now; else `left` is how long that may take, or below 0. */
+static bool is_due(const struct top *top, bool news, bool all, double shown, double *left)
+{
+	double now = follow_now();
+	double due = top->interactive ? shown + DRAW_S
+				      : shown + top->options->request.interval_s + GRACE_S;
+
+	*left = news ? due - now : -1;
+	return news && ((all && !top->interactive) || due <= now);
+}
+
+static int top_loop(struct top *top)
+{
+	unsigned long times = 0;
+	double shown = follow_now(), left = -1;
+	bool ever = false, news, all;
+
+	for (;;) {
+		int ms = left < 0 ? -1 : (int)(left * MS_PER_S) + 1;
+		unsigned events = follow_wait(top->follow, ms, top->interactive && ever);
+
+		all = follow_take(top->follow, &top->shown, &news);
+		if (events & FOLLOW_END || (events & FOLLOW_KEY && !read_keys(top)))
+			return EXIT_SUCCESS;
+		if (!ever && all && follow_in_vain(&top->shown))
+			return EXIT_FAILURE;
+		if (events & FOLLOW_PAUSE && !ever)
+			raise(SIGSTOP);
+		else if (events & FOLLOW_PAUSE)
+			stop_for_a_while();
+		if (!is_due(top, news, all, shown, &left) &&
+			!(ever && top->interactive && events & ~(unsigned)FOLLOW_NEWS))
+			continue;
+		if (!ever && top->interactive)
+			terminal_enter();
+		ever = true;
+		left = -1;
+		shown = follow_now();
+		if (show_top(top))
+			return EXIT_FAILURE;
+		if (news && ++times == top->options->request.count)
+			return EXIT_SUCCESS;
+	}
+}
+
+bool top_check(const struct request *request)
+{
+	size_t n;
+
+	if (!policies_count(request->word, &n)) {
+		fprintf(stderr, "weirctl: %s: expected how many\n", request->word);
+		return false;
+	}
+	for (size_t i = 0; request->sort && i < ORDERS; i++)
+		if (strcmp(orders[i].name, request->sort) == 0)
+			return true;
+	if (request->sort)
+		fprintf(stderr, "weirctl: %s: expected dropping, demand, share, passing or name\n",
+			request->sort);
+	return !request->sort;
+}
+
+int top_run(const struct options *options)
+{
+	struct top top = {.options = options, .order = orders};
+	unsigned columns, lines;
+	struct boxes boxes;
+	int status = EXIT_FAILURE;
+
+	for (size_t i = 0; options->request.sort && i < ORDERS; i++)
+		if (strcmp(orders[i].name, options->request.sort) == 0)
+			top.order = &orders[i];
+	policies_count(options->request.word, &top.most);
+	top.interactive = !options->json && terminal_size(&columns, &lines) && isatty(STDIN_FILENO);
+	if (!boxes_find(options, &boxes)) {
+		boxes_free(&boxes);
+		return status;
+	}
+	top.shown = follow_shown(&boxes);
+	top.follow = top.shown.each ? follow_start(&boxes, options, ask_rates) : NULL;
+	if (top.follow)
+		status = top_loop(&top);
+	terminal_leave();
+	return status;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "node_totals.h"
+
+#include "base/math.h"
+#include "engine/states.h"
+#include "policy/kind.h"
+#include "spent.h"
+
+static bool has_total(const struct sim *sim, unsigned p)
+{
+	return policy_is_quota(&sim->scenario->group.policies[p]);
+}
+
+static struct credit_owner owner_of(const struct sim *sim, const struct node *node, unsigned p)
+{
+	return (struct credit_owner){.limiter = node->limiter,
+		.index = p,
+		.policy = &sim->scenario->group.policies[p],
+		.n_workers = node->engine.n_workers};
+}
+
+int node_totals_create(struct sim *sim, struct node *node)
+{
+	unsigned n = sim->scenario->group.n_policies;
+	uint64_t now = node_clock(sim, node, sim->events.now_ns);
+	int ret;
+
+	if (!limiter_budget(node->limiter))
+		return 0;
+	ret = credit_states_alloc(&node->totals, &node->engine, n);
+	for (unsigned p = 0; ret == 0 && p < n; p++) {
+		const struct credit_owner owner = owner_of(sim, node, p);
+
+		if (has_total(sim, p))
+			spent_begins(
+				sim, p, credit_states_begin(&node->totals, &owner, now)->period);
+	}
+	return ret;
+}
+
+bool node_totals_look(struct sim *sim, struct node *node, unsigned p)
+{
+	struct credit_account *account = &node->totals.accounts[p];
+	const struct credit_owner owner = owner_of(sim, node, p);
+	uint64_t now = node_clock(sim, node, sim->events.now_ns);
+	struct credit_news news = {0};
+
+	if (has_total(sim, p)) {
+		limiter_clock(
+			node->limiter, node_wall_ns(sim, node, sim->events.now_ns), false, now);
+		news = credit_account_look(
+			account, &owner, limiter_wall_s(node->limiter, now), now);
+	}
+	if (news.turned)
+		spent_begins(sim, p, account->period);
+	return news.changed;
+}
+
+uint64_t node_totals_rest(const struct sim *sim, const struct node *node)
+{
+	uint64_t now = node_clock(sim, node, sim->events.now_ns);
+
+	for (unsigned p = 0; p < sim->scenario->group.n_policies; p++)
+		if (has_total(sim, p) && credit_account_is_active(&node->totals.accounts[p], now))
+			return CREDIT_LOOK_NS;
+	return CREDIT_REST_NS;
+}
+
+void node_totals_retry(struct sim *sim, struct node *node)
+{
+	uint64_t now = node_clock(sim, node, sim->events.now_ns);
+
+	for (unsigned p = 0; node->totals.accounts && p < sim->scenario->group.n_policies; p++) {
+		const struct credit_owner owner = owner_of(sim, node, p);
+
+		if (has_total(sim, p))
+			credit_account_retry(&node->totals.accounts[p], &owner, now);
+	}
+}
+
+enum verdict node_totals_police(struct sim *sim, struct node *node, unsigned worker,
+	unsigned policy, const struct packet *packet, const uint8_t *data, uint32_t frame_len,
+	uint32_t *cost)
+{
+	const struct policy_state *state = &node->engine.workers[worker].states[policy];
+	const struct credit_account *account = &node->totals.accounts[policy];
+	uint64_t fallback = police_fallback_packets(state);
+	uint64_t earlier = credit_cache_held(&state->other->meter.credit) -
+			   police_returns(state, account->generation);
+	enum verdict verdict = engine_states_police(&node->engine, worker, policy, packet, data,
+		frame_len, node_clock(sim, node, sim->events.now_ns), cost);
+
+	if (verdict == VERDICT_PASS && police_fallback_packets(state) == fallback)
+		spent_add(
+			sim, policy, node->index, account->period, *cost, min_u64(earlier, *cost));
+	return verdict;
+}

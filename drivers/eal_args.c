@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "eal_args.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel_port.h"
+
+void eal_args_add(struct eal_args *args, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	if (args->n == EAL_ARGS_MAX || vasprintf(&args->arg[args->n], format, ap) < 0)
+		args->failed = true;
+	else
+		args->n++;
+	va_end(ap);
+}
+
+void eal_args_free(struct eal_args *args)
+{
+	for (int i = 0; i < args->n; i++)
+		free(args->arg[i]);
+}
+
+bool device_is_vdev(const char *device)
+{
+	return strncmp(device, "net_", 4) == 0;
+}
+
+void eal_args_add_port(struct eal_args *args, const struct port_config *port)
+{
+	bool sized = port_is_af_packet(port) && !strstr(port->device, "framesz=");
+	unsigned frame = sized ? af_packet_frame(port) : AF_PACKET_FRAME;
+
+	if (!device_is_vdev(port->device))
+		eal_args_add(args, "--allow=%s", port->device);
+	else if (frame > AF_PACKET_FRAME)
+		eal_args_add(args, "--vdev=%s,framesz=%u,blocksz=%u", port->device, frame,
+			frame > 4096 ? frame : 4096);
+	else
+		eal_args_add(args, "--vdev=%s", port->device);
+}
+
+void eal_args_add_lcores(struct eal_args *args, const struct config *config)
+{
+	char lcores[24 * (CONFIG_WORKERS_MAX + 1)];
+	int at = snprintf(lcores, sizeof(lcores), "0@%u", config->control_cpu);
+
+	for (unsigned i = 0; i < config->n_workers; i++)
+		at += snprintf(lcores + at, sizeof(lcores) - (size_t)at, ",%u@%u", i + 1,
+			config->workers[i]);
+	eal_args_add(args, "--lcores=%s", lcores);
+}
+
+void eal_args_build(struct eal_args *args, const struct config *config)
+{
+	bool pci = false;
+
+	eal_args_add(args, "weir");
+	eal_args_add_lcores(args, config);
+	/*
+	 * One request crashes the stock server of 22.11; lib/io/telemetry speaks its protocol
+	 * instead.
+	 */
+	eal_args_add(args, "--no-telemetry");
+	eal_args_add(args, "--file-prefix=weir-%s", config->limiter);
+	for (unsigned i = 0; i < config->n_ports; i++) {
+		eal_args_add_port(args, &config->ports[i]);
+		pci |= !device_is_vdev(config->ports[i].device);
+	}
+	if (!pci)
+		eal_args_add(args, "--no-pci");
+	for (unsigned i = 0; i < config->n_eal; i++)
+		eal_args_add(args, "%s", config->eal[i]);
+}

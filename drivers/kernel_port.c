@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "kernel_port.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* What af_packet adds to a frame in its ring (66 bytes, and less than 16 to align), or less. */
+#define AF_PACKET_HEADER 80
+
+#define REPLY_MAX 16384 /* an interface with many virtual functions says much */
+
+bool port_is_af_packet(const struct port_config *port)
+{
+	return strncmp(port->device, "net_af_packet", 13) == 0;
+}
+
+unsigned af_packet_frame(const struct port_config *port)
+{
+	const char *said = strstr(port->device, "framesz=");
+	unsigned frame = AF_PACKET_FRAME;
+
+	if (said)
+		return (unsigned)strtoul(said + strlen("framesz="), NULL, 10);
+	while (frame < port_frame_max(port) + AF_PACKET_HEADER)
+		frame *= 2;
+	return frame;
+}
+
+bool af_packet_fits(const struct port_config *port)
+{
+	return af_packet_frame(port) >= port_frame_max(port) + AF_PACKET_HEADER;
+}
+
+bool port_is_af_xdp(const struct port_config *port)
+{
+	return strncmp(port->device, "net_af_xdp", 10) == 0;
+}
+
+bool kernel_interface(const struct port_config *port, char name[IFNAMSIZ])
+{
+	const char *iface = strstr(port->device, "iface=");
+
+	if ((!port_is_af_packet(port) && !port_is_af_xdp(port)) || !iface)
+		return false;
+	iface += strlen("iface=");
+	snprintf(name, IFNAMSIZ, "%.*s", (int)strcspn(iface, ","), iface);
+	return true;
+}
+
+static bool stand_on_one(const struct port_config *a, const struct port_config *b)
+{
+	char first[IFNAMSIZ], second[IFNAMSIZ];
+	unsigned index;
+
+	if (!kernel_interface(a, first) || !kernel_interface(b, second))
+		return strcmp(a->device, b->device) == 0;
+	index = if_nametoindex(first); /* it may have several names */
+	return strcmp(first, second) == 0 || (index > 0 && index == if_nametoindex(second));
+}
+
+unsigned port_twin(const struct config *config, unsigned port)
+{
+	for (unsigned i = 0; i < port; i++)
+		if (stand_on_one(&config->ports[i], &config->ports[port]))
+			return i;
+	return port;
+}
+
+static int ask_interface(const char *name, unsigned long what, struct ifreq *request)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	snprintf(request->ifr_name, sizeof(request->ifr_name), "%s", name);
+	if (ioctl(fd, what, request) < 0)
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+int kernel_link(const char *name, bool *up)
+{
+	struct ifreq request = {0};
+	int ret = ask_interface(name, SIOCGIFFLAGS, &request);
+
+	*up = request.ifr_flags & IFF_UP && request.ifr_flags & IFF_RUNNING;
+	return ret == -ENODEV ? 0 : ret; /* gone is as good as unplugged */
+}
+
+int kernel_mtu(const char *name, unsigned *mtu)
+{
+	struct ifreq request = {0};
+	int ret = ask_interface(name, SIOCGIFMTU, &request);
+
+	*mtu = (unsigned)request.ifr_mtu;
+	return ret;
+}
+
+int kernel_switch_link(const char *name, bool up)
+{
+	struct ifreq request = {0};
+	int ret = ask_interface(name, SIOCGIFFLAGS, &request);
+	bool is_up = request.ifr_flags & IFF_UP;
+
+	if (ret == 0 && is_up != up) {
+		request.ifr_flags ^= IFF_UP;
+		ret = ask_interface(name, SIOCSIFFLAGS, &request);
+	}
+	return ret == -ENODEV ? 0 : ret;
+}
+
+static void take_kind(const struct rtattr *info, struct kernel_kin *kin)
+{
+	int left = (int)RTA_PAYLOAD(info);
+
+	for (const struct rtattr *a = RTA_DATA(info); RTA_OK(a, left); a = RTA_NEXT(a, left))
+		if (a->rta_type == IFLA_INFO_KIND)
+			snprintf(kin->kind, sizeof(kin->kind), "%.*s", (int)RTA_PAYLOAD(a),
+				(const char *)RTA_DATA(a));
+}
+
+static void take_attribute(const struct rtattr *a, struct kernel_kin *kin)
+{
+	unsigned number = 0;
+
+	if (RTA_PAYLOAD(a) >= sizeof(number))
+		memcpy(&number, RTA_DATA(a), sizeof(number));
+	switch (a->rta_type & NLA_TYPE_MASK) {
+	case IFLA_LINK:
+		kin->link = (int)number;
+		break;
+	case IFLA_MAX_MTU:
+		kin->mtu_max = number;
+		break;
+	case IFLA_LINK_NETNSID:
+		kin->link_elsewhere = true;
+		break;
+	case IFLA_MASTER:
+		if_indextoname(number, kin->master);
+		break;
+	case IFLA_LINKINFO:
+		take_kind(a, kin);
+		break;
+	default:
+		break;
+	}
+}
+
+static int take_reply(const struct nlmsghdr *reply, size_t len, struct kernel_kin *kin)
+{
+	const struct ifinfomsg *link = NLMSG_DATA(reply);
+	int left;
+
+	if (!NLMSG_OK(reply, len) || reply->nlmsg_len < NLMSG_LENGTH(sizeof(*link)))
+		return -EPROTO;
+	if (reply->nlmsg_type == NLMSG_ERROR)
+		return ((const struct nlmsgerr *)NLMSG_DATA(reply))->error;
+	kin->index = link->ifi_index;
+	left = (int)IFLA_PAYLOAD(reply);
+	for (const struct rtattr *a = IFLA_RTA(link); RTA_OK(a, left); a = RTA_NEXT(a, left))
+		take_attribute(a, kin);
+	return 0;
+}
+
+int kernel_kin(const char *name, struct kernel_kin *kin)
+{
+	struct {
+		struct nlmsghdr head;
+		struct ifinfomsg link;
+	} ask = {.head = {.nlmsg_len = sizeof(ask),
+			 .nlmsg_type = RTM_GETLINK,
+			 .nlmsg_flags = NLM_F_REQUEST},
+		.link = {.ifi_index = (int)if_nametoindex(name)}};
+	union {
+		struct nlmsghdr head;
+		char bytes[REPLY_MAX];
+	} reply;
+	ssize_t len = -1;
+	int fd, ret;
+
+	*kin = (struct kernel_kin){0};
+	if (ask.link.ifi_index == 0)
+		return -ENODEV;
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	if (fd < 0)
+		return -errno;
+	if (send(fd, &ask, sizeof(ask), 0) == sizeof(ask))
+		len = recv(fd, &reply, sizeof(reply), 0);
+	ret = len < 0 ? -errno : take_reply(&reply.head, (size_t)len, kin);
+	close(fd);
+	return ret;
+}
+
+static bool is_link_local(const struct sockaddr *address)
+{
+	return address->sa_family == AF_INET6 &&
+	       IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)address)->sin6_addr);
+}
+
+static socklen_t length_of_ip(const struct sockaddr *address)
+{
+	if (address && address->sa_family == AF_INET)
+		return sizeof(struct sockaddr_in);
+	return address && address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : 0;
+}
+
+bool kernel_address(const char *name, char *text, size_t size)
+{
+	struct ifaddrs *all;
+	bool found = false;
+
+	if (getifaddrs(&all))
+		return false;
+	for (const struct ifaddrs *a = all; a && !found; a = a->ifa_next) {
+		socklen_t len = length_of_ip(a->ifa_addr);
+
+		found = len && strcmp(a->ifa_name, name) == 0 && !is_link_local(a->ifa_addr) &&
+			getnameinfo(a->ifa_addr, len, text, (socklen_t)size, NULL, 0,
+				NI_NUMERICHOST) == 0;
+	}
+	freeifaddrs(all);
+	return found;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The kernel's interface that an af_packet or af_xdp device stands on: what DPDK does not tell of
+ * it. Any thread; ioctls and netlink, in the process's network namespace.
+ */
+#ifndef WEIR_DRIVERS_KERNEL_PORT_H
+#define WEIR_DRIVERS_KERNEL_PORT_H
+
+#include <stdbool.h>
+
+#include <net/if.h>
+
+#include "policy/config.h"
+
+/* Ethernet header, two VLAN tags. */
+#define L2_OVERHEAD 22
+
+#define AF_PACKET_FRAME 2048 /* its default */
+
+/* What an interface is to others. */
+struct kernel_kin {
+	int index;
+	char kind[16];         /* such as "veth" or "vlan"; "": a device of its own */
+	int link;              /* a veth's other end, or what a VLAN stands on; 0: nothing */
+	bool link_elsewhere;   /* and that is in another network namespace */
+	unsigned mtu_max;      /* 0: it does not say */
+	char master[IFNAMSIZ]; /* the bridge, bond or VRF that has it; "": none */
+};
+
+/* Bytes of the longest frame that the MTU allows, without its FCS. */
+static inline unsigned port_frame_max(const struct port_config *port)
+{
+	return port->mtu + L2_OVERHEAD;
+}
+
+/*
+ * Bytes of a frame in an af_packet ring, as its arguments name it or as the MTU needs: one that the
+ * kernel cuts, as it does not fit, is longer than port_frame_max() all the same.
+ */
+unsigned af_packet_frame(const struct port_config *port);
+
+/* Whether what its arguments name holds a frame of the MTU. */
+bool af_packet_fits(const struct port_config *port);
+
+bool port_is_af_packet(const struct port_config *port);
+bool port_is_af_xdp(const struct port_config *port);
+
+/* The name of the interface; false of other devices. */
+bool kernel_interface(const struct port_config *port, char name[IFNAMSIZ]);
+
+/*
+ * A port before this one that stands on the same interface or PCI function, or the port itself if
+ * there is none.
+ */
+unsigned port_twin(const struct config *config, unsigned port);
+
+/* Whether it is up and has a carrier; one that is gone is down. 0 or a negative errno. */
+int kernel_link(const char *name, bool *up);
+
+/* Its MTU in *mtu. 0 or a negative errno. */
+int kernel_mtu(const char *name, unsigned *mtu);
+
+/*
+ * Takes it down, and its carrier with it, or brings it up. Waits for the kernel. 0 or a negative
+ * errno; 0 of one that is gone.
+ */
+int kernel_switch_link(const char *name, bool up);
+
+/* 0 or a negative errno: -ENODEV if there is none of that name. */
+int kernel_kin(const char *name, struct kernel_kin *kin);
+
+/*
+ * Writes the first of its addresses, but for link-local ones of IPv6, which every interface has
+ * that is up. False if there is none, or the kernel does not say.
+ */
+bool kernel_address(const char *name, char *text, size_t size);
+
+#endif

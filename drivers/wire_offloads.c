@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "wire_offloads.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <rte_log.h>
+
+#include "netdev_features.h"
+#include "kernel_port.h"
+
+#define PATH_BYTES (CONFIG_PATH_MAX + 16)
+#define WORDS      160 /* bytes of the features in a message */
+
+RTE_LOG_REGISTER(wire_offloads_logtype, weir.offloads, INFO);
+
+/* By EAL's log, as it is the appliance's: nobody waits for whoever reads that. */
+#define log_offloads(level, format, ...) \
+	rte_log(RTE_LOG_##level, wire_offloads_logtype, "weir: " format "\n", ##__VA_ARGS__)
+
+/* Which interface it matters at. */
+enum where {
+	AT_SOCKET, /* the port's, and what that stands on */
+	AT_XDP,    /* the port's */
+	AT_BOTH,   /* the port's, whatever the driver, and what that stands on */
+	AT_PEER,   /* a veth's other end */
+};
+
+struct breaking {
+	const char *feature; /* as `ethtool -k` has it */
+	const char *word;    /* as `ethtool -K` takes it */
+	enum where where;
+	bool optional; /* promiscuous devices mostly do without it: no reason to refuse */
+};
+
+/*
+ * XDP programs see a packet before GRO does. They do not see a tag that was taken off; af_packet's
+ * driver puts it back.
+ */
+static const struct breaking breaking[] = {
+	{"rx-gro", "gro", AT_SOCKET, false},
+	{"rx-gro-hw", "rx-gro-hw", AT_BOTH, false},
+	{"rx-lro", "lro", AT_BOTH, false},
+	{"rx-vlan-hw-parse", "rxvlan", AT_XDP, false},
+	{"rx-vlan-stag-hw-parse", "rx-vlan-stag-hw-parse", AT_XDP, false},
+	{"rx-vlan-filter", "rx-vlan-filter", AT_BOTH, true},
+	{"tx-checksum-ip-generic", "tx", AT_PEER, false},
+	{"tx-checksum-ipv4", "tx", AT_PEER, false},
+	{"tx-checksum-ipv6", "tx", AT_PEER, false},
+	{"tx-checksum-sctp", "tx-checksum-sctp", AT_PEER, false},
+};
+
+#define N_BREAKING (sizeof(breaking) / sizeof(breaking[0]))
+
+/* One feature of one interface; those of an interface stand together. */
+struct watched {
+	unsigned port;
+	char interface[IFNAMSIZ];
+	int index;
+	const struct breaking *breaking;
+	bool at_work, said;
+	bool put_back; /* it was at work before */
+};
+
+struct wire_offloads {
+	const struct config *config;
+	char record[PATH_BYTES], next_record[PATH_BYTES];
+	bool record_failed;
+	bool only_looks; /* nothing is switched */
+	unsigned n;
+	struct watched watched[2 * CONFIG_PORTS_MAX * N_BREAKING];
+};
+
+static bool matters_at(const struct breaking *b, enum where where)
+{
+	return b->where == where || (b->where == AT_BOTH && where != AT_PEER);
+}
+
+static void watch_interface(struct wire_offloads *offloads, unsigned port, const char *interface,
+	int index, enum where where)
+{
+	for (size_t i = 0; i < N_BREAKING; i++) {
+		struct watched *w = &offloads->watched[offloads->n];
+
+		if (!matters_at(&breaking[i], where))
+			continue;
+		*w = (struct watched){.port = port, .index = index, .breaking = &breaking[i]};
+		snprintf(w->interface, sizeof(w->interface), "%s", interface);
+		offloads->n++;
+	}
+}
+
+static void warn_elsewhere(const struct port_config *port, const char *interface)
+{
+	log_offloads(WARNING,
+		"ports.%s (%s): the other end of %s is in another network namespace: "
+		"\"ethtool -K INTERFACE tx off\" is due there, if a kernel sends by it",
+		port->name, port->device, interface);
+}
+
+/* What is merged below a VLAN or the like has been merged when it comes up. */
+static void watch_port(struct wire_offloads *offloads, unsigned i)
+{
+	const struct port_config *port = &offloads->config->ports[i];
+	char interface[IFNAMSIZ], other[IFNAMSIZ];
+	struct kernel_kin kin;
+	bool veth;
+
+	if (!kernel_interface(port, interface) || kernel_kin(interface, &kin))
+		return;
+	watch_interface(
+		offloads, i, interface, kin.index, port_is_af_xdp(port) ? AT_XDP : AT_SOCKET);
+	veth = strcmp(kin.kind, "veth") == 0;
+	if (kin.link_elsewhere) {
+		if (veth && port->offloads != OFFLOADS_IGNORE && !offloads->only_looks)
+			warn_elsewhere(port, interface);
+	} else if (kin.link && kin.link != kin.index && if_indextoname((unsigned)kin.link, other)) {
+		watch_interface(offloads, i, other, kin.link, veth ? AT_PEER : AT_SOCKET);
+	}
+}
+
+static void write_lines(const struct wire_offloads *offloads, FILE *out)
+{
+	for (unsigned i = 0; i < offloads->n; i++) {
+		const struct watched *w = &offloads->watched[i];
+
+		if (w->put_back)
+			fprintf(out, "%d %s %s\n", w->index, w->interface, w->breaking->feature);
+	}
+}
+
+/* 0 or a negative errno. */
+static int write_record(const struct wire_offloads *offloads)
+{
+	FILE *out;
+	int fd, ret;
+
+	unlink(offloads->next_record);
+	fd = open(
+		offloads->next_record, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	out = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!out) {
+		ret = -errno;
+		if (fd >= 0)
+			close(fd);
+		return ret;
+	}
+	write_lines(offloads, out);
+	ret = ferror(out) ? -EIO : 0;
+	if (fclose(out) && ret == 0)
+		ret = -errno;
+	if (ret == 0 && rename(offloads->next_record, offloads->record))
+		ret = -errno;
+	return ret;
+}
+
+static void keep_record(struct wire_offloads *offloads)
+{
+	int ret = write_record(offloads);
+
+	if (ret && !offloads->record_failed)
+		log_offloads(WARNING,
+			"%s: %s: if this process is killed, the offloads that it has switched off "
+			"stay so",
+			offloads->record, strerror(-ret));
+	offloads->record_failed = ret != 0;
+}
+
+static struct watched *find_watched(
+	struct wire_offloads *offloads, int index, const char *interface, const char *feature)
+{
+	for (unsigned i = 0; i < offloads->n; i++) {
+		struct watched *w = &offloads->watched[i];
+
+		if (w->index == index && strcmp(w->interface, interface) == 0 &&
+			strcmp(w->breaking->feature, feature) == 0)
+			return w;
+	}
+	return NULL;
+}
+
+static void put_back(const char *interface, int index, const char *feature)
+{
+	struct features features;
+	int ret;
+
+	if ((int)if_nametoindex(interface) != index || features_read(interface, &features))
+		return; /* it is gone, and took the setting with it */
+	ret = features_on(&features, feature)
+		      ? 0
+		      : features_switch(interface, &features, feature, true);
+	if (ret)
+		log_offloads(WARNING, "%s: %s stays off: %s: ethtool -K %s %s on", interface,
+			feature, strerror(-ret), interface, feature);
+}
+
+/* Root acts by this file: it is to be nobody else's. */
+static FILE *open_record(const struct wire_offloads *offloads)
+{
+	int fd = open(offloads->record, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat stat;
+	FILE *in;
+
+	if (fd < 0)
+		return NULL;
+	in = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_uid == geteuid()
+		     ? fdopen(fd, "r")
+		     : NULL;
+	if (!in)
+		close(fd);
+	return in;
+}
+
+/* Takes over what a process before this one has switched off and not put back. */
+static void inherit_record(struct wire_offloads *offloads)
+{
+	FILE *in = open_record(offloads);
+	char interface[IFNAMSIZ], feature[ETH_GSTRING_LEN];
+	int index;
+
+	while (in && fscanf(in, "%d %15s %31s", &index, interface, feature) == 3) {
+		struct watched *w = find_watched(offloads, index, interface, feature);
+
+		if (w && offloads->config->ports[w->port].offloads == OFFLOADS_FIX)
+			w->put_back = true;
+		else
+			put_back(interface, index, feature);
+	}
+	if (in)
+		fclose(in);
+}
+
+static void add_word(char *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add_word(char *words, const char *format, ...)
+{
+	size_t at = strlen(words);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(words + at, WORDS - at, format, args);
+	va_end(args);
+}
+
+static void switch_off(struct wire_offloads *offloads, struct watched *w)
+{
+	const char *feature = w->breaking->feature;
+	struct features features;
+
+	w->put_back = true;
+	keep_record(offloads);
+	if (features_read(w->interface, &features) ||
+		features_switch(w->interface, &features, feature, false) ||
+		features_read(w->interface, &features))
+		w->put_back = false;
+	w->at_work = features_on(&features, feature);
+}
+
+/* Features of one interface: what is at work after all, and what was switched off, in words. */
+struct findings {
+	unsigned n, n_fixed;
+	char names[WORDS], fixed[WORDS], command[WORDS];
+};
+
+static void look_at_feature(struct wire_offloads *offloads, struct watched *w,
+	const struct features *features, struct findings *found)
+{
+	enum offloads_mode mode = offloads->config->ports[w->port].offloads;
+	bool was = w->at_work;
+
+	w->at_work = features_on(features, w->breaking->feature);
+	if (w->at_work && mode == OFFLOADS_FIX && offloads->only_looks) {
+		w->at_work = !features_changeable(features, w->breaking->feature);
+	} else if (w->at_work && mode == OFFLOADS_FIX) {
+		switch_off(offloads, w);
+		if (!w->at_work) {
+			add_word(found->fixed, " %s", w->breaking->feature);
+			found->n_fixed++;
+		}
+	}
+	w->at_work = w->at_work && !w->breaking->optional;
+	w->said = w->said && was;
+	if (!w->at_work || w->said)
+		return;
+	w->said = true;
+	found->n++;
+	add_word(found->names, " %s", w->breaking->feature);
+	add_word(found->command, " %s off", w->breaking->word);
+}
+
+/* All features of the interface that the next watched one is of; returns where others begin. */
+static unsigned look_at_interface(
+	struct wire_offloads *offloads, unsigned from, struct findings *found)
+{
+	const char *interface = offloads->watched[from].interface;
+	struct features features;
+	unsigned to = from;
+
+	*found = (struct findings){0};
+	/* What is gone has no features; whatever comes in its place is another one. */
+	if (features_read(interface, &features))
+		features = (struct features){0};
+	for (; to < offloads->n && strcmp(offloads->watched[to].interface, interface) == 0 &&
+		offloads->watched[to].port == offloads->watched[from].port;
+		to++)
+		look_at_feature(offloads, &offloads->watched[to], &features, found);
+	return to;
+}
+
+static void complain_offloads(
+	const struct wire_offloads *offloads, const struct watched *w, const struct findings *found)
+{
+	const struct port_config *port = &offloads->config->ports[w->port];
+	const char *why = port->offloads == OFFLOADS_FIX      ? "cannot switch off"
+			  : port->offloads == OFFLOADS_REFUSE ? "refused"
+							      : "warning";
+
+	log_offloads(ERR,
+		"ports.%s (%s): %s:%s of %s: what arrives would not be what was on the wire: "
+		"ethtool -K %s%s",
+		port->name, port->device, why, found->names, w->interface, w->interface,
+		found->command);
+}
+
+static int look_at_start(struct wire_offloads *offloads)
+{
+	struct findings found;
+	int ret = 0;
+
+	for (unsigned i = 0, next; i < offloads->n; i = next) {
+		const struct watched *w = &offloads->watched[i];
+
+		next = look_at_interface(offloads, i, &found);
+		if (found.n) {
+			complain_offloads(offloads, w, &found);
+			if (offloads->config->ports[w->port].offloads != OFFLOADS_IGNORE)
+				ret = -EPERM;
+		}
+		if (found.n_fixed)
+			log_offloads(INFO, "ports.%s: switched off while weir runs: %s:%s",
+				offloads->config->ports[w->port].name, w->interface, found.fixed);
+	}
+	return ret;
+}
+
+int wire_offloads_start(const struct config *config, struct wire_offloads **out)
+{
+	struct wire_offloads *offloads = calloc(1, sizeof(*offloads));
+	int ret;
+
+	*out = NULL;
+	if (!offloads)
+		return -ENOMEM;
+	offloads->config = config;
+	snprintf(offloads->record, PATH_BYTES, "%s.offloads", config->control_socket);
+	snprintf(offloads->next_record, PATH_BYTES, "%s.offloads.new", config->control_socket);
+	for (unsigned i = 0; i < config->n_ports; i++)
+		watch_port(offloads, i);
+	inherit_record(offloads);
+	ret = look_at_start(offloads);
+	if (ret || offloads->n == 0)
+		wire_offloads_stop(offloads);
+	else
+		*out = offloads;
+	return ret;
+}
+
+int wire_offloads_foresee(const struct config *config, wire_offloads_found found, void *context)
+{
+	struct wire_offloads *offloads = calloc(1, sizeof(*offloads));
+	struct findings findings;
+
+	if (!offloads)
+		return -ENOMEM;
+	offloads->config = config;
+	offloads->only_looks = true;
+	for (unsigned i = 0; i < config->n_ports; i++)
+		watch_port(offloads, i);
+	for (unsigned i = 0, next; i < offloads->n; i = next) {
+		const struct watched *w = &offloads->watched[i];
+
+		next = look_at_interface(offloads, i, &findings);
+		if (findings.n)
+			found(context, w->port, w->interface, findings.names, findings.command);
+	}
+	free(offloads);
+	return 0;
+}
+
+void wire_offloads_stop(struct wire_offloads *offloads)
+{
+	if (!offloads)
+		return;
+	for (unsigned i = 0; i < offloads->n; i++) {
+		const struct watched *w = &offloads->watched[i];
+
+		if (w->put_back)
+			put_back(w->interface, w->index, w->breaking->feature);
+	}
+	unlink(offloads->record);
+	free(offloads);
+}
+
+bool wire_offloads_look(struct wire_offloads *offloads, char news[WIRE_OFFLOADS_NEWS])
+{
+	struct findings found;
+
+	for (unsigned i = 0, next; i < offloads->n; i = next) {
+		const struct watched *w = &offloads->watched[i];
+		const char *name = offloads->config->ports[w->port].name;
+
+		next = look_at_interface(offloads, i, &found);
+		if (found.n)
+			snprintf(news, WIRE_OFFLOADS_NEWS,
+				"ports.%s: somebody has switched on%s of %s: ethtool -K %s%s", name,
+				found.names, w->interface, w->interface, found.command);
+		else if (found.n_fixed)
+			snprintf(news, WIRE_OFFLOADS_NEWS,
+				"ports.%s: somebody has switched on%s of %s: switched off again",
+				name, found.fixed, w->interface);
+		if (found.n || found.n_fixed)
+			return true;
+	}
+	return false;
+}
+
+void wire_offloads_at_work(
+	const struct wire_offloads *offloads, unsigned port, char *names, size_t size)
+{
+	size_t at = 0;
+
+	snprintf(names, size, "%s", "");
+	for (unsigned i = 0; offloads && i < offloads->n; i++) {
+		const struct watched *w = &offloads->watched[i];
+
+		if (w->port == port && w->at_work && at < size)
+			at += (size_t)snprintf(names + at, size - at, "%s%s:%s", at ? " " : "",
+				w->interface, w->breaking->feature);
+	}
+}

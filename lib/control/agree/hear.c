@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Messages read: first all of one, then what it says is believed.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agree/agree_private.h"
+#include "base/wire.h"
+
+/*
+ * Overtaken by what its sender has said since it last changed. What is of another start is the
+ * present one's, since gossip delivers nothing else.
+ */
+static bool is_overtaken(const struct agree_peer *p, uint64_t epoch, uint32_t changes)
+{
+	return p->heard && p->epoch == epoch && (int32_t)(changes - p->changes) < 0;
+}
+
+/* Another root, or one of another start: what is known to differ is looked at anew, at once. */
+static void walk_anew(struct agree_peer *p)
+{
+	memset(p->walk, 0, sizeof(*p->walk));
+	p->walk->branch = BRANCHES;
+}
+
+/* How far the time of day that a peer has said is from ours, which is later by what it took. */
+static void hear_clock(const struct agree *a, struct agree_peer *p, uint64_t now_ns)
+{
+	uint64_t ours, apart_ns;
+
+	if (a->clock == a->n_group || !a->group[a->clock] || !p->said[a->clock]) {
+		p->clocks_apart = 0;
+		return;
+	}
+	ours = group_value(a, a->clock, now_ns);
+	apart_ns = ours - p->said[a->clock];
+	if (apart_ns > INT64_MAX)
+		apart_ns = -apart_ns;
+	p->clocks_apart = apart_ns > AGREE_CLOCK_NS ? p->clocks_apart + 1 : 0;
+}
+
+static int hear_summary(
+	struct agree *a, struct agree_peer *p, uint64_t now_ns, const uint8_t *at, size_t len)
+{
+	uint64_t things, root, value;
+	uint32_t tag;
+
+	if (len < SUMMARY || len != SUMMARY + (size_t)at[SUMMARY - 1] * GROUP_ITEM)
+		return -EBADMSG;
+	at = wire_get64(wire_get64(at + HEAD, &things), &root);
+	memset(p->said, 0, a->n_group * sizeof(*p->said));
+	for (unsigned i = *at++; i > 0; i--) {
+		at = wire_get64(wire_get32(at, &tag), &value);
+		for (unsigned t = 0; t < a->n_group; t++)
+			if (a->tags[t] == tag)
+				p->said[t] = value;
+	}
+	if (root != p->root)
+		walk_anew(p);
+	p->root = root;
+	p->same_things = things == a->things;
+	hear_clock(a, p, now_ns);
+	compare_group(a, p, now_ns);
+	compare_root(a, p, now_ns);
+	return 0;
+}
+
+/* Digests of so many neighbours in a row of 64, for each of which `ours` has our own. */
+static uint64_t compare_digests(const uint8_t *at, unsigned first, unsigned n, const uint64_t *ours)
+{
+	uint64_t bits = 0, digest;
+
+	for (unsigned i = first; i < first + n; i++) {
+		at = wire_get64(at, &digest);
+		if (digest != ours[i])
+			bits |= UINT64_C(1) << i;
+	}
+	return bits;
+}
+
+static void clear_equal(struct agree *a, struct agree_peer *p, unsigned first, unsigned n,
+	uint64_t bits, unsigned base, unsigned leaves)
+{
+	for (unsigned i = first; i < first + n; i++)
+		if (!(bits >> i & 1))
+			found_clear(a, p, key_of(base + i * leaves, 0),
+				key_of(base + i * leaves + leaves - 1, UINT32_MAX));
+}
+
+static int hear_branches(struct agree *a, struct agree_peer *p, const uint8_t *at, size_t len)
+{
+	unsigned first, n;
+	uint64_t bits;
+
+	if (len < HEAD + 2)
+		return -EBADMSG;
+	first = at[HEAD];
+	n = at[HEAD + 1];
+	if (first + n > BRANCHES || len != HEAD + 2 + n * sizeof(uint64_t))
+		return -EBADMSG;
+	bits = compare_digests(at + HEAD + 2, first, n, a->rows->branches);
+	clear_equal(a, p, first, n, bits, 0, BRANCHES);
+	p->walk->branches |= bits;
+	return 0;
+}
+
+static int hear_leaves(struct agree *a, struct agree_peer *p, const uint8_t *at, size_t len)
+{
+	unsigned branch, first, n;
+	uint64_t bits;
+
+	if (len < HEAD + 3)
+		return -EBADMSG;
+	branch = at[HEAD];
+	first = at[HEAD + 1];
+	n = at[HEAD + 2];
+	if (branch >= BRANCHES || first + n > BRANCHES || len != HEAD + 3 + n * sizeof(uint64_t))
+		return -EBADMSG;
+	bits = compare_digests(at + HEAD + 3, first, n, a->rows->leaves + branch * BRANCHES);
+	clear_equal(a, p, first, n, bits, branch * BRANCHES, 1);
+	p->walk->leaves[branch] |= bits;
+	return 0;
+}
+
+/* What differs between a row and what a peer says of it. */
+static uint32_t differing_things(
+	const struct agree *a, const struct agree_row *row, const uint8_t *at)
+{
+	uint64_t digest;
+	uint32_t things = 0;
+	uint16_t check;
+
+	at = wire_get64(at, &digest);
+	if (digest == row->digest)
+		return 0;
+	for (unsigned t = 0; t < a->n_policy; t++) {
+		at = wire_get16(at, &check);
+		if (check != row->checks[t])
+			things |= 1U << t;
+	}
+	return things ? things : (1U << a->n_policy) - 1;
+}
+
+/* Whether an id is among those of a section. */
+static bool section_has(const struct agree *a, const uint8_t *at, unsigned n, uint32_t id)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (read_be32(at + i * policy_bytes(a)) == id)
+			return true;
+	return false;
+}
+
+/* What was found in this range, and is now nowhere, or only here. */
+static void compare_absent(struct agree *a, struct agree_peer *p, uint64_t now_ns, unsigned leaf,
+	const uint8_t *at, unsigned n, uint32_t least, uint32_t last)
+{
+	for (unsigned f = found_at(p, key_of(leaf, least));
+		f < p->n_found && p->found[f].key <= key_of(leaf, last);) {
+		uint32_t id = (uint32_t)p->found[f].key;
+
+		if (rows_find(a->rows, id) || section_has(a, at, n, id))
+			f++;
+		else
+			found_set(a, p, p->found[f].key, 0, now_ns);
+	}
+	for (unsigned r = a->rows->first[leaf]; r < a->rows->first[leaf + 1]; r++) {
+		uint32_t id = a->rows->rows[r].id;
+
+		if (id >= least && id <= last && !section_has(a, at, n, id))
+			found_set(a, p, key_of(leaf, id), AGREE_PRESENCE, now_ns);
+	}
+}
+
+static const uint8_t *hear_section(
+	struct agree *a, struct agree_peer *p, uint64_t now_ns, const uint8_t *at)
+{
+	uint16_t leaf, n;
+	uint32_t least, last, id;
+
+	at = wire_get32(wire_get32(wire_get16(wire_get16(at, &leaf), &n), &least), &last);
+	compare_absent(a, p, now_ns, leaf, at, n, least, last);
+	for (unsigned i = 0; i < n; i++, at += policy_bytes(a)) {
+		const struct agree_row *row;
+
+		wire_get32(at, &id);
+		row = rows_find(a->rows, id);
+		found_set(a, p, key_of(leaf, id),
+			row ? differing_things(a, row, at + sizeof(id)) : AGREE_PRESENCE, now_ns);
+	}
+	return at;
+}
+
+/* Whether ids are of that leaf, in that range, and ascend. */
+static bool section_valid(const struct agree *a, const uint8_t *at, unsigned leaf, unsigned n,
+	uint32_t least, uint32_t last)
+{
+	uint64_t next = least;
+
+	if (leaf >= LEAVES)
+		return false;
+	for (unsigned i = 0; i < n; i++, at += policy_bytes(a)) {
+		uint32_t id = read_be32(at);
+
+		if (leaf_of(id) != leaf || id < next || id > last)
+			return false;
+		next = (uint64_t)id + 1;
+	}
+	return true;
+}
+
+static bool sections_valid(const struct agree *a, const uint8_t *at, const uint8_t *end)
+{
+	uint16_t leaf, n;
+	uint32_t least, last;
+
+	while (at < end) {
+		if ((size_t)(end - at) < SECTION)
+			return false;
+		at = wire_get32(wire_get32(wire_get16(wire_get16(at, &leaf), &n), &least), &last);
+		if ((size_t)(end - at) < n * policy_bytes(a) ||
+			!section_valid(a, at, leaf, n, least, last))
+			return false;
+		at += n * policy_bytes(a);
+	}
+	return true;
+}
+
+static int hear_policies(
+	struct agree *a, struct agree_peer *p, uint64_t now_ns, const uint8_t *at, size_t len)
+{
+	const uint8_t *end = at + len;
+
+	at += HEAD;
+	if (!sections_valid(a, at, end))
+		return -EBADMSG;
+	while (at < end)
+		at = hear_section(a, p, now_ns, at);
+	return 0;
+}
+
+int agree_hear(struct agree *a, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len)
+{
+	struct agree_peer *p;
+	uint64_t epoch;
+	uint32_t changes;
+	int ret = 0;
+
+	if (len < HEAD || buf[0] != AGREE_MESSAGE || buf[1] >= AGREE_PARTS || !a->rows)
+		return -EBADMSG;
+	p = peer_get(a, from);
+	if (!p)
+		return 0;
+	wire_get32(wire_get64(buf + 2, &epoch), &changes);
+	if (is_overtaken(p, epoch, changes))
+		return 0;
+	/* The rest is of a root that has been heard, or it would be compared with another. */
+	if (buf[1] != AGREE_SUMMARY &&
+		(!p->heard || p->epoch != epoch || p->changes != changes || !p->roots_since_ns))
+		return 0;
+	if (peer_begin(a, p))
+		return 0;
+	if (buf[1] == AGREE_SUMMARY)
+		ret = hear_summary(a, p, now_ns, buf, len);
+	else if (buf[1] == AGREE_BRANCHES)
+		ret = hear_branches(a, p, buf, len);
+	else if (buf[1] == AGREE_LEAVES)
+		ret = hear_leaves(a, p, buf, len);
+	else
+		ret = hear_policies(a, p, now_ns, buf, len);
+	if (ret)
+		return ret;
+	p->epoch = epoch;
+	p->changes = changes;
+	p->heard_ns = now_ns;
+	return 0;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "engine/credit_account.h"
+
+#include <errno.h>
+
+#include "base/math.h"
+#include "police/policy_state.h"
+#include "policy/period.h"
+
+/* Where nobody has wanted more for so long, nobody waits. */
+#define FORGO_NS (200 * MS_NS)
+
+/* What all workers may hold is so small a part of the total, in bits; and each no more than. */
+#define HELD_SHIFT    16
+#define QUANTUM_BYTES UINT64_C(65536)
+#define QUANTUM_ITEMS UINT64_C(64) /* packets or flows */
+
+#define READY_BYTES UINT64_C(6056) /* four full packets */
+#define READY_ITEMS UINT64_C(4)
+
+bool credit_account_view(
+	const struct limiter *limiter, unsigned index, uint64_t now_ns, struct quota_view *view)
+{
+	const struct budget *budget = limiter_budget(limiter);
+	unsigned account = limiter_budget_index(limiter, index);
+
+	if (!budget || account == LIMITER_ADDED)
+		return false;
+	*view = budget_view(budget, account, now_ns);
+	return true;
+}
+
+static uint32_t quantum_of(const struct credit_owner *owner)
+{
+	const struct policy *policy = owner->policy;
+	uint64_t most = policy->count == COUNT_BYTES ? QUANTUM_BYTES : QUANTUM_ITEMS;
+
+	return (uint32_t)min_u64((policy->total >> HELD_SHIFT) / owner->n_workers, most);
+}
+
+/*
+ * What lies ready for who begins: a chunk, so that a burst after a pause passes until the next look
+ * as fast as such a total is made for; some packets at any rate.
+ */
+static uint64_t least_of(const struct credit_owner *owner, uint32_t quantum)
+{
+	const struct policy *policy = owner->policy;
+	uint64_t packets = policy->count == COUNT_BYTES ? READY_BYTES : READY_ITEMS;
+
+	return max_u64(max_u64((uint64_t)quantum * owner->n_workers, packets), policy->chunk);
+}
+
+void credit_account_begin(
+	struct credit_account *account, const struct credit_owner *owner, uint64_t now_ns)
+{
+	struct quota_view view;
+
+	*account = (struct credit_account){.credit = account->credit, .quantum = quantum_of(owner)};
+	credit_lease_init(&account->lease, least_of(owner, account->quantum), now_ns);
+	if (!credit_account_view(owner->limiter, owner->index, now_ns, &view))
+		return;
+	account->period = view.period;
+	if (!view.undated)
+		limiter_remembers(owner->limiter, period_begins(owner->policy, view.period));
+}
+
+void credit_account_join(const struct credit_account *account, struct limit_profile *profile)
+{
+	credit_profile_join(
+		&profile->meter.credit, account->credit, account->generation, account->quantum);
+}
+
+void credit_account_return(struct credit_account *account, const struct credit_owner *owner)
+{
+	limiter_refund(
+		owner->limiter, owner->index, credit_turn(account->credit, account->generation));
+	credit_lease_empty(&account->lease);
+	if (account->asked)
+		limiter_forgo(owner->limiter, owner->index);
+	account->asked = 0;
+}
+
+/*
+ * The next period, if its time has come, or a reload has begun it: what was not used is void. Time
+ * may go back, a period does not.
+ */
+static void turn_period(struct credit_account *account, const struct credit_owner *owner,
+	int64_t unix_s, uint64_t now_ns, struct quota_view *view, struct credit_news *news)
+{
+	uint64_t number = unix_s == TIME_UNKNOWN ? 0 : period_number(owner->policy, unix_s);
+
+	if (number > view->period &&
+		limiter_period(owner->limiter, owner->index, number, now_ns) == 0)
+		credit_account_view(owner->limiter, owner->index, now_ns, view);
+	if (view->period <= account->period)
+		return;
+	account->period = view->period;
+	news->unused = credit_turn(account->credit, ++account->generation);
+	credit_lease_empty(&account->lease);
+	account->asked = 0;
+	news->turned = news->changed = true;
+}
+
+/*
+ * Whether to lease nothing: no packets come, and what is in hand for them is most of what is here,
+ * as others have taken the rest. So they need it.
+ */
+static bool should_park(
+	const struct credit_account *account, const struct quota_view *view, uint64_t now_ns)
+{
+	return credit_lease_is_idle(&account->lease, now_ns) &&
+	       (account->parked || view->balance < (int64_t)(view->prepaid + account->lease.left));
+}
+
+/* Whether the limiter was asked for anything. */
+static bool refill_credit(struct credit_account *account, const struct credit_owner *owner,
+	const struct quota_view *view, uint64_t now_ns)
+{
+	uint64_t units = account->asked;
+	int ret;
+
+	if (should_park(account, view, now_ns)) {
+		if (account->parked)
+			return false;
+		credit_account_return(account, owner);
+		return account->parked = true;
+	}
+	account->parked = false;
+	if (units == 0)
+		units = credit_lease_units(&account->lease,
+			(view->balance > 0 ? (uint64_t)view->balance : 0) + view->prepaid,
+			view->low);
+	if (units == 0)
+		return false;
+	ret = limiter_spend(owner->limiter, owner->index, units, now_ns);
+	account->asked = ret == -EAGAIN ? units : 0;
+	if (ret == 0) {
+		credit_put(account->credit, units);
+		credit_lease_fill(&account->lease, units);
+	}
+	return true;
+}
+
+/* A total that was changed has another quantum. Whether it has. */
+static bool adapt_quantum(struct credit_account *account, const struct credit_owner *owner)
+{
+	uint32_t quantum = quantum_of(owner);
+
+	if (quantum == account->quantum)
+		return false;
+	account->quantum = quantum;
+	account->lease.least = least_of(owner, quantum);
+	return true;
+}
+
+struct credit_news credit_account_look(struct credit_account *account,
+	const struct credit_owner *owner, int64_t unix_s, uint64_t now_ns)
+{
+	struct credit_news news = {0};
+	struct quota_view view;
+
+	if (!credit_account_view(owner->limiter, owner->index, now_ns, &view))
+		return news;
+	news.changed = adapt_quantum(account, owner);
+	turn_period(account, owner, unix_s, now_ns, &view, &news);
+	credit_lease_look(&account->lease, credit_left(account->credit),
+		credit_wanted(account->credit), now_ns);
+	if (account->asked && now_ns - account->lease.taken_ns > FORGO_NS) {
+		limiter_forgo(owner->limiter, owner->index);
+		account->asked = 0;
+	}
+	news.asked = refill_credit(account, owner, &view, now_ns);
+	return news;
+}
+
+bool credit_account_retry(
+	struct credit_account *account, const struct credit_owner *owner, uint64_t now_ns)
+{
+	struct quota_view view;
+
+	if (!account->asked || !credit_account_view(owner->limiter, owner->index, now_ns, &view))
+		return false;
+	return refill_credit(account, owner, &view, now_ns);
+}
+
+bool credit_account_is_active(const struct credit_account *account, uint64_t now_ns)
+{
+	return account->lease.taken_ns > now_ns ||
+	       now_ns - account->lease.taken_ns < CREDIT_LEASE_NS;
+}

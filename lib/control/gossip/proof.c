@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "gossip/proof.h"
+
+#include "gossip/seal.h"
+
+/* The ticks for which a claim, or an echo, is waited for. */
+static uint32_t wait_ticks(const struct gossip *g)
+{
+	uint64_t ticks = g->estimator->silence(g) / g->tick_ns + 2; /* even if that is no time */
+
+	return ticks < INT32_MAX ? (uint32_t)ticks : INT32_MAX;
+}
+
+static struct datagram_body echo_of(const struct gossip *g, unsigned to, struct peer *peer,
+	bool claims, struct peer_speaks *speaks)
+{
+	struct datagram_body body = {.receiver = g->roster->ids[to], .tick = g->tick};
+	const struct peer_claim *claim = NULL;
+
+	*speaks = (struct peer_speaks){0};
+	if (!peer)
+		return body;
+	if (claims || !peer->known)
+		claim = peer_next_claim(peer, g->tick, wait_ticks(g));
+	if (claim || peer->known) {
+		body.echo_epoch = claim ? claim->epoch : peer->epoch;
+		body.echo_tick = claim ? claim->tick
+				       : peer_echo_tick(peer, g->tick, wait_ticks(g) / 2);
+		*speaks = claim ? claim->speaks : peer->speaks;
+	}
+	return body;
+}
+
+struct datagram_body proof_body(
+	const struct gossip *g, unsigned to, struct peer *peer, struct peer_speaks *speaks)
+{
+	bool claims = peer && peer->echo_claim;
+
+	if (peer)
+		peer->echo_claim = !peer->echo_claim;
+	return echo_of(g, to, peer, claims, speaks);
+}
+
+struct datagram_body proof_body_believed(
+	const struct gossip *g, unsigned to, struct peer *peer, struct peer_speaks *speaks)
+{
+	return echo_of(g, to, peer, false, speaks);
+}
+
+uint32_t proof_age(const struct gossip *g, const struct datagram_body *body)
+{
+	if (body->echo_epoch != g->epoch || serial_newer(body->echo_tick, g->tick))
+		return UINT32_MAX;
+	return g->tick - body->echo_tick;
+}
+
+/* Whether the echo is recent, and of a tick that no start of this peer has echoed so far. */
+static bool echo_is_new(const struct gossip *g, const struct peer *peer, uint32_t age)
+{
+	if (age == UINT32_MAX || age * g->tick_ns >= g->estimator->silence(g))
+		return false;
+	return !peer->has_echoed || age < g->tick - peer->echoed;
+}
+
+enum gossip_verdict proof_of_epoch(struct gossip *g, struct peer *peer,
+	const struct datagram_header *header, const struct datagram_body *body)
+{
+	struct peer_claim claim = {
+		.epoch = header->epoch, .tick = body->tick, .speaks = seal_spoken(header)};
+
+	if (proof_is_believed(peer, header->epoch))
+		return GOSSIP_ACCEPTED;
+	if (header->epoch == 0 || header->counter == 0 || peer_has_retired(peer, header->epoch))
+		return GOSSIP_REPLAY;
+	if (echo_is_new(g, peer, proof_age(g, body)))
+		return GOSSIP_ACCEPTED;
+	if (!peer->known || peer->epoch != header->epoch)
+		peer_claim(peer, &claim, g->tick, wait_ticks(g), &g->prng);
+	return GOSSIP_UNPROVEN;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Whether a rule takes a packet of which not all is known. Private to this folder.
+ */
+#ifndef WEIR_CLASSIFY_SEARCH_H
+#define WEIR_CLASSIFY_SEARCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "classify/burst.h"
+
+/* What is known of it. */
+struct knowledge {
+	struct facts facts;
+	uint64_t known; /* bits of facts.key that are */
+	bool src_port, dst_port;
+};
+
+static inline bool names_port(struct port_range range)
+{
+	return range.first != 0 || range.last != UINT16_MAX;
+}
+
+static inline bool port_may_be(bool known, uint16_t port, struct port_range range)
+{
+	return !known || (port >= range.first && port <= range.last);
+}
+
+/* Whether it may be a rule's by all that is known; the rule's source is for others to ask. */
+static inline bool rule_may_take(const struct knowledge *what, const struct rule *rule)
+{
+	const struct facts *facts = &what->facts;
+
+	return ((facts->key ^ rule->key) & rule->mask & what->known) == 0 &&
+	       port_may_be(what->src_port, facts->src_port, rule->src_port) &&
+	       port_may_be(what->dst_port, facts->dst_port, rule->dst_port);
+}
+
+/* Whether a rule that may take it does for sure. */
+static inline bool rule_asks_known(const struct knowledge *what, const struct rule *rule)
+{
+	return (rule->mask & ~what->known) == 0 &&
+	       (what->src_port || !names_port(rule->src_port)) &&
+	       (what->dst_port || !names_port(rule->dst_port));
+}
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The control side of packets that are not understood: how strict each policy is, as classify.h
+ * says it, in a word that compares.
+ */
+#include "classify/candidates.h"
+#include "classify/tables.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_malloc.h>
+
+#include "base/time.h"
+
+#define PACKET_BYTES 1500
+#define MONTH_S      (30 * 86400.0)
+
+/* Classes of actions are the word's upper bits, and seconds, as a float, those below. */
+enum strict_class { STRICT_COUNTS, STRICT_MARKS, STRICT_HOLDS };
+
+#define CLASS_SHIFT 30
+
+static enum strict_class class_of(enum action action)
+{
+	if (action == ACTION_COUNT)
+		return STRICT_COUNTS;
+	return action == ACTION_MARK ? STRICT_MARKS : STRICT_HOLDS;
+}
+
+/* Units (bytes, packets, flows) a second, in the long run. */
+static double units_per_s(const struct policy *policy)
+{
+	double rate = policy_rate(policy), period;
+
+	if (policy->total == 0)
+		return rate;
+	period = policy->period == PERIOD_FIXED ? (double)policy->period_ns / SECOND_NS : MONTH_S;
+	return rate + (double)policy->total / period;
+}
+
+/* Floats that are not below 0 are in the order of their bits, of which the highest is 0. */
+static uint32_t strict_word(enum strict_class class, double seconds)
+{
+	const float low = (float)seconds;
+	uint32_t bits;
+
+	memcpy(&bits, &low, sizeof(bits));
+	return (uint32_t) class << CLASS_SHIFT | bits >> 1;
+}
+
+static uint32_t strictness_word(const struct policy *policy, bool opens)
+{
+	double cost = policy->count == COUNT_BYTES ? PACKET_BYTES : 1;
+
+	if (policy->count == COUNT_FLOWS && !opens)
+		cost = 0;
+	return strict_word(class_of(policy->action), cost > 0 ? cost / units_per_s(policy) : 0);
+}
+
+uint32_t classify_strictness(const struct policy *policy)
+{
+	return strictness_word(policy, true);
+}
+
+static int compare_answers(const void *left, const void *right)
+{
+	const struct strictness *a = left, *b = right;
+
+	return (a->answer > b->answer) - (a->answer < b->answer);
+}
+
+int strictness_make(const struct policy *policies, const uint32_t *answers, uint32_t n, int socket,
+	struct classifier *classifier)
+{
+	classifier->strictness = rte_malloc_socket(
+		"weir_strictness", (n + 1) * sizeof(*classifier->strictness), 64, socket);
+	if (classifier->strictness == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		classifier->strictness[i] = (struct strictness){
+			.answer = answers != NULL ? answers[i] : i,
+			.opens = strictness_word(&policies[i], true),
+			.carries = strictness_word(&policies[i], false),
+		};
+	classifier->n_strictness = n;
+	if (answers != NULL)
+		qsort(classifier->strictness, n, sizeof(*classifier->strictness), compare_answers);
+	return 0;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Which meters there are, and what each is good for: the one list, from which the unions, calls,
+ * names and checks of all places follow. Pure; any thread.
+ */
+#ifndef WEIR_METER_METERS_H
+#define WEIR_METER_METERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a policy may ask of its meter; of what a row does not say the configuration is refused. */
+enum meter_ability {
+	METER_BURST = 1 << 0,     /* "burst" is its depth, and it counts in parts of a unit */
+	METER_WINDOW = 1 << 1,    /* "window" is that of its quota */
+	METER_AT_RANDOM = 1 << 2, /* drops a part of what comes, and has nothing that runs out */
+	METER_CONSERVED = 1 << 3, /* parts of it add up, whatever moves between them */
+	METER_DEEPENED = 1 << 4,  /* the depth alone may change ("adaptor") */
+	METER_DRAINED = 1 << 5,   /* stands for the bucket of all, who take of it ("gtb", "grd") */
+	METER_SHAPES = 1 << 6,    /* packets may wait for it */
+	METER_CLASSES = 1 << 7,   /* classes of packets share it */
+	METER_PER_SOURCE = 1 << 8 /* each source may have one; see the rows */
+};
+
+/*
+ * All that people may choose, in the order in which messages name them. `whole` is called for those
+ * of which a policy has one, `per_source` for those that a table of sources has too, with
+ *
+ *     METER_constant, member of the unions, prefix of its functions, struct of its state, struct of
+ *     its profile, what sets that, name in configurations, name in prose, its abilities
+ *
+ * A meter PREFIX is a header with both structs and these, of which each does what meter.h says:
+ *
+ *     what sets the profile: (profile, params, hz)  meter_profile_init()
+ *     PROFILE_limit(profile)                        meter_profile_limit()
+ *     PREFIX_begin(state, profile, now, seed)       meter_init()
+ *     PREFIX_conforms(state, profile, now, cost)
+ *     PREFIX_change(state, profile, next, now)
+ *     PREFIX_idle(state, profile, now)              whether it decides as a fresh one does, only
+ *                                                   `per_source`
+ */
+/* clang-format off */
+#define METERS_TO_CHOOSE(whole, per_source) \
+	whole(TOKEN_BUCKET, bucket, token_bucket, token_bucket, token_bucket_profile, \
+		token_bucket_set, "token-bucket", "token bucket", \
+		METER_BURST | METER_CONSERVED | METER_DEEPENED | METER_DRAINED | METER_SHAPES) \
+	per_source(GCRA, gcra, gcra, gcra, gcra_profile, gcra_set, \
+		"gcra", "GCRA", METER_BURST | METER_CONSERVED | METER_DEEPENED) \
+	per_source(FIXED_WINDOW, window, fixed_window, fixed_window, quota, quota_set, \
+		"fixed-window", "fixed window", METER_WINDOW) \
+	per_source(HYBRID, hybrid, hybrid, hybrid, quota, quota_set, \
+		"hybrid", "hybrid of quota and even rate", METER_WINDOW) \
+	whole(RANDOM_DROP, drop, random_drop, random_drop, random_drop_profile, random_drop_set, \
+		"random-drop", "random drop", METER_AT_RANDOM) \
+	whole(PHANTOM, phantom, token_bucket, token_bucket, token_bucket_profile, \
+		phantom_bucket_set, "phantom", "phantom queues", \
+		METER_BURST | METER_CONSERVED | METER_CLASSES)
+
+/* And the allocator quota's, which is nobody's to choose. */
+#define METERS(whole, per_source) \
+	METERS_TO_CHOOSE(whole, per_source) \
+	whole(CREDIT, credit, credit_cache, credit_cache, credit_profile, credit_cache_set, \
+		"credit", "credit", METER_BURST)
+/* clang-format on */
+
+/* A row that a list has no use for. */
+#define METER_SKIP(...)
+
+#define METER_CONSTANT(constant, ...) METER_##constant,
+enum meter_kind { METERS(METER_CONSTANT, METER_CONSTANT) METER_KINDS };
+#undef METER_CONSTANT
+
+/* What people say; each kind reads what it knows. */
+struct meter_params {
+	enum meter_kind kind;
+	uint64_t rate_bps;       /* eight times units per second: bit/s when units are bytes */
+	uint64_t drain_bps;      /* METER_DRAINED with rate 0: tokens lost, likewise (GTB) */
+	uint64_t burst;          /* units: METER_BURST; a credit's fallback */
+	uint64_t window_ns;      /* METER_WINDOW: quota = rate × window */
+	double drop_probability; /* METER_AT_RANDOM: 0 to 1 */
+	uint8_t rate_below;      /* see struct token_bucket_params; METER_WINDOW: likewise */
+	uint8_t unit_bits;       /* the same, of buckets: their costs are multiples of 2^this */
+};
+
+/* What tells limits of one kind apart. */
+struct meter_limit {
+	uint64_t rate;   /* a token bucket's drain is a negative one, in two's complement */
+	uint64_t burst;  /* or window */
+	uint64_t credit; /* its generation and quantum */
+};
+
+/* As configurations say it; NULL for what is no kind. Any thread. */
+static inline const char *meter_name(enum meter_kind kind)
+{
+#define METER_NAME(constant, member, prefix, state, profile, set, name, ...) name,
+	static const char *const names[] = {METERS(METER_NAME, METER_NAME)};
+#undef METER_NAME
+
+	return kind < METER_KINDS ? names[kind] : NULL;
+}
+
+/* Whether the kind has any of these abilities; false for what is no kind. Any thread. */
+static inline bool meter_can(enum meter_kind kind, unsigned abilities)
+{
+#define METER_WHOLE(constant, member, prefix, state, profile, set, name, prose, can) can,
+#define METER_EACH(constant, member, prefix, state, profile, set, name, prose, can) \
+	(can) | METER_PER_SOURCE,
+	static const uint16_t all[] = {METERS(METER_WHOLE, METER_EACH)};
+#undef METER_WHOLE
+#undef METER_EACH
+
+	return kind < METER_KINDS && all[kind] & abilities;
+}
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "police/excerpt.h"
+
+#include "flow/new_flow.h"
+#include "police/shaped.h"
+#include "source/source_extents.h"
+
+static void add_phantom(const struct phantom *phantom, struct extents *extents)
+{
+	extents_add(extents, phantom,
+		sizeof(*phantom) + (phantom->mask + 1u) * sizeof(phantom->classes[0]));
+}
+
+static bool has_classes(const struct policy_extended *other)
+{
+	return other->kind == METER_PHANTOM;
+}
+
+void police_excerpt(const struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, struct extents *extents)
+{
+	unsigned bits = police_source_bits(state, packet);
+	struct policy_extended *other = state->other;
+
+	if (police_is_phantom(state))
+		add_phantom(state->phantom, extents);
+	if (!police_is_extended(state))
+		return;
+	extents_add(extents, other, sizeof(*other));
+	if (other->sources)
+		source_table_extents(other->sources,
+			bits ? source_hash(
+				       other->sources, data + packet->src_off, packet->family, bits)
+			     : 0,
+			extents);
+	if (other->flows && packet->family != PACKET_OTHER)
+		new_flows_extents(
+			other->flows, packet_keyed_hash(&other->flow_key, packet, data), extents);
+	if (other->shape)
+		extents_add(extents, other->shape, sizeof(*other->shape));
+	if (has_classes(other))
+		add_phantom(police_phantom(other), extents);
+}
+
+const struct credit *police_credit(const struct policy_state *state)
+{
+	return police_is_quota(state) ? state->other->profile.credit.credit : NULL;
+}
+
+const struct shared_bucket *police_shape_shared(const struct policy_state *state)
+{
+	return police_is_shaped(state) ? state->other->shape->queue.shared : NULL;
+}
+
+/* Where in the copy something is that lies in the original's memory. */
+static void *moved_pointer(const struct police_beside *beside, const void *at)
+{
+	return at ? (uint8_t *)beside->to + ((const uint8_t *)at - (const uint8_t *)beside->from)
+		  : NULL;
+}
+
+void police_excerpt_settle(struct policy_state *copy, const struct police_beside *beside)
+{
+	struct policy_extended *other;
+
+	if (police_is_phantom(copy))
+		copy->phantom = moved_pointer(beside, copy->phantom);
+	if (!police_is_extended(copy))
+		return;
+	other = copy->other = moved_pointer(beside, copy->other);
+	other->sources = moved_pointer(beside, other->sources);
+	other->flows = moved_pointer(beside, other->flows);
+	other->shape = moved_pointer(beside, other->shape);
+	if (other->sources)
+		other->sources->lines = moved_pointer(beside, other->sources->lines);
+	if (police_is_quota(copy) && other->profile.credit.credit)
+		other->profile.credit.credit = beside->credit;
+	if (!police_is_shaped(copy))
+		return;
+	other->shape->seat = NULL;
+	shape_queue_excerpt_settle(&other->shape->queue, beside->last,
+		other->shape->queue.shared ? beside->shared : NULL);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What of a policy's state on a worker one packet depends on, however large the rest is: so that
+ * what would become of the packet can be asked of a copy, by the functions that decide packets, and
+ * nothing changes.
+ *
+ * The copy lies as the original does: a line, and memory of as many bytes as policy_state_memory()
+ * has, zero but for the pieces. What a policy shares with other workers is not a piece: its copies
+ * are given to police_excerpt_settle().
+ */
+#ifndef WEIR_POLICE_EXCERPT_H
+#define WEIR_POLICE_EXCERPT_H
+
+#include <stdint.h>
+
+#include "base/extents.h"
+#include "packet/parse.h"
+#include "police/policy_state.h"
+
+struct credit;
+struct shape_packet;
+struct shared_bucket;
+
+/*
+ * Adds the pieces beside the line itself, which lie in its memory. `data` are the bytes that
+ * `packet` was parsed from. The state's one writer.
+ */
+void police_excerpt(const struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, struct extents *extents);
+
+/* The credit that a policy with a total draws from, or NULL. The state's one writer. */
+const struct credit *police_credit(const struct policy_state *state);
+
+/* The shared bucket that a policy's packets wait for, or NULL. Likewise. */
+const struct shared_bucket *police_shape_shared(const struct policy_state *state);
+
+/* What a copy has of its own, where the original leads elsewhere. */
+struct police_beside {
+	const void *from; /* the original's memory */
+	void *to;         /* the copy's */
+	struct credit *credit;
+	struct shared_bucket *shared;
+	struct shape_packet *last; /* a packet that the others wait before */
+};
+
+/* After which a copy leads to nothing but itself and what is beside it. Whoever has the copy. */
+void police_excerpt_settle(struct policy_state *copy, const struct police_beside *beside);
+
+#endif

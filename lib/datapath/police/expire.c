@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "police/expire.h"
+
+#include "police/borrow.h"
+
+static struct token_bucket_profile bucket_left(
+	const struct token_bucket_profile *limit, uint8_t ending)
+{
+	return (struct token_bucket_profile){
+		.rate = limit->rate > 0 ? (int64_t)expiry_left((uint64_t)limit->rate, ending) : 0,
+		.burst = expiry_left(limit->burst, ending),
+	};
+}
+
+/* Knows the meters that a conserved policy may have. */
+static void expire_other(struct policy_extended *other, uint8_t ending, uint64_t from)
+{
+	struct token_bucket_profile bucket = bucket_left(&other->profile.bucket, ending);
+	union meter_profile left = {.bucket = bucket};
+
+	switch (other->kind) {
+	case METER_PHANTOM:
+		phantom_change(police_phantom(other), &other->meter.bucket, &other->profile.bucket,
+			&bucket, from);
+		return;
+	case METER_GCRA:
+		left.gcra = other->profile.gcra;
+		left.gcra.rate = expiry_left(left.gcra.rate, ending);
+		left.gcra.burst = expiry_left(left.gcra.burst, ending);
+		break;
+	case METER_TOKEN_BUCKET:
+		break;
+	default:
+		return;
+	}
+	meter_change(other->kind, &other->meter, &other->profile, &left, from);
+}
+
+void police_expire(struct policy_state *state, uint8_t ending, uint64_t from)
+{
+	struct token_bucket_profile left;
+
+	if (police_is_extended(state)) {
+		expire_other(state->other, ending, from);
+		return;
+	}
+	left = bucket_left(&state->limit, ending);
+	if (police_is_phantom(state))
+		phantom_change(state->phantom, &state->bucket, &state->limit, &left, from);
+	else
+		token_bucket_change(&state->bucket, &state->limit, &left, from);
+}
+
+bool police_borrow_ended(struct policy_state *state, struct shared_bucket *shared, uint64_t cost,
+	uint64_t now, uint8_t ending, uint64_t from)
+{
+	uint64_t at = expiry_slowed(from, now, ending);
+
+	shared_bucket_trim(shared, at, ending);
+	return police_borrow(state, shared, cost, at);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What is left of a policy's limit on a worker when the lease has ended (base/expiry.h): the worker
+ * carries it out by itself, as of the tick of the end, so that what its bucket earned before was at
+ * the limit that held then. The next limit that it is told replaces this one. Not per packet.
+ */
+#ifndef WEIR_POLICE_EXPIRE_H
+#define WEIR_POLICE_EXPIRE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/expiry.h"
+#include "meter/shared_bucket.h"
+#include "police/policy_state.h"
+
+/*
+ * Leaves a policy what does not end of its own bucket, from tick `from` on. For those that borrow
+ * there is police_borrow_ended(), for those whose packets wait shaped_expire(). The state's one
+ * writer.
+ */
+void police_expire(struct policy_state *state, uint8_t ending, uint64_t from);
+
+/*
+ * police_borrow() of a policy whose limit has ended at tick `from` but for what is left: by a clock
+ * that goes slower since then, from a bucket that is as much shallower. Others may draw from it by
+ * the whole limit meanwhile: who is slower takes no more than his part of it. The state's one
+ * writer.
+ */
+bool police_borrow_ended(struct policy_state *state, struct shared_bucket *shared, uint64_t cost,
+	uint64_t now, uint8_t ending, uint64_t from);
+
+#endif

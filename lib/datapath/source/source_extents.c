@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What of a table one source's next packet may touch.
+ */
+#include "source/source_extents.h"
+
+#include "source/visit.h"
+
+/* A line, and those that its sources may be moved to, as far as moves go. */
+static void add_lines(const struct source_table *table, const union source_line *line,
+	unsigned moves, struct extents *extents)
+{
+	extents_add(extents, line, sizeof(*line));
+	if (moves == 0)
+		return;
+	for (unsigned way = 0; way < table->ways; way++) {
+		const union source_line *other = source_other(table, line, line->tag[way]);
+
+		if (line->tag[way] != 0 && other != line)
+			add_lines(table, other, moves - 1, extents);
+	}
+}
+
+void source_table_extents(const struct source_table *table, uint64_t hash, struct extents *extents)
+{
+	const union source_line *home = source_home(table, hash), *other;
+	const uint32_t tag = source_tag(hash);
+	unsigned moves = source_table_moves(table->kind);
+
+	extents_add(extents, table, sizeof(*table));
+	if (source_find(home, tag) & table->all_ways) {
+		extents_add(extents, home, sizeof(*home));
+		return;
+	}
+	other = source_other(table, home, tag);
+	if (source_find(other, tag) & other->head.guests)
+		moves = 0;
+	add_lines(table, home, moves, extents);
+	if (other != home)
+		add_lines(table, other, moves, extents);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "ask/client.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+/* A limiter answers between two ticks; one that takes so long is stopped, or is none. */
+#define PATIENCE_S 5
+
+/* Before the server has said how long its replies may be, and the most that it may say. */
+#define GREETING_MAX 1024
+#define REPLY_MAX    (1 << 20)
+
+static double now_s(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* What remains for one call of the socket: 0 or -ETIMEDOUT. */
+static int set_patience(int fd, double patience_s, double until_s)
+{
+	double left = until_s > 0 ? until_s - now_s() : patience_s;
+	struct timeval patience;
+
+	if (left <= 0)
+		return -ETIMEDOUT;
+	patience.tv_sec = (time_t)left;
+	patience.tv_usec = (suseconds_t)((left - (double)patience.tv_sec) * 1e6) + 1;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	return 0;
+}
+
+/* Room for one descriptor beside a packet. */
+union packet_beside {
+	struct cmsghdr header;
+	char room[CMSG_SPACE(sizeof(int))];
+};
+
+static int descriptor_beside(struct msghdr *message)
+{
+	const struct cmsghdr *header = CMSG_FIRSTHDR(message);
+	int fd = -1;
+
+	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+		header->cmsg_len == CMSG_LEN(sizeof(fd)))
+		memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+	return fd;
+}
+
+/* One packet, ended by a NUL. Its length or a negative errno. */
+static ssize_t receive_reply(struct client *client)
+{
+	union packet_beside beside = {0};
+	struct iovec data = {client->reply, client->room - 1};
+	struct msghdr message = {.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = &beside,
+		.msg_controllen = sizeof(beside)};
+	ssize_t n;
+
+	do
+		n = recvmsg(client->fd, &message, MSG_TRUNC | MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n > 0) {
+		int fd = descriptor_beside(&message);
+
+		if (client->taken >= 0)
+			close(client->taken);
+		client->taken = fd;
+	}
+	if (n < 0)
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	if (n == 0)
+		return -ECONNRESET;
+	if ((size_t)n >= client->room)
+		return -EMSGSIZE;
+	client->reply[n] = '\0';
+	return n;
+}
+
+/* One object, and nothing behind it. */
+static int parse_reply(struct client *client, json_t **object)
+{
+	ssize_t n = receive_reply(client);
+
+	*object = NULL;
+	if (n < 0)
+		return (int)n;
+	*object = json_loadb(client->reply, (size_t)n, JSON_REJECT_DUPLICATES, NULL);
+	if (json_is_object(*object))
+		return 0;
+	json_decref(*object);
+	*object = NULL;
+	return -EBADMSG;
+}
+
+/* The one member of a reply is named by the command; its value. */
+static int take_value(const json_t *reply, const char *request, json_t **value)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "%.*s", (int)strcspn(request, ","), request);
+	*value = json_incref(json_object_get(reply, command));
+	return *value ? 0 : -EBADMSG;
+}
+
+static ssize_t send_request(struct client *client, const char *request)
+{
+	struct iovec data = {(char *)(uintptr_t)request, strlen(request)};
+	union packet_beside beside = {0};
+	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
+	ssize_t n;
+
+	if (client->given >= 0) {
+		beside.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
+			.cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS};
+		memcpy(CMSG_DATA(&beside.header), &client->given, sizeof(int));
+		message.msg_control = &beside;
+		message.msg_controllen = sizeof(beside);
+	}
+	do
+		n = sendmsg(client->fd, &message, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
+static int ask_server(struct source *source, const char *request, json_t **value)
+{
+	struct client *client = (struct client *)source;
+	json_t *reply;
+	ssize_t n;
+	int ret;
+
+	*value = NULL;
+	ret = client->until_s > 0 ? set_patience(client->fd, client->patience_s, client->until_s)
+				  : 0;
+	if (ret)
+		return ret;
+	n = send_request(client, request);
+	if (n < 0)
+		return errno == EPIPE ? -ECONNRESET : errno == EAGAIN ? -ETIMEDOUT : -errno;
+	ret = parse_reply(client, &reply);
+	if (ret)
+		return ret;
+	ret = take_value(reply, request, value);
+	json_decref(reply);
+	return ret;
+}
+
+static int ask_server_with(
+	struct source *source, const char *request, int given, int *taken, json_t **value)
+{
+	struct client *client = (struct client *)source;
+	int ret;
+
+	client->given = given;
+	ret = ask_server(source, request, value);
+	client->given = -1;
+	*taken = client->taken;
+	client->taken = -1;
+	return ret;
+}
+
+static double sleep_ms(struct source *source, unsigned ms)
+{
+	const struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+	double began = now_s();
+
+	(void)source;
+	nanosleep(&ts, NULL); /* a signal ends it early */
+	return now_s() - began;
+}
+
+static int connect_socket(const char *path, double patience_s, double until_s)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd, ret;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	ret = set_patience(fd, patience_s, until_s);
+	if (ret == 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)))
+		ret = errno == EAGAIN ? -ETIMEDOUT : -errno;
+	if (ret == 0)
+		return fd;
+	close(fd);
+	return ret;
+}
+
+static int grow_reply_buffer(struct client *client, json_int_t room)
+{
+	char *reply;
+
+	if (room < 1 || room > REPLY_MAX)
+		return -EBADMSG;
+	reply = realloc(client->reply, (size_t)room + 1);
+	if (!reply)
+		return -ENOMEM;
+	client->reply = reply;
+	client->room = (size_t)room + 1;
+	return 0;
+}
+
+static int read_greeting(struct client *client)
+{
+	int ret = grow_reply_buffer(client, GREETING_MAX);
+
+	if (ret == 0)
+		ret = parse_reply(client, &client->greeting);
+	if (ret == 0)
+		ret = grow_reply_buffer(client,
+			json_integer_value(json_object_get(client->greeting, "max_output_len")));
+	return ret;
+}
+
+static int open_client(struct client *client, const char *path, double patience_s, double until_s)
+{
+	int ret;
+
+	*client = (struct client){
+		.source = {.ask = ask_server, .pause = sleep_ms, .ask_with = ask_server_with},
+		.given = -1,
+		.taken = -1,
+		.patience_s = patience_s,
+		.until_s = until_s};
+	client->fd = connect_socket(path, patience_s, until_s);
+	if (client->fd < 0)
+		return client->fd;
+	ret = read_greeting(client);
+	if (ret)
+		client_close(client);
+	return ret;
+}
+
+int client_open(struct client *client, const char *path)
+{
+	return open_client(client, path, PATIENCE_S, 0);
+}
+
+int client_open_patient(struct client *client, const char *path, double seconds)
+{
+	return open_client(client, path, seconds, 0);
+}
+
+int client_open_until(struct client *client, const char *path, unsigned ms)
+{
+	return open_client(client, path, PATIENCE_S, now_s() + ms / 1e3);
+}
+
+void client_close(struct client *client)
+{
+	close(client->fd);
+	free(client->reply);
+	json_decref(client->greeting);
+	if (client->taken >= 0)
+		close(client->taken);
+	*client = (struct client){.fd = -1, .given = -1, .taken = -1};
+}

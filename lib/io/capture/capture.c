@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "capture/capture.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+
+#include <pcap/pcap.h>
+
+void capture_init(struct capture *capture, FILE *file)
+{
+	*capture = (struct capture){.file = file};
+}
+
+void capture_free(struct capture *capture)
+{
+	if (capture->pcap)
+		pcap_close(capture->pcap); /* closes the file */
+	else if (capture->file && capture->file != stdin)
+		fclose(capture->file);
+	*capture = (struct capture){0};
+}
+
+/* What libpcap said, or we say, of the packet after those that were read. */
+__attribute__((format(printf, 3, 4))) static int capture_fail(
+	struct capture *capture, int code, const char *format, ...)
+{
+	va_list ap;
+	int n = 0;
+
+	if (capture->pcap)
+		n = snprintf(capture->error, sizeof(capture->error), "packet %" PRIu64 ": ",
+			capture->packets + 1);
+	va_start(ap, format);
+	vsnprintf(capture->error + n, sizeof(capture->error) - (size_t)n, format, ap);
+	va_end(ap);
+	return code;
+}
+
+/* libpcap checks a length before it reads, so only a file that is cut short is read to its end. */
+static int why_not_read(const struct capture *capture)
+{
+	return ferror(capture->file) ? -EIO : feof(capture->file) ? -ENODATA : -EBADMSG;
+}
+
+static int open_capture(struct capture *capture)
+{
+	char said[PCAP_ERRBUF_SIZE];
+	int extended;
+
+	capture->pcap = pcap_fopen_offline_with_tstamp_precision(
+		capture->file, PCAP_TSTAMP_PRECISION_NANO, said);
+	if (!capture->pcap)
+		return capture_fail(capture, why_not_read(capture), "%s", said);
+	capture->link = pcap_datalink(capture->pcap);
+	extended = pcap_datalink_ext(capture->pcap);
+	if (LT_FCS_LENGTH_PRESENT(extended))
+		capture->fcs = 2 * LT_FCS_LENGTH((uint32_t)extended); /* in units of 16 bits */
+	return 0;
+}
+
+/* What is nobody's packet says that the file is damaged, and where to look. */
+static int check_lengths(struct capture *capture, const struct pcap_pkthdr *header)
+{
+	if (header->len > CAPTURE_BYTES_MAX)
+		return capture_fail(capture, -EBADMSG, "has %u bytes: the most is %u", header->len,
+			CAPTURE_BYTES_MAX);
+	if (header->caplen > header->len)
+		return capture_fail(
+			capture, -EBADMSG, "%u bytes captured of %u", header->caplen, header->len);
+	return 0;
+}
+
+/*
+ * In nanoseconds. A pcap file counts seconds up to 2106 in 32 bits, which libpcap takes for signed
+ * ones.
+ */
+static __int128 capture_time(const struct capture *capture, const struct pcap_pkthdr *header)
+{
+	int64_t seconds = header->ts.tv_sec;
+
+	if (seconds < 0 && pcap_major_version(capture->pcap) == PCAP_VERSION_MAJOR)
+		seconds = (uint32_t)seconds;
+	/* As the capture is opened for nanoseconds, that is what tv_usec counts. */
+	return (__int128)seconds * 1000000000 + header->ts.tv_usec;
+}
+
+static int accept_packet(struct capture *capture, const struct pcap_pkthdr *header,
+	const uint8_t *data, struct capture_packet *packet)
+{
+	__int128 time = capture_time(capture, header);
+	uint32_t bytes = header->len;
+	int ret = check_lengths(capture, header);
+
+	if (ret == 0 && (time < 0 || time > INT64_MAX))
+		ret = capture_fail(capture, -EBADMSG,
+			"has a time before 1970, or too far after it for nanoseconds in 63 bits");
+	if (ret)
+		return ret;
+	bytes -= bytes < capture->fcs ? bytes : capture->fcs;
+	*packet = (struct capture_packet){
+		.number = ++capture->packets,
+		.time_ns = (uint64_t)time,
+		.timed = time > 0,
+		.link = capture->link,
+		.bytes = bytes,
+		.captured = header->caplen < bytes ? header->caplen : bytes,
+		.data = data,
+	};
+	return 1;
+}
+
+int capture_next(struct capture *capture, struct capture_packet *packet)
+{
+	struct pcap_pkthdr *header;
+	const uint8_t *data;
+	int ret = capture->ended;
+
+	if (ret == 0 && !capture->pcap)
+		ret = open_capture(capture);
+	if (ret == 0) {
+		ret = pcap_next_ex(capture->pcap, &header, &data);
+		if (ret == 1)
+			ret = accept_packet(capture, header, data, packet);
+		else if (ret == PCAP_ERROR_BREAK)
+			return 0;
+		else
+			ret = capture_fail(
+				capture, why_not_read(capture), "%s", pcap_geterr(capture->pcap));
+	}
+	if (ret < 0)
+		capture->ended = ret;
+	return ret;
+}
+
+const char *capture_error(const struct capture *capture)
+{
+	return capture->error;
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "change/keep.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#define NEW_FILE   "new"
+#define NAME_ROOM  64
+#define HEAD_WORDS "// weir kept this; digest of what follows: "
+#define DIGEST_LEN (2 * crypto_generichash_BYTES)
+
+enum standing { TRIAL, GOOD };
+
+static const char *const standings[] = {[TRIAL] = "trial", [GOOD] = "good"};
+
+struct keep {
+	int directory;
+	struct keep_hooks hooks;
+};
+
+static void record_name(char name[NAME_ROOM], uint64_t number, enum standing standing)
+{
+	snprintf(name, NAME_ROOM, "%010" PRIu64 ".%s.json", number, standings[standing]);
+}
+
+/* The number of a file of that standing, or 0. */
+static uint64_t record_number(const char *name, enum standing standing)
+{
+	char *end, own[NAME_ROOM];
+	uint64_t number = strtoull(name, &end, 10);
+
+	if (end == name || name[0] < '0' || name[0] > '9')
+		return 0;
+	record_name(own, number, standing);
+	return strcmp(own, name) == 0 ? number : 0;
+}
+
+void keep_step(const struct keep *keep)
+{
+	if (keep->hooks.step != NULL)
+		keep->hooks.step(keep->hooks.context);
+}
+
+int keep_directory(const struct keep *keep)
+{
+	return keep->directory;
+}
+
+/* Durable in the directory above it, too. */
+static int make_keep_directory(const char *path, const struct keep *keep)
+{
+	char above[PATH_MAX];
+	int fd, rc;
+
+	keep_step(keep);
+	if (mkdir(path, 0750) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	snprintf(above, sizeof(above), "%s/..", path);
+	fd = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	rc = fsync(fd) < 0 ? -errno : 0;
+	close(fd);
+	return rc;
+}
+
+int keep_open(const char *directory, const struct keep_hooks *hooks, struct keep **out)
+{
+	struct keep *keep = calloc(1, sizeof(*keep));
+	int rc;
+
+	*out = NULL;
+	if (keep == NULL)
+		return -ENOMEM;
+	if (hooks != NULL)
+		keep->hooks = *hooks;
+	rc = make_keep_directory(directory, keep);
+	keep->directory = rc == 0 ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (rc == 0 && keep->directory < 0)
+		rc = -errno;
+	if (rc == 0 && flock(keep->directory, LOCK_EX | LOCK_NB) < 0)
+		rc = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	if (rc < 0) {
+		keep_close(keep);
+		return rc;
+	}
+	*out = keep;
+	return 0;
+}
+
+void keep_close(struct keep *keep)
+{
+	if (keep == NULL)
+		return;
+	if (keep->directory >= 0)
+		close(keep->directory);
+	free(keep);
+}
+
+static DIR *list_records(const struct keep *keep)
+{
+	int fd = openat(keep->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (list == NULL && fd >= 0)
+		close(fd);
+	return list;
+}
+
+static uint64_t newest_below(const struct keep *keep, enum standing standing, uint64_t below)
+{
+	DIR *list = list_records(keep);
+	uint64_t newest = 0;
+
+	for (struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) {
+		uint64_t number = record_number(entry->d_name, standing);
+
+		if (number > newest && number < below)
+			newest = number;
+	}
+	if (list != NULL)
+		closedir(list);
+	return newest;
+}
+
+uint64_t keep_good_below(const struct keep *keep, uint64_t number)
+{
+	return newest_below(keep, GOOD, number);
+}
+
+uint64_t keep_unconfirmed(const struct keep *keep)
+{
+	return newest_below(keep, TRIAL, UINT64_MAX);
+}
+
+int keep_file(const struct keep *keep, uint64_t number)
+{
+	char name[NAME_ROOM];
+	int fd = -1;
+
+	for (int standing = GOOD; fd < 0 && standing >= TRIAL; standing--) {
+		record_name(name, number, (enum standing)standing);
+		fd = openat(keep->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		if (fd < 0 && errno != ENOENT)
+			break;
+	}
+	return fd >= 0 ? fd : -errno;
+}
+
+static int read_record_text(int fd, char **text, size_t *len)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	*text = malloc((size_t)st.st_size + 1);
+	if (*text == NULL)
+		return -ENOMEM;
+	for (*len = 0; *len < (size_t)st.st_size;) {
+		ssize_t n = read(fd, *text + *len, (size_t)st.st_size - *len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EBADMSG;
+		*len += (size_t)n;
+	}
+	(*text)[*len] = '\0';
+	return 0;
+}
+
+static void digest_of(const char *text, size_t len, char digest[DIGEST_LEN + 1])
+{
+	unsigned char hash[crypto_generichash_BYTES];
+
+	crypto_generichash(hash, sizeof(hash), (const unsigned char *)text, len, NULL, 0);
+	sodium_bin2hex(digest, DIGEST_LEN + 1, hash, sizeof(hash));
+}
+
+/* The second line and what is below it. */
+static int parse_record_body(char *body, struct keep_record *record)
+{
+	char *end = strchr(body, '\n');
+
+	if (end == NULL || strncmp(body, "// ", 3) != 0)
+		return -EBADMSG;
+	record->about = json_loadb(body + 3, (size_t)(end - body) - 3, 0, NULL);
+	record->configuration = json_loads(end + 1, 0, NULL);
+	return json_is_object(record->about) && json_is_object(record->configuration) ? 0
+										      : -EBADMSG;
+}
+
+static int parse_record(char *text, size_t len, struct keep_record *record)
+{
+	const size_t words = strlen(HEAD_WORDS), head = words + DIGEST_LEN + 1;
+	char digest[DIGEST_LEN + 1];
+
+	if (len < head || memcmp(text, HEAD_WORDS, words) != 0 || text[head - 1] != '\n')
+		return -EBADMSG;
+	digest_of(text + head, len - head, digest);
+	if (memcmp(text + words, digest, DIGEST_LEN) != 0)
+		return -EBADMSG;
+	return parse_record_body(text + head, record);
+}
+
+int keep_read(const struct keep *keep, uint64_t number, struct keep_record *record)
+{
+	int fd = keep_file(keep, number), rc;
+	char *text = NULL;
+	size_t len = 0;
+
+	*record = (struct keep_record){.number = number};
+	if (fd < 0)
+		return fd;
+	rc = read_record_text(fd, &text, &len);
+	if (rc == 0)
+		rc = parse_record(text, len, record);
+	if (rc < 0)
+		keep_record_free(record);
+	free(text);
+	close(fd);
+	return rc;
+}
+
+void keep_record_free(struct keep_record *record)
+{
+	json_decref(record->about);
+	json_decref(record->configuration);
+	*record = (struct keep_record){0};
+}
+
+static char *record_text(const json_t *about, const json_t *configuration, size_t *len)
+{
+	char digest[DIGEST_LEN + 1], *about_text = json_dumps(about, JSON_COMPACT);
+	char *body = json_dumps(configuration, JSON_INDENT(1)), *below = NULL, *text = NULL;
+
+	if (about_text != NULL && body != NULL &&
+		asprintf(&below, "// %s\n%s\n", about_text, body) < 0)
+		below = NULL;
+	free(about_text);
+	free(body);
+	if (below == NULL)
+		return NULL;
+	digest_of(below, strlen(below), digest);
+	*len = strlen(HEAD_WORDS) + DIGEST_LEN + 1 + strlen(below);
+	if (asprintf(&text, HEAD_WORDS "%s\n%s", digest, below) < 0)
+		text = NULL;
+	free(below);
+	return text;
+}
+
+/* In pieces, between which a test may end the process. */
+static int write_record_text(const struct keep *keep, int fd, const char *text, size_t len)
+{
+	for (size_t at = 0; at < len;) {
+		size_t piece = at == 0 && len > 1 ? len / 2 : len - at;
+		ssize_t n;
+
+		keep_step(keep);
+		n = write(fd, text + at, piece);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -ENOSPC;
+		at += (size_t)n;
+	}
+	keep_step(keep);
+	return fsync(fd) < 0 ? -errno : 0;
+}
+
+static int sync_records(const struct keep *keep)
+{
+	keep_step(keep);
+	return fsync(keep->directory) < 0 ? -errno : 0;
+}
+
+static int put_record(const struct keep *keep, const char *text, size_t len, const char *name)
+{
+	int fd, rc;
+
+	keep_step(keep);
+	fd = openat(keep->directory, NEW_FILE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+	if (fd < 0)
+		return -errno;
+	rc = write_record_text(keep, fd, text, len);
+	close(fd);
+	keep_step(keep);
+	if (rc == 0 && renameat(keep->directory, NEW_FILE, keep->directory, name) < 0)
+		rc = -errno;
+	if (rc < 0) {
+		unlinkat(keep->directory, NEW_FILE, 0); /* it takes room */
+		return rc;
+	}
+	return sync_records(keep);
+}
+
+int keep_write(
+	struct keep *keep, const json_t *about, const json_t *configuration, uint64_t *number)
+{
+	uint64_t good = keep_good_below(keep, UINT64_MAX), trial = keep_unconfirmed(keep);
+	char name[NAME_ROOM], *text;
+	size_t len = 0;
+	int rc;
+
+	*number = (good > trial ? good : trial) + 1;
+	text = record_text(about, configuration, &len);
+	if (text == NULL)
+		return -ENOMEM;
+	record_name(name, *number, TRIAL);
+	rc = put_record(keep, text, len, name);
+	free(text);
+	if (rc < 0) { /* where only the last sync failed */
+		unlinkat(keep->directory, name, 0);
+		*number = 0;
+	}
+	return rc;
+}
+
+/* What is too old. Nobody misses one that stays: it is tried again. */
+static void prune_records(const struct keep *keep)
+{
+	uint64_t number = UINT64_MAX;
+	char name[NAME_ROOM];
+
+	for (unsigned n = 0; n < KEEP_MOST && number > 0; n++)
+		number = keep_good_below(keep, number);
+	while (number > 0 && (number = keep_good_below(keep, number)) > 0) {
+		record_name(name, number, GOOD);
+		keep_step(keep);
+		if (unlinkat(keep->directory, name, 0) < 0)
+			break;
+	}
+}
+
+int keep_confirm(struct keep *keep, uint64_t number)
+{
+	char trial[NAME_ROOM], good[NAME_ROOM];
+	int rc;
+
+	record_name(trial, number, TRIAL);
+	record_name(good, number, GOOD);
+	keep_step(keep);
+	if (renameat(keep->directory, trial, keep->directory, good) < 0)
+		return -errno;
+	rc = sync_records(keep);
+	if (rc == 0)
+		prune_records(keep);
+	return rc;
+}
+
+int keep_forget(struct keep *keep, uint64_t number)
+{
+	char name[NAME_ROOM];
+
+	record_name(name, number, TRIAL);
+	keep_step(keep);
+	if (unlinkat(keep->directory, name, 0) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return sync_records(keep);
+}

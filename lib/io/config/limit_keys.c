@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The limit and the burst of a policy, and of the entries of its schedule, by what it counts.
+ */
+#include <errno.h>
+
+#include "config/check.h"
+#include "config/keys.h"
+#include "config/value_keys.h"
+#include "policy/kind.h"
+#include "policy/units.h"
+
+#define DAY_S 86400
+
+static const struct key byte_limit = {
+	.expected = "bit/s such as \"10Mbit/s\"",
+	.detail = &(const struct quantity_range){units_parse_rate, 8000, 400000000000,
+		"8kbit/s to 400Gbit/s", "bit/s"},
+	KEY_FIELD(struct policy, limit_bps),
+};
+
+static const struct key byte_burst = {
+	.expected = EXPECTED_SIZE,
+	.detail = &(const struct quantity_range){units_parse_size, 1, CONFIG_BURST_MAX,
+		"1B to 4GiB", "B"},
+	KEY_FIELD(struct policy, burst_bytes),
+};
+
+static const struct key count_burst = {
+	.expected = "a number such as 100 or \"10k\"",
+	.detail = &(const struct quantity_range){units_parse_count, 1, CONFIG_COUNT_MAX, "1 to 1G",
+		"packets or flows"},
+	KEY_FIELD(struct policy, burst_bytes),
+};
+
+/* One a day at least, and no more than CONFIG_COUNT_MAX a second. */
+static bool count_rate_in_range(uint64_t eighths, uint32_t seconds)
+{
+	return (unsigned __int128)eighths * DAY_S >= 8ULL * seconds &&
+	       eighths <= 8 * CONFIG_COUNT_MAX * seconds;
+}
+
+static void read_count_rate(
+	struct reader *reader, const struct json_path *path, json_t *value, struct policy *policy)
+{
+	const char *text = json_string_value(value);
+	char nearest[UNITS_TEXT_MAX];
+	uint64_t eighths = 0;
+	uint32_t seconds = 1;
+	int rc = text != NULL ? units_parse_count_rate(text, &eighths, &seconds) : -EINVAL;
+
+	if (rc == -EINVAL) {
+		reader_expected(reader, path,
+			"a number per time such as \"500/s\", \"100/min\", \"10k/h\" or \"5/d\"");
+	} else if (rc == -EDOM) {
+		reader_expected(reader, path,
+			"whole numbers, halves, quarters or eighths, such as \"%s\"",
+			units_nearest_count_rate(text, nearest, sizeof(nearest)));
+	} else if (rc == -ERANGE || !count_rate_in_range(eighths, seconds)) {
+		reader_expected(reader, path, "1/d to 1G/s");
+	} else {
+		policy->limit_bps = eighths;
+		policy->limit_s = seconds;
+	}
+}
+
+/*
+ * What the limit and the burst are is for "count" to say, and whether there must be one for
+ * "allocator": the table has both before them.
+ */
+void read_limit(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	struct policy *policy = base;
+
+	(void)key;
+	if (value == NULL && policy_is_quota(policy))
+		return;
+	if (policy->count == COUNT_BYTES)
+		read_quantity(reader, path, value, &byte_limit, base);
+	else if (policy->count != CHOICE_REFUSED)
+		read_count_rate(reader, path, value, policy);
+}
+
+void read_policy_burst(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const struct policy *policy = base;
+
+	(void)key;
+	if (policy->count == COUNT_BYTES)
+		read_quantity(reader, path, value, &byte_burst, base);
+	else if (policy->count != CHOICE_REFUSED)
+		read_count(reader, path, value, &count_burst, base);
+}

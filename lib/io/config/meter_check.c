@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What a meter asks of the keys beside it: of a policy, and of its trial.
+ */
+#include "base/time.h"
+#include "config/check.h"
+#include "policy/units.h"
+
+#define WINDOW_MIN_NS (10 * MS_NS)
+#define WINDOW_MAX_NS (86400 * SECOND_NS)
+
+/* Keys of meters that can what they say. */
+static const struct {
+	const char *key;
+	enum meter_ability ability;
+} metered[] = {
+	{"window", METER_WINDOW},
+	{"burst", METER_BURST},
+	{"classes", METER_CLASSES},
+};
+
+void policy_check_metered(
+	struct reader *reader, const struct json_path *path, const struct policy *policy)
+{
+	char meters[METERS_TEXT_MAX];
+
+	for (size_t i = 0; i < sizeof(metered) / sizeof(metered[0]); i++) {
+		struct json_path at = {.parent = path, .key = metered[i].key};
+
+		if (!meter_may(policy, metered[i].ability) && reader_has(reader, path, at.key))
+			reader_expected(reader, &at, "none unless \"meter\" is %s",
+				meters_that(metered[i].ability, meters));
+	}
+}
+
+static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
+{
+	while (b != 0) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* The window nearest to the one that was asked for in which whole packets or flows pass. */
+static uint64_t whole_window(const struct policy *policy)
+{
+	uint64_t unit = policy_window_unit(policy);
+	uint64_t step = unit / greatest_common_divisor(unit, policy->limit_bps);
+	uint64_t least = (WINDOW_MIN_NS + step - 1) / step;
+	uint64_t steps = (policy->window_ns + step / 2) / step;
+
+	return step * (steps > least ? steps : least);
+}
+
+/* A packet or flow passes whole: a part of one that a window has left would be lost in each. */
+static void check_window_quota(struct reader *reader, const struct json_path *path,
+	const struct json_path *at, const struct policy *policy)
+{
+	struct json_path limit = {.parent = path, .key = "limit"};
+	char window[UNITS_TEXT_MAX];
+
+	if (policy_window_is_whole(policy))
+		return;
+	if (whole_window(policy) > WINDOW_MAX_NS)
+		reader_expected(reader, &limit,
+			"a whole number in a day, the longest window, for this meter");
+	else
+		reader_expected(reader, at,
+			"a time in which the limit is a whole number, such as \"%s\"",
+			units_format_time(whole_window(policy), window, sizeof(window)));
+}
+
+void policy_check_window(
+	struct reader *reader, const struct json_path *path, const struct policy *policy)
+{
+	struct json_path at = {.parent = path, .key = "window"};
+
+	if (!meter_can(policy->meter, METER_WINDOW))
+		return;
+	if (policy->window_ns == 0 && !reader_has(reader, path, "window"))
+		reader_expected(reader, &at, "a time such as \"1s\" for this meter");
+	else if (policy->window_ns > 0 && policy->limit_bps > 0)
+		check_window_quota(reader, path, &at, policy);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include <stdio.h>
+
+#include "config/check.h"
+
+const char *meters_that(unsigned abilities, char text[METERS_TEXT_MAX])
+{
+	const char *last = NULL;
+	int end = 0;
+
+	text[0] = '\0';
+	for (enum meter_kind kind = 0; kind < METER_CREDIT; kind++) { /* which nobody chooses */
+		if (!meter_can(kind, abilities))
+			continue;
+		if (last != NULL)
+			end += snprintf(text + end, METERS_TEXT_MAX - (size_t)end, "%s\"%s\"",
+				end > 0 ? ", " : "", last);
+		last = meter_name(kind);
+	}
+	if (last != NULL)
+		snprintf(text + end, METERS_TEXT_MAX - (size_t)end, "%s\"%s\"",
+			end > 0 ? " or " : "", last);
+	return text;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What no key of a schedule can decide by itself.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "config/check.h"
+#include "policy/kind.h"
+#include "policy/schedule.h"
+
+struct policy policy_with_terms(const struct policy *policy, const struct limit_terms *terms)
+{
+	struct policy other = *policy;
+
+	other.schedule = NULL;
+	other.limit_bps = terms->limit_bps;
+	other.limit_s = terms->limit_s;
+	other.burst_bytes = terms->burst_bytes;
+	return other;
+}
+
+/* A burst that the policy names holds for its other limits, too. */
+void terms_complete(
+	const struct policy *policy, bool named, unsigned n_limiters, struct limit_terms *terms)
+{
+	struct policy other = policy_with_terms(policy, terms);
+
+	if (named)
+		terms->burst_bytes = policy->burst_bytes;
+	else
+		terms->burst_bytes = burst_default(&other, n_limiters);
+}
+
+void schedule_complete(const struct reader *reader, const struct json_path *path,
+	struct policy *policy, unsigned n_limiters)
+{
+	struct schedule *schedule = policy->schedule;
+
+	for (unsigned i = 0; schedule != NULL && i < schedule->n; i++)
+		if (!schedule->entries[i].own_burst)
+			terms_complete(policy, reader_has(reader, path, "burst"), n_limiters,
+				&schedule->entries[i].terms);
+}
+
+/* What a window counts whole, and what a ledger divides, must be so of each limit. */
+void terms_check(struct reader *reader, const struct json_path *path, const struct policy *policy,
+	const struct limit_terms *terms, unsigned n_limiters)
+{
+	struct policy other = policy_with_terms(policy, terms);
+	struct json_path limit = {.parent = path, .key = "limit"};
+	struct json_path burst = {.parent = path, .key = "burst"};
+
+	if (terms->limit_bps == 0 || policy->count == CHOICE_REFUSED)
+		return;
+	if (reader_has(reader, path, burst.key) && !meter_may(policy, METER_BURST))
+		reader_expected(reader, &burst, "none, as the meter of the policy has no burst");
+	if (policy_is_conserved(policy) && policy_limit_s(&other) != policy_limit_s(policy))
+		reader_expected(reader, &limit,
+			"a number in the time that the limit of the policy has, as its parts are whole");
+	else if (policy_is_conserved(policy))
+		guarantee_check_parts(reader, path, &other, n_limiters);
+	if (!policy_window_is_whole(&other))
+		reader_expected(reader, &limit, "a whole number in the \"window\" of the policy");
+}
+
+static void check_overlap(
+	struct reader *reader, const struct json_path *path, struct schedule *schedule)
+{
+	struct json_path entries = {.parent = path, .key = "entries"};
+	struct schedule_clash clash;
+	char when[SCHEDULE_TEXT_MAX];
+	int ret = schedule_arrange(schedule, &clash);
+	struct json_path at = {.parent = &entries, .index = clash.second};
+	char found[64];
+
+	reader->no_memory |= ret == -ENOMEM;
+	if (ret != -EEXIST)
+		return;
+	snprintf(found, sizeof(found), "%s is in entries[%u], too",
+		schedule_format(clash.at_s, when), clash.first);
+	reader_refuse(reader, &at, found, "times of its own: one limit holds at a time", NULL);
+}
+
+void schedule_check(struct reader *reader, const struct json_path *path,
+	const struct policy *policy, unsigned n_limiters)
+{
+	struct json_path at = {.parent = path, .key = "schedule"};
+	struct json_path entries = {.parent = &at, .key = "entries"};
+	struct schedule *schedule = policy->schedule;
+
+	if (schedule == NULL)
+		return;
+	check_overlap(reader, &at, schedule);
+	for (unsigned i = 0; i < schedule->n; i++) {
+		struct json_path entry = {.parent = &entries, .index = i};
+
+		terms_check(reader, &entry, policy, &schedule->entries[i].terms, n_limiters);
+	}
+}
+
+void schedule_warn(struct reader *reader, const struct json_path *path, const struct policy *policy,
+	uint64_t frame, unsigned n_limiters)
+{
+	struct json_path at = {.parent = path, .key = "schedule"};
+	struct json_path entries = {.parent = &at, .key = "entries"};
+
+	for (unsigned i = 0; policy->schedule != NULL && i < policy->schedule->n; i++) {
+		struct json_path entry = {.parent = &entries, .index = i};
+		struct policy other = policy_with_terms(
+			policy, &policy->schedule->entries[i].terms);
+
+		burst_warn(reader, &entry, &other, frame, n_limiters);
+	}
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * "schedule": other limits of a policy by time of day and weekday.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/check.h"
+#include "config/keys.h"
+#include "config/zones.h"
+#include "policy/schedule.h"
+
+/* An entry while it is read: a limit is read and judged as that of a policy like its own. */
+struct entry_reading {
+	struct policy policy;
+	struct schedule_entry entry;
+};
+
+static void read_days(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+
+	if (text == NULL || schedule_parse_days(text, key_field(key, base)) < 0)
+		reader_expected(
+			reader, path, "weekdays such as \"mon-fri\", \"sat,sun\" or \"daily\"");
+}
+
+static void read_time_of_day(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+
+	if (text == NULL || schedule_parse_time(text, key_field(key, base)) < 0)
+		reader_expected(reader, path, "a time of day from \"00:00\" to \"24:00\"");
+}
+
+static const struct key entry_keys[] = {
+	{"days", read_days, KEY_FIELD(struct entry_reading, entry.days)},
+	{"from", read_time_of_day, KEY_FIELD(struct entry_reading, entry.from_s), .required = true},
+	{"to", read_time_of_day, KEY_FIELD(struct entry_reading, entry.to_s), .required = true},
+	{"limit", read_limit, KEY_FIELD(struct entry_reading, policy.limit_bps), .required = true},
+	{"burst", read_policy_burst, KEY_FIELD(struct entry_reading, policy.burst_bytes)},
+	{0},
+};
+
+static void check_stretch(
+	struct reader *reader, const struct json_path *path, const struct schedule_entry *entry)
+{
+	struct json_path from = {.parent = path, .key = "from"};
+	struct json_path to = {.parent = path, .key = "to"};
+
+	if (entry->from_s == SCHEDULE_DAY_S)
+		reader_expected(reader, &from, "\"00:00\", of the next day");
+	else if (entry->from_s == entry->to_s && reader_has(reader, path, to.key) &&
+		 reader_has(reader, path, from.key))
+		reader_advise(reader, &to, "a whole day is \"00:00\" to \"24:00\"",
+			"another time than \"from\"");
+}
+
+static void read_entry(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct policy *policy, struct schedule_entry *out)
+{
+	struct entry_reading reading = {.policy = *policy, .entry = {.days = SCHEDULE_EVERY_DAY}};
+	unsigned errors = reader->errors;
+
+	reading.policy.limit_bps = reading.policy.burst_bytes = 0;
+	reading.policy.limit_s = 0;
+	read_keys(reader, path, value, entry_keys, &reading);
+	if (reader->errors == errors)
+		check_stretch(reader, path, &reading.entry);
+	*out = reading.entry;
+	out->terms = policy_terms(&reading.policy);
+	out->own_burst = reading.policy.burst_bytes > 0;
+}
+
+/* What the reader of "entries" and that of "zone" are given. */
+struct schedule_reading {
+	struct schedule *schedule;
+	const struct policy *policy;
+};
+
+static void read_entries(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const struct schedule_reading *reading = base;
+	struct schedule *schedule = reading->schedule;
+	size_t n = json_array_size(value), i;
+	json_t *element;
+
+	(void)key;
+	if (n == 0 || n > SCHEDULE_ENTRIES_MOST) {
+		reader_expected(reader, path, "an array of 1 to %d times of day and their limits",
+			SCHEDULE_ENTRIES_MOST);
+		return;
+	}
+	schedule->entries = calloc(n, sizeof(*schedule->entries));
+	reader->no_memory |= schedule->entries == NULL;
+	if (schedule->entries == NULL)
+		return;
+	schedule->n = (unsigned)n;
+	json_array_foreach (value, i, element) {
+		struct json_path at = {.parent = path, .index = (unsigned)i};
+
+		read_entry(reader, &at, element, reading->policy, &schedule->entries[i]);
+	}
+}
+
+static void read_zone(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const struct schedule_reading *reading = base;
+	const char *text = json_string_value(value);
+
+	(void)key;
+	if (text == NULL || !zone_name_valid(text))
+		reader_expected(reader, path, EXPECTED_ZONE);
+	else
+		memcpy(reading->schedule->zone_name, text, strlen(text) + 1);
+}
+
+static const struct key schedule_keys[] = {
+	{"zone", read_zone, .required = true},
+	{"entries", read_entries, .required = true},
+	{0},
+};
+
+/* The table has "count" and "allocator" before it. */
+void read_schedule(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	struct policy *policy = base;
+	struct schedule_reading reading = {calloc(1, sizeof(*reading.schedule)), policy};
+	unsigned errors = reader->errors;
+
+	(void)key;
+	reader->no_memory |= reading.schedule == NULL;
+	if (reading.schedule == NULL)
+		return;
+	read_keys(reader, path, value, schedule_keys, &reading);
+	policy->schedule = reading.schedule;
+	if (reader->errors == errors)
+		return;
+	schedule_free(policy->schedule);
+	policy->schedule = NULL;
+}

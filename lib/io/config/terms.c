@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "config/terms.h"
+
+#include "config/check.h"
+#include "config/keys.h"
+#include "policy/kind.h"
+#include "policy/schedule.h"
+
+/* Whether a bucket that counts as fine as the policy's does has room for it: see kind.h. */
+static bool terms_fit(const struct policy *policy, const struct limit_terms *terms)
+{
+	struct policy other = policy_with_terms(policy, terms);
+
+	return policy_unit_bits(&other) >= policy_unit_bits(policy);
+}
+
+static const struct key terms_keys[] = {
+	{"limit", read_limit, KEY_FIELD(struct policy, limit_bps), .required = true},
+	{"burst", read_policy_burst, KEY_FIELD(struct policy, burst_bytes)},
+	{0},
+};
+
+static void read_terms(struct reader *reader, const struct policy *policy, unsigned n_limiters,
+	bool named, struct limit_terms *out)
+{
+	struct json_path limit = {.key = "limit"};
+	struct policy other = *policy;
+
+	other.limit_bps = other.burst_bytes = 0;
+	other.limit_s = 0;
+	read_keys(reader, NULL, reader->root, terms_keys, &other);
+	*out = policy_terms(&other);
+	if (reader_failed(reader))
+		return;
+	if (out->burst_bytes == 0)
+		terms_complete(policy, named, n_limiters, out);
+	terms_check(reader, NULL, policy, out, n_limiters);
+	if (!reader_failed(reader) && !terms_fit(policy, out))
+		reader_expected(reader, &limit,
+			"one that the bucket of the policy can count: change it in the file, and reload");
+}
+
+int config_parse_terms(const char *text, size_t len, const struct policy *policy,
+	unsigned n_limiters, FILE *err, struct limit_terms *out)
+{
+	struct reader reader;
+	int ret = reader_parse(&reader, text, len, policy->name, err);
+	bool named = policy->burst_bytes != burst_default(policy, n_limiters);
+
+	if (ret < 0)
+		return ret;
+	read_terms(&reader, policy, n_limiters, named, out);
+	return reader_finish(&reader);
+}

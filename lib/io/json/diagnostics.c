@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "json/diagnostics.h"
+
+#include <stdlib.h>
+
+#include <jansson.h>
+
+/* A source line in a message: what a terminal might obey, or not show, becomes a question mark. */
+#define SOURCE_MAX 72
+
+void diagnostics_init(struct diagnostics *d, FILE *out, enum diagnostics_form form)
+{
+	*d = (struct diagnostics){.out = out, .form = form};
+}
+
+bool diagnostics_count(struct diagnostics *d, bool warning)
+{
+	unsigned n = warning ? ++d->warnings - d->told_warnings : ++d->errors - d->told_errors;
+
+	return d->out && n <= DIAGNOSTICS_MOST && !(warning && d->errors_only);
+}
+
+static void print_part(FILE *out, const char *before, const char *part)
+{
+	if (part)
+		fprintf(out, "%s%s", before, part);
+}
+
+static void print_diagnostic(FILE *out, const struct diagnostic *f)
+{
+	fputs(f->file, out);
+	if (f->line > 0)
+		fprintf(out, ":%u", f->line);
+	if (f->column > 0)
+		fprintf(out, ":%u", f->column);
+	if (f->warning)
+		fputs(": warning", out);
+	print_part(out, ": ", f->place);
+	print_part(out, ": ", f->found);
+	print_part(out, ": ", f->text);
+	print_part(out, ": expected ", f->expected);
+	print_part(out, ": ", f->remedy);
+}
+
+/* The part of a long line that the column is in. */
+static void print_source(FILE *out, unsigned line, const struct diagnostic_source *source)
+{
+	size_t at = source->column - 1;
+	size_t start = at < SOURCE_MAX - 8 ? 0 : at - (SOURCE_MAX - 8);
+	size_t end = source->len - start < SOURCE_MAX ? source->len : start + SOURCE_MAX;
+	int width = fprintf(out, "%6u | ", line);
+
+	for (size_t i = start; i < end; i++) {
+		char c = source->text[i] == '\t' ? ' ' : source->text[i];
+
+		fputc(c >= ' ' && c <= '~' ? c : '?', out);
+	}
+	fprintf(out, "\n%*s", width, "| ");
+	fprintf(out, "%*s\n", (int)(at - start) + 1, "^");
+}
+
+/* A copy of it as lines for people have it, without its place. */
+static char *diagnostic_message(const struct diagnostic *f)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	print_diagnostic(out, f);
+	fclose(out);
+	return text;
+}
+
+static void set_text(json_t *object, const char *key, const char *text)
+{
+	if (text)
+		json_object_set_new(object, key, json_string(text));
+}
+
+static void set_number(json_t *object, const char *key, unsigned number)
+{
+	if (number > 0)
+		json_object_set_new(object, key, json_integer(number));
+}
+
+static void write_json(FILE *out, const struct diagnostic *f)
+{
+	json_t *object = json_object();
+	char *message = diagnostic_message(f);
+
+	set_text(object, "severity", f->warning ? "warning" : "error");
+	set_text(object, "file", f->file);
+	set_number(object, "line", f->line);
+	set_number(object, "column", f->column);
+	set_text(object, "path", f->path);
+	set_text(object, "policy", f->policy);
+	set_text(object, "found", f->found);
+	set_text(object, "expected", f->expected);
+	set_text(object, "remedy", f->remedy);
+	set_text(object, "message", message);
+	json_dumpf(object, out, JSON_COMPACT | JSON_ENSURE_ASCII);
+	fputc('\n', out);
+	json_decref(object);
+	free(message);
+}
+
+void diagnostic_write(struct diagnostics *d, const struct diagnostic *what)
+{
+	if (d->form == DIAGNOSTICS_JSON) {
+		write_json(d->out, what);
+		return;
+	}
+	print_diagnostic(d->out, what);
+	fputc('\n', d->out);
+	if (what->source)
+		print_source(d->out, what->line, what->source);
+}
+
+static void say_rest(struct diagnostics *d, const char *file, bool warning, unsigned n)
+{
+	char text[96];
+
+	if (!d->out || n <= DIAGNOSTICS_MOST || (warning && d->errors_only))
+		return;
+	snprintf(text, sizeof(text), "and %u more %s, %u in all", n - DIAGNOSTICS_MOST,
+		warning ? "warnings" : "errors", n);
+	diagnostic_write(d, &(struct diagnostic){.warning = warning, .file = file, .text = text});
+}
+
+void diagnostics_rest(struct diagnostics *d, const char *file)
+{
+	say_rest(d, file, false, d->errors - d->told_errors);
+	say_rest(d, file, true, d->warnings - d->told_warnings);
+	d->told_errors = d->errors;
+	d->told_warnings = d->warnings;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * From the bytes of a file to a tree, and what is said of bytes that are none.
+ */
+#include "json/document.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "json/comments.h"
+#include "json/locate.h"
+#include "json/read.h"
+#include "json/slips.h"
+
+#define STANDARD_INPUT "<stdin>"
+
+/* Reads to the end, also of a pipe, whose size nobody knows before. Leaves room for a NUL. */
+static int read_whole_file(int fd, char **text, size_t *len)
+{
+	size_t size = 0;
+
+	*len = 0;
+	while (true) {
+		ssize_t n;
+
+		if (*len + 1 >= size) {
+			char *grown = realloc(*text, size = size > 0 ? 2 * size : 4096);
+
+			if (grown == NULL)
+				return -ENOMEM;
+			*text = grown;
+		}
+		n = read(fd, *text + *len, size - *len - 1);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : 0;
+		*len += (size_t)n;
+		if (*len > READER_FILE_MAX)
+			return -EFBIG;
+	}
+}
+
+static int read_document(struct document *document, const char *path)
+{
+	bool standard = strcmp(path, "-") == 0;
+	int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = fstat(fd, &document->state) == 0 ? 0 : -errno;
+	if (rc == 0)
+		rc = read_whole_file(fd, &document->text, &document->len);
+	if (rc == -EINVAL) /* which is said of what is no JSON */
+		rc = -EIO;
+	if (!standard)
+		close(fd);
+	return rc;
+}
+
+static void report_document(struct diagnostics *d, struct diagnostic *what)
+{
+	if (diagnostics_count(d, false))
+		diagnostic_write(d, what);
+}
+
+static void report_slip(
+	const struct document *document, const struct slip *slip, struct diagnostics *d)
+{
+	struct json_line line = json_line_at(document->text, document->len, slip->offset);
+	struct diagnostic_source source = {line.text, line.len, line.column};
+	bool shown = line.column <= line.len + 1;
+
+	report_document(d, &(struct diagnostic){.file = document->name,
+				   .line = line.line,
+				   .column = line.column,
+				   .found = slip->found,
+				   .remedy = slip->remedy,
+				   .source = shown ? &source : NULL});
+}
+
+static bool text_is_blank(const char *text, size_t len)
+{
+	while (len > 0 && strchr(" \t\r\n", text[len - 1]) != NULL && text[len - 1] != '\0')
+		len--;
+	return len == 0;
+}
+
+/* The caret is at bytes, of which the comments have been blanked out. */
+static int parse_document(struct document *document, struct diagnostics *d)
+{
+	struct slip slip = {.remedy = "write */ at its end"};
+	json_error_t error;
+
+	if (slip_of_encoding(document->text, document->len, &slip)) {
+		report_slip(document, &slip, d);
+		return -EINVAL;
+	}
+	slip.offset = json_blank_comments(document->text, document->len);
+	if (slip.offset < document->len) {
+		snprintf(slip.found, sizeof(slip.found), "a comment that nothing closes");
+		report_slip(document, &slip, d);
+		return -EINVAL;
+	}
+	if (text_is_blank(document->text, document->len)) {
+		report_document(d, &(struct diagnostic){.file = document->name,
+					   .found = "empty",
+					   .expected = "a JSON object"});
+		return -EINVAL;
+	}
+	document->root = json_loadb(document->text, document->len, JSON_DECODE_ANY, &error);
+	if (document->root != NULL)
+		return 0;
+	if (json_error_code(&error) == json_error_out_of_memory)
+		return -ENOMEM;
+	slip_explain(document->text, document->len, &error, &slip);
+	report_slip(document, &slip, d);
+	return -EINVAL;
+}
+
+static const char *failure_remedy(int rc)
+{
+	switch (rc) {
+	case -EISDIR:
+		return "name a file in it";
+	case -ENOENT:
+		return "is the path right?";
+	case -EACCES:
+		return geteuid() == 0 ? NULL : "may this user read it?";
+	case -EFBIG:
+		return "expected at most 256 MiB";
+	default:
+		return NULL;
+	}
+}
+
+/* Says why there is no document, where that has not been said, and frees what there is. */
+static int fail_document(struct document *document, const char *path, int rc, struct diagnostics *d)
+{
+	if (rc != -EINVAL)
+		report_document(d, &(struct diagnostic){.file = path,
+					   .found = strerror(-rc),
+					   .remedy = failure_remedy(rc)});
+	document_free(document);
+	return rc;
+}
+
+int document_load(struct document *document, const char *path, struct diagnostics *d)
+{
+	bool standard = strcmp(path, "-") == 0;
+	int rc;
+
+	*document = (struct document){.name = strdup(standard ? STANDARD_INPUT : path)};
+	rc = document->name != NULL ? read_document(document, path) : -ENOMEM;
+	if (rc == 0)
+		rc = parse_document(document, d);
+	return rc < 0 ? fail_document(document, standard ? STANDARD_INPUT : path, rc, d) : 0;
+}
+
+int document_copy(struct document *document, const char *text, size_t len, const char *name,
+	struct diagnostics *d)
+{
+	int rc;
+
+	*document = (struct document){.name = strdup(name), .text = malloc(len + 1), .len = len};
+	if (document->name == NULL || document->text == NULL)
+		return fail_document(document, name, -ENOMEM, d);
+	memcpy(document->text, text, len);
+	document->text[len] = '\0';
+	rc = parse_document(document, d);
+	return rc < 0 ? fail_document(document, name, rc, d) : 0;
+}
+
+void document_free(struct document *document)
+{
+	json_decref(document->root);
+	free(document->text);
+	free(document->name);
+	*document = (struct document){0};
+}

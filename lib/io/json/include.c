@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Other files that a document names. All are read before anything of them is used, and if one of
+ * them was written meanwhile, none is.
+ */
+#include "json/include.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json/document.h"
+#include "json/locate.h"
+
+#define FILES_MAX 4096
+#define DEPTH_MAX 3 /* files from the one that was asked for */
+
+/* What was looked at: a file, or a directory. */
+struct seen {
+	char *path;
+	struct stat state;
+};
+
+struct includes {
+	struct reader *reader;
+	const char *key;
+	struct seen *seen;
+	size_t n_seen;
+	size_t bytes;
+};
+
+/* Something about the file that an element of "include" names, at that element. */
+static void report_include(struct includes *in, unsigned from, const struct json_path *path,
+	const char *found, const char *expected, const char *remedy)
+{
+	const struct document *document = &in->reader->documents[from];
+	size_t offset = json_locate(document->text, path, NULL), size;
+	char *place = NULL;
+	FILE *out;
+
+	in->reader->errors++;
+	if (!diagnostics_count(in->reader->diagnostics, false))
+		return;
+	out = path != NULL ? open_memstream(&place, &size) : NULL;
+	if (out != NULL) {
+		json_path_print(path, out);
+		fclose(out);
+	}
+	diagnostic_write(in->reader->diagnostics,
+		&(struct diagnostic){.file = document->name,
+			.line = json_line_at(document->text, document->len, offset).line,
+			.path = place,
+			.place = place,
+			.found = found,
+			.expected = expected,
+			.remedy = remedy});
+	free(place);
+}
+
+static void report_value(struct includes *in, unsigned from, const struct json_path *path,
+	const json_t *value, const char *expected)
+{
+	char *found = NULL;
+	size_t size;
+	FILE *out = open_memstream(&found, &size);
+
+	if (out != NULL) {
+		json_print_found(value, out);
+		fclose(out);
+	}
+	report_include(in, from, path, found, expected, NULL);
+	free(found);
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+static int note_seen(struct includes *in, const char *path, const struct stat *state)
+{
+	struct seen *grown = realloc(in->seen, (in->n_seen + 1) * sizeof(*grown));
+
+	if (grown == NULL)
+		return -ENOMEM;
+	in->seen = grown;
+	in->seen[in->n_seen] = (struct seen){strdup(path), *state};
+	return in->seen[in->n_seen++].path != NULL ? 0 : -ENOMEM;
+}
+
+/* Whether all is as it was when it was read, or was listed. */
+static bool all_unchanged(const struct includes *in)
+{
+	for (size_t i = 0; i < in->n_seen; i++) {
+		const struct stat *was = &in->seen[i].state;
+		struct stat is;
+
+		if (stat(in->seen[i].path, &is) < 0 || !same_file(was, &is) ||
+			was->st_size != is.st_size || was->st_mtim.tv_sec != is.st_mtim.tv_sec ||
+			was->st_mtim.tv_nsec != is.st_mtim.tv_nsec)
+			return false;
+	}
+	return true;
+}
+
+/* The elements of the list of a document come behind those that there are. */
+static void join_list(struct includes *in, unsigned index, json_t *list)
+{
+	struct document *document = &in->reader->documents[index];
+	json_t *all = json_object_get(in->reader->root, in->reader->joined);
+	struct json_path at = {.key = in->reader->joined};
+
+	if (!json_is_array(list)) {
+		report_value(in, index, &at, list, "an array");
+		return;
+	}
+	if (all == NULL) {
+		all = json_array();
+		json_object_set_new(in->reader->root, in->reader->joined, all);
+	}
+	document->first = json_array_size(all);
+	document->count = json_array_size(list);
+	in->reader->no_memory |= json_is_array(all) && json_array_extend(all, list) < 0;
+}
+
+static void join_key(struct includes *in, unsigned index, const char *name, json_t *value)
+{
+	struct json_path at = {.key = name};
+	char *other;
+
+	if (json_object_get(in->reader->root, name) == NULL) {
+		in->reader->no_memory |= json_object_set(in->reader->root, name, value) < 0;
+		return;
+	}
+	other = reader_place(in->reader, &at);
+	report_include(in, index, &at, "a second one", "it in one of the files", other);
+	free(other);
+}
+
+/* All keys of another file; it has no say in what is only of the file itself. */
+static void join_document(struct includes *in, unsigned index)
+{
+	json_t *root = in->reader->documents[index].root, *value;
+	const char *name;
+
+	if (!json_is_object(root)) {
+		report_value(in, index, NULL, root, "an object");
+		return;
+	}
+	json_object_foreach (root, name, value) {
+		if (key_is_remark(name) || strcmp(name, in->key) == 0)
+			continue;
+		if (strcmp(name, in->reader->joined) == 0)
+			join_list(in, index, value);
+		else
+			join_key(in, index, name, value);
+	}
+}
+
+static int append_document(struct includes *in, const struct document *document)
+{
+	struct reader *reader = in->reader;
+	struct document *grown = realloc(
+		reader->documents, (reader->n_documents + 1) * sizeof(*grown));
+
+	if (grown == NULL)
+		return -ENOMEM;
+	reader->documents = grown;
+	reader->documents[reader->n_documents++] = *document;
+	return 0;
+}
+
+/* Files are known by what they are, not by how they are called. */
+static bool is_read(const struct includes *in, const struct stat *state)
+{
+	for (unsigned i = 0; i < in->reader->n_documents; i++) {
+		if (same_file(&in->reader->documents[i].state, state))
+			return true;
+	}
+	return false;
+}
+
+static void include_file(struct includes *in, unsigned from, const struct json_path *path,
+	const char *file, const struct stat *state)
+{
+	unsigned depth = in->reader->documents[from].depth + 1;
+	struct document document;
+
+	if (is_read(in, state)) {
+		report_include(in, from, path, file, "each file once", "it is read already");
+		return;
+	}
+	if (depth > DEPTH_MAX || in->reader->n_documents >= FILES_MAX) {
+		report_include(in, from, path, file,
+			depth > DEPTH_MAX ? "files no more than 3 deep" : "at most 4096 files",
+			NULL);
+		return;
+	}
+	if (document_load(&document, file, in->reader->diagnostics) < 0) {
+		in->reader->errors++;
+		return;
+	}
+	document.depth = depth;
+	in->bytes += document.len;
+	if (in->bytes > READER_FILE_MAX)
+		report_include(in, from, path, file, "at most 256 MiB in all files", NULL);
+	if (note_seen(in, file, &document.state) < 0 || append_document(in, &document) < 0) {
+		in->reader->no_memory = true;
+		document_free(&document);
+		return;
+	}
+	reader_check_duplicates(in->reader);
+	join_document(in, in->reader->n_documents - 1);
+}
+
+static int is_configuration(const struct dirent *entry)
+{
+	size_t len = strlen(entry->d_name);
+
+	return entry->d_name[0] != '.' && len > strlen(".json") &&
+	       strcmp(entry->d_name + len - strlen(".json"), ".json") == 0;
+}
+
+static int compare_entries(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static void include_entry(struct includes *in, unsigned from, const struct json_path *path,
+	const char *directory, const char *name)
+{
+	struct stat state;
+	char *file;
+
+	if (asprintf(&file, "%s/%s", directory, name) < 0) {
+		in->reader->no_memory = true;
+		return;
+	}
+	if (stat(file, &state) < 0)
+		report_include(in, from, path, file, "a file", strerror(errno));
+	else if (!S_ISREG(state.st_mode))
+		report_include(in, from, path, file, "a regular file", NULL);
+	else
+		include_file(in, from, path, file, &state);
+	free(file);
+}
+
+/* All "*.json" in it, in the order of their bytes. */
+static void include_directory(struct includes *in, unsigned from, const struct json_path *path,
+	const char *directory, const struct stat *state)
+{
+	struct dirent **entries;
+	int n = scandir(directory, &entries, is_configuration, compare_entries);
+
+	if (n < 0) {
+		report_include(in, from, path, directory, "a directory to read", strerror(errno));
+		return;
+	}
+	in->reader->no_memory |= note_seen(in, directory, state) < 0;
+	for (int i = 0; i < n; i++) {
+		if (!in->reader->no_memory)
+			include_entry(in, from, path, directory, entries[i]->d_name);
+		free(entries[i]);
+	}
+	free(entries);
+}
+
+/* Relative to the file that names it. NULL without memory. */
+static char *resolve_path(const char *from, const char *text)
+{
+	const char *slash = strrchr(from, '/');
+	char *path;
+
+	if (text[0] == '/' || slash == NULL)
+		return strdup(text);
+	return asprintf(&path, "%.*s/%s", (int)(slash - from), from, text) >= 0 ? path : NULL;
+}
+
+static void include_path(
+	struct includes *in, unsigned from, const struct json_path *path, const json_t *value)
+{
+	const char *text = json_string_value(value);
+	struct stat state;
+	char *file;
+
+	if (text == NULL || *text == '\0' || !text_printable(text)) {
+		report_value(in, from, path, value, "the path of a file or of a directory");
+		return;
+	}
+	file = resolve_path(in->reader->documents[from].name, text);
+	if (file == NULL)
+		in->reader->no_memory = true;
+	else if (stat(file, &state) < 0)
+		report_include(in, from, path, file, "a file or a directory", strerror(errno));
+	else if (S_ISDIR(state.st_mode))
+		include_directory(in, from, path, file, &state);
+	else if (S_ISREG(state.st_mode))
+		include_file(in, from, path, file, &state);
+	else
+		report_include(in, from, path, file, "a regular file or a directory", NULL);
+	free(file);
+}
+
+static void include_all(struct includes *in, unsigned from)
+{
+	const json_t *list = json_object_get(in->reader->documents[from].root, in->key);
+	struct json_path path = {.key = in->key};
+	size_t i;
+	json_t *value;
+
+	if (list != NULL && !json_is_array(list))
+		include_path(in, from, &path, list);
+	json_array_foreach (list, i, value) {
+		struct json_path at = {.parent = &path, .index = i};
+
+		if (!in->reader->no_memory)
+			include_path(in, from, &at, value);
+	}
+}
+
+/* A root of its own, into which others are joined; that of the first file stays as it is. */
+static int begin_root(struct reader *reader)
+{
+	struct document *first = &reader->documents[0];
+	json_t *root = json_copy(first->root), *list;
+
+	if (root == NULL)
+		return -ENOMEM;
+	json_decref(reader->root);
+	reader->root = root;
+	list = json_object_get(root, reader->joined);
+	if (!json_is_array(list))
+		return 0;
+	first->count = json_array_size(list);
+	list = json_copy(list);
+	return list != NULL && json_object_set_new(root, reader->joined, list) == 0 ? 0 : -ENOMEM;
+}
+
+int reader_include(struct reader *reader, const char *key, const char *joined)
+{
+	struct includes in = {.reader = reader, .key = key, .bytes = reader->documents[0].len};
+	int rc = 0;
+
+	reader->joined = joined;
+	if (json_object_get(reader->root, key) == NULL)
+		return 0;
+	if (begin_root(reader) < 0 ||
+		(S_ISREG(reader->documents[0].state.st_mode) &&
+			note_seen(&in, reader->documents[0].name, &reader->documents[0].state) < 0))
+		reader->no_memory = true;
+	for (unsigned i = 0; i < reader->n_documents && !reader->no_memory; i++)
+		include_all(&in, i);
+	if (!reader_failed(reader) && !all_unchanged(&in))
+		rc = -EAGAIN;
+	for (size_t i = 0; i < in.n_seen; i++)
+		free(in.seen[i].path);
+	free(in.seen);
+	return rc;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "json/json_place.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "json/locate.h"
+
+#define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+#define NAME_MOST  63
+#define POLICIES   "policies"
+
+/* What people know an element of an array by; NULL: nothing that is worth printing. */
+static const char *element_name(json_t *value)
+{
+	const char *name = json_string_value(json_object_get(value, "name"));
+	size_t len = name != NULL ? strlen(name) : 0;
+
+	return len > 0 && len <= NAME_MOST && strspn(name, NAME_CHARS) == len ? name : NULL;
+}
+
+static size_t count_steps(const struct json_path *path)
+{
+	size_t n = 0;
+
+	for (; path != NULL; path = path->parent)
+		n++;
+	return n;
+}
+
+/* The steps from the root on, each with the one before it as its parent. NULL without memory. */
+static struct json_path *copy_steps(const struct json_path *path, size_t n)
+{
+	struct json_path *steps = calloc(n + 1, sizeof(*steps));
+
+	for (size_t i = n; steps != NULL && i > 0; i--, path = path->parent) {
+		steps[i - 1] = *path;
+		steps[i - 1].parent = i > 1 ? &steps[i - 2] : NULL;
+	}
+	return steps;
+}
+
+static const struct document *element_document(const struct reader *reader, size_t index)
+{
+	for (unsigned i = 0; i < reader->n_documents; i++) {
+		const struct document *document = &reader->documents[i];
+
+		if (index >= document->first && index - document->first < document->count)
+			return document;
+	}
+	return &reader->documents[0];
+}
+
+/* The file that the steps lead into; an index of the joined list becomes that of the file. */
+static const struct document *find_document(
+	const struct reader *reader, struct json_path *steps, size_t n)
+{
+	if (n == 0 || reader->n_documents == 1 || steps[0].key == NULL)
+		return &reader->documents[0];
+	if (n > 1 && steps[1].key == NULL && reader->joined != NULL &&
+		strcmp(steps[0].key, reader->joined) == 0) {
+		const struct document *document = element_document(reader, steps[1].index);
+
+		steps[1].index -= document->first;
+		return document;
+	}
+	for (unsigned i = 0; i < reader->n_documents; i++) {
+		if (json_object_get(reader->documents[i].root, steps[0].key) != NULL)
+			return &reader->documents[i];
+	}
+	return &reader->documents[0];
+}
+
+static void print_steps(
+	const struct document *document, const struct json_path *steps, size_t n, FILE *out)
+{
+	json_t *value = document->root;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *name = NULL;
+
+		json_path_print_step(&steps[i], out);
+		value = steps[i].key != NULL ? json_object_get(value, steps[i].key)
+					     : json_array_get(value, steps[i].index);
+		if (steps[i].key == NULL)
+			name = element_name(value);
+		if (name != NULL)
+			fprintf(out, " \"%s\"", name);
+	}
+}
+
+static void print_place(struct json_place *place, const struct document *document,
+	const struct json_path *steps, size_t n)
+{
+	size_t size;
+	FILE *out = open_memstream(&place->path, &size);
+
+	if (out != NULL) {
+		json_path_print(&steps[n - 1], out);
+		fclose(out);
+	}
+	out = open_memstream(&place->words, &size);
+	if (out != NULL) {
+		print_steps(document, steps, n, out);
+		fclose(out);
+	}
+}
+
+static struct json_place place_of_steps(
+	const struct document *document, const struct json_path *steps, size_t n)
+{
+	size_t offset = json_locate(document->text, n > 0 ? &steps[n - 1] : NULL, NULL);
+	struct json_place place = {.file = document->name,
+		.line = json_line_at(document->text, document->len, offset).line};
+
+	if (n > 0)
+		print_place(&place, document, steps, n);
+	if (n > 1 && steps[0].key != NULL && strcmp(steps[0].key, POLICIES) == 0 &&
+		steps[1].key == NULL)
+		place.policy = element_name(
+			json_array_get(json_object_get(document->root, POLICIES), steps[1].index));
+	return place;
+}
+
+struct json_place json_place_of(const struct reader *reader, const struct json_path *path)
+{
+	size_t n = count_steps(path);
+	struct json_path *steps = copy_steps(path, n);
+	struct json_place place = {.file = reader->documents[0].name};
+
+	if (steps != NULL)
+		place = place_of_steps(find_document(reader, steps, n), steps, n);
+	free(steps);
+	return place;
+}
+
+struct json_place json_place_in(const struct document *document, const struct json_path *path)
+{
+	size_t n = count_steps(path);
+	struct json_path *steps = copy_steps(path, n);
+	struct json_place place = {.file = document->name};
+
+	if (steps != NULL)
+		place = place_of_steps(document, steps, n);
+	free(steps);
+	return place;
+}
+
+void json_place_free(struct json_place *place)
+{
+	free(place->path);
+	free(place->words);
+}
+
+unsigned json_place_first_line(const struct document *document, const struct json_path *path)
+{
+	size_t offset = json_locate_first(document->text, path);
+
+	return json_line_at(document->text, document->len, offset).line;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Private to this room: where in which file of a reader something stands.
+ */
+#ifndef WEIR_JSON_JSON_PLACE_H
+#define WEIR_JSON_JSON_PLACE_H
+
+#include "json/document.h"
+#include "json/read.h"
+
+struct json_place {
+	const char *file;
+	unsigned line;      /* 0: there was no memory to say it */
+	char *path;         /* NULL: the root, as the next */
+	char *words;        /* the path with the names of array elements */
+	const char *policy; /* its name; NULL: of none */
+};
+
+/* For json_place_free(). The path is one of reader->root, or of a document's own. */
+struct json_place json_place_of(const struct reader *reader, const struct json_path *path);
+struct json_place json_place_in(const struct document *document, const struct json_path *path);
+void json_place_free(struct json_place *place);
+
+/* Where the first of several such keys is. */
+unsigned json_place_first_line(const struct document *document, const struct json_path *path);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "json/suggest.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define SUGGEST_MAX      32 /* characters of a word that is compared with those we know */
+#define SUGGEST_DISTANCE 2  /* edits at most between a typing error and what was meant */
+
+static unsigned min_of_three(unsigned a, unsigned b, unsigned c)
+{
+	unsigned least = a < b ? a : b;
+
+	return least < c ? least : c;
+}
+
+/* Edits (insert, delete, replace, swap two neighbours) between two words of at most SUGGEST_MAX. */
+static unsigned edit_distance(const char *a, const char *b)
+{
+	unsigned cost[SUGGEST_MAX + 1][SUGGEST_MAX + 1];
+	size_t n = strlen(a), m = strlen(b);
+
+	for (unsigned i = 0; i <= n; i++) {
+		for (unsigned j = 0; j <= m; j++) {
+			if (i == 0 || j == 0) {
+				cost[i][j] = i + j;
+				continue;
+			}
+			cost[i][j] = min_of_three(cost[i - 1][j] + 1, cost[i][j - 1] + 1,
+				cost[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				cost[i][j] = min_of_three(
+					cost[i][j], cost[i][j], cost[i - 2][j - 2] + 1);
+		}
+	}
+	return cost[n][m];
+}
+
+/* Half of a short word changed is another word; letters of another case are hardly a change. */
+void suggest_offer(struct suggestion *suggestion, const char *text, const char *word)
+{
+	unsigned distance;
+
+	if (suggestion->word == NULL)
+		suggestion->best = SUGGEST_DISTANCE + 1;
+	if (strlen(text) > SUGGEST_MAX || strlen(word) > SUGGEST_MAX)
+		return;
+	distance = strcasecmp(text, word) == 0 ? 0 : edit_distance(text, word);
+	if (distance < suggestion->best && 2 * distance < strlen(word)) {
+		suggestion->best = distance;
+		suggestion->word = word;
+	}
+}
+
+const char *suggest_of_list(const char *list, const char *text, char word[SUGGEST_WORD_MAX])
+{
+	static const char between[] = ", ";
+	struct suggestion meant = {0};
+	char each[SUGGEST_WORD_MAX];
+
+	while (*list != '\0') {
+		size_t len = strcspn(list, between);
+
+		snprintf(each, sizeof(each), "%.*s", (int)len, list);
+		suggest_offer(&meant, text, each);
+		if (meant.word == each) {
+			memcpy(word, each, sizeof(each));
+			meant.word = word;
+		}
+		list += len;
+		list += strspn(list, between);
+	}
+	return meant.word;
+}
+
+const char *suggest_remedy(const char *word, char buf[SUGGEST_REMEDY_MAX])
+{
+	if (word == NULL)
+		return NULL;
+	snprintf(buf, SUGGEST_REMEDY_MAX, "did you mean \"%s\"?", word);
+	return buf;
+}
+
+/* What units are called elsewhere, whatever the case of their letters. */
+static const struct {
+	const char *word, *unit;
+} words_of_units[] = {
+	{"bit", "bit/s"},
+	{"bits", "bit/s"},
+	{"bps", "bit/s"},
+	{"b/s", "bit/s"},
+	{"bit/s", "bit/s"},
+	{"bits/s", "bit/s"},
+	{"k", "kbit/s"},
+	{"kbit", "kbit/s"},
+	{"kbps", "kbit/s"},
+	{"kbit/s", "kbit/s"},
+	{"m", "Mbit/s"},
+	{"mbit", "Mbit/s"},
+	{"mbps", "Mbit/s"},
+	{"mbits", "Mbit/s"},
+	{"mbit/s", "Mbit/s"},
+	{"mbits/s", "Mbit/s"},
+	{"mbitps", "Mbit/s"},
+	{"g", "Gbit/s"},
+	{"gbit", "Gbit/s"},
+	{"gbps", "Gbit/s"},
+	{"gbits", "Gbit/s"},
+	{"gbit/s", "Gbit/s"},
+	{"tbps", "Tbit/s"},
+	{"tbit/s", "Tbit/s"},
+	{"b", "B"},
+	{"byte", "B"},
+	{"bytes", "B"},
+	{"k", "kB"},
+	{"kb", "kB"},
+	{"kbyte", "kB"},
+	{"kib", "KiB"},
+	{"m", "MB"},
+	{"mb", "MB"},
+	{"mbyte", "MB"},
+	{"mib", "MiB"},
+	{"g", "GB"},
+	{"gb", "GB"},
+	{"gib", "GiB"},
+	{"t", "TB"},
+	{"tb", "TB"},
+	{"terabyte", "TB"},
+	{"tib", "TiB"},
+	{"pb", "PB"},
+	{"nsec", "ns"},
+	{"usec", "us"},
+	{"\xc2\xb5s", "us"},
+	{"msec", "ms"},
+	{"millis", "ms"},
+	{"ms", "ms"},
+	{"sec", "s"},
+	{"secs", "s"},
+	{"second", "s"},
+	{"seconds", "s"},
+	{"s", "s"},
+	{"m", "min"},
+	{"min", "min"},
+	{"mins", "min"},
+	{"minute", "min"},
+	{"minutes", "min"},
+	{"h", "h"},
+	{"hr", "h"},
+	{"hour", "h"},
+	{"hours", "h"},
+	{"k", "k"},
+	{"m", "M"},
+	{"g", "G"},
+};
+
+/* "1,5 Gbps" becomes "1.5Gbps"; the length of its number, or 0 when that is none. */
+static size_t tidy_quantity(const char *text, char *out, size_t size)
+{
+	size_t n = 0, number;
+
+	for (; *text != '\0' && n + 1 < size; text++) {
+		if (*text != ' ')
+			out[n++] = *text == ',' ? '.' : *text;
+	}
+	out[n] = '\0';
+	number = strspn(out, "0123456789.");
+	return n < SUGGEST_MAX ? number : 0;
+}
+
+const char *suggest_quantity(int (*parse)(const char *text, uint64_t *out), const char *text,
+	char buf[SUGGEST_REMEDY_MAX])
+{
+	char tidy[2 * SUGGEST_MAX], meant[4 * SUGGEST_MAX];
+	size_t number = tidy_quantity(text, tidy, sizeof(tidy));
+	uint64_t value;
+
+	if (number == 0)
+		return NULL;
+	if (parse(tidy, &value) == 0)
+		return suggest_remedy(tidy, buf);
+	for (size_t i = 0; i < sizeof(words_of_units) / sizeof(words_of_units[0]); i++) {
+		if (strcasecmp(tidy + number, words_of_units[i].word) != 0)
+			continue;
+		snprintf(meant, sizeof(meant), "%.*s%s", (int)number, tidy, words_of_units[i].unit);
+		if (parse(meant, &value) == 0)
+			return suggest_remedy(meant, buf);
+	}
+	return NULL;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "notify/notify.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/time.h"
+
+#define STATE_MAX  64
+#define STATUS_MAX 448
+
+/* The watchdog is told so many times in the time after which it bites. */
+#define FEEDS 4
+
+struct notify {
+	int fd;
+	struct sockaddr_un manager;
+	socklen_t manager_len;
+	uint64_t feed_ns; /* from one to the next; 0: there is no watchdog */
+	uint64_t fed_ns;  /* the last of them; 0: none yet */
+	bool owed;        /* what is below has not been taken */
+	char state[STATE_MAX];
+	char status[STATUS_MAX];
+};
+
+/* A path, or a name in the abstract space, which is written with an @ for its NUL. */
+static int read_address(struct notify *notify, const char *text)
+{
+	struct sockaddr_un *to = &notify->manager;
+	size_t len = strlen(text);
+
+	if ((text[0] != '/' && text[0] != '@') || len < 2)
+		return -EAFNOSUPPORT;
+	if (len >= sizeof(to->sun_path))
+		return -ENAMETOOLONG;
+	to->sun_family = AF_UNIX;
+	memcpy(to->sun_path, text, len);
+	notify->manager_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+	if (text[0] == '@')
+		to->sun_path[0] = '\0';
+	else
+		notify->manager_len++; /* the NUL behind a path */
+	return 0;
+}
+
+/* A whole number that fills the text; or 0. */
+static uint64_t read_number(const char *text)
+{
+	uint64_t value;
+	char *end;
+
+	if (!text || text[0] < '0' || text[0] > '9')
+		return 0;
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	return errno || *end ? 0 : value;
+}
+
+/* From one feed to the next. A watchdog of another process is none of ours. */
+static uint64_t read_watchdog(void)
+{
+	const char *whose = getenv("WATCHDOG_PID");
+	uint64_t us = read_number(getenv("WATCHDOG_USEC"));
+
+	if ((whose && read_number(whose) != (uint64_t)getpid()) || us > UINT64_MAX / US_NS)
+		return 0;
+	return us * US_NS / FEEDS;
+}
+
+/* Returns whether it need not be sent again: whoever is not there will not be. */
+static bool send_text(const struct notify *notify, const char *text)
+{
+	ssize_t n;
+
+	do
+		n = sendto(notify->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL,
+			(const struct sockaddr *)&notify->manager, notify->manager_len);
+	while (n < 0 && errno == EINTR);
+	return n >= 0 || (errno != EAGAIN && errno != ENOBUFS);
+}
+
+/* The state goes with it until it has been taken once. */
+static void send_owed(struct notify *notify)
+{
+	char text[STATE_MAX + STATUS_MAX + sizeof("STATUS=")];
+
+	snprintf(text, sizeof(text), "%sSTATUS=%s", notify->state, notify->status);
+	notify->owed = !send_text(notify, text);
+	if (!notify->owed)
+		notify->state[0] = '\0';
+}
+
+/* No state: as it was. */
+static void tell_manager(struct notify *notify, const char *state, const char *status)
+{
+	if (!notify)
+		return;
+	if (state)
+		snprintf(notify->state, sizeof(notify->state), "%s", state);
+	snprintf(
+		notify->status, sizeof(notify->status), "%.*s", (int)strcspn(status, "\n"), status);
+	send_owed(notify);
+}
+
+int notify_open(struct notify **notify)
+{
+	const char *socket_name = getenv("NOTIFY_SOCKET");
+	struct notify *made;
+	int ret;
+
+	*notify = NULL;
+	if (!socket_name)
+		return 0;
+	made = calloc(1, sizeof(*made));
+	if (!made)
+		return -ENOMEM;
+	ret = read_address(made, socket_name);
+	if (ret == 0) {
+		made->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		ret = made->fd < 0 ? -errno : 0;
+	}
+	if (ret) {
+		free(made);
+		return ret;
+	}
+	made->feed_ns = read_watchdog();
+	unsetenv("NOTIFY_SOCKET");
+	unsetenv("WATCHDOG_USEC");
+	unsetenv("WATCHDOG_PID");
+	*notify = made;
+	return 0;
+}
+
+void notify_close(struct notify *notify)
+{
+	if (notify)
+		close(notify->fd);
+	free(notify);
+}
+
+void notify_ready(struct notify *notify, const char *text)
+{
+	tell_manager(notify, "READY=1\n", text);
+}
+
+/* By the time a manager tells the READY=1 that answers this from one that was under way. */
+void notify_reloading(struct notify *notify, const char *text)
+{
+	char state[STATE_MAX];
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\n",
+		(uint64_t)now.tv_sec * (SECOND_NS / US_NS) + (uint64_t)now.tv_nsec / US_NS);
+	tell_manager(notify, state, text);
+}
+
+void notify_stopping(struct notify *notify, const char *text)
+{
+	tell_manager(notify, "STOPPING=1\n", text);
+}
+
+void notify_status(struct notify *notify, const char *text)
+{
+	tell_manager(notify, NULL, text);
+}
+
+void notify_alive(struct notify *notify, uint64_t now_ns)
+{
+	if (!notify)
+		return;
+	if (notify->owed)
+		send_owed(notify);
+	if (notify->feed_ns == 0 || (notify->fed_ns && now_ns - notify->fed_ns < notify->feed_ns))
+		return;
+	if (send_text(notify, "WATCHDOG=1"))
+		notify->fed_ns = now_ns;
+}

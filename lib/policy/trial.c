@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "policy/trial.h"
+
+#include <string.h>
+
+#include "allocate/allocate.h"
+#include "base/math.h"
+#include "base/time.h"
+#include "policy/kind.h"
+
+/* Bytes, or packets, that may wait in the queue of such a limit. */
+static uint64_t queue_depth(const struct policy *policy)
+{
+	double depth = policy_rate(policy) * (double)policy->shape.delay_ns / SECOND_NS;
+
+	if (policy->shape.bytes > 0 && depth > (double)policy->shape.bytes)
+		return policy->shape.bytes;
+	return (uint64_t)depth;
+}
+
+static uint64_t depth_with_queue(const struct policy *policy)
+{
+	uint64_t most = policy->count == COUNT_BYTES ? CONFIG_BURST_MAX : CONFIG_COUNT_MAX;
+
+	return min_u64(policy->burst_bytes + queue_depth(policy), most);
+}
+
+/* Its part of the limit is the policy's own part, so it needs no allocator, and no samples. */
+struct policy policy_trial(const struct policy *policy)
+{
+	struct policy trial = *policy;
+
+	trial.limit_bps = policy->trial.limit_bps;
+	trial.limit_s = policy->trial.limit_s;
+	trial.burst_bytes = policy->trial.burst_bytes;
+	trial.window_ns = policy->trial.window_ns;
+	trial.meter = policy->trial.meter;
+	trial.classes = policy->trial.classes;
+	if (policy_is_shaped(policy))
+		trial.burst_bytes = depth_with_queue(&trial);
+	trial.allocator = &allocator_static;
+	trial.action = ACTION_DROP;
+	trial.weigh_tcp_only = false;
+	trial.slo_p99_ns = 0;
+	trial.schedule = NULL;
+	trial.trial.set = false;
+	return trial;
+}
+
+bool policy_trials_equal(const struct policy *a, const struct policy *b)
+{
+	struct policy x, y;
+
+	if (!policy_has_trial(a) || !policy_has_trial(b))
+		return policy_has_trial(a) == policy_has_trial(b);
+	x = policy_trial(a);
+	y = policy_trial(b);
+	return x.meter == y.meter && x.limit_bps == y.limit_bps &&
+	       policy_limit_s(&x) == policy_limit_s(&y) && x.burst_bytes == y.burst_bytes &&
+	       x.window_ns == y.window_ns && memcmp(&x.classes, &y.classes, sizeof(x.classes)) == 0;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Policies from bytes, and frames: what the classifier answers for a burst is what a walk over all
+ * policies finds, in the order of precedence, also of packets that are not understood. A policy is
+ * 8 bytes, a frame what remains, in parts of 64.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_eal.h>
+
+#include "classify/frames.h"
+#include "policy/config.h"
+
+#define POLICIES 16
+#define FRAME    64
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_classifier(int condition)
+{
+	if (!condition)
+		abort();
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	char *eal[] = {(char[]){"fuzz_classify"}, (char[]){"--no-huge"}, (char[]){"-m"},
+		(char[]){"512"}, (char[]){"--no-pci"}, (char[]){"--no-telemetry"},
+		(char[]){"--no-shconf"}, (char[]){"--log-level=1"}, (char[]){"-l"}, (char[]){"0"}};
+
+	(void)argc;
+	(void)argv;
+	check_classifier(rte_eal_init(sizeof(eal) / sizeof(eal[0]), eal) >= 0);
+	return 0;
+}
+
+static struct prefix make_prefix(uint8_t length, uint8_t addr)
+{
+	static const uint8_t lengths[] = {0, 8, 16, 24};
+	struct prefix prefix = {.family = 4, .length = lengths[length & 3]};
+
+	if (length & 4)
+		return (struct prefix){0};
+	memset(prefix.addr, addr & 3, prefix.length / 8);
+	return prefix;
+}
+
+static struct policy make_policy(const uint8_t *bytes)
+{
+	static const uint8_t protos[] = {0, IPPROTO_UDP, IPPROTO_TCP, IPPROTO_ICMP};
+	struct policy policy = {
+		.match = {.wire = CONFIG_ANY, .vlan = CONFIG_ANY, .dscp = CONFIG_ANY},
+		.limit_bps = UINT64_C(1) << bytes[6] % 40,
+		.action = (enum action)(bytes[7] & 3),
+		.count = (enum counting)((bytes[7] >> 2) % 3)};
+	struct match *match = &policy.match;
+
+	match->dst = make_prefix(bytes[0], bytes[1]);
+	match->src = make_prefix(bytes[0] >> 4, bytes[1] >> 4);
+	match->vlan = bytes[2] & 1 ? bytes[2] >> 1 & 3 : CONFIG_ANY;
+	match->proto = protos[bytes[3] & 3];
+	if (bytes[4] & 1)
+		match->dst_port = (struct port_range){(uint16_t)(1 + (bytes[4] >> 1 & 3)),
+			(uint16_t)(1 + (bytes[4] >> 1 & 3) + bytes[5] % 3)};
+	return policy;
+}
+
+static bool prefix_holds(const struct prefix *prefix, uint8_t family, const uint8_t *addr)
+{
+	return prefix->family == 0 ||
+	       (family == prefix->family && memcmp(prefix->addr, addr, prefix->length / 8) == 0);
+}
+
+/* Whether a policy takes a packet by what is known of it; *sure if it asks for nothing else. */
+static bool could_match(
+	const struct match *match, const struct packet *packet, const uint8_t *data, bool *sure)
+{
+	const bool proto = packet->unknown & PACKET_UNKNOWN_PROTO;
+	const bool ports = packet->unknown & PACKET_UNKNOWN_PORTS;
+
+	*sure = !(proto && match->proto != 0) && !(ports && match->dst_port.first != 0);
+	return prefix_holds(&match->dst, packet->family, data + packet->dst_off) &&
+	       prefix_holds(&match->src, packet->family, data + packet->src_off) &&
+	       (match->vlan == CONFIG_ANY || match->vlan == packet->vlan) &&
+	       (proto || match->proto == 0 || match->proto == packet->proto) &&
+	       (ports || match->dst_port.first == 0 ||
+		       (packet->dst_port >= match->dst_port.first &&
+			       packet->dst_port <= match->dst_port.last));
+}
+
+static int prefix_rank(const struct prefix *prefix)
+{
+	return prefix->family ? prefix->length : -1;
+}
+
+static bool precedes(const struct policy *policies, unsigned a, unsigned b)
+{
+	const struct match *x = &policies[a].match, *y = &policies[b].match;
+	const int keys[][2] = {
+		{prefix_rank(&x->dst), prefix_rank(&y->dst)},
+		{prefix_rank(&x->src), prefix_rank(&y->src)},
+		{x->vlan != CONFIG_ANY, y->vlan != CONFIG_ANY},
+		{x->proto != 0, y->proto != 0},
+		{x->dst_port.first ? x->dst_port.first - x->dst_port.last : -UINT16_MAX,
+			y->dst_port.first ? y->dst_port.first - y->dst_port.last : -UINT16_MAX},
+	};
+
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (keys[i][0] != keys[i][1])
+			return keys[i][0] > keys[i][1];
+	return a < b;
+}
+
+/* The longer it takes to earn back a packet, the stricter; but actions weigh more than that. */
+static bool is_stricter(const struct policy *one, const struct policy *other, bool opens)
+{
+	static const int classes[] = {
+		[ACTION_DROP] = 2, [ACTION_SHAPE] = 2, [ACTION_MARK] = 1, [ACTION_COUNT] = 0};
+	const struct policy *both[] = {one, other};
+	double seconds[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		seconds[i] = (both[i]->count == COUNT_BYTES ? 12000 : 8) /
+			     (double)both[i]->limit_bps;
+		if (both[i]->count == COUNT_FLOWS && !opens)
+			seconds[i] = 0;
+	}
+	if (classes[one->action] != classes[other->action])
+		return classes[one->action] > classes[other->action];
+	return seconds[0] > seconds[1];
+}
+
+static uint32_t naive_answer(
+	const struct policy *policies, unsigned n, const struct packet *packet, const uint8_t *data)
+{
+	const bool opens = packet->fragment != PACKET_FRAGMENT_LATER ||
+			   packet->unknown & PACKET_UNKNOWN_FLAGS;
+	unsigned order[POLICIES];
+	uint32_t best = CLASSIFY_NONE;
+
+	for (unsigned i = 0; i < n; i++) {
+		unsigned at = i;
+
+		for (; at > 0 && precedes(policies, i, order[at - 1]); at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		const struct policy *policy = &policies[order[i]];
+		bool sure;
+
+		if (!could_match(&policy->match, packet, data, &sure))
+			continue;
+		if (best == CLASSIFY_NONE || is_stricter(policy, &policies[best], opens))
+			best = order[i];
+		if (sure)
+			break;
+	}
+	return best;
+}
+
+static unsigned take_frames(struct frames *frames, const uint8_t *data, size_t size)
+{
+	unsigned n = 0;
+
+	for (; n < FRAMES_MAX && size > 0; n++) {
+		const size_t len = size < FRAME ? size : FRAME;
+		uint8_t *copy = malloc(len); /* to its last byte and no further */
+
+		memcpy(copy, data, len);
+		frames->data[n] = copy;
+		frames->len[n] = (uint32_t)len;
+		data += len;
+		size -= len;
+	}
+	return n;
+}
+
+static void check_frames(const struct classifier *classifier, const struct policy *policies,
+	unsigned n_policies, struct frames *frames, unsigned n)
+{
+	uint64_t refused;
+
+	classify_frames(classifier, 0, DIRECTION_A_TO_B, frames, n);
+	refused = frames->refused;
+	for (unsigned i = 0; i < n; i++) {
+		const struct packet *packet = frames_packet(frames, i);
+		const uint32_t want = packet->unparsed == UNPARSED_FRAGMENT_CONFLICT
+					      ? CLASSIFY_NONE
+					      : naive_answer(policies, n_policies, packet,
+							frames->data[i]);
+		const bool nothing = want == CLASSIFY_NONE &&
+				     (packet->unparsed == UNPARSED_FRAGMENT_CONFLICT ||
+					     packet->unknown & PACKET_UNKNOWN_ADDRESS);
+
+		check_classifier(frames->policy[i] == want);
+		check_classifier((refused >> i & 1) == nothing);
+	}
+}
+
+/* A byte: how many policies, and whether there is a table of fragments. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct fragments fragments;
+	static struct frames frames;
+	struct policy policies[POLICIES];
+	struct classifier *classifier;
+	unsigned n_policies, n;
+
+	if (size < 1)
+		return 0;
+	n_policies = data[0] % POLICIES + 1;
+	if (size < 1 + n_policies * 8)
+		return 0;
+	for (unsigned i = 0; i < n_policies; i++)
+		policies[i] = make_policy(data + 1 + i * 8);
+	check_classifier(classifier_create(policies, n_policies, -1, &classifier) == 0);
+	fragments_init(&fragments, data[0], 1000000000);
+	frames.fragments = &fragments;
+	frames.tunnels = NULL;
+	frames.now = 1;
+	n = take_frames(&frames, data + 1 + n_policies * 8, size - 1 - n_policies * 8);
+	if (n > 0)
+		check_frames(classifier, policies, n_policies, &frames, n);
+	for (unsigned i = 0; i < n; i++)
+		free((void *)(uintptr_t)frames.data[i]);
+	classifier_destroy(classifier);
+	return 0;
+}

@@ -1,0 +1,441 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Changes of what runs, that are kept: whatever ends the process, the last good one runs after it.
+
+Runs in a network namespace of its own; veth pairs there are the cables, as in reload.py.
+
+Usage: changes.py [--times N] [--policies N] [SCENARIO...]. WEIR_SEED chooses other changes.
+"""
+
+import fcntl
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+
+import box
+from box import expect, wait_until
+from reload import Receiver, Wire, counted, frame, policy, sending
+
+SEED = int(os.environ.get("WEIR_SEED", "1"))
+RINGS = box.wire("net_ring0", "net_ring1")
+REFUSED = 78
+CTL = os.path.join(box.BUILD, "app", "weirctl", "weirctl")
+F_ADD_SEALS, SEALS = 1033, 0xf  # Linux
+
+
+def options():
+    """--times and --policies, which are taken out of the arguments."""
+    found = {"--times": 24, "--policies": 300}
+    for name in found:
+        if name in sys.argv:
+            at = sys.argv.index(name)
+            found[name] = int(sys.argv[at + 1])
+            del sys.argv[at:at + 2]
+    return found["--times"], found["--policies"]
+
+
+TIMES, POLICIES = options()
+
+
+def keeping(scene, config, name="box1"):
+    """A limiter with a state directory."""
+    weir = scene.box(config, name)
+    weir.arguments = ["--state", scene.path(name + ".state")]
+    return weir
+
+
+def change(weir):
+    """What it says of what runs, when no change is under way."""
+    def settled():
+        now = weir.get("/weir/change")
+        return now["state"] == "idle" and now["last"] and now
+
+    return wait_until(settled, "no change under way")
+
+
+def ended(weir, answer):
+    """How the change ended that was begun."""
+    expect("started" in answer, f"refused: {answer}")
+
+    def done():
+        last = weir.get("/weir/change")["last"]
+        return last and last["serial"] == answer["started"] and last
+
+    return wait_until(done, "the change to end")
+
+
+def good(weir, answer):
+    """It is expected to succeed, and to be kept."""
+    last = ended(weir, answer)
+    expect(last["ok"] and last["not_kept"] is None, f"{last}")
+    return last
+
+
+def begin(weir, request, descriptor=None):
+    """Begins a change as soon as none is under way."""
+    def begun():
+        answer = weir.client.get_with(request, descriptor)[0]
+        return not answer.get("busy") and answer
+
+    return wait_until(begun, "another change is under way")
+
+
+def apply(weir, config, seconds=0):
+    """Puts another configuration in force."""
+    with open(os.memfd_create("weir", os.MFD_ALLOW_SEALING), "w+b") as file:
+        file.write(json.dumps(config).encode())
+        file.flush()
+        fcntl.fcntl(file, F_ADD_SEALS, SEALS)
+        return begin(weir, f"/weir/apply,{seconds}" if seconds else "/weir/apply", file.fileno())
+
+
+def edit(weir, verb, name, **keys):
+    """Changes one policy."""
+    text = json.dumps({"do": verb, "name": name, "keys": keys})
+    return begin(weir, "/weir/policy_change," + text)
+
+
+def running(weir):
+    """The configuration that runs, as it is kept."""
+    _, (descriptor,) = weir.client.get_with("/weir/running")
+    size = os.fstat(descriptor).st_size
+    text = os.pread(descriptor, size, 0).decode()
+    os.close(descriptor)
+    return json.loads("\n".join(line for line in text.splitlines() if not line.startswith("//")))
+
+
+def limits(weir, *names):
+    """What those policies enforce; None: there is none."""
+    found = [weir.get(f"/weir/policy,{name}") for name in names]
+    return [one and one["limit_bps"] for one in found]
+
+
+def history(weir):
+    """Lines, the newest first."""
+    lines, start = [], 0
+    while start is not None:
+        page = weir.get(f"/weir/history,{start}")
+        lines += page["lines"]
+        start = page["next"]
+    return lines
+
+
+A, B, C = (policy(name, f"10.{i}.0.0/16", "1Mbit/s") for i, name in enumerate("abc"))
+M = 1000000
+
+
+def crash(weir):
+    """As power loss: then it starts again."""
+    weir.kill()
+    weir.start()
+
+
+def last_good(scene):
+    """A refused file at the start: what ran before runs, unless that says otherwise."""
+    weir = keeping(scene, RINGS | {"policies": [A]}).start()
+    change(weir)
+    weir.stop()
+    with open(weir.config_path, "a", encoding="utf-8") as file:
+        file.write("}")
+    weir.start()
+    expect(limits(weir, "a") == [M], "the last good one runs")
+    now = weir.get("/weir/change")
+    expect("refused" in now["runs"]["words"] and now["refused"], f"{now}")
+    expect(any("is refused" in alarm for alarm in weir.get("/weir/health")["alarms"]), "an alarm")
+    expect("what runs is the last good configuration" in weir.log(), "the log")
+    # The file is mended, and read again.
+    weir.config["policies"] = [A, B | {"limit": "2Mbit/s"}]
+    weir.write()
+    weir.get("/weir/reload")
+    wait_until(lambda: limits(weir, "b") == [2 * M], "the mended file")
+    expect(change(weir)["refused"] is None, "it is not refused any more")
+    weir.config["on_refused"] = "stop"
+    weir.write()
+    before = weir.get("/weir/change")["last"]["serial"]
+    weir.get("/weir/reload")
+    wait_until(lambda: change(weir)["last"]["serial"] > before, "the key in force")
+    weir.stop()
+    os.truncate(weir.config_path, 20)
+    status, _, said = weir.run("-c", weir.config_path, *weir.arguments)
+    expect(status == REFUSED and '"on_refused": "stop"' in said, f"{status}: {said}")
+    # And one that has never run has nothing to run.
+    status, _, said = weir.run("-c", weir.config_path, "--state", scene.path("other"))
+    expect(status == REFUSED, f"{status}: {said}")
+
+
+def confirmed(scene):
+    """What nobody confirms is undone, by time and by a crash; what somebody does stays."""
+    weir = keeping(scene, RINGS | {"policies": [A]}).start()
+    change(weir)
+    other = weir.config | {"policies": [A | {"limit": "3Mbit/s"}, B]}
+    good(weir, apply(weir, other, 2))
+    expect(limits(weir, "a", "b") == [3 * M, M], "in force")
+    expect(weir.get("/weir/change")["unconfirmed"]["left_s"] <= 2, "it waits")
+    refused = edit(weir, "set", "a", limit="4Mbit/s")
+    expect("waits for its confirmation" in refused.get("refused", ""), f"{refused}")
+    wait_until(lambda: limits(weir, "a", "b") == [M, None], "undone by itself")
+    expect(change(weir)["unconfirmed"] is None, "nothing waits")
+    # A crash in between.
+    good(weir, apply(weir, other, 600))
+    crash(weir)
+    expect(limits(weir, "a", "b") == [M, None], "undone by a crash")
+    wait_until(lambda: history(weir)[0]["what"] == "start", "the start in the history")
+    expect("not_confirmed" in history(weir)[0], f"{history(weir)[0]}")
+    # By hand.
+    good(weir, apply(weir, other, 600))
+    good(weir, begin(weir, "/weir/rollback"))
+    expect(limits(weir, "a", "b") == [M, None], "undone by hand")
+    expect(begin(weir, "/weir/confirm").get("refused"), "nothing to confirm")
+    # Confirmed.
+    good(weir, apply(weir, other, 600))
+    good(weir, begin(weir, "/weir/confirm"))
+    crash(weir)
+    expect(limits(weir, "a", "b") == [3 * M, M], "confirmed stays")
+    good(weir, begin(weir, "/weir/rollback"))
+    expect(limits(weir, "a", "b") == [M, None], "the one before")
+    crash(weir)
+    expect(limits(weir, "a", "b") == [M, None], "and after a crash")
+    words = [line["what"] for line in history(weir) if line["what"] != "start"]
+    expect(words[:4] == ["rollback", "confirm", "apply", "undo"], f"{words}")
+    line = next(line for line in history(weir) if line["what"] == "confirm")
+    expect(line["uid"] == 0 and line["user"] == "root" and line["pid"] == os.getpid(), f"{line}")
+    weir.stop()
+
+
+def singly(scene):
+    """Single policies, on top of a file that stays as it is and changes under them."""
+    weir = keeping(scene, RINGS | {"policies": [A, B]}).start()
+    change(weir)
+    with open(weir.config_path, "rb") as file:
+        before = file.read()
+    good(weir, edit(weir, "set", "a", limit="2Mbit/s"))
+    good(weir, edit(weir, "add", "c", limit="5Mbit/s", **{"match.dst": "10.9.0.0/16"}))
+    good(weir, edit(weir, "remove", "b"))
+    expect(limits(weir, "a", "b", "c") == [2 * M, None, 5 * M], "in force")
+    line = next(line for line in history(weir) if line["n_changes"] == 1)
+    expect(any(one["policy"] == "a" and one["old"] == "1Mbit/s" and one["new"] == "2Mbit/s"
+               for line in history(weir) for one in line.get("changes", [])), f"{line}")
+    for verb, name, keys, why in (("set", "x", {"limit": "1Mbit/s"}, "none of that name"),
+                                  ("set", "a", {"limit": "1Mbit"}, "expected bit/s"),
+                                  ("set", "a", {"limt": "1Mbit/s"}, 'did you mean "limit"'),
+                                  ("add", "d", {"limit": "1Mbit/s", "match.dst": "10.0.0.0/16",
+                                            "match.direction": "a-to-b"},
+                                   "a match of its own")):
+        last = ended(weir, edit(weir, verb, name, **keys))
+        expect(not last["ok"] and any(why in text for text in last["messages"]), f"{last}")
+    expect(limits(weir, "a", "b", "c") == [2 * M, None, 5 * M], "as they were")
+    with open(weir.config_path, "rb") as file:
+        expect(file.read() == before, "the file is as it was")
+    crash(weir)
+    expect(limits(weir, "a", "b", "c") == [2 * M, None, 5 * M], "after a crash")
+    # The file changes elsewhere: they stay, by reload and by start.
+    weir.config["policies"] = [policy("z", "10.8.0.0/16", "7Mbit/s"), A, B]
+    weir.write()
+    crash(weir)
+    expect(limits(weir, "a", "b", "c", "z") == [2 * M, None, 5 * M, 7 * M], "on top of it")
+    # The file overrules one.
+    weir.config["policies"] = [A | {"limit": "9Mbit/s"}, B]
+    weir.write()
+    change(weir)
+    weir.get("/weir/reload")
+    wait_until(lambda: limits(weir, "a", "b", "c", "z") == [9 * M, None, 5 * M, None], "overruled")
+    expect("the file has another one" in weir.log(), "it is said")
+    weir.stop()
+
+
+def ctl(weir, *words, fails=""):
+    """What weirctl says; with `fails` it is expected to fail, and to say that."""
+    done = subprocess.run([CTL, "-s", weir.socket, *words], capture_output=True, text=True,
+                          check=False, timeout=box.PATIENCE_S, stdin=subprocess.DEVNULL)
+    expect((done.returncode != 0) == bool(fails) and fails in done.stderr,
+           f"weirctl {' '.join(words)}: {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def operator(scene):
+    """All of it by hand: weirctl diff, apply, confirm, rollback, policy and history."""
+    weir = keeping(scene, RINGS | {"policies": [A, B]}).start()
+    change(weir)
+    other = scene.path("other.json")
+    with open(other, "w", encoding="utf-8") as file:
+        file.write("// of a change at night\n")
+        json.dump(weir.config | {"policies": [A | {"limit": "3Mbit/s"}, B | {"limit": "1000kbit/s"},
+                                              C | {"note": "x" * 200}]}, file)
+    said = ctl(weir, "diff", other)
+    expect("policy a" in said and "-   limit: 1Mbit/s" in said and "+   limit: 3Mbit/s" in said
+           and "+ policy c" in said, said)
+    expect("policy b" not in said, f"the same in other words: {said}")
+    expect(max(map(len, said.splitlines())) <= 80, said)
+    expect(len(json.loads(ctl(weir, "--json", "diff", other))["changes"]) == 2, "as JSON")
+    ctl(weir, "confirm", fails="no change waits")
+    said = ctl(weir, "apply", other, "--confirm-within", "10m")
+    expect(limits(weir, "a", "c") == [3 * M, M], said)
+    ctl(weir, "reload", fails="waits for its confirmation")
+    ctl(weir, "confirm")
+    expect("nothing would change" in ctl(weir, "diff", other), "it is in force")
+    expect("apply of" in ctl(weir, "change") and "the file differs" in ctl(weir, "change"), "words")
+    ctl(weir, "policy", "set", "a", "limit=4Mbit/s", 'note="at night"')
+    expect(limits(weir, "a") == [4 * M] and "4.00 Mbit/s" in ctl(weir, "policy", "a"), "set")
+    ctl(weir, "policy", "set", "a", "limit=4Mbit", fails='did you mean "4Mbit/s"')
+    ctl(weir, "policy", "drop", "a", "limit=4Mbit", fails="expected add, set or remove")
+    ctl(weir, "policy", "remove", "a")
+    expect(limits(weir, "a") == [None], "removed")
+    said = ctl(weir, "history")
+    expect("a removed" in said and "a limit 3Mbit/s -> 4Mbit/s" in said and "root" in said, said)
+    ctl(weir, "rollback")
+    expect(limits(weir, "a") == [4 * M], "rolled back")
+    first = json.loads(ctl(weir, "--json", "history", "99"))["lines"][-1]
+    ctl(weir, "rollback", str(first["to"]))
+    expect(limits(weir, "a", "b", "c") == [M, M, None], "the first of all")
+    ctl(weir, "rollback", "77", fails="there is no configuration 77")
+    with open(other, "w", encoding="utf-8") as file:
+        json.dump(weir.config | {"idle": "poll", "policies": [A | {"limit": "1Mbit"}]}, file)
+    ctl(weir, "apply", other, fails='other.json:1: policies[0] "a".limit')
+    with open(other, "w", encoding="utf-8") as file:
+        json.dump(weir.config | {"idle": "poll"}, file)
+    expect("idle: cannot change" in ctl(weir, "diff", other), "what takes a restart")
+    ctl(weir, "apply", other, fails="idle: cannot change while the limiter runs")
+    weir.stop()
+    bare = scene.box(RINGS | {"policies": [A]}, "bare").start()
+    ctl(bare, "apply", weir.config_path, fails="without --state")
+    ctl(bare, "history", fails="without --state")
+    bare.stop()
+
+
+class Count(Receiver):
+    """How many packets leave, by the policy that their address belongs to."""
+
+    def note(self, data):
+        return data[31] if data[12:14] == b"\x08\x00" and data[30] == 10 else None
+
+
+def others(n):
+    """Policies that nobody sends to."""
+    return [policy(f"p{i}", f"11.{i >> 8}.{i & 255}.0/24", "1Mbit/s") for i in range(n)]
+
+
+class Mix:
+    """Changes of every kind, and what is expected to run after each, and after a kill."""
+
+    def __init__(self, wire, count):
+        self.wire, self.weir = wire, wire.weir
+        self.rng = random.Random(SEED)
+        self.rest = others(count)
+        self.file = list(self.rest)
+
+    def documents(self):
+        """The configuration that is confirmed to run."""
+        return {one["name"]: one for one in running(self.weir)["policies"]}
+
+    def varied(self):
+        """Some policies of the others with other limits, or gone."""
+        listed = [one | {"limit": f"{self.rng.randint(1, 9)}Mbit/s"}
+                  if self.rng.random() < 0.1 else one for one in self.rest]
+        return STAY + self.rng.sample(listed, len(listed) - 3)
+
+    def reload(self):
+        """Another file is read."""
+        self.weir.config["policies"] = self.varied()
+        self.weir.write()
+        before = self.weir.get("/weir/config")["last_reload"]
+        self.weir.get("/weir/reload")
+        wait_until(lambda: self.weir.get("/weir/config")["last_reload"] != before, "the reload")
+
+    def apply(self):
+        """Another configuration, some of them to be confirmed, which some are."""
+        whole = self.weir.config | {"policies": self.varied()}
+        within = self.rng.random() < 0.5
+        good(self.weir, apply(self.weir, whole, 600 if within else 0))
+        if within:
+            good(self.weir, begin(self.weir, self.rng.choice(["/weir/confirm", "/weir/rollback"])))
+
+    def set(self):
+        """One policy."""
+        name = self.rng.choice([name for name in self.documents() if name[0] == "p"])
+        good(self.weir, edit(self.weir, "set", name, limit=f"{self.rng.randint(1, 99)}Mbit/s"))
+
+    def rollback(self):
+        """Back by one, if there is one."""
+        ended(self.weir, begin(self.weir, "/weir/rollback"))
+
+    def one(self):
+        """A change of any kind, to its end."""
+        self.rng.choice([self.reload, self.apply, self.set, self.set, self.rollback])()
+        change(self.weir)
+
+    def killed(self):
+        """A change that a kill meets somewhere: what ran before it runs, or what it brings."""
+        before = self.documents()
+        if self.rng.random() < 0.5:
+            whole = self.weir.config | {"policies": self.varied()}
+            apply(self.weir, whole)
+            after = {one["name"]: one for one in whole["policies"]}
+        else:
+            edit(self.weir, "set", "p0" if "p0" in before else "p9", limit="77Mbit/s")
+            after = None
+        time.sleep(self.rng.random() * 0.1)
+        self.weir.kill()
+        self.weir.start()
+        change(self.weir)
+        now = self.documents()
+        name = "p0" if "p0" in before else "p9"
+        after = after or before | {name: before.get(name, {}) | {"limit": "77Mbit/s"}}
+        expect(now in (before, after), "neither what ran before nor what was asked for runs")
+        expect(len(now) == self.weir.get("/weir/config")["policies"], "what runs is what is kept")
+
+
+STAY = [policy("stays", "10.1.0.0/16", "1Gbit/s"), policy("tight", "10.2.0.0/16", "8kbit/s")]
+
+
+def mixed(scene):
+    """Changes of every kind under traffic; a tenth of them meet a kill. Between kills every packet
+    is received and counted once, and whoever was not changed keeps what it has counted."""
+    kills, sent, left = 0, 0, 0
+    wire = Wire(scene, STAY + others(POLICIES), workers=[0])
+    wire.weir.kill()
+    wire.weir.arguments = ["--state", scene.path("box1.state")]
+    wire.weir.start()
+    wire.watch = box.Client(wire.weir.socket)
+    mix = Mix(wire, POLICIES)
+    change(wire.weir)
+    try:
+        for i in range(TIMES):
+            if i % 10 == 9:  # nothing is on its way when it dies
+                mix.killed()
+                kills += 1
+                wire.watch.close()
+                wire.watch = box.Client(wire.weir.socket)
+                wire.sent = wire.seen = 0
+                continue
+            had = counted(wire.weir, "stays")
+            receiver = Count()
+            base = wire.sent
+            with sending(wire, lambda n: frame(f"10.{1 + n % 2}.0.{n % 250}", 100)):
+                mix.one()
+            wire.settle()
+            passed = wire.weir.get("/weir/policy,stays")["passed"]["packets"]
+            expect(wire.weir.total("rx_packets") == wire.sent, f"{i}: packets are missing")
+            here = counted(wire.weir, "stays") - had
+            expect(here == (wire.sent - base) // 2, f"{i}: {here} of {wire.sent - base} for stays")
+            expect(passed == counted(wire.weir, "stays"), f"{i}: drops below the limit")
+            wait_until(lambda r=receiver, want=here: r.seen.count(1) >= want, "all to leave")
+            expect(receiver.seen.count(1) == here, f"{i}: {receiver.seen.count(1)} left of {here}")
+            receiver.close()
+            sent, left = sent + wire.sent - base, left + here
+        wire.check()
+        wire.weir.stop()
+    finally:
+        wire.weir.kill()
+        wire.close()
+    return f"{TIMES} changes of {POLICIES} policies, {kills} kills; {sent} packets, {left} of stays"
+
+
+SCENARIOS = [last_good, confirmed, singly, operator, mixed]
+
+if __name__ == "__main__":
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    box.main(SCENARIOS, setup=box.enter_netns)

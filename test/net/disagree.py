@@ -1,0 +1,465 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Two live limiters that were told the same but for one thing: both say of the other what that is,
+and since when, in telemetry, in weirctl peers and in one line of the log; and what is conserved is
+not exceeded meanwhile.
+
+--long waits for what takes a minute, too. Runs in a network namespace of its own.
+"""
+
+import concurrent.futures
+import contextlib
+import copy
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
+
+import box  # noqa: E402
+from box import WEIR, expect, wait_until  # noqa: E402
+from conserved import LIMIT, Group  # noqa: E402
+from stall import Passed  # noqa: E402
+
+CTL = os.path.join(box.BUILD, "app", "weirctl", "weirctl")
+CLOCK = os.path.join(box.BUILD, "test", "net", "libshifted_clock.so")
+PORT = 17946
+LONG = "--long" in sys.argv
+ODD = 1  # the one of two that was told something else
+TARGET_S, PATIENCE_S = 10, 30  # what is aimed at, and what a machine may need that others use, too
+AT_ONCE = 3
+TAKES_S = 3  # longer than the time between two summaries that a limiter tells
+
+
+def address(network, i):
+    """Where limiter i of a pair is."""
+    return f"127.0.{network}.{i + 1}"
+
+
+def policies():
+    """One of each kind."""
+    return [{"name": "soft", "match": {"src": "10.0.0.0/8"}, "limit": "10Mbit/s", "burst": "75kB"},
+            {"name": "cap", "match": {"src": "11.0.0.0/8"}, "limit": "10Mbit/s", "burst": "75kB",
+             "guarantee": "conserved"},
+            {"name": "volume", "match": {"src": "12.0.0.0/8"}, "allocator": "quota",
+             "total": "1GB", "period": "24h"}]
+
+
+def made(scene, option, name):
+    """A key or an identity; its path, and what it said of it."""
+    path = scene.path(name)
+    done = subprocess.run([WEIR, option, path], capture_output=True, text=True, check=True)
+    return path, done.stdout.strip()
+
+
+class Pair:
+    """Two limiters in a network of their own on loopback, of which `change` makes one odd."""
+
+    def __init__(self, scene, network, change=None, **gossip):
+        self.network = network
+        self.boxes = []
+        for i in range(2):
+            config = self.told(scene, i, gossip)
+            if change and i == ODD:
+                change(config)
+            self.boxes.append(scene.box(config, f"n{network}l{i}"))
+            self.boxes[i].config["limiter"] = f"l{i}"
+            self.boxes[i].write()
+            status, _, err = self.boxes[i].run("--new-ledger", box.LEDGER,
+                                               self.boxes[i].config_path)
+            expect(status == 0, err)
+
+    def told(self, scene, i, gossip):
+        """What limiter i is told."""
+        roster = [{"name": f"l{k}", "address": f"{address(self.network, k)}:{PORT}"}
+                  for k in range(2)]
+        more = gossip or {"insecure": True}
+        return box.wire(f"net_ring{2 * i}", f"net_ring{2 * i + 1}") | {
+            "policies": policies(), "gossip": {"roster": roster, "timeout": "1s"} | more,
+            "ledger": {"store": scene.path(f"store{self.network}-{i}"), "lease": "4s",
+                       "drift": 1000}}
+
+    def start(self):
+        """Both at once."""
+        for weir in self.boxes:
+            weir.spawn()
+        for weir in self.boxes:
+            weir.await_answer()
+        return self
+
+    def peer(self, i):
+        """What limiter i says of the other."""
+        return self.boxes[i].get("/weir/peers")["peers"][1 - i]
+
+    def agree(self):
+        """Waits until both are heard, and differ in nothing."""
+        wait_until(lambda: all(self.peer(i)["differs"] is None and self.peer(i)["state"] == "alive"
+                               for i in range(2)),
+                   lambda: f"differs: {[self.peer(i)['differs'] for i in range(2)]}")
+
+    def back(self):
+        """The odd one is told what it was told at first; that is seen, and logged."""
+        self.reload()
+        self.agree()
+        for weir in self.boxes:
+            wait_until(lambda weir=weir: "differs in nothing any more" in [
+                line for line in weir.log().splitlines() if ": differs" in line][-1],
+                "the end of it in the log")
+
+    def reload(self, change=None):
+        """The odd one is told something else, or what it was told at first; when that holds."""
+        weir = self.boxes[ODD]
+        former = copy.deepcopy(weir.config)
+        if change:
+            change(weir.config)
+        weir.write()
+        before = weir.get("/weir/config")["last_reload"]
+        weir.get("/weir/reload")
+        last = wait_until(lambda: weir.get("/weir/config")["last_reload"] != before and
+                          weir.get("/weir/config")["last_reload"], "the reload")
+        expect(last["ok"], str(last))
+        weir.config = former
+        return time.monotonic()
+
+    def shown(self, words, began):
+        """Waits until both sides say it; how long that took."""
+        def says(i):
+            peer = self.peer(i)
+            return any(words in text for text in peer["differs"] or ()) and (
+                peer["differs_ms"] is not None)
+
+        wait_until(lambda: says(0) and says(1), lambda: f'"{words}" to be shown: '
+                   f"{[self.peer(i)['differs'] for i in range(2)]}", PATIENCE_S)
+        took = time.monotonic() - began
+        for i, weir in enumerate(self.boxes):
+            row = subprocess.run([CTL, "-s", weir.socket, "peers"], capture_output=True, text=True,
+                                 check=True).stdout.splitlines()[2 - i]
+            expect(row.startswith(f"l{1 - i} ") and words in row, f"weirctl peers: {row}")
+            expect(self.peer(i)["differs_ms"] < 1000 * (took + 30), str(self.peer(i)))
+            wait_until(lambda weir=weir, i=i: self.logged(weir, 1 - i, words),
+                       f'a line of the log that says "{words}"', PATIENCE_S)
+        return took
+
+    @staticmethod
+    def logged(weir, other, words):
+        """Whether the log says it, once since it last said that there is nothing."""
+        lines = [line for line in weir.log().splitlines() if f"peer l{other}: differs" in line]
+        return lines and words in lines[-1] and (
+            len(lines) == 1 or "in nothing any more" in lines[-2])
+
+    def stop(self):
+        """Both."""
+        for weir in self.boxes:
+            weir.stop()
+
+
+class Slowest:
+    """How long it took, of the kinds that were tried."""
+
+    def __init__(self):
+        self.took = {}
+
+    def note(self, kind, seconds):
+        """One of them."""
+        self.took[kind] = seconds
+
+    def words(self):
+        """For the reader."""
+        kind = max(self.took, key=self.took.get)
+        late = [kind for kind, seconds in self.took.items() if seconds > TARGET_S]
+        return (f"{len(self.took)} kinds, {min(self.took.values()):.1f} to {self.took[kind]:.1f} s "
+                f"({kind}), later than {TARGET_S} s: {late}")
+
+
+def in_policy(name, **keys):
+    """A change of one policy."""
+    def change(config):
+        next(policy for policy in config["policies"] if policy["name"] == name).update(keys)
+    return change
+
+
+def without(name):
+    """There is no such policy."""
+    def change(config):
+        config["policies"] = [one for one in config["policies"] if one["name"] != name]
+    return change
+
+
+OF_POLICIES = [
+    ("limit of cap", in_policy("cap", limit="80Mbit/s")),
+    ("limit of soft", in_policy("soft", limit="80Mbit/s")),
+    ("burst of cap", in_policy("cap", burst="150kB")),
+    ("count of soft", in_policy("soft", count="packets", limit="1000/s", burst=100)),
+    ("accounting of cap", in_policy("cap", accounting="wire")),
+    ("allocator of soft", in_policy("soft", allocator="adaptor")),
+    ("guarantee of cap", in_policy("cap", guarantee="soft")),
+    ("presence of ", without("soft")),
+    ("total of volume", in_policy("volume", total="2GB")),
+    ("presence or period of volume", in_policy("volume", period="12h")),
+]
+
+
+def policies_that_differ(scene):
+    """By a reload of one limiter, and back."""
+    pair, slowest = Pair(scene, 1).start(), Slowest()
+    pair.agree()
+    for words, change in OF_POLICIES:
+        began = pair.reload(change)
+        thing, _, policy = words.partition(" of ")
+        slowest.note(words, pair.shown(f"of {policy}", began))
+        texts = [text for i in range(2) for text in pair.peer(i)["differs"]]
+        expect(all(set(text.split(" of ")[0].split(", ")) & {thing, "presence"} for text in texts)
+               and any(text.startswith(thing) or f", {thing}" in text for text in texts),
+               f"{words}: {texts}")
+        pair.back()
+    pair.stop()
+    return slowest.words()
+
+
+def what_may_differ(scene):
+    """How each enforces its part is its own matter, and what it calls to account."""
+    pair = Pair(scene, 2).start()
+    pair.agree()
+    pair.reload(lambda config: [change(config) for change in (
+        in_policy("soft", meter="gcra"), in_policy("soft", match={"src": "13.0.0.0/8"}),
+        in_policy("cap", action="mark", mark="ecn"))])
+    end = time.monotonic() + TAKES_S
+    while time.monotonic() < end:
+        expect(not any(pair.peer(i)["differs"] for i in range(2)), f"{pair.peer(0)['differs']}")
+        time.sleep(0.1)
+    pair.agree()
+    pair.stop()
+
+
+def set_gossip(**keys):
+    """A change of the group."""
+    return lambda config: config["gossip"].update(keys)
+
+
+def set_ledger(**keys):
+    """Another ledger."""
+    return lambda config: config["ledger"].update(keys)
+
+
+def with_member(config):
+    """A roster with one more."""
+    config["gossip"]["roster"].append({"name": "l9", "address": "127.0.0.9:17946"})
+
+
+def with_address(config):
+    """A roster in which the other one is elsewhere."""
+    config["gossip"]["roster"][0]["address"] = "127.0.0.99:17946"
+
+
+OF_GROUPS = [
+    ("roster", with_member),
+    ("never heard", with_address),
+    ("gossip timeout", set_gossip(timeout="500ms")),
+    ("estimator", set_gossip(estimator="push-sum")),
+    ("lease", set_ledger(lease="12s")),
+    ("drift", set_ledger(drift=100)),
+    ("overlay", set_ledger(overlay="ring")),
+]
+
+
+def of_group(scene, network, words, change, slowest):
+    """Two that were started with it, and go on with it."""
+    pair = Pair(scene, network, change).start()
+    slowest.note(words, pair.shown(words, time.monotonic()))
+    for i, weir in enumerate(pair.boxes):
+        said = weir.get("/weir/health")["alarms"]
+        expect(any(words in text and f"l{1 - i}" in text for text in said), f"alarms: {said}")
+    pair.stop()
+
+
+def groups_that_differ(scene):
+    """In what holds from a start to a stop."""
+    slowest = Slowest()
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as crew:
+        calls = [crew.submit(of_group, scene, 10 + k, words, change, slowest)
+                 for k, (words, change) in enumerate(OF_GROUPS)]
+        for call in calls:
+            call.result()
+    return slowest.words()
+
+
+def clocks_that_differ(scene):
+    """By an hour, before and after."""
+    slowest = Slowest()
+
+    def one(network, shift):
+        pair = Pair(scene, network)
+        pair.boxes[ODD].environment |= {"LD_PRELOAD": CLOCK, "WEIR_SHIFT_S": str(shift)}
+        pair.start()
+        slowest.note(f"{shift} s", pair.shown("clock", time.monotonic()))
+        pair.stop()
+
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as crew:
+        for call in [crew.submit(one, 30, 3600), crew.submit(one, 31, -3600)]:
+            call.result()
+    return slowest.words()
+
+
+def keys_that_differ(scene):
+    """The group's, and a public key of one limiter: neither can say what it is, and both are asked
+    why what they send does not open."""
+    slowest = Slowest()
+    key, other = (made(scene, "--new-key", name)[0] for name in ("key", "other"))
+    identities = [made(scene, "--new-identity", f"identity{k}") for k in range(3)]
+    pair = Pair(scene, 40, key_file=key)
+    for i, weir in enumerate(pair.boxes):
+        weir.config["gossip"]["identity_file"] = identities[i][0]
+        for k, peer in enumerate(weir.config["gossip"]["roster"]):
+            peer["public_key"] = identities[k][1]
+        weir.write()
+    pair.start().agree()
+
+    def pair_key(config):
+        config["gossip"]["roster"][0]["public_key"] = identities[2][1]
+
+    for words, change in (("key: what it sends", set_gossip(key_file=other)),
+                          ("key or identity:", pair_key)):
+        before = [pair.peer(i)["refused"] for i in range(2)]
+        slowest.note(words, pair.shown(words, pair.reload(change)))
+        for i in range(2):
+            peer = pair.peer(i)
+            expect(peer["refused"] > before[i] and peer["refused_as"] in ("no_key", "forged") and
+                   peer["refused_ms_ago"] is not None, str(peer))
+        pair.back()
+    pair.stop()
+    return slowest.words()
+
+
+class Later(threading.Thread):
+    """Stands between two limiters, and makes datagrams of a later format of theirs."""
+
+    def __init__(self, network, ports):
+        super().__init__(daemon=True)
+        self.ends, self.over = [], False
+        for i in range(2):  # as limiter i, to the other one
+            end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            end.bind((address(network, i), ports[i]))
+            end.settimeout(0.1)
+            self.ends.append(end)
+        self.homes = [(address(network, i), PORT) for i in range(2)]
+        self.pumps = [threading.Thread(target=self.pump, args=(i,), daemon=True) for i in range(2)]
+
+    def pump(self, i):
+        """What was sent to limiter i comes from the other's address."""
+        while not self.over:
+            with contextlib.suppress(TimeoutError, ConnectionRefusedError):
+                data = bytearray(self.ends[i].recv(9000))
+                data[0:4] = bytes((3, data[1], 3, 3))
+                self.ends[1 - i].sendto(data, self.homes[i])
+
+    def __enter__(self):
+        for pump in self.pumps:
+            pump.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over = True
+        for pump in self.pumps:
+            pump.join()
+        for end in self.ends:
+            end.close()
+
+
+def formats_that_differ(scene):
+    """Each sends what the other is too old to read."""
+    slowest, network, ports = Slowest(), 50, (18000, 18001)
+    pair = Pair(scene, network)
+    for i, weir in enumerate(pair.boxes):
+        weir.config["gossip"]["roster"][1 - i]["address"] = (
+            f"{address(network, 1 - i)}:{ports[1 - i]}")
+        weir.write()
+    with Later(network, ports):
+        pair.start()
+        slowest.note("format", pair.shown("format:", time.monotonic()))
+        expect(all(pair.peer(i)["unreadable_format"] == 3 for i in range(2)), "which format")
+    pair.stop()
+    return slowest.words()
+
+
+def alarms(weir):
+    """Those of peers that differ."""
+    return [text for text in weir.get("/weir/health")["alarms"] if "differs for" in text]
+
+
+def notice_then_alarm(scene):
+    """What a reload may be the reason of is an alarm after gossip.differs_alarm, which a reload may
+    change; what it cannot was one at once, above."""
+    pair = Pair(scene, 60).start()
+    pair.agree()
+    limit = in_policy("cap", limit="80Mbit/s")
+    pair.shown("limit of cap", pair.reload(limit))
+    expect(not alarms(pair.boxes[0]) and not alarms(pair.boxes[1]), "an alarm at once")
+
+    def both(config):
+        limit(config)
+        config["gossip"]["differs_alarm"] = "2s"
+
+    pair.reload(both)
+    wait_until(lambda: alarms(pair.boxes[ODD]), "an alarm after 2 s")
+    said = alarms(pair.boxes[ODD])
+    expect("limit of cap" in said[0] and not alarms(pair.boxes[0]), f"{said}")
+    if LONG:
+        time.sleep(60)
+        expect(alarms(pair.boxes[0]), "no alarm after 60 s, which is the default")
+    pair.stop()
+
+
+class Apart(Group):
+    """Two limiters under load, of which the second one can be told something else."""
+
+    def __init__(self, scene):
+        self.second, self.lease = {}, "4s"
+        super().__init__(scene, 2, guarantee="conserved")
+
+    def _configure(self, i, config):
+        super()._configure(i, config)
+        if i == 2:
+            config["policies"][0].update(self.second)
+            config["ledger"]["lease"] = self.lease
+
+
+    def differs(self, thing):
+        """Whether both say it."""
+        peers = [self.bed.telemetry(i).get("/weir/peers")["peers"] for i in (1, 2)]
+        return all(any(thing in text for peer in one for text in peer["differs"] or ())
+                   for one in peers)
+
+
+def nothing_is_exceeded(scene):
+    """Ten times the limit, and then a lease of three times the length, at one of two that are both
+    asked for more than all of it: what both pass stays within limit × time + burst."""
+    words = []
+    with Apart(scene) as group:
+        group.start()
+        group.load(1)
+        group.load(2)
+        wait_until(lambda: min(group.share(1), group.share(2)) > 0.3, "both to have their part")
+        for thing, second, lease in (("limit", {"limit": f"{10 * LIMIT:.0f}bit/s"}, "4s"),
+                                     ("lease", {}, "12s")):
+            group.second, group.lease = second, lease
+            with Passed(group) as passed:
+                group.bed.restart_limiter(2)
+                began = time.monotonic()
+                wait_until(lambda what=thing: group.differs(what), f"both to say {thing}")
+                took = time.monotonic() - began
+                time.sleep(TAKES_S)
+            words.append(f"{thing}, seen after {took:.1f} s: {passed.check(0)}")
+            expect(passed.rate(1, began) > 0.1, "limiter 1 passes nothing")
+    return "; ".join(words)
+
+
+SCENARIOS = [policies_that_differ, what_may_differ, groups_that_differ, clocks_that_differ,
+             keys_that_differ, formats_that_differ, notice_then_alarm, nothing_is_exceeded]
+
+if __name__ == "__main__":
+    sys.argv = [word for word in sys.argv if word != "--long"]
+    box.main(SCENARIOS, setup=box.enter_netns)

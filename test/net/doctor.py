@@ -1,0 +1,218 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""weir --doctor before a start: what it says will fail fails, and what it finds fit starts.
+
+Runs in a network namespace of its own. Usage: doctor.py [SCENARIO...].
+"""
+
+import copy
+import os
+import re
+import socket
+import subprocess
+
+import box
+from box import expect, ip
+
+POLICY = {"policies": [{"name": "all", "match": {"direction": "a-to-b"}, "limit": "10Mbit/s"}]}
+RINGS = box.wire("net_ring0", "net_ring1") | POLICY
+PREPAID = {"policies": [{"name": "p", "allocator": "quota", "total": "1GB"}]}
+ADDRESS = "127.0.0.1:17946"
+NOBODYS = "198.51.100.7:17946"
+KEY = "5a" * 32 + "\n"
+
+
+def group(listen=ADDRESS, **more):
+    """A roster of two."""
+    return {"gossip": {"listen": listen, "roster": [
+        {"name": "box1", "address": listen}, {"name": "other", "address": "127.0.0.1:17947"}]}
+        | more}
+
+
+def ask(weir):
+    """What the doctor says: exit status, and (verdict, check, words) of each line."""
+    status, out, err = weir.run("--doctor", weir.config_path)
+    expect(all(": warning: " in line for line in err.splitlines()), f"on standard error: {err}")
+    rows = re.findall(r"^(ok|warn|FAIL|unseen) +(\S+) +(.*(?:\n {12}remedy: .*)?)$", out, re.M)
+    expect(rows and re.search(r": (not )?fit: \d+ will fail, ", out), out)
+    return status, rows
+
+
+def cable(name):
+    """A pair of interfaces that are up, of which `name` is the port's."""
+    ip(f"link add dev {name} type veth peer name t{name}")
+    for end in (name, "t" + name):
+        with open(f"/proc/sys/net/ipv6/conf/{end}/disable_ipv6", "w", encoding="ascii") as off:
+            off.write("1")
+        ip(f"link set dev {end} up")
+
+
+def expect_ill(scene, config, check, *words):
+    """The doctor names it, by that check and in those words, and the start fails, too."""
+    weir = scene.box(config, "box1")
+    status, rows = ask(weir)
+    found = [words_ for verdict, check_, words_ in rows if (verdict, check_) == ("FAIL", check)]
+    expect(status == 1 and found, f"{check}: exit status {status}: {rows}")
+    for word in words:
+        expect(any(word in said for said in found), f"{check}: no {word!r}: {found}")
+    status, _, err = weir.run("-c", weir.config_path)
+    expect(status == 1, f"{check}: the start ends with {status}: {err}")
+    return len([row for row in rows if row[0] == "FAIL"])
+
+
+def nothing_is_wrong(scene):
+    """All is well, and so it starts; and nothing has been changed for that."""
+    with open(scene.path("key"), "w", encoding="ascii") as key:
+        key.write(KEY)
+    os.chmod(scene.path("key"), 0o600)
+    cable("a")
+    cable("b")
+    config = box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b") | group(
+        key_file=scene.path("key")) | PREPAID | {"ledger": {"store": scene.path("store")}}
+    weir = scene.box(config, "box1")
+    status, _, err = weir.run("--new-ledger", weir.config_path)
+    expect(status == 0, err)
+    links, files = ip("-d link"), sorted(os.listdir(scene.directory))
+    with open(scene.path("store/records"), "rb") as records:
+        before = records.read()
+    status, rows = ask(weir)
+    # Whether the machine's clock is to be trusted is the machine's.
+    said = [row for row in rows if row[0] != "ok" and row[1] != "clock"]
+    expect(status == 0 and not said, f"exit status {status}: {said}")
+    expect(ip("-d link") == links, "interfaces are not as they were")
+    expect(sorted(os.listdir(scene.directory)) == files, "files are not as they were")
+    with open(scene.path("store/records"), "rb") as records:
+        expect(records.read() == before, "the store is not as it was")
+    weir.start()
+    status, rows = ask(weir)
+    said = {row[1] for row in rows if row[0] == "FAIL"}
+    expect(status == 1 and {"socket", "listen", "ledger"} <= said, f"beside a living one: {rows}")
+    weir.stop()
+    # EAL has a lock by the limiter's name, whatever socket it has.
+    first = scene.box(RINGS | {"limiter": "named", "eal": ["--no-huge", "-m", "640"]}, "first")
+    second = scene.box(first.config | {"control": {"socket": scene.path("2.sock")}}, "second")
+    first.start()
+    status, rows = ask(second)
+    said = [row[2] for row in rows if row[:2] == ("FAIL", "eal")]
+    expect(status == 1 and said and "a weir named named runs" in said[0], f"{status}: {rows}")
+    status, _, err = second.run("-c", second.config_path)
+    expect(status == 1 and "does another weir named named run" in err, f"{status}: {err}")
+    first.stop()
+
+
+def machine(scene):
+    """CPUs, interfaces and memory that are not there."""
+    cable("once")
+    cable("small")
+    twice = box.wire("net_af_packet0,iface=once", "net_af_packet1,iface=once") | POLICY
+    missing = box.wire("net_ring0", "net_af_packet0,iface=nosuch") | POLICY
+    expect_ill(scene, RINGS | {"workers": [99]}, "cpus", "workers[0]: ", "no CPU 99", "lscpu")
+    expect_ill(scene, RINGS | {"control": {"cpu": 98}}, "cpus", "control.cpu: ", "no CPU 98")
+    expect_ill(scene, missing, "interface", "ports.b: nosuch: there is no such interface")
+    expect_ill(scene, twice, "twins", "ports.b: ", "ports.a has already")
+    expect_ill(scene, box.wire("net_ring0", "net_ring1", 1500) | POLICY | {
+        "eal": ["--no-huge", "-m", "16", "--no-shconf"]}, "memory", "16 MB", "--no-huge")
+    expect_ill(scene, box.wire("net_ring0", "0000:ff:1f.7") | POLICY, "pci",
+               "ports.b: there is no PCI device 0000:ff:1f.7")
+
+
+def packets(scene):
+    """Offloads that alter packets, and an MTU that an interface cannot have."""
+    cable("o")
+    subprocess.run(["ethtool", "-K", "o", "gro", "on"], capture_output=True, check=False)
+    config = box.wire("net_ring0", "net_af_packet0,iface=o") | POLICY
+    config["ports"]["b"]["offloads"] = "refuse"
+    expect_ill(scene, config, "offloads", "ports.b: ", "rx-gro", "ethtool -K o gro off")
+    config["ports"]["b"]["offloads"] = "ignore"
+    status, rows = ask(scene.box(config, "box1"))
+    expect(status == 0 and any(row[:2] == ("warn", "offloads") for row in rows), f"{rows}")
+    over = box.wire("net_ring0", "net_af_packet0,iface=o", 9000) | POLICY
+    status, rows = ask(scene.box(over, "box1"))
+    said = [row[2] for row in rows if row[:2] == ("warn", "mtu")]
+    expect(status == 0 and "o has an MTU of 1500" in said[0], f"{status}: {rows}")
+    expect(" mtu 1500 " in ip("link show dev o"), "it has raised the MTU")
+    over["ports"]["b"]["device"] += ",framesz=2048,blocksz=4096"
+    expect_ill(scene, over, "mtu", "ports.b: its framesz holds no frame")
+
+
+def eal(scene):
+    """Arguments that EAL refuses, by name, and devices that DPDK has not."""
+    for bad in ("--no-such-option", "--iova-mode=xx"):
+        expect_ill(scene, RINGS | {"eal": ["--no-huge", bad, "-m", "640"]}, "eal",
+                   f'eal[1]: EAL refuses "{bad}"')
+    expect_ill(scene, box.wire("net_ring0", "net_nosuch0") | POLICY, "eal",
+               "ports.b: device net_nosuch0: DPDK has no driver")
+
+
+def addresses(scene):
+    """An address that is nobody's, and a port that somebody has."""
+    insecure = {"insecure": True}
+    expect_ill(scene, RINGS | group(NOBODYS, **insecure), "listen", f"cannot bind {NOBODYS}",
+               "no interface", "ip address add 198.51.100.7 ")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.0.0.1", 17946))
+        expect_ill(scene, RINGS | group(**insecure), "listen", "another process has it",
+                   "sport = :17946")
+
+
+def secrets(scene):
+    """Key files that others may read, that are no key, and that are not there."""
+    path = scene.path("key")
+    config = RINGS | group(key_file=path)
+    weir = scene.box(config, "box1")
+    for text, mode, words in ((None, 0, "weir --new-key"), (KEY, 0o644, "chmod 600"),
+                              ("no key", 0o600, "64 hexadecimal digits")):
+        if text is not None:
+            with open(path, "w", encoding="ascii") as out:
+                out.write(text)
+            os.chmod(path, mode)
+        expect_ill(scene, config, "secrets", "gossip.key_file", path, words)
+    expect_ill(scene, RINGS | {"control": {"socket": weir.socket, "group": "no-such-group"}},
+               "groups", "control.group: ", "groupadd")
+
+
+def places(scene):
+    """The control socket's directory and name, and the ledger's store."""
+    no_way = scene.path("no/such/weir.sock")
+    expect_ill(scene, RINGS | {"control": {"socket": no_way}}, "socket", no_way, "mkdir -p")
+    with open(scene.path("file"), "w", encoding="ascii"):
+        pass
+    expect_ill(scene, RINGS | {"control": {"socket": scene.path("file")}}, "socket",
+               "something that is no socket")
+    away = scene.path("no/such/store")
+    prepaid = RINGS | copy.deepcopy(PREPAID)
+    expect_ill(scene, prepaid | {"ledger": {"store": away}}, "ledger", "ledger.store: ",
+               "none can be made", "mkdir -p")
+    owner = scene.box(prepaid | {"ledger": {"store": scene.path("store")}}, "owner")
+    status, _, err = owner.run("--new-ledger", owner.config_path)
+    expect(status == 0, err)
+    owner.start()
+    expect_ill(scene, prepaid | {"ledger": {"store": scene.path("store")}}, "ledger",
+               "another process has it open")
+    owner.stop()
+    os.truncate(scene.path("store/records"), 5000)
+    expect_ill(scene, prepaid | {"ledger": {"store": scene.path("store")}}, "ledger", "damaged")
+    lost = scene.box(prepaid | {"ledger": {"store": scene.path("never")}}, "box1")
+    status, rows = ask(lost)
+    warned = [words for verdict, check, words in rows if (verdict, check) == ("warn", "ledger")]
+    expect(status == 0 and warned and "weir --new-ledger" in warned[0], f"{status} {rows}")
+    expect(not os.path.exists(scene.path("never")), "it has made the store")
+
+
+def without_rights(scene):
+    """Another user is told what it lacks, and what it could not see."""
+    cable("c")
+    weir = scene.box(box.wire("net_ring0", "net_af_packet0,iface=c") | POLICY, "box1")
+    os.chmod(scene.directory, 0o755)
+    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                           "--inh-caps=-all", box.WEIR, "--doctor", weir.config_path],
+                          capture_output=True, text=True, check=False, timeout=box.PATIENCE_S)
+    expect(done.returncode == 1, f"{done.returncode}: {done.stderr}")
+    for word in ("user 65534 lacks CAP_NET_RAW", "CAP_NET_ADMIN", "socket: ", "Permission denied"):
+        expect(word in done.stdout, f"no {word!r}: {done.stdout}")
+
+
+if __name__ == "__main__":
+    box.main([nothing_is_wrong, machine, packets, eal, addresses, secrets, places, without_rights],
+             setup=box.enter_netns)

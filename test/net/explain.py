@@ -1,0 +1,195 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""What weirctl says of packets: explain, match and capture, of a live box that packets cross."""
+
+import contextlib
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+
+import box
+from box import expect, wait_until
+from lifecycle import cable, raw
+
+CTL = os.path.join(box.BUILD, "app", "weirctl", "weirctl")
+NOBODY = 65534
+SLOW = "8kbit/s"  # a packet of 1000 bytes a second
+POLICIES = [
+    {"name": "tight", "match": {"dst": "10.1.0.0/16", "proto": "udp"}, "limit": SLOW,
+     "burst": "15kB"},
+    {"name": "whole", "match": {"dst": "10.0.0.0/8"}, "limit": "1Gbit/s"},
+    {"name": "six", "match": {"dst": "2001:db8::/32"}, "limit": "1Gbit/s"},
+]
+
+
+def ctl(weir, *words, status=0, text=True, **more):
+    """What weirctl says on standard output, or on standard error if it is to fail."""
+    done = subprocess.run([CTL, "-s", weir.socket, *words], capture_output=True, check=False,
+                          timeout=box.PATIENCE_S, stdin=subprocess.DEVNULL, text=text, **more)
+    expect(done.returncode == status, f"weirctl {words}: {done}")
+    return done.stderr if status else done.stdout
+
+
+def told(weir, *words):
+    """What it says as JSON."""
+    return json.loads(ctl(weir, "--json", *words))
+
+
+def udp(dst, length=1014):
+    """A frame of so many bytes."""
+    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, length - 14, 0, 0, 64, 17, 0,
+                     socket.inet_aton("192.0.2.1"), socket.inet_aton(dst))
+    total = sum(struct.unpack("!10H", ip))
+    total = (total & 0xffff) + (total >> 16)
+    ip = ip[:10] + struct.pack("!H", ~total & 0xffff) + ip[12:]
+    head = b"\2\0\0\0\0\2\2\0\0\0\0\1\x08\0" + ip
+    return head + struct.pack("!HHHH", 1000, 53, length - 34, 0) + bytes(length - 42)
+
+
+def counted(weir):
+    """Whatever packets change that telemetry shows."""
+    return [weir.get("/weir/drops"),
+            [weir.get("/weir/policy," + p["name"])[key] for p in POLICIES
+             for key in ("passed", "dropped")]]
+
+
+@contextlib.contextmanager
+def crossed(scene):
+    """A box between two cables."""
+    config = box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b", policies=POLICIES)
+    weir = scene.box(config).start()
+    with raw("ta") as source, raw("tb") as target:
+        yield weir, source, target
+
+
+def send_until(weir, source, target, dst, what):
+    """Packets to somebody, one at a time, until that is so."""
+    def once():
+        source.send(udp(dst))
+        return what()
+    wait_until(once, f"{weir.get('/weir/drops')}: {target}")
+
+
+def explained(scene):
+    """Before and after its bucket is empty; and nothing is changed by asking."""
+    with crossed(scene) as (weir, source, target):
+        send_until(weir, source, target, "10.2.0.1", lambda: weir.total("rx_packets") > 0)
+        source.send(udp("198.51.100.1"))  # behind all others, and of no policy
+        wait_until(lambda: weir.total("unmatched_packets") == 1, "on its way")
+        before = counted(weir)
+        for _ in range(100):
+            answer, = told(weir, "explain", "192.0.2.1", "10.1.0.9", "udp", "1000", "53",
+                           "length=1014")
+            expect((answer["policy"], answer["verdict"], answer["reason"], answer["charged"])
+                   == ("tight", "pass", "conforms", 1000), answer)
+        expect(counted(weir) == before, "asked, and changed")
+        send_until(weir, source, target, "10.1.0.9", lambda: weir.get("/weir/drops")["limit"] > 2)
+        answer, = told(weir, "explain", "192.0.2.1", "10.1.0.9", "udp", "1000", "53")
+        expect((answer["policy"], answer["verdict"], answer["reason"])
+               == ("tight", "drop", "limit"), answer)
+        answer, = told(weir, "explain", "hex", udp("10.1.0.9").hex())
+        expect(answer["policy"] == "tight" and answer["packet"]["dst"] == "10.1.0.9", answer)
+        answer, = told(weir, "explain", "192.0.2.1", "10.1.0.9", "tcp", "1", "2", "vlan=7")
+        expect((answer["policy"], answer["packet"]["vlans"]) == ("whole", [7]), answer)
+        answer, = told(weir, "explain", "hex", "0" * 24 + "0806")
+        expect((answer["policy"], answer["reason"]) == (None, "unmatched"), answer)
+        answer, = told(weir, "explain", "192.0.2.1", "10.1.0.9", "udp", "length=9000")
+        expect((answer["verdict"], answer["reason"]) == ("drop", "oversize"), answer)
+        path = scene.path("three.pcap")
+        with open(path, "wb") as out:
+            out.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
+            for dst in ("10.1.0.9", "10.2.0.1", "198.51.100.1"):
+                out.write(struct.pack("<IIII", 1, 0, 1014, 1014) + udp(dst))
+        got = [answer["policy"] for answer in told(weir, "explain", "pcap", path)]
+        expect(got == ["tight", "whole", None], got)
+        expect("expected an address" in ctl(weir, "explain", "ten", "eleven", "udp", status=2),
+               "words")
+
+
+def matched(scene):
+    """In order, and who wins."""
+    with crossed(scene) as (weir, _source, _target):
+        got = told(weir, "match", "10.1.0.9")
+        expect([(row["policy"], row["takes"]) for row in got["to"]]
+               == [("tight", "some"), ("whole", "all")], got)
+        expect(got["to"][0]["before_next"] == "longer prefix" and not got["from"], got)
+        got = told(weir, "match", "10.1.0.9", "proto=udp")
+        expect([(row["policy"], row["takes"]) for row in got["to"]]
+               == [("tight", "all"), ("whole", "not reached")], got)
+        got = told(weir, "match", "2001:db8::1")
+        expect([(row["policy"], row["takes"]) for row in got["to"]] == [("six", "all")], got)
+        expect("expected an address" in ctl(weir, "match", "10.1", status=2), "words")
+        expect("tight" in ctl(weir, "match", "10.1.0.0/24"), "a table")
+
+
+def blocks(data):
+    """Type and body of each block, as the format has it and nothing else."""
+    at = 0
+    while at < len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        expect(length % 4 == 0 and at + length <= len(data), f"block at {at}")
+        expect(struct.unpack_from("<I", data, at + length - 4)[0] == length, f"its end at {at}")
+        yield kind, data[at + 8:at + length - 4]
+        at += length
+
+
+def packets_of(data):
+    """(bytes on the wire, what was captured, comment) of each packet of a pcapng file."""
+    for kind, body in blocks(data):
+        if kind != 6:
+            continue
+        _, _, _, captured, length = struct.unpack_from("<IIIII", body)
+        at = 20 + (captured + 3) // 4 * 4
+        code, n = struct.unpack_from("<HH", body, at)
+        expect(code == 1, f"option {code}")
+        yield length, body[20:20 + captured], body[at + 4:at + 4 + n].decode()
+
+
+def captured(scene):
+    """What passes and what is dropped, with why; filtered; and the end, however it comes."""
+    with crossed(scene) as (weir, source, target):
+        path = scene.path("all.pcapng")
+        with subprocess.Popen([CTL, "-s", weir.socket, "capture", "--count", "40", "-w", path],
+                              stderr=subprocess.DEVNULL) as child:
+            send_until(weir, source, target, "10.1.0.9", lambda: child.poll() is not None)
+            expect(child.returncode == 0, "a capture")
+        with open(path, "rb") as file:
+            got = list(packets_of(file.read()))
+        expect(len(got) == 40, f"{len(got)} packets")
+        whole = udp("10.1.0.9")
+        expect(all(length == 1014 and data == whole[:42] for length, data, _ in got),
+               "headers alone")
+        comments = {comment for _, _, comment in got}
+        expect(comments == {"pass, policy tight", "drop (limit), policy tight"}, comments)
+        with subprocess.Popen([CTL, "-s", weir.socket, "capture", "--count", "5", "--reason",
+                               "limit", "--policy", "tight", "--whole", "-w", "-"],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+            send_until(weir, source, target, "10.1.0.9", lambda: child.poll() is not None)
+            got = list(packets_of(child.stdout.read()))
+        expect([(data, comment) for _, data, comment in got]
+               == [(whole, "drop (limit), policy tight")] * 5, got)
+        expect(os.path.exists(path) and ctl(weir, "capture", "-w", path, "--count", "1", status=1),
+               "a file that is there is left as it is")
+        wait_until(lambda: "capture" in weir.get("/weir/capture"), "the former one does not end")
+        expect(weir.get("/weir/capture") == {"busy": True}, "two at a time")
+        wait_until(lambda: "capture" in weir.get("/weir/capture"), "nobody reads, and it goes on")
+        os.chmod(scene.directory, 0o755)
+        os.chmod(weir.socket, 0o666)
+        said = ctl(weir, "capture", "--count", "1", status=1, user=NOBODY, group=NOBODY,
+                   extra_groups=[])
+        expect("not permitted" in said, said)
+
+
+def set_up():
+    """Both cables, in a namespace."""
+    box.enter_netns()
+    cable("ta", "a")
+    cable("tb", "b")
+
+
+if __name__ == "__main__":
+    sys.exit(box.main([explained, matched, captured], setup=set_up))

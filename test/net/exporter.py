@@ -1,0 +1,463 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""weir-exporter beside a whole limiter: what it serves is what telemetry says, whoever is slow.
+
+Runs in a network namespace of its own. promtool (of Debian's prometheus), where it is installed or
+tools/setup has unpacked it, judges the text, the rules and their tests.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import box
+from box import Skip, expect, wait_until
+from lifecycle import cable, raw, udp_frame
+
+EXPORTER = os.path.join(box.BUILD, "app", "exporter", "weir-exporter")
+PROMETHEUS = os.path.join(box.ROOT, "config", "prometheus")
+OPEN = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
+FRESH_S = 0.6  # an answer may be half a second old
+MANY, SCRAPES = 10000, 10
+SAMPLE = re.compile(r'^(\w+)\{(.*)\} (\S+)$', re.M)
+LABEL = re.compile(r'(\w+)="((?:\\.|[^"\\])*)"')
+
+
+class Exporter:
+    """A weir-exporter process at a port of its own."""
+
+    def __init__(self, *arguments):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.process = subprocess.Popen(
+            [EXPORTER, "--listen", f"127.0.0.1:{self.port}", "--timeout", "60000", *arguments],
+            preexec_fn=box.die_with_parent, stderr=subprocess.DEVNULL)
+        wait_until(self.listens, "the exporter does not listen")
+
+    def listens(self):
+        """Whether it takes connections."""
+        with contextlib.suppress(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", self.port)).close()
+            return True
+        return False
+
+    def ask(self, method="GET", path="/metrics", timeout=box.PATIENCE_S, **headers):
+        """(status, headers, text)."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        connection.request(method, path, headers=headers)
+        reply = connection.getresponse()
+        text = reply.read().decode()
+        connection.close()
+        return reply.status, reply.headers, text
+
+    def metrics(self, **headers):
+        """{(name, labels in their order): number} of what is known now."""
+        time.sleep(FRESH_S)
+        status, _, text = self.ask(**headers)
+        expect(status == 200, f"status {status}")
+        return samples(text)
+
+    def memory(self):
+        """Bytes that it has had at most."""
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
+            return int(re.search(r"VmHWM:\s+(\d+)", status.read())[1]) * 1024
+
+    def stop(self):
+        """Ends it as systemd would."""
+        self.process.send_signal(signal.SIGTERM)
+        expect(self.process.wait(box.PATIENCE_S) == 0, "exit status of the exporter")
+
+
+@contextlib.contextmanager
+def exporter(*arguments):
+    """One that ends with the scenario."""
+    one = Exporter(*arguments)
+    try:
+        yield one
+        one.stop()
+    finally:
+        one.process.kill()
+        one.process.wait()
+
+
+def samples(text):
+    """The samples of a text, none of which may come twice."""
+    found = {}
+    for name, labels, value in SAMPLE.findall(text):
+        key = (name, *(word for pair in LABEL.findall(labels) for word in pair))
+        expect(key not in found, f"{key} comes twice")
+        found[key] = float(value)
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    expect(len(lines) == len(found), f"{len(lines)} lines, {len(found)} samples")
+    return found
+
+
+def promtool():
+    """Where it is, or None."""
+    return shutil.which("promtool")
+
+
+def judged(text):
+    """What `promtool check metrics` complains about."""
+    if not promtool():
+        return ""
+    done = subprocess.run([promtool(), "check", "metrics"], input=text, capture_output=True,
+                          text=True, check=False)
+    return done.stdout + done.stderr if done.returncode else ""
+
+
+def policy(number, **more):
+    """One that takes an address of its own."""
+    return {"name": f"customer-{number}", "limit": "1Mbit/s", "match": {
+        "dst": f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}/32"}} | more
+
+
+@contextlib.contextmanager
+def traffic(scene, **config):
+    """A limiter between two cables, before a function that sends n packets through it."""
+    cable("a", "ta")
+    cable("b", "tb")
+    weir = scene.box(box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b", **config)).start()
+
+    def send(n):
+        before = weir.total("rx_packets")
+        for serial in range(n):
+            ta.send(udp_frame(1000, serial))
+            time.sleep(0.0005)
+        wait_until(lambda: weir.total("rx_packets") >= before + n, "packets")
+    try:
+        with raw("ta") as ta:
+            yield weir, send
+    finally:
+        box.ip("link del dev a")
+        box.ip("link del dev b")
+
+
+def numbers(scene):
+    """Each number is telemetry's, in both formats, and promtool has nothing to say."""
+    policies = [{"name": "udp", "match": {"proto": "udp"}, "limit": "8kbit/s", "burst": "2kB"},
+                {"name": "rest", "limit": "1000/s", "burst": 100, "count": "packets"},
+                {"name": "flows", "limit": "10/s", "burst": 10, "count": "flows",
+                 "match": {"proto": "tcp"}}]
+    with traffic(scene, policies=policies) as (weir, send), exporter("-s", weir.socket) as one:
+        send(300)
+        got = one.metrics()
+        udp = weir.get("/weir/policy,udp")
+        drops = weir.get("/weir/drops")
+        expect(udp["dropped"]["packets"] > 0, str(udp))
+        for what in ("passed", "dropped", "over"):
+            for unit in ("packets", "bytes"):
+                name = f"weir_policy_{what}_{unit}_total"
+                expect(got[name, "limiter", "box1", "policy", "udp"] == udp[what][unit], name)
+        expect(got["weir_policy_limit_bytes_per_second", "limiter", "box1", "policy", "udp"]
+               == udp["limit_bps"] / 8, "limit")
+        expect(got["weir_policy_limit_packets_per_second", "limiter", "box1", "policy", "rest"]
+               == 1000, "a limit of packets")
+        expect(("weir_policy_passed_bytes_total", "limiter", "box1", "policy", "rest") not in got,
+               "bytes of a policy that counts packets")
+        for reason, packets in drops.items():
+            expect(got["weir_dropped_packets_total", "limiter", "box1", "reason", reason]
+                   == packets, reason)
+        for worker, counters in enumerate(weir.get("/weir/workers")):
+            expect(got["weir_worker_received_packets_total", "limiter", "box1", "worker",
+                       str(worker)] == counters["rx_packets"], "a worker")
+        stats = weir.get("/ethdev/stats,0")
+        expect(got["weir_port_received_bytes_total", "limiter", "box1", "port", "a"]
+               == stats["ibytes"], "a port")
+        expect(got["weir_up", "limiter", "box1"] == 1, "up")
+        expect(0 < got["weir_uptime_seconds", "limiter", "box1"] < 600, "uptime")
+        status, headers, old = one.ask()
+        expect(status == 200 and headers["Content-Type"].startswith("text/plain; version=0.0.4"),
+               headers["Content-Type"])
+        complaints = judged(old)
+        expect(not complaints, complaints)
+        _, headers, new = one.ask(Accept=OPEN)
+        expect(headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0"),
+               headers["Content-Type"])
+        expect(new.endswith("# EOF\n"), new[-80:])
+        expect({key[0] for key in samples(new)} == {key[0] for key in samples(old)}, "formats")
+        return "" if promtool() else "without promtool"
+
+
+def requests(scene):
+    """What is no request for metrics gets its status, and HEAD no body."""
+    weir = scene.box(box.wire("net_ring0", "net_ring1", policies=[policy(1)])).start()
+    with exporter("-s", weir.socket) as one:
+        for method, path, want in (("GET", "/", 200), ("GET", "/none", 404),
+                                   ("POST", "/metrics", 405), ("DELETE", "/", 405),
+                                   ("PUT", "/none", 405), ("HEAD", "/metrics", 200)):
+            status, headers, text = one.ask(method, path)
+            expect(status == want, f"{method} {path}: {status}")
+            expect(want != 405 or headers["Allow"] == "GET, HEAD", str(headers))
+            expect(method != "HEAD" or (not text and int(headers["Content-Length"]) > 1000), text)
+        expect(one.ask(path="/" + "x" * 60000)[0] in (400, 414), "an endless path")
+    for wrong in (("--listen", "somewhere"), ("--listen", "::1:80"), ("--timeout", "0"), ("word",),
+                  ("-s", "/a/x.sock", "-s", "/b/x.sock"), ("--max-policies", "-1")):
+        done = subprocess.run([EXPORTER, *wrong], capture_output=True, text=True, check=False,
+                              timeout=box.PATIENCE_S)
+        expect(done.returncode == 2 and done.stderr.startswith("weir-exporter: "), str(done))
+
+
+def limiters_that_end(scene):
+    """One that is stopped and one that is killed are down, in bounded time; the third is up."""
+    boxes = [scene.box(box.wire(f"net_ring{2 * i}", f"net_ring{2 * i + 1}",
+                                policies=[policy(1)])).start() for i in range(3)]
+    words = [word for weir in boxes for word in ("-s", weir.socket)]
+
+    def up():
+        return [got["weir_up", "limiter", f"box{i + 1}"] for got in [one.metrics()]
+                for i in range(3)]
+    with exporter("--timeout", "2000", *words) as one:
+        wait_until(lambda: up() == [1, 1, 1], "all to be up")
+        boxes[0].kill()
+        boxes[1].process.send_signal(signal.SIGSTOP)
+        time.sleep(FRESH_S)
+        began = time.monotonic()
+        got = samples(one.ask()[2])
+        took = time.monotonic() - began
+        expect([got["weir_up", "limiter", f"box{i}"] for i in (1, 2, 3)] == [0, 0, 1], str(got))
+        expect(("weir_policy_passed_packets_total", "limiter", "box2", "policy", "customer-1")
+               not in got, "numbers of one that does not answer")
+        expect(got["weir_scrape_duration_seconds", "limiter", "box2"] >= 1.9, "patience")
+        boxes[1].process.send_signal(signal.SIGCONT)
+        wait_until(lambda: up() == [0, 1, 1], "it to go on")
+        boxes[0].start()
+        wait_until(lambda: up() == [1, 1, 1], "it to be up again")
+        return f"answered after {took:.2f} s"
+
+
+def answer_slowly(listener):
+    """A limiter that knows nothing, and takes a while for each answer to say so."""
+    while True:
+        with contextlib.suppress(ConnectionError), listener.accept()[0] as client:
+            client.send(b'{"version":"Weir 0","pid":1,"max_output_len":16384}')
+            while request := client.recv(4096):
+                time.sleep(0.4)
+                client.send(json.dumps({request.decode().split(",", 1)[0]: None}).encode())
+
+
+def slow_limiter(scene):
+    """Each answer is in time, and all of them together are not: the time is for all."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # the thread's to the end
+    listener.bind(scene.path("slow.sock"))
+    listener.listen()
+    threading.Thread(target=answer_slowly, args=(listener,), daemon=True).start()
+    with exporter("-s", scene.path("slow.sock"), "--timeout", "1500") as one:
+        expect(one.metrics()["weir_up", "limiter", "slow"] == 0, "it is too slow")
+    with exporter("-s", scene.path("slow.sock")) as one:
+        got = one.metrics()
+        expect(got["weir_up", "limiter", "slow"] == 1, "it is patient")
+        expect(got["weir_scrape_duration_seconds", "limiter", "slow"] > 3, "and it takes long")
+
+
+def slow_clients(scene):
+    """As many as there is room for, who say and read next to nothing, and whoever asks then."""
+    weir = scene.box(box.wire("net_ring0", "net_ring1",
+                              policies=[policy(i) for i in range(500)])).start()
+    with exporter("-s", weir.socket) as one, contextlib.ExitStack() as slow:
+        def begin(words):
+            client = slow.enter_context(socket.create_connection(("127.0.0.1", one.port)))
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+            client.sendall(words)
+            return client
+        talkers = [begin(b"GET /metrics HTTP/1.1\r\nHost: x\r\n") for _ in range(20)]
+        for _ in range(20):  # who never read what they asked for
+            begin(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        began = time.monotonic()
+        for turn in range(5):
+            for talker in talkers:
+                talker.sendall(b"X-%d: y\r\n" % turn)
+            expect(one.metrics()["weir_up", "limiter", "box1"] == 1, "beside slow clients")
+        took = (time.monotonic() - began) / 5 - FRESH_S
+        others = [begin(b"GET /metrics HTTP/1.1\r\nHost: x\r\n") for _ in range(100)]
+
+        def served():
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                return one.ask(timeout=1)[0] == 200
+            return False
+
+        def dribble():  # nobody of these is ever idle, and yet it ends
+            for client in talkers + others:
+                with contextlib.suppress(OSError):
+                    client.sendall(b"X: y\r\n")
+            return served()
+        expect(not served(), "more connections than there is room for")
+        wait_until(dribble, "slow clients hold all connections", 2 * box.PATIENCE_S)
+        expect(one.memory() < 200 << 20, f"{one.memory()} bytes")
+        return f"{took * 1000:.0f} ms beside 40 slow clients, {one.memory() >> 20} MiB"
+
+
+def begin_stream(stack, one):
+    """A connection that asks for events and has not read any."""
+    stream = stack.enter_context(socket.socket())
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    stream.settimeout(box.PATIENCE_S)
+    stream.connect(("127.0.0.1", one.port))
+    stream.sendall(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
+    return stream
+
+
+def viewers(scene):
+    """As many look at the page as may, and one more is told so; who does not read makes room."""
+    weir = scene.box(box.wire("net_ring0", "net_ring1",
+                              policies=[policy(i) for i in range(50)])).start()
+    with exporter("--interval", "200", "-s", weir.socket) as one, contextlib.ExitStack() as stack:
+        streams = [begin_stream(stack, one) for _ in range(16)]
+        for stream in streams:
+            expect(stream.recv(12) == b"HTTP/1.1 200", "a stream")
+        status, headers, _ = one.ask(path="/events")
+        expect(status == 503 and headers["Retry-After"], "one too many")
+        events = dict.fromkeys(streams[:-1], 0)
+
+        def look():
+            for stream in select.select(events, [], [], 0)[0]:
+                events[stream] += stream.recv(1 << 16).count(b"event: policy")
+
+        def is_gone():
+            look()
+            expect(one.ask()[0] == 200, "metrics beside streams")
+            connection = http.client.HTTPConnection("127.0.0.1", one.port,
+                                                    timeout=box.PATIENCE_S)
+            connection.request("GET", "/events")
+            status = connection.getresponse().status
+            connection.close()
+            return status == 200
+        began = time.monotonic()
+        expect(not is_gone(), "there is room all at once")
+        wait_until(is_gone, "who does not read stays for ever", 2 * box.PATIENCE_S)
+        took = time.monotonic() - began
+        wait_until(lambda: look() or min(events.values()) >= 10, "events for all who read")
+        asked = weir.get("/weir/telemetry")["requests"]
+        stack.close()
+        time.sleep(2)
+        quiet = weir.get("/weir/telemetry")["requests"]
+        time.sleep(1)
+        expect(weir.get("/weir/telemetry")["requests"] - quiet == 1, "asked while nobody looks")
+        return f"gone after {took:.1f} s, {asked} requests to the limiter meanwhile"
+
+
+def ten_thousand(scene):
+    """Scraped each second while a packet a millisecond crosses: control is never late for it."""
+    policies = [policy(i) for i in range(MANY - 1)]
+    policies += [{"name": "udp", "match": {"proto": "udp", "src": "192.0.2.1/32"},
+                  "limit": "1Gbit/s"}]
+    with traffic(scene, policies=policies) as (weir, send), exporter("-s", weir.socket) as one:
+        stalls = weir.get("/weir/health")["control"]["stalls"]
+        times, size = [], 0
+        for _ in range(SCRAPES):
+            began = time.monotonic()
+            status, _, text = one.ask()
+            times.append(time.monotonic() - began)
+            expect(status == 200, str(status))
+            size = len(text)
+            send(200)
+            time.sleep(max(0, 1 - (time.monotonic() - began)))
+        got = samples(text)
+        expect(sum(key[0] == "weir_policy_passed_packets_total" for key in got) == MANY, "policies")
+        expect(got["weir_policies_left_out", "limiter", "box1"] == 0, "left out")
+        complaints = judged(text)
+        expect(not complaints, complaints)
+        turn = weir.get("/weir/telemetry")["longest_turn_ms"]
+        late = weir.get("/weir/health")["control"]["stalls"] - stalls
+        drops = sum(weir.get("/weir/drops").values())
+        expect(drops == 0, f"{drops} packets dropped")
+        expect(one.memory() < 400 << 20, f"{one.memory()} bytes")
+        times.sort()
+        return (f"{times[len(times) // 2]:.2f} s (longest {times[-1]:.2f}), {size / 1e6:.1f} MB, "
+                f"{one.memory() >> 20} MiB; control's longest turn for it {turn:.2f} ms, "
+                f"stalls {late}")
+
+
+def caps(scene):
+    """Beyond the caps a policy has no metrics, and it is said how many have none."""
+    weir = scene.box(box.wire("net_ring0", "net_ring1",
+                              policies=[policy(i) for i in range(300)])).start()
+    with exporter("-s", weir.socket, "--max-policies", "200") as one:
+        got = one.metrics()
+        expect(sum(key[0] == "weir_policy_passed_packets_total" for key in got) == 200, "the cap")
+        expect(got["weir_policies_left_out", "limiter", "box1"] == 100, "left out")
+        expect(got["weir_policies", "limiter", "box1"] == 300, "policies")
+
+
+def expressions(value):
+    """What a dashboard asks for."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            if key in ("expr", "definition"):
+                yield member
+            yield from expressions(member)
+    elif isinstance(value, list):
+        for member in value:
+            yield from expressions(member)
+
+
+def names(_):
+    """Rules, dashboard and manual name metrics that there are; the manual all of them."""
+    table = subprocess.run([EXPORTER, "--metrics"], capture_output=True, text=True, check=True)
+    known = set(re.findall(r"^\| `(\w+)`", table.stdout, re.M))
+    with open(os.path.join(PROMETHEUS, "weir.dashboard.json"), encoding="utf-8") as file:
+        asked = list(expressions(json.load(file)))
+    with open(os.path.join(PROMETHEUS, "weir.rules.yml"), encoding="utf-8") as file:
+        asked += re.findall(r"\bweir_\w+", file.read())
+    expect(len(asked) > 30, f"{len(asked)} expressions")
+    for one in asked:
+        for name in re.findall(r"\bweir_\w+", one):
+            expect(name in known, f"{one}: there is no {name}")
+    manual = os.path.join(box.ROOT, "doc", "operate", "monitoring.md")
+    with open(manual, encoding="utf-8") as file:
+        text = file.read()
+    rows = re.findall(r"^\| `weir_.*$", text, re.M)
+    expect(rows == table.stdout.splitlines(), "monitoring.md has another table of metrics than "
+           "weir-exporter --metrics")
+    for name in re.findall(r"`(weir_\w+)`", text):
+        expect(name in known, f"monitoring.md: there is no {name}")
+
+
+def rules(_):
+    """The rules are right, and raise what their tests say."""
+    if not promtool():
+        raise Skip("there is no promtool")
+    for words in (("check", "rules", "weir.rules.yml"), ("test", "rules", "weir.rules.test.yml")):
+        done = subprocess.run([promtool(), *words], cwd=PROMETHEUS, capture_output=True, text=True,
+                              check=False)
+        expect(done.returncode == 0, done.stdout + done.stderr)
+    with open(os.path.join(PROMETHEUS, "weir.rules.yml"), encoding="utf-8") as file:
+        alerts = set(re.findall(r"alert: (\w+)", file.read()))
+    with open(os.path.join(PROMETHEUS, "weir.rules.test.yml"), encoding="utf-8") as file:
+        tested = set(re.findall(r"alertname: (\w+)", file.read()))
+    expect(alerts == tested, f"without a test: {alerts - tested}")
+
+
+def dpdks_exporter(scene):
+    """What DPDK's own exporter asks for, in its order, has the keys that it reads."""
+    weir = scene.box(box.wire("net_ring0", "net_ring1", policies=[policy(1)])).start()
+    time.sleep(1.2)
+    for port in weir.get("/ethdev/list"):
+        expect(weir.get(f"/ethdev/stats,{port}")["ipackets"] == 0, "stats")
+    for lcore in weir.get("/eal/lcore/list"):
+        info = weir.get(f"/eal/lcore/info,{lcore}")
+        expect(info["cpuset"] and info["total_cycles"] > 0 <= info["busy_cycles"], str(info))
+        expect(info["busy_cycles"] <= info["total_cycles"] and info["socket"] >= 0, str(info))
+    zones = [weir.get(f"/eal/memzone_info,{zone}") for zone in weir.get("/eal/memzone_list")]
+    expect(zones and all(int(zone["Hugepage_base"], 16) and zone["Length"] <= zone["Hugepage_used"]
+                         * zone["Hugepage_size"] for zone in zones), str(zones[:1]))
+
+
+if __name__ == "__main__":
+    if not os.access(EXPORTER, os.X_OK):
+        print(f"skipped: {EXPORTER} is not built")
+        sys.exit(box.SKIP)
+    box.main([numbers, requests, limiters_that_end, slow_limiter, slow_clients, viewers,
+              ten_thousand, caps, names, rules, dpdks_exporter], box.enter_netns)

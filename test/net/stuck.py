@@ -1,0 +1,246 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""A worker stands still, or whoever reads the log: what happens to the others, and what is said.
+
+Runs in a network namespace of its own. Usage: stuck.py [SCENARIO...].
+"""
+
+import contextlib
+import os
+import signal
+import struct
+import subprocess
+import time
+
+import box
+import threads
+from box import expect, wait_until
+from lifecycle import cable, raw, udp_frame
+
+FLOWS = 64
+RATE_S = 0.002  # between two packets of the wire: what lies in a ring of 1,024 finds room there
+POLICIES = {"policies": [{"name": "udp", "match": {"direction": "a-to-b"}, "limit": "1Gbit/s"}]}
+SECOND = 1  # the worker that has no queue of its own, and gets what the first gives it
+BY_FAR_MS = 250  # after 200 its flows go to the other, however slow they are
+END_S = 10  # of an end that is to take 2
+BPS = 2e6  # a limit that is easily exceeded
+BULK = 1000  # bytes of a frame that does so
+ROSTER = [{"name": "box1", "address": "127.0.0.1:17946"},
+          {"name": "other", "address": "127.0.0.1:17947"}]
+BUSY = {"idle": "poll"}  # so that a worker does not stand still while it sleeps
+GOSSIP = {"gossip": {"roster": ROSTER, "timeout": "500ms", "insecure": True}}
+
+
+@contextlib.contextmanager
+def shared_wire(scene, policies=None, **more):
+    """Two workers behind one queue, and the ends of the wire."""
+    config = box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b", 1500,
+                      **(policies or POLICIES), workers=[0, 1], **more)
+    config["wires"][0]["distribute"] = True
+    try:
+        cable("ta", "a")
+        cable("tb", "b")
+        weir = scene.box(config).start()
+        with raw("ta") as ta, raw("tb") as tb:
+            yield weir, ta, tb
+    finally:
+        for one in scene.boxes:
+            one.kill()
+        for name in ("ta", "tb"):
+            subprocess.run(["ip", "link", "del", "dev", name], capture_output=True, check=False)
+
+
+def send(ta, serials):
+    """A packet of each flow for each serial, at a steady rate."""
+    for serial in serials:
+        for sport in range(1000, 1000 + FLOWS):
+            ta.send(udp_frame(sport, serial))
+            time.sleep(RATE_S / 4)
+
+
+def take(tb, patience=1):
+    """(port, serial) of all that comes until nothing does."""
+    got = []
+    tb.settimeout(patience)
+    with contextlib.suppress(TimeoutError):
+        while True:
+            frame = tb.recv(65536)
+            if frame[12:14] == b"\x08\x00":
+                sport, _, _, _, serial = struct.unpack(">HHHHI", frame[34:46])
+                got.append((sport, serial))
+    return got
+
+
+def stalled(weir):
+    """What telemetry says of the second worker."""
+    return weir.get("/weir/workers")[SECOND]
+
+
+def a_worker(scene):
+    """It is seen, its flows go to the other, and nothing is lost, then or when it goes on."""
+    with shared_wire(scene) as (weir, ta, tb):
+        send(ta, range(2))
+        before = take(tb)
+        expect(len(before) == 2 * FLOWS, f"{len(before)} of {2 * FLOWS} before")
+        tid = threads.worker(weir.process.pid, SECOND)
+        with threads.standing(tid):
+            began = time.monotonic()
+            wait_until(lambda: stalled(weir)["stuck"], "the stall is not seen")
+            seen = time.monotonic() - began
+            wait_until(lambda: stalled(weir)["stuck_ms"] > BY_FAR_MS, "time does not go on")
+            send(ta, range(2, 7))
+            during = take(tb)
+            health = weir.get("/weir/health")["alarms"]
+            rerouted = weir.total("rerouted_packets")
+        wait_until(lambda: not stalled(weir)["stuck"], "the end of the stall is not seen")
+        send(ta, range(7, 9))
+        after = take(tb)
+        expect(health and "worker 1" in health[0], f"alarms: {health}")
+        expect(len(set(during)) == 5 * FLOWS, f"{len(during)} of {5 * FLOWS} while it stood")
+        expect(len(set(during + after)) == 7 * FLOWS, "packets are missing after that")
+        expect(0 < rerouted < 5 * FLOWS, f"{rerouted} rerouted")
+        expect("is stuck" in weir.log() and "came round again" in weir.log(), "the log is silent")
+        expect(stalled(weir)["stalls"] >= 1 and stalled(weir)["longest_stall_ms"] > 100,
+               stalled(weir))
+        weir.stop()
+    return f"seen after {seen * 1000:.0f} ms, {rerouted} of {5 * FLOWS} rerouted, none lost"
+
+
+def limited(bps):
+    """One policy of which both workers draw."""
+    return {"policies": [{"name": "udp", "match": {"direction": "a-to-b"}, "burst": "20kB",
+                          "limit": f"{bps:.0f}bit/s"}]}
+
+
+def bulk(sport):
+    """A large frame of the flow from that port."""
+    frame = bytearray(udp_frame(sport, 0).ljust(BULK, b"\0"))
+    frame[16:18] = struct.pack(">H", BULK - 14)
+    frame[38:40] = struct.pack(">H", BULK - 34)
+    return bytes(frame)
+
+
+def rate(weir, ta):
+    """Bits a second that pass while twice as much as the limit is sent by all flows."""
+    def passed():
+        return weir.get("/weir/policy,udp")["passed"]["bytes"]
+    before, began = passed(), time.monotonic()
+    for i in range(20):
+        for k in range(16):
+            ta.send(bulk(1000 + (16 * i + k) % FLOWS))
+        time.sleep(0.025)
+    return (passed() - before) * 8 / (time.monotonic() - began)
+
+
+@contextlib.contextmanager
+def stuck_by_far(weir):
+    """The second worker stands still to the end of the block, and its flows are the other's."""
+    with threads.standing(threads.worker(weir.process.pid, SECOND)):
+        wait_until(lambda: stalled(weir)["stuck_ms"] > BY_FAR_MS, "the stall is not seen")
+        yield
+    wait_until(lambda: not stalled(weir)["stuck"], "the end of the stall is not seen")
+
+
+def limits_of_the_others(scene):
+    """What the group leaves this limiter goes down and up: the worker that goes on follows."""
+    with shared_wire(scene, limited(BPS), **BUSY, **GOSSIP) as (weir, ta, _):
+        other = scene.box(box.wire("net_ring0", "net_ring1") | limited(BPS) | GOSSIP, "other")
+        other.start()
+        wait_until(lambda: rate(weir, ta) > 0.8 * BPS, "an idle peer leaves less than the limit")
+        with stuck_by_far(weir):
+            for _ in range(2):
+                other.kill()
+                wait_until(lambda: rate(weir, ta) < 0.65 * BPS, "the limit does not go down")
+                other.start()
+                wait_until(lambda: rate(weir, ta) > 0.8 * BPS, "the limit does not go up")
+        weir.stop()
+
+
+def a_reload(scene):
+    """Its limits are in force at once; it says whom it waits for, and so does the next one."""
+    with shared_wire(scene, limited(BPS), **BUSY) as (weir, ta, _):
+        def reload_to(bps):
+            weir.config |= limited(bps)
+            weir.write()
+            return weir.get("/weir/reload")
+
+        def config():
+            return weir.get("/weir/config")
+        wait_until(lambda: 0.8 * BPS < rate(weir, ta), "the limit is not reached")
+        with stuck_by_far(weir):
+            reload_to(BPS / 2)
+            wait_until(lambda: config()["reload"] == "finishing", "it does not come into force")
+            wait_until(lambda: config()["reload_waits_for"] == "worker 1 (CPU 1)", config)
+            wait_until(lambda: rate(weir, ta) < 0.65 * BPS, "the limit does not go down")
+            answer = reload_to(BPS / 4)
+            expect(answer == {"reload": "queued", "waits_for": "worker 1 (CPU 1)"}, answer)
+            weir.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: "SIGHUP: reload queued until worker 1" in weir.log(), "no word")
+            wait_until(lambda: "until worker 1" in str(weir.get("/weir/health")["alarms"]),
+                       "there is no alarm")
+            expect("what was before is kept until worker 1" in weir.log(), "the log is silent")
+        wait_until(lambda: config()["reload"] == "idle" and rate(weir, ta) < 0.4 * BPS,
+                   "the one that was queued does not come")
+        expect(config()["reload_waits_for"] is None, config())
+        weir.stop()
+
+
+def the_end(scene):
+    """SIGTERM while a worker stands still: not an orderly end, but one soon."""
+    with shared_wire(scene) as (weir, _, _):
+        tid = threads.worker(weir.process.pid, SECOND)
+        with threads.standing(tid):
+            wait_until(lambda: stalled(weir)["stuck"], "the stall is not seen")
+            weir.hang_up()
+            began = time.monotonic()
+            weir.process.send_signal(signal.SIGTERM)
+            status = threads.wait_for(weir.process, tid, END_S)
+            took = time.monotonic() - began
+        expect(status == 1, f"exit status {status}")
+        expect("does not end" in weir.log(), "the log does not say why")
+        expect(not os.path.lexists(weir.socket), "the socket is still there")
+    return f"{took:.2f} s"
+
+
+def the_watchdog(scene):
+    """control.watchdog ends the process, with words, and the next one starts."""
+    with shared_wire(scene, control={"watchdog": "500ms"}) as (weir, _, _):
+        tid = threads.worker(weir.process.pid, SECOND)
+        with threads.standing(tid):
+            weir.hang_up()
+            status = threads.wait_for(weir.process, tid, END_S)
+        expect(status == -signal.SIGABRT, f"exit status {status}")
+        expect("longer than control.watchdog" in weir.log(), "the log does not say why")
+        weir.start()
+        weir.stop()
+
+
+def who_reads_the_log(scene):
+    """Nobody takes what is written, however much: all goes on."""
+    weir = scene.box(box.wire("net_ring0", "net_ring1") | POLICIES)
+    ours, theirs = os.pipe()
+    weir.process = subprocess.Popen([box.WEIR, "-c", weir.config_path], stderr=theirs,
+                                    stdin=subprocess.DEVNULL, cwd=weir.directory,
+                                    preexec_fn=box.die_with_parent)
+    os.close(theirs)
+    weir.await_answer()
+    weir.config["policies"] = [{"name": f"p{i}", "limit": "none"} for i in range(100)]
+    weir.write()
+    for _ in range(150):  # twenty lines each
+        weir.get("/weir/reload")
+        wait_until(lambda: weir.get("/weir/config")["reload"] == "idle", "a reload does not end")
+    lost = wait_until(lambda: weir.get("/weir/health")["log_lines_lost"], "no line was lost")
+    os.set_blocking(ours, True)
+    weir.hang_up()
+    weir.process.send_signal(signal.SIGTERM)
+    with os.fdopen(ours, encoding="utf-8", errors="replace") as log:
+        text = log.read()
+    expect(weir.wait() == 0, "it did not end well")
+    expect("are lost" in text and "every packet buffer is back" in text, text[-500:])
+    return f"{lost} lines lost, and said so"
+
+
+if __name__ == "__main__":
+    box.main([a_worker, limits_of_the_others, a_reload, the_end, the_watchdog, who_reads_the_log],
+             setup=box.enter_netns)

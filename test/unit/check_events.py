@@ -1,0 +1,84 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Events are one table: whoever says one gives the fields of its text, and the manual has them all.
+
+Usage: check_events.py SOURCE_ROOT WEIR
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROW = re.compile(r"^\tX\((\w+),")
+FIELD = re.compile(r"\{(\w+)(?::\+?\d)?\}")
+CALL = re.compile(r"\bevent\(([A-Z]\w*)")
+GIVEN = re.compile(r'\bevent_(?:word|count|real)\(\s*"(\w+)"')
+# Said by event.c itself, whose fields have no place of their own in a call.
+BY_ITSELF = {"DRIVER", "STDERR", "LINES_HELD", "LINES_LOST"}
+
+
+def rows(text):
+    """(ID, text) of each row."""
+    body = re.sub(r"\s*\\\n\s*", " ", text[text.index("#define EVENT_ROWS"):])
+    for row in re.finditer(r'X\((\w+), \w+, \d+, \w+,((?: *"(?:[^"\\]|\\.)*")+)\)', body):
+        yield row[1], "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', row[2]))
+
+
+def call_at(text, start):
+    """The whole call, up to its bracket."""
+    depth = 0
+    for place, char in enumerate(text[start:], start):
+        depth += (char == "(") - (char == ")")
+        if depth == 0 and char == ")":
+            return text[start:place]
+    return text[start:]
+
+
+def check_calls(root, table, said):
+    """What is wrong with those who say something."""
+    for path in sorted((root / "app/weir").rglob("*.c")):
+        text = path.read_text(encoding="utf-8")
+        for call in CALL.finditer(text):
+            place = f"{path.relative_to(root)}: {call[1]}"
+            said.add(call[1])
+            given = GIVEN.findall(call_at(text, call.start()))
+            if call[1] not in table:
+                yield f"{place}: there is no such row"
+            elif set(given) != set(FIELD.findall(table[call[1]])) or len(set(given)) < len(given):
+                yield f"{place}: has {sorted(given)}, its text {FIELD.findall(table[call[1]])}"
+
+
+def check(root, weir):
+    """All that is wrong."""
+    header = (root / "app/weir/shared/event_table.h").read_text(encoding="utf-8")
+    table, said = dict(rows(header)), set(BY_ITSELF)
+    if len(table) != len([line for line in header.splitlines() if ROW.match(line)]):
+        yield "event_table.h: a row that this test does not understand"
+    for name, text in table.items():
+        if reserved := {"time", "level", "event", "text", "number"} & set(FIELD.findall(text)):
+            yield f"{name}: {sorted(reserved)} is what each event has"
+    yield from check_calls(root, table, said)
+    yield from (f"{name}: nobody says it" for name in sorted(table.keys() - said))
+    manual = (root / "doc/operate/events.md").read_text(encoding="utf-8")
+    done = subprocess.run([weir, "--events"], capture_output=True, text=True, check=True)
+    for line in done.stdout.splitlines():
+        if line not in manual.splitlines():
+            yield f"doc/operate/events.md has no line {line}"
+    for line in manual.splitlines():
+        if re.match(r"\| `\w+` \| (error|warning|info|debug) \|", line) and \
+                line not in done.stdout.splitlines():
+            yield f"doc/operate/events.md has what there is not: {line}"
+
+
+def main():
+    """Every complaint is a line; exits with whether there were any."""
+    wrong = list(check(pathlib.Path(sys.argv[1]), sys.argv[2]))
+    for line in wrong:
+        print(line)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

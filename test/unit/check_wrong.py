@@ -1,0 +1,568 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Wrong configurations: each is refused with its place, what was found, and what to do instead.
+
+Usage: check_wrong.py WEIR
+"""
+
+import copy
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+PATIENCE_S = 60
+KINDS = 200  # at least so many
+SENTINEL = "@@here@@"
+KEY = "5a" * 32 + "\n"
+
+GOOD = {
+    "limiter": "l0",
+    "eal": ["--no-huge"],
+    "ports": {"lan": {"device": "net_null0"}, "wan": {"device": "net_null1"}},
+    "wires": [{"name": "egress", "a": "lan", "b": "wan"}],
+    "workers": [1, 2],
+    "idle": "poll",
+    "shape": {"pool": "50%"},
+    "control": {"socket": "/run/weir/x.sock", "cpu": 0},
+    "gossip": {"roster": [{"name": "l0", "address": "10.0.0.1:7946"},
+                          {"name": "l1", "address": "10.0.0.2:7946"}], "key_file": "KEY"},
+    "ledger": {"store": "/var/lib/weir/l0", "lease": "5s"},
+    "tunnels": {"classify": "inner", "vxlan-port": 4789},
+    "unparsed": "strict",
+    "policies": [
+        {"name": "video", "match": {"wire": "egress", "src": "203.0.113.0/25"},
+         "limit": "100Mbit/s", "burst": "12.5MB"},
+        {"name": "month", "match": {"vlan": 1}, "allocator": "quota", "total": "5TB",
+         "period": "month"},
+        {"name": "calls", "match": {"vlan": 2}, "limit": "100Mbit/s", "action": "shape",
+         "shape": {"delay": "50ms", "drop": "codel", "target": "5ms", "interval": "100ms"},
+         "slo": {"p99": "1ms"}, "place": {"key": "src/24"}},
+        {"name": "fair", "match": {"vlan": 3}, "limit": "100Mbit/s", "meter": "phantom",
+         "classes": {"by": "dscp", "weights": {"46": 4}}},
+        {"name": "marks", "match": {"vlan": 4}, "limit": "100Mbit/s", "action": "mark",
+         "mark": 10},
+        {"name": "login", "match": {"vlan": 5, "proto": "tcp", "dst-port": 443},
+         "count": "flows", "limit": "100/min", "per": "src", "allocator": "static"},
+        {"name": "moves", "match": {"vlan": 6}, "limit": "100Mbit/s", "allocator": "gdrl",
+         "indicator": "spare"},
+        {"name": "hours", "match": {"vlan": 8}, "limit": "100Mbit/s",
+         "schedule": {"zone": "Europe/Berlin", "entries": [
+             {"days": "mon-fri", "from": "08:00", "to": "18:00", "limit": "2Gbit/s"},
+             {"days": "sat", "from": "08:00", "to": "18:00", "limit": "1Gbit/s"}]}},
+        {"name": "old", "match": {"vlan": 7}, "limit": "100Mbit/s", "allocator": "adaptor",
+         "history": "10s", "step": "1s"},
+    ],
+}
+
+# A place, the value there, and words of the message at that place.
+VALUES = [
+    # what limits are
+    ("policies[0].limit", "10Mbit", 'did you mean "10Mbit/s"?'),
+    ("policies[0].limit", "10Mbps", 'did you mean "10Mbit/s"?'),
+    ("policies[0].limit", "10mbit/s", 'did you mean "10Mbit/s"?'),
+    ("policies[0].limit", "1,5Gbit/s", 'did you mean "1.5Gbit/s"?'),
+    ("policies[0].limit", "10 Mbit / s", 'did you mean "10Mbit/s"?'),
+    ("policies[0].limit", "10M", 'did you mean "10Mbit/s"?'),
+    ("policies[0].limit", "10MB/s", "expected bit/s such as"),
+    ("policies[0].limit", "ten", "expected bit/s such as"),
+    ("policies[0].limit", "", "expected bit/s such as"),
+    ("policies[0].limit", 10000000, "expected bit/s such as"),
+    ("policies[0].limit", 1.5, "expected bit/s such as"),
+    ("policies[0].limit", None, "expected bit/s such as"),
+    ("policies[0].limit", True, "expected bit/s such as"),
+    ("policies[0].limit", ["10Mbit/s"], "expected bit/s such as"),
+    ("policies[0].limit", {"rate": "10Mbit/s"}, "expected bit/s such as"),
+    ("policies[0].limit", "-5Mbit/s", "expected 8kbit/s to 400Gbit/s"),
+    ("policies[0].limit", "0bit/s", "expected 8kbit/s to 400Gbit/s"),
+    ("policies[0].limit", "7kbit/s", "expected 8kbit/s to 400Gbit/s"),
+    ("policies[0].limit", "900Gbit/s", "expected 8kbit/s to 400Gbit/s"),
+    ("policies[0].limit", "0.0001kbit/s", "expected a whole number of bit/s"),
+    ("policies[0].limit", "500/s", "expected bit/s such as"),
+    ("policies[5].limit", "100Mbit/s", "expected a number per time"),
+    ("policies[5].limit", "100/m", "expected a number per time"),
+    ("policies[5].limit", "10.3/min", 'such as "10.25/min"'),
+    ("policies[5].limit", "0/s", "expected 1/d to 1G/s"),
+    ("policies[7].schedule.zone", "CET+1/", 'expected a time zone such as "Europe/Berlin"'),
+    ("policies[7].schedule.zone", "Europe/Atlantis", "that is in /usr/share/zoneinfo"),
+    ("policies[7].schedule.zone", "/etc/localtime", 'expected a time zone such as'),
+    ("policies[7].schedule.entries", [], "expected an array of 1 to 64 times of day"),
+    ("policies[7].schedule.entries[0].days", "monday", 'expected weekdays such as "mon-fri"'),
+    ("policies[7].schedule.entries[0].from", "8:00", 'expected a time of day from "00:00"'),
+    ("policies[7].schedule.entries[0].to", "08:00", 'a whole day is "00:00" to "24:00"'),
+    ("policies[7].schedule.entries[0].limit", "2Gbit", 'did you mean "2Gbit/s"?'),
+    ("policies[7].schedule.entries[0].burst", "64M", 'did you mean "64MB"?'),
+    ("policies[7].schedule.entries[1]",
+     {"days": "fri", "from": "17:00", "to": "20:00", "limit": "1Gbit/s"},
+     "Fri 17:00 is in entries[0], too"),
+    ("policies[0].burst", "64M", 'did you mean "64MB"?'),
+    ("policies[0].burst", "64KB", 'did you mean "64kB"?'),
+    ("policies[0].burst", 64, "expected bytes such as"),
+    ("policies[0].burst", "0B", "expected 1B to 4GiB"),
+    ("policies[0].burst", "5GiB", "expected 1B to 4GiB"),
+    ("policies[0].burst", "0.5B", "expected a whole number of B"),
+    ("policies[5].burst", "64kB", "expected a number such as 100"),
+    ("policies[5].burst", -1, "expected 1 to 1G"),
+    ("policies[1].total", "1 terabyte", 'did you mean "1TB"?'),
+    ("policies[1].total", "0B", "expected 1B to 1000PB"),
+    ("policies[1].period", "daily", 'expected "none", "month" or a time'),
+    ("policies[1].period", "30s", "expected 1min to 8784h"),
+    ("policies[1].period", "60.5s", "expected a whole number of seconds"),
+    ("policies[1].guarantee", "conserved", "expected none with the allocator"),
+    ("policies[1].meter", "gcra", "expected none with the allocator"),
+    # what is matched
+    ("policies[0].match", [], "expected an object"),
+    ("policies[0].match.src", "203.0.113.7", 'did you mean "203.0.113.7/32"?'),
+    ("policies[0].match.src", "2001:db8::7", 'did you mean "2001:db8::7/128"?'),
+    ("policies[0].match.src", "203.0.113.7/25", 'as in "203.0.113.0/25"'),
+    ("policies[0].match.src", "2001:db8::1/64", 'as in "2001:db8::/64"'),
+    ("policies[0].match.src", "203.0.113.0/33", "has at most 32 bits"),
+    ("policies[0].match.src", "2001:db8::/129", "has at most 128 bits"),
+    ("policies[0].match.src", "203.0.113.0/255.255.255.0", "expected a prefix such as"),
+    ("policies[0].match.src", "2001:db8:::/64", "expected a prefix such as"),
+    ("policies[0].match.src", "203.0.113/24", "expected a prefix such as"),
+    ("policies[0].match.src", "example.net", "expected a prefix such as"),
+    ("policies[0].match.src", ["203.0.113.0/24", "198.51.100.0/24"], "expected a prefix"),
+    ("policies[0].match.src", "::ffff:203.0.113.0/121", 'did you mean "203.0.113.0/25"?'),
+    ("policies[0].match.dst", "2001:db8::/32", "expected IPv4 as in src"),
+    ("policies[0].match.wire", "egres", 'did you mean "egress"?'),
+    ("policies[0].match.wire", 0, 'expected the name of a wire in "wires"'),
+    ("policies[0].match.direction", "out", 'expected "a-to-b" or "b-to-a"'),
+    ("policies[0].match.direction", "b-to-b", 'did you mean'),
+    ("policies[1].match.vlan", 4095, "expected a whole number from 0 to 4094"),
+    ("policies[1].match.vlan", -1, "expected a whole number from 0 to 4094"),
+    ("policies[1].match.vlan", "1", "expected a whole number from 0 to 4094"),
+    ("policies[1].match.vlan", 1.0, "expected a whole number from 0 to 4094"),
+    ("policies[1].match.dscp", 64, "expected a DSCP from 0 to 63"),
+    ("policies[1].match.dscp", "af44", 'or its name such as "ef", "af41"'),
+    ("policies[1].match.dscp", "cs8", 'or its name such as "ef", "af41"'),
+    ("policies[1].match.dscp", "46", 'or its name such as "ef", "af41"'),
+    ("policies[5].match.proto", "TCP", 'did you mean "tcp"?'),
+    ("policies[5].match.proto", "tpc", 'did you mean "tcp"?'),
+    ("policies[5].match.proto", "6", "expected a protocol such as"),
+    ("policies[5].match.proto", 0, "expected a protocol such as"),
+    ("policies[5].match.proto", 256, "expected a protocol such as"),
+    ("policies[5].match.dst-port", 0, "expected a port such as 443"),
+    ("policies[5].match.dst-port", 65536, "expected a port such as 443"),
+    ("policies[5].match.dst-port", "2000-1000", 'did you mean "1000-2000"?'),
+    ("policies[5].match.dst-port", "https", "expected a port such as 443"),
+    ("policies[5].match.dst-port", "80,443", "expected a port such as 443"),
+    ("policies[5].match.src-port", "1-", "expected a port such as 443"),
+    ("policies[5].match.src-port", [443], "expected a port such as 443"),
+    # how it is limited
+    ("policies[0].name", "my video", "expected a name of 1 to 63 characters"),
+    ("policies[0].name", "", "expected a name of 1 to 63 characters"),
+    ("policies[0].name", "vid\u00e9o", "expected a name of 1 to 63 characters"),
+    ("policies[0].name", "x" * 64, "expected a name of 1 to 63 characters"),
+    ("policies[0].name", 7, "expected a name of 1 to 63 characters"),
+    ("policies[1].name", "video", "expected a name of its own"),
+    ("policies[0].action", "dorp", 'did you mean "drop"?'),
+    ("policies[0].action", "Drop", 'did you mean "drop"?'),
+    ("policies[0].action", "police", 'expected "drop" or "mark" or "count" or "shape"'),
+    ("policies[0].action", ["drop"], 'expected "drop" or'),
+    ("policies[0].meter", "tokenbucket", 'did you mean "token-bucket"?'),
+    ("policies[0].meter", "leaky", 'expected "token-bucket" or'),
+    ("policies[0].meter", "fixed-window", None),
+    ("policies[0].allocator", "fsp", 'did you mean "fps"?'),
+    ("policies[0].allocator", "magic", "expected one of"),
+    ("policies[0].allocator", "central", "expected an allocator that can share"),
+    ("policies[0].count", "bits", "expected"),
+    ("policies[0].count", "packet", 'did you mean "packets"?'),
+    ("policies[0].accounting", "L3", 'did you mean "l3"?'),
+    ("policies[0].guarantee", "hard", 'expected "soft" or "conserved"'),
+    ("policies[0].guarantee", "conserve", 'did you mean "conserved"?'),
+    ("policies[0].weigh", "udp", 'expected "all" or "tcp"'),
+    ("policies[0].window", "1s", "expected none unless"),
+    ("policies[0].interval", "50", "expected a time such as"),
+    ("policies[0].interval", "1ms", "expected 10ms to 1s"),
+    ("policies[0].interval", "50 msec", 'did you mean "50ms"?'),
+    ("policies[0].interval", 50, "expected a time such as"),
+    ("policies[0].ewma", 1.5, "expected a number from 0 to less than 1"),
+    ("policies[0].ewma", "0.5", "expected a number from 0 to less than 1"),
+    ("policies[0].mark", "ecn", "expected none unless"),
+    ("policies[0].shape", {}, "expected none unless"),
+    ("policies[0].slo", {"p99": "1ms"}, "expected none unless"),
+    ("policies[0].place", {}, 'expected none without "slo"'),
+    ("policies[0].total", "1TB", "expected none unless"),
+    ("policies[0].period", "month", "expected none unless"),
+    ("policies[0].sources", 65536, 'expected none without "per"'),
+    ("policies[0].indicator", "spare", "expected none unless"),
+    ("policies[0].eta", 1, "expected none unless"),
+    ("policies[0].history", "10s", "expected none unless"),
+    ("policies[0].step", "1s", "expected none unless"),
+    ("policies[0].classes", {"by": "flow"}, "expected none unless"),
+    ("policies[2].shape.delay", "100", "expected a time such as"),
+    ("policies[2].shape.delay", "11s", "expected 1ms to 10s"),
+    ("policies[2].shape.drop", "red", 'expected "tail" or "codel"'),
+    ("policies[2].shape.drop", "tial", 'did you mean "tail"?'),
+    ("policies[2].shape.target", "200ms", "expected less than the interval"),
+    ("policies[2].shape.ecn", "yes", "expected true or false"),
+    ("policies[2].shape.queue", "1", "expected bytes such as"),
+    ("policies[2].slo.p99", "1", "expected a time such as"),
+    ("policies[2].place.key", "src", 'expected "src/N"'),
+    ("policies[2].place.key", "src/200", 'expected "src/N"'),
+    ("policies[2].place.round", "1ms", "expected 100ms to 60s"),
+    ("policies[2].place.concentrate", 1, "expected true or false"),
+    ("policies[2].per", "src", "expected none with the action"),
+    ("policies[3].classes.by", "flwo", 'did you mean "flow"?'),
+    ("policies[3].classes.n", 64, "expected none unless"),
+    ("policies[3].classes.weights.46", 0, "expected a whole number from 1 to 100"),
+    ("policies[3].classes.weights.64", 1, 'expected keys from "0" to "63"'),
+    ("policies[3].classes.weights.af44", 1, 'names such as "af41"'),
+    ("policies[3].classes.weights.EF", 1, "expected it once"),
+    ("policies[3].classes.weights", 4, "expected an object such as"),
+    ("policies[4].mark", 64, 'expected "ecn" or a DSCP'),
+    ("policies[4].mark", "ENC", 'expected "ecn" or a DSCP'),
+    ("policies[4].mark", "af40", 'its name such as "af41"'),
+    ("policies[5].per", "dst", 'expected "src"'),
+    ("policies[5].per", "src/129", 'expected "src"'),
+    ("policies[5].per", "src/0", 'expected "src"'),
+    ("policies[5].sources", 1023, "expected a whole number from 1024"),
+    ("policies[5].allocator", "fps", '"static" beside "per"'),
+    ("policies[6].indicator", "mood", "expected one of"),
+    ("policies[6].eta", -1, "expected a number from 0"),
+    ("policies[6].guarantee", "soft", 'expected "conserved" with the allocator'),
+    ("policies[8].history", "100ms", "expected 200ms to 1h"),
+    ("policies[8].step", "10ms", "expected 100ms to 600s"),
+    ("policies[8].history", "1.5s", "expected"),
+    ("policies[8].meter", "random-drop", "with the allocator"),
+    # the box
+    ("limiter", "a b", "expected a name of 1 to 63 characters"),
+    ("limiter", 3, "expected a name of 1 to 63 characters"),
+    ("eal", "--no-huge -m 640", "expected an array of at most 32 strings"),
+    ("eal[0]", 3, "expected a printable string"),
+    ("eal[0]", "", "expected a printable string"),
+    ("ports", [], "expected an object of ports by name"),
+    ("ports.lan", "eth0", "expected an object"),
+    ("ports.lan.device", "03:00.0", 'did you mean "0000:03:00.0"?'),
+    ("ports.lan.device", "eth1", 'did you mean "net_af_packet0,iface=eth1"?'),
+    ("ports.wan.device", "net_null0", "expected a device of its own"),
+    ("ports.lan.device", "0000:03:00.8", "expected a PCI address such as"),
+    ("ports.lan.device", 3, "expected a PCI address such as"),
+    ("ports.lan.mtu", "1500", "expected a whole number from 64 to 16000"),
+    ("ports.lan.mtu", 20000, "expected a whole number from 64 to 16000"),
+    ("ports.lan.buffers", 100, "expected 4096 to 100M"),
+    ("ports.lan.buffers", "2 M packets", "expected a number such as"),
+    ("ports.lan.offloads", False, 'expected "fix" or "refuse" or "ignore"'),
+    ("ports.lan.offloads", "ingore", 'did you mean "ignore"?'),
+    ("wires", {}, "expected an array of wires"),
+    ("wires[0].a", "lna", 'did you mean "lan"?'),
+    ("wires[0].b", "uplink", 'expected the name of a port in "ports"'),
+    ("wires[0].b", "lan", "expected another port than at the other end"),
+    ("wires[0].distribute", "yes", "expected true or false"),
+    ("wires[0].link", "both", 'expected "keep" or "follow"'),
+    ("wires[0].name", "a/b", "expected a name of 1 to 63 characters"),
+    ("workers", 2, "expected an array of 1 to 64 CPU numbers"),
+    ("workers", [], "expected an array of 1 to 64 CPU numbers"),
+    ("workers", "2-", 'such as "2-5,8"'),
+    ("workers", "5-2", 'such as "2-5,8"'),
+    ("workers", "2,2", "expected each CPU once"),
+    ("workers", "0-1023", 'such as "2-5,8"'),
+    ("workers[0]", 5000, "expected a CPU number from 0 to 1023"),
+    ("workers[1]", 1, "expected each CPU once"),
+    ("workers[0]", "1", "expected a CPU number from 0 to 1023"),
+    ("idle", "fast", 'expected "poll" or "sleep"'),
+    ("idle", "slep", 'did you mean "sleep"?'),
+    ("shape.pool", "100%", 'expected a share from "1%" to "99%"'),
+    ("shape.pool", 0.5, 'expected a share from "1%" to "99%"'),
+    ("control", 3, "expected an object"),
+    ("control.socket", "x" * 108, "expected a path of 1 to 107"),
+    ("control.socket", "", "expected a path of 1 to 107"),
+    ("control.cpu", "0", "expected a whole number from 0 to 1023"),
+    ("control.watchdog", "1ms", "expected 500ms to 3600s"),
+    ("control.group", "no-such-group-here", "groupadd makes one"),
+    ("control.operators", "no-such-group-here", "groupadd makes one"),
+    ("tunnels.classify", "both", 'expected "outer" or "inner"'),
+    ("tunnels.vxlan-port", 65536, "expected a whole number from 1 to 65535"),
+    ("unparsed", "dorp", 'did you mean "drop"?'),
+    # the group
+    ("gossip", [], "expected an object"),
+    ("gossip.roster", [], 'expected this limiter, "l0", in it'),
+    ("gossip.roster", {"l0": "10.0.0.1"}, "expected an array of the limiters"),
+    ("gossip.roster[0].name", "l9", None),
+    ("gossip.roster[1].name", "l0", "expected a name of its own"),
+    ("gossip.roster[1].address", "10.0.0.1:7946", "expected an address of its own"),
+    ("gossip.roster[1].address", "10.0.0.2", "expected an address and port"),
+    ("gossip.roster[1].address", "10.0.0.2:70000", "expected an address and port"),
+    ("gossip.roster[1].address", "2001:db8::1:7946", "expected an address and port"),
+    ("gossip.roster[1].address", "[2001:db8::1]:7946", "expected IPv4"),
+    ("gossip.roster[1].address", "fra.example.net:7946", "names are not looked up"),
+    ("gossip.roster[1].address", "0.0.0.0:7946", "that the other limiters can send to"),
+    ("gossip.roster[1].address", "224.0.0.1:7946", "expected the address of one host"),
+    ("gossip.roster[1].public_key", "abc", "weir --new-identity"),
+    ("gossip.listen", "eth0", "expected an address and port"),
+    ("gossip.key_file", "/nonexistent/gossip.key", "weir --new-key /nonexistent/gossip.key"),
+    ("gossip.key_file", "/tmp", "directory"),
+    ("gossip.key_file", "OPEN", "chmod 600"),
+    ("gossip.key_file", "SHORT", "as written by weir --new-key"),
+    ("gossip.key_file", "EMPTY", "as written by weir --new-key"),
+    ("gossip.key_file", "", "expected a path"),
+    ("gossip.key_file", 3, "expected a path"),
+    ("gossip.insecure", True, 'expected false beside a "key_file"'),
+    ("gossip.insecure", "yes", "expected true or false"),
+    ("gossip.branching", 0, "expected a whole number from 1 to 64"),
+    ("gossip.timeout", 1, "expected a time such as"),
+    ("gossip.timeout", "1", "expected a time such as"),
+    ("gossip.timeout", "1ms", "expected 100ms to 3600s"),
+    ("gossip.datagram", "100", "expected bytes such as"),
+    ("gossip.estimator", "pushsum", 'did you mean "push-sum"?'),
+    ("gossip.compensate", True, "expected none unless"),
+    ("gossip.identities", "optional", "expected none without"),
+    ("gossip.identity_file", "/nonexistent/id", None),
+    ("gossip.sources", "all", 'expected "roster" or "any"'),
+    # what is never exceeded
+    ("ledger.store", "", "expected a path"),
+    ("ledger.lease", "1", "expected a time such as"),
+    ("ledger.lease", "500ms", "expected more than the timeout of gossip"),
+    ("ledger.promise", 101, "expected a whole number from 0 to 100"),
+    ("ledger.drift", -1, "expected a whole number from 0"),
+    ("ledger.overlay", "star", 'expected "ring"'),
+    ("ledger.overlay", {"degree": 1}, None),
+    ("ledger.tree", {"degree": 1}, None),
+    ("ledger.etcd", {}, None),
+    # remarks
+    ("note", 3, "expected a text"),
+    ("policies[0].note", {"a": 1}, "expected a text"),
+    ("$schema", 3, "expected the path or the URL of a schema"),
+    ("include", 3, "expected the path of a file"),
+    ("include", "nonexistent.json", "No such file or directory"),
+    ("include", "/dev/null", "expected a regular file"),
+    ("include[0]", "nonexistent.d/", "No such file or directory"),
+]
+
+# A key that nobody has, and the words about it.
+UNKNOWN = [
+    ("limitr", 'did you mean "limiter"?'), ("polices", "policies"), ("colour", "expected one of"),
+    ("Workers", 'did you mean "workers"?'), ("ports.lan.mut", 'did you mean "mtu"?'),
+    ("wires[0].nmae", 'did you mean "name"?'), ("control.sokcet", 'did you mean "socket"?'),
+    ("gossip.rostr", 'did you mean "roster"?'), ("gossip.key-file", 'did you mean "key_file"?'),
+    ("gossip.roster[0].adress", 'did you mean "address"?'), ("ledger.stroe", "store"),
+    ("policies[0].limti", 'did you mean "limit"?'), ("policies[0].prot", "expected one of"),
+    ("policies[0].match.dts", 'did you mean "dst"?'),
+    ("policies[0].match.dst_port", 'did you mean "dst-port"?'),
+    ("policies[2].shape.dealy", 'did you mean "delay"?'),
+    ("policies[3].classes.wieghts", 'did you mean "weights"?'), ("comment", "expected one of"),
+]
+
+# Keys that have to be there.
+MISSING = ["limiter", "policies[0].name", "policies[0].limit", "policies[1].total",
+           "ports.lan.device", "wires[0].a", "wires[0].name", "gossip.roster", "gossip.key_file",
+           "gossip.roster[1].address", "gossip.roster[1].name", "policies[3].classes.by",
+           "policies[2].slo.p99"]
+
+# A change of the text (a pattern, and what it becomes), and the words of the message.
+SLIPS = [
+    ("trailing comma", r'("idle": "poll"),', r'\1,,', "a comma too many"),
+    ("comma before }", r'"vxlan-port": 4789', '"vxlan-port": 4789,', "a trailing comma"),
+    ("comma before ]", r'"--no-huge"', '"--no-huge",', "a trailing comma"),
+    ("comma missing", r'("idle": "poll"),', r'\1', "a comma that is missing"),
+    ("colon missing", r'"idle": "poll"', '"idle" "poll"', "a colon that is missing"),
+    ("equals sign", r'"idle": "poll"', '"idle" = "poll"', "an equals sign"),
+    ("value missing", r'"idle": "poll"', '"idle": ', "a key without a value"),
+    ("single quotes", r'"idle": "poll"', "'idle': 'poll'", "single quotes"),
+    ("typographic quotes", r'"idle": "poll"', "\u201cidle\u201d: 1", "typographic quotes"),
+    ("bare key", r'"idle": "poll"', 'idle: "poll"', "a key without double quotes"),
+    ("bare value", r'"idle": "poll"', '"idle": poll', "a text without double quotes"),
+    ("Python's True", r'"idle": "poll"', '"idle": True', "write true or false"),
+    ("Python's None", r'"idle": "poll"', '"idle": None', "leave the key out"),
+    ("bare quantity", r'"idle": "poll"', '"idle": 10Mbit/s', "write it in \"double quotes\""),
+    ("leading zero", r'"idle": "poll"', '"idle": 01', "take the zero away"),
+    ("plus sign", r'"idle": "poll"', '"idle": +1', "a number in another form"),
+    ("large number", r'"idle": "poll"', '"idle": 99999999999999999999', "too large"),
+    ("quote missing", r'"idle": "poll",', '"idle": "poll,', "its line does not close"),
+    ("tab in a text", r'"idle": "poll"', '"idle": "po\tll"', "a tab in a text"),
+    ("backslash", r'"idle": "poll"', r'"idle": "C:\\poll"'.replace("\\\\", "\\"), None),
+    ("NUL", r'"idle": "poll"', '"idle": "po\0ll"', "control character 0"),
+    ("escaped NUL", r'"idle": "poll"', '"idle": "po\\u0000ll"', "a NUL character"),
+    ("hash comment", r'"idle": "poll",', '"idle": "poll", # why', "write // or /* */"),
+    ("open comment", r'\Z', '/* why', "a comment that nothing closes"),
+    ("blank that is none", r'"idle": "poll"', '"idle":\u00a0"poll"', "U+00A0"),
+    ("conflict", r'"idle": "poll",', '\n<<<<<<< HEAD\n"idle": "poll",', "a merge left"),
+    ("conflict, second", r'"idle": "poll",', '"idle": "poll",\n=======\n', "a merge left"),
+    ("conflict, third", r'"idle": "poll",', '"idle": "poll",\n>>>>>>> x\n', "a merge left"),
+    ("brace missing", r'\}\s*\Z', '', "the end of the file"),
+    ("bracket wrong", r'\]\s*\}\s*\Z', '} }', 'for the "["'),
+    ("brace too many", r'\Z', '}', "more after the end"),
+    ("two documents", r'\Z', '{}', "more after the end"),
+    ("duplicate key", r'"idle": "poll",', '"idle": "poll", "idle": "poll",', "it once"),
+    ("BOM", r'\A', '\ufeff', "byte order mark"),
+    ("empty", r'(?s)\A.*\Z', '', "expected a JSON object"),
+    ("comments alone", r'(?s)\A.*\Z', '// why', "expected a JSON object"),
+    ("array", r'(?s)\A.*\Z', '[]', "expected an object"),
+    ("text", r'(?s)\A.*\Z', '"weir"', "expected an object"),
+    ("YAML", r'(?s)\A.*\Z', 'limiter: l0\nidle: poll\n', "a text without double quotes"),
+    ("INI", r'(?s)\A.*\Z', '[weir]\nlimiter = l0\n', "a text without double quotes"),
+]
+
+# Bytes of a whole file.
+FILES = [
+    ("UTF-16", json.dumps(GOOD).encode("utf-16"), "UTF-16"),
+    ("UTF-16 without its mark", json.dumps(GOOD).encode("utf-16-le"), "UTF-16"),
+    ("UTF-32", json.dumps(GOOD).encode("utf-32"), "UTF-32"),
+    ("Latin-1", b'{"limiter": "\xe9"}', "no UTF-8"),
+    ("gzip", b"\x1f\x8b\x08\0", "gunzip"),
+    ("deep", b"[" * 100000, "brackets open"),
+    ("blanks", b" \n\t\n", "expected a JSON object"),
+]
+
+
+def steps(path):
+    """policies[0].limit → ["policies", 0, "limit"]."""
+    return [int(part[1:-1]) if part[0] == "[" else part
+            for part in re.findall(r"\[\d+\]|[^.\[\]]+", path)]
+
+
+def put(document, path, value):
+    """The document with another value at a path; makes what is above it."""
+    document = copy.deepcopy(document)
+    at = document
+    *above, last = steps(path)
+    for step, after in zip(above, [*above[1:], last]):
+        if isinstance(step, str):
+            at.setdefault(step, [None] if isinstance(after, int) else {})
+        at = at[step]
+    at[last] = value
+    return document
+
+
+def remove(document, path):
+    """The document without a key."""
+    document = copy.deepcopy(document)
+    at = document
+    *above, last = steps(path)
+    for step in above:
+        at = at[step]
+    del at[last]
+    return document
+
+
+def shown(path):
+    """A path as messages have it."""
+    return re.sub(r"(^|\.)(\$\w+)", r'["\2"]', path)
+
+
+class Case:
+    """A file, and what has to be said of it."""
+
+    def __init__(self, name, text, words, path=None, line=None):
+        self.name, self.words, self.path, self.line = name, words, path, line
+        self.bytes = text if isinstance(text, bytes) else text.encode("utf-8")
+
+    def wrong(self, said):
+        """Why what was said will not do, or None."""
+        errors = [one for one in said if one["severity"] == "error"]
+        about = [one for one in errors if self.path in (None, one.get("path")) and
+                 (self.words or "") in one["message"]]
+        if not errors:
+            return "accepted"
+        if not about:
+            return f"said {[one['message'] for one in errors]}"
+        if not any(one.get("found") and (one.get("expected") or one.get("remedy") or
+                                         not self.path) for one in about):
+            return f"neither found nor expected: {about}"
+        if self.line and not any(one.get("line") == self.line for one in about):
+            return f"line {self.line} expected: {about}"
+        return None
+
+
+def line_of(document, path):
+    """The line at which json.dumps() puts what is at a path."""
+    text = json.dumps(put(document, path, SENTINEL), indent=1)
+    return text[:text.index(SENTINEL)].count("\n") + 1
+
+
+def cases(good):
+    """All of them."""
+    for path, value, words in VALUES:
+        document = put(good, path, value)
+        inner = words is None
+        yield Case(f"{path} = {json.dumps(value)[:40]}", json.dumps(document, indent=1), words,
+                   None if inner else shown(path), None if inner else line_of(good, path))
+    for path, words in UNKNOWN:
+        yield Case(f"{path}", json.dumps(put(good, path, 3), indent=1), words, path,
+                   line_of(good, path))
+    for path in MISSING:
+        yield Case(f"no {path}", json.dumps(remove(good, path), indent=1), "missing: expected",
+                   path)
+    text = json.dumps(good, indent=1)
+    for name, pattern, becomes, words in SLIPS:
+        changed, n = re.subn(pattern, lambda match, new=becomes: match.expand(new)
+                             if "\\1" in new else new, text, count=1)
+        if n != 1:
+            raise ValueError(f"{name}: nothing to change")
+        yield Case(name, changed, words)
+    for name, content, words in FILES:
+        yield Case(name, content, words)
+
+
+def write_keys(folder):
+    """Key files, good and bad ones, by the names that cases have for them."""
+    rows = {"KEY": (KEY, 0o600), "OPEN": (KEY, 0o644), "SHORT": ("5a5a\n", 0o600),
+            "EMPTY": ("", 0o600)}
+    for name, (text, mode) in rows.items():
+        path = folder / name
+        path.write_text(text, encoding="ascii")
+        path.chmod(mode)
+
+
+def resolve_keys(document, folder):
+    """A text whose key files lie in the folder."""
+    for name in (b"KEY", b"OPEN", b"SHORT", b"EMPTY"):
+        document = document.replace(b'"key_file": "' + name + b'"',
+                                    b'"key_file": "' + os.fsencode(folder / name.decode()) + b'"')
+    return document
+
+
+def check(weir, files):
+    """Exit status, and what is said of each file."""
+    done = subprocess.run([weir, "--check", "--json", *files], capture_output=True, check=False,
+                          timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+    said = {file: [] for file in files}
+    for line in done.stdout.decode("ascii").splitlines():
+        one = json.loads(line)
+        said.setdefault(one["file"], []).append(one)
+    return done.returncode, said, done.stderr.decode()
+
+
+def failures(weir, folder):
+    """A line for each case that is not as it should be."""
+    write_keys(folder)
+    good = folder / "good.json"
+    good.write_bytes(resolve_keys(json.dumps(GOOD).encode(), folder))
+    status, said, err = check(weir, [str(good)])
+    if status or err or any(one["severity"] == "error" for one in said[str(good)]):
+        yield f"the good one: {status} {said} {err}"
+    table = list(cases(GOOD))
+    if len(table) < KINDS:
+        yield f"{len(table)} kinds, fewer than {KINDS}"
+    files = []
+    for i, case in enumerate(table):
+        path = folder / f"{i:03}.json"
+        path.write_bytes(resolve_keys(case.bytes, folder))
+        files.append(str(path))
+    status, said, err = check(weir, files)
+    if status != 1 or err:
+        yield f"exit status {status}: {err}"
+    for case, file in zip(table, files):
+        why = case.wrong(said[file])
+        if why:
+            yield f"{case.name}: {why}"
+    print(f"{len(table)} wrong configurations")
+
+
+def main():
+    """Every complaint is a line; exits with whether there were any."""
+    with tempfile.TemporaryDirectory(prefix="weir-wrong-") as folder:
+        os.chmod(folder, 0o700)
+        wrong = list(failures(sys.argv[1], pathlib.Path(folder)))
+    for line in wrong:
+        print(line, file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,711 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Groups in virtual time, over a network that loses, repeats and reorders: what differs is seen by
+ * both sides within ten seconds, and what does not is never said to.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agree/agree.h"
+#include "base/prng.h"
+#include "base/time.h"
+
+#define NODES  4
+#define THINGS 5
+#define GROUP  4
+#define CLOCK  3
+#define TICK   (50 * MS_NS)
+#define SOON   (10 * SECOND_NS)
+#define ROOM   1130
+#define FLIGHT 4096
+
+static const char *const group_names[GROUP] = {"roster", "lease", "overlay", "timeout"};
+static const char *const policy_names[THINGS] = {"limit", "burst", "count", "allocator", "period"};
+
+struct told {
+	unsigned n;
+	uint64_t group[GROUP];
+	struct agree_policy *policies;
+	uint64_t (*values)[THINGS];
+};
+
+struct flight {
+	uint8_t buf[ROOM];
+	size_t len;
+	unsigned from, to;
+	uint64_t due_ns;
+};
+
+struct group {
+	uint64_t now;
+	struct prng prng;
+	struct agree *a[NODES];
+	struct told told[NODES];
+	struct flight flights[FLIGHT];
+	unsigned n_flights, loss; /* in 100 */
+	uint64_t delay_ns;        /* at most */
+	uint64_t bytes, most_bytes;
+	size_t room;
+	bool clocks; /* thing CLOCK is one */
+	/* A digest of what each showed, and how often it had changed, when last looked at. */
+	uint64_t shown[NODES], changes[NODES];
+};
+
+static uint64_t digest_of_shown(const struct group *g, unsigned i)
+{
+	uint64_t digest = 0;
+
+	for (unsigned peer = 0; peer < NODES; peer++) {
+		struct agree_peer_view view = agree_peer(g->a[i], peer);
+		uint64_t words[] = {peer, view.heard, view.n, view.more, view.since_ns};
+
+		for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
+			digest = (digest ^ words[w]) * UINT64_C(0x9e3779b97f4a7c15);
+		for (unsigned k = 0; k < view.n; k++) {
+			struct agree_difference d = agree_difference(g->a[i], peer, k);
+
+			digest = (digest ^ d.id) * UINT64_C(0x9e3779b97f4a7c15);
+			digest = (digest ^ d.policy) * UINT64_C(0xc2b2ae3d27d4eb4f);
+			digest = (digest ^ d.things ^ d.since_ns) * UINT64_C(0x9e3779b97f4a7c15);
+		}
+	}
+	return digest;
+}
+
+/* Whoever looks only when there are changes sees all that is shown. */
+static void look_at_changes(struct group *g, unsigned i)
+{
+	uint64_t changes = agree_changes(g->a[i]), shown = digest_of_shown(g, i);
+
+	assert_true(changes >= g->changes[i]);
+	assert_true(changes > g->changes[i] || shown == g->shown[i]);
+	g->changes[i] = changes;
+	g->shown[i] = shown;
+}
+
+static void agree_start(struct group *g, unsigned i)
+{
+	struct agree_params params = {.n = NODES,
+		.self = i,
+		.epoch = 1 + prng_next(&g->prng) / 2,
+		.group_things = group_names,
+		.n_group = GROUP,
+		.clock = g->clocks ? CLOCK : GROUP,
+		.policy_things = policy_names,
+		.n_policy = THINGS};
+
+	/* Gossip delivers nothing of a start that is over, or for one. */
+	for (unsigned f = 0; f < g->n_flights;) {
+		if (g->flights[f].from == i || g->flights[f].to == i)
+			g->flights[f] = g->flights[--g->n_flights];
+		else
+			f++;
+	}
+	agree_destroy(g->a[i]);
+	assert_int_equal(agree_create(&params, &g->a[i]), 0);
+	for (unsigned peer = 0; peer < NODES; peer++)
+		agree_watch(g->a[i], peer, true);
+	assert_int_equal(
+		agree_set(g->a[i], g->told[i].group, g->told[i].policies, g->told[i].n, g->now), 0);
+	g->changes[i] = 0;
+}
+
+static void tell_agree_again(struct group *g, unsigned i)
+{
+	assert_int_equal(
+		agree_set(g->a[i], g->told[i].group, g->told[i].policies, g->told[i].n, g->now), 0);
+	look_at_changes(g, i);
+}
+
+static struct group *agree_group(unsigned n, uint64_t seed)
+{
+	struct group *g = test_calloc(1, sizeof(*g));
+
+	g->now = 100 * SECOND_NS;
+	g->room = ROOM;
+	prng_seed(&g->prng, seed);
+	for (unsigned i = 0; i < NODES; i++) {
+		struct told *told = &g->told[i];
+
+		told->n = n;
+		told->policies = test_calloc(n + 1, sizeof(*told->policies));
+		told->values = test_calloc(n + 1, sizeof(*told->values));
+		for (unsigned t = 0; t < GROUP; t++)
+			told->group[t] = 77 + t;
+		for (unsigned p = 0; p < n; p++) {
+			told->policies[p] = (struct agree_policy){
+				(uint32_t)(p * 2654435761U), told->values[p]};
+			for (unsigned t = 0; t < THINGS; t++)
+				told->values[p][t] = 1000 * p + t;
+		}
+		agree_start(g, i);
+	}
+	return g;
+}
+
+static void agree_group_free(struct group *g)
+{
+	for (unsigned i = 0; i < NODES; i++) {
+		agree_destroy(g->a[i]);
+		test_free(g->told[i].policies);
+		test_free(g->told[i].values);
+	}
+	test_free(g);
+}
+
+static void post(struct group *g, const uint8_t *buf, size_t len, unsigned from, unsigned to)
+{
+	struct flight *flight = &g->flights[g->n_flights];
+
+	if (prng_next(&g->prng) % 100 < g->loss)
+		return;
+	assert_true(g->n_flights < FLIGHT);
+	g->n_flights++;
+	memcpy(flight->buf, buf, len);
+	flight->len = len;
+	flight->from = from;
+	flight->to = to;
+	flight->due_ns = g->now + (g->delay_ns ? prng_next(&g->prng) % g->delay_ns : 0);
+}
+
+static void deliver(struct group *g)
+{
+	for (unsigned f = 0; f < g->n_flights;) {
+		struct flight *flight = &g->flights[f];
+
+		if (flight->due_ns > g->now) {
+			f++;
+			continue;
+		}
+		assert_int_equal(agree_hear(g->a[flight->to], flight->from, g->now, flight->buf,
+					 flight->len),
+			0);
+		*flight = g->flights[--g->n_flights];
+	}
+}
+
+static void agree_step(struct group *g)
+{
+	uint64_t bytes = g->bytes;
+	uint8_t buf[ROOM];
+	unsigned to;
+	size_t len;
+
+	g->now += TICK;
+	for (unsigned i = 0; i < NODES; i++) {
+		agree_tick(g->a[i], g->now);
+		while ((len = agree_send(g->a[i], g->now, buf, g->room, &to)) > 0) {
+			assert_true(len <= g->room && to != i);
+			g->bytes += len;
+			post(g, buf, len, i, to);
+			if (g->loss)
+				post(g, buf, len, i, to); /* and once more, perhaps later */
+		}
+	}
+	deliver(g);
+	for (unsigned i = 0; g->told[0].n <= 1000 && i < NODES; i++)
+		look_at_changes(g, i);
+	if (g->bytes - bytes > g->most_bytes)
+		g->most_bytes = g->bytes - bytes;
+}
+
+static void agree_run(struct group *g, uint64_t ns)
+{
+	for (uint64_t end = g->now + ns; g->now < end;)
+		agree_step(g);
+}
+
+static unsigned differences(const struct group *g, unsigned i)
+{
+	unsigned n = 0;
+
+	for (unsigned peer = 0; peer < NODES; peer++) {
+		struct agree_peer_view view = agree_peer(g->a[i], peer);
+
+		n += view.n + view.more + (view.since_ns != 0);
+	}
+	return n;
+}
+
+/* Whether limiter i says that it differs from the peer in just this thing of that policy. */
+static bool sees_just(
+	const struct group *g, unsigned i, unsigned peer, uint32_t policy, uint32_t things)
+{
+	struct agree_peer_view view = agree_peer(g->a[i], peer);
+	struct agree_difference difference;
+
+	if (view.n != 1 || view.more || view.since_ns == 0)
+		return false;
+	difference = agree_difference(g->a[i], peer, 0);
+	return difference.policy == policy && difference.things == things &&
+	       difference.since_ns >= 100 * SECOND_NS && difference.since_ns <= g->now;
+}
+
+static void test_each_thing(void **state)
+{
+	struct group *g = agree_group(20, 1);
+
+	(void)state;
+	agree_run(g, SOON);
+	for (unsigned i = 0; i < NODES; i++)
+		assert_int_equal(differences(g, i), 0);
+	for (unsigned t = 0; t < GROUP + THINGS; t++) {
+		uint64_t *thing = t < GROUP ? &g->told[2].group[t]
+					    : &g->told[2].values[7][t - GROUP];
+		uint32_t policy = t < GROUP ? AGREE_GROUP : 7;
+		uint32_t bit = 1U << (t < GROUP ? t : t - GROUP);
+
+		*thing += 1;
+		tell_agree_again(g, 2);
+		agree_run(g, SECOND_NS); /* after a reload at once */
+		for (unsigned i = 0; i < NODES; i++)
+			assert_true(i == 2 || (sees_just(g, i, 2, policy, bit) &&
+						      sees_just(g, 2, i, policy, bit)));
+		assert_false(sees_just(g, 0, 1, policy, bit));
+		*thing -= 1;
+		tell_agree_again(g, 2);
+		agree_run(g, SECOND_NS);
+		for (unsigned i = 0; i < NODES; i++)
+			assert_int_equal(differences(g, i), 0);
+	}
+	agree_group_free(g);
+}
+
+/* A policy that only one has; the others know it by its id alone. */
+static void test_presence(void **state)
+{
+	struct group *g = agree_group(20, 2);
+	struct agree_difference difference;
+
+	(void)state;
+	g->told[1].n--;
+	tell_agree_again(g, 1);
+	agree_run(g, 3 * SECOND_NS);
+	assert_true(sees_just(g, 0, 1, 19, AGREE_PRESENCE));
+	assert_true(sees_just(g, 1, 0, AGREE_NOWHERE, AGREE_PRESENCE));
+	difference = agree_difference(g->a[1], 0, 0);
+	assert_int_equal(difference.id, g->told[0].policies[19].id);
+	agree_group_free(g);
+}
+
+/* In another order they are the policies that they were, and what differs has the new numbers. */
+static void test_other_order(void **state)
+{
+	struct group *g = agree_group(20, 9);
+
+	(void)state;
+	g->told[1].values[7][2]++;
+	tell_agree_again(g, 1);
+	agree_run(g, SOON);
+	assert_true(sees_just(g, 0, 1, 7, 4));
+	for (unsigned p = 0; p < 10; p++) {
+		struct agree_policy first = g->told[0].policies[p];
+
+		g->told[0].policies[p] = g->told[0].policies[19 - p];
+		g->told[0].policies[19 - p] = first;
+	}
+	tell_agree_again(g, 0);
+	assert_true(sees_just(g, 0, 1, 12, 4));
+	agree_run(g, SOON);
+	assert_true(sees_just(g, 0, 1, 12, 4) && sees_just(g, 1, 0, 7, 4));
+	agree_group_free(g);
+}
+
+/* What is nothing here, or not known, is not compared. */
+static void test_unknown_group_value(void **state)
+{
+	struct group *g = agree_group(3, 3);
+
+	(void)state;
+	g->told[1].group[1] = 0;
+	tell_agree_again(g, 1);
+	agree_run(g, SOON);
+	for (unsigned i = 0; i < NODES; i++)
+		assert_int_equal(differences(g, i), 0);
+	agree_group_free(g);
+}
+
+/* Since when is since the first, whatever else comes to differ; a restart does not end it. */
+static void test_since(void **state)
+{
+	struct group *g = agree_group(3, 4);
+	uint64_t since;
+
+	(void)state;
+	agree_run(g, SOON);
+	g->told[0].group[2] = 5;
+	tell_agree_again(g, 0);
+	agree_run(g, SOON);
+	since = agree_peer(g->a[1], 0).since_ns;
+	assert_true(since > 0 && since < g->now - SOON / 2);
+	g->told[0].group[2] = 6;
+	agree_start(g, 0);
+	agree_run(g, SOON);
+	assert_int_equal(agree_peer(g->a[1], 0).since_ns, since);
+	agree_group_free(g);
+}
+
+/* By so much limiter 2 is ahead of the others, modulo 2^64. */
+static void set_clocks(struct group *g, uint64_t ahead_ns)
+{
+	for (unsigned i = 0; i < NODES; i++)
+		agree_clock(g->a[i], 1700000000 * SECOND_NS + (i == 2 ? ahead_ns : 0));
+}
+
+static void clocks_that(struct group *g, uint64_t ahead_ns, bool differ)
+{
+	set_clocks(g, ahead_ns);
+	agree_run(g, SOON);
+	assert_int_equal(sees_just(g, 0, 2, AGREE_GROUP, 1U << CLOCK), differ);
+	assert_int_equal(sees_just(g, 2, 0, AGREE_GROUP, 1U << CLOCK), differ);
+	assert_int_equal(differences(g, 0), differ ? 2 : 0);
+}
+
+/* Compared where both have use for it; so far apart as messages may be under way is not apart. */
+static void test_clocks(void **state)
+{
+	struct group *g = agree_group(3, 8);
+
+	(void)state;
+	g->clocks = true;
+	for (unsigned i = 0; i < NODES; i++)
+		agree_start(g, i);
+	clocks_that(g, 0, false);
+	clocks_that(g, AGREE_CLOCK_NS + TICK, true);
+	clocks_that(g, -(AGREE_CLOCK_NS - TICK), false);
+	clocks_that(g, -(AGREE_CLOCK_NS + TICK), true);
+	g->told[0].group[CLOCK] = 0;
+	tell_agree_again(g, 0);
+	agree_run(g, SECOND_NS);
+	assert_int_equal(differences(g, 0), 0);
+	agree_group_free(g);
+}
+
+static void change_something(struct group *g, unsigned i)
+{
+	struct told *told = &g->told[i];
+	unsigned p = (unsigned)(prng_next(&g->prng) % told->n);
+
+	told->values[p][prng_next(&g->prng) % THINGS] += 1 + prng_next(&g->prng) % 5;
+	tell_agree_again(g, i);
+}
+
+static uint32_t true_difference(const struct group *g, unsigned i, unsigned peer, unsigned p)
+{
+	uint32_t things = 0;
+
+	for (unsigned t = 0; t < THINGS; t++)
+		if (g->told[i].values[p][t] != g->told[peer].values[p][t])
+			things |= 1U << t;
+	return things;
+}
+
+/* All that differs, and nothing else. */
+static void check_differences(const struct group *g, unsigned i, unsigned peer, uint64_t seed)
+{
+	struct agree_peer_view view = agree_peer(g->a[i], peer);
+	unsigned expected = 0;
+
+	for (unsigned p = 0; p < g->told[i].n; p++)
+		expected += true_difference(g, i, peer, p) != 0;
+	if (view.n != expected || view.more)
+		fail_msg("seed %llu: %u of %u differences", (unsigned long long)seed, view.n,
+			expected);
+	for (unsigned k = 0; k < view.n; k++) {
+		struct agree_difference d = agree_difference(g->a[i], peer, k);
+
+		if (d.things != true_difference(g, i, peer, d.policy))
+			fail_msg("seed %llu: policy %u: %x", (unsigned long long)seed, d.policy,
+				d.things);
+	}
+}
+
+static void one_lossy_round(uint64_t seed)
+{
+	struct group *g = agree_group(200 + (unsigned)seed % 300, seed);
+
+	g->loss = (unsigned)(seed * 7 % 31);
+	g->delay_ns = seed % 4 * 400 * MS_NS;
+	g->room = seed % 3 ? ROOM : 186;
+	for (unsigned step = 0; step < 200; step++) {
+		agree_step(g);
+		for (unsigned i = 0; i < NODES; i++)
+			if (differences(g, i))
+				fail_msg(
+					"seed %llu: where there is none", (unsigned long long)seed);
+	}
+	/* Changes of the one and the other, while news of the last ones is still under way. */
+	for (unsigned k = 0; k < 30; k++) {
+		change_something(g, (unsigned)(prng_next(&g->prng) % 3));
+		if (k % 10 == 9)
+			agree_start(g, 1);
+		agree_run(g, prng_next(&g->prng) % SECOND_NS);
+	}
+	/* News that is more than a second under way, in datagrams of 256 bytes, takes longer. */
+	agree_run(g, g->delay_ns > SECOND_NS && g->room < ROOM ? 3 * SOON : SOON);
+	for (unsigned i = 0; i < NODES; i++)
+		for (unsigned peer = 0; peer < NODES; peer++)
+			if (peer != i)
+				check_differences(g, i, peer, seed);
+	/* And all the way back. */
+	for (unsigned i = 0; i < NODES; i++) {
+		memcpy(g->told[i].values, g->told[3].values,
+			g->told[3].n * sizeof(*g->told[3].values));
+		tell_agree_again(g, i);
+	}
+	agree_run(g, SOON);
+	for (unsigned i = 0; i < NODES; i++)
+		if (differences(g, i))
+			fail_msg("seed %llu: not forgotten", (unsigned long long)seed);
+	agree_group_free(g);
+}
+
+static void test_lossy_networks(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS(100); seed++)
+		one_lossy_round(seed);
+}
+
+/* Policies that come and go, each at some of the limiters. */
+#define COMING 8000
+
+struct coming {
+	struct group *g;
+	bool absent[NODES][COMING];
+};
+
+/* The others are told of, in their order. */
+static void tell_those_present(struct coming *c, unsigned i)
+{
+	struct told *told = &c->g->told[i];
+
+	told->n = 0;
+	for (unsigned p = 0; p < COMING; p++)
+		if (!c->absent[i][p])
+			told->policies[told->n++] = (struct agree_policy){
+				(uint32_t)(p * 2654435761U), told->values[p]};
+	tell_agree_again(c->g, i);
+}
+
+/* One in a hundred comes or goes, one has another value, and what has one may have the usual. */
+static void change_many(struct coming *c, unsigned i)
+{
+	struct told *told = &c->g->told[i];
+
+	for (unsigned p = 0; p < COMING; p++) {
+		uint64_t chance = prng_next(&c->g->prng) % 100, t = prng_next(&c->g->prng) % THINGS;
+
+		if (chance == 0)
+			c->absent[i][p] = !c->absent[i][p];
+		else if (chance == 1)
+			told->values[p][t]++;
+		else if (chance < 50)
+			told->values[p][t] = 1000 * p + t;
+	}
+	tell_those_present(c, i);
+}
+
+static void check_those_present(const struct coming *c, unsigned i, unsigned peer)
+{
+	struct agree_peer_view view = agree_peer(c->g->a[i], peer);
+	unsigned n = 0, own = 0;
+
+	assert_false(view.more);
+	for (unsigned p = 0; p < COMING; p++) {
+		bool here = !c->absent[i][p], there = !c->absent[peer][p];
+		uint32_t things = here != there ? AGREE_PRESENCE
+				  : here        ? true_difference(c->g, i, peer, p)
+						: 0;
+		uint32_t policy = here ? own : AGREE_NOWHERE;
+		unsigned k = 0;
+
+		own += here;
+		if (things == 0)
+			continue;
+		n++;
+		while (k < view.n &&
+			agree_difference(c->g->a[i], peer, k).id != (uint32_t)(p * 2654435761U))
+			k++;
+		assert_true(k < view.n);
+		assert_int_equal(agree_difference(c->g->a[i], peer, k).things, things);
+		assert_int_equal(agree_difference(c->g->a[i], peer, k).policy, policy);
+	}
+	assert_int_equal(view.n, n);
+}
+
+/* So many that several of a leaf differ, each in its way, and one after the other does not. */
+static void test_coming_and_going(void **state)
+{
+	struct coming *c = test_calloc(1, sizeof(*c));
+
+	(void)state;
+	c->g = agree_group(COMING, 10);
+	c->g->loss = 10;
+	for (unsigned round = 0; round < 8; round++) {
+		change_many(c, round % NODES);
+		agree_run(c->g, prng_next(&c->g->prng) % SOON);
+	}
+	agree_run(c->g, SOON);
+	for (unsigned i = 0; i < NODES; i++)
+		for (unsigned peer = 0; peer < NODES; peer++)
+			if (peer != i)
+				check_those_present(c, i, peer);
+	agree_group_free(c->g);
+	test_free(c);
+}
+
+/* Bytes to one peer in 50 ms are bounded, and all is shown in time, even where all differs. */
+static void many_policies(unsigned n, unsigned apart, uint64_t within_ns)
+{
+	struct group *g = agree_group(n, 5);
+	uint64_t began;
+
+	agree_run(g, SOON);
+	g->most_bytes = 0;
+	for (unsigned p = 0; p < n; p += apart)
+		g->told[0].values[p][1]++;
+	tell_agree_again(g, 0);
+	began = g->now;
+	while (agree_peer(g->a[1], 0).n < (n + apart - 1) / apart ||
+		agree_peer(g->a[0], 1).n < (n + apart - 1) / apart) {
+		agree_step(g);
+		if (g->now - began > within_ns)
+			fail_msg("%u of %u after %llu ms", agree_peer(g->a[1], 0).n,
+				(n + apart - 1) / apart,
+				(unsigned long long)((g->now - began) / MS_NS));
+	}
+	print_message(
+		"%u policies, every %uth differs: %llu ms, at most %llu bytes a tick in all\n", n,
+		apart, (unsigned long long)((g->now - began) / MS_NS),
+		(unsigned long long)g->most_bytes);
+	assert_true(g->most_bytes <= 6 * 4 * ROOM); /* three pairs, both ways */
+	agree_group_free(g);
+}
+
+static void test_many_policies(void **state)
+{
+	(void)state;
+	many_policies(10000, 10000, SOON);
+	many_policies(10000, 100, SOON);
+	many_policies(10000, 1, SOON);
+	many_policies(100000, 100000, SOON);
+	many_policies(100000, 1000, SOON);
+	many_policies(100000, 100, 3 * SOON);
+}
+
+/* More than is remembered: what is not named is said to be. */
+static void test_more_than_kept(void **state)
+{
+	struct group *g = agree_group(AGREE_KEPT + 4000, 6);
+
+	(void)state;
+	for (unsigned p = 0; p < g->told[0].n; p++)
+		g->told[0].values[p][0]++;
+	tell_agree_again(g, 0);
+	agree_run(g, 6 * SOON);
+	assert_int_equal(agree_peer(g->a[1], 0).n, AGREE_KEPT);
+	assert_true(agree_peer(g->a[1], 0).more);
+	agree_group_free(g);
+}
+
+/* What makes no sense changes nothing, and what is cut short is refused at every length. */
+static void test_malformed_messages(void **state)
+{
+	struct group *g = agree_group(20, 7);
+	uint8_t buf[ROOM + 1] = {0};
+	unsigned to, parts = 0;
+	size_t len;
+
+	(void)state;
+	agree_run(g, SOON);
+	g->told[0].values[3][0]++;
+	tell_agree_again(g, 0);
+	for (unsigned step = 0; step < 40; step++) {
+		g->now += TICK;
+		for (unsigned i = 0; i < 2; i++) {
+			agree_tick(g->a[i], g->now);
+			while ((len = agree_send(g->a[i], g->now, buf, ROOM, &to)) > 0) {
+				bool sections = buf[1] == 3;
+
+				if (to > 1)
+					continue;
+				parts |= 1U << buf[1];
+				for (size_t cut = 0; cut < len; cut++) {
+					/* In exactly so much memory, for the sanitizer. */
+					uint8_t *copy = test_malloc(cut + 1);
+					int ret;
+
+					memcpy(copy, buf, cut);
+					ret = agree_hear(g->a[to], i, g->now, copy, cut);
+					if (!sections || cut < 14)
+						assert_int_equal(ret, -EBADMSG);
+					test_free(copy);
+				}
+				assert_int_equal(
+					agree_hear(g->a[to], i, g->now, buf, len + 1), -EBADMSG);
+				assert_int_equal(agree_hear(g->a[to], i, g->now, buf, len), 0);
+			}
+		}
+	}
+	assert_int_equal(parts, 15);
+	assert_true(sees_just(g, 0, 1, 3, 1) && sees_just(g, 1, 0, 3, 1));
+	agree_group_free(g);
+}
+
+/* In less room less is said, or nothing, but nothing that is not understood. */
+static void test_small_rooms(void **state)
+{
+	struct group *g = agree_group(20, 11);
+
+	(void)state;
+	agree_run(g, SOON);
+	g->told[2].values[7][1]++;
+	tell_agree_again(g, 2);
+	for (g->room = 0; g->room < ROOM; g->room++)
+		agree_step(g);
+	agree_run(g, SOON);
+	assert_true(sees_just(g, 0, 2, 7, 2) && sees_just(g, 2, 0, 7, 2));
+	agree_group_free(g);
+}
+
+static void test_bad_params(void **state)
+{
+	struct agree_params params = {.n = 2, .self = 2, .epoch = 1};
+	struct agree *a;
+
+	(void)state;
+	assert_int_equal(agree_create(&params, &a), -EINVAL);
+	params.self = 0;
+	params.epoch = 0;
+	assert_int_equal(agree_create(&params, &a), -EINVAL);
+	params.epoch = 1;
+	params.n_policy = AGREE_POLICY_MOST + 1;
+	assert_int_equal(agree_create(&params, &a), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_thing),
+		cmocka_unit_test(test_presence),
+		cmocka_unit_test(test_other_order),
+		cmocka_unit_test(test_unknown_group_value),
+		cmocka_unit_test(test_since),
+		cmocka_unit_test(test_clocks),
+		cmocka_unit_test(test_lossy_networks),
+		cmocka_unit_test(test_coming_and_going),
+		cmocka_unit_test(test_many_policies),
+		cmocka_unit_test(test_more_than_kept),
+		cmocka_unit_test(test_malformed_messages),
+		cmocka_unit_test(test_small_rooms),
+		cmocka_unit_test(test_bad_params),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A ledger's identity as people read and type it.
+ */
+#include "check.h"
+
+#include "book/book.h"
+
+static void test_written(void **state)
+{
+	static const struct {
+		struct book_identity identity;
+		const char *text;
+	} rows[] = {
+		{{UINT64_C(0x0123456789abcdef), UINT64_C(0xfedcba9876543210)},
+			"0123456789abcdeffedcba9876543210"},
+		{{0, 1}, "00000000000000000000000000000001"},
+		{{1, 0}, "00000000000000010000000000000000"},
+		{{UINT64_MAX, UINT64_MAX}, "ffffffffffffffffffffffffffffffff"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct book_identity read = {0};
+		char text[BOOK_IDENTITY_TEXT];
+
+		book_identity_write(rows[i].identity, text);
+		assert_string_equal(text, rows[i].text);
+		assert_true(book_identity_read(text, &read));
+		assert_true(book_identity_equal(read, rows[i].identity));
+	}
+}
+
+static void test_typed(void **state)
+{
+	static const char *const bad[] = {"", "0", "0000000000000000000000000000001",
+		"000000000000000000000000000000001", "00000000000000000000000000000000",
+		"0000000000000000000000000000000g", "g0000000000000000000000000000001",
+		"000000000000000G0000000000000001", "0x000000000000000000000000000001",
+		" 0000000000000000000000000000001", "0000000000000001 000000000000000"};
+	struct book_identity identity;
+
+	(void)state;
+	assert_true(book_identity_read("0123456789abcdefABCDEFabcdef0019", &identity));
+	assert_int_equal(identity.high, UINT64_C(0x0123456789abcdef));
+	assert_int_equal(identity.low, UINT64_C(0xabcdefabcdef0019));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (book_identity_read(bad[i], &identity))
+			fail_msg("\"%s\" is taken", bad[i]);
+}
+
+static void test_compared(void **state)
+{
+	(void)state;
+	assert_false(book_identity_known((struct book_identity){0, 0}));
+	assert_true(book_identity_known((struct book_identity){0, 1}));
+	assert_true(book_identity_known((struct book_identity){1, 0}));
+	assert_false(
+		book_identity_equal((struct book_identity){1, 2}, (struct book_identity){1, 3}));
+	assert_false(
+		book_identity_equal((struct book_identity){1, 2}, (struct book_identity){3, 2}));
+	assert_true(
+		book_identity_equal((struct book_identity){1, 2}, (struct book_identity){1, 2}));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_written),
+		cmocka_unit_test(test_typed),
+		cmocka_unit_test(test_compared),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

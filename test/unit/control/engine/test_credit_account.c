@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The account that fills a credit, at a limiter that is alone: all of a total can be had and no
+ * more, what a disk has yet to keep is asked for again, a period leaves nothing to the next, and
+ * what nobody uses is given back.
+ */
+#include "check.h"
+
+#include <stdlib.h>
+
+#include "allocate/allocate.h"
+#include "base/time.h"
+#include "engine/credit_account.h"
+#include "engine/credit_states.h"
+#include "engine/profile.h"
+#include "group/roster.h"
+
+#define WORKERS  2
+#define TOTAL    UINT64_C(10000000)
+#define PERIOD   60 /* seconds */
+#define START_NS (1000 * PERIOD * SECOND_NS)
+#define CHUNK    UINT64_C(65536)
+#define PACKET   UINT64_C(1500)
+
+struct world {
+	struct policy policy;
+	struct roster *roster;
+	struct credit credit;
+	struct credit_account account;
+	struct credit_owner owner;
+	uint64_t now_ns; /* its clock and the wall clock alike */
+};
+
+static void world_open(struct world *w, enum period period, bool durable)
+{
+	const uint32_t id = 1;
+	struct limiter_policy policy;
+	struct limiter_params params = {
+		.gossip = {.epoch = 1,
+			.branching = 1,
+			.timeout_ns = SECOND_NS,
+			.datagram_max = 1400},
+		.policies = &policy,
+		.n_policies = 1,
+		.n_workers = WORKERS,
+		.ledger = {.durable = durable,
+			.epoch = 1,
+			.lease_ns = SECOND_NS,
+			.timeout_ns = SECOND_NS},
+	};
+
+	*w = (struct world){.now_ns = START_NS,
+		.policy = {.name = "p",
+			.allocator = allocator_find("quota"),
+			.meter = METER_CREDIT,
+			.total = TOTAL,
+			.period = period,
+			.period_ns = PERIOD * SECOND_NS,
+			.interval_ns = 50 * MS_NS,
+			.chunk = CHUNK}};
+	policy = limit_profile_policy(&w->policy, START_NS / SECOND_NS);
+	assert_int_equal(roster_create(&id, 1, &w->roster), 0);
+	params.gossip.roster = w->roster;
+	w->owner = (struct credit_owner){.policy = &w->policy, .n_workers = WORKERS};
+	assert_int_equal(limiter_create(&params, w->now_ns, &w->owner.limiter), 0);
+	w->account.credit = &w->credit;
+	credit_account_begin(&w->account, &w->owner, w->now_ns);
+}
+
+static void world_close(struct world *w)
+{
+	limiter_destroy(w->owner.limiter);
+	roster_destroy(w->roster);
+}
+
+static struct quota_view view_of(const struct world *w)
+{
+	struct quota_view view;
+
+	assert_true(credit_account_view(w->owner.limiter, 0, w->now_ns, &view));
+	return view;
+}
+
+static struct credit_news look(struct world *w)
+{
+	w->now_ns += CREDIT_LOOK_NS;
+	return credit_account_look(
+		&w->account, &w->owner, (int64_t)(w->now_ns / SECOND_NS), w->now_ns);
+}
+
+static void commit(struct world *w)
+{
+	if (limiter_save(w->owner.limiter, NULL, NULL) == 0)
+		limiter_committed(w->owner.limiter, w->now_ns);
+}
+
+/* Packets of a worker that holds nothing, between two looks; returns the units that are paid. */
+static uint64_t take_packets(struct world *w, unsigned packets)
+{
+	uint64_t paid = 0;
+
+	for (unsigned i = 0; i < packets; i++)
+		paid += credit_take(&w->credit, w->account.generation, PACKET, 0);
+	return paid;
+}
+
+static uint64_t use_up(struct world *w, unsigned packets, unsigned looks)
+{
+	uint64_t paid = 0;
+
+	for (unsigned i = 0; i < looks; i++) {
+		look(w);
+		commit(w);
+		credit_account_retry(&w->account, &w->owner, w->now_ns);
+		paid += take_packets(w, packets);
+	}
+	return paid;
+}
+
+static void test_all_of_it_and_no_more(void **state)
+{
+	(void)state;
+	for (unsigned durable = 0; durable < 2; durable++) {
+		struct quota_view view;
+		struct world w;
+
+		world_open(&w, PERIOD_NONE, durable);
+		assert_in_range(use_up(&w, 20, 2000), TOTAL - PACKET + 1, TOTAL);
+		/* A refusal is an answer: it is asked again at the next look only. */
+		assert_true(look(&w).asked);
+		assert_false(credit_account_retry(&w.account, &w.owner, w.now_ns));
+		view = view_of(&w);
+		assert_int_equal(view.spent - view.prepaid - credit_left(&w.credit),
+			TOTAL / PACKET * PACKET);
+		world_close(&w);
+	}
+}
+
+/* With a disk nothing is there before it has been kept, and then it is there at once. */
+static void test_waits_for_the_disk(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_open(&w, PERIOD_NONE, true);
+	assert_true(look(&w).asked);
+	assert_int_equal(credit_left(&w.credit), 0);
+	assert_true(w.account.asked > 0);
+	credit_account_retry(&w.account, &w.owner, w.now_ns);
+	assert_int_equal(credit_left(&w.credit), 0);
+	commit(&w);
+	assert_true(credit_account_retry(&w.account, &w.owner, w.now_ns));
+	assert_true(credit_left(&w.credit) >= CHUNK);
+	assert_false(credit_account_retry(&w.account, &w.owner, w.now_ns));
+	world_close(&w);
+}
+
+/*
+ * Where nobody has wanted anything for so long that what was asked for is forgone, as much is asked
+ * for again as lies ready for who begins.
+ */
+static void test_asks_anew(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_open(&w, PERIOD_NONE, true);
+	for (unsigned i = 0; i < SECOND_NS / CREDIT_LOOK_NS; i++)
+		look(&w);
+	assert_int_equal(credit_left(&w.credit), 0);
+	commit(&w);
+	credit_account_retry(&w.account, &w.owner, w.now_ns);
+	assert_true(credit_left(&w.credit) >= CHUNK);
+	world_close(&w);
+}
+
+static void test_period_turns(void **state)
+{
+	struct credit_news news;
+	struct world w;
+	uint64_t left;
+
+	(void)state;
+	world_open(&w, PERIOD_FIXED, false);
+	assert_in_range(use_up(&w, 20, 2000), TOTAL - PACKET + 1, TOTAL);
+	credit_put(&w.credit, 2 * PACKET); /* so that something is void */
+	left = credit_left(&w.credit);
+	w.now_ns = START_NS + PERIOD * SECOND_NS - CREDIT_LOOK_NS;
+	news = look(&w);
+	assert_true(news.turned && news.changed);
+	assert_int_equal(news.unused, left);
+	assert_int_equal(w.account.generation, 1);
+	assert_int_equal(credit_take(&w.credit, 0, PACKET, 0), 0);
+	assert_in_range(take_packets(&w, 20) + use_up(&w, 20, 2000), TOTAL - PACKET + 1, TOTAL);
+	/* A wall clock that is set back begins nothing. */
+	w.now_ns -= PERIOD * SECOND_NS;
+	assert_false(look(&w).turned);
+	world_close(&w);
+}
+
+/* What lies there for nobody goes back, where most of what is here is in hand. */
+static void test_parks(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_open(&w, PERIOD_NONE, false);
+	use_up(&w, 20, 2000);
+	credit_account_return(&w.account, &w.owner);
+	assert_int_equal(credit_left(&w.credit), 0);
+	assert_int_equal(view_of(&w).spent, TOTAL / PACKET * PACKET);
+	world_close(&w);
+
+	world_open(&w, PERIOD_NONE, false);
+	look(&w);
+	assert_true(credit_account_is_active(&w.account, w.now_ns));
+	limiter_spend(w.owner.limiter, 0, TOTAL - 2 * CHUNK + 1, w.now_ns);
+	assert_true(credit_left(&w.credit) > 0);
+	for (unsigned i = 0; i < 2 * SECOND_NS / CREDIT_LOOK_NS; i++)
+		look(&w);
+	assert_false(credit_account_is_active(&w.account, w.now_ns));
+	assert_true(w.account.parked);
+	assert_int_equal(credit_left(&w.credit), 0);
+	assert_int_equal(view_of(&w).spent, TOTAL - 2 * CHUNK + 1);
+	take_packets(&w, 1);
+	look(&w);
+	assert_false(w.account.parked);
+	assert_true(credit_left(&w.credit) >= PACKET);
+	world_close(&w);
+}
+
+/* All workers together may hold a 65536th of the total; another total has another quantum. */
+static void test_quantum(void **state)
+{
+	struct limit_profile profile = {0};
+	struct world w;
+
+	(void)state;
+	world_open(&w, PERIOD_NONE, false);
+	credit_account_join(&w.account, &profile);
+	assert_ptr_equal(profile.meter.credit.credit, &w.credit);
+	assert_int_equal(profile.meter.credit.quantum, TOTAL / 65536 / WORKERS);
+	assert_false(look(&w).changed);
+	w.policy.total = 10 * TOTAL;
+	assert_true(look(&w).changed);
+	credit_account_join(&w.account, &profile);
+	assert_int_equal(profile.meter.credit.quantum, 10 * TOTAL / 65536 / WORKERS);
+	w.policy.count = COUNT_PACKETS;
+	look(&w);
+	assert_int_equal(w.account.quantum, 64);
+	world_close(&w);
+}
+
+/* Whatever lay in that memory before: no worker finds units that nobody has put there. */
+static void test_states_begin_empty(void **state)
+{
+	const unsigned n_slots = 3;
+	struct credit_states states;
+	struct engine engine = {0};
+
+	(void)state;
+	assert_int_equal(credit_states_alloc(&states, &engine, n_slots), 0);
+	for (unsigned i = 0; i <= n_slots; i++) {
+		assert_int_equal(credit_left(&states.credits[i]), 0);
+		assert_int_equal(credit_wanted(&states.credits[i]), 0);
+		assert_null(states.accounts[i].credit);
+	}
+	credit_states_free(&states);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_of_it_and_no_more),
+		cmocka_unit_test(test_waits_for_the_disk),
+		cmocka_unit_test(test_asks_anew),
+		cmocka_unit_test(test_period_turns),
+		cmocka_unit_test(test_parks),
+		cmocka_unit_test(test_quantum),
+		cmocka_unit_test(test_states_begin_empty),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

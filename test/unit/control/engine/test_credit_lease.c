@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What is leased for a credit: enough for the rate, twice as much for who was refused, and little
+ * where there is little.
+ */
+#include "check.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+
+#include "base/prng.h"
+#include "engine/credit_lease.h"
+
+#define MS     UINT64_C(1000000)
+#define LOOK   (5 * MS)
+#define LEAST  UINT64_C(1000)
+#define PLENTY (UINT64_C(1) << 40)
+
+static void test_first(void **state)
+{
+	static const struct {
+		uint64_t held, wanted;
+		bool low;
+		uint64_t units;
+	} rows[] = {
+		{PLENTY, 0, false, LEAST},
+		{PLENTY, 0, true, LEAST},
+		{0, 0, false, 0},
+		{4 * LEAST, 0, false, LEAST},
+		{4 * LEAST - 4, 0, false, LEAST - 1},
+		{16 * LEAST, 0, true, LEAST},
+		{16 * LEAST - 16, 0, true, LEAST - 1},
+		{3, 0, false, 0},
+		/* A packet that waits gets what it lacks, here or not. */
+		{3, 60, false, 60},
+		{0, 1500, true, 1500},
+		{4000, 1500, true, 1500},
+		{PLENTY, 1500, true, 1500},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct credit_lease lease;
+		uint64_t units;
+
+		credit_lease_init(&lease, LEAST, 0);
+		credit_lease_look(&lease, 0, rows[i].wanted, LOOK);
+		units = credit_lease_units(&lease, rows[i].held, rows[i].low);
+		if (units != rows[i].units)
+			fail_msg("row %zu: %" PRIu64, i, units);
+	}
+}
+
+/* At a rate in units a second, for so long; returns the packets' units that found none. */
+static uint64_t run_lease_at_rate(
+	struct credit_lease *lease, uint64_t *now, uint64_t rate, uint64_t ns)
+{
+	uint64_t refused = 0;
+
+	for (uint64_t end = *now + ns; *now < end; *now += LOOK) {
+		uint64_t wants = rate * LOOK / 1000000000, units;
+		uint64_t left = lease->left > wants ? lease->left - wants : 0;
+		uint64_t lacks = wants - (lease->left - left);
+
+		refused += lacks;
+		credit_lease_look(lease, left, lacks ? 1500 : 0, *now);
+		units = credit_lease_units(lease, PLENTY, false);
+		if (units)
+			credit_lease_fill(lease, units);
+	}
+	return refused;
+}
+
+/* A tenth of a second's, whatever the rate; it is there soon, and gone when packets are. */
+static void test_follows_the_rate(void **state)
+{
+	static const uint64_t rates[] = {100000, 1250000, 125000000, 12500000000};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		const uint64_t rate = rates[i], tenth = rate / 10;
+		struct credit_lease lease;
+		uint64_t now = LOOK, refused;
+
+		credit_lease_init(&lease, LEAST, 0);
+		refused = run_lease_at_rate(&lease, &now, rate, 200 * MS);
+		assert_true(refused < rate / 5);
+		assert_int_equal(run_lease_at_rate(&lease, &now, rate, 1000 * MS), 0);
+		assert_in_range(lease.filled, tenth * 9 / 10, tenth * 2 + LEAST);
+		/* Nobody takes any for long: it is as small as at first. */
+		run_lease_at_rate(&lease, &now, 0, 20000 * MS);
+		assert_true(credit_lease_is_idle(&lease, now));
+		credit_lease_empty(&lease);
+		assert_int_equal(credit_lease_units(&lease, PLENTY, false), LEAST);
+		/* Packets again, ten times as many: it doubles until there are enough. */
+		refused = run_lease_at_rate(&lease, &now, 10 * rate, 200 * MS);
+		assert_false(credit_lease_is_idle(&lease, now));
+		assert_int_equal(run_lease_at_rate(&lease, &now, 10 * rate, 500 * MS), 0);
+	}
+}
+
+/* Refusals because nothing is held here do not make it larger: nobody is helped by that. */
+static void test_no_boost_of_nothing(void **state)
+{
+	struct credit_lease lease;
+
+	(void)state;
+	credit_lease_init(&lease, LEAST, 0);
+	for (uint64_t i = 1; i < 1000; i++) {
+		credit_lease_look(&lease, 0, 1500, i * LOOK);
+		assert_int_equal(credit_lease_units(&lease, 0, true), 1500);
+	}
+	assert_int_equal(credit_lease_units(&lease, PLENTY, false), 1500);
+	credit_lease_look(&lease, 0, 0, 1000 * LOOK);
+	assert_int_equal(credit_lease_units(&lease, PLENTY, false), LEAST);
+}
+
+/* The last of a total comes in parts, ever smaller ones, until packets do not fit: all of it. */
+static void test_to_the_end(void **state)
+{
+	uint64_t held = 1000000, looks = 0;
+	struct credit_lease lease;
+
+	(void)state;
+	credit_lease_init(&lease, LEAST, 0);
+	for (uint64_t now = LOOK; held >= 1000; now += LOOK, looks++) {
+		uint64_t left = lease.left % 1000, units;
+
+		credit_lease_look(&lease, left, 1000, now);
+		units = credit_lease_units(&lease, held, true);
+		assert_in_range(units, 1, held);
+		assert_true(units <= held / 16 || units + left == 1000);
+		credit_lease_fill(&lease, units);
+		held -= units;
+	}
+	assert_in_range(looks, 30, 300);
+}
+
+/* Half of what it should be is not worth asking for more. */
+static void test_not_for_a_trifle(void **state)
+{
+	struct credit_lease lease;
+
+	(void)state;
+	credit_lease_init(&lease, LEAST, 0);
+	credit_lease_fill(&lease, LEAST);
+	credit_lease_look(&lease, LEAST / 2, 0, 1000000000 * MS); /* at no rate worth speaking of */
+	assert_int_equal(credit_lease_units(&lease, PLENTY, false), 0);
+	credit_lease_look(&lease, LEAST / 2 - 1, 0, 1000000000 * MS);
+	assert_int_equal(credit_lease_units(&lease, PLENTY, false), LEAST / 2 + 1);
+	credit_lease_empty(&lease);
+	assert_int_equal(credit_lease_units(&lease, PLENTY, false), LEAST);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_first),
+		cmocka_unit_test(test_follows_the_rate),
+		cmocka_unit_test(test_no_boost_of_nothing),
+		cmocka_unit_test(test_to_the_end),
+		cmocka_unit_test(test_not_for_a_trifle),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

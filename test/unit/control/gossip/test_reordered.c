@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A reload that puts the policies in another order: whatever was known, under way, or still to be
+ * told, is so under the new indices. The reload comes at each moment of the telling.
+ */
+#include "check.h"
+
+#include <string.h>
+
+#include <sodium.h>
+
+#include "gossip_world.h"
+
+#define N        6
+#define POLICIES 1000 /* all of which are refreshed in so many ticks that none of it is seen here */
+#define TICK     (50 * MS)
+#define SETTLE   (3000 * MS)
+#define SOON     (1500 * MS)
+
+struct group {
+	struct world world;
+	bool reversed[N];
+};
+
+/* The index that limiter i has for a policy. */
+static unsigned index_of(const struct group *g, unsigned i, unsigned policy)
+{
+	return g->reversed[i] ? g->world.params.n_policies - 1 - policy : policy;
+}
+
+static void reverse(struct group *g, unsigned i)
+{
+	unsigned n = g->world.params.n_policies, from[POLICIES];
+	uint32_t ids[POLICIES];
+
+	g->reversed[i] = !g->reversed[i];
+	for (unsigned p = 0; p < n; p++) {
+		from[p] = n - 1 - p;
+		ids[index_of(g, i, p)] = g->world.policies[p];
+	}
+	assert_int_equal(
+		gossip_update(g->world.nodes[i].gossip, ids, n, from, TICK, g->world.now_ns), 0);
+}
+
+/* Different of each limiter and policy, and by more than what is not worth telling. */
+static double weight_of(unsigned i, unsigned policy)
+{
+	return 1 + i + 10 * (policy % 37);
+}
+
+static void set_weights(struct group *g, unsigned i, double factor)
+{
+	for (unsigned p = 0; p < g->world.params.n_policies; p++) {
+		double weight = factor * weight_of(i, p);
+
+		g->world.weights[(size_t)i * g->world.params.n_policies + p] = weight;
+		gossip_set(g->world.nodes[i].gossip, index_of(g, i, p), 1000 * weight, weight);
+	}
+}
+
+/* Policies of which limiter i knows the sum over the others. */
+static unsigned count_known(const struct group *g, unsigned i)
+{
+	unsigned n = 0, peers;
+
+	for (unsigned p = 0; p < g->world.params.n_policies; p++) {
+		struct gossip_sum sum = gossip_sum(g->world.nodes[i].gossip, index_of(g, i, p));
+		double truth = world_truth(&g->world, i, p, &peers);
+
+		n += fabs(sum.weight - truth) < 1e-5 * truth &&
+		     fabs(sum.demand - 1000 * truth) < 1e-2 * truth;
+	}
+	return n;
+}
+
+static void all_know(const struct group *g, unsigned long long when_ms)
+{
+	for (unsigned i = 0; i < g->world.params.n; i++)
+		if (count_known(g, i) < g->world.params.n_policies)
+			fail_msg("%llu ms: limiter %u knows %u of %u", when_ms, i,
+				count_known(g, i), g->world.params.n_policies);
+}
+
+static struct group *start_group(const struct world_params *params)
+{
+	struct group *g = test_calloc(1, sizeof(*g));
+	struct world_params all = *params;
+
+	all.seed = 1;
+	all.tick_ns = TICK;
+	all.timeout_ns = 1000 * MS;
+	all.n_policies = params->n_policies ? params->n_policies : POLICIES;
+	world_create(&g->world, &all);
+	for (unsigned i = 0; i < all.n; i++)
+		set_weights(g, i, 1);
+	return g;
+}
+
+static struct group *make_group(const struct world_params *params)
+{
+	struct group *g = start_group(params);
+
+	world_run(&g->world, SETTLE);
+	all_know(g, 0);
+	return g;
+}
+
+static void free_group(struct group *g)
+{
+	world_destroy(&g->world);
+	test_free(g);
+}
+
+static const struct world_params all_tell_all = {.n = 3, .branching = 3};
+
+static const struct world_params kinds[] = {
+	{.n = 3, .branching = 3},
+	{.n = N, .branching = 2},
+	{.n = N, .branching = 2, .n_policies = 64},
+	{.n = N, .branching = 2, .n_policies = 65},
+	{.n = N, .branching = 2, .estimator = GOSSIP_TREE},
+};
+
+/* At once, by whichever estimator. */
+static void test_known(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		struct group *g = make_group(&kinds[k]);
+
+		for (unsigned i = 0; i < kinds[k].n; i++) {
+			reverse(g, i);
+			all_know(g, k);
+			world_run(&g->world, TICK);
+			all_know(g, k);
+		}
+		set_weights(g, 0, 3);
+		world_run(&g->world, SOON);
+		all_know(g, k);
+		free_group(g);
+	}
+}
+
+/* Before anything is said, or while the first of it is. */
+static void test_early(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+		for (uint64_t at_ns = 0; at_ns <= 4 * TICK; at_ns += TICK / 2) {
+			struct group *g = start_group(&kinds[k]);
+
+			world_run(&g->world, at_ns);
+			for (unsigned i = 0; i < kinds[k].n; i++)
+				reverse(g, i);
+			world_run(&g->world, SETTLE);
+			all_know(g, at_ns / MS);
+			free_group(g);
+		}
+}
+
+/*
+ * What a peer has yet to be told, has been told once, and may not have heard: nothing arrives for
+ * the first while, in which there is a reload, or after it.
+ */
+static void test_told_though_lost(void **state)
+{
+	(void)state;
+	for (uint64_t lost_ns = 0; lost_ns <= 5 * TICK; lost_ns += TICK) {
+		for (uint64_t at_ns = 0; at_ns <= 10 * TICK; at_ns += TICK) {
+			struct group *g = make_group(&all_tell_all);
+			uint64_t first = lost_ns < at_ns ? lost_ns : at_ns;
+
+			set_weights(g, 0, 3);
+			g->world.params.loss = 1;
+			world_run(&g->world, first);
+			if (at_ns == first)
+				reverse(g, 0);
+			else
+				g->world.params.loss = 0;
+			world_run(&g->world, lost_ns + at_ns - 2 * first);
+			if (at_ns > first)
+				reverse(g, 0);
+			g->world.params.loss = 0;
+			world_run(&g->world, SOON);
+			all_know(g, lost_ns / MS * 10000 + at_ns / MS);
+			free_group(g);
+		}
+	}
+}
+
+/* Limiter 0 speaks to none but limiter 1. */
+static bool by_one_alone(const struct world *world, unsigned from, unsigned to)
+{
+	(void)world;
+	return from == 0 && to != 1;
+}
+
+/*
+ * What is to be told of others: limiter 1 has a reload before it hears of it, between hearing and
+ * telling it, or after that; and all is over before the others miss limiter 0.
+ */
+static void test_relayed(void **state)
+{
+	static const struct world_params params = {.n = N, .branching = 2, .n_policies = 40};
+
+	(void)state;
+	for (uint64_t at_ns = 0; at_ns <= 5 * TICK; at_ns += TICK / 10) {
+		struct group *g = make_group(&params);
+
+		g->world.cut = by_one_alone;
+		set_weights(g, 0, 3);
+		world_run(&g->world, at_ns);
+		reverse(g, 1);
+		world_run(&g->world, 14 * TICK - at_ns);
+		all_know(g, at_ns / MS);
+		free_group(g);
+	}
+}
+
+/* A small change waits for its turn, and a larger one does not, by what was told of that policy. */
+static void test_changes(void **state)
+{
+	static const struct {
+		double factor;
+		bool at_once;
+	} rows[] = {{1 + 1.0 / 128, false}, {1 + 1.0 / 32, true}, {1 - 1.0 / 32, true}};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct group *g = make_group(&all_tell_all);
+		unsigned known;
+
+		reverse(g, 0);
+		set_weights(g, 0, rows[k].factor);
+		world_run(&g->world, 4 * TICK);
+		known = count_known(g, 1);
+		if (rows[k].at_once)
+			assert_int_equal(known, POLICIES);
+		else
+			assert_true(known < 100);
+		free_group(g);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_known),
+		cmocka_unit_test(test_early),
+		cmocka_unit_test(test_told_though_lost),
+		cmocka_unit_test(test_relayed),
+		cmocka_unit_test(test_changes),
+	};
+
+	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+}

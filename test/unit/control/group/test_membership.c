@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "check.h"
+
+#include "group/membership.h"
+
+#define WAIT 20
+
+static void claim(struct peer *peer, uint64_t epoch, uint32_t tick, struct prng *prng)
+{
+	struct peer_claim said = {.epoch = epoch, .tick = (uint32_t)epoch};
+
+	peer_claim(peer, &said, tick, WAIT, prng);
+}
+
+static bool is_claimed(const struct peer *peer, uint64_t epoch)
+{
+	for (unsigned i = 0; i < PEER_CLAIMS; i++)
+		if (peer->claims[i].epoch == epoch)
+			return true;
+	return false;
+}
+
+static uint64_t next_epoch(struct peer *peer, uint32_t tick)
+{
+	const struct peer_claim *next = peer_next_claim(peer, tick, WAIT);
+
+	return next ? next->epoch : 0;
+}
+
+/* Each is echoed once in a round of all, one that never was before all others. */
+static void test_claims_in_turn(void **state)
+{
+	struct peer peer = {0};
+	struct prng prng;
+	unsigned echoed[PEER_CLAIMS + 1] = {0};
+
+	(void)state;
+	prng_seed(&prng, 1);
+	assert_int_equal(next_epoch(&peer, 0), 0);
+	for (uint64_t e = 1; e < PEER_CLAIMS; e++)
+		claim(&peer, e, 0, &prng);
+	for (unsigned i = 1; i < PEER_CLAIMS; i++)
+		echoed[next_epoch(&peer, 1)]++;
+	for (uint64_t e = 1; e < PEER_CLAIMS; e++)
+		assert_int_equal(echoed[e], 1);
+	next_epoch(&peer, 2);
+	claim(&peer, PEER_CLAIMS, 2, &prng);
+	assert_int_equal(next_epoch(&peer, 2), PEER_CLAIMS);
+	for (unsigned i = 0; i < PEER_CLAIMS; i++)
+		echoed[next_epoch(&peer, 3)]++;
+	for (uint64_t e = 1; e < PEER_CLAIMS; e++)
+		assert_int_equal(echoed[e], 2);
+}
+
+/* A flood of epochs takes the place of those that had their chance, and of no others. */
+static void test_claims_displaced(void **state)
+{
+	struct peer peer = {0};
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	claim(&peer, 1, 0, &prng);
+	for (uint64_t e = 2; e < 1000; e++)
+		claim(&peer, e, 0, &prng);
+	assert_true(is_claimed(&peer, 1));
+	assert_false(is_claimed(&peer, 999));
+	/* All but the last have been echoed, and are said again and again. */
+	for (unsigned i = 1; i < PEER_CLAIMS; i++)
+		next_epoch(&peer, 1);
+	for (uint32_t tick = 1; tick <= WAIT; tick++)
+		for (uint64_t e = 1; e <= PEER_CLAIMS; e++)
+			claim(&peer, e, tick, &prng);
+	claim(&peer, 2000, WAIT, &prng);
+	assert_false(is_claimed(&peer, 2000));
+	for (uint64_t e = 1; e < PEER_CLAIMS; e++)
+		claim(&peer, e, WAIT + 1, &prng);
+	for (uint64_t e = 2000; e < 3000; e++)
+		claim(&peer, e, WAIT + 1, &prng);
+	assert_true(is_claimed(&peer, 2000));
+	assert_true(is_claimed(&peer, 2000 + PEER_CLAIMS - 2));
+	assert_false(is_claimed(&peer, 2000 + PEER_CLAIMS - 1));
+	assert_true(is_claimed(&peer, PEER_CLAIMS)); /* which has never been echoed */
+}
+
+/* What nobody says any more is not echoed; while the peer counts, nor is what was refuted. */
+static void test_claims_that_end(void **state)
+{
+	struct peer peer = {.alive = true};
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	claim(&peer, 1, 0, &prng);
+	assert_int_equal(next_epoch(&peer, 0), 1);
+	claim(&peer, 1, WAIT - 1, &prng);
+	assert_int_equal(next_epoch(&peer, WAIT - 1), 1);
+	assert_int_equal(next_epoch(&peer, WAIT), 0);
+	peer.alive = false;
+	assert_int_equal(next_epoch(&peer, WAIT), 1);
+	assert_int_equal(next_epoch(&peer, 2 * WAIT - 1), 0);
+	peer.alive = true;
+	claim(&peer, 1, 2 * WAIT, &prng); /* comes again, and has its chance again */
+	assert_int_equal(next_epoch(&peer, 2 * WAIT), 1);
+}
+
+/* A recording does not put back what is to be echoed of a claim. */
+static void test_claims_newest_tick(void **state)
+{
+	struct peer peer = {0};
+	struct prng prng;
+	struct peer_claim newer = {.epoch = 7, .tick = 50}, older = {.epoch = 7, .tick = 3};
+
+	(void)state;
+	prng_seed(&prng, 1);
+	peer_claim(&peer, &newer, 0, WAIT, &prng);
+	peer_claim(&peer, &older, 0, WAIT, &prng);
+	assert_int_equal(peer_next_claim(&peer, 0, WAIT)->tick, 50);
+}
+
+static void test_epochs_that_are_over(void **state)
+{
+	struct peer peer = {0};
+
+	(void)state;
+	for (uint64_t e = 1; e <= PEER_RETIRED + 2; e++) {
+		peer_believe(&peer, e, 0, 0);
+		peer_proven(&peer, 1);
+	}
+	assert_int_equal(peer.restarts, PEER_RETIRED + 1);
+	assert_false(peer_has_retired(&peer, 1));
+	for (uint64_t e = 2; e <= PEER_RETIRED + 1; e++)
+		assert_true(peer_has_retired(&peer, e));
+	assert_false(peer_has_retired(&peer, PEER_RETIRED + 2));
+}
+
+/* What it sent before its proof was for others, or for an earlier start of ours. */
+static void test_counters_begin_at_the_proof(void **state)
+{
+	struct peer peer = {0};
+
+	(void)state;
+	peer_believe(&peer, 1, 0, 0);
+	peer_proven(&peer, 1000);
+	assert_false(peer_counter_fresh(&peer, 999));
+	assert_true(peer_counter_fresh(&peer, 1000));
+	assert_false(peer_counter_fresh(&peer, 1000));
+	assert_false(peer_counter_fresh(&peer, 1000 - REPLAY_WINDOW + 1));
+	assert_true(peer_counter_fresh(&peer, 1002));
+	assert_true(peer_counter_fresh(&peer, 1001));
+}
+
+/* What others tell of its tick is echoed only when it is silent, and gone with its next word. */
+static void test_its_own_word(void **state)
+{
+	struct peer peer = {0};
+
+	(void)state;
+	peer_believe(&peer, 1, 100, 1000);
+	peer_proven(&peer, 1);
+	peer_spoke(&peer, 100, 7, 1000);
+	peer_heard(&peer, 120, 1500);
+	assert_int_equal(peer.tick, 120);
+	assert_int_equal(peer.heard_ns, 1500);
+	assert_int_equal(peer_echo_tick(&peer, 8, 2), 100);
+	assert_int_equal(peer_echo_tick(&peer, 9, 2), 120);
+	peer_spoke(&peer, 101, 9, 2000);
+	assert_int_equal(peer.tick, 101);
+	assert_int_equal(peer.heard_ns, 2000);
+	peer_spoke(&peer, 101, 10, 3000); /* another of that tick: no news of it */
+	assert_int_equal(peer.heard_ns, 2000);
+}
+
+static void test_how_far_it_can_be(void **state)
+{
+	struct peer peer = {0};
+
+	(void)state;
+	peer_believe(&peer, 1, UINT32_MAX - 1, 1000);
+	assert_true(peer_can_be_at(&peer, 1U << 30, 1000, 0, 10)); /* nobody knows */
+	peer_proven(&peer, 1);
+	peer_spoke(&peer, UINT32_MAX, 0, 2000);
+	assert_true(peer_can_be_at(&peer, UINT32_MAX - 5, 2000, 0, 10));
+	assert_true(peer_can_be_at(&peer, 4, 2000, 50, 10));
+	assert_false(peer_can_be_at(&peer, 5, 2000, 50, 10));
+	assert_true(peer_can_be_at(&peer, 5, 2010, 50, 10));
+	assert_false(peer_can_be_at(&peer, 1U << 30, 2010, 50, 10));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_claims_in_turn),
+		cmocka_unit_test(test_claims_displaced),
+		cmocka_unit_test(test_claims_that_end),
+		cmocka_unit_test(test_claims_newest_tick),
+		cmocka_unit_test(test_epochs_that_are_over),
+		cmocka_unit_test(test_counters_begin_at_the_proof),
+		cmocka_unit_test(test_its_own_word),
+		cmocka_unit_test(test_how_far_it_can_be),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What is said of packets of which something is known, against what the classifier does with
+ * packets that fit it: of all that is known the first candidate that takes all is the packet's
+ * policy; of less, no packet goes to one that is no candidate, or to one behind the first that
+ * takes all.
+ */
+#include "classify_world.h"
+
+#include <string.h>
+
+#include "classify/candidates.h"
+
+#define POLICIES 24
+#define ROUNDS_N ROUNDS(300)
+#define PACKETS  60
+
+static const char *const dsts[] = {NULL, "10.0.0.0/8", "10.1.0.0/16", "10.1.1.0/24", "10.1.1.1/32",
+	"0.0.0.0/0", "2001:db8::/32", "2001:db8:1::/48", "::/0"};
+static const char *const srcs[] = {NULL, NULL, "192.0.2.0/24", "192.0.2.128/25", "2001:db8:2::/48"};
+
+#define ANY_OF(array) ((array)[random_next() % COUNT(array)])
+
+static struct row random_policy(void)
+{
+	static const struct port_range ranges[] = {{0, 0}, {0, 0}, {80, 80}, {1, 1024}, {53, 80}};
+	struct row row = {.used = true,
+		.dst = ANY_OF(dsts),
+		.src = ANY_OF(srcs),
+		.vlan = one_in(4) ? NAMED((int)(random_next() % 2)) : 0,
+		.dscp = one_in(5) ? NAMED((int)(random_next() % 2)) : 0,
+		.wire = one_in(6) ? NAMED(1) : 0,
+		.proto = one_in(2) ? (one_in(2) ? 6 : 17) : 0,
+		.direction = one_in(5) ? DIRECTION_A_TO_B : DIRECTION_ANY};
+
+	if (row.proto) {
+		row.dport = ANY_OF(ranges);
+		row.sport = ANY_OF(ranges);
+	}
+	return row;
+}
+
+static struct row random_packet(void)
+{
+	static const char *const to4[] = {
+		"10.1.1.1", "10.1.1.2", "10.1.2.1", "10.9.0.1", "11.0.0.1"};
+	static const char *const from4[] = {"192.0.2.1", "192.0.2.200", "198.51.100.1"};
+	static const char *const to6[] = {"2001:db8::1", "2001:db8:1::1", "2001:dba::1"};
+	static const char *const from6[] = {"2001:db8:2::1", "2001:db8:3::1"};
+	bool v6 = one_in(3);
+
+	return (struct row){.used = true,
+		.dst = v6 ? ANY_OF(to6) : ANY_OF(to4),
+		.src = v6 ? ANY_OF(from6) : ANY_OF(from4),
+		.vlan = one_in(2) ? NAMED((int)(random_next() % 2)) : 0,
+		.dscp = NAMED((int)(random_next() % 3)),
+		.proto = one_in(2) ? 6 : 17,
+		.sport = {one_in(2) ? 80 : 2000, 0},
+		.dport = {one_in(2) ? 53 : 80, 0}};
+}
+
+static uint32_t policy_of_packet(const struct classifier *classifier, const struct row *row,
+	unsigned wire, enum direction direction)
+{
+	struct frame frame;
+	struct frames frames = {0};
+
+	make_frame(row, PLAIN, &frame);
+	copy_frames(&frame, 1, &frames);
+	classify_frames(classifier, wire, direction, &frames, 1);
+	free_frames(&frames, 1);
+	return frames.policy[0];
+}
+
+/* All that is known of the packet, or each thing in one of two. */
+static struct match question_of(
+	const struct row *row, unsigned wire, enum direction direction, bool all)
+{
+	struct match any = make_policy(&(struct row){.used = true}).match;
+	bool v6 = strchr(row->dst, ':') != NULL;
+	struct row whole = *row;
+	char dst[64], src[64];
+	struct match match;
+
+	snprintf(dst, sizeof(dst), "%s/%d", row->dst, v6 ? 128 : 32);
+	snprintf(src, sizeof(src), "%s/%d", row->src, v6 ? 128 : 32);
+	whole.dst = dst;
+	whole.src = src;
+	match = make_policy(&whole).match;
+	match.src_port.last = match.src_port.first;
+	match.dst_port.last = match.dst_port.first;
+	match.wire = (int)wire;
+	match.direction = direction;
+	if (row->vlan == 0)
+		match.vlan = PARSE_NO_VLAN;
+	if (!all && one_in(2))
+		match.src = any.src;
+	if (!all && one_in(2))
+		match.dst = any.dst;
+	if (!all && one_in(2))
+		match.vlan = any.vlan;
+	if (!all && one_in(2))
+		match.dscp = any.dscp;
+	if (!all && one_in(2))
+		match.proto = 0;
+	if (!all && one_in(2))
+		match.dst_port = any.dst_port;
+	if (!all && one_in(2))
+		match.wire = CONFIG_ANY;
+	return match;
+}
+
+static bool comes_before(const struct policy *policies, unsigned a, unsigned b)
+{
+	const struct precedence of_a = classify_precedence(&policies[a].match);
+	const struct precedence of_b = classify_precedence(&policies[b].match);
+	int differ = memcmp(&of_a, &of_b, sizeof(of_a));
+
+	return differ ? differ < 0 : a < b;
+}
+
+/* The first of those that take all; CLASSIFY_NONE if none does. */
+static uint32_t first_that_takes_all(const struct policy *policies, const struct match *question)
+{
+	uint32_t first = CLASSIFY_NONE;
+
+	for (unsigned i = 0; i < POLICIES; i++)
+		if (classify_candidate(question, &policies[i].match) == CANDIDATE_ALL &&
+			(first == CLASSIFY_NONE || comes_before(policies, i, first)))
+			first = i;
+	return first;
+}
+
+static void try_packet(const struct classifier *classifier, const struct policy *policies)
+{
+	const struct row packet = random_packet();
+	unsigned wire = random_next() % 2;
+	enum direction direction = one_in(2) ? DIRECTION_A_TO_B : DIRECTION_B_TO_A;
+	uint32_t got = policy_of_packet(classifier, &packet, wire, direction), all;
+	struct match question = question_of(&packet, wire, direction, true);
+
+	assert_int_equal(first_that_takes_all(policies, &question), got);
+	for (unsigned i = 0; i < POLICIES; i++)
+		assert_int_not_equal(
+			classify_candidate(&question, &policies[i].match), CANDIDATE_SOME);
+	question = question_of(&packet, wire, direction, false);
+	all = first_that_takes_all(policies, &question);
+	if (all != CLASSIFY_NONE)
+		assert_true(
+			got != CLASSIFY_NONE && (got == all || comes_before(policies, got, all)));
+	if (got != CLASSIFY_NONE)
+		assert_int_not_equal(
+			classify_candidate(&question, &policies[got].match), CANDIDATE_NONE);
+}
+
+static void random_questions(void **state)
+{
+	(void)state;
+	classify_world_seed(11);
+	for (unsigned round = 0; round < ROUNDS_N; round++) {
+		struct policy policies[POLICIES];
+		struct classifier *classifier;
+
+		for (unsigned i = 0; i < POLICIES; i++) {
+			struct row row = random_policy();
+
+			policies[i] = make_policy(&row);
+		}
+		assert_int_equal(classifier_create(policies, POLICIES, -1, &classifier), 0);
+		for (unsigned i = 0; i < PACKETS; i++)
+			try_packet(classifier, policies);
+		classifier_destroy(classifier);
+	}
+}
+
+/* Prefixes around and within the one that is asked about; ties; both families. */
+static void prefixes(void **state)
+{
+	static const struct {
+		const char *asked, *named;
+		enum candidate expect;
+	} rows[] = {
+		{"10.1.1.0/24", "10.1.0.0/16", CANDIDATE_ALL},
+		{"10.1.1.0/24", "10.1.1.0/24", CANDIDATE_ALL},
+		{"10.1.1.0/24", "10.1.1.128/25", CANDIDATE_SOME},
+		{"10.1.1.0/24", "10.1.2.0/24", CANDIDATE_NONE},
+		{"10.1.1.0/24", "2001:db8::/32", CANDIDATE_NONE},
+		{"10.1.1.0/24", NULL, CANDIDATE_ALL},
+		{"2001:db8:1::/48", "2001:db8::/32", CANDIDATE_ALL},
+		{"2001:db8:1::/48", "2001:db8:1:2::/64", CANDIDATE_SOME},
+		{"2001:db8:1::/48", "0.0.0.0/0", CANDIDATE_NONE},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		const struct match asked =
+			make_policy(&(struct row){.used = true, .dst = rows[i].asked}).match;
+		const struct match named =
+			make_policy(&(struct row){.used = true, .dst = rows[i].named}).match;
+
+		if (classify_candidate(&asked, &named) != rows[i].expect)
+			fail_msg("%s of %s", rows[i].asked, rows[i].named ? rows[i].named : "any");
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(prefixes),
+		cmocka_unit_test(random_questions),
+	};
+
+	return cmocka_run_group_tests(tests, start_eal, stop_eal);
+}

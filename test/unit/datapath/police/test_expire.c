@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What a worker lets pass of a limit that has ended by itself, however late it looks: against exact
+ * bounds, for each meter that a conserved policy may have, and for a bucket that workers share.
+ */
+#include "check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "allocate/allocate.h"
+#include "base/prng.h"
+#include "engine/profile.h"
+#include "police/borrow.h"
+#include "police/charge.h"
+#include "police/expire.h"
+#include "police/extended.h"
+
+#define GHZ    UINT64_C(1000000000)
+#define RATE   UINT64_C(1000000) /* bytes a second */
+#define BURST  UINT64_C(50000)
+#define AFTER  UINT64_C(300000) /* what is promised to nobody */
+#define ENDS   (2 * GHZ)        /* tick */
+#define RUN    (4 * GHZ)
+#define LARGE  1500
+#define SHARED 3 /* workers */
+
+struct lane {
+	struct policy policy;
+	struct limit_profile profile;
+	struct policy_state state;
+	void *memory;
+};
+
+static uint8_t ending(void)
+{
+	return expiry_ending(RATE, AFTER);
+}
+
+static void lane_start(struct lane *lane, const struct policy *policy)
+{
+	static const struct sampling every = {0};
+	struct limiter_view view = {
+		.limit = (double)RATE,
+		.local_limit = (double)RATE,
+		.local_burst = BURST,
+		.ending = ending(),
+	};
+	const struct policy_start start = {.hz = GHZ, .secret = 1, .seed = 1};
+	size_t bytes;
+
+	*lane = (struct lane){.policy = *policy};
+	lane->policy.allocator = allocator_find("central");
+	bytes = policy_extended_bytes(&lane->policy);
+	lane->memory = bytes ? aligned_alloc(CACHE_LINE, bytes) : NULL;
+	assert_int_equal(
+		limit_profile_init(&lane->profile, &lane->policy, 0, &view, &every, 1, GHZ), 0);
+	assert_int_equal(lane->profile.ending, ending());
+	policy_state_init(&lane->state, lane->memory, &lane->policy, &lane->profile, &start);
+}
+
+static uint64_t passes(struct lane *lane, uint32_t cost, uint64_t now)
+{
+	static const struct packet packet = {.family = PACKET_IPV4};
+	static const uint8_t data[64];
+
+	return police_charge(&lane->state, &packet, data, cost, now) == VERDICT_PASS ? cost : 0;
+}
+
+/* A backlog of packets of any size; the worker sleeps over the end, or not. */
+static void run_lane(const struct policy *policy, uint64_t seed, const char *what)
+{
+	uint64_t sleeps = seed % 3 ? ENDS - GHZ / 4 : UINT64_MAX, passed = 0, passed_after = 0;
+	uint64_t now = 0, most, least;
+	struct prng prng;
+	struct lane lane;
+	bool ended = false;
+
+	prng_seed(&prng, seed);
+	lane_start(&lane, policy);
+	while (now < RUN) {
+		now += prng_within(&prng, GHZ / 2000);
+		if (now > sleeps) {
+			now = ENDS + prng_within(&prng, GHZ);
+			sleeps = UINT64_MAX;
+		}
+		if (now >= ENDS && !ended)
+			police_expire(&lane.state, lane.profile.ending, ENDS);
+		ended = now >= ENDS;
+		for (unsigned i = 0; i < 3; i++) {
+			uint64_t cost = passes(&lane, 1 + prng_below(&prng, LARGE), now);
+
+			passed += ended ? 0 : cost;
+			passed_after += ended ? cost : 0;
+		}
+	}
+	/* A 2^-8 of a byte is all that a meter may be off, and here it is a whole one. */
+	most = BURST * AFTER / RATE + AFTER * (now - ENDS) / GHZ + 1;
+	least = (AFTER - RATE / 200) * (now - ENDS - GHZ) / GHZ - LARGE;
+	if (passed > RATE * 2 + BURST + 1)
+		fail_msg("%s, seed %" PRIu64 ": %" PRIu64 " before the end", what, seed, passed);
+	if (passed_after > most || passed_after < least)
+		fail_msg("%s, seed %" PRIu64 ": %" PRIu64 " after the end, not %" PRIu64
+			 " to %" PRIu64,
+			what, seed, passed_after, least, most);
+	free(lane.memory);
+}
+
+static void each_meter_keeps_to_what_is_left(void **state)
+{
+	static const struct {
+		const char *what;
+		struct policy policy;
+	} rows[] = {
+		{"token bucket", {.meter = METER_TOKEN_BUCKET}},
+		{"token bucket that marks", {.meter = METER_TOKEN_BUCKET, .action = ACTION_MARK}},
+		{"gcra", {.meter = METER_GCRA}},
+		{"phantom", {.meter = METER_PHANTOM}},
+		{"phantom that marks", {.meter = METER_PHANTOM, .action = ACTION_MARK}},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (uint64_t seed = 1; seed <= 20; seed++) {
+			struct policy policy = rows[i].policy;
+
+			policy.limit_bps = RATE * 8;
+			policy.burst_bytes = BURST;
+			policy.mark = MARK_ECN;
+			policy.accounting = ACCOUNTING_L2;
+			policy.classes.n = 64;
+			policy.guarantee = GUARANTEE_CONSERVED;
+			run_lane(&policy, seed, rows[i].what);
+		}
+}
+
+struct sharing {
+	struct shared_bucket shared;
+	struct policy_state states[SHARED];
+	struct prng prng;
+};
+
+static struct shared_bucket_profile shared_profile(void)
+{
+	struct token_bucket_params params = {.rate_bps = RATE * 8, .burst_bytes = BURST};
+	struct shared_bucket_profile profile;
+
+	assert_int_equal(shared_bucket_profile_init(&profile, &params, SHARED, 0, GHZ), 0);
+	return profile;
+}
+
+static void sharing_start(struct sharing *s, uint64_t seed)
+{
+	struct shared_bucket_profile profile = shared_profile();
+
+	*s = (struct sharing){0};
+	prng_seed(&s->prng, seed);
+	shared_bucket_init(&s->shared, &profile, 0);
+	for (unsigned w = 0; w < SHARED; w++)
+		s->states[w] = (struct policy_state){.limit = police_borrow_profile(),
+			.bucket.fraction = police_owner(
+				POLICE_SIMPLE, POLICE_UNSAMPLED, ACCOUNTING_L2)};
+}
+
+/* One worker's packet, of any size: bytes that pass. */
+static uint64_t draw(struct sharing *s, unsigned worker, bool ended, uint64_t now)
+{
+	struct policy_state *state = &s->states[worker];
+	uint32_t cost = 1 + prng_below(&s->prng, LARGE);
+
+	if (ended)
+		police_borrow_ended(state, &s->shared, cost, now, ending(), ENDS);
+	else
+		police_borrow(state, &s->shared, cost, now);
+	return police_charge_simple(state, cost, now) == VERDICT_PASS ? cost : 0;
+}
+
+/* Packets on the workers of a mask, from a time to another. */
+static uint64_t draw_until(
+	struct sharing *s, unsigned workers, bool ended, uint64_t from, uint64_t to)
+{
+	uint64_t passed = 0;
+
+	for (uint64_t now = from; now < to; now += 1 + prng_within(&s->prng, GHZ / 2000))
+		for (unsigned w = 0; w < SHARED; w++)
+			if (workers >> w & 1)
+				passed += draw(s, w, ended, now);
+	return passed;
+}
+
+static void expect_between(
+	const char *what, uint64_t seed, uint64_t got, uint64_t least, uint64_t most)
+{
+	if (got < least || got > most)
+		fail_msg("%s, seed %" PRIu64 ": %" PRIu64 ", not %" PRIu64 " to %" PRIu64, what,
+			seed, got, least, most);
+}
+
+/* All have seen the end; then control tells them again, and nothing is there that has not come. */
+static void shared_bucket_goes_slower_and_goes_on(void **state)
+{
+	uint64_t back = ENDS + 2 * GHZ, left = AFTER * 2;
+	struct shared_bucket_profile profile = shared_profile();
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct sharing s;
+		uint64_t at;
+
+		sharing_start(&s, seed);
+		(void)draw_until(&s, 7, false, 0, ENDS);
+		expect_between("ended", seed, draw_until(&s, 7, true, ENDS, back),
+			left - left / 50 - LARGE, left + BURST * AFTER / RATE + 1);
+		at = expiry_slowed(ENDS, back, ending());
+		shared_bucket_trim(&s.shared, at, ending());
+		shared_bucket_change_since(&s.shared, &profile, at, back);
+		/* They had taken all that there was. */
+		expect_between("again", seed, draw_until(&s, 7, false, back, back + GHZ),
+			RATE - RATE / 100, RATE + 2 * LARGE);
+	}
+}
+
+/* One worker alone has been away: the others have all of the limit, and it has less of it. */
+static void slow_worker_takes_from_nobody_else(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct sharing s;
+		uint64_t passed, all = 0;
+
+		sharing_start(&s, seed);
+		all = draw_until(&s, 6, false, 0, ENDS);
+		for (uint64_t now = ENDS; now < ENDS + GHZ; now += GHZ / 1000) {
+			all += draw(&s, 0, true, now);
+			all += draw_until(&s, 6, false, now, now + GHZ / 1000);
+		}
+		expect_between("all", seed, all, RATE * 3 - RATE / 20, RATE * 3 + BURST + 1);
+		passed = draw_until(&s, 1, true, ENDS + GHZ, ENDS + 9 * GHZ);
+		expect_between("alone", seed, passed, AFTER, AFTER * 8 + BURST + 1);
+	}
+}
+
+/* The clock is set back: the bucket goes on from there, without what it had or what it missed. */
+static void shared_bucket_restarts(void **state)
+{
+	struct shared_bucket_profile profile = shared_profile();
+	uint64_t passed;
+	struct sharing s;
+
+	(void)state;
+	sharing_start(&s, 1);
+	(void)draw_until(&s, 7, false, 1000 * GHZ, 1001 * GHZ);
+	shared_bucket_change_since(&s.shared, &profile, 1001 * GHZ, 1001 * GHZ);
+	(void)draw_until(&s, 7, false, 1001 * GHZ, 1002 * GHZ);
+	shared_bucket_restart(&s.shared, &profile, GHZ);
+	passed = draw_until(&s, 7, false, GHZ, 2 * GHZ);
+	expect_between("set back", 1, passed, RATE - RATE / 50, RATE + LARGE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_meter_keeps_to_what_is_left),
+		cmocka_unit_test(shared_bucket_goes_slower_and_goes_on),
+		cmocka_unit_test(slow_worker_takes_from_nobody_else),
+		cmocka_unit_test(shared_bucket_restarts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

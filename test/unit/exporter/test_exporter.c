@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * From a limiter's answers to what monitoring reads.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "accept.h"
+#include "gather.h"
+#include "metrics.h"
+
+#define COLUMNS \
+	"\"columns\": [\"name\", \"count\", \"limit_per_s\", \"passed_packets\", \"passed_units\"]"
+
+/* A limiter of some policies, two a page, that is reloaded for so many pages. */
+struct world {
+	struct source source;
+	unsigned policies, peers, reloads, asked;
+	int error; /* of /weir/policy_stats */
+};
+
+static json_t *stats_page(struct world *world, unsigned start)
+{
+	json_t *rows = json_array();
+	unsigned generation = 1;
+	char text[64];
+
+	for (unsigned i = start; i < world->policies && i < start + 2; i++) {
+		snprintf(text, sizeof(text), "p%u", i);
+		json_array_append_new(rows, json_pack("[s, s, i, i, i]", text, "bytes", 10, i, i));
+	}
+	if (start && world->reloads) {
+		world->reloads--;
+		generation = 2;
+	}
+	return json_pack("{s:i, s:i, s:o, s:o, s:o}", "generation", (int)generation, "total",
+		(int)world->policies, "next",
+		start + 2 < world->policies ? json_integer(start + 2) : json_null(), "columns",
+		json_pack("[s, s, s, s, s]", "name", "count", "limit_per_s", "passed_packets",
+			"passed_units"),
+		"policies", rows);
+}
+
+static json_t *peers_page(const struct world *world)
+{
+	json_t *peers = json_array();
+
+	json_array_append_new(
+		peers, json_pack("{s:s, s:s, s:n}", "name", "us", "state", "self", "differs"));
+	for (unsigned i = 0; i < world->peers; i++)
+		json_array_append_new(
+			peers, json_pack("{s:o, s:s, s:n}", "name", json_sprintf("peer%u", i),
+				       "state", i ? "lost" : "alive", "differs"));
+	return json_pack("{s:o, s:n}", "peers", peers, "next");
+}
+
+static int world_ask(struct source *source, const char *request, json_t **value)
+{
+	struct world *world = (struct world *)source;
+	unsigned start;
+
+	world->asked++;
+	*value = json_null();
+	if (sscanf(request, "/weir/policy_stats,%u", &start) == 1) {
+		if (world->error)
+			return world->error;
+		*value = stats_page(world, start);
+	} else if (strcmp(request, "/weir/peers") == 0) {
+		*value = peers_page(world);
+	} else if (strcmp(request, "/weir/ports") == 0) {
+		*value = json_pack("[{s:s, s:i, s:s, s:I}]", "name", "x", "port", 3, "link", "UP",
+			"speed_mbps", (json_int_t)4294967295);
+	} else if (strcmp(request, "/ethdev/stats,3") == 0) {
+		*value = json_pack("{s:i}", "ibytes", 77);
+	} else if (strcmp(request, "/weir/config") == 0) {
+		*value = json_pack("{s:i}", "policies", (int)world->policies);
+	}
+	return 0;
+}
+
+static json_t *gathered(struct world *world, unsigned policies, unsigned peers)
+{
+	const struct gather_most most = {policies, peers};
+	const struct looked_at nothing = {0};
+	json_t *document;
+
+	world->source.ask = world_ask;
+	assert_int_equal(gather(&world->source, &most, &nothing, &document), 0);
+	return document;
+}
+
+static size_t size_of(const json_t *document, const char *key)
+{
+	return json_array_size(json_object_get(document, key));
+}
+
+static json_int_t left_out(const json_t *document, const char *key)
+{
+	return json_integer_value(json_object_get(json_object_get(document, "left_out"), key));
+}
+
+/* What is more than the caps is counted, and not asked for. */
+static void test_caps(void **state)
+{
+	struct world world = {.policies = 7, .peers = 3};
+	json_t *document = gathered(&world, 100, 100);
+
+	(void)state;
+	assert_int_equal(size_of(document, "policies"), 7);
+	assert_int_equal(size_of(document, "peers"), 3);
+	assert_int_equal(left_out(document, "policies") + left_out(document, "peers"), 0);
+	json_decref(document);
+	world.asked = 0;
+	document = gathered(&world, 3, 1);
+	assert_int_equal(size_of(document, "policies"), 3);
+	assert_int_equal(left_out(document, "policies"), 4);
+	assert_int_equal(size_of(document, "peers"), 1);
+	assert_int_equal(left_out(document, "peers"), 2);
+	assert_int_equal(world.asked, 8 + 2 + 1 + 2);
+	json_decref(document);
+	document = gathered(&world, 0, 0);
+	assert_int_equal(size_of(document, "policies"), 0);
+	assert_int_equal(left_out(document, "policies"), 7);
+	json_decref(document);
+}
+
+/* A reload between pages: they are read again, and if it goes on no policy comes twice. */
+static void test_reloads(void **state)
+{
+	struct world world = {.policies = 5, .reloads = 2};
+	json_t *document = gathered(&world, 100, 100);
+
+	(void)state;
+	assert_int_equal(size_of(document, "policies"), 5);
+	assert_int_equal(left_out(document, "policies"), 0);
+	json_decref(document);
+	world.reloads = 100;
+	document = gathered(&world, 100, 100);
+	assert_int_equal(size_of(document, "policies"), 0);
+	assert_int_equal(left_out(document, "policies"), 5);
+	json_decref(document);
+}
+
+static void test_no_answer(void **state)
+{
+	const struct gather_most most = {10, 10};
+	struct world world = {.source.ask = world_ask, .error = -ETIMEDOUT};
+	const struct looked_at nothing = {0};
+	json_t *document;
+
+	(void)state;
+	assert_int_equal(gather(&world.source, &most, &nothing, &document), -ETIMEDOUT);
+	assert_null(document);
+	world.policies = 1;
+	world.error = -ENOENT; /* an older limiter */
+	document = gathered(&world, 10, 10);
+	assert_int_equal(size_of(document, "ports"), 1);
+	json_decref(document);
+}
+
+static char *written(enum text_format format, const char *limiter, const char *document)
+{
+	json_t *json = json_loads(document, 0, NULL);
+	const struct metrics_of of = {limiter, json};
+	struct text text = {0};
+
+	assert_non_null(json);
+	metrics_write(&text, format, &of, 1);
+	assert_false(text.failed);
+	json_decref(json);
+	return text.bytes;
+}
+
+/* Both formats, byte for byte. */
+static void test_formats(void **state)
+{
+	static const char document[] =
+		"{\"up\": true, \"took_s\": 0.25, \"process\": {\"version\": \"9\"}, "
+		"\"drops\": {\"limit\": 3}, \"peers\": [{\"name\": \"b\", \"heard_ms_ago\": 1500, "
+		"\"alive\": false}], " COLUMNS ", \"policies\": ["
+		"[\"p\", \"bytes\", 125000, 4, 400], [\"q\", \"packets\", 1.667, 5, 5], "
+		"[\"r\", \"flows\", null, 6, 7]]}";
+	char *old = written(TEXT_PROMETHEUS, "l\"\\\n", document);
+	char *open = written(TEXT_OPENMETRICS, "l", document);
+
+	(void)state;
+	assert_memory_equal(old,
+		"# HELP weir_up Whether the limiter has answered in time\n"
+		"# TYPE weir_up gauge\n"
+		"weir_up{limiter=\"l\\\"\\\\\\n\"} 1\n",
+		100);
+	assert_non_null(strstr(old, "# TYPE weir_dropped_packets_total counter\n"));
+	assert_non_null(strstr(old, "# TYPE weir_build_info gauge\n"));
+	assert_null(strstr(old, "# UNIT"));
+	assert_null(strstr(old, "# EOF"));
+	assert_non_null(strstr(open, "\n# TYPE weir_build info\n"
+				     "weir_build_info{limiter=\"l\",version=\"9\"} 1\n"));
+	assert_non_null(
+		strstr(open, "\n# TYPE weir_dropped_packets counter\n"
+			     "weir_dropped_packets_total{limiter=\"l\",reason=\"limit\"} 3\n"));
+	assert_non_null(strstr(open, "\n# TYPE weir_scrape_duration_seconds gauge\n"
+				     "# UNIT weir_scrape_duration_seconds seconds\n"
+				     "weir_scrape_duration_seconds{limiter=\"l\"} 0.25\n"));
+	assert_non_null(strstr(open, "weir_peer_heard_seconds{limiter=\"l\",peer=\"b\"} 1.5\n"));
+	assert_non_null(strstr(open, "weir_peer_alive{limiter=\"l\",peer=\"b\"} 0\n"));
+	assert_string_equal(open + strlen(open) - 6, "# EOF\n");
+	free(old);
+	free(open);
+}
+
+/* A policy has the metrics of what it counts, and none of what it does not have. */
+static void test_policies(void **state)
+{
+	static const char document[] =
+		"{" COLUMNS ", \"policies\": [[\"p\", \"bytes\", 125000, 4, 400], "
+		"[\"q\", \"packets\", 1.667, 5, 5], [\"r\", \"flows\", null, 6, 7]]}";
+	char *text = written(TEXT_PROMETHEUS, "l", document);
+
+	(void)state;
+	assert_string_equal(text,
+		"# HELP weir_policy_limit_bytes_per_second The limit of the whole group\n"
+		"# TYPE weir_policy_limit_bytes_per_second gauge\n"
+		"weir_policy_limit_bytes_per_second{limiter=\"l\",policy=\"p\"} 125000\n"
+		"# HELP weir_policy_limit_packets_per_second The limit of the whole group\n"
+		"# TYPE weir_policy_limit_packets_per_second gauge\n"
+		"weir_policy_limit_packets_per_second{limiter=\"l\",policy=\"q\"} 1.667\n"
+		"# HELP weir_policy_passed_packets_total Passed, in packets\n"
+		"# TYPE weir_policy_passed_packets_total counter\n"
+		"weir_policy_passed_packets_total{limiter=\"l\",policy=\"p\"} 4\n"
+		"weir_policy_passed_packets_total{limiter=\"l\",policy=\"q\"} 5\n"
+		"weir_policy_passed_packets_total{limiter=\"l\",policy=\"r\"} 6\n"
+		"# HELP weir_policy_passed_bytes_total Passed, in bytes as the policy accounts for "
+		"them\n"
+		"# TYPE weir_policy_passed_bytes_total counter\n"
+		"weir_policy_passed_bytes_total{limiter=\"l\",policy=\"p\"} 400\n"
+		"# HELP weir_policy_passed_flows_total Passed, in flows\n"
+		"# TYPE weir_policy_passed_flows_total counter\n"
+		"weir_policy_passed_flows_total{limiter=\"l\",policy=\"r\"} 7\n");
+	free(text);
+}
+
+static void test_help_is_escaped(void **state)
+{
+	struct text old = {0}, open = {0};
+
+	(void)state;
+	text_help(&old, "a \"b\" \\ \n", TEXT_PROMETHEUS);
+	text_help(&open, "a \"b\" \\ \n", TEXT_OPENMETRICS);
+	assert_string_equal(old.bytes, "a \"b\" \\\\ \\n");
+	assert_string_equal(open.bytes, "a \\\"b\\\" \\\\ \\n");
+	free(old.bytes);
+	free(open.bytes);
+}
+
+static void test_accept(void **state)
+{
+	static const struct {
+		const char *header;
+		enum text_format want;
+	} cases[] = {
+		{NULL, TEXT_PROMETHEUS},
+		{"", TEXT_PROMETHEUS},
+		{"*/*", TEXT_PROMETHEUS},
+		{"text/html,application/xhtml+xml,*/*;q=0.8", TEXT_PROMETHEUS},
+		{"text/plain;version=0.0.4", TEXT_PROMETHEUS},
+		{"application/openmetrics-text", TEXT_OPENMETRICS},
+		{"application/openmetrics-text; version=1.0.0", TEXT_OPENMETRICS},
+		{"Application/OpenMetrics-Text; version=0.0.1", TEXT_OPENMETRICS},
+		{"application/openmetrics-text; version=2.0.0", TEXT_PROMETHEUS},
+		{"application/openmetrics-text; version=", TEXT_PROMETHEUS},
+		/* Prometheus 2.42 says this. */
+		{"application/openmetrics-text;version=1.0.0,application/openmetrics-text;version="
+		 "0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+			TEXT_OPENMETRICS},
+		{"application/openmetrics-text;q=0.3, text/plain;q=0.5", TEXT_PROMETHEUS},
+		{"application/openmetrics-text;q=0", TEXT_PROMETHEUS},
+		{"application/openmetrics-text;q=x", TEXT_PROMETHEUS},
+		{"application/openmetrics-text;q=nan", TEXT_PROMETHEUS},
+		{"application/openmetrics-text;q=9", TEXT_OPENMETRICS},
+		{" , ,;;q=, application/openmetrics-text ;q=1 ", TEXT_OPENMETRICS},
+		{"application/openmetrics-textual", TEXT_PROMETHEUS},
+	};
+	char longest[6000];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		if (accept_format(cases[i].header) != cases[i].want)
+			fail_msg("%s", cases[i].header);
+	memset(longest, 'a', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	assert_int_equal(accept_format(longest), TEXT_PROMETHEUS);
+}
+
+/* Names are whole and unique, and the kind of value is in the right place. */
+static void test_table(void **state)
+{
+	(void)state;
+	for (const struct metric *metric = metrics; metric->name; metric++) {
+		assert_memory_equal(metric->name, "weir_", 5);
+		assert_int_equal(
+			strspn(metric->name, "abcdefghijklmnopqrstuvwxyz_"), strlen(metric->name));
+		assert_null(strstr(metric->name, "_total"));
+		assert_true(strlen(metric->help) > 5);
+		assert_true(metric->of == METRIC_OF_LIMITER || metric->label);
+		for (const struct metric *other = metrics; other < metric; other++)
+			assert_string_not_equal(metric->name, other->name);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_caps),
+		cmocka_unit_test(test_reloads),
+		cmocka_unit_test(test_no_answer),
+		cmocka_unit_test(test_formats),
+		cmocka_unit_test(test_policies),
+		cmocka_unit_test(test_help_is_escaped),
+		cmocka_unit_test(test_accept),
+		cmocka_unit_test(test_table),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

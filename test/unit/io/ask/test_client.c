@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What is asked over a socket, and every way in which a server may answer, or not.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "ask/client.h"
+
+#define GREETING     "{\"version\":\"DPDK 22.11.0\",\"pid\":7,\"max_output_len\":16384}"
+#define GREETING_MAX 1024
+#define REPLY_MAX    (1 << 20)
+#define PATIENT_MS   60000
+
+static char home[] = "/tmp/weir-ask-XXXXXX";
+static char path[sizeof(home) + 8];
+
+/* A server of one client, which says these one after the other: the greeting first. */
+struct server {
+	int listener;
+	pthread_t thread;
+	const char *says[4]; /* "": an empty packet; NULL: it hangs up */
+	char asked[3][256];
+	bool idle; /* says nothing, and does not even accept */
+};
+
+static void *serve(void *context)
+{
+	struct server *s = context;
+	int fd = accept(s->listener, NULL, NULL);
+
+	assert_true(fd >= 0);
+	for (unsigned i = 0; i < 4 && s->says[i]; i++) {
+		if (i > 0 && recv(fd, s->asked[i - 1], sizeof(s->asked[0]) - 1, 0) <= 0)
+			break;
+		send(fd, s->says[i], strlen(s->says[i]), MSG_NOSIGNAL);
+	}
+	close(fd);
+	return NULL;
+}
+
+static void open_listener(struct server *s)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	strcpy(address.sun_path, path);
+	unlink(path);
+	s->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_true(s->listener >= 0);
+	assert_int_equal(bind(s->listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(s->listener, 0), 0);
+}
+
+static void start_server(struct server *s)
+{
+	open_listener(s);
+	if (!s->idle)
+		assert_int_equal(pthread_create(&s->thread, NULL, serve, s), 0);
+}
+
+static void stop_server(struct server *s)
+{
+	if (!s->idle)
+		pthread_join(s->thread, NULL);
+	close(s->listener);
+}
+
+/* What opening says with such a greeting. */
+static int open_with(const char *greeting)
+{
+	struct server s = {.says = {greeting}};
+	struct client client;
+	int ret;
+
+	start_server(&s);
+	ret = client_open(&client, path);
+	if (ret == 0)
+		client_close(&client);
+	assert_int_equal(client.fd, -1);
+	stop_server(&s);
+	return ret;
+}
+
+static void test_greetings(void **state)
+{
+	static const struct {
+		const char *greeting;
+		int ret;
+	} rows[] = {
+		{GREETING, 0},
+		{"{\"max_output_len\":1}", 0},
+		{"{\"max_output_len\":0}", -EBADMSG},
+		{"{\"max_output_len\":-5}", -EBADMSG},
+		{"{\"max_output_len\":1048576}", 0},
+		{"{\"max_output_len\":1048577}", -EBADMSG},
+		{"{\"max_output_len\":\"16384\"}", -EBADMSG},
+		{"{}", -EBADMSG},
+		{"[]", -EBADMSG},
+		{GREETING " ", 0},
+		{GREETING "{}", -EBADMSG},
+		{"hello", -EBADMSG},
+		{"", -ECONNRESET},
+		{NULL, -ECONNRESET},
+	};
+	char text[GREETING_MAX + 2];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (open_with(rows[i].greeting) != rows[i].ret)
+			fail_msg("%s: not %d", rows[i].greeting, rows[i].ret);
+	snprintf(text, sizeof(text), "%-*s", GREETING_MAX, GREETING);
+	assert_int_equal(open_with(text), 0);
+	snprintf(text, sizeof(text), "%-*s", GREETING_MAX + 1, GREETING);
+	assert_int_equal(open_with(text), -EMSGSIZE);
+}
+
+/* What asking says when the server says that; the value as text. */
+static int ask_for(const char *greeting, const char *request, const char *reply, char **value)
+{
+	struct server s = {.says = {greeting, reply}};
+	struct client client;
+	json_t *json = (json_t *)1;
+	int ret;
+
+	start_server(&s);
+	assert_int_equal(client_open(&client, path), 0);
+	ret = client.source.ask(&client.source, request, &json);
+	assert_int_equal(json != NULL, ret == 0);
+	*value = ret ? NULL : json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
+	json_decref(json);
+	client_close(&client);
+	stop_server(&s);
+	if (reply)
+		assert_string_equal(s.asked[0], request);
+	return ret;
+}
+
+static void test_replies(void **state)
+{
+	static const struct {
+		const char *request, *reply;
+		int ret;
+		const char *value;
+	} rows[] = {
+		{"/weir/a", "{\"/weir/a\":{\"b\":[1,2]}}", 0, "{\"b\":[1,2]}"},
+		{"/weir/a", "{\"/weir/a\":7}", 0, "7"},
+		{"/weir/a", "{\"/weir/a\":null}", 0, "null"},
+		/* A parameter is no part of the command. */
+		{"/weir/a,web", "{\"/weir/a\":7}", 0, "7"},
+		{"/weir/a,web,2", "{\"/weir/a\":7}", 0, "7"},
+		{"/weir/a,web", "{\"/weir/a,web\":7}", -EBADMSG, NULL},
+		{"/weir/a", "{\"/weir/b\":7}", -EBADMSG, NULL},
+		{"/weir/a", "{}", -EBADMSG, NULL},
+		{"/weir/a", "{\"/weir/a\":7,\"/weir/a\":8}", -EBADMSG, NULL},
+		{"/weir/a", "{\"/weir/a\":7} {}", -EBADMSG, NULL},
+		{"/weir/a", "[\"/weir/a\"]", -EBADMSG, NULL},
+		{"/weir/a", "7", -EBADMSG, NULL},
+		{"/weir/a", "{\"/weir/a\":", -EBADMSG, NULL},
+		{"/weir/a", "", -ECONNRESET, NULL},
+		{"/weir/a", NULL, -ECONNRESET, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char *value;
+		int ret = ask_for(GREETING, rows[i].request, rows[i].reply, &value);
+
+		if (ret != rows[i].ret)
+			fail_msg("%s: %d, expected %d", rows[i].reply, ret, rows[i].ret);
+		if (ret == 0)
+			assert_string_equal(value, rows[i].value);
+		free(value);
+	}
+}
+
+/* As long as was announced is well, and one byte more is not. */
+static void test_length(void **state)
+{
+	static const unsigned rooms[] = {20, 2000, REPLY_MAX / 8};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
+		char greeting[64], *reply = test_malloc(rooms[i] + 2), *value;
+
+		snprintf(greeting, sizeof(greeting), "{\"max_output_len\":%u}", rooms[i]);
+		snprintf(reply, rooms[i] + 1, "%-*s", (int)rooms[i], "{\"/a\":7}");
+		assert_int_equal(ask_for(greeting, "/a", reply, &value), 0);
+		assert_string_equal(value, "7");
+		free(value);
+		snprintf(reply, rooms[i] + 2, "%-*s", (int)rooms[i] + 1, "{\"/a\":7}");
+		assert_int_equal(ask_for(greeting, "/a", reply, &value), -EMSGSIZE);
+		test_free(reply);
+	}
+}
+
+/* One after the other, on one connection; then it is gone. */
+static void test_several(void **state)
+{
+	struct server s = {.says = {GREETING, "{\"/a\":1}", "{\"/b\":2}", "{\"/a\":3}"}};
+	const char *requests[] = {"/a", "/b,x", "/a"};
+	struct client client;
+	json_t *value;
+
+	(void)state;
+	start_server(&s);
+	assert_int_equal(client_open_until(&client, path, PATIENT_MS), 0);
+	assert_int_equal(json_integer_value(json_object_get(client.greeting, "pid")), 7);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(client.source.ask(&client.source, requests[i], &value), 0);
+		assert_int_equal(json_integer_value(value), i + 1);
+		json_decref(value);
+		assert_string_equal(s.asked[i], requests[i]);
+	}
+	stop_server(&s);
+	assert_int_equal(client.source.ask(&client.source, "/a", &value), -ECONNRESET);
+	assert_null(value);
+	client_close(&client);
+}
+
+/* Whether it does not accept, does not greet, or does not answer before the time is over. */
+static void test_late(void **state)
+{
+	struct server idle = {.idle = true}, s = {.says = {GREETING, "{\"/a\":1}"}};
+	struct client client;
+	json_t *value;
+
+	(void)state;
+	start_server(&idle);
+	/* The first that is not accepted waits for a greeting, and the next for its turn. */
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(client_open_until(&client, path, 20), -ETIMEDOUT);
+	stop_server(&idle);
+	start_server(&s);
+	assert_int_equal(client_open_until(&client, path, PATIENT_MS), 0);
+	client.until_s = 1e-3; /* after the machine's start, and long ago */
+	assert_int_equal(client.source.ask(&client.source, "/a", &value), -ETIMEDOUT);
+	assert_null(value);
+	client_close(&client);
+	stop_server(&s);
+	assert_string_equal(s.asked[0], "");
+}
+
+static void test_nobody(void **state)
+{
+	char long_path[sizeof(((struct sockaddr_un *)0)->sun_path) + 1];
+	struct server s = {.idle = true};
+	struct client client;
+
+	(void)state;
+	start_server(&s);
+	stop_server(&s);
+	assert_int_equal(client_open(&client, path), -ECONNREFUSED);
+	unlink(path);
+	assert_int_equal(client_open(&client, path), -ENOENT);
+	memset(long_path, 'x', sizeof(long_path));
+	long_path[sizeof(long_path) - 1] = '\0';
+	assert_int_equal(client_open(&client, long_path), -ENAMETOOLONG);
+	long_path[sizeof(long_path) - 2] = '\0';
+	assert_int_equal(client_open(&client, long_path), -ENOENT);
+}
+
+/* A pause takes as long as was asked for at least, and says so. */
+static void test_pause(void **state)
+{
+	struct server s = {.says = {GREETING}};
+	struct client client;
+	double passed;
+
+	(void)state;
+	start_server(&s);
+	assert_int_equal(client_open(&client, path), 0);
+	passed = client.source.pause(&client.source, 1020);
+	assert_true(passed >= 1.02 && passed < 60);
+	client_close(&client);
+	stop_server(&s);
+}
+
+static int make_home(void **state)
+{
+	(void)state;
+	if (!mkdtemp(home))
+		return -1;
+	snprintf(path, sizeof(path), "%s/socket", home);
+	return 0;
+}
+
+static int remove_home(void **state)
+{
+	(void)state;
+	unlink(path);
+	return rmdir(home);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_greetings),
+		cmocka_unit_test(test_replies),
+		cmocka_unit_test(test_length),
+		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_nobody),
+		cmocka_unit_test(test_pause),
+	};
+
+	return cmocka_run_group_tests(tests, make_home, remove_home);
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Whatever ends the process, at whichever step, and whatever a disk has lost, the last good
+ * configuration is there, whole; and what was said to be durable is in the journal.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "change/journal.h"
+#include "change/keep.h"
+
+#define STEPS_MOST 1000 /* of a script */
+
+static char directory[64];
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(directory, sizeof(directory), "/tmp/weir-keep-XXXXXX");
+	return mkdtemp(directory) ? 0 : -1;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static struct keep *open_keep(void)
+{
+	struct keep *keep;
+
+	assert_int_equal(keep_open(directory, NULL, &keep), 0);
+	return keep;
+}
+
+static int write_one(struct keep *keep, int value, uint64_t *number)
+{
+	json_t *about = json_pack("{s:i}", "about", value);
+	json_t *configuration = json_pack("{s:i, s:s}", "value", value, "text", "x\ny // \" */");
+	int rc = keep_write(keep, about, configuration, number);
+
+	json_decref(about);
+	json_decref(configuration);
+	return rc;
+}
+
+/* What the newest good one that can be read says; 0: there is none. */
+static int good_value(const struct keep *keep)
+{
+	for (uint64_t n = UINT64_MAX; (n = keep_good_below(keep, n)) > 0;) {
+		struct keep_record record;
+		int value;
+
+		if (keep_read(keep, n, &record) != 0)
+			continue;
+		value = (int)json_integer_value(json_object_get(record.configuration, "value"));
+		assert_int_equal(json_integer_value(json_object_get(record.about, "about")), value);
+		keep_record_free(&record);
+		return value;
+	}
+	return 0;
+}
+
+static void keep_good(struct keep *keep, int value)
+{
+	uint64_t number;
+
+	assert_int_equal(write_one(keep, value, &number), 0);
+	assert_int_equal(keep_confirm(keep, number), 0);
+}
+
+static void newest_is_good(void **state)
+{
+	struct keep *keep = open_keep(), *other;
+	uint64_t number, second;
+
+	(void)state;
+	assert_int_equal(good_value(keep), 0);
+	assert_int_equal(keep_unconfirmed(keep), 0);
+	keep_good(keep, 1);
+	assert_int_equal(write_one(keep, 2, &number), 0);
+	assert_int_equal(good_value(keep), 1); /* nobody has confirmed the other */
+	assert_int_equal(keep_unconfirmed(keep), number);
+	assert_int_equal(keep_forget(keep, number), 0);
+	assert_int_equal(keep_forget(keep, number), 0);
+	assert_int_equal(keep_unconfirmed(keep), 0);
+	assert_int_equal(keep_confirm(keep, number), -ENOENT);
+	assert_int_equal(write_one(keep, 3, &second), 0);
+	assert_int_equal(keep_confirm(keep, second), 0);
+	assert_int_equal(good_value(keep), 3);
+	assert_int_equal(keep_open(directory, NULL, &other), -EBUSY);
+	keep_close(keep);
+	keep = open_keep();
+	assert_int_equal(good_value(keep), 3);
+	keep_close(keep);
+	assert_int_equal(keep_open("/nonexistent/state", NULL, &keep), -ENOENT);
+}
+
+static void oldest_go(void **state)
+{
+	struct keep *keep = open_keep();
+	uint64_t number = UINT64_MAX;
+	unsigned n = 0;
+
+	(void)state;
+	for (int i = 1; i <= 3 * KEEP_MOST; i++)
+		keep_good(keep, i);
+	assert_int_equal(good_value(keep), 3 * KEEP_MOST);
+	while ((number = keep_good_below(keep, number)) > 0)
+		n++;
+	assert_int_equal(n, KEEP_MOST);
+	keep_close(keep);
+}
+
+/* What a disk has lost of the newest: each byte cut off, or another than it was. */
+static void damage_is_seen(void **state)
+{
+	struct keep *keep = open_keep();
+	char path[128], text[1024];
+	ssize_t len;
+	int fd;
+
+	(void)state;
+	keep_good(keep, 1);
+	keep_good(keep, 2);
+	snprintf(path, sizeof(path), "%s/%010d.good.json", directory, 2);
+	fd = open(path, O_RDWR);
+	assert_true(fd >= 0);
+	len = read(fd, text, sizeof(text));
+	assert_in_range(len, 100, sizeof(text) - 1);
+	for (off_t at = 0; at < len; at++) {
+		char other = (char)(text[at] ^ 1);
+
+		assert_int_equal(pwrite(fd, &other, 1, at), 1);
+		if (good_value(keep) != 1)
+			fail_msg("another byte at %lld is not seen", (long long)at);
+		assert_int_equal(pwrite(fd, text + at, 1, at), 1);
+		assert_int_equal(ftruncate(fd, at), 0);
+		if (good_value(keep) != 1)
+			fail_msg("an end at %lld is not seen", (long long)at);
+		assert_int_equal(pwrite(fd, text, (size_t)len, 0), len);
+	}
+	assert_int_equal(good_value(keep), 2);
+	close(fd);
+	keep_close(keep);
+}
+
+static unsigned steps_left;
+
+static void die_at_step(void *context)
+{
+	(void)context;
+	if (steps_left-- == 0)
+		_exit(1);
+}
+
+/* A change as weir makes one: 10 is the last good one, 11 comes, is confirmed, and is said. */
+static void script(int say)
+{
+	const struct keep_hooks hooks = {.step = die_at_step};
+	struct keep *keep;
+	uint64_t number;
+	json_t *line = json_pack("{s:i}", "value", 11);
+	int rc = keep_open(directory, &hooks, &keep);
+
+	rc = rc ? rc : write_one(keep, 11, &number);
+	rc = rc ? rc : keep_confirm(keep, number);
+	rc = rc ? rc : journal_add(keep, line);
+	json_decref(line);
+	if (rc == 0 && write(say, "", 1) < 0)
+		_exit(3);
+	_exit(rc ? 2 : 0);
+}
+
+/* Runs it up to a step: how it ended, and whether it came to its end. */
+static int run_to_step(unsigned step, bool *answered)
+{
+	int pipe_fds[2], status;
+	char byte;
+	pid_t child;
+
+	assert_int_equal(pipe(pipe_fds), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		steps_left = step;
+		script(pipe_fds[1]);
+	}
+	close(pipe_fds[1]);
+	*answered = read(pipe_fds[0], &byte, 1) == 1;
+	close(pipe_fds[0]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void check_after_kill(unsigned step, bool answered)
+{
+	struct keep *keep = open_keep();
+	json_t *lines = journal_last(keep, 1);
+	int value = good_value(keep);
+	json_int_t said = json_integer_value(json_object_get(json_array_get(lines, 0), "value"));
+
+	if ((value != 10 && value != 11) || (answered && value != 11))
+		fail_msg("killed at step %u: %d is the last good one", step, value);
+	if (said == 11 && value != 11)
+		fail_msg("killed at step %u: the journal knows of what is not so", step);
+	if (answered && said != 11)
+		fail_msg("killed at step %u: the journal does not know", step);
+	/* And it goes on from there. */
+	keep_good(keep, 12);
+	assert_int_equal(good_value(keep), 12);
+	json_decref(lines);
+	keep_close(keep);
+}
+
+static void each_kill(void **state)
+{
+	int status = 1;
+	unsigned step;
+
+	for (step = 0; status != 0 && step < STEPS_MOST; step++) {
+		struct keep *keep = open_keep();
+		bool answered;
+
+		for (int i = KEEP_MOST; i > 0; i--)
+			keep_good(keep, 100);
+		keep_good(keep, 10);
+		keep_close(keep);
+		status = run_to_step(step, &answered);
+		assert_int_not_equal(status, 2);
+		assert_int_equal(answered, status == 0);
+		check_after_kill(step, answered);
+		assert_int_equal(teardown(state), 0);
+		assert_int_equal(setup(state), 0);
+	}
+	assert_int_equal(status, 0);
+	assert_in_range(step, 12, STEPS_MOST); /* there were as many places to end at */
+}
+
+/* So many bytes a file may have: then each write fails as on a full disk. */
+static void run_full(rlim_t bytes)
+{
+	const struct rlimit limit = {bytes, bytes};
+	json_t *line = json_pack("{s:i}", "value", 11);
+	struct keep *keep;
+	uint64_t number;
+	int rc = 0;
+
+	signal(SIGXFSZ, SIG_IGN);
+	if (setrlimit(RLIMIT_FSIZE, &limit) || keep_open(directory, NULL, &keep))
+		_exit(3);
+	rc = write_one(keep, 11, &number);
+	if (rc == 0 || number != 0 || keep_unconfirmed(keep) != 0)
+		_exit(1);
+	rc = bytes ? 0 : journal_add(keep, line);
+	json_decref(line);
+	_exit(bytes || rc ? 0 : 2);
+}
+
+static void full_disk(void **state)
+{
+	struct keep *keep;
+
+	for (rlim_t bytes = 0; bytes < 200; bytes += 40) {
+		int status;
+		pid_t child;
+
+		keep = open_keep();
+		keep_good(keep, 10);
+		keep_close(keep);
+		child = fork();
+		assert_true(child >= 0);
+		if (child == 0)
+			run_full(bytes);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+			fail_msg("%u bytes: status %x", (unsigned)bytes, (unsigned)status);
+		keep = open_keep();
+		assert_int_equal(good_value(keep), 10);
+		keep_good(keep, 11);
+		assert_int_equal(good_value(keep), 11);
+		keep_close(keep);
+		assert_int_equal(teardown(state), 0);
+		assert_int_equal(setup(state), 0);
+	}
+}
+
+static void add_number(const struct keep *keep, int value, size_t pad)
+{
+	char *text = calloc(pad + 1, 1);
+	json_t *line;
+
+	memset(text, 'x', pad);
+	line = json_pack("{s:i, s:s}", "value", value, "pad", text);
+	assert_int_equal(journal_add(keep, line), 0);
+	json_decref(line);
+	free(text);
+}
+
+static json_int_t value_at(const json_t *lines, size_t i)
+{
+	return json_integer_value(json_object_get(json_array_get(lines, i), "value"));
+}
+
+/* Bounded, and the last lines are there across files. */
+static void journal_turns(void **state)
+{
+	struct keep *keep = open_keep();
+	const size_t pad = 1 << 19;
+	const int n = (JOURNAL_FILES + 2) * JOURNAL_FILE_MOST / (1 << 19);
+	json_t *lines;
+	char path[128];
+	struct stat st;
+
+	(void)state;
+	for (int i = 1; i <= n; i++)
+		add_number(keep, i, pad);
+	lines = journal_last(keep, 12);
+	assert_int_equal(json_array_size(lines), 12);
+	for (size_t i = 0; i < 12; i++)
+		assert_int_equal(value_at(lines, i), n - 11 + (int)i);
+	json_decref(lines);
+	for (unsigned age = 1; age < JOURNAL_FILES; age++) {
+		snprintf(path, sizeof(path), "%s/history.%u.jsonl", directory, age);
+		assert_int_equal(stat(path, &st), 0);
+		assert_in_range(st.st_size, 1, JOURNAL_FILE_MOST + 2 * pad);
+	}
+	snprintf(path, sizeof(path), "%s/history.%u.jsonl", directory, JOURNAL_FILES);
+	assert_int_not_equal(stat(path, &st), 0);
+	keep_close(keep);
+}
+
+static void journal_after_a_cut(void **state)
+{
+	struct keep *keep = open_keep();
+	char path[128];
+	json_t *lines;
+	int fd;
+
+	(void)state;
+	add_number(keep, 1, 0);
+	snprintf(path, sizeof(path), "%s/history.jsonl", directory);
+	fd = open(path, O_WRONLY | O_APPEND);
+	assert_int_equal(write(fd, "{\"value\":2", 10), 10);
+	close(fd);
+	add_number(keep, 3, 0);
+	lines = journal_last(keep, 9);
+	assert_int_equal(json_array_size(lines), 2);
+	assert_int_equal(value_at(lines, 0), 1);
+	assert_int_equal(value_at(lines, 1), 3);
+	json_decref(lines);
+	keep_close(keep);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(newest_is_good, setup, teardown),
+		cmocka_unit_test_setup_teardown(oldest_go, setup, teardown),
+		cmocka_unit_test_setup_teardown(damage_is_seen, setup, teardown),
+		cmocka_unit_test_setup_teardown(each_kill, setup, teardown),
+		cmocka_unit_test_setup_teardown(full_disk, setup, teardown),
+		cmocka_unit_test_setup_teardown(journal_turns, setup, teardown),
+		cmocka_unit_test_setup_teardown(journal_after_a_cut, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

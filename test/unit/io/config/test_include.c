@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Configurations of several files: what joins them, whose order they have, and whose line an error
+ * is of. In files, too, ' stands for ".
+ */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config_cases.h"
+#include "json/include.h"
+
+#define MAIN(members) "{'limiter': 'me', " PORTS WIRES members "}"
+#define P(name, vlan) "{'name': '" name "', 'match': {'vlan': " vlan "}, 'limit': '1Mbit/s'}"
+
+struct file {
+	const char *name, *text;
+};
+
+/* All in a directory that is the current one: messages have names as they are here. */
+static int open_directory(void **state)
+{
+	char path[] = "/tmp/weir-include-XXXXXX";
+
+	if (mkdtemp(path) == NULL || chdir(path) < 0)
+		return -1;
+	*state = strdup(path);
+	return mkdir("d", 0700);
+}
+
+static int close_directory(void **state)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "/bin/rm -r '%s'", (char *)*state);
+	if (chdir("/") < 0)
+		return -1;
+	free(*state);
+	return pclose(popen(command, "r"));
+}
+
+static void write_file(const struct file *file)
+{
+	char *text = with_quotes(file->text);
+	FILE *out = fopen(file->name, "w");
+
+	assert_non_null(out);
+	fputs(text, out);
+	fclose(out);
+	free(text);
+}
+
+static char *load_saying(struct config **config)
+{
+	char *messages;
+	size_t size;
+	FILE *err = open_memstream(&messages, &size);
+
+	assert_non_null(err);
+	config_load("w.json", err, config);
+	fclose(err);
+	return messages;
+}
+
+/* Writes the files, of which the last is "w.json", and loads that. */
+static void expect_policies(const struct file *files, size_t n, const char *names)
+{
+	char found[256] = "", *messages;
+	struct config *config;
+
+	for (size_t i = 0; i < n; i++)
+		write_file(&files[i]);
+	messages = load_saying(&config);
+	assert_string_equal(messages, "");
+	assert_non_null(config);
+	for (unsigned i = 0; i < config->n_policies; i++) {
+		size_t len = strlen(found);
+
+		snprintf(found + len, sizeof(found) - len, "%s%s", i > 0 ? " " : "",
+			config->policies[i].name);
+	}
+	assert_string_equal(found, names);
+	for (size_t i = 0; i < n; i++)
+		unlink(files[i].name);
+	config_free(config);
+	free(messages);
+}
+
+static void expect_refused(const struct file *files, size_t n, const char *words)
+{
+	char *expected = with_quotes(words), *messages;
+	struct config *config;
+
+	for (size_t i = 0; i < n; i++)
+		write_file(&files[i]);
+	messages = load_saying(&config);
+	assert_null(config);
+	for (char *caret = messages; (caret = strchr(caret, '^')) != NULL;)
+		*caret = '~'; /* which the words have for another thing */
+	assert_string_equal(messages, expected);
+	for (size_t i = 0; i < n; i++)
+		unlink(files[i].name);
+	free(messages);
+	free(expected);
+}
+
+#define EXPECT_POLICIES(names, ...)                         \
+	expect_policies((const struct file[]){__VA_ARGS__}, \
+		sizeof((const struct file[]){__VA_ARGS__}) / sizeof(struct file), names)
+#define EXPECT_REFUSED(words, ...)                         \
+	expect_refused((const struct file[]){__VA_ARGS__}, \
+		sizeof((const struct file[]){__VA_ARGS__}) / sizeof(struct file), words)
+
+static void test_joined(void **state)
+{
+	(void)state;
+	EXPECT_POLICIES("a", {"x.json", "{'policies': [" P("a", "1") "]} // y"},
+		{"w.json", MAIN(", 'include': 'x.json'")});
+	/* One's own come first, then others' as they are named. */
+	EXPECT_POLICIES("c b a", {"x.json", "{'policies': [" P("a", "1") "]}"},
+		{"y.json", "{'note': 'n', 'policies': [" P("b", "2") "]}"},
+		{"w.json",
+			MAIN(", 'include': ['y.json', 'x.json'], 'policies': [" P("c", "3") "]")});
+	/* Files of a directory in the order of their names; what is called otherwise is none. */
+	EXPECT_POLICIES("a b", {"d/2.json", "{'policies': [" P("b", "2") "]}"},
+		{"d/10.json", "{'policies': [" P("a", "1") "]}"}, {"d/3.json~", "nonsense"},
+		{"d/.4.json", "nonsense"}, {"w.json", MAIN(", 'include': 'd', 'policies': []")});
+	/* Relative to the file that names it. */
+	EXPECT_POLICIES("a b", {"d/x.json", "{'policies': [" P("a", "1") "], 'include': 'y.json'}"},
+		{"d/y.json", "{'policies': [" P("b", "2") "]}"},
+		{"w.json", MAIN(", 'include': 'd/x.json'")});
+	/* What a group shares may be more than policies. */
+	EXPECT_POLICIES("a",
+		{"x.json", "{'unparsed': 'drop', 'gossip': {'insecure': true, 'roster': "
+			   "[{'name': 'me', 'address': '10.0.0.1:1'}]}}"},
+		{"w.json", MAIN(", 'include': 'x.json', 'policies': [" P("a", "1") "]")});
+}
+
+static void test_places(void **state)
+{
+	(void)state;
+	/* The index is that in its file. */
+	EXPECT_REFUSED("x.json:2: policies[0] 'b'.limit: '1Mbit': " MEANT_RATE("1Mbit/s"),
+		{"x.json",
+			"{'policies': [\n{'name': 'b', 'match': {'vlan': 2}, 'limit': '1Mbit'}]}"},
+		{"w.json", MAIN(", 'include': 'x.json', 'policies': [" P("a", "1") "]")});
+	EXPECT_REFUSED(
+		"x.json:2: policies[1] 'a'.name: 'a': expected a name of its own, policies[0] "
+		"'a' at w.json:1 has the same\n",
+		{"x.json", "{'policies': [" P("b", "2") ",\n" P("a", "3") "]}"},
+		{"w.json", MAIN(", 'include': 'x.json', 'policies': [" P("a", "1") "]")});
+	EXPECT_REFUSED("x.json:3: idle: 'nap': expected 'poll' or 'sleep'\n",
+		{"x.json", "{\n\n'idle': 'nap'}"}, {"w.json", MAIN(", 'include': 'x.json'")});
+	EXPECT_REFUSED("x.json:2: idle: a second one: expected it in one of the files: idle at "
+		       "w.json:1\n",
+		{"x.json", "{\n'idle': 'poll'}"},
+		{"w.json", MAIN(", 'include': 'x.json', 'idle': 'poll'")});
+	EXPECT_REFUSED("x.json:1:16: a trailing comma, before ']': take the comma away\n"
+		       "     1 | {'policies': [1,]}\n       |                ~\n",
+		{"x.json", "{'policies': [1,]}"}, {"w.json", MAIN(", 'include': 'x.json'")});
+	EXPECT_REFUSED("x.json:1: idle: duplicate key: expected it once: line 1 has it too\n",
+		{"x.json", "{'idle': 'poll', 'idle': 'poll'}"},
+		{"w.json", MAIN(", 'include': 'x.json'")});
+	EXPECT_REFUSED("x.json:1: an empty array: expected an object\n", {"x.json", "[]"},
+		{"w.json", MAIN(", 'include': 'x.json'")});
+	EXPECT_REFUSED("x.json:1: policies: 3: expected an array\n", {"x.json", "{'policies': 3}"},
+		{"w.json", MAIN(", 'include': 'x.json'")});
+	EXPECT_REFUSED("x.json:1: plicies: unknown key: did you mean 'policies'?\n",
+		{"x.json", "{'plicies': []}"}, {"w.json", MAIN(", 'include': 'x.json'")});
+}
+
+static void test_not_included(void **state)
+{
+	(void)state;
+	EXPECT_REFUSED(
+		"w.json:2: include[1]: x.json: expected a file or a directory: No such file or "
+		"directory\n",
+		{"y.json", "{}"}, {"w.json", MAIN(", 'include': ['y.json',\n'x.json']")});
+	EXPECT_REFUSED("w.json:1: include: 3: expected the path of a file or of a directory\n",
+		{"w.json", MAIN(", 'include': 3")});
+	EXPECT_REFUSED("w.json:1: include: '': expected the path of a file or of a directory\n",
+		{"w.json", MAIN(", 'include': ''")});
+	EXPECT_REFUSED("w.json:1: include: /dev/null: expected a regular file or a directory\n",
+		{"w.json", MAIN(", 'include': '/dev/null'")});
+	/* Round about, by itself, and twice. */
+	EXPECT_REFUSED("x.json:1: include: w.json: expected each file once: it is read already\n",
+		{"x.json", "{'include': 'w.json'}"}, {"w.json", MAIN(", 'include': 'x.json'")});
+	EXPECT_REFUSED(
+		"w.json:1: include: d/../w.json: expected each file once: it is read already\n",
+		{"w.json", MAIN(", 'include': 'd/../w.json'")});
+	EXPECT_REFUSED(
+		"w.json:1: include[1]: x.json: expected each file once: it is read already\n",
+		{"x.json", "{}"}, {"w.json", MAIN(", 'include': ['x.json', 'x.json']")});
+	EXPECT_REFUSED("3.json:1: include: 4.json: expected files no more than 3 deep\n",
+		{"4.json", "{}"}, {"3.json", "{'include': '4.json'}"},
+		{"2.json", "{'include': '3.json'}"}, {"1.json", "{'include': '2.json'}"},
+		{"w.json", MAIN(", 'include': '1.json'")});
+}
+
+/* What was written between the reading of one file and of another is read again, all of it. */
+static void test_written_meanwhile(void **state)
+{
+	const struct file x = {"x.json", "{}"}, w = {"w.json", MAIN(", 'include': 'x.json'")},
+			  y = {"w.json", MAIN(", 'include': 'x.json', 'idle': 'poll'")};
+	struct diagnostics diagnostics;
+	struct reader reader;
+
+	(void)state;
+	write_file(&x);
+	write_file(&w);
+	diagnostics_init(&diagnostics, stderr, DIAGNOSTICS_TEXT);
+	assert_int_equal(reader_open(&reader, w.name, &diagnostics), 0);
+	assert_int_equal(reader_include(&reader, "include", "policies"), 0);
+	assert_int_equal(reader_finish(&reader), 0);
+	assert_int_equal(reader_open(&reader, w.name, &diagnostics), 0);
+	write_file(&y);
+	assert_int_equal(reader_include(&reader, "include", "policies"), -EAGAIN);
+	assert_int_equal(reader_finish(&reader), 0);
+	unlink(x.name);
+	unlink(w.name);
+}
+
+/* Text from no file has nothing that a path could be relative to. */
+static void test_from_memory(void **state)
+{
+	static const struct config_case cases[] = {
+		{DOC(", 'include': 'x.json'"),
+			"w.json:1: include: 'x.json': expected none in what is read from no file\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_joined),
+		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_not_included),
+		cmocka_unit_test(test_written_meanwhile),
+		cmocka_unit_test(test_from_memory),
+	};
+
+	return cmocka_run_group_tests(tests, open_directory, close_directory);
+}

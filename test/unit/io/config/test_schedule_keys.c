@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Limits by time of day: the keys, what overlaps, what an entry leaves open, what a reload takes
+ * for a change; and another limit for a policy that runs.
+ */
+#include "config_cases.h"
+
+#include "config/terms.h"
+#include "policy/diff.h"
+#include "policy/kind.h"
+#include "policy/schedule.h"
+
+#define AT                 "w.json:1: policies[0] 'p'."
+#define ZONED(entries)     ", 'schedule': {'zone': 'Europe/Berlin', 'entries': [" entries "]}"
+#define SCHEDULED(entries) LIMITED(ZONED(entries))
+#define DAY                "{'days': 'mon-fri', 'from': '08:00', 'to': '18:00', 'limit': '20Mbit/s'}"
+#define NIGHT              "{'from': '22:00', 'to': '06:00', 'limit': '5Mbit/s', 'burst': '1MB'}"
+#define TIMES              "'from': '08:00', 'to': '18:00'"
+
+static void test_values(void **state)
+{
+	static const struct config_case cases[] = {
+		{SCHEDULED(DAY), ""},
+		{SCHEDULED(DAY ", " NIGHT), ""},
+		{SCHEDULED("{" TIMES ", 'limit': '20Mbit/s', 'note': 'x'}"), ""},
+		{SCHEDULED("{'from': '00:00', 'to': '24:00', 'limit': '20Mbit/s'}"), ""},
+		{LIMITED(", 'schedule': []"), AT "schedule: an empty array: expected an object\n"},
+		{LIMITED(", 'schedule': {'entries': [" DAY "]}"), AT
+			"schedule.zone: missing: expected a time zone such as 'Europe/Berlin' or 'UTC'\n"},
+		{LIMITED(", 'schedule': {'zone': '../passwd', 'entries': [" DAY "]}"), AT
+			"schedule.zone: '../passwd': expected a time zone such as 'Europe/Berlin' or 'UTC'\n"},
+		{LIMITED(", 'schedule': {'zone': 'Europe/Atlantis', 'entries': [" DAY "]}"), AT
+			"schedule.zone: 'Europe/Atlantis': expected a time zone such as 'Europe/Berlin' or 'UTC' that is in /usr/share/zoneinfo\n"},
+		{LIMITED(", 'schedule': {'zone': 'Europe', 'entries': [" DAY "]}"), AT
+			"schedule.zone: 'Europe': expected a time zone such as 'Europe/Berlin' or 'UTC' that is in /usr/share/zoneinfo\n"},
+		{LIMITED(", 'schedule': {'zone': 'tzdata.zi', 'entries': [" DAY "]}"), AT
+			"schedule.zone: 'tzdata.zi': expected a time zone such as 'Europe/Berlin' or 'UTC'\n"},
+		{SCHEDULED(""), AT
+			"schedule.entries: an empty array: expected an array of 1 to 64 times of day and their limits\n"},
+		{SCHEDULED("{'days': 'weekdays', " TIMES ", 'limit': '20Mbit/s'}"), AT
+			"schedule.entries[0].days: 'weekdays': expected weekdays such as 'mon-fri', 'sat,sun' or 'daily'\n"},
+		{SCHEDULED("{'from': '8:00', 'to': '18:00', 'limit': '20Mbit/s'}"), AT
+			"schedule.entries[0].from: '8:00': expected a time of day from '00:00' to '24:00'\n"},
+		{SCHEDULED("{'from': '24:00', 'to': '18:00', 'limit': '20Mbit/s'}"), AT
+			"schedule.entries[0].from: '24:00': expected '00:00', of the next day\n"},
+		{SCHEDULED("{'from': '08:00', 'to': '08:00', 'limit': '20Mbit/s'}"), AT
+			"schedule.entries[0].to: '08:00': expected another time than 'from': a whole day is '00:00' to '24:00'\n"},
+		{SCHEDULED("{" TIMES ", 'limit': '20Mbit'}"),
+			AT "schedule.entries[0].limit: '20Mbit': " MEANT_RATE("20Mbit/s")},
+		{SCHEDULED("{" TIMES "}"), AT "schedule.entries[0].limit: missing: " EXPECTED_RATE},
+		{SCHEDULED("{" TIMES ", 'limit': '20Mbit/s', 'bursts': '1MB'}"),
+			AT "schedule.entries[0].bursts: unknown key" MEANT("burst")},
+		{SCHEDULED("{" TIMES ", 'limit': '20Mbit/s', 'burst': '1kB'}"),
+			"w.json:1: warning: policies[0] 'p'.schedule.entries[0].burst: '1kB': less than 1518 bytes, so the largest frames never pass\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_overlaps(void **state)
+{
+#define OWN "expected times of its own: one limit holds at a time\n"
+	static const struct config_case cases[] = {
+		{SCHEDULED(DAY ", {'days': 'sat', " TIMES ", 'limit': '5Mbit/s'}"), ""},
+		{SCHEDULED(DAY ", {'days': 'fri', 'from': '18:00', 'to': '08:00', "
+			       "'limit': '5Mbit/s'}"),
+			""},
+		{SCHEDULED(DAY ", {'days': 'fri', 'from': '17:59', 'to': '08:00', "
+			       "'limit': '5Mbit/s'}"),
+			AT "schedule.entries[1]: Fri 17:59 is in entries[0], too: " OWN},
+		{SCHEDULED("{'days': 'sun', 'from': '23:00', 'to': '08:01', 'limit': '5Mbit/s'}, "
+			   "" DAY),
+			AT "schedule.entries[1]: Mon 08:00 is in entries[0], too: " OWN},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_beside(void **state)
+{
+#define COUNTED(members, limit)                                          \
+	POLICY(", 'limit': '100/min', 'count': 'packets'" members ZONED( \
+		"{" TIMES ", 'limit': '" limit "'}"))
+	static const struct config_case cases[] = {
+		{POLICY(", 'allocator': 'quota', 'total': '5TB', 'limit': '1Mbit/s'" ZONED(DAY)), AT
+			"schedule: an object: expected none with the allocator 'quota', whose total is what limits\n"},
+		{COUNTED("", "10/s"), ""},
+		{LIMITED(", 'guarantee': 'conserved'" ZONED(DAY)), ""},
+		{COUNTED(", 'guarantee': 'conserved'", "200/min"), ""},
+		{COUNTED(", 'guarantee': 'conserved'", "10/s"), AT
+			"schedule.entries[0].limit: '10/s': expected a number in the time that the limit of the policy has, as its parts are whole\n"},
+		{COUNTED(", 'meter': 'fixed-window'", "90/min"), ""},
+		{COUNTED(", 'meter': 'fixed-window'", "90/h"), AT
+			"schedule.entries[0].limit: '90/h': expected a whole number in the 'window' of the policy\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+/* A burst that the policy names is that of each of its limits; else it grows with the limit. */
+static void test_bursts(void **state)
+{
+	static const struct {
+		const char *document;
+		uint64_t day, night;
+	} rows[] = {
+		{SCHEDULED(DAY ", " NIGHT), 625000, 1000000},
+		{LIMITED(", 'burst': '700kB'" ZONED(DAY ", " NIGHT)), 700000, 1000000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct config *config = must_parse(rows[i].document);
+		const struct schedule *schedule = config->policies[0].schedule;
+
+		assert_int_equal(schedule->n, 2);
+		assert_string_equal(zone_name(schedule->zone), "Europe/Berlin");
+		assert_int_equal(schedule->entries[0].terms.limit_bps, 20000000);
+		assert_int_equal(schedule->entries[0].terms.burst_bytes, rows[i].day);
+		assert_int_equal(schedule->entries[1].terms.burst_bytes, rows[i].night);
+		config_free(config);
+	}
+}
+
+/* Policies of one zone share it. */
+static void test_zones(void **state)
+{
+	struct config *config = must_parse(
+		POLICIES("{'name': 'p', 'limit': '1Mbit/s', 'match': {'vlan': 1}" ZONED(
+			DAY) "}, "
+			     "{'name': 'q', 'limit': '1Mbit/s', 'match': {'vlan': 2}" ZONED(
+				     NIGHT) "}"));
+
+	(void)state;
+	assert_int_equal(config->n_zones, 1);
+	assert_ptr_equal(config->policies[0].schedule->zone, config->policies[1].schedule->zone);
+	config_free(config);
+}
+
+static unsigned scheduled_changes(const char *before, const char *after)
+{
+	struct config *old = must_parse(before), *config = must_parse(after);
+	struct config_diff *diff;
+	unsigned changes;
+
+	assert_int_equal(config_diff(old, config, "w.json", stderr, &diff), 0);
+	changes = diff->changes[0];
+	config_diff_free(diff);
+	config_free(old);
+	config_free(config);
+	return changes;
+}
+
+static void test_changes(void **state)
+{
+#define LATER "{'days': 'mon-fri', 'from': '08:01', 'to': '18:00', 'limit': '20Mbit/s'}"
+	(void)state;
+	assert_int_equal(scheduled_changes(SCHEDULED(DAY), SCHEDULED(DAY)), 0);
+	assert_int_equal(
+		scheduled_changes(SCHEDULED(DAY ", " NIGHT), SCHEDULED(NIGHT ", " DAY)), 0);
+	assert_int_equal(scheduled_changes(SCHEDULED(DAY), SCHEDULED(LATER)), POLICY_TERMS);
+	assert_int_equal(scheduled_changes(LIMITED(""), SCHEDULED(DAY)), POLICY_TERMS);
+	assert_int_equal(scheduled_changes(SCHEDULED(DAY), LIMITED("")), POLICY_TERMS);
+}
+
+/* One bucket counts as coarsely as the fastest of its limits needs. */
+static void test_unit_bits(void **state)
+{
+	struct config *slow = must_parse(COUNTED("", "10/s"));
+	struct config *fast = must_parse(COUNTED("", "100k/s"));
+
+	(void)state;
+	assert_int_not_equal(policy_unit_bits(&slow->policies[0]), 0);
+	assert_int_equal(policy_unit_bits(&fast->policies[0]), 0);
+	config_free(slow);
+	config_free(fast);
+}
+
+static void test_terms(void **state)
+{
+	static const struct {
+		const char *policy, *terms;
+		uint64_t limit, burst; /* 0: refused */
+		const char *message;
+	} rows[] = {
+		{LIMITED(""), "{'limit': '80Mbit/s'}", 80000000, 2500000, ""},
+		{LIMITED(", 'burst': '700kB'"), "{'limit': '80Mbit/s'}", 80000000, 700000, ""},
+		{LIMITED(""), "{'limit': '80Mbit/s', 'burst': '1MB'}", 80000000, 1000000, ""},
+		{LIMITED(""), "{'limit': '80Mbit'}", 0, 0,
+			"p:1: limit: '80Mbit': " MEANT_RATE("80Mbit/s")},
+		{LIMITED(""), "{'burst': '1MB'}", 0, 0, "p:1: limit: missing: " EXPECTED_RATE},
+		{LIMITED(""), "{'limit': '80Mbit/s', 'action': 'mark'}", 0, 0,
+			"p:1: action: unknown key: expected one of 'limit', 'burst'\n"},
+		{COUNTED("", "10/s"), "{'limit': '5/s'}", 40, 10, ""},
+		{COUNTED("", "10/s"), "{'limit': '100k/s'}", 0, 0,
+			"p:1: limit: '100k/s': expected one that the bucket of the policy can count: change it in the file, and reload\n"},
+		{LIMITED(", 'meter': 'fixed-window', 'window': '1s'"),
+			"{'limit': '80Mbit/s', 'burst': '1MB'}", 0, 0,
+			"p:1: burst: '1MB': expected none, as the meter of the policy has no burst\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct config *config = must_parse(rows[i].policy);
+		char *text = with_quotes(rows[i].terms), *expected = with_quotes(rows[i].message);
+		char *messages = NULL;
+		size_t size;
+		FILE *err = open_memstream(&messages, &size);
+		struct limit_terms terms = {0};
+		int ret = config_parse_terms(
+			text, strlen(text), &config->policies[0], 1, err, &terms);
+
+		fclose(err);
+		assert_string_equal(messages, expected);
+		assert_int_equal(ret, rows[i].limit ? 0 : -EINVAL);
+		if (ret == 0) {
+			assert_int_equal(terms.limit_bps, rows[i].limit);
+			assert_int_equal(terms.burst_bytes, rows[i].burst);
+		}
+		free(text);
+		free(expected);
+		free(messages);
+		config_free(config);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_overlaps),
+		cmocka_unit_test(test_beside),
+		cmocka_unit_test(test_bursts),
+		cmocka_unit_test(test_zones),
+		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_unit_bits),
+		cmocka_unit_test(test_terms),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Trials of policies: their keys, what they inherit, what cannot be tried, and what a reload takes
+ * for a change.
+ */
+#include "config_cases.h"
+
+#include "config/load.h"
+#include "policy/diff.h"
+#include "policy/kind.h"
+#include "policy/trial.h"
+
+#define TRIAL(members)         LIMITED(", 'trial': {" members "}")
+#define BESIDE(terms, members) LIMITED(terms ", 'trial': {" members "}")
+#define AT                     "w.json:1: policies[0] 'p'."
+#define EMPTY                  "expected at least one of 'limit', 'burst', 'meter', 'window' and 'classes'\n"
+#define TRIED                  " in a trial of this policy\n"
+
+static void test_trial_values(void **state)
+{
+	static const struct config_case cases[] = {
+		{TRIAL("'limit': '5Mbit/s'"), ""},
+		{TRIAL("'burst': '1MB'"), ""},
+		{TRIAL("'meter': 'gcra'"), ""},
+		{TRIAL("'meter': 'hybrid', 'window': '1s', 'note': 'for a day'"), ""},
+		{TRIAL("'meter': 'phantom', 'classes': {'by': 'dscp'}"), ""},
+		{TRIAL(""), AT "trial: an empty object: " EMPTY},
+		{TRIAL("'note': 'nothing'"), AT "trial: an object: " EMPTY},
+		{LIMITED(", 'trial': '5Mbit/s'"), AT "trial: '5Mbit/s': expected an object\n"},
+		{TRIAL("'limit': '5Mbit'"), AT "trial.limit: '5Mbit': " MEANT_RATE("5Mbit/s")},
+		{TRIAL("'limit': '1bit/s'"), AT "trial.limit: '1bit/s': " RATE_RANGE},
+		{TRIAL("'limt': '5Mbit/s'"), AT "trial.limt: unknown key: did you mean 'limit'?\n"},
+		{TRIAL("'action': 'drop'"),
+			AT "trial.action: unknown key: expected one of 'limit', 'burst', 'meter', "
+			   "'window', 'classes'\n"},
+		{TRIAL("'meter': 'hybrid'"),
+			AT "trial.window: missing: expected a time such as '1s' for this meter\n"},
+		{TRIAL("'window': '1s'"),
+			AT "trial.window: '1s': expected none unless 'meter' is 'fixed-window' or "
+			   "'hybrid'\n"},
+		{TRIAL("'meter': 'hybrid', 'window': '1s', 'burst': '1MB'"),
+			AT "trial.burst: '1MB': expected none unless 'meter' is 'token-bucket', "
+			   "'gcra' or 'phantom'\n"},
+		{TRIAL("'classes': {'by': 'flow'}"),
+			AT "trial.classes: an object: expected none unless 'meter' is 'phantom'\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_trial_beside(void **state)
+{
+#define FIVE "'limit': '5Mbit/s'"
+	static const struct config_case cases[] = {
+		{BESIDE(", 'action': 'shape'", FIVE), ""},
+		{BESIDE(", 'action': 'mark'", FIVE), ""},
+		{BESIDE(", 'per': 'src'", FIVE), ""},
+		{BESIDE(", 'allocator': 'adaptor'", FIVE), ""},
+		{BESIDE(", 'allocator': 'gtb'", FIVE),
+			AT "trial: an object: expected none with the allocator 'gtb'\n"},
+		{BESIDE(", 'allocator': 'grd'", FIVE),
+			AT "trial: an object: expected none with the allocator 'grd'\n"},
+		{BESIDE(", 'allocator': 'quota', 'total': '5TB'", FIVE),
+			AT "trial: an object: expected none with the allocator 'quota'\n"},
+		{TRIAL("'meter': 'random-drop'"),
+			AT "trial.meter: 'random-drop': expected 'token-bucket', 'gcra', "
+			   "'fixed-window', 'hybrid' or 'phantom'" TRIED},
+		{BESIDE(", 'action': 'shape'", "'meter': 'gcra'"),
+			AT "trial.meter: 'gcra': expected 'token-bucket'" TRIED},
+		{BESIDE(", 'guarantee': 'conserved'", "'meter': 'hybrid', 'window': '1s'"),
+			AT "trial.meter: 'hybrid': expected 'token-bucket', 'gcra' or "
+			   "'phantom'" TRIED},
+		{BESIDE(", 'per': 'src'", "'meter': 'phantom'"),
+			AT "trial.meter: 'phantom': expected another beside 'per'\n"},
+		{POLICY(", 'limit': '5/s', 'count': 'flows', 'trial': {'meter': 'phantom'}"),
+			AT "trial.meter: 'phantom': expected another unless 'count' is 'bytes' or "
+			   "'packets'\n"},
+		{POLICY(", 'limit': '500/s', 'count': 'packets', 'trial': {" FIVE "}"),
+			AT "trial.limit: '5Mbit/s': expected a number per time such as '500/s', "
+			   "'100/min', '10k/h' or '5/d'\n"},
+		/* What was refused is not complained of twice. */
+		{TRIAL("'meter': 'bucket'"), AT "trial.meter: 'bucket': expected ^\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void check_trial(const char *members, uint64_t limit_bps, uint64_t burst, uint64_t window_ns)
+{
+	struct config *config = must_parse(members);
+	struct policy trial = policy_trial(&config->policies[0]);
+
+	assert_true(policy_has_trial(&config->policies[0]));
+	assert_int_equal(trial.limit_bps, limit_bps);
+	assert_int_equal(trial.burst_bytes, burst);
+	assert_int_equal(trial.window_ns, window_ns);
+	assert_int_equal(trial.action, ACTION_DROP);
+	config_free(config);
+}
+
+/* What is not written is what the policy has, or would have by default with the trial's keys. */
+static void test_inherits(void **state)
+{
+#define MBIT                  UINT64_C(1000000)
+#define TERMS(terms, members) POLICY(", 'limit': '10Mbit/s'" terms ", 'trial': {" members "}")
+	(void)state;
+	check_trial(TERMS("", "'limit': '5Mbit/s'"), 5 * MBIT, 5 * MBIT / 32, 0);
+	check_trial(TERMS(", 'burst': '999kB'", "'limit': '5Mbit/s'"), 5 * MBIT, 999000, 0);
+	check_trial(TERMS(", 'burst': '999kB'", "'burst': '40kB'"), 10 * MBIT, 40000, 0);
+	check_trial(TERMS("", "'meter': 'phantom'"), 10 * MBIT, 10 * MBIT * 35 / 800, 0);
+	check_trial(TERMS(", 'meter': 'hybrid', 'window': '2s'", "'limit': '5Mbit/s'"), 5 * MBIT,
+		5 * MBIT / 32, 2000000000);
+	check_trial(TERMS(", 'meter': 'hybrid', 'window': '2s'", "'window': '1s'"), 10 * MBIT,
+		10 * MBIT / 32, 1000000000);
+	/* A queue of 100 ms and a bucket of as much drop what a bucket of both drops. */
+	check_trial(TERMS(", 'action': 'shape', 'shape': {'delay': '100ms'}", "'limit': '5Mbit/s'"),
+		5 * MBIT, 5 * MBIT / 40, 0);
+	check_trial(TERMS(", 'action': 'shape', 'shape': {'delay': '100ms', 'queue': '10kB'}",
+			    "'limit': '5Mbit/s'"),
+		5 * MBIT, 5 * MBIT / 80 + 10000, 0);
+}
+
+static uint8_t changes_between(const char *old_terms, const char *new_terms)
+{
+	struct config *old = must_parse(old_terms), *new = must_parse(new_terms);
+	struct config_diff *diff;
+	uint8_t changes;
+
+	assert_int_equal(config_diff(old, new, "w.json", stderr, &diff), 0);
+	changes = diff->changes[0];
+	config_diff_free(diff);
+	config_free(old);
+	config_free(new);
+	return changes;
+}
+
+static void test_trial_changes(void **state)
+{
+	static const char five[] = TERMS("", "'limit': '5Mbit/s'");
+	static const char none[] = POLICY(", 'limit': '10Mbit/s'");
+
+	(void)state;
+	assert_int_equal(changes_between(five, TERMS("", "'limit': '5000kbit/s'")), 0);
+	assert_int_equal(changes_between(none, none), 0);
+	/* The policy itself goes on, whatever becomes of the trial. */
+	assert_int_equal(changes_between(none, five), POLICY_TERMS);
+	assert_int_equal(changes_between(five, none), POLICY_TERMS);
+	assert_int_equal(changes_between(five, TERMS("", "'limit': '6Mbit/s'")), POLICY_TERMS);
+	assert_int_equal(changes_between(five, TERMS("", "'meter': 'phantom'")), POLICY_TERMS);
+	assert_int_equal(changes_between(TERMS("", "'meter': 'hybrid', 'window': '1s'"),
+				 TERMS("", "'meter': 'hybrid', 'window': '2s'")),
+		POLICY_TERMS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_trial_values),
+		cmocka_unit_test(test_trial_beside),
+		cmocka_unit_test(test_inherits),
+		cmocka_unit_test(test_trial_changes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What a client of etcd is opened with, before it asks anything.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "etcd/etcd.h"
+
+static const char *const endpoints[] = {"http://127.0.0.1:1/"};
+
+static struct etcd_params good_params(void)
+{
+	return (struct etcd_params){.endpoints = endpoints,
+		.n_endpoints = 1,
+		.prefix = "/weir",
+		.limiter = "a",
+		.epoch = 1,
+		.timeout_ms = 100};
+}
+
+static void test_good(void **state)
+{
+	struct etcd_params params = good_params();
+	struct etcd *etcd = NULL;
+
+	(void)state;
+	assert_int_equal(etcd_open(&params, &etcd), 0);
+	assert_non_null(etcd);
+	etcd_close(etcd);
+}
+
+static void test_refused(void **state)
+{
+	/* More than libcurl takes of any text. */
+	const size_t much = 9 * 1000 * 1000;
+	char *path = malloc(much + 1);
+	struct etcd_params rows[4];
+
+	(void)state;
+	assert_non_null(path);
+	memset(path, 'x', much);
+	path[much] = '\0';
+	for (unsigned i = 0; i < 4; i++)
+		rows[i] = good_params();
+	rows[0].n_endpoints = 0;
+	rows[1].epoch = 0;
+	rows[2].timeout_ms = 0;
+	rows[3].ca_file = path;
+	for (unsigned i = 0; i < 4; i++) {
+		struct etcd *etcd = NULL;
+
+		assert_int_equal(etcd_open(&rows[i], &etcd), -EINVAL);
+		assert_null(etcd);
+	}
+	free(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

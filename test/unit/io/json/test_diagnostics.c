@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What people read of what is wrong: the parts of a line, the source line with a caret below, and
+ * how many more there were.
+ */
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "json/diagnostics.h"
+
+struct written {
+	struct diagnostics d;
+	char *text;
+	size_t size;
+	FILE *out;
+};
+
+static void begin_writing(struct written *w)
+{
+	w->out = open_memstream(&w->text, &w->size);
+	assert_non_null(w->out);
+	diagnostics_init(&w->d, w->out, DIAGNOSTICS_TEXT);
+}
+
+static void end_writing(struct written *w)
+{
+	fclose(w->out);
+	free(w->text);
+}
+
+/* What has been written since the last time. */
+static void check_written(struct written *w, const char *expected)
+{
+	fflush(w->out);
+	assert_string_equal(w->text, expected);
+	fclose(w->out);
+	free(w->text);
+	w->out = w->d.out = open_memstream(&w->text, &w->size);
+	assert_non_null(w->out);
+}
+
+static void test_lines(void **state)
+{
+	static const struct {
+		struct diagnostic what;
+		const char *expected;
+	} rows[] = {
+		{{.file = "w.json", .text = "no such file"}, "w.json: no such file\n"},
+		{{.file = "w.json", .line = 7, .text = "x"}, "w.json:7: x\n"},
+		{{.file = "w.json", .line = 7, .column = 3, .text = "x"}, "w.json:7:3: x\n"},
+		{{.file = "w.json", .line = 7, .warning = true, .text = "x"},
+			"w.json:7: warning: x\n"},
+		{{.file = "w.json",
+			 .line = 7,
+			 .place = "p",
+			 .found = "f",
+			 .expected = "e",
+			 .remedy = "r"},
+			"w.json:7: p: f: expected e: r\n"},
+	};
+	struct written w;
+
+	(void)state;
+	begin_writing(&w);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		diagnostic_write(&w.d, &rows[i].what);
+		check_written(&w, rows[i].expected);
+	}
+	end_writing(&w);
+}
+
+/* However long the line is, so much of it is shown that the caret is below its column. */
+static void check_source(const struct diagnostic_source *source)
+{
+	const struct diagnostic what = {.file = "w", .line = 12, .source = source};
+	char *shown, *below;
+	struct written w;
+	size_t column;
+
+	begin_writing(&w);
+	diagnostic_write(&w.d, &what);
+	fflush(w.out);
+	shown = strstr(w.text, "\n    12 | ");
+	assert_non_null(shown);
+	shown++;
+	below = strchr(shown, '\n');
+	assert_non_null(below);
+	below++;
+	assert_int_equal(strncmp(below, "       | ", 9), 0);
+	column = strcspn(below, "^");
+	assert_string_equal(below + column, "^\n");
+	assert_int_equal(strspn(below + 9, " "), column - 9);
+	if (source->column <= source->len)
+		assert_int_equal(shown[column], source->text[source->column - 1]);
+	assert_in_range(below - 1 - shown, 9 + (source->len < 60 ? source->len : 60), 9 + 80);
+	end_writing(&w);
+}
+
+static void test_source_lines(void **state)
+{
+	char text[400];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = (char)('!' + i % 90);
+	for (size_t len = 1; len <= sizeof(text); len += 1 + len / 8)
+		for (unsigned column = 1; column <= len + 1; column++)
+			check_source(&(struct diagnostic_source){text, len, column});
+}
+
+/* Each document has its own number of errors, and of warnings, of which so many are written. */
+static void test_rest(void **state)
+{
+	static const struct {
+		unsigned errors, warnings;
+		const char *said;
+	} documents[] = {
+		{DIAGNOSTICS_MOST, DIAGNOSTICS_MOST, ""},
+		{DIAGNOSTICS_MOST + 1, 0, "w: and 1 more errors, 21 in all\n"},
+		{3, DIAGNOSTICS_MOST + 5, "w: warning: and 5 more warnings, 25 in all\n"},
+		{1, 1, ""},
+		{DIAGNOSTICS_MOST + 2, DIAGNOSTICS_MOST + 3,
+			"w: and 2 more errors, 22 in all\n"
+			"w: warning: and 3 more warnings, 23 in all\n"},
+	};
+	unsigned errors = 0, warnings = 0;
+	struct written w;
+
+	(void)state;
+	begin_writing(&w);
+	for (size_t i = 0; i < sizeof(documents) / sizeof(documents[0]); i++) {
+		for (unsigned k = 0; k < documents[i].errors; k++)
+			assert_int_equal(diagnostics_count(&w.d, false), k < DIAGNOSTICS_MOST);
+		for (unsigned k = 0; k < documents[i].warnings; k++)
+			assert_int_equal(diagnostics_count(&w.d, true), k < DIAGNOSTICS_MOST);
+		diagnostics_rest(&w.d, "w");
+		check_written(&w, documents[i].said);
+		errors += documents[i].errors;
+		warnings += documents[i].warnings;
+		assert_int_equal(w.d.errors, errors);
+		assert_int_equal(w.d.warnings, warnings);
+	}
+	end_writing(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_source_lines),
+		cmocka_unit_test(test_rest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Where messages say that something stands: lines, names of policies, comments that move nothing,
+ * and the form for programs.
+ */
+#include <unistd.h>
+
+#include "config_cases.h"
+
+#include "json/comments.h"
+#include "json/diagnostics.h"
+#include "json/json_path.h"
+#include "json/locate.h"
+#include "json/read.h"
+
+/* Comments become blanks, and nothing else becomes anything. */
+static void test_comments(void **state)
+{
+	static const struct {
+		const char *text, *blanked;
+	} cases[] = {
+		{"{} // x", "{}     "},
+		{"{} // x\n[]", "{}     \n[]"},
+		{"/* a\n\tb */{}", "    \n\t    {}"},
+		{"/**/{}", "    {}"},
+		{"/***/{}", "     {}"},
+		{"[\"// x\", \"/* y */\"]", "[\"// x\", \"/* y */\"]"},
+		{"[\"\\\"// x\"] // y", "[\"\\\"// x\"]     "},
+		{"[\"\\\\\"] // y", "[\"\\\\\"]     "},
+		{"// \"\n{}", "    \n{}"},
+		{"1 / 2", "1 / 2"},
+		{"/", "/"},
+		{"//", "  "},
+		{"[\"a\n// b", "[\"a\n    "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = strdup(cases[i].text);
+
+		assert_int_equal(json_blank_comments(text, strlen(text)), strlen(text));
+		assert_string_equal(text, cases[i].blanked);
+		free(text);
+	}
+}
+
+static void test_endless_comment(void **state)
+{
+	char text[] = "{} /* x *", same[] = "/*/";
+
+	(void)state;
+	assert_int_equal(json_blank_comments(text, strlen(text)), 3);
+	assert_string_equal(text, "{} /* x *");
+	assert_int_equal(json_blank_comments(same, strlen(same)), 0);
+}
+
+static void test_lines(void **state)
+{
+	static const struct config_case cases[] = {
+		{"// a group\n{\n'limiter': 'me', /* two\nlines */ 'idle': 'nap'}",
+			"w.json:4: idle: 'nap': expected 'poll' or 'sleep'\n"},
+		{"{'limiter': 'me',\n'policies': [\n{'name': 'a', 'limit': '1Mbit/s'},\n"
+		 "{'name': 'b', 'match': {'vlan': 1},\n\n'limit': 3}]}",
+			"w.json:6: policies[1] 'b'.limit: 3: " EXPECTED_RATE},
+		/* What is missing is missed where its object begins. */
+		{"{\n'limiter': 'me',\n'policies': [\n\n{\n'name': 'b'}]}",
+			"w.json:5: policies[0] 'b'.limit: missing: " EXPECTED_RATE},
+		{"\n\n{}", "w.json:3: limiter: missing: expected a name of 1 to 63 characters "
+			   "A-Z a-z 0-9 _ . -\n"},
+		{"{'limiter': 'me',\n'workers': [\n0,\n-1]}",
+			"w.json:4: workers[1]: -1: expected a CPU number from 0 to 1023\n"},
+		/* However a key is spelt, and whatever stands before it. */
+		{"{'limiter': 'me', 'eal': ['}', '{', '\\\\', '\\'', ','],\n'\\u0069dle': 3}",
+			"w.json:2: idle: 3: expected 'poll' or 'sleep'\n"},
+		{"{'idle': 'poll',\n'limiter': 'me',\n'idle': 'nap'}",
+			"w.json:3: idle: duplicate key: expected it once: line 1 has it too\n"
+			"w.json:3: idle: 'nap': expected 'poll' or 'sleep'\n"},
+		{"{'limiter': 'me',\n'policies': [{'name': 'a b'}]}",
+			"w.json:2: policies[0].name: 'a b': expected a name of 1 to 63 characters "
+			"A-Z a-z 0-9 _ . -\n"
+			"w.json:2: policies[0].limit: missing: " EXPECTED_RATE},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+/* A "$schema" and a "note" may stand in each object, whatever else has no room in it. */
+static void test_remarks(void **state)
+{
+	static const struct config_case cases[] = {
+		{"{'$schema': 'weir.schema.json', 'note': 'n', 'limiter': 'me', 'ports': {'note': 'n', "
+		 "'lan': {'device': 'net_null0', 'note': 'n'}, 'wan': {'device': 'net_null1'}}, "
+		 "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', 'note': ['n', 'm']}], "
+		 "'control': {'note': 'n'}, 'tunnels': {'note': 'n'}, 'shape': {'note': 'n'}, "
+		 "'gossip': {'note': 'n', 'insecure': true, 'roster': [{'name': 'me', 'note': 'n', "
+		 "'address': '10.0.0.1:1'}]}, 'ledger': {'note': 'n', 'overlay': {'note': 'n', "
+		 "'degree': 2}, 'tree': {'note': 'n'}}, 'policies': [{'name': 'p', 'note': 'n', "
+		 "'limit': '1Mbit/s', 'match': {'note': 'n', 'vlan': 1}, 'meter': 'phantom', "
+		 "'classes': {'by': 'dscp', 'note': 'n', 'weights': {'note': 'n', '46': 2}}}]}",
+			""},
+		/* A port of that name is a port. */
+		{"{'limiter': 'me', 'ports': {'note': {'device': 'net_null0'}, 'b': {'device': "
+		 "'net_null1'}}, 'wires': [{'name': 'w', 'a': 'note', 'b': 'b'}], 'policies': "
+		 "[{'name': 'p', 'limit': '10Mbit/s'}]}",
+			""},
+		{DOC(", 'note': 3"), "w.json:1: note: 3: expected a text, or an array of texts\n"},
+		{DOC(", 'note': ['a', 3]"),
+			"w.json:1: note: an array: expected a text, or an array of texts\n"},
+		{DOC(", '$schema': 3"),
+			"w.json:1: ['$schema']: 3: expected the path or the URL of a schema\n"},
+		{DOC(", 'notes': 'n'"), "w.json:1: notes: unknown key: " ROOT_KEYS},
+		{LIMITED(", 'note': {}"),
+			"w.json:1: policies[0] 'p'.note: an empty object: expected "
+			"a text, or an array of texts\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_meant(void **state)
+{
+#define LIMIT_MEANT(text, right)                                                          \
+	{                                                                                 \
+		POLICY(", 'limit': '" text "'"),                                          \
+			"w.json:1: policies[0] 'p'.limit: '" text "': " MEANT_RATE(right) \
+	}
+	static const struct config_case cases[] = {
+		LIMIT_MEANT("10Mbps", "10Mbit/s"),
+		LIMIT_MEANT("10mbit/s", "10Mbit/s"),
+		LIMIT_MEANT("1,5Gbit/s", "1.5Gbit/s"),
+		LIMIT_MEANT("10 Mbit /s", "10Mbit/s"),
+		LIMIT_MEANT("2 gbps", "2Gbit/s"),
+		{POLICY(", 'limit': '10MB/s'"),
+			"w.json:1: policies[0] 'p'.limit: '10MB/s': " EXPECTED_RATE},
+		{LIMITED(", 'burst': '64M'"),
+			"w.json:1: policies[0] 'p'.burst: '64M': expected bytes "
+			"such as '75kB' or '64KiB'" MEANT("64MB")},
+		{LIMITED(", 'interval': '50 msec'"),
+			"w.json:1: policies[0] 'p'.interval: '50 msec': expected a time such as "
+			"'50ms'" MEANT("50ms")},
+		{LIMITED(", 'action': 'dorp'"),
+			"w.json:1: policies[0] 'p'.action: 'dorp': expected 'drop' or 'mark' or "
+			"'count' or 'shape'" MEANT("drop")},
+		{NET(PORTS "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wna'}]"),
+			"w.json:1: wires[0] 'w'.b: 'wna': expected the name of a port in "
+			"'ports'" MEANT("wan")},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+/* So many policies that are wrong, each on a line of its own. */
+static char *make_wrong(unsigned n)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	fputs("{\"limiter\": \"me\", \"policies\": [\n", out);
+	for (unsigned i = 0; i < n; i++)
+		fprintf(out, "{\"name\": \"p%u\", \"limit\": \"1Mbit/s\", \"idle\": 3}%s\n", i,
+			i + 1 < n ? "," : "");
+	fputs("]}", out);
+	fclose(out);
+	return text;
+}
+
+static unsigned count_lines(const char *text)
+{
+	unsigned n = 0;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
+static void test_cap(void **state)
+{
+	char *text = make_wrong(DIAGNOSTICS_MOST), *messages;
+	struct config *config;
+
+	(void)state;
+	parse_config_case(text, strlen(text), &messages, &config);
+	/* Each policy matches what the first does, too. */
+	assert_int_equal(count_lines(messages), DIAGNOSTICS_MOST + 1);
+	assert_non_null(strstr(messages, "w.json:2: policies[0] \"p0\".idle: unknown key"));
+	assert_non_null(strstr(messages, "\nw.json: and 19 more errors, 39 in all\n"));
+	free(text);
+	free(messages);
+	text = make_wrong(1);
+	parse_config_case(text, strlen(text), &messages, &config);
+	assert_int_equal(count_lines(messages), 1);
+	free(text);
+	free(messages);
+}
+
+/* Each line is an object with all that the line for people has. */
+static void test_for_programs(void **state)
+{
+	char path[] = "/tmp/weir-places-XXXXXX", *messages;
+	static const char text[] =
+		"{\"limiters\": 1,\n\"policies\": [{\"name\": \"p\", \"a\": 3}]}";
+	struct diagnostics diagnostics;
+	struct reader reader;
+	int fd = mkstemp(path);
+	size_t size;
+	FILE *out = open_memstream(&messages, &size);
+	json_t *line;
+
+	(void)state;
+	assert_true(fd >= 0 && out);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	diagnostics_init(&diagnostics, out, DIAGNOSTICS_JSON);
+	assert_int_equal(reader_open(&reader, path, &diagnostics), 0);
+	reader_advise(&reader,
+		&(struct json_path){
+			.parent = &(
+				struct json_path){.parent = &(struct json_path){.key = "policies"},
+				.index = 0},
+			.key = "a"},
+		"write true", "true or %s", "false");
+	assert_int_equal(reader_finish(&reader), -EINVAL);
+	fclose(out);
+	line = json_loads(messages, 0, NULL);
+	assert_non_null(line);
+	assert_string_equal(json_string_value(json_object_get(line, "severity")), "error");
+	assert_string_equal(json_string_value(json_object_get(line, "file")), path);
+	assert_int_equal(json_integer_value(json_object_get(line, "line")), 2);
+	assert_string_equal(json_string_value(json_object_get(line, "path")), "policies[0].a");
+	assert_string_equal(json_string_value(json_object_get(line, "policy")), "p");
+	assert_string_equal(json_string_value(json_object_get(line, "found")), "3");
+	assert_string_equal(json_string_value(json_object_get(line, "expected")), "true or false");
+	assert_string_equal(json_string_value(json_object_get(line, "remedy")), "write true");
+	assert_non_null(strstr(json_string_value(json_object_get(line, "message")),
+		":2: policies[0] \"p\".a: 3: expected true or false: write true"));
+	json_decref(line);
+	free(messages);
+	unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_comments),
+		cmocka_unit_test(test_endless_comment),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_remarks),
+		cmocka_unit_test(test_meant),
+		cmocka_unit_test(test_cap),
+		cmocka_unit_test(test_for_programs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What the service manager is told, by a manager that is the test: at a path and in the abstract
+ * space, when it has no room, when it is gone, and how often its watchdog is fed.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "manager.h"
+#include "notify/notify.h"
+
+#define WATCHDOG_US "4000000"
+
+static void test_nobody(void **state)
+{
+	struct notify *notify;
+
+	(void)state;
+	unsetenv("NOTIFY_SOCKET");
+	assert_int_equal(notify_open(&notify), 0);
+	assert_null(notify);
+	notify_ready(notify, "running");
+	notify_reloading(notify, "");
+	notify_stopping(notify, "");
+	notify_status(notify, "");
+	notify_alive(notify, 1);
+	notify_close(notify);
+}
+
+static void test_addresses(void **state)
+{
+	char longer[128];
+	const struct {
+		const char *socket;
+		int ret;
+	} rows[] = {
+		{"", -EAFNOSUPPORT},
+		{"/", -EAFNOSUPPORT},
+		{"@", -EAFNOSUPPORT},
+		{"vsock:2:1234", -EAFNOSUPPORT},
+		{"run/notify", -EAFNOSUPPORT},
+		{longer, -ENAMETOOLONG},
+	};
+	struct notify *notify;
+
+	(void)state;
+	memset(longer, '/', sizeof(longer));
+	longer[sizeof(longer) - 1] = '\0';
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		setenv("NOTIFY_SOCKET", rows[i].socket, 1);
+		assert_int_equal(notify_open(&notify), rows[i].ret);
+		assert_null(notify);
+	}
+	unsetenv("NOTIFY_SOCKET");
+}
+
+static void go_through_states(bool abstract)
+{
+	struct manager manager;
+	struct notify *notify;
+	uint64_t said_us;
+	struct timespec now;
+	char text[1024];
+
+	manager_open(&manager, abstract, NULL);
+	assert_int_equal(notify_open(&notify), 0);
+	assert_non_null(notify);
+	assert_null(getenv("NOTIFY_SOCKET"));
+	notify_ready(notify, "running: 3 policies");
+	assert_string_equal(manager_hear(&manager), "READY=1\nSTATUS=running: 3 policies");
+	notify_reloading(notify, "reading");
+	snprintf(text, sizeof(text), "%s", manager_hear(&manager));
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	assert_int_equal(sscanf(text, "RELOADING=1\nMONOTONIC_USEC=%lu\n", &said_us), 1);
+	assert_true(said_us > 0 &&
+		    said_us <= (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
+	assert_non_null(strstr(text, "\nSTATUS=reading"));
+	notify_ready(notify, "refused: a\nand more");
+	assert_string_equal(manager_hear(&manager), "READY=1\nSTATUS=refused: a");
+	notify_status(notify, "worker 1 is stuck");
+	assert_string_equal(manager_hear(&manager), "STATUS=worker 1 is stuck");
+	notify_stopping(notify, "stopping");
+	assert_string_equal(manager_hear(&manager), "STOPPING=1\nSTATUS=stopping");
+	notify_alive(notify, SECOND_NS);
+	assert_null(manager_hear(&manager)); /* it has set no watchdog */
+	notify_close(notify);
+	manager_close(&manager);
+}
+
+static void test_states(void **state)
+{
+	(void)state;
+	go_through_states(false);
+	go_through_states(true);
+}
+
+/* A manager that takes nothing for a while holds nobody up, and hears the last state then. */
+static void test_no_room(void **state)
+{
+	struct manager manager;
+	struct notify *notify;
+	const char *last = NULL, *text;
+
+	(void)state;
+	manager_open(&manager, false, NULL);
+	assert_int_equal(notify_open(&notify), 0);
+	for (unsigned i = 0; i < 10000; i++)
+		notify_status(notify, "full");
+	notify_reloading(notify, "a");
+	notify_ready(notify, "b");
+	notify_status(notify, "c");
+	while ((text = manager_hear(&manager)))
+		assert_string_equal(text, "STATUS=full");
+	notify_alive(notify, 1);
+	last = manager_hear(&manager);
+	assert_non_null(last);
+	assert_string_equal(last, "READY=1\nSTATUS=c");
+	notify_alive(notify, 2);
+	assert_null(manager_hear(&manager));
+	notify_close(notify);
+	manager_close(&manager);
+}
+
+/* What nobody will ever take is not kept. */
+static void test_gone(void **state)
+{
+	struct manager manager;
+	struct notify *notify;
+
+	(void)state;
+	manager_open(&manager, false, WATCHDOG_US);
+	assert_int_equal(notify_open(&notify), 0);
+	manager_close(&manager);
+	notify_ready(notify, "a");
+	notify_alive(notify, SECOND_NS);
+	notify_stopping(notify, "b");
+	notify_close(notify);
+}
+
+static void test_watchdog(void **state)
+{
+	struct manager manager;
+	struct notify *notify;
+	unsigned fed = 0;
+
+	(void)state;
+	manager_open(&manager, false, WATCHDOG_US);
+	assert_int_equal(notify_open(&notify), 0);
+	assert_null(getenv("WATCHDOG_USEC"));
+	for (uint64_t now = SECOND_NS; now < 9 * SECOND_NS; now += 10 * MS_NS) {
+		const char *text;
+
+		notify_alive(notify, now);
+		text = manager_hear(&manager);
+		if (text)
+			assert_string_equal(text, "WATCHDOG=1");
+		fed += text != NULL;
+	}
+	assert_int_equal(fed, 8); /* each second of the four */
+	notify_alive(notify, 20 * SECOND_NS);
+	assert_string_equal(manager_hear(&manager), "WATCHDOG=1");
+	notify_close(notify);
+	manager_close(&manager);
+}
+
+/* A watchdog that is another's, or is none. */
+static void test_no_watchdog(void **state)
+{
+	static const struct {
+		const char *us, *pid;
+		bool fed;
+	} rows[] = {
+		{"4000000", "1", false},
+		{"4000000", NULL, true},
+		{"4000000", "self", true},
+		{"0", NULL, false},
+		{"-1", NULL, false},
+		{"4 s", NULL, false},
+		{"", NULL, false},
+		{"18446744073709551615", NULL, false},
+		{"99999999999999999999999", NULL, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char pid[16];
+		struct manager manager;
+		struct notify *notify;
+
+		manager_open(&manager, false, rows[i].us);
+		snprintf(pid, sizeof(pid), "%d", (int)getpid());
+		if (rows[i].pid)
+			setenv("WATCHDOG_PID", rows[i].pid[0] == 's' ? pid : rows[i].pid, 1);
+		assert_int_equal(notify_open(&notify), 0);
+		notify_alive(notify, SECOND_NS);
+		assert_int_equal(manager_hear(&manager) != NULL, rows[i].fed);
+		assert_null(getenv("WATCHDOG_PID"));
+		notify_close(notify);
+		manager_close(&manager);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nobody),
+		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_states),
+		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_watchdog),
+		cmocka_unit_test(test_no_watchdog),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

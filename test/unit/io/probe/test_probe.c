@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Packets as people write them, and as requests: what the parser finds in a frame is what was said;
+ * a request comes back as it was; and what makes no sense is refused by a sentence.
+ */
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "packet/parse.h"
+#include "probe/probe.h"
+
+#define WORDS_MAX 12
+
+/* Words of a text, each a string. */
+static unsigned split(char *text, const char **words)
+{
+	unsigned n = 0;
+	char *word;
+
+	while ((word = strsep(&text, " ")) != NULL)
+		words[n++] = word;
+	return n;
+}
+
+static int tuple_of(const char *text, struct probe_packet *probe, char *why)
+{
+	const char *words[WORDS_MAX];
+	char *copy = strdup(text);
+	unsigned n = split(copy, words);
+	int ret;
+
+	probe_init(probe);
+	ret = probe_tuple(probe, words, n, why);
+	free(copy);
+	return ret;
+}
+
+static void tuples(void **state)
+{
+	static const struct {
+		const char *text;
+		struct packet packet;
+		uint32_t len;
+	} rows[] = {
+		{"10.0.0.1 10.0.0.2 udp 53 5353",
+			{.family = 4,
+				.proto = 17,
+				.l2_len = 14,
+				.vlan = PARSE_NO_VLAN,
+				.src_port = 53,
+				.dst_port = 5353},
+			1514},
+		{"10.0.0.1 10.0.0.2 tcp 1024 80 vlan=7 dscp=ef",
+			{.family = 4,
+				.proto = 6,
+				.l2_len = 18,
+				.vlan = 7,
+				.dscp = 46,
+				.src_port = 1024,
+				.dst_port = 80,
+				.tcp_flags = 2},
+			1518},
+		{"10.0.0.1 10.0.0.2 tcp 1024 80 flags=syn,ack length=60",
+			{.family = 4,
+				.proto = 6,
+				.l2_len = 14,
+				.vlan = PARSE_NO_VLAN,
+				.src_port = 1024,
+				.dst_port = 80,
+				.tcp_flags = 18},
+			60},
+		{"2001:db8::1 2001:db8::2 udp 1 2 dscp=10",
+			{.family = 6,
+				.proto = 17,
+				.l2_len = 14,
+				.vlan = PARSE_NO_VLAN,
+				.dscp = 10,
+				.src_port = 1,
+				.dst_port = 2},
+			1514},
+		{"2001:db8::1 2001:db8::2 50",
+			{.family = 6, .proto = 50, .l2_len = 14, .vlan = PARSE_NO_VLAN}, 1514},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct packet *want = &rows[i].packet;
+		struct probe_packet probe;
+		struct packet got;
+		char why[PROBE_WHY] = "";
+
+		if (tuple_of(rows[i].text, &probe, why))
+			fail_msg("%s: %s", rows[i].text, why);
+		packet_parse(probe.frame, probe.bytes, &got);
+		assert_int_equal(probe.len, rows[i].len);
+		assert_int_equal(packet_ip_end(&got, probe.frame), rows[i].len);
+		assert_int_equal(got.family, want->family);
+		assert_int_equal(got.proto, want->proto);
+		assert_int_equal(got.l2_len, want->l2_len);
+		assert_int_equal(got.vlan, want->vlan);
+		assert_int_equal(got.dscp, want->dscp);
+		assert_int_equal(got.src_port, want->src_port);
+		assert_int_equal(got.dst_port, want->dst_port);
+		assert_int_equal(got.tcp_flags, want->tcp_flags);
+		assert_int_equal(got.unparsed, UNPARSED_NONE);
+	}
+}
+
+static void refused_tuples(void **state)
+{
+	static const struct {
+		const char *text, *why;
+	} rows[] = {
+		{"10.0.0.1 10.0.0.2", "packet: \"10.0.0.2\": expected SRC DST PROTO"},
+		{"10.0.0 10.0.0.2 udp", "src: \"10.0.0\": expected an address"},
+		{"10.0.0.1 2001:db8::1 udp", "dst: \"2001:db8::1\": expected an address of the"},
+		{"10.0.0.1 10.0.0.2 utp", "proto: \"utp\": expected a name"},
+		{"10.0.0.1 10.0.0.2 icmp 1", "sport: \"1\": expected none"},
+		{"10.0.0.1 10.0.0.2 udp 65536", "sport: \"65536\": expected 0 to 65535"},
+		{"10.0.0.1 10.0.0.2 udp 1 -1", "dport: \"-1\": expected 0 to 65535"},
+		{"10.0.0.1 10.0.0.2 udp 1 2 vlan=4095", "vlan: \"4095\": expected 0 to 4094"},
+		{"10.0.0.1 10.0.0.2 udp 1 2 dscp=64", "dscp: \"64\": expected 0 to 63"},
+		{"10.0.0.1 10.0.0.2 tcp 1 2 flags=sin", "flags: \"sin\": expected flags"},
+		{"10.0.0.1 10.0.0.2 tcp 1 2 length=53", "length: \"53\": expected room"},
+		{"10.0.0.1 10.0.0.2 tcp 1 2 length=65536",
+			"length: \"65536\": expected 0 to 65535"},
+		{"10.0.0.1 10.0.0.2 tcp 1 2 direction=up", "direction: \"up\": expected a-to-b"},
+		{"10.0.0.1 10.0.0.2 tcp 1 2 worker=64", "worker: \"64\": expected 0 to 63"},
+		{"10.0.0.1 10.0.0.2 tcp 1 2 wire=", "wire: \"\": expected a wire's name"},
+		{"10.0.0.1 10.0.0.2 tcp 1 2 colour=red", "word: \"colour=red\": expected vlan="},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct probe_packet probe;
+		char why[PROBE_WHY] = "";
+
+		assert_int_not_equal(tuple_of(rows[i].text, &probe, why), 0);
+		if (strncmp(why, rows[i].why, strlen(rows[i].why)) != 0)
+			fail_msg("%s: \"%s\", expected \"%s\"", rows[i].text, why, rows[i].why);
+	}
+}
+
+static void requests_come_back(void **state)
+{
+	struct probe_packet probe, again;
+	char text[PROBE_REQUEST], why[PROBE_WHY];
+
+	(void)state;
+	probe_init(&probe);
+	strcpy(probe.wire, "inside");
+	probe.direction = DIRECTION_B_TO_A;
+	probe.worker = 12;
+	probe.len = 9018;
+	probe.bytes = PROBE_FRAME;
+	for (unsigned i = 0; i < PROBE_FRAME; i++)
+		probe.frame[i] = (uint8_t)(i * 7);
+	assert_true(probe_format(&probe, text, sizeof(text)));
+	assert_int_equal(probe_parse(text, &again, why), 0);
+	assert_memory_equal(&probe, &again, sizeof(probe));
+	assert_int_equal(probe_parse("hex=0x00:11-22", &again, why), 0);
+	assert_int_equal(again.bytes, 3);
+	assert_int_equal(again.len, 3);
+	assert_int_equal(again.worker, PROBE_ANY);
+}
+
+static void refused_requests(void **state)
+{
+	static const char *const rows[] = {"", "length=4", "hex=", "hex=1", "hex=0g",
+		"hex=0011 length=1", "hex=00 hue=1", "hex=00 worker=x", "hex=00 wire=a/b"};
+	struct probe_packet probe;
+	char why[PROBE_WHY], text[2 * PROBE_FRAME + 16];
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		why[0] = '\0';
+		if (probe_parse(rows[i], &probe, why) == 0)
+			fail_msg("\"%s\" was taken", rows[i]);
+		assert_non_null(strstr(why, "expected"));
+	}
+	memset(text, '0', sizeof(text));
+	memcpy(text, "hex=", 4);
+	text[4 + 2 * PROBE_FRAME] = '\0';
+	assert_int_equal(probe_parse(text, &probe, why), 0);
+	text[4 + 2 * PROBE_FRAME] = '0';
+	text[4 + 2 * PROBE_FRAME + 2] = '\0';
+	assert_int_not_equal(probe_parse(text, &probe, why), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tuples),
+		cmocka_unit_test(refused_tuples),
+		cmocka_unit_test(requests_come_back),
+		cmocka_unit_test(refused_requests),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Which files a secret is read of. As root also those of other users; else only what one's own
+ * rights can make.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "secret/secret_file.h"
+
+#define SOMEBODY 12345
+
+static char directory[64], said[1024];
+
+static const char *path_in(const char *name)
+{
+	static char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	return path;
+}
+
+static void put_file(const char *path, const char *text, mode_t mode)
+{
+	int fd;
+
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL, mode);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+static int read_it(const char *path)
+{
+	uint8_t secret[SECRET_BYTES];
+	FILE *err = fmemopen(said, sizeof(said), "w");
+	int ret;
+
+	memset(said, 0, sizeof(said));
+	ret = secret_file_read("gossip.key_file", path, secret, err);
+	fclose(err);
+	if (ret == 0)
+		for (unsigned i = 0; i < SECRET_BYTES; i++)
+			assert_int_equal(secret[i], 0x5a);
+	return ret;
+}
+
+/* A refusal names the place, the path and what is wrong. */
+static void assert_refused(const char *path, int want, const char *words)
+{
+	int ret = read_it(path);
+
+	if (ret != want)
+		fail_msg("%s: %d, expected %d: %s", path, ret, want, said);
+	if (strncmp(said, "gossip.key_file: ", 17) != 0 || !strstr(said, path) ||
+		!strstr(said, words))
+		fail_msg("%s: \"%s\" does not say \"%s\"", path, said, words);
+}
+
+#define GOOD_LINE "5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a"
+
+static int make_directory(void **state)
+{
+	(void)state;
+	snprintf(directory, sizeof(directory), "/tmp/test_secret_XXXXXX");
+	return mkdtemp(directory) ? 0 : -1;
+}
+
+static int remove_directory(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r %s", directory);
+	return system(command);
+}
+
+static void test_contents(void **state)
+{
+	static const struct {
+		const char *text;
+		int want;
+	} cases[] = {
+		{GOOD_LINE "\n", 0},
+		{GOOD_LINE, 0},
+		{GOOD_LINE "\n\n", -EINVAL},
+		{GOOD_LINE "a", -EINVAL},
+		{GOOD_LINE "\nmore", -EINVAL},
+		{"", -EINVAL},
+		{"5a5a\n", -EINVAL},
+		{"zz5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a\n", -EINVAL},
+	};
+	const char *path = path_in("contents");
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		put_file(path, cases[i].text, 0600);
+		if (cases[i].want)
+			assert_refused(path, cases[i].want, "64 hexadecimal digits");
+		else
+			assert_int_equal(read_it(path), 0);
+	}
+}
+
+static void test_modes(void **state)
+{
+	static const mode_t bad[] = {0640, 0604, 0620, 0602, 0610, 0601, 0666};
+	const char *path = path_in("modes");
+
+	(void)state;
+	put_file(path, GOOD_LINE, 0400);
+	assert_int_equal(read_it(path), 0);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		put_file(path, GOOD_LINE, bad[i]);
+		assert_refused(path, -EPERM, "chmod 600");
+	}
+}
+
+static void test_owner(void **state)
+{
+	const char *path = path_in("owner");
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	put_file(path, GOOD_LINE, 0600);
+	assert_int_equal(chown(path, SOMEBODY, 0), 0);
+	assert_refused(path, -EPERM, "owned by user 12345");
+	assert_int_equal(seteuid(SOMEBODY), 0); /* whose it is, in root's directory */
+	assert_refused(path, -EACCES, "Permission denied");
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(chmod(directory, 0755), 0);
+	assert_int_equal(seteuid(SOMEBODY), 0);
+	assert_int_equal(read_it(path), 0);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(chmod(directory, 0700), 0);
+}
+
+static void test_directories(void **state)
+{
+	static const struct {
+		mode_t mode;
+		uid_t owner;
+		int want;
+	} cases[] = {
+		{0755, 0, 0},
+		{0775, 0, -EPERM},
+		{0757, 0, -EPERM},
+		{0777, 0, -EPERM},
+		{01777, 0, 0},
+		{0700, SOMEBODY, -EPERM},
+		{01777, SOMEBODY, -EPERM},
+	};
+	char outer[96], inner[112], path[128];
+
+	(void)state;
+	snprintf(outer, sizeof(outer), "%s/outer", directory);
+	snprintf(inner, sizeof(inner), "%s/inner", outer);
+	snprintf(path, sizeof(path), "%s/key", inner);
+	assert_int_equal(mkdir(outer, 0700), 0);
+	assert_int_equal(mkdir(inner, 0700), 0);
+	put_file(path, GOOD_LINE, 0600);
+	for (unsigned above = 0; above < 2; above++)
+		for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+			const char *at = above ? outer : inner;
+
+			if (cases[i].owner != 0 && geteuid() != 0)
+				continue;
+			assert_int_equal(chmod(at, cases[i].mode), 0);
+			if (geteuid() == 0)
+				assert_int_equal(chown(at, cases[i].owner, 0), 0);
+			if (cases[i].want)
+				assert_refused(path, cases[i].want, "others may write to");
+			else
+				assert_int_equal(read_it(path), 0);
+			if (geteuid() == 0)
+				assert_int_equal(chown(at, 0, 0), 0);
+			assert_int_equal(chmod(at, 0700), 0);
+		}
+}
+
+/* Whoever may change a link chooses the key, wherever it leads. */
+static void test_links(void **state)
+{
+	char where[96], link[128];
+	const char *key = path_in("linked");
+
+	(void)state;
+	put_file(key, GOOD_LINE, 0600);
+	snprintf(where, sizeof(where), "%s/links", directory);
+	snprintf(link, sizeof(link), "%s/key", where);
+	assert_int_equal(mkdir(where, 0755), 0);
+	assert_int_equal(symlink("../linked", link), 0);
+	assert_int_equal(read_it(link), 0);
+	assert_int_equal(chmod(where, 0777), 0);
+	assert_refused(link, -EPERM, "others may write to");
+}
+
+static void test_no_files(void **state)
+{
+	const char *path = path_in("fifo");
+
+	(void)state;
+	assert_refused("/nowhere/at/all", -ENOENT, "No such file");
+	assert_refused(directory, -EINVAL, "no regular file");
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_refused(path, -EINVAL, "no regular file");
+}
+
+static void test_written(void **state)
+{
+	uint8_t secret[SECRET_BYTES];
+	const char *path = path_in("written");
+	mode_t mask = umask(0);
+	struct stat st;
+
+	(void)state;
+	memset(secret, 0x5a, sizeof(secret));
+	assert_int_equal(secret_file_write("x", path, secret, stderr), 0);
+	umask(mask);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(st.st_size, SECRET_DIGITS + 1);
+	assert_int_equal(read_it(path), 0);
+	memset(secret, 0, sizeof(secret));
+	assert_int_equal(secret_file_write("x", path, secret, stderr), -EEXIST);
+	assert_int_equal(read_it(path), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_contents),
+		cmocka_unit_test(test_modes),
+		cmocka_unit_test(test_owner),
+		cmocka_unit_test(test_directories),
+		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_no_files),
+		cmocka_unit_test(test_written),
+	};
+
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What a client may do, by the user and the groups that it has, and when its turn comes: on a clock
+ * that passes only while commands are carried out.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "telemetry/server.h"
+
+#define BUDGET_NS   2000000
+#define NOBODY      65534
+#define READERS     54321 /* groups that need no entry in any file */
+#define OPERATORS   54322
+#define MANY_GROUPS 300
+
+static char home[64];
+static char path[96];
+static struct telemetry_server *server;
+static uint64_t time_now, cost_ns, changes;
+
+static uint64_t clock_of_test(void)
+{
+	return time_now;
+}
+
+static json_t *take_time(const char *params, void *context)
+{
+	(void)params;
+	(void)context;
+	time_now += cost_ns;
+	return json_true();
+}
+
+static json_t *change_something(const char *params, void *context)
+{
+	(void)params;
+	(void)context;
+	changes++;
+	return json_true();
+}
+
+static const struct telemetry_command commands[] = {
+	{"/test/dear", "Takes time", take_time, TELEMETRY_PARAMS, TELEMETRY_READS},
+	{"/test/change", "Changes", change_something, TELEMETRY_ALONE, TELEMETRY_CHANGES},
+	{.path = "/test/unsaid", .help = "Says nothing of it", .handler = change_something},
+	{0},
+};
+static const struct telemetry_command *const tables[] = {commands};
+
+static const struct telemetry_group no_group, readers = {"readers", READERS},
+					      operators = {"operators", OPERATORS};
+
+static unsigned denied_lines;
+static uint64_t denied_in_all;
+
+static void told_of_denied(uid_t uid, const char *command, uint64_t n)
+{
+	assert_int_equal(uid, NOBODY);
+	assert_true(strcmp(command, "/test/change") == 0 || strcmp(command, "/test/unsaid") == 0);
+	denied_lines++;
+	denied_in_all += n;
+}
+
+static void listen_for(const struct telemetry_group *group, const struct telemetry_group *who)
+{
+	const struct telemetry_options options = {
+		.path = path,
+		.tables = tables,
+		.n_tables = 1,
+		.group = *group,
+		.operators = *who,
+		.now_ns = clock_of_test,
+		.budget_ns = BUDGET_NS,
+		.denied = told_of_denied,
+	};
+
+	strcpy(home, "/tmp/weir-clients-XXXXXX");
+	assert_non_null(mkdtemp(home));
+	assert_int_equal(chmod(home, 0755), 0);
+	snprintf(path, sizeof(path), "%s/socket", home);
+	changes = cost_ns = 0;
+	time_now = 1;
+	assert_int_equal(telemetry_listen(&options, &server), 0);
+}
+
+static void stop_listening(void)
+{
+	telemetry_close(server);
+	rmdir(home);
+}
+
+static int connect_here(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	strcpy(address.sun_path, path);
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+		return fd;
+	close(fd);
+	return -errno;
+}
+
+static void ask_as(int fd, const char *request)
+{
+	assert_int_equal(send(fd, request, strlen(request), MSG_NOSIGNAL), strlen(request));
+}
+
+/* Whether there is a reply, without waiting. */
+static bool take_reply(int fd, char reply[TELEMETRY_MAX_OUTPUT + 1])
+{
+	ssize_t len = recv(fd, reply, TELEMETRY_MAX_OUTPUT, MSG_DONTWAIT);
+
+	if (len > 0)
+		reply[len] = '\0';
+	return len > 0;
+}
+
+static int new_client(void)
+{
+	char reply[TELEMETRY_MAX_OUTPUT + 1];
+	int fd = connect_here();
+
+	assert_true(fd >= 0);
+	telemetry_serve(server);
+	assert_true(take_reply(fd, reply));
+	return fd;
+}
+
+static json_int_t statistic(const char *name)
+{
+	char *text = telemetry_answer(server, "/weir/telemetry", strlen("/weir/telemetry"));
+	json_t *object = json_loads(text, 0, NULL);
+	json_int_t value = (json_int_t)json_number_value(
+		json_object_get(json_object_get(object, "/weir/telemetry"), name));
+
+	free(text);
+	json_decref(object);
+	return value;
+}
+
+/* --- users ----------------------------------------------------------------------------------- */
+
+struct user {
+	uid_t uid;
+	gid_t gid;
+	const gid_t *groups;
+	size_t n_groups;
+};
+
+static const gid_t in_readers[] = {READERS}, in_both[] = {READERS, OPERATORS};
+static const struct user stranger = {NOBODY, NOBODY, NULL, 0},
+			 reader = {NOBODY, NOBODY, in_readers, 1},
+			 supplementary = {NOBODY, NOBODY, in_both, 2},
+			 primary = {NOBODY, OPERATORS, in_readers, 1};
+
+static void become(const struct user *user)
+{
+	assert_int_equal(setgroups(user->n_groups, user->groups), 0);
+	assert_int_equal(setegid(user->gid), 0);
+	assert_int_equal(seteuid(user->uid), 0);
+}
+
+static void become_root(void)
+{
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(setegid(0), 0);
+	assert_int_equal(setgroups(0, NULL), 0);
+}
+
+static void only_root_can(void)
+{
+	if (getuid() != 0)
+		skip();
+}
+
+/* What a socket that this user has made is allowed, by the kernel's word. */
+static bool pair_may_change(const struct user *user, const struct telemetry_group *group)
+{
+	struct telemetry_peer peer;
+	int fds[2];
+
+	become(user);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
+	become_root();
+	peer = telemetry_peer(fds[0], group);
+	assert_int_equal(peer.uid, user->uid);
+	close(fds[0]);
+	close(fds[1]);
+	return peer.may_change;
+}
+
+static void test_credentials(void **state)
+{
+	gid_t many[MANY_GROUPS];
+	const struct user crowd = {NOBODY, NOBODY, many, MANY_GROUPS}, root = {0, 0, NULL, 0},
+			  roots_group = {NOBODY, 0, NULL, 0};
+
+	(void)state;
+	only_root_can();
+	for (unsigned i = 0; i < MANY_GROUPS; i++)
+		many[i] = 60000 + i;
+	assert_false(pair_may_change(&crowd, &operators));
+	many[MANY_GROUPS / 2] = OPERATORS;
+	assert_true(pair_may_change(&crowd, &operators));
+	assert_false(pair_may_change(&crowd, &no_group));
+	assert_false(pair_may_change(&stranger, &operators));
+	assert_false(pair_may_change(&reader, &operators));
+	assert_true(pair_may_change(&supplementary, &operators));
+	assert_true(pair_may_change(&primary, &operators));
+	assert_false(pair_may_change(&primary, &no_group));
+	assert_false(pair_may_change(&roots_group, &no_group)); /* whose gid is 0, too */
+	assert_true(pair_may_change(&root, &no_group));
+}
+
+/* A limiter that does not run as root obeys its own user, root, and no other. */
+static void test_own_user(void **state)
+{
+	int own[2], other[2];
+
+	(void)state;
+	only_root_can();
+	become(&(struct user){NOBODY - 1, NOBODY, NULL, 0});
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, other), 0);
+	become_root();
+	become(&stranger);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, own), 0);
+	assert_true(telemetry_peer(own[0], &no_group).may_change);
+	assert_false(telemetry_peer(other[0], &no_group).may_change);
+	become_root();
+	assert_true(telemetry_peer(other[0], &(struct telemetry_group){"x", NOBODY}).may_change);
+	close(own[0]);
+	close(own[1]);
+	close(other[0]);
+	close(other[1]);
+}
+
+static void test_no_credentials(void **state)
+{
+	struct telemetry_peer peer = telemetry_peer(-1, &operators);
+	int fds[2];
+
+	(void)state;
+	assert_false(peer.may_change);
+	assert_int_equal(pipe(fds), 0);
+	assert_false(telemetry_peer(fds[0], &operators).may_change);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void test_group_names(void **state)
+{
+	struct telemetry_group group = {0};
+
+	(void)state;
+	assert_int_equal(telemetry_group_find("root", &group), 0);
+	assert_int_equal(group.gid, 0);
+	assert_string_equal(group.name, "root");
+	assert_int_equal(telemetry_group_find("no-such-group", &group), -ENOENT);
+	assert_string_equal(group.name, "root");
+}
+
+/* The reply to a request of this user, on a connection of its own. */
+static void check_user(const struct user *user, const char *request, const char *expected)
+{
+	char reply[TELEMETRY_MAX_OUTPUT + 1];
+	int fd;
+
+	become(user);
+	fd = connect_here();
+	become_root();
+	assert_true(fd >= 0);
+	telemetry_serve(server);
+	assert_true(take_reply(fd, reply));
+	ask_as(fd, request);
+	telemetry_serve(server);
+	assert_true(take_reply(fd, reply));
+	assert_string_equal(reply, expected);
+	close(fd);
+	telemetry_serve(server);
+}
+
+#define DENIED(command, needs)                                                           \
+	"{\"" command "\":{\"denied\":\"this command changes something\",\"uid\":65534," \
+	"\"needs\":\"" needs "\"}}"
+#define BY_GROUP "uid 0 or 0, or a member of group \\\"operators\\\" (control.operators)"
+
+static void test_readers_read(void **state)
+{
+	struct stat file;
+
+	(void)state;
+	only_root_can();
+	listen_for(&readers, &operators);
+	assert_int_equal(stat(path, &file), 0);
+	assert_int_equal(file.st_gid, READERS);
+	assert_int_equal(file.st_mode & 07777, 0660);
+	become(&stranger);
+	assert_int_equal(connect_here(), -EACCES);
+	become_root();
+	check_user(&reader, "/test/dear", "{\"/test/dear\":true}");
+	check_user(&reader, "/help,/test/change", "{\"/help\":{\"/test/change\":\"Changes\"}}");
+	check_user(&reader, "/test/change", DENIED("/test/change", BY_GROUP));
+	check_user(&reader, "/test/change,1", DENIED("/test/change", BY_GROUP));
+	check_user(&reader, "/test/unsaid", DENIED("/test/unsaid", BY_GROUP));
+	assert_int_equal(changes, 0);
+	assert_int_equal(statistic("denied"), 3);
+	stop_listening();
+}
+
+static void test_operators_change(void **state)
+{
+	(void)state;
+	only_root_can();
+	listen_for(&readers, &operators);
+	check_user(&supplementary, "/test/change", "{\"/test/change\":true}");
+	check_user(&primary, "/test/change", "{\"/test/change\":true}");
+	check_user(&primary, "/test/unsaid", "{\"/test/unsaid\":true}");
+	check_user(&(struct user){0, 0, NULL, 0}, "/test/change", "{\"/test/change\":true}");
+	assert_int_equal(changes, 4);
+	assert_int_equal(statistic("denied"), 0);
+	stop_listening();
+}
+
+static void test_nobody_is_named(void **state)
+{
+	(void)state;
+	only_root_can();
+	listen_for(&readers, &no_group);
+	check_user(&supplementary, "/test/change",
+		DENIED("/test/change", "uid 0 or 0; control.operators can name a group as well"));
+	assert_int_equal(changes, 0);
+	stop_listening();
+}
+
+/* A line at once, and one in a second, which counts those between. */
+static void test_denied_are_told(void **state)
+{
+	(void)state;
+	only_root_can();
+	listen_for(&readers, &no_group);
+	denied_lines = denied_in_all = 0;
+	for (unsigned k = 0; k < 5; k++)
+		check_user(&supplementary, "/test/change",
+			DENIED("/test/change",
+				"uid 0 or 0; control.operators can name a group as well"));
+	assert_int_equal(denied_lines, 1);
+	assert_int_equal(denied_in_all, 1);
+	time_now += TELEMETRY_DENIED_NS;
+	check_user(&supplementary, "/test/change",
+		DENIED("/test/change", "uid 0 or 0; control.operators can name a group as well"));
+	assert_int_equal(denied_lines, 2);
+	assert_int_equal(denied_in_all, 6);
+	stop_listening();
+}
+
+/* --- turns ----------------------------------------------------------------------------------- */
+
+static int clients[TELEMETRY_MAX_CLIENTS];
+static unsigned answers[TELEMETRY_MAX_CLIENTS];
+
+/* All that have been answered ask again at once. */
+static void all_ask_again(void)
+{
+	char reply[TELEMETRY_MAX_OUTPUT + 1];
+
+	for (unsigned i = 0; i < TELEMETRY_MAX_CLIENTS; i++) {
+		while (take_reply(clients[i], reply)) {
+			answers[i]++;
+			ask_as(clients[i], "/test/dear");
+		}
+	}
+}
+
+static void connect_all(void)
+{
+	for (unsigned i = 0; i < TELEMETRY_MAX_CLIENTS; i++) {
+		clients[i] = new_client();
+		answers[i] = 0;
+		ask_as(clients[i], "/test/dear");
+	}
+}
+
+static void close_all(void)
+{
+	for (unsigned i = 0; i < TELEMETRY_MAX_CLIENTS; i++)
+		close(clients[i]);
+	stop_listening();
+}
+
+/* Whatever a command costs: a turn takes the budget and one command at most, and all get theirs. */
+static void test_turns_are_bounded(void **state)
+{
+	static const uint64_t costs[] = {
+		0, 1, BUDGET_NS / 64, BUDGET_NS / 10, BUDGET_NS - 1, BUDGET_NS, 5 * BUDGET_NS};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(costs) / sizeof(costs[0]); c++) {
+		unsigned least = UINT32_MAX, most = 0;
+
+		listen_for(&no_group, &no_group);
+		connect_all();
+		cost_ns = costs[c];
+		for (int turn = 0; turn < 500; turn++) {
+			uint64_t began = time_now;
+
+			telemetry_serve(server);
+			assert_true(time_now - began < BUDGET_NS + cost_ns || cost_ns == 0);
+			all_ask_again();
+		}
+		for (unsigned i = 0; i < TELEMETRY_MAX_CLIENTS; i++) {
+			least = answers[i] < least ? answers[i] : least;
+			most = answers[i] > most ? answers[i] : most;
+		}
+		assert_true(least > 0 && most - least <= 1);
+		assert_int_equal(statistic("cut_turns") > 0, cost_ns * 64 > BUDGET_NS);
+		cost_ns = 0;
+		close_all();
+	}
+}
+
+/* Clients that leave and come back do not get before those who wait. */
+static void test_leaving_wins_nothing(void **state)
+{
+	(void)state;
+	listen_for(&no_group, &no_group);
+	connect_all();
+	cost_ns = BUDGET_NS; /* one request a turn */
+	for (int turn = 0; turn < 4 * TELEMETRY_MAX_CLIENTS; turn++) {
+		unsigned leaver = (unsigned)turn % TELEMETRY_MAX_CLIENTS;
+
+		if (leaver % 2) {
+			close(clients[leaver]);
+			clients[leaver] = connect_here();
+			assert_true(clients[leaver] >= 0);
+		}
+		telemetry_serve(server);
+		all_ask_again();
+	}
+	for (unsigned i = 0; i < TELEMETRY_MAX_CLIENTS; i += 2) {
+		assert_true(answers[i] >= 1);
+		assert_true(answers[i] >= answers[0] - 1 && answers[i] <= answers[0] + 1);
+	}
+	cost_ns = 0;
+	close_all();
+}
+
+/* One more is let in each turn, also while all others ask for the dearest. */
+static void test_newcomers_come_in(void **state)
+{
+	char reply[TELEMETRY_MAX_OUTPUT + 1];
+	int busy[8], late[8];
+
+	(void)state;
+	listen_for(&no_group, &no_group);
+	for (unsigned i = 0; i < 8; i++)
+		busy[i] = new_client();
+	for (unsigned i = 0; i < 8; i++)
+		ask_as(busy[i], "/test/dear");
+	cost_ns = 3 * BUDGET_NS;
+	for (unsigned i = 0; i < 8; i++) {
+		late[i] = connect_here();
+		assert_true(late[i] >= 0);
+		telemetry_serve(server);
+		assert_true(take_reply(late[i], reply));
+	}
+	for (unsigned i = 0; i < 8; i++) {
+		assert_true(take_reply(busy[i], reply));
+		close(busy[i]);
+		close(late[i]);
+	}
+	assert_int_equal(statistic("longest_turn_ms"), 6);
+	stop_listening();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_credentials),
+		cmocka_unit_test(test_own_user),
+		cmocka_unit_test(test_no_credentials),
+		cmocka_unit_test(test_group_names),
+		cmocka_unit_test(test_readers_read),
+		cmocka_unit_test(test_operators_change),
+		cmocka_unit_test(test_denied_are_told),
+		cmocka_unit_test(test_nobody_is_named),
+		cmocka_unit_test(test_turns_are_bounded),
+		cmocka_unit_test(test_leaving_wins_nothing),
+		cmocka_unit_test(test_newcomers_come_in),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

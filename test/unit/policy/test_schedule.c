@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Which limit it is, just before, at and after each change: by weekday, over midnight and the
+ * week's end, where clocks are changed, on a leap day; against a model that looks each minute.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "made_zone.h"
+#include "policy/schedule.h"
+
+#define BERLIN "CET-1CEST,M3.5.0,M10.5.0/3"
+#define NONE   SCHEDULE_NONE
+#define ALL    SCHEDULE_EVERY_DAY
+#define ENTRY(days_, from, to)                                  \
+	{                                                       \
+		.days = (days_), .from_s = (from), .to_s = (to) \
+	}
+#define AT(hour, minute) ((hour)*3600 + (minute)*60)
+#define MON_FRI          0x1f
+#define MONDAY           0x01
+#define SUNDAY           0x40
+#define TUESDAY          0x02
+
+static struct zone *zone_by(const char *rule)
+{
+	struct made_zone made = make_zone(rule, 0, 0, 3600);
+	struct zone *zone;
+
+	assert_int_equal(zone_parse(made.bytes, made.len, "Test/Zone", &zone), 0);
+	return zone;
+}
+
+/* Each of another limit. */
+static void fill_schedule(struct schedule *schedule, const struct zone *zone,
+	struct schedule_entry *entries, unsigned n)
+{
+	*schedule = (struct schedule){.zone = zone, .entries = entries, .n = n};
+	for (unsigned i = 0; i < n; i++)
+		entries[i].terms = (struct limit_terms){8000000ULL * (i + 1), 0, 1000};
+}
+
+struct row {
+	const char *rule;
+	struct schedule_entry entries[3];
+	unsigned n;
+	int64_t at; /* a change */
+	int before, after;
+	int64_t until; /* the one behind it */
+};
+
+/* Times as `date -u -d ... +%s` has them; 23 November 2026 is a Monday. */
+static const struct row rows[] = {
+	/* 08:00 to 18:00 in Berlin's winter; on a Friday it is over until Monday */
+	{BERLIN, {ENTRY(MON_FRI, AT(8, 0), AT(18, 0))}, 1, 1795417200, NONE, 0, 1795453200},
+	{BERLIN, {ENTRY(MON_FRI, AT(8, 0), AT(18, 0))}, 1, 1795798800, 0, NONE, 1796022000},
+	/* over midnight, and over the week's end */
+	{"UTC0", {ENTRY(MONDAY, AT(22, 0), AT(6, 0))}, 1, 1795471200, NONE, 0, 1795500000},
+	{"UTC0", {ENTRY(SUNDAY, AT(22, 0), AT(6, 0))}, 1, 1795384800, NONE, 0, 1795413600},
+	/* one follows another, also up to the end of a day */
+	{"UTC0", {ENTRY(ALL, AT(8, 0), AT(18, 0)), ENTRY(ALL, AT(18, 0), AT(24, 0))}, 2, 1795456800,
+		0, 1, 1795478400},
+	{"UTC0", {ENTRY(MONDAY, AT(0, 0), AT(24, 0)), ENTRY(TUESDAY, 0, AT(24, 0))}, 2, 1795478400,
+		0, 1, 1795564800},
+	/* 29 March 2026: 02:00 to 03:00 is left out. It begins, or ends, with the jump; */
+	{BERLIN, {ENTRY(ALL, AT(2, 30), AT(4, 0))}, 1, 1774746000, NONE, 0, 1774749600},
+	{BERLIN, {ENTRY(ALL, AT(1, 0), AT(2, 30))}, 1, 1774746000, 0, NONE, 1774825200},
+	/* what is within it waits for the next day; what is over it is an hour less */
+	{BERLIN, {ENTRY(ALL, AT(2, 15), AT(2, 45))}, 1, 1774660500 + 1800, 0, NONE, 1774829700},
+	{BERLIN, {ENTRY(ALL, AT(1, 0), AT(4, 0))}, 1, 1774742400, NONE, 0, 1774749600},
+	/* 25 October 2026: 02:00 to 03:00 comes twice: 00:00 to 02:00 UTC */
+	{BERLIN, {ENTRY(ALL, AT(2, 30), AT(4, 0))}, 1, 1792888200, NONE, 0, 1792890000},
+	{BERLIN, {ENTRY(ALL, AT(2, 30), AT(4, 0))}, 1, 1792890000, 0, NONE, 1792891800},
+	{BERLIN, {ENTRY(ALL, AT(2, 30), AT(4, 0))}, 1, 1792891800, NONE, 0, 1792897200},
+	{BERLIN, {ENTRY(ALL, AT(1, 0), AT(3, 0))}, 1, 1792882800, NONE, 0, 1792893600},
+	/* 29 February 2028 is a Tuesday in Berlin from 23:00 UTC on */
+	{BERLIN, {ENTRY(TUESDAY, 0, AT(24, 0))}, 1, 1835391600, NONE, 0, 1835478000},
+	/* to the second */
+	{"UTC0", {ENTRY(ALL, AT(8, 0) + 5, AT(8, 0) + 6)}, 1, 1795420805, NONE, 0, 1795420806},
+};
+
+static void test_changes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct zone *zone = zone_by(rows[i].rule);
+		struct schedule_entry entries[3];
+		struct schedule schedule;
+		struct schedule_now before, at, after;
+
+		memcpy(entries, rows[i].entries, sizeof(entries));
+		fill_schedule(&schedule, zone, entries, rows[i].n);
+		assert_int_equal(schedule_arrange(&schedule, NULL), 0);
+		before = schedule_at(&schedule, rows[i].at - 1);
+		at = schedule_at(&schedule, rows[i].at);
+		after = schedule_at(&schedule, rows[i].at + 1);
+		if (before.entry != rows[i].before || before.until != rows[i].at ||
+			at.entry != rows[i].after || at.until != rows[i].until ||
+			(after.until != rows[i].until && rows[i].at + 1 < rows[i].until))
+			fail_msg("row %zu: %d until %ld, then %d until %ld", i, before.entry,
+				(long)before.until, at.entry, (long)at.until);
+		free(schedule.turns);
+		zone_free(zone);
+	}
+}
+
+/* The model: of a minute, whose weekday and time of day are those of UTC and the offset. */
+static int model_at(const struct schedule *schedule, int64_t unix_s)
+{
+	int64_t local = unix_s + zone_at(schedule->zone, unix_s).offset_s;
+	int64_t day = local / 86400, second = local % 86400;
+
+	for (unsigned i = 0; i < schedule->n; i++) {
+		const struct schedule_entry *e = &schedule->entries[i];
+		bool over = e->to_s <= e->from_s;
+		bool today = e->days >> (day + 3) % 7 & 1, yesterday = e->days >> (day + 2) % 7 & 1;
+
+		if ((today && second >= e->from_s && (over || second < e->to_s)) ||
+			(over && yesterday && second < e->to_s))
+			return (int)i;
+	}
+	return NONE;
+}
+
+static void check_year(const struct schedule *schedule)
+{
+	const int64_t from = 1767225600, to = from + INT64_C(370) * 86400;
+	struct schedule_now now = schedule_at(schedule, from);
+
+	for (int64_t at = from; at < to; at += 60) {
+		if (at >= now.until) {
+			int last = now.entry;
+
+			assert_int_equal(at, now.until); /* all is at whole minutes */
+			now = schedule_at(schedule, at);
+			assert_int_not_equal(now.entry, last);
+		}
+		assert_int_equal(now.entry, model_at(schedule, at));
+	}
+}
+
+static void test_model(void **state)
+{
+	static const char *const rules[] = {
+		BERLIN, "AEST-10AEDT,M10.1.0,M4.1.0/3", "<+0545>-5:45", "EST5EDT,M3.2.0,M11.1.0"};
+
+	(void)state;
+	srand(7);
+	for (unsigned k = 0; k < 12; k++) {
+		struct zone *zone = zone_by(rules[k % 4]);
+		struct schedule_entry entries[3];
+		struct schedule schedule;
+		struct schedule_clash clash;
+
+		do {
+			for (unsigned i = 0; i < 3; i++)
+				entries[i] = (struct schedule_entry){
+					.days = (uint8_t)(rand() & ALL),
+					.from_s = (uint32_t)(rand() % 96) * 900,
+					.to_s = (uint32_t)(rand() % 96 + 1) * 900};
+			fill_schedule(&schedule, zone, entries, 3);
+			schedule.turns = NULL;
+			if (schedule_arrange(&schedule, &clash) == 0)
+				break;
+			free(schedule.turns);
+		} while (true);
+		check_year(&schedule);
+		free(schedule.turns);
+		zone_free(zone);
+	}
+}
+
+static void test_never(void **state)
+{
+	struct zone *zone = zone_by(BERLIN);
+	struct schedule_entry always[] = {ENTRY(ALL, 0, AT(24, 0))};
+	struct schedule schedule;
+
+	(void)state;
+	fill_schedule(&schedule, zone, always, 1);
+	assert_int_equal(schedule_arrange(&schedule, NULL), 0);
+	assert_int_equal(schedule_at(&schedule, 1774746000).entry, 0);
+	assert_true(schedule_at(&schedule, 1774746000).until == ZONE_NEVER);
+	free(schedule.turns);
+	fill_schedule(&schedule, zone, always, 0);
+	assert_int_equal(schedule_arrange(&schedule, NULL), 0);
+	assert_int_equal(schedule_at(&schedule, 1774746000).entry, NONE);
+	assert_true(schedule_at(&schedule, 1774746000).until == ZONE_NEVER);
+	free(schedule.turns);
+	zone_free(zone);
+}
+
+static void test_clashes(void **state)
+{
+	static const struct {
+		struct schedule_entry entries[3];
+		unsigned n;
+		struct schedule_clash clash;
+	} wrong[] = {
+		{{ENTRY(MON_FRI, AT(8, 0), AT(18, 0)), ENTRY(TUESDAY, AT(17, 59), AT(19, 0))}, 2,
+			{0, 1, 86400 + AT(17, 59)}},
+		{{ENTRY(SUNDAY, AT(23, 0), AT(2, 0)), ENTRY(TUESDAY, 0, 1),
+			 ENTRY(MONDAY, AT(1, 0), AT(3, 0))},
+			3, {0, 2, AT(1, 0)}},
+		{{ENTRY(MONDAY, AT(1, 0), AT(3, 0)), ENTRY(MONDAY, AT(1, 0), AT(3, 0))}, 2,
+			{0, 1, AT(1, 0)}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		struct schedule_entry entries[3];
+		struct schedule schedule;
+		struct schedule_clash clash;
+
+		memcpy(entries, wrong[i].entries, sizeof(entries));
+		fill_schedule(&schedule, NULL, entries, wrong[i].n);
+		assert_int_equal(schedule_arrange(&schedule, &clash), -EEXIST);
+		assert_memory_equal(&clash, &wrong[i].clash, sizeof(clash));
+		free(schedule.turns);
+	}
+}
+
+static uint64_t digest(struct schedule_entry *entries, const uint64_t *limits, unsigned n)
+{
+	struct schedule schedule;
+	uint64_t value;
+
+	fill_schedule(&schedule, NULL, entries, n);
+	for (unsigned i = 0; i < n; i++)
+		entries[i].terms.limit_bps = limits[i];
+	assert_int_equal(schedule_arrange(&schedule, NULL), 0);
+	value = schedule_digest(&schedule);
+	free(schedule.turns);
+	return value;
+}
+
+/* What means the same is the same, however it is written; and nothing else is. */
+static void test_same(void **state)
+{
+	struct schedule_entry once[] = {ENTRY(ALL, AT(8, 0), AT(18, 0))};
+	struct schedule_entry parts[] = {ENTRY(ALL, AT(12, 0), AT(18, 0)),
+		ENTRY(MON_FRI, AT(8, 0), AT(12, 0)), ENTRY(0x60, AT(8, 0), AT(12, 0))};
+	struct schedule_entry later[] = {ENTRY(ALL, AT(8, 1), AT(18, 0))};
+	const uint64_t same[] = {8000, 8000, 8000}, other[] = {8000, 16000, 8000};
+
+	(void)state;
+	assert_true(digest(once, same, 1) == digest(parts, same, 3));
+	assert_true(digest(once, same, 1) != digest(parts, other, 3));
+	assert_true(digest(once, same, 1) != digest(later, same, 1));
+	assert_true(digest(once, same, 0) != 0);
+	assert_true(schedule_digest(NULL) == 0);
+	assert_true(schedule_equal(NULL, NULL));
+}
+
+static void test_days(void **state)
+{
+	static const struct {
+		const char *text;
+		int days; /* negative: refused */
+	} texts[] = {{"mon-fri", MON_FRI}, {"Sat,Sun", 0x60}, {"daily", ALL}, {"mon", MONDAY},
+		{"fri-mon", 0x71}, {"mon-thu,sat", 0x2f}, {"mon-sun", ALL}, {"tue-mon", ALL},
+		{"", -1}, {"mon,", -1}, {",mon", -1}, {"mon-", -1}, {"monday", -1}, {"mon fri", -1},
+		{"weekdays", -1}, {"mon--fri", -1}, {"mon-fri-sun", -1}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		uint8_t days = 0;
+		int ret = schedule_parse_days(texts[i].text, &days);
+
+		if ((ret == 0) != (texts[i].days >= 0) || (ret == 0 && days != texts[i].days))
+			fail_msg("\"%s\": %d, %#x", texts[i].text, ret, days);
+	}
+}
+
+static void test_times(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t time; /* negative: refused */
+	} texts[] = {{"00:00", 0}, {"08:30", AT(8, 30)}, {"24:00", 86400}, {"23:59:59", 86399},
+		{"24:00:00", 86400}, {"24:01", -1}, {"24:00:01", -1}, {"8:00", -1}, {"08:60", -1},
+		{"08:00:60", -1}, {"0800", -1}, {"", -1}, {"08:00pm", -1}, {"25:00", -1},
+		{"08:00:", -1}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		uint32_t time = 0;
+		int ret = schedule_parse_time(texts[i].text, &time);
+
+		if ((ret == 0) != (texts[i].time >= 0) || (ret == 0 && time != texts[i].time))
+			fail_msg("\"%s\": %d, %u", texts[i].text, ret, time);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_model),
+		cmocka_unit_test(test_never),
+		cmocka_unit_test(test_clashes),
+		cmocka_unit_test(test_same),
+		cmocka_unit_test(test_days),
+		cmocka_unit_test(test_times),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Time zones: names, files that are none, and rules at and around their turns. What tzdata has is
+ * compared with another reader of it by check_zones.py.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "made_zone.h"
+#include "policy/zone_rule.h"
+
+#define HOUR 3600
+
+static void test_names(void **state)
+{
+	static const char *const good[] = {"UTC", "Europe/Berlin", "America/Argentina/Ushuaia",
+		"Etc/GMT+3", "America/Port-au-Prince", "EST5EDT"};
+	static const char *const bad[] = {"", "/etc/passwd", "../x", "Europe/../x",
+		"Europe//Berlin", "Europe/", "Europe Berlin", ".", "a.b",
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+		assert_true(zone_name_valid(good[i]));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		if (zone_name_valid(bad[i]))
+			fail_msg("%s is taken", bad[i]);
+}
+
+struct rule_row {
+	const char *rule;
+	int64_t at; /* a turn */
+	int32_t before_s, after_s;
+	int64_t next; /* the turn after it */
+};
+
+/* Times as `date -u -d ... +%s` has them. */
+static const struct rule_row rule_rows[] = {
+	/* Berlin, 29 March and 25 October 2026, each at 01:00 UTC; and of a leap year */
+	{"CET-1CEST,M3.5.0,M10.5.0/3", 1774746000, HOUR, 2 * HOUR, 1792890000},
+	{"CET-1CEST,M3.5.0,M10.5.0/3", 1792890000, 2 * HOUR, HOUR, 1806195600},
+	{"CET-1CEST,M3.5.0,M10.5.0/3", 1837645200, HOUR, 2 * HOUR, 1856394000},
+	/* New York, 8 March 2026 07:00 UTC, 1 November 06:00 UTC */
+	{"EST5EDT,M3.2.0,M11.1.0", 1772953200, -5 * HOUR, -4 * HOUR, 1793512800},
+	/* Sydney, where summer goes over the year's end: 4 October 2026 16:00 UTC the day before */
+	{"AEST-10AEDT,M10.1.0,M4.1.0/3", 1791043200, 10 * HOUR, 11 * HOUR, 1806768000},
+	/* Lord Howe: half an hour */
+	{"<+1030>-10:30<+11>-11,M10.1.0,M4.1.0", 1791041400, 37800, 11 * HOUR, 1806764400},
+	/* Dublin, whose summer time is its standard one: winter is one hour back */
+	{"IST-1GMT0,M10.5.0,M3.5.0/1", 1792890000, HOUR, 0, 1806195600},
+	/* Godthab: a turn at an hour of the day before */
+	{"<-02>2<-01>,M3.5.0/-1,M10.5.0/0", 1774746000, -2 * HOUR, -HOUR, 1792890000},
+	/* By the day of the year: 1 March, 60 with and 59 without the leap day */
+	{"AAA0BBB,J60/0,J300/0", 1835481600, 0, HOUR, 1856214000},
+	{"AAA0BBB,60/0,299/0", 1835481600, 0, HOUR, 1856127600},
+};
+
+static void test_rules(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rule_rows) / sizeof(*rule_rows); i++) {
+		const struct rule_row *row = &rule_rows[i];
+		struct zone_rule rule;
+		int64_t until, before, here, after;
+
+		assert_int_equal(zone_rule_parse(row->rule, &rule), 0);
+		before = zone_rule_at(&rule, row->at - 1, &until);
+		if (before != row->before_s || until != row->at)
+			fail_msg("%s before %ld: %ld until %ld", row->rule, (long)row->at,
+				(long)before, (long)until);
+		here = zone_rule_at(&rule, row->at, &until);
+		after = zone_rule_at(&rule, row->next - 1, &(int64_t){0});
+		if (here != row->after_s || after != here || until != row->next)
+			fail_msg("%s at %ld: %ld until %ld", row->rule, (long)row->at, (long)here,
+				(long)until);
+		assert_int_equal(zone_rule_at(&rule, row->next, &until), row->before_s);
+	}
+}
+
+/* All year round: what one year ends the next one begins, at the same moment. */
+static void test_always_summer(void **state)
+{
+	struct zone_rule rule;
+	int64_t until;
+
+	(void)state;
+	assert_int_equal(zone_rule_parse("XXX3EDT4,0/0,J365/23", &rule), 0);
+	for (int64_t at = 1767225600 - 200000; at < 1767225600 + 200000; at += 1800)
+		assert_int_equal(zone_rule_at(&rule, at, &until), -4 * HOUR);
+	assert_int_equal(zone_rule_parse("<+03>-3", &rule), 0);
+	assert_int_equal(zone_rule_at(&rule, 1792890000, &until), 3 * HOUR);
+	assert_true(until == ZONE_NEVER);
+}
+
+static void test_no_rules(void **state)
+{
+	static const char *const bad[] = {"", "CE-1", "CET", "CET-25", "<+03-3", "CET-1CEST",
+		"CET-1CEST,M3.5.0", "CET-1CEST,M3.5.0,M10.5.0/3x", "CET-1CEST,M13.5.0,M10.5.0",
+		"CET-1CEST,M3.6.0,M10.5.0", "CET-1CEST,M3.5.7,M10.5.0", "CET-1CEST,J0,J300",
+		"CET-1CEST,J366,J300", "CET-1CEST,M3.5.0/168,M10.5.0", "CET-1:60",
+		"CET-1:00:00:00"};
+	struct zone_rule rule;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		if (zone_rule_parse(bad[i], &rule) != -EINVAL)
+			fail_msg("%s is taken", bad[i]);
+}
+
+static void test_file(void **state)
+{
+	struct made_zone made = make_zone("CET-1CEST,M3.5.0,M10.5.0/3", 1000000, 3208, HOUR);
+	struct zone_span span;
+	struct zone *zone;
+
+	(void)state;
+	assert_int_equal(zone_parse(made.bytes, made.len, "Europe/Berlin", &zone), 0);
+	assert_string_equal(zone_name(zone), "Europe/Berlin");
+	span = zone_at(zone, 999999);
+	assert_int_equal(span.offset_s, 3208);
+	assert_int_equal(span.until, 1000000);
+	assert_int_equal(zone_at(zone, INT64_MIN).offset_s, 3208);
+	assert_int_equal(zone_at(zone, 1000000).offset_s, HOUR);
+	span = zone_at(zone, 1774745999);
+	assert_int_equal(span.offset_s, HOUR);
+	assert_int_equal(span.until, 1774746000);
+	assert_int_equal(zone_at(zone, 1774746000).offset_s, 2 * HOUR);
+	assert_true(zone_at(zone, INT64_MAX - 1).until == ZONE_NEVER);
+	zone_free(zone);
+}
+
+static uint64_t digest_of(const char *name, const char *rule)
+{
+	struct made_zone made = make_zone(rule, 1000000, 0, HOUR);
+	struct zone *zone;
+	uint64_t digest;
+
+	assert_int_equal(zone_parse(made.bytes, made.len, name, &zone), 0);
+	digest = zone_digest(zone);
+	zone_free(zone);
+	return digest;
+}
+
+/* Two boxes with different years of tzdata are told apart by what it says of the years to come. */
+static void test_digest(void **state)
+{
+	(void)state;
+	assert_true(digest_of("A", "CET-1") == digest_of("A", "CET-1"));
+	assert_true(digest_of("A", "CET-1") != digest_of("B", "CET-1"));
+	assert_true(digest_of("A", "CET-1") != digest_of("A", "CET-1CEST,M3.5.0,M10.5.0/3"));
+	assert_true(digest_of("A", "") != 0);
+}
+
+/* Each byte is cut off in turn, and each is another one: no harm, and never a zone from nothing. */
+static void test_damaged(void **state)
+{
+	struct made_zone made = make_zone("CET-1CEST,M3.5.0,M10.5.0/3", 1000000, 3208, HOUR);
+	struct zone *zone;
+
+	(void)state;
+	for (size_t len = 0; len < made.len; len++) {
+		uint8_t *copy = malloc(len + 1); /* so that what reads beyond it is found */
+
+		memcpy(copy, made.bytes, len);
+		assert_int_equal(zone_parse(copy, len, "x", &zone), -EINVAL);
+		assert_null(zone);
+		free(copy);
+	}
+	for (size_t i = 0; i < made.len; i++) {
+		struct made_zone other = made;
+
+		other.bytes[i] ^= 0xff;
+		if (zone_parse(other.bytes, other.len, "x", &zone) == 0)
+			(void)zone_at(zone, 1774746000);
+		zone_free(zone);
+	}
+	made.bytes[4] = '\0'; /* the first version */
+	assert_int_equal(zone_parse(made.bytes, made.len, "x", &zone), -EINVAL);
+}
+
+/* Leap seconds would be in all times; the count is in the second header, behind the first block. */
+static void test_leap_seconds(void **state)
+{
+	struct made_zone made = make_zone("CET-1", 1000000, 0, HOUR);
+	struct zone *zone;
+
+	(void)state;
+	assert_int_equal(zone_parse(made.bytes, made.len, "x", &zone), 0);
+	zone_free(zone);
+	wire_put32(made.bytes + 44 + 10 + 28, 1);
+	assert_int_equal(zone_parse(made.bytes, made.len, "x", &zone), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_always_summer),
+		cmocka_unit_test(test_no_rules),
+		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_digest),
+		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_leap_seconds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Which end of a wire goes down for the other's sake, and when it comes back.
+ */
+#include "check.h"
+
+#include "base/prng.h"
+#include "link_follow.h"
+
+#define STEP (SECOND_NS / 4)
+
+/* Two cables, and the ends as we switch them: what is down by us has no link. */
+struct cables {
+	struct link_follow follow;
+	bool plugged[2], down[2];
+	unsigned acts;
+	uint64_t now;
+};
+
+static void begin(struct cables *c)
+{
+	*c = (struct cables){.plugged = {true, true}, .now = 1000 * SECOND_NS};
+	link_follow_begin(&c->follow, c->now);
+}
+
+static void run_for(struct cables *c, uint64_t ns)
+{
+	for (uint64_t end = c->now + ns; c->now < end;) {
+		const bool up[2] = {c->plugged[0] && !c->down[0], c->plugged[1] && !c->down[1]};
+		enum link_end end_of = LINK_END_NONE;
+		enum link_act act = link_follow_turn(&c->follow, up, c->now, &end_of);
+
+		if (act != LINK_LEAVE) {
+			assert_in_range(end_of, LINK_END_A, LINK_END_B);
+			assert_int_equal(c->down[end_of], act == LINK_BRING_UP);
+			c->down[end_of] = act == LINK_TAKE_DOWN;
+			c->acts++;
+		}
+		c->now += STEP;
+		assert_false(c->down[0] && c->down[1]);
+	}
+}
+
+static void loss_is_passed_on(void **state)
+{
+	(void)state;
+	for (unsigned end = 0; end < 2; end++) {
+		struct cables c;
+
+		begin(&c);
+		run_for(&c, SECOND_NS);
+		c.plugged[end] = false;
+		run_for(&c, SECOND_NS);
+		assert_true(c.down[!end]);
+		c.plugged[end] = true;
+		run_for(&c, LINK_FOLLOW_UP_NS - STEP);
+		assert_true(c.down[!end]);
+		run_for(&c, SECOND_NS);
+		assert_false(c.down[!end]);
+		run_for(&c, 60 * SECOND_NS);
+		assert_int_equal(c.acts, 2);
+	}
+}
+
+static void short_losses_are_not(void **state)
+{
+	struct cables c;
+
+	(void)state;
+	begin(&c);
+	run_for(&c, SECOND_NS);
+	for (unsigned i = 0; i < 20; i++) {
+		c.plugged[0] = false;
+		run_for(&c, LINK_FOLLOW_DOWN_NS);
+		c.plugged[0] = true;
+		run_for(&c, STEP);
+	}
+	assert_int_equal(c.acts, 0);
+	/* Nor does a flapping link come back. */
+	c.plugged[0] = false;
+	run_for(&c, SECOND_NS);
+	assert_int_equal(c.acts, 1);
+	for (unsigned i = 0; i < 20; i++) {
+		c.plugged[0] = true;
+		run_for(&c, LINK_FOLLOW_UP_NS - STEP);
+		c.plugged[0] = false;
+		run_for(&c, STEP);
+	}
+	assert_int_equal(c.acts, 1);
+}
+
+/* A link that has just been brought up negotiates for seconds: it is not lost meanwhile. */
+static void slow_links_do_not_flap(void **state)
+{
+	struct cables c;
+
+	(void)state;
+	begin(&c);
+	run_for(&c, SECOND_NS);
+	c.plugged[0] = false;
+	run_for(&c, SECOND_NS);
+	c.plugged[0] = true;
+	c.plugged[1] = false;
+	run_for(&c, LINK_FOLLOW_UP_NS + STEP);
+	assert_int_equal(c.acts, 2);
+	run_for(&c, LINK_FOLLOW_GRACE_NS - SECOND_NS);
+	assert_int_equal(c.acts, 2);
+	c.plugged[1] = true;
+	run_for(&c, 60 * SECOND_NS);
+	assert_int_equal(c.acts, 2);
+}
+
+/* Nor are all that a start brings up; but one that stays away is. */
+static void slow_at_the_start(void **state)
+{
+	struct cables c;
+
+	(void)state;
+	begin(&c);
+	c.plugged[0] = false;
+	run_for(&c, LINK_FOLLOW_GRACE_NS - STEP);
+	assert_int_equal(c.acts, 0);
+	run_for(&c, 2 * SECOND_NS);
+	assert_int_equal(c.acts, 1);
+	assert_true(c.down[1]);
+}
+
+/* Whatever happened, both are up when both cables have been in for long enough. */
+static void never_stuck(void **state)
+{
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 7);
+	for (unsigned run = 0; run < 200; run++) {
+		struct cables c;
+
+		begin(&c);
+		for (unsigned i = 0; i < 100; i++) {
+			c.plugged[prng_next(&prng) % 2] = prng_next(&prng) % 2;
+			run_for(&c, prng_next(&prng) % 16 * STEP);
+		}
+		c.plugged[0] = c.plugged[1] = true;
+		run_for(&c, 2 * (LINK_FOLLOW_GRACE_NS + LINK_FOLLOW_UP_NS));
+		assert_false(c.down[0] || c.down[1]);
+		/* And with one out for good, the other end is down. */
+		c.plugged[run % 2] = false;
+		run_for(&c, 2 * LINK_FOLLOW_GRACE_NS);
+		assert_true(c.down[!(run % 2)]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(loss_is_passed_on),
+		cmocka_unit_test(short_losses_are_not),
+		cmocka_unit_test(slow_links_do_not_flap),
+		cmocka_unit_test(slow_at_the_start),
+		cmocka_unit_test(never_stuck),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

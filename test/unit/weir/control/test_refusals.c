@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Whose address a datagram came from, against a list; and since when what comes is refused.
+ */
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+
+#include "base/prng.h"
+#include "base/time.h"
+#include "policy/value.h"
+#include "refusals.h"
+
+#define LIMITERS 200
+#define HOSTS    60 /* so that some have several */
+
+static void set_address(struct peer_config *peer, const char *text)
+{
+	assert_int_equal(address_parse(text, &peer->address, &peer->address_len), 0);
+}
+
+static void write_address(bool v6, unsigned host, unsigned port, char *text, size_t len)
+{
+	snprintf(text, len, v6 ? "[2001:db8::%u]:%u" : "10.0.0.%u:%u", host, port);
+}
+
+/* What refusals_source() says, by a look at each; a port decides where the host does not. */
+static unsigned source_in_list(const struct gossip_config *config, const char *text, unsigned named)
+{
+	size_t host = (size_t)(strrchr(text, ':') - text);
+	unsigned first = config->n_roster, exact = config->n_roster;
+
+	for (unsigned i = 0; i < config->n_roster; i++) {
+		char own[ADDRESS_TEXT_MAX];
+
+		address_format(&config->roster[i].address, own, sizeof(own));
+		if ((size_t)(strrchr(own, ':') - own) != host || strncmp(own, text, host) != 0)
+			continue;
+		if (i == named)
+			return i;
+		if (first == config->n_roster)
+			first = i;
+		if (strcmp(own, text) == 0)
+			exact = i;
+	}
+	return exact < config->n_roster ? exact : first;
+}
+
+static void one_roster_of_sources(uint64_t seed)
+{
+	struct gossip_config config = {.n_roster = LIMITERS};
+	struct refusals *refusals;
+	struct prng prng;
+	char text[ADDRESS_TEXT_MAX];
+
+	prng_seed(&prng, seed);
+	config.roster = test_calloc(LIMITERS, sizeof(*config.roster));
+	for (unsigned i = 0; i < LIMITERS; i++) {
+		write_address(seed % 2, 1 + i * 7 % HOSTS, 7000 + i / HOSTS, text, sizeof(text));
+		set_address(&config.roster[i], text);
+	}
+	assert_int_equal(refusals_create(&config, &refusals), 0);
+	for (unsigned k = 0; k < 2000; k++) {
+		unsigned named = (unsigned)(prng_next(&prng) % (LIMITERS + 1)), found;
+		struct peer_config from = {0};
+
+		write_address(seed % 2 ^ prng_percent(&prng, 10),
+			(unsigned)(1 + prng_next(&prng) % (HOSTS + 5)),
+			(unsigned)(7000 + prng_next(&prng) % 5), text, sizeof(text));
+		set_address(&from, text);
+		found = refusals_source(refusals, &from.address, named);
+		assert_int_equal(found, source_in_list(&config, text, named));
+	}
+	refusals_destroy(refusals);
+	test_free(config.roster);
+}
+
+static void test_sources(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < ROUNDS(10); seed++)
+		one_roster_of_sources(seed);
+}
+
+static uint64_t refused_since(struct refusals *refusals, uint64_t spoke_ns, uint64_t now_ns)
+{
+	refusals_note(refusals, 1, GOSSIP_FORGED, spoke_ns, now_ns);
+	assert_int_equal(refusals_of(refusals, 1)->last_ns, now_ns);
+	return refusals_of(refusals, 1)->since_ns;
+}
+
+/* The first since the limiter was heard itself, of those that are not far from each other. */
+static void test_refused_since(void **state)
+{
+	struct gossip_config config = {.n_roster = 2};
+	struct refusals *refusals;
+
+	(void)state;
+	config.roster = test_calloc(2, sizeof(*config.roster));
+	set_address(&config.roster[0], "10.0.0.1:1");
+	set_address(&config.roster[1], "10.0.0.2:1");
+	assert_int_equal(refusals_create(&config, &refusals), 0);
+	assert_null(refusal_name(refusals_of(refusals, 1)));
+	assert_int_equal(refused_since(refusals, 0, 100 * SECOND_NS), 100 * SECOND_NS);
+	assert_int_equal(refused_since(refusals, 0, 102 * SECOND_NS), 100 * SECOND_NS);
+	assert_int_equal(
+		refused_since(refusals, 101 * SECOND_NS, 103 * SECOND_NS), 103 * SECOND_NS);
+	assert_int_equal(
+		refused_since(refusals, 101 * SECOND_NS, 112 * SECOND_NS), 103 * SECOND_NS);
+	assert_int_equal(
+		refused_since(refusals, 101 * SECOND_NS, 122 * SECOND_NS), 122 * SECOND_NS);
+	assert_string_equal(refusal_name(refusals_of(refusals, 1)), "forged");
+	refusals_note(refusals, 1, REFUSED_SOURCE, 0, 123 * SECOND_NS);
+	assert_string_equal(refusal_name(refusals_of(refusals, 1)), "wrong_source");
+	assert_int_equal(refusals_of(refusals, 1)->n, 6);
+	assert_int_equal(refusals_of(refusals, 0)->n, 0);
+	refusals_destroy(refusals);
+	test_free(config.roster);
+}
+
+/* What is overtaken, repeated or of another estimator says nothing of keys. */
+static void test_counted(void **state)
+{
+	(void)state;
+	assert_true(refusals_count(GOSSIP_FORGED) && refusals_count(GOSSIP_NO_KEY));
+	assert_true(refusals_count(GOSSIP_UNSEALED) && refusals_count(GOSSIP_VERSION));
+	assert_true(refusals_count(REFUSED_SOURCE) && refusals_count(GOSSIP_DOWNGRADE));
+	assert_false(refusals_count(GOSSIP_ACCEPTED) || refusals_count(GOSSIP_MESSAGE));
+	assert_false(refusals_count(GOSSIP_REPLAY) || refusals_count(GOSSIP_ESTIMATOR));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sources),
+		cmocka_unit_test(test_refused_since),
+		cmocka_unit_test(test_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The kernel's filter: by rosters drawn at random, run by an interpreter of the few instructions
+ * that it is made of, against a list; and by the kernel, on sockets of this machine.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/prng.h"
+#include "source_filter.h"
+
+#define MOST 400
+
+static uint32_t load_net(const uint8_t *packet, uint32_t k, unsigned bytes)
+{
+	uint32_t value = 0;
+
+	k -= (uint32_t)SKF_NET_OFF;
+	assert_true(k + bytes <= 40);
+	while (bytes--)
+		value = value << 8 | packet[k++];
+	return value;
+}
+
+/* What the program says of a packet that begins with its IP header. */
+static uint32_t run_filter(const struct sock_filter *code, unsigned n, const uint8_t *packet)
+{
+	uint32_t a = 0;
+
+	for (unsigned pc = 0; pc < n; pc++) {
+		const struct sock_filter *i = &code[pc];
+
+		switch (i->code) {
+		case BPF_LD | BPF_B | BPF_ABS:
+			a = load_net(packet, i->k, 1);
+			break;
+		case BPF_LD | BPF_W | BPF_ABS:
+			a = load_net(packet, i->k, 4);
+			break;
+		case BPF_ALU | BPF_RSH | BPF_K:
+			a >>= i->k;
+			break;
+		case BPF_JMP | BPF_JEQ | BPF_K:
+			pc += a == i->k ? i->jt : i->jf;
+			break;
+		case BPF_JMP | BPF_JGE | BPF_K:
+			pc += a >= i->k ? i->jt : i->jf;
+			break;
+		case BPF_JMP | BPF_JA:
+			pc += i->k;
+			break;
+		case BPF_RET | BPF_K:
+			return i->k;
+		default:
+			fail_msg("instruction %u: %x", pc, i->code);
+		}
+	}
+	fail_msg("it runs off its end");
+	return 0;
+}
+
+static void put_address(struct sockaddr_storage *out, bool v6, const uint8_t *bytes)
+{
+	memset(out, 0, sizeof(*out));
+	out->ss_family = v6 ? AF_INET6 : AF_INET;
+	if (v6)
+		memcpy(&((struct sockaddr_in6 *)out)->sin6_addr, bytes, 16);
+	else
+		memcpy(&((struct sockaddr_in *)out)->sin_addr, bytes, 4);
+}
+
+static void packet_from(uint8_t packet[40], bool v6, const uint8_t *source)
+{
+	memset(packet, 0xee, 40);
+	packet[0] = v6 ? 0x60 : 0x45;
+	memcpy(packet + (v6 ? 8 : 12), source, v6 ? 16 : 4);
+}
+
+/* Few values a byte, so that addresses share words, and strangers are near. */
+static void draw_address(struct prng *prng, uint8_t bytes[16], unsigned values)
+{
+	for (unsigned i = 0; i < 16; i++)
+		bytes[i] = (uint8_t)(prng_below(prng, values) * 0x55 + 1);
+}
+
+static void check_roster(struct prng *prng, bool v6, unsigned n, unsigned values)
+{
+	static struct peer_config roster[MOST];
+	static uint8_t bytes[MOST][16];
+	static struct sock_filter code[SOURCE_FILTER_MOST];
+	struct gossip_config gossip = {
+		.roster = roster, .n_roster = n, .self = prng_below(prng, n)};
+	size_t size = v6 ? 16 : 4;
+	uint8_t packet[40];
+	int len;
+
+	gossip.listen.ss_family = v6 ? AF_INET6 : AF_INET;
+	for (unsigned i = 0; i < n; i++) {
+		draw_address(prng, bytes[i], values);
+		put_address(&roster[i].address, v6, bytes[i]);
+	}
+	len = source_filter_build(&gossip, code);
+	assert_true(len > 0);
+	for (unsigned i = 0; i < 2000; i++) {
+		uint8_t source[16];
+		bool known = false;
+
+		draw_address(prng, source, values + 1);
+		if (i < n)
+			memcpy(source, bytes[i], 16);
+		for (unsigned k = 0; k < n; k++)
+			known |= k != gossip.self && memcmp(bytes[k], source, size) == 0;
+		packet_from(packet, v6, source);
+		assert_int_equal(run_filter(code, (unsigned)len, packet), known ? UINT32_MAX : 0);
+		packet_from(packet, v6, source);
+		packet[0] = v6 ? 0x45 : 0x60;
+		assert_int_equal(run_filter(code, (unsigned)len, packet), 0);
+	}
+}
+
+static void test_random_rosters(void **state)
+{
+	static const unsigned sizes4[] = {2, 3, 5, 9, 40, 300}, sizes6[] = {2, 3, 5, 9, 40, 90};
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	for (unsigned values = 2; values < 4; values++)
+		for (unsigned i = 0; i < 6; i++) {
+			check_roster(&prng, false, sizes4[i], values);
+			check_roster(&prng, true, sizes6[i], values);
+		}
+}
+
+static void test_refused_rosters(void **state)
+{
+	static struct peer_config roster[1000];
+	static struct sock_filter code[SOURCE_FILTER_MOST];
+	struct gossip_config gossip = {.roster = roster, .n_roster = 1000};
+
+	(void)state;
+	gossip.listen.ss_family = AF_INET;
+	for (uint32_t i = 0; i < 1000; i++)
+		put_address(&roster[i].address, false, (const uint8_t *)&i);
+	assert_int_equal(source_filter_build(&gossip, code), -E2BIG);
+	gossip.n_roster = 2;
+	gossip.listen.ss_family = AF_INET6;
+	roster[1].address.ss_family = AF_INET6;
+	inet_pton(AF_INET6, "::ffff:10.0.0.1",
+		&((struct sockaddr_in6 *)&roster[1].address)->sin6_addr);
+	assert_int_equal(source_filter_build(&gossip, code), -EAFNOSUPPORT);
+}
+
+static int socket_at(const char *text, struct sockaddr_in *at)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	socklen_t len = sizeof(*at);
+
+	*at = (struct sockaddr_in){.sin_family = AF_INET};
+	inet_pton(AF_INET, text, &at->sin_addr);
+	assert_int_equal(bind(fd, (struct sockaddr *)at, sizeof(*at)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)at, &len), 0);
+	return fd;
+}
+
+/* The kernel's own judgement: all of 127.0.0.0/8 is this machine. */
+static void test_in_the_kernel(void **state)
+{
+	static struct peer_config roster[100];
+	static struct sock_filter code[SOURCE_FILTER_MOST];
+	struct gossip_config gossip = {.roster = roster, .n_roster = 100};
+	struct sock_fprog program = {.filter = code};
+	struct sockaddr_in own, other;
+	char text[32], buf[8];
+	int fd = socket_at("127.0.0.1", &own);
+
+	(void)state;
+	gossip.listen.ss_family = AF_INET;
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(text, sizeof(text), "127.0.1.%u", 2 * i + 1);
+		roster[i].address.ss_family = AF_INET;
+		inet_pton(AF_INET, text, &((struct sockaddr_in *)&roster[i].address)->sin_addr);
+	}
+	program.len = (unsigned short)source_filter_build(&gossip, code);
+	assert_int_equal(
+		setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)), 0);
+	for (unsigned i = 0; i < 200; i++) {
+		bool known = i % 2 && i != 1; /* 1 is our own */
+		int from;
+
+		snprintf(text, sizeof(text), "127.0.1.%u", i);
+		if (i == 0)
+			continue;
+		from = socket_at(text, &other);
+		assert_int_equal(sendto(from, "x", 1, 0, (struct sockaddr *)&own, sizeof(own)), 1);
+		assert_int_equal(recv(fd, buf, sizeof(buf), MSG_DONTWAIT), known ? 1 : -1);
+		close(from);
+	}
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random_rosters),
+		cmocka_unit_test(test_refused_rosters),
+		cmocka_unit_test(test_in_the_kernel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A worker with a tap does with packets what one without does, and the tap has of each what the
+ * counters say: all of them, those that are wanted, as many as there is room for, until it ends.
+ */
+#include "instance_world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+
+#include "classify/classify.h"
+#include "tap.h"
+
+#define POLICY "{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '8kbit/s', 'burst': '2kB'}"
+
+#define SHAPED                                                                                 \
+	"{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '8kbit/s', 'burst': '2kB', " \
+	"'action': 'shape', 'shape': {'delay': '1s', 'queue': '500B'}}"
+
+struct world {
+	struct instance_world w;
+	struct worker *worker;
+	struct tap *tap;
+	struct tap_record *record;
+	uint64_t number;
+};
+
+static struct world *world_new_of(const char *policy)
+{
+	struct world *world = test_calloc(1, sizeof(*world));
+
+	instance_world_open(&world->w, policy);
+	world->worker = &world->w.inst.workers[0];
+	world->record = malloc(sizeof(*world->record) + TAP_WHOLE);
+	return world;
+}
+
+static struct world *world_new(void)
+{
+	return world_new_of(POLICY);
+}
+
+static void world_free(struct world *world)
+{
+	instance_world_close(&world->w);
+	tap_destroy(world->tap);
+	free(world->record);
+	test_free(world);
+}
+
+/* Another tap; of so many packets a second, 0: of all. */
+static void put_tap(struct world *world, uint64_t rate, bool whole)
+{
+	static uint64_t number;
+
+	world->worker->tap = NULL;
+	tap_destroy(world->tap);
+	world->tap = tap_create(0, ++number, whole, rate, rte_get_tsc_hz());
+	assert_non_null(world->tap);
+	world->tap->until = rte_rdtsc() + 3600 * rte_get_tsc_hz();
+	world->tap->examined.ticks = 0; /* all of them, however slowly this runs */
+	world->worker->tap = world->tap;
+}
+
+struct seen {
+	uint64_t packets, passed, limit, queue_full, waits, of_policy, bytes;
+};
+
+static struct seen read_all(struct world *world)
+{
+	struct seen seen = {0};
+
+	while (tap_read(world->tap, world->record)) {
+		seen.packets++;
+		seen.passed += world->record->verdict == TAP_PASS;
+		seen.limit += world->record->reason == DROP_LIMIT;
+		seen.queue_full += world->record->reason == DROP_QUEUE_FULL;
+		seen.waits += world->record->verdict == TAP_WAIT;
+		seen.of_policy += world->record->slot != CLASSIFY_NONE;
+		seen.bytes += world->record->captured;
+	}
+	return seen;
+}
+
+static void all_is_seen(void **state)
+{
+	struct world *world = world_new();
+	const struct worker_counters *c = &world->worker->counters;
+	struct seen seen;
+
+	(void)state;
+	put_tap(world, 0, false);
+	for (unsigned i = 0; i < 4; i++)
+		instance_world_turn(&world->w, 0);
+	seen = read_all(world);
+	assert_int_equal(c->rx_packets, 4 * 2 * INSTANCE_BURST);
+	assert_int_equal(seen.packets, c->rx_packets);
+	assert_int_equal(seen.passed, c->tx_packets);
+	assert_int_equal(seen.limit, c->dropped[DROP_LIMIT]);
+	assert_true(seen.limit > 0 && seen.passed > 4 * INSTANCE_BURST);
+	assert_int_equal(seen.packets - seen.of_policy, c->unmatched_packets);
+	assert_int_equal(world->tap->n_taken, seen.packets);
+	world_free(world);
+}
+
+static void only_what_is_wanted(void **state)
+{
+	struct world *world = world_new();
+	struct seen seen;
+
+	(void)state;
+	put_tap(world, 0, true);
+	world->tap->reason = DROP_LIMIT;
+	instance_world_turn(&world->w, 0);
+	instance_world_turn(&world->w, 0);
+	seen = read_all(world);
+	assert_true(seen.packets > 0);
+	assert_int_equal(seen.packets, world->worker->counters.dropped[DROP_LIMIT]);
+	assert_int_equal(seen.limit, seen.packets);
+	assert_int_equal(seen.bytes % seen.packets, 0);
+	put_tap(world, 0, false);
+	world->tap->slot = TAP_NO_POLICY;
+	instance_world_turn(&world->w, 0);
+	assert_int_equal(read_all(world).packets, INSTANCE_BURST);
+	world_free(world);
+}
+
+/* A ring that nobody reads loses what does not fit, and no packet does. */
+static void full_ring_and_rate(void **state)
+{
+	struct world *world = world_new();
+	const struct worker_counters *c = &world->worker->counters;
+	uint64_t sum;
+
+	(void)state;
+	put_tap(world, 0, true);
+	for (unsigned i = 0; i < 4; i++)
+		instance_world_turn(&world->w, 0);
+	assert_true(world->tap->n_lost > 0);
+	assert_int_equal(world->tap->n_taken + world->tap->n_lost, c->rx_packets);
+	assert_int_equal(read_all(world).packets, world->tap->n_taken);
+	assert_int_equal(c->rx_packets, c->tx_packets + c->dropped[DROP_LIMIT]);
+	put_tap(world, 1, false);
+	instance_world_turn(&world->w, 0);
+	sum = world->tap->n_taken + world->tap->n_limited;
+	assert_int_equal(sum, 2 * INSTANCE_BURST);
+	assert_true(world->tap->n_limited > 0);
+	world_free(world);
+}
+
+/* Those that wait are neither sent nor dropped, and are the shaper's. */
+static void what_waits(void **state)
+{
+	struct world *world = world_new_of(SHAPED);
+	const struct worker_counters *c = &world->worker->counters;
+	struct seen seen;
+
+	(void)state;
+	put_tap(world, 0, false);
+	for (unsigned i = 0; i < 3; i++)
+		instance_world_turn(&world->w, 0);
+	seen = read_all(world);
+	assert_int_equal(seen.packets, c->rx_packets);
+	assert_int_equal(seen.queue_full, c->dropped[DROP_QUEUE_FULL]);
+	assert_true(seen.queue_full > 0 && seen.waits > 0);
+	assert_int_equal(seen.passed + seen.waits + seen.queue_full, seen.packets);
+	world_free(world);
+}
+
+static void ends_by_itself(void **state)
+{
+	struct world *world = world_new();
+
+	(void)state;
+	put_tap(world, 0, false);
+	world->tap->until = rte_rdtsc();
+	instance_world_turn(&world->w, 0);
+	assert_int_equal(read_all(world).packets, 0);
+	assert_int_equal(world->tap->n_examined, 0);
+	assert_true(world->worker->counters.rx_packets > 0);
+	world_free(world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_is_seen),
+		cmocka_unit_test(only_what_is_wanted),
+		cmocka_unit_test(full_ring_and_rate),
+		cmocka_unit_test(what_waits),
+		cmocka_unit_test(ends_by_itself),
+	};
+
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+}

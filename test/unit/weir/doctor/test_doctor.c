@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Checks of the doctor that look at /proc and /sys alone, on machines of paper.
+ */
+#include "check.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "checks.h"
+#include "machine.h"
+
+#define CARD   "0000:03:00.0"
+#define DEVICE "/sys/bus/pci/devices/" CARD
+#define PAGES  "/sys/kernel/mm/hugepages/hugepages-2048kB"
+
+struct paper {
+	char root[32];
+	struct config config;
+	struct port_config ports[2];
+	struct doctor doctor;
+	char *text;
+	size_t size;
+};
+
+static void make_directories(char *path)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(path, 0755);
+		*slash = '/';
+	}
+}
+
+static void put(const struct paper *paper, const char *name, const char *text)
+{
+	char path[512];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s%s", paper->root, name);
+	make_directories(path);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static void put_link(const struct paper *paper, const char *name, const char *target)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s%s", paper->root, name);
+	make_directories(path);
+	unlink(path);
+	assert_int_equal(symlink(target, path), 0);
+}
+
+static int set_up(void **state)
+{
+	struct paper *paper = calloc(1, sizeof(*paper));
+
+	strcpy(paper->root, "/tmp/weir-doctor-XXXXXX");
+	assert_non_null(mkdtemp(paper->root));
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(paper->ports[i].name, sizeof(paper->ports[i].name), "%c", 'a' + i);
+		snprintf(paper->ports[i].device, sizeof(paper->ports[i].device), "net_ring%u", i);
+		paper->ports[i].mtu = 1500;
+	}
+	paper->config = (struct config){.ports = paper->ports,
+		.n_ports = 2,
+		.workers = {2, 3},
+		.n_workers = 2,
+		.idle = IDLE_POLL,
+		.shape_pool = 0.5};
+	*state = paper;
+	return 0;
+}
+
+static int remove_it(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	struct paper *paper = *state;
+
+	nftw(paper->root, remove_it, 8, FTW_DEPTH | FTW_PHYS);
+	free(paper->text);
+	free(paper);
+	return 0;
+}
+
+/* What a check says of it; "" where all is well. */
+static const char *ask(struct paper *paper, void (*check)(struct doctor *doctor))
+{
+	free(paper->text);
+	paper->doctor = (struct doctor){
+		.config = &paper->config, .file = "f.json", .root = paper->root, .check = "it"};
+	paper->doctor.out = open_memstream(&paper->text, &paper->size);
+	check(&paper->doctor);
+	fclose(paper->doctor.out);
+	return paper->text;
+}
+
+#define assert_says(paper, check, verdict, words)                                            \
+	do {                                                                                 \
+		const char *said_ = ask(paper, check);                                       \
+		if (strncmp(said_, verdict, strlen(verdict)) != 0 || !strstr(said_, words))  \
+			fail_msg("expected %s with \"%s\", got: %s", verdict, words, said_); \
+	} while (0)
+
+#define assert_well(paper, check) assert_string_equal(ask(paper, check), "")
+
+static void lists(void **state)
+{
+	(void)state;
+	assert_true(cpu_list_has("0-3,8", 0) && cpu_list_has("0-3,8", 3) && cpu_list_has("8", 8));
+	assert_false(cpu_list_has("0-3,8", 4) || cpu_list_has("0-3,8", 9) || cpu_list_has("", 0));
+	assert_false(cpu_list_has("(null)", 0));
+}
+
+static void isolation(void **state)
+{
+	struct paper *paper = *state;
+
+	assert_says(paper, check_cpus_isolated, "warn", "isolcpus=2,3");
+	put(paper, "/sys/devices/system/cpu/isolated", "3\n");
+	assert_says(paper, check_cpus_isolated, "warn", "on CPU 2, too");
+	put(paper, "/sys/devices/system/cpu/isolated", "1-3\n");
+	assert_well(paper, check_cpus_isolated);
+	put(paper, "/sys/devices/system/cpu/isolated", "\n");
+	paper->config.idle = IDLE_SLEEP;
+	assert_well(paper, check_cpus_isolated);
+}
+
+static void siblings(void **state)
+{
+	struct paper *paper = *state;
+
+	put(paper, "/sys/devices/system/cpu/cpu2/topology/thread_siblings_list", "0,2\n");
+	assert_well(paper, check_cpus_shared);
+	put(paper, "/sys/devices/system/cpu/cpu2/topology/thread_siblings_list", "2-3\n");
+	assert_says(paper, check_cpus_shared, "warn", "workers[1]: CPU 3 and worker 0's CPU 2 are");
+	paper->config.workers[1] = 2;
+	assert_says(paper, check_cpus_shared, "warn", "workers[1]: worker 0 has CPU 2, too");
+}
+
+static void far_from_the_card(void **state)
+{
+	struct paper *paper = *state;
+
+	strcpy(paper->ports[0].device, CARD);
+	assert_well(paper, check_numa);
+	put(paper, DEVICE "/numa_node", "-1\n");
+	assert_well(paper, check_numa);
+	put(paper, DEVICE "/numa_node", "1\n");
+	put(paper, "/sys/devices/system/node/node1/cpulist", "2-3\n");
+	assert_well(paper, check_numa);
+	put(paper, "/sys/devices/system/node/node1/cpulist", "3-7\n");
+	assert_says(paper, check_numa, "warn", "workers[0]: CPU 2 is far from ports.a");
+}
+
+/* A process that was killed has left it; EAL frees it. While one lives it is locked. */
+static void left_behind(struct paper *paper, off_t bytes)
+{
+	char path[128];
+	int fd;
+
+	put(paper, "/dev/hugepages/rtemap_0", "");
+	snprintf(path, sizeof(path), "%s/dev/hugepages/rtemap_0", paper->root);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(ftruncate(fd, bytes), 0);
+	assert_int_equal(flock(fd, LOCK_SH), 0);
+	assert_says(paper, check_hugepages, "FAIL", "4 MB of hugepages are free, of 1024 MB");
+	close(fd);
+}
+
+static void hugepages(void **state)
+{
+	struct paper *paper = *state;
+
+	put(paper, "/proc/self/mounts", "nodev /dev/hugepages hugetlbfs rw 0 0\n");
+	assert_says(paper, check_hugepages, "FAIL", "0 MB of hugepages are free, of 0 MB");
+	put(paper, PAGES "/nr_hugepages", "512\n");
+	put(paper, PAGES "/free_hugepages", "2\n");
+	assert_says(paper, check_hugepages, "FAIL", "4 MB of hugepages are free, of 1024 MB");
+	assert_non_null(strstr(paper->text, "remedy: sysctl vm.nr_hugepages=59")); /* and they */
+	left_behind(paper, 64 << 20);
+	assert_well(paper, check_hugepages);
+	put(paper, PAGES "/free_hugepages", "512\n");
+	assert_well(paper, check_hugepages);
+	put(paper, "/proc/self/mounts", "proc /proc proc rw 0 0\n");
+	assert_says(paper, check_hugepages, "FAIL",
+		"no hugetlbfs is mounted: expected one at /dev/hugepages");
+	put(paper, "/proc/self/mounts", "nodev /dev/hugepages hugetlbfs rw 0 0\n");
+	paper->config.eal[paper->config.n_eal++] = (char[]){"--huge-dir=/mnt/huge"};
+	assert_says(paper, check_hugepages, "FAIL", "expected one at /mnt/huge");
+	put(paper, "/proc/self/mounts", "nodev /mnt/huge hugetlbfs rw 0 0\n");
+	assert_well(paper, check_hugepages);
+	put(paper, "/proc/self/mounts", "proc /proc proc rw 0 0\n");
+	paper->config.eal[0] = (char[]){"--in-memory"};
+	assert_well(paper, check_hugepages);
+	strcpy(paper->ports[0].device, CARD);
+	put(paper, DEVICE "/numa_node", "1\n");
+	assert_says(
+		paper, check_hugepages, "warn", "ports.a: no hugepage is free at its NUMA node 1");
+	put(paper, "/sys/devices/system/node/node1/hugepages/hugepages-1048576kB/free_hugepages",
+		"1\n");
+	assert_well(paper, check_hugepages);
+}
+
+static void memory(void **state)
+{
+	struct paper *paper = *state;
+
+	paper->config.eal[paper->config.n_eal++] = (char[]){"--no-huge"};
+	assert_says(paper, check_memory, "unseen", "MemAvailable");
+	put(paper, "/proc/meminfo", "MemTotal: 9000000 kB\nMemAvailable:    9000000 kB\n");
+	assert_well(paper, check_hugepages);
+	paper->config.eal[paper->config.n_eal++] = (char[]){"-m8"};
+	assert_says(paper, check_memory, "FAIL", "eal: EAL is given 8 MB without hugepages");
+	paper->config.eal[1] = (char[]){"-m"};
+	paper->config.eal[paper->config.n_eal++] = (char[]){"640"};
+	assert_well(paper, check_memory);
+	put(paper, "/proc/meminfo", "MemTotal: 9000000 kB\nMemAvailable:    9000 kB\n");
+	assert_says(paper, check_memory, "FAIL", "8 MB of memory are free");
+}
+
+static void cards(void **state)
+{
+	struct paper *paper = *state;
+
+	assert_well(paper, check_pci);
+	strcpy(paper->ports[0].device, CARD);
+	assert_says(paper, check_pci, "FAIL", "ports.a: there is no PCI device " CARD);
+	put(paper, DEVICE "/vendor", "0x8086\n");
+	assert_says(paper, check_pci, "FAIL", CARD " has no driver");
+	put_link(paper, DEVICE "/driver", "../../../bus/pci/drivers/ixgbe");
+	assert_says(paper, check_pci, "FAIL", "the kernel's driver ixgbe");
+	assert_non_null(strstr(paper->text, "dpdk-devbind.py --bind=vfio-pci " CARD));
+	put_link(paper, DEVICE "/driver", "../../../bus/pci/drivers/mlx5_core");
+	assert_well(paper, check_pci);
+	put_link(paper, DEVICE "/driver", "../../../bus/pci/drivers/vfio-pci");
+	assert_says(paper, check_pci, "FAIL", "in no IOMMU group: expected an IOMMU");
+	put(paper, "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "Y\n");
+	assert_says(paper, check_pci, "warn", "it may write anywhere");
+	put_link(paper, DEVICE "/iommu_group", "../../../kernel/iommu_groups/7");
+	assert_well(paper, check_pci);
+}
+
+static void rights(void **state)
+{
+	struct paper *paper = *state;
+
+	put(paper, "/proc/self/status", "Name:\tweir\nCapEff:\t0000000000000000\n");
+	assert_well(paper, check_rights);
+	strcpy(paper->ports[0].device, "net_af_packet0,iface=eth1");
+	assert_says(paper, check_rights, "FAIL", "lacks CAP_NET_RAW");
+	assert_non_null(strstr(paper->text, "lacks CAP_NET_ADMIN"));
+	put(paper, "/proc/self/status", "CapEff:\t0000000000003000\n");
+	assert_well(paper, check_rights);
+	put(paper, "/proc/self/status", "CapEff:\t0000000000002000\n");
+	assert_says(paper, check_rights, "FAIL", "lacks CAP_NET_ADMIN");
+	strcpy(paper->ports[0].device, "net_af_xdp0,iface=eth1");
+	put(paper, "/proc/self/status", "CapEff:\t0000000000003000\n");
+	assert_says(paper, check_rights, "FAIL", "lacks CAP_BPF");
+	put(paper, "/proc/self/status", "CapEff:\t0000008000003000\n");
+	assert_well(paper, check_rights);
+	put(paper, "/proc/self/status", "Name:\tweir\n");
+	assert_says(paper, check_rights, "unseen", "/proc/self/status");
+}
+
+static void locked_memory(void **state)
+{
+	struct paper *paper = *state;
+	struct rlimit usual, little;
+
+	put(paper, "/proc/self/status", "CapEff:\t0000000000000000\n");
+	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &usual), 0);
+	little = (struct rlimit){1 << 20, usual.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &little), 0);
+	assert_well(paper, check_rights);
+	strcpy(paper->ports[0].device, CARD);
+	assert_says(paper, check_rights, "FAIL", "may lock 1 MB of memory");
+	put(paper, "/proc/self/status", "CapEff:\t0000000000004000\n");
+	assert_well(paper, check_rights);
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &usual), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lists),
+		cmocka_unit_test_setup_teardown(isolation, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(siblings, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(far_from_the_card, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(hugepages, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(memory, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(cards, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(rights, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(locked_memory, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

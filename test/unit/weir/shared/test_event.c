@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What is said is written once, as text or as JSON, with its priority where that is wanted; and of
+ * what is said too often it is said how often. The clock stands until a test moves it.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <jansson.h>
+#include <rte_log.h>
+
+#include "event.h"
+#include "log.h"
+#include "trouble.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static uint64_t boot_ns = 1000 * SECOND;
+
+/* In place of the C library's. */
+int clock_gettime(clockid_t id, struct timespec *now)
+{
+	if (id != CLOCK_BOOTTIME)
+		return (int)syscall(SYS_clock_gettime, id, now);
+	*now = (struct timespec){(time_t)(boot_ns / SECOND), (long)(boot_ns % SECOND)};
+	return 0;
+}
+
+/* --- the text -------------------------------------------------------------------------------- */
+
+static void test_fill(void **state)
+{
+	static const struct event_field fields[] = {
+		{.name = "who", .kind = EVENT_WORD, .word = "me"},
+		{.name = "n", .kind = EVENT_COUNT, .count = UINT64_MAX},
+		{.name = "x", .kind = EVENT_REAL, .real = 1.25},
+		{.name = "bad", .kind = EVENT_WORD, .word = "a\nweir: b\x1b[31m\xc3\xa9"},
+		{.name = "none", .kind = EVENT_WORD, .word = NULL}, {0}};
+	static const struct {
+		const char *template, *want;
+	} rows[] = {
+		{"", ""},
+		{"plain", "plain"},
+		{"{who}", "me"},
+		{"{who}{who} {n}.", "meme 18446744073709551615."},
+		{"{x:1}|{x:+2}|{x:0}", "1.2|+1.25|1"},
+		{"{nobody} {", "{nobody} {"},
+		{"{who", "me"},
+		{"{wh}{whoo}", "{wh}{whoo}"},
+		{"[{none}]", "[]"},
+		{"{bad}", "a?weir: b?[31m??"},
+	};
+	char text[EVENT_TEXT];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		event_fill(text, rows[i].template, fields);
+		assert_string_equal(text, rows[i].want);
+	}
+}
+
+/* However long what it is made of is, it is a text, and its beginning is there. */
+static void test_fill_long(void **state)
+{
+	static char word[3 * EVENT_TEXT], template[3 * EVENT_TEXT];
+	const struct event_field fields[] = {event_word("w", word), {0}};
+	char text[EVENT_TEXT];
+
+	(void)state;
+	memset(word, 'x', sizeof(word) - 1);
+	event_fill(text, "{w} {w} {w} end", fields);
+	assert_true(strlen(text) < EVENT_TEXT && text[0] == 'x');
+	memset(template, 'y', sizeof(template) - 1);
+	event_fill(text, template, fields);
+	assert_int_equal(strlen(text), EVENT_TEXT - 1);
+}
+
+/* --- how often ------------------------------------------------------------------------------- */
+
+static void test_window(void **state)
+{
+	const uint64_t t = 77 * SECOND, end = t + EVENT_WINDOW_NS;
+	/* Lines of at most 2: when, whether it may be written, and how many are held then. */
+	static const struct {
+		uint64_t after;
+		bool admitted;
+		uint32_t held;
+	} rows[] = {
+		{0, true, 0},
+		{0, true, 0},
+		{1, false, 1},
+		{EVENT_WINDOW_NS - 1, false, 2},
+	};
+	struct event_window window = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		assert_int_equal(
+			event_window_admit(&window, 2, t + rows[i].after), rows[i].admitted);
+		assert_int_equal(window.held, rows[i].held);
+	}
+	assert_false(event_window_due(&window, end - 1));
+	assert_true(event_window_due(&window, end));
+	assert_true(event_window_admit(&window, 2, end));
+	assert_int_equal(window.held, 0);
+	assert_false(event_window_due(&window, end + EVENT_WINDOW_NS));
+	window = (struct event_window){0};
+	for (unsigned i = 0; i < 1000; i++)
+		assert_true(event_window_admit(&window, 0, t));
+}
+
+/* --- when a trouble begins and ends ----------------------------------------------------------- */
+
+static void test_trouble(void **state)
+{
+	/* Looks, of a trouble that ends after 5 s without more. */
+	static const struct {
+		uint64_t at_s, count;
+		enum trouble_news news;
+		uint64_t counted;
+	} rows[] = {
+		{1, 7, TROUBLE_SAME, 7}, /* of before it was looked at */
+		{2, 7, TROUBLE_SAME, 7},
+		{3, 8, TROUBLE_BEGINS, 1},
+		{4, 20, TROUBLE_SAME, 13},
+		{8, 20, TROUBLE_SAME, 13},
+		{9, 20, TROUBLE_ENDS, 13},
+		{10, 20, TROUBLE_SAME, 13},
+		{100, 21, TROUBLE_BEGINS, 1},
+		{104, 22, TROUBLE_SAME, 2},
+		{108, 22, TROUBLE_SAME, 2},
+		{109, 22, TROUBLE_ENDS, 2},
+	};
+	struct trouble trouble = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		assert_int_equal(
+			trouble_look(&trouble, rows[i].count, rows[i].at_s * SECOND, 5 * SECOND),
+			rows[i].news);
+		assert_int_equal(trouble_counted(&trouble), rows[i].counted);
+	}
+}
+
+static void test_total(void **state)
+{
+	const uint64_t total = 65536 * 1000, spent = 1000 + 1500, near = total / 10;
+	const struct {
+		enum total_level before;
+		uint64_t left;
+		enum total_level level;
+	} rows[] = {
+		{TOTAL_PLENTY, total, TOTAL_PLENTY},
+		{TOTAL_PLENTY, near + 1, TOTAL_PLENTY},
+		{TOTAL_PLENTY, near, TOTAL_NEAR_END},
+		{TOTAL_NEAR_END, near + near / 2, TOTAL_NEAR_END},
+		{TOTAL_NEAR_END, near + near / 2 + 1, TOTAL_PLENTY},
+		{TOTAL_NEAR_END, spent + 1, TOTAL_NEAR_END},
+		{TOTAL_NEAR_END, spent, TOTAL_SPENT_ALL},
+		{TOTAL_PLENTY, 0, TOTAL_SPENT_ALL},
+		{TOTAL_SPENT_ALL, 2 * spent, TOTAL_SPENT_ALL},
+		{TOTAL_SPENT_ALL, 2 * spent + 1, TOTAL_NEAR_END},
+		{TOTAL_SPENT_ALL, total, TOTAL_PLENTY},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_int_equal(
+			total_level(rows[i].before, rows[i].left, total, 1500), rows[i].level);
+}
+
+/* --- what is written ------------------------------------------------------------------------- */
+
+static FILE *file;
+
+static void open_log(enum log_level level, enum log_format format)
+{
+	file = tmpfile();
+	assert_non_null(file);
+	assert_int_equal(
+		events_open(fileno(file), &(struct log_config){.level = level, .format = format}),
+		0);
+}
+
+/* All lines, of which so many were expected; free() it. */
+static char *close_log(unsigned lines)
+{
+	static const struct log_config usual = {.level = LEVEL_INFO};
+	char *text = calloc(1, 1 << 20);
+	unsigned n = 0;
+
+	events_close(60);
+	events_configure(&usual);
+	rewind(file);
+	assert_int_not_equal(fread(text, 1, (1 << 20) - 1, file), lines ? 0 : 1);
+	fclose(file);
+	for (const char *at = text; *at; at++)
+		n += *at == '\n';
+	if (n != lines)
+		print_error("%s", text);
+	assert_int_equal(n, lines);
+	return text;
+}
+
+static unsigned count_of(const char *text, const char *words)
+{
+	unsigned n = 0;
+
+	for (const char *at = strstr(text, words); at; at = strstr(at + 1, words))
+		n++;
+	return n;
+}
+
+/* A new window for each test. */
+static int wait_long(void **state)
+{
+	(void)state;
+	boot_ns += 1000 * SECOND;
+	return 0;
+}
+
+static void lose_peer(const char *name)
+{
+	event(PEER_LOST, event_word("peer", name), event_count("limiters", 3));
+}
+
+static void test_text_lines(void **state)
+{
+	char *text;
+
+	(void)state;
+	open_log(LEVEL_INFO, FORMAT_TEXT);
+	lose_peer("fra");
+	event(PEER_HEARD, event_word("peer", "fra"));
+	event(TSC_JUMPED, event_real("ms", -1.5));
+	text = close_log(3);
+	assert_string_equal(text,
+		"weir: peer fra: lost; its 1/3 of each limit is not used\n"
+		"weir: peer fra: heard\n"
+		"weir: TSC: it jumped by -1.500 ms against the system's clock; its rate is measured "
+		"anew\n");
+	free(text);
+}
+
+static void test_json_lines(void **state)
+{
+	uint64_t number = events_number();
+	json_t *object, *kept;
+	char *text;
+
+	(void)state;
+	open_log(LEVEL_INFO, FORMAT_JSON);
+	event(PEER_LOST, event_word("peer", "a\"b\n"), event_count("limiters", 3));
+	text = close_log(1);
+	object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	assert_non_null(object);
+	assert_string_equal(json_string_value(json_object_get(object, "event")), "peer_lost");
+	assert_string_equal(json_string_value(json_object_get(object, "level")), "warning");
+	assert_string_equal(json_string_value(json_object_get(object, "peer")), "a\"b?");
+	assert_int_equal(json_integer_value(json_object_get(object, "limiters")), 3);
+	assert_int_equal(json_integer_value(json_object_get(object, "number")), number);
+	assert_string_equal(json_string_value(json_object_get(object, "text")),
+		"peer a\"b?: lost; its 1/3 of each limit is not used");
+	assert_int_equal(strlen(json_string_value(json_object_get(object, "time"))), 27);
+	kept = events_get(number);
+	assert_true(json_equal(kept, object));
+	json_decref(kept);
+	json_decref(object);
+	free(text);
+}
+
+/* Whoever sees the beginning sees the end, though that alone would be of no interest. */
+static void test_levels(void **state)
+{
+	static const struct {
+		enum log_level level;
+		unsigned lines;
+	} rows[] = {{LEVEL_ERROR, 1}, {LEVEL_WARNING, 3}, {LEVEL_INFO, 4}, {LEVEL_DEBUG, 4}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		open_log(rows[i].level, FORMAT_TEXT);
+		event(LINK_HANGS);
+		event(STOPPED);
+		lose_peer("fra");
+		event(PEER_HEARD, event_word("peer", "fra"));
+		free(close_log(rows[i].lines));
+	}
+}
+
+/* 50 of a trouble and its end are written, and then how many more there were and the last. */
+static void test_held(void **state)
+{
+	char *text;
+
+	(void)state;
+	open_log(LEVEL_INFO, FORMAT_TEXT);
+	for (unsigned i = 0; i < 25; i++) {
+		lose_peer("fra");
+		event(PEER_HEARD, event_word("peer", "fra"));
+	}
+	assert_int_equal(events_next(), UINT64_MAX);
+	lose_peer("fra");
+	event(PEER_HEARD, event_word("peer", "ams"));
+	assert_int_equal(events_next(), boot_ns + EVENT_WINDOW_NS);
+	events_review(boot_ns + EVENT_WINDOW_NS - 1);
+	assert_int_equal(events_next(), boot_ns + EVENT_WINDOW_NS);
+	boot_ns += EVENT_WINDOW_NS;
+	events_review(boot_ns);
+	events_review(boot_ns);
+	lose_peer("lon");
+	text = close_log(52);
+	assert_int_equal(count_of(text, "peer fra: lost"), 25);
+	assert_int_equal(count_of(text, "weir: peer_lost: 2 more lines in 10 s were held back; the "
+					"last: peer ams: heard\nweir: peer lon: lost"),
+		1);
+	free(text);
+}
+
+/* What is said next does not wait for a review; and the end of the process is one. */
+static void test_held_until_said(void **state)
+{
+	char *text;
+
+	(void)state;
+	open_log(LEVEL_INFO, FORMAT_TEXT);
+	for (unsigned i = 0; i < 51; i++)
+		lose_peer("fra");
+	boot_ns += EVENT_WINDOW_NS;
+	for (unsigned i = 0; i < 52; i++)
+		lose_peer("ams");
+	text = close_log(102);
+	assert_int_equal(count_of(text, "peer_lost: 1 more lines"), 1);
+	assert_int_equal(count_of(text, "peer_lost: 2 more lines"), 1);
+	free(text);
+}
+
+/* What others write is said once, as lines, with the level that it has. */
+static void test_lines_of_others(void **state)
+{
+	int type = rte_log_register_type_and_pick_level("test.event", RTE_LOG_DEBUG);
+	char *text;
+
+	(void)state;
+	assert_true(type >= 0);
+	rte_log_set_global_level(RTE_LOG_DEBUG);
+	open_log(LEVEL_WARNING, FORMAT_JSON);
+	rte_log(RTE_LOG_ERR, (uint32_t)type, "PMD: %s\n", "broken");
+	rte_log(RTE_LOG_NOTICE, (uint32_t)type, "PMD: of no interest\n");
+	rte_log(RTE_LOG_WARNING, (uint32_t)type, "PMD: two ");
+	rte_log(RTE_LOG_WARNING, (uint32_t)type, "parts\n");
+	fprintf(stderr, "weir: a key file: ");
+	fprintf(stderr, "bad\nweir: x: warning: y\n");
+	text = close_log(4);
+	assert_int_equal(count_of(text, "\"event\":\"driver\""), 2);
+	assert_int_equal(count_of(text, "\"event\":\"stderr\""), 2);
+	assert_int_equal(count_of(text, "\"level\":\"error\""), 2);
+	assert_int_equal(count_of(text, "\"said\":\"PMD: two parts\""), 1);
+	assert_int_equal(count_of(text, "\"said\":\"weir: a key file: bad\""), 1);
+	free(text);
+}
+
+static void set_journal(FILE *of)
+{
+	struct stat stat;
+	char text[64];
+
+	assert_int_equal(fstat(fileno(of), &stat), 0);
+	snprintf(text, sizeof(text), "%lu:%lu", (unsigned long)stat.st_dev,
+		(unsigned long)stat.st_ino);
+	setenv("JOURNAL_STREAM", text, 1);
+}
+
+/* Priorities are for journald alone, which says that it is at the other end. */
+static void test_priorities(void **state)
+{
+	static const struct log_config config = {.level = LEVEL_INFO};
+	char *text;
+
+	(void)state;
+	for (unsigned ours = 0; ours < 2; ours++) {
+		FILE *another = tmpfile();
+
+		file = tmpfile();
+		set_journal(ours ? file : another);
+		assert_int_equal(events_open(fileno(file), &config), 0);
+		event(LINK_HANGS);
+		lose_peer("fra");
+		event(STOPPED);
+		text = close_log(3);
+		assert_int_equal(strncmp(text, "<3>weir: a link", 15) == 0, ours);
+		assert_int_equal(count_of(text, "\n<4>weir: peer fra"), ours);
+		assert_int_equal(count_of(text, "\n<6>weir: stopped"), ours);
+		assert_int_equal(count_of(text, "<"), ours ? 3 : 0);
+		free(text);
+		fclose(another);
+	}
+	unsetenv("JOURNAL_STREAM");
+}
+
+/* --- what is kept ---------------------------------------------------------------------------- */
+
+static void test_kept(void **state)
+{
+	uint64_t first = events_number();
+
+	(void)state;
+	open_log(LEVEL_INFO, FORMAT_TEXT);
+	for (unsigned i = 0; i < EVENTS_KEPT + 10; i++)
+		event(PERIOD_BEGINS, event_word("policy", "p"), event_count("period", i),
+			event_count("unused", 0));
+	for (unsigned i = 0; i < EVENTS_KEPT; i++)
+		event(STOPPED);
+	free(close_log(50 + EVENTS_KEPT + 1));
+	assert_int_equal(events_number(), first + 50 + EVENTS_KEPT + 1);
+	assert_null(events_get(0));
+	assert_null(events_get(events_number()));
+	assert_null(events_get(events_number() - EVENTS_KEPT - 1));
+	for (uint64_t i = events_number() - EVENTS_KEPT; i < events_number(); i++) {
+		json_t *object = events_get(i);
+
+		assert_int_equal(json_integer_value(json_object_get(object, "number")), i);
+		json_decref(object);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fill),
+		cmocka_unit_test(test_fill_long),
+		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_trouble),
+		cmocka_unit_test(test_total),
+		cmocka_unit_test_setup(test_text_lines, wait_long),
+		cmocka_unit_test_setup(test_json_lines, wait_long),
+		cmocka_unit_test_setup(test_levels, wait_long),
+		cmocka_unit_test_setup(test_held, wait_long),
+		cmocka_unit_test_setup(test_held_until_said, wait_long),
+		cmocka_unit_test_setup(test_lines_of_others, wait_long),
+		cmocka_unit_test_setup(test_priorities, wait_long),
+		cmocka_unit_test_setup(test_kept, wait_long),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,353 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Manual pages and shells' completion, of what programs say when they are asked for help: each
+table of commands and options stands in one place, the program's.
+
+Usage: manual.py man|bash|zsh|fish SECTION VERSION PROGRAM
+"""
+
+import collections
+import os
+import re
+import subprocess
+import sys
+
+Item = collections.namedtuple("Item", "names value text")  # of a command or an option
+# Words for what is a file of any name, and for what the shell can find out itself.
+FILES = re.compile(r"\b(CONFIG|FILE|SOCKET|CAPTURE|SCENARIO)\b")
+LIMITERS = re.compile(r"\bLIMITER\b")
+SOCKETS = "/run/weir/*.sock"
+# What a running limiter is asked for, by `PROGRAM names KIND`.
+NAMES = {"POLICY": "policies", "PEER": "peers"}
+# How a command's help says that it takes the program's options.
+COMMON = "Options of all commands: "
+
+
+class Help:
+    """What a program says of itself, in its parts."""
+
+    def __init__(self, text):
+        self.usage, self.words, self.commands, self.options = [], [], [], []
+        self.status = ""
+        for paragraph in re.split(r"\n\s*\n", text.strip("\n")):
+            self.read(paragraph.splitlines())
+
+    def read(self, lines):
+        """One paragraph: the usage, rows of a table, or prose."""
+        if lines[0].startswith("Usage: "):
+            self.usage.append(lines.pop(0).removeprefix("Usage: "))
+            while lines and lines[0].startswith("  "):
+                self.usage.append(lines.pop(0).strip())
+        if not lines:
+            return
+        if lines[0].startswith("  "):
+            for item in rows(lines):
+                (self.options if item.names[0].startswith("-") else self.commands).append(item)
+        elif lines[0].startswith("Exit status: "):
+            self.status = " ".join(lines).removeprefix("Exit status: ")
+        else:
+            self.words.append(" ".join(lines))
+
+
+def text_column(lines):
+    """Where most rows of a table have their text."""
+    columns = collections.Counter(
+        found.end() for line in lines for found in [re.match(r" {2,8}\S.*?\S {2,}(?=\S)", line)]
+        if found)
+    columns.update(len(line) - len(line.lstrip()) for line in lines if line.startswith(" " * 9))
+    return columns.most_common(1)[0][0] if columns else 0
+
+
+def rows(lines):
+    """The rows of a table, each of its head and the text that may go on below it."""
+    column, found = text_column(lines), []
+    for line in lines:
+        body = line.strip()
+        if column and line[:column].strip() == "" and found:
+            found[-1][1].append(body)
+        elif column and len(line) > column and line[column - 1] == " " and line[column] != " ":
+            found.append((line[:column].strip(), [line[column:]]))
+        else:
+            found.append((body, []))
+    return [item_of(head, " ".join(text)) for head, text in found]
+
+
+def item_of(head, text):
+    """`-c, --config CONFIG` or `policies [N]`."""
+    names, rest = [], head
+    while True:
+        name, _, rest = rest.partition(" ")
+        names.append(name.rstrip(","))
+        if not name.endswith(","):
+            return Item(names, rest.strip(), text)
+
+
+def ask(program, *words):
+    """The help of a program, or of one of its commands."""
+    done = subprocess.run([program, *words, "--help"], capture_output=True, text=True, check=True,
+                          stdin=subprocess.DEVNULL)
+    return Help(done.stdout)
+
+
+# --- a manual page -------------------------------------------------------------------------------
+
+def roff(text):
+    """The text as roff takes it."""
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return re.sub(r"^([.'])", r"\\&\1", text, flags=re.M)
+
+
+def table(items):
+    """Paragraphs with tags."""
+    for item in items:
+        yield ".TP"
+        yield (".B " + roff(", ".join(item.names))) + (
+            f" \\fI{roff(item.value)}\\fR" if item.value else "")
+        yield roff(item.text) if item.text else "\\&"
+
+
+def paragraphs(texts):
+    """One below the other."""
+    for number, text in enumerate(texts):
+        if number:
+            yield ".PP"
+        yield roff(text)
+
+
+def described(text):
+    """As a title's second half: no capital, no full stop."""
+    first = text.split(". ", 1)[0].rstrip(".")
+    return first if first.split()[0] == "Weir" else first[0].lower() + first[1:]
+
+
+def man(name, section, version, main, commands):
+    """The page, line by line."""
+    yield f'.TH {name.upper()} {section} "" "weir {version}" "Weir"'
+    yield from (".SH NAME", f"{name} \\- {roff(described(main.words[0]))}", ".SH SYNOPSIS")
+    # Ways to call it, which are no choice within brackets.
+    for number, line in enumerate(re.split(r" \| (?![^\[]*\])", " ".join(main.usage))):
+        if number:
+            yield ".br"
+        yield ".B " + roff(line if line.startswith(name) else f"{name} {line}")
+    yield ".SH DESCRIPTION"
+    yield from paragraphs(main.words)
+    for title, items in (("COMMANDS", main.commands), ("OPTIONS", main.options)):
+        if items:
+            yield f".SH {title}"
+            yield from table(items)
+    for command, text in commands.items():
+        yield from (f'.SH "{name.upper()} {command.upper()}"', ".B " + roff(" ".join(text.usage)),
+                    ".PP")
+        yield from paragraphs([words for words in text.words if not words.startswith(COMMON)])
+        yield from table(text.commands + text.options)
+        if text.status:
+            yield from (".PP", "Exit status: " + roff(text.status))
+    if main.status:
+        yield from (".SH EXIT STATUS", roff(main.status))
+    others = [other for other in ("weir(8)", "weirctl(8)", "weirsim(1)")
+              if not other.startswith(name + "(")]
+    yield from (".SH SEE ALSO", ",\n".join(f".BR {other.replace('(', ' (')}" for other in others)
+                .replace(",\n", " ,\n"))
+
+
+# --- completion ----------------------------------------------------------------------------------
+
+def names_of(items):
+    """All names of the rows."""
+    return [name for item in items for name in item.names]
+
+
+def valued(options, kind):
+    """Names of the options whose value is of a kind."""
+    return [name for item in options if kind.search(item.value) for name in item.names]
+
+
+def first_words(main):
+    """The commands of a program, and what they do."""
+    return [(item.names[0], item.text) for item in main.commands]
+
+
+def options_of(main):
+    """The options of a program, and those that stand behind a command: `[--sort rate|drops]`."""
+    return main.options + [
+        Item([name], value, f"of {item.names[0]}") for item in main.commands
+        for name, value in re.findall(r"\[(--[a-z-]+) ?([^\]]*)\]", item.value)]
+
+
+def all_options(main, text):
+    """Those of a command, and the program's where it takes them."""
+    common = any(words.startswith(COMMON) for words in text.words)
+    return text.options + (main.options if common else [])
+
+
+def named(main):
+    """The commands behind which a limiter's names stand, by what these are of."""
+    found = {}
+    for item in main.commands:
+        for word, kind in NAMES.items():
+            if re.search(rf"\b{word}\b", item.value):
+                found.setdefault(kind, []).append(item.names[0])
+    return found
+
+
+def flags(items):
+    """The names of options among rows."""
+    return [name for name in names_of(items) if name.startswith("-")]
+
+
+def bash(name, main, commands):
+    """Words for `complete -F`."""
+    yield f"# Completion of {name} for bash, made from {name} --help."
+    yield f"_{name}() {{"
+    yield "\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command= i"
+    if named(main):
+        yield "\tlocal names= chosen=()"
+    yield "\tlocal options=" + quoted(" ".join(flags(options_of(main) + main.commands)))
+    yield "\tlocal commands=" + quoted(" ".join(name for name, _ in first_words(main)))
+    yield "\tfor ((i = 1; i < COMP_CWORD; i++)); do"
+    skipped = " && ${COMP_WORDS[i]} != @(watch|help)" if "watch" in names_of(main.commands) else ""
+    yield "\t\t[[ -z $command && \" $commands \" == *\" ${COMP_WORDS[i]} \"*" + skipped + \
+          " ]] && " \
+          "command=${COMP_WORDS[i]}"
+    if named(main):
+        yield "\t\t[[ ${COMP_WORDS[i]} == -[sn] || ${COMP_WORDS[i]} == --@(socket|name) ]] && " \
+              "chosen+=(\"${COMP_WORDS[i]}\" \"${COMP_WORDS[i + 1]}\")"
+    yield "\tdone"
+    yield "\tcase $command in"
+    for command, text in commands.items():
+        yield f"\t{command}) options=" + quoted(" ".join(flags(all_options(main, text)))) + " ;;"
+    yield "\tesac"
+    yield "\tcase $command in"
+    for kind, those in named(main).items():
+        yield f"\t{'|'.join(those)}) names=$({name} \"${{chosen[@]}}\" names {kind} 2>/dev/null) ;;"
+    yield "\tesac"
+    yield "\tcase $before in"
+    for names, words in ((valued(main.options, FILES), "compgen -f -- \"$word\""),
+                         (valued(main.options, LIMITERS),
+                          f"compgen -W \"$(basename -as .sock {SOCKETS} 2>/dev/null)\" -- "
+                          "\"$word\"")):
+        if names:
+            yield f"\t{'|'.join(names)})"
+            yield f"\t\tmapfile -t COMPREPLY < <({words})"
+            yield "\t\treturn ;;"
+    yield "\tesac"
+    yield "\tif [[ $word == -* ]]; then"
+    yield "\t\tmapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$word\")"
+    yield "\telif [[ -z $command && -n $commands ]]; then"
+    yield "\t\tmapfile -t COMPREPLY < <(compgen -W \"$commands\" -- \"$word\")"
+    if named(main):
+        yield "\telif [[ -n $names ]]; then"
+        yield "\t\tmapfile -t COMPREPLY < <(compgen -W \"$names\" -- \"$word\")"
+    yield "\telse"
+    yield "\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$word\")"
+    yield "\tfi"
+    yield "}"
+    yield f"complete -o filenames -F _{name} {name}"
+
+
+def quoted(text):
+    """For a shell."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def zsh_option(item):
+    """For _arguments."""
+    value = f":{item.value or 'value'}:" + ("_files" if FILES.search(item.value) else "") \
+        if item.value else ""
+    text = re.sub(r"[\[\]:\\]", " ", item.text)
+    return [quoted(f"{name}[{text}]{value}") for name in item.names]
+
+
+def zsh(name, main, commands):
+    """A function of compsys."""
+    yield f"#compdef {name}"
+    yield f"# Completion of {name} for zsh, made from {name} --help."
+    if named(main):
+        yield f"_{name}_names() {{"
+        yield "\tlocal -a chosen found; local -i i"
+        yield "\tfor ((i = 2; i < CURRENT; i++)); do"
+        yield "\t\t[[ $words[i] == -[sn] || $words[i] == --(socket|name) ]] && " \
+              "chosen+=($words[i] $words[i+1])"
+        yield "\tdone"
+        yield f"\tfound=(${{(f)\"$({name} $chosen names $1 2>/dev/null)\"}})"
+        yield "\tcompadd -a found"
+        yield "}"
+    yield "local -a commands options"
+    yield "commands=(" + " ".join(quoted(f"{word}:{text}") for word, text in
+                                  first_words(main)) + ")"
+    yield "options=(" + " ".join(
+        word for item in options_of(main) for word in zsh_option(item)) + ")"
+    yield "case ${words[2]} in"
+    for command, text in commands.items():
+        kinds = [kind for kind, those in named(main).items() if command in those]
+        words = f"'*:name:_{name}_names {kinds[0]}'" if kinds else "'*:file:_files'"
+        yield f"{command}) _arguments " + " ".join(
+            word for item in all_options(main, text) for word in zsh_option(item)) + f" {words} ;;"
+    yield "*)"
+    if main.commands:
+        yield "\tif [[ $PREFIX != -* ]] && (( CURRENT == 2 || ${#words[(r)(" + "|".join(
+            word for word, _ in first_words(main)) + ")]} == 0 )) && "  \
+            "[[ ${words[CURRENT-1]} != -[sn] ]]; then"
+        yield "\t\t_describe command commands && return"
+        yield "\tfi"
+    yield "\t_arguments $options '*:file:_files' ;;"
+    yield "esac"
+
+
+def fish(name, main, commands):
+    """Lines of `complete`."""
+    yield f"# Completion of {name} for fish, made from {name} --help."
+    for word, text in first_words(main):
+        yield f"complete -c {name} -f -n __fish_use_subcommand -a {word} -d {quoted(text)}"
+    yield from fish_names(name, main)
+    for item in options_of(main):
+        yield fish_option(name, item, "")
+    for command, text in commands.items():
+        for item in text.options:
+            yield fish_option(name, item, f" -n '__fish_seen_subcommand_from {command}'")
+
+
+def fish_names(name, main):
+    """Names that a limiter is asked for."""
+    if not named(main):
+        return
+    yield f"function __{name}_names"
+    yield "    set -l words (commandline -opc)"
+    yield "    set -l chosen"
+    yield "    for i in (seq 2 (count $words))"
+    yield "        if contains -- $words[$i] -s -n --socket --name"
+    yield "            set -a chosen $words[$i] $words[(math $i + 1)]"
+    yield "        end"
+    yield "    end"
+    yield f"    {name} $chosen names $argv[1] 2>/dev/null"
+    yield "end"
+    for kind, those in named(main).items():
+        yield (f"complete -c {name} -f -n '__fish_seen_subcommand_from {' '.join(those)}' "
+               f"-a '(__{name}_names {kind})'")
+
+
+def fish_option(name, item, when):
+    """One option."""
+    words = [f"-l {word[2:]}" if word.startswith("--") else f"-s {word[1:]}"
+             for word in item.names]
+    return f"complete -c {name}{when} " + " ".join(words) + (" -r" if item.value else "") + (
+        f" -d {quoted(item.text)}" if item.text else "")
+
+
+def main_program():
+    """One document to standard output."""
+    kind, section, version, program = sys.argv[1:]
+    name = os.path.basename(program)
+    main = ask(program)
+    # Whose commands say more of themselves has a line that says so.
+    more = any("COMMAND --help" in text for text in main.words)
+    commands = {item.names[0]: ask(program, item.names[0]) for item in main.commands
+                if more and not item.names[0].startswith("-")}
+    lines = man(name, section, version, main, commands) if kind == "man" else {
+        "bash": bash, "zsh": zsh, "fish": fish}[kind](name, main, commands)
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main_program()
