@@ -160,7 +160,7 @@ def starts(machine):
             machine.do("sysctl", "-qw", f"net.ipv6.conf.{end}.disable_ipv6=1")
             machine.do("ip", "link", "set", "dev", end, "up")
     machine.write(CONFIG)
-    machine.do("runuser", "-u", "weir", "--", "weir", "--check", f"/etc/weir/{NAME}.json")
+    machine.do("weir", "--check", f"/etc/weir/{NAME}.json")
     machine.do("systemctl", "enable", "--now", UNIT)
     machine.do("weirctl", "-n", NAME, "status")  # at once
     machine.cross()

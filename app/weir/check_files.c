@@ -14,6 +14,7 @@
 #include "etcd_share.h"
 #include "policy/config.h"
 #include "secret/group_keys.h"
+#include "secret/secret_file.h"
 #include "socket_groups.h"
 
 #define PLACE_STEPS 4 /* of the longest place, ledger.etcd.password_file, and one more */
@@ -40,59 +41,36 @@ static struct json_path *parse_place(char *place, struct json_path steps[PLACE_S
 	return n > 0 ? &steps[n - 1] : NULL;
 }
 
-/* Cuts a text in two at the words between; what is behind them, or NULL. */
-static char *cut_at(char *text, const char *words)
+/* What is not there on this machine may be where the file is for: it is no error of the file. */
+static void relay_complaint(void *context, const struct complaint *complaint)
 {
-	char *at = text ? strstr(text, words) : NULL;
+	struct json_path steps[PLACE_STEPS], *path;
+	struct reader *reader = context;
+	char place[128];
 
-	if (!at)
-		return NULL;
-	*at = '\0';
-	return at + strlen(words);
-}
-
-/* `PLACE: VALUE: WHAT: expected WHAT: REMEDY`, of which the last three need not be there. */
-static void relay_line(struct reader *reader, char *line)
-{
-	static const char program[] = "weir: ";
-	struct json_path steps[PLACE_STEPS];
-	char *place = strncmp(line, program, strlen(program)) ? line : line + strlen(program);
-	char *value = cut_at(place, ": "), *what = cut_at(value, ": "), *expected, *remedy;
-	char found[1024];
-
-	expected = what && strncmp(what, "expected ", strlen("expected ")) == 0
-			   ? what + strlen("expected ")
-			   : cut_at(what, ": expected ");
-	if (what && expected == what + strlen("expected "))
-		what = NULL;
-	remedy = cut_at(expected ? expected : what, ": ");
-	snprintf(found, sizeof(found), "%s%s%s", value ? value : "", what ? ": " : "",
-		what ? what : "");
-	reader_refuse(reader, parse_place(place, steps), found, expected, remedy);
+	snprintf(place, sizeof(place), "%s", complaint->place);
+	path = parse_place(place, steps);
+	if (complaint->absent)
+		reader_warn(reader, path, "not on this machine, where a start would fail%s%s",
+			complaint->remedy ? ": " : "", complaint->remedy ? complaint->remedy : "");
+	else
+		reader_refuse(
+			reader, path, complaint->found, complaint->expected, complaint->remedy);
 }
 
 /* Files that the configuration names, and groups of this machine: reported where they are named. */
 static void check_machine(const struct config *config, struct reader *reader, void *context)
 {
+	const struct complaint_sink to = {relay_complaint, reader};
+	const uid_t user = secret_checked_user();
 	struct telemetry_options groups = {0};
 	struct keyring *keyring = NULL;
-	char *text = NULL, *line, *next;
-	size_t size;
-	FILE *err = open_memstream(&text, &size);
 
 	(void)context;
-	if (!err) {
-		reader->no_memory = true;
-		return;
-	}
-	socket_groups_find(config, &groups, err);
-	etcd_share_check(&config->ledger, err);
-	group_keys_load(&config->gossip, err, &keyring);
+	socket_groups_find(config, &groups, &to);
+	etcd_share_check(&config->ledger, user, &to);
+	group_keys_load(&config->gossip, user, &to, &keyring);
 	keyring_destroy(keyring);
-	fclose(err);
-	for (line = text; (next = cut_at(line, "\n")) != NULL; line = next)
-		relay_line(reader, line);
-	free(text);
 }
 
 static void say_good(const char *file, const struct config *config, unsigned n_files,

@@ -418,7 +418,8 @@ static int telemetry_start(struct instance *inst)
 		.budget_ns = TELEMETRY_BUDGET_NS,
 		.denied = log_denied,
 	};
-	int ret = socket_groups_find(inst->config, &options, stderr);
+	const struct complaint_sink to = complaint_sink_of(stderr);
+	int ret = socket_groups_find(inst->config, &options, &to);
 
 	if (ret)
 		return ret;

@@ -214,6 +214,7 @@ static void peer_limiter(struct other *peer, const struct config *config)
 static void peer_open(struct around *around, const char *key_file, uint16_t port)
 {
 	const struct config *config = around->bench->config;
+	const struct complaint_sink to = complaint_sink_of(stderr);
 	struct other *peer = &around->peer;
 	struct sockaddr_in own = {.sin_family = AF_INET,
 		.sin_port = htons(port),
@@ -227,7 +228,7 @@ static void peer_open(struct around *around, const char *key_file, uint16_t port
 	peer->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (peer->fd < 0 || bind(peer->fd, (struct sockaddr *)&own, sizeof(own)))
 		die("the peer's socket: %s", strerror(errno));
-	if (secret_file_read("key", key_file, peer->key, stderr))
+	if (secret_file_read(&(struct secret_file){"key", key_file, geteuid(), &to}, peer->key))
 		die("no key");
 	peer_limiter(peer, config);
 }

@@ -274,8 +274,6 @@ VALUES = [
     ("control.socket", "", "expected a path of 1 to 107"),
     ("control.cpu", "0", "expected a whole number from 0 to 1023"),
     ("control.watchdog", "1ms", "expected 500ms to 3600s"),
-    ("control.group", "no-such-group-here", "groupadd makes one"),
-    ("control.operators", "no-such-group-here", "groupadd makes one"),
     ("tunnels.classify", "both", 'expected "outer" or "inner"'),
     ("tunnels.vxlan-port", 65536, "expected a whole number from 1 to 65535"),
     ("unparsed", "dorp", 'did you mean "drop"?'),
@@ -295,8 +293,7 @@ VALUES = [
     ("gossip.roster[1].address", "224.0.0.1:7946", "expected the address of one host"),
     ("gossip.roster[1].public_key", "abc", "weir --new-identity"),
     ("gossip.listen", "eth0", "expected an address and port"),
-    ("gossip.key_file", "/nonexistent/gossip.key", "weir --new-key /nonexistent/gossip.key"),
-    ("gossip.key_file", "/tmp", "directory"),
+    ("gossip.key_file", "/tmp", "a directory: expected a regular file"),
     ("gossip.key_file", "OPEN", "chmod 600"),
     ("gossip.key_file", "SHORT", "as written by weir --new-key"),
     ("gossip.key_file", "EMPTY", "as written by weir --new-key"),
@@ -396,6 +393,15 @@ SLIPS = [
     ("text", r'(?s)\A.*\Z', '"weir"', "expected an object"),
     ("YAML", r'(?s)\A.*\Z', 'limiter: l0\nidle: poll\n', "a text without double quotes"),
     ("INI", r'(?s)\A.*\Z', '[weir]\nlimiter = l0\n', "a text without double quotes"),
+]
+
+# What may be on another machine, and the words of the warning.
+ABSENT = [
+    ("gossip.key_file", "/nonexistent/gossip.key", "weir --new-key /nonexistent/gossip.key"),
+    ("control.group", "no-such-group-here", "groupadd no-such-group-here"),
+    ("control.operators", "no-such-group-here", "groupadd no-such-group-here"),
+    ("ledger.etcd", {"endpoints": ["https://e"], "user": "u", "password_file": "/nonexistent/p"},
+     "not on this machine, where a start would fail"),
 ]
 
 # Bytes of a whole file.
@@ -528,6 +534,23 @@ def check(weir, files):
     return done.returncode, said, done.stderr.decode()
 
 
+def absences(weir, folder):
+    """A line for each thing of another machine that refuses the file, or is not said."""
+    path = folder / "absent.json"
+    for place, value, words in ABSENT:
+        document = put(GOOD, place, value)
+        path.write_bytes(resolve_keys(json.dumps(document, indent=1).encode(), folder))
+        status, said, err = check(weir, [str(path)])
+        about = [one for one in said[str(path)] if words in one["message"] and
+                 one["severity"] == "warning" and one["path"].startswith(place)]
+        if status or err or not about or not about[0]["line"]:
+            yield f"{place} = {value}: {status} {said} {err}"
+        done = subprocess.run([weir, "--check", "--strict", path], capture_output=True,
+                              check=False, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+        if done.returncode != 1:
+            yield f"{place} = {value}: --strict takes it"
+
+
 def failures(weir, folder):
     """A line for each case that is not as it should be."""
     write_keys(folder)
@@ -551,6 +574,7 @@ def failures(weir, folder):
         why = case.wrong(said[file])
         if why:
             yield f"{case.name}: {why}"
+    yield from absences(weir, folder)
     print(f"{len(table)} wrong configurations")
 
 

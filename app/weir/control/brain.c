@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <unistd.h>
+
 #include <rte_common.h>
 
 #include <sodium.h>
@@ -123,12 +125,13 @@ int brain_start(struct instance *inst)
 {
 	struct limiter_policy *policies = engine_limiter_policies(
 		inst->policies, inst->n_policies, TIME_UNKNOWN);
+	const struct complaint_sink to = complaint_sink_of(stderr);
 	int ret = policies ? brain_alloc(inst) : -ENOMEM;
 
 	if (ret == 0)
 		ret = group_keys_roster(&inst->config->gossip, &inst->brain->roster);
 	if (ret == 0)
-		ret = group_keys_load(&inst->config->gossip, stderr, &inst->keyring);
+		ret = group_keys_load(&inst->config->gossip, geteuid(), &to, &inst->keyring);
 	if (ret == 0)
 		ret = limiter_build(inst, policies);
 	if (ret)

@@ -17,6 +17,7 @@
 #include "policy/kind.h"
 #include "policy/value.h"
 #include "secret/group_keys.h"
+#include "secret/secret_file.h"
 #include "socket_groups.h"
 #include "store/store.h"
 #include "telemetry/server.h"
@@ -25,41 +26,24 @@
 
 /* ---- files of secrets, and groups: what those who read them complain of */
 
-typedef void (*asked)(const struct config *config, FILE *err);
-
-static void relay_complaints(struct doctor *doctor, asked ask)
+static void find_complaint(void *context, const struct complaint *complaint)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *err = open_memstream(&text, &size);
-
-	if (!err)
-		return;
-	ask(doctor->config, err);
-	fclose(err);
-	doctor_find_lines(doctor, DOCTOR_FAIL, text, NULL);
-	free(text);
-}
-
-static void ask_secrets(const struct config *config, FILE *err)
-{
-	struct keyring *keyring = NULL;
-
-	group_keys_load(&config->gossip, err, &keyring);
-	keyring_destroy(keyring);
-	etcd_share_check(&config->ledger, err);
+	doctor_find(context, &(struct finding){.verdict = DOCTOR_FAIL,
+				     .place = complaint->place,
+				     .found = complaint->found,
+				     .expected = complaint->expected,
+				     .remedy = complaint->remedy});
 }
 
 void check_secrets(struct doctor *doctor)
 {
-	relay_complaints(doctor, ask_secrets);
-}
+	const struct complaint_sink to = {find_complaint, doctor};
+	const uid_t user = secret_checked_user();
+	struct keyring *keyring = NULL;
 
-static void ask_groups(const struct config *config, FILE *err)
-{
-	struct telemetry_options options = {0};
-
-	socket_groups_find(config, &options, err);
+	group_keys_load(&doctor->config->gossip, user, &to, &keyring);
+	keyring_destroy(keyring);
+	etcd_share_check(&doctor->config->ledger, user, &to);
 }
 
 /* Whether this user may give a file to that group. */
@@ -76,24 +60,19 @@ static bool is_member(gid_t gid)
 
 void check_groups(struct doctor *doctor)
 {
+	const struct complaint_sink to = {find_complaint, doctor};
 	struct telemetry_options options = {0};
-	FILE *nowhere;
 
-	relay_complaints(doctor, ask_groups);
-	nowhere = fopen("/dev/null", "we");
-	if (doctor->said || !nowhere)
+	if (socket_groups_find(doctor->config, &options, &to) || !options.group.name ||
+		is_member(options.group.gid))
 		return;
-	if (socket_groups_find(doctor->config, &options, nowhere) == 0 && options.group.name &&
-		!is_member(options.group.gid))
-		doctor_find(doctor,
-			&(struct finding){.verdict = DOCTOR_FAIL,
-				.place = "control.group",
-				.found = doctor_words(doctor,
-					"\"%s\": user %u is not in it, and cannot give it the socket",
-					options.group.name, (unsigned)geteuid()),
-				.remedy = doctor_words(
-					doctor, "usermod -aG %s USER", options.group.name)});
-	fclose(nowhere);
+	doctor_find(doctor,
+		&(struct finding){.verdict = DOCTOR_FAIL,
+			.place = "control.group",
+			.found = doctor_words(doctor,
+				"\"%s\": user %u is not in it, and cannot give it the socket",
+				options.group.name, (unsigned)geteuid()),
+			.remedy = doctor_words(doctor, "usermod -aG %s USER", options.group.name)});
 }
 
 /* ---- sockets */

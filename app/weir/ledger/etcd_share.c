@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <unistd.h>
+
 #include <rte_common.h>
 
 #include "instance.h"
@@ -127,26 +129,31 @@ void budget_shares_free(struct budget_shares *budget_shares)
 	*budget_shares = (struct budget_shares){0};
 }
 
-int etcd_share_check(const struct ledger_config *ledger, FILE *err)
+int etcd_share_check(
+	const struct ledger_config *ledger, uid_t user, const struct complaint_sink *to)
 {
+	const char *file = ledger->etcd_password_file;
 	char why[ETCD_WHY_MAX];
 	int ret = 0;
 
 	if (ledger->etcd_user[0])
-		ret = etcd_password_check(ledger->etcd_password_file, why);
+		ret = etcd_password_check(file, user, why);
 	if (ret)
-		fprintf(err, "weir: ledger.etcd.password_file: %s\n", why);
+		complaint_tell(to, &(struct complaint){.place = "ledger.etcd.password_file",
+					   .found = why,
+					   .absent = access(file, F_OK) && errno == ENOENT});
 	return ret;
 }
 
 int etcd_share_start(struct instance *inst)
 {
+	const struct complaint_sink to = complaint_sink_of(stderr);
 	struct etcd_share *d;
 	int ret;
 
 	if (inst->config->ledger.n_etcd == 0)
 		return 0;
-	ret = etcd_share_check(&inst->config->ledger, stderr);
+	ret = etcd_share_check(&inst->config->ledger, geteuid(), &to);
 	if (ret)
 		return ret;
 	d = calloc(1, sizeof(*d));

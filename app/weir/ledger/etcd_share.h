@@ -20,7 +20,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
+
+#include <sys/types.h>
+
+#include "policy/complaint.h"
 
 struct instance;
 struct budget_share;
@@ -60,8 +63,9 @@ struct budget_share_view {
 int budget_shares_prepare(const struct policy *policies, unsigned n, struct budget_shares *out);
 void budget_shares_free(struct budget_shares *budget_shares);
 
-/* Whether it can log in: 0, or a negative errno after a line to err. For --check. */
-int etcd_share_check(const struct ledger_config *ledger, FILE *err);
+/* Whether it can log in, with a file of root or of that user: 0, or a negative errno, reported. */
+int etcd_share_check(
+	const struct ledger_config *ledger, uid_t user, const struct complaint_sink *to);
 
 /* Nothing without "ledger.etcd". 0, what etcd_share_check() says, or -ENOMEM; etcd need not be there. */
 int etcd_share_start(struct instance *inst);

@@ -143,6 +143,7 @@ static int check_readable(const char *path, FILE *err)
 /* What has been read and kept becomes what can be put in force. */
 static int prepare_exchange(struct reload *reload, FILE *err)
 {
+	const struct complaint_sink to = complaint_sink_of(err);
 	struct change *change = &reload->change;
 	struct config *config = change->config;
 	int ret;
@@ -157,8 +158,8 @@ static int prepare_exchange(struct reload *reload, FILE *err)
 	ret = policy_txn_prepare_config(
 		reload->inst, config, reload->inst->file, reload->hz, err, &reload->prepared);
 	if (ret == 0)
-		ret = group_keys_load(
-			&policy_txn_config(reload->prepared)->gossip, err, &reload->keyring);
+		ret = group_keys_load(&policy_txn_config(reload->prepared)->gossip, geteuid(), &to,
+			&reload->keyring);
 	if (ret && reload->prepared) {
 		policy_txn_free(reload->prepared);
 		reload->prepared = NULL;

@@ -6,16 +6,15 @@
 #ifndef WEIR_APP_SOCKET_GROUPS_H
 #define WEIR_APP_SOCKET_GROUPS_H
 
-#include <stdio.h>
-
+#include "policy/complaint.h"
 #include "policy/config.h"
 #include "telemetry/server.h"
 
 /*
  * Looks up the groups that the configuration names; the socket's is the operators' where it names
- * no other. Names are kept by pointer. 0, or a negative errno after a line to err that says which
- * key it is.
+ * no other. Names are kept by pointer. 0, or a negative errno, reported.
  */
-int socket_groups_find(const struct config *config, struct telemetry_options *options, FILE *err);
+int socket_groups_find(const struct config *config, struct telemetry_options *options,
+	const struct complaint_sink *to);
 
 #endif

@@ -69,9 +69,9 @@ int etcd_open(const struct etcd_params *params, struct etcd **out)
 	return 0;
 }
 
-int etcd_password_check(const char *file, char why[ETCD_WHY_MAX])
+int etcd_password_check(const char *file, uid_t user, char why[ETCD_WHY_MAX])
 {
-	char *body = sodium_init() < 0 ? NULL : login_body("", file, why);
+	char *body = sodium_init() < 0 ? NULL : login_body("", file, user, why);
 
 	sodium_free(body);
 	return body ? 0 : -EACCES;

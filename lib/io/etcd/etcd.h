@@ -25,6 +25,8 @@
 #ifndef WEIR_ETCD_ETCD_H
 #define WEIR_ETCD_ETCD_H
 
+#include <sys/types.h>
+
 #include "etcd/request.h"
 
 struct etcd;
@@ -35,8 +37,11 @@ struct etcd;
  */
 int etcd_open(const struct etcd_params *params, struct etcd **out);
 
-/* Whether the file has a password that may be used: 0, or -EACCES and `why` says what to change. */
-int etcd_password_check(const char *file, char why[ETCD_WHY_MAX]);
+/*
+ * Whether the file, of root or of that user, has a password that may be used: 0, or -EACCES and
+ * `why` says what to change.
+ */
+int etcd_password_check(const char *file, uid_t user, char why[ETCD_WHY_MAX]);
 
 /* A request under way is given up, within a second. NULL is fine. */
 void etcd_close(struct etcd *etcd);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <unistd.h>
+
 #include <curl/curl.h>
 #include <sodium.h>
 
@@ -296,7 +298,7 @@ static int post_to(struct http *http, const char *endpoint, const char *path, co
  */
 static int log_in(struct http *http, const char *endpoint, char why[ETCD_WHY_MAX])
 {
-	char *body = login_body(http->user, http->password_file, why);
+	char *body = login_body(http->user, http->password_file, geteuid(), why);
 	int err = body ? set_headers(http, "") : -EACCES, again;
 
 	if (err == 0)

@@ -49,7 +49,7 @@ static int complain_file(char why[ETCD_WHY_MAX], const char *file, const char *w
 	return -EACCES;
 }
 
-static int check_password_file(int fd, const char *file, char why[ETCD_WHY_MAX])
+static int check_password_file(int fd, const char *file, uid_t owner, char why[ETCD_WHY_MAX])
 {
 	struct stat st;
 
@@ -57,7 +57,7 @@ static int check_password_file(int fd, const char *file, char why[ETCD_WHY_MAX])
 		return complain_file(why, file, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return complain_file(why, file, "expected a file");
-	if (st.st_uid != 0 && st.st_uid != geteuid())
+	if (st.st_uid != 0 && st.st_uid != owner)
 		return complain_file(why, file,
 			"another user owns it; expected root or the user that this runs as");
 	if (st.st_mode & (S_IRWXG | S_IRWXO))
@@ -83,14 +83,14 @@ static int check_password(char *password, ssize_t n, const char *file, char why[
 }
 
 /* password: room for two bytes more, which are a newline, or show that it is too long. */
-static int read_password(const char *file, char *password, char why[ETCD_WHY_MAX])
+static int read_password(const char *file, uid_t owner, char *password, char why[ETCD_WHY_MAX])
 {
 	/* Opening a FIFO would wait for a writer. */
 	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
 
 	if (fd < 0)
 		return complain_file(why, file, strerror(errno));
-	err = check_password_file(fd, file, why);
+	err = check_password_file(fd, file, owner, why);
 	if (err == 0)
 		err = check_password(
 			password, read(fd, password, LOGIN_PASSWORD_MAX + 1), file, why);
@@ -119,13 +119,13 @@ static char *fill_login_body(char *body, const char *user, const char *password)
 }
 
 /* jansson would leave copies behind. */
-char *login_body(const char *user, const char *password_file, char why[ETCD_WHY_MAX])
+char *login_body(const char *user, const char *password_file, uid_t owner, char why[ETCD_WHY_MAX])
 {
 	char *password = sodium_malloc(LOGIN_PASSWORD_MAX + 2), *body = NULL;
 
 	if (password) {
 		sodium_memzero(password, LOGIN_PASSWORD_MAX + 2);
-		if (read_password(password_file, password, why) == 0)
+		if (read_password(password_file, owner, password, why) == 0)
 			body = sodium_malloc(
 				sizeof(FORM) + ESCAPED_MAX * (strlen(user) + strlen(password)));
 	} else {

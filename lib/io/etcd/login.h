@@ -10,6 +10,8 @@
 
 #include <stddef.h>
 
+#include <sys/types.h>
+
 #include "etcd/request.h"
 
 #define LOGIN_PATH         "/v3/auth/authenticate"
@@ -29,10 +31,10 @@ enum login_verdict login_judge(long status, const char *answer, size_t len);
 
 /*
  * The body of a login: text of sodium_malloc(), for sodium_free(), or NULL, and `why` says what is
- * wrong with the file. It has to be a regular file of root or of our own user that nobody else may
- * read or write: one line, without control characters, of at most LOGIN_PASSWORD_MAX - 1 bytes.
+ * wrong with the file. It has to be a regular file of root or of `owner` that nobody else may read
+ * or write: one line, without control characters, of at most LOGIN_PASSWORD_MAX - 1 bytes.
  */
-char *login_body(const char *user, const char *password_file, char why[ETCD_WHY_MAX]);
+char *login_body(const char *user, const char *password_file, uid_t owner, char why[ETCD_WHY_MAX]);
 
 /* The token out of an answer: printable and without a space. 0, or -EPROTO and it is empty. */
 int login_token(const char *answer, size_t len, char token[LOGIN_TOKEN_MAX]);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <unistd.h>
+
 #include <sodium.h>
 
 #include "base/hash.h"
@@ -21,9 +23,10 @@ struct group_secrets {
 	uint8_t identity[DATAGRAM_KEY];
 };
 
-static int read_keys_of_group(
-	struct group_secrets *secrets, const struct gossip_config *gossip, FILE *err)
+static int read_keys_of_group(struct group_secrets *secrets, const struct gossip_config *gossip,
+	uid_t user, const struct complaint_sink *to)
 {
+	char found[2 * sizeof(gossip->key_files[0]) + 64];
 	int ret = 0;
 
 	for (unsigned i = 0; ret == 0 && i < gossip->n_key_files; i++) {
@@ -31,34 +34,40 @@ static int read_keys_of_group(
 
 		if (gossip->n_key_files > 1)
 			snprintf(place, sizeof(place), "gossip.key_files[%u]", i);
-		ret = secret_file_read(place, gossip->key_files[i], secrets->keys[i], err);
+		ret = secret_file_read(&(struct secret_file){place, gossip->key_files[i], user, to},
+			secrets->keys[i]);
 	}
 	if (ret || gossip->n_key_files < 2 ||
 		sodium_memcmp(secrets->keys[0], secrets->keys[1], DATAGRAM_KEY) != 0)
 		return ret;
-	fprintf(err, "gossip.key_files[1]: %s: the key that %s has, too: expected another one\n",
-		gossip->key_files[1], gossip->key_files[0]);
+	snprintf(found, sizeof(found), "%s: the key that %s has, too", gossip->key_files[1],
+		gossip->key_files[0]);
+	complaint_tell(to,
+		&(struct complaint){
+			.place = "gossip.key_files[1]", .found = found, .expected = "another one"});
 	return -EEXIST;
 }
 
-static int read_identity(
-	struct group_secrets *secrets, const struct gossip_config *gossip, FILE *err)
+static int read_identity(struct group_secrets *secrets, const struct gossip_config *gossip,
+	uid_t user, const struct complaint_sink *to)
 {
-	uint8_t public_key[DATAGRAM_KEY];
+	static const char place[] = "gossip.identity_file";
+	char found[sizeof(gossip->identity_file) + 128], expected[64];
 	char text[2 * DATAGRAM_KEY + 1];
+	uint8_t public_key[DATAGRAM_KEY];
 	int ret = secret_file_read(
-		"gossip.identity_file", gossip->identity_file, secrets->identity, err);
+		&(struct secret_file){place, gossip->identity_file, user, to}, secrets->identity);
 
 	if (ret)
 		return ret;
 	crypto_scalarmult_base(public_key, secrets->identity);
 	if (memcmp(public_key, gossip->roster[gossip->self].public_key, sizeof(public_key)) == 0)
 		return 0;
-	fprintf(err,
-		"gossip.identity_file: %s: its public key is %s: expected that of "
-		"gossip.roster[%u].public_key\n",
-		gossip->identity_file,
-		sodium_bin2hex(text, sizeof(text), public_key, sizeof(public_key)), gossip->self);
+	snprintf(found, sizeof(found), "%s: its public key is %s", gossip->identity_file,
+		sodium_bin2hex(text, sizeof(text), public_key, sizeof(public_key)));
+	snprintf(expected, sizeof(expected), "that of gossip.roster[%u].public_key", gossip->self);
+	complaint_tell(
+		to, &(struct complaint){.place = place, .found = found, .expected = expected});
 	return -EINVAL;
 }
 
@@ -86,7 +95,7 @@ int group_keys_roster(const struct gossip_config *gossip, struct roster **out)
 }
 
 static int make_keyring(const struct group_secrets *secrets, const struct gossip_config *gossip,
-	FILE *err, struct keyring **out)
+	const struct complaint_sink *to, struct keyring **out)
 {
 	struct roster *roster = NULL;
 	bool identity = gossip->identity_file[0] != '\0';
@@ -104,14 +113,16 @@ static int make_keyring(const struct group_secrets *secrets, const struct gossip
 		ret = keyring_create(&params, out);
 	roster_destroy(roster);
 	free(publics);
-	if (ret == -EINVAL)
-		fputs("gossip.roster: a public_key that is no X25519 key\n", err);
-	else if (ret)
-		fprintf(err, "gossip: keys: %s\n", strerror(-ret));
+	if (ret)
+		complaint_tell(to,
+			&(struct complaint){.place = ret == -EINVAL ? "gossip.roster" : "gossip",
+				.found = ret == -EINVAL ? "a public_key that is no X25519 key"
+							: strerror(-ret)});
 	return ret;
 }
 
-int group_keys_load(const struct gossip_config *gossip, FILE *err, struct keyring **out)
+int group_keys_load(const struct gossip_config *gossip, uid_t user, const struct complaint_sink *to,
+	struct keyring **out)
 {
 	struct group_secrets *secrets;
 	int ret;
@@ -122,13 +133,21 @@ int group_keys_load(const struct gossip_config *gossip, FILE *err, struct keyrin
 	secrets = sodium_malloc(sizeof(*secrets));
 	if (!secrets)
 		return -ENOMEM;
-	ret = read_keys_of_group(secrets, gossip, err);
+	ret = read_keys_of_group(secrets, gossip, user, to);
 	if (ret == 0 && gossip->identity_file[0])
-		ret = read_identity(secrets, gossip, err);
+		ret = read_identity(secrets, gossip, user, to);
 	if (ret == 0)
-		ret = make_keyring(secrets, gossip, err, out);
+		ret = make_keyring(secrets, gossip, to, out);
 	sodium_free(secrets);
 	return ret;
+}
+
+/* A file that an option of the command line names. */
+static int write_named(const char *option, const char *path, const uint8_t secret[SECRET_BYTES])
+{
+	const struct complaint_sink to = complaint_sink_of(stderr);
+
+	return secret_file_write(&(struct secret_file){option, path, geteuid(), &to}, secret);
 }
 
 static int print_hex(const uint8_t bytes[SECRET_BYTES])
@@ -148,7 +167,7 @@ int group_keys_new(const char *path)
 	int ret;
 
 	randombytes_buf(key, sizeof(key));
-	ret = path ? secret_file_write("weir: --new-key", path, key, stderr) : print_hex(key);
+	ret = path ? write_named("weir: --new-key", path, key) : print_hex(key);
 	sodium_memzero(key, sizeof(key));
 	return ret;
 }
@@ -160,15 +179,18 @@ int group_keys_new_identity(const char *path)
 
 	randombytes_buf(secret, sizeof(secret));
 	crypto_scalarmult_base(public_key, secret);
-	ret = secret_file_write("weir: --new-identity", path, secret, stderr);
+	ret = write_named("weir: --new-identity", path, secret);
 	sodium_memzero(secret, sizeof(secret));
 	return ret ? ret : print_hex(public_key);
 }
 
 int group_keys_show_identity(const char *path)
 {
+	const struct complaint_sink to = complaint_sink_of(stderr);
 	uint8_t secret[SECRET_BYTES], public_key[SECRET_BYTES];
-	int ret = secret_file_read("weir: --public-key", path, secret, stderr);
+	int ret = secret_file_read(
+		&(struct secret_file){"weir: --public-key", path, secret_checked_user(), &to},
+		secret);
 
 	if (ret)
 		return ret;

@@ -7,17 +7,19 @@
 #ifndef WEIR_SECRET_GROUP_KEYS_H
 #define WEIR_SECRET_GROUP_KEYS_H
 
-#include <stdio.h>
+#include <sys/types.h>
 
+#include "policy/complaint.h"
 #include "gossip/keyring.h"
 #include "group/roster.h"
 #include "policy/config.h"
 
 /*
- * Returns 0, with NULL for gossip that is plain, or a negative errno, with a line to err for what
- * is wrong.
+ * From files of root or of that user (see struct secret_file). Returns 0, with NULL for gossip that
+ * is plain, or a negative errno, reported.
  */
-int group_keys_load(const struct gossip_config *gossip, FILE *err, struct keyring **out);
+int group_keys_load(const struct gossip_config *gossip, uid_t user, const struct complaint_sink *to,
+	struct keyring **out);
 
 /* The limiters of a configuration, in its order. Returns 0 or a negative errno. */
 int group_keys_roster(const struct gossip_config *gossip, struct roster **out);

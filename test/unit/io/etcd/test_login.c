@@ -91,7 +91,7 @@ static void check_body(const void *content, size_t len, mode_t mode, const char 
 	assert_int_equal(fwrite(content, 1, len, file), len);
 	assert_int_equal(fclose(file), 0);
 	assert_int_equal(chmod(password_path, mode), 0);
-	body = login_body("ed\"ge", password_path, why);
+	body = login_body("ed\"ge", password_path, geteuid(), why);
 	if (body)
 		assert_string_equal(body, expected);
 	else
@@ -137,12 +137,13 @@ static void test_what_is_no_file(void **state)
 	char why[ETCD_WHY_MAX];
 
 	(void)state;
-	assert_null(login_body("u", "/nowhere/password", why));
+	assert_null(login_body("u", "/nowhere/password", geteuid(), why));
 	assert_string_equal(why, "/nowhere/password: No such file or directory");
-	assert_null(login_body("u", "/tmp", why));
+	assert_null(login_body("u", "/tmp", geteuid(), why));
 	assert_string_equal(why, "/tmp: expected a file");
 	assert_int_equal(mkfifo(password_path, 0600), 0);
-	assert_null(login_body("u", password_path, why)); /* and does not wait for a writer */
+	assert_null(login_body(
+		"u", password_path, geteuid(), why)); /* and does not wait for a writer */
 	assert_non_null(strstr(why, "expected a file"));
 	unlink(password_path);
 }

@@ -42,19 +42,26 @@ static void put_file(const char *path, const char *text, mode_t mode)
 	close(fd);
 }
 
-static int read_it(const char *path)
+/* As somebody who takes files of root and of that user. */
+static int read_as(const char *path, uid_t user)
 {
 	uint8_t secret[SECRET_BYTES];
 	FILE *err = fmemopen(said, sizeof(said), "w");
+	const struct complaint_sink to = complaint_sink_of(err);
 	int ret;
 
 	memset(said, 0, sizeof(said));
-	ret = secret_file_read("gossip.key_file", path, secret, err);
+	ret = secret_file_read(&(struct secret_file){"gossip.key_file", path, user, &to}, secret);
 	fclose(err);
 	if (ret == 0)
 		for (unsigned i = 0; i < SECRET_BYTES; i++)
 			assert_int_equal(secret[i], 0x5a);
 	return ret;
+}
+
+static int read_it(const char *path)
+{
+	return read_as(path, geteuid());
 }
 
 /* A refusal names the place, the path and what is wrong. */
@@ -148,6 +155,29 @@ static void test_owner(void **state)
 	assert_int_equal(chmod(directory, 0700), 0);
 }
 
+/* By root, who only looks: files of the user that runs it, and of nobody else. */
+static void test_owner_checked(void **state)
+{
+	const char *path = path_in("checked");
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	put_file(path, GOOD_LINE, 0600);
+	assert_int_equal(chown(path, SOMEBODY, 0), 0);
+	assert_int_equal(read_as(path, SOMEBODY), 0);
+	assert_int_equal(read_as(path, SOMEBODY + 1), -EPERM);
+	assert_non_null(strstr(said, "expected root or the user that runs weir, 12346: chown"));
+	assert_int_equal(chmod(path, 0640), 0);
+	assert_int_equal(read_as(path, SOMEBODY), -EPERM);
+	assert_int_equal(chown(path, 0, 0), 0);
+	assert_int_equal(chmod(path, 0600), 0);
+	assert_int_equal(chown(directory, SOMEBODY, 0), 0);
+	assert_int_equal(read_as(path, SOMEBODY), 0);
+	assert_int_equal(read_as(path, SOMEBODY + 1), -EPERM);
+	assert_int_equal(chown(directory, 0, 0), 0);
+}
+
 static void test_directories(void **state)
 {
 	static const struct {
@@ -214,7 +244,7 @@ static void test_no_files(void **state)
 
 	(void)state;
 	assert_refused("/nowhere/at/all", -ENOENT, "No such file");
-	assert_refused(directory, -EINVAL, "no regular file");
+	assert_refused(directory, -EINVAL, "a directory: expected a regular file");
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_refused(path, -EINVAL, "no regular file");
 }
@@ -223,19 +253,21 @@ static void test_written(void **state)
 {
 	uint8_t secret[SECRET_BYTES];
 	const char *path = path_in("written");
+	const struct complaint_sink to = complaint_sink_of(stderr);
+	const struct secret_file file = {"x", path, geteuid(), &to};
 	mode_t mask = umask(0);
 	struct stat st;
 
 	(void)state;
 	memset(secret, 0x5a, sizeof(secret));
-	assert_int_equal(secret_file_write("x", path, secret, stderr), 0);
+	assert_int_equal(secret_file_write(&file, secret), 0);
 	umask(mask);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
 	assert_int_equal(st.st_size, SECRET_DIGITS + 1);
 	assert_int_equal(read_it(path), 0);
 	memset(secret, 0, sizeof(secret));
-	assert_int_equal(secret_file_write("x", path, secret, stderr), -EEXIST);
+	assert_int_equal(secret_file_write(&file, secret), -EEXIST);
 	assert_int_equal(read_it(path), 0);
 }
 
@@ -245,6 +277,7 @@ int main(void)
 		cmocka_unit_test(test_contents),
 		cmocka_unit_test(test_modes),
 		cmocka_unit_test(test_owner),
+		cmocka_unit_test(test_owner_checked),
 		cmocka_unit_test(test_directories),
 		cmocka_unit_test(test_links),
 		cmocka_unit_test(test_no_files),
