@@ -17,39 +17,13 @@
 #include "secret/secret_file.h"
 #include "socket_groups.h"
 
-#define PLACE_STEPS 4 /* of the longest place, ledger.etcd.password_file, and one more */
-
-/* The path of a place such as "gossip.key_files[1]", whose text is cut at its steps. */
-static struct json_path *parse_place(char *place, struct json_path steps[PLACE_STEPS])
-{
-	unsigned n = 0;
-
-	for (char *at = place; *at && n + 1 < PLACE_STEPS; n++) {
-		size_t len = strcspn(at, ".[");
-		char end = at[len];
-
-		at[len] = '\0';
-		steps[n] = (struct json_path){.parent = n > 0 ? &steps[n - 1] : NULL, .key = at};
-		at += len + (end != '\0');
-		if (end == '[') {
-			steps[n + 1] = (struct json_path){
-				.parent = &steps[n], .index = strtoul(at, &at, 10)};
-			n++;
-			at += *at == ']';
-		}
-	}
-	return n > 0 ? &steps[n - 1] : NULL;
-}
-
 /* What is not there on this machine may be where the file is for: it is no error of the file. */
 static void relay_complaint(void *context, const struct complaint *complaint)
 {
-	struct json_path steps[PLACE_STEPS], *path;
 	struct reader *reader = context;
-	char place[128];
+	struct json_named named;
+	const struct json_path *path = json_path_named(reader->root, complaint->place, &named);
 
-	snprintf(place, sizeof(place), "%s", complaint->place);
-	path = parse_place(place, steps);
 	if (complaint->absent)
 		reader_warn(reader, path, "not on this machine, where a start would fail%s%s",
 			complaint->remedy ? ": " : "", complaint->remedy ? complaint->remedy : "");

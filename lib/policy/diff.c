@@ -13,26 +13,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct complaints {
-	const char *file;
-	FILE *err;
+#define PLACE_MAX (CONFIG_NAME_MAX + 32)
+
+struct fixed_check {
+	const struct complaint_sink *to;
 	unsigned n;
 };
 
 /* The place is as in the messages of config_load(). */
 __attribute__((format(printf, 3, 4))) static void check_unchanged(
-	struct complaints *c, bool same, const char *place, ...)
+	struct fixed_check *c, bool same, const char *format, ...)
 {
+	char place[PLACE_MAX];
 	va_list args;
 
 	if (same)
 		return;
 	c->n++;
-	fprintf(c->err, "%s: ", c->file);
-	va_start(args, place);
-	vfprintf(c->err, place, args);
+	va_start(args, format);
+	vsnprintf(place, sizeof(place), format, args);
 	va_end(args);
-	fputs(": cannot change while the limiter runs: restart it\n", c->err);
+	complaint_tell(c->to, &(struct complaint){.place = place,
+				      .found = "cannot change while the limiter runs",
+				      .remedy = "restart it"});
 }
 
 static bool address_equal(const struct sockaddr_storage *a, socklen_t a_len,
@@ -42,7 +45,7 @@ static bool address_equal(const struct sockaddr_storage *a, socklen_t a_len,
 }
 
 static void check_process(
-	struct complaints *c, const struct config *old, const struct config *config)
+	struct fixed_check *c, const struct config *old, const struct config *config)
 {
 	bool same = old->n_eal == config->n_eal;
 
@@ -70,7 +73,7 @@ static void check_process(
 
 /* In their order, which wires and whoever numbers them go by. */
 static void check_same_ports(
-	struct complaints *c, const struct config *old, const struct config *config)
+	struct fixed_check *c, const struct config *old, const struct config *config)
 {
 	check_unchanged(c, old->n_ports == config->n_ports, "ports");
 	for (unsigned i = 0; i < old->n_ports && old->n_ports == config->n_ports; i++) {
@@ -94,7 +97,7 @@ static void check_same_ports(
 }
 
 static void check_roster(
-	struct complaints *c, const struct gossip_config *old, const struct gossip_config *gossip)
+	struct fixed_check *c, const struct gossip_config *old, const struct gossip_config *gossip)
 {
 	check_unchanged(c, old->n_roster == gossip->n_roster, "gossip.roster");
 	for (unsigned i = 0; i < old->n_roster && old->n_roster == gossip->n_roster; i++) {
@@ -108,7 +111,7 @@ static void check_roster(
 }
 
 static void check_gossip(
-	struct complaints *c, const struct gossip_config *old, const struct gossip_config *gossip)
+	struct fixed_check *c, const struct gossip_config *old, const struct gossip_config *gossip)
 {
 	check_unchanged(c,
 		address_equal(&old->listen, old->listen_len, &gossip->listen, gossip->listen_len),
@@ -151,7 +154,7 @@ static bool etcd_equal(const struct ledger_config *a, const struct ledger_config
 
 /* What edges, records and leases stand on. */
 static void check_same_ledger(
-	struct complaints *c, const struct ledger_config *old, const struct ledger_config *ledger)
+	struct fixed_check *c, const struct ledger_config *old, const struct ledger_config *ledger)
 {
 	check_unchanged(c, strcmp(old->store, ledger->store) == 0, "ledger.store");
 	check_unchanged(c, old->lease_ns == ledger->lease_ns, "ledger.lease");
@@ -292,17 +295,40 @@ static int make_diff(
 	return 0;
 }
 
-int config_diff(const struct config *old, const struct config *config, const char *file, FILE *err,
-	struct config_diff **out)
+unsigned config_fixed(
+	const struct config *old, const struct config *config, const struct complaint_sink *to)
 {
-	struct complaints c = {.file = file, .err = err};
+	struct fixed_check c = {.to = to};
 
-	*out = NULL;
 	check_process(&c, old, config);
 	check_same_ports(&c, old, config);
 	check_gossip(&c, &old->gossip, &config->gossip);
 	check_same_ledger(&c, &old->ledger, &config->ledger);
-	return c.n > 0 ? -EINVAL : make_diff(old, config, out);
+	return c.n;
+}
+
+struct named_output {
+	const char *file;
+	FILE *out;
+};
+
+static void print_with_file(void *context, const struct complaint *complaint)
+{
+	const struct named_output *named = context;
+
+	fprintf(named->out, "%s: ", named->file);
+	complaint_print(named->out, complaint);
+}
+
+int config_diff(const struct config *old, const struct config *config, const char *file, FILE *err,
+	struct config_diff **out)
+{
+	struct named_output named = {file, err};
+
+	*out = NULL;
+	if (config_fixed(old, config, &(struct complaint_sink){print_with_file, &named}) > 0)
+		return -EINVAL;
+	return make_diff(old, config, out);
 }
 
 void config_diff_free(struct config_diff *diff)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "policy/complaint.h"
 #include "policy/config.h"
 
 #define POLICY_NEW UINT_MAX
@@ -34,6 +35,14 @@ struct config_diff {
 	uint8_t *changes; /* n: of enum policy_change */
 	unsigned added, removed, changed;
 };
+
+/*
+ * Tells of each place of the new configuration that differs and cannot change while the limiter
+ * runs, such as "gossip.roster" or "ports.NAME". Returns how many. What config_load_beside() asks,
+ * which knows the lines.
+ */
+unsigned config_fixed(
+	const struct config *old, const struct config *config, const struct complaint_sink *to);
 
 /*
  * Compares them. Returns 0 and a diff for config_diff_free(); -EINVAL when something else than the

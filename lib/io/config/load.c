@@ -13,6 +13,7 @@
 #include "config/zones.h"
 #include "json/include.h"
 #include "json/read.h"
+#include "policy/diff.h"
 #include "policy/schedule.h"
 
 #define VXLAN_PORT 4789 /* IANA's */
@@ -54,6 +55,15 @@ void config_free(struct config *config)
 	free(config);
 }
 
+static void refuse_change(void *context, const struct complaint *complaint)
+{
+	struct reader *reader = context;
+	struct json_named named;
+
+	reader_refuse(reader, json_path_named(reader->root, complaint->place, &named),
+		complaint->found, complaint->expected, complaint->remedy);
+}
+
 /* Everything but the end of the reader. */
 static struct config *read_config(struct reader *reader, const struct config *running)
 {
@@ -66,6 +76,8 @@ static struct config *read_config(struct reader *reader, const struct config *ru
 		config_complete(reader, config);
 		config_check(reader, config);
 	}
+	if (!reader_failed(reader) && running != NULL)
+		config_fixed(running, config, &(struct complaint_sink){refuse_change, reader});
 	if (!reader_failed(reader))
 		config_warn(reader, config, running);
 	return config;

@@ -36,9 +36,9 @@ int config_load_with(const struct config_load *load, struct config **out);
 int config_load(const char *path, FILE *err, struct config **out);
 
 /*
- * Like config_load(), of one whose policies are to come into a limiter that runs: warnings are of
- * what that has, which cannot change any more. `running` is as it was started with; NULL: none
- * runs.
+ * Like config_load(), of one whose policies are to come into a limiter that runs: what differs and
+ * cannot change any more is refused, and warnings are of what that limiter has. `running` is as it
+ * was started with; NULL: none runs.
  */
 int config_load_beside(
 	const char *path, const struct config *running, FILE *err, struct config **out);

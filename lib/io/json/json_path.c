@@ -103,6 +103,47 @@ json_t *json_path_find(json_t *root, const struct json_path *path)
 	return json_array_get(parent, path->index);
 }
 
+/* Characters of the key that a text begins with: all of them, if that is a member. */
+static size_t key_length(const json_t *object, const char *text)
+{
+	return json_object_get(object, text) ? strlen(text) : strcspn(text, ".[");
+}
+
+/* The separator before the next step is taken, and what it was. */
+static char cut_step(char **end)
+{
+	char separator = **end;
+
+	if (separator)
+		*(*end)++ = '\0';
+	return separator;
+}
+
+const struct json_path *json_path_named(json_t *root, const char *text, struct json_named *named)
+{
+	const struct json_path *above = NULL;
+	char *at = named->text, *end;
+	char separator = '.';
+
+	snprintf(named->text, sizeof(named->text), "%s", text);
+	for (unsigned n = 0; *at && n < JSON_NAMED_STEPS; n++) {
+		struct json_path *step = &named->steps[n];
+
+		*step = (struct json_path){.parent = above};
+		if (separator == '[') {
+			step->index = strtoul(at, &end, 10);
+			end += *end == ']';
+		} else {
+			step->key = at;
+			end = at + key_length(json_path_find(root, above), at);
+		}
+		separator = cut_step(&end);
+		at = end;
+		above = step;
+	}
+	return above;
+}
+
 /*
  * The scanner for duplicate keys. jansson's JSON_REJECT_DUPLICATES does not do: it stops at the
  * first, and knows its line but not its path, while people want to hear of all. There is one node

@@ -24,6 +24,21 @@ void json_path_print(const struct json_path *path, FILE *out);
 /* The last step of it alone, with the dot before it if it has one. */
 void json_path_print_step(const struct json_path *path, FILE *out);
 
+#define JSON_NAMED_STEPS 8
+#define JSON_NAMED_MAX   256
+
+/* A path that was a text. */
+struct json_named {
+	struct json_path steps[JSON_NAMED_STEPS];
+	char text[JSON_NAMED_MAX]; /* cut at its steps */
+};
+
+/*
+ * The path of a text such as `gossip.key_files[1]` in a document, which lasts as long as `named`;
+ * NULL of none. Keys with dots are found where they are members of the document.
+ */
+const struct json_path *json_path_named(json_t *root, const char *text, struct json_named *named);
+
 /* The value there (a borrowed reference), or NULL. A NULL path is the root itself. */
 json_t *json_path_find(json_t *root, const struct json_path *path);
 

@@ -3,6 +3,8 @@
  *
  * Two configurations of one limiter: what may change while packets flow, key by key.
  */
+#include <unistd.h>
+
 #include "config_cases.h"
 
 #include "config/load.h"
@@ -51,6 +53,53 @@ static void refuse_change(const char *a, const char *b, const char *place)
 	}
 	config_free(configs[0]);
 	config_free(configs[1]);
+}
+
+/* A file beside a limiter that runs: the line of what cannot change, as of any other error. */
+static void test_lines(void **state)
+{
+	static const char before[] = "{'limiter': 'me', 'ports': {'a.b': {'device': 'net_null0'}}, "
+				     "'gossip': {'roster': [" GROUP2 "], 'insecure': true}}";
+	static const struct {
+		const char *after, *said;
+	} cases[] = {
+		{"{'limiter': 'me', 'ports': {\n'a.b': {'device': 'net_null1'}}, 'gossip': "
+		 "{'roster': [" GROUP2 "], 'insecure': true}}",
+			":2: ports[\"a.b\"]: "},
+		{"{'limiter': 'me', 'ports': {'a.b': {'device': 'net_null0'}}, 'gossip': "
+		 "{'roster': [\n{'name': 'me', 'address': '10.0.0.1:1'},\n\n{'name': 'you', "
+		 "'address': '10.0.0.2:2'}], 'insecure': true}}",
+			":4: gossip.roster[1] \"you\": "},
+		{"{'limiter': 'me',\n'idle': 'sleep', 'ports': {'a.b': {'device': 'net_null0'}}, "
+		 "'gossip': {'roster': [" GROUP2 "], 'insecure': true}}",
+			":2: idle: "},
+	};
+	char path[] = "/tmp/test_diff_XXXXXX", expected[256];
+	struct config *running = load_config(before), *config;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = with_quotes(cases[i].after), *messages = NULL;
+		size_t size;
+		FILE *err = open_memstream(&messages, &size);
+
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(pwrite(fd, text, strlen(text), 0), strlen(text));
+		assert_int_equal(config_load_beside(path, running, err, &config), -EINVAL);
+		assert_null(config);
+		fclose(err);
+		snprintf(expected, sizeof(expected),
+			"%s%scannot change while the limiter runs: restart it\n", path,
+			cases[i].said);
+		assert_string_equal(messages, expected);
+		free(messages);
+		free(text);
+	}
+	config_free(running);
+	close(fd);
+	unlink(path);
 }
 
 #define KNOWN_GROUP2                                                          \
@@ -412,6 +461,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fixed),
+		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_keys_may_change),
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_names),

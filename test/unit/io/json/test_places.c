@@ -87,6 +87,40 @@ static void test_lines(void **state)
 	run_cases(cases);
 }
 
+/* What is a place in a message is one in the document. */
+static void test_named(void **state)
+{
+	static const struct {
+		const char *name, *at;
+	} cases[] = {
+		{"a", "1"},
+		{"b.c", "2"},
+		{"b.d[1]", "4"},
+		{"b.d[2].e", "5"},
+		{"b.x.y", "6"},
+		{"b.x.z", NULL},
+		{"b.d[9]", NULL},
+		{"a.b.c.d.e.f.g.h.i.j", NULL},
+		{".", NULL},
+	};
+	json_t *root = json_loads("{\"a\": 1, \"b\": {\"c\": 2, \"d\": [3, 4, {\"e\": 5}], "
+				  "\"x.y\": 6}}",
+		0, NULL);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct json_named named;
+		const json_t *value = json_path_find(
+			root, json_path_named(root, cases[i].name, &named));
+
+		if (!cases[i].at)
+			assert_null(value);
+		else
+			assert_int_equal(json_integer_value(value), strtol(cases[i].at, NULL, 10));
+	}
+	json_decref(root);
+}
+
 /* A "$schema" and a "note" may stand in each object, whatever else has no room in it. */
 static void test_remarks(void **state)
 {
@@ -253,6 +287,7 @@ int main(void)
 		cmocka_unit_test(test_comments),
 		cmocka_unit_test(test_endless_comment),
 		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_named),
 		cmocka_unit_test(test_remarks),
 		cmocka_unit_test(test_meant),
 		cmocka_unit_test(test_cap),
