@@ -190,7 +190,7 @@ static void explain_null(
 
 	if (word && command->names == NAMES_PEERS)
 		fprintf(out, "%s: no such peer", word);
-	else if (word && command->print == policy_print)
+	else if (word && command->print == policy_or_change_print)
 		fprintf(out, "%s: no such policy", word);
 	else if (word && command->names == NAMES_POLICIES)
 		fprintf(out, "%s: no such policy, or it has no %s", word, command->name);

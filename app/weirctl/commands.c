@@ -45,7 +45,7 @@ const struct command commands[] = {
 			"\"until 18:00\"; POLICY off takes it back. TIME is 18:00, the next one by "
 			"the clocks of this machine, or 2026-11-23T18:00; a duration is 90s, 30min, "
 			"2h or 3d. It is kept over a restart, and ends by itself.",
-		.example = "override video limit=20Mbit/s for 2h", .many = true, .changes = true,
+		.example = "override guests limit=20Mbit/s for 2h", .many = true, .changes = true,
 		.takes_a_while = true, .check = override_check, .gather = override_gather,
 		.print = limits_print, .refused = override_refused},
 	{"rates", "[N]", "what policies pass and drop in a second, most first",

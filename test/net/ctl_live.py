@@ -56,6 +56,7 @@ def policies():
              "guarantee": "conserved", "allocator": "fps"},
             {"name": "prepaid", "match": {"vlan": 2}, "allocator": "quota", "total": "500MB",
              "period": "24h"},
+            {"name": "guests", "match": {"vlan": 40}, "limit": "10Mbit/s", "burst": "75kB"},
             *({"name": f"{LONG}{i}", "match": {"vlan": i}, "limit": "10Mbit/s", "burst": "75kB"}
               for i in range(3, 40))]
 

@@ -144,7 +144,7 @@ class Machine:
 
     def answers(self, instance):
         """Whether the limiter is ready."""
-        return subprocess.run(self.within(f"weirctl -n {instance} status"), check=False,
+        return subprocess.run(self.within(f"weirctl -n {instance} config"), check=False,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
     def stop(self, unit):

@@ -74,7 +74,8 @@ def from_start_to_end(scene):
     with managed(scene) as (manager, weir):
         ready = manager.hear()
         expect(ready and ready.pop("READY") == "1", f"{ready}")
-        expect(ready["STATUS"] == "running: limiter box1 of 1, 1 worker(s), 1 policies", ready)
+        expect(ready["STATUS"] == "running: limiter box1 of 1, 1 worker(s), 1 policies; runs the "
+               "file; nothing is kept", ready)
         client = box.Client(weir.socket)  # at once
         expect(client.get("/weir/policies")["total"] == 1, "it is not ready")
         client.close()

@@ -128,7 +128,7 @@ static void look_at_worker(struct instance *inst, unsigned worker, uint64_t now_
 	uint64_t watchdog = inst->config->watchdog_ns;
 	bool stuck = stuck_worker(&inst->stuck, worker);
 
-	if (turn != w->turn) {
+	if (turn != w->turn || w->since_ns == 0) { /* or it is the first look */
 		if (stuck)
 			end_stall(inst, worker, now_ns);
 		w->turn = turn;

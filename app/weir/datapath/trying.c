@@ -37,8 +37,11 @@ bool try_changes(struct worker *w, const struct snapshot *newer)
 {
 	struct worker_own *own = worker_own(w);
 	unsigned n = RTE_MIN(newer->n_trials - own->tried, CHANGES_A_TURN);
-	const struct trial_change *changes = newer->trials + own->tried;
+	const struct trial_change *changes;
 
+	if (n == 0)
+		return true;
+	changes = newer->trials + own->tried;
 	for (unsigned i = 0; i < n; i++)
 		rte_prefetch0(&w->policies[changes[i].slot]);
 	for (unsigned i = 0; i < n; i++)

@@ -58,7 +58,8 @@ static double canned_pause(struct source *source, unsigned ms)
 
 static struct canned canned_make(const struct row *rows)
 {
-	return (struct canned){.source = {canned_ask, canned_pause}, .rows = rows, .seconds = 2};
+	return (struct canned){
+		.source = {.ask = canned_ask, .pause = canned_pause}, .rows = rows, .seconds = 2};
 }
 
 /* What a command prints, for free(). */

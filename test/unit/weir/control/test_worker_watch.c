@@ -64,6 +64,23 @@ static void test_one_of_two(void **state)
 	instance_world_close(&w);
 }
 
+/* One that has yet to have its first turn is stuck since somebody looked, and not for ever. */
+static void test_before_the_first_turn(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, POLICY);
+	now_ns = 1000 * SECOND_NS;
+	look_again(&w, 1, true, false);
+	look_again(&w, 1, true, false);
+	assert_int_equal(w.inst.stuck.now, 0);
+	look_again(&w, 1, true, false);
+	assert_int_equal(w.inst.stuck.now, 1 << 1);
+	assert_int_equal(watch_standing(&w.inst, 1, now_ns), 2 * WATCH_PERIOD_NS);
+	instance_world_close(&w);
+}
+
 /* Looks come as they come: those between are none. */
 static void test_looks_in_between(void **state)
 {
@@ -178,6 +195,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_of_two),
+		cmocka_unit_test(test_before_the_first_turn),
 		cmocka_unit_test(test_looks_in_between),
 		cmocka_unit_test(test_control_itself),
 		cmocka_unit_test(test_stand_in),

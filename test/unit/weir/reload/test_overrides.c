@@ -79,8 +79,8 @@ static void test_disk(void **state)
 {
 	static const char *const damaged[] = {"", "{", "[]", "{\"overrides\": 3}",
 		"{\"overrides\": [{\"policy\": \"a\"}]}",
-		"{\"overrides\": [{\"policy\": \"a\", \"terms\": \"{}\", \"until\": \"x\", "
-		"\"uid\": 1}]}"};
+		("{\"overrides\": [{\"policy\": \"a\", \"terms\": \"{}\", \"until\": \"x\", "
+		 "\"uid\": 1}]}")};
 	char top[] = "/tmp/weir-overrides-XXXXXX", folder[64], command[128];
 	struct overrides overrides = {0}, back = {.n = 3};
 
