@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * weir-exporter: what the limiters of this machine do, for Prometheus (doc/operate/monitoring.md).
+ * weir-exporter: what the limiters of this machine do, for Prometheus, for people and for
+ * collectors of flow records (doc/operate/monitoring.md).
  */
 #include <errno.h>
 #include <getopt.h>
@@ -23,6 +24,9 @@
 #define INTERVAL_MS 1000
 #define POLICIES    20000
 #define PEERS       1024
+#define VERSION     9
+#define REPORT_S    10
+#define REFRESH_S   60
 
 static const char usage[] =
 	"Usage: weir-exporter [OPTION…]\n"
@@ -39,6 +43,11 @@ static const char usage[] =
 	"      --interval MS          of the page, from one look to the next; without it 1000\n"
 	"      --max-policies N       metrics of the first N policies only; without it 20000\n"
 	"      --max-peers N          likewise of peers; without it 1024\n"
+	"      --netflow ADDRESS:PORT send flow records of what policies pass and drop to a\n"
+	"                             collector of NetFlow or IPFIX\n"
+	"      --netflow-version N    9, or 10 for IPFIX; without it 9\n"
+	"      --netflow-interval S   records of so many seconds; without it 10\n"
+	"      --netflow-refresh S    tell templates and names again so often; without it 60\n"
 	"      --metrics              write a table of all metrics\n"
 	"      --version              write the version\n"
 	"  -h, --help                 write this\n"
@@ -48,6 +57,7 @@ static const char usage[] =
 struct options {
 	const char *listen;
 	struct boxes_options boxes;
+	struct reporter_options reporter;
 	unsigned interval_ms;
 	bool help, version, metrics;
 };
@@ -85,6 +95,7 @@ static bool take_socket(struct boxes_options *boxes, const char *path)
 static bool take_option(int opt, struct options *options)
 {
 	struct boxes_options *boxes = &options->boxes;
+	struct reporter_options *reporter = &options->reporter;
 
 	switch (opt) {
 	case 'l':
@@ -100,6 +111,15 @@ static bool take_option(int opt, struct options *options)
 		return take_number("--max-policies", optarg, 0, 1000000, &boxes->most.policies);
 	case 'e':
 		return take_number("--max-peers", optarg, 0, 16384, &boxes->most.peers);
+	case 'n':
+		reporter->collector = optarg;
+		return true;
+	case 'v':
+		return take_number("--netflow-version", optarg, 9, 10, &reporter->version);
+	case 'N':
+		return take_number("--netflow-interval", optarg, 1, 3600, &reporter->interval_s);
+	case 'r':
+		return take_number("--netflow-refresh", optarg, 1, 3600, &reporter->refresh_s);
 	case 'm':
 		return options->metrics = true;
 	case 'V':
@@ -120,6 +140,10 @@ static bool parse_exporter_options(int argc, char **argv, struct options *option
 		{"interval", required_argument, NULL, 'i'},
 		{"max-policies", required_argument, NULL, 'p'},
 		{"max-peers", required_argument, NULL, 'e'},
+		{"netflow", required_argument, NULL, 'n'},
+		{"netflow-version", required_argument, NULL, 'v'},
+		{"netflow-interval", required_argument, NULL, 'N'},
+		{"netflow-refresh", required_argument, NULL, 'r'},
 		{"metrics", no_argument, NULL, 'm'},
 		{"version", no_argument, NULL, 'V'},
 		{"help", no_argument, NULL, 'h'},
@@ -161,35 +185,51 @@ static int open_exporter_signals(void)
 	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
+static int refuse_address(const char *address, int ret)
+{
+	refuse_word(address, ret == -EINVAL ? "expected ADDRESS:PORT, in digits" : strerror(-ret));
+	return ret == -EINVAL ? EXIT_USAGE : EXIT_FAILURE;
+}
+
+static int serve_web(const struct options *options, struct reporter *reporter, int signal_fd)
+{
+	struct web *web;
+	int ret = web_open(options->listen, &options->boxes, options->interval_ms, reporter, &web);
+
+	if (ret)
+		return refuse_address(options->listen, ret);
+	fprintf(stderr, "weir-exporter: " WEIR_VERSION " at http://%s/ and /metrics\n",
+		options->listen);
+	web_run(web, signal_fd);
+	web_close(web);
+	return EXIT_SUCCESS;
+}
+
 static int serve_limiters(const struct options *options)
 {
 	int signal_fd = open_exporter_signals(), ret;
-	struct web *web;
+	struct reporter *reporter;
 
 	if (signal_fd < 0) {
 		refuse_word("signalfd", strerror(errno));
 		return EXIT_FAILURE;
 	}
 	json_object_seed(0); /* before there are threads that would */
-	ret = web_open(options->listen, &options->boxes, options->interval_ms, &web);
-	if (ret) {
-		refuse_word(options->listen,
-			ret == -EINVAL ? "expected ADDRESS:PORT, in digits" : strerror(-ret));
-		close(signal_fd);
-		return ret == -EINVAL ? EXIT_USAGE : EXIT_FAILURE;
-	}
-	fprintf(stderr, "weir-exporter: " WEIR_VERSION " at http://%s/ and /metrics\n",
-		options->listen);
-	web_run(web, signal_fd);
-	web_close(web);
+	ret = reporter_open(&options->reporter, &options->boxes, &reporter);
+	if (ret)
+		ret = refuse_address(options->reporter.collector, ret);
+	else
+		ret = serve_web(options, reporter, signal_fd);
+	reporter_close(reporter);
 	close(signal_fd);
-	return EXIT_SUCCESS;
+	return ret;
 }
 
 int main(int argc, char **argv)
 {
 	struct options options = {.listen = ADDRESS,
 		.interval_ms = INTERVAL_MS,
+		.reporter = {NULL, VERSION, REPORT_S, REFRESH_S},
 		.boxes = {.directory = DIRECTORY,
 			.patience_ms = PATIENCE_MS,
 			.most = {POLICIES, PEERS}}};

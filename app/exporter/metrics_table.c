@@ -137,6 +137,14 @@ const struct metric metrics[] = {
 	ONE("weir_ledger_control_late", COUNTER, "ledger.control_late",
 		"Times that control came too late to renew conserved limits"),
 
+	ONE("weir_netflow_domain", GAUGE, "netflow.domain",
+		"The observation domain by which collectors know the limiter"),
+	ONE("weir_netflow_sent_datagrams", COUNTER, "netflow.datagrams",
+		"Datagrams with flow records that were sent to the collector"),
+	ONE("weir_netflow_sent_records", COUNTER, "netflow.records", "Flow records sent"),
+	ONE("weir_netflow_send_errors", COUNTER, "netflow.failed",
+		"Datagrams that did not go, or that nobody took where the collector should be"),
+
 	POLICY_RATE("weir_policy_limit", "limit_per_s", "The limit of the whole group"),
 	POLICY_RATE(
 		"weir_policy_local_limit", "local_limit_per_s", "What this limiter may pass now"),

@@ -63,8 +63,9 @@ struct web {
 	bool asking;
 	struct picture *picture;
 	struct viewers *viewers;
-	uint64_t began_ms; /* of the last round; 0: none yet */
-	uint64_t asked_ms; /* when it ended; 0: never */
+	struct reporter *reporter; /* NULL: none */
+	uint64_t began_ms;         /* of the last round; 0: none yet */
+	uint64_t asked_ms;         /* when it ended; 0: never */
 };
 
 static uint64_t ms_now(void)
@@ -130,8 +131,10 @@ static void end_round(struct web *web)
 	web->asking = false;
 	web->asked_ms = boxes ? ms_now() : 0;
 	drop_answers(web);
-	if (boxes)
+	if (boxes) {
+		reporter_note(web->reporter, boxes);
 		picture_take(web->picture, boxes);
+	}
 	if (!viewers_count(web->viewers))
 		picture_forget(web->picture);
 	else if (boxes)
@@ -428,7 +431,7 @@ static int prepare_web(struct web *web)
 }
 
 int web_open(const char *address, const struct boxes_options *options, unsigned interval_ms,
-	struct web **out)
+	struct reporter *reporter, struct web **out)
 {
 	struct web *web = calloc(1, sizeof(*web));
 	int fd = listen_open(address), ret;
@@ -440,6 +443,7 @@ int web_open(const char *address, const struct boxes_options *options, unsigned 
 	}
 	web->options = *options;
 	web->interval_ms = interval_ms;
+	web->reporter = reporter;
 	ret = prepare_web(web);
 	if (ret == 0) {
 		web->daemon = start_daemon(web, fd);

@@ -7,16 +7,17 @@
 #ifndef WEIR_EXPORTER_WEB_H
 #define WEIR_EXPORTER_WEB_H
 
-#include "boxes.h"
+#include "reporter.h"
 
 struct web;
 
 /*
  * Listens at "127.0.0.1:9947" or "[::1]:9947"; an empty host is every address. 0 and *web, or a
  * negative errno: -EINVAL for what is no address. interval_ms: between two events of the page.
+ * reporter: of which metrics tell; NULL: none.
  */
 int web_open(const char *address, const struct boxes_options *options, unsigned interval_ms,
-	struct web **web);
+	struct reporter *reporter, struct web **web);
 
 /* Serves until something is to be read from signal_fd. */
 void web_run(struct web *web, int signal_fd);

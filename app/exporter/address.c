@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "address.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Splits "HOST:PORT" or "[HOST]:PORT". */
+static bool split_address(const char *address, char host[64], const char **port)
+{
+	const char *colon = strrchr(address, ':');
+	size_t n = colon ? (size_t)(colon - address) : 0;
+
+	if (!colon || n >= 64)
+		return false;
+	if (n >= 2 && address[0] == '[' && address[n - 1] == ']') {
+		address++;
+		n -= 2;
+	} else if (memchr(address, ':', n)) {
+		return false; /* IPv6 without brackets: which colon is the port's? */
+	}
+	snprintf(host, 64, "%.*s", (int)n, address);
+	*port = colon + 1;
+	return **port != '\0';
+}
+
+int address_find(const char *address, int socktype, int flags, struct addrinfo **found)
+{
+	const struct addrinfo hints = {
+		.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | flags, .ai_socktype = socktype};
+	const char *port;
+	char host[64];
+
+	if (!split_address(address, host, &port) ||
+		getaddrinfo(*host ? host : NULL, port, &hints, found))
+		return -EINVAL;
+	return 0;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "collector.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "address.h"
+#include "netflow/netflow.h"
+
+/* So many go at once: less than a fifth of what a socket keeps if nobody asks for more. */
+#define BURST    16
+#define PAUSE_NS 1000000
+
+#define UDP_HEADER  8
+#define IPV4_HEADER 20
+#define IPV6_HEADER 40
+
+static int find_collector(const char *address, struct addrinfo **found)
+{
+	if (address[0] == ':')
+		return -EINVAL; /* it would be this machine */
+	return address_find(address, SOCK_DGRAM, 0, found);
+}
+
+static int connect_to(const struct addrinfo *info)
+{
+	int fd = socket(info->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || connect(fd, info->ai_addr, info->ai_addrlen) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static void forget_way(struct collector *collector)
+{
+	if (collector->fd >= 0)
+		close(collector->fd);
+	collector->fd = -1;
+}
+
+static void find_way(struct collector *collector)
+{
+	struct addrinfo *found;
+
+	if (find_collector(collector->address, &found))
+		return;
+	collector->ipv6 = found->ai_family == AF_INET6;
+	collector->fd = connect_to(found);
+	freeaddrinfo(found);
+}
+
+int collector_open(struct collector *collector, const char *address)
+{
+	struct addrinfo *found;
+	int ret = find_collector(address, &found);
+
+	*collector = (struct collector){.address = address, .fd = -1};
+	if (ret == 0)
+		freeaddrinfo(found);
+	return ret;
+}
+
+void collector_close(struct collector *collector)
+{
+	forget_way(collector);
+}
+
+/* What the path takes as far as the kernel knows, which hears of it from routers. */
+size_t collector_room(struct collector *collector)
+{
+	int mtu, headers;
+	socklen_t length = sizeof(mtu);
+
+	if (collector->fd < 0)
+		find_way(collector);
+	if (collector->fd < 0 ||
+		getsockopt(collector->fd, collector->ipv6 ? IPPROTO_IPV6 : IPPROTO_IP,
+			collector->ipv6 ? IPV6_MTU : IP_MTU, &mtu, &length))
+		return NETFLOW_LEAST;
+	headers = UDP_HEADER + (collector->ipv6 ? IPV6_HEADER : IPV4_HEADER);
+	if (mtu - headers < NETFLOW_LEAST)
+		return NETFLOW_LEAST;
+	return mtu - headers < NETFLOW_MOST ? (size_t)(mtu - headers) : NETFLOW_MOST;
+}
+
+static void pause_after_burst(struct collector *collector)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+	if (++collector->burst < BURST)
+		return;
+	collector->burst = 0;
+	nanosleep(&pause, NULL);
+}
+
+/* That nobody took one is told when the next is to go, which then has not. */
+bool collector_send(struct collector *collector, const uint8_t *bytes, size_t n)
+{
+	bool refused;
+
+	if (collector->fd < 0)
+		return false;
+	pause_after_burst(collector);
+	if (send(collector->fd, bytes, n, MSG_NOSIGNAL) >= 0)
+		return true;
+	refused = errno == ECONNREFUSED;
+	if (refused && send(collector->fd, bytes, n, MSG_NOSIGNAL) >= 0)
+		return false;
+	if (!refused)
+		forget_way(collector); /* an address or a route is gone: the next turn looks */
+	return false;
+}

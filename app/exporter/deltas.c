@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "deltas.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gather.h"
+
+#define NO_POLICY "no policy"
+
+/* What is known of one name in this reading. */
+struct reading {
+	const char *name, *count;
+	const json_t *limit, *total;
+	enum netflow_status status;
+	struct delta_counts passed, dropped;
+};
+
+/* Drops that no policy counts, and what they are to collectors; all others are policies'. */
+static const struct {
+	const char *reason;
+	enum netflow_status status;
+} reasons[] = {
+	{"unparsed", NETFLOW_DROPPED_ACL},
+	{"tx_full", NETFLOW_DROPPED_HARDWARE},
+	{"ring_full", NETFLOW_DROPPED},
+	{"oversize", NETFLOW_DROPPED_FRAGMENT},
+	{"truncated", NETFLOW_DROPPED_LENGTH},
+	{"rx_missed", NETFLOW_DROPPED_HARDWARE},
+	{"rx_no_buffer", NETFLOW_DROPPED_HARDWARE},
+	{"rx_errors", NETFLOW_DROPPED_HARDWARE},
+	{"tx_errors", NETFLOW_DROPPED_HARDWARE},
+};
+
+#define REASONS (sizeof(reasons) / sizeof(*reasons))
+
+/* --- the limit in words ----------------------------------------------------------------------- */
+
+/* As configurations have it: "10Mbit/s". */
+static void print_scaled(char *text, size_t room, double value, const char *unit)
+{
+	static const char *const scales[] = {"", "k", "M", "G", "T"};
+	size_t scale = 0;
+
+	while (value >= 999.95 && scale + 1 < sizeof(scales) / sizeof(*scales)) {
+		value /= 1000;
+		scale++;
+	}
+	snprintf(text, room, "%.4g%s%s", value, scales[scale], unit);
+}
+
+static void print_limit(char *text, size_t room, const struct reading *reading)
+{
+	bool bytes = reading->count && strcmp(reading->count, "bytes") == 0;
+	double limit = json_number_value(reading->limit);
+	char total[NETFLOW_DESCRIPTION + 1];
+
+	if (!reading->count)
+		snprintf(text, room, NO_POLICY);
+	else if (json_is_number(reading->limit) && bytes)
+		print_scaled(text, room, limit * 8, "bit/s");
+	else if (json_is_number(reading->limit))
+		snprintf(text, room, "%.4g %.8s/s", limit, reading->count);
+	else if (json_is_number(reading->total)) {
+		print_scaled(
+			total, sizeof(total), json_number_value(reading->total), bytes ? "B" : "");
+		snprintf(text, room, "total %.12s", total);
+	} else {
+		snprintf(text, room, "no limit");
+	}
+}
+
+/* --- what is known of a name ------------------------------------------------------------------ */
+
+static enum netflow_unit unit_of(const char *count)
+{
+	if (count && strcmp(count, "bytes") == 0)
+		return NETFLOW_OCTETS;
+	return count && strcmp(count, "flows") == 0 ? NETFLOW_FLOWS : NETFLOW_NOTHING;
+}
+
+/* NULL without memory. */
+static struct delta *append_delta(struct deltas *deltas, const char *name)
+{
+	struct delta *delta;
+
+	if (deltas->n == deltas->room) {
+		size_t room = deltas->room ? 2 * deltas->room : 64;
+		struct delta *more = realloc(deltas->deltas, room * sizeof(*more));
+
+		if (!more)
+			return NULL;
+		deltas->deltas = more;
+		deltas->room = room;
+	}
+	delta = &deltas->deltas[deltas->n];
+	*delta = (struct delta){.name = strdup(name)};
+	if (!delta->name)
+		return NULL;
+	json_object_set_new(deltas->index, name, json_integer((json_int_t)deltas->n));
+	deltas->n++;
+	return delta;
+}
+
+/* NULL: it is new. Soonest found where the guess is right. */
+static struct delta *find_delta(struct deltas *deltas, const char *name, size_t guess)
+{
+	const json_t *found;
+
+	if (guess < deltas->n && strcmp(deltas->deltas[guess].name, name) == 0)
+		return &deltas->deltas[guess];
+	found = json_object_get(deltas->index, name);
+	return found ? &deltas->deltas[json_integer_value(found)] : NULL;
+}
+
+static bool went_back(const struct delta_counts *now, const struct delta_counts *before)
+{
+	return now->packets < before->packets || now->units < before->units;
+}
+
+static struct delta_counts counts_since(
+	const struct delta_counts *now, const struct delta_counts *before)
+{
+	return (struct delta_counts){now->packets - before->packets, now->units - before->units};
+}
+
+/* A counter that went back began anew, and with it the others of its policy. */
+static void take_counts(struct delta *delta, const struct reading *reading, bool anew)
+{
+	static const struct delta_counts zero;
+
+	anew = anew || went_back(&reading->passed, &delta->all_passed) ||
+	       went_back(&reading->dropped, &delta->all_dropped);
+	delta->passed = counts_since(&reading->passed, anew ? &zero : &delta->all_passed);
+	delta->dropped = counts_since(&reading->dropped, anew ? &zero : &delta->all_dropped);
+}
+
+/* A name that is new where all had been read has counted since then. */
+static void take_reading(
+	struct deltas *deltas, const struct reading *reading, size_t guess, bool restarted)
+{
+	struct delta *delta = find_delta(deltas, reading->name, guess);
+	enum netflow_unit unit = unit_of(reading->count);
+	bool known = delta || (deltas->begun && deltas->whole);
+
+	if (!delta)
+		delta = append_delta(deltas, reading->name);
+	else if (delta->unit != unit)
+		known = false; /* units of another kind have no difference */
+	if (!delta)
+		return;
+	delta->unit = unit;
+	delta->status = reading->status;
+	delta->read = true;
+	delta->passed = delta->dropped = (struct delta_counts){0, 0};
+	if (known)
+		take_counts(delta, reading, restarted);
+	delta->all_passed = reading->passed;
+	delta->all_dropped = reading->dropped;
+	print_limit(delta->limit, sizeof(delta->limit), reading);
+}
+
+/* --- documents -------------------------------------------------------------------------------- */
+
+/* Where a limiter's rows have what is read. */
+struct delta_columns {
+	size_t name, count, limit, total, waiting;
+	size_t passed_packets, passed_units, dropped_packets, dropped_units;
+};
+
+static uint64_t count_at(const json_t *row, size_t column)
+{
+	json_int_t value = json_integer_value(json_array_get(row, column));
+
+	return value > 0 ? (uint64_t)value : 0;
+}
+
+/* What a policy drops is what its meter or, of one that is shaped, its queue does not take. */
+static void read_policy(
+	struct reading *reading, const json_t *row, const struct delta_columns *columns)
+{
+	*reading = (struct reading){
+		.name = json_string_value(json_array_get(row, columns->name)),
+		.count = json_string_value(json_array_get(row, columns->count)),
+		.limit = json_array_get(row, columns->limit),
+		.total = json_array_get(row, columns->total),
+		.status = json_is_number(json_array_get(row, columns->waiting))
+				  ? NETFLOW_DROPPED_QUEUE
+				  : NETFLOW_DROPPED_POLICER,
+		.passed = {count_at(row, columns->passed_packets),
+			count_at(row, columns->passed_units)},
+		.dropped = {count_at(row, columns->dropped_packets),
+			count_at(row, columns->dropped_units)},
+	};
+	if (unit_of(reading->count) == NETFLOW_NOTHING)
+		reading->passed.units = reading->dropped.units = 0;
+}
+
+static void read_policies(struct deltas *deltas, const json_t *document, bool restarted)
+{
+	const struct delta_columns columns = {
+		.name = gather_column(document, "name"),
+		.count = gather_column(document, "count"),
+		.limit = gather_column(document, "limit_per_s"),
+		.total = gather_column(document, "total_units"),
+		.waiting = gather_column(document, "waiting_packets"),
+		.passed_packets = gather_column(document, "passed_packets"),
+		.passed_units = gather_column(document, "passed_units"),
+		.dropped_packets = gather_column(document, "dropped_packets"),
+		.dropped_units = gather_column(document, "dropped_units"),
+	};
+	struct reading reading;
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (json_object_get(document, "policies"), i, row) {
+		read_policy(&reading, row, &columns);
+		if (reading.name && reading.count)
+			take_reading(deltas, &reading, i, restarted);
+	}
+}
+
+/* Packets of no policy: those that passed, and those that are counted by their reasons alone. */
+static void read_others(struct deltas *deltas, const json_t *document, bool restarted)
+{
+	struct reading reading = {.name = "(unmatched)", .status = NETFLOW_DROPPED};
+	const json_t *worker;
+	char name[32];
+	size_t i;
+
+	json_array_foreach (json_object_get(document, "workers"), i, worker)
+		reading.passed.packets += (uint64_t)json_integer_value(
+			json_object_get(worker, "unmatched_packets"));
+	take_reading(deltas, &reading, SIZE_MAX, restarted);
+	for (i = 0; i < REASONS; i++) {
+		json_int_t dropped = json_integer_value(
+			json_object_get(json_object_get(document, "drops"), reasons[i].reason));
+
+		snprintf(name, sizeof(name), "(%s)", reasons[i].reason);
+		reading = (struct reading){.name = name,
+			.status = reasons[i].status,
+			.dropped = {dropped > 0 ? (uint64_t)dropped : 0, 0}};
+		take_reading(deltas, &reading, SIZE_MAX, restarted);
+	}
+}
+
+/* Forgets the names that are gone. */
+static void forget_gone(struct deltas *deltas)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < deltas->n; i++)
+		if (deltas->deltas[i].read)
+			kept++;
+	if (kept == deltas->n)
+		return;
+	json_object_clear(deltas->index);
+	kept = 0;
+	for (size_t i = 0; i < deltas->n; i++) {
+		if (!deltas->deltas[i].read) {
+			free(deltas->deltas[i].name);
+			continue;
+		}
+		deltas->deltas[kept] = deltas->deltas[i];
+		json_object_set_new(
+			deltas->index, deltas->deltas[kept].name, json_integer((json_int_t)kept));
+		kept++;
+	}
+	deltas->n = kept;
+}
+
+void deltas_read(struct deltas *deltas, const json_t *document, bool restarted)
+{
+	bool whole = json_is_array(json_object_get(document, "policies")) &&
+		     json_integer_value(json_object_get(
+			     json_object_get(document, "left_out"), "policies")) <= 0;
+
+	if (!deltas->index)
+		deltas->index = json_object();
+	for (size_t i = 0; i < deltas->n; i++) {
+		deltas->deltas[i].read = false;
+		deltas->deltas[i].passed = deltas->deltas[i].dropped = (struct delta_counts){0, 0};
+	}
+	read_policies(deltas, document, restarted);
+	read_others(deltas, document, restarted);
+	if (whole)
+		forget_gone(deltas);
+	deltas->begun = true;
+	deltas->whole = whole;
+}
+
+void deltas_free(struct deltas *deltas)
+{
+	for (size_t i = 0; i < deltas->n; i++)
+		free(deltas->deltas[i].name);
+	free(deltas->deltas);
+	json_decref(deltas->index);
+	*deltas = (struct deltas){0};
+}

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * From what limiters have counted to what a collector is told: nothing twice, nothing that nobody
+ * has counted, and nothing left out.
+ */
+#include "check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/wire.h"
+#include "records.h"
+
+#define REFRESH_MS 60000
+#define BEGAN      UINT64_C(1700000000000)
+#define NAMES_MOST 1100
+
+/* One that takes all datagrams of version 9 in, and knows records by the names that it was told. */
+struct collector {
+	size_t longest;
+	unsigned datagrams, records, templates, names;
+	bool deaf;
+	uint32_t domain, sequence;
+	char limiter[64];
+	uint64_t start_ms, end_ms; /* of the last record */
+	struct told {
+		uint32_t application;
+		char name[64], description[32];
+		uint64_t passed, passed_units, dropped, dropped_units;
+		uint8_t status; /* of what was dropped last */
+	} told[NAMES_MOST];
+	unsigned n_told;
+};
+
+static struct told *find_told(struct collector *collector, uint32_t application)
+{
+	for (unsigned i = 0; i < collector->n_told; i++)
+		if (collector->told[i].application == application)
+			return &collector->told[i];
+	assert_true(collector->n_told < NAMES_MOST);
+	collector->told[collector->n_told].application = application;
+	return &collector->told[collector->n_told++];
+}
+
+static void take_name(struct collector *collector, const uint8_t *at)
+{
+	struct told *told = find_told(collector, read_be32(at + 4));
+
+	collector->names++;
+	memcpy(told->name, at + 8, sizeof(told->name));
+	memcpy(told->description, at + 72, sizeof(told->description));
+}
+
+static void take_record(struct collector *collector, const uint8_t *at, bool units, uint64_t boot)
+{
+	uint64_t more = units ? read_be64(at) : 0, packets = read_be64(at += units ? 8 : 0);
+	struct told *told = find_told(collector, read_be32(at + 17));
+
+	collector->records++;
+	collector->start_ms = boot + read_be32(at + 8);
+	collector->end_ms = boot + read_be32(at + 12);
+	assert_true(collector->start_ms <= collector->end_ms);
+	assert_true(told->name[0]); /* before its records */
+	assert_true(packets || more);
+	if (at[16] == 64) {
+		told->passed += packets;
+		told->passed_units += more;
+	} else {
+		told->dropped += packets;
+		told->dropped_units += more;
+		told->status = at[16];
+	}
+}
+
+/* Records of one set; returns how many. */
+static unsigned take_set(
+	struct collector *collector, unsigned set, const uint8_t *at, size_t n, uint64_t boot)
+{
+	static const size_t bytes[] = {29, 21, 29, 104, 68};
+	unsigned records = 0;
+
+	if (set < 256) {
+		collector->templates += set == 0 ? 3 : 1;
+		return set == 0 ? 3 : 1;
+	}
+	assert_true(set - 256 < sizeof(bytes) / sizeof(*bytes) && collector->templates >= 5);
+	for (size_t each = bytes[set - 256]; n >= each; n -= each, at += each, records++)
+		if (set == 260)
+			memcpy(collector->limiter, at + 4, sizeof(collector->limiter));
+		else if (set == 259)
+			take_name(collector, at);
+		else
+			take_record(collector, at, set != 257, boot);
+	assert_true(n < 4);
+	return records;
+}
+
+static bool take_datagram(void *context, const uint8_t *bytes, size_t n)
+{
+	struct collector *collector = context;
+	uint64_t boot = (uint64_t)read_be32(bytes + 8) * 1000 - read_be32(bytes + 4);
+	unsigned records = 0;
+	size_t length;
+
+	collector->datagrams++;
+	collector->longest = n > collector->longest ? n : collector->longest;
+	assert_int_equal(read_be16(bytes), 9);
+	collector->sequence = read_be32(bytes + 12);
+	collector->domain = read_be32(bytes + 16);
+	if (collector->deaf)
+		return false;
+	for (size_t at = 20; at < n; at += length) {
+		length = read_be16(bytes + at + 2);
+		assert_true(length > 4 && length % 4 == 0 && at + length <= n);
+		records += take_set(
+			collector, read_be16(bytes + at), bytes + at + 4, length - 4, boot);
+	}
+	assert_int_equal(read_be16(bytes + 2), records);
+	return true;
+}
+
+/* --- limiters --------------------------------------------------------------------------------- */
+
+/* A limiter of policies p0, p1, … of which each has these counters times its number and one. */
+struct world {
+	unsigned n, passed, dropped, tx_full, unmatched;
+	const char *count, *limit, *waiting, *name;
+	double uptime_s;
+	bool down, mute, cut; /* does not answer; without policies; left some out */
+};
+
+static json_t *world_rows(const struct world *world)
+{
+	json_t *rows = json_array();
+
+	for (unsigned i = 0; i < world->n; i++)
+		json_array_append_new(rows,
+			json_pack("[o, s, o, o, i, i, i, i]",
+				world->name ? json_string(world->name) : json_sprintf("p%u", i),
+				world->count, json_loads(world->limit, JSON_DECODE_ANY, NULL),
+				json_loads(world->waiting ? world->waiting : "null",
+					JSON_DECODE_ANY, NULL),
+				(int)(world->passed * (i + 1)),
+				(int)(world->passed * (i + 1) * 100),
+				(int)(world->dropped * (i + 1)),
+				(int)(world->dropped * (i + 1) * 100)));
+	return rows;
+}
+
+static json_t *world_document(const struct world *world)
+{
+	json_t *document;
+
+	if (world->down)
+		return json_pack("{s:b, s:f}", "up", 0, "took_s", 4.0);
+	document = json_pack("{s:b, s:f, s:{s:f}, s:{s:i, s:i}, s:[{s:i}], s:{s:i}, "
+			     "s:[s, s, s, s, s, s, s, s]}",
+		"up", 1, "took_s", 0.25, "process", "uptime_s", world->uptime_s, "drops", "limit",
+		(int)world->dropped, "tx_full", (int)world->tx_full, "workers", "unmatched_packets",
+		(int)world->unmatched, "left_out", "policies", world->mute || world->cut ? 7 : 0,
+		"columns", "name", "count", "limit_per_s", "waiting_packets", "passed_packets",
+		"passed_units", "dropped_packets", "dropped_units");
+	assert_non_null(document);
+	if (!world->mute)
+		json_object_set_new(document, "policies", world_rows(world));
+	return document;
+}
+
+/* Asks limiters of these names after so many seconds. */
+static void take_worlds(struct records *records, struct collector *collector, double at_s,
+	const struct world *worlds, unsigned n)
+{
+	static const char *const names[] = {"box1", "box2", "box3"};
+	const struct records_time began = {
+		BEGAN + (uint64_t)(at_s * 1000), 5000 + (uint64_t)(at_s * 1000)};
+	const struct records_sink sink = {take_datagram, collector, 700};
+	struct boxes *boxes = calloc(1, sizeof(*boxes));
+
+	assert_non_null(boxes);
+	for (unsigned i = 0; i < n; i++)
+		boxes->of[i] = (struct metrics_of){names[i], world_document(&worlds[i])};
+	boxes->n = n;
+	records_take(records, boxes, &began, &sink);
+	boxes_free(boxes);
+}
+
+static const struct world usual = {
+	.n = 2, .passed = 10, .dropped = 3, .count = "bytes", .limit = "1250000", .uptime_s = 100};
+
+static const struct told *told_of(struct collector *collector, const char *name)
+{
+	static const struct told nothing;
+
+	for (unsigned i = 0; i < collector->n_told; i++)
+		if (strcmp(collector->told[i].name, name) == 0)
+			return &collector->told[i];
+	return &nothing;
+}
+
+static void assert_told(
+	struct collector *collector, const char *name, uint64_t passed, uint64_t dropped)
+{
+	const struct told *told = told_of(collector, name);
+
+	assert_int_equal(told->passed, passed);
+	assert_int_equal(told->dropped, dropped);
+}
+
+struct scene {
+	struct records *records;
+	struct collector collector;
+};
+
+static struct scene *new_scene(void)
+{
+	struct scene *scene = calloc(1, sizeof(*scene));
+
+	assert_non_null(scene);
+	scene->records = records_new(NETFLOW_V9, REFRESH_MS);
+	assert_non_null(scene->records);
+	return scene;
+}
+
+static void take(struct scene *scene, double at_s, const struct world *world)
+{
+	take_worlds(scene->records, &scene->collector, at_s, world, 1);
+}
+
+static void end_scene(struct scene *scene)
+{
+	records_free(scene->records);
+	free(scene);
+}
+
+/* --- what is told ----------------------------------------------------------------------------- */
+
+/* The first reading tells templates and who it is alone; then differences, with their time. */
+static void test_differences(void **state)
+{
+	struct scene *scene = new_scene();
+	struct world world = usual;
+
+	(void)state;
+	take(scene, 0, &world);
+	assert_int_equal(scene->collector.datagrams, 1);
+	assert_int_equal(scene->collector.records, 0);
+	assert_int_equal(scene->collector.templates, 5);
+	assert_string_equal(scene->collector.limiter, "box1");
+	assert_in_range(scene->collector.domain, 1, 65535);
+	world.passed = 15;
+	world.dropped = 4;
+	world.tx_full = 6;
+	world.unmatched = 8;
+	take(scene, 10, &world);
+	assert_told(&scene->collector, "p0", 5, 1);
+	assert_told(&scene->collector, "p1", 10, 2);
+	assert_int_equal(told_of(&scene->collector, "p1")->passed_units, 1000);
+	assert_int_equal(told_of(&scene->collector, "p1")->dropped_units, 200);
+	assert_int_equal(told_of(&scene->collector, "p1")->status, NETFLOW_DROPPED_POLICER);
+	assert_told(&scene->collector, "(tx_full)", 0, 6);
+	assert_int_equal(told_of(&scene->collector, "(tx_full)")->status, NETFLOW_DROPPED_HARDWARE);
+	assert_told(&scene->collector, "(unmatched)", 8, 0);
+	assert_int_equal(scene->collector.start_ms, BEGAN + 250);
+	assert_int_equal(scene->collector.end_ms, BEGAN + 10250);
+	assert_int_equal(scene->collector.records, 6);
+	end_scene(scene);
+}
+
+/* Nothing is sent of what counts nothing, but for templates now and then. */
+static void test_idle(void **state)
+{
+	struct scene *scene = new_scene();
+
+	(void)state;
+	for (unsigned s = 0; s <= 120; s += 10)
+		take(scene, s, &usual);
+	assert_int_equal(scene->collector.datagrams, 3);
+	assert_int_equal(scene->collector.templates, 15);
+	assert_int_equal(scene->collector.names + scene->collector.records, 0);
+	end_scene(scene);
+}
+
+/* What a limiter has counted since it has restarted, whatever its counters say. */
+static void test_restart(void **state)
+{
+	struct scene *scene = new_scene();
+	struct world world = usual;
+
+	(void)state;
+	take(scene, 0, &world);
+	world.passed = 2; /* fewer than before */
+	world.dropped = 3;
+	take(scene, 10, &world);
+	assert_told(&scene->collector, "p0", 2, 3);
+	world.passed = 50;
+	world.dropped = 9;
+	world.uptime_s = 3; /* it was so fast that it has more than before */
+	take(scene, 20, &world);
+	assert_told(&scene->collector, "p0", 2 + 50, 3 + 9);
+	assert_told(&scene->collector, "p1", 2 * (2 + 50), 2 * (3 + 9));
+	end_scene(scene);
+}
+
+/* One that does not answer, or is reloaded meanwhile: what it has counted is told when it does. */
+static void test_silence(void **state)
+{
+	struct scene *scene = new_scene();
+	struct world world = usual;
+
+	(void)state;
+	take(scene, 0, &world);
+	world.passed = 11;
+	world.down = true;
+	take(scene, 10, &world);
+	world.down = false;
+	world.mute = true;
+	take(scene, 20, &world);
+	world.mute = false;
+	assert_int_equal(scene->collector.records, 0);
+	world.passed = 12;
+	take(scene, 30, &world);
+	assert_told(&scene->collector, "p0", 2, 0);
+	assert_told(&scene->collector, "p1", 4, 0);
+	end_scene(scene);
+}
+
+/* A policy that was not there has begun since; where some are left out it may have been there. */
+static void test_new_policies(void **state)
+{
+	struct scene *scene = new_scene();
+	struct world world = usual;
+
+	(void)state;
+	take(scene, 0, &world);
+	world.n = 3;
+	take(scene, 10, &world);
+	assert_told(&scene->collector, "p2", 30, 9);
+	world.cut = true;
+	take(scene, 20, &world);
+	world.n = 4;
+	take(scene, 30, &world);
+	assert_told(&scene->collector, "p3", 0, 0);
+	world.n = 1;
+	world.cut = false;
+	take(scene, 40, &world);
+	world.n = 3; /* forgotten, and begun again */
+	take(scene, 50, &world);
+	assert_told(&scene->collector, "p1", 20, 6);
+	assert_told(&scene->collector, "p2", 60, 18);
+	assert_told(&scene->collector, "p0", 0, 0);
+	end_scene(scene);
+}
+
+/* A name is told with the first record, when its limit is another one, and after a while. */
+static void test_names(void **state)
+{
+	struct scene *scene = new_scene();
+	struct world world = usual;
+
+	(void)state;
+	take(scene, 0, &world);
+	for (unsigned s = 10; s <= 60; s += 10) {
+		world.passed++;
+		take(scene, s, &world);
+	}
+	assert_int_equal(scene->collector.names, 2);
+	assert_string_equal(told_of(&scene->collector, "p0")->description, "10Mbit/s");
+	world.passed++;
+	world.limit = "125";
+	take(scene, 65, &world);
+	assert_int_equal(scene->collector.names, 4);
+	assert_string_equal(told_of(&scene->collector, "p0")->description, "1kbit/s");
+	world.passed++;
+	take(scene, 130, &world);
+	assert_int_equal(scene->collector.names, 6);
+	assert_int_equal(scene->collector.n_told, 2);
+	end_scene(scene);
+}
+
+/* The limit in words, and which drops are a queue's. */
+static void test_limits(void **state)
+{
+	static const struct {
+		const char *count, *limit, *waiting, *want;
+		unsigned status;
+	} cases[] = {
+		{"bytes", "0", NULL, "0bit/s", 138},
+		{"bytes", "124993.75", NULL, "1Mbit/s", 138},
+		{"bytes", "154321", NULL, "1.235Mbit/s", 138},
+		{"bytes", "12500000000", "0", "100Gbit/s", 139},
+		{"bytes", "null", NULL, "no limit", 138},
+		{"packets", "0.125", NULL, "0.125 packets/s", 138},
+		{"flows", "1000", "5", "1000 flows/s", 139},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct scene *scene = new_scene();
+		struct world world = usual;
+
+		world.count = cases[i].count;
+		world.limit = cases[i].limit;
+		world.waiting = cases[i].waiting;
+		take(scene, 0, &world);
+		world.dropped++;
+		take(scene, 10, &world);
+		assert_string_equal(told_of(&scene->collector, "p0")->description, cases[i].want);
+		assert_int_equal(told_of(&scene->collector, "p0")->status, cases[i].status);
+		assert_int_equal(told_of(&scene->collector, "p0")->dropped_units,
+			strcmp(cases[i].count, "packets") ? 100 : 0);
+		end_scene(scene);
+	}
+}
+
+/* Domains of their own, and one number for a policy of all. */
+static void test_limiters(void **state)
+{
+	struct scene *scene = new_scene();
+	struct world worlds[] = {usual, usual, usual};
+	struct records_counts counts[BOXES_MOST];
+
+	(void)state;
+	take_worlds(scene->records, &scene->collector, 0, worlds, 3);
+	for (unsigned i = 0; i < 3; i++)
+		worlds[i].passed += i + 1;
+	take_worlds(scene->records, &scene->collector, 10, worlds, 3);
+	assert_told(&scene->collector, "p0", 6, 0);
+	assert_int_equal(scene->collector.n_told, 2);
+	assert_int_equal(records_counts(scene->records, counts), 3);
+	assert_string_equal(counts[2].limiter, "box3");
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(counts[i].records, 2);
+		assert_int_equal(counts[i].datagrams, 2);
+		assert_int_not_equal(counts[i].domain, counts[(i + 1) % 3].domain);
+	}
+	end_scene(scene);
+}
+
+/* Many have numbers of their own, and datagrams are no longer than the path takes. */
+static void test_many(void **state)
+{
+	struct scene *scene = new_scene();
+	struct world world = usual;
+
+	(void)state;
+	world.n = 1000;
+	take(scene, 0, &world);
+	world.passed++;
+	world.dropped++;
+	take(scene, 10, &world);
+	assert_int_equal(scene->collector.n_told, 1000);
+	assert_int_equal(scene->collector.records, 2000);
+	assert_int_equal(scene->collector.sequence + 1, scene->collector.datagrams);
+	assert_in_range(scene->collector.longest, 700 - 104, 700);
+	assert_told(&scene->collector, "p999", 1000, 1000);
+	end_scene(scene);
+}
+
+/* What could not be sent is counted, and missing to who looks at the sequence; it goes on. */
+static void test_deaf(void **state)
+{
+	struct scene *scene = new_scene();
+	struct world world = usual;
+	struct records_counts counts[BOXES_MOST];
+
+	(void)state;
+	take(scene, 0, &world);
+	scene->collector.deaf = true;
+	world.passed++;
+	take(scene, 10, &world);
+	scene->collector.deaf = false;
+	world.passed++;
+	take(scene, 70, &world);
+	assert_told(&scene->collector, "p0", 1, 0);
+	assert_int_equal(scene->collector.sequence, 2);
+	assert_int_equal(records_counts(scene->records, counts), 1);
+	assert_int_equal(counts[0].failed, 1);
+	assert_int_equal(counts[0].datagrams, 2);
+	end_scene(scene);
+}
+
+/* Somebody sets the clock back: no record ends before it begins. */
+static void test_clock_back(void **state)
+{
+	struct scene *scene = new_scene();
+	struct world world = usual;
+	const struct records_sink sink = {take_datagram, &scene->collector, 700};
+	struct boxes boxes = {.n = 1};
+
+	(void)state;
+	take(scene, 0, &world);
+	world.passed++;
+	boxes.of[0] = (struct metrics_of){"box1", world_document(&world)};
+	records_take(scene->records, &boxes, &(struct records_time){BEGAN - 3600000, 15000}, &sink);
+	json_decref((json_t *)boxes.of[0].document);
+	assert_told(&scene->collector, "p0", 1, 0);
+	assert_int_equal(scene->collector.start_ms, BEGAN - 3600000 + 250);
+	assert_int_equal(scene->collector.end_ms, BEGAN - 3600000 + 250);
+	end_scene(scene);
+}
+
+/* Names of any length, and not only of letters that everybody has. */
+static void test_strange_names(void **state)
+{
+	struct scene *scene = new_scene();
+	struct world world = usual;
+	char longest[300];
+
+	(void)state;
+	memset(longest, 'x', sizeof(longest));
+	longest[sizeof(longest) - 1] = '\0';
+	world.n = 1;
+	world.name = longest;
+	take(scene, 0, &world);
+	world.passed++;
+	take(scene, 10, &world);
+	world.name = "\xc3\xa9t\xc3\xa9";
+	take(scene, 20, &world);
+	assert_told(&scene->collector, "\xc3\xa9t\xc3\xa9", 11, 3);
+	assert_int_equal(scene->collector.n_told, 2);
+	assert_int_equal(strlen(scene->collector.told[0].name), 63);
+	end_scene(scene);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_differences),
+		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_new_policies),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_limiters),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_deaf),
+		cmocka_unit_test(test_clock_back),
+		cmocka_unit_test(test_strange_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
