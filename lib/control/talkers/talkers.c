@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "talkers/talkers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#define NOBODY UINT32_MAX
+
+struct entry {
+	struct talker talker;
+	uint32_t next;    /* of those whose keys begin in one place, or NOBODY */
+	uint32_t in_heap; /* its place there */
+};
+
+struct talkers {
+	uint64_t seed;
+	uint32_t capacity, n;
+	uint32_t mask; /* of first[] */
+	struct talker all;
+	uint32_t *first;       /* by hash: the first entry, or NOBODY */
+	uint32_t *heap;        /* who has least is at the top */
+	struct entry *entries; /* n of them */
+};
+
+static uint32_t *first_of(const struct talkers *talkers, const struct talker_key *key)
+{
+	uint64_t hash = talkers->seed, word;
+
+	for (size_t i = 0; i < TALKERS_KEY; i += sizeof(word)) {
+		memcpy(&word, key->bytes + i, sizeof(word));
+		hash ^= word;
+		hash = splitmix64_next(&hash);
+	}
+	return &talkers->first[(uint32_t)hash & talkers->mask];
+}
+
+struct talkers *talkers_create(uint32_t capacity, uint64_t seed)
+{
+	struct talkers *talkers = calloc(1, sizeof(*talkers));
+	uint32_t places = 1;
+
+	if (!talkers)
+		return NULL;
+	while (places < capacity && places < UINT32_C(1) << 31)
+		places *= 2;
+	talkers->seed = seed;
+	talkers->capacity = capacity;
+	talkers->mask = places - 1;
+	talkers->first = malloc(places * sizeof(*talkers->first));
+	talkers->heap = malloc(capacity * sizeof(*talkers->heap));
+	talkers->entries = malloc(capacity * sizeof(*talkers->entries));
+	if (!talkers->first || !talkers->heap || !talkers->entries) {
+		talkers_free(talkers);
+		return NULL;
+	}
+	memset(talkers->first, 0xff, places * sizeof(*talkers->first));
+	return talkers;
+}
+
+void talkers_free(struct talkers *talkers)
+{
+	if (!talkers)
+		return;
+	free(talkers->first);
+	free(talkers->heap);
+	free(talkers->entries);
+	free(talkers);
+}
+
+/* What it may have sent at most, as far as that was sampled. */
+static double rank_at(const struct talkers *talkers, uint32_t place)
+{
+	const struct talker *talker = &talkers->entries[talkers->heap[place]].talker;
+
+	return talker->bytes + talker->missed;
+}
+
+static void put_at(struct talkers *talkers, uint32_t place, uint32_t entry)
+{
+	talkers->heap[place] = entry;
+	talkers->entries[entry].in_heap = place;
+}
+
+static void swap_places(struct talkers *talkers, uint32_t one, uint32_t other)
+{
+	uint32_t entry = talkers->heap[one];
+
+	put_at(talkers, one, talkers->heap[other]);
+	put_at(talkers, other, entry);
+}
+
+/* An entry that has more than it had goes away from the top. */
+static void sink_entry(struct talkers *talkers, uint32_t place)
+{
+	for (;;) {
+		uint32_t least = place;
+
+		for (uint32_t child = 2 * place + 1; child <= 2 * place + 2; child++)
+			if (child < talkers->n && rank_at(talkers, child) < rank_at(talkers, least))
+				least = child;
+		if (least == place)
+			return;
+		swap_places(talkers, place, least);
+		place = least;
+	}
+}
+
+/* One that is new, with nothing, goes to the top. */
+static void raise_entry(struct talkers *talkers, uint32_t place)
+{
+	for (; place > 0; place = (place - 1) / 2)
+		swap_places(talkers, place, (place - 1) / 2);
+}
+
+static uint32_t find_entry(const struct talkers *talkers, const struct talker_key *key)
+{
+	uint32_t i = *first_of(talkers, key);
+
+	while (i != NOBODY && memcmp(&talkers->entries[i].talker.key, key, sizeof(*key)) != 0)
+		i = talkers->entries[i].next;
+	return i;
+}
+
+static void unlink_entry(struct talkers *talkers, uint32_t entry)
+{
+	uint32_t *at = first_of(talkers, &talkers->entries[entry].talker.key);
+
+	while (*at != entry)
+		at = &talkers->entries[*at].next;
+	*at = talkers->entries[entry].next;
+}
+
+/* An entry for another key: a free one, or that of who has least. It is at the top. */
+static uint32_t make_entry(struct talkers *talkers, const struct talkers_sample *sample)
+{
+	uint32_t i = talkers->n, *first;
+	double missed = 0;
+
+	if (i < talkers->capacity) {
+		put_at(talkers, talkers->n++, i);
+		raise_entry(talkers, i);
+	} else {
+		i = talkers->heap[0];
+		missed = rank_at(talkers, 0);
+		unlink_entry(talkers, i);
+	}
+	first = first_of(talkers, &sample->key);
+	talkers->entries[i].talker = (struct talker){
+		.key = sample->key, .tag = sample->tag, .missed = missed};
+	talkers->entries[i].next = *first;
+	*first = i;
+	return i;
+}
+
+/*
+ * By its weight (Horvitz and Thompson 1952), and by the variance of that, as each packet is taken
+ * or not whatever becomes of others.
+ */
+static void add_sample(struct talker *talker, const struct talkers_sample *sample)
+{
+	double weight = (double)sample->weight, bytes = sample->bytes;
+
+	talker->tags |= talker->samples > 0 && talker->tag != sample->tag;
+	talker->tag = talker->samples > 0 ? talker->tag : sample->tag;
+	talker->samples++;
+	talker->packets += weight;
+	talker->bytes += weight * bytes;
+	talker->dropped += sample->dropped ? weight : 0;
+	talker->packets_variance += weight * (weight - 1);
+	talker->bytes_variance += weight * (weight - 1) * bytes * bytes;
+}
+
+void talkers_add(struct talkers *talkers, const struct talkers_sample *sample)
+{
+	uint32_t i = find_entry(talkers, &sample->key);
+
+	if (i == NOBODY)
+		i = make_entry(talkers, sample);
+	add_sample(&talkers->entries[i].talker, sample);
+	add_sample(&talkers->all, sample);
+	sink_entry(talkers, talkers->entries[i].in_heap);
+}
+
+const struct talker *talkers_all(const struct talkers *talkers)
+{
+	return &talkers->all;
+}
+
+/* Whether one comes before another; equals by their keys, so that the order is always the same. */
+static bool is_before(const struct talker *one, const struct talker *other)
+{
+	if (one->bytes != other->bytes)
+		return one->bytes > other->bytes;
+	return memcmp(&one->key, &other->key, sizeof(one->key)) < 0;
+}
+
+size_t talkers_top(const struct talkers *talkers, struct talker *top, size_t most)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < talkers->n; i++) {
+		const struct talker *one = &talkers->entries[i].talker;
+		size_t at;
+
+		if (most == 0 || (n == most && !is_before(one, &top[n - 1])))
+			continue;
+		n += n < most;
+		for (at = n - 1; at > 0 && is_before(one, &top[at - 1]); at--)
+			top[at] = top[at - 1];
+		top[at] = *one;
+	}
+	return n;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Traffic of many senders is counted exactly, and estimated from a sample as workers take it: the
+ * estimates have no bias, margins hold as often as they say, and memory has a bound.
+ */
+#include "check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/prng.h"
+#include "flow/packet_sample.h"
+#include "talkers/talkers.h"
+
+#define HZ      UINT64_C(1000000000)
+#define SENDERS 200
+#define PACKETS 100000
+#define GAP     (HZ / PACKETS) /* a second of them */
+
+static struct talker_key key_of(uint32_t sender)
+{
+	struct talker_key key = {{0}};
+
+	memcpy(key.bytes + 8, &sender, sizeof(sender));
+	return key;
+}
+
+static uint32_t sender_of(const struct talker *talker)
+{
+	uint32_t sender;
+
+	memcpy(&sender, talker->key.bytes + 8, sizeof(sender));
+	return sender;
+}
+
+static void add_packet(
+	struct talkers *talkers, uint32_t sender, uint32_t bytes, uint64_t weight, bool dropped)
+{
+	const struct talkers_sample sample = {
+		.key = key_of(sender), .bytes = bytes, .weight = weight, .dropped = dropped};
+
+	talkers_add(talkers, &sample);
+}
+
+struct exact {
+	double packets[SENDERS], bytes[SENDERS], dropped[SENDERS];
+	double all_packets, all_bytes;
+};
+
+/* As the lots fall: a few send much (1/rank), in packets of two sizes, and each loses its part. */
+static void send_packets(uint64_t seed, struct talkers *talkers, struct exact *exact)
+{
+	struct packet_sample lots;
+	struct prng prng;
+
+	prng_seed(&prng, seed);
+	packet_sample_init(&lots, seed + 1000, 2000, HZ, 0);
+	*exact = (struct exact){.all_bytes = 0};
+	for (uint64_t i = 0; i < PACKETS; i++) {
+		double u = prng_unit(&prng);
+		uint32_t sender = (uint32_t)(exp(u * log(SENDERS + 1)) - 1);
+		uint32_t bytes = prng_percent(&prng, 40) ? 64 : 1514;
+		bool dropped = prng_percent(&prng, sender % 100);
+		unsigned shift;
+
+		exact->packets[sender]++;
+		exact->bytes[sender] += bytes;
+		exact->dropped[sender] += dropped;
+		exact->all_packets++;
+		exact->all_bytes += bytes;
+		if (packet_sample_take(&lots, 1, i * GAP, &shift))
+			add_packet(talkers, sender, bytes, UINT64_C(1) << shift, dropped);
+	}
+}
+
+/* How often something held, and how far sums were off. */
+struct tally {
+	double tried, held;
+	double error, variance;
+};
+
+static void tally_one(struct tally *tally, double got, double want, double margin, double variance)
+{
+	tally->tried++;
+	tally->held += fabs(got - want) <= margin;
+	tally->error += got - want;
+	tally->variance += variance;
+}
+
+static void assert_tally(const struct tally *tally, const char *what)
+{
+	if (tally->held < 0.92 * tally->tried)
+		fail_msg("%s: the margin held %.0f times of %.0f", what, tally->held, tally->tried);
+	if (tally->variance > 0 && fabs(tally->error) > 4 * sqrt(tally->variance))
+		fail_msg("%s: off by %g, of %g", what, tally->error, sqrt(tally->variance));
+}
+
+/* For each of the largest, those in the middle and the smallest, over all seeds. */
+static void estimates_have_no_bias(void **state)
+{
+	static const uint32_t looked_at[] = {0, 1, 2, 10, 40, 199};
+	struct tally packets[6] = {{0}}, bytes[6] = {{0}}, shares[6] = {{0}}, dropped[6] = {{0}};
+	struct talker top[SENDERS];
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS(160); seed++) {
+		struct talkers *talkers = talkers_create(1024, seed);
+		struct exact exact;
+		size_t n;
+
+		send_packets(seed, talkers, &exact);
+		n = talkers_top(talkers, top, SENDERS);
+		for (unsigned i = 0; i < 6; i++) {
+			uint32_t sender = looked_at[i];
+			struct talker none = {.key = key_of(sender)}, *one = &none;
+			double margin, share;
+
+			for (size_t k = 0; k < n; k++)
+				if (sender_of(&top[k]) == sender)
+					one = &top[k];
+			tally_one(&packets[i], one->packets, exact.packets[sender],
+				one == &none ? talkers_unseen(talkers_all(talkers))
+					     : talkers_packets_margin(one),
+				one->packets_variance);
+			tally_one(&bytes[i], one->bytes, exact.bytes[sender],
+				one == &none ? INFINITY
+					     : talkers_bytes_margin(talkers_all(talkers), one),
+				one->bytes_variance);
+			share = talkers_share(talkers_all(talkers), one, &margin);
+			tally_one(&shares[i], share, exact.bytes[sender] / exact.all_bytes,
+				one == &none ? INFINITY : margin, 0);
+			share = talkers_dropped(one, &margin);
+			tally_one(&dropped[i], share, exact.dropped[sender] / exact.packets[sender],
+				one == &none ? INFINITY : margin, 0);
+		}
+		talkers_free(talkers);
+	}
+	for (unsigned i = 0; i < 6; i++) {
+		assert_tally(&packets[i], "packets");
+		assert_tally(&bytes[i], "bytes");
+		assert_tally(&shares[i], "share");
+		assert_tally(&dropped[i], "dropped");
+	}
+}
+
+/* Where every packet is taken there is nothing to be unsure of. */
+static void all_of_them_are_exact(void **state)
+{
+	struct talkers *talkers = talkers_create(16, 1);
+	struct talker top[4];
+	double margin;
+
+	(void)state;
+	for (unsigned i = 0; i < 40; i++)
+		add_packet(talkers, i % 4 == 0, 100, 1, i % 8 == 0);
+	assert_int_equal(talkers_top(talkers, top, 4), 2);
+	assert_int_equal(sender_of(&top[0]), 0);
+	assert_near(top[0].bytes, 3000, 0);
+	assert_near(talkers_bytes_margin(talkers_all(talkers), &top[0]), 0, 0);
+	assert_near(talkers_share(talkers_all(talkers), &top[0], &margin), 0.75, 1e-12);
+	assert_near(margin, 0, 0);
+	assert_near(talkers_dropped(&top[1], &margin), 0.5, 1e-12);
+	assert_near(margin, 0, 0);
+	assert_near(talkers_unseen(talkers_all(talkers)), 0, 0);
+	talkers_free(talkers);
+}
+
+/* Three samples say little, and say so. */
+static void few_samples_are_wide(void **state)
+{
+	struct talkers *talkers = talkers_create(16, 1);
+	struct talker one;
+	double margin, share;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		add_packet(talkers, 1, 100, 1024, true);
+	assert_int_equal(talkers_top(talkers, &one, 1), 1);
+	assert_near(one.packets, 3 * 1024, 0);
+	/* Of a Poisson number of which 3 were seen: 8.8 at most. */
+	assert_near(talkers_packets_margin(&one) / 1024, 8.8 - 3, 0.1);
+	share = talkers_dropped(&one, &margin);
+	assert_near(share, 1, 0);
+	assert_true(margin > 0.5 && margin <= 1);
+	share = talkers_share(talkers_all(talkers), &one, &margin);
+	assert_near(share, 1, 0);
+	assert_near(talkers_unseen(talkers_all(talkers)), 3 * 1023, 1e-6);
+	talkers_free(talkers);
+}
+
+/*
+ * A million made-up senders, each with a packet: who sends much is there, and nobody is said to
+ * have sent more than he has, or less than that by more than what is missed.
+ */
+static void spoofed_senders_take_no_memory(void **state)
+{
+	enum { CAPACITY = 256, LARGE = 5, SPOOFED = 1000000 };
+	struct talkers *talkers = talkers_create(CAPACITY, 3);
+	struct talker top[CAPACITY + 1];
+	double sent[LARGE] = {0}, total = 0;
+	struct prng prng;
+	size_t n;
+
+	(void)state;
+	prng_seed(&prng, 5);
+	for (uint32_t i = 0; i < SPOOFED; i++) {
+		uint32_t large = prng_below(&prng, 20);
+
+		add_packet(talkers, LARGE + i, 64, 1, false);
+		total += 64;
+		if (large >= LARGE)
+			continue;
+		add_packet(talkers, large, 100, 1, true);
+		sent[large] += 100;
+		total += 100;
+	}
+	n = talkers_top(talkers, top, CAPACITY + 1);
+	assert_int_equal(n, CAPACITY);
+	for (unsigned i = 0; i < LARGE; i++) {
+		uint32_t sender = sender_of(&top[i]);
+
+		assert_true(sender < LARGE);
+		assert_true(top[i].bytes <= sent[sender]);
+		assert_true(top[i].bytes + top[i].missed >= sent[sender]);
+	}
+	for (size_t i = 0; i < n; i++)
+		assert_true(top[i].missed <= total / CAPACITY);
+	assert_near(talkers_all(talkers)->bytes, total, 0);
+	talkers_free(talkers);
+}
+
+/* Who has least gives way, and what it had is what the next one may have had. */
+static void the_least_gives_way(void **state)
+{
+	struct talkers *talkers = talkers_create(2, 1);
+	struct talker top[2];
+
+	(void)state;
+	add_packet(talkers, 1, 100, 1, false);
+	add_packet(talkers, 2, 300, 1, false);
+	add_packet(talkers, 3, 50, 1, false);
+	assert_int_equal(talkers_top(talkers, top, 2), 2);
+	assert_int_equal(sender_of(&top[0]), 2);
+	assert_near(top[0].missed, 0, 0);
+	assert_int_equal(sender_of(&top[1]), 3);
+	assert_near(top[1].bytes, 50, 0);
+	assert_near(top[1].missed, 100, 0);
+	add_packet(talkers, 1, 10, 1, false);
+	assert_int_equal(talkers_top(talkers, top, 2), 2);
+	assert_int_equal(sender_of(&top[1]), 1);
+	assert_near(top[1].missed, 150, 0);
+	talkers_free(talkers);
+}
+
+/* The order, ties by key, fewer than there are, and whose samples have several tags. */
+static void order_and_tags(void **state)
+{
+	struct talkers *talkers = talkers_create(8, 9);
+	struct talkers_sample sample = {.key = key_of(2), .bytes = 100, .weight = 2, .tag = 5};
+	struct talker top[8];
+
+	(void)state;
+	assert_int_equal(talkers_top(talkers, top, 8), 0);
+	talkers_add(talkers, &sample);
+	sample.tag = 6;
+	talkers_add(talkers, &sample);
+	add_packet(talkers, 7, 100, 1, false);
+	add_packet(talkers, 3, 100, 1, false);
+	add_packet(talkers, 4, 900, 1, false);
+	assert_int_equal(talkers_top(talkers, top, 0), 0);
+	assert_int_equal(talkers_top(talkers, top, 3), 3);
+	assert_int_equal(sender_of(&top[0]), 4);
+	assert_int_equal(sender_of(&top[1]), 2);
+	assert_int_equal(sender_of(&top[2]), 3);
+	assert_true(top[1].tags && top[1].tag == 5 && !top[0].tags);
+	assert_int_equal(top[1].samples, 2);
+	talkers_free(talkers);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(estimates_have_no_bias),
+		cmocka_unit_test(all_of_them_are_exact),
+		cmocka_unit_test(few_samples_are_wide),
+		cmocka_unit_test(spoofed_senders_take_no_memory),
+		cmocka_unit_test(the_least_gives_way),
+		cmocka_unit_test(order_and_tags),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
