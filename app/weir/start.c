@@ -46,11 +46,11 @@
 #include "reload.h"
 #include "commit.h"
 #include "show.h"
-#include "show_capture.h"
 #include "socket_groups.h"
 #include "telemetry/server.h"
 #include "timed.h"
 #include "show_explain.h"
+#include "tap_session.h"
 #include "watch.h"
 #include "watch_totals.h"
 #include "attach.h"
@@ -434,7 +434,7 @@ static void telemetry_stop(struct instance *inst)
 {
 	telemetry_close(inst->telemetry);
 	explain_stop(inst);
-	capture_stop(inst);
+	tap_session_stop(inst);
 }
 
 /*

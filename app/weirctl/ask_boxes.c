@@ -194,10 +194,10 @@ static void explain_null(
 		fprintf(out, "%s: no such policy", word);
 	else if (word && command->names == NAMES_POLICIES)
 		fprintf(out, "%s: no such policy, or it has no %s", word, command->name);
-	else if (command->changes)
-		fputs("this limiter has no file to read again", out);
 	else if (command->absent)
 		fputs(command->absent, out);
+	else if (command->changes)
+		fputs("this limiter has no file to read again", out);
 	else
 		fprintf(out, "this weir knows nothing of %s: it is older", command->name);
 	if (meant && strcmp(meant, word) != 0)

@@ -32,6 +32,7 @@ enum {
 	OPTION_FOLLOW = 32,
 	OPTION_WITHIN = 64,
 	OPTION_CAPTURE = 128,
+	OPTION_TALKERS = 256,
 };
 
 #define THRESHOLDS_MAX 32
@@ -53,6 +54,10 @@ struct request {
 	const char *output;
 	const char *policy, *reason, *seconds, *rate, *write; /* of a capture; or NULL */
 	bool whole;
+	const char *by;           /* what talkers are told apart by; NULL */
+	unsigned for_s;           /* how long they are heard; 0: as the limiter likes */
+	unsigned long top;        /* how many of them; 0: some */
+	bool unmatched, unparsed; /* those alone */
 	bool follow;
 	struct threshold thresholds[THRESHOLDS_MAX];
 	unsigned n_thresholds;
@@ -169,6 +174,11 @@ bool log_refused(const json_t *document, FILE *err);
 
 bool capture_check(const struct request *request);
 int capture_run(const struct options *options);
+
+bool talkers_check(const struct request *request);
+int talkers_gather(struct source *source, const struct request *request, json_t **document);
+int talkers_print(const json_t *document, struct view *view);
+bool talkers_refused(const json_t *document, FILE *err);
 
 bool match_check(const struct request *request);
 int match_gather(struct source *source, const struct request *request, json_t **document);

@@ -102,6 +102,17 @@ const struct command commands[] = {
 		.example = "capture --reason limit --count 20 -w drops.pcapng", .changes = true,
 		.options = OPTION_CAPTURE | OPTION_COUNT, .check = capture_check,
 		.run = capture_run},
+	{"talkers", "[POLICY] [--unmatched] [--unparsed] [--for TIME] [--by BY] [--top N]",
+		"who sends most, by a sample of packets",
+		.more = "Of a policy, or of all; --unmatched: what no policy takes, --unparsed: what "
+			"is not understood. BY is source, destination or flow, or source/24 and "
+			"destination/24, of IPv6 twice as long. Each part has what it may be off "
+			"by, in 19 of 20 cases.",
+		.absent = "it has ended, or this weir knows nothing of talkers: it is older",
+		.example = "talkers --for 1s --by flow --top 5", .takes = true, .changes = true,
+		.takes_a_while = true, .options = OPTION_TALKERS, .names = NAMES_POLICIES,
+		.check = talkers_check, .gather = talkers_gather, .print = talkers_print,
+		.refused = talkers_refused},
 	{"match", "ADDRESS|PREFIX", "policies that could take it, and which does",
 		.more = "Also proto=, sport=, dport=, vlan=, dscp=, wire=, direction=. In order: the "
 			"first that takes \"all\" is reached by whatever those before it leave.",

@@ -45,6 +45,11 @@ const struct option_help option_rows[] = {
 	{"rate", required_argument, 0, "N", "packets a second of a worker (1000)", OPTION_CAPTURE},
 	{"write", required_argument, 'w', "FILE", "pcapng, that is not there yet", OPTION_CAPTURE},
 	{"whole", no_argument, 0, NULL, "not headers alone", OPTION_CAPTURE},
+	{"for", required_argument, 0, "TIME", "how long packets are taken (5s)", OPTION_TALKERS},
+	{"by", required_argument, 0, "BY", "source, destination, flow, source/24", OPTION_TALKERS},
+	{"top", required_argument, 0, "N", "how many are shown (10)", OPTION_TALKERS},
+	{"unmatched", no_argument, 0, NULL, "what no policy takes", OPTION_TALKERS},
+	{"unparsed", no_argument, 0, NULL, "what is not understood", OPTION_TALKERS},
 	{0},
 };
 
@@ -130,6 +135,21 @@ static bool take_capture(struct request *request, const char *name, const char *
 	return true;
 }
 
+static bool take_talkers(struct request *request, const char *name, const char *value)
+{
+	if (strcmp(name, "for") == 0)
+		return take_within(value, &request->for_s);
+	if (strcmp(name, "top") == 0)
+		return take_count(value, &request->top);
+	if (strcmp(name, "by") == 0)
+		request->by = value;
+	else if (strcmp(name, "unmatched") == 0)
+		request->unmatched = true;
+	else
+		request->unparsed = true;
+	return true;
+}
+
 /* One option; those without a brief are told by their names. */
 static bool take_option(struct options *options, const struct option_help *row, const char *value)
 {
@@ -150,6 +170,8 @@ static bool take_option(struct options *options, const struct option_help *row, 
 		return take_within(value, &request->within_s);
 	if (row->of == OPTION_CAPTURE)
 		return take_capture(request, name, value);
+	if (row->of == OPTION_TALKERS)
+		return take_talkers(request, name, value);
 	if (row->of == OPTION_THRESHOLD)
 		return take_threshold(request, value, name[0] == 'c');
 	if (strcmp(name, "group") == 0)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What weirctl says of packets: explain, match and capture, of a live box that packets cross."""
+"""What weirctl says of packets: explain, match, capture, talkers, of a box that packets cross."""
 
 import contextlib
 import json
@@ -10,6 +10,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 
 import box
 from box import expect, wait_until
@@ -39,10 +40,10 @@ def told(weir, *words):
     return json.loads(ctl(weir, "--json", *words))
 
 
-def udp(dst, length=1014):
+def udp(dst, length=1014, src="192.0.2.1"):
     """A frame of so many bytes."""
     ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, length - 14, 0, 0, 64, 17, 0,
-                     socket.inet_aton("192.0.2.1"), socket.inet_aton(dst))
+                     socket.inet_aton(src), socket.inet_aton(dst))
     total = sum(struct.unpack("!10H", ip))
     total = (total & 0xffff) + (total >> 16)
     ip = ip[:10] + struct.pack("!H", ~total & 0xffff) + ip[12:]
@@ -184,6 +185,60 @@ def captured(scene):
         expect("not permitted" in said, said)
 
 
+@contextlib.contextmanager
+def sending(source, frames):
+    """They are sent one after the other, again and again."""
+    over = threading.Event()
+
+    def send():
+        while not over.is_set():
+            for frame in frames:
+                source.send(frame)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def near(row, key, want):
+    """An estimate is as far off as it says it may be, or not much more."""
+    margin = 2.5 * row[key + "_margin"] + 0.02
+    expect(abs(row[key] - want) <= margin, f"{key}: {want}: {row}")
+
+
+def talked(scene):
+    """Two senders, 3 to 1, of one policy; one that no policy knows; one whose packets are lost."""
+    first, second, third, fourth = ("192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4")
+    frames = [udp("10.2.0.1", src=first), udp("198.51.100.1", src=third),
+              udp("10.2.0.1", src=first), udp("10.2.0.1", src=second),
+              udp("10.1.0.1", src=fourth), udp("10.2.0.1", src=first)]
+    with crossed(scene) as (weir, source, _), sending(source, frames):
+        wait_until(lambda: weir.get("/weir/policy,tight")["dropped"]["packets"] > 100, "drops")
+        said = told(weir, "talkers", "whole", "--for", "1s")
+        rows = {row["source"]: row for row in said["talkers"]}
+        expect([*rows] == [first, second], f"the larger one first: {said}")
+        expect(said["packets"] >= said["samples"] > 100, said)
+        near(rows[first], "share", 0.75)
+        near(rows[second], "share", 0.25)
+        near(rows[first], "dropped_share", 0)
+        said = told(weir, "talkers", "--unmatched", "--by", "flow", "--for", "1s")
+        expect([(row["source"], row["destination_port"], row["policy"]) for row in said["talkers"]]
+               == [(third, 53, None)], said)
+        said = told(weir, "talkers", "--for", "1s", "--top", "3")
+        rows = {row["source"]: row for row in said["talkers"]}
+        expect(len(rows) == 3 and rows[first]["policy"] == "whole", said)
+        near(rows[first], "share", 0.5)
+        near(told(weir, "talkers", "tight", "--for", "1s")["talkers"][0], "dropped_share", 1)
+        both = ctl(weir, "talkers", "--by", "destination/24", "--for", "1s")
+        expect("\n10.2.0.0/24" in both and "packets" in both.splitlines()[0], both)
+        expect("none of that name" in ctl(weir, "talkers", "nobody", status=1), "a policy's name")
+        expect("expected source" in ctl(weir, "talkers", "--by", "name", status=2), "words")
+
+
 def set_up():
     """Both cables, in a namespace."""
     box.enter_netns()
@@ -192,4 +247,4 @@ def set_up():
 
 
 if __name__ == "__main__":
-    sys.exit(box.main([explained, matched, captured], setup=set_up))
+    sys.exit(box.main([explained, matched, captured, talked], setup=set_up))

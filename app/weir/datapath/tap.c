@@ -132,7 +132,9 @@ void tap_dropped(struct worker *w, uint16_t path, struct rte_mbuf *const *mbufs,
 		.reason = (uint8_t)reason,
 		.path = path};
 
-	for (unsigned i = 0; tap && i < n; i++)
+	if (!tap || tap->by_lot)
+		return;
+	for (unsigned i = 0; i < n; i++)
 		if (tap_examines(tap, 1, now))
 			tap_take(tap, mbufs[i], &what, TAP_HEADERS);
 }

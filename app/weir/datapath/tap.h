@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "drop/drop_reason.h"
+#include "flow/packet_sample.h"
 #include "worker.h"
 
 struct rte_mbuf;
@@ -53,10 +54,12 @@ struct tap {
 	uint32_t slot, reason; /* only these, or TAP_ANY; TAP_ANY - 1: of no policy */
 	uint32_t verdict;      /* likewise */
 	bool whole;
+	bool by_lot;     /* it is tap_lots_create()'s: see tap_lots.h */
 	uint32_t record; /* bytes of one in the ring */
 	struct rte_ring *ring;
 	/* The worker. */
 	struct tap_pace examined, taken;
+	struct packet_sample sample;                                /* by lot */
 	uint64_t n_examined, n_skipped, n_taken, n_limited, n_lost; /* with atomics */
 	uint8_t room[sizeof(struct tap_record) + TAP_WHOLE] __attribute__((aligned(8)));
 };

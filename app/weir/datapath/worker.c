@@ -28,6 +28,7 @@
 #include "specimen.h"
 #include "stuck.h"
 #include "tap.h"
+#include "tap_lots.h"
 #include "trying.h"
 #include "tx.h"
 #include "worker_own.h"
@@ -315,11 +316,28 @@ static __rte_noinline uint16_t judge_tapped(struct worker *w, struct tap *tap,
 	return n_pass;
 }
 
+/* judge_burst(), and who sent some of it is noted. */
+static __rte_noinline uint16_t judge_by_lot(struct worker *w, struct tap *tap,
+	const struct path *path, struct rx_burst *burst, uint16_t n, uint64_t now,
+	struct rte_mbuf **dropped)
+{
+	struct tap_lots lots;
+	uint16_t pass;
+
+	look_up_burst(w, path, burst, n, now);
+	tap_lots_draw(tap, burst, n, &lots);
+	pass = decide(w, burst, n, now, dropped);
+	tap_lots_take(tap, &lots, burst->mbufs, pass, dropped, n - pass - burst->n_held);
+	return pass;
+}
+
 /* judge_burst() while there is a tap, which may want this burst or not. */
 static __rte_noinline uint16_t judge_aside_of_tap(struct worker *w, struct tap *tap,
 	const struct path *path, struct rx_burst *burst, uint16_t n, uint64_t now,
 	struct rte_mbuf **dropped)
 {
+	if (tap->by_lot)
+		return judge_by_lot(w, tap, path, burst, n, now, dropped);
 	if (tap_examines(tap, n, now))
 		return judge_tapped(w, tap, path, burst, n, now, dropped);
 	return judge_burst(w, path, burst, n, now, dropped);

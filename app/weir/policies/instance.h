@@ -29,7 +29,7 @@
 
 struct brain;
 struct delays;
-struct capture_taps;
+struct tap_session;
 struct explainer;
 struct gossip_socket;
 struct interfaces;
@@ -90,7 +90,7 @@ struct instance {
 	uint64_t hears_since_ns;   /* when the limiter was made, by control_now() */
 	uint64_t differs_alarm_ns; /* for so long a peer may differ before that is an alarm */
 	struct telemetry_server *telemetry;
-	struct capture_taps *capture;           /* NULL: none is under way */
+	struct tap_session *tap_session;        /* NULL: none is under way */
 	struct explainer *explainer;            /* NULL: nobody has asked it anything */
 	unsigned reload_gate;                   /* see policy_txn_prepare() */
 	struct timed *timed;                    /* limits that hold for a while */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Captures: one at a time, of all workers. Who has begun one reads it, a reply full at a time; when
- * he has not for some seconds it ends, whether he has said so or not.
+ * Captures: packets of all workers. Who has begun one reads it, a reply full at a time.
  */
-#include "show_capture.h"
+#include "show.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,28 +21,13 @@
 #include "policy/config.h"
 #include "policy/names.h"
 #include "policy/value.h"
-#include "show.h"
 #include "tap.h"
+#include "tap_session.h"
 #include "telemetry/server.h"
 
-#define LEASE_S     3
 #define RATE_MOST   100000
 #define RATE        1000
-#define WORDS_MOST  8
 #define REPLY_FRAME 512
-#define NO_POLICY   "-"
-
-struct capture_taps {
-	uint64_t number;
-	unsigned n;
-	struct tap *taps[CONFIG_WORKERS_MAX]; /* what workers may be at */
-	bool ending;                          /* workers have been told that there is none */
-	uint64_t moment;                      /* by then they have left it: publisher_moment() */
-	unsigned first;                       /* worker that is read first the next time */
-	uint64_t left;                        /* packets that are still wanted */
-	uint64_t end_ns;                      /* by control_now(); UINT64_MAX: nobody has said */
-	struct tap_record *record;
-};
 
 /* What is wanted. */
 struct capture_wish {
@@ -51,49 +35,6 @@ struct capture_wish {
 	uint64_t count, seconds, rate;
 	bool whole;
 };
-
-static json_t *refuse_capture(const char *why)
-{
-	return json_pack("{s:s}", "refused", why);
-}
-
-/* Workers leave it in their next turn; then it is freed. */
-static void leave_taps(struct instance *inst, struct capture_taps *c)
-{
-	for (unsigned i = 0; i < c->n; i++)
-		__atomic_store_n(&inst->workers[i].tap, NULL, __ATOMIC_RELEASE);
-	if (!c->ending)
-		c->moment = publisher_moment(&inst->publisher);
-	c->ending = true;
-}
-
-static void free_taps(struct instance *inst, struct capture_taps *c)
-{
-	for (unsigned i = 0; i < c->n; i++)
-		tap_destroy(c->taps[i]);
-	free(c->record);
-	free(c);
-	inst->capture = NULL;
-}
-
-void capture_stop(struct instance *inst)
-{
-	struct capture_taps *c = inst->capture;
-
-	if (!c)
-		return;
-	leave_taps(inst, c);
-	if (publisher_is_past(&inst->publisher, c->moment))
-		free_taps(inst, c);
-}
-
-static bool take_number(const char *text, uint64_t most, uint64_t *out)
-{
-	char *end;
-
-	*out = strtoull(text, &end, 10);
-	return *text >= '0' && *text <= '9' && !*end && *out > 0 && *out <= most;
-}
 
 static bool take_reason(const char *name, struct capture_wish *wish)
 {
@@ -106,37 +47,29 @@ static bool take_reason(const char *name, struct capture_wish *wish)
 	return wish->reason != TAP_ANY || wish->verdict != TAP_ANY;
 }
 
-static bool take_policy(struct instance *inst, const char *name, struct capture_wish *wish)
-{
-	unsigned i = show_find(inst, name);
-
-	if (strcmp(name, NO_POLICY) == 0)
-		wish->slot = TAP_NO_POLICY;
-	else if (i < inst->n_policies)
-		wish->slot = inst->slots.of[i];
-	return wish->slot != TAP_ANY;
-}
-
 /* "policy=NAME", of which everything is said so. Why it makes no sense, or NULL. */
 static const char *take_wish(struct instance *inst, const char *word, struct capture_wish *wish)
 {
 	if (strncmp(word, "policy=", 7) == 0)
-		return take_policy(inst, word + 7, wish) ? NULL
-							 : "policy: there is none of that name";
+		return tap_session_slot(inst, word + 7, &wish->slot)
+			       ? NULL
+			       : "policy: there is none of that name";
 	if (strncmp(word, "reason=", 7) == 0)
 		return take_reason(word + 7, wish) ? NULL
 						   : "reason: expected one of /weir/drops, or "
 						     "pass, drop, mark, count, wait";
 	if (strncmp(word, "count=", 6) == 0)
-		return take_number(word + 6, UINT32_MAX, &wish->count) ? NULL
-								       : "count: expected a number";
+		return tap_session_number(word + 6, UINT32_MAX, &wish->count)
+			       ? NULL
+			       : "count: expected a number";
 	if (strncmp(word, "seconds=", 8) == 0)
-		return take_number(word + 8, 86400, &wish->seconds)
+		return tap_session_number(word + 8, 86400, &wish->seconds)
 			       ? NULL
 			       : "seconds: expected 1 to 86400";
 	if (strncmp(word, "rate=", 5) == 0)
-		return take_number(word + 5, RATE_MOST, &wish->rate) ? NULL
-								     : "rate: expected 1 to 100000";
+		return tap_session_number(word + 5, RATE_MOST, &wish->rate)
+			       ? NULL
+			       : "rate: expected 1 to 100000";
 	if (strcmp(word, "whole") == 0) {
 		wish->whole = true;
 		return NULL;
@@ -156,68 +89,46 @@ static const char *take_wishes(struct instance *inst, char *text, struct capture
 	return why;
 }
 
-static uint64_t lease_end(const struct instance *inst)
+static json_t *begin_capture(
+	struct instance *inst, const struct capture_wish *wish, struct tap_session *session)
 {
-	return rte_rdtsc() + LEASE_S * inst->clock.hz;
-}
-
-static json_t *begin_taps(struct instance *inst, const struct capture_wish *wish)
-{
-	struct capture_taps *c = calloc(1, sizeof(*c));
-	static uint64_t number; /* names in EAL are not used again */
-
-	if (!c)
-		return NULL;
-	inst->capture = c;
-	c->number = ++number;
-	c->left = wish->count ? wish->count : UINT64_MAX;
-	c->end_ns = wish->seconds ? control_now() + wish->seconds * SECOND_NS : UINT64_MAX;
-	for (; c->n < inst->config->n_workers; c->n++) {
+	session->left = wish->count ? wish->count : UINT64_MAX;
+	session->record = malloc(sizeof(*session->record) + TAP_WHOLE);
+	for (; session->n < inst->config->n_workers; session->n++) {
 		struct tap *tap = tap_create(
-			c->n, c->number, wish->whole, wish->rate, inst->clock.hz);
+			session->n, session->number, wish->whole, wish->rate, inst->clock.hz);
 
 		if (!tap)
 			break;
 		tap->slot = wish->slot;
 		tap->reason = wish->reason;
 		tap->verdict = wish->verdict;
-		tap->until = lease_end(inst);
-		c->taps[c->n] = tap;
+		session->taps[session->n] = tap;
 	}
-	c->record = malloc(sizeof(*c->record) + TAP_WHOLE);
-	if (c->n < inst->config->n_workers || !c->record) {
-		free_taps(inst, c);
-		return refuse_capture("there is no memory for it");
-	}
-	for (unsigned i = 0; i < c->n; i++)
-		__atomic_store_n(&inst->workers[i].tap, c->taps[i], __ATOMIC_RELEASE);
-	return json_pack("{s:o, s:i}", "capture", json_uint(c->number), "snaplen",
+	if (!tap_session_start(inst, session))
+		return tap_session_refuse("there is no memory for it");
+	return json_pack("{s:o, s:i}", "capture", json_uint(session->number), "snaplen",
 		wish->whole ? TAP_WHOLE : TAP_HEADERS);
-}
-
-/* Whether its lease has run out: workers do not fill it any more. */
-static bool is_over(const struct capture_taps *c)
-{
-	return c->ending ||
-	       (int64_t)(rte_rdtsc() - __atomic_load_n(&c->taps[0]->until, __ATOMIC_RELAXED)) >= 0;
 }
 
 json_t *show_capture(const char *params, void *context)
 {
 	struct instance *inst = context;
+	struct tap_session *session;
 	struct capture_wish wish;
 	const char *why;
-	char *text;
+	bool busy;
+	char *text = strdup(params ? params : "");
 
-	if (inst->capture && !is_over(inst->capture))
-		return json_pack("{s:b}", "busy", true);
-	capture_stop(inst);
-	if (inst->capture) /* workers may still be at the former one */
-		return json_pack("{s:b}", "busy", true);
-	text = strdup(params ? params : "");
 	why = text ? take_wishes(inst, text, &wish) : "out of memory";
 	free(text);
-	return why ? refuse_capture(why) : begin_taps(inst, &wish);
+	if (why)
+		return tap_session_refuse(why);
+	session = tap_session_new(inst, false, wish.seconds, &busy);
+	if (busy)
+		return json_pack("{s:b}", "busy", true);
+	return session ? begin_capture(inst, &wish, session)
+		       : tap_session_refuse("there is no memory for it");
 }
 
 /* When a packet came, since 1970. */
@@ -231,13 +142,6 @@ static uint64_t wall_ns(const struct instance *inst, uint64_t tick)
 	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec - ago;
 }
 
-static const char *name_of_slot(const struct instance *inst, uint32_t slot)
-{
-	uint32_t policy = slot == CLASSIFY_NONE ? SLOT_FREE : inst->slots.policy[slot];
-
-	return policy < inst->n_policies ? inst->policies[policy].name : NULL;
-}
-
 static json_t *record_json(
 	const struct instance *inst, unsigned worker, const struct tap_record *record)
 {
@@ -249,14 +153,14 @@ static json_t *record_json(
 	return json_pack("{s:o, s:i, s:s, s:s, s:i, s:s?, s:s, s:s?, s:s}", "at_ns",
 		json_uint(wall_ns(inst, record->tick)), "bytes", (int)record->len, "wire",
 		inst->config->wires[path->wire].name, "direction", direction_name(path->direction),
-		"worker", (int)worker, "policy", name_of_slot(inst, record->slot), "verdict",
+		"worker", (int)worker, "policy", tap_session_policy(inst, record->slot), "verdict",
 		tap_verdict_name(record->verdict), "reason",
 		record->reason < DROP_REASONS ? drop_reason_name(record->reason) : NULL, "data",
 		data);
 }
 
 /* Sums of all workers. */
-static void add_tap_counts(json_t *json, const struct capture_taps *c)
+static void add_tap_counts(json_t *json, const struct tap_session *c)
 {
 	uint64_t examined = 0, skipped = 0, taken = 0, limited = 0, lost = 0;
 
@@ -275,7 +179,7 @@ static void add_tap_counts(json_t *json, const struct capture_taps *c)
 }
 
 /* As many as a reply has room for, of all workers in turn. */
-static json_t *take_records(struct instance *inst, struct capture_taps *c)
+static json_t *take_records(struct instance *inst, struct tap_session *c)
 {
 	size_t room = TELEMETRY_MAX_OUTPUT - REPLY_FRAME;
 	size_t most = (size_t)c->taps[0]->record * 4 / 3 + REPLY_FRAME;
@@ -304,34 +208,29 @@ static json_t *take_records(struct instance *inst, struct capture_taps *c)
 json_t *show_capture_read(const char *params, void *context)
 {
 	struct instance *inst = context;
-	struct capture_taps *c = inst->capture;
+	struct tap_session *c = tap_session_find(inst, params, false);
 	json_t *json, *packets;
-	unsigned number;
 	bool late, over;
 
-	if (!c || c->ending || !show_index(params, &number) || number != c->number)
+	if (!c)
 		return NULL;
-	late = control_now() >= c->end_ns;
-	for (unsigned i = 0; i < c->n; i++)
-		__atomic_store_n(
-			&c->taps[i]->until, late ? rte_rdtsc() : lease_end(inst), __ATOMIC_RELAXED);
+	late = tap_session_renew(inst, c);
 	packets = take_records(inst, c);
 	over = c->left == 0 || (late && json_array_size(packets) == 0);
 	json = json_pack("{s:o, s:b}", "packets", packets, "over", over);
 	add_tap_counts(json, c);
 	if (over)
-		leave_taps(inst, c);
+		tap_session_leave(inst, c);
 	return json;
 }
 
 json_t *show_capture_end(const char *params, void *context)
 {
 	struct instance *inst = context;
-	struct capture_taps *c = inst->capture;
-	unsigned number;
+	struct tap_session *c = tap_session_find(inst, params, false);
 
-	if (!c || c->ending || !show_index(params, &number) || number != c->number)
+	if (!c)
 		return NULL;
-	leave_taps(inst, c);
+	tap_session_leave(inst, c);
 	return json_pack("{s:b}", "ended", true);
 }

@@ -53,7 +53,7 @@ double talkers_share(const struct talker *all, const struct talker *one, double 
 	if (all->bytes <= 0)
 		return 0;
 	share = one->bytes / all->bytes;
-	/* Of a ratio: what is one's own varies with its part of the sum, the rest against it. */
+	/* A ratio's: what is one's own varies with its part of the sum, the rest against it. */
 	variance = one->bytes_variance * (1 - 2 * share) + share * share * all->bytes_variance;
 	unit = bytes_unit(all, one) / all->bytes;
 	*margin = score_margin(unit * (1 - share), fmax(variance, 0) / (all->bytes * all->bytes));

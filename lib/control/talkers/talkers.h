@@ -66,7 +66,7 @@ const struct talker *talkers_all(const struct talkers *talkers);
 
 /* --- how far an estimate may be off, in 19 of 20 cases ---------------------------------------- */
 
-/* Of the packets or bytes of one: half the width of the interval, also where samples are few. */
+/* Packets or bytes of one: half the width of the interval, also where samples are few. */
 double talkers_packets_margin(const struct talker *one);
 double talkers_bytes_margin(const struct talker *all, const struct talker *one);
 
@@ -77,8 +77,8 @@ double talkers_share(const struct talker *all, const struct talker *one, double 
 double talkers_dropped(const struct talker *one, double *margin);
 
 /*
- * Who sent fewer packets than this may not be among the samples at all: of those who sent as many,
- * one in 20 is not. 0: everybody is.
+ * Whoever sent fewer packets than this may not be among the samples at all: of those who sent as
+ * many, one in 20 is not. 0: everybody is.
  */
 double talkers_unseen(const struct talker *all);
 

@@ -3,13 +3,13 @@
  *
  * A sample of packets by lot: each candidate is taken with the same chance as every other, whatever
  * it is and wherever in its burst it lies, and stands for 2^shift of them. How many are left out
- * before the next one is drawn each time one is taken (a geometric number), so that nobody who sends
+ * before the next is drawn each time one is taken (a geometric number), so that nobody who sends
  * regularly, or in bursts, is seen more or less than he sends; and what that costs is a subtraction
  * a burst.
  *
  * The shift follows what comes: up when twice as many were taken as were asked for, down when half
- * as many. It is chosen by what was before, and never by the packets that it is for, so that sums of
- * what packets stand for have no bias, and with shift 0 no error either.
+ * as many. It is chosen by what was before, and never by the packets that it is for, so that sums
+ * of what packets stand for have no bias, and with shift 0 no error either.
  *
  * One worker's own.
  */

@@ -179,7 +179,7 @@ static void few_samples_are_wide(void **state)
 		add_packet(talkers, 1, 100, 1024, true);
 	assert_int_equal(talkers_top(talkers, &one, 1), 1);
 	assert_near(one.packets, 3 * 1024, 0);
-	/* Of a Poisson number of which 3 were seen: 8.8 at most. */
+	/* A Poisson number of which 3 were seen is 8.8 at most. */
 	assert_near(talkers_packets_margin(&one) / 1024, 8.8 - 3, 0.1);
 	share = talkers_dropped(&one, &margin);
 	assert_near(share, 1, 0);
@@ -231,7 +231,7 @@ static void spoofed_senders_take_no_memory(void **state)
 	talkers_free(talkers);
 }
 
-/* Who has least gives way, and what it had is what the next one may have had. */
+/* The one with least gives way, and what it had is what the next one may have had. */
 static void the_least_gives_way(void **state)
 {
 	struct talkers *talkers = talkers_create(2, 1);

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The command "talkers": who sends most of what a policy gets, or of what none does, estimated from
+ * packets that workers have taken by lot. It asks for them again and again, and adds them up here.
+ */
+#include "command.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "field.h"
+#include "human.h"
+#include "talker_key.h"
+#include "talkers/talkers.h"
+
+#define BUSY_TRIES   200
+#define BUSY_MS      100
+#define POLL_MS      50
+#define REQUEST_MOST 256
+#define CAPACITY     65536 /* senders that are told apart: 12 MB */
+#define TOP          10
+#define TOP_MOST     10000
+#define SEVERAL      "several"
+
+/* What has been read of a box. */
+struct hearing {
+	struct talkers *talkers;
+	struct talker_by by;
+	json_t *policies; /* names, by what samples are tagged with: 0 is none */
+	json_t *page;     /* the last one */
+};
+
+static bool refuse_talkers(const char *word, const char *why)
+{
+	fprintf(stderr, "weirctl: talkers: \"%s\": %s\n", word, why);
+	return false;
+}
+
+bool talkers_check(const struct request *request)
+{
+	struct talker_by by;
+
+	if (request->by && !talker_by(request->by, &by))
+		return refuse_talkers(request->by,
+			"expected source, destination, flow, or source/24 and destination/24");
+	if (request->word && (!*request->word || strpbrk(request->word, " ,")))
+		return refuse_talkers(request->word, "expected a policy's name");
+	if ((request->word != NULL) + request->unmatched + request->unparsed > 1)
+		return refuse_talkers(request->word ? request->word : "--unparsed",
+			"either a policy, --unmatched or --unparsed");
+	if (request->top <= TOP_MOST)
+		return true;
+	fprintf(stderr, "weirctl: talkers: --top: expected 1 to %d\n", TOP_MOST);
+	return false;
+}
+
+static void write_request(const struct request *request, char text[REQUEST_MOST])
+{
+	const char *policy = request->unmatched ? "-" : request->word;
+	int n = snprintf(
+		text, REQUEST_MOST, "/weir/talkers,%s", request->unparsed ? "unparsed" : "");
+
+	if (policy)
+		n += snprintf(text + n, (size_t)(REQUEST_MOST - n), " policy=%.128s", policy);
+	if (request->for_s)
+		snprintf(text + n, (size_t)(REQUEST_MOST - n), " seconds=%u", request->for_s);
+}
+
+/* Somebody else's is waited for. */
+static int begin_talkers(struct source *source, const struct request *request, json_t **answer)
+{
+	char text[REQUEST_MOST];
+
+	write_request(request, text);
+	for (unsigned i = 0;; i++) {
+		int ret = source_get(source, text, answer);
+
+		if (ret || !json_object_get(*answer, "busy") || i == BUSY_TRIES)
+			return ret;
+		json_decref(*answer);
+		*answer = NULL;
+		source->pause(source, BUSY_MS);
+	}
+}
+
+/* The number of a policy's name, which is noted if it is new; 0: no name. */
+static uint32_t tag_of(struct hearing *hearing, const char *name)
+{
+	const json_t *tag;
+
+	if (!name)
+		return 0;
+	tag = json_object_get(hearing->policies, name);
+	if (!tag) {
+		json_object_set_new(hearing->policies, name,
+			json_integer((json_int_t)json_object_size(hearing->policies) + 1));
+		tag = json_object_get(hearing->policies, name);
+	}
+	return (uint32_t)json_integer_value(tag);
+}
+
+/* The name that a tag is of; NULL: none. */
+static const char *name_of(const struct hearing *hearing, uint32_t tag)
+{
+	const char *name;
+	json_t *each;
+
+	json_object_foreach (hearing->policies, name, each)
+		if (json_integer_value(each) == tag)
+			return name;
+	return NULL;
+}
+
+/* A row, by the page's columns: an object of what is known. */
+static json_t *row_members(const json_t *columns, const json_t *row)
+{
+	json_t *members = json_object(), *value;
+	size_t i;
+
+	json_array_foreach (row, i, value) {
+		const char *name = json_string_value(json_array_get(columns, i));
+
+		if (name)
+			json_object_set(members, name, value);
+	}
+	return members;
+}
+
+static void hear_packets(struct hearing *hearing, const json_t *page)
+{
+	const json_t *columns = json_object_get(page, "columns"), *row;
+	size_t i;
+
+	json_array_foreach (json_object_get(page, "packets"), i, row) {
+		json_t *packet = row_members(columns, row);
+		const char *verdict = json_string_value(json_object_get(packet, "verdict"));
+		struct talkers_sample sample = {
+			.bytes = (uint32_t)field_number(packet, "bytes"),
+			.weight = (uint64_t)field_number(packet, "stands_for"),
+			.dropped = verdict && strcmp(verdict, "drop") == 0,
+			.tag = tag_of(
+				hearing, json_string_value(json_object_get(packet, "policy"))),
+		};
+
+		talker_key_of(packet, &hearing->by, &sample.key);
+		if (sample.weight)
+			talkers_add(hearing->talkers, &sample);
+		json_decref(packet);
+	}
+}
+
+/* Until its time is over. */
+static int hear_talkers(struct source *source, struct hearing *hearing, json_int_t number)
+{
+	char request[64];
+	bool over = false;
+	int ret = 0;
+
+	snprintf(request, sizeof(request), "/weir/talkers_read,%lld", (long long)number);
+	while (!over) {
+		json_t *page = NULL;
+
+		ret = source_get(source, request, &page);
+		if (ret)
+			break;
+		hear_packets(hearing, page);
+		over = json_is_true(json_object_get(page, "over"));
+		if (!over && json_array_size(json_object_get(page, "packets")) == 0)
+			source->pause(source, POLL_MS);
+		json_decref(hearing->page);
+		hearing->page = page;
+	}
+	return ret;
+}
+
+/* A part, and what it may be off by: "share" and "share_margin". */
+static void set_estimate(json_t *row, const char *name, double value, double margin)
+{
+	char key[32];
+
+	json_object_set_new(row, name, json_real(value));
+	snprintf(key, sizeof(key), "%s_margin", name);
+	json_object_set_new(row, key, json_real(margin));
+}
+
+static json_t *talker_row(const struct hearing *hearing, const struct talker *one, double seconds)
+{
+	const struct talker *all = talkers_all(hearing->talkers);
+	const char *policy = one->tags ? SEVERAL : name_of(hearing, one->tag);
+	json_t *row = talker_key_json(&one->key, &hearing->by);
+	double share, margin;
+
+	json_object_set_new(row, "policy", policy ? json_string(policy) : json_null());
+	json_object_set_new(row, "samples", json_integer((json_int_t)one->samples));
+	share = talkers_share(all, one, &margin);
+	set_estimate(row, "share", share, margin);
+	set_estimate(
+		row, "bps", one->bytes * 8 / seconds, talkers_bytes_margin(all, one) * 8 / seconds);
+	set_estimate(row, "pps", one->packets / seconds, talkers_packets_margin(one) / seconds);
+	share = talkers_dropped(one, &margin);
+	set_estimate(row, "dropped_share", share, margin);
+	json_object_set_new(row, "missed_bps", json_real(one->missed * 8 / seconds));
+	return row;
+}
+
+static json_t *talker_rows(const struct hearing *hearing, size_t most, double seconds)
+{
+	struct talker *top = calloc(most, sizeof(*top));
+	size_t n = top ? talkers_top(hearing->talkers, top, most) : 0;
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(rows, talker_row(hearing, &top[i], seconds));
+	free(top);
+	return rows;
+}
+
+static json_t *heard_document(const struct hearing *hearing, const struct request *request)
+{
+	const struct talker *all = talkers_all(hearing->talkers);
+	double seconds = field_number(hearing->page, "seconds");
+	const char *of = request->unmatched ? "unmatched" : request->unparsed ? "unparsed" : "all";
+	json_t *document;
+
+	seconds = seconds > 0 ? seconds : 1;
+	document = json_pack("{s:s, s:s?, s:s, s:f, s:I, s:I, s:I, s:f}", "of",
+		request->word ? "policy" : of, "policy", request->word, "by",
+		request->by ? request->by : "source", "seconds", seconds, "samples",
+		(json_int_t)all->samples, "packets",
+		(json_int_t)field_number(hearing->page, "seen"), "lost",
+		(json_int_t)field_number(hearing->page, "lost"), "unseen_below_pps",
+		talkers_unseen(all) / seconds);
+	set_estimate(document, "bps", all->bytes * 8 / seconds,
+		talkers_bytes_margin(all, all) * 8 / seconds);
+	json_object_set_new(document, "talkers",
+		talker_rows(hearing, request->top ? request->top : TOP, seconds));
+	return document;
+}
+
+static int hear_document(
+	struct source *source, const struct request *request, json_int_t number, json_t **document)
+{
+	struct hearing hearing = {.policies = json_object()};
+	json_t *ended = NULL;
+	char text[64];
+	uint64_t seed;
+	int ret = -ENOMEM;
+
+	randombytes_buf(&seed, sizeof(seed));
+	talker_by(request->by ? request->by : "source", &hearing.by);
+	hearing.talkers = talkers_create(CAPACITY, seed);
+	if (hearing.talkers)
+		ret = hear_talkers(source, &hearing, number);
+	if (ret) {
+		snprintf(text, sizeof(text), "/weir/talkers_end,%lld", (long long)number);
+		source->ask(source, text, &ended);
+		json_decref(ended);
+	} else {
+		*document = heard_document(&hearing, request);
+	}
+	json_decref(hearing.page);
+	json_decref(hearing.policies);
+	talkers_free(hearing.talkers);
+	return ret;
+}
+
+int talkers_gather(struct source *source, const struct request *request, json_t **document)
+{
+	json_t *answer = NULL, *number;
+	int ret;
+
+	*document = NULL;
+	ret = begin_talkers(source, request, &answer);
+	if (ret)
+		return ret;
+	number = json_object_get(answer, "talkers");
+	if (!number) {
+		*document = answer; /* why not */
+		return 0;
+	}
+	ret = hear_document(source, request, json_integer_value(number), document);
+	json_decref(answer);
+	return ret;
+}
+
+bool talkers_refused(const json_t *document, FILE *err)
+{
+	const char *why = json_string_value(json_object_get(document, "refused"));
+	const char *needs = json_string_value(json_object_get(document, "needs"));
+
+	if (json_object_get(document, "talkers"))
+		return false;
+	if (!err)
+		return true;
+	if (json_object_get(document, "denied"))
+		fprintf(err, "weirctl: not permitted: it takes %s\n",
+			needs ? needs : "more rights");
+	else if (why)
+		fprintf(err, "weirctl: talkers: %s\n", why);
+	else
+		fputs("weirctl: talkers: somebody else watches packets: a capture, or this\n", err);
+	return true;
+}
+
+/* What it is made of, so that nobody takes three samples for a measurement. */
+static json_t *basis_lines(const json_t *document)
+{
+	char seconds[HUMAN_MAX], unseen[HUMAN_MAX];
+	double samples = field_number(document, "samples");
+	double packets = field_number(document, "packets"), lost = field_number(document, "lost");
+	json_t *lines = json_array();
+
+	human_seconds(field_number(document, "seconds"), seconds);
+	human_amount(field_number(document, "unseen_below_pps"), "packets/s", unseen);
+	if (packets == 0)
+		json_array_append_new(lines, json_sprintf("no packets in %s", seconds));
+	else if (samples == packets)
+		json_array_append_new(
+			lines, json_sprintf("all %.0f packets of %s", packets, seconds));
+	else
+		json_array_append_new(lines,
+			json_sprintf("%.0f of %.0f packets in %s, by lot; who sends less than %s "
+				     "may not be here",
+				samples, packets, seconds, unseen));
+	if (lost > 0)
+		json_array_append_new(
+			lines, json_sprintf("%.0f more were lost: all rates are too low", lost));
+	return lines;
+}
+
+int talkers_print(const json_t *document, struct view *view)
+{
+	static const struct field fields[] = {
+		{"", "talker", KIND_TEXT},
+		{"VLAN", "vlan", KIND_COUNT | OPTIONAL(3)},
+		{"POLICY", "policy", KIND_TEXT | OPTIONAL(4)},
+		{"SHARE", "share", KIND_SHARE},
+		{"+/-", "share_margin", KIND_SHARE},
+		{"RATE", "bps", KIND_BITS},
+		{"+/-", "bps_margin", KIND_BITS | OPTIONAL(2)},
+		{"PACKETS", "pps", KIND_PACKETS | OPTIONAL(1)},
+		{"DROPPED", "dropped_share", KIND_SHARE},
+		{"+/-", "dropped_share_margin", KIND_SHARE | OPTIONAL(2)},
+	};
+	struct field shown[sizeof(fields) / sizeof(*fields)];
+	json_t *lines = basis_lines(document);
+	int ret = fields_lines(lines, view);
+
+	json_decref(lines);
+	memcpy(shown, fields, sizeof(fields));
+	shown[0].head = talker_by_head(json_string_value(json_object_get(document, "by")));
+	if (ret == 0 && json_array_size(json_object_get(document, "talkers")))
+		ret = fields_list(json_object_get(document, "talkers"), FIELDS(shown), view);
+	return ret;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What is told of a packet that is taken by lot, which of them are wanted, and what became of them.
+ */
+#include "instance_world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_mbuf.h>
+
+#include "classify/classify.h"
+#include "decide.h"
+#include "frame_layers.h"
+#include "tap_lots.h"
+
+#define POLICY 3
+
+static const layer tagged_v4[] = {
+	{ETHER, T_VLAN}, {TAG, 7, T_IPV4}, {V4, UDP}, {UDP_HEADER, 53}, {PAYLOAD, 40}, {END}};
+static const layer plain_v6[] = {
+	{ETHER, T_IPV6}, {V6, UDP}, {UDP_HEADER, 4500}, {PAYLOAD, 20}, {END}};
+static const layer arp[] = {{ETHER, T_ARP}, {PAYLOAD, 46}, {END}};
+static const layer fragment_cut[] = {{ETHER, T_IPV6}, {V6, DEST}, {END}};
+
+static const layer *const kinds[] = {tagged_v4, plain_v6, arp, fragment_cut};
+
+enum { N_KINDS = COUNT(kinds) };
+
+struct world {
+	struct rx_burst *burst;
+	struct rte_mbuf mbufs[BURST];
+	struct frame frames[N_KINDS];
+	struct tap_lots lots;
+	struct tap *tap;
+};
+
+/* A burst of four kinds of frames in turn, of which the odd ones have a policy. */
+static struct world *world_new(uint32_t slot)
+{
+	static uint64_t number = 1000;
+	struct world *world = test_calloc(1, sizeof(*world));
+
+	world->burst = test_calloc(1, sizeof(*world->burst));
+	world->burst->len = world->burst->frames.len;
+	for (unsigned i = 0; i < N_KINDS; i++)
+		build_frame(kinds[i], &world->frames[i]);
+	for (unsigned i = 0; i < BURST; i++) {
+		world->burst->mbufs[i] = &world->mbufs[i];
+		world->burst->frames.data[i] = world->frames[i % N_KINDS].bytes;
+		world->burst->frames.len[i] = world->frames[i % N_KINDS].len;
+		world->burst->frames.policy[i] = i & 1 ? POLICY : CLASSIFY_NONE;
+	}
+	world->burst->frames.unparsed = 0x10;
+	world->burst->frames.now = rte_rdtsc();
+	world->burst->path = 2;
+	world->tap = tap_lots_create(0, ++number, 5, 1000, rte_get_tsc_hz());
+	assert_non_null(world->tap);
+	world->tap->slot = slot;
+	world->tap->until = rte_rdtsc() + 3600 * rte_get_tsc_hz();
+	return world;
+}
+
+static void world_free(struct world *world)
+{
+	tap_destroy(world->tap);
+	test_free(world->burst);
+	test_free(world);
+}
+
+static unsigned draw_all(struct world *world)
+{
+	tap_lots_draw(world->tap, world->burst, BURST, &world->lots);
+	return world->lots.n;
+}
+
+static void told_of_each_kind(void **state)
+{
+	struct world *world = world_new(TAP_ANY);
+	const struct tap_lot *v4, *v6, *other;
+
+	(void)state;
+	assert_int_equal(draw_all(world), BURST);
+	v4 = &world->lots.each[0];
+	v6 = &world->lots.each[1];
+	other = &world->lots.each[2];
+	assert_int_equal(v4->family, 4);
+	assert_int_equal(v4->vlan, 7);
+	assert_int_equal(v4->proto, UDP);
+	assert_int_equal(v4->dst_port, 53);
+	assert_int_equal(v4->slot, CLASSIFY_NONE);
+	assert_int_equal(v4->len, world->frames[0].len);
+	assert_int_equal(v4->path, 2);
+	assert_int_equal(v4->shift, 0);
+	assert_memory_equal(v4->src, world->frames[0].bytes + 18 + 12, 4);
+	assert_memory_equal(v4->dst, world->frames[0].bytes + 18 + 16, 4);
+	assert_int_equal(v6->family, 6);
+	assert_int_equal(v6->vlan, PARSE_NO_VLAN);
+	assert_int_equal(v6->slot, POLICY);
+	assert_int_equal(v6->dst_port, 4500);
+	assert_memory_equal(v6->src, world->frames[1].bytes + 14 + 8, 16);
+	assert_memory_equal(v6->dst, world->frames[1].bytes + 14 + 24, 16);
+	assert_int_equal(other->family, PACKET_OTHER);
+	assert_int_equal(other->ethertype, T_ARP);
+	assert_memory_equal(other->dst, world->frames[2].bytes, 6);
+	assert_memory_equal(other->src, world->frames[2].bytes + 6, 6);
+	assert_int_equal(world->lots.each[3].unparsed, UNPARSED_CHAIN_CUT);
+	assert_int_equal(world->tap->n_examined, BURST);
+	world_free(world);
+}
+
+static void only_what_is_wanted(void **state)
+{
+	static const struct {
+		uint32_t slot;
+		unsigned want;
+	} cases[] = {{POLICY, BURST / 2}, {TAP_NO_POLICY, BURST / 2}, {TAP_UNPARSED, 1},
+		{POLICY + 1, 0}};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(cases); i++) {
+		struct world *world = world_new(cases[i].slot);
+
+		assert_int_equal(draw_all(world), cases[i].want);
+		assert_int_equal(world->tap->n_examined, cases[i].want);
+		world_free(world);
+	}
+}
+
+/* By where a packet is found afterwards; and what does not fit is lost, and counted. */
+static void what_became_of_them(void **state)
+{
+	struct world *world = world_new(TAP_ANY);
+	struct rte_mbuf *passing[] = {&world->mbufs[1], &world->mbufs[4]},
+			*dropped[] = {&world->mbufs[0]};
+	unsigned passed = 0, drops = 0, waits = 0, n = 0;
+	struct tap_lot lot;
+
+	(void)state;
+	draw_all(world);
+	tap_lots_take(world->tap, &world->lots, passing, 2, dropped, 1);
+	for (; tap_lots_read(world->tap, &lot); n++) {
+		assert_int_equal(lot.verdict, n == 0             ? TAP_DROP
+					      : n == 1 || n == 4 ? TAP_PASS
+								 : TAP_WAIT);
+		passed += lot.verdict == TAP_PASS;
+		drops += lot.verdict == TAP_DROP;
+		waits += lot.verdict == TAP_WAIT;
+	}
+	assert_int_equal(n, BURST);
+	assert_true(passed == 2 && drops == 1 && waits == BURST - 3);
+	for (unsigned i = 0; i < 100; i++)
+		tap_lots_take(world->tap, &world->lots, passing, 2, dropped, 1);
+	assert_int_equal(world->tap->n_taken + world->tap->n_lost, 101 * BURST);
+	assert_true(world->tap->n_lost > 0);
+	world_free(world);
+}
+
+/* At its end it takes nothing, and counts nothing. */
+static void ends_by_itself(void **state)
+{
+	struct world *world = world_new(TAP_ANY);
+
+	(void)state;
+	world->tap->until = world->burst->frames.now;
+	assert_int_equal(draw_all(world), 0);
+	assert_int_equal(world->tap->n_examined, 0);
+	world_free(world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(told_of_each_kind),
+		cmocka_unit_test(only_what_is_wanted),
+		cmocka_unit_test(what_became_of_them),
+		cmocka_unit_test(ends_by_itself),
+	};
+
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * /weir/talkers of a box whose workers the test turns: what the rows stand for is what was counted.
+ */
+#include "instance_world.h"
+
+#include <string.h>
+
+#include <rte_cycles.h>
+
+#include "show.h"
+#include "tap.h"
+#include "tap_session.h"
+
+#define POLICY "{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '8kbit/s', 'burst': '2kB'}"
+#define SHAPED                                                                                 \
+	"{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '8kbit/s', 'burst': '2kB', " \
+	"'action': 'shape', 'shape': {'delay': '1s', 'queue': '500B'}}"
+#define TURNS 400
+
+static json_t *ask_command(struct instance_world *w, const char *path, const char *params)
+{
+	for (const struct telemetry_command *row = show_commands; row->path; row++)
+		if (strcmp(row->path, path) == 0)
+			return row->handler(params, &w->inst);
+	fail_msg("no command %s", path);
+	return NULL;
+}
+
+static void assert_says(struct instance_world *w, const char *path, const char *params,
+	const char *key, const char *want)
+{
+	json_t *json = ask_command(w, path, params);
+	const json_t *value = json_object_get(json, key);
+
+	if (want)
+		assert_string_equal(json_string_value(value), want);
+	else
+		assert_true(json_is_true(value));
+	json_decref(json);
+}
+
+/* Begins one, with lots that always fall alike. */
+static void begin(struct instance_world *w, const char *wish, char number[24])
+{
+	json_t *json = ask_command(w, "/weir/talkers", wish);
+
+	assert_true(json_is_integer(json_object_get(json, "talkers")));
+	snprintf(number, 24, "%lld",
+		(long long)json_integer_value(json_object_get(json, "talkers")));
+	for (unsigned i = 0; i < w->inst.tap_session->n; i++) {
+		struct tap *tap = w->inst.tap_session->taps[i];
+
+		packet_sample_init(&tap->sample, 11 + i, 1000, rte_get_tsc_hz(), rte_rdtsc());
+	}
+	json_decref(json);
+}
+
+struct seen {
+	double all, of_policy, dropped, waits, bytes, variance;
+	double seen, lost;
+	unsigned rows;
+	bool over;
+};
+
+static size_t column_of(const json_t *page, const char *name)
+{
+	const json_t *column;
+	size_t i;
+
+	json_array_foreach (json_object_get(page, "columns"), i, column)
+		if (strcmp(json_string_value(column), name) == 0)
+			return i;
+	fail_msg("no column %s", name);
+	return 0;
+}
+
+/* Reads one page; returns how many rows it had. */
+static size_t read_page(struct instance_world *w, const char *number, struct seen *seen)
+{
+	json_t *page = ask_command(w, "/weir/talkers_read", number), *row;
+	size_t i, n = json_array_size(json_object_get(page, "packets"));
+
+	assert_non_null(page);
+	json_array_foreach (json_object_get(page, "packets"), i, row) {
+		double weight = json_number_value(
+			json_array_get(row, column_of(page, "stands_for")));
+		const char *policy = json_string_value(
+			json_array_get(row, column_of(page, "policy")));
+		const char *verdict = json_string_value(
+			json_array_get(row, column_of(page, "verdict")));
+
+		seen->rows++;
+		seen->all += weight;
+		seen->variance += weight * (weight - 1);
+		seen->of_policy += policy && strcmp(policy, "p") == 0 ? weight : 0;
+		seen->dropped += strcmp(verdict, "drop") == 0 ? weight : 0;
+		seen->waits += strcmp(verdict, "wait") == 0 ? weight : 0;
+	}
+	seen->seen = json_number_value(json_object_get(page, "seen"));
+	seen->lost = json_number_value(json_object_get(page, "lost"));
+	seen->over = json_is_true(json_object_get(page, "over"));
+	json_decref(page);
+	return n;
+}
+
+/* Turns of both workers, read as they come. */
+static void run_turns(struct instance_world *w, const char *number, struct seen *seen)
+{
+	for (unsigned i = 0; i < TURNS; i++) {
+		instance_world_turn_all(w);
+		while (read_page(w, number, seen))
+			;
+	}
+	assert_near(seen->lost, 0, 0);
+}
+
+static uint64_t sum_of(struct instance_world *w, size_t offset)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
+		sum += *(uint64_t *)((char *)&w->inst.workers[i].counters + offset);
+	return sum;
+}
+
+#define SUM(w, member) ((double)sum_of((w), offsetof(struct worker_counters, member)))
+
+static void rows_stand_for_all(void **state)
+{
+	struct instance_world w;
+	struct seen seen = {0};
+	char number[24];
+	double off;
+
+	(void)state;
+	instance_world_open(&w, POLICY);
+	begin(&w, NULL, number);
+	run_turns(&w, number, &seen);
+	assert_near(seen.seen, SUM(&w, rx_packets), 0);
+	assert_true(seen.rows < SUM(&w, rx_packets) / 2);
+	off = 4 * sqrt(seen.variance);
+	assert_true(off < seen.seen / 2);
+	assert_near(seen.all, seen.seen, off);
+	assert_near(seen.all - seen.of_policy, SUM(&w, unmatched_packets), off);
+	assert_near(seen.dropped, SUM(&w, dropped[DROP_LIMIT]), off);
+	assert_near(seen.waits, 0, 0);
+	instance_world_close(&w);
+}
+
+static void those_that_are_wanted(void **state)
+{
+	static const char *const wishes[] = {"policy=p seconds=60", "policy=-", "unparsed"};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct instance_world w;
+		struct seen seen = {0};
+		char number[24];
+		double unmatched;
+
+		instance_world_open(&w, POLICY);
+		begin(&w, wishes[i], number);
+		run_turns(&w, number, &seen);
+		unmatched = SUM(&w, unmatched_packets);
+		assert_near(seen.seen,
+			i == 0   ? SUM(&w, rx_packets) - unmatched
+			: i == 1 ? unmatched
+				 : 0,
+			0);
+		assert_near(seen.of_policy, i == 0 ? seen.all : 0, 0);
+		assert_true((seen.rows > 0) == (i < 2));
+		instance_world_close(&w);
+	}
+}
+
+/* A worker with packets that wait says so; and what it does is what it does without. */
+static void what_waits(void **state)
+{
+	struct instance_world w;
+	struct seen seen = {0};
+	char number[24];
+
+	(void)state;
+	instance_world_open(&w, SHAPED);
+	begin(&w, "policy=p", number);
+	run_turns(&w, number, &seen);
+	assert_true(seen.waits > 0);
+	assert_near(seen.dropped, SUM(&w, dropped[DROP_QUEUE_FULL]), 4 * sqrt(seen.variance));
+	instance_world_close(&w);
+}
+
+/* One at a time, with captures; and after its end another one, when workers have left it. */
+static void one_at_a_time(void **state)
+{
+	struct instance_world w;
+	struct seen seen = {0};
+	char number[24], other[24];
+
+	(void)state;
+	instance_world_open(&w, POLICY);
+	begin(&w, "rate=100", number);
+	assert_says(&w, "/weir/talkers", NULL, "busy", NULL);
+	assert_says(&w, "/weir/capture", NULL, "busy", NULL);
+	assert_null(ask_command(&w, "/weir/capture_read", number));
+	assert_null(ask_command(&w, "/weir/capture_end", number));
+	assert_null(ask_command(&w, "/weir/talkers_read", "999999"));
+	assert_says(&w, "/weir/talkers_end", number, "ended", NULL);
+	assert_null(ask_command(&w, "/weir/talkers_read", number));
+	assert_says(&w, "/weir/talkers", NULL, "busy", NULL);
+	instance_world_turn_all(&w);
+	begin(&w, NULL, other);
+	assert_string_not_equal(number, other);
+	/* Nobody reads it. */
+	w.inst.tap_session->lease_tick = rte_rdtsc();
+	assert_says(&w, "/weir/talkers", NULL, "busy", NULL);
+	instance_world_turn_all(&w);
+	begin(&w, "seconds=1", number);
+	/* Its time is over: what was taken is told, and then that. */
+	instance_world_turn_all(&w);
+	w.inst.tap_session->end_ns = 1;
+	w.inst.tap_session->end_tick = rte_rdtsc();
+	assert_true(read_page(&w, number, &seen) > 0 && !seen.over);
+	while (read_page(&w, number, &seen))
+		;
+	assert_true(seen.over);
+	instance_world_close(&w);
+}
+
+static void wishes_that_make_no_sense(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, POLICY);
+	assert_says(
+		&w, "/weir/talkers", "policy=q", "refused", "policy: there is none of that name");
+	assert_says(&w, "/weir/talkers", "seconds=0", "refused", "seconds: expected 1 to 86400");
+	assert_says(&w, "/weir/talkers", "rate=1x", "refused", "rate: expected 1 to 20000");
+	assert_says(&w, "/weir/talkers", "nonsense", "refused",
+		"expected policy=, unparsed, seconds= or rate=");
+	assert_null(w.inst.tap_session);
+	instance_world_close(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_stand_for_all),
+		cmocka_unit_test(those_that_are_wanted),
+		cmocka_unit_test(what_waits),
+		cmocka_unit_test(one_at_a_time),
+		cmocka_unit_test(wishes_that_make_no_sense),
+	};
+
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+}
