@@ -41,7 +41,8 @@
 static const char usage[] =
 	"Usage: weir -c CONFIG [--state DIRECTORY] |\n"
 	"       --check [--quiet] [--strict] [--json] CONFIG... |\n"
-	"       --describe CONFIG | --doctor CONFIG | --new-ledger [IDENTITY] CONFIG |\n"
+	"       --describe CONFIG | --doctor [--json] CONFIG |\n"
+	"       --new-ledger [IDENTITY] CONFIG |\n"
 	"       --name-ledger [IDENTITY] CONFIG | --new-key [FILE] | --new-identity FILE |\n"
 	"       --public-key FILE | --events | --version | --help\n"
 	"\n"
@@ -57,8 +58,8 @@ static const char usage[] =
 	"                       or that all is good; start nothing; - is standard input\n"
 	"      --quiet          with --check: say errors alone\n"
 	"      --strict         with --check: a warning refuses, too\n"
-	"      --json           with --check: say it as one object of JSON a line, on standard\n"
-	"                       output\n"
+	"      --json           with --check and --doctor: say it as one object of JSON a line,\n"
+	"                       on standard output\n"
 	"      --describe CONFIG\n"
 	"                       say in words what it would do; start nothing\n"
 	"      --doctor CONFIG  say what of this machine will keep it from starting, or hurt, and\n"
@@ -128,7 +129,7 @@ static int parse_weir_options(int argc, char **argv, struct options *options)
 		{"state", required_argument, NULL, 's'},
 		{"check", no_argument, NULL, 'k'},
 		{"describe", required_argument, NULL, 'e'},
-		{"doctor", required_argument, NULL, 'o'},
+		{"doctor", no_argument, NULL, 'o'},
 		{"quiet", no_argument, NULL, 'Q'},
 		{"strict", no_argument, NULL, 'S'},
 		{"json", no_argument, NULL, 'J'},
@@ -167,11 +168,16 @@ static int parse_weir_options(int argc, char **argv, struct options *options)
 	}
 	if (options->command == COMMAND_KEY && optind < argc)
 		options->config = argv[optind++];
+	if (options->command == COMMAND_DOCTOR && optind + 1 == argc)
+		options->config = argv[optind++];
+	else if (options->command == COMMAND_DOCTOR)
+		return -EINVAL;
 	if (options->command == COMMAND_CHECK) {
 		options->files = argv + optind;
 		return optind < argc ? 0 : -EINVAL;
 	}
-	asked = options->check.quiet || options->check.strict || options->check.json ||
+	asked = options->check.quiet || options->check.strict ||
+		(options->check.json && options->command != COMMAND_DOCTOR) ||
 		(options->state && options->command != COMMAND_RUN);
 	return options->command == COMMAND_NONE || optind != argc || asked ? -EINVAL : 0;
 }
@@ -325,16 +331,27 @@ static int run_file(const struct options *options)
 	return ret;
 }
 
+static int load_reported(const struct options *options, struct config **config)
+{
+	bool json = options->check.json;
+	struct diagnostics diagnostics;
+	struct config_load load = {.path = options->config, .diagnostics = &diagnostics};
+
+	diagnostics_init(
+		&diagnostics, json ? stdout : stderr, json ? DIAGNOSTICS_JSON : DIAGNOSTICS_TEXT);
+	return config_load_with(&load, config);
+}
+
 /* The exit status. */
 static int with_config(const struct options *options)
 {
 	struct config *config;
-	int ret = config_load(options->config, stderr, &config);
+	int ret = load_reported(options, &config);
 
 	if (ret)
 		return EXIT_FAILURE;
 	if (options->command == COMMAND_DOCTOR)
-		ret = doctor_run(config, options->config, "", stdout) > 0;
+		ret = doctor_run(config, options->config, options->check.json, stdout) > 0;
 	else if (options->command == COMMAND_LEDGER)
 		ret = new_ledger(config, options->identity);
 	else

@@ -7,6 +7,7 @@ Runs in a network namespace of its own. Usage: doctor.py [SCENARIO...].
 """
 
 import copy
+import json
 import os
 import re
 import socket
@@ -39,6 +40,22 @@ def ask(weir):
     return status, rows
 
 
+def same_as_json(weir, rows):
+    """JSON has these findings as objects, and a last one that counts them."""
+    done, out, err = weir.run("--doctor", "--json", weir.config_path)
+    said = [json.loads(line) for line in out.splitlines()]
+    expect(not err and all(one["file"] == weir.config_path for one in said), err)
+    *findings, last = [one for one in said if "severity" not in one]
+    expect([(one["verdict"], one["check"]) for one in findings] == [row[:2] for row in rows],
+           f"{findings} {rows}")
+    for one, row in zip(findings, rows):
+        expect(all(one.get(key, "") in row[2] for key in ("path", "found", "expected", "remedy")),
+               f"{one} {row}")
+        expect(row[2].startswith(one.get("path", one["found"])), f"{one} {row}")
+    fails = [one for one in findings if one["verdict"] == "FAIL"]
+    expect(last["fail"] == len(fails) and last["fit"] == (not fails) and done == bool(fails), last)
+
+
 def cable(name):
     """A pair of interfaces that are up, of which `name` is the port's."""
     ip(f"link add dev {name} type veth peer name t{name}")
@@ -54,6 +71,8 @@ def expect_ill(scene, config, check, *words):
     status, rows = ask(weir)
     found = [words_ for verdict, check_, words_ in rows if (verdict, check_) == ("FAIL", check)]
     expect(status == 1 and found, f"{check}: exit status {status}: {rows}")
+    if check == "secrets":
+        same_as_json(weir, rows)
     for word in words:
         expect(any(word in said for said in found), f"{check}: no {word!r}: {found}")
     status, _, err = weir.run("-c", weir.config_path)
@@ -84,6 +103,7 @@ def nothing_is_wrong(scene):
     expect(sorted(os.listdir(scene.directory)) == files, "files are not as they were")
     with open(scene.path("store/records"), "rb") as records:
         expect(records.read() == before, "the store is not as it was")
+    same_as_json(weir, rows)
     weir.start()
     status, rows = ask(weir)
     said = {row[1] for row in rows if row[0] == "FAIL"}
@@ -200,6 +220,15 @@ def places(scene):
     expect(not os.path.exists(scene.path("never")), "it has made the store")
 
 
+def refused(scene):
+    """A configuration that is refused is so in JSON, too."""
+    weir = scene.box(RINGS | {"idle": "nap"}, "box1")
+    status, out, err = weir.run("--doctor", "--json", weir.config_path)
+    said = [json.loads(line) for line in out.splitlines()]
+    expect(status == 1 and not err and [one["severity"] for one in said] == ["error"] and
+           said[0]["path"] == "idle", f"{status} {out} {err}")
+
+
 def without_rights(scene):
     """Another user is told what it lacks, and what it could not see."""
     cable("c")
@@ -214,5 +243,6 @@ def without_rights(scene):
 
 
 if __name__ == "__main__":
-    box.main([nothing_is_wrong, machine, packets, eal, addresses, secrets, places, without_rights],
+    box.main([nothing_is_wrong, machine, packets, eal, addresses, secrets, places, refused,
+              without_rights],
              setup=box.enter_netns)

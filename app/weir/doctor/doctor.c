@@ -3,8 +3,6 @@
  */
 #include "doctor.h"
 
-#include <unistd.h>
-
 #include "checks.h"
 
 /* In the order in which a start meets them. */
@@ -36,19 +34,10 @@ static const struct check {
 	{"ledger", "the store is sound, or no policy needs it", check_ledger},
 };
 
-static void sum_up(const struct doctor *doctor)
+unsigned doctor_run(const struct config *config, const char *file, bool json, FILE *out)
 {
-	unsigned fail = doctor->n[DOCTOR_FAIL], warn = doctor->n[DOCTOR_WARN];
-	unsigned unseen = doctor->n[DOCTOR_UNSEEN];
-
-	fprintf(doctor->out, "%s: %s: %u will fail, %u warning%s, %u not seen%s\n", doctor->file,
-		fail ? "not fit" : "fit", fail, warn, doctor_plural(warn), unseen,
-		unseen && geteuid() ? " (root sees more)" : "");
-}
-
-unsigned doctor_run(const struct config *config, const char *file, const char *root, FILE *out)
-{
-	struct doctor doctor = {.config = config, .file = file, .root = root, .out = out};
+	struct doctor doctor = {
+		.config = config, .file = file, .root = "", .out = out, .json = json};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
 		doctor.check = checks[i].name;
@@ -59,6 +48,6 @@ unsigned doctor_run(const struct config *config, const char *file, const char *r
 			doctor_find(&doctor, &(struct finding){.found = checks[i].well});
 		fflush(out);
 	}
-	sum_up(&doctor);
+	doctor_sum_up(&doctor);
 	return doctor.n[DOCTOR_FAIL];
 }

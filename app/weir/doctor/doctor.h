@@ -8,14 +8,15 @@
 #ifndef WEIR_APP_DOCTOR_H
 #define WEIR_APP_DOCTOR_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "policy/config.h"
 
 /*
- * Writes a line to out for each check and for each finding. /proc and /sys are looked for below
- * `root` ("" but in tests). Returns how many things would fail.
+ * Writes a line to out for each check and for each finding, of text or as an object of JSON.
+ * Returns how many things would fail.
  */
-unsigned doctor_run(const struct config *config, const char *file, const char *root, FILE *out);
+unsigned doctor_run(const struct config *config, const char *file, bool json, FILE *out);
 
 #endif

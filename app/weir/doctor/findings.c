@@ -6,6 +6,10 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include <unistd.h>
+
+#include <jansson.h>
+
 static const char *const verdict_words[DOCTOR_VERDICTS] = {
 	[DOCTOR_OK] = "ok",
 	[DOCTOR_UNSEEN] = "unseen",
@@ -29,12 +33,39 @@ const char *doctor_words(struct doctor *doctor, const char *format, ...)
 	return words;
 }
 
-void doctor_find(struct doctor *doctor, const struct finding *finding)
+/* Takes over the object. */
+static void write_object(FILE *out, json_t *object)
+{
+	json_dumpf(object, out, JSON_COMPACT | JSON_ENSURE_ASCII);
+	fputc('\n', out);
+	json_decref(object);
+}
+
+/* Text of a kernel's file, or of EAL, need not be UTF-8: then it is not said. */
+static void put_text(json_t *object, const char *key, const char *text)
+{
+	if (text)
+		json_object_set_new(object, key, json_string(text));
+}
+
+static void write_finding_json(const struct doctor *doctor, const struct finding *finding)
+{
+	json_t *object = json_object();
+
+	put_text(object, "verdict", verdict_words[finding->verdict]);
+	put_text(object, "check", doctor->check);
+	put_text(object, "file", doctor->file);
+	put_text(object, "path", finding->place);
+	put_text(object, "found", finding->found);
+	put_text(object, "expected", finding->expected);
+	put_text(object, "remedy", finding->remedy);
+	write_object(doctor->out, object);
+}
+
+static void write_finding(const struct doctor *doctor, const struct finding *finding)
 {
 	FILE *out = doctor->out;
 
-	doctor->said = true;
-	doctor->n[finding->verdict]++;
 	fprintf(out, "%-6s  %-10s  ", verdict_words[finding->verdict], doctor->check);
 	if (finding->place)
 		fprintf(out, "%s: ", finding->place);
@@ -44,7 +75,32 @@ void doctor_find(struct doctor *doctor, const struct finding *finding)
 	fputc('\n', out);
 	if (finding->remedy)
 		fprintf(out, "%20s%s\n", "remedy: ", finding->remedy);
+}
+
+void doctor_find(struct doctor *doctor, const struct finding *finding)
+{
+	doctor->said = true;
+	doctor->n[finding->verdict]++;
+	if (doctor->json)
+		write_finding_json(doctor, finding);
+	else
+		write_finding(doctor, finding);
 	doctor->words_at = 0;
+}
+
+void doctor_sum_up(const struct doctor *doctor)
+{
+	unsigned fail = doctor->n[DOCTOR_FAIL], warn = doctor->n[DOCTOR_WARN];
+	unsigned unseen = doctor->n[DOCTOR_UNSEEN];
+
+	if (doctor->json)
+		write_object(doctor->out,
+			json_pack("{s:s, s:b, s:i, s:i, s:i}", "file", doctor->file, "fit", !fail,
+				"fail", (int)fail, "warn", (int)warn, "unseen", (int)unseen));
+	else
+		fprintf(doctor->out, "%s: %s: %u will fail, %u warning%s, %u not seen%s\n",
+			doctor->file, fail ? "not fit" : "fit", fail, warn, doctor_plural(warn),
+			unseen, unseen && geteuid() ? " (root sees more)" : "");
 }
 
 /* What stands before the first ": ", if it is a place: without a blank. */

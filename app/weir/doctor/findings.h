@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A doctor's findings as lines of text. Main thread.
+ * A doctor's findings as lines of text, or of JSON. Main thread.
  */
 #ifndef WEIR_APP_FINDINGS_H
 #define WEIR_APP_FINDINGS_H
@@ -26,6 +26,7 @@ struct doctor {
 	const char *file; /* as it was named */
 	const char *root; /* of /proc and /sys */
 	FILE *out;
+	bool json;         /* lines of JSON instead of text */
 	const char *check; /* that is at work */
 	bool said;         /* it has found something */
 	unsigned n[DOCTOR_VERDICTS];
@@ -46,6 +47,9 @@ const char *doctor_words(struct doctor *doctor, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 void doctor_find(struct doctor *doctor, const struct finding *finding);
+
+/* Says last how many there were, and whether the machine is fit. */
+void doctor_sum_up(const struct doctor *doctor);
 
 /*
  * A finding for each line of a text such as `weir: PLACE: WHAT`, as other rooms complain; of those
