@@ -39,6 +39,8 @@ static const char usage[] =
 	"                             before it\n"
 	"  -s, --socket SOCKET        a limiter's socket; may be repeated. Without it all of\n"
 	"                             " DIRECTORY "/*.sock, looked up at each request\n"
+	"      --host NAME            also answer who takes it for that name; may be repeated.\n"
+	"                             Without it: addresses, localhost and the machine's name\n"
 	"      --timeout MS           how long a limiter may take to answer; without it 4000\n"
 	"      --interval MS          of the page, from one look to the next; without it 1000\n"
 	"      --max-policies N       metrics of the first N policies only; without it 20000\n"
@@ -58,6 +60,7 @@ struct options {
 	const char *listen;
 	struct boxes_options boxes;
 	struct reporter_options reporter;
+	struct host_names hosts;
 	unsigned interval_ms;
 	bool help, version, metrics;
 };
@@ -92,6 +95,16 @@ static bool take_socket(struct boxes_options *boxes, const char *path)
 	return true;
 }
 
+static bool take_host(struct host_names *hosts, const char *name)
+{
+	if (!host_name_valid(name))
+		return refuse_word(name, "expected the name of a host, without a port");
+	if (hosts->n == HOSTS_MOST)
+		return refuse_word(name, "too many names");
+	hosts->names[hosts->n++] = name;
+	return true;
+}
+
 static bool take_option(int opt, struct options *options)
 {
 	struct boxes_options *boxes = &options->boxes;
@@ -103,6 +116,8 @@ static bool take_option(int opt, struct options *options)
 		return true;
 	case 's':
 		return take_socket(boxes, optarg);
+	case 'o':
+		return take_host(&options->hosts, optarg);
 	case 't':
 		return take_number("--timeout", optarg, 10, 60000, &boxes->patience_ms);
 	case 'i':
@@ -136,6 +151,7 @@ static bool parse_exporter_options(int argc, char **argv, struct options *option
 	static const struct option longs[] = {
 		{"listen", required_argument, NULL, 'l'},
 		{"socket", required_argument, NULL, 's'},
+		{"host", required_argument, NULL, 'o'},
 		{"timeout", required_argument, NULL, 't'},
 		{"interval", required_argument, NULL, 'i'},
 		{"max-policies", required_argument, NULL, 'p'},
@@ -194,7 +210,8 @@ static int refuse_address(const char *address, int ret)
 static int serve_web(const struct options *options, struct reporter *reporter, int signal_fd)
 {
 	struct web *web;
-	int ret = web_open(options->listen, &options->boxes, options->interval_ms, reporter, &web);
+	int ret = web_open(options->listen, &options->boxes, &options->hosts, options->interval_ms,
+		reporter, &web);
 
 	if (ret)
 		return refuse_address(options->listen, ret);
@@ -244,7 +261,9 @@ int main(int argc, char **argv)
 		puts("weir-exporter " WEIR_VERSION);
 	else if (options.metrics)
 		print_metrics();
-	else
+	else {
+		host_names_complete(&options.hosts);
 		return serve_limiters(&options);
+	}
 	return EXIT_SUCCESS;
 }

@@ -54,6 +54,7 @@ struct connection {
 
 struct web {
 	struct boxes_options options;
+	struct host_names names;
 	unsigned interval_ms; /* between two events of the page */
 	struct MHD_Daemon *daemon;
 	struct connection connections[CONNECTIONS_MOST];
@@ -303,6 +304,12 @@ static enum MHD_Result answer_file(struct MHD_Connection *connection, const stru
 static enum MHD_Result answer_path(
 	struct web *web, struct MHD_Connection *connection, const char *url, bool waited)
 {
+	const char *host = MHD_lookup_connection_value(
+		connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+
+	if (!host_allowed(&web->names, host))
+		return answer_words(connection, MHD_HTTP_MISDIRECTED_REQUEST,
+			"this exporter has another name: weir-exporter --host NAME adds one\n");
 	if (strcmp(url, "/metrics") == 0)
 		return answer_metrics(web, connection, waited);
 	if (strcmp(url, "/events") == 0)
@@ -430,8 +437,9 @@ static int prepare_web(struct web *web)
 	return web->picture && web->viewers ? asker_open(&web->options, &web->asker) : -ENOMEM;
 }
 
-int web_open(const char *address, const struct boxes_options *options, unsigned interval_ms,
-	struct reporter *reporter, struct web **out)
+int web_open(const char *address, const struct boxes_options *options,
+	const struct host_names *names, unsigned interval_ms, struct reporter *reporter,
+	struct web **out)
 {
 	struct web *web = calloc(1, sizeof(*web));
 	int fd = listen_open(address), ret;
@@ -442,6 +450,7 @@ int web_open(const char *address, const struct boxes_options *options, unsigned 
 		return fd < 0 ? fd : -ENOMEM;
 	}
 	web->options = *options;
+	web->names = *names;
 	web->interval_ms = interval_ms;
 	web->reporter = reporter;
 	ret = prepare_web(web);

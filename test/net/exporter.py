@@ -210,6 +210,25 @@ def requests(scene):
         expect(done.returncode == 2 and done.stderr.startswith("weir-exporter: "), str(done))
 
 
+def hosts(scene):
+    """Whoever takes it for another host gets nothing of it (DNS rebinding)."""
+    weir = scene.box(box.wire("net_ring0", "net_ring1", policies=[policy(1)])).start()
+    mine = socket.gethostname()
+    with exporter("-s", weir.socket, "--host", "edge.example.net") as one:
+        for host in ("127.0.0.1", f"127.0.0.1:{one.port}", "[::1]:1", "localhost", mine,
+                     "edge.example.net:80"):
+            for path in ("/metrics", "/", "/policies?find=x"):
+                status, _, text = one.ask(path=path, Host=host)
+                expect(status == 200, f"{host}{path}: {status} {text}")
+        for host in ("evil.example", f"evil.example:{one.port}", mine + ".evil.example", ""):
+            for path in ("/metrics", "/", "/events", "/policies?find=x", "/weir.js", "/nothing"):
+                status, _, text = one.ask(path=path, Host=host)
+                expect(status == 421 and "--host NAME" in text and "weir_" not in text,
+                       f"{host}{path}: {status} {text}")
+    done = subprocess.run([EXPORTER, "--host", "a:1"], capture_output=True, text=True, check=False)
+    expect(done.returncode == 2 and "without a port" in done.stderr, done.stderr)
+
+
 def limiters_that_end(scene):
     """One that is stopped and one that is killed are down, in bounded time; the third is up."""
     boxes = [scene.box(box.wire(f"net_ring{2 * i}", f"net_ring{2 * i + 1}",
@@ -272,16 +291,16 @@ def slow_clients(scene):
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
             client.sendall(words)
             return client
-        talkers = [begin(b"GET /metrics HTTP/1.1\r\nHost: x\r\n") for _ in range(20)]
+        talkers = [begin(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n") for _ in range(20)]
         for _ in range(20):  # who never read what they asked for
-            begin(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+            begin(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
         began = time.monotonic()
         for turn in range(5):
             for talker in talkers:
                 talker.sendall(b"X-%d: y\r\n" % turn)
             expect(one.metrics()["weir_up", "limiter", "box1"] == 1, "beside slow clients")
         took = (time.monotonic() - began) / 5 - FRESH_S
-        others = [begin(b"GET /metrics HTTP/1.1\r\nHost: x\r\n") for _ in range(100)]
+        others = [begin(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n") for _ in range(100)]
 
         def served():
             with contextlib.suppress(OSError, http.client.HTTPException):
@@ -305,7 +324,7 @@ def begin_stream(stack, one):
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     stream.settimeout(box.PATIENCE_S)
     stream.connect(("127.0.0.1", one.port))
-    stream.sendall(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
+    stream.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
     return stream
 
 
@@ -459,5 +478,5 @@ if __name__ == "__main__":
     if not os.access(EXPORTER, os.X_OK):
         print(f"skipped: {EXPORTER} is not built")
         sys.exit(box.SKIP)
-    box.main([numbers, requests, limiters_that_end, slow_limiter, slow_clients, viewers,
+    box.main([numbers, requests, hosts, limiters_that_end, slow_limiter, slow_clients, viewers,
               ten_thousand, caps, names, rules, dpdks_exporter], box.enter_netns)

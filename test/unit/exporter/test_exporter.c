@@ -12,6 +12,7 @@
 
 #include "accept.h"
 #include "gather.h"
+#include "host.h"
 #include "metrics.h"
 
 #define COLUMNS \
@@ -297,6 +298,39 @@ static void test_accept(void **state)
 }
 
 /* Names are whole and unique, and the kind of value is in the right place. */
+static void test_hosts(void **state)
+{
+	static const struct host_names names = {
+		.names = {"edge.example.net", "weir."}, .n = 2, .machine = "Edge-ams-1"};
+	static const char *const ours[] = {"127.0.0.1", "127.0.0.1:9947", "10.0.0.1:80", "[::1]",
+		"[2001:db8::1]:9947", "localhost", "LOCALHOST:9947", "localhost.", "edge-ams-1",
+		"edge-ams-1:9947", "edge.example.net", "Edge.Example.NET.:443", "weir", "weir.:1"};
+	static const char *const others[] = {"", ":", ":9947", "evil.example", "evil.example:9947",
+		"localhost.evil.example", "edge-ams-1.evil.example", "127.0.0.1.evil.example",
+		"127.0.0.1.", "127.1", "0x7f000001", "2130706433", "::1", "::1:9947", "[::1",
+		"[::1]x", "[::1]:x", "[127.0.0.1]", "[evil.example]", "localhost:x",
+		"localhost:9947:1", "localhost@evil.example", "xlocalhost", "weir..", ".", "[]",
+		"edge-ams-1 ", "edge.example.net/"};
+	char longest[600];
+
+	(void)state;
+	assert_true(host_allowed(&names, NULL));
+	for (unsigned i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+		if (!host_allowed(&names, ours[i]))
+			fail_msg("\"%s\" is refused", ours[i]);
+	for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (host_allowed(&names, others[i]))
+			fail_msg("\"%s\" is allowed", others[i]);
+	memset(longest, 'a', sizeof(longest));
+	longest[sizeof(longest) - 1] = '\0';
+	assert_false(host_allowed(&names, longest));
+	longest[0] = '[';
+	longest[sizeof(longest) - 2] = ']';
+	assert_false(host_allowed(&names, longest));
+	assert_false(host_allowed(&(struct host_names){0}, "."));
+	assert_true(host_name_valid("a.b") && !host_name_valid("a:1") && !host_name_valid(""));
+}
+
 static void test_table(void **state)
 {
 	(void)state;
@@ -322,6 +356,7 @@ int main(void)
 		cmocka_unit_test(test_policies),
 		cmocka_unit_test(test_help_is_escaped),
 		cmocka_unit_test(test_accept),
+		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_table),
 	};
 
