@@ -515,7 +515,7 @@ ALONE = ("conservation", "actions", "lifecycle", "shape", "placement", "groups",
 IN_COMPANY = ("drawn", "quota", "reload", "etcd", "weirctl", "kill9", "conserved", "stuck",
               "trial",
               "group_keys", "stall", "disagree", "clients", "clocks", "service", "exporter",
-              "ctl_live", "doctor", "manual", "timed", "page", "events",
+              "ctl_live", "doctor", "manual", "timed", "page", "events", "flows",
               "explain", "changes")
 # Tests of two threads that touch one thing, and of bytes that are not what they say.
 SANITIZED = {

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Splits "HOST:PORT" or "[HOST]:PORT". */
@@ -24,7 +25,16 @@ static bool split_address(const char *address, char host[64], const char **port)
 	}
 	snprintf(host, 64, "%.*s", (int)n, address);
 	*port = colon + 1;
-	return **port != '\0';
+	return true;
+}
+
+/* In digits; the library would take the rest of what is too much. */
+static bool is_port(const char *port)
+{
+	char *end;
+	unsigned long value = strtoul(port, &end, 10);
+
+	return *port >= '0' && *port <= '9' && *end == '\0' && value <= 65535;
 }
 
 int address_find(const char *address, int socktype, int flags, struct addrinfo **found)
@@ -34,7 +44,7 @@ int address_find(const char *address, int socktype, int flags, struct addrinfo *
 	const char *port;
 	char host[64];
 
-	if (!split_address(address, host, &port) ||
+	if (!split_address(address, host, &port) || !is_port(port) ||
 		getaddrinfo(*host ? host : NULL, port, &hints, found))
 		return -EINVAL;
 	return 0;

@@ -274,8 +274,7 @@ static void forget_gone(struct deltas *deltas)
 
 void deltas_read(struct deltas *deltas, const json_t *document, bool restarted)
 {
-	bool whole = json_is_array(json_object_get(document, "policies")) &&
-		     json_integer_value(json_object_get(
+	bool whole = json_integer_value(json_object_get(
 			     json_object_get(document, "left_out"), "policies")) <= 0;
 
 	if (!deltas->index)

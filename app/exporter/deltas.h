@@ -41,8 +41,9 @@ struct deltas {
 };
 
 /*
- * Reads a limiter's document (gather.h). What is read of it first has no differences, since nobody
- * knows over which time; of a limiter that has restarted since the last reading all are since then.
+ * Reads a limiter's document (gather.h), which has policies. What is read of it first has no
+ * differences, since nobody knows over which time; of a limiter that has restarted since the last
+ * reading all are since then.
  */
 void deltas_read(struct deltas *deltas, const json_t *document, bool restarted);
 void deltas_free(struct deltas *deltas);

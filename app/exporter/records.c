@@ -293,6 +293,13 @@ static void take_limiter(struct turn *turn, const json_t *document, uint64_t too
 	limiter->steady_ms = turn->steady_ms + took_ms;
 }
 
+/* Whether there is a whole answer; in the midst of a reload there are no policies. */
+static bool has_answered(const json_t *document)
+{
+	return json_is_true(json_object_get(document, "up")) &&
+	       json_is_array(json_object_get(document, "policies"));
+}
+
 void records_take(struct records *records, const struct boxes *boxes,
 	const struct records_time *began, const struct records_sink *sink)
 {
@@ -305,7 +312,7 @@ void records_take(struct records *records, const struct boxes *boxes,
 			.end_ms = began->wall_ms + took_ms,
 			.steady_ms = began->steady_ms};
 
-		if (!json_is_true(json_object_get(document, "up")))
+		if (!has_answered(document))
 			continue;
 		turn.limiter = find_limiter(records, boxes, boxes->of[i].limiter, began->wall_ms);
 		if (turn.limiter)

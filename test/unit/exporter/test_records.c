@@ -320,9 +320,12 @@ static void test_silence(void **state)
 	world.mute = false;
 	assert_int_equal(scene->collector.records, 0);
 	world.passed = 12;
+	world.n = 3;
 	take(scene, 30, &world);
 	assert_told(&scene->collector, "p0", 2, 0);
 	assert_told(&scene->collector, "p1", 4, 0);
+	assert_told(&scene->collector, "p2", 36, 9);
+	assert_int_equal(scene->collector.start_ms, BEGAN + 250);
 	end_scene(scene);
 }
 
