@@ -59,7 +59,7 @@ static const struct command *talkers(void)
 
 static struct canned canned_make(const struct row *rows)
 {
-	return (struct canned){.source = {canned_ask, canned_pause}, .rows = rows};
+	return (struct canned){.source = {.ask = canned_ask, .pause = canned_pause}, .rows = rows};
 }
 
 static json_t *gather_talkers(const struct row *rows, const struct request *request)

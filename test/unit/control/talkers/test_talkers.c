@@ -91,7 +91,8 @@ static void tally_one(struct tally *tally, double got, double want, double margi
 
 static void assert_tally(const struct tally *tally, const char *what)
 {
-	if (tally->held < 0.92 * tally->tried)
+	/* Three standard errors below what is promised. */
+	if (tally->held < 0.95 * tally->tried - 3 * sqrt(0.95 * 0.05 * tally->tried))
 		fail_msg("%s: the margin held %.0f times of %.0f", what, tally->held, tally->tried);
 	if (tally->variance > 0 && fabs(tally->error) > 4 * sqrt(tally->variance))
 		fail_msg("%s: off by %g, of %g", what, tally->error, sqrt(tally->variance));
