@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Changes of what runs, of a box that keeps what was good: one policy, an undo, a confirmation, and
+ * what a start runs after each. The thread that reads and saves is real; control and both workers
+ * are the test.
+ */
+#include "instance_world.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "clock.h"
+#include "config/load.h"
+#include "kept.h"
+#include "reload.h"
+
+#define A(limit) "{'name': 'a', 'match': {'direction': 'a-to-b'}, 'limit': '" limit "'}"
+#define B        "{'name': 'b', 'match': {'vlan': 2}, 'limit': '1Gbit/s'}"
+#define GBIT     UINT64_C(1000000000)
+
+#define PATIENCE_MS 60000
+#define ROUNDS_MOST 100
+
+struct kept_world {
+	struct instance_world w;
+	char directory[32];
+	char *said; /* by the start */
+	size_t size;
+	uint64_t serial; /* of the last change */
+	int chosen;      /* what kept_choose() said */
+	struct config *config;
+};
+
+/* What a start would run now. */
+static void choose(struct kept_world *k, const char *policies)
+{
+	FILE *err = open_memstream(&k->said, &k->size);
+
+	if (policies)
+		instance_world_write(&k->w, policies);
+	assert_int_equal(kept_open(k->directory, err, &k->w.inst.kept), 0);
+	k->chosen = kept_choose(k->w.inst.kept, k->w.file, err, &k->config);
+	fclose(err);
+}
+
+/* The end of a process, however it came. */
+static void forget(struct kept_world *k)
+{
+	reload_stop(&k->w.inst);
+	kept_close(k->w.inst.kept);
+	k->w.inst.kept = NULL;
+	config_free(k->config);
+	k->config = NULL;
+	free(k->said);
+	k->said = NULL;
+}
+
+/* All that has been begun, and that follows by itself, is over. */
+static void settle(struct kept_world *k)
+{
+	struct instance *inst = &k->w.inst;
+
+	for (unsigned i = 0; i < ROUNDS_MOST; i++) {
+		struct pollfd fd = {.fd = reload_fd(inst), .events = POLLIN};
+		bool busy = strcmp(reload_state(inst), "reading") == 0 ||
+			    strcmp(reload_state(inst), "saving") == 0;
+
+		if (busy)
+			assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
+		instance_world_turn_all(&k->w);
+		reload_advance(inst);
+		if (strcmp(reload_state(inst), "idle") == 0 && !inst->kept->start)
+			return;
+	}
+	fail_msg("it does not come to an end: %s", reload_state(inst));
+}
+
+static void open_kept(struct kept_world *k)
+{
+	*k = (struct kept_world){.directory = "/tmp/weir-change-XXXXXX"};
+	assert_non_null(mkdtemp(k->directory));
+	instance_world_open(&k->w, A("1Gbit/s"));
+	choose(k, NULL);
+	assert_int_equal(k->chosen, 0);
+	k->w.inst.file = k->w.file;
+	assert_int_equal(reload_start(&k->w.inst), 0);
+	settle(k);
+	assert_int_equal(k->w.inst.kept->confirm.running, 1);
+	assert_int_equal(k->w.inst.kept->confirm.good, 1);
+}
+
+/* The box goes before what it keeps. */
+static void close_kept(struct kept_world *k)
+{
+	struct kept *kept = k->w.inst.kept;
+	char command[64];
+
+	instance_world_close(&k->w);
+	kept_close(kept);
+	config_free(k->config);
+	free(k->said);
+	snprintf(command, sizeof(command), "rm -r %s", k->directory);
+	assert_int_equal(system(command), 0);
+}
+
+static struct change_request request_of(enum change_kind kind)
+{
+	return (struct change_request){
+		.kind = kind, .uid = getuid(), .gid = getgid(), .pid = getpid(), .fd = -1};
+}
+
+/* Begins it; why it is refused at once, or 0. */
+static int ask(struct kept_world *k, struct change_request *request)
+{
+	return reload_change(&k->w.inst, request, &k->serial);
+}
+
+/* And waits for its end: 0 or why it was refused. */
+static int change(struct kept_world *k, struct change_request *request)
+{
+	const struct reload_outcome *last;
+
+	assert_int_equal(ask(k, request), 0);
+	settle(k);
+	last = reload_last_change(&k->w.inst);
+	assert_non_null(last);
+	assert_int_equal(last->serial, k->serial);
+	assert_int_equal(last->kept_error, 0);
+	return last->error;
+}
+
+static struct change_request edit_of(const char *text)
+{
+	struct change_request request = request_of(CHANGE_POLICY);
+
+	request.edit = json_loads(text, 0, NULL);
+	assert_non_null(request.edit);
+	return request;
+}
+
+static struct change_request limit_of(const char *limit)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "{\"do\":\"set\",\"name\":\"a\",\"keys\":{\"limit\":\"%s\"}}",
+		limit);
+	return edit_of(text);
+}
+
+static const json_t *line(const struct kept_world *k, const char *key)
+{
+	const json_t *history = k->w.inst.kept->history;
+
+	return json_object_get(json_array_get(history, json_array_size(history) - 1), key);
+}
+
+static void expect_words(const struct kept_world *k, const char *expected)
+{
+	char words[256];
+
+	kept_words(k->w.inst.kept, words, sizeof(words));
+	if (!strstr(words, expected))
+		fail_msg("got \"%s\", expected \"%s\"", words, expected);
+}
+
+/* One policy is another; who, what and when is said, and so is what was before. */
+static void test_one_policy(void **state)
+{
+	struct change_request request = limit_of("2Gbit/s");
+	struct kept_world k;
+	const json_t *changed;
+
+	(void)state;
+	open_kept(&k);
+	expect_words(&k, "the file");
+	assert_false(kept_differs(k.w.inst.kept));
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	assert_int_equal(k.w.inst.kept->confirm.running, 2);
+	assert_int_equal(k.w.inst.kept->confirm.good, 2);
+	assert_true(kept_differs(k.w.inst.kept));
+	expect_words(&k, "; the file differs; 1 changed singly");
+	assert_string_equal(json_string_value(line(&k, "what")), "policy");
+	assert_int_equal(json_integer_value(line(&k, "uid")), getuid());
+	assert_int_equal(json_integer_value(line(&k, "pid")), getpid());
+	assert_int_equal(json_integer_value(line(&k, "from")), 1);
+	assert_int_equal(json_integer_value(line(&k, "to")), 2);
+	assert_true(json_is_true(line(&k, "ok")));
+	assert_int_equal(json_integer_value(line(&k, "n_changes")), 1);
+	changed = json_array_get(line(&k, "changes"), 0);
+	assert_string_equal(json_string_value(json_object_get(changed, "old")), "1Gbit/s");
+	assert_string_equal(json_string_value(json_object_get(changed, "new")), "2Gbit/s");
+	/* "2026-11-23T01:18:00Z" */
+	assert_int_equal(strlen(json_string_value(line(&k, "at"))), 20);
+	assert_int_equal(json_string_value(line(&k, "at"))[10], 'T');
+	assert_true(k.w.inst.kept->running_file >= 0);
+	close_kept(&k);
+}
+
+/* What is refused changes nothing, and is said. */
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *edit, *said;
+	} rows[] = {
+		{"{\"do\":\"set\",\"name\":\"nobody\",\"keys\":{\"limit\":\"2Gbit/s\"}}", "nobody"},
+		{"{\"do\":\"set\",\"name\":\"a\",\"keys\":{\"limit\":\"2Gbat/s\"}}", "2Gbat/s"},
+		{"{\"do\":\"remove\",\"name\":\"b\"}", "b"},
+		{"{\"do\":\"add\",\"name\":\"a\",\"keys\":{\"limit\":\"2Gbit/s\"}}", "a"},
+	};
+	struct change_request request;
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		request = edit_of(rows[i].edit);
+		assert_true(change(&k, &request) < 0);
+		assert_non_null(strstr(reload_last_change(&k.w.inst)->messages, rows[i].said));
+		assert_true(json_is_false(line(&k, "ok")));
+		assert_int_equal(json_integer_value(line(&k, "to")), 1);
+		assert_int_equal(k.w.inst.policies[0].limit_bps, GBIT);
+		assert_int_equal(k.w.inst.kept->confirm.running, 1);
+	}
+	request = request_of(CHANGE_CONFIRM);
+	assert_int_equal(ask(&k, &request), -EALREADY);
+	request = request_of(CHANGE_ROLLBACK);
+	assert_true(change(&k, &request) < 0); /* nothing was before the first */
+	request = request_of(CHANGE_APPLY);
+	assert_true(change(&k, &request) < 0); /* no descriptor came along */
+	request = limit_of("2Gbit/s");
+	assert_int_equal(ask(&k, &request), 0);
+	request = limit_of("3Gbit/s");
+	assert_int_equal(ask(&k, &request), -EAGAIN);
+	settle(&k);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	close_kept(&k);
+}
+
+static void test_nothing_is_kept(void **state)
+{
+	struct change_request request = limit_of("2Gbit/s");
+	struct instance_world w;
+	uint64_t serial;
+
+	(void)state;
+	instance_world_open(&w, A("1Gbit/s"));
+	w.file[0] = '/';
+	w.inst.file = w.file;
+	assert_int_equal(reload_start(&w.inst), 0);
+	assert_int_equal(reload_change(&w.inst, &request, &serial), -ENOSYS);
+	instance_world_close(&w);
+}
+
+/* Back to what was before, to one of before that, and forward again. */
+static void test_rollback(void **state)
+{
+	struct change_request request = limit_of("2Gbit/s");
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	assert_int_equal(change(&k, &request), 0);
+	request = limit_of("3Gbit/s");
+	assert_int_equal(change(&k, &request), 0);
+	request = request_of(CHANGE_ROLLBACK);
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	assert_int_equal(json_integer_value(line(&k, "back_to")), 2);
+	request = request_of(CHANGE_ROLLBACK);
+	request.number = 1;
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, GBIT);
+	assert_false(kept_differs(k.w.inst.kept));
+	request.number = 99;
+	assert_true(change(&k, &request) < 0);
+	close_kept(&k);
+}
+
+/* What nobody confirms in time is undone; and meanwhile nothing else is changed. */
+static void test_undone(void **state)
+{
+	struct change_request request = limit_of("2Gbit/s");
+	struct confirm *confirm;
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	confirm = &k.w.inst.kept->confirm;
+	assert_true(reload_due_ns(&k.w.inst) == UINT64_MAX);
+	request.within_ns = 3600 * SECOND_NS;
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(json_integer_value(line(&k, "confirm_within_s")), 3600);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	assert_int_equal(confirm->running, 2);
+	assert_int_equal(confirm->good, 1);
+	assert_in_range(reload_due_ns(&k.w.inst), control_now() + 3000 * SECOND_NS,
+		control_now() + 3600 * SECOND_NS);
+	request = limit_of("3Gbit/s");
+	assert_int_equal(ask(&k, &request), -EBUSY);
+	confirm->until_ns = control_now(); /* it is an hour later */
+	reload_advance(&k.w.inst);
+	settle(&k);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, GBIT);
+	assert_string_equal(json_string_value(line(&k, "what")), "undo");
+	assert_false(confirm_waits(confirm));
+	assert_int_equal(confirm->running, 1);
+	close_kept(&k);
+}
+
+/* Confirmed, it is the last good one; or somebody undoes it. */
+static void test_confirmed(void **state)
+{
+	struct change_request request = limit_of("2Gbit/s");
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	request.within_ns = 3600 * SECOND_NS;
+	assert_int_equal(change(&k, &request), 0);
+	reload_request(&k.w.inst, "test", getuid()); /* meanwhile the file does not count */
+	settle(&k);
+	assert_int_equal(reload_last(&k.w.inst)->error, -EBUSY);
+	request = request_of(CHANGE_CONFIRM);
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(k.w.inst.kept->confirm.good, 2);
+	assert_false(confirm_waits(&k.w.inst.kept->confirm));
+	request = limit_of("3Gbit/s");
+	request.within_ns = 3600 * SECOND_NS;
+	assert_int_equal(change(&k, &request), 0);
+	request = request_of(CHANGE_ROLLBACK);
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	assert_false(confirm_waits(&k.w.inst.kept->confirm));
+	forget(&k);
+	choose(&k, NULL); /* also after a start */
+	assert_int_equal(k.config->policies[0].limit_bps, 2 * GBIT);
+	close_kept(&k);
+}
+
+/* A process that ends meanwhile has not confirmed it. */
+static void test_ends_unconfirmed(void **state)
+{
+	struct change_request request = limit_of("2Gbit/s");
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	request.within_ns = 3600 * SECOND_NS;
+	assert_int_equal(change(&k, &request), 0);
+	forget(&k);
+	choose(&k, NULL);
+	assert_int_equal(k.config->policies[0].limit_bps, GBIT);
+	assert_int_equal(
+		json_integer_value(json_object_get(k.w.inst.kept->start, "not_confirmed")), 2);
+	close_kept(&k);
+}
+
+/* What a start runs, of the file as it is then and of what was changed singly before. */
+static void test_starts(void **state)
+{
+	struct change_request request = limit_of("2Gbit/s");
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	assert_int_equal(change(&k, &request), 0);
+	forget(&k);
+	choose(&k, A("1Gbit/s")); /* as it was */
+	assert_int_equal(k.config->policies[0].limit_bps, 2 * GBIT);
+	assert_null(k.w.inst.kept->document);
+	forget(&k);
+	choose(&k, A("1Gbit/s") ", " B); /* another, which does not overrule the change */
+	assert_int_equal(k.config->n_policies, 2);
+	assert_int_equal(k.config->policies[0].limit_bps, 2 * GBIT);
+	assert_non_null(k.w.inst.kept->document);
+	forget(&k);
+	choose(&k, A("4Gbit/s")); /* one that does */
+	assert_int_equal(k.config->policies[0].limit_bps, 4 * GBIT);
+	forget(&k);
+	choose(&k, A("4Gbat/s")); /* and one that is none */
+	assert_int_equal(k.chosen, 0);
+	assert_int_equal(k.config->policies[0].limit_bps, 2 * GBIT);
+	assert_non_null(strstr(k.said, "4Gbat/s"));
+	assert_non_null(strstr(k.said, "what runs is the last good configuration"));
+	assert_non_null(strstr(k.w.inst.kept->refused, "4Gbat/s"));
+	expect_words(&k, "the last good one, of 20");
+	close_kept(&k);
+}
+
+/* A directory is one limiter's; another one runs, and keeps nothing. */
+static void test_two_of_one_directory(void **state)
+{
+	struct kept *other;
+	struct kept_world k;
+	char *said = NULL;
+	size_t size;
+	FILE *err = open_memstream(&said, &size);
+
+	(void)state;
+	open_kept(&k);
+	assert_int_equal(kept_open(k.directory, err, &other), 0);
+	fclose(err);
+	assert_null(other);
+	assert_non_null(strstr(said, "another limiter has it: nothing is kept"));
+	free(said);
+	close_kept(&k);
+}
+
+static int sealed(const char *text, int seals)
+{
+	int fd = memfd_create("configuration", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+/* The file as text, which is a configuration. */
+static char *text_of_file(const struct kept_world *k)
+{
+	char *text = calloc(1, 65536);
+	FILE *file = fopen(k->w.file, "r");
+
+	assert_non_null(file);
+	assert_true(fread(text, 1, 65535, file) > 0);
+	fclose(file);
+	return text;
+}
+
+/* A whole configuration, that nobody can alter while it is read. */
+static void test_apply(void **state)
+{
+	struct change_request request = request_of(CHANGE_APPLY);
+	struct kept_world k;
+	char *text;
+
+	(void)state;
+	open_kept(&k);
+	instance_world_write(&k.w, A("5Gbit/s") ", " B);
+	text = text_of_file(&k);
+	request.fd = sealed(text, F_SEAL_SHRINK);
+	assert_true(change(&k, &request) < 0);
+	request.fd = sealed(text, F_SEAL_WRITE);
+	assert_true(change(&k, &request) < 0);
+	request.fd = sealed("[]", F_SEAL_SHRINK | F_SEAL_WRITE);
+	assert_true(change(&k, &request) < 0);
+	request.fd = sealed("", F_SEAL_SHRINK | F_SEAL_WRITE);
+	assert_true(change(&k, &request) < 0);
+	assert_int_equal(k.w.inst.n_policies, 1);
+	instance_world_write(&k.w, A("1Gbit/s"));
+	request.fd = sealed(text, F_SEAL_SHRINK | F_SEAL_WRITE);
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(k.w.inst.n_policies, 2);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 5 * GBIT);
+	expect_words(&k, "apply of 20");
+	reload_request(&k.w.inst, "test", getuid());
+	settle(&k);
+	assert_int_equal(k.w.inst.n_policies, 1); /* the file counts again */
+	expect_words(&k, "the file");
+	free(text);
+	close_kept(&k);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_policy),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_nothing_is_kept),
+		cmocka_unit_test(test_rollback),
+		cmocka_unit_test(test_undone),
+		cmocka_unit_test(test_confirmed),
+		cmocka_unit_test(test_ends_unconfirmed),
+		cmocka_unit_test(test_starts),
+		cmocka_unit_test(test_two_of_one_directory),
+		cmocka_unit_test(test_apply),
+	};
+
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+}
