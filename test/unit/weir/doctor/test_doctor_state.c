@@ -218,7 +218,7 @@ static void groups(void **state)
 		place->top);
 	configure(place, place->more);
 	assert_says(place, check_groups, "FAIL", "control.group: \"nobody-has-this-group\"");
-	assert_non_null(strstr(place->text, "groupadd makes one"));
+	assert_non_null(strstr(place->text, "remedy: groupadd nobody-has-this-group"));
 	snprintf(place->more, sizeof(place->more),
 		"'ledger': {'store': '%s/store'}, 'control': {'group': 'root', 'operators': "
 		"'nobody-has-this-group'}, ",

@@ -170,6 +170,47 @@ static void test_handing(void **state)
 	instance_world_close(&world.inst);
 }
 
+/* What each of its buckets took in a round, and what a packet costs whom. */
+static void test_measures(void **state)
+{
+	struct world world;
+	struct instance *inst = &world.inst.inst;
+	const double hz = (double)rte_get_tsc_hz();
+	struct placing *placing;
+	struct reta *reta;
+	double seconds;
+
+	(void)state;
+	open_lane(&world, PLACED);
+	placing = inst->placings->first;
+	placings_look(inst, ROUND); /* the first round begins */
+	reta = placing->rings[0].reta;
+	for (unsigned round = 1; round <= 2; round++) { /* only what is new counts */
+		reta->packets[3] += 5000 * round;
+		reta->bytes[3] += 500000 * round;
+		inst->workers[0].counters.rx_packets += 5000 * round;
+		inst->workers[0].counters.busy_cycles += inst->clock.hz / 100 * round;
+		inst->workers[0].counters.handing_cycles += inst->clock.hz / 1000 * round;
+		inst->workers[1].counters.rx_packets += 100 * round;
+		seconds = (double)(placing->due_ns - placing->began_ns) / 1e9;
+		placings_look(inst, placing->due_ns);
+		assert_near(placing->seen.batch, 100, 0);
+		assert_near(placing->seen.rates[3], 500000 * round / seconds, 1);
+		assert_near(placing->seen.rates[4], 0, 0);
+		assert_near(placing->rates[0], 500000 * round / seconds, 1);
+		assert_near(placing->seen.workers[0].cost,
+			(double)inst->clock.hz / hz / 100 / 500000, 1e-12);
+		assert_near(placing->seen.workers[0].others, 500000 * round / seconds, 1);
+		assert_near(placing->seen.workers[0].handing,
+			(double)inst->clock.hz / hz * round / 1000 / seconds, 1e-6);
+		assert_near(placing->seen.workers[1].cost, 0, 0);
+		assert_near(placing->seen.workers[1].others, 10000 * round / seconds, 1);
+		while (!placing->measures) /* until what is to move is not waited for any more */
+			placings_look(inst, placing->due_ns);
+	}
+	instance_world_close(&world.inst);
+}
+
 static struct policy_txn *prepare_placing(struct world *world, const char *policies)
 {
 	struct policy_txn *x;
@@ -351,6 +392,7 @@ int main(void)
 		cmocka_unit_test(test_changed),
 		cmocka_unit_test(test_one_at_a_time),
 		cmocka_unit_test(test_handing),
+		cmocka_unit_test(test_measures),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_retargets),
 		cmocka_unit_test(test_fragments),

@@ -152,6 +152,33 @@ static void test_every_kind(void **state)
 	limit_ring_free(&limit_ring);
 }
 
+/* Each term of what waits is news by itself, and so is when a conserved limit ends. */
+static void test_every_term(void **state)
+{
+	const struct limit_profile first = {.kind = METER_TOKEN_BUCKET, .shaped = true};
+	struct limit_profile rows[] = {first, first, first, first, first, first, first}, got;
+	const size_t n = sizeof(rows) / sizeof(rows[0]);
+	struct limit_ring limit_ring;
+
+	(void)state;
+	rows[0].shape.terms.units = 1;
+	rows[1].shape.terms.delay_us = 1;
+	rows[2].shape.terms.target_us = 1;
+	rows[3].shape.terms.interval_us = 1;
+	rows[4].shape.terms.codel = true;
+	rows[5].shape.terms.ecn = true;
+	rows[6].ending = 1;
+	assert_int_equal(limit_ring_init(&limit_ring, 1), 0);
+	for (size_t i = 0; i < n * n; i++) {
+		limit_ring_begin(&limit_ring, i % n == i / n ? &first : &rows[i / n]);
+		assert_true(limit_ring_send(&limit_ring, &rows[i % n]));
+		if (limit_ring_take(&limit_ring, &got, 1) != 1)
+			fail_msg("row %zu after row %zu is not told", i % n, i / n);
+		expect_nothing(&limit_ring);
+	}
+	limit_ring_free(&limit_ring);
+}
+
 /* What does not fit is not said, and so is news again when there is room; as it is by then. */
 static void test_full(void **state)
 {
@@ -303,6 +330,7 @@ int main(void)
 		cmocka_unit_test(test_only_news_is_sent),
 		cmocka_unit_test(test_every_bit),
 		cmocka_unit_test(test_every_kind),
+		cmocka_unit_test(test_every_term),
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_few_policies),
 		cmocka_unit_test(test_mark),

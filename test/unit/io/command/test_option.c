@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The options of a command: each kind, at its ends and beyond them, and arguments that are missing
+ * or too many.
+ */
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "command/option.h"
+
+struct options {
+	bool flag;
+	const char *text, *argument;
+	uint64_t number;
+	unsigned little;
+	double real;
+	unsigned length;
+};
+
+static bool take_length(const char *text, void *options)
+{
+	((struct options *)options)->length = (unsigned)strlen(text);
+	return text[0] != '-';
+}
+
+static const struct option_row rows[] = {
+	OPTION_ROW_FLAG("flag", struct options, flag),
+	OPTION_ROW_TEXT("text", struct options, text),
+	OPTION_ROW_NUMBER("number", struct options, number, 3, UINT64_MAX),
+	OPTION_ROW_UNSIGNED("little", struct options, little, 0, 5),
+	OPTION_ROW_REAL("real", struct options, real, -0.5, 0.5),
+	OPTION_ROW_OTHER("length", take_length),
+};
+
+static const struct option_set set = {
+	.command = "do",
+	.usage = "usage\n",
+	.rows = rows,
+	.n = sizeof(rows) / sizeof(rows[0]),
+	.expected = "expected one file",
+	.argument = true,
+	.argument_at = offsetof(struct options, argument),
+};
+
+/* A line of words with a blank between each, eight at most. */
+static int parse(const struct option_set *of, const char *words, struct options *options)
+{
+	char *text = strdup(words), *rest = text, *word, *argv[10] = {(char[]){"do"}};
+	int n = 1, ret;
+
+	assert_non_null(text);
+	while ((word = strsep(&rest, " ")) != NULL)
+		if (*word)
+			argv[n++] = word;
+	*options = (struct options){0};
+	ret = option_parse(of, n, argv, options);
+	free(text); /* what the options point to is not looked at any more */
+	return ret;
+}
+
+static void test_each_kind(void **state)
+{
+	static const struct {
+		const char *words;
+		int ret;
+		struct options expected;
+	} lines[] = {
+		{"f", -1, {0}},
+		{"f --flag", -1, {.flag = true}},
+		{"--number 3 f", -1, {.number = 3}},
+		{"--number=18446744073709551615 f", -1, {.number = UINT64_MAX}},
+		{"--little 0 --real -0.5 f", -1, {.real = -0.5}},
+		{"--little 5 --real 0.5 f", -1, {.little = 5, .real = 0.5}},
+		{"--length four f", -1, {.length = 4}},
+		{"--help", EXIT_SUCCESS, {0}},
+		{"--number 2 f", EXIT_BAD, {.number = 2}},
+		{"--number 18446744073709551616 f", EXIT_BAD, {.number = UINT64_MAX}},
+		{"--number -3 f", EXIT_BAD, {.number = (uint64_t)-3}},
+		{"--number 3x f", EXIT_BAD, {.number = 3}},
+		{"--number +3 f", EXIT_BAD, {.number = 3}},
+		{"--little 6 f", EXIT_BAD, {0}},
+		{"--real 0.51 f", EXIT_BAD, {.real = 0.51}},
+		{"--real -0.51 f", EXIT_BAD, {.real = -0.51}},
+		{"--real x f", EXIT_BAD, {0}},
+		{"--real 0.1x f", EXIT_BAD, {.real = 0.1}},
+		{"--length --f f", EXIT_BAD, {.length = 3}},
+		{"--unknown f", EXIT_BAD, {0}},
+		{"f g", EXIT_BAD, {0}},
+		{"--flag", EXIT_BAD, {.flag = true}},
+		{"", EXIT_BAD, {0}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		const struct options *want = &lines[i].expected;
+		struct options got;
+
+		print_message("%s\n", lines[i].words);
+		assert_int_equal(parse(&set, lines[i].words, &got), lines[i].ret);
+		assert_int_equal(got.argument != NULL, lines[i].ret < 0);
+		assert_int_equal(got.flag, want->flag);
+		assert_true(got.number == want->number);
+		assert_int_equal(got.little, want->little);
+		assert_true(got.real == want->real);
+		assert_int_equal(got.length, want->length);
+	}
+}
+
+static void test_texts(void **state)
+{
+	char *argv[] = {
+		(char[]){"do"}, (char[]){"--text"}, (char[]){"a b"}, (char[]){"file"}, NULL};
+	struct option_set none = set;
+	struct options options = {0};
+
+	(void)state;
+	assert_int_equal(option_parse(&set, 4, argv, &options), -1);
+	assert_string_equal(options.text, "a b");
+	assert_string_equal(options.argument, "file");
+	none.argument = false;
+	assert_int_equal(option_parse(&none, 3, argv, &options), -1);
+	assert_int_equal(option_parse(&none, 4, argv, &options), EXIT_BAD);
+	assert_int_equal(option_refuse(&set), EXIT_BAD);
+}
+
+static void test_numbers(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned n;
+		uint64_t last;
+	} lists[] = {{"1", 1, 1}, {"1,9", 2, 9}, {"3,2,1", 3, 1}, {"1,2,3,4", 0, 0}, {"", 0, 0},
+		{"1,", 0, 0}, {",1", 0, 0}, {"0", 0, 0}, {"10", 0, 0}, {"1,x", 0, 0},
+		{"1;2", 0, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		uint64_t out[4] = {0, 0, 0, 77};
+
+		assert_int_equal(option_numbers("list", lists[i].text, 1, 9, out, 3), lists[i].n);
+		if (lists[i].n)
+			assert_int_equal(out[lists[i].n - 1], lists[i].last);
+		assert_int_equal(out[3], 77);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_kind),
+		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_numbers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A worker's turn: what comes leaves or is counted, whatever its length; who has nothing to do
+ * sleeps; and what the first fragment of a datagram says is there for the next burst.
+ */
+#include "instance_world.h"
+
+#include <string.h>
+
+#include <rte_ethdev.h>
+#include <rte_ip.h>
+#include <rte_mbuf.h>
+
+#include "base/time.h"
+#include "packet/fragment.h"
+#include "tap.h"
+#include "worker_own.h"
+
+#define POLICY "{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '100Gbit/s'}"
+
+/* An IPv4 datagram of UDP behind Ethernet, and where it says how long it is and which part. */
+#define HEADERS     42
+#define IP_AT       14
+#define IP_BYTES    16
+#define IP_ID       18
+#define IP_PART     20
+#define IP_FROM     26
+#define IP_SUM      24
+#define PLAIN_FRAME 66
+#define PLAIN_IP    52
+#define FIRST_IS    0x2000
+#define SECOND_IS   4 /* behind what the first one has, in eights of bytes */
+
+static const uint8_t headers[HEADERS] = {0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 8, 0, /* Ethernet */
+	0x45, 0, 0, 0, 0, 7, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,         /* IPv4 */
+	0, 9, 0, 53, 0, 30, 0, 0};                                                 /* UDP */
+
+/* What comes in place of what the device gave. */
+struct made {
+	uint16_t frame, ip, part; /* bytes of both, and the fragment's word */
+	uint8_t id;               /* the datagrams' ids begin with it */
+	uint16_t n;               /* of each burst, at most; the others are not there */
+	uint16_t every;           /* one in so many is such, the others are short ones */
+};
+
+static uint16_t make_frames(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
+	uint16_t most, void *context)
+{
+	const struct made *made = context;
+
+	(void)queue;
+	(void)most;
+	for (uint16_t i = 0; i < n; i++) {
+		struct rte_mbuf *m = mbufs[i];
+		uint8_t *data = rte_pktmbuf_mtod(m, uint8_t *);
+		bool plain = i % made->every;
+		uint16_t ip = plain ? PLAIN_IP : made->ip, sum;
+
+		memcpy(data, headers, HEADERS);
+		data[IP_BYTES] = (uint8_t)(ip >> 8);
+		data[IP_BYTES + 1] = (uint8_t)ip;
+		data[IP_ID] = made->id;
+		data[IP_ID + 1] = (uint8_t)i;
+		data[IP_FROM] = (uint8_t)(port + 1);
+		data[IP_PART] = (uint8_t)(made->part >> 8);
+		data[IP_PART + 1] = (uint8_t)made->part;
+		sum = rte_ipv4_cksum((const struct rte_ipv4_hdr *)(data + IP_AT));
+		memcpy(data + IP_SUM, &sum, sizeof(sum));
+		m->data_len = plain ? PLAIN_FRAME : made->frame;
+		m->pkt_len = m->data_len;
+	}
+	for (uint16_t i = made->n; i < n; i++)
+		rte_pktmbuf_free(mbufs[i]);
+	return RTE_MIN(n, made->n);
+}
+
+struct made_world {
+	struct instance_world w;
+	struct worker *worker;
+	struct made made;
+	const struct rte_eth_rxtx_callback *callbacks[2];
+	uint16_t ports[2];
+};
+
+/* One worker has both paths. */
+static void open_made(struct made_world *m, const char *policies)
+{
+	instance_world_open(&m->w, policies);
+	m->worker = &m->w.inst.workers[0];
+	m->made = (struct made){.frame = PLAIN_FRAME, .ip = PLAIN_IP, .n = BURST, .every = 1};
+	for (unsigned i = 0; i < 2; i++) {
+		m->ports[i] = m->worker->paths[i].rx_port;
+		m->callbacks[i] = rte_eth_add_rx_callback(
+			m->ports[i], m->worker->paths[i].queue, make_frames, &m->made);
+		assert_non_null(m->callbacks[i]);
+	}
+}
+
+static void close_made(struct made_world *m)
+{
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(rte_eth_remove_rx_callback(
+					 m->ports[i], m->worker->paths[i].queue, m->callbacks[i]),
+			0);
+	instance_world_close(&m->w);
+}
+
+/* Longer than a frame can be, or cut off: dropped and counted, and nothing else of the burst is. */
+static void test_altered(void **state)
+{
+	static const struct {
+		uint16_t frame, ip, every;
+		bool cuts; /* what is cut off is looked for at this port */
+		unsigned oversize, truncated;
+	} rows[] = {
+		{1514, 1500, 1, true, 0, 0},
+		{1514, 1501, 1, true, 0, BURST},
+		{1514, 1501, 1, false, 0, 0},
+		{1514, 1501, 4, true, 0, BURST / 4},
+		{1530, 1500, 1, false, BURST, 0},
+		{1530, 1500, 8, false, BURST / 8, 0},
+		{1530, 1600, 8, true, BURST / 8, 0},
+		{66, 52, 1, true, 0, 0},
+		{66, 53, 1, true, 0, BURST},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct worker_counters *c;
+		struct made_world m;
+
+		open_made(&m, POLICY);
+		c = &m.worker->counters;
+		m.made.frame = rows[i].frame;
+		m.made.ip = rows[i].ip;
+		m.made.every = rows[i].every;
+		for (unsigned p = 0; p < m.worker->n_paths; p++) {
+			m.worker->paths[p].frame_max = 1518;
+			m.worker->paths[p].cuts = rows[i].cuts;
+		}
+		instance_world_turn(&m.w, 0);
+		assert_int_equal(c->rx_packets, 2 * BURST);
+		assert_int_equal(c->dropped[DROP_OVERSIZE], 2 * rows[i].oversize);
+		assert_int_equal(c->dropped[DROP_TRUNCATED], 2 * rows[i].truncated);
+		assert_int_equal(c->tx_packets + c->dropped[DROP_LIMIT],
+			2 * (BURST - rows[i].oversize - rows[i].truncated));
+		assert_true(c->dropped[DROP_LIMIT] == 0);
+		assert_int_equal(instance_world_totals(&m.w, 0).passed_packets,
+			BURST - rows[i].oversize - rows[i].truncated);
+		close_made(&m);
+	}
+}
+
+/* What somebody captures has those, too, with their reasons. */
+static void test_altered_is_seen(void **state)
+{
+	struct made_world m;
+	struct tap *tap;
+
+	(void)state;
+	open_made(&m, POLICY);
+	tap = tap_create(0, 1000, false, 0, rte_get_tsc_hz());
+	assert_non_null(tap);
+	tap->until = rte_rdtsc() + 3600 * rte_get_tsc_hz();
+	tap->examined.ticks = 0;
+	tap->reason = DROP_OVERSIZE;
+	m.worker->tap = tap;
+	for (unsigned p = 0; p < m.worker->n_paths; p++)
+		m.worker->paths[p].frame_max = 63;
+	instance_world_turn(&m.w, 0);
+	assert_int_equal(m.worker->counters.dropped[DROP_OVERSIZE], 2 * BURST);
+	assert_int_equal(tap->n_taken, 2 * BURST);
+	m.worker->tap = NULL;
+	tap_destroy(tap);
+	close_made(&m);
+}
+
+/* A turn in which nothing comes is counted, and slept after; not one in which something did. */
+static void test_idle(void **state)
+{
+	const struct worker_counters *c;
+	struct made_world m;
+	uint64_t turn;
+
+	(void)state;
+	open_made(&m, POLICY);
+	c = &m.worker->counters;
+	turn = m.worker->turn;
+	m.made.n = 0;
+	worker_own(m.worker)->idle_since = rte_rdtsc();
+	instance_world_turn(&m.w, 0);
+	instance_world_turn(&m.w, 0);
+	assert_int_equal(c->empty_polls, 2);
+	assert_int_equal(c->sleeps, 2);
+	assert_int_equal(c->bursts + c->rx_packets, 0);
+	assert_int_equal(m.worker->turn, turn + 2);
+	m.made.n = 1;
+	instance_world_turn(&m.w, 0);
+	assert_int_equal(c->empty_polls, 2);
+	assert_int_equal(c->sleeps, 2);
+	assert_int_equal(c->bursts, 2);
+	assert_int_equal(c->rx_packets, 2);
+	assert_int_equal(c->tx_packets, 2);
+	m.made.n = 0;
+	m.worker->idle = IDLE_POLL;
+	instance_world_turn(&m.w, 0);
+	assert_int_equal(c->empty_polls, 3);
+	assert_int_equal(c->sleeps, 2);
+	m.worker->idle = IDLE_SLEEP;
+	close_made(&m);
+}
+
+/* As long as a policy asks for ports, later fragments go the way of their first one. */
+static void test_fragments(void **state)
+{
+	struct made_world m;
+
+	(void)state;
+	open_made(&m,
+		"{'name': 'p', 'match': {'proto': 'udp', 'dst-port': '53'}, 'limit': '100Gbit/s'}");
+	assert_non_null(m.worker->fragments);
+	m.made.n = 1; /* so that nobody takes another's place */
+	m.made.part = SECOND_IS;
+	instance_world_turn(&m.w, 0);
+	assert_int_equal(m.worker->fragments->unknown, 2);
+	m.made.id++; /* of these the first one comes first */
+	m.made.part = FIRST_IS;
+	instance_world_turn(&m.w, 0);
+	assert_int_equal(m.worker->fragments->first, 2);
+	m.made.part = SECOND_IS;
+	instance_world_turn(&m.w, 0);
+	assert_int_equal(m.worker->fragments->found, 2);
+	assert_int_equal(m.worker->fragments->unknown, 2);
+	assert_true(instance_world_totals(&m.w, 0).passed_packets >= 4);
+	close_made(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_altered),
+		cmocka_unit_test(test_altered_is_seen),
+		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_fragments),
+	};
+
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+}

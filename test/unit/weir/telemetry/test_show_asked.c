@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Questions that take more than one request, and what is wrong with those that are refused: a
+ * packet's verdict, the policies of an address, captures, other limits, other configurations.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+
+#include "base/time.h"
+#include "clock.h"
+#include "show_world.h"
+#include "tap.h"
+#include "timed.h"
+
+#define POLICIES                                                                       \
+	"{'name': 'each', 'match': {'vlan': 12}, 'limit': '8kbit/s', 'burst': '2kB', " \
+	"'allocator': 'static', 'per': 'src', 'sources': 1024}, "                      \
+	"{'name': 'dst', 'match': {'dst': '10.1.0.0/16', 'proto': 'udp'}, "            \
+	"'limit': '8Mbit/s', 'burst': '3kB'}, "                                        \
+	"{'name': 'src', 'match': {'src': '10.1.0.0/16'}, 'limit': '8Mbit/s', "        \
+	"'action': 'shape', 'shape': {'delay': '5ms'}}, "                              \
+	"{'name': 'v6', 'match': {'dst': '2001:db8::/32'}, 'limit': '60/min', 'count': 'packets'}"
+
+#define EXPECT(w, rows) show_expect_rows(w, rows, sizeof(rows) / sizeof((rows)[0]))
+
+/* The answer of a worker to one question, when its time has come. */
+static void explain(struct instance_world *w, const char *question, const char *expected)
+{
+	const struct timespec moment = {.tv_nsec = MS_NS};
+	json_t *reply = show_ask(w, "/weir/explain", question);
+	char number[24];
+
+	while (json_is_true(json_object_get(reply, "busy"))) {
+		json_decref(reply);
+		nanosleep(&moment, NULL);
+		reply = show_ask(w, "/weir/explain", question);
+	}
+	assert_true(json_is_integer(json_object_get(reply, "asked")));
+	snprintf(number, sizeof(number), "%d",
+		(int)json_integer_value(json_object_get(reply, "asked")));
+	json_decref(reply);
+	show_expect(show_ask(w, "/weir/explain", number), "{'pending': true}");
+	assert_null(show_ask(w, "/weir/explain", "999"));
+	instance_world_turn_all(w);
+	show_expect(show_ask(w, "/weir/explain", number), expected);
+	assert_null(show_ask(w, "/weir/explain", number)); /* it is told once */
+}
+
+#define ETHERNET "hex=ffffffffffff000000000001"
+#define UDP_V4   "4500001c0000000040110000010203040a0106070035004500080000"
+#define UDP_V6                                                                             \
+	"6b8000000008114020010db800000000000000000000000120010db8000000000000000000000002" \
+	"0035004500080000"
+#define FRAGMENT  "4500001c00000004401100000a0106070a0206070035004500080000"
+#define OTHER     "another worker may get this flow: worker=N asks that one"
+#define NO_IP     "no IP: only policies that name no address, DSCP, protocol or port can take it"
+#define UNLIMITED "'charged': null, 'count': null"
+
+static void test_explain(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, POLICIES);
+	assert_null(show_ask(&w, "/weir/explain", NULL));
+	assert_null(show_ask(&w, "/weir/explain", "1"));
+	explain(&w,
+		ETHERNET "8100000c0800"
+			 "4500001c0000000040110000010203040a0906070035004500080000",
+		"{'verdict': 'pass', 'reason': 'conforms', 'policy': 'each', 'wire': 'w', "
+		"'direction': 'a-to-b', 'worker': 0, 'charged': 28, 'count': 'bytes', "
+		"'packet': {'bytes': 46, 'ethertype': 2048, 'vlans': [12], 'vlan': 12, "
+		"'l2_bytes': 18, 'family': 'ipv4', 'inside_tunnel': false, 'src': '1.2.3.4', "
+		"'dst': '10.9.6.7', 'dscp': 0, 'proto': 'udp', 'src_port': 53, 'dst_port': 69, "
+		"'fragment': 'no', 'unparsed': null, 'unknown': []}, 'state': {"
+		"'local_limit_bps': 8000, 'local_burst_bytes': 2000, 'level': null, "
+		"'level_shared': null}, 'notes': ['" OTHER "']}");
+	explain(&w, "worker=1 direction=b-to-a wire=w " ETHERNET "0800" UDP_V4,
+		"{'policy': 'dst', 'direction': 'b-to-a', 'worker': 1, 'packet': {"
+		"'ethertype': 2048, 'vlans': [], 'vlan': null, 'l2_bytes': 14, '...': 0}, "
+		"'state': {'local_limit_bps': 8000000, 'local_burst_bytes': 3000, 'level': '*', "
+		"'level_shared': '*'}, 'notes': [], '...': 0}");
+	explain(&w, ETHERNET "86dd" UDP_V6,
+		"{'policy': 'v6', 'charged': 1, 'count': 'packets', 'packet': {'bytes': 62, "
+		"'family': 'ipv6', 'src': '2001:db8::1', 'dst': '2001:db8::2', 'dscp': 46, "
+		"'src_port': 53, 'dst_port': 69, '...': 0}, 'state': {'local_limit_per_s': 1.0, "
+		"'...': 0}, '...': 0}");
+	explain(&w, ETHERNET "0806000108000604",
+		"{'verdict': 'pass', 'reason': 'unmatched', 'policy': null, 'packet': {"
+		"'ethertype': 2054, 'family': null, 'src': null, 'dst': null, 'dscp': null, "
+		"'proto': null, 'src_port': null, 'dst_port': null, '...': 0}, " UNLIMITED
+		", 'state': null, 'notes': ['" OTHER "', '" NO_IP "'], '...': 0}");
+	/* From a later fragment no ports are known, and from a shaped policy who waits is. */
+	explain(&w, ETHERNET "0800" FRAGMENT,
+		"{'policy': 'src', 'packet': {'proto': 'udp', 'src_port': null, "
+		"'fragment': 'later', '...': 0}, 'state': {'local_limit_bps': 8000000, "
+		"'waiting_packets': 0, 'waiting_bytes': 0, '...': 0}, '...': 0}");
+	instance_world_close(&w);
+}
+
+static void test_explain_refused(void **state)
+{
+	static const struct show_row rows[] = {
+		{"/weir/explain", "wire=none " ETHERNET,
+			"{'refused': 'wire: there is none of that name'}"},
+		{"/weir/explain", "worker=7 " ETHERNET,
+			"{'refused': 'worker: none of that number has packets of that wire'}"},
+		{"/weir/explain", "hex=0", "{'refused': '*'}"},
+		{"/weir/explain", "x", "{'refused': '*'}"},
+		{"/weir/explain", ETHERNET, "{'asked': 1}"},
+		{"/weir/explain", ETHERNET, "{'busy': true}"},
+	};
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, POLICIES);
+	EXPECT(&w, rows);
+	instance_world_close(&w);
+}
+
+static void test_match(void **state)
+{
+	static const struct show_row rows[] = {
+		{"/weir/match", NULL, NULL},
+		{"/weir/match", "x", NULL},
+		{"/weir/match", "0", "{'refused': '*'}"},
+		{"/weir/match", "0 10.1.2.3 wire=none",
+			"{'refused': 'wire: there is none of that name'}"},
+		{"/weir/match", "0 10.1.2.3",
+			"{'generation': 1, 'next': null, 'only_by_source': 1, "
+			"'only_by_destination': 1, 'policies': ["
+			"{'policy': 'each', 'index': 0, 'to': 'some', 'from': 'some', "
+			"'precedence': '*', 'strictness': '*', 'match': '*'}, "
+			"{'policy': 'dst', 'index': 1, 'to': 'some', 'from': null, '...': 0}, "
+			"{'policy': 'src', 'index': 2, 'to': null, 'from': 'all', '...': 0}]}"},
+		{"/weir/match", "1 10.1.2.3 wire=w vlan=12",
+			"{'policies': [{'policy': 'dst', '...': 0}, {'policy': 'src', '...': 0}], "
+			"'...': 0}"},
+		{"/weir/match", "0 10.9.2.3 vlan=12",
+			"{'policies': [{'policy': 'each', 'to': 'all', 'from': 'all', '...': 0}], "
+			"'...': 0}"},
+		{"/weir/match", "9 10.1.2.3", "{'next': null, 'policies': [], '...': 0}"},
+	};
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, POLICIES);
+	EXPECT(&w, rows);
+	instance_world_close(&w);
+}
+
+#define COUNTS(n) "'examined': " n ", 'not_examined': 0"
+
+/* Named, told once, and over when so many have been told; another one waits until then. */
+static void test_capture(void **state)
+{
+	static const struct show_row refused[] = {
+		{"/weir/capture", "bogus",
+			"{'refused': 'expected policy=, reason=, count=, seconds=, rate= or "
+			"whole'}"},
+		{"/weir/capture", "policy=x", "{'refused': 'policy: there is none of that name'}"},
+		{"/weir/capture", "count=0", "{'refused': 'count: expected a number'}"},
+		{"/weir/capture", "count=1x", "{'refused': 'count: expected a number'}"},
+		{"/weir/capture", "seconds=86401", "{'refused': 'seconds: expected 1 to 86400'}"},
+		{"/weir/capture", "rate=100001", "{'refused': 'rate: expected 1 to 100000'}"},
+		{"/weir/capture", "reason=x",
+			"{'refused': 'reason: expected one of /weir/drops, or pass, drop, mark, "
+			"count, wait'}"},
+		{"/weir/capture_read", "1", NULL},
+		{"/weir/capture_end", "1", NULL},
+		{"/weir/capture", "  rate=100000  seconds=86400 count=1 policy=-",
+			"{'capture': 1, 'snaplen': 256}"},
+		{"/weir/capture", "whole", "{'busy': true}"},
+		{"/weir/capture_read", "2", NULL},
+		{"/weir/capture_read", NULL, NULL},
+	};
+	struct instance_world w;
+	json_t *reply;
+
+	(void)state;
+	instance_world_open(&w, POLICIES);
+	EXPECT(&w, refused);
+	show_expect(show_ask(&w, "/weir/capture_read", "1"),
+		"{'packets': [], 'over': false, " COUNTS(
+			"0") ", 'taken': 0, 'over_rate': 0, 'lost': 0}");
+	instance_world_turn_all(&w);
+	reply = show_ask(&w, "/weir/capture_read", "1");
+	assert_in_range(json_integer_value(json_object_get(
+				json_array_get(json_object_get(reply, "packets"), 0), "at_ns")) /
+				SECOND_NS,
+		(uint64_t)time(NULL) - 5, (uint64_t)time(NULL) + 1);
+	show_expect(reply,
+		"{'packets': [{'at_ns': '*', 'bytes': 64, 'wire': 'w', 'direction': 'a-to-b', "
+		"'worker': 0, 'policy': null, 'verdict': 'pass', 'reason': null, "
+		"'data': '*'}], 'over': true, 'examined': '*', 'not_examined': '*', "
+		"'taken': '*', 'over_rate': '*', 'lost': '*'}");
+	assert_null(show_ask(&w, "/weir/capture_read", "1"));
+	show_expect(show_ask(&w, "/weir/capture", "whole"), "{'busy': true}");
+	instance_world_turn_all(&w); /* the workers have left it */
+	show_expect(show_ask(&w, "/weir/capture", "reason=limit whole"),
+		"{'capture': 2, 'snaplen': 9216}");
+	assert_null(show_ask(&w, "/weir/capture_end", "1"));
+	show_expect(show_ask(&w, "/weir/capture_end", "2"), "{'ended': true}");
+	assert_null(show_ask(&w, "/weir/capture_end", "2"));
+	instance_world_close(&w);
+}
+
+/* It ends when nobody comes to read it any more. */
+static void test_capture_lease(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, POLICIES);
+	w.inst.clock.hz = rte_get_tsc_hz() / 100; /* so that seconds are hundredths */
+	json_decref(show_ask(&w, "/weir/capture", ""));
+	show_expect(show_ask(&w, "/weir/capture", ""), "{'busy': true}");
+	while (rte_rdtsc() < w.inst.workers[0].tap->until)
+		;
+	json_decref(show_ask(&w, "/weir/capture", ""));
+	instance_world_turn_all(&w);
+	show_expect(show_ask(&w, "/weir/capture", ""), "{'capture': '*', 'snaplen': 256}");
+	assert_in_range(w.inst.workers[1].tap->until - rte_rdtsc(), w.inst.clock.hz * 2,
+		w.inst.clock.hz * 3);
+	instance_world_close(&w);
+}
+
+#define WORDS "'expected a policy, and limit=, burst=, until=, for= or off'"
+#define TERMS                                                                           \
+	"'expected limit=LIMIT, burst=BURST if it is to have one, and until=UNIX_TIME " \
+	"or for=SECONDS, of a year at most'"
+
+static void test_override(void **state)
+{
+	static const struct show_row rows[] = {
+		{"/weir/override", "dst,limt=5", "{'refused': [" WORDS "]}"},
+		{"/weir/override", "dst", "{'refused': [" TERMS "]}"},
+		{"/weir/override", "dst,limit=5Mbit/s", "{'refused': [" TERMS "]}"},
+		{"/weir/override", "dst,for=60", "{'refused': [" TERMS "]}"},
+		{"/weir/override", "dst,limit=5Mbit/s,for=0", "{'refused': [" TERMS "]}"},
+		{"/weir/override", "dst,limit=5Mbit/s,for=31622401", "{'refused': [" TERMS "]}"},
+		{"/weir/override", "dst,limit=5Mbit/s,for=6x", "{'refused': [" TERMS "]}"},
+		{"/weir/override", "dst,limit=5Mbit/s,until=1",
+			"{'refused': ['until: expected a time that is not over']}"},
+		{"/weir/override", "nobody,limit=5Mbit/s,for=60",
+			"{'refused': ['nobody: no such policy']}"},
+		{"/weir/override", "nobody,off", "{'refused': ['nobody: no override']}"},
+		{"/weir/override", "dst,limit=5Mbit/s,burst=9kB,for=31622400", "{'request': 1}"},
+		{"/weir/limits", NULL, "{'limits': [], 'saving': true, '...': 0}"},
+	};
+	char top[] = "/tmp/weir-show-XXXXXX", more[128], command[64];
+	struct pollfd fd = {.events = POLLIN};
+	struct instance_world w;
+
+	(void)state;
+	assert_non_null(mkdtemp(top));
+	snprintf(more, sizeof(more), "'ledger': {'store': '%s/store'}, ", top);
+	instance_world_open_more(&w, more,
+		POLICIES ", {'name': 'daily', 'limit': '1Mbit/s', 'schedule': {'zone': 'UTC', "
+			 "'entries': [{'from': '00:00', 'to': '24:00', 'limit': '2Mbit/s'}]}}");
+	json_decref(show_ask(&w, "/weir/limits", NULL));
+	for (size_t i = 0; i + 1 < sizeof(rows) / sizeof(*rows); i++)
+		show_expect_rows(&w, &rows[i], 1);
+	fd.fd = timed_fd(&w.inst);
+	assert_int_equal(poll(&fd, 1, 60000), 1);
+	timed_read(&w.inst);
+	timed_run(&w.inst, control_now());
+	show_expect(show_ask(&w, "/weir/limits", NULL),
+		"{'total': 2, 'start': 0, 'next': null, 'limits': [{'name': 'dst', "
+		"'limit': '5Mbit/s', 'burst_bytes': 9000, 'limit_by': 'override', "
+		"'limit_until': '*', 'limit_uid': '*', 'configured_limit': '8Mbit/s'}, "
+		"{'name': 'daily', 'limit': '2Mbit/s', 'burst_bytes': '*', "
+		"'limit_by': 'schedule', 'limit_until': null, "
+		"'configured_limit': '1Mbit/s'}], 'by_schedule': 1, 'by_override': 1, "
+		"'saving': false, 'error': null, 'time': '*'}");
+	show_expect(show_ask(&w, "/weir/policy", "dst"),
+		"{'limit': '5Mbit/s', 'limit_bps': 5000000, 'burst_bytes': 9000, "
+		"'limit_by': 'override', 'configured_limit': '8Mbit/s', "
+		"'effective_limit_bps': 5000000, '...': 0}");
+	show_expect(show_ask(&w, "/weir/override", "dst,off"), "{'request': 2}");
+	instance_world_close(&w);
+	snprintf(command, sizeof(command), "rm -r %s", top);
+	assert_int_equal(system(command), 0);
+}
+
+#define NO_STATE                                                                                 \
+	"{'refused': 'weir was started without --state: nothing but its file can be in force', " \
+	"'busy': false}"
+
+static void test_changes_refused(void **state)
+{
+	static const struct show_row rows[] = {
+		{"/weir/apply", NULL, NO_STATE},
+		{"/weir/apply", "86400", NO_STATE},
+		{"/weir/apply", "86401", "{'refused': 'expected seconds, at most 86400'}"},
+		{"/weir/apply", "-1", "{'refused': 'expected seconds, at most 86400'}"},
+		{"/weir/apply", "1s", "{'refused': 'expected seconds, at most 86400'}"},
+		{"/weir/policy_change", NULL, "{'refused': 'expected an object of JSON'}"},
+		{"/weir/policy_change", "[]", "{'refused': 'expected an object of JSON'}"},
+		{"/weir/policy_change", "{}", NO_STATE},
+		{"/weir/confirm", NULL, NO_STATE},
+		{"/weir/rollback", NULL, NO_STATE},
+		{"/weir/rollback", "x", "{'refused': 'expected the number of a configuration'}"},
+		{"/weir/log", NULL,
+			"{'level': '*', 'format': 'text', 'lines_lost': 0, 'events': '*'}"},
+		{"/weir/log_level", "loud", NULL},
+		{"/weir/log_level", NULL, NULL},
+		{"/weir/log_level", "error", "{'level': 'error', '...': 0}"},
+		{"/weir/log_level", "info", "{'level': 'info', '...': 0}"},
+		{"/weir/events", "x", NULL},
+		{"/weir/events", "1x", NULL},
+	};
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, POLICIES);
+	EXPECT(&w, rows);
+	instance_world_close(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_explain),
+		cmocka_unit_test(test_explain_refused),
+		cmocka_unit_test(test_match),
+		cmocka_unit_test(test_capture),
+		cmocka_unit_test(test_capture_lease),
+		cmocka_unit_test(test_override),
+		cmocka_unit_test(test_changes_refused),
+	};
+
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+}

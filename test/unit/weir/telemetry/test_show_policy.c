@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What is said of policies of each kind, of what they hold and share, and of the group: whole
+ * replies, each from a row of a table.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "show.h"
+#include "show_world.h"
+#include "store/store.h"
+
+/* A group of two, with policies of all kinds, before anything has come. */
+#define GROUP                                                                  \
+	"'gossip': {'listen': '127.5.1.1:7946', 'insecure': true, 'roster': [" \
+	"{'name': 'test', 'address': '127.5.1.1:7946'}, "                      \
+	"{'name': 'two', 'address': '127.6.1.1:7946'}]}, "
+#define POLICIES                                                                             \
+	"{'name': 'plain', 'match': {'src': '10.0.0.0/8', 'dst': '10.1.2.3/32', "            \
+	"'direction': 'a-to-b', 'wire': 'w', 'vlan': 7, 'dscp': 46, 'proto': 'tcp', "        \
+	"'src-port': '1024-2047', 'dst-port': 443}, "                                        \
+	"'limit': '8Mbit/s', 'burst': '3kB', 'accounting': 'wire'}, "                        \
+	"{'name': 'marks', 'match': {'vlan': 8, 'proto': 89}, 'limit': '8Mbit/s', "          \
+	"'action': 'mark', 'mark': 10}, "                                                    \
+	"{'name': 'ecn', 'match': {'vlan': 9}, 'limit': '8Mbit/s', 'action': 'mark'}, "      \
+	"{'name': 'counts', 'match': {'vlan': 10}, 'limit': '120/min', 'count': 'packets', " \
+	"'action': 'count'}, "                                                               \
+	"{'name': 'flows', 'match': {'vlan': 11}, 'limit': '20/s', 'count': 'flows', "       \
+	"'burst': 5}, "                                                                      \
+	"{'name': 'each', 'match': {'vlan': 12}, 'limit': '8kbit/s', 'burst': '2kB', "       \
+	"'allocator': 'static', 'per': 'src/24', 'sources': 1024}, "                         \
+	"{'name': 'host', 'match': {'vlan': 19}, 'limit': '8kbit/s', 'burst': '2kB', "       \
+	"'allocator': 'static', 'per': 'src', 'sources': 1024}, "                            \
+	"{'name': 'classes', 'match': {'vlan': 13}, 'limit': '8Mbit/s', 'burst': '30kB', "   \
+	"'meter': 'phantom', 'classes': {'by': 'dscp', 'weights': {'46': 3}}}, "             \
+	"{'name': 'flowed', 'match': {'vlan': 14}, 'limit': '8Mbit/s', 'burst': '30kB', "    \
+	"'meter': 'phantom', 'classes': {'by': 'flow', 'n': 16}}, "                          \
+	"{'name': 'waits', 'match': {'vlan': 15}, 'limit': '8Mbit/s', 'burst': '3kB', "      \
+	"'action': 'shape', 'shape': {'delay': '5ms'}}, "                                    \
+	"{'name': 'held', 'match': {'vlan': 17}, 'limit': '8Mbit/s', 'burst': '60kB', "      \
+	"'guarantee': 'conserved'}, "                                                        \
+	"{'name': 'total', 'match': {'vlan': 18}, 'allocator': 'quota', 'total': '1GB', "    \
+	"'period': '24h'}, "                                                                 \
+	"{'name': 'prepaid', 'match': {'vlan': 20}, 'allocator': 'quota', 'total': '100k', " \
+	"'count': 'packets', 'limit': '10/s'}"
+
+#define NOTHING "{'packets': 0, 'bytes': 0}"
+#define ANY     "'src': 'any', 'dst': 'any', 'direction': 'any'"
+
+static const struct show_row of_policies[] = {
+	{"/weir/policy", "plain",
+		"{'name': 'plain', 'match': {'src': '10.0.0.0/8', 'dst': '10.1.2.3/32', "
+		"'direction': 'a-to-b', 'wire': 'w', 'vlan': 7, 'dscp': 46, 'proto': 'tcp', "
+		"'src-port': '1024-2047', 'dst-port': '443'}, 'allocator': 'fps', "
+		"'guarantee': 'soft', 'meter': 'token-bucket', 'count': 'bytes', 'per': null, "
+		"'action': 'drop', 'mark': null, 'accounting': 'wire', 'interval_ms': 50.0, "
+		"'limit': '8Mbit/s', 'limit_bps': 8000000, 'burst_bytes': 3000, "
+		"'limit_by': 'configuration', 'limit_until': null, "
+		"'configured_limit': '8Mbit/s', 'effective_limit_bps': 4000000, "
+		"'local_limit_bps': 4000000, 'local_burst_bytes': 3000, 'demand_bps': 0, "
+		"'weight': 0.0, 'global_demand_bps': 0, 'global_weight': 0.0, 'peers_lost': 1, "
+		"'regime': 'idle', 'flows_sampled': 0, 'flow_rate_bps': 0, 'passed': " NOTHING
+		", 'dropped': " NOTHING ", 'over': " NOTHING
+		", 'sources': null, 'shape': null, 'slo': null, 'classes': null, 'trial': null}"},
+	{"/weir/policy", "marks",
+		"{'match': {" ANY ", 'vlan': 8, 'proto': 89}, 'action': 'mark', 'mark': 10, "
+		"'accounting': 'l3', 'burst_bytes': 250000, 'local_burst_bytes': 125000, "
+		"'...': 0}"},
+	{"/weir/policy", "ecn",
+		"{'match': {" ANY ", 'vlan': 9}, 'action': 'mark', 'mark': 'ecn', '...': 0}"},
+	{"/weir/policy", "counts",
+		"{'count': 'packets', 'action': 'count', 'limit': '120/min', 'limit_per_s': 2.0, "
+		"'configured_limit': '120/min', 'effective_limit_per_s': 1.0, "
+		"'local_limit_per_s': 1.0, 'passed': {'packets': 0}, 'dropped': {'packets': 0}, "
+		"'over': {'packets': 0}, '...': 0}"},
+	{"/weir/policy", "flows",
+		"{'count': 'flows', 'limit': '20/s', 'limit_per_s': 20.0, 'burst': 5, "
+		"'local_burst': 2, 'passed': {'packets': 0, 'flows': 0}, '...': 0}"},
+	{"/weir/policy", "each",
+		"{'allocator': 'static', 'per': 'src/24', 'limit_bps': 8000, "
+		"'local_limit_bps': 4000, 'global_demand_bps': null, 'global_weight': null, "
+		"'peers_lost': null, 'sources': {'busy': 0, 'capacity': 2048, 'new': 0, "
+		"'overflows': 0, 'displaced': 0}, '...': 0}"},
+	{"/weir/policy", "host", "{'per': 'src', '...': 0}"},
+	{"/weir/policy", "classes",
+		"{'meter': 'phantom', 'classes': {'by': 'dscp', 'n': 64, 'weights': {'46': 3}, "
+		"'backlogged': 0}, '...': 0}"},
+	{"/weir/policy", "flowed",
+		"{'classes': {'by': 'flow', 'n': 16, 'weights': {}, 'backlogged': 0}, '...': 0}"},
+	{"/weir/policy", "waits",
+		"{'action': 'shape', 'shape': {'waiting_packets': 0, 'waited_packets': 0, "
+		"'left_packets': 0, 'delay_us': null, 'marked': 0, 'dropped': {'queue_full': 0, "
+		"'pool_full': 0, 'codel': 0, 'delay_exceeded': 0, 'stopped': 0}, "
+		"'waiting_bytes': 0}, 'slo': null, '...': 0}"},
+	{"/weir/policy", "held",
+		"{'guarantee': 'conserved', 'local_burst_bytes': 30000, '...': 0}"},
+	{"/weir/policy", "total",
+		"{'allocator': 'quota', 'guarantee': null, 'meter': 'credit', 'limit': null, "
+		"'limit_bps': null, 'burst_bytes': 0, 'configured_limit': null, "
+		"'effective_limit_bps': null, 'local_limit_bps': null, "
+		"'global_demand_bps': null, 'peers_lost': null, 'fallback': " NOTHING
+		", '...': 0}"},
+	{"/weir/policy", "prepaid",
+		"{'limit': '10/s', 'limit_per_s': 10.0, 'burst': 10, 'effective_limit_per_s': 5.0, "
+		"'fallback': {'packets': 0}, '...': 0}"},
+	{"/weir/policy", "nobody", NULL},
+	{"/weir/delays", "waits", "{'packets': 0, 'bins_us': []}"},
+	{"/weir/delays", "plain", NULL},
+};
+
+static const struct show_row of_ledgers[] = {
+	{"/weir/ledger", NULL,
+		"{'state': 'committing', 'recovering_policies': 0, 'store': '*', 'epoch': 1, "
+		"'began_without_memory': false, 'saved': false, 'enforced': false, 'error': null, "
+		"'rounds': 0, 'failures': 0, 'last_round_ms': 0.0, 'longest_round_ms': 0.0, "
+		"'identity': '00000000000000000000000000000001', "
+		"'neighbours_of_other_ledgers': 0, 'messages_of_other_ledgers': 0, "
+		"'invalid_statements': 0, 'lease_ms': 5000, 'expired': 0, 'control_late': 0, "
+		"'messages_sent': 0, 'messages_heard': 0, 'statements_sent': 0, "
+		"'statements_heard': {'news': 0, 'heard': 0, 'old': 0, 'invalid': 0}, "
+		"'unknown': 0, 'malformed': 0, 'grants': 0, 'adoptions': 0}"},
+	{"/weir/ledger", "held",
+		"{'total': 1, 'start': 0, 'next': null, 'edges': [{'peer': 'two', 'alive': true, "
+		"'in_use': false, 'spare': false, 'heard_ms_ago': null, 'granted': 0, "
+		"'received': 0, 'in_flight_bps': 0, 'promised_bps': 0, 'inherited_bps': 0}], "
+		"'name': 'held', 'limit_bps': 8000000, 'share_bps': 4000000, "
+		"'balance_bps': 4000000, 'usable_bps': 4000000, 'usable_for_ms': null, "
+		"'free_bps': 4000000, 'in_flight_bps': 0, 'promised_bps': 0, 'inherited_bps': 0, "
+		"'target_bps': 4000000, 'recovering': false, 'burst': null}"},
+	{"/weir/ledger", "held,1", "{'start': 1, 'edges': [], 'name': 'held', '...': 0}"},
+	{"/weir/ledger", "plain", NULL},
+	{"/weir/ledger", "nobody", NULL},
+	{"/weir/quota", NULL,
+		"{'budgets': 2, 'messages_sent': 0, 'messages_heard': 0, 'parts_sent': 0, "
+		"'parts_heard': 0, 'unknown': 0, 'differing': 0, 'malformed': 0, "
+		"'clock': 'waits', 'clock_ms': '*', 'clock_time': null, 'clock_apart_ms': 0.0, "
+		"'clock_synchronised': false, 'clock_steps': 0, 'clock_followed': 0}"},
+	{"/weir/quota", "total",
+		"{'name': 'total', 'period': 'fixed', 'period_s': 86400, 'period_number': null, "
+		"'period_ends_in_s': null, 'total_bytes': 1000000000, "
+		"'total_in_force_bytes': 1000000000, 'remaining_bytes': 0, 'global_rate_bps': 0, "
+		"'exhausted_in_s': null, 'low': false, 'held_bytes': 0, 'spent_bytes': 0, "
+		"'prepaid_bytes': 0, 'rate_bps': 0, 'threshold_bytes': 0, 'asking': false, "
+		"'waiting': false, 'rounds': 0, 'short_rounds': 0, 'messages': 0, 'invalid': 0, "
+		"'reallocation_ms': 50.0, 'credit_bytes': 0, 'in_flight_bytes': 0}"},
+	{"/weir/quota", "prepaid",
+		"{'period': 'none', 'period_s': null, 'period_number': 1, "
+		"'period_ends_in_s': null, 'total': 100000, 'remaining': 50000, 'held': 50000, "
+		"'credit': 0, 'in_flight': 0, '...': 0}"},
+	{"/weir/quota", "held", NULL},
+	{"/weir/quota", "nobody", NULL},
+	{"/weir/tree", NULL,
+		"{'total': 1, 'start': 0, 'next': null, 'neighbours': [{'peer': 'two', "
+		"'alive': false, 'linked': false, 'parent': false, 'round_trip_ms': null}], "
+		"'is_root': true, 'root': 'test', 'relinked': 0}"},
+	{"/weir/etcd", NULL, NULL},
+};
+
+#define SILENT                                                                              \
+	"'heard_ms_ago': null, 'confirmed_ms_ago': null, 'restarts': 0, 'implausible': 0, " \
+	"'invalid_statements': 0, 'format': null, 'key': null, 'unreadable_format': null, " \
+	"'refused': 0, 'refused_as': null, 'refused_ms_ago': null, 'differs': null, "       \
+	"'differs_ms': null"
+#define DROPS                                                                                    \
+	"'limit': 0, 'quota': 0, 'unmarkable': 0, 'unparsed': 0, 'tx_full': 0, 'ring_full': 0, " \
+	"'oversize': 0, 'truncated': 0, 'queue_full': 0, 'pool_full': 0, 'codel': 0, "           \
+	"'delay_exceeded': 0, 'stopped': 0"
+#define UNPARSED                                                                           \
+	"{'fragment_unknown': 0, 'fragment_tiny': 0, 'fragment_conflict': 0, "             \
+	"'fragment_nested': 0, 'fragment_malformed': 0, 'chain_long': 0, 'chain_cut': 0, " \
+	"'tunnel_fragment': 0, 'too_deep': 0}"
+#define PORT(name, number)                                                                 \
+	"{'name': '" name "', 'device': 'net_null" number "', 'port': " number             \
+	", 'link': 'DOWN', 'speed_mbps': 0, 'link_changes': 0, 'queues': 2, 'rss': true, " \
+	"'offloads': ''}"
+
+static const struct show_row of_the_box[] = {
+	{"/weir/peers", NULL,
+		"{'total': 2, 'start': 0, 'next': null, 'peers': [{'name': 'test', "
+		"'address': '127.5.1.1:7946', 'state': 'self', 'ledger': null, " SILENT "}, "
+		"{'name': 'two', 'address': '127.6.1.1:7946', 'state': 'lost', "
+		"'ledger': 'unheard', " SILENT "}], 'alive': 0, 'timeout_ms': 1000, 'keys': [], "
+		"'identities': 'none', 'sealed': false}"},
+	{"/weir/peers", "1",
+		"{'total': 2, 'start': 1, 'peers': [{'name': 'two', '...': 0}], '...': 0}"},
+	{"/weir/gossip", NULL,
+		"{'sent': 0, 'sent_bytes': 0, 'send_errors': 0, 'socket_drops': 0, "
+		"'wrong_source': 0, 'received_bytes': 0, 'unknown_policy': 0, 'implausible': 0, "
+		"'received': {'accepted': 0, 'unproven': 0, 'truncated': 0, 'version': 0, "
+		"'downgrade': 0, 'self': 0, 'stranger': 0, 'unsealed': 0, 'estimator': 0, "
+		"'no_key': 0, 'forged': 0, 'missent': 0, 'replay': 0, 'malformed': 0, "
+		"'no_room': 0, 'message': 0}}"},
+	{"/weir/limits", NULL,
+		"{'total': 0, 'start': 0, 'next': null, 'limits': [], 'by_schedule': 0, "
+		"'by_override': 0, 'saving': false, 'error': null, 'time': null}"},
+	{"/weir/ports", NULL, "[" PORT("a", "0") ", " PORT("b", "1") "]"},
+	{"/weir/drops", NULL,
+		"{" DROPS ", 'rx_missed': 0, 'rx_no_buffer': 0, 'rx_errors': 0, 'tx_errors': 0}"},
+	{"/weir/unparsed", NULL, UNPARSED},
+	{"/weir/config", NULL,
+		"{'file': null, 'generation': 1, 'policies': 13, 'room': 4096, 'reload': 'idle', "
+		"'reload_waits_for': null, 'last_reload': null, "
+		"'removed_policies': {'passed_packets': 0, 'dropped_packets': 0}}"},
+	{"/weir/change", NULL, "{'state': 'idle', 'directory': null, 'last': null}"},
+	{"/weir/running", NULL, NULL},
+	{"/weir/history", NULL, NULL},
+};
+
+static char directory[32], more[512];
+
+static void open_all(struct instance_world *w, const char *group, const char *policies)
+{
+	char store[64];
+
+	strcpy(directory, "/tmp/weir-show-XXXXXX");
+	assert_non_null(mkdtemp(directory));
+	snprintf(store, sizeof(store), "%s/store", directory);
+	snprintf(more, sizeof(more), "%s'ledger': {'store': '%s'}, ", group, store);
+	assert_int_equal(store_create(store, (struct store_identity){0, 1}), 0);
+	instance_world_open_more(w, more, policies);
+}
+
+static void close_all(struct instance_world *w)
+{
+	char command[64];
+
+	instance_world_close(w);
+	snprintf(command, sizeof(command), "rm -r %s", directory);
+	assert_int_equal(system(command), 0);
+}
+
+#define EXPECT(w, rows) show_expect_rows(w, rows, sizeof(rows) / sizeof((rows)[0]))
+
+static void test_each_kind(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	open_all(&w, GROUP, POLICIES);
+	EXPECT(&w, of_policies);
+	EXPECT(&w, of_ledgers);
+	EXPECT(&w, of_the_box);
+	close_all(&w);
+}
+
+/* A worker's counters are in its own reply, and in those of all. */
+static void test_counters(void **state)
+{
+	struct worker_counters *c;
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, "{'name': 'p', 'match': {'vlan': 1}, 'limit': '1Mbit/s'}");
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
+		c = &w.inst.workers[i].counters;
+		c->rx_packets = 10 + i;
+		c->tx_packets = 20 + i;
+		c->unmatched_packets = 30 + i;
+		c->dropped[DROP_LIMIT] = 40 + i;
+		c->unparsed[UNPARSED_NONE + 1] = 50 + i;
+		c->sleeps = 60 + i;
+		c->expired = 70 + i;
+	}
+	c->busy_cycles = 5;
+	c->handing_cycles = 7;
+	show_expect(show_ask(&w, "/weir/drops", NULL), "{'limit': 81, 'quota': 0, '...': 0}");
+	show_expect(show_ask(&w, "/weir/unparsed", NULL),
+		"{'fragment_unknown': 101, 'fragment_tiny': 0, '...': 0}");
+	show_expect(show_ask(&w, "/weir/workers", NULL),
+		"[{'rx_packets': 10, 'tx_packets': 20, 'unmatched_packets': 30, 'sleeps': 60, "
+		"'dropped': {'limit': 40, '...': 0}, "
+		"'unparsed': {'fragment_unknown': 50, '...': 0}, 'fragments': null, '...': 0}, "
+		"{'rx_packets': 11, 'tx_packets': 21, 'unmatched_packets': 31, 'sleeps': 61, "
+		"'dropped': {'limit': 41, '...': 0}, 'busy_cycles': 12, 'handing_cycles': 7, "
+		"'idle': 'sleep', 'paths': 2, 'stuck': false, '...': 0}]");
+	show_expect(show_ask(&w, "/weir/ledger", NULL),
+		"{'state': 'none', 'recovering_policies': 0, 'lease_ms': 5000, 'expired': 141, "
+		"'control_late': 0}");
+	instance_world_close(&w);
+}
+
+#define TOTALS                                                                          \
+	"{'name': 'one', 'match': {'vlan': 1}, 'allocator': 'quota', 'total': '1GB'}, " \
+	"{'name': 'two', 'match': {'vlan': 2}, 'allocator': 'quota', 'total': '1GB'}, " \
+	"{'name': 'none', 'match': {'vlan': 3}, 'limit': '1Mbit/s'}"
+
+#define HEALTH "'control': '*', 'log_lines_lost': 0, 'tsc': '*'"
+
+/* A total counts as spent when a thousandth is left; how many, and the first, is said. */
+static void test_spent(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	open_all(&w, "", TOTALS);
+	show_expect(show_ask(&w, "/weir/health", NULL),
+		"{'alarms': [], 'totals_spent': 0, " HEALTH "}");
+	w.config->policies[1].total = UINT64_C(999999999999); /* of which 1 GB is left */
+	show_expect(show_ask(&w, "/weir/health", NULL),
+		"{'alarms': [], 'totals_spent': 0, " HEALTH "}");
+	w.config->policies[1].total++;
+	show_expect(show_ask(&w, "/weir/health", NULL),
+		"{'alarms': ['the total of two is spent'], 'totals_spent': 1, " HEALTH "}");
+	w.config->policies[0].total = UINT64_C(1000000000000);
+	show_expect(show_ask(&w, "/weir/health", NULL),
+		"{'alarms': ['2 totals are spent, that of one the first one'], "
+		"'totals_spent': 2, " HEALTH "}");
+	close_all(&w);
+}
+
+/* What somebody is to be woken for. */
+static void test_alarms(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	open_all(&w, "", "{'name': 'held', 'limit': '1Mbit/s', 'guarantee': 'conserved'}");
+	w.inst.clock.doubted = true;
+	w.inst.clock.jumped_ns = 1500000;
+	w.inst.clock.jumps = 3;
+	w.inst.clock.hz = 1000000000;
+	w.inst.clock.doubt = NULL;
+	show_expect(show_ask(&w, "/weir/health", NULL),
+		"{'alarms': ['the TSC has jumped by 1.500 ms, and is being measured anew'], "
+		"'totals_spent': 0, 'control': {'stalls': 0, 'longest_stall_ms': 0.0}, "
+		"'log_lines_lost': 0, 'tsc': {'mhz': 1000.0, 'jumps': 3, 'doubt': null}}");
+	w.inst.clock.doubted = false;
+	w.inst.renewal.span = 1;
+	w.inst.workers[0].expiry.until = 1;
+	w.inst.workers[1].expiry.until = 0;
+	show_expect(show_ask(&w, "/weir/health", NULL),
+		"{'alarms': ['worker 1 (CPU 1) passes of conserved limits what is promised to "
+		"nobody'], '...': 0}");
+	w.inst.renewal.span = 0;
+	show_expect(show_ask(&w, "/weir/health", NULL), "{'alarms': [], '...': 0}");
+	close_all(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_kind),
+		cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_spent),
+		cmocka_unit_test(test_alarms),
+	};
+
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+}
