@@ -276,6 +276,37 @@ static void test_each_thing(void **state)
 	agree_group_free(g);
 }
 
+/* A leaf's policies are more than a message has room for: each of them is told nevertheless. */
+static void test_full_leaf(void **state)
+{
+	const unsigned n = 300, behind[] = {0, 60, 150, 299};
+	struct group *g = agree_group(n, 4);
+	uint32_t inverse = 1;
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++) /* of what ids are spread over leaves by, by Newton */
+		inverse *= 2 - UINT32_C(2654435769) * inverse;
+	for (unsigned i = 0; i < NODES; i++) {
+		for (unsigned p = 0; p < n; p++)
+			g->told[i].policies[p].id = p * inverse;
+		tell_agree_again(g, i);
+	}
+	agree_run(g, SOON);
+	for (unsigned i = 0; i < NODES; i++)
+		assert_int_equal(differences(g, i), 0);
+	for (unsigned k = 0; k < sizeof(behind) / sizeof(behind[0]); k++) {
+		g->told[2].values[behind[k]][1]++;
+		tell_agree_again(g, 2);
+		agree_run(g, SOON);
+		assert_true(sees_just(g, 0, 2, behind[k], 2));
+		assert_true(sees_just(g, 2, 0, behind[k], 2));
+		g->told[2].values[behind[k]][1]--;
+		tell_agree_again(g, 2);
+		agree_run(g, SOON);
+	}
+	agree_group_free(g);
+}
+
 /* A policy that only one has; the others know it by its id alone. */
 static void test_presence(void **state)
 {
@@ -693,6 +724,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_thing),
+		cmocka_unit_test(test_full_leaf),
 		cmocka_unit_test(test_presence),
 		cmocka_unit_test(test_other_order),
 		cmocka_unit_test(test_unknown_group_value),

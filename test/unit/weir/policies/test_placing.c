@@ -211,6 +211,31 @@ static void test_measures(void **state)
 	instance_world_close(&world.inst);
 }
 
+/* A round of fewer than a thousand packets says nothing, and goes on; but not for ever. */
+static void test_few_packets(void **state)
+{
+	static const uint64_t packets[] = {999, 1000};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct world world;
+		struct placing *placing;
+		uint64_t began;
+
+		open_lane(&world, PLACED);
+		placing = world.inst.inst.placings->first;
+		placings_look(&world.inst.inst, ROUND);
+		began = placing->began_ns;
+		placing->rings[0].reta->packets[3] += packets[i];
+		placings_look(&world.inst.inst, began + ROUND);
+		assert_int_equal(placing->rebalance.rounds, i);
+		for (unsigned n = 0; n < 100 && placing->rebalance.rounds == i; n++)
+			placings_look(&world.inst.inst, placing->due_ns);
+		assert_int_equal(placing->rebalance.rounds, i + 1);
+		instance_world_close(&world.inst);
+	}
+}
+
 static struct policy_txn *prepare_placing(struct world *world, const char *policies)
 {
 	struct policy_txn *x;
@@ -393,6 +418,7 @@ int main(void)
 		cmocka_unit_test(test_one_at_a_time),
 		cmocka_unit_test(test_handing),
 		cmocka_unit_test(test_measures),
+		cmocka_unit_test(test_few_packets),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_retargets),
 		cmocka_unit_test(test_fragments),

@@ -80,6 +80,27 @@ static void test_never(void **state)
 	instance_world_close(&w);
 }
 
+/* After the TSC was set back all of them are told again, and what is shared begins anew. */
+static void test_anew(void **state)
+{
+	struct limit_profile last;
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, DIVIDED ", " RESERVED);
+	publish_all_later(&w.inst);
+	assert_true(publish_rest(&w.inst));
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
+		assert_int_equal(take_posted_limits(&w, i, &last), 0);
+	publish_anew(&w.inst);
+	for (unsigned p = 0; p < w.inst.n_policies; p++)
+		assert_true(w.inst.engine.slots[w.inst.slots.of[p]].restarts);
+	assert_true(publish_rest(&w.inst));
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
+		assert_int_equal(take_posted_limits(&w, i, &last), w.inst.n_policies);
+	instance_world_close(&w);
+}
+
 static void fill_limit_ring_ring(struct limit_ring *limit_ring, uint32_t slot)
 {
 	struct limit_profile message = {.policy = slot, .kind = METER_TOKEN_BUCKET};
@@ -226,6 +247,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_only_what_changed),
 		cmocka_unit_test(test_never),
+		cmocka_unit_test(test_anew),
 		cmocka_unit_test(test_full_ring),
 		cmocka_unit_test(test_behind),
 		cmocka_unit_test(test_shared_buckets_wait_for_nobody),
