@@ -263,7 +263,7 @@ static void the_report(void **state)
 	put(place, "store", "no store");
 	free(place->text);
 	place->doctor.out = open_memstream(&place->text, &place->size);
-	failing = doctor_run(place->config, "f.json", place->top, place->doctor.out);
+	failing = doctor_run(place->config, "f.json", false, place->doctor.out);
 	fclose(place->doctor.out);
 	assert_true(failing >= 2);
 	at = place->text;

@@ -13,6 +13,7 @@
 
 #include <rte_malloc.h>
 
+#include "event.h"
 #include "policy_txn.h"
 #include "police/borrow.h"
 #include "policy/diff.h"
@@ -288,12 +289,25 @@ static void test_names_follow(void **state)
 	instance_world_close(&w);
 }
 
+/* One event since then, of the policy that has passed so many packets. */
+static void expect_removed(uint64_t since, uint64_t passed)
+{
+	json_t *said = events_get(since);
+
+	assert_int_equal(events_number(), since + 1);
+	assert_string_equal(json_string_value(json_object_get(said, "event")), "policy_removed");
+	assert_string_equal(json_string_value(json_object_get(said, "policy")), "mine");
+	assert_int_equal(json_integer_value(json_object_get(said, "passed_packets")), passed);
+	json_decref(said);
+}
+
 /* What a policy counted that is removed is kept in a sum, with what came to it until the end. */
 static void test_gone_is_counted(void **state)
 {
 	struct snapshot *former;
 	struct instance_world w;
 	struct policy_txn *x;
+	uint64_t said;
 
 	(void)state;
 	instance_world_open(&w, MINE(""));
@@ -303,7 +317,9 @@ static void test_gone_is_counted(void **state)
 	assert_int_equal(policy_txn_commit(x), 0);
 	assert_int_equal(w.inst.gone.passed_packets, 0);
 	turn_with(&w, 1, former);
+	said = events_number();
 	finish_policy_txn(&w, x);
+	expect_removed(said, 2 * INSTANCE_BURST);
 	assert_int_equal(w.inst.gone.passed_packets, 2 * INSTANCE_BURST);
 	assert_int_equal(w.inst.gone.passed_bytes, 2 * INSTANCE_BURST * INSTANCE_BYTES);
 	/* A policy of that name again, and yet another. */
