@@ -201,6 +201,27 @@ def ctl(weir, *words):
                           check=False, timeout=box.PATIENCE_S)
 
 
+def sending(scene):
+    """A peer that no route leads to is named once; and when there is one, that it is over."""
+    box.ip("addr add 198.51.100.1/32 dev lo")
+    roster = [{"name": "box1", "address": f"198.51.100.1:{PORT}"},
+              {"name": "other", "address": f"203.0.113.7:{PEERS_PORT}"}]
+    weir = scene.box(box.wire("net_ring0", "net_ring1", log={"format": "json", "level": "info"},
+                              gossip=GOSSIP | {"roster": roster}, policies=policies(TOTAL)[1:]),
+                     "box1").start()
+    said = Said(weir, "json")
+    said.once("gossip_send_failed", "gossip to other: Network is unreachable")
+    failed = weir.get("/weir/gossip")["send_errors"]
+    wait_until(lambda: weir.get("/weir/gossip")["send_errors"] > failed + 20, "errors")
+    expect(said.count("gossip_sends", "") == 0, "it is over before it is")
+    box.ip("route add 203.0.113.7/32 dev lo")
+    said.once("gossip_sends", "for 5 s all datagrams could be sent")
+    expect(said.count("gossip_send_failed", "") == 1, "each of them is said")
+    order = [one["event"] for one in objects(weir) if one["event"].startswith("gossip_send")]
+    expect(order == ["gossip_send_failed", "gossip_sends"], order)
+    weir.stop()
+
+
 def who_asks(scene):
     """Reloads say who wanted them and what came of it; levels change at once; nobody else may."""
     with limiter(scene, "text") as (weir, _, _):
@@ -262,4 +283,4 @@ def each_line_once(scene):
 
 
 if __name__ == "__main__":
-    box.main([as_text, as_json, a_total, who_asks, each_line_once], setup=box.enter_netns)
+    box.main([as_text, as_json, a_total, sending, who_asks, each_line_once], setup=box.enter_netns)
