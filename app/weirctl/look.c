@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -63,6 +64,11 @@ static int take_rows(json_t *look, const json_t *page)
 
 int look_at_policies(struct source *source, json_t **look)
 {
+	return look_at_first_policies(source, SIZE_MAX, look);
+}
+
+int look_at_first_policies(struct source *source, size_t most, json_t **look)
+{
 	json_int_t next = 0;
 	int ret;
 
@@ -81,7 +87,7 @@ int look_at_policies(struct source *source, json_t **look)
 		json_decref(page);
 		if (next && next <= before) /* it would be followed for ever */
 			ret = -EBADMSG;
-	} while (ret == 0 && next);
+	} while (ret == 0 && next && json_object_size(*look) < most);
 	return ret;
 }
 

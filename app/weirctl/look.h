@@ -9,8 +9,12 @@
 
 #include "ask/source.h"
 
-/* An object of each policy's columns by its name. 0, or what source.h says. */
-int look_at_policies(struct source *source, json_t **look);
+/*
+ * An object of each policy's columns by its name, in their order: of the first pages that have
+ * `most` of them at least. 0, or what source.h says.
+ */
+int look_at_first_policies(struct source *source, size_t most, json_t **look);
+int look_at_policies(struct source *source, json_t **look); /* all */
 
 /* An array of the rates of those policies that are there at both looks, as "rates" has them. */
 json_t *look_rates(const json_t *before, const json_t *now);

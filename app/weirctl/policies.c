@@ -12,6 +12,7 @@
 
 #include "ask/member.h"
 #include "field.h"
+#include "look.h"
 
 struct policy_row {
 	json_t *policy; /* borrowed */
@@ -113,15 +114,74 @@ static void truncate_array(json_t *array, size_t n)
 		json_array_remove(array, json_array_size(array) - 1);
 }
 
+/* A column of units a second, as /weir/policy calls it; null where it does not apply. */
+static void put_rate(json_t *policy, const json_t *row, const char *name, bool bytes)
+{
+	char column[64], key[64];
+	const json_t *value;
+
+	snprintf(column, sizeof(column), "%s_per_s", name);
+	snprintf(key, sizeof(key), "%s_%s", name, bytes ? "bps" : "per_s");
+	value = json_object_get(row, column);
+	json_object_set_new(policy, key,
+		json_is_number(value) ? json_real(json_number_value(value) * (bytes ? 8 : 1))
+				      : json_null());
+}
+
+static void put_counts(json_t *policy, const json_t *row, const char *name, const char *units)
+{
+	char packets[64], counted[64];
+	json_t *object = json_object();
+
+	snprintf(packets, sizeof(packets), "%s_packets", name);
+	snprintf(counted, sizeof(counted), "%s_units", name);
+	json_object_set(object, "packets", json_object_get(row, packets));
+	if (strcmp(units, "packets") != 0)
+		json_object_set(object, units, json_object_get(row, counted));
+	json_object_set_new(policy, name, object);
+}
+
+/* A row of a page in the form of /weir/policy, as far as it goes. */
+static json_t *policy_of_row(const json_t *row)
+{
+	static const char *const same[] = {
+		"name", "count", "allocator", "limit_by", "limit_until", "peers_lost"};
+	static const char *const rates[] = {"limit", "local_limit", "demand", "global_demand"};
+	static const char *const counts[] = {"passed", "dropped", "over"};
+	const char *units = json_string_value(json_object_get(row, "count"));
+	json_t *policy = json_object();
+
+	if (!units)
+		units = "packets";
+	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
+		json_object_set(policy, same[i], json_object_get(row, same[i]));
+	if (json_is_null(json_object_get(row, "limit_by")))
+		json_object_set_new(policy, "limit_by", json_string("configuration"));
+	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++)
+		put_rate(policy, row, rates[i], strcmp(units, "bytes") == 0);
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		put_counts(policy, row, counts[i], units);
+	return policy;
+}
+
+/* By pages of a hundred, and no more of them than are wanted. */
 int policies_gather(struct source *source, const struct request *request, json_t **document)
 {
+	json_t *look = NULL, *row;
+	const char *name;
 	size_t n;
 	int ret;
 
 	*document = NULL;
 	if (!policies_count(request->word, &n))
 		return -EINVAL;
-	ret = source_each(source, "/weir/policy", request->sort ? SIZE_MAX : n, document);
+	ret = look_at_first_policies(source, request->sort ? SIZE_MAX : n, &look);
+	if (ret == 0) {
+		*document = json_array();
+		json_object_foreach (look, name, row)
+			json_array_append_new(*document, policy_of_row(row));
+	}
+	json_decref(look);
 	if (ret == 0 && request->sort)
 		ret = sort_policies(document, measure_of(request->sort));
 	truncate_array(*document, n);

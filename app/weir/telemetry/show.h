@@ -101,6 +101,10 @@ json_t *show_share(double share);
 struct policy show_policy_now(const struct instance *inst, unsigned policy);
 json_t *show_limit(const struct policy *policy);
 
+/* Why that limit holds, null when it is the configuration's; and until when, or null. */
+json_t *show_limit_by(const struct instance *inst, unsigned policy);
+json_t *show_limit_until(const struct instance *inst, unsigned policy);
+
 /* Why that limit holds, until when, and what is configured. */
 void show_timed(json_t *json, const struct instance *inst, unsigned policy);
 

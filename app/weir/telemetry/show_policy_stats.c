@@ -21,6 +21,8 @@
 
 /* What is known of one policy. */
 struct policy_now {
+	const struct instance *inst;
+	unsigned index;
 	const struct policy *policy;
 	struct limiter_view view;
 	struct policy_totals totals;
@@ -93,7 +95,10 @@ static json_t *null_unless(bool has, uint64_t value)
 	COLUMN("trial_passed_units", null_unless(now->tried, now->trial.totals.passed_bytes))     \
 	COLUMN("trial_dropped_packets",                                                           \
 		null_unless(now->tried, now->trial.totals.dropped_packets))                       \
-	COLUMN("trial_dropped_units", null_unless(now->tried, now->trial.totals.dropped_bytes))
+	COLUMN("trial_dropped_units", null_unless(now->tried, now->trial.totals.dropped_bytes))   \
+	COLUMN("allocator", json_string(p->allocator->name))                                      \
+	COLUMN("limit_by", show_limit_by(now->inst, now->index))                                  \
+	COLUMN("limit_until", show_limit_until(now->inst, now->index))
 
 static json_t *columns_json(void)
 {
@@ -122,7 +127,7 @@ static json_t *policy_stats(const void *context, unsigned i)
 	struct instance *inst = (struct instance *)(uintptr_t)context;
 	uint32_t slot = inst->slots.of[i];
 	const struct policy policy = show_policy_now(inst, i);
-	struct policy_now now = {.policy = &policy};
+	struct policy_now now = {.inst = inst, .index = i, .policy = &policy};
 
 	limiter_view(inst->limiter, i, &now.view);
 	now.totals = instance_policy_totals(inst, slot);

@@ -40,6 +40,20 @@ static json_t *until_json(const struct timed_view *view)
 	return json_string(zone_format(view->zone, view->until, text));
 }
 
+json_t *show_limit_by(const struct instance *inst, unsigned policy)
+{
+	struct timed_view view = timed_of(inst, policy);
+
+	return view.by == TIMED_PLAIN ? json_null() : json_string(by_names[view.by]);
+}
+
+json_t *show_limit_until(const struct instance *inst, unsigned policy)
+{
+	struct timed_view view = timed_of(inst, policy);
+
+	return until_json(&view);
+}
+
 void show_timed(json_t *json, const struct instance *inst, unsigned policy)
 {
 	struct timed_view view = timed_of(inst, policy);

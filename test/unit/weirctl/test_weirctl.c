@@ -350,7 +350,18 @@ static void pages_of_a_name(void **state)
 
 /* --- policies -------------------------------------------------------------------------------- */
 
+#define POLICY_PAGE(next, rows)                                                     \
+	"{\"at_ms\": 1.0, \"next\": " next ", \"columns\": [\"name\", \"count\", "  \
+	"\"limit_per_s\", \"demand_per_s\", \"passed_packets\", \"passed_units\", " \
+	"\"dropped_packets\", \"allocator\", \"limit_by\"], \"policies\": [" rows "]}"
+
 static const struct row three_policies[] = {
+	{"/weir/policy_stats,0",
+		POLICY_PAGE("2", "[\"a\", \"bytes\", 1000, 1.25, 3, 400, 1, \"fps\", null]"), 0},
+	{"/weir/policy_stats,2",
+		POLICY_PAGE("null", "[\"b\", \"bytes\", null, 3.75, 0, 0, 1, \"quota\", null], "
+				    "[\"c\", \"packets\", 7.5, 20, 9, 9, 9, \"fps\", null]"),
+		0},
 	{"/weir/policies", "{\"next\": 2, \"policies\": [\"a\", \"gone\"]}", 0},
 	{"/weir/policies,2", "{\"next\": null, \"policies\": [\"b\", \"c\"]}", 0},
 	{"/weir/policy,a",
@@ -400,7 +411,31 @@ static void policies_few(void **state)
 
 	(void)state;
 	free(printed_document("policies", &(struct request){.word = "1"}, &canned));
-	assert_int_equal(canned.asked, 3);
+	assert_int_equal(canned.asked, 1);
+}
+
+/* In the form of /weir/policy, also for programs. */
+static void policies_form(void **state)
+{
+	static const char want[] =
+		"{\"name\": \"a\", \"count\": \"bytes\", \"allocator\": \"fps\", \"limit_by\": "
+		"\"configuration\", \"limit_bps\": 8000.0, \"local_limit_bps\": null, "
+		"\"demand_bps\": 10.0, \"global_demand_bps\": null, \"passed\": {\"packets\": 3, "
+		"\"bytes\": 400}, \"dropped\": {\"packets\": 1}, \"over\": {}}";
+	struct canned canned = canned_make(three_policies);
+	json_t *document, *expected = json_loads(want, 0, NULL);
+
+	(void)state;
+	assert_int_equal(command_gather(command_find("policies"), &canned.source,
+				 &(struct request){0}, &document),
+		0);
+	assert_int_equal(canned.asked, 2);
+	assert_non_null(expected);
+	assert_true(json_equal(json_array_get(document, 0), expected));
+	assert_int_equal(
+		json_real_value(json_object_get(json_array_get(document, 2), "demand_per_s")), 20);
+	json_decref(expected);
+	json_decref(document);
 }
 
 static void policies_how_many(void **state)
@@ -959,6 +994,7 @@ int main(void)
 		cmocka_unit_test(pages_of_a_name),
 		cmocka_unit_test(policies),
 		cmocka_unit_test(policies_few),
+		cmocka_unit_test(policies_form),
 		cmocka_unit_test(policies_how_many),
 		cmocka_unit_test(one_policy),
 		cmocka_unit_test(budgets),

@@ -243,6 +243,10 @@ static void test_policy_stats(void **state)
 	assert_true(json_is_integer(cell(page, 1, "waiting_packets")));
 	assert_true(json_is_null(cell(page, 0, "fallback_units")));
 	assert_true(json_is_null(cell(page, 0, "total_units")));
+	assert_string_equal(json_string_value(cell(page, 2, "allocator")),
+		json_string_value(json_object_get(policy, "allocator")));
+	assert_true(json_is_null(cell(page, 2, "limit_by")));
+	assert_true(json_is_null(cell(page, 2, "limit_until")));
 	json_decref(policy);
 	json_decref(page);
 	assert_null(ask_command(&w, "/weir/policy_stats", "x"));
