@@ -303,7 +303,7 @@ def ctl_of(path, said, command, status=1, pause=0.0):
 def servers_that_misbehave(scene):
     """Half an answer, another answer, a huge one, none: never a crash, never for ever."""
     path = scene.path("weir.sock")
-    names = {"/weir/policies": {"next": 1, "policies": ["a"]}}
+    page = {"/weir/policy_stats": {"next": 1, "columns": ["name"], "policies": [["a"]]}}
     whole = {"/weir/drops": {"limit": 1}}
     for said, want in (
             ((), "was closed"),
@@ -323,7 +323,7 @@ def servers_that_misbehave(scene):
             ((GREETING, {"/weir/drops": {"x": "y" * 20000}}), "longer than")):
         got = ctl_of(path, said, "drops")
         expect(want in got, f"{said!r:.200}: {got}, not {want}")
-    expect("was closed" in ctl_of(path, [GREETING, names], "policies"), "died between two pages")
+    expect("was closed" in ctl_of(path, [GREETING, page], "policies"), "died between two pages")
     expect("limit" in ctl_of(path, [GREETING, whole], "drops", status=0), "a good one")
     # A reply as long as was announced; and text that would move a terminal's cursor.
     long = {"/weir/drops": {"limit": 1, "z": ""}}

@@ -151,6 +151,35 @@ static void full_ring_and_rate(void **state)
 	world_free(world);
 }
 
+/* Buffers that are neither in the ports' pools nor at a worker's hand. */
+static unsigned buffers_out(const struct world *world)
+{
+	const struct instance *inst = &world->w.inst;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < inst->config->n_ports; i++)
+		n += rte_mempool_in_use_count(inst->ports[i].pool);
+	return n;
+}
+
+/* Of each burst all that do not wait are sent or freed, once, and those that wait are not. */
+static void what_waits_stays(void **state)
+{
+	struct world *world = world_new_of(SHAPED);
+	unsigned before = buffers_out(world);
+
+	(void)state;
+	put_tap(world, 0, false);
+	for (unsigned i = 0; i < 8; i++) {
+		instance_world_turn(&world->w, 0);
+		assert_int_equal(buffers_out(world) - before,
+			engine_waiting(&world->w.inst.engine, 0).packets);
+	}
+	assert_true(buffers_out(world) > before);
+	assert_true(world->worker->counters.dropped[DROP_QUEUE_FULL] > 0);
+	world_free(world);
+}
+
 /* Those that wait are neither sent nor dropped, and are the shaper's. */
 static void what_waits(void **state)
 {
@@ -191,6 +220,7 @@ int main(void)
 		cmocka_unit_test(only_what_is_wanted),
 		cmocka_unit_test(full_ring_and_rate),
 		cmocka_unit_test(what_waits),
+		cmocka_unit_test(what_waits_stays),
 		cmocka_unit_test(ends_by_itself),
 	};
 
