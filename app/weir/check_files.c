@@ -28,8 +28,7 @@ static void relay_complaint(void *context, const struct complaint *complaint)
 		reader_warn(reader, path, "not on this machine, where a start would fail%s%s",
 			complaint->remedy ? ": " : "", complaint->remedy ? complaint->remedy : "");
 	else
-		reader_refuse(
-			reader, path, complaint->found, complaint->expected, complaint->remedy);
+		config_complain(reader, complaint);
 }
 
 /* Files that the configuration names, and groups of this machine: reported where they are named. */

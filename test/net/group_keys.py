@@ -6,6 +6,7 @@ strangers and forgers who send more than control could read. Peers are looked at
 """
 
 import os
+import re
 import socket
 import subprocess
 import time
@@ -99,7 +100,8 @@ def rotation(scene):
         names.append(pair.boxes[0].get("/weir/peers")["keys"])
     os.chmod(new, 0o644)
     pair.reload(0, key_file=new, error=True)
-    expect("others may read it" in pair.boxes[0].log(), "why it was refused is not in the log")
+    expect(re.search(r"\.json:\d+: gossip\.key_file: .*: others may read it: expected mode 0600",
+                     pair.boxes[0].log()), "why it was refused, and in which line, is not in the log")
     expect(pair.boxes[0].get("/weir/peers")["keys"] == names[-1], "a refused file changed the keys")
     os.chmod(new, 0o600)
     for i in range(2):

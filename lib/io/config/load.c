@@ -55,7 +55,7 @@ void config_free(struct config *config)
 	free(config);
 }
 
-static void refuse_change(void *context, const struct complaint *complaint)
+void config_complain(void *context, const struct complaint *complaint)
 {
 	struct reader *reader = context;
 	struct json_named named;
@@ -77,7 +77,7 @@ static struct config *read_config(struct reader *reader, const struct config *ru
 		config_check(reader, config);
 	}
 	if (!reader_failed(reader) && running != NULL)
-		config_fixed(running, config, &(struct complaint_sink){refuse_change, reader});
+		config_fixed(running, config, &(struct complaint_sink){config_complain, reader});
 	if (!reader_failed(reader))
 		config_warn(reader, config, running);
 	return config;

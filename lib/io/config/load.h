@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "json/read.h"
+#include "policy/complaint.h"
 #include "policy/config.h"
 
 /* How a configuration is read; what is NULL is not asked for. */
@@ -22,6 +23,9 @@ struct config_load {
 	unsigned *n_files; /* so many were read */
 	json_t **document; /* of a good one: all files as one, without "include"; a reference */
 };
+
+/* Takes complaints to a reader, which is the context, as errors of the line that they are about. */
+void config_complain(void *reader, const struct complaint *complaint);
 
 /* As config_load(), to diagnostics. */
 int config_load_with(const struct config_load *load, struct config **out);
