@@ -101,7 +101,7 @@ def rotation(scene):
     os.chmod(new, 0o644)
     pair.reload(0, key_file=new, error=True)
     expect(re.search(r"\.json:\d+: gossip\.key_file: .*: others may read it: expected mode 0600",
-                     pair.boxes[0].log()), "why it was refused, and in which line, is not in the log")
+                     pair.boxes[0].log()), "why it was refused, and where, is not in the log")
     expect(pair.boxes[0].get("/weir/peers")["keys"] == names[-1], "a refused file changed the keys")
     os.chmod(new, 0o600)
     for i in range(2):

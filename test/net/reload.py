@@ -402,7 +402,7 @@ def refused(scene):
                 last = reload(weir)["last_reload"]
                 expect(not last["ok"] and any(want in line for line in last["messages"]),
                        f"{want}: {last}")
-                expect(want in weir.log(), f"{want}: not in the log")
+                wait_until(lambda words=want: words in weir.log(), f"{want}: not in the log")
             with open(weir.config_path, "w", encoding="utf-8") as out:
                 out.write("{")
             expect(not reload(weir)["last_reload"]["ok"], "a file that is no JSON")

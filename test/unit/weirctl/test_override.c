@@ -73,7 +73,7 @@ static void lasts(void **state)
 	assert_requests("p off", "/weir/override,p,off");
 }
 
-/* Of this machine's clocks, also where they are not UTC's. */
+/* By this machine's clocks, also where they are not UTC's. */
 static void until(void **state)
 {
 	static const struct {

@@ -162,7 +162,7 @@ static unsigned buffers_out(const struct world *world)
 	return n;
 }
 
-/* Of each burst all that do not wait are sent or freed, once, and those that wait are not. */
+/* All of a burst that do not wait are sent or freed, once, and those that wait are not. */
 static void what_waits_stays(void **state)
 {
 	struct world *world = world_new_of(SHAPED);
