@@ -513,7 +513,7 @@ QUIET = ("split",)
 ALONE = ("conservation", "actions", "lifecycle", "shape", "placement", "groups", "agreement",
          "offloads")
 IN_COMPANY = ("drawn", "quota", "reload", "etcd", "weirctl", "kill9", "conserved", "stuck",
-              "trial",
+              "trial", "shadow",
               "group_keys", "stall", "disagree", "clients", "clocks", "service", "exporter",
               "ctl_live", "doctor", "manual", "timed", "page", "events", "flows",
               "explain", "changes")

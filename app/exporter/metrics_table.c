@@ -57,6 +57,8 @@ const struct metric metrics[] = {
 		"Policies without metrics of their own: more than --max-policies, or a reload went on"),
 	ONE("weir_peers_left_out", GAUGE, "left_out.peers",
 		"Peers without metrics of their own: more than --max-peers"),
+	ONE("weir_shadow", GAUGE, "config.shadow",
+		"Whether nothing is enforced, and policies only count"),
 	ONE("weir_last_reload_success", GAUGE, "config.last_reload.ok",
 		"Whether the last reload was taken; absent before the first"),
 	ONE("weir_alarms", GAUGE, "health.alarms", "Things that are wrong now: weirctl status"),

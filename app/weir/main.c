@@ -24,6 +24,7 @@
 #include "new_ledger.h"
 #include "notify/notify.h"
 #include "policy/config.h"
+#include "policy/shadow.h"
 #include "secret/group_keys.h"
 #include "start.h"
 
@@ -39,7 +40,7 @@
 #define LOG_PATIENCE_S 1
 
 static const char usage[] =
-	"Usage: weir -c CONFIG [--state DIRECTORY] |\n"
+	"Usage: weir -c CONFIG [--state DIRECTORY] [--shadow] |\n"
 	"       --check [--quiet] [--strict] [--json] CONFIG... |\n"
 	"       --describe CONFIG | --doctor [--json] CONFIG |\n"
 	"       --new-ledger [IDENTITY] CONFIG |\n"
@@ -53,6 +54,8 @@ static const char usage[] =
 	"      --state DIRECTORY\n"
 	"                       with -c: keep there what runs and who has changed it; a start\n"
 	"                       whose configuration is refused runs the last good one\n"
+	"      --shadow         with -c: enforce nothing, whatever the configuration says: every\n"
+	"                       policy counts what it would do, and every packet passes\n"
 	"      --check CONFIG...\n"
 	"                       say what is wrong with them, and with the files that they name,\n"
 	"                       or that all is good; start nothing; - is standard input\n"
@@ -110,6 +113,7 @@ struct options {
 	const char *config; /* or the other file that the command is about */
 	const char *identity;
 	const char *state;
+	bool shadow;
 	char **files; /* with --check, ended by a NULL */
 	struct check_options check;
 };
@@ -122,11 +126,20 @@ static bool is_check_option(int opt, struct check_options *check)
 	return opt == 'Q' || opt == 'S' || opt == 'J';
 }
 
+static bool is_run_option(int opt, struct options *options)
+{
+	if (opt == 's')
+		options->state = optarg;
+	options->shadow |= opt == 'w';
+	return opt == 's' || opt == 'w';
+}
+
 static int parse_weir_options(int argc, char **argv, struct options *options)
 {
 	static const struct option longs[] = {
 		{"config", required_argument, NULL, 'c'},
 		{"state", required_argument, NULL, 's'},
+		{"shadow", no_argument, NULL, 'w'},
 		{"check", no_argument, NULL, 'k'},
 		{"describe", required_argument, NULL, 'e'},
 		{"doctor", no_argument, NULL, 'o'},
@@ -152,10 +165,8 @@ static int parse_weir_options(int argc, char **argv, struct options *options)
 
 		if (is_check_option(opt, &options->check))
 			continue;
-		if (opt == 's') {
-			options->state = optarg;
+		if (is_run_option(opt, options))
 			continue;
-		}
 		if (!at || options->command != COMMAND_NONE)
 			return -EINVAL;
 		options->command = (enum command)(COMMAND_RUN + (at - messages));
@@ -172,13 +183,14 @@ static int parse_weir_options(int argc, char **argv, struct options *options)
 		options->config = argv[optind++];
 	else if (options->command == COMMAND_DOCTOR)
 		return -EINVAL;
+	if ((options->state || options->shadow) && options->command != COMMAND_RUN)
+		return -EINVAL;
 	if (options->command == COMMAND_CHECK) {
 		options->files = argv + optind;
 		return optind < argc ? 0 : -EINVAL;
 	}
 	asked = options->check.quiet || options->check.strict ||
-		(options->check.json && options->command != COMMAND_DOCTOR) ||
-		(options->state && options->command != COMMAND_RUN);
+		(options->check.json && options->command != COMMAND_DOCTOR);
 	return options->command == COMMAND_NONE || optind != argc || asked ? -EINVAL : 0;
 }
 
@@ -233,6 +245,8 @@ static void log_startup(const struct config *config, const struct kept *kept, st
 				     : config->gossip.n_key_files ? "gossip sealed"
 								  : "gossip INSECURE"),
 		event_word("socket", config->control_socket));
+	if (config->shadow)
+		event(SHADOW);
 }
 
 static int stop_instance(struct instance *inst)
@@ -316,6 +330,8 @@ static int run_file(const struct options *options)
 
 	if (ret == 0)
 		ret = kept_choose(kept, options->config, said, &config);
+	if (ret == 0 && options->shadow)
+		config_force_shadow(config);
 	if (said)
 		fclose(said);
 	if (ret) {

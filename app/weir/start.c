@@ -37,6 +37,7 @@
 #include "pages.h"
 #include "placing.h"
 #include "policy/names.h"
+#include "policy/shadow.h"
 #include "police/charge.h"
 #include "police/extended.h"
 #include "police/shaped.h"
@@ -155,7 +156,7 @@ static int classifier_start(struct instance *inst)
 	if (ret == 0)
 		ret = classifier_create(inst->policies, n, SOCKET_ID_ANY, &inst->classifier);
 	if (ret == 0)
-		classifier_set_unparsed(inst->classifier, inst->config->unparsed);
+		classifier_set_unparsed(inst->classifier, config_unparsed(inst->config));
 	if (ret == 0)
 		ret = policy_names_create(inst->policies, n, &inst->names);
 	if (ret == 0) {

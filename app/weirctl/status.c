@@ -232,6 +232,14 @@ static json_t *limits_of(const json_t *document)
 		field_number(limits, "by_schedule"), field_number(limits, "by_override"));
 }
 
+/* Whether what policies say is done to packets; of a limiter before there was shadow it is. */
+static const char *mode_of(const json_t *document)
+{
+	if (json_is_true(member_at(document, "config.shadow")))
+		return "SHADOW: nothing is enforced";
+	return json_is_object(json_object_get(document, "config")) ? "enforces" : "-";
+}
+
 /* "servers UP 10.0 Gbit/s" of each port. */
 static json_t *links_of(const json_t *ports)
 {
@@ -276,6 +284,7 @@ static int print_details(const json_t *document, struct view *view)
 		{"pid", "info.pid", KIND_COUNT},
 		{"up for", "process.uptime_s", KIND_SECONDS},
 		{"policies", "config.policies", KIND_COUNT},
+		{"mode", "mode", KIND_TEXT},
 		{"runs", "change.runs.words", KIND_TEXT},
 		{"limits", "other_limits", KIND_TEXT},
 		{"reload", "reload_state", KIND_TEXT},
@@ -287,10 +296,10 @@ static int print_details(const json_t *document, struct view *view)
 	};
 	const json_t *rates = member_at(document, "rates");
 	const json_t *workers = json_object_get(document, "workers");
-	json_t *shown = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "limiter",
-		self_name(member_at(document, "peers.peers")), "state",
-		health_names[health_state(document)], "group", group_of(document), "alarms",
-		alarms_of(document), "other_limits", limits_of(document), "reload_state",
+	json_t *shown = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "mode",
+		mode_of(document), "limiter", self_name(member_at(document, "peers.peers")),
+		"state", health_names[health_state(document)], "group", group_of(document),
+		"alarms", alarms_of(document), "other_limits", limits_of(document), "reload_state",
 		reload_of(document), "n_workers", (int)json_array_size(workers), "links",
 		links_of(json_object_get(document, "ports")), "received",
 		status_rate_of(rates, "rx_pps", "rx_bps"), "sent",

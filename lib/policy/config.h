@@ -152,7 +152,9 @@ struct config {
 	unsigned n_workers;
 	enum idle idle;
 	enum on_refused on_refused;
-	double shape_pool; /* share of the packet buffers that may wait, above 0 and below 1 */
+	bool shadow;        /* nothing is enforced: policies count what they would do */
+	bool shadow_forced; /* the command line says so, whatever the file says */
+	double shape_pool;  /* share of the packet buffers that may wait, above 0 and below 1 */
 	unsigned control_cpu;
 	char control_socket[CONFIG_PATH_MAX];
 	char control_group[CONFIG_NAME_MAX];     /* of the socket's file: who may read; "": ours */

@@ -20,7 +20,7 @@ static uint64_t queue_depth(const struct policy *policy)
 	return (uint64_t)depth;
 }
 
-static uint64_t depth_with_queue(const struct policy *policy)
+uint64_t policy_depth_with_queue(const struct policy *policy)
 {
 	uint64_t most = policy->count == COUNT_BYTES ? CONFIG_BURST_MAX : CONFIG_COUNT_MAX;
 
@@ -39,7 +39,7 @@ struct policy policy_trial(const struct policy *policy)
 	trial.meter = policy->trial.meter;
 	trial.classes = policy->trial.classes;
 	if (policy_is_shaped(policy))
-		trial.burst_bytes = depth_with_queue(&trial);
+		trial.burst_bytes = policy_depth_with_queue(&trial);
 	trial.allocator = &allocator_static;
 	trial.action = ACTION_DROP;
 	trial.weigh_tcp_only = false;

@@ -25,6 +25,12 @@ static inline bool policy_has_trial(const struct policy *policy)
  */
 struct policy policy_trial(const struct policy *policy);
 
+/*
+ * The depth of a bucket that drops, in bytes (or packets), what the queue of such a policy, which
+ * policy_is_shaped(), would: its burst, and what may wait there.
+ */
+uint64_t policy_depth_with_queue(const struct policy *policy);
+
 /* Whether two policies, of one kind but for their trials, have the same one, or neither has. */
 bool policy_trials_equal(const struct policy *a, const struct policy *b);
 

@@ -54,8 +54,8 @@
 /* What the root of a configuration may have. */
 #define ROOT_KEYS                                                                    \
 	"expected one of 'include', 'limiter', 'eal', 'ports', 'wires', 'workers', " \
-	"'idle', 'on_refused', 'shape', 'control', 'log', 'gossip', 'ledger', "      \
-	"'tunnels', 'unparsed', 'policies'\n"
+	"'idle', 'on_refused', 'shadow', 'shape', 'control', 'log', 'gossip', "      \
+	"'ledger', 'tunnels', 'unparsed', 'policies'\n"
 #define POLICY_KEYS                                                                           \
 	"expected one of 'name', 'match', 'count', 'allocator', 'limit', 'total', 'period', " \
 	"'guarantee', 'indicator', 'eta', 'meter', 'classes', 'window', 'burst', "            \

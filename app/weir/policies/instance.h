@@ -112,6 +112,12 @@ struct instance {
 	bool left_behind;           /* a thread hangs that still knows of the configuration */
 };
 
+/* Whether nothing is enforced now. Control thread. */
+static inline bool instance_in_shadow(const struct instance *inst)
+{
+	return (inst->loaded ? inst->loaded : inst->config)->shadow;
+}
+
 /* Whether all that a worker is to be told has found room in its ring. */
 static inline bool instance_has_told(const struct instance *inst, unsigned worker)
 {

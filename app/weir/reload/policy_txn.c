@@ -24,6 +24,7 @@
 #include "policy/kind.h"
 #include "policy/names.h"
 #include "policy/overlap.h"
+#include "policy/shadow.h"
 #include "publish.h"
 #include "commit.h"
 #include "ledger_store.h"
@@ -174,7 +175,7 @@ static int prepare_tables(struct policy_txn *x, const char *file, FILE *err)
 	int ret = classifier_create_as(x->policies, x->slots, x->n, SOCKET_ID_ANY, &x->classifier);
 
 	if (ret == 0)
-		classifier_set_unparsed(x->classifier, x->inst->config->unparsed);
+		classifier_set_unparsed(x->classifier, config_unparsed(x->config));
 	x->sourced = slots_per_source(x->policies, x->slots, x->n, &x->n_sourced, &x->n_conserved);
 	if (ret == 0 && !x->sourced)
 		ret = -ENOMEM;
@@ -299,6 +300,8 @@ const struct config_diff *policy_txn_diff(const struct policy_txn *x)
 bool policy_txn_is_empty(const struct policy_txn *x)
 {
 	if (x->diff->added || x->diff->removed || x->diff->changed)
+		return false;
+	if (x->config->shadow != instance_in_shadow(x->inst)) /* which packets are dropped, too */
 		return false;
 	for (unsigned i = 0; i < x->n; i++)
 		if (x->diff->from[i] != i) /* the first in the file wins between equals */

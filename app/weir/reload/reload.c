@@ -524,11 +524,19 @@ static void commit_keys(struct reload *reload)
 	reload->keyring = NULL;
 }
 
+static void tell_shadow(const struct instance *inst, bool was)
+{
+	if (instance_in_shadow(inst) && !was)
+		event(SHADOW);
+	else if (was && !instance_in_shadow(inst))
+		event(SHADOW_ENDED);
+}
+
 /* What it has prepared is put in force, if there is anything; whether workers hear of it. */
 static bool put_in_force(struct reload *reload)
 {
 	struct policy_txn *x = reload->prepared;
-	bool exchanged = false;
+	bool exchanged = false, shadow = instance_in_shadow(reload->inst);
 	struct log_config log;
 	uint64_t alarm_ns;
 
@@ -538,6 +546,7 @@ static bool put_in_force(struct reload *reload)
 	if (reload->error == 0 && x && !policy_txn_is_empty(x)) {
 		reload->error = policy_txn_commit(x);
 		exchanged = reload->error == 0;
+		tell_shadow(reload->inst, shadow);
 	}
 	if (reload->error == 0 && x)
 		reload->inst->differs_alarm_ns = alarm_ns;

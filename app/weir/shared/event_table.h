@@ -226,6 +226,9 @@
 		"reload: {file} cannot be read in time; the stop does not wait for it")            \
 	/* What runs, and other changes of it. */                                                  \
 	X(RUNS, INFO, 0, RUNS, "runs {what}")                                                      \
+	X(SHADOW, WARNING, 0, SHADOW,                                                              \
+		"shadow: nothing is enforced; policies count what they would do")                  \
+	X(SHADOW_ENDED, INFO, 0, SHADOW, "shadow has ended: policies are enforced")                \
 	X(LAST_GOOD, ERROR, 0, LAST_GOOD, "the configuration is refused; runs {what}")             \
 	X(CHANGE_ERROR, ERROR, 0, CHANGE_ERROR, "{what}: {message}")                               \
 	X(CHANGE_WARNING, WARNING, 0, CHANGE_WARNING, "{what}: {message}")                         \

@@ -11,6 +11,7 @@
 #include "config/describe.h"
 #include "policy/kind.h"
 #include "policy/schedule.h"
+#include "policy/shadow.h"
 #include "policy/trial.h"
 #include "policy/units.h"
 #include "policy/value.h"
@@ -411,7 +412,7 @@ static void describe_unparsed(const struct config *config, FILE *out)
 		fprintf(out,
 			"fragments belong where the first of their packet does; those whose first "
 			"is not known, and what else is not understood, %s\n",
-			what[config->unparsed]);
+			what[config_unparsed(config)]);
 }
 
 void config_describe(const struct config *config, FILE *out)
@@ -422,6 +423,8 @@ void config_describe(const struct config *config, FILE *out)
 	describe_ledger(config, out);
 	describe_tunnels(&config->tunnels, out);
 	describe_unparsed(config, out);
+	if (config->shadow)
+		fputs("shadow: nothing is enforced, every packet passes\n", out);
 	for (unsigned i = 0; i < config->n_policies; i++)
 		describe_policy(config, &config->policies[i], out);
 	if (config->n_policies == 0)

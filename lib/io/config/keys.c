@@ -555,6 +555,7 @@ const struct key config_keys[] = {
 			CONFIG_WORKERS_MAX) " CPU numbers, or a list such as \"2-5,8\""},
 	{"idle", read_choice, KEY_FIELD(struct config, idle), .detail = idles},
 	{"on_refused", read_choice, KEY_FIELD(struct config, on_refused), .detail = on_refusals},
+	{"shadow", read_bool, KEY_FIELD(struct config, shadow)},
 	{"shape", read_object, .detail = box_shape_keys},
 	{"control", read_object, .detail = control_keys},
 	{"log", read_object, KEY_FIELD(struct config, log), .detail = log_keys},

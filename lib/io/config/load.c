@@ -15,6 +15,7 @@
 #include "json/read.h"
 #include "policy/diff.h"
 #include "policy/schedule.h"
+#include "policy/shadow.h"
 
 #define VXLAN_PORT 4789 /* IANA's */
 #define SHAPE_POOL 0.5
@@ -78,8 +79,13 @@ static struct config *read_config(struct reader *reader, const struct config *ru
 	}
 	if (!reader_failed(reader) && running != NULL)
 		config_fixed(running, config, &(struct complaint_sink){config_complain, reader});
-	if (!reader_failed(reader))
-		config_warn(reader, config, running);
+	if (reader_failed(reader))
+		return config;
+	config_warn(reader, config, running);
+	if (running != NULL && running->shadow_forced)
+		config_force_shadow(config);
+	else if (config->shadow)
+		config_enter_shadow(config);
 	return config;
 }
 

@@ -736,6 +736,7 @@ static void status(void **state)
 		"pid       12\n"
 		"up for    1 min 5 s\n"
 		"policies  3\n"
+		"mode      enforces\n"
 		"runs      -\n"
 		"limits    3 that change by time; now by schedule: 2, overrides: 1\n"
 		"reload    idle\n"
@@ -761,11 +762,12 @@ static void status_of_others(void **state)
 	(void)state;
 	assert_prints("status", nothing,
 		"limiter   -\nhealth    OK\ngroup     -\nalarms    -\nversion   -\npid       -\nup for    -\npolicies  -\n"
+		"mode      -\n"
 		"runs      -\nlimits    -\nreload    -\nledger    -\nworkers   0\nports     -\nreceived  0 pkt/s, 0 bit/s\n"
 		"sent      0 pkt/s, 0 bit/s\n\nDROPPED  PACKETS  NOW\n");
 	assert_prints("status", healthy,
 		"limiter   -\nhealth    OK\ngroup     -\nalarms    none\nversion   -\npid       -\nup for    -\n"
-		"policies  -\nruns      -\nlimits    -\nreload    -\nledger    -\nworkers   0\nports     -\nreceived  0 pkt/s, 0 bit/s\n"
+		"policies  -\nmode      -\nruns      -\nlimits    -\nreload    -\nledger    -\nworkers   0\nports     -\nreceived  0 pkt/s, 0 bit/s\n"
 		"sent      0 pkt/s, 0 bit/s\n\nDROPPED  PACKETS  NOW\n");
 	assert_int_equal(gather_fails("status", &(struct request){0}, &canned), -ECONNRESET);
 	/* No time has passed: nothing is divided by it. */

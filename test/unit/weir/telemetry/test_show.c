@@ -185,7 +185,8 @@ static void test_keys(void **state)
 		"sent sent_bytes send_errors socket_drops wrong_source received_bytes "
 		"unknown_policy implausible received ");
 	check_keys(ask_command(&w, "/weir/config", NULL),
-		"file generation policies room reload reload_waits_for last_reload removed_policies ");
+		"file generation policies shadow room reload reload_waits_for last_reload "
+		"removed_policies ");
 	check_keys(ask_command(&w, "/weir/delays", "waits"), "packets bins_us ");
 	check_keys(ask_command(&w, "/weir/ledger", NULL),
 		"state recovering_policies lease_ms expired control_late ");

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "policy/shadow.h"
+
+#include "policy/kind.h"
+#include "policy/schedule.h"
+#include "policy/trial.h"
+
+/* With these terms in place of the policy's own. */
+static uint64_t depth_of(const struct policy *policy, const struct limit_terms *terms)
+{
+	struct policy other = *policy;
+
+	other.limit_bps = terms->limit_bps;
+	other.limit_s = terms->limit_s;
+	other.burst_bytes = terms->burst_bytes;
+	return policy_depth_with_queue(&other);
+}
+
+static void deepen_buckets(struct policy *policy)
+{
+	const struct limit_terms own = policy_terms(policy);
+	const struct schedule *schedule = policy->schedule;
+
+	for (unsigned i = 0; schedule && i < schedule->n; i++) {
+		struct limit_terms *terms = &schedule->entries[i].terms;
+
+		terms->burst_bytes = depth_of(policy, terms);
+	}
+	if (policy_has_trial(policy))
+		policy->trial.burst_bytes = policy_trial(policy).burst_bytes;
+	policy->burst_bytes = depth_of(policy, &own);
+}
+
+static void enter_shadow(struct policy *policy)
+{
+	if (policy_is_shaped(policy)) /* which it is not any more, the second time */
+		deepen_buckets(policy);
+	policy->slo_p99_ns = 0; /* its sources need no worker of their own: they wait nowhere */
+	policy->action = ACTION_COUNT;
+}
+
+void config_enter_shadow(struct config *config)
+{
+	config->shadow = true;
+	for (unsigned i = 0; i < config->n_policies; i++)
+		enter_shadow(&config->policies[i]);
+}
+
+void config_force_shadow(struct config *config)
+{
+	config_enter_shadow(config);
+	config->shadow_forced = true;
+}
+
+enum unparsed_action config_unparsed(const struct config *config)
+{
+	if (config->shadow && config->unparsed == UNPARSED_DROP)
+		return UNPARSED_PASS;
+	return config->unparsed;
+}
