@@ -180,6 +180,35 @@ static void what_waits_stays(void **state)
 	world_free(world);
 }
 
+/* So many a second, of which a tenth at once; but one at least, however few they are. */
+static void rates(void **state)
+{
+	const uint64_t hz = rte_get_tsc_hz(), later = 1000 * hz;
+	struct tap *tap = tap_create(0, 5000, false, 100, hz);
+
+	(void)state;
+	assert_non_null(tap);
+	tap->until = 2 * later;
+	for (uint64_t now = later; now <= later + 100 * hz; now += 50 * hz) {
+		const uint64_t examined = tap->n_examined, skipped = tap->n_skipped;
+
+		assert_true(tap_examines(tap, TAP_EXAMINED_S / 10, now));
+		assert_true(tap_examines(tap, 1, now));
+		assert_false(tap_examines(tap, 3, now));
+		assert_true(tap_examines(tap, 1, now + hz / TAP_EXAMINED_S));
+		assert_false(tap_examines(tap, 1, now + hz / TAP_EXAMINED_S));
+		assert_int_equal(tap->n_examined - examined, TAP_EXAMINED_S / 10 + 2);
+		assert_int_equal(tap->n_skipped - skipped, 4);
+	}
+	assert_int_equal(tap->taken.ticks, hz / 100);
+	assert_int_equal(tap->taken.depth, hz / 10);
+	tap_destroy(tap);
+	tap = tap_create(0, 5001, true, 2, hz);
+	assert_int_equal(tap->taken.ticks, hz / 2);
+	assert_int_equal(tap->taken.depth, hz / 2);
+	tap_destroy(tap);
+}
+
 /* Those that wait are neither sent nor dropped, and are the shaper's. */
 static void what_waits(void **state)
 {
@@ -219,6 +248,7 @@ int main(void)
 		cmocka_unit_test(all_is_seen),
 		cmocka_unit_test(only_what_is_wanted),
 		cmocka_unit_test(full_ring_and_rate),
+		cmocka_unit_test(rates),
 		cmocka_unit_test(what_waits),
 		cmocka_unit_test(what_waits_stays),
 		cmocka_unit_test(ends_by_itself),

@@ -14,8 +14,10 @@
 
 #include "base/time.h"
 #include "clock.h"
+#include "show_explain.h"
 #include "show_world.h"
 #include "tap.h"
+#include "tap_session.h"
 #include "timed.h"
 
 #define POLICIES                                                                       \
@@ -28,6 +30,16 @@
 	"{'name': 'v6', 'match': {'dst': '2001:db8::/32'}, 'limit': '60/min', 'count': 'packets'}"
 
 #define EXPECT(w, rows) show_expect_rows(w, rows, sizeof(rows) / sizeof((rows)[0]))
+
+/* As the end of the process does it: nobody comes for what was asked any more. */
+static void close_asked(struct instance_world *w)
+{
+	explain_stop(&w->inst);
+	tap_session_stop(&w->inst);
+	instance_world_turn_all(w);
+	tap_session_stop(&w->inst);
+	instance_world_close(w);
+}
 
 /* The answer of a worker to one question, when its time has come. */
 static void explain(struct instance_world *w, const char *question, const char *expected)
@@ -101,7 +113,7 @@ static void test_explain(void **state)
 		"{'policy': 'src', 'packet': {'proto': 'udp', 'src_port': null, "
 		"'fragment': 'later', '...': 0}, 'state': {'local_limit_bps': 8000000, "
 		"'waiting_packets': 0, 'waiting_bytes': 0, '...': 0}, '...': 0}");
-	instance_world_close(&w);
+	close_asked(&w);
 }
 
 static void test_explain_refused(void **state)
@@ -121,7 +133,7 @@ static void test_explain_refused(void **state)
 	(void)state;
 	instance_world_open(&w, POLICIES);
 	EXPECT(&w, rows);
-	instance_world_close(&w);
+	close_asked(&w);
 }
 
 static void test_match(void **state)
@@ -152,18 +164,24 @@ static void test_match(void **state)
 	(void)state;
 	instance_world_open(&w, POLICIES);
 	EXPECT(&w, rows);
-	instance_world_close(&w);
+	close_asked(&w);
 }
 
 #define COUNTS(n) "'examined': " n ", 'not_examined': 0"
+
+#define UNKNOWN_WORD "{'refused': 'expected policy=, reason=, count=, seconds=, rate= or whole'}"
 
 /* Named, told once, and over when so many have been told; another one waits until then. */
 static void test_capture(void **state)
 {
 	static const struct show_row refused[] = {
-		{"/weir/capture", "bogus",
-			"{'refused': 'expected policy=, reason=, count=, seconds=, rate= or "
-			"whole'}"},
+		{"/weir/capture", "bogus", UNKNOWN_WORD},
+		{"/weir/capture", "counts=5", UNKNOWN_WORD},
+		{"/weir/capture", "second=5", UNKNOWN_WORD},
+		{"/weir/capture", "rates=5", UNKNOWN_WORD},
+		{"/weir/capture", "policys=each", UNKNOWN_WORD},
+		{"/weir/capture", "reasons=limit", UNKNOWN_WORD},
+		{"/weir/capture", "wholes", UNKNOWN_WORD},
 		{"/weir/capture", "policy=x", "{'refused': 'policy: there is none of that name'}"},
 		{"/weir/capture", "count=0", "{'refused': 'count: expected a number'}"},
 		{"/weir/capture", "count=1x", "{'refused': 'count: expected a number'}"},
@@ -208,7 +226,7 @@ static void test_capture(void **state)
 	assert_null(show_ask(&w, "/weir/capture_end", "1"));
 	show_expect(show_ask(&w, "/weir/capture_end", "2"), "{'ended': true}");
 	assert_null(show_ask(&w, "/weir/capture_end", "2"));
-	instance_world_close(&w);
+	close_asked(&w);
 }
 
 /* It ends when nobody comes to read it any more. */
@@ -228,7 +246,7 @@ static void test_capture_lease(void **state)
 	show_expect(show_ask(&w, "/weir/capture", ""), "{'capture': '*', 'snaplen': 256}");
 	assert_in_range(w.inst.workers[1].tap->until - rte_rdtsc(), w.inst.clock.hz * 2,
 		w.inst.clock.hz * 3);
-	instance_world_close(&w);
+	close_asked(&w);
 }
 
 #define WORDS "'expected a policy, and limit=, burst=, until=, for= or off'"
@@ -284,7 +302,7 @@ static void test_override(void **state)
 		"'limit_by': 'override', 'configured_limit': '8Mbit/s', "
 		"'effective_limit_bps': 5000000, '...': 0}");
 	show_expect(show_ask(&w, "/weir/override", "dst,off"), "{'request': 2}");
-	instance_world_close(&w);
+	close_asked(&w);
 	snprintf(command, sizeof(command), "rm -r %s", top);
 	assert_int_equal(system(command), 0);
 }
@@ -321,7 +339,7 @@ static void test_changes_refused(void **state)
 	(void)state;
 	instance_world_open(&w, POLICIES);
 	EXPECT(&w, rows);
-	instance_world_close(&w);
+	close_asked(&w);
 }
 
 int main(void)
