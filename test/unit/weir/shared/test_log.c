@@ -6,9 +6,11 @@
  */
 #include "check.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,6 +157,45 @@ static void test_writers_at_once(void **state)
 	close(ends[0]);
 }
 
+/* Whether this process has a thread of that name. */
+static bool has_thread(const char *name)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
+	bool found = false;
+
+	assert_non_null(tasks);
+	while ((task = readdir(tasks)) != NULL) {
+		char path[300], comm[32] = "";
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
+		file = fopen(path, "r");
+		if (file && fgets(comm, sizeof(comm), file))
+			found |= strncmp(comm, name, strlen(name)) == 0;
+		if (file)
+			fclose(file);
+	}
+	closedir(tasks);
+	return found;
+}
+
+/* It has a name of its own, for who looks at the process. */
+static void test_thread(void **state)
+{
+	int ends[2];
+
+	(void)state;
+	assert_false(has_thread("weir-log"));
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(log_open(ends[1], NULL), 0);
+	assert_true(has_thread("weir-log"));
+	log_close(PATIENCE_S);
+	assert_false(has_thread("weir-log"));
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void test_nobody_reads(void **state)
 {
 	int ends[2];
@@ -194,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reader_stands_still),
 		cmocka_unit_test(test_writers_at_once),
+		cmocka_unit_test(test_thread),
 		cmocka_unit_test(test_nobody_reads),
 		cmocka_unit_test(test_end_with_full_pipe),
 	};
