@@ -308,6 +308,10 @@ static void test_spent(void **state)
 	show_expect(show_ask(&w, "/weir/health", NULL),
 		"{'alarms': ['2 totals are spent, that of one the first one'], "
 		"'totals_spent': 2, " HEALTH "}");
+	w.config->policies[0].drawn = true; /* and what is left in etcd nobody knows */
+	show_expect(show_ask(&w, "/weir/health", NULL),
+		"{'alarms': ['the total of two is spent'], 'totals_spent': 1, " HEALTH "}");
+	w.config->policies[0].drawn = false;
 	close_all(&w);
 }
 
