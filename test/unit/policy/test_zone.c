@@ -137,6 +137,41 @@ static void test_file(void **state)
 	zone_free(zone);
 }
 
+/* A time as it is shown: by its zone's clocks, or in UTC; "-" beyond all years. */
+static void test_format(void **state)
+{
+	static const struct {
+		const char *rule;
+		int32_t offset_s; /* at that time */
+		int64_t at;
+		const char *text;
+	} rows[] = {
+		{NULL, 0, 0, "1970-01-01T00:00:00Z"},
+		{NULL, 0, 1795397122, "2026-11-23T01:25:22Z"},
+		{NULL, 0, INT64_MAX, "-"},
+		{"UTC0", 0, 1795397122, "2026-11-23T01:25:22+00:00"},
+		{"CET-1", HOUR, 1795397122, "2026-11-23T02:25:22+01:00"},
+		{"IST-5:30", 5 * HOUR + 1800, 1795397122, "2026-11-23T06:55:22+05:30"},
+		{"XXX3:30", -3 * HOUR - 1800, 1795397122, "2026-11-22T21:55:22-03:30"},
+		{"XXX11", -11 * HOUR, 1795397122, "2026-11-22T14:25:22-11:00"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char text[ZONE_TEXT_MAX];
+		struct zone *zone = NULL;
+
+		if (rows[i].rule) {
+			struct made_zone made = make_zone(
+				rows[i].rule, 1000000, 0, rows[i].offset_s);
+
+			assert_int_equal(zone_parse(made.bytes, made.len, "x", &zone), 0);
+		}
+		assert_string_equal(zone_format(zone, rows[i].at, text), rows[i].text);
+		zone_free(zone);
+	}
+}
+
 static uint64_t digest_of(const char *name, const char *rule)
 {
 	struct made_zone made = make_zone(rule, 1000000, 0, HOUR);
@@ -207,6 +242,7 @@ int main(void)
 		cmocka_unit_test(test_always_summer),
 		cmocka_unit_test(test_no_rules),
 		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_format),
 		cmocka_unit_test(test_digest),
 		cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_leap_seconds),
