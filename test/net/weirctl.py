@@ -210,8 +210,8 @@ def documented(scene):
         if words.split()[0] in ("etcd", "placement") or ";" in words:  # not of this limiter
             continue
         # Several limiters; no table; what depends on what happened, on policies, and on files.
-        if words.split()[0] in ("-g", "check", "events", "match", "explain", "capture", "diff",
-                                "apply", "history"):
+        if words.split()[0] in ("-g", "check", "events", "match", "explain", "capture", "talkers",
+                                "diff", "apply", "history"):
             continue
         want, got = shape_of(shown), shape_of(ctl(boxes[0].socket, *words.split()))
         if words.startswith("top"):  # above its table are numbers
