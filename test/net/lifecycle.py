@@ -188,17 +188,24 @@ def crash_and_restart(scene):
 
 def key_files(scene):
     """A group of two wants a key that only its owner can read, unless told otherwise."""
-    cases = [({}, "gossip.key_file"), ({"key_file": scene.path("nowhere")}, "No such file"),
+    cases = [({}, "gossip.key_file"),
              ({"key_file": write_key(scene, mode=0o640)}, "others may read it"),
              ({"key_file": write_key(scene, "5a" * 31 + "\n")}, "64 hexadecimal"),
              ({"key_file": write_key(scene, "zz" * 32)}, "64 hexadecimal")]
     for more, want in cases:
-        if "key_file" in more and "nowhere" not in more["key_file"]:
+        if "key_file" in more:
             text, mode = {"others": (KEY, 0o640)}.get(want.split()[0], ("zz" * 32, 0o600))
             write_key(scene, text, mode)
         weir = scene.box(group(scene, **more), "box")
         status, _, err = weir.run("--check", weir.config_path)
         expect(status == 1 and want in err, f"{more}: {status} {err}")
+    # One that is not here may be where the limiter is to run.
+    weir = scene.box(group(scene, key_file=scene.path("nowhere")), "box")
+    for arguments, fails, want in ((("--check",), 0, "not on this machine"),
+                                   (("--strict", "--check"), 1, "not on this machine"),
+                                   (("-c",), 1, "No such file")):
+        status, _, err = weir.run(*arguments, weir.config_path)
+        expect(status == fails and want in err, f"{arguments}: {status} {err}")
     write_key(scene)
     for more in ({"key_file": scene.path("key")}, {"insecure": True}):
         weir = scene.box(group(scene, **more), "box").start()
