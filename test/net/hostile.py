@@ -248,20 +248,21 @@ def requests(scene, rng, times):
 
 # What browsers, scrapers and proxies send, and what a page's script asks for.
 WEB = (b"GET / HTTP/1.1\r\nHost: localhost:9947\r\nAccept: text/html,*/*;q=0.8\r\n\r\n",
-       b"GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: application/openmetrics-text;version=1.0.0,"
+       b"GET /metrics HTTP/1.1\r\nHost: [::1]\r\nAccept: application/openmetrics-text;version=1.0.0,"
        b"text/plain;version=0.0.4;q=0.5\r\nAccept-Encoding: gzip\r\n\r\n",
        b"GET /metrics HTTP/1.0\r\n\r\n",
        b"HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
-       b"GET /weir.js HTTP/1.1\r\nHost: x\r\nIf-None-Match: \"0123456789abcdef\"\r\n\r\n",
-       b"GET /policies?find=ud%70&more=%00 HTTP/1.1\r\nHost: x\r\n\r\n",
-       b"GET /events?policy=udp HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n"
+       b"GET /weir.js HTTP/1.1\r\nHost: [::1]\r\nIf-None-Match: \"0123456789abcdef\"\r\n\r\n",
+       b"GET /policies?find=ud%70&more=%00 HTTP/1.1\r\nHost: [::1]\r\n\r\n",
+       b"GET /events?policy=udp HTTP/1.1\r\nHost: [::1]\r\nAccept: text/event-stream\r\n"
        b"Last-Event-ID: 7\r\n\r\n",
-       b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello",
-       b"GET /metrics HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+       b"POST /metrics HTTP/1.1\r\nHost: [::1]\r\nContent-Length: 5\r\n\r\nhello",
+       b"GET /metrics HTTP/1.1\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\n\r\n"
        b"5\r\nhello\r\n0\r\n\r\n",
-       b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+       b"GET / HTTP/1.1\r\nHost: [::1]\r\n\r\nGET /metrics HTTP/1.1\r\nHost: [::1]\r\n\r\n")
 UNFINISHED_S = 0.05  # whoever has not said all gets no answer, and does not wait for it
-STATUS = re.compile(rb"HTTP/1\.[01] (200|304|400|404|405|408|411|413|414|417|431|500|501|503|505) ")
+STATUS = re.compile(
+    rb"HTTP/1\.[01] (200|304|400|404|405|408|411|413|414|417|421|431|500|501|503|505) ")
 
 
 class HostileBrowser(threading.Thread):
