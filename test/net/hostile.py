@@ -248,8 +248,8 @@ def requests(scene, rng, times):
 
 # What browsers, scrapers and proxies send, and what a page's script asks for.
 WEB = (b"GET / HTTP/1.1\r\nHost: localhost:9947\r\nAccept: text/html,*/*;q=0.8\r\n\r\n",
-       b"GET /metrics HTTP/1.1\r\nHost: [::1]\r\nAccept: application/openmetrics-text;version=1.0.0,"
-       b"text/plain;version=0.0.4;q=0.5\r\nAccept-Encoding: gzip\r\n\r\n",
+       b"GET /metrics HTTP/1.1\r\nHost: [::1]\r\nAccept-Encoding: gzip\r\nAccept: "
+       b"application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5\r\n\r\n",
        b"GET /metrics HTTP/1.0\r\n\r\n",
        b"HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
        b"GET /weir.js HTTP/1.1\r\nHost: [::1]\r\nIf-None-Match: \"0123456789abcdef\"\r\n\r\n",
