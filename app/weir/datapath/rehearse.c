@@ -228,14 +228,14 @@ static enum rehearsed_verdict over_verdict(const struct policy_state *state)
 static void find_outcome(struct stage *stage, const struct specimen *s, struct rehearsed *out)
 {
 	const struct policy_state *after = &stage->worker.policies[s->slot];
-	const struct policy_extended *was;
+	struct policy_extended was; /* a copy, as no line begins where it lies */
 
 	out->cost = (uint32_t)(after->bytes - s->state.bytes);
 	if (!police_is_extended(after))
 		return;
-	was = (const struct policy_extended *)s->bytes; /* the first piece */
-	out->fallback = after->other->fallback_packets != was->fallback_packets;
-	if (after->other->over_packets != was->over_packets)
+	memcpy(&was, s->bytes, sizeof(was)); /* the first piece */
+	out->fallback = after->other->fallback_packets != was.fallback_packets;
+	if (after->other->over_packets != was.over_packets)
 		out->verdict = over_verdict(after);
 }
 

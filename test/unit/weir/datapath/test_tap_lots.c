@@ -37,13 +37,22 @@ struct world {
 	struct tap *tap;
 };
 
+/* Zeros, and where lines begin. */
+static void *new_lines(size_t size)
+{
+	void *lines = aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN(size, RTE_CACHE_LINE_SIZE));
+
+	assert_non_null(lines);
+	return memset(lines, 0, size);
+}
+
 /* A burst of four kinds of frames in turn, of which the odd ones have a policy. */
 static struct world *world_new(uint32_t slot)
 {
 	static uint64_t number = 1000;
-	struct world *world = test_calloc(1, sizeof(*world));
+	struct world *world = new_lines(sizeof(*world));
 
-	world->burst = test_calloc(1, sizeof(*world->burst));
+	world->burst = new_lines(sizeof(*world->burst));
 	world->burst->len = world->burst->frames.len;
 	for (unsigned i = 0; i < N_KINDS; i++)
 		build_frame(kinds[i], &world->frames[i]);
@@ -66,8 +75,8 @@ static struct world *world_new(uint32_t slot)
 static void world_free(struct world *world)
 {
 	tap_destroy(world->tap);
-	test_free(world->burst);
-	test_free(world);
+	free(world->burst);
+	free(world);
 }
 
 static unsigned draw_all(struct world *world)

@@ -57,6 +57,15 @@ static void begin(struct instance_world *w, const char *wish, char number[24])
 	json_decref(json);
 }
 
+/* What is under way ends, and workers are past it. */
+static void close_world(struct instance_world *w)
+{
+	tap_session_stop(&w->inst);
+	instance_world_turn_all(w);
+	tap_session_stop(&w->inst);
+	instance_world_close(w);
+}
+
 struct seen {
 	double all, of_policy, dropped, waits, bytes, variance;
 	double seen, lost;
@@ -146,7 +155,7 @@ static void rows_stand_for_all(void **state)
 	assert_near(seen.all - seen.of_policy, SUM(&w, unmatched_packets), off);
 	assert_near(seen.dropped, SUM(&w, dropped[DROP_LIMIT]), off);
 	assert_near(seen.waits, 0, 0);
-	instance_world_close(&w);
+	close_world(&w);
 }
 
 static void those_that_are_wanted(void **state)
@@ -171,7 +180,7 @@ static void those_that_are_wanted(void **state)
 			0);
 		assert_near(seen.of_policy, i == 0 ? seen.all : 0, 0);
 		assert_true((seen.rows > 0) == (i < 2));
-		instance_world_close(&w);
+		close_world(&w);
 	}
 }
 
@@ -188,7 +197,7 @@ static void what_waits(void **state)
 	run_turns(&w, number, &seen);
 	assert_true(seen.waits > 0);
 	assert_near(seen.dropped, SUM(&w, dropped[DROP_QUEUE_FULL]), 4 * sqrt(seen.variance));
-	instance_world_close(&w);
+	close_world(&w);
 }
 
 /* One at a time, with captures; and after its end another one, when workers have left it. */
@@ -225,7 +234,7 @@ static void one_at_a_time(void **state)
 	while (read_page(&w, number, &seen))
 		;
 	assert_true(seen.over);
-	instance_world_close(&w);
+	close_world(&w);
 }
 
 static void wishes_that_make_no_sense(void **state)
@@ -241,7 +250,7 @@ static void wishes_that_make_no_sense(void **state)
 	assert_says(&w, "/weir/talkers", "nonsense", "refused",
 		"expected policy=, unparsed, seconds= or rate=");
 	assert_null(w.inst.tap_session);
-	instance_world_close(&w);
+	close_world(&w);
 }
 
 int main(void)
