@@ -257,6 +257,8 @@ static void test_cpu_lists(void **state)
 		{"8-10", -EINVAL, {0}},
 		{"1,2,3,4,5", -EINVAL, {0}},
 		{"2-6", -EINVAL, {0}},
+		{"1-3,4", 4, {1, 2, 3, 4}},
+		{"1-3,4-5", -EINVAL, {0}},
 
 		{"4-3", -EINVAL, {0}},
 		{"", -EINVAL, {0}},

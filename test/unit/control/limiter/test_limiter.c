@@ -63,7 +63,7 @@ static struct limiter *make_test_limiter(
 		.n_policies = 2,
 		.n_workers = 1,
 	};
-	struct limiter *l = NULL;
+	struct limiter *l = NULL, *none = NULL;
 
 	for (unsigned i = 0; i < 2; i++) {
 		policies[i].allocator = allocator_find(allocator);
@@ -72,6 +72,11 @@ static struct limiter *make_test_limiter(
 		policies[i].keep_per_second = 0.1;
 	}
 	assert_int_equal(limiter_create(&params, now, &l), 0);
+	params.n_workers = 0;
+	assert_int_equal(limiter_create(&params, now, &none), -EINVAL);
+	params.n_workers = 1;
+	params.gossip.roster = NULL;
+	assert_int_equal(limiter_create(&params, now, &none), -EINVAL);
 	return l;
 }
 

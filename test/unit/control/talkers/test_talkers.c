@@ -157,6 +157,7 @@ static void all_of_them_are_exact(void **state)
 	for (unsigned i = 0; i < 40; i++)
 		add_packet(talkers, i % 4 == 0, 100, 1, i % 8 == 0);
 	assert_int_equal(talkers_top(talkers, top, 4), 2);
+	assert_near(talkers_share(&(struct talker){0}, &top[0], &margin), 0, 0); /* of nothing */
 	assert_int_equal(sender_of(&top[0]), 0);
 	assert_near(top[0].bytes, 3000, 0);
 	assert_near(talkers_bytes_margin(talkers_all(talkers), &top[0]), 0, 0);

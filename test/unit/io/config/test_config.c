@@ -233,6 +233,9 @@ static void test_process(void **state)
 		{DOC(", 'workers': [1, 0]"),
 			"w.json:1: warning: workers[1]: 0: control has this CPU too, and a polling "
 			"worker leaves it little\n"},
+		{DOC(", 'workers': [0, 1]"),
+			"w.json:1: warning: workers[0]: 0: control has this CPU too, and a polling "
+			"worker leaves it little\n"},
 		{DOC(", 'workers': [0], 'idle': 'sleep'"), ""},
 		{DOC(", 'workers': [0], 'control': {'cpu': 1}"), ""},
 		{DOC(", 'idle': 'poll'"), ""},

@@ -175,10 +175,14 @@ static void test_unit_bits(void **state)
 {
 	struct config *slow = must_parse(COUNTED("", "10/s"));
 	struct config *fast = must_parse(COUNTED("", "100k/s"));
+	struct config *both = must_parse(
+		COUNTED("", "10/s'}, {'from': '20:00', 'to': '21:00', 'limit': '100k/s"));
 
 	(void)state;
 	assert_int_not_equal(policy_unit_bits(&slow->policies[0]), 0);
 	assert_int_equal(policy_unit_bits(&fast->policies[0]), 0);
+	assert_int_equal(policy_unit_bits(&both->policies[0]), 0);
+	config_free(both);
 	config_free(slow);
 	config_free(fast);
 }
