@@ -288,8 +288,9 @@ def targets(directory):
     top = os.path.join(ROOT, directory)
     paths = [os.path.relpath(target["filename"][0], top)
              for target in introspect(directory, "targets") if target["type"] == "executable"]
-    programs = [os.path.relpath(test["cmd"][0], top) for test in tests_of(directory)]
-    return [path for path in programs if not path.startswith("..")] + [  # no script is compiled
+    programs = [os.path.relpath(word, top) if os.path.isabs(word) else word
+                for test in tests_of(directory) for word in test["cmd"]]
+    return sorted({path for path in programs if path in paths}) + [  # of scripts what they run
         path for path in paths if path.startswith(tuple(ALSO_RUN[directory]))] + lacking(directory)
 
 
