@@ -216,6 +216,10 @@ class World:
         elif words[0] == "curl":
             if i == 0:
                 expect("weir_up" in machine.run(command), "no metrics")
+        elif words[-1] == "status":  # of a group whose limiters have heard each other
+            wait_until(lambda: subprocess.run(
+                machine.within(command), check=False, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL).returncode == 0, f"{command}: {machine.log()}")
         else:
             machine.run(command)
 

@@ -203,8 +203,9 @@ def documented(scene):
                          policy(2, name="guests", match={"direction": "b-to-a"}),
                          {"name": "prepaid", "allocator": "quota", "total": "500MB",
                           "period": "24h"} | match])
-    wait_until(lambda: all(told(weir, "ledger")["state"] == "committed" for weir in boxes),
-               "the ledgers to be committed")
+    wait_until(lambda: all(told(weir, "ledger")["state"] == "committed" and
+                           weir.get("/weir/peers")["alive"] == 1 for weir in boxes),
+               "the ledgers to be committed, and both to be heard")
     compared = 0
     for words, shown in blocks:
         if words.split()[0] in ("etcd", "placement") or ";" in words:  # not of this limiter
