@@ -3,6 +3,7 @@
  */
 #include "json/suggest.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,14 @@ static unsigned edit_distance(const char *a, const char *b)
 	return cost[n][m];
 }
 
+/* A name out of a file may be none, and have bytes that tell a terminal what to do. */
+static bool is_printable(const char *word)
+{
+	while (*word >= ' ' && *word <= '~')
+		word++;
+	return *word == '\0';
+}
+
 /* Half of a short word changed is another word; letters of another case are hardly a change. */
 void suggest_offer(struct suggestion *suggestion, const char *text, const char *word)
 {
@@ -47,7 +56,7 @@ void suggest_offer(struct suggestion *suggestion, const char *text, const char *
 
 	if (suggestion->word == NULL)
 		suggestion->best = SUGGEST_DISTANCE + 1;
-	if (strlen(text) > SUGGEST_MAX || strlen(word) > SUGGEST_MAX)
+	if (strlen(text) > SUGGEST_MAX || strlen(word) > SUGGEST_MAX || !is_printable(word))
 		return;
 	distance = strcasecmp(text, word) == 0 ? 0 : edit_distance(text, word);
 	if (distance < suggestion->best && 2 * distance < strlen(word)) {

@@ -13,7 +13,10 @@ struct suggestion {
 	unsigned best; /* edits from it; set by the first offer */
 };
 
-/* Offers a word that could have been meant by `text`; any number of words, one after another. */
+/*
+ * Offers a word that could have been meant by `text`; any number of words, one after another. What
+ * is not printable ASCII is no suggestion.
+ */
 void suggest_offer(struct suggestion *suggestion, const char *text, const char *word);
 
 /* Offers each word of a list such as "central, static, fps", and keeps it in `word`. */

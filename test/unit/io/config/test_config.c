@@ -192,6 +192,11 @@ static void test_wires(void **state)
 		{P4("{'name': 'x', 'a': 'p0'}"),
 			"w.json:1: wires[0] 'x'.b: missing: expected the name of a port in 'ports'\n"},
 		{P4("3"), "w.json:1: wires[0]: 3: expected an object\n"},
+		/* What would tell a terminal what to do is not what was meant. */
+		{NET("'wires': [{'name': 'w', 'a': 'lan', 'b': 'uplink'}], 'ports': {'lan': "
+		     "{'device': 'net_null0'}, 'up\\u001blink': {'device': 'net_null1'}}"),
+			"w.json:1: ports['up\\u001Blink']: the key: expected a name of 1 to 63 characters A-Z a-z 0-9 _ . -\n"
+			"w.json:1: wires[0] 'w'.b: 'uplink': expected the name of a port in 'ports'\n"},
 		/* The order of the keys does not matter. */
 		{NET("'wires': [{'b': 'wan', 'a': 'lan', 'name': 'w'}], 'ports': {'lan': "
 		     "{'device': 'net_null0'}, 'wan': {'device': 'net_null1'}}"),
