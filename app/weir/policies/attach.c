@@ -51,11 +51,13 @@ static int lines_prepare(
 	return ret;
 }
 
-static int lines_prepare_change(struct instance *inst, const struct policy *policy, uint32_t slot)
+static int lines_prepare_change(
+	struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz)
 {
 	int ret = 0;
 
 	(void)slot;
+	(void)hz;
 	for (unsigned w = 0; ret == 0 && w < inst->config->n_workers; w++)
 		ret = worker_change_policy(&inst->workers[w], policy);
 	return ret;

@@ -43,11 +43,12 @@ int parts_prepare_move(struct instance *inst, uint32_t from, uint32_t to)
 	return ret;
 }
 
-int parts_prepare_change(struct instance *inst, const struct policy *policy, uint32_t slot)
+int parts_prepare_change(
+	struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz)
 {
 	int ret = 0;
 
-	EACH_UNTIL(ret, inst, prepare_change, inst, policy, slot);
+	EACH_UNTIL(ret, inst, prepare_change, inst, policy, slot, hz);
 	return ret;
 }
 

@@ -38,10 +38,12 @@ struct policy_part {
 	int (*prepare_move)(struct instance *inst, uint32_t from, uint32_t to);
 
 	/*
-	 * Any thread: what a policy that stays in its slot needs now and did not before. 0 or
+	 * Any thread: what a policy that stays in its slot needs now and did not before, on such a
+	 * counter, whose rate control may just find to be another (inst->clock is its own). 0 or
 	 * -errno. give_up() is due in either case if it does not come to change().
 	 */
-	int (*prepare_change)(struct instance *inst, const struct policy *policy, uint32_t slot);
+	int (*prepare_change)(
+		struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz);
 	void (*give_up)(struct instance *inst, uint32_t slot);
 
 	/*
@@ -82,7 +84,8 @@ struct policy_part {
 void parts_plan(struct instance *inst, const uint32_t *slots, const bool *stays, unsigned n);
 int parts_prepare(struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz);
 int parts_prepare_move(struct instance *inst, uint32_t from, uint32_t to);
-int parts_prepare_change(struct instance *inst, const struct policy *policy, uint32_t slot);
+int parts_prepare_change(
+	struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz);
 void parts_give_up(struct instance *inst, uint32_t slot);
 void parts_before_update(struct instance *inst, const unsigned *known, unsigned n);
 void parts_move(struct instance *inst, uint32_t from, uint32_t to);

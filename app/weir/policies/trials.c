@@ -53,7 +53,8 @@ static int trial_prepare(
 }
 
 /* Whoever prepares a reload looks at the policies in force: nobody changes them meanwhile. */
-static int trial_prepare_change(struct instance *inst, const struct policy *policy, uint32_t slot)
+static int trial_prepare_change(
+	struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz)
 {
 	const struct policy *former = &inst->policies[inst->slots.policy[slot]];
 	struct trial_lines *mine = &inst->trials[slot];
@@ -65,7 +66,7 @@ static int trial_prepare_change(struct instance *inst, const struct policy *poli
 		return 0;
 	mine->next = inst->engine.slots[slot].trial == 1 ? 2 : 1;
 	trial = policy_trial(policy);
-	return make_line(inst, &trial, line_of(inst, slot, mine->next), inst->clock.hz);
+	return make_line(inst, &trial, line_of(inst, slot, mine->next), hz);
 }
 
 static void trial_give_up(struct instance *inst, uint32_t slot)

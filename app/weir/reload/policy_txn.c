@@ -165,7 +165,7 @@ static int attach_policies(struct policy_txn *x, uint64_t hz)
 		if (x->keeps[i] == SLOT_ANEW)
 			ret = prepare_slot(x, i, hz);
 		else
-			ret = parts_prepare_change(inst, &x->policies[i], x->slots[i]);
+			ret = parts_prepare_change(inst, &x->policies[i], x->slots[i], hz);
 	}
 	return ret;
 }
