@@ -35,6 +35,7 @@ NOTICES_S = 0.5  # after that who runs something sees that all is over
 LINES_OF_A_FAILURE = 60
 # What says where: of cmocka's, a sanitizer's, Python's; below them may be a long list of leaks.
 WHERE_IT_FAILED = re.compile(r"\[ +(ERROR|LINE|FAILED) +\]|: error: |ERROR: |AssertionError")
+AGAIN = "to be tried again: "  # what a live test says when the machine stood still
 SLOWEST = 10  # tests that are named at the end
 # What libFuzzer says while all is well.
 PROGRESS = re.compile(r"#\d+\s+[A-Za-z]+|INFO: |\s*NEW_(FUNC|PC)|\s*$")
@@ -90,6 +91,7 @@ class Result:
     def __init__(self):
         self.counts = {"ok": 0, "FAIL": 0, "skip": 0}
         self.failed = []
+        self.again = []
         self.seconds = {}
         self.milestones = []
         self.began = time.monotonic()
@@ -107,6 +109,8 @@ class Result:
             self.seconds[name] = seconds
             if verdict == "FAIL":
                 self.failed.append(name)
+            elif AGAIN in output:
+                self.again.append(name)
             print("\n      ".join(words), flush=True)
 
     def passed(self, what):
@@ -122,6 +126,8 @@ class Result:
               + "".join(f"{what} until {end:.0f} s; " for what, end in self.milestones)
               + "the slowest: "
               + ", ".join(f"{name} {self.seconds[name]:.0f}" for name in slowest))
+        if self.again:
+            print(f"passed when tried again, as the machine stood still: {', '.join(self.again)}")
         for name in self.failed:
             print(f"FAIL  {name}")
         passed, failed, skipped = (self.counts[key] for key in ("ok", "FAIL", "skip"))
