@@ -165,12 +165,6 @@ class Box:
                 return text.read()
         return ""
 
-    def crashed(self):
-        """Whether it ended by a fault of its own, or a sanitizer said something."""
-        ended = self.process.poll() if self.process is not None else None
-        return (ended is not None and -ended in FAULTS
-                or re.search(r"Sanitizer|runtime error:", self.log()) is not None)
-
     def wait(self, timeout=PATIENCE_S):
         """Its exit status."""
         return self.process.wait(timeout)
@@ -221,8 +215,10 @@ class Scene:
             print(f"--- log of {os.path.basename(box.config_path)[:-5]}:\n{box.log()[-4000:]}---")
 
     def crashed(self):
-        """Whether a box ended as none may, or a sanitizer has found something: not for noise."""
-        return any(box.crashed() for box in self.boxes)
+        """Whether one ended by a fault of its own, or a sanitizer has found something."""
+        ended = [box.process.poll() for box in self.boxes if box.process is not None]
+        return (any(status is not None and -status in FAULTS for status in ended)
+                or any(re.search("Sanitizer|runtime error:", box.log()) for box in self.boxes))
 
     def close(self):
         """Leaves nothing behind."""

@@ -321,20 +321,22 @@ def the_sum_is_the_total(scene):
 def a_newer_start_fences(scene):
     """Also a copy of the same start; and nobody gets through by asking often."""
     etcd = Etcd(scene).start()
-    old = Drawer(scene, "edge", 9, etcd.url)
+    old = Drawer(scene, "edge", 9, etcd.url, timeout_ms=20000)
     expect(old.draw("b", 30, 100) == ("0", 100, 30, 70), "the first start")
-    new = Drawer(scene, "edge", 10, etcd.url)  # more digits in decimal, not in the fence
+    new = Drawer(scene, "edge", 10, etcd.url, timeout_ms=20000)
+    # 10 has more digits than 9 in decimal, not in the fence.
     expect(new.draw("b", 0, 100) == ("0", 100, 30, 70), "what was drawn before is the new start's")
     expect(new.draw("b", 5, 100) == ("0", 100, 35, 65), "the new start")
     for budget in ("b", "b", "other"):
         expect(old.draw(budget, 1, 100)[0] == "ESTALE", "the old start draws")
     for epoch in (10, 9, 1):
-        late = Drawer(scene, "edge", epoch, etcd.url)
+        late = Drawer(scene, "edge", epoch, etcd.url, timeout_ms=20000)
         expect(late.draw("b", 1, 100)[0] == "ESTALE", f"epoch {epoch} draws")
         late.end()
     expect(new.draw("b", 5, 100) == ("0", 100, 40, 60), "the newest is not disturbed")
     expect(etcd.get(drawn_key()) == "40", "the sum in etcd")
-    expect(Drawer(scene, "other", 1, etcd.url).draw("b", 1, 100) == ("0", 100, 1, 59), "another")
+    other = Drawer(scene, "other", 1, etcd.url, timeout_ms=20000)
+    expect(other.draw("b", 1, 100) == ("0", 100, 1, 59), "another")
     old.end()
 
 
