@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "store/store.h"
 
@@ -64,7 +65,8 @@ int ledger_store_open(const char *directory, bool make, struct ledger_store *out
 	*out = (struct ledger_store){0};
 	ret = store_open(directory, &out->store, &out->epoch);
 	if (ret == -ENOENT && make)
-		ret = store_open_recovering(directory, &out->store, &out->epoch);
+		ret = store_open_recovering(
+			directory, (uint64_t)time(NULL), &out->store, &out->epoch);
 	if (ret) {
 		out->store = NULL;
 		return ret;
@@ -109,6 +111,9 @@ const char *ledger_store_reason(int error)
 		       "limiters of the group, and type weir --name-ledger at each";
 	case -EPROTONOSUPPORT:
 		return "it is of a later version of weir than this one: start that one";
+	case -ETIME:
+		return "it is not there, and the clock has not been set: a limiter that begins "
+		       "without memory orders its messages by it; set it (timedatectl), and start";
 	case -EACCES:
 	case -EPERM:
 		return "Permission denied: it must belong to the user that weir runs as";

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -400,15 +399,12 @@ static int make_store_directory(const char *directory)
 
 /*
  * What an earlier attempt has left under the new name is no store, and a journal alone is of none:
- * SQLite would take it for this one's. What is recovering may have counted starts before, but not
- * one a second since 1970.
+ * SQLite would take it for this one's.
  */
-static int make_in(int dir, const char *directory, bool recovering, struct store_identity identity)
+static int make_in(int dir, const char *directory, uint64_t epoch, struct store_identity identity)
 {
-	struct db db = {.recovering = recovering,
-		.epoch = recovering ? (uint64_t)time(NULL) : 0,
-		.identity = identity,
-		.version = VERSION};
+	struct db db = {
+		.recovering = epoch > 0, .epoch = epoch, .identity = identity, .version = VERSION};
 	char path[PATH_MAX];
 	int err = name_file(path, directory, NEW_NAME);
 
@@ -428,7 +424,7 @@ static int make_in(int dir, const char *directory, bool recovering, struct store
 	return err;
 }
 
-int db_make(const char *directory, bool recovering, struct store_identity identity)
+int db_make(const char *directory, uint64_t epoch, struct store_identity identity)
 {
 	int dir, err = make_store_directory(directory);
 
@@ -437,7 +433,7 @@ int db_make(const char *directory, bool recovering, struct store_identity identi
 	dir = lock_store_directory(directory);
 	if (dir < 0)
 		return dir;
-	err = make_in(dir, directory, recovering, identity);
+	err = make_in(dir, directory, epoch, identity);
 	close(dir);
 	return err;
 }

@@ -44,10 +44,11 @@ struct db {
 };
 
 /*
- * Makes an empty store of epoch 0 in the directory, which is made if its parent is there; a
- * recovering one has no identity (0) yet.
+ * Makes an empty store in the directory, which is made if its parent is there. Starts are counted
+ * from `epoch`: 0, or, in a recovering one, which has no identity (0) yet, more than were counted
+ * in the one that was lost.
  */
-int db_make(const char *directory, bool recovering, struct store_identity identity);
+int db_make(const char *directory, uint64_t epoch, struct store_identity identity);
 
 /* See store_upgrade(). */
 int db_upgrade(const char *directory, struct store_identity identity);

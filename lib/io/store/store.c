@@ -34,7 +34,7 @@ static void write_out(void *context)
 
 int store_create(const char *directory, struct store_identity identity)
 {
-	return db_make(directory, false, identity);
+	return db_make(directory, 0, identity);
 }
 
 int store_upgrade(const char *directory, struct store_identity identity)
@@ -74,10 +74,15 @@ int store_open(const char *directory, struct store **out, uint64_t *epoch)
 	return 0;
 }
 
-int store_open_recovering(const char *directory, struct store **out, uint64_t *epoch)
+/* A store may have counted starts before, but not one a second since 1970. */
+int store_open_recovering(
+	const char *directory, uint64_t now_s, struct store **out, uint64_t *epoch)
 {
-	int err = db_make(directory, true, (struct store_identity){0});
+	int err;
 
+	if (now_s < STORE_CLOCK_LEAST_S)
+		return -ETIME;
+	err = db_make(directory, now_s, (struct store_identity){0});
 	return err ? err : store_open(directory, out, epoch);
 }
 

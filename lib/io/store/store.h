@@ -57,10 +57,13 @@ int store_look(const char *directory);
 
 /*
  * store_open() where it found none: makes one that remembers that what was before is not known, for
- * a recovering start (ledger/ledger.h). Its epochs go on from the wall clock's seconds, so that
- * they are larger than those that were forgotten. -EEXIST: there is one.
+ * a recovering start (ledger/ledger.h). Its epochs go on from the wall clock, `now_s` seconds since
+ * 1970, so that they are larger than those that were forgotten. -EEXIST: there is one; -ETIME: the
+ * clock has not been set, and others would take what we say for old.
  */
-int store_open_recovering(const char *directory, struct store **out, uint64_t *epoch);
+#define STORE_CLOCK_LEAST_S 1767225600 /* 2026-01-01: Weir is not older */
+int store_open_recovering(
+	const char *directory, uint64_t now_s, struct store **out, uint64_t *epoch);
 
 /*
  * Whether store_open_recovering() made it, at this start or an earlier one: then of a policy that

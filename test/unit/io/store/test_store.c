@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -104,7 +103,8 @@ static void test_starts_are_counted(void **state)
 	assert_int_equal(store_open(p.dir, &store, &epoch), -ENOENT);
 	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), 0);
 	assert_int_equal(store_create(p.dir, (struct store_identity){0, 1}), -EEXIST);
-	assert_int_equal(store_open_recovering(p.dir, &store, &epoch), -EEXIST);
+	assert_int_equal(
+		store_open_recovering(p.dir, STORE_CLOCK_LEAST_S, &store, &epoch), -EEXIST);
 	for (uint64_t i = 1; i < 10; i++) {
 		store = open_test_store(&p, i);
 		assert_false(store_recovering(store));
@@ -121,11 +121,15 @@ static void test_recovering(void **state)
 {
 	struct place p = make_store_place("blank");
 	struct store *store;
-	uint64_t epoch, began = (uint64_t)time(NULL);
+	uint64_t epoch;
 
 	(void)state;
-	assert_int_equal(store_open_recovering(p.dir, &store, &epoch), 0);
-	assert_true(epoch > began);
+	assert_int_equal(store_open_recovering(p.dir, 0, &store, &epoch), -ETIME);
+	assert_int_equal(
+		store_open_recovering(p.dir, STORE_CLOCK_LEAST_S - 1, &store, &epoch), -ETIME);
+	assert_int_equal(store_open(p.dir, &store, &epoch), -ENOENT);
+	assert_int_equal(store_open_recovering(p.dir, STORE_CLOCK_LEAST_S, &store, &epoch), 0);
+	assert_int_equal(epoch, STORE_CLOCK_LEAST_S + 1);
 	assert_true(store_recovering(store));
 	store_close(store);
 	store = open_test_store(&p, epoch + 1);
@@ -185,7 +189,8 @@ static void test_directory(void **state)
 	assert_int_equal(access(half, F_OK), -1);
 	store_close(open_test_store(&p, 1));
 	assert_int_equal(store_create(deep.dir, (struct store_identity){0, 1}), -ENOENT);
-	assert_int_equal(store_open_recovering(deep.dir, &store, &epoch), -ENOENT);
+	assert_int_equal(
+		store_open_recovering(deep.dir, STORE_CLOCK_LEAST_S, &store, &epoch), -ENOENT);
 	assert_int_equal(store_create("/dev/null", (struct store_identity){0, 1}), -ENOTDIR);
 }
 
@@ -814,7 +819,8 @@ static void test_later_version(void **state)
 		assert_int_equal(store_open(p.dir, &store, &epoch), -EPROTONOSUPPORT);
 		assert_int_equal(store_upgrade(p.dir, other), -EPROTONOSUPPORT);
 		assert_int_equal(store_create(p.dir, other), -EEXIST);
-		assert_int_equal(store_open_recovering(p.dir, &store, &epoch), -EEXIST);
+		assert_int_equal(
+			store_open_recovering(p.dir, STORE_CLOCK_LEAST_S, &store, &epoch), -EEXIST);
 	}
 	change_by_sql(&p, "PRAGMA user_version = 2");
 	store_close(open_test_store(&p, 2));
@@ -877,7 +883,7 @@ static void test_identity(void **state)
 		assert_int_equal(store_identity(store).low, 12);
 		store_close(store);
 	}
-	assert_int_equal(store_open_recovering(lost.dir, &store, &epoch), 0);
+	assert_int_equal(store_open_recovering(lost.dir, STORE_CLOCK_LEAST_S, &store, &epoch), 0);
 	assert_int_equal(store_identity(store).high | store_identity(store).low, 0);
 	assert_int_equal(store_set_identity(store, (struct store_identity){13, 14}), 0);
 	store_close(store);

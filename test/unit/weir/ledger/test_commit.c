@@ -97,8 +97,10 @@ int store_open(const char *directory, struct store **out, uint64_t *epoch)
 	return 0;
 }
 
-int store_open_recovering(const char *directory, struct store **out, uint64_t *epoch)
+int store_open_recovering(
+	const char *directory, uint64_t now_s, struct store **out, uint64_t *epoch)
 {
+	assert_true(now_s >= STORE_CLOCK_LEAST_S);
 	disk.exists = disk.recovering = true;
 	disk.identity = (struct store_identity){0};
 	return store_open(directory, out, epoch);
