@@ -35,7 +35,7 @@ NOTICES_S = 0.5  # after that who runs something sees that all is over
 LINES_OF_A_FAILURE = 60
 # What says where: of cmocka's, a sanitizer's, Python's; below them may be a long list of leaks.
 WHERE_IT_FAILED = re.compile(r"\[ +(ERROR|LINE|FAILED) +\]|: error: |ERROR: |AssertionError")
-AGAIN = "to be tried again: "  # what a live test says when the machine stood still
+AGAIN = ": once more, as a CPU "  # what a live test says when the machine stood still
 SLOWEST = 10  # tests that are named at the end
 # What libFuzzer says while all is well.
 PROGRESS = re.compile(r"#\d+\s+[A-Za-z]+|INFO: |\s*NEW_(FUNC|PC)|\s*$")
@@ -127,7 +127,7 @@ class Result:
               + "the slowest: "
               + ", ".join(f"{name} {self.seconds[name]:.0f}" for name in slowest))
         if self.again:
-            print(f"passed when tried again, as the machine stood still: {', '.join(self.again)}")
+            print(f"passed the second time, after the machine stood still: {', '.join(self.again)}")
         for name in self.failed:
             print(f"FAIL  {name}")
         passed, failed, skipped = (self.counts[key] for key in ("ok", "FAIL", "skip"))

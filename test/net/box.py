@@ -276,10 +276,10 @@ def play(scenario, watch):
     verdict, words, again = attempt(scenario)
     stood = watch.late_s()
     if verdict == "FAIL" and again and stood > STOOD_S:
-        print(f"  {name}: to be tried again: a CPU was not to be had for {stood * 1e3:.0f} ms; "
+        print(f"  {name}: once more, as a CPU was not to be had for {stood * 1e3:.0f} ms; "
               f"{words}".rstrip(), flush=True)
         verdict, words, _ = attempt(scenario)
-        words = f"{words} (tried again)"
+        words = f"{words} (the second time)"
     print(f"  {name}: {verdict} ({time.monotonic() - began:.1f} s) {words}".rstrip(), flush=True)
     return verdict
 
