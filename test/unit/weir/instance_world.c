@@ -34,7 +34,7 @@ static char *text_of(const char *more, const char *policies)
 	return text;
 }
 
-static struct config *config_of(const char *more, const char *policies)
+struct config *instance_world_config(const char *more, const char *policies)
 {
 	char *text = text_of(more, policies);
 	struct config *config = NULL;
@@ -55,7 +55,7 @@ int instance_world_start(void **state)
 	if (sodium_init() < 0 ||
 		rte_eal_init((int)(sizeof(args) / sizeof(args[0])), (char **)(uintptr_t)args) < 0)
 		return -1;
-	ports_config = config_of("", "");
+	ports_config = instance_world_config("", "");
 	return instance_prepare(&ports, ports_config, NULL);
 }
 
@@ -65,6 +65,11 @@ int instance_world_stop(void **state)
 	instance_stop(&ports);
 	config_free(ports_config);
 	return rte_eal_cleanup();
+}
+
+const struct port *instance_world_ports(void)
+{
+	return ports.ports;
 }
 
 void instance_world_open_more(struct instance_world *w, const char *more, const char *policies)
@@ -78,7 +83,7 @@ void instance_world_open_more(struct instance_world *w, const char *more, const 
 	assert_true(fd >= 0);
 	close(fd);
 	instance_world_write(w, policies);
-	w->config = config_of(more, policies);
+	w->config = instance_world_config(more, policies);
 	assert_int_equal(instance_prepare(&w->inst, w->config, ports.ports), 0);
 	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
 		worker_begin(&w->inst.workers[i]);

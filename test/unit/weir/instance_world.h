@@ -28,6 +28,10 @@ struct instance_world {
 int instance_world_start(void **state);
 int instance_world_stop(void **state);
 
+/* What such a box is made of, for config_free() and for who makes one by hand. */
+struct config *instance_world_config(const char *more, const char *policies);
+const struct port *instance_world_ports(void);
+
 /* A box of these policies: what stands between the brackets, with ' for ". */
 void instance_world_open(struct instance_world *w, const char *policies);
 /* Opens it with more keys at the top: what stands between its braces, and ends with a comma. */

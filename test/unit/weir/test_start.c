@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A start that is refused something, at any place, says so and leaves nothing; boxes of all kinds
+ * that have no worker yet.
+ */
+#include "instance_world.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fault.h"
+#include "config/load.h"
+#include "event.h"
+#include "store/store.h"
+
+/* An address of this process alone, as others run the same test. */
+#define GOSSIP(more)                                                                  \
+	"'gossip': {'listen': '127.%1$u.%2$u.79:7946', 'insecure': true, 'roster': [" \
+	"{'name': 'test', 'address': '127.%1$u.%2$u.79:7946'}, "                      \
+	"{'name': 'peer', 'address': '127.%1$u.%2$u.80:7946'}, "                      \
+	"{'name': 'else', 'address': '127.%1$u.%2$u.81:7946'}]" more "}, "
+#define STORE "'ledger': {'store': '%3$s/store', 'lease': '2s', 'promise': 0}, "
+
+#define SOFT  "{'name': 'soft', 'match': {'vlan': 1}, 'limit': '1Gbit/s', 'allocator': 'fps'}"
+#define FIRM  "{'name': 'firm', 'match': {'vlan': 2}, 'limit': '1Gbit/s', 'guarantee': 'conserved'}"
+#define GDRL  "{'name': 'gdrl', 'match': {'vlan': 3}, 'limit': '8Mbit/s', 'allocator': 'gdrl'}"
+#define TOTAL "{'name': 'total', 'match': {'vlan': 4}, 'allocator': 'quota', 'total': '1GB'}"
+#define PERIOD                                                                            \
+	"{'name': 'period', 'match': {'vlan': 5}, 'allocator': 'quota', 'total': '1GB', " \
+	"'period': '24h', 'limit': '1Mbit/s'}"
+#define SHAPED                                                                               \
+	"{'name': 'shaped', 'match': {'dst': '10.0.0.0/8'}, 'limit': '10Mbit/s', 'action': " \
+	"'shape', 'shape': {'delay': '50ms'}}"
+#define SOURCES                                                                              \
+	"{'name': 'sources', 'match': {'dst': '2001:db8::/32'}, 'limit': '1Mbit/s', 'per': " \
+	"'src/64', 'sources': 1024, 'allocator': 'static'}"
+#define CLASSES                                                                              \
+	"{'name': 'classes', 'match': {'vlan': 6}, 'limit': '1Gbit/s', 'meter': 'phantom', " \
+	"'classes': {'by': 'dscp'}}"
+#define TIMED                                                                                      \
+	"{'name': 'timed', 'match': {'vlan': 7}, 'limit': '1Mbit/s', 'schedule': {'zone': 'UTC', " \
+	"'entries': [{'days': 'daily', 'from': '00:00', 'to': '12:00', 'limit': '2Mbit/s'}]}}"
+#define TRIAL \
+	"{'name': 'trial', 'match': {'vlan': 8}, 'limit': '1Mbit/s', 'trial': {'limit': '8kbit/s'}}"
+
+static char top[32];
+
+static int start(const void *argument)
+{
+	const struct config *config = argument;
+	struct instance inst;
+	int rc = instance_prepare(&inst, config, instance_world_ports());
+
+	if (rc == 0)
+		instance_stop(&inst);
+	assert_int_equal(inst.started, 0);
+	assert_int_equal(inst.leaked, 0);
+	return rc;
+}
+
+struct box {
+	const char *name, *more, *policies;
+	unsigned unsaid; /* terms and turns of schedules, which come later; what is of the clock */
+};
+
+static const struct box boxes[] = {
+	{"alone", "", (SOFT ", " SHAPED ", " SOURCES), 6},
+	{"classes", "", (CLASSES ", " TIMED ", " TRIAL), 15},
+	{"state", GOSSIP(", 'estimator': 'state'"), (SOFT ", " SHAPED), 6},
+	{"tree", GOSSIP(", 'estimator': 'tree'"), (SOFT ", " TRIAL), 6},
+	{"push-sum", GOSSIP(", 'estimator': 'push-sum'"), (SOFT ", " TIMED), 16},
+	{"totals", GOSSIP("") STORE, (TOTAL ", " PERIOD), 7},
+	{"conserved", GOSSIP("") STORE, (FIRM ", " GDRL), 7},
+};
+
+static void test_start(void **state)
+{
+	char store[40], command[48];
+
+	(void)state;
+	strcpy(top, "/tmp/weir-start-XXXXXX");
+	assert_non_null(mkdtemp(top));
+	snprintf(store, sizeof(store), "%s/store", top);
+	assert_int_equal(store_create(store, (struct store_identity){0}), 0);
+	for (size_t i = 0; i < sizeof(boxes) / sizeof(*boxes); i++) {
+		const struct box *box = &boxes[i];
+		struct config *config;
+		char *more;
+		unsigned id = (unsigned)getpid();
+
+		if (asprintf(&more, box->more, 1 + id / 256 % 254, id % 256, top) < 0)
+			abort();
+		config = instance_world_config(more, box->policies);
+		fault_try(&(struct fault_subject){.name = box->name,
+			.run = start,
+			.argument = config,
+			.kinds = FAULT_MEMORY | FAULT_KERNEL,
+			.at_least = 20,
+			.said = events_number,
+			.unsaid = box->unsaid});
+		config_free(config);
+		free(more);
+	}
+	snprintf(command, sizeof(command), "rm -r %s", top);
+	assert_int_equal(system(command), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_start),
+	};
+
+	return cmocka_run_group_tests_name(
+		"start", tests, instance_world_start, instance_world_stop);
+}
