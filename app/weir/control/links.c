@@ -7,11 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_cycles.h>
-
 #include "base/time.h"
 #include "instance.h"
 #include "event.h"
+#include "tick.h"
 
 #define PERIOD_NS   (SECOND_NS / 4)
 #define PATIENCE_MS 2000 /* with a device, at the stop */
@@ -99,10 +98,10 @@ void links_stop(struct instance *inst)
 static void watch_clocks(struct instance *inst)
 {
 	for (unsigned i = 0; i < inst->config->n_ports; i++) {
-		uint64_t before = rte_rdtsc(), nic;
+		uint64_t before = tick_now(), nic;
 
 		if (inst->ports[i].timestamps && port_clock(&inst->ports[i], &nic) == 0)
-			nic_clock_read(&inst->nic_clocks[i], nic, before, rte_rdtsc());
+			nic_clock_read(&inst->nic_clocks[i], nic, before, tick_now());
 	}
 }
 

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
@@ -25,6 +24,7 @@
 #include "steering.h"
 #include "stuck.h"
 #include "worker_own.h"
+#include "tick.h"
 
 unsigned rx_rings_mbufs(unsigned n_workers)
 {
@@ -201,7 +201,7 @@ static void count_targets(const struct path *path, struct rte_mbuf **mbufs, uint
 static void stamp_arrival(
 	const struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
-	uint64_t now = rte_rdtsc();
+	uint64_t now = tick_now();
 
 	for (uint16_t i = 0; i < n; i++)
 		shape_in_stamp(mbufs[i], now);
@@ -310,7 +310,7 @@ uint16_t distribute_receive(
 	n = rte_eth_rx_burst(path->rx_port, path->queue, mbufs, BURST);
 	*busy |= n > 0;
 	if (*busy) /* though perhaps none of it is to be decided here */
-		worker_own(w)->idle_since = rte_rdtsc();
+		worker_own(w)->idle_since = tick_now();
 	return n ? distribute_burst(w, path, mbufs, n) : 0;
 }
 

@@ -3,7 +3,6 @@
  */
 #include "shape_out.h"
 
-#include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_pause.h>
@@ -19,6 +18,7 @@
 #include "snapshot.h"
 #include "tx.h"
 #include "worker_own.h"
+#include "tick.h"
 
 /*
  * Bursts that are sent before others have their turn: as many as the wires of a usual box bring in
@@ -156,7 +156,7 @@ struct stall {
 
 static struct stall stall_now(const struct path *path)
 {
-	struct stall stall = {.since = rte_rdtsc()};
+	struct stall stall = {.since = tick_now()};
 
 	if (path->rings) { /* the looks first: with each of them is seen what had moved by then */
 		stall.looks = rx_rings_looks(path->rings);
@@ -168,7 +168,7 @@ static struct stall stall_now(const struct path *path)
 /* Whether the path takes nothing of anybody's, as far as is known before the next try. */
 static bool seems_down(const struct worker *w, const struct path *path, struct stall *stall)
 {
-	uint64_t waited = rte_rdtsc() - stall->since;
+	uint64_t waited = tick_now() - stall->since;
 	struct stall now;
 
 	if (waited <= PATIENCE_US * w->ticks_per_us)
@@ -224,7 +224,7 @@ static void send_flushed(struct worker *w, struct shape_packet *const *out, unsi
 {
 	struct leaving leaving;
 
-	take_all(w, &leaving, out, n, rte_rdtsc(), true);
+	take_all(w, &leaving, out, n, tick_now(), true);
 	send_all_patiently(w, &leaving);
 }
 
@@ -249,7 +249,7 @@ bool shape_out_due(struct worker *w)
 
 	if (likely(!shaper_waits(w->shaper)))
 		return false;
-	now = rte_rdtsc();
+	now = tick_now();
 	expire_look(w, now);
 	shape_out_clock(w, now);
 	for (unsigned i = 0; i < BURSTS_A_TURN; i++) {
@@ -264,7 +264,7 @@ bool shape_out_due(struct worker *w)
 	if (n == 0)
 		return false;
 	worker_own(w)->idle_since = now;
-	counter_add(&w->counters.busy_cycles, rte_rdtsc() - now);
+	counter_add(&w->counters.busy_cycles, tick_now() - now);
 	return true;
 }
 
@@ -338,7 +338,7 @@ static void send_due_packets(struct worker *w, uint64_t now)
 static void begin_to_empty(struct worker *w)
 {
 	worker_own(w)->patient = true;
-	send_due_packets(w, rte_rdtsc());
+	send_due_packets(w, tick_now());
 }
 
 bool shape_out_leaving(struct worker *w, const struct snapshot *newer)

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include <rte_common.h>
-#include <rte_cycles.h>
 
 #include "classify/classify.h"
 #include "leases_end.h"
@@ -14,6 +13,7 @@
 #include "police/excerpt.h"
 #include "shape/shape.h"
 #include "worker_own.h"
+#include "tick.h"
 
 void specimen_ask(struct worker *worker, struct specimen *specimen)
 {
@@ -123,7 +123,7 @@ void specimen_take(struct worker *w)
 
 	if (s == NULL)
 		return;
-	s->now = rte_rdtsc();
+	s->now = tick_now();
 	s->complete = true;
 	s->extents = (struct extents){.n = 0};
 	expire_look(w, s->now);

@@ -7,7 +7,6 @@
 
 #include "steering.h"
 
-#include <rte_cycles.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
@@ -18,6 +17,7 @@
 #include "slot_map.h"
 #include "stuck.h"
 #include "worker_own.h"
+#include "tick.h"
 
 static void set_up_peers(struct steering *steering, unsigned owner, unsigned n_workers,
 	struct rte_ring *const *out, struct rte_ring *const *back)
@@ -239,7 +239,7 @@ static void locate_headers(struct frames *frames, const struct steering *steerin
 	}
 	frames->tunnels = w->tunnels;
 	frames->fragments = __atomic_load_n(&steering->fragments, __ATOMIC_ACQUIRE);
-	frames->now = rte_rdtsc();
+	frames->now = tick_now();
 }
 
 /* A packet of a placed policy: its worker, or n_workers if it is not to go to any yet. */

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include <rte_common.h>
-#include <rte_cycles.h>
 #include <rte_ring.h>
 #include <rte_ring_elem.h>
 
@@ -17,6 +16,7 @@
 #include "decide.h"
 #include "flow/packet_sample.h"
 #include "packet/parse.h"
+#include "tick.h"
 
 /* Twice what a flood's first packets are, until the sample has followed its rate. */
 #define LOTS 2048
@@ -38,7 +38,7 @@ struct tap *tap_lots_create(
 	tap->slot = TAP_ANY;
 	tap->by_lot = true;
 	tap->record = RTE_ALIGN(sizeof(struct tap_lot), 4);
-	packet_sample_init(&tap->sample, seed, rate, hz, rte_rdtsc());
+	packet_sample_init(&tap->sample, seed, rate, hz, tick_now());
 	snprintf(name, sizeof(name), "tap%u-%u", worker, (unsigned)number);
 	tap->ring = rte_ring_create_elem(
 		name, tap->record, LOTS, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);

@@ -7,7 +7,6 @@
 
 #include "tx.h"
 
-#include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_ring.h>
@@ -16,6 +15,7 @@
 #include "rx_rings.h"
 #include "tap.h"
 #include "worker.h"
+#include "tick.h"
 
 uint16_t tx_try_send(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
@@ -33,7 +33,7 @@ void tx_send(struct worker *w, const struct path *path, struct rte_mbuf **mbufs,
 
 	if (unlikely(sent < n)) {
 		tap_dropped(w, (uint16_t)(path - w->paths), mbufs + sent, n - sent, DROP_TX_FULL,
-			rte_rdtsc());
+			tick_now());
 		counter_add(&w->counters.dropped[DROP_TX_FULL], n - sent);
 		drop_all(mbufs + sent, n - sent);
 	}

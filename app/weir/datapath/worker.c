@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
@@ -32,6 +31,7 @@
 #include "trying.h"
 #include "tx.h"
 #include "worker_own.h"
+#include "tick.h"
 
 /*
  * "sleep": half of what the wire has been quiet for, so that a packet after a pause waits at most
@@ -166,7 +166,7 @@ static __rte_noinline uint16_t drop_altered(
 		if (why != DROP_REASONS) {
 			dropped[longer + cut] = burst->mbufs[i];
 			tap_dropped(w, (uint16_t)(path - w->paths), &burst->mbufs[i], 1, why,
-				rte_rdtsc());
+				tick_now());
 		} else {
 			burst->mbufs[kept++] = burst->mbufs[i];
 		}
@@ -204,13 +204,13 @@ static __rte_noinline uint16_t receive_shared(
 {
 	bool owned = rx_rings_owned(path->rings, w->index);
 	bool timed = owned && is_timed(w->counters.handings);
-	uint64_t began = timed ? rte_rdtsc() : 0;
+	uint64_t began = timed ? tick_now() : 0;
 	uint16_t n = distribute_receive(w, path, mbufs, busy);
 
 	if (!owned || !*busy)
 		return n;
 	if (timed)
-		counter_add(&w->counters.handing_cycles, (rte_rdtsc() - began) << TIMED_LOG2);
+		counter_add(&w->counters.handing_cycles, (tick_now() - began) << TIMED_LOG2);
 	counter_add(&w->counters.handings, 1);
 	return n;
 }
@@ -367,7 +367,7 @@ static bool forward_path(struct worker *w, const struct path *path, struct rx_bu
 
 	if (n == 0)
 		return busy;
-	now = rte_rdtsc();
+	now = tick_now();
 	expire_look(w, now);
 	counter_add(&w->counters.rx_packets, n);
 	burst->frames.tunnels = w->tunnels;
@@ -388,7 +388,7 @@ static bool forward_path(struct worker *w, const struct path *path, struct rx_bu
 		drop_all(dropped, n_dropped);
 	decide_samples(burst);
 	if (unlikely(is_timed(w->counters.bursts)))
-		counter_add(&w->counters.busy_cycles, (rte_rdtsc() - now) << TIMED_LOG2);
+		counter_add(&w->counters.busy_cycles, (tick_now() - now) << TIMED_LOG2);
 	counter_add(&w->counters.bursts, 1);
 	worker_own(w)->idle_since = now;
 	return true;
@@ -417,7 +417,7 @@ static bool take_limits(struct worker *w)
 
 	if (likely(n == 0))
 		return false;
-	now = rte_rdtsc();
+	now = tick_now();
 	expire_look(w, now);
 	shape_out_clock(w, now);
 	ended = expire_lasts(w);
@@ -446,7 +446,7 @@ static uint64_t sleep_after(uint64_t quiet_ns)
 /* Not beyond when a packet is due that waits. */
 static uint64_t sleep_ns(const struct worker *w)
 {
-	uint64_t now = rte_rdtsc(),
+	uint64_t now = tick_now(),
 		 ns = sleep_after((now - worker_own_const(w)->idle_since) / w->ticks_per_us * 1000);
 
 	if (shaper_waits(w->shaper)) {
@@ -480,7 +480,7 @@ static void age_source_table(struct worker *w)
 	struct worker_own *own = worker_own(w);
 	uint32_t policy = own->view.sourced[own->aged++ % own->view.n_sourced];
 
-	policy_state_age(&w->policies[policy], rte_rdtsc(), AGE_LINES);
+	policy_state_age(&w->policies[policy], tick_now(), AGE_LINES);
 }
 
 /*
@@ -519,7 +519,7 @@ void worker_begin(struct worker *w)
 	rte_rcu_qsbr_thread_register(rcu, w->index);
 	rte_rcu_qsbr_thread_online(rcu, w->index);
 	inherit_snapshot(w);
-	worker_own(w)->idle_since = rte_rdtsc();
+	worker_own(w)->idle_since = tick_now();
 }
 
 void worker_end(struct worker *w)
@@ -550,7 +550,7 @@ void worker_turn(struct worker *w)
 	rte_rcu_qsbr_quiescent(w->publisher->rcu, w->index);
 	if (!busy) {
 		counter_add(&w->counters.empty_polls, 1);
-		expire_look(w, rte_rdtsc()); /* control waits for it before it renews */
+		expire_look(w, tick_now()); /* control waits for it before it renews */
 		if (!more)
 			sleep_when_idle(w);
 	}

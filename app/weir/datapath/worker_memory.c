@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include <rte_cycles.h>
 #include <rte_lcore.h>
 #include <rte_malloc.h>
 
@@ -21,6 +20,7 @@
 #include "policy/trial.h"
 #include "steering.h"
 #include "worker_own.h"
+#include "tick.h"
 
 static void *alloc_worker_lines(size_t bytes, int socket)
 {
@@ -48,11 +48,11 @@ static int socket_of(const struct worker *w)
 
 static int add_shaper(struct worker *w, uint32_t waiting)
 {
-	w->delay_unit = delay_unit(rte_get_tsc_hz());
+	w->delay_unit = delay_unit(tick_hz());
 	w->shaper = alloc_worker_lines(shaper_bytes(waiting), socket_of(w));
 	if (!w->shaper)
 		return -ENOMEM;
-	shaper_init(w->shaper, rte_get_tsc_hz(), waiting, rte_rdtsc());
+	shaper_init(w->shaper, tick_hz(), waiting, tick_now());
 	return 0;
 }
 
@@ -83,8 +83,8 @@ int worker_init(struct worker *w, unsigned n_policies, unsigned used, uint32_t w
 	w->policies = pages_alloc(
 		lines * sizeof(*w->policies), used * sizeof(*w->policies), socket_of(w));
 	w->samples = pages_alloc(lines * sizeof(*w->samples), 0, SOCKET_ID_ANY);
-	sample_bound_init(&worker_own(w)->bound, SAMPLES_PER_WORKER_S, rte_get_tsc_hz());
-	w->ticks_per_us = RTE_MAX(rte_get_tsc_hz() / 1000000, UINT64_C(1));
+	sample_bound_init(&worker_own(w)->bound, SAMPLES_PER_WORKER_S, tick_hz());
+	w->ticks_per_us = RTE_MAX(tick_hz() / 1000000, UINT64_C(1));
 	w->ending = pages_alloc(lines * sizeof(*w->ending), 0, SOCKET_ID_ANY);
 	expiry_init(&w->expiry, 0, UINT64_MAX);
 	if (!w->policies || !w->samples || !w->ending || add_shaper(w, waiting))
@@ -107,7 +107,7 @@ static struct fragments *new_fragments(const struct worker *w)
 	if (!fragments)
 		return NULL;
 	randombytes_buf(&secret, sizeof(secret));
-	fragments_init(fragments, secret, rte_get_tsc_hz());
+	fragments_init(fragments, secret, tick_hz());
 	return fragments;
 }
 
@@ -193,7 +193,7 @@ int worker_add_policy(
 	struct worker *w, const struct policy *policy, const struct limit_profile *profile)
 {
 	struct policy_state *state = &w->policies[profile->policy];
-	struct policy_start start = {.now = rte_rdtsc(), .hz = rte_get_tsc_hz()};
+	struct policy_start start = {.now = tick_now(), .hz = tick_hz()};
 	size_t bytes = policy_extended_bytes(policy);
 	void *memory;
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_cycles.h>
 #include <rte_malloc.h>
 #include <rte_memory.h>
 
@@ -19,6 +18,7 @@
 #include "police/shaped.h"
 #include "policy/kind.h"
 #include "steering.h"
+#include "tick.h"
 
 /* A round that has seen few packets goes on, for so many times as long. */
 #define EXTENSIONS 10
@@ -400,7 +400,7 @@ static void begin_placing_round(struct placing *placing, uint64_t round_ns, uint
 /* A quantile of what was counted in the round, in seconds. */
 static double p99_of(const struct delay_sum sums[2], uint64_t *packets)
 {
-	uint64_t hz = rte_get_tsc_hz();
+	uint64_t hz = tick_hz();
 	struct delay_sum sum;
 
 	for (unsigned i = 0; i < DELAY_BINS; i++)
@@ -417,9 +417,8 @@ static void see_worker(struct placing *placing, unsigned w, double seconds, doub
 {
 	struct placing_worker *worker = &placing->workers[w];
 	double packets = (double)(worker->packets[1] - worker->packets[0]);
-	double busy = (double)(worker->busy[1] - worker->busy[0]) / (double)rte_get_tsc_hz();
-	double handing = (double)(worker->handing[1] - worker->handing[0]) /
-			 (double)rte_get_tsc_hz();
+	double busy = (double)(worker->busy[1] - worker->busy[0]) / (double)tick_hz();
+	double handing = (double)(worker->handing[1] - worker->handing[0]) / (double)tick_hz();
 	uint64_t left, own, late;
 	double p99 = p99_of(worker->delay, &left), reach = p99_of(worker->reach, &own);
 

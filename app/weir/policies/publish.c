@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include <rte_cycles.h>
-
 #include "instance.h"
 #include "clock.h"
 #include "event.h"
@@ -16,6 +14,7 @@
 #include "policy/kind.h"
 #include "attach.h"
 #include "renewal.h"
+#include "tick.h"
 
 static void log_limit(const struct policy *policy, int err)
 {
@@ -97,7 +96,7 @@ static void tell_round(struct instance *inst)
 		uint32_t slot = dirty_next(&inst->dirty);
 		struct engine_limit limit = published_limit(inst, inst->slots.policy[slot]);
 
-		log_limit(limit.policy, engine_enforce(&inst->engine, &limit, rte_rdtsc()));
+		log_limit(limit.policy, engine_enforce(&inst->engine, &limit, tick_now()));
 		dirty_told(&inst->dirty, slot);
 	}
 }
@@ -171,15 +170,15 @@ void publish_begin(struct instance *inst, unsigned policy, bool spent)
 	renewal_shorten(inst);
 	parts_begin(inst, policy);
 	log_limit(limit.policy,
-		engine_begin(&inst->engine, &limit, rte_rdtsc(), control_now(), spent));
+		engine_begin(&inst->engine, &limit, tick_now(), control_now(), spent));
 }
 
 void publish_begin_trial(struct instance *inst, unsigned policy)
 {
 	struct engine_limit limit = published_limit(inst, policy);
 
-	log_limit(limit.policy,
-		engine_begin_trial(&inst->engine, &limit, rte_rdtsc(), control_now()));
+	log_limit(
+		limit.policy, engine_begin_trial(&inst->engine, &limit, tick_now(), control_now()));
 }
 
 /* The only one who exchanges a snapshot: every line that its classifier leads to is ready. */

@@ -6,12 +6,12 @@
 #include <inttypes.h>
 
 #include <rte_common.h>
-#include <rte_cycles.h>
 
 #include "base/time.h"
 #include "instance.h"
 #include "event.h"
 #include "policy/kind.h"
+#include "tick.h"
 
 /*
  * A lease's end, by the TSC, is put forward by this part of the time until then: twice what a rate
@@ -30,7 +30,7 @@ static uint64_t longest_ticks(const struct instance *inst)
 void renewal_start(struct instance *inst)
 {
 	struct renewal *renewal = &inst->renewal;
-	uint64_t now = rte_rdtsc();
+	uint64_t now = tick_now();
 
 	*renewal = (struct renewal){0};
 	if (!inst->config->ledger.store[0] || inst->config->ledger.lease_ns == 0)
@@ -61,7 +61,7 @@ void renewal_shorten(struct instance *inst)
 
 	if (renewal->span == 0)
 		return;
-	end = first_end(inst, rte_rdtsc());
+	end = first_end(inst, tick_now());
 	for (unsigned w = 0; w < inst->config->n_workers; w++) {
 		struct expiry *expiry = &inst->workers[w].expiry;
 		uint64_t present = expiry_until(expiry);
@@ -143,7 +143,7 @@ static bool renew_worker(struct instance *inst, struct worker *worker, uint64_t 
 void renewal_run(struct instance *inst)
 {
 	struct renewal *renewal = &inst->renewal;
-	uint64_t now = rte_rdtsc(), end;
+	uint64_t now = tick_now(), end;
 
 	if (renewal->span == 0)
 		return;

@@ -7,9 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include <rte_cycles.h>
-
 #include "base/time.h"
+#include "tick.h"
 
 #define FIRST_NS UINT64_C(50000000)
 
@@ -40,7 +39,7 @@ static struct tsc_reading read_both(void)
 	struct tsc_reading best = {.within_ns = UINT64_MAX};
 
 	for (int i = 0; i < READINGS; i++) {
-		uint64_t before = control_now(), tsc = rte_rdtsc_precise(), after = control_now();
+		uint64_t before = control_now(), tsc = tick_now_precise(), after = control_now();
 
 		if (after - before < best.within_ns)
 			best = (struct tsc_reading){

@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include <rte_common.h>
-#include <rte_cycles.h>
 
 #include <sodium.h>
 
@@ -24,6 +23,7 @@
 #include "tap.h"
 #include "tap_session.h"
 #include "telemetry/server.h"
+#include "tick.h"
 
 #define RATE_MOST   100000
 #define RATE        1000
@@ -135,7 +135,7 @@ json_t *show_capture(const char *params, void *context)
 static uint64_t wall_ns(const struct instance *inst, uint64_t tick)
 {
 	struct timespec now;
-	uint64_t ago = rte_rdtsc() - tick;
+	uint64_t ago = tick_now() - tick;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	ago = (uint64_t)((unsigned __int128)ago * SECOND_NS / inst->clock.hz);

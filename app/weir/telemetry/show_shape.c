@@ -3,19 +3,18 @@
  */
 #include "show.h"
 
-#include <rte_cycles.h>
-
 #include "base/time.h"
 #include "instance.h"
 #include "delays.h"
 #include "policy/kind.h"
 #include "totals.h"
+#include "tick.h"
 
 #define MICRO 1e6
 
 static double quantile_us(const struct delay_sum *sum, double share)
 {
-	uint64_t hz = rte_get_tsc_hz();
+	uint64_t hz = tick_hz();
 
 	return (double)delay_quantile(sum, share, delay_unit(hz)) * MICRO / (double)hz;
 }
@@ -99,8 +98,8 @@ void show_shape(json_t *json, struct instance *inst, unsigned i)
 /* Those of a sum that packets are in: its edges, and how many. */
 static json_t *bins_json(const struct delay_sum *sum)
 {
-	double hz = (double)rte_get_tsc_hz();
-	unsigned unit = delay_unit(rte_get_tsc_hz());
+	double hz = (double)tick_hz();
+	unsigned unit = delay_unit(tick_hz());
 	json_t *json = json_array();
 	uint64_t from = 0;
 

@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include <rte_common.h>
-#include <rte_cycles.h>
 
 #include "base/time.h"
 #include "classify/classify.h"
 #include "instance.h"
 #include "show.h"
 #include "tap.h"
+#include "tick.h"
 
 #define LEASE_S   3
 #define NO_POLICY "-"
@@ -83,13 +83,13 @@ void tap_session_stop(struct instance *inst)
 /* Whether whoever reads it has gone away. */
 static bool is_over(const struct tap_session *session)
 {
-	return session->ending || (int64_t)(rte_rdtsc() - session->lease_tick) >= 0;
+	return session->ending || (int64_t)(tick_now() - session->lease_tick) >= 0;
 }
 
 /* Somebody is there: until when workers are to fill it. */
 static uint64_t renew_lease(const struct instance *inst, struct tap_session *session)
 {
-	session->lease_tick = rte_rdtsc() + LEASE_S * inst->clock.hz;
+	session->lease_tick = tick_now() + LEASE_S * inst->clock.hz;
 	if (session->end_ns == UINT64_MAX ||
 		(int64_t)(session->end_tick - session->lease_tick) >= 0)
 		return session->lease_tick;
@@ -116,7 +116,7 @@ struct tap_session *tap_session_new(
 	session->by_lot = by_lot;
 	session->left = UINT64_MAX;
 	session->began_ns = control_now();
-	session->end_tick = rte_rdtsc() + seconds * inst->clock.hz;
+	session->end_tick = tick_now() + seconds * inst->clock.hz;
 	session->end_ns = seconds ? session->began_ns + seconds * SECOND_NS : UINT64_MAX;
 	inst->tap_session = session;
 	return session;

@@ -14,11 +14,11 @@
 #include <string.h>
 #include <time.h>
 
-#include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
 #include "policy_txn.h"
+#include "tick.h"
 
 #define NUMBER 40 /* offset in a frame */
 #define SEEN   200000
@@ -169,7 +169,7 @@ static inline struct policy_txn *begin_reload(struct instance_world *w, const ch
 	struct policy_txn *x;
 
 	instance_world_write(w, policies);
-	assert_int_equal(policy_txn_prepare(&w->inst, w->file, rte_get_tsc_hz(), stderr, &x), 0);
+	assert_int_equal(policy_txn_prepare(&w->inst, w->file, tick_hz(), stderr, &x), 0);
 	if (policy_txn_is_empty(x)) {
 		policy_txn_free(x);
 		return NULL;

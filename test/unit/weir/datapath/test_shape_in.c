@@ -20,6 +20,7 @@
 #include "publish.h"
 #include "shape_out.h"
 #include "show.h"
+#include "tick.h"
 
 /* Nothing comes meanwhile: at high limits what waits is due some ticks after it came. */
 static void send_all_due(struct instance_world *w)
@@ -60,9 +61,9 @@ static void read_clock(void)
 	uint32_t turn = nic.clock.turn;
 
 	while (nic.clock.turn == turn) {
-		uint64_t before = rte_rdtsc(), ns = control_now();
+		uint64_t before = tick_now(), ns = control_now();
 
-		nic_clock_read(&nic.clock, ns, before, rte_rdtsc());
+		nic_clock_read(&nic.clock, ns, before, tick_now());
 	}
 }
 
@@ -616,7 +617,7 @@ static void test_pools_of_the_start(void **state)
 		FILE *err = open_memstream(&words, &size);
 
 		instance_world_write(&w, rows[i].file);
-		assert_int_equal(policy_txn_prepare(&w.inst, w.file, rte_get_tsc_hz(), err, &x), 0);
+		assert_int_equal(policy_txn_prepare(&w.inst, w.file, tick_hz(), err, &x), 0);
 		fclose(err);
 		if (rows[i].warning)
 			assert_non_null(strstr(words, rows[i].warning));

@@ -9,10 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_cycles.h>
-
 #include "classify/classify.h"
 #include "tap.h"
+#include "tick.h"
 
 #define POLICY "{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '8kbit/s', 'burst': '2kB'}"
 
@@ -58,9 +57,9 @@ static void put_tap(struct world *world, uint64_t rate, bool whole)
 
 	world->worker->tap = NULL;
 	tap_destroy(world->tap);
-	world->tap = tap_create(0, ++number, whole, rate, rte_get_tsc_hz());
+	world->tap = tap_create(0, ++number, whole, rate, tick_hz());
 	assert_non_null(world->tap);
-	world->tap->until = rte_rdtsc() + 3600 * rte_get_tsc_hz();
+	world->tap->until = tick_now() + 3600 * tick_hz();
 	world->tap->examined.ticks = 0; /* all of them, however slowly this runs */
 	world->worker->tap = world->tap;
 }
@@ -183,7 +182,7 @@ static void what_waits_stays(void **state)
 /* So many a second, of which a tenth at once; but one at least, however few they are. */
 static void rates(void **state)
 {
-	const uint64_t hz = rte_get_tsc_hz(), later = 1000 * hz;
+	const uint64_t hz = tick_hz(), later = 1000 * hz;
 	struct tap *tap = tap_create(0, 5000, false, 100, hz);
 
 	(void)state;
@@ -234,7 +233,7 @@ static void ends_by_itself(void **state)
 
 	(void)state;
 	put_tap(world, 0, false);
-	world->tap->until = rte_rdtsc();
+	world->tap->until = tick_now();
 	instance_world_turn(&world->w, 0);
 	assert_int_equal(read_all(world).packets, 0);
 	assert_int_equal(world->tap->n_examined, 0);

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_cycles.h>
 #include <rte_mbuf.h>
 
 #include "classify/classify.h"
 #include "decide.h"
 #include "frame_layers.h"
 #include "tap_lots.h"
+#include "tick.h"
 
 #define POLICY 3
 
@@ -63,12 +63,12 @@ static struct world *world_new(uint32_t slot)
 		world->burst->frames.policy[i] = i & 1 ? POLICY : CLASSIFY_NONE;
 	}
 	world->burst->frames.unparsed = 0x10;
-	world->burst->frames.now = rte_rdtsc();
+	world->burst->frames.now = tick_now();
 	world->burst->path = 2;
-	world->tap = tap_lots_create(0, ++number, 5, 1000, rte_get_tsc_hz());
+	world->tap = tap_lots_create(0, ++number, 5, 1000, tick_hz());
 	assert_non_null(world->tap);
 	world->tap->slot = slot;
-	world->tap->until = rte_rdtsc() + 3600 * rte_get_tsc_hz();
+	world->tap->until = tick_now() + 3600 * tick_hz();
 	return world;
 }
 

@@ -16,6 +16,7 @@
 #include "packet/fragment.h"
 #include "tap.h"
 #include "worker_own.h"
+#include "tick.h"
 
 #define POLICY "{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '100Gbit/s'}"
 
@@ -160,9 +161,9 @@ static void test_altered_is_seen(void **state)
 
 	(void)state;
 	open_made(&m, POLICY);
-	tap = tap_create(0, 1000, false, 0, rte_get_tsc_hz());
+	tap = tap_create(0, 1000, false, 0, tick_hz());
 	assert_non_null(tap);
-	tap->until = rte_rdtsc() + 3600 * rte_get_tsc_hz();
+	tap->until = tick_now() + 3600 * tick_hz();
 	tap->examined.ticks = 0;
 	tap->reason = DROP_OVERSIZE;
 	m.worker->tap = tap;
@@ -188,7 +189,7 @@ static void test_idle(void **state)
 	c = &m.worker->counters;
 	turn = m.worker->turn;
 	m.made.n = 0;
-	worker_own(m.worker)->idle_since = rte_rdtsc();
+	worker_own(m.worker)->idle_since = tick_now();
 	instance_world_turn(&m.w, 0);
 	instance_world_turn(&m.w, 0);
 	assert_int_equal(c->empty_polls, 2);

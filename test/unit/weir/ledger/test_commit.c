@@ -16,8 +16,6 @@
 
 #include <sys/eventfd.h>
 
-#include <rte_cycles.h>
-
 #include "base/hash.h"
 #include "clock.h"
 #include "event.h"
@@ -29,6 +27,7 @@
 #include "renewal.h"
 #include "meter/shares.h"
 #include "store/store.h"
+#include "tick.h"
 
 #define MS       UINT64_C(1000000)
 #define PATIENCE (20000 * MS)
@@ -428,7 +427,7 @@ static void end_limits(struct instance_world *w, uint8_t ending)
 {
 	struct instance *inst = &w->inst;
 	uint32_t slot = inst->slots.of[0];
-	uint64_t now = rte_rdtsc();
+	uint64_t now = tick_now();
 
 	inst->renewal.until = now;
 	inst->engine.slots[slot].ending = ending;

@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
@@ -19,6 +18,7 @@
 #include "placing.h"
 #include "steering.h"
 #include "worker_own.h"
+#include "tick.h"
 
 #define ROUND UINT64_C(100000000)
 #define STEP  UINT64_C(20000000)
@@ -175,7 +175,7 @@ static void test_measures(void **state)
 {
 	struct world world;
 	struct instance *inst = &world.inst.inst;
-	const double hz = (double)rte_get_tsc_hz();
+	const double hz = (double)tick_hz();
 	struct placing *placing;
 	struct reta *reta;
 	double seconds;
@@ -241,9 +241,8 @@ static struct policy_txn *prepare_placing(struct world *world, const char *polic
 	struct policy_txn *x;
 
 	instance_world_write(&world->inst, policies);
-	assert_int_equal(policy_txn_prepare(
-				 &world->inst.inst, world->inst.file, rte_get_tsc_hz(), stderr, &x),
-		0);
+	assert_int_equal(
+		policy_txn_prepare(&world->inst.inst, world->inst.file, tick_hz(), stderr, &x), 0);
 	return x;
 }
 

@@ -10,8 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <rte_cycles.h>
-
 #include "base/time.h"
 #include "clock.h"
 #include "show_explain.h"
@@ -19,6 +17,7 @@
 #include "tap.h"
 #include "tap_session.h"
 #include "timed.h"
+#include "tick.h"
 
 #define POLICIES                                                                       \
 	"{'name': 'each', 'match': {'vlan': 12}, 'limit': '8kbit/s', 'burst': '2kB', " \
@@ -236,15 +235,15 @@ static void test_capture_lease(void **state)
 
 	(void)state;
 	instance_world_open(&w, POLICIES);
-	w.inst.clock.hz = rte_get_tsc_hz() / 100; /* so that seconds are hundredths */
+	w.inst.clock.hz = tick_hz() / 100; /* so that seconds are hundredths */
 	json_decref(show_ask(&w, "/weir/capture", ""));
 	show_expect(show_ask(&w, "/weir/capture", ""), "{'busy': true}");
-	while (rte_rdtsc() < w.inst.workers[0].tap->until)
+	while (tick_now() < w.inst.workers[0].tap->until)
 		;
 	json_decref(show_ask(&w, "/weir/capture", ""));
 	instance_world_turn_all(&w);
 	show_expect(show_ask(&w, "/weir/capture", ""), "{'capture': '*', 'snaplen': 256}");
-	assert_in_range(w.inst.workers[1].tap->until - rte_rdtsc(), w.inst.clock.hz * 2,
+	assert_in_range(w.inst.workers[1].tap->until - tick_now(), w.inst.clock.hz * 2,
 		w.inst.clock.hz * 3);
 	close_asked(&w);
 }

@@ -7,11 +7,10 @@
 
 #include <string.h>
 
-#include <rte_cycles.h>
-
 #include "show.h"
 #include "tap.h"
 #include "tap_session.h"
+#include "tick.h"
 
 #define POLICY "{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '8kbit/s', 'burst': '2kB'}"
 #define SHAPED                                                                                 \
@@ -52,7 +51,7 @@ static void begin(struct instance_world *w, const char *wish, char number[24])
 	for (unsigned i = 0; i < w->inst.tap_session->n; i++) {
 		struct tap *tap = w->inst.tap_session->taps[i];
 
-		packet_sample_init(&tap->sample, 11 + i, 1000, rte_get_tsc_hz(), rte_rdtsc());
+		packet_sample_init(&tap->sample, 11 + i, 1000, tick_hz(), tick_now());
 	}
 	json_decref(json);
 }
@@ -222,14 +221,14 @@ static void one_at_a_time(void **state)
 	begin(&w, NULL, other);
 	assert_string_not_equal(number, other);
 	/* Nobody reads it. */
-	w.inst.tap_session->lease_tick = rte_rdtsc();
+	w.inst.tap_session->lease_tick = tick_now();
 	assert_says(&w, "/weir/talkers", NULL, "busy", NULL);
 	instance_world_turn_all(&w);
 	begin(&w, "seconds=1", number);
 	/* Its time is over: what was taken is told, and then that. */
 	instance_world_turn_all(&w);
 	w.inst.tap_session->end_ns = 1;
-	w.inst.tap_session->end_tick = rte_rdtsc();
+	w.inst.tap_session->end_tick = tick_now();
 	assert_true(read_page(&w, number, &seen) > 0 && !seen.over);
 	while (read_page(&w, number, &seen))
 		;

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "tick.h"
+
+#ifdef RTE_ARCH_ARM64
+#include <rte_common.h>
+
+unsigned tick_shift;
+
+/* Before main(): the processor says it without EAL. */
+RTE_INIT(tick_begin)
+{
+	tick_shift = tick_shift_of(__rte_arm64_cntfrq());
+}
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Ticks of counters that are slower than x86's: as many as what a meter may be asked for takes.
+ */
+#include "check.h"
+
+#include "meter/gcra.h"
+#include "tick.h"
+
+static void test_shift(void **state)
+{
+	static const struct {
+		uint64_t hz;
+		unsigned shift;
+	} rows[] = {
+		{0, 0}, /* there is none */
+		{19200000, 5},
+		{25000000, 4},
+		{62500000, 3},
+		{TICK_HZ_LEAST - 1, 1},
+		{TICK_HZ_LEAST, 0},
+		{1000000000, 0},
+		{UINT64_MAX, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(tick_shift_of(rows[i].hz), rows[i].shift);
+}
+
+/* 400 Gbit/s are a limit on each of them. */
+static void test_rate(void **state)
+{
+	const struct token_bucket_params params = {
+		.rate_bps = UINT64_C(400000000000), .burst_bytes = 1 << 20};
+
+	(void)state;
+	for (uint64_t hz = 1000000; hz < UINT64_C(8000000000); hz += 999983) {
+		struct gcra_profile profile;
+
+		assert_int_equal(gcra_profile_init(&profile, &params, hz << tick_shift_of(hz)), 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_shift),
+		cmocka_unit_test(test_rate),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
