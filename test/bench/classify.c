@@ -321,9 +321,12 @@ static void run_lpm_x4(struct bench *bench)
 	uint32_t addr[BURST], hop[BURST];
 
 	gather_addr4(bench, addr);
-	for (unsigned i = 0; i < BURST; i += 4)
-		rte_lpm_lookupx4(bench->lpm, _mm_loadu_si128((const __m128i *)&addr[i]), &hop[i],
-			UINT32_MAX);
+	for (unsigned i = 0; i < BURST; i += 4) {
+		xmm_t four;
+
+		memcpy(&four, &addr[i], sizeof(four));
+		rte_lpm_lookupx4(bench->lpm, four, &hop[i], UINT32_MAX);
+	}
 	bench->sum += hop[0];
 }
 

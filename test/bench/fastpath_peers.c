@@ -292,15 +292,29 @@ static uint32_t ipv4_destination(const struct rte_mbuf *mbuf)
 	return address;
 }
 
-/* The policies of four packets, whose meters are on their way then. */
-static void lookup_four(const struct library *library, struct rte_mbuf **mbufs, uint32_t *policy)
+/* Where four packets go, for the processor to count with. */
+static xmm_t four_destinations(struct rte_mbuf **mbufs)
 {
+#ifdef RTE_ARCH_X86
 	const __m128i swap = _mm_set_epi8(12, 13, 14, 15, 8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3);
 	__m128i address = _mm_set_epi32((int)ipv4_destination(mbufs[3]),
 		(int)ipv4_destination(mbufs[2]), (int)ipv4_destination(mbufs[1]),
 		(int)ipv4_destination(mbufs[0]));
 
-	rte_lpm_lookupx4(library->lpm, _mm_shuffle_epi8(address, swap), policy, NO_POLICY);
+	return _mm_shuffle_epi8(address, swap);
+#else
+	rte_xmm_t four;
+
+	for (unsigned k = 0; k < 4; k++)
+		four.u32[k] = rte_be_to_cpu_32(ipv4_destination(mbufs[k]));
+	return four.x;
+#endif
+}
+
+/* The policies of four packets, whose meters are on their way then. */
+static void lookup_four(const struct library *library, struct rte_mbuf **mbufs, uint32_t *policy)
+{
+	rte_lpm_lookupx4(library->lpm, four_destinations(mbufs), policy, NO_POLICY);
 	for (unsigned k = 0; k < 4; k++)
 		if (likely(policy[k] != NO_POLICY))
 			rte_prefetch0(&library->meters[policy[k]]);

@@ -297,9 +297,13 @@ double world_unfair(
 {
 	double worst = 0;
 
-	for (unsigned f = 0; f < p->flows; f++)
-		worst = fmax(worst, flow_satisfaction(p, &results[JUDGE_ONE], f) -
-					    flow_satisfaction(p, &results[kind], f));
+	for (unsigned f = 0; f < p->flows; f++) {
+		double less = flow_satisfaction(p, &results[JUDGE_ONE], f) -
+			      flow_satisfaction(p, &results[kind], f);
+
+		if (less > worst) /* fmax() here ends gcc 12 for arm64 in an internal error */
+			worst = less;
+	}
 	return worst;
 }
 
