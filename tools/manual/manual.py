@@ -4,7 +4,7 @@
 """Manual pages and shells' completion, of what programs say when they are asked for help: each
 table of commands and options stands in one place, the program's.
 
-Usage: manual.py man|bash|zsh|fish SECTION VERSION PROGRAM
+Usage: manual.py man|bash|zsh|fish SECTION VERSION [EMULATOR] PROGRAM
 """
 
 import collections
@@ -85,7 +85,7 @@ def item_of(head, text):
 
 def ask(program, *words):
     """The help of a program, or of one of its commands."""
-    done = subprocess.run([program, *words, "--help"], capture_output=True, text=True, check=True,
+    done = subprocess.run([*program, *words, "--help"], capture_output=True, text=True, check=True,
                           stdin=subprocess.DEVNULL)
     return Help(done.stdout)
 
@@ -337,8 +337,8 @@ def fish_option(name, item, when):
 
 def main_program():
     """One document to standard output."""
-    kind, section, version, program = sys.argv[1:]
-    name = os.path.basename(program)
+    kind, section, version, *program = sys.argv[1:]
+    name = os.path.basename(program[-1])
     main = ask(program)
     # Whose commands say more of themselves has a line that says so.
     more = any("COMMAND --help" in text for text in main.words)
