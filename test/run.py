@@ -484,12 +484,14 @@ def debians(wanted, result):
 
 
 def packages(wanted, result):
-    """The Debian packages, in a machine of their own; 77 where none can be booted."""
-    if not wanted("package"):
-        return
-    began = time.monotonic()
-    status, output = run([*PYTHON, os.path.join("test", "package.py")], timeout=7200, yields=False)
-    result.add("package", verdict_of(status), time.monotonic() - began, output, said=True)
+    """The Debian packages, in a machine of their own, and those that are cross-built, with their
+    unit tests; 77 where none can be booted, or no chroot made."""
+    for name, program in (("package", "package.py"), ("package/arm64", "cross.py")):
+        if not wanted(name):
+            continue
+        began = time.monotonic()
+        status, output = run([*PYTHON, os.path.join("test", program)], timeout=7200, yields=False)
+        result.add(name, verdict_of(status), time.monotonic() - began, output, said=True)
 
 
 def long_tests(wanted, result):
