@@ -48,6 +48,18 @@ def nothing_is_exceeded():
     return ", ".join(words)
 
 
+def nor_by_a_death():
+    """A limiter ends for good in each run, and what it had is missing; no more than that."""
+    words = []
+    for guarantee in GUARANTEES:
+        found = figures("--guarantee", guarantee, "--seeds", str(SEEDS), "--minutes", "4",
+                        "--deaths", "--jobs", "2")
+        expect(found["violations"] == 0 and found["deaths"] == SEEDS, found)
+        expect(found["moves"] > SEEDS * 10, found)
+        words.append(f"{guarantee} {found['checks']} checks")
+    return ", ".join(words)
+
+
 def all_comes_back():
     """Seeds in which it did not; and what limiters believe is said where it is asked for."""
     for guarantee, seed, minutes in FOUND:
@@ -63,7 +75,8 @@ def all_is_each():
     """All together are the sum, however many processes there are; a seed is one run."""
     each = [figures("--guarantee", g, "--seeds", "3", "--first", "77") for g in GUARANTEES]
     together = figures("--seeds", "3", "--first", "77", "--jobs", "3")
-    for key in ("runs", "checks", "moves", "restarts", "memory_losses", "stalls", "expired"):
+    for key in ("runs", "checks", "moves", "restarts", "memory_losses", "stalls", "expired",
+                "deaths"):
         expect(together[key] == sum(one[key] for one in each), key)
     again = figures("--guarantee", "gdrl", "--seeds", "3", "--first", "77", "--jobs", "2")
     expect(again == each[0], "another run of the same seeds")
@@ -82,7 +95,7 @@ def bad_input_is_refused():
     expect(done.returncode == 2 and "/nowhere/at/all.json" in done.stderr, done.stderr)
 
 
-TESTS = [nothing_is_exceeded, all_comes_back, all_is_each, bad_input_is_refused]
+TESTS = [nothing_is_exceeded, nor_by_a_death, all_comes_back, all_is_each, bad_input_is_refused]
 
 
 def main():

@@ -29,6 +29,7 @@ struct torture_case {
 	enum torture_guarantee guarantee;
 	uint64_t seed;
 	unsigned limiters, minutes;
+	bool death;   /* one limiter ends for good, and with it what it had */
 	bool beliefs; /* rates: what each limiter believes in the end goes to standard error */
 };
 
@@ -39,6 +40,7 @@ struct torture_result {
 	uint64_t restarts;      /* of which */
 	uint64_t memory_losses; /* without a memory */
 	uint64_t stalls;        /* of one thread */
+	uint64_t deaths;        /* for good */
 	uint64_t expired;       /* times that workers found a limit's end by themselves */
 	bool violated, error;   /* error: it could not be run */
 	char what[160];

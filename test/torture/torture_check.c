@@ -198,7 +198,7 @@ void world_look_for_rest(struct world *w)
 {
 	uint64_t sum;
 
-	if (w->events.now_ns <= w->end - (w->end - w->calm_ns) / 2)
+	if (w->dead || w->events.now_ns <= w->end - (w->end - w->calm_ns) / 2)
 		return;
 	for (unsigned a = 0; a < w->accounts; a++)
 		w->whole[a] = w->whole[a] || account_is_whole(w, a, &sum);

@@ -33,6 +33,8 @@ static const char usage_text[] =
 	"  --minutes M    of virtual time, 2 to 1000 (10)\n"
 	"  --limiters N   2 to 16 (8)\n"
 	"  --jobs N       processes (1)\n"
+	"  --deaths       in each run a limiter ends for good: nothing is exceeded, though what it had is\n"
+	"                 missing\n"
 	"  --beliefs      what each limiter believes in the end of each run, on standard error\n"
 	"  --json FILE    the sums ('-': standard output, in place of the lines)\n"
 	"  --help\n"
@@ -42,14 +44,14 @@ static const char usage_text[] =
 struct options {
 	bool chosen[TORTURE_GUARANTEES];
 	uint64_t seeds, first, minutes, limiters, jobs;
-	bool beliefs;
+	bool deaths, beliefs;
 	const char *json;
 };
 
 /* Sums over a part of the seeds; and what the first violation was. */
 struct sums {
 	uint64_t runs, checks, lost, violations, moves, restarts, memory_losses, stalls, expired,
-		errors;
+		deaths, errors;
 	uint64_t first_seed;
 	enum torture_guarantee first_guarantee;
 	char what[sizeof(((struct torture_result *)0)->what)];
@@ -78,6 +80,7 @@ static const struct option_row rows[] = {
 	OPTION_ROW_NUMBER("minutes", struct options, minutes, 2, 1000),
 	OPTION_ROW_NUMBER("limiters", struct options, limiters, 2, TORTURE_LIMITERS),
 	OPTION_ROW_NUMBER("jobs", struct options, jobs, 1, JOBS_MAX),
+	OPTION_ROW_FLAG("deaths", struct options, deaths),
 	OPTION_ROW_FLAG("beliefs", struct options, beliefs),
 	OPTION_ROW_TEXT("json", struct options, json),
 };
@@ -99,6 +102,7 @@ static void sum_up(struct sums *sums, const struct torture_case *c, const struct
 	sums->memory_losses += r->memory_losses;
 	sums->stalls += r->stalls;
 	sums->expired += r->expired;
+	sums->deaths += r->deaths;
 	sums->lost += r->lost;
 	sums->errors += r->error;
 	if (!r->violated)
@@ -130,7 +134,7 @@ static void run_part(const struct options *o, unsigned long part, struct sums *s
 	for (unsigned long s = part; s < o->seeds; s += o->jobs)
 		for (unsigned g = 0; g < TORTURE_GUARANTEES; g++) {
 			struct torture_case c = {(enum torture_guarantee)g, o->first + s,
-				(unsigned)o->limiters, (unsigned)o->minutes, o->beliefs};
+				(unsigned)o->limiters, (unsigned)o->minutes, o->deaths, o->beliefs};
 			struct torture_result result;
 
 			if (!o->chosen[g])
@@ -175,6 +179,7 @@ static void merge_sums(struct sums *all, const struct sums *part)
 	all->memory_losses += part->memory_losses;
 	all->stalls += part->stalls;
 	all->expired += part->expired;
+	all->deaths += part->deaths;
 	all->errors += part->errors;
 	if (!first)
 		return;
@@ -213,14 +218,14 @@ static int run_torture_jobs(const struct options *o, struct sums *all)
 
 static json_t *torture_to_json(const struct options *o, const struct sums *sums)
 {
-	return json_pack("{s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "seeds",
+	return json_pack("{s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "seeds",
 		(json_int_t)o->seeds, "runs", (json_int_t)sums->runs, "violations",
 		(json_int_t)sums->violations, "first_violation_seed",
 		sums->violations ? json_integer((json_int_t)sums->first_seed) : json_null(),
 		"checks", (json_int_t)sums->checks, "lost_units", (json_int_t)sums->lost, "moves",
 		(json_int_t)sums->moves, "restarts", (json_int_t)sums->restarts, "memory_losses",
 		(json_int_t)sums->memory_losses, "stalls", (json_int_t)sums->stalls, "expired",
-		(json_int_t)sums->expired);
+		(json_int_t)sums->expired, "deaths", (json_int_t)sums->deaths);
 }
 
 static int report_torture(const struct options *o, const struct sums *sums)
@@ -228,12 +233,12 @@ static int report_torture(const struct options *o, const struct sums *sums)
 	int ret = 0;
 
 	if (!o->json || !output_is_standard(o->json))
-		printf("%llu runs, %llu violations, %llu lost; %llu checks, %llu moves, %llu restarts (%llu blank), %llu stalls (%llu limits ended by themselves)\n",
+		printf("%llu runs, %llu violations, %llu lost; %llu checks, %llu moves, %llu restarts (%llu blank), %llu deaths, %llu stalls (%llu limits ended by themselves)\n",
 			(unsigned long long)sums->runs, (unsigned long long)sums->violations,
 			(unsigned long long)sums->lost, (unsigned long long)sums->checks,
 			(unsigned long long)sums->moves, (unsigned long long)sums->restarts,
-			(unsigned long long)sums->memory_losses, (unsigned long long)sums->stalls,
-			(unsigned long long)sums->expired);
+			(unsigned long long)sums->memory_losses, (unsigned long long)sums->deaths,
+			(unsigned long long)sums->stalls, (unsigned long long)sums->expired);
 	if (o->json) {
 		json_t *json = torture_to_json(o, sums);
 

@@ -81,6 +81,7 @@ struct period_world {
 	uint32_t ids[TORTURE_LIMITERS], sides[TORTURE_LIMITERS];
 	uint64_t clocks[TORTURE_LIMITERS]; /* since boot */
 	struct period_box boxes[TORTURE_LIMITERS];
+	struct period_box *dead;    /* for good, or NULL */
 	uint64_t first, used[KEPT]; /* of periods from `first` on */
 	unsigned n, loss;
 	bool forgets, calm;
@@ -339,7 +340,7 @@ static void start_period_box(struct period_world *w, struct period_box *box)
 
 static void restart_period_box(struct period_world *w, struct period_box *box)
 {
-	if (box->b || w->result->error || w->result->violated)
+	if (box->b || box == w->dead || w->result->error || w->result->violated)
 		return;
 	w->result->restarts++;
 	w->result->memory_losses += box->recovering;
@@ -371,6 +372,17 @@ static void crash_period_box(struct period_world *w, struct period_box *box)
 		w->events.now_ns + prng_within(&w->prng,
 					   prng_percent(&w->prng, 70) ? 2 * SECOND : 60 * SECOND),
 		PERIOD_UP, box);
+}
+
+static void die_in_period(void *world, void *object, uint64_t argument)
+{
+	struct period_world *w = world;
+
+	(void)argument;
+	w->dead = object;
+	w->result->deaths++;
+	if (w->dead->b)
+		crash_period_box(w, w->dead);
 }
 
 static int64_t signed_s(struct period_world *w, uint64_t s)
@@ -539,8 +551,11 @@ static void check_periods_end(struct period_world *w)
 	uint64_t now = BEGAN + w->end;
 
 	for (unsigned i = 0; i < w->n; i++) {
-		struct quota_view view = budget_view(w->boxes[i].b, 0, boot_ns(w, &w->boxes[i]));
+		struct quota_view view;
 
+		if (&w->boxes[i] == w->dead)
+			continue;
+		view = budget_view(w->boxes[i].b, 0, boot_ns(w, &w->boxes[i]));
 		if (view.undated || view.period < period_at(now - EARLY_NS) ||
 			view.period > period_at(now + EARLY_NS))
 			torture_complain(w->result, "limiter %u: %s period %lld, and it is %llu", i,
@@ -564,6 +579,8 @@ static void populate_periods(struct period_world *w)
 void torture_periods(const struct torture_case *c, struct torture_result *result)
 {
 	struct period_world *w = calloc(1, sizeof(*w));
+	unsigned victim;
+	uint64_t when_ns;
 
 	*result = (struct torture_result){.error = !w};
 	if (!w)
@@ -578,6 +595,9 @@ void torture_periods(const struct torture_case *c, struct torture_result *result
 	populate_periods(w);
 	events_at(&w->events, prng_within(&w->prng, 6 * SECOND), cause_period_trouble, NULL, 0);
 	events_at(&w->events, w->calm_ns, end_period_trouble, NULL, 0);
+	victim = torture_victim(c, w->calm_ns, &when_ns);
+	if (victim < w->n)
+		events_at(&w->events, when_ns, die_in_period, &w->boxes[victim], 0);
 	torture_play(&w->events, w->end, w, check_period_moment, result);
 	if (!result->violated && !result->error)
 		check_periods_end(w);

@@ -55,6 +55,7 @@ struct quota_world {
 	uint64_t end, calm_ns, epoch, total, used;
 	uint64_t clocks[TORTURE_LIMITERS];
 	struct torture_quota_node boxes[TORTURE_LIMITERS];
+	struct torture_quota_node *dead; /* for good, or NULL */
 	struct quota_mail late[LATE];
 	bool cut[TORTURE_LIMITERS]; /* the edge to whom it was joined to */
 	unsigned n, loss, hurry;
@@ -257,7 +258,7 @@ static void quota_start_box(struct quota_world *w, struct torture_quota_node *bo
 
 static void quota_restart_box(struct quota_world *w, struct torture_quota_node *box)
 {
-	if (box->quota || w->result->error || w->result->violated)
+	if (box->quota || box == w->dead || w->result->error || w->result->violated)
 		return;
 	w->result->restarts++;
 	w->result->memory_losses += box->recovering;
@@ -288,6 +289,17 @@ static void quota_crash_box(struct quota_world *w, struct torture_quota_node *bo
 		w->events.now_ns + prng_within(&w->prng,
 					   prng_percent(&w->prng, 70) ? 2 * SECOND : 30 * SECOND),
 		UP, box);
+}
+
+static void quota_die(void *world, void *object, uint64_t argument)
+{
+	struct quota_world *w = world;
+
+	(void)argument;
+	w->dead = object;
+	w->result->deaths++;
+	if (w->dead->quota)
+		quota_crash_box(w, w->dead);
 }
 
 static void quota_cause_trouble(void *world, void *object, uint64_t argument)
@@ -451,7 +463,7 @@ static void check_moment(void *world)
 	struct quota_sums sums;
 
 	w->result->checks++;
-	if (w->whole || w->events.now_ns <= w->calm_ns)
+	if (w->whole || w->dead || w->events.now_ns <= w->calm_ns)
 		return;
 	sums = quota_sum_up(w);
 	w->whole = quota_is_whole(w, &sums);
@@ -513,6 +525,8 @@ static void quota_populate(struct quota_world *w)
 void torture_quota(const struct torture_case *c, struct torture_result *result)
 {
 	struct quota_world *w = calloc(1, sizeof(*w));
+	unsigned victim;
+	uint64_t when_ns;
 
 	*result = (struct torture_result){.error = !w};
 	if (!w)
@@ -529,8 +543,11 @@ void torture_quota(const struct torture_case *c, struct torture_result *result)
 	events_at(&w->events, prng_within(&w->prng, 8 * SECOND), quota_cause_trouble, NULL, 0);
 	events_at(&w->events, w->calm_ns, quota_end_trouble, NULL, 0);
 	events_at(&w->events, w->end - (w->end - w->calm_ns) / 2, quota_begin_thirst, NULL, 0);
+	victim = torture_victim(c, w->calm_ns, &when_ns);
+	if (victim < w->n)
+		events_at(&w->events, when_ns, quota_die, &w->boxes[victim], 0);
 	torture_play(&w->events, w->end, w, check_moment, result);
-	if (!result->violated && !result->error)
+	if (!result->violated && !result->error && !w->dead)
 		check_end(w);
 	for (unsigned i = 0; i < w->n; i++)
 		quota_destroy(w->boxes[i].quota);

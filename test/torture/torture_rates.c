@@ -379,7 +379,7 @@ static void spend_all(struct world *w)
 
 static void rates_restart_box(struct world *w, struct rates_node *box)
 {
-	if (box->up)
+	if (box->up || box == w->dead)
 		return;
 	w->result->restarts++;
 	w->result->memory_losses += box->lost;
@@ -468,6 +468,23 @@ static void shift_demand(struct world *w)
 {
 	for (unsigned a = 0; a < w->accounts; a++)
 		rates_shift_demand(w, a);
+}
+
+/* For good. Who has yet to be told by its neighbours what it had may not go now. */
+static void rates_die(void *world, void *object, uint64_t argument)
+{
+	struct world *w = world;
+	struct rates_node *box = object;
+
+	(void)argument;
+	if (box->up)
+		rates_crash_box(w, box);
+	if (box->up)
+		events_after(&w->events, SECOND, rates_die, box, 0);
+	else {
+		w->dead = box;
+		w->result->deaths++;
+	}
 }
 
 static void rates_cause_trouble(void *world, void *object, uint64_t argument)
@@ -565,6 +582,8 @@ static void rates_end_trouble(void *world, void *object, uint64_t argument)
 	for (unsigned i = 0; i < w->n; i++) {
 		struct rates_node *box = &w->boxes[i];
 
+		if (box == w->dead)
+			continue;
 		rates_restart_box(w, box);
 		if (box->workers_wake)
 			workers_wake(w, box);
@@ -757,6 +776,9 @@ static void rates_populate(struct world *w)
 
 static void world_init(struct world *w, const struct torture_case *c, struct torture_result *result)
 {
+	uint64_t when_ns;
+	unsigned victim;
+
 	w->c = c;
 	w->n = c->limiters;
 	w->result = result;
@@ -774,6 +796,9 @@ static void world_init(struct world *w, const struct torture_case *c, struct tor
 	rates_populate(w);
 	events_at(&w->events, prng_within(&w->prng, 12 * SECOND), rates_cause_trouble, NULL, 0);
 	events_at(&w->events, w->calm_ns, rates_end_trouble, NULL, 0);
+	victim = torture_victim(c, w->calm_ns, &when_ns);
+	if (victim < w->n)
+		events_at(&w->events, when_ns, rates_die, &w->boxes[victim], 0);
 }
 
 static void world_free(struct world *w)
@@ -796,7 +821,7 @@ void torture_rates(const struct torture_case *c, struct torture_result *result)
 		return;
 	world_init(w, c, result);
 	torture_play(&w->events, w->end, w, rates_check_boxes, result);
-	if (!result->violated && !result->error)
+	if (!result->violated && !result->error && !w->dead)
 		world_check_end(w);
 	if (c->beliefs)
 		world_print_beliefs(w);

@@ -8,6 +8,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/prng.h"
+
+unsigned torture_victim(const struct torture_case *c, uint64_t calm_ns, uint64_t *when_ns)
+{
+	struct prng prng;
+
+	if (!c->death)
+		return TORTURE_LIMITERS;
+	prng_seed(&prng, ~c->seed);
+	*when_ns = prng_within(&prng, calm_ns);
+	return prng_below(&prng, c->limiters);
+}
+
 void torture_complain(struct torture_result *result, const char *format, ...)
 {
 	va_list args;

@@ -13,6 +13,12 @@
 __attribute__((format(printf, 2, 3))) void torture_complain(
 	struct torture_result *result, const char *format, ...);
 
+/*
+ * The limiter that ends for good, and when: before all is well again. TORTURE_LIMITERS: none. They
+ * are not drawn of the world's numbers: until then all happens as it does without.
+ */
+unsigned torture_victim(const struct torture_case *c, uint64_t calm_ns, uint64_t *when_ns);
+
 /* A call has failed that must not fail: out of memory is an error, all else is a violation. */
 void torture_failed(struct torture_result *result, const char *call, int ret);
 

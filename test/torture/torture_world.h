@@ -105,6 +105,7 @@ struct world {
 	uint64_t end, calm_ns, live_ns, epoch, limit, burst, lease;
 	uint32_t ids[TORTURE_LIMITERS];
 	struct rates_node boxes[TORTURE_LIMITERS];
+	const struct rates_node *dead; /* for good, or NULL */
 	bool sides[TORTURE_LIMITERS];
 	struct conserve_params params;
 	struct bucket bound;
