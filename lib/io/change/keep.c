@@ -114,35 +114,46 @@ static DIR *list_records(const struct keep *keep)
 	int fd = openat(keep->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
 
-	if (list == NULL && fd >= 0)
+	if (list == NULL && fd >= 0) {
 		close(fd);
+		errno = ENOMEM;
+	}
 	return list;
 }
 
-static uint64_t newest_below(const struct keep *keep, enum standing standing, uint64_t below)
+/* 0, or a negative errno and none. */
+static int newest_below(
+	const struct keep *keep, enum standing standing, uint64_t below, uint64_t *newest)
 {
 	DIR *list = list_records(keep);
-	uint64_t newest = 0;
 
-	for (struct dirent *entry; list != NULL && (entry = readdir(list)) != NULL;) {
+	*newest = 0;
+	if (list == NULL)
+		return -errno;
+	for (struct dirent *entry; (entry = readdir(list)) != NULL;) {
 		uint64_t number = record_number(entry->d_name, standing);
 
-		if (number > newest && number < below)
-			newest = number;
+		if (number > *newest && number < below)
+			*newest = number;
 	}
-	if (list != NULL)
-		closedir(list);
-	return newest;
+	closedir(list);
+	return 0;
 }
 
 uint64_t keep_good_below(const struct keep *keep, uint64_t number)
 {
-	return newest_below(keep, GOOD, number);
+	uint64_t newest;
+
+	newest_below(keep, GOOD, number, &newest);
+	return newest;
 }
 
 uint64_t keep_unconfirmed(const struct keep *keep)
 {
-	return newest_below(keep, TRIAL, UINT64_MAX);
+	uint64_t newest;
+
+	newest_below(keep, TRIAL, UINT64_MAX, &newest);
+	return newest;
 }
 
 int keep_file(const struct keep *keep, uint64_t number)
@@ -196,10 +207,12 @@ static int parse_record_body(char *body, struct keep_record *record)
 
 	if (end == NULL || strncmp(body, "// ", 3) != 0)
 		return -EBADMSG;
+	errno = 0;
 	record->about = json_loadb(body + 3, (size_t)(end - body) - 3, 0, NULL);
 	record->configuration = json_loads(end + 1, 0, NULL);
-	return json_is_object(record->about) && json_is_object(record->configuration) ? 0
-										      : -EBADMSG;
+	if (json_is_object(record->about) && json_is_object(record->configuration))
+		return 0;
+	return errno == ENOMEM ? -ENOMEM : -EBADMSG;
 }
 
 static int parse_record(char *text, size_t len, struct keep_record *record)
@@ -309,11 +322,16 @@ static int put_record(const struct keep *keep, const char *text, size_t len, con
 int keep_write(
 	struct keep *keep, const json_t *about, const json_t *configuration, uint64_t *number)
 {
-	uint64_t good = keep_good_below(keep, UINT64_MAX), trial = keep_unconfirmed(keep);
 	char name[NAME_ROOM], *text;
+	uint64_t good, trial;
 	size_t len = 0;
-	int rc;
+	int rc = newest_below(keep, GOOD, UINT64_MAX, &good);
 
+	*number = 0;
+	if (rc == 0)
+		rc = newest_below(keep, TRIAL, UINT64_MAX, &trial);
+	if (rc < 0) /* a number that is there already would take another's place */
+		return rc;
 	*number = (good > trial ? good : trial) + 1;
 	text = record_text(about, configuration, &len);
 	if (text == NULL)
