@@ -118,7 +118,10 @@ static void join_list(struct includes *in, unsigned index, json_t *list)
 	}
 	if (all == NULL) {
 		all = json_array();
-		json_object_set_new(in->reader->root, in->reader->joined, all);
+		if (json_object_set_new(in->reader->root, in->reader->joined, all) < 0) {
+			in->reader->no_memory = true;
+			return;
+		}
 	}
 	document->first = json_array_size(all);
 	document->count = json_array_size(list);
@@ -187,6 +190,7 @@ static void include_file(struct includes *in, unsigned from, const struct json_p
 {
 	unsigned depth = in->reader->documents[from].depth + 1;
 	struct document document;
+	int rc;
 
 	if (is_read(in, state)) {
 		report_include(in, from, path, file, "each file once", "it is read already");
@@ -198,8 +202,10 @@ static void include_file(struct includes *in, unsigned from, const struct json_p
 			NULL);
 		return;
 	}
-	if (document_load(&document, file, in->reader->diagnostics) < 0) {
-		in->reader->errors++;
+	rc = document_load(&document, file, in->reader->diagnostics);
+	if (rc < 0) {
+		in->reader->no_memory |= rc == -ENOMEM;
+		in->reader->errors += rc != -ENOMEM;
 		return;
 	}
 	document.depth = depth;
@@ -320,11 +326,23 @@ static void include_all(struct includes *in, unsigned from)
 	}
 }
 
+/* NULL without memory, for which the library's copy may just have less in it. */
+static json_t *copy_whole(const json_t *value)
+{
+	json_t *copy = json_copy((json_t *)(uintptr_t)value);
+
+	if (json_object_size(copy) == json_object_size(value) &&
+		json_array_size(copy) == json_array_size(value))
+		return copy;
+	json_decref(copy);
+	return NULL;
+}
+
 /* A root of its own, into which others are joined; that of the first file stays as it is. */
 static int begin_root(struct reader *reader)
 {
 	struct document *first = &reader->documents[0];
-	json_t *root = json_copy(first->root), *list;
+	json_t *root = copy_whole(first->root), *list;
 
 	if (root == NULL)
 		return -ENOMEM;
@@ -334,7 +352,7 @@ static int begin_root(struct reader *reader)
 	if (!json_is_array(list))
 		return 0;
 	first->count = json_array_size(list);
-	list = json_copy(list);
+	list = copy_whole(list);
 	return list != NULL && json_object_set_new(root, reader->joined, list) == 0 ? 0 : -ENOMEM;
 }
 
