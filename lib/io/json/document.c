@@ -115,10 +115,11 @@ static int parse_document(struct document *document, struct diagnostics *d)
 					   .expected = "a JSON object"});
 		return -EINVAL;
 	}
+	errno = 0;
 	document->root = json_loadb(document->text, document->len, JSON_DECODE_ANY, &error);
 	if (document->root != NULL)
 		return 0;
-	if (json_error_code(&error) == json_error_out_of_memory)
+	if (errno == ENOMEM) /* of which the parser says that the text is wrong */
 		return -ENOMEM;
 	slip_explain(document->text, document->len, &error, &slip);
 	report_slip(document, &slip, d);
