@@ -27,6 +27,8 @@ struct fault_subject {
 	/* How much has been said, by one that does without something and says so. */
 	uint64_t (*said)(void);
 	unsigned unsaid;   /* so many at most it does without in silence, since it tries again */
+	int result;        /* where nothing is refused it; else it may be so, if an error */
+	int words;         /* an errno of what is said in words instead, or 0 */
 	unsigned at_least; /* so many things it must ask for, or nothing was tried */
 };
 

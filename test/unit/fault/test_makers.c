@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What makes or reads something says what it was refused, and leaves nothing: a row each, beside
+ * what the start of a box makes (test_start.c).
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "change/journal.h"
+#include "change/keep.h"
+#include "config/describe.h"
+#include "config/load.h"
+#include "etcd/etcd.h"
+#include "fault.h"
+#include "json/diagnostics.h"
+#include "offload/offload.h"
+#include "policy/diff.h"
+#include "secret/group_keys.h"
+#include "store/store.h"
+#include "talkers/talkers.h"
+#include "telemetry/server.h"
+
+#define PORTS "'ports': {'a': {'device': 'net_null0'}, 'b': {'device': 'net_null1'}}"
+#define WIRES "'wires': [{'name': 'w', 'a': 'a', 'b': 'b'}]"
+#define GOSSIP                                                            \
+	"'gossip': {'roster': [{'name': 'me', 'address': '10.0.0.1:1'}, " \
+	"{'name': 'you', 'address': '10.0.0.2:1'}], 'insecure': true}"
+#define SOFT "{'name': 'soft', 'match': {'vlan': 1}, 'limit': '1Gbit/s'}"
+#define MANY                                                                                 \
+	"{'name': 'shaped', 'match': {'dst': '10.0.0.0/8'}, 'limit': '10Mbit/s', 'action': " \
+	"'shape', 'slo': {'p99': '50ms'}}, "                                                 \
+	"{'name': 'total', 'match': {'vlan': 4}, 'allocator': 'quota', 'total': '1GB'}, "    \
+	"{'name': 'firm', 'match': {'vlan': 5}, 'limit': '1Gbit/s', 'guarantee': "           \
+	"'conserved', 'trial': {'limit': '2Gbit/s'}}, "                                      \
+	"{'name': 'timed', 'match': {'vlan': 6}, 'limit': '1Mbit/s', 'schedule': {'zone': "  \
+	"'UTC', 'entries': [{'days': 'daily', 'from': '00:00', 'to': '12:00', 'limit': "     \
+	"'2Mbit/s'}]}}"
+#define WHOLE(policies)                                                           \
+	"{'limiter': 'me', 'eal': ['--in-memory'], " PORTS ", " WIRES ", " GOSSIP \
+	", 'ledger': {'store': '/nowhere'}, 'policies': [" policies "]}"
+
+static char top[32]; /* of what is made on a disk */
+
+static char *in_top(const char *name)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), "%s/%s", top, name);
+	return path;
+}
+
+static char *quoted(const char *text)
+{
+	static char copy[4096];
+
+	assert_true(strlen(text) < sizeof(copy));
+	strcpy(copy, text);
+	for (char *c = copy; *c != '\0'; c++)
+		if (*c == '\'')
+			*c = '"';
+	return copy;
+}
+
+static void write_file(const char *name, const char *text)
+{
+	FILE *file = fopen(in_top(name), "w");
+
+	assert_non_null(file);
+	assert_true(fputs(quoted(text), file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* Nobody reads them, but they are made. */
+static FILE *nowhere;
+
+static int parse(const void *argument)
+{
+	const char *text = quoted(argument);
+	struct config *config = NULL;
+	int rc = config_parse(text, strlen(text), "w.json", nowhere, &config);
+
+	assert_true((rc == 0) == (config != NULL));
+	if (config != NULL)
+		config_describe(config, nowhere);
+	config_free(config);
+	return rc;
+}
+
+static int load(const void *argument)
+{
+	struct config *config = NULL;
+	int rc = config_load(in_top(argument), nowhere, &config);
+
+	assert_true((rc == 0) == (config != NULL));
+	config_free(config);
+	return rc;
+}
+
+static int load_document(const void *argument)
+{
+	struct diagnostics diagnostics;
+	json_t *document = NULL;
+	int rc;
+
+	diagnostics_init(&diagnostics, nowhere, DIAGNOSTICS_TEXT);
+	rc = config_load_document(in_top(argument), &diagnostics, &document);
+	assert_true((rc == 0) == (document != NULL));
+	json_decref(document);
+	return rc;
+}
+
+/* Configurations that are there already. */
+static struct config *before, *after;
+
+static int differ(const void *argument)
+{
+	struct config_diff *diff = NULL;
+	int rc = config_diff(before, after, "w.json", nowhere, &diff);
+
+	(void)argument;
+	if (rc == 0)
+		assert_int_equal(diff->added, 4);
+	config_diff_free(diff);
+	return rc;
+}
+
+static int keep(const void *argument)
+{
+	json_t *about = json_object(), *configuration = json_object();
+	static uint64_t newest;
+	struct keep *keep = NULL;
+	struct keep_record record = {0};
+	uint64_t number = 0;
+	int rc = keep_open(in_top(argument), NULL, &keep);
+
+	if (!about || !configuration)
+		rc = rc ? rc : -ENOMEM;
+	if (rc == 0)
+		rc = keep_write(keep, about, configuration, &number);
+	assert_true(rc || number > newest);
+	newest = rc ? newest : number;
+	if (rc == 0)
+		rc = keep_confirm(keep, number);
+	if (rc == 0)
+		rc = keep_read(keep, number, &record);
+	if (rc == 0)
+		rc = journal_add(keep, about);
+	keep_record_free(&record);
+	keep_close(keep);
+	json_decref(about);
+	json_decref(configuration);
+	return rc;
+}
+
+static int store(const void *argument)
+{
+	struct store *store = NULL;
+	uint64_t epoch;
+	int rc = store_open(in_top(argument), &store, &epoch);
+
+	for (uint32_t id = 0; rc == 0 && id < 100; id++)
+		rc = store_put(store, 1, id, &epoch, sizeof(epoch));
+	store_close(store);
+	return rc;
+}
+
+static int etcd(const void *argument)
+{
+	static const char *const endpoints[] = {"http://127.0.0.1:1/", "http://127.0.0.1:2"};
+	const struct etcd_params params = {.endpoints = endpoints,
+		.n_endpoints = 2,
+		.user = "weir",
+		.password_file = argument,
+		.prefix = "/weir",
+		.limiter = "a",
+		.epoch = 1,
+		.timeout_ms = 100};
+	struct etcd *etcd = NULL;
+	int rc = etcd_open(&params, &etcd);
+
+	etcd_close(etcd);
+	return rc;
+}
+
+static int offload(const void *argument)
+{
+	struct offload offload;
+	int rc = offload_start(&offload);
+
+	(void)argument;
+	if (rc == 0)
+		assert_true(offload_stop(&offload, 60000));
+	return rc;
+}
+
+static int talkers(const void *argument)
+{
+	struct talkers *talkers = talkers_create(100, 1);
+
+	(void)argument;
+	talkers_free(talkers);
+	return talkers ? 0 : -ENOMEM;
+}
+
+static uint64_t no_time(void)
+{
+	return 0;
+}
+
+static int listen_at(const void *argument)
+{
+	const struct telemetry_options options = {.path = in_top(argument), .now_ns = no_time};
+	struct telemetry_server *server = NULL;
+	int rc = telemetry_listen(&options, &server);
+
+	if (rc == 0)
+		telemetry_close(server);
+	return rc;
+}
+
+static int roster(const void *argument)
+{
+	struct roster *roster = NULL;
+	int rc = group_keys_roster(&before->gossip, &roster);
+
+	(void)argument;
+	roster_destroy(roster);
+	return rc;
+}
+
+#define BOTH (FAULT_MEMORY | FAULT_KERNEL)
+
+/* Words of the one warning, a spare descriptor, and files that nobody reads are done without. */
+static const struct fault_subject subjects[] = {
+	{.name = "parse",
+		.run = parse,
+		.argument = WHOLE(SOFT ", " MANY),
+		.kinds = BOTH,
+		.words = -EINVAL,
+		.unsaid = 8},
+	{.name = "parse one", .run = parse, .argument = WHOLE(SOFT), .kinds = BOTH, .unsaid = 8},
+	{.name = "parse what is wrong",
+		.run = parse,
+		.argument = WHOLE(SOFT ", " SOFT ", {'nam': 3}"),
+		.kinds = BOTH,
+		.result = -EINVAL},
+	{.name = "parse what is no JSON",
+		.run = parse,
+		.argument = "{'limiter': 'me',, }",
+		.kinds = BOTH,
+		.result = -EINVAL},
+	{.name = "load",
+		.run = load,
+		.argument = "w.json",
+		.kinds = BOTH,
+		.words = -EINVAL,
+		.unsaid = 8},
+	{.name = "load what others have",
+		.run = load,
+		.argument = "main.json",
+		.kinds = BOTH,
+		.words = -EINVAL,
+		.unsaid = 8},
+	{.name = "document",
+		.run = load_document,
+		.argument = "w.json",
+		.kinds = BOTH,
+		.words = -EINVAL,
+		.unsaid = 8},
+	{.name = "diff", .run = differ, .kinds = BOTH},
+	{.name = "keep", .run = keep, .argument = "keep", .kinds = BOTH, .unsaid = 30},
+	{.name = "store", .run = store, .argument = "store", .kinds = BOTH},
+	{.name = "etcd", .run = etcd, .argument = "/nowhere", .kinds = BOTH},
+	{.name = "offload", .run = offload, .kinds = BOTH},
+	{.name = "talkers", .run = talkers, .kinds = BOTH},
+	{.name = "telemetry", .run = listen_at, .argument = "socket", .kinds = BOTH, .unsaid = 1},
+	{.name = "roster", .run = roster, .kinds = BOTH},
+};
+
+static void test_makers(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(subjects) / sizeof(*subjects); i++)
+		fault_try(&subjects[i]);
+}
+
+static struct config *config_of(const char *text)
+{
+	struct config *config = NULL;
+
+	text = quoted(text);
+	if (config_parse(text, strlen(text), "w.json", stderr, &config))
+		abort();
+	return config;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	fault_take_json();
+	nowhere = fopen("/dev/null", "w");
+	strcpy(top, "/tmp/weir-makers-XXXXXX");
+	if (sodium_init() < 0 || !nowhere || !mkdtemp(top))
+		return -1;
+	write_file("w.json", WHOLE(SOFT "], 'include': ['more.json'"));
+	write_file("more.json", "{'policies': [" MANY "]}");
+	write_file("main.json",
+		"{'limiter': 'me', " PORTS ", " WIRES ", " GOSSIP ", 'ledger': {'store': "
+		"'/nowhere'}, 'include': 'more.json'}");
+	before = config_of(WHOLE(SOFT));
+	after = config_of(WHOLE(SOFT ", " MANY));
+	return store_create(in_top("store"), (struct store_identity){0});
+}
+
+static int teardown(void **state)
+{
+	char command[64];
+
+	(void)state;
+	config_free(before);
+	config_free(after);
+	fclose(nowhere);
+	snprintf(command, sizeof(command), "rm -r %s", top);
+	return system(command);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_makers),
+	};
+
+	return cmocka_run_group_tests_name("makers", tests, setup, teardown);
+}
