@@ -12,6 +12,7 @@ import fcntl
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -132,6 +133,31 @@ def crash(weir):
     """As power loss: then it starts again."""
     weir.kill()
     weir.start()
+
+
+def key_that_will_not_do(scene):
+    """It refuses the file; and where the last good one names it, too, that one does not run."""
+    key = scene.path("key")
+    weir = keeping(scene, RINGS | {"policies": [A]}).start()
+    change(weir)
+    weir.stop()
+    weir.config["gossip"] = {"key_file": key, "roster": [
+        {"name": "box1", "address": "127.0.0.1:17941"},
+        {"name": "other", "address": "127.0.0.1:17942"}]}
+    weir.write()
+    weir.start()
+    words = weir.get("/weir/change")["runs"]["words"]
+    expect(words.startswith("the last good one"), f"it runs {words}")
+    weir.stop()
+    subprocess.run([box.WEIR, "--new-key", key], check=True)
+    weir.start()
+    change(weir)
+    weir.stop()
+    os.chmod(key, 0o644)
+    status, _, said = weir.run("-c", weir.config_path, *weir.arguments)
+    expect(status == REFUSED and "the last good configuration: gossip.key_file: " in said and
+           re.search(r"\.json:\d+: gossip\.key_file: .*: others may read it: .*: chmod", said),
+           f"{status}: {said}")
 
 
 def last_good(scene):
@@ -434,7 +460,7 @@ def mixed(scene):
     return f"{TIMES} changes of {POLICIES} policies, {kills} kills; {sent} packets, {left} of stays"
 
 
-SCENARIOS = [last_good, confirmed, singly, operator, mixed]
+SCENARIOS = [last_good, key_that_will_not_do, confirmed, singly, operator, mixed]
 
 if __name__ == "__main__":
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))

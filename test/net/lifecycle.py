@@ -186,6 +186,27 @@ def crash_and_restart(scene):
     weir.stop()
 
 
+def key_errors_of_a_start(scene):
+    """Each names the file's line, the place, what is wrong, what is expected and what mends it."""
+    path = scene.path("key")
+    weir = scene.box(group(scene, key_file=path), "box")
+    with open(weir.config_path, encoding="utf-8") as file:
+        line = 1 + [path in text for text in file].index(True)
+    os.unlink(path)
+    for text, mode, words in (
+            (None, 0, f"No such file or directory: expected a file of one key: "
+                      f"weir --new-key {path}"),
+            (KEY, 0o640, f"others may read it: expected mode 0600, or 0400: chmod 600 {path}"),
+            ("none\n", 0o600, "no key in it: expected 64 hexadecimal digits")):
+        if text:
+            write_key(scene, text, mode)
+        for state in ((), ("--state", scene.path("state"))):
+            status, _, err = weir.run("-c", weir.config_path, *state)
+            expect(status == REFUSED and "EAL" not in err and
+                   f"{weir.config_path}:{line}: gossip.key_file: {path}: {words}" in err,
+                   f"{status}: {err}")
+
+
 def key_files(scene):
     """A group of two wants a key that only its owner can read, unless told otherwise."""
     cases = [({}, "gossip.key_file"),
@@ -203,9 +224,10 @@ def key_files(scene):
     weir = scene.box(group(scene, key_file=scene.path("nowhere")), "box")
     for arguments, fails, want in ((("--check",), 0, "not on this machine"),
                                    (("--strict", "--check"), 1, "not on this machine"),
-                                   (("-c",), 1, "No such file")):
+                                   (("-c",), REFUSED, "No such file")):
         status, _, err = weir.run(*arguments, weir.config_path)
         expect(status == fails and want in err, f"{arguments}: {status} {err}")
+    key_errors_of_a_start(scene)
     write_key(scene)
     for more in ({"key_file": scene.path("key")}, {"insecure": True}):
         weir = scene.box(group(scene, **more), "box").start()

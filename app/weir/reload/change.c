@@ -17,7 +17,7 @@
 #include "config/load.h"
 #include "instance.h"
 #include "kept.h"
-#include "secret/group_keys.h"
+#include "key_errors.h"
 
 /* Changes that the line of a change lists, and bytes of what was said. */
 #define LISTED_MOST 16
@@ -53,24 +53,13 @@ void change_clear(struct change *change)
 	*change = (struct change){.request.fd = -1, .file = -1};
 }
 
-/* Keys that will not do are errors of the file, with its lines. */
-static void check_keys(const struct config *config, struct reader *reader, void *context)
-{
-	const struct complaint_sink to = {config_complain, reader};
-	struct keyring *keyring = NULL;
-
-	(void)context;
-	group_keys_load(&config->gossip, geteuid(), &to, &keyring);
-	keyring_destroy(keyring);
-}
-
 static int load_document(struct change *change, struct instance *inst, FILE *err)
 {
 	struct diagnostics diagnostics;
 	struct config_load load = {.path = inst->file,
 		.running = inst->config,
 		.diagnostics = &diagnostics,
-		.also = check_keys,
+		.also = key_errors,
 		.document = inst->kept ? &change->document : NULL};
 	int ret;
 
@@ -86,7 +75,7 @@ static int judge_document(struct change *change, struct instance *inst, const ch
 {
 	config_free(change->config);
 	change->config = NULL;
-	return config_read_document(change->document, name, inst->config, err, &change->config);
+	return read_with_keys(change->document, name, inst->config, err, &change->config);
 }
 
 /* What runs, as it is kept. */

@@ -12,6 +12,7 @@
 #include "change/journal.h"
 #include "change/singles.h"
 #include "config/load.h"
+#include "key_errors.h"
 #include "requester.h"
 
 int kept_open(const char *directory, FILE *err, struct kept **out)
@@ -196,11 +197,13 @@ static int choose_last_good(
 	while (ret && record->number > 0) {
 		uint64_t number = record->number;
 
-		ret = config_read_document(
+		ret = read_with_keys(
 			record->configuration, "the last good configuration", NULL, err, out);
 		if (ret == 0)
 			run_record(kept, record);
 		keep_record_free(record);
+		if (ret == -ENOKEY) /* those before name the same key, or an older one */
+			break;
 		if (ret)
 			*record = read_good_below(kept, number, err);
 	}
@@ -222,7 +225,7 @@ static int choose_file(struct kept *kept, json_t *document, const char *digest,
 	if (json_array_size(singles) > 0)
 		ret = singles_carry(document, record->configuration, singles, err);
 	if (ret == 0 && json_array_size(singles) > 0) {
-		ret = config_read_document(
+		ret = read_with_keys(
 			document, "the file with what was changed singly", NULL, err, &merged);
 		if (ret == 0) {
 			config_free(*config);
@@ -250,8 +253,8 @@ static int choose_good(struct kept *kept, json_t *document, const struct keep_re
 	if (!was || strcmp(was, digest))
 		return choose_file(kept, document, digest, record, err, config);
 	if (!own || strcmp(own, digest)) {
-		ret = config_read_document(record->configuration, "the last good configuration",
-			NULL, err, &kept_config);
+		ret = read_with_keys(record->configuration, "the last good configuration", NULL,
+			err, &kept_config);
 		if (ret)
 			return run_document(kept, document, digest, NULL);
 		config_free(*config);
@@ -268,8 +271,10 @@ static int try_file(struct kept *kept, const char *file, const struct keep_recor
 	struct diagnostics diagnostics;
 	struct config *config = NULL;
 	json_t *document = NULL;
-	struct config_load load = {
-		.path = file, .diagnostics = &diagnostics, .document = &document};
+	struct config_load load = {.path = file,
+		.diagnostics = &diagnostics,
+		.also = key_errors,
+		.document = &document};
 	int ret;
 
 	diagnostics_init(&diagnostics, said, DIAGNOSTICS_TEXT);
@@ -322,10 +327,19 @@ static int choose_kept(struct kept *kept, const char *file, FILE *err, struct co
 	return ret;
 }
 
+static int choose_unkept(const char *file, FILE *err, struct config **out)
+{
+	struct diagnostics diagnostics;
+	struct config_load load = {.path = file, .diagnostics = &diagnostics, .also = key_errors};
+
+	diagnostics_init(&diagnostics, err, DIAGNOSTICS_TEXT);
+	return config_load_with(&load, out);
+}
+
 int kept_choose(struct kept *kept, const char *file, FILE *err, struct config **out)
 {
 	if (!kept)
-		return config_load(file, err, out);
+		return choose_unkept(file, err, out);
 	*out = NULL;
 	kept->start = history_line("start", -1, -1, -1);
 	if (!kept->start)

@@ -50,8 +50,9 @@ int kept_open(const char *directory, FILE *err, struct kept **out);
 void kept_close(struct kept *kept); /* NULL is none */
 
 /*
- * The configuration that a start runs, by the rules above; as config_load() if nothing is kept.
- * What is wrong with the file is said on err, and that something else runs.
+ * The configuration that a start runs, by the rules above; as config_load() if nothing is kept,
+ * but that key files that will not do are errors, too. What is wrong with the file is said on err,
+ * and that something else runs.
  */
 int kept_choose(struct kept *kept, const char *file, FILE *err, struct config **out);
 
