@@ -608,6 +608,30 @@ def a_total(scene):
                f"{summary['reasons']}")
 
 
+def a_trial(scene):
+    """What another limit, burst or meter would do: what it does where it is enforced; and no packet
+    feels it."""
+    own = {"limit": "15.625Mbit/s", "burst": "200000B"}
+    tried = [{"limit": "4Mbit/s", "burst": "40000B"}, {"burst": "60000B"},
+             {"meter": "fixed-window", "window": "10ms"}, {"limit": "1Gbit/s"}]
+    frames = traffic(random.Random(SEED + 19), 4000, 20_000)
+    for limiters in ("1", "4"):
+        scene.configure([{"name": "all", **own}])
+        rows, alone, _ = scene.run(classic(frames), "--limiters", limiters)
+        expect("trial" not in alone["policies"][0], "a trial that there is not")
+        for trial in tried:
+            scene.configure([{"name": "all", **own, "trial": trial}])
+            beside, summary, _ = scene.run(classic(frames), "--limiters", limiters)
+            compare(beside, rows)
+            same = {"limit": own["limit"]} if "meter" in trial else own
+            scene.configure([{"name": "all", **same, **trial}])
+            _, enforced, _ = scene.run(classic(frames), "--limiters", limiters)
+            got, want = summary["policies"][0]["trial"], enforced["policies"][0]
+            expect(got == {"would_pass": want["passed"], "would_drop": want["dropped"]},
+                   f"{trial} of 1/{limiters}: {got}, and where it is enforced {want}")
+            expect(want["dropped"] != alone["policies"][0]["dropped"], f"{trial} tries nothing")
+
+
 def random_drop(scene):
     """Twice the limit loses half from the second interval on; after a pause of years nothing."""
     scene.configure([{"name": "all", "limit": "8Mbit/s", "meter": "random-drop", "match": {}}])
@@ -749,8 +773,8 @@ def wrong_usage(scene):
 
 SCENARIOS = [every_packet, second_wire, every_format, as_scapy_writes, exact_boundary, one_of_four,
              short_snaplen, too_short_snaplen, raw_ip, clock_that_steps_back, tunnels, fragments,
-             every_action, every_unit, each_source, a_total, random_drop, cut_short, damaged,
-             other_links, simple_packets, from_a_pipe, output_that_fails, wrong_usage]
+             every_action, every_unit, each_source, a_total, a_trial, random_drop, cut_short,
+             damaged, other_links, simple_packets, from_a_pipe, output_that_fails, wrong_usage]
 
 
 def main():

@@ -424,11 +424,43 @@ def what_waits_keeps_the_limit(_):
     return found
 
 
+def trial_counts_what_it_would_do(_):
+    """As many packets as a run drops that enforces it, whose senders ask nobody; also of a limiter
+    that crashes on the way."""
+    found = {}
+    for workers in (1, 4):
+        def simulate(workers=workers, **policy):
+            scenario = {"duration": "20s", "limiters": 2, "workers": workers,
+                        "policies": [{"name": "p", "limit": "20Mbit/s", "burst": "300kB",
+                                      "allocator": "static"} | policy],
+                        "events": [{"at": "8s", "crash": "l1"}, {"at": "12s", "restart": "l1"}],
+                        "network": {"delay": "10ms"},
+                        "traffic": [{"kind": "cbr", "rate": "1Mbit/s", "count": 24,
+                                     "limiter": "each"}]}
+            with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+                json.dump(scenario, file)
+                file.flush()
+                done = run("run", file.name, "--json", "-", "--quiet")
+            expect(done.returncode == 0, done.stderr)
+            return json.loads(done.stdout)
+
+        other = {"limit": "8Mbit/s", "burst": "100kB"}
+        alone, beside, enforced = simulate(), simulate(trial=other), simulate(**other)
+        tried = beside.pop("trial")
+        expect(beside == alone, "a trial is felt")
+        dropped = enforced["packets"]["limit"]
+        expect(tried["would_drop"]["packets"] == dropped > alone["packets"]["limit"] > 0,
+               f"{workers} workers: {tried}, and {enforced['packets']} where it is enforced")
+        expect(tried["limit_bps"] == 8e6 and tried["would_pass"]["bytes"] > 0, str(tried))
+        found[f"{workers} workers"] = dropped
+    return found
+
+
 TESTS = [same_seed_same_bytes, other_seed_other_bytes, bad_input_is_refused,
          schema_says_what_the_reader_says, a_picture_has_every_limiter, standard_output_is_for_one,
          failed_expectation_replays, interrupt_ends_it, memory_is_constant, anything_goes,
          ten_thousand_limiters, work_is_linear, tiny_limits_add_up, workers_share_one_limit,
-         what_waits_keeps_the_limit]
+         what_waits_keeps_the_limit, trial_counts_what_it_would_do]
 
 
 def main():

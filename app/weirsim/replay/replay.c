@@ -308,6 +308,8 @@ static int replay_capture(struct replay *r)
 			"weirsim: %s: warning: time steps back %" PRIu64 " times, by up to %" PRIu64
 			" ns\n",
 			r->options->pcap, r->report.steps_back, r->report.longest_step_ns);
+	for (unsigned i = 0; i < r->config->n_policies; i++)
+		decider_tried(r->decider, i, &r->report.trials[i]);
 	rows = replay_report_finish(&r->report);
 	if (rows)
 		complain_replay(r->options->verdicts, rows);

@@ -8,7 +8,6 @@
 
 #include "base/hash.h"
 #include "base/time.h"
-#include "engine/counts.h"
 #include "engine/credit_states.h"
 #include "engine/states.h"
 #include "packet/fragment.h"
@@ -347,6 +346,13 @@ void decide(struct decider *d, struct frame *frames, unsigned n, struct decision
 		if (is_truncated(&frames[i], &d->packets[i]))
 			decisions[i].reason = REASON_TRUNCATED;
 	}
+}
+
+void decider_tried(struct decider *d, unsigned policy, struct policy_totals *totals)
+{
+	*totals = (struct policy_totals){0};
+	if (d)
+		engine_trial_totals(&d->engine, policy, totals);
 }
 
 const char *verdict_name(enum verdict verdict)

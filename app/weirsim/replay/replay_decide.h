@@ -13,6 +13,7 @@
 #include "classify/classify.h"
 #include "drop/drop_reason.h"
 #include "capture/link.h"
+#include "engine/counts.h"
 #include "police/charge.h"
 #include "policy/config.h"
 
@@ -63,6 +64,9 @@ void decider_destroy(struct decider *decider);
  * time steps back the meters' clock stands still, and credits nothing until it is reached again.
  */
 void decide(struct decider *decider, struct frame *frames, unsigned n, struct decision *decisions);
+
+/* What the trial of a policy has counted; zero where it has none. Of no decider, too: NULL. */
+void decider_tried(struct decider *decider, unsigned policy, struct policy_totals *totals);
 
 const char *verdict_name(enum verdict verdict);
 const char *reason_name(enum reason reason);

@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 
+#include "policy/trial.h"
 #include "policy/value.h"
 
 #define ROW_BUFFER (1U << 20)
@@ -26,7 +27,8 @@ int replay_report_init(struct replay_report *report, const struct config *config
 {
 	*report = (struct replay_report){.config = config, .rows = rows, .earliest_ns = UINT64_MAX};
 	report->policies = calloc(config->n_policies + 1, sizeof(*report->policies));
-	if (!report->policies)
+	report->trials = calloc(config->n_policies + 1, sizeof(*report->trials));
+	if (!report->policies || !report->trials)
 		return -ENOMEM;
 	if (!rows)
 		return 0;
@@ -172,21 +174,36 @@ static json_t *unparsed_json(const struct replay_report *report)
 	return json;
 }
 
+static json_t *trial_json(const struct policy_totals *totals)
+{
+	const struct tally passed = {totals->passed_packets, totals->passed_bytes};
+	const struct tally dropped = {totals->dropped_packets, totals->dropped_bytes};
+
+	return json_pack("{s:o, s:o}", "would_pass", tally_json(&passed, "charged"), "would_drop",
+		tally_json(&dropped, "charged"));
+}
+
+static json_t *policy_json(const struct replay_report *report, unsigned i)
+{
+	const struct policy *policy = &report->config->policies[i];
+	const struct tally *tallies = report->policies[i];
+	json_t *json = json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", policy->name, "passed",
+		tally_json(&tallies[VERDICT_PASS], "charged"), "dropped",
+		tally_json(&tallies[VERDICT_DROP], "charged"), "marked",
+		tally_json(&tallies[VERDICT_MARK], "charged"), "counted",
+		tally_json(&tallies[VERDICT_COUNT], "charged"));
+
+	if (policy_has_trial(policy))
+		json_object_set_new(json, "trial", trial_json(&report->trials[i]));
+	return json;
+}
+
 static json_t *policies_json(const struct replay_report *report)
 {
 	json_t *json = json_array();
 
-	for (unsigned i = 0; i < report->config->n_policies; i++) {
-		const struct tally *tallies = report->policies[i];
-
-		json_array_append_new(
-			json, json_pack("{s:s, s:o, s:o, s:o, s:o}", "name",
-				      report->config->policies[i].name, "passed",
-				      tally_json(&tallies[VERDICT_PASS], "charged"), "dropped",
-				      tally_json(&tallies[VERDICT_DROP], "charged"), "marked",
-				      tally_json(&tallies[VERDICT_MARK], "charged"), "counted",
-				      tally_json(&tallies[VERDICT_COUNT], "charged")));
-	}
+	for (unsigned i = 0; i < report->config->n_policies; i++)
+		json_array_append_new(json, policy_json(report, i));
 	return json;
 }
 
@@ -234,5 +251,6 @@ void replay_report_free(struct replay_report *report)
 		fclose(report->rows);
 	free(report->row_buffer);
 	free(report->policies);
+	free(report->trials);
 	*report = (struct replay_report){0};
 }

@@ -27,6 +27,7 @@ struct replay_report {
 	uint64_t unparsed[UNPARSED_REASONS];
 	uint64_t reasons[REASONS];                 /* packets */
 	struct tally (*policies)[DECIDE_VERDICTS]; /* charged */
+	struct policy_totals *trials;              /* of each policy, by its trial */
 	uint64_t earliest_ns, latest_ns;
 	uint64_t last_ns; /* time of the packet before */
 	uint64_t steps_back, longest_step_ns;

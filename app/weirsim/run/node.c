@@ -67,6 +67,32 @@ static double units_in_time(const struct policy *policy, double rate)
 	return policy->limit_s > 1 ? rint(rate * policy->limit_s) : rate;
 }
 
+static void add_totals(struct policy_totals *sum, const struct policy_totals *totals)
+{
+	sum->passed_packets += totals->passed_packets;
+	sum->passed_bytes += totals->passed_bytes;
+	sum->dropped_packets += totals->dropped_packets;
+	sum->dropped_bytes += totals->dropped_bytes;
+}
+
+/* Adds what its trial of a policy has counted, if it runs. */
+static void add_tried(struct node *node, unsigned policy, struct policy_totals *sum)
+{
+	struct policy_totals totals;
+
+	if (!node->limiter)
+		return;
+	engine_trial_totals(&node->engine, policy, &totals);
+	add_totals(sum, &totals);
+}
+
+void nodes_tried(const struct sim *sim, unsigned policy, struct policy_totals *totals)
+{
+	*totals = sim->tried[policy];
+	for (unsigned i = 0; i < sim->scenario->n_limiters; i++)
+		add_tried(&sim->nodes[i], policy, totals);
+}
+
 static void policies_free(struct sim *sim, struct node *node)
 {
 	unsigned n = sim->scenario->group.n_policies;
@@ -412,6 +438,8 @@ double nodes_looks(const struct sim *sim)
 void node_crash(struct sim *sim, struct node *node)
 {
 	sim->looks += looks_of(node);
+	for (unsigned p = 0; p < sim->scenario->group.n_policies; p++)
+		add_tried(node, p, &sim->tried[p]);
 	limiter_destroy(node->limiter);
 	node->limiter = NULL;
 	node->paused = false;
@@ -619,7 +647,8 @@ int nodes_create(struct sim *sim)
 	sim->enforced = calloc(s->group.n_policies, sizeof(*sim->enforced));
 	for (unsigned i = 0; ids && i < s->n_limiters; i++)
 		ids[i] = name_hash(s->limiters[i].name);
-	if (sim->nodes && sim->enforced && ids)
+	sim->tried = calloc(s->group.n_policies, sizeof(*sim->tried));
+	if (sim->nodes && sim->enforced && sim->tried && ids)
 		ret = roster_create(ids, s->n_limiters, &sim->roster);
 	free(ids);
 	for (unsigned i = 0; ret == 0 && i < s->n_limiters; i++) {
@@ -645,5 +674,6 @@ void nodes_free(struct sim *sim)
 		node_stop(sim, &sim->nodes[i]);
 	free(sim->nodes);
 	free(sim->enforced);
+	free(sim->tried);
 	roster_destroy(sim->roster);
 }

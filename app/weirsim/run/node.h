@@ -111,6 +111,9 @@ static inline int64_t node_wall_s(const struct sim *sim, const struct node *node
 	return (int64_t)(node_wall_ns(sim, node, now_ns) / SECOND_NS);
 }
 
+/* What trials of a policy have counted at all limiters, also before they crashed. */
+void nodes_tried(const struct sim *sim, unsigned policy, struct policy_totals *totals);
+
 /* Peers that a limiter has looked at, for each of its ticks: the work that grows with the group. */
 double nodes_looks(const struct sim *sim);
 

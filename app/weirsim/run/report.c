@@ -9,10 +9,12 @@
 
 #include "allocate/allocate.h"
 #include "command/output.h"
+#include "engine/counts.h"
 
 #include "node.h"
 #include "path.h"
 #include "policy/kind.h"
+#include "policy/trial.h"
 #include "rates.h"
 #include "scenario_keys.h"
 #include "spent.h"
@@ -117,6 +119,39 @@ static void put_spent(const struct sim *sim, unsigned p, json_t *out)
 	output_number(out, "spent_ratio", spent_ratio(sim, p));
 }
 
+static json_t *tried_json(const struct policy *policy, uint64_t packets, uint64_t units)
+{
+	json_t *json = json_object();
+
+	output_count(json, "packets", packets);
+	if (policy->count != COUNT_PACKETS)
+		output_count(json, policy->count == COUNT_FLOWS ? "flows" : "bytes", units);
+	return json;
+}
+
+/* What another limit would have done, of the whole run and all limiters; named as by telemetry. */
+static void put_trial(const struct sim *sim, unsigned p, json_t *out)
+{
+	const struct policy *policy = &sim->scenario->group.policies[p];
+	struct policy_totals totals;
+	struct policy trial;
+	json_t *json;
+
+	if (!policy_has_trial(policy))
+		return;
+	trial = policy_trial(policy);
+	nodes_tried(sim, p, &totals);
+	json = json_object();
+	output_text(json, "meter", meter_name(trial.meter));
+	output_number(json, "limit_bps", policy_rate(&trial) * 8);
+	output_count(json, "burst_bytes", trial.burst_bytes);
+	json_object_set_new(
+		json, "would_pass", tried_json(policy, totals.passed_packets, totals.passed_bytes));
+	json_object_set_new(json, "would_drop",
+		tried_json(policy, totals.dropped_packets, totals.dropped_bytes));
+	json_object_set_new(out, "trial", json);
+}
+
 static void put_limiters(const struct sim *sim, unsigned policy, json_t *out)
 {
 	const struct policy *of = &sim->scenario->group.policies[policy];
@@ -188,6 +223,7 @@ static void put_policy(const struct sim *sim, unsigned p, json_t *out)
 	output_number(out, "interval_ms", (double)policy->interval_ns / 1e6);
 	put_aggregate(sim, p, out);
 	put_spent(sim, p, out);
+	put_trial(sim, p, out);
 	put_limiters(sim, p, out);
 	put_flows(sim, p, out);
 	put_jain(out, "jain", rates_jain(sim, p, rates_measured(sim), 1));

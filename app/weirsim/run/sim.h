@@ -28,6 +28,7 @@ struct enforced {
 };
 
 struct node;
+struct policy_totals;
 struct roster;
 struct flows;
 struct record;
@@ -38,8 +39,9 @@ struct sim {
 	uint64_t seed;
 	struct events events;
 	struct prng prng[STREAMS];
-	struct node *nodes;        /* n_limiters */
-	struct enforced *enforced; /* n_policies: of all limiters */
+	struct node *nodes;          /* n_limiters */
+	struct enforced *enforced;   /* n_policies: of all limiters */
+	struct policy_totals *tried; /* n_policies: by trials of limiters that have crashed */
 	struct roster *roster;
 	struct simnet net;
 	const struct network *network; /* as it is now: the scenario's, or a fault's */
