@@ -3,9 +3,10 @@
 # Copyright (c) 2026 The Weir authors
 """Each trouble of a live limiter is said once when it begins and once when it has ended, as text
 and as JSON: a link, packets that are lost, strange datagrams, a peer that is not there, a worker
-that stands still, a total, reloads by whom, and somebody who asks for too much.
+that stands still, a total, reloads by whom, another key, a forger, a disk that is full, control
+that comes late, and somebody who asks for too much.
 
-Runs in a network namespace of its own. Usage: events.py [SCENARIO...].
+Runs in a network namespace and a mount namespace of its own. Usage: events.py [SCENARIO...].
 """
 
 import contextlib
@@ -21,6 +22,7 @@ import time
 import box
 import threads
 from box import expect, wait_until
+from group_keys import box_hash as name_hash
 from lifecycle import cable, raw, udp_frame
 
 WEIRCTL = os.path.join(box.BUILD, "app", "weirctl", "weirctl")
@@ -28,27 +30,37 @@ PORT, PEERS_PORT = 17948, 17949
 ROSTER = [{"name": "box1", "address": f"127.0.0.1:{PORT}"},
           {"name": "other", "address": f"127.0.0.1:{PEERS_PORT}"}]
 GOSSIP = {"roster": ROSTER, "timeout": "500ms", "insecure": True}
+LATE_S = 2  # twice what is worth a line
 TOTAL = 4000000  # bytes
 BULK = 1400  # of a frame
+CLOCK = os.path.join(box.BUILD, "test", "net", "libshifted_clock.so")
+MINUTE_S, LEFT_S = 60, 8  # the shortest period, and what is left of it at a start
+KEY, OTHER_KEY = "5a" * 32, "a5" * 32
+DISK = 1 << 20  # bytes of it
+FIRST, MORE = 3000, 400  # ports, each with a total of its own
+FLOOD_SEND = os.path.join(box.BUILD, "test", "net", "flood_send")
 CUT = 200  # bytes that a frame says it has more than it has
 
 
-def policies(total):
+def policies(total, **more):
     """One prepaid policy for the frames of a flow, and one for all others."""
     return [{"name": "prepaid", "match": {"direction": "a-to-b", "proto": "udp", "src-port": 1001},
-             "allocator": "quota", "total": f"{total}B"},
+             "allocator": "quota", "total": f"{total}B"} | more,
             {"name": "rest", "match": {"direction": "a-to-b"}, "limit": "1Gbit/s"}]
 
 
 @contextlib.contextmanager
-def limiter(scene, log_format, group=True):
+def limiter(scene, log_format, group=True, store="store", arguments=(),
+            environment=(), **total):
     """Two polling workers behind one queue, and the ends of the wire; alone, with a total."""
-    more = {"gossip": GOSSIP} if group else {"ledger": {"store": scene.path("store")}}
+    more = {"gossip": GOSSIP} if group else {"ledger": {"store": scene.path(store)}}
     config = box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b", 1500, workers=[0, 1],
-                      idle="poll", policies=policies(TOTAL)[group:],
+                      idle="poll", policies=policies(TOTAL, **total)[group:],
                       log={"format": log_format, "level": "info"}, **more)
     config["wires"][0]["distribute"] = True
     weir = scene.box(config, "box1")
+    weir.arguments = list(arguments)
+    weir.environment |= dict(environment)
     try:
         cable("ta", "a")
         cable("tb", "b")
@@ -112,20 +124,47 @@ def bulk(serial):
     return bytes(frame) + bytes(BULK - len(frame))
 
 
+def spending(ta, said, event):
+    """What sends some of the prepaid flow, and says how often that event has come."""
+    def send_some():
+        for serial in range(50):
+            ta.send(bulk(serial))
+        return said.count(event, "policy prepaid")
+    return send_some
+
+
+def shifted_clock(scene):
+    """The environment of a limiter whose wall clock soon begins another minute."""
+    shift = MINUTE_S - LEFT_S - int(time.time()) % MINUTE_S
+    with open(scene.path("clock"), "wb") as file:
+        file.write(struct.pack("=qq", shift, False))
+    return {"LD_PRELOAD": CLOCK, "WEIR_SHIFT_FILE": scene.path("clock")}
+
+
+def another_period(scene):
+    """A total that is spent begins anew, which is said, and that there is some again."""
+    if not os.path.exists(CLOCK):
+        raise box.Skip(f"{CLOCK} is not built")
+    with limiter(scene, "json", group=False, environment=shifted_clock(scene),
+                 period="1min") as (weir, ta, _):
+        said = Said(weir, "json")
+        wait_until(spending(ta, said, "total_spent"), "the line at 100 %")
+        wait_until(lambda: said.count("total_back", "policy prepaid"), "another period",
+                   MINUTE_S + box.PATIENCE_S)
+        order = [one["event"] for one in objects(weir)
+                 if one["event"] in ("total_near", "total_spent", "total_back")]
+        expect(order[-3:] == ["total_near", "total_spent", "total_back"], str(order))
+        expect(said.count("period_begins", "policy prepaid: period ") >= 1, "no period begins")
+        weir.stop()
+
+
 def a_total(scene):
     """It is said at 90 %, when it is spent, and when there is some again."""
     with limiter(scene, "json", group=False) as (weir, ta, _):
         said = Said(weir, "json")
-
-        def is_said(event):
-            def send_some():
-                for serial in range(50):
-                    ta.send(bulk(serial))
-                return said.count(event, "policy prepaid")
-            return send_some
-        wait_until(is_said("total_near"), "the line at 90 %")
+        wait_until(spending(ta, said, "total_near"), "the line at 90 %")
         expect(said.count("total_spent", "") == 0, "it is not spent yet")
-        wait_until(is_said("total_spent"), "the line at 100 %")
+        wait_until(spending(ta, said, "total_spent"), "the line at 100 %")
         weir.config["policies"] = policies(100 * TOTAL)
         weir.write()
         weir.get("/weir/reload")
@@ -222,6 +261,104 @@ def sending(scene):
     weir.stop()
 
 
+def write_key(scene, name, text):
+    """The path of a key file."""
+    path = scene.path(name)
+    with open(path, "w", encoding="ascii", opener=lambda p, f: os.open(p, f, 0o600)) as file:
+        file.write(text)
+    return path
+
+
+def other_key(scene):
+    """A peer that has another key, and somebody who forges a peer's datagrams, are both named."""
+    roster = [{"name": f"box{i + 1}", "address": f"127.0.0.{i + 1}:{PORT}"} for i in range(2)]
+    weirs = [scene.box(box.wire(f"net_ring{2 * i}", f"net_ring{2 * i + 1}",
+                                log={"format": "json"}, policies=policies(TOTAL)[1:],
+                                gossip={"roster": roster, "timeout": "500ms",
+                                        "key_file": write_key(scene, f"key{i}", text)}),
+                       f"box{i + 1}").start() for i, text in enumerate((KEY, OTHER_KEY))]
+    for i, weir in enumerate(weirs):
+        said = Said(weir, "json")
+        said.once("datagrams_refused", "datagrams come that are not believed: no_key ")
+        said.once("peer_differs", f"peer box{2 - i}: differs: ")
+    said = Said(weirs[0], "json")
+    weirs[1].stop()
+    said.once("datagrams_quiet", "no_key ")
+    key = weirs[0].get("/weir/peers")["keys"][0]
+    subprocess.run([FLOOD_SEND, "127.0.0.2", "127.0.0.1", str(PORT), "500", "0.2", "96",
+                    f"{name_hash('box2'):x}", key], check=True, stdout=subprocess.DEVNULL)
+    said.once("datagrams_refused", "datagrams come that are not believed: forged ")
+    weirs[0].stop()
+
+
+@contextlib.contextmanager
+def small_disk(scene):
+    """A disk of its own, and what fills it to the last block."""
+    where = scene.path("disk")
+    os.mkdir(where)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK},mode=755", "weir-test", where],
+                   check=True)
+
+    @contextlib.contextmanager
+    def full():
+        ballast = os.path.join(where, "ballast")
+        with open(ballast, "wb", buffering=0) as file:
+            with contextlib.suppress(OSError):
+                while file.write(bytes(4096)):
+                    pass
+        yield
+        os.unlink(ballast)
+    try:
+        yield full
+    finally:
+        for one in scene.boxes:
+            one.kill()
+        subprocess.run(["umount", where], check=True)
+
+
+def more_totals():
+    """A ledger has something to remember of each: what it has is overwritten, and needs no room."""
+    return [{"name": f"more{port}", "allocator": "quota", "total": "1MB",
+             "match": {"direction": "a-to-b", "proto": "udp", "src-port": port}}
+            for port in range(FIRST, FIRST + MORE)]
+
+
+def full_disk(scene):
+    """What cannot be saved is said once, of the ledger and of changes; and when it can be again."""
+    with small_disk(scene) as full:
+        with limiter(scene, "json", group=False, store="disk/store",
+                     arguments=["--state", scene.path("disk/state")]) as (weir, ta, _):
+            said = Said(weir, "json")
+            wait_until(lambda: weir.get("/weir/change")["last"], "what the start has kept")
+            with full():
+                weir.config["policies"] = more_totals() + weir.config["policies"]
+                weir.write()
+                weir.get("/weir/reload")
+                said.once("change_not_kept", "No space left on device")
+                for serial in range(MORE):
+                    ta.send(udp_frame(FIRST + serial, serial))
+                said.once("ledger_not_saved", "cannot be saved: ")
+                expect(said.count("change_kept", "") == 0, "it is kept before it is")
+            said.once("ledger_saved", "saved again")
+            weir.config["policies"][-1]["limit"] = "4Mbit/s"
+            weir.write()
+            weir.get("/weir/reload")
+            said.once("change_kept", "is kept again")
+            for event in ("ledger_not_saved", "change_not_kept"):
+                expect(said.count(event, "") == 1, f"{event}: {said.count(event, '')} times")
+            weir.stop()
+
+
+def late(scene):
+    """Control that stood still says so, once it can."""
+    weir = scene.box(box.wire("net_ring0", "net_ring1", log={"format": "json", "level": "info"},
+                              policies=policies(TOTAL)[1:]), "box1").start()
+    with threads.standing(weir.process.pid):
+        time.sleep(LATE_S)
+    Said(weir, "json").once("control_late", "control stood still for ")
+    weir.stop()
+
+
 def who_asks(scene):
     """Reloads say who wanted them and what came of it; levels change at once; nobody else may."""
     with limiter(scene, "text") as (weir, _, _):
@@ -282,5 +419,15 @@ def each_line_once(scene):
     expect(len([line for line in lines if "limiter box1 of 1" in line]) == 1, lines)
 
 
+def enter_namespaces():
+    """Mounts vanish with the last process in it, as devices do."""
+    box.enter_netns()
+    clone_newns = 0x20000
+    if box.LIBC.unshare(clone_newns):
+        raise box.Skip("no mount namespaces")
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+
+
 if __name__ == "__main__":
-    box.main([as_text, as_json, a_total, sending, who_asks, each_line_once], setup=box.enter_netns)
+    box.main([as_text, as_json, a_total, another_period, sending, other_key, full_disk, late,
+              who_asks, each_line_once], setup=enter_namespaces)

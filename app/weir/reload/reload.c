@@ -605,6 +605,8 @@ static void commit_reload(struct reload *reload)
 /* Why what runs, or what was said, is not kept; NULL: it is. */
 static void note_trouble(struct kept *kept, int error)
 {
+	if (!error && kept->trouble)
+		event(CHANGE_KEPT, event_word("directory", kept->directory));
 	free(kept->trouble);
 	kept->trouble = error ? strdup(strerror(-error)) : NULL;
 	if (error)

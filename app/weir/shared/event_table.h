@@ -239,6 +239,8 @@
 		"{changed} changed, {unchanged} unchanged; {ms} ms; it was asked for by {who}")    \
 	X(CHANGE_NOT_KEPT, ERROR, 20, CHANGE_NOT_KEPT,                                             \
 		"{directory}: {why}: what was changed, or who did, is not kept")                   \
+	X(CHANGE_KEPT, INFO, 20, CHANGE_NOT_KEPT,                                                  \
+		"{directory}: what runs, and who has changed it, is kept again")                   \
 	X(CHANGE_HANGS, ERROR, 0, CHANGE_HANGS,                                                    \
 		"{directory} cannot be written in time; the stop does not wait for it")
 
