@@ -18,6 +18,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -29,6 +30,7 @@ EXPORTER = os.path.join(box.BUILD, "app", "exporter", "weir-exporter")
 PROMETHEUS = os.path.join(box.ROOT, "config", "prometheus")
 OPEN = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
 FRESH_S = 0.6  # an answer may be half a second old
+SAID_MOST = 4000
 MANY, SCRAPES = 10000, 10
 SAMPLE = re.compile(r'^(\w+)\{(.*)\} (\S+)$', re.M)
 LABEL = re.compile(r'(\w+)="((?:\\.|[^"\\])*)"')
@@ -41,9 +43,10 @@ class Exporter:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
+        self.said = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
             [EXPORTER, "--listen", f"127.0.0.1:{self.port}", "--timeout", "60000", *arguments],
-            preexec_fn=box.die_with_parent, stderr=subprocess.DEVNULL)
+            preexec_fn=box.die_with_parent, stderr=self.said)
         wait_until(self.listens, "the exporter does not listen")
 
     def listens(self):
@@ -77,7 +80,9 @@ class Exporter:
     def stop(self):
         """Ends it as systemd would."""
         self.process.send_signal(signal.SIGTERM)
-        expect(self.process.wait(box.PATIENCE_S) == 0, "exit status of the exporter")
+        status = self.process.wait(box.PATIENCE_S)
+        self.said.seek(0)
+        expect(status == 0, f"exit status of the exporter: {status}: {self.said.read(SAID_MOST)}")
 
 
 @contextlib.contextmanager
@@ -90,6 +95,7 @@ def exporter(*arguments):
     finally:
         one.process.kill()
         one.process.wait()
+        one.said.close()
 
 
 def samples(text):
