@@ -38,7 +38,11 @@ int kept_open(const char *directory, FILE *err, struct kept **out)
 		.directory = strdup(directory),
 		.running_file = -1,
 		.history = journal_last(keep, KEPT_HISTORY)};
-	return 0;
+	if ((*out)->directory && (*out)->history)
+		return 0;
+	kept_close(*out);
+	*out = NULL;
+	return -ENOMEM;
 }
 
 void kept_close(struct kept *kept)
