@@ -14,6 +14,7 @@
 #include "fault.h"
 #include "config/load.h"
 #include "event.h"
+#include "kept.h"
 #include "store/store.h"
 
 /* An address of this process alone, as others run the same test. */
@@ -76,9 +77,17 @@ static const struct box boxes[] = {
 	{"conserved", GOSSIP("") STORE, (FIRM ", " GDRL), 7},
 };
 
+static void unlink_all(const char *directory)
+{
+	char command[48];
+
+	snprintf(command, sizeof(command), "rm -r %s", directory);
+	assert_int_equal(system(command), 0);
+}
+
 static void test_start(void **state)
 {
-	char store[40], command[48];
+	char store[40];
 
 	(void)state;
 	strcpy(top, "/tmp/weir-start-XXXXXX");
@@ -104,14 +113,51 @@ static void test_start(void **state)
 		config_free(config);
 		free(more);
 	}
-	snprintf(command, sizeof(command), "rm -r %s", top);
-	assert_int_equal(system(command), 0);
+	unlink_all(top);
+}
+
+/* Without a directory that can be used it goes on, and says so. */
+static int keep(const void *argument)
+{
+	struct kept *kept;
+	char *words;
+	size_t size;
+	FILE *err = open_memstream(&words, &size);
+	int rc = err ? kept_open(argument, err, &kept) : -ENOMEM;
+
+	if (!err)
+		return rc;
+	fclose(err);
+	assert_true((rc == 0 && size == 0) == (rc == 0 && kept));
+	if (rc == 0 && !kept)
+		rc = -ENOMEM;
+	if (rc == 0)
+		kept_close(kept);
+	free(words);
+	return rc;
+}
+
+static void test_state(void **state)
+{
+	char directory[] = "/tmp/weir-start-XXXXXX";
+
+	(void)state;
+	fault_take_json(); /* not before: what events have said is kept */
+	assert_non_null(mkdtemp(directory));
+	fault_try(&(struct fault_subject){.name = "state",
+		.run = keep,
+		.argument = directory,
+		.kinds = FAULT_MEMORY | FAULT_KERNEL,
+		.at_least = 5,
+		.unsaid = 1}); /* a journal that cannot be read is none */
+	unlink_all(directory);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_start),
+		cmocka_unit_test(test_state),
 	};
 
 	return cmocka_run_group_tests_name(
