@@ -289,6 +289,29 @@ static void test_wrong_stays_wrong(void **state)
 	}
 }
 
+/* What is said of a mark for ECN is what becomes of one, whatever the header has, however long. */
+static void test_understood(void **state)
+{
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 7);
+	for (unsigned i = 0; i < 256 * 4; i++) {
+		uint8_t frame[FRAME];
+		struct packet packet;
+		uint32_t len = FRAME;
+
+		build_marked_frame(frame, i & 256 ? 4 : 6, i & 512, i >> 2 & 63, i & 3, &prng);
+		packet_parse(frame, FRAME, &packet);
+		if (prng_percent(&prng, 50))
+			len = prng_below(&prng, FRAME + 1);
+		if (prng_percent(&prng, 5))
+			packet.family = PACKET_OTHER;
+		assert_int_equal(mark_understood(frame, len, &packet),
+			mark_frame(frame, len, &packet, MARK_ECN));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,6 +321,7 @@ int main(void)
 		cmocka_unit_test(test_checksum_everywhere),
 		cmocka_unit_test(test_checksum_zeros),
 		cmocka_unit_test(test_wrong_stays_wrong),
+		cmocka_unit_test(test_understood),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -396,6 +396,46 @@ static void test_mutations(void **state)
 	}
 }
 
+/* A piece of a tunnel's packet: no address inside is known, and what else is not stays so. */
+static void test_doubt(void **state)
+{
+	static const struct {
+		uint8_t proto;
+		uint16_t port;
+		uint8_t unknown;
+		bool doubted;
+	} rows[] = {
+		{4, 0, 0, true},
+		{41, 0, 0, true},
+		{47, 0, 0, true},
+		{17, VXLAN, 0, true},
+		{17, VXLAN + 1, 0, false},
+		{17, 0, PACKET_UNKNOWN_PORTS, true},
+		{17, 0, PACKET_UNKNOWN_FLAGS, false},
+		{6, VXLAN, PACKET_UNKNOWN_PORTS, false},
+		{6, 0, PACKET_UNKNOWN_PROTO, true},
+		{0, 0, PACKET_UNKNOWN_TRANSPORT, true},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows) * 4; i++) {
+		bool fragment = i & 1, unparsed = i & 2, doubted;
+		struct packet packet = {.proto = rows[i / 4].proto,
+			.dst_port = rows[i / 4].port,
+			.unknown = rows[i / 4].unknown,
+			.fragment = fragment,
+			.unparsed = unparsed ? UNPARSED_TUNNEL_FRAGMENT + 1 : UNPARSED_NONE};
+		struct packet before = packet;
+
+		doubted = rows[i / 4].doubted && (fragment || unparsed);
+		packet_doubt_tunnels(&tunnels, &packet);
+		assert_int_equal(
+			packet.unknown, before.unknown | (doubted ? PACKET_UNKNOWN_ADDRESS : 0));
+		assert_int_equal(packet.unparsed,
+			doubted && !unparsed ? UNPARSED_TUNNEL_FRAGMENT : before.unparsed);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -407,6 +447,7 @@ int main(void)
 		cmocka_unit_test(test_hash),
 		cmocka_unit_test(test_mark),
 		cmocka_unit_test(test_mutations),
+		cmocka_unit_test(test_doubt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
