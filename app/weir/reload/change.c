@@ -16,6 +16,7 @@
 #include "change/singles.h"
 #include "config/load.h"
 #include "instance.h"
+#include "json/copy.h"
 #include "kept.h"
 #include "key_errors.h"
 
@@ -92,12 +93,7 @@ static int read_running(
 
 static json_t *singles_of(const struct keep_record *record)
 {
-	json_t *singles = json_deep_copy(json_object_get(record->about, "singles"));
-
-	if (json_is_array(singles))
-		return singles;
-	json_decref(singles);
-	return json_array();
+	return whole_list(json_object_get(record->about, "singles"));
 }
 
 /* The file, and on top of it what was changed singly and that it does not overrule. */
@@ -110,7 +106,9 @@ static int read_reload(struct change *change, struct instance *inst, json_t **si
 	if (ret || !kept || !change->running || keep_read(kept->keep, change->running, &running))
 		return ret;
 	*singles = singles_of(&running);
-	if (json_array_size(*singles) > 0) {
+	if (!*singles)
+		ret = -ENOMEM;
+	else if (json_array_size(*singles) > 0) {
 		ret = singles_carry(change->document, running.configuration, *singles, err);
 		if (ret == 0 && json_array_size(*singles) > 0)
 			ret = judge_document(
@@ -166,7 +164,9 @@ static int read_policy(struct change *change, struct instance *inst, json_t **si
 	if (ret)
 		return ret;
 	*singles = singles_of(&running);
-	if (name)
+	if (!*singles)
+		ret = -ENOMEM;
+	else if (name)
 		ret = singles_note(*singles, running.configuration, name);
 	if (ret == 0)
 		ret = policy_edit_apply(running.configuration, change->request.edit, err);
@@ -191,6 +191,10 @@ static int read_rollback(struct change *change, struct instance *inst, json_t **
 		return ret;
 	}
 	*singles = singles_of(&record);
+	if (!*singles) {
+		keep_record_free(&record);
+		return -ENOMEM;
+	}
 	change->document = json_incref(record.configuration);
 	change->request.number = number;
 	keep_record_free(&record);

@@ -12,6 +12,7 @@
 #include "change/journal.h"
 #include "change/singles.h"
 #include "config/load.h"
+#include "json/copy.h"
 #include "key_errors.h"
 #include "requester.h"
 
@@ -112,8 +113,7 @@ json_t *about_make(
 		return NULL;
 	return json_pack("{s:O?, s:O?, s:O?, s:s, s:s, s:o}", "what", json_object_get(line, "what"),
 		"at", json_object_get(line, "at"), "user", json_object_get(line, "user"), "digest",
-		own, "file_digest", file_digest, "singles",
-		json_is_array(singles) ? json_deep_copy(singles) : json_array());
+		own, "file_digest", file_digest, "singles", whole_list(singles));
 }
 
 static const char *about_text(const struct kept *kept, const char *key)
@@ -218,15 +218,11 @@ static int choose_last_good(
 static int choose_file(struct kept *kept, json_t *document, const char *digest,
 	const struct keep_record *record, FILE *err, struct config **config)
 {
-	json_t *singles = json_deep_copy(json_object_get(record->about, "singles"));
+	json_t *singles = whole_list(json_object_get(record->about, "singles"));
 	struct config *merged;
-	int ret = 0;
+	int ret = singles ? 0 : -ENOMEM;
 
-	if (!json_is_array(singles)) {
-		json_decref(singles);
-		singles = json_array();
-	}
-	if (json_array_size(singles) > 0)
+	if (ret == 0 && json_array_size(singles) > 0)
 		ret = singles_carry(document, record->configuration, singles, err);
 	if (ret == 0 && json_array_size(singles) > 0) {
 		ret = read_with_keys(

@@ -10,6 +10,8 @@
 
 #include <sodium.h>
 
+#include "json/copy.h"
+
 #define KEY_MAX 256
 
 static bool is_told(const char *key)
@@ -97,7 +99,7 @@ static void compare_policies(json_t *list, const json_t *before, const json_t *n
 
 static json_t *without_policies(const json_t *configuration)
 {
-	json_t *rest = json_copy((json_t *)configuration);
+	json_t *rest = whole_copy(configuration);
 
 	json_object_del(rest, "policies");
 	return rest;

@@ -93,8 +93,8 @@ json_t *policy_edit_parse(
 	return edit;
 }
 
-/* The object that the last member of a dotted key is of, made where it is missing. */
-static json_t *edit_parent(json_t *policy, const char **key, FILE *err)
+/* From the policy to the object that the last member of a dotted key is of, made where missing. */
+static int edit_parent(json_t **object, const char **key, FILE *err)
 {
 	char member[128];
 
@@ -103,23 +103,24 @@ static json_t *edit_parent(json_t *policy, const char **key, FILE *err)
 		json_t *next;
 
 		if ((*key)[len] == '\0')
-			return policy;
+			return 0;
 		if (len == 0 || len >= sizeof(member))
 			break;
 		memcpy(member, *key, len);
 		member[len] = '\0';
-		next = json_object_get(policy, member);
+		next = json_object_get(*object, member);
 		if (next == NULL) {
 			next = json_object();
-			json_object_set_new(policy, member, next);
+			if (json_object_set_new(*object, member, next) < 0)
+				return -ENOMEM;
 		}
 		if (!json_is_object(next))
 			break;
-		policy = next;
+		*object = next;
 		*key += len + 1;
 	}
 	fprintf(err, "%s: expected the key of an object: write the whole value\n", *key);
-	return NULL;
+	return -EINVAL;
 }
 
 static int set_edit_keys(json_t *policy, json_t *keys, FILE *err)
@@ -129,10 +130,11 @@ static int set_edit_keys(json_t *policy, json_t *keys, FILE *err)
 
 	json_object_foreach (keys, name, value) {
 		const char *key = name;
-		json_t *parent = edit_parent(policy, &key, err);
+		json_t *parent = policy;
+		int ret = edit_parent(&parent, &key, err);
 
-		if (parent == NULL)
-			return -EINVAL;
+		if (ret)
+			return ret;
 		if (json_is_null(value))
 			json_object_del(parent, key);
 		else if (json_object_set(parent, key, value) < 0)

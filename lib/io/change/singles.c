@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "change/edit.h"
+#include "json/copy.h"
 
 /* Borrowed; null: there is none. */
 static json_t *policy_of(const json_t *configuration, const char *name)
@@ -19,7 +20,7 @@ static json_t *policy_of(const json_t *configuration, const char *name)
 	return at == SIZE_MAX ? json_null() : json_array_get(policies, at);
 }
 
-/* Where each policy is, by its name: there may be many of both. */
+/* Where each policy is, by its name: there may be many of both. NULL without memory. */
 static json_t *index_policies(const json_t *configuration)
 {
 	json_t *index = json_object();
@@ -29,8 +30,11 @@ static json_t *index_policies(const json_t *configuration)
 	json_array_foreach (json_object_get(configuration, "policies"), i, policy) {
 		const char *name = json_string_value(json_object_get(policy, "name"));
 
-		if (name != NULL)
-			json_object_set_new(index, name, json_integer((json_int_t)i));
+		if (name == NULL ||
+			json_object_set_new(index, name, json_integer((json_int_t)i)) == 0)
+			continue;
+		json_decref(index);
+		return NULL;
 	}
 	return index;
 }
@@ -65,6 +69,7 @@ struct carrying {
 	const json_t *running;
 	json_t *file_index, *running_index;
 	FILE *say;
+	bool failed; /* without memory */
 };
 
 /* Whether it goes on; what it changes is changed. */
@@ -85,9 +90,9 @@ static bool carry_single(struct carrying *c, const json_t *single)
 		return false;
 	}
 	if (at != NULL)
-		json_array_set(c->list, (size_t)json_integer_value(at), now);
+		c->failed |= json_array_set(c->list, (size_t)json_integer_value(at), now) < 0;
 	else
-		json_array_append(c->list, now);
+		c->failed |= json_array_append(c->list, now) < 0;
 	return true;
 }
 
@@ -97,8 +102,10 @@ static json_t *without_nulls(const json_t *list)
 	size_t i;
 
 	json_array_foreach (list, i, value) {
-		if (!json_is_null(value))
-			json_array_append(kept, value);
+		if (json_is_null(value) || json_array_append(kept, value) == 0)
+			continue;
+		json_decref(kept);
+		return NULL;
 	}
 	return kept;
 }
@@ -110,7 +117,7 @@ int singles_carry(json_t *file, const json_t *running, json_t *singles, FILE *sa
 	struct carrying c = {
 		.file = file,
 		.running = running,
-		.list = json_is_array(policies) ? json_copy(policies) : json_array(),
+		.list = json_is_array(policies) ? whole_copy(policies) : json_array(),
 		.file_index = index_policies(file),
 		.running_index = index_policies(running),
 		.say = say,
@@ -118,13 +125,14 @@ int singles_carry(json_t *file, const json_t *running, json_t *singles, FILE *sa
 	bool good = c.list && c.file_index && c.running_index;
 	size_t i = 0;
 
-	while (good && i < json_array_size(singles)) {
+	while (good && !c.failed && i < json_array_size(singles)) {
 		if (carry_single(&c, json_array_get(singles, i)))
 			i++;
 		else
 			json_array_remove(singles, i);
 	}
-	good = good && json_object_set_new(file, "policies", without_nulls(c.list)) == 0;
+	good = good && !c.failed &&
+	       json_object_set_new(file, "policies", without_nulls(c.list)) == 0;
 	json_decref(c.list);
 	json_decref(c.file_index);
 	json_decref(c.running_index);

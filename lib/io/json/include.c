@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json/copy.h"
 #include "json/document.h"
 #include "json/locate.h"
 
@@ -326,23 +327,11 @@ static void include_all(struct includes *in, unsigned from)
 	}
 }
 
-/* NULL without memory, for which the library's copy may just have less in it. */
-static json_t *copy_whole(const json_t *value)
-{
-	json_t *copy = json_copy((json_t *)(uintptr_t)value);
-
-	if (json_object_size(copy) == json_object_size(value) &&
-		json_array_size(copy) == json_array_size(value))
-		return copy;
-	json_decref(copy);
-	return NULL;
-}
-
 /* A root of its own, into which others are joined; that of the first file stays as it is. */
 static int begin_root(struct reader *reader)
 {
 	struct document *first = &reader->documents[0];
-	json_t *root = copy_whole(first->root), *list;
+	json_t *root = whole_copy(first->root), *list;
 
 	if (root == NULL)
 		return -ENOMEM;
@@ -352,7 +341,7 @@ static int begin_root(struct reader *reader)
 	if (!json_is_array(list))
 		return 0;
 	first->count = json_array_size(list);
-	list = copy_whole(list);
+	list = whole_copy(list);
 	return list != NULL && json_object_set_new(root, reader->joined, list) == 0 ? 0 : -ENOMEM;
 }
 

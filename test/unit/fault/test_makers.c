@@ -13,8 +13,10 @@
 
 #include <sodium.h>
 
+#include "change/edit.h"
 #include "change/journal.h"
 #include "change/keep.h"
+#include "change/singles.h"
 #include "config/describe.h"
 #include "config/load.h"
 #include "etcd/etcd.h"
@@ -171,6 +173,86 @@ static int store(const void *argument)
 	return rc;
 }
 
+/* What a change makes of JSON: from, with, and what comes of it. */
+struct edition {
+	const char *from, *with, *comes;
+	int (*make)(json_t *document, json_t *with);
+};
+
+static json_t *read_json(const char *text)
+{
+	return json_loads(quoted(text), 0, NULL);
+}
+
+/* All of what comes of it, or nothing has changed. */
+static int change_json(const void *argument)
+{
+	const struct edition *edition = argument;
+	json_t *document = read_json(edition->from), *with = read_json(edition->with);
+	json_t *was = read_json(edition->from), *comes = read_json(edition->comes);
+	int rc = document && with && was && comes ? edition->make(document, with) : -ENOMEM;
+
+	assert_true(rc == -ENOMEM || rc == 0);
+	if (document && was && comes)
+		assert_true(json_equal(document, rc ? was : comes));
+	json_decref(document);
+	json_decref(with);
+	json_decref(was);
+	json_decref(comes);
+	return rc;
+}
+
+static int edit(json_t *document, json_t *with)
+{
+	return policy_edit_apply(document, with, nowhere);
+}
+
+static int carry(json_t *document, json_t *with)
+{
+	int rc = singles_carry(document, json_object_get(with, "running"),
+		json_object_get(with, "singles"), nowhere);
+
+	assert_true(rc || json_array_size(json_object_get(with, "singles")) == 3);
+	return rc;
+}
+
+#define ONE_AT(limit) "{'name': 'a', 'match': {'vlan': 1}, 'limit': '" limit "'}"
+#define TWO           "{'name': 'b', 'match': {'vlan': 2}, 'limit': '3Mbit/s'}"
+/* More than a list holds without asking for memory. */
+#define MORE                                                                                   \
+	"{'name': '1'}, {'name': '2'}, {'name': '3'}, {'name': '4'}, {'name': '5'}, {'name': " \
+	"'6'}, {'name': '7'}, {'name': '8'}"
+#define GONE "{'name': 'c', 'match': {'vlan': 3}, 'limit': '4Mbit/s'}"
+
+static const struct edition set_limit = {
+	.from = "{'policies': [" TWO ", " ONE_AT("1Mbit/s") "]}",
+	.with = "{'do': 'set', 'name': 'a', 'keys': {'limit': '2Mbit/s', 'match.vlan': 1}}",
+	.comes = "{'policies': [" TWO ", " ONE_AT("2Mbit/s") "]}",
+	.make = edit,
+};
+static const struct edition add_one = {
+	.from = "{}",
+	.with = "{'do': 'add', 'name': 'a', 'keys': {'limit': '2Mbit/s', 'match.vlan': 1}}",
+	.comes = "{'policies': [" ONE_AT("2Mbit/s") "]}",
+	.make = edit,
+};
+static const struct edition add_ninth = {
+	.from = "{'policies': [" MORE "]}",
+	.with = "{'do': 'add', 'name': 'a', 'keys': {'limit': '2Mbit/s', 'match.vlan': 1}}",
+	.comes = "{'policies': [" MORE ", " ONE_AT("2Mbit/s") "]}",
+	.make = edit,
+};
+static const struct edition carry_over = {
+	.from = "{'policies': [" GONE ", " MORE ", " ONE_AT("1Mbit/s") "]}",
+	.with = "{'running': {'policies': [" MORE ", " ONE_AT(
+		"2Mbit/s") ", " TWO "]}, 'singles': [{'policy': "
+			   "'a', 'was': " ONE_AT(
+				   "1Mbit/s") "}, {'policy': 'b', 'was': null}, {'policy': 'c', "
+					      "'was': " GONE "}]}",
+	.comes = "{'policies': [" MORE ", " ONE_AT("2Mbit/s") ", " TWO "]}",
+	.make = carry,
+};
+
 static int etcd(const void *argument)
 {
 	static const char *const endpoints[] = {"http://127.0.0.1:1/", "http://127.0.0.1:2"};
@@ -276,6 +358,10 @@ static const struct fault_subject subjects[] = {
 		.unsaid = 8},
 	{.name = "diff", .run = differ, .kinds = BOTH},
 	{.name = "keep", .run = keep, .argument = "keep", .kinds = BOTH, .unsaid = 30},
+	{.name = "set", .run = change_json, .argument = &set_limit, .kinds = BOTH},
+	{.name = "add", .run = change_json, .argument = &add_one, .kinds = BOTH},
+	{.name = "add to many", .run = change_json, .argument = &add_ninth, .kinds = BOTH},
+	{.name = "carry", .run = change_json, .argument = &carry_over, .kinds = BOTH},
 	{.name = "store", .run = store, .argument = "store", .kinds = BOTH},
 	{.name = "etcd", .run = etcd, .argument = "/nowhere", .kinds = BOTH},
 	{.name = "offload", .run = offload, .kinds = BOTH},

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "json/copy.h"
+
+#include <stdint.h>
+
+/* What is in it is the same objects. */
+json_t *whole_copy(const json_t *value)
+{
+	json_t *copy = json_copy((json_t *)(uintptr_t)value);
+
+	if (json_object_size(copy) == json_object_size(value) &&
+		json_array_size(copy) == json_array_size(value))
+		return copy;
+	json_decref(copy);
+	return NULL;
+}
+
+json_t *whole_list(const json_t *list)
+{
+	return json_is_array(list) ? json_deep_copy(list) : json_array();
+}
