@@ -374,6 +374,7 @@ SLIPS = [
     ("tab in a text", r'"idle": "poll"', '"idle": "po\tll"', "a tab in a text"),
     ("backslash", r'"idle": "poll"', r'"idle": "C:\\poll"'.replace("\\\\", "\\"), None),
     ("NUL", r'"idle": "poll"', '"idle": "po\0ll"', "control character 0"),
+    ("NUL behind a number", r'"idle": "poll"', '"idle": 1\0', "a NUL character"),
     ("escaped NUL", r'"idle": "poll"', '"idle": "po\\u0000ll"', "a NUL character"),
     ("hash comment", r'"idle": "poll",', '"idle": "poll", # why', "write // or /* */"),
     ("open comment", r'\Z', '/* why', "a comment that nothing closes"),

@@ -117,8 +117,14 @@ static int parse_document(struct document *document, struct diagnostics *d)
 	}
 	errno = 0;
 	document->root = json_loadb(document->text, document->len, JSON_DECODE_ANY, &error);
-	if (document->root != NULL)
+	if (document->root != NULL && !slip_of_nul(document->text, document->len, &slip))
 		return 0;
+	if (document->root != NULL) {
+		json_decref(document->root);
+		document->root = NULL;
+		report_slip(document, &slip, d);
+		return -EINVAL;
+	}
 	if (errno == ENOMEM) /* of which the parser says that the text is wrong */
 		return -ENOMEM;
 	slip_explain(document->text, document->len, &error, &slip);

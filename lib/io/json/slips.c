@@ -69,6 +69,16 @@ bool slip_of_encoding(const char *text, size_t len, struct slip *slip)
 	return true;
 }
 
+bool slip_of_nul(const char *text, size_t len, struct slip *slip)
+{
+	const char *at = memchr(text, '\0', len);
+
+	if (at == NULL)
+		return false;
+	say_slip(slip, (size_t)(at - text), "take it away", "a NUL character");
+	return true;
+}
+
 static size_t token_end(const char *text, size_t at, size_t len)
 {
 	if (text[at] == '"') {
@@ -347,10 +357,8 @@ void slip_explain(const char *text, size_t len, const json_error_t *error, struc
 	walk_to(&w, position);
 	switch (json_error_code(error)) {
 	case json_error_premature_end_of_input:
-		if (memchr(text, '\0', len) != NULL) {
-			say_slip(slip, strlen(text), "take it away", "a NUL character");
+		if (slip_of_nul(text, len, slip))
 			return;
-		}
 		take_token(&w);
 		explain_end(&w, slip);
 		return;

@@ -22,6 +22,9 @@ struct slip {
 /* Whether the bytes are no UTF-8 text as JSON needs it, seen from how they begin. */
 bool slip_of_encoding(const char *text, size_t len, struct slip *slip);
 
+/* Whether there is a NUL in the text, of which the parser overlooks some. */
+bool slip_of_nul(const char *text, size_t len, struct slip *slip);
+
 /* Why the parser refused the text (comments are blanks in it). */
 void slip_explain(const char *text, size_t len, const json_error_t *error, struct slip *slip);
 
