@@ -42,6 +42,20 @@ static inline void complaint_print(void *file, const struct complaint *what)
 	fputc('\n', out);
 }
 
+/* Puts `NAME: ` before it, as of a file; the context of what follows. */
+struct complaint_output {
+	const char *name;
+	FILE *out;
+};
+
+static inline void complaint_print_named(void *output, const struct complaint *what)
+{
+	const struct complaint_output *named = (const struct complaint_output *)output;
+
+	fprintf(named->out, "%s: ", named->name);
+	complaint_print(named->out, what);
+}
+
 static inline struct complaint_sink complaint_sink_of(FILE *out)
 {
 	return (struct complaint_sink){complaint_print, out};

@@ -307,26 +307,13 @@ unsigned config_fixed(
 	return c.n;
 }
 
-struct named_output {
-	const char *file;
-	FILE *out;
-};
-
-static void print_with_file(void *context, const struct complaint *complaint)
-{
-	const struct named_output *named = context;
-
-	fprintf(named->out, "%s: ", named->file);
-	complaint_print(named->out, complaint);
-}
-
 int config_diff(const struct config *old, const struct config *config, const char *file, FILE *err,
 	struct config_diff **out)
 {
-	struct named_output named = {file, err};
+	struct complaint_output named = {file, err};
 
 	*out = NULL;
-	if (config_fixed(old, config, &(struct complaint_sink){print_with_file, &named}) > 0)
+	if (config_fixed(old, config, &(struct complaint_sink){complaint_print_named, &named}) > 0)
 		return -EINVAL;
 	return make_diff(old, config, out);
 }

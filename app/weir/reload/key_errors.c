@@ -26,24 +26,11 @@ void key_errors(const struct config *config, struct reader *reader, void *contex
 	check_keys(config, &to);
 }
 
-struct judged_document {
-	const char *name;
-	FILE *out;
-};
-
-static void print_with_name(void *context, const struct complaint *complaint)
-{
-	const struct judged_document *named = context;
-
-	fprintf(named->out, "%s: ", named->name);
-	complaint_print(named->out, complaint);
-}
-
 int read_with_keys(const json_t *document, const char *name, const struct config *running,
 	FILE *err, struct config **out)
 {
-	struct judged_document named = {name, err};
-	const struct complaint_sink to = {print_with_name, &named};
+	struct complaint_output named = {name, err};
+	const struct complaint_sink to = {complaint_print_named, &named};
 	int ret = config_read_document(document, name, running, err, out);
 
 	if (ret || check_keys(*out, &to) == 0)
