@@ -149,6 +149,16 @@ def interrupt_ends_it(_):
         expect(process.wait(10) == -signal.SIGINT, f"exit status {process.returncode}")
 
 
+def summary_of(scenario):
+    """What a run of it, which is in no file, comes to."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(scenario, file)
+        file.flush()
+        done = run("run", file.name, "--json", "-", "--quiet")
+    expect(done.returncode == 0, done.stderr)
+    return json.loads(done.stdout)
+
+
 def costs(scenario):
     """What a run takes, as it says itself: MiB at most, and peers looked at in a limiter's tick."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
@@ -359,12 +369,7 @@ def tiny_limits_add_up(_):
                     "network": {"delay": "5ms"},
                     "traffic": [{"kind": "cbr", "packet": "200B", "rate": "1600bit/s",
                                  "limiter": f"l{k}"} for k in range(1, 11)]}
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-            json.dump(scenario, file)
-            file.flush()
-            done = run("run", file.name, "--json", "-", "--quiet")
-        expect(done.returncode == 0, done.stderr)
-        limiters = json.loads(done.stdout)["limiters"]
+        limiters = summary_of(scenario)["limiters"]
         found[meter] = round(sum(one["mean_bps"] for one in limiters) * 600 / 1600)
         expect(49 <= found[meter] <= 51, f"{meter}, {allocator}: {found[meter]} packets, not 50")
     return found
@@ -383,12 +388,7 @@ def workers_share_one_limit(_):
                         "network": {"delay": "10ms"},
                         "traffic": [{"kind": "tcp", "count": 12, "limiter": "each",
                                      "rtt": "30ms"}]}
-            with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-                json.dump(scenario, file)
-                file.flush()
-                done = run("run", file.name, "--json", "-", "--quiet")
-            expect(done.returncode == 0, done.stderr)
-            ratio = json.loads(done.stdout)["aggregate_ratio"]
+            ratio = summary_of(scenario)["aggregate_ratio"]
             expect(0.98 < ratio < 1.01, f"{name}, {workers} workers: {ratio} of the limit")
             found[f"{name} {workers}"] = round(ratio, 4)
     return found
@@ -408,12 +408,7 @@ def what_waits_keeps_the_limit(_):
                         "network": {"delay": "10ms"},
                         "traffic": [{"kind": "tcp", "count": 12, "limiter": "each",
                                      "rtt": "30ms"}]}
-            with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-                json.dump(scenario, file)
-                file.flush()
-                done = run("run", file.name, "--json", "-", "--quiet")
-            expect(done.returncode == 0, done.stderr)
-            summary = json.loads(done.stdout)
+            summary = summary_of(scenario)
             packets, most = summary["packets"], summary["aggregate_ratio_max_1s"]
             expect(packets["sent"] == sum(packets.values()) - packets["sent"], packets)
             expect(packets["down"] > 0 and packets["under_way"] > 0, packets)
@@ -437,12 +432,7 @@ def trial_counts_what_it_would_do(_):
                         "network": {"delay": "10ms"},
                         "traffic": [{"kind": "cbr", "rate": "1Mbit/s", "count": 24,
                                      "limiter": "each"}]}
-            with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-                json.dump(scenario, file)
-                file.flush()
-                done = run("run", file.name, "--json", "-", "--quiet")
-            expect(done.returncode == 0, done.stderr)
-            return json.loads(done.stdout)
+            return summary_of(scenario)
 
         other = {"limit": "8Mbit/s", "burst": "100kB"}
         alone, beside, enforced = simulate(), simulate(trial=other), simulate(**other)
