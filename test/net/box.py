@@ -286,7 +286,7 @@ def play(scenario, watch):
 
 def main(scenarios, setup=None):
     """Plays the scenarios, or those whose names contain the arguments; exits with the outcome."""
-    watch = machine.Watch()
+    watch = machine.Watch(die_with_parent)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if not os.access(WEIR, os.X_OK):
         print(f"skipped: {WEIR} is not built")
