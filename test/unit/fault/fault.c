@@ -357,14 +357,27 @@ static bool try_one(const struct fault_subject *subject, unsigned *unsaid)
 	return fault.refused;
 }
 
+/* The least of some runs: on a machine that has others to do one may say that it was late. */
+static uint64_t usually_said(const struct fault_subject *subject)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t said = subject->said ? subject->said() : 0;
+
+		assert_int_equal(subject->run(subject->argument), subject->result);
+		said = subject->said ? subject->said() - said : 0;
+		least = said < least ? said : least;
+	}
+	return least;
+}
+
 void fault_try(const struct fault_subject *subject)
 {
-	uint64_t said = subject->said ? subject->said() : 0;
 	unsigned unsaid = 0;
 
 	fault.kinds = 0;
-	assert_int_equal(subject->run(subject->argument), subject->result);
-	usual = subject->said ? subject->said() - said : 0;
+	usual = usually_said(subject);
 	fault.kinds = subject->kinds;
 	fault.at = 0;
 	while (try_one(subject, &unsaid))
