@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Gossip's socket, on addresses of this machine: where what it sends comes from, whose datagrams it
+ * hands on, and what it says of those that cannot be sent.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "base/hash.h"
+#include "base/time.h"
+#include "base/wire.h"
+#include "event.h"
+#include "gossip_socket.h"
+#include "policy/value.h"
+
+#define LIMITERS    4
+#define PATIENCE_MS 60000
+
+struct box {
+	struct peer_config roster[LIMITERS];
+	struct gossip_config config;
+	struct gossip_socket *socket;
+	int peers[LIMITERS]; /* sockets of the others */
+};
+
+/* With a port that the kernel chooses, where it is bound. */
+static void set_address(const char *text, struct sockaddr_storage *out, socklen_t *len)
+{
+	assert_int_equal(address_parse(text, out, len), 0);
+	((struct sockaddr_in *)out)->sin_port = 0; /* which stands where IPv6 has its */
+}
+
+/* A socket at that address, which is then the one that it got. */
+static int socket_at(struct sockaddr_storage *at, socklen_t len)
+{
+	int fd = socket(at->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)at, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)at, &len), 0);
+	return fd;
+}
+
+/* The roster that its rows say, ports by the kernel; limiter 0 is this one, without a socket. */
+static void make_roster(struct box *box, const char *const addresses[LIMITERS])
+{
+	*box = (struct box){.config = {.roster = box->roster,
+				    .n_roster = LIMITERS,
+				    .datagram_max = 1200,
+				    .sources = SOURCES_ROSTER}};
+	for (unsigned i = 0; i < LIMITERS; i++) {
+		struct peer_config *peer = &box->roster[i];
+
+		snprintf(peer->name, sizeof(peer->name), "limiter%u", i);
+		set_address(addresses[i], &peer->address, &peer->address_len);
+		box->peers[i] = i ? socket_at(&peer->address, peer->address_len) : -1;
+	}
+}
+
+static void open_socket(struct box *box, const char *listen)
+{
+	socklen_t len;
+
+	set_address(listen, &box->config.listen, &box->config.listen_len);
+	assert_int_equal(gossip_socket_open(&box->config, &box->socket), 0);
+	len = sizeof(box->config.listen);
+	assert_int_equal(
+		getsockname(box->socket->fd, (struct sockaddr *)&box->config.listen, &len), 0);
+}
+
+static void close_box(struct box *box)
+{
+	gossip_socket_close(box->socket);
+	for (unsigned i = 1; i < LIMITERS; i++)
+		close(box->peers[i]);
+}
+
+static const char *const four[LIMITERS] = {
+	"127.0.0.2:1", "127.0.0.3:9", "127.0.0.4:9", "127.0.0.5:9"};
+
+static size_t receive_from(int fd, uint8_t *buf, size_t room, struct sockaddr_storage *from)
+{
+	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+	socklen_t len = sizeof(*from);
+	ssize_t n;
+
+	assert_int_equal(poll(&poll_fd, 1, PATIENCE_MS), 1);
+	n = recvfrom(fd, buf, room, 0, (struct sockaddr *)from, &len);
+	assert_true(n >= 0);
+	return (size_t)n;
+}
+
+static const char *host_of(const struct sockaddr_storage *address)
+{
+	static char text[INET6_ADDRSTRLEN];
+
+	if (address->ss_family == AF_INET)
+		return inet_ntop(AF_INET, &((const struct sockaddr_in *)address)->sin_addr, text,
+			sizeof(text));
+	return inet_ntop(
+		AF_INET6, &((const struct sockaddr_in6 *)address)->sin6_addr, text, sizeof(text));
+}
+
+/* Where what the box sends to limiter 1 comes from. */
+static const char *source_of_box(struct box *box)
+{
+	struct sockaddr_storage from;
+	uint8_t buf[16];
+
+	gossip_socket_send(box->socket, 1, (const uint8_t *)"news", 4);
+	assert_int_equal(receive_from(box->peers[1], buf, sizeof(buf), &from), 4);
+	assert_memory_equal(buf, "news", 4);
+	assert_int_equal(((struct sockaddr_in *)&from)->sin_port,
+		((struct sockaddr_in *)&box->config.listen)->sin_port);
+	return host_of(&from);
+}
+
+/* Others expect what the roster says, whatever route the kernel would choose. */
+static void test_source(void **state)
+{
+	static const char *const six[LIMITERS] = {"[::1]:1", "[::1]:9", "[::1]:9", "[::1]:9"};
+	static const char *const away[LIMITERS] = {
+		"192.0.2.1:1", "127.0.0.3:9", "127.0.0.4:9", "127.0.0.5:9"};
+	struct box box;
+
+	(void)state;
+	make_roster(&box, four);
+	open_socket(&box, "0.0.0.0:9");
+	assert_true(box.socket->pins);
+	assert_string_equal(source_of_box(&box), "127.0.0.2");
+	close_box(&box);
+	make_roster(&box, six);
+	open_socket(&box, "[::]:9");
+	assert_true(box.socket->pins);
+	assert_string_equal(source_of_box(&box), "::1");
+	close_box(&box);
+	/* An address that others translate is none to send from. */
+	make_roster(&box, away);
+	open_socket(&box, "0.0.0.0:9");
+	assert_false(box.socket->pins);
+	assert_string_equal(source_of_box(&box), "127.0.0.1");
+	assert_int_equal(box.socket->send_errors, 0);
+	close_box(&box);
+	/* Nor does one need to be chosen that it is bound to. */
+	make_roster(&box, four);
+	open_socket(&box, "127.0.0.9:9");
+	assert_false(box.socket->pins);
+	assert_string_equal(source_of_box(&box), "127.0.0.9");
+	close_box(&box);
+}
+
+/* Others may see it at another port than it listens at: who else has that here does not matter. */
+static void test_port_taken(void **state)
+{
+	static const char *const rows[][2] = {{"127.0.0.2:9", "0.0.0.0:9"}, {"[::1]:9", "[::]:9"}};
+
+	(void)state;
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		const char *const roster[LIMITERS] = {
+			rows[r][0], rows[r][0], rows[r][0], rows[r][0]};
+		struct box box;
+		int taken;
+
+		make_roster(&box, roster);
+		taken = socket_at(&box.roster[0].address, box.roster[0].address_len);
+		open_socket(&box, rows[r][1]);
+		assert_true(box.socket->pins);
+		close(taken);
+		close_box(&box);
+	}
+}
+
+/* A datagram that says it is of that limiter, from the socket of another. */
+static void post_as(struct box *box, unsigned named, int from, size_t len)
+{
+	static uint8_t buf[DATAGRAM_MAX + 100];
+	struct sockaddr_storage to = box->config.listen;
+
+	memset(buf, 0x5a, sizeof(buf));
+	if (named < LIMITERS)
+		wire_put32(buf + DATAGRAM_SENDER, name_hash(box->roster[named].name));
+	inet_pton(AF_INET, "127.0.0.2", &((struct sockaddr_in *)&to)->sin_addr);
+	assert_int_equal(
+		sendto(from, buf, len, 0, (struct sockaddr *)&to, box->config.listen_len), len);
+}
+
+static unsigned await_datagrams(struct box *box)
+{
+	struct pollfd fd = {.fd = box->socket->fd, .events = POLLIN};
+
+	assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
+	return gossip_socket_read(box->socket);
+}
+
+/* Whose it is decides by its address; what names nobody is gossip's to count. */
+static void test_whose(void **state)
+{
+	static const struct {
+		unsigned named, from;
+		size_t len;
+		bool fits;
+	} rows[] = {
+		{1, 1, 100, true},
+		{1, 2, 100, false},
+		{LIMITERS, 2, 100, true},
+		{3, 2, DATAGRAM_NAMED, false},
+		{3, 2, DATAGRAM_NAMED - 1, true}, /* too short to name anybody */
+		{2, 2, 0, true},
+		{2, 2, DATAGRAM_MAX, true},
+	};
+	uint64_t wrong = 0;
+	struct box box;
+	size_t len;
+
+	(void)state;
+	make_roster(&box, four);
+	open_socket(&box, "0.0.0.0:9");
+	assert_int_equal(gossip_socket_read(box.socket), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const uint8_t *datagram;
+
+		post_as(&box, rows[i].named, box.peers[rows[i].from], rows[i].len);
+		assert_int_equal(await_datagrams(&box), 1);
+		datagram = gossip_socket_datagram(box.socket, 0, &len);
+		wrong += !rows[i].fits;
+		if ((datagram != NULL) != rows[i].fits || box.socket->wrong_source != wrong)
+			fail_msg("row %zu", i);
+		assert_int_equal(len, rows[i].len);
+		assert_int_equal(gossip_socket_source(box.socket, 0), rows[i].from);
+	}
+	/* One that is longer than any may be is seen to be. */
+	post_as(&box, 1, box.peers[1], DATAGRAM_MAX + 50);
+	assert_int_equal(await_datagrams(&box), 1);
+	(void)gossip_socket_datagram(box.socket, 0, &len);
+	assert_true(len > DATAGRAM_MAX);
+	assert_int_equal(gossip_socket_read(box.socket), 0);
+	close_box(&box);
+}
+
+/* IPv6 has words that an address of one's own shares with others. */
+static void test_whose_ipv6(void **state)
+{
+	static const char *const six[LIMITERS] = {
+		"[::1]:1", "[::1]:9", "[2001:db8::1]:7", "[::1]:9"};
+	struct box box = {0};
+	size_t len;
+
+	(void)state;
+	box.config = (struct gossip_config){.roster = box.roster, .n_roster = LIMITERS};
+	for (unsigned i = 0; i < LIMITERS; i++) {
+		snprintf(box.roster[i].name, sizeof(box.roster[i].name), "limiter%u", i);
+		set_address(six[i], &box.roster[i].address, &box.roster[i].address_len);
+		box.peers[i] = i == 1 || i == 3 ? socket_at(&box.roster[i].address,
+							  box.roster[i].address_len)
+						: -1;
+	}
+	box.config.sources = SOURCES_ROSTER;
+	box.config.datagram_max = 1200;
+	open_socket(&box, "[::1]:9");
+	for (unsigned named = 1; named < LIMITERS; named++) {
+		uint8_t buf[DATAGRAM_NAMED] = {0};
+
+		wire_put32(buf + DATAGRAM_SENDER, name_hash(box.roster[named].name));
+		assert_int_equal(
+			sendto(box.peers[3], buf, sizeof(buf), 0,
+				(struct sockaddr *)&box.config.listen, box.config.listen_len),
+			sizeof(buf));
+		assert_int_equal(await_datagrams(&box), 1);
+		assert_int_equal(gossip_socket_datagram(box.socket, 0, &len) != NULL, named != 2);
+	}
+	gossip_socket_close(box.socket);
+	close(box.peers[1]);
+	close(box.peers[3]);
+}
+
+/* All that came is read, a batch at a time, each as it was sent. */
+static void test_batches(void **state)
+{
+	const unsigned n = GOSSIP_SOCKET_BATCH + 10;
+	struct box box;
+	size_t len;
+
+	(void)state;
+	make_roster(&box, four);
+	open_socket(&box, "0.0.0.0:9");
+	for (unsigned i = 0; i < n; i++)
+		post_as(&box, 1 + i % 3, box.peers[1 + i % 3], 20 + i);
+	for (unsigned i = 0; i < n;) {
+		unsigned got = await_datagrams(&box);
+
+		assert_int_equal(got, i ? 10 : GOSSIP_SOCKET_BATCH);
+		for (unsigned k = 0; k < got; k++, i++) {
+			assert_non_null(gossip_socket_datagram(box.socket, k, &len));
+			assert_int_equal(len, 20 + i);
+			assert_int_equal(gossip_socket_source(box.socket, k), 1 + i % 3);
+		}
+	}
+	assert_int_equal(gossip_socket_drops(box.socket), 0);
+	close_box(&box);
+}
+
+/* Strangers cost control nothing, unless any address will do. */
+static void test_strangers(void **state)
+{
+	for (unsigned any = 0; any < 2; any++) {
+		struct sockaddr_storage at;
+		struct box box;
+		socklen_t at_len;
+		size_t len;
+		int stranger;
+
+		(void)state;
+		make_roster(&box, four);
+		box.config.sources = any ? SOURCES_ANY : SOURCES_ROSTER;
+		open_socket(&box, "0.0.0.0:9");
+		assert_int_equal(box.socket->filtered, !any);
+		set_address("127.0.0.77:9", &at, &at_len);
+		stranger = socket_at(&at, at_len);
+		post_as(&box, 1, stranger, 100);
+		assert_int_equal(gossip_socket_drops(box.socket), !any);
+		post_as(&box, 2, box.peers[2], 60);
+		assert_int_equal(await_datagrams(&box), 1 + any);
+		assert_non_null(gossip_socket_datagram(box.socket, any, &len));
+		assert_int_equal(len, 60);
+		if (any) {
+			assert_non_null(gossip_socket_datagram(box.socket, 0, &len));
+			assert_int_equal(gossip_socket_source(box.socket, 0), LIMITERS);
+		}
+		assert_int_equal(box.socket->wrong_source, 0);
+		close(stranger);
+		close_box(&box);
+	}
+}
+
+/* How many events of that name there were from that number on. */
+static unsigned events_since(uint64_t number, const char *name)
+{
+	unsigned n = 0;
+
+	for (; number < events_number(); number++) {
+		json_t *row = events_get(number);
+
+		n += row && strcmp(json_string_value(json_object_get(row, "event")), name) == 0;
+		json_decref(row);
+	}
+	return n;
+}
+
+/* What cannot be sent is counted; said once, until all could be for a while. */
+static void test_errors(void **state)
+{
+	uint64_t began = events_number();
+	struct box box;
+	uint8_t *large = test_calloc(1, 70000);
+
+	(void)state;
+	make_roster(&box, four);
+	open_socket(&box, "0.0.0.0:9");
+	for (unsigned i = 0; i < 3; i++)
+		gossip_socket_send(box.socket, 1, large, 70000);
+	assert_int_equal(box.socket->send_errors, 3);
+	assert_int_equal(box.socket->last_error, EMSGSIZE);
+	assert_int_equal(events_since(began, "gossip_send_failed"), 1);
+	gossip_socket_send(box.socket, 1, large, 10);
+	assert_int_equal(box.socket->send_errors, 3);
+	assert_int_equal(box.socket->last_error, EMSGSIZE);
+	box.socket->failed_ns -= 5 * SECOND_NS; /* as if it were so long ago */
+	gossip_socket_send(box.socket, 1, large, 10);
+	assert_int_equal(box.socket->last_error, 0);
+	assert_int_equal(events_since(began, "gossip_sends"), 1);
+	gossip_socket_send(box.socket, 1, large, 10);
+	assert_int_equal(events_since(began, "gossip_sends"), 1);
+	gossip_socket_send(box.socket, 1, large, 70000);
+	assert_int_equal(events_since(began, "gossip_send_failed"), 2);
+	assert_int_equal(box.socket->send_errors, 4);
+	test_free(large);
+	close_box(&box);
+}
+
+/* A port that nobody listens on is no trouble: the limiter there is not up. */
+static void test_nobody_listens(void **state)
+{
+	uint64_t began = events_number();
+	struct box box;
+
+	(void)state;
+	make_roster(&box, four);
+	open_socket(&box, "0.0.0.0:9");
+	close(box.peers[1]);
+	for (unsigned i = 0; i < 10; i++)
+		gossip_socket_send(box.socket, 1, (const uint8_t *)"news", 4);
+	assert_int_equal(box.socket->last_error, 0);
+	assert_int_equal(events_since(began, "gossip_send_failed"), 0);
+	/* Nor does it keep what others say from being read. */
+	post_as(&box, 2, box.peers[2], 60);
+	assert_int_equal(await_datagrams(&box), 1);
+	box.peers[1] = dup(box.peers[2]);
+	close_box(&box);
+}
+
+/* Who is alone has no socket; who listens nowhere, none either. */
+static void test_alone(void **state)
+{
+	struct box box;
+
+	(void)state;
+	make_roster(&box, four);
+	set_address("0.0.0.0:9", &box.config.listen, &box.config.listen_len);
+	box.config.n_roster = 1;
+	assert_int_equal(gossip_socket_try(&box.config), 0);
+	assert_int_equal(gossip_socket_open(&box.config, &box.socket), 0);
+	assert_int_equal(box.socket->fd, -1);
+	assert_int_equal(gossip_socket_drops(box.socket), 0);
+	gossip_socket_close(box.socket);
+	box.config.n_roster = 2;
+	box.config.listen_len = 0;
+	assert_int_equal(gossip_socket_open(&box.config, &box.socket), 0);
+	assert_int_equal(box.socket->fd, -1);
+	gossip_socket_close(box.socket);
+	set_address("0.0.0.0:9", &box.config.listen, &box.config.listen_len);
+	assert_int_equal(gossip_socket_open(&box.config, &box.socket), 0);
+	assert_true(box.socket->fd >= 0);
+	close_box(&box);
+	gossip_socket_close(NULL);
+}
+
+/* An address that is taken, or of another machine, is refused, as a try foretells. */
+static void test_not_bound(void **state)
+{
+	uint64_t began = events_number();
+	struct sockaddr_storage at;
+	struct box box;
+	socklen_t len;
+	int taken;
+
+	(void)state;
+	make_roster(&box, four);
+	set_address("127.0.0.2:9", &at, &len);
+	taken = socket_at(&at, len);
+	box.config.listen = at;
+	box.config.listen_len = len;
+	assert_int_equal(gossip_socket_try(&box.config), -EADDRINUSE);
+	assert_int_equal(gossip_socket_open(&box.config, &box.socket), -EADDRINUSE);
+	assert_null(box.socket);
+	assert_int_equal(events_since(began, "gossip_not_bound"), 1);
+	close(taken);
+	assert_int_equal(gossip_socket_try(&box.config), 0); /* and lets it go */
+	assert_int_equal(gossip_socket_open(&box.config, &box.socket), 0);
+	gossip_socket_close(box.socket);
+	set_address("192.0.2.1:9", &box.config.listen, &box.config.listen_len);
+	assert_int_equal(gossip_socket_try(&box.config), -EADDRNOTAVAIL);
+	assert_int_equal(gossip_socket_open(&box.config, &box.socket), -EADDRNOTAVAIL);
+	close_box(&box);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_source),
+		cmocka_unit_test(test_port_taken),
+		cmocka_unit_test(test_whose),
+		cmocka_unit_test(test_whose_ipv6),
+		cmocka_unit_test(test_batches),
+		cmocka_unit_test(test_strangers),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_nobody_listens),
+		cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_not_bound),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
