@@ -630,6 +630,86 @@ static void test_many_policies(void **state)
 	many_policies(100000, 100, 3 * SOON);
 }
 
+#define MANY 1000 /* peers: what there is to say to them is more than all ticks have room for */
+
+/* All of them have told what makes their policies differ; each tick's messages are counted. */
+static void hear_of_many(struct agree *a, uint64_t now)
+{
+	static const uint64_t group[GROUP] = {7, 7, 7, 7}, values[THINGS] = {1, 2, 3, 4, 5};
+	static const struct agree_policy policy = {9, values};
+	struct agree_params params = {.n = MANY + 1,
+		.self = 1,
+		.epoch = 5,
+		.group_things = group_names,
+		.n_group = GROUP,
+		.clock = GROUP,
+		.policy_things = policy_names,
+		.n_policy = THINGS};
+	struct agree *other;
+	uint8_t buf[ROOM];
+	unsigned peer;
+	size_t len;
+
+	assert_int_equal(agree_create(&params, &other), 0);
+	agree_watch(other, 0, true);
+	assert_int_equal(agree_set(other, group, &policy, 1, now), 0);
+	agree_tick(other, now);
+	len = agree_send(other, now, buf, ROOM, &peer);
+	assert_true(len > 0 && peer == 0);
+	for (unsigned i = 1; i <= MANY; i++)
+		assert_int_equal(agree_hear(a, i, now, buf, len), 0);
+	agree_destroy(other);
+}
+
+/*
+ * A group of many, who all differ from one: he says so much in a tick to all, and so much in 50 ms
+ * to each; and none waits while others are told again and again.
+ */
+static void test_many_peers(void **state)
+{
+	static const uint64_t group[GROUP] = {7, 7, 7, 7}, values[THINGS] = {1, 2, 3, 4, 6};
+	static const struct agree_policy policy = {9, values};
+	struct agree_params params = {.n = MANY + 1,
+		.epoch = 4,
+		.group_things = group_names,
+		.n_group = GROUP,
+		.clock = GROUP,
+		.policy_things = policy_names,
+		.n_policy = THINGS};
+	uint64_t now = 100 * SECOND_NS;
+	unsigned told[MANY + 1] = {0}, least = UINT32_MAX, most = 0, peer;
+	struct agree *a;
+	uint8_t buf[ROOM];
+
+	(void)state;
+	assert_int_equal(agree_create(&params, &a), 0);
+	for (unsigned i = 1; i <= MANY; i++)
+		agree_watch(a, i, true);
+	assert_int_equal(agree_set(a, group, &policy, 1, now), 0);
+	hear_of_many(a, now);
+	for (unsigned tick = 0; tick < 400; tick++) {
+		unsigned in_tick[MANY + 1] = {0}, n = 0;
+
+		now += tick % 2 ? 0 : TICK; /* two ticks have one pace */
+		agree_tick(a, now);
+		/* In so little room there is much to say. */
+		while (agree_send(a, now, buf, 186, &peer) > 0) {
+			told[peer]++;
+			in_tick[peer]++;
+			n++;
+			assert_true(in_tick[peer] <= 4);
+		}
+		assert_true(n <= 64);
+	}
+	for (unsigned i = 1; i <= MANY; i++) {
+		least = told[i] < least ? told[i] : least;
+		most = told[i] > most ? told[i] : most;
+	}
+	print_message("messages to each: %u to %u\n", least, most);
+	assert_true(least > 0 && most <= 2 * least);
+	agree_destroy(a);
+}
+
 /* More than is remembered: what is not named is said to be. */
 static void test_more_than_kept(void **state)
 {
@@ -733,6 +813,7 @@ int main(void)
 		cmocka_unit_test(test_lossy_networks),
 		cmocka_unit_test(test_coming_and_going),
 		cmocka_unit_test(test_many_policies),
+		cmocka_unit_test(test_many_peers),
 		cmocka_unit_test(test_more_than_kept),
 		cmocka_unit_test(test_malformed_messages),
 		cmocka_unit_test(test_small_rooms),

@@ -351,6 +351,53 @@ static void journal_turns(void **state)
 	keep_close(keep);
 }
 
+/* What is full and cannot make way says so, and loses none of what it has. */
+static void journal_cannot_turn(void **state)
+{
+	struct keep *keep = open_keep();
+	json_t *line = json_pack("{s:i}", "value", JOURNAL_FILES), *lines;
+	char path[128];
+
+	(void)state;
+	for (int i = 1; i < JOURNAL_FILES; i++)
+		add_number(keep, i, JOURNAL_FILE_MOST);
+	snprintf(path, sizeof(path), "%s/history.%u.jsonl", directory, JOURNAL_FILES - 1);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(journal_add(keep, line), -EISDIR);
+	assert_int_equal(rmdir(path), 0);
+	for (int n = JOURNAL_FILES - 1; n <= JOURNAL_FILES; n++) {
+		lines = journal_last(keep, 9);
+		assert_int_equal(json_array_size(lines), n);
+		for (int i = 0; i < n; i++)
+			assert_int_equal(value_at(lines, (size_t)i), i + 1);
+		json_decref(lines);
+		if (n < JOURNAL_FILES)
+			assert_int_equal(journal_add(keep, line), 0);
+	}
+	json_decref(line);
+	keep_close(keep);
+}
+
+/* As many of the newest lines as are asked for, in their order, and no others. */
+static void journal_ends_with(void **state)
+{
+	struct keep *keep = open_keep();
+
+	(void)state;
+	for (int i = 1; i <= 5; i++)
+		add_number(keep, i, 0);
+	for (size_t most = 0; most < 8; most++) {
+		json_t *lines = journal_last(keep, most);
+		size_t n = most < 5 ? most : 5;
+
+		assert_int_equal(json_array_size(lines), n);
+		for (size_t i = 0; i < n; i++)
+			assert_int_equal(value_at(lines, i), 6 - n + i);
+		json_decref(lines);
+	}
+	keep_close(keep);
+}
+
 static void journal_after_a_cut(void **state)
 {
 	struct keep *keep = open_keep();
@@ -382,6 +429,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(each_kill, setup, teardown),
 		cmocka_unit_test_setup_teardown(full_disk, setup, teardown),
 		cmocka_unit_test_setup_teardown(journal_turns, setup, teardown),
+		cmocka_unit_test_setup_teardown(journal_cannot_turn, setup, teardown),
+		cmocka_unit_test_setup_teardown(journal_ends_with, setup, teardown),
 		cmocka_unit_test_setup_teardown(journal_after_a_cut, setup, teardown),
 	};
 

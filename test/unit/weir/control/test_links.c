@@ -6,6 +6,7 @@
  */
 #include "check.h"
 
+#include <errno.h>
 #include <string.h>
 #include <time.h>
 
@@ -18,6 +19,7 @@
 #include "config/load.h"
 #include "links.h"
 #include "start.h"
+#include "tick.h"
 
 #define STEP (SECOND_NS / 4)
 
@@ -88,6 +90,8 @@ static void follows(void **state)
 	run_for(SECOND_NS);
 	assert_true(link_up(0) && link_up(1));
 	assert_true(links_next(&inst) != UINT64_MAX);
+	for (unsigned i = 0; i < 2; i++) /* how they begin is no change */
+		assert_true(inst.links->ports[i].known && inst.links->ports[i].changes == 0);
 	for (unsigned lost = 0; lost < 2; lost++) {
 		assert_int_equal(rte_eth_dev_set_link_down(inst.ports[lost].id), 0);
 		run_for(SECOND_NS);
@@ -114,10 +118,84 @@ static void left_as_it_was(void **state)
 	assert_true(link_up(0));
 }
 
+/* Clocks of devices, which net_ring has none of. */
+static struct {
+	unsigned reads[2];
+	uint64_t said, before, after; /* at the latest, which took so long */
+	int error;
+} device;
+
+/* In place of ethdev's. */
+int rte_eth_read_clock(uint16_t port, uint64_t *clock)
+{
+	device.reads[port == inst.ports[1].id]++;
+	device.before = tick_now();
+	*clock = device.said = device.before + 12345;
+	device.after = tick_now();
+	return device.error;
+}
+
+/* A device's clock is read at each look, where it stamps packets, and what cannot be read is not. */
+static void reads_clocks(void **state)
+{
+	struct nic_clock *clock = &inst.nic_clocks[1];
+	struct nic_relation relation;
+	uint64_t said;
+
+	(void)state;
+	run_for(SECOND_NS);
+	assert_int_equal(device.reads[0] + device.reads[1], 0);
+	inst.ports[1].timestamps = true;
+	do {
+		run_for(2 * STEP);
+		memset(&relation, 0, sizeof(relation));
+	} while (!nic_clock_relation(clock, &relation) || relation.nic != device.said);
+	assert_in_range(
+		relation.tsc, device.before - NIC_CLOCK_APART, device.after + NIC_CLOCK_APART);
+	assert_int_equal(device.reads[0], 0);
+	device.reads[1] = 0;
+	links_run(&inst, inst.links->seen_ns + STEP - 1);
+	assert_int_equal(device.reads[1], 0);
+	links_run(&inst, inst.links->seen_ns + STEP);
+	assert_int_equal(device.reads[1], 1);
+	assert_true(nic_clock_relation(clock, &relation));
+	said = relation.nic;
+	device.error = -ENOTSUP;
+	run_for(SECOND_NS);
+	assert_true(device.reads[1] > 1);
+	assert_true(nic_clock_relation(clock, &relation));
+	assert_int_equal(relation.nic, said);
+	inst.ports[1].timestamps = false;
+}
+
+/* What a link does is counted from when it is first known. */
+static void counts_changes(void **state)
+{
+	const struct link_state *port = &inst.links->ports[0];
+	uint64_t changes;
+
+	(void)state;
+	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
+	assert_true(port->known && port->up);
+	changes = port->changes;
+	run_for(SECOND_NS);
+	assert_int_equal(port->changes, changes);
+	assert_int_equal(rte_eth_dev_set_link_down(inst.ports[0].id), 0);
+	run_for(SECOND_NS);
+	assert_false(port->up);
+	assert_int_equal(port->changes, changes + 1);
+	assert_int_equal(rte_eth_dev_set_link_up(inst.ports[0].id), 0);
+	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
+	assert_true(port->up);
+	assert_int_equal(port->changes, changes + 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(follows),
+		cmocka_unit_test(counts_changes),
+		cmocka_unit_test(reads_clocks),
 		cmocka_unit_test(left_as_it_was),
 	};
 

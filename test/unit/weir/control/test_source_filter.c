@@ -91,6 +91,17 @@ static void draw_address(struct prng *prng, uint8_t bytes[16], unsigned values)
 		bytes[i] = (uint8_t)(prng_below(prng, values) * 0x55 + 1);
 }
 
+/* One that is somebody's but for a word, which is another of his own; or all are. */
+static void draw_near(struct prng *prng, uint8_t bytes[16], const uint8_t of[16])
+{
+	unsigned all = prng_below(prng, 4);
+
+	memcpy(bytes, of, 16);
+	for (unsigned w = 0; w < 4; w++)
+		if (!all || prng_below(prng, 4) == 0)
+			memcpy(bytes + 4 * w, of + 4 * prng_below(prng, 4), 4);
+}
+
 static void check_roster(struct prng *prng, bool v6, unsigned n, unsigned values)
 {
 	static struct peer_config roster[MOST];
@@ -116,6 +127,8 @@ static void check_roster(struct prng *prng, bool v6, unsigned n, unsigned values
 		draw_address(prng, source, values + 1);
 		if (i < n)
 			memcpy(source, bytes[i], 16);
+		else if (i % 2)
+			draw_near(prng, source, bytes[prng_below(prng, n)]);
 		for (unsigned k = 0; k < n; k++)
 			known |= k != gossip.self && memcmp(bytes[k], source, size) == 0;
 		packet_from(packet, v6, source);

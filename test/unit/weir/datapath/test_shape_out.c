@@ -17,7 +17,9 @@
 #include "clock.h"
 #include "distribute.h"
 #include "rx_rings.h"
+#include "shape/shape.h"
 #include "shape_out.h"
+#include "tick.h"
 #include "tx.h"
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -313,6 +315,31 @@ static void test_patience(void **state)
 	}
 }
 
+/* A counter that was set back: all that waits leaves, as nobody knows its time any more. */
+static void test_set_back(void **state)
+{
+	struct instance_world w;
+	struct worker *worker;
+	uint64_t now, before;
+
+	(void)state;
+	open_wire(&w, "80kbit/s");
+	worker = &w.inst.workers[0];
+	fill_worker_queue(&w, 0, 200); /* more than one burst */
+	watch_wire(&w);
+	now = tick_now();
+	shape_out_clock(worker, now);
+	assert_int_equal(wire.left, 0); /* it goes on */
+	before = now - 3600 * tick_hz();
+	shape_out_clock(worker, before);
+	assert_int_equal(wire.left, wire.came);
+	assert_false(shaper_waits(worker->shaper));
+	assert_false(shaper_is_ahead(worker->shaper, before));
+	assert_int_equal(worker_drops(&w), 0);
+	assert_int_equal(engine_waiting(&w.inst.engine, w.inst.slots.of[0]).packets, 0);
+	close_wire(&w);
+}
+
 /* A worker that had no CPU between two tries finds that the wire is up. */
 static void test_no_cpu(void **state)
 {
@@ -405,6 +432,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_patience),
+		cmocka_unit_test(test_set_back),
 		cmocka_unit_test(test_no_cpu),
 		cmocka_unit_test(test_takes_turns),
 		cmocka_unit_test(test_land),

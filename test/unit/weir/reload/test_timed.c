@@ -270,6 +270,60 @@ static void test_refused(void **state)
 	close_timed(&t);
 }
 
+/* What peers are told of an operator's limit, of which they see whether it is the same; 0: none. */
+static uint64_t told_of(struct timed_world *t, unsigned policy)
+{
+	struct limiter_policy limits[3] = {0};
+	struct timed_list *list = NULL;
+
+	assert_int_equal(timed_plan(&t->w.inst, t->w.inst.policies, 3, limits, &list), 0);
+	timed_list_free(list);
+	return limits[policy].override;
+}
+
+/* Any other number in it is another limit; the same one is the same, until when so ever. */
+static void test_told(void **state)
+{
+	static const struct {
+		const char *policy, *terms;
+		unsigned index;
+	} rows[] = {
+		{"plain", "{\"limit\": \"5Mbit/s\"}", 0},
+		{"plain", "{\"limit\": \"6Mbit/s\"}", 0},
+		{"plain", "{\"limit\": \"6Mbit/s\", \"burst\": \"30kB\"}", 0},
+		{"count", "{\"limit\": \"120/min\"}", 2},
+		{"count", "{\"limit\": \"120/h\"}", 2},
+	};
+	enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+	uint64_t told[ROWS];
+	struct timed_world t;
+
+	(void)state;
+	open_timed(&t);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(told_of(&t, i), 0);
+	for (unsigned i = 0; i < ROWS; i++) {
+		for (unsigned again = 0; again < 2; again++) {
+			struct override override = override_of(
+				rows[i].policy, rows[i].terms, in(3600 + again));
+
+			assert_string_equal(give(&t, &override), "");
+			await_saved(&t);
+			told[i] = again ? told[i] : told_of(&t, rows[i].index);
+			assert_int_equal(told_of(&t, rows[i].index), told[i]);
+		}
+		assert_true(told[i] != 0);
+		for (unsigned k = 0; k < i; k++)
+			assert_true(told[k] != told[i]);
+	}
+	assert_int_equal(told_of(&t, 1), 0); /* its schedule's is the file's */
+	assert_string_equal(take_back(&t, "plain"), "");
+	await_saved(&t);
+	assert_int_equal(told_of(&t, 0), 0);
+	assert_int_equal(told_of(&t, 2), told[ROWS - 1]);
+	close_timed(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -278,6 +332,7 @@ int main(void)
 		cmocka_unit_test(test_over_a_start),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_told),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
