@@ -409,7 +409,7 @@ static void test_nobody_listens(void **state)
 	close_box(&box);
 }
 
-/* Who is alone has no socket; who listens nowhere, none either. */
+/* A limiter alone has no socket, nor has one that listens nowhere. */
 static void test_alone(void **state)
 {
 	struct box box;

@@ -135,7 +135,7 @@ int rte_eth_read_clock(uint16_t port, uint64_t *clock)
 	return device.error;
 }
 
-/* A device's clock is read at each look, where it stamps packets, and what cannot be read is not. */
+/* A device whose packets are stamped has its clock read at each look, but for one that fails. */
 static void reads_clocks(void **state)
 {
 	struct nic_clock *clock = &inst.nic_clocks[1];
