@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
 """Each trouble of a live limiter is said once when it begins and once when it has ended, as text
-and as JSON: a link, packets that are lost, strange datagrams, a peer that is not there, a worker
-that stands still, a total, reloads by whom, another key, a forger, a disk that is full, control
-that comes late, and somebody who asks for too much.
+and as JSON: a link, packets that are lost, on their way in, out or between, strange datagrams, a
+peer that is not there, a worker that stands still, a total, reloads by whom, another key, a forger,
+a disk that is full, control that comes late, and somebody who asks for too much.
 
 Runs in a network namespace and a mount namespace of its own. Usage: events.py [SCENARIO...].
 """
@@ -39,6 +39,8 @@ KEY, OTHER_KEY = "5a" * 32, "a5" * 32
 DISK = 1 << 20  # bytes of it
 FIRST, MORE = 3000, 400  # ports, each with a total of its own
 FLOOD_SEND = os.path.join(box.BUILD, "test", "net", "flood_send")
+REFUSED = 50  # frames that a device does not take
+OVERFLOW = 20000  # long ones, and more than a queue of the kernel's holds
 CUT = 200  # bytes that a frame says it has more than it has
 
 
@@ -261,6 +263,52 @@ def sending(scene):
     weir.stop()
 
 
+def refusing(scene):
+    """A device takes no packet, until there is none that it could take."""
+    memif = f"net_memif0,role=server,socket={scene.path('memif.sock')},socket-abstract=no"
+    weir = scene.box(box.wire("net_af_packet0,iface=a", memif, 1500, policies=policies(TOTAL)[1:],
+                              log={"format": "json", "level": "info"}), "box1")
+    try:
+        cable("ta", "a")
+        weir.start()
+        said = Said(weir, "json")
+        with raw("ta") as ta:
+            for serial in range(REFUSED):
+                ta.send(udp_frame(2000, serial))
+        said.once("packets_lost", "packets are lost: tx_full")
+        said.once("packets_not_lost", f"packets are lost no more: tx_full: it were {REFUSED}")
+        said.once("packets_lost", "packets are lost: tx_full")
+        weir.stop()
+    finally:
+        weir.kill()
+        subprocess.run(["ip", "link", "del", "dev", "ta"], capture_output=True, check=False)
+
+
+def missing(scene):
+    """Packets come to an interface while nobody takes them from its full queue, and then no more
+    do."""
+    weir = scene.box(box.wire("net_pcap0,iface=a", "net_null0", 1500, policies=policies(TOTAL)[1:],
+                              log={"format": "json", "level": "info"}), "box1")
+    try:
+        cable("ta", "a")
+        weir.start()
+        said = Said(weir, "json")
+        weir.process.send_signal(signal.SIGSTOP)
+        with raw("ta") as ta:
+            for serial in range(OVERFLOW):
+                ta.send(bulk(serial))
+        weir.process.send_signal(signal.SIGCONT)
+        said.once("packets_lost", "packets are lost: rx_missed of port a")
+        said.once("packets_not_lost", "packets are lost no more: rx_missed of port a")
+        missed = weir.get("/ethdev/stats,0")["imissed"]
+        ended = [one for one in objects(weir) if one["event"] == "packets_not_lost"]
+        expect([one["packets"] for one in ended] == [missed], f"{missed} missed, said: {ended}")
+        weir.stop()
+    finally:
+        weir.kill()
+        subprocess.run(["ip", "link", "del", "dev", "ta"], capture_output=True, check=False)
+
+
 def write_key(scene, name, text):
     """The path of a key file."""
     path = scene.path(name)
@@ -429,5 +477,5 @@ def enter_namespaces():
 
 
 if __name__ == "__main__":
-    box.main([as_text, as_json, a_total, another_period, sending, other_key, full_disk, late,
-              who_asks, each_line_once], setup=enter_namespaces)
+    box.main([as_text, as_json, a_total, another_period, sending, refusing, missing, other_key,
+              full_disk, late, who_asks, each_line_once], setup=enter_namespaces)
