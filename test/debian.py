@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The README's two commands, from nothing: on each Debian that is supported, in a chroot that
-debootstrap has just made, on a clean clone of HEAD.
+"""The README's commands, from nothing: on each Debian that is supported, in a chroot that
+debootstrap has just made, on a clean clone of HEAD. Of the page it is the stream behind it that is
+looked at: there is no browser.
 
 A chroot lives in mount and process namespaces of its own, so nothing is left mounted or running
 whatever ends this; the kernel, its network and its CPUs are the machine's. What was fetched is kept
@@ -12,6 +13,7 @@ in a cache. Exits with 77 where this cannot be done.
 import argparse
 import contextlib
 import fcntl
+import json
 import os
 import shutil
 import signal
@@ -19,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SUITES = ("bookworm", "trixie")
@@ -32,6 +35,8 @@ BOOTS = "find /etc/systemd/system /etc/rc[S0-6].d ! -type d 2>/dev/null | sort"
 HARMLESS = ("procps", "udev", "getty@", "systemd-", "remote-fs", "dbus", "iwpmd")
 DEMO = ["./tools/demo", "--seconds", "10", "--warmup", "3", "--plot", "/tmp/demo.svg", "--json",
         "/tmp/demo.json"]
+PAGE = ["./tools/demo", "--web", "--seconds", "20"]
+PATIENCE_S = 60  # for each answer of the page
 
 
 class Failed(Exception):
@@ -99,14 +104,61 @@ def mounted(lower, work, debs):
     return top
 
 
-def inside(top, user, words):
+def of_user(top, user, words):
     """The command of a user's shell in the chroot, in the clone."""
     known = {name: value for name, value in os.environ.items() if name.endswith("_proxy")}
     path = "/usr/local/bin:/usr/bin:/bin" + (":/usr/local/sbin:/usr/sbin:/sbin" * (user == "root"))
     known |= {"PATH": path, "TERM": "dumb", "HOME": os.path.dirname(HERE)}
-    return call("env", "-i", *(f"{name}={value}" for name, value in known.items()),
-                "chroot", f"--userspec={user}:{user}", top, "sh", "-c",
-                f"cd {HERE} && exec \"$@\"", "sh", *words)
+    return ["env", "-i", *(f"{name}={value}" for name, value in known.items()),
+            "chroot", f"--userspec={user}:{user}", top, "sh", "-c",
+            f"cd {HERE} && exec \"$@\"", "sh", *words]
+
+
+def inside(top, user, words):
+    """Runs it."""
+    call(*of_user(top, user, words))
+
+
+def graph(top, user):
+    """The page answers, and what it draws is above nothing; when both were so."""
+    began = time.monotonic()
+    with subprocess.Popen(of_user(top, user, PAGE), stdout=subprocess.PIPE, text=True) as demo:
+        try:
+            lines = iter(demo.stdout.readline, "")
+            url = next((word for line in lines for word in line.split() if "://" in word), None)
+            if not url:
+                raise Failed("the demo names no page")
+            with urllib.request.urlopen(url, timeout=PATIENCE_S) as page:
+                if b"<html" not in page.read().lower():
+                    raise Failed(f"no page at {url}")
+            answered = time.monotonic() - began
+            rate = first_rate(url + "events")
+            print(f"the page answers after {answered:.1f} s, and draws {rate * 8 / 1e6:.1f} Mbit/s "
+                  f"after {time.monotonic() - began:.1f} s", flush=True)
+            for line in lines:
+                print(line, end="", flush=True)
+            if demo.wait():
+                raise subprocess.CalledProcessError(demo.returncode, PAGE)
+        finally:
+            demo.terminate()
+
+
+def first_rate(url):
+    """What passes all limiters, in bytes a second, as soon as the page's stream says any."""
+    with urllib.request.urlopen(url, timeout=PATIENCE_S) as stream:
+        until = time.monotonic() + PATIENCE_S
+        policy = False
+        for line in stream:
+            if line.startswith(b"event: "):
+                policy = line == b"event: policy\n"
+            elif line.startswith(b"data: ") and policy:
+                limiters = (json.loads(line[6:]) or {}).get("limiters", [])
+                rate = sum(one["passed"] or 0 for one in limiters)
+                if rate > 0:
+                    return rate
+            if time.monotonic() > until:
+                break
+    raise Failed("the page's stream says of no rate")
 
 
 def boots(top):
@@ -151,6 +203,7 @@ def in_chroot(suite, user, work, cache, tests):
         step(f"{suite}: an ordinary user", add_user, top)
     before = boots(top)
     step(f"{suite}: {' '.join(DEMO[:1])} as {user}", inside, top, user, DEMO)
+    step(f"{suite}: {' '.join(PAGE)} as {user}", graph, top, user)
     if tests is not None:
         step(f"{suite}: ./tools/test {' '.join(tests)} as {user}", inside, top, user,
              ["./tools/test", *tests])
@@ -215,7 +268,7 @@ def main():
     parser.add_argument("--cache", default=CACHE, help="default: %(default)s")
     parser.add_argument("--user", choices=("root", USER), default="root",
                         help="who says the commands; an ordinary user has sudo")
-    parser.add_argument("--demo", action="store_true", help="the demo only")
+    parser.add_argument("--demo", action="store_true", help="the demo only, and its page")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     ours, theirs = sys.argv[1:], ["--no-networks"]
     if "--" in ours:
