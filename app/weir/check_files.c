@@ -11,11 +11,9 @@
 #include "config/describe.h"
 #include "config/load.h"
 #include "eal.h"
-#include "etcd_share.h"
+#include "machine_errors.h"
 #include "policy/config.h"
-#include "secret/group_keys.h"
 #include "secret/secret_file.h"
-#include "socket_groups.h"
 
 /* What is not there on this machine may be where the file is for: it is no error of the file. */
 static void relay_complaint(void *context, const struct complaint *complaint)
@@ -35,15 +33,9 @@ static void relay_complaint(void *context, const struct complaint *complaint)
 static void check_machine(const struct config *config, struct reader *reader, void *context)
 {
 	const struct complaint_sink to = {relay_complaint, reader};
-	const uid_t user = secret_checked_user();
-	struct telemetry_options groups = {0};
-	struct keyring *keyring = NULL;
 
 	(void)context;
-	socket_groups_find(config, &groups, &to);
-	etcd_share_check(&config->ledger, user, &to);
-	group_keys_load(&config->gossip, user, &to, &keyring);
-	keyring_destroy(keyring);
+	machine_check(config, secret_checked_user(), &to);
 }
 
 static void say_good(const char *file, const struct config *config, unsigned n_files,

@@ -33,6 +33,9 @@
 /* A configuration that was refused, as sysexits.h has it: to start again would be in vain. */
 #define EXIT_REFUSED 78
 
+/* What it names on this machine is not there or will not do: another start may find it. */
+#define EXIT_MACHINE 75
+
 /* The kernel may round a sleep up by so much; the default of 50 us would double a short one. */
 #define TIMER_SLACK_NS 1000
 
@@ -89,8 +92,9 @@ static const char usage[] =
 	"  -h, --help           write this\n"
 	"\n"
 	"Exit status: 0 done; 1 refused or failed, with the reason on standard error, or from\n"
-	"--doctor: something will fail; 2 wrong usage; 78 from -c: the configuration was refused,\n"
-	"and a restart is in vain.\n";
+	"--doctor: something will fail; 2 wrong usage; from -c: 78 the configuration was refused,\n"
+	"and a restart is in vain; 75 a key, a password or a group that it names is not there or\n"
+	"will not do, and a restart may find it.\n";
 
 enum command {
 	COMMAND_NONE,
@@ -318,6 +322,13 @@ static int run_limiter(
 	return ret;
 }
 
+static int exit_of_refusal(int error)
+{
+	if (error == -ENOMEM)
+		return EXIT_FAILURE;
+	return error == -ENOKEY ? EXIT_MACHINE : EXIT_REFUSED;
+}
+
 /* What it says comes by the log, once that is open; if it is refused there is none. */
 static int run_file(const struct options *options)
 {
@@ -336,7 +347,7 @@ static int run_file(const struct options *options)
 		fclose(said);
 	if (ret) {
 		fputs(warnings ? warnings : "weir: out of memory\n", stderr);
-		ret = ret == -ENOMEM ? EXIT_FAILURE : EXIT_REFUSED;
+		ret = exit_of_refusal(ret);
 	} else {
 		ret = run_limiter(config, options->config, kept, warnings) ? EXIT_FAILURE
 									   : EXIT_SUCCESS;

@@ -34,6 +34,7 @@ POLICY = {"policies": [{"name": "all", "match": {"direction": "a-to-b"}, "limit"
 KEY = "5a" * 32 + "\n"
 SO_RCVBUFFORCE = 33
 REFUSED = 78  # what a service manager need not try again
+NOT_HERE = 75  # and what it may, for this machine lacks something
 STARTS = 4  # in each of which they are heard or not, by chance
 CROSSINGS = 18  # frames that box_between_cables() sends
 
@@ -186,25 +187,49 @@ def crash_and_restart(scene):
     weir.stop()
 
 
-def key_errors_of_a_start(scene):
-    """Each names the file's line, the place, what is wrong, what is expected and what mends it."""
-    path = scene.path("key")
-    weir = scene.box(group(scene, key_file=path), "box")
-    with open(weir.config_path, encoding="utf-8") as file:
-        line = 1 + [path in text for text in file].index(True)
-    os.unlink(path)
-    for text, mode, words in (
-            (None, 0, f"No such file or directory: expected a file of one key: "
-                      f"weir --new-key {path}"),
-            (KEY, 0o640, f"others may read it: expected mode 0600, or 0400: chmod 600 {path}"),
-            ("none\n", 0o600, "no key in it: expected 64 hexadecimal digits")):
-        if text:
-            write_key(scene, text, mode)
+def errors_of_a_start(scene):
+    """What a configuration names on this machine and is not there, or will not do, is said with the
+    file's line, the place, what is wrong and what mends it, and may be there at the next start."""
+    path = scene.path("secret")
+    keyed = group(scene, key_file=path)
+    drawing = RINGS | {
+        "ledger": {"etcd": {"endpoints": ["http://127.0.0.1:1"], "user": "edge",
+                            "password_file": path}},
+        "policies": [{"name": "paid", "allocator": "quota", "total": "1GB"}]}
+    readers = RINGS | POLICY | {"control": {"group": "nobody-has-this"}}
+    operators = RINGS | POLICY | {"control": {"operators": "nobody-has-this"}}
+    missing = "No such file or directory"
+    wants = f"{path}: No such file or directory: expected a file of one key: weir --new-key {path}"
+    password = "ledger.etcd.password_file"
+    cases = (
+        (keyed, None, "gossip.key_file", wants),
+        (keyed, (KEY, 0o640), "gossip.key_file",
+         f"{path}: others may read it: expected mode 0600, or 0400: chmod 600 {path}"),
+        (keyed, ("none\n", 0o600), "gossip.key_file",
+         f"{path}: no key in it: expected 64 hexadecimal digits"),
+        (drawing, None, password, f"{path}: {missing}: install -m 600 /dev/stdin {path}"),
+        (drawing, ("word\n", 0o604), password,
+         f"{path}: others may read it; expected mode 0600: chmod 600 {path}"),
+        (drawing, ("", 0o600), password, f"{path}: expected a password of 1 to 255 bytes"),
+        (readers, None, "control.group",
+         '"nobody-has-this": expected a group of this machine: groupadd nobody-has-this'),
+        (operators, None, "control.operators",
+         '"nobody-has-this": expected a group of this machine: groupadd nobody-has-this'),
+    )
+    for config, secret, place, words in cases:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        weir = scene.box(config, "box")
+        if secret:
+            os.rename(write_key(scene, *secret), path)
+        value = path if place.endswith("file") else "nobody-has-this"
+        with open(weir.config_path, encoding="utf-8") as file:
+            line = 1 + [value in text for text in file].index(True)
         for state in ((), ("--state", scene.path("state"))):
             status, _, err = weir.run("-c", weir.config_path, *state)
-            expect(status == REFUSED and "EAL" not in err and
-                   f"{weir.config_path}:{line}: gossip.key_file: {path}: {words}" in err,
-                   f"{status}: {err}")
+            expect(status == NOT_HERE and "EAL" not in err and
+                   f"{weir.config_path}:{line}: {place}: {words}" in err,
+                   f"{place}: {status}: {err}")
 
 
 def key_files(scene):
@@ -224,10 +249,10 @@ def key_files(scene):
     weir = scene.box(group(scene, key_file=scene.path("nowhere")), "box")
     for arguments, fails, want in ((("--check",), 0, "not on this machine"),
                                    (("--strict", "--check"), 1, "not on this machine"),
-                                   (("-c",), REFUSED, "No such file")):
+                                   (("-c",), NOT_HERE, "No such file")):
         status, _, err = weir.run(*arguments, weir.config_path)
         expect(status == fails and want in err, f"{arguments}: {status} {err}")
-    key_errors_of_a_start(scene)
+    errors_of_a_start(scene)
     write_key(scene)
     for more in ({"key_file": scene.path("key")}, {"insecure": True}):
         weir = scene.box(group(scene, **more), "box").start()

@@ -35,6 +35,20 @@ static void find_complaint(void *context, const struct complaint *complaint)
 				     .remedy = complaint->remedy});
 }
 
+/* A start goes on without it. */
+static void check_tls_file(struct doctor *doctor, const char *key, const char *file)
+{
+	if (!file[0] || access(file, R_OK) == 0)
+		return;
+	doctor_find(
+		doctor, &(struct finding){.verdict = DOCTOR_WARN,
+				.place = doctor_words(doctor, "ledger.etcd.%s", key),
+				.found = doctor_words(doctor,
+					"%s: %s: nothing is drawn of etcd before it can be read",
+					file, strerror(errno)),
+				.remedy = doctor_words(doctor, "ls -l %s", file)});
+}
+
 void check_secrets(struct doctor *doctor)
 {
 	const struct complaint_sink to = {find_complaint, doctor};
@@ -44,6 +58,9 @@ void check_secrets(struct doctor *doctor)
 	group_keys_load(&doctor->config->gossip, user, &to, &keyring);
 	keyring_destroy(keyring);
 	etcd_share_check(&doctor->config->ledger, user, &to);
+	check_tls_file(doctor, "ca", doctor->config->ledger.etcd_ca);
+	check_tls_file(doctor, "cert", doctor->config->ledger.etcd_cert);
+	check_tls_file(doctor, "key", doctor->config->ledger.etcd_key);
 }
 
 /* Whether this user may give a file to that group. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <rte_common.h>
@@ -129,20 +130,40 @@ void budget_shares_free(struct budget_shares *budget_shares)
 	*budget_shares = (struct budget_shares){0};
 }
 
+/* What mends it, as far as that is one command; NULL: none is. */
+static const char *password_remedy(const char *file, uid_t user, char *text, size_t room)
+{
+	struct stat st;
+
+	if (stat(file, &st)) {
+		if (errno != ENOENT)
+			return NULL;
+		snprintf(text, room, "install -m 600 /dev/stdin %s", file);
+	} else if (!S_ISREG(st.st_mode)) {
+		return NULL;
+	} else if (st.st_uid != 0 && st.st_uid != user) {
+		snprintf(text, room, "chown %u %s", (unsigned)user, file);
+	} else if (st.st_mode & (S_IRWXG | S_IRWXO)) {
+		snprintf(text, room, "chmod 600 %s", file);
+	} else {
+		return NULL;
+	}
+	return text;
+}
+
 int etcd_share_check(
 	const struct ledger_config *ledger, uid_t user, const struct complaint_sink *to)
 {
 	const char *file = ledger->etcd_password_file;
-	char why[ETCD_WHY_MAX];
-	int ret = 0;
+	char why[ETCD_WHY_MAX], text[sizeof(ledger->etcd_password_file) + 64];
 
-	if (ledger->etcd_user[0])
-		ret = etcd_password_check(file, user, why);
-	if (ret)
-		complaint_tell(to, &(struct complaint){.place = "ledger.etcd.password_file",
-					   .found = why,
-					   .absent = access(file, F_OK) && errno == ENOENT});
-	return ret;
+	if (!ledger->etcd_user[0] || etcd_password_check(file, user, why) == 0)
+		return 0;
+	complaint_tell(to, &(struct complaint){.place = "ledger.etcd.password_file",
+				   .found = why,
+				   .remedy = password_remedy(file, user, text, sizeof(text)),
+				   .absent = access(file, F_OK) && errno == ENOENT});
+	return -EACCES;
 }
 
 int etcd_share_start(struct instance *inst)

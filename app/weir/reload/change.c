@@ -18,7 +18,7 @@
 #include "instance.h"
 #include "json/copy.h"
 #include "kept.h"
-#include "key_errors.h"
+#include "machine_errors.h"
 
 /* Changes that the line of a change lists, and bytes of what was said. */
 #define LISTED_MOST 16
@@ -76,7 +76,7 @@ static int judge_document(struct change *change, struct instance *inst, const ch
 {
 	config_free(change->config);
 	change->config = NULL;
-	return read_with_keys(change->document, name, inst->config, err, &change->config);
+	return read_for_machine(change->document, name, inst->config, err, &change->config);
 }
 
 /* What runs, as it is kept. */

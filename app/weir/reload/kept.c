@@ -13,7 +13,7 @@
 #include "change/singles.h"
 #include "config/load.h"
 #include "json/copy.h"
-#include "key_errors.h"
+#include "machine_errors.h"
 #include "requester.h"
 
 int kept_open(const char *directory, FILE *err, struct kept **out)
@@ -201,13 +201,13 @@ static int choose_last_good(
 	while (ret && record->number > 0) {
 		uint64_t number = record->number;
 
-		ret = read_with_keys(
+		ret = read_for_machine(
 			record->configuration, "the last good configuration", NULL, err, out);
 		if (ret == 0)
 			run_record(kept, record);
 		keep_record_free(record);
-		if (ret == -ENOKEY) /* those before name the same key, or an older one */
-			break;
+		if (ret == -ENOKEY) /* those before name the same, or what was there earlier */
+			return ret;
 		if (ret)
 			*record = read_good_below(kept, number, err);
 	}
@@ -225,7 +225,7 @@ static int choose_file(struct kept *kept, json_t *document, const char *digest,
 	if (ret == 0 && json_array_size(singles) > 0)
 		ret = singles_carry(document, record->configuration, singles, err);
 	if (ret == 0 && json_array_size(singles) > 0) {
-		ret = read_with_keys(
+		ret = read_for_machine(
 			document, "the file with what was changed singly", NULL, err, &merged);
 		if (ret == 0) {
 			config_free(*config);
@@ -253,7 +253,7 @@ static int choose_good(struct kept *kept, json_t *document, const struct keep_re
 	if (!was || strcmp(was, digest))
 		return choose_file(kept, document, digest, record, err, config);
 	if (!own || strcmp(own, digest)) {
-		ret = read_with_keys(record->configuration, "the last good configuration", NULL,
+		ret = read_for_machine(record->configuration, "the last good configuration", NULL,
 			err, &kept_config);
 		if (ret)
 			return run_document(kept, document, digest, NULL);
@@ -271,14 +271,18 @@ static int try_file(struct kept *kept, const char *file, const struct keep_recor
 	struct diagnostics diagnostics;
 	struct config *config = NULL;
 	json_t *document = NULL;
+	bool wrong = false;
 	struct config_load load = {.path = file,
 		.diagnostics = &diagnostics,
-		.also = key_errors,
+		.also = start_errors,
+		.context = &wrong,
 		.document = &document};
 	int ret;
 
 	diagnostics_init(&diagnostics, said, DIAGNOSTICS_TEXT);
 	ret = config_load_with(&load, &config);
+	if (wrong)
+		ret = -ENOKEY;
 	if (ret == 0)
 		ret = choose_good(kept, document, record, said, &config);
 	if (ret)
@@ -330,10 +334,14 @@ static int choose_kept(struct kept *kept, const char *file, FILE *err, struct co
 static int choose_unkept(const char *file, FILE *err, struct config **out)
 {
 	struct diagnostics diagnostics;
-	struct config_load load = {.path = file, .diagnostics = &diagnostics, .also = key_errors};
+	bool wrong = false;
+	struct config_load load = {
+		.path = file, .diagnostics = &diagnostics, .also = start_errors, .context = &wrong};
+	int ret;
 
 	diagnostics_init(&diagnostics, err, DIAGNOSTICS_TEXT);
-	return config_load_with(&load, out);
+	ret = config_load_with(&load, out);
+	return wrong ? -ENOKEY : ret;
 }
 
 int kept_choose(struct kept *kept, const char *file, FILE *err, struct config **out)

@@ -22,7 +22,8 @@
 	X(STARTED, INFO, 0, STARTED,                                                               \
 		"{version}: limiter {limiter} of {limiters}, {workers} worker(s), {policies} "     \
 		"policies, {gossip}; socket {socket}")                                             \
-	X(NOT_STARTED, ERROR, 0, NOT_STARTED, "not started, because of {module}: {why}")           \
+	X(NOT_STARTED, ERROR, 0, NOT_STARTED,                                                      \
+		"not started, because of {module}: {why}: weir --doctor CONFIG says what to type") \
 	X(STOPPING, INFO, 0, STOPPING, "stopping: {signal}")                                       \
 	X(STOPPED, INFO, 0, STOPPED, "stopped: every packet buffer is back in its pool")           \
 	X(BUFFERS_MISSING, ERROR, 0, BUFFERS_MISSING,                                              \
