@@ -37,6 +37,7 @@ CONFIG = {
     "wires": [{"name": "w", "a": "a", "b": "b"}], "control": {"group": "weir-read"},
     "policies": [{"name": "all", "match": {"direction": "a-to-b"}, "limit": "10Mbit/s"}],
 }
+KEY = "/etc/weir/group.key"
 FRAMES = 20
 CROSS = f"""
 import socket, sys
@@ -207,6 +208,28 @@ def refused(machine):
     machine.do("systemctl", "start", UNIT)
 
 
+def key_comes_later(machine):
+    """Without its key a limiter says what is missing, and starts by itself when that comes."""
+    machine.do("systemctl", "stop", UNIT)
+    machine.do("rm", "-r", f"/var/lib/weir/{NAME}.state")  # or the last good one runs
+    machine.write(CONFIG | {"gossip": {"key_file": KEY, "roster": [
+        {"name": NAME, "address": "127.0.0.1:7946"}, {"name": "other", "address": "127.0.0.1:7947"}
+    ]}})
+    machine.run("systemctl", "start", UNIT)
+    machine.wait(lambda: int(machine.show("NRestarts")) >= 2, "it is not tried again")
+    said = machine.do("journalctl", "-q", "-u", UNIT)
+    expect(f"gossip.key_file: {KEY}: No such file" in said and f": weir --new-key {KEY}" in said,
+           "the journal does not say what is missing")
+    machine.do("weir", "--new-key", KEY)
+    machine.do("chown", "weir", KEY)
+    machine.wait(lambda: machine.show("ActiveState") == "active", "it does not start by itself")
+    machine.cross()
+    machine.do("systemctl", "stop", UNIT)
+    machine.do("rm", KEY)
+    machine.write(CONFIG)
+    machine.do("systemctl", "start", UNIT)
+
+
 def crashes(machine):
     """One that ended badly is started again, and a stopped one by the watchdog."""
     for times in range(1, 9):  # more than systemd's own limit of five
@@ -329,6 +352,7 @@ def everything(cache, suite, debs):
         step("starts", starts, machine)
         step("reloads", reloads, machine)
         step("refused", refused, machine)
+        step("a key that comes later", key_comes_later, machine)
         step("crashes, and hangs", crashes, machine)
         step("upgrade", replaced, machine, LATER)
         step("rollback", replaced, machine, FORMER)
