@@ -14,6 +14,7 @@ import json
 import os
 import select
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -22,6 +23,7 @@ import subprocess
 import sys
 import threading
 import time
+from unittest import mock
 
 import box
 from box import Skip, expect, ip, wait_until
@@ -418,6 +420,28 @@ def af_xdp(scene):
         pass
 
 
+def capabilities(name):
+    """Those that a file of config/systemd gives."""
+    with open(os.path.join(box.ROOT, "config", "systemd", name), encoding="ascii") as file:
+        return re.search("^AmbientCapabilities=(.*)$", file.read(), re.M).group(1).split()
+
+
+def af_xdp_of_its_unit(scene):
+    """AF_XDP with the capabilities that the unit and its drop-in give, and no more; only locked
+    memory, of which a unit gets all that it wants, need not be so here."""
+    names = capabilities("weir@.service.in") + capabilities("af_xdp.conf")
+    if resource.getrlimit(resource.RLIMIT_MEMLOCK)[1] != resource.RLIM_INFINITY:
+        names.append("CAP_IPC_LOCK")
+    rights = ",".join(["-all"] + [name.lower().replace("cap_", "+", 1) for name in names])
+    wrapper = scene.path("weir")
+    with open(wrapper, "w", encoding="ascii") as file:
+        file.write(f'#!/bin/sh\nexec setpriv --bounding-set={rights} --inh-caps=-all '
+                   f'--no-new-privs {box.WEIR} "$@"\n')
+    os.chmod(wrapper, 0o755)
+    with mock.patch.object(box, "WEIR", wrapper):
+        af_xdp(scene)
+
+
 def link_state(scene):
     """A cable pulled and plugged is logged and shown."""
     def link(weir, name):
@@ -557,9 +581,9 @@ def other_devices(scene):
 
 SCENARIOS = [usage, new_ledger, refused_configuration, missing_device, nothing_to_forward,
              missing_cpu, signals_at_any_moment, crash_and_restart, key_files, stock_client,
-             many_clients, af_packet_jumbo, distributed, af_xdp, link_state, stop_waits_for_no_file,
-             strangers_stay_out,
-             idle_costs_little, other_devices]
+             many_clients, af_packet_jumbo, distributed, af_xdp, af_xdp_of_its_unit,
+             link_state, stop_waits_for_no_file, strangers_stay_out, idle_costs_little,
+             other_devices]
 
 if __name__ == "__main__":
     sys.path.insert(0, HERE)

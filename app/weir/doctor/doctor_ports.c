@@ -252,8 +252,8 @@ static const struct right {
 	{of_the_kernel, BIT(CAP_NET_RAW), "CAP_NET_RAW", "opens packet sockets"},
 	{of_the_kernel, BIT(CAP_NET_ADMIN), "CAP_NET_ADMIN",
 		"makes interfaces promiscuous and switches offloads off"},
-	{port_is_af_xdp, BIT(CAP_BPF) | BIT(CAP_SYS_ADMIN), "CAP_BPF",
-		"loads the program of AF_XDP"},
+	{port_is_af_xdp, BIT(CAP_SYS_ADMIN), "CAP_SYS_ADMIN",
+		"finds the program of AF_XDP that it has loaded"},
 };
 
 static bool is_needed(const struct config *config, const struct right *right)

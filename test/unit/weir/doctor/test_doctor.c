@@ -276,8 +276,10 @@ static void rights(void **state)
 	assert_says(paper, check_rights, "FAIL", "lacks CAP_NET_ADMIN");
 	strcpy(paper->ports[0].device, "net_af_xdp0,iface=eth1");
 	put(paper, "/proc/self/status", "CapEff:\t0000000000003000\n");
-	assert_says(paper, check_rights, "FAIL", "lacks CAP_BPF");
-	put(paper, "/proc/self/status", "CapEff:\t0000008000003000\n");
+	assert_says(paper, check_rights, "FAIL", "lacks CAP_SYS_ADMIN");
+	put(paper, "/proc/self/status", "CapEff:\t000000c000003000\n");
+	assert_says(paper, check_rights, "FAIL", "lacks CAP_SYS_ADMIN");
+	put(paper, "/proc/self/status", "CapEff:\t0000000000203000\n");
 	assert_well(paper, check_rights);
 	put(paper, "/proc/self/status", "Name:\tweir\n");
 	assert_says(paper, check_rights, "unseen", "/proc/self/status");
