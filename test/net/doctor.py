@@ -160,8 +160,10 @@ def packets(scene):
 def eal(scene):
     """Arguments that EAL refuses, by name, and devices that DPDK has not."""
     for bad in ("--no-such-option", "--iova-mode=xx"):
-        expect_ill(scene, RINGS | {"eal": ["--no-huge", bad, "-m", "640"]}, "eal",
-                   f'eal[1]: EAL refuses "{bad}"')
+        config = RINGS | {"eal": ["--no-huge", bad, "-m", "640"]}
+        expect_ill(scene, config, "eal", f'eal[1]: EAL refuses "{bad}"')
+        _, rows = ask(scene.box(config, "box1"))
+        expect(not re.search("EAL: |FATAL", str(rows)), f"more than EAL's reason: {rows}")
     expect_ill(scene, box.wire("net_ring0", "net_nosuch0") | POLICY, "eal",
                "ports.b: device net_nosuch0: DPDK has no driver")
 
