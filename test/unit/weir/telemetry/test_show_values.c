@@ -489,6 +489,20 @@ static void test_kept(void **state)
 	instance_world_close(&w);
 }
 
+/* That of a page's first row, by the name of its column. */
+static json_int_t first_row_at(const json_t *page, const char *name)
+{
+	const json_t *row = json_array_get(json_object_get(page, "policies"), 0);
+	json_t *column;
+	size_t i;
+
+	json_array_foreach (json_object_get(page, "columns"), i, column)
+		if (strcmp(json_string_value(column), name) == 0)
+			return json_integer_value(json_array_get(row, i));
+	fail_msg("no column %s", name);
+	return 0;
+}
+
 /* What a policy counted in a place that it has left is its own, each number under its name. */
 static void test_before(void **state)
 {
@@ -510,6 +524,7 @@ static void test_before(void **state)
 		.fallback_bytes = 88};
 	struct policy_totals sum = after;
 	struct instance_world w;
+	json_t *page;
 
 	(void)state;
 	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
@@ -517,6 +532,14 @@ static void test_before(void **state)
 	show_expect(show_ask(&w, "/weir/policy", "p"),
 		"{'passed': {'packets': 1, 'bytes': 2}, 'dropped': {'packets': 3, 'bytes': 4}, "
 		"'over': {'packets': 5, 'bytes': 6}, '...': 0}");
+	page = show_ask(&w, "/weir/policy_stats", NULL);
+	assert_int_equal(first_row_at(page, "passed_packets"), 1);
+	assert_int_equal(first_row_at(page, "passed_units"), 2);
+	assert_int_equal(first_row_at(page, "dropped_packets"), 3);
+	assert_int_equal(first_row_at(page, "dropped_units"), 4);
+	assert_int_equal(first_row_at(page, "over_packets"), 5);
+	assert_int_equal(first_row_at(page, "over_units"), 6);
+	json_decref(page);
 	policy_totals_add(&sum, &before);
 	assert_int_equal(sum.fallback_packets, 84);
 	assert_int_equal(sum.fallback_bytes, 96);
