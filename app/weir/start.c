@@ -33,6 +33,7 @@
 #include "links.h"
 #include "losses.h"
 #include "busy.h"
+#include "bypasses.h"
 #include "event.h"
 #include "pages.h"
 #include "placing.h"
@@ -341,7 +342,7 @@ static int paths_assign(struct instance *inst)
 		uint16_t queues = inst->ports[config->wires[i].a].queues;
 
 		for (uint16_t q = 0; ret == 0 && q < queues; q++) {
-			struct worker *owner = &inst->workers[(i + q) % n];
+			struct worker *owner = &inst->workers[wire_queue_owner(i, q, n)];
 
 			paths_add(inst, i, q, owner);
 			if (!wire_distributed(inst, &config->wires[i]))
@@ -384,6 +385,7 @@ static int memory_start(struct instance *inst)
 		worker->tunnels = tunnels_to_enter(config);
 		worker->publisher = &inst->publisher;
 		worker->stop = &inst->stop;
+		worker->beat = bypasses_beat(inst, i);
 		worker->landed = &inst->landed;
 		worker->stuck = &inst->stuck;
 		worker->n_workers = n;
@@ -561,6 +563,7 @@ static const struct task tasks[] = {
 		.run = interfaces_run},
 	{.name = "watch", .next_ns = watch_next, .run = watch_run},
 	{.name = "busy", .next_ns = busy_next, .run = busy_run},
+	{.name = "bypass", .next_ns = bypasses_next, .run = bypasses_run},
 	{.name = "losses", .next_ns = losses_next, .run = losses_run},
 	{.name = "totals watch", .next_ns = watch_totals_next, .run = watch_totals},
 	{.name = "events", .next_ns = events_due, .run = events_turn},
@@ -587,6 +590,7 @@ static const struct module {
 	bool used; /* by workers */
 } modules[] = {
 	{"offloads", interfaces_start, interfaces_stop, NULL, false},
+	{"bypass", bypasses_start, bypasses_stop, bypasses_settle, true},
 	{"ports", ports_start, ports_stop, NULL, true},
 	{"links", links_start, links_stop, NULL, false},
 	{"watch", watch_start, watch_stop, NULL, false},

@@ -88,12 +88,26 @@ struct port_config {
 	enum offloads_mode offloads;
 };
 
+/* What becomes of a wire's packets while Weir does not come round, or is gone. */
+enum fail_mode {
+	FAIL_CLOSED, /* they are lost */
+	FAIL_WIRE    /* the kernel sends them to the partner port: see bypass.h */
+};
+
 struct wire {
 	char name[CONFIG_NAME_MAX];
 	unsigned a, b;   /* indices into config.ports */
 	bool distribute; /* to all workers, where the ports have fewer queues */
 	enum link_mode link;
+	enum fail_mode fail;
+	uint64_t fail_after_ns; /* so long does a worker not come round before it is away */
 };
+
+/* Which worker serves a queue of a wire: of several with few queues, others. */
+static inline unsigned wire_queue_owner(unsigned wire, unsigned queue, unsigned n_workers)
+{
+	return (wire + queue) % n_workers;
+}
 
 /* Whether limiters without an identity are spoken to. */
 enum identities { IDENTITIES_REQUIRED, IDENTITIES_OPTIONAL };

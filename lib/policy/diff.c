@@ -91,7 +91,8 @@ static void check_same_ports(
 
 		check_unchanged(c,
 			strcmp(a->name, b->name) == 0 && a->a == b->a && a->b == b->b &&
-				a->distribute == b->distribute && a->link == b->link,
+				a->distribute == b->distribute && a->link == b->link &&
+				a->fail == b->fail && a->fail_after_ns == b->fail_after_ns,
 			"wires[%u]", i);
 	}
 }

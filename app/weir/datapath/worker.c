@@ -547,6 +547,8 @@ void worker_turn(struct worker *w)
 		age_source_table(w);
 	/* Release: who sees the turn over sees what it has done to packets. */
 	__atomic_store_n(&w->turn, w->turn + 1, __ATOMIC_RELEASE);
+	if (unlikely(w->beat != NULL))
+		__atomic_store_n(w->beat, w->turn, __ATOMIC_RELAXED);
 	rte_rcu_qsbr_quiescent(w->publisher->rcu, w->index);
 	if (!busy) {
 		counter_add(&w->counters.empty_polls, 1);

@@ -78,6 +78,7 @@ struct worker {
 	enum idle idle;
 	const struct publisher *publisher;
 	const bool *stop;          /* written by control: atomics only */
+	uint32_t *beat;            /* where it tells the kernel its turns: see bypass.h; or NULL */
 	unsigned *landed;          /* workers that have come to their end: atomics only */
 	const struct stuck *stuck; /* those that do not come round: see stuck.h */
 	struct tap *tap; /* control's, which the worker fills: see tap.h; atomics only; or NULL */

@@ -32,6 +32,7 @@ struct delays;
 struct tap_session;
 struct explainer;
 struct gossip_socket;
+struct bypasses;
 struct interfaces;
 struct kept;
 struct keyring;
@@ -70,6 +71,7 @@ struct instance {
 	struct port ports[CONFIG_PORTS_MAX];
 	struct nic_clock nic_clocks[CONFIG_PORTS_MAX]; /* of those that tell the time */
 	struct links *links;
+	struct bypasses *bypasses;     /* NULL: no wire outlives the process */
 	struct interfaces *interfaces; /* NULL: no port has one of the kernel's */
 	struct classifier *classifier;
 	unsigned *sourced; /* slots of the policies that have a meter for each source */

@@ -66,6 +66,15 @@
 		"port {port}: taken down, as port {other} of wire {wire} has no link")             \
 	X(LINK_BROUGHT_UP, INFO, 20, LINK_TAKEN_DOWN, "port {port}: brought up again")             \
 	X(LINK_NOT_SWITCHED, ERROR, 20, LINK_NOT_SWITCHED, "port {port}: cannot be {done}: {why}") \
+	X(WIRE_WAS_OPEN, WARNING, 0, WIRE_WAS_OPEN,                                                \
+		"port {port}: {packets} packets ({bytes} bytes) went straight to the other port, " \
+		"past every limit, before this start")                                             \
+	X(WIRE_OPEN, WARNING, 20, WIRE_OPEN,                                                       \
+		"port {port}: packets go straight to the other port, past every limit: a worker "  \
+		"does not come round in time")                                                     \
+	X(WIRE_SERVED, INFO, 20, WIRE_OPEN,                                                        \
+		"port {port}: packets come by Weir again; {packets} ({bytes} bytes) in "           \
+		"{seconds:1} s did not")                                                           \
 	X(LINK_HANGS, ERROR, 0, LINK_HANGS,                                                        \
 		"a link that was being switched hangs; what is down stays so")                     \
 	X(PORT_IN_BRIDGE, WARNING, 0, PORT_IN_BRIDGE,                                              \

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "bypasses.h"
 #include "clock.h"
 #include "instance.h"
 #include "kept.h"
@@ -60,6 +61,17 @@ static void alarm_clock(const struct instance *inst, json_t *alarms)
 				(double)inst->clock.jumped_ns / MS_NS));
 }
 
+/* Packets of a wire that fails open went past the limits a moment ago. */
+static void alarm_open_wires(const struct instance *inst, json_t *alarms)
+{
+	for (unsigned i = 0; i < inst->config->n_ports; i++)
+		if (bypasses_are_used(inst, i))
+			json_array_append_new(alarms,
+				json_sprintf("port %s: packets go straight to the other port, past "
+					     "every limit",
+					inst->config->ports[i].name));
+}
+
 /* The file on disk does not say what runs, or a crash would lose what does. */
 static void alarm_kept(const struct instance *inst, json_t *alarms)
 {
@@ -85,6 +97,7 @@ static const alarm_fn alarm_rows[] = {
 	alarm_reload,
 	alarm_refused_reload,
 	alarm_kept,
+	alarm_open_wires,
 	alarm_peers_that_differ,
 	alarm_peers_never_heard,
 	alarm_ended_limits,

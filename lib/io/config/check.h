@@ -122,6 +122,9 @@ void shape_check(struct reader *reader, const struct json_path *path, const stru
 void place_check(struct reader *reader, const struct json_path *path);
 void shape_warn(struct reader *reader, const struct config *config, const struct config *running);
 
+/* What a wire needs that outlives its process. */
+void fail_check(struct reader *reader, const struct config *config);
+
 /* Completes and checks "ledger"; interval_ns: the shortest of a policy. */
 void ledger_complete(struct ledger_config *ledger, const struct config *config);
 void ledger_check(struct reader *reader, const struct config *config);

@@ -228,18 +228,33 @@ static const struct choice link_modes[] = {
 	{0},
 };
 
+static const struct choice fail_modes[] = {
+	{"closed", FAIL_CLOSED},
+	{"wire", FAIL_WIRE},
+	{0},
+};
+
 static const struct key wire_keys[] = {
 	{"name", read_name, KEY_FIELD(struct wire, name), .required = true},
 	{"a", read_port_name, KEY_FIELD(struct wire, a), .required = true},
 	{"b", read_port_name, KEY_FIELD(struct wire, b), .required = true},
 	{"distribute", read_bool, KEY_FIELD(struct wire, distribute)},
 	{"link", read_choice, KEY_FIELD(struct wire, link), .detail = link_modes},
+	{"fail", read_choice, KEY_FIELD(struct wire, fail), .detail = fail_modes},
+	{"fail_after", read_quantity, KEY_FIELD(struct wire, fail_after_ns),
+		.expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, 20 * MS_NS,
+			10 * SECOND_NS, "20ms to 10s", "ns"}},
 	{0},
 };
 
+/* Five beats of a worker that is scheduled as others are, and more. */
+#define FAIL_AFTER_NS (100 * MS_NS)
+
 static void wire_init(void *element)
 {
-	*(struct wire *)element = (struct wire){.a = PORT_REFUSED, .b = PORT_REFUSED};
+	*(struct wire *)element = (struct wire){
+		.a = PORT_REFUSED, .b = PORT_REFUSED, .fail_after_ns = FAIL_AFTER_NS};
 }
 
 static const struct choice idles[] = {

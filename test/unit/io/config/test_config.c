@@ -98,6 +98,19 @@ static void test_ports(void **state)
 #define UNEVEN                                                                               \
 	": what is too large for the other end is lost, and nobody is told to send smaller " \
 	"packets\n"
+#define FAIL(device, keys)                                                                      \
+	NET("'ports': {'lan': {'device': '" device "0,iface=eth0'}, 'wan': {'device': '" device \
+	    "1,iface=eth1'}}, 'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', " keys "}]")
+#define FAIL_WITH(policy)                                                             \
+	"{'limiter': 'me', 'ports': {'lan': {'device': 'net_af_xdp0,iface=eth0'}, "   \
+	"'wan': {'device': 'net_af_xdp1,iface=eth1'}, 'p': {'device': 'net_null0'}, " \
+	"'q': {'device': 'net_null1'}}, 'wires': ["                                   \
+	"{'name': 'v', 'a': 'p', 'b': 'q'}, "                                         \
+	"{'name': 'w', 'a': 'lan', 'b': 'wan', 'fail': 'wire'}], "                    \
+	"'policies': [{'name': 'x', " policy "}]}"
+#define EXCEEDED                                                                                 \
+	"w.json:1: wires[1] 'w'.fail: 'wire': expected 'closed', as the limit of policy 'x' is " \
+	"never exceeded, and nobody would keep it\n"
 #define MTU(mtu)                                                   \
 	NET("'ports': {'lan': {'device': 'net_null0', 'mtu': " mtu \
 	    "}, 'wan': {'device': 'net_null1'}}, " WIRES)
@@ -126,6 +139,25 @@ static void test_ports(void **state)
 		{DEVICES("net_null" TEN("01234") "123456", "net_null1"),
 			"w.json:1: ports.lan.device: 'net_null" TEN(
 				"01234") "12345...': " EXPECTED_DEVICE},
+		{FAIL("net_af_xdp", "'fail': 'wire'"), ""},
+		{FAIL("net_af_packet", "'fail': 'wire', 'fail_after': '20ms'"), ""},
+		{FAIL("net_null", "'fail': 'closed'"), ""},
+		{FAIL("net_null", "'fail': 'wire'"),
+			"w.json:1: wires[0] 'w'.fail: 'wire': expected 'closed', as port 'lan' is neither "
+			"net_af_xdp nor net_af_packet\n"},
+		{FAIL_WITH("'limit': '8Mbit/s', 'guarantee': 'conserved'"), EXCEEDED},
+		{FAIL_WITH("'limit': '8Mbit/s', 'guarantee': 'conserved', 'match': {'wire': 'w'}"),
+			EXCEEDED},
+		{FAIL_WITH("'limit': '8Mbit/s', 'guarantee': 'conserved', 'match': {'wire': 'v'}"),
+			""},
+		{FAIL_WITH("'allocator': 'quota', 'total': '1GB'"), EXCEEDED},
+		{FAIL("net_af_xdp", "'fail': 'open'"),
+			"w.json:1: wires[0] 'w'.fail: 'open': expected 'closed' or 'wire'\n"},
+		{FAIL("net_af_xdp", "'fail': 'wire', 'fail_after': '19ms'"),
+			"w.json:1: wires[0] 'w'.fail_after: '19ms': expected 20ms to 10s\n"},
+		{FAIL("net_af_xdp", "'fail_after': '100ms'"),
+			"w.json:1: wires[0] 'w'.fail_after: '100ms': expected none unless 'fail' is "
+			"'wire'\n"},
 		{MTU("1500"), ""},
 		{MTU("64"),
 			"w.json:1: warning: wires[0] 'w': lan has an MTU of 64 and wan one of 1500" UNEVEN},

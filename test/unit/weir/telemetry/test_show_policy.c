@@ -175,7 +175,7 @@ static const struct show_row of_ledgers[] = {
 #define PORT(name, number)                                                                 \
 	"{'name': '" name "', 'device': 'net_null" number "', 'port': " number             \
 	", 'link': 'DOWN', 'speed_mbps': 0, 'link_changes': 0, 'queues': 2, 'rss': true, " \
-	"'offloads': ''}"
+	"'offloads': '', 'past_packets': 0, 'past_bytes': 0}"
 
 static const struct show_row of_the_box[] = {
 	{"/weir/peers", NULL,

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "bypasses.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/time.h"
+#include "event.h"
+#include "instance.h"
+#include "trouble.h"
+
+#define LOOK_NS  SECOND_NS
+#define QUIET_NS (3 * SECOND_NS) /* without a packet that goes past it has ended */
+
+/* So long do workers go on with what was on its way to them when the wire was opened. */
+#define DRAIN_NS (20 * MS_NS)
+
+struct bypasses {
+	struct bypass *bypass;
+	uint64_t looked_ns;
+	struct bypass_past past[CONFIG_PORTS_MAX], began[CONFIG_PORTS_MAX];
+	struct trouble open[CONFIG_PORTS_MAX];
+};
+
+static void say_before(const struct instance *inst)
+{
+	for (unsigned i = 0; i < inst->config->n_ports; i++) {
+		struct bypass_past before;
+
+		if (!bypass_has(inst->bypasses->bypass, i))
+			continue;
+		before = bypass_before(inst->bypasses->bypass, i);
+		if (before.packets)
+			event(WIRE_WAS_OPEN, event_word("port", inst->config->ports[i].name),
+				event_count("packets", before.packets),
+				event_count("bytes", before.bytes));
+	}
+}
+
+int bypasses_start(struct instance *inst)
+{
+	const struct complaint_sink to = complaint_sink_of(stderr);
+	int ret;
+
+	if (inst->borrowed)
+		return 0;
+	inst->bypasses = calloc(1, sizeof(*inst->bypasses));
+	if (!inst->bypasses)
+		return -ENOMEM;
+	ret = bypass_open(inst->config, &to, &inst->bypasses->bypass);
+	if (ret || !inst->bypasses->bypass)
+		bypasses_stop(inst);
+	else
+		say_before(inst);
+	return ret;
+}
+
+void bypasses_stop(struct instance *inst)
+{
+	if (inst->bypasses)
+		bypass_close(inst->bypasses->bypass);
+	free(inst->bypasses);
+	inst->bypasses = NULL;
+}
+
+void bypasses_settle(struct instance *inst, const struct timespec *until)
+{
+	const struct timespec drain = {.tv_nsec = DRAIN_NS};
+
+	(void)until;
+	if (!inst->bypasses)
+		return;
+	bypass_leave(inst->bypasses->bypass);
+	nanosleep(&drain, NULL);
+}
+
+uint32_t *bypasses_beat(const struct instance *inst, unsigned worker)
+{
+	return inst->bypasses ? bypass_beat(inst->bypasses->bypass, worker) : NULL;
+}
+
+static void say_open(const struct instance *inst, unsigned port, enum trouble_news news)
+{
+	const struct bypasses *bypasses = inst->bypasses;
+	const struct trouble *open = &bypasses->open[port];
+	const char *name = inst->config->ports[port].name;
+
+	if (news == TROUBLE_BEGINS)
+		event(WIRE_OPEN, event_word("port", name));
+	else if (news == TROUBLE_ENDS)
+		event(WIRE_SERVED, event_word("port", name),
+			event_count("packets", trouble_counted(open)),
+			event_count(
+				"bytes", bypasses->past[port].bytes - bypasses->began[port].bytes),
+			event_real(
+				"seconds", (double)(open->grew_ns - open->began_ns) / SECOND_NS));
+}
+
+static void look_at_port(struct instance *inst, unsigned port, uint64_t now_ns)
+{
+	struct bypasses *bypasses = inst->bypasses;
+	struct bypass_past before = bypasses->past[port];
+	enum trouble_news news;
+
+	bypasses->past[port] = bypass_past(bypasses->bypass, port);
+	news = trouble_look(&bypasses->open[port], bypasses->past[port].packets, now_ns, QUIET_NS);
+	if (news == TROUBLE_BEGINS)
+		bypasses->began[port] = before;
+	say_open(inst, port, news);
+}
+
+uint64_t bypasses_next(const struct instance *inst)
+{
+	return inst->bypasses ? inst->bypasses->looked_ns + LOOK_NS : UINT64_MAX;
+}
+
+bool bypasses_run(struct instance *inst, uint64_t now_ns)
+{
+	struct bypasses *bypasses = inst->bypasses;
+
+	if (!bypasses || now_ns - bypasses->looked_ns < LOOK_NS)
+		return false;
+	bypasses->looked_ns = now_ns;
+	for (unsigned i = 0; i < inst->config->n_ports; i++)
+		if (bypass_has(bypasses->bypass, i))
+			look_at_port(inst, i, now_ns);
+	return false;
+}
+
+bool bypasses_are_used(const struct instance *inst, unsigned port)
+{
+	return inst->bypasses && inst->bypasses->open[port].lasts;
+}
+
+struct bypass_past bypasses_past(const struct instance *inst, unsigned port)
+{
+	return inst->bypasses ? inst->bypasses->past[port] : (struct bypass_past){0};
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Wires that outlive this process (drivers/xdp/bypass.h), and what has gone past it on them.
+ * Control.
+ */
+#ifndef WEIR_APP_BYPASSES_H
+#define WEIR_APP_BYPASSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "bypass.h"
+
+struct instance;
+
+/* The module, before the ports' and the workers'. 0 or a negative errno, the cause on stderr. */
+int bypasses_start(struct instance *inst);
+void bypasses_stop(struct instance *inst);
+
+/* Lets packets go past while workers still send on what they have: none is lost by the stop. */
+void bypasses_settle(struct instance *inst, const struct timespec *until);
+
+/* The task. */
+uint64_t bypasses_next(const struct instance *inst);
+bool bypasses_run(struct instance *inst, uint64_t now_ns);
+
+/* Where a worker tells the kernel its turns, or NULL. */
+uint32_t *bypasses_beat(const struct instance *inst, unsigned worker);
+
+/* Whether packets of a port went past within the last seconds. */
+bool bypasses_are_used(const struct instance *inst, unsigned port);
+
+/* What has gone past since the start, as of the last look; zeros of a port that has no program. */
+struct bypass_past bypasses_past(const struct instance *inst, unsigned port);
+
+#endif

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "bypass.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "bypass_maps.h"
+#include "kernel_port.h"
+
+#include "bypass.skel.h" /* of the maps above */
+
+#define BEATS_BYTES (BYPASS_WORKERS * sizeof(struct bypass_beat))
+
+/* Longer than any limiter's directory with a file in it. */
+#define PATH_BYTES 256
+
+static_assert(CONFIG_WORKERS_MAX <= BYPASS_WORKERS, "each worker has a line");
+
+struct bypass_port {
+	struct bypass_bpf *program;
+	struct bpf_link *link;
+	struct bypass_past before;
+	int interface; /* index; 0: the port has no program */
+};
+
+struct bypass {
+	char directory[PATH_BYTES];
+	struct bypass_port ports[CONFIG_PORTS_MAX];
+	struct bypass_beat *beats; /* one map for all programs */
+	int beats_fd;
+};
+
+/* What is being opened, and whom it is told if it cannot. */
+struct opening {
+	struct bypass *bypass;
+	const struct config *config;
+	const struct complaint_sink *to;
+	unsigned port, partner, wire;
+};
+
+static int print_nothing(enum libbpf_print_level level, const char *format, va_list words)
+{
+	(void)level;
+	(void)format;
+	(void)words;
+	return 0;
+}
+
+static int complain_of_port(
+	const struct opening *opening, const char *what, int ret, const char *remedy)
+{
+	const struct port_config *port = &opening->config->ports[opening->port];
+	char place[CONFIG_NAME_MAX + sizeof("ports.")], found[512];
+
+	snprintf(place, sizeof(place), "ports.%s", port->name);
+	snprintf(found, sizeof(found), "%s: %s", what, strerror(-ret));
+	complaint_tell(
+		opening->to, &(struct complaint){.place = place, .found = found, .remedy = remedy});
+	return ret;
+}
+
+/* A dot in a name is reserved in this file system; nothing that has a name here has a '%'. */
+static void name_directory(const char *limiter, char path[PATH_BYTES])
+{
+	snprintf(path, PATH_BYTES, BYPASS_DIRECTORY "/%s", limiter);
+	for (char *c = path + sizeof(BYPASS_DIRECTORY); *c; c++)
+		if (*c == '.')
+			*c = '%';
+}
+
+static void name_pin(
+	const struct bypass *bypass, const char *what, int interface, char path[PATH_BYTES])
+{
+	int len = snprintf(path, PATH_BYTES, "%s/%s-%d", bypass->directory, what, interface);
+
+	if (len >= PATH_BYTES) /* cannot be: names are shorter */
+		path[0] = '\0';
+}
+
+static int make_directory(const struct opening *opening)
+{
+	const char *path = opening->bypass->directory;
+	struct statfs fs;
+
+	if (statfs("/sys/fs/bpf", &fs) || fs.f_type != BPF_FS_MAGIC)
+		return complain_of_port(opening, "/sys/fs/bpf is no BPF file system", -ENOENT,
+			"mount -t bpf bpf /sys/fs/bpf");
+	if ((mkdir(BYPASS_DIRECTORY, 0700) && errno != EEXIST) ||
+		(mkdir(path, 0700) && errno != EEXIST))
+		return complain_of_port(opening, path, -errno, NULL);
+	return 0;
+}
+
+static struct bypass_past sum_counts(const struct bypass_bpf *program)
+{
+	int cpus = libbpf_num_possible_cpus(), fd = bpf_map__fd(program->maps.counts);
+	struct bypass_past past = {0};
+	struct bypass_count *each;
+	uint32_t only = 0;
+
+	each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
+	if (each && bpf_map_lookup_elem(fd, &only, each) == 0) {
+		for (int i = 0; i < cpus; i++) {
+			past.packets += each[i].packets;
+			past.bytes += each[i].bytes;
+		}
+	}
+	free(each);
+	return past;
+}
+
+/* What the programs before this one have counted; from here on it is this one's. */
+static struct bypass_past take_counts(const struct bypass_bpf *program)
+{
+	struct bypass_past past = sum_counts(program);
+	int cpus = libbpf_num_possible_cpus();
+	struct bypass_count *none = cpus > 0 ? calloc((size_t)cpus, sizeof(*none)) : NULL;
+	uint32_t only = 0;
+
+	if (none)
+		bpf_map_update_elem(bpf_map__fd(program->maps.counts), &only, none, BPF_ANY);
+	free(none);
+	return past;
+}
+
+static void set_up(const struct opening *opening, struct bypass_bpf *program)
+{
+	const struct config *config = opening->config;
+	struct bypass_setup *setup = (struct bypass_setup *)&program->rodata->setup;
+
+	*setup = (struct bypass_setup){
+		.lease_ns = config->wires[opening->wire].fail_after_ns,
+		.workers = config->n_workers,
+		.sockets = port_is_af_xdp(&config->ports[opening->port]),
+	};
+	for (unsigned q = 0; q < BYPASS_QUEUES; q++)
+		setup->worker_of[q] = (uint8_t)wire_queue_owner(
+			opening->wire, q, config->n_workers);
+}
+
+/* What has gone past is counted on, in a map that outlives the program. */
+static int load_program(const struct opening *opening, struct bypass_port *port)
+{
+	struct bypass *bypass = opening->bypass;
+	char path[PATH_BYTES];
+	int ret = 0;
+
+	port->program = bypass_bpf__open();
+	if (!port->program)
+		return -errno;
+	set_up(opening, port->program);
+	name_pin(bypass, "past", port->interface, path);
+	ret = bpf_map__set_pin_path(port->program->maps.counts, path);
+	if (ret == 0 && bypass->beats_fd >= 0)
+		ret = bpf_map__reuse_fd(port->program->maps.beats, bypass->beats_fd);
+	if (ret == 0)
+		ret = bypass_bpf__load(port->program);
+	if (ret == 0)
+		port->before = take_counts(port->program);
+	return ret;
+}
+
+/* The first program's lines are those of all. */
+static int map_beats(struct bypass *bypass, const struct bypass_port *port)
+{
+	if (bypass->beats_fd >= 0)
+		return 0;
+	bypass->beats_fd = bpf_map__fd(port->program->maps.beats);
+	bypass->beats = mmap(
+		NULL, BEATS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, bypass->beats_fd, 0);
+	if (bypass->beats == MAP_FAILED)
+		bypass->beats = NULL;
+	return bypass->beats ? 0 : -errno;
+}
+
+/* In place of the program that a former process has left, if it has: no packet sees neither. */
+static int take_over(const char *path, struct bypass_port *port)
+{
+	int ret;
+
+	port->link = bpf_link__open(path);
+	if (!port->link)
+		return -errno;
+	ret = bpf_link__update_program(port->link, port->program->progs.xsk_def_prog);
+	if (ret == 0)
+		return 0;
+	bpf_link__destroy(port->link); /* its interface has gone, and another has its index */
+	port->link = NULL;
+	unlink(path);
+	return ret;
+}
+
+static int attach_program(const struct opening *opening, struct bypass_port *port)
+{
+	char path[PATH_BYTES];
+	int ret;
+
+	name_pin(opening->bypass, "link", port->interface, path);
+	if (take_over(path, port) == 0)
+		return 0;
+	port->link = bpf_program__attach_xdp(port->program->progs.xsk_def_prog, port->interface);
+	if (!port->link)
+		return errno == EBUSY ? complain_of_port(opening, "another XDP program is there",
+						-EBUSY, "ip link set dev INTERFACE xdp off")
+				      : complain_of_port(
+						opening, "its program is not taken", -errno, NULL);
+	ret = bpf_link__pin(port->link, path);
+	return ret ? complain_of_port(opening, path, ret, NULL) : 0;
+}
+
+static int tell_partner(const struct opening *opening, const struct bypass_port *port, int partner)
+{
+	uint32_t only = 0;
+	int ret = bpf_map_update_elem(
+		bpf_map__fd(port->program->maps.partner), &only, &partner, BPF_ANY);
+
+	return ret ? complain_of_port(opening, "packets cannot be sent to its partner's interface",
+			     -errno, NULL)
+		   : 0;
+}
+
+static int index_of(const struct port_config *port)
+{
+	char name[IFNAMSIZ];
+
+	return kernel_interface(port, name) ? (int)if_nametoindex(name) : 0;
+}
+
+static int open_port(const struct opening *opening)
+{
+	const struct config *config = opening->config;
+	struct bypass_port *port = &opening->bypass->ports[opening->port];
+	int partner = index_of(&config->ports[opening->partner]), ret;
+
+	port->interface = index_of(&config->ports[opening->port]);
+	if (port->interface == 0 || partner == 0)
+		return complain_of_port(
+			opening, "no such interface, or its partner's", -ENODEV, NULL);
+	ret = load_program(opening, port);
+	if (ret == 0)
+		ret = map_beats(opening->bypass, port);
+	if (ret)
+		return complain_of_port(opening, "the kernel does not take its program", ret, NULL);
+	ret = tell_partner(opening, port, partner);
+	return ret ? ret : attach_program(opening, port);
+}
+
+static int open_wire(struct opening *opening)
+{
+	const struct wire *wire = &opening->config->wires[opening->wire];
+	int ret;
+
+	opening->port = wire->a;
+	opening->partner = wire->b;
+	ret = make_directory(opening);
+	if (ret == 0)
+		ret = open_port(opening);
+	opening->port = wire->b;
+	opening->partner = wire->a;
+	return ret ? ret : open_port(opening);
+}
+
+/* Whether a pin is of a port that has a program now. */
+static bool is_used(const struct bypass *bypass, const char *pin)
+{
+	const char *number = strrchr(pin, '-');
+	long interface = number ? strtol(number + 1, NULL, 10) : 0;
+
+	for (unsigned i = 0; i < CONFIG_PORTS_MAX; i++)
+		if (interface != 0 && bypass->ports[i].interface == interface)
+			return true;
+	return false;
+}
+
+/*
+ * Waits for the kernel to take the program away: one that still is there when the port is opened
+ * would be taken for one to stay.
+ */
+static void remove_pin(const struct bypass *bypass, const char *pin)
+{
+	char path[2 * PATH_BYTES];
+	struct bpf_link *link = NULL;
+
+	snprintf(path, sizeof(path), "%s/%s", bypass->directory, pin);
+	if (strncmp(pin, "link-", strlen("link-")) == 0)
+		link = bpf_link__open(path);
+	if (link) {
+		bpf_link__detach(link);
+		bpf_link__destroy(link);
+	}
+	unlink(path);
+}
+
+/* What former processes of this limiter have left before ports that fail otherwise now. */
+static void remove_others(const struct bypass *bypass)
+{
+	DIR *directory = opendir(bypass->directory);
+	const struct dirent *entry;
+
+	if (!directory)
+		return;
+	while ((entry = readdir(directory)))
+		if (entry->d_name[0] != '.' && !is_used(bypass, entry->d_name))
+			remove_pin(bypass, entry->d_name);
+	closedir(directory);
+	rmdir(bypass->directory); /* if it is empty */
+}
+
+static bool any_fails_to_wire(const struct config *config)
+{
+	for (unsigned i = 0; i < config->n_wires; i++)
+		if (config->wires[i].fail == FAIL_WIRE)
+			return true;
+	return false;
+}
+
+int bypass_open(
+	const struct config *config, const struct complaint_sink *to, struct bypass **bypass)
+{
+	struct bypass *made = calloc(1, sizeof(*made));
+	struct opening opening = {.bypass = made, .config = config, .to = to};
+	int ret = 0;
+
+	*bypass = NULL;
+	if (!made)
+		return -ENOMEM;
+	made->beats_fd = -1;
+	name_directory(config->limiter, made->directory);
+	libbpf_set_print(print_nothing);
+	for (; ret == 0 && opening.wire < config->n_wires; opening.wire++)
+		if (config->wires[opening.wire].fail == FAIL_WIRE)
+			ret = open_wire(&opening);
+	if (ret == 0)
+		remove_others(made);
+	if (ret || !any_fails_to_wire(config))
+		bypass_close(made);
+	else
+		*bypass = made;
+	return ret;
+}
+
+void bypass_close(struct bypass *bypass)
+{
+	if (!bypass)
+		return;
+	if (bypass->beats)
+		munmap(bypass->beats, BEATS_BYTES);
+	for (unsigned i = 0; i < CONFIG_PORTS_MAX; i++) {
+		struct bypass_port *port = &bypass->ports[i];
+
+		if (port->link) {
+			bpf_link__disconnect(port->link);
+			bpf_link__destroy(port->link);
+		}
+		bypass_bpf__destroy(port->program);
+	}
+	free(bypass);
+}
+
+uint32_t *bypass_beat(struct bypass *bypass, unsigned worker)
+{
+	return &bypass->beats[worker].turn;
+}
+
+void bypass_leave(struct bypass *bypass)
+{
+	for (unsigned i = 0; i < BYPASS_WORKERS; i++)
+		__atomic_store_n(&bypass->beats[i].leaves, 1, __ATOMIC_RELAXED);
+}
+
+bool bypass_has(const struct bypass *bypass, unsigned port)
+{
+	return bypass && bypass->ports[port].interface != 0;
+}
+
+struct bypass_past bypass_past(const struct bypass *bypass, unsigned port)
+{
+	return sum_counts(bypass->ports[port].program);
+}
+
+struct bypass_past bypass_before(const struct bypass *bypass, unsigned port)
+{
+	return bypass->ports[port].before;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What a bypass program in the kernel and the process behind it share: the layout of their maps.
+ */
+#ifndef WEIR_DRIVERS_BYPASS_MAPS_H
+#define WEIR_DRIVERS_BYPASS_MAPS_H
+
+#include <linux/types.h>
+
+#define BYPASS_WORKERS 64
+#define BYPASS_QUEUES  64
+
+/*
+ * A line of each worker, mapped into the process: it says that it has come round. The other
+ * direction of a wire reads it for each packet, so that lines are apart.
+ */
+struct bypass_beat {
+	__u32 turn;
+	__u32 leaves; /* it serves no more packets from now on, though it may still come round */
+	__u8 apart[56];
+};
+
+/* The last turn of a worker that a program knows of, and when it saw it. */
+struct bypass_seen {
+	__u32 turn;
+	__u64 at_ns;
+};
+
+struct bypass_count {
+	__u64 packets, bytes; /* that went past */
+};
+
+/* Known when a program is loaded. */
+struct bypass_setup {
+	__u64 lease_ns;
+	__u32 workers;
+	__u32 sockets;                 /* AF_XDP takes the packets; else the stack passes them on */
+	__u8 worker_of[BYPASS_QUEUES]; /* whose queue it is; BYPASS_WORKERS: nobody's */
+};
+
+#endif

@@ -1,0 +1,218 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""A wire that outlives its process: what becomes of packets while Weir is killed, stands still, is
+stopped and starts again, over AF_XDP and packet sockets.
+
+Runs in network and mount namespaces of its own. Usage: bypass.py [SCENARIO...].
+"""
+
+import contextlib
+import ctypes
+import glob
+import os
+import signal
+import struct
+import subprocess
+import threading
+import time
+
+import box
+from box import Skip, expect, ip, wait_until
+from lifecycle import raw, udp_frame
+
+PINS = "/sys/fs/bpf/weir/box1/*"
+POLICIES = [{"name": "udp", "match": {"direction": "a-to-b"}, "limit": "1Gbit/s"}]
+AFTER_MS = 100  # "fail_after" as it is by default
+RATE_S = 0.0005  # between two packets
+MANY_MS = 2000  # of a gap that is no gap but a wire that is dead
+CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 0x4000, 0x40000
+
+
+def setup():
+    """A network of its own, and a BPF file system that ends with this process."""
+    box.enter_netns()
+    if box.LIBC.unshare(CLONE_NEWNS) or box.LIBC.mount(b"none", b"/", None, MS_REC | MS_PRIVATE,
+                                                       None):
+        raise Skip(f"no mount namespace: {os.strerror(ctypes.get_errno())}")
+    done = subprocess.run(["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], capture_output=True,
+                          text=True, check=False)
+    if done.returncode:
+        raise Skip(f"no BPF file system: {done.stderr.strip()}")
+
+
+class Stream(threading.Thread):
+    """Numbered packets at a steady rate from one end of the wire, and when each arrives."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.sent = 0
+        self.got = {}  # serial: when
+        self.ends = threading.Event()
+        self.taker = threading.Thread(target=self._take, daemon=True)
+
+    def __enter__(self):
+        self.tx, self.rx = raw("ta"), raw("tb")
+        self.rx.settimeout(0.2)
+        self.taker.start()
+        self.start()
+        return self
+
+    def run(self):
+        while not self.ends.is_set():
+            self.tx.send(udp_frame(1000 + self.sent % 16, self.sent))
+            self.sent += 1
+            time.sleep(RATE_S)
+
+    def _take(self):
+        while True:
+            with contextlib.suppress(TimeoutError):
+                frame = self.rx.recv(65536)
+                if frame[12:14] == b"\x08\x00":
+                    self.got[struct.unpack(">I", frame[42:46])[0]] = time.monotonic()
+                continue
+            if self.ends.is_set():
+                return
+
+    def more(self, packets):
+        """Waits until so many more arrive."""
+        before = len(self.got)
+        wait_until(lambda: len(self.got) >= before + packets, "nothing arrives")
+
+    def gap_ms(self, act):
+        """The longest time without a packet from before something is done until long after it."""
+        began = time.monotonic()
+        act()
+        self.more(1000)
+        times = [began] + [t for t in sorted(self.got.values()) if t >= began]
+        gap = max(b - a for a, b in zip(times, times[1:])) * 1e3
+        expect(gap < MANY_MS, f"nothing for {gap:.0f} ms")
+        return gap
+
+    def lost(self):
+        """How many of those that were sent until now never arrive."""
+        upto = self.sent
+        wait_until(lambda: self.got and max(self.got) > upto, "nothing arrives")
+        return upto - sum(1 for serial in list(self.got) if serial < upto)
+
+    def __exit__(self, *_):
+        self.ends.set()
+        self.join()
+        self.taker.join()
+        self.tx.close()
+        self.rx.close()
+
+
+def cable(end, port):
+    """A cable whose other end takes what XDP sends there: it has NAPI then."""
+    ip(f"link add {end} type veth peer name {port}")
+    for name in (end, port):
+        with open(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6", "w", encoding="ascii") as file:
+            file.write("1")
+        ip(f"link set dev {name} up promisc on")
+    subprocess.run(["ethtool", "-K", end, "gro", "on"], check=True, capture_output=True)
+
+
+@contextlib.contextmanager
+def wire(scene, driver, **keys):
+    """A box that was never started, between two cables."""
+    config = box.wire(f"{driver}0,iface=a", f"{driver}1,iface=b", policies=POLICIES)
+    config["wires"][0] |= {"fail": "wire"} | keys
+    try:
+        cable("ta", "a")
+        cable("tb", "b")
+        yield scene.box(config, "box1")
+    finally:
+        for weir in scene.boxes:
+            weir.kill()
+        for pin in glob.glob(PINS):
+            os.unlink(pin)
+        for name in ("ta", "tb"):
+            subprocess.run(["ip", "link", "del", "dev", name], capture_output=True, check=False)
+
+
+def past(weir):
+    """Packets of the first port that did not come by Weir."""
+    return weir.get("/weir/ports")[0]["past_packets"]
+
+
+def served(weir, stream):
+    """Waits until packets come by Weir, and none past it."""
+    def so():
+        before, rx = past(weir), weir.total("rx_packets")
+        stream.more(50)
+        time.sleep(1.1)
+        return past(weir) == before and weir.total("rx_packets") > rx
+    wait_until(so, "packets go past")
+
+
+def lives(scene, driver):
+    """Killed, started, stopped, started: the wire goes on."""
+    said = []
+    with wire(scene, driver) as weir:
+        weir.start()
+        with Stream() as stream:
+            stream.more(100)
+            served(weir, stream)
+            gap = stream.gap_ms(weir.kill)
+            said.append(f"killed: nothing for {gap:.0f} ms")
+            lost = stream.lost()
+            gap = stream.gap_ms(weir.start)
+            served(weir, stream)
+            said.append(f"started: {gap:.0f} ms, {stream.lost() - lost} lost")
+            expect("went straight to the other port" in weir.log(), "it does not say so")
+            lost = stream.lost()
+            gap = stream.gap_ms(weir.stop)
+            said.append(f"stopped: {gap:.0f} ms, {stream.lost() - lost} lost")
+            weir.start()
+            served(weir, stream)
+            weir.stop()
+            weir.config["wires"][0] = {"name": "w", "a": "a", "b": "b"}
+            weir.write()
+            weir.start()
+            stream.more(100)
+            expect(not glob.glob(PINS), f"still there: {glob.glob(PINS)}")
+            weir.kill()
+            n = len(stream.got)
+            time.sleep(0.5)
+            expect(len(stream.got) <= n + 100, "it fails to a wire unasked")
+    return "; ".join(said)
+
+
+def af_xdp(scene):
+    """Sockets of AF_XDP, which leave when their process dies."""
+    return lives(scene, "net_af_xdp")
+
+
+def af_packet(scene):
+    """Packet sockets: the stack gives them what the program lets pass."""
+    return lives(scene, "net_af_packet")
+
+
+def stands_still(scene):
+    """A process that is stopped is noticed by its lease, says so when it goes on, and serves."""
+    with wire(scene, "net_af_xdp", fail_after="20ms") as weir, Stream() as stream:
+        weir.start()
+        stream.more(100)
+        served(weir, stream)
+        gap = stream.gap_ms(lambda: weir.process.send_signal(signal.SIGSTOP))
+        weir.process.send_signal(signal.SIGCONT)
+        served(weir, stream)
+        wait_until(lambda: "come by Weir again" in weir.log(), "the end is not said")
+        weir.stop()
+    return f"nothing for {gap:.0f} ms at a lease of 20 ms"
+
+
+def refused(scene):
+    """Another's program before the interface, and no BPF file system: said with the remedy."""
+    with wire(scene, "net_af_xdp") as weir:
+        subprocess.run(["umount", "/sys/fs/bpf"], check=True)
+        try:
+            status, _, words = weir.run("-c", weir.config_path)
+        finally:
+            subprocess.run(["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], check=True)
+        expect(status != 0 and "mount -t bpf bpf /sys/fs/bpf" in words, words)
+
+
+if __name__ == "__main__":
+    box.main([af_xdp, af_packet, stands_still, refused], setup=setup)
