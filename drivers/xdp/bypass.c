@@ -24,6 +24,8 @@
 
 #include "bypass.skel.h" /* of the maps above */
 
+#define BPF_FILES "/sys/fs/bpf"
+
 #define BEATS_BYTES (BYPASS_WORKERS * sizeof(struct bypass_beat))
 
 /* Longer than any limiter's directory with a file in it. */
@@ -92,14 +94,36 @@ static void name_pin(
 		path[0] = '\0';
 }
 
+int bypass_check(const struct config *config, const struct complaint_sink *to)
+{
+	struct statfs fs;
+
+	if (!config_fails_to_wire(config))
+		return 0;
+	if (statfs(BPF_FILES, &fs) || fs.f_type != BPF_FS_MAGIC)
+		complaint_tell(to,
+			&(struct complaint){.place = "wires",
+				.found = BPF_FILES " is no BPF file system, and programs of a wire "
+						   "with \"fail\" are kept there",
+				.remedy = "mount -t bpf bpf " BPF_FILES});
+	else if (access(BYPASS_DIRECTORY, F_OK) ? access(BPF_FILES, W_OK | X_OK)
+						: access(BYPASS_DIRECTORY, W_OK | X_OK))
+		complaint_tell(
+			to, &(struct complaint){.place = "wires",
+				    .found = BYPASS_DIRECTORY " is not to be written to, and "
+							      "programs of a wire with "
+							      "\"fail\" are kept there",
+				    .remedy = "the drop-in fail_wire.conf of its unit, or "
+					      "sudo"});
+	else
+		return 0;
+	return -EACCES;
+}
+
 static int make_directory(const struct opening *opening)
 {
 	const char *path = opening->bypass->directory;
-	struct statfs fs;
 
-	if (statfs("/sys/fs/bpf", &fs) || fs.f_type != BPF_FS_MAGIC)
-		return complain_of_port(opening, "/sys/fs/bpf is no BPF file system", -ENOENT,
-			"mount -t bpf bpf /sys/fs/bpf");
 	if ((mkdir(BYPASS_DIRECTORY, 0700) && errno != EEXIST) ||
 		(mkdir(path, 0700) && errno != EEXIST))
 		return complain_of_port(opening, path, -errno, NULL);
@@ -321,14 +345,6 @@ static void remove_others(const struct bypass *bypass)
 	rmdir(bypass->directory); /* if it is empty */
 }
 
-static bool any_fails_to_wire(const struct config *config)
-{
-	for (unsigned i = 0; i < config->n_wires; i++)
-		if (config->wires[i].fail == FAIL_WIRE)
-			return true;
-	return false;
-}
-
 int bypass_open(
 	const struct config *config, const struct complaint_sink *to, struct bypass **bypass)
 {
@@ -342,12 +358,13 @@ int bypass_open(
 	made->beats_fd = -1;
 	name_directory(config->limiter, made->directory);
 	libbpf_set_print(print_nothing);
+	ret = bypass_check(config, to);
 	for (; ret == 0 && opening.wire < config->n_wires; opening.wire++)
 		if (config->wires[opening.wire].fail == FAIL_WIRE)
 			ret = open_wire(&opening);
 	if (ret == 0)
 		remove_others(made);
-	if (ret || !any_fails_to_wire(config))
+	if (ret || !config_fails_to_wire(config))
 		bypass_close(made);
 	else
 		*bypass = made;

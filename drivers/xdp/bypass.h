@@ -25,6 +25,12 @@ struct bypass_past {
 };
 
 /*
+ * Whether there is a place for such programs that this user may write to, if any wire wants one. 0,
+ * or a negative errno and a complaint. Any thread.
+ */
+int bypass_check(const struct config *config, const struct complaint_sink *to);
+
+/*
  * Puts the programs before both ports of each wire that fails to a wire, and takes away those that
  * former processes of this limiter have left before others. What has gone past since such a process
  * began is bypass_before(). NULL in *bypass where no wire does. Before the ports are opened, with

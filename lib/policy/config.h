@@ -184,4 +184,13 @@ struct config {
 	unsigned n_zones;
 };
 
+/* Whether a wire is to outlive its process. */
+static inline bool config_fails_to_wire(const struct config *config)
+{
+	for (unsigned i = 0; i < config->n_wires; i++)
+		if (config->wires[i].fail == FAIL_WIRE)
+			return true;
+	return false;
+}
+
 #endif

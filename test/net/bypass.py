@@ -201,14 +201,18 @@ def stands_still(scene):
 
 
 def refused(scene):
-    """Another's program before the interface, and no BPF file system: said with the remedy."""
+    """No BPF file system is said with the remedy, by the doctor too."""
     with wire(scene, "net_af_xdp") as weir:
         subprocess.run(["umount", "/sys/fs/bpf"], check=True)
         try:
             status, _, words = weir.run("-c", weir.config_path)
+            _, found, _ = weir.run("--doctor", weir.config_path)
         finally:
             subprocess.run(["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], check=True)
         expect(status != 0 and "mount -t bpf bpf /sys/fs/bpf" in words, words)
+        expect("mount -t bpf bpf /sys/fs/bpf" in found, found)
+        _, found, _ = weir.run("--doctor", weir.config_path)
+        expect("mount -t bpf" not in found, found)
 
 
 if __name__ == "__main__":

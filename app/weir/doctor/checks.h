@@ -32,6 +32,7 @@ void check_rights(struct doctor *doctor);
 void check_eal(struct doctor *doctor);
 
 /* doctor_state.c */
+void check_bypass(struct doctor *doctor);
 void check_secrets(struct doctor *doctor);
 void check_listen(struct doctor *doctor);
 void check_groups(struct doctor *doctor);

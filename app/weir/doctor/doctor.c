@@ -26,6 +26,7 @@ static const struct check {
 	{"mtu", "interfaces carry what the configuration asks for", check_mtu},
 	{"offloads", "no offload alters packets, or it can be switched off", check_offloads},
 	{"rights", "this user may do what the ports need", check_rights},
+	{"bypass", "wires can outlive the process, or none is to", check_bypass},
 	{"eal", "EAL takes the arguments, and devices that could be tried come up", check_eal},
 	{"secrets", "key, identity and password files are sound, or none is named", check_secrets},
 	{"listen", "gossip's address is ours and free, or none is used", check_listen},

@@ -248,20 +248,25 @@ static const struct right {
 	bool (*needed)(const struct port_config *port);
 	uint64_t any;
 	const char *name, *why;
+	bool of_wires; /* that outlive the process */
 } rights[] = {
 	{of_the_kernel, BIT(CAP_NET_RAW), "CAP_NET_RAW", "opens packet sockets"},
 	{of_the_kernel, BIT(CAP_NET_ADMIN), "CAP_NET_ADMIN",
 		"makes interfaces promiscuous and switches offloads off"},
 	{port_is_af_xdp, BIT(CAP_SYS_ADMIN), "CAP_SYS_ADMIN",
 		"finds the program of AF_XDP that it has loaded"},
+	{NULL, BIT(CAP_BPF) | BIT(CAP_SYS_ADMIN), "CAP_BPF",
+		"loads the programs of wires that outlive it", true},
+	{NULL, BIT(CAP_PERFMON) | BIT(CAP_SYS_ADMIN), "CAP_PERFMON",
+		"loads the programs of wires that outlive it", true},
 };
 
 static bool is_needed(const struct config *config, const struct right *right)
 {
-	bool found = false;
+	bool found = right->of_wires && config_fails_to_wire(config);
 
 	for (unsigned i = 0; i < config->n_ports; i++)
-		found |= right->needed(&config->ports[i]);
+		found |= right->needed && right->needed(&config->ports[i]);
 	return found;
 }
 

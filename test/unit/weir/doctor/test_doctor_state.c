@@ -254,7 +254,7 @@ static void the_report(void **state)
 {
 	static const char *const order[] = {"cpus", "cpu-share", "cpu-noise", "numa", "clock",
 		"hugepages", "memory", "pci", "interface", "twins", "mtu", "offloads", "rights",
-		"eal", "secrets", "listen", "groups", "socket", "ledger"};
+		"bypass", "eal", "secrets", "listen", "groups", "socket", "ledger"};
 	struct place *place = *state;
 	const char *at;
 	unsigned failing;
