@@ -39,6 +39,8 @@ CONFIG = {
 }
 KEY = "/etc/weir/group.key"
 FRAMES = 20
+# What stands in for a limit that the machine does not give.
+MAY_LOCK = "[Service]\\nAmbientCapabilities=CAP_IPC_LOCK\\nCapabilityBoundingSet=CAP_IPC_LOCK\\n"
 CROSS = f"""
 import socket, sys
 def end(name):
@@ -68,7 +70,10 @@ class Machine:
         self.process = subprocess.Popen(
             ["systemd-nspawn", "-D", top, "--boot", "--register=no", "--keep-unit",
              # A part of /sys that a machine has, and where EAL looks for modules.
-             "--bind-ro=/sys/module", "--private-network", "--console=pipe"],
+             "--bind-ro=/sys/module", "--tmpfs=/sys/fs/bpf", "--private-network", "--console=pipe",
+             # What a machine's own systemd may do, and units of AF_XDP ports want.
+             "--capability=CAP_IPC_LOCK,CAP_BPF,CAP_PERFMON",
+             "--system-call-filter=bpf"],
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
         self.leader = None
         try:
@@ -230,6 +235,80 @@ def key_comes_later(machine):
     machine.do("systemctl", "start", UNIT)
 
 
+def may_lock(machine):
+    """Whether a unit gets the locked memory that it asks for; this one has run with its limit."""
+    locks = "unlimited" in machine.do("grep", "locked", f"/proc/{machine.show('MainPID')}/limits")
+    if not locks:
+        print("drop-ins: no unit gets LimitMEMLOCK=infinity on this machine: with CAP_IPC_LOCK",
+              flush=True)
+    return locks
+
+
+def drop_ins(machine):
+    """Ports of AF_XDP run in the unit with its drop-in alone; the one for vfio opens the devices
+    of vfio, of which there need be none here, and is as tight otherwise."""
+    place = f"/etc/systemd/system/{UNIT}.service.d"
+    shipped = "/usr/share/doc/weir/systemd"
+    locks = may_lock(machine)
+    machine.do("systemctl", "stop", UNIT)
+    machine.write(json.dumps(CONFIG).replace("af_packet", "af_xdp"))
+    expect(machine.run("systemctl", "start", UNIT)[0] != 0, "AF_XDP without its drop-in")
+    machine.do("systemctl", "stop", UNIT)
+    machine.do("install", "-D", "-m", "0644", f"{shipped}/af_xdp.conf", f"{place}/ports.conf")
+    if not locks:
+        machine.do("sh", "-c", f"printf '{MAY_LOCK}' >{place}/lock.conf")
+    machine.do("systemctl", "daemon-reload")
+    expect(machine.show("LimitMEMLOCK") == "infinity", "a limit of locked memory")
+    machine.do("systemctl", "start", UNIT)
+    machine.cross()
+    status = machine.do("cat", f"/proc/{machine.show('MainPID')}/status")
+    expect(f"CapEff:\t000000000020{'3' if locks else '7'}000" in status, status)
+    machine.do("systemctl", "stop", UNIT)
+    machine.do("rm", "-r", place)
+    machine.write(CONFIG)
+    machine.do("install", "-D", "-m", "0644", f"{shipped}/vfio.conf", f"{place}/ports.conf")
+    machine.do("systemctl", "daemon-reload")
+    machine.do("systemd-analyze", "verify", "--man=no", f"{UNIT}.service")
+    machine.do("systemctl", "start", UNIT)
+    machine.cross()
+    expect((machine.show("PrivateDevices"), machine.show("DevicePolicy")) == ("no", "closed") and
+           {"/dev/vfio/vfio rw", "char-vfio rw"} <= set(machine.show("DeviceAllow").splitlines()),
+           machine.show("DeviceAllow"))
+    machine.do("rm", "-r", place)
+    machine.do("systemctl", "daemon-reload")
+    machine.do("systemctl", "restart", UNIT)
+
+
+def outlived(machine):
+    """A wire that outlives its process is open while the unit is stopped, with the drop-in alone.
+
+    The other ends take what the kernel sends there: it looks at them when they merge."""
+    place = f"/etc/systemd/system/{UNIT}.service.d"
+    machine.do("systemctl", "stop", UNIT)
+    machine.do("mount", "-t", "bpf", "-o", "mode=700", "bpf", "/sys/fs/bpf")
+    for end in ("ta", "tb"):
+        call("nsenter", "-t", machine.leader, "-n", "ethtool", "-K", end, "gro", "on")
+    fails = dict(CONFIG["wires"][0], fail="wire")
+    machine.write(CONFIG | {"wires": [fails]})
+    machine.do("install", "-D", "-m", "0644", "/usr/share/doc/weir/systemd/fail_wire.conf",
+               f"{place}/fail.conf")
+    machine.do("systemctl", "daemon-reload")
+    machine.do("systemctl", "start", UNIT)
+    machine.cross()
+    machine.do("systemctl", "stop", UNIT)
+    machine.cross()
+    machine.do("systemctl", "start", UNIT)
+    machine.cross()
+    expect("went straight to the other port" in machine.do("journalctl", "-u", UNIT),
+           "nobody says so")
+    machine.do("rm", "-r", place)
+    machine.write(CONFIG)
+    machine.do("systemctl", "daemon-reload")
+    machine.do("systemctl", "stop", UNIT)
+    machine.do("umount", "/sys/fs/bpf")
+    machine.do("systemctl", "start", UNIT)
+
+
 def crashes(machine):
     """One that ended badly is started again, and a stopped one by the watchdog."""
     for times in range(1, 9):  # more than systemd's own limit of five
@@ -353,6 +432,8 @@ def everything(cache, suite, debs):
         step("reloads", reloads, machine)
         step("refused", refused, machine)
         step("a key that comes later", key_comes_later, machine)
+        step("drop-ins", drop_ins, machine)
+        step("a wire that outlives the unit", outlived, machine)
         step("crashes, and hangs", crashes, machine)
         step("upgrade", replaced, machine, LATER)
         step("rollback", replaced, machine, FORMER)
