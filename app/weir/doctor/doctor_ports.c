@@ -250,11 +250,11 @@ static const struct right {
 	const char *name, *why;
 	bool of_wires; /* that outlive the process */
 } rights[] = {
-	{of_the_kernel, BIT(CAP_NET_RAW), "CAP_NET_RAW", "opens packet sockets"},
+	{of_the_kernel, BIT(CAP_NET_RAW), "CAP_NET_RAW", "opens packet sockets", false},
 	{of_the_kernel, BIT(CAP_NET_ADMIN), "CAP_NET_ADMIN",
-		"makes interfaces promiscuous and switches offloads off"},
+		"makes interfaces promiscuous and switches offloads off", false},
 	{port_is_af_xdp, BIT(CAP_SYS_ADMIN), "CAP_SYS_ADMIN",
-		"finds the program of AF_XDP that it has loaded"},
+		"finds the program of AF_XDP that it has loaded", false},
 	{NULL, BIT(CAP_BPF) | BIT(CAP_SYS_ADMIN), "CAP_BPF",
 		"loads the programs of wires that outlive it", true},
 	{NULL, BIT(CAP_PERFMON) | BIT(CAP_SYS_ADMIN), "CAP_PERFMON",
