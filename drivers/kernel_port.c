@@ -23,11 +23,6 @@
 
 #define REPLY_MAX 16384 /* an interface with many virtual functions says much */
 
-bool port_is_af_packet(const struct port_config *port)
-{
-	return strncmp(port->device, "net_af_packet", 13) == 0;
-}
-
 unsigned af_packet_frame(const struct port_config *port)
 {
 	const char *said = strstr(port->device, "framesz=");
@@ -45,16 +40,11 @@ bool af_packet_fits(const struct port_config *port)
 	return af_packet_frame(port) >= port_frame_max(port) + AF_PACKET_HEADER;
 }
 
-bool port_is_af_xdp(const struct port_config *port)
-{
-	return strncmp(port->device, "net_af_xdp", 10) == 0;
-}
-
 bool kernel_interface(const struct port_config *port, char name[IFNAMSIZ])
 {
 	const char *iface = strstr(port->device, "iface=");
 
-	if ((!port_is_af_packet(port) && !port_is_af_xdp(port)) || !iface)
+	if (!port_is_of_kernel(port) || !iface)
 		return false;
 	iface += strlen("iface=");
 	snprintf(name, IFNAMSIZ, "%.*s", (int)strcspn(iface, ","), iface);

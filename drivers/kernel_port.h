@@ -43,9 +43,6 @@ unsigned af_packet_frame(const struct port_config *port);
 /* Whether what its arguments name holds a frame of the MTU. */
 bool af_packet_fits(const struct port_config *port);
 
-bool port_is_af_packet(const struct port_config *port);
-bool port_is_af_xdp(const struct port_config *port);
-
 /* The name of the interface; false of other devices. */
 bool kernel_interface(const struct port_config *port, char name[IFNAMSIZ]);
 

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <stdio.h>
 
 #include <netinet/in.h>
@@ -183,6 +184,22 @@ struct config {
 	struct zone **zones; /* that schedules of policies name */
 	unsigned n_zones;
 };
+
+/* Whether it stands on an interface that stays the kernel's, and by which driver. */
+static inline bool port_is_af_packet(const struct port_config *port)
+{
+	return strncmp(port->device, "net_af_packet", strlen("net_af_packet")) == 0;
+}
+
+static inline bool port_is_af_xdp(const struct port_config *port)
+{
+	return strncmp(port->device, "net_af_xdp", strlen("net_af_xdp")) == 0;
+}
+
+static inline bool port_is_of_kernel(const struct port_config *port)
+{
+	return port_is_af_packet(port) || port_is_af_xdp(port);
+}
 
 /* Whether a wire is to outlive its process. */
 static inline bool config_fails_to_wire(const struct config *config)

@@ -71,7 +71,7 @@ static void describe_wires(const struct config *config, FILE *out)
 		const struct port_config *port = &config->ports[i];
 
 		fprintf(out, "port %s: %s, MTU %u\n", port->name, port->device, port->mtu);
-		if (strncmp(port->device, "net_af_", strlen("net_af_")) == 0)
+		if (port_is_of_kernel(port))
 			fprintf(out, "  %s\n", offloads_words[port->offloads]);
 	}
 	for (unsigned i = 0; i < config->n_wires; i++) {

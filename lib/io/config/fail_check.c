@@ -4,19 +4,10 @@
  * "fail" of a wire: what becomes of its packets while Weir is away; what that needs, and what it
  * says in words.
  */
-#include <string.h>
-
 #include "config/check.h"
 #include "config/describe.h"
 #include "policy/kind.h"
 #include "policy/units.h"
-
-/* Only where the kernel has the packets can it send them on. */
-static bool is_of_the_kernel(const struct port_config *port)
-{
-	return strncmp(port->device, "net_af_packet", strlen("net_af_packet")) == 0 ||
-	       strncmp(port->device, "net_af_xdp", strlen("net_af_xdp")) == 0;
-}
 
 /* A policy that nobody may exceed, and whose packets may come by the wire; or NULL. */
 static const struct policy *never_exceeded(const struct config *config, unsigned wire)
@@ -32,6 +23,7 @@ static const struct policy *never_exceeded(const struct config *config, unsigned
 	return NULL;
 }
 
+/* Only where the kernel has the packets can it send them on. */
 static void check_ports(
 	struct reader *reader, const struct json_path *at, const struct config *config, unsigned i)
 {
@@ -43,7 +35,7 @@ static void check_ports(
 		if (ends[k] >= config->n_ports)
 			continue;
 		port = &config->ports[ends[k]];
-		if (port->device[0] != '\0' && !is_of_the_kernel(port)) {
+		if (port->device[0] != '\0' && !port_is_of_kernel(port)) {
 			reader_expected(reader, at,
 				"\"closed\", as port \"%s\" is neither net_af_xdp nor "
 				"net_af_packet",
