@@ -245,28 +245,29 @@ static bool of_pci(const struct port_config *port)
 
 /* What a port takes, of which any one will do. */
 static const struct right {
-	bool (*needed)(const struct port_config *port);
+	bool (*needed)(const struct port_config *port); /* NULL: wires that outlive the process */
 	uint64_t any;
 	const char *name, *why;
-	bool of_wires; /* that outlive the process */
 } rights[] = {
-	{of_the_kernel, BIT(CAP_NET_RAW), "CAP_NET_RAW", "opens packet sockets", false},
+	{of_the_kernel, BIT(CAP_NET_RAW), "CAP_NET_RAW", "opens packet sockets"},
 	{of_the_kernel, BIT(CAP_NET_ADMIN), "CAP_NET_ADMIN",
-		"makes interfaces promiscuous and switches offloads off", false},
+		"makes interfaces promiscuous and switches offloads off"},
 	{port_is_af_xdp, BIT(CAP_SYS_ADMIN), "CAP_SYS_ADMIN",
-		"finds the program of AF_XDP that it has loaded", false},
+		"finds the program of AF_XDP that it has loaded"},
 	{NULL, BIT(CAP_BPF) | BIT(CAP_SYS_ADMIN), "CAP_BPF",
-		"loads the programs of wires that outlive it", true},
+		"loads the programs of wires that outlive it"},
 	{NULL, BIT(CAP_PERFMON) | BIT(CAP_SYS_ADMIN), "CAP_PERFMON",
-		"loads the programs of wires that outlive it", true},
+		"loads the programs of wires that outlive it"},
 };
 
 static bool is_needed(const struct config *config, const struct right *right)
 {
-	bool found = right->of_wires && config_fails_to_wire(config);
+	bool found = false;
 
+	if (!right->needed)
+		return config_fails_to_wire(config);
 	for (unsigned i = 0; i < config->n_ports; i++)
-		found |= right->needed && right->needed(&config->ports[i]);
+		found |= right->needed(&config->ports[i]);
 	return found;
 }
 
