@@ -20,7 +20,7 @@
 struct bypasses {
 	struct bypass *bypass;
 	uint64_t looked_ns;
-	struct bypass_past past[CONFIG_PORTS_MAX], began[CONFIG_PORTS_MAX];
+	struct bypass_past past[CONFIG_PORTS_MAX];
 	struct trouble open[CONFIG_PORTS_MAX];
 };
 
@@ -83,8 +83,7 @@ uint32_t *bypasses_beat(const struct instance *inst, unsigned worker)
 
 static void say_open(const struct instance *inst, unsigned port, enum trouble_news news)
 {
-	const struct bypasses *bypasses = inst->bypasses;
-	const struct trouble *open = &bypasses->open[port];
+	const struct trouble *open = &inst->bypasses->open[port];
 	const char *name = inst->config->ports[port].name;
 
 	if (news == TROUBLE_BEGINS)
@@ -92,8 +91,6 @@ static void say_open(const struct instance *inst, unsigned port, enum trouble_ne
 	else if (news == TROUBLE_ENDS)
 		event(WIRE_SERVED, event_word("port", name),
 			event_count("packets", trouble_counted(open)),
-			event_count(
-				"bytes", bypasses->past[port].bytes - bypasses->began[port].bytes),
 			event_real(
 				"seconds", (double)(open->grew_ns - open->began_ns) / SECOND_NS));
 }
@@ -101,14 +98,11 @@ static void say_open(const struct instance *inst, unsigned port, enum trouble_ne
 static void look_at_port(struct instance *inst, unsigned port, uint64_t now_ns)
 {
 	struct bypasses *bypasses = inst->bypasses;
-	struct bypass_past before = bypasses->past[port];
-	enum trouble_news news;
 
 	bypasses->past[port] = bypass_past(bypasses->bypass, port);
-	news = trouble_look(&bypasses->open[port], bypasses->past[port].packets, now_ns, QUIET_NS);
-	if (news == TROUBLE_BEGINS)
-		bypasses->began[port] = before;
-	say_open(inst, port, news);
+	say_open(inst, port,
+		trouble_look(
+			&bypasses->open[port], bypasses->past[port].packets, now_ns, QUIET_NS));
 }
 
 uint64_t bypasses_next(const struct instance *inst)

@@ -73,8 +73,7 @@
 		"port {port}: packets go straight to the other port, past every limit: a worker "  \
 		"does not come round in time")                                                     \
 	X(WIRE_SERVED, INFO, 20, WIRE_OPEN,                                                        \
-		"port {port}: packets come by Weir again; {packets} ({bytes} bytes) in "           \
-		"{seconds:1} s did not")                                                           \
+		"port {port}: packets come by Weir again; {packets} in {seconds:1} s did not")     \
 	X(LINK_HANGS, ERROR, 0, LINK_HANGS,                                                        \
 		"a link that was being switched hangs; what is down stays so")                     \
 	X(PORT_IN_BRIDGE, WARNING, 0, PORT_IN_BRIDGE,                                              \
