@@ -229,6 +229,17 @@ static int take_over(const char *path, struct bypass_port *port)
 	return ret;
 }
 
+static int complain_of_attach(const struct opening *opening, int ret)
+{
+	char name[IFNAMSIZ] = "", remedy[sizeof("ip link show dev ") + IFNAMSIZ];
+
+	if (ret != -EBUSY)
+		return complain_of_port(opening, "its program is not taken", ret, NULL);
+	kernel_interface(&opening->config->ports[opening->port], name);
+	snprintf(remedy, sizeof(remedy), "ip link show dev %s", name);
+	return complain_of_port(opening, "another XDP program is there", ret, remedy);
+}
+
 static int attach_program(const struct opening *opening, struct bypass_port *port)
 {
 	char path[PATH_BYTES];
@@ -239,10 +250,7 @@ static int attach_program(const struct opening *opening, struct bypass_port *por
 		return 0;
 	port->link = bpf_program__attach_xdp(port->program->progs.xsk_def_prog, port->interface);
 	if (!port->link)
-		return errno == EBUSY ? complain_of_port(opening, "another XDP program is there",
-						-EBUSY, "ip link set dev INTERFACE xdp off")
-				      : complain_of_port(
-						opening, "its program is not taken", -errno, NULL);
+		return complain_of_attach(opening, -errno);
 	ret = bpf_link__pin(port->link, path);
 	return ret ? complain_of_port(opening, path, ret, NULL) : 0;
 }

@@ -201,7 +201,8 @@ def stands_still(scene):
 
 
 def refused(scene):
-    """No BPF file system is said with the remedy, by the doctor too."""
+    """No BPF file system is said with the remedy, by the doctor too; and a program of another
+    limiter's, until its directory is removed."""
     with wire(scene, "net_af_xdp") as weir:
         subprocess.run(["umount", "/sys/fs/bpf"], check=True)
         try:
@@ -213,6 +214,14 @@ def refused(scene):
         expect("mount -t bpf bpf /sys/fs/bpf" in found, found)
         _, found, _ = weir.run("--doctor", weir.config_path)
         expect("mount -t bpf" not in found, found)
+        same = {key: weir.config[key] for key in ("ports", "wires", "policies")}
+        other = scene.box(same, "other").start()
+        other.kill()
+        status, _, words = weir.run("-c", weir.config_path)
+        expect(status != 0 and "ports.a: another XDP program is there" in words
+               and "ip link show dev a" in words, words)
+        subprocess.run(["rm", "-r", "/sys/fs/bpf/weir/other"], check=True)
+        weir.start().stop()
 
 
 if __name__ == "__main__":
