@@ -419,7 +419,7 @@ def give_fuzz(crew, wanted, result):
 
 
 # Folders of scripts that look at the clock, and wait.
-TIMED = ("bench", "net")
+TIMED = ("bench", "net", "vm")
 
 
 def script(folder, name, wanted, result):
@@ -495,6 +495,16 @@ def packages(wanted, result):
         result.add(name, verdict_of(status), time.monotonic() - began, output, said=True)
 
 
+def all_cards(wanted, result):
+    """Each kind of PCI card that there is an emulated one of, by all that is tried on it."""
+    name = "vm/accept --long"
+    if wanted(name):
+        began = time.monotonic()
+        status, output = run([*PYTHON, os.path.join("test", "vm", "accept.py"), "--long"],
+                             timeout=7200, yields=False)
+        result.add(name, verdict_of(status), time.monotonic() - began, output, said=True)
+
+
 def long_tests(wanted, result):
     """Thousands of seeds: minutes of a machine that has nothing else to do."""
     commands = {f"build/{name}": command for name, command in LONG.items()}
@@ -549,6 +559,7 @@ def on_networks(builds, wanted, result):
         script("net", name, wanted, result)
     result.passed("tests that are alone")
     with Crew(2) as crew:
+        crew.give(script, "vm", "accept", wanted, result)
         for name in IN_COMPANY:
             crew.give(script, "net", name, wanted, result)
         for directory, tests in SANITIZED.items():
@@ -577,8 +588,9 @@ def main():
     parser = argparse.ArgumentParser(prog="test", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true", help="style and unit tests in build/ only")
     parser.add_argument("--long", action="store_true",
-                        help="then thousands of seeds of the property tests, and the demo and "
-                        "the tests on each Debian from nothing")
+                        help="then thousands of seeds of the property tests, all that is tried "
+                        "on emulated cards, and the demo and the tests on each Debian from "
+                        "nothing")
     parser.add_argument("--no-networks", action="store_true",
                         help="all but what makes network namespaces")
     parser.add_argument("--only", metavar="PATTERN", default="", help="tests with this in the name")
@@ -599,6 +611,7 @@ def main():
         everything(options.quick, not (options.quick or options.no_networks), wanted, result)
         if options.long:
             long_tests(wanted, result)
+            all_cards(wanted, result)
             debians(wanted, result)
             packages(wanted, result)
     except Stopped:

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""What is tried on a pair of cards: each gets the lab, its Weir and the pair, and returns what is
+worth saying."""
+
+import struct
+import threading
+import time
+
+import traffic
+from box import expect, wait_until
+from weir import LIMIT
+
+
+def near_the_limit(rate, tolerance):
+    """Says how near, and fails beyond."""
+    expect(abs(rate / LIMIT - 1) < tolerance, f"{rate / LIMIT:.3f} of the limit")
+    return f"{rate / LIMIT:.3f} of the limit"
+
+
+# What is tried on a pair that a running Weir joins. Each returns what is worth saying.
+
+def ping(lab, _, pair):
+    """ARP and neighbour discovery, and what follows them."""
+    traffic.answers(lab.near, pair.far)
+    traffic.answers(lab.near, pair.far6)
+
+
+def frames(lab, weir, pair):
+    """Frames of every kind cross unchanged both ways, and the policy of a VLAN sees its own."""
+    kinds = traffic.every_kind()
+    before = weir.judged(f"{pair.kind}-tag")[0]
+    for side, other in ((lab.near, lab.far), (lab.far, lab.near)):
+        lost = traffic.cross(side, other, pair.tap, kinds)
+        expect(not lost, f"lost or changed: {lost}")
+    seen = weir.judged(f"{pair.kind}-tag")[0] - before
+    expect(seen == 1, f"{seen} packets of VLAN 7 seen, of 1")
+    return f"{len(kinds)} kinds"
+
+
+def limit(lab, weir, pair, seconds=4, size=1000):
+    """UDP at twice its limit is held to it, and each packet is counted where it ends."""
+    name = f"{pair.kind}-four"
+    before, dropped = weir.judged(name), lab.near.dropped(pair.tap)
+    gap, sent = size * 8 / LIMIT / 2, 0
+    with traffic.udp(lab.near, pair.near) as out, traffic.udp(lab.far, pair.far, 4000) as into:
+        began = time.monotonic()
+        while time.monotonic() < began + seconds + 1:  # the first passes its burst
+            while sent * gap < time.monotonic() - began:
+                out.sendto(struct.pack("!I", sent) + bytes(size - 32), (pair.far, 4000))
+                sent += 1
+            time.sleep(0.002)
+        sent -= lab.near.dropped(pair.tap) - dropped
+        counts = []
+
+        def counted():
+            counts[:] = [now - then for now, then in zip(weir.judged(name), before)]
+            return sum(counts) >= sent
+        wait_until(counted, lambda: f"of {sent} packets passed, dropped: {counts}")
+        got = traffic.arrivals(into)
+    expect((sum(counts), counts[0]) == (sent, len(got)),
+           f"sent {sent}, passed {counts[0]}, dropped {counts[1]}, arrived {len(got)}")
+    times = [when for when, _ in got if when > got[0][0] + 1]
+    words = near_the_limit((len(times) - 1) * size * 8 / (times[-1] - times[0]), 0.02)
+    return f"{words}, {sent} = {counts[0]} + {counts[1]}"
+
+
+def link(lab, weir, pair):
+    """A cable that is pulled is seen, and one that is back; then packets cross again."""
+    for end, name in enumerate(pair.ports):
+        for plugged, word in ((False, "DOWN"), (True, "UP")):
+            lab.cable(pair, end, plugged)
+            wait_until(lambda n=name, w=word: weir.port(n)["link"] == w,
+                       lambda n=name: f"{n} is {weir.port(n)['link']}")
+    traffic.answers(lab.near, pair.far)
+
+
+def shared(lab, weir, pair, number=64, each=10):
+    """Several workers see packets of many flows."""
+    before = weir.received()
+    traffic.flows(lab, pair, number, each)
+
+    def seen():
+        return [now - then for now, then in zip(weir.received(), before)]
+    wait_until(lambda: sum(seen()) >= number * each, lambda: f"workers have seen {seen()}")
+    port = weir.port(pair.ports[0])
+    words = f"workers saw {seen()} by {port['queues']} queues, RSS: {port['rss']}"
+    expect(min(seen()) > 0, words)
+    return words
+
+
+def stop(lab, weir, pair):
+    """Under traffic, all buffers come back."""
+    with traffic.Flood(lab, pair):
+        time.sleep(0.5)
+        return f"{weir.stop():.1f} s"
+
+
+# What takes longer, or a Weir of its own: where a pair has a guest for itself.
+
+def tcp(lab, weir, pair):
+    """Flows of TCP are held to their limits, and no checksum is wrong."""
+    before = traffic.wrong_checksums(lab.near) + traffic.wrong_checksums(lab.far)
+    words = []
+    for name, headers, options in (("four", 52, ()), ("six", 72, ("-6",))):
+        end = traffic.iperf(lab, pair, 12, "-O", "2", *options)
+        rate = end["sum_received"]["bits_per_second"] * 1500 / (1500 - headers)
+        words.append(f"{name}: {near_the_limit(rate, 0.05)}")
+    back = traffic.iperf(lab, pair, 3, "-R")["sum_received"]["bytes"]
+    expect(back > 1e6, f"{back} bytes in 3 s where there is no limit")
+    wrong = traffic.wrong_checksums(lab.near) + traffic.wrong_checksums(lab.far) - before
+    expect(wrong == 0, f"{wrong} wrong checksums")
+    return ", ".join(words)
+
+
+def reload(lab, weir, pair, reloads=20):
+    """Nothing is lost while a configuration is read again."""
+    sent, ends = [], threading.Event()
+    with traffic.udp(lab.near, pair.near) as out, traffic.udp(lab.far, pair.far, 4001) as into:
+        def send():
+            while not ends.wait(0.003):
+                sent.append(struct.pack("!I", len(sent)))
+                out.sendto(sent[-1] + bytes(60), (pair.far, 4001))
+        thread = threading.Thread(target=send)
+        thread.start()
+        try:
+            for i in range(reloads):
+                lab.sh(f"sed -i 's/\"limit\": \"[0-9]*/\"limit\": \"{LIMIT + i % 2}/' "
+                       "/tmp/weir.json && weirctl -n box reload")
+        finally:
+            ends.set()
+            thread.join()
+        got = set()
+
+        def all_there():
+            got.update(data[:4] for _, data in traffic.arrivals(into))
+            return got >= set(sent)
+        wait_until(all_there, lambda: f"{len(set(sent) - got)} of {len(sent)} lost")
+    return f"{reloads} reloads, {len(sent)} packets"
+
+
+def flaps(lab, weir, pair, number=150):
+    """Cables that are pulled and plugged under traffic."""
+    with traffic.Flood(lab, pair):
+        for i in range(number):
+            lab.cable(pair, i % 2, False)
+            time.sleep(0.01)
+            lab.cable(pair, i % 2, True)
+            time.sleep(0.02)
+    wait_until(lambda: set(weir.links().values()) == {"UP"}, lambda: f"{weir.links()}")
+    traffic.answers(lab.near, pair.far)
+
+
+def again(lab, weir, pair):
+    """It starts again after a stop, and after a SIGKILL under traffic."""
+    weir.afresh()
+    traffic.answers(lab.near, pair.far)
+    with traffic.Flood(lab, pair):
+        time.sleep(0.5)
+        weir.end("KILL")
+        took = weir.start()
+    traffic.answers(lab.near, pair.far)
+    weir.stop()
+    return f"after {took:.1f} s"
+
+
+# Sizes of packets, at the edges of buffers of 2 and 4 kB among others.
+SIZES = (1500, 1501, 1519, 1980, 2000, 2026, 2027, 2048, 2049, 2176, 3000, 4000, 4078, 4096, 6000,
+         8000, 8996, 8997, 9000)
+
+
+def jumbo(lab, weir, pair):
+    """Packets of up to 9000 bytes, in as many buffers as they take, and TCP of such."""
+    weir.afresh(mtu=9000, **JUMBO.get(pair.kind, {}))
+    for side in (lab.near, lab.far):
+        side.set_mtu(pair.tap, 9000)
+    try:
+        traffic.answers(lab.near, pair.far)
+        with traffic.Ping(lab.near, pair.far) as ping:
+            lost = [size for size in SIZES if not (ping.once(size) and ping.once(size))]
+        expect(not lost, f"do not cross: {lost}; {weir.log()[-500:]}")
+        end = traffic.iperf(lab, pair, 10, "-O", "2")
+        words = near_the_limit(end["sum_received"]["bits_per_second"] * 9000 / 8948, 0.07)
+        weir.stop()
+    finally:
+        for side in (lab.near, lab.far):
+            side.set_mtu(pair.tap, 1500)
+    return words
+
+
+def oversize(lab, weir, pair, number=20):
+    """Frames longer than the MTU: what passes and what is counted; all else goes on."""
+    weir.afresh()
+    for side in (lab.near, lab.far):
+        side.set_mtu(pair.tap, 4000)
+    large = {str(i): traffic.RECEIVER + traffic.SENDER + b"\x88\xb5" + bytes([i]) * 3000
+             for i in range(number)}
+    lost = traffic.cross(lab.near, lab.far, pair.tap, large, patience=1.0)
+    for side in (lab.near, lab.far):
+        side.set_mtu(pair.tap, 1500)
+    traffic.answers(lab.near, pair.far)
+    drops = weir.get("drops")
+    counted = {name: n for name, n in drops.items() if isinstance(n, int) and n}
+    expect(len(lost) <= sum(counted.values()) or pair.kind in SILENT, f"{len(lost)} lost: {drops}")
+    return f"of {number} pass {number - len(lost)}, counted: {counted}"
+
+
+def workers(lab, weir, pair):
+    """One limit is shared by the flows of two workers."""
+    weir.afresh(workers=(0, 1), distribute=True)
+    traffic.answers(lab.near, pair.far)
+    words = shared(lab, weir, pair)
+    end = traffic.iperf(lab, pair, 10, "-O", "2", "-P", "6")
+    words += ", " + near_the_limit(end["sum_received"]["bits_per_second"] * 1500 / 1448, 0.07)
+    weir.stop()
+    return words
+
+
+def polls(lab, weir, pair):
+    """Workers that never sleep do all this, too."""
+    weir.stop_if_running()
+    weir.idle = "poll"
+    try:
+        weir.start()
+        ping(lab, weir, pair)
+        frames(lab, weir, pair)
+        words = limit(lab, weir, pair)
+        return words + ", stops after " + stop(lab, weir, pair)
+    finally:
+        weir.idle = "sleep"
+
+
+# Keys that a port wants for jumbo frames; kinds that lose what is too long and count it nowhere.
+JUMBO = {}
+SILENT = ("e1000", "e1000e", "igb", "virtio-small")

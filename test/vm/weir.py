@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""The Weir in a guest."""
+
+import json
+import time
+
+from box import expect, wait_until
+
+LIMIT = 5_000_000
+# 0.4 s of it: Linux waits 0.2 s at least before it sends again what it has heard nothing of, and
+# with less a flow of a shorter round trip gets half of what any policer passes.
+BURST = LIMIT // 8 * 2 // 5
+
+
+class Weir:
+    """The one in the guest."""
+
+    def __init__(self, lab, idle="sleep"):
+        self.lab, self.idle = lab, idle
+
+    def config(self, workers, distribute, mtu, port):
+        """A wire for each pair, with a limit for what goes from near to far."""
+        config = {"limiter": "box", "workers": list(workers), "idle": self.idle,
+                  "ports": {}, "wires": [], "policies": []}
+        for pair in self.lab.pairs:
+            for name, address in zip(pair.ports, pair.addresses):
+                config["ports"][name] = {"device": address, "mtu": mtu} | port
+            config["wires"].append({"name": pair.kind, "a": pair.ports[0], "b": pair.ports[1],
+                                    "distribute": distribute})
+            for name, to in (("four", pair.far + "/32"), ("six", pair.far6 + "/128")):
+                config["policies"].append(
+                    {"name": f"{pair.kind}-{name}", "limit": f"{LIMIT}bit/s", "burst": f"{BURST}B",
+                     "match": {"direction": "a-to-b", "dst": to}})
+            config["policies"].append(
+                {"name": f"{pair.kind}-tag", "limit": "1Gbit/s",
+                 "match": {"direction": "a-to-b", "wire": pair.kind, "vlan": 7}})
+        return config
+
+    def start(self, workers=(1,), distribute=False, mtu=1500, wait=True, **port):
+        """Starts it, waits until it answers and its links are up; how long that took."""
+        self.lab.put("/tmp/weir.json", json.dumps(self.config(workers, distribute, mtu, port)))
+        self.lab.sh("rm -f /tmp/status; (weir -c /tmp/weir.json >/tmp/log 2>&1 & echo $! >/tmp/pid;"
+                    " wait $!; echo $? >/tmp/status) >/dev/null 2>&1 &")
+        began = time.monotonic()
+        wait_until(lambda: self.ended() or self.answers(), lambda: "no answer: " + self.log())
+        took = time.monotonic() - began
+        if wait:
+            expect(not self.ended(), f"it ended at its start: {self.log()}")
+            wait_until(lambda: set(self.links().values()) == {"UP"}, lambda: f"{self.links()}")
+        return took
+
+    def answers(self):
+        """Whether its socket does."""
+        return self.lab.ask("weirctl -n box ports")[0] == 0
+
+    def ended(self):
+        """Its exit status, as a word, once it has one."""
+        return self.lab.ask("cat /tmp/status")[1] if self.lab.ask("[ -e /tmp/status ]")[0] == 0 \
+            else ""
+
+    def runs(self):
+        """Whether it has been started, and has not ended."""
+        return self.lab.ask("[ -e /tmp/pid ] && [ ! -e /tmp/status ]")[0] == 0
+
+    def log(self):
+        """What it said."""
+        return self.lab.sh("tail -c 6000 /tmp/log")
+
+    def get(self, what):
+        """What weirctl answers."""
+        return json.loads(self.lab.sh(f"weirctl -n box --json {what}"))
+
+    def port(self, name):
+        """What is known of a port."""
+        return next(port for port in self.get("ports") if port["name"] == name)
+
+    def links(self):
+        """Each port's link."""
+        return {port["name"]: port["link"] for port in self.get("ports")}
+
+    def received(self):
+        """Packets that each worker has looked at."""
+        return [worker["rx_packets"] for worker in self.get("workers")]
+
+    def judged(self, name):
+        """Packets of a policy that passed, and that were dropped."""
+        policy = self.get(f"policy {name}")
+        return policy["passed"]["packets"], policy["dropped"]["packets"]
+
+    def end(self, number="TERM"):
+        """Sends a signal, waits for the end; the exit status, and how long that took."""
+        began = time.monotonic()
+        self.lab.sh(f"kill -{number} $(cat /tmp/pid)")
+        wait_until(self.ended, lambda: "it does not end: " + self.log())
+        return int(self.ended()), time.monotonic() - began
+
+    def stop(self):
+        """An orderly end, and all that it means."""
+        status, took = self.end()
+        expect(status == 0 and "every packet buffer is back" in self.log(),
+               f"exit status {status}: {self.log()}")
+        return took
+
+    def stop_if_running(self):
+        """For what wants another."""
+        if self.runs():
+            self.stop()
+
+    def afresh(self, **settings):
+        """Another one."""
+        self.stop_if_running()
+        return self.start(**settings)
