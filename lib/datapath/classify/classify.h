@@ -43,7 +43,7 @@ struct classifier;
 /*
  * Returns 0, -ENOMEM, or -E2BIG for more than 2 million policies. socket: NUMA node or -1. A policy
  * takes 64 bytes; IPv4 prefixes take what fib4.h says, for destinations and for sources; an IPv6
- * prefix takes some 45 bytes, and its markers too (lpm6.h). Any thread, also one that is none of
+ * prefix takes 45 to 65 bytes, and its markers too (lpm6.h). Any thread, also one that is none of
  * EAL's.
  */
 int classifier_create(

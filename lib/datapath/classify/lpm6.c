@@ -4,6 +4,7 @@
 #include "classify/lpm6.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <rte_branch_prediction.h>
@@ -17,6 +18,12 @@
 /* Half of the slots in use, on average: few buckets overflow. */
 #define BUCKETS(entries) ((entries)*2 / LPM6_SLOTS + 1)
 
+/* In quarters of that: how many more a length gets whose chains are too long, at most. */
+#define GROWTH_MAX 12
+
+/* Entries that a bucket's chain may have. */
+#define CHAIN_ENTRIES (LPM6_SLOTS * (1 + LPM6_FURTHER_MAX))
+
 /* Which bucket. The addresses in the table are the operator's, so nobody can aim at one bucket. */
 static inline uint32_t bucket_of(const struct lpm6_node *node, struct lpm6_addr key)
 {
@@ -24,11 +31,6 @@ static inline uint32_t bucket_of(const struct lpm6_node *node, struct lpm6_addr 
 
 	h = (h ^ h >> 32 ^ key.word[1]) * UINT64_C(0xd6e8feb86659fd93);
 	return node->first + (uint32_t)((h >> 32) * node->n_buckets >> 32);
-}
-
-static uint32_t bucket_after(const struct lpm6_node *node, uint32_t at)
-{
-	return at + 1 < node->first + node->n_buckets ? at + 1 : node->first;
 }
 
 static inline struct lpm6_addr mask_addr6(struct lpm6_addr addr, struct lpm6_addr mask)
@@ -58,14 +60,12 @@ static inline bool lookup_bucket(
 	return found;
 }
 
-static __attribute__((noinline)) bool look_further(const struct lpm6 *lpm,
-	const struct lpm6_node *node, uint32_t at, struct lpm6_addr key, uint32_t *answer)
+static __attribute__((noinline)) bool look_further(
+	const struct lpm6 *lpm, uint32_t at, struct lpm6_addr key, uint32_t *answer)
 {
-	while (lpm->buckets[at].overflowed) {
-		at = bucket_after(node, at);
+	for (; at != 0; at = lpm->buckets[at].further)
 		if (lookup_bucket(&lpm->buckets[at], key, answer))
 			return true;
-	}
 	return false;
 }
 
@@ -94,8 +94,8 @@ uint32_t lpm6_lookup(
 			const struct lpm6_addr key = mask_addr6(addr[i], here->mask);
 			bool found = lookup_bucket(bucket, key, &answers[i]);
 
-			if (unlikely(bucket->overflowed && !found))
-				found = look_further(lpm, here, at[i], key, &answers[i]);
+			if (unlikely(bucket->further != 0 && !found))
+				found = look_further(lpm, bucket->further, key, &answers[i]);
 			node[i] = node[i] * 2 + found;
 			all |= answers[i];
 		}
@@ -160,6 +160,8 @@ static unsigned plant_lengths(
 struct sower {
 	const struct lpm6_node *nodes;
 	struct lpm6 *lpm; /* NULL: count */
+	uint32_t *filled; /* entries of each bucket and those behind it; NULL: of no interest */
+	uint32_t next_further; /* the next bucket that can be put behind one */
 	uint32_t n_entries[LENGTHS];
 	uint32_t otherwise;
 	struct lpm6_addr last[LENGTHS];          /* the last entry of each length */
@@ -168,19 +170,24 @@ struct sower {
 	unsigned n_above;
 };
 
-static void insert_key6(
-	struct lpm6 *lpm, const struct lpm6_node *node, struct lpm6_addr key, uint32_t answer)
+/* The bucket behind another, which it gets if there is none. */
+static uint32_t bucket_behind(struct sower *sower, uint32_t at)
 {
-	uint32_t at = bucket_of(node, key);
-	struct lpm6_bucket *bucket = &lpm->buckets[at];
+	struct lpm6_bucket *bucket = &sower->lpm->buckets[at];
 
-	while (bucket->n_used == LPM6_SLOTS) {
-		bucket->overflowed = 1;
-		at = bucket_after(node, at);
-		bucket = &lpm->buckets[at];
-	}
-	bucket->addr[bucket->n_used] = key;
-	bucket->answer[bucket->n_used++] = answer;
+	if (bucket->further == 0)
+		bucket->further = sower->next_further++;
+	return bucket->further;
+}
+
+/* Puts a key into a bucket, or one behind it, that has so many already. */
+static void insert_key6(
+	struct sower *sower, uint32_t at, uint32_t filled, struct lpm6_addr key, uint32_t answer)
+{
+	for (; filled >= LPM6_SLOTS; filled -= LPM6_SLOTS)
+		at = bucket_behind(sower, at);
+	sower->lpm->buckets[at].addr[filled] = key;
+	sower->lpm->buckets[at].answer[filled] = answer;
 }
 
 /* The answer of the longest prefix around this one, or itself, of at most so many bits. */
@@ -198,14 +205,19 @@ static void sow_entry(
 {
 	const struct lpm6_addr key = mask_addr6(prefix_address6(prefix), node->mask);
 	const uint8_t length = (uint8_t)node->length;
+	uint32_t at;
 
 	if (sower->any[length] && same_addr6(sower->last[length], key))
 		return;
 	sower->any[length] = true;
 	sower->last[length] = key;
 	sower->n_entries[length]++;
+	if (sower->filled == NULL)
+		return;
+	at = bucket_of(node, key);
 	if (sower->lpm != NULL)
-		insert_key6(sower->lpm, node, key, best_of(sower, length));
+		insert_key6(sower, at, sower->filled[at], key, best_of(sower, length));
+	sower->filled[at]++;
 }
 
 static bool prefix6_encloses(const struct lpm_prefix *outer, const struct lpm_prefix *inner)
@@ -239,67 +251,162 @@ static void sow_prefixes(struct sower *sower, const struct lpm_prefix *prefixes,
 		sow_prefix(sower, &prefixes[i]);
 }
 
-/* Each length its buckets, behind the one of all nodes without a length. Returns how many. */
-static uint32_t share_buckets(
-	struct lpm6_node *nodes, const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwise)
-{
-	struct sower sower = {.nodes = nodes, .otherwise = otherwise};
-	uint32_t n_buckets = 1;
+/* A table that is being planned. */
+struct lpm6_plan {
+	const struct lpm_prefix *prefixes;
+	uint32_t n;
+	uint32_t otherwise;
+	struct lpm6_node nodes[1 << LPM6_STEPS_MAX];
+	uint8_t growth[1 << LPM6_STEPS_MAX]; /* of a node's buckets, in quarters */
+	uint32_t n_entries[LENGTHS];
+	uint32_t n_homes;   /* buckets that keys have, behind the one of nodes without a length */
+	uint32_t n_further; /* and that are behind others */
+	uint32_t *filled;   /* entries of each home */
+};
 
-	sow_prefixes(&sower, prefixes, n);
-	for (unsigned node = 0; node < 1u << LPM6_STEPS_MAX; node++) {
-		if (nodes[node].length == 0)
+static void count_entries(struct lpm6_plan *plan)
+{
+	struct sower sower = {.nodes = plan->nodes};
+
+	sow_prefixes(&sower, plan->prefixes, plan->n);
+	memcpy(plan->n_entries, sower.n_entries, sizeof(plan->n_entries));
+}
+
+/* Each length its buckets, behind the one of all nodes without a length. */
+static void share_buckets(struct lpm6_plan *plan)
+{
+	plan->n_homes = 1;
+	for (unsigned i = 0; i < 1u << LPM6_STEPS_MAX; i++) {
+		struct lpm6_node *node = &plan->nodes[i];
+
+		if (node->length == 0)
 			continue;
-		nodes[node].first = n_buckets;
-		nodes[node].n_buckets = BUCKETS(sower.n_entries[nodes[node].length]);
-		n_buckets += nodes[node].n_buckets;
+		node->first = plan->n_homes;
+		node->n_buckets = BUCKETS(plan->n_entries[node->length]);
+		node->n_buckets += (uint32_t)((uint64_t)node->n_buckets * plan->growth[i] / 4);
+		plan->n_homes += node->n_buckets;
 	}
-	return n_buckets;
+}
+
+/* Counts what the buckets as they are shared would hold. Returns 0 or -ENOMEM. */
+static int fill_homes(struct lpm6_plan *plan)
+{
+	struct sower sower = {.nodes = plan->nodes};
+
+	free(plan->filled);
+	plan->filled = calloc(plan->n_homes, sizeof(*plan->filled));
+	if (plan->filled == NULL)
+		return -ENOMEM;
+	sower.filled = plan->filled;
+	sow_prefixes(&sower, plan->prefixes, plan->n);
+	plan->n_further = 0;
+	for (uint32_t at = 0; at < plan->n_homes; at++)
+		if (plan->filled[at] > 0)
+			plan->n_further += (plan->filled[at] - 1) / LPM6_SLOTS;
+	return 0;
+}
+
+/* More buckets for a length whose chains are too long; whether there were any. */
+static bool grow_crowded(struct lpm6_plan *plan)
+{
+	bool grown = false;
+
+	for (unsigned i = 0; i < 1u << LPM6_STEPS_MAX; i++) {
+		const struct lpm6_node *node = &plan->nodes[i];
+		bool crowded = false;
+
+		for (uint32_t at = 0; at < node->n_buckets; at++)
+			crowded |= plan->filled[node->first + at] > CHAIN_ENTRIES;
+		if (!crowded || plan->growth[i] == GROWTH_MAX)
+			continue;
+		plan->growth[i]++;
+		grown = true;
+	}
+	return grown;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int plan_buckets(struct lpm6_plan *plan)
+{
+	int rc;
+
+	count_entries(plan);
+	do {
+		share_buckets(plan);
+		rc = fill_homes(plan);
+	} while (rc == 0 && grow_crowded(plan));
+	return rc;
 }
 
 /* An empty bucket gets a key that is looked for, and found, in another. */
-static void fill_empty_slots(struct lpm6_bucket *bucket, struct lpm6_addr elsewhere)
+static void fill_empty_slots(
+	struct lpm6_bucket *bucket, unsigned n_used, struct lpm6_addr elsewhere)
 {
-	if (bucket->n_used == 0)
+	if (n_used == 0)
 		bucket->addr[0] = elsewhere;
-	for (unsigned slot = bucket->n_used > 0 ? bucket->n_used : 1; slot < LPM6_SLOTS; slot++) {
+	for (unsigned slot = n_used > 0 ? n_used : 1; slot < LPM6_SLOTS; slot++) {
 		bucket->addr[slot] = bucket->addr[0];
 		bucket->answer[slot] = bucket->answer[0];
 	}
 }
 
+/* A bucket and those behind it, which hold so many. */
+static void fill_chain(struct lpm6 *lpm, uint32_t at, uint32_t filled, struct lpm6_addr elsewhere)
+{
+	for (; filled > LPM6_SLOTS; filled -= LPM6_SLOTS)
+		at = lpm->buckets[at].further;
+	fill_empty_slots(&lpm->buckets[at], filled, elsewhere);
+}
+
 static void fill_buckets(struct lpm6 *lpm, const struct sower *sower)
 {
 	/* Nodes without a length look for zeroes, and this is none. */
-	fill_empty_slots(&lpm->buckets[0], (struct lpm6_addr){{UINT64_MAX, UINT64_MAX}});
+	fill_empty_slots(&lpm->buckets[0], 0, (struct lpm6_addr){{UINT64_MAX, UINT64_MAX}});
 	for (unsigned i = 0; i < 1u << LPM6_STEPS_MAX; i++) {
 		const struct lpm6_node *node = &lpm->nodes[i];
 
-		for (uint32_t at = 0; at < node->n_buckets; at++)
-			fill_empty_slots(
-				&lpm->buckets[node->first + at], sower->last[node->length]);
+		for (uint32_t at = node->first; at < node->first + node->n_buckets; at++)
+			fill_chain(lpm, at, sower->filled[at], sower->last[node->length]);
 	}
+}
+
+static void fill_table(struct lpm6 *lpm, struct lpm6_plan *plan)
+{
+	struct sower sower = {
+		.nodes = plan->nodes,
+		.lpm = lpm,
+		.filled = plan->filled,
+		.next_further = plan->n_homes,
+		.otherwise = plan->otherwise,
+	};
+
+	memset(plan->filled, 0, plan->n_homes * sizeof(*plan->filled));
+	memcpy(lpm->nodes, plan->nodes, sizeof(lpm->nodes));
+	lpm->n_buckets = plan->n_homes + plan->n_further;
+	lpm->otherwise = plan->otherwise;
+	sow_prefixes(&sower, plan->prefixes, plan->n);
+	fill_buckets(lpm, &sower);
 }
 
 int lpm6_create(const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwise, int socket,
 	struct lpm6 **out)
 {
-	struct lpm6_node nodes[1 << LPM6_STEPS_MAX];
-	const unsigned n_steps = plant_lengths(nodes, prefixes, n);
-	const uint32_t n_buckets = share_buckets(nodes, prefixes, n, otherwise);
-	struct lpm6 *lpm = rte_zmalloc_socket(
-		"weir_lpm6", sizeof(*lpm) + n_buckets * sizeof(lpm->buckets[0]), 64, socket);
-	struct sower sower = {.nodes = nodes, .lpm = lpm, .otherwise = otherwise};
+	struct lpm6_plan plan = {.prefixes = prefixes, .n = n, .otherwise = otherwise};
+	const unsigned n_steps = plant_lengths(plan.nodes, prefixes, n);
+	struct lpm6 *lpm = NULL;
 
-	if (lpm == NULL)
-		return -ENOMEM;
-	memcpy(lpm->nodes, nodes, sizeof(nodes));
-	lpm->n_steps = n_steps;
-	lpm->otherwise = otherwise;
-	sow_prefixes(&sower, prefixes, n);
-	fill_buckets(lpm, &sower);
+	if (plan_buckets(&plan) == 0)
+		lpm = rte_zmalloc_socket("weir_lpm6",
+			sizeof(*lpm) +
+				((size_t)plan.n_homes + plan.n_further) * sizeof(lpm->buckets[0]),
+			64, socket);
+	if (lpm != NULL) {
+		fill_table(lpm, &plan);
+		lpm->n_steps = n_steps;
+	}
+	free(plan.filled);
 	*out = lpm;
-	return 0;
+	return lpm != NULL ? 0 : -ENOMEM;
 }
 
 void lpm6_destroy(struct lpm6 *lpm)

@@ -32,6 +32,13 @@
 #define LPM6_STEPS_MAX 8 /* of a binary search among 128 lengths */
 #define LPM6_SLOTS     3 /* of a bucket */
 
+/*
+ * Buckets behind one that has not room for all, at most: a length with a longer chain gets more
+ * buckets. For the lookup it makes no difference; who reads the table with less patience can rely
+ * on it as far as the operator's prefixes were not chosen to collide.
+ */
+#define LPM6_FURTHER_MAX 2
+
 /* An address as it lies in a packet. */
 struct lpm6_addr {
 	uint64_t word[2];
@@ -49,14 +56,14 @@ struct lpm6_node {
 struct lpm6_bucket {
 	struct lpm6_addr addr[LPM6_SLOTS];
 	uint32_t answer[LPM6_SLOTS];
-	uint16_t n_used;
-	uint16_t overflowed; /* some that belong here are in the next bucket */
+	uint32_t further; /* the bucket of more that belong here, or 0 */
 };
 static_assert(sizeof(struct lpm6_bucket) == 64, "a bucket is a cache line");
 
 struct lpm6 {
 	struct lpm6_node nodes[1 << LPM6_STEPS_MAX];
 	unsigned n_steps;
+	uint32_t n_buckets; /* of all lengths, and then those that are behind another */
 	uint32_t otherwise;
 	struct lpm6_bucket buckets[] __attribute__((aligned(64)));
 };
