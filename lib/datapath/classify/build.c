@@ -260,17 +260,12 @@ static bool any_port(const struct rule *rule)
 	return rule->src_port.first == 0 && rule->dst_port.first == 0;
 }
 
-static bool is_unconditional(const struct rule *rule)
-{
-	return rule->mask == 0 && any_port(rule) && (rule->src_mask[0] | rule->src_mask[1]) == 0;
-}
-
 /* The start that an entry is: its policy, or the chain that begins with its rule. */
 static uint32_t start_of(const struct build *build, uint32_t i)
 {
 	const struct rule *rule = &build->classifier->rules[i];
 
-	return is_unconditional(rule) ? rule->policy : START_CHAIN | i;
+	return rule_asks_nothing(rule) ? rule->policy : START_CHAIN | i;
 }
 
 /* What packets get that no rule of this stage matches. */
@@ -306,6 +301,7 @@ static int make_rules(struct build *build)
 	classifier->rules = alloc_array(build, build->n, sizeof(*classifier->rules));
 	if (classifier->rules == NULL)
 		return -ENOMEM;
+	classifier->n_rules = build->n;
 	for (uint32_t i = 0; i < build->n; i++)
 		classifier->rules[i] = make_rule(build, i);
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "classify/fib4.h"
+#include "classify/fib4_private.h"
 
 #include <assert.h>
 #include <endian.h>
@@ -20,19 +20,9 @@
 #endif
 
 #define BLOCK_BITS 16
-#define BLOCKS     (UINT32_C(1) << BLOCK_BITS)
 #define TABLE_BITS 8
 #define TABLE_SIZE (UINT32_C(1) << TABLE_BITS)
 
-/*
- * An entry is an answer, whose upper two bits are alike; or 01, a bit that says whether it leads to
- * ranges or a table, and where that begins, in units from the first entry of all.
- */
-#define FURTHER UINT32_C(0x40000000)
-#define TABLE   UINT32_C(0x60000000)
-#define PLACE   UINT32_C(0x1fffffff)
-
-#define UNIT_WORDS 4
 #define LINE_UNITS 4
 #define BOUNDS     8
 
@@ -40,14 +30,13 @@
  * So few ranges are asked one after the other, each of LANES addresses by three operations, and
  * nothing waits for memory.
  */
-#define FEW   16
 #define LANES 4
 #define GROUP 4 /* of lanes that are under way together */
 
 typedef int32_t lanes __attribute__((vector_size(LANES * sizeof(int32_t))));
 
 /* Units of so many ranges: their bounds are one, and their answers follow. */
-#define RANGES_UNITS(n) (1 + ((n) + UNIT_WORDS - 1) / UNIT_WORDS)
+#define RANGES_UNITS(n) (1 + ((n) + FIB4_UNIT_WORDS - 1) / FIB4_UNIT_WORDS)
 
 /*
  * Up to BOUNDS + 1 ranges of a block, at most a line: the last address before each but the first,
@@ -58,37 +47,22 @@ struct fib_ranges {
 	int16_t before[BOUNDS];
 	uint32_t answer[];
 };
-static_assert(sizeof(struct fib_ranges) == UNIT_WORDS * sizeof(uint32_t), "bounds are a unit");
-
-/*
- * One of few ranges, of all addresses: the last address before it, less 2^31, and the bits by which
- * its answer differs from that of the range before; of the first one, its answer.
- */
-struct fib_edge {
-	int32_t before;
-	uint32_t change;
-};
-
-struct fib4 {
-	unsigned n_few; /* ranges, if that is all there is; else 0, and entries */
-	struct fib_edge few[FEW];
-	uint32_t entries[] __attribute__((aligned(64))); /* the first of which are of all blocks */
-};
+static_assert(sizeof(struct fib_ranges) == FIB4_UNIT_WORDS * sizeof(uint32_t), "bounds are a unit");
 
 /* 1 or 0: a sum carries the lower of the two upper bits into the other one. */
 static inline uint32_t leads_further(uint32_t entry)
 {
-	return (entry + FURTHER) >> 31;
+	return (entry + FIB4_FURTHER) >> 31;
 }
 
 static inline bool leads_to_table(uint32_t entry)
 {
-	return entry - TABLE <= PLACE;
+	return entry - FIB4_TABLE <= FIB4_PLACE;
 }
 
 static inline const uint32_t *fib4_unit(const struct fib4 *fib, uint32_t entry)
 {
-	return &fib->entries[(size_t)(entry & PLACE) * UNIT_WORDS];
+	return &fib->entries[(size_t)(entry & FIB4_PLACE) * FIB4_UNIT_WORDS];
 }
 
 static inline uint32_t range_of(const struct fib_ranges *ranges, uint32_t addr)
@@ -350,31 +324,31 @@ static uint32_t build_ranges(struct builder *builder, size_t n)
 	struct fib_ranges *ranges;
 
 	if (builder->fib == NULL)
-		return FURTHER;
-	ranges = (struct fib_ranges *)(void *)&builder->fib->entries[at * UNIT_WORDS];
+		return FIB4_FURTHER;
+	ranges = (struct fib_ranges *)(void *)&builder->fib->entries[at * FIB4_UNIT_WORDS];
 	for (unsigned i = 0; i < BOUNDS; i++)
 		ranges->before[i] = INT16_MAX;
 	for (size_t i = 0; i < n; i++)
 		ranges->answer[i] = builder->range[i].answer;
 	for (size_t i = 1; i < n; i++)
 		ranges->before[i - 1] = (int16_t)((builder->range[i].first - 1) ^ 0x8000);
-	return FURTHER | (uint32_t)at;
+	return FIB4_FURTHER | (uint32_t)at;
 }
 
 static uint32_t build_entry(struct builder *builder, uint64_t first, unsigned bits);
 
 static uint32_t build_table(struct builder *builder, uint64_t first, unsigned bits)
 {
-	const size_t at = take_units(builder, TABLE_SIZE / UNIT_WORDS);
+	const size_t at = take_units(builder, TABLE_SIZE / FIB4_UNIT_WORDS);
 
 	for (uint64_t i = 0; i < TABLE_SIZE; i++) {
 		const uint32_t entry = build_entry(
 			builder, first + (i << (bits - TABLE_BITS)), bits - TABLE_BITS);
 
 		if (builder->fib != NULL)
-			builder->fib->entries[at * UNIT_WORDS + i] = entry;
+			builder->fib->entries[at * FIB4_UNIT_WORDS + i] = entry;
 	}
-	return TABLE | (uint32_t)at;
+	return FIB4_TABLE | (uint32_t)at;
 }
 
 /* The entry of 2^bits addresses from this one on, which the range at hand is the first of. */
@@ -398,9 +372,10 @@ static uint32_t build_entry(struct builder *builder, uint64_t first, unsigned bi
 /* Returns how many units there are. */
 static size_t fib4_build_units(struct fib4 *fib, const struct fib_range *ranges)
 {
-	struct builder builder = {.fib = fib, .range = ranges, .n_units = BLOCKS / UNIT_WORDS};
+	struct builder builder = {
+		.fib = fib, .range = ranges, .n_units = FIB4_BLOCKS / FIB4_UNIT_WORDS};
 
-	for (uint64_t block = 0; block < BLOCKS; block++) {
+	for (uint64_t block = 0; block < FIB4_BLOCKS; block++) {
 		const uint32_t entry = build_entry(&builder, block << BLOCK_BITS, BLOCK_BITS);
 
 		if (fib != NULL)
@@ -414,7 +389,7 @@ static struct fib4 *fib4_alloc(size_t n_units, int socket)
 	const struct fib4 *fib = NULL;
 
 	return rte_zmalloc_socket("weir_fib4",
-		sizeof(*fib) + n_units * UNIT_WORDS * sizeof(fib->entries[0]), 64, socket);
+		sizeof(*fib) + n_units * FIB4_UNIT_WORDS * sizeof(fib->entries[0]), 64, socket);
 }
 
 static struct fib4 *create_few(const struct fib_range *ranges, size_t n, int socket)
@@ -435,10 +410,12 @@ static struct fib4 *create_few(const struct fib_range *ranges, size_t n, int soc
 static struct fib4 *create_blocks(const struct fib_range *ranges, int socket)
 {
 	const size_t n_units = fib4_build_units(NULL, ranges);
-	struct fib4 *fib = n_units <= PLACE ? fib4_alloc(n_units, socket) : NULL;
+	struct fib4 *fib = n_units <= FIB4_PLACE ? fib4_alloc(n_units, socket) : NULL;
 
-	if (fib != NULL)
-		fib4_build_units(fib, ranges);
+	if (fib == NULL)
+		return NULL;
+	fib->n_units = n_units;
+	fib4_build_units(fib, ranges);
 	return fib;
 }
 
@@ -451,8 +428,8 @@ int fib4_create(const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwis
 	if (ranges == NULL)
 		return -ENOMEM;
 	n_ranges = divide_into_ranges(prefixes, n, otherwise, ranges);
-	*out = n_ranges <= FEW ? create_few(ranges, n_ranges, socket)
-			       : create_blocks(ranges, socket);
+	*out = n_ranges <= FIB4_FEW ? create_few(ranges, n_ranges, socket)
+				    : create_blocks(ranges, socket);
 	free(ranges);
 	return *out != NULL ? 0 : -ENOMEM;
 }

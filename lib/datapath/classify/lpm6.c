@@ -11,7 +11,7 @@
 #include <rte_malloc.h>
 #include <rte_prefetch.h>
 
-#include "base/hash.h"
+#include "classify/lines_format.h"
 
 #define LENGTHS 129
 
@@ -27,10 +27,7 @@
 /* Which bucket. The addresses in the table are the operator's, so nobody can aim at one bucket. */
 static inline uint32_t bucket_of(const struct lpm6_node *node, struct lpm6_addr key)
 {
-	uint64_t h = key.word[0] * HASH_GOLDEN;
-
-	h = (h ^ h >> 32 ^ key.word[1]) * UINT64_C(0xd6e8feb86659fd93);
-	return node->first + (uint32_t)((h >> 32) * node->n_buckets >> 32);
+	return node->first + lines_hash6(key.word[0], key.word[1], node->n_buckets);
 }
 
 static inline struct lpm6_addr mask_addr6(struct lpm6_addr addr, struct lpm6_addr mask)

@@ -67,6 +67,13 @@ struct rule {
 };
 static_assert(sizeof(struct rule) == 64, "a rule is a cache line");
 
+/* Such a rule is never part of a chain: its policy is the start. */
+static inline bool rule_asks_nothing(const struct rule *rule)
+{
+	return rule->mask == 0 && rule->src_port.first == 0 && rule->dst_port.first == 0 &&
+	       (rule->src_mask[0] | rule->src_mask[1]) == 0;
+}
+
 /* Longest prefix → start, for one of the two addresses of a packet. */
 struct table {
 	struct fib4 *v4; /* NULL when no policy needs it */
@@ -92,6 +99,7 @@ struct classifier {
 	bool any_alike;    /* it depends on nothing that differs between packets of a burst */
 	bool wants_l2_len; /* some policy charges packets without their L2 header */
 	struct rule *rules;
+	uint32_t n_rules;
 	struct strictness *strictness; /* of all policies, sorted by answer */
 	uint32_t n_strictness;
 	enum unparsed_action unparsed;

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What a fib4 is made of: fib4.c searches it, and lines.c carries it where others do. Private to
+ * this folder.
+ */
+#ifndef WEIR_CLASSIFY_FIB4_PRIVATE_H
+#define WEIR_CLASSIFY_FIB4_PRIVATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "classify/fib4.h"
+
+#define FIB4_BLOCKS     (UINT32_C(1) << 16)
+#define FIB4_UNIT_WORDS 4
+#define FIB4_FEW        16 /* ranges that are asked one after the other */
+
+/*
+ * An entry is an answer, whose upper two bits are alike; or 01, a bit that says whether it leads to
+ * ranges or a table, and where that begins, in units from the first entry of all.
+ */
+#define FIB4_FURTHER UINT32_C(0x40000000)
+#define FIB4_TABLE   UINT32_C(0x60000000)
+#define FIB4_PLACE   UINT32_C(0x1fffffff)
+
+/*
+ * One of few ranges, of all addresses: the last address before it, less 2^31, and the bits by which
+ * its answer differs from that of the range before; of the first one, its answer.
+ */
+struct fib_edge {
+	int32_t before;
+	uint32_t change;
+};
+
+struct fib4 {
+	unsigned n_few; /* ranges, if that is all there is; else 0, and entries */
+	struct fib_edge few[FIB4_FEW];
+	size_t n_units;                                  /* of entries */
+	uint32_t entries[] __attribute__((aligned(64))); /* the first of which are of all blocks */
+};
+
+#endif
