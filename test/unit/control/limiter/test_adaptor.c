@@ -289,7 +289,7 @@ struct group {
 	double carry[N];
 	double most_rate, most_burst; /* of all together, since it was set to 0 */
 	uint64_t slots[FLOW_SLOTS];
-	unsigned turn;
+	unsigned turn, measured[N]; /* whose policy is looked at, and how often it has been */
 };
 
 static struct limiter_view adaptor_view(const struct group *g, unsigned i)
@@ -305,6 +305,7 @@ static void measure_adaptor(void *context, unsigned policy, struct limiter_sampl
 	struct group *g = context;
 
 	assert_int_equal(policy, 0);
+	g->measured[g->turn]++;
 	*sample = (struct limiter_sample){
 		.arrived_bytes = g->arrived[g->turn],
 		.dropped_packets = g->dropped[g->turn],
@@ -756,6 +757,36 @@ static void test_update(void **state)
 	group_free(g);
 }
 
+/* Another allocator knows nothing of the past, and nothing of it keeps the policy awake. */
+static void test_other_allocator(void **state)
+{
+	static const double rates[N] = {2 * LIMIT, 2 * LIMIT, 2 * LIMIT}, none[N];
+	const struct limiter_policy adaptor = policy_of("adaptor");
+	struct limiter_policy fixed = policy_of("static");
+	struct group *g = group_new("adaptor");
+	const unsigned from = 0;
+	unsigned measured[N];
+
+	(void)state;
+	fixed.keep_per_second = 0.01;
+	run_adaptor_group(g, 12, rates, smooth); /* the virtual queue is as long as it can be */
+	for (unsigned i = 0; i < N; i++)
+		assert_int_equal(limiter_update(g->l[i], &fixed, 1, &from, g->now), 0);
+	run_adaptor_group(g, 6, none, smooth); /* shorter than the history */
+	memcpy(measured, g->measured, sizeof(measured));
+	run_adaptor_group(g, 1, none, smooth);
+	assert_memory_equal(g->measured, measured, sizeof(measured));
+	for (unsigned i = 0; i < N; i++)
+		assert_int_equal(limiter_update(g->l[i], &adaptor, 1, &from, g->now), 0);
+	run_adaptor_group(g, 1, none, smooth);
+	for (unsigned i = 0; i < N; i++) {
+		assert_near(adaptor_view(g, i).demand, 0, 0);
+		assert_near(adaptor_view(g, i).weight, 0, 0);
+		assert_int_equal(adaptor_view(g, i).local_burst, BURST / N);
+	}
+	group_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -778,6 +809,7 @@ int main(void)
 		cmocka_unit_test(test_waits_less_than_with_fixed_parts),
 		cmocka_unit_test(test_skips_idle),
 		cmocka_unit_test(test_update),
+		cmocka_unit_test(test_other_allocator),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
