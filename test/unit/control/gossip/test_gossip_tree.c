@@ -373,39 +373,72 @@ static bool cut_one_way(const struct world *w, unsigned from, unsigned to)
 	return from == w->cut_from && to == w->cut_to;
 }
 
+/* The limiters at 3 and 4 have moved to the root; their parent is back, and they are to return. */
+struct move {
+	struct world world;
+	unsigned root, parent, child;
+};
+
+static void begin_move(struct move *m)
+{
+	struct world_params params = usual;
+	struct world *w = &m->world;
+
+	params.n = 5;
+	params.branching = 2;
+	begin_tree_world(w, &params);
+	m->root = world_at(w, 0);
+	m->parent = world_at(w, 1);
+	m->child = world_at(w, 3);
+	world_crash(w, m->parent);
+	world_run(w, tree_repair_time(w, 1));
+	assert_true(gossip_peer(w->nodes[m->child].gossip, m->root)->alive);
+	world_start(w, m->parent);
+	world_set(w, m->parent, 0, w->weights[m->parent]);
+	while (!counted_twice(w))
+		world_run(w, MS);
+}
+
 /* The leave of a child that moves is lost: it is said again when the old parent speaks. */
 static void test_lost_leave(void **state)
 {
-	struct world_params params = usual;
-	unsigned root, parent, child;
-	struct world w;
+	struct move m;
+	struct world *w = &m.world;
 
 	(void)state;
-	params.n = 5;
-	params.branching = 2;
-	begin_tree_world(&w, &params);
-	root = world_at(&w, 0);
-	parent = world_at(&w, 1);
-	child = world_at(&w, 3);
-	world_crash(&w, parent);
-	world_run(&w, tree_repair_time(&w, 1));
-	assert_true(gossip_peer(w.nodes[child].gossip, root)->alive);
-	world_start(&w, parent);
-	world_set(&w, parent, 0, w.weights[parent]);
-	while (!counted_twice(&w))
-		world_run(&w, MS);
-	w.cut = cut_one_way;
-	w.cut_from = child;
-	w.cut_to = root;
-	while (gossip_peer(w.nodes[child].gossip, root))
-		world_run(&w, MS);
-	world_run(&w, TICK);
-	assert_true(counted_twice(&w));
-	w.cut = NULL;
-	world_run(&w, HEARTBEAT + tree_crossing_time(&w));
-	assert_false(counted_twice(&w));
-	expect_right(&w);
-	world_destroy(&w);
+	begin_move(&m);
+	w->cut = cut_one_way;
+	w->cut_from = m.child;
+	w->cut_to = m.root;
+	while (gossip_peer(w->nodes[m.child].gossip, m.root))
+		world_run(w, MS);
+	world_run(w, TICK);
+	assert_true(counted_twice(w));
+	w->cut = NULL;
+	world_run(w, HEARTBEAT + tree_crossing_time(w));
+	assert_false(counted_twice(w));
+	expect_right(w);
+	world_destroy(w);
+}
+
+/* A parent that was left is not missed, also if it never answers to the leave. */
+static void test_left_for_good(void **state)
+{
+	struct move m;
+	struct world *w = &m.world;
+	struct gossip *child;
+
+	(void)state;
+	begin_move(&m);
+	child = w->nodes[m.child].gossip;
+	w->cut = cut_one_way;
+	w->cut_from = m.root;
+	w->cut_to = m.child;
+	for (uint64_t end = w->now_ns + 3 * TIMEOUT; w->now_ns < end;) {
+		world_run(w, TICK);
+		assert_int_equal(gossip_silent(child), 0);
+	}
+	world_destroy(w);
 }
 
 /* A leaf falls silent: counted until just before the timeout, by nobody in the stated time. */
@@ -779,6 +812,7 @@ int main(void)
 		cmocka_unit_test(test_overtaken),
 		cmocka_unit_test(test_restart_voids_at_once),
 		cmocka_unit_test(test_lost_leave),
+		cmocka_unit_test(test_left_for_good),
 		cmocka_unit_test(test_silence),
 		cmocka_unit_test(test_restart_without_a_policy),
 		cmocka_unit_test(test_crashes),
