@@ -25,6 +25,10 @@
 	"{'name': 'else', 'address': '127.%1$u.%2$u.81:7946'}]" more "}, "
 #define STORE "'ledger': {'store': '%3$s/store', 'lease': '2s', 'promise': 0}, "
 
+#define ETCD                                                                       \
+	"'ledger': {'store': '%3$s/store', 'lease': '2s', 'promise': 0, 'etcd': {" \
+	"'endpoints': ['https://127.0.0.1:9']}}, "
+
 #define SOFT  "{'name': 'soft', 'match': {'vlan': 1}, 'limit': '1Gbit/s', 'allocator': 'fps'}"
 #define FIRM  "{'name': 'firm', 'match': {'vlan': 2}, 'limit': '1Gbit/s', 'guarantee': 'conserved'}"
 #define GDRL  "{'name': 'gdrl', 'match': {'vlan': 3}, 'limit': '8Mbit/s', 'allocator': 'gdrl'}"
@@ -74,6 +78,7 @@ static const struct box boxes[] = {
 	{"tree", GOSSIP(", 'estimator': 'tree'"), (SOFT ", " TRIAL), 6},
 	{"push-sum", GOSSIP(", 'estimator': 'push-sum'"), (SOFT ", " TIMED), 16},
 	{"totals", GOSSIP("") STORE, (TOTAL ", " PERIOD), 7},
+	{"etcd", GOSSIP("") ETCD, (TOTAL ", " PERIOD), 7},
 	{"conserved", GOSSIP("") STORE, (FIRM ", " GDRL), 7},
 };
 
