@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <rte_eal.h>
+#include <rte_malloc.h>
 
 #include <sodium.h>
 
@@ -72,11 +73,21 @@ const struct port *instance_world_ports(void)
 	return ports.ports;
 }
 
+/* Pieces of DPDK's memory that are in use. */
+static unsigned count_pieces(void)
+{
+	struct rte_malloc_socket_stats stats;
+
+	assert_int_equal(rte_malloc_get_socket_stats(0, &stats), 0);
+	return stats.alloc_count;
+}
+
 void instance_world_open_more(struct instance_world *w, const char *more, const char *policies)
 {
 	int fd;
 
 	memset(w, 0, sizeof(*w));
+	w->pieces = count_pieces();
 	w->more = more;
 	strcpy(w->file, "/tmp/weir-instance-world-XXXXXX");
 	fd = mkstemp(w->file);
@@ -103,6 +114,7 @@ void instance_world_close(struct instance_world *w)
 		worker_end(&w->inst.workers[i]);
 	instance_stop(&w->inst);
 	assert_int_equal(w->inst.leaked, 0);
+	assert_in_range(count_pieces(), 0, w->pieces); /* whoever had some may have freed it */
 	config_free(loaded);
 	config_free(w->config);
 	unlink(w->file);

@@ -22,6 +22,7 @@ struct instance_world {
 	struct config *config; /* as it was started with */
 	char file[32];         /* with policies of other names, after instance_world_write() */
 	const char *more;      /* keys beside those that all have */
+	unsigned pieces;       /* of DPDK's memory that others had before it was opened */
 };
 
 /* EAL and the ports, for as long as the tests of a group. */

@@ -44,8 +44,9 @@ static struct world *world_new(void)
 
 static void world_free(struct world *world)
 {
-	instance_world_close(&world->w);
+	world->worker->tap = NULL;
 	tap_destroy(world->tap);
+	instance_world_close(&world->w);
 	free(world->record);
 	test_free(world);
 }

@@ -21,6 +21,7 @@
 #include "instance_world.h"
 #include "clock.h"
 #include "show.h"
+#include "tap_session.h"
 #include "telemetry/server.h"
 
 #define REQUESTS    ROUNDS(200000)
@@ -267,6 +268,9 @@ static int open_hostile_world(void **state)
 static int close_hostile_world(void **state)
 {
 	telemetry_close(server);
+	tap_session_stop(&world.inst);
+	instance_world_turn_all(&world); /* workers see that it has gone */
+	tap_session_stop(&world.inst);
 	instance_world_close(&world);
 	return instance_world_stop(state);
 }
