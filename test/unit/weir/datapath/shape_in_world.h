@@ -73,6 +73,7 @@ static inline void open_wire(struct instance_world *w, const char *more, const c
 		stop_seeing();
 	memset(&wire, 0, sizeof(wire));
 	instance_world_open_more(w, more, policies);
+	w->pieces += 2 * INSTANCE_WORKERS; /* DPDK keeps callbacks that are removed */
 	wire.a = w->inst.port_ids[0];
 	wire.b = w->inst.port_ids[1];
 	for (uint16_t q = 0; q < INSTANCE_WORKERS; q++) {

@@ -240,6 +240,7 @@ static void test_policy_leaves(void **state)
 		assert_int_equal(instance_dropped(&w), 0);
 		x = begin_reload(&w, after[i]);
 		assert_false(policy_txn_finish(x));
+		wait_ms(5); /* a bucket that both draw from begins empty */
 		instance_world_turn(&w, 0);
 		/* Quiescent or not: the other has packets in it. */
 		rte_rcu_qsbr_quiescent(w.inst.publisher.rcu, 1);
@@ -554,6 +555,7 @@ static void test_batches(void **state)
 		worker = &w.inst.workers[0];
 		assert_int_equal(worker->paths[0].rx_port, wire.a);
 		stamps = stamp_from(rows[i].stamped ? rows[i].apart_ns : 0);
+		w.pieces++;
 		worker->paths[0].clock = &nic.clock;
 		wait_ms(5); /* since the bucket was full all of them have come */
 		instance_world_turn(&w, 0);
