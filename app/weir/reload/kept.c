@@ -85,8 +85,9 @@ static json_t *user_name(uid_t uid)
 {
 	char name[REQUESTER_BYTES];
 
-	requester_user(uid, name);
-	return name[0] ? json_string(name) : json_sprintf("uid %u", (unsigned)uid);
+	if (requester_user(uid, name))
+		return json_string(name);
+	return json_sprintf("uid %u", (unsigned)uid);
 }
 
 json_t *history_line(const char *what, int64_t uid, int64_t gid, int64_t pid)

@@ -8,28 +8,27 @@
 
 #define USERS_FILE "/etc/passwd"
 
-void requester_user(uid_t uid, char name[REQUESTER_BYTES])
+bool requester_user(uid_t uid, char name[REQUESTER_BYTES])
 {
 	FILE *users = fopen(USERS_FILE, "re");
 	char line[1024];
 	struct passwd row, *found = NULL;
 
-	name[0] = '\0';
 	if (!users)
-		return;
+		return false;
 	while (fgetpwent_r(users, &row, line, sizeof(line), &found) == 0 && found->pw_uid != uid)
 		found = NULL;
 	if (found)
 		snprintf(name, REQUESTER_BYTES, "%.40s", found->pw_name);
 	fclose(users);
+	return found != NULL;
 }
 
 void requester_name(uid_t uid, char name[REQUESTER_BYTES])
 {
 	char user[REQUESTER_BYTES];
 
-	requester_user(uid, user);
-	if (user[0])
+	if (requester_user(uid, user))
 		snprintf(name, REQUESTER_BYTES, "%.40s (uid %u)", user, (unsigned)uid);
 	else
 		snprintf(name, REQUESTER_BYTES, "uid %u", (unsigned)uid);

@@ -6,12 +6,14 @@
 #ifndef WEIR_APP_REQUESTER_H
 #define WEIR_APP_REQUESTER_H
 
+#include <stdbool.h>
+
 #include <sys/types.h>
 
 #define REQUESTER_BYTES 64
 
-/* The name alone; "": it has none there. */
-void requester_user(uid_t uid, char name[REQUESTER_BYTES]);
+/* The name alone; false: it has none there. */
+bool requester_user(uid_t uid, char name[REQUESTER_BYTES]);
 
 /*
  * "alice (uid 1000)", as /etc/passwd has it, or "uid 1000": directories elsewhere may take long to

@@ -162,6 +162,36 @@ static void test_grd(void **state)
 	}
 }
 
+/* A byte an hour is a demand, and what exceeds the limit by a thousandth is held back. */
+static void test_regimes(void **state)
+{
+	static const char *const names[] = {
+		"central", "static", "gtb", "grd", "adaptor", "gdrl", "quota"};
+	static const struct {
+		double demand;
+		bool dropped;
+		enum allocate_regime regime;
+	} rows[] = {
+		{0, false, ALLOCATE_IDLE},
+		{1.0 / 3600, false, ALLOCATE_BOTTLENECKED},
+		{LIMIT, false, ALLOCATE_BOTTLENECKED},
+		{1.001 * LIMIT, true, ALLOCATE_UNBOTTLENECKED},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+			struct situation s = {
+				.n = 1, .demand = rows[i].demand, .dropped = rows[i].dropped};
+			struct allocate_state st = {0};
+
+			run_allocator(&st, names[k], &s);
+			if (st.regime != rows[i].regime)
+				fail_msg("%s, row %zu: %s", names[k], i,
+					allocate_regime_name(st.regime));
+		}
+}
+
 static void test_fps_all_idle(void **state)
 {
 	struct situation s = {.n = 4};
@@ -598,6 +628,7 @@ int main(void)
 		cmocka_unit_test(test_reference_drop),
 		cmocka_unit_test(test_gtb),
 		cmocka_unit_test(test_grd),
+		cmocka_unit_test(test_regimes),
 		cmocka_unit_test(test_fps_all_idle),
 		cmocka_unit_test(test_fps_lone_limiter),
 		cmocka_unit_test(test_fps_first_limiter),

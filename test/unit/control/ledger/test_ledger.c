@@ -524,6 +524,34 @@ static void test_nobody_to_promise(void **state_)
 }
 
 /* What a restart may go by: all but what neighbours have said. */
+/* A record as it lies on disks: who can read it today can read it for good. */
+static void test_stored_record(void **state_)
+{
+	static const uint64_t words[] = {
+		UINT64_C(0x576569724c656401), 1, 100, 7, 88, 7, /* "WeirLed" and a version, 1 */
+		5, 5, 5, 0, 0, 0,                               /* the edge */
+		UINT64_C(0xbd8dd216156d8262),                   /* of all before it */
+	};
+	struct ledger *l = ledger_of(100, 1), *again;
+	struct ledger_params params = params_of(100, 1);
+	uint8_t stored[sizeof(words)], record[512];
+	size_t len;
+
+	(void)state_;
+	for (size_t i = 0; i < sizeof(stored); i++)
+		stored[i] = (uint8_t)(words[i / 8] >> (56 - 8 * (i % 8)));
+	assert_int_equal(ledger_grant(l, 0, 5), 0);
+	assert_int_equal(ledger_spend(l, 7), 0);
+	assert_int_equal(ledger_save(l, record, &len), 0);
+	assert_int_equal(len, sizeof(stored));
+	assert_memory_equal(record, stored, len);
+	params.epoch++;
+	assert_int_equal(ledger_restore(&params, stored, len, BEGIN, &again), 0);
+	assert_int_equal(ledger_balance(again), 88);
+	ledger_destroy(again);
+	ledger_destroy(l);
+}
+
 static void test_record(void **state_)
 {
 	struct ledger_params params = params_of(1, 1);
@@ -840,6 +868,7 @@ static void test_statement_bytes(void **state_)
 		{{.epoch = LEDGER_MOST + 1}, -EBADMSG},
 		{{.epoch = 0, .stamp = 0}, -EBADMSG},
 		{{.epoch = 0, .stamp = 1}, 0},
+		{{.epoch = 0, .stamp = LEDGER_MOST}, 0},
 		{{.epoch = 0, .stamp = LEDGER_MOST + 1}, -EBADMSG},
 		{{.epoch = 1, .granted = 1, .promised = 1}, 0},
 		{{.epoch = 1, .granted = 1}, -EBADMSG},
@@ -847,7 +876,9 @@ static void test_statement_bytes(void **state_)
 		{{.epoch = 1, .promised = LEDGER_MOST + 1}, -EBADMSG},
 		{{.epoch = 1, .received = LEDGER_MOST}, 0},
 		{{.epoch = 1, .received = LEDGER_MOST + 1}, -EBADMSG},
+		{{.epoch = 1, .echo_epoch = LEDGER_MOST}, 0},
 		{{.epoch = 1, .echo_epoch = LEDGER_MOST + 1}, -EBADMSG},
+		{{.epoch = 1, .least_epoch = LEDGER_MOST}, 0},
 		{{.epoch = 1, .least_epoch = LEDGER_MOST + 1}, -EBADMSG},
 	};
 	uint8_t buf[LEDGER_STATEMENT_BYTES + 1];
@@ -889,6 +920,7 @@ int main(void)
 		cmocka_unit_test(test_promise_to_an_earlier_start),
 		cmocka_unit_test(test_promise_taken_back),
 		cmocka_unit_test(test_nobody_to_promise),
+		cmocka_unit_test(test_stored_record),
 		cmocka_unit_test(test_record),
 		cmocka_unit_test(test_recovering),
 		cmocka_unit_test(test_recovering_without_neighbours),

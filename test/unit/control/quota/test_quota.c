@@ -567,6 +567,8 @@ static void test_crash_in_new_period(void **state)
 	(void)state;
 	assert_int_equal(quota_spend(p.a, 1, p.now), -EAGAIN);
 	assert_int_equal(quota_save(p.a, record, &len), 0);
+	/* As it lies on disks: who can read it today can read it for good. */
+	assert_memory_equal(record, "ewqutav1", 8);
 	quota_committed(p.a);
 	assert_int_equal(quota_period(p.a, 2, 100, p.now), 0);
 	assert_int_equal(quota_period(p.b, 2, 90, p.now), 0);

@@ -281,6 +281,43 @@ static void test_for_programs(void **state)
 	unlink(path);
 }
 
+struct found_keys {
+	char text[64];
+};
+
+static void add_found(const struct json_path *path, void *context)
+{
+	struct found_keys *found = context;
+
+	strcat(found->text, path->key);
+	strcat(found->text, " ");
+}
+
+/* All that stand again in their own object, in the order of the text. */
+static void test_duplicates(void **state)
+{
+	static const struct {
+		const char *text, *found;
+	} cases[] = {
+		{"{}", ""},
+		{"{'a': 1, 'b': {'a': 1}, 'c': [{'a': 1}, {'a': 1}]}", ""},
+		{"{'b': 1, 'a': 1, 'a': 2}", "a "},
+		{"{'b': 1, 'a': {'c': 1, 'c': 1}, 'b': 2, 'a': 3, 'b': 4}", "c b a b "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct found_keys found = {""};
+		char *text = strdup(cases[i].text);
+
+		for (char *c = text; *c; c++)
+			*c = *c == '\'' ? '"' : *c;
+		assert_int_equal(json_find_duplicates(text, strlen(text), add_found, &found), 0);
+		assert_string_equal(found.text, cases[i].found);
+		free(text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -292,6 +329,7 @@ int main(void)
 		cmocka_unit_test(test_meant),
 		cmocka_unit_test(test_cap),
 		cmocka_unit_test(test_for_programs),
+		cmocka_unit_test(test_duplicates),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -409,6 +409,24 @@ static void test_kept_back(void **state)
 	}
 }
 
+/* Rings that workers share go once, whoever owns them, and in whichever direction. */
+static void test_rings_go(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, PLACED);
+	for (unsigned i = 0; i < 2; i++) {
+		struct rx_rings *rings = rx_rings_create(i, INSTANCE_WORKERS, 1);
+
+		assert_non_null(rings);
+		assert_int_equal(rx_rings_open(rings, w.inst.workers, w.inst.slots.capacity), 0);
+		for (unsigned k = 0; k < INSTANCE_WORKERS; k++)
+			w.inst.workers[k].paths[i].rings = rings;
+	}
+	instance_world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -422,6 +440,7 @@ int main(void)
 		cmocka_unit_test(test_retargets),
 		cmocka_unit_test(test_fragments),
 		cmocka_unit_test(test_kept_back),
+		cmocka_unit_test(test_rings_go),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);

@@ -20,6 +20,7 @@
 #include "config/load.h"
 #include "kept.h"
 #include "reload.h"
+#include "requester.h"
 
 #define A(limit) "{'name': 'a', 'match': {'direction': 'a-to-b'}, 'limit': '" limit "'}"
 #define B        "{'name': 'b', 'match': {'vlan': 2}, 'limit': '1Gbit/s'}"
@@ -437,6 +438,37 @@ static char *text_of_file(const struct kept_world *k)
 }
 
 /* A whole configuration, that nobody can alter while it is read. */
+/* By the name that the system has, or else by the number; who is nobody is not named. */
+static void test_requesters(void **state)
+{
+	static const struct {
+		int64_t uid;
+		const char *user, *name;
+	} rows[] = {
+		{0, "root", "root (uid 0)"},
+		{4000000001, "uid 4000000001", "uid 4000000001"},
+		{-1, NULL, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		json_t *line = history_line("what", rows[i].uid, 7, 8);
+		const char *user = json_string_value(json_object_get(line, "user"));
+		char name[REQUESTER_BYTES];
+
+		assert_int_equal(json_integer_value(json_object_get(line, "gid")), 7);
+		assert_int_equal(json_integer_value(json_object_get(line, "pid")), 8);
+		assert_int_equal(!user, !rows[i].user);
+		assert_int_equal(!json_object_get(line, "uid"), !rows[i].user);
+		if (user) {
+			assert_string_equal(user, rows[i].user);
+			requester_name((uid_t)rows[i].uid, name);
+			assert_string_equal(name, rows[i].name);
+		}
+		json_decref(line);
+	}
+}
+
 static void test_apply(void **state)
 {
 	struct change_request request = request_of(CHANGE_APPLY);
@@ -482,6 +514,7 @@ int main(void)
 		cmocka_unit_test(test_ends_unconfirmed),
 		cmocka_unit_test(test_starts),
 		cmocka_unit_test(test_two_of_one_directory),
+		cmocka_unit_test(test_requesters),
 		cmocka_unit_test(test_apply),
 	};
 
