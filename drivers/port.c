@@ -50,14 +50,19 @@ int port_probe(struct port *port, const struct port_config *config, uint16_t id)
 	if (port_is_af_packet(config) && !af_packet_fits(config))
 		return complain_port(port, "its framesz holds no frame of its mtu", -EINVAL);
 	port->queues_max = RTE_MIN(port->info.max_rx_queues, port->info.max_tx_queues);
+	if (config->queues)
+		port->queues_max = RTE_MIN(port->queues_max, config->queues);
 	return 0;
 }
 
-/* Data room of an mbuf: the usual, unless the device cannot scatter a larger frame over several. */
+/*
+ * Data room of an mbuf: the usual, unless more is asked for, or the device cannot scatter a larger
+ * frame over several.
+ */
 static uint16_t data_room(const struct port *port)
 {
 	unsigned frame = port_frame_max(port->config) + RTE_ETHER_CRC_LEN;
-	unsigned room = RTE_MBUF_DEFAULT_DATAROOM;
+	unsigned room = RTE_MAX(RTE_MBUF_DEFAULT_DATAROOM, port->config->buffer_size);
 
 	if (!(port->info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER) && frame > room)
 		room = RTE_ALIGN_CEIL(frame, 64);
@@ -74,7 +79,7 @@ static unsigned pool_buffers(uint16_t queues, unsigned held, uint32_t buffers)
 
 size_t port_pool_bytes(const struct port_config *config, uint16_t queues, uint32_t buffers)
 {
-	unsigned room = RTE_MBUF_DEFAULT_DATAROOM;
+	unsigned room = RTE_MAX(RTE_MBUF_DEFAULT_DATAROOM, config->buffer_size);
 
 	if (port_is_af_packet(config))
 		room = RTE_MAX(room, af_packet_frame(config));
@@ -158,6 +163,23 @@ static int configure_port(struct port *port)
 	return rte_eth_dev_configure(port->id, port->queues, port->queues, &conf);
 }
 
+/* Some devices have so many queues, but only powers of two of them (vmxnet3). */
+uint16_t port_queues(struct port *port, uint16_t wanted)
+{
+	uint16_t fewer = rte_align32prevpow2(wanted);
+
+	port->queues = wanted;
+	if (fewer == wanted || configure_port(port) != -EINVAL)
+		return wanted;
+	port->queues = fewer;
+	if (configure_port(port))
+		return wanted; /* that is not why: port_start() says what is */
+	fprintf(stderr, "weir: ports.%s (%s): it does not take %u queues, and has %u\n",
+		port->config->name, port->config->device, wanted, fewer);
+	port->queues_max = fewer;
+	return fewer;
+}
+
 static int setup_queues(struct port *port)
 {
 	int socket = rte_eth_dev_socket_id(port->id), ret;
@@ -197,14 +219,16 @@ static int raise_mtu(const struct port *port)
 {
 	unsigned mtu = 0;
 	int ret = read_mtu(port, &mtu);
-	char what[96], name[IFNAMSIZ];
+	unsigned most = port->info.max_mtu == UINT16_MAX ? 0 : port->info.max_mtu;
+	char what[128], name[IFNAMSIZ];
 
 	if (ret == 0 && mtu >= port->config->mtu)
 		return 0;
 	ret = rte_eth_dev_set_mtu(port->id, port->config->mtu);
 	if (ret == 0 || (ret == -ENOTSUP && is_virtual(port)))
 		return 0;
-	snprintf(what, sizeof(what), "cannot set the MTU to %u, it is %u", port->config->mtu, mtu);
+	snprintf(what, sizeof(what), "cannot set the MTU to %u, it is %u%s%.0u", port->config->mtu,
+		mtu, most ? ", and at most " : "", most);
 	complain_port(port, what, ret);
 	if (kernel_interface(port->config, name))
 		fprintf(stderr, "weir: ports.%s: ip link set dev %s mtu %u\n", port->config->name,

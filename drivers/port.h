@@ -30,6 +30,12 @@ struct port {
 int port_probe(struct port *port, const struct port_config *config, uint16_t id);
 
 /*
+ * How many queue pairs the device takes of so many, which are no more than queues_max: that is less
+ * from now on if it is, which stderr says. Before port_start().
+ */
+uint16_t port_queues(struct port *port, uint16_t wanted);
+
+/*
  * Configures the port with that many queue pairs (at most queues_max), promiscuous, with scatter,
  * multi-segment transmission and RSS where the device has them, and starts it. What it receives on
  * each queue may lie in `held` packet buffers for longer than a burst; and there are so many more,

@@ -86,6 +86,8 @@ struct port_config {
 	char device[CONFIG_DEVICE_MAX]; /* PCI address or vdev string with its arguments */
 	uint16_t mtu;                   /* largest L3 packet, bytes */
 	uint32_t buffers;               /* see config_buffers(); 0: as policies need */
+	uint16_t queues;                /* at most; 0: as the device has */
+	uint16_t buffer_size;           /* bytes of a frame that a buffer holds; 0: as is usual */
 	enum offloads_mode offloads;
 };
 

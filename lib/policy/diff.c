@@ -82,6 +82,7 @@ static void check_same_ports(
 		check_unchanged(c,
 			strcmp(a->name, b->name) == 0 && strcmp(a->device, b->device) == 0 &&
 				a->mtu == b->mtu && a->buffers == b->buffers &&
+				a->queues == b->queues && a->buffer_size == b->buffer_size &&
 				a->offloads == b->offloads,
 			"ports.%s", b->name);
 	}

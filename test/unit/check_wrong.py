@@ -247,6 +247,8 @@ VALUES = [
     ("ports.lan.mtu", 20000, "expected a whole number from 64 to 16000"),
     ("ports.lan.buffers", 100, "expected 4096 to 100M"),
     ("ports.lan.buffers", "2 M packets", "expected a number such as"),
+    ("ports.lan.queues", 0, "expected a whole number from 1 to 64"),
+    ("ports.lan.buffer_size", "9000", "expected a whole number from 2048 to 16384"),
     ("ports.lan.offloads", False, 'expected "fix" or "refuse" or "ignore"'),
     ("ports.lan.offloads", "ingore", 'did you mean "ignore"?'),
     ("wires", {}, "expected an array of wires"),

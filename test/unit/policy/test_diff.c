@@ -232,6 +232,14 @@ static void test_fixed(void **state)
 		    "'offloads': 'ignore'}}, " WIRES),
 		"ports.wan");
 	refuse_change(NET(PORTS WIRES),
+		NET("'ports': {'lan': {'device': 'net_null0', 'queues': 1}, "
+		    "'wan': {'device': 'net_null1'}}, " WIRES),
+		"ports.lan");
+	refuse_change(NET(PORTS WIRES),
+		NET("'ports': {'lan': {'device': 'net_null0', 'buffer_size': 9000}, "
+		    "'wan': {'device': 'net_null1'}}, " WIRES),
+		"ports.lan");
+	refuse_change(NET(PORTS WIRES),
 		NET(PORTS "'wires': [{'name': 'w', 'a': 'wan', 'b': 'lan'}]"), "wires[0]");
 	refuse_change(NET(PORTS WIRES),
 		NET(PORTS "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', 'distribute': true}]"),

@@ -114,6 +114,9 @@ static void test_ports(void **state)
 #define MTU(mtu)                                                   \
 	NET("'ports': {'lan': {'device': 'net_null0', 'mtu': " mtu \
 	    "}, 'wan': {'device': 'net_null1'}}, " WIRES)
+#define LAN(key)                                            \
+	NET("'ports': {'lan': {'device': 'net_null0', " key \
+	    "}, 'wan': {'device': 'net_null1'}}, " WIRES)
 	static const struct config_case cases[] = {
 		{DEVICES("0000:03:00.0", "0000:03:00.1"), ""},
 		{DEVICES("0000:03:00.0,promisc=1", "10000:e1:00.7"), ""},
@@ -173,6 +176,20 @@ static void test_ports(void **state)
 		{MTU("'1500'"),
 			"w.json:1: ports.lan.mtu: '1500': expected a whole number from 64 to "
 			"16000\n"},
+		{LAN("'queues': 1"), ""},
+		{LAN("'queues': 64, 'buffer_size': 2048"), ""},
+		{LAN("'buffer_size': 16384"), ""},
+		{LAN("'queues': 0"), "w.json:1: ports.lan.queues: 0: expected a whole number from "
+				     "1 to 64\n"},
+		{LAN("'queues': 65"),
+			"w.json:1: ports.lan.queues: 65: expected a whole number from "
+			"1 to 64\n"},
+		{LAN("'buffer_size': 2047"),
+			"w.json:1: ports.lan.buffer_size: 2047: expected a whole number from 2048 to "
+			"16384\n"},
+		{LAN("'buffer_size': 16385"),
+			"w.json:1: ports.lan.buffer_size: 16385: expected a whole number from 2048 "
+			"to 16384\n"},
 		{OFFLOADS("fix"), ""},
 		{OFFLOADS("refuse"), ""},
 		{OFFLOADS("ignore"), ""},
@@ -709,6 +726,8 @@ static void test_defaults(void **state)
 	assert_string_equal(config->limiter, "me");
 	assert_int_equal(config->n_eal, 0);
 	assert_int_equal(config->ports[0].mtu, 1500);
+	assert_int_equal(config->ports[0].queues, 0);
+	assert_int_equal(config->ports[0].buffer_size, 0);
 	assert_int_equal(config->n_workers, 1);
 	assert_int_equal(config->workers[0], 1);
 	assert_int_equal(config->idle, IDLE_POLL);
