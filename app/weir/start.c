@@ -43,6 +43,7 @@
 #include "police/extended.h"
 #include "police/shaped.h"
 #include "publish.h"
+#include "queues.h"
 #include "renewal.h"
 #include "credits.h"
 #include "reload.h"
@@ -101,6 +102,15 @@ static bool wire_distributed(const struct instance *inst, const struct wire *wir
 	return wire->distribute && wire_queues(inst, wire) < inst->config->n_workers;
 }
 
+/* Which ports may not all take: then the wire has what the pickier one does. */
+static uint16_t wire_queues_taken(struct instance *inst, const struct wire *wire)
+{
+	uint16_t a = port_queues(&inst->ports[wire->a], wire_queues(inst, wire));
+	uint16_t b = port_queues(&inst->ports[wire->b], a);
+
+	return b < a ? port_queues(&inst->ports[wire->a], b) : b;
+}
+
 static void warn_few_queues(const struct instance *inst, const struct wire *wire)
 {
 	unsigned queues = wire_queues(inst, wire), workers = inst->config->n_workers;
@@ -137,7 +147,7 @@ static int ports_start(struct instance *inst)
 	for (unsigned i = 0; ret == 0 && i < config->n_wires; i++) {
 		const struct wire *wire = &config->wires[i];
 
-		queues[wire->a] = queues[wire->b] = wire_queues(inst, wire);
+		queues[wire->a] = queues[wire->b] = wire_queues_taken(inst, wire);
 		if (wire_distributed(inst, wire))
 			held[wire->a] = held[wire->b] = rx_rings_mbufs(config->n_workers);
 		warn_few_queues(inst, wire);
@@ -303,10 +313,10 @@ static void paths_add(struct instance *inst, unsigned wire, uint16_t queue, stru
 
 	worker->paths[worker->n_paths++] = (struct path){a->id, b->id, queue, (uint16_t)wire,
 		DIRECTION_A_TO_B, a->rss, NULL, clock_of(inst, a), port_frame_max(a->config),
-		port_is_af_packet(a->config)};
+		port_is_af_packet(a->config), 0};
 	worker->paths[worker->n_paths++] = (struct path){b->id, a->id, queue, (uint16_t)wire,
 		DIRECTION_B_TO_A, b->rss, NULL, clock_of(inst, b), port_frame_max(b->config),
-		port_is_af_packet(b->config)};
+		port_is_af_packet(b->config), 0};
 }
 
 /* The last path of a worker becomes one of every worker's, by rings; they tell the flow's hash. */
@@ -565,6 +575,7 @@ static const struct task tasks[] = {
 	{.name = "busy", .next_ns = busy_next, .run = busy_run},
 	{.name = "bypass", .next_ns = bypasses_next, .run = bypasses_run},
 	{.name = "losses", .next_ns = losses_next, .run = losses_run},
+	{.name = "queues", .next_ns = queues_next, .run = queues_run},
 	{.name = "totals watch", .next_ns = watch_totals_next, .run = watch_totals},
 	{.name = "events", .next_ns = events_due, .run = events_turn},
 };

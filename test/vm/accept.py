@@ -31,11 +31,11 @@ PAGES = 256  # of 2 MB
 NICE = 5  # the guest's CPUs make room for tests that look at the clock
 
 
-# By one Weir, and what ends it; then in a guest of the pair's own.
-QUICK = (checks.ping, checks.frames, checks.limit, checks.link)
+# What is tried on each pair of those that one Weir joins; what ends it; and what takes others.
+JOINED = (checks.ping, checks.frames, checks.limit, checks.link)
 LAST = checks.stop
 OWN = (checks.tcp, checks.reload, checks.flaps, LAST, checks.again, checks.oversize, checks.jumbo,
-       checks.workers, checks.polls)
+       checks.workers, checks.three, checks.polls)
 
 
 def scenario_of(check, lab, weir, pair):
@@ -66,15 +66,15 @@ class Trial:
                     self.play(scenario_of(check, lab, weir, pair))
 
 
-def in_one_guest(trial, kinds, own, **settings):
+def in_one_guest(trial, kinds, more, cpus, **settings):
     """Pairs of these kinds, joined by one Weir."""
-    with labs.Lab(kinds, pages=PAGES) as lab:
+    with labs.Lab(kinds, pages=PAGES, cpus=cpus) as lab:
         weir = Weir(lab)
 
         def start(_):
             return f"{', '.join(kinds)}: it answers after {weir.start(**settings):.1f} s"
         if trial.play(start):
-            trial.play_all((*QUICK, *own), lab, weir)
+            trial.play_all((*JOINED, *more), lab, weir)
 
 
 def emulated(kind):
@@ -116,9 +116,11 @@ def main():
         trial = Trial(options.check)
         if options.long:
             for kind in filter(emulated, options.card or LONG):
-                in_one_guest(trial, [kind], OWN)
+                in_one_guest(trial, [kind], OWN, 3)
         else:
-            in_one_guest(trial, options.card or USUAL, (LAST,), workers=(0, 1), distribute=True)
+            in_one_guest(trial, options.card or USUAL, (checks.shared, LAST), 2,
+                         workers=(0, 1), distribute=True,
+                         keys={"e1000e": {"queues": 1}})
     except Skip as reason:
         print(f"skipped: {reason}")
         return SKIP

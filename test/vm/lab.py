@@ -30,7 +30,6 @@ TUNSETIFF = 0x400454CA
 IFF_TAP, IFF_NO_PI, IFF_VNET_HDR, IFF_MULTI_QUEUE = 0x0002, 0x1000, 0x4000, 0x0100
 CLONE_NEWNET = 0x40000000
 BOOT_S = 240  # where others have the CPUs
-ROOM = 1508  # of a tap: two tags on a full frame
 SETTINGS = {  # of what is made in a namespace
     "ipv4/tcp_congestion_control": "reno", "ipv4/tcp_no_metrics_save": "1",
     "ipv6/conf/default/accept_dad": "0", "ipv6/conf/default/router_solicitations": "0",
@@ -94,12 +93,12 @@ class Side:
             for _ in range(queues):
                 fds.append(os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK))
                 fcntl.ioctl(fds[-1], TUNSETIFF, struct.pack("16sH22x", name.encode(), flags))
-            self.sh(f"ip link set {name} mtu {ROOM} up; "
+            self.sh(f"ip link set {name} up; "
                     + "; ".join(f"ip addr add {one} dev {name} nodad" for one in addresses))
         return fds
 
     def set_mtu(self, name, mtu):
-        """For frames of that size."""
+        """A tap's."""
         with self.inside():
             self.sh(f"ip link set {name} mtu {mtu}")
 
@@ -166,9 +165,12 @@ class Serial:
                 before, line = self.buffer[:at], self.buffer[at + len(mark):end]
                 self.buffer = self.buffer[end + 1:]
                 return before.decode(errors="replace"), line.decode().strip()
-            self.socket.settimeout(max(0.01, deadline - time.monotonic()))
-            more = self.socket.recv(65536)
-            expect(more, "the guest is gone")
+            more = b""
+            with contextlib.suppress(TimeoutError):
+                self.socket.settimeout(max(0.01, deadline - time.monotonic()))
+                more = self.socket.recv(65536)
+                expect(more, "the guest is gone")
+            expect(more, f"no {mark} from the guest in {timeout} s, but {self.buffer[-200:]}")
             self.buffer += more
 
     def ask(self, line, timeout):
@@ -298,6 +300,17 @@ class Lab:
     def put(self, path, text):
         """Writes a file of the guest."""
         self.sh(f"echo {base64.b64encode(text.encode()).decode()} | base64 -d >{path}")
+
+    @contextlib.contextmanager
+    def mtu(self, pair, mtu):
+        """That of a pair's taps, for a while."""
+        try:
+            for side in (self.near, self.far):
+                side.set_mtu(pair.tap, mtu)
+            yield
+        finally:
+            for side in (self.near, self.far):
+                side.set_mtu(pair.tap, 1500)
 
     def cable(self, pair, end, plugged):
         """Plugs the cable of a card, or pulls it."""

@@ -208,14 +208,13 @@ def every_kind():
 
 
 def flows(lab, pair, number, each):
-    """Sends packets of so many flows."""
+    """Sends packets of so many flows, slowly enough that each is a burst."""
     sockets = [udp(lab.near, pair.near) for _ in range(number)]
     try:
-        for _ in range(each):
-            for sock in sockets:
-                with contextlib.suppress(ConnectionRefusedError):
-                    sock.sendto(bytes(64), (pair.far, 9))
-            time.sleep(0.005)
+        for i in range(number * each):
+            with contextlib.suppress(ConnectionRefusedError):
+                sockets[i % number].sendto(bytes(64), (pair.far, 9))
+            time.sleep(0.001)
     finally:
         for sock in sockets:
             sock.close()
@@ -227,8 +226,8 @@ def iperf(lab, pair, seconds, *options):
     to = pair.far6 if six else pair.far
     quiet = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT, "text": True}
     with lab.far.inside():
-        server = subprocess.Popen(["iperf3", "-s", "-1", "-B", to], stdout=subprocess.PIPE,
-                                  preexec_fn=box.die_with_parent, **quiet)
+        server = subprocess.Popen(["iperf3", "-s", "-1", "--forceflush", "-B", to],
+                                  stdout=subprocess.PIPE, preexec_fn=box.die_with_parent, **quiet)
     try:
         expect("listening" in "".join(server.stdout.readline() for _ in range(2)), "iperf3 -s")
         with lab.near.inside():

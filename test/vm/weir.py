@@ -4,8 +4,9 @@
 
 import json
 import time
+from types import MappingProxyType
 
-from box import expect, wait_until
+from box import PATIENCE_S, expect, wait_until
 
 LIMIT = 5_000_000
 # 0.4 s of it: Linux waits 0.2 s at least before it sends again what it has heard nothing of, and
@@ -19,13 +20,13 @@ class Weir:
     def __init__(self, lab, idle="sleep"):
         self.lab, self.idle = lab, idle
 
-    def config(self, workers, distribute, mtu, port):
+    def config(self, workers, distribute, mtu, keys):
         """A wire for each pair, with a limit for what goes from near to far."""
         config = {"limiter": "box", "workers": list(workers), "idle": self.idle,
                   "ports": {}, "wires": [], "policies": []}
         for pair in self.lab.pairs:
             for name, address in zip(pair.ports, pair.addresses):
-                config["ports"][name] = {"device": address, "mtu": mtu} | port
+                config["ports"][name] = {"device": address, "mtu": mtu} | keys.get(pair.kind, {})
             config["wires"].append({"name": pair.kind, "a": pair.ports[0], "b": pair.ports[1],
                                     "distribute": distribute})
             for name, to in (("four", pair.far + "/32"), ("six", pair.far6 + "/128")):
@@ -37,9 +38,10 @@ class Weir:
                  "match": {"direction": "a-to-b", "wire": pair.kind, "vlan": 7}})
         return config
 
-    def start(self, workers=(1,), distribute=False, mtu=1500, wait=True, **port):
-        """Starts it, waits until it answers and its links are up; how long that took."""
-        self.lab.put("/tmp/weir.json", json.dumps(self.config(workers, distribute, mtu, port)))
+    def start(self, workers=(1,), distribute=False, mtu=1500, keys=MappingProxyType({}), wait=True):
+        """Starts it, with more keys of ports by kind, and waits until it answers and its links are
+        up; how long that took."""
+        self.lab.put("/tmp/weir.json", json.dumps(self.config(workers, distribute, mtu, keys)))
         self.lab.sh("rm -f /tmp/status; (weir -c /tmp/weir.json >/tmp/log 2>&1 & echo $! >/tmp/pid;"
                     " wait $!; echo $? >/tmp/status) >/dev/null 2>&1 &")
         began = time.monotonic()
@@ -91,8 +93,10 @@ class Weir:
     def end(self, number="TERM"):
         """Sends a signal, waits for the end; the exit status, and how long that took."""
         began = time.monotonic()
-        self.lab.sh(f"kill -{number} $(cat /tmp/pid)")
-        wait_until(self.ended, lambda: "it does not end: " + self.log())
+        self.lab.sh(f"kill -{number} $(cat /tmp/pid); n=0; while [ ! -e /tmp/status ] &&"
+                    f" [ $n -lt {PATIENCE_S * 10} ]; do usleep 100000; n=$((n + 1)); done",
+                    timeout=2 * PATIENCE_S)
+        expect(self.ended(), f"it does not end: {self.log()}")
         return int(self.ended()), time.monotonic() - began
 
     def stop(self):

@@ -356,8 +356,23 @@ enum drop_reason worker_judge(
 	return why;
 }
 
+/* The flow of a burst's first packet. */
+static __rte_noinline void see_flow(struct path *path, struct rx_burst *burst)
+{
+	struct packet packet;
+
+	packet_parse(burst->frames.data[0], burst->frames.len[0], &packet);
+	path_see(path, packet_hash(&packet, burst->frames.data[0]));
+}
+
+/* Whether it is the turn of one that is not timed, or nothing has come this way yet. */
+static inline bool shows_flow(const struct worker *w, const struct path *path)
+{
+	return is_timed(w->counters.bursts + 1) || path->flows == 0;
+}
+
 /* One burst of one path; returns whether there was anything. */
-static bool forward_path(struct worker *w, const struct path *path, struct rx_burst *burst)
+static bool forward_path(struct worker *w, struct path *path, struct rx_burst *burst)
 {
 	struct rte_mbuf *dropped[BURST];
 	bool busy = false;
@@ -372,6 +387,8 @@ static bool forward_path(struct worker *w, const struct path *path, struct rx_bu
 	counter_add(&w->counters.rx_packets, n);
 	burst->frames.tunnels = w->tunnels;
 	gather_frames(burst, n);
+	if (unlikely(shows_flow(w, path)))
+		see_flow(path, burst);
 	if (unlikely(path->cuts || longest_of(burst->len, n) > path->frame_max)) {
 		n = drop_altered(w, path, burst, n);
 		if (n == 0)

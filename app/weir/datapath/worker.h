@@ -63,7 +63,17 @@ struct path {
 	const struct nic_clock *clock; /* the device tells when packets came in; else NULL */
 	uint32_t frame_max;            /* bytes of the longest that its port's MTU allows */
 	bool cuts;                     /* the device may leave the end of a longer one away */
+	uint64_t flows; /* a bit for each hash of flows seen: see path_see(); atomics only */
 };
+
+/*
+ * That there was a packet of such a flow: of one in each of some bursts, which tells a queue that
+ * gets many flows from one that gets a few, or none. The worker; anybody may read.
+ */
+static inline void path_see(struct path *path, uint32_t hash)
+{
+	__atomic_store_n(&path->flows, path->flows | UINT64_C(1) << (hash >> 26), __ATOMIC_RELAXED);
+}
 
 #define WORKER_OWN_BYTES 168
 #define WORKER_OWN_ALIGN 8

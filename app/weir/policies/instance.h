@@ -54,6 +54,12 @@ struct carried_over {
 	uint32_t also; /* that other one, while workers may still be at it; else SLOT_NONE */
 };
 
+/* What was said of ports' queues: see queues.h. */
+struct queue_watch {
+	uint64_t looked_ns;
+	bool said[CONFIG_PORTS_MAX];
+};
+
 struct instance {
 	const struct config *config; /* as it was at the start, which holds but for its policies: */
 	const struct policy *policies; /* those in force */
@@ -84,6 +90,7 @@ struct instance {
 	struct watch *watch;
 	struct busy_threads *busy;
 	struct loss_watch *losses;
+	struct queue_watch queues;
 	struct brain *brain;
 	struct keyring *keyring; /* gossip's, which the limiter borrows; NULL: it is plain */
 	struct limiter *limiter;

@@ -88,6 +88,10 @@
 	X(FEW_QUEUES, WARNING, 0, FEW_QUEUES,                                                      \
 		"wire {wire}: it has queues for {queues} of {workers} workers; \"distribute\" "    \
 		"would share them out")                                                            \
+	X(QUEUES_UNUSED, WARNING, 0, QUEUES_UNUSED,                                                \
+		"port {port}: many flows come, and all by {used} of its {queues} queues: its "     \
+		"device spreads nothing; \"queues\": {used} for it and \"distribute\" for its "    \
+		"wire share them out")                                                             \
 	X(PACKETS_LOST, WARNING, 50, PACKETS_LOST, "packets are lost: {reason}: {packets} so far") \
 	X(PACKETS_NOT_LOST, INFO, 50, PACKETS_LOST,                                                \
 		"packets are lost no more: {reason}: it were {packets} in {seconds:0} s")          \

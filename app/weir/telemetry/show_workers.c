@@ -9,6 +9,7 @@
 #include "interfaces.h"
 #include "bypasses.h"
 #include "links.h"
+#include "queues.h"
 #include "busy.h"
 #include "packet/fragment.h"
 #include "totals.h"
@@ -150,12 +151,13 @@ static json_t *port_json(const struct instance *inst, unsigned i)
 	char offloads[OFFLOADS_TEXT];
 
 	interfaces_at_work(inst, i, offloads, sizeof(offloads));
-	return json_pack("{s:s, s:s, s:i, s:s, s:i, s:o, s:i, s:b, s:s, s:o, s:o}", "name",
+	return json_pack("{s:s, s:s, s:i, s:s, s:i, s:o, s:i, s:i, s:b, s:s, s:o, s:o}", "name",
 		inst->config->ports[i].name, "device", inst->config->ports[i].device, "port",
 		(int)inst->port_ids[i], "link", link->up ? "UP" : "DOWN", "speed_mbps",
 		(int)link->speed_mbps, "link_changes", json_uint(link->changes), "queues",
-		(int)inst->ports[i].queues, "rss", inst->ports[i].rss, "offloads", offloads,
-		"past_packets", json_uint(past.packets), "past_bytes", json_uint(past.bytes));
+		(int)inst->ports[i].queues, "queues_used", (int)queues_used(inst, i), "rss",
+		inst->ports[i].rss, "offloads", offloads, "past_packets", json_uint(past.packets),
+		"past_bytes", json_uint(past.bytes));
 }
 
 json_t *show_ports(const char *params, void *context)

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What is said of a port whose device puts many flows on one of its queues: by what workers saw.
+ */
+#include "instance_world.h"
+
+#include <string.h>
+
+#include "base/time.h"
+#include "event.h"
+#include "packet/parse.h"
+#include "queues.h"
+
+/* Flows that a worker has seen on its queue of port `a`: it is the queue of the same number. */
+static void see_flows(struct instance_world *w, unsigned worker, unsigned flows)
+{
+	for (unsigned i = 0; i < w->inst.workers[worker].n_paths; i++) {
+		struct path *path = &w->inst.workers[worker].paths[i];
+
+		if (path->rx_port == w->inst.ports[0].id)
+			path->flows = (UINT64_C(1) << flows) - 1;
+	}
+}
+
+static void test_rows(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned flows[INSTANCE_WORKERS], used;
+		bool said;
+	} rows[] = {
+		{"nothing comes", {0, 0}, 0, false},
+		{"a few flows on one queue", {23, 0}, 1, false},
+		{"many on one queue", {24, 0}, 1, true},
+		{"many on the other", {0, 40}, 1, true},
+		{"many on one, one on the other", {40, 1}, 2, false},
+		{"many on both", {30, 30}, 2, false},
+	};
+	uint64_t now = 1000 * SECOND_NS;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct instance_world w;
+		uint64_t since;
+
+		printf("%s\n", rows[i].name);
+		instance_world_open(&w, "");
+		assert_int_equal(w.inst.ports[0].queues, INSTANCE_WORKERS);
+		for (unsigned n = 0; n < INSTANCE_WORKERS; n++)
+			see_flows(&w, n, rows[i].flows[n]);
+		since = events_number();
+		queues_run(&w.inst, now);
+		queues_run(&w.inst, now + SECOND_NS); /* it is said once */
+		assert_int_equal(events_number() - since, rows[i].said);
+		assert_int_equal(queues_used(&w.inst, 0), rows[i].used);
+		assert_int_equal(queues_used(&w.inst, 1), 0);
+		instance_world_close(&w);
+	}
+}
+
+static void test_words(void **state)
+{
+	struct instance_world w;
+	json_t *said;
+
+	(void)state;
+	instance_world_open(&w, "");
+	see_flows(&w, 0, 63);
+	queues_run(&w.inst, 1000 * SECOND_NS);
+	assert_int_equal(queues_next(&w.inst), 1001 * SECOND_NS);
+	said = events_get(events_number() - 1);
+	assert_string_equal(json_string_value(json_object_get(said, "event")), "queues_unused");
+	assert_string_equal(json_string_value(json_object_get(said, "port")), "a");
+	assert_int_equal(json_integer_value(json_object_get(said, "used")), 1);
+	assert_int_equal(json_integer_value(json_object_get(said, "queues")), 2);
+	json_decref(said);
+	instance_world_close(&w);
+}
+
+/* Frames of one flow make one bit, whoever sees them. */
+static void test_seen_by_workers(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, "");
+	assert_int_equal(queues_used(&w.inst, 0), 0);
+	instance_world_turn(&w, 1);
+	assert_int_equal(queues_used(&w.inst, 0), 1);
+	instance_world_turn_all(&w);
+	assert_int_equal(queues_used(&w.inst, 0), 2);
+	assert_int_equal(queues_used(&w.inst, 1), 2);
+	for (unsigned i = 0; i < 100; i++)
+		instance_world_turn_all(&w);
+	assert_int_equal(__builtin_popcountll(w.inst.workers[0].paths[0].flows), 1);
+	instance_world_close(&w);
+}
+
+/* Packets of neighbours make as many as chance gives so many flows: 40.5 on average. */
+static void test_bits(void **state)
+{
+	struct path path = {.flows = 0};
+
+	(void)state;
+	for (uint8_t i = 0; i < 64; i++) {
+		const uint8_t frame[34] = {[12] = 8,
+			[14] = 0x45,
+			[17] = 20,
+			[23] = 17,
+			[26] = 10,
+			[29] = i,
+			[30] = 10,
+			[33] = 1};
+		struct packet packet;
+
+		packet_parse(frame, sizeof(frame), &packet);
+		path_see(&path, packet_hash(&packet, frame));
+	}
+	assert_in_range(__builtin_popcountll(path.flows), 30, 52);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_seen_by_workers),
+		cmocka_unit_test(test_bits),
+	};
+
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+}
