@@ -163,7 +163,7 @@ static __always_inline enum plane_parsed plane_parse(struct xdp_md *ctx, struct 
 	facts->src_port = facts->dst_port = 0;
 	facts->family = facts->dscp = facts->proto = 0;
 	facts->l2_len = 0;
-	if (facts->len > FACTS_LEN_MAX || cursor.at + ETHER_LEN > cursor.end)
+	if (cursor.at + ETHER_LEN > cursor.end)
 		return PLANE_ASIDE;
 	type = load_be16(cursor.at + ETHER_LEN - 2);
 	cursor.at += ETHER_LEN;

@@ -9,7 +9,6 @@
 #include <linux/types.h>
 
 #define FACTS_NO_VLAN 0xffff /* as PARSE_NO_VLAN */
-#define FACTS_LEN_MAX 0xffff /* longer ones are for a worker */
 #define FACTS_IPV4    4
 #define FACTS_IPV6    6
 
