@@ -40,6 +40,7 @@ struct group {
 	struct record records[2 * POLICIES]; /* of limiter 0 */
 	unsigned n_records;
 	bool failing; /* its disk */
+	uint8_t said; /* messages of limiter 1 */
 };
 
 static void fill_counted_policies(struct limiter_policy policies[POLICIES])
@@ -93,17 +94,22 @@ static void boot_counted_node(struct group *g, unsigned i)
 	assert_int_equal(limiter_create(&params, g->now, &g->l[i]), 0);
 }
 
-static struct group *group_new(void)
+static struct group *group_new_at(uint64_t now)
 {
 	struct group *g = test_calloc(1, sizeof(*g));
 	uint32_t ids[N] = {11, 7, 13, 5};
 
 	fill_counted_policies(g->policies);
 	assert_int_equal(roster_create(ids, N, &g->roster), 0);
-	g->now = 1000 * TICK;
+	g->now = now;
 	for (unsigned i = 0; i < N; i++)
 		boot_counted_node(g, i);
 	return g;
+}
+
+static struct group *group_new(void)
+{
+	return group_new_at(1000 * TICK);
 }
 
 static void group_free(struct group *g)
@@ -153,8 +159,10 @@ static void post_counted_node(struct group *g, unsigned i)
 	unsigned to;
 	size_t len;
 
-	while ((len = limiter_send(g->l[i], buf, &to)) > 0)
+	while ((len = limiter_send(g->l[i], buf, &to)) > 0) {
+		g->said += i == 1;
 		limiter_receive(g->l[to], g->now, buf, len);
+	}
 }
 
 static void run_counted_group(struct group *g, uint64_t ns)
@@ -292,6 +300,35 @@ static void test_failing_disk(void **state)
 	group_free(g);
 }
 
+#define WAITS 1000 /* steps, of which one is the longest wait of several */
+
+/* How much limiter 1 says in each step while it wants what nobody has any more. */
+static void want_in_vain(uint64_t began, uint8_t said[WAITS])
+{
+	struct group *g = group_new_at(began);
+
+	run_counted_group(g, 1000 * MS);
+	assert_int_equal(take_counted_units(g, 2, PREPAID, TOTAL, 1), TOTAL);
+	for (unsigned k = 0; k < WAITS; k++) {
+		assert_true(limiter_spend(g->l[1], PREPAID, 1, g->now) < 0);
+		g->said = 0;
+		run_counted_group(g, STEP);
+		said[k] = g->said;
+	}
+	group_free(g);
+}
+
+/* Those who wait for units do not go on at once: each start has luck of its own. */
+static void test_waits_apart(void **state)
+{
+	uint8_t first[WAITS] = {0}, second[WAITS] = {0};
+
+	(void)state;
+	want_in_vain(1000 * TICK, first);
+	want_in_vain(3000 * TICK, second);
+	assert_memory_not_equal(first, second, WAITS);
+}
+
 /* Another order, another total; and a budget that is none any more. */
 static void test_reload(void **state)
 {
@@ -330,6 +367,7 @@ int main(void)
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_failing_disk),
+		cmocka_unit_test(test_waits_apart),
 		cmocka_unit_test(test_reload),
 	};
 
