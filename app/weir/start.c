@@ -466,10 +466,8 @@ static void wait_for_workers(struct instance *inst)
 		while (rte_eal_get_lcore_state(worker->lcore) == RUNNING &&
 			control_now() - began < STOP_NS)
 			nanosleep(&moment, NULL);
-		if (rte_eal_get_lcore_state(worker->lcore) != RUNNING) {
-			rte_eal_wait_lcore(worker->lcore);
+		if (rte_eal_get_lcore_state(worker->lcore) != RUNNING)
 			continue;
-		}
 		event(WORKER_ABANDONED, event_count("worker", i), event_count("cpu", worker->cpu));
 		inst->abandoned = true;
 	}
