@@ -113,6 +113,24 @@ static void test_handshake(void **state)
 	}
 }
 
+/* Both ends are open: nobody asks again, nor answers, when that would have been due. */
+static void test_handshake_ends(void **state)
+{
+	struct net_params p = {.delay_ns = DELAY};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct net *net = net_of(&p, all[i], MSS);
+		unsigned n;
+
+		net_run(net, SECOND / 2);
+		n = net->n_log;
+		net_run(net, 20 * SECOND);
+		assert_int_equal(net->n_log, n);
+		net_destroy(net);
+	}
+}
+
 /* Lost SYNs and SYN-ACKs are sent again after 1, 2, 4 s; the window starts at one after two. */
 static void test_handshake_with_loss(void **state)
 {
@@ -678,6 +696,7 @@ int main(void)
 		cmocka_unit_test(test_params),
 		cmocka_unit_test(test_bytes_of_a_segment),
 		cmocka_unit_test(test_handshake),
+		cmocka_unit_test(test_handshake_ends),
 		cmocka_unit_test(test_handshake_with_loss),
 		cmocka_unit_test(test_slow_start_doubles),
 		cmocka_unit_test(test_acknowledges_every_second),

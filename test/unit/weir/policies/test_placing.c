@@ -7,11 +7,13 @@
 #include "instance_world.h"
 
 #include <string.h>
+#include <time.h>
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
 #include "packet/fragment.h"
+#include "police/shaped.h"
 #include "distribute.h"
 #include "rx_rings.h"
 #include "policy_txn.h"
@@ -409,6 +411,34 @@ static void test_kept_back(void **state)
 	}
 }
 
+/* What has left a worker's queue is counted where the owner of the wire's queue looks. */
+static void test_left(void **state)
+{
+	struct world world;
+	const struct instance *inst = &world.inst.inst;
+	const struct placing *placing;
+	uint64_t left = 0;
+
+	(void)state;
+	open_lane(&world, PLACED);
+	placing = inst->placings->first;
+	for (unsigned w = 0; w < INSTANCE_WORKERS; w++) {
+		const struct policy_shape *shape = worker_shape(&inst->workers[w], placing->slot);
+
+		assert_ptr_equal(shape->seat, placing->workers[w].seat);
+		assert_ptr_equal(placing->rings[0].reta->queues[w].left, &shape->seat->left);
+		assert_ptr_equal(placing->rings[0].reta->queues[w].waited, &shape->waited);
+	}
+	for (unsigned i = 0; i < 100 && left == 0; i++) {
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		instance_world_turn_all(&world.inst);
+		for (unsigned w = 0; w < INSTANCE_WORKERS; w++)
+			left += *placing->rings[0].reta->queues[w].left;
+	}
+	assert_true(left > 0);
+	instance_world_close(&world.inst);
+}
+
 /* Rings that workers share go once, whoever owns them, and in whichever direction. */
 static void test_rings_go(void **state)
 {
@@ -440,6 +470,7 @@ int main(void)
 		cmocka_unit_test(test_retargets),
 		cmocka_unit_test(test_fragments),
 		cmocka_unit_test(test_kept_back),
+		cmocka_unit_test(test_left),
 		cmocka_unit_test(test_rings_go),
 	};
 
