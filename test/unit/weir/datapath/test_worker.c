@@ -238,6 +238,39 @@ static void test_fragments(void **state)
 	close_made(&m);
 }
 
+/*
+ * What a worker drops at random, and which sources share a place, cannot be told from another
+ * worker, nor from another start.
+ */
+static void test_own_secrets(void **state)
+{
+	static const char policies[] =
+		"{'name': 'random', 'match': {'direction': 'a-to-b'}, 'limit': '1Mbit/s', "
+		"'meter': 'random-drop'}, "
+		"{'name': 'sources', 'match': {'direction': 'b-to-a'}, 'limit': '1Mbit/s', "
+		"'per': 'src/64', 'sources': 1024, 'allocator': 'static'}";
+	uint64_t luck[2][INSTANCE_WORKERS];
+	struct source_key keys[2][INSTANCE_WORKERS];
+	struct instance_world w;
+
+	(void)state;
+	for (unsigned start = 0; start < 2; start++) {
+		instance_world_open(&w, policies);
+		for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
+			const struct policy_state *states = w.inst.workers[i].policies;
+			const uint32_t *slots = w.inst.slots.of;
+
+			luck[start][i] = states[slots[0]].other->meter.drop.state;
+			keys[start][i] = states[slots[1]].other->sources->key;
+			assert_true(luck[start][i] != luck[0][0] || start + i == 0);
+			if (start + i > 0)
+				assert_memory_not_equal(
+					&keys[start][i], &keys[0][0], sizeof(keys[0][0]));
+		}
+		instance_world_close(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +278,7 @@ int main(void)
 		cmocka_unit_test(test_altered_is_seen),
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_fragments),
+		cmocka_unit_test(test_own_secrets),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
