@@ -3,6 +3,8 @@
  */
 #include "engine/counts.h"
 
+#include <string.h>
+
 #include "base/time.h"
 #include "police/extended.h"
 #include "police/shaped.h"
@@ -46,7 +48,7 @@ bool engine_totals(struct engine *engine, uint32_t slot, struct policy_totals *t
 	bool news = false;
 
 	*totals = (struct policy_totals){0};
-	for (unsigned w = 0; w < engine->n_workers; w++) {
+	for (unsigned w = 0; w < engine_lines_of(engine, slot); w++) {
 		const struct policy_state *state = counted_state_of(engine, slot, w);
 		uint64_t before = engine_totals_of(engine, slot, w)->packets;
 		const struct police_totals *folded = fold_totals(engine, slot, w);
@@ -122,7 +124,7 @@ static void measure_worker(struct engine *engine, uint32_t slot, unsigned w, dou
 	struct share *shares = engine->slots[slot].shares;
 	uint64_t arrived = engine_measure_counters(engine, slot, w, sample);
 
-	if (shares)
+	if (shares && w < engine->n_workers)
 		share_look(&shares[w], arrived, interval_s, shares_keep(interval_s));
 	for (unsigned i = 0; i < FLOW_SLOTS; i++)
 		engine->flows[w * FLOW_SLOTS + i] = samples[slot] ? flow_slot_read(samples[slot], i)
@@ -149,7 +151,7 @@ static uint64_t packets_of(const struct engine *engine, uint32_t slot)
 {
 	uint64_t packets = 0;
 
-	for (unsigned w = 0; w < engine->n_workers; w++)
+	for (unsigned w = 0; w < engine_lines_of(engine, slot); w++)
 		packets += engine_totals_of(engine, slot, w)->packets;
 	return packets;
 }
@@ -166,8 +168,10 @@ bool engine_measure(struct engine *engine, uint32_t slot, const struct policy *p
 	/* What waits now is the least that has waited at some time since the last measurement. */
 	*sample = (struct limiter_sample){
 		.slots = engine->flows, .backlog = engine_waiting(engine, slot).units};
-	for (unsigned w = 0; w < engine->n_workers; w++)
+	for (unsigned w = 0; w < engine_lines_of(engine, slot); w++)
 		measure_worker(engine, slot, w, interval_s, sample);
+	for (unsigned w = engine_lines_of(engine, slot); w < engine_lines(engine); w++)
+		memset(&engine->flows[w * FLOW_SLOTS], 0, FLOW_SLOTS * sizeof(*engine->flows));
 	/* Since the last measurement: somebody may have looked in between. */
 	packets = packets_of(engine, slot) - mine->packets;
 	mine->packets += packets;
@@ -181,12 +185,15 @@ bool engine_measure(struct engine *engine, uint32_t slot, const struct policy *p
 void engine_wake(
 	const struct engine *engine, struct limiter *limiter, const uint32_t *slots, unsigned n)
 {
-	for (unsigned w = 0; w < engine->n_workers; w++) {
+	for (unsigned w = 0; w < engine_lines(engine); w++) {
 		const struct policy_state *states = engine->workers[w].states;
 
 		for (unsigned i = 0; i < n; i++) {
-			uint32_t slot = slots[i];
-			uint32_t seen = (uint32_t)engine_totals_of(engine, slot, w)->packets;
+			uint32_t slot = slots[i], seen;
+
+			if (w >= engine->n_workers && !engine->slots[slot].kernel)
+				continue;
+			seen = (uint32_t)engine_totals_of(engine, slot, w)->packets;
 
 			if (counter_read32(&states[slot].packets) != seen)
 				limiter_wake(limiter, i);
@@ -201,7 +208,7 @@ void engine_share_begin(
 
 	for (unsigned i = 0; i < n; i++)
 		sampled += policy_samples_flows(&policies[i]);
-	sampling_budget_init(&engine->budget, engine->n_workers, sampled);
+	sampling_budget_init(&engine->budget, engine_lines(engine), sampled);
 	engine->budget_ns = now_ns;
 }
 

@@ -31,7 +31,7 @@ struct waiting {
 static inline struct police_totals *engine_totals_of(
 	const struct engine *engine, uint32_t slot, unsigned worker)
 {
-	return &engine->totals[(size_t)slot * engine->n_workers + worker];
+	return &engine->totals[(size_t)slot * engine_lines(engine) + worker];
 }
 
 /*

@@ -18,11 +18,12 @@
 #include "policy/kind.h"
 #include "policy/trial.h"
 
-int engine_init(struct engine *engine, unsigned n_workers)
+int engine_init(struct engine *engine, unsigned n_workers, unsigned n_cpus)
 {
 	engine->n_workers = n_workers;
-	engine->workers = calloc(n_workers, sizeof(*engine->workers));
-	engine->flows = calloc((size_t)n_workers * FLOW_SLOTS, sizeof(*engine->flows));
+	engine->n_cpus = n_cpus;
+	engine->workers = calloc(engine_lines(engine), sizeof(*engine->workers));
+	engine->flows = calloc((size_t)engine_lines(engine) * FLOW_SLOTS, sizeof(*engine->flows));
 	return engine->workers && engine->flows ? 0 : -ENOMEM;
 }
 
@@ -158,7 +159,7 @@ static int shared_bucket_profile_of(const struct engine *engine, const struct en
 	struct token_bucket_params params = {.burst_bytes = limit->view.local_burst};
 
 	limit_rate_params(&params, limit->policy, limit->view.local_limit);
-	return shared_bucket_profile_init(profile, &params, engine->n_workers,
+	return shared_bucket_profile_init(profile, &params, engine_lines_of(engine, limit->slot),
 		holds_quanta(limit->policy) ? engine->frame : 0, limit->hz);
 }
 
@@ -222,6 +223,12 @@ static void begin_worker(struct engine *engine, const struct engine_limit *limit
 		driver->begun(driver->context, worker, profile);
 }
 
+/* The shared bucket limits all, where the kernel's CPUs have lines. */
+static double part_of_line(const struct engine *engine, const double *parts, unsigned line)
+{
+	return line < engine->n_workers ? parts[line] : 1;
+}
+
 static int begin_limit(struct engine *engine, const struct engine_limit *limit, uint64_t now,
 	uint64_t now_ns, bool spent)
 {
@@ -234,9 +241,9 @@ static int begin_limit(struct engine *engine, const struct engine_limit *limit, 
 	divide_limit(engine, limit, parts);
 	if (engine_is_borrowed(engine, limit->policy))
 		ret = begin_shared_bucket(engine, limit, now, spent);
-	for (unsigned w = 0; w < engine->n_workers; w++) {
+	for (unsigned w = 0; w < engine_lines_of(engine, limit->slot); w++) {
 		struct limit_profile profile;
-		int err = make_profile(engine, limit, parts[w], &profile);
+		int err = make_profile(engine, limit, part_of_line(engine, parts, w), &profile);
 
 		if (err == 0)
 			begin_worker(engine, limit, w, &profile, now, spent);
@@ -340,9 +347,9 @@ static int enforce_limit(struct engine *engine, const struct engine_limit *limit
 	if (ret)
 		return ret;
 	divide_limit(engine, limit, parts);
-	for (unsigned w = 0; w < engine->n_workers; w++) {
+	for (unsigned w = 0; w < engine_lines_of(engine, limit->slot); w++) {
 		struct limit_profile profile;
-		int err = make_profile(engine, limit, parts[w], &profile);
+		int err = make_profile(engine, limit, part_of_line(engine, parts, w), &profile);
 
 		if (err == 0)
 			tell_worker(engine, limit, w, &profile, now);

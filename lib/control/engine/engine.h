@@ -45,6 +45,7 @@ struct engine_slot {
 	uint64_t
 		shared_told; /* tick at which a policy_is_timed() had another shared bucket, or 0 */
 	bool held;      /* passes nothing yet, as workers may still be at what was in its place */
+	bool kernel;    /* the kernel's CPUs have lines of it, too; set before engine_begin() */
 	uint8_t ending; /* of the shared bucket's limit, as last told */
 	/*
 	 * Tick at which that part of it ended on all workers, and since when they go by the rest:
@@ -69,15 +70,20 @@ struct engine_driver {
 
 struct engine {
 	unsigned n_workers; /* at most CONFIG_WORKERS_MAX */
+	/*
+	 * CPUs of the kernel that are workers, too, but of some policies only: those behind the
+	 * others in what is by worker. They draw from shared buckets.
+	 */
+	unsigned n_cpus;
 	/* There is room for so many policies, and in what is by slot for trial_lines() of it. */
 	uint32_t n_slots;
 	uint32_t frame; /* bytes that the largest packet may cost a policy */
 	struct engine_worker *workers;
 	struct engine_slot *slots;
-	struct police_totals *totals;         /* by slot, n_workers of each */
-	struct shared_bucket *shared_buckets; /* by slot, if there are several workers; else NULL */
+	struct police_totals *totals;         /* by slot, engine_lines() of each */
+	struct shared_bucket *shared_buckets; /* by slot, if there are several lines; else NULL */
 	struct engine_driver driver;
-	uint64_t *flows; /* n_workers × FLOW_SLOTS: one policy's samples, being measured */
+	uint64_t *flows; /* engine_lines() × FLOW_SLOTS: one policy's samples, being measured */
 	struct sampling_budget budget;
 	uint64_t budget_ns; /* when its round began */
 };
@@ -97,11 +103,23 @@ struct engine_trial {
 	struct engine_limit limit; /* of it */
 };
 
+/* Lines that a policy has at most: one for each worker, and for each of the kernel's CPUs. */
+static inline unsigned engine_lines(const struct engine *engine)
+{
+	return engine->n_workers + engine->n_cpus;
+}
+
+/* Those that the policy in a slot has. Any thread. */
+static inline unsigned engine_lines_of(const struct engine *engine, uint32_t slot)
+{
+	return engine->n_workers + (engine->slots[slot].kernel ? engine->n_cpus : 0);
+}
+
 /*
  * Zeroed before, but for the members whose memory is the driver's: slots, totals, shared buckets
  * and what is in workers[]. Returns 0 or -ENOMEM; engine_free() is due in either case.
  */
-int engine_init(struct engine *engine, unsigned n_workers);
+int engine_init(struct engine *engine, unsigned n_workers, unsigned n_cpus);
 void engine_free(struct engine *engine);
 
 /* Policies as the limiter is told of them (of malloc()), or NULL; see limit_profile_policy(). */

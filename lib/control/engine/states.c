@@ -33,7 +33,7 @@ static int worker_alloc(struct engine_worker *worker, size_t lines)
 int engine_states_alloc(struct engine *engine, unsigned n_workers, unsigned n_policies)
 {
 	size_t n = trial_lines(n_policies) + 1;
-	int ret = engine_init(engine, n_workers);
+	int ret = engine_init(engine, n_workers, 0);
 
 	engine->n_slots = n_policies;
 	engine->slots = calloc(n, sizeof(*engine->slots));
