@@ -93,8 +93,10 @@ struct port_config {
 
 /* What becomes of a wire's packets while Weir does not come round, or is gone. */
 enum fail_mode {
-	FAIL_CLOSED, /* they are lost */
-	FAIL_WIRE    /* the kernel sends them to the partner port: see bypass.h */
+	FAIL_UNSAID,     /* as wire_fail() has it */
+	FAIL_CLOSED,     /* they are lost */
+	FAIL_WIRE,       /* the kernel sends them to the partner port: see bypass.h */
+	FAIL_LAST_LIMITS /* and goes on with the limits that it was told last: see plane.h */
 };
 
 struct wire {
@@ -193,9 +195,15 @@ static inline bool port_is_af_packet(const struct port_config *port)
 	return strncmp(port->device, "net_af_packet", strlen("net_af_packet")) == 0;
 }
 
+/* Whether the kernel decides packets of it, and workers have those that it does not. */
+static inline bool port_is_xdp(const struct port_config *port)
+{
+	return strncmp(port->device, "xdp:", strlen("xdp:")) == 0;
+}
+
 static inline bool port_is_af_xdp(const struct port_config *port)
 {
-	return strncmp(port->device, "net_af_xdp", strlen("net_af_xdp")) == 0;
+	return port_is_xdp(port) || strncmp(port->device, "net_af_xdp", strlen("net_af_xdp")) == 0;
 }
 
 static inline bool port_is_of_kernel(const struct port_config *port)
@@ -203,11 +211,38 @@ static inline bool port_is_of_kernel(const struct port_config *port)
 	return port_is_af_packet(port) || port_is_af_xdp(port);
 }
 
-/* Whether a wire is to outlive its process. */
-static inline bool config_fails_to_wire(const struct config *config)
+static inline bool wire_has_plane(const struct config *config, const struct wire *wire)
+{
+	return port_is_xdp(&config->ports[wire->a]) && port_is_xdp(&config->ports[wire->b]);
+}
+
+/* What becomes of its packets: as it says, or as its ports are. */
+static inline enum fail_mode wire_fail(const struct config *config, const struct wire *wire)
+{
+	if (wire->fail != FAIL_UNSAID)
+		return wire->fail;
+	return wire_has_plane(config, wire) ? FAIL_LAST_LIMITS : FAIL_CLOSED;
+}
+
+/* Whether programs of the kernel's are before its ports: see bypass.h. */
+static inline bool wire_has_programs(const struct config *config, const struct wire *wire)
+{
+	return wire_fail(config, wire) != FAIL_CLOSED || wire_has_plane(config, wire);
+}
+
+/* Whether any wire has such programs, and whether they decide packets. */
+static inline bool config_has_programs(const struct config *config)
 {
 	for (unsigned i = 0; i < config->n_wires; i++)
-		if (config->wires[i].fail == FAIL_WIRE)
+		if (wire_has_programs(config, &config->wires[i]))
+			return true;
+	return false;
+}
+
+static inline bool config_has_plane(const struct config *config)
+{
+	for (unsigned i = 0; i < config->n_wires; i++)
+		if (wire_has_plane(config, &config->wires[i]))
 			return true;
 	return false;
 }

@@ -9,6 +9,7 @@
 #include "policy/config.h"
 #include "policy/period.h"
 #include "policy/schedule.h"
+#include "policy/trial.h"
 #include "shape/shape.h"
 
 bool policy_is_quota(const struct policy *policy)
@@ -37,6 +38,25 @@ bool policy_is_simple(const struct policy *policy)
 {
 	return drops_bytes(policy) && policy_meter_kind(policy) == METER_TOKEN_BUCKET &&
 	       !policy_is_per_source(policy) && !policy->allocator->drains;
+}
+
+const char *policy_needs_worker(const struct policy *policy)
+{
+	if (policy_is_quota(policy))
+		return "is a total";
+	if (policy_is_conserved(policy))
+		return "is never exceeded";
+	if (policy_is_shaped(policy))
+		return "lets packets wait";
+	if (policy_is_per_source(policy))
+		return "limits each source";
+	if (policy->action != ACTION_DROP)
+		return "does not drop";
+	if (policy->count != COUNT_BYTES)
+		return "does not count bytes";
+	if (!policy_is_simple(policy))
+		return "has another meter than a token bucket";
+	return policy_has_trial(policy) ? "has a trial" : NULL;
 }
 
 bool policy_samples_flows(const struct policy *policy)

@@ -53,6 +53,12 @@ static inline bool policy_shares_shared_bucket(const struct policy *policy)
 	return policy_is_simple(policy) || policy_is_shaped(policy);
 }
 
+/*
+ * Why the kernel's data plane leaves its packets to workers, in words that go on after "as it"; NULL
+ * if it does not. Any thread.
+ */
+const char *policy_needs_worker(const struct policy *policy);
+
 /* Whether control wants samples of its flows from workers. */
 bool policy_samples_flows(const struct policy *policy);
 

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include <arpa/inet.h>
+#include <net/if.h>
 
 #include "policy/config.h"
 
@@ -60,6 +61,18 @@ static bool is_vdev_name(const char *device)
 	return at != NULL && (*at == ',' || *at == '\0');
 }
 
+/* As the kernel names interfaces. */
+static bool is_xdp(const char *device)
+{
+	size_t len;
+
+	if (strncmp(device, "xdp:", strlen("xdp:")) != 0)
+		return false;
+	device += strlen("xdp:");
+	len = strlen(device);
+	return len > 0 && len < IFNAMSIZ && strpbrk(device, "/:,") == NULL;
+}
+
 bool device_valid(const char *device)
 {
 	size_t len = strlen(device);
@@ -69,7 +82,7 @@ bool device_valid(const char *device)
 			return false;
 	}
 	return len < CONFIG_DEVICE_MAX && device_id_length(device) <= DEVICE_ID_MAX &&
-	       (is_pci(device) || is_vdev_name(device));
+	       (is_pci(device) || is_vdev_name(device) || is_xdp(device));
 }
 
 /* Copies the host of host:port or [host]:port and finds the port; false if it has another form. */

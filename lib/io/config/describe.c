@@ -84,7 +84,7 @@ static void describe_wires(const struct config *config, FILE *out)
 				"  its flows go to all workers, also where it has fewer queues\n");
 		if (wire->link == LINK_FOLLOW)
 			fprintf(out, "  when one end loses its link the other is taken down\n");
-		describe_fail(wire, out);
+		describe_fail(config, wire, out);
 	}
 }
 

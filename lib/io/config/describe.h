@@ -33,7 +33,7 @@ void describe_share(const struct policy *policy, unsigned n, FILE *out);
 void describe_quota(const struct policy *policy, unsigned n, FILE *out);
 
 /* What becomes of a wire's packets while Weir is away. */
-void describe_fail(const struct wire *wire, FILE *out);
+void describe_fail(const struct config *config, const struct wire *wire, FILE *out);
 
 /* "ledger", if any policy needs it. */
 void describe_ledger(const struct config *config, FILE *out);

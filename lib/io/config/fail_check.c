@@ -57,34 +57,101 @@ static void check_policies(
 			policy->name);
 }
 
+/* The kernel's data plane has both ports of a wire, or none. */
+static void check_plane(struct reader *reader, const struct json_path *path,
+	const struct config *config, unsigned i)
+{
+	const struct wire *wire = &config->wires[i];
+	const struct json_path at = {.parent = path, .key = "b"};
+	const struct port_config *a, *b;
+
+	if (wire->a >= config->n_ports || wire->b >= config->n_ports)
+		return;
+	a = &config->ports[wire->a];
+	b = &config->ports[wire->b];
+	if (a->device[0] != '\0' && b->device[0] != '\0' && port_is_xdp(a) != port_is_xdp(b))
+		reader_expected(reader, &at,
+			"another port whose device is \"xdp:...\" with port \"%s\"",
+			port_is_xdp(a) ? a->name : b->name);
+}
+
+static void check_last_limits(
+	struct reader *reader, const struct json_path *at, const struct config *config, unsigned i)
+{
+	const struct wire *wire = &config->wires[i];
+
+	if (wire->a < config->n_ports && wire->b < config->n_ports && !wire_has_plane(config, wire))
+		reader_expected(reader, at,
+			"\"closed\" or \"wire\", as only ports whose devices are \"xdp:...\" go on "
+			"with their limits");
+}
+
+static void check_fail(struct reader *reader, const struct json_path *wire,
+	const struct config *config, unsigned i)
+{
+	const struct json_path at = {.parent = wire, .key = "fail"};
+	const struct json_path after = {.parent = wire, .key = "fail_after"};
+
+	switch (config->wires[i].fail) {
+	case FAIL_WIRE:
+		check_ports(reader, &at, config, i);
+		check_policies(reader, &at, config, i);
+		break;
+	case FAIL_LAST_LIMITS:
+		check_last_limits(reader, &at, config, i);
+		break;
+	default:
+		if (reader_has(reader, wire, "fail_after") &&
+			!(config->wires[i].a < config->n_ports &&
+				config->wires[i].b < config->n_ports &&
+				wire_has_plane(config, &config->wires[i])))
+			reader_expected(reader, &after, "none unless \"fail\" is \"wire\"");
+	}
+}
+
 void fail_check(struct reader *reader, const struct config *config)
 {
 	struct json_path wires = {.key = "wires"};
 
 	for (unsigned i = 0; i < config->n_wires; i++) {
 		struct json_path wire = {.parent = &wires, .index = i};
-		struct json_path at = {.parent = &wire, .key = "fail"};
-		struct json_path after = {.parent = &wire, .key = "fail_after"};
 
-		if (config->wires[i].fail == FAIL_CLOSED) {
-			if (reader_has(reader, &wire, "fail_after"))
-				reader_expected(reader, &after, "none unless \"fail\" is \"wire\"");
-			continue;
-		}
-		if (config->wires[i].fail != FAIL_WIRE)
-			continue;
-		check_ports(reader, &at, config, i);
-		check_policies(reader, &at, config, i);
+		check_plane(reader, &wire, config, i);
+		check_fail(reader, &wire, config, i);
 	}
 }
 
-void describe_fail(const struct wire *wire, FILE *out)
+/* Policies whose packets the kernel leaves to workers, each with the reason. */
+static void describe_plane(const struct config *config, FILE *out)
 {
+	fprintf(out, "  the kernel decides its packets, but for those of\n");
+	for (unsigned i = 0; i < config->n_policies; i++) {
+		const char *why = policy_needs_worker(&config->policies[i]);
+
+		if (why)
+			fprintf(out, "    policy \"%s\", as it %s\n", config->policies[i].name,
+				why);
+	}
+	fprintf(out, "    fragments, and what has headers before its own; these are workers'\n");
+}
+
+void describe_fail(const struct config *config, const struct wire *wire, FILE *out)
+{
+	static const char *const words[] = {
+		[FAIL_WIRE] = "pass unlimited",
+		[FAIL_LAST_LIMITS] =
+			"are held to the last limits, and those of workers pass, or are "
+			"lost where they could be of a limit that is never exceeded",
+		[FAIL_CLOSED] = "are lost",
+	};
+	enum fail_mode fail = wire_fail(config, wire);
 	char text[UNITS_TEXT_MAX];
 
-	if (wire->fail == FAIL_WIRE)
+	if (wire_has_plane(config, wire))
+		describe_plane(config, out);
+	if (wire_has_programs(config, wire))
 		fprintf(out,
 			"  while Weir is away, or a worker does not come round for %s, its packets "
-			"pass unlimited\n",
-			units_format_time(wire->fail_after_ns, text, sizeof(text)));
+			"%s\n",
+			units_format_time(wire->fail_after_ns, text, sizeof(text)), words[fail]);
 }

@@ -132,8 +132,8 @@ static const struct choice offloads_modes[] = {
 
 static const struct key port_keys[] = {
 	{"device", read_device, KEY_FIELD(struct port_config, device),
-		.expected = "a PCI address such as \"0000:03:00.0\" or a virtual device such as "
-			    "\"net_af_packet0,iface=eth1\"",
+		.expected = "a PCI address such as \"0000:03:00.0\", a virtual device such as "
+			    "\"net_af_packet0,iface=eth1\" or an interface such as \"xdp:eth1\"",
 		.required = true},
 	{"mtu", read_integer, KEY_FIELD(struct port_config, mtu),
 		.detail = &(const struct integer_range){64, 16000}},
@@ -235,6 +235,7 @@ static const struct choice link_modes[] = {
 static const struct choice fail_modes[] = {
 	{"closed", FAIL_CLOSED},
 	{"wire", FAIL_WIRE},
+	{"last-limits", FAIL_LAST_LIMITS},
 	{0},
 };
 

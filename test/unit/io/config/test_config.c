@@ -86,12 +86,12 @@ static void test_ports(void **state)
 {
 #define DEVICES(a, b) \
 	NET("'ports': {'lan': {'device': '" a "'}, 'wan': {'device': '" b "'}}, " WIRES)
-#define DEVICE_MEANT(text)                                                           \
-	"expected a PCI address such as '0000:03:00.0' or a virtual device such as " \
-	"'net_af_packet0,iface=eth1'" MEANT(text)
-#define EXPECTED_DEVICE                                                              \
-	"expected a PCI address such as '0000:03:00.0' or a virtual device such as " \
-	"'net_af_packet0,iface=eth1'\n"
+#define DEVICE_MEANT(text)                                                         \
+	"expected a PCI address such as '0000:03:00.0', a virtual device such as " \
+	"'net_af_packet0,iface=eth1' or an interface such as 'xdp:eth1'" MEANT(text)
+#define EXPECTED_DEVICE                                                            \
+	"expected a PCI address such as '0000:03:00.0', a virtual device such as " \
+	"'net_af_packet0,iface=eth1' or an interface such as 'xdp:eth1'\n"
 #define OFFLOADS(mode)                                                    \
 	NET("'ports': {'lan': {'device': 'net_null0', 'offloads': '" mode \
 	    "'}, 'wan': {'device': 'net_null1'}}, " WIRES)
@@ -101,6 +101,9 @@ static void test_ports(void **state)
 #define FAIL(device, keys)                                                                      \
 	NET("'ports': {'lan': {'device': '" device "0,iface=eth0'}, 'wan': {'device': '" device \
 	    "1,iface=eth1'}}, 'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', " keys "}]")
+#define PLANE(lan, wan, keys)                                                 \
+	NET("'ports': {'lan': {'device': '" lan "'}, 'wan': {'device': '" wan \
+	    "'}}, 'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', " keys "}]")
 #define FAIL_WITH(policy)                                                             \
 	"{'limiter': 'me', 'ports': {'lan': {'device': 'net_af_xdp0,iface=eth0'}, "   \
 	"'wan': {'device': 'net_af_xdp1,iface=eth1'}, 'p': {'device': 'net_null0'}, " \
@@ -148,6 +151,23 @@ static void test_ports(void **state)
 		{FAIL("net_null", "'fail': 'wire'"),
 			"w.json:1: wires[0] 'w'.fail: 'wire': expected 'closed', as port 'lan' is neither "
 			"net_af_xdp nor net_af_packet\n"},
+		{PLANE("xdp:eth0", "xdp:eth1", "'fail': 'last-limits', 'fail_after': '20ms'"), ""},
+		{PLANE("xdp:eth0", "xdp:eth1", "'fail': 'closed', 'fail_after': '20ms'"), ""},
+		{PLANE("xdp:eth0", "xdp:eth0123456789ab", "'fail': 'wire'"), ""},
+		{PLANE("xdp:eth0", "xdp:eth0123456789abc", "'link': 'keep'"),
+			"w.json:1: ports.wan.device: 'xdp:eth0123456789abc': " EXPECTED_DEVICE},
+		{PLANE("xdp:", "xdp:eth1,queues=1", "'link': 'keep'"),
+			"w.json:1: ports.lan.device: 'xdp:': " EXPECTED_DEVICE
+			"w.json:1: ports.wan.device: 'xdp:eth1,queues=1': " EXPECTED_DEVICE},
+		{PLANE("xdp:eth0", "net_af_xdp1,iface=eth1", "'link': 'keep'"),
+			"w.json:1: wires[0] 'w'.b: 'wan': expected another port whose device is "
+			"'xdp:...' with port 'lan'\n"},
+		{PLANE("net_af_xdp1,iface=eth1", "xdp:eth0", "'link': 'keep'"),
+			"w.json:1: wires[0] 'w'.b: 'wan': expected another port whose device is "
+			"'xdp:...' with port 'wan'\n"},
+		{FAIL("net_af_xdp", "'fail': 'last-limits'"),
+			"w.json:1: wires[0] 'w'.fail: 'last-limits': expected 'closed' or 'wire', as "
+			"only ports whose devices are 'xdp:...' go on with their limits\n"},
 		{FAIL_WITH("'limit': '8Mbit/s', 'guarantee': 'conserved'"), EXCEEDED},
 		{FAIL_WITH("'limit': '8Mbit/s', 'guarantee': 'conserved', 'match': {'wire': 'w'}"),
 			EXCEEDED},
@@ -155,7 +175,8 @@ static void test_ports(void **state)
 			""},
 		{FAIL_WITH("'allocator': 'quota', 'total': '1GB'"), EXCEEDED},
 		{FAIL("net_af_xdp", "'fail': 'open'"),
-			"w.json:1: wires[0] 'w'.fail: 'open': expected 'closed' or 'wire'\n"},
+			"w.json:1: wires[0] 'w'.fail: 'open': expected 'closed' or 'wire' or "
+			"'last-limits'\n"},
 		{FAIL("net_af_xdp", "'fail': 'wire', 'fail_after': '19ms'"),
 			"w.json:1: wires[0] 'w'.fail_after: '19ms': expected 20ms to 10s\n"},
 		{FAIL("net_af_xdp", "'fail_after': '100ms'"),
