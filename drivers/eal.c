@@ -121,8 +121,7 @@ int eal_find_port(const struct port_config *port, uint16_t *id)
 {
 	char name[CONFIG_DEVICE_MAX];
 
-	/* EAL names a vdev by what stands before its first argument. */
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(port->device, ","), port->device);
+	eal_device_name(port, name);
 	if (rte_eth_dev_get_port_by_name(name, id) == 0)
 		return 0;
 	fprintf(stderr, "weir: ports.%s: device %s did not come up\n", port->name, port->device);

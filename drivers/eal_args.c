@@ -30,7 +30,27 @@ void eal_args_free(struct eal_args *args)
 
 bool device_is_vdev(const char *device)
 {
-	return strncmp(device, "net_", 4) == 0;
+	return strncmp(device, "net_", 4) == 0 || strncmp(device, "xdp:", 4) == 0;
+}
+
+void eal_device_name(const struct port_config *port, char name[CONFIG_DEVICE_MAX])
+{
+	if (port_is_xdp(port))
+		snprintf(name, CONFIG_DEVICE_MAX, "net_af_xdp_%s", port->device + strlen("xdp:"));
+	else
+		snprintf(name, CONFIG_DEVICE_MAX, "%.*s", (int)strcspn(port->device, ","),
+			port->device);
+}
+
+/* All queues: packets come by each that the kernel does not decide. */
+static void add_xdp_port(struct eal_args *args, const struct port_config *port)
+{
+	char name[CONFIG_DEVICE_MAX], interface[IFNAMSIZ];
+
+	eal_device_name(port, name);
+	kernel_interface(port, interface);
+	eal_args_add(args, "--vdev=%s,iface=%s,queue_count=%u", name, interface,
+		kernel_queues(interface));
 }
 
 void eal_args_add_port(struct eal_args *args, const struct port_config *port)
@@ -38,7 +58,9 @@ void eal_args_add_port(struct eal_args *args, const struct port_config *port)
 	bool sized = port_is_af_packet(port) && !strstr(port->device, "framesz=");
 	unsigned frame = sized ? af_packet_frame(port) : AF_PACKET_FRAME;
 
-	if (!device_is_vdev(port->device))
+	if (port_is_xdp(port))
+		add_xdp_port(args, port);
+	else if (!device_is_vdev(port->device))
 		eal_args_add(args, "--allow=%s", port->device);
 	else if (frame > AF_PACKET_FRAME)
 		eal_args_add(args, "--vdev=%s,framesz=%u,blocksz=%u", port->device, frame,

@@ -28,6 +28,9 @@ void eal_args_add_port(struct eal_args *args, const struct port_config *port);
 void eal_args_build(struct eal_args *args, const struct config *config);
 void eal_args_free(struct eal_args *args);
 
+/* How EAL calls it. */
+void eal_device_name(const struct port_config *port, char name[CONFIG_DEVICE_MAX]);
+
 /* Whether it is one of DPDK's software devices, and none of the PCI bus. */
 bool device_is_vdev(const char *device);
 

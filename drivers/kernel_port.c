@@ -10,8 +10,10 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <linux/ethtool.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
@@ -42,11 +44,12 @@ bool af_packet_fits(const struct port_config *port)
 
 bool kernel_interface(const struct port_config *port, char name[IFNAMSIZ])
 {
-	const char *iface = strstr(port->device, "iface=");
+	const char *key = port_is_xdp(port) ? "xdp:" : "iface=";
+	const char *iface = strstr(port->device, key);
 
 	if (!port_is_of_kernel(port) || !iface)
 		return false;
-	iface += strlen("iface=");
+	iface += strlen(key);
 	snprintf(name, IFNAMSIZ, "%.*s", (int)strcspn(iface, ","), iface);
 	return true;
 }
@@ -99,6 +102,18 @@ int kernel_mtu(const char *name, unsigned *mtu)
 
 	*mtu = (unsigned)request.ifr_mtu;
 	return ret;
+}
+
+unsigned kernel_queues(const char *name)
+{
+	struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
+	struct ifreq request = {.ifr_data = (char *)&channels};
+	unsigned queues;
+
+	if (ask_interface(name, SIOCETHTOOL, &request))
+		return 1;
+	queues = channels.rx_count + channels.combined_count;
+	return queues ? queues : 1;
 }
 
 int kernel_switch_link(const char *name, bool up)

@@ -43,6 +43,9 @@ unsigned af_packet_frame(const struct port_config *port);
 /* Whether what its arguments name holds a frame of the MTU. */
 bool af_packet_fits(const struct port_config *port);
 
+/* Its receive queues, at least one. */
+unsigned kernel_queues(const char *name);
+
 /* The name of the interface; false of other devices. */
 bool kernel_interface(const struct port_config *port, char name[IFNAMSIZ]);
 

@@ -29,6 +29,7 @@
 #include "eal.h"
 #include "shape_in.h"
 #include "interfaces.h"
+#include "kernel_lines.h"
 #include "kernel_port.h"
 #include "links.h"
 #include "losses.h"
@@ -162,7 +163,7 @@ static int ports_start(struct instance *inst)
 static int classifier_start(struct instance *inst)
 {
 	unsigned n = inst->n_policies;
-	int ret = slot_map_init(&inst->slots, n, RTE_MAX(2 * n, (unsigned)INSTANCE_SLOTS_LEAST));
+	int ret = slot_map_init(&inst->slots, n, instance_slots(n));
 
 	if (ret == 0)
 		ret = classifier_create(inst->policies, n, SOCKET_ID_ANY, &inst->classifier);
@@ -194,14 +195,16 @@ static void classifier_stop(struct instance *inst)
 static void engine_memory_free(struct instance *inst)
 {
 	size_t slots = inst->slots.capacity, lines = trial_lines(slots),
-	       workers = inst->config->n_workers;
+	       workers = inst->config->n_workers, all = engine_lines(&inst->engine);
 	struct engine *engine = &inst->engine;
 
 	for (size_t i = 0; engine->slots && i < lines; i++)
 		free(engine->slots[i].shares);
 	pages_free(engine->slots, lines * sizeof(*engine->slots));
-	pages_free(engine->shared_buckets, lines * sizeof(*engine->shared_buckets));
-	pages_free(engine->totals, lines * workers * sizeof(*engine->totals));
+	if (!inst->plane)
+		pages_free(engine->shared_buckets, lines * sizeof(*engine->shared_buckets));
+	pages_free(engine->totals, lines * all * sizeof(*engine->totals));
+	kernel_lines_stop(inst);
 	engine_free(engine);
 	pages_free(inst->carried_over, slots * sizeof(*inst->carried_over));
 	pages_free(inst->trials, slots * sizeof(*inst->trials));
@@ -226,10 +229,13 @@ static int shared_buckets_alloc(struct instance *inst)
 	size_t n = trial_lines(inst->slots.capacity);
 
 	inst->engine.frame = largest_wire_frame(inst->config);
-	if (inst->config->n_workers == 1)
+	if (engine_lines(&inst->engine) == 1)
 		return 0;
-	inst->engine.shared_buckets = pages_alloc(n * sizeof(*inst->engine.shared_buckets),
-		inst->n_policies * sizeof(*inst->engine.shared_buckets), SOCKET_ID_ANY);
+	inst->engine.shared_buckets =
+		inst->plane ? kernel_lines_buckets(inst)
+			    : pages_alloc(n * sizeof(*inst->engine.shared_buckets),
+				      inst->n_policies * sizeof(*inst->engine.shared_buckets),
+				      SOCKET_ID_ANY);
 	for (unsigned w = 0; w < inst->config->n_workers; w++)
 		inst->workers[w].shared_buckets = inst->engine.shared_buckets;
 	return inst->engine.shared_buckets ? 0 : -ENOMEM;
@@ -253,7 +259,7 @@ static int engine_memory_alloc(struct instance *inst)
 	struct engine *engine = &inst->engine;
 	unsigned n = inst->config->n_workers;
 	size_t slots = inst->slots.capacity, lines = trial_lines(slots);
-	int ret = engine_init(engine, n);
+	int ret = engine_init(engine, n, kernel_lines_cpus(inst));
 
 	for (unsigned w = 0; ret == 0 && w < n; w++)
 		engine->workers[w] = (struct engine_worker){
@@ -261,7 +267,10 @@ static int engine_memory_alloc(struct instance *inst)
 	engine_share_begin(engine, inst->policies, inst->n_policies, control_now());
 	engine->n_slots = inst->slots.capacity;
 	engine->slots = pages_alloc(lines * sizeof(*engine->slots), 0, SOCKET_ID_ANY);
-	engine->totals = pages_alloc(lines * n * sizeof(*engine->totals), 0, SOCKET_ID_ANY);
+	engine->totals = pages_alloc(
+		lines * engine_lines(engine) * sizeof(*engine->totals), 0, SOCKET_ID_ANY);
+	if (ret == 0)
+		ret = kernel_lines_start(inst);
 	inst->trials = pages_alloc(slots * sizeof(*inst->trials), 0, SOCKET_ID_ANY);
 	inst->carried_over = pages_alloc(slots * sizeof(*inst->carried_over), 0, SOCKET_ID_ANY);
 	if (ret || !engine->slots || !engine->totals || !inst->carried_over || !inst->trials ||
@@ -479,11 +488,12 @@ static int limits_start(struct instance *inst)
 	if (inst->clock.doubt)
 		event(TSC_DOUBTED, event_word("why", inst->clock.doubt));
 	renewal_start(inst);
+	kernel_lines_tell_time(inst);
 	return publish_first(inst);
 }
 
-/* What was published goes with the rest of the memory. */
-static void limits_stop(struct instance *inst)
+/* What was published goes with the rest of the memory, and what was taken over stays. */
+static void nothing_to_stop(struct instance *inst)
 {
 	(void)inst;
 }
@@ -500,8 +510,8 @@ static int launch_workers(struct instance *inst)
 }
 
 /* What a policy consists of; each is prepared after those above it. */
-static const struct policy_part *const parts[] = {
-	&shares_part, &delays_part, &credit_part, &lines_part, &trial_part, &placing_part, NULL};
+static const struct policy_part *const parts[] = {&shares_part, &delays_part, &credit_part,
+	&lines_part, &kernel_part, &trial_part, &placing_part, NULL};
 
 static uint64_t reload_next(const struct instance *inst)
 {
@@ -615,14 +625,15 @@ static const struct module {
 	{"etcd", etcd_share_start, etcd_share_stop, etcd_settle, false},
 	{"totals", credits_start, credits_stop, NULL, true},
 	{"placement", placings_start, placings_stop, NULL, true},
-	{"limits", limits_start, limits_stop, NULL, true},
+	{"limits", limits_start, nothing_to_stop, NULL, true},
 	{"reload", reload_start, reload_stop, reload_settle, true},
 	{"workers", launch_workers, wait_for_workers, NULL, false},
+	{"take-over", bypasses_take_over, nothing_to_stop, NULL, false},
 	{"telemetry", telemetry_start, telemetry_stop, NULL, false},
 };
 
 /* Modules below this are up before any worker runs. */
-#define PREPARED (RTE_DIM(modules) - 2)
+#define PREPARED (RTE_DIM(modules) - 3)
 
 static int start_modules(struct instance *inst, unsigned n)
 {

@@ -9,13 +9,6 @@
 #include "instance.h"
 
 /*
- * Slots that a box of so many policies has: twice as many, so that a reload may replace them all,
- * and a few thousand for whoever begins small. Those that nobody uses are address space and no
- * memory (pages.h).
- */
-#define INSTANCE_SLOTS_LEAST 4096
-
-/*
  * Brings everything up, in order, and on failure takes down what was up. EAL is running; signals
  * are blocked. `file` is what the configuration was read from, for reloads, and NULL if it cannot
  * be read again; `kept` is what kept_choose() has chosen it of (NULL: nothing is kept), which must

@@ -2,7 +2,7 @@
 /* Copyright (c) 2026 The Weir authors
  *
  * A wire that outlives its process: each packet of one port goes to Weir while who serves its queue
- * comes round, and else straight to the partner port.
+ * comes round, and else straight to the partner port; unless the kernel is to decide, and can.
  *
  * Nobody tells the time to the kernel: a worker that has turned since it was last looked at is
  * there, and one that has not turned is for as long as the lease. So the worker reads no clock for
@@ -12,9 +12,11 @@
 
 #include <linux/bpf.h>
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "bypass_maps.h"
+#include "plane.bpf.h"
 
 /* By this name, and the version below, net_af_xdp's library knows where its sockets go. */
 struct {
@@ -93,29 +95,101 @@ static bool is_served(__u32 queue)
 	return queue < BYPASS_QUEUES && comes_round(setup.worker_of[queue], now);
 }
 
-static void count_past(__u64 bytes)
+static __always_inline struct bypass_count *count_of_port(void)
 {
 	__u32 only = 0;
-	struct bypass_count *past = bpf_map_lookup_elem(&counts, &only);
 
-	if (past) {
-		past->packets++;
-		past->bytes += bytes;
+	return bpf_map_lookup_elem(&counts, &only);
+}
+
+static __always_inline int to_partner(void)
+{
+	return bpf_redirect_map(&partner, 0, XDP_DROP);
+}
+
+static int go_past(struct xdp_md *ctx)
+{
+	struct bypass_count *count = count_of_port();
+
+	if (count) {
+		count->packets++;
+		count->bytes += bpf_xdp_get_buff_len(ctx);
 	}
+	return to_partner();
+}
+
+static int lose_packet(void)
+{
+	struct bypass_count *count = count_of_port();
+
+	if (count)
+		count->unserved++;
+	return XDP_DROP;
+}
+
+/* What the kernel has decided. */
+static __always_inline int enact_verdict(enum plane_verdict verdict)
+{
+	struct bypass_count *count = count_of_port();
+
+	if (!count)
+		return XDP_ABORTED; /* cannot be */
+	if (verdict == PLANE_DROPS) {
+		count->dropped++;
+		return XDP_DROP;
+	}
+	count->passed++;
+	count->unmatched += verdict == PLANE_UNMATCHED;
+	return to_partner();
+}
+
+/* While nobody serves it. */
+static __always_inline int go_unserved(struct xdp_md *ctx, bool never)
+{
+	if (setup.fail == BYPASS_CLOSED || (setup.fail == BYPASS_LAST_LIMITS && never))
+		return lose_packet();
+	return go_past(ctx);
 }
 
 /* Sockets of a process that has died leave their map by themselves, before its lease is over. */
 SEC("xdp.frags")
 int xsk_def_prog(struct xdp_md *ctx)
 {
-	if (is_served(ctx->rx_queue_index)) {
-		if (!setup.sockets)
-			return XDP_PASS;
-		if (bpf_redirect_map(&xsks_map, ctx->rx_queue_index, XDP_ABORTED) == XDP_REDIRECT)
-			return XDP_REDIRECT;
+	bool served = is_served(ctx->rx_queue_index);
+	enum plane_verdict verdict = PLANE_ASKS;
+
+	if (setup.plane && (served || setup.fail == BYPASS_LAST_LIMITS)) {
+		verdict = plane_judge(ctx, &setup);
+		if (verdict < PLANE_ASKS)
+			return enact_verdict(verdict);
 	}
-	count_past(bpf_xdp_get_buff_len(ctx));
-	return bpf_redirect_map(&partner, 0, XDP_DROP);
+	if (!served)
+		return go_unserved(ctx, verdict == PLANE_ASKS_ALONE);
+	if (!setup.sockets)
+		return XDP_PASS;
+	if (bpf_redirect_map(&xsks_map, ctx->rx_queue_index, XDP_ABORTED) == XDP_REDIRECT)
+		return XDP_REDIRECT;
+	return go_unserved(ctx, verdict == PLANE_ASKS_ALONE);
+}
+
+struct net_device {
+	int ifindex;
+} __attribute__((preserve_access_index));
+
+/* What a driver does not send of that is nowhere to be seen but here. */
+SEC("raw_tp/xdp_devmap_xmit")
+int see_unsent(struct bpf_raw_tracepoint_args *ctx)
+{
+	const struct net_device *from = (const struct net_device *)ctx->args[0];
+	struct bypass_count *count;
+	int drops = (int)ctx->args[3];
+
+	if (drops <= 0 || BPF_CORE_READ(from, ifindex) != (int)setup.interface)
+		return 0;
+	count = count_of_port();
+	if (count)
+		count->unsent += (__u64)drops;
+	return 0;
 }
 
 const char bypass_license[] SEC("license") = "Dual BSD/GPL";

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <linux/if_link.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -21,10 +22,12 @@
 
 #include "bypass_maps.h"
 #include "kernel_port.h"
+#include "plane.h"
 
 #include "bypass.skel.h" /* of the maps above */
 
-#define BPF_FILES "/sys/fs/bpf"
+#define BPF_FILES    "/sys/fs/bpf"
+#define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
 
 #define BEATS_BYTES (BYPASS_WORKERS * sizeof(struct bypass_beat))
 
@@ -35,9 +38,10 @@ static_assert(CONFIG_WORKERS_MAX <= BYPASS_WORKERS, "each worker has a line");
 
 struct bypass_port {
 	struct bypass_bpf *program;
-	struct bpf_link *link;
+	struct bpf_link *link, *unsent;
 	struct bypass_past before;
 	int interface; /* index; 0: the port has no program */
+	bool former;   /* a former process's is there still: see bypass_take_over() */
 };
 
 struct bypass {
@@ -45,6 +49,7 @@ struct bypass {
 	struct bypass_port ports[CONFIG_PORTS_MAX];
 	struct bypass_beat *beats; /* one map for all programs */
 	int beats_fd;
+	struct plane *plane; /* NULL: the kernel decides no packets */
 };
 
 /* What is being opened, and whom it is told if it cannot. */
@@ -94,11 +99,47 @@ static void name_pin(
 		path[0] = '\0';
 }
 
+/* Each queue has packets that are workers'. */
+static int check_queues(
+	const struct config *config, const struct wire *wire, const struct complaint_sink *to)
+{
+	char a[IFNAMSIZ], b[IFNAMSIZ], found[256], remedy[128];
+	unsigned of_a, of_b, most;
+
+	if (!wire_has_plane(config, wire) || !kernel_interface(&config->ports[wire->a], a) ||
+		!kernel_interface(&config->ports[wire->b], b))
+		return 0;
+	of_a = kernel_queues(a);
+	of_b = kernel_queues(b);
+	most = of_a > of_b ? of_a : of_b;
+	if (of_a == of_b && most <= config->n_workers)
+		return 0;
+	snprintf(found, sizeof(found),
+		"%s has %u receive queues and %s %u; both have to have as many, and no more than "
+		"the %u workers",
+		a, of_a, b, of_b, config->n_workers);
+	snprintf(remedy, sizeof(remedy), "ethtool -L %s combined %u", of_a == most ? a : b,
+		of_a < of_b                ? of_a
+		: of_b < config->n_workers ? of_b
+					   : config->n_workers);
+	complaint_tell(to, &(struct complaint){.place = "wires", .found = found, .remedy = remedy});
+	return -EINVAL;
+}
+
+static int check_all_queues(const struct config *config, const struct complaint_sink *to)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; ret == 0 && i < config->n_wires; i++)
+		ret = check_queues(config, &config->wires[i], to);
+	return ret;
+}
+
 int bypass_check(const struct config *config, const struct complaint_sink *to)
 {
 	struct statfs fs;
 
-	if (!config_fails_to_wire(config))
+	if (!config_has_programs(config))
 		return 0;
 	if (statfs(BPF_FILES, &fs) || fs.f_type != BPF_FS_MAGIC)
 		complaint_tell(to,
@@ -116,7 +157,7 @@ int bypass_check(const struct config *config, const struct complaint_sink *to)
 				    .remedy = "the drop-in fail_wire.conf of its unit, or "
 					      "sudo"});
 	else
-		return 0;
+		return check_all_queues(config, to);
 	return -EACCES;
 }
 
@@ -142,6 +183,11 @@ static struct bypass_past sum_counts(const struct bypass_bpf *program)
 		for (int i = 0; i < cpus; i++) {
 			past.packets += each[i].packets;
 			past.bytes += each[i].bytes;
+			past.passed += each[i].passed;
+			past.unmatched += each[i].unmatched;
+			past.dropped += each[i].dropped;
+			past.unserved += each[i].unserved;
+			past.unsent += each[i].unsent;
 		}
 	}
 	free(each);
@@ -164,36 +210,65 @@ static struct bypass_past take_counts(const struct bypass_bpf *program)
 
 static void set_up(const struct opening *opening, struct bypass_bpf *program)
 {
+	static const uint32_t fails[] = {[FAIL_CLOSED] = BYPASS_CLOSED,
+		[FAIL_WIRE] = BYPASS_WIRE,
+		[FAIL_LAST_LIMITS] = BYPASS_LAST_LIMITS};
 	const struct config *config = opening->config;
+	const struct wire *wire = &config->wires[opening->wire];
 	struct bypass_setup *setup = (struct bypass_setup *)&program->rodata->setup;
 
 	*setup = (struct bypass_setup){
-		.lease_ns = config->wires[opening->wire].fail_after_ns,
+		.lease_ns = wire->fail_after_ns,
 		.workers = config->n_workers,
+		.interface = (uint32_t)opening->bypass->ports[opening->port].interface,
 		.sockets = port_is_af_xdp(&config->ports[opening->port]),
+		.fail = fails[wire_fail(config, wire)],
+		.plane = port_is_xdp(&config->ports[opening->port]),
+		.slots = opening->bypass->plane ? plane_slots(opening->bypass->plane) : 0,
+		.wire = opening->wire,
+		.enters_tunnels = config->tunnels.classify == TUNNELS_INNER,
+		.vxlan_port = config->tunnels.vxlan_port,
+		.direction = opening->port == wire->a ? DIRECTION_A_TO_B : DIRECTION_B_TO_A,
 	};
 	for (unsigned q = 0; q < BYPASS_QUEUES; q++)
 		setup->worker_of[q] = (uint8_t)wire_queue_owner(
 			opening->wire, q, config->n_workers);
 }
 
-/* What has gone past is counted on, in a map that outlives the program. */
-static int load_program(const struct opening *opening, struct bypass_port *port)
+/* What has gone past is counted on, in a map that outlives the program; and so are sockets. */
+static int share_maps(const struct opening *opening, struct bypass_port *port)
 {
 	struct bypass *bypass = opening->bypass;
 	char path[PATH_BYTES];
-	int ret = 0;
+	int ret;
+
+	name_pin(bypass, "count", port->interface, path);
+	ret = bpf_map__set_pin_path(port->program->maps.counts, path);
+	name_pin(bypass, "sockets", port->interface, path);
+	if (ret == 0)
+		ret = bpf_map__set_pin_path(port->program->maps.xsks_map, path);
+	if (ret == 0 && bypass->beats_fd >= 0)
+		ret = bpf_map__reuse_fd(port->program->maps.beats, bypass->beats_fd);
+	if (ret == 0 && bypass->plane)
+		ret = plane_share(bypass->plane, port->program);
+	return ret;
+}
+
+static int load_program(const struct opening *opening, struct bypass_port *port)
+{
+	struct bypass *bypass = opening->bypass;
+	int ret;
 
 	port->program = bypass_bpf__open();
 	if (!port->program)
 		return -errno;
 	set_up(opening, port->program);
-	name_pin(bypass, "past", port->interface, path);
-	ret = bpf_map__set_pin_path(port->program->maps.counts, path);
-	if (ret == 0 && bypass->beats_fd >= 0)
-		ret = bpf_map__reuse_fd(port->program->maps.beats, bypass->beats_fd);
+	bpf_program__set_autoload(port->program->progs.see_unsent, access(KERNEL_TYPES, R_OK) == 0);
+	ret = share_maps(opening, port);
 	if (ret == 0)
 		ret = bypass_bpf__load(port->program);
+	if (ret == 0 && bypass->plane)
+		ret = plane_map(bypass->plane, port->program);
 	if (ret == 0)
 		port->before = take_counts(port->program);
 	return ret;
@@ -212,27 +287,30 @@ static int map_beats(struct bypass *bypass, const struct bypass_port *port)
 	return bypass->beats ? 0 : -errno;
 }
 
-/* In place of the program that a former process has left, if it has: no packet sees neither. */
-static int take_over(const char *path, struct bypass_port *port)
+/* The link that a former process has left; one whose interface has gone is of no use. */
+static struct bpf_link *former_link(const char *path, int interface)
 {
-	int ret;
+	struct bpf_link_info info = {0};
+	struct bpf_link *link = bpf_link__open(path);
+	uint32_t bytes = sizeof(info);
 
-	port->link = bpf_link__open(path);
-	if (!port->link)
-		return -errno;
-	ret = bpf_link__update_program(port->link, port->program->progs.xsk_def_prog);
-	if (ret == 0)
-		return 0;
-	bpf_link__destroy(port->link); /* its interface has gone, and another has its index */
-	port->link = NULL;
+	if (!link)
+		return NULL;
+	if (bpf_obj_get_info_by_fd(bpf_link__fd(link), &info, &bytes) == 0 &&
+		(int)info.xdp.ifindex == interface)
+		return link;
+	bpf_link__destroy(link);
 	unlink(path);
-	return ret;
+	return NULL;
 }
 
 static int complain_of_attach(const struct opening *opening, int ret)
 {
 	char name[IFNAMSIZ] = "", remedy[sizeof("ip link show dev ") + IFNAMSIZ];
 
+	if (ret == -EOPNOTSUPP)
+		return complain_of_port(opening, "its driver has no XDP of its own", ret,
+			"the device net_af_packet0,iface=... in place of xdp:...");
 	if (ret != -EBUSY)
 		return complain_of_port(opening, "its program is not taken", ret, NULL);
 	kernel_interface(&opening->config->ports[opening->port], name);
@@ -240,19 +318,46 @@ static int complain_of_attach(const struct opening *opening, int ret)
 	return complain_of_port(opening, "another XDP program is there", ret, remedy);
 }
 
+/* What decides packets costs more than it saves where the driver has no XDP of its own. */
+static int attach_pinned(const struct opening *opening, struct bypass_port *port, const char *path)
+{
+	bool plane = port_is_xdp(&opening->config->ports[opening->port]);
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = plane ? XDP_FLAGS_DRV_MODE : 0);
+	int fd = bpf_link_create(bpf_program__fd(port->program->progs.xsk_def_prog),
+		port->interface, BPF_XDP, &opts);
+	int ret = fd < 0 ? -errno : 0;
+
+	if (ret)
+		return ret;
+	if (bpf_obj_pin(fd, path))
+		ret = -errno;
+	close(fd);
+	if (ret)
+		return ret;
+	port->link = bpf_link__open(path);
+	return port->link ? 0 : -errno;
+}
+
+/* Where a former process's is there it stays for now, with the sockets that are to come. */
 static int attach_program(const struct opening *opening, struct bypass_port *port)
 {
 	char path[PATH_BYTES];
 	int ret;
 
 	name_pin(opening->bypass, "link", port->interface, path);
-	if (take_over(path, port) == 0)
+	port->link = former_link(path, port->interface);
+	port->former = port->link != NULL;
+	if (port->former)
 		return 0;
-	port->link = bpf_program__attach_xdp(port->program->progs.xsk_def_prog, port->interface);
-	if (!port->link)
-		return complain_of_attach(opening, -errno);
-	ret = bpf_link__pin(port->link, path);
-	return ret ? complain_of_port(opening, path, ret, NULL) : 0;
+	ret = attach_pinned(opening, port, path);
+	return ret ? complain_of_attach(opening, ret) : 0;
+}
+
+/* From now on until the process ends; a kernel without types of its own does not count it. */
+static void watch_unsent(struct bypass_port *port)
+{
+	if (bpf_program__autoload(port->program->progs.see_unsent))
+		port->unsent = bpf_program__attach(port->program->progs.see_unsent);
 }
 
 static int tell_partner(const struct opening *opening, const struct bypass_port *port, int partner)
@@ -288,6 +393,7 @@ static int open_port(const struct opening *opening)
 		ret = map_beats(opening->bypass, port);
 	if (ret)
 		return complain_of_port(opening, "the kernel does not take its program", ret, NULL);
+	watch_unsent(port);
 	ret = tell_partner(opening, port, partner);
 	return ret ? ret : attach_program(opening, port);
 }
@@ -307,12 +413,14 @@ static int open_wire(struct opening *opening)
 	return ret ? ret : open_port(opening);
 }
 
-/* Whether a pin is of a port that has a program now. */
+/* Whether a pin is of a port that has a program now, or of what they all have. */
 static bool is_used(const struct bypass *bypass, const char *pin)
 {
 	const char *number = strrchr(pin, '-');
 	long interface = number ? strtol(number + 1, NULL, 10) : 0;
 
+	if (bypass->plane && strncmp(pin, "plane-", strlen("plane-")) == 0)
+		return true;
 	for (unsigned i = 0; i < CONFIG_PORTS_MAX; i++)
 		if (interface != 0 && bypass->ports[i].interface == interface)
 			return true;
@@ -353,8 +461,8 @@ static void remove_others(const struct bypass *bypass)
 	rmdir(bypass->directory); /* if it is empty */
 }
 
-int bypass_open(
-	const struct config *config, const struct complaint_sink *to, struct bypass **bypass)
+int bypass_open(const struct config *config, unsigned slots, const struct complaint_sink *to,
+	struct bypass **bypass)
 {
 	struct bypass *made = calloc(1, sizeof(*made));
 	struct opening opening = {.bypass = made, .config = config, .to = to};
@@ -367,16 +475,52 @@ int bypass_open(
 	name_directory(config->limiter, made->directory);
 	libbpf_set_print(print_nothing);
 	ret = bypass_check(config, to);
+	if (ret == 0 && config_has_plane(config))
+		ret = plane_create(slots, made->directory, &made->plane);
 	for (; ret == 0 && opening.wire < config->n_wires; opening.wire++)
-		if (config->wires[opening.wire].fail == FAIL_WIRE)
+		if (wire_has_programs(config, &config->wires[opening.wire]))
 			ret = open_wire(&opening);
 	if (ret == 0)
 		remove_others(made);
-	if (ret || !config_fails_to_wire(config))
+	if (ret || !config_has_programs(config))
 		bypass_close(made);
 	else
 		*bypass = made;
 	return ret;
+}
+
+/* In place of the program that a former process has left: no packet sees neither. */
+int bypass_take_over(struct bypass *bypass)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; ret == 0 && i < CONFIG_PORTS_MAX; i++) {
+		struct bypass_port *port = &bypass->ports[i];
+
+		if (port->former)
+			ret = bpf_link__update_program(
+				port->link, port->program->progs.xsk_def_prog);
+		port->former &= ret != 0;
+	}
+	return ret;
+}
+
+int bypass_keep(struct bypass *bypass)
+{
+	return bypass->plane ? plane_keep(bypass->plane, bypass->directory) : 0;
+}
+
+bool bypass_succeeds(const struct bypass *bypass)
+{
+	for (unsigned i = 0; i < CONFIG_PORTS_MAX; i++)
+		if (bypass->ports[i].former)
+			return true;
+	return false;
+}
+
+struct plane *bypass_plane(const struct bypass *bypass)
+{
+	return bypass->plane;
 }
 
 void bypass_close(struct bypass *bypass)
@@ -388,12 +532,14 @@ void bypass_close(struct bypass *bypass)
 	for (unsigned i = 0; i < CONFIG_PORTS_MAX; i++) {
 		struct bypass_port *port = &bypass->ports[i];
 
+		bpf_link__destroy(port->unsent);
 		if (port->link) {
 			bpf_link__disconnect(port->link);
 			bpf_link__destroy(port->link);
 		}
 		bypass_bpf__destroy(port->program);
 	}
+	plane_destroy(bypass->plane);
 	free(bypass);
 }
 

@@ -19,9 +19,15 @@
 
 struct bypass;
 
-/* Packets, and their bytes as XDP sees them, that have not come by Weir. */
+struct plane;
+
+/* Packets of a port, and their bytes as XDP sees them, that have not come by workers. */
 struct bypass_past {
-	uint64_t packets, bytes;
+	uint64_t packets, bytes; /* straight to the partner port, as Weir was away */
+	/* What the kernel has decided: passed, of which no policy's; dropped. */
+	uint64_t passed, unmatched, dropped;
+	uint64_t unserved; /* and lost, as it was the workers', who were away */
+	uint64_t unsent;   /* lost of all these, as the other port's driver took no more */
 };
 
 /*
@@ -31,14 +37,31 @@ struct bypass_past {
 int bypass_check(const struct config *config, const struct complaint_sink *to);
 
 /*
- * Puts the programs before both ports of each wire that fails to a wire, and takes away those that
- * former processes of this limiter have left before others. What has gone past since such a process
- * began is bypass_before(). NULL in *bypass where no wire does. Before the ports are opened, with
- * root's capabilities or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON. 0 or a negative errno, and a
- * complaint: -ENOTSUP of a build without libbpf. Main thread.
+ * Makes the programs for both ports of each wire that has them (wire_has_programs()), and takes
+ * away those that former processes of this limiter have left before others. They are put before the
+ * ports at once, or where a former process's program is there, by bypass_take_over(). What has gone
+ * past since such a process began is bypass_before(). NULL in *bypass where no wire has any. Before
+ * the ports are opened, with root's capabilities or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON.
+ * `slots`: of policies, where the kernel is to decide packets. 0 or a negative errno, and a
+ * complaint. Main thread.
  */
-int bypass_open(
-	const struct config *config, const struct complaint_sink *to, struct bypass **bypass);
+int bypass_open(const struct config *config, unsigned slots, const struct complaint_sink *to,
+	struct bypass **bypass);
+
+/* Whether a former process's program is before a port, and goes on until bypass_take_over(). */
+bool bypass_succeeds(const struct bypass *bypass);
+
+/*
+ * Exchanges what former processes have left for the programs of this one, when it is ready: no
+ * packet comes by neither. 0 or a negative errno. Main thread.
+ */
+int bypass_take_over(struct bypass *bypass);
+
+/* After that: leaves what the kernel's data plane knows for the next process. As above. */
+int bypass_keep(struct bypass *bypass);
+
+/* The kernel's data plane, see plane.h; NULL where no port is its. */
+struct plane *bypass_plane(const struct bypass *bypass);
 
 /* Lets go of them: they stay, and the packets go to the partner port. */
 void bypass_close(struct bypass *bypass);

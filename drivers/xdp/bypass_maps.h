@@ -27,15 +27,28 @@ struct bypass_seen {
 	__u64 at_ns;
 };
 
+/* What a CPU has done with packets of a port. */
 struct bypass_count {
 	__u64 packets, bytes; /* that went past */
+	/* What the kernel has decided: passed, of which no policy's; dropped; */
+	__u64 passed, unmatched, dropped;
+	__u64 unserved; /* and lost, as it was the workers', who were away */
+	__u64 unsent; /* of those that went past or passed, lost as the partner port took no more */
 };
+
+/* What becomes of packets while workers are away. */
+enum { BYPASS_CLOSED, BYPASS_WIRE, BYPASS_LAST_LIMITS };
 
 /* Known when a program is loaded. */
 struct bypass_setup {
 	__u64 lease_ns;
 	__u32 workers;
-	__u32 sockets;                 /* AF_XDP takes the packets; else the stack passes them on */
+	__u32 interface; /* index */
+	__u32 sockets;   /* AF_XDP takes the packets; else the stack passes them on */
+	__u32 fail;
+	__u32 plane;                  /* the kernel decides what it can, see plane.bpf.h: */
+	__u32 slots, wire, direction; /* of so many policies, of packets of this wire */
+	__u32 enters_tunnels, vxlan_port;
 	__u8 worker_of[BYPASS_QUEUES]; /* whose queue it is; BYPASS_WORKERS: nobody's */
 };
 

@@ -5,10 +5,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/time.h"
 #include "event.h"
 #include "instance.h"
+#include "kernel_lines.h"
 #include "trouble.h"
 
 #define LOOK_NS  SECOND_NS
@@ -20,7 +22,6 @@
 struct bypasses {
 	struct bypass *bypass;
 	uint64_t looked_ns;
-	struct bypass_past past[CONFIG_PORTS_MAX];
 	struct trouble open[CONFIG_PORTS_MAX];
 };
 
@@ -39,6 +40,12 @@ static void say_before(const struct instance *inst)
 	}
 }
 
+static void begin_bypasses(struct instance *inst)
+{
+	inst->plane = bypass_plane(inst->bypasses->bypass);
+	say_before(inst);
+}
+
 int bypasses_start(struct instance *inst)
 {
 	const struct complaint_sink to = complaint_sink_of(stderr);
@@ -49,11 +56,12 @@ int bypasses_start(struct instance *inst)
 	inst->bypasses = calloc(1, sizeof(*inst->bypasses));
 	if (!inst->bypasses)
 		return -ENOMEM;
-	ret = bypass_open(inst->config, &to, &inst->bypasses->bypass);
+	ret = bypass_open(inst->config, instance_slots(inst->config->n_policies), &to,
+		&inst->bypasses->bypass);
 	if (ret || !inst->bypasses->bypass)
 		bypasses_stop(inst);
 	else
-		say_before(inst);
+		begin_bypasses(inst);
 	return ret;
 }
 
@@ -63,6 +71,23 @@ void bypasses_stop(struct instance *inst)
 		bypass_close(inst->bypasses->bypass);
 	free(inst->bypasses);
 	inst->bypasses = NULL;
+	inst->plane = NULL;
+}
+
+int bypasses_take_over(struct instance *inst)
+{
+	int ret;
+
+	if (!inst->bypasses)
+		return 0;
+	kernel_lines_adopt(inst);
+	ret = bypass_take_over(inst->bypasses->bypass);
+	kernel_lines_settle(inst);
+	if (ret == 0)
+		ret = bypass_keep(inst->bypasses->bypass);
+	if (ret)
+		event(PLANE_FAILED, event_word("why", strerror(-ret)));
+	return ret;
 }
 
 void bypasses_settle(struct instance *inst, const struct timespec *until)
@@ -99,10 +124,9 @@ static void look_at_port(struct instance *inst, unsigned port, uint64_t now_ns)
 {
 	struct bypasses *bypasses = inst->bypasses;
 
-	bypasses->past[port] = bypass_past(bypasses->bypass, port);
 	say_open(inst, port,
-		trouble_look(
-			&bypasses->open[port], bypasses->past[port].packets, now_ns, QUIET_NS));
+		trouble_look(&bypasses->open[port], bypass_past(bypasses->bypass, port).packets,
+			now_ns, QUIET_NS));
 }
 
 uint64_t bypasses_next(const struct instance *inst)
@@ -117,6 +141,7 @@ bool bypasses_run(struct instance *inst, uint64_t now_ns)
 	if (!bypasses || now_ns - bypasses->looked_ns < LOOK_NS)
 		return false;
 	bypasses->looked_ns = now_ns;
+	kernel_lines_tell_time(inst);
 	for (unsigned i = 0; i < inst->config->n_ports; i++)
 		if (bypass_has(bypasses->bypass, i))
 			look_at_port(inst, i, now_ns);
@@ -130,5 +155,7 @@ bool bypasses_are_used(const struct instance *inst, unsigned port)
 
 struct bypass_past bypasses_past(const struct instance *inst, unsigned port)
 {
-	return inst->bypasses ? inst->bypasses->past[port] : (struct bypass_past){0};
+	if (!inst->bypasses || !bypass_has(inst->bypasses->bypass, port))
+		return (struct bypass_past){0};
+	return bypass_past(inst->bypasses->bypass, port);
 }

@@ -19,6 +19,12 @@ struct instance;
 int bypasses_start(struct instance *inst);
 void bypasses_stop(struct instance *inst);
 
+/*
+ * The module, when workers run: programs of a former process give way to this one's. 0 or a
+ * negative errno, logged.
+ */
+int bypasses_take_over(struct instance *inst);
+
 /* Lets packets go past while workers still send on what they have: none is lost by the stop. */
 void bypasses_settle(struct instance *inst, const struct timespec *until);
 
@@ -32,7 +38,7 @@ uint32_t *bypasses_beat(const struct instance *inst, unsigned worker);
 /* Whether packets of a port went past within the last seconds. */
 bool bypasses_are_used(const struct instance *inst, unsigned port);
 
-/* What has gone past since the start, as of the last look; zeros of a port that has no program. */
+/* What has gone past since the start; zeros of a port that has no program. Asks the kernel. */
 struct bypass_past bypasses_past(const struct instance *inst, unsigned port);
 
 #endif

@@ -265,7 +265,7 @@ static bool is_needed(const struct config *config, const struct right *right)
 	bool found = false;
 
 	if (!right->needed)
-		return config_fails_to_wire(config);
+		return config_has_programs(config);
 	for (unsigned i = 0; i < config->n_ports; i++)
 		found |= right->needed(&config->ports[i]);
 	return found;

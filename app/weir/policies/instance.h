@@ -34,6 +34,7 @@ struct explainer;
 struct gossip_socket;
 struct bypasses;
 struct interfaces;
+struct kernel_lines;
 struct kept;
 struct keyring;
 struct links;
@@ -41,6 +42,7 @@ struct loss_watch;
 struct busy_threads;
 struct notify;
 struct placings;
+struct plane;
 struct policy_names;
 struct policy_part;
 struct credits;
@@ -77,8 +79,10 @@ struct instance {
 	struct port ports[CONFIG_PORTS_MAX];
 	struct nic_clock nic_clocks[CONFIG_PORTS_MAX]; /* of those that tell the time */
 	struct links *links;
-	struct bypasses *bypasses;     /* NULL: no wire outlives the process */
-	struct interfaces *interfaces; /* NULL: no port has one of the kernel's */
+	struct bypasses *bypasses; /* NULL: no wire outlives the process */
+	struct plane *plane;       /* of these: the kernel's data plane; NULL: there is none */
+	struct kernel_lines *kernel_lines; /* of that; or NULL */
+	struct interfaces *interfaces;     /* NULL: no port has one of the kernel's */
 	struct classifier *classifier;
 	unsigned *sourced; /* slots of the policies that have a meter for each source */
 	unsigned n_sourced, n_conserved; /* and behind those the conserved ones */
@@ -120,6 +124,18 @@ struct instance {
 	bool abandoned;             /* a worker did not end: what it may be at is left as it is */
 	bool left_behind;           /* a thread hangs that still knows of the configuration */
 };
+
+/*
+ * Slots that a box of so many policies has: twice as many, so that a reload may replace them all,
+ * and a few thousand for whoever begins small. Those that nobody uses are address space and no
+ * memory (pages.h).
+ */
+#define INSTANCE_SLOTS_LEAST 4096
+
+static inline unsigned instance_slots(unsigned n_policies)
+{
+	return 2 * n_policies > INSTANCE_SLOTS_LEAST ? 2 * n_policies : INSTANCE_SLOTS_LEAST;
+}
 
 /* Whether nothing is enforced now. Control thread. */
 static inline bool instance_in_shadow(const struct instance *inst)

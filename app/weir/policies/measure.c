@@ -21,7 +21,9 @@ static void measure_carried_over(
 	sample->arrived_bytes += before->passed_bytes + before->dropped_bytes;
 	sample->dropped_packets += before->dropped_packets + before->over_packets +
 				   delays_waited_before(inst, slot);
-	for (unsigned w = 0; carried_over->also != SLOT_NONE && w < inst->config->n_workers; w++)
+	if (carried_over->also == SLOT_NONE)
+		return;
+	for (unsigned w = 0; w < engine_lines_of(&inst->engine, carried_over->also); w++)
 		engine_measure_counters(&inst->engine, carried_over->also, w, sample);
 }
 

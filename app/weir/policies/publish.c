@@ -13,6 +13,7 @@
 #include "police/try.h"
 #include "policy/kind.h"
 #include "attach.h"
+#include "kernel_lines.h"
 #include "renewal.h"
 #include "tick.h"
 
@@ -45,8 +46,13 @@ static void join_parts(void *context, uint32_t slot, struct limit_profile *profi
 
 static void begin_limit_ring(void *context, unsigned worker, const struct limit_profile *profile)
 {
-	struct worker *w = &((struct instance *)context)->workers[worker];
+	struct instance *inst = context;
+	struct worker *w = &inst->workers[worker];
 
+	if (worker >= inst->config->n_workers) {
+		kernel_lines_begun(inst, worker - inst->config->n_workers, profile);
+		return;
+	}
 	limit_ring_begin(&w->limit_ring, profile);
 	w->ending[profile->policy] = profile->ending;
 }
@@ -57,6 +63,10 @@ static void send_limit_ring(void *context, unsigned worker, const struct limit_p
 	struct instance *inst = context;
 	struct dirty *behind = &inst->behind[worker];
 
+	if (worker >= inst->config->n_workers) {
+		kernel_lines_tell(inst, worker - inst->config->n_workers, profile);
+		return;
+	}
 	if (!dirty_is_empty(behind) || !limit_ring_send(&inst->workers[worker].limit_ring, profile))
 		dirty_mark(behind, profile->policy % inst->slots.capacity); /* or its trial's */
 }
@@ -202,6 +212,7 @@ void publish_classifier(
 	snapshot->conserved = inst->sourced + inst->n_sourced;
 	snapshot->n_conserved = inst->n_conserved;
 	publisher_publish(&inst->publisher, snapshot);
+	kernel_lines_publish(inst);
 }
 
 int publish_first(struct instance *inst)

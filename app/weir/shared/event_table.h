@@ -74,6 +74,8 @@
 		"does not come round in time")                                                     \
 	X(WIRE_SERVED, INFO, 20, WIRE_OPEN,                                                        \
 		"port {port}: packets come by Weir again; {packets} in {seconds:1} s did not")     \
+	X(PLANE_FAILED, ERROR, 0, PLANE_FAILED,                                                    \
+		"the kernel does not take over what was to be decided by it: {why}")               \
 	X(LINK_HANGS, ERROR, 0, LINK_HANGS,                                                        \
 		"a link that was being switched hangs; what is down stays so")                     \
 	X(PORT_IN_BRIDGE, WARNING, 0, PORT_IN_BRIDGE,                                              \

@@ -144,20 +144,33 @@ json_t *show_workers(const char *params, void *context)
 	return json;
 }
 
+/* What the kernel has decided of a port's packets, beside what else there is of it. */
+static json_t *with_kernel(json_t *json, const struct bypass_past *past)
+{
+	json_object_set_new(json, "kernel_passed", json_uint(past->passed));
+	json_object_set_new(json, "kernel_unmatched", json_uint(past->unmatched));
+	json_object_set_new(json, "kernel_dropped", json_uint(past->dropped));
+	json_object_set_new(json, "kernel_unserved", json_uint(past->unserved));
+	json_object_set_new(json, "kernel_unsent", json_uint(past->unsent));
+	return json;
+}
+
 static json_t *port_json(const struct instance *inst, unsigned i)
 {
 	const struct link_state *link = &inst->links->ports[i];
 	struct bypass_past past = bypasses_past(inst, i);
 	char offloads[OFFLOADS_TEXT];
+	json_t *json;
 
 	interfaces_at_work(inst, i, offloads, sizeof(offloads));
-	return json_pack("{s:s, s:s, s:i, s:s, s:i, s:o, s:i, s:i, s:b, s:s, s:o, s:o}", "name",
+	json = json_pack("{s:s, s:s, s:i, s:s, s:i, s:o, s:i, s:i, s:b, s:s, s:o, s:o}", "name",
 		inst->config->ports[i].name, "device", inst->config->ports[i].device, "port",
 		(int)inst->port_ids[i], "link", link->up ? "UP" : "DOWN", "speed_mbps",
 		(int)link->speed_mbps, "link_changes", json_uint(link->changes), "queues",
 		(int)inst->ports[i].queues, "queues_used", (int)queues_used(inst, i), "rss",
 		inst->ports[i].rss, "offloads", offloads, "past_packets", json_uint(past.packets),
 		"past_bytes", json_uint(past.bytes));
+	return with_kernel(json, &past);
 }
 
 json_t *show_ports(const char *params, void *context)

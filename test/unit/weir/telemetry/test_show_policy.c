@@ -172,10 +172,12 @@ static const struct show_row of_ledgers[] = {
 	"{'fragment_unknown': 0, 'fragment_tiny': 0, 'fragment_conflict': 0, "             \
 	"'fragment_nested': 0, 'fragment_malformed': 0, 'chain_long': 0, 'chain_cut': 0, " \
 	"'tunnel_fragment': 0, 'too_deep': 0}"
-#define PORT(name, number)                                                                   \
-	"{'name': '" name "', 'device': 'net_null" number "', 'port': " number               \
-	", 'link': 'DOWN', 'speed_mbps': 0, 'link_changes': 0, 'queues': 2, 'queues_used': " \
-	"0, 'rss': true, 'offloads': '', 'past_packets': 0, 'past_bytes': 0}"
+#define PORT(name, number)                                                                       \
+	"{'name': '" name "', 'device': 'net_null" number "', 'port': " number                   \
+	", 'link': 'DOWN', 'speed_mbps': 0, 'link_changes': 0, 'queues': 2, 'queues_used': "     \
+	"0, 'rss': true, 'offloads': '', 'past_packets': 0, 'past_bytes': 0, "                   \
+	"'kernel_passed': 0, 'kernel_unmatched': 0, 'kernel_dropped': 0, 'kernel_unserved': 0, " \
+	"'kernel_unsent': 0}"
 
 static const struct show_row of_the_box[] = {
 	{"/weir/peers", NULL,

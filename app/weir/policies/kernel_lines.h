@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Policies whose packets the kernel decides (drivers/xdp/plane.h): each of its CPUs has a line of
+ * them, as workers have, behind those of the workers. Control.
+ */
+#ifndef WEIR_APP_KERNEL_LINES_H
+#define WEIR_APP_KERNEL_LINES_H
+
+#include <stdint.h>
+
+#include "parts.h"
+
+struct instance;
+struct limit_profile;
+struct shared_bucket;
+
+extern const struct policy_part kernel_part;
+
+/*
+ * Between the engine's engine_init() and the first policy: the kernel's CPUs are workers of it.
+ * Nothing, where no port is the kernel's. 0 or -ENOMEM; kernel_lines_stop() is due in either case.
+ */
+int kernel_lines_start(struct instance *inst);
+void kernel_lines_stop(struct instance *inst);
+
+/* CPUs of the kernel that have lines. */
+unsigned kernel_lines_cpus(const struct instance *inst);
+
+/* The buckets that workers and these CPUs draw from, by slot. */
+struct shared_bucket *kernel_lines_buckets(const struct instance *inst);
+
+/* A CPU's line has begun with a profile, or has another limit, of which it needs the sampling. */
+void kernel_lines_begun(struct instance *inst, unsigned cpu, const struct limit_profile *profile);
+void kernel_lines_tell(struct instance *inst, unsigned cpu, const struct limit_profile *profile);
+
+/*
+ * Before this process's programs take over, and after: buckets have what those of a former process
+ * had, less what passed in between, and what it counted is counted on. By the policies' names.
+ */
+void kernel_lines_adopt(struct instance *inst);
+void kernel_lines_settle(struct instance *inst);
+
+/* The box's classifier is the kernel's from now on; an event if it cannot be. */
+void kernel_lines_publish(struct instance *inst);
+
+/* What the kernel needs to know of the workers' clock; due every second. */
+void kernel_lines_tell_time(struct instance *inst);
+
+#endif

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The packet path in the kernel: whose a packet is, whether it conforms. Each CPU has a line of
+ * each policy that it alone writes, and draws quanta from the bucket that all share, as workers do;
+ * so most packets are decided by one line, without an atomic operation and without the time. What
+ * it does not know how to decide is the workers'.
+ */
+#ifndef WEIR_DRIVERS_PLANE_BPF_H
+#define WEIR_DRIVERS_PLANE_BPF_H
+
+#include <stdbool.h>
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "bypass_maps.h"
+#include "classify.bpf.h"
+#include "plane_maps.h"
+
+/* As meter/token_bucket.h, meter/gcra.h and meter/shared_bucket.h have them. */
+#define TOKEN_BYTE    24
+#define GCRA_SHIFT    8
+#define VIRTUAL_SHIFT 48 /* TOKEN_SHIFT - GCRA_SHIFT */
+#define SECOND_SHIFT  8  /* VIRTUAL_SHIFT - SHARED_BUCKET_SECOND */
+#define BUCKET_AHEAD  (2ULL << 20 << GCRA_SHIFT)
+#define HASH_GOLDEN   0x9e3779b97f4a7c15ULL
+#define HASH_END      0xd6e8feb86659fd93ULL
+
+/* As police/policy_state.h and police/sample.h. */
+#define OWNER_TCP_ONLY   (1U << 22)
+#define OWNER_SHIFT(o)   ((o) >> 16 & 31)
+#define OWNER_ACCOUNT(o) ((o) >> 28)
+#define ACCOUNT_L3       1
+#define ACCOUNT_WIRE     2
+#define WIRE_BYTES       24
+#define WEYL             0x9e3779b1U
+#define PROTO_IPIP       4
+#define PROTO_TCP        6
+#define PROTO_UDP        17
+#define PROTO_IPV6       41
+#define PROTO_GRE        47
+
+/* As flow/flow_sample.h. */
+#define SCORE_MAX  31
+#define COUNT_BITS 40
+#define COUNT_MASK ((1ULL << COUNT_BITS) - 1)
+
+/* Others took tokens meanwhile, so often; and control wrote another limit. */
+#define TAKE_TRIES 8
+#define READ_TRIES 4
+
+/* Each as long as there are policies, and CPUs: the process says so when it loads them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct plane_line);
+} plane_lines SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct plane_bucket);
+} plane_buckets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct plane_sample);
+} plane_samples SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct plane_clock);
+} plane_clocks SEC(".maps");
+
+/*
+ * The classifier in force; none: no packet is understood. All are as large, as the process says, so
+ * that a look-up in one is inlined: that is a third of what it takes to classify.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(
+		values, struct {
+			__uint(type, BPF_MAP_TYPE_ARRAY);
+			__uint(map_flags, BPF_F_MMAPABLE);
+			__uint(max_entries, 1);
+			__uint(key_size, sizeof(__u32));
+			__uint(value_size, 64);
+		});
+} plane_tables SEC(".maps");
+
+/* The last two are of packets that workers decide; see PLANE_WORKERS. */
+enum plane_verdict { PLANE_PASSES, PLANE_UNMATCHED, PLANE_DROPS, PLANE_ASKS, PLANE_ASKS_ALONE };
+
+struct wide {
+	__u64 high, low;
+};
+
+static __always_inline struct wide multiply_wide(__u64 a, __u64 b)
+{
+	__u64 al = (__u32)a, ah = a >> 32, bl = (__u32)b, bh = b >> 32;
+	__u64 low = al * bl, middle = ah * bl + (low >> 32);
+	__u64 other = al * bh + (__u32)middle;
+
+	return (struct wide){ah * bh + (middle >> 32) + (other >> 32), other << 32 | (__u32)low};
+}
+
+/* gcra_time() */
+static __always_inline __u64 virtual_time(const struct plane_profile *profile, __u64 now)
+{
+	__s64 elapsed = (__s64)(now - profile->since);
+	struct wide granted = multiply_wide(elapsed > 0 ? (__u64)elapsed : 0, profile->rate);
+	__u64 low = profile->start_low + granted.low;
+	__u64 high = profile->start_high + granted.high + (low < granted.low);
+
+	return high << (64 - VIRTUAL_SHIFT) | low >> VIRTUAL_SHIFT;
+}
+
+/* gcra_tokens() */
+static __always_inline __s64 tokens_there(
+	const struct plane_profile *profile, __u64 at, __u64 allow_at)
+{
+	__u64 second = profile->rate >> SECOND_SHIFT, tokens = at - allow_at;
+
+	if (second < BUCKET_AHEAD)
+		second = BUCKET_AHEAD;
+	return (__s64)(tokens + second < profile->burst + second ? tokens : profile->burst);
+}
+
+/* The workers' tick. False while control writes how to find it. */
+static __always_inline bool tick_of_kernel(__u64 *tick)
+{
+	__u32 only = 0, done;
+	volatile struct plane_clock *clock = bpf_map_lookup_elem(&plane_clocks, &only);
+
+	if (!clock)
+		return false;
+	for (int i = 0; i < READ_TRIES; i++) {
+		__u64 elapsed, ticks;
+
+		done = clock->done;
+		elapsed = bpf_ktime_get_boot_ns() - clock->ns;
+		ticks = ((elapsed >> 32) * clock->rate << (32 - PLANE_CLOCK_SHIFT)) +
+			((__u32)elapsed * clock->rate >> PLANE_CLOCK_SHIFT);
+		*tick = clock->ticks + ticks;
+		if (clock->begun == done)
+			return true;
+	}
+	return false;
+}
+
+/* shared_bucket_read() */
+static __always_inline bool read_profile(
+	volatile struct plane_bucket *bucket, struct plane_profile *profile)
+{
+	for (int i = 0; i < READ_TRIES; i++) {
+		__u64 seen = bucket->written;
+		volatile struct plane_profile *from = &bucket->profiles[seen & 1];
+
+		profile->start_low = from->start_low;
+		profile->start_high = from->start_high;
+		profile->since = from->since;
+		profile->rate = from->rate;
+		profile->burst = from->burst;
+		profile->quantum = from->quantum;
+		profile->least = from->least;
+		if (bucket->written == seen)
+			return true;
+	}
+	return false;
+}
+
+/* shared_bucket_part() */
+static __always_inline __u64 part_to_take(
+	const struct plane_profile *profile, __s64 tokens, __u64 need, __u64 now)
+{
+	__u64 there = tokens > 0 ? (__u64)tokens : 0,
+	      quantum = (__u64)profile->quantum << GCRA_SHIFT;
+	__u64 lot = (now * HASH_GOLDEN >> 48) * ((__u64)profile->least << GCRA_SHIFT) >> 16;
+	__u64 spare;
+
+	if (there < need + lot)
+		return 0;
+	spare = (there - need) & ~((1ULL << GCRA_SHIFT) - 1);
+	return need + (spare < quantum ? spare : quantum);
+}
+
+/*
+ * shared_bucket_take(), out of line: a quantum is many packets. Gives up where others always come
+ * first, which refuses a packet and never passes one too many.
+ */
+__noinline __u64 plane_draw(__u32 slot, __u64 units)
+{
+	volatile struct plane_bucket *bucket = bpf_map_lookup_elem(&plane_buckets, &slot);
+	__u64 need = units << GCRA_SHIFT, seen, at, now;
+	struct plane_profile profile;
+
+	if (!bucket || !tick_of_kernel(&now) || !read_profile(bucket, &profile))
+		return 0;
+	at = virtual_time(&profile, now);
+	seen = bucket->allow_at;
+	for (int i = 0; i < TAKE_TRIES; i++) {
+		__s64 tokens = tokens_there(&profile, at, seen);
+		__u64 taken = part_to_take(&profile, tokens, need, now), was = seen;
+
+		if (taken == 0)
+			return 0;
+		seen = __sync_val_compare_and_swap(
+			&bucket->allow_at, was, at - (__u64)tokens + taken);
+		if (seen == was)
+			return taken >> GCRA_SHIFT;
+	}
+	return 0;
+}
+
+static __always_inline __u64 hash_step(__u64 h, __u64 word)
+{
+	h = (h ^ word) * HASH_GOLDEN;
+	return h ^ h >> 32;
+}
+
+/* packet_hash(), spread as workers do; of what is no IP packet flows are not told apart. */
+static __always_inline __u32 flow_hash(const struct plane_facts *facts)
+{
+	const __u64 *src = facts->src, *dst = facts->dst;
+	__u32 ports = (__u32)facts->src_port << 16 | facts->dst_port, hash;
+	__u64 h = hash_step(0, src[0]);
+
+	h = hash_step(h, src[1]);
+	h = hash_step(h, dst[0]);
+	h = hash_step(h, dst[1]);
+	hash = hash_step(h, (__u64)facts->proto << 32 | ports) * HASH_END >> 32;
+	hash *= WEYL;
+	return hash ^ hash >> 16;
+}
+
+/* flow_sample_add(), of which control reads each slot whole. */
+__noinline int plane_sample(__u32 line, __u32 hash, __u64 bytes)
+{
+	struct plane_sample *sample = bpf_map_lookup_elem(&plane_samples, &line);
+	__u32 i = hash % PLANE_FLOWS;
+	__u64 slot, tag = hash >> 8 ? hash >> 8 : 1;
+
+	if (!sample)
+		return 0;
+	slot = sample->slot[i];
+	if (slot >> COUNT_BITS == tag) {
+		slot = tag << COUNT_BITS | ((slot + bytes) & COUNT_MASK);
+		sample->score[i] += sample->score[i] < SCORE_MAX;
+	} else if (sample->score[i] == 0) {
+		slot = tag << COUNT_BITS | (bytes & COUNT_MASK);
+		sample->score[i] = 1;
+	} else {
+		sample->score[i]--;
+		return 0;
+	}
+	*(volatile __u64 *)&sample->slot[i] = slot;
+	return 0;
+}
+
+static __always_inline __u32 plane_cost(__u32 owner, const struct plane_facts *facts)
+{
+	if (OWNER_ACCOUNT(owner) == ACCOUNT_L3)
+		return facts->len - facts->l2_len;
+	return facts->len + (OWNER_ACCOUNT(owner) == ACCOUNT_WIRE ? WIRE_BYTES : 0);
+}
+
+/* police_borrow() and police_over(): whether it conforms. */
+static __always_inline bool plane_charge(struct plane_line *line, __u32 slot, __u64 cost)
+{
+	__u64 held = line->tokens >> TOKEN_BYTE;
+	bool conforms;
+
+	if (held < cost)
+		held += plane_draw(slot, cost - held);
+	conforms = held >= cost;
+	line->tokens = (held - (conforms ? cost : 0)) << TOKEN_BYTE;
+	line->bytes += cost;
+	line->packets++;
+	if (!conforms) {
+		line->dropped_bytes += cost;
+		line->dropped_packets++;
+	}
+	return conforms;
+}
+
+static __always_inline enum plane_verdict ask_of_unknown(void)
+{
+	__u32 only = 0;
+	const struct plane_clock *clock = bpf_map_lookup_elem(&plane_clocks, &only);
+
+	return !clock || clock->never ? PLANE_ASKS_ALONE : PLANE_ASKS;
+}
+
+static __always_inline enum plane_verdict plane_police(
+	const struct plane_facts *facts, __u32 slot, __u32 slots)
+{
+	__u32 at = bpf_get_smp_processor_id() * slots + slot, owner, cost;
+	struct plane_line *line = bpf_map_lookup_elem(&plane_lines, &at);
+	__u64 place;
+
+	if (!line || slot >= slots)
+		return ask_of_unknown();
+	place = *(volatile __u64 *)&line->place;
+	if (place < PLANE_HELD)
+		return place == PLANE_WORKERS ? PLANE_ASKS : PLANE_ASKS_ALONE;
+	owner = *(volatile __u32 *)&line->owner;
+	cost = plane_cost(owner, facts);
+	if (line->packets * WEYL >> 17 < (__u16)owner && place >= PLANE_SAMPLED &&
+		(!(owner & OWNER_TCP_ONLY) || facts->proto == PROTO_TCP))
+		plane_sample(
+			place - PLANE_SAMPLED, flow_hash(facts), (__u64)cost << OWNER_SHIFT(owner));
+	return plane_charge(line, slot, cost) ? PLANE_PASSES : PLANE_DROPS;
+}
+
+/* Whether it could be a tunnel that workers enter. */
+static __always_inline bool may_be_tunnel(const struct plane_facts *facts, __u32 vxlan_port)
+{
+	return facts->proto == PROTO_IPIP || facts->proto == PROTO_IPV6 ||
+	       facts->proto == PROTO_GRE ||
+	       (facts->proto == PROTO_UDP && facts->dst_port == vxlan_port);
+}
+
+/* What becomes of a packet. */
+static __always_inline enum plane_verdict plane_judge(
+	struct xdp_md *ctx, const volatile struct bypass_setup *setup)
+{
+	struct plane_facts facts = {.wire = setup->wire, .direction = setup->direction};
+	__u32 only = 0, slot, slots = setup->slots;
+	void *table = bpf_map_lookup_elem(&plane_tables, &only);
+
+	if (!table || plane_parse(ctx, &facts) == PLANE_ASIDE)
+		return ask_of_unknown();
+	if (setup->enters_tunnels && may_be_tunnel(&facts, setup->vxlan_port))
+		return ask_of_unknown();
+	slot = lines_classify(table, &facts);
+	if (slot == LINES_NONE)
+		return PLANE_UNMATCHED;
+	if (slot == LINES_ASIDE)
+		return ask_of_unknown();
+	return plane_police(&facts, slot, slots);
+}
+
+#endif

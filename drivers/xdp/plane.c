@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "plane.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/counter.h"
+#include "classify/lines.h"
+#include "flow/flow_sample.h"
+#include "meter/shared_bucket.h"
+#include "police/policy_state.h"
+#include "police/try.h"
+
+#include "bypass_maps.h"
+#include "plane_maps.h"
+
+#include "bypass.skel.h" /* of the maps above */
+
+/* The program has its own names for what lib has; both are the same memory. */
+#define SAME(a, member_a, b, member_b)                                                          \
+	static_assert(                                                                          \
+		offsetof(struct a, member_a) == offsetof(struct b, member_b) &&                 \
+			sizeof(((struct a *)0)->member_a) == sizeof(((struct b *)0)->member_b), \
+		#member_a " is in the same place")
+static_assert(sizeof(struct policy_state) == sizeof(struct plane_line), "");
+SAME(policy_state, bucket.tokens, plane_line, tokens);
+SAME(policy_state, bucket.last, plane_line, place);
+SAME(policy_state, limit, plane_line, limit);
+SAME(policy_state, bytes, plane_line, bytes);
+SAME(policy_state, dropped_bytes, plane_line, dropped_bytes);
+SAME(policy_state, packets, plane_line, packets);
+SAME(policy_state, dropped_packets, plane_line, dropped_packets);
+static_assert(sizeof(struct shared_bucket) == sizeof(struct plane_bucket), "");
+SAME(shared_bucket, state.allow_at, plane_bucket, allow_at);
+SAME(shared_bucket, written, plane_bucket, written);
+SAME(shared_bucket, profiles, plane_bucket, profiles);
+SAME(shared_bucket_profile, start_low, plane_profile, start_low);
+SAME(shared_bucket_profile, start_high, plane_profile, start_high);
+SAME(shared_bucket_profile, since, plane_profile, since);
+SAME(shared_bucket_profile, rate, plane_profile, rate);
+SAME(shared_bucket_profile, burst, plane_profile, burst);
+SAME(shared_bucket_profile, quantum, plane_profile, quantum);
+SAME(shared_bucket_profile, least, plane_profile, least);
+static_assert(sizeof(struct flow_sample) == sizeof(struct plane_sample), "");
+SAME(flow_sample, slot, plane_sample, slot);
+SAME(flow_sample, score, plane_sample, score);
+static_assert(FLOW_SLOTS == PLANE_FLOWS && FLOW_SCORE_MAX == 31 && FLOW_COUNT_BITS == 40, "");
+static_assert(TOKEN_BYTE == 24 && TOKEN_SHIFT - GCRA_SHIFT == 48 && GCRA_SHIFT == 8, "");
+static_assert(SHARED_BUCKET_SECOND == 40 && SHARED_BUCKET_AHEAD == 1 << 20, "");
+static_assert(POLICE_TCP_ONLY == 1 << 1 && ACCOUNTING_L3 == 1 && ACCOUNTING_WIRE == 2, "");
+
+/* What stands before the names of maps that are kept: no interface's. */
+#define KEPT "plane-"
+
+/* A map that is shared with the kernel. */
+struct shared_map {
+	int fd;
+	void *memory;
+	size_t bytes;
+};
+
+/* What outlives the process, and the next one adopts. */
+struct kept_maps {
+	struct shared_map lines, buckets, books;
+	unsigned slots;
+};
+
+struct plane {
+	unsigned slots, cpus;
+	struct shared_map lines, buckets, books, samples, clock;
+	struct kept_maps former;
+	int tables;
+	int pattern; /* a table, which says how large all are */
+};
+
+/* Pages, as the kernel has them. */
+static int map_memory(struct shared_map *shared, size_t value, size_t entries)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	shared->bytes = (value * entries + page - 1) / page * page;
+	shared->memory = mmap(
+		NULL, shared->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shared->fd, 0);
+	if (shared->memory == MAP_FAILED)
+		shared->memory = NULL;
+	return shared->memory ? 0 : -errno;
+}
+
+static void unmap_shared(struct shared_map *shared)
+{
+	if (shared->memory)
+		munmap(shared->memory, shared->bytes);
+	shared->memory = NULL;
+}
+
+static void name_kept(const char *directory, const char *what, char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, "%s/" KEPT "%s", directory, what);
+}
+
+/* A map that a former process has left, if its values are as ours; returns its entries, or 0. */
+static unsigned open_kept(
+	const char *directory, const char *what, size_t value, struct shared_map *shared)
+{
+	struct bpf_map_info info = {0};
+	uint32_t bytes = sizeof(info);
+	char path[PATH_MAX];
+
+	name_kept(directory, what, path);
+	shared->fd = bpf_obj_get(path);
+	if (shared->fd < 0 || bpf_obj_get_info_by_fd(shared->fd, &info, &bytes) ||
+		info.value_size != value || map_memory(shared, value, info.max_entries))
+		return 0;
+	return info.max_entries;
+}
+
+static void close_kept(struct shared_map *shared)
+{
+	unmap_shared(shared);
+	if (shared->fd >= 0)
+		close(shared->fd);
+	shared->fd = -1;
+}
+
+static void forget_former(struct plane *plane)
+{
+	close_kept(&plane->former.lines);
+	close_kept(&plane->former.buckets);
+	close_kept(&plane->former.books);
+	plane->former.slots = 0;
+}
+
+/* All of it fits together, or nothing is believed. */
+static void open_former(struct plane *plane, const char *directory)
+{
+	struct kept_maps *former = &plane->former;
+	unsigned lines, buckets;
+
+	former->slots = open_kept(directory, "books", sizeof(struct plane_book), &former->books);
+	lines = open_kept(directory, "lines", sizeof(struct plane_line), &former->lines);
+	buckets = open_kept(directory, "buckets", sizeof(struct plane_bucket), &former->buckets);
+	if (lines != (uint64_t)former->slots * plane->cpus || buckets < former->slots)
+		forget_former(plane);
+}
+
+static int make_books(struct plane *plane)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+
+	plane->books.fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "plane_books", sizeof(uint32_t),
+		sizeof(struct plane_book), plane->slots, &opts);
+	if (plane->books.fd < 0)
+		return -errno;
+	return map_memory(&plane->books, sizeof(struct plane_book), plane->slots);
+}
+
+int plane_create(unsigned slots, const char *directory, struct plane **plane)
+{
+	const struct shared_map none = {.fd = -1};
+	int cpus = libbpf_num_possible_cpus();
+
+	*plane = calloc(1, sizeof(**plane));
+	if (!*plane)
+		return -ENOMEM;
+	**plane = (struct plane){.slots = slots,
+		.cpus = cpus > 0 ? (unsigned)cpus : 1,
+		.lines = none,
+		.buckets = none,
+		.books = none,
+		.samples = none,
+		.clock = none,
+		.former = {none, none, none, 0},
+		.tables = -1,
+		.pattern = -1};
+	open_former(*plane, directory);
+	return make_books(*plane);
+}
+
+static int size_map(struct bpf_map *map, const struct shared_map *shared, size_t entries)
+{
+	if (shared->fd >= 0)
+		return bpf_map__reuse_fd(map, shared->fd);
+	if (entries > UINT32_MAX)
+		return -E2BIG;
+	return bpf_map__set_max_entries(map, (uint32_t)entries);
+}
+
+/*
+ * Lines that any classifier of so many policies takes: a prefix some 3 at most (lpm6.h), and IPv4's
+ * blocks 4096, for destinations and for sources.
+ */
+static uint32_t table_lines(const struct plane *plane)
+{
+	return 16384 + 4 * plane->slots;
+}
+
+static int make_lines(const struct plane *plane)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "plane_table", sizeof(uint32_t),
+		sizeof(struct classify_line), table_lines(plane), &opts);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* By one of that size, as libbpf lets nobody say it. */
+static int size_tables(struct plane *plane, struct bpf_map *tables)
+{
+	plane->pattern = make_lines(plane);
+	return plane->pattern < 0 ? plane->pattern
+				  : bpf_map__set_inner_map_fd(tables, plane->pattern);
+}
+
+int plane_share(struct plane *plane, struct bypass_bpf *program)
+{
+	size_t cpus = plane->cpus;
+	int ret = size_map(program->maps.plane_lines, &plane->lines, cpus * plane->slots);
+
+	if (ret == 0)
+		ret = size_map(
+			program->maps.plane_buckets, &plane->buckets, trial_lines(plane->slots));
+	if (ret == 0)
+		ret = size_map(program->maps.plane_samples, &plane->samples, cpus * PLANE_SAMPLES);
+	if (ret == 0)
+		ret = size_map(program->maps.plane_clocks, &plane->clock, 1);
+	if (ret == 0 && plane->tables >= 0)
+		return bpf_map__reuse_fd(program->maps.plane_tables, plane->tables);
+	return ret ? ret : size_tables(plane, program->maps.plane_tables);
+}
+
+static int map_shared(struct shared_map *shared, const struct bpf_map *map)
+{
+	shared->fd = bpf_map__fd(map);
+	return map_memory(shared, bpf_map__value_size(map), bpf_map__max_entries(map));
+}
+
+int plane_map(struct plane *plane, struct bypass_bpf *program)
+{
+	int ret;
+
+	if (plane->tables >= 0)
+		return 0;
+	plane->tables = bpf_map__fd(program->maps.plane_tables);
+	ret = map_shared(&plane->lines, program->maps.plane_lines);
+	if (ret == 0)
+		ret = map_shared(&plane->buckets, program->maps.plane_buckets);
+	if (ret == 0)
+		ret = map_shared(&plane->samples, program->maps.plane_samples);
+	return ret ? ret : map_shared(&plane->clock, program->maps.plane_clocks);
+}
+
+void plane_destroy(struct plane *plane)
+{
+	if (!plane)
+		return;
+	if (plane->pattern >= 0)
+		close(plane->pattern);
+	forget_former(plane);
+	close_kept(&plane->books);
+	unmap_shared(&plane->lines);
+	unmap_shared(&plane->buckets);
+	unmap_shared(&plane->samples);
+	unmap_shared(&plane->clock);
+	free(plane);
+}
+
+/* What the CPUs have counted, and still hold; packets in the 32 bits that a line has. */
+static void add_lines(
+	const struct plane *plane, unsigned slot, struct plane_former *former, uint64_t *held)
+{
+	const struct plane_line *lines = plane->former.lines.memory;
+
+	for (unsigned cpu = 0; cpu < plane->cpus; cpu++) {
+		const struct plane_line *line = &lines[(size_t)cpu * plane->former.slots + slot];
+		uint32_t dropped = counter_read32(&line->dropped_packets);
+		uint64_t dropped_bytes = counter_read((const uint64_t *)&line->dropped_bytes);
+
+		former->book.dropped_packets += dropped;
+		former->book.dropped_bytes += dropped_bytes;
+		former->book.passed_packets += counter_read32(&line->packets) - dropped;
+		former->book.passed_bytes += counter_read((const uint64_t *)&line->bytes) -
+					     dropped_bytes;
+		*held += line->tokens >> TOKEN_BYTE;
+	}
+}
+
+int plane_look_back(
+	const struct plane *plane, unsigned i, uint64_t tick, struct plane_former *former)
+{
+	const struct plane_book *books = plane->former.books.memory;
+	const struct shared_bucket *buckets = plane->former.buckets.memory;
+
+	if (i >= plane->former.slots)
+		return -ENOENT;
+	*former = (struct plane_former){.book = books[i]};
+	former->book.name[sizeof(former->book.name) - 1] = '\0';
+	if (former->book.name[0] == '\0')
+		return 0;
+	former->level = shared_bucket_level(&buckets[i], tick);
+	add_lines(plane, i, former, &former->level);
+	return 0;
+}
+
+struct plane_book *plane_book(struct plane *plane, uint32_t slot)
+{
+	return (struct plane_book *)plane->books.memory + slot;
+}
+
+static int keep_map(const struct shared_map *shared, const char *directory, const char *what)
+{
+	char path[PATH_MAX];
+
+	name_kept(directory, what, path);
+	unlink(path);
+	return bpf_obj_pin(shared->fd, path) ? -errno : 0;
+}
+
+int plane_keep(struct plane *plane, const char *directory)
+{
+	int ret = keep_map(&plane->books, directory, "books");
+
+	if (ret == 0)
+		ret = keep_map(&plane->lines, directory, "lines");
+	if (ret == 0)
+		ret = keep_map(&plane->buckets, directory, "buckets");
+	forget_former(plane);
+	return ret;
+}
+
+unsigned plane_slots(const struct plane *plane)
+{
+	return plane->slots;
+}
+
+unsigned plane_cpus(const struct plane *plane)
+{
+	return plane->cpus;
+}
+
+struct policy_state *plane_lines(struct plane *plane, unsigned cpu)
+{
+	return (struct policy_state *)plane->lines.memory + (size_t)cpu * plane->slots;
+}
+
+struct shared_bucket *plane_buckets(struct plane *plane)
+{
+	return plane->buckets.memory;
+}
+
+static size_t sample_index(unsigned cpu, unsigned sample)
+{
+	return (size_t)cpu * PLANE_SAMPLES + sample;
+}
+
+struct flow_sample *plane_sample_of(struct plane *plane, unsigned cpu, unsigned sample)
+{
+	return (struct flow_sample *)plane->samples.memory + sample_index(cpu, sample);
+}
+
+static void set_place(struct plane *plane, unsigned cpu, uint32_t slot, uint64_t place)
+{
+	struct plane_line *lines = plane->lines.memory;
+
+	__atomic_store_n(&lines[(size_t)cpu * plane->slots + slot].place, place, __ATOMIC_RELEASE);
+}
+
+void plane_hold(struct plane *plane, unsigned cpu, uint32_t slot, uint32_t sample)
+{
+	set_place(plane, cpu, slot,
+		sample == PLANE_UNSAMPLED ? PLANE_HELD : PLANE_SAMPLED + sample_index(cpu, sample));
+}
+
+void plane_leave(struct plane *plane, uint32_t slot, bool never)
+{
+	for (unsigned cpu = 0; cpu < plane->cpus; cpu++)
+		set_place(plane, cpu, slot, never ? PLANE_WORKERS_ALONE : PLANE_WORKERS);
+}
+
+void plane_leave_unknown(struct plane *plane, bool never)
+{
+	struct plane_clock *clock = plane->clock.memory;
+
+	__atomic_store_n(&clock->never, never, __ATOMIC_RELAXED);
+}
+
+void plane_tell_time(struct plane *plane, uint64_t ns, uint64_t tick, uint64_t hz)
+{
+	struct plane_clock *clock = plane->clock.memory;
+	uint64_t rate = (uint64_t)(((unsigned __int128)hz << PLANE_CLOCK_SHIFT) / 1000000000);
+
+	__atomic_store_n(&clock->begun, clock->begun + 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&clock->ns, ns, __ATOMIC_RELEASE);
+	__atomic_store_n(&clock->ticks, tick, __ATOMIC_RELEASE);
+	__atomic_store_n(&clock->rate, rate, __ATOMIC_RELEASE);
+	__atomic_store_n(&clock->done, clock->begun, __ATOMIC_RELEASE);
+}
+
+/* A map of the classifier's lines, or a negative errno. */
+static int make_table(const struct plane *plane, const struct classifier *classifier)
+{
+	size_t n = classifier_lines_count(classifier), bytes = n * sizeof(struct classify_line);
+	int fd, ret = 0;
+	void *lines;
+
+	if (n > table_lines(plane))
+		return -E2BIG;
+	fd = make_lines(plane);
+	if (fd < 0)
+		return fd;
+	lines = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (lines == MAP_FAILED)
+		ret = -errno;
+	else
+		ret = classifier_lines_write(classifier, lines, n);
+	if (lines != MAP_FAILED)
+		munmap(lines, bytes);
+	if (ret)
+		close(fd);
+	return ret ? ret : fd;
+}
+
+int plane_publish(struct plane *plane, const struct classifier *classifier)
+{
+	int fd = make_table(plane, classifier), ret = fd < 0 ? fd : 0;
+	uint32_t only = 0;
+
+	if (fd >= 0) {
+		if (bpf_map_update_elem(plane->tables, &only, &fd, BPF_ANY))
+			ret = -errno;
+		close(fd);
+	}
+	if (ret)
+		bpf_map_delete_elem(plane->tables, &only);
+	return ret;
+}
