@@ -243,6 +243,17 @@ def enter_netns():
     ip("link set lo up")
 
 
+def enter_bpf_files():
+    """Goes on with a BPF file system of its own, which ends with this process."""
+    clone_newns, ms_rec, ms_private = 0x20000, 0x4000, 0x40000
+    if LIBC.unshare(clone_newns) or LIBC.mount(b"none", b"/", None, ms_rec | ms_private, None):
+        raise Skip(f"no mount namespace: {os.strerror(ctypes.get_errno())}")
+    done = subprocess.run(["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], capture_output=True,
+                          text=True, check=False)
+    if done.returncode:
+        raise Skip(f"no BPF file system: {done.stderr.strip()}")
+
+
 def ip(command):
     """Runs one `ip` command."""
     done = subprocess.run(["ip", *command.split()], capture_output=True, text=True, check=False)

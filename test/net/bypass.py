@@ -8,7 +8,6 @@ Runs in network and mount namespaces of its own. Usage: bypass.py [SCENARIO...].
 """
 
 import contextlib
-import ctypes
 import glob
 import os
 import signal
@@ -18,7 +17,7 @@ import threading
 import time
 
 import box
-from box import Skip, expect, ip, wait_until
+from box import expect, ip, wait_until
 from lifecycle import raw, udp_frame
 
 PINS = "/sys/fs/bpf/weir/box1/*"
@@ -26,19 +25,12 @@ POLICIES = [{"name": "udp", "match": {"direction": "a-to-b"}, "limit": "1Gbit/s"
 AFTER_MS = 100  # "fail_after" as it is by default
 RATE_S = 0.0005  # between two packets
 MANY_MS = 2000  # of a gap that is no gap but a wire that is dead
-CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 0x4000, 0x40000
 
 
 def setup():
     """A network of its own, and a BPF file system that ends with this process."""
     box.enter_netns()
-    if box.LIBC.unshare(CLONE_NEWNS) or box.LIBC.mount(b"none", b"/", None, MS_REC | MS_PRIVATE,
-                                                       None):
-        raise Skip(f"no mount namespace: {os.strerror(ctypes.get_errno())}")
-    done = subprocess.run(["mount", "-t", "bpf", "bpf", "/sys/fs/bpf"], capture_output=True,
-                          text=True, check=False)
-    if done.returncode:
-        raise Skip(f"no BPF file system: {done.stderr.strip()}")
+    box.enter_bpf_files()
 
 
 class Stream(threading.Thread):

@@ -6,12 +6,12 @@
     kernel.py [--quick] [--json FILE] [--rounds N] [--seconds S]
               [--accuracy-runs N] [--rate PPS]
 
-Weir over AF_XDP, nftables, HTB, TBF and a token bucket in XDP, round by round in turn. Compared is
-the CPU time that a packet costs all CPUs together, softirqs included, less what it costs to make
-it. Two loads: "full", as many packets as go, under a limit that is out of reach; and "third", PPS
-packets a second where the limit lets a third of them pass. Ratios are the peer's cost over Weir's:
-above 1 Weir forwards more packets in a second of CPU. Prints a table in Markdown;
-doc/study/performance-kernel.md has the reasons.
+Weir over AF_XDP, its data plane in the kernel, nftables, HTB, TBF and a token bucket in XDP, round
+by round in turn. Compared is the CPU time that a packet costs all CPUs together, softirqs included,
+less what it costs to make it. Two loads: "full", as many packets as go, under a limit that is out
+of reach; and "third", PPS packets a second where the limit lets a third of them pass. Ratios are
+the peer's cost over Weir's: above 1 Weir forwards more packets in a second of CPU. Prints a table
+in Markdown; doc/study/performance-kernel.md has the reasons.
 """
 
 import argparse
@@ -47,6 +47,7 @@ class Bench:
         pps = options.rate * SHARE
         self.peers = [kind(pps) for kind in (peers.Wire, peers.Nft, peers.Htb, peers.Tbf,
                                              peers.Xdp)]
+        self.peers.append(peers.Plane(pps, cpus[1], cpus[0]))
         self.weir = peers.Weir(pps, cpus[1], cpus[0])
         self.peers.append(self.weir)
         self.costs = {}  # (contestant, load): ns a packet, one a round
@@ -165,6 +166,7 @@ def prepare():
     if not os.access(peers.binary("xdp_source"), os.X_OK):
         raise box.Skip("xdp_source is not built (needs clang and libbpf)")
     box.enter_netns()
+    box.enter_bpf_files()
     with open("/proc/sys/net/ipv6/conf/default/disable_ipv6", "w", encoding="ascii") as out:
         out.write("1")  # else it says hello on every cable, and is counted
     return cpus

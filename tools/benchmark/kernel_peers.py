@@ -24,6 +24,7 @@ HEADER = 14  # bytes of Ethernet
 BURST = 65536  # bytes, of every limiter
 OUT_OF_REACH = 10e9  # bit/s
 PATIENCE_S = 20
+BPF_FILES = "/sys/fs/bpf"
 
 
 class Missing(Exception):
@@ -38,6 +39,7 @@ def binary(name):
 def run(command, text=None):
     """Runs a command of the operator's; Missing with its words if it fails."""
     words = command.split()
+    os.environ["PATH"] += ":/usr/sbin" if "/usr/sbin" not in os.environ["PATH"] else ""
     if not shutil.which(words[0]):
         raise Missing(f"no {words[0]} here")
     done = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
@@ -201,22 +203,24 @@ class Weir(Peer):
         if not os.access(box.WEIR, os.X_OK):
             raise Missing(f"{box.WEIR} is not built")
         self.scene = box.Scene()
-        self.box = self.scene.box(self._config(), "weir")
+        self.box = self.scene.box(self._config(), self.name)
         try:
             self.box.start()
         except AssertionError:
             self.scene.show_logs()
             raise
 
-    def _config(self):
+    def _devices(self):
         # Without busy polling: the source's CPU delivers anyway, and to ask again costs a call.
-        devices = [f"net_af_xdp{number},iface={end},busy_budget=0"
-                   for number, end in enumerate(self.ends[1:3])]
+        return [f"net_af_xdp{number},iface={end},busy_budget=0"
+                for number, end in enumerate(self.ends[1:3])]
+
+    def _config(self):
         policies = [{"name": name, "match": {"dst": f"{to}/32"}, "limit": f"{bps:.0f}bit/s",
                      "burst": f"{BURST}B"}
                     for name, to, bps in (("free", FREE, OUT_OF_REACH),
                                           ("limited", LIMITED, self.limited_bps))]
-        return box.wire(*devices) | {
+        return box.wire(*self._devices()) | {
             "eal": [*box.EAL, "--no-pci", "--no-telemetry"], "idle": self.idle,
             "workers": [self.cpus[0]], "control": {"cpu": self.cpus[1]}, "policies": policies}
 
@@ -229,3 +233,24 @@ class Weir(Peer):
     def stop(self):
         if self.scene is not None:
             self.scene.close()
+
+
+class Plane(Weir):
+    """Weir's data plane in the kernel."""
+
+    name = "plane"
+
+    def limit(self):
+        # What arrives is freed as it is behind the peer in XDP.
+        run(f"ethtool -K {self.ends[3]} gro on")
+        pins = f"{BPF_FILES}/{self.name}-sink"
+        run(f"bpftool prog loadall {binary('xdp_bucket.bpf.o')} {pins}")
+        run(f"bpftool net attach xdpdrv pinned {pins}/sink dev {self.ends[3]}")
+        super().limit()
+
+    def _devices(self):
+        return [f"xdp:{end}" for end in self.ends[1:3]]
+
+    def seen(self):
+        ports = self.box.get("/weir/ports")
+        return sum(port["kernel_passed"] + port["kernel_dropped"] for port in ports)
