@@ -1159,6 +1159,38 @@ static void expect_port_info(const char *key, json_int_t value)
 	json_decref(info);
 }
 
+/* What queues of port 1 say of themselves, which net_null's do not. */
+static struct rte_eth_rxq_info queue_says;
+
+/* In place of ethdev's. */
+int rte_eth_rx_queue_info_get(uint16_t port, uint16_t queue, struct rte_eth_rxq_info *info)
+{
+	(void)queue;
+	if (port != 1)
+		return -ENOTSUP;
+	info->mp = queue_says.mp;
+	info->scattered_rx = queue_says.scattered_rx;
+	return 0;
+}
+
+static void expect_queue_info(json_int_t scattered, json_int_t room)
+{
+	json_t *info = ask_telemetry("/ethdev/info,1", "/ethdev/info");
+
+	assert_int_equal(json_integer_value(json_object_get(info, "scattered_rx")), scattered);
+	assert_int_equal(json_integer_value(json_object_get(info, "rx_mbuf_size_min")), room);
+	json_decref(info);
+}
+
+static void test_queue_info(void **state)
+{
+	(void)state;
+	queue_says = (struct rte_eth_rxq_info){.scattered_rx = 1};
+	expect_queue_info(1, 0);
+	queue_says = (struct rte_eth_rxq_info){.mp = pool};
+	expect_queue_info(0, RTE_MBUF_DEFAULT_BUF_SIZE);
+}
+
 static void test_port_info(void **state)
 {
 	static const struct {
@@ -1265,6 +1297,7 @@ int main(void)
 		PORT(test_port_xstats),
 		PORT(test_port_link),
 		PORT(test_port_info),
+		PORT(test_queue_info),
 		PORT(test_random_requests),
 		PORT(test_stock_client),
 	};

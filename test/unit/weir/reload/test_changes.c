@@ -205,6 +205,54 @@ static void test_one_policy(void **state)
 	close_kept(&k);
 }
 
+/* A policy whose text is longer than what a line of the history has of it. */
+#define TURN(from, to) "{'days': 'daily', 'from': '" from "', 'to': '" to "', 'limit': '2Gbit/s'}"
+#define LONG                                                                                      \
+	"{'name': 'long', 'match': {'vlan': 3}, 'limit': '1Gbit/s', 'schedule': {'zone': 'UTC', " \
+	"'entries': [" TURN("00:00", "01:00") ", " TURN("02:00", "03:00") ", " TURN(              \
+		"04:00", "05:00") ", " TURN("06:00", "07:00") ", " TURN("08:00",                  \
+		"09:00") ", " TURN("10:00", "11:00") ", " TURN("12:00",                           \
+		"13:00") ", " TURN("14:00", "15:00") "]}}"
+
+static void reload_to(struct kept_world *k, const char *policies)
+{
+	struct change_request request = request_of(CHANGE_RELOAD);
+
+	instance_world_write(&k->w, policies);
+	assert_int_equal(change(k, &request), 0);
+}
+
+static void expect_change(const struct kept_world *k, const char *old, const char *new)
+{
+	const json_t *changed = json_array_get(line(k, "changes"), 0);
+	const char *was = json_string_value(json_object_get(changed, "old"));
+	const char *is = json_string_value(json_object_get(changed, "new"));
+
+	assert_string_equal(was ? was : "", old);
+	assert_string_equal(is ? is : "", new);
+}
+
+/* Long values are not listed, whether they come or go, nor more than so many changes. */
+static void test_large_changes(void **state)
+{
+	char policies[4096] = A("1Gbit/s");
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	reload_to(&k, A("1Gbit/s") ", " LONG);
+	expect_change(&k, "", "...");
+	reload_to(&k, A("1Gbit/s"));
+	expect_change(&k, "...", "");
+	for (unsigned i = 0; i < 20; i++)
+		snprintf(policies + strlen(policies), sizeof(policies) - strlen(policies),
+			", {'name': 'p%u', 'match': {'vlan': %u}, 'limit': '1Gbit/s'}", i, i + 10);
+	reload_to(&k, policies);
+	assert_int_equal(json_integer_value(line(&k, "n_changes")), 20);
+	assert_int_equal(json_array_size(line(&k, "changes")), 16);
+	close_kept(&k);
+}
+
 /* What is refused changes nothing, and is said. */
 static void test_refused(void **state)
 {
@@ -506,6 +554,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_policy),
+		cmocka_unit_test(test_large_changes),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_nothing_is_kept),
 		cmocka_unit_test(test_rollback),
