@@ -25,6 +25,7 @@
 #include "packet/fragment.h"
 #include "placing.h"
 #include "refusals.h"
+#include "show.h"
 #include "distribute.h"
 #include "telemetry/server.h"
 #include "tick.h"
@@ -260,6 +261,21 @@ static void test_lateness(void **state)
 	instance_world_close(&w);
 }
 
+/* An alarm, of who has not been believed for long enough. */
+static void expect_alarm_of_peers(struct instance_world *w, uint64_t alarm_ns, bool expected)
+{
+	static const char *const words[] = {
+		"two differs for ", " s: key: what it sends is sealed with one that is not here"};
+	json_t *alarms = json_array();
+
+	w->inst.differs_alarm_ns = alarm_ns;
+	alarm_peers_that_differ(&w->inst, alarms);
+	assert_int_equal(json_array_size(alarms), expected);
+	for (size_t i = 0; expected && i < sizeof(words) / sizeof(words[0]); i++)
+		assert_non_null(strstr(json_string_value(json_array_get(alarms, 0)), words[i]));
+	json_decref(alarms);
+}
+
 /* What gossip has counted, of what comes and goes; and since when a peer is not believed. */
 static void test_gossip(void **state)
 {
@@ -295,6 +311,8 @@ static void test_gossip(void **state)
 	assert_in_range(number_at(peer, "refused_ms_ago", NULL), 2000, 2000000);
 	show_expect(json_incref(peer), "{'name': 'two', 'refused_as': 'no_key', '...': 0}");
 	json_decref(reply);
+	expect_alarm_of_peers(&w, 3600 * SECOND_NS, false);
+	expect_alarm_of_peers(&w, 1000 * MS_NS, true);
 	instance_world_close(&w);
 }
 
