@@ -17,6 +17,7 @@
 #include "eal_args.h"
 #include "fanout.h"
 #include "kernel_port.h"
+#include "pci_card.h"
 
 /* As EAL looks for them, which answers by its usage, in which the reason drowns. */
 bool eal_has_cpu(unsigned cpu)
@@ -124,7 +125,9 @@ int eal_find_port(const struct port_config *port, uint16_t *id)
 	eal_device_name(port, name);
 	if (rte_eth_dev_get_port_by_name(name, id) == 0)
 		return 0;
-	fprintf(stderr, "weir: ports.%s: device %s did not come up\n", port->name, port->device);
+	fprintf(stderr, "weir: ports.%s: device %s did not come up", port->name, port->device);
+	pci_card_advise("", port->device, stderr);
+	fputc('\n', stderr);
 	return -ENODEV;
 }
 

@@ -13,6 +13,7 @@
 #include <rte_mbuf.h>
 
 #include "kernel_port.h"
+#include "pci_card.h"
 
 #define DESCRIPTORS 1024
 
@@ -49,6 +50,7 @@ int port_probe(struct port *port, const struct port_config *config, uint16_t id)
 		return complain_port(port, "cannot read device information", ret);
 	if (port_is_af_packet(config) && !af_packet_fits(config))
 		return complain_port(port, "its framesz holds no frame of its mtu", -EINVAL);
+	port->card = pci_card_identity("", config->device);
 	port->queues_max = RTE_MIN(port->info.max_rx_queues, port->info.max_tx_queues);
 	if (config->queues)
 		port->queues_max = RTE_MIN(port->queues_max, config->queues);
@@ -316,6 +318,13 @@ int port_link(const struct port *port, bool *up, uint32_t *mbps)
 	*mbps = link.link_speed;
 	*up = link.link_status == RTE_ETH_LINK_UP;
 	return kernel_interface(port->config, name) ? kernel_link(name, up) : 0;
+}
+
+bool port_gone(const struct port *port)
+{
+	if (port->card && pci_card_identity("", port->config->device) != port->card)
+		return true;
+	return rte_eth_dev_is_removed(port->id) == 1;
 }
 
 int port_switch_link(const struct port *port, bool up)

@@ -21,6 +21,7 @@ struct port {
 	uint16_t queues;     /* in use */
 	bool started;
 	bool rss;        /* the device spreads flows over its queues and tells their hash */
+	uint64_t card;   /* see pci_card_identity(), as of the start */
 	bool timestamps; /* it tells when packets came in, by a clock that can be read */
 	struct rte_mempool *pool;
 	struct rte_eth_dev_info info;
@@ -49,6 +50,12 @@ size_t port_pool_bytes(const struct port_config *config, uint16_t queues, uint32
 
 /* Whether the link is up, and its speed in Mbit/s. Returns 0 or a negative errno. Does not wait. */
 int port_link(const struct port *port, bool *up, uint32_t *mbps);
+
+/*
+ * Whether its device was removed since it was probed: for good, as the driver knows nothing of one
+ * that is at the same place now.
+ */
+bool port_gone(const struct port *port);
 
 /*
  * Takes the link down, so that whoever is at its other end sees it lost, or brings it up. Waits for

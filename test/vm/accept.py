@@ -35,7 +35,7 @@ NICE = 5  # the guest's CPUs make room for tests that look at the clock
 JOINED = (checks.ping, checks.frames, checks.limit, checks.link)
 LAST = checks.stop
 OWN = (checks.tcp, checks.reload, checks.flaps, LAST, checks.again, checks.oversize, checks.jumbo,
-       checks.workers, checks.three, checks.polls)
+       checks.workers, checks.three, checks.removed, checks.polls)
 
 
 def scenario_of(check, lab, weir, pair):

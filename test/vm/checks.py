@@ -228,6 +228,28 @@ def three(lab, weir, pair):
     return words
 
 
+def removed(lab, weir, pair):
+    """A card that is gone stays so for this Weir, also when there is another in its place; the next
+    one takes that."""
+    weir.afresh()
+    ping(lab, weir, pair)
+    with traffic.Flood(lab, pair):
+        lab.remove(pair, 0)
+        wait_until(lambda: weir.port(pair.ports[0])["link"] == "GONE",
+                   lambda: f"{weir.links()}: {weir.log()}")
+        lab.put_back(pair, 0)
+    time.sleep(1)
+    expect(weir.links() == {pair.ports[0]: "GONE", pair.ports[1]: "UP"}, f"{weir.links()}")
+    _, status = lab.ask("weirctl -n box status")
+    expect("was removed: out of use" in status, f"no alarm: {status}")
+    expect(f"port {pair.ports[0]}: {pair.addresses[0]} was removed" in weir.log(), weir.log())
+    took = weir.stop()
+    weir.start()
+    ping(lab, weir, pair)
+    weir.stop()
+    return f"stops after {took:.1f} s"
+
+
 def polls(lab, weir, pair):
     """Workers that never sleep do all this, too."""
     weir.stop_if_running()

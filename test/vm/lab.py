@@ -211,6 +211,7 @@ class Lab:
     def __init__(self, kinds, *, pages, cpus=2, iommu=False):
         self.pairs = [Pair(kind, index) for index, kind in enumerate(kinds)]
         self.pages, self.cpus, self.iommu = pages, cpus, iommu
+        self.driver = "vfio-pci" if iommu else "uio_pci_generic"
         self.folder = tempfile.TemporaryDirectory(prefix="weir-vm-")
         self.near = self.far = self.qemu = self.serial = self.qmp = None
 
@@ -231,9 +232,9 @@ class Lab:
 
     def command(self, fds):
         """QEMU, given the taps' descriptors."""
-        driver = "vfio-pci" if self.iommu else "uio_pci_generic"
         # The clock of an emulated CPU need not be measured; and nobody attacks it.
-        words = (f"console=ttyS0 quiet panic=-1 weir.pages={self.pages} weir.driver={driver} "
+        words = (f"console=ttyS0 quiet panic=-1 weir.pages={self.pages} "
+                 f"weir.driver={self.driver} "
                  "tsc=reliable no_timer_check mitigations=off"
                  + (" intel_iommu=on" if self.iommu else ""))
         return ["qemu-system-x86_64", "-machine", "q35,kernel-irqchip=split", "-accel",
@@ -317,8 +318,16 @@ class Lab:
         self.qmp.tell("set_link", name=pair.ids[end], up=plugged)
 
     def remove(self, pair, end):
-        """Takes a card away."""
+        """Takes a card away, and waits until the guest has let it go."""
         self.qmp.tell("device_del", id=pair.ids[end])
+        wait_until(lambda: pair.addresses[end] not in self.cards(), "the card does not go")
+
+    def put_back(self, pair, end):
+        """Another one like it, at the same place and given to DPDK."""
+        self.qmp.tell("human-monitor-command", **{"command-line": "device_add " + pair.card(end)})
+        wait_until(lambda: pair.addresses[end] in self.cards(), "no card comes")
+        self.sh(f"cd /sys/bus/pci/devices/{pair.addresses[end]}; echo {self.driver} "
+                f">driver_override; echo {pair.addresses[end]} >/sys/bus/pci/drivers_probe")
 
     def __exit__(self, *_):
         if self.qemu:

@@ -100,7 +100,8 @@ static void watch_clocks(struct instance *inst)
 	for (unsigned i = 0; i < inst->config->n_ports; i++) {
 		uint64_t before = tick_now(), nic;
 
-		if (inst->ports[i].timestamps && port_clock(&inst->ports[i], &nic) == 0)
+		if (inst->ports[i].timestamps && !inst->links->ports[i].gone &&
+			port_clock(&inst->ports[i], &nic) == 0)
 			nic_clock_read(&inst->nic_clocks[i], nic, before, tick_now());
 	}
 }
@@ -113,6 +114,21 @@ static void say_link(const char *port, bool up)
 		event(LINK_DOWN, event_word("port", port));
 }
 
+/* What is in its place now nobody has set up: it is never asked again. */
+static bool is_gone(struct instance *inst, unsigned port)
+{
+	struct link_state *state = &inst->links->ports[port];
+
+	if (state->gone || !port_gone(&inst->ports[port]))
+		return state->gone;
+	state->gone = true;
+	state->changes += state->known && state->up;
+	state->up = false;
+	event(PORT_GONE, event_word("port", inst->config->ports[port].name),
+		event_word("device", inst->config->ports[port].device));
+	return true;
+}
+
 static void watch_links(struct instance *inst)
 {
 	for (unsigned i = 0; i < inst->config->n_ports; i++) {
@@ -120,6 +136,8 @@ static void watch_links(struct instance *inst)
 		bool up;
 
 		if (inst->links->under_way.port == &inst->ports[i]) /* ethdev wants one at a time */
+			continue;
+		if (is_gone(inst, i))
 			continue;
 		if (port_link(&inst->ports[i], &up, &state->speed_mbps))
 			continue;

@@ -20,6 +20,7 @@ struct port;
 
 struct link_state {
 	bool known, up;
+	bool gone; /* its device was removed: until a restart */
 	uint32_t speed_mbps;
 	uint64_t changes;
 	bool taken_down; /* by us, as the other end of its wire is down */

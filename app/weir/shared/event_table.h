@@ -62,6 +62,9 @@
 	/* Ports. */                                                                               \
 	X(LINK_DOWN, WARNING, 20, LINK_DOWN, "port {port}: link down")                             \
 	X(LINK_UP, INFO, 20, LINK_DOWN, "port {port}: link up")                                    \
+	X(PORT_GONE, ERROR, 0, PORT_GONE,                                                          \
+		"port {port}: {device} was removed: it is out of use until a restart, whatever "   \
+		"is put in its place")                                                             \
 	X(LINK_TAKEN_DOWN, WARNING, 20, LINK_TAKEN_DOWN,                                           \
 		"port {port}: taken down, as port {other} of wire {wire} has no link")             \
 	X(LINK_BROUGHT_UP, INFO, 20, LINK_TAKEN_DOWN, "port {port}: brought up again")             \

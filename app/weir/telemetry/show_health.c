@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "instance.h"
 #include "kept.h"
+#include "links.h"
 #include "log.h"
 #include "reload.h"
 #include "watch.h"
@@ -72,6 +73,16 @@ static void alarm_open_wires(const struct instance *inst, json_t *alarms)
 					inst->config->ports[i].name));
 }
 
+static void alarm_gone_ports(const struct instance *inst, json_t *alarms)
+{
+	for (unsigned i = 0; i < inst->config->n_ports; i++)
+		if (inst->links->ports[i].gone)
+			json_array_append_new(alarms,
+				json_sprintf("port %s: %s was removed: out of use until a restart",
+					inst->config->ports[i].name,
+					inst->config->ports[i].device));
+}
+
 /* The file on disk does not say what runs, or a crash would lose what does. */
 static void alarm_kept(const struct instance *inst, json_t *alarms)
 {
@@ -98,6 +109,7 @@ static const alarm_fn alarm_rows[] = {
 	alarm_refused_reload,
 	alarm_kept,
 	alarm_open_wires,
+	alarm_gone_ports,
 	alarm_peers_that_differ,
 	alarm_peers_never_heard,
 	alarm_ended_limits,

@@ -144,15 +144,16 @@ json_t *show_workers(const char *params, void *context)
 	return json;
 }
 
-/* What the kernel has decided of a port's packets, beside what else there is of it. */
-static json_t *with_kernel(json_t *json, const struct bypass_past *past)
+static const char *link_word(const struct link_state *link)
 {
-	json_object_set_new(json, "kernel_passed", json_uint(past->passed));
-	json_object_set_new(json, "kernel_unmatched", json_uint(past->unmatched));
-	json_object_set_new(json, "kernel_dropped", json_uint(past->dropped));
-	json_object_set_new(json, "kernel_unserved", json_uint(past->unserved));
-	json_object_set_new(json, "kernel_unsent", json_uint(past->unsent));
-	return json;
+	return link->gone ? "GONE" : link->up ? "UP" : "DOWN";
+}
+
+/* Null where the device does not know it. */
+static json_t *link_speed(const struct link_state *link)
+{
+	return link->speed_mbps == RTE_ETH_SPEED_NUM_UNKNOWN ? json_null()
+							     : json_uint(link->speed_mbps);
 }
 
 static json_t *port_json(const struct instance *inst, unsigned i)
@@ -160,17 +161,19 @@ static json_t *port_json(const struct instance *inst, unsigned i)
 	const struct link_state *link = &inst->links->ports[i];
 	struct bypass_past past = bypasses_past(inst, i);
 	char offloads[OFFLOADS_TEXT];
-	json_t *json;
 
 	interfaces_at_work(inst, i, offloads, sizeof(offloads));
-	json = json_pack("{s:s, s:s, s:i, s:s, s:i, s:o, s:i, s:i, s:b, s:s, s:o, s:o}", "name",
-		inst->config->ports[i].name, "device", inst->config->ports[i].device, "port",
-		(int)inst->port_ids[i], "link", link->up ? "UP" : "DOWN", "speed_mbps",
-		(int)link->speed_mbps, "link_changes", json_uint(link->changes), "queues",
+	return json_pack(
+		"{s:s, s:s, s:i, s:s, s:o, s:o, s:i, s:i, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"name", inst->config->ports[i].name, "device", inst->config->ports[i].device,
+		"port", (int)inst->port_ids[i], "link", link_word(link), "speed_mbps",
+		link_speed(link), "link_changes", json_uint(link->changes), "queues",
 		(int)inst->ports[i].queues, "queues_used", (int)queues_used(inst, i), "rss",
 		inst->ports[i].rss, "offloads", offloads, "past_packets", json_uint(past.packets),
-		"past_bytes", json_uint(past.bytes));
-	return with_kernel(json, &past);
+		"past_bytes", json_uint(past.bytes), "kernel_passed", json_uint(past.passed),
+		"kernel_unmatched", json_uint(past.unmatched), "kernel_dropped",
+		json_uint(past.dropped), "kernel_unserved", json_uint(past.unserved),
+		"kernel_unsent", json_uint(past.unsent));
 }
 
 json_t *show_ports(const char *params, void *context)

@@ -17,6 +17,7 @@
 
 #include "clock.h"
 #include "config/load.h"
+#include "event.h"
 #include "links.h"
 #include "start.h"
 #include "tick.h"
@@ -197,11 +198,51 @@ static void counts_changes(void **state)
 	assert_int_equal(port->changes, changes + 2);
 }
 
+/* How often it was said that the first port is gone. */
+static unsigned said_gone(uint64_t since)
+{
+	unsigned n = 0;
+
+	for (uint64_t number = since; number < events_number(); number++) {
+		json_t *said = events_get(number);
+
+		if (strcmp(json_string_value(json_object_get(said, "event")), "port_gone") == 0) {
+			assert_string_equal(json_string_value(json_object_get(said, "port")), "a");
+			n++;
+		}
+		json_decref(said);
+	}
+	return n;
+}
+
+/* What there was at its address is not what is there now: it is asked nothing any more. */
+static void removed(void **state)
+{
+	struct link_state *port = &inst.links->ports[0];
+	uint64_t since = events_number(), changes = port->changes;
+
+	(void)state;
+	assert_true(port->up && !port->gone);
+	inst.ports[0].card = 7;
+	run_for(SECOND_NS);
+	assert_true(port->gone && !port->up);
+	assert_int_equal(port->changes, changes + 1);
+	assert_int_equal(said_gone(since), 1);
+	assert_true(inst.links->ports[1].taken_down); /* as of any link that is lost */
+	inst.ports[0].card = 0;
+	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
+	assert_true(port->gone && !port->up && inst.links->ports[1].taken_down);
+	port->gone = false;
+	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
+	assert_true(port->up);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(follows),
 		cmocka_unit_test(counts_changes),
+		cmocka_unit_test(removed),
 		cmocka_unit_test(reads_clocks),
 		cmocka_unit_test(left_as_it_was),
 	};
