@@ -116,6 +116,24 @@ def decides(scene):
     return said
 
 
+def samples(scene):
+    """The limiter knows its flows by what the kernel has seen of them."""
+    with wire(scene, [POLICIES[0] | {"allocator": "fps"}]) as weir:
+        weir.start()
+        sampled = 0
+
+        def all_seen():
+            nonlocal sampled
+            Flood(0.2, flows=8)
+            sampled = weir.get("/weir/policy,udp")["flows_sampled"]
+            return sampled >= 6  # two of eight may have one slot between them
+
+        wait_until(all_seen, lambda: f"{sampled} of 8 flows are seen")
+        expect(weir.total("rx_packets") == 0, "packets come by workers")
+        weir.stop()
+    return f"{sampled} of 8 flows"
+
+
 def leaves(scene):
     """Fragments come by workers, who share the limit; and so do the packets of other policies."""
     policies = POLICIES + [
@@ -206,4 +224,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--kills"]:
         KILLS = int(sys.argv[2])
         del sys.argv[1:3]
-    box.main([decides, leaves, goes_on, changes, refused], setup=setup)
+    box.main([decides, samples, leaves, goes_on, changes, refused], setup=setup)

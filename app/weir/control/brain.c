@@ -94,7 +94,7 @@ static int limiter_build(struct instance *inst, const struct limiter_policy *pol
 			.compensate = gossip->compensate},
 		.policies = policies,
 		.n_policies = inst->n_policies,
-		.n_workers = config->n_workers,
+		.n_workers = engine_lines(&inst->engine),
 		.skips_idle = true,
 		.ledger = commit_ledger(inst),
 	};

@@ -75,6 +75,22 @@ static void check_plane(struct reader *reader, const struct json_path *path,
 			port_is_xdp(a) ? a->name : b->name);
 }
 
+/* Packets come by each of its queues that workers decide. */
+static void check_queues(struct reader *reader, const struct config *config)
+{
+	const struct json_path ports = {.key = "ports"};
+
+	for (unsigned i = 0; i < config->n_ports; i++) {
+		const struct port_config *port = &config->ports[i];
+		const struct json_path named = {.parent = &ports, .key = port->name};
+		const struct json_path at = {.parent = &named, .key = "queues"};
+
+		if (port_is_xdp(port) && port->queues > 0)
+			reader_expected(reader, &at,
+				"none of a device \"xdp:...\": ethtool -L sets how many it has");
+	}
+}
+
 static void check_last_limits(
 	struct reader *reader, const struct json_path *at, const struct config *config, unsigned i)
 {
@@ -113,6 +129,7 @@ void fail_check(struct reader *reader, const struct config *config)
 {
 	struct json_path wires = {.key = "wires"};
 
+	check_queues(reader, config);
 	for (unsigned i = 0; i < config->n_wires; i++) {
 		struct json_path wire = {.parent = &wires, .index = i};
 

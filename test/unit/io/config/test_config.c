@@ -159,6 +159,10 @@ static void test_ports(void **state)
 		{PLANE("xdp:", "xdp:eth1,queues=1", "'link': 'keep'"),
 			"w.json:1: ports.lan.device: 'xdp:': " EXPECTED_DEVICE
 			"w.json:1: ports.wan.device: 'xdp:eth1,queues=1': " EXPECTED_DEVICE},
+		{PLANE("xdp:eth0', 'queues': 2, 'mtu': 1500, 'note': '", "xdp:eth1",
+			 "'link': 'keep'"),
+			"w.json:1: ports.lan.queues: 2: expected none of a device 'xdp:...': ethtool -L "
+			"sets how many it has\n"},
 		{PLANE("xdp:eth0", "net_af_xdp1,iface=eth1", "'link': 'keep'"),
 			"w.json:1: wires[0] 'w'.b: 'wan': expected another port whose device is "
 			"'xdp:...' with port 'lan'\n"},
