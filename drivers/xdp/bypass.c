@@ -510,14 +510,6 @@ int bypass_keep(struct bypass *bypass)
 	return bypass->plane ? plane_keep(bypass->plane, bypass->directory) : 0;
 }
 
-bool bypass_succeeds(const struct bypass *bypass)
-{
-	for (unsigned i = 0; i < CONFIG_PORTS_MAX; i++)
-		if (bypass->ports[i].former)
-			return true;
-	return false;
-}
-
 struct plane *bypass_plane(const struct bypass *bypass)
 {
 	return bypass->plane;

@@ -48,9 +48,6 @@ int bypass_check(const struct config *config, const struct complaint_sink *to);
 int bypass_open(const struct config *config, unsigned slots, const struct complaint_sink *to,
 	struct bypass **bypass);
 
-/* Whether a former process's program is before a port, and goes on until bypass_take_over(). */
-bool bypass_succeeds(const struct bypass *bypass);
-
 /*
  * Exchanges what former processes have left for the programs of this one, when it is ready: no
  * packet comes by neither. 0 or a negative errno. Main thread.

@@ -17,6 +17,11 @@ bool policy_is_quota(const struct policy *policy)
 	return policy->allocator != NULL && policy->allocator->counts_units;
 }
 
+bool policy_is_never_exceeded(const struct policy *policy)
+{
+	return policy_is_conserved(policy) || policy_is_quota(policy);
+}
+
 enum meter_kind policy_meter_kind(const struct policy *policy)
 {
 	if (policy_is_quota(policy))
@@ -134,7 +139,7 @@ unsigned policy_unit_bits(const struct policy *policy)
 bool policies_need_ledger(const struct policy *policies, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (policy_is_conserved(&policies[i]) || policy_is_quota(&policies[i]))
+		if (policy_is_never_exceeded(&policies[i]))
 			return true;
 	return false;
 }

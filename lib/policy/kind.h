@@ -75,6 +75,9 @@ bool config_needs_ledger(const struct config *config);
 /* A budget of units rather than a rate. False of an allocator that was refused. */
 bool policy_is_quota(const struct policy *policy);
 
+/* Whether nobody may exceed its limit, whoever of the group is there and whoever is not. */
+bool policy_is_never_exceeded(const struct policy *policy);
+
 /*
  * Whether its packets wait, and it is settled as each arrives when it leaves, by the limit of then:
  * a third of the cost. Not where a lower limit is to hold at once, nor where what waits for long

@@ -33,15 +33,10 @@ static void give_sample(struct kernel_lines *lines, uint32_t slot)
 	lines->sample_of[slot] = PLANE_UNSAMPLED;
 }
 
-static bool is_never_exceeded(const struct policy *policy)
-{
-	return policy_is_conserved(policy) || policy_is_quota(policy);
-}
-
 /* Whether the kernel has lines of it: also while it leaves its packets to workers, for a trial. */
 static bool has_lines(const struct policy *policy)
 {
-	return policy_is_simple(policy) && !is_never_exceeded(policy);
+	return policy_is_simple(policy) && !policy_is_never_exceeded(policy);
 }
 
 static void prepare_line(struct instance *inst, unsigned cpu, const struct policy *policy,
@@ -71,7 +66,7 @@ static int kernel_prepare(
 
 	if (!inst->plane)
 		return 0;
-	plane_leave(inst->plane, slot, is_never_exceeded(policy));
+	plane_leave(inst->plane, slot, policy_is_never_exceeded(policy));
 	if (has_lines(policy) && policy_samples_flows(policy))
 		sample = inst->kernel_lines->sample_of[slot] = take_sample(inst->kernel_lines);
 	if (!has_lines(policy) || (policy_samples_flows(policy) && sample == PLANE_UNSAMPLED))
@@ -98,7 +93,7 @@ static void kernel_change(struct instance *inst, unsigned policy)
 	if (!inst->plane)
 		return;
 	if (!inst->engine.slots[slot].kernel || policy_needs_worker(now))
-		plane_leave(inst->plane, slot, is_never_exceeded(now));
+		plane_leave(inst->plane, slot, policy_is_never_exceeded(now));
 	else
 		for (unsigned cpu = 0; cpu < inst->engine.n_cpus; cpu++)
 			decide_in(inst, cpu, slot);
@@ -272,7 +267,7 @@ void kernel_lines_publish(struct instance *inst)
 	if (!inst->plane)
 		return;
 	for (unsigned i = 0; i < inst->n_policies; i++)
-		never |= is_never_exceeded(&inst->policies[i]);
+		never |= policy_is_never_exceeded(&inst->policies[i]);
 	plane_leave_unknown(inst->plane, never);
 	ret = plane_publish(inst->plane, inst->classifier);
 	if (ret)
