@@ -50,7 +50,7 @@ static void add_xdp_port(struct eal_args *args, const struct port_config *port)
 	eal_device_name(port, name);
 	kernel_interface(port, interface);
 	eal_args_add(args, "--vdev=%s,iface=%s,queue_count=%u", name, interface,
-		kernel_queues(interface));
+		kernel_queues(interface).pairs);
 }
 
 void eal_args_add_port(struct eal_args *args, const struct port_config *port)

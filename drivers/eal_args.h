@@ -31,7 +31,7 @@ void eal_args_free(struct eal_args *args);
 /* How EAL calls it. */
 void eal_device_name(const struct port_config *port, char name[CONFIG_DEVICE_MAX]);
 
-/* Whether it is one of DPDK's software devices, and none of the PCI bus. */
+/* Whether it is one of DPDK's software devices, as those of "xdp:" are, and none of the PCI bus. */
 bool device_is_vdev(const char *device);
 
 #endif

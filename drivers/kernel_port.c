@@ -104,16 +104,19 @@ int kernel_mtu(const char *name, unsigned *mtu)
 	return ret;
 }
 
-unsigned kernel_queues(const char *name)
+struct kernel_queues kernel_queues(const char *name)
 {
 	struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
 	struct ifreq request = {.ifr_data = (char *)&channels};
-	unsigned queues;
+	struct kernel_queues queues = {.receive = 1, .pairs = 1};
 
 	if (ask_interface(name, SIOCETHTOOL, &request))
-		return 1;
-	queues = channels.rx_count + channels.combined_count;
-	return queues ? queues : 1;
+		return queues;
+	if (channels.combined_count)
+		queues.pairs = channels.combined_count;
+	if (channels.rx_count + channels.combined_count)
+		queues.receive = channels.rx_count + channels.combined_count;
+	return queues;
 }
 
 int kernel_switch_link(const char *name, bool up)

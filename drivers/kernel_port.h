@@ -43,8 +43,11 @@ unsigned af_packet_frame(const struct port_config *port);
 /* Whether what its arguments name holds a frame of the MTU. */
 bool af_packet_fits(const struct port_config *port);
 
-/* Its receive queues, at least one. */
-unsigned kernel_queues(const char *name);
+/* Its receive queues, and those that DPDK's driver of AF_XDP knows of; at least one of each. */
+struct kernel_queues {
+	unsigned receive, pairs;
+};
+struct kernel_queues kernel_queues(const char *name);
 
 /* The name of the interface; false of other devices. */
 bool kernel_interface(const struct port_config *port, char name[IFNAMSIZ]);

@@ -9,6 +9,8 @@
 
 #include <sys/stat.h>
 
+#include "eal_args.h"
+
 /* Up to the device's arguments. */
 static int write_path(char path[PATH_MAX], const char *root, const char *device, const char *member)
 {
@@ -36,7 +38,7 @@ void pci_card_advise(const char *root, const char *device, FILE *out)
 	const char *name;
 	ssize_t len;
 
-	if (strncmp(device, "net_", strlen("net_")) == 0)
+	if (device_is_vdev(device))
 		return;
 	if (pci_card_identity(root, device) == 0) {
 		fprintf(out, ": there is no card at %.*s (lspci -D lists them)", address, device);

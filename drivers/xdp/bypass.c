@@ -20,6 +20,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "base/math.h"
 #include "bypass_maps.h"
 #include "kernel_port.h"
 #include "plane.h"
@@ -99,39 +100,55 @@ static void name_pin(
 		path[0] = '\0';
 }
 
-/* Each queue has packets that are workers'. */
-static int check_queues(
+/* What a port has too many of: each queue has packets that are workers'. */
+static int check_queues(const struct config *config, const struct port_config *port, unsigned most,
+	const struct complaint_sink *to)
+{
+	char place[CONFIG_NAME_MAX + sizeof("ports.")], name[IFNAMSIZ] = "", found[160], remedy[64];
+	struct kernel_queues queues;
+
+	kernel_interface(port, name);
+	queues = kernel_queues(name);
+	if (queues.receive <= most)
+		return 0;
+	snprintf(place, sizeof(place), "ports.%s", port->name);
+	snprintf(found, sizeof(found),
+		"%s has %u receive queues, and both ports of a wire as many as the other, and no "
+		"more than the %u workers",
+		name, queues.receive, config->n_workers);
+	snprintf(remedy, sizeof(remedy), "ethtool -L %s %s %u", name,
+		queues.receive > queues.pairs ? "rx" : "combined", most);
+	complaint_tell(to, &(struct complaint){.place = place, .found = found, .remedy = remedy});
+	return -EINVAL;
+}
+
+static int check_wire_queues(
 	const struct config *config, const struct wire *wire, const struct complaint_sink *to)
 {
-	char a[IFNAMSIZ], b[IFNAMSIZ], found[256], remedy[128];
-	unsigned of_a, of_b, most;
+	const struct port_config *ports[] = {&config->ports[wire->a], &config->ports[wire->b]};
+	unsigned most = config->n_workers;
+	int ret = 0;
 
-	if (!wire_has_plane(config, wire) || !kernel_interface(&config->ports[wire->a], a) ||
-		!kernel_interface(&config->ports[wire->b], b))
-		return 0;
-	of_a = kernel_queues(a);
-	of_b = kernel_queues(b);
-	most = of_a > of_b ? of_a : of_b;
-	if (of_a == of_b && most <= config->n_workers)
-		return 0;
-	snprintf(found, sizeof(found),
-		"%s has %u receive queues and %s %u; both have to have as many, and no more than "
-		"the %u workers",
-		a, of_a, b, of_b, config->n_workers);
-	snprintf(remedy, sizeof(remedy), "ethtool -L %s combined %u", of_a == most ? a : b,
-		of_a < of_b                ? of_a
-		: of_b < config->n_workers ? of_b
-					   : config->n_workers);
-	complaint_tell(to, &(struct complaint){.place = "wires", .found = found, .remedy = remedy});
-	return -EINVAL;
+	for (unsigned i = 0; i < 2; i++) {
+		char name[IFNAMSIZ] = "";
+
+		kernel_interface(ports[i], name);
+		most = min_u32(most, kernel_queues(name).pairs);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		if (check_queues(config, ports[i], most, to))
+			ret = -EINVAL;
+	return ret;
 }
 
 static int check_all_queues(const struct config *config, const struct complaint_sink *to)
 {
 	int ret = 0;
 
-	for (unsigned i = 0; ret == 0 && i < config->n_wires; i++)
-		ret = check_queues(config, &config->wires[i], to);
+	for (unsigned i = 0; i < config->n_wires; i++)
+		if (wire_has_plane(config, &config->wires[i]) &&
+			check_wire_queues(config, &config->wires[i], to))
+			ret = -EINVAL;
 	return ret;
 }
 
@@ -142,18 +159,18 @@ int bypass_check(const struct config *config, const struct complaint_sink *to)
 	if (!config_has_programs(config))
 		return 0;
 	if (statfs(BPF_FILES, &fs) || fs.f_type != BPF_FS_MAGIC)
-		complaint_tell(to,
-			&(struct complaint){.place = "wires",
-				.found = BPF_FILES " is no BPF file system, and programs of a wire "
-						   "with \"fail\" are kept there",
-				.remedy = "mount -t bpf bpf " BPF_FILES});
+		complaint_tell(
+			to, &(struct complaint){.place = "wires",
+				    .found = BPF_FILES " is no BPF file system, and the kernel's "
+						       "programs of wires are kept there",
+				    .remedy = "mount -t bpf bpf " BPF_FILES});
 	else if (access(BYPASS_DIRECTORY, F_OK) ? access(BPF_FILES, W_OK | X_OK)
 						: access(BYPASS_DIRECTORY, W_OK | X_OK))
 		complaint_tell(
 			to, &(struct complaint){.place = "wires",
-				    .found = BYPASS_DIRECTORY " is not to be written to, and "
-							      "programs of a wire with "
-							      "\"fail\" are kept there",
+				    .found = BYPASS_DIRECTORY " is not to be written to, and the "
+							      "kernel's programs of wires are kept "
+							      "there",
 				    .remedy = "the drop-in fail_wire.conf of its unit, or "
 					      "sudo"});
 	else

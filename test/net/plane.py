@@ -8,9 +8,6 @@ Runs in network and mount namespaces of its own. Usage: plane.py [--kills N] [SC
 """
 
 import contextlib
-import glob
-import os
-import signal
 import struct
 import subprocess
 import sys
@@ -18,11 +15,10 @@ import time
 
 import box
 from box import expect, wait_until
-from bypass import Stream, cable, setup
+from bypass import Stream, box_between, setup
 from lifecycle import raw, udp_frame
 from reload import reloaded
 
-PINS = "/sys/fs/bpf/weir/box1/*"
 LIMIT_MBIT = 8
 BURST = 20000
 POLICIES = [{"name": "udp", "match": {"direction": "a-to-b"}, "accounting": "l2",
@@ -32,22 +28,11 @@ SLACK = 0.04  # of a rate over seconds, on a machine that others use too
 KILLS = 3
 
 
-@contextlib.contextmanager
 def wire(scene, policies=None, **keys):
-    """A box of the kernel's that was never started, between two cables."""
+    """A box of the kernel's, between two cables."""
     config = box.wire("xdp:a", "xdp:b", policies=policies or POLICIES)
     config["wires"][0] |= keys
-    try:
-        cable("ta", "a")
-        cable("tb", "b")
-        yield scene.box(config, "box1")
-    finally:
-        for weir in scene.boxes:
-            weir.kill()
-        for pin in glob.glob(PINS):
-            os.unlink(pin)
-        for name in ("ta", "tb"):
-            subprocess.run(["ip", "link", "del", "dev", name], capture_output=True, check=False)
+    return box_between(scene, config)
 
 
 def kernel(weir, *keys):
@@ -217,6 +202,11 @@ def refused(scene):
         subprocess.run(["ip", "link", "del", "dev", "v"], check=True)
         weir.config["ports"] = ports
         weir.write()
+        subprocess.run(["ethtool", "-L", "a", "rx", "2"], check=True)
+        status, _, words = weir.run("-c", weir.config_path)
+        expect(status != 0 and "ports.a: a has 2 receive queues" in words
+               and "ethtool -L a rx 1" in words, words)
+        subprocess.run(["ethtool", "-L", "a", "rx", "1"], check=True)
         weir.start().stop()
 
 

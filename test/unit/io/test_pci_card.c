@@ -111,6 +111,7 @@ static void advice(void **state)
 
 	(void)state;
 	expect_advice("net_null0", "");
+	expect_advice("xdp:eth1", "");
 	expect_advice(CARD ",x=1", ": there is no card at " CARD " (lspci -D lists them)");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		put_card(rows[i].driver);
