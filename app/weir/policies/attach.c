@@ -32,19 +32,23 @@ static void shares_remove(struct instance *inst, uint32_t slot)
 
 const struct policy_part shares_part = {.prepare = shares_prepare, .remove = shares_remove};
 
-/*
- * On every worker, with the whole limit: what the limiter will grant is no more than that, so if
- * the meter can express this, publish_begin() cannot fail.
- */
-static int lines_prepare(
-	struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz)
+int policy_whole_profile(const struct instance *inst, const struct policy *policy, uint32_t slot,
+	uint64_t hz, struct limit_profile *profile)
 {
 	const struct engine_limit whole = {.policy = policy,
 		.slot = slot,
 		.hz = hz,
 		.view = {.local_limit = policy_rate(policy), .local_burst = policy->burst_bytes}};
+
+	return engine_profile(&inst->engine, &whole, 1, profile);
+}
+
+/* On every worker. */
+static int lines_prepare(
+	struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz)
+{
 	struct limit_profile profile;
-	int ret = engine_profile(&inst->engine, &whole, 1, &profile);
+	int ret = policy_whole_profile(inst, policy, slot, hz, &profile);
 
 	for (unsigned w = 0; ret == 0 && w < inst->config->n_workers; w++)
 		ret = worker_add_policy(&inst->workers[w], policy, &profile);

@@ -16,12 +16,20 @@
 #include "parts.h"
 
 struct instance;
+struct limit_profile;
 
 /*
  * Makes a free slot one of the policy, on a counter of hz ticks a second. Returns 0, -ENOMEM, or
  * -ERANGE for a limit that its meter cannot express; logged, and policy_detach() is due.
  */
 int policy_attach(struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz);
+
+/*
+ * A profile with the whole limit: what the limiter will grant is no more than that, so if the meter
+ * can express this, publish_begin() cannot fail. Returns as engine_profile(). Any thread.
+ */
+int policy_whole_profile(const struct instance *inst, const struct policy *policy, uint32_t slot,
+	uint64_t hz, struct limit_profile *profile);
 
 /* All that is in the slot: nobody looks at it any more, or ever did. */
 void policy_detach(struct instance *inst, uint32_t slot);

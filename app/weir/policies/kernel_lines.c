@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attach.h"
 #include "event.h"
 #include "instance.h"
 #include "plane.h"
@@ -56,10 +57,6 @@ static void prepare_line(struct instance *inst, unsigned cpu, const struct polic
 static int kernel_prepare(
 	struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz)
 {
-	const struct engine_limit whole = {.policy = policy,
-		.slot = slot,
-		.hz = hz,
-		.view = {.local_limit = policy_rate(policy), .local_burst = policy->burst_bytes}};
 	struct limit_profile profile;
 	uint32_t sample = PLANE_UNSAMPLED;
 	int ret = 0;
@@ -71,7 +68,7 @@ static int kernel_prepare(
 		sample = inst->kernel_lines->sample_of[slot] = take_sample(inst->kernel_lines);
 	if (!has_lines(policy) || (policy_samples_flows(policy) && sample == PLANE_UNSAMPLED))
 		return 0;
-	ret = engine_profile(&inst->engine, &whole, 1, &profile);
+	ret = policy_whole_profile(inst, policy, slot, hz, &profile);
 	for (unsigned cpu = 0; ret == 0 && cpu < inst->engine.n_cpus; cpu++)
 		prepare_line(inst, cpu, policy, &profile, sample);
 	inst->engine.slots[slot].kernel = ret == 0;
