@@ -106,10 +106,8 @@ def cable(end, port):
 
 
 @contextlib.contextmanager
-def wire(scene, driver, **keys):
-    """A box that was never started, between two cables."""
-    config = box.wire(f"{driver}0,iface=a", f"{driver}1,iface=b", policies=POLICIES)
-    config["wires"][0] |= {"fail": "wire"} | keys
+def box_between(scene, config):
+    """A box that was never started, between two cables: ta to a, and b to tb."""
     try:
         cable("ta", "a")
         cable("tb", "b")
@@ -121,6 +119,13 @@ def wire(scene, driver, **keys):
             os.unlink(pin)
         for name in ("ta", "tb"):
             subprocess.run(["ip", "link", "del", "dev", name], capture_output=True, check=False)
+
+
+def wire(scene, driver, **keys):
+    """One of a driver of DPDK's."""
+    config = box.wire(f"{driver}0,iface=a", f"{driver}1,iface=b", policies=POLICIES)
+    config["wires"][0] |= {"fail": "wire"} | keys
+    return box_between(scene, config)
 
 
 def served(weir, stream):
