@@ -191,11 +191,10 @@ static int64_t find_weekday(const struct zone_turn *turn, int64_t year)
 {
 	int first = days_before_month(turn->month, is_leap(year));
 	int end = days_before_month(turn->month + 1, is_leap(year));
+	/* Less than none in 1969, which is looked at in 1970. */
 	int64_t wday = (days_to_year(year) + first + EPOCH_WDAY) % WEEK;
-	int64_t day;
+	int64_t day = first + (turn->day - wday + WEEK) % WEEK + (turn->week - 1) * WEEK;
 
-	wday = wday < 0 ? wday + WEEK : wday; /* of 1969, which is looked at in 1970 */
-	day = first + (turn->day - wday + WEEK) % WEEK + (turn->week - 1) * WEEK;
 	while (day >= end)
 		day -= WEEK;
 	return day;
