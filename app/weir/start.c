@@ -137,6 +137,7 @@ static int ports_start(struct instance *inst)
 	const struct config *config = inst->config;
 	uint16_t queues[CONFIG_PORTS_MAX];
 	unsigned held[CONFIG_PORTS_MAX] = {0};
+	uint64_t began_ns = control_now();
 	int ret = 0;
 
 	if (inst->borrowed)
@@ -157,6 +158,7 @@ static int ports_start(struct instance *inst)
 		ret = port_start(&inst->ports[i], queues[i], held[i], config_buffers(config, i));
 	if (ret)
 		ports_stop(inst);
+	inst->ports_took_ns = control_now() - began_ns;
 	return ret;
 }
 
@@ -484,7 +486,7 @@ static void wait_for_workers(struct instance *inst)
 
 static int limits_start(struct instance *inst)
 {
-	tsc_clock_start(&inst->clock);
+	tsc_clock_start(&inst->clock, &inst->began);
 	if (inst->clock.doubt)
 		event(TSC_DOUBTED, event_word("why", inst->clock.doubt));
 	renewal_start(inst);
@@ -608,6 +610,7 @@ static const struct module {
 	void (*settle)(struct instance *inst, const struct timespec *until);
 	bool used; /* by workers */
 } modules[] = {
+	{"classifier", classifier_start, classifier_stop, NULL, true},
 	{"offloads", interfaces_start, interfaces_stop, NULL, false},
 	{"bypass", bypasses_start, bypasses_stop, bypasses_settle, true},
 	{"ports", ports_start, ports_stop, NULL, true},
@@ -615,7 +618,6 @@ static const struct module {
 	{"watch", watch_start, watch_stop, NULL, false},
 	{"busy", busy_start, busy_stop, NULL, false},
 	{"losses", losses_start, losses_stop, NULL, false},
-	{"classifier", classifier_start, classifier_stop, NULL, true},
 	{"memory", memory_start, memory_stop, NULL, true},
 	{"delays", delays_start, delays_stop, NULL, true},
 	{"ledger", commit_start, commit_stop, commit_settle, false},
@@ -639,6 +641,7 @@ static int start_modules(struct instance *inst, unsigned n)
 {
 	const struct config *config = inst->config;
 
+	inst->began = tsc_clock_read();
 	inst->parts = parts;
 	inst->policies = config->policies;
 	inst->n_policies = config->n_policies;

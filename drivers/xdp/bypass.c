@@ -225,6 +225,14 @@ static struct bypass_past take_counts(const struct bypass_bpf *program)
 	return past;
 }
 
+/* The queue of the interface that is the port's first. */
+static unsigned first_queue(const struct port_config *port)
+{
+	const char *said = strstr(port->device, ",start_queue=");
+
+	return said ? (unsigned)strtoul(said + strlen(",start_queue="), NULL, 10) : 0;
+}
+
 static void set_up(const struct opening *opening, struct bypass_bpf *program)
 {
 	static const uint32_t fails[] = {[FAIL_CLOSED] = BYPASS_CLOSED,
@@ -233,6 +241,7 @@ static void set_up(const struct opening *opening, struct bypass_bpf *program)
 	const struct config *config = opening->config;
 	const struct wire *wire = &config->wires[opening->wire];
 	struct bypass_setup *setup = (struct bypass_setup *)&program->rodata->setup;
+	unsigned first;
 
 	*setup = (struct bypass_setup){
 		.lease_ns = wire->fail_after_ns,
@@ -247,9 +256,11 @@ static void set_up(const struct opening *opening, struct bypass_bpf *program)
 		.vxlan_port = config->tunnels.vxlan_port,
 		.direction = opening->port == wire->a ? DIRECTION_A_TO_B : DIRECTION_B_TO_A,
 	};
+	first = first_queue(&config->ports[opening->port]);
 	for (unsigned q = 0; q < BYPASS_QUEUES; q++)
-		setup->worker_of[q] = (uint8_t)wire_queue_owner(
-			opening->wire, q, config->n_workers);
+		setup->worker_of[q] = q < first ? BYPASS_WORKERS
+						: (uint8_t)wire_queue_owner(opening->wire,
+							  q - first, config->n_workers);
 }
 
 /* What has gone past is counted on, in a map that outlives the program; and so are sockets. */
@@ -304,8 +315,18 @@ static int map_beats(struct bypass *bypass, const struct bypass_port *port)
 	return bypass->beats ? 0 : -errno;
 }
 
+/* Whether a program stands where the port's is to. */
+static bool is_attached_so(const struct port_config *port, int interface)
+{
+	LIBBPF_OPTS(bpf_xdp_query_opts, query);
+
+	if (!port_is_xdp(port) || bpf_xdp_query(interface, 0, &query))
+		return true;
+	return query.attach_mode == (port->generic ? XDP_ATTACHED_SKB : XDP_ATTACHED_DRV);
+}
+
 /* The link that a former process has left; one whose interface has gone is of no use. */
-static struct bpf_link *former_link(const char *path, int interface)
+static struct bpf_link *former_link(const struct port_config *port, const char *path, int interface)
 {
 	struct bpf_link_info info = {0};
 	struct bpf_link *link = bpf_link__open(path);
@@ -314,7 +335,7 @@ static struct bpf_link *former_link(const char *path, int interface)
 	if (!link)
 		return NULL;
 	if (bpf_obj_get_info_by_fd(bpf_link__fd(link), &info, &bytes) == 0 &&
-		(int)info.xdp.ifindex == interface)
+		(int)info.xdp.ifindex == interface && is_attached_so(port, interface))
 		return link;
 	bpf_link__destroy(link);
 	unlink(path);
@@ -327,7 +348,8 @@ static int complain_of_attach(const struct opening *opening, int ret)
 
 	if (ret == -EOPNOTSUPP)
 		return complain_of_port(opening, "its driver has no XDP of its own", ret,
-			"the device net_af_packet0,iface=... in place of xdp:...");
+			"\"generic\": true of both ports, or the device "
+			"net_af_packet0,iface=... in place of xdp:...");
 	if (ret != -EBUSY)
 		return complain_of_port(opening, "its program is not taken", ret, NULL);
 	kernel_interface(&opening->config->ports[opening->port], name);
@@ -335,11 +357,21 @@ static int complain_of_attach(const struct opening *opening, int ret)
 	return complain_of_port(opening, "another XDP program is there", ret, remedy);
 }
 
-/* What decides packets costs more than it saves where the driver has no XDP of its own. */
+/*
+ * What decides packets costs more than it saves where the driver has no XDP of its own: so that is
+ * asked for. Without a limit's program either will do.
+ */
+static uint32_t attach_flags(const struct port_config *port)
+{
+	if (!port_is_xdp(port))
+		return 0;
+	return port->generic ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
+}
+
 static int attach_pinned(const struct opening *opening, struct bypass_port *port, const char *path)
 {
-	bool plane = port_is_xdp(&opening->config->ports[opening->port]);
-	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = plane ? XDP_FLAGS_DRV_MODE : 0);
+	LIBBPF_OPTS(bpf_link_create_opts, opts,
+		.flags = attach_flags(&opening->config->ports[opening->port]));
 	int fd = bpf_link_create(bpf_program__fd(port->program->progs.xsk_def_prog),
 		port->interface, BPF_XDP, &opts);
 	int ret = fd < 0 ? -errno : 0;
@@ -362,7 +394,7 @@ static int attach_program(const struct opening *opening, struct bypass_port *por
 	int ret;
 
 	name_pin(opening->bypass, "link", port->interface, path);
-	port->link = former_link(path, port->interface);
+	port->link = former_link(&opening->config->ports[opening->port], path, port->interface);
 	port->former = port->link != NULL;
 	if (port->former)
 		return 0;
@@ -478,8 +510,8 @@ static void remove_others(const struct bypass *bypass)
 	rmdir(bypass->directory); /* if it is empty */
 }
 
-int bypass_open(const struct config *config, unsigned slots, const struct complaint_sink *to,
-	struct bypass **bypass)
+int bypass_open(const struct config *config, const struct bypass_room *room,
+	const struct complaint_sink *to, struct bypass **bypass)
 {
 	struct bypass *made = calloc(1, sizeof(*made));
 	struct opening opening = {.bypass = made, .config = config, .to = to};
@@ -493,7 +525,7 @@ int bypass_open(const struct config *config, unsigned slots, const struct compla
 	libbpf_set_print(print_nothing);
 	ret = bypass_check(config, to);
 	if (ret == 0 && config_has_plane(config))
-		ret = plane_create(slots, made->directory, &made->plane);
+		ret = plane_create(room->slots, room->lines, made->directory, &made->plane);
 	for (; ret == 0 && opening.wire < config->n_wires; opening.wire++)
 		if (wire_has_programs(config, &config->wires[opening.wire]))
 			ret = open_wire(&opening);

@@ -42,11 +42,15 @@ int bypass_check(const struct config *config, const struct complaint_sink *to);
  * ports at once, or where a former process's program is there, by bypass_take_over(). What has gone
  * past since such a process began is bypass_before(). NULL in *bypass where no wire has any. Before
  * the ports are opened, with root's capabilities or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON.
- * `slots`: of policies, where the kernel is to decide packets. 0 or a negative errno, and a
- * complaint. Main thread.
+ * Where the kernel is to decide packets there is room for policies in so many slots, and for
+ * classifiers of so many lines. 0 or a negative errno, and a complaint. Main thread.
  */
-int bypass_open(const struct config *config, unsigned slots, const struct complaint_sink *to,
-	struct bypass **bypass);
+struct bypass_room {
+	unsigned slots;
+	uint32_t lines;
+};
+int bypass_open(const struct config *config, const struct bypass_room *room,
+	const struct complaint_sink *to, struct bypass **bypass);
 
 /*
  * Exchanges what former processes have left for the programs of this one, when it is ready: no

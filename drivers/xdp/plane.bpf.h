@@ -25,6 +25,7 @@
 #define VIRTUAL_SHIFT 48 /* TOKEN_SHIFT - GCRA_SHIFT */
 #define SECOND_SHIFT  8  /* VIRTUAL_SHIFT - SHARED_BUCKET_SECOND */
 #define BUCKET_AHEAD  (2ULL << 20 << GCRA_SHIFT)
+#define ENDING_PARTS  255 /* EXPIRY_PARTS, PLANE_ENDING */
 #define HASH_GOLDEN   0x9e3779b97f4a7c15ULL
 #define HASH_END      0xd6e8feb86659fd93ULL
 
@@ -35,6 +36,7 @@
 #define ACCOUNT_L3       1
 #define ACCOUNT_WIRE     2
 #define WIRE_BYTES       24
+#define ECN_CE           3
 #define WEYL             0x9e3779b1U
 #define PROTO_IPIP       4
 #define PROTO_TCP        6
@@ -131,32 +133,34 @@ static __always_inline __u64 virtual_time(const struct plane_profile *profile, _
 
 /* gcra_tokens() */
 static __always_inline __s64 tokens_there(
-	const struct plane_profile *profile, __u64 at, __u64 allow_at)
+	const struct plane_profile *profile, __u64 burst, __u64 at, __u64 allow_at)
 {
 	__u64 second = profile->rate >> SECOND_SHIFT, tokens = at - allow_at;
 
 	if (second < BUCKET_AHEAD)
 		second = BUCKET_AHEAD;
-	return (__s64)(tokens + second < profile->burst + second ? tokens : profile->burst);
+	return (__s64)(tokens + second < burst + second ? tokens : burst);
 }
 
-/* The workers' tick. False while control writes how to find it. */
+/* The workers' tick. False while control writes how to find it again and again. */
 static __always_inline bool tick_of_kernel(__u64 *tick)
 {
-	__u32 only = 0, done;
+	__u32 only = 0, seen;
 	volatile struct plane_clock *clock = bpf_map_lookup_elem(&plane_clocks, &only);
 
 	if (!clock)
 		return false;
 	for (int i = 0; i < READ_TRIES; i++) {
+		volatile struct plane_time *from;
 		__u64 elapsed, ticks;
 
-		done = clock->done;
-		elapsed = bpf_ktime_get_boot_ns() - clock->ns;
-		ticks = ((elapsed >> 32) * clock->rate << (32 - PLANE_CLOCK_SHIFT)) +
-			((__u32)elapsed * clock->rate >> PLANE_CLOCK_SHIFT);
-		*tick = clock->ticks + ticks;
-		if (clock->begun == done)
+		seen = clock->written;
+		from = &clock->times[seen & 1];
+		elapsed = bpf_ktime_get_boot_ns() - from->ns;
+		ticks = ((elapsed >> 32) * from->rate << (32 - PLANE_CLOCK_SHIFT)) +
+			((__u32)elapsed * from->rate >> PLANE_CLOCK_SHIFT);
+		*tick = from->ticks + ticks;
+		if (clock->written == seen)
 			return true;
 	}
 	return false;
@@ -183,6 +187,59 @@ static __always_inline bool read_profile(
 	return false;
 }
 
+/* expiry_left() */
+static __always_inline __u64 left_of(__u64 amount, __u8 ending)
+{
+	__u64 parts = ENDING_PARTS - ending;
+
+	return amount / ENDING_PARTS * parts + amount % ENDING_PARTS * parts / ENDING_PARTS;
+}
+
+/*
+ * What has ended of a limit by tick *now, if control has not renewed it: then the clock goes as
+ * much slower since. It is asked before the limit is read: one that is told after an end has made
+ * up for that. False where the clock has been set back, so that nobody can tell.
+ */
+static __always_inline bool look_at_lease(const struct plane_line *line, __u64 *now, __u8 *ended)
+{
+	__u32 only = 0;
+	volatile struct plane_clock *clock = bpf_map_lookup_elem(&plane_clocks, &only);
+	__u64 until, since;
+	__u8 ending;
+
+	if (!clock)
+		return false;
+	until = clock->until;
+	since = *now - until;
+	ending = *(volatile __u32 *)&line->terms & PLANE_ENDING;
+	*ended = 0;
+	if (ending == 0 || until - *now - 1 < clock->span)
+		return true;
+	if ((__s64)since < 0)
+		return false;
+	*ended = ending;
+	*now = until + left_of(since, ending);
+	return true;
+}
+
+/* shared_bucket_trim(); false where others always come first. */
+static __always_inline bool trim_bucket(volatile struct plane_bucket *bucket,
+	const struct plane_profile *profile, __u64 at, __u8 ended)
+{
+	__u64 burst = left_of(profile->burst, ended), seen = bucket->allow_at;
+
+	for (int i = 0; i < TAKE_TRIES; i++) {
+		__u64 settled = at - (__u64)tokens_there(profile, burst, at, seen), was = seen;
+
+		if (settled == was)
+			return true;
+		seen = __sync_val_compare_and_swap(&bucket->allow_at, was, settled);
+		if (seen == was)
+			return true;
+	}
+	return false;
+}
+
 /* shared_bucket_part() */
 static __always_inline __u64 part_to_take(
 	const struct plane_profile *profile, __s64 tokens, __u64 need, __u64 now)
@@ -198,23 +255,15 @@ static __always_inline __u64 part_to_take(
 	return need + (spare < quantum ? spare : quantum);
 }
 
-/*
- * shared_bucket_take(), out of line: a quantum is many packets. Gives up where others always come
- * first, which refuses a packet and never passes one too many.
- */
-__noinline __u64 plane_draw(__u32 slot, __u64 units)
+/* shared_bucket_take() */
+static __always_inline __u64 take_from(volatile struct plane_bucket *bucket,
+	const struct plane_profile *profile, __u64 need, __u64 at, __u64 now)
 {
-	volatile struct plane_bucket *bucket = bpf_map_lookup_elem(&plane_buckets, &slot);
-	__u64 need = units << GCRA_SHIFT, seen, at, now;
-	struct plane_profile profile;
+	__u64 seen = bucket->allow_at;
 
-	if (!bucket || !tick_of_kernel(&now) || !read_profile(bucket, &profile))
-		return 0;
-	at = virtual_time(&profile, now);
-	seen = bucket->allow_at;
 	for (int i = 0; i < TAKE_TRIES; i++) {
-		__s64 tokens = tokens_there(&profile, at, seen);
-		__u64 taken = part_to_take(&profile, tokens, need, now), was = seen;
+		__s64 tokens = tokens_there(profile, profile->burst, at, seen);
+		__u64 taken = part_to_take(profile, tokens, need, now), was = seen;
 
 		if (taken == 0)
 			return 0;
@@ -224,6 +273,27 @@ __noinline __u64 plane_draw(__u32 slot, __u64 units)
 			return taken >> GCRA_SHIFT;
 	}
 	return 0;
+}
+
+/*
+ * For a line, from the bucket of its slot, out of line: a quantum is many packets. Gives up where
+ * others always come first, which refuses a packet and never passes one too many.
+ */
+__noinline __u64 plane_draw(__u32 line, __u32 slot, __u64 units)
+{
+	volatile struct plane_bucket *bucket = bpf_map_lookup_elem(&plane_buckets, &slot);
+	const struct plane_line *mine = bpf_map_lookup_elem(&plane_lines, &line);
+	struct plane_profile profile;
+	__u64 at, now;
+	__u8 ended;
+
+	if (!bucket || !mine || !tick_of_kernel(&now) || !look_at_lease(mine, &now, &ended) ||
+		!read_profile(bucket, &profile))
+		return 0;
+	at = virtual_time(&profile, now);
+	if (ended && !trim_bucket(bucket, &profile, at, ended))
+		return 0;
+	return take_from(bucket, &profile, units << GCRA_SHIFT, at, now);
 }
 
 static __always_inline __u64 hash_step(__u64 h, __u64 word)
@@ -278,23 +348,101 @@ static __always_inline __u32 plane_cost(__u32 owner, const struct plane_facts *f
 	return facts->len + (OWNER_ACCOUNT(owner) == ACCOUNT_WIRE ? WIRE_BYTES : 0);
 }
 
-/* police_borrow() and police_over(): whether it conforms. */
-static __always_inline bool plane_charge(struct plane_line *line, __u32 slot, __u64 cost)
+/* police_borrow() and the meter: whether so many bytes, or parts of a packet, conform. */
+static __always_inline bool plane_conforms(
+	struct plane_line *line, __u32 at, __u32 slot, __u64 parts)
 {
 	__u64 held = line->tokens >> TOKEN_BYTE;
 	bool conforms;
 
-	if (held < cost)
-		held += plane_draw(slot, cost - held);
-	conforms = held >= cost;
-	line->tokens = (held - (conforms ? cost : 0)) << TOKEN_BYTE;
+	if (held < parts)
+		held += plane_draw(at, slot, parts - held);
+	conforms = held >= parts;
+	line->tokens = (held - (conforms ? parts : 0)) << TOKEN_BYTE;
+	return conforms;
+}
+
+/* mark_byte() */
+static __always_inline bool mark_class(__u8 before, __u32 mark, __u8 *after)
+{
+	if (mark == PLANE_ECN) {
+		*after = before | ECN_CE;
+		return before & ECN_CE;
+	}
+	*after = (__u8)(mark << 2 | (before & ECN_CE));
+	return true;
+}
+
+/* mark_ipv4(): its checksum stays as right, or as wrong, as it was. */
+static __always_inline bool mark_ipv4(__u8 *ip, __u32 mark)
+{
+	__u16 before = load_be16(ip), sum = load_be16(ip + 10);
+	__u32 added;
+	__u8 class;
+
+	if (!mark_class(ip[1], mark, &class))
+		return false;
+	if (class == ip[1])
+		return true;
+	ip[1] = class;
+	added = (__u16)~sum + (__u32)(__u16)~before + load_be16(ip);
+	added = (added & 0xffff) + (added >> 16);
+	added = (added & 0xffff) + (added >> 16);
+	*(__u16 *)(ip + 10) = bpf_htons((__u16)~added);
+	return true;
+}
+
+/* mark_ipv6() */
+static __always_inline bool mark_ipv6(__u8 *ip, __u32 mark)
+{
+	__u16 word = load_be16(ip);
+	__u8 class;
+
+	if (!mark_class(word >> 4 & 0xff, mark, &class))
+		return false;
+	*(__u16 *)ip = bpf_htons((word & 0xf00f) | (__u16)(class << 4));
+	return true;
+}
+
+/* mark_frame(), of a frame that has been understood; out of line, as few are marked. */
+__noinline int plane_mark(struct xdp_md *ctx, __u32 l2_len, __u32 mark)
+{
+	__u8 *ip = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+
+	ip += l2_len & 0x1f;
+	if (ip + IPV4_LEN > end)
+		return 0;
+	if (ip[0] >> 4 == 4)
+		return mark_ipv4(ip, mark);
+	return ip + IPV6_LEN <= end && mark_ipv6(ip, mark);
+}
+
+/* Whether it passes though it does not conform. */
+static __always_inline bool passes_over(
+	struct xdp_md *ctx, const struct plane_facts *facts, __u32 terms)
+{
+	if (terms & PLANE_MARKS)
+		return facts->family &&
+		       plane_mark(ctx, facts->l2_len, terms >> PLANE_MARK_SHIFT & PLANE_MARK_MASK);
+	return terms & PLANE_COUNTS;
+}
+
+/* police_enact(): counts, and says what becomes of it. */
+static __always_inline enum plane_verdict plane_enact(
+	struct plane_line *line, __u64 cost, bool conforms, bool over)
+{
 	line->bytes += cost;
 	line->packets++;
-	if (!conforms) {
-		line->dropped_bytes += cost;
-		line->dropped_packets++;
+	if (conforms)
+		return PLANE_PASSES;
+	if (over) {
+		line->over_packets++;
+		line->over_bytes += cost;
+		return PLANE_PASSES;
 	}
-	return conforms;
+	line->dropped_bytes += cost;
+	line->dropped_packets++;
+	return PLANE_DROPS;
 }
 
 static __always_inline enum plane_verdict ask_of_unknown(void)
@@ -306,11 +454,12 @@ static __always_inline enum plane_verdict ask_of_unknown(void)
 }
 
 static __always_inline enum plane_verdict plane_police(
-	const struct plane_facts *facts, __u32 slot, __u32 slots)
+	struct xdp_md *ctx, const struct plane_facts *facts, __u32 slot, __u32 slots)
 {
-	__u32 at = bpf_get_smp_processor_id() * slots + slot, owner, cost;
+	__u32 at = bpf_get_smp_processor_id() * slots + slot, owner, terms, cost;
 	struct plane_line *line = bpf_map_lookup_elem(&plane_lines, &at);
 	__u64 place;
+	bool conforms;
 
 	if (!line || slot >= slots)
 		return ask_of_unknown();
@@ -318,12 +467,15 @@ static __always_inline enum plane_verdict plane_police(
 	if (place < PLANE_HELD)
 		return place == PLANE_WORKERS ? PLANE_ASKS : PLANE_ASKS_ALONE;
 	owner = *(volatile __u32 *)&line->owner;
-	cost = plane_cost(owner, facts);
+	terms = *(volatile __u32 *)&line->terms;
+	cost = terms & PLANE_PACKETS ? 1 : plane_cost(owner, facts);
 	if (line->packets * WEYL >> 17 < (__u16)owner && place >= PLANE_SAMPLED &&
 		(!(owner & OWNER_TCP_ONLY) || facts->proto == PROTO_TCP))
 		plane_sample(
 			place - PLANE_SAMPLED, flow_hash(facts), (__u64)cost << OWNER_SHIFT(owner));
-	return plane_charge(line, slot, cost) ? PLANE_PASSES : PLANE_DROPS;
+	conforms = plane_conforms(
+		line, at, slot, (__u64)cost << (terms >> PLANE_UNIT_SHIFT & PLANE_UNIT_MASK));
+	return plane_enact(line, cost, conforms, !conforms && passes_over(ctx, facts, terms));
 }
 
 /* Whether it could be a tunnel that workers enter. */
@@ -351,7 +503,7 @@ static __always_inline enum plane_verdict plane_judge(
 		return PLANE_UNMATCHED;
 	if (slot == LINES_ASIDE)
 		return ask_of_unknown();
-	return plane_police(&facts, slot, slots);
+	return plane_police(ctx, &facts, slot, slots);
 }
 
 #endif

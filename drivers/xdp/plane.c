@@ -9,19 +9,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include <linux/membarrier.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "base/counter.h"
+#include "base/expiry.h"
 #include "classify/lines.h"
 #include "flow/flow_sample.h"
 #include "meter/shared_bucket.h"
 #include "police/policy_state.h"
 #include "police/try.h"
+#include "policy/kind.h"
 
 #include "bypass_maps.h"
 #include "plane_maps.h"
@@ -37,7 +42,8 @@
 static_assert(sizeof(struct policy_state) == sizeof(struct plane_line), "");
 SAME(policy_state, bucket.tokens, plane_line, tokens);
 SAME(policy_state, bucket.last, plane_line, place);
-SAME(policy_state, limit, plane_line, limit);
+SAME(policy_state, over.packets, plane_line, over_packets);
+SAME(policy_state, over.bytes, plane_line, over_bytes);
 SAME(policy_state, bytes, plane_line, bytes);
 SAME(policy_state, dropped_bytes, plane_line, dropped_bytes);
 SAME(policy_state, packets, plane_line, packets);
@@ -56,6 +62,11 @@ SAME(shared_bucket_profile, least, plane_profile, least);
 static_assert(sizeof(struct flow_sample) == sizeof(struct plane_sample), "");
 SAME(flow_sample, slot, plane_sample, slot);
 SAME(flow_sample, score, plane_sample, score);
+static_assert(sizeof(struct plane_clock) == 128 &&
+		      offsetof(struct plane_clock, span) - offsetof(struct plane_clock, until) ==
+			      offsetof(struct expiry, span),
+	"");
+static_assert(EXPIRY_PARTS == PLANE_ENDING && (MARK_ECN & PLANE_MARK_MASK) == PLANE_ECN, "");
 static_assert(FLOW_SLOTS == PLANE_FLOWS && FLOW_SCORE_MAX == 31 && FLOW_COUNT_BITS == 40, "");
 static_assert(TOKEN_BYTE == 24 && TOKEN_SHIFT - GCRA_SHIFT == 48 && GCRA_SHIFT == 8, "");
 static_assert(SHARED_BUCKET_SECOND == 40 && SHARED_BUCKET_AHEAD == 1 << 20, "");
@@ -63,6 +74,9 @@ static_assert(POLICE_TCP_ONLY == 1 << 1 && ACCOUNTING_L3 == 1 && ACCOUNTING_WIRE
 
 /* What stands before the names of maps that are kept: no interface's. */
 #define KEPT "plane-"
+
+/* No packet takes as long, if the kernel does not say when all are over. */
+#define GRACE_NS 50000000
 
 /* A map that is shared with the kernel. */
 struct shared_map {
@@ -81,8 +95,10 @@ struct plane {
 	unsigned slots, cpus;
 	struct shared_map lines, buckets, books, samples, clock;
 	struct kept_maps former;
-	int tables;
-	int pattern; /* a table, which says how large all are */
+	int tables; /* the map of the one classifier in force, that is one of: */
+	struct shared_map classifiers[2];
+	uint32_t room; /* lines of each */
+	unsigned spare;
 };
 
 /* Pages, as the kernel has them. */
@@ -166,7 +182,7 @@ static int make_books(struct plane *plane)
 	return map_memory(&plane->books, sizeof(struct plane_book), plane->slots);
 }
 
-int plane_create(unsigned slots, const char *directory, struct plane **plane)
+int plane_create(unsigned slots, uint32_t lines, const char *directory, struct plane **plane)
 {
 	const struct shared_map none = {.fd = -1};
 	int cpus = libbpf_num_possible_cpus();
@@ -183,7 +199,8 @@ int plane_create(unsigned slots, const char *directory, struct plane **plane)
 		.clock = none,
 		.former = {none, none, none, 0},
 		.tables = -1,
-		.pattern = -1};
+		.classifiers = {none, none},
+		.room = lines};
 	open_former(*plane, directory);
 	return make_books(*plane);
 }
@@ -197,30 +214,29 @@ static int size_map(struct bpf_map *map, const struct shared_map *shared, size_t
 	return bpf_map__set_max_entries(map, (uint32_t)entries);
 }
 
-/*
- * Lines that any classifier of so many policies takes: a prefix some 3 at most (lpm6.h), and IPv4's
- * blocks 4096, for destinations and for sources.
- */
-static uint32_t table_lines(const struct plane *plane)
-{
-	return 16384 + 4 * plane->slots;
-}
-
-static int make_lines(const struct plane *plane)
+/* Both from the start: a reload then allocates nothing, and its pages are there. */
+static int make_classifiers(struct plane *plane)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "plane_table", sizeof(uint32_t),
-		sizeof(struct classify_line), table_lines(plane), &opts);
+	int ret = 0;
 
-	return fd < 0 ? -errno : fd;
+	for (unsigned i = 0; ret == 0 && i < 2; i++) {
+		struct shared_map *table = &plane->classifiers[i];
+
+		table->fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "plane_table", sizeof(uint32_t),
+			sizeof(struct classify_line), plane->room, &opts);
+		ret = table->fd < 0 ? -errno
+				    : map_memory(table, sizeof(struct classify_line), plane->room);
+	}
+	return ret;
 }
 
 /* By one of that size, as libbpf lets nobody say it. */
 static int size_tables(struct plane *plane, struct bpf_map *tables)
 {
-	plane->pattern = make_lines(plane);
-	return plane->pattern < 0 ? plane->pattern
-				  : bpf_map__set_inner_map_fd(tables, plane->pattern);
+	int ret = make_classifiers(plane);
+
+	return ret ? ret : bpf_map__set_inner_map_fd(tables, plane->classifiers[0].fd);
 }
 
 int plane_share(struct plane *plane, struct bypass_bpf *program)
@@ -265,8 +281,8 @@ void plane_destroy(struct plane *plane)
 {
 	if (!plane)
 		return;
-	if (plane->pattern >= 0)
-		close(plane->pattern);
+	close_kept(&plane->classifiers[0]);
+	close_kept(&plane->classifiers[1]);
 	forget_former(plane);
 	close_kept(&plane->books);
 	unmap_shared(&plane->lines);
@@ -277,8 +293,7 @@ void plane_destroy(struct plane *plane)
 }
 
 /* What the CPUs have counted, and still hold; packets in the 32 bits that a line has. */
-static void add_lines(
-	const struct plane *plane, unsigned slot, struct plane_former *former, uint64_t *held)
+static void add_lines(const struct plane *plane, unsigned slot, struct plane_former *former)
 {
 	const struct plane_line *lines = plane->former.lines.memory;
 
@@ -289,28 +304,59 @@ static void add_lines(
 
 		former->book.dropped_packets += dropped;
 		former->book.dropped_bytes += dropped_bytes;
+		former->book.over_packets += counter_read((const uint64_t *)&line->over_packets);
+		former->book.over_bytes += counter_read((const uint64_t *)&line->over_bytes);
 		former->book.passed_packets += counter_read32(&line->packets) - dropped;
 		former->book.passed_bytes += counter_read((const uint64_t *)&line->bytes) -
 					     dropped_bytes;
-		*held += line->tokens >> TOKEN_BYTE;
+		former->held += line->tokens >> TOKEN_BYTE;
 	}
 }
 
-int plane_look_back(
-	const struct plane *plane, unsigned i, uint64_t tick, struct plane_former *former)
+int plane_look_back(const struct plane *plane, unsigned i, struct plane_former *former)
 {
 	const struct plane_book *books = plane->former.books.memory;
-	const struct shared_bucket *buckets = plane->former.buckets.memory;
 
 	if (i >= plane->former.slots)
 		return -ENOENT;
 	*former = (struct plane_former){.book = books[i]};
 	former->book.name[sizeof(former->book.name) - 1] = '\0';
-	if (former->book.name[0] == '\0')
-		return 0;
-	former->level = shared_bucket_level(&buckets[i], tick);
-	add_lines(plane, i, former, &former->level);
+	if (former->book.name[0] != '\0')
+		add_lines(plane, i, former);
 	return 0;
+}
+
+/* As shared_bucket_take(): what it has is divided by 2^shift, and it then has so much less. */
+static uint64_t take_part(
+	struct shared_bucket *shared, unsigned shift, uint64_t less, uint64_t tick)
+{
+	const struct shared_bucket_profile profile = shared_bucket_read(shared);
+	const struct gcra_profile limit = shared_bucket_limit(&profile);
+	const struct gcra_now instant = gcra_now(&limit, tick);
+	uint64_t seen = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED), left, units;
+
+	do {
+		int64_t tokens = gcra_tokens(&(struct gcra){seen}, &instant);
+
+		units = tokens > 0 ? (uint64_t)tokens >> (GCRA_SHIFT + shift) : 0;
+		left = instant.at - (uint64_t)tokens + ((units + less) << GCRA_SHIFT);
+	} while (!__atomic_compare_exchange_n(
+		&shared->state.allow_at, &seen, left, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return units;
+}
+
+uint64_t plane_take_half(struct plane *plane, unsigned i, uint64_t tick)
+{
+	struct shared_bucket *buckets = plane->former.buckets.memory;
+
+	return take_part(&buckets[i], 1, 0, tick);
+}
+
+uint64_t plane_take_all(struct plane *plane, unsigned i, uint64_t tick)
+{
+	struct shared_bucket *buckets = plane->former.buckets.memory;
+
+	return take_part(&buckets[i], 0, SHARED_BUCKET_AHEAD, tick);
 }
 
 struct plane_book *plane_book(struct plane *plane, uint32_t slot)
@@ -337,6 +383,15 @@ int plane_keep(struct plane *plane, const char *directory)
 		ret = keep_map(&plane->buckets, directory, "buckets");
 	forget_former(plane);
 	return ret;
+}
+
+/* Programs run where the kernel's grace periods wait for them. */
+void plane_await_former(void)
+{
+	const struct timespec longest = {.tv_nsec = GRACE_NS};
+
+	if (syscall(__NR_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		nanosleep(&longest, NULL);
 }
 
 unsigned plane_slots(const struct plane *plane)
@@ -388,6 +443,45 @@ void plane_leave(struct plane *plane, uint32_t slot, bool never)
 		set_place(plane, cpu, slot, never ? PLANE_WORKERS_ALONE : PLANE_WORKERS);
 }
 
+static struct plane_line *line_of(const struct plane *plane, unsigned cpu, uint32_t slot)
+{
+	return (struct plane_line *)plane->lines.memory + (size_t)cpu * plane->slots + slot;
+}
+
+void plane_set_terms(struct plane *plane, unsigned cpu, uint32_t slot, const struct policy *policy)
+{
+	struct plane_line *line = line_of(plane, cpu, slot);
+	uint32_t terms = policy_unit_bits(policy) << PLANE_UNIT_SHIFT;
+
+	if (policy->count == COUNT_PACKETS)
+		terms |= PLANE_PACKETS;
+	if (policy->action == ACTION_COUNT)
+		terms |= PLANE_COUNTS;
+	if (policy->action == ACTION_MARK)
+		terms |= PLANE_MARKS | ((uint32_t)policy->mark & PLANE_MARK_MASK)
+					       << PLANE_MARK_SHIFT;
+	__atomic_store_n(&line->terms, (line->terms & PLANE_ENDING) | terms, __ATOMIC_RELEASE);
+}
+
+void plane_set_ending(struct plane *plane, unsigned cpu, uint32_t slot, uint8_t ending)
+{
+	struct plane_line *line = line_of(plane, cpu, slot);
+
+	__atomic_store_n(&line->terms, (line->terms & ~PLANE_ENDING) | ending, __ATOMIC_RELEASE);
+}
+
+uint8_t plane_ending(const struct plane *plane, unsigned cpu, uint32_t slot)
+{
+	return line_of(plane, cpu, slot)->terms & PLANE_ENDING;
+}
+
+struct expiry *plane_lease(struct plane *plane)
+{
+	struct plane_clock *clock = plane->clock.memory;
+
+	return (struct expiry *)&clock->until;
+}
+
 void plane_leave_unknown(struct plane *plane, bool never)
 {
 	struct plane_clock *clock = plane->clock.memory;
@@ -398,50 +492,28 @@ void plane_leave_unknown(struct plane *plane, bool never)
 void plane_tell_time(struct plane *plane, uint64_t ns, uint64_t tick, uint64_t hz)
 {
 	struct plane_clock *clock = plane->clock.memory;
+	uint32_t written = clock->written + 1;
+	struct plane_time *time = &clock->times[written & 1];
 	uint64_t rate = (uint64_t)(((unsigned __int128)hz << PLANE_CLOCK_SHIFT) / 1000000000);
 
-	__atomic_store_n(&clock->begun, clock->begun + 1, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&clock->ns, ns, __ATOMIC_RELEASE);
-	__atomic_store_n(&clock->ticks, tick, __ATOMIC_RELEASE);
-	__atomic_store_n(&clock->rate, rate, __ATOMIC_RELEASE);
-	__atomic_store_n(&clock->done, clock->begun, __ATOMIC_RELEASE);
+	__atomic_store_n(&time->ns, ns, __ATOMIC_RELEASE);
+	__atomic_store_n(&time->ticks, tick, __ATOMIC_RELEASE);
+	__atomic_store_n(&time->rate, rate, __ATOMIC_RELEASE);
+	__atomic_store_n(&clock->written, written, __ATOMIC_RELEASE);
 }
 
-/* A map of the classifier's lines, or a negative errno. */
-static int make_table(const struct plane *plane, const struct classifier *classifier)
-{
-	size_t n = classifier_lines_count(classifier), bytes = n * sizeof(struct classify_line);
-	int fd, ret = 0;
-	void *lines;
-
-	if (n > table_lines(plane))
-		return -E2BIG;
-	fd = make_lines(plane);
-	if (fd < 0)
-		return fd;
-	lines = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (lines == MAP_FAILED)
-		ret = -errno;
-	else
-		ret = classifier_lines_write(classifier, lines, n);
-	if (lines != MAP_FAILED)
-		munmap(lines, bytes);
-	if (ret)
-		close(fd);
-	return ret ? ret : fd;
-}
-
+/* Nobody looks into the spare one: the exchange before has waited for those who did. */
 int plane_publish(struct plane *plane, const struct classifier *classifier)
 {
-	int fd = make_table(plane, classifier), ret = fd < 0 ? fd : 0;
+	struct shared_map *table = &plane->classifiers[plane->spare];
+	int ret = classifier_lines_write(classifier, table->memory, plane->room);
 	uint32_t only = 0;
 
-	if (fd >= 0) {
-		if (bpf_map_update_elem(plane->tables, &only, &fd, BPF_ANY))
-			ret = -errno;
-		close(fd);
-	}
+	if (ret == 0 && bpf_map_update_elem(plane->tables, &only, &table->fd, BPF_ANY))
+		ret = -errno;
 	if (ret)
 		bpf_map_delete_elem(plane->tables, &only);
-	return ret;
+	else
+		plane->spare ^= 1;
+	return ret == -ENOSPC ? -E2BIG : ret;
 }

@@ -16,6 +16,7 @@
 
 struct bypass_bpf;
 struct classifier;
+struct expiry;
 struct flow_sample;
 struct plane;
 struct policy_state;
@@ -28,21 +29,23 @@ struct shared_bucket;
 struct plane_book {
 	char name[CONFIG_NAME_MAX]; /* "": nobody's */
 	uint64_t passed_packets, passed_bytes, dropped_packets, dropped_bytes;
+	uint64_t over_packets, over_bytes; /* of those passed, what did not conform */
 };
 
 /* What the kernel does with the packets of a policy for a former process. */
 struct plane_former {
 	struct plane_book book; /* and what it has counted by now */
-	uint64_t level;         /* units that its bucket has, and its CPUs */
+	uint64_t held;          /* units that its CPUs have taken of its bucket, and not spent */
 };
 
 /*
- * Room for policies in so many slots; what a former process has left in the directory can be
- * adopted, until plane_keep(). The maps are made by the first program that plane_share() is told
- * of, before it is loaded, and are those of all. plane_map() after each has been loaded. Return 0
- * or a negative errno; plane_destroy() is due in either case. Main thread.
+ * Room for policies in so many slots, and for classifiers of so many lines; what a former process
+ * has left in the directory can be adopted, until plane_keep(). The maps are made by the first
+ * program that plane_share() is told of, before it is loaded, and are those of all. plane_map()
+ * after each has been loaded. Return 0 or a negative errno; plane_destroy() is due in either case.
+ * Main thread.
  */
-int plane_create(unsigned slots, const char *directory, struct plane **plane);
+int plane_create(unsigned slots, uint32_t lines, const char *directory, struct plane **plane);
 int plane_share(struct plane *plane, struct bypass_bpf *program);
 int plane_map(struct plane *plane, struct bypass_bpf *program);
 void plane_destroy(struct plane *plane);
@@ -66,18 +69,40 @@ struct flow_sample *plane_sample_of(struct plane *plane, unsigned cpu, unsigned 
 void plane_hold(struct plane *plane, unsigned cpu, uint32_t slot, uint32_t sample);
 void plane_leave(struct plane *plane, uint32_t slot, bool never);
 
+/* What a policy counts, and does with what does not conform: before it is decided by a CPU. */
+void plane_set_terms(struct plane *plane, unsigned cpu, uint32_t slot, const struct policy *policy);
+
+/* What ends of the limit of a CPU's line when the lease does; see base/expiry.h. */
+void plane_set_ending(struct plane *plane, unsigned cpu, uint32_t slot, uint8_t ending);
+uint8_t plane_ending(const struct plane *plane, unsigned cpu, uint32_t slot);
+
+/* The lease, of all CPUs: nothing lasts before it is set. They look at it, and do not write it. */
+struct expiry *plane_lease(struct plane *plane);
+
 /* As plane_leave() of packets that only workers can understand. */
 void plane_leave_unknown(struct plane *plane, bool never);
 
 /*
- * What a former process has left of the policy in its i-th slot, as of a tick; nothing, with an
- * empty name, where that is nobody's. -ENOENT behind its last slot, or where there is none.
+ * What a former process has left of the policy in its i-th slot; nothing, with an empty name, where
+ * that is nobody's. -ENOENT behind its last slot, or where there is none.
  */
-int plane_look_back(
-	const struct plane *plane, unsigned i, uint64_t tick, struct plane_former *former);
+int plane_look_back(const struct plane *plane, unsigned i, struct plane_former *former);
+
+/*
+ * Takes out of the bucket there, which its programs may still draw from, half of what it has at a
+ * tick; or all, and for a while there is no more. Returns units.
+ */
+uint64_t plane_take_half(struct plane *plane, unsigned i, uint64_t tick);
+uint64_t plane_take_all(struct plane *plane, unsigned i, uint64_t tick);
 
 /* A slot's book, which is its owner's to write. */
 struct plane_book *plane_book(struct plane *plane, uint32_t slot);
+
+/*
+ * Returns when no CPU runs a program any more that another one has taken the place of: what that
+ * has counted then stays. Waits for the kernel, some milliseconds.
+ */
+void plane_await_former(void);
 
 /* Leaves all this in the directory for the next process, in place of what is there. */
 int plane_keep(struct plane *plane, const char *directory);
@@ -88,7 +113,7 @@ void plane_tell_time(struct plane *plane, uint64_t ns, uint64_t tick, uint64_t h
 /*
  * Packets are policies' by this classifier from now on, whose answers are slots; when it returns,
  * none is by the former one. Waits for the kernel, some milliseconds. 0, or a negative errno, and
- * then all packets are workers'.
+ * then all packets are workers'; -E2BIG if it has more lines than there is room for.
  */
 int plane_publish(struct plane *plane, const struct classifier *classifier);
 

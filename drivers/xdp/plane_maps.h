@@ -19,12 +19,15 @@ enum {
 	PLANE_SAMPLED,
 };
 
-/* struct policy_state: the CPU's, but for `owner` and `place`, which are control's. */
+/*
+ * struct policy_state: the CPU's, but for `owner`, `terms` and `place`, which are control's. A
+ * bucket that earns nothing has no fraction: there are the terms, see PLANE_ENDING.
+ */
 struct plane_line {
 	__u64 tokens;
-	__u32 owner, fraction;
+	__u32 owner, terms;
 	__u64 place; /* the tick of the last refill, of a bucket that is refilled */
-	__u64 limit[2];
+	__u64 over_packets, over_bytes;
 	__u64 bytes, dropped_bytes;
 	__u32 packets, dropped_packets;
 };
@@ -42,6 +45,21 @@ struct plane_bucket {
 	__u8 to_line[16];
 };
 
+/*
+ * Terms, from below: what ends of a limit with the lease, as base/expiry.h has it; of how many
+ * parts, as a power of two, a packet is, where packets are counted; and what is done with what does
+ * not conform. PLANE_MARKS: with a DSCP, or PLANE_ECN.
+ */
+#define PLANE_ENDING     0xffU
+#define PLANE_UNIT_SHIFT 8
+#define PLANE_UNIT_MASK  0x1fU
+#define PLANE_PACKETS    (1U << 13)
+#define PLANE_COUNTS     (1U << 14)
+#define PLANE_MARKS      (1U << 15)
+#define PLANE_MARK_SHIFT 16
+#define PLANE_MARK_MASK  0xffU
+#define PLANE_ECN        0xffU
+
 #define PLANE_FLOWS 32
 
 /* struct flow_sample */
@@ -50,15 +68,23 @@ struct plane_sample {
 	__u8 score[PLANE_FLOWS];
 };
 
+/* Workers' ticks by CLOCK_BOOTTIME: `ticks` at `ns`, and as many 2^-28 of one a nanosecond. */
+struct plane_time {
+	__u64 ns, ticks, rate;
+};
+
 /*
- * Workers' ticks by CLOCK_BOOTTIME, written by control: `ticks` at `ns`, and as many 2^-28 of
- * one a nanosecond. While it is written `begun` is ahead of `done`.
+ * Written by control beside the one in force, which an even count leads to the first of: so one of
+ * both is whole wherever control is killed. By it limits end that control does not renew: `until`
+ * and `span` are a struct expiry, of all CPUs.
  */
 struct plane_clock {
-	__u32 begun, done;
-	__u64 ns, ticks, rate;
+	__u32 written;
 	__u32 never; /* what is not understood could be of a limit that is never exceeded */
-	__u8 to_line[28];
+	struct plane_time times[2];
+	__u8 apart[8];
+	__u64 until, span;
+	__u8 to_line[48];
 };
 
 #define PLANE_CLOCK_SHIFT 28

@@ -89,6 +89,7 @@ struct port_config {
 	uint16_t queues;                /* at most; 0: as the device has */
 	uint16_t buffer_size;           /* bytes of a frame that a buffer holds; 0: as is usual */
 	enum offloads_mode offloads;
+	bool generic; /* of port_is_xdp(): its program stands in the kernel, not in its driver */
 };
 
 /* What becomes of a wire's packets while Weir does not come round, or is gone. */

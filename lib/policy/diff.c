@@ -83,7 +83,7 @@ static void check_same_ports(
 			strcmp(a->name, b->name) == 0 && strcmp(a->device, b->device) == 0 &&
 				a->mtu == b->mtu && a->buffers == b->buffers &&
 				a->queues == b->queues && a->buffer_size == b->buffer_size &&
-				a->offloads == b->offloads,
+				a->offloads == b->offloads && a->generic == b->generic,
 			"ports.%s", b->name);
 	}
 	check_unchanged(c, old->n_wires == config->n_wires, "wires");

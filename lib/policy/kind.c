@@ -39,27 +39,31 @@ static bool drops_bytes(const struct policy *policy)
 	return policy->count == COUNT_BYTES && policy->action == ACTION_DROP;
 }
 
+bool policy_is_one_bucket(const struct policy *policy)
+{
+	return policy->count != COUNT_FLOWS && policy->action != ACTION_SHAPE &&
+	       policy_meter_kind(policy) == METER_TOKEN_BUCKET && !policy_is_per_source(policy) &&
+	       !policy->allocator->drains;
+}
+
 bool policy_is_simple(const struct policy *policy)
 {
-	return drops_bytes(policy) && policy_meter_kind(policy) == METER_TOKEN_BUCKET &&
-	       !policy_is_per_source(policy) && !policy->allocator->drains;
+	return drops_bytes(policy) && policy_is_one_bucket(policy);
 }
 
 const char *policy_needs_worker(const struct policy *policy)
 {
 	if (policy_is_quota(policy))
 		return "is a total";
-	if (policy_is_conserved(policy))
-		return "is never exceeded";
 	if (policy_is_shaped(policy))
 		return "lets packets wait";
 	if (policy_is_per_source(policy))
 		return "limits each source";
-	if (policy->action != ACTION_DROP)
-		return "does not drop";
-	if (policy->count != COUNT_BYTES)
-		return "does not count bytes";
-	if (!policy_is_simple(policy))
+	if (policy->count == COUNT_FLOWS)
+		return "counts flows";
+	if (policy->allocator->drains)
+		return "is drained by others";
+	if (!policy_is_one_bucket(policy))
 		return "has another meter than a token bucket";
 	return policy_has_trial(policy) ? "has a trial" : NULL;
 }

@@ -47,6 +47,12 @@ static inline bool policy_is_shaped(const struct policy *policy)
  */
 bool policy_is_simple(const struct policy *policy);
 
+/*
+ * Whether it has one token bucket, in bytes or packets, that several may take from: simple, or what
+ * does not conform is marked or counted, or packets are.
+ */
+bool policy_is_one_bucket(const struct policy *policy);
+
 /* Whether its workers, where there are several, take what they need from one shared bucket. */
 static inline bool policy_shares_shared_bucket(const struct policy *policy)
 {

@@ -249,6 +249,8 @@ VALUES = [
     ("ports.lan.buffers", "2 M packets", "expected a number such as"),
     ("ports.lan.queues", 0, "expected a whole number from 1 to 64"),
     ("ports.lan.buffer_size", "9000", "expected a whole number from 2048 to 16384"),
+    ("ports.lan.generic", True, 'expected false, or a device "xdp:..."'),
+    ("ports.lan.generic", 1, "expected true or false"),
     ("ports.lan.offloads", False, 'expected "fix" or "refuse" or "ignore"'),
     ("ports.lan.offloads", "ingore", 'did you mean "ignore"?'),
     ("wires", {}, "expected an array of wires"),

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/time.h"
+#include "classify/lines.h"
 #include "event.h"
 #include "instance.h"
 #include "kernel_lines.h"
@@ -18,6 +19,9 @@
 
 /* So long do workers go on with what was on its way to them when the wire was opened. */
 #define DRAIN_NS (20 * MS_NS)
+
+/* 2 MB of lines, of which the blocks of IPv4 take a quarter at most. */
+#define LINES_LEAST 32768
 
 struct bypasses {
 	struct bypass *bypass;
@@ -46,9 +50,16 @@ static void begin_bypasses(struct instance *inst)
 	say_before(inst);
 }
 
+/* For twice as many policies of this kind, or any few thousand. */
+static size_t lines_room(const struct classifier *classifier)
+{
+	return 2 * classifier_lines_count(classifier) + LINES_LEAST;
+}
+
 int bypasses_start(struct instance *inst)
 {
 	const struct complaint_sink to = complaint_sink_of(stderr);
+	struct bypass_room room;
 	int ret;
 
 	if (inst->borrowed)
@@ -56,8 +67,9 @@ int bypasses_start(struct instance *inst)
 	inst->bypasses = calloc(1, sizeof(*inst->bypasses));
 	if (!inst->bypasses)
 		return -ENOMEM;
-	ret = bypass_open(inst->config, instance_slots(inst->config->n_policies), &to,
-		&inst->bypasses->bypass);
+	room.slots = instance_slots(inst->config->n_policies);
+	room.lines = (uint32_t)RTE_MIN(lines_room(inst->classifier), UINT32_MAX);
+	ret = bypass_open(inst->config, &room, &to, &inst->bypasses->bypass);
 	if (ret || !inst->bypasses->bypass)
 		bypasses_stop(inst);
 	else

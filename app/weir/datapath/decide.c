@@ -108,6 +108,19 @@ static bool judge_shaped(struct worker *w, struct policy_state *state, struct rx
 	return verdict == SHAPE_PASSES;
 }
 
+/* What a policy that is not plain takes from a shared bucket; its limit may have ended. */
+static void lend_other(
+	struct worker *w, struct policy_state *state, uint32_t policy, uint32_t cost, uint64_t now)
+{
+	struct shared_bucket *shared = &w->shared_buckets[policy];
+
+	if (unlikely(worker_own(w)->ended && w->ending[policy]))
+		police_borrow_ended(
+			state, shared, cost, now, w->ending[policy], worker_own(w)->ended);
+	else
+		police_borrow_other(state, shared, cost, now);
+}
+
 /* judge_packets() for policies that are not plain. */
 static bool judge_other(struct worker *w, struct policy_state *state, struct rx_burst *burst,
 	unsigned i, uint64_t now)
@@ -120,6 +133,8 @@ static bool judge_other(struct worker *w, struct policy_state *state, struct rx_
 
 	if (police_samples(state))
 		sample_packet(w, burst, i, cost);
+	if (police_borrows(state))
+		lend_other(w, state, burst->frames.policy[i], cost, now);
 	if (sourced_knows(&burst->sourced, i))
 		verdict = police_enact(
 			state, packet, data, cost, now, sourced_conforms(&burst->sourced, i));

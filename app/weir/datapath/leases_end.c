@@ -12,7 +12,7 @@ static void end_limit(struct worker *w, uint32_t slot, uint64_t from)
 {
 	struct policy_state *state = &w->policies[slot];
 
-	if (police_is_simple(state) && w->shared_buckets)
+	if (w->shared_buckets && (police_is_simple(state) || police_borrows(state)))
 		return;
 	if (police_is_shaped(state))
 		shaped_expire(w->shaper, state, w->ending[slot], from);

@@ -106,7 +106,8 @@ static void take_policy(struct worker *w, struct specimen *s)
 	s->state = *state;
 	s->ending = w->ending[s->slot];
 	s->sampled = w->samples[s->slot] != NULL;
-	s->shares = w->shared_buckets && (police_is_simple(state) || police_shape_shared(state));
+	s->shares = w->shared_buckets && (police_is_simple(state) || police_borrows(state) ||
+						 police_shape_shared(state));
 	if (w->shared_buckets)
 		shared_bucket_copy(&w->shared_buckets[s->slot], &s->shared);
 	if (credit)

@@ -74,9 +74,11 @@ struct instance {
 	struct notify *notify; /* the service manager; NULL: there is none */
 	unsigned started;      /* modules of start-up that are up */
 	struct tsc_clock clock;
+	struct tsc_reading began;    /* when its start did */
 	const struct port *borrowed; /* ports of another box that it shares; NULL: its own */
 	uint16_t port_ids[CONFIG_PORTS_MAX];
 	struct port ports[CONFIG_PORTS_MAX];
+	uint64_t ports_took_ns;                        /* to start */
 	struct nic_clock nic_clocks[CONFIG_PORTS_MAX]; /* of those that tell the time */
 	struct links *links;
 	struct bypasses *bypasses; /* NULL: no wire outlives the process */

@@ -16,6 +16,9 @@
 #include "policy/names.h"
 #include "tick.h"
 
+/* Ticks: longer than anybody lives. */
+#define NOT_YET (UINT64_C(1) << 60)
+
 struct kernel_lines {
 	uint32_t *sample_of; /* by slot, or PLANE_UNSAMPLED */
 	uint32_t *free;      /* samples that no policy has */
@@ -37,16 +40,19 @@ static void give_sample(struct kernel_lines *lines, uint32_t slot)
 /* Whether the kernel has lines of it: also while it leaves its packets to workers, for a trial. */
 static bool has_lines(const struct policy *policy)
 {
-	return policy_is_simple(policy) && !policy_is_never_exceeded(policy);
+	return policy_is_one_bucket(policy);
 }
 
+/* To control it is a plain one, whatever the kernel does with what does not conform. */
 static void prepare_line(struct instance *inst, unsigned cpu, const struct policy *policy,
 	const struct limit_profile *profile, uint32_t sample)
 {
-	const struct policy_start start = {.now = tick_now(), .hz = tick_hz()};
+	unsigned flags = POLICE_SIMPLE | (policy->weigh_tcp_only ? POLICE_TCP_ONLY : 0);
 	struct engine_worker *mine = &inst->engine.workers[inst->engine.n_workers + cpu];
 
-	policy_state_init(&mine->states[profile->policy], NULL, policy, profile, &start);
+	mine->states[profile->policy] = (struct policy_state){.limit = profile->meter.bucket};
+	token_bucket_set_owner(&mine->states[profile->policy].bucket,
+		police_owner(flags, profile->sample_shift, policy->accounting));
 	mine->samples[profile->policy] = NULL;
 	if (sample == PLANE_UNSAMPLED)
 		return;
@@ -173,6 +179,9 @@ void kernel_lines_begun(struct instance *inst, unsigned cpu, const struct limit_
 {
 	const struct policy *policy = &inst->policies[inst->slots.policy[profile->policy]];
 
+	plane_lines(inst->plane, cpu)[profile->policy].over = (struct police_over){0};
+	plane_set_terms(inst->plane, cpu, profile->policy, policy);
+	plane_set_ending(inst->plane, cpu, profile->policy, profile->ending);
 	if (!policy_needs_worker(policy))
 		decide_in(inst, cpu, profile->policy);
 }
@@ -181,24 +190,39 @@ void kernel_lines_tell(struct instance *inst, unsigned cpu, const struct limit_p
 {
 	struct policy_state *line = &plane_lines(inst->plane, cpu)[profile->policy];
 
+	if (plane_ending(inst->plane, cpu, profile->policy) != profile->ending)
+		plane_set_ending(inst->plane, cpu, profile->policy, profile->ending);
 	if (police_shift(line) != profile->sample_shift)
 		token_bucket_set_owner(
 			&line->bucket, police_owner(police_flags(line), profile->sample_shift,
 					       police_accounting(line)));
 }
 
-/* What is left of a burst is not more than a whole one, and nobody holds any of it. */
-static void adopt_level(struct instance *inst, uint32_t slot, uint64_t level)
+/*
+ * Between the two a CPU may go by either limit, and for ever if the process ends there: with the
+ * larger part that ends of both neither leaves more than is promised to nobody.
+ */
+void kernel_lines_before(struct instance *inst, uint32_t slot, uint8_t ending)
 {
-	struct shared_bucket *shared = &inst->engine.shared_buckets[slot];
-	const struct shared_bucket_profile profile = shared_bucket_read(shared);
-	uint64_t tokens = level << GCRA_SHIFT;
+	if (!inst->plane || !inst->engine.slots[slot].kernel)
+		return;
+	for (unsigned cpu = 0; cpu < inst->engine.n_cpus; cpu++)
+		if (plane_ending(inst->plane, cpu, slot) < ending)
+			plane_set_ending(inst->plane, cpu, slot, ending);
+}
 
-	tokens = tokens < profile.burst ? tokens : profile.burst;
-	__atomic_store_n(&shared->state.allow_at, shared_bucket_time(shared, tick_now()) - tokens,
-		__ATOMIC_RELAXED);
-	for (unsigned w = inst->engine.n_workers; w < engine_lines(&inst->engine); w++)
-		inst->engine.workers[w].states[slot].bucket.tokens = 0;
+struct expiry *kernel_lines_lease(const struct instance *inst)
+{
+	return inst->plane ? plane_lease(inst->plane) : NULL;
+}
+
+/* What the bucket has at a tick stays, and it earns from `since` on. */
+static void earn_since(struct shared_bucket *shared, uint64_t since)
+{
+	struct shared_bucket_profile profile = shared_bucket_read(shared);
+
+	profile.since = since;
+	shared_bucket_write(shared, &profile);
 }
 
 static void adopt_counts(struct instance *inst, uint32_t slot, const struct plane_book *former)
@@ -211,49 +235,96 @@ static void adopt_counts(struct instance *inst, uint32_t slot, const struct plan
 		.passed_bytes = book->passed_bytes,
 		.dropped_packets = book->dropped_packets,
 		.dropped_bytes = book->dropped_bytes,
+		.over_packets = book->over_packets,
+		.over_bytes = book->over_bytes,
 	};
 }
 
-/* Calls what is to be done with each policy that a former process had, and the kernel has now. */
-static void each_former(struct instance *inst,
-	void (*take)(struct instance *inst, uint32_t slot, const struct plane_former *former))
-{
+/* A policy that a former process had, in its i-th slot, and the kernel has now. */
+struct inherited {
+	unsigned i;
+	uint32_t slot;
 	struct plane_former former;
+};
 
-	if (!inst->plane)
-		return;
-	for (unsigned i = 0; plane_look_back(inst->plane, i, tick_now(), &former) == 0; i++) {
-		unsigned policy = policy_names_find(inst->names, former.book.name);
+/* Calls what is to be done with each. */
+static void each_inherited(struct instance *inst,
+	void (*take)(struct instance *inst, const struct inherited *inherited))
+{
+	struct inherited inherited = {0};
 
-		if (former.book.name[0] && policy < inst->n_policies &&
-			inst->engine.slots[inst->slots.of[policy]].kernel)
-			take(inst, inst->slots.of[policy], &former);
+	for (; inst->plane && plane_look_back(inst->plane, inherited.i, &inherited.former) == 0;
+		inherited.i++) {
+		unsigned policy = policy_names_find(inst->names, inherited.former.book.name);
+
+		if (inherited.former.book.name[0] == '\0' || policy >= inst->n_policies ||
+			!inst->engine.slots[inst->slots.of[policy]].kernel)
+			continue;
+		inherited.slot = inst->slots.of[policy];
+		take(inst, &inherited);
 	}
 }
 
-static void adopt_policy(struct instance *inst, uint32_t slot, const struct plane_former *former)
+/* What is left of a limit that is never exceeded is nobody's, as its promises may have ended. */
+static bool keeps_tokens(const struct instance *inst, uint32_t slot)
 {
-	adopt_level(inst, slot, former->level);
-	adopt_counts(inst, slot, &former->book);
+	return !policy_is_never_exceeded(&inst->policies[inst->slots.policy[slot]]);
 }
 
-static void settle_policy(struct instance *inst, uint32_t slot, const struct plane_former *former)
+/*
+ * Until it is settled two buckets are drawn from: each has half of what there is, and one of them
+ * earns, so that both together never pass more than one, and neither refuses for want of the other.
+ */
+static void adopt_policy(struct instance *inst, const struct inherited *inherited)
 {
-	uint64_t more = former->book.passed_bytes - plane_book(inst->plane, slot)->passed_bytes;
+	struct shared_bucket *shared = &inst->engine.shared_buckets[inherited->slot];
+	uint64_t now = tick_now(), units = plane_take_half(inst->plane, inherited->i, now);
+	struct shared_bucket_profile profile;
 
-	__atomic_fetch_add(&inst->engine.shared_buckets[slot].state.allow_at, more << GCRA_SHIFT,
-		__ATOMIC_RELAXED);
-	adopt_counts(inst, slot, &former->book);
+	earn_since(shared, now + NOT_YET);
+	profile = shared_bucket_read(shared);
+	units = keeps_tokens(inst, inherited->slot) ? units << GCRA_SHIFT : 0;
+	units = units < profile.burst ? units : profile.burst;
+	__atomic_store_n(
+		&shared->state.allow_at, shared_bucket_time(shared, now) - units, __ATOMIC_RELAXED);
+	for (unsigned w = inst->engine.n_workers; w < engine_lines(&inst->engine); w++)
+		inst->engine.workers[w].states[inherited->slot].bucket.tokens = 0;
+	adopt_counts(inst, inherited->slot, &inherited->former.book);
+}
+
+static void give_units(struct instance *inst, uint32_t slot, uint64_t units)
+{
+	if (keeps_tokens(inst, slot))
+		__atomic_fetch_sub(&inst->engine.shared_buckets[slot].state.allow_at,
+			units << GCRA_SHIFT, __ATOMIC_RELAXED);
+}
+
+static void settle_policy(struct instance *inst, const struct inherited *inherited)
+{
+	uint64_t now = tick_now();
+
+	give_units(inst, inherited->slot, plane_take_all(inst->plane, inherited->i, now));
+	earn_since(&inst->engine.shared_buckets[inherited->slot], now);
+}
+
+static void close_policy(struct instance *inst, const struct inherited *inherited)
+{
+	give_units(inst, inherited->slot, inherited->former.held);
+	adopt_counts(inst, inherited->slot, &inherited->former.book);
 }
 
 void kernel_lines_adopt(struct instance *inst)
 {
-	each_former(inst, adopt_policy);
+	each_inherited(inst, adopt_policy);
 }
 
 void kernel_lines_settle(struct instance *inst)
 {
-	each_former(inst, settle_policy);
+	if (!inst->plane)
+		return;
+	each_inherited(inst, settle_policy);
+	plane_await_former();
+	each_inherited(inst, close_policy);
 }
 
 void kernel_lines_publish(struct instance *inst)
@@ -267,7 +338,11 @@ void kernel_lines_publish(struct instance *inst)
 		never |= policy_is_never_exceeded(&inst->policies[i]);
 	plane_leave_unknown(inst->plane, never);
 	ret = plane_publish(inst->plane, inst->classifier);
-	if (ret)
+	if (ret == -E2BIG)
+		event(PLANE_FAILED,
+			event_word("why", "it has more lines than there is room for until a "
+					  "restart, which makes more"));
+	else if (ret)
 		event(PLANE_FAILED, event_word("why", strerror(-ret)));
 }
 

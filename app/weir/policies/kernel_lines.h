@@ -11,6 +11,7 @@
 
 #include "parts.h"
 
+struct expiry;
 struct instance;
 struct limit_profile;
 struct shared_bucket;
@@ -34,9 +35,16 @@ struct shared_bucket *kernel_lines_buckets(const struct instance *inst);
 void kernel_lines_begun(struct instance *inst, unsigned cpu, const struct limit_profile *profile);
 void kernel_lines_tell(struct instance *inst, unsigned cpu, const struct limit_profile *profile);
 
+/* Before the limit in a slot becomes another, of which so much ends with the lease. */
+void kernel_lines_before(struct instance *inst, uint32_t slot, uint8_t ending);
+
+/* The lease of its CPUs, which nobody writes but who calls this; or NULL. */
+struct expiry *kernel_lines_lease(const struct instance *inst);
+
 /*
  * Before this process's programs take over, and after: buckets have what those of a former process
- * had, less what passed in between, and what it counted is counted on. By the policies' names.
+ * have left, and what it counted is counted on. By the policies' names. The latter waits for the
+ * kernel, some milliseconds, until nothing is added any more.
  */
 void kernel_lines_adopt(struct instance *inst);
 void kernel_lines_settle(struct instance *inst);

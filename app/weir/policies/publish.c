@@ -106,6 +106,7 @@ static void tell_round(struct instance *inst)
 		uint32_t slot = dirty_next(&inst->dirty);
 		struct engine_limit limit = published_limit(inst, inst->slots.policy[slot]);
 
+		kernel_lines_before(inst, slot, limit.view.ending);
 		log_limit(limit.policy, engine_enforce(&inst->engine, &limit, tick_now()));
 		dirty_told(&inst->dirty, slot);
 	}

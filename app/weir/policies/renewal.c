@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "instance.h"
 #include "event.h"
+#include "kernel_lines.h"
 #include "policy/kind.h"
 #include "tick.h"
 
@@ -30,15 +31,20 @@ static uint64_t longest_ticks(const struct instance *inst)
 void renewal_start(struct instance *inst)
 {
 	struct renewal *renewal = &inst->renewal;
+	struct expiry *kernel = kernel_lines_lease(inst);
 	uint64_t now = tick_now();
 
 	*renewal = (struct renewal){0};
+	if (kernel)
+		expiry_init(kernel, 0, UINT64_MAX);
 	if (!inst->config->ledger.store[0] || inst->config->ledger.lease_ns == 0)
 		return;
 	renewal->span = 2 * longest_ticks(inst);
 	renewal->until = now + renewal->span / 2;
 	for (unsigned w = 0; w < inst->config->n_workers; w++)
 		expiry_init(&inst->workers[w].expiry, renewal->until, renewal->span);
+	if (kernel)
+		expiry_init(kernel, renewal->until, renewal->span);
 }
 
 /* The tick at which the first limit ends, if nothing more is heard. */
@@ -54,21 +60,27 @@ static uint64_t first_end(const struct instance *inst, uint64_t now)
 	return now + RTE_MIN((uint64_t)ticks, inst->renewal.span / 2);
 }
 
+static void shorten_lease(struct expiry *expiry, uint64_t end)
+{
+	uint64_t present = expiry_until(expiry);
+
+	if (present != 0 && expiry_next(present, end, false) != present)
+		(void)expiry_set(expiry, present, end); /* or it has seen the end itself */
+}
+
 void renewal_shorten(struct instance *inst)
 {
 	struct renewal *renewal = &inst->renewal;
+	struct expiry *kernel = kernel_lines_lease(inst);
 	uint64_t end;
 
 	if (renewal->span == 0)
 		return;
 	end = first_end(inst, tick_now());
-	for (unsigned w = 0; w < inst->config->n_workers; w++) {
-		struct expiry *expiry = &inst->workers[w].expiry;
-		uint64_t present = expiry_until(expiry);
-
-		if (present != 0 && expiry_next(present, end, false) != present)
-			(void)expiry_set(expiry, present, end); /* or it has seen the end itself */
-	}
+	for (unsigned w = 0; w < inst->config->n_workers; w++)
+		shorten_lease(&inst->workers[w].expiry, end);
+	if (kernel)
+		shorten_lease(kernel, end);
 }
 
 static void tell_again(struct instance *inst, struct worker *worker)
@@ -82,22 +94,26 @@ static void tell_again(struct instance *inst, struct worker *worker)
 	}
 }
 
-/*
- * Control comes later than all limits have held, so workers went by what was left: so did their
- * shared buckets, which go on from there.
- */
-static void control_is_late(struct instance *inst, uint64_t now)
+/* Since a tick shared buckets have gone by what was left, and go on from there. */
+static void limits_ended(struct instance *inst, uint64_t since)
 {
 	const unsigned *conserved = inst->sourced + inst->n_sourced;
-	struct renewal *renewal = &inst->renewal;
 
 	for (unsigned i = 0; i < inst->n_conserved; i++) {
 		struct engine_slot *slot = &inst->engine.slots[conserved[i]];
 
 		if (inst->engine.shared_buckets && slot->ending && !slot->ended)
-			slot->ended = renewal->until;
+			slot->ended = since;
 	}
 	tell_again(inst, NULL);
+}
+
+/* Control comes later than all limits have held, so workers went by what was left. */
+static void control_is_late(struct instance *inst, uint64_t now)
+{
+	struct renewal *renewal = &inst->renewal;
+
+	limits_ended(inst, renewal->until);
 	renewal->late++;
 	event(RENEWAL_LATE, event_count("ms", (uint64_t)((unsigned __int128)(now - renewal->until) *
 							 1000 / inst->clock.hz)));
@@ -140,18 +156,50 @@ static bool renew_worker(struct instance *inst, struct worker *worker, uint64_t 
 	return all_taken;
 }
 
+/* The kernel's CPUs see the end of theirs by themselves, and tell nobody. */
+static void see_kernel_end(struct instance *inst, const struct expiry *kernel, uint64_t now)
+{
+	struct renewal *renewal = &inst->renewal;
+
+	if (renewal->kernel_ended || !expiry_is_past(kernel, now))
+		return;
+	renewal->kernel_ended = true;
+	limits_ended(inst, expiry_until(kernel));
+}
+
+/* What they are told they have at once; so theirs last when all has been told again. */
+static void renew_kernel(struct instance *inst, struct expiry *kernel, uint64_t end)
+{
+	struct renewal *renewal = &inst->renewal;
+	uint64_t present = expiry_until(kernel), next = end;
+	bool all_taken = dirty_is_empty(&inst->dirty);
+
+	if (!renewal->kernel_ended)
+		next = expiry_next(present, end, all_taken);
+	else if (!all_taken)
+		return;
+	(void)expiry_set(kernel, present, next); /* nobody else does */
+	renewal->kernel_ended = false;
+	renewal->until = RTE_MAX(renewal->until, next);
+}
+
 void renewal_run(struct instance *inst)
 {
 	struct renewal *renewal = &inst->renewal;
+	struct expiry *kernel = kernel_lines_lease(inst);
 	uint64_t now = tick_now(), end;
 
 	if (renewal->span == 0)
 		return;
+	if (kernel)
+		see_kernel_end(inst, kernel, now);
 	if (renewal->until != 0 && (int64_t)(now - renewal->until) >= 0)
 		control_is_late(inst, now);
 	end = first_end(inst, now);
 	for (unsigned w = 0; w < inst->config->n_workers; w++)
 		(void)renew_worker(inst, &inst->workers[w], end, now);
+	if (kernel)
+		renew_kernel(inst, kernel, end);
 }
 
 bool renewal_waits(const struct instance *inst)

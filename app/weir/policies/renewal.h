@@ -16,11 +16,12 @@ struct instance;
 
 /* Zeroed before use. */
 struct renewal {
-	uint64_t span;    /* ticks that limits hold at most; 0: none ever ends */
-	uint64_t until;   /* tick: as far as any worker's have been renewed */
-	uint64_t late;    /* times that control came after that */
-	uint64_t expired; /* times that a worker's limits had ended, as last looked */
-	uint64_t said;    /* workers of whom it has been said that theirs have: a bit each */
+	uint64_t span;     /* ticks that limits hold at most; 0: none ever ends */
+	uint64_t until;    /* tick: as far as any worker's have been renewed */
+	uint64_t late;     /* times that control came after that */
+	uint64_t expired;  /* times that a worker's limits had ended, as last looked */
+	uint64_t said;     /* workers of whom it has been said that theirs have: a bit each */
+	bool kernel_ended; /* those of the kernel's CPUs have, and are not renewed yet */
 };
 
 /* Before the workers run, once the limiter is there. */

@@ -34,7 +34,7 @@ uint64_t control_now(void)
 	return (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
 }
 
-static struct tsc_reading read_both(void)
+struct tsc_reading tsc_clock_read(void)
 {
 	struct tsc_reading best = {.within_ns = UINT64_MAX};
 
@@ -166,19 +166,22 @@ enum tsc_news tsc_clock_take(struct tsc_clock *clock, const struct tsc_reading *
 
 enum tsc_news tsc_clock_look(struct tsc_clock *clock)
 {
-	struct tsc_reading now = read_both();
+	struct tsc_reading now = tsc_clock_read();
 
 	return tsc_clock_take(clock, &now);
 }
 
-void tsc_clock_start(struct tsc_clock *clock)
+void tsc_clock_start(struct tsc_clock *clock, const struct tsc_reading *from)
 {
-	const struct timespec first = {0, FIRST_NS};
-	struct tsc_reading from = read_both(), to;
+	struct tsc_reading to = tsc_clock_read();
 
-	nanosleep(&first, NULL);
-	to = read_both();
-	tsc_clock_begin(clock, &from, rate_between(&from, &to));
+	if (to.ns - from->ns < FIRST_NS) {
+		const struct timespec rest = {0, (long)(FIRST_NS - (to.ns - from->ns))};
+
+		nanosleep(&rest, NULL);
+		to = tsc_clock_read();
+	}
+	tsc_clock_begin(clock, from, rate_between(from, &to));
 	clock->last = to;
 	clock->doubt = tsc_clock_doubt();
 }

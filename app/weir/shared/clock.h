@@ -47,8 +47,14 @@ struct tsc_clock {
 	const char *doubt;        /* tsc_clock_doubt() at the start */
 };
 
-/* Takes a first estimate, good to some 10 ppm; sleeps for it. */
-void tsc_clock_start(struct tsc_clock *clock);
+/* Both clocks now. */
+struct tsc_reading tsc_clock_read(void);
+
+/*
+ * Takes a first estimate, good to some 10 ppm, from a reading of before; sleeps for what that was
+ * too shortly before.
+ */
+void tsc_clock_start(struct tsc_clock *clock, const struct tsc_reading *from);
 
 /* Looks at both clocks; to be called in each of control's turns. Does not sleep. */
 enum tsc_news tsc_clock_look(struct tsc_clock *clock);

@@ -22,6 +22,8 @@
 	X(STARTED, INFO, 0, STARTED,                                                               \
 		"{version}: limiter {limiter} of {limiters}, {workers} worker(s), {policies} "     \
 		"policies, {gossip}; socket {socket}")                                             \
+	X(START_TOOK, INFO, 0, START_TOOK,                                                         \
+		"start took {seconds:2} s: EAL {eal:2}, ports {ports:2}, all else {rest:2}")       \
 	X(NOT_STARTED, ERROR, 0, NOT_STARTED,                                                      \
 		"not started, because of {module}: {why}: weir --doctor CONFIG says what to type") \
 	X(STOPPING, INFO, 0, STOPPING, "stopping: {signal}")                                       \

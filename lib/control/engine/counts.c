@@ -17,6 +17,17 @@ static const struct policy_state *counted_state_of(
 	return &engine->workers[worker].states[slot];
 }
 
+/* What passed on one worker, or CPU of the kernel's, and did not conform. */
+static struct police_over over_of(const struct engine *engine, uint32_t slot, unsigned worker)
+{
+	const struct policy_state *state = counted_state_of(engine, slot, worker);
+
+	if (worker < engine->n_workers)
+		return (struct police_over){police_over_packets(state), police_over_bytes(state)};
+	return (struct police_over){
+		counter_read(&state->over.packets), counter_read(&state->over.bytes)};
+}
+
 static struct police_totals *fold_totals(struct engine *engine, uint32_t slot, unsigned worker)
 {
 	struct police_totals *totals = engine_totals_of(engine, slot, worker);
@@ -52,12 +63,13 @@ bool engine_totals(struct engine *engine, uint32_t slot, struct policy_totals *t
 		const struct policy_state *state = counted_state_of(engine, slot, w);
 		uint64_t before = engine_totals_of(engine, slot, w)->packets;
 		const struct police_totals *folded = fold_totals(engine, slot, w);
+		struct police_over over = over_of(engine, slot, w);
 
 		news |= folded->packets != before;
 		totals->dropped_packets += folded->dropped_packets;
 		totals->dropped_bytes += police_dropped_bytes(state);
-		totals->over_packets += police_over_packets(state);
-		totals->over_bytes += police_over_bytes(state);
+		totals->over_packets += over.packets;
+		totals->over_bytes += over.bytes;
 		totals->fallback_packets += police_fallback_packets(state);
 		totals->fallback_bytes += police_fallback_bytes(state);
 		packets += folded->packets;
@@ -112,7 +124,7 @@ uint64_t engine_measure_counters(
 	sample->arrived_bytes += arrived;
 	/* What is marked, only counted, or made to wait is too much all the same. */
 	sample->dropped_packets += fold_totals(engine, slot, worker)->dropped_packets +
-				   police_over_packets(state) + shaped_waited(state);
+				   over_of(engine, slot, worker).packets + shaped_waited(state);
 	return arrived;
 }
 

@@ -47,7 +47,9 @@ struct limiter_policy *engine_limiter_policies(
 
 bool engine_is_borrowed(const struct engine *engine, const struct policy *policy)
 {
-	return engine->shared_buckets && policy_shares_shared_bucket(policy);
+	return engine->shared_buckets &&
+	       (policy_shares_shared_bucket(policy) ||
+		       (engine->n_cpus > 0 && policy_is_one_bucket(policy)));
 }
 
 void engine_view(const struct engine *engine, const struct limiter *limiter, unsigned index,
@@ -146,17 +148,19 @@ int engine_profile(const struct engine *engine, const struct engine_limit *limit
 
 /*
  * Workers hold no quanta of what is conserved: what is lowered elsewhere would leave them these.
- * Nor where packets wait, each until its own tokens have come.
+ * Nor of packets, nor where they wait, each until its own tokens have come.
  */
 static bool holds_quanta(const struct policy *policy)
 {
-	return !policy_is_conserved(policy) && !policy_is_shaped(policy);
+	return !policy_is_conserved(policy) && !policy_is_shaped(policy) &&
+	       policy->count == COUNT_BYTES;
 }
 
 static int shared_bucket_profile_of(const struct engine *engine, const struct engine_limit *limit,
 	struct shared_bucket_profile *profile)
 {
-	struct token_bucket_params params = {.burst_bytes = limit->view.local_burst};
+	struct token_bucket_params params = {.burst_bytes = limit->view.local_burst,
+		.unit_bits = (uint8_t)policy_unit_bits(limit->policy)};
 
 	limit_rate_params(&params, limit->policy, limit->view.local_limit);
 	return shared_bucket_profile_init(profile, &params, engine_lines_of(engine, limit->slot),
@@ -340,7 +344,8 @@ static int change_shared_bucket(
 static int enforce_limit(struct engine *engine, const struct engine_limit *limit, uint64_t now)
 {
 	double parts[CONFIG_WORKERS_MAX];
-	int ret = 0;
+	struct limit_profile profile;
+	int ret = 0, err = 0;
 
 	if (engine_is_borrowed(engine, limit->policy))
 		ret = change_shared_bucket(engine, limit, now);
@@ -348,9 +353,9 @@ static int enforce_limit(struct engine *engine, const struct engine_limit *limit
 		return ret;
 	divide_limit(engine, limit, parts);
 	for (unsigned w = 0; w < engine_lines_of(engine, limit->slot); w++) {
-		struct limit_profile profile;
-		int err = make_profile(engine, limit, part_of_line(engine, parts, w), &profile);
-
+		/* Equal parts have one profile: to make it is most of the work. */
+		if (w == 0 || part_of_line(engine, parts, w) != part_of_line(engine, parts, w - 1))
+			err = make_profile(engine, limit, part_of_line(engine, parts, w), &profile);
 		if (err == 0)
 			tell_worker(engine, limit, w, &profile, now);
 		ret = ret ? ret : err;

@@ -3,7 +3,8 @@
  *
  * Plain policies where there are several workers: a worker's bucket earns nothing by itself, and is
  * borrowed what its packets need from the shared bucket that all share (meter/shared_bucket.h). So
- * the line of a policy stays the worker's own, and the packet's way through it the same.
+ * the line of a policy stays the worker's own, and the packet's way through it the same. So it is
+ * of all that have one bucket (policy_is_one_bucket()) where CPUs of the kernel are workers, too.
  */
 #ifndef WEIR_POLICE_BORROW_H
 #define WEIR_POLICE_BORROW_H
@@ -27,24 +28,46 @@ static inline struct token_bucket_profile police_borrow_profile(void)
 static inline void police_borrow_init(
 	struct policy_state *state, const struct shared_bucket_profile *profile)
 {
-	state->bucket.tokens = (uint64_t)profile->quantum << TOKEN_BYTE;
+	uint64_t tokens = (uint64_t)profile->quantum << TOKEN_BYTE;
+
+	if (!police_is_extended(state)) {
+		state->bucket.tokens = tokens;
+		return;
+	}
+	state->other->borrows = true;
+	state->other->meter.bucket.tokens = tokens;
 }
 
 /*
- * Borrows a bucket what it lacks to `cost` bytes, and a quantum more, if the shared bucket has
- * that. Returns whether the bucket then holds as much: police_charge_simple() finds the same. The
- * state's one writer.
+ * Borrows a bucket what it lacks to `cost` bytes or parts, and a quantum more, if the shared bucket
+ * has that. Returns whether the bucket then holds as much. The bucket's one writer.
  */
-static inline bool police_borrow(
-	struct policy_state *state, struct shared_bucket *shared, uint64_t cost, uint64_t now)
+static inline bool police_borrow_into(
+	struct token_bucket *bucket, struct shared_bucket *shared, uint64_t cost, uint64_t now)
 {
-	uint64_t held = state->bucket.tokens >> TOKEN_BYTE, borrowed;
+	uint64_t held = bucket->tokens >> TOKEN_BYTE, borrowed;
 
 	if (__builtin_expect(held >= cost, 1))
 		return true;
 	borrowed = shared_bucket_take(shared, now, cost - held);
-	state->bucket.tokens += borrowed << TOKEN_BYTE;
+	bucket->tokens += borrowed << TOKEN_BYTE;
 	return borrowed > 0;
+}
+
+/* police_borrow_into() of a plain policy: police_charge_simple() finds the same. */
+static inline bool police_borrow(
+	struct policy_state *state, struct shared_bucket *shared, uint64_t cost, uint64_t now)
+{
+	return police_borrow_into(&state->bucket, shared, cost, now);
+}
+
+/* And of one that police_borrows(), for police_charge_other(). */
+static inline bool police_borrow_other(
+	struct policy_state *state, struct shared_bucket *shared, uint64_t cost, uint64_t now)
+{
+	struct policy_extended *other = state->other;
+
+	return police_borrow_into(&other->meter.bucket, shared, cost << other->unit_bits, now);
 }
 
 #endif

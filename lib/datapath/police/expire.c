@@ -59,5 +59,6 @@ bool police_borrow_ended(struct policy_state *state, struct shared_bucket *share
 	uint64_t at = expiry_slowed(from, now, ending);
 
 	shared_bucket_trim(shared, at, ending);
-	return police_borrow(state, shared, cost, at);
+	return police_borrows(state) ? police_borrow_other(state, shared, cost, at)
+				     : police_borrow(state, shared, cost, at);
 }

@@ -53,6 +53,11 @@ enum {
 #define POLICE_SHIFT_MAX 15
 #define POLICE_UNSAMPLED (POLICE_SHIFT_MAX + 1)
 
+/* Counters of packets that passed and did not conform. */
+struct police_over {
+	uint64_t packets, bytes;
+};
+
 /*
  * One policy on one worker: all that a plain one reads or writes for a packet. "Bytes" are what the
  * policy counts: with COUNT_PACKETS packets, with COUNT_FLOWS new flows.
@@ -65,6 +70,8 @@ struct policy_state {
 	union {
 		struct token_bucket_profile limit;
 		struct policy_extended *other;
+		/* A CPU of the kernel's, which earns nothing by itself: passed, not conforming. */
+		struct police_over over;
 	};
 	uint64_t bytes; /* of all packets, */
 	union {
@@ -83,14 +90,15 @@ struct policy_extended {
 	struct source_table *sources; /* "per" a source */
 	struct new_flows *flows;      /* "count" flows */
 	struct policy_shape *shape;   /* ACTION_SHAPE, see police/shaped.h */
-	bool by_dscp;                 /* METER_PHANTOM: what a packet's class is; else its flow */
-	uint8_t kind;                 /* enum meter_kind */
-	uint8_t count;                /* enum counting */
-	uint8_t action;               /* enum action */
-	int8_t mark;                  /* MARK_ECN or a DSCP */
-	uint8_t per_v4, per_v6;       /* bits of the source address that make a source; 0: none */
-	uint8_t unit_bits;            /* see policy_unit_bits(): of what its meter is charged */
-	struct source_key flow_key;   /* of what `flows` are known by */
+	bool borrows;           /* its bucket only holds what it is borrowed, see police/borrow.h */
+	bool by_dscp;           /* METER_PHANTOM: what a packet's class is; else its flow */
+	uint8_t kind;           /* enum meter_kind */
+	uint8_t count;          /* enum counting */
+	uint8_t action;         /* enum action */
+	int8_t mark;            /* MARK_ECN or a DSCP */
+	uint8_t per_v4, per_v6; /* bits of the source address that make a source; 0: none */
+	uint8_t unit_bits;      /* see policy_unit_bits(): of what its meter is charged */
+	struct source_key flow_key;        /* of what `flows` are known by */
 	uint64_t over_packets, over_bytes; /* passed, not conforming */
 	/* METER_CREDIT: of those that conformed, what the total did not pay for */
 	uint64_t fallback_packets, fallback_bytes;
@@ -216,6 +224,12 @@ static inline bool police_is_phantom_alone(const struct policy_state *state)
 static inline bool police_is_extended(const struct policy_state *state)
 {
 	return !(police_flags(state) & (POLICE_SIMPLE | POLICE_PHANTOM));
+}
+
+/* Whether it is not plain, but borrows as those do that are. Anybody. */
+static inline bool police_borrows(const struct policy_state *state)
+{
+	return police_is_extended(state) && state->other->borrows;
 }
 
 /* Counts packets, so many of them dropped, and their bytes. */

@@ -43,6 +43,8 @@ static inline void police_try(struct policy_state *trial, struct shared_bucket *
 
 	if (shared && police_is_simple(trial))
 		police_borrow(trial, shared, cost, now);
+	else if (shared && police_borrows(trial))
+		police_borrow_other(trial, shared, cost, now);
 	(void)police_charge(trial, packet, data, cost, now);
 }
 

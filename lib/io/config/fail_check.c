@@ -72,6 +72,23 @@ static void check_plane(struct reader *reader, const struct json_path *path,
 		reader_expected(reader, &at,
 			"another port whose device is \"xdp:...\" with port \"%s\"",
 			port_is_xdp(a) ? a->name : b->name);
+	else if (port_is_xdp(a) && port_is_xdp(b) && a->generic != b->generic)
+		reader_expected(reader, &at, "another port that is \"generic\", as port \"%s\" is",
+			a->generic ? a->name : b->name);
+}
+
+static void check_generic(struct reader *reader, const struct config *config)
+{
+	const struct json_path ports = {.key = "ports"};
+
+	for (unsigned i = 0; i < config->n_ports; i++) {
+		const struct port_config *port = &config->ports[i];
+		const struct json_path named = {.parent = &ports, .key = port->name};
+		const struct json_path at = {.parent = &named, .key = "generic"};
+
+		if (port->generic && port->device[0] != '\0' && !port_is_xdp(port))
+			reader_expected(reader, &at, "false, or a device \"xdp:...\"");
+	}
 }
 
 /* Packets come by each of its queues that workers decide. */
@@ -129,6 +146,7 @@ void fail_check(struct reader *reader, const struct config *config)
 	struct json_path wires = {.key = "wires"};
 
 	check_queues(reader, config);
+	check_generic(reader, config);
 	for (unsigned i = 0; i < config->n_wires; i++) {
 		struct json_path wire = {.parent = &wires, .index = i};
 

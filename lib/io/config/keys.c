@@ -147,6 +147,7 @@ static const struct key port_keys[] = {
 		.detail = &(const struct integer_range){1, CONFIG_WORKERS_MAX}},
 	{"offloads", read_choice, KEY_FIELD(struct port_config, offloads),
 		.detail = offloads_modes},
+	{"generic", read_bool, KEY_FIELD(struct port_config, generic)},
 	{0},
 };
 

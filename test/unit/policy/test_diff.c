@@ -239,6 +239,9 @@ static void test_fixed(void **state)
 		NET("'ports': {'lan': {'device': 'net_null0', 'buffer_size': 9000}, "
 		    "'wan': {'device': 'net_null1'}}, " WIRES),
 		"ports.lan");
+	refuse_change(NET("'ports': {'lan': {'device': 'xdp:a'}}, 'wires': []"),
+		NET("'ports': {'lan': {'device': 'xdp:a', 'generic': true}}, 'wires': []"),
+		"ports.lan");
 	refuse_change(NET(PORTS WIRES),
 		NET(PORTS "'wires': [{'name': 'w', 'a': 'wan', 'b': 'lan'}]"), "wires[0]");
 	refuse_change(NET(PORTS WIRES),

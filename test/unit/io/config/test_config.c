@@ -163,6 +163,9 @@ static void test_ports(void **state)
 			 "'link': 'keep'"),
 			"w.json:1: ports.lan.queues: 2: expected none of a device 'xdp:...': ethtool -L "
 			"sets how many it has\n"},
+		{PLANE("xdp:eth0', 'generic': true, 'note': '", "xdp:eth1", "'link': 'keep'"),
+			"w.json:1: wires[0] 'w'.b: 'wan': expected another port that is 'generic', as "
+			"port 'lan' is\n"},
 		{PLANE("xdp:eth0", "net_af_xdp1,iface=eth1", "'link': 'keep'"),
 			"w.json:1: wires[0] 'w'.b: 'wan': expected another port whose device is "
 			"'xdp:...' with port 'lan'\n"},

@@ -17,6 +17,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "clock.h"
 #include "policy_txn.h"
 #include "tick.h"
 
@@ -32,7 +33,10 @@ static struct {
 	unsigned n_left[INSTANCE_WORKERS];
 	const struct rte_eth_rxtx_callback *rx[INSTANCE_WORKERS], *tx[INSTANCE_WORKERS];
 	uint16_t a, b;
+	uint64_t turned_ns, pause_ns; /* when workers had a turn, and the longest without */
 } wire;
+
+#define PAUSE_NS UINT64_C(50000000) /* in which all that waits for 50 ms may become too late */
 
 static inline uint16_t number_packets(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs,
 	uint16_t n, uint16_t most, void *context)
@@ -160,8 +164,21 @@ static inline void check_sums(struct instance_world *w)
 
 static inline void turn_all_workers(struct instance_world *w, unsigned n)
 {
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t now;
+
 		instance_world_turn_all(w);
+		now = control_now();
+		if (wire.turned_ns && now - wire.turned_ns > wire.pause_ns)
+			wire.pause_ns = now - wire.turned_ns;
+		wire.turned_ns = now;
+	}
+}
+
+/* Whether the machine kept the box from its turns: what waits is dropped for its delay then. */
+static inline bool box_has_paused(void)
+{
+	return wire.pause_ns > PAUSE_NS;
 }
 
 /* NULL: the same policies are there already. */

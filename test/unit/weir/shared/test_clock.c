@@ -163,9 +163,26 @@ static void test_jumps_in_a_row(void **state)
 	expect_rate("in the end", &c, HZ, 1);
 }
 
+/* The first estimate is of the time since a start began, which need not be waited for again. */
+static void first_estimate(void **state)
+{
+	struct tsc_reading from = tsc_clock_read();
+	struct tsc_clock clock;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) { /* that is too short a time at first, and then is not */
+		tsc_clock_start(&clock, &from);
+		assert_int_equal(clock.first.ns, from.ns);
+		assert_int_equal(clock.first.tsc, from.tsc);
+		assert_true(clock.last.ns - from.ns >= 50 * MS_NS);
+		assert_true(clock.hz > 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(first_estimate),
 		cmocka_unit_test(test_rate_is_refined),
 		cmocka_unit_test(test_jumps),
 		cmocka_unit_test(test_another_rate),

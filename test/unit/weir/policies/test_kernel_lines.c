@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What control tells the kernel's data plane of policies, by a plane that the test has made of
+ * plain memory: which of them its CPUs decide, what is in their lines and books, what a process
+ * inherits of the former one, and what is said of packets that went past.
+ */
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_dev.h>
+#include <rte_eal.h>
+
+#include <sodium.h>
+
+#include "base/time.h"
+#include "bypasses.h"
+#include "config/load.h"
+#include "event.h"
+#include "flow/flow_sample.h"
+#include "kernel_lines.h"
+#include "meter/shared_bucket.h"
+#include "plane.h"
+#include "police/policy_state.h"
+#include "policy_txn.h"
+#include "start.h"
+#include "tick.h"
+
+#define CPUS    2
+#define SLOTS   4096
+#define SAMPLES 4 /* that the plane is asked for: the first ones of PLANE_SAMPLES */
+#define FORMER  3
+#define WORKERS UINT32_MAX - 1 /* in `decided`: who decides a slot */
+
+struct plane {
+	struct policy_state lines[CPUS][SLOTS];
+	struct shared_bucket buckets[3 * SLOTS];
+	struct flow_sample samples[CPUS][SAMPLES];
+	struct plane_book books[SLOTS];
+	struct plane_former former[FORMER];
+	uint64_t there[FORMER]; /* units in the bucket */
+	unsigned n_former, awaited;
+	uint32_t decided[CPUS][SLOTS];
+	bool never[SLOTS], unknown_never;
+	uint8_t ending[CPUS][SLOTS];
+	const struct policy *terms[CPUS][SLOTS];
+	const struct classifier *published;
+	int publishes, told_time;
+	struct {
+		uint64_t until, span;
+	} lease;
+} plane;
+
+/* The program before the ports. */
+struct bypass {
+	uint32_t beats[4];
+	bool past[2]; /* which ports have one */
+	struct bypass_past now, before;
+	unsigned room_slots, took_over, kept, left, closed;
+	int take_over_error;
+} bypass;
+
+int bypass_check(const struct config *config, const struct complaint_sink *to)
+{
+	(void)config, (void)to;
+	return 0;
+}
+
+int bypass_open(const struct config *config, const struct bypass_room *room,
+	const struct complaint_sink *to, struct bypass **out)
+{
+	(void)config, (void)to;
+	bypass.room_slots = room->slots;
+	assert_true(room->lines >= 32768);
+	*out = &bypass;
+	return 0;
+}
+
+int bypass_take_over(struct bypass *b)
+{
+	b->took_over++;
+	return b->take_over_error;
+}
+
+int bypass_keep(struct bypass *b)
+{
+	b->kept++;
+	return 0;
+}
+
+struct plane *bypass_plane(const struct bypass *b)
+{
+	(void)b;
+	return &plane;
+}
+
+void bypass_close(struct bypass *b)
+{
+	b->closed++;
+}
+
+uint32_t *bypass_beat(struct bypass *b, unsigned worker)
+{
+	return &b->beats[worker];
+}
+
+void bypass_leave(struct bypass *b)
+{
+	b->left++;
+}
+
+struct bypass_past bypass_past(const struct bypass *b, unsigned port)
+{
+	assert_true(b->past[port]);
+	return b->now;
+}
+
+struct bypass_past bypass_before(const struct bypass *b, unsigned port)
+{
+	assert_true(b->past[port]);
+	return b->before;
+}
+
+bool bypass_has(const struct bypass *b, unsigned port)
+{
+	return b->past[port];
+}
+
+unsigned plane_cpus(const struct plane *p)
+{
+	(void)p;
+	return CPUS;
+}
+
+struct policy_state *plane_lines(struct plane *p, unsigned cpu)
+{
+	return p->lines[cpu];
+}
+
+struct shared_bucket *plane_buckets(struct plane *p)
+{
+	return p->buckets;
+}
+
+struct flow_sample *plane_sample_of(struct plane *p, unsigned cpu, unsigned sample)
+{
+	assert_in_range(sample, 0, SAMPLES - 1);
+	return &p->samples[cpu][sample];
+}
+
+void plane_hold(struct plane *p, unsigned cpu, uint32_t slot, uint32_t sample)
+{
+	p->decided[cpu][slot] = sample;
+}
+
+void plane_leave(struct plane *p, uint32_t slot, bool never)
+{
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
+		p->decided[cpu][slot] = WORKERS;
+	p->never[slot] = never;
+}
+
+void plane_set_terms(struct plane *p, unsigned cpu, uint32_t slot, const struct policy *policy)
+{
+	p->terms[cpu][slot] = policy;
+}
+
+void plane_set_ending(struct plane *p, unsigned cpu, uint32_t slot, uint8_t ending)
+{
+	p->ending[cpu][slot] = ending;
+}
+
+uint8_t plane_ending(const struct plane *p, unsigned cpu, uint32_t slot)
+{
+	return p->ending[cpu][slot];
+}
+
+struct expiry *plane_lease(struct plane *p)
+{
+	return (struct expiry *)&p->lease;
+}
+
+void plane_leave_unknown(struct plane *p, bool never)
+{
+	p->unknown_never = never;
+}
+
+int plane_look_back(const struct plane *p, unsigned i, struct plane_former *former)
+{
+	if (i >= p->n_former)
+		return -ENOENT;
+	*former = p->former[i];
+	return 0;
+}
+
+uint64_t plane_take_half(struct plane *p, unsigned i, uint64_t tick)
+{
+	uint64_t half = p->there[i] / 2;
+
+	assert_true(tick_now() - tick < tick_hz());
+	p->there[i] -= half;
+	return half;
+}
+
+uint64_t plane_take_all(struct plane *p, unsigned i, uint64_t tick)
+{
+	uint64_t all = p->there[i];
+
+	assert_true(tick_now() - tick < tick_hz());
+	p->there[i] = 0;
+	return all;
+}
+
+struct plane_book *plane_book(struct plane *p, uint32_t slot)
+{
+	return &p->books[slot];
+}
+
+void plane_await_former(void)
+{
+	plane.awaited++;
+}
+
+void plane_tell_time(struct plane *p, uint64_t ns, uint64_t tick, uint64_t hz)
+{
+	assert_ptr_equal(p, &plane);
+	(void)ns, (void)tick, (void)hz;
+	p->told_time++;
+}
+
+int plane_publish(struct plane *p, const struct classifier *classifier)
+{
+	p->published = classifier;
+	return p->publishes;
+}
+
+static struct config *config_of(const char *policies)
+{
+	struct config *config = NULL;
+	char *text;
+
+	assert_true(asprintf(&text,
+			    "{'limiter': 'test', 'workers': [0, 1], 'idle': 'sleep',"
+			    "'ports': {'a': {'device': 'net_null0'}, 'b': {'device': 'net_null1'}},"
+			    "'wires': [{'name': 'w', 'a': 'a', 'b': 'b'}],"
+			    "'control': {'socket': '/tmp/weir-kernel-lines.sock'},"
+			    "'policies': [%s]}",
+			    policies) > 0);
+	for (char *c = text; *c; c++)
+		if (*c == '\'')
+			*c = '"';
+	assert_int_equal(config_parse(text, strlen(text), "test", stderr, &config), 0);
+	free(text);
+	return config;
+}
+
+/* A thousand bytes a second: a few are earned while the test looks. */
+#define LIMIT(name, burst, more, match)                                                           \
+	"{'name': '" name "', 'limit': '8kbit/s', 'burst': '" burst "', " more "'match': {" match \
+	"}}"
+#define SOFT   LIMIT("soft", "50kB", "", "'direction': 'a-to-b'")
+#define COUNTS LIMIT("counts", "1kB", "'action': 'count', ", "'dst': '10.0.0.0/8'")
+#define WAITS  LIMIT("waits", "1kB", "'action': 'shape', ", "'direction': 'b-to-a'")
+
+static void open_plane(struct instance *inst, struct config **config, const char *policies)
+{
+	*config = config_of(policies);
+	memset(inst, 0, sizeof(*inst));
+	/* What a box has closed is not there any more. */
+	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null0", ""), 0);
+	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null1", ""), 0);
+	assert_int_equal(instance_prepare(inst, *config, NULL), 0);
+	assert_ptr_equal(inst->plane, &plane);
+	assert_int_equal(inst->engine.n_cpus, CPUS);
+	assert_in_range(bypass.room_slots, inst->slots.capacity, SLOTS);
+}
+
+static void close_plane(struct instance *inst, struct config *config)
+{
+	unsigned closed = bypass.closed;
+
+	instance_stop(inst);
+	assert_int_equal(bypass.closed, closed + 1);
+	assert_null(inst->plane);
+	config_free(config);
+	assert_int_equal(rte_eal_hotplug_remove("vdev", "net_null0"), 0);
+	assert_int_equal(rte_eal_hotplug_remove("vdev", "net_null1"), 0);
+}
+
+static int forget_before(void **state)
+{
+	(void)state;
+	memset(&plane, 0, sizeof(plane));
+	memset(&bypass, 0, sizeof(bypass));
+	return 0;
+}
+
+static uint32_t slot_of(const struct instance *inst, unsigned policy)
+{
+	return inst->slots.of[policy];
+}
+
+/* A policy of one bucket is the CPUs', with a line, a book and terms; what waits is workers'. */
+static void test_who_decides(void **state)
+{
+	struct instance inst;
+	struct config *config;
+
+	(void)state;
+	open_plane(&inst, &config, SOFT ", " WAITS ", " COUNTS);
+	assert_ptr_equal(plane.published, inst.classifier);
+	assert_false(plane.unknown_never);
+	for (unsigned cpu = 0; cpu < CPUS; cpu++) {
+		const struct policy_state *line = &plane.lines[cpu][slot_of(&inst, 0)];
+
+		assert_int_equal(plane.decided[cpu][slot_of(&inst, 0)], PLANE_UNSAMPLED);
+		assert_int_equal(plane.decided[cpu][slot_of(&inst, 1)], WORKERS);
+		assert_int_equal(plane.decided[cpu][slot_of(&inst, 2)], PLANE_UNSAMPLED);
+		assert_string_equal(plane.terms[cpu][slot_of(&inst, 2)]->name, "counts");
+		assert_int_equal(police_flags(line) & POLICE_TCP_ONLY, 0);
+		assert_true(police_flags(line) & POLICE_SIMPLE);
+		assert_null(inst.engine.workers[2 + cpu].samples[slot_of(&inst, 0)]);
+	}
+	assert_string_equal(plane.books[slot_of(&inst, 0)].name, "soft");
+	assert_string_equal(plane.books[slot_of(&inst, 1)].name, "");
+	assert_true(inst.engine.slots[slot_of(&inst, 0)].kernel);
+	assert_false(inst.engine.slots[slot_of(&inst, 1)].kernel);
+	close_plane(&inst, config);
+}
+
+/* Before the limit of a slot changes no CPU keeps less from it than ends of either. */
+static void test_ending(void **state)
+{
+	struct instance inst;
+	struct config *config;
+	uint32_t slot;
+
+	(void)state;
+	open_plane(&inst, &config, SOFT ", " WAITS);
+	slot = slot_of(&inst, 0);
+	plane.ending[0][slot] = 10;
+	plane.ending[1][slot] = 30;
+	kernel_lines_before(&inst, slot, 20);
+	assert_int_equal(plane.ending[0][slot], 20);
+	assert_int_equal(plane.ending[1][slot], 30);
+	kernel_lines_before(&inst, slot_of(&inst, 1), 20); /* the workers' */
+	assert_int_equal(plane.ending[0][slot_of(&inst, 1)], 0);
+	assert_ptr_equal(kernel_lines_lease(&inst), &plane.lease);
+	close_plane(&inst, config);
+}
+
+static void leave_former(unsigned i, const char *name, uint64_t units, uint64_t held)
+{
+	struct plane_former *former = &plane.former[i];
+
+	*former = (struct plane_former){.held = held};
+	strcpy(former->book.name, name);
+	former->book.passed_packets = 1;
+	former->book.passed_bytes = 2;
+	former->book.dropped_packets = 3;
+	former->book.dropped_bytes = 4;
+	former->book.over_packets = 5;
+	former->book.over_bytes = 6;
+	plane.there[i] = units;
+	plane.n_former = i + 1;
+}
+
+static uint64_t level_of(const struct instance *inst, uint32_t slot)
+{
+	return shared_bucket_level(&inst->engine.shared_buckets[slot], tick_now());
+}
+
+static void check_inherited(const struct instance *inst, uint32_t slot)
+{
+	const struct policy_totals *before = &inst->carried_over[slot].before;
+
+	assert_int_equal(before->passed_packets, 1);
+	assert_int_equal(before->passed_bytes, 2);
+	assert_int_equal(before->dropped_packets, 3);
+	assert_int_equal(before->dropped_bytes, 4);
+	assert_int_equal(before->over_packets, 5);
+	assert_int_equal(before->over_bytes, 6);
+	assert_int_equal(plane.books[slot].over_bytes, 6);
+}
+
+/*
+ * By name: half of what is there and nothing earned while two programs draw, then the rest, then
+ * what the former CPUs held; and its books. What has no namesake, or is the workers', stays.
+ */
+static void test_adopt(void **state)
+{
+	struct instance inst;
+	struct config *config;
+	uint64_t level;
+	uint32_t slot;
+
+	(void)state;
+	open_plane(&inst, &config, WAITS ", " SOFT);
+	slot = slot_of(&inst, 1);
+	leave_former(0, "waits", 1000, 1000);
+	leave_former(1, "soft", 20000, 300);
+	leave_former(2, "nobody", 1000, 1000);
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
+		plane.lines[cpu][slot].bucket.tokens = 1 << 20;
+	kernel_lines_adopt(&inst);
+	assert_int_equal(level_of(&inst, slot), 10000);
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
+		assert_int_equal(plane.lines[cpu][slot].bucket.tokens, 0);
+	check_inherited(&inst, slot);
+	assert_int_equal(plane.there[1], 10000);
+	usleep(20000); /* 20 bytes by the limit */
+	assert_int_equal(level_of(&inst, slot), 10000);
+	plane.there[1] -= 400; /* which the former program passes meanwhile */
+	kernel_lines_settle(&inst);
+	assert_int_equal(plane.awaited, 1);
+	level = level_of(&inst, slot);
+	assert_in_range(level, 19900, 19900 + 1000);
+	for (unsigned i = 0; level_of(&inst, slot) == level; i++, usleep(1000))
+		assert_true(i < 5000); /* it earns again, a byte in 1 ms */
+	assert_int_equal(plane.there[0], 1000);
+	assert_int_equal(plane.there[2], 1000);
+	assert_int_equal(plane.books[slot_of(&inst, 0)].passed_packets, 0);
+	assert_int_equal(inst.carried_over[slot_of(&inst, 0)].before.passed_packets, 0);
+	close_plane(&inst, config);
+}
+
+/* More than a burst is not inherited: the limit may be a lower one now. */
+static void test_adopt_at_most(void **state)
+{
+	const struct shared_bucket *shared;
+	struct instance inst;
+	struct config *config;
+
+	(void)state;
+	open_plane(&inst, &config, SOFT);
+	leave_former(0, "soft", 1000000, 0);
+	kernel_lines_adopt(&inst);
+	shared = &inst.engine.shared_buckets[slot_of(&inst, 0)];
+	assert_int_equal(
+		level_of(&inst, slot_of(&inst, 0)), shared_bucket_read(shared).burst >> GCRA_SHIFT);
+	assert_in_range(
+		level_of(&inst, slot_of(&inst, 0)), 40000, 50000); /* less what lines hold */
+	close_plane(&inst, config);
+}
+
+/* The module's part: programs are exchanged and kept, and an error of theirs is said. */
+static void test_take_over(void **state)
+{
+	struct instance inst;
+	struct config *config;
+	uint64_t since;
+
+	(void)state;
+	open_plane(&inst, &config, SOFT);
+	since = events_number();
+	assert_int_equal(bypasses_take_over(&inst), 0);
+	assert_int_equal(events_number() - since, 0);
+	assert_int_equal(bypass.took_over, 1);
+	assert_int_equal(bypass.kept, 1);
+	bypass.take_over_error = -EPERM;
+	assert_int_equal(bypasses_take_over(&inst), -EPERM);
+	assert_int_equal(events_number() - since, 1);
+	assert_int_equal(bypass.kept, 1);
+	close_plane(&inst, config);
+}
+
+/* A classifier that does not fit, or that the kernel refuses, is said. */
+static void test_publish_fails(void **state)
+{
+	static const int errors[] = {0, -E2BIG, -ENOMEM};
+	struct instance inst;
+	struct config *config;
+
+	(void)state;
+	open_plane(&inst, &config, SOFT);
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t since = events_number();
+
+		plane.publishes = errors[i];
+		kernel_lines_publish(&inst);
+		assert_int_equal(events_number() - since, errors[i] != 0);
+	}
+	close_plane(&inst, config);
+}
+
+static void run_bypasses(struct instance *inst, uint64_t now_ns, unsigned events, bool used)
+{
+	uint64_t since = events_number();
+
+	assert_false(bypasses_run(inst, now_ns));
+	assert_int_equal(events_number() - since, events);
+	assert_int_equal(bypasses_are_used(inst, 0), used);
+	assert_false(bypasses_are_used(inst, 1));
+}
+
+/* What goes past is said as it begins and when for three seconds nothing has; once a second. */
+static void test_past(void **state)
+{
+	const uint64_t at = 1000 * SECOND_NS;
+	struct instance inst;
+	struct config *config;
+	uint64_t since = events_number();
+	int told;
+
+	(void)state;
+	bypass.past[0] = true;
+	bypass.before.packets = 7;
+	open_plane(&inst, &config, SOFT);
+	assert_true(events_number() > since); /* of those before */
+	assert_ptr_equal(bypasses_beat(&inst, 1), &bypass.beats[1]);
+	told = plane.told_time;
+	run_bypasses(&inst, at, 0, false);
+	assert_int_equal(bypasses_next(&inst), at + SECOND_NS);
+	assert_int_equal(plane.told_time, told + 1);
+	bypass.now = (struct bypass_past){.packets = 5, .bytes = 500};
+	run_bypasses(&inst, at + SECOND_NS - 1, 0, false); /* too early to look */
+	assert_int_equal(plane.told_time, told + 1);
+	run_bypasses(&inst, at + SECOND_NS, 1, true);
+	assert_int_equal(bypasses_past(&inst, 0).bytes, 500);
+	assert_int_equal(bypasses_past(&inst, 1).bytes, 0);
+	run_bypasses(&inst, at + 3 * SECOND_NS, 0, true);
+	run_bypasses(&inst, at + 4 * SECOND_NS, 1, false);
+	bypasses_settle(&inst, NULL);
+	assert_int_equal(bypass.left, 1);
+	close_plane(&inst, config);
+	assert_null(bypasses_beat(&inst, 1));
+	assert_true(bypasses_next(&inst) == UINT64_MAX);
+	assert_int_equal(bypasses_past(&inst, 0).bytes, 0);
+}
+
+static int start_eal(void **state)
+{
+	const char *args[] = {"test", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry",
+		"--no-shconf", "--log-level=1", "--lcores=(0-2)@0"};
+
+	(void)state;
+	if (sodium_init() < 0)
+		return -1;
+	return rte_eal_init((int)(sizeof(args) / sizeof(args[0])), (char **)(uintptr_t)args) < 0;
+}
+
+static int stop_eal(void **state)
+{
+	(void)state;
+	return rte_eal_cleanup();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_who_decides, forget_before),
+		cmocka_unit_test_setup(test_ending, forget_before),
+		cmocka_unit_test_setup(test_adopt, forget_before),
+		cmocka_unit_test_setup(test_adopt_at_most, forget_before),
+		cmocka_unit_test_setup(test_take_over, forget_before),
+		cmocka_unit_test_setup(test_publish_fails, forget_before),
+		cmocka_unit_test_setup(test_past, forget_before),
+	};
+
+	return cmocka_run_group_tests(tests, start_eal, stop_eal);
+}
