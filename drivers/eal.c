@@ -67,12 +67,7 @@ static int refuse_twins(const struct config *config)
 /* EAL's own words are on stderr, but not what to do. */
 static void complain_eal(const struct config *config, int error)
 {
-	if (error == EACCES)
-		fputs("weir: EAL did not start: if it got no hugepages reserve some (sysctl "
-		      "vm.nr_hugepages=1024), or do without: \"eal\": [\"--no-huge\", \"-m\", "
-		      "\"640\"]\n",
-			stderr);
-	else if (error == 0)
+	if (error == 0)
 		fprintf(stderr, "weir: EAL did not start: does another weir named %s run here?\n",
 			config->limiter);
 	else

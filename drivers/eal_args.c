@@ -80,6 +80,32 @@ void eal_args_add_lcores(struct eal_args *args, const struct config *config)
 	eal_args_add(args, "--lcores=%s", lcores);
 }
 
+bool eal_is_told(const struct config *config, const char *beginning)
+{
+	bool told = false;
+
+	for (unsigned i = 0; i < config->n_eal; i++)
+		told |= strncmp(config->eal[i], beginning, strlen(beginning)) == 0;
+	return told;
+}
+
+/*
+ * The files of hugepages lose their names as they are mapped, so that whatever ends the process
+ * leaves none, and the kernel has its pages back. A secondary process of DPDK's would need the
+ * names; who wants one, or says something that goes with no such argument, has them.
+ */
+static void forget_page_names(struct eal_args *args, const struct config *config)
+{
+	static const char *const others[] = {
+		"--no-huge", "--in-memory", "--huge-unlink", "--single-file-segments"};
+	bool given = false;
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		given |= eal_is_told(config, others[i]);
+	if (!given)
+		eal_args_add(args, "--huge-unlink=always");
+}
+
 void eal_args_build(struct eal_args *args, const struct config *config)
 {
 	bool pci = false;
@@ -98,6 +124,7 @@ void eal_args_build(struct eal_args *args, const struct config *config)
 	}
 	if (!pci)
 		eal_args_add(args, "--no-pci");
+	forget_page_names(args, config);
 	for (unsigned i = 0; i < config->n_eal; i++)
 		eal_args_add(args, "%s", config->eal[i]);
 }

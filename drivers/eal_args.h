@@ -28,6 +28,9 @@ void eal_args_add_port(struct eal_args *args, const struct port_config *port);
 void eal_args_build(struct eal_args *args, const struct config *config);
 void eal_args_free(struct eal_args *args);
 
+/* Whether one of the operator's own arguments begins like that: `--no-huge`, `--huge-unlink`. */
+bool eal_is_told(const struct config *config, const char *beginning);
+
 /* How EAL calls it. */
 void eal_device_name(const struct port_config *port, char name[CONFIG_DEVICE_MAX]);
 

@@ -67,7 +67,9 @@ static void build_trial(struct eal_args *args, const struct config *config, unsi
 		if (is_harmless(&config->ports[i]))
 			eal_args_add_port(args, &config->ports[i]);
 	for (unsigned i = 0; i < n_eal; i++)
-		eal_args_add(args, "%s", config->eal[i]);
+		if (strncmp(config->eal[i], "--huge-unlink", 13) !=
+			0) /* memory has no files here */
+			eal_args_add(args, "%s", config->eal[i]);
 }
 
 /* What the driver of a device that is not tried is called. */

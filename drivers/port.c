@@ -79,15 +79,27 @@ static unsigned pool_buffers(uint16_t queues, unsigned held, uint32_t buffers)
 	return queues * (2 * DESCRIPTORS + QUEUE_EXTRA + held) + buffers;
 }
 
-size_t port_pool_bytes(const struct port_config *config, uint16_t queues, uint32_t buffers)
+/* Beside the buffers: what each lcore would keep, and the ring of those that are free. */
+static size_t pool_overhead(unsigned n)
+{
+	return sizeof(struct rte_mempool) + RTE_MAX_LCORE * sizeof(struct rte_mempool_cache) +
+	       (size_t)rte_ring_get_memsize(rte_align32pow2(n + 1));
+}
+
+size_t port_pool_bytes(
+	const struct port_config *config, uint16_t queues, uint32_t buffers, size_t page)
 {
 	unsigned room = RTE_MAX(RTE_MBUF_DEFAULT_DATAROOM, config->buffer_size);
+	unsigned n = pool_buffers(queues, 0, buffers);
+	size_t object, a_page;
 
 	if (port_is_af_packet(config))
 		room = RTE_MAX(room, af_packet_frame(config));
-	return (size_t)pool_buffers(queues, 0, buffers) *
-	       (sizeof(struct rte_mempool_objhdr) + sizeof(struct rte_mbuf) + RTE_PKTMBUF_HEADROOM +
-		       room);
+	/* Without what spreads them over the channels of memory, which EAL knows while it is up. */
+	object = rte_mempool_calc_obj_size(sizeof(struct rte_mbuf) + RTE_PKTMBUF_HEADROOM + room,
+		RTE_MEMPOOL_F_NO_SPREAD, NULL);
+	a_page = page / object;
+	return pool_overhead(n) + (a_page ? (n + a_page - 1) / a_page * page : (size_t)n * object);
 }
 
 static int create_port_pool(struct port *port, unsigned held, uint32_t buffers)

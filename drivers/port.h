@@ -45,8 +45,12 @@ uint16_t port_queues(struct port *port, uint16_t wanted);
  */
 int port_start(struct port *port, uint16_t queues, unsigned held, uint32_t buffers);
 
-/* Bytes that the packet buffers of such a port take at least, of DPDK's memory. */
-size_t port_pool_bytes(const struct port_config *config, uint16_t queues, uint32_t buffers);
+/*
+ * Bytes that the packet buffers of such a port take at least, of DPDK's memory, of which none
+ * crosses the border of a page of so many bytes; 0: there are no such borders.
+ */
+size_t port_pool_bytes(
+	const struct port_config *config, uint16_t queues, uint32_t buffers, size_t page);
 
 /* Whether the link is up, and its speed in Mbit/s. Returns 0 or a negative errno. Does not wait. */
 int port_link(const struct port *port, bool *up, uint32_t *mbps);

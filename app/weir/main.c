@@ -15,7 +15,9 @@
 #include <rte_version.h>
 #include <sodium.h>
 
+#include "base/time.h"
 #include "check_files.h"
+#include "clock.h"
 #include "config/load.h"
 #include "doctor.h"
 #include "eal.h"
@@ -274,20 +276,41 @@ static int run_instance(struct instance *inst, int signal_fd, struct notify *not
 	return stop_instance(inst);
 }
 
+/* Packets flow from now on, where links are up. */
+static void say_start_took(const struct instance *inst, uint64_t began_ns, uint64_t eal_ns)
+{
+	uint64_t all_ns = control_now() - began_ns;
+
+	event(START_TOOK, event_real("seconds", (double)all_ns / SECOND_NS),
+		event_real("eal", (double)eal_ns / SECOND_NS),
+		event_real("ports", (double)inst->ports_took_ns / SECOND_NS),
+		event_real("rest", (double)(all_ns - eal_ns - inst->ports_took_ns) / SECOND_NS));
+}
+
 static int run_started(const struct config *config, const char *file, struct kept *kept,
 	int signal_fd, struct notify *notify, bool *left_behind)
 {
 	static struct instance inst;
+	const uint64_t huge_free = doctor_free_huge(""), began_ns = control_now();
 	int ret = eal_start(config);
+	uint64_t eal_ns = control_now() - began_ns;
+	bool started;
 
+	if (ret == -EACCES || ret == -ENOMEM)
+		doctor_explain_memory(config, huge_free, false, "", stderr);
 	if (ret)
 		return ret;
 	ret = instance_start(&inst, config, file, kept, notify);
-	if (ret == 0)
+	started = ret == 0;
+	if (started) {
+		say_start_took(&inst, began_ns, eal_ns);
 		ret = run_instance(&inst, signal_fd, notify);
+	}
 	*left_behind = inst.left_behind || inst.abandoned;
 	if (!inst.abandoned) /* or a worker might go on in what EAL frees */
 		eal_stop();
+	if (!started && ret == -ENOMEM)
+		doctor_explain_memory(config, huge_free, true, "", stderr);
 	return ret;
 }
 

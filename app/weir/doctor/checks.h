@@ -39,10 +39,10 @@ void check_groups(struct doctor *doctor);
 void check_socket(struct doctor *doctor);
 void check_ledger(struct doctor *doctor);
 
-/* Bytes of DPDK's memory that ports and workers take at least: one queue a port. */
-uint64_t doctor_heap(const struct config *config);
-
-/* Whether EAL is told so: `--no-huge` for instance. */
-bool eal_is_told(const struct config *config, const char *argument);
+/*
+ * Bytes of DPDK's memory, in pages of so many (0: whatever they are), that ports and workers take
+ * at least, with so many queues a port.
+ */
+uint64_t doctor_heap(const struct config *config, uint16_t queues, size_t page);
 
 #endif

@@ -14,6 +14,8 @@
 
 #include "checks.h"
 #include "config/buffers.h"
+#include "doctor.h"
+#include "eal_args.h"
 #include "machine.h"
 #include "port.h"
 #include "worker.h"
@@ -21,26 +23,25 @@
 #define MB          (UINT64_C(1) << 20)
 #define EAL_NO_HUGE (64 * MB) /* what EAL takes without hugepages if nothing is said */
 #define NODES       16
+#define PAGE        (2 * MB)
+
+/* What EAL, its devices' rings and the tables about them take beside: found by trying. */
+#define EAL_OWN (2 * MB)
+
+/* To reserve beside the least: a card with more queues takes more, and so does a reload. */
+#define PAGES_MORE 64
 
 static const unsigned page_kb[] = {2048, 1048576};
 
 #define N_SIZES (sizeof(page_kb) / sizeof(page_kb[0]))
 
-bool eal_is_told(const struct config *config, const char *argument)
-{
-	bool told = false;
-
-	for (unsigned i = 0; i < config->n_eal; i++)
-		told |= strcmp(config->eal[i], argument) == 0;
-	return told;
-}
-
-uint64_t doctor_heap(const struct config *config)
+uint64_t doctor_heap(const struct config *config, uint16_t queues, size_t page)
 {
 	uint64_t bytes = 0;
 
 	for (unsigned i = 0; i < config->n_ports; i++)
-		bytes += port_pool_bytes(&config->ports[i], 1, config_buffers(config, i));
+		bytes += port_pool_bytes(
+			&config->ports[i], queues, config_buffers(config, i), page);
 	return bytes + config->n_workers * worker_bytes(config->policies, config->n_policies,
 						   config_waiting(config));
 }
@@ -138,24 +139,84 @@ static bool find_hugetlbfs(const char *root, const char *wanted, uint64_t *left_
 	return found;
 }
 
-static const char *reserve_command(struct doctor *doctor, uint64_t all, uint64_t need)
+/* What is there of hugepages, in bytes. */
+struct huge {
+	uint64_t all, available;
+	uint64_t small; /* of all, that of 2 MB */
+};
+
+/* What is left behind is no more than is reserved, whatever else is counted as free. */
+static struct huge count_huge(const struct doctor *doctor, uint64_t left_behind)
 {
+	const char *root = doctor->root;
+	uint64_t all = hugepage_bytes(root, -1, "nr_hugepages");
+	uint64_t available = doctor->huge_free
+				     ? *doctor->huge_free
+				     : hugepage_bytes(root, -1, "free_hugepages") + left_behind;
+	long small = machine_number(
+		root, 0, "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages");
+
+	return (struct huge){
+		.all = all, .available = RTE_MIN(available, all), .small = (uint64_t)small * PAGE};
+}
+
+/* Software devices do without huge pages. */
+static bool has_cards(const struct config *config)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < config->n_ports; i++)
+		found |= !device_is_vdev(config->ports[i].device);
+	return found;
+}
+
+/* The kernel's own number is of pages of its default size, which may be another. */
+static const char *reserve_command(struct doctor *doctor, const struct huge *huge, uint64_t need)
+{
+	uint64_t usual = machine_kilobytes(doctor->root, "/proc/meminfo", "Hugepagesize");
+	uint64_t pages = (huge->small + need - huge->available + PAGE - 1) / PAGE + PAGES_MORE;
+
+	if (usual && usual != PAGE)
+		return doctor_words(doctor,
+			"echo %" PRIu64 " > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+			pages);
+	if (has_cards(doctor->config))
+		return doctor_words(doctor,
+			"sysctl vm.nr_hugepages=%" PRIu64 " (and in /etc/sysctl.d to keep it)",
+			pages);
 	return doctor_words(doctor,
 		"sysctl vm.nr_hugepages=%" PRIu64
 		" (and in /etc/sysctl.d to keep it), or \"eal\": [\"--no-huge\", \"-m\", \"%" PRIu64
 		"\"]",
-		all / (2 * MB) + 64, need / MB + 128);
+		pages, need / MB + 128);
 }
 
-static void say_few_pages(struct doctor *doctor, uint64_t need, uint64_t available, uint64_t all)
+/* In pages, where all are of 2 MB. */
+static const char *few_words(struct doctor *doctor, const struct huge *huge)
 {
-	doctor_find(doctor,
-		&(struct finding){.verdict = DOCTOR_FAIL,
-			.found = doctor_words(doctor,
-				"%" PRIu64 " MB of hugepages are free, of %" PRIu64 " MB reserved",
-				available / MB, all / MB),
-			.expected = doctor_words(doctor, "at least %" PRIu64 " MB", need / MB),
-			.remedy = reserve_command(doctor, all - available + need, need)});
+	if (huge->all > huge->small)
+		return doctor_words(doctor,
+			"%" PRIu64 " MB of hugepages are free, of %" PRIu64 " MB reserved",
+			huge->available / MB, huge->all / MB);
+	return doctor_words(doctor,
+		"%" PRIu64 " hugepages of 2 MB are free, of %" PRIu64 " reserved",
+		huge->available / PAGE, huge->all / PAGE);
+}
+
+static const char *need_words(
+	struct doctor *doctor, const struct huge *huge, const char *how, uint64_t need)
+{
+	if (huge->all > huge->small)
+		return doctor_words(doctor, "%s %" PRIu64 " MB", how, need / MB);
+	return doctor_words(doctor, "%s %" PRIu64, how, need / PAGE);
+}
+
+static void say_few_pages(struct doctor *doctor, const struct huge *huge, uint64_t need)
+{
+	doctor_find(doctor, &(struct finding){.verdict = DOCTOR_FAIL,
+				    .found = few_words(doctor, huge),
+				    .expected = need_words(doctor, huge, "at least", need),
+				    .remedy = reserve_command(doctor, huge, need)});
 }
 
 /* Each card's buffers come from its own node first. */
@@ -179,21 +240,25 @@ static void check_node_pages(struct doctor *doctor, const struct port_config *po
 				node)});
 }
 
+/* Whole pages. */
+static uint64_t needed_huge(const struct config *config, uint16_t queues)
+{
+	return (doctor_heap(config, queues, PAGE) + EAL_OWN + PAGE - 1) / PAGE * PAGE;
+}
+
 void check_hugepages(struct doctor *doctor)
 {
 	const struct config *config = doctor->config;
-	uint64_t all = hugepage_bytes(doctor->root, -1, "nr_hugepages");
-	uint64_t available = hugepage_bytes(doctor->root, -1, "free_hugepages");
-	uint64_t need = doctor_heap(config), left_behind;
+	uint64_t need = needed_huge(config, 1), left_behind;
 	const char *wanted = wanted_directory(config);
 	const char *at = wanted[0] ? wanted : "/dev/hugepages";
 	bool mounted = find_hugetlbfs(doctor->root, wanted, &left_behind);
+	struct huge huge = count_huge(doctor, left_behind);
 
 	if (eal_is_told(config, "--no-huge"))
 		return;
-	available = RTE_MIN(available + left_behind, all);
-	if (available < need)
-		say_few_pages(doctor, need, available, all);
+	if (huge.available < need)
+		say_few_pages(doctor, &huge, need);
 	else
 		for (unsigned i = 0; i < config->n_ports; i++)
 			check_node_pages(doctor, &config->ports[i]);
@@ -245,8 +310,8 @@ void check_memory(struct doctor *doctor)
 	uint64_t need = least_tables(config);
 
 	if (!huge) {
-		check_heap(doctor, ordinary_heap(config), doctor_heap(config));
-		need += doctor_heap(config);
+		check_heap(doctor, ordinary_heap(config), doctor_heap(config, 1, 0));
+		need += doctor_heap(config, 1, 0);
 	}
 	if (available == 0) {
 		doctor_find(doctor, &(struct finding){.verdict = DOCTOR_UNSEEN,
@@ -262,4 +327,42 @@ void check_memory(struct doctor *doctor)
 			.expected = doctor_words(doctor, "at least %" PRIu64 " MB for %u policies",
 				need / MB, config->n_policies),
 			.remedy = "ps -eo rss,args --sort -rss | head"});
+}
+
+/* More than with one queue a port, which was not enough: as many as there are workers take that. */
+static void say_all_taken(struct doctor *doctor)
+{
+	const struct config *config = doctor->config;
+	struct huge huge = count_huge(doctor, 0);
+	uint64_t need = needed_huge(config, (uint16_t)config->n_workers);
+
+	need = RTE_MAX(need, huge.available + PAGE);
+
+	doctor_find(doctor, &(struct finding){.verdict = DOCTOR_FAIL,
+				    .found = few_words(doctor, &huge),
+				    .expected = need_words(doctor, &huge, "about", need),
+				    .remedy = reserve_command(doctor, &huge, need)});
+}
+
+uint64_t doctor_free_huge(const char *root)
+{
+	uint64_t left_behind;
+
+	(void)find_hugetlbfs(root, "", &left_behind);
+	return hugepage_bytes(root, -1, "free_hugepages") + left_behind;
+}
+
+void doctor_explain_memory(
+	const struct config *config, uint64_t huge_free, bool ran_out, const char *root, FILE *out)
+{
+	struct doctor doctor = {
+		.config = config, .root = root, .out = out, .brief = true, .huge_free = &huge_free};
+
+	if (eal_is_told(config, "--no-huge")) {
+		check_memory(&doctor);
+		return;
+	}
+	check_hugepages(&doctor);
+	if (ran_out && doctor.n[DOCTOR_FAIL] == 0)
+		say_all_taken(&doctor);
 }

@@ -278,7 +278,8 @@ static void check_locked(struct doctor *doctor, uint64_t effective)
 	struct rlimit limit;
 
 	if (!is_needed(doctor->config, &cards) || effective & BIT(CAP_IPC_LOCK) ||
-		getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur >= doctor_heap(doctor->config))
+		getrlimit(RLIMIT_MEMLOCK, &limit) ||
+		limit.rlim_cur >= doctor_heap(doctor->config, 1, 0))
 		return;
 	doctor_find(doctor,
 		&(struct finding){.verdict = DOCTOR_FAIL,

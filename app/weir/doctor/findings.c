@@ -77,12 +77,29 @@ static void write_finding(const struct doctor *doctor, const struct finding *fin
 		fprintf(out, "%20s%s\n", "remedy: ", finding->remedy);
 }
 
+static void write_complaint(const struct doctor *doctor, const struct finding *finding)
+{
+	FILE *out = doctor->out;
+
+	fputs("weir: ", out);
+	if (finding->place)
+		fprintf(out, "%s: ", finding->place);
+	fputs(finding->found, out);
+	if (finding->expected)
+		fprintf(out, ": expected %s", finding->expected);
+	if (finding->remedy)
+		fprintf(out, "; remedy: %s", finding->remedy);
+	fputc('\n', out);
+}
+
 void doctor_find(struct doctor *doctor, const struct finding *finding)
 {
 	doctor->said = true;
 	doctor->n[finding->verdict]++;
 	if (doctor->json)
 		write_finding_json(doctor, finding);
+	else if (doctor->brief)
+		write_complaint(doctor, finding);
 	else
 		write_finding(doctor, finding);
 	doctor->words_at = 0;

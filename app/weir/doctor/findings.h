@@ -7,6 +7,7 @@
 #define WEIR_APP_FINDINGS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "policy/config.h"
@@ -26,9 +27,11 @@ struct doctor {
 	const char *file; /* as it was named */
 	const char *root; /* of /proc and /sys */
 	FILE *out;
-	bool json;         /* lines of JSON instead of text */
-	const char *check; /* that is at work */
-	bool said;         /* it has found something */
+	bool json;                 /* lines of JSON instead of text */
+	bool brief;                /* or as a start says what ends it: one line each */
+	const uint64_t *huge_free; /* bytes of hugepages before that start; NULL: as of now */
+	const char *check;         /* that is at work */
+	bool said;                 /* it has found something */
 	unsigned n[DOCTOR_VERDICTS];
 	size_t words_at;
 	char words[DOCTOR_WORDS];

@@ -17,11 +17,13 @@
 #include <unistd.h>
 
 #include "checks.h"
+#include "doctor.h"
 #include "machine.h"
 
 #define CARD   "0000:03:00.0"
 #define DEVICE "/sys/bus/pci/devices/" CARD
 #define PAGES  "/sys/kernel/mm/hugepages/hugepages-2048kB"
+#define GIANTS "/sys/kernel/mm/hugepages/hugepages-1048576kB"
 
 struct paper {
 	char root[32];
@@ -30,6 +32,7 @@ struct paper {
 	struct doctor doctor;
 	char *text;
 	size_t size;
+	uint64_t huge_free;
 };
 
 static void make_directories(char *path)
@@ -184,7 +187,7 @@ static void left_behind(struct paper *paper, off_t bytes)
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	assert_int_equal(ftruncate(fd, bytes), 0);
 	assert_int_equal(flock(fd, LOCK_SH), 0);
-	assert_says(paper, check_hugepages, "FAIL", "4 MB of hugepages are free, of 1024 MB");
+	assert_says(paper, check_hugepages, "FAIL", "2 hugepages of 2 MB are free, of 512");
 	close(fd);
 }
 
@@ -193,11 +196,20 @@ static void hugepages(void **state)
 	struct paper *paper = *state;
 
 	put(paper, "/proc/self/mounts", "nodev /dev/hugepages hugetlbfs rw 0 0\n");
-	assert_says(paper, check_hugepages, "FAIL", "0 MB of hugepages are free, of 0 MB");
+	assert_says(paper, check_hugepages, "FAIL", "0 hugepages of 2 MB are free, of 0 reserved");
 	put(paper, PAGES "/nr_hugepages", "512\n");
 	put(paper, PAGES "/free_hugepages", "2\n");
-	assert_says(paper, check_hugepages, "FAIL", "4 MB of hugepages are free, of 1024 MB");
-	assert_non_null(strstr(paper->text, "remedy: sysctl vm.nr_hugepages=59")); /* and they */
+	assert_says(paper, check_hugepages, "FAIL",
+		"2 hugepages of 2 MB are free, of 512 reserved: expected at least 28\n");
+	/* Those that are missing, and 64 more. */
+	assert_non_null(strstr(paper->text, "remedy: sysctl vm.nr_hugepages=602 (and"));
+	put(paper, "/proc/meminfo", "Hugepagesize:    1048576 kB\n");
+	put(paper, GIANTS "/nr_hugepages", "4\n");
+	assert_says(paper, check_hugepages, "FAIL",
+		"4 MB of hugepages are free, of 5120 MB reserved: expected at least 56 MB\n");
+	assert_non_null(strstr(paper->text, "remedy: echo 602 > " PAGES "/nr_hugepages\n"));
+	put(paper, "/proc/meminfo", "Hugepagesize:    2048 kB\n");
+	put(paper, GIANTS "/nr_hugepages", "0\n");
 	left_behind(paper, 64 << 20);
 	assert_well(paper, check_hugepages);
 	put(paper, PAGES "/free_hugepages", "512\n");
@@ -220,6 +232,54 @@ static void hugepages(void **state)
 	put(paper, "/sys/devices/system/node/node1/hugepages/hugepages-1048576kB/free_hugepages",
 		"1\n");
 	assert_well(paper, check_hugepages);
+}
+
+static const char *explain(struct paper *paper, bool ran_out)
+{
+	FILE *out;
+
+	free(paper->text);
+	out = open_memstream(&paper->text, &paper->size);
+	doctor_explain_memory(&paper->config, paper->huge_free, ran_out, paper->root, out);
+	fclose(out);
+	return paper->text;
+}
+
+/* What a start says that got none. */
+static void few_at_a_start(void **state)
+{
+	struct paper *paper = *state;
+
+	put(paper, "/proc/self/mounts", "nodev /dev/hugepages hugetlbfs rw 0 0\n");
+	assert_string_equal(explain(paper, false),
+		"weir: 0 hugepages of 2 MB are free, of 0 reserved: expected at least 28; remedy: "
+		"sysctl vm.nr_hugepages=92 (and in /etc/sysctl.d to keep it), or \"eal\": "
+		"[\"--no-huge\", \"-m\", \"184\"]\n");
+	put(paper, PAGES "/nr_hugepages", "30\n");
+	put(paper, PAGES "/free_hugepages", "26\n");
+	paper->huge_free = doctor_free_huge(paper->root);
+	put(paper, PAGES "/free_hugepages", "25\n"); /* VFIO keeps one until the end */
+	assert_non_null(strstr(explain(paper, true), "26 hugepages of 2 MB are free, of 30"));
+	assert_non_null(strstr(paper->text, "vm.nr_hugepages=96 "));
+	put(paper, PAGES "/free_hugepages", "28\n");
+	paper->huge_free = doctor_free_huge(paper->root);
+	assert_string_equal(explain(paper, false), "");
+	assert_non_null(strstr(explain(paper, true),
+		"28 hugepages of 2 MB are free, of 30 reserved: expected about 42; remedy: "
+		"sysctl vm.nr_hugepages=108 "));
+	put(paper, "/proc/self/mounts", "proc /proc proc rw 0 0\n");
+	assert_string_equal(explain(paper, false),
+		"weir: no hugetlbfs is mounted: expected one at /dev/hugepages; remedy: mount -t "
+		"hugetlbfs nodev /dev/hugepages\n");
+	strcpy(paper->ports[0].device, CARD); /* which does not do without */
+	paper->huge_free = 26 << 21;
+	assert_non_null(strstr(explain(paper, false), "(and in /etc/sysctl.d to keep it)\n"));
+	strcpy(paper->ports[0].device, "net_ring0");
+	paper->config.eal[paper->config.n_eal++] = (char[]){"--no-huge"};
+	paper->config.eal[paper->config.n_eal++] = (char[]){"-m8"};
+	put(paper, "/proc/meminfo", "MemAvailable:    9000000 kB\n");
+	assert_non_null(strstr(
+		explain(paper, true), "weir: eal: EAL is given 8 MB without hugepages: expected"));
 }
 
 static void memory(void **state)
@@ -310,6 +370,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(siblings, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(far_from_the_card, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(hugepages, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(few_at_a_start, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(memory, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(cards, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(rights, set_up, tear_down),

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What EAL is told beside what the operator says.
+ */
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "eal_args.h"
+
+static bool is_told(const struct config *config, const char *argument)
+{
+	struct eal_args args = {0};
+	bool found = false;
+
+	eal_args_build(&args, config);
+	assert_false(args.failed);
+	for (int i = 0; i < args.n; i++)
+		found |= strcmp(args.arg[i], argument) == 0;
+	eal_args_free(&args);
+	return found;
+}
+
+/* No file of a hugepage outlives its process, unless the operator says something about them. */
+static void names_of_pages(void **state)
+{
+	static const char *const others[] = {"--no-huge", "--in-memory", "--huge-unlink=existing",
+		"--huge-unlink", "--single-file-segments"};
+	struct config *config = calloc(1, sizeof(*config));
+
+	(void)state;
+	assert_non_null(config);
+	strcpy(config->limiter, "me");
+	config->n_eal = 1;
+	config->eal[0] = (char[]){"-m"};
+	assert_true(is_told(config, "--huge-unlink=always"));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		char argument[32];
+
+		snprintf(argument, sizeof(argument), "%s", others[i]);
+		config->eal[0] = argument;
+		assert_true(is_told(config, argument));
+		assert_false(is_told(config, "--huge-unlink=always"));
+	}
+	free(config);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(names_of_pages)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
