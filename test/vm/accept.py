@@ -26,7 +26,10 @@ from box import SKIP, Skip  # noqa: E402
 from weir import Weir  # noqa: E402
 
 USUAL = ("e1000e", "virtio", "vmxnet3")
-LONG = ("e1000", "igb", *USUAL, "virtio-small", "virtio-packed", "virtio-rss")
+EACH = {  # what gives the cards to DPDK: vfio-pci where there is an emulated IOMMU
+    "uio_pci_generic": ("e1000", "igb", *USUAL, "virtio-small", "virtio-packed", "virtio-rss"),
+    "vfio-pci": ("e1000", "igb", *USUAL),
+}
 PAGES = 256  # of 2 MB
 NICE = 5  # the guest's CPUs make room for tests that look at the clock
 
@@ -34,8 +37,8 @@ NICE = 5  # the guest's CPUs make room for tests that look at the clock
 # What is tried on each pair of those that one Weir joins; what ends it; and what takes others.
 JOINED = (checks.ping, checks.frames, checks.limit, checks.link)
 LAST = checks.stop
-OWN = (checks.tcp, checks.reload, checks.flaps, LAST, checks.again, checks.oversize, checks.jumbo,
-       checks.workers, checks.three, checks.removed, checks.polls)
+OWN = (checks.tcp, checks.reload, checks.flaps, LAST, checks.pages, checks.again, checks.follow,
+       checks.oversize, checks.jumbo, checks.workers, checks.three, checks.removed, checks.polls)
 
 
 def scenario_of(check, lab, weir, pair):
@@ -66,13 +69,14 @@ class Trial:
                     self.play(scenario_of(check, lab, weir, pair))
 
 
-def in_one_guest(trial, kinds, more, cpus, **settings):
+def in_one_guest(trial, kinds, more, cpus, iommu=False, **settings):
     """Pairs of these kinds, joined by one Weir."""
-    with labs.Lab(kinds, pages=PAGES, cpus=cpus) as lab:
+    with labs.Lab(kinds, pages=PAGES, cpus=cpus, iommu=iommu) as lab:
         weir = Weir(lab)
 
         def start(_):
-            return f"{', '.join(kinds)}: it answers after {weir.start(**settings):.1f} s"
+            took = weir.start(**settings)
+            return f"{', '.join(kinds)} by {lab.driver}: it answers after {took:.1f} s"
         if trial.play(start):
             trial.play_all((*JOINED, *more), lab, weir)
 
@@ -104,6 +108,7 @@ def main():
     """The exit status."""
     parser = argparse.ArgumentParser(prog="accept.py", description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("--long", action="store_true", help="everything; default: the usual kinds")
+    parser.add_argument("--driver", choices=EACH, help="of --long only by this")
     parser.add_argument("--card", action="append", choices=labs.CARDS, help="only of these kinds")
     parser.add_argument("--check", action="append", default=[], metavar="WORD",
                         help="only what has this in its name")
@@ -115,8 +120,10 @@ def main():
         possible()
         trial = Trial(options.check)
         if options.long:
-            for kind in filter(emulated, options.card or LONG):
-                in_one_guest(trial, [kind], OWN, 3)
+            for driver, kinds in EACH.items():
+                if options.driver in (None, driver):
+                    for kind in filter(emulated, options.card or kinds):
+                        in_one_guest(trial, [kind], OWN, 3, driver == "vfio-pci")
         else:
             in_one_guest(trial, options.card or USUAL, (checks.shared, LAST), 2,
                          workers=(0, 1), distribute=True,

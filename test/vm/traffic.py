@@ -16,7 +16,7 @@ from box import expect, wait_until
 
 ETH_P_ALL, EXPERIMENTAL = 3, 0x88b5
 SO_SNDBUFFORCE, SO_RCVBUFFORCE, ROOM = 32, 33, 1 << 24
-SO_TIMESTAMPNS, IP_MTU_DISCOVER, IP_PMTUDISC_DO = 35, 10, 2
+IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2
 SOL_PACKET, PACKET_AUXDATA, PACKET_OUTGOING, TP_STATUS_VLAN_VALID = 263, 8, 4, 0x10
 SENDER, RECEIVER = bytes.fromhex("027700000aa1"), bytes.fromhex("027700000bb2")
 ANSWERS_S = 1.0  # a ping that crosses the guest twice takes some milliseconds
@@ -108,20 +108,31 @@ def udp(side, address, port=0):
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     for option in (SO_SNDBUFFORCE, SO_RCVBUFFORCE):
         sock.setsockopt(socket.SOL_SOCKET, option, ROOM)
-    sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     sock.bind((address, port))
     return sock
 
 
-def arrivals(sock):
-    """(when, what) of all that lies in a socket, by the kernel's clock."""
-    found = []
-    with contextlib.suppress(BlockingIOError):
-        while True:
-            data, extra, _, _ = sock.recvmsg(2048, 64, socket.MSG_DONTWAIT)
-            seconds, ns = struct.unpack("qq", extra[0][2])
-            found.append((seconds + ns / 1e9, data))
-    return found
+class Arrivals(threading.Thread):
+    """(when, what) of all that comes into a socket meanwhile, by a clock that nobody sets."""
+
+    def __init__(self, sock):
+        super().__init__(daemon=True)
+        self.sock, self.ends, self.found = sock, threading.Event(), []
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def run(self):
+        self.sock.settimeout(0.1)
+        while not self.ends.is_set():
+            with contextlib.suppress(TimeoutError):
+                data = self.sock.recv(2048)
+                self.found.append((time.monotonic(), data))
+
+    def __exit__(self, *_):
+        self.ends.set()
+        self.join()
 
 
 def raw(side, tap):

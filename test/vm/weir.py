@@ -13,6 +13,9 @@ LIMIT = 5_000_000
 # with less a flow of a shorter round trip gets half of what any policer passes.
 BURST = LIMIT // 8 * 2 // 5
 
+START = ("rm -f /tmp/status; (weir -c /tmp/weir.json >/tmp/log 2>&1 & echo $! >/tmp/pid;"
+         " wait $!; echo $? >/tmp/status) >/dev/null 2>&1 &")
+
 
 class Weir:
     """The one in the guest."""
@@ -20,7 +23,7 @@ class Weir:
     def __init__(self, lab, idle="sleep"):
         self.lab, self.idle = lab, idle
 
-    def config(self, workers, distribute, mtu, keys):
+    def config(self, workers, distribute, mtu, keys, more=MappingProxyType({})):
         """A wire for each pair, with a limit for what goes from near to far."""
         config = {"limiter": "box", "workers": list(workers), "idle": self.idle,
                   "ports": {}, "wires": [], "policies": []}
@@ -28,7 +31,7 @@ class Weir:
             for name, address in zip(pair.ports, pair.addresses):
                 config["ports"][name] = {"device": address, "mtu": mtu} | keys.get(pair.kind, {})
             config["wires"].append({"name": pair.kind, "a": pair.ports[0], "b": pair.ports[1],
-                                    "distribute": distribute})
+                                    "distribute": distribute} | more.get("wire", {}))
             for name, to in (("four", pair.far + "/32"), ("six", pair.far6 + "/128")):
                 config["policies"].append(
                     {"name": f"{pair.kind}-{name}", "limit": f"{LIMIT}bit/s", "burst": f"{BURST}B",
@@ -36,14 +39,15 @@ class Weir:
             config["policies"].append(
                 {"name": f"{pair.kind}-tag", "limit": "1Gbit/s",
                  "match": {"direction": "a-to-b", "wire": pair.kind, "vlan": 7}})
-        return config
+        return config | more.get("top", {})
 
-    def start(self, workers=(1,), distribute=False, mtu=1500, keys=MappingProxyType({}), wait=True):
-        """Starts it, with more keys of ports by kind, and waits until it answers and its links are
-        up; how long that took."""
-        self.lab.put("/tmp/weir.json", json.dumps(self.config(workers, distribute, mtu, keys)))
-        self.lab.sh("rm -f /tmp/status; (weir -c /tmp/weir.json >/tmp/log 2>&1 & echo $! >/tmp/pid;"
-                    " wait $!; echo $? >/tmp/status) >/dev/null 2>&1 &")
+    def start(self, workers=(1,), distribute=False, mtu=1500, keys=MappingProxyType({}), wait=True,
+              more=MappingProxyType({})):
+        """Starts it, with more keys of ports by kind, of wires and of the whole, and waits until it
+        answers and its links are up; how long that took."""
+        self.lab.put("/tmp/weir.json", json.dumps(self.config(workers, distribute, mtu, keys,
+                                                              more)))
+        self.lab.sh(START)
         began = time.monotonic()
         wait_until(lambda: self.ended() or self.answers(), lambda: "no answer: " + self.log())
         took = time.monotonic() - began
@@ -99,11 +103,19 @@ class Weir:
         expect(self.ended(), f"it does not end: {self.log()}")
         return int(self.ended()), time.monotonic() - began
 
+    def pages_left(self):
+        """That it has ended with all hugepages given back, and no file of one left."""
+        expect(self.lab.sh("ls /dev/hugepages") == "", "files of hugepages are left")
+        total, free = self.lab.sh(
+            "sed -n 's/HugePages_[TF][a-z]*: *//p' /proc/meminfo").split()
+        expect(free == total, f"of {total} hugepages {free} are free")
+
     def stop(self):
         """An orderly end, and all that it means."""
         status, took = self.end()
         expect(status == 0 and "every packet buffer is back" in self.log(),
                f"exit status {status}: {self.log()}")
+        self.pages_left()
         return took
 
     def stop_if_running(self):
