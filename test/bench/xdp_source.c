@@ -6,7 +6,8 @@
  *     xdp_source OBJECT INTERFACE FAR ADDRESS BYTES RATE SECONDS [PID]...
  *
  * Sends UDP to ADDRESS, BYTES long with the Ethernet header, RATE a second (0: as many as go), or
- * nowhere if INTERFACE is "-". The kernel makes the frames (live frames of BPF_PROG_TEST_RUN), so
+ * nowhere if INTERFACE is "-". ADDRESS+N*STEP is one of N addresses, by lot for each packet, whose
+ * first 32 bits are STEP apart. The kernel makes the frames (live frames of BPF_PROG_TEST_RUN), so
  * that they reach the other end of the pair as a driver hands them over: pages with headroom, no
  * socket buffer yet, 64 in a batch.
  *
@@ -15,17 +16,20 @@
  * belongs the CPU time of the processes PID, told beside it. The time between two looks at the
  * clock counts as spun if it is short, as an interrupt may have come in a longer one.
  *
- * Prints one JSON object: packets sent, packets that reached interface FAR meanwhile, seconds, ns
- * of this CPU, ns of each PID.
+ * Prints one JSON object: packets sent, how many to the first of several addresses, packets that
+ * reached interface FAR meanwhile, seconds, ns of this CPU, ns of each PID.
  */
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/if_ether.h>
 #include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/udp.h>
 #include <net/if.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,16 +49,29 @@
 
 struct frame {
 	struct ethhdr ether;
-	struct iphdr ip;
-	struct udphdr udp;
-	uint8_t rest[ETH_FRAME_LEN];
+	union {
+		struct {
+			struct iphdr ip;
+			struct udphdr udp;
+		} v4;
+		struct {
+			struct ipv6hdr ip;
+			struct udphdr udp;
+		} v6;
+		uint8_t rest[ETH_FRAME_LEN];
+	};
 } __attribute__((packed));
+static_assert(offsetof(struct frame, v4.ip.daddr) == XDP_SOURCE_DST4, "where it is aimed");
+static_assert(offsetof(struct frame, v6.ip.daddr) == XDP_SOURCE_DST6, "where it is aimed");
 
 struct source {
 	struct bpf_object *object;
 	int program;
 	int variables; /* the map of them */
 	struct frame frame;
+	struct in6_addr to; /* of IPv4 the first 4 bytes */
+	int family;
+	uint32_t addresses, step;
 	unsigned bytes;
 	uint64_t rate; /* packets a second */
 };
@@ -100,33 +117,74 @@ static uint16_t header_checksum(const void *header, unsigned bytes)
 	return (uint16_t) ~(sum + (sum >> 16));
 }
 
-/* 198.18.0.0/15 is for measurements of this kind (RFC 2544). */
-static int make_frame(struct source *source, const char *destination)
+/* ADDRESS or ADDRESS+N*STEP */
+static int read_addresses(struct source *source, const char *text)
 {
+	char address[INET6_ADDRSTRLEN];
+
+	if (sscanf(text, "%45[^+]+%" SCNu32 "*%" SCNu32, address, &source->addresses,
+		    &source->step) < 1)
+		return -EINVAL;
+	source->family = strchr(address, ':') ? AF_INET6 : AF_INET;
+	return inet_pton(source->family, address, &source->to) == 1 ? 0 : -EINVAL;
+}
+
+static struct udphdr make_udp(unsigned bytes)
+{
+	return (struct udphdr){
+		.source = htons(PORT), .dest = htons(PORT), .len = htons((uint16_t)bytes)};
+}
+
+/* 198.18.0.0/15 is for measurements of this kind (RFC 2544). */
+static void make_frame4(struct source *source)
+{
+	unsigned bytes = source->bytes - sizeof(struct ethhdr);
 	struct iphdr ip = {
 		.version = 4,
 		.ihl = sizeof(ip) / 4,
-		.tot_len = htons((uint16_t)(source->bytes - sizeof(struct ethhdr))),
+		.tot_len = htons((uint16_t)bytes),
 		.ttl = 64,
 		.protocol = IPPROTO_UDP,
 		.saddr = inet_addr("198.18.0.1"),
 	};
 
-	if (source->bytes < ETH_ZLEN || source->bytes > ETH_FRAME_LEN ||
-		inet_pton(AF_INET, destination, &ip.daddr) != 1)
-		return -EINVAL;
+	memcpy(&ip.daddr, &source->to, sizeof(ip.daddr));
 	ip.check = header_checksum(&ip, sizeof(ip));
-	source->frame = (struct frame){
-		.ether = {{2, 0, 0, 0, 0, 2}, {2, 0, 0, 0, 0, 1}, htons(ETH_P_IP)},
-		.ip = ip,
-		.udp =
-			{
-				.source = htons(PORT),
-				.dest = htons(PORT),
-				.len = htons((uint16_t)(source->bytes - sizeof(struct ethhdr) -
-							sizeof(ip))),
-			},
+	source->frame.v4.ip = ip;
+	source->frame.v4.udp = make_udp(bytes - sizeof(ip));
+}
+
+static void make_frame6(struct source *source)
+{
+	unsigned bytes = source->bytes - sizeof(struct ethhdr) - sizeof(struct ipv6hdr);
+
+	source->frame.v6.ip = (struct ipv6hdr){
+		.version = 6,
+		.payload_len = htons((uint16_t)bytes),
+		.nexthdr = IPPROTO_UDP,
+		.hop_limit = 64,
+		.saddr.s6_addr = {0x20, 0x01, 0x02}, /* 2001:2::/48 is the same (RFC 5180) */
+		.daddr = source->to,
 	};
+	source->frame.v6.udp = make_udp(bytes);
+}
+
+static int make_frame(struct source *source, const char *destination)
+{
+	const unsigned least = offsetof(struct frame, v6.udp) + sizeof(struct udphdr);
+	int err = read_addresses(source, destination);
+
+	if (err || source->bytes < ETH_ZLEN || source->bytes > ETH_FRAME_LEN ||
+		(source->family == AF_INET6 && source->bytes < least))
+		return -EINVAL;
+	source->frame.ether = (struct ethhdr){
+		{2, 0, 0, 0, 0, 2}, {2, 0, 0, 0, 0, 1}, htons(ETH_P_IP)};
+	if (source->family == AF_INET) {
+		make_frame4(source);
+		return 0;
+	}
+	source->frame.ether.h_proto = htons(ETH_P_IPV6);
+	make_frame6(source);
 	return 0;
 }
 
@@ -136,6 +194,10 @@ static int load_xdp_source(struct source *source, const char *path, const char *
 		.interface = if_nametoindex(interface),
 		.batch_ns = source->rate ? XDP_SOURCE_BATCH * SECOND / source->rate : 0,
 		.idle_below = IDLE_NS,
+		.addresses = source->addresses,
+		.step = source->step,
+		.first = ntohl(source->to.s6_addr32[0]),
+		.ipv6 = source->family == AF_INET6,
 	};
 	struct bpf_map *map;
 
@@ -198,10 +260,9 @@ static int run_xdp_source(struct source *source, const char *far, double seconds
 	arrived = received_packets(far) - arrived;
 	if (bpf_map_lookup_elem(source->variables, &zero, &variables))
 		return -errno;
-	printf("{\"sent\": %llu, \"arrived\": %" PRIu64 ", \"seconds\": %.6f, \"cpu_ns\": %" PRId64
-	       ", "
-	       "\"others_ns\": [",
-		variables.sent, arrived, (double)start / SECOND,
+	printf("{\"sent\": %llu, \"first\": %llu, \"arrived\": %" PRIu64
+	       ", \"seconds\": %.6f, \"cpu_ns\": %" PRId64 ", \"others_ns\": [",
+		variables.sent, variables.first, arrived, (double)start / SECOND,
 		(int64_t)(cpu - variables.idle_ns));
 	for (unsigned i = 0; i < PIDS && pids[i]; i++)
 		printf("%s%" PRIu64, i ? ", " : "", process_ns(atoi(pids[i])) - others[i]);
