@@ -1,0 +1,186 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""A limit that is never exceeded, of two limiters whose packets the kernel decides: while one of
+both stands still, is dead, and starts again, they pass no more than the limit over any time; and
+who is not there passes what is promised to nobody.
+
+    ta ── a │weir 1│ b ── tb       tc ── c │weir 2│ d ── td       gossip over lo
+
+Runs in network and mount namespaces of its own. Usage: plane_ledger.py.
+"""
+
+import contextlib
+import glob
+import os
+import signal
+import struct
+import subprocess
+import threading
+import time
+
+import box
+from box import expect, wait_until
+from bypass import cable, setup
+from lifecycle import raw
+from plane import kernel
+
+LIMIT, BURST = 4e6, 30000  # bit/s; bytes
+FRAME = 514
+RATE = 2 * LIMIT / 8 / FRAME  # packets a second that come to a limiter
+LEASE_S = 2
+CLOCKS = 1.002  # how much faster than ours a limiter's may be
+PERIOD_S = 0.01
+ROSTER = [{"name": f"box{i}", "address": f"127.0.0.{i}:5000"} for i in (1, 2)]
+WIRES = {1: ("ta", "a", "b", "tb"), 2: ("tc", "c", "d", "td")}
+
+
+def frame(sport):
+    """UDP of FRAME bytes; nobody here looks at checksums."""
+    ethernet = b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x08\x00"
+    size = FRAME - len(ethernet)
+    ip4 = struct.pack(">BBHHHBBH4s4s", 0x45, 0, size, 0, 0, 64, 17, 0, b"\xc0\0\2\1", b"\xc0\0\2\2")
+    return ethernet + ip4 + struct.pack(">HHHH", sport, 9, size - 20, 0) + bytes(size - 28)
+
+
+def passed_bytes():
+    """What has left each box, at one instant."""
+    with open("/proc/net/dev", encoding="ascii") as lines:
+        fields = {line.split(":")[0].strip(): line.split(":")[1].split() for line in lines
+                  if ":" in line}
+    return [int(fields[WIRES[i][3]][0]) for i in (1, 2)]
+
+
+class Traffic:
+    """Packets to both boxes, and what comes out behind them, over and over."""
+
+    def __init__(self):
+        self.on = {1: False, 2: False}
+        self.samples = []  # (a time, bytes behind each box after it, a time after that)
+        self.ends = threading.Event()
+        self.threads = [threading.Thread(target=run) for run in (self._send, self._count)]
+
+    def _send(self):
+        with raw(WIRES[1][0]) as one, raw(WIRES[2][0]) as two:
+            frames, before, due = [frame(1000 + k) for k in range(16)], time.monotonic(), 0.0
+            while not self.ends.is_set():
+                time.sleep(0.001)
+                now = time.monotonic()
+                due = min(due + (now - before) * RATE, 100)
+                before = now
+                for k in range(int(due)):
+                    for i, port in ((1, one), (2, two)):
+                        if self.on[i]:
+                            port.send(frames[k % 16])
+                due %= 1
+
+    def _count(self):
+        while not self.ends.is_set():
+            before = time.monotonic()
+            self.samples.append((before, passed_bytes(), time.monotonic()))
+            time.sleep(PERIOD_S)
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ends.set()
+        for thread in self.threads:
+            thread.join()
+
+    def rates(self, seconds):
+        """What passes each box from now on, of the limit."""
+        before, began = passed_bytes(), time.monotonic()
+        time.sleep(seconds)
+        after, took = passed_bytes(), time.monotonic() - began
+        return [(b - a) * 8 / took / LIMIT for a, b in zip(before, after)]
+
+    def check(self):
+        """Every stretch of time; in words."""
+        worst = 0.0
+        for at, (before, passed, _) in enumerate(self.samples):
+            for _, then, after in self.samples[at + 1:]:
+                most = LIMIT / 8 * (after - before) * CLOCKS + BURST
+                worst = max(worst, (sum(then) - sum(passed)) / most)
+        expect(len(self.samples) > 50, f"{len(self.samples)} samples")
+        expect(worst <= 1, f"{worst:.3f} of limit × time + burst")
+        return f"at most {worst:.3f} of limit × time + burst over any time"
+
+
+@contextlib.contextmanager
+def two_boxes(scene):
+    """Both, with a ledger each that has never run."""
+    try:
+        for i, (tester_a, a, b, tester_b) in WIRES.items():
+            cable(tester_a, a)
+            cable(tester_b, b)
+            policy = {"name": "cap", "match": {"direction": "a-to-b"}, "accounting": "l2",
+                      "guarantee": "conserved", "limit": f"{LIMIT:.0f}bit/s", "burst": f"{BURST}B"}
+            gossip = {"listen": ROSTER[i - 1]["address"], "roster": ROSTER, "insecure": True,
+                      "timeout": "1s"}
+            config = box.wire(f"xdp:{a}", f"xdp:{b}", policies=[policy], gossip=gossip,
+                              eal=["--no-huge", "-m", "192", "--no-shconf", "--no-pci"],
+                              ledger={"store": scene.path(f"store{i}"), "lease": f"{LEASE_S}s"})
+            weir = scene.box(config, f"box{i}")
+            status, _, words = weir.run("--new-ledger", box.LEDGER, weir.config_path)
+            expect(status == 0, words)
+        yield [weir.start() for weir in scene.boxes]
+    finally:
+        for weir in scene.boxes:
+            if weir.process:
+                weir.process.send_signal(signal.SIGCONT)
+            weir.kill()
+        for pin in glob.glob("/sys/fs/bpf/weir/box[12]/*"):
+            os.unlink(pin)
+        for names in WIRES.values():
+            for name in (names[0], names[3]):
+                subprocess.run(["ip", "link", "del", "dev", name], capture_output=True,
+                               check=False)
+
+
+def ledger(weir, key):
+    """What the policy's ledger says, as a part of the limit."""
+    return weir.get("/weir/ledger,cap")[key] / LIMIT
+
+
+def goes_on_alone(one, two, traffic, leave):
+    """Box 1 has most of the limit, and leaves; returns what each passes when the lease is over."""
+    traffic.on = {1: True, 2: False}
+    wait_until(lambda: ledger(one, "balance_bps") > 0.8 and ledger(one, "promised_bps") > 0.3,
+               "box 1 to have most of the limit, and to promise of it")
+    traffic.on = {1: True, 2: True}
+    leave()
+    wait_until(lambda: ledger(two, "inherited_bps") > 0.3, "box 2 to inherit")
+    here, there = traffic.rates(1.5)
+    expect(here > 0.1, f"box 1 passed {here:.3f} of the limit of what is promised to nobody")
+    expect(there > 0.3, f"box 2 passed {there:.3f} of the limit of what it has inherited")
+    return f"{here:.2f} there and {there:.2f} here"
+
+
+def both_again(one, two, traffic):
+    """All of the limit is in use again."""
+    traffic.on = {1: True, 2: True}
+    wait_until(lambda: sum(ledger(weir, "balance_bps") for weir in (one, two)) > 0.99
+               and sum(traffic.rates(0.3)) > 0.9, "all of the limit to be in use")
+
+
+def keeps_leases(scene):
+    """SIGSTOP, kill -9 and a start: the kernel's CPUs go on, by no more than is theirs."""
+    with two_boxes(scene) as (one, two), Traffic() as traffic:
+        stopped = goes_on_alone(one, two, traffic,
+                                lambda: one.process.send_signal(signal.SIGSTOP))
+        one.process.send_signal(signal.SIGCONT)
+        both_again(one, two, traffic)
+        killed = goes_on_alone(one, two, traffic, one.kill)
+        one.start()
+        both_again(one, two, traffic)
+        expect(kernel(one, "passed") > 0 and one.total("rx_packets") == 0,
+               "packets come by workers")
+        words = traffic.check()
+    return f"{words}; stopped: {stopped}; killed: {killed}"
+
+
+if __name__ == "__main__":
+    box.main([keeps_leases], setup=setup)
