@@ -73,11 +73,35 @@ static void test_table(void **state)
 	table_destroy(&table);
 }
 
+/* Wherever in the table the highest is, it is what goes. */
+static void test_highest(void **state)
+{
+	static const unsigned positions[][4] = {
+		{30, 10, 20, 15}, {10, 30, 20, 15}, {20, 10, 30, 15}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(positions) / sizeof(positions[0]); i++) {
+		struct tree_table table = {0};
+
+		assert_int_equal(table_create(&table, 3), 0);
+		for (unsigned k = 0; k < 4; k++) {
+			struct neighbour *e = table_add(&table, positions[i][k], k, 0);
+
+			assert_non_null(e);
+			e->said = calloc(1, sizeof(struct part));
+		}
+		assert_null(table_find(&table, 30));
+		assert_non_null(table_find(&table, 20));
+		table_destroy(&table);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shape),
 		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_highest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

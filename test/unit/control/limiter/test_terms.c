@@ -439,6 +439,42 @@ static void test_times_of_day(void **state)
 	}
 }
 
+/* Its first policy is this one, and there is no other. */
+static void tell_one_policy(struct told *told, unsigned policy)
+{
+	told->policies[0] = told->policies[policy];
+	told->params.n_policies = 1;
+}
+
+TELLS(tell_conserved_alone, tell_one_policy(told, CONSERVED))
+TELLS(tell_total_alone, tell_one_policy(told, TOTAL))
+TELLS(tell_no_identity, told->params.ledger.identity = (struct book_identity){0})
+
+/* A limiter that has no ledger yet learns which one is the group's, whatever it is a ledger of. */
+static void test_learnt(void **state)
+{
+	static const struct kind learns[] = {
+		{"conserved and total", -1, tell_no_identity, NULL},
+		{"conserved", -1, tell_no_identity, tell_conserved_alone},
+		{"total", -1, tell_no_identity, tell_total_alone},
+	};
+
+	(void)state;
+	for (unsigned k = 0; k < sizeof(learns) / sizeof(learns[0]); k++) {
+		struct group g = {.loss = 0};
+
+		prng_seed(&g.prng, 1 + k);
+		start_terms(&g, &learns[k]);
+		assert_false(book_identity_known(limiter_identity(g.l[ODD])));
+		run_terms(&g, SOON);
+		if (!book_identity_equal(limiter_identity(g.l[ODD]), limiter_identity(g.l[0])) ||
+			limiter_identity(g.l[ODD]).low != 1)
+			fail_msg("%s: learnt %llu", learns[k].name,
+				(unsigned long long)limiter_identity(g.l[ODD]).low);
+		end_terms(&g);
+	}
+}
+
 static void tell_lower_in_packets(struct told *told)
 {
 	told->policies[CONSERVED].limit_bps /= 10;
@@ -537,6 +573,7 @@ int main(void)
 		cmocka_unit_test(test_times_of_day),
 		cmocka_unit_test(test_other_units),
 		cmocka_unit_test(test_other_roster),
+		cmocka_unit_test(test_learnt),
 		cmocka_unit_test(test_lowest_total),
 	};
 

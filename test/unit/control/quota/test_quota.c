@@ -281,6 +281,23 @@ static void test_silence(void **state)
 	pair_free(&p);
 }
 
+/* A node that has got what it asked for asks again as soon as it needs more: nothing has failed. */
+static void test_asks_again(void **state)
+{
+	struct pair p = pair_of(10, 1000000);
+	uint64_t need = 20, began;
+
+	(void)state;
+	for (unsigned i = 0; i < 10; i++, need *= 3) {
+		for (began = p.now; quota_spend(p.a, need, p.now) == -EAGAIN;) {
+			assert_true(p.now - began < THETA);
+			tick_quota(p.a, p.now);
+			talk_quota_pair(&p, false);
+		}
+	}
+	pair_free(&p);
+}
+
 /*
  * A neighbour that was away for long is asked within seconds once it is back, however slow the
  * group is.
@@ -891,6 +908,7 @@ int main(void)
 		cmocka_unit_test(test_threshold),
 		cmocka_unit_test(test_by_rate),
 		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_asks_again),
 		cmocka_unit_test(test_long_absence),
 		cmocka_unit_test(test_slow_absence),
 		cmocka_unit_test(test_top_up),

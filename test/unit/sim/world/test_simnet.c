@@ -4,6 +4,8 @@
 #include "check.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/prng.h"
 #include "world/simnet.h"
@@ -80,11 +82,152 @@ static void test_never_negative(void **state)
 	assert_in_range(none, 4352, 4852);
 }
 
+/* What has come to a world of four nodes. */
+struct arrivals {
+	struct events events;
+	struct simnet net;
+	unsigned n, from, to;
+	uint64_t at_ns[8];
+	uint8_t bytes[8];
+	size_t len;
+	bool nobody;
+};
+
+static bool take_datagram(void *world, unsigned from, unsigned to, uint8_t *bytes, size_t len)
+{
+	struct arrivals *w = world;
+
+	assert_true(len <= sizeof(w->bytes) && w->n < 8);
+	w->from = from;
+	w->to = to;
+	w->at_ns[w->n++] = w->events.now_ns;
+	memcpy(w->bytes, bytes, len);
+	w->len = len;
+	return !w->nobody;
+}
+
+static void begin_world(struct arrivals *w, struct link_queue *out, const uint32_t *side)
+{
+	*w = (struct arrivals){.net = {.receive = take_datagram, .side = side, .out = out}};
+	w->net.events = &w->events;
+}
+
+static void send_eight(struct arrivals *w, const struct network *link, unsigned to)
+{
+	static const uint8_t bytes[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+	struct prng prng;
+
+	prng_seed(&prng, SEED);
+	simnet_send(&w->net, link, &prng, 1, to, bytes, sizeof(bytes));
+}
+
+static void check_totals(const struct arrivals *w, unsigned sent, unsigned lost)
+{
+	assert_int_equal(w->net.totals.datagrams, sent);
+	assert_int_equal(w->net.totals.bytes, 36 * sent); /* with 28 of headers */
+	assert_int_equal(w->net.totals.lost, lost);
+	assert_int_equal(w->net.totals.lost_bytes, 36 * lost);
+}
+
+static void test_carried(void **state)
+{
+	static const struct {
+		struct network link;
+		unsigned copies;
+		uint64_t at_ns;
+	} rows[] = {
+		{{.delay_ns = 50}, 1, 50},
+		{{.delay_ns = 50, .loss = 1}, 0, 0},
+		{{.delay_ns = 50, .duplicate = 1}, 2, 50},
+		{{.delay_ns = 50, .reorder = 1, .reorder_ns = 7}, 1, 57},
+		{{.delay_ns = 50, .reorder_ns = 7}, 1, 50},
+		{{.delay_ns = 50, .duplicate = 1, .reorder = 1, .reorder_ns = 7}, 2, 57},
+		{{.delay_ns = 50, .duplicate = 1, .loss = 1}, 0, 0},
+		/* 36 bytes at 8 Mbit/s take 36 us. */
+		{{.delay_ns = 50, .rate_bps = 8000000, .queue_bytes = 100}, 1, 36050},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct link_queue *out = calloc(4, sizeof(*out));
+		struct arrivals w;
+
+		begin_world(&w, out, NULL);
+		send_eight(&w, &rows[i].link, 3);
+		assert_int_equal(w.n, 0);
+		events_run(&w.events, 1000000, &w);
+		assert_int_equal(w.n, rows[i].copies);
+		for (unsigned k = 0; k < w.n; k++)
+			assert_int_equal(w.at_ns[k], rows[i].at_ns);
+		if (w.n) {
+			assert_int_equal(w.from, 1);
+			assert_int_equal(w.to, 3);
+			assert_int_equal(w.len, 8);
+			assert_memory_equal(w.bytes, "\1\2\3\4\5\6\7\10", 8);
+		}
+		check_totals(&w, 1, rows[i].copies == 0);
+		simnet_free(&w.net);
+		events_free(&w.events);
+	}
+}
+
+/* Behind a bottleneck one waits for the other, and what does not fit is lost. */
+static void test_bottleneck(void **state)
+{
+	const struct network link = {.delay_ns = 50, .rate_bps = 8000000, .queue_bytes = 72};
+	struct arrivals w;
+
+	(void)state;
+	begin_world(&w, calloc(4, sizeof(struct link_queue)), NULL);
+	for (unsigned i = 0; i < 3; i++)
+		send_eight(&w, &link, 3);
+	check_totals(&w, 3, 1);
+	events_run(&w.events, 1000000, &w);
+	assert_int_equal(w.n, 2);
+	assert_int_equal(w.at_ns[0], 36050);
+	assert_int_equal(w.at_ns[1], 72050);
+	check_totals(&w, 3, 1);
+	simnet_free(&w.net);
+	events_free(&w.events);
+}
+
+/* Before it is sent, or while it is under way; or nobody is there. */
+static void test_parted(void **state)
+{
+	const struct network link = {.delay_ns = 50};
+	uint32_t side[4] = {0, 0, 1, 0};
+	struct arrivals w;
+
+	(void)state;
+	begin_world(&w, NULL, side);
+	assert_true(simnet_joins(&w.net, 1, 3));
+	assert_false(simnet_joins(&w.net, 1, 2));
+	send_eight(&w, &link, 2);
+	check_totals(&w, 1, 1);
+	send_eight(&w, &link, 3);
+	side[3] = 2;
+	events_run(&w.events, 1000, &w);
+	assert_int_equal(w.n, 0);
+	check_totals(&w, 2, 2);
+	side[3] = 0;
+	w.nobody = true;
+	send_eight(&w, &link, 3);
+	events_run(&w.events, 2000, &w);
+	assert_int_equal(w.n, 1);
+	check_totals(&w, 3, 3);
+	send_eight(&w, &link, 3); /* is still under way at the end */
+	simnet_free(&w.net);
+	events_free(&w.events);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_distributions),
 		cmocka_unit_test(test_never_negative),
+		cmocka_unit_test(test_carried),
+		cmocka_unit_test(test_bottleneck),
+		cmocka_unit_test(test_parted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Results in files and on standard output, and what is said and returned where they cannot be
+ * written.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <unistd.h>
+
+#include "command/output.h"
+
+#define FULL "/dev/full"
+
+static char directory[] = "/tmp/weir-output-XXXXXX";
+static char path[64];
+
+/* What goes to a descriptor meanwhile. */
+struct kept {
+	FILE *stream, *into;
+	int former;
+};
+
+static struct kept keep_stream(FILE *stream)
+{
+	struct kept kept = {stream, tmpfile(), dup(fileno(stream))};
+
+	assert_non_null(kept.into);
+	fflush(stream);
+	assert_true(dup2(fileno(kept.into), fileno(stream)) >= 0);
+	return kept;
+}
+
+static void give_back(struct kept *kept, char text[512])
+{
+	fflush(kept->stream);
+	assert_true(dup2(kept->former, fileno(kept->stream)) >= 0);
+	close(kept->former);
+	rewind(kept->into);
+	text[fread(text, 1, 511, kept->into)] = '\0';
+	fclose(kept->into);
+}
+
+static void check_file(const char *expected)
+{
+	char text[512];
+	FILE *file = fopen(path, "r");
+
+	assert_non_null(file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	fclose(file);
+	assert_string_equal(text, expected);
+}
+
+static int write_word(const void *what, FILE *out)
+{
+	fputs(what, out);
+	return 0;
+}
+
+static int write_badly(const void *what, FILE *out)
+{
+	(void)what, (void)out;
+	return -EDOM;
+}
+
+static void test_standard(void **state)
+{
+	(void)state;
+	assert_true(output_is_standard("-"));
+	assert_false(output_is_standard(NULL));
+	assert_false(output_is_standard(""));
+	assert_false(output_is_standard("--"));
+}
+
+static void test_flush(void **state)
+{
+	FILE *full = fopen(FULL, "w"), *reader = fopen("/dev/null", "r"), *fine = tmpfile();
+
+	(void)state;
+	assert_non_null(full);
+	fputs("x", full);
+	assert_int_equal(output_flush(full), -ENOSPC);
+	fclose(full);
+	/* What went wrong before is not forgotten, though nobody knows what it was. */
+	assert_int_equal(fputc('x', reader), EOF);
+	assert_int_equal(output_flush(reader), -EIO);
+	fclose(reader);
+	errno = EDOM;
+	assert_int_equal(output_flush(fine), 0);
+	fclose(fine);
+}
+
+static void test_write(void **state)
+{
+	char text[512], missing[80];
+	struct kept out, err;
+
+	(void)state;
+	assert_int_equal(output_write(path, write_word, "first"), 0);
+	check_file("first");
+	assert_int_equal(output_write(path, write_word, "2nd"), 0);
+	check_file("2nd");
+	out = keep_stream(stdout);
+	assert_int_equal(output_write("-", write_word, "shown"), 0);
+	assert_int_equal(output_write("-", write_word, " twice"), 0); /* it stays open */
+	give_back(&out, text);
+	assert_string_equal(text, "shown twice");
+	err = keep_stream(stderr);
+	assert_int_equal(output_write(FULL, write_word, "x"), -ENOSPC);
+	assert_int_equal(output_write(FULL, write_badly, "x"), -EDOM);
+	snprintf(missing, sizeof(missing), "%s/none/x", directory);
+	assert_int_equal(output_write(missing, write_word, "x"), -ENOENT);
+	give_back(&err, text);
+	assert_non_null(strstr(text, FULL ": No space left on device\n" FULL
+					  ": Numerical argument out of domain\n/tmp/"));
+	assert_non_null(strstr(text, "/none/x: No such file or directory\n"));
+}
+
+static void test_members(void **state)
+{
+	json_t *json = json_object();
+	char *text;
+
+	(void)state;
+	output_number(json, "a", 1.5);
+	output_number(json, "b", INFINITY);
+	output_number(json, "c", NAN);
+	output_count(json, "d", INT64_MAX);
+	output_text(json, "e", "word");
+	text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+	assert_string_equal(
+		text, "{\"a\":1.5,\"b\":null,\"c\":null,\"d\":9223372036854775807,\"e\":\"word\"}");
+	free(text);
+	json_decref(json);
+}
+
+/* With two blanks a level, and twelve digits. */
+static void test_json(void **state)
+{
+	json_t *json = json_object();
+
+	(void)state;
+	output_number(json, "a", 1.0 / 3.0);
+	assert_int_equal(output_write(path, output_json, json), 0);
+	check_file("{\n  \"a\": 0.333333333333\n}\n");
+	json_decref(json);
+}
+
+static void say_result(const void *what, FILE *out)
+{
+	fprintf(out, "text of %s\n", (const char *)what);
+}
+
+static json_t *json_of_result(const void *what)
+{
+	json_t *json;
+
+	if (!*(const char *)what)
+		return NULL;
+	json = json_object();
+	output_number(json, what, 2.0 / 3.0);
+	return json;
+}
+
+static int shown_result(
+	const struct output_forms *forms, const char *what, const char *json, char text[512])
+{
+	struct kept out = keep_stream(stdout);
+	int ret = output_result(forms, what, json);
+
+	give_back(&out, text);
+	return ret;
+}
+
+static void test_result(void **state)
+{
+	struct output_forms forms = {.text = say_result, .json = json_of_result};
+	char text[512];
+
+	(void)state;
+	unlink(path);
+	assert_int_equal(shown_result(&forms, "x", NULL, text), 0);
+	assert_string_equal(text, "text of x\n");
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(shown_result(&forms, "x", path, text), 0);
+	assert_string_equal(text, "text of x\n");
+	check_file("{\n  \"x\": 0.666666666667\n}\n");
+	forms.digits = 3;
+	assert_int_equal(shown_result(&forms, "x", path, text), 0);
+	check_file("{\n  \"x\": 0.667\n}\n");
+	assert_int_equal(shown_result(&forms, "y", "-", text), 0);
+	assert_string_equal(text, "{\n  \"y\": 0.667\n}\n");
+}
+
+static void test_result_fails(void **state)
+{
+	const struct output_forms forms = {.text = say_result, .json = json_of_result};
+	char text[512], said[512];
+	struct kept err = keep_stream(stderr);
+	int no_memory = shown_result(&forms, "", path, text);
+	int full = shown_result(&forms, "x", FULL, text), standard;
+	int former = dup(STDOUT_FILENO);
+	FILE *nowhere = fopen(FULL, "w");
+
+	(void)state;
+	unlink(path);
+	assert_non_null(nowhere);
+	fflush(stdout);
+	dup2(fileno(nowhere), STDOUT_FILENO);
+	standard = output_result(&forms, "x", path);
+	dup2(former, STDOUT_FILENO);
+	close(former);
+	fclose(nowhere);
+	clearerr(stdout);
+	fflush(stdout);
+	give_back(&err, said);
+	assert_int_equal(no_memory, -ENOMEM);
+	assert_int_equal(full, -ENOSPC);
+	assert_int_equal(standard, -ENOSPC);
+	assert_int_equal(access(path, F_OK), -1); /* not tried any more */
+	snprintf(text, sizeof(text),
+		"%s: Cannot allocate memory\n" FULL ": No space left on device\n"
+		"standard output: No space left on device\n",
+		path);
+	assert_string_equal(said, text);
+}
+
+static int make_directory(void **state)
+{
+	(void)state;
+	if (!mkdtemp(directory))
+		return -1;
+	snprintf(path, sizeof(path), "%s/file", directory);
+	return 0;
+}
+
+static int remove_directory(void **state)
+{
+	(void)state;
+	unlink(path);
+	return rmdir(directory);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_standard),
+		cmocka_unit_test(test_flush),
+		cmocka_unit_test(test_write),
+		cmocka_unit_test(test_members),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_result),
+		cmocka_unit_test(test_result_fails),
+	};
+
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

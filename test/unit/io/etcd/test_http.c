@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Requests to a server of this process: which member is asked, with what, and what each answer, or
+ * none, is told as. The server sends what a test has laid out, in that order.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <curl/curl.h>
+#include <sodium.h>
+
+#include "etcd/http.h"
+#include "etcd/login.h"
+
+#define ANSWERS  12
+#define LONGEST  65536
+#define PATIENCE 60000 /* ms */
+#define PATH     "/v3/kv/txn"
+#define TOKEN(t) "{\"token\":\"" t "\"}"
+
+/* Besides an HTTP status. */
+enum { NOTHING = 1, GARBAGE, SILENCE, GIVE_UP };
+
+struct reply {
+	int status;
+	const char *body;
+};
+
+struct request {
+	char path[128], token[128], body[256];
+	bool json, expects;
+};
+
+static struct {
+	int listener, refusing; /* nobody listens at the second */
+	unsigned port, refused_port;
+	pthread_t thread;
+	struct reply replies[ANSWERS];
+	struct request requests[ANSWERS];
+	unsigned n, asked;
+	struct http *http;
+} server;
+
+static char password_file[] = "/tmp/weir-http-XXXXXX";
+static char why[ETCD_WHY_MAX];
+
+static void read_header(const char *text, const char *name, char *value, size_t room)
+{
+	const char *at = strcasestr(text, name);
+
+	value[0] = '\0';
+	if (at)
+		snprintf(value, room, "%.*s", (int)strcspn(at + strlen(name), "\r\n"),
+			at + strlen(name));
+}
+
+static void read_request(int fd, struct request *request)
+{
+	char text[4096], number[16];
+	size_t n = 0, length = 0;
+	char *end = NULL;
+
+	memset(text, 0, sizeof(text));
+	for (ssize_t got = 1; got > 0 && (!end || n < (size_t)(end - text) + length);) {
+		got = read(fd, text + n, sizeof(text) - 1 - n);
+		n += got > 0 ? (size_t)got : 0;
+		end = strstr(text, "\r\n\r\n");
+		end = end ? end + 4 : NULL;
+		read_header(text, "\r\nContent-Length: ", number, sizeof(number));
+		length = strtoul(number, NULL, 10);
+	}
+	if (!end)
+		return;
+	sscanf(text, "POST %127s", request->path);
+	snprintf(request->body, sizeof(request->body), "%s", end);
+	request->json = strstr(text, "\r\nContent-Type: application/json\r\n") != NULL;
+	request->expects = strstr(text, "\r\nExpect:") != NULL;
+	read_header(text, "\r\nAuthorization: ", request->token, sizeof(request->token));
+}
+
+static void send_reply(int fd, const struct reply *reply)
+{
+	size_t len = strlen(reply->body);
+	char head[128], byte;
+
+	if (reply->status == GIVE_UP)
+		http_give_up(server.http);
+	if (reply->status == SILENCE || reply->status == GIVE_UP)
+		while (read(fd, &byte, 1) > 0)
+			;
+	if (reply->status == GARBAGE)
+		(void)!send(fd, "what is it?\r\n\r\n", 15, MSG_NOSIGNAL);
+	if (reply->status <= GIVE_UP)
+		return;
+	snprintf(head, sizeof(head),
+		"HTTP/1.1 %d X\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n", reply->status,
+		len);
+	(void)!send(fd, head, strlen(head), MSG_NOSIGNAL);
+	for (ssize_t sent = 1; len > 0 && sent > 0; len -= (size_t)sent)
+		sent = send(fd, reply->body + strlen(reply->body) - len, len, MSG_NOSIGNAL);
+}
+
+static void *serve_requests(void *context)
+{
+	unsigned next = 0;
+
+	(void)context;
+	while (next < server.n) {
+		int fd = accept(server.listener, NULL, NULL);
+
+		if (fd < 0)
+			break;
+		__atomic_store_n(&server.asked, next + 1, __ATOMIC_RELEASE);
+		read_request(fd, &server.requests[next]);
+		send_reply(fd, &server.replies[next++]);
+		close(fd);
+	}
+	return NULL;
+}
+
+static int bound_socket(unsigned *port)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(at);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+	*port = ntohs(at.sin_port);
+	return fd;
+}
+
+/* `members`: a letter each, by which the server knows who was meant; "-" is not there. */
+static void begin_http(const char *members, const char *user, unsigned timeout_ms)
+{
+	char urls[4][64];
+	const char *endpoints[4];
+	struct etcd_params params = {.endpoints = endpoints,
+		.n_endpoints = (unsigned)strlen(members),
+		.user = user,
+		.password_file = password_file,
+		.timeout_ms = timeout_ms};
+
+	memset(&server, 0, sizeof(server));
+	memset(why, 0, sizeof(why));
+	server.listener = bound_socket(&server.port);
+	server.refusing = bound_socket(&server.refused_port);
+	assert_int_equal(listen(server.listener, 8), 0);
+	for (unsigned i = 0; members[i]; i++) {
+		snprintf(urls[i], sizeof(urls[i]), "http://127.0.0.1:%u/%c%s",
+			members[i] == '-' ? server.refused_port : server.port, members[i],
+			i % 2 ? "" : "//");
+		endpoints[i] = urls[i];
+	}
+	assert_int_equal(http_open(&params, &server.http), 0);
+}
+
+static void lay_out(int status, const char *body)
+{
+	assert_true(server.n < ANSWERS);
+	server.replies[server.n++] = (struct reply){status, body};
+}
+
+static void serve_now(void)
+{
+	assert_int_equal(pthread_create(&server.thread, NULL, serve_requests, NULL), 0);
+}
+
+static void close_http(void)
+{
+	shutdown(server.listener, SHUT_RDWR);
+	pthread_join(server.thread, NULL);
+	http_close(server.http);
+	close(server.listener);
+	close(server.refusing);
+}
+
+/* All that was laid out was asked for. */
+static void end_http(void)
+{
+	close_http();
+	assert_int_equal(server.asked, server.n);
+}
+
+static int post_body(const char *body, const char **answer, size_t *len)
+{
+	return http_post(server.http, PATH, body, answer, len, why);
+}
+
+static int post_any(void)
+{
+	const char *answer;
+	size_t len;
+
+	return post_body("{}", &answer, &len);
+}
+
+static void check_request(unsigned i, const char *path, const char *token, const char *body)
+{
+	const struct request *request = &server.requests[i];
+
+	assert_true(i < __atomic_load_n(&server.asked, __ATOMIC_ACQUIRE));
+	assert_string_equal(request->path, path);
+	assert_string_equal(request->token, token);
+	assert_string_equal(request->body, body);
+	assert_true(request->json);
+	assert_false(request->expects);
+}
+
+static void test_answers(void **state)
+{
+	char *longest = calloc(1, LONGEST + 1);
+	const char *answer;
+	size_t len;
+
+	(void)state;
+	assert_non_null(longest);
+	memset(longest, 'x', LONGEST);
+	begin_http("a", NULL, PATIENCE);
+	lay_out(200, "{\"one\":1}");
+	lay_out(200, longest);
+	lay_out(200, "");
+	serve_now();
+	assert_int_equal(post_body("{\"ask\":1}", &answer, &len), 0);
+	assert_int_equal(len, 9);
+	assert_memory_equal(answer, "{\"one\":1}", 9);
+	assert_int_equal(post_body("{}", &answer, &len), 0);
+	assert_int_equal(len, LONGEST);
+	assert_memory_equal(answer, longest, LONGEST);
+	assert_int_equal(post_body("{}", &answer, &len), 0);
+	assert_int_equal(len, 0);
+	assert_false(http_logged_in(server.http));
+	check_request(0, "/a" PATH, "", "{\"ask\":1}");
+	end_http();
+	free(longest);
+}
+
+/* What each is told as, and in which words. */
+static void test_failures(void **state)
+{
+	char *long_body = calloc(1, LONGEST + 2), *cut = calloc(1, 202);
+	const struct {
+		int status;
+		const char *body;
+		int result;
+		const char *why;
+	} rows[] = {
+		{NOTHING, "", -ETIMEDOUT, "Empty reply"},
+		{GARBAGE, "", -EPROTO, "HTTP/0.9"},
+		{200, long_body, -EPROTO, ": the answer is too long"},
+		{500, "busy", -ETIMEDOUT, PATH ": HTTP 500: busy"},
+		{599, "busy", -ETIMEDOUT, "HTTP 599: busy"},
+		{404, "what?", -EPROTO, "HTTP 404: what?"},
+		{201, "what?", -EPROTO, "HTTP 201: what?"},
+		{499, "what?", -EPROTO, "HTTP 499: what?"},
+		{302, "elsewhere", -EPROTO, "HTTP 302: elsewhere"},
+		{401, "who?", -EACCES, "HTTP 401: who?"},
+		{400, "user name is empty", -EACCES, "HTTP 400: user name"},
+		{400, "authentication failed", -EACCES, "HTTP 400: auth"},
+		{403, "no", -EPERM, "HTTP 403: no"},
+		{400, "authentication is not enabled", -EPROTO, "HTTP 400: auth"},
+		{404, cut, -EPROTO, "HTTP 404: yyyy"},
+	};
+
+	(void)state;
+	assert_non_null(long_body);
+	assert_non_null(cut);
+	memset(long_body, 'x', LONGEST + 1);
+	memset(cut, 'y', 201);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		begin_http("a", NULL, PATIENCE);
+		lay_out(rows[i].status, rows[i].body);
+		serve_now();
+		if (post_any() != rows[i].result)
+			fail_msg("row %zu: %s", i, why);
+		if (!strstr(why, rows[i].why) || strncmp(why, "http://127.0.0.1:", 17) != 0)
+			fail_msg("row %zu: \"%s\", expected \"%s\"", i, why, rows[i].why);
+		end_http();
+	}
+	assert_int_equal(strlen(strchr(why, 'y')), 120);
+	free(long_body);
+	free(cut);
+}
+
+static void test_no_answer(void **state)
+{
+	(void)state;
+	begin_http("a", NULL, 50);
+	lay_out(SILENCE, "");
+	serve_now();
+	assert_int_equal(post_any(), -ETIMEDOUT);
+	close_http(); /* perhaps its time was over before it was heard */
+}
+
+/* One that is under way ends, long before its time; then nobody is asked. */
+static void test_given_up(void **state)
+{
+	(void)state;
+	begin_http("ab", NULL, PATIENCE);
+	lay_out(GIVE_UP, "");
+	serve_now();
+	assert_false(http_given_up(server.http));
+	assert_int_equal(post_any(), -ETIMEDOUT);
+	assert_non_null(strcasestr(why, "callback"));
+	assert_true(http_given_up(server.http));
+	assert_int_equal(post_any(), -ENETUNREACH);
+	end_http();
+}
+
+/* The one that answered is asked first; of several failures that which says most is told. */
+static void test_members(void **state)
+{
+	static const struct {
+		const char *members;
+		int replies[2], result;
+	} rows[] = {
+		{"--", {0, 0}, -ENETUNREACH},
+		{"-a", {500, 0}, -ETIMEDOUT},
+		{"a-", {500, 0}, -ETIMEDOUT},
+		{"-a", {404, 0}, -EPROTO},
+		{"a-", {404, 0}, -EPROTO},
+		{"ab", {404, 500}, -EPROTO},
+		{"ab", {500, 404}, -EPROTO},
+		{"ab", {500, NOTHING}, -ETIMEDOUT},
+		{"ab", {403, 0}, -EPERM}, /* as each would say */
+		{"ab", {401, 0}, -EACCES},
+		{"-ab", {403, 0}, -EPERM},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		begin_http(rows[i].members, NULL, PATIENCE);
+		for (unsigned k = 0; k < 2 && rows[i].replies[k]; k++)
+			lay_out(rows[i].replies[k], "x");
+		serve_now();
+		if (post_any() != rows[i].result)
+			fail_msg("row %zu: %s", i, why);
+		end_http();
+	}
+	begin_http("-abc", NULL, PATIENCE);
+	lay_out(500, "");
+	for (unsigned i = 0; i < 2; i++)
+		lay_out(200, "");
+	lay_out(NOTHING, "");
+	lay_out(200, "");
+	serve_now();
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(post_any(), 0);
+	check_request(0, "/a" PATH, "", "{}");
+	check_request(1, "/b" PATH, "", "{}");
+	check_request(2, "/b" PATH, "", "{}");
+	check_request(3, "/b" PATH, "", "{}");
+	check_request(4, "/c" PATH, "", "{}");
+	end_http();
+}
+
+#define LOGIN_BODY "{\"name\":\"anna\",\"password\":\"secret\"}"
+
+/* First a token; another one when it is none any more, asked for without the old one. */
+static void test_token(void **state)
+{
+	(void)state;
+	begin_http("a", "anna", PATIENCE);
+	lay_out(200, TOKEN("first"));
+	lay_out(200, "");
+	lay_out(200, "");
+	lay_out(401, "invalid auth token");
+	lay_out(200, TOKEN("second"));
+	lay_out(200, "");
+	serve_now();
+	assert_false(http_logged_in(server.http));
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(post_any(), 0);
+		assert_true(http_logged_in(server.http));
+	}
+	check_request(0, "/a" LOGIN_PATH, "", LOGIN_BODY);
+	check_request(1, "/a" PATH, "first", "{}");
+	check_request(2, "/a" PATH, "first", "{}");
+	check_request(3, "/a" PATH, "first", "{}");
+	check_request(4, "/a" LOGIN_PATH, "", LOGIN_BODY);
+	check_request(5, "/a" PATH, "second", "{}");
+	end_http();
+}
+
+/* An etcd that knows no users is asked without, until it does. */
+static void test_open_etcd(void **state)
+{
+	(void)state;
+	begin_http("a", "anna", PATIENCE);
+	lay_out(400, "authentication is not enabled");
+	lay_out(200, "");
+	lay_out(200, "");
+	lay_out(400, "user name is empty");
+	lay_out(200, TOKEN("first"));
+	lay_out(200, "");
+	lay_out(401, "");
+	lay_out(400, "authentication is not enabled");
+	lay_out(200, "");
+	serve_now();
+	assert_int_equal(post_any(), 0);
+	assert_int_equal(post_any(), 0);
+	assert_false(http_logged_in(server.http));
+	assert_int_equal(post_any(), 0);
+	assert_true(http_logged_in(server.http));
+	assert_int_equal(post_any(), 0);
+	assert_false(http_logged_in(server.http));
+	check_request(2, "/a" PATH, "", "{}");
+	check_request(4, "/a" LOGIN_PATH, "", LOGIN_BODY);
+	check_request(5, "/a" PATH, "first", "{}");
+	check_request(8, "/a" PATH, "", "{}");
+	end_http();
+}
+
+static void test_login_fails(void **state)
+{
+	static const struct {
+		int status;
+		const char *body;
+		int result;
+	} rows[] = {
+		{400, "authentication failed", -EACCES},
+		{401, "who?", -EACCES},
+		{403, "no", -EACCES},
+		{500, "busy", -ETIMEDOUT},
+		{404, "what?", -EPROTO},
+		{200, "{}", -EPROTO},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		begin_http("a", "anna", PATIENCE);
+		lay_out(rows[i].status, rows[i].body);
+		serve_now();
+		if (post_any() != rows[i].result)
+			fail_msg("row %zu: %s", i, why);
+		assert_false(http_logged_in(server.http));
+		end_http();
+	}
+	/* A new token that is no better: that is no reason to try again and again. */
+	begin_http("ab", "anna", PATIENCE);
+	lay_out(200, TOKEN("first"));
+	lay_out(401, "");
+	serve_now();
+	assert_int_equal(post_any(), -EACCES);
+	end_http();
+}
+
+/* The token that there was stays when the login fails. */
+static void test_login_lost(void **state)
+{
+	(void)state;
+	begin_http("a", "anna", PATIENCE);
+	lay_out(200, TOKEN("first"));
+	lay_out(200, "");
+	lay_out(401, "");
+	lay_out(500, "");
+	lay_out(200, "");
+	serve_now();
+	assert_int_equal(post_any(), 0);
+	assert_int_equal(post_any(), -ETIMEDOUT);
+	assert_true(http_logged_in(server.http));
+	assert_int_equal(post_any(), 0);
+	check_request(3, "/a" LOGIN_PATH, "", LOGIN_BODY);
+	check_request(4, "/a" PATH, "first", "{}");
+	end_http();
+}
+
+static void test_no_password(void **state)
+{
+	char *name = &password_file[strlen(password_file) - 1], last = *name;
+
+	(void)state;
+	*name = '!';
+	begin_http("a", "anna", PATIENCE);
+	serve_now();
+	assert_int_equal(post_any(), -EACCES);
+	assert_non_null(strstr(why, password_file));
+	end_http();
+	*name = last;
+}
+
+/* A URL that is longer than any. */
+static void test_long_path(void **state)
+{
+	char path[2048];
+	const char *answer;
+	size_t len;
+
+	(void)state;
+	memset(path, 'x', sizeof(path));
+	path[0] = '/';
+	path[sizeof(path) - 1] = '\0';
+	begin_http("a", NULL, PATIENCE);
+	serve_now();
+	assert_int_equal(http_post(server.http, path, "{}", &answer, &len, why), -EPROTO);
+	end_http();
+}
+
+static int start_curl(void **state)
+{
+	int fd = mkstemp(password_file);
+
+	(void)state;
+	if (fd < 0 || write(fd, "secret\n", 7) != 7)
+		return -1;
+	close(fd);
+	return sodium_init() < 0 || curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+static int stop_curl(void **state)
+{
+	(void)state;
+	curl_global_cleanup();
+	return unlink(password_file);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_no_answer),
+		cmocka_unit_test(test_given_up),
+		cmocka_unit_test(test_members),
+		cmocka_unit_test(test_token),
+		cmocka_unit_test(test_open_etcd),
+		cmocka_unit_test(test_login_fails),
+		cmocka_unit_test(test_login_lost),
+		cmocka_unit_test(test_no_password),
+		cmocka_unit_test(test_long_path),
+	};
+
+	return cmocka_run_group_tests(tests, start_curl, stop_curl);
+}

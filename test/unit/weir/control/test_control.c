@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The loop of control by a table of tasks that say what was done to them, and end it; signals come
+ * by a pipe, and clients by a real socket.
+ */
+#include "check.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "base/time.h"
+#include "control.h"
+#include "instance.h"
+#include "telemetry/server.h"
+
+static struct world {
+	struct instance inst;
+	int signals[2], file[2];
+	char told[256];  /* a letter for each thing that was done */
+	uint64_t due_ns; /* of the second task */
+	uint64_t ran_ns; /* what the tasks were told the time is */
+	uint64_t period; /* by which it is due again */
+	unsigned turns;  /* of the second task */
+	unsigned end;    /* after so many */
+	unsigned news;   /* bit i: at turn i there are some */
+	uid_t hung_up;
+
+} world;
+
+static void note(const char *what)
+{
+	strncat(world.told, what, sizeof(world.told) - strlen(world.told) - 1);
+}
+
+static void send_signal(int number, uid_t uid)
+{
+	struct signalfd_siginfo info = {.ssi_signo = (uint32_t)number, .ssi_uid = uid};
+
+	assert_int_equal(write(world.signals[1], &info, sizeof(info)), sizeof(info));
+}
+
+static int first_fd(const struct instance *inst)
+{
+	assert_ptr_equal(inst, &world.inst);
+	return world.file[0];
+}
+
+static void read_first(struct instance *inst)
+{
+	char c;
+
+	(void)inst;
+	assert_int_equal(read(world.file[0], &c, 1), 1);
+	note("r");
+}
+
+static uint64_t second_next(const struct instance *inst)
+{
+	(void)inst;
+	return world.due_ns;
+}
+
+static uint64_t much_later(const struct instance *inst)
+{
+	(void)inst;
+	return UINT64_MAX;
+}
+
+static bool run_second(struct instance *inst, uint64_t now_ns)
+{
+	(void)inst;
+	world.ran_ns = now_ns;
+	world.turns++;
+	note(".");
+	if (world.turns == world.end)
+		send_signal(SIGTERM, 0);
+	if (now_ns >= world.due_ns)
+		world.due_ns = world.period ? now_ns + world.period : UINT64_MAX;
+	return world.news >> world.turns & 1;
+}
+
+static void tell_first(struct instance *inst)
+{
+	(void)inst;
+	note("1");
+}
+
+static void tell_third(struct instance *inst)
+{
+	(void)inst;
+	note("3");
+}
+
+static void tell_fourth(struct instance *inst)
+{
+	(void)inst;
+	note("4");
+}
+
+static void hang_up_third(struct instance *inst, uid_t uid)
+{
+	assert_ptr_equal(inst, &world.inst);
+	world.hung_up = uid;
+	note("h");
+}
+
+static const struct task tasks[] = {
+	{.name = "first", .fd = first_fd, .read = read_first, .tell = tell_first},
+	{.name = "second", .next_ns = second_next, .run = run_second},
+	{.name = "third", .next_ns = much_later, .tell = tell_third, .hang_up = hang_up_third},
+	{.name = "fourth", .tell = tell_fourth},
+};
+#define N_TASKS (sizeof(tasks) / sizeof(tasks[0]))
+
+static json_t *answer_client(const char *params, void *context)
+{
+	assert_ptr_equal(context, &world.inst);
+	assert_string_equal(params, "7");
+	note("c");
+	return json_string("well");
+}
+
+static int set_up(void **state)
+{
+	static const struct telemetry_command commands[] = {
+		{.path = "/it", .handler = answer_client}, {0}};
+	static const struct telemetry_command *const tables[] = {commands};
+	static char path[64];
+	struct telemetry_options options = {.path = path,
+		.tables = tables,
+		.n_tables = 1,
+		.context = &world.inst,
+		.now_ns = control_now,
+		.budget_ns = SECOND_NS};
+
+	(void)state;
+	memset(&world, 0, sizeof(world));
+	snprintf(path, sizeof(path), "/tmp/weir-control-%d.sock", (int)getpid());
+	world.due_ns = UINT64_MAX;
+	return pipe(world.signals) || pipe(world.file) ||
+	       telemetry_listen(&options, &world.inst.telemetry);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	telemetry_close(world.inst.telemetry);
+	for (unsigned i = 0; i < 2; i++) {
+		close(world.signals[i]);
+		close(world.file[i]);
+	}
+	return 0;
+}
+
+static int run_loop(void)
+{
+	return control_run(&world.inst, tasks, N_TASKS, world.signals[0]);
+}
+
+/* Either signal ends it before a task has its turn; others are told, of whom they came. */
+static void test_signals(void **state)
+{
+	static const int ends[] = {SIGTERM, SIGINT};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		send_signal(ends[i], 0);
+		assert_int_equal(run_loop(), ends[i]);
+		assert_string_equal(world.told, "");
+	}
+	send_signal(SIGHUP, 77);
+	send_signal(SIGTERM, 0);
+	assert_int_equal(run_loop(), SIGTERM);
+	assert_string_equal(world.told, "h.");
+	assert_int_equal(world.hung_up, 77);
+}
+
+/* A signal that is not whole is none. */
+static void test_half_signal(void **state)
+{
+	(void)state;
+	assert_int_equal(write(world.signals[1], "xyz", 3), 3);
+	world.end = 1;
+	assert_int_equal(run_loop(), SIGTERM);
+	assert_string_equal(world.told, ".");
+}
+
+/* What has come is read, once for each turn, and nothing where there is nothing. */
+static void test_files(void **state)
+{
+	(void)state;
+	assert_int_equal(write(world.file[1], "ab", 2), 2);
+	world.end = 2;
+	assert_int_equal(run_loop(), SIGTERM);
+	assert_string_equal(world.told, "r.r.");
+}
+
+/* Tasks have turns when one is due, and not before: the loop sleeps until then. */
+static void test_due(void **state)
+{
+	uint64_t began = control_now(), due = began + 5 * MS_NS;
+
+	(void)state;
+	world.due_ns = due;
+	world.period = 3 * MS_NS;
+	world.end = 3;
+	assert_int_equal(run_loop(), SIGTERM);
+	assert_int_equal(world.turns, 3);
+	assert_string_equal(world.told, "...");
+	assert_true(world.ran_ns >= due + 2 * world.period);
+	assert_true(world.ran_ns <= control_now());
+}
+
+/* What is due already does not sleep, and makes each turn one. */
+static void test_overdue(void **state)
+{
+	(void)state;
+	world.due_ns = 1;
+	world.end = 1;
+	assert_int_equal(run_loop(), SIGTERM);
+	assert_string_equal(world.told, ".");
+}
+
+/* News are told in the turn they are of, by the first behind who tells, and once. */
+static void test_news(void **state)
+{
+	(void)state;
+	world.due_ns = 1;
+	world.period = 1;
+	world.end = 4;
+	world.news = 1 << 2 | 1 << 3;
+	assert_int_equal(run_loop(), SIGTERM);
+	assert_string_equal(world.told, "..3.3.");
+}
+
+/* A client is answered after the tasks of the turn in which it asks. */
+static void test_client(void **state)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	int client = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	char reply[4096];
+	ssize_t len;
+
+	(void)state;
+	snprintf(at.sun_path, sizeof(at.sun_path), "/tmp/weir-control-%d.sock", (int)getpid());
+	assert_int_equal(connect(client, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(send(client, "/it,7", 5, 0), 5);
+	world.end = 3; /* it is taken in, greeted and answered by then */
+	world.due_ns = control_now() + 2 * MS_NS;
+	world.period = MS_NS;
+	assert_int_equal(run_loop(), SIGTERM);
+	assert_non_null(strchr(world.told, 'c'));
+	assert_true(recv(client, reply, sizeof(reply), MSG_DONTWAIT) > 0); /* the greeting */
+	len = recv(client, reply, sizeof(reply) - 1, MSG_DONTWAIT);
+	assert_true(len > 0);
+	reply[len] = '\0';
+	assert_string_equal(reply, "{\"/it\":\"well\"}");
+	close(client);
+}
+
+#define loop_test(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		loop_test(test_signals),
+		loop_test(test_half_signal),
+		loop_test(test_files),
+		loop_test(test_due),
+		loop_test(test_overdue),
+		loop_test(test_news),
+		loop_test(test_client),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

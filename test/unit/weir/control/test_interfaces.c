@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What control says of the kernel's interfaces under its ports, and when it looks again: in a
+ * network of this process alone, at its loopback.
+ */
+#include "loopback.h"
+
+#include <poll.h>
+#include <stdlib.h>
+
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+
+#include <jansson.h>
+
+#include "base/time.h"
+#include "event.h"
+#include "instance.h"
+#include "interfaces.h"
+
+#define PATIENCE_MS 60000
+
+static struct port_config ports[2];
+static struct config config = {.ports = ports, .n_ports = 2};
+static char directory[] = "/tmp/weir-interfaces-XXXXXX";
+static bool alone; /* in a network of its own */
+
+static void stand_on(const char *device)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(ports[i].name, sizeof(ports[i].name), "%c", 'a' + i);
+		snprintf(ports[i].device, sizeof(ports[i].device), "net_null%u", i);
+	}
+	if (device)
+		strcpy(ports[1].device, device);
+	ports[1].offloads = OFFLOADS_IGNORE;
+	snprintf(config.control_socket, sizeof(config.control_socket), "%s/sock", directory);
+}
+
+static void switch_gro(bool on)
+{
+	struct ethtool_value value = {.cmd = ETHTOOL_SGRO, .data = on};
+	struct ifreq ifr = {.ifr_data = (void *)&value};
+
+	set_interface(SIOCETHTOOL, &ifr);
+}
+
+static unsigned count_said(uint64_t since, const char *event, char *text, size_t size)
+{
+	unsigned n = 0;
+
+	for (; since < events_number(); since++) {
+		json_t *row = events_get(since);
+
+		if (strcmp(json_string_value(json_object_get(row, "event")), event) == 0) {
+			snprintf(text, size, "%s", json_string_value(json_object_get(row, "text")));
+			n++;
+		}
+		json_decref(row);
+	}
+	return n;
+}
+
+static void expect_nothing(struct instance *inst)
+{
+	char names[64] = "x";
+
+	assert_null(inst->interfaces);
+	assert_int_equal(interfaces_fd(inst), -1);
+	assert_int_equal(interfaces_next(inst), UINT64_MAX);
+	assert_false(interfaces_run(inst, UINT64_MAX));
+	interfaces_at_work(inst, 1, names, sizeof(names));
+	assert_string_equal(names, "");
+	interfaces_stop(inst);
+}
+
+/* Without a port of the kernel's there is nothing to look at, nor on those of another box. */
+static void test_none(void **state)
+{
+	struct instance inst = {.config = &config};
+
+	(void)state;
+	stand_on(NULL);
+	assert_int_equal(interfaces_start(&inst), 0);
+	expect_nothing(&inst);
+	stand_on("net_af_packet0,iface=lo");
+	inst.borrowed = inst.ports;
+	assert_int_equal(interfaces_start(&inst), 0);
+	expect_nothing(&inst);
+}
+
+/* One look, to its end: five seconds after the one before, and none meanwhile. */
+static void look(struct instance *inst)
+{
+	struct pollfd fd = {.fd = interfaces_fd(inst), .events = POLLIN};
+	uint64_t due = interfaces_next(inst);
+
+	assert_false(interfaces_run(inst, due - 1));
+	assert_int_equal(interfaces_next(inst), due);
+	assert_false(interfaces_run(inst, due));
+	assert_int_equal(interfaces_next(inst), UINT64_MAX);
+	assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
+	assert_false(interfaces_run(inst, due + 7));
+	assert_int_equal(interfaces_next(inst), due + 7 + 5 * SECOND_NS);
+	assert_int_equal(poll(&fd, 1, 0), 0);
+}
+
+/* An address is said at the start; and an offload that is switched on later, once. */
+static void test_looks(void **state)
+{
+	struct instance inst = {.config = &config};
+	uint64_t began = events_number(), now = control_now();
+	char text[256], names[128];
+
+	(void)state;
+	if (!alone)
+		skip();
+	stand_on("net_af_packet0,iface=lo");
+	switch_gro(false);
+	set_address("10.9.8.7");
+	assert_int_equal(interfaces_start(&inst), 0);
+	assert_int_equal(count_said(began, "port_has_address", text, sizeof(text)), 1);
+	assert_non_null(strstr(text, "port b: lo has the address 10.9.8.7: "));
+	assert_int_equal(count_said(began, "port_in_bridge", text, sizeof(text)), 0);
+	assert_in_range(interfaces_next(&inst), now + 5 * SECOND_NS, control_now() + 5 * SECOND_NS);
+	interfaces_at_work(&inst, 1, names, sizeof(names));
+	assert_null(strstr(names, "gro"));
+	began = events_number();
+	look(&inst);
+	assert_int_equal(count_said(began, "offloads", text, sizeof(text)), 0);
+	switch_gro(true);
+	look(&inst);
+	assert_int_equal(count_said(began, "offloads", text, sizeof(text)), 1);
+	assert_string_equal(
+		text, "ports.b: somebody has switched on rx-gro of lo: ethtool -K lo gro off");
+	interfaces_at_work(&inst, 1, names, sizeof(names));
+	assert_non_null(strstr(names, "lo:rx-gro"));
+	interfaces_at_work(&inst, 0, names, sizeof(names));
+	assert_string_equal(names, "");
+	look(&inst);
+	assert_int_equal(count_said(began, "offloads", text, sizeof(text)), 1);
+	interfaces_stop(&inst);
+	expect_nothing(&inst);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	return !mkdtemp(directory);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	return rmdir(directory);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_looks),
+	};
+
+	alone = loopback_alone();
+	return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Whole boxes with threads and ports of their own: one runs until it is told to end, others are
+ * refused something by the last steps of the start. Nothing comes by the ports, so workers sleep.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <rte_eal.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_mbuf.h>
+
+#include <jansson.h>
+#include <sodium.h>
+
+#include "base/time.h"
+#include "config/load.h"
+#include "event.h"
+#include "start.h"
+
+#define PAIRS 6 /* a port that was closed is gone: each box has two of its own */
+
+#define FIRST  "{'name': 'first', 'match': {'vlan': 1}, 'limit': '1Mbit/s'}"
+#define SECOND "{'name': 'second', 'match': {'vlan': 2}, 'limit': '1Mbit/s'}"
+
+/* Patience with other threads; what comes is there in milliseconds. */
+#define TRIES    3000
+#define MOMENT   (10 * MS_NS)
+#define ANSWER_S 30
+
+static char top[32];
+static unsigned next_pair;
+
+/* Time for who waits: it stands still, or hurries by a step for each look at it. */
+static struct {
+	uint64_t now_ns, step_ns;
+} fake;
+
+uint64_t __real_control_now(void);
+uint64_t __wrap_control_now(void);
+
+uint64_t __wrap_control_now(void)
+{
+	if (__atomic_load_n(&fake.now_ns, __ATOMIC_RELAXED) == 0)
+		return __real_control_now();
+	return __atomic_add_fetch(
+		&fake.now_ns, __atomic_load_n(&fake.step_ns, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+}
+
+static void fake_time(uint64_t step_ns)
+{
+	uint64_t now = __real_control_now();
+
+	__atomic_store_n(&fake.step_ns, step_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&fake.now_ns, now, __ATOMIC_RELAXED);
+}
+
+static void real_time(void)
+{
+	__atomic_store_n(&fake.now_ns, 0, __ATOMIC_RELAXED);
+}
+
+static char *text_of(unsigned pair, const char *port, const char *wire, const char *policies)
+{
+	char *text;
+
+	if (asprintf(&text,
+		    "{'limiter': 'test', 'workers': [0, 1], 'idle': 'sleep', 'ports': {"
+		    "'a': {'device': 'net_null%u'%s}, 'b': {'device': 'net_null%u'%s}}, "
+		    "'wires': [{'name': 'w', 'a': 'a', 'b': 'b'%s}], "
+		    "'control': {'socket': '%s/sock'}, 'policies': [%s]}",
+		    2 * pair, port, 2 * pair + 1, port, wire, top, policies) < 0)
+		abort();
+	for (char *c = text; *c; c++)
+		if (*c == '\'')
+			*c = '"';
+	return text;
+}
+
+static struct config *make_config(const char *port, const char *wire)
+{
+	char *text = text_of(next_pair++, port, wire, FIRST);
+	struct config *config = NULL;
+
+	assert_int_equal(config_parse(text, strlen(text), "run", stderr, &config), 0);
+	free(text);
+	return config;
+}
+
+/* The words of the last event of that name from that number on; NULL: there was none. */
+static const char *said_since(uint64_t number, const char *name, unsigned *n)
+{
+	static char text[512];
+
+	*n = 0;
+	for (; number < events_number(); number++) {
+		json_t *row = events_get(number);
+
+		if (strcmp(json_string_value(json_object_get(row, "event")), name) == 0) {
+			snprintf(text, sizeof(text), "%s",
+				json_string_value(json_object_get(row, "text")));
+			++*n;
+		}
+		json_decref(row);
+	}
+	return *n ? text : NULL;
+}
+
+static void expect_said(uint64_t since, const char *name, const char *text)
+{
+	unsigned n;
+	const char *said = said_since(since, name, &n);
+
+	assert_int_equal(n, 1);
+	assert_string_equal(said, text);
+}
+
+static bool is_running(unsigned lcore)
+{
+	return rte_eal_get_lcore_state(lcore) == RUNNING;
+}
+
+/* ---- a box that runs, and who asks it and ends it */
+
+struct operator
+{
+	char file[64];
+	int signals[2];
+	unsigned pair;
+	bool running; /* both workers were seen to */
+	bool reloaded;
+	pthread_t thread;
+};
+
+static json_t *ask(int client, const char *path)
+{
+	char reply[16384];
+	ssize_t len;
+	json_t *answer, *value;
+
+	if (path && send(client, path, strlen(path), 0) < 0)
+		return NULL;
+	len = recv(client, reply, sizeof(reply), 0);
+	if (len <= 0)
+		return NULL;
+	answer = json_loadb(reply, (size_t)len, 0, NULL);
+	value = path ? json_incref(json_object_get(answer, path)) : json_incref(answer);
+	json_decref(answer);
+	return value;
+}
+
+static bool has_changed(int client)
+{
+	json_t *change = ask(client, "/weir/change");
+	bool ok = json_is_true(json_object_get(json_object_get(change, "last"), "ok"));
+
+	json_decref(change);
+	return ok;
+}
+
+static void write_file(const struct operator* operator, const char * policies)
+{
+	char *text = text_of(operator->pair, "", "", policies);
+	FILE *file = fopen(operator->file, "w");
+
+	if (!file || fputs(text, file) < 0 || fclose(file))
+		abort();
+	free(text);
+}
+
+static void send_signal(const struct operator* operator, int number)
+{
+	struct signalfd_siginfo info = {.ssi_signo = (uint32_t)number, .ssi_uid = 77};
+
+	if (write(operator->signals[1], &info, sizeof(info)) != sizeof(info))
+		abort();
+}
+
+static int connect_to_box(void)
+{
+	struct timeval patience = {.tv_sec = ANSWER_S};
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s/sock", top);
+	setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (connect(client, (struct sockaddr *)&at, sizeof(at)))
+		abort();
+	json_decref(ask(client, NULL)); /* the greeting */
+	return client;
+}
+
+/* No assertion leaves its thread: the other one looks at what it has found. */
+static void *operate(void *argument)
+{
+	const struct timespec moment = {.tv_nsec = MOMENT};
+	struct operator* operator= argument;
+	int client = connect_to_box();
+
+	for (unsigned i = 0; i < TRIES && !operator->running; i++, nanosleep(&moment, NULL))
+		operator->running = is_running(1) && is_running(2);
+	write_file(operator, FIRST ", " SECOND);
+	send_signal(operator, SIGHUP);
+	for (unsigned i = 0; i < TRIES && !operator->reloaded; i++, nanosleep(&moment, NULL))
+		operator->reloaded = has_changed(client);
+	close(client);
+	send_signal(operator, SIGTERM);
+	return NULL;
+}
+
+/* It answers, reads its file again at a hang-up, and ends with nothing left behind. */
+static void test_run(void **state)
+{
+	struct operator operator= {.pair = next_pair};
+	struct config *config = make_config("", "");
+	uint64_t began = events_number();
+	struct config *loaded;
+	struct instance inst;
+	struct stat st;
+	char path[64];
+
+	(void)state;
+	snprintf(operator.file, sizeof(operator.file), "%s/file", top);
+	write_file(&operator, FIRST);
+	assert_int_equal(pipe(operator.signals), 0);
+	assert_int_equal(instance_start(&inst, config, operator.file, NULL, NULL), 0);
+	assert_int_equal(pthread_create(&operator.thread, NULL, operate, &operator), 0);
+	assert_int_equal(instance_run(&inst, operator.signals[0]), SIGTERM);
+	pthread_join(operator.thread, NULL);
+	assert_true(operator.running);
+	assert_true(operator.reloaded);
+	assert_int_equal(inst.n_policies, 2);
+	assert_string_equal(inst.policies[1].name, "second");
+	loaded = inst.loaded;
+	assert_non_null(loaded);
+	fake_time(0); /* workers may take as long as they need */
+	instance_stop(&inst);
+	real_time();
+	assert_int_equal(inst.started, 0);
+	assert_int_equal(inst.leaked, 0);
+	assert_false(inst.abandoned);
+	assert_false(is_running(1) || is_running(2));
+	snprintf(path, sizeof(path), "%s/sock", top);
+	assert_int_equal(stat(path, &st), -1);
+	said_since(began, "worker_abandoned", &operator.pair);
+	assert_int_equal(operator.pair, 0);
+	close(operator.signals[0]);
+	close(operator.signals[1]);
+	unlink(operator.file);
+	config_free(config);
+}
+
+/* ---- boxes that do not start */
+
+static void expect_refused(struct config *config, int error, const char *module)
+{
+	uint64_t began = events_number();
+	struct instance inst;
+	char text[256];
+
+	fake_time(0);
+	assert_int_equal(instance_start(&inst, config, NULL, NULL, NULL), error);
+	real_time();
+	assert_int_equal(inst.started, 0);
+	assert_int_equal(inst.leaked, 0);
+	assert_false(is_running(1) || is_running(2));
+	if (module) {
+		snprintf(text, sizeof(text),
+			"not started, because of %s: %s: weir --doctor CONFIG says what to type",
+			module, strerror(-error));
+		expect_said(began, "not_started", text);
+	}
+	config_free(config);
+}
+
+/* Workers that run already end again. */
+static void test_no_socket(void **state)
+{
+	uint64_t began = events_number();
+	struct config *config = make_config("", "");
+	char text[sizeof(config->control_socket) + 128], file[64];
+
+	(void)state;
+	snprintf(file, sizeof(file), "%s/plain", top);
+	close(creat(file, 0600));
+	snprintf(config->control_socket, sizeof(config->control_socket), "%s/sock", file);
+	snprintf(text, sizeof(text), "control.socket: %s: %s", config->control_socket,
+		strerror(ENOTDIR));
+	expect_refused(config, -ENOTDIR, "telemetry");
+	expect_said(began, "socket_failed", text);
+	unlink(file);
+}
+
+static void test_no_group(void **state)
+{
+	struct config *config = make_config("", "");
+	unsigned n;
+	uint64_t began = events_number();
+
+	(void)state;
+	snprintf(config->control_group, sizeof(config->control_group), "nobody-of-this-name");
+	expect_refused(config, -ENOENT, "telemetry");
+	said_since(began, "socket_failed", &n);
+	assert_int_equal(n, 0);
+}
+
+static void test_no_port(void **state)
+{
+	struct config *config = make_config("", "");
+
+	(void)state;
+	strcpy(config->ports[1].device, "net_null99");
+	next_pair--;
+	expect_refused(config, -ENODEV, NULL);
+}
+
+/* ---- boxes without threads */
+
+/* Where a wire has too few queues its workers are said to idle, unless it is shared out. */
+static void test_few_queues(void **state)
+{
+	struct config *config = make_config(", 'queues': 1", "");
+	uint64_t began = events_number();
+	struct instance inst;
+
+	(void)state;
+	assert_int_equal(instance_prepare(&inst, config, NULL), 0);
+	expect_said(began, "few_queues",
+		"wire w: it has queues for 1 of 2 workers; \"distribute\" would share them out");
+	assert_int_equal(inst.workers[0].n_paths, 2);
+	assert_int_equal(inst.workers[1].n_paths, 0);
+	assert_null(inst.workers[0].paths[0].rings);
+	instance_stop(&inst);
+	assert_int_equal(inst.leaked, 0);
+	config_free(config);
+}
+
+static void test_distributed(void **state)
+{
+	struct config *config = make_config(", 'queues': 1", ", 'distribute': true");
+	uint64_t began = events_number();
+	struct instance inst;
+	unsigned n;
+
+	(void)state;
+	assert_int_equal(instance_prepare(&inst, config, NULL), 0);
+	said_since(began, "few_queues", &n);
+	assert_int_equal(n, 0);
+	for (unsigned w = 0; w < 2; w++) {
+		assert_int_equal(inst.workers[w].n_paths, 2);
+		for (unsigned p = 0; p < 2; p++) {
+			const struct path *path = &inst.workers[w].paths[p];
+
+			assert_non_null(path->rings);
+			assert_int_equal(path->direction, p ? DIRECTION_B_TO_A : DIRECTION_A_TO_B);
+			assert_ptr_equal(path->rings, inst.workers[0].paths[p].rings);
+			if (w > 0)
+				assert_true(path->rx_hash);
+		}
+	}
+	assert_ptr_not_equal(inst.workers[0].paths[0].rings, inst.workers[0].paths[1].rings);
+	instance_stop(&inst);
+	assert_int_equal(inst.leaked, 0);
+	config_free(config);
+}
+
+/* A buffer that does not come back is said, of whose port it is. */
+static void test_missing_buffer(void **state)
+{
+	struct config *config = make_config("", "");
+	uint64_t began = events_number();
+	struct instance inst;
+
+	(void)state;
+	assert_int_equal(instance_prepare(&inst, config, NULL), 0);
+	assert_non_null(rte_pktmbuf_alloc(inst.ports[1].pool));
+	instance_stop(&inst);
+	assert_int_equal(inst.leaked, 1);
+	expect_said(began, "buffers_missing", "ports.b: 1 packet buffers did not come back");
+	config_free(config);
+}
+
+/* ---- a worker that cannot be had */
+
+static bool released;
+
+static int hold_lcore(void *argument)
+{
+	const struct timespec moment = {.tv_nsec = MS_NS};
+
+	(void)argument;
+	while (!__atomic_load_n(&released, __ATOMIC_RELAXED))
+		nanosleep(&moment, NULL);
+	return 0;
+}
+
+/* One that does not end is left with all that it may be at; a second and a half go by for that. */
+static void test_abandoned(void **state)
+{
+	static struct instance inst;
+	uint64_t began = events_number(), took;
+
+	(void)state;
+	assert_int_equal(rte_eal_remote_launch(hold_lcore, NULL, 1), 0);
+	fake_time(20 * MS_NS);
+	took = fake.now_ns;
+	assert_int_equal(instance_start(&inst, make_config("", ""), NULL, NULL, NULL), -EBUSY);
+	took = fake.now_ns - took;
+	real_time();
+	__atomic_store_n(&released, true, __ATOMIC_RELAXED);
+	rte_eal_wait_lcore(1);
+	assert_in_range(took, 1500 * MS_NS, 2 * SECOND_NS);
+	assert_int_equal(inst.started, 0);
+	assert_true(inst.abandoned);
+	expect_said(began, "worker_abandoned",
+		"worker 0 (CPU 0) is stuck and does not end: left as it is");
+	assert_non_null(inst.workers);
+	assert_true(inst.stop);
+}
+
+static int begin(void **state)
+{
+	char vdevs[2 * PAIRS + 6][32];
+	const char *args[2 * PAIRS + 16] = {"run", "--no-huge", "-m", "256", "--no-pci",
+		"--no-telemetry", "--no-shconf", "--log-level=1", "--lcores=(0-2)@0"};
+	int n = 9;
+
+	(void)state;
+	strcpy(top, "/tmp/weir-run-XXXXXX");
+	for (unsigned i = 0; i < 2 * PAIRS + 4; i++) {
+		snprintf(vdevs[i], sizeof(vdevs[i]), "--vdev=net_null%u,no-rx=1", i);
+		args[n++] = vdevs[i];
+	}
+	return !mkdtemp(top) || sodium_init() < 0 || rte_eal_init(n, (char **)(uintptr_t)args) < 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	rmdir(top);
+	return rte_eal_cleanup();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_run), cmocka_unit_test(test_no_socket),
+		cmocka_unit_test(test_no_group), cmocka_unit_test(test_no_port),
+		cmocka_unit_test(test_few_queues), cmocka_unit_test(test_distributed),
+		cmocka_unit_test(test_missing_buffer),
+		cmocka_unit_test(test_abandoned), /* which leaves a box behind */
+	};
+
+	return cmocka_run_group_tests_name("run", tests, begin, end);
+}
