@@ -133,13 +133,14 @@ static bool judge_other(struct worker *w, struct policy_state *state, struct rx_
 
 	if (police_samples(state))
 		sample_packet(w, burst, i, cost);
-	if (police_borrows(state))
-		lend_other(w, state, burst->frames.policy[i], cost, now);
-	if (sourced_knows(&burst->sourced, i))
+	if (sourced_knows(&burst->sourced, i)) {
 		verdict = police_enact(
 			state, packet, data, cost, now, sourced_conforms(&burst->sourced, i));
-	else
+	} else {
+		if (police_borrows(state))
+			lend_other(w, state, burst->frames.policy[i], cost, now);
 		verdict = police_charge(state, packet, data, cost, now);
+	}
 	if (verdict == VERDICT_DROP)
 		burst->unpaid += police_is_quota(state);
 	if (verdict != VERDICT_MARK)
