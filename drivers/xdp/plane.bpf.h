@@ -198,25 +198,26 @@ static __always_inline __u64 left_of(__u64 amount, __u8 ending)
 /*
  * What has ended of a limit by tick *now, if control has not renewed it: then the clock goes as
  * much slower since. It is asked before the limit is read: one that is told after an end has made
- * up for that. False where the clock has been set back, so that nobody can tell.
+ * up for that. False where the clock has been set back, so that nobody can tell, of a limit that
+ * is never exceeded.
  */
 static __always_inline bool look_at_lease(const struct plane_line *line, __u64 *now, __u8 *ended)
 {
 	__u32 only = 0;
 	volatile struct plane_clock *clock = bpf_map_lookup_elem(&plane_clocks, &only);
+	__u32 terms = *(volatile __u32 *)&line->terms, soft = terms & PLANE_SOFT;
 	__u64 until, since;
-	__u8 ending;
+	__u8 ending = terms & PLANE_ENDING;
 
 	if (!clock)
 		return false;
-	until = clock->until;
+	until = soft ? clock->member_until : clock->until;
 	since = *now - until;
-	ending = *(volatile __u32 *)&line->terms & PLANE_ENDING;
 	*ended = 0;
-	if (ending == 0 || until - *now - 1 < clock->span)
+	if (ending == 0 || until - *now - 1 < (soft ? clock->member_span : clock->span))
 		return true;
 	if ((__s64)since < 0)
-		return false;
+		return soft;
 	*ended = ending;
 	*now = until + left_of(since, ending);
 	return true;

@@ -64,6 +64,9 @@ SAME(flow_sample, slot, plane_sample, slot);
 SAME(flow_sample, score, plane_sample, score);
 static_assert(sizeof(struct plane_clock) == 128 &&
 		      offsetof(struct plane_clock, span) - offsetof(struct plane_clock, until) ==
+			      offsetof(struct expiry, span) &&
+		      offsetof(struct plane_clock, member_span) -
+				      offsetof(struct plane_clock, member_until) ==
 			      offsetof(struct expiry, span),
 	"");
 static_assert(EXPIRY_PARTS == PLANE_ENDING && (MARK_ECN & PLANE_MARK_MASK) == PLANE_ECN, "");
@@ -455,6 +458,8 @@ void plane_set_terms(struct plane *plane, unsigned cpu, uint32_t slot, const str
 
 	if (policy->count == COUNT_PACKETS)
 		terms |= PLANE_PACKETS;
+	if (!policy_is_conserved(policy))
+		terms |= PLANE_SOFT;
 	if (policy->action == ACTION_COUNT)
 		terms |= PLANE_COUNTS;
 	if (policy->action == ACTION_MARK)
@@ -480,6 +485,13 @@ struct expiry *plane_lease(struct plane *plane)
 	struct plane_clock *clock = plane->clock.memory;
 
 	return (struct expiry *)&clock->until;
+}
+
+struct expiry *plane_membership(struct plane *plane)
+{
+	struct plane_clock *clock = plane->clock.memory;
+
+	return (struct expiry *)&clock->member_until;
 }
 
 void plane_leave_unknown(struct plane *plane, bool never)

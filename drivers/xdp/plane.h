@@ -72,12 +72,17 @@ void plane_leave(struct plane *plane, uint32_t slot, bool never);
 /* What a policy counts, and does with what does not conform: before it is decided by a CPU. */
 void plane_set_terms(struct plane *plane, unsigned cpu, uint32_t slot, const struct policy *policy);
 
-/* What ends of the limit of a CPU's line when the lease does; see base/expiry.h. */
+/* What ends of the limit of a CPU's line when its lease does; see base/expiry.h. */
 void plane_set_ending(struct plane *plane, unsigned cpu, uint32_t slot, uint8_t ending);
 uint8_t plane_ending(const struct plane *plane, unsigned cpu, uint32_t slot);
 
-/* The lease, of all CPUs: nothing lasts before it is set. They look at it, and do not write it. */
+/*
+ * The leases, of all CPUs: that of conserved limits, and that of all others, which lasts while the
+ * group counts this limiter in. Nothing lasts before they are set. CPUs look at them, and do not
+ * write them.
+ */
 struct expiry *plane_lease(struct plane *plane);
+struct expiry *plane_membership(struct plane *plane);
 
 /* As plane_leave() of packets that only workers can understand. */
 void plane_leave_unknown(struct plane *plane, bool never);

@@ -46,9 +46,9 @@ struct plane_bucket {
 };
 
 /*
- * Terms, from below: what ends of a limit with the lease, as base/expiry.h has it; of how many
+ * Terms, from below: what ends of a limit with its lease, as base/expiry.h has it; of how many
  * parts, as a power of two, a packet is, where packets are counted; and what is done with what does
- * not conform. PLANE_MARKS: with a DSCP, or PLANE_ECN.
+ * not conform. PLANE_MARKS: with a DSCP, or PLANE_ECN. PLANE_SOFT: its lease is the membership.
  */
 #define PLANE_ENDING     0xffU
 #define PLANE_UNIT_SHIFT 8
@@ -59,6 +59,7 @@ struct plane_bucket {
 #define PLANE_MARK_SHIFT 16
 #define PLANE_MARK_MASK  0xffU
 #define PLANE_ECN        0xffU
+#define PLANE_SOFT       (1U << 24)
 
 #define PLANE_FLOWS 32
 
@@ -76,7 +77,8 @@ struct plane_time {
 /*
  * Written by control beside the one in force, which an even count leads to the first of: so one of
  * both is whole wherever control is killed. By it limits end that control does not renew: `until`
- * and `span` are a struct expiry, of all CPUs.
+ * and `span` are a struct expiry, of all CPUs; and the other two are one for soft limits, of which
+ * a part ends when peers take this limiter for lost.
  */
 struct plane_clock {
 	__u32 written;
@@ -84,7 +86,8 @@ struct plane_clock {
 	struct plane_time times[2];
 	__u8 apart[8];
 	__u64 until, span;
-	__u8 to_line[48];
+	__u64 member_until, member_span;
+	__u8 to_line[32];
 };
 
 #define PLANE_CLOCK_SHIFT 28

@@ -19,12 +19,14 @@
 #include "delays.h"
 #include "differs.h"
 #include "gossip_socket.h"
+#include "kernel_lines.h"
 #include "event.h"
 #include "measure.h"
 #include "publish.h"
 #include "refusals.h"
 #include "secret/group_keys.h"
 #include "renewal.h"
+#include "tick.h"
 #include "credits.h"
 #include "commit.h"
 #include "attach.h"
@@ -210,13 +212,16 @@ static void log_differing_peers(struct instance *inst)
 void brain_tell(struct instance *inst)
 {
 	uint8_t buf[DATAGRAM_MAX];
-	unsigned peer;
+	uint64_t tick = tick_now();
+	unsigned peer, sent = 0;
 	size_t len;
 
 	credits_retry(inst);
 	publish(inst);
-	while ((len = limiter_send(inst->limiter, buf, &peer)) > 0)
+	for (; (len = limiter_send(inst->limiter, buf, &peer)) > 0; sent++)
 		gossip_socket_send(inst->gossip, peer, buf, len);
+	if (sent > 0)
+		kernel_lines_spoke(inst, tick);
 }
 
 /* A TSC that is not where it should be is said each time: it is rare, or something is wrong. */

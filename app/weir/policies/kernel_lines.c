@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "attach.h"
+#include "base/expiry.h"
+#include "base/time.h"
 #include "event.h"
 #include "instance.h"
 #include "plane.h"
@@ -16,12 +18,16 @@
 #include "policy/names.h"
 #include "tick.h"
 
+/* What a rate of the TSC may be off, and more, is taken from the time until an end. */
+#define EARLY 1000
+
 /* Ticks: longer than anybody lives. */
 #define NOT_YET (UINT64_C(1) << 60)
 
 struct kernel_lines {
 	uint32_t *sample_of; /* by slot, or PLANE_UNSAMPLED */
 	uint32_t *free;      /* samples that no policy has */
+	uint8_t *ending;     /* by slot: what ends of its present limit, or of the next */
 	unsigned n_free;
 };
 
@@ -83,6 +89,19 @@ static int kernel_prepare(
 	return ret;
 }
 
+/* What ends with its lease of what a limiter thinks that it may pass. */
+static uint8_t ending_of(
+	const struct instance *inst, const struct policy *policy, const struct limiter_view *view)
+{
+	unsigned n = inst->config->gossip.n_roster;
+
+	if (policy_is_conserved(policy))
+		return view->ending;
+	if (!policy->allocator->gossips || n < 2)
+		return 0;
+	return expiry_ending((uint64_t)view->local_limit, (uint64_t)(view->limit / n));
+}
+
 static void decide_in(struct instance *inst, unsigned cpu, uint32_t slot)
 {
 	plane_hold(inst->plane, cpu, slot, inst->kernel_lines->sample_of[slot]);
@@ -130,13 +149,14 @@ struct shared_bucket *kernel_lines_buckets(const struct instance *inst)
 	return plane_buckets(inst->plane);
 }
 
-static int make_samples(struct instance *inst)
+static int make_lines(struct instance *inst)
 {
 	struct kernel_lines *lines = inst->kernel_lines;
 
 	lines->sample_of = malloc(inst->slots.capacity * sizeof(*lines->sample_of));
 	lines->free = malloc(PLANE_SAMPLES * sizeof(*lines->free));
-	if (!lines->sample_of || !lines->free)
+	lines->ending = calloc(inst->slots.capacity, sizeof(*lines->ending));
+	if (!lines->sample_of || !lines->free || !lines->ending)
 		return -ENOMEM;
 	memset(lines->sample_of, 0xff, inst->slots.capacity * sizeof(*lines->sample_of));
 	for (uint32_t i = 0; i < PLANE_SAMPLES; i++)
@@ -149,8 +169,9 @@ int kernel_lines_start(struct instance *inst)
 	if (!inst->plane)
 		return 0;
 	inst->kernel_lines = calloc(1, sizeof(*inst->kernel_lines));
-	if (!inst->kernel_lines || make_samples(inst))
+	if (!inst->kernel_lines || make_lines(inst))
 		return -ENOMEM;
+	expiry_init(plane_membership(inst->plane), 0, UINT64_MAX);
 	for (unsigned cpu = 0; cpu < inst->engine.n_cpus; cpu++) {
 		struct engine_worker *mine = &inst->engine.workers[inst->engine.n_workers + cpu];
 
@@ -171,17 +192,23 @@ void kernel_lines_stop(struct instance *inst)
 		return;
 	free(inst->kernel_lines->sample_of);
 	free(inst->kernel_lines->free);
+	free(inst->kernel_lines->ending);
 	free(inst->kernel_lines);
 	inst->kernel_lines = NULL;
 }
 
 void kernel_lines_begun(struct instance *inst, unsigned cpu, const struct limit_profile *profile)
 {
-	const struct policy *policy = &inst->policies[inst->slots.policy[profile->policy]];
+	unsigned index = inst->slots.policy[profile->policy];
+	const struct policy *policy = &inst->policies[index];
+	struct limiter_view view;
 
+	limiter_view(inst->limiter, index, &view);
+	inst->kernel_lines->ending[profile->policy] = ending_of(inst, policy, &view);
 	plane_lines(inst->plane, cpu)[profile->policy].over = (struct police_over){0};
 	plane_set_terms(inst->plane, cpu, profile->policy, policy);
-	plane_set_ending(inst->plane, cpu, profile->policy, profile->ending);
+	plane_set_ending(
+		inst->plane, cpu, profile->policy, inst->kernel_lines->ending[profile->policy]);
 	if (!policy_needs_worker(policy))
 		decide_in(inst, cpu, profile->policy);
 }
@@ -189,9 +216,10 @@ void kernel_lines_begun(struct instance *inst, unsigned cpu, const struct limit_
 void kernel_lines_tell(struct instance *inst, unsigned cpu, const struct limit_profile *profile)
 {
 	struct policy_state *line = &plane_lines(inst->plane, cpu)[profile->policy];
+	uint8_t ending = inst->kernel_lines->ending[profile->policy];
 
-	if (plane_ending(inst->plane, cpu, profile->policy) != profile->ending)
-		plane_set_ending(inst->plane, cpu, profile->policy, profile->ending);
+	if (plane_ending(inst->plane, cpu, profile->policy) != ending)
+		plane_set_ending(inst->plane, cpu, profile->policy, ending);
 	if (police_shift(line) != profile->sample_shift)
 		token_bucket_set_owner(
 			&line->bucket, police_owner(police_flags(line), profile->sample_shift,
@@ -200,12 +228,16 @@ void kernel_lines_tell(struct instance *inst, unsigned cpu, const struct limit_p
 
 /*
  * Between the two a CPU may go by either limit, and for ever if the process ends there: with the
- * larger part that ends of both neither leaves more than is promised to nobody.
+ * larger part that ends of both neither leaves more than is promised to nobody, or left to it.
  */
-void kernel_lines_before(struct instance *inst, uint32_t slot, uint8_t ending)
+void kernel_lines_before(struct instance *inst, unsigned policy, const struct limiter_view *view)
 {
+	uint32_t slot = inst->slots.of[policy];
+	uint8_t ending;
+
 	if (!inst->plane || !inst->engine.slots[slot].kernel)
 		return;
+	ending = inst->kernel_lines->ending[slot] = ending_of(inst, &inst->policies[policy], view);
 	for (unsigned cpu = 0; cpu < inst->engine.n_cpus; cpu++)
 		if (plane_ending(inst->plane, cpu, slot) < ending)
 			plane_set_ending(inst->plane, cpu, slot, ending);
@@ -214,6 +246,21 @@ void kernel_lines_before(struct instance *inst, uint32_t slot, uint8_t ending)
 struct expiry *kernel_lines_lease(const struct instance *inst)
 {
 	return inst->plane ? plane_lease(inst->plane) : NULL;
+}
+
+void kernel_lines_spoke(struct instance *inst, uint64_t tick)
+{
+	uint64_t timeout_ns, ticks;
+	struct expiry *membership;
+
+	if (!inst->plane || inst->config->gossip.n_roster < 2)
+		return;
+	timeout_ns = limiter_timeout(inst->limiter);
+	ticks = (uint64_t)((unsigned __int128)timeout_ns * inst->clock.hz / SECOND_NS);
+	membership = plane_membership(inst->plane);
+	/* First the end, as until it has been set nothing ends by the span. Nobody else does. */
+	(void)expiry_set(membership, expiry_until(membership), tick + ticks - ticks / EARLY);
+	__atomic_store_n(&membership->span, 2 * ticks, __ATOMIC_RELEASE);
 }
 
 /* What the bucket has at a tick stays, and it earns from `since` on. */

@@ -14,6 +14,7 @@
 struct expiry;
 struct instance;
 struct limit_profile;
+struct limiter_view;
 struct shared_bucket;
 
 extern const struct policy_part kernel_part;
@@ -35,11 +36,18 @@ struct shared_bucket *kernel_lines_buckets(const struct instance *inst);
 void kernel_lines_begun(struct instance *inst, unsigned cpu, const struct limit_profile *profile);
 void kernel_lines_tell(struct instance *inst, unsigned cpu, const struct limit_profile *profile);
 
-/* Before the limit in a slot becomes another, of which so much ends with the lease. */
-void kernel_lines_before(struct instance *inst, uint32_t slot, uint8_t ending);
+/* Before the limit of a policy becomes the one of this view. */
+void kernel_lines_before(struct instance *inst, unsigned policy, const struct limiter_view *view);
 
 /* The lease of its CPUs, which nobody writes but who calls this; or NULL. */
 struct expiry *kernel_lines_lease(const struct instance *inst);
+
+/*
+ * Peers have been spoken to, at a tick. They take this limiter for lost when they have not heard it
+ * for their timeout, and leave it the Nth part of soft limits (section 5.6 of "Cloud Control with
+ * Distributed Rate Limiting"): more its CPUs do not pass from then on, if nobody speaks for them.
+ */
+void kernel_lines_spoke(struct instance *inst, uint64_t tick);
 
 /*
  * Before this process's programs take over, and after: buckets have what those of a former process

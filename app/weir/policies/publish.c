@@ -104,9 +104,10 @@ static void tell_round(struct instance *inst)
 {
 	for (unsigned i = 0; i < PUBLISH_ROUND && !dirty_is_empty(&inst->dirty); i++) {
 		uint32_t slot = dirty_next(&inst->dirty);
-		struct engine_limit limit = published_limit(inst, inst->slots.policy[slot]);
+		unsigned policy = inst->slots.policy[slot];
+		struct engine_limit limit = published_limit(inst, policy);
 
-		kernel_lines_before(inst, slot, limit.view.ending);
+		kernel_lines_before(inst, policy, &limit.view);
 		log_limit(limit.policy, engine_enforce(&inst->engine, &limit, tick_now()));
 		dirty_told(&inst->dirty, slot);
 	}

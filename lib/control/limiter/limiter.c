@@ -426,6 +426,11 @@ struct keyring *limiter_rekey(struct limiter *l, struct keyring *keyring)
 	return gossip_rekey(l->gossip, keyring);
 }
 
+uint64_t limiter_timeout(const struct limiter *l)
+{
+	return gossip_timeout(l->gossip);
+}
+
 const struct gossip *limiter_gossip(const struct limiter *l)
 {
 	return l->gossip;

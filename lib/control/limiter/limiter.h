@@ -318,6 +318,9 @@ const char *limiter_thing(bool group, uint32_t *things, bool *fixed);
 /* See gossip_rekey(). */
 struct keyring *limiter_rekey(struct limiter *limiter, struct keyring *keyring);
 
+/* Nanoseconds after which a peer that has not been heard is lost. */
+uint64_t limiter_timeout(const struct limiter *limiter);
+
 const struct gossip *limiter_gossip(const struct limiter *limiter);
 
 #endif

@@ -189,6 +189,8 @@ static struct policy random_policy(struct prng *prng)
 		.burst_bytes = 1 + prng_next(prng) % (UINT64_C(1) << prng_next(prng) % 30),
 		.allocator = &divides_evenly};
 
+	if (prng_next(prng) % 2)
+		policy.guarantee = GUARANTEE_CONSERVED;
 	policy.mark = prng_next(prng) % 2 ? MARK_ECN : (int)(prng_next(prng) % 64);
 	return policy;
 }
@@ -260,12 +262,19 @@ static const struct token_bucket *bucket_of(const struct model *model)
 	return police_borrows(&model->line) ? &model->other.meter.bucket : &model->line.bucket;
 }
 
-/* What a worker holds already needs no lease; by a clock of before the span nobody borrows. */
+/*
+ * What a worker holds already needs no lease; by a clock of before the span nobody borrows of what
+ * is never exceeded, and of the others everybody.
+ */
 static void model_borrows(struct model *model, uint32_t cost, uint64_t now)
 {
 	uint64_t until = expiry_until(&model->lease);
 
-	if (model->ending && expiry_is_past(&model->lease, now)) {
+	bool past = model->ending && expiry_is_past(&model->lease, now);
+
+	if (past && (int64_t)(now - until) < 0)
+		past = policy_is_conserved(&model->policy);
+	if (past) {
 		if ((int64_t)(now - until) >= 0)
 			police_borrow_ended(
 				&model->line, &model->shared, cost, now, model->ending, until);
@@ -378,9 +387,13 @@ static void change_limit(struct world *world, struct model *model, struct prng *
 static void renew_lease(struct world *world, struct model *model, struct prng *prng, uint64_t now)
 {
 	uint64_t until = now + prng_next(prng) % (SPAN / 2);
+	struct expiry *lease = plane_lease(world->plane);
+	struct expiry *membership = plane_membership(world->plane);
+	bool conserved = policy_is_conserved(&model->policy);
 
 	expiry_init(&model->lease, until, SPAN);
-	expiry_init(plane_lease(world->plane), until, SPAN);
+	expiry_init(conserved ? lease : membership, until, SPAN);
+	expiry_init(conserved ? membership : lease, prng_next(prng), SPAN); /* is not looked at */
 }
 
 static void pin_to(unsigned cpu)

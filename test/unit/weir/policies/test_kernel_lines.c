@@ -51,7 +51,7 @@ struct plane {
 	int publishes, told_time;
 	struct {
 		uint64_t until, span;
-	} lease;
+	} lease, membership;
 } plane;
 
 /* The program before the ports. */
@@ -183,6 +183,11 @@ struct expiry *plane_lease(struct plane *p)
 	return (struct expiry *)&p->lease;
 }
 
+struct expiry *plane_membership(struct plane *p)
+{
+	return (struct expiry *)&p->membership;
+}
+
 void plane_leave_unknown(struct plane *p, bool never)
 {
 	p->unknown_never = never;
@@ -237,18 +242,18 @@ int plane_publish(struct plane *p, const struct classifier *classifier)
 	return p->publishes;
 }
 
-static struct config *config_of(const char *policies)
+static struct config *config_of(const char *more, const char *policies)
 {
 	struct config *config = NULL;
 	char *text;
 
 	assert_true(asprintf(&text,
-			    "{'limiter': 'test', 'workers': [0, 1], 'idle': 'sleep',"
+			    "{'limiter': 'test', 'workers': [0, 1], 'idle': 'sleep', %s"
 			    "'ports': {'a': {'device': 'net_null0'}, 'b': {'device': 'net_null1'}},"
 			    "'wires': [{'name': 'w', 'a': 'a', 'b': 'b'}],"
 			    "'control': {'socket': '/tmp/weir-kernel-lines.sock'},"
 			    "'policies': [%s]}",
-			    policies) > 0);
+			    more, policies) > 0);
 	for (char *c = text; *c; c++)
 		if (*c == '\'')
 			*c = '"';
@@ -262,12 +267,14 @@ static struct config *config_of(const char *policies)
 	"{'name': '" name "', 'limit': '8kbit/s', 'burst': '" burst "', " more "'match': {" match \
 	"}}"
 #define SOFT   LIMIT("soft", "50kB", "", "'direction': 'a-to-b'")
+#define EVEN   LIMIT("even", "50kB", "'allocator': 'static', ", "'dst': '10.0.0.0/8'")
 #define COUNTS LIMIT("counts", "1kB", "'action': 'count', ", "'dst': '10.0.0.0/8'")
 #define WAITS  LIMIT("waits", "1kB", "'action': 'shape', ", "'direction': 'b-to-a'")
 
-static void open_plane(struct instance *inst, struct config **config, const char *policies)
+static void open_plane_more(
+	struct instance *inst, struct config **config, const char *more, const char *policies)
 {
-	*config = config_of(policies);
+	*config = config_of(more, policies);
 	memset(inst, 0, sizeof(*inst));
 	/* What a box has closed is not there any more. */
 	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null0", ""), 0);
@@ -276,6 +283,27 @@ static void open_plane(struct instance *inst, struct config **config, const char
 	assert_ptr_equal(inst->plane, &plane);
 	assert_int_equal(inst->engine.n_cpus, CPUS);
 	assert_in_range(bypass.room_slots, inst->slots.capacity, SLOTS);
+}
+
+static void open_plane(struct instance *inst, struct config **config, const char *policies)
+{
+	open_plane_more(inst, config, "", policies);
+}
+
+/* At an address of this process alone, of two limiters. */
+static void open_of_two(struct instance *inst, struct config **config, const char *policies)
+{
+	unsigned id = (unsigned)getpid();
+	char *text;
+
+	assert_true(asprintf(&text,
+			    "'gossip': {'listen': '127.%1$u.%2$u.93:7946', 'insecure': true, "
+			    "'timeout': '2s', 'roster': ["
+			    "{'name': 'test', 'address': '127.%1$u.%2$u.93:7946'}, "
+			    "{'name': 'peer', 'address': '127.%1$u.%2$u.94:7946'}]}, ",
+			    1 + id / 254 % 254, 1 + id % 254) > 0);
+	open_plane_more(inst, config, text, policies);
+	free(text);
 }
 
 static void close_plane(struct instance *inst, struct config *config)
@@ -334,21 +362,94 @@ static void test_who_decides(void **state)
 /* Before the limit of a slot changes no CPU keeps less from it than ends of either. */
 static void test_ending(void **state)
 {
+	const struct limiter_view view = {.limit = 1000, .local_limit = 1000, .ending = 20};
+	struct limit_profile told = {0};
 	struct instance inst;
 	struct config *config;
 	uint32_t slot;
 
 	(void)state;
 	open_plane(&inst, &config, SOFT ", " WAITS);
-	slot = slot_of(&inst, 0);
+	told.policy = slot = slot_of(&inst, 0);
+	config->policies[0].guarantee = GUARANTEE_CONSERVED;
 	plane.ending[0][slot] = 10;
 	plane.ending[1][slot] = 30;
-	kernel_lines_before(&inst, slot, 20);
+	kernel_lines_before(&inst, 0, &view);
 	assert_int_equal(plane.ending[0][slot], 20);
 	assert_int_equal(plane.ending[1][slot], 30);
-	kernel_lines_before(&inst, slot_of(&inst, 1), 20); /* the workers' */
+	for (unsigned cpu = 0; cpu < CPUS; cpu++) {
+		kernel_lines_tell(&inst, cpu, &told);
+		assert_int_equal(plane.ending[cpu][slot], 20);
+	}
+	kernel_lines_before(&inst, 1, &view); /* the workers' */
 	assert_int_equal(plane.ending[0][slot_of(&inst, 1)], 0);
 	assert_ptr_equal(kernel_lines_lease(&inst), &plane.lease);
+	config->policies[0].guarantee = GUARANTEE_SOFT;
+	close_plane(&inst, config);
+}
+
+/* A soft limit ends in the Nth part, if it is above that and peers divide it otherwise. */
+static void test_soft_ending(void **state)
+{
+	static const struct {
+		unsigned policy;
+		double local;
+		uint8_t ending;
+	} rows[] = {{0, 1000, 128}, {0, 501, 1}, {0, 500, 0}, {0, 400, 0}, {0, 0, 0}, {0, 750, 85},
+		{1, 1000, 0}};
+	struct instance inst;
+	struct config *config;
+
+	(void)state;
+	open_of_two(&inst, &config, SOFT ", " EVEN);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct limiter_view view = {
+			.limit = 1000, .local_limit = rows[i].local, .ending = 77};
+		const struct limit_profile told = {.policy = slot_of(&inst, rows[i].policy)};
+
+		kernel_lines_before(&inst, rows[i].policy, &view);
+		kernel_lines_tell(&inst, 0, &told);
+		assert_int_equal(plane.ending[0][told.policy], rows[i].ending);
+	}
+	close_plane(&inst, config);
+}
+
+/* It lasts as long as peers count this limiter in since they have been spoken to. */
+static void test_membership(void **state)
+{
+	struct instance inst;
+	struct config *config;
+	uint64_t ticks, lease;
+
+	(void)state;
+	open_of_two(&inst, &config, SOFT);
+	lease = plane.lease.until;
+	assert_int_equal(plane.membership.until, 0);
+	assert_true(plane.membership.span == UINT64_MAX);
+	ticks = 2 * inst.clock.hz;
+	for (uint64_t tick = 1000; tick < 3000; tick += 1000) {
+		kernel_lines_spoke(&inst, tick);
+		assert_in_range(plane.membership.until, tick + ticks - ticks / 500,
+			tick + ticks - ticks / 2000);
+		assert_int_equal(plane.membership.span, 2 * ticks);
+	}
+	assert_int_equal(plane.lease.until, lease);
+	close_plane(&inst, config);
+}
+
+/* A limiter that is alone has nobody who would count it out. */
+static void test_alone(void **state)
+{
+	const struct limiter_view view = {.limit = 1000, .local_limit = 1000};
+	struct instance inst;
+	struct config *config;
+
+	(void)state;
+	open_plane(&inst, &config, SOFT);
+	kernel_lines_spoke(&inst, 1000);
+	assert_true(plane.membership.span == UINT64_MAX);
+	kernel_lines_before(&inst, 0, &view);
+	assert_int_equal(plane.ending[0][slot_of(&inst, 0)], 0);
 	close_plane(&inst, config);
 }
 
@@ -553,6 +654,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_who_decides, forget_before),
 		cmocka_unit_test_setup(test_ending, forget_before),
+		cmocka_unit_test_setup(test_soft_ending, forget_before),
+		cmocka_unit_test_setup(test_membership, forget_before),
+		cmocka_unit_test_setup(test_alone, forget_before),
 		cmocka_unit_test_setup(test_adopt, forget_before),
 		cmocka_unit_test_setup(test_adopt_at_most, forget_before),
 		cmocka_unit_test_setup(test_take_over, forget_before),
