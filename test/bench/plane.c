@@ -257,13 +257,11 @@ static void begin_limits(struct bench *bench, const struct policy *policy)
 static double enforce_all(
 	struct bench *bench, const struct policy *policy, double part, uint64_t at)
 {
+	struct engine_limit limit = limit_of(policy, 0, part);
 	double began = now_ms();
 
-	for (unsigned i = 0; i < bench->n; i++) {
-		const struct engine_limit limit = limit_of(policy, i, part);
-
+	for (limit.slot = 0; limit.slot < bench->n; limit.slot++)
 		expect_done("engine_enforce", engine_enforce(&bench->engine, &limit, at));
-	}
 	return now_ms() - began;
 }
 

@@ -27,11 +27,12 @@ static void log_limit(const struct policy *policy, int err)
 /* What the policy in a slot may pass by now. */
 static struct engine_limit published_limit(const struct instance *inst, unsigned policy)
 {
-	struct engine_limit limit = {.policy = &inst->policies[policy],
-		.slot = inst->slots.of[policy],
-		.hz = inst->clock.hz,
-		.clock = inst->clock.set_back};
+	struct engine_limit limit; /* to zero it all first costs as much as the half of a change */
 
+	limit.policy = &inst->policies[policy];
+	limit.slot = inst->slots.of[policy];
+	limit.hz = inst->clock.hz;
+	limit.clock = inst->clock.set_back;
 	engine_view(&inst->engine, inst->limiter, policy, &limit);
 	return limit;
 }

@@ -175,7 +175,7 @@ static int make_profile(const struct engine *engine, const struct engine_limit *
 
 	if (profile->shaped)
 		profile->shape.terms.clock = limit->clock;
-	if (ret == 0 && driver->join)
+	if (ret == 0 && driver->join && !engine_is_borrowed(engine, limit->policy))
 		driver->join(driver->context, limit->slot, profile);
 	return ret;
 }
@@ -341,19 +341,26 @@ static int change_shared_bucket(
 	return 0;
 }
 
-static int enforce_limit(struct engine *engine, const struct engine_limit *limit, uint64_t now)
+/* What they may is in the shared bucket; to find out once more is most of a change's work. */
+static void tell_borrowers(struct engine *engine, const struct engine_limit *limit, uint64_t now)
+{
+	struct limit_profile profile;
+
+	limit_profile_borrowed(&profile, limit->policy, limit->slot, &limit->view,
+		&engine->slots[limit->slot].sampling);
+	for (unsigned w = 0; w < engine_lines_of(engine, limit->slot); w++)
+		tell_worker(engine, limit, w, &profile, now);
+}
+
+static int tell_workers(struct engine *engine, const struct engine_limit *limit, uint64_t now)
 {
 	double parts[CONFIG_WORKERS_MAX];
 	struct limit_profile profile;
 	int ret = 0, err = 0;
 
-	if (engine_is_borrowed(engine, limit->policy))
-		ret = change_shared_bucket(engine, limit, now);
-	if (ret)
-		return ret;
 	divide_limit(engine, limit, parts);
 	for (unsigned w = 0; w < engine_lines_of(engine, limit->slot); w++) {
-		/* Equal parts have one profile: to make it is most of the work. */
+		/* Equal parts have one profile. */
 		if (w == 0 || part_of_line(engine, parts, w) != part_of_line(engine, parts, w - 1))
 			err = make_profile(engine, limit, part_of_line(engine, parts, w), &profile);
 		if (err == 0)
@@ -361,6 +368,21 @@ static int enforce_limit(struct engine *engine, const struct engine_limit *limit
 		ret = ret ? ret : err;
 	}
 	return ret;
+}
+
+static int enforce_limit(struct engine *engine, const struct engine_limit *limit, uint64_t now)
+{
+	int ret;
+
+	if (!engine_is_borrowed(engine, limit->policy))
+		return tell_workers(engine, limit, now);
+	ret = change_shared_bucket(engine, limit, now);
+	if (ret)
+		return ret;
+	if (policy_is_shaped(limit->policy))
+		return tell_workers(engine, limit, now);
+	tell_borrowers(engine, limit, now);
+	return 0;
 }
 
 int engine_enforce(struct engine *engine, const struct engine_limit *limit, uint64_t now)

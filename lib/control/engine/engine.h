@@ -60,7 +60,7 @@ struct engine_slot {
 /* What a driver adds whose workers are threads. All NULL: states are changed at once. */
 struct engine_driver {
 	void *context;
-	/* Adds to a profile what the engine does not know of. */
+	/* Adds to a profile what the engine does not know of; not where workers borrow. */
 	void (*join)(void *context, uint32_t slot, struct limit_profile *profile);
 	/* A worker's state has begun with a profile. */
 	void (*begun)(void *context, unsigned worker, const struct limit_profile *profile);

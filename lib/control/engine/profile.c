@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/time.h"
+#include "police/borrow.h"
 #include "police/shaped.h"
 #include "policy/kind.h"
 #include "policy/period.h"
@@ -122,7 +123,7 @@ static uint64_t worker_burst(const struct policy *policy, uint64_t local, double
  */
 static uint64_t rate_of(double bits, unsigned below)
 {
-	return (uint64_t)ldexp(bits, (int)below);
+	return (uint64_t)(below ? ldexp(bits, (int)below) : bits);
 }
 
 static unsigned bits_below(const struct policy *policy, double bits)
@@ -139,6 +140,18 @@ void limit_rate_params(struct token_bucket_params *params, const struct policy *
 {
 	params->rate_below = bits_below(policy, rate * 8);
 	params->rate_bps = rate_of(rate * 8, params->rate_below);
+}
+
+void limit_profile_borrowed(struct limit_profile *profile, const struct policy *policy,
+	unsigned index, const struct limiter_view *view, const struct sampling *sampling)
+{
+	*profile = (struct limit_profile){
+		.policy = index,
+		.kind = (uint8_t)policy_meter_kind(policy),
+		.sample_shift = policy_samples_flows(policy) ? sampling->shift : POLICE_UNSAMPLED,
+		.ending = view->ending,
+	};
+	profile->meter.bucket = police_borrow_profile();
 }
 
 int limit_profile_init(struct limit_profile *profile, const struct policy *policy, unsigned index,
@@ -160,12 +173,7 @@ int limit_profile_init(struct limit_profile *profile, const struct policy *polic
 	};
 	int err;
 
-	*profile = (struct limit_profile){
-		.policy = index,
-		.kind = (uint8_t)params.kind,
-		.sample_shift = policy_samples_flows(policy) ? sampling->shift : POLICE_UNSAMPLED,
-		.ending = view->ending,
-	};
+	limit_profile_borrowed(profile, policy, index, view, sampling); /* but for the meter */
 	err = meter_profile_init(&profile->meter, &params, hz);
 	profile->shaped = policy_is_shaped(policy);
 	if (profile->shaped)

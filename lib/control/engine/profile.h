@@ -53,6 +53,13 @@ int limit_profile_init(struct limit_profile *profile, const struct policy *polic
 	uint64_t hz);
 
 /*
+ * For a policy whose workers borrow what they may from a shared bucket (police/borrow.h): all but
+ * that is as limit_profile_init() has it.
+ */
+void limit_profile_borrowed(struct limit_profile *profile, const struct policy *policy,
+	unsigned index, const struct limiter_view *view, const struct sampling *sampling);
+
+/*
  * The rate of a bucket of a policy, in units a second: as limit_profile_init() has it, in whole
  * bit/s where bytes are counted, and else as exact as a double.
  */

@@ -359,22 +359,31 @@ static void tell_profile(void *context, unsigned worker, const struct limit_prof
 	w->told++;
 }
 
-/* A driver's workers are all told, and nothing else changes. */
+/*
+ * A driver's workers are all told, and nothing else changes. Each begins with its own profile, and
+ * is told one that is made once, as all have the same part; those that borrow have nothing to join.
+ */
 static void test_driver(void **state)
 {
-	struct policy_state before;
-	struct world w;
+	static const struct {
+		enum meter_kind meter;
+		unsigned joined;
+	} rows[] = {{METER_TOKEN_BUCKET, 0}, {METER_GCRA, WORKERS + 1}};
 
 	(void)state;
-	world_open(&w, WORKERS, METER_TOKEN_BUCKET);
-	w.engine.driver = (struct engine_driver){&w, join_credit, NULL, tell_profile};
-	before = w.engine.workers[0].states[0];
-	assert_int_equal(engine_enforce(&w.engine, &w.limit, SECOND), 0);
-	assert_int_equal(w.told, WORKERS);
-	/* Each begins with its own, and is told one that is made once, as all have the whole. */
-	assert_int_equal(w.joined, WORKERS + 1);
-	assert_memory_equal(&before, &w.engine.workers[0].states[0], sizeof(before));
-	world_close(&w);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct policy_state before;
+		struct world w;
+
+		world_open(&w, WORKERS, rows[i].meter);
+		w.engine.driver = (struct engine_driver){&w, join_credit, NULL, tell_profile};
+		before = w.engine.workers[0].states[0];
+		assert_int_equal(engine_enforce(&w.engine, &w.limit, SECOND), 0);
+		assert_int_equal(w.told, WORKERS);
+		assert_int_equal(w.joined, rows[i].joined);
+		assert_memory_equal(&before, &w.engine.workers[0].states[0], sizeof(before));
+		world_close(&w);
+	}
 }
 
 /* A rate that no meter can express leaves the old one in force. */
