@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import box  # kernel_peers.py has put its directory on the path
-from kernel_peers import FRAME, FREE, LIMITED, binary
+from kernel_peers import Peer, binary
 
 SETTLE_S = 1  # until buckets are empty and queues full
 
@@ -45,20 +45,20 @@ class Source:
         self.paced_pps = paced_pps
         self.threads = softirq_threads()
 
-    def command(self, peer, limited, seconds):
-        """The source's command line. Without a peer its packets go nowhere."""
+    def command(self, peer, limited, seconds, like=Peer):
+        """The source's command line. Without a peer its packets, as to that `like`, go nowhere."""
         near, far = (peer.ends[0], peer.ends[3]) if peer else ("-", "-")
         pids = self.threads + (peer.pids() if peer else [])
-        words = [binary("xdp_source"), binary("xdp_source.bpf.o"), near, far,
-                 LIMITED if limited else FREE, FRAME, self.paced_pps if limited else 0, seconds,
-                 *pids]
+        like = peer or like
+        words = [binary("xdp_source"), binary("xdp_source.bpf.o"), near, far, like.to[limited],
+                 like.frame, self.paced_pps if limited else 0, seconds, *pids]
         return ["taskset", "-c", str(self.cpu), *map(str, words)]
 
-    def run(self, peer, limited, seconds):
+    def run(self, peer, limited, seconds, like=Peer):
         """One run; the source's account of it."""
         if peer:
             peer.before(limited)
-        done = subprocess.run(self.command(peer, limited, seconds), capture_output=True, text=True,
+        done = subprocess.run(self.command(peer, limited, seconds, like), capture_output=True, text=True,
                               check=False, timeout=seconds + box.PATIENCE_S,
                               preexec_fn=box.die_with_parent)
         box.expect(done.returncode == 0, done.stderr.strip())
@@ -66,7 +66,7 @@ class Source:
         box.expect(account["sent"] > 0, "the source sent nothing")
         return account
 
-    def cost(self, peer, limited, seconds):
+    def cost(self, peer, limited, seconds, like=Peer):
         """ns of all CPUs a packet, the making of the packet included.
 
         Softirqs have seen every packet. A process has not, if it is slower than they are: its time
@@ -74,7 +74,7 @@ class Source:
         was accounted for; where a limit drops, it must tell itself.
         """
         before = peer.seen() if peer else None
-        account = self.run(peer, limited, seconds)
+        account = self.run(peer, limited, seconds, like)
         n_threads = len(self.threads)
         kernel = account["cpu_ns"] + sum(account["others_ns"][:n_threads])
         if before is None:

@@ -10,6 +10,7 @@ packets to FREE, and a limit that counts for packets to LIMITED.
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 
@@ -61,6 +62,8 @@ class Peer:
 
     name = ""
     counts = FRAME  # bytes of a packet, as this limiter counts them
+    frame = FRAME  # bytes of a packet
+    to = (FREE, LIMITED)  # addresses: where the limit is out of reach, and where it is not
 
     def __init__(self, limited_pps):
         """limited_pps: packets a second that the limit for LIMITED is to let pass."""
@@ -235,17 +238,35 @@ class Weir(Peer):
             self.scene.close()
 
 
+def load_programs(peer):
+    """test/bench/xdp_bucket.bpf.c's, pinned; what arrives is freed by one of them."""
+    run(f"ethtool -K {peer.ends[3]} gro on")
+    pins = f"{BPF_FILES}/{peer.name}-programs"
+    run(f"bpftool prog loadall {binary('xdp_bucket.bpf.o')} {pins} pinmaps {pins}")
+    run(f"bpftool net attach xdpdrv pinned {pins}/sink dev {peer.ends[3]}")
+    return pins
+
+
+class Redirect(Peer):
+    """No limiter: the least that XDP forwards by."""
+
+    name = "redir"
+
+    def limit(self):
+        pins = load_programs(self)
+        out = socket.if_nametoindex(self.ends[2]).to_bytes(4, sys.byteorder)
+        run(f"bpftool map update pinned {pins}/other_port key 0 0 0 0 value "
+            + " ".join(map(str, out)))
+        run(f"bpftool net attach xdpdrv pinned {pins}/forward dev {self.ends[1]}")
+
+
 class Plane(Weir):
     """Weir's data plane in the kernel."""
 
     name = "plane"
 
     def limit(self):
-        # What arrives is freed as it is behind the peer in XDP.
-        run(f"ethtool -K {self.ends[3]} gro on")
-        pins = f"{BPF_FILES}/{self.name}-sink"
-        run(f"bpftool prog loadall {binary('xdp_bucket.bpf.o')} {pins}")
-        run(f"bpftool net attach xdpdrv pinned {pins}/sink dev {self.ends[3]}")
+        load_programs(self)
         super().limit()
 
     def _devices(self):
