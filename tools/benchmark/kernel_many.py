@@ -6,9 +6,10 @@ cables each. As root, on a machine with two CPUs.
 
     kernel_many.py [--json FILE] [--rounds N] [--seconds S]
 
-Each packet goes to a policy by lot, and passes. Compared is the CPU time that a packet costs all
-CPUs together, softirqs included, less what it costs to make it, in the same round: above 1 the plane
-costs more. Prints a table in Markdown.
+Each packet goes to a policy by lot, and passes. Compared is the CPU time that a packet costs the CPU
+that it arrives on, softirqs included, less what it costs to make it, in the same round: above 1 the
+plane costs more. Beside it stands what Weir's process spends meanwhile, most of it on what its
+control looks at ten times a second, of each policy that has packets. Prints a table in Markdown.
 """
 
 import argparse
@@ -26,9 +27,9 @@ from kernel_measure import Source, spread  # noqa: E402
 from kernel_peers import box  # noqa: E402
 from report import markdown_table  # noqa: E402
 
-FIRST4, FIRST6 = 10 << 24, 0x20010000
-STEP4 = 163  # addresses from one policy to the next, so that no two are in one line of the table
-LENGTHS6 = (32, 36, 40, 44, 48, 52, 56, 60, 64)
+FIRST = {False: 1 << 24, True: 0x20010000}  # the upper 32 bits of the first address, by IPv6
+SPACE4 = 3_300_000_000  # addresses that IPv4 prefixes are spread over
+LENGTHS = {False: range(20, 33), True: range(32, 65, 4)}
 FRAME6 = 64  # bytes, of which 62 are headers
 MEMORY = ["--no-huge", "-m", "1024", "--no-shconf", "--no-pci", "--no-telemetry"]
 
@@ -41,18 +42,19 @@ class Many(peers.Plane):
         self.name, self.words, self.n, self.ipv6 = name, words, n, ipv6
         self.ends = [f"{name}{end}" for end in ("a0", "a1", "b0", "b1")]
         self.frame = FRAME6 if ipv6 else peers.FRAME
-        step = n // used * (1 if ipv6 else STEP4)
-        self.to = (f"{self._address(0)}+{used}*{step}",) * 2
+        self.step = 1 if ipv6 else SPACE4 // n
+        self.to = (f"{self._prefix(0, 32)[0]}+{used}*{self.step * (n // used)}",) * 2
 
-    def _address(self, i):
-        if self.ipv6:
-            return ipaddress.IPv6Address(FIRST6 + i << 96)
-        return ipaddress.IPv4Address(FIRST4 + i * STEP4)
+    def _prefix(self, i, length):
+        upper = FIRST[self.ipv6] + i * self.step
+        address = (ipaddress.IPv6Address(upper << 96) if self.ipv6
+                   else ipaddress.IPv4Address(upper))
+        return ipaddress.ip_network((address, length), strict=False)
 
     def _config(self):
-        lengths = LENGTHS6 if self.ipv6 else (32,)
+        lengths = LENGTHS[self.ipv6]
         policies = [{"name": f"p{i}", "limit": f"{peers.OUT_OF_REACH:.0f}bit/s",
-                     "match": {"dst": f"{self._address(i)}/{lengths[i % len(lengths)]}"}}
+                     "match": {"dst": str(self._prefix(i, lengths[i % len(lengths)]))}}
                     for i in range(self.n)]
         return super()._config() | {"eal": MEMORY, "policies": policies}
 
@@ -68,7 +70,7 @@ def contestants(cpus):
 
 
 def measure(options, cpus):
-    """Of each contestant ns a packet, one a round."""
+    """What a packet costs each contestant: ns in the kernel and in its process, a pair a round."""
     source = Source(cpus[0], 0)
     all_of_them = contestants(cpus)
     costs = {peer.name: [] for peer in all_of_them}
@@ -78,8 +80,10 @@ def measure(options, cpus):
         for number in range(options.rounds + 1):
             for peer in all_of_them:
                 alone = source.cost(None, False, options.seconds, like=peer)
-                costs[peer.name].append(source.cost(peer, False, options.seconds) - alone)
-            last = ", ".join(f"{name} {its[-1]:.0f}" for name, its in costs.items())
+                kernel, process = source.costs(peer, False, options.seconds)
+                costs[peer.name].append((kernel - alone, process))
+            last = ", ".join(f"{name} {its[-1][0]:.0f} + {its[-1][1]:.0f}"
+                             for name, its in costs.items())
             print(f"round {number}, ns a packet: {last}", file=sys.stderr, flush=True)
     finally:
         for peer in all_of_them:
@@ -100,14 +104,15 @@ def main():
     except (box.Skip, peers.Missing) as reason:
         print(f"skipped: {reason}", file=sys.stderr)
         sys.exit(box.SKIP)
-    bare = costs["redir"]
-    rows, ratios = [["a bare XDP redirect", f"{statistics.median(bare):.0f}", ""]], {}
+    bare = [kernel for kernel, _ in costs["redir"]]
+    rows, ratios = [["a bare XDP redirect", f"{statistics.median(bare):.0f}", "", ""]], {}
     for peer in all_of_them[1:]:
-        its = costs[peer.name]
+        its, process = zip(*costs[peer.name])
         ratios[peer.name] = spread([cost / least for cost, least in zip(its, bare)])
         rows.append([peer.words, f"{statistics.median(its):.0f}",
-                     "{median:.2f} ({p10:.2f}–{p90:.2f})".format(**ratios[peer.name])])
-    print(markdown_table(["", "ns a packet", "to the redirect"], rows))
+                     "{median:.2f} ({p10:.2f}–{p90:.2f})".format(**ratios[peer.name]),
+                     f"{statistics.median(process):.0f}"])
+    print(markdown_table(["", "ns a packet", "to the redirect", "and of the process"], rows))
     if options.json:
         with open(options.json, "w", encoding="utf-8") as out:
             json.dump({"ratios": ratios, "cpu_ns_per_packet": costs}, out, indent=2)

@@ -58,8 +58,8 @@ class Source:
         """One run; the source's account of it."""
         if peer:
             peer.before(limited)
-        done = subprocess.run(self.command(peer, limited, seconds, like), capture_output=True, text=True,
-                              check=False, timeout=seconds + box.PATIENCE_S,
+        done = subprocess.run(self.command(peer, limited, seconds, like), capture_output=True,
+                              text=True, check=False, timeout=seconds + box.PATIENCE_S,
                               preexec_fn=box.die_with_parent)
         box.expect(done.returncode == 0, done.stderr.strip())
         account = json.loads(done.stdout)
@@ -67,7 +67,11 @@ class Source:
         return account
 
     def cost(self, peer, limited, seconds, like=Peer):
-        """ns of all CPUs a packet, the making of the packet included.
+        """ns of all CPUs a packet, the making of the packet included."""
+        return sum(self.costs(peer, limited, seconds, like))
+
+    def costs(self, peer, limited, seconds, like=Peer):
+        """ns of the CPU that packets arrive on and of softirqs; and of the peer's processes.
 
         Softirqs have seen every packet. A process has not, if it is slower than they are: its time
         is divided by what it took. Under full load the far end tells that, in the very time that
@@ -78,10 +82,10 @@ class Source:
         n_threads = len(self.threads)
         kernel = account["cpu_ns"] + sum(account["others_ns"][:n_threads])
         if before is None:
-            return kernel / account["sent"]
+            return kernel / account["sent"], 0
         taken = peer.seen() - before if limited else account["arrived"]
         box.expect(taken > 0, f"nothing passed through {peer.name}")
-        return kernel / account["sent"] + sum(account["others_ns"][n_threads:]) / taken
+        return kernel / account["sent"], sum(account["others_ns"][n_threads:]) / taken
 
     def accuracy(self, peer, seconds):
         """What passed, over the limit: once settled, and in the first second from rest."""
