@@ -19,6 +19,7 @@ Of time, and so another in each run; arguments are the program's own:
     distribute [ROUNDS]          one queue for several workers
     phantom POLICIES... [OPTION...]
                                  the whole way of a packet of the meter phantom
+    plane [POLICIES [ROUNDS]]    what the kernel's data plane is told, until it has it (as root)
     reserve [ROUNDS]             drawing from a reserve
     shape [OPTION...]            packets that wait: --rounds N, --fifo PRIORITY, --seconds N
 """
@@ -196,6 +197,11 @@ def distribute(*words):
     return markdown_table(["", "cycles a packet", "p10 to p90"], rows)
 
 
+def plane(*words):
+    """As the program prints it."""
+    return "\n".join(said_by("test/bench/bench_plane", *words))
+
+
 def reserve(*words):
     """Beside a bucket of one's own, alone and with another core that writes."""
     lines = said_by("test/bench/bench_reserve", *words)
@@ -264,7 +270,7 @@ def shape(*words):
 
 TABLES = {"estimators": estimators, "push-sum": push_sum, "split": split, "unlike": unlike,
           "control-loop": control_loop, "demo": demo, "distribute": distribute, "phantom": phantom,
-          "reserve": reserve, "shape": shape}
+          "plane": plane, "reserve": reserve, "shape": shape}
 
 
 def main(argv):

@@ -6,7 +6,7 @@ cables each. As root, on a machine with two CPUs.
 
     kernel_many.py [--json FILE] [--rounds N] [--seconds S]
 
-Each packet goes to a policy by lot, and passes. Compared is the CPU time that a packet costs the CPU
+Each packet goes to a policy by lot, and passes. Compared is the time that a packet costs the CPU
 that it arrives on, softirqs included, less what it costs to make it, in the same round: above 1 the
 plane costs more. Beside it stands what Weir's process spends meanwhile, most of it on what its
 control looks at ten times a second, of each policy that has packets. Prints a table in Markdown.
