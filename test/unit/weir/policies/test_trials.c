@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Trials that come, change and go while packets flow: each counts what is of its own time, and its
+ * lines are freed when it has gone. The test plays control and both workers.
+ */
+#include "instance_world.h"
+
+#include <stdlib.h>
+
+#include <rte_malloc.h>
+
+#include "clock.h"
+#include "policy_txn.h"
+#include "trials.h"
+
+/* A table for each line, so that memory tells how many there are. */
+#define SOURCES(more)                                                                       \
+	"{'name': 's', 'match': {'vlan': 1}, 'limit': '1Gbit/s', 'per': 'src', 'sources': " \
+	"1024" more "}"
+#define MINE(more)   "{'name': 'mine', 'match': {'direction': 'a-to-b'}, 'limit': '10Gbit/s'" more "}"
+#define TRIAL(limit) ", 'trial': {'limit': '" limit "', 'burst': '4096B'}"
+#define FEW          4096 / INSTANCE_BYTES /* packets of that burst */
+
+static struct policy_txn *prepare_policies(struct instance_world *w, const char *policies)
+{
+	struct policy_txn *x;
+
+	instance_world_write(w, policies);
+	assert_int_equal(policy_txn_prepare(&w->inst, w->file, w->inst.clock.hz, stderr, &x), 0);
+	return x;
+}
+
+static void finish_policies(struct instance_world *w, struct policy_txn *x)
+{
+	for (unsigned i = 0; i < 3 && !policy_txn_finish(x); i++)
+		instance_world_turn_all(w);
+	assert_true(policy_txn_finish(x));
+	policy_txn_free(x);
+}
+
+static void take_policies(struct instance_world *w, const char *policies)
+{
+	struct policy_txn *x = prepare_policies(w, policies);
+
+	assert_int_equal(policy_txn_commit(x), 0);
+	finish_policies(w, x);
+}
+
+static unsigned count_heap(void)
+{
+	struct rte_malloc_socket_stats stats;
+
+	assert_int_equal(rte_malloc_get_socket_stats(0, &stats), 0);
+	return stats.alloc_count;
+}
+
+/* A line that nobody needs any more is freed, and none that somebody does. */
+static void test_freed(void **state)
+{
+	unsigned without, with;
+	struct instance_world w;
+	struct policy_txn *x;
+
+	(void)state;
+	instance_world_open(&w, SOURCES(""));
+	without = count_heap();
+	take_policies(&w, SOURCES(TRIAL("8kbit/s")));
+	with = count_heap();
+	assert_true(with > without);
+	for (unsigned i = 0; i < 3; i++) {
+		x = prepare_policies(&w, SOURCES(TRIAL("16kbit/s")));
+		assert_true(count_heap() > with);
+		policy_txn_free(x); /* in vain */
+		assert_int_equal(count_heap(), with);
+		x = prepare_policies(&w, SOURCES(TRIAL("16kbit/s")));
+		assert_int_equal(policy_txn_commit(x), 0);
+		assert_true(count_heap() > with); /* a worker may be at the former one */
+		finish_policies(&w, x);
+		assert_int_equal(count_heap(), with);
+		take_policies(&w, SOURCES(TRIAL("8kbit/s")));
+		assert_int_equal(count_heap(), with);
+	}
+	take_policies(&w, SOURCES(""));
+	assert_int_equal(count_heap(), without);
+	take_policies(&w, SOURCES(TRIAL("8kbit/s")));
+	assert_int_equal(count_heap(), with);
+	take_policies(&w, MINE("")); /* the policy goes, and its trial with it */
+	assert_true(count_heap() < without);
+	take_policies(&w, SOURCES(""));
+	assert_int_equal(count_heap(), without);
+	instance_world_close(&w);
+}
+
+/* Also of a policy that never comes, and of a change that a stop of the box comes before. */
+static void test_freed_early(void **state)
+{
+	struct instance_world w;
+	struct policy_txn *x;
+	unsigned before = count_heap(), without;
+
+	(void)state;
+	instance_world_open(&w, MINE(""));
+	without = count_heap();
+	x = prepare_policies(&w, MINE("") ", " SOURCES(TRIAL("8kbit/s")));
+	assert_true(count_heap() > without);
+	policy_txn_free(x);
+	assert_int_equal(count_heap(), without);
+	take_policies(&w, SOURCES(TRIAL("8kbit/s")));
+	x = prepare_policies(&w, SOURCES(TRIAL("16kbit/s")));
+	assert_int_equal(policy_txn_commit(x), 0);
+	policy_txn_free(x);
+	instance_world_close(&w);
+	assert_int_equal(count_heap(), before);
+}
+
+/* What is seen of a trial after so many turns of the workers. */
+static struct trial_now seen_after(struct instance_world *w, unsigned turns)
+{
+	struct trial_now now;
+
+	for (unsigned i = 0; i < turns; i++)
+		instance_world_turn_all(w);
+	assert_true(trials_look(&w->inst, 0, &now));
+	return now;
+}
+
+/* Counts and ages begin anew with a change, and go on where another policy changes. */
+static void test_counted(void **state)
+{
+	const unsigned turns = 8, packets = turns * INSTANCE_WORKERS * INSTANCE_BURST;
+	uint64_t began_ns;
+	struct instance_world w;
+	struct trial_now now;
+
+	(void)state;
+	instance_world_open(&w, MINE(""));
+	assert_false(trials_look(&w.inst, 0, &now));
+	began_ns = control_now();
+	take_policies(&w, MINE(TRIAL("8kbit/s")));
+	now = seen_after(&w, turns);
+	assert_true(now.totals.passed_packets >= FEW);
+	assert_true(now.totals.dropped_packets > 0);
+	assert_true(now.totals.passed_packets + now.totals.dropped_packets >= packets);
+	assert_true(now.age_s * 1e9 <= (double)(control_now() - began_ns));
+	assert_true(now.local_limit == 1000);
+	assert_int_equal(now.local_burst, 4096);
+	assert_int_equal(instance_world_totals(&w, 0).dropped_packets, 0);
+	began_ns = control_now();
+	take_policies(&w, MINE(TRIAL("8Gbit/s") ""));
+	now = seen_after(&w, 0);
+	assert_true(now.age_s * 1e9 <= (double)(control_now() - began_ns));
+	assert_true(now.local_limit == 1e9);
+	take_policies(&w, MINE(""));
+	assert_false(trials_look(&w.inst, 0, &now));
+	instance_world_close(&w);
+}
+
+/* Only what stays in its slot and has another trial is a change, and whichever way it changes. */
+static void test_listed(void **state)
+{
+	static const struct {
+		const char *former, *next;
+		unsigned line; /* that counts then; 0: none */
+		unsigned n;
+	} rows[] = {
+		{MINE(""), MINE(TRIAL("8kbit/s")), 1, 1},
+		{MINE(TRIAL("8kbit/s")), MINE(TRIAL("16kbit/s")), 2, 1},
+		{MINE(TRIAL("8kbit/s")), MINE(""), 0, 1},
+		{MINE(TRIAL("8kbit/s")), MINE(TRIAL("8kbit/s") ", 'burst': '9MB'"), 1, 0},
+		{MINE(""), MINE(", 'burst': '9MB'"), 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct trial_change changes[4];
+		struct instance_world w;
+		struct policy_txn *x;
+
+		instance_world_open(&w, rows[i].former);
+		x = prepare_policies(&w, rows[i].next);
+		assert_int_equal(policy_txn_commit(x), 0);
+		assert_int_equal(trials_list_changes(&w.inst, changes), rows[i].n);
+		if (rows[i].n) {
+			assert_int_equal(changes[0].slot, w.inst.slots.of[0]);
+			assert_int_equal(changes[0].trial, rows[i].line);
+		}
+		assert_int_equal(w.inst.engine.slots[w.inst.slots.of[0]].trial, rows[i].line);
+		finish_policies(&w, x);
+		assert_int_equal(trials_list_changes(&w.inst, changes), 0);
+		instance_world_close(&w);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_freed),
+		cmocka_unit_test(test_freed_early),
+		cmocka_unit_test(test_counted),
+		cmocka_unit_test(test_listed),
+	};
+
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+}
