@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What packets have waited, policy by policy: in whole numbers though workers have 32 bits, over
+ * all slots that a policy has had, and held against its objective at the pace that is promised.
+ */
+#include "instance_world.h"
+
+#include <stdlib.h>
+
+#include "base/time.h"
+#include "clock.h"
+#include "delays.h"
+#include "policy_txn.h"
+#include "worker.h"
+
+#define N 10
+#define WAITS_IN(name, vlan, more)                                               \
+	"{'name': '" name "', 'match': {'vlan': " vlan "}, 'limit': '8Mbit/s', " \
+	"'action': 'shape'" more "}"
+#define WAITS(name, more) WAITS_IN(name, "7", more)
+#define OBJECTIVE         ", 'slo': {'p99': '5ms'}"
+#define DROPS             "{'name': 'drops', 'match': {'vlan': 8}, 'limit': '8Mbit/s'}"
+
+/* So many that wait, each in a VLAN of its own. */
+static void open_many(struct instance_world *w, unsigned n, const char *more)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	for (unsigned i = 1; i <= n; i++)
+		fprintf(out, "%s" WAITS_IN("w%u", "%u", "%s"), i > 1 ? ", " : "", i, i, more);
+	fclose(out);
+	instance_world_open(w, text);
+	free(text);
+}
+
+static struct policy_txn *begin_reload(struct instance_world *w, const char *policies)
+{
+	struct policy_txn *x;
+
+	instance_world_write(w, policies);
+	assert_int_equal(policy_txn_prepare(&w->inst, w->file, w->inst.clock.hz, stderr, &x), 0);
+	assert_int_equal(policy_txn_commit(x), 0);
+	return x;
+}
+
+static void end_reload(struct instance_world *w, struct policy_txn *x)
+{
+	for (unsigned i = 0; i < 3 && !policy_txn_finish(x); i++)
+		instance_world_turn_all(w);
+	assert_true(policy_txn_finish(x));
+	policy_txn_free(x);
+}
+
+static void reload(struct instance_world *w, const char *policies)
+{
+	end_reload(w, begin_reload(w, policies));
+}
+
+static uint32_t slot_of(const struct instance_world *w, unsigned policy)
+{
+	return w->inst.slots.of[policy];
+}
+
+static struct policy_shape *shape_of(struct instance_world *w, unsigned worker, unsigned policy)
+{
+	return worker_shape(&w->inst.workers[worker], slot_of(w, policy));
+}
+
+static struct delays_totals totals_of(struct instance_world *w, unsigned policy)
+{
+	struct delays_totals totals;
+
+	delays_totals(&w->inst, slot_of(w, policy), &totals);
+	return totals;
+}
+
+/* Workers' counters are added up, and a bin that comes round has not begun anew. */
+static void test_totals(void **state)
+{
+	struct delays_totals totals;
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, WAITS("waits", "") ", " DROPS);
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
+		struct policy_shape *shape = shape_of(&w, i, 0);
+
+		shape->waited = 10 + i;
+		shape->marked = 20 + i;
+		for (unsigned r = 0; r < DROP_SHAPE_REASONS; r++)
+			shape->dropped[r] = 100 * r + i;
+		shape->delay.bins[3 + i] = UINT32_MAX;
+	}
+	delays_look(&w.inst, control_now());
+	shape_of(&w, 0, 0)->delay.bins[3] += 6; /* beyond 2^32 */
+	totals = totals_of(&w, 0);
+	assert_int_equal(totals.waited, 21);
+	assert_int_equal(totals.marked, 41);
+	for (unsigned r = 0; r < DROP_SHAPE_REASONS; r++)
+		assert_int_equal(totals.dropped[r], 200 * r + 1);
+	assert_int_equal(totals.delay.bins[3], UINT32_MAX + UINT64_C(6));
+	assert_int_equal(totals.delay.bins[4], UINT32_MAX);
+	assert_int_equal(delay_count(&totals.delay), 2 * (uint64_t)UINT32_MAX + 6);
+	totals = totals_of(&w, 1); /* where none wait */
+	assert_int_equal(totals.waited, 0);
+	assert_int_equal(delay_count(&totals.delay), 0);
+	assert_null(delays_window(&w.inst, slot_of(&w, 0)));
+	instance_world_close(&w);
+}
+
+/* A tick looks at some policies in turn, and so at each in a while. */
+static void test_looked_at(void **state)
+{
+	enum { MANY = 150, LOOKS = 64 };
+	struct instance_world w;
+
+	(void)state;
+	open_many(&w, MANY, "");
+	for (unsigned i = 0; i < MANY; i++)
+		shape_of(&w, 0, i)->delay.bins[0] = 1;
+	for (unsigned tick = 1; tick <= 3; tick++) {
+		unsigned folded = 0;
+
+		delays_look(&w.inst, control_now());
+		for (unsigned i = 0; i < MANY; i++)
+			folded += w.inst.delays->slots[slot_of(&w, i)].sums[0].bins[0] == 1;
+		assert_int_equal(folded, tick * LOOKS < MANY ? tick * LOOKS : MANY);
+	}
+	instance_world_close(&w);
+}
+
+/* How many policies' windows of 10 s have been marked so often. */
+static unsigned marked(const struct instance_world *w, unsigned times)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < N; i++) {
+		const struct delay_window *window = delays_window(&w->inst, slot_of(w, i));
+
+		n += window->windows[DELAY_WINDOW_10S].newest == times % DELAY_WINDOW_MARKS;
+	}
+	return n;
+}
+
+/* What has an objective is looked at within a second, as many at a time as have become due. */
+static void test_marked(void **state)
+{
+	static const struct {
+		uint64_t after_ns; /* since the last look */
+		unsigned marked;   /* for the first time, by then */
+	} rows[] = {
+		{SECOND_NS / 10 - 1, 0},
+		{1, 1}, /* what was too little is not forgotten */
+		{SECOND_NS / 5, 3},
+		{SECOND_NS / 10 * 6, 9},
+		{SECOND_NS / 10, 10},
+	};
+	struct instance_world w;
+	uint64_t now;
+
+	(void)state;
+	open_many(&w, N, OBJECTIVE);
+	now = delays_window(&w.inst, slot_of(&w, N - 1))->windows[DELAY_WINDOW_10S].ns[0];
+	delays_look(&w.inst, now); /* too early for all: a mark is due in 5 s */
+	assert_int_equal(marked(&w, 0), N);
+	now += 6 * SECOND_NS;
+	w.inst.delays->marked_ns = now;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		now += rows[i].after_ns;
+		delays_look(&w.inst, now);
+		assert_int_equal(marked(&w, 1), rows[i].marked);
+	}
+	delays_look(&w.inst, now + 100 * SECOND_NS); /* all, and none twice */
+	assert_int_equal(marked(&w, 2), N);
+	instance_world_close(&w);
+}
+
+/* A policy that moves to another slot takes with it what it has counted. */
+static void test_moved(void **state)
+{
+	struct delays_totals totals;
+	struct instance_world w;
+	struct policy_txn *x;
+	uint32_t former;
+
+	(void)state;
+	instance_world_open(&w, WAITS("waits", OBJECTIVE));
+	former = slot_of(&w, 0);
+	shape_of(&w, 1, 0)->waited = 7;
+	shape_of(&w, 1, 0)->delay.bins[5] = 3;
+	assert_int_equal(delays_waited_before(&w.inst, former), 0);
+	for (unsigned times = 1; times <= 2; times++) { /* and again, with what it had before */
+		x = begin_reload(&w, times == 1 ? WAITS("waits", OBJECTIVE ", 'accounting': 'wire'")
+						: WAITS("waits", OBJECTIVE));
+		assert_int_not_equal(slot_of(&w, 0), former);
+		assert_int_equal(totals_of(&w, 0).waited, 7 * times); /* workers are at both */
+		assert_memory_equal(delays_window(&w.inst, slot_of(&w, 0)),
+			delays_window(&w.inst, former), sizeof(struct delay_window));
+		end_reload(&w, x);
+		former = slot_of(&w, 0);
+		assert_int_equal(delays_waited_before(&w.inst, former), 7 * times);
+		shape_of(&w, 1, 0)->waited = 7;
+		shape_of(&w, 1, 0)->delay.bins[5] = 3;
+		totals = totals_of(&w, 0);
+		assert_int_equal(totals.waited, 7 * (times + 1));
+		assert_int_equal(totals.delay.bins[5], 3 * (times + 1));
+		assert_non_null(delays_window(&w.inst, former));
+	}
+	reload(&w, DROPS);
+	reload(&w, DROPS ", " WAITS("waits", "")); /* by the same name, and yet another */
+	assert_int_equal(totals_of(&w, 1).waited, 0);
+	assert_int_equal(delays_waited_before(&w.inst, slot_of(&w, 1)), 0);
+	instance_world_close(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_totals),
+		cmocka_unit_test(test_looked_at),
+		cmocka_unit_test(test_marked),
+		cmocka_unit_test(test_moved),
+	};
+
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+}
