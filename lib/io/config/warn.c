@@ -130,6 +130,13 @@ static void warn_windows(struct reader *reader, const struct json_path *path,
 			policy_quota(policy), limiters, windows);
 }
 
+/* Where CPUs of the kernel decide packets, too, more policies draw from a shared bucket. */
+static bool workers_share(const struct policy *policy, const struct config *config)
+{
+	return policy_shares_shared_bucket(policy) ||
+	       (config_has_plane(config) && policy_is_one_bucket(policy));
+}
+
 static void warn_policy(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, const struct config *config, uint64_t frame)
 {
@@ -151,7 +158,7 @@ static void warn_policy(struct reader *reader, const struct json_path *path,
 		reader_warn(reader, &per,
 			"a source whose flows are spread over %u workers may get up to %u times its limit",
 			n_workers, n_workers);
-	if (policy_is_conserved(policy) && n_workers > 1 && !policy_shares_shared_bucket(policy))
+	if (policy_is_conserved(policy) && n_workers > 1 && !workers_share(policy, config))
 		reader_warn(reader, &guarantee,
 			"each of %u workers has an even part of it, whatever its load: only what "
 			"drops, and counts bytes, is shared as needed",

@@ -251,6 +251,10 @@ static void test_clashes(void **state)
 static void test_warnings(void **state)
 {
 #define BURST(burst) CONSERVED2(", 'burst': '" burst "'")
+#define KERNEL2(limit, members)                                                         \
+	"{'limiter': 'me', 'ports': {'lan': {'device': 'xdp:eth0'}, 'wan': {'device': " \
+	"'xdp:eth1'}}, " WIRES ", 'workers': [1, 2], 'policies': [{'name': 'p', "       \
+	"'guarantee': 'conserved', 'limit': '" limit "', " members "}]}"
 #define WORKERS2(members)                                                      \
 	"{'limiter': 'me', " PORTS WIRES ", 'workers': [1, 2], 'policies': [{" \
 	"'name': 'p', 'limit': '10Mbit/s', " members "}]}"
@@ -274,6 +278,12 @@ static void test_warnings(void **state)
 		{WORKERS2("'guarantee': 'conserved'"), ""},
 		{WORKERS2("'action': 'count'"), ""},
 		{WORKERS2("'guarantee': 'conserved', 'action': 'count'"),
+			"w.json:1: warning: policies[0] 'p'.guarantee: 'conserved': each of 2 workers has "
+			"an even part of it, whatever its load: only what drops, and counts bytes, "
+			"is shared as needed\n"},
+		/* CPUs of the kernel and workers draw from one bucket, if it is one. */
+		{KERNEL2("10Mbit/s", "'action': 'count'"), ""},
+		{KERNEL2("5/s", "'count': 'flows', 'burst': 2"),
 			"w.json:1: warning: policies[0] 'p'.guarantee: 'conserved': each of 2 workers has "
 			"an even part of it, whatever its load: only what drops, and counts bytes, "
 			"is shared as needed\n"},
