@@ -10,6 +10,8 @@
 #include <poll.h>
 #include <string.h>
 
+#include "manager.h"
+#include "notify/notify.h"
 #include "reload.h"
 
 #define A(limit) "{'name': 'a', 'match': {'direction': 'a-to-b'}, 'limit': '" limit "'}"
@@ -196,6 +198,44 @@ static void test_cut_short(void **state)
 	}
 }
 
+/* The last thing that the manager was told, if it was told any. */
+static void expect_told(struct manager *manager, const char *words)
+{
+	char last[sizeof(manager->heard)] = "";
+	const char *text;
+
+	while ((text = manager_hear(manager)))
+		strcpy(last, text);
+	if (!strstr(last, words))
+		fail_msg("\"%s\" is not in: %s", words, last);
+}
+
+/* The service manager shows what runs, or that the last one was refused, until there is news. */
+static void test_manager_is_told(void **state)
+{
+	struct instance_world w;
+	struct manager manager;
+
+	(void)state;
+	manager_open(&manager, false, NULL);
+	open_with_file(&w);
+	assert_int_equal(notify_open(&w.inst.notify), 0);
+	instance_world_write(&w, A("2Gbit/s") ", " B);
+	assert_string_equal(reload_request(&w.inst, "test", 0), "started");
+	expect_told(&manager, "RELOADING=1");
+	await_read(&w);
+	finish_reload(&w);
+	expect_told(&manager, "STATUS=running: 2 policies, generation 2");
+	instance_world_write(&w, A("2Gbit"));
+	assert_string_equal(reload_request(&w.inst, "test", 0), "started");
+	await_read(&w);
+	expect_told(&manager, "STATUS=running; the last reload was refused: ");
+	notify_close(w.inst.notify);
+	w.inst.notify = NULL;
+	instance_world_close(&w);
+	manager_close(&manager);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,6 +245,7 @@ int main(void)
 		cmocka_unit_test(test_held_up),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_cut_short),
+		cmocka_unit_test(test_manager_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);

@@ -19,13 +19,13 @@
 #include "timed.h"
 #include "tick.h"
 
-#define POLICIES                                                                       \
-	"{'name': 'each', 'match': {'vlan': 12}, 'limit': '8kbit/s', 'burst': '2kB', " \
-	"'allocator': 'static', 'per': 'src', 'sources': 1024}, "                      \
-	"{'name': 'dst', 'match': {'dst': '10.1.0.0/16', 'proto': 'udp'}, "            \
-	"'limit': '8Mbit/s', 'burst': '3kB'}, "                                        \
-	"{'name': 'src', 'match': {'src': '10.1.0.0/16'}, 'limit': '8Mbit/s', "        \
-	"'action': 'shape', 'shape': {'delay': '5ms'}}, "                              \
+#define POLICIES                                                                        \
+	"{'name': 'each', 'match': {'vlan': 300}, 'limit': '8kbit/s', 'burst': '2kB', " \
+	"'allocator': 'static', 'per': 'src', 'sources': 1024}, "                       \
+	"{'name': 'dst', 'match': {'dst': '10.1.0.0/16', 'proto': 'udp'}, "             \
+	"'limit': '8Mbit/s', 'burst': '3kB'}, "                                         \
+	"{'name': 'src', 'match': {'src': '10.1.0.0/16'}, 'limit': '8Mbit/s', "         \
+	"'action': 'shape', 'shape': {'delay': '5ms'}}, "                               \
 	"{'name': 'v6', 'match': {'dst': '2001:db8::/32'}, 'limit': '60/min', 'count': 'packets'}"
 
 #define EXPECT(w, rows) show_expect_rows(w, rows, sizeof(rows) / sizeof((rows)[0]))
@@ -82,11 +82,11 @@ static void test_explain(void **state)
 	assert_null(show_ask(&w, "/weir/explain", NULL));
 	assert_null(show_ask(&w, "/weir/explain", "1"));
 	explain(&w,
-		ETHERNET "8100000c0800"
+		ETHERNET "8100312c0800"
 			 "4500001c0000000040110000010203040a0906070035004500080000",
 		"{'verdict': 'pass', 'reason': 'conforms', 'policy': 'each', 'wire': 'w', "
 		"'direction': 'a-to-b', 'worker': 0, 'charged': 28, 'count': 'bytes', "
-		"'packet': {'bytes': 46, 'ethertype': 2048, 'vlans': [12], 'vlan': 12, "
+		"'packet': {'bytes': 46, 'ethertype': 2048, 'vlans': [300], 'vlan': 300, "
 		"'l2_bytes': 18, 'family': 'ipv4', 'inside_tunnel': false, 'src': '1.2.3.4', "
 		"'dst': '10.9.6.7', 'dscp': 0, 'proto': 'udp', 'src_port': 53, 'dst_port': 69, "
 		"'fragment': 'no', 'unparsed': null, 'unknown': []}, 'state': {"
@@ -150,10 +150,10 @@ static void test_match(void **state)
 			"'precedence': '*', 'strictness': '*', 'match': '*'}, "
 			"{'policy': 'dst', 'index': 1, 'to': 'some', 'from': null, '...': 0}, "
 			"{'policy': 'src', 'index': 2, 'to': null, 'from': 'all', '...': 0}]}"},
-		{"/weir/match", "1 10.1.2.3 wire=w vlan=12",
+		{"/weir/match", "1 10.1.2.3 wire=w vlan=300",
 			"{'policies': [{'policy': 'dst', '...': 0}, {'policy': 'src', '...': 0}], "
 			"'...': 0}"},
-		{"/weir/match", "0 10.9.2.3 vlan=12",
+		{"/weir/match", "0 10.9.2.3 vlan=300",
 			"{'policies': [{'policy': 'each', 'to': 'all', 'from': 'all', '...': 0}], "
 			"'...': 0}"},
 		{"/weir/match", "9 10.1.2.3", "{'next': null, 'policies': [], '...': 0}"},
