@@ -16,6 +16,7 @@
 
 #include <sodium.h>
 
+#include "base/expiry.h"
 #include "base/time.h"
 #include "bypasses.h"
 #include "config/load.h"
@@ -28,6 +29,8 @@
 #include "policy_txn.h"
 #include "start.h"
 #include "tick.h"
+#include "totals.h"
+#include "worker.h"
 
 #define CPUS    2
 #define SLOTS   4096
@@ -453,6 +456,60 @@ static void test_alone(void **state)
 	close_plane(&inst, config);
 }
 
+static uint64_t level_of(const struct instance *inst, uint32_t slot)
+{
+	return shared_bucket_level(&inst->engine.shared_buckets[slot], tick_now());
+}
+
+/* A thousand bytes, and as many a second, of frames of 50. */
+#define SLOW(action)                                                                    \
+	"{'name': 'slow', 'limit': '8kbit/s', 'burst': '1kB', 'action': '" action "', " \
+	"'match': {'direction': 'a-to-b'}}"
+#define DEPTH 20 /* frames */
+
+/* Packets that conform in one worker's turn. */
+static uint64_t conform_in_turn(struct instance *inst, unsigned worker)
+{
+	struct policy_totals before = instance_policy_totals(inst, slot_of(inst, 0)), after;
+	uint64_t all, over;
+
+	worker_turn(&inst->workers[worker]);
+	after = instance_policy_totals(inst, slot_of(inst, 0));
+	over = after.over_packets - before.over_packets;
+	all = after.passed_packets - before.passed_packets + after.dropped_packets -
+	      before.dropped_packets;
+	assert_int_equal(all, BURST);
+	return after.passed_packets - before.passed_packets - over;
+}
+
+/* Workers draw from the CPUs' bucket whatever is done with what exceeds; a lease ends for both. */
+static void test_workers_borrow(void **state)
+{
+	static const struct {
+		const char *policy;
+		bool ended; /* nothing is promised to nobody */
+	} rows[] = {{SLOW("drop"), false}, {SLOW("count"), false}, {SLOW("count"), true}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		uint64_t began = tick_now(), conform, earned;
+		struct instance inst;
+		struct config *config;
+
+		open_plane(&inst, &config, rows[i].policy);
+		for (unsigned w = 0; rows[i].ended && w < 2; w++) {
+			inst.workers[w].ending[slot_of(&inst, 0)] = UINT8_MAX;
+			expiry_init(&inst.workers[w].expiry, 1, 2); /* long ago */
+		}
+		conform = conform_in_turn(&inst, 0);
+		assert_true(rows[i].ended ? conform == 0 : conform >= DEPTH - 1);
+		conform += conform_in_turn(&inst, 1);
+		earned = (tick_now() - began) * DEPTH / inst.clock.hz + 1;
+		assert_true(conform <= (rows[i].ended ? 0 : DEPTH + earned));
+		close_plane(&inst, config);
+	}
+}
+
 static void leave_former(unsigned i, const char *name, uint64_t units, uint64_t held)
 {
 	struct plane_former *former = &plane.former[i];
@@ -467,11 +524,6 @@ static void leave_former(unsigned i, const char *name, uint64_t units, uint64_t 
 	former->book.over_bytes = 6;
 	plane.there[i] = units;
 	plane.n_former = i + 1;
-}
-
-static uint64_t level_of(const struct instance *inst, uint32_t slot)
-{
-	return shared_bucket_level(&inst->engine.shared_buckets[slot], tick_now());
 }
 
 static void check_inherited(const struct instance *inst, uint32_t slot)
@@ -657,6 +709,7 @@ int main(void)
 		cmocka_unit_test_setup(test_soft_ending, forget_before),
 		cmocka_unit_test_setup(test_membership, forget_before),
 		cmocka_unit_test_setup(test_alone, forget_before),
+		cmocka_unit_test_setup(test_workers_borrow, forget_before),
 		cmocka_unit_test_setup(test_adopt, forget_before),
 		cmocka_unit_test_setup(test_adopt_at_most, forget_before),
 		cmocka_unit_test_setup(test_take_over, forget_before),

@@ -146,6 +146,7 @@ static void test_counted(void **state)
 	assert_true(now.local_limit == 1000);
 	assert_int_equal(now.local_burst, 4096);
 	assert_int_equal(instance_world_totals(&w, 0).dropped_packets, 0);
+	assert_true(instance_world_totals(&w, 0).passed_packets >= packets);
 	began_ns = control_now();
 	take_policies(&w, MINE(TRIAL("8Gbit/s") ""));
 	now = seen_after(&w, 0);
