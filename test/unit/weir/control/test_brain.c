@@ -18,6 +18,7 @@
 #include "base/wire.h"
 #include "brain.h"
 #include "config/load.h"
+#include "delays.h"
 #include "differs.h"
 #include "event.h"
 #include "gossip/datagram.h"
@@ -25,6 +26,7 @@
 #include "publish.h"
 #include "refusals.h"
 #include "tick.h"
+#include "worker.h"
 
 #define STEP_NS (10 * MS_NS)
 #define TIMEOUT SECOND_NS
@@ -384,6 +386,24 @@ static void test_refined(void **state)
 	close_pair(&pair);
 }
 
+/* A tick looks at what packets waited, before workers have counted 2^32. */
+static void test_delays_seen(void **state)
+{
+	const char *waits = "{'name': 'waits', 'match': {'direction': 'a-to-b'}, "
+			    "'limit': '8Mbit/s', 'action': 'shape'}";
+	struct pair pair;
+	struct instance *inst = &pair.w.inst;
+	uint32_t slot;
+
+	(void)state;
+	open_pair(&pair, waits, waits);
+	slot = inst->slots.of[0];
+	worker_shape(&inst->workers[1], slot)->delay.bins[7] = 5;
+	look_at_clock(&pair);
+	assert_int_equal(inst->delays->slots[slot].sums[1].bins[7], 5);
+	close_pair(&pair);
+}
+
 /* Limits that wait are told between ticks, and the loop is woken for them, not before a rest. */
 static void test_rest(void **state)
 {
@@ -503,6 +523,7 @@ int main(void)
 		cmocka_unit_test(test_group_differs),
 		cmocka_unit_test(test_clocks),
 		cmocka_unit_test(test_refined),
+		cmocka_unit_test(test_delays_seen),
 		cmocka_unit_test(test_rest),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_messages),
