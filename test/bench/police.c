@@ -212,8 +212,10 @@ static void contest_make(struct contest *contest, unsigned n_policies, unsigned 
 static void burst_make(struct rx_burst *burst, struct rte_mbuf *mbufs)
 {
 	static const uint8_t frame[64];
+	static struct rte_mbuf *received[BURST];
 
 	memset(burst, 0, sizeof(*burst));
+	burst->mbufs = received;
 	burst->rx_hash = true;
 	for (unsigned i = 0; i < BURST; i++) {
 		burst->mbufs[i] = &mbufs[i];

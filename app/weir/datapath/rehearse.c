@@ -98,7 +98,7 @@ static int stage_packet(struct stage *stage, const struct specimen *s)
 	rte_mbuf_refcnt_set(m, 1);
 	memcpy(m->buf_addr, s->frame, s->len);
 	stage->mbuf = m;
-	stage->burst.mbufs[0] = m;
+	stage->burst.mbufs = &stage->mbuf;
 	return 0;
 }
 

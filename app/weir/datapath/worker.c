@@ -16,6 +16,7 @@
 #include "decide.h"
 #include "distribute.h"
 #include "drop.h"
+#include "in_flight.h"
 #include "leases_end.h"
 #include "shape_in.h"
 #include "rx_rings.h"
@@ -286,10 +287,10 @@ static __rte_noinline uint16_t judge_tapped(struct worker *w, struct tap *tap,
 	const struct path *path, struct rx_burst *burst, uint16_t n, uint64_t now,
 	struct rte_mbuf **dropped)
 {
-	struct rte_mbuf *all[BURST], *passing[BURST];
+	struct rte_mbuf *all[BURST], *passing[BURST], **mbufs = burst->mbufs;
 	uint16_t n_pass = 0, n_dropped = 0, n_held = 0;
 
-	memcpy(all, burst->mbufs, n * sizeof(*all));
+	memcpy(all, mbufs, n * sizeof(*all));
 	for (uint16_t i = 0; i < n; i++) {
 		uint64_t before[DROP_REASONS], over = 0;
 		uint32_t slot;
@@ -310,7 +311,7 @@ static __rte_noinline uint16_t judge_tapped(struct worker *w, struct tap *tap,
 		n_held += burst->n_held;
 		n_dropped += !pass && burst->n_held == 0;
 	}
-	memcpy(burst->mbufs, passing, n_pass * sizeof(*passing));
+	memcpy(mbufs, passing, n_pass * sizeof(*passing));
 	burst->n_held = n_held;
 	burst->n_sampled = 0;
 	return n_pass;
@@ -371,18 +372,14 @@ static inline bool shows_flow(const struct worker *w, const struct path *path)
 	return is_timed(w->counters.bursts + 1) || path->flows == 0;
 }
 
-/* One burst of one path; returns whether there was anything. */
-static bool forward_path(struct worker *w, struct path *path, struct rx_burst *burst)
+/* All that is done with the n packets of burst->mbufs, at least one, once their headers are here. */
+static void finish_burst(struct worker *w, struct path *path, struct rx_burst *burst, uint16_t n)
 {
 	struct rte_mbuf *dropped[BURST];
-	bool busy = false;
-	uint16_t n = receive_burst(w, path, burst->mbufs, &busy), pass, n_dropped;
+	uint64_t now = tick_now();
+	uint16_t pass, n_dropped;
 	struct tap *tap;
-	uint64_t now;
 
-	if (n == 0)
-		return busy;
-	now = tick_now();
 	expire_look(w, now);
 	counter_add(&w->counters.rx_packets, n);
 	burst->frames.tunnels = w->tunnels;
@@ -392,7 +389,7 @@ static bool forward_path(struct worker *w, struct path *path, struct rx_burst *b
 	if (unlikely(path->cuts || longest_of(burst->len, n) > path->frame_max)) {
 		n = drop_altered(w, path, burst, n);
 		if (n == 0)
-			return true;
+			return;
 	}
 	tap = __atomic_load_n(&w->tap, __ATOMIC_ACQUIRE);
 	if (unlikely(tap != NULL))
@@ -408,6 +405,61 @@ static bool forward_path(struct worker *w, struct path *path, struct rx_burst *b
 		counter_add(&w->counters.busy_cycles, (tick_now() - now) << TIMED_LOG2);
 	counter_add(&w->counters.bursts, 1);
 	worker_own(w)->idle_since = now;
+}
+
+/* The burst that waits for its headers, if any; returns whether there was one. */
+static bool finish_in_flight(struct worker *w, struct rx_burst *burst)
+{
+	struct in_flight *flight = w->in_flight;
+	uint16_t n = flight->n;
+
+	if (n == 0)
+		return false;
+	flight->n = 0;
+	burst->mbufs = flight->mbufs[flight->at];
+	finish_burst(w, flight->path, burst, n);
+	return true;
+}
+
+/* in_flight_fetch_headers(), timed as bursts are: it is work on one, too. */
+static inline void fetch_headers(struct worker *w, struct rte_mbuf **mbufs, uint16_t n)
+{
+	uint64_t began;
+
+	if (likely(!is_timed(w->counters.bursts))) {
+		in_flight_fetch_headers(mbufs, n);
+		return;
+	}
+	began = tick_now();
+	in_flight_fetch_headers(mbufs, n);
+	counter_add(&w->counters.busy_cycles, (tick_now() - began) << TIMED_LOG2);
+}
+
+/*
+ * Receives a burst of one path, and finishes that which came before, of whatever path, while the
+ * headers of this one are fetched; returns whether there was anything. What came less than full is
+ * finished as well, as nobody knows when the next one comes; and so is what others have handed over,
+ * whose headers they have read.
+ */
+static bool forward_path(struct worker *w, struct path *path, struct rx_burst *burst)
+{
+	struct rte_mbuf **mbufs = in_flight_room(w->in_flight);
+	bool busy = false;
+	uint16_t n = receive_burst(w, path, mbufs, &busy);
+	bool waits = n >= IN_FLIGHT_LEAST && !path->rings;
+
+	if (waits)
+		in_flight_fetch(mbufs, n);
+	busy |= finish_in_flight(w, burst);
+	if (n == 0)
+		return busy;
+	if (waits) {
+		fetch_headers(w, mbufs, n);
+		in_flight_put(w->in_flight, path, n);
+		return true;
+	}
+	burst->mbufs = mbufs;
+	finish_burst(w, path, burst, n);
 	return true;
 }
 
@@ -539,10 +591,18 @@ void worker_begin(struct worker *w)
 	worker_own(w)->idle_since = tick_now();
 }
 
+void worker_finish(struct worker *w)
+{
+	struct rx_burst burst;
+
+	finish_in_flight(w, &burst);
+}
+
 void worker_end(struct worker *w)
 {
 	struct rte_rcu_qsbr *rcu = w->publisher->rcu;
 
+	worker_finish(w);
 	shape_out_all(w);
 	rte_rcu_qsbr_thread_offline(rcu, w->index);
 	rte_rcu_qsbr_thread_unregister(rcu, w->index);

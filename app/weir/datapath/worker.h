@@ -23,6 +23,7 @@
 
 #define BURST 32
 
+struct in_flight;
 struct rx_rings;
 struct nic_clock;
 struct shared_bucket;
@@ -108,6 +109,7 @@ struct worker {
 		expiry;  /* of its limits; control renews it, the worker says that it is over */
 	uint8_t *ending; /* the worker: of each line, what ends of its limit then */
 	struct limit_ring limit_ring;
+	struct in_flight *in_flight; /* the worker's: a burst that waits, see in_flight.h */
 	struct shaper *shaper; /* the worker's, but for shaper_counts() */
 	unsigned delay_unit;   /* see delay_unit() */
 
@@ -163,10 +165,12 @@ int worker_run(void *arg);
 
 /*
  * What that body consists of, for whoever brings a loop of his own (benchmarks): before the first
- * turn, one burst of each path, after the last turn. One thread, the worker's.
+ * turn; one burst of each path, of which the last received may wait for the next turn; that one,
+ * before anybody counts packets; after the last turn. One thread, the worker's.
  */
 void worker_begin(struct worker *worker);
 void worker_turn(struct worker *worker);
+void worker_finish(struct worker *worker);
 void worker_end(struct worker *worker);
 
 #endif

@@ -10,6 +10,7 @@
 #include <sodium.h>
 
 #include "packet/fragment.h"
+#include "in_flight.h"
 #include "rx_rings.h"
 #include "event.h"
 #include "pages.h"
@@ -86,8 +87,9 @@ int worker_init(struct worker *w, unsigned n_policies, unsigned used, uint32_t w
 	sample_bound_init(&worker_own(w)->bound, SAMPLES_PER_WORKER_S, tick_hz());
 	w->ticks_per_us = RTE_MAX(tick_hz() / 1000000, UINT64_C(1));
 	w->ending = pages_alloc(lines * sizeof(*w->ending), 0, SOCKET_ID_ANY);
+	w->in_flight = alloc_worker_lines(sizeof(*w->in_flight), socket_of(w));
 	expiry_init(&w->expiry, 0, UINT64_MAX);
-	if (!w->policies || !w->samples || !w->ending || add_shaper(w, waiting))
+	if (!w->policies || !w->samples || !w->ending || !w->in_flight || add_shaper(w, waiting))
 		return -ENOMEM;
 	return limit_ring_init(&w->limit_ring, (unsigned)lines);
 }
@@ -243,12 +245,14 @@ void worker_free(struct worker *w)
 	pages_free(w->policies, lines * sizeof(*w->policies));
 	rte_free(w->fragments);
 	rte_free(w->shaper);
+	rte_free(w->in_flight);
 	pages_free(w->samples, lines * sizeof(*w->samples));
 	pages_free(w->ending, lines * sizeof(*w->ending));
 	limit_ring_free(&w->limit_ring);
 	w->policies = NULL;
 	w->ending = NULL;
 	w->shaper = NULL;
+	w->in_flight = NULL;
 	w->fragments = NULL;
 	w->samples = NULL;
 	w->free_samples = NULL;

@@ -134,6 +134,7 @@ void instance_world_write(struct instance_world *w, const char *policies)
 void instance_world_turn(struct instance_world *w, unsigned worker)
 {
 	worker_turn(&w->inst.workers[worker]);
+	worker_finish(&w->inst.workers[worker]);
 }
 
 void instance_world_turn_all(struct instance_world *w)

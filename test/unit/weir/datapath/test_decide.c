@@ -90,7 +90,7 @@ struct bench {
 /* A burst as it came, and what is to become of it. */
 struct sent {
 	struct rx_burst burst;
-	struct rte_mbuf mbufs[BURST], *dropped[BURST];
+	struct rte_mbuf mbufs[BURST], *received[BURST], *dropped[BURST];
 	uint8_t bytes[BURST][FRAME_MAX], copy[BURST][FRAME_MAX];
 	struct rte_mbuf *want_pass[BURST], *want_drop[BURST];
 	struct flow_sample *want_sampled[BURST];
@@ -231,7 +231,7 @@ static void make_packet(
 	m->pkt_len = len;
 	m->nb_segs = 1;
 	rte_mbuf_refcnt_set(m, prng_below(prng, 4) ? 1 : 2);
-	sent->burst.mbufs[i] = m;
+	sent->received[i] = m;
 	sent->burst.frames.policy[i] = policy;
 	sent->burst.frames.len[i] = len;
 	sent->burst.frames.l2_len[i] = tagged ? 18 : 14;
@@ -351,6 +351,7 @@ static void check_burst(struct bench *bench, struct sent *sent, uint64_t now)
 	unsigned n;
 
 	judge_all(bench, sent, now);
+	burst->mbufs = sent->received;
 	burst->len = burst->frames.len;
 	burst->rx_hash = false;
 	burst->frames.parsed = 0;

@@ -303,7 +303,7 @@ static struct rehearsed really(
 
 	assert_non_null(m);
 	memcpy(rte_pktmbuf_append(m, (uint16_t)world->len), world->frame, world->len);
-	burst->mbufs[0] = m;
+	burst->mbufs = &m;
 	burst->n_held = 0;
 	got.reason = worker_judge(w, &w->paths[path], burst, now, &pass);
 	got.altered = got.reason != DROP_REASONS;

@@ -31,7 +31,7 @@ enum { N_KINDS = COUNT(kinds) };
 
 struct world {
 	struct rx_burst *burst;
-	struct rte_mbuf mbufs[BURST];
+	struct rte_mbuf mbufs[BURST], *received[BURST];
 	struct frame frames[N_KINDS];
 	struct tap_lots lots;
 	struct tap *tap;
@@ -54,6 +54,7 @@ static struct world *world_new(uint32_t slot)
 
 	world->burst = new_lines(sizeof(*world->burst));
 	world->burst->len = world->burst->frames.len;
+	world->burst->mbufs = world->received;
 	for (unsigned i = 0; i < N_KINDS; i++)
 		build_frame(kinds[i], &world->frames[i]);
 	for (unsigned i = 0; i < BURST; i++) {

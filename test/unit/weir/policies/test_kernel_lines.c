@@ -474,6 +474,7 @@ static uint64_t conform_in_turn(struct instance *inst, unsigned worker)
 	uint64_t all, over;
 
 	worker_turn(&inst->workers[worker]);
+	worker_finish(&inst->workers[worker]);
 	after = instance_policy_totals(inst, slot_of(inst, 0));
 	over = after.over_packets - before.over_packets;
 	all = after.passed_packets - before.passed_packets + after.dropped_packets -

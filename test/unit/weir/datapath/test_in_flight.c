@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A burst that waits for its headers while the one before is decided: nothing overtakes it, nothing
+ * of it is lost, it waits for one look at a queue and no longer, and until then it is as if it had
+ * not been received. The ports have a ring for each direction, which the test fills and empties.
+ */
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_eal.h>
+#include <rte_eth_ring.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+
+#include <sodium.h>
+
+#include "base/prng.h"
+#include "config/load.h"
+#include "in_flight.h"
+#include "policy_txn.h"
+#include "start.h"
+#include "tick.h"
+#include "totals.h"
+
+#define RING   256
+#define FRAME  60
+#define NUMBER 50 /* where a frame's number is */
+
+enum { A, B, SIDES }; /* packets come in at one, and leave by the other */
+
+#define BOX                                                                               \
+	"{'limiter': 'flight', 'workers': [0], 'idle': 'sleep',"                          \
+	" 'ports': {'a': {'device': 'net_ring_a'}, 'b': {'device': 'net_ring_b'}},"       \
+	" 'wires': [{'name': 'w', 'a': 'a', 'b': 'b'}],"                                  \
+	" 'control': {'socket': '/tmp/weir-in-flight.sock'}," /* which is never opened */ \
+	" 'policies': [%s]}"
+
+#define OPEN "{'name': 'open', 'match': {}, 'limit': '10Gbit/s', 'burst': '100MB'}"
+#define SHUT "{'name': 'shut', 'match': {}, 'limit': '1/d', 'count': 'packets', 'burst': 1}"
+/* Some of many packets pass, as its bucket earns one a millisecond. */
+#define HALF "{'name': 'half', 'match': {}, 'limit': '1000/s', 'count': 'packets', 'burst': 40}"
+
+static struct rte_ring *in[SIDES], *out[SIDES];
+static struct instance inst;
+static struct config *config;
+
+static struct config *config_of(const char *policies)
+{
+	struct config *made = NULL;
+	char *text;
+
+	if (asprintf(&text, BOX, policies) < 0)
+		abort();
+	for (char *c = text; *c; c++)
+		if (*c == '\'')
+			*c = '"';
+	if (config_parse(text, strlen(text), "in flight", stderr, &made))
+		abort();
+	free(text);
+	return made;
+}
+
+static int start(void **state)
+{
+	static const char *const names[] = {"in_a", "in_b", "out_a", "out_b"};
+	static const char *const ports[] = {"a", "b"};
+	const char *args[] = {"flight", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry",
+		"--no-shconf", "--log-level=1", "--lcores=(0-1)@0"};
+
+	(void)state;
+	if (sodium_init() < 0 ||
+		rte_eal_init((int)(sizeof(args) / sizeof(args[0])), (char **)(uintptr_t)args) < 0)
+		return -1;
+	for (unsigned k = 0; k < SIDES; k++) {
+		in[k] = rte_ring_create(names[k], RING, SOCKET_ID_ANY, 0);
+		out[k] = rte_ring_create(names[SIDES + k], RING, SOCKET_ID_ANY, 0);
+		/* What comes in at one side leaves by the other, and is that side's output. */
+		if (!in[k] || !out[k] || rte_eth_from_rings(ports[k], &in[k], 1, &out[k], 1, 0) < 0)
+			return -1;
+	}
+	config = config_of(OPEN);
+	if (instance_prepare(&inst, config, NULL))
+		return -1;
+	worker_begin(&inst.workers[0]);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	struct config *loaded = inst.loaded;
+
+	(void)state;
+	worker_end(&inst.workers[0]);
+	instance_stop(&inst);
+	if (loaded != config)
+		config_free(loaded);
+	config_free(config);
+	return inst.leaked ? -1 : 0;
+}
+
+/* What a test has sent into each side, and has found at the other. */
+struct flow {
+	uint32_t sent[SIDES], found[SIDES], missing;
+};
+
+static void send_frames(struct flow *flow, unsigned side, unsigned n)
+{
+	uint8_t frame[FRAME] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 46, 0, 0, 0,
+		0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2};
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(inst.ports[0].pool);
+
+		assert_non_null(m);
+		memcpy(frame + NUMBER, &flow->sent[side], sizeof(flow->sent[side]));
+		memcpy(rte_pktmbuf_append(m, FRAME), frame, FRAME);
+		assert_int_equal(rte_ring_enqueue(in[side], m), 0);
+		flow->sent[side]++;
+	}
+}
+
+/* Takes what has come out, in the order of numbers; some may be missing. Returns how many. */
+static unsigned take_frames(struct flow *flow, unsigned side)
+{
+	unsigned n = 0;
+	void *taken;
+
+	for (; rte_ring_dequeue(out[!side], &taken) == 0; n++) {
+		struct rte_mbuf *m = taken;
+		uint32_t number;
+
+		memcpy(&number, rte_pktmbuf_mtod_offset(m, uint8_t *, NUMBER), sizeof(number));
+		assert_in_range(number, flow->found[side], flow->sent[side] - 1);
+		flow->missing += number - flow->found[side];
+		flow->found[side] = number + 1;
+		rte_pktmbuf_free(m);
+	}
+	return n;
+}
+
+static uint64_t dropped_so_far(void)
+{
+	return inst.workers[0].counters.dropped[DROP_LIMIT];
+}
+
+/* Other policies for the box, which it follows from its next turn on. */
+static void reload(const char *policies)
+{
+	struct policy_txn *x;
+
+	assert_int_equal(policy_txn_prepare_config(
+				 &inst, config_of(policies), "file", tick_hz(), stderr, &x),
+		0);
+	assert_int_equal(policy_txn_commit(x), 0);
+	do
+		worker_turn(&inst.workers[0]);
+	while (!policy_txn_finish(x));
+}
+
+/* Bursts of any size, in both directions: one after the other, and never more than one waits. */
+static void in_order(void **state)
+{
+	struct worker *w = &inst.workers[0];
+	struct flow flow = {0};
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 7);
+	for (unsigned round = 0; round < 20000; round++) {
+		uint64_t rx;
+
+		for (unsigned side = 0; side < SIDES; side++)
+			if (prng_below(&prng, 3))
+				send_frames(&flow, side,
+					RTE_MIN(prng_below(&prng, BURST + 9),
+						rte_ring_free_count(in[side])));
+		worker_turn(w);
+		for (unsigned side = 0; side < SIDES; side++)
+			take_frames(&flow, side);
+		rx = w->counters.rx_packets;
+		assert_int_equal(rx, w->counters.tx_packets);
+		assert_in_range(flow.sent[A] - rte_ring_count(in[A]) - flow.found[A] +
+					flow.sent[B] - rte_ring_count(in[B]) - flow.found[B],
+			0, BURST);
+	}
+	while (rte_ring_count(in[A]) || rte_ring_count(in[B]) || w->in_flight->n) {
+		worker_turn(w);
+		for (unsigned side = 0; side < SIDES; side++)
+			take_frames(&flow, side);
+	}
+	assert_int_equal(flow.found[A], flow.sent[A]);
+	assert_int_equal(flow.found[B], flow.sent[B]);
+	assert_int_equal(flow.missing, 0);
+}
+
+/* How many of n packets leave in the turn in which they come, and in the next. */
+static void expect_leaving(unsigned side, unsigned n, unsigned now, unsigned then)
+{
+	struct flow flow = {0};
+
+	send_frames(&flow, side, n);
+	worker_turn(&inst.workers[0]);
+	assert_int_equal(take_frames(&flow, side), now);
+	worker_turn(&inst.workers[0]);
+	assert_int_equal(take_frames(&flow, side), then);
+	assert_int_equal(flow.missing, 0);
+}
+
+/* Who comes by the first queue is finished by a look at the second, and else by the next turn. */
+static void waits_for_a_look(void **state)
+{
+	(void)state;
+	for (unsigned n = 1; n <= BURST; n++) {
+		bool waits = n >= IN_FLIGHT_LEAST;
+
+		expect_leaving(A, n, n, 0);
+		expect_leaving(B, n, waits ? 0 : n, waits ? n : 0);
+	}
+	expect_leaving(B, BURST + 1, 0, BURST + 1); /* the one finishes the others, and itself */
+	expect_leaving(A, BURST + 1, BURST, 1);
+}
+
+/* What has not been asked for a policy is decided by those of the time when it is. */
+static void belongs_to_the_newest(void **state)
+{
+	struct worker *w = &inst.workers[0];
+	struct flow flow = {0};
+	struct policy_txn *x;
+	uint64_t dropped = dropped_so_far();
+
+	(void)state;
+	send_frames(&flow, B, BURST);
+	worker_turn(w);
+	assert_int_equal(w->in_flight->n, BURST);
+	assert_int_equal(
+		policy_txn_prepare_config(&inst, config_of(SHUT), "file", tick_hz(), stderr, &x),
+		0);
+	assert_int_equal(policy_txn_commit(x), 0);
+	worker_turn(w);
+	assert_int_equal(take_frames(&flow, B), 1);
+	assert_int_equal(dropped_so_far() - dropped, BURST - 1);
+	while (!policy_txn_finish(x))
+		worker_turn(w);
+	reload(OPEN);
+	expect_leaving(B, 5, 5, 0);
+}
+
+/* Policies change midway, again and again: whoever comes in leaves in order, or is counted. */
+static void while_policies_change(void **state)
+{
+	static const char *const policies[] = {OPEN, HALF,
+		HALF ","
+		     "{'name': 'b', 'match': "
+		     "{'direction': 'b-to-a'}, 'limit': '10Gbit/s', 'burst': '100MB'}"};
+	struct worker *w = &inst.workers[0];
+	struct flow flow = {0};
+	uint64_t dropped = dropped_so_far();
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 8);
+	for (unsigned round = 0; round < 3000; round++) {
+		if (round % 30 == 15)
+			reload(policies[(round / 30 + 1) % 3]);
+		for (unsigned side = 0; side < SIDES; side++)
+			send_frames(&flow, side,
+				RTE_MIN(prng_below(&prng, 2 * BURST),
+					rte_ring_free_count(in[side])));
+		worker_turn(w);
+		for (unsigned side = 0; side < SIDES; side++)
+			take_frames(&flow, side);
+	}
+	reload(OPEN);
+	for (unsigned i = 0; i < 2 * RING / BURST; i++)
+		worker_turn(w);
+	for (unsigned side = 0; side < SIDES; side++) {
+		take_frames(&flow, side);
+		flow.missing += flow.sent[side] - flow.found[side];
+	}
+	assert_true(flow.missing > 0);
+	assert_int_equal(flow.missing, dropped_so_far() - dropped);
+}
+
+/* A worker that ends leaves nothing behind. */
+static void leaves_at_the_end(void **state)
+{
+	struct worker *w = &inst.workers[0];
+	struct flow flow = {0};
+
+	(void)state;
+	send_frames(&flow, B, BURST);
+	worker_turn(w);
+	assert_int_equal(take_frames(&flow, B), 0);
+	worker_end(w);
+	assert_int_equal(take_frames(&flow, B), BURST);
+	worker_begin(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(in_order),
+		cmocka_unit_test(waits_for_a_look),
+		cmocka_unit_test(belongs_to_the_newest),
+		cmocka_unit_test(while_policies_change),
+		cmocka_unit_test(leaves_at_the_end),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}
