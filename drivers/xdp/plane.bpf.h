@@ -30,7 +30,7 @@
 #define HASH_END      0xd6e8feb86659fd93ULL
 
 /* As police/policy_state.h and police/sample.h. */
-#define OWNER_TCP_ONLY   (1U << 22)
+#define OWNER_TCP_ONLY   (1U << 24)
 #define OWNER_SHIFT(o)   ((o) >> 16 & 31)
 #define OWNER_ACCOUNT(o) ((o) >> 28)
 #define ACCOUNT_L3       1

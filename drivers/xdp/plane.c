@@ -73,7 +73,7 @@ static_assert(EXPIRY_PARTS == PLANE_ENDING && (MARK_ECN & PLANE_MARK_MASK) == PL
 static_assert(FLOW_SLOTS == PLANE_FLOWS && FLOW_SCORE_MAX == 31 && FLOW_COUNT_BITS == 40, "");
 static_assert(TOKEN_BYTE == 24 && TOKEN_SHIFT - GCRA_SHIFT == 48 && GCRA_SHIFT == 8, "");
 static_assert(SHARED_BUCKET_SECOND == 40 && SHARED_BUCKET_AHEAD == 1 << 20, "");
-static_assert(POLICE_TCP_ONLY == 1 << 1 && ACCOUNTING_L3 == 1 && ACCOUNTING_WIRE == 2, "");
+static_assert(POLICE_TCP_ONLY == 1 << 3 && ACCOUNTING_L3 == 1 && ACCOUNTING_WIRE == 2, "");
 
 /* What stands before the names of maps that are kept: no interface's. */
 #define KEPT "plane-"

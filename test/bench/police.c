@@ -26,6 +26,7 @@
 
 #include "base/prng.h"
 #include "decide.h"
+#include "worker_own.h"
 #include "meter/phantom.h"
 #include "police/sample.h"
 
@@ -116,11 +117,13 @@ static struct policy_state line_make(unsigned n_policies, unsigned drop, bool sa
 	return state;
 }
 
-static struct worker *worker_make(unsigned n_policies, unsigned drop, bool sampled)
+static struct worker *worker_make(
+	unsigned n_policies, unsigned drop, bool sampled, enum police_kind kind)
 {
 	struct worker *w = alloc_huge(sizeof(*w));
 	struct flow_sample *samples = alloc_huge(n_policies * sizeof(*samples));
 
+	worker_own(w)->view.kinds = 1U << kind;
 	w->policies = alloc_huge(n_policies * sizeof(*w->policies));
 	w->samples = alloc_huge(n_policies * sizeof(*w->samples));
 	for (unsigned i = 0; i < n_policies; i++) {
@@ -133,7 +136,7 @@ static struct worker *worker_make(unsigned n_policies, unsigned drop, bool sampl
 /* Every policy with a total: nothing of it passes but what is paid for. */
 static struct worker *totals_make(unsigned n_policies)
 {
-	struct worker *w = worker_make(n_policies, 100, false);
+	struct worker *w = worker_make(n_policies, 100, false, POLICE_TOTAL);
 	struct policy_extended *others = alloc_huge(n_policies * sizeof(*others));
 	struct credit *credits = alloc_huge(n_policies * sizeof(*credits));
 
@@ -154,7 +157,7 @@ static struct worker *totals_make(unsigned n_policies)
 /* What other_init() makes of a policy, whose limit is that of a line. */
 static struct worker *others_make(unsigned n_policies, unsigned drop)
 {
-	struct worker *w = worker_make(n_policies, drop, false);
+	struct worker *w = worker_make(n_policies, drop, false, POLICE_OTHER);
 	struct policy_extended *others = alloc_huge(n_policies * sizeof(*others));
 
 	for (unsigned i = 0; i < n_policies; i++) {
@@ -173,10 +176,9 @@ static struct worker *phantoms_make(unsigned n_policies, unsigned drop)
 {
 	static const struct phantom_params params = {.classes = 64, .secret = 1};
 	size_t bytes = RTE_ALIGN(phantom_bytes(&params), CACHE_LINE);
-	struct worker *w = worker_make(n_policies, drop, false);
+	struct worker *w = worker_make(n_policies, drop, false, POLICE_PHANTOM);
 	uint8_t *phantoms = alloc_huge(n_policies * bytes);
 
-	w->phantoms = true;
 	for (unsigned i = 0; i < n_policies; i++) {
 		struct policy_state *state = &w->policies[i];
 
@@ -203,8 +205,8 @@ static void contest_make(struct contest *contest, unsigned n_policies, unsigned 
 		else if (c >= OTHER)
 			contest->workers[c] = others_make(n_policies, extended_drops[c - OTHER]);
 		else if (c != LINE)
-			contest->workers[c] = worker_make(
-				n_policies, c == SAMPLED ? 0 : drops[c - BUCKET], c == SAMPLED);
+			contest->workers[c] = worker_make(n_policies,
+				c == SAMPLED ? 0 : drops[c - BUCKET], c == SAMPLED, POLICE_SIMPLE);
 	}
 }
 

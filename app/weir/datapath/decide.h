@@ -32,6 +32,7 @@ struct sampled {
 /* A burst on its way through the stages. */
 struct rx_burst {
 	struct rte_mbuf **mbufs; /* BURST of them at most */
+	uint16_t n;
 	const uint32_t *len; /* of the whole frame: what is in frames, or whole[] */
 	struct frames frames;
 	bool rx_hash;        /* mbufs may have a flow's hash */

@@ -257,7 +257,7 @@ static uint16_t distribute_burst(
 	struct rte_mbuf *sorted[BURST];
 	uint8_t targets[BURST];
 
-	if (worker_own(w)->view.shapes)
+	if (worker_own(w)->view.kinds >> POLICE_SHAPED & 1)
 		stamp_arrival(w, path, mbufs, n);
 	if (unlikely(steers_here(path->rings)))
 		steering_show(path->rings->steering, w, path, mbufs, n, targets, counts, &lost);

@@ -117,7 +117,6 @@ static void stage_worker(struct stage *stage, struct specimen *s, const struct w
 		.n_paths = 1,
 		.delay_unit = w->delay_unit,
 		.fragments = specimen_fragments(s),
-		.phantoms = __atomic_load_n(&w->phantoms, __ATOMIC_RELAXED),
 	};
 	memcpy(copy->own, s->own, sizeof(copy->own));
 	stage->path = w->paths[s->path];

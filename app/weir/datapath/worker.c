@@ -232,7 +232,7 @@ static __rte_always_inline void look_up_burst(
 	burst->frames.fragments = __atomic_load_n(&w->fragments, __ATOMIC_ACQUIRE);
 	burst->frames.now = now;
 	burst->path = (uint16_t)(path - w->paths);
-	if (unlikely(path->clock && worker_own(w)->view.shapes) && !path->rings)
+	if (unlikely(path->clock && worker_own(w)->view.kinds >> POLICE_SHAPED & 1) && !path->rings)
 		shape_in_stamp_all(burst->mbufs, n, path->clock, now, w->ticks_per_us);
 	classify_frames(
 		worker_own(w)->view.classifier, path->wire, path->direction, &burst->frames, n);
@@ -372,7 +372,7 @@ static inline bool shows_flow(const struct worker *w, const struct path *path)
 	return is_timed(w->counters.bursts + 1) || path->flows == 0;
 }
 
-/* All that is done with the n packets of burst->mbufs, at least one, once their headers are here. */
+/* All that is done with the n packets of burst->mbufs, one at least, whose headers are here. */
 static void finish_burst(struct worker *w, struct path *path, struct rx_burst *burst, uint16_t n)
 {
 	struct rte_mbuf *dropped[BURST];
@@ -438,8 +438,8 @@ static inline void fetch_headers(struct worker *w, struct rte_mbuf **mbufs, uint
 /*
  * Receives a burst of one path, and finishes that which came before, of whatever path, while the
  * headers of this one are fetched; returns whether there was anything. What came less than full is
- * finished as well, as nobody knows when the next one comes; and so is what others have handed over,
- * whose headers they have read.
+ * finished as well, as nobody knows when the next one comes; and so is what others have handed
+ * over, whose headers they have read.
  */
 static bool forward_path(struct worker *w, struct path *path, struct rx_burst *burst)
 {
@@ -572,7 +572,7 @@ static bool inherit_snapshot(struct worker *w)
 		.n_sourced = newest->n_sourced,
 		.conserved = newest->conserved,
 		.n_conserved = newest->n_conserved,
-		.shapes = newest->shapes,
+		.kinds = newest->kinds,
 		.retargeted = newest->retargeted,
 	};
 	worker_own(w)->tried = 0;

@@ -110,8 +110,8 @@ struct worker {
 	uint8_t *ending; /* the worker: of each line, what ends of its limit then */
 	struct limit_ring limit_ring;
 	struct in_flight *in_flight; /* the worker's: a burst that waits, see in_flight.h */
-	struct shaper *shaper; /* the worker's, but for shaper_counts() */
-	unsigned delay_unit;   /* see delay_unit() */
+	struct shaper *shaper;       /* the worker's, but for shaper_counts() */
+	unsigned delay_unit;         /* see delay_unit() */
 
 	/* written by the worker, read by control; each line first by control, before the worker
 	 * sees its policy */
@@ -119,7 +119,6 @@ struct worker {
 	struct policy_state *policies;
 	struct fragments *fragments; /* NULL where no policy asks for them; atomics only */
 	uint64_t generation;         /* of the snapshot that it goes by; atomics only */
-	bool phantoms; /* there is, or was, a policy that police_is_phantom(); atomics only */
 	uint32_t turn; /* turns that have ended; owners of queues read it: atomics only */
 
 	/* the worker's own, and no business of control's: see worker_own.h */

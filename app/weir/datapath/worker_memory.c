@@ -211,9 +211,6 @@ int worker_add_policy(
 		randombytes_buf(&start.seed, sizeof(start.seed));
 	}
 	policy_state_init(state, memory, policy, profile, &start);
-	/* Where it is a trial, the bursts of others need not look for it. */
-	if (police_is_phantom(state) && profile->policy < w->n_policies)
-		__atomic_store_n(&w->phantoms, true, __ATOMIC_RELAXED);
 	if (!policy_samples_flows(policy))
 		return 0;
 	w->samples[profile->policy] = take_sample(w);

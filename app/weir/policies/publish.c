@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "event.h"
 #include "parts.h"
+#include "police/extended.h"
 #include "police/try.h"
 #include "policy/kind.h"
 #include "attach.h"
@@ -206,9 +207,9 @@ void publish_classifier(
 	snapshot->n_trials = changes->n_trials;
 	snapshot->retargeted = changes->retargets || !former ? snapshot->generation
 							     : former->retargeted;
-	snapshot->shapes = false;
+	snapshot->kinds = 0;
 	for (unsigned p = 0; p < inst->n_policies; p++)
-		snapshot->shapes |= policy_is_shaped(&inst->policies[p]);
+		snapshot->kinds |= 1U << policy_state_kind(&inst->policies[p]);
 	snapshot->classifier = inst->classifier;
 	snapshot->sourced = inst->sourced;
 	snapshot->n_sourced = inst->n_sourced;

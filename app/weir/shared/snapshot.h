@@ -37,7 +37,7 @@ struct snapshot {
 	unsigned n_sourced;
 	const unsigned *conserved; /* those whose limits may end by themselves */
 	unsigned n_conserved;
-	bool shapes; /* some policy's packets may wait */
+	unsigned kinds; /* of policies that there are: a bit for each enum police_kind */
 	/*
 	 * Generation of the last one, up to this, by which packets came to be a placed policy's or
 	 * not to be it any more (steering.h).

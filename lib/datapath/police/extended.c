@@ -60,15 +60,22 @@ size_t policy_extended_bytes(const struct policy *policy)
 	       shape_bytes(policy) + classes_bytes(policy);
 }
 
+enum police_kind policy_state_kind(const struct policy *policy)
+{
+	if (policy_is_simple(policy))
+		return POLICE_SIMPLE;
+	if (policy_is_phantom(policy))
+		return POLICE_PHANTOM;
+	if (policy_is_total(policy))
+		return POLICE_TOTAL;
+	if (policy_is_shaped(policy))
+		return POLICE_SHAPED;
+	return policy_is_per_source(policy) ? POLICE_SOURCED : POLICE_OTHER;
+}
+
 static unsigned flags_of(const struct policy *policy)
 {
-	unsigned flags = policy_is_simple(policy) ? POLICE_SIMPLE : 0;
-
-	flags |= policy->weigh_tcp_only ? POLICE_TCP_ONLY : 0;
-	flags |= policy_is_total(policy) ? POLICE_TOTAL : 0;
-	flags |= policy_is_phantom(policy) ? POLICE_PHANTOM : 0;
-	flags |= policy_is_shaped(policy) ? POLICE_SHAPED : 0;
-	return flags;
+	return policy_state_kind(policy) | (policy->weigh_tcp_only ? POLICE_TCP_ONLY : 0);
 }
 
 static void other_init(struct policy_extended *other, const struct policy *policy,

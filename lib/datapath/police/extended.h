@@ -17,6 +17,9 @@
 /* Flows without a handshake that a policy of COUNT_FLOWS can tell from new ones, on one worker. */
 #define POLICE_FLOWS 65536
 
+/* Which of the ways its packets are decided in. Any thread. */
+enum police_kind policy_state_kind(const struct policy *policy);
+
 /* Bytes that a policy's state takes on one worker beside its line; 0 if plain. Any thread. */
 size_t policy_extended_bytes(const struct policy *policy);
 

@@ -35,20 +35,28 @@ struct new_flows;
 struct policy_shape;
 struct source_table;
 
-/* Set for a policy's life. */
-enum {
-	POLICE_SIMPLE = 1 << 0,
-	POLICE_TCP_ONLY = 1 << 1, /* only TCP flows are sampled */
-	POLICE_TOTAL = 1 << 2,    /* not plain, but nothing of a packet is asked but its bytes */
-	POLICE_PHANTOM = 1 << 3,  /* likewise, and its flow */
-	POLICE_SHAPED = 1 << 4,   /* packets wait that do not conform */
+/* Which of the ways its packets are decided in, for a policy's life: the lowest of its flags. */
+enum police_kind {
+	POLICE_OTHER,   /* whatever is none of these */
+	POLICE_SIMPLE,  /* by its line alone */
+	POLICE_TOTAL,   /* nothing of a packet is asked but its bytes */
+	POLICE_PHANTOM, /* likewise, and its flow */
+	POLICE_SHAPED,  /* packets wait that do not conform */
+	POLICE_SOURCED, /* each source has a meter of its own */
+	POLICE_KINDS
 };
 
+#define POLICE_KIND_BITS 3
+#define POLICE_TCP_ONLY  (1U << POLICE_KIND_BITS) /* only TCP flows are sampled */
+
 /* Whether another limit is tried on its packets: in which line, or 0; see policy/trial.h. */
-#define POLICE_TRIAL_SHIFT 5
+#define POLICE_TRIAL_SHIFT (POLICE_KIND_BITS + 1)
 #define POLICE_TRIAL_BITS  2
 
 #define POLICE_FLAG_BITS (POLICE_TRIAL_SHIFT + POLICE_TRIAL_BITS)
+
+static_assert(POLICE_KINDS <= 1 << POLICE_KIND_BITS, "a kind is one of its flags");
+static_assert(POLICE_FLAG_BITS <= 7, "as police_owner() has room for");
 
 #define POLICE_SHIFT_MAX 15
 #define POLICE_UNSAMPLED (POLICE_SHIFT_MAX + 1)
@@ -148,7 +156,7 @@ static_assert(sizeof(struct limit_profile) == 64, "a line in a ring");
  */
 static inline uint32_t police_owner(unsigned flags, unsigned shift, enum accounting accounting)
 {
-	bool plain = flags & POLICE_SIMPLE && flags >> POLICE_TRIAL_SHIFT == 0;
+	bool plain = (flags & ~POLICE_TCP_ONLY) == POLICE_SIMPLE;
 	uint32_t aside = plain ? UINT32_C(0x8000) >> shift : UINT16_MAX;
 
 	return (uint32_t)accounting << 28 | flags << 21 | shift << 16 | aside;
@@ -186,21 +194,27 @@ static inline void police_set_trial(struct policy_state *state, unsigned trial)
 }
 
 /* Anybody. */
+static inline enum police_kind police_kind(const struct policy_state *state)
+{
+	return (enum police_kind)(police_flags(state) & ((1U << POLICE_KIND_BITS) - 1));
+}
+
+/* Anybody. */
 static inline bool police_is_simple(const struct policy_state *state)
 {
-	return police_flags(state) & POLICE_SIMPLE;
+	return police_kind(state) == POLICE_SIMPLE;
 }
 
 /* Whether police_over_total() is all that a packet needs: a total in bytes, that drops. Anybody. */
 static inline bool police_is_total(const struct policy_state *state)
 {
-	return police_flags(state) & POLICE_TOTAL;
+	return police_kind(state) == POLICE_TOTAL;
 }
 
 /* Whether packets wait that do not conform. Anybody. */
 static inline bool police_is_shaped(const struct policy_state *state)
 {
-	return police_flags(state) & POLICE_SHAPED;
+	return police_kind(state) == POLICE_SHAPED;
 }
 
 /*
@@ -209,21 +223,13 @@ static inline bool police_is_shaped(const struct policy_state *state)
  */
 static inline bool police_is_phantom(const struct policy_state *state)
 {
-	return police_flags(state) & POLICE_PHANTOM;
-}
-
-/* police_is_phantom() of one without a trial. Anybody. */
-static inline bool police_is_phantom_alone(const struct policy_state *state)
-{
-	unsigned trials = ((1U << POLICE_TRIAL_BITS) - 1) << POLICE_TRIAL_SHIFT;
-
-	return (police_flags(state) & (POLICE_PHANTOM | trials)) == POLICE_PHANTOM;
+	return police_kind(state) == POLICE_PHANTOM;
 }
 
 /* Whether all that there is of it is its line, and its phantom if it is one. Anybody. */
 static inline bool police_is_extended(const struct policy_state *state)
 {
-	return !(police_flags(state) & (POLICE_SIMPLE | POLICE_PHANTOM));
+	return !police_is_simple(state) && !police_is_phantom(state);
 }
 
 /* Whether it is not plain, but borrows as those do that are. Anybody. */

@@ -151,7 +151,7 @@ static void test_what_is_configured(void **state)
 	assert_int_equal(make_test_profile(&profile, &policy, &whole, 1, GHZ), 0);
 	policy_state_init(&line, aligned_alloc(CACHE_LINE, policy_extended_bytes(&policy)), &policy,
 		&profile, &start);
-	assert_int_equal(police_flags(&line), 0);
+	assert_int_equal(police_flags(&line), POLICE_SOURCED);
 	assert_int_equal(line.other->count, COUNT_PACKETS);
 	assert_int_equal(line.other->action, ACTION_MARK);
 	assert_int_equal(police_mark(&line), 46);

@@ -210,7 +210,7 @@ static void expect_leaving(unsigned side, unsigned n, unsigned now, unsigned the
 	assert_int_equal(flow.missing, 0);
 }
 
-/* Who comes by the first queue is finished by a look at the second, and else by the next turn. */
+/* What comes by the first queue is finished by a look at the second, and else by the next turn. */
 static void waits_for_a_look(void **state)
 {
 	(void)state;

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "judge.h"
+
+#include "worker_own.h"
+
+/*
+ * The device's hash for a sample of flows. Its low bits have chosen the queue, and those that one
+ * worker sees may all be alike: bring the others down to where the sample looks.
+ */
+static uint32_t spread_hash(uint32_t hash)
+{
+	hash *= POLICE_WEYL;
+	return hash ^ hash >> 16;
+}
+
+/* The hash of a packet's flow; false if the policy does not want to see it. */
+static bool sampled_hash(
+	const struct policy_state *state, struct rx_burst *burst, unsigned i, uint32_t *hash)
+{
+	const struct packet *packet;
+
+	if (burst_has_hash(burst, i) && !police_samples_tcp_only(state)) {
+		*hash = spread_hash(burst->mbufs[i]->hash.rss);
+		return true;
+	}
+	packet = burst_packet(burst, i);
+	*hash = spread_hash(packet_flow_hash(packet, burst->frames.data[i]));
+	return police_samples_packet(state, packet);
+}
+
+/* Out of line, as few packets come here and the others need the registers. */
+__rte_noinline void judge_sample(
+	struct worker *w, struct rx_burst *burst, unsigned i, uint32_t cost)
+{
+	uint32_t policy = burst->frames.policy[i], hash;
+	const struct policy_state *state = &w->policies[policy];
+	uint64_t now = burst->frames.now;
+
+	if (!sample_bound_takes(&worker_own(w)->bound, now) ||
+		!sampled_hash(state, burst, i, &hash))
+		return;
+	burst->sampled[burst->n_sampled++] = (struct sampled){
+		.sample = w->samples[policy],
+		.bytes = police_sample_bytes(state, cost)
+			 << sample_bound_took(&worker_own(w)->bound, now),
+		.hash = hash,
+	};
+	flow_sample_prefetch(w->samples[policy], hash);
+}
+
+/* A hash that the device has not told is kept, as it will be asked for again. */
+static __rte_noinline uint32_t keep_flow_hash(struct rx_burst *burst, unsigned i)
+{
+	struct packet *packet = burst_packet(burst, i);
+
+	packet->flow_hash = packet_flow_hash(packet, burst->frames.data[i]);
+	return packet->flow_hash;
+}
+
+uint32_t judge_flow_hash(struct rx_burst *burst, unsigned i)
+{
+	return burst_has_hash(burst, i) ? burst->mbufs[i]->hash.rss : keep_flow_hash(burst, i);
+}
+
+void judge_costs_alike(
+	uint32_t *costs, const struct rx_burst *burst, enum accounting accounting, uint16_t n)
+{
+	const uint32_t l2 = accounting == ACCOUNTING_L3 ? UINT32_MAX : 0;
+	const uint32_t more = accounting == ACCOUNTING_WIRE ? POLICE_WIRE : 0;
+
+	for (uint16_t i = 0; i < n; i++)
+		costs[i] = burst->len[i] - (burst->frames.l2_len[i] & l2) + more;
+}

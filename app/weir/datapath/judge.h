@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * How a worker decides the packets of each kind of policy (enum police_kind): a row a kind, which
+ * has a file of its own. decide.c divides a burst by these rows; nearly all are of one kind, and
+ * not divided. Private to this room; the worker's own thread.
+ */
+#ifndef WEIR_APP_JUDGE_H
+#define WEIR_APP_JUDGE_H
+
+#include <stdint.h>
+
+#include <rte_prefetch.h>
+
+#include "police/charge.h"
+#include "police/sample.h"
+#include "decide.h"
+
+struct judge {
+	/*
+	 * Begins to fetch what is read of packets, a bit each, beside their policies' lines, which
+	 * are here already; or NULL.
+	 */
+	void (*fetch)(
+		struct worker *worker, struct rx_burst *burst, uint64_t packets, uint64_t now);
+
+	/*
+	 * Charges packets, a bit each, in their order, samples and counts them; says which of them
+	 * do not pass, a bit each.
+	 */
+	uint64_t (*charge)(
+		struct worker *worker, struct rx_burst *burst, uint64_t packets, uint64_t now);
+
+	/*
+	 * Charges the whole burst of n likewise, which is of one policy; or NULL, where nothing is
+	 * gained by that.
+	 */
+	uint64_t (*charge_alike)(
+		struct worker *worker, struct rx_burst *burst, uint16_t n, uint64_t now);
+};
+
+extern const struct judge judge_simple; /* and packets without a policy */
+extern const struct judge judge_total;
+extern const struct judge judge_phantom;
+extern const struct judge judge_shaped;
+extern const struct judge judge_sourced;
+extern const struct judge judge_other;
+
+/* The policy of a packet that has one. */
+static inline struct policy_state *judge_policy(
+	struct worker *worker, const struct rx_burst *burst, unsigned i)
+{
+	return &worker->policies[burst->frames.policy[i]];
+}
+
+/* What a packet's policy charges for its bytes. */
+static inline uint32_t judge_bytes(
+	const struct policy_state *state, const struct rx_burst *burst, unsigned i)
+{
+	return police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
+}
+
+/* All of n packets, a bit each. */
+static inline uint64_t judge_all(unsigned n)
+{
+	return UINT64_MAX >> (64 - n);
+}
+
+/*
+ * Notes a packet that its policy would sample, if the worker's bound allows, and begins to fetch
+ * what will be written for it.
+ */
+void judge_sample(struct worker *worker, struct rx_burst *burst, unsigned i, uint32_t cost);
+
+/* judge_sample() of a burst that is of one policy, of which police_samples_burst() says which. */
+static inline void judge_sample_alike(struct worker *worker, const struct policy_state *state,
+	struct rx_burst *burst, const uint32_t *costs, uint16_t n)
+{
+	for (uint64_t samples = police_samples_burst(state, n); samples; samples &= samples - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(samples);
+
+		judge_sample(worker, burst, i, costs[i]);
+	}
+}
+
+/* The hash of a packet's flow. */
+uint32_t judge_flow_hash(struct rx_burst *burst, unsigned i);
+
+/* police_bytes() of every packet by one accounting: with vectors, as those are masks. */
+void judge_costs_alike(
+	uint32_t *costs, const struct rx_burst *burst, enum accounting accounting, uint16_t n);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Policies that no other row has: other meters, packets and flows that are counted, what is marked
+ * or only counted; and those with a meter for each source, whose meters are looked at together.
+ */
+#include "judge.h"
+
+#include "packet/mark.h"
+#include "police/borrow.h"
+#include "police/expire.h"
+#include "worker_own.h"
+
+/*
+ * Marks a packet, if its bytes are ours alone and its IP header is in its first segment: to copy
+ * what others share would take a buffer that may not be there.
+ */
+static bool mark_packet(struct rte_mbuf *m, const struct packet *packet, int how)
+{
+	return RTE_MBUF_DIRECT(m) && rte_mbuf_refcnt_read(m) == 1 &&
+	       mark_frame(rte_pktmbuf_mtod(m, uint8_t *), m->data_len, packet, how);
+}
+
+/* What a policy that is not plain takes from a shared bucket; its limit may have ended. */
+static void lend_other(
+	struct worker *w, struct policy_state *state, uint32_t policy, uint32_t cost, uint64_t now)
+{
+	struct shared_bucket *shared = &w->shared_buckets[policy];
+
+	if (unlikely(worker_own(w)->ended && w->ending[policy]))
+		police_borrow_ended(
+			state, shared, cost, now, w->ending[policy], worker_own(w)->ended);
+	else
+		police_borrow_other(state, shared, cost, now);
+}
+
+/* Whether a packet passes. Its source's meter may have been asked already. */
+static bool charge_other(struct worker *w, struct rx_burst *burst, unsigned i, uint64_t now)
+{
+	struct policy_state *state = judge_policy(w, burst, i);
+	const struct packet *packet = burst_packet(burst, i);
+	const uint8_t *data = burst->frames.data[i];
+	uint32_t cost = police_cost(state, packet, data, burst->len[i], now);
+	enum verdict verdict;
+	bool marked;
+
+	if (police_samples(state))
+		judge_sample(w, burst, i, cost);
+	if (sourced_knows(&burst->sourced, i)) {
+		verdict = police_enact(
+			state, packet, data, cost, now, sourced_conforms(&burst->sourced, i));
+	} else {
+		if (police_borrows(state))
+			lend_other(w, state, burst->frames.policy[i], cost, now);
+		verdict = police_charge(state, packet, data, cost, now);
+	}
+	if (verdict == VERDICT_DROP)
+		burst->unpaid += police_is_quota(state);
+	if (verdict != VERDICT_MARK)
+		return verdict != VERDICT_DROP;
+	marked = mark_packet(burst->mbufs[i], packet, police_mark(state));
+	police_marked(state, packet, data, cost, now, marked);
+	burst->unmarkable += !marked;
+	return marked;
+}
+
+static uint64_t charge_others(
+	struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
+{
+	uint64_t drops = 0;
+
+	for (; packets; packets &= packets - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(packets);
+
+		drops |= (uint64_t)!charge_other(w, burst, i, now) << i;
+	}
+	return drops;
+}
+
+/* Begins to fetch the meters of all sources that have one. */
+static void fetch_sources(struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
+{
+	(void)now;
+	for (; packets; packets &= packets - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(packets);
+
+		sourced_add(&burst->sourced, i, judge_policy(w, burst, i), burst_packet(burst, i),
+			burst->frames.data[i], burst->len[i]);
+	}
+}
+
+static uint64_t charge_sources(
+	struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
+{
+	if (burst->sourced.packets)
+		sourced_meter(&burst->sourced, now);
+	return charge_others(w, burst, packets, now);
+}
+
+const struct judge judge_other = {.charge = charge_others};
+const struct judge judge_sourced = {.fetch = fetch_sources, .charge = charge_sources};

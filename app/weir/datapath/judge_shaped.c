@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Policies whose packets wait: one passes at once, joins a queue, or finds it full.
+ */
+#include "judge.h"
+
+#include "packet/mark.h"
+#include "police/shaped.h"
+#include "shape_in.h"
+
+/* Begins to fetch queues that packets will be put into, and what is put there. */
+static void fetch_queues(struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
+{
+	(void)now;
+	for (uint64_t left = packets; left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(left);
+
+		shaped_fetch(judge_policy(w, burst, i));
+		rte_prefetch0(shape_in_of(burst->mbufs[i]));
+	}
+	for (; packets; packets &= packets - 1)
+		shape_prefetch_tail(&judge_policy(w, burst, (unsigned)__builtin_ctzll(packets))
+					     ->other->shape->queue);
+}
+
+/* Whether a packet's sender would take CoDel's mark for what it is. */
+static bool speaks_ecn(struct rx_burst *burst, unsigned i)
+{
+	return mark_understood(burst->frames.data[i], burst->frames.len[i], burst_packet(burst, i));
+}
+
+/*
+ * Whether it passes at once. One may be marked if it says so, or not: at worst it is dropped when
+ * it should be.
+ */
+static bool charge_shaped(struct worker *w, struct rx_burst *burst, unsigned i, uint64_t now)
+{
+	struct policy_state *state = judge_policy(w, burst, i);
+	const struct held held = {
+		.m = burst->mbufs[i],
+		.slot = burst->frames.policy[i],
+		.cost = state->other->count == COUNT_PACKETS ? 1 : judge_bytes(state, burst, i),
+		.path = burst->path,
+		.ecn = shaped_marks(state) && speaks_ecn(burst, i),
+	};
+	enum shape_verdict verdict;
+
+	if (police_samples(state))
+		judge_sample(w, burst, i, held.cost);
+	verdict = shape_in_arrive(w, state, &held, now);
+	burst->held |= (uint64_t)(verdict == SHAPE_WAITS) << i;
+	burst->n_held += verdict == SHAPE_WAITS;
+	burst->refused += verdict > SHAPE_WAITS;
+	return verdict == SHAPE_PASSES;
+}
+
+static uint64_t charge_all_shaped(
+	struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
+{
+	uint64_t drops = 0;
+
+	for (; packets; packets &= packets - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(packets);
+
+		drops |= (uint64_t)!charge_shaped(w, burst, i, now) << i;
+	}
+	return drops;
+}
+
+const struct judge judge_shaped = {.fetch = fetch_queues, .charge = charge_all_shaped};

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Plain policies, which are decided from and into their line, by arithmetic and without a branch on
+ * the verdict; and packets without a policy, which are charged to one that is never empty.
+ */
+#include "judge.h"
+
+#include "police/borrow.h"
+#include "police/expire.h"
+#include "trying.h"
+#include "worker_own.h"
+
+/* How plain policies come by their tokens: earned, or borrowed, also by a limit that has ended. */
+enum loan { LOAN_NONE, LOAN_SHARED, LOAN_ENDED };
+
+static enum loan loan_of(const struct worker *w)
+{
+	if (!w->shared_buckets)
+		return LOAN_NONE;
+	return worker_own_const(w)->ended ? LOAN_ENDED : LOAN_SHARED;
+}
+
+/* Limits may have ended. A packet without a policy has nothing to borrow. */
+static __rte_noinline void lend_tokens(
+	struct worker *w, struct policy_state *state, uint32_t policy, uint32_t bytes, uint64_t now)
+{
+	if (policy == CLASSIFY_NONE)
+		return;
+	if (unlikely(worker_own(w)->ended && w->ending[policy]))
+		police_borrow_ended(state, &w->shared_buckets[policy], bytes, now,
+			w->ending[policy], worker_own(w)->ended);
+	else
+		police_borrow(state, &w->shared_buckets[policy], bytes, now);
+}
+
+/* police_over() of a policy that may be borrowed what it takes. */
+static __rte_always_inline uint64_t charge_plain(struct worker *w, struct policy_state *state,
+	uint32_t policy, uint32_t bytes, uint64_t now, enum loan loan)
+{
+	if (loan == LOAN_SHARED)
+		police_borrow(state, &w->shared_buckets[policy], bytes, now);
+	else if (loan == LOAN_ENDED)
+		lend_tokens(w, state, policy, bytes, now);
+	return police_over(state, bytes, now);
+}
+
+/*
+ * Begins to fetch the lines of packets' policies, and says where they are; of packets that are not
+ * these, or have no policy, `none`.
+ */
+static void states_of(struct policy_state *states[], struct worker *w, const struct rx_burst *burst,
+	uint64_t packets, uint16_t n, struct policy_state *none)
+{
+	const uint32_t *policies = burst->frames.policy;
+	struct policy_state *first = w->policies;
+
+	if (unlikely(packets != judge_all(n))) {
+		for (uint16_t i = 0; i < n; i++)
+			states[i] = packets >> i & 1 && policies[i] != CLASSIFY_NONE
+					    ? &first[policies[i]]
+					    : none;
+		return;
+	}
+#pragma GCC unroll 4
+	for (size_t i = 0; i < n; i++) {
+		if (unlikely(policies[i] == CLASSIFY_NONE)) {
+			states[i] = none;
+			continue;
+		}
+		states[i] = &first[policies[i]];
+		rte_prefetch0(states[i]);
+	}
+}
+
+/* police_bytes() of every packet by every accounting: with vectors, where one by one would ask. */
+static void costs_of(uint32_t costs[][BURST], const struct rx_burst *burst)
+{
+	for (unsigned i = 0; i < BURST; i++) {
+		costs[ACCOUNTING_L2][i] = burst->len[i];
+		costs[ACCOUNTING_L3][i] = burst->len[i] - burst->frames.l2_len[i];
+		costs[ACCOUNTING_WIRE][i] = burst->len[i] + POLICE_WIRE;
+	}
+}
+
+/* What is done for a packet that police_is_slow() names before it is charged. */
+static __rte_noinline void look_aside(
+	struct worker *w, struct rx_burst *burst, unsigned i, uint32_t bytes, uint64_t now)
+{
+	struct policy_state *state = judge_policy(w, burst, i);
+
+	if (unlikely(police_trial(state)))
+		try_packet(w, state, burst, i, now);
+	if (police_samples(state))
+		judge_sample(w, burst, i, bytes);
+}
+
+static uint64_t reverse_bits(uint64_t bits)
+{
+	bits = (bits >> 1 & 0x5555555555555555) | (bits & 0x5555555555555555) << 1;
+	bits = (bits >> 2 & 0x3333333333333333) | (bits & 0x3333333333333333) << 2;
+	bits = (bits >> 4 & 0x0f0f0f0f0f0f0f0f) | (bits & 0x0f0f0f0f0f0f0f0f) << 4;
+	return __builtin_bswap64(bits);
+}
+
+static __rte_always_inline uint64_t charge_lines(struct worker *w, struct rx_burst *burst,
+	struct policy_state *const *states, uint32_t costs[][BURST], uint16_t n, uint64_t now,
+	enum loan loan)
+{
+	uint64_t drops = 0; /* that of the last one lowest */
+
+	for (size_t i = 0; i < n; i++) {
+		struct policy_state *state = states[i];
+		uint32_t cost = costs[police_accounting(state)][i];
+
+		if (unlikely(police_is_slow(state)))
+			look_aside(w, burst, (unsigned)i, cost, now);
+		drops = 2 * drops -
+			charge_plain(w, state, burst->frames.policy[i], cost, now, loan);
+	}
+	return reverse_bits(drops) >> (64 - n);
+}
+
+static uint64_t charge_simple(
+	struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
+{
+	/* Plain, never empty and never full: packets without a policy need no question. */
+	struct policy_state none = {
+		.bucket.tokens = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
+		.bucket.fraction = police_owner(POLICE_SIMPLE, POLICE_UNSAMPLED, ACCOUNTING_L2),
+		.bucket.last = now,
+		.limit.burst = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
+	};
+	uint16_t n = burst->n;
+	enum loan loan = loan_of(w);
+	uint32_t costs[ACCOUNTING_WIRE + 1][BURST];
+	struct policy_state *states[BURST];
+	uint64_t drops;
+
+	states_of(states, w, burst, packets, n, &none);
+	costs_of(costs, burst);
+	if (unlikely(loan == LOAN_ENDED))
+		drops = charge_lines(w, burst, states, costs, n, now, LOAN_ENDED);
+	else if (loan == LOAN_SHARED)
+		drops = charge_lines(w, burst, states, costs, n, now, LOAN_SHARED);
+	else
+		drops = charge_lines(w, burst, states, costs, n, now, LOAN_NONE);
+	counter_add(&w->counters.unmatched_packets,
+		none.packets - (n - (uint32_t)__builtin_popcountll(packets)) - burst->n_refused);
+	return drops;
+}
+
+/* police_charge_burst() of a bucket that is borrowed to: at one go, or else packet by packet. */
+static uint64_t charge_borrowed(struct policy_state *state, struct shared_bucket *shared,
+	const uint32_t *costs, uint16_t n, uint64_t now)
+{
+	uint32_t refused = UINT32_MAX; /* as much or more will be, at this tick */
+	uint64_t sum = 0, passes = 0;
+
+	for (uint16_t i = 0; i < n; i++)
+		sum += costs[i];
+	if (police_borrow(state, shared, sum, now))
+		return police_charge_burst(state, costs, n, now);
+	for (uint16_t i = 0; i < n; i++) {
+		if (costs[i] < refused && !police_borrow(state, shared, costs[i], now))
+			refused = costs[i];
+		if (police_charge_simple(state, costs[i], now) == VERDICT_PASS)
+			passes |= UINT64_C(1) << i;
+	}
+	return passes;
+}
+
+static uint64_t charge_one(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)
+{
+	uint32_t policy = burst->frames.policy[0], costs[BURST];
+	struct policy_state *state = &w->policies[policy];
+	uint64_t passes;
+
+	judge_costs_alike(costs, burst, police_accounting(state), n);
+	judge_sample_alike(w, state, burst, costs, n);
+	if (w->shared_buckets)
+		passes = charge_borrowed(state, &w->shared_buckets[policy], costs, n, now);
+	else
+		passes = police_charge_burst(state, costs, n, now);
+	return ~passes & judge_all(n);
+}
+
+const struct judge judge_simple = {.charge = charge_simple, .charge_alike = charge_one};
