@@ -223,11 +223,27 @@ static bool kind_equal(const struct policy *a, const struct policy *b)
 	       a->period_ns == b->period_ns && policy_id(a) == policy_id(b);
 }
 
-static uint8_t policy_changes(const struct policy *old, const struct policy *policy)
+/* A parent is another one if its name is: its index may change by others. */
+static bool place_in_tree_equal(const struct config *old, const struct policy *a,
+	const struct config *config, const struct policy *b)
 {
-	return (uint8_t)((match_equal(&old->match, &policy->match) ? 0 : POLICY_MATCH) |
-			 (policy_terms_equal(old, policy) ? 0 : POLICY_TERMS) |
-			 (kind_equal(old, policy) ? 0 : POLICY_ANEW));
+	if (policy_has_parent(a) != policy_has_parent(b) || a->weight != b->weight ||
+		a->guaranteed_bps != b->guaranteed_bps)
+		return false;
+	return !policy_has_parent(a) ||
+	       strcmp(old->policies[a->parent].name, config->policies[b->parent].name) == 0;
+}
+
+static uint8_t policy_changes(const struct config *old, const struct policy *before,
+	const struct config *config, const struct policy *policy)
+{
+	bool match = before->unmatched == policy->unmatched &&
+		     match_equal(&before->match, &policy->match);
+	bool terms = policy_terms_equal(before, policy) &&
+		     place_in_tree_equal(old, before, config, policy);
+
+	return (uint8_t)((match ? 0 : POLICY_MATCH) | (terms ? 0 : POLICY_TERMS) |
+			 (kind_equal(before, policy) ? 0 : POLICY_ANEW));
 }
 
 /* Policies begin with their name, so that one stands for the other here. */
@@ -269,7 +285,8 @@ static void diff_policies(struct config_diff *diff, const struct config *old,
 			diff->added++;
 			continue;
 		}
-		diff->changes[i] = policy_changes(&old->policies[diff->from[i]], policy);
+		diff->changes[i] = policy_changes(
+			old, &old->policies[diff->from[i]], config, policy);
 		diff->changed += diff->changes[i] != 0;
 	}
 	diff->removed = old->n_policies - (diff->n - diff->added);

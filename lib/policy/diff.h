@@ -22,7 +22,7 @@ enum policy_change {
 	POLICY_MATCH = 2, /* other packets are its own */
 	/*
 	 * limit, burst, window, interval, ewma, weigh, action, accounting, total, indicator, eta,
-	 * shape, slo, place
+	 * shape, slo, place, parent, weight, guaranteed
 	 */
 	POLICY_TERMS = 4,
 	/* count, meter, per, sources, allocator, guarantee, period: its state begins anew */

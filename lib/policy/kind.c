@@ -63,6 +63,8 @@ const char *policy_needs_worker(const struct policy *policy)
 		return "counts flows";
 	if (policy->allocator->drains)
 		return "is drained by others";
+	if (policy_is_level(policy))
+		return "is a level of a hierarchy";
 	if (!policy_is_one_bucket(policy))
 		return "has another meter than a token bucket";
 	return policy_has_trial(policy) ? "has a trial" : NULL;
@@ -70,7 +72,7 @@ const char *policy_needs_worker(const struct policy *policy)
 
 bool policy_samples_flows(const struct policy *policy)
 {
-	return policy->allocator->samples_flows;
+	return policy->allocator->samples_flows && !policy_is_parent(policy);
 }
 
 bool policy_is_total(const struct policy *policy)

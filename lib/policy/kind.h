@@ -35,6 +35,30 @@ static inline bool policy_is_conserved(const struct policy *policy)
 	return policy->guarantee == GUARANTEE_CONSERVED;
 }
 
+/* Whether its packets are charged to policy->parent as well. */
+static inline bool policy_has_parent(const struct policy *policy)
+{
+	return policy->above > 0;
+}
+
+/* Whether the packets of others are charged to it as well. */
+static inline bool policy_is_parent(const struct policy *policy)
+{
+	return policy->children > 0;
+}
+
+/* Whether it is a level of a hierarchy. */
+static inline bool policy_is_level(const struct policy *policy)
+{
+	return policy_has_parent(policy) || policy_is_parent(policy);
+}
+
+/* What it is guaranteed of its parent, in units a second over all limiters. */
+static inline double policy_guaranteed(const struct policy *policy)
+{
+	return (double)policy->guaranteed_bps / 8 / policy_limit_s(policy);
+}
+
 /* Whether its packets wait. */
 static inline bool policy_is_shaped(const struct policy *policy)
 {
@@ -65,7 +89,10 @@ static inline bool policy_shares_shared_bucket(const struct policy *policy)
  */
 const char *policy_needs_worker(const struct policy *policy);
 
-/* Whether control wants samples of its flows from workers. */
+/*
+ * Whether control wants samples of its flows from workers: not of a parent, which is divided by
+ * what its children may pass.
+ */
 bool policy_samples_flows(const struct policy *policy);
 
 /* Whether it is a total in bytes, that drops: nothing of a packet is asked but its length. */

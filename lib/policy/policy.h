@@ -22,6 +22,10 @@
 
 #define CONFIG_ANY (-1) /* match: wire, vlan or dscp not named */
 
+#define POLICY_NO_PARENT   (-1)
+#define POLICY_LEVELS_MOST 4 /* policies of a lineage, the one that matches included */
+#define POLICY_WEIGHT_MOST 1000
+
 enum direction { DIRECTION_ANY, DIRECTION_A_TO_B, DIRECTION_B_TO_A };
 
 /* Which bytes of a packet are charged. */
@@ -195,6 +199,17 @@ struct policy {
 	 */
 	struct schedule *schedule;
 	struct trial_config trial;
+	/*
+	 * "parent": what its packets are charged to as well, by its index in the same array, and by
+	 * how many others above that in turn. What was not loaded is zero, so the index is for who
+	 * has asked policy_has_parent().
+	 */
+	int parent;
+	uint8_t above;           /* policies that it is below, its parent the first */
+	bool unmatched;          /* a parent without "match": no packet is its own */
+	uint32_t children;       /* policies whose parent it is */
+	uint32_t weight;         /* beside others of its parent, at most POLICY_WEIGHT_MOST; 0: 1 */
+	uint64_t guaranteed_bps; /* as limit_bps, in limit_s: what it has of its parent first */
 };
 
 /* Seconds that limit_bps is of. Any thread. */

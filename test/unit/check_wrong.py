@@ -56,6 +56,9 @@ GOOD = {
              {"days": "sat", "from": "08:00", "to": "18:00", "limit": "1Gbit/s"}]}},
         {"name": "old", "match": {"vlan": 7}, "limit": "100Mbit/s", "allocator": "adaptor",
          "history": "10s", "step": "1s"},
+        {"name": "link", "limit": "1Gbit/s"},
+        {"name": "client", "match": {"vlan": 9}, "parent": "link", "limit": "1Gbit/s",
+         "guaranteed": "100Mbit/s", "weight": 2},
     ],
 }
 
@@ -230,6 +233,21 @@ VALUES = [
     ("policies[8].step", "10ms", "expected 100ms to 600s"),
     ("policies[8].history", "1.5s", "expected"),
     ("policies[8].meter", "random-drop", "with the allocator"),
+    # hierarchies
+    ("policies[10].parent", "lnik", 'did you mean "link"?'),
+    ("policies[10].parent", "client", "expected a policy that is not below this one"),
+    ("policies[10].parent", 9, "expected the name of another policy"),
+    ("policies[9].limit", "50Mbit/s", "expected at least 100Mbit/s, which its children"),
+    ("policies[10].weight", 0, "expected a whole number from 1 to 1000"),
+    ("policies[10].weight", "2", "expected a whole number from 1 to 1000"),
+    ("policies[10].guaranteed", "100Mbit", 'did you mean "100Mbit/s"?'),
+    ("policies[10].guaranteed", "2Gbit/s", "expected at most its limit, 1Gbit/s"),
+    ("policies[10].action", "shape", "as it is a level of a hierarchy"),
+    ("policies[10].meter", "gcra", "as it is a level of a hierarchy"),
+    ("policies[9].allocator", "grd", "as it is a level of a hierarchy"),
+    ("policies[10].accounting", "l2", "expected the same as its parent"),
+    ("policies[0].weight", 2, 'expected none without "parent"'),
+    ("policies[0].guaranteed", "1Mbit/s", 'expected none without "parent"'),
     # the box
     ("limiter", "a b", "expected a name of 1 to 63 characters"),
     ("limiter", 3, "expected a name of 1 to 63 characters"),

@@ -91,7 +91,7 @@ static json_t *match_page(struct instance *inst, struct asked_match *asked, unsi
 	json_t *rows = json_array();
 
 	for (; i < end && json_array_size(rows) < ROWS; i++) {
-		json_t *row = candidate_json(inst, i, asked);
+		json_t *row = inst->policies[i].unmatched ? NULL : candidate_json(inst, i, asked);
 
 		if (row)
 			json_array_append_new(rows, row);

@@ -107,7 +107,8 @@ static double limit_or_none(const struct policy *policy, double rate)
 static void add_configured(json_t *json, const struct config *config, const struct policy *policy)
 {
 	json_object_set_new(json, "name", json_string(policy->name));
-	json_object_set_new(json, "match", show_match_of(config, &policy->match));
+	json_object_set_new(json, "match",
+		policy->unmatched ? json_null() : show_match_of(config, &policy->match));
 	json_object_set_new(json, "allocator", json_string(policy->allocator->name));
 	json_object_set_new(json, "guarantee", guarantee_json(policy));
 	json_object_set_new(json, "meter", json_string(meter_name(policy->meter)));

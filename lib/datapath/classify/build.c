@@ -154,7 +154,7 @@ static int make_entries(struct build *build, unsigned n_policies)
 	for (uint32_t i = 0; i < n_policies; i++) {
 		const struct match *match = &build->policies[i].match;
 
-		if (!match_is_possible(match))
+		if (build->policies[i].unmatched || !match_is_possible(match))
 			continue;
 		build->entries[build->n].order = match_order(match);
 		build->entries[build->n++].policy = i;

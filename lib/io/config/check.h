@@ -16,6 +16,9 @@
 #define WIRE_REFUSED (-2)     /* match.wire of a match with an error anywhere in it */
 #define PORT_REFUSED UINT_MAX /* wire.a and wire.b */
 
+#define PARENT_NAMED   (-2) /* policy.parent before policies_complete() */
+#define PARENT_REFUSED (-3) /* and after it, of one that cannot be */
+
 #define METER_DEFAULT METER_KINDS /* policy.meter before policies_complete(): what is usual */
 
 /* Bytes: the names of all, quoted. */
@@ -52,7 +55,7 @@ void config_warn(struct reader *reader, const struct config *config, const struc
 void gossip_complete(const struct reader *reader, struct gossip_config *gossip);
 void gossip_check(struct reader *reader, const struct gossip_config *gossip);
 void policies_complete(
-	const struct reader *reader, struct policy *policies, unsigned n, unsigned n_limiters);
+	struct reader *reader, struct policy *policies, unsigned n, unsigned n_limiters);
 void policies_check(
 	struct reader *reader, const struct policy *policies, unsigned n, unsigned n_limiters);
 
@@ -94,6 +97,15 @@ void policy_check_window(
 void trial_complete(const struct reader *reader, const struct json_path *path,
 	struct policy *policy, unsigned n_limiters);
 void trial_check(struct reader *reader, const struct json_path *path, const struct policy *policy);
+
+/* Finds the parents of policies that are complete else, and refuses those that cannot be one. */
+void parents_complete(struct reader *reader, struct policy *policies, unsigned n);
+
+/* Whether a policy goes with its place in a hierarchy; others have nothing to check. */
+void level_check(struct reader *reader, const struct json_path *path, const struct policy *policies,
+	unsigned index);
+void level_warn(struct reader *reader, const struct json_path *path, const struct policy *policies,
+	unsigned index);
 
 /* For a policy that is never exceeded, at `path`; others have nothing to check. */
 void guarantee_complete(const struct reader *reader, const struct json_path *path,

@@ -376,12 +376,34 @@ static void describe_rate(const struct policy *policy, unsigned n, FILE *out)
 	describe_trial(policy, out);
 }
 
+static void describe_place_in_tree(
+	const struct config *config, const struct policy *policy, FILE *out)
+{
+	char text[UNITS_TEXT_MAX];
+	struct policy guaranteed = *policy;
+
+	if (policy_is_parent(policy))
+		fprintf(out, "  limits what %u polic%s let pass, together\n", policy->children,
+			policy->children > 1 ? "ies" : "y");
+	if (!policy_has_parent(policy))
+		return;
+	fprintf(out, "  of %s it has", config->policies[policy->parent].name);
+	guaranteed.limit_bps = policy->guaranteed_bps;
+	if (policy->guaranteed_bps > 0)
+		fprintf(out, " %s first, and", format_limit(&guaranteed, 1, text, sizeof(text)));
+	fprintf(out, " a part by weight %u of what others leave\n", policy->weight);
+}
+
 static void describe_policy(const struct config *config, const struct policy *policy, FILE *out)
 {
 	unsigned n = config->gossip.n_roster;
 
 	fprintf(out, "policy %s\n", policy->name);
-	describe_match(config, &policy->match, out);
+	if (policy->unmatched)
+		fputs("  takes no packet but its children's\n", out);
+	else
+		describe_match(config, &policy->match, out);
+	describe_place_in_tree(config, policy, out);
 	if (policy_is_quota(policy))
 		describe_quota(policy, n, out);
 	else

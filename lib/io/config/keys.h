@@ -64,6 +64,12 @@ void read_limit(struct reader *reader, const struct json_path *path, json_t *val
 void read_policy_burst(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
+/* The name of a policy's parent (parent_check.c), and what it is guaranteed (limit_keys.c). */
+void read_parent(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+void read_guaranteed(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
 /* Keys of a policy whose sources are given to workers (place_keys.c). */
 extern const struct key place_keys[];
 void place_config_init(struct place_config *place);

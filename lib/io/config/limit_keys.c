@@ -83,6 +83,37 @@ void read_limit(struct reader *reader, const struct json_path *path, json_t *val
 		read_count_rate(reader, path, value, policy);
 }
 
+/* In the time of the limit, which the table has before it. */
+static void read_guaranteed_count(
+	struct reader *reader, const struct json_path *path, json_t *value, struct policy *policy)
+{
+	struct policy other = *policy;
+	unsigned errors = reader->errors;
+
+	read_count_rate(reader, path, value, &other);
+	if (reader->errors != errors || policy->limit_bps == 0)
+		return;
+	if (policy_limit_s(&other) != policy_limit_s(policy))
+		reader_expected(reader, path, "a number in the time of \"limit\"");
+	else
+		policy->guaranteed_bps = other.limit_bps;
+}
+
+void read_guaranteed(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	struct policy *policy = base;
+	struct key guaranteed = byte_limit;
+
+	if (policy->count == COUNT_BYTES) {
+		guaranteed.offset = key->offset;
+		guaranteed.size = key->size;
+		read_quantity(reader, path, value, &guaranteed, base);
+	} else if (policy->count != CHOICE_REFUSED) {
+		read_guaranteed_count(reader, path, value, policy);
+	}
+}
+
 void read_policy_burst(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {

@@ -40,18 +40,21 @@ static void complete_policy(const struct reader *reader, const struct json_path 
 }
 
 void policies_complete(
-	const struct reader *reader, struct policy *policies, unsigned n, unsigned n_limiters)
+	struct reader *reader, struct policy *policies, unsigned n, unsigned n_limiters)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct json_path path = {.parent = &path_policies, .index = i};
 
 		complete_policy(reader, &path, &policies[i], n_limiters);
 	}
+	parents_complete(reader, policies, n);
 }
 
 static bool match_known(const void *element)
 {
-	return ((const struct policy *)element)->match.wire != WIRE_REFUSED;
+	const struct policy *policy = element;
+
+	return policy->match.wire != WIRE_REFUSED && !policy->unmatched;
 }
 
 static int prefix_compare(const struct prefix *a, const struct prefix *b)
@@ -158,6 +161,11 @@ static bool has_rate(const struct policy *policy)
 	return !policy_is_quota(policy);
 }
 
+static bool has_parent(const struct policy *policy)
+{
+	return policy->parent != POLICY_NO_PARENT;
+}
+
 static const struct {
 	const char *key;
 	bool (*applies)(const struct policy *policy);
@@ -177,6 +185,8 @@ static const struct {
 	{"period", has_total, "unless \"allocator\" is \"quota\""},
 	{"guarantee", has_rate, "with the allocator \"quota\", which never exceeds its total"},
 	{"schedule", has_rate, "with the allocator \"quota\", whose total is what limits"},
+	{"weight", has_parent, "without \"parent\""},
+	{"guaranteed", has_parent, "without \"parent\""},
 	{"meter", has_rate, "with the allocator \"quota\", which counts for itself"},
 };
 
@@ -286,5 +296,6 @@ void policies_check(
 		schedule_check(reader, &path, &policies[i], n_limiters);
 		guarantee_check(reader, &path, &policies[i], n_limiters);
 		trial_check(reader, &path, &policies[i]);
+		level_check(reader, &path, policies, i);
 	}
 }

@@ -321,6 +321,10 @@ const struct key policy_keys[] = {
 	{"count", read_marked_choice, KEY_FIELD(struct policy, count), .detail = counts},
 	{"allocator", read_allocator, KEY_FIELD(struct policy, allocator)},
 	{"limit", read_limit, KEY_FIELD(struct policy, limit_bps), .required = true},
+	{"parent", read_parent, KEY_FIELD(struct policy, parent)},
+	{"weight", read_integer, KEY_FIELD(struct policy, weight),
+		.detail = &(const struct integer_range){1, POLICY_WEIGHT_MOST}},
+	{"guaranteed", read_guaranteed, KEY_FIELD(struct policy, guaranteed_bps)},
 	{"total", read_total, KEY_FIELD(struct policy, total), .required = true},
 	{"period", read_period, KEY_FIELD(struct policy, period)},
 	{"guarantee", read_marked_choice, KEY_FIELD(struct policy, guarantee),
@@ -372,6 +376,8 @@ void policy_init(void *element)
 		.keep_per_second = 0.1,
 		.history_ns = 10 * SECOND_NS,
 		.step_ns = SECOND_NS,
+		.parent = POLICY_NO_PARENT,
+		.weight = 1,
 	};
 	shape_config_init(&((struct policy *)element)->shape);
 	place_config_init(&((struct policy *)element)->place);

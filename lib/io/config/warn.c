@@ -177,6 +177,7 @@ static void warn_policies(struct reader *reader, const struct config *config)
 		struct json_path at = {.parent = &policies, .index = i};
 
 		warn_policy(reader, &at, &config->policies[i], config, frame);
+		level_warn(reader, &at, config->policies, i);
 	}
 }
 

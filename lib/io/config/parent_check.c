@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Policies below others: who is whose parent, and what goes with that.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "allocate/allocate.h"
+#include "config/check.h"
+#include "config/describe.h"
+#include "config/keys.h"
+#include "json/suggest.h"
+#include "policy/kind.h"
+#include "policy/names.h"
+#include "policy/schedule.h"
+#include "policy/units.h"
+#include "policy/value.h"
+
+/* A circle of more policies is told of as one of too many levels, which it is, too. */
+#define CIRCLE_LONGEST 1000
+
+/* To compare a wrong name with all of very many takes long, and after so many it helps nobody. */
+#define SUGGESTIONS_MOST 32
+
+static const struct json_path path_policies = {.key = "policies"};
+
+void read_parent(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+	struct policy *policy = base;
+
+	(void)key;
+	policy->parent = PARENT_NAMED;
+	if (text != NULL && name_valid(text))
+		return;
+	policy->parent = PARENT_REFUSED;
+	reader_expected(reader, path, "the name of another policy");
+}
+
+static const char *parent_name(const struct reader *reader, unsigned index)
+{
+	struct json_path policy = {.parent = &path_policies, .index = index};
+	struct json_path at = {.parent = &policy, .key = "parent"};
+
+	return json_string_value(json_path_find(reader->root, &at));
+}
+
+__attribute__((format(printf, 4, 5))) static void refuse_parent(
+	struct reader *reader, unsigned index, const char *remedy, const char *format, ...)
+{
+	struct json_path policy = {.parent = &path_policies, .index = index};
+	struct json_path at = {.parent = &policy, .key = "parent"};
+	char words[2 * CONFIG_NAME_MAX];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(words, sizeof(words), format, args);
+	va_end(args);
+	reader_advise(reader, &at, remedy, "%s", words);
+}
+
+static void refuse_unknown(
+	struct reader *reader, const struct policy *policies, unsigned n, unsigned index)
+{
+	char remedy[SUGGEST_REMEDY_MAX];
+	struct suggestion meant = {0};
+
+	for (unsigned i = 0; i < n && reader->errors < SUGGESTIONS_MOST; i++)
+		if (i != index && policies[i].name[0] != '\0')
+			suggest_offer(&meant, parent_name(reader, index), policies[i].name);
+	refuse_parent(
+		reader, index, suggest_remedy(meant.word, remedy), "the name of another policy");
+}
+
+static void find_parents(struct reader *reader, struct policy *policies, unsigned n)
+{
+	struct policy_names *names;
+
+	reader->no_memory |= policy_names_create(policies, n, &names) != 0;
+	for (unsigned i = 0; names != NULL && i < n; i++) {
+		unsigned parent;
+
+		if (policies[i].parent != PARENT_NAMED)
+			continue;
+		parent = policy_names_find(names, parent_name(reader, i));
+		policies[i].parent = parent < n ? (int)parent : PARENT_REFUSED;
+		if (parent == n)
+			refuse_unknown(reader, policies, n, i);
+	}
+	policy_names_destroy(names);
+}
+
+/* Policies above one, at most CIRCLE_LONGEST; whether they lead back to it. */
+static unsigned count_above(const struct policy *policies, unsigned index, bool *circle)
+{
+	unsigned above = 0;
+
+	*circle = false;
+	for (int at = policies[index].parent; at >= 0 && above < CIRCLE_LONGEST && !*circle;
+		at = policies[at].parent) {
+		*circle = at == (int)index;
+		above++;
+	}
+	return above;
+}
+
+/* Of those below one that is too deep nothing more is said. */
+static bool refuse_place(struct reader *reader, const struct policy *policies, unsigned index)
+{
+	bool circle;
+	unsigned above = count_above(policies, index, &circle);
+
+	if (circle)
+		refuse_parent(reader, index, NULL, "a policy that is not below this one");
+	else if (above == POLICY_LEVELS_MOST)
+		refuse_parent(reader, index, NULL,
+			"a policy with at most %d above it, as there are at most %d levels",
+			POLICY_LEVELS_MOST - 2, POLICY_LEVELS_MOST);
+	return circle || above >= POLICY_LEVELS_MOST;
+}
+
+static void refuse_places(struct reader *reader, struct policy *policies, unsigned n, bool *refused)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (policies[i].parent >= 0)
+			refused[i] = refuse_place(reader, policies, i);
+	for (unsigned i = 0; i < n; i++)
+		if (refused[i])
+			policies[i].parent = PARENT_REFUSED;
+}
+
+/* Where a parent was refused, who has none of its own may have been meant as that. */
+static void count_levels(const struct reader *reader, struct policy *policies, unsigned n)
+{
+	bool circle, refused = false;
+
+	for (unsigned i = 0; i < n; i++) {
+		refused |= policies[i].parent == PARENT_REFUSED;
+		policies[i].above = (uint8_t)count_above(policies, i, &circle);
+		if (policies[i].parent >= 0)
+			policies[policies[i].parent].children++;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		struct json_path path = {.parent = &path_policies, .index = i};
+
+		if (policies[i].children > 0 || refused)
+			policies[i].unmatched = !reader_has(reader, &path, "match");
+	}
+}
+
+/* A rate in the terms of a policy, in words. */
+static const char *rate_words(const struct policy *policy, uint64_t bps, char *text, size_t size)
+{
+	struct policy other = *policy;
+
+	other.limit_bps = bps;
+	return format_limit(&other, 1, text, size);
+}
+
+/*
+ * Adds up, from below, what the children of each are guaranteed together; and that is what a parent
+ * is guaranteed where it does not say more.
+ */
+static void sum_guaranteed(
+	const struct reader *reader, struct policy *policies, unsigned n, uint64_t *below)
+{
+	for (unsigned level = POLICY_LEVELS_MOST - 1; level > 0; level--)
+		for (unsigned i = 0; i < n; i++) {
+			struct json_path path = {.parent = &path_policies, .index = i};
+
+			if (policies[i].above != level)
+				continue;
+			if (below[i] > 0 && !reader_has(reader, &path, "guaranteed"))
+				policies[i].guaranteed_bps = below[i];
+			below[policies[i].parent] += policies[i].guaranteed_bps;
+		}
+}
+
+/* What is guaranteed further down is no more than what is there: guaranteed itself, or the limit. */
+static void check_below(
+	struct reader *reader, const struct policy *policy, unsigned index, uint64_t below)
+{
+	struct json_path path = {.parent = &path_policies, .index = index};
+	bool own = policy_has_parent(policy) && reader_has(reader, &path, "guaranteed");
+	struct json_path at = {.parent = &path, .key = own ? "guaranteed" : "limit"};
+	uint64_t room = own ? policy->guaranteed_bps : policy->limit_bps;
+	char text[UNITS_TEXT_MAX];
+
+	if (room > 0 && below > room)
+		reader_expected(reader, &at, "at least %s, which its children are guaranteed",
+			rate_words(policy, below, text, sizeof(text)));
+}
+
+static void complete_guaranteed(struct reader *reader, struct policy *policies, unsigned n)
+{
+	uint64_t *below = calloc((size_t)n + 1, sizeof(*below));
+
+	reader->no_memory |= below == NULL;
+	if (below == NULL)
+		return;
+	sum_guaranteed(reader, policies, n, below);
+	for (unsigned i = 0; i < n; i++)
+		check_below(reader, &policies[i], i, below[i]);
+	free(below);
+}
+
+void parents_complete(struct reader *reader, struct policy *policies, unsigned n)
+{
+	bool *refused, any = false;
+
+	for (unsigned i = 0; i < n; i++)
+		any |= policies[i].parent != POLICY_NO_PARENT;
+	if (!any)
+		return;
+	refused = calloc((size_t)n + 1, sizeof(*refused));
+	reader->no_memory |= refused == NULL;
+	if (refused == NULL)
+		return;
+	find_parents(reader, policies, n);
+	refuse_places(reader, policies, n, refused);
+	free(refused);
+	count_levels(reader, policies, n);
+	complete_guaranteed(reader, policies, n);
+}
+
+/* What does not go with a hierarchy, at any level of it. */
+static bool has_other_allocator(const struct policy *policy)
+{
+	const struct allocator *allocator = policy->allocator;
+
+	return allocator == &allocator_gtb || allocator == &allocator_grd ||
+	       allocator == &allocator_quota;
+}
+
+static bool has_other_meter(const struct policy *policy)
+{
+	return !has_other_allocator(policy) && policy->meter != METER_TOKEN_BUCKET &&
+	       policy->meter != CHOICE_REFUSED;
+}
+
+static bool counts_flows(const struct policy *policy)
+{
+	return policy->count == COUNT_FLOWS;
+}
+
+static bool limits_sources(const struct policy *policy)
+{
+	return policy_is_per_source(policy);
+}
+
+static bool lets_wait(const struct policy *policy)
+{
+	return policy->action == ACTION_SHAPE;
+}
+
+static bool tries_another(const struct policy *policy)
+{
+	return policy->trial.set;
+}
+
+static const struct {
+	const char *key;
+	bool (*applies)(const struct policy *policy);
+	const char *words;
+} strangers[] = {
+	{"allocator", has_other_allocator,
+		"\"central\", \"static\", \"fps\", \"adaptor\" or \"gdrl\""},
+	{"meter", has_other_meter, "\"token-bucket\""},
+	{"count", counts_flows, "\"bytes\" or \"packets\""},
+	{"per", limits_sources, "none"},
+	{"action", lets_wait, "\"drop\", \"mark\" or \"count\""},
+	{"trial", tries_another, "none"},
+};
+
+static void check_strangers(
+	struct reader *reader, const struct json_path *path, const struct policy *policy)
+{
+	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++) {
+		struct json_path at = {.parent = path, .key = strangers[i].key};
+
+		if (strangers[i].applies(policy))
+			reader_expected(reader, &at, "%s, as it is a level of a hierarchy",
+				strangers[i].words);
+	}
+}
+
+/* One packet costs all levels the same, and their rates are compared. */
+static void check_unit(struct reader *reader, const struct json_path *path,
+	const struct policy *policy, const struct policy *parent)
+{
+	struct json_path count = {.parent = path, .key = "count"};
+	struct json_path accounting = {.parent = path, .key = "accounting"};
+	struct json_path limit = {.parent = path, .key = "limit"};
+
+	if (policy->count == CHOICE_REFUSED || parent->count == CHOICE_REFUSED)
+		return;
+	if (policy->count != parent->count)
+		reader_expected(reader, &count, "the same as its parent \"%s\"", parent->name);
+	else if (policy->count == COUNT_BYTES && policy->accounting != parent->accounting)
+		reader_expected(reader, &accounting, "the same as its parent \"%s\"", parent->name);
+	else if (policy->limit_bps > 0 && parent->limit_bps > 0 &&
+		 policy_limit_s(policy) != policy_limit_s(parent))
+		reader_expected(
+			reader, &limit, "one in the same time as its parent \"%s\"", parent->name);
+}
+
+static void check_guaranteed(
+	struct reader *reader, const struct json_path *path, const struct policy *policy)
+{
+	struct json_path at = {.parent = path, .key = "guaranteed"};
+	char text[UNITS_TEXT_MAX];
+
+	if (policy->limit_bps > 0 && policy->guaranteed_bps > policy->limit_bps &&
+		reader_has(reader, path, at.key))
+		reader_expected(reader, &at, "at most its limit, %s",
+			rate_words(policy, policy->limit_bps, text, sizeof(text)));
+}
+
+/* Limits of other times, too, have room for it. */
+static void check_scheduled(
+	struct reader *reader, const struct json_path *path, const struct policy *policy)
+{
+	struct json_path schedule = {.parent = path, .key = "schedule"};
+	struct json_path entries = {.parent = &schedule, .key = "entries"};
+	char text[UNITS_TEXT_MAX];
+
+	for (unsigned i = 0; policy->schedule && i < policy->schedule->n; i++) {
+		const struct limit_terms *terms = &policy->schedule->entries[i].terms;
+		struct json_path entry = {.parent = &entries, .index = i};
+		struct json_path at = {.parent = &entry, .key = "limit"};
+
+		if (terms->limit_bps == 0)
+			continue;
+		if ((terms->limit_s ? terms->limit_s : 1) != policy_limit_s(policy))
+			reader_expected(reader, &at, "one in the time of the policy's own limit");
+		else if (terms->limit_bps < policy->guaranteed_bps)
+			reader_expected(reader, &at, "at least what is guaranteed, %s",
+				rate_words(policy, policy->guaranteed_bps, text, sizeof(text)));
+	}
+}
+
+void level_check(struct reader *reader, const struct json_path *path, const struct policy *policies,
+	unsigned index)
+{
+	const struct policy *policy = &policies[index];
+
+	if (!policy_is_level(policy))
+		return;
+	check_strangers(reader, path, policy);
+	if (policy_has_parent(policy))
+		check_unit(reader, path, policy, &policies[policy->parent]);
+	check_guaranteed(reader, path, policy);
+	check_scheduled(reader, path, policy);
+}
+
+void level_warn(struct reader *reader, const struct json_path *path, const struct policy *policies,
+	unsigned index)
+{
+	const struct policy *policy = &policies[index], *parent;
+	struct json_path at = {.parent = path, .key = "limit"};
+
+	if (!policy_has_parent(policy))
+		return;
+	parent = &policies[policy->parent];
+	if (policy->limit_bps > parent->limit_bps)
+		reader_warn(reader, &at,
+			"more than the limit of its parent \"%s\", which is not passed",
+			parent->name);
+}

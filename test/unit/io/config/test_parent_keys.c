@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Policies below others: whose parent may be whose, what goes with that, what is guaranteed, and
+ * what a reload takes for a change.
+ */
+#include "config_cases.h"
+
+#include "config/load.h"
+#include "policy/diff.h"
+#include "policy/kind.h"
+
+#define P(name, members) "{'name': '" name "', 'limit': '10Mbit/s'" members "}"
+#define CHILD(name, of, members) \
+	P(name, ", 'match': {'vlan': " name "}, 'parent': '" of "'" members)
+#define PARENT(members) P("top", members)
+#define IN_TOP(members) POLICIES(PARENT("") ", " CHILD("1", "top", members))
+#define BELOW(members)  POLICIES(PARENT(members) ", " CHILD("1", "top", members))
+#define LEVEL           ", as it is a level of a hierarchy\n"
+#define AT0             "w.json:1: policies[0] 'top'."
+#define AT1             "w.json:1: policies[1] '1'."
+
+static void test_who(void **state)
+{
+	static const struct config_case cases[] = {
+		{IN_TOP(""), ""},
+		/* In any order. */
+		{POLICIES(CHILD("1", "top", "") ", " PARENT("")), ""},
+		{POLICIES(PARENT("") ", " CHILD("1", "top", "") ", " CHILD("2", "1", "") ", " CHILD(
+			 "3", "2", "")),
+			""},
+		{POLICIES(PARENT("") ", " CHILD("1", "top", "") ", " CHILD("2", "1", "") ", " CHILD(
+			 "3", "2", "") ", " CHILD("4", "3", "") ", " CHILD("5", "4", "")),
+			"w.json:1: policies[4] '4'.parent: '3': expected a policy with at most 2 "
+			"above it, as there are at most 4 levels\n"},
+		{POLICIES(PARENT("") ", " CHILD("1", "tpo", "")),
+			AT1 "parent: 'tpo': expected the name of another policy: did you mean "
+			    "'top'?\n"},
+		{POLICIES(CHILD("1", "1", "")),
+			"w.json:1: policies[0] '1'.parent: '1': expected a policy that is not below "
+			"this one\n"},
+		{POLICIES(CHILD("1", "2", "") ", " CHILD("2", "1", "") ", " CHILD("3", "2", "")),
+			"w.json:1: policies[0] '1'.parent: '2': expected a policy that is not below "
+			"this one\nw.json:1: policies[1] '2'.parent: '1': expected a policy that is "
+			"not below this one\n"},
+		{POLICIES(PARENT("") ", " P("1", ", 'parent': 0")),
+			AT1 "parent: 0: expected the name of another policy\n"},
+		{POLICIES(P("1", ", 'weight': 2")),
+			"w.json:1: policies[0] '1'.weight: 2: expected none without 'parent'\n"},
+		{POLICIES(P("1", ", 'guaranteed': '1Mbit/s'")),
+			"w.json:1: policies[0] '1'.guaranteed: '1Mbit/s': expected none without "
+			"'parent'\n"},
+		{IN_TOP(", 'weight': 1000"), ""},
+		{IN_TOP(", 'weight': 1001"),
+			AT1 "weight: 1001: expected a whole number from 1 to 1000\n"},
+		{IN_TOP(", 'weight': 0"),
+			AT1 "weight: 0: expected a whole number from 1 to 1000\n"},
+		/* Nothing sets two apart without a match, but that one is a parent. */
+		{POLICIES(PARENT("") ", " P("1", ", 'parent': 'top'")), ""},
+		{POLICIES(PARENT(", 'match': {}") ", " P("1", ", 'parent': 'top'")),
+			AT1 "match: missing: expected a match of its own, policies[0] 'top' at "
+			    "w.json:1 has the same\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_what_goes(void **state)
+{
+#define COUNTED(name, limit, members) \
+	"{'name': '" name "', 'count': 'packets', 'limit': '" limit "'" members "}"
+	static const struct config_case cases[] = {
+		{IN_TOP(", 'action': 'mark'"), ""},
+		{IN_TOP(", 'action': 'count'"), ""},
+		{BELOW(", 'allocator': 'static'"), NULL},
+		{IN_TOP(", 'allocator': 'fps'"), ""},
+		{IN_TOP(", 'allocator': 'adaptor'"), ""},
+		{IN_TOP(", 'allocator': 'gdrl'"), NULL},
+		{IN_TOP(", 'allocator': 'gtb'"),
+			AT1 "allocator: 'gtb': expected 'central', 'static', 'fps', 'adaptor' or "
+			    "'gdrl'" LEVEL},
+		{IN_TOP(", 'allocator': 'grd'"),
+			AT1 "allocator: 'grd': expected 'central', 'static', 'fps', 'adaptor' or "
+			    "'gdrl'" LEVEL},
+		{POLICIES(PARENT(", 'allocator': 'grd'") ", " CHILD("1", "top", "")),
+			AT0 "allocator: 'grd': expected 'central', 'static', 'fps', 'adaptor' or "
+			    "'gdrl'" LEVEL},
+		{IN_TOP(", 'allocator': 'quota', 'total': '5TB'"),
+			AT1 "allocator: 'quota': expected 'central', 'static', 'fps', 'adaptor' or "
+			    "'gdrl'" LEVEL},
+		{IN_TOP(", 'meter': 'gcra'"), AT1 "meter: 'gcra': expected 'token-bucket'" LEVEL},
+		{POLICIES(PARENT(", 'meter': 'phantom'") ", " CHILD("1", "top", "")),
+			AT0 "meter: 'phantom': expected 'token-bucket'" LEVEL},
+		{IN_TOP(", 'meter': 'bucket'"), AT1 "meter: 'bucket': expected ^\n"},
+		{IN_TOP(", 'action': 'shape'"),
+			AT1 "action: 'shape': expected 'drop', 'mark' or 'count'" LEVEL},
+		{IN_TOP(", 'per': 'src', 'allocator': 'static'"),
+			AT1 "per: 'src': expected none" LEVEL},
+		{IN_TOP(", 'trial': {'limit': '5Mbit/s'}"),
+			AT1 "trial: an object: expected none" LEVEL},
+		{IN_TOP(", 'accounting': 'l2'"),
+			AT1 "accounting: 'l2': expected the same as its parent 'top'\n"},
+		{POLICIES(PARENT(", 'accounting': 'l2'") ", " CHILD("1", "top", "")),
+			AT1 "accounting: missing: expected the same as its parent 'top'\n"},
+		{BELOW(", 'accounting': 'l2'"), NULL},
+		{POLICIES(PARENT("") ", " COUNTED("1", "500/s", ", 'parent': 'top'")),
+			AT1 "count: 'packets': expected the same as its parent 'top'\n"},
+		{POLICIES(COUNTED("top", "900/s", "") ", " COUNTED(
+			 "1", "500/s", ", 'parent': 'top'")),
+			""},
+		{POLICIES(COUNTED("top", "900/s", "") ", " COUNTED(
+			 "1", "500/min", ", 'parent': 'top'")),
+			AT1
+			"limit: '500/min': expected one in the same time as its parent 'top'\n"},
+		{0},
+	};
+
+	(void)state;
+	for (const struct config_case *c = cases; c->document; c++) {
+		struct config_case accepted[] = {*c, {0}};
+
+		/* Without an allocator of a group some warn that they are alone. */
+		if (accepted[0].messages == NULL)
+			accepted[0].messages = "";
+		run_cases(accepted);
+	}
+}
+
+static void test_guaranteed(void **state)
+{
+#define G(rate) ", 'guaranteed': '" rate "'"
+	static const struct config_case cases[] = {
+		{IN_TOP(G("10Mbit/s")), ""},
+		{IN_TOP(G("10.1Mbit/s")), AT0
+			"limit: '10Mbit/s': expected at least 10.1Mbit/s, which its children are "
+			"guaranteed\n" AT1 "guaranteed: '10.1Mbit/s': expected at most its "
+			"limit, 10Mbit/s\n"},
+		{IN_TOP(G("1Mbit")), AT1 "guaranteed: '1Mbit': " MEANT_RATE("1Mbit/s")},
+		{POLICIES(PARENT("") ", " CHILD("1", "top", G("6Mbit/s")) ", " CHILD(
+			 "2", "top", G("4Mbit/s"))),
+			""},
+		{POLICIES(PARENT("") ", " CHILD("1", "top", G("6Mbit/s")) ", " CHILD(
+			 "2", "top", G("5Mbit/s"))),
+			AT0 "limit: '10Mbit/s': expected at least 11Mbit/s, which its children are "
+			    "guaranteed\n"},
+		/* What is in the middle is guaranteed enough, if it says nothing. */
+		{POLICIES(PARENT("") ", " CHILD("1", "top", "") ", " CHILD(
+			 "2", "1", G("6Mbit/s")) ", " CHILD("3", "1", G("4Mbit/s"))),
+			""},
+		{POLICIES(PARENT("") ", " CHILD("1", "top", G("9Mbit/s")) ", " CHILD(
+			 "2", "1", G("6Mbit/s")) ", " CHILD("3", "1", G("4Mbit/s"))),
+			AT1 "guaranteed: '9Mbit/s': expected at least 10Mbit/s, which its children "
+			    "are guaranteed\n"},
+		{POLICIES(PARENT("") ", " CHILD("1", "top", "") ", " CHILD(
+			 "2", "1", G("6Mbit/s")) ", " CHILD("3", "top", G("5Mbit/s"))),
+			AT0 "limit: '10Mbit/s': expected at least 11Mbit/s, which its children are "
+			    "guaranteed\n"},
+		{POLICIES(COUNTED("top", "900/s", "") ", " COUNTED(
+			 "1", "500/s", ", 'parent': 'top'" G("400/s"))),
+			""},
+		{POLICIES(COUNTED("top", "900/s", "") ", " COUNTED(
+			 "1", "500/s", ", 'parent': 'top'" G("400/min"))),
+			AT1 "guaranteed: '400/min': expected a number in the time of 'limit'\n"},
+		{IN_TOP(G("2Mbit/s") ", 'schedule': {'zone': 'UTC', 'entries': [{'from': '08:00', "
+				     "'to': '18:00', 'limit': '1Mbit/s'}]}"),
+			AT1 "schedule.entries[0].limit: '1Mbit/s': expected at least what is "
+			    "guaranteed, 2Mbit/s\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_fields(void **state)
+{
+	struct config *config = must_parse(POLICIES(CHILD("1", "mid",
+		G("1Mbit/s") ", 'weight': 7") ", " P("mid", ", 'parent': 'top'") ", " CHILD("2",
+		"mid", G("2Mbit/s")) ", " PARENT(", 'match': {'vlan': 9}") ", " P("5",
+		", 'match': {'vlan': 5}")));
+	const struct policy *p = config->policies;
+
+	(void)state;
+	assert_int_equal(p[0].parent, 1);
+	assert_int_equal(p[0].above, 2);
+	assert_int_equal(p[0].weight, 7);
+	assert_int_equal(p[0].guaranteed_bps, 1000000);
+	assert_false(policy_is_parent(&p[0]));
+	assert_int_equal(p[1].parent, 3);
+	assert_int_equal(p[1].children, 2);
+	assert_int_equal(p[1].guaranteed_bps, 3000000);
+	assert_true(p[1].unmatched);
+	assert_int_equal(p[2].weight, 1);
+	assert_int_equal(p[3].parent, POLICY_NO_PARENT);
+	assert_int_equal(p[3].children, 1);
+	assert_int_equal(p[3].guaranteed_bps, 0);
+	assert_false(p[3].unmatched);
+	assert_false(policy_has_parent(&p[3]));
+	assert_int_equal(p[4].parent, POLICY_NO_PARENT);
+	assert_false(policy_is_level(&p[4]));
+	assert_null(policy_needs_worker(&p[4]));
+	for (int i = 0; i < 4; i++)
+		assert_string_equal(policy_needs_worker(&p[i]), "is a level of a hierarchy");
+	config_free(config);
+}
+
+static unsigned changes_of(const char *old_text, const char *new_text, const char *name)
+{
+	struct config *old = must_parse(old_text), *new = must_parse(new_text);
+	struct config_diff *diff;
+	unsigned changes = UINT_MAX;
+
+	assert_int_equal(config_diff(old, new, "w.json", stderr, &diff), 0);
+	for (unsigned i = 0; i < new->n_policies; i++)
+		if (strcmp(new->policies[i].name, name) == 0)
+			changes = diff->changes[i];
+	config_diff_free(diff);
+	config_free(old);
+	config_free(new);
+	return changes;
+}
+
+static void test_changes(void **state)
+{
+#define OF(members)                                                       \
+	POLICIES(P("a", "") ", " P("b", ", 'match': {'vlan': 8}") ", " P( \
+		"c", ", 'match': {'vlan': 9}" members))
+	static const char turned[] = POLICIES(P("b", ", 'match': {'vlan': 8}") ", " P(
+		"c", ", 'match': {'vlan': 9}, 'parent': 'a'") ", " P("a", ""));
+
+	(void)state;
+	assert_int_equal(changes_of(OF(""), OF(""), "c"), 0);
+	assert_int_equal(changes_of(OF(""), OF(", 'parent': 'a'"), "c"), POLICY_TERMS);
+	assert_int_equal(changes_of(OF(", 'parent': 'a'"), OF(""), "c"), POLICY_TERMS);
+	assert_int_equal(
+		changes_of(OF(", 'parent': 'a'"), OF(", 'parent': 'b'"), "c"), POLICY_TERMS);
+	assert_int_equal(changes_of(OF(", 'parent': 'a'"), turned, "c"), 0);
+	assert_int_equal(changes_of(OF(", 'parent': 'a'"), turned, "a"), 0);
+	assert_int_equal(changes_of(OF(", 'parent': 'a'"), OF(", 'parent': 'a', 'weight': 2"), "c"),
+		POLICY_TERMS);
+	assert_int_equal(changes_of(OF(", 'parent': 'a'"), OF(", 'parent': 'a'" G("1Mbit/s")), "c"),
+		POLICY_TERMS);
+	/* Its children's alone, or every other packet, too. */
+	assert_int_equal(changes_of(OF(""), OF(", 'parent': 'a'"), "a"), POLICY_MATCH);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_who),
+		cmocka_unit_test(test_what_goes),
+		cmocka_unit_test(test_guaranteed),
+		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_changes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
