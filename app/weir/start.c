@@ -178,7 +178,11 @@ static int classifier_start(struct instance *inst)
 			inst->policies, inst->slots.of, n, &inst->n_sourced, &inst->n_conserved);
 		ret = inst->sourced ? 0 : -ENOMEM;
 	}
+	if (ret == 0)
+		ret = slots_of_parents(
+			inst->policies, inst->slots.of, n, inst->slots.capacity, &inst->parents);
 	if (ret) {
+		free(inst->sourced);
 		policy_names_destroy(inst->names);
 		classifier_destroy(inst->classifier);
 		slot_map_free(&inst->slots);
@@ -191,6 +195,7 @@ static void classifier_stop(struct instance *inst)
 	policy_names_destroy(inst->names);
 	classifier_destroy(inst->classifier);
 	free(inst->sourced);
+	free(inst->parents);
 	slot_map_free(&inst->slots);
 }
 

@@ -9,13 +9,14 @@
 #include "trying.h"
 #include "worker_own.h"
 
-static const struct judge *const judges[POLICE_KINDS] = {
+static const struct judge *const judges[JUDGES] = {
 	[POLICE_OTHER] = &judge_other,
 	[POLICE_SIMPLE] = &judge_simple,
 	[POLICE_TOTAL] = &judge_total,
 	[POLICE_PHANTOM] = &judge_phantom,
 	[POLICE_SHAPED] = &judge_shaped,
 	[POLICE_SOURCED] = &judge_sourced,
+	[JUDGE_LEVEL] = &judge_level,
 };
 
 /* Leaves those of `passes`, a bit each, at the front, in order. */
@@ -84,16 +85,16 @@ static void divide_burst(
 			rte_prefetch0(&w->policies[policies[i]]);
 	packets[POLICE_SIMPLE] = 0;
 	for (uint16_t i = 0; i < n; i++) {
-		enum police_kind kind = POLICE_SIMPLE;
+		unsigned row = POLICE_SIMPLE;
 		const struct policy_state *state;
 
 		if (policies[i] != CLASSIFY_NONE) {
 			state = judge_policy(w, burst, i);
-			kind = police_kind(state);
-			if (kind != POLICE_SIMPLE && unlikely(police_trial(state)))
+			row = judge_row(state);
+			if (row != POLICE_SIMPLE && unlikely(police_trial(state)))
 				try_packet(w, state, burst, i, now);
 		}
-		packets[kind] |= UINT64_C(1) << i;
+		packets[row] |= UINT64_C(1) << i;
 	}
 }
 
@@ -101,23 +102,25 @@ static void divide_burst(
 static __rte_noinline uint64_t charge_divided(
 	struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)
 {
-	uint64_t packets[POLICE_KINDS] = {0}, drops = 0;
+	uint64_t packets[JUDGES] = {0}, drops = 0;
 
 	divide_burst(w, burst, packets, n, now);
 	burst->sourced.packets = 0;
-	for (unsigned kind = 0; kind < POLICE_KINDS; kind++)
-		if (packets[kind] && judges[kind]->fetch)
-			judges[kind]->fetch(w, burst, packets[kind], now);
-	for (unsigned kind = 0; kind < POLICE_KINDS; kind++)
-		if (packets[kind])
-			drops |= judges[kind]->charge(w, burst, packets[kind], now);
+	for (unsigned row = 0; row < JUDGES; row++)
+		if (packets[row] && judges[row]->fetch)
+			judges[row]->fetch(w, burst, packets[row], now);
+	for (unsigned row = 0; row < JUDGES; row++)
+		if (packets[row])
+			drops |= judges[row]->charge(w, burst, packets[row], now);
 	return drops;
 }
 
 /* Whether all there is are simple policies, so that there is nothing to divide. */
 static bool is_simple_box(const struct worker *w)
 {
-	return (worker_own_const(w)->view.kinds & ~(1U << POLICE_SIMPLE)) == 0;
+	const struct snapshot *view = &worker_own_const(w)->view;
+
+	return (view->kinds & ~(1U << POLICE_SIMPLE)) == 0 && !view->parents;
 }
 
 static uint64_t charge_each(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)
@@ -141,7 +144,7 @@ static bool all_same_policy(const uint32_t *policies, uint16_t n)
 /* The row of a burst that is of one policy, if that has one for such; else NULL. */
 static const struct judge *judge_alike(const struct worker *w, const struct rx_burst *burst)
 {
-	const struct judge *judge = judges[police_kind(&w->policies[burst->frames.policy[0]])];
+	const struct judge *judge = judges[judge_row(&w->policies[burst->frames.policy[0]])];
 
 	/* Where limits have ended, what is borrowed is looked at packet by packet. */
 	return judge->charge_alike && likely(!worker_own_const(w)->ended) ? judge : NULL;

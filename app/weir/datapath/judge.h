@@ -16,6 +16,15 @@
 #include "police/sample.h"
 #include "decide.h"
 
+/* Rows: one for each kind of state, and one for those that are charged to others as well. */
+enum { JUDGE_LEVEL = POLICE_KINDS, JUDGES };
+
+/* The row of a policy, by its state. */
+static inline unsigned judge_row(const struct policy_state *state)
+{
+	return police_is_below(state) ? JUDGE_LEVEL : police_kind(state);
+}
+
 struct judge {
 	/*
 	 * Begins to fetch what is read of packets, a bit each, beside their policies' lines, which
@@ -44,6 +53,7 @@ extern const struct judge judge_total;
 extern const struct judge judge_phantom;
 extern const struct judge judge_shaped;
 extern const struct judge judge_sourced;
+extern const struct judge judge_level; /* those that police_is_below() */
 extern const struct judge judge_other;
 
 /* The policy of a packet that has one. */

@@ -6,20 +6,10 @@
  */
 #include "judge.h"
 
-#include "packet/mark.h"
+#include "judge_mark.h"
 #include "police/borrow.h"
 #include "police/expire.h"
 #include "worker_own.h"
-
-/*
- * Marks a packet, if its bytes are ours alone and its IP header is in its first segment: to copy
- * what others share would take a buffer that may not be there.
- */
-static bool mark_packet(struct rte_mbuf *m, const struct packet *packet, int how)
-{
-	return RTE_MBUF_DIRECT(m) && rte_mbuf_refcnt_read(m) == 1 &&
-	       mark_frame(rte_pktmbuf_mtod(m, uint8_t *), m->data_len, packet, how);
-}
 
 /* What a policy that is not plain takes from a shared bucket; its limit may have ended. */
 static void lend_other(
@@ -58,7 +48,7 @@ static bool charge_other(struct worker *w, struct rx_burst *burst, unsigned i, u
 		burst->unpaid += police_is_quota(state);
 	if (verdict != VERDICT_MARK)
 		return verdict != VERDICT_DROP;
-	marked = mark_packet(burst->mbufs[i], packet, police_mark(state));
+	marked = judge_mark(burst->mbufs[i], packet, police_mark(state));
 	police_marked(state, packet, data, cost, now, marked);
 	burst->unmarkable += !marked;
 	return marked;

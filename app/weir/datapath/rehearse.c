@@ -125,11 +125,36 @@ static void stage_worker(struct stage *stage, struct specimen *s, const struct w
 	stage->path.rx_hash = false;
 }
 
+static size_t slots_needed(const struct specimen *s)
+{
+	uint32_t most = s->slot;
+
+	for (unsigned k = 0; k < s->n_above; k++)
+		most = RTE_MAX(most, s->above[k].slot);
+	return (size_t)most + 1;
+}
+
+/* The levels above the policy. */
+static void stage_levels(struct worker *copy, struct specimen *s)
+{
+	for (unsigned k = 0; k < s->n_above; k++) {
+		struct specimen_level *level = &s->above[k];
+		struct policy_state *state = &copy->policies[level->slot];
+
+		*state = level->state;
+		if (!police_is_simple(state))
+			state->other = &level->other;
+		copy->ending[level->slot] = level->ending;
+		if (copy->shared_buckets)
+			copy->shared_buckets[level->slot] = level->shared;
+	}
+}
+
 /* Arrays that a slot is an index of. */
-static int stage_slot(struct stage *stage, const struct specimen *s, const struct worker *w)
+static int stage_slot(struct stage *stage, struct specimen *s, const struct worker *w)
 {
 	struct worker *copy = &stage->worker;
-	size_t n = s->slot + 1;
+	size_t n = slots_needed(s);
 	int ret = region_map(&stage->policies, n * sizeof(*copy->policies));
 
 	if (ret == 0)
@@ -150,6 +175,7 @@ static int stage_slot(struct stage *stage, const struct specimen *s, const struc
 	copy->ending[s->slot] = s->ending;
 	if (copy->shared_buckets)
 		copy->shared_buckets[s->slot] = s->shared;
+	stage_levels(copy, s);
 	return 0;
 }
 
@@ -254,6 +280,18 @@ static void find_levels(const struct specimen *s, struct rehearsed *out)
 	}
 }
 
+/* The highest level that counts a drop is who refused the packet. */
+static void find_refuser(const struct stage *stage, const struct specimen *s, struct rehearsed *out)
+{
+	for (unsigned k = 0; k < s->n_above; k++) {
+		const struct specimen_level *level = &s->above[k];
+		const struct policy_state *after = &stage->worker.policies[level->slot];
+
+		if (after->dropped_packets != level->state.dropped_packets)
+			out->refuser = level->slot;
+	}
+}
+
 static void judge_specimen(struct stage *stage, struct specimen *s, struct rehearsed *out)
 {
 	bool pass;
@@ -275,6 +313,7 @@ static void judge_specimen(struct stage *stage, struct specimen *s, struct rehea
 	if (s->slot == CLASSIFY_NONE)
 		return;
 	find_levels(s, out);
+	find_refuser(stage, s, out);
 	find_outcome(stage, s, out);
 }
 
@@ -290,7 +329,8 @@ int rehearse(struct specimen *s, const struct worker *w, const struct policy *po
 	if (!stage)
 		return -ENOMEM;
 	memset(stage, 0, sizeof(*stage));
-	*out = (struct rehearsed){.slot = s->slot, .before = s->state, .reason = DROP_REASONS};
+	*out = (struct rehearsed){
+		.slot = s->slot, .before = s->state, .refuser = s->slot, .reason = DROP_REASONS};
 	ret = stage_set(stage, s, w, policy);
 	if (ret == 0)
 		judge_specimen(stage, s, out);

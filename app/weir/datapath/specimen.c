@@ -118,6 +118,26 @@ static void take_policy(struct worker *w, struct specimen *s)
 	s->complete &= copy_extents(&s->extents, s->bytes, sizeof(s->bytes));
 }
 
+/* The levels above the policy. */
+static void take_levels(const struct worker *w, struct specimen *s)
+{
+	uint32_t slots[POLICY_LEVELS_MOST];
+	unsigned n = lineage_of(w, s->slot, slots);
+
+	s->n_above = n - 1;
+	for (unsigned k = 1; k < n; k++) {
+		struct specimen_level *level = &s->above[k - 1];
+
+		level->slot = slots[k];
+		level->state = w->policies[slots[k]];
+		level->ending = w->ending[slots[k]];
+		if (!police_is_simple(&level->state))
+			level->other = *level->state.other;
+		if (w->shared_buckets)
+			shared_bucket_copy(&w->shared_buckets[slots[k]], &level->shared);
+	}
+}
+
 void specimen_take(struct worker *w)
 {
 	struct specimen *s = __atomic_exchange_n(&w->asked, NULL, __ATOMIC_ACQUIRE);
@@ -131,7 +151,10 @@ void specimen_take(struct worker *w)
 	memcpy(s->own, w->own, sizeof(s->own));
 	take_fragments(w, s);
 	find_policy(w, s);
-	if (s->slot != CLASSIFY_NONE)
+	s->n_above = 0;
+	if (s->slot != CLASSIFY_NONE) {
 		take_policy(w, s);
+		take_levels(w, s);
+	}
 	__atomic_store_n(&s->taken, true, __ATOMIC_RELEASE);
 }

@@ -26,6 +26,15 @@
 #define SPECIMEN_FRAME UINT16_MAX   /* bytes of the longest frame */
 #define SPECIMEN_BYTES (128 * 1024) /* that are copied at most */
 
+/* One of the levels above a policy: all that there is of it (police/lineage.h). */
+struct specimen_level {
+	uint32_t slot;
+	struct policy_state state;
+	struct policy_extended other; /* unless that is simple */
+	uint8_t ending;
+	struct shared_bucket shared;
+};
+
 /* A packet, and what it depends on of one policy on a worker. */
 struct specimen {
 	/* Control, before it asks. */
@@ -45,6 +54,8 @@ struct specimen {
 	bool shares;  /* all workers take its packets' tokens from one bucket */
 	struct shared_bucket shared;
 	struct credit credit;
+	unsigned n_above;
+	struct specimen_level above[POLICY_LEVELS_MOST - 1];
 	struct extents extents; /* where what lies in bytes[] was, one after the other */
 	struct extents before;  /* likewise, in first[]: of the table of fragments */
 	uint8_t first[sizeof(struct fragments) - sizeof(((struct fragments *)0)->sets) +

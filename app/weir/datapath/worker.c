@@ -573,6 +573,7 @@ static bool inherit_snapshot(struct worker *w)
 		.conserved = newest->conserved,
 		.n_conserved = newest->n_conserved,
 		.kinds = newest->kinds,
+		.parents = newest->parents,
 		.retargeted = newest->retargeted,
 	};
 	worker_own(w)->tried = 0;

@@ -10,6 +10,7 @@
 #include <stdalign.h>
 
 #include "flow/sample_bound.h"
+#include "slot_map.h"
 #include "snapshot.h"
 #include "worker.h"
 
@@ -37,6 +38,18 @@ static inline struct worker_own *worker_own(struct worker *worker)
 static inline const struct worker_own *worker_own_const(const struct worker *worker)
 {
 	return (const struct worker_own *)worker->own;
+}
+
+/* The slots from that of a policy upwards, at most POLICY_LEVELS_MOST; returns how many. */
+static inline unsigned lineage_of(const struct worker *worker, uint32_t slot, uint32_t slots[])
+{
+	const uint32_t *parents = worker_own_const(worker)->view.parents;
+	unsigned n = 0;
+
+	for (; slot != SLOT_NONE && n < POLICY_LEVELS_MOST;
+		slot = parents ? parents[slot] : SLOT_NONE)
+		slots[n++] = slot;
+	return n;
 }
 
 #endif

@@ -113,3 +113,24 @@ unsigned *slots_per_source(const struct policy *policies, const uint32_t *slots,
 			sourced[*n_sourced + (*n_conserved)++] = slots[i];
 	return sourced;
 }
+
+int slots_of_parents(const struct policy *policies, const uint32_t *slots, unsigned n,
+	unsigned n_slots, uint32_t **parents)
+{
+	unsigned below = 0;
+
+	*parents = NULL;
+	for (unsigned i = 0; i < n; i++)
+		below += policy_has_parent(&policies[i]);
+	if (below == 0)
+		return 0;
+	*parents = malloc(n_slots * sizeof(**parents));
+	if (!*parents)
+		return -ENOMEM;
+	for (unsigned slot = 0; slot < n_slots; slot++)
+		(*parents)[slot] = SLOT_NONE;
+	for (unsigned i = 0; i < n; i++)
+		if (policy_has_parent(&policies[i]))
+			(*parents)[slots[i]] = slots[policies[i].parent];
+	return 0;
+}

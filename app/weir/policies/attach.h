@@ -44,4 +44,11 @@ extern const struct policy_part lines_part;
 unsigned *slots_per_source(const struct policy *policies, const uint32_t *slots, unsigned n,
 	unsigned *n_sourced, unsigned *n_conserved);
 
+/*
+ * For n_slots slots those of their policies' parents, as struct snapshot has them, into *parents:
+ * free() them. Returns 0 or -ENOMEM.
+ */
+int slots_of_parents(const struct policy *policies, const uint32_t *slots, unsigned n,
+	unsigned n_slots, uint32_t **parents);
+
 #endif

@@ -88,6 +88,7 @@ struct instance {
 	struct classifier *classifier;
 	unsigned *sourced; /* slots of the policies that have a meter for each source */
 	unsigned n_sourced, n_conserved; /* and behind those the conserved ones */
+	uint32_t *parents;               /* as struct snapshot has them */
 	struct publisher publisher;
 	struct worker *workers;
 	bool stop;          /* read by workers: atomics only */

@@ -215,6 +215,7 @@ void publish_classifier(
 	snapshot->n_sourced = inst->n_sourced;
 	snapshot->conserved = inst->sourced + inst->n_sourced;
 	snapshot->n_conserved = inst->n_conserved;
+	snapshot->parents = inst->parents;
 	publisher_publish(&inst->publisher, snapshot);
 	kernel_lines_publish(inst);
 }

@@ -50,6 +50,7 @@ struct policy_txn {
 	struct policy_names *names;
 	struct classifier *classifier;
 	unsigned *sourced, n_sourced, n_conserved;
+	uint32_t *parents;
 	uint32_t *slots;  /* n: of each policy */
 	uint32_t *former; /* before the commit: of the former ones */
 
@@ -179,6 +180,9 @@ static int prepare_tables(struct policy_txn *x, const char *file, FILE *err)
 	x->sourced = slots_per_source(x->policies, x->slots, x->n, &x->n_sourced, &x->n_conserved);
 	if (ret == 0 && !x->sourced)
 		ret = -ENOMEM;
+	if (ret == 0)
+		ret = slots_of_parents(
+			x->policies, x->slots, x->n, x->inst->slots.capacity, &x->parents);
 	if (ret == 0)
 		ret = policy_names_create(x->policies, x->n, &x->names);
 	if (ret)
@@ -329,6 +333,7 @@ static void swap_generations(struct policy_txn *x)
 	SWAP(inst->sourced, x->sourced);
 	SWAP(inst->n_sourced, x->n_sourced);
 	SWAP(inst->n_conserved, x->n_conserved);
+	SWAP(inst->parents, x->parents);
 	timed_exchange(inst, &x->timed);
 	slot_map_commit(&inst->slots, x->slots, inst->n_policies);
 	x->slots = x->former;
@@ -584,6 +589,7 @@ void policy_txn_free(struct policy_txn *x)
 	config_diff_free(x->diff);
 	config_free(x->config);
 	free(x->sourced);
+	free(x->parents);
 	free(x->slots);
 	free(x->former);
 	free(x->leaving);

@@ -38,6 +38,8 @@ struct snapshot {
 	const unsigned *conserved; /* those whose limits may end by themselves */
 	unsigned n_conserved;
 	unsigned kinds; /* of policies that there are: a bit for each enum police_kind */
+	const uint32_t
+		*parents; /* of each slot that of its parent, or SLOT_NONE; NULL: no parents */
 	/*
 	 * Generation of the last one, up to this, by which packets came to be a placed policy's or
 	 * not to be it any more (steering.h).

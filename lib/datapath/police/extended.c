@@ -75,7 +75,8 @@ enum police_kind policy_state_kind(const struct policy *policy)
 
 static unsigned flags_of(const struct policy *policy)
 {
-	return policy_state_kind(policy) | (policy->weigh_tcp_only ? POLICE_TCP_ONLY : 0);
+	return policy_state_kind(policy) | (policy->weigh_tcp_only ? POLICE_TCP_ONLY : 0) |
+	       (policy_has_parent(policy) ? POLICE_BELOW : 0);
 }
 
 static void other_init(struct policy_extended *other, const struct policy *policy,
@@ -187,6 +188,7 @@ bool policy_state_lasts(const struct policy *policy, const struct policy *next)
 	return policy->action == next->action && policy->mark == next->mark &&
 	       policy->accounting == next->accounting &&
 	       policy->weigh_tcp_only == next->weigh_tcp_only &&
+	       policy_has_parent(policy) == policy_has_parent(next) &&
 	       policy_is_timed(policy) == policy_is_timed(next) &&
 	       policy_unit_bits(policy) == policy_unit_bits(next) && reta_last(policy, next);
 }

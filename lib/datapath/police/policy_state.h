@@ -47,10 +47,11 @@ enum police_kind {
 };
 
 #define POLICE_KIND_BITS 3
-#define POLICE_TCP_ONLY  (1U << POLICE_KIND_BITS) /* only TCP flows are sampled */
+#define POLICE_TCP_ONLY  (1U << POLICE_KIND_BITS)       /* only TCP flows are sampled */
+#define POLICE_BELOW     (1U << (POLICE_KIND_BITS + 1)) /* others charge for it: lineage.h */
 
 /* Whether another limit is tried on its packets: in which line, or 0; see policy/trial.h. */
-#define POLICE_TRIAL_SHIFT (POLICE_KIND_BITS + 1)
+#define POLICE_TRIAL_SHIFT (POLICE_KIND_BITS + 2)
 #define POLICE_TRIAL_BITS  2
 
 #define POLICE_FLAG_BITS (POLICE_TRIAL_SHIFT + POLICE_TRIAL_BITS)
@@ -197,6 +198,12 @@ static inline void police_set_trial(struct policy_state *state, unsigned trial)
 static inline enum police_kind police_kind(const struct policy_state *state)
 {
 	return (enum police_kind)(police_flags(state) & ((1U << POLICE_KIND_BITS) - 1));
+}
+
+/* Whether its packets are charged to others as well, see police/lineage.h. Anybody. */
+static inline bool police_is_below(const struct policy_state *state)
+{
+	return police_flags(state) & POLICE_BELOW;
 }
 
 /* Anybody. */

@@ -20,6 +20,8 @@
 #include "police/sample.h"
 #include "police/borrow.h"
 #include "police/expire.h"
+#include "police/lineage.h"
+#include "slot_map.h"
 #include "packet/mark.h"
 #include "police/extended.h"
 #include "engine/profile.h"
@@ -46,6 +48,10 @@ enum {
 	SHARED,
 	UNPRESSED,
 	TOTAL,
+	LINK,
+	CUSTOMER,
+	CLIENT,
+	MARKED_CLIENT,
 	POLICIES
 };
 
@@ -55,6 +61,7 @@ static const struct {
 	enum action action;
 	enum counting count;
 	uint8_t shift, per_v4;
+	unsigned parent; /* 0: none */
 } kinds[POLICIES] = {
 	[SAMPLED] = {.burst = FEW_BYTES, .shift = 2},
 	[LAX] = {.burst = MANY_BYTES, .shift = POLICE_UNSAMPLED},
@@ -68,6 +75,13 @@ static const struct {
 	[SHARED] = {.burst = 6 * FEW_BYTES, .accounting = ACCOUNTING_L3, .shift = 2},
 	[UNPRESSED] = {.burst = MANY_BYTES, .shift = POLICE_UNSAMPLED},
 	[TOTAL] = {.burst = FEW_BYTES, .shift = POLICE_UNSAMPLED},
+	[LINK] = {.burst = 4 * FEW_BYTES, .shift = POLICE_UNSAMPLED},
+	[CUSTOMER] = {.burst = 2 * FEW_BYTES, .shift = POLICE_UNSAMPLED, .parent = LINK},
+	[CLIENT] = {.burst = FEW_BYTES, .shift = 3, .parent = CUSTOMER},
+	[MARKED_CLIENT] = {.burst = FEW_BYTES,
+		.action = ACTION_MARK,
+		.shift = POLICE_UNSAMPLED,
+		.parent = CUSTOMER},
 	[PACKETS] = {.burst = 5, .count = COUNT_PACKETS, .shift = POLICE_UNSAMPLED},
 	[PER_SOURCE] = {.burst = FEW_BYTES, .shift = 3, .per_v4 = 32},
 };
@@ -86,7 +100,8 @@ struct bench {
 	struct side here, there;
 	struct flow_sample *samples[POLICIES];
 	uint8_t ending[POLICIES]; /* parts of limits, as the worker has them */
-	uint8_t *forbidden;       /* a page that nobody may read */
+	uint32_t parents[POLICIES];
+	uint8_t *forbidden; /* a page that nobody may read */
 };
 
 /* A burst as it came, and what is to become of it. */
@@ -120,6 +135,7 @@ static void side_start(struct side *side, unsigned kind, bool borrows)
 		.count = kinds[kind].count,
 		.per_v4 = kinds[kind].per_v4,
 		.sources = 64,
+		.above = kinds[kind].parent > 0,
 		.allocator = allocator_find(kind == TOTAL ? "quota" : "central")};
 	struct limiter_view view = {.limit = (double)policy.limit_bps / 8,
 		.local_limit = (double)policy.limit_bps / 8,
@@ -178,8 +194,10 @@ static struct bench *bench_open(bool borrows)
 	bench->worker.shared_buckets = borrows ? bench->here.shared_buckets : NULL;
 	bench->worker.samples = bench->samples;
 	bench->worker.ending = bench->ending;
-	for (unsigned kind = 0; kind < POLICIES; kind++)
+	for (unsigned kind = 0; kind < POLICIES; kind++) {
 		bench->samples[kind] = calloc(1, sizeof(struct flow_sample));
+		bench->parents[kind] = kinds[kind].parent ? kinds[kind].parent : SLOT_NONE;
+	}
 	bench->forbidden = mmap(NULL, FRAME_MAX, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(bench->forbidden, MAP_FAILED);
 	return bench;
@@ -274,6 +292,33 @@ static void borrow_one(struct bench *bench, uint32_t policy, uint32_t cost, uint
 		police_borrow(state, shared, cost, now);
 }
 
+/* What becomes of a packet whose policy has a parent. */
+static enum verdict charge_levels(
+	struct bench *bench, struct sent *sent, unsigned i, uint32_t cost, uint64_t now)
+{
+	struct policy_state *levels[POLICY_LEVELS_MOST];
+	uint32_t at = sent->burst.frames.policy[i];
+	struct packet packet;
+	unsigned n = 0, over, k;
+
+	for (; at != SLOT_NONE; at = bench->parents[at], n++) {
+		levels[n] = &bench->there.states[at];
+		if (bench->worker.shared_buckets && police_is_simple(levels[n]))
+			borrow_one(bench, at, cost, now);
+	}
+	if (police_lineage_ask(levels, n, cost, now, &over) == VERDICT_MARK) {
+		k = police_lineage_marker(levels, over);
+		packet_parse(sent->copy[i], sent->burst.frames.len[i], &packet);
+		sent->want_parsed |= UINT64_C(1) << i;
+		if (!mark_copy(sent, i, &packet, police_mark(levels[k]))) {
+			sent->unmarkable++;
+			over = LINEAGE_REFUSED | k;
+		}
+	}
+	police_lineage_settle(levels, n, cost, over);
+	return over & LINEAGE_REFUSED ? VERDICT_DROP : VERDICT_PASS;
+}
+
 /* What becomes of a packet that has a policy. */
 static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64_t now)
 {
@@ -289,6 +334,10 @@ static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64
 	cost = police_cost(state, &packet, data, len, now);
 	if (police_samples(state))
 		sent->want_sampled[sent->n_sampled++] = bench->samples[policy];
+	if (police_is_below(state)) {
+		sent->want_parsed |= (uint64_t)police_samples(state) << i;
+		return charge_levels(bench, sent, i, cost, now) == VERDICT_PASS;
+	}
 	if (police_samples(state) ||
 		(!police_is_simple(state) && policy != TOTAL && !is_shared(policy)))
 		sent->want_parsed |= UINT64_C(1) << i;
@@ -308,9 +357,25 @@ static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64
 	return marked;
 }
 
+/* Those whose policy has a parent, or the others. */
+static void judge_some(
+	struct bench *bench, struct sent *sent, bool below, bool *passes, uint64_t now)
+{
+	for (unsigned i = 0; i < sent->n; i++) {
+		const uint32_t policy = sent->burst.frames.policy[i];
+		const bool none = policy == CLASSIFY_NONE;
+
+		if ((!none && police_is_below(&bench->there.states[policy])) != below)
+			continue;
+		sent->unmatched += none;
+		passes[i] = none || judge_one(bench, sent, i, now);
+	}
+}
+
 static void judge_all(struct bench *bench, struct sent *sent, uint64_t now)
 {
 	const struct policy_state *shared = &bench->there.states[SHARED];
+	bool passes[BURST];
 
 	sent->n_pass = sent->n_drop = sent->n_sampled = 0;
 	sent->unmatched = sent->unmarkable = sent->unpaid = 0;
@@ -320,15 +385,14 @@ static void judge_all(struct bench *bench, struct sent *sent, uint64_t now)
 	sent->alike = true;
 	for (unsigned i = 0; i < sent->n; i++)
 		sent->alike &= sent->burst.frames.policy[i] == SHARED;
-	for (unsigned i = 0; i < sent->n; i++) {
-		const bool none = sent->burst.frames.policy[i] == CLASSIFY_NONE;
-
-		sent->unmatched += none;
-		if (none || judge_one(bench, sent, i, now))
+	/* Levels come last, as a burst is divided, and a link is charged by both. */
+	judge_some(bench, sent, false, passes, now);
+	judge_some(bench, sent, true, passes, now);
+	for (unsigned i = 0; i < sent->n; i++)
+		if (passes[i])
 			sent->want_pass[sent->n_pass++] = &sent->mbufs[i];
 		else
 			sent->want_drop[sent->n_drop++] = &sent->mbufs[i];
-	}
 }
 
 static void check_states(const struct bench *bench)
@@ -413,13 +477,14 @@ static void end_limits(struct bench *bench, uint64_t now)
 static void check_row(const struct row *row, struct prng *prng)
 {
 	struct bench *bench = bench_open(row->borrows);
+	struct worker_own *own = worker_own(&bench->worker);
 	struct sent *sent = calloc(1, sizeof(*sent));
 	uint64_t now = 0;
 
 	print_message("%s\n", row->name);
 	for (unsigned kind = row->first; kind <= row->last; kind++)
-		worker_own(&bench->worker)->view.kinds |= 1U
-							  << police_kind(&bench->here.states[kind]);
+		own->view.kinds |= 1U << police_kind(&bench->here.states[kind]);
+	own->view.parents = row->last > LINK ? bench->parents : NULL;
 	for (unsigned burst = 0; burst < BURSTS; burst++) {
 		uint32_t policy = 0;
 
@@ -480,6 +545,9 @@ static void test_one_by_one(void **state)
 		{"a total and none", TOTAL, TOTAL, 2, false, false, false},
 		{"each source by itself", PER_SOURCE, PER_SOURCE, 0, true, false, false},
 		{"none is plain", MARKED, PER_SOURCE, 1, false, false, false},
+		{"a client of a customer of a link", CLIENT, CLIENT, 0, true, false, false},
+		{"levels", LINK, MARKED_CLIENT, 1, false, false, false},
+		{"levels, of several workers", LINK, MARKED_CLIENT, 1, false, true, false},
 		{"all there are", 0, POLICIES - 1, 1, false, false, false},
 		{"all there are, of several workers", 0, POLICIES - 1, 1, false, true, false},
 		{"all there are, of several workers, whose limits end", 0, POLICIES - 1, 1, false,

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A packet that is marked in its buffer. Private to this room.
+ */
+#ifndef WEIR_APP_JUDGE_MARK_H
+#define WEIR_APP_JUDGE_MARK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+#include "packet/mark.h"
+
+/*
+ * Marks a packet, if its bytes are ours alone and its IP header is in its first segment: to copy
+ * what others share would take a buffer that may not be there. Whether it is marked.
+ */
+static inline bool judge_mark(struct rte_mbuf *m, const struct packet *packet, int how)
+{
+	return RTE_MBUF_DIRECT(m) && rte_mbuf_refcnt_read(m) == 1 &&
+	       mark_frame(rte_pktmbuf_mtod(m, uint8_t *), m->data_len, packet, how);
+}
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Packets that are charged at several levels: to all or to none, and counted as far as they come.
+ * Against buckets of whole bytes, or packets, that are kept one by one.
+ */
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/prng.h"
+#include "police/lineage.h"
+
+#define LEVELS POLICY_LEVELS_MOST
+#define TOKENS (UINT64_C(1000) << TOKEN_BYTE)
+#define MARKS  10 /* DSCP of the lowest level, and so on */
+
+/* Levels that earn a byte, or a packet, in so many ticks; and what they are by the model. */
+struct world {
+	struct policy_state states[LEVELS], *levels[LEVELS];
+	struct policy_extended others[LEVELS];
+	unsigned n;
+	bool packets;
+	struct level {
+		enum action action;
+		uint64_t period, burst, last; /* ticks a unit; units; when it earned the last one */
+		uint64_t units;
+		uint64_t seen, dropped, over, seen_units;
+	} model[LEVELS];
+};
+
+static void level_open(struct world *w, unsigned k, struct prng *prng)
+{
+	const enum action actions[] = {ACTION_DROP, ACTION_DROP, ACTION_MARK, ACTION_COUNT};
+	struct level *level = &w->model[k];
+	struct policy_state *state = &w->states[k];
+	struct token_bucket_profile profile;
+
+	*level = (struct level){.action = actions[prng_below(prng, 4)],
+		.period = UINT64_C(1) << prng_below(prng, 4),
+		.burst = w->packets ? 1 + prng_below(prng, 8) : 1500 + prng_below(prng, 6000)};
+	level->units = level->burst;
+	profile = (struct token_bucket_profile){
+		.rate = INT64_C(1) << TOKEN_SHIFT >> __builtin_ctzll(level->period),
+		.burst = level->burst << TOKEN_BYTE};
+	*state = (struct policy_state){.limit = profile, .bucket.tokens = profile.burst};
+	if (!w->packets && level->action == ACTION_DROP) {
+		token_bucket_set_owner(&state->bucket, police_owner(POLICE_SIMPLE | POLICE_BELOW,
+							       POLICE_UNSAMPLED, ACCOUNTING_L3));
+	} else {
+		w->others[k] = (struct policy_extended){.action = (uint8_t)level->action,
+			.mark = (int8_t)(MARKS + k),
+			.count = w->packets ? COUNT_PACKETS : COUNT_BYTES,
+			.profile.bucket = profile,
+			.meter.bucket.tokens = profile.burst};
+		state->other = &w->others[k];
+	}
+	w->levels[k] = state;
+}
+
+static void world_open(struct world *w, struct prng *prng)
+{
+	memset(w, 0, sizeof(*w));
+	w->n = 1 + prng_below(prng, LEVELS);
+	w->packets = prng_below(prng, 2);
+	for (unsigned k = 0; k < w->n; k++)
+		level_open(w, k, prng);
+}
+
+static void level_earn(struct level *level, uint64_t now)
+{
+	uint64_t earned = (now - level->last) / level->period;
+
+	level->units += earned;
+	level->last += earned * level->period;
+	if (level->units >= level->burst) {
+		level->units = level->burst;
+		level->last = now; /* a full one keeps no part of a unit */
+	}
+}
+
+/* Whether the packet passes, by the model, which charges and counts it. */
+static bool model_passes(struct world *w, uint64_t cost, uint64_t now, int *mark)
+{
+	unsigned seen = w->n;
+	bool passes = true;
+
+	*mark = -2;
+	for (unsigned k = 0; k < w->n; k++)
+		level_earn(&w->model[k], now);
+	for (unsigned k = w->n; k-- > 0;)
+		if (w->model[k].units < cost && w->model[k].action == ACTION_DROP) {
+			seen = k + 1;
+			passes = false;
+		}
+	for (unsigned k = 0; k < seen; k++) {
+		struct level *level = &w->model[k];
+
+		level->seen++;
+		level->seen_units += cost;
+		level->dropped += !passes;
+		if (!passes)
+			continue;
+		if (level->units >= cost) {
+			level->units -= cost;
+			continue;
+		}
+		level->over++;
+		if (level->action == ACTION_MARK && *mark == -2)
+			*mark = MARKS + (int)k;
+	}
+	return passes;
+}
+
+/* What a level has not been asked for it has not earned yet. */
+static void check_counts(struct world *w, uint64_t now)
+{
+	for (unsigned k = 0; k < w->n; k++) {
+		const struct level *level = &w->model[k];
+
+		assert_int_equal(w->states[k].packets, level->seen);
+		assert_int_equal(w->states[k].bytes, level->seen_units);
+		assert_int_equal(w->states[k].dropped_packets, level->dropped);
+		assert_int_equal(police_over_packets(&w->states[k]), level->over);
+		token_bucket_refill(
+			lineage_bucket(w->levels[k]), lineage_profile(w->levels[k]), now);
+		assert_int_equal(lineage_bucket(w->levels[k])->tokens >> TOKEN_BYTE, level->units);
+	}
+}
+
+static void test_against_model(void **state)
+{
+	struct prng prng;
+	unsigned passed = 0, dropped = 0, marked = 0;
+
+	(void)state;
+	prng_seed(&prng, 18);
+	for (unsigned round = 0; round < 2000; round++) {
+		uint64_t now = 0;
+		struct world w;
+
+		world_open(&w, &prng);
+		for (unsigned i = 0; i < 200; i++) {
+			uint32_t bytes = 60 + prng_below(&prng, 1455);
+			uint32_t cost = police_lineage_cost(w.levels[0], bytes);
+			enum verdict verdict;
+			unsigned over;
+			int mark;
+
+			now += prng_below(&prng, w.packets ? 12 : 8000);
+			assert_int_equal(cost, w.packets ? 1 : bytes);
+			verdict = police_lineage_ask(w.levels, w.n, cost, now, &over);
+			if (verdict == VERDICT_MARK)
+				assert_in_range(police_lineage_marker(w.levels, over), 0, w.n - 1);
+			police_lineage_settle(w.levels, w.n, cost, over);
+			assert_int_equal(
+				model_passes(&w, cost, now, &mark), verdict != VERDICT_DROP);
+			assert_int_equal(verdict == VERDICT_MARK, mark != -2);
+			if (verdict == VERDICT_MARK)
+				assert_int_equal(
+					police_mark(
+						w.levels[police_lineage_marker(w.levels, over)]),
+					mark);
+			check_counts(&w, now);
+			passed += verdict == VERDICT_PASS;
+			dropped += verdict == VERDICT_DROP;
+			marked += verdict == VERDICT_MARK;
+		}
+	}
+	/* All of it was tried. */
+	assert_true(passed > 10000 && dropped > 10000 && marked > 10000);
+}
+
+/* A packet that was to be marked and cannot be is refused where it would have been marked. */
+static void test_unmarkable(void **state)
+{
+	struct policy_extended other = {.action = ACTION_MARK};
+	struct policy_state leaf = {.limit.burst = TOKENS}, link = {.other = &other}, top = leaf,
+			    *levels[] = {&leaf, &link, &top};
+	unsigned over;
+
+	(void)state;
+	token_bucket_set_owner(&leaf.bucket, police_owner(POLICE_SIMPLE, 0, ACCOUNTING_L2));
+	token_bucket_set_owner(&top.bucket, police_owner(POLICE_SIMPLE, 0, ACCOUNTING_L2));
+	leaf.bucket.tokens = top.bucket.tokens = TOKENS;
+	assert_int_equal(police_lineage_ask(levels, 3, 100, 0, &over), VERDICT_MARK);
+	assert_int_equal(police_lineage_marker(levels, over), 1);
+	police_lineage_settle(levels, 3, 100, LINEAGE_REFUSED | 1);
+	assert_int_equal(leaf.bucket.tokens, TOKENS);
+	assert_int_equal(leaf.dropped_packets, 1);
+	assert_int_equal(link.dropped_packets, 1);
+	assert_int_equal(top.packets, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_against_model),
+		cmocka_unit_test(test_unmarkable),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
