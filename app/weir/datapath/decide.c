@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "judge.h"
+#include "judge_lend.h"
 #include "trying.h"
 #include "worker_own.h"
 
@@ -147,7 +148,7 @@ static const struct judge *judge_alike(const struct worker *w, const struct rx_b
 	const struct judge *judge = judges[judge_row(&w->policies[burst->frames.policy[0]])];
 
 	/* Where limits have ended, what is borrowed is looked at packet by packet. */
-	return judge->charge_alike && likely(!worker_own_const(w)->ended) ? judge : NULL;
+	return judge->charge_alike && likely(!judge_limits_end(w)) ? judge : NULL;
 }
 
 static uint64_t charge_burst(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)

@@ -6,9 +6,8 @@
  */
 #include "judge.h"
 
+#include "judge_lend.h"
 #include "judge_mark.h"
-#include "police/borrow.h"
-#include "police/expire.h"
 #include "police/lineage.h"
 #include "worker_own.h"
 
@@ -24,23 +23,6 @@ static void fetch_levels(struct worker *w, struct rx_burst *burst, uint64_t pack
 		for (unsigned k = 1; k < n; k++)
 			rte_prefetch0(&w->policies[slots[k]]);
 	}
-}
-
-/* What a level lacks of a packet's cost, from the bucket that all workers share. */
-static void lend_level(
-	struct worker *w, struct policy_state *level, uint32_t slot, uint32_t cost, uint64_t now)
-{
-	struct shared_bucket *shared = &w->shared_buckets[slot];
-
-	if (!police_is_simple(level) && !level->other->borrows)
-		return;
-	if (unlikely(worker_own(w)->ended && w->ending[slot]))
-		police_borrow_ended(
-			level, shared, cost, now, w->ending[slot], worker_own(w)->ended);
-	else if (police_is_simple(level))
-		police_borrow(level, shared, cost, now);
-	else
-		police_borrow_other(level, shared, cost, now);
 }
 
 /* Marks as the level that marks says, or has that level refuse the packet. */
@@ -68,7 +50,8 @@ static bool charge_lineage(struct worker *w, struct rx_burst *burst, unsigned i,
 	if (unlikely(police_samples(levels[0])))
 		judge_sample(w, burst, i, cost);
 	for (unsigned k = 0; w->shared_buckets && k < n; k++)
-		lend_level(w, levels[k], slots[k], cost, now);
+		if (police_is_simple(levels[k]) || police_borrows(levels[k]))
+			judge_lend(w, levels[k], slots[k], cost, now);
 	if (police_lineage_ask(levels, n, cost, now, &over) == VERDICT_MARK)
 		mark_level(burst, i, levels, &over);
 	police_lineage_settle(levels, n, cost, over);

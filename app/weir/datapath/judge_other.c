@@ -6,23 +6,8 @@
  */
 #include "judge.h"
 
+#include "judge_lend.h"
 #include "judge_mark.h"
-#include "police/borrow.h"
-#include "police/expire.h"
-#include "worker_own.h"
-
-/* What a policy that is not plain takes from a shared bucket; its limit may have ended. */
-static void lend_other(
-	struct worker *w, struct policy_state *state, uint32_t policy, uint32_t cost, uint64_t now)
-{
-	struct shared_bucket *shared = &w->shared_buckets[policy];
-
-	if (unlikely(worker_own(w)->ended && w->ending[policy]))
-		police_borrow_ended(
-			state, shared, cost, now, w->ending[policy], worker_own(w)->ended);
-	else
-		police_borrow_other(state, shared, cost, now);
-}
 
 /* Whether a packet passes. Its source's meter may have been asked already. */
 static bool charge_other(struct worker *w, struct rx_burst *burst, unsigned i, uint64_t now)
@@ -41,7 +26,7 @@ static bool charge_other(struct worker *w, struct rx_burst *burst, unsigned i, u
 			state, packet, data, cost, now, sourced_conforms(&burst->sourced, i));
 	} else {
 		if (police_borrows(state))
-			lend_other(w, state, burst->frames.policy[i], cost, now);
+			judge_lend(w, state, burst->frames.policy[i], cost, now);
 		verdict = police_charge(state, packet, data, cost, now);
 	}
 	if (verdict == VERDICT_DROP)

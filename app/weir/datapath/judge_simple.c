@@ -6,10 +6,8 @@
  */
 #include "judge.h"
 
-#include "police/borrow.h"
-#include "police/expire.h"
+#include "judge_lend.h"
 #include "trying.h"
-#include "worker_own.h"
 
 /* How plain policies come by their tokens: earned, or borrowed, also by a limit that has ended. */
 enum loan { LOAN_NONE, LOAN_SHARED, LOAN_ENDED };
@@ -18,20 +16,15 @@ static enum loan loan_of(const struct worker *w)
 {
 	if (!w->shared_buckets)
 		return LOAN_NONE;
-	return worker_own_const(w)->ended ? LOAN_ENDED : LOAN_SHARED;
+	return judge_limits_end(w) ? LOAN_ENDED : LOAN_SHARED;
 }
 
 /* Limits may have ended. A packet without a policy has nothing to borrow. */
 static __rte_noinline void lend_tokens(
 	struct worker *w, struct policy_state *state, uint32_t policy, uint32_t bytes, uint64_t now)
 {
-	if (policy == CLASSIFY_NONE)
-		return;
-	if (unlikely(worker_own(w)->ended && w->ending[policy]))
-		police_borrow_ended(state, &w->shared_buckets[policy], bytes, now,
-			w->ending[policy], worker_own(w)->ended);
-	else
-		police_borrow(state, &w->shared_buckets[policy], bytes, now);
+	if (policy != CLASSIFY_NONE)
+		judge_lend(w, state, policy, bytes, now);
 }
 
 /* police_over() of a policy that may be borrowed what it takes. */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What a policy's bucket on a worker is lent by the bucket that all workers share, also by a limit
+ * that has ended. Private to this room; the worker's own thread.
+ */
+#ifndef WEIR_APP_JUDGE_LEND_H
+#define WEIR_APP_JUDGE_LEND_H
+
+#include "police/borrow.h"
+#include "police/expire.h"
+#include "worker_own.h"
+
+/* Whether limits may have ended, so that judge_lend() is to be asked. */
+static inline bool judge_limits_end(const struct worker *worker)
+{
+	return worker_own_const(worker)->ended != 0;
+}
+
+/* What a packet costs, for a policy that is simple, or police_borrows(). */
+static inline void judge_lend(
+	struct worker *w, struct policy_state *state, uint32_t policy, uint32_t cost, uint64_t now)
+{
+	struct shared_bucket *shared = &w->shared_buckets[policy];
+
+	if (unlikely(judge_limits_end(w) && w->ending[policy]))
+		police_borrow_ended(
+			state, shared, cost, now, w->ending[policy], worker_own(w)->ended);
+	else if (police_is_simple(state))
+		police_borrow(state, shared, cost, now);
+	else
+		police_borrow_other(state, shared, cost, now);
+}
+
+#endif
