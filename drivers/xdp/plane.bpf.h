@@ -26,8 +26,13 @@
 #define SECOND_SHIFT  8  /* VIRTUAL_SHIFT - SHARED_BUCKET_SECOND */
 #define BUCKET_AHEAD  (2ULL << 20 << GCRA_SHIFT)
 #define ENDING_PARTS  255 /* EXPIRY_PARTS, PLANE_ENDING */
-#define HASH_GOLDEN   0x9e3779b97f4a7c15ULL
-#define HASH_END      0xd6e8feb86659fd93ULL
+
+/* As police/expire.h: of a burst that may be exceeded so much does not end. */
+#define LEAST_BYTES   9084
+#define LEAST_PACKETS 6
+
+#define HASH_GOLDEN 0x9e3779b97f4a7c15ULL
+#define HASH_END    0xd6e8feb86659fd93ULL
 
 /* As police/policy_state.h and police/sample.h. */
 #define OWNER_TCP_ONLY   (1U << 24)
@@ -109,6 +114,12 @@ enum plane_verdict { PLANE_PASSES, PLANE_UNMATCHED, PLANE_DROPS, PLANE_ASKS, PLA
 
 struct wide {
 	__u64 high, low;
+};
+
+/* struct police_end, of virtual time */
+struct plane_end {
+	__u64 least;
+	__u8 parts; /* what ends, or 0 */
 };
 
 static __always_inline struct wide multiply_wide(__u64 a, __u64 b)
@@ -195,13 +206,24 @@ static __always_inline __u64 left_of(__u64 amount, __u8 ending)
 	return amount / ENDING_PARTS * parts + amount % ENDING_PARTS * parts / ENDING_PARTS;
 }
 
+/* What of a burst does not end: of a limit that is never exceeded nothing is sure to stay. */
+static __always_inline __u64 least_burst(__u32 terms)
+{
+	if (!(terms & PLANE_SOFT))
+		return 0;
+	if (!(terms & PLANE_PACKETS))
+		return (__u64)LEAST_BYTES << GCRA_SHIFT;
+	return (__u64)LEAST_PACKETS << (terms >> PLANE_UNIT_SHIFT & PLANE_UNIT_MASK) << GCRA_SHIFT;
+}
+
 /*
  * What has ended of a limit by tick *now, if control has not renewed it: then the clock goes as
  * much slower since. It is asked before the limit is read: one that is told after an end has made
  * up for that. False where the clock has been set back, so that nobody can tell, of a limit that
  * is never exceeded.
  */
-static __always_inline bool look_at_lease(const struct plane_line *line, __u64 *now, __u8 *ended)
+static __always_inline bool look_at_lease(
+	const struct plane_line *line, __u64 *now, struct plane_end *end)
 {
 	__u32 only = 0;
 	volatile struct plane_clock *clock = bpf_map_lookup_elem(&plane_clocks, &only);
@@ -213,22 +235,25 @@ static __always_inline bool look_at_lease(const struct plane_line *line, __u64 *
 		return false;
 	until = soft ? clock->member_until : clock->until;
 	since = *now - until;
-	*ended = 0;
+	*end = (struct plane_end){0};
 	if (ending == 0 || until - *now - 1 < (soft ? clock->member_span : clock->span))
 		return true;
 	if ((__s64)since < 0)
 		return soft;
-	*ended = ending;
+	*end = (struct plane_end){least_burst(terms), ending};
 	*now = until + left_of(since, ending);
 	return true;
 }
 
 /* shared_bucket_trim(); false where others always come first. */
 static __always_inline bool trim_bucket(volatile struct plane_bucket *bucket,
-	const struct plane_profile *profile, __u64 at, __u8 ended)
+	const struct plane_profile *profile, __u64 at, const struct plane_end *end)
 {
-	__u64 burst = left_of(profile->burst, ended), seen = bucket->allow_at;
+	__u64 burst = left_of(profile->burst, end->parts), seen = bucket->allow_at;
+	__u64 least = end->least < profile->burst ? end->least : profile->burst;
 
+	if (burst < least)
+		burst = least;
 	for (int i = 0; i < TAKE_TRIES; i++) {
 		__u64 settled = at - (__u64)tokens_there(profile, burst, at, seen), was = seen;
 
@@ -286,13 +311,13 @@ __noinline __u64 plane_draw(__u32 line, __u32 slot, __u64 units)
 	const struct plane_line *mine = bpf_map_lookup_elem(&plane_lines, &line);
 	struct plane_profile profile;
 	__u64 at, now;
-	__u8 ended;
+	struct plane_end end;
 
-	if (!bucket || !mine || !tick_of_kernel(&now) || !look_at_lease(mine, &now, &ended) ||
+	if (!bucket || !mine || !tick_of_kernel(&now) || !look_at_lease(mine, &now, &end) ||
 		!read_profile(bucket, &profile))
 		return 0;
 	at = virtual_time(&profile, now);
-	if (ended && !trim_bucket(bucket, &profile, at, ended))
+	if (end.parts && !trim_bucket(bucket, &profile, at, &end))
 		return 0;
 	return take_from(bucket, &profile, units << GCRA_SHIFT, at, now);
 }

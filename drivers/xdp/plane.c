@@ -24,6 +24,7 @@
 #include "classify/lines.h"
 #include "flow/flow_sample.h"
 #include "meter/shared_bucket.h"
+#include "police/expire.h"
 #include "police/policy_state.h"
 #include "police/try.h"
 #include "policy/kind.h"
@@ -70,6 +71,7 @@ static_assert(sizeof(struct plane_clock) == 128 &&
 			      offsetof(struct expiry, span),
 	"");
 static_assert(EXPIRY_PARTS == PLANE_ENDING && (MARK_ECN & PLANE_MARK_MASK) == PLANE_ECN, "");
+static_assert(POLICE_LEAST_BYTES == 9084 && POLICE_LEAST_PACKETS == 6, "");
 static_assert(FLOW_SLOTS == PLANE_FLOWS && FLOW_SCORE_MAX == 31 && FLOW_COUNT_BITS == 40, "");
 static_assert(TOKEN_BYTE == 24 && TOKEN_SHIFT - GCRA_SHIFT == 48 && GCRA_SHIFT == 8, "");
 static_assert(SHARED_BUCKET_SECOND == 40 && SHARED_BUCKET_AHEAD == 1 << 20, "");

@@ -22,10 +22,10 @@ static inline void judge_lend(
 	struct worker *w, struct policy_state *state, uint32_t policy, uint32_t cost, uint64_t now)
 {
 	struct shared_bucket *shared = &w->shared_buckets[policy];
+	const struct police_end end = {.from = worker_own(w)->ended, .ending = w->ending[policy]};
 
-	if (unlikely(judge_limits_end(w) && w->ending[policy]))
-		police_borrow_ended(
-			state, shared, cost, now, w->ending[policy], worker_own(w)->ended);
+	if (unlikely(judge_limits_end(w) && end.ending))
+		police_borrow_ended(state, shared, cost, now, &end);
 	else if (police_is_simple(state))
 		police_borrow(state, shared, cost, now);
 	else

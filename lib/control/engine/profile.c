@@ -3,10 +3,12 @@
  */
 #include "engine/profile.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/time.h"
 #include "police/borrow.h"
+#include "police/expire.h"
 #include "police/shaped.h"
 #include "policy/kind.h"
 #include "policy/period.h"
@@ -20,8 +22,7 @@
 #define WORKER_PACKETS UINT64_C(2)
 #define WORKER_FLOWS   UINT64_C(1)
 
-/* As the brain allows by itself where bytes are counted. */
-#define LOCAL_PACKETS UINT64_C(6)
+static_assert(POLICE_LEAST_BYTES == LIMITER_BURST_FLOOR, "a worker leaves what the brain would");
 
 /* bit/s: as much as a meter can do; an estimate of what others drain may be of any size. */
 #define DRAIN_MAX 400e9
@@ -42,7 +43,7 @@ static uint64_t burst_floor(const struct policy *policy)
 {
 	static const uint64_t floors[] = {
 		[COUNT_BYTES] = 0, /* the brain's own */
-		[COUNT_PACKETS] = LOCAL_PACKETS,
+		[COUNT_PACKETS] = POLICE_LEAST_PACKETS,
 		[COUNT_FLOWS] = 1,
 	};
 

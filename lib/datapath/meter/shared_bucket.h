@@ -262,14 +262,24 @@ static inline void shared_bucket_settle(
 					  settled, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
+/* What is left of a burst that ends, in virtual time: of so many units nothing does. */
+static inline uint64_t shared_bucket_left(uint64_t burst, uint8_t ending, uint64_t least)
+{
+	uint64_t left = expiry_left(burst, ending), floor = least << GCRA_SHIFT;
+
+	floor = floor < burst ? floor : burst;
+	return left > floor ? left : floor;
+}
+
 /* Leaves in a shared bucket, as of a tick, no more than what is left of its burst. Any worker. */
-static inline void shared_bucket_trim(struct shared_bucket *shared, uint64_t at, uint8_t ending)
+static inline void shared_bucket_trim(
+	struct shared_bucket *shared, uint64_t at, uint8_t ending, uint64_t least)
 {
 	const struct shared_bucket_profile profile = shared_bucket_read(shared);
 	struct gcra_profile limit = shared_bucket_limit(&profile);
 	struct gcra_now instant;
 
-	limit.burst = expiry_left(limit.burst, ending);
+	limit.burst = shared_bucket_left(limit.burst, ending, least);
 	instant = gcra_now(&limit, at);
 	shared_bucket_settle(shared, &instant);
 }

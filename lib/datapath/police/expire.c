@@ -54,11 +54,11 @@ void police_expire(struct policy_state *state, uint8_t ending, uint64_t from)
 }
 
 bool police_borrow_ended(struct policy_state *state, struct shared_bucket *shared, uint64_t cost,
-	uint64_t now, uint8_t ending, uint64_t from)
+	uint64_t now, const struct police_end *end)
 {
-	uint64_t at = expiry_slowed(from, now, ending);
+	uint64_t at = expiry_slowed(end->from, now, end->ending);
 
-	shared_bucket_trim(shared, at, ending);
+	shared_bucket_trim(shared, at, end->ending, end->least);
 	return police_borrows(state) ? police_borrow_other(state, shared, cost, at)
 				     : police_borrow(state, shared, cost, at);
 }

@@ -23,12 +23,24 @@
 void police_expire(struct policy_state *state, uint8_t ending, uint64_t from);
 
 /*
- * police_borrow() of a policy whose limit has ended at tick `from` but for what is left: by a clock
- * that goes slower since then, from a bucket that is as much shallower. Others may draw from it by
- * the whole limit meanwhile: who is slower takes no more than his part of it. The state's one
- * writer.
+ * The smallest burst that limits flows and does not stop them, as the brain has it: a limit that
+ * may be exceeded leaves no less of a burst. One that never is leaves what is promised to nobody.
+ */
+#define POLICE_LEAST_BYTES   UINT64_C(9084)
+#define POLICE_LEAST_PACKETS UINT64_C(6)
+
+/* How a limit has ended: since a tick, in what, and of a bucket of how many units, at least. */
+struct police_end {
+	uint64_t from, least;
+	uint8_t ending;
+};
+
+/*
+ * police_borrow() of a policy whose limit has ended but for what is left: by a clock that goes
+ * slower since then, from a bucket that is as much shallower. Others may draw from it by the whole
+ * limit meanwhile: who is slower takes no more than his part of it. The state's one writer.
  */
 bool police_borrow_ended(struct policy_state *state, struct shared_bucket *shared, uint64_t cost,
-	uint64_t now, uint8_t ending, uint64_t from);
+	uint64_t now, const struct police_end *end);
 
 #endif

@@ -262,6 +262,15 @@ static const struct token_bucket *bucket_of(const struct model *model)
 	return police_borrows(&model->line) ? &model->other.meter.bucket : &model->line.bucket;
 }
 
+/* Units that a limit that has ended leaves of its burst. */
+static uint64_t least_of(const struct policy *policy)
+{
+	if (policy_is_conserved(policy))
+		return 0;
+	return policy->count == COUNT_BYTES ? POLICE_LEAST_BYTES
+					    : POLICE_LEAST_PACKETS << policy_unit_bits(policy);
+}
+
 /*
  * What a worker holds already needs no lease; by a clock of before the span nobody borrows of what
  * is never exceeded, and of the others everybody.
@@ -275,9 +284,10 @@ static void model_borrows(struct model *model, uint32_t cost, uint64_t now)
 	if (past && (int64_t)(now - until) < 0)
 		past = policy_is_conserved(&model->policy);
 	if (past) {
+		const struct police_end end = {until, least_of(&model->policy), model->ending};
+
 		if ((int64_t)(now - until) >= 0)
-			police_borrow_ended(
-				&model->line, &model->shared, cost, now, model->ending, until);
+			police_borrow_ended(&model->line, &model->shared, cost, now, &end);
 	} else if (police_borrows(&model->line)) {
 		police_borrow_other(&model->line, &model->shared, cost, now);
 	} else {
@@ -593,6 +603,8 @@ static void test_together(void **state)
 /* So little, and so deep, that a machine which others use, too, costs nothing. */
 #define SETTLED_BPS   UINT64_C(20000000)
 #define SETTLED_DEPTH UINT64_C(10000000)
+#define ENDED_CPUS    4
+#define ENDED_S       4
 #define SETTLED_PARTS 500 /* what passes is as exact as a part in so many, and what CPUs hold */
 #define PATIENCE_NS   (60 * SECOND_NS)
 
@@ -665,6 +677,87 @@ static void test_settled(void **state)
 	need_kernel();
 	for (unsigned n = 1; n <= SENDERS; n++)
 		settle_with(n);
+}
+
+/* A limit on one CPU, of a membership that ended at a tick; by time that this test tells. */
+static void begin_ended(struct plane *plane, const struct policy *policy,
+	const struct token_bucket_params *params, uint8_t ending, uint64_t at)
+{
+	uint32_t frame = policy->count == COUNT_BYTES ? FRAME_MAX : 0;
+	struct policy_state *line = &plane_lines(plane, 0)[SLOT];
+	struct shared_bucket_profile profile;
+
+	assert_int_equal(
+		shared_bucket_profile_init(&profile, params, ENDED_CPUS, frame, SECOND_NS), 0);
+	shared_bucket_init(&plane_buckets(plane)[SLOT], &profile, at);
+	*line = (struct policy_state){0};
+	token_bucket_set_owner(
+		&line->bucket, police_owner(POLICE_SIMPLE, POLICE_UNSAMPLED, ACCOUNTING_L2));
+	plane_set_terms(plane, 0, SLOT, policy);
+	plane_set_ending(plane, 0, SLOT, ending);
+	plane_hold(plane, 0, SLOT, PLANE_UNSAMPLED);
+	expiry_init(plane_membership(plane), at, 2 * SECOND_NS);
+}
+
+/* Packets that pass in seconds of a backlog of full-sized frames. */
+static uint64_t pass_for(struct world *world, uint64_t from, unsigned seconds)
+{
+	uint8_t frame[FRAME_MAX];
+	uint64_t passed = 0;
+
+	make_udp(frame, FRAME_MAX, false);
+	for (unsigned ms = 0; ms < 1000 * seconds; ms += 10) {
+		plane_tell_time(world->plane, 0, from + ms * (SECOND_NS / 1000), 0);
+		for (unsigned i = 0; i < ENDED_CPUS; i++)
+			passed += run_frame(world, frame, FRAME_MAX, 1) == XDP_REDIRECT;
+	}
+	return passed;
+}
+
+/*
+ * Of a soft limit that has ended the Nth part passes, also of so many limiters that nothing of a
+ * small burst would be left to a full-sized frame.
+ */
+static void test_soft_end(void **state)
+{
+	static const struct {
+		enum counting count;
+		uint64_t rate, burst; /* units, and a second */
+		unsigned n;
+	} rows[] = {
+		{COUNT_BYTES, 1000000, 20000, 2},
+		{COUNT_BYTES, 1000000, 20000, 16},
+		{COUNT_BYTES, 1000000, 20000, 50},
+		{COUNT_BYTES, 1000000, 3000, 50},
+		{COUNT_BYTES, 1000000, 1000000, 50},
+		{COUNT_PACKETS, 1000, 10, 11},
+		{COUNT_PACKETS, 1000, 10, 50},
+		{COUNT_PACKETS, 1000, 1, 50},
+	};
+	const uint64_t at = UINT64_C(1) << 50;
+	struct world world;
+
+	(void)state;
+	need_kernel();
+	open_world(&world, &served);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct policy policy = {.count = rows[i].count, .allocator = &divides_evenly};
+		uint64_t unit = rows[i].count == COUNT_BYTES ? FRAME_MAX : 1, passed, part;
+		struct token_bucket_params params = {
+			.rate_bps = 8 * rows[i].rate, .burst_bytes = rows[i].burst};
+
+		policy.limit_bps = params.rate_bps;
+		policy.burst_bytes = params.burst_bytes;
+		params.unit_bits = (uint8_t)policy_unit_bits(&policy);
+		begin_ended(world.plane, &policy, &params,
+			expiry_ending(rows[i].rate, rows[i].rate / rows[i].n), at);
+		(void)pass_for(&world, at, 1);
+		passed = pass_for(&world, at + SECOND_NS, ENDED_S) * unit;
+		part = rows[i].rate * ENDED_S / rows[i].n;
+		print_message("row %u: %" PRIu64 " of %" PRIu64 "\n", i, passed, part);
+		assert_in_range(passed, part * 3 / 4, part + 10 * unit);
+	}
+	close_world(&world);
 }
 
 /* A process that is killed while it tells the time leaves the one before. */
@@ -809,6 +902,7 @@ int main(void)
 		cmocka_unit_test(test_verified),
 		cmocka_unit_test(test_together),
 		cmocka_unit_test(test_settled),
+		cmocka_unit_test(test_soft_end),
 		cmocka_unit_test(test_half_told),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_unserved),

@@ -170,7 +170,8 @@ static uint64_t draw(struct sharing *s, unsigned worker, bool ended, uint64_t no
 	uint32_t cost = 1 + prng_below(&s->prng, LARGE);
 
 	if (ended)
-		police_borrow_ended(state, &s->shared, cost, now, ending(), ENDS);
+		police_borrow_ended(state, &s->shared, cost, now,
+			&(struct police_end){.from = ENDS, .ending = ending()});
 	else
 		police_borrow(state, &s->shared, cost, now);
 	return police_charge_simple(state, cost, now) == VERDICT_PASS ? cost : 0;
@@ -213,7 +214,7 @@ static void shared_bucket_goes_slower_and_goes_on(void **state)
 		expect_between("ended", seed, draw_until(&s, 7, true, ENDS, back),
 			left - left / 50 - LARGE, left + BURST * AFTER / RATE + 1);
 		at = expiry_slowed(ENDS, back, ending());
-		shared_bucket_trim(&s.shared, at, ending());
+		shared_bucket_trim(&s.shared, at, ending(), 0);
 		shared_bucket_change_since(&s.shared, &profile, at, back);
 		/* They had taken all that there was. */
 		expect_between("again", seed, draw_until(&s, 7, false, back, back + GHZ),

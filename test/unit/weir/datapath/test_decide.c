@@ -287,7 +287,8 @@ static void borrow_one(struct bench *bench, uint32_t policy, uint32_t cost, uint
 	uint64_t ended = worker_own(&bench->worker)->ended;
 
 	if (ended && bench->ending[policy])
-		police_borrow_ended(state, shared, cost, now, bench->ending[policy], ended);
+		police_borrow_ended(state, shared, cost, now,
+			&(struct police_end){.from = ended, .ending = bench->ending[policy]});
 	else
 		police_borrow(state, shared, cost, now);
 }
