@@ -89,6 +89,21 @@ static int kernel_prepare(
 	return ret;
 }
 
+/* Below a unit a second a limit has as many bits; none is 2^43 of them. */
+#define RATE_FINER ((double)(1 << 20))
+
+/*
+ * Of a soft limit some is always left, however many limiters there are: a wire that was to be
+ * limited would else be closed.
+ */
+static uint8_t soft_ending(double local, double part)
+{
+	uint8_t ending = expiry_ending(
+		(uint64_t)(local * RATE_FINER), (uint64_t)(part * RATE_FINER));
+
+	return ending < EXPIRY_PARTS ? ending : EXPIRY_PARTS - 1;
+}
+
 /* What ends with its lease of what a limiter thinks that it may pass. */
 static uint8_t ending_of(
 	const struct instance *inst, const struct policy *policy, const struct limiter_view *view)
@@ -99,7 +114,7 @@ static uint8_t ending_of(
 		return view->ending;
 	if (!policy->allocator->gossips || n < 2)
 		return 0;
-	return expiry_ending((uint64_t)view->local_limit, (uint64_t)(view->limit / n));
+	return soft_ending(view->local_limit, view->limit / n);
 }
 
 static void decide_in(struct instance *inst, unsigned cpu, uint32_t slot)

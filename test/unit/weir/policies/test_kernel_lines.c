@@ -396,10 +396,26 @@ static void test_soft_ending(void **state)
 {
 	static const struct {
 		unsigned policy;
-		double local;
+		double limit, local;
 		uint8_t ending;
-	} rows[] = {{0, 1000, 128}, {0, 501, 1}, {0, 500, 0}, {0, 400, 0}, {0, 0, 0}, {0, 750, 85},
-		{1, 1000, 0}};
+	} rows[] = {
+		{0, 1000, 1000, 128},
+		{0, 1000, 501, 1},
+		{0, 1000, 500, 0},
+		{0, 1000, 400, 0},
+		{0, 1000, 0, 0},
+		{0, 1000, 750, 85},
+		{1, 1000, 1000, 0},
+		/* Of a few packets a second, and fewer than one. */
+		{0, 10, 10, 128},
+		{0, 1, 0.9, 114},
+		{0, 0.01, 0.01, 128},
+		{0, 0.01, 0.005, 0},
+		/* As of 250 limiters, and of 16384: some is left. */
+		{0, 8, 1000, 254},
+		{0, 1, 8192, 254},
+		{0, 125e9, 125e9, 128},
+	};
 	struct instance inst;
 	struct config *config;
 
@@ -407,7 +423,7 @@ static void test_soft_ending(void **state)
 	open_of_two(&inst, &config, SOFT ", " EVEN);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct limiter_view view = {
-			.limit = 1000, .local_limit = rows[i].local, .ending = 77};
+			.limit = rows[i].limit, .local_limit = rows[i].local, .ending = 77};
 		const struct limit_profile told = {.policy = slot_of(&inst, rows[i].policy)};
 
 		kernel_lines_before(&inst, rows[i].policy, &view);
