@@ -442,10 +442,9 @@ void plane_hold(struct plane *plane, unsigned cpu, uint32_t slot, uint32_t sampl
 		sample == PLANE_UNSAMPLED ? PLANE_HELD : PLANE_SAMPLED + sample_index(cpu, sample));
 }
 
-void plane_leave(struct plane *plane, uint32_t slot, bool never)
+void plane_leave(struct plane *plane, unsigned cpu, uint32_t slot, bool never)
 {
-	for (unsigned cpu = 0; cpu < plane->cpus; cpu++)
-		set_place(plane, cpu, slot, never ? PLANE_WORKERS_ALONE : PLANE_WORKERS);
+	set_place(plane, cpu, slot, never ? PLANE_WORKERS_ALONE : PLANE_WORKERS);
 }
 
 static struct plane_line *line_of(const struct plane *plane, unsigned cpu, uint32_t slot)

@@ -61,13 +61,14 @@ struct shared_bucket *plane_buckets(struct plane *plane);
 struct flow_sample *plane_sample_of(struct plane *plane, unsigned cpu, unsigned sample);
 
 /*
- * The policy in a slot is decided by a CPU from now on, and its flows sampled, unless `sample` is
- * PLANE_UNSAMPLED; or by workers, and while they are away it is lost if `never`, as its limit is
- * never exceeded.
+ * What a CPU has of the policy in a slot it decides from now on, and samples flows of it, unless
+ * `sample` is PLANE_UNSAMPLED; or leaves to workers, and while they are away it is lost if `never`,
+ * as its limit is never exceeded. To be said after whatever else has written that line, of which it
+ * takes a word (see plane_maps.h).
  */
 #define PLANE_UNSAMPLED UINT32_MAX
 void plane_hold(struct plane *plane, unsigned cpu, uint32_t slot, uint32_t sample);
-void plane_leave(struct plane *plane, uint32_t slot, bool never);
+void plane_leave(struct plane *plane, unsigned cpu, uint32_t slot, bool never);
 
 /* What a policy counts, and does with what does not conform: before it is decided by a CPU. */
 void plane_set_terms(struct plane *plane, unsigned cpu, uint32_t slot, const struct policy *policy);

@@ -49,6 +49,23 @@ static bool has_lines(const struct policy *policy)
 	return policy_is_one_bucket(policy);
 }
 
+/* Who decides what a CPU has of it: that CPU, or workers. */
+static void hold_line(struct instance *inst, unsigned cpu, uint32_t slot,
+	const struct policy *policy, bool kernel)
+{
+	if (kernel && !policy_needs_worker(policy))
+		plane_hold(inst->plane, cpu, slot, inst->kernel_lines->sample_of[slot]);
+	else
+		plane_leave(inst->plane, cpu, slot, policy_is_never_exceeded(policy));
+}
+
+static void hold_lines(
+	struct instance *inst, uint32_t slot, const struct policy *policy, bool kernel)
+{
+	for (unsigned cpu = 0; cpu < inst->engine.n_cpus; cpu++)
+		hold_line(inst, cpu, slot, policy, kernel);
+}
+
 /* To control it is a plain one, whatever the kernel does with what does not conform. */
 static void prepare_line(struct instance *inst, unsigned cpu, const struct policy *policy,
 	const struct limit_profile *profile, uint32_t sample)
@@ -75,7 +92,7 @@ static int kernel_prepare(
 
 	if (!inst->plane)
 		return 0;
-	plane_leave(inst->plane, slot, policy_is_never_exceeded(policy));
+	hold_lines(inst, slot, policy, false);
 	if (has_lines(policy) && policy_samples_flows(policy))
 		sample = inst->kernel_lines->sample_of[slot] = take_sample(inst->kernel_lines);
 	if (!has_lines(policy) || (policy_samples_flows(policy) && sample == PLANE_UNSAMPLED))
@@ -117,23 +134,12 @@ static uint8_t ending_of(
 	return soft_ending(view->local_limit, view->limit / n);
 }
 
-static void decide_in(struct instance *inst, unsigned cpu, uint32_t slot)
-{
-	plane_hold(inst->plane, cpu, slot, inst->kernel_lines->sample_of[slot]);
-}
-
 static void kernel_change(struct instance *inst, unsigned policy)
 {
 	uint32_t slot = inst->slots.of[policy];
-	const struct policy *now = &inst->policies[policy];
 
-	if (!inst->plane)
-		return;
-	if (!inst->engine.slots[slot].kernel || policy_needs_worker(now))
-		plane_leave(inst->plane, slot, policy_is_never_exceeded(now));
-	else
-		for (unsigned cpu = 0; cpu < inst->engine.n_cpus; cpu++)
-			decide_in(inst, cpu, slot);
+	if (inst->plane)
+		hold_lines(inst, slot, &inst->policies[policy], inst->engine.slots[slot].kernel);
 }
 
 static void kernel_remove(struct instance *inst, uint32_t slot)
@@ -224,8 +230,7 @@ void kernel_lines_begun(struct instance *inst, unsigned cpu, const struct limit_
 	plane_set_terms(inst->plane, cpu, profile->policy, policy);
 	plane_set_ending(
 		inst->plane, cpu, profile->policy, inst->kernel_lines->ending[profile->policy]);
-	if (!policy_needs_worker(policy))
-		decide_in(inst, cpu, profile->policy);
+	hold_line(inst, cpu, profile->policy, policy, true);
 }
 
 void kernel_lines_tell(struct instance *inst, unsigned cpu, const struct limit_profile *profile)

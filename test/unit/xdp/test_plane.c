@@ -841,7 +841,7 @@ static void set_kind(struct plane *plane, unsigned kind)
 	if (kind == HELD)
 		plane_hold(plane, 0, SLOT, PLANE_UNSAMPLED);
 	else
-		plane_leave(plane, SLOT, kind == NEVER);
+		plane_leave(plane, 0, SLOT, kind == NEVER);
 }
 
 /* A later fragment is what only workers understand. */

@@ -25,6 +25,7 @@
 #include "kernel_lines.h"
 #include "meter/shared_bucket.h"
 #include "plane.h"
+#include "plane_maps.h"
 #include "police/policy_state.h"
 #include "policy_txn.h"
 #include "start.h"
@@ -36,7 +37,6 @@
 #define SLOTS   4096
 #define SAMPLES 4 /* that the plane is asked for: the first ones of PLANE_SAMPLES */
 #define FORMER  3
-#define WORKERS UINT32_MAX - 1 /* in `decided`: who decides a slot */
 
 struct plane {
 	struct policy_state lines[CPUS][SLOTS];
@@ -46,8 +46,7 @@ struct plane {
 	struct plane_former former[FORMER];
 	uint64_t there[FORMER]; /* units in the bucket */
 	unsigned n_former, awaited;
-	uint32_t decided[CPUS][SLOTS];
-	bool never[SLOTS], unknown_never;
+	bool unknown_never;
 	uint8_t ending[CPUS][SLOTS];
 	const struct policy *terms[CPUS][SLOTS];
 	const struct classifier *published;
@@ -156,14 +155,13 @@ struct flow_sample *plane_sample_of(struct plane *p, unsigned cpu, unsigned samp
 
 void plane_hold(struct plane *p, unsigned cpu, uint32_t slot, uint32_t sample)
 {
-	p->decided[cpu][slot] = sample;
+	p->lines[cpu][slot].bucket.last = sample == PLANE_UNSAMPLED ? PLANE_HELD
+								    : PLANE_SAMPLED + sample;
 }
 
-void plane_leave(struct plane *p, uint32_t slot, bool never)
+void plane_leave(struct plane *p, unsigned cpu, uint32_t slot, bool never)
 {
-	for (unsigned cpu = 0; cpu < CPUS; cpu++)
-		p->decided[cpu][slot] = WORKERS;
-	p->never[slot] = never;
+	p->lines[cpu][slot].bucket.last = never ? PLANE_WORKERS_ALONE : PLANE_WORKERS;
 }
 
 void plane_set_terms(struct plane *p, unsigned cpu, uint32_t slot, const struct policy *policy)
@@ -272,6 +270,7 @@ static struct config *config_of(const char *more, const char *policies)
 #define SOFT   LIMIT("soft", "50kB", "", "'direction': 'a-to-b'")
 #define EVEN   LIMIT("even", "50kB", "'allocator': 'static', ", "'dst': '10.0.0.0/8'")
 #define COUNTS LIMIT("counts", "1kB", "'action': 'count', ", "'dst': '10.0.0.0/8'")
+#define TRIED  LIMIT("tried", "50kB", "'trial': {'limit': '16kbit/s'}, ", "'direction': 'a-to-b'")
 #define WAITS  LIMIT("waits", "1kB", "'action': 'shape', ", "'direction': 'b-to-a'")
 
 static void open_plane_more(
@@ -334,6 +333,37 @@ static uint32_t slot_of(const struct instance *inst, unsigned policy)
 	return inst->slots.of[policy];
 }
 
+/* Where the program looks: in the line itself, which others write, too. */
+static uint64_t place_of(unsigned cpu, uint32_t slot)
+{
+	return plane.lines[cpu][slot].bucket.last;
+}
+
+/* One with a trial has lines, and workers decide it, whether it has one from the start or not. */
+static void test_trial(void **state)
+{
+	struct config *config, *untried = config_of("", SOFT);
+	struct instance inst;
+
+	(void)state;
+	open_plane(&inst, &config, TRIED ", " EVEN);
+	for (unsigned cpu = 0; cpu < CPUS; cpu++) {
+		assert_int_equal(place_of(cpu, slot_of(&inst, 0)), PLANE_WORKERS);
+		assert_int_equal(place_of(cpu, slot_of(&inst, 1)), PLANE_HELD);
+	}
+	assert_true(inst.engine.slots[slot_of(&inst, 0)].kernel);
+	inst.policies = untried->policies;
+	kernel_part.change(&inst, 0);
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
+		assert_int_equal(place_of(cpu, slot_of(&inst, 0)), PLANE_HELD);
+	inst.policies = config->policies;
+	kernel_part.change(&inst, 0);
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
+		assert_int_equal(place_of(cpu, slot_of(&inst, 0)), PLANE_WORKERS);
+	config_free(untried);
+	close_plane(&inst, config);
+}
+
 /* A policy of one bucket is the CPUs', with a line, a book and terms; what waits is workers'. */
 static void test_who_decides(void **state)
 {
@@ -347,9 +377,9 @@ static void test_who_decides(void **state)
 	for (unsigned cpu = 0; cpu < CPUS; cpu++) {
 		const struct policy_state *line = &plane.lines[cpu][slot_of(&inst, 0)];
 
-		assert_int_equal(plane.decided[cpu][slot_of(&inst, 0)], PLANE_UNSAMPLED);
-		assert_int_equal(plane.decided[cpu][slot_of(&inst, 1)], WORKERS);
-		assert_int_equal(plane.decided[cpu][slot_of(&inst, 2)], PLANE_UNSAMPLED);
+		assert_int_equal(place_of(cpu, slot_of(&inst, 0)), PLANE_HELD);
+		assert_int_equal(place_of(cpu, slot_of(&inst, 1)), PLANE_WORKERS);
+		assert_int_equal(place_of(cpu, slot_of(&inst, 2)), PLANE_HELD);
 		assert_string_equal(plane.terms[cpu][slot_of(&inst, 2)]->name, "counts");
 		assert_int_equal(police_flags(line) & POLICE_TCP_ONLY, 0);
 		assert_true(police_flags(line) & POLICE_SIMPLE);
@@ -722,6 +752,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_who_decides, forget_before),
+		cmocka_unit_test_setup(test_trial, forget_before),
 		cmocka_unit_test_setup(test_ending, forget_before),
 		cmocka_unit_test_setup(test_soft_ending, forget_before),
 		cmocka_unit_test_setup(test_membership, forget_before),
