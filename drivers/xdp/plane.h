@@ -63,7 +63,7 @@ struct flow_sample *plane_sample_of(struct plane *plane, unsigned cpu, unsigned 
 /*
  * What a CPU has of the policy in a slot it decides from now on, and samples flows of it, unless
  * `sample` is PLANE_UNSAMPLED; or leaves to workers, and while they are away it is lost if `never`,
- * as its limit is never exceeded. To be said after whatever else has written that line, of which it
+ * as its limit is never exceeded, and not only counted. To be said after whatever else has written that line, of which it
  * takes a word (see plane_maps.h).
  */
 #define PLANE_UNSAMPLED UINT32_MAX

@@ -49,6 +49,12 @@ static bool has_lines(const struct policy *policy)
 	return policy_is_one_bucket(policy);
 }
 
+/* Whether a packet of it must not pass unseen. What is only counted, as in shadow, all passes. */
+static bool must_be_held(const struct policy *policy)
+{
+	return policy_is_never_exceeded(policy) && policy->action != ACTION_COUNT;
+}
+
 /* Who decides what a CPU has of it: that CPU, or workers. */
 static void hold_line(struct instance *inst, unsigned cpu, uint32_t slot,
 	const struct policy *policy, bool kernel)
@@ -56,7 +62,7 @@ static void hold_line(struct instance *inst, unsigned cpu, uint32_t slot,
 	if (kernel && !policy_needs_worker(policy))
 		plane_hold(inst->plane, cpu, slot, inst->kernel_lines->sample_of[slot]);
 	else
-		plane_leave(inst->plane, cpu, slot, policy_is_never_exceeded(policy));
+		plane_leave(inst->plane, cpu, slot, must_be_held(policy));
 }
 
 static void hold_lines(
@@ -402,7 +408,7 @@ void kernel_lines_publish(struct instance *inst)
 	if (!inst->plane)
 		return;
 	for (unsigned i = 0; i < inst->n_policies; i++)
-		never |= policy_is_never_exceeded(&inst->policies[i]);
+		never |= must_be_held(&inst->policies[i]);
 	plane_leave_unknown(inst->plane, never);
 	ret = plane_publish(inst->plane, inst->classifier);
 	if (ret == -E2BIG)

@@ -364,6 +364,37 @@ static void test_trial(void **state)
 	close_plane(&inst, config);
 }
 
+/* While workers are away what is theirs is lost of a limit that is never exceeded and enforced. */
+static void test_never(void **state)
+{
+	static const struct {
+		enum guarantee guarantee;
+		enum action action;
+		bool never;
+	} rows[] = {
+		{GUARANTEE_SOFT, ACTION_DROP, false}, {GUARANTEE_CONSERVED, ACTION_DROP, true},
+		{GUARANTEE_CONSERVED, ACTION_MARK, true},
+		{GUARANTEE_CONSERVED, ACTION_COUNT, false}, /* as all are in shadow */
+	};
+	struct instance inst;
+	struct config *config;
+
+	(void)state;
+	open_plane(&inst, &config, TRIED);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		config->policies[0].guarantee = rows[i].guarantee;
+		config->policies[0].action = rows[i].action;
+		kernel_part.change(&inst, 0);
+		assert_int_equal(place_of(1, slot_of(&inst, 0)),
+			rows[i].never ? PLANE_WORKERS_ALONE : PLANE_WORKERS);
+		kernel_lines_publish(&inst);
+		assert_int_equal(plane.unknown_never, rows[i].never);
+	}
+	config->policies[0].guarantee = GUARANTEE_SOFT;
+	config->policies[0].action = ACTION_DROP;
+	close_plane(&inst, config);
+}
+
 /* A policy of one bucket is the CPUs', with a line, a book and terms; what waits is workers'. */
 static void test_who_decides(void **state)
 {
@@ -753,6 +784,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_who_decides, forget_before),
 		cmocka_unit_test_setup(test_trial, forget_before),
+		cmocka_unit_test_setup(test_never, forget_before),
 		cmocka_unit_test_setup(test_ending, forget_before),
 		cmocka_unit_test_setup(test_soft_ending, forget_before),
 		cmocka_unit_test_setup(test_membership, forget_before),
