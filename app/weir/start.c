@@ -243,8 +243,11 @@ static int shared_buckets_alloc(struct instance *inst)
 			    : pages_alloc(n * sizeof(*inst->engine.shared_buckets),
 				      inst->n_policies * sizeof(*inst->engine.shared_buckets),
 				      SOCKET_ID_ANY);
-	for (unsigned w = 0; w < inst->config->n_workers; w++)
+	for (unsigned w = 0; w < inst->config->n_workers; w++) {
 		inst->workers[w].shared_buckets = inst->engine.shared_buckets;
+		inst->workers[w].membership = kernel_lines_membership(inst);
+		inst->workers[w].soft_ending = kernel_lines_soft_ending(inst);
+	}
 	return inst->engine.shared_buckets ? 0 : -ENOMEM;
 }
 

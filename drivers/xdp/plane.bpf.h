@@ -25,7 +25,8 @@
 #define VIRTUAL_SHIFT 48 /* TOKEN_SHIFT - GCRA_SHIFT */
 #define SECOND_SHIFT  8  /* VIRTUAL_SHIFT - SHARED_BUCKET_SECOND */
 #define BUCKET_AHEAD  (2ULL << 20 << GCRA_SHIFT)
-#define ENDING_PARTS  255 /* EXPIRY_PARTS, PLANE_ENDING */
+#define MOST_AHEAD    (1ULL << 62) /* GCRA_MAX_SECOND */
+#define ENDING_PARTS  255          /* EXPIRY_PARTS, PLANE_ENDING */
 
 /* As police/expire.h: of a burst that may be exceeded so much does not end. */
 #define LEAST_BYTES   9084
@@ -116,10 +117,11 @@ struct wide {
 	__u64 high, low;
 };
 
-/* struct police_end, of virtual time */
+/* struct police_end */
 struct plane_end {
-	__u64 least;
-	__u8 parts; /* what ends, or 0 */
+	__u64 behind; /* ticks that the clock has lost since */
+	__u64 least;  /* virtual time */
+	__u8 parts;   /* what ends, or 0 */
 };
 
 static __always_inline struct wide multiply_wide(__u64 a, __u64 b)
@@ -142,15 +144,35 @@ static __always_inline __u64 virtual_time(const struct plane_profile *profile, _
 	return high << (64 - VIRTUAL_SHIFT) | low >> VIRTUAL_SHIFT;
 }
 
-/* gcra_tokens() */
-static __always_inline __s64 tokens_there(
-	const struct plane_profile *profile, __u64 burst, __u64 at, __u64 allow_at)
+/* A profile at an instant: struct gcra_now. */
+struct plane_now {
+	__u64 at, burst, second;
+};
+
+/* shared_bucket_slowed() of a clock that has lost so many ticks, or shared_bucket_limit() of none */
+static __always_inline struct plane_now plane_instant(
+	const struct plane_profile *profile, __u64 now, __u64 behind)
 {
-	__u64 second = profile->rate >> SECOND_SHIFT, tokens = at - allow_at;
+	__u64 second = profile->rate >> SECOND_SHIFT;
+	struct wide ahead;
 
 	if (second < BUCKET_AHEAD)
 		second = BUCKET_AHEAD;
-	return (__s64)(tokens + second < burst + second ? tokens : burst);
+	if (behind) {
+		ahead = multiply_wide(behind, profile->rate);
+		second += ahead.high << (64 - VIRTUAL_SHIFT) | ahead.low >> VIRTUAL_SHIFT;
+		if (ahead.high >> (VIRTUAL_SHIFT - 2) || second > MOST_AHEAD)
+			second = MOST_AHEAD;
+	}
+	return (struct plane_now){virtual_time(profile, now), profile->burst, second};
+}
+
+/* gcra_tokens() */
+static __always_inline __s64 tokens_there(const struct plane_now *now, __u64 allow_at)
+{
+	__u64 tokens = now->at - allow_at;
+
+	return (__s64)(tokens + now->second < now->burst + now->second ? tokens : now->burst);
 }
 
 /* The workers' tick. False while control writes how to find it again and again. */
@@ -240,22 +262,22 @@ static __always_inline bool look_at_lease(
 		return true;
 	if ((__s64)since < 0)
 		return soft;
-	*end = (struct plane_end){least_burst(terms), ending};
+	*end = (struct plane_end){since - left_of(since, ending), least_burst(terms), ending};
 	*now = until + left_of(since, ending);
 	return true;
 }
 
 /* shared_bucket_trim(); false where others always come first. */
 static __always_inline bool trim_bucket(volatile struct plane_bucket *bucket,
-	const struct plane_profile *profile, __u64 at, const struct plane_end *end)
+	const struct plane_now *now, const struct plane_end *end)
 {
-	__u64 burst = left_of(profile->burst, end->parts), seen = bucket->allow_at;
-	__u64 least = end->least < profile->burst ? end->least : profile->burst;
+	__u64 least = end->least < now->burst ? end->least : now->burst, seen = bucket->allow_at;
+	struct plane_now left = {now->at, left_of(now->burst, end->parts), now->second};
 
-	if (burst < least)
-		burst = least;
+	if (left.burst < least)
+		left.burst = least;
 	for (int i = 0; i < TAKE_TRIES; i++) {
-		__u64 settled = at - (__u64)tokens_there(profile, burst, at, seen), was = seen;
+		__u64 settled = left.at - (__u64)tokens_there(&left, seen), was = seen;
 
 		if (settled == was)
 			return true;
@@ -283,18 +305,18 @@ static __always_inline __u64 part_to_take(
 
 /* shared_bucket_take() */
 static __always_inline __u64 take_from(volatile struct plane_bucket *bucket,
-	const struct plane_profile *profile, __u64 need, __u64 at, __u64 now)
+	const struct plane_profile *profile, __u64 need, const struct plane_now *instant, __u64 now)
 {
 	__u64 seen = bucket->allow_at;
 
 	for (int i = 0; i < TAKE_TRIES; i++) {
-		__s64 tokens = tokens_there(profile, profile->burst, at, seen);
+		__s64 tokens = tokens_there(instant, seen);
 		__u64 taken = part_to_take(profile, tokens, need, now), was = seen;
 
 		if (taken == 0)
 			return 0;
 		seen = __sync_val_compare_and_swap(
-			&bucket->allow_at, was, at - (__u64)tokens + taken);
+			&bucket->allow_at, was, instant->at - (__u64)tokens + taken);
 		if (seen == was)
 			return taken >> GCRA_SHIFT;
 	}
@@ -310,16 +332,17 @@ __noinline __u64 plane_draw(__u32 line, __u32 slot, __u64 units)
 	volatile struct plane_bucket *bucket = bpf_map_lookup_elem(&plane_buckets, &slot);
 	const struct plane_line *mine = bpf_map_lookup_elem(&plane_lines, &line);
 	struct plane_profile profile;
-	__u64 at, now;
+	struct plane_now instant;
 	struct plane_end end;
+	__u64 now;
 
 	if (!bucket || !mine || !tick_of_kernel(&now) || !look_at_lease(mine, &now, &end) ||
 		!read_profile(bucket, &profile))
 		return 0;
-	at = virtual_time(&profile, now);
-	if (end.parts && !trim_bucket(bucket, &profile, at, &end))
+	instant = plane_instant(&profile, now, end.behind);
+	if (end.parts && !trim_bucket(bucket, &instant, &end))
 		return 0;
-	return take_from(bucket, &profile, units << GCRA_SHIFT, at, now);
+	return take_from(bucket, &profile, units << GCRA_SHIFT, &instant, now);
 }
 
 static __always_inline __u64 hash_step(__u64 h, __u64 word)

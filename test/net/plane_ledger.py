@@ -20,6 +20,7 @@ import threading
 import time
 
 import box
+import threads
 from box import expect, wait_until
 from bypass import cable, setup
 from lifecycle import raw
@@ -58,6 +59,7 @@ class Traffic:
 
     def __init__(self):
         self.on = {1: False, 2: False}
+        self.fragments = False  # one in eight, which only workers understand
         self.samples = []  # (a time, bytes behind each box after it, a time after that)
         self.ends = threading.Event()
         self.threads = [threading.Thread(target=run) for run in (self._send, self._count)]
@@ -65,6 +67,7 @@ class Traffic:
     def _send(self):
         with raw(WIRES[1][0]) as one, raw(WIRES[2][0]) as two:
             frames, before, due = [frame(1000 + k) for k in range(16)], time.monotonic(), 0.0
+            part = frames[0][:20] + struct.pack(">H", 100) + frames[0][22:]
             while not self.ends.is_set():
                 time.sleep(0.001)
                 now = time.monotonic()
@@ -73,7 +76,7 @@ class Traffic:
                 for k in range(int(due)):
                     for i, port in ((1, one), (2, two)):
                         if self.on[i]:
-                            port.send(frames[k % 16])
+                            port.send(frames[k % 16] if k % 8 or not self.fragments else part)
                 due %= 1
 
     def _count(self):
@@ -219,5 +222,22 @@ def soft_halves(scene):
     return f"stopped: {stopped}; killed: {killed}"
 
 
+def workers_halve(scene):
+    """Control alone stands still: CPUs and workers of box 1 keep to half of the limit together."""
+    with two_boxes(scene, "soft") as (one, _), Traffic() as traffic:
+        has_all(traffic)
+        with threads.standing(one.process.pid):
+            time.sleep(TIMEOUT_S)
+            wait_until(lambda: traffic.rates(0.5)[0] < 0.5 + SLACK, "CPUs to keep to half")
+            alone = traffic.rates(2)[0]
+            traffic.fragments = True
+            mixed = traffic.rates(4)[0]
+        has_all(traffic)
+        expect(one.total("rx_packets") > 100, "no fragment came by a worker")
+    said = f"CPUs alone {alone:.2f}, with workers {mixed:.2f}"
+    expect(all(0.5 - SLACK < rate < 0.5 + SLACK for rate in (alone, mixed)), said)
+    return said
+
+
 if __name__ == "__main__":
-    box.main([keeps_leases, soft_halves], setup=setup)
+    box.main([keeps_leases, soft_halves, workers_halve], setup=setup)

@@ -11,25 +11,14 @@
 #include "police/expire.h"
 #include "worker_own.h"
 
-/* Whether limits may have ended, so that judge_lend() is to be asked. */
+/* Whether limits may have ended, so that judge_lend() is to be asked: one branch for both ways. */
 static inline bool judge_limits_end(const struct worker *worker)
 {
-	return worker_own_const(worker)->ended != 0;
+	return (worker_own_const(worker)->ended | worker_own_const(worker)->unheard) != 0;
 }
 
 /* What a packet costs, for a policy that is simple, or police_borrows(). */
-static inline void judge_lend(
-	struct worker *w, struct policy_state *state, uint32_t policy, uint32_t cost, uint64_t now)
-{
-	struct shared_bucket *shared = &w->shared_buckets[policy];
-	const struct police_end end = {.from = worker_own(w)->ended, .ending = w->ending[policy]};
-
-	if (unlikely(judge_limits_end(w) && end.ending))
-		police_borrow_ended(state, shared, cost, now, &end);
-	else if (police_is_simple(state))
-		police_borrow(state, shared, cost, now);
-	else
-		police_borrow_other(state, shared, cost, now);
-}
+void judge_lend(struct worker *worker, struct policy_state *state, uint32_t policy, uint32_t cost,
+	uint64_t now);
 
 #endif

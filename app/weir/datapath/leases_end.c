@@ -41,6 +41,15 @@ void expire_limits(struct worker *w, uint64_t now)
 	counter_add(&w->counters.expired, 1);
 }
 
+void expire_membership(struct worker *w, uint64_t now)
+{
+	const struct expiry lease = {.until = expiry_until(w->membership),
+		.span = __atomic_load_n(&w->membership->span, __ATOMIC_RELAXED)};
+	bool past = expiry_is_past(&lease, now) && (int64_t)(now - lease.until) >= 0;
+
+	worker_own(w)->unheard = past ? lease.until : 0;
+}
+
 bool expire_lasts(struct worker *w)
 {
 	if (expiry_until(&w->expiry) != 0)

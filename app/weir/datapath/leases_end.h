@@ -18,10 +18,18 @@
 /* Carries out the end of the limits, if it has not been seen yet. The worker. */
 void expire_limits(struct worker *w, uint64_t now);
 
+/*
+ * Whether those have ended that may be exceeded: by the membership, which the kernel's CPUs look at
+ * as well (drivers/xdp/plane.h). By a clock that has been set back they have not.
+ */
+void expire_membership(struct worker *w, uint64_t now);
+
 static inline void expire_look(struct worker *w, uint64_t now)
 {
 	if (unlikely(expiry_is_past(&w->expiry, now)))
 		expire_limits(w, now);
+	if (unlikely(w->membership))
+		expire_membership(w, now);
 }
 
 /* Whether limits have ended and control has not answered yet; asked before limits are taken. */

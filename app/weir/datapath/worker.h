@@ -108,6 +108,13 @@ struct worker {
 	struct expiry
 		expiry;  /* of its limits; control renews it, the worker says that it is over */
 	uint8_t *ending; /* the worker: of each line, what ends of its limit then */
+	/*
+	 * Where CPUs of the kernel draw from the shared buckets, too: the lease of limits that may
+	 * be exceeded, and what ends with it by slot, for all alike. Control's: atomics only; or
+	 * NULL, and nothing of these ends.
+	 */
+	const struct expiry *membership;
+	const uint8_t *soft_ending;
 	struct limit_ring limit_ring;
 	struct in_flight *in_flight; /* the worker's: a burst that waits, see in_flight.h */
 	struct shaper *shaper;       /* the worker's, but for shaper_counts() */

@@ -23,6 +23,7 @@ struct worker_own {
 	struct sample_bound bound;
 	uint64_t idle_since; /* tick of the last packet */
 	uint64_t ended;      /* tick at which limits ended, see leases_end.h; 0: they go on */
+	uint64_t unheard;    /* and of those that may be exceeded, which say so themselves */
 	uint32_t turns;      /* of the loop, if there are tables of sources to look after */
 	uint32_t aged;       /* turns in which one was */
 };

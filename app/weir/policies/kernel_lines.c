@@ -28,6 +28,7 @@ struct kernel_lines {
 	uint32_t *sample_of; /* by slot, or PLANE_UNSAMPLED */
 	uint32_t *free;      /* samples that no policy has */
 	uint8_t *ending;     /* by slot: what ends of its present limit, or of the next */
+	uint8_t *soft;       /* and for workers, of what may be exceeded, else 0; atomics only */
 	unsigned n_free;
 };
 
@@ -140,6 +141,11 @@ static uint8_t ending_of(
 	return soft_ending(view->local_limit, view->limit / n);
 }
 
+static void set_soft(struct instance *inst, uint32_t slot, uint8_t ending)
+{
+	__atomic_store_n(&inst->kernel_lines->soft[slot], ending, __ATOMIC_RELAXED);
+}
+
 static void kernel_change(struct instance *inst, unsigned policy)
 {
 	uint32_t slot = inst->slots.of[policy];
@@ -156,6 +162,7 @@ static void kernel_remove(struct instance *inst, uint32_t slot)
 		memset(&inst->engine.workers[w].states[slot], 0, sizeof(struct policy_state));
 		inst->engine.workers[w].samples[slot] = NULL;
 	}
+	set_soft(inst, slot, 0);
 	plane_book(inst->plane, slot)->name[0] = '\0';
 	give_sample(inst->kernel_lines, slot);
 }
@@ -183,7 +190,8 @@ static int make_lines(struct instance *inst)
 	lines->sample_of = malloc(inst->slots.capacity * sizeof(*lines->sample_of));
 	lines->free = malloc(PLANE_SAMPLES * sizeof(*lines->free));
 	lines->ending = calloc(inst->slots.capacity, sizeof(*lines->ending));
-	if (!lines->sample_of || !lines->free || !lines->ending)
+	lines->soft = calloc(inst->slots.capacity, sizeof(*lines->soft));
+	if (!lines->sample_of || !lines->free || !lines->ending || !lines->soft)
 		return -ENOMEM;
 	memset(lines->sample_of, 0xff, inst->slots.capacity * sizeof(*lines->sample_of));
 	for (uint32_t i = 0; i < PLANE_SAMPLES; i++)
@@ -220,6 +228,7 @@ void kernel_lines_stop(struct instance *inst)
 	free(inst->kernel_lines->sample_of);
 	free(inst->kernel_lines->free);
 	free(inst->kernel_lines->ending);
+	free(inst->kernel_lines->soft);
 	free(inst->kernel_lines);
 	inst->kernel_lines = NULL;
 }
@@ -232,6 +241,8 @@ void kernel_lines_begun(struct instance *inst, unsigned cpu, const struct limit_
 
 	limiter_view(inst->limiter, index, &view);
 	inst->kernel_lines->ending[profile->policy] = ending_of(inst, policy, &view);
+	if (!policy_is_conserved(policy))
+		set_soft(inst, profile->policy, inst->kernel_lines->ending[profile->policy]);
 	plane_lines(inst->plane, cpu)[profile->policy].over = (struct police_over){0};
 	plane_set_terms(inst->plane, cpu, profile->policy, policy);
 	plane_set_ending(
@@ -246,6 +257,8 @@ void kernel_lines_tell(struct instance *inst, unsigned cpu, const struct limit_p
 
 	if (plane_ending(inst->plane, cpu, profile->policy) != ending)
 		plane_set_ending(inst->plane, cpu, profile->policy, ending);
+	if (inst->kernel_lines->soft[profile->policy] > ending)
+		set_soft(inst, profile->policy, ending);
 	if (police_shift(line) != profile->sample_shift)
 		token_bucket_set_owner(
 			&line->bucket, police_owner(police_flags(line), profile->sample_shift,
@@ -264,9 +277,22 @@ void kernel_lines_before(struct instance *inst, unsigned policy, const struct li
 	if (!inst->plane || !inst->engine.slots[slot].kernel)
 		return;
 	ending = inst->kernel_lines->ending[slot] = ending_of(inst, &inst->policies[policy], view);
+	if (!policy_is_conserved(&inst->policies[policy]) &&
+		inst->kernel_lines->soft[slot] < ending)
+		set_soft(inst, slot, ending);
 	for (unsigned cpu = 0; cpu < inst->engine.n_cpus; cpu++)
 		if (plane_ending(inst->plane, cpu, slot) < ending)
 			plane_set_ending(inst->plane, cpu, slot, ending);
+}
+
+const struct expiry *kernel_lines_membership(const struct instance *inst)
+{
+	return inst->plane ? plane_membership(inst->plane) : NULL;
+}
+
+const uint8_t *kernel_lines_soft_ending(const struct instance *inst)
+{
+	return inst->kernel_lines ? inst->kernel_lines->soft : NULL;
 }
 
 struct expiry *kernel_lines_lease(const struct instance *inst)

@@ -39,6 +39,12 @@ void kernel_lines_tell(struct instance *inst, unsigned cpu, const struct limit_p
 /* Before the limit of a policy becomes the one of this view. */
 void kernel_lines_before(struct instance *inst, unsigned policy, const struct limiter_view *view);
 
+/* The lease of limits that may be exceeded, of CPUs and workers alike; or NULL. */
+const struct expiry *kernel_lines_membership(const struct instance *inst);
+
+/* By slot, what ends of limits that may be exceeded, for workers as for CPUs; or NULL. */
+const uint8_t *kernel_lines_soft_ending(const struct instance *inst);
+
 /* The lease of its CPUs, which nobody writes but who calls this; or NULL. */
 struct expiry *kernel_lines_lease(const struct instance *inst);
 

@@ -303,7 +303,7 @@ static void change_ended(struct shared_bucket *shared, const struct shared_bucke
 {
 	uint64_t at = expiry_slowed(slot->ended, now, slot->ending);
 
-	shared_bucket_trim(shared, at, slot->ending, 0);
+	shared_bucket_trim(shared, at, now, slot->ending, 0);
 	shared_bucket_change_since(shared, profile, at, now);
 }
 

@@ -271,16 +271,35 @@ static inline uint64_t shared_bucket_left(uint64_t burst, uint8_t ending, uint64
 	return left > floor ? left : floor;
 }
 
-/* Leaves in a shared bucket, as of a tick, no more than what is left of its burst. Any worker. */
+/*
+ * An instant of a clock that stands at tick `at`, as it goes slower, where others stand at `now`:
+ * what one of these has taken lies ahead by as much as is granted between, and is not taken for
+ * something old.
+ */
+static inline struct gcra_now shared_bucket_slowed(
+	const struct gcra_profile *limit, uint64_t at, uint64_t now)
+{
+	struct gcra_now instant = gcra_now(limit, at);
+	tokens_t ahead = (int64_t)(now - at) > 0 ? (tokens_t)(now - at) * limit->rate : 0;
+
+	ahead = (ahead >> (TOKEN_SHIFT - GCRA_SHIFT)) + instant.second;
+	instant.second = ahead < GCRA_MAX_SECOND ? (uint64_t)ahead : GCRA_MAX_SECOND;
+	return instant;
+}
+
+/*
+ * Leaves in a shared bucket, as of a tick of a clock that may go slower than those that stand at
+ * `now`, no more than what is left of its burst. Any worker.
+ */
 static inline void shared_bucket_trim(
-	struct shared_bucket *shared, uint64_t at, uint8_t ending, uint64_t least)
+	struct shared_bucket *shared, uint64_t at, uint64_t now, uint8_t ending, uint64_t least)
 {
 	const struct shared_bucket_profile profile = shared_bucket_read(shared);
 	struct gcra_profile limit = shared_bucket_limit(&profile);
 	struct gcra_now instant;
 
 	limit.burst = shared_bucket_left(limit.burst, ending, least);
-	instant = gcra_now(&limit, at);
+	instant = shared_bucket_slowed(&limit, at, now);
 	shared_bucket_settle(shared, &instant);
 }
 
@@ -422,6 +441,29 @@ static inline uint64_t shared_bucket_part(
 	return need + (spare < quantum ? spare : quantum);
 }
 
+/* shared_bucket_take() as of an instant, with a lot. */
+static inline uint64_t shared_bucket_take_at(struct shared_bucket *shared,
+	const struct shared_bucket_profile *profile, const struct gcra_now *instant, uint64_t need,
+	uint64_t lot)
+{
+	/* The word stands for nothing else in memory: no order is needed. */
+	uint64_t seen = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED);
+	uint64_t taken, left;
+
+	do {
+		int64_t tokens = gcra_tokens(&(struct gcra){seen}, instant);
+
+		/* Another core's clock may be ahead of ours: what it took is not here yet. */
+		taken = shared_bucket_part(
+			profile, tokens > 0 ? (uint64_t)tokens : 0, need << GCRA_SHIFT, lot);
+		if (taken == 0)
+			return 0;
+		left = instant->at - (uint64_t)tokens + taken;
+	} while (!__atomic_compare_exchange_n(
+		&shared->state.allow_at, &seen, left, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return taken >> GCRA_SHIFT;
+}
+
 /*
  * Takes at least `need` units (at least 1) for a worker that lacks as many, and up to a quantum
  * more. Returns the units taken, or 0 if there are not as many, and a lot more. Any worker;
@@ -432,23 +474,21 @@ static inline uint64_t shared_bucket_take(struct shared_bucket *shared, uint64_t
 	const struct shared_bucket_profile profile = shared_bucket_read(shared);
 	struct gcra_profile limit = shared_bucket_limit(&profile);
 	struct gcra_now instant = gcra_now(&limit, now);
-	uint64_t lot = shared_bucket_lot(&profile, now);
-	/* The word stands for nothing else in memory: no order is needed. */
-	uint64_t seen = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED);
-	uint64_t taken, left;
 
-	do {
-		int64_t tokens = gcra_tokens(&(struct gcra){seen}, &instant);
+	return shared_bucket_take_at(
+		shared, &profile, &instant, need, shared_bucket_lot(&profile, now));
+}
 
-		/* Another core's clock may be ahead of ours: what it took is not here yet. */
-		taken = shared_bucket_part(
-			&profile, tokens > 0 ? (uint64_t)tokens : 0, need << GCRA_SHIFT, lot);
-		if (taken == 0)
-			return 0;
-		left = instant.at - (uint64_t)tokens + taken;
-	} while (!__atomic_compare_exchange_n(
-		&shared->state.allow_at, &seen, left, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	return taken >> GCRA_SHIFT;
+/* By a clock that goes slower, as shared_bucket_slowed() has it. */
+static inline uint64_t shared_bucket_take_slowed(
+	struct shared_bucket *shared, uint64_t at, uint64_t now, uint64_t need)
+{
+	const struct shared_bucket_profile profile = shared_bucket_read(shared);
+	struct gcra_profile limit = shared_bucket_limit(&profile);
+	struct gcra_now instant = shared_bucket_slowed(&limit, at, now);
+
+	return shared_bucket_take_at(
+		shared, &profile, &instant, need, shared_bucket_lot(&profile, at));
 }
 
 /* Virtual time at a tick, by the limit that is in force. Any worker. */

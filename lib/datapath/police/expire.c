@@ -56,9 +56,25 @@ void police_expire(struct policy_state *state, uint8_t ending, uint64_t from)
 bool police_borrow_ended(struct policy_state *state, struct shared_bucket *shared, uint64_t cost,
 	uint64_t now, const struct police_end *end)
 {
-	uint64_t at = expiry_slowed(end->from, now, end->ending);
+	struct token_bucket *bucket = &state->bucket;
+	uint64_t at = expiry_slowed(end->from, now, end->ending), held, borrowed;
 
-	shared_bucket_trim(shared, at, end->ending, end->least);
-	return police_borrows(state) ? police_borrow_other(state, shared, cost, at)
-				     : police_borrow(state, shared, cost, at);
+	if (police_borrows(state)) {
+		bucket = &state->other->meter.bucket;
+		cost <<= state->other->unit_bits;
+	}
+	shared_bucket_trim(shared, at, now, end->ending, end->least);
+	held = bucket->tokens >> TOKEN_BYTE;
+	if (held >= cost)
+		return true;
+	borrowed = shared_bucket_take_slowed(shared, at, now, cost - held);
+	bucket->tokens += borrowed << TOKEN_BYTE;
+	return borrowed > 0;
+}
+
+uint64_t police_burst_least(const struct policy_state *state)
+{
+	if (!police_borrows(state) || state->other->count == COUNT_BYTES)
+		return POLICE_LEAST_BYTES;
+	return POLICE_LEAST_PACKETS << state->other->unit_bits;
 }

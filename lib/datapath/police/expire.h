@@ -29,6 +29,9 @@ void police_expire(struct policy_state *state, uint8_t ending, uint64_t from);
 #define POLICE_LEAST_BYTES   UINT64_C(9084)
 #define POLICE_LEAST_PACKETS UINT64_C(6)
 
+/* So many units of a bucket; of a policy that borrows. Any thread. */
+uint64_t police_burst_least(const struct policy_state *state);
+
 /* How a limit has ended: since a tick, in what, and of a bucket of how many units, at least. */
 struct police_end {
 	uint64_t from, least;
@@ -38,7 +41,8 @@ struct police_end {
 /*
  * police_borrow() of a policy whose limit has ended but for what is left: by a clock that goes
  * slower since then, from a bucket that is as much shallower. Others may draw from it by the whole
- * limit meanwhile: who is slower takes no more than his part of it. The state's one writer.
+ * limit meanwhile, for however long: who is slower takes no more than his part of it. The state's
+ * one writer.
  */
 bool police_borrow_ended(struct policy_state *state, struct shared_bucket *shared, uint64_t cost,
 	uint64_t now, const struct police_end *end);

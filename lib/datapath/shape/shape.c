@@ -37,7 +37,7 @@ static uint64_t shared_bucket_claim(
 
 	at = shared_bucket_tick(queue, at);
 	if (__builtin_expect(queue->state & QUEUE_SLOWED, 0))
-		shared_bucket_trim(queue->shared, at, queue->ending, 0);
+		shared_bucket_trim(queue->shared, at, at, queue->ending, 0);
 	if (need)
 		over = shared_bucket_book(queue->shared, at, need, most, &queue->bucket.tokens);
 	else if (queue->held == 0) /* it costs nothing */

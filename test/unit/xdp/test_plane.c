@@ -605,6 +605,7 @@ static void test_together(void **state)
 #define SETTLED_DEPTH UINT64_C(10000000)
 #define ENDED_CPUS    4
 #define ENDED_S       4
+#define ENDED_FRAMES  8   /* in 10 ms: more than any of these limits */
 #define SETTLED_PARTS 500 /* what passes is as exact as a part in so many, and what CPUs hold */
 #define PATIENCE_NS   (60 * SECOND_NS)
 
@@ -699,16 +700,16 @@ static void begin_ended(struct plane *plane, const struct policy *policy,
 	expiry_init(plane_membership(plane), at, 2 * SECOND_NS);
 }
 
-/* Packets that pass in seconds of a backlog of full-sized frames. */
+/* Packets that pass in so many seconds, and an instant, of a backlog of full-sized frames. */
 static uint64_t pass_for(struct world *world, uint64_t from, unsigned seconds)
 {
 	uint8_t frame[FRAME_MAX];
 	uint64_t passed = 0;
 
 	make_udp(frame, FRAME_MAX, false);
-	for (unsigned ms = 0; ms < 1000 * seconds; ms += 10) {
+	for (unsigned ms = 0; ms <= 1000 * seconds; ms += 10) {
 		plane_tell_time(world->plane, 0, from + ms * (SECOND_NS / 1000), 0);
-		for (unsigned i = 0; i < ENDED_CPUS; i++)
+		for (unsigned i = 0; i < ENDED_FRAMES; i++)
 			passed += run_frame(world, frame, FRAME_MAX, 1) == XDP_REDIRECT;
 	}
 	return passed;
@@ -756,6 +757,50 @@ static void test_soft_end(void **state)
 		part = rows[i].rate * ENDED_S / rows[i].n;
 		print_message("row %u: %" PRIu64 " of %" PRIu64 "\n", i, passed, part);
 		assert_in_range(passed, part * 3 / 4, part + 10 * unit);
+	}
+	close_world(&world);
+}
+
+/*
+ * CPUs and a worker draw from a bucket whose limit has ended long ago: as they go by one clock, the
+ * Nth part passes whoever has packets. A worker that goes by its own clock, as one that has not
+ * looked yet, has what it takes, and CPUs do not take that for something of long ago.
+ */
+static void test_two_clocks(void **state)
+{
+	static const uint64_t since_s[] = {0, 100, 1000, 1200, 2400, 100000, 3000000};
+	const struct token_bucket_params params = {.rate_bps = 8000000, .burst_bytes = 20000};
+	const uint64_t rate = params.rate_bps / 8, at = UINT64_C(1) << 50;
+	const struct policy policy = {.burst_bytes = 20000, .allocator = &divides_evenly};
+	struct world world;
+
+	(void)state;
+	need_kernel();
+	open_world(&world, &served);
+	for (unsigned i = 0; i < 2 * sizeof(since_s) / sizeof(since_s[0]); i++) {
+		const struct police_end end = {at, POLICE_LEAST_BYTES, expiry_ending(2, 1)};
+		uint64_t from = at + since_s[i / 2] * SECOND_NS, passed = 0, worker = 0;
+		struct shared_bucket *shared = &plane_buckets(world.plane)[SLOT];
+		bool slows = i % 2;
+
+		begin_ended(world.plane, &policy, &params, end.ending, at);
+		for (unsigned ms = 0; ms < 1000 * ENDED_S; ms += 10) {
+			struct policy_state line = plane_lines(world.plane, 0)[SLOT];
+			uint64_t now = from + ms * (SECOND_NS / 1000);
+
+			line.bucket.tokens = 0;
+			if (slows)
+				police_borrow_ended(&line, shared, 100, now, &end);
+			else
+				police_borrow(&line, shared, 100, now);
+			worker += line.bucket.tokens >> TOKEN_BYTE;
+			passed += pass_for(&world, now, 0);
+		}
+		print_message("%" PRIu64 " s: %" PRIu64 " and %" PRIu64 "\n", since_s[i / 2],
+			passed * FRAME_MAX, worker);
+		passed = passed * FRAME_MAX + worker;
+		assert_true(passed <= rate * ENDED_S / 2 + params.burst_bytes);
+		assert_true(!slows || passed >= rate * ENDED_S * 3 / 8);
 	}
 	close_world(&world);
 }
@@ -903,6 +948,7 @@ int main(void)
 		cmocka_unit_test(test_together),
 		cmocka_unit_test(test_settled),
 		cmocka_unit_test(test_soft_end),
+		cmocka_unit_test(test_two_clocks),
 		cmocka_unit_test(test_half_told),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_unserved),

@@ -214,11 +214,28 @@ static void shared_bucket_goes_slower_and_goes_on(void **state)
 		expect_between("ended", seed, draw_until(&s, 7, true, ENDS, back),
 			left - left / 50 - LARGE, left + BURST * AFTER / RATE + 1);
 		at = expiry_slowed(ENDS, back, ending());
-		shared_bucket_trim(&s.shared, at, ending(), 0);
+		shared_bucket_trim(&s.shared, at, at, ending(), 0);
 		shared_bucket_change_since(&s.shared, &profile, at, back);
 		/* They had taken all that there was. */
 		expect_between("again", seed, draw_until(&s, 7, false, back, back + GHZ),
 			RATE - RATE / 100, RATE + 2 * LARGE);
+	}
+}
+
+/* However far apart the two clocks are, what one has taken is not there for the other. */
+static void slow_worker_knows_what_is_taken(void **state)
+{
+	(void)state;
+	for (unsigned bit = 30; bit < 62; bit++) {
+		uint64_t now = ENDS + (UINT64_C(1) << bit);
+		struct sharing s;
+
+		sharing_start(&s, bit);
+		while (draw(&s, 0, false, now))
+			;
+		for (unsigned i = 0; i < 100; i++)
+			if (draw(&s, 1, true, now))
+				fail_msg("2^%u ticks after the end it takes", bit);
 	}
 }
 
@@ -265,6 +282,7 @@ int main(void)
 		cmocka_unit_test(each_meter_keeps_to_what_is_left),
 		cmocka_unit_test(shared_bucket_goes_slower_and_goes_on),
 		cmocka_unit_test(slow_worker_takes_from_nobody_else),
+		cmocka_unit_test(slow_worker_knows_what_is_taken),
 		cmocka_unit_test(shared_bucket_restarts),
 	};
 

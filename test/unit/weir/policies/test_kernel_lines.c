@@ -588,6 +588,39 @@ static void test_workers_borrow(void **state)
 	}
 }
 
+/* Whether frames conform in a turn a fifth of a second after the bucket was empty: five have come. */
+static bool conform_later(struct instance *inst)
+{
+	(void)conform_in_turn(inst, 0);
+	usleep(200000);
+	return conform_in_turn(inst, 0) > 0;
+}
+
+/* Control alone stands still for longer than its peers count it in: workers slow as CPUs do. */
+static void test_workers_unheard(void **state)
+{
+	const struct limiter_view view = {.limit = 1000, .local_limit = 125000};
+	uint64_t now = tick_now();
+	struct instance inst;
+	struct config *config;
+
+	(void)state;
+	open_of_two(&inst, &config, SLOW("drop"));
+	assert_true(conform_later(&inst));
+	plane.membership.until = now;
+	plane.membership.span = tick_hz();
+	assert_true(conform_later(&inst)); /* it has its half, and nothing ends */
+	kernel_lines_before(&inst, 0, &view);
+	assert_false(conform_later(&inst));
+	plane.membership.until = tick_now() + tick_hz() / 2;
+	assert_true(conform_later(&inst)); /* they have heard of it again */
+	plane.membership.until = now;
+	assert_false(conform_later(&inst));
+	kernel_part.remove(&inst, slot_of(&inst, 0));
+	assert_int_equal(inst.workers[0].soft_ending[slot_of(&inst, 0)], 0);
+	close_plane(&inst, config);
+}
+
 static void leave_former(unsigned i, const char *name, uint64_t units, uint64_t held)
 {
 	struct plane_former *former = &plane.former[i];
@@ -790,6 +823,7 @@ int main(void)
 		cmocka_unit_test_setup(test_membership, forget_before),
 		cmocka_unit_test_setup(test_alone, forget_before),
 		cmocka_unit_test_setup(test_workers_borrow, forget_before),
+		cmocka_unit_test_setup(test_workers_unheard, forget_before),
 		cmocka_unit_test_setup(test_adopt, forget_before),
 		cmocka_unit_test_setup(test_adopt_at_most, forget_before),
 		cmocka_unit_test_setup(test_take_over, forget_before),
