@@ -468,7 +468,7 @@ static bool is_used(const struct bypass *bypass, const char *pin)
 	const char *number = strrchr(pin, '-');
 	long interface = number ? strtol(number + 1, NULL, 10) : 0;
 
-	if (bypass->plane && strncmp(pin, "plane-", strlen("plane-")) == 0)
+	if (bypass->plane && plane_is_kept(pin))
 		return true;
 	for (unsigned i = 0; i < CONFIG_PORTS_MAX; i++)
 		if (interface != 0 && bypass->ports[i].interface == interface)
@@ -492,7 +492,7 @@ static void remove_pin(const struct bypass *bypass, const char *pin)
 		bpf_link__detach(link);
 		bpf_link__destroy(link);
 	}
-	unlink(path);
+	plane_unkeep(path);
 }
 
 /* What former processes of this limiter have left before ports that fail otherwise now. */
@@ -541,7 +541,7 @@ int bypass_open(const struct config *config, const struct bypass_room *room,
 /* In place of the program that a former process has left: no packet sees neither. */
 int bypass_take_over(struct bypass *bypass)
 {
-	int ret = 0;
+	int ret = bypass->plane ? plane_keep_aside(bypass->plane, bypass->directory) : 0;
 
 	for (unsigned i = 0; ret == 0 && i < CONFIG_PORTS_MAX; i++) {
 		struct bypass_port *port = &bypass->ports[i];
@@ -556,7 +556,7 @@ int bypass_take_over(struct bypass *bypass)
 
 int bypass_keep(struct bypass *bypass)
 {
-	return bypass->plane ? plane_keep(bypass->plane, bypass->directory) : 0;
+	return bypass->plane ? plane_keep(bypass->directory) : 0;
 }
 
 struct plane *bypass_plane(const struct bypass *bypass)

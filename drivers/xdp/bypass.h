@@ -58,7 +58,10 @@ int bypass_open(const struct config *config, const struct bypass_room *room,
  */
 int bypass_take_over(struct bypass *bypass);
 
-/* After that: leaves what the kernel's data plane knows for the next process. As above. */
+/*
+ * At once after that: what the kernel's data plane knows, of the programs that are there now, is
+ * the next process's, should this one end here. As above.
+ */
 int bypass_keep(struct bypass *bypass);
 
 /* The kernel's data plane, see plane.h; NULL where no port is its. */

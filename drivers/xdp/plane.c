@@ -3,7 +3,9 @@
  */
 #include "plane.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -13,6 +15,7 @@
 
 #include <linux/membarrier.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,6 +24,7 @@
 
 #include "base/counter.h"
 #include "base/expiry.h"
+#include "base/time.h"
 #include "classify/lines.h"
 #include "flow/flow_sample.h"
 #include "meter/shared_bucket.h"
@@ -77,8 +81,9 @@ static_assert(TOKEN_BYTE == 24 && TOKEN_SHIFT - GCRA_SHIFT == 48 && GCRA_SHIFT =
 static_assert(SHARED_BUCKET_SECOND == 40 && SHARED_BUCKET_AHEAD == 1 << 20, "");
 static_assert(POLICE_TCP_ONLY == 1 << 3 && ACCOUNTING_L3 == 1 && ACCOUNTING_WIRE == 2, "");
 
-/* What stands before the names of maps that are kept: no interface's. */
-#define KEPT "plane-"
+/* Where maps are kept, and where they are made ready: no interface's names. */
+#define KEPT       "plane"
+#define KEPT_ASIDE "plane-next"
 
 /* No packet takes as long, if the kernel does not say when all are over. */
 #define GRACE_NS 50000000
@@ -92,7 +97,7 @@ struct shared_map {
 
 /* What outlives the process, and the next one adopts. */
 struct kept_maps {
-	struct shared_map lines, buckets, books;
+	struct shared_map lines, buckets, books, clock;
 	unsigned slots;
 };
 
@@ -126,9 +131,10 @@ static void unmap_shared(struct shared_map *shared)
 	shared->memory = NULL;
 }
 
-static void name_kept(const char *directory, const char *what, char path[PATH_MAX])
+static void name_kept(
+	const char *directory, const char *where, const char *what, char path[PATH_MAX])
 {
-	snprintf(path, PATH_MAX, "%s/" KEPT "%s", directory, what);
+	snprintf(path, PATH_MAX, "%s/%s/%s", directory, where, what);
 }
 
 /* A map that a former process has left, if its values are as ours; returns its entries, or 0. */
@@ -139,7 +145,7 @@ static unsigned open_kept(
 	uint32_t bytes = sizeof(info);
 	char path[PATH_MAX];
 
-	name_kept(directory, what, path);
+	name_kept(directory, KEPT, what, path);
 	shared->fd = bpf_obj_get(path);
 	if (shared->fd < 0 || bpf_obj_get_info_by_fd(shared->fd, &info, &bytes) ||
 		info.value_size != value || map_memory(shared, value, info.max_entries))
@@ -155,8 +161,9 @@ static void close_kept(struct shared_map *shared)
 	shared->fd = -1;
 }
 
-static void forget_former(struct plane *plane)
+void plane_forget_former(struct plane *plane)
 {
+	close_kept(&plane->former.clock);
 	close_kept(&plane->former.lines);
 	close_kept(&plane->former.buckets);
 	close_kept(&plane->former.books);
@@ -172,8 +179,9 @@ static void open_former(struct plane *plane, const char *directory)
 	former->slots = open_kept(directory, "books", sizeof(struct plane_book), &former->books);
 	lines = open_kept(directory, "lines", sizeof(struct plane_line), &former->lines);
 	buckets = open_kept(directory, "buckets", sizeof(struct plane_bucket), &former->buckets);
-	if (lines != (uint64_t)former->slots * plane->cpus || buckets < former->slots)
-		forget_former(plane);
+	if (lines != (uint64_t)former->slots * plane->cpus || buckets < former->slots ||
+		open_kept(directory, "clock", sizeof(struct plane_clock), &former->clock) != 1)
+		plane_forget_former(plane);
 }
 
 static int make_books(struct plane *plane)
@@ -202,7 +210,7 @@ int plane_create(unsigned slots, uint32_t lines, const char *directory, struct p
 		.books = none,
 		.samples = none,
 		.clock = none,
-		.former = {none, none, none, 0},
+		.former = {none, none, none, none, 0},
 		.tables = -1,
 		.classifiers = {none, none},
 		.room = lines};
@@ -288,7 +296,7 @@ void plane_destroy(struct plane *plane)
 		return;
 	close_kept(&plane->classifiers[0]);
 	close_kept(&plane->classifiers[1]);
-	forget_former(plane);
+	plane_forget_former(plane);
 	close_kept(&plane->books);
 	unmap_shared(&plane->lines);
 	unmap_shared(&plane->buckets);
@@ -331,6 +339,35 @@ int plane_look_back(const struct plane *plane, unsigned i, struct plane_former *
 	return 0;
 }
 
+/* tick_of_kernel() of the former programs. */
+static uint64_t former_tick(const struct plane_clock *clock)
+{
+	const struct plane_time *from = &clock->times[clock->written & 1];
+	struct timespec now;
+	uint64_t elapsed;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	elapsed = (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec - from->ns;
+	return from->ticks +
+	       (uint64_t)(((unsigned __int128)elapsed * from->rate) >> PLANE_CLOCK_SHIFT);
+}
+
+/* look_at_lease() of them: where their clock stands for the bucket. */
+static uint64_t former_slowed(const struct plane *plane, unsigned i)
+{
+	const struct plane_line *lines = plane->former.lines.memory;
+	const struct plane_clock *clock = plane->former.clock.memory;
+	struct expiry lease = {.until = clock->until, .span = clock->span};
+	uint64_t tick = former_tick(clock);
+	uint8_t ending = lines[i].terms & PLANE_ENDING;
+
+	if (lines[i].terms & PLANE_SOFT)
+		lease = (struct expiry){.until = clock->member_until, .span = clock->member_span};
+	if (ending == 0 || !expiry_is_past(&lease, tick))
+		return tick;
+	return expiry_slowed(lease.until, tick, ending);
+}
+
 /* As shared_bucket_take(): what it has is divided by 2^shift, and it then has so much less. */
 static uint64_t take_part(
 	struct shared_bucket *shared, unsigned shift, uint64_t less, uint64_t tick)
@@ -350,18 +387,25 @@ static uint64_t take_part(
 	return units;
 }
 
-uint64_t plane_take_half(struct plane *plane, unsigned i, uint64_t tick)
+/* Its process is no more: nobody else writes limits there. */
+uint64_t plane_take_half(struct plane *plane, unsigned i, uint64_t rate)
 {
-	struct shared_bucket *buckets = plane->former.buckets.memory;
+	struct shared_bucket *shared = (struct shared_bucket *)plane->former.buckets.memory + i;
+	struct shared_bucket_profile profile = shared_bucket_read(shared);
+	uint64_t tick = former_slowed(plane, i);
 
-	return take_part(&buckets[i], 1, 0, tick);
+	if (profile.rate > rate) {
+		profile.rate = rate;
+		shared_bucket_change(shared, &profile, tick);
+	}
+	return take_part(shared, 1, 0, tick);
 }
 
-uint64_t plane_take_all(struct plane *plane, unsigned i, uint64_t tick)
+uint64_t plane_take_all(struct plane *plane, unsigned i)
 {
 	struct shared_bucket *buckets = plane->former.buckets.memory;
 
-	return take_part(&buckets[i], 0, SHARED_BUCKET_AHEAD, tick);
+	return take_part(&buckets[i], 0, SHARED_BUCKET_AHEAD, former_slowed(plane, i));
 }
 
 struct plane_book *plane_book(struct plane *plane, uint32_t slot)
@@ -373,20 +417,62 @@ static int keep_map(const struct shared_map *shared, const char *directory, cons
 {
 	char path[PATH_MAX];
 
-	name_kept(directory, what, path);
-	unlink(path);
+	name_kept(directory, KEPT_ASIDE, what, path);
 	return bpf_obj_pin(shared->fd, path) ? -errno : 0;
 }
 
-int plane_keep(struct plane *plane, const char *directory)
+void plane_unkeep(const char *path)
 {
-	int ret = keep_map(&plane->books, directory, "books");
+	DIR *directory = opendir(path);
+	const struct dirent *entry;
 
+	if (!directory) {
+		unlink(path);
+		return;
+	}
+	while ((entry = readdir(directory)))
+		if (entry->d_name[0] != '.')
+			unlinkat(dirfd(directory), entry->d_name, 0);
+	closedir(directory);
+	rmdir(path);
+}
+
+bool plane_is_kept(const char *name)
+{
+	return strcmp(name, KEPT) == 0;
+}
+
+int plane_keep_aside(struct plane *plane, const char *directory)
+{
+	char path[PATH_MAX];
+	int ret;
+
+	name_kept(directory, KEPT_ASIDE, "", path);
+	plane_unkeep(path);
+	ret = mkdir(path, 0700) ? -errno : 0;
+	if (ret == 0)
+		ret = keep_map(&plane->books, directory, "books");
 	if (ret == 0)
 		ret = keep_map(&plane->lines, directory, "lines");
 	if (ret == 0)
 		ret = keep_map(&plane->buckets, directory, "buckets");
-	forget_former(plane);
+	if (ret == 0)
+		ret = keep_map(&plane->clock, directory, "clock");
+	return ret;
+}
+
+/* Never some maps of one process and some of another: they change places all at once. */
+int plane_keep(const char *directory)
+{
+	char aside[PATH_MAX], kept[PATH_MAX];
+	int ret = 0;
+
+	name_kept(directory, KEPT_ASIDE, "", aside);
+	name_kept(directory, KEPT, "", kept);
+	if (renameat2(AT_FDCWD, aside, AT_FDCWD, kept, RENAME_EXCHANGE))
+		ret = errno == ENOENT && rename(aside, kept) == 0 ? 0 : -errno;
+	if (ret == 0)
+		plane_unkeep(aside);
 	return ret;
 }
 

@@ -95,11 +95,16 @@ void plane_leave_unknown(struct plane *plane, bool never);
 int plane_look_back(const struct plane *plane, unsigned i, struct plane_former *former);
 
 /*
- * Takes out of the bucket there, which its programs may still draw from, half of what it has at a
- * tick; or all, and for a while there is no more. Returns units.
+ * Takes out of the bucket there, which its programs may still draw from, half of what it has, and
+ * from then on it earns no more than `rate` (of meter/token_bucket.h); or takes all, and for a
+ * while there is no more. As of the moment at which those programs are by their own clock, also
+ * where that goes slower as a limit has ended. Returns units.
  */
-uint64_t plane_take_half(struct plane *plane, unsigned i, uint64_t tick);
-uint64_t plane_take_all(struct plane *plane, unsigned i, uint64_t tick);
+uint64_t plane_take_half(struct plane *plane, unsigned i, uint64_t rate);
+uint64_t plane_take_all(struct plane *plane, unsigned i);
+
+/* It is of no use any more. */
+void plane_forget_former(struct plane *plane);
 
 /* A slot's book, which is its owner's to write. */
 struct plane_book *plane_book(struct plane *plane, uint32_t slot);
@@ -110,8 +115,16 @@ struct plane_book *plane_book(struct plane *plane, uint32_t slot);
  */
 void plane_await_former(void);
 
-/* Leaves all this in the directory for the next process, in place of what is there. */
-int plane_keep(struct plane *plane, const char *directory);
+/*
+ * Leaves all this in the directory for the next process: aside, and then at one stroke in place of
+ * what is there. 0 or a negative errno.
+ */
+int plane_keep_aside(struct plane *plane, const char *directory);
+int plane_keep(const char *directory);
+
+/* Whether a name in that directory is of what is kept; and removes it, or another that is left. */
+bool plane_is_kept(const char *name);
+void plane_unkeep(const char *path);
 
 /* At CLOCK_BOOTTIME `ns` it is that tick, of hz a second. */
 void plane_tell_time(struct plane *plane, uint64_t ns, uint64_t tick, uint64_t hz);

@@ -105,6 +105,12 @@ def cable(end, port):
     subprocess.run(["ethtool", "-K", end, "gro", "on"], check=True, capture_output=True)
 
 
+def remove_pins(pattern):
+    """What limiters have left in the kernel; a directory's files first."""
+    for pin in glob.glob(f"{pattern}/*") + glob.glob(pattern):
+        (os.rmdir if os.path.isdir(pin) else os.unlink)(pin)
+
+
 @contextlib.contextmanager
 def box_between(scene, config):
     """A box that was never started, between two cables: ta to a, and b to tb."""
@@ -115,8 +121,7 @@ def box_between(scene, config):
     finally:
         for weir in scene.boxes:
             weir.kill()
-        for pin in glob.glob(PINS):
-            os.unlink(pin)
+        remove_pins(PINS)
         for name in ("ta", "tb"):
             subprocess.run(["ip", "link", "del", "dev", name], capture_output=True, check=False)
 

@@ -18,6 +18,7 @@ import sys
 import time
 
 import box
+import threads
 from box import expect, wait_until
 from bypass import PINS, Stream, box_between, setup
 from far_end import FRAME, FarEnd, Source, values
@@ -37,6 +38,11 @@ TORRENT_BPS = 20_000_000  # of which half the torrent is more than three times a
 TORRENT_BURST = 65536
 DEEP_BURST = 10_000_000  # 4 s of that: a machine that stands still as long costs nothing
 SETTLED_S = 2
+# What a start does when it takes over, by system calls, their first arguments, and how often.
+BPF, LINK_UPDATE, RENAMEAT2, MEMBARRIER = 321, 29, 316, 324
+TAKE_OVER = [("before", BPF, LINK_UPDATE, 0), ("one port", BPF, LINK_UPDATE, 1),
+             ("both ports", BPF, LINK_UPDATE, 2), ("kept", RENAMEAT2, None, 1),
+             ("settled", MEMBARRIER, None, 0)]
 ON_THE_WAY = 256 * FRAME  # between a decision and the far end: what the cable's ring holds
 
 
@@ -301,9 +307,31 @@ def torrent(scene):
     return said
 
 
+def cut_off(scene):
+    """A start that is killed at any step of its take-over leaves a wire that goes on, by no more
+    than the limit and half of it at least, and the next start finds what there is."""
+    said = []
+    with wire(scene) as weir:
+        weir.start()
+        for what, *call in TAKE_OVER:
+            weir.kill()
+            threads.kill_after(weir.spawn().process, *call)
+            rates = [Flood(1).bps / 1e6 / LIMIT_MBIT for _ in range(2)]
+            said.append(f"{what}: {rates[1]:.2f}")
+            expect(0.5 - SLACK < rates[1] < 1 + SLACK, f"{what}: {rates} of the limit")
+            weir.start()
+            Flood(SENT_S).expect_limit()
+        before = weir.get("/weir/policy,udp")["passed"]["packets"]
+        flood = Flood(1)
+        passed = weir.get("/weir/policy,udp")["passed"]["packets"] - before
+        expect(passed == flood.got, f"{passed} passed, and {flood.got} arrived")
+        weir.stop()
+    return "; ".join(said)
+
+
 def lines_used(slot):
     """CPUs of the kernel that have packets of a policy, of 4096 at most."""
-    lines = values(f"{os.path.dirname(PINS)}/plane-lines")
+    lines = values(f"{os.path.dirname(PINS)}/plane/lines")
     return sum(struct.unpack_from("<Q", line, 40)[0] > 0 for line in lines[slot::4096])
 
 
@@ -421,5 +449,5 @@ if __name__ == "__main__":
         KILLS = int(sys.argv[2])
         LEAST_OF_IT, SETTLED_S = 0.95, 5
         del sys.argv[1:3]
-    box.main([decides, samples, leaves, kinds, goes_on, torrent, settles, changes, generic,
-              refused], setup=setup)
+    box.main([decides, samples, leaves, kinds, goes_on, torrent, cut_off, settles, changes,
+              generic, refused], setup=setup)

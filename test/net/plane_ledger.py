@@ -11,8 +11,6 @@ Runs in network and mount namespaces of its own. Usage: plane_ledger.py.
 """
 
 import contextlib
-import glob
-import os
 import signal
 import struct
 import subprocess
@@ -22,7 +20,7 @@ import time
 import box
 import threads
 from box import expect, wait_until
-from bypass import cable, setup
+from bypass import cable, remove_pins, setup
 from lifecycle import raw
 from plane import kernel
 
@@ -139,8 +137,7 @@ def two_boxes(scene, guarantee="conserved"):
             if weir.process:
                 weir.process.send_signal(signal.SIGCONT)
             weir.kill()
-        for pin in glob.glob("/sys/fs/bpf/weir/box[12]/*"):
-            os.unlink(pin)
+        remove_pins("/sys/fs/bpf/weir/box[12]/*")
         for names in WIRES.values():
             for name in (names[0], names[3]):
                 subprocess.run(["ip", "link", "del", "dev", name], capture_output=True,

@@ -94,10 +94,11 @@ int bypasses_take_over(struct instance *inst)
 		return 0;
 	kernel_lines_adopt(inst);
 	ret = bypass_take_over(inst->bypasses->bypass);
-	kernel_lines_settle(inst);
 	if (ret == 0)
 		ret = bypass_keep(inst->bypasses->bypass);
-	if (ret)
+	if (ret == 0)
+		kernel_lines_settle(inst);
+	else
 		event(PLANE_FAILED, event_word("why", strerror(-ret)));
 	return ret;
 }

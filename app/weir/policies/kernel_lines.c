@@ -21,13 +21,13 @@
 /* What a rate of the TSC may be off, and more, is taken from the time until an end. */
 #define EARLY 1000
 
-/* Ticks: longer than anybody lives. */
-#define NOT_YET (UINT64_C(1) << 60)
-
 struct kernel_lines {
 	uint32_t *sample_of; /* by slot, or PLANE_UNSAMPLED */
 	uint32_t *free;      /* samples that no policy has */
 	uint8_t *ending;     /* by slot: what ends of its present limit, or of the next */
+	uint8_t *counted;    /* by slot: the last round of counts that it was in */
+	uint8_t counting;    /* such a round */
+	uint64_t *whole;     /* by slot: the rate of a bucket that earns half of it, or 0 */
 	uint8_t *soft;       /* and for workers, of what may be exceeded, else 0; atomics only */
 	unsigned n_free;
 };
@@ -191,7 +191,10 @@ static int make_lines(struct instance *inst)
 	lines->free = malloc(PLANE_SAMPLES * sizeof(*lines->free));
 	lines->ending = calloc(inst->slots.capacity, sizeof(*lines->ending));
 	lines->soft = calloc(inst->slots.capacity, sizeof(*lines->soft));
-	if (!lines->sample_of || !lines->free || !lines->ending || !lines->soft)
+	lines->whole = calloc(inst->slots.capacity, sizeof(*lines->whole));
+	lines->counted = calloc(inst->slots.capacity, sizeof(*lines->counted));
+	if (!lines->sample_of || !lines->free || !lines->ending || !lines->soft || !lines->whole ||
+		!lines->counted)
 		return -ENOMEM;
 	memset(lines->sample_of, 0xff, inst->slots.capacity * sizeof(*lines->sample_of));
 	for (uint32_t i = 0; i < PLANE_SAMPLES; i++)
@@ -229,6 +232,8 @@ void kernel_lines_stop(struct instance *inst)
 	free(inst->kernel_lines->free);
 	free(inst->kernel_lines->ending);
 	free(inst->kernel_lines->soft);
+	free(inst->kernel_lines->whole);
+	free(inst->kernel_lines->counted);
 	free(inst->kernel_lines);
 	inst->kernel_lines = NULL;
 }
@@ -315,30 +320,6 @@ void kernel_lines_spoke(struct instance *inst, uint64_t tick)
 	__atomic_store_n(&membership->span, 2 * ticks, __ATOMIC_RELEASE);
 }
 
-/* What the bucket has at a tick stays, and it earns from `since` on. */
-static void earn_since(struct shared_bucket *shared, uint64_t since)
-{
-	struct shared_bucket_profile profile = shared_bucket_read(shared);
-
-	profile.since = since;
-	shared_bucket_write(shared, &profile);
-}
-
-static void adopt_counts(struct instance *inst, uint32_t slot, const struct plane_book *former)
-{
-	struct plane_book *book = plane_book(inst->plane, slot);
-
-	memcpy(book, former, sizeof(*book));
-	inst->carried_over[slot].before = (struct policy_totals){
-		.passed_packets = book->passed_packets,
-		.passed_bytes = book->passed_bytes,
-		.dropped_packets = book->dropped_packets,
-		.dropped_bytes = book->dropped_bytes,
-		.over_packets = book->over_packets,
-		.over_bytes = book->over_bytes,
-	};
-}
-
 /* A policy that a former process had, in its i-th slot, and the kernel has now. */
 struct inherited {
 	unsigned i;
@@ -370,25 +351,12 @@ static bool keeps_tokens(const struct instance *inst, uint32_t slot)
 	return !policy_is_never_exceeded(&inst->policies[inst->slots.policy[slot]]);
 }
 
-/*
- * Until it is settled two buckets are drawn from: each has half of what there is, and one of them
- * earns, so that both together never pass more than one, and neither refuses for want of the other.
- */
-static void adopt_policy(struct instance *inst, const struct inherited *inherited)
+static void set_rate(struct shared_bucket *shared, uint64_t rate, uint64_t now)
 {
-	struct shared_bucket *shared = &inst->engine.shared_buckets[inherited->slot];
-	uint64_t now = tick_now(), units = plane_take_half(inst->plane, inherited->i, now);
-	struct shared_bucket_profile profile;
+	struct shared_bucket_profile profile = shared_bucket_read(shared);
 
-	earn_since(shared, now + NOT_YET);
-	profile = shared_bucket_read(shared);
-	units = keeps_tokens(inst, inherited->slot) ? units << GCRA_SHIFT : 0;
-	units = units < profile.burst ? units : profile.burst;
-	__atomic_store_n(
-		&shared->state.allow_at, shared_bucket_time(shared, now) - units, __ATOMIC_RELAXED);
-	for (unsigned w = inst->engine.n_workers; w < engine_lines(&inst->engine); w++)
-		inst->engine.workers[w].states[inherited->slot].bucket.tokens = 0;
-	adopt_counts(inst, inherited->slot, &inherited->former.book);
+	profile.rate = rate;
+	shared_bucket_change(shared, &profile, now);
 }
 
 static void give_units(struct instance *inst, uint32_t slot, uint64_t units)
@@ -398,23 +366,99 @@ static void give_units(struct instance *inst, uint32_t slot, uint64_t units)
 			units << GCRA_SHIFT, __ATOMIC_RELAXED);
 }
 
+/* Of the policy's first namesake: one that was just moving has two. */
+static void begin_inheriting(struct instance *inst, uint32_t slot)
+{
+	struct shared_bucket *shared = &inst->engine.shared_buckets[slot];
+	uint64_t *whole = &inst->kernel_lines->whole[slot], now = tick_now();
+
+	if (*whole)
+		return;
+	*whole = shared_bucket_read(shared).rate;
+	set_rate(shared, *whole / 2, now);
+	__atomic_store_n(
+		&shared->state.allow_at, shared_bucket_time(shared, now), __ATOMIC_RELAXED);
+	for (unsigned w = inst->engine.n_workers; w < engine_lines(&inst->engine); w++)
+		inst->engine.workers[w].states[slot].bucket.tokens = 0;
+}
+
+/*
+ * Until it is settled two buckets are drawn from: each has half of what there is, and earns half of
+ * the limit. So both together never pass more than one, neither refuses for want of the other, and
+ * if this process ends here each goes on with that.
+ */
+static void adopt_policy(struct instance *inst, const struct inherited *inherited)
+{
+	uint32_t slot = inherited->slot;
+
+	begin_inheriting(inst, slot);
+	give_units(inst, slot,
+		plane_take_half(inst->plane, inherited->i, inst->kernel_lines->whole[slot] / 2));
+}
+
+/* The former programs are there no more. */
 static void settle_policy(struct instance *inst, const struct inherited *inherited)
 {
-	uint64_t now = tick_now();
+	struct shared_bucket *shared = &inst->engine.shared_buckets[inherited->slot];
+	uint64_t *whole = &inst->kernel_lines->whole[inherited->slot];
 
-	give_units(inst, inherited->slot, plane_take_all(inst->plane, inherited->i, now));
-	earn_since(&inst->engine.shared_buckets[inherited->slot], now);
+	give_units(inst, inherited->slot, plane_take_all(inst->plane, inherited->i));
+	if (*whole)
+		set_rate(shared, *whole, tick_now());
+	*whole = 0;
 }
 
 static void close_policy(struct instance *inst, const struct inherited *inherited)
 {
 	give_units(inst, inherited->slot, inherited->former.held);
-	adopt_counts(inst, inherited->slot, &inherited->former.book);
+}
+
+static void carry_book(struct instance *inst, uint32_t slot)
+{
+	const struct plane_book *book = plane_book(inst->plane, slot);
+
+	inst->carried_over[slot].before = (struct policy_totals){
+		.passed_packets = book->passed_packets,
+		.passed_bytes = book->passed_bytes,
+		.dropped_packets = book->dropped_packets,
+		.dropped_bytes = book->dropped_bytes,
+		.over_packets = book->over_packets,
+		.over_bytes = book->over_bytes,
+	};
+}
+
+static void adopt_counts(struct instance *inst, const struct inherited *inherited)
+{
+	struct plane_book *book = plane_book(inst->plane, inherited->slot), sum = {0};
+	const struct plane_book *former = &inherited->former.book;
+	struct kernel_lines *lines = inst->kernel_lines;
+
+	memcpy(sum.name, book->name, sizeof(sum.name));
+	if (lines->counted[inherited->slot] == lines->counting)
+		sum = *book;
+	lines->counted[inherited->slot] = lines->counting;
+	sum.passed_packets += former->passed_packets;
+	sum.passed_bytes += former->passed_bytes;
+	sum.dropped_packets += former->dropped_packets;
+	sum.dropped_bytes += former->dropped_bytes;
+	sum.over_packets += former->over_packets;
+	sum.over_bytes += former->over_bytes;
+	*book = sum;
+	carry_book(inst, inherited->slot);
+}
+
+static void adopt_all_counts(struct instance *inst)
+{
+	if (!inst->plane)
+		return;
+	inst->kernel_lines->counting++;
+	each_inherited(inst, adopt_counts);
 }
 
 void kernel_lines_adopt(struct instance *inst)
 {
 	each_inherited(inst, adopt_policy);
+	adopt_all_counts(inst);
 }
 
 void kernel_lines_settle(struct instance *inst)
@@ -424,6 +468,8 @@ void kernel_lines_settle(struct instance *inst)
 	each_inherited(inst, settle_policy);
 	plane_await_former();
 	each_inherited(inst, close_policy);
+	adopt_all_counts(inst);
+	plane_forget_former(inst->plane);
 }
 
 void kernel_lines_publish(struct instance *inst)

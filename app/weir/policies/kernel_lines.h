@@ -57,8 +57,9 @@ void kernel_lines_spoke(struct instance *inst, uint64_t tick);
 
 /*
  * Before this process's programs take over, and after: buckets have what those of a former process
- * have left, and what it counted is counted on. By the policies' names. The latter waits for the
- * kernel, some milliseconds, until nothing is added any more.
+ * have left, and what it counted is counted on. By the policies' names. In between, and if there is
+ * no after, both earn half of a limit each. The latter waits for the kernel, some milliseconds,
+ * until nothing is added any more.
  */
 void kernel_lines_adopt(struct instance *inst);
 void kernel_lines_settle(struct instance *inst);

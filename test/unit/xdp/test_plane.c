@@ -18,6 +18,9 @@
 
 #include <linux/bpf.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -40,6 +43,8 @@
 
 #include "bypass.skel.h"
 
+#define BPF_FILES "/sys/fs/bpf"
+#define KEPT      BPF_FILES "/weir-test"
 #define SLOTS     8
 #define SLOT      0  /* of the one policy that there is */
 #define LINES     64 /* of a classifier: more than one without addresses has */
@@ -78,14 +83,15 @@ static int start_test(void **state)
 	return 0;
 }
 
-static void open_world(struct world *world, const struct bypass_setup *setup)
+static void open_world_in(
+	struct world *world, const struct bypass_setup *setup, const char *directory)
 {
 	static const struct policy any = {.name = "any",
 		.match = {.wire = CONFIG_ANY, .vlan = CONFIG_ANY, .dscp = CONFIG_ANY}};
 	uint32_t only = 0;
 	int partner = LOOPBACK;
 
-	assert_int_equal(plane_create(SLOTS, LINES, "/nowhere", &world->plane), 0);
+	assert_int_equal(plane_create(SLOTS, LINES, directory, &world->plane), 0);
 	world->program = bypass_bpf__open();
 	assert_non_null(world->program);
 	memcpy((void *)&world->program->rodata->setup, setup, sizeof(*setup));
@@ -98,6 +104,11 @@ static void open_world(struct world *world, const struct bypass_setup *setup)
 		0);
 	assert_int_equal(classifier_create(&any, 1, -1, &world->classifier), 0);
 	assert_int_equal(plane_publish(world->plane, world->classifier), 0);
+}
+
+static void open_world(struct world *world, const struct bypass_setup *setup)
+{
+	open_world_in(world, setup, "/nowhere");
 }
 
 static void close_world(struct world *world)
@@ -805,6 +816,83 @@ static void test_two_clocks(void **state)
 	close_world(&world);
 }
 
+/* A BPF file system of this process's own. */
+static void make_kept(void)
+{
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		mount("bpf", BPF_FILES, "bpf", 0, NULL) || mkdir(KEPT, 0700))
+		skip();
+}
+
+/* Frames that pass at this moment. */
+static unsigned pass_now(const struct world *world)
+{
+	uint8_t frame[FRAME_MAX];
+	unsigned n = 0;
+
+	make_udp(frame, FRAME_MAX, false);
+	for (unsigned i = 0; i < ENDED_FRAMES; i++)
+		n += run_frame(world, frame, FRAME_MAX, 1) == XDP_REDIRECT;
+	return n;
+}
+
+/*
+ * What is taken of a former process's bucket is taken by the clock of its programs, whatever its
+ * own is now and whether a limit has ended: they go on with the half that they are left, of the
+ * limit as well. And what one has made ready that was killed before its stroke is not believed.
+ */
+static void test_former(void **state)
+{
+	static const uint64_t ago_s[] = {0, 10, 3000};
+	const struct token_bucket_params params = {.rate_bps = 800000, .burst_bytes = 20000};
+	const struct policy policy = {.burst_bytes = 20000, .allocator = &divides_evenly};
+	const uint64_t at = UINT64_C(1) << 50;
+
+	(void)state;
+	need_kernel();
+	make_kept();
+	for (unsigned i = 0; i < sizeof(ago_s) / sizeof(ago_s[0]); i++) {
+		struct plane_former former;
+		struct plane *next;
+		struct world world, killed;
+		uint64_t units, rate, now = at + ago_s[i] * SECOND_NS;
+
+		open_world_in(&world, &served, KEPT);
+		open_world_in(&killed, &served, KEPT);
+		strcpy(plane_book(world.plane, SLOT)->name, "soft");
+		strcpy(plane_book(killed.plane, SLOT)->name, "killed");
+		plane_tell_time(world.plane, boot_ns(), now, SECOND_NS);
+		begin_ended(world.plane, &policy, &params, expiry_ending(16, 1), at);
+		assert_in_range(pass_now(&world), 5, ENDED_FRAMES);
+		shared_bucket_init(&plane_buckets(world.plane)[SLOT],
+			&plane_buckets(world.plane)[SLOT].profiles[0],
+			expiry_slowed(at, now, expiry_ending(16, 1)));
+		rate = shared_bucket_read(&plane_buckets(world.plane)[SLOT]).rate;
+		assert_int_equal(plane_keep_aside(world.plane, KEPT), 0);
+		assert_int_equal(plane_keep(KEPT), 0);
+		assert_int_equal(plane_keep_aside(killed.plane, KEPT), 0);
+		assert_int_equal(plane_create(SLOTS, LINES, KEPT, &next), 0);
+		assert_int_equal(plane_look_back(next, SLOT, &former), 0);
+		assert_string_equal(former.book.name, "soft");
+		units = plane_take_half(next, SLOT, rate / 2);
+		assert_in_range(units, 8000, 10000);
+		assert_int_equal(
+			shared_bucket_read(&plane_buckets(world.plane)[SLOT]).rate, rate / 2);
+		assert_in_range(pass_now(&world), 4, 6);
+		plane_tell_time(world.plane, boot_ns(), now + 4 * SECOND_NS, SECOND_NS);
+		assert_in_range(pass_now(&world), 4, 6); /* it has earned by then */
+		(void)plane_take_half(next, SLOT, rate);
+		assert_int_equal(
+			shared_bucket_read(&plane_buckets(world.plane)[SLOT]).rate, rate / 2);
+		(void)plane_take_all(next, SLOT);
+		assert_int_equal(pass_now(&world), 0);
+		plane_destroy(next);
+		close_world(&killed);
+		close_world(&world);
+	}
+	assert_int_equal(umount(BPF_FILES), 0);
+}
+
 /* A process that is killed while it tells the time leaves the one before. */
 static void test_half_told(void **state)
 {
@@ -949,6 +1037,7 @@ int main(void)
 		cmocka_unit_test(test_settled),
 		cmocka_unit_test(test_soft_end),
 		cmocka_unit_test(test_two_clocks),
+		cmocka_unit_test(test_former),
 		cmocka_unit_test(test_half_told),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_unserved),

@@ -45,6 +45,7 @@ struct plane {
 	struct plane_book books[SLOTS];
 	struct plane_former former[FORMER];
 	uint64_t there[FORMER]; /* units in the bucket */
+	uint64_t rate[FORMER];  /* that it may have */
 	unsigned n_former, awaited;
 	bool unknown_never;
 	uint8_t ending[CPUS][SLOTS];
@@ -89,6 +90,7 @@ int bypass_take_over(struct bypass *b)
 
 int bypass_keep(struct bypass *b)
 {
+	assert_int_equal(plane.awaited, 0); /* what is kept is settled, and not the former */
 	b->kept++;
 	return 0;
 }
@@ -202,20 +204,24 @@ int plane_look_back(const struct plane *p, unsigned i, struct plane_former *form
 	return 0;
 }
 
-uint64_t plane_take_half(struct plane *p, unsigned i, uint64_t tick)
+uint64_t plane_take_half(struct plane *p, unsigned i, uint64_t rate)
 {
 	uint64_t half = p->there[i] / 2;
 
-	assert_true(tick_now() - tick < tick_hz());
+	p->rate[i] = rate;
 	p->there[i] -= half;
 	return half;
 }
 
-uint64_t plane_take_all(struct plane *p, unsigned i, uint64_t tick)
+void plane_forget_former(struct plane *p)
+{
+	p->n_former = 0;
+}
+
+uint64_t plane_take_all(struct plane *p, unsigned i)
 {
 	uint64_t all = p->there[i];
 
-	assert_true(tick_now() - tick < tick_hz());
 	p->there[i] = 0;
 	return all;
 }
@@ -637,49 +643,62 @@ static void leave_former(unsigned i, const char *name, uint64_t units, uint64_t 
 	plane.n_former = i + 1;
 }
 
-static void check_inherited(const struct instance *inst, uint32_t slot)
+static void check_inherited(const struct instance *inst, uint32_t slot, unsigned times)
 {
 	const struct policy_totals *before = &inst->carried_over[slot].before;
 
-	assert_int_equal(before->passed_packets, 1);
-	assert_int_equal(before->passed_bytes, 2);
-	assert_int_equal(before->dropped_packets, 3);
-	assert_int_equal(before->dropped_bytes, 4);
-	assert_int_equal(before->over_packets, 5);
-	assert_int_equal(before->over_bytes, 6);
-	assert_int_equal(plane.books[slot].over_bytes, 6);
+	assert_int_equal(before->passed_packets, times);
+	assert_int_equal(before->passed_bytes, 2 * times);
+	assert_int_equal(before->dropped_packets, 3 * times);
+	assert_int_equal(before->dropped_bytes, 4 * times);
+	assert_int_equal(before->over_packets, 5 * times);
+	assert_int_equal(before->over_bytes, 6 * times);
+	assert_int_equal(plane.books[slot].over_bytes, 6 * times);
+}
+
+static uint64_t rate_of(const struct instance *inst, uint32_t slot)
+{
+	return shared_bucket_read(&inst->engine.shared_buckets[slot]).rate;
 }
 
 /*
- * By name: half of what is there and nothing earned while two programs draw, then the rest, then
- * what the former CPUs held; and its books. What has no namesake, or is the workers', stays.
+ * By name: half of what is there and of the limit while two programs draw, also if that is for
+ * ever; then the rest, then what the former CPUs held; and its books. What has no namesake, or is
+ * the workers', stays.
  */
 static void test_adopt(void **state)
 {
 	struct instance inst;
 	struct config *config;
-	uint64_t level;
+	uint64_t level, rate, began;
 	uint32_t slot;
 
 	(void)state;
 	open_plane(&inst, &config, WAITS ", " SOFT);
 	slot = slot_of(&inst, 1);
+	rate = rate_of(&inst, slot);
 	leave_former(0, "waits", 1000, 1000);
 	leave_former(1, "soft", 20000, 300);
 	leave_former(2, "nobody", 1000, 1000);
 	for (unsigned cpu = 0; cpu < CPUS; cpu++)
 		plane.lines[cpu][slot].bucket.tokens = 1 << 20;
+	began = tick_now();
 	kernel_lines_adopt(&inst);
-	assert_int_equal(level_of(&inst, slot), 10000);
+	assert_in_range(level_of(&inst, slot), 10000, 10010);
 	for (unsigned cpu = 0; cpu < CPUS; cpu++)
 		assert_int_equal(plane.lines[cpu][slot].bucket.tokens, 0);
-	check_inherited(&inst, slot);
+	check_inherited(&inst, slot, 1);
 	assert_int_equal(plane.there[1], 10000);
-	usleep(20000); /* 20 bytes by the limit */
-	assert_int_equal(level_of(&inst, slot), 10000);
+	assert_int_equal(plane.rate[1], rate / 2);
+	assert_int_equal(rate_of(&inst, slot), rate / 2);
+	usleep(100000); /* 100 bytes by the limit */
+	level = level_of(&inst, slot);
+	assert_in_range(level, 10049, 10001 + 500 * (tick_now() - began) / tick_hz());
 	plane.there[1] -= 400; /* which the former program passes meanwhile */
 	kernel_lines_settle(&inst);
 	assert_int_equal(plane.awaited, 1);
+	check_inherited(&inst, slot, 1);
+	assert_int_equal(rate_of(&inst, slot), rate);
 	level = level_of(&inst, slot);
 	assert_in_range(level, 19900, 19900 + 1000);
 	for (unsigned i = 0; level_of(&inst, slot) == level; i++, usleep(1000))
@@ -688,6 +707,35 @@ static void test_adopt(void **state)
 	assert_int_equal(plane.there[2], 1000);
 	assert_int_equal(plane.books[slot_of(&inst, 0)].passed_packets, 0);
 	assert_int_equal(inst.carried_over[slot_of(&inst, 0)].before.passed_packets, 0);
+	close_plane(&inst, config);
+}
+
+/* A reload that was going on has left two of a name: what either has is the policy's. */
+static void test_adopt_two(void **state)
+{
+	struct instance inst;
+	struct config *config;
+	uint64_t rate;
+	uint32_t slot;
+
+	(void)state;
+	open_plane(&inst, &config, SOFT);
+	slot = slot_of(&inst, 0);
+	rate = rate_of(&inst, slot);
+	leave_former(0, "soft", 2000, 10);
+	leave_former(1, "nobody", 1000, 1000);
+	leave_former(2, "soft", 4000, 20);
+	for (unsigned i = 0; i < 2; i++) {
+		kernel_lines_adopt(&inst);
+		check_inherited(&inst, slot, 2);
+		assert_int_equal(rate_of(&inst, slot), rate / 2);
+	}
+	kernel_lines_settle(&inst);
+	check_inherited(&inst, slot, 2);
+	assert_int_equal(rate_of(&inst, slot), rate);
+	assert_in_range(level_of(&inst, slot), 6030, 6030 + 1000);
+	kernel_lines_settle(&inst);
+	assert_int_equal(rate_of(&inst, slot), rate);
 	close_plane(&inst, config);
 }
 
@@ -724,10 +772,13 @@ static void test_take_over(void **state)
 	assert_int_equal(events_number() - since, 0);
 	assert_int_equal(bypass.took_over, 1);
 	assert_int_equal(bypass.kept, 1);
+	assert_int_equal(plane.awaited, 1);
+	leave_former(0, "soft", 2000, 10);
 	bypass.take_over_error = -EPERM;
 	assert_int_equal(bypasses_take_over(&inst), -EPERM);
 	assert_int_equal(events_number() - since, 1);
 	assert_int_equal(bypass.kept, 1);
+	assert_int_equal(plane.there[0], 1000); /* the former programs go on */
 	close_plane(&inst, config);
 }
 
@@ -825,6 +876,7 @@ int main(void)
 		cmocka_unit_test_setup(test_workers_borrow, forget_before),
 		cmocka_unit_test_setup(test_workers_unheard, forget_before),
 		cmocka_unit_test_setup(test_adopt, forget_before),
+		cmocka_unit_test_setup(test_adopt_two, forget_before),
 		cmocka_unit_test_setup(test_adopt_at_most, forget_before),
 		cmocka_unit_test_setup(test_take_over, forget_before),
 		cmocka_unit_test_setup(test_publish_fails, forget_before),
