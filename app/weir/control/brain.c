@@ -224,12 +224,18 @@ void brain_tell(struct instance *inst)
 		kernel_lines_spoke(inst, tick);
 }
 
-/* A TSC that is not where it should be is said each time: it is rare, or something is wrong. */
+/*
+ * A TSC that is not where it should be is said each time: it is rare, or something is wrong. The
+ * kernel's CPUs, who go by another clock, are told before anything is published by this one.
+ */
 static void look_at_clocks(struct instance *inst)
 {
 	struct tsc_clock *clock = &inst->clock;
+	enum tsc_news news = tsc_clock_look(clock);
 
-	switch (tsc_clock_look(clock)) {
+	if (news != TSC_SAME)
+		kernel_lines_clock(inst, news);
+	switch (news) {
 	case TSC_SAME:
 		return;
 	case TSC_REFINED:

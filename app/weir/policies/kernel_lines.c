@@ -498,3 +498,37 @@ void kernel_lines_tell_time(struct instance *inst)
 	if (inst->plane)
 		plane_tell_time(inst->plane, clock->last.ns, clock->last.tsc, clock->hz);
 }
+
+/* By whatever clock somebody looks at it, nothing is there. */
+static void close_bucket(struct shared_bucket *shared)
+{
+	struct shared_bucket_profile profile = shared_bucket_read(shared);
+
+	profile.rate = profile.burst = 0;
+	shared_bucket_write(shared, &profile);
+}
+
+/* In the next rounds; until then what is never exceeded is closed. */
+static void begin_anew(struct instance *inst)
+{
+	for (unsigned i = 0; i < inst->n_policies; i++) {
+		uint32_t slot = inst->slots.of[i];
+
+		if (!inst->engine.slots[slot].kernel)
+			continue;
+		if (must_be_held(&inst->policies[i]))
+			close_bucket(&inst->engine.shared_buckets[slot]);
+		inst->engine.slots[slot].restarts = true;
+		dirty_mark(&inst->dirty, slot);
+	}
+}
+
+/* By CLOCK_BOOTTIME they are where the TSC would be, had it gone on. */
+void kernel_lines_clock(struct instance *inst, enum tsc_news news)
+{
+	if (!inst->plane)
+		return;
+	if (news == TSC_SET_BACK || (news == TSC_JUMPED && inst->clock.jumped_ns < 0))
+		begin_anew(inst);
+	kernel_lines_tell_time(inst);
+}

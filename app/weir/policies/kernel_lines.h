@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "clock.h"
 #include "parts.h"
 
 struct expiry;
@@ -69,5 +70,8 @@ void kernel_lines_publish(struct instance *inst);
 
 /* What the kernel needs to know of the workers' clock; due every second. */
 void kernel_lines_tell_time(struct instance *inst);
+
+/* And when there is news of it, at once: buckets whose time CPUs have had before begin anew. */
+void kernel_lines_clock(struct instance *inst, enum tsc_news news);
 
 #endif

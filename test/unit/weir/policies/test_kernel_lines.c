@@ -18,6 +18,7 @@
 
 #include "base/expiry.h"
 #include "base/time.h"
+#include "brain.h"
 #include "bypasses.h"
 #include "config/load.h"
 #include "event.h"
@@ -52,6 +53,8 @@ struct plane {
 	const struct policy *terms[CPUS][SLOTS];
 	const struct classifier *published;
 	int publishes, told_time;
+	struct shared_bucket_profile when_told; /* of the first bucket, as time was told */
+	uint64_t allowed_when_told;
 	struct {
 		uint64_t until, span;
 	} lease, membership;
@@ -241,6 +244,8 @@ void plane_tell_time(struct plane *p, uint64_t ns, uint64_t tick, uint64_t hz)
 	assert_ptr_equal(p, &plane);
 	(void)ns, (void)tick, (void)hz;
 	p->told_time++;
+	p->when_told = shared_bucket_read(&p->buckets[0]);
+	p->allowed_when_told = p->buckets[0].state.allow_at;
 }
 
 int plane_publish(struct plane *p, const struct classifier *classifier)
@@ -811,6 +816,55 @@ static void run_bypasses(struct instance *inst, uint64_t now_ns, unsigned events
 	assert_false(bypasses_are_used(inst, 1));
 }
 
+/*
+ * The TSC has stopped while time went on, was set back, or is ahead: the kernel is told first. What
+ * its CPUs took by the time that they had is not waited for, and of a limit that is never exceeded
+ * nobody takes anything meanwhile.
+ */
+static void test_clock(void **state)
+{
+	static const struct {
+		int64_t ns, ticks; /* that the last look is moved by */
+		enum guarantee guarantee;
+		bool anew;
+	} rows[] = {
+		{-10 * (int64_t)SECOND_NS, 0, GUARANTEE_SOFT, true},
+		{-10 * (int64_t)SECOND_NS, 0, GUARANTEE_CONSERVED, true},
+		{0, -INT64_C(20000000000), GUARANTEE_CONSERVED, false},
+		{0, INT64_C(1) << 50, GUARANTEE_SOFT, true},
+		{0, INT64_C(1) << 50, GUARANTEE_CONSERVED, true},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct shared_bucket *shared;
+		struct instance inst;
+		struct config *config;
+		uint64_t ahead;
+		int told;
+
+		open_plane(&inst, &config, SOFT);
+		assert_int_equal(slot_of(&inst, 0), 0);
+		config->policies[0].guarantee = rows[i].guarantee;
+		shared = &inst.engine.shared_buckets[0];
+		ahead = shared_bucket_time(shared, tick_now() + 10 * tick_hz());
+		shared->state.allow_at = ahead;
+		told = plane.told_time;
+		inst.clock.last.ns += (uint64_t)rows[i].ns;
+		inst.clock.last.tsc += (uint64_t)rows[i].ticks;
+		assert_false(brain_run(&inst, UINT64_MAX));
+		assert_int_equal(plane.told_time, told + 1);
+		assert_int_equal(plane.allowed_when_told, ahead);
+		assert_int_equal(plane.when_told.burst == 0,
+			rows[i].anew && rows[i].guarantee == GUARANTEE_CONSERVED);
+		assert_true(shared_bucket_read(shared).burst > 0);
+		assert_int_equal(shared->state.allow_at != ahead, rows[i].anew);
+		assert_in_range(level_of(&inst, 0), 0, 100);
+		config->policies[0].guarantee = GUARANTEE_SOFT;
+		close_plane(&inst, config);
+	}
+}
+
 /* What goes past is said as it begins and when for three seconds nothing has; once a second. */
 static void test_past(void **state)
 {
@@ -880,6 +934,7 @@ int main(void)
 		cmocka_unit_test_setup(test_adopt_at_most, forget_before),
 		cmocka_unit_test_setup(test_take_over, forget_before),
 		cmocka_unit_test_setup(test_publish_fails, forget_before),
+		cmocka_unit_test_setup(test_clock, forget_before),
 		cmocka_unit_test_setup(test_past, forget_before),
 	};
 
