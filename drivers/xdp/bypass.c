@@ -315,6 +315,13 @@ static int map_beats(struct bypass *bypass, const struct bypass_port *port)
 	return bypass->beats ? 0 : -errno;
 }
 
+/* Its program is there no more when this returns. */
+static void remove_link(struct bpf_link *link)
+{
+	bpf_link__detach(link);
+	bpf_link__destroy(link);
+}
+
 /* Whether a program stands where the port's is to. */
 static bool is_attached_so(const struct port_config *port, int interface)
 {
@@ -325,7 +332,11 @@ static bool is_attached_so(const struct port_config *port, int interface)
 	return query.attach_mode == (port->generic ? XDP_ATTACHED_SKB : XDP_ATTACHED_DRV);
 }
 
-/* The link that a former process has left; one whose interface has gone is of no use. */
+/*
+ * The link that a former process has left. One whose interface has gone is of no use, and one that
+ * stands elsewhere has to go before ours can come: the kernel takes it away by and by when nobody
+ * has it any more, and at once if it is asked.
+ */
 static struct bpf_link *former_link(const struct port_config *port, const char *path, int interface)
 {
 	struct bpf_link_info info = {0};
@@ -337,7 +348,7 @@ static struct bpf_link *former_link(const struct port_config *port, const char *
 	if (bpf_obj_get_info_by_fd(bpf_link__fd(link), &info, &bytes) == 0 &&
 		(int)info.xdp.ifindex == interface && is_attached_so(port, interface))
 		return link;
-	bpf_link__destroy(link);
+	remove_link(link);
 	unlink(path);
 	return NULL;
 }
@@ -476,10 +487,7 @@ static bool is_used(const struct bypass *bypass, const char *pin)
 	return false;
 }
 
-/*
- * Waits for the kernel to take the program away: one that still is there when the port is opened
- * would be taken for one to stay.
- */
+/* One that still is there when the port is opened would be taken for one to stay. */
 static void remove_pin(const struct bypass *bypass, const char *pin)
 {
 	char path[2 * PATH_BYTES];
@@ -488,10 +496,8 @@ static void remove_pin(const struct bypass *bypass, const char *pin)
 	snprintf(path, sizeof(path), "%s/%s", bypass->directory, pin);
 	if (strncmp(pin, "link-", strlen("link-")) == 0)
 		link = bpf_link__open(path);
-	if (link) {
-		bpf_link__detach(link);
-		bpf_link__destroy(link);
-	}
+	if (link)
+		remove_link(link);
 	plane_unkeep(path);
 }
 

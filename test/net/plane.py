@@ -32,6 +32,7 @@ POLICIES = [{"name": "udp", "match": {"direction": "a-to-b"}, "accounting": "l2"
 SENT_S = 2
 SLACK = 0.04  # of a rate over seconds, on a machine that others use too
 KILLS = 3
+SWITCHES = 5
 LEAST_OF_IT = 0.2  # of the rate, beside tests that want the CPUs, too
 TORRENT_PPS = 300_000
 TORRENT_BPS = 20_000_000  # of which half the torrent is more than three times as much
@@ -424,6 +425,21 @@ def generic(scene):
     return said
 
 
+def switches(scene):
+    """From one mode to the other and back, over and over: each start finds its place."""
+    with wire(scene) as weir:
+        for turn in range(2 * SWITCHES):
+            weir.config["ports"] = {port: {"device": f"xdp:{port}", "generic": turn % 2 == 0}
+                                    for port in "ab"}
+            weir.write()
+            weir.start()
+            weir.kill()
+        weir.start()
+        said = Flood(0.5).expect_limit(least=0.5)
+        weir.stop()
+    return said
+
+
 def refused(scene):
     """What it cannot stand on is said with the remedy."""
     with wire(scene) as weir:
@@ -450,4 +466,4 @@ if __name__ == "__main__":
         LEAST_OF_IT, SETTLED_S = 0.95, 5
         del sys.argv[1:3]
     box.main([decides, samples, leaves, kinds, goes_on, torrent, cut_off, settles, changes,
-              generic, refused], setup=setup)
+              generic, switches, refused], setup=setup)
