@@ -397,6 +397,39 @@ def changes(scene):
     return halved
 
 
+def moves(scene):
+    """What was counted before a reload that moves a policy, also to workers, outlives the process."""
+    others = [{"action": "count"}, {"action": "mark", "mark": "af13"}, {"action": "shape"}]
+    with wire(scene) as weir:
+        weir.start()
+        for other in others:
+            Flood(0.3)
+            reloaded(weir, [POLICIES[0] | other], changed=1)
+            before = weir.get("/weir/policy,udp")
+            weir.kill()
+            weir.start()
+            after = weir.get("/weir/policy,udp")
+            for key in ("passed", "dropped"):
+                expect(after[key] == before[key], f"{other}: {before[key]}, then {after[key]}")
+            said = f"{after['passed']['packets']} packets passed"
+        weir.stop()
+    return said
+
+
+def tries(scene):
+    """A trial from the start on counts all packets, by workers."""
+    with wire(scene, [POLICIES[0] | {"trial": {"limit": f"{LIMIT_MBIT // 2}Mbit/s"}}]) as weir:
+        weir.start()
+        flood = Flood(SENT_S)
+        said = flood.expect_limit()
+        trial = weir.get("/weir/policy,udp")["trial"]
+        expect(weir.total("rx_packets") > flood.got and kernel(weir, "dropped") == 0,
+               "packets come by no worker")
+        expect(trial["would_drop"]["packets"] > flood.sent - flood.got, str(trial))
+        weir.stop()
+    return said
+
+
 def generic(scene):
     """An interface whose driver has no XDP is taken if that is asked for, and no other mode."""
     with wire(scene) as weir:
@@ -466,4 +499,4 @@ if __name__ == "__main__":
         LEAST_OF_IT, SETTLED_S = 0.95, 5
         del sys.argv[1:3]
     box.main([decides, samples, leaves, kinds, goes_on, torrent, cut_off, settles, changes,
-              generic, switches, refused], setup=setup)
+              moves, tries, generic, switches, refused], setup=setup)

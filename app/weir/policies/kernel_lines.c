@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "attach.h"
+#include "base/counter.h"
 #include "base/expiry.h"
 #include "base/time.h"
 #include "event.h"
@@ -100,6 +101,8 @@ static int kernel_prepare(
 	if (!inst->plane)
 		return 0;
 	hold_lines(inst, slot, policy, false);
+	*plane_book(inst->plane, slot) = (struct plane_book){0};
+	memcpy(plane_book(inst->plane, slot)->name, policy->name, sizeof(policy->name));
 	if (has_lines(policy) && policy_samples_flows(policy))
 		sample = inst->kernel_lines->sample_of[slot] = take_sample(inst->kernel_lines);
 	if (!has_lines(policy) || (policy_samples_flows(policy) && sample == PLANE_UNSAMPLED))
@@ -108,8 +111,6 @@ static int kernel_prepare(
 	for (unsigned cpu = 0; ret == 0 && cpu < inst->engine.n_cpus; cpu++)
 		prepare_line(inst, cpu, policy, &profile, sample);
 	inst->engine.slots[slot].kernel = ret == 0;
-	*plane_book(inst->plane, slot) = (struct plane_book){0};
-	memcpy(plane_book(inst->plane, slot)->name, policy->name, sizeof(policy->name));
 	return ret;
 }
 
@@ -154,6 +155,46 @@ static void kernel_change(struct instance *inst, unsigned policy)
 		hold_lines(inst, slot, &inst->policies[policy], inst->engine.slots[slot].kernel);
 }
 
+/* What a CPU has counted in a slot. */
+static void add_line(struct instance *inst, uint32_t slot, unsigned line, struct plane_book *book)
+{
+	const struct police_totals *packets = engine_totals_of(&inst->engine, slot, line);
+	const struct policy_state *state = &inst->engine.workers[line].states[slot];
+	uint64_t dropped_bytes = counter_read(&state->dropped_bytes);
+
+	book->passed_packets += packets->packets - packets->dropped_packets;
+	book->passed_bytes += counter_read(&state->bytes) - dropped_bytes;
+	book->dropped_packets += packets->dropped_packets;
+	book->dropped_bytes += dropped_bytes;
+	book->over_packets += counter_read(&state->over.packets);
+	book->over_bytes += counter_read(&state->over.bytes);
+}
+
+static void add_book(struct plane_book *book, const struct plane_book *more)
+{
+	book->passed_packets += more->passed_packets;
+	book->passed_bytes += more->passed_bytes;
+	book->dropped_packets += more->dropped_packets;
+	book->dropped_bytes += more->dropped_bytes;
+	book->over_packets += more->over_packets;
+	book->over_bytes += more->over_bytes;
+}
+
+/* No CPU counts there any more, and what all have is known as of now: the next process's, too. */
+static void kernel_moved(struct instance *inst, uint32_t from, uint32_t to)
+{
+	struct plane_book sum;
+
+	if (!inst->plane)
+		return;
+	sum = *plane_book(inst->plane, to);
+	add_book(&sum, plane_book(inst->plane, from));
+	for (unsigned w = inst->engine.n_workers; w < engine_lines_of(&inst->engine, from); w++)
+		add_line(inst, from, w, &sum);
+	*plane_book(inst->plane, to) = sum;
+	plane_book(inst->plane, from)->name[0] = '\0';
+}
+
 static void kernel_remove(struct instance *inst, uint32_t slot)
 {
 	if (!inst->plane)
@@ -163,6 +204,7 @@ static void kernel_remove(struct instance *inst, uint32_t slot)
 		inst->engine.workers[w].samples[slot] = NULL;
 	}
 	set_soft(inst, slot, 0);
+	inst->engine.shared_buckets[slot] = (struct shared_bucket){0};
 	plane_book(inst->plane, slot)->name[0] = '\0';
 	give_sample(inst->kernel_lines, slot);
 }
@@ -170,6 +212,7 @@ static void kernel_remove(struct instance *inst, uint32_t slot)
 const struct policy_part kernel_part = {
 	.prepare = kernel_prepare,
 	.change = kernel_change,
+	.moved = kernel_moved,
 	.remove = kernel_remove,
 };
 
@@ -320,14 +363,14 @@ void kernel_lines_spoke(struct instance *inst, uint64_t tick)
 	__atomic_store_n(&membership->span, 2 * ticks, __ATOMIC_RELEASE);
 }
 
-/* A policy that a former process had, in its i-th slot, and the kernel has now. */
+/* A policy that a former process had, in its i-th slot. */
 struct inherited {
 	unsigned i;
 	uint32_t slot;
 	struct plane_former former;
 };
 
-/* Calls what is to be done with each. */
+/* Calls what is to be done with each that there still is. */
 static void each_inherited(struct instance *inst,
 	void (*take)(struct instance *inst, const struct inherited *inherited))
 {
@@ -337,8 +380,7 @@ static void each_inherited(struct instance *inst,
 		inherited.i++) {
 		unsigned policy = policy_names_find(inst->names, inherited.former.book.name);
 
-		if (inherited.former.book.name[0] == '\0' || policy >= inst->n_policies ||
-			!inst->engine.slots[inst->slots.of[policy]].kernel)
+		if (inherited.former.book.name[0] == '\0' || policy >= inst->n_policies)
 			continue;
 		inherited.slot = inst->slots.of[policy];
 		take(inst, &inherited);
@@ -391,6 +433,8 @@ static void adopt_policy(struct instance *inst, const struct inherited *inherite
 {
 	uint32_t slot = inherited->slot;
 
+	if (!inst->engine.slots[slot].kernel)
+		return;
 	begin_inheriting(inst, slot);
 	give_units(inst, slot,
 		plane_take_half(inst->plane, inherited->i, inst->kernel_lines->whole[slot] / 2));
@@ -402,6 +446,8 @@ static void settle_policy(struct instance *inst, const struct inherited *inherit
 	struct shared_bucket *shared = &inst->engine.shared_buckets[inherited->slot];
 	uint64_t *whole = &inst->kernel_lines->whole[inherited->slot];
 
+	if (!inst->engine.slots[inherited->slot].kernel)
+		return;
 	give_units(inst, inherited->slot, plane_take_all(inst->plane, inherited->i));
 	if (*whole)
 		set_rate(shared, *whole, tick_now());
@@ -410,7 +456,8 @@ static void settle_policy(struct instance *inst, const struct inherited *inherit
 
 static void close_policy(struct instance *inst, const struct inherited *inherited)
 {
-	give_units(inst, inherited->slot, inherited->former.held);
+	if (inst->engine.slots[inherited->slot].kernel)
+		give_units(inst, inherited->slot, inherited->former.held);
 }
 
 static void carry_book(struct instance *inst, uint32_t slot)
@@ -430,19 +477,13 @@ static void carry_book(struct instance *inst, uint32_t slot)
 static void adopt_counts(struct instance *inst, const struct inherited *inherited)
 {
 	struct plane_book *book = plane_book(inst->plane, inherited->slot), sum = {0};
-	const struct plane_book *former = &inherited->former.book;
 	struct kernel_lines *lines = inst->kernel_lines;
 
 	memcpy(sum.name, book->name, sizeof(sum.name));
 	if (lines->counted[inherited->slot] == lines->counting)
 		sum = *book;
 	lines->counted[inherited->slot] = lines->counting;
-	sum.passed_packets += former->passed_packets;
-	sum.passed_bytes += former->passed_bytes;
-	sum.dropped_packets += former->dropped_packets;
-	sum.dropped_bytes += former->dropped_bytes;
-	sum.over_packets += former->over_packets;
-	sum.over_bytes += former->over_bytes;
+	add_book(&sum, &inherited->former.book);
 	*book = sum;
 	carry_book(inst, inherited->slot);
 }

@@ -428,7 +428,7 @@ static void test_who_decides(void **state)
 		assert_null(inst.engine.workers[2 + cpu].samples[slot_of(&inst, 0)]);
 	}
 	assert_string_equal(plane.books[slot_of(&inst, 0)].name, "soft");
-	assert_string_equal(plane.books[slot_of(&inst, 1)].name, "");
+	assert_string_equal(plane.books[slot_of(&inst, 1)].name, "waits");
 	assert_true(inst.engine.slots[slot_of(&inst, 0)].kernel);
 	assert_false(inst.engine.slots[slot_of(&inst, 1)].kernel);
 	close_plane(&inst, config);
@@ -629,6 +629,7 @@ static void test_workers_unheard(void **state)
 	assert_false(conform_later(&inst));
 	kernel_part.remove(&inst, slot_of(&inst, 0));
 	assert_int_equal(inst.workers[0].soft_ending[slot_of(&inst, 0)], 0);
+	assert_int_equal(level_of(&inst, slot_of(&inst, 0)), 0); /* who comes next has not begun */
 	close_plane(&inst, config);
 }
 
@@ -710,8 +711,7 @@ static void test_adopt(void **state)
 		assert_true(i < 5000); /* it earns again, a byte in 1 ms */
 	assert_int_equal(plane.there[0], 1000);
 	assert_int_equal(plane.there[2], 1000);
-	assert_int_equal(plane.books[slot_of(&inst, 0)].passed_packets, 0);
-	assert_int_equal(inst.carried_over[slot_of(&inst, 0)].before.passed_packets, 0);
+	check_inherited(&inst, slot_of(&inst, 0), 1); /* by kernel then, and workers now */
 	close_plane(&inst, config);
 }
 
@@ -760,6 +760,42 @@ static void test_adopt_at_most(void **state)
 		level_of(&inst, slot_of(&inst, 0)), shared_bucket_read(shared).burst >> GCRA_SHIFT);
 	assert_in_range(
 		level_of(&inst, slot_of(&inst, 0)), 40000, 50000); /* less what lines hold */
+	close_plane(&inst, config);
+}
+
+/* What CPUs have counted goes along into another slot, once, whoever decides it there. */
+static void test_moves(void **state)
+{
+	struct instance inst;
+	struct config *config;
+	uint32_t from, to;
+
+	(void)state;
+	open_plane(&inst, &config, SOFT ", " WAITS ", " EVEN);
+	from = slot_of(&inst, 0);
+	for (unsigned i = 1; i < 3; i++) {
+		to = slot_of(&inst, i);
+		plane.books[from] = (struct plane_book){.name = "soft", .passed_packets = 100};
+		plane.books[to].passed_packets = 7;
+		for (unsigned cpu = 0; cpu < CPUS; cpu++) {
+			struct policy_state *line = &plane.lines[cpu][from];
+
+			line->packets = 10;
+			line->dropped_packets = 4;
+			line->bytes = 1000;
+			line->dropped_bytes = 400;
+			line->over = (struct police_over){2, 200};
+		}
+		(void)instance_slot_totals(&inst, from);
+		kernel_part.moved(&inst, from, to);
+		assert_string_equal(plane.books[from].name, "");
+		assert_int_equal(plane.books[to].passed_packets, 107 + CPUS * 6);
+		assert_int_equal(plane.books[to].passed_bytes, CPUS * 600);
+		assert_int_equal(plane.books[to].dropped_packets, CPUS * 4);
+		assert_int_equal(plane.books[to].dropped_bytes, CPUS * 400);
+		assert_int_equal(plane.books[to].over_packets, CPUS * 2);
+		assert_int_equal(plane.books[to].over_bytes, CPUS * 200);
+	}
 	close_plane(&inst, config);
 }
 
@@ -932,6 +968,7 @@ int main(void)
 		cmocka_unit_test_setup(test_adopt, forget_before),
 		cmocka_unit_test_setup(test_adopt_two, forget_before),
 		cmocka_unit_test_setup(test_adopt_at_most, forget_before),
+		cmocka_unit_test_setup(test_moves, forget_before),
 		cmocka_unit_test_setup(test_take_over, forget_before),
 		cmocka_unit_test_setup(test_publish_fails, forget_before),
 		cmocka_unit_test_setup(test_clock, forget_before),
