@@ -213,14 +213,15 @@ void brain_tell(struct instance *inst)
 {
 	uint8_t buf[DATAGRAM_MAX];
 	uint64_t tick = tick_now();
-	unsigned peer, sent = 0;
+	bool left = false;
+	unsigned peer;
 	size_t len;
 
 	credits_retry(inst);
 	publish(inst);
-	for (; (len = limiter_send(inst->limiter, buf, &peer)) > 0; sent++)
-		gossip_socket_send(inst->gossip, peer, buf, len);
-	if (sent > 0)
+	while ((len = limiter_send(inst->limiter, buf, &peer)) > 0)
+		left |= gossip_socket_send(inst->gossip, peer, buf, len);
+	if (left)
 		kernel_lines_spoke(inst, tick);
 }
 

@@ -232,7 +232,7 @@ static void note_sending(struct gossip_socket *gs, int error)
 	}
 }
 
-void gossip_socket_send(struct gossip_socket *gs, unsigned peer, const uint8_t *buf, size_t len)
+bool gossip_socket_send(struct gossip_socket *gs, unsigned peer, const uint8_t *buf, size_t len)
 {
 	const struct peer_config *to = &gs->config->roster[peer];
 	struct iovec at = {.iov_base = (void *)(uintptr_t)buf, .iov_len = len};
@@ -257,6 +257,7 @@ void gossip_socket_send(struct gossip_socket *gs, unsigned peer, const uint8_t *
 		event(GOSSIP_SEND_FAILED, event_word("peer", to->name),
 			event_word("why", strerror(error)));
 	note_sending(gs, error);
+	return error == 0;
 }
 
 unsigned gossip_socket_read(struct gossip_socket *gs)

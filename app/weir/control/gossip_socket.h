@@ -44,7 +44,8 @@ void gossip_socket_close(struct gossip_socket *socket);
 /* Whether its address could be bound, and is then let go: 0 or a negative errno. */
 int gossip_socket_try(const struct gossip_config *config);
 
-void gossip_socket_send(
+/* To a peer of the roster; whether it has left. */
+bool gossip_socket_send(
 	struct gossip_socket *socket, unsigned peer, const uint8_t *buf, size_t len);
 
 /*

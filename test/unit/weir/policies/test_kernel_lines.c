@@ -23,6 +23,7 @@
 #include "config/load.h"
 #include "event.h"
 #include "flow/flow_sample.h"
+#include "gossip_socket.h"
 #include "kernel_lines.h"
 #include "meter/shared_bucket.h"
 #include "plane.h"
@@ -528,6 +529,33 @@ static void test_membership(void **state)
 	close_plane(&inst, config);
 }
 
+/* Ticks for half a second; whether the membership has been written. */
+static bool speaks(struct instance *inst)
+{
+	plane.membership.span = UINT64_MAX;
+	for (unsigned i = 0; i < 50; i++, usleep(10000))
+		assert_false(brain_run(inst, UINT64_MAX));
+	return plane.membership.span != UINT64_MAX;
+}
+
+/* What has not left its socket nobody hears: as of an interface that is down. */
+static void test_unspoken(void **state)
+{
+	struct instance inst;
+	struct config *config;
+	int fd;
+
+	(void)state;
+	open_of_two(&inst, &config, SOFT);
+	fd = inst.gossip->fd;
+	inst.gossip->fd = -1;
+	assert_false(speaks(&inst));
+	assert_true(inst.gossip->send_errors > 0);
+	inst.gossip->fd = fd;
+	assert_true(speaks(&inst));
+	close_plane(&inst, config);
+}
+
 /* A limiter that is alone has nobody who would count it out. */
 static void test_alone(void **state)
 {
@@ -962,6 +990,7 @@ int main(void)
 		cmocka_unit_test_setup(test_ending, forget_before),
 		cmocka_unit_test_setup(test_soft_ending, forget_before),
 		cmocka_unit_test_setup(test_membership, forget_before),
+		cmocka_unit_test_setup(test_unspoken, forget_before),
 		cmocka_unit_test_setup(test_alone, forget_before),
 		cmocka_unit_test_setup(test_workers_borrow, forget_before),
 		cmocka_unit_test_setup(test_workers_unheard, forget_before),
