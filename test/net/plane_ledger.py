@@ -22,7 +22,7 @@ import threads
 from box import expect, wait_until
 from bypass import cable, remove_pins, setup
 from lifecycle import raw
-from plane import kernel
+from plane import TAKE_OVER, kernel
 
 LIMIT, BURST = 4e6, 30000  # bit/s; bytes
 FRAME = 514
@@ -186,6 +186,21 @@ def keeps_leases(scene):
     return f"{words}; stopped: {stopped}; killed: {killed}"
 
 
+def cut_off(scene):
+    """Starts that are killed at any step of their take-over: two programs may go on, by no more than
+    one of them."""
+    with two_boxes(scene) as (one, two), Traffic() as traffic:
+        both_again(one, two, traffic)
+        for _, *call in TAKE_OVER:
+            one.kill()
+            threads.kill_after(one.spawn().process, *call)
+            time.sleep(0.5)
+        one.start()
+        both_again(one, two, traffic)
+        words = traffic.check()
+    return words
+
+
 def has_all(traffic):
     """Box 1 has all that is asked, and nearly all of the limit."""
     traffic.on = {1: True, 2: False}
@@ -237,4 +252,4 @@ def workers_halve(scene):
 
 
 if __name__ == "__main__":
-    box.main([keeps_leases, soft_halves, workers_halve], setup=setup)
+    box.main([keeps_leases, cut_off, soft_halves, workers_halve], setup=setup)
