@@ -149,7 +149,7 @@ struct plane_now {
 	__u64 at, burst, second;
 };
 
-/* shared_bucket_slowed() of a clock that has lost so many ticks, or shared_bucket_limit() of none */
+/* shared_bucket_slowed(), of a clock that has lost so many ticks; or gcra_now(), of none. */
 static __always_inline struct plane_now plane_instant(
 	const struct plane_profile *profile, __u64 now, __u64 behind)
 {

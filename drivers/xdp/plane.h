@@ -63,8 +63,8 @@ struct flow_sample *plane_sample_of(struct plane *plane, unsigned cpu, unsigned 
 /*
  * What a CPU has of the policy in a slot it decides from now on, and samples flows of it, unless
  * `sample` is PLANE_UNSAMPLED; or leaves to workers, and while they are away it is lost if `never`,
- * as its limit is never exceeded, and not only counted. To be said after whatever else has written that line, of which it
- * takes a word (see plane_maps.h).
+ * as its limit is never exceeded, and not only counted. To be said after whatever else has written
+ * that line, of which it takes a word (see plane_maps.h).
  */
 #define PLANE_UNSAMPLED UINT32_MAX
 void plane_hold(struct plane *plane, unsigned cpu, uint32_t slot, uint32_t sample);

@@ -398,7 +398,7 @@ def changes(scene):
 
 
 def moves(scene):
-    """What was counted before a reload that moves a policy, also to workers, outlives the process."""
+    """What was counted before a reload that moves a policy, also to workers, outlives a kill."""
     others = [{"action": "count"}, {"action": "mark", "mark": "af13"}, {"action": "shape"}]
     with wire(scene) as weir:
         weir.start()

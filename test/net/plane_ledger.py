@@ -187,8 +187,8 @@ def keeps_leases(scene):
 
 
 def cut_off(scene):
-    """Starts that are killed at any step of their take-over: two programs may go on, by no more than
-    one of them."""
+    """Starts that are killed at any step of their take-over: two programs may go on, by no more
+    than one of them."""
     with two_boxes(scene) as (one, two), Traffic() as traffic:
         both_again(one, two, traffic)
         for _, *call in TAKE_OVER:

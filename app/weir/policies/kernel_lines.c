@@ -57,7 +57,7 @@ static bool must_be_held(const struct policy *policy)
 	return policy_is_never_exceeded(policy) && policy->action != ACTION_COUNT;
 }
 
-/* Who decides what a CPU has of it: that CPU, or workers. */
+/* What a CPU has of it is decided by that CPU, or by workers. */
 static void hold_line(struct instance *inst, unsigned cpu, uint32_t slot,
 	const struct policy *policy, bool kernel)
 {
@@ -118,7 +118,7 @@ static int kernel_prepare(
 #define RATE_FINER ((double)(1 << 20))
 
 /*
- * Of a soft limit some is always left, however many limiters there are: a wire that was to be
+ * Some is always left of a soft limit, however many limiters there are: a wire that was to be
  * limited would else be closed.
  */
 static uint8_t soft_ending(double local, double part)
@@ -408,7 +408,7 @@ static void give_units(struct instance *inst, uint32_t slot, uint64_t units)
 			units << GCRA_SHIFT, __ATOMIC_RELAXED);
 }
 
-/* Of the policy's first namesake: one that was just moving has two. */
+/* Before the policy's first namesake is adopted: one that was just moving has two. */
 static void begin_inheriting(struct instance *inst, uint32_t slot)
 {
 	struct shared_bucket *shared = &inst->engine.shared_buckets[slot];

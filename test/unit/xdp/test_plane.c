@@ -727,7 +727,7 @@ static uint64_t pass_for(struct world *world, uint64_t from, unsigned seconds)
 }
 
 /*
- * Of a soft limit that has ended the Nth part passes, also of so many limiters that nothing of a
+ * The Nth part of a soft limit passes when it has ended, also of so many limiters that nothing of a
  * small burst would be left to a full-sized frame.
  */
 static void test_soft_end(void **state)

@@ -99,7 +99,8 @@ struct bench {
 	struct worker worker;
 	struct side here, there;
 	struct flow_sample *samples[POLICIES];
-	uint8_t ending[POLICIES]; /* parts of limits, as the worker has them */
+	uint8_t ending[POLICIES];      /* parts of limits, as the worker has them */
+	uint8_t soft_ending[POLICIES]; /* and of those that may be exceeded */
 	uint32_t parents[POLICIES];
 	uint8_t *forbidden; /* a page that nobody may read */
 };
@@ -194,6 +195,7 @@ static struct bench *bench_open(bool borrows)
 	bench->worker.shared_buckets = borrows ? bench->here.shared_buckets : NULL;
 	bench->worker.samples = bench->samples;
 	bench->worker.ending = bench->ending;
+	bench->worker.soft_ending = bench->soft_ending;
 	for (unsigned kind = 0; kind < POLICIES; kind++) {
 		bench->samples[kind] = calloc(1, sizeof(struct flow_sample));
 		bench->parents[kind] = kinds[kind].parent ? kinds[kind].parent : SLOT_NONE;
@@ -284,11 +286,14 @@ static void borrow_one(struct bench *bench, uint32_t policy, uint32_t cost, uint
 {
 	struct policy_state *state = &bench->there.states[policy];
 	struct shared_bucket *shared = &bench->there.shared_buckets[policy];
-	uint64_t ended = worker_own(&bench->worker)->ended;
+	const struct worker_own *own = worker_own(&bench->worker);
+	struct police_end end = {.from = own->ended, .ending = bench->ending[policy]};
 
-	if (ended && bench->ending[policy])
-		police_borrow_ended(state, shared, cost, now,
-			&(struct police_end){.from = ended, .ending = bench->ending[policy]});
+	if (own->unheard)
+		end = (struct police_end){
+			own->unheard, police_burst_least(state), bench->soft_ending[policy]};
+	if (end.from && end.ending)
+		police_borrow_ended(state, shared, cost, now, &end);
 	else
 		police_borrow(state, shared, cost, now);
 }
@@ -464,15 +469,17 @@ struct row {
 	unsigned first, last, none;
 	bool alike; /* all of a burst */
 	bool borrows;
-	bool ends; /* limits of some, half-way */
+	enum { GO_ON, LEASE_ENDS, MEMBERSHIP_ENDS } ends; /* limits of some, half-way */
 };
 
-static void end_limits(struct bench *bench, uint64_t now)
+static void end_limits(struct bench *bench, bool soft, uint64_t now)
 {
+	uint8_t *ending = soft ? bench->soft_ending : bench->ending;
+
 	/* More of some than of others; LAX goes on. */
 	for (unsigned kind = TIGHT; kind < POLICIES; kind++)
-		bench->ending[kind] = (uint8_t)(60 * (kind - TIGHT + 1));
-	worker_own(&bench->worker)->ended = now;
+		ending[kind] = (uint8_t)(60 * (kind - TIGHT + 1));
+	*(soft ? &worker_own(&bench->worker)->unheard : &worker_own(&bench->worker)->ended) = now;
 }
 
 static void check_row(const struct row *row, struct prng *prng)
@@ -492,7 +499,7 @@ static void check_row(const struct row *row, struct prng *prng)
 		/* Buckets are anywhere from empty to full. */
 		now += prng_below(prng, 20000);
 		if (row->ends && burst == BURSTS / 2)
-			end_limits(bench, now);
+			end_limits(bench, row->ends == MEMBERSHIP_ENDS, now);
 		sent->n = 1 + row->borrows + prng_below(prng, BURST - row->borrows);
 		for (unsigned i = 0; i < sent->n; i++) {
 			if (i == 0 || !row->alike)
@@ -522,37 +529,41 @@ static uint64_t seed_of_run(void)
 static void test_one_by_one(void **state)
 {
 	static const struct row rows[] = {
-		{"nothing dropped", LAX, LAX, 0, false, false, false},
-		{"one policy", TIGHT, TIGHT, 0, true, false, false},
-		{"one policy, L3", TIGHT_L3, TIGHT_L3, 0, true, false, false},
-		{"one policy, wire", TIGHT_WIRE, TIGHT_WIRE, 0, true, false, false},
-		{"one policy, sampled", SAMPLED, SAMPLED, 0, true, false, false},
-		{"none", LAX, LAX, 8, true, false, false},
-		{"one policy or none, by turns", TIGHT, TIGHT_WIRE, 4, true, false, false},
-		{"one policy and none", TIGHT, TIGHT, 4, false, false, false},
-		{"plain ones", LAX, TIGHT_WIRE, 0, false, false, false},
-		{"plain ones, sampled too", SAMPLED, TIGHT_WIRE, 1, false, false, false},
-		{"plain ones of several workers", LAX, TIGHT_WIRE, 1, false, true, false},
+		{"nothing dropped", LAX, LAX, 0, false, false, GO_ON},
+		{"one policy", TIGHT, TIGHT, 0, true, false, GO_ON},
+		{"one policy, L3", TIGHT_L3, TIGHT_L3, 0, true, false, GO_ON},
+		{"one policy, wire", TIGHT_WIRE, TIGHT_WIRE, 0, true, false, GO_ON},
+		{"one policy, sampled", SAMPLED, SAMPLED, 0, true, false, GO_ON},
+		{"none", LAX, LAX, 8, true, false, GO_ON},
+		{"one policy or none, by turns", TIGHT, TIGHT_WIRE, 4, true, false, GO_ON},
+		{"one policy and none", TIGHT, TIGHT, 4, false, false, GO_ON},
+		{"plain ones", LAX, TIGHT_WIRE, 0, false, false, GO_ON},
+		{"plain ones, sampled too", SAMPLED, TIGHT_WIRE, 1, false, false, GO_ON},
+		{"plain ones of several workers", LAX, TIGHT_WIRE, 1, false, true, GO_ON},
 		{"plain ones of several workers, whose limits end", LAX, TIGHT_WIRE, 1, false, true,
-			true},
-		{"marked", MARKED, MARKED, 0, true, false, false},
-		{"marked and none", MARKED, MARKED, 2, false, false, false},
-		{"one that flows share", SHARED, SHARED, 0, true, false, false},
-		{"one that flows share, and none", SHARED, SHARED, 2, false, false, false},
-		{"one that they do not press", UNPRESSED, UNPRESSED, 0, true, false, false},
+			LEASE_ENDS},
+		{"plain ones of several workers, as nobody hears of them", LAX, TIGHT_WIRE, 1,
+			false, true, MEMBERSHIP_ENDS},
+		{"marked", MARKED, MARKED, 0, true, false, GO_ON},
+		{"marked and none", MARKED, MARKED, 2, false, false, GO_ON},
+		{"one that flows share", SHARED, SHARED, 0, true, false, GO_ON},
+		{"one that flows share, and none", SHARED, SHARED, 2, false, false, GO_ON},
+		{"one that they do not press", UNPRESSED, UNPRESSED, 0, true, false, GO_ON},
 		{"one that they do not press, and none", UNPRESSED, UNPRESSED, 2, false, false,
-			false},
-		{"a total", TOTAL, TOTAL, 0, true, false, false},
-		{"a total and none", TOTAL, TOTAL, 2, false, false, false},
-		{"each source by itself", PER_SOURCE, PER_SOURCE, 0, true, false, false},
-		{"none is plain", MARKED, PER_SOURCE, 1, false, false, false},
-		{"a client of a customer of a link", CLIENT, CLIENT, 0, true, false, false},
-		{"levels", LINK, MARKED_CLIENT, 1, false, false, false},
-		{"levels, of several workers", LINK, MARKED_CLIENT, 1, false, true, false},
-		{"all there are", 0, POLICIES - 1, 1, false, false, false},
-		{"all there are, of several workers", 0, POLICIES - 1, 1, false, true, false},
+			GO_ON},
+		{"a total", TOTAL, TOTAL, 0, true, false, GO_ON},
+		{"a total and none", TOTAL, TOTAL, 2, false, false, GO_ON},
+		{"each source by itself", PER_SOURCE, PER_SOURCE, 0, true, false, GO_ON},
+		{"none is plain", MARKED, PER_SOURCE, 1, false, false, GO_ON},
+		{"a client of a customer of a link", CLIENT, CLIENT, 0, true, false, GO_ON},
+		{"levels", LINK, MARKED_CLIENT, 1, false, false, GO_ON},
+		{"levels, of several workers", LINK, MARKED_CLIENT, 1, false, true, GO_ON},
+		{"all there are", 0, POLICIES - 1, 1, false, false, GO_ON},
+		{"all there are, of several workers", 0, POLICIES - 1, 1, false, true, GO_ON},
 		{"all there are, of several workers, whose limits end", 0, POLICIES - 1, 1, false,
-			true, true},
+			true, LEASE_ENDS},
+		{"all there are, as nobody hears of them", 0, POLICIES - 1, 1, false, true,
+			MEMBERSHIP_ENDS},
 	};
 	struct prng prng;
 

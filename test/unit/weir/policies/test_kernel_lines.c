@@ -479,7 +479,7 @@ static void test_soft_ending(void **state)
 		{0, 1000, 0, 0},
 		{0, 1000, 750, 85},
 		{1, 1000, 1000, 0},
-		/* Of a few packets a second, and fewer than one. */
+		/* A few packets a second, and fewer than one. */
 		{0, 10, 10, 128},
 		{0, 1, 0.9, 114},
 		{0, 0.01, 0.01, 128},
@@ -627,7 +627,7 @@ static void test_workers_borrow(void **state)
 	}
 }
 
-/* Whether frames conform in a turn a fifth of a second after the bucket was empty: five have come. */
+/* Whether frames conform a fifth of a second after the bucket was empty, when four have come. */
 static bool conform_later(struct instance *inst)
 {
 	(void)conform_in_turn(inst, 0);
