@@ -376,8 +376,7 @@ static void each_inherited(struct instance *inst,
 {
 	struct inherited inherited = {0};
 
-	for (; inst->plane && plane_look_back(inst->plane, inherited.i, &inherited.former) == 0;
-		inherited.i++) {
+	for (; plane_look_back(inst->plane, inherited.i, &inherited.former) == 0; inherited.i++) {
 		unsigned policy = policy_names_find(inst->names, inherited.former.book.name);
 
 		if (inherited.former.book.name[0] == '\0' || policy >= inst->n_policies)
@@ -408,58 +407,6 @@ static void give_units(struct instance *inst, uint32_t slot, uint64_t units)
 			units << GCRA_SHIFT, __ATOMIC_RELAXED);
 }
 
-/* Before the policy's first namesake is adopted: one that was just moving has two. */
-static void begin_inheriting(struct instance *inst, uint32_t slot)
-{
-	struct shared_bucket *shared = &inst->engine.shared_buckets[slot];
-	uint64_t *whole = &inst->kernel_lines->whole[slot], now = tick_now();
-
-	if (*whole)
-		return;
-	*whole = shared_bucket_read(shared).rate;
-	set_rate(shared, *whole / 2, now);
-	__atomic_store_n(
-		&shared->state.allow_at, shared_bucket_time(shared, now), __ATOMIC_RELAXED);
-	for (unsigned w = inst->engine.n_workers; w < engine_lines(&inst->engine); w++)
-		inst->engine.workers[w].states[slot].bucket.tokens = 0;
-}
-
-/*
- * Until it is settled two buckets are drawn from: each has half of what there is, and earns half of
- * the limit. So both together never pass more than one, neither refuses for want of the other, and
- * if this process ends here each goes on with that.
- */
-static void adopt_policy(struct instance *inst, const struct inherited *inherited)
-{
-	uint32_t slot = inherited->slot;
-
-	if (!inst->engine.slots[slot].kernel)
-		return;
-	begin_inheriting(inst, slot);
-	give_units(inst, slot,
-		plane_take_half(inst->plane, inherited->i, inst->kernel_lines->whole[slot] / 2));
-}
-
-/* The former programs are there no more. */
-static void settle_policy(struct instance *inst, const struct inherited *inherited)
-{
-	struct shared_bucket *shared = &inst->engine.shared_buckets[inherited->slot];
-	uint64_t *whole = &inst->kernel_lines->whole[inherited->slot];
-
-	if (!inst->engine.slots[inherited->slot].kernel)
-		return;
-	give_units(inst, inherited->slot, plane_take_all(inst->plane, inherited->i));
-	if (*whole)
-		set_rate(shared, *whole, tick_now());
-	*whole = 0;
-}
-
-static void close_policy(struct instance *inst, const struct inherited *inherited)
-{
-	if (inst->engine.slots[inherited->slot].kernel)
-		give_units(inst, inherited->slot, inherited->former.held);
-}
-
 static void carry_book(struct instance *inst, uint32_t slot)
 {
 	const struct plane_book *book = plane_book(inst->plane, slot);
@@ -488,18 +435,66 @@ static void adopt_counts(struct instance *inst, const struct inherited *inherite
 	carry_book(inst, inherited->slot);
 }
 
-static void adopt_all_counts(struct instance *inst)
+/* Before the policy's first namesake is adopted: one that was just moving has two. */
+static void begin_inheriting(struct instance *inst, uint32_t slot)
 {
-	if (!inst->plane)
+	struct shared_bucket *shared = &inst->engine.shared_buckets[slot];
+	uint64_t *whole = &inst->kernel_lines->whole[slot], now = tick_now();
+
+	if (*whole)
 		return;
-	inst->kernel_lines->counting++;
-	each_inherited(inst, adopt_counts);
+	*whole = shared_bucket_read(shared).rate;
+	set_rate(shared, *whole / 2, now);
+	__atomic_store_n(
+		&shared->state.allow_at, shared_bucket_time(shared, now), __ATOMIC_RELAXED);
+	for (unsigned w = inst->engine.n_workers; w < engine_lines(&inst->engine); w++)
+		inst->engine.workers[w].states[slot].bucket.tokens = 0;
+}
+
+/*
+ * Until it is settled two buckets are drawn from: each has half of what there is, and earns half of
+ * the limit. So both together never pass more than one, neither refuses for want of the other, and
+ * if this process ends here each goes on with that.
+ */
+static void adopt_policy(struct instance *inst, const struct inherited *inherited)
+{
+	uint32_t slot = inherited->slot;
+
+	adopt_counts(inst, inherited);
+	if (!inst->engine.slots[slot].kernel)
+		return;
+	begin_inheriting(inst, slot);
+	give_units(inst, slot,
+		plane_take_half(inst->plane, inherited->i, inst->kernel_lines->whole[slot] / 2));
+}
+
+/* The former programs are there no more. */
+static void settle_policy(struct instance *inst, const struct inherited *inherited)
+{
+	struct shared_bucket *shared = &inst->engine.shared_buckets[inherited->slot];
+	uint64_t *whole = &inst->kernel_lines->whole[inherited->slot];
+
+	if (!inst->engine.slots[inherited->slot].kernel)
+		return;
+	give_units(inst, inherited->slot, plane_take_all(inst->plane, inherited->i));
+	if (*whole)
+		set_rate(shared, *whole, tick_now());
+	*whole = 0;
+}
+
+static void close_policy(struct instance *inst, const struct inherited *inherited)
+{
+	adopt_counts(inst, inherited);
+	if (inst->engine.slots[inherited->slot].kernel)
+		give_units(inst, inherited->slot, inherited->former.held);
 }
 
 void kernel_lines_adopt(struct instance *inst)
 {
+	if (!inst->plane)
+		return;
+	inst->kernel_lines->counting++;
 	each_inherited(inst, adopt_policy);
-	adopt_all_counts(inst);
 }
 
 void kernel_lines_settle(struct instance *inst)
@@ -508,8 +503,8 @@ void kernel_lines_settle(struct instance *inst)
 		return;
 	each_inherited(inst, settle_policy);
 	plane_await_former();
+	inst->kernel_lines->counting++;
 	each_inherited(inst, close_policy);
-	adopt_all_counts(inst);
 	plane_forget_former(inst->plane);
 }
 
