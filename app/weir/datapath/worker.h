@@ -76,7 +76,7 @@ static inline void path_see(struct path *path, uint32_t hash)
 	__atomic_store_n(&path->flows, path->flows | UINT64_C(1) << (hash >> 26), __ATOMIC_RELAXED);
 }
 
-#define WORKER_OWN_BYTES 176
+#define WORKER_OWN_BYTES 184
 #define WORKER_OWN_ALIGN 8
 
 /*
