@@ -535,6 +535,19 @@ static enum passage node_shape(struct sim *sim, struct node *node, unsigned work
 	return PASSAGE_WAITS;
 }
 
+static enum passage node_police_levels(struct sim *sim, struct node *node, unsigned worker,
+	unsigned policy, const struct packet *packet, const uint8_t *data, uint32_t frame_len)
+{
+	uint64_t now = node_clock(sim, node, sim->events.now_ns);
+	uint32_t slots[POLICY_LEVELS_MOST];
+	unsigned n = engine_states_lineage(sim->scenario->group.policies, policy, slots);
+
+	return engine_states_police_levels(
+		       &node->engine, worker, slots, n, packet, data, frame_len, now)
+		       ? PASSAGE_PASSES
+		       : PASSAGE_DROPPED;
+}
+
 enum passage node_police(struct sim *sim, struct node *node, unsigned policy,
 	const struct packet *packet, const uint8_t *data, uint32_t frame_len,
 	struct shape_packet *waiting)
@@ -550,6 +563,8 @@ enum passage node_police(struct sim *sim, struct node *node, unsigned policy,
 		return PASSAGE_DROPPED;
 	worker = worker_of(node, packet, data);
 	state = &node->engine.workers[worker].states[policy];
+	if (policy_has_parent(&sim->scenario->group.policies[policy]))
+		return node_police_levels(sim, node, worker, policy, packet, data, frame_len);
 	if (police_is_shaped(state))
 		return node_shape(sim, node, worker, policy, packet, data, frame_len, waiting);
 	if (police_is_quota(state))

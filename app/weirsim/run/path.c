@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/states.h"
 #include "node.h"
 #include "record.h"
 #include "police/charge.h"
@@ -119,7 +120,12 @@ static void leave_limiter(struct sim *sim, struct carried *carried)
 {
 	struct flow *flow = carried->flow;
 
-	record_forwarded(sim, flow->policy, flow->limiter, carried->bytes);
+	const struct policy *policies = sim->scenario->group.policies;
+	uint32_t levels[POLICY_LEVELS_MOST];
+	unsigned n = engine_states_lineage(policies, flow->policy, levels);
+
+	for (unsigned i = 0; i < n; i++)
+		record_forwarded(sim, levels[i], flow->limiter, carried->bytes);
 	events_after(&sim->events, flow->rtt_ns / 4, at_receiver, carried, 0);
 }
 

@@ -30,6 +30,8 @@ struct allocate_input {
 	double burst;       /* configured global burst, bytes */
 	double burst_least; /* of a bucket that lets flows pass, bytes */
 	double backlog;     /* with a history: the largest in it, bytes */
+	bool parent;        /* of other policies, whose packets its own are */
+	double wanted;      /* of a parent: what its children here may pass and ask for */
 };
 
 /* What it answers. */

@@ -165,6 +165,19 @@ static double update_pressure(const struct allocate_state *state, const struct a
 	       min_double(in->interval_s / PRESSURE_S, 1) * (now - state->pressure);
 }
 
+/*
+ * A parent's flows are its children's, which each have their part by them already: it is needed
+ * where they may pass it. By flows it would be where most of them are, whatever their policies may.
+ */
+static void weigh_children(struct allocate_state *state, const struct allocate_input *in)
+{
+	state->weight = in->wanted;
+	if (in->demand <= 0)
+		state->regime = ALLOCATE_IDLE;
+	else
+		state->regime = in->dropped ? ALLOCATE_UNBOTTLENECKED : ALLOCATE_BOTTLENECKED;
+}
+
 static void fps_allocate(
 	struct allocate_state *state, const struct allocate_input *in, struct allocate_output *out)
 {
@@ -175,7 +188,9 @@ static void fps_allocate(
 	state->pressure = update_pressure(state, in);
 	state->since_byte_s = in->demand_now > 0 ? 0 : state->since_byte_s + in->interval_s;
 	state->flow_rate = unbottlenecked_rate(in->flow, in->n_flows);
-	if (state->since_byte_s >= IDLE_AFTER_S || in->demand <= 0) {
+	if (in->parent) {
+		weigh_children(state, in);
+	} else if (state->since_byte_s >= IDLE_AFTER_S || in->demand <= 0) {
 		state->regime = ALLOCATE_IDLE;
 		state->weight = state->count = state->pressure = 0;
 	} else {

@@ -6,12 +6,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "allocate/allocate.h"
 #include "base/math.h"
 
 /*
- * Who asks for less than HELD_FROM of its share is held back elsewhere, and from HELD_ALL on by the
- * share. Flows that are held back here ask for more than they get, but for moments; and what lies
- * between is what a child that is nearly satisfied keeps from the others.
+ * A child that asks for less than HELD_FROM of its share is held back elsewhere, and from HELD_ALL
+ * on by the share. Flows that are held back here ask for more than they get, but for moments; and
+ * what lies between is what a child that is nearly satisfied keeps from the others.
  */
 #define HELD_FROM 0.92
 #define HELD_ALL  0.98
@@ -108,7 +109,7 @@ static int compare_levels(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Those who claim anything above what is guaranteed, in order, and one behind them. */
+/* Those who claim more than is guaranteed, in order, and one behind them. */
 static unsigned sort_levels(
 	const struct share_claim *claims, unsigned n, struct share_level *levels)
 {
@@ -130,7 +131,7 @@ static unsigned sort_levels(
 	return found;
 }
 
-/* What all have above what is guaranteed when the k-th has all, and one of them goes on from `at`. */
+/* What all have beyond what is guaranteed when the k-th has all, and one goes on from `at`. */
 static double taken_at(const struct share_level *levels, unsigned k, double rising,
 	const struct share_claim *claim, double at)
 {
@@ -140,7 +141,7 @@ static double taken_at(const struct share_level *levels, unsigned k, double risi
 	return level > at ? taken + claim->weight * (level - at) : taken;
 }
 
-/* The level up to which `left` fills all n, where one of them goes on when it has what it claims. */
+/* The level up to which `left` fills all n, where one goes on when it has what it claims. */
 static double fill_level(
 	const struct share_level *levels, unsigned n, const struct share_claim *claim, double left)
 {
@@ -227,7 +228,8 @@ static void share_among(
 		h->claims[n].claim = min_double(parent->demand - passed, parent->share);
 	shares_of(h->claims, n + 1, parent->share, h->levels);
 	for (unsigned i = 0; i < n; i++)
-		nodes[h->child[first + i]].share = h->claims[i].share;
+		nodes[h->child[first + i]].share = max_double(
+			h->claims[i].share, ALLOCATE_FLOOR * h->claims[i].ceiling / n);
 }
 
 void hierarchy_share(struct hierarchy *h, struct hierarchy_node *nodes)

@@ -10,10 +10,11 @@
  * rest by weight, up to its claim: no child has less, for its weight, than another that has more
  * than it is guaranteed, unless it has all that it claims.
  *
- * A child's share is what it would have if it claimed all that its own limit lets it, and the others
- * what they do: so it has room to grow at once, who is idle has a part that is ready, and nothing
- * depends on who is thought to be held back. What all of them may have together is more than the
- * parent has as long as one does not ask for its own; the parent's limit is there all the same.
+ * A child's share is what it would have if it claimed all that its own limit lets it, and the
+ * others what they do: so it has room to grow at once, one that is idle has a part that is ready,
+ * and little depends on who is thought to be held back. What all of them may have together is more
+ * than the parent has as long as one does not ask for its own; the parent's limit is there all the
+ * same.
  *
  * What others claim is what they ask for; but who asks for nearly all of its share is held back by
  * it, and claims the share: what flows leave of a limit, as they back off, is not given away.
@@ -44,8 +45,9 @@ int hierarchy_create(const struct hierarchy_node *nodes, unsigned n, struct hier
 void hierarchy_destroy(struct hierarchy *hierarchy);
 
 /*
- * Sets the share of each, from their limits and demands of now: at most its limit, and its parent's
- * share. n log n of those that ask for something, and n.
+ * Sets the share of each, from their limits and demands of now: at most its limit and its parent's
+ * share, and at least its part of ALLOCATE_FLOOR of that, so that a flow can begin whatever others
+ * are guaranteed. n log n of those that ask for something, and n.
  */
 void hierarchy_share(struct hierarchy *hierarchy, struct hierarchy_node *nodes);
 

@@ -42,6 +42,9 @@ struct limiter_policy *engine_limiter_policies(
 
 	for (unsigned i = 0; limits && i < n; i++)
 		limits[i] = limit_profile_policy(&policies[i], unix_s);
+	for (unsigned i = 0; limits && i < n; i++)
+		if (policy_has_parent(&policies[i]))
+			limits[i].parent = limits[policies[i].parent].id;
 	return limits;
 }
 

@@ -37,6 +37,19 @@ enum verdict engine_states_police(struct engine *engine, unsigned worker, uint32
 	uint32_t *cost);
 
 /*
+ * A packet of the policy in slots[0], whose parent, and what is above that, are in those that
+ * follow, n in all: charged to all or to none. Whether it passes; those up to the one that refuses
+ * it have counted it.
+ */
+bool engine_states_police_levels(struct engine *engine, unsigned worker, const uint32_t *slots,
+	unsigned n, const struct packet *packet, const uint8_t *data, uint32_t frame_len,
+	uint64_t now);
+
+/* A policy and what is above it, by their indices, which are their slots here. Returns how many. */
+unsigned engine_states_lineage(
+	const struct policy *policies, unsigned policy, uint32_t slots[POLICY_LEVELS_MOST]);
+
+/*
  * Lets packets wait, at most so many on each worker, on a counter of hz ticks a second: before
  * engine_states_add() of a policy that policy_is_shaped(). Returns 0 or -ENOMEM.
  */

@@ -7,11 +7,6 @@
 
 #include "base/time.h"
 
-double limiter_policy_rate(const struct limiter_policy *policy)
-{
-	return (double)policy->limit_bps / 8 / limiter_time(policy);
-}
-
 uint64_t policy_burst_floor(const struct limiter_policy *policy)
 {
 	return policy->burst_floor ? policy->burst_floor : LIMITER_BURST_FLOOR;
@@ -33,6 +28,8 @@ void aggregate_init(
 	a->policy = *policy;
 	a->measured_ns = now_ns;
 	a->next_ns = now_ns + policy->interval_ns;
+	a->share = limiter_policy_rate(policy);
+	a->level = LEVEL_NONE;
 	a->effective_limit = limiter_first_limit(policy, n);
 	a->state.local_limit = a->effective_limit;
 	a->state.local_burst = limiter_first_burst(policy, n);
@@ -54,6 +51,14 @@ void aggregate_catch_up(struct aggregate *a, uint64_t ticked_ns)
 	allocate_rest(&a->state, slept_s);
 }
 
+void limiter_wake(struct limiter *l, unsigned policy)
+{
+	if (bitmap_has(l->active, policy))
+		return;
+	bitmap_set(l->active, policy);
+	aggregate_catch_up(&l->aggregates[policy], l->ticked_ns);
+}
+
 /* Before floors: an allocator's own answer, or as the limit is shared. */
 static double shared_burst(const struct aggregate *a, double limit)
 {
@@ -64,7 +69,7 @@ static double shared_burst(const struct aggregate *a, double limit)
 
 uint64_t aggregate_burst(const struct limiter *l, const struct aggregate *a)
 {
-	double limit = limiter_policy_rate(&a->policy);
+	double limit = a->share;
 	uint64_t burst, least = policy_burst_floor(&a->policy);
 
 	if (aggregate_conserved(a))

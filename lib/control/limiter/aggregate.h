@@ -24,6 +24,12 @@ struct aggregate {
 	struct flow_rates *flows;       /* n_workers; NULL before the first byte */
 	unsigned n_flows;
 	struct allocate_state state;
+	double share;    /* of the limit: what there is to be divided, see levels.c */
+	double held;     /* conserved: what the ledger has, of the limit and not of the share */
+	unsigned level;  /* in struct levels, or LEVEL_NONE */
+	double pressure; /* of a level: part of the intervals in which packets were dropped */
+	double claimed;  /* what peers are told that it asks for */
+	bool parent;     /* of others */
 	double effective_limit;
 	double global_demand, global_weight;
 	unsigned lost;  /* peers that did not count in the last interval */
@@ -37,6 +43,10 @@ struct keeps {
 	double per_second, interval_s;
 	double keep, slow;
 };
+
+struct levels;
+
+#define LEVEL_NONE UINT_MAX
 
 struct limiter {
 	unsigned n, n_policies, n_workers;
@@ -56,6 +66,7 @@ struct limiter {
 	bool watches;              /* if they ever were */
 	struct conserve *conserve; /* NULL: there has never been a conserved policy */
 	struct budget *budget;     /* NULL: there has never been one that counts units */
+	struct levels *levels;     /* NULL: no policy is below another */
 	struct limiter_ledger ledger;
 	const struct roster *roster;
 	unsigned self;
@@ -68,8 +79,33 @@ struct limiter {
 };
 
 /* Bytes per second over all limiters, and bytes below which no bucket is made. */
-double limiter_policy_rate(const struct limiter_policy *policy);
+static inline double limiter_policy_rate(const struct limiter_policy *policy)
+{
+	return (double)policy->limit_bps / 8 / limiter_time(policy);
+}
+
 uint64_t policy_burst_floor(const struct limiter_policy *policy);
+
+/*
+ * Policies below others; see levels.c. For the policies that there are to be: 0, with NULL where
+ * none is; -ENOMEM; or -EINVAL, of a parent that is no other policy. levels_index() makes them known
+ * to the limiter's aggregates; levels_tick() finds shares before anything is allocated, and
+ * levels_wanted() says what the children of a parent want of it here.
+ */
+int levels_create(const struct limiter_policy *policies, unsigned n, struct levels **out);
+void levels_destroy(struct levels *levels);
+void levels_index(struct limiter *l);
+void levels_tick(struct limiter *l);
+double levels_wanted(const struct limiter *l, const struct aggregate *a);
+
+/* What it asks for, at the end of an interval, and room to grow where it is held back. */
+double levels_claim(struct aggregate *a, const struct allocate_input *in);
+
+/* Whether peers are told of its demand. */
+static inline bool aggregate_gossips(const struct aggregate *a)
+{
+	return a->policy.allocator->gossips || a->level != LEVEL_NONE;
+}
 
 /* Bytes per second that a policy begins with at a limiter of n. */
 double limiter_first_limit(const struct limiter_policy *policy, unsigned n);

@@ -110,6 +110,8 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 	if (ret == 0)
 		ret = terms_create(l);
 	if (ret == 0)
+		ret = levels_create(params->policies, params->n_policies, &l->levels);
+	if (ret == 0)
 		ret = accounts_set(l, params->policies, params->n_policies, now_ns);
 	l->ledger.records = NULL;
 	l->ledger.n_records = 0;
@@ -118,6 +120,7 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 		return ret;
 	}
 	accounts_index(l);
+	levels_index(l);
 	terms_set(l, now_ns);
 	limiter_rates_refresh(l, now_ns);
 	*out = l;
@@ -139,6 +142,7 @@ void limiter_destroy(struct limiter *l)
 	budget_destroy(l->budget);
 	conserve_destroy(l->conserve);
 	agree_destroy(l->agree);
+	levels_destroy(l->levels);
 	gossip_destroy(l->gossip);
 	free(l);
 }
@@ -229,7 +233,7 @@ static void allocate_limit(
 		.keep_slow = keeps->slow,
 		.n = l->n,
 		.lost = sum.lost,
-		.limit = limiter_policy_rate(&a->policy),
+		.limit = a->share,
 		.demand_now = arrived_since(a, sample) / interval_s,
 		.dropped = sample->dropped_packets != a->dropped_packets,
 		.remote_weight = sum.weight,
@@ -237,6 +241,8 @@ static void allocate_limit(
 		.flow = l->flow_scratch,
 		.burst = (double)a->policy.burst_bytes,
 		.burst_least = (double)policy_burst_floor(&a->policy),
+		.parent = a->parent,
+		.wanted = a->parent ? levels_wanted(l, a) : 0,
 	};
 	struct allocate_output out;
 
@@ -246,7 +252,7 @@ static void allocate_limit(
 		forget_demand(a);
 	in.demand = a->demand.rate;
 	in.demand_slow = a->demand_slow.slow;
-	if (a->policy.allocator->samples_flows)
+	if (a->policy.allocator->samples_flows && !a->parent)
 		in.n_flows = measure_flows(l, a, sample, &in);
 	if (a->policy.allocator->remembers)
 		aggregate_remember(l, a, sample, &in, now_ns);
@@ -264,10 +270,11 @@ static void allocate_limit(
 	}
 	a->effective_limit = a->policy.allocator->gossips ? allocate_effective_limit(&in)
 							  : in.limit;
-	a->global_demand = sum.demand + in.demand;
+	a->claimed = a->level == LEVEL_NONE ? in.demand : levels_claim(a, &in);
+	a->global_demand = sum.demand + a->claimed;
 	a->global_weight = sum.weight + out.weight;
-	if (l->speaks && a->policy.allocator->gossips)
-		gossip_set(l->gossip, policy, in.demand, out.weight);
+	if (l->speaks && aggregate_gossips(a))
+		gossip_set(l->gossip, policy, a->claimed, out.weight);
 }
 
 static bool same_answer(const struct allocate_state *a, const struct allocate_state *b)
@@ -285,7 +292,7 @@ static bool may_idle(const struct limiter *l, const struct aggregate *a,
 {
 	return l->skips_idle && !aggregate_conserved(a) && a->demand.rate <= 0 &&
 	       same_answer(before, &a->state) && !aggregate_remembers(a, now_ns) &&
-	       (!a->policy.allocator->gossips ||
+	       (!aggregate_gossips(a) ||
 		       (gossip_tells_news(l->gossip) && l->speaks && now_ns >= a->hold_until_ns));
 }
 
@@ -306,14 +313,6 @@ static void end_interval(
 		bitmap_set(l->changed, policy);
 	if (may_idle(l, a, &before, now_ns))
 		bitmap_clear(l->active, policy);
-}
-
-void limiter_wake(struct limiter *l, unsigned policy)
-{
-	if (bitmap_has(l->active, policy))
-		return;
-	bitmap_set(l->active, policy);
-	aggregate_catch_up(&l->aggregates[policy], l->ticked_ns);
 }
 
 static void wake_for_news(struct limiter *l)
@@ -347,6 +346,7 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 	find_voice(l, now_ns);
 	if (l->skips_idle)
 		wake_for_news(l);
+	levels_tick(l);
 	for (unsigned i = bitmap_next(l->active, l->n_policies, 0); i < l->n_policies;
 		i = bitmap_next(l->active, l->n_policies, i + 1)) {
 		struct aggregate *a = &l->aggregates[i];
@@ -404,6 +404,7 @@ void limiter_view(const struct limiter *l, unsigned policy, struct limiter_view 
 
 	*view = (struct limiter_view){
 		.limit = limiter_policy_rate(&a->policy),
+		.share = a->share,
 		.effective_limit = a->effective_limit,
 		.local_limit = a->state.local_limit,
 		.drain = a->state.drain,

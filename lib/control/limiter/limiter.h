@@ -74,6 +74,14 @@ struct limiter_policy {
 	 */
 	struct limiter_terms plain;
 	uint64_t schedule, override;
+	/*
+	 * A child of another policy has that one's id: then what the allocator divides is no more
+	 * than this has of its parent now, see limiter/levels.c. Weight 0 is 1; guaranteed_bps is
+	 * in limit_s. `own`: not all packets of a parent are its children's.
+	 */
+	bool child, own;
+	uint32_t parent, weight;
+	uint64_t guaranteed_bps;
 };
 
 /* Seconds that its limit_bps is of. Any thread. */
@@ -140,7 +148,9 @@ typedef void (*limiter_measure)(void *context, unsigned policy, struct limiter_s
 
 /* What a limiter thinks of one policy; rates in bytes per second. */
 struct limiter_view {
-	double limit, effective_limit; /* configured; less 1/N for each lost peer */
+	double limit; /* configured */
+	double share; /* what it may have of that now, as its parent is shared; without one all */
+	double effective_limit; /* of the share, less 1/N for each lost peer */
 	double local_limit;
 	double drain; /* GTB: what others take from our bucket beyond the limit */
 	double drop;  /* part of the arrivals that a meter that drops at random is to drop */

@@ -155,18 +155,28 @@ static double usable_now(struct limiter *l, unsigned account, uint64_t now_ns, u
 	return (double)limit;
 }
 
+/* Part of the limit that a child has of its parent now: never more than all. */
+static double share_part(const struct aggregate *a)
+{
+	double limit = limiter_policy_rate(&a->policy);
+
+	return a->level != LEVEL_NONE && limit > 0 ? min_double(a->share / limit, 1) : 1;
+}
+
 /* What may be enforced now; a limit or burst that has changed is told. */
 static bool refresh_rate(struct limiter *l, unsigned policy, uint64_t now_ns)
 {
 	struct aggregate *a = &l->aggregates[policy];
 	uint8_t ending = 0;
-	double limit = usable_now(l, a->rate_account, now_ns, &ending) / limiter_time(&a->policy);
-	double burst = a->state.local_burst;
+	double held = usable_now(l, a->rate_account, now_ns, &ending) / limiter_time(&a->policy);
+	double limit = held * share_part(a), burst = a->state.local_burst;
 
 	if (has_burst_account(&a->policy))
 		burst = usable_now(l, a->burst_account, now_ns, &ending);
-	if (limit == a->state.local_limit && burst == a->state.local_burst && ending == a->ending)
+	if (limit == a->state.local_limit && burst == a->state.local_burst && held == a->held &&
+		ending == a->ending)
 		return false;
+	a->held = held;
 	a->state.local_limit = limit;
 	a->state.local_burst = burst;
 	a->ending = ending;
@@ -179,7 +189,7 @@ uint64_t limiter_rates_burst(const struct limiter *l, const struct aggregate *a)
 	if (has_burst_account(&a->policy))
 		return (uint64_t)a->state.local_burst;
 	return conserve_burst(l->conserve, a->rate_account, a->policy.burst_bytes,
-		(uint64_t)(a->state.local_limit * limiter_time(&a->policy) + 0.5));
+		(uint64_t)(a->held * limiter_time(&a->policy) + 0.5));
 }
 
 bool limiter_rates_refresh(struct limiter *l, uint64_t now_ns)
@@ -206,7 +216,8 @@ void limiter_rates_want(struct limiter *l, const struct aggregate *a)
 	if (a->policy.indicator)
 		conserve_measure(l->conserve, a->rate_account, &measure);
 	else
-		conserve_target(l->conserve, a->rate_account, a->state.local_limit * time);
+		conserve_target(
+			l->conserve, a->rate_account, a->state.local_limit / share_part(a) * time);
 	if (has_burst_account(&a->policy))
 		conserve_target(l->conserve, a->burst_account, a->state.local_burst);
 }

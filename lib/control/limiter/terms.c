@@ -246,6 +246,21 @@ static uint64_t value_drawn(const struct limiter_policy *policy)
 	return policy->drawn;
 }
 
+static uint64_t value_parent(const struct limiter_policy *policy)
+{
+	return policy->child ? UINT64_C(1) << 32 | policy->parent : 0;
+}
+
+static uint64_t value_weight(const struct limiter_policy *policy)
+{
+	return policy->child && policy->weight > 1 ? policy->weight : 0;
+}
+
+static uint64_t value_guaranteed(const struct limiter_policy *policy)
+{
+	return policy->guaranteed_bps;
+}
+
 static const struct policy_thing policy_things[] = {
 	{"limit", 0, value_limit}, /* all go by the least, see conserve/conserve.h */
 	{"time of the limit", MOVES, value_time_unit},
@@ -263,6 +278,9 @@ static const struct policy_thing policy_things[] = {
 	{"total", 0, value_total}, /* all go by the least, see budget/budget.h */
 	{"period", MOVES, value_period},
 	{"where shares come from", MOVES, value_drawn},
+	{"parent", 0, value_parent},
+	{"weight", 0, value_weight},
+	{"guaranteed", 0, value_guaranteed},
 };
 
 #define GROUP_THINGS  (sizeof(group_things) / sizeof(*group_things))

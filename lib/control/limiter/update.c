@@ -65,7 +65,9 @@ static bool policy_equal(const struct limiter_policy *a, const struct limiter_po
 	       a->chunk == b->chunk && a->drawn == b->drawn && a->counts == b->counts &&
 	       a->accounting == b->accounting && a->period_length == b->period_length &&
 	       terms_equal(&a->plain, &b->plain) && a->schedule == b->schedule &&
-	       a->override == b->override;
+	       a->override == b->override && a->child == b->child && a->own == b->own &&
+	       a->parent == b->parent && a->weight == b->weight &&
+	       a->guaranteed_bps == b->guaranteed_bps;
 }
 
 /* Keeps the same part of another limit, until the next interval says better. */
@@ -74,6 +76,7 @@ static void change_limit(struct aggregate *a, const struct limiter_policy *polic
 	double scale = (double)policy->limit_bps / limiter_time(policy) /
 		       ((double)a->policy.limit_bps / limiter_time(&a->policy));
 
+	a->share *= scale;
 	a->effective_limit *= scale;
 	a->state.local_limit *= scale;
 	a->state.drain *= scale;
@@ -107,6 +110,7 @@ static void change_allocator(
 {
 	a->state = (struct allocate_state){0};
 	a->hold_until_ns = 0;
+	a->share = limiter_policy_rate(policy);
 	a->effective_limit = a->state.local_limit = limiter_first_limit(policy, l->n);
 	a->state.local_burst = limiter_first_burst(policy, l->n);
 	aggregate_forget(a);
@@ -198,9 +202,12 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 	uint64_t tick_ns = policies_tick(policies, n);
 	struct limiter_change u = {0};
 	int ret = limiter_update_alloc(&u, n);
+	struct levels *levels = NULL;
 
 	if (ret == 0 && !mapping_valid(l, policies, n, from, &u))
 		ret = -EINVAL;
+	if (ret == 0)
+		ret = levels_create(policies, n, &levels);
 	/* Ledgers of other policies do no harm, should gossip find no memory. */
 	if (ret == 0)
 		ret = accounts_set(l, policies, n, now_ns);
@@ -212,12 +219,16 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 			accounts_restore(l, now_ns);
 	}
 	if (ret) {
+		levels_destroy(levels);
 		limiter_update_free(&u);
 		return ret;
 	}
 	fill_aggregates(&u, l, policies, n, from, now_ns);
 	limiter_update_commit(l, &u, n);
+	levels_destroy(l->levels);
+	l->levels = levels;
 	accounts_index(l);
+	levels_index(l);
 	terms_set(l, now_ns);
 	limiter_rates_refresh(l, now_ns);
 	change_tick(l, tick_ns, now_ns);
@@ -260,6 +271,7 @@ int limiter_set_terms(
 	free(policies);
 	if (ret)
 		return ret;
+	levels_index(l);
 	accounts_index(l);
 	terms_set(l, now_ns);
 	limiter_rates_refresh(l, now_ns);

@@ -106,7 +106,7 @@ static unsigned count_above(const struct policy *policies, unsigned index, bool 
 	return above;
 }
 
-/* Of those below one that is too deep nothing more is said. */
+/* Nothing more is said of those below one that is too deep. */
 static bool refuse_place(struct reader *reader, const struct policy *policies, unsigned index)
 {
 	bool circle;
@@ -178,7 +178,7 @@ static void sum_guaranteed(
 		}
 }
 
-/* What is guaranteed further down is no more than what is there: guaranteed itself, or the limit. */
+/* No more is guaranteed further down than what is there: guaranteed itself, or the limit. */
 static void check_below(
 	struct reader *reader, const struct policy *policy, unsigned index, uint64_t below)
 {

@@ -233,7 +233,7 @@ static void reference_tree(
 		nodes[parent].own ? fmin(fmax(nodes[parent].demand - passed, 0), capacity) : 0);
 	for (unsigned i = 0; i < found; i++) {
 		reference(claims, found + 1, capacity, i, parts);
-		nodes[child[i]].share = parts[i];
+		nodes[child[i]].share = fmax(parts[i], 0.01 * claims[i].ceiling / found);
 	}
 	for (unsigned i = 0; i < found; i++)
 		reference_tree(nodes, before, n, (int)child[i]);
@@ -291,7 +291,7 @@ static void test_order(void **state)
 	hierarchy_destroy(hierarchy);
 }
 
-/* Who asks for nearly all of its share leaves nothing of it to others. */
+/* A child that asks for nearly all of its share leaves nothing of it to others. */
 static void test_held(void **state)
 {
 	static const struct {

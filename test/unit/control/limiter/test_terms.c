@@ -91,6 +91,9 @@ TELLS(tell_history, told->policies[SOFT].history_ns *= 2)
 TELLS(tell_total, told->policies[TOTAL].total *= 10)
 TELLS(tell_period, told->policies[TOTAL].period_length = 7)
 TELLS(tell_drawn, told->policies[TOTAL].drawn = true)
+TELLS(tell_parent, told->policies[SOFT].child = true; told->policies[SOFT].parent = 1 + CONSERVED)
+TELLS(tell_weight, tell_parent(told); told->policies[SOFT].weight = 2)
+TELLS(tell_guaranteed, tell_parent(told); told->policies[SOFT].guaranteed_bps = 8)
 TELLS(tell_presence, told->params.n_policies--)
 TELLS(tell_branching, told->params.gossip.branching++)
 TELLS(tell_compensation, told->params.gossip.compensate = true)
@@ -128,6 +131,9 @@ static const struct kind kinds[] = {
 	{"total", TOTAL, tell_total, NULL},
 	{"period", TOTAL, tell_period, NULL},
 	{"where shares come from", TOTAL, tell_drawn, NULL},
+	{"parent", SOFT, tell_parent, NULL},
+	{"weight", SOFT, tell_weight, tell_parent},
+	{"guaranteed", SOFT, tell_guaranteed, tell_parent},
 	{"presence", TOTAL, tell_presence, NULL},
 	{"branching", -1, tell_branching, tell_tree},
 	{"compensation", -1, tell_compensation, tell_estimator},

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Policies below others: what each may have now of its parent's limit, over all limiters, is what
+ * its allocator divides in place of the configured limit; see allocate/hierarchy.h. Every limiter
+ * finds that out for itself from the demands that gossip tells of all policies, so all of them come
+ * to the same as their news does.
+ *
+ * A parent is divided among limiters by what its children may pass at each, so that a limiter where
+ * a child has a large part has as much of the parent for it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "allocate/hierarchy.h"
+#include "base/math.h"
+#include "limiter/aggregate.h"
+
+/* What a child may want of its parent beyond what it asks for: as of a limit without drops. */
+#define ROOM 0.05
+
+/* How long a pressure remembers, and what of the room to grow it claims at most. */
+#define PRESSURE_S 0.4
+#define GROWTH     0.5
+
+/* An idle policy is told of another share when it is another by such a part. */
+#define IDLE_PART (1.0 / 16)
+
+struct levels {
+	unsigned n;
+	unsigned *policy; /* n: index of each in the limiter */
+	struct hierarchy_node *nodes;
+	struct hierarchy *hierarchy;
+	/* By node, of a parent: what its children want here, and what they let pass. */
+	double *wanted, *passed;
+};
+
+void levels_destroy(struct levels *levels)
+{
+	if (!levels)
+		return;
+	hierarchy_destroy(levels->hierarchy);
+	free(levels->policy);
+	free(levels->nodes);
+	free(levels->wanted);
+	free(levels->passed);
+	free(levels);
+}
+
+static bool any_child(const struct limiter_policy *policies, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (policies[i].child)
+			return true;
+	return false;
+}
+
+/* Which policies are a level, by 1 and more: their node, which is told later. */
+static int mark_levels(const struct limiter_policy *policies, unsigned n, const struct roster *ids,
+	unsigned *nodes)
+{
+	for (unsigned i = 0; i < n; i++) {
+		unsigned parent;
+
+		if (!policies[i].child)
+			continue;
+		parent = roster_find(ids, policies[i].parent);
+		if (parent == n || parent == i)
+			return -EINVAL;
+		nodes[i] = nodes[parent] = 1;
+	}
+	return 0;
+}
+
+static int levels_alloc(struct levels *levels, unsigned n)
+{
+	size_t room = (size_t)n + 1;
+
+	levels->policy = calloc(room, sizeof(*levels->policy));
+	levels->nodes = calloc(room, sizeof(*levels->nodes));
+	levels->wanted = calloc(room, sizeof(*levels->wanted));
+	levels->passed = calloc(room, sizeof(*levels->passed));
+	return levels->policy && levels->nodes && levels->wanted && levels->passed ? 0 : -ENOMEM;
+}
+
+static void list_levels(struct levels *levels, unsigned n, unsigned *nodes)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (!nodes[i])
+			continue;
+		nodes[i] = levels->n;
+		levels->policy[levels->n++] = i;
+	}
+}
+
+static void fill_nodes(struct levels *levels, const struct limiter_policy *policies,
+	const struct roster *ids, const unsigned *nodes)
+{
+	for (unsigned i = 0; i < levels->n; i++) {
+		const struct limiter_policy *policy = &policies[levels->policy[i]];
+
+		levels->nodes[i] = (struct hierarchy_node){
+			.parent = HIERARCHY_ROOT,
+			.own = policy->own,
+			.weight = policy->weight ? policy->weight : 1,
+			.guaranteed = (double)policy->guaranteed_bps / 8 / limiter_time(policy),
+		};
+		if (policy->child)
+			levels->nodes[i].parent = (int)nodes[roster_find(ids, policy->parent)];
+	}
+}
+
+static int make_levels(struct levels *levels, const struct limiter_policy *policies, unsigned n,
+	const struct roster *ids)
+{
+	unsigned *nodes = calloc((size_t)n + 1, sizeof(*nodes));
+	int ret = nodes ? mark_levels(policies, n, ids, nodes) : -ENOMEM;
+
+	if (ret == 0)
+		ret = levels_alloc(levels, n);
+	if (ret == 0) {
+		list_levels(levels, n, nodes);
+		fill_nodes(levels, policies, ids, nodes);
+		ret = hierarchy_create(levels->nodes, levels->n, &levels->hierarchy);
+	}
+	free(nodes);
+	return ret;
+}
+
+int levels_create(const struct limiter_policy *policies, unsigned n, struct levels **out)
+{
+	uint32_t *ids;
+	struct roster *roster = NULL;
+	int ret;
+
+	*out = NULL;
+	if (!any_child(policies, n))
+		return 0;
+	ids = calloc((size_t)n + 1, sizeof(*ids));
+	*out = calloc(1, sizeof(**out));
+	for (unsigned i = 0; ids && i < n; i++)
+		ids[i] = policies[i].id;
+	ret = ids && *out ? roster_create(ids, n, &roster) : -ENOMEM;
+	free(ids);
+	if (ret == 0)
+		ret = make_levels(*out, policies, n, roster);
+	roster_destroy(roster);
+	if (ret) {
+		levels_destroy(*out);
+		*out = NULL;
+	}
+	return ret;
+}
+
+void levels_index(struct limiter *l)
+{
+	struct levels *levels = l->levels;
+
+	for (unsigned i = 0; i < l->n_policies; i++) {
+		l->aggregates[i].level = LEVEL_NONE;
+		l->aggregates[i].parent = false;
+	}
+	for (unsigned i = 0; levels && i < levels->n; i++) {
+		struct aggregate *a = &l->aggregates[levels->policy[i]];
+
+		a->level = i;
+		levels->nodes[i].share = a->share;
+		if (levels->nodes[i].parent != HIERARCHY_ROOT)
+			l->aggregates[levels->policy[levels->nodes[i].parent]].parent = true;
+	}
+	for (unsigned i = 0; i < l->n_policies; i++)
+		if (l->aggregates[i].level == LEVEL_NONE)
+			l->aggregates[i].share = limiter_policy_rate(&l->aggregates[i].policy);
+}
+
+/* A policy that nobody asks anything of hears of it when it matters. */
+static void apply_share(struct limiter *l, unsigned policy, double share)
+{
+	struct aggregate *a = &l->aggregates[policy];
+
+	if (share == a->share)
+		return;
+	if (!bitmap_has(l->active, policy)) {
+		if (share > a->share * (1 - IDLE_PART) && share < a->share * (1 + IDLE_PART))
+			return;
+		limiter_wake(l, policy);
+	}
+	a->share = share;
+}
+
+static void share_levels(struct limiter *l, struct levels *levels)
+{
+	for (unsigned i = 0; i < levels->n; i++) {
+		const struct aggregate *a = &l->aggregates[levels->policy[i]];
+
+		levels->nodes[i].limit = limiter_policy_rate(&a->policy);
+		levels->nodes[i].demand = a->global_demand;
+		levels->wanted[i] = levels->passed[i] = 0;
+	}
+	hierarchy_share(levels->hierarchy, levels->nodes);
+	for (unsigned i = 0; i < levels->n; i++)
+		apply_share(l, levels->policy[i], levels->nodes[i].share);
+}
+
+/* By the last interval: children come before or behind their parents, as the file has them. */
+static void ask_children(const struct limiter *l, struct levels *levels)
+{
+	for (unsigned i = 0; i < levels->n; i++) {
+		const struct aggregate *a = &l->aggregates[levels->policy[i]];
+		int parent = levels->nodes[i].parent;
+
+		if (parent == HIERARCHY_ROOT)
+			continue;
+		levels->wanted[parent] += min_double(a->state.local_limit, a->claimed * (1 + ROOM));
+		levels->passed[parent] += min_double(a->state.local_limit, a->asked);
+	}
+}
+
+void levels_tick(struct limiter *l)
+{
+	if (!l->levels)
+		return;
+	share_levels(l, l->levels);
+	ask_children(l, l->levels);
+}
+
+/*
+ * Flows that lose packets, here or at a level above, do not ask for what they would take: others
+ * that do not give way would keep them from ever having it. So they claim a part of what lies
+ * between that and what they may pass, the more the more often they lose any; and who asks for what
+ * it gets claims no more than that, as nothing of it is lost for long.
+ */
+double levels_claim(struct aggregate *a, const struct allocate_input *in)
+{
+	double now = in->dropped ? 1 : 0, room = a->state.local_limit - a->asked;
+
+	a->pressure += min_double(in->interval_s / PRESSURE_S, 1) * (now - a->pressure);
+	if (a->policy.allocator->remembers || room <= 0 || a->asked <= 0)
+		return a->asked;
+	return a->asked + GROWTH * a->pressure * room;
+}
+
+double levels_wanted(const struct limiter *l, const struct aggregate *a)
+{
+	const struct levels *levels = l->levels;
+	double wanted = levels->wanted[a->level], own = a->demand.rate - levels->passed[a->level];
+
+	return a->policy.own && own > 0 ? wanted + own * (1 + ROOM) : wanted;
+}

@@ -1,0 +1,178 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Clients in customers in a link, over simulated limiters: each has what weighted max-min fairness
+gives it of the whole group's limit, within a few points of the link, and the link is full.
+
+    hierarchy.py [--seeds N] [--first SEED] [--verbose]
+
+A scenario that fails is left in a file, and the command that replays it is printed with its seed.
+"""
+
+import argparse
+import json
+import os
+import random
+import tempfile
+
+from suite import WEIRSIM, expect, run_tests
+from suite import weirsim as run
+
+LINK = 20e6  # bit/s
+WARMUP_S = 20
+SECONDS = 60
+POINTS = 3.0  # of the link: what a share may be off
+USED = 0.98  # of the link, where enough is asked for
+ELASTIC = 1e12
+
+
+def simulate(name, scenario, seed):
+    """The summary of a run that has found nothing wrong itself, and the command that replays it."""
+    path = os.path.join(tempfile.gettempdir(), f"weirsim-{name}-{seed}.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(scenario, file, indent=1)
+    done = run("run", path, "--quiet", "--json", "-", "--seed", str(seed))
+    replay = f"seed {seed}; replay: {WEIRSIM} run {path} --seed {seed}"
+    expect(done.returncode == 0, f"{done.stderr}{replay}")
+    return json.loads(done.stdout), path, replay
+
+
+class Level:
+    """A policy: what it may have, and what is below it."""
+
+    def __init__(self, name, limit=LINK, weight=1, guaranteed=0, asks=0):
+        self.name, self.limit, self.weight, self.guaranteed = name, limit, weight, guaranteed
+        self.asks, self.children, self.ideal = asks, [], 0.0
+
+    def demand(self):
+        """What it asks for, when nobody holds it back but its own limits."""
+        below = sum(child.demand() for child in self.children) if self.children else self.asks
+        return min(below, self.limit)
+
+    def promised(self):
+        """As the limiter has it: of a parent what its children are guaranteed."""
+        return max(self.guaranteed, sum(child.promised() for child in self.children))
+
+    def share(self, capacity):
+        """Weighted max-min, by filling in small steps: slow, and plainly so."""
+        self.ideal = min(self.demand(), capacity)
+        room = self.ideal
+        parts = {}
+        for child in self.children:
+            parts[child] = min(child.promised(), child.demand())
+            room -= parts[child]
+        for _ in range(100):
+            hungry = [c for c in self.children if c.demand() - parts[c] > 1]
+            if not hungry or room < 1:
+                break
+            step = min([(c.demand() - parts[c]) / c.weight for c in hungry]
+                       + [room / sum(c.weight for c in hungry)])
+            for child in hungry:
+                parts[child] += step * child.weight
+            room -= step * sum(c.weight for c in hungry)
+        for child in self.children:
+            child.share(parts[child])
+
+    def policies(self, parent=None):
+        """As the scenario has them."""
+        own = {"name": self.name, "limit": f"{self.limit:.0f}bit/s"}
+        if parent:
+            own.update(parent=parent, weight=self.weight)
+            if self.guaranteed:
+                own["guaranteed"] = f"{self.guaranteed:.0f}bit/s"
+        yield own
+        for child in self.children:
+            yield from child.policies(self.name)
+
+    def every(self):
+        yield self
+        for child in self.children:
+            yield from child.every()
+
+
+def client(dice, name, traffic, n):
+    """Flows at some of the limiters: elastic ones, or a rate that is below or above its part."""
+    level = Level(name, weight=dice.choice([1, 1, 2, 3, 5]))
+    if dice.random() < 0.3:
+        level.limit = LINK * dice.uniform(0.1, 0.6)
+    if dice.random() < 0.3:
+        level.guaranteed = min(LINK * dice.uniform(0.02, 0.1), level.limit)
+    sites = dice.sample(range(1, n + 1), dice.randint(1, min(n, 4)))
+    kind = dice.choice(["tcp", "tcp", "cbr"])
+    level.asks = ELASTIC if kind == "tcp" else LINK * dice.choice([0.05, 0.1, 0.2, 0.6, 1])
+    for site in sites:
+        flows = {"kind": kind, "limiter": f"l{site}", "policy": name, "start_spread": "500ms"}
+        if kind == "tcp":
+            flows["count"] = dice.randint(2, 6)
+        else:
+            flows.update(count=4, rate=f"{level.asks / len(sites) / 4:.0f}bit/s")
+        traffic.append(flows)
+    return level
+
+
+def tree(dice, n):
+    """Three levels, and traffic that asks for more than the link."""
+    while True:
+        link, traffic = Level("link"), []
+        for c in range(dice.randint(2, 3)):
+            customer = Level(f"c{c}", weight=dice.choice([1, 1, 2, 4]))
+            if dice.random() < 0.3:
+                customer.limit = LINK * dice.uniform(0.3, 0.8)
+            customer.children = [client(dice, f"c{c}-{i}", traffic, n)
+                                 for i in range(dice.randint(1, 3))]
+            link.children.append(customer)
+        if link.demand() >= LINK and all(c.promised() <= c.limit for c in link.children):
+            link.share(LINK)
+            return link, traffic
+
+
+def settled(options, n):
+    """Each share is what it should be, and nothing of the link is left."""
+    worst, least = (0, ""), 2
+    for seed in range(options.first, options.first + options.seeds):
+        dice = random.Random(f"{seed} {n}")
+        link, traffic = tree(dice, n)
+        scenario = {"duration": f"{SECONDS}s", "warmup": f"{WARMUP_S}s", "limiters": n,
+                    "policies": list(link.policies()), "traffic": traffic,
+                    "network": {"delay": f"{dice.randint(0, 40)}ms",
+                                "loss": dice.choice([0, 0.01])}}
+        summary, path, replay = simulate(f"hierarchy-{n}", scenario, seed)
+        got = {p["policy"]: p["aggregate"]["mean_bps"]
+               for p in [summary] + summary["other_policies"]}
+        used = got["link"] / LINK
+        off = {x.name: 100 * (got[x.name] - x.ideal) / LINK for x in link.every()}
+        if options.verbose:
+            print(seed, f"used {used:.3f}", " ".join(
+                f"{x.name}:{100 * x.ideal / LINK:.1f}{off[x.name]:+.1f}" for x in link.every()))
+        worst = max(worst, max((abs(v), f"{k} of seed {seed}") for k, v in off.items()))
+        least = min(least, used)
+        expect(used <= 1.01, f"{used:.3f} of the link is passed; {replay}")
+        if not options.verbose:
+            expect(used >= USED, f"{used:.3f} of the link is used; {replay}")
+            expect(max(map(abs, off.values())) <= POINTS, f"points off: {off}; {replay}")
+        os.unlink(path)
+    return (f"{worst[0]:.2f} points off at most ({worst[1]}), "
+            f"{least:.3f} of the link used at least")
+
+
+def two_limiters(options):
+    """At two of them."""
+    return settled(options, 2)
+
+
+def ten_limiters(options):
+    """At ten: each has few of the flows."""
+    return settled(options, 10)
+
+
+def main():
+    """Runs all."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--verbose", action="store_true", help="show all, and refuse nothing")
+    run_tests([two_limiters, ten_limiters], parser.parse_args())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Policies below others, at one limiter and at several that gossip: what each has of its parent,
+ * and where. What their workers pass is a fluid: of a leaf, then of what is above it.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "flow/flow_sample.h"
+#include "limiter/limiter.h"
+
+#define TICK        UINT64_C(50000000)
+#define SECOND      UINT64_C(1000000000)
+#define BOXES_MOST  3
+#define LEVELS_MOST 6
+#define LIMIT       1e6 /* bytes per second, of the root */
+
+/* A level: its parent by index, -1 of the root, before its children. */
+struct level {
+	int parent;
+	double limit, guaranteed;
+	unsigned weight;
+	double offered[BOXES_MOST]; /* bytes per second, of a leaf at each box */
+};
+
+struct box {
+	struct limiter *limiter;
+	double arrived[LEVELS_MOST];
+	uint64_t dropped[LEVELS_MOST];
+	double passed[LEVELS_MOST]; /* bytes per second, of the last tick */
+};
+
+struct world {
+	struct level levels[LEVELS_MOST];
+	unsigned n, n_boxes;
+	struct box boxes[BOXES_MOST];
+	struct limiter_policy policies[LEVELS_MOST];
+	struct roster *roster;
+	uint64_t now;
+	bool parted;
+};
+
+static void measure_box(void *context, unsigned policy, struct limiter_sample *sample)
+{
+	static uint64_t slots[FLOW_SLOTS];
+	const struct box *box = context;
+
+	*sample = (struct limiter_sample){.arrived_bytes = (uint64_t)box->arrived[policy],
+		.dropped_packets = box->dropped[policy],
+		.slots = slots};
+}
+
+static double local_of(const struct box *box, unsigned level)
+{
+	struct limiter_view view;
+
+	limiter_view(box->limiter, level, &view);
+	return view.local_limit;
+}
+
+static double share_of(const struct box *box, unsigned level)
+{
+	struct limiter_view view;
+
+	limiter_view(box->limiter, level, &view);
+	return view.share;
+}
+
+/* From the last one, which is a leaf, up: what comes to each, and what of it passes. */
+static void pass_fluid(struct world *w, unsigned b)
+{
+	struct box *box = &w->boxes[b];
+	double arriving[LEVELS_MOST] = {0}, part[LEVELS_MOST];
+
+	for (unsigned i = w->n; i-- > 0;) {
+		arriving[i] += w->levels[i].offered[b];
+		box->passed[i] = fmin(arriving[i], local_of(box, i));
+		part[i] = arriving[i] > 0 ? box->passed[i] / arriving[i] : 1;
+		if (w->levels[i].parent >= 0)
+			arriving[w->levels[i].parent] += box->passed[i];
+		if (arriving[i] > 0)
+			limiter_wake(box->limiter, i);
+		box->arrived[i] += arriving[i] * TICK / SECOND;
+	}
+	/* What is refused above is dropped of all that it has come through. */
+	for (unsigned i = 0; i < w->n; i++) {
+		if (w->levels[i].parent >= 0 && part[w->levels[i].parent] < part[i])
+			part[i] = fmin(part[i], part[w->levels[i].parent]);
+		if (w->levels[i].parent >= 0)
+			box->passed[i] *= fmin(1, part[w->levels[i].parent]);
+		box->dropped[i] += arriving[i] > 0 && part[i] < 1 - 1e-9;
+	}
+}
+
+static void exchange(struct world *w, unsigned b)
+{
+	uint8_t buf[DATAGRAM_MAX];
+	unsigned to;
+	size_t len;
+
+	while ((len = limiter_send(w->boxes[b].limiter, buf, &to)) > 0)
+		if (!w->parted)
+			limiter_receive(w->boxes[to].limiter, w->now, buf, len);
+}
+
+static void run_world(struct world *w, double seconds)
+{
+	for (unsigned k = 0; k < (unsigned)(seconds * SECOND / TICK + 0.5); k++) {
+		w->now += TICK;
+		for (unsigned b = 0; b < w->n_boxes; b++) {
+			struct limiter *l = w->boxes[b].limiter;
+
+			pass_fluid(w, b);
+			limiter_tick(l, w->now, measure_box, &w->boxes[b]);
+			if (limiter_uncommitted(l) && limiter_save(l, NULL, NULL) == 0)
+				limiter_committed(l, w->now);
+			exchange(w, b);
+		}
+	}
+}
+
+static void make_policies(struct world *w, const char *allocator)
+{
+	for (unsigned i = 0; i < w->n; i++) {
+		const struct level *level = &w->levels[i];
+
+		w->policies[i] = (struct limiter_policy){
+			.id = 100 + i,
+			.allocator = allocator_find(allocator),
+			.limit_bps = (uint64_t)(8 * level->limit),
+			.burst_bytes = 100000,
+			.interval_ns = TICK,
+			.keep_per_second = 0.1,
+			.child = level->parent >= 0,
+			.parent = level->parent >= 0 ? 100 + (uint32_t)level->parent : 0,
+			.weight = level->weight,
+			.guaranteed_bps = (uint64_t)(8 * level->guaranteed),
+		};
+	}
+}
+
+static void start_box(struct world *w, unsigned b)
+{
+	struct limiter_params params = {
+		.gossip = {.roster = w->roster,
+			.self = b,
+			.epoch = 1 + b + w->now,
+			.seed = b,
+			.branching = 3,
+			.timeout_ns = SECOND,
+			.datagram_max = 1200},
+		.policies = w->policies,
+		.n_policies = w->n,
+		.n_workers = 1,
+		.skips_idle = true,
+		.ledger = {.overlay = {.shape = OVERLAY_RANDOM},
+			.epoch = 1,
+			.identity = {.low = 1},
+			.lease_ns = 5 * SECOND,
+			.drift_ppm = 100},
+	};
+
+	assert_int_equal(limiter_create(&params, w->now, &w->boxes[b].limiter), 0);
+}
+
+static void start_world(struct world *w, unsigned n_boxes, const char *allocator)
+{
+	static const uint32_t ids[BOXES_MOST] = {11, 22, 33};
+
+	while (w->n < LEVELS_MOST && w->levels[w->n].limit > 0)
+		w->n++;
+	w->n_boxes = n_boxes;
+	w->now = 100 * SECOND;
+	if (!w->policies[0].id)
+		make_policies(w, allocator);
+	assert_int_equal(roster_create(ids, n_boxes, &w->roster), 0);
+	for (unsigned b = 0; b < n_boxes; b++)
+		start_box(w, b);
+}
+
+static void end_world(struct world *w)
+{
+	for (unsigned b = 0; b < w->n_boxes; b++)
+		limiter_destroy(w->boxes[b].limiter);
+	roster_destroy(w->roster);
+}
+
+/* What passes of a level at all boxes, in parts of LIMIT. */
+static double passed_of(const struct world *w, unsigned level)
+{
+	double sum = 0;
+
+	for (unsigned b = 0; b < w->n_boxes; b++)
+		sum += w->boxes[b].passed[level];
+	return sum / LIMIT;
+}
+
+static double locals_of(const struct world *w, unsigned level)
+{
+	double sum = 0;
+
+	for (unsigned b = 0; b < w->n_boxes; b++)
+		sum += local_of(&w->boxes[b], level);
+	return sum / LIMIT;
+}
+
+#define ROOT                                 \
+	{                                    \
+		.parent = -1, .limit = LIMIT \
+	}
+
+static void test_lone_limiter(void **state)
+{
+	struct world w = {
+		.levels = {ROOT, {.parent = 0, .limit = LIMIT, .weight = 2, .offered = {2e6}},
+			{.parent = 0, .limit = LIMIT, .offered = {2e6}}}};
+
+	(void)state;
+	start_world(&w, 1, "central");
+	run_world(&w, 3);
+	assert_near(passed_of(&w, 1), 2.0 / 3, 0.01);
+	assert_near(passed_of(&w, 2), 1.0 / 3, 0.01);
+	assert_near(passed_of(&w, 0), 1, 0.01);
+	/* One that asks for less leaves the rest; and nothing is kept from who comes back. */
+	w.levels[1].offered[0] = 2e5;
+	run_world(&w, 3);
+	assert_near(passed_of(&w, 1), 0.2, 0.01);
+	assert_near(passed_of(&w, 2), 0.8, 0.01);
+	assert_near(share_of(&w.boxes[0], 1), LIMIT * 2 / 3, LIMIT / 100);
+	w.levels[1].offered[0] = 0;
+	run_world(&w, 10);
+	assert_near(passed_of(&w, 2), 1, 0.01);
+	w.levels[1].offered[0] = 2e6;
+	run_world(&w, 2);
+	assert_near(passed_of(&w, 1), 2.0 / 3, 0.02);
+	end_world(&w);
+}
+
+static void test_guaranteed(void **state)
+{
+	struct world w = {
+		.levels = {ROOT, {.parent = 0, .limit = LIMIT, .guaranteed = 4e5, .offered = {2e6}},
+			{.parent = 0, .limit = 5e5, .weight = 2, .offered = {2e6}},
+			{.parent = 0, .limit = LIMIT, .offered = {0}}}};
+
+	(void)state;
+	start_world(&w, 1, "central");
+	run_world(&w, 3);
+	assert_near(passed_of(&w, 1), 0.6, 0.01);
+	assert_near(passed_of(&w, 2), 0.4, 0.01);
+	w.levels[1].offered[0] = 1e5;
+	run_world(&w, 3);
+	assert_near(passed_of(&w, 2), 0.5, 0.01); /* its ceiling */
+	end_world(&w);
+}
+
+/*
+ * Shares are of the group: one customer at one limiter, another at another, and a third at both;
+ * and the parent is where they are.
+ */
+static void test_group(void **state)
+{
+	struct world w = {.levels = {ROOT, {.parent = 0, .limit = LIMIT, .weight = 2},
+				  {.parent = 0, .limit = LIMIT},
+				  {.parent = 1, .limit = LIMIT, .offered = {2e6}},
+				  {.parent = 1, .limit = LIMIT, .offered = {5e5, 2e6}},
+				  {.parent = 2, .limit = LIMIT, .offered = {0, 2e6}}}};
+
+	(void)state;
+	start_world(&w, 2, "fps");
+	run_world(&w, 10);
+	for (unsigned i = 3; i < 6; i++)
+		assert_near(passed_of(&w, i), 1.0 / 3, 0.03);
+	assert_near(passed_of(&w, 0), 1, 0.02);
+	assert_near(locals_of(&w, 0), 1, 0.02);
+	assert_true(local_of(&w.boxes[1], 2) > 0.3 * LIMIT);
+	/* Never limit/alive, at any level: each side has at most its half. */
+	w.parted = true;
+	for (unsigned k = 0; k < 100; k++) {
+		run_world(&w, 0.1);
+		assert_true(locals_of(&w, 0) < 1.02);
+		assert_true(k < 20 || local_of(&w.boxes[0], 0) < 0.501 * LIMIT);
+	}
+	for (unsigned i = 1; i < 6; i++)
+		for (unsigned b = 0; b < 2; b++)
+			assert_true(local_of(&w.boxes[b], i) < 0.501 * LIMIT);
+	w.parted = false;
+	run_world(&w, 10);
+	for (unsigned i = 3; i < 6; i++)
+		assert_near(passed_of(&w, i), 1.0 / 3, 0.03);
+	end_world(&w);
+}
+
+/* A conserved child has a part of what its ledger holds, at each limiter; and so has a parent. */
+static void test_conserved(void **state)
+{
+	struct world w = {
+		.levels = {ROOT, {.parent = 0, .limit = 8e5, .weight = 1, .offered = {2e6, 1e6}},
+			{.parent = 0, .limit = 8e5, .weight = 3, .offered = {1e6, 0}}},
+		.n = 3};
+
+	(void)state;
+	make_policies(&w, "fps");
+	w.policies[0].guarantee = w.policies[1].guarantee = LIMITER_CONSERVED;
+	start_world(&w, 2, NULL);
+	for (unsigned k = 0; k < 200; k++) {
+		run_world(&w, 0.1);
+		assert_true(locals_of(&w, 0) <= 1 + 1e-9);
+		assert_true(locals_of(&w, 1) <= 0.8 + 1e-9);
+		for (unsigned b = 0; b < 2; b++)
+			assert_true(local_of(&w.boxes[b], 1) <= share_of(&w.boxes[b], 1));
+	}
+	assert_near(passed_of(&w, 1), 0.25, 0.04);
+	assert_near(passed_of(&w, 2), 0.75, 0.04);
+	end_world(&w);
+}
+
+/* Other parents, weights and places in the list, while it runs. */
+static void test_update(void **state)
+{
+	struct world w = {.levels = {ROOT, {.parent = 0, .limit = LIMIT, .offered = {2e6}},
+				  {.parent = 0, .limit = LIMIT, .offered = {2e6}}}};
+	static const unsigned same[] = {0, 1, 2};
+	struct limiter_policy other[3];
+
+	(void)state;
+	start_world(&w, 1, "central");
+	run_world(&w, 2);
+	assert_near(passed_of(&w, 1), 0.5, 0.01);
+	w.policies[1].weight = 4;
+	assert_int_equal(limiter_update(w.boxes[0].limiter, w.policies, 3, same, w.now), 0);
+	run_world(&w, 2);
+	assert_near(passed_of(&w, 1), 0.8, 0.01);
+	/* A limit that is lowered for a while: in proportion. */
+	assert_int_equal(
+		limiter_set_terms(w.boxes[0].limiter,
+			&(struct limiter_change_terms){0, {4000000, 0, 100000}, 1}, 1, w.now),
+		0);
+	run_world(&w, 2);
+	assert_near(passed_of(&w, 1), 0.4, 0.01);
+	/* Below nothing any more. */
+	w.policies[2].child = false;
+	assert_int_equal(limiter_update(w.boxes[0].limiter, w.policies, 3, same, w.now), 0);
+	run_world(&w, 1);
+	assert_near(share_of(&w.boxes[0], 2), LIMIT, 1e-6);
+	assert_near(local_of(&w.boxes[0], 2), LIMIT, 1e-6);
+	/* A parent that is nobody leaves all as it was. */
+	memcpy(other, w.policies, sizeof(other));
+	other[1].parent = 77;
+	assert_int_equal(limiter_update(w.boxes[0].limiter, other, 3, same, w.now), -EINVAL);
+	run_world(&w, 1);
+	assert_near(share_of(&w.boxes[0], 2), LIMIT, 1e-6);
+	end_world(&w);
+}
+
+/* A child of an idle limiter is told of its share though nobody asks anything of it. */
+static void test_idle(void **state)
+{
+	struct world w = {.levels = {ROOT, {.parent = 0, .limit = LIMIT, .offered = {0, 0}},
+				  {.parent = 0, .limit = LIMIT, .offered = {0, 2e6}}}};
+
+	(void)state;
+	start_world(&w, 2, "fps");
+	run_world(&w, 20);
+	for (unsigned b = 0; b < 2; b++) {
+		assert_near(share_of(&w.boxes[b], 1), LIMIT / 2, LIMIT / 16);
+		assert_near(local_of(&w.boxes[b], 1), LIMIT / 4, LIMIT / 32);
+	}
+	assert_near(passed_of(&w, 2), 1, 0.02);
+	end_world(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lone_limiter),
+		cmocka_unit_test(test_guaranteed),
+		cmocka_unit_test(test_group),
+		cmocka_unit_test(test_conserved),
+		cmocka_unit_test(test_update),
+		cmocka_unit_test(test_idle),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
