@@ -163,6 +163,8 @@ const struct metric metrics[] = {
 	POLICY_RATE("weir_policy_limit", "limit_per_s", "The limit of the whole group"),
 	POLICY_RATE(
 		"weir_policy_local_limit", "local_limit_per_s", "What this limiter may pass now"),
+	POLICY_RATE("weir_policy_share", "share_per_s",
+		"What a policy below another may have of its limit now, over the whole group"),
 	POLICY_RATE("weir_policy_demand", "demand_per_s", "What is asked of this limiter"),
 	POLICY_RATE("weir_policy_global_demand", "global_demand_per_s",
 		"What is asked of the whole group, as far as has been heard"),

@@ -145,7 +145,7 @@ static void put_counts(json_t *policy, const json_t *row, const char *name, cons
 static json_t *policy_of_row(const json_t *row)
 {
 	static const char *const same[] = {
-		"name", "count", "allocator", "limit_by", "limit_until", "peers_lost"};
+		"name", "count", "allocator", "limit_by", "limit_until", "peers_lost", "parent"};
 	static const char *const rates[] = {"limit", "local_limit", "demand", "global_demand"};
 	static const char *const counts[] = {"passed", "dropped", "over"};
 	const char *units = json_string_value(json_object_get(row, "count"));
@@ -159,6 +159,8 @@ static json_t *policy_of_row(const json_t *row)
 		json_object_set_new(policy, "limit_by", json_string("configuration"));
 	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++)
 		put_rate(policy, row, rates[i], strcmp(units, "bytes") == 0);
+	if (json_is_number(json_object_get(row, "share_per_s")))
+		put_rate(policy, row, "share", strcmp(units, "bytes") == 0);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
 		put_counts(policy, row, counts[i], units);
 	return policy;
@@ -195,57 +197,57 @@ static const char *by_of(const json_t *policy)
 	return by ? by : "configuration"; /* the server is older */
 }
 
-static bool has_timed(const json_t *policies)
+/* Columns that are there only if a policy has what they show. */
+enum shown_if { ALWAYS, TIMED, BELOW };
+
+static bool policy_shows(const json_t *policy, enum shown_if what)
+{
+	if (what == BELOW)
+		return json_is_string(json_object_get(policy, "parent"));
+	return json_is_string(json_object_get(policy, "limit_until")) ||
+	       strcmp(by_of(policy), "configuration") != 0;
+}
+
+static bool any_shows(const json_t *policies, enum shown_if what)
 {
 	const json_t *policy;
 	size_t i;
 
 	json_array_foreach (policies, i, policy)
-		if (json_is_string(json_object_get(policy, "limit_until")) ||
-			strcmp(by_of(policy), "configuration") != 0)
+		if (policy_shows(policy, what))
 			return true;
-	return false;
+	return what == ALWAYS;
 }
 
-/* Also why each limit holds, and until when. */
-static int print_timed(const json_t *policies, struct view *view)
-{
-	static const struct field fields[] = {
-		{"POLICY", "name", KIND_TEXT},
-		{"LIMIT", "limit", KIND_RATE},
-		{"BY", "limit_by", KIND_TEXT | OPTIONAL(1)},
-		{"UNTIL", "limit_until", KIND_TEXT | OPTIONAL(1)},
-		{"HERE", "local_limit", KIND_RATE},
-		{"DEMAND", "demand", KIND_RATE},
-		{"OF THE GROUP", "global_demand", KIND_RATE | OPTIONAL(2)},
-		{"PASSED", "passed.packets", KIND_COUNT | OPTIONAL(3)},
-		{"DROPPED", "dropped.packets", KIND_COUNT},
-		{"OVER", "over.packets", KIND_COUNT | OPTIONAL(4)},
-		{"LOST", "peers_lost", KIND_COUNT | OPTIONAL(4)},
-		{"ALLOCATOR", "allocator", KIND_TEXT | OPTIONAL(5)},
-	};
-
-	return fields_list(policies, FIELDS(fields), view);
-}
-
+/* With TIMED also why each limit holds, and until when; with BELOW whose child each is. */
 int policies_print(const json_t *document, struct view *view)
 {
-	static const struct field fields[] = {
-		{"POLICY", "name", KIND_TEXT},
-		{"LIMIT", "limit", KIND_RATE},
-		{"HERE", "local_limit", KIND_RATE},
-		{"DEMAND", "demand", KIND_RATE},
-		{"OF THE GROUP", "global_demand", KIND_RATE | OPTIONAL(1)},
-		{"PASSED", "passed.packets", KIND_COUNT | OPTIONAL(2)},
-		{"DROPPED", "dropped.packets", KIND_COUNT},
-		{"OVER", "over.packets", KIND_COUNT | OPTIONAL(3)},
-		{"LOST", "peers_lost", KIND_COUNT | OPTIONAL(3)},
-		{"ALLOCATOR", "allocator", KIND_TEXT | OPTIONAL(4)},
+	static const struct {
+		struct field field;
+		enum shown_if shown_if;
+	} columns[] = {
+		{{"POLICY", "name", KIND_TEXT}, ALWAYS},
+		{{"PARENT", "parent", KIND_TEXT | OPTIONAL(1)}, BELOW},
+		{{"LIMIT", "limit", KIND_RATE}, ALWAYS},
+		{{"BY", "limit_by", KIND_TEXT | OPTIONAL(1)}, TIMED},
+		{{"UNTIL", "limit_until", KIND_TEXT | OPTIONAL(1)}, TIMED},
+		{{"MAY HAVE", "share", KIND_RATE | OPTIONAL(1)}, BELOW},
+		{{"HERE", "local_limit", KIND_RATE}, ALWAYS},
+		{{"DEMAND", "demand", KIND_RATE}, ALWAYS},
+		{{"OF THE GROUP", "global_demand", KIND_RATE | OPTIONAL(2)}, ALWAYS},
+		{{"PASSED", "passed.packets", KIND_COUNT | OPTIONAL(3)}, ALWAYS},
+		{{"DROPPED", "dropped.packets", KIND_COUNT}, ALWAYS},
+		{{"OVER", "over.packets", KIND_COUNT | OPTIONAL(4)}, ALWAYS},
+		{{"LOST", "peers_lost", KIND_COUNT | OPTIONAL(4)}, ALWAYS},
+		{{"ALLOCATOR", "allocator", KIND_TEXT | OPTIONAL(5)}, ALWAYS},
 	};
+	struct field fields[sizeof(columns) / sizeof(*columns)];
+	unsigned n = 0;
 
-	if (has_timed(document))
-		return print_timed(document, view);
-	return fields_list(document, FIELDS(fields), view);
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+		if (any_shows(document, columns[i].shown_if))
+			fields[n++] = columns[i].field;
+	return fields_list(document, fields, n, view);
 }
 
 /* What the limiter takes to be the time, and the limits that go by it. */
@@ -271,7 +273,8 @@ int limits_print(const json_t *document, struct view *view)
 /* What of a policy's fields only some have: members of these. */
 static const struct {
 	const char *fields, *has;
-} parts_of_policy[] = {{"shape.", "shape"}, {"slo.", "shape"}, {"trial.", "trial"}};
+} parts_of_policy[] = {
+	{"shape.", "shape"}, {"slo.", "shape"}, {"trial.", "trial"}, {"parent.", "parent"}};
 
 static bool policy_has_field(const json_t *policy, const struct field *field)
 {
@@ -296,75 +299,82 @@ static unsigned policy_fields(
 	return has;
 }
 
+static const struct field policy_shown[] = {
+	{"policy", "name", KIND_TEXT},
+	{"match", "match", KIND_TEXT},
+	{"allocator", "allocator", KIND_TEXT},
+	{"guarantee", "guarantee", KIND_TEXT},
+	{"meter", "meter", KIND_TEXT},
+	{"counts", "count", KIND_TEXT},
+	{"accounting", "accounting", KIND_TEXT},
+	{"per", "per", KIND_TEXT},
+	{"action", "action", KIND_TEXT},
+	{"mark", "mark", KIND_TEXT},
+	{"interval", "interval_ms", KIND_MS},
+	{"limit", "limit", KIND_RATE},
+	{"by", "limit_by", KIND_TEXT},
+	{"until", "limit_until", KIND_TEXT},
+	{"configured", "configured_limit", KIND_TEXT},
+	{"burst", "burst", KIND_UNITS},
+	{"parent", "parent.name", KIND_TEXT},
+	{"weight there", "parent.weight", KIND_COUNT},
+	{"guaranteed", "parent.guaranteed", KIND_RATE},
+	{"may have now", "parent.share", KIND_RATE},
+	{"children", "children", KIND_COUNT},
+	{"peers lost", "peers_lost", KIND_COUNT},
+	{"limit without them", "effective_limit", KIND_RATE},
+	{"limit here", "local_limit", KIND_RATE},
+	{"burst here", "local_burst", KIND_UNITS},
+	{"demand here", "demand", KIND_RATE},
+	{"demand of all", "global_demand", KIND_RATE},
+	{"weight here", "weight", KIND_REAL},
+	{"weight of all", "global_weight", KIND_REAL},
+	{"regime", "regime", KIND_TEXT},
+	{"flows sampled", "flows_sampled", KIND_COUNT},
+	{"rate of a flow", "flow_rate", KIND_RATE},
+	{"passed", "passed.packets", KIND_COUNT},
+	{"passed bytes", "passed.bytes", KIND_COUNT},
+	{"dropped", "dropped.packets", KIND_COUNT},
+	{"dropped bytes", "dropped.bytes", KIND_COUNT},
+	{"passed over limit", "over.packets", KIND_COUNT},
+	{"sources busy", "sources.busy", KIND_COUNT},
+	{"room for sources", "sources.capacity", KIND_COUNT},
+	{"without a place", "sources.overflows", KIND_COUNT},
+	{"places taken over", "sources.displaced", KIND_COUNT},
+	{"classes by", "classes.by", KIND_TEXT},
+	{"weight at work", "classes.backlogged", KIND_COUNT},
+	/* Only of policies whose packets wait. */
+	{"waiting", "shape.waiting_packets", KIND_COUNT},
+	{"waiting bytes", "shape.waiting_bytes", KIND_COUNT},
+	{"waited, half", "shape.delay_us.p50", KIND_US},
+	{"waited, 95 %", "shape.delay_us.p95", KIND_US},
+	{"waited, 99 %", "shape.delay_us.p99", KIND_US},
+	{"waited, 99.9 %", "shape.delay_us.p99_9", KIND_US},
+	{"wanted of 99 %", "slo.target_us", KIND_US},
+	{"99 %, last minute", "slo.p99_us", KIND_US},
+	{"99 %, last 10 s", "slo.p99_10s_us", KIND_US},
+	{"as wanted", "slo.met", KIND_TEXT},
+	{"marked by CoDel", "shape.marked", KIND_COUNT},
+	{"queue was full", "shape.dropped.queue_full", KIND_COUNT},
+	{"box was full", "shape.dropped.pool_full", KIND_COUNT},
+	{"dropped by CoDel", "shape.dropped.codel", KIND_COUNT},
+	{"waited too long", "shape.dropped.delay_exceeded", KIND_COUNT},
+	{"stopped before", "shape.dropped.stopped", KIND_COUNT},
+	/* Only of policies that have a trial. */
+	{"trial: limit", "trial.limit", KIND_RATE},
+	{"trial: limit here", "trial.local_limit", KIND_RATE},
+	{"trial: burst", "trial.burst", KIND_UNITS},
+	{"trial: meter", "trial.meter", KIND_TEXT},
+	{"trial: counts for", "trial.age_s", KIND_SECONDS},
+	{"trial: would pass", "trial.would_pass.packets", KIND_COUNT},
+	{"trial: would drop", "trial.would_drop.packets", KIND_COUNT},
+	{"trial: drop bytes", "trial.would_drop.bytes", KIND_COUNT},
+};
+
 int policy_print(const json_t *document, struct view *view)
 {
-	static const struct field fields[] = {
-		{"policy", "name", KIND_TEXT},
-		{"match", "match", KIND_TEXT},
-		{"allocator", "allocator", KIND_TEXT},
-		{"guarantee", "guarantee", KIND_TEXT},
-		{"meter", "meter", KIND_TEXT},
-		{"counts", "count", KIND_TEXT},
-		{"accounting", "accounting", KIND_TEXT},
-		{"per", "per", KIND_TEXT},
-		{"action", "action", KIND_TEXT},
-		{"mark", "mark", KIND_TEXT},
-		{"interval", "interval_ms", KIND_MS},
-		{"limit", "limit", KIND_RATE},
-		{"by", "limit_by", KIND_TEXT},
-		{"until", "limit_until", KIND_TEXT},
-		{"configured", "configured_limit", KIND_TEXT},
-		{"burst", "burst", KIND_UNITS},
-		{"peers lost", "peers_lost", KIND_COUNT},
-		{"limit without them", "effective_limit", KIND_RATE},
-		{"limit here", "local_limit", KIND_RATE},
-		{"burst here", "local_burst", KIND_UNITS},
-		{"demand here", "demand", KIND_RATE},
-		{"demand of all", "global_demand", KIND_RATE},
-		{"weight here", "weight", KIND_REAL},
-		{"weight of all", "global_weight", KIND_REAL},
-		{"regime", "regime", KIND_TEXT},
-		{"flows sampled", "flows_sampled", KIND_COUNT},
-		{"rate of a flow", "flow_rate", KIND_RATE},
-		{"passed", "passed.packets", KIND_COUNT},
-		{"passed bytes", "passed.bytes", KIND_COUNT},
-		{"dropped", "dropped.packets", KIND_COUNT},
-		{"dropped bytes", "dropped.bytes", KIND_COUNT},
-		{"passed over limit", "over.packets", KIND_COUNT},
-		{"sources busy", "sources.busy", KIND_COUNT},
-		{"room for sources", "sources.capacity", KIND_COUNT},
-		{"without a place", "sources.overflows", KIND_COUNT},
-		{"places taken over", "sources.displaced", KIND_COUNT},
-		{"classes by", "classes.by", KIND_TEXT},
-		{"weight at work", "classes.backlogged", KIND_COUNT},
-		/* Only of policies whose packets wait. */
-		{"waiting", "shape.waiting_packets", KIND_COUNT},
-		{"waiting bytes", "shape.waiting_bytes", KIND_COUNT},
-		{"waited, half", "shape.delay_us.p50", KIND_US},
-		{"waited, 95 %", "shape.delay_us.p95", KIND_US},
-		{"waited, 99 %", "shape.delay_us.p99", KIND_US},
-		{"waited, 99.9 %", "shape.delay_us.p99_9", KIND_US},
-		{"wanted of 99 %", "slo.target_us", KIND_US},
-		{"99 %, last minute", "slo.p99_us", KIND_US},
-		{"99 %, last 10 s", "slo.p99_10s_us", KIND_US},
-		{"as wanted", "slo.met", KIND_TEXT},
-		{"marked by CoDel", "shape.marked", KIND_COUNT},
-		{"queue was full", "shape.dropped.queue_full", KIND_COUNT},
-		{"box was full", "shape.dropped.pool_full", KIND_COUNT},
-		{"dropped by CoDel", "shape.dropped.codel", KIND_COUNT},
-		{"waited too long", "shape.dropped.delay_exceeded", KIND_COUNT},
-		{"stopped before", "shape.dropped.stopped", KIND_COUNT},
-		/* Only of policies that have a trial. */
-		{"trial: limit", "trial.limit", KIND_RATE},
-		{"trial: limit here", "trial.local_limit", KIND_RATE},
-		{"trial: burst", "trial.burst", KIND_UNITS},
-		{"trial: meter", "trial.meter", KIND_TEXT},
-		{"trial: counts for", "trial.age_s", KIND_SECONDS},
-		{"trial: would pass", "trial.would_pass.packets", KIND_COUNT},
-		{"trial: would drop", "trial.would_drop.packets", KIND_COUNT},
-		{"trial: drop bytes", "trial.would_drop.bytes", KIND_COUNT},
-	};
-	struct field shown[sizeof(fields) / sizeof(*fields)];
+	struct field shown[sizeof(policy_shown) / sizeof(*policy_shown)];
 
-	return fields_detail(document, shown, policy_fields(document, FIELDS(fields), shown), view);
+	return fields_detail(
+		document, shown, policy_fields(document, FIELDS(policy_shown), shown), view);
 }

@@ -77,6 +77,29 @@ static bool begins_anew(const struct policy_txn *x, unsigned i)
 	return x->diff->changes[i] & (POLICY_ADDED | POLICY_ANEW);
 }
 
+/* Whether what it is charged to as well is the same policy, in the same slot. */
+static bool parent_lasts(const struct policy_txn *x, unsigned i)
+{
+	const struct policy *old = &x->inst->policies[x->diff->from[i]], *policy = &x->policies[i];
+
+	if (!policy_has_parent(policy) || !policy_has_parent(old))
+		return policy_has_parent(policy) == policy_has_parent(old);
+	return x->keeps[policy->parent] == (unsigned)old->parent;
+}
+
+/*
+ * A worker's line of a policy knows the slots of those above it: where one of these is another, all
+ * below it move, from above.
+ */
+static void map_lineages(struct policy_txn *x)
+{
+	for (unsigned above = 0; above < POLICY_LEVELS_MOST; above++)
+		for (unsigned i = 0; i < x->n; i++)
+			if (x->policies[i].above == above && x->keeps[i] != SLOT_ANEW &&
+				!parent_lasts(x, i))
+				x->keeps[i] = SLOT_ANEW;
+}
+
 /* What goes on as what. */
 static void map_policies(struct policy_txn *x)
 {
@@ -89,6 +112,7 @@ static void map_policies(struct policy_txn *x)
 		if (anew || !policy_state_lasts(&x->inst->policies[old], &x->policies[i]))
 			x->keeps[i] = SLOT_ANEW;
 	}
+	map_lineages(x);
 }
 
 static int alloc_policy_txn(struct policy_txn *x)

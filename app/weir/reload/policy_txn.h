@@ -10,10 +10,10 @@
  * A worker holds one classifier for a whole burst, and what it answers are slots. So a packet is
  * its old policy's or its new one's, and is counted there: never a mixture. A policy that stays
  * keeps its slot, and with it bucket, counters, sources and samples. One whose action, mark,
- * accounting or weigh is another, which its line on a worker says once for all, moves to a slot of
- * its own with what it has counted, and with no burst to spend, as it may have spent that in the
- * other. What begins anew by its nature (enum policy_change) leaves as one policy and comes as
- * another.
+ * accounting, weigh or parent is another, or whose parent moves, which its line on a worker says
+ * once for all, moves to a slot of its own with what it has counted, and with no burst to spend, as
+ * it may have spent that in the other. What begins anew by its nature (enum policy_change) leaves
+ * as one policy and comes as another.
  *
  * A slot that was left is nobody's before every worker acts on what it was told by the commit
  * (grace.h): limits that come later are of the new policies only.

@@ -123,10 +123,27 @@ static void add_configured(json_t *json, const struct config *config, const stru
 	show_units(json, policy, "burst", policy->burst_bytes);
 }
 
+/* Null unless it is below another: its place beside others there, and what it may have now. */
+static json_t *parent_json(const struct instance *inst, unsigned i)
+{
+	const struct policy *policy = &inst->policies[i];
+	struct limiter_view view;
+	json_t *json;
+
+	if (!policy_has_parent(policy))
+		return json_null();
+	limiter_view(inst->limiter, i, &view);
+	json = json_pack("{s:s, s:i}", "name", inst->policies[policy->parent].name, "weight",
+		(int)policy->weight);
+	show_rate(json, policy, "guaranteed", policy_guaranteed(policy));
+	show_rate(json, policy, "share", view.share);
+	return json;
+}
+
 static void add_view(json_t *json, const struct policy *policy, const struct limiter_view *view)
 {
-	/* Nobody is told of what allocators do not ask for. */
-	bool heard = policy->allocator->gossips;
+	/* Nobody is told of what neither allocators nor parents ask for. */
+	bool heard = policy->allocator->gossips || policy_is_level(policy);
 
 	show_rate(json, policy, "effective_limit", limit_or_none(policy, view->effective_limit));
 	show_rate(json, policy, "local_limit", limit_or_none(policy, view->local_limit));
@@ -238,6 +255,8 @@ json_t *show_policy(const char *params, void *context)
 	json = json_object();
 	add_configured(json, inst->config, &now);
 	show_timed(json, inst, i);
+	json_object_set_new(json, "parent", parent_json(inst, i));
+	json_object_set_new(json, "children", json_uint(policy->children));
 	add_view(json, policy, &view);
 	add_verdicts(json, inst, i);
 	json_object_set_new(json, "sources", sources_json(inst, i));

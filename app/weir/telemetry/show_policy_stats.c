@@ -49,13 +49,20 @@ static json_t *limit_per_s(const struct policy *policy, double rate)
 	return units_per_s(policy, policy->limit_bps == 0 ? NAN : rate);
 }
 
-/* Nobody is told of what allocators do not ask for. Takes over the value. */
+/* Nobody is told of what neither allocators nor parents ask for. Takes over the value. */
 static json_t *null_unless_heard(const struct policy *policy, json_t *value)
 {
-	if (policy->allocator->gossips)
+	if (policy->allocator->gossips || policy_is_level(policy))
 		return value;
 	json_decref(value);
 	return json_null();
+}
+
+static json_t *parent_name(const struct policy_now *now)
+{
+	if (!policy_has_parent(now->policy))
+		return json_null();
+	return json_string(now->inst->policies[now->policy->parent].name);
 }
 
 /* A count that not all policies have. */
@@ -98,7 +105,9 @@ static json_t *null_unless(bool has, uint64_t value)
 	COLUMN("trial_dropped_units", null_unless(now->tried, now->trial.totals.dropped_bytes))   \
 	COLUMN("allocator", json_string(p->allocator->name))                                      \
 	COLUMN("limit_by", show_limit_by(now->inst, now->index))                                  \
-	COLUMN("limit_until", show_limit_until(now->inst, now->index))
+	COLUMN("limit_until", show_limit_until(now->inst, now->index))                            \
+	COLUMN("parent", parent_name(now))                                                        \
+	COLUMN("share_per_s", units_per_s(p, policy_has_parent(p) ? now->view.share : NAN))
 
 static json_t *columns_json(void)
 {

@@ -88,8 +88,8 @@ uint64_t policy_burst_floor(const struct limiter_policy *policy);
 
 /*
  * Policies below others; see levels.c. For the policies that there are to be: 0, with NULL where
- * none is; -ENOMEM; or -EINVAL, of a parent that is no other policy. levels_index() makes them known
- * to the limiter's aggregates; levels_tick() finds shares before anything is allocated, and
+ * none is; -ENOMEM; or -EINVAL, of a parent that is no other policy. levels_index() makes them
+ * known to the limiter's aggregates; levels_tick() finds shares before anything is allocated, and
  * levels_wanted() says what the children of a parent want of it here.
  */
 int levels_create(const struct limiter_policy *policies, unsigned n, struct levels **out);

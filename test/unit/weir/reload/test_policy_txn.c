@@ -269,6 +269,52 @@ static void test_counts_follow(void **state)
 	instance_world_close(&w);
 }
 
+#define TREE(top, more)                                                                    \
+	"{'name': 'top', 'limit': '9Gbit/s'" top "}, {'name': 'mid', 'limit': '9Gbit/s', " \
+	"'parent': 'top'}, {'name': 'o', 'limit': '9Gbit/s', 'match': {'vlan': 1}, "       \
+	"'parent': 'top'}, {'name': 'leaf', 'limit': '9Gbit/s', 'match': {'vlan': 2}" more "}"
+
+static bool policy_moves(struct instance_world *w, const char *name, const char *policies)
+{
+	uint32_t slot = w->inst.slots.of[policy_names_find(w->inst.names, name)];
+
+	policy_txn_policies(w, policies);
+	return w->inst.slots.of[policy_names_find(w->inst.names, name)] != slot;
+}
+
+/* Its line knows where those above it are: it moves when one of these does, or is another. */
+static void test_lineages_move(void **state)
+{
+	static const struct {
+		const char *name, *before, *after;
+		bool moves;
+	} rows[] = {
+		{"leaf", TREE("", ", 'parent': 'mid'"), OTHER(7) ", " TREE("", ", 'parent': 'mid'"),
+			false},
+		{"leaf", TREE("", ", 'parent': 'mid'"), TREE("", ", 'parent': 'mid', 'weight': 2"),
+			false},
+		{"leaf", TREE("", ", 'parent': 'mid'"), TREE("", ", 'parent': 'top'"), true},
+		{"leaf", TREE("", ", 'parent': 'mid'"), TREE("", ""), true},
+		{"leaf", TREE("", ""), TREE("", ", 'parent': 'mid'"), true},
+		{"leaf", TREE("", ", 'parent': 'mid'"),
+			TREE(", 'action': 'count'", ", 'parent': 'mid'"), true},
+		{"mid", TREE("", ", 'parent': 'mid'"),
+			TREE(", 'action': 'count'", ", 'parent': 'mid'"), true},
+		{"mid", TREE("", ", 'parent': 'mid'"), TREE("", ", 'parent': 'top'"), false},
+		{"leaf", TREE("", ""), TREE(", 'action': 'count'", ""), false},
+	};
+	struct instance_world w;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		instance_world_open(&w, rows[i].before);
+		if (policy_moves(&w, rows[i].name, rows[i].after) != rows[i].moves)
+			fail_msg("row %zu: %s %s", i, rows[i].name,
+				rows[i].moves ? "stays" : "moves");
+		instance_world_close(&w);
+	}
+}
+
 /* Names are those in force: of the former policies until the commit, then of the new ones. */
 static void test_names_follow(void **state)
 {
@@ -397,6 +443,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_refused_leaves_nothing),
 		cmocka_unit_test(test_prepared_in_vain),
+		cmocka_unit_test(test_lineages_move),
 		cmocka_unit_test(test_what_is_empty),
 		cmocka_unit_test(test_when_a_slot_is_free),
 		cmocka_unit_test(test_counts_follow),

@@ -45,7 +45,10 @@
 	"{'name': 'total', 'match': {'vlan': 18}, 'allocator': 'quota', 'total': '1GB', "    \
 	"'period': '24h'}, "                                                                 \
 	"{'name': 'prepaid', 'match': {'vlan': 20}, 'allocator': 'quota', 'total': '100k', " \
-	"'count': 'packets', 'limit': '10/s'}"
+	"'count': 'packets', 'limit': '10/s'}, "                                             \
+	"{'name': 'link', 'limit': '8Mbit/s'}, "                                             \
+	"{'name': 'below', 'match': {'vlan': 21}, 'limit': '4Mbit/s', 'parent': 'link', "    \
+	"'allocator': 'static', 'weight': 3, 'guaranteed': '1Mbit/s'}"
 
 #define NOTHING "{'packets': 0, 'bytes': 0}"
 #define ANY     "'src': 'any', 'dst': 'any', 'direction': 'any'"
@@ -59,7 +62,8 @@ static const struct show_row of_policies[] = {
 		"'action': 'drop', 'mark': null, 'accounting': 'wire', 'interval_ms': 50.0, "
 		"'limit': '8Mbit/s', 'limit_bps': 8000000, 'burst_bytes': 3000, "
 		"'limit_by': 'configuration', 'limit_until': null, "
-		"'configured_limit': '8Mbit/s', 'effective_limit_bps': 4000000, "
+		"'configured_limit': '8Mbit/s', 'parent': null, 'children': 0, "
+		"'effective_limit_bps': 4000000, "
 		"'local_limit_bps': 4000000, 'local_burst_bytes': 3000, 'demand_bps': 0, "
 		"'weight': 0.0, 'global_demand_bps': 0, 'global_weight': 0.0, 'peers_lost': 1, "
 		"'regime': 'idle', 'flows_sampled': 0, 'flow_rate_bps': 0, 'passed': " NOTHING
@@ -106,6 +110,11 @@ static const struct show_row of_policies[] = {
 	{"/weir/policy", "prepaid",
 		"{'limit': '10/s', 'limit_per_s': 10.0, 'burst': 10, 'effective_limit_per_s': 5.0, "
 		"'fallback': {'packets': 0}, '...': 0}"},
+	{"/weir/policy", "link",
+		"{'match': null, 'parent': null, 'children': 1, 'global_demand_bps': 0, '...': 0}"},
+	{"/weir/policy", "below",
+		"{'parent': {'name': 'link', 'weight': 3, 'guaranteed_bps': 1000000, "
+		"'share_bps': 4000000}, 'children': 0, 'global_demand_bps': 0, '...': 0}"},
 	{"/weir/policy", "nobody", NULL},
 	{"/weir/delays", "waits", "{'packets': 0, 'bins_us': []}"},
 	{"/weir/delays", "plain", NULL},
@@ -203,7 +212,7 @@ static const struct show_row of_the_box[] = {
 		"{" DROPS ", 'rx_missed': 0, 'rx_no_buffer': 0, 'rx_errors': 0, 'tx_errors': 0}"},
 	{"/weir/unparsed", NULL, UNPARSED},
 	{"/weir/config", NULL,
-		"{'file': null, 'generation': 1, 'policies': 13, 'shadow': false, 'room': 4096, 'reload': 'idle', "
+		"{'file': null, 'generation': 1, 'policies': 15, 'shadow': false, 'room': 4096, 'reload': 'idle', "
 		"'reload_waits_for': null, 'last_reload': null, "
 		"'removed_policies': {'passed_packets': 0, 'dropped_packets': 0}}"},
 	{"/weir/change", NULL, "{'state': 'idle', 'directory': null, 'last': null}"},
