@@ -126,8 +126,9 @@ def tree(dice, n):
             return link, traffic
 
 
-def settled(options, n):
-    """Each share is what it should be, and nothing of the link is left."""
+def settled(options, n, conserve=False):
+    """Each share is what it should be, and nothing of the link is left. Of limits that are conserved
+    the simulator itself finds it, if what is enforced is ever more in all than the limit."""
     worst, least = (0, ""), 2
     for seed in range(options.first, options.first + options.seeds):
         dice = random.Random(f"{seed} {n}")
@@ -136,6 +137,10 @@ def settled(options, n):
                     "policies": list(link.policies()), "traffic": traffic,
                     "network": {"delay": f"{dice.randint(0, 40)}ms",
                                 "loss": dice.choice([0, 0.01])}}
+        if conserve:
+            for policy in scenario["policies"]:
+                if dice.random() < 0.6:
+                    policy["guarantee"] = "conserved"
         summary, path, replay = simulate(f"hierarchy-{n}", scenario, seed)
         got = {p["policy"]: p["aggregate"]["mean_bps"]
                for p in [summary] + summary["other_policies"]}
@@ -165,13 +170,62 @@ def ten_limiters(options):
     return settled(options, 10)
 
 
+def conserved_levels(options):
+    """Any level may be conserved, by itself."""
+    return settled(options, 3, conserve=True)
+
+
+def faults(dice, n):
+    """What may happen to limiters and between them, for two thirds of a run."""
+    found = []
+    for at in sorted(dice.uniform(1, 40) for _ in range(20)):
+        what = dice.choice(["partition", "heal", "crash", "restart", "restart", "pause"])
+        limiter = f"l{dice.randint(1, n)}"
+        found.append({"at": f"{at:.3f}s", **{
+            "partition": {"partition": dice.randint(2, n)},
+            "heal": {"heal": True},
+            "crash": {"crash": limiter},
+            "restart": {"restart": limiter},
+            "pause": {"pause": limiter, "for": "1500ms"},
+        }[what]})
+    return found + [{"at": "40s", "heal": True}] + [
+        {"at": "41s", "restart": f"l{i + 1}"} for i in range(n)]
+
+
+def never_above(options):
+    """Limits that are conserved at any level are never above, whatever becomes of limiters and
+    network; the simulator looks after every change. And all is well again in the end."""
+    least = 2
+    for seed in range(options.first, options.first + options.seeds):
+        dice = random.Random(f"{seed} faults")
+        n = dice.randint(2, 5)
+        link, traffic = tree(dice, n)
+        scenario = {"duration": f"{SECONDS + 20}s", "warmup": f"{SECONDS}s", "limiters": n,
+                    "policies": list(link.policies()), "traffic": traffic,
+                    "commit": dice.choice(["0s", "2ms", "50ms"]), "events": faults(dice, n),
+                    "network": {"delay": f"{dice.randint(0, 80)}ms",
+                                "distribution": "exponential", "spread": "10ms",
+                                "loss": dice.choice([0, 0.02, 0.1]),
+                                "duplicate": dice.choice([0, 0.2]),
+                                "reorder": dice.choice([0, 0.2])}}
+        for policy in scenario["policies"]:
+            if dice.random() < 0.8:
+                policy["guarantee"] = "conserved"
+        summary, path, replay = simulate("hierarchy-faults", scenario, seed)
+        used = summary["aggregate_ratio"]
+        expect(used <= 1.01, f"{used:.3f} of the link is passed; {replay}")
+        least = min(least, used)
+        os.unlink(path)
+    return f"{least:.3f} of the link used at least, when all is well again"
+
+
 def main():
     """Runs all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--verbose", action="store_true", help="show all, and refuse nothing")
-    run_tests([two_limiters, ten_limiters], parser.parse_args())
+    run_tests([two_limiters, ten_limiters, conserved_levels, never_above], parser.parse_args())
 
 
 if __name__ == "__main__":

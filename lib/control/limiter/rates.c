@@ -13,6 +13,7 @@
  * Accounts are of whole units: of a limit in another time than a second, of units in that time.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/expiry.h"
@@ -168,8 +169,10 @@ static bool refresh_rate(struct limiter *l, unsigned policy, uint64_t now_ns)
 {
 	struct aggregate *a = &l->aggregates[policy];
 	uint8_t ending = 0;
-	double held = usable_now(l, a->rate_account, now_ns, &ending) / limiter_time(&a->policy);
-	double limit = held * share_part(a), burst = a->state.local_burst;
+	double units = usable_now(l, a->rate_account, now_ns, &ending);
+	double held = units / limiter_time(&a->policy), burst = a->state.local_burst;
+	/* In whole units, as what limiters have adds up exactly. */
+	double limit = floor(units * share_part(a)) / limiter_time(&a->policy);
 
 	if (has_burst_account(&a->policy))
 		burst = usable_now(l, a->burst_account, now_ns, &ending);

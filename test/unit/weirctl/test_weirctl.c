@@ -438,6 +438,33 @@ static void policies_form(void **state)
 	json_decref(document);
 }
 
+/* Columns that are there only where a policy is below another. */
+static void policies_below(void **state)
+{
+	static const struct row rows[] = {
+		{"/weir/policy_stats,0",
+			"{\"next\": null, \"columns\": [\"name\", \"count\", \"limit_per_s\", "
+			"\"parent\", \"share_per_s\"], \"policies\": [[\"link\", \"bytes\", 2000, "
+			"null, null], [\"client\", \"bytes\", 1000, \"link\", 500]]}",
+			0},
+		{0},
+	};
+	struct canned canned = canned_make(rows);
+	char *got = printed_document("policies", &(struct request){0}, &canned);
+
+	(void)state;
+	assert_non_null(strstr(got, "POLICY  PARENT"));
+	assert_non_null(strstr(got, "MAY HAVE"));
+	assert_non_null(strstr(got, "client  link"));
+	assert_non_null(strstr(got, "4.00 kbit/s"));
+	assert_null(strstr(got, "UNTIL"));
+	free(got);
+	canned = canned_make(three_policies);
+	got = printed_document("policies", &(struct request){0}, &canned);
+	assert_null(strstr(got, "PARENT"));
+	free(got);
+}
+
 static void policies_how_many(void **state)
 {
 	static const char *const words[] = {
@@ -997,6 +1024,7 @@ int main(void)
 		cmocka_unit_test(policies),
 		cmocka_unit_test(policies_few),
 		cmocka_unit_test(policies_form),
+		cmocka_unit_test(policies_below),
 		cmocka_unit_test(policies_how_many),
 		cmocka_unit_test(one_policy),
 		cmocka_unit_test(budgets),
