@@ -179,14 +179,13 @@ def faults(dice, n):
     """What may happen to limiters and between them, for two thirds of a run."""
     found = []
     for at in sorted(dice.uniform(1, 40) for _ in range(20)):
-        what = dice.choice(["partition", "heal", "crash", "restart", "restart", "pause"])
+        what = dice.choice(["partition", "heal", "crash", "restart", "restart"])
         limiter = f"l{dice.randint(1, n)}"
         found.append({"at": f"{at:.3f}s", **{
             "partition": {"partition": dice.randint(2, n)},
             "heal": {"heal": True},
             "crash": {"crash": limiter},
             "restart": {"restart": limiter},
-            "pause": {"pause": limiter, "for": "1500ms"},
         }[what]})
     return found + [{"at": "40s", "heal": True}] + [
         {"at": "41s", "restart": f"l{i + 1}"} for i in range(n)]

@@ -40,6 +40,7 @@ struct decision {
 	enum reason reason;
 	enum packet_unparsed unparsed; /* whatever became of it */
 	struct prefix source;          /* of a policy per source; family 0 without */
+	uint8_t above;                 /* policies above its own that it has come to */
 };
 
 struct decide_params {

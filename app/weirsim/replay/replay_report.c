@@ -105,6 +105,19 @@ static void note_time(struct replay_report *report, uint64_t now_ns)
 		report->latest_ns = now_ns;
 }
 
+/* Of its policy and those above it that it has come to: what became of it there, in all. */
+static void tally_lineage(struct replay_report *report, const struct decision *decision)
+{
+	const struct policy *policies = report->config->policies;
+	uint32_t at = decision->policy;
+
+	tally_add(&report->policies[at][decision->verdict], decision->cost);
+	for (unsigned i = 0; i < decision->above; i++) {
+		at = (uint32_t)policies[at].parent;
+		tally_add(&report->policies[at][decision->verdict], decision->cost);
+	}
+}
+
 void replay_report_add(
 	struct replay_report *report, const struct frame *frame, const struct decision *decision)
 {
@@ -113,7 +126,7 @@ void replay_report_add(
 		tally_add(decision->verdict == VERDICT_PASS ? &report->unmatched : &report->refused,
 			frame->bytes);
 	else
-		tally_add(&report->policies[decision->policy][decision->verdict], decision->cost);
+		tally_lineage(report, decision);
 	report->reasons[decision->reason]++;
 	report->unparsed[decision->unparsed]++;
 	report->cut += frame->cut;

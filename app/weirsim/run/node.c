@@ -539,13 +539,12 @@ static enum passage node_police_levels(struct sim *sim, struct node *node, unsig
 	unsigned policy, const struct packet *packet, const uint8_t *data, uint32_t frame_len)
 {
 	uint64_t now = node_clock(sim, node, sim->events.now_ns);
-	uint32_t slots[POLICY_LEVELS_MOST];
-	unsigned n = engine_states_lineage(sim->scenario->group.policies, policy, slots);
+	struct lineage_slots lineage = engine_states_lineage(sim->scenario->group.policies, policy);
+	struct lineage_charge charge;
+	enum verdict verdict = engine_states_police_levels(
+		&node->engine, worker, &lineage, packet, data, frame_len, now, &charge);
 
-	return engine_states_police_levels(
-		       &node->engine, worker, slots, n, packet, data, frame_len, now)
-		       ? PASSAGE_PASSES
-		       : PASSAGE_DROPPED;
+	return verdict == VERDICT_DROP ? PASSAGE_DROPPED : PASSAGE_PASSES;
 }
 
 enum passage node_police(struct sim *sim, struct node *node, unsigned policy,

@@ -120,12 +120,11 @@ static void leave_limiter(struct sim *sim, struct carried *carried)
 {
 	struct flow *flow = carried->flow;
 
-	const struct policy *policies = sim->scenario->group.policies;
-	uint32_t levels[POLICY_LEVELS_MOST];
-	unsigned n = engine_states_lineage(policies, flow->policy, levels);
+	struct lineage_slots lineage = engine_states_lineage(
+		sim->scenario->group.policies, flow->policy);
 
-	for (unsigned i = 0; i < n; i++)
-		record_forwarded(sim, levels[i], flow->limiter, carried->bytes);
+	for (unsigned i = 0; i < lineage.n; i++)
+		record_forwarded(sim, lineage.slots[i], flow->limiter, carried->bytes);
 	events_after(&sim->events, flow->rtt_ns / 4, at_receiver, carried, 0);
 }
 

@@ -52,48 +52,49 @@ static void count_level(struct charged_level *level, uint32_t cost, bool dropped
 }
 
 /* Those that the packet reaches see it: none above the one that refuses it. */
-static bool charge_levels(struct charged_level *levels, unsigned n, uint32_t cost)
+static enum verdict charge_levels(
+	struct charged_level *levels, unsigned n, uint32_t cost, unsigned *reached)
 {
-	unsigned reached = 0;
-	bool dropped = false;
+	bool dropped = false, over = false;
 
-	while (reached < n && !dropped) {
-		dropped = !levels[reached].conforms && !levels[reached].passes;
-		reached++;
+	for (*reached = 0; *reached < n && !dropped; ++*reached) {
+		over |= !levels[*reached].conforms;
+		dropped = !levels[*reached].conforms && !levels[*reached].passes;
 	}
-	for (unsigned i = 0; i < reached; i++) {
+	for (unsigned i = 0; i < *reached; i++) {
 		count_level(&levels[i], cost, dropped);
 		if (!dropped && levels[i].conforms)
 			levels[i].bucket->tokens -= levels[i].parts << TOKEN_BYTE;
 	}
-	return !dropped;
+	if (dropped)
+		return VERDICT_DROP;
+	return over ? VERDICT_COUNT : VERDICT_PASS;
 }
 
-bool engine_states_police_levels(struct engine *engine, unsigned worker, const uint32_t *slots,
-	unsigned n, const struct packet *packet, const uint8_t *data, uint32_t frame_len,
-	uint64_t now)
+enum verdict engine_states_police_levels(struct engine *engine, unsigned worker,
+	const struct lineage_slots *lineage, const struct packet *packet, const uint8_t *data,
+	uint32_t frame_len, uint64_t now, struct lineage_charge *charge)
 {
 	struct engine_worker *mine = &engine->workers[worker];
 	struct charged_level levels[POLICY_LEVELS_MOST];
+	const uint32_t *slots = lineage->slots;
 	struct policy_state *leaf = &mine->states[slots[0]];
-	uint32_t cost = police_cost(leaf, packet, data, frame_len, now);
 
+	charge->cost = police_cost(leaf, packet, data, frame_len, now);
 	if (police_samples(leaf) && mine->samples[slots[0]])
-		police_sample(mine->samples[slots[0]], leaf, packet, data, cost);
-	for (unsigned i = 0; i < n; i++)
+		police_sample(mine->samples[slots[0]], leaf, packet, data, charge->cost);
+	for (unsigned i = 0; i < lineage->n; i++)
 		look_at_level(&levels[i], &mine->states[slots[i]],
-			engine->shared_buckets ? &engine->shared_buckets[slots[i]] : NULL, cost,
-			now);
-	return charge_levels(levels, n, cost);
+			engine->shared_buckets ? &engine->shared_buckets[slots[i]] : NULL,
+			charge->cost, now);
+	return charge_levels(levels, lineage->n, charge->cost, &charge->reached);
 }
 
-unsigned engine_states_lineage(
-	const struct policy *policies, unsigned policy, uint32_t slots[POLICY_LEVELS_MOST])
+struct lineage_slots engine_states_lineage(const struct policy *policies, unsigned policy)
 {
-	unsigned n = 0;
+	struct lineage_slots lineage = {.slots = {policy}, .n = 1};
 
-	slots[n++] = policy;
 	for (; policy_has_parent(&policies[policy]); policy = (unsigned)policies[policy].parent)
-		slots[n++] = (uint32_t)policies[policy].parent;
-	return n;
+		lineage.slots[lineage.n++] = (uint32_t)policies[policy].parent;
+	return lineage;
 }

@@ -36,18 +36,28 @@ enum verdict engine_states_police(struct engine *engine, unsigned worker, uint32
 	const struct packet *packet, const uint8_t *data, uint32_t frame_len, uint64_t now,
 	uint32_t *cost);
 
-/*
- * A packet of the policy in slots[0], whose parent, and what is above that, are in those that
- * follow, n in all: charged to all or to none. Whether it passes; those up to the one that refuses
- * it have counted it.
- */
-bool engine_states_police_levels(struct engine *engine, unsigned worker, const uint32_t *slots,
-	unsigned n, const struct packet *packet, const uint8_t *data, uint32_t frame_len,
-	uint64_t now);
+/* A policy, and what it is below, from its parent on: by index in policies, which is its slot. */
+struct lineage_slots {
+	uint32_t slots[POLICY_LEVELS_MOST];
+	unsigned n;
+};
 
-/* A policy and what is above it, by their indices, which are their slots here. Returns how many. */
-unsigned engine_states_lineage(
-	const struct policy *policies, unsigned policy, uint32_t slots[POLICY_LEVELS_MOST]);
+struct lineage_slots engine_states_lineage(const struct policy *policies, unsigned policy);
+
+/* What a packet was charged, and how many of the lineage it has come to: up to who refused it. */
+struct lineage_charge {
+	uint32_t cost;
+	unsigned reached;
+};
+
+/*
+ * engine_states_police() of a policy with a parent: a packet is charged to all of the lineage or to
+ * none, and counted by those that it has come to. What passes though a level would not have it is
+ * VERDICT_COUNT, also where that marks; what is to be marked with ECN is dropped.
+ */
+enum verdict engine_states_police_levels(struct engine *engine, unsigned worker,
+	const struct lineage_slots *lineage, const struct packet *packet, const uint8_t *data,
+	uint32_t frame_len, uint64_t now, struct lineage_charge *charge);
 
 /*
  * Lets packets wait, at most so many on each worker, on a counter of hz ticks a second: before
