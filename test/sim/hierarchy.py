@@ -127,8 +127,8 @@ def tree(dice, n):
 
 
 def settled(options, n, conserve=False):
-    """Each share is what it should be, and nothing of the link is left. Of limits that are conserved
-    the simulator itself finds it, if what is enforced is ever more in all than the limit."""
+    """Each share is what it should be, and nothing of the link is left. Of limits that are
+    conserved the simulator itself finds it, if more is ever enforced in all than the limit."""
     worst, least = (0, ""), 2
     for seed in range(options.first, options.first + options.seeds):
         dice = random.Random(f"{seed} {n}")

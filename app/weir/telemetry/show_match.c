@@ -81,8 +81,9 @@ static json_t *candidate_json(struct instance *inst, unsigned i, struct asked_ma
 		return NULL;
 	return json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "policy", policy->name, "index",
 		(int)i, "to", takes_json(to), "from", takes_json(from), "precedence",
-		precedence_json(match), "strictness", json_uint(classify_strictness(policy)),
-		"match", show_match_of(inst->config, match));
+		precedence_json(match), "strictness",
+		json_uint(classify_strictness(inst->policies, i)), "match",
+		show_match_of(inst->config, match));
 }
 
 static json_t *match_page(struct instance *inst, struct asked_match *asked, unsigned start)

@@ -105,7 +105,7 @@ static void note_time(struct replay_report *report, uint64_t now_ns)
 		report->latest_ns = now_ns;
 }
 
-/* Of its policy and those above it that it has come to: what became of it there, in all. */
+/* What became of it in all, at its policy and at those above that it has come to. */
 static void tally_lineage(struct replay_report *report, const struct decision *decision)
 {
 	const struct policy *policies = report->config->policies;

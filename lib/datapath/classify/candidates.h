@@ -30,7 +30,10 @@ enum candidate classify_candidate(const struct match *question, const struct mat
 
 struct precedence classify_precedence(const struct match *match);
 
-/* How strict a policy is with packets that are not understood: the more, the higher. */
-uint32_t classify_strictness(const struct policy *policy);
+/*
+ * How strict a policy is, or what is above it, with packets that are not understood: the more, the
+ * higher.
+ */
+uint32_t classify_strictness(const struct policy *policies, uint32_t index);
 
 #endif

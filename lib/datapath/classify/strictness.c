@@ -14,6 +14,7 @@
 #include <rte_malloc.h>
 
 #include "base/time.h"
+#include "policy/kind.h"
 
 #define PACKET_BYTES 1500
 #define MONTH_S      (30 * 86400.0)
@@ -60,9 +61,24 @@ static uint32_t strictness_word(const struct policy *policy, bool opens)
 	return strict_word(class_of(policy->action), cost > 0 ? cost / units_per_s(policy) : 0);
 }
 
-uint32_t classify_strictness(const struct policy *policy)
+/* What is above a policy holds for its packets, too. */
+static uint32_t strictest_word(const struct policy *policies, uint32_t index, bool opens)
 {
-	return strictness_word(policy, true);
+	uint32_t word = strictness_word(&policies[index], opens);
+
+	while (policy_has_parent(&policies[index])) {
+		uint32_t above;
+
+		index = (uint32_t)policies[index].parent;
+		above = strictness_word(&policies[index], opens);
+		word = above > word ? above : word;
+	}
+	return word;
+}
+
+uint32_t classify_strictness(const struct policy *policies, uint32_t index)
+{
+	return strictest_word(policies, index, true);
 }
 
 static int compare_answers(const void *left, const void *right)
@@ -82,8 +98,8 @@ int strictness_make(const struct policy *policies, const uint32_t *answers, uint
 	for (uint32_t i = 0; i < n; i++)
 		classifier->strictness[i] = (struct strictness){
 			.answer = answers != NULL ? answers[i] : i,
-			.opens = strictness_word(&policies[i], true),
-			.carries = strictness_word(&policies[i], false),
+			.opens = strictest_word(policies, i, true),
+			.carries = strictest_word(policies, i, false),
 		};
 	classifier->n_strictness = n;
 	if (answers != NULL)

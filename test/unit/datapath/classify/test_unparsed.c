@@ -286,6 +286,45 @@ static void test_order_of_strictness(void **state)
 		}
 }
 
+/*
+ * What is above a policy makes it strict, and takes no packet itself unless it has a match: those
+ * of other ports are nobody's.
+ */
+static void test_levels(void **state)
+{
+	struct policy policies[3] = {any_policy(), any_policy(), any_policy()};
+	const uint8_t addresses[8] = {0};
+	const uint8_t *const data[2] = {addresses, addresses};
+	const struct packet packets[2] = {
+		{.family = PACKET_IPV4,
+			.dst_off = 4,
+			.proto = IPPROTO_UDP,
+			.unparsed = UNPARSED_FRAGMENT_UNKNOWN,
+			.unknown = PACKET_UNKNOWN_PORTS},
+		{.family = PACKET_IPV4, .dst_off = 4, .proto = IPPROTO_UDP, .dst_port = 3},
+	};
+	struct classifier *classifier;
+	uint32_t got[2];
+
+	(void)state;
+	policies[0].limit_bps = 8000;
+	policies[0].children = 1;
+	policies[1].parent = 0;
+	policies[1].match.dst_port = (struct port_range){1, 1};
+	policies[2].limit_bps = 500000;
+	policies[2].match.dst_port = (struct port_range){2, 2};
+	for (unsigned below = 0; below < 2; below++)
+		for (unsigned unmatched = 0; unmatched < 2; unmatched++) {
+			policies[0].unmatched = unmatched;
+			policies[1].above = (uint8_t)below;
+			assert_int_equal(classifier_create(policies, 3, -1, &classifier), 0);
+			classify_burst(classifier, 0, DIRECTION_A_TO_B, packets, data, 2, got);
+			assert_int_equal(got[0], below ? 1 : unmatched ? 2 : 0);
+			assert_int_equal(got[1], unmatched ? NONE : 0);
+			classifier_destroy(classifier);
+		}
+}
+
 /* A packet of which not even the address is known, and one that contradicts another. */
 static void test_refused(void **state)
 {
@@ -329,6 +368,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_strictest),
 		cmocka_unit_test(test_order_of_strictness),
+		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_refused),
 	};
 
