@@ -19,7 +19,7 @@ bool policy_is_quota(const struct policy *policy)
 
 bool policy_is_never_exceeded(const struct policy *policy)
 {
-	return policy_is_conserved(policy) || policy_is_quota(policy);
+	return policy_is_conserved(policy) || policy_is_quota(policy) || policy->under_conserved;
 }
 
 enum meter_kind policy_meter_kind(const struct policy *policy)

@@ -108,7 +108,10 @@ bool config_needs_ledger(const struct config *config);
 /* A budget of units rather than a rate. False of an allocator that was refused. */
 bool policy_is_quota(const struct policy *policy);
 
-/* Whether nobody may exceed its limit, whoever of the group is there and whoever is not. */
+/*
+ * Whether nobody may exceed its limit, or that of a policy above it, whoever of the group is there
+ * and whoever is not.
+ */
 bool policy_is_never_exceeded(const struct policy *policy);
 
 /*

@@ -16,7 +16,8 @@ static const struct policy *never_exceeded(const struct config *config, unsigned
 		const struct policy *policy = &config->policies[i];
 		int of = policy->match.wire;
 
-		if (policy_is_never_exceeded(policy) && (of == CONFIG_ANY || of == (int)wire))
+		if (policy_is_never_exceeded(policy) && !policy->unmatched &&
+			(of == CONFIG_ANY || of == (int)wire))
 			return policy;
 	}
 	return NULL;

@@ -150,6 +150,14 @@ static void count_levels(const struct reader *reader, struct policy *policies, u
 	}
 }
 
+/* What passes of a child passes of all that are above it. */
+static void note_conserved(struct policy *policies, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		for (int at = policies[i].parent; at >= 0; at = policies[at].parent)
+			policies[i].under_conserved |= policy_is_conserved(&policies[at]);
+}
+
 /* A rate in the terms of a policy, in words. */
 static const char *rate_words(const struct policy *policy, uint64_t bps, char *text, size_t size)
 {
@@ -222,6 +230,7 @@ void parents_complete(struct reader *reader, struct policy *policies, unsigned n
 	refuse_places(reader, policies, n, refused);
 	free(refused);
 	count_levels(reader, policies, n);
+	note_conserved(policies, n);
 	complete_guaranteed(reader, policies, n);
 }
 

@@ -206,6 +206,21 @@ static void test_fields(void **state)
 	config_free(config);
 }
 
+/* What is below a conserved policy is not to pass while nobody counts it. */
+static void test_under_conserved(void **state)
+{
+	static const char text[] = POLICIES(P("top", "") ", " P(
+		"mid", ", 'parent': 'top', 'guarantee': 'conserved'") ", " CHILD("1", "mid",
+		"") ", " CHILD("2", "top", "") ", " P("5", ", 'match': {'vlan': 5}"));
+	static const bool never[] = {false, true, true, false, false};
+	struct config *config = must_parse(text);
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(policy_is_never_exceeded(&config->policies[i]), never[i]);
+	config_free(config);
+}
+
 static unsigned changes_of(const char *old_text, const char *new_text, const char *name)
 {
 	struct config *old = must_parse(old_text), *new = must_parse(new_text);
@@ -253,6 +268,7 @@ int main(void)
 		cmocka_unit_test(test_what_goes),
 		cmocka_unit_test(test_guaranteed),
 		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_under_conserved),
 		cmocka_unit_test(test_changes),
 	};
 
