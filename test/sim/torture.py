@@ -11,7 +11,7 @@ import json
 from suite import expect, run_tests
 from suite import torture as run
 
-GUARANTEES = ("gdrl", "conserved", "adaptor", "quota", "periods")
+GUARANTEES = ("gdrl", "conserved", "adaptor", "levels", "quota", "periods")
 
 # In these something was missing in the end: faults outlasted the time to heal, debts were paid by
 # halves, what was asked for went in circles, or it was looked for at one moment only; or a share

@@ -13,13 +13,15 @@
 #define TORTURE_LIMITERS 16
 
 /*
- * ADAPTOR: conserved, with a burst that moves by itself. PERIODS: quota, by clocks that are
+ * ADAPTOR: conserved, with a burst that moves by itself. LEVELS: conserved, of a policy below
+ * another, which lets it have now this part of its limit and now that. PERIODS: quota, by clocks that are
  * stepped.
  */
 enum torture_guarantee {
 	TORTURE_GDRL,
 	TORTURE_CONSERVED,
 	TORTURE_ADAPTOR,
+	TORTURE_LEVELS,
 	TORTURE_QUOTA,
 	TORTURE_PERIODS,
 	TORTURE_GUARANTEES

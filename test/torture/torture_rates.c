@@ -64,6 +64,8 @@ static uint64_t tell_of(const struct world *w, const struct rates_node *box, str
 		end = until < end ? until : end;
 	}
 	told->burst = burst_of(w, box, told);
+	if (w->c->guarantee == TORTURE_LEVELS)
+		told->amounts[RATE] = told->amounts[RATE] * box->part / WHOLE;
 	return end;
 }
 
@@ -592,6 +594,14 @@ static void rates_end_trouble(void *world, void *object, uint64_t argument)
 	}
 }
 
+/* What it may have of its parent is whatever news there is of others, at each box by itself. */
+static void change_part(struct world *w, struct rates_node *box)
+{
+	if (w->c->guarantee != TORTURE_LEVELS || (!w->calm && prng_percent(&w->prng, 70)))
+		return;
+	box->part = w->calm ? WHOLE : prng_below(&w->prng, WHOLE + 1);
+}
+
 static void rates_box_tick(struct world *w, struct rates_node *box)
 {
 	unsigned self = (unsigned)(box - w->boxes);
@@ -601,6 +611,7 @@ static void rates_box_tick(struct world *w, struct rates_node *box)
 		.demand = w->demands[RATE][self] * noise, .dropped = -1, .packet = 1000};
 
 	rates_learn_limit(w, box);
+	change_part(w, box);
 	conserve_measure(box->c, RATE, &measure);
 	if (w->accounts > BURST)
 		conserve_target(box->c, BURST, w->demands[BURST][self] * noise);
@@ -769,6 +780,7 @@ static void rates_populate(struct world *w)
 							: prng_below(&w->prng, 2 * drift + 1));
 		box->tick_ns = TICK_MOST / 3 + prng_within(&w->prng, TICK_MOST / 3 * 2);
 		box->limit = w->limit;
+		box->part = WHOLE;
 		rates_start_box(w, box, false);
 	}
 	shift_demand(w);

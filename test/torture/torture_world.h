@@ -28,7 +28,8 @@
 #define LATE       32           /* messages that come again much later */
 #define HEAL       4            /* of a run, the last part in so many */
 #define DISK_NS    (2 * SECOND) /* that a write takes at most, while all is well */
-#define STALL_ODDS 3000         /* of steps, after which a thread stands still */
+#define WHOLE      256
+#define STALL_ODDS 3000 /* of steps, after which a thread stands still */
 #define NANO       UINT64_C(1000000000)
 
 /*
@@ -81,6 +82,8 @@ struct rates_node {
 	bool pending;     /* control has saved, and has yet to tell the workers */
 	bool told_unseen; /* workers that stand still were told */
 	uint64_t debt;
+	unsigned
+		part; /* of WHOLE: what it may have now of what it holds, as its parent is shared */
 	struct bucket bucket;
 };
 

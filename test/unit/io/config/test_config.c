@@ -1039,7 +1039,7 @@ static void test_files(void **state)
 static void test_examples(void **state)
 {
 	static const char *const names[] = {"single.json", "group-of-two.json", "api-gateway.json",
-		"prepaid.json", "shaped.json"};
+		"prepaid.json", "shaped.json", "hierarchy.json"};
 	int root = (int)(strlen(__FILE__) - strlen("test/unit/io/config/test_config.c"));
 
 	(void)state;
