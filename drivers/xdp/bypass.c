@@ -516,6 +516,19 @@ static void remove_others(const struct bypass *bypass)
 	rmdir(bypass->directory); /* if it is empty */
 }
 
+/* What may fail of keeping them fails here, before anything is taken from a former process. */
+static int keep_aside(struct bypass *bypass, const struct complaint_sink *to)
+{
+	int ret = plane_keep_aside(bypass->plane, bypass->directory);
+	char found[PATH_BYTES + 64];
+
+	if (ret == 0)
+		return 0;
+	snprintf(found, sizeof(found), "%s: %s", bypass->directory, strerror(-ret));
+	complaint_tell(to, &(struct complaint){.place = "wires", .found = found});
+	return ret;
+}
+
 int bypass_open(const struct config *config, const struct bypass_room *room,
 	const struct complaint_sink *to, struct bypass **bypass)
 {
@@ -537,6 +550,8 @@ int bypass_open(const struct config *config, const struct bypass_room *room,
 			ret = open_wire(&opening);
 	if (ret == 0)
 		remove_others(made);
+	if (ret == 0 && made->plane)
+		ret = keep_aside(made, to);
 	if (ret || !config_has_programs(config))
 		bypass_close(made);
 	else
@@ -547,7 +562,7 @@ int bypass_open(const struct config *config, const struct bypass_room *room,
 /* In place of the program that a former process has left: no packet sees neither. */
 int bypass_take_over(struct bypass *bypass)
 {
-	int ret = bypass->plane ? plane_keep_aside(bypass->plane, bypass->directory) : 0;
+	int ret = 0;
 
 	for (unsigned i = 0; ret == 0 && i < CONFIG_PORTS_MAX; i++) {
 		struct bypass_port *port = &bypass->ports[i];
@@ -586,6 +601,8 @@ void bypass_close(struct bypass *bypass)
 		}
 		bypass_bpf__destroy(port->program);
 	}
+	if (bypass->plane)
+		plane_drop_aside(bypass->directory);
 	plane_destroy(bypass->plane);
 	free(bypass);
 }

@@ -442,13 +442,21 @@ bool plane_is_kept(const char *name)
 	return strcmp(name, KEPT) == 0;
 }
 
+void plane_drop_aside(const char *directory)
+{
+	char path[PATH_MAX];
+
+	name_kept(directory, KEPT_ASIDE, "", path);
+	plane_unkeep(path);
+}
+
 int plane_keep_aside(struct plane *plane, const char *directory)
 {
 	char path[PATH_MAX];
 	int ret;
 
+	plane_drop_aside(directory);
 	name_kept(directory, KEPT_ASIDE, "", path);
-	plane_unkeep(path);
 	ret = mkdir(path, 0700) ? -errno : 0;
 	if (ret == 0)
 		ret = keep_map(&plane->books, directory, "books");
@@ -472,7 +480,7 @@ int plane_keep(const char *directory)
 	if (renameat2(AT_FDCWD, aside, AT_FDCWD, kept, RENAME_EXCHANGE))
 		ret = errno == ENOENT && rename(aside, kept) == 0 ? 0 : -errno;
 	if (ret == 0)
-		plane_unkeep(aside);
+		plane_drop_aside(directory);
 	return ret;
 }
 

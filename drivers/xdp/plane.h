@@ -117,10 +117,11 @@ void plane_await_former(void);
 
 /*
  * Leaves all this in the directory for the next process: aside, and then at one stroke in place of
- * what is there. 0 or a negative errno.
+ * what is there; or not, if it has not come to that. 0 or a negative errno.
  */
 int plane_keep_aside(struct plane *plane, const char *directory);
 int plane_keep(const char *directory);
+void plane_drop_aside(const char *directory);
 
 /* Whether a name in that directory is of what is kept; and removes it, or another that is left. */
 bool plane_is_kept(const char *name);

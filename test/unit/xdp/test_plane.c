@@ -871,6 +871,7 @@ static void test_former(void **state)
 		assert_int_equal(plane_keep_aside(world.plane, KEPT), 0);
 		assert_int_equal(plane_keep(KEPT), 0);
 		assert_int_equal(plane_keep_aside(killed.plane, KEPT), 0);
+		assert_int_equal(access(KEPT "/plane-next/books", F_OK), 0);
 		assert_int_equal(plane_create(SLOTS, LINES, KEPT, &next), 0);
 		assert_int_equal(plane_look_back(next, SLOT, &former), 0);
 		assert_string_equal(former.book.name, "soft");
@@ -886,6 +887,8 @@ static void test_former(void **state)
 			shared_bucket_read(&plane_buckets(world.plane)[SLOT]).rate, rate / 2);
 		(void)plane_take_all(next, SLOT);
 		assert_int_equal(pass_now(&world), 0);
+		plane_drop_aside(KEPT);
+		assert_int_not_equal(access(KEPT "/plane-next", F_OK), 0);
 		plane_destroy(next);
 		close_world(&killed);
 		close_world(&world);
