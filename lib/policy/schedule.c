@@ -34,6 +34,17 @@ struct limit_terms policy_terms(const struct policy *policy)
 	return (struct limit_terms){policy->limit_bps, policy->limit_s, policy->burst_bytes};
 }
 
+struct policy policy_with_terms(const struct policy *policy, const struct limit_terms *terms)
+{
+	struct policy other = *policy;
+
+	other.schedule = NULL;
+	other.limit_bps = terms->limit_bps;
+	other.limit_s = terms->limit_s;
+	other.burst_bytes = terms->burst_bytes;
+	return other;
+}
+
 static unsigned add_stretch(struct stretch *out, unsigned entry, int64_t from, int64_t to)
 {
 	if (to <= WEEK_S) {

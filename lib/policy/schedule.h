@@ -69,6 +69,9 @@ struct schedule_now schedule_at(const struct schedule *schedule, int64_t unix_s)
 /* As the policy is configured, of which a schedule or an override may make another limit. */
 struct limit_terms policy_terms(const struct policy *policy);
 
+/* As if the policy had this limit, and no other one. */
+struct policy policy_with_terms(const struct policy *policy, const struct limit_terms *terms);
+
 /*
  * A hash of what holds when: of two schedules that are written in different ways it is the same if
  * they mean the same. 0: of none.

@@ -65,34 +65,9 @@ void engine_view(const struct engine *engine, const struct limiter *limiter, uns
 	}
 }
 
-/* The part of the whole that a limiter has of a policy's own limit, or burst. */
-static double part_of(double local, double whole)
-{
-	return whole > 0 ? min_double(local / whole, 1) : 0;
-}
-
-/* The part that it has of the limit, which may be another one now than is configured. */
-static double limit_part(const struct engine_limit *limit)
-{
-	double whole = limit->view.limit;
-
-	return part_of(limit->view.local_limit, whole > 0 ? whole : policy_rate(limit->policy));
-}
-
-/* A burst has a part of its own, unless that is of another limit, or most of it is what waits. */
-static double burst_part(const struct engine_limit *limit)
-{
-	const struct policy *policy = limit->policy;
-	bool another = limit->view.limit > 0 && limit->view.limit != policy_rate(policy);
-
-	if (another || policy_is_shaped(policy))
-		return limit_part(limit);
-	return part_of((double)limit->view.local_burst, (double)policy->burst_bytes);
-}
-
 static uint64_t trial_burst(const struct engine_limit *limit, const struct policy *trial)
 {
-	double part = burst_part(limit);
+	double part = limit_burst_part(limit->policy, &limit->view);
 	uint64_t burst = (uint64_t)((double)trial->burst_bytes * part);
 	uint64_t least = limit_burst_least(limit->policy);
 
@@ -114,7 +89,8 @@ bool engine_trial(
 		.slot = trial_slot(limit->slot, line, engine->n_slots),
 		.hz = limit->hz,
 		.clock = limit->clock,
-		.view.local_limit = policy_rate(&trial->policy) * limit_part(limit),
+		.view.local_limit = policy_rate(&trial->policy) *
+				    limit_part(limit->policy, &limit->view),
 		.view.local_burst = trial_burst(limit, &trial->policy),
 	};
 	return true;

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "base/math.h"
 #include "base/time.h"
 #include "police/borrow.h"
 #include "police/expire.h"
@@ -55,6 +56,26 @@ uint64_t limit_burst_least(const struct policy *policy)
 	uint64_t least = burst_floor(policy);
 
 	return least ? least : LIMITER_BURST_FLOOR; /* as limiters have it */
+}
+
+static double part_of(double local, double whole)
+{
+	return whole > 0 ? min_double(local / whole, 1) : 0;
+}
+
+double limit_part(const struct policy *policy, const struct limiter_view *view)
+{
+	return part_of(view->local_limit, view->limit > 0 ? view->limit : policy_rate(policy));
+}
+
+/* A burst has a part of its own, unless that is of another limit, or most of it is what waits. */
+double limit_burst_part(const struct policy *policy, const struct limiter_view *view)
+{
+	bool another = view->limit > 0 && view->limit != policy_rate(policy);
+
+	if (another || policy_is_shaped(policy))
+		return limit_part(policy, view);
+	return part_of((double)view->local_burst, (double)policy->burst_bytes);
 }
 
 static bool is_undated(const struct policy *policy, int64_t unix_s)

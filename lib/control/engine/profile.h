@@ -66,6 +66,10 @@ void limit_profile_borrowed(struct limit_profile *profile, const struct policy *
 void limit_rate_params(
 	struct token_bucket_params *params, const struct policy *policy, double rate);
 
+/* The part that a limiter has of a policy's limit, as that is now; and of its burst. */
+double limit_part(const struct policy *policy, const struct limiter_view *view);
+double limit_burst_part(const struct policy *policy, const struct limiter_view *view);
+
 /* The smallest burst of a limiter that a policy's is divided for, unless parts must add up. */
 uint64_t limit_burst_least(const struct policy *policy);
 

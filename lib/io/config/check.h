@@ -75,9 +75,6 @@ void terms_check(struct reader *reader, const struct json_path *path, const stru
 void terms_complete(
 	const struct policy *policy, bool named, unsigned n_limiters, struct limit_terms *terms);
 
-/* As if the policy had this limit, and no other one. */
-struct policy policy_with_terms(const struct policy *policy, const struct limit_terms *terms);
-
 /* What a policy's "classes" leave open. */
 void classes_complete(struct policy *policy);
 

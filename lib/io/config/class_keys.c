@@ -3,13 +3,10 @@
  *
  * "classes": who share a limit with the meter "phantom".
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "config/check.h"
 #include "config/keys.h"
-#include "policy/value.h"
 
 #define CLASSES_DEFAULT 64
 
@@ -32,18 +29,6 @@ static void read_number(struct reader *reader, const struct json_path *path, jso
 		key_store(key, base, (uint64_t)n);
 }
 
-/* A DSCP as JSON has its keys, in digits one way only, or by its name; or PHANTOM_DSCPS. */
-static unsigned dscp_of(const char *text)
-{
-	char *end;
-	unsigned long dscp = strtoul(text, &end, 10);
-	bool plain = text[0] >= '0' && text[0] <= '9' && (text[0] != '0' || text[1] == '\0');
-
-	if (dscp_parse(text) >= 0)
-		return (unsigned)dscp_parse(text);
-	return plain && *end == '\0' && dscp < PHANTOM_DSCPS ? (unsigned)dscp : PHANTOM_DSCPS;
-}
-
 static void read_weights(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
@@ -58,11 +43,11 @@ static void read_weights(struct reader *reader, const struct json_path *path, js
 	json_object_foreach (value, name, member) {
 		struct json_path at = {.parent = path, .key = name};
 		json_int_t weight = json_integer_value(member);
-		unsigned dscp = dscp_of(name);
+		int dscp = dscp_of_key(name);
 
 		if (key_is_remark(name))
 			read_remark(reader, &at, member);
-		else if (dscp == PHANTOM_DSCPS)
+		else if (dscp < 0)
 			reader_refuse(reader, &at, "no DSCP",
 				"keys from \"0\" to \"63\", or names such as \"af41\"", NULL);
 		else if (weights[dscp] != 0)

@@ -105,16 +105,6 @@ static void read_port_range(struct reader *reader, const struct json_path *path,
 		reader_advise(reader, path, turned_remedy(text, remedy), EXPECTED_PORTS);
 }
 
-/* A number, or its name. Negative: neither. */
-static int dscp_of_value(const json_t *value)
-{
-	json_int_t number = json_integer_value(value);
-
-	if (json_is_string(value))
-		return dscp_parse(json_string_value(value));
-	return json_is_integer(value) && number >= 0 && number <= DSCP_MAX ? (int)number : -EINVAL;
-}
-
 static void read_dscp(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
@@ -248,23 +238,6 @@ static const struct choice actions[] = {
 	{"shape", ACTION_SHAPE},
 	{0},
 };
-
-static void read_mark(struct reader *reader, const struct json_path *path, json_t *value,
-	const struct key *key, void *base)
-{
-	const char *text = json_string_value(value);
-	struct policy *policy = base;
-	int dscp = dscp_of_value(value);
-
-	(void)key;
-	if (text != NULL && strcmp(text, "ecn") == 0)
-		policy->mark = MARK_ECN;
-	else if (dscp >= 0)
-		policy->mark = dscp;
-	else
-		reader_expected(reader, path,
-			"\"ecn\" or a DSCP from 0 to %d, or its name such as \"af41\"", DSCP_MAX);
-}
 
 /* What a trial has in place of the policy's own: read as a policy that counts the same. */
 static const struct key trial_keys[] = {

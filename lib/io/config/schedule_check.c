@@ -10,17 +10,6 @@
 #include "policy/kind.h"
 #include "policy/schedule.h"
 
-struct policy policy_with_terms(const struct policy *policy, const struct limit_terms *terms)
-{
-	struct policy other = *policy;
-
-	other.schedule = NULL;
-	other.limit_bps = terms->limit_bps;
-	other.limit_s = terms->limit_s;
-	other.burst_bytes = terms->burst_bytes;
-	return other;
-}
-
 /* A burst that the policy names holds for its other limits, too. */
 void terms_complete(
 	const struct policy *policy, bool named, unsigned n_limiters, struct limit_terms *terms)

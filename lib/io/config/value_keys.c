@@ -82,6 +82,42 @@ void read_ip_prefix(struct reader *reader, const struct json_path *path, json_t 
 		memcpy(key_field(key, base), &prefix, sizeof(prefix));
 }
 
+int dscp_of_value(const json_t *value)
+{
+	json_int_t number = json_integer_value(value);
+
+	if (json_is_string(value))
+		return dscp_parse(json_string_value(value));
+	return json_is_integer(value) && number >= 0 && number <= DSCP_MAX ? (int)number : -EINVAL;
+}
+
+/* In digits one way only. */
+int dscp_of_key(const char *text)
+{
+	char *end;
+	unsigned long dscp = strtoul(text, &end, 10);
+	bool plain = text[0] >= '0' && text[0] <= '9' && (text[0] != '0' || text[1] == '\0');
+
+	if (dscp_parse(text) >= 0)
+		return dscp_parse(text);
+	return plain && *end == '\0' && dscp <= DSCP_MAX ? (int)dscp : -EINVAL;
+}
+
+void read_mark(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+	int dscp = dscp_of_value(value), *mark = key_field(key, base);
+
+	if (text != NULL && strcmp(text, "ecn") == 0)
+		*mark = MARK_ECN;
+	else if (dscp >= 0)
+		*mark = dscp;
+	else
+		reader_expected(reader, path,
+			"\"ecn\" or a DSCP from 0 to %d, or its name such as \"af41\"", DSCP_MAX);
+}
+
 void read_count(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {

@@ -18,6 +18,14 @@ void read_name(struct reader *reader, const struct json_path *path, json_t *valu
 void read_ip_prefix(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
+/* A DSCP as a number, or by its name; or as JSON has its keys. Negative: neither. */
+int dscp_of_value(const json_t *value);
+int dscp_of_key(const char *text);
+
+/* A mark: MARK_ECN or a DSCP into an int. */
+void read_mark(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
 /* Like read_quantity(), also of a JSON number. */
 void read_count(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
