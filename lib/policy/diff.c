@@ -201,6 +201,14 @@ static bool place_equal(const struct place_config *a, const struct place_config 
 	       a->correlate == b->correlate;
 }
 
+static bool second_equal(const struct policy *a, const struct policy *b)
+{
+	const struct limit_terms *x = &a->colours.second, *y = &b->colours.second;
+
+	return x->limit_bps == y->limit_bps && x->limit_s == y->limit_s &&
+	       x->burst_bytes == y->burst_bytes;
+}
+
 static bool policy_terms_equal(const struct policy *a, const struct policy *b)
 {
 	return a->limit_bps == b->limit_bps && policy_limit_s(a) == policy_limit_s(b) &&
@@ -211,7 +219,7 @@ static bool policy_terms_equal(const struct policy *a, const struct policy *b)
 	       a->history_ns == b->history_ns && a->step_ns == b->step_ns && a->total == b->total &&
 	       a->indicator == b->indicator && a->eta == b->eta && shape_equal(a, b) &&
 	       schedule_equal(a->schedule, b->schedule) && place_equal(&a->place, &b->place) &&
-	       policy_trials_equal(a, b);
+	       policy_trials_equal(a, b) && second_equal(a, b) && policy_colours_equal(a, b);
 }
 
 static bool kind_equal(const struct policy *a, const struct policy *b)

@@ -3,6 +3,8 @@
  */
 #include "policy/kind.h"
 
+#include <string.h>
+
 #include "allocate/allocate.h"
 #include "base/hash.h"
 #include "base/time.h"
@@ -65,6 +67,8 @@ const char *policy_needs_worker(const struct policy *policy)
 		return "is drained by others";
 	if (policy_is_level(policy))
 		return "is a level of a hierarchy";
+	if (policy_is_coloured(policy))
+		return "colours packets";
 	if (!policy_is_one_bucket(policy))
 		return "has another meter than a token bucket";
 	return policy_has_trial(policy) ? "has a trial" : NULL;
@@ -73,6 +77,19 @@ const char *policy_needs_worker(const struct policy *policy)
 bool policy_samples_flows(const struct policy *policy)
 {
 	return policy->allocator->samples_flows && !policy_is_parent(policy);
+}
+
+bool policy_colours_equal(const struct policy *a, const struct policy *b)
+{
+	const struct colours_config *x = &a->colours, *y = &b->colours;
+	bool same = x->aware == y->aware;
+
+	if (!policy_is_coloured(a) || !policy_is_coloured(b))
+		return policy_is_coloured(a) == policy_is_coloured(b);
+	for (unsigned c = 0; c < COLOURS; c++)
+		same &= x->actions[c].action == y->actions[c].action &&
+			x->actions[c].mark == y->actions[c].mark;
+	return same && memcmp(x->of_dscp, y->of_dscp, sizeof(x->of_dscp)) == 0;
 }
 
 bool policy_is_total(const struct policy *policy)
@@ -135,6 +152,10 @@ unsigned policy_unit_bits(const struct policy *policy)
 	if (!counts_in_bucket(policy))
 		return 0;
 	bits = unit_bits_of(&own);
+	if (policy_is_coloured(policy)) {
+		other = unit_bits_of(&policy->colours.second);
+		bits = other < bits ? other : bits;
+	}
 	for (unsigned i = 0; schedule && i < schedule->n; i++) {
 		other = unit_bits_of(&schedule->entries[i].terms);
 		bits = other < bits ? other : bits;

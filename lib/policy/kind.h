@@ -65,6 +65,15 @@ static inline bool policy_is_shaped(const struct policy *policy)
 	return policy->action == ACTION_SHAPE;
 }
 
+/* Whether its packets have colours, of which each has an action. */
+static inline bool policy_is_coloured(const struct policy *policy)
+{
+	return meter_can(policy->meter, METER_COLOURS);
+}
+
+/* Whether two policies colour alike, but for rates and bursts; also if neither does. Any thread. */
+bool policy_colours_equal(const struct policy *a, const struct policy *b);
+
 /*
  * Whether a worker decides it from its line alone. A token bucket for each source is no token
  * bucket but a GCRA; one that others drain has a rate below 0; a total has a credit.

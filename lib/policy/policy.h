@@ -41,6 +41,7 @@ enum action {
 	ACTION_MARK,  /* passes, marked; what cannot be marked is dropped */
 	ACTION_COUNT, /* passes untouched: only counted (shadow mode) */
 	ACTION_SHAPE, /* waits until it conforms */
+	ACTION_PASS,  /* of a colour: passes untouched, as what conforms */
 };
 
 /* "unparsed": what becomes of packets of which it is not known what they are. */
@@ -124,6 +125,33 @@ struct trial_config {
 	struct classes_config classes;
 };
 
+/* A limit, as struct policy has it, and the depth of its bucket. */
+struct limit_terms {
+	uint64_t limit_bps;
+	uint32_t limit_s;
+	uint64_t burst_bytes;
+};
+
+#define COLOUR_DSCPS 64
+
+/* What becomes of packets of a colour: never ACTION_SHAPE. */
+struct colour_action {
+	enum action action;
+	int mark; /* as policy.mark */
+};
+
+/* "colours", "peak" and "excess": what a meter of METER_COLOURS has beside the limit. */
+struct colours_config {
+	/*
+	 * "peak" or "excess", over all limiters: METER_SPILLS has no limit there. A limiter has the
+	 * same part of it as of the limit.
+	 */
+	struct limit_terms second;
+	bool aware;                            /* of the colour that packets come with, */
+	uint8_t of_dscp[COLOUR_DSCPS];         /* enum colour: that of their DSCP */
+	struct colour_action actions[COLOURS]; /* that of red is the policy's, too */
+};
+
 struct prefix {
 	uint8_t family;   /* 0: any; 4; 6 */
 	uint8_t length;   /* bits */
@@ -144,13 +172,6 @@ struct match {
 	struct port_range src_port, dst_port; /* of a protocol that has ports */
 };
 
-/* A limit, as struct policy has it, and the depth of its bucket. */
-struct limit_terms {
-	uint64_t limit_bps;
-	uint32_t limit_s;
-	uint64_t burst_bytes;
-};
-
 struct schedule;
 
 struct policy {
@@ -168,6 +189,7 @@ struct policy {
 	const struct allocator *allocator;
 	enum meter_kind meter;
 	struct classes_config classes; /* METER_PHANTOM */
+	struct colours_config colours; /* METER_COLOURS */
 	uint64_t window_ns;            /* fixed-window, hybrid: quota = limit × window */
 	uint8_t per_v4, per_v6; /* bits of an address that make a source; both 0: one meter */
 	unsigned sources;       /* that a worker's table has room for */

@@ -33,8 +33,20 @@ static void deepen_buckets(struct policy *policy)
 	policy->burst_bytes = depth_of(policy, &own);
 }
 
+/* What would be dropped or marked is counted; what is green would have passed, marked or not. */
+static void uncolour_packets(struct colours_config *colours)
+{
+	for (unsigned c = 0; c < COLOURS; c++) {
+		struct colour_action *action = &colours->actions[c];
+
+		if (action->action != ACTION_PASS)
+			action->action = c == COLOUR_GREEN ? ACTION_PASS : ACTION_COUNT;
+	}
+}
+
 static void enter_shadow(struct policy *policy)
 {
+	uncolour_packets(&policy->colours);
 	if (policy_is_shaped(policy)) /* which it is not any more, the second time */
 		deepen_buckets(policy);
 	policy->slo_p99_ns = 0; /* its sources need no worker of their own: they wait nowhere */

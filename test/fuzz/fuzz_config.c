@@ -66,11 +66,15 @@ static void check_policy(const struct policy *policy)
 		(policy->allocator->moves && policy->guarantee != GUARANTEE_CONSERVED))
 		abort();
 	if (policy->count > COUNT_FLOWS || policy->meter >= METER_KINDS ||
-		policy->action > ACTION_SHAPE || windowed != (policy->window_ns > 0))
+		policy->action > (policy_is_coloured(policy) ? ACTION_PASS : ACTION_SHAPE) ||
+		windowed != (policy->window_ns > 0))
 		abort();
 	if (policy->meter == METER_PHANTOM &&
 		(policy->classes.n < PHANTOM_CLASSES_MIN ||
 			policy->classes.n > PHANTOM_CLASSES_MAX || policy->classes.weights[0] == 0))
+		abort();
+	if (policy_is_coloured(policy) &&
+		(policy->colours.second.burst_bytes == 0 || policy->action == ACTION_SHAPE))
 		abort();
 	if (policy->mark < MARK_ECN || policy->mark > 63 || policy->per_v4 > 32 ||
 		policy->per_v6 > 128 || (policy->per_v4 > 0) != (policy->sources > 0))

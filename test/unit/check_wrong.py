@@ -59,6 +59,11 @@ GOOD = {
         {"name": "link", "limit": "1Gbit/s"},
         {"name": "client", "match": {"vlan": 9}, "parent": "link", "limit": "1Gbit/s",
          "guaranteed": "100Mbit/s", "weight": 2},
+        {"name": "gold", "match": {"vlan": 10}, "limit": "100Mbit/s", "meter": "trtcm",
+         "peak": {"limit": "200Mbit/s"},
+         "colours": {"aware": True, "dscp": {"ef": "green"}, "yellow": {"mark": "af12"}}},
+        {"name": "silver", "match": {"vlan": 11}, "limit": "100Mbit/s", "meter": "srtcm",
+         "excess": {"burst": "5MB"}},
     ],
 }
 
@@ -218,6 +223,24 @@ VALUES = [
     ("policies[3].classes.weights.af44", 1, 'names such as "af41"'),
     ("policies[3].classes.weights.EF", 1, "expected it once"),
     ("policies[3].classes.weights", 4, "expected an object such as"),
+    ("policies[0].peak", {"limit": "1Gbit/s"}, 'expected none unless "meter" is "trtcm"'),
+    ("policies[0].colours", {"red": "drop"}, "expected none unless"),
+    ("policies[11].peak.limit", "200Mbit", 'did you mean "200Mbit/s"?'),
+    ("policies[11].peak.limit", "50Mbit/s", "expected at least the limit, 100Mbit/s"),
+    ("policies[11].peak.burst", "1B", "expected at least the burst of the limit"),
+    ("policies[11].excess", {"limit": "1Gbit/s"}, "expected none unless"),
+    ("policies[11].action", "drop", 'which have actions in "colours"'),
+    ("policies[11].colours.aware", "yes", "expected true or false"),
+    ("policies[11].colours.yellow", "drpo", 'did you mean "drop"?'),
+    ("policies[11].colours.yellow", 12, 'or a mark such as {"mark": "af12"}'),
+    ("policies[11].colours.yellow.mark", "af99", 'its name such as "af41"'),
+    ("policies[11].colours.red", "shape", 'expected "pass" or "drop" or "count"'),
+    ("policies[11].colours.dscp.af44", "red", 'names such as "af41"'),
+    ("policies[11].colours.dscp.46", "red", "expected it once"),
+    ("policies[11].colours.dscp.ef", "gren", 'did you mean "green"?'),
+    ("policies[11].colours.dscp", "af11", "expected an object such as"),
+    ("policies[12].excess.limit", "50Mbit/s", 'expected none with the meter "srtcm"'),
+    ("policies[12].excess.burst", "5", "expected bytes such as"),
     ("policies[4].mark", 64, 'expected "ecn" or a DSCP'),
     ("policies[4].mark", "ENC", 'expected "ecn" or a DSCP'),
     ("policies[4].mark", "af40", 'its name such as "af41"'),
@@ -364,6 +387,8 @@ UNKNOWN = [
     ("policies[0].match.dts", 'did you mean "dst"?'),
     ("policies[0].match.dst_port", 'did you mean "dst-port"?'),
     ("policies[2].shape.dealy", 'did you mean "delay"?'),
+    ("policies[11].colours.yelow", 'did you mean "yellow"?'),
+    ("policies[11].peak.limti", 'did you mean "limit"?'),
     ("policies[3].classes.wieghts", 'did you mean "weights"?'), ("comment", "expected one of"),
 ]
 
@@ -371,7 +396,7 @@ UNKNOWN = [
 MISSING = ["limiter", "policies[0].name", "policies[0].limit", "policies[1].total",
            "ports.lan.device", "wires[0].a", "wires[0].name", "gossip.roster", "gossip.key_file",
            "gossip.roster[1].address", "gossip.roster[1].name", "policies[3].classes.by",
-           "policies[2].slo.p99"]
+           "policies[2].slo.p99", "policies[11].peak.limit", "policies[12].excess.burst"]
 
 # A change of the text (a pattern, and what it becomes), and the words of the message.
 SLIPS = [

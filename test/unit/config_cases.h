@@ -56,12 +56,12 @@
 	"expected one of 'include', 'limiter', 'eal', 'ports', 'wires', 'workers', " \
 	"'idle', 'on_refused', 'shadow', 'shape', 'control', 'log', 'gossip', "      \
 	"'ledger', 'tunnels', 'unparsed', 'policies'\n"
-#define POLICY_KEYS                                                                      \
-	"expected one of 'name', 'match', 'count', 'allocator', 'limit', 'parent', "     \
-	"'weight', 'guaranteed', 'total', 'period', 'guarantee', 'indicator', 'eta', "   \
-	"'meter', 'classes', 'window', 'burst', 'schedule', 'per', 'sources', 'weigh', " \
-	"'action', 'mark', 'shape', 'slo', 'place', 'accounting', 'trial', 'interval', " \
-	"'ewma', 'history', 'step'\n"
+#define POLICY_KEYS                                                                    \
+	"expected one of 'name', 'match', 'count', 'allocator', 'limit', 'parent', "   \
+	"'weight', 'guaranteed', 'total', 'period', 'guarantee', 'indicator', 'eta', " \
+	"'meter', 'classes', 'colours', 'peak', 'excess', 'window', 'burst', "         \
+	"'schedule', 'per', 'sources', 'weigh', 'action', 'mark', 'shape', 'slo', "    \
+	"'place', 'accounting', 'trial', 'interval', 'ewma', 'history', 'step'\n"
 #define DUPLICATE ": duplicate key: expected it once: line 1 has it too\n"
 
 struct config_case {

@@ -14,6 +14,7 @@
 #include <rte_mbuf.h>
 
 #include "decide.h"
+#include "police/coloured.h"
 #include "police/excerpt.h"
 #include "police/extended.h"
 #include "shape/shape.h"
@@ -249,6 +250,14 @@ static enum rehearsed_verdict over_verdict(const struct policy_state *state)
 	return state->other->action == ACTION_MARK ? REHEARSED_MARK : REHEARSED_COUNT;
 }
 
+/* What is green and marked is not over. */
+static void find_colour(const struct policy_extended *other, struct rehearsed *out)
+{
+	out->colour = coloured_last(other);
+	if (out->verdict == REHEARSED_PASS && other->action == ACTION_MARK)
+		out->verdict = REHEARSED_MARK;
+}
+
 /* What the policy has counted tells what it did. */
 static void find_outcome(struct stage *stage, const struct specimen *s, struct rehearsed *out)
 {
@@ -262,6 +271,8 @@ static void find_outcome(struct stage *stage, const struct specimen *s, struct r
 	out->fallback = after->other->fallback_packets != was.fallback_packets;
 	if (after->other->over_packets != was.over_packets)
 		out->verdict = over_verdict(after);
+	if (after->other->coloured)
+		find_colour(after->other, out);
 }
 
 /* What the packet finds, of policies that have one bucket. */
@@ -330,7 +341,12 @@ int rehearse(struct specimen *s, const struct worker *w, const struct policy *po
 		return -ENOMEM;
 	memset(stage, 0, sizeof(*stage));
 	*out = (struct rehearsed){
-		.slot = s->slot, .before = s->state, .refuser = s->slot, .reason = DROP_REASONS};
+		.slot = s->slot,
+		.before = s->state,
+		.refuser = s->slot,
+		.reason = DROP_REASONS,
+		.colour = COLOURS,
+	};
 	ret = stage_set(stage, s, w, policy);
 	if (ret == 0)
 		judge_specimen(stage, s, out);

@@ -34,6 +34,7 @@ struct rehearsed {
 	uint32_t refuser;        /* the slot of the level that drops it, of that policy's lineage */
 	uint32_t cost;           /* units that its policy has charged */
 	bool fallback;           /* not paid for by a total, but passes beside it */
+	enum colour colour;      /* COLOURS: its policy has none */
 	struct policy_state before; /* the line; what it leads to is gone */
 	/* Units that the packet found: in the worker's own bucket, and in one that all share. */
 	bool level_known, shared_known;

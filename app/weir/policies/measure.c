@@ -19,7 +19,7 @@ static void measure_carried_over(
 	const struct policy_totals *before = &carried_over->before;
 
 	sample->arrived_bytes += before->passed_bytes + before->dropped_bytes;
-	sample->dropped_packets += before->dropped_packets + before->over_packets +
+	sample->dropped_packets += policy_totals_evidence(before) +
 				   delays_waited_before(inst, slot);
 	if (carried_over->also == SLOT_NONE)
 		return;

@@ -13,6 +13,11 @@ void policy_totals_add(struct policy_totals *totals, const struct policy_totals 
 	totals->over_bytes += more->over_bytes;
 	totals->fallback_packets += more->fallback_packets;
 	totals->fallback_bytes += more->fallback_bytes;
+	for (unsigned c = 0; c < COLOURS; c++) {
+		totals->colours[c].packets += more->colours[c].packets;
+		totals->colours[c].bytes += more->colours[c].bytes;
+	}
+	totals->beyond_packets += more->beyond_packets;
 }
 
 /* Whoever folds packets takes them from those that control looks for, to wake who idles. */

@@ -21,6 +21,8 @@
 
 struct config;
 struct instance;
+struct limiter_view;
+struct policy_totals;
 
 /* All of them, for start-up to hand to the server: a new one is a file, and a row in commands.c. */
 extern const struct telemetry_command show_commands[];
@@ -78,6 +80,12 @@ json_t *show_workers(const char *params, void *context);
 
 /* "shape" and "slo" of a policy of the box, by its index; null of one whose packets do not wait. */
 void show_shape(json_t *json, struct instance *inst, unsigned policy);
+
+/* "colours" of a policy, null of one without; an action, and its mark, or null. */
+json_t *show_colours(const struct policy *policy, const struct limiter_view *view,
+	const struct policy_totals *totals);
+const char *show_action(enum action action);
+json_t *show_mark(enum action action, int mark);
 
 /* A match as it was configured. */
 json_t *show_match_of(const struct config *config, const struct match *match);

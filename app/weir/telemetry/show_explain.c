@@ -260,6 +260,8 @@ static json_t *state_json(struct instance *inst, const struct rehearsed *r,
 	json_object_set_new(json, "level", r->level_known ? json_uint(r->level) : json_null());
 	json_object_set_new(
 		json, "level_shared", r->shared_known ? json_uint(r->level_shared) : json_null());
+	json_object_set_new(json, "colour",
+		r->colour < COLOURS ? json_string(colour_name(r->colour)) : json_null());
 	if (police_is_shaped(&r->before)) {
 		struct waiting waiting = engine_waiting(&inst->engine, r->slot);
 
@@ -276,6 +278,8 @@ static const char *reason_of(const struct rehearsed *r)
 		return drop_reason_name(r->reason);
 	if (r->slot == CLASSIFY_NONE)
 		return "unmatched";
+	if (r->colour == COLOUR_GREEN)
+		return "conforms";
 	switch (r->verdict) {
 	case REHEARSED_PASS:
 		return r->fallback ? "fallback" : "conforms";

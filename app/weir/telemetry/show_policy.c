@@ -19,13 +19,6 @@ json_t *show_policies(const char *params, void *context)
 	return show_names("policies", params, context, NULL);
 }
 
-static const char *const action_names[] = {
-	[ACTION_DROP] = "drop",
-	[ACTION_MARK] = "mark",
-	[ACTION_COUNT] = "count",
-	[ACTION_SHAPE] = "shape",
-};
-
 /* Packets, and what the policy counts if that is something else. */
 static json_t *packets_units(const struct policy *policy, uint64_t packets, uint64_t units)
 {
@@ -83,13 +76,6 @@ static json_t *per_json(const struct policy *policy)
 	return json_sprintf("src/%d", policy->per_v4 < 32 ? policy->per_v4 : policy->per_v6);
 }
 
-static json_t *mark_json(const struct policy *policy)
-{
-	if (policy->action != ACTION_MARK)
-		return json_null();
-	return policy->mark == MARK_ECN ? json_string("ecn") : json_integer(policy->mark);
-}
-
 /* Null of a budget, whose kind of guarantee is its own. */
 static json_t *guarantee_json(const struct policy *policy)
 {
@@ -114,8 +100,8 @@ static void add_configured(json_t *json, const struct config *config, const stru
 	json_object_set_new(json, "meter", json_string(meter_name(policy->meter)));
 	json_object_set_new(json, "count", json_string(show_counting(policy->count)));
 	json_object_set_new(json, "per", per_json(policy));
-	json_object_set_new(json, "action", json_string(action_names[policy->action]));
-	json_object_set_new(json, "mark", mark_json(policy));
+	json_object_set_new(json, "action", json_string(show_action(policy->action)));
+	json_object_set_new(json, "mark", show_mark(policy->action, policy->mark));
 	json_object_set_new(json, "accounting", json_string(accounting_name(policy->accounting)));
 	json_object_set_new(json, "interval_ms", json_real((double)policy->interval_ns / MS_NS));
 	json_object_set_new(json, "limit", show_limit(policy));
@@ -159,7 +145,8 @@ static void add_view(json_t *json, const struct policy *policy, const struct lim
 	show_rate(json, policy, "flow_rate", view->flow_rate);
 }
 
-static void add_verdicts(json_t *json, struct instance *inst, unsigned i)
+static void add_verdicts(
+	json_t *json, struct instance *inst, unsigned i, const struct limiter_view *view)
 {
 	const struct policy *policy = &inst->policies[i];
 	struct policy_totals totals = instance_policy_totals(inst, inst->slots.of[i]);
@@ -173,6 +160,7 @@ static void add_verdicts(json_t *json, struct instance *inst, unsigned i)
 			packets_units(policy, totals.fallback_packets, totals.fallback_bytes));
 	json_object_set_new(
 		json, "over", packets_units(policy, totals.over_packets, totals.over_bytes));
+	json_object_set_new(json, "colours", show_colours(policy, view, &totals));
 }
 
 /* Null when the policy has one meter for all. */
@@ -258,7 +246,7 @@ json_t *show_policy(const char *params, void *context)
 	json_object_set_new(json, "parent", parent_json(inst, i));
 	json_object_set_new(json, "children", json_uint(policy->children));
 	add_view(json, policy, &view);
-	add_verdicts(json, inst, i);
+	add_verdicts(json, inst, i, &view);
 	json_object_set_new(json, "sources", sources_json(inst, i));
 	show_shape(json, inst, i);
 	json_object_set_new(json, "classes", classes_json(inst, i));

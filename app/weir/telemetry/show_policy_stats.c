@@ -103,6 +103,18 @@ static json_t *null_unless(bool has, uint64_t value)
 	COLUMN("trial_dropped_packets",                                                           \
 		null_unless(now->tried, now->trial.totals.dropped_packets))                       \
 	COLUMN("trial_dropped_units", null_unless(now->tried, now->trial.totals.dropped_bytes))   \
+	COLUMN("green_packets",                                                                   \
+		null_unless(policy_is_coloured(p), now->totals.colours[COLOUR_GREEN].packets))    \
+	COLUMN("green_units",                                                                     \
+		null_unless(policy_is_coloured(p), now->totals.colours[COLOUR_GREEN].bytes))      \
+	COLUMN("yellow_packets",                                                                  \
+		null_unless(policy_is_coloured(p), now->totals.colours[COLOUR_YELLOW].packets))   \
+	COLUMN("yellow_units",                                                                    \
+		null_unless(policy_is_coloured(p), now->totals.colours[COLOUR_YELLOW].bytes))     \
+	COLUMN("red_packets",                                                                     \
+		null_unless(policy_is_coloured(p), now->totals.colours[COLOUR_RED].packets))      \
+	COLUMN("red_units",                                                                       \
+		null_unless(policy_is_coloured(p), now->totals.colours[COLOUR_RED].bytes))        \
 	COLUMN("allocator", json_string(p->allocator->name))                                      \
 	COLUMN("limit_by", show_limit_by(now->inst, now->index))                                  \
 	COLUMN("limit_until", show_limit_until(now->inst, now->index))                            \

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/time.h"
+#include "police/coloured.h"
 #include "police/extended.h"
 #include "police/shaped.h"
 #include "police/try.h"
@@ -51,6 +52,19 @@ struct waiting engine_waiting(const struct engine *engine, uint32_t slot)
 	return waiting;
 }
 
+static void add_colours(struct policy_totals *totals, const struct policy_state *state)
+{
+	if (!police_is_coloured(state))
+		return;
+	for (unsigned c = 0; c < COLOURS; c++) {
+		const struct coloured_count *count = &police_coloured(state->other)->counts[c];
+
+		totals->colours[c].packets += counter_read(&count->packets);
+		totals->colours[c].bytes += counter_read(&count->bytes);
+	}
+	totals->beyond_packets += counter_read(&police_coloured(state->other)->beyond);
+}
+
 bool engine_totals(struct engine *engine, uint32_t slot, struct policy_totals *totals)
 {
 	struct engine_slot *said = &engine->slots[slot];
@@ -72,6 +86,7 @@ bool engine_totals(struct engine *engine, uint32_t slot, struct policy_totals *t
 		totals->over_bytes += over.bytes;
 		totals->fallback_packets += police_fallback_packets(state);
 		totals->fallback_bytes += police_fallback_bytes(state);
+		add_colours(totals, state);
 		packets += folded->packets;
 		bytes += counter_read(&state->bytes);
 	}
@@ -120,11 +135,15 @@ uint64_t engine_measure_counters(
 {
 	const struct policy_state *state = counted_state_of(engine, slot, worker);
 	uint64_t arrived = counter_read(&state->bytes);
+	struct policy_totals totals = {
+		.dropped_packets = fold_totals(engine, slot, worker)->dropped_packets,
+		.over_packets = over_of(engine, slot, worker).packets,
+	};
 
+	add_colours(&totals, state);
 	sample->arrived_bytes += arrived;
 	/* What is marked, only counted, or made to wait is too much all the same. */
-	sample->dropped_packets += fold_totals(engine, slot, worker)->dropped_packets +
-				   over_of(engine, slot, worker).packets + shaped_waited(state);
+	sample->dropped_packets += policy_totals_evidence(&totals) + shaped_waited(state);
 	return arrived;
 }
 

@@ -20,7 +20,15 @@ struct policy_totals {
 	uint64_t passed_packets, passed_bytes, dropped_packets, dropped_bytes;
 	uint64_t over_packets, over_bytes;         /* of those passed, what did not conform */
 	uint64_t fallback_packets, fallback_bytes; /* and what a total did not pay for */
+	struct coloured_count colours[COLOURS];    /* of all that came, by colour; 0: it has none */
+	uint64_t beyond_packets;                   /* that just passed, and were not green */
 };
+
+/* Packets that say that more is asked for than the limit: whatever became of them. Any thread. */
+static inline uint64_t policy_totals_evidence(const struct policy_totals *totals)
+{
+	return totals->dropped_packets + totals->over_packets + totals->beyond_packets;
+}
 
 /* Packets that wait, on all workers, and what their policy counts of them. */
 struct waiting {

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "base/hash.h"
 #include "base/math.h"
 #include "base/time.h"
 #include "police/borrow.h"
@@ -78,6 +79,21 @@ double limit_burst_part(const struct policy *policy, const struct limiter_view *
 	return part_of((double)view->local_burst, (double)policy->burst_bytes);
 }
 
+/* It is soft whatever the limit is: a limiter has no less of its burst than lets packets pass. */
+struct limit_second limit_second_of(const struct policy *policy, const struct limiter_view *view)
+{
+	const struct limit_terms *whole = &policy->colours.second;
+	double part = limit_part(policy, view), deep = limit_burst_part(policy, view);
+	uint64_t burst = (uint64_t)((double)whole->burst_bytes * deep);
+
+	if (part > 0)
+		burst = max_u64(burst, min_u64(limit_burst_least(policy), whole->burst_bytes));
+	return (struct limit_second){
+		.rate = (double)whole->limit_bps / 8 / (whole->limit_s ? whole->limit_s : 1) * part,
+		.burst = burst,
+	};
+}
+
 static bool is_undated(const struct policy *policy, int64_t unix_s)
 {
 	return policy_is_quota(policy) && policy->period != PERIOD_NONE && unix_s == TIME_UNKNOWN;
@@ -88,6 +104,18 @@ static uint64_t first_period(const struct policy *policy, int64_t unix_s)
 	if (!policy_is_quota(policy) || is_undated(policy, unix_s))
 		return 0;
 	return period_number(policy, unix_s);
+}
+
+/* Hashes what all of a group are to have alike beside the limit, the meter included. */
+static uint64_t second_digest(const struct policy *policy)
+{
+	const struct limit_terms *second = &policy->colours.second;
+	uint64_t hash = hash64_step(HASH64_BASIS, name_hash(meter_name(policy->meter)));
+
+	if (!policy_is_coloured(policy))
+		return 0;
+	hash = hash64_step(hash64_step(hash, second->limit_bps), second->limit_s);
+	return hash64_step(hash, second->burst_bytes);
 }
 
 struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t unix_s)
@@ -123,6 +151,7 @@ struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t 
 		.own = policy_is_parent(policy) && !policy->unmatched,
 		.weight = policy->weight,
 		.guaranteed_bps = policy_has_parent(policy) ? policy->guaranteed_bps : 0,
+		.second = second_digest(policy),
 	};
 }
 
@@ -180,6 +209,28 @@ void limit_profile_borrowed(struct limit_profile *profile, const struct policy *
 	profile->meter.bucket = police_borrow_profile();
 }
 
+/*
+ * The second bucket on a worker, of the same part as the first. What is green must fit the peak's,
+ * too, whatever either is rounded to.
+ */
+static int set_second(struct limit_profile *profile, const struct policy *policy,
+	const struct limiter_view *view, double share, const struct meter_params *committed,
+	uint64_t hz)
+{
+	struct limit_second local = limit_second_of(policy, view);
+	struct meter_params second = *committed;
+	double rate = local.rate * 8 * share, least = view->local_limit * 8 * share;
+
+	if (meter_can(second.kind, METER_PEAK))
+		rate = fmax(rate, least);
+	second.rate_below = (uint8_t)bits_below(policy, rate);
+	second.rate_bps = rate_of(rate, second.rate_below);
+	second.burst = worker_burst(policy, local.burst, share);
+	if (meter_can(second.kind, METER_PEAK))
+		second.burst = max_u64(second.burst, committed->burst);
+	return colour_second_set(&profile->meter.trtcm, &second, hz);
+}
+
 int limit_profile_init(struct limit_profile *profile, const struct policy *policy, unsigned index,
 	const struct limiter_view *view, const struct sampling *sampling, double share, uint64_t hz)
 {
@@ -201,6 +252,8 @@ int limit_profile_init(struct limit_profile *profile, const struct policy *polic
 
 	limit_profile_borrowed(profile, policy, index, view, sampling); /* but for the meter */
 	err = meter_profile_init(&profile->meter, &params, hz);
+	if (err == 0 && policy_is_coloured(policy))
+		err = set_second(profile, policy, view, part, &params, hz);
 	profile->shaped = policy_is_shaped(policy);
 	if (profile->shaped)
 		profile->shape.terms = shaped_terms(policy);

@@ -70,6 +70,17 @@ void limit_rate_params(
 double limit_part(const struct policy *policy, const struct limiter_view *view);
 double limit_burst_part(const struct policy *policy, const struct limiter_view *view);
 
+/*
+ * What a limiter has of the second bucket of a policy that policy_is_coloured(): the same part as
+ * of the limit, so that all parts come to no more than the whole, as those of the limit do.
+ */
+struct limit_second {
+	double rate;    /* units a second */
+	uint64_t burst; /* units */
+};
+
+struct limit_second limit_second_of(const struct policy *policy, const struct limiter_view *view);
+
 /* The smallest burst of a limiter that a policy's is divided for, unless parts must add up. */
 uint64_t limit_burst_least(const struct policy *policy);
 

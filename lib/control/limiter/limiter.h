@@ -82,6 +82,7 @@ struct limiter_policy {
 	bool child, own;
 	uint32_t parent, weight;
 	uint64_t guaranteed_bps;
+	uint64_t second; /* a digest of what is beside the limit: a peak; 0: nothing */
 };
 
 /* Seconds that its limit_bps is of. Any thread. */

@@ -175,9 +175,12 @@ static uint64_t value_time_unit(const struct limiter_policy *policy)
 	return plain.limit_s ? plain.limit_s : 1;
 }
 
+/* And what is beside the limit: who has no peak tells peers of any version the same. */
 static uint64_t value_burst(const struct limiter_policy *policy)
 {
-	return plain_terms(policy).burst_bytes;
+	uint64_t burst = plain_terms(policy).burst_bytes;
+
+	return policy->second ? hash64_step(burst, policy->second) : burst;
 }
 
 static uint64_t value_schedule(const struct limiter_policy *policy)

@@ -67,7 +67,7 @@ static bool policy_equal(const struct limiter_policy *a, const struct limiter_po
 	       terms_equal(&a->plain, &b->plain) && a->schedule == b->schedule &&
 	       a->override == b->override && a->child == b->child && a->own == b->own &&
 	       a->parent == b->parent && a->weight == b->weight &&
-	       a->guaranteed_bps == b->guaranteed_bps;
+	       a->guaranteed_bps == b->guaranteed_bps && a->second == b->second;
 }
 
 /* Keeps the same part of another limit, until the next interval says better. */

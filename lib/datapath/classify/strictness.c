@@ -26,7 +26,7 @@ enum strict_class { STRICT_COUNTS, STRICT_MARKS, STRICT_HOLDS };
 
 static enum strict_class class_of(enum action action)
 {
-	if (action == ACTION_COUNT)
+	if (action == ACTION_COUNT || action == ACTION_PASS)
 		return STRICT_COUNTS;
 	return action == ACTION_MARK ? STRICT_MARKS : STRICT_HOLDS;
 }

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "meter/colours.h"
 #include "meter/fixed_window.h"
 #include "meter/gcra.h"
 #include "meter/hybrid.h"

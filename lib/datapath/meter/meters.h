@@ -13,15 +13,19 @@
 
 /* What a policy may ask of its meter; of what a row does not say the configuration is refused. */
 enum meter_ability {
-	METER_BURST = 1 << 0,     /* "burst" is its depth, and it counts in parts of a unit */
-	METER_WINDOW = 1 << 1,    /* "window" is that of its quota */
-	METER_AT_RANDOM = 1 << 2, /* drops a part of what comes, and has nothing that runs out */
-	METER_CONSERVED = 1 << 3, /* parts of it add up, whatever moves between them */
-	METER_DEEPENED = 1 << 4,  /* the depth alone may change ("adaptor") */
-	METER_DRAINED = 1 << 5,   /* stands for the bucket of all, who take of it ("gtb", "grd") */
-	METER_SHAPES = 1 << 6,    /* packets may wait for it */
-	METER_CLASSES = 1 << 7,   /* classes of packets share it */
-	METER_PER_SOURCE = 1 << 8 /* each source may have one; see the rows */
+	METER_BURST = 1 << 0,      /* "burst" is its depth, and it counts in parts of a unit */
+	METER_WINDOW = 1 << 1,     /* "window" is that of its quota */
+	METER_AT_RANDOM = 1 << 2,  /* drops a part of what comes, and has nothing that runs out */
+	METER_CONSERVED = 1 << 3,  /* parts of it add up, whatever moves between them */
+	METER_DEEPENED = 1 << 4,   /* the depth alone may change ("adaptor") */
+	METER_DRAINED = 1 << 5,    /* stands for the bucket of all, who take of it ("gtb", "grd") */
+	METER_SHAPES = 1 << 6,     /* packets may wait for it */
+	METER_CLASSES = 1 << 7,    /* classes of packets share it */
+	METER_PER_SOURCE = 1 << 8, /* each source may have one; see the rows */
+	METER_COLOURS = 1 << 9,    /* says one of three colours, which have an action each */
+	METER_PEAK = 1 << 10,   /* "peak" is its second bucket: beyond the limit, and all in all */
+	METER_EXCESS = 1 << 11, /* "excess" is: besides the limit; */
+	METER_SPILLS = 1 << 12  /* which gets what the limit's own has no room for, no rate */
 };
 
 /*
@@ -56,7 +60,16 @@ enum meter_ability {
 		"random-drop", "random drop", METER_AT_RANDOM) \
 	whole(PHANTOM, phantom, token_bucket, token_bucket, token_bucket_profile, \
 		phantom_bucket_set, "phantom", "phantom queues", \
-		METER_BURST | METER_CONSERVED | METER_CLASSES)
+		METER_BURST | METER_CONSERVED | METER_CLASSES) \
+	whole(SRTCM, srtcm, committed, token_bucket, colour_profile, colour_profile_set, \
+		"srtcm", "one rate, three colours: RFC 2697", \
+		METER_BURST | METER_CONSERVED | METER_COLOURS | METER_EXCESS | METER_SPILLS) \
+	whole(TRTCM, trtcm, committed, token_bucket, colour_profile, colour_profile_set, \
+		"trtcm", "two rates, three colours: RFC 2698", \
+		METER_BURST | METER_CONSERVED | METER_COLOURS | METER_PEAK) \
+	whole(TRTCM_4115, trtcm_4115, committed, token_bucket, colour_profile, \
+		colour_profile_set, "trtcm-4115", "two rates, three colours: RFC 4115", \
+		METER_BURST | METER_CONSERVED | METER_COLOURS | METER_EXCESS)
 
 /* And the allocator quota's, which is nobody's to choose. */
 #define METERS(whole, per_source) \
@@ -88,7 +101,7 @@ struct meter_params {
 struct meter_limit {
 	uint64_t rate;   /* a token bucket's drain is a negative one, in two's complement */
 	uint64_t burst;  /* or window */
-	uint64_t credit; /* its generation and quantum */
+	uint64_t credit; /* its generation and quantum; of colours, what their second bucket has */
 };
 
 /* As configurations say it; NULL for what is no kind. Any thread. */

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  */
 #include "police/charge.h"
+#include "police/coloured.h"
 #include "police/policy_state.h"
 #include "police/sample.h"
 
@@ -133,6 +134,8 @@ static bool packet_conforms(struct policy_state *state, const struct packet *pac
 		return charge_quota_units(other, cost, now);
 	if (other->kind == METER_PHANTOM)
 		return fair_share_passes(other, packet, data, parts, now);
+	if (other->coloured)
+		return coloured_passes(other, packet, cost, now);
 	return meter_conforms(other->kind, &other->meter, &other->profile, now, parts);
 }
 
@@ -236,10 +239,12 @@ uint64_t police_charge_flows(struct policy_state *state, const uint32_t *bytes,
 void police_marked(struct policy_state *state, const struct packet *packet, const uint8_t *data,
 	uint32_t cost, uint64_t now, bool marked)
 {
-	if (marked)
-		pass_over(state, packet, data, cost, now);
-	else
+	if (!marked)
 		drop_packet(state, cost);
+	else if (state->other->coloured && coloured_last(state->other) == COLOUR_GREEN)
+		pass_packet(state, packet, data, cost, now);
+	else
+		pass_over(state, packet, data, cost, now);
 }
 
 /* A limit of a policy that is neither plain nor a phantom. */
@@ -249,6 +254,8 @@ static void limit_other(
 	if (other->kind == METER_PHANTOM)
 		phantom_change(police_phantom(other), &other->meter.bucket, &other->profile.bucket,
 			&profile->meter.bucket, now);
+	else if (other->coloured)
+		coloured_limit(other, &profile->meter.trtcm, now);
 	else if (other->action != ACTION_SHAPE) /* that has shaped_limit() */
 		meter_change(other->kind, &other->meter, &other->profile, &profile->meter, now);
 }

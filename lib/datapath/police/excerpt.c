@@ -4,6 +4,7 @@
 #include "police/excerpt.h"
 
 #include "flow/new_flow.h"
+#include "police/coloured.h"
 #include "police/shaped.h"
 #include "source/source_extents.h"
 
@@ -42,6 +43,8 @@ void police_excerpt(const struct policy_state *state, const struct packet *packe
 		extents_add(extents, other->shape, sizeof(*other->shape));
 	if (has_classes(other))
 		add_phantom(police_phantom(other), extents);
+	if (other->coloured)
+		extents_add(extents, police_coloured(other), sizeof(struct coloured));
 }
 
 const struct credit *police_credit(const struct policy_state *state)

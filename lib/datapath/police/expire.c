@@ -4,6 +4,7 @@
 #include "police/expire.h"
 
 #include "police/borrow.h"
+#include "police/coloured.h"
 
 static struct token_bucket_profile bucket_left(
 	const struct token_bucket_profile *limit, uint8_t ending)
@@ -20,6 +21,11 @@ static void expire_other(struct policy_extended *other, uint8_t ending, uint64_t
 	struct token_bucket_profile bucket = bucket_left(&other->profile.bucket, ending);
 	union meter_profile left = {.bucket = bucket};
 
+	if (other->coloured) { /* what is beside the limit goes with it */
+		left.trtcm.second = bucket_left(&other->profile.trtcm.second, ending);
+		coloured_limit(other, &left.trtcm, from);
+		return;
+	}
 	switch (other->kind) {
 	case METER_PHANTOM:
 		phantom_change(police_phantom(other), &other->meter.bucket, &other->profile.bucket,

@@ -4,6 +4,7 @@
 #include "police/extended.h"
 
 #include "flow/new_flow.h"
+#include "police/coloured.h"
 #include "police/shaped.h"
 #include "policy/kind.h"
 #include "source/source_table.h"
@@ -50,6 +51,11 @@ static size_t classes_bytes(const struct policy *policy)
 	return policy->meter == METER_PHANTOM ? whole_lines(phantom_bytes(&params)) : 0;
 }
 
+static size_t colours_bytes(const struct policy *policy)
+{
+	return policy_is_coloured(policy) ? sizeof(struct coloured) : 0;
+}
+
 size_t policy_extended_bytes(const struct policy *policy)
 {
 	if (policy_is_simple(policy))
@@ -57,7 +63,7 @@ size_t policy_extended_bytes(const struct policy *policy)
 	if (policy_is_phantom(policy))
 		return classes_bytes(policy);
 	return sizeof(struct policy_extended) + sources_bytes(policy) + flows_bytes(policy) +
-	       shape_bytes(policy) + classes_bytes(policy);
+	       shape_bytes(policy) + classes_bytes(policy) + colours_bytes(policy);
 }
 
 enum police_kind policy_state_kind(const struct policy *policy)
@@ -111,6 +117,8 @@ static void other_init(struct policy_extended *other, const struct policy *polic
 		other->by_dscp = policy->classes.by == CLASSES_BY_DSCP;
 		phantom_init(police_phantom(other), &params, &other->profile.bucket);
 	}
+	if (colours_bytes(policy))
+		coloured_init(other, policy, start->now);
 }
 
 void policy_state_init(struct policy_state *state, void *memory, const struct policy *policy,
@@ -163,6 +171,10 @@ void policy_state_spend(struct policy_state *state, uint64_t now)
 		other->meter.credit.fallback.tokens = 0;
 		return;
 	}
+	if (other->coloured) {
+		coloured_spend(other, now);
+		return;
+	}
 	for (uint32_t cost = UINT32_C(1) << 31; cost > 0; cost /= 2)
 		while (meter_conforms(other->kind, &other->meter, &other->profile, now, cost))
 			;
@@ -186,7 +198,7 @@ static bool reta_last(const struct policy *policy, const struct policy *next)
 bool policy_state_lasts(const struct policy *policy, const struct policy *next)
 {
 	return policy->action == next->action && policy->mark == next->mark &&
-	       policy->accounting == next->accounting &&
+	       policy_colours_equal(policy, next) && policy->accounting == next->accounting &&
 	       policy->weigh_tcp_only == next->weigh_tcp_only &&
 	       policy_has_parent(policy) == policy_has_parent(next) &&
 	       policy_is_timed(policy) == policy_is_timed(next) &&

@@ -67,6 +67,11 @@ struct police_over {
 	uint64_t packets, bytes;
 };
 
+/* Counters of packets of a colour. */
+struct coloured_count {
+	uint64_t packets, bytes;
+};
+
 /*
  * One policy on one worker: all that a plain one reads or writes for a packet. "Bytes" are what the
  * policy counts: with COUNT_PACKETS packets, with COUNT_FLOWS new flows.
@@ -101,6 +106,7 @@ struct policy_extended {
 	struct policy_shape *shape;   /* ACTION_SHAPE, see police/shaped.h */
 	bool borrows;           /* its bucket only holds what it is borrowed, see police/borrow.h */
 	bool by_dscp;           /* METER_PHANTOM: what a packet's class is; else its flow */
+	bool coloured;          /* METER_COLOURS, see police/coloured.h */
 	uint8_t kind;           /* enum meter_kind */
 	uint8_t count;          /* enum counting */
 	uint8_t action;         /* enum action */
@@ -317,6 +323,12 @@ static inline uint64_t police_over_packets(const struct policy_state *state)
 static inline uint64_t police_over_bytes(const struct policy_state *state)
 {
 	return police_is_extended(state) ? counter_read(&state->other->over_bytes) : 0;
+}
+
+/* Whether its packets have colours. Anybody. */
+static inline bool police_is_coloured(const struct policy_state *state)
+{
+	return police_is_extended(state) && state->other && state->other->coloured;
 }
 
 /* Whether what the policy drops is beyond a total, and not a rate. Anybody. */

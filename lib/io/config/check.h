@@ -28,10 +28,15 @@ enum { METERS_TEXT_MAX = METERS_TO_CHOOSE(METER_ROOM, METER_ROOM) 1 };
 #undef METER_ROOM
 
 /*
- * Those that can be chosen with any of these abilities, `"a", "b" or "c"`: in `text`, which it
- * returns. None of 0.
+ * Those that can be chosen with any of these abilities, and none of the others, `"a", "b" or "c"`:
+ * in `text`, which it returns. None of 0.
  */
-const char *meters_that(unsigned abilities, char text[METERS_TEXT_MAX]);
+const char *meters_that_but(unsigned abilities, unsigned without, char text[METERS_TEXT_MAX]);
+
+static inline const char *meters_that(unsigned abilities, char text[METERS_TEXT_MAX])
+{
+	return meters_that_but(abilities, 0, text);
+}
 
 /* Whether its meter has any of these abilities, or was refused, so that it may have had. */
 static inline bool meter_may(const struct policy *policy, unsigned abilities)
@@ -77,6 +82,16 @@ void terms_complete(
 
 /* What a policy's "classes" leave open. */
 void classes_complete(struct policy *policy);
+
+/*
+ * Colours: what they leave open of a policy whose burst is known; what of them does not fit; and
+ * another limit for a time, at `path`, that `other` has.
+ */
+void colours_complete(struct policy *policy, unsigned n_limiters);
+void colours_check(
+	struct reader *reader, const struct json_path *path, const struct policy *policy);
+void colours_check_terms(struct reader *reader, const struct json_path *path,
+	const struct policy *policy, const struct policy *other);
 
 /*
  * That no key is there which the meter has no use for; and that its window is one. At the path of

@@ -281,8 +281,74 @@ static const char *meter_prose(enum meter_kind meter)
 	return prose[meter];
 }
 
+/* What is beside the limit: "up to 200Mbit/s, burst 5MB". */
+static void describe_second(const struct policy *policy, FILE *out)
+{
+	char rate[UNITS_TEXT_MAX], units[UNITS_TEXT_MAX];
+	struct policy second = policy_with_terms(policy, &policy->colours.second);
+
+	if (meter_can(policy->meter, METER_PEAK))
+		fputs("up to a peak of ", out);
+	else if (meter_can(policy->meter, METER_SPILLS))
+		fputs("what the limit has left unused, ", out);
+	else
+		fputs("besides the limit up to ", out);
+	if (!meter_can(policy->meter, METER_SPILLS))
+		fprintf(out, "%s, ", format_limit(&second, 1, rate, sizeof(rate)));
+	fprintf(out, "burst %s", format_units(policy, second.burst_bytes, units, sizeof(units)));
+}
+
+static void describe_colour(const struct policy *policy, enum colour colour, FILE *out)
+{
+	const struct colour_action *action = &policy->colours.actions[colour];
+	struct policy acts = *policy;
+
+	acts.action = action->action;
+	acts.mark = action->mark;
+	fputs(" ", out);
+	describe_action(&acts, out);
+	fputc('\n', out);
+}
+
+static void describe_incoming(const struct colours_config *colours, FILE *out)
+{
+	unsigned n = 0;
+
+	if (!colours->aware) {
+		fputs("    whatever colour packets come with\n", out);
+		return;
+	}
+	fputs("    no better than the colour that packets come with, by DSCP:", out);
+	for (unsigned i = 0; i < COLOUR_DSCPS; i++)
+		if (colours->of_dscp[i] != COLOUR_GREEN)
+			fprintf(out, "%s %u %s", n++ > 0 ? "," : "", i,
+				colours->of_dscp[i] == COLOUR_RED ? "red" : "yellow");
+	fputs(n > 0 ? ", others green\n" : " all green\n", out);
+}
+
+/* A line a colour. */
+static void describe_colours(const struct policy *policy, FILE *out)
+{
+	fputs("  green: the limit, ", out);
+	describe_depth(policy, out);
+	fputs(";", out);
+	describe_colour(policy, COLOUR_GREEN, out);
+	fputs("  yellow: ", out);
+	describe_second(policy, out);
+	fputs(";", out);
+	describe_colour(policy, COLOUR_YELLOW, out);
+	fputs("  red: all else;", out);
+	describe_colour(policy, COLOUR_RED, out);
+	fprintf(out, "    (%s)\n", meter_prose(policy->meter));
+	describe_incoming(&policy->colours, out);
+}
+
 static void describe_meter(const struct policy *policy, FILE *out)
 {
+	if (policy_is_coloured(policy)) {
+		describe_colours(policy, out);
+		return;
+	}
 	fputs("  ", out);
 	if (meter_can(policy->meter, METER_AT_RANDOM)) {
 		fputs("what is above, chosen at random, ", out);

@@ -36,7 +36,9 @@ char *format_units(const struct policy *policy, uint64_t units, char *buf, size_
 
 void describe_action(const struct policy *policy, FILE *out)
 {
-	if (policy->action == ACTION_DROP)
+	if (policy->action == ACTION_PASS)
+		fputs("passes", out);
+	else if (policy->action == ACTION_DROP)
 		fputs("is dropped", out);
 	else if (policy->action == ACTION_COUNT)
 		fputs("is counted, and passes", out);

@@ -54,6 +54,13 @@ void shape_config_init(struct shape_config *shape);
 void read_classes(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
+/* "colours" of a policy; and its "peak", or "excess" (colour_keys.c). */
+extern const struct key colour_keys[];
+extern const struct key spilt_keys[];
+void colours_config_init(struct colours_config *colours_config);
+void read_second(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
 /* Reads a policy's "schedule" (schedule_keys.c). */
 void read_schedule(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);

@@ -18,6 +18,9 @@ static const struct {
 	{"window", METER_WINDOW},
 	{"burst", METER_BURST},
 	{"classes", METER_CLASSES},
+	{"colours", METER_COLOURS},
+	{"peak", METER_PEAK},
+	{"excess", METER_EXCESS},
 };
 
 void policy_check_metered(

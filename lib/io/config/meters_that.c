@@ -5,14 +5,14 @@
 
 #include "config/check.h"
 
-const char *meters_that(unsigned abilities, char text[METERS_TEXT_MAX])
+const char *meters_that_but(unsigned abilities, unsigned without, char text[METERS_TEXT_MAX])
 {
 	const char *last = NULL;
 	int end = 0;
 
 	text[0] = '\0';
 	for (enum meter_kind kind = 0; kind < METER_CREDIT; kind++) { /* which nobody chooses */
-		if (!meter_can(kind, abilities))
+		if (!meter_can(kind, abilities) || meter_can(kind, without))
 			continue;
 		if (last != NULL)
 			end += snprintf(text + end, METERS_TEXT_MAX - (size_t)end, "%s\"%s\"",

@@ -29,6 +29,7 @@ static void complete_policy(const struct reader *reader, const struct json_path 
 	guarantee_complete(reader, path, policy, n_limiters);
 	if (policy->burst_bytes == 0 && !spent)
 		policy->burst_bytes = burst_default(policy, n_limiters);
+	colours_complete(policy, n_limiters);
 	/* 100/min is a hundred in a minute. */
 	if (meter_can(policy->meter, METER_WINDOW) && policy->limit_s > 0 &&
 		!reader_has(reader, path, "window"))
@@ -126,8 +127,15 @@ static bool has_weights(const struct policy *policy)
 	return policy->allocator == NULL || policy->allocator->samples_flows;
 }
 
+static bool has_action(const struct policy *policy)
+{
+	return !policy_is_coloured(policy);
+}
+
 static bool has_mark(const struct policy *policy)
 {
+	if (policy_is_coloured(policy))
+		return false;
 	return policy->action == ACTION_MARK || policy->action == CHOICE_REFUSED;
 }
 
@@ -173,6 +181,7 @@ static const struct {
 } dependents[] = {
 	{"sources", has_sources, "without \"per\""},
 	{"weigh", has_weights, "unless \"allocator\" is \"fps\""},
+	{"action", has_action, "with a meter of colours, which have actions in \"colours\""},
 	{"mark", has_mark, "unless \"action\" is \"mark\""},
 	{"shape", has_shape, "unless \"action\" is \"shape\""},
 	{"slo", has_shape, "unless \"action\" is \"shape\""},
@@ -250,7 +259,8 @@ static void check_meter(
 	else if (policy_is_per_source(policy) &&
 		 !meter_can(policy_meter_kind(policy), METER_PER_SOURCE))
 		reader_expected(reader, &at, "another beside \"per\"");
-	else if (policy->count == COUNT_FLOWS && meter_can(policy->meter, METER_CLASSES))
+	else if (policy->count == COUNT_FLOWS &&
+		 meter_can(policy->meter, METER_CLASSES | METER_COLOURS))
 		reader_expected(
 			reader, &at, "another unless \"count\" is \"bytes\" or \"packets\"");
 }
@@ -290,6 +300,7 @@ void policies_check(
 		check_allocator(reader, &path, &policies[i], n_limiters);
 		check_meter(reader, &path, &policies[i]);
 		policy_check_window(reader, &path, &policies[i]);
+		colours_check(reader, &path, &policies[i]);
 		shape_check(reader, &path, &policies[i]);
 		check_history(reader, &path, &policies[i]);
 		place_check(reader, &path);

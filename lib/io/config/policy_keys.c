@@ -307,6 +307,9 @@ const struct key policy_keys[] = {
 		.detail = &(const struct real_range){0, 1e12, .below = false}},
 	{"meter", read_marked_choice, KEY_FIELD(struct policy, meter), .detail = meters},
 	{"classes", read_classes, KEY_FIELD(struct policy, classes)},
+	{"colours", read_object, .detail = colour_keys},
+	{"peak", read_second, KEY_FIELD(struct policy, colours.second)},
+	{"excess", read_second, KEY_FIELD(struct policy, colours.second), .detail = spilt_keys},
 	{"window", read_quantity, KEY_FIELD(struct policy, window_ns), .expected = EXPECTED_TIME,
 		.detail = &window_range},
 	{"burst", read_policy_burst, KEY_FIELD(struct policy, burst_bytes)},
@@ -352,6 +355,7 @@ void policy_init(void *element)
 		.parent = POLICY_NO_PARENT,
 		.weight = 1,
 	};
+	colours_config_init(&((struct policy *)element)->colours);
 	shape_config_init(&((struct policy *)element)->shape);
 	place_config_init(&((struct policy *)element)->place);
 }

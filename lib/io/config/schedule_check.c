@@ -50,6 +50,7 @@ void terms_check(struct reader *reader, const struct json_path *path, const stru
 			"a number in the time that the limit of the policy has, as its parts are whole");
 	else if (policy_is_conserved(policy))
 		guarantee_check_parts(reader, path, &other, n_limiters);
+	colours_check_terms(reader, path, policy, &other);
 	if (!policy_window_is_whole(&other))
 		reader_expected(reader, &limit, "a whole number in the \"window\" of the policy");
 }

@@ -79,9 +79,9 @@ static void check_trial_meter(struct reader *reader, const struct json_path *pat
 
 	if (tried->meter == CHOICE_REFUSED)
 		return;
-	if (!meter_can(tried->meter, meters_to_try(policy)))
+	if (!meter_can(tried->meter, meters_to_try(policy)) || policy_is_coloured(tried))
 		reader_expected(reader, &at, "%s in a trial of this policy",
-			meters_that(meters_to_try(policy), meters));
+			meters_that_but(meters_to_try(policy), METER_COLOURS, meters));
 	else if (policy_is_per_source(tried) &&
 		 !meter_can(policy_meter_kind(tried), METER_PER_SOURCE))
 		reader_expected(reader, &at, "another beside \"per\"");

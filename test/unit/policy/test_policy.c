@@ -381,10 +381,10 @@ static void test_meter(void **state)
 		{LIMITED(", 'meter': 'gcra', 'burst': '512KiB'"), ""},
 		{LIMITED(", 'meter': 'random-drop', 'burst': '64KiB'"),
 			"w.json:1: policies[0] 'p'.burst: '64KiB': expected none unless 'meter' is "
-			"'token-bucket', 'gcra' or 'phantom'\n"},
+			"'token-bucket', 'gcra', 'phantom', 'srtcm', 'trtcm' or 'trtcm-4115'\n"},
 		{LIMITED(", 'burst': '64KiB', 'window': '1s', 'meter': 'hybrid'"),
 			"w.json:1: policies[0] 'p'.burst: '64KiB': expected none unless 'meter' is "
-			"'token-bucket', 'gcra' or 'phantom'\n"},
+			"'token-bucket', 'gcra', 'phantom', 'srtcm', 'trtcm' or 'trtcm-4115'\n"},
 		/* A frame of the largest size must fit into a window. */
 		{POLICY(", 'limit': '1214400bit/s', 'meter': 'hybrid', 'window': '10ms'"), ""},
 		{POLICY(", 'limit': '1214399bit/s', 'meter': 'hybrid', 'window': '10ms'"),
@@ -466,7 +466,7 @@ static void test_allocators(void **state)
 		/* A burst goes with the meter that is meant, also when none is named. */
 		{IN_GROUP(", 'allocator': 'grd', 'burst': '64KiB'"),
 			"w.json:1: policies[0] 'p'.burst: '64KiB': expected none unless 'meter' is "
-			"'token-bucket', 'gcra' or 'phantom'\n"},
+			"'token-bucket', 'gcra', 'phantom', 'srtcm', 'trtcm' or 'trtcm-4115'\n"},
 		{IN_GROUP(", 'allocator': 'gtb', 'burst': '512KiB'"), ""},
 		{IN_GROUP(", 'weigh': 'tcp'"), ""},
 		{IN_GROUP(", 'weigh': 'all', 'allocator': 'fps'"), ""},
@@ -757,6 +757,18 @@ static int parse_quietly(const char *document)
 	return rc;
 }
 
+/* What a meter cannot do without. */
+static const char *needs_of(enum meter_kind kind)
+{
+	if (meter_can(kind, METER_WINDOW))
+		return ", 'window': '1s'";
+	if (meter_can(kind, METER_PEAK))
+		return ", 'peak': {'limit': '20Mbit/s'}";
+	if (meter_can(kind, METER_EXCESS) && !meter_can(kind, METER_SPILLS))
+		return ", 'excess': {'limit': '20Mbit/s'}";
+	return "";
+}
+
 /*
  * Each meter that can be chosen is taken with what its row says and refused with all else,
  * whichever there are.
@@ -772,6 +784,8 @@ static void test_meter_by_its_row(void **state)
 		{", 'action': 'shape'", METER_SHAPES},
 		{", 'classes': {'by': 'flow'}", METER_CLASSES},
 		{", 'burst': '1MiB'", METER_BURST},
+		{", 'colours': {'red': 'pass'}", METER_COLOURS},
+		{", 'guarantee': 'conserved'", METER_CONSERVED},
 	};
 
 	(void)state;
@@ -783,9 +797,7 @@ static void test_meter_by_its_row(void **state)
 			int rc;
 
 			snprintf(document, sizeof(document), LIMITED(", 'meter': '%s'%s%s"),
-				meter_name(kind),
-				meter_can(kind, METER_WINDOW) ? ", 'window': '1s'" : "",
-				rows[i].members);
+				meter_name(kind), needs_of(kind), rows[i].members);
 			rc = parse_quietly(document);
 			if (rc != (kept || meter_can(kind, abilities) ? 0 : -EINVAL))
 				fail_msg("%s: %d", document, rc);

@@ -78,6 +78,7 @@ TELLS(tell_limit, tell_other_limit(&told->policies[CONSERVED], 80000000))
 TELLS(tell_soft_limit, tell_other_limit(&told->policies[SOFT], 8000008))
 TELLS(tell_time, told->policies[CONSERVED].limit_s = told->policies[CONSERVED].plain.limit_s = 60)
 TELLS(tell_burst, told->policies[SOFT].burst_bytes = ++told->policies[SOFT].plain.burst_bytes)
+TELLS(tell_second, told->policies[SOFT].second = 7)
 TELLS(tell_schedule, told->policies[CONSERVED].schedule = 7)
 TELLS(tell_override, told->policies[SOFT].override = 7)
 TELLS(tell_count, told->policies[SOFT].counts = 1)
@@ -118,6 +119,7 @@ static const struct kind kinds[] = {
 	{"limit", SOFT, tell_soft_limit, NULL},
 	{"time of the limit", CONSERVED, tell_time, NULL},
 	{"burst", SOFT, tell_burst, NULL},
+	{"burst", SOFT, tell_second, NULL},
 	{"schedule", CONSERVED, tell_schedule, NULL},
 	{"override", SOFT, tell_override, NULL},
 	{"count", SOFT, tell_count, NULL},

@@ -51,6 +51,9 @@ static void test_names(void **state)
 	assert_string_equal(meter_name(METER_HYBRID), "hybrid");
 	assert_string_equal(meter_name(METER_RANDOM_DROP), "random-drop");
 	assert_string_equal(meter_name(METER_PHANTOM), "phantom");
+	assert_string_equal(meter_name(METER_SRTCM), "srtcm");
+	assert_string_equal(meter_name(METER_TRTCM), "trtcm");
+	assert_string_equal(meter_name(METER_TRTCM_4115), "trtcm-4115");
 	assert_string_equal(meter_name(METER_CREDIT), "credit");
 	assert_null(meter_name(METER_KINDS));
 }
@@ -71,6 +74,10 @@ static void test_abilities(void **state)
 	assert_true(meter_can(METER_GCRA, METER_PER_SOURCE));
 	assert_false(meter_can(METER_PHANTOM, METER_PER_SOURCE));
 	assert_false(meter_can(METER_RANDOM_DROP, METER_CONSERVED));
+	assert_true(meter_can(METER_TRTCM, METER_PEAK));
+	assert_true(meter_can(METER_SRTCM, METER_SPILLS));
+	assert_false(meter_can(METER_TRTCM_4115, METER_SPILLS));
+	assert_false(meter_can(METER_TOKEN_BUCKET, METER_COLOURS));
 	assert_false(meter_can(METER_KINDS, ~0u));
 	assert_false(meter_can(255, ~0u));
 }
@@ -156,9 +163,7 @@ static void test_equal(void **state)
 		} cases[] = {
 			{{kind, 8 * GHZ, 0, 1000, MS, 0.5, 0, 0}, true},
 			{{kind, 7 * GHZ, 0, 1000, MS, 0.5, 0, 0}, kind == METER_RANDOM_DROP},
-			{{kind, 8 * GHZ, 0, 1001, MS, 0.5, 0, 0},
-				kind != METER_TOKEN_BUCKET && kind != METER_GCRA &&
-					kind != METER_PHANTOM && kind != METER_CREDIT},
+			{{kind, 8 * GHZ, 0, 1001, MS, 0.5, 0, 0}, !meter_can(kind, METER_BURST)},
 			{{kind, 8 * GHZ, 0, 1000, 2 * MS, 0.5, 0, 0},
 				kind != METER_FIXED_WINDOW && kind != METER_HYBRID},
 			{{kind, 4 * GHZ, 0, 1000, 2 * MS, 0.5, 0, 0}, kind == METER_RANDOM_DROP},

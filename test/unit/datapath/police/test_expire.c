@@ -107,6 +107,16 @@ static void run_lane(const struct policy *policy, uint64_t seed, const char *wha
 	free(lane.memory);
 }
 
+/* What is beyond the limit does not pass, so that what passes is what was conserved. */
+#define GREEN_ALONE                                                                           \
+	{                                                                                     \
+		.second = {.limit_bps = RATE * 8 * 2, .burst_bytes = BURST * 2}, .actions = { \
+			{ACTION_PASS, MARK_ECN},                                              \
+			{ACTION_DROP, MARK_ECN},                                              \
+			{ACTION_DROP, MARK_ECN}                                               \
+		}                                                                             \
+	}
+
 static void each_meter_keeps_to_what_is_left(void **state)
 {
 	static const struct {
@@ -118,6 +128,9 @@ static void each_meter_keeps_to_what_is_left(void **state)
 		{"gcra", {.meter = METER_GCRA}},
 		{"phantom", {.meter = METER_PHANTOM}},
 		{"phantom that marks", {.meter = METER_PHANTOM, .action = ACTION_MARK}},
+		{"what is green", {.meter = METER_TRTCM, .colours = GREEN_ALONE}},
+		{"of one rate", {.meter = METER_SRTCM, .colours = GREEN_ALONE}},
+		{"and an excess", {.meter = METER_TRTCM_4115, .colours = GREEN_ALONE}},
 	};
 
 	(void)state;

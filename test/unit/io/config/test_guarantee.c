@@ -114,7 +114,8 @@ static void test_gdrl(void **state)
 		{GDRL2(", 'meter': 'gcra'"), ""},
 		{GDRL2(", 'meter': 'random-drop'"),
 			"w.json:1: policies[0] 'p'.meter: 'random-drop': expected 'token-bucket', "
-			"'gcra' or 'phantom' with the allocator 'gdrl'\n"},
+			"'gcra', 'phantom', 'srtcm', 'trtcm' or 'trtcm-4115' with the allocator "
+			"'gdrl'\n"},
 		{GDRL2(", 'per': 'src'"),
 			"w.json:1: policies[0] 'p'.allocator: 'gdrl': expected 'static' beside 'per'\n"},
 		{LIMITED2(", 'indicator': 'spare', 'eta': 1"),

@@ -41,7 +41,7 @@ static void test_trial_values(void **state)
 			   "'hybrid'\n"},
 		{TRIAL("'meter': 'hybrid', 'window': '1s', 'burst': '1MB'"),
 			AT "trial.burst: '1MB': expected none unless 'meter' is 'token-bucket', "
-			   "'gcra' or 'phantom'\n"},
+			   "'gcra', 'phantom', 'srtcm', 'trtcm' or 'trtcm-4115'\n"},
 		{TRIAL("'classes': {'by': 'flow'}"),
 			AT "trial.classes: an object: expected none unless 'meter' is 'phantom'\n"},
 		{0},

@@ -19,6 +19,7 @@
 #include "commit.h"
 #include "decide.h"
 #include "leases_end.h"
+#include "police/coloured.h"
 #include "police/extended.h"
 #include "police/shaped.h"
 #include "publish.h"
@@ -81,6 +82,12 @@ static const char *const kinds[] = {
 	("'limit': '8Mbit/s', 'burst': '3kB', 'action': 'shape', 'shape': {'delay': '300ms', "
 	 "'drop': 'codel', 'target': '1ms', 'interval': '10ms', 'ecn': true}"),
 	"'limit': '100kbit/s', 'burst': '3kB', 'action': 'shape', 'shape': {'queue': '4kB'}",
+	("'limit': '4Mbit/s', 'burst': '3kB', 'meter': 'trtcm', 'peak': {'limit': '8Mbit/s', "
+	 "'burst': '5kB'}, 'colours': {'aware': true, 'yellow': {'mark': 12}, 'red': 'drop'}"),
+	("'limit': '4Mbit/s', 'burst': '3kB', 'meter': 'trtcm-4115', 'excess': {'limit': "
+	 "'4Mbit/s', 'burst': '3kB'}, 'colours': {'green': {'mark': 10}, 'red': {'mark': 'ecn'}}"),
+	("'count': 'packets', 'limit': '100/s', 'burst': 10, 'meter': 'srtcm', 'colours': "
+	 "{'red': 'count'}"),
 	"'allocator': 'quota', 'total': '50MB', 'limit': '100kbit/s', 'period': '24h'",
 	"'allocator': 'quota', 'total': '50MB', 'period': '24h'",
 	"'allocator': 'quota', 'total': '100k', 'count': 'packets', 'period': '24h', 'action': 'count'",
@@ -291,6 +298,19 @@ static struct said what_is_said(const struct worker *w, uint32_t slot)
 	return said;
 }
 
+/* What is green is not counted as over, marked or not. */
+static void note_colour(struct rehearsed *got, const struct worker *w)
+{
+	const struct policy_state *state = &w->policies[got->slot];
+
+	got->colour = COLOURS;
+	if (got->slot == CLASSIFY_NONE || !police_is_coloured(state))
+		return;
+	got->colour = coloured_last(state->other);
+	if (got->verdict == REHEARSED_PASS && state->other->action == ACTION_MARK)
+		got->verdict = REHEARSED_MARK;
+}
+
 /* The worker's own way, with the packet itself: what it then has said and done. */
 static struct rehearsed really(
 	struct world *world, struct worker *w, uint16_t path, uint64_t now, uint32_t expected_slot)
@@ -320,6 +340,7 @@ static struct rehearsed really(
 	if (after.over != before.over)
 		got.verdict = w->policies[got.slot].other->action == ACTION_MARK ? REHEARSED_MARK
 										 : REHEARSED_COUNT;
+	note_colour(&got, w);
 	got.fallback = after.fallback != before.fallback;
 	got.cost = (uint32_t)(after.bytes - before.bytes);
 	if (got.verdict != REHEARSED_WAIT)
@@ -337,7 +358,8 @@ static void compare(struct world *world, unsigned round, const struct rehearsed 
 {
 	if (said->verdict == did->verdict && said->reason == did->reason &&
 		said->slot == did->slot && said->altered == did->altered &&
-		said->cost == did->cost && said->fallback == did->fallback)
+		said->cost == did->cost && said->fallback == did->fallback &&
+		(said->altered || said->colour == did->colour))
 		return;
 	fail_msg("packet %u: said %s, reason %u, slot %u, cost %u; did %s, %u, %u, %u: %s", round,
 		rehearsed_verdict_name(said->verdict), said->reason, said->slot, said->cost,

@@ -48,7 +48,12 @@
 	"'count': 'packets', 'limit': '10/s'}, "                                             \
 	"{'name': 'link', 'limit': '8Mbit/s'}, "                                             \
 	"{'name': 'below', 'match': {'vlan': 21}, 'limit': '4Mbit/s', 'parent': 'link', "    \
-	"'allocator': 'static', 'weight': 3, 'guaranteed': '1Mbit/s'}"
+	"'allocator': 'static', 'weight': 3, 'guaranteed': '1Mbit/s'}, "                     \
+	"{'name': 'gold', 'match': {'vlan': 23}, 'limit': '8Mbit/s', 'meter': 'trtcm', "     \
+	"'peak': {'limit': '16Mbit/s'}, 'colours': {'aware': true, 'green': {'mark': 10}, "  \
+	"'yellow': {'mark': 'ecn'}}}, "                                                      \
+	"{'name': 'silver', 'match': {'vlan': 22}, 'limit': '120/min', 'burst': 20, "        \
+	"'count': 'packets', 'meter': 'srtcm', 'colours': {'red': 'count'}}"
 
 #define NOTHING "{'packets': 0, 'bytes': 0}"
 #define ANY     "'src': 'any', 'dst': 'any', 'direction': 'any'"
@@ -68,7 +73,7 @@ static const struct show_row of_policies[] = {
 		"'weight': 0.0, 'global_demand_bps': 0, 'global_weight': 0.0, 'peers_lost': 1, "
 		"'regime': 'idle', 'flows_sampled': 0, 'flow_rate_bps': 0, 'passed': " NOTHING
 		", 'dropped': " NOTHING ", 'over': " NOTHING
-		", 'sources': null, 'shape': null, 'slo': null, 'classes': null, 'trial': null}"},
+		", 'colours': null, 'sources': null, 'shape': null, 'slo': null, 'classes': null, 'trial': null}"},
 	{"/weir/policy", "marks",
 		"{'match': {" ANY ", 'vlan': 8, 'proto': 89}, 'action': 'mark', 'mark': 10, "
 		"'accounting': 'l3', 'burst_bytes': 250000, 'local_burst_bytes': 125000, "
@@ -115,6 +120,20 @@ static const struct show_row of_policies[] = {
 	{"/weir/policy", "below",
 		"{'parent': {'name': 'link', 'weight': 3, 'guaranteed_bps': 1000000, "
 		"'share_bps': 4000000}, 'children': 0, 'global_demand_bps': 0, '...': 0}"},
+	{"/weir/policy", "gold",
+		"{'meter': 'trtcm', 'action': 'drop', 'mark': null, 'colours': {'aware': true, "
+		"'peak': {'limit': '16Mbit/s', 'limit_bps': 16000000, "
+		"'local_limit_bps': 8000000, 'burst_bytes': 500000, 'local_burst_bytes': 250000}, "
+		"'green': {'action': 'mark', 'mark': 10, 'packets': 0, 'bytes': 0}, "
+		"'yellow': {'action': 'mark', 'mark': 'ecn', 'packets': 0, 'bytes': 0}, "
+		"'red': {'action': 'drop', 'mark': null, 'packets': 0, 'bytes': 0}}, '...': 0}"},
+	{"/weir/policy", "silver",
+		"{'action': 'count', 'colours': {'aware': false, "
+		"'excess': {'limit': null, 'limit_per_s': null, 'local_limit_per_s': null, "
+		"'burst': 20, 'local_burst': 10}, "
+		"'green': {'action': 'pass', 'mark': null, 'packets': 0}, "
+		"'yellow': {'action': 'pass', 'mark': null, 'packets': 0}, "
+		"'red': {'action': 'count', 'mark': null, 'packets': 0}}, '...': 0}"},
 	{"/weir/policy", "nobody", NULL},
 	{"/weir/delays", "waits", "{'packets': 0, 'bins_us': []}"},
 	{"/weir/delays", "plain", NULL},

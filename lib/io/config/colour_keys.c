@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Meters that say colours: "colours", and their second bucket, "peak" or "excess"; what they leave
+ * open, and what does not fit together.
+ */
+#include <string.h>
+
+#include "base/math.h"
+#include "config/check.h"
+#include "config/keys.h"
+#include "policy/kind.h"
+#include "policy/schedule.h"
+#include "policy/units.h"
+
+static const struct choice colours[] = {
+	{"green", COLOUR_GREEN},
+	{"yellow", COLOUR_YELLOW},
+	{"red", COLOUR_RED},
+	{0},
+};
+
+static const struct choice colour_actions[] = {
+	{"pass", ACTION_PASS},
+	{"drop", ACTION_DROP},
+	{"count", ACTION_COUNT},
+	{0},
+};
+
+static const struct key colour_of_dscp = {.read = read_choice, .detail = colours, .size = 1};
+
+/* The colours that some DSCPs come with; those that are not named keep theirs. */
+static void read_dscp_colours(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	uint8_t *of_dscp = key_field(key, base);
+	bool named[COLOUR_DSCPS] = {false};
+	const char *name;
+	json_t *member;
+
+	if (!json_is_object(value)) {
+		reader_expected(reader, path, "an object such as {\"af11\": \"green\"}");
+		return;
+	}
+	json_object_foreach (value, name, member) {
+		struct json_path at = {.parent = path, .key = name};
+		int dscp = dscp_of_key(name);
+
+		if (key_is_remark(name)) {
+			read_remark(reader, &at, member);
+		} else if (dscp < 0) {
+			reader_refuse(reader, &at, "no DSCP",
+				"keys from \"0\" to \"63\", or names such as \"af41\"", NULL);
+		} else if (named[dscp]) {
+			reader_refuse(reader, &at, "a DSCP that has a colour already", "it once",
+				"\"ef\" and \"46\" are one");
+		} else {
+			named[dscp] = true;
+			read_choice(reader, &at, member, &colour_of_dscp, &of_dscp[dscp]);
+		}
+	}
+}
+
+static const struct key mark_keys[] = {
+	{"mark", read_mark, KEY_FIELD(struct colour_action, mark), .required = true},
+	{0},
+};
+
+static void read_colour_action(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	struct colour_action *action = key_field(key, base);
+	const struct key word = {.detail = colour_actions, KEY_FIELD(struct colour_action, action)};
+
+	if (json_is_object(value)) {
+		action->action = ACTION_MARK;
+		read_keys(reader, path, value, mark_keys, action);
+	} else if (json_is_string(value)) {
+		read_choice(reader, path, value, &word, action);
+	} else {
+		reader_expected(reader, path,
+			"\"pass\", \"drop\", \"count\" or a mark such as {\"mark\": \"af12\"}");
+	}
+}
+
+const struct key colour_keys[] = {
+	{"aware", read_bool, KEY_FIELD(struct policy, colours.aware)},
+	{"dscp", read_dscp_colours, KEY_FIELD(struct policy, colours.of_dscp)},
+	{"green", read_colour_action, KEY_FIELD(struct policy, colours.actions[COLOUR_GREEN])},
+	{"yellow", read_colour_action, KEY_FIELD(struct policy, colours.actions[COLOUR_YELLOW])},
+	{"red", read_colour_action, KEY_FIELD(struct policy, colours.actions[COLOUR_RED])},
+	{0},
+};
+
+static void refuse_rate(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	(void)value;
+	(void)key;
+	(void)base;
+	reader_expected(reader, path,
+		"none with the meter \"srtcm\", where what the burst has no room for goes there");
+}
+
+static const struct key rated_keys[] = {
+	{"limit", read_limit, KEY_FIELD(struct policy, limit_bps), .required = true},
+	{"burst", read_policy_burst, KEY_FIELD(struct policy, burst_bytes)},
+	{0},
+};
+
+const struct key spilt_keys[] = {
+	{"limit", refuse_rate, KEY_FIELD(struct policy, limit_bps)},
+	{"burst", read_policy_burst, KEY_FIELD(struct policy, burst_bytes), .required = true},
+	{0},
+};
+
+/* "meter" has been read before. The row of a bucket that may have no rate has keys for that. */
+void read_second(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	struct policy *policy = base, second = {.count = policy->count};
+	bool spills = key->detail != NULL && meter_can(policy->meter, METER_SPILLS);
+
+	read_keys(reader, path, value, spills ? key->detail : rated_keys, &second);
+	if (meter_can(policy->meter, key->detail != NULL ? METER_EXCESS : METER_PEAK))
+		policy->colours.second = policy_terms(&second);
+}
+
+#define AF(class, precedence) ((class) * 8 + (precedence)*2) /* RFC 2597 */
+
+/* Drop precedences of assured forwarding are colours. */
+void colours_config_init(struct colours_config *colours_config)
+{
+	*colours_config = (struct colours_config){
+		.actions =
+			{
+				[COLOUR_GREEN] = {ACTION_PASS, MARK_ECN},
+				[COLOUR_YELLOW] = {ACTION_PASS, MARK_ECN},
+				[COLOUR_RED] = {ACTION_DROP, MARK_ECN},
+			},
+	};
+	for (unsigned class = 1; class <= 4; class ++) {
+		colours_config->of_dscp[AF(class, 2)] = COLOUR_YELLOW;
+		colours_config->of_dscp[AF(class, 3)] = COLOUR_RED;
+	}
+}
+
+/* As if the policy had the second limit. */
+static struct policy policy_of_second(const struct policy *policy)
+{
+	return policy_with_terms(policy, &policy->colours.second);
+}
+
+static uint64_t second_burst_default(const struct policy *policy, unsigned n_limiters)
+{
+	struct policy second = policy_of_second(policy);
+
+	if (meter_can(policy->meter, METER_SPILLS))
+		return policy->burst_bytes;
+	if (second.limit_bps == 0) /* which is refused */
+		return 0;
+	if (meter_can(policy->meter, METER_PEAK))
+		return max_u64(burst_default(&second, n_limiters), policy->burst_bytes);
+	return burst_default(&second, n_limiters);
+}
+
+void colours_complete(struct policy *policy, unsigned n_limiters)
+{
+	const struct colour_action *red = &policy->colours.actions[COLOUR_RED];
+
+	if (!policy_is_coloured(policy))
+		return;
+	policy->action = red->action;
+	policy->mark = red->mark;
+	if (policy->colours.second.burst_bytes == 0)
+		policy->colours.second.burst_bytes = second_burst_default(policy, n_limiters);
+}
+
+/* Whether a has a rate at least that of b: both of what the policy counts. */
+static bool rate_reaches(const struct policy *a, const struct policy *b)
+{
+	return (unsigned __int128)a->limit_bps * policy_limit_s(b) >=
+	       (unsigned __int128)b->limit_bps * policy_limit_s(a);
+}
+
+static char *limit_text(const struct policy *policy, char text[UNITS_TEXT_MAX])
+{
+	return policy->count == COUNT_BYTES
+		       ? units_format_rate(policy->limit_bps, text, UNITS_TEXT_MAX)
+		       : units_format_count_rate(
+				 policy->limit_bps, policy_limit_s(policy), text, UNITS_TEXT_MAX);
+}
+
+/* RFC 2698: a peak is no less than what is committed, at any time. */
+static void check_peak(
+	struct reader *reader, const struct json_path *path, const struct policy *policy)
+{
+	struct json_path peak = {.parent = path, .key = "peak"};
+	struct json_path limit = {.parent = &peak, .key = "limit"};
+	struct json_path burst = {.parent = &peak, .key = "burst"};
+	struct policy second = policy_of_second(policy);
+	char text[UNITS_TEXT_MAX];
+
+	if (policy->limit_bps == 0 || second.limit_bps == 0)
+		return;
+	if (!rate_reaches(&second, policy))
+		reader_expected(reader, &limit, "at least the limit, %s", limit_text(policy, text));
+	if (second.burst_bytes < policy->burst_bytes)
+		reader_expected(reader, &burst, "at least the burst of the limit, %s",
+			policy->count == COUNT_BYTES
+				? units_format_size(policy->burst_bytes, text, sizeof(text))
+				: units_format_count(policy->burst_bytes, text, sizeof(text)));
+}
+
+void colours_check_terms(struct reader *reader, const struct json_path *path,
+	const struct policy *policy, const struct policy *other)
+{
+	struct policy peak = policy_of_second(policy);
+	struct json_path limit = {.parent = path, .key = "limit"};
+	struct json_path burst = {.parent = path, .key = "burst"};
+	char text[UNITS_TEXT_MAX];
+
+	if (!meter_can(policy->meter, METER_PEAK) || peak.limit_bps == 0)
+		return;
+	if (!rate_reaches(&peak, other))
+		reader_expected(
+			reader, &limit, "at most that of \"peak\", %s", limit_text(&peak, text));
+	else if (other->burst_bytes > peak.burst_bytes && reader_has(reader, path, burst.key))
+		reader_expected(reader, &burst, "at most that of \"peak\"");
+}
+
+void colours_check(struct reader *reader, const struct json_path *path, const struct policy *policy)
+{
+	struct json_path at = {.parent = path, .key = "colours"};
+	struct json_path dscp = {.parent = &at, .key = "dscp"};
+	struct json_path peak = {.parent = path, .key = "peak"};
+	struct json_path excess = {.parent = path, .key = "excess"};
+
+	if (!policy_is_coloured(policy))
+		return;
+	if (!policy->colours.aware && reader_has(reader, &at, dscp.key))
+		reader_expected(reader, &dscp, "none unless \"aware\" is true");
+	if (meter_can(policy->meter, METER_PEAK) && !reader_has(reader, path, peak.key))
+		reader_expected(reader, &peak,
+			"an object such as {\"limit\": \"200Mbit/s\"} with the meter \"%s\"",
+			meter_name(policy->meter));
+	if (meter_can(policy->meter, METER_EXCESS) && !meter_can(policy->meter, METER_SPILLS) &&
+		!reader_has(reader, path, excess.key))
+		reader_expected(reader, &excess,
+			"an object such as {\"limit\": \"50Mbit/s\"} with the meter \"%s\"",
+			meter_name(policy->meter));
+	if (meter_can(policy->meter, METER_PEAK))
+		check_peak(reader, path, policy);
+}

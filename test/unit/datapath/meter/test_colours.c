@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Meters that say colours against their RFCs: a model in exact arithmetic, written from the texts,
+ * and token by token as RFC 2697 and RFC 2698 have it. Random sizes, gaps, bursts of packets,
+ * colours that they come with, and other limits midway. `test_colours [SEED [PACKETS]]`: so many of
+ * each meter and mode, from SEED on; a difference says its seed.
+ */
+#include "check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/prng.h"
+#include "meter/meter.h"
+#include "datapath/meter/meter_checks.h"
+
+#define GHZ UINT64_C(1000000000)
+
+typedef __int128 wide_t;
+
+static uint64_t first_seed = 1, n_packets = 1000000;
+
+/* Packets under one counter and one origin of time; then all begins anew. */
+#define PACKETS_OF_SEED 20000
+
+static const struct {
+	const char *name;
+	enum meter_kind kind;
+	bool aware;
+} modes[] = {
+	{"srtcm", METER_SRTCM, false},
+	{"srtcm, aware", METER_SRTCM, true},
+	{"trtcm", METER_TRTCM, false},
+	{"trtcm, aware", METER_TRTCM, true},
+	{"trtcm-4115", METER_TRTCM_4115, false},
+	{"trtcm-4115, aware", METER_TRTCM_4115, true},
+};
+
+#define MODES (sizeof(modes) / sizeof(modes[0]))
+
+/* What is configured. */
+struct rates {
+	uint64_t cir, cbs; /* bit/s, bytes */
+	uint64_t pir, pbs; /* or EIR and EBS */
+};
+
+/*
+ * The model. Tokens are counted in parts of a byte, `byte` of which are one, and of which a tick
+ * earns whole numbers.
+ */
+struct model {
+	enum meter_kind kind;
+	wide_t byte;
+	wide_t per_tick[2], size[2], tokens[2]; /* C, and E or P */
+	uint64_t at;
+};
+
+enum { C, E, P = E };
+
+/*
+ * A counter of 2^k ticks a second earns bps / 8 / 2^k bytes a tick, which is a whole number of
+ * parts; else the rate is what the meter says of itself: rounded down to 2^-56 bytes a tick.
+ */
+static void model_set(struct model *m, const struct rates *rates, uint64_t hz)
+{
+	bool exact = (hz & (hz - 1)) == 0;
+	uint64_t bps[2] = {rates->cir, rates->pir}, bytes[2] = {rates->cbs, rates->pbs};
+
+	m->byte = exact ? (wide_t)8 * hz : (wide_t)1 << 56;
+	for (unsigned b = C; b <= E; b++) {
+		m->per_tick[b] = exact ? (wide_t)bps[b] : ((wide_t)bps[b] << 53) / hz;
+		m->size[b] = bytes[b] * m->byte;
+		if (m->tokens[b] > m->size[b])
+			m->tokens[b] = m->size[b];
+	}
+}
+
+static wide_t smaller(wide_t a, wide_t b)
+{
+	return a < b ? a : b;
+}
+
+static void model_earn(struct model *m, uint64_t now)
+{
+	wide_t ticks = now > m->at ? (wide_t)(now - m->at) : 0, earned = ticks * m->per_tick[C];
+	wide_t room = m->size[C] - m->tokens[C], fills = smaller(earned, room);
+
+	m->at = now > m->at ? now : m->at;
+	m->tokens[C] += fills;
+	if (m->kind == METER_SRTCM)
+		m->tokens[E] = smaller(m->tokens[E] + earned - fills, m->size[E]);
+	else
+		m->tokens[E] = smaller(m->tokens[E] + ticks * m->per_tick[E], m->size[E]);
+}
+
+/* RFC 2697, 3: "colour-blind" and "colour-aware"; RFC 4115, 3, with >= in place of >. */
+static enum colour model_c_then_e(struct model *m, wide_t b, enum colour pre)
+{
+	if (pre == COLOUR_GREEN && m->tokens[C] - b >= 0) {
+		m->tokens[C] -= b;
+		return COLOUR_GREEN;
+	}
+	if ((pre == COLOUR_GREEN || pre == COLOUR_YELLOW) && m->tokens[E] - b >= 0) {
+		m->tokens[E] -= b;
+		return COLOUR_YELLOW;
+	}
+	return COLOUR_RED;
+}
+
+/* RFC 2698, 3. */
+static enum colour model_p_then_c(struct model *m, wide_t b, enum colour pre)
+{
+	if (pre == COLOUR_RED || m->tokens[P] - b < 0)
+		return COLOUR_RED;
+	if (pre == COLOUR_YELLOW || m->tokens[C] - b < 0) {
+		m->tokens[P] -= b;
+		return COLOUR_YELLOW;
+	}
+	m->tokens[P] -= b;
+	m->tokens[C] -= b;
+	return COLOUR_GREEN;
+}
+
+static enum colour model_packet(struct model *m, uint64_t now, uint32_t bytes, enum colour pre)
+{
+	wide_t b = bytes * m->byte;
+
+	model_earn(m, now);
+	return m->kind == METER_TRTCM ? model_p_then_c(m, b, pre) : model_c_then_e(m, b, pre);
+}
+
+/* The meter. */
+struct meters {
+	enum meter_kind kind;
+	struct token_bucket committed, second;
+	struct colour_profile profile;
+};
+
+static struct colour_profile colour_profile_of(
+	enum meter_kind kind, const struct rates *rates, uint64_t hz)
+{
+	struct meter_params params = {.kind = kind, .rate_bps = rates->cir, .burst = rates->cbs};
+	union meter_profile profile;
+
+	assert_int_equal(meter_profile_init(&profile, &params, hz), 0);
+	params.rate_bps = rates->pir;
+	params.burst = rates->pbs;
+	assert_int_equal(colour_second_set(&profile.trtcm, &params, hz), 0);
+	return profile.trtcm;
+}
+
+static void meters_begin(struct meters *m, enum meter_kind kind, const struct rates *rates,
+	uint64_t hz, uint64_t now)
+{
+	*m = (struct meters){.kind = kind, .profile = colour_profile_of(kind, rates, hz)};
+	colours_init(&m->committed, &m->second, &m->profile, now);
+}
+
+static enum colour meters_packet(struct meters *m, uint64_t now, uint32_t bytes, enum colour pre)
+{
+	return colour_packet(m->kind, &m->committed, &m->second, &m->profile, now, bytes, pre);
+}
+
+static uint64_t any_magnitude(struct prng *prng, unsigned bits)
+{
+	return 1 + (prng_next(prng) >> (64 - 1 - prng_below(prng, bits)));
+}
+
+/* From 8 kbit/s to 400 Gbit/s, and a peak of no less. */
+static struct rates random_rates(struct prng *prng, enum meter_kind kind)
+{
+	struct rates rates = {
+		.cir = 8000 + any_magnitude(prng, 38),
+		.cbs = any_magnitude(prng, prng_below(prng, 4) ? 18 : 32),
+		.pir = 8000 + any_magnitude(prng, 38),
+		.pbs = any_magnitude(prng, prng_below(prng, 4) ? 18 : 32),
+	};
+
+	if (kind == METER_TRTCM) {
+		rates.pir = rates.pir > rates.cir ? rates.pir : rates.cir;
+		rates.pbs = rates.pbs > rates.cbs ? rates.pbs : rates.cbs;
+	}
+	return rates;
+}
+
+/* Often what just fits one of the buckets, or one byte more. */
+static uint32_t random_bytes(struct prng *prng, const struct model *m)
+{
+	wide_t fits = m->tokens[prng_below(prng, 2)] / m->byte;
+
+	if (prng_below(prng, 4) == 0 && fits < UINT32_MAX)
+		return (uint32_t)fits + prng_below(prng, 2);
+	return 1 + prng_below(prng, prng_below(prng, 8) ? 1500 : 65535);
+}
+
+/* Half of all packets come with the one before; pauses are of every length, over hours. */
+static uint64_t random_gap(struct prng *prng, const struct rates *rates, uint64_t hz)
+{
+	unsigned __int128 packet = (unsigned __int128)8 * 700 * hz / rates->cir;
+
+	if (prng_below(prng, 2) == 0)
+		return 0;
+	if (prng_below(prng, 1000) == 0)
+		return any_magnitude(prng, 44);
+	return (uint64_t)(packet * prng_below(prng, 4096) >> 10);
+}
+
+struct tally {
+	uint64_t packets, differences, colours[COLOURS], worse[COLOURS], changes;
+};
+
+static uint64_t random_counter(struct prng *prng)
+{
+	static const uint64_t hz[] = {
+		1 << 30, UINT64_C(1) << 31, UINT64_C(1) << 32, GHZ, 2500000000, 3693249999};
+
+	return hz[prng_below(prng, sizeof(hz) / sizeof(hz[0]))];
+}
+
+static void compare_of_seed(
+	enum meter_kind kind, bool aware, uint64_t seed, uint64_t n, struct tally *tally)
+{
+	struct prng prng;
+	struct meters meters;
+	struct model model = {.kind = kind};
+	struct rates rates;
+	uint64_t hz, now;
+
+	prng_seed(&prng, seed);
+	hz = random_counter(&prng);
+	now = prng_next(&prng); /* it may wrap */
+	now = now > UINT64_MAX / 2 ? now / 2 : now;
+	rates = random_rates(&prng, kind);
+	meters_begin(&meters, kind, &rates, hz, now);
+	model_set(&model, &rates, hz);
+	model.at = now;
+	model.tokens[C] = model.size[C];
+	model.tokens[E] = model.size[E];
+	for (uint64_t i = 0; i < n; i++) {
+		enum colour pre = aware ? (enum colour)prng_below(&prng, COLOURS) : COLOUR_GREEN;
+		enum colour want, got;
+		uint32_t bytes;
+
+		now += random_gap(&prng, &rates, hz);
+		if (prng_below(&prng, 2000) == 0) {
+			struct colour_profile next;
+
+			rates = random_rates(&prng, kind);
+			next = colour_profile_of(kind, &rates, hz);
+			colours_change(kind, &meters.committed, &meters.second, &meters.profile,
+				&next, now);
+			model_earn(&model, now);
+			model_set(&model, &rates, hz);
+			tally->changes++;
+		}
+		bytes = random_bytes(&prng, &model);
+		want = model_packet(&model, now, bytes, pre);
+		got = meters_packet(&meters, now, bytes, pre);
+		tally->packets++;
+		tally->colours[got]++;
+		tally->worse[got] += got > pre;
+		if (got != want && tally->differences++ == 0)
+			print_error("seed %" PRIu64 ", packet %" PRIu64 ": %d, not %d\n", seed, i,
+				got, want);
+	}
+}
+
+/* All meters, colour-blind and aware: no packet has another colour than the model says. */
+static void test_exact(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < MODES; i++) {
+		struct tally tally = {0};
+		uint64_t seed = first_seed;
+
+		for (; tally.packets < n_packets; seed++) {
+			uint64_t left = n_packets - tally.packets;
+
+			compare_of_seed(modes[i].kind, modes[i].aware, seed,
+				left < PACKETS_OF_SEED ? left : PACKETS_OF_SEED, &tally);
+		}
+		print_message("%s: %" PRIu64 " packets, %" PRIu64 " limits, green %" PRIu64
+			      " yellow %" PRIu64 " red %" PRIu64 ", %" PRIu64 " differences\n",
+			modes[i].name, tally.packets, tally.changes, tally.colours[COLOUR_GREEN],
+			tally.colours[COLOUR_YELLOW], tally.colours[COLOUR_RED], tally.differences);
+		assert_int_equal(tally.differences, 0);
+		for (unsigned c = 0; c < COLOURS && n_packets >= 100000; c++)
+			assert_true(tally.colours[c] > n_packets / 50);
+		assert_true(tally.worse[COLOUR_RED] > 0 && tally.worse[COLOUR_YELLOW] > 0);
+	}
+}
+
+/* Buckets that are filled token by token, a byte each, as many times a second as the texts say. */
+struct literal {
+	enum meter_kind kind;
+	uint64_t cbs, ebs, tc, te;
+	unsigned per_tick; /* tokens of the second bucket; of the first it is one */
+};
+
+static void literal_tick(struct literal *l)
+{
+	if (l->kind == METER_SRTCM) {
+		if (l->tc < l->cbs)
+			l->tc++;
+		else if (l->te < l->ebs)
+			l->te++;
+		return;
+	}
+	if (l->tc < l->cbs)
+		l->tc++;
+	for (unsigned i = 0; i < l->per_tick; i++)
+		if (l->te < l->ebs)
+			l->te++;
+}
+
+static enum colour literal_packet(struct literal *l, uint64_t b, enum colour pre)
+{
+	if (l->kind == METER_TRTCM) {
+		if (pre == COLOUR_RED || l->te < b)
+			return COLOUR_RED;
+		l->te -= b;
+		if (pre == COLOUR_YELLOW || l->tc < b)
+			return COLOUR_YELLOW;
+		l->tc -= b;
+		return COLOUR_GREEN;
+	}
+	if (pre == COLOUR_GREEN && l->tc >= b) {
+		l->tc -= b;
+		return COLOUR_GREEN;
+	}
+	if (pre != COLOUR_RED && l->te >= b) {
+		l->te -= b;
+		return COLOUR_YELLOW;
+	}
+	return COLOUR_RED;
+}
+
+/* A byte of committed tokens a tick, and of those beside it as many as there are. */
+static void test_token_by_token(void **state)
+{
+	static const struct rates rates = {8 * GHZ, 2000, 24 * GHZ, 5000};
+
+	(void)state;
+	for (size_t m = 0; m < MODES; m++) {
+		struct literal literal = {modes[m].kind, rates.cbs, rates.pbs, rates.cbs, rates.pbs,
+			(unsigned)(rates.pir / rates.cir)};
+		struct meters meters;
+		struct prng prng;
+
+		prng_seed(&prng, first_seed);
+		meters_begin(&meters, modes[m].kind, &rates, GHZ, 0);
+		for (uint64_t now = 1; now < 300000; now++) {
+			enum colour pre = modes[m].aware ? (enum colour)prng_below(&prng, COLOURS)
+							 : COLOUR_GREEN;
+			uint32_t bytes = prng_below(&prng, 1500);
+
+			literal_tick(&literal);
+			if (prng_below(&prng, now / 50000 % 2 ? 300 : 3000))
+				continue;
+			assert_int_equal(meters_packet(&meters, now, bytes, pre),
+				literal_packet(&literal, bytes, pre));
+		}
+	}
+}
+
+/* Pairs of what just has a colour and just has not, of full buckets. */
+static void test_pairs(void **state)
+{
+	static const struct rates rates = {8 * GHZ, 1000, 16 * GHZ, 1500};
+	static const struct {
+		enum meter_kind kind;
+		uint32_t bytes[3];
+		enum colour pre[3], want[3];
+	} rows[] = {
+		{METER_SRTCM, {1000, 1500, 1}, {0, 0, 0},
+			{COLOUR_GREEN, COLOUR_YELLOW, COLOUR_RED}},
+		{METER_SRTCM, {1001, 500, 501}, {0, 0, 0},
+			{COLOUR_YELLOW, COLOUR_GREEN, COLOUR_RED}},
+		{METER_SRTCM, {1, 1501, 999}, {COLOUR_YELLOW, COLOUR_YELLOW, COLOUR_RED},
+			{COLOUR_YELLOW, COLOUR_RED, COLOUR_RED}},
+		{METER_TRTCM, {1000, 500, 1}, {0, 0, 0}, {COLOUR_GREEN, COLOUR_YELLOW, COLOUR_RED}},
+		{METER_TRTCM, {1001, 499, 1}, {0, 0, 0}, {COLOUR_YELLOW, COLOUR_GREEN, COLOUR_RED}},
+		{METER_TRTCM, {1501, 1000, 501}, {0, 0, 0}, {COLOUR_RED, COLOUR_GREEN, COLOUR_RED}},
+		{METER_TRTCM, {500, 1000, 1}, {COLOUR_YELLOW, 0, 0},
+			{COLOUR_YELLOW, COLOUR_GREEN, COLOUR_RED}},
+		{METER_TRTCM, {1, 1000, 500}, {COLOUR_RED, 0, COLOUR_YELLOW},
+			{COLOUR_RED, COLOUR_GREEN, COLOUR_YELLOW}},
+		{METER_TRTCM_4115, {1000, 1500, 1}, {0, 0, 0},
+			{COLOUR_GREEN, COLOUR_YELLOW, COLOUR_RED}},
+		{METER_TRTCM_4115, {1500, 1000, 1}, {COLOUR_YELLOW, 0, COLOUR_YELLOW},
+			{COLOUR_YELLOW, COLOUR_GREEN, COLOUR_RED}},
+		{METER_TRTCM_4115, {1, 1501, 0}, {COLOUR_RED, 0, COLOUR_RED},
+			{COLOUR_RED, COLOUR_RED, COLOUR_RED}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct meters meters;
+
+		meters_begin(&meters, rows[i].kind, &rates, GHZ, 0);
+		for (unsigned p = 0; p < 3; p++) {
+			enum colour got = meters_packet(
+				&meters, 0, rows[i].bytes[p], rows[i].pre[p]);
+
+			if (got != rows[i].want[p])
+				fail_msg("row %zu, packet %u: %d", i, p, got);
+		}
+	}
+}
+
+/* What a smaller burst leaves no room for is not spilt, and a larger one is not filled by it. */
+static void test_change(void **state)
+{
+	static const struct rates rates = {8 * GHZ, 1000, 0, 600}, small = {8 * GHZ, 100, 0, 600};
+	struct colour_profile next = colour_profile_of(METER_SRTCM, &small, GHZ);
+	struct colour_profile back = colour_profile_of(METER_SRTCM, &rates, GHZ);
+	struct meters m;
+
+	(void)state;
+	meters_begin(&m, METER_SRTCM, &rates, GHZ, 0);
+	assert_int_equal(meters_packet(&m, 0, 600, COLOUR_YELLOW), COLOUR_YELLOW);
+	colours_change(METER_SRTCM, &m.committed, &m.second, &m.profile, &next, 0);
+	assert_int_equal(meters_packet(&m, 0, 1, COLOUR_YELLOW), COLOUR_RED);
+	assert_int_equal(meters_packet(&m, 50, 50, COLOUR_YELLOW), COLOUR_YELLOW); /* that is */
+	assert_int_equal(meters_packet(&m, 50, 1, COLOUR_YELLOW), COLOUR_RED);
+	colours_change(METER_SRTCM, &m.committed, &m.second, &m.profile, &back, 60);
+	assert_int_equal(meters_packet(&m, 60, 101, COLOUR_GREEN), COLOUR_RED);
+	assert_int_equal(meters_packet(&m, 60, 100, COLOUR_GREEN), COLOUR_GREEN);
+	assert_int_equal(meters_packet(&m, 60, 10, COLOUR_GREEN), COLOUR_YELLOW);
+}
+
+/* A clock that steps back credits nothing; one that has been set back goes on from there. */
+static void test_clock(void **state)
+{
+	static const struct rates rates = {8 * GHZ, 1000, 8 * GHZ, 1000};
+	const uint64_t late = 100 * GHZ;
+
+	(void)state;
+	for (size_t i = 0; i < MODES; i++) {
+		struct meters m;
+
+		meters_begin(&m, modes[i].kind, &rates, GHZ, late);
+		assert_int_equal(meters_packet(&m, late, 1000, COLOUR_GREEN), COLOUR_GREEN);
+		(void)meters_packet(&m, late, 1000, COLOUR_GREEN);
+		assert_int_equal(meters_packet(&m, late - 500, 1, COLOUR_GREEN), COLOUR_RED);
+		assert_int_equal(meters_packet(&m, late + 10, 10, COLOUR_GREEN), COLOUR_GREEN);
+		assert_int_equal(meters_packet(&m, GHZ, 1, COLOUR_GREEN),
+			modes[i].kind == METER_TRTCM_4115 ? COLOUR_YELLOW : COLOUR_RED);
+		assert_int_equal(meters_packet(&m, GHZ + 10, 10, COLOUR_GREEN), COLOUR_GREEN);
+	}
+}
+
+/* Either bucket of a profile tells it from another; that of srtcm has no rate. */
+static void test_limits(void **state)
+{
+	static const struct rates base = {8000, 1000, 16000, 3000};
+	static const struct rates others[] = {
+		{8008, 1000, 16000, 3000},
+		{8000, 1001, 16000, 3000},
+		{8000, 1000, 16008, 3000},
+		{8000, 1000, 16000, 3001},
+	};
+	struct rates too_fast = {8000, 1000, 400 * GHZ, 1000};
+	struct meter_params params = {.kind = METER_TRTCM, .rate_bps = too_fast.pir, .burst = 1000};
+	struct colour_profile profile;
+
+	(void)state;
+	for (size_t i = 0; i < MODES; i++)
+		for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++) {
+			union meter_profile a = {
+				.trtcm = colour_profile_of(modes[i].kind, &base, GHZ)};
+			union meter_profile b = {
+				.trtcm = colour_profile_of(modes[i].kind, &others[k], GHZ)};
+
+			assert_int_equal(meter_profile_equal(modes[i].kind, &a, &b),
+				k == 2 && modes[i].kind == METER_SRTCM);
+		}
+	assert_int_equal(colour_second_set(&profile, &params, 390625000), -ERANGE);
+	assert_int_equal(colour_second_set(&profile, &params, 390625001), 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exact),
+		cmocka_unit_test(test_token_by_token),
+		cmocka_unit_test(test_pairs),
+		cmocka_unit_test(test_change),
+		cmocka_unit_test(test_clock),
+		cmocka_unit_test(test_limits),
+	};
+
+	if (argc > 1)
+		first_seed = strtoull(argv[1], NULL, 0);
+	if (argc > 2)
+		n_packets = strtoull(argv[2], NULL, 0);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,701 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A policy whose packets have colours: from a configuration to verdicts, marks and counts; and over
+ * limiters whose parts move. That colours are those of the RFCs is test_colours.c's.
+ */
+#include "config_cases.h"
+
+#include <inttypes.h>
+
+#include "base/prng.h"
+#include "config/describe.h"
+#include "config/load.h"
+#include "engine/counts.h"
+#include "engine/states.h"
+#include "police/charge.h"
+#include "police/coloured.h"
+#include "police/excerpt.h"
+#include "police/expire.h"
+#include "police/extended.h"
+#include "policy/diff.h"
+#include "policy/kind.h"
+#include "policy/shadow.h"
+
+#define GHZ UINT64_C(1000000000)
+
+#define AT                "w.json:1: policies[0] 'p'."
+#define METER(meter)      ", 'meter': '" meter "'"
+#define TRTCM(more)       LIMITED(METER("trtcm") ", 'peak': {'limit': '20Mbit/s'}" more)
+#define RFC4115(more)     LIMITED(METER("trtcm-4115") ", 'excess': {'limit': '5Mbit/s'}" more)
+#define SRTCM(more)       LIMITED(METER("srtcm") more)
+#define COLOURS_(members) TRTCM(", 'colours': {" members "}")
+#define ALL3              "'srtcm', 'trtcm' or 'trtcm-4115'\n"
+
+static void test_keys(void **state)
+{
+	static const struct config_case cases[] = {
+		{TRTCM(""), ""},
+		{RFC4115(""), ""},
+		{SRTCM(""), ""},
+		{SRTCM(", 'excess': {'burst': '1B'}"), ""},
+		{TRTCM(", 'guarantee': 'conserved'"), ""},
+		{LIMITED(METER("trtcm")), AT "peak: missing: expected an object such as {'limit': "
+					     "'200Mbit/s'} with the meter 'trtcm'\n"},
+		{LIMITED(METER("trtcm-4115")),
+			AT "excess: missing: expected an object such as "
+			   "{'limit': '50Mbit/s'} with the meter 'trtcm-4115'\n"},
+		{LIMITED(METER("trtcm") ", 'peak': {'burst': '5MB'}"),
+			AT "peak.limit: missing: expected bit/s such as '10Mbit/s'\n"},
+		{SRTCM(", 'excess': {'limit': '5Mbit/s', 'burst': '5MB'}"), AT
+			"excess.limit: '5Mbit/s': expected none with the meter 'srtcm', where what "
+			"the burst has no room for goes there\n"},
+		{SRTCM(", 'peak': {'limit': '20Mbit/s'}"),
+			AT "peak: an object: expected none unless 'meter' is 'trtcm'\n"},
+		{LIMITED(METER("trtcm") ", 'peak': {'limit': '20Mbit/s'}, 'excess': {'limit': "
+					"'5Mbit/s'}"),
+			AT "excess: an object: expected none unless 'meter' is 'srtcm' or "
+			   "'trtcm-4115'\n"},
+		{LIMITED(", 'colours': {}"),
+			AT "colours: an empty object: expected none unless 'meter' is " ALL3},
+		/* a peak is no less than the limit, nor its burst */
+		{LIMITED(METER("trtcm") ", 'peak': {'limit': '10Mbit/s'}"), ""},
+		{LIMITED(METER("trtcm") ", 'peak': {'limit': '9999999bit/s'}"),
+			AT "peak.limit: '9999999bit/s': expected at least the limit, 10Mbit/s\n"},
+		{LIMITED(METER(
+			 "trtcm") ", 'burst': '500kB', 'peak': {'limit': '10Mbit/s', 'burst': "
+				  "'500kB'}"),
+			""},
+		{LIMITED(METER(
+			 "trtcm") ", 'burst': '500kB', 'peak': {'limit': '10Mbit/s', 'burst': "
+				  "'499999B'}"),
+			AT
+			"peak.burst: '499999B': expected at least the burst of the limit, 500kB\n"},
+		{LIMITED(METER("trtcm-4115") ", 'excess': {'limit': '8kbit/s', 'burst': '1B'}"),
+			""},
+		{POLICY(METER(
+			 "trtcm") ", 'count': 'packets', 'limit': '600/min', 'peak': {'limit': "
+				  "'10/s'}"),
+			""},
+		{POLICY(METER(
+			 "trtcm") ", 'count': 'packets', 'limit': '601/min', 'peak': {'limit': "
+				  "'10/s'}"),
+			AT "peak.limit: '10/s': expected at least the limit, 601/min\n"},
+		{POLICY(METER("srtcm") ", 'count': 'flows', 'limit': '600/min'"),
+			AT "meter: 'srtcm': expected another unless 'count' is 'bytes' or "
+			   "'packets'\n"},
+		/* what else it does not go with */
+		{TRTCM(", 'per': 'src'"), AT "meter: 'trtcm': expected another beside 'per'\n"},
+		{TRTCM(", 'action': 'drop'"), AT
+			"action: 'drop': expected none with a meter of colours, which have actions "
+			"in 'colours'\n"},
+		{TRTCM(", 'mark': 'ef'"),
+			AT "mark: 'ef': expected none unless 'action' is 'mark'\n"},
+		{TRTCM(", 'allocator': 'adaptor'"),
+			AT "meter: 'trtcm': expected 'token-bucket' or 'gcra' with the allocator "
+			   "'adaptor'\n"},
+		{TRTCM(", 'trial': {'limit': '5Mbit/s'}"),
+			AT "trial.meter: missing: expected 'token-bucket', 'gcra', 'fixed-window', "
+			   "'hybrid' or 'phantom' in a trial of this policy\n"},
+		{TRTCM(", 'trial': {'meter': 'token-bucket', 'limit': '5Mbit/s'}"), ""},
+		{LIMITED(", 'trial': {'meter': 'trtcm'}"),
+			AT "trial.meter: 'trtcm': expected 'token-bucket', 'gcra', 'fixed-window', "
+			   "'hybrid' or 'phantom' in a trial of this policy\n"},
+		{TRTCM(", 'schedule': {'zone': 'UTC', 'entries': [{'from': '08:00', 'to': '18:00', "
+		       "'limit': '20Mbit/s'}]}"),
+			""},
+		{TRTCM(", 'schedule': {'zone': 'UTC', 'entries': [{'from': '08:00', 'to': '18:00', "
+		       "'limit': '21Mbit/s'}]}"),
+			AT
+			"schedule.entries[0].limit: '21Mbit/s': expected at most that of 'peak', "
+			"20Mbit/s\n"},
+		/* colours */
+		{COLOURS_("'green': 'pass', 'yellow': {'mark': 'af12'}, 'red': 'drop'"), ""},
+		{COLOURS_("'green': {'mark': 10}, 'yellow': 'count', 'red': {'mark': 'ecn'}"), ""},
+		{COLOURS_("'green': 'shape'"),
+			AT "colours.green: 'shape': expected 'pass' or 'drop' or 'count'\n"},
+		{COLOURS_("'red': 5"),
+			AT "colours.red: 5: expected 'pass', 'drop', 'count' or a mark such as "
+			   "{'mark': 'af12'}\n"},
+		{COLOURS_("'yellow': {'mark': 'af99'}"), AT
+			"colours.yellow.mark: 'af99': expected 'ecn' or a DSCP from 0 to 63, or its "
+			"name such as 'af41'\n"},
+		{COLOURS_("'yellow': {}"), AT
+			"colours.yellow.mark: missing: expected 'ecn' or a DSCP from 0 to 63, or "
+			"its name such as 'af41'\n"},
+		{COLOURS_("'aware': true, 'dscp': {'ef': 'green', '0': 'red', 'note': 'x'}"), ""},
+		{COLOURS_("'dscp': {'ef': 'green'}"),
+			AT "colours.dscp: an object: expected none unless 'aware' is true\n"},
+		{COLOURS_("'aware': true, 'dscp': {'ef': 'green', '46': 'red'}"), AT
+			"colours.dscp.46: a DSCP that has a colour already: expected it once: 'ef' "
+			"and '46' are one\n"},
+		{COLOURS_("'aware': true, 'dscp': {'64': 'green'}"), AT
+			"colours.dscp.64: no DSCP: expected keys from '0' to '63', or names such as "
+			"'af41'\n"},
+		{COLOURS_("'aware': true, 'dscp': {'0': 'blue'}"),
+			AT "colours.dscp.0: 'blue': expected 'green' or 'yellow' or 'red'\n"},
+		{COLOURS_("'aware': true, 'dscp': 'af11'"),
+			AT "colours.dscp: 'af11': expected an object such as {'af11': 'green'}\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_defaults(void **state)
+{
+	struct config *config = must_parse(POLICIES(
+		"{'name': 'a', 'limit': '10Mbit/s', 'meter': 'srtcm', 'match': {'vlan': 1}},"
+		"{'name': 'b', 'limit': '10Mbit/s', 'burst': '2MB', 'meter': 'trtcm',"
+		" 'peak': {'limit': '20Mbit/s'}, 'match': {'vlan': 2}},"
+		"{'name': 'c', 'limit': '10Mbit/s', 'meter': 'trtcm-4115',"
+		" 'excess': {'limit': '20Mbit/s'}, 'colours': {'aware': true, 'dscp':"
+		" {'af12': 'red', 'cs1': 'yellow'}, 'red': {'mark': 'cs1'}}}"));
+	const struct policy *a = &config->policies[0], *b = a + 1, *c = a + 2;
+
+	(void)state;
+	assert_int_equal(a->colours.second.burst_bytes, a->burst_bytes);
+	assert_int_equal(a->burst_bytes, 312500);                 /* as a token bucket's */
+	assert_int_equal(b->colours.second.burst_bytes, 2000000); /* no less than the burst */
+	assert_int_equal(c->colours.second.burst_bytes, 625000);
+	assert_int_equal(a->action, ACTION_DROP);
+	assert_int_equal(c->action, ACTION_MARK);
+	assert_int_equal(c->mark, 8);
+	assert_false(a->colours.aware);
+	for (unsigned dscp = 0; dscp < COLOUR_DSCPS; dscp++) {
+		bool assured = dscp >= 10 && dscp <= 38 && dscp % 2 == 0;
+		enum colour want = assured && dscp % 8 == 4   ? COLOUR_YELLOW
+				   : assured && dscp % 8 == 6 ? COLOUR_RED
+							      : COLOUR_GREEN;
+
+		assert_int_equal(a->colours.of_dscp[dscp], want);
+		want = dscp == 12 ? COLOUR_RED : dscp == 8 ? COLOUR_YELLOW : want;
+		assert_int_equal(c->colours.of_dscp[dscp], want);
+	}
+	assert_string_equal(policy_needs_worker(a), "colours packets");
+	assert_false(policy_is_one_bucket(a));
+	config_free(config);
+}
+
+/* What a policy counts goes on; its buckets, too, unless colours are another's. */
+static void test_diff(void **state)
+{
+	static const struct {
+		const char *from, *to;
+		uint8_t change;
+		bool lasts;
+	} cases[] = {
+		{TRTCM(""), COLOURS_("'aware': false, 'yellow': 'pass', 'red': 'drop'"), 0, true},
+		{TRTCM(""), LIMITED(METER("trtcm") ", 'peak': {'limit': '30Mbit/s'}"), POLICY_TERMS,
+			true},
+		{SRTCM(""), SRTCM(", 'excess': {'burst': '5MB'}"), POLICY_TERMS, true},
+		{TRTCM(""), COLOURS_("'aware': true"), POLICY_TERMS, false},
+		{TRTCM(""), COLOURS_("'yellow': {'mark': 12}"), POLICY_TERMS, false},
+		{COLOURS_("'yellow': {'mark': 12}"), COLOURS_("'yellow': {'mark': 14}"),
+			POLICY_TERMS, false},
+		{COLOURS_("'aware': true"), COLOURS_("'aware': true, 'dscp': {'0': 'red'}"),
+			POLICY_TERMS, false},
+		{TRTCM(""), RFC4115(""), POLICY_ANEW | POLICY_TERMS, true},
+		{LIMITED(""), SRTCM(""), POLICY_ANEW | POLICY_TERMS, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config *from = must_parse(cases[i].from), *to = must_parse(cases[i].to);
+		struct config_diff *diff;
+
+		assert_int_equal(config_diff(from, to, "w.json", stderr, &diff), 0);
+		if (diff->changes[0] != cases[i].change)
+			fail_msg("row %zu: %d", i, diff->changes[0]);
+		assert_int_equal(
+			policy_state_lasts(&from->policies[0], &to->policies[0]), cases[i].lasts);
+		config_diff_free(diff);
+		config_free(from);
+		config_free(to);
+	}
+}
+
+static void test_words(void **state)
+{
+	static const struct {
+		const char *document, *words;
+	} cases[] = {
+		{COLOURS_("'yellow': {'mark': 'af12'}"),
+			"  green: the limit, burst 312.5kB; passes\n"
+			"  yellow: up to a peak of 20Mbit/s, burst 625kB; is marked (DSCP 12), or "
+			"dropped if it cannot be\n"
+			"  red: all else; is dropped\n"
+			"    (two rates, three colours: RFC 2698)\n"
+			"    whatever colour packets come with\n"},
+		{RFC4115(", 'colours': {'aware': true, 'dscp': {'ef': 'red'}, 'red': 'count'}"),
+			"  yellow: besides the limit up to 5Mbit/s, burst 156.25kB; passes\n"
+			"  red: all else; is counted, and passes\n"
+			"    (two rates, three colours: RFC 4115)\n"
+			"    no better than the colour that packets come with, by DSCP: 12 yellow, 14 "
+			"red, 20 yellow, 22 red, 28 yellow, 30 red, 36 yellow, 38 red, 46 red, others "
+			"green\n"},
+		{SRTCM(""), "  yellow: what the limit has left unused, burst 312.5kB; passes\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config *config = must_parse(cases[i].document);
+		char *text = NULL;
+		size_t len = 0;
+		FILE *out = open_memstream(&text, &len);
+
+		config_describe(config, out);
+		fclose(out);
+		if (!strstr(text, cases[i].words))
+			fail_msg("%s\nnot in\n%s", cases[i].words, text);
+		free(text);
+		config_free(config);
+	}
+}
+
+/* In shadow nothing is dropped or marked; what is green is as if nobody had looked. */
+static void test_shadow(void **state)
+{
+	struct config *config = must_parse(
+		COLOURS_("'green': {'mark': 10}, 'yellow': {'mark': 'ecn'}, 'red': 'drop'"));
+	const struct policy *policy = &config->policies[0];
+
+	(void)state;
+	config_enter_shadow(config);
+	assert_int_equal(policy->colours.actions[COLOUR_GREEN].action, ACTION_PASS);
+	assert_int_equal(policy->colours.actions[COLOUR_YELLOW].action, ACTION_COUNT);
+	assert_int_equal(policy->colours.actions[COLOUR_RED].action, ACTION_COUNT);
+	assert_int_equal(policy->action, ACTION_COUNT);
+	config_free(config);
+}
+
+/* ---- on a worker */
+
+struct lane {
+	struct config *config;
+	struct limit_profile profile;
+	struct policy_state state;
+	void *memory;
+};
+
+static const struct sampling every = {0}; /* packet */
+
+static struct limiter_view view_of(const struct policy *policy, double part)
+{
+	return (struct limiter_view){
+		.limit = policy_rate(policy),
+		.local_limit = policy_rate(policy) * part,
+		.local_burst = (uint64_t)((double)policy->burst_bytes * part),
+	};
+}
+
+static void lane_start(struct lane *lane, const char *document)
+{
+	const struct policy_start start = {.now = 0, .hz = GHZ};
+	const struct policy *policy;
+	struct limiter_view view;
+
+	lane->config = must_parse(document);
+	policy = &lane->config->policies[0];
+	view = view_of(policy, 1);
+	lane->memory = aligned_alloc(CACHE_LINE, policy_extended_bytes(policy));
+	assert_int_equal(limit_profile_init(&lane->profile, policy, 0, &view, &every, 1, GHZ), 0);
+	policy_state_init(&lane->state, lane->memory, policy, &lane->profile, &start);
+}
+
+static void lane_stop(struct lane *lane)
+{
+	free(lane->memory);
+	config_free(lane->config);
+}
+
+static enum verdict lane_police(
+	struct lane *lane, uint32_t bytes, uint8_t dscp, bool markable, uint64_t now, int *mark)
+{
+	const struct packet packet = {.family = PACKET_IPV4, .dscp = dscp};
+	enum verdict verdict = police_charge(&lane->state, &packet, NULL, bytes, now);
+
+	*mark = 0;
+	if (verdict != VERDICT_MARK)
+		return verdict;
+	*mark = police_mark(&lane->state);
+	police_marked(&lane->state, &packet, NULL, bytes, now, markable);
+	return verdict;
+}
+
+/* One packet of each colour: its verdict and mark, and what is counted of it. */
+static void test_actions(void **state)
+{
+#define SMALL \
+	", 'burst': '2kB', 'match': {'proto': 'udp'}, 'peak': {'limit': '10Mbit/s', 'burst': '4kB'}"
+#define ACTS(members) LIMITED(METER("trtcm") SMALL ", 'colours': {" members "}")
+	static const struct {
+		const char *document;
+		bool markable;
+		enum verdict verdicts[COLOURS];
+		int marks[COLOURS];
+		uint64_t dropped, over, beyond; /* bytes, but of the last */
+	} rows[] = {
+		{ACTS(""), true, {VERDICT_PASS, VERDICT_PASS, VERDICT_DROP}, {0}, 1500, 0, 1},
+		{ACTS("'green': {'mark': 10}, 'yellow': {'mark': 12}, 'red': {'mark': 'ecn'}"),
+			true, {VERDICT_MARK, VERDICT_MARK, VERDICT_MARK}, {10, 12, MARK_ECN}, 0,
+			1000 + 1500, 0},
+		{ACTS("'green': {'mark': 10}, 'yellow': {'mark': 12}, 'red': {'mark': 'ecn'}"),
+			false, {VERDICT_MARK, VERDICT_MARK, VERDICT_MARK}, {10, 12, MARK_ECN},
+			2000 + 1000 + 1500, 0, 0},
+		{ACTS("'yellow': 'count', 'red': 'count'"), true,
+			{VERDICT_PASS, VERDICT_COUNT, VERDICT_COUNT}, {0}, 0, 2500, 0},
+		{ACTS("'yellow': 'drop', 'red': 'pass'"), true,
+			{VERDICT_PASS, VERDICT_DROP, VERDICT_PASS}, {0}, 1000, 0, 1},
+		{ACTS("'green': 'drop', 'yellow': 'pass', 'red': 'pass'"), true,
+			{VERDICT_DROP, VERDICT_PASS, VERDICT_PASS}, {0}, 2000, 0, 2},
+	};
+	static const uint32_t bytes[COLOURS] = {2000, 1000, 1500};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct policy_state *s;
+		struct coloured *coloured;
+		struct lane lane;
+
+		lane_start(&lane, rows[i].document);
+		s = &lane.state;
+		coloured = police_coloured(s->other);
+		for (unsigned c = 0; c < COLOURS; c++) {
+			int mark;
+
+			assert_int_equal(
+				lane_police(&lane, bytes[c], 0, rows[i].markable, 0, &mark),
+				rows[i].verdicts[c]);
+			assert_int_equal(mark, rows[i].marks[c]);
+			assert_int_equal(coloured->counts[c].packets, 1);
+			assert_int_equal(coloured->counts[c].bytes, bytes[c]);
+		}
+		assert_int_equal(s->packets, 3);
+		assert_int_equal(s->bytes, 4500);
+		assert_int_equal(police_dropped_bytes(s), rows[i].dropped);
+		assert_int_equal(police_over_bytes(s), rows[i].over);
+		assert_int_equal(coloured->beyond, rows[i].beyond);
+		lane_stop(&lane);
+	}
+}
+
+/* A packet is no better than it came, if that is asked for. */
+static void test_aware(void **state)
+{
+#define AWARE(aware) LIMITED(METER("trtcm") SMALL ", 'colours': {'aware': " aware "}")
+	static const struct {
+		uint8_t dscp;
+		enum colour want;
+	} rows[] = {{10, COLOUR_GREEN}, {12, COLOUR_YELLOW}, {14, COLOUR_RED}, {0, COLOUR_GREEN},
+		{38, COLOUR_RED}, {46, COLOUR_GREEN}, {36, COLOUR_YELLOW}, {63, COLOUR_GREEN}};
+	struct lane aware, blind;
+	int mark;
+
+	(void)state;
+	lane_start(&aware, AWARE("true"));
+	lane_start(&blind, AWARE("false"));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		(void)lane_police(&aware, 100, rows[i].dscp, true, i * GHZ, &mark);
+		(void)lane_police(&blind, 100, rows[i].dscp, true, i * GHZ, &mark);
+		assert_int_equal(police_coloured(aware.state.other)->colour, rows[i].want);
+		assert_int_equal(police_coloured(blind.state.other)->colour, COLOUR_GREEN);
+	}
+	lane_stop(&aware);
+	lane_stop(&blind);
+}
+
+/* Another limit, none for a while, and all spent: both buckets follow. */
+static void test_limits(void **state)
+{
+	struct lane lane;
+	struct limiter_view view;
+	struct limit_profile profile;
+	const struct policy *policy;
+	int mark;
+
+	(void)state;
+	lane_start(&lane, ACTS(""));
+	policy = &lane.config->policies[0];
+	policy_state_spend(&lane.state, 0);
+	assert_int_equal(lane_police(&lane, 1, 0, true, 0, &mark), VERDICT_DROP);
+	view = view_of(policy, 0);
+	assert_int_equal(limit_profile_init(&profile, policy, 0, &view, &every, 1, GHZ), 0);
+	police_limit(&lane.state, &profile, 700); /* less than a byte */
+	assert_int_equal(lane_police(&lane, 1, 0, true, GHZ, &mark), VERDICT_DROP);
+	view = view_of(policy, 0.5);
+	assert_int_equal(limit_profile_init(&profile, policy, 0, &view, &every, 1, GHZ), 0);
+	police_limit(&lane.state, &profile, GHZ);
+	assert_int_equal(lane_police(&lane, 1, 0, true, GHZ + 1000, &mark), VERDICT_DROP);
+	assert_int_equal(lane_police(&lane, 1, 0, true, GHZ + 1601, &mark), VERDICT_PASS);
+	assert_int_equal(police_coloured(lane.state.other)->colour, COLOUR_GREEN);
+	police_expire(&lane.state, UINT8_MAX, GHZ + 1601); /* all of it ends */
+	assert_int_equal(lane_police(&lane, 1, 0, true, 3 * GHZ, &mark), VERDICT_DROP);
+	lane_stop(&lane);
+}
+
+/* What `explain` asks of is a copy of all that a packet depends on. */
+static void test_excerpt(void **state)
+{
+	const struct packet packet = {.family = PACKET_IPV4};
+	struct extents extents = {0};
+	struct police_beside beside;
+	struct policy_state copy;
+	struct lane lane;
+	uint8_t *memory;
+	size_t bytes;
+	int mark;
+
+	(void)state;
+	lane_start(&lane, ACTS("'red': {'mark': 'cs1'}"));
+	(void)lane_police(&lane, 2000, 0, true, 0, &mark);
+	bytes = policy_extended_bytes(&lane.config->policies[0]);
+	memory = aligned_alloc(CACHE_LINE, bytes);
+	memset(memory, 0, bytes);
+	police_excerpt(&lane.state, &packet, NULL, &extents);
+	for (unsigned i = 0; i < extents.n; i++)
+		memcpy(memory + ((const uint8_t *)extents.of[i].at - (uint8_t *)lane.memory),
+			extents.of[i].at, extents.of[i].bytes);
+	copy = lane.state;
+	beside = (struct police_beside){.from = lane.memory, .to = memory};
+	police_excerpt_settle(&copy, &beside);
+	assert_int_equal(police_charge(&copy, &packet, NULL, 2001, 0), VERDICT_MARK);
+	assert_int_equal(police_mark(&copy), 8);
+	assert_int_equal(police_charge(&copy, &packet, NULL, 2000, 0), VERDICT_PASS);
+	assert_int_equal(police_coloured(copy.other)->colour, COLOUR_YELLOW);
+	assert_int_equal(police_coloured(lane.state.other)->colour, COLOUR_GREEN);
+	free(memory);
+	lane_stop(&lane);
+}
+
+/* A limiter has the same part of the peak as of the limit, and its workers likewise. */
+static void test_parts(void **state)
+{
+	static const struct {
+		const char *document;
+		double part, share;
+		uint64_t rate, second; /* bytes a second */
+		uint64_t burst, deep;
+	} rows[] = {
+#define PARTS(guarantee)                                                    \
+	LIMITED(METER("trtcm") ", 'burst': '1MB', 'guarantee': '" guarantee \
+			       "', 'peak': {'limit': '20Mbit/s', 'burst': '4MB'}")
+		{PARTS("soft"), 1, 1, 1250000, 2500000, 1000000, 4000000},
+		{PARTS("soft"), 0.5, 1, 625000, 1250000, 500000, 2000000},
+		{PARTS("soft"), 0.5, 0.25, 156250, 312500, 125000, 500000},
+		{PARTS("conserved"), 0.25, 0.5, 156250, 312500, 125000, 500000},
+		{PARTS("soft"), 0.001, 1, 1250, 2500, 1000, 9084}, /* six frames */
+		{PARTS("conserved"), 0, 1, 0, 0, 0, 0},
+		{SRTCM(", 'burst': '1MB', 'excess': {'burst': '2MB'}"), 0.5, 0.5, 312500, 0, 250000,
+			500000},
+		{LIMITED(METER("trtcm-4115") ", 'burst': '1MB', 'excess': {'limit': '5Mbit/s', "
+					     "'burst': '100kB'}"),
+			0.5, 0.5, 312500, 156250, 250000, 25000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct config *config = must_parse(rows[i].document);
+		const struct policy *policy = &config->policies[0];
+		struct limiter_view view = view_of(policy, rows[i].part);
+		const struct colour_profile *got;
+		struct limit_profile profile;
+
+		assert_int_equal(limit_profile_init(&profile, policy, 0, &view, &every,
+					 rows[i].share, UINT64_C(1) << 30),
+			0);
+		got = &profile.meter.trtcm;
+		if ((uint64_t)got->committed.rate != rows[i].rate << 26 ||
+			(uint64_t)got->second.rate != rows[i].second << 26 ||
+			got->committed.burst != rows[i].burst << TOKEN_BYTE ||
+			got->second.burst != rows[i].deep << TOKEN_BYTE)
+			fail_msg("row %zu: %g %g, %" PRIu64 " %" PRIu64, i,
+				(double)got->committed.rate / (1 << 26),
+				(double)got->second.rate / (1 << 26),
+				got->committed.burst >> TOKEN_BYTE,
+				got->second.burst >> TOKEN_BYTE);
+		config_free(config);
+	}
+}
+
+/* ---- over limiters */
+
+#define LIMITERS 2
+#define WORKERS  3
+#define RATE     1250000 /* bytes a second, committed */
+#define PEAK     2500000
+#define BURST    60000
+#define DEEP     150000
+#define MOST     1514
+
+struct limiters {
+	const struct policy *policy;
+	struct engine engines[LIMITERS];
+	struct limiter_view views[LIMITERS];
+	double rate; /* parts of the limit that nobody has, as they move */
+	uint64_t burst;
+	struct prng prng;
+};
+
+static void enforce_part(struct limiters *l, unsigned i, uint64_t now)
+{
+	const struct engine_limit limit = {.policy = l->policy, .hz = GHZ, .view = l->views[i]};
+
+	assert_int_equal(engine_enforce(&l->engines[i], &limit, now), 0);
+}
+
+/* Some of what one has is let go of; or what is on its way arrives: never both at once. */
+static void move_parts(struct limiters *l, uint64_t now)
+{
+	unsigned i = prng_below(&l->prng, LIMITERS);
+	struct limiter_view *view = &l->views[i];
+
+	if (prng_below(&l->prng, 2)) {
+		double rate = view->local_limit * prng_below(&l->prng, 1000) / 1000;
+		uint64_t burst = view->local_burst * prng_below(&l->prng, 1000) / 1000;
+
+		view->local_limit -= rate;
+		view->local_burst -= burst;
+		l->rate += rate;
+		l->burst += burst;
+	} else {
+		view->local_limit += l->rate;
+		view->local_burst += l->burst;
+		l->rate = 0;
+		l->burst = 0;
+	}
+	enforce_part(l, i, now);
+}
+
+static void begin_limiters(struct limiters *l, const struct policy *policy, uint64_t seed)
+{
+	*l = (struct limiters){.policy = policy};
+	prng_seed(&l->prng, seed);
+	for (unsigned i = 0; i < LIMITERS; i++) {
+		struct engine_limit limit = {
+			.policy = policy, .hz = GHZ, .view = view_of(policy, 1.0 / LIMITERS)};
+
+		l->views[i] = limit.view;
+		assert_int_equal(engine_states_alloc(&l->engines[i], WORKERS, 1), 0);
+		l->engines[i].frame = MOST;
+		for (unsigned w = 0; w < WORKERS; w++)
+			assert_int_equal(engine_states_add(&l->engines[i], w, &limit,
+						 &(struct policy_start){.hz = GHZ}),
+				0);
+		assert_int_equal(engine_begin(&l->engines[i], &limit, 0, 0, false), 0);
+	}
+}
+
+static struct policy_totals totals_of(struct limiters *l)
+{
+	struct policy_totals all = {0};
+
+	for (unsigned i = 0; i < LIMITERS; i++) {
+		struct policy_totals totals;
+
+		(void)engine_totals(&l->engines[i], 0, &totals);
+		all.passed_bytes += totals.passed_bytes;
+		all.dropped_bytes += totals.dropped_bytes;
+		all.beyond_packets += totals.beyond_packets;
+		for (unsigned c = 0; c < COLOURS; c++)
+			all.colours[c].bytes += totals.colours[c].bytes;
+	}
+	return all;
+}
+
+static void offer_packets(struct limiters *l, uint64_t now)
+{
+	static const struct packet packet = {.family = PACKET_IPV4};
+
+	for (unsigned n = prng_below(&l->prng, 8); n > 0; n--) {
+		struct engine *engine = &l->engines[prng_below(&l->prng, LIMITERS)];
+		uint32_t cost;
+
+		(void)engine_states_police(engine, prng_below(&l->prng, WORKERS), 0, &packet, NULL,
+			60 + prng_below(&l->prng, MOST - 59), now, &cost);
+	}
+}
+
+/*
+ * The limit is conserved: whoever has which part of it, and while it moves, no more is green over
+ * any time than the limit and its burst. The peak is soft: parts of it are as those of the limit,
+ * so that here it is passed by what bursts are rounded up to, if at all.
+ */
+static void test_conserved(void **state)
+{
+	struct config *config = must_parse(LIMITED(METER(
+		"trtcm") ", 'accounting': 'l2', 'guarantee': 'conserved', 'match': {'proto': 'udp'}, 'burst': "
+			 "'60kB', 'peak': {'limit': '20Mbit/s', 'burst': '150kB'}"));
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		uint64_t now = 0, steps = 20000, green_room = BURST, room = DEEP * 2, before = 0;
+		struct policy_totals totals = {0};
+		uint64_t passed = 0;
+		struct limiters l;
+
+		begin_limiters(&l, &config->policies[0], seed);
+		for (uint64_t i = 0; i < steps; i++) {
+			uint64_t gap = prng_below(&l.prng, 4000000);
+			uint64_t earned = (uint64_t)RATE * (now + gap) / GHZ -
+					  (uint64_t)RATE * now / GHZ;
+
+			now += gap;
+			if (prng_below(&l.prng, 10) == 0)
+				move_parts(&l, now);
+			offer_packets(&l, now);
+			totals = totals_of(&l);
+			/* A bucket beside them all, that is never empty. */
+			green_room += earned;
+			green_room = green_room < BURST ? green_room : BURST;
+			room += 2 * earned;
+			room = room < 2 * DEEP ? room : 2 * DEEP;
+			if (totals.colours[COLOUR_GREEN].bytes - before > green_room + 1)
+				fail_msg("seed %" PRIu64 ": green beyond the limit", seed);
+			green_room -= totals.colours[COLOUR_GREEN].bytes - before;
+			before = totals.colours[COLOUR_GREEN].bytes;
+			if (totals.passed_bytes - passed > room + 2)
+				fail_msg("seed %" PRIu64 ": passed beyond the peak", seed);
+			room -= totals.passed_bytes - passed;
+			passed = totals.passed_bytes;
+		}
+		assert_true(totals.colours[COLOUR_GREEN].bytes > RATE * (now / GHZ) / 4);
+		assert_true(totals.colours[COLOUR_YELLOW].bytes > 0 && totals.dropped_bytes > 0);
+		assert_true(totals.beyond_packets > 0);
+		assert_int_equal(totals.dropped_bytes, totals.colours[COLOUR_RED].bytes);
+		for (unsigned i = 0; i < LIMITERS; i++)
+			engine_states_free(&l.engines[i], 1);
+	}
+	config_free(config);
+}
+
+/* What is yellow passes, and is evidence all the same that more is asked for than the limit. */
+static void test_evidence(void **state)
+{
+	struct policy_totals totals = {
+		.dropped_packets = 1, .over_packets = 10, .beyond_packets = 100};
+
+	(void)state;
+	assert_int_equal(policy_totals_evidence(&totals), 111);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_diff),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_shadow),
+		cmocka_unit_test(test_actions),
+		cmocka_unit_test(test_aware),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_excerpt),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_conserved),
+		cmocka_unit_test(test_evidence),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
