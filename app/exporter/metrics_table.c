@@ -40,6 +40,12 @@
 			help ", in bytes as the policy accounts for them"),           \
 		POLICY(name "_flows", COUNTER, what "_units", "flows", help ", in flows")
 
+/* What came, of policies whose packets have colours. */
+#define POLICY_COLOUR(name, what, help)                                               \
+	POLICY(name "_packets", COUNTER, what "_packets", NULL, help ", in packets"), \
+		POLICY(name "_bytes", COUNTER, what "_units", "bytes",                \
+			help ", in bytes as the policy accounts for them")
+
 /* What there is of a total. */
 #define POLICY_BUDGET(name, column, help)                                \
 	POLICY(name "_bytes", GAUGE, column, "bytes", help),             \
@@ -173,6 +179,10 @@ const struct metric metrics[] = {
 	POLICY_COUNT("weir_policy_passed", "passed", "Passed"),
 	POLICY_COUNT("weir_policy_dropped", "dropped", "Dropped, as the limit says"),
 	POLICY_COUNT("weir_policy_over", "over", "Passed though over the limit (mark, count)"),
+	POLICY_COLOUR("weir_policy_green", "green", "Came, and were green: within the limit"),
+	POLICY_COLOUR("weir_policy_yellow", "yellow",
+		"Came, and were yellow: beyond the limit, within its peak or excess"),
+	POLICY_COLOUR("weir_policy_red", "red", "Came, and were red: beyond both"),
 	POLICY("weir_policy_fallback_packets", COUNTER, "fallback_packets", NULL,
 		"Packets that passed though their total did not pay for them"),
 	POLICY("weir_policy_waiting_packets", GAUGE, "waiting_packets", NULL,

@@ -275,6 +275,7 @@ int explain_print(const json_t *document, struct view *view)
 		{"burst here", "state.local_burst", KIND_UNITS},
 		{"left at the worker", "state.level", KIND_COUNT},
 		{"left for all workers", "state.level_shared", KIND_COUNT},
+		{"colour", "state.colour", KIND_TEXT},
 		{"packets that wait", "state.waiting_packets", KIND_COUNT},
 		{"wire", "wire", KIND_TEXT},
 		{"direction", "direction", KIND_TEXT},

@@ -273,8 +273,9 @@ int limits_print(const json_t *document, struct view *view)
 /* What of a policy's fields only some have: members of these. */
 static const struct {
 	const char *fields, *has;
-} parts_of_policy[] = {
-	{"shape.", "shape"}, {"slo.", "shape"}, {"trial.", "trial"}, {"parent.", "parent"}};
+} parts_of_policy[] = {{"shape.", "shape"}, {"slo.", "shape"}, {"trial.", "trial"},
+	{"parent.", "parent"}, {"colours.peak.", "colours.peak"},
+	{"colours.excess.", "colours.excess"}, {"colours.", "colours"}};
 
 static bool policy_has_field(const json_t *policy, const struct field *field)
 {
@@ -299,7 +300,7 @@ static unsigned policy_fields(
 	return has;
 }
 
-static const struct field policy_shown[] = {
+static const struct field fields_of_policy[] = {
 	{"policy", "name", KIND_TEXT},
 	{"match", "match", KIND_TEXT},
 	{"allocator", "allocator", KIND_TEXT},
@@ -337,6 +338,23 @@ static const struct field policy_shown[] = {
 	{"dropped", "dropped.packets", KIND_COUNT},
 	{"dropped bytes", "dropped.bytes", KIND_COUNT},
 	{"passed over limit", "over.packets", KIND_COUNT},
+	/* Only of policies whose packets have colours. */
+	{"peak", "colours.peak.limit", KIND_RATE},
+	{"burst of it", "colours.peak.burst", KIND_UNITS},
+	{"peak here", "colours.peak.local_limit", KIND_RATE},
+	{"excess", "colours.excess.limit", KIND_RATE},
+	{"burst of it", "colours.excess.burst", KIND_UNITS},
+	{"excess here", "colours.excess.local_limit", KIND_RATE},
+	{"aware of colours", "colours.aware", KIND_TEXT},
+	{"green", "colours.green.packets", KIND_COUNT},
+	{"green bytes", "colours.green.bytes", KIND_COUNT},
+	{"green: action", "colours.green.action", KIND_TEXT},
+	{"yellow", "colours.yellow.packets", KIND_COUNT},
+	{"yellow bytes", "colours.yellow.bytes", KIND_COUNT},
+	{"yellow: action", "colours.yellow.action", KIND_TEXT},
+	{"red", "colours.red.packets", KIND_COUNT},
+	{"red bytes", "colours.red.bytes", KIND_COUNT},
+	{"red: action", "colours.red.action", KIND_TEXT},
 	{"sources busy", "sources.busy", KIND_COUNT},
 	{"room for sources", "sources.capacity", KIND_COUNT},
 	{"without a place", "sources.overflows", KIND_COUNT},
@@ -373,8 +391,8 @@ static const struct field policy_shown[] = {
 
 int policy_print(const json_t *document, struct view *view)
 {
-	struct field shown[sizeof(policy_shown) / sizeof(*policy_shown)];
+	struct field shown[sizeof(fields_of_policy) / sizeof(*fields_of_policy)];
 
 	return fields_detail(
-		document, shown, policy_fields(document, FIELDS(policy_shown), shown), view);
+		document, shown, policy_fields(document, FIELDS(fields_of_policy), shown), view);
 }
