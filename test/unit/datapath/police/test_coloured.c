@@ -670,6 +670,95 @@ static void test_conserved(void **state)
 	config_free(config);
 }
 
+#define FLOWS 20
+
+/* Flows of even rates, three times the limit together, that may change their worker. */
+struct crowd {
+	struct engine engine;
+	struct engine_limit limit;
+	struct prng prng;
+	uint64_t next[FLOWS], looked;
+	unsigned worker[FLOWS];
+};
+
+static void begin_crowd(struct crowd *c, const struct policy *policy, unsigned workers)
+{
+	*c = (struct crowd){.limit = {.policy = policy, .hz = GHZ, .view = view_of(policy, 1)}};
+	prng_seed(&c->prng, workers);
+	assert_int_equal(engine_states_alloc(&c->engine, workers, 1), 0);
+	c->engine.frame = MOST;
+	engine_share_begin(&c->engine, policy, 1, 0);
+	for (unsigned w = 0; w < workers; w++)
+		assert_int_equal(engine_states_add(&c->engine, w, &c->limit,
+					 &(struct policy_start){.hz = GHZ}),
+			0);
+	assert_int_equal(engine_begin(&c->engine, &c->limit, 0, 0, false), 0);
+	for (unsigned f = 0; f < FLOWS; f++)
+		c->worker[f] = prng_below(&c->prng, workers);
+}
+
+/* Each interval workers are told what of the limit is theirs by now. */
+static void look_at_crowd(struct crowd *c, uint64_t now)
+{
+	struct limiter_sample sample;
+
+	for (; c->looked + GHZ / 20 <= now; c->looked += GHZ / 20) {
+		(void)engine_measure(&c->engine, 0, c->limit.policy, c->looked + GHZ / 20, &sample);
+		assert_int_equal(engine_enforce(&c->engine, &c->limit, c->looked + GHZ / 20), 0);
+	}
+}
+
+/* The next packet, of 1000 bytes; when that was. */
+static uint64_t send_of_crowd(struct crowd *c)
+{
+	static const struct packet packet = {.family = PACKET_IPV4};
+	const uint64_t gap = GHZ * 1000 * FLOWS / (3 * RATE);
+	unsigned f = 0;
+	uint64_t now;
+	uint32_t cost;
+
+	for (unsigned k = 1; k < FLOWS; k++)
+		f = c->next[k] < c->next[f] ? k : f;
+	now = c->next[f];
+	c->next[f] += gap / 2 + prng_below(&c->prng, (uint32_t)gap);
+	if (prng_below(&c->prng, 3 * RATE / 1000) == 0) /* once a second */
+		c->worker[f] = prng_below(&c->prng, c->engine.n_workers);
+	look_at_crowd(c, now);
+	(void)engine_states_police(&c->engine, c->worker[f], 0, &packet, NULL, 1000, now, &cost);
+	return now;
+}
+
+/* Divided by demand over workers, also where flows move between them: all of both rates is used. */
+static void test_workers(void **state)
+{
+	struct config *config = must_parse(TRTCM(", 'accounting': 'l2'"));
+
+	(void)state;
+	for (unsigned workers = 1; workers <= 8; workers *= 2) {
+		struct policy_totals before, after;
+		struct crowd c;
+		double green, yellow;
+
+		begin_crowd(&c, &config->policies[0], workers);
+		while (send_of_crowd(&c) < 2 * GHZ)
+			;
+		(void)engine_totals(&c.engine, 0, &before);
+		while (send_of_crowd(&c) < 12 * GHZ)
+			;
+		(void)engine_totals(&c.engine, 0, &after);
+		green = (double)(after.colours[COLOUR_GREEN].bytes -
+				 before.colours[COLOUR_GREEN].bytes);
+		yellow = (double)(after.colours[COLOUR_YELLOW].bytes -
+				  before.colours[COLOUR_YELLOW].bytes);
+		print_message("%u workers: green %.4f of the limit, with yellow %.4f of the peak\n",
+			workers, green / (10 * RATE), (green + yellow) / (10 * PEAK));
+		assert_true(green > 0.99 * 10 * RATE && green < 1.01 * 10 * RATE);
+		assert_true(green + yellow > 0.99 * 10 * PEAK && green + yellow < 1.01 * 10 * PEAK);
+		engine_states_free(&c.engine, 1);
+	}
+	config_free(config);
+}
+
 /* What is yellow passes, and is evidence all the same that more is asked for than the limit. */
 static void test_evidence(void **state)
 {
@@ -694,6 +783,7 @@ int main(void)
 		cmocka_unit_test(test_excerpt),
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_conserved),
+		cmocka_unit_test(test_workers),
 		cmocka_unit_test(test_evidence),
 	};
 
