@@ -15,10 +15,12 @@
 
 #include "ask/member.h"
 #include "change/edit.h"
+#include "config/lists.h"
 #include "field.h"
 #include "load_file.h"
 
-#define LOOK_MS 50
+#define LOOK_MS   50
+#define EDIT_MOST 3500 /* bytes of an edit in a request: see TELEMETRY_MAX_REQUEST */
 
 /* As long as the largest configuration may take; and as another's change is waited for. */
 #define CHANGE_LOOKS (120 * 1000 / LOOK_MS)
@@ -163,10 +165,28 @@ bool policy_change_check(const struct request *request)
 	return false;
 }
 
+/* What is too long for a request goes as a descriptor. */
+static int make_edit(struct source *source, const json_t *edit, json_t **document)
+{
+	char *text = json_dumps(edit, JSON_COMPACT), *ask = NULL;
+	int fd = -1, ret = -ENOMEM;
+
+	if (text && strlen(text) > EDIT_MOST)
+		fd = seal_text(text);
+	if (fd >= 0)
+		ret = make_change(source, "/weir/policy_change", fd, document);
+	else if (text && asprintf(&ask, "/weir/policy_change,%s", text) >= 0)
+		ret = make_change(source, ask, -1, document);
+	if (fd >= 0)
+		close(fd);
+	free(ask);
+	free(text);
+	return ret;
+}
+
 int policy_gather(struct source *source, const struct request *request, json_t **document)
 {
 	json_t *edit;
-	char *text, *ask = NULL;
 	int ret;
 
 	if (request->n_words < 2)
@@ -174,16 +194,12 @@ int policy_gather(struct source *source, const struct request *request, json_t *
 	*document = NULL;
 	edit = policy_edit_parse(request->word, request->words[1],
 		(char *const *)(uintptr_t)(request->words + 2), request->n_words - 2, stderr);
-	if (!edit) {
+	if (!edit || lists_expand_edit(edit, stderr) < 0) {
+		json_decref(edit);
 		*document = json_pack("{s:s}", "refused", "that is no change of a policy");
 		return 0;
 	}
-	text = json_dumps(edit, JSON_COMPACT);
-	if (!text || asprintf(&ask, "/weir/policy_change,%s", text) < 0)
-		ask = NULL;
-	ret = ask ? make_change(source, ask, -1, document) : -ENOMEM;
-	free(ask);
-	free(text);
+	ret = make_edit(source, edit, document);
 	json_decref(edit);
 	return ret;
 }

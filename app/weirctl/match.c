@@ -39,7 +39,8 @@ static int compare_precedence(const void *a, const void *b)
 
 	if (differ)
 		return differ;
-	return field_number(left, "index") < field_number(right, "index") ? -1 : 1;
+	differ = (int)(field_number(left, "index") - field_number(right, "index"));
+	return differ;
 }
 
 /* Why a policy comes before the next, by the first byte that differs: see classify/order.h. */

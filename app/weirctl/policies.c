@@ -303,6 +303,7 @@ static unsigned policy_fields(
 static const struct field fields_of_policy[] = {
 	{"policy", "name", KIND_TEXT},
 	{"match", "match", KIND_TEXT},
+	{"matches", "matches", KIND_COUNT},
 	{"allocator", "allocator", KIND_TEXT},
 	{"guarantee", "guarantee", KIND_TEXT},
 	{"meter", "meter", KIND_TEXT},

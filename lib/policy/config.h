@@ -25,6 +25,7 @@
 #define CONFIG_WORKERS_MAX  64
 #define CONFIG_ROSTER_MAX   16384
 #define CONFIG_POLICIES_MAX 1000000 /* what is read of a file, READER_FILE_MAX, holds no more */
+#define CONFIG_MATCHES_MAX  2000000 /* of all policies: classify/classify.h */
 #define CONFIG_EAL_ARGS     32
 #define CONFIG_ETCD_MAX     9
 #define CONFIG_EDGES_MAX    262144

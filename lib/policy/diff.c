@@ -3,6 +3,7 @@
  */
 #include "policy/diff.h"
 #include "policy/kind.h"
+#include "policy/matches.h"
 #include "policy/schedule.h"
 #include "policy/trial.h"
 
@@ -167,25 +168,6 @@ static void check_same_ledger(
 	check_unchanged(c, etcd_equal(old, ledger), "ledger.etcd");
 }
 
-static bool prefix_equal(const struct prefix *a, const struct prefix *b)
-{
-	return a->family == b->family && a->length == b->length &&
-	       memcmp(a->addr, b->addr, sizeof(a->addr)) == 0;
-}
-
-static bool range_equal(struct port_range a, struct port_range b)
-{
-	return a.first == b.first && a.last == b.last;
-}
-
-static bool match_equal(const struct match *a, const struct match *b)
-{
-	return a->wire == b->wire && a->direction == b->direction && a->vlan == b->vlan &&
-	       a->dscp == b->dscp && a->proto == b->proto &&
-	       range_equal(a->src_port, b->src_port) && range_equal(a->dst_port, b->dst_port) &&
-	       prefix_equal(&a->src, &b->src) && prefix_equal(&a->dst, &b->dst);
-}
-
 static bool shape_equal(const struct policy *a, const struct policy *b)
 {
 	return a->shape.delay_ns == b->shape.delay_ns && a->shape.bytes == b->shape.bytes &&
@@ -245,8 +227,7 @@ static bool place_in_tree_equal(const struct config *old, const struct policy *a
 static uint8_t policy_changes(const struct config *old, const struct policy *before,
 	const struct config *config, const struct policy *policy)
 {
-	bool match = before->unmatched == policy->unmatched &&
-		     match_equal(&before->match, &policy->match);
+	bool match = policy_matches_equal(before, policy);
 	bool terms = policy_terms_equal(before, policy) &&
 		     place_in_tree_equal(old, before, config, policy);
 

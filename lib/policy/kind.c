@@ -176,15 +176,30 @@ bool config_needs_ledger(const struct config *config)
 	return policies_need_ledger(config->policies, config->n_policies);
 }
 
-static bool names_ports(const struct match *match)
+/* What of a packet its first fragment alone says. */
+static bool names_ports(const struct policy *policy)
 {
-	return match->src_port.last != 0 || match->dst_port.last != 0;
+	for (unsigned i = 0; i < policy_n_matches(policy); i++) {
+		const struct match *match = policy_match(policy, i);
+
+		if (match->src_port.last != 0 || match->dst_port.last != 0)
+			return true;
+	}
+	return false;
+}
+
+static bool names_proto(const struct policy *policy)
+{
+	for (unsigned i = 0; i < policy_n_matches(policy); i++)
+		if (policy_match(policy, i)->proto != 0)
+			return true;
+	return false;
 }
 
 bool policies_name_ports(const struct policy *policies, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (names_ports(&policies[i].match))
+		if (names_ports(&policies[i]))
 			return true;
 	return false;
 }
@@ -192,8 +207,8 @@ bool policies_name_ports(const struct policy *policies, unsigned n)
 bool policies_ask_first(const struct policy *policies, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (names_ports(&policies[i].match) || policies[i].match.proto != 0 ||
-			policies[i].count == COUNT_FLOWS)
+		if (policies[i].count == COUNT_FLOWS || names_ports(&policies[i]) ||
+			names_proto(&policies[i]))
 			return true;
 	return false;
 }

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  */
 #include "policy/kind.h"
+#include "policy/matches.h"
 #include "policy/overlap.h"
 
 #include <stdlib.h>
@@ -45,25 +46,37 @@ struct sides {
 	const struct policy *old, *policies;
 	unsigned n_old, n;
 	const struct match **placed;
-	unsigned n_placed;
+	uint64_t n_placed;
 	uint64_t pairs; /* that may be compared still */
 };
 
 static void add_placed(struct sides *sides, const struct policy *policies, unsigned n)
 {
-	for (unsigned i = 0; i < n; i++)
-		if (policy_is_placed(&policies[i]))
-			sides->placed[sides->n_placed++] = &policies[i].match;
+	for (unsigned i = 0; i < n; i++) {
+		unsigned n_matches = policy_is_placed(&policies[i]) ? policy_n_matches(&policies[i])
+								    : 0;
+
+		for (unsigned k = 0; k < n_matches; k++)
+			sides->placed[sides->n_placed++] = policy_match(&policies[i], k);
+	}
+}
+
+static bool match_matters(struct sides *sides, const struct match *match)
+{
+	if (sides->pairs < sides->n_placed)
+		return true;
+	sides->pairs -= sides->n_placed;
+	for (uint64_t i = 0; i < sides->n_placed; i++)
+		if (match_overlaps(match, sides->placed[i]))
+			return true;
+	return false;
 }
 
 /* A policy that has other packets than before. Placed or not: it overlaps with itself. */
 static bool overlap_matters(struct sides *sides, const struct policy *policy)
 {
-	if (sides->pairs < sides->n_placed)
-		return true;
-	sides->pairs -= sides->n_placed;
-	for (unsigned i = 0; i < sides->n_placed; i++)
-		if (match_overlaps(&policy->match, sides->placed[i]))
+	for (unsigned i = 0; i < policy_n_matches(policy); i++)
+		if (match_matters(sides, policy_match(policy, i)))
 			return true;
 	return false;
 }
@@ -128,7 +141,9 @@ bool policies_retarget(const struct config_diff *diff, const struct policy *old,
 		.old = old, .policies = policies, .n_old = n_old, .n = diff->n, .pairs = pairs};
 	bool *stays = calloc((size_t)n_old + 1, sizeof(*stays)), retarget;
 
-	sides.placed = calloc((size_t)n_old + diff->n + 1, sizeof(*sides.placed));
+	sides.placed = calloc(
+		policies_count_matches(old, n_old) + policies_count_matches(policies, diff->n) + 1,
+		sizeof(*sides.placed));
 	retarget = !stays || !sides.placed || any_matters(diff, &sides, keeps, stays);
 	free(sides.placed);
 	free(stays);

@@ -176,7 +176,9 @@ struct schedule;
 
 struct policy {
 	char name[CONFIG_NAME_MAX];
-	struct match match;
+	struct match match; /* the first of them; any takes a packet: policy_match() */
+	struct match *more; /* the others, from malloc(); NULL: none */
+	unsigned n_more;
 	/*
 	 * The limit over all limiters: bit/s; of packets or flows eight times their number in
 	 * limit_s seconds, which is the time that it was written in, 0 for one second. Not divided,
@@ -234,6 +236,20 @@ struct policy {
 	uint32_t weight;         /* beside others of its parent, at most POLICY_WEIGHT_MOST; 0: 1 */
 	uint64_t guaranteed_bps; /* as limit_bps, in limit_s: what it has of its parent first */
 };
+
+/*
+ * Its matches: at least one, but of a parent that has no packet of its own. A packet that is of any
+ * of them is the policy's. Any thread.
+ */
+static inline unsigned policy_n_matches(const struct policy *policy)
+{
+	return policy->unmatched ? 0 : 1 + policy->n_more;
+}
+
+static inline const struct match *policy_match(const struct policy *policy, unsigned i)
+{
+	return i == 0 ? &policy->match : &policy->more[i - 1];
+}
 
 /* Seconds that limit_bps is of. Any thread. */
 static inline uint32_t policy_limit_s(const struct policy *policy)

@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "police/shaped.h"
 #include "policy/kind.h"
+#include "policy/matches.h"
 #include "steering.h"
 #include "tick.h"
 
@@ -36,9 +37,7 @@ static bool is_lane(
 	const struct path *path = &inst->workers[w].paths[i];
 
 	return path->rings && path->rings->steering && rx_rings_owned(path->rings, w) &&
-	       (policy->match.wire == CONFIG_ANY || policy->match.wire == (int)path->wire) &&
-	       (policy->match.direction == DIRECTION_ANY ||
-		       policy->match.direction == path->direction);
+	       policy_may_enter(policy, path->wire, path->direction);
 }
 
 static unsigned list_lanes(

@@ -126,7 +126,7 @@ static bool is_sealed(int fd)
 	return seals >= 0 && (seals & F_SEAL_SHRINK) && (seals & F_SEAL_WRITE);
 }
 
-static int parse_descriptor(int fd, json_t **document, FILE *err)
+static int parse_descriptor(int fd, const char *what, json_t **document, FILE *err)
 {
 	struct stat st;
 	json_error_t error;
@@ -134,7 +134,7 @@ static int parse_descriptor(int fd, json_t **document, FILE *err)
 
 	if (fd < 0 || !is_sealed(fd) || fstat(fd, &st) || st.st_size == 0 ||
 		st.st_size > READER_FILE_MAX) {
-		fputs("expected a sealed descriptor of a configuration\n", err);
+		fprintf(err, "expected a sealed descriptor of %s\n", what);
 		return -EINVAL;
 	}
 	text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
@@ -150,19 +150,24 @@ static int parse_descriptor(int fd, json_t **document, FILE *err)
 
 static int read_apply(struct change *change, struct instance *inst, FILE *err)
 {
-	int ret = parse_descriptor(change->request.fd, &change->document, err);
+	int ret = parse_descriptor(change->request.fd, "a configuration", &change->document, err);
 
 	return ret ? ret : judge_document(change, inst, "what is to be applied", err);
 }
 
 static int read_policy(struct change *change, struct instance *inst, json_t **singles, FILE *err)
 {
-	const char *name = json_string_value(json_object_get(change->request.edit, "name"));
 	struct keep_record running;
-	int ret = read_running(change, inst->kept, err, &running);
+	const char *name;
+	int ret = 0;
 
+	if (!change->request.edit)
+		ret = parse_descriptor(change->request.fd, "a change", &change->request.edit, err);
+	if (ret == 0)
+		ret = read_running(change, inst->kept, err, &running);
 	if (ret)
 		return ret;
+	name = json_string_value(json_object_get(change->request.edit, "name"));
 	*singles = singles_of(&running);
 	if (!*singles)
 		ret = -ENOMEM;

@@ -33,9 +33,9 @@ enum change_kind {
 struct change_request {
 	enum change_kind kind;
 	int64_t uid, gid, pid; /* of who asks; uid -1: nobody does, it is a signal or the time */
-	int fd;                /* of an apply: where it is read, sealed; ours to close */
-	json_t *edit;          /* of a policy (change/edit.h); ours */
-	uint64_t number;       /* of a rollback: of the record, 0: the one before */
+	int fd;             /* of an apply, or a policy: where it is read, sealed; ours to close */
+	json_t *edit;       /* of a policy (change/edit.h); ours; NULL: it is read from fd */
+	uint64_t number;    /* of a rollback: of the record, 0: the one before */
 	uint64_t within_ns; /* of an apply: the time there is to confirm it, 0: it is confirmed */
 };
 

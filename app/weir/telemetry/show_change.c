@@ -193,6 +193,10 @@ json_t *do_policy(const char *params, void *context)
 	struct instance *inst = context;
 	struct change_request request = asked_by_peer(inst, CHANGE_POLICY);
 
+	if (!params) /* too long for a request: the thread of changes reads it */
+		request.fd = telemetry_take_descriptor(inst->telemetry);
+	if (request.fd >= 0)
+		return begin_asked(inst, &request);
 	request.edit = params ? json_loads(params, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	if (!json_is_object(request.edit)) {
 		json_decref(request.edit);

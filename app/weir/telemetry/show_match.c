@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Which policies could take packets to or from an address. A page is as many policies as control
- * may look at in a turn, of which most say nothing.
+ * Which policies could take packets to or from an address. A page is as many matches as control may
+ * look at in a turn, of which most say nothing; they are counted through all policies.
  */
 #include "show.h"
 
@@ -15,14 +15,14 @@
 #include "instance.h"
 #include "probe/question.h"
 
-#define LOOKS     8192 /* at policies, of a page */
+#define LOOKS     8192 /* at matches, of a page */
 #define ROWS      40   /* that a page has at most */
 #define WORDS_MAX 12
 
 /* What is asked, both ways. */
 struct asked_match {
 	struct match to, from;
-	unsigned only_to, only_from; /* policies that name nothing but the other side's address */
+	unsigned only_to, only_from; /* matches that name nothing but the other side's address */
 };
 
 static json_t *refused_match(const char *why)
@@ -55,7 +55,7 @@ static json_t *precedence_json(const struct match *match)
 	return json_string(text);
 }
 
-/* A policy that names only the other address takes these by that: it is counted, not listed. */
+/* What names only the other address takes these by that: it is counted, not listed. */
 static enum candidate listed_candidate(
 	const struct match *question, const struct match *match, bool names_other, unsigned *only)
 {
@@ -67,11 +67,11 @@ static enum candidate listed_candidate(
 	return CANDIDATE_NONE;
 }
 
-/* NULL of a policy that has nothing to do with it. */
-static json_t *candidate_json(struct instance *inst, unsigned i, struct asked_match *asked)
+/* NULL of a match that has nothing to do with it. */
+static json_t *candidate_json(
+	struct instance *inst, unsigned i, const struct match *match, struct asked_match *asked)
 {
 	const struct policy *policy = &inst->policies[i];
-	const struct match *match = &policy->match;
 	enum candidate to = listed_candidate(
 		&asked->to, match, match->src.family && !match->dst.family, &asked->only_to);
 	enum candidate from = listed_candidate(
@@ -86,20 +86,50 @@ static json_t *candidate_json(struct instance *inst, unsigned i, struct asked_ma
 		show_match_of(inst->config, match));
 }
 
+/* Where a page is: at a policy's match, and how many there were before. */
+struct match_cursor {
+	unsigned policy, match;
+	uint64_t at;
+};
+
+static struct match_cursor find_match(const struct instance *inst, uint64_t start)
+{
+	struct match_cursor cursor = {.at = start};
+	uint64_t left = start;
+
+	while (cursor.policy < inst->n_policies &&
+		left >= policy_n_matches(&inst->policies[cursor.policy]))
+		left -= policy_n_matches(&inst->policies[cursor.policy++]);
+	cursor.match = (unsigned)left;
+	return cursor;
+}
+
+static void step_match(const struct instance *inst, struct match_cursor *cursor)
+{
+	cursor->at++;
+	if (++cursor->match < policy_n_matches(&inst->policies[cursor->policy]))
+		return;
+	cursor->match = 0;
+	cursor->policy++;
+}
+
 static json_t *match_page(struct instance *inst, struct asked_match *asked, unsigned start)
 {
-	unsigned i = start, end = RTE_MIN(inst->n_policies, start + LOOKS);
-	json_t *rows = json_array();
+	struct match_cursor at = find_match(inst, start);
+	json_t *rows = json_array(), *next;
 
-	for (; i < end && json_array_size(rows) < ROWS; i++) {
-		json_t *row = inst->policies[i].unmatched ? NULL : candidate_json(inst, i, asked);
+	for (unsigned looks = 0;
+		looks < LOOKS && at.policy < inst->n_policies && json_array_size(rows) < ROWS;
+		looks++, step_match(inst, &at)) {
+		json_t *row = candidate_json(
+			inst, at.policy, policy_match(&inst->policies[at.policy], at.match), asked);
 
 		if (row)
 			json_array_append_new(rows, row);
 	}
+	next = at.policy < inst->n_policies ? json_uint(at.at) : json_null();
 	return json_pack("{s:o, s:o, s:i, s:i, s:o}", "generation",
-		json_uint(inst->publisher.current->generation), "next",
-		i < inst->n_policies ? json_uint(i) : json_null(), "only_by_source",
+		json_uint(inst->publisher.current->generation), "next", next, "only_by_source",
 		(int)asked->only_to, "only_by_destination", (int)asked->only_from, "policies",
 		rows);
 }

@@ -14,6 +14,8 @@
 #include "totals.h"
 #include "trials.h"
 
+#define MORE_MATCHES 7 /* that are listed; weirctl match finds all of them */
+
 json_t *show_policies(const char *params, void *context)
 {
 	return show_names("policies", params, context, NULL);
@@ -90,11 +92,26 @@ static double limit_or_none(const struct policy *policy, double rate)
 	return policy->allocator->counts_units && policy->limit_bps == 0 ? NAN : rate;
 }
 
+/* A policy of several has the first as "match", how many there are, and some of the others. */
+static void add_matches(json_t *json, const struct config *config, const struct policy *policy)
+{
+	unsigned n = policy_n_matches(policy), i;
+	json_t *more;
+
+	json_object_set_new(json, "match", show_match_of(config, &policy->match));
+	if (n == 1)
+		return;
+	json_object_set_new(json, "matches", json_uint(n));
+	more = json_array();
+	for (i = 1; i < n && i <= MORE_MATCHES; i++)
+		json_array_append_new(more, show_match_of(config, policy_match(policy, i)));
+	json_object_set_new(json, "more_matches", more);
+}
+
 static void add_configured(json_t *json, const struct config *config, const struct policy *policy)
 {
 	json_object_set_new(json, "name", json_string(policy->name));
-	json_object_set_new(json, "match",
-		policy->unmatched ? json_null() : show_match_of(config, &policy->match));
+	add_matches(json, config, policy);
 	json_object_set_new(json, "allocator", json_string(policy->allocator->name));
 	json_object_set_new(json, "guarantee", guarantee_json(policy));
 	json_object_set_new(json, "meter", json_string(meter_name(policy->meter)));

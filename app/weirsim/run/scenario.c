@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/time.h"
+#include "config/lists.h"
 #include "policy/kind.h"
 #include "scenario_keys.h"
 
@@ -442,7 +443,13 @@ int scenario_load(const char *path, FILE *err, struct scenario **out)
 	int ret = reader_load(&reader, path, err);
 
 	*out = NULL;
-	return ret ? ret : read_scenario(&reader, out);
+	if (ret)
+		return ret;
+	if (lists_expand(&reader) < 0) {
+		fprintf(err, "%s: a list changes while it is read: try again\n", path);
+		reader.errors++;
+	}
+	return read_scenario(&reader, out);
 }
 
 int scenario_parse(const char *text, size_t len, const char *name, FILE *err, struct scenario **out)

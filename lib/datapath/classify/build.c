@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The control side: policies → sorted entries → chains of rules → lookup tables.
+ * The control side: matches of policies → sorted entries → chains of rules → lookup tables.
  *
  * One sort brings the policies of one prefix together, in order of precedence, and puts every
  * prefix behind the one that encloses it. A VLAN in a policy without addresses is sorted as a
  * prefix of 16 bits, and no VLAN as one of 0 bits, so that it needs no machinery of its own.
  */
 #include "classify/order.h"
+#include "policy/matches.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 struct build_entry {
 	struct order order;
 	uint32_t policy;
+	const struct match *match;
 	uint32_t first;  /* first entry of this prefix */
 	uint32_t parent; /* first entry of the closest enclosing prefix, or ENTRY_NONE */
 };
@@ -38,7 +40,7 @@ struct build {
 
 static const struct match *match_of(const struct build *build, uint32_t i)
 {
-	return &build->policies[build->entries[i].policy].match;
+	return build->entries[i].match;
 }
 
 static bool prefix_is_set(const struct prefix *prefix)
@@ -104,7 +106,9 @@ static int compare_entries(const void *left, const void *right)
 
 	if (diff != 0)
 		return diff;
-	return a->policy < b->policy ? -1 : 1;
+	if (a->policy != b->policy)
+		return a->policy < b->policy ? -1 : 1;
+	return a->match < b->match ? -1 : a->match > b->match;
 }
 
 static unsigned common_bits(const uint8_t *a, const uint8_t *b)
@@ -146,19 +150,25 @@ static void link_entries(struct build_entry *entries, uint32_t n)
 	}
 }
 
-static int make_entries(struct build *build, unsigned n_policies)
+/* Each match of a policy is an entry of its own that leads to the same answer. */
+static void add_entries(struct build *build, uint32_t policy)
 {
-	build->entries = calloc((size_t)n_policies + 1, sizeof(*build->entries));
+	for (unsigned i = 0; i < policy_n_matches(&build->policies[policy]); i++) {
+		const struct match *match = policy_match(&build->policies[policy], i);
+
+		if (match_is_possible(match))
+			build->entries[build->n++] = (struct build_entry){
+				.order = match_order(match), .policy = policy, .match = match};
+	}
+}
+
+static int make_entries(struct build *build, unsigned n_policies, uint64_t n_matches)
+{
+	build->entries = calloc((size_t)n_matches + 1, sizeof(*build->entries));
 	if (build->entries == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n_policies; i++) {
-		const struct match *match = &build->policies[i].match;
-
-		if (build->policies[i].unmatched || !match_is_possible(match))
-			continue;
-		build->entries[build->n].order = match_order(match);
-		build->entries[build->n++].policy = i;
-	}
+	for (uint32_t i = 0; i < n_policies; i++)
+		add_entries(build, i);
 	qsort(build->entries, build->n, sizeof(*build->entries), compare_entries);
 	link_entries(build->entries, build->n);
 	return 0;
@@ -444,14 +454,14 @@ static bool wants_l2_len(const struct policy *policies, unsigned n)
 	return false;
 }
 
-static int build_tables(struct build *build, unsigned n_policies)
+static int build_tables(struct build *build, unsigned n_policies, uint64_t n_matches)
 {
 	struct classifier *classifier = build->classifier;
 	int rc;
 
 	classifier->any = START_NONE;
 	classifier->wants_l2_len = wants_l2_len(build->policies, n_policies);
-	rc = make_entries(build, n_policies);
+	rc = make_entries(build, n_policies, n_matches);
 	if (rc < 0)
 		return rc;
 	find_directions(build);
@@ -473,14 +483,18 @@ int classifier_create_as(const struct policy *policies, const uint32_t *answers,
 	unsigned n_policies, int socket, struct classifier **out)
 {
 	struct build build = {.policies = policies, .answers = answers, .socket = socket};
+	uint64_t n_matches;
 	int rc;
 
 	if (n_policies > RULES_MAX)
 		return -E2BIG;
+	n_matches = policies_count_matches(policies, n_policies);
+	if (n_matches > RULES_MAX)
+		return -E2BIG;
 	build.classifier = alloc_array(&build, 0, sizeof(*build.classifier));
 	if (build.classifier == NULL)
 		return -ENOMEM;
-	rc = build_tables(&build, n_policies);
+	rc = build_tables(&build, n_policies, n_matches);
 	if (rc == 0)
 		rc = strictness_make(policies, answers, n_policies, socket, build.classifier);
 	free(build.entries);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Packet → policy. The most specific match wins, and what "most specific" means is an order that an
- * operator can do in the head: the longest destination prefix; among equals the longest source
- * prefix; then a named VLAN; then a named DSCP; then a named protocol; then the narrower range of
- * destination ports, then of source ports; then a named wire; then a named direction; then the
- * first in the file.
+ * Packet → policy. The most specific match wins, whichever of its policy's it is; and what "most
+ * specific" means is an order that an operator can do in the head: the longest destination prefix;
+ * among equals the longest source prefix; then a named VLAN; then a named DSCP; then a named
+ * protocol; then the narrower range of destination ports, then of source ports; then a named wire;
+ * then a named direction; then the first in the file.
  *
  * Built by control (allocates; EAL must be up; no lcore is needed), read by workers, never changed
  * in between: another one is built aside and exchanged by its pointer.
@@ -41,10 +41,10 @@
 struct classifier;
 
 /*
- * Returns 0, -ENOMEM, or -E2BIG for more than 2 million policies. socket: NUMA node or -1. A policy
- * takes 64 bytes; IPv4 prefixes take what fib4.h says, for destinations and for sources; an IPv6
- * prefix takes 45 to 65 bytes, and its markers too (lpm6.h). Any thread, also one that is none of
- * EAL's.
+ * Returns 0, -ENOMEM, or -E2BIG for more than 2 million matches. socket: NUMA node or -1. A match
+ * takes 64 bytes, and a policy 12; IPv4 prefixes take what fib4.h says, for destinations and for
+ * sources; an IPv6 prefix takes 45 to 65 bytes, and its markers too (lpm6.h). Any thread, also one
+ * that is none of EAL's.
  */
 int classifier_create(
 	const struct policy *policies, unsigned n_policies, int socket, struct classifier **out);

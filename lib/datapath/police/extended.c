@@ -7,6 +7,7 @@
 #include "police/coloured.h"
 #include "police/shaped.h"
 #include "policy/kind.h"
+#include "policy/matches.h"
 #include "source/source_table.h"
 
 static size_t whole_lines(size_t bytes)
@@ -191,8 +192,7 @@ static bool reta_last(const struct policy *policy, const struct policy *next)
 	if (!policy_is_placed(policy))
 		return !policy_is_placed(next);
 	return policy_is_placed(next) && key->v4 == other->v4 && key->v6 == other->v6 &&
-	       policy->match.wire == next->match.wire &&
-	       policy->match.direction == next->match.direction;
+	       policy_paths(policy) == policy_paths(next);
 }
 
 bool policy_state_lasts(const struct policy *policy, const struct policy *next)

@@ -119,10 +119,21 @@ static bool warn_frame(struct reader *reader, const struct json_path *at,
 	return true;
 }
 
+static bool takes_tcp(const struct policy *policy)
+{
+	for (unsigned i = 0; i < policy_n_matches(policy); i++) {
+		uint8_t proto = policy_match(policy, i)->proto;
+
+		if (proto == 0 || proto == IPPROTO_TCP)
+			return true;
+	}
+	return false;
+}
+
 /* Whether it drops packets of TCP. */
 static bool drops_tcp(const struct policy *policy)
 {
-	return (policy->match.proto == 0 || policy->match.proto == IPPROTO_TCP) &&
+	return takes_tcp(policy) &&
 	       (policy->action == ACTION_DROP ||
 		       (policy->action == ACTION_MARK && policy->mark == MARK_ECN));
 }

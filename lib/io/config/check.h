@@ -157,6 +157,9 @@ void ledger_warn(struct reader *reader, const struct config *config, uint64_t in
 /* That no packet could belong to two policies. */
 void policies_check_matches(struct reader *reader, const struct policy *policies, unsigned n);
 
+/* A match that a policy has twice. */
+void policies_warn_matches(struct reader *reader, const struct policy *policies, unsigned n);
+
 /* Whether whole packets or flows pass in a window; of bytes, or without a window, always. */
 bool policy_window_is_whole(const struct policy *policy);
 

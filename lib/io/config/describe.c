@@ -188,7 +188,6 @@ static void describe_match(const struct config *config, const struct match *matc
 	char text[PREFIX_TEXT_MAX];
 	unsigned parts = 0;
 
-	fputs("  takes", out);
 	if (match->wire != CONFIG_ANY)
 		describe_part(out, &parts, "wire %s", config->wires[match->wire].name);
 	if (match->direction != DIRECTION_ANY)
@@ -204,6 +203,21 @@ static void describe_match(const struct config *config, const struct match *matc
 		describe_part(out, &parts, "DSCP %d", match->dscp);
 	describe_transport(match, &parts, out);
 	fputs(parts > 0 ? "\n" : " every packet that no other policy takes\n", out);
+}
+
+#define MATCHES_SHOWN 8
+
+static void describe_matches(const struct config *config, const struct policy *policy, FILE *out)
+{
+	unsigned n = policy_n_matches(policy);
+	unsigned shown = n > MATCHES_SHOWN ? MATCHES_SHOWN : n;
+
+	for (unsigned i = 0; i < shown; i++) {
+		fputs(i == 0 ? "  takes" : "    or", out);
+		describe_match(config, policy_match(policy, i), out);
+	}
+	if (n > shown)
+		fprintf(out, "    or by %u more matches\n", n - shown);
 }
 
 static void describe_sources(const struct policy *policy, FILE *out)
@@ -468,7 +482,7 @@ static void describe_policy(const struct config *config, const struct policy *po
 	if (policy->unmatched)
 		fputs("  takes no packet but its children's\n", out);
 	else
-		describe_match(config, &policy->match, out);
+		describe_matches(config, policy, out);
 	describe_place_in_tree(config, policy, out);
 	if (policy_is_quota(policy))
 		describe_quota(policy, n, out);

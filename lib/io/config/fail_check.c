@@ -7,6 +7,7 @@
 #include "config/check.h"
 #include "config/describe.h"
 #include "policy/kind.h"
+#include "policy/matches.h"
 #include "policy/units.h"
 
 /* A policy that nobody may exceed, and whose packets may come by the wire; or NULL. */
@@ -14,10 +15,8 @@ static const struct policy *never_exceeded(const struct config *config, unsigned
 {
 	for (unsigned i = 0; i < config->n_policies; i++) {
 		const struct policy *policy = &config->policies[i];
-		int of = policy->match.wire;
 
-		if (policy_is_never_exceeded(policy) && !policy->unmatched &&
-			(of == CONFIG_ANY || of == (int)wire))
+		if (policy_is_never_exceeded(policy) && policy_may_use(policy, wire))
 			return policy;
 	}
 	return NULL;

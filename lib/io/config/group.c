@@ -7,7 +7,7 @@
 
 #include "config/check.h"
 #include "config/keys.h"
-#include "policy/schedule.h"
+#include "policy/matches.h"
 
 static const struct list policy_list = {
 	.keys = policy_keys,
@@ -74,8 +74,6 @@ void group_check(struct reader *reader, struct group *group, unsigned n_limiters
 
 void group_free(struct group *group)
 {
-	for (unsigned i = 0; i < group->n_policies; i++)
-		schedule_free(group->policies[i].schedule);
-	free(group->policies);
+	policies_free(group->policies, group->n_policies);
 	group->policies = NULL;
 }

@@ -77,6 +77,10 @@ void read_parent(struct reader *reader, const struct json_path *path, json_t *va
 void read_guaranteed(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
+/* Reads a policy's "match" (match_keys.c). */
+void read_matches(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
 /* Keys of a policy whose sources are given to workers (place_keys.c). */
 extern const struct key place_keys[];
 void place_config_init(struct place_config *place);

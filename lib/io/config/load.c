@@ -9,12 +9,13 @@
 
 #include "config/check.h"
 #include "config/keys.h"
+#include "config/lists.h"
 #include "config/load.h"
 #include "config/zones.h"
 #include "json/include.h"
 #include "json/read.h"
 #include "policy/diff.h"
-#include "policy/schedule.h"
+#include "policy/matches.h"
 #include "policy/shadow.h"
 
 #define VXLAN_PORT 4789 /* IANA's */
@@ -49,9 +50,7 @@ void config_free(struct config *config)
 	free(config->ledger.edges);
 	for (unsigned i = 0; i < config->ledger.n_etcd; i++)
 		free(config->ledger.etcd[i]);
-	for (unsigned i = 0; i < config->n_policies; i++)
-		schedule_free(config->policies[i].schedule);
-	free(config->policies);
+	policies_free(config->policies, config->n_policies);
 	zones_free(config);
 	free(config);
 }
@@ -151,13 +150,15 @@ static int open_files(struct reader *reader, const struct config_load *load)
 		if (rc < 0)
 			return rc;
 		rc = reader_include(reader, "include", "policies");
+		if (rc == 0 && !reader->no_memory)
+			rc = lists_expand(reader);
 		if (rc == -EAGAIN)
 			reader_finish(reader);
 	}
 	if (rc == -EAGAIN && diagnostics_count(load->diagnostics, false))
 		diagnostic_write(load->diagnostics,
 			&(struct diagnostic){.file = load->path,
-				.found = "it, or a file that it includes, changes while it is read",
+				.found = "it, or a file that it names, changes while it is read",
 				.remedy = "try again"});
 	return rc;
 }

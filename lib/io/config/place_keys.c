@@ -11,6 +11,7 @@
 #include "config/describe.h"
 #include "config/keys.h"
 #include "policy/kind.h"
+#include "policy/matches.h"
 #include "policy/units.h"
 #include "policy/value.h"
 
@@ -67,8 +68,7 @@ void place_check(struct reader *reader, const struct json_path *path)
 static bool is_distributed(const struct config *config, const struct policy *policy)
 {
 	for (unsigned i = 0; i < config->n_wires; i++)
-		if (config->wires[i].distribute &&
-			(policy->match.wire == CONFIG_ANY || policy->match.wire == (int)i))
+		if (config->wires[i].distribute && policy_may_use(policy, i))
 			return config->n_workers > 1;
 	return false;
 }

@@ -51,50 +51,6 @@ void policies_complete(
 	parents_complete(reader, policies, n);
 }
 
-static bool match_known(const void *element)
-{
-	const struct policy *policy = element;
-
-	return policy->match.wire != WIRE_REFUSED && !policy->unmatched;
-}
-
-static int prefix_compare(const struct prefix *a, const struct prefix *b)
-{
-	if (a->family != b->family)
-		return a->family - b->family;
-	if (a->length != b->length)
-		return a->length - b->length;
-	return memcmp(a->addr, b->addr, sizeof(a->addr));
-}
-
-static int ports_compare(const struct port_range *a, const struct port_range *b)
-{
-	return a->first != b->first ? a->first - b->first : a->last - b->last;
-}
-
-static int match_compare(const void *a, const void *b)
-{
-	const struct match *left = &((const struct policy *)a)->match;
-	const struct match *right = &((const struct policy *)b)->match;
-	const int orders[] = {
-		left->wire - right->wire,
-		(int)left->direction - (int)right->direction,
-		left->vlan - right->vlan,
-		left->dscp - right->dscp,
-		left->proto - right->proto,
-		ports_compare(&left->src_port, &right->src_port),
-		ports_compare(&left->dst_port, &right->dst_port),
-		prefix_compare(&left->src, &right->src),
-		prefix_compare(&left->dst, &right->dst),
-	};
-
-	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
-		if (orders[i] != 0)
-			return orders[i];
-	}
-	return 0;
-}
-
 static int id_compare(const void *a, const void *b)
 {
 	uint32_t left = policy_id(a), right = policy_id(b);
@@ -107,14 +63,6 @@ static const struct unique names[] = {
 	{&path_policies, "name", "a name with a 32-bit FNV-1a hash", sizeof(struct policy), false,
 		name_known, id_compare},
 };
-
-static const struct unique matches = {&path_policies, "match", "a match", sizeof(struct policy),
-	false, match_known, match_compare};
-
-void policies_check_matches(struct reader *reader, const struct policy *policies, unsigned n)
-{
-	check_unique(reader, &matches, policies, n);
-}
 
 /* Whether a key means something in a policy, also when what it depends on was refused. */
 static bool has_sources(const struct policy *policy)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The keys of a policy and its match. doc/operate/configuration.md and config/weir.schema.json say
- * the same for people and for editors.
+ * The keys of a policy. doc/operate/configuration.md and config/weir.schema.json say the same for
+ * people and for editors.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,158 +16,6 @@
 #include "policy/kind.h"
 #include "policy/units.h"
 #include "policy/value.h"
-
-#define EXPECTED_PORTS "a port such as 443, or a range such as \"1024-2047\""
-
-static void read_wire_name(struct reader *reader, const struct json_path *path, json_t *value,
-	const struct key *key, void *base)
-{
-	json_t *wires = json_object_get(reader->root, "wires"), *wire;
-	const char *text = json_string_value(value), *name;
-	char remedy[SUGGEST_REMEDY_MAX];
-	struct suggestion meant = {0};
-	size_t i;
-
-	json_array_foreach (wires, i, wire) {
-		name = json_string_value(json_object_get(wire, "name"));
-		if (text == NULL || name == NULL)
-			continue;
-		if (strcmp(text, name) == 0) {
-			key_store(key, base, i);
-			return;
-		}
-		suggest_offer(&meant, text, name);
-	}
-	reader_advise(reader, path, suggest_remedy(meant.word, remedy),
-		"the name of a wire in \"wires\"");
-}
-
-static const struct choice directions[] = {
-	{"a-to-b", DIRECTION_A_TO_B},
-	{"b-to-a", DIRECTION_B_TO_A},
-	{0},
-};
-
-static void expect_proto(struct reader *reader, const struct json_path *path, const char *text)
-{
-	char remedy[SUGGEST_REMEDY_MAX];
-	struct suggestion meant = {0};
-
-	for (unsigned proto = 1; proto <= UINT8_MAX && text != NULL; proto++)
-		if (proto_name((uint8_t)proto) != NULL)
-			suggest_offer(&meant, text, proto_name((uint8_t)proto));
-	reader_advise(reader, path, suggest_remedy(meant.word, remedy),
-		"a protocol such as \"tcp\" or \"udp\", or its number from 1 to %u", UINT8_MAX);
-}
-
-/* 0 is no protocol to limit: it also stands for one that lies beyond the bytes looked at. */
-static void read_proto(struct reader *reader, const struct json_path *path, json_t *value,
-	const struct key *key, void *base)
-{
-	const char *text = json_string_value(value);
-	json_int_t number = text != NULL ? proto_number(text) : json_integer_value(value);
-
-	if (number >= 1 && number <= UINT8_MAX)
-		key_store(key, base, (uint64_t)number);
-	else
-		expect_proto(reader, path, text);
-}
-
-/* The range that falls, the other way round. */
-static const char *turned_remedy(const char *text, char remedy[SUGGEST_REMEDY_MAX])
-{
-	const char *dash = text != NULL ? strchr(text, '-') : NULL;
-	struct port_range range;
-	char turned[PORTS_TEXT_MAX];
-
-	if (dash == NULL ||
-		(size_t)snprintf(turned, sizeof(turned), "%s-%.*s", dash + 1, (int)(dash - text),
-			text) >= sizeof(turned) ||
-		port_range_parse(turned, &range) < 0)
-		return NULL;
-	return suggest_remedy(turned, remedy);
-}
-
-static void read_port_range(struct reader *reader, const struct json_path *path, json_t *value,
-	const struct key *key, void *base)
-{
-	const char *text = json_string_value(value);
-	json_int_t number = json_integer_value(value);
-	struct port_range range = {(uint16_t)number, (uint16_t)number};
-	bool good = number >= 1 && number <= UINT16_MAX;
-	char remedy[SUGGEST_REMEDY_MAX];
-
-	if (text != NULL)
-		good = port_range_parse(text, &range) == 0;
-	if (good)
-		memcpy(key_field(key, base), &range, sizeof(range));
-	else
-		reader_advise(reader, path, turned_remedy(text, remedy), EXPECTED_PORTS);
-}
-
-static void read_dscp(struct reader *reader, const struct json_path *path, json_t *value,
-	const struct key *key, void *base)
-{
-	int dscp = dscp_of_value(value);
-
-	if (dscp < 0)
-		reader_expected(reader, path,
-			"a DSCP from 0 to %d, or its name such as \"ef\", \"af41\" or \"cs5\"",
-			DSCP_MAX);
-	else
-		key_store(key, base, (uint64_t)dscp);
-}
-
-static const struct key match_keys[] = {
-	{"wire", read_wire_name, KEY_FIELD(struct match, wire)},
-	{"direction", read_choice, KEY_FIELD(struct match, direction), .detail = directions},
-	{"src", read_ip_prefix, KEY_FIELD(struct match, src)},
-	{"dst", read_ip_prefix, KEY_FIELD(struct match, dst)},
-	{"vlan", read_integer, KEY_FIELD(struct match, vlan),
-		.detail = &(const struct integer_range){0, 4094}},
-	{"dscp", read_dscp, KEY_FIELD(struct match, dscp)},
-	{"proto", read_proto, KEY_FIELD(struct match, proto)},
-	{"src-port", read_port_range, KEY_FIELD(struct match, src_port)},
-	{"dst-port", read_port_range, KEY_FIELD(struct match, dst_port)},
-	{0},
-};
-
-static void check_match_families(
-	struct reader *reader, const struct json_path *path, const struct match *match)
-{
-	struct json_path dst = {.parent = path, .key = "dst"};
-
-	if (match->src.family != 0 && match->dst.family != 0 &&
-		match->src.family != match->dst.family)
-		reader_expected(reader, &dst, "IPv%u as in src", match->src.family);
-}
-
-static void check_match_ports(struct reader *reader, const struct json_path *path,
-	const struct match *match, const char *name)
-{
-	struct json_path at = {.parent = path, .key = name};
-
-	if (match->proto != 0 && !proto_has_ports(match->proto) && reader_has(reader, path, name))
-		reader_expected(reader, &at, "none unless \"proto\" has ports, as \"tcp\" does");
-}
-
-/* Is called without a match too, so that what no policy was read into stays WIRE_REFUSED. */
-static void read_match(struct reader *reader, const struct json_path *path, json_t *value,
-	const struct key *key, void *base)
-{
-	struct match *match = key_field(key, base);
-	unsigned errors = reader->errors;
-
-	match->wire = CONFIG_ANY;
-	if (value == NULL)
-		return;
-	read_keys(reader, path, value, match_keys, match);
-	check_match_families(reader, path, match);
-	check_match_ports(reader, path, match, "src-port");
-	check_match_ports(reader, path, match, "dst-port");
-	if (reader->errors != errors)
-		match->wire = WIRE_REFUSED;
-}
 
 static void read_allocator(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
@@ -290,7 +138,7 @@ static const struct choice accountings[] = {
 
 const struct key policy_keys[] = {
 	{"name", read_name, KEY_FIELD(struct policy, name), .required = true},
-	{"match", read_match, KEY_FIELD(struct policy, match), .required = true},
+	{"match", read_matches, .required = true},
 	{"count", read_marked_choice, KEY_FIELD(struct policy, count), .detail = counts},
 	{"allocator", read_allocator, KEY_FIELD(struct policy, allocator)},
 	{"limit", read_limit, KEY_FIELD(struct policy, limit_bps), .required = true},

@@ -188,6 +188,7 @@ void config_warn(struct reader *reader, const struct config *config, const struc
 	warn_unparsed(reader, config);
 	warn_gossip(reader, config);
 	warn_policies(reader, config);
+	policies_warn_matches(reader, config->policies, config->n_policies);
 	shape_warn(reader, config, running);
 	ledger_warn(reader, config, shortest_policy_interval(config));
 }

@@ -13,6 +13,7 @@
 
 #include "json/copy.h"
 #include "json/document.h"
+#include "json/json_place.h"
 #include "json/locate.h"
 
 #define FILES_MAX 4096
@@ -274,17 +275,6 @@ static void include_directory(struct includes *in, unsigned from, const struct j
 	free(entries);
 }
 
-/* Relative to the file that names it. NULL without memory. */
-static char *resolve_path(const char *from, const char *text)
-{
-	const char *slash = strrchr(from, '/');
-	char *path;
-
-	if (text[0] == '/' || slash == NULL)
-		return strdup(text);
-	return asprintf(&path, "%.*s/%s", (int)(slash - from), from, text) >= 0 ? path : NULL;
-}
-
 static void include_path(
 	struct includes *in, unsigned from, const struct json_path *path, const json_t *value)
 {
@@ -296,7 +286,7 @@ static void include_path(
 		report_value(in, from, path, value, "the path of a file or of a directory");
 		return;
 	}
-	file = resolve_path(in->reader->documents[from].name, text);
+	file = path_beside(in->reader->documents[from].name, text);
 	if (file == NULL)
 		in->reader->no_memory = true;
 	else if (stat(file, &state) < 0)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json/line_place.h"
 #include "json/locate.h"
 
 #define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
@@ -124,16 +125,61 @@ static struct json_place place_of_steps(
 	return place;
 }
 
+/* The line, if an array on the way is a list of lines. */
+static struct line_place line_of_steps(
+	const struct reader *reader, const struct json_path *steps, size_t n)
+{
+	struct line_place place = {0};
+	json_t *value = reader->root;
+
+	for (size_t i = 0; i < n && place.file == NULL; i++) {
+		if (steps[i].key == NULL)
+			place = line_list_place(reader, value, steps[i].index);
+		value = steps[i].key != NULL ? json_object_get(value, steps[i].key)
+					     : json_array_get(value, steps[i].index);
+	}
+	return place;
+}
+
 struct json_place json_place_of(const struct reader *reader, const struct json_path *path)
 {
 	size_t n = count_steps(path);
 	struct json_path *steps = copy_steps(path, n);
 	struct json_place place = {.file = reader->documents[0].name};
+	struct line_place line;
 
-	if (steps != NULL)
-		place = place_of_steps(find_document(reader, steps, n), steps, n);
+	if (steps == NULL)
+		return place;
+	line = line_of_steps(reader, steps, n);
+	place = place_of_steps(find_document(reader, steps, n), steps, n);
+	if (line.file != NULL) {
+		place.file = line.file;
+		place.line = line.line;
+	}
 	free(steps);
 	return place;
+}
+
+const char *json_file_of(const struct reader *reader, const struct json_path *path)
+{
+	size_t n = count_steps(path);
+	struct json_path *steps = copy_steps(path, n);
+	const char *file = reader->documents[0].name;
+
+	if (steps != NULL)
+		file = find_document(reader, steps, n)->name;
+	free(steps);
+	return file;
+}
+
+char *path_beside(const char *from, const char *text)
+{
+	const char *slash = strrchr(from, '/');
+	char *path;
+
+	if (text[0] == '/' || slash == NULL)
+		return strdup(text);
+	return asprintf(&path, "%.*s/%s", (int)(slash - from), from, text) >= 0 ? path : NULL;
 }
 
 struct json_place json_place_in(const struct document *document, const struct json_path *path)

@@ -22,6 +22,12 @@ struct json_place json_place_of(const struct reader *reader, const struct json_p
 struct json_place json_place_in(const struct document *document, const struct json_path *path);
 void json_place_free(struct json_place *place);
 
+/* The name of the file that a path leads into. */
+const char *json_file_of(const struct reader *reader, const struct json_path *path);
+
+/* `text` as a path relative to the file `from`, for free(). NULL without memory. */
+char *path_beside(const char *from, const char *text);
+
 /* Where the first of several such keys is. */
 unsigned json_place_first_line(const struct document *document, const struct json_path *path);
 

@@ -32,6 +32,7 @@
 #define READER_FILE_MAX (256U << 20)
 
 struct document;
+struct line_lists;
 
 struct reader {
 	struct diagnostics *diagnostics;
@@ -40,8 +41,9 @@ struct reader {
 	unsigned n_documents;
 	const char *joined; /* the key whose arrays in all documents are one; NULL: none */
 	json_t *root;
-	unsigned errors; /* reported so far */
-	bool no_memory;  /* set it when an allocation fails; reader_finish() reports it */
+	struct line_lists *lists; /* that stand in files of their own; NULL: none was asked for */
+	unsigned errors;          /* reported so far */
+	bool no_memory;           /* set it when an allocation fails; reader_finish() reports it */
 };
 
 /*

@@ -12,6 +12,7 @@
 
 #include "json/document.h"
 #include "json/json_place.h"
+#include "json/line_place.h"
 
 static char *print_words(const char *format, va_list args)
 {
@@ -239,6 +240,7 @@ int reader_finish(struct reader *reader)
 		rc = -ENOMEM;
 	}
 	diagnostics_rest(reader->diagnostics, reader->documents[0].name);
+	line_lists_free(reader);
 	json_decref(reader->root);
 	for (unsigned i = 0; i < reader->n_documents; i++)
 		document_free(&reader->documents[i]);

@@ -282,20 +282,34 @@ static void check_frames(const struct classifier *classifier, const struct polic
 	}
 }
 
-static void check_policies(unsigned n_policies, unsigned bursts, const struct flavour *flavour)
+/* As many matches as policies, or several each; a row more for frames that are of none. */
+static void check_policies(
+	unsigned n_rows, bool several, unsigned bursts, const struct flavour *flavour)
 {
-	struct policy *policies = calloc(n_policies + 1, sizeof(*policies));
+	struct policy *rows = calloc(n_rows + 1, sizeof(*rows));
+	struct policy *joined = calloc(n_rows + 1, sizeof(*joined));
+	struct match *matches = calloc(n_rows + 1, sizeof(*matches));
+	uint32_t *of = calloc(n_rows + 1, sizeof(*of));
+	bool *joins = calloc(n_rows + 1, sizeof(*joins));
 	struct classifier *classifier = NULL;
+	unsigned n;
 
-	assert_non_null(policies);
-	for (unsigned i = 0; i <= n_policies; i++)
-		policies[i] = random_policy(flavour);
-	assert_int_equal(classifier_create(policies, n_policies, -1, &classifier), 0);
+	assert_true(rows && joined && matches && of && joins);
+	for (unsigned i = 0; i <= n_rows; i++) {
+		rows[i] = random_policy(flavour);
+		joins[i] = several && !one_in(3);
+	}
+	n = join_rows(rows, joins, n_rows, matches, joined, of);
+	assert_int_equal(classifier_create(joined, n, -1, &classifier), 0);
 	publish_lines(classifier, false);
 	for (unsigned i = 0; i < bursts; i++)
-		check_frames(classifier, policies, n_policies + 1, flavour->wide);
+		check_frames(classifier, rows, n_rows + 1, flavour->wide);
 	classifier_destroy(classifier);
-	free(policies);
+	free(rows);
+	free(joined);
+	free(matches);
+	free(of);
+	free(joins);
 }
 
 static void test_random(void **state)
@@ -306,9 +320,9 @@ static void test_random(void **state)
 	(void)state;
 	need_probe();
 	classify_world_seed(seed);
-	for (unsigned round = 0; round < ROUNDS(240); round++) {
+	for (unsigned round = 0; round < ROUNDS(480); round++) {
 		flavour = random_flavour();
-		check_policies(sizes[round % COUNT(sizes)], 4, &flavour);
+		check_policies(sizes[round % COUNT(sizes)], round % 4 > 1, 4, &flavour);
 	}
 	flavour = (struct flavour){.dst = true,
 		.src = true,
@@ -320,10 +334,12 @@ static void test_random(void **state)
 		.ports = true,
 		.wire = true,
 		.direction = true};
-	check_policies(1000, 30, &flavour);
+	check_policies(1000, false, 30, &flavour);
+	check_policies(1000, true, 30, &flavour);
 	flavour.wide = true;
-	check_policies(1000, 30, &flavour);
-	check_policies(100000, 30, &flavour);
+	check_policies(1000, false, 30, &flavour);
+	check_policies(1000, true, 30, &flavour);
+	check_policies(100000, true, 30, &flavour);
 }
 
 /* --- what others understand ----------------------------------------------------------------- */

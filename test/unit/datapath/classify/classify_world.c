@@ -47,6 +47,27 @@ struct policy make_policy(const struct row *row)
 	};
 }
 
+unsigned join_rows(struct policy *rows, const bool *joins, unsigned n, struct match *matches,
+	struct policy *joined, uint32_t *of)
+{
+	unsigned n_joined = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		matches[i] = rows[i].match;
+		if (i == 0 || !joins[i]) {
+			joined[n_joined] = rows[i];
+			joined[n_joined++].more = &matches[i + 1];
+		} else {
+			rows[i] = joined[n_joined - 1];
+			rows[i].match = matches[i];
+			rows[i].n_more = 0;
+			joined[n_joined - 1].n_more++;
+		}
+		of[i] = n_joined - 1;
+	}
+	return n_joined;
+}
+
 static uint8_t put_address(const char *text, uint8_t *out)
 {
 	const uint8_t family = strchr(text, ':') != NULL ? 6 : 4;

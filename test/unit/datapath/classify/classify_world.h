@@ -57,6 +57,14 @@ struct frame {
 /* A policy of the row's match; a row without anything names nothing. */
 struct policy make_policy(const struct row *row);
 
+/*
+ * Policies of several matches each, made of rows: one that joins has its match in the policy of the
+ * row before it, and that policy's terms. matches has room for n, and holds them for as long as the
+ * policies are used; of[i] becomes the policy of row i. Returns how many there are.
+ */
+unsigned join_rows(struct policy *rows, const bool *joins, unsigned n, struct match *matches,
+	struct policy *joined, uint32_t *of);
+
 /* Whatever is drawn from here on. */
 void classify_world_seed(uint64_t seed);
 uint64_t random_next(void);

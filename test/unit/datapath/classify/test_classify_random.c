@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Random policies against a reference that knows nothing but the documented order, on frames of
- * every form.
+ * Random policies, of one match each and of several, against a reference that knows nothing but the
+ * documented order, on frames of every form.
  */
 #include "classify_lots.h"
 
@@ -94,33 +94,73 @@ static uint32_t reference_policy(const struct policy *policies, unsigned n,
 	return best;
 }
 
-static void check_burst(const struct classifier *classifier, const struct policy *policies,
-	unsigned n_policies, bool wide)
+/* Rows as the reference has them, and the policies that they are of. */
+struct world {
+	struct policy *rows, *joined;
+	struct match *matches;
+	uint32_t *of;
+	bool *joins;
+	unsigned n, n_joined;
+	bool wide;
+};
+
+static void check_burst(const struct classifier *classifier, const struct world *world)
 {
 	const enum direction direction = one_in(2) ? DIRECTION_A_TO_B : DIRECTION_B_TO_A;
 	const unsigned wire = random_next() % 3, n = random_next() % (BURST + 1);
 	struct frame frames[BURST];
 	uint32_t expect[BURST];
 
-	random_frames(policies, n_policies, wide, frames, n);
-	for (unsigned i = 0; i < n; i++)
-		expect[i] = reference_policy(policies, n_policies, &frames[i], wire, direction);
+	random_frames(world->rows, world->n, world->wide, frames, n);
+	for (unsigned i = 0; i < n; i++) {
+		expect[i] = reference_policy(world->rows, world->n, &frames[i], wire, direction);
+		if (expect[i] != CLASSIFY_NONE)
+			expect[i] = world->of[expect[i]];
+	}
 	classify_both("random", classifier, wire, direction, frames, n, expect);
 }
 
-static void check_random(unsigned n_policies, unsigned bursts, const struct flavour *flavour)
+static void make_world(
+	struct world *world, unsigned n, unsigned alone, const struct flavour *flavour)
 {
-	struct policy *policies = calloc(n_policies, sizeof(*policies));
-	struct classifier *classifier = NULL;
+	*world = (struct world){.rows = calloc(n, sizeof(*world->rows)),
+		.joined = calloc(n, sizeof(*world->joined)),
+		.matches = calloc(n, sizeof(*world->matches)),
+		.of = calloc(n, sizeof(*world->of)),
+		.joins = calloc(n, sizeof(*world->joins)),
+		.n = n,
+		.wide = flavour->wide};
+	assert_true(world->rows && world->joined && world->matches && world->of && world->joins);
+	for (unsigned i = 0; i < n; i++) {
+		world->rows[i] = random_policy(flavour);
+		world->joins[i] = alone > 0 && !one_in(alone);
+	}
+	world->n_joined = join_rows(
+		world->rows, world->joins, n, world->matches, world->joined, world->of);
+}
 
-	assert_non_null(policies);
-	for (unsigned i = 0; i < n_policies; i++)
-		policies[i] = random_policy(flavour);
-	assert_int_equal(classifier_create(policies, n_policies, -1, &classifier), 0);
+static void free_world(struct world *world)
+{
+	free(world->rows);
+	free(world->joined);
+	free(world->matches);
+	free(world->of);
+	free(world->joins);
+}
+
+/* One in `alone` rows begins another policy; 0: each does. */
+static void check_random(
+	unsigned n_rows, unsigned alone, unsigned bursts, const struct flavour *flavour)
+{
+	struct classifier *classifier = NULL;
+	struct world world;
+
+	make_world(&world, n_rows, alone, flavour);
+	assert_int_equal(classifier_create(world.joined, world.n_joined, -1, &classifier), 0);
 	for (unsigned i = 0; i < bursts; i++)
-		check_burst(classifier, policies, n_policies, flavour->wide);
+		check_burst(classifier, &world);
 	classifier_destroy(classifier);
-	free(policies);
+	free_world(&world);
 }
 
 /* A failure is repeated with the seed that is printed before it. */
@@ -133,15 +173,17 @@ static void test_random(void **state)
 	(void)state;
 	print_message("seed %#" PRIx64 " (WEIR_SEED changes it)\n", seed);
 	classify_world_seed(seed);
-	for (unsigned round = 0; round < 100; round++) {
+	for (unsigned round = 0; round < 200; round++) {
 		flavour = random_flavour();
-		check_random(1 + random_next() % (round < 50 ? 8 : 100), 40, &flavour);
+		check_random(1 + random_next() % (round < 100 ? 8 : 100), round % 4, 40, &flavour);
 	}
 	flavour = (struct flavour){
 		true, true, true, true, true, true, true, true, true, true, false, false, false};
-	check_random(5000, 50, &flavour);
+	check_random(5000, 0, 50, &flavour);
+	check_random(5000, 4, 50, &flavour);
 	flavour.wide = true;
-	check_random(100000, 8, &flavour);
+	check_random(100000, 0, 8, &flavour);
+	check_random(100000, 3, 8, &flavour);
 }
 
 /* The L2 lengths are there if a policy charges without them, whatever else is asked. */

@@ -182,13 +182,20 @@ static void check_world(struct prng *prng, uint64_t seed)
 	struct question questions[PACKETS];
 	struct packet packets[PACKETS];
 	const uint8_t *data[PACKETS];
-	uint32_t order[POLICIES], got[PACKETS];
+	uint32_t order[POLICIES], got[PACKETS], of[POLICIES];
+	struct policy joined[POLICIES];
+	struct match matches[POLICIES];
 	struct classifier *classifier;
+	bool joins[POLICIES];
+	unsigned n_joined;
 
-	for (unsigned i = 0; i < POLICIES; i++)
+	for (unsigned i = 0; i < POLICIES; i++) {
 		policies[i] = random_policy(prng);
+		joins[i] = prng_percent(prng, (unsigned)(seed % 4) * 25);
+	}
+	n_joined = join_rows(policies, joins, POLICIES, matches, joined, of);
 	sort_policies(policies, order);
-	assert_int_equal(classifier_create(policies, POLICIES, -1, &classifier), 0);
+	assert_int_equal(classifier_create(joined, n_joined, -1, &classifier), 0);
 	for (unsigned i = 0; i < PACKETS; i++) {
 		questions[i] = random_question(prng);
 		packets[i] = questions[i].packet;
@@ -197,7 +204,8 @@ static void check_world(struct prng *prng, uint64_t seed)
 	assert_int_equal(
 		classify_burst(classifier, 0, DIRECTION_A_TO_B, packets, data, PACKETS, got), 0);
 	for (unsigned i = 0; i < PACKETS; i++) {
-		const uint32_t want = naive_strictest(policies, order, &questions[i]);
+		const uint32_t row = naive_strictest(policies, order, &questions[i]);
+		const uint32_t want = row != NONE ? of[row] : NONE;
 
 		if (got[i] != want)
 			fail_msg("seed %#" PRIx64 ", packet %u: policy %d, not %d", seed, i,

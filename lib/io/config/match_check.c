@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * That no packet could belong to two policies, and where in the document one of many matches
+ * stands.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/check.h"
+#include "policy/matches.h"
+
+static const struct json_path path_policies = {.key = "policies"};
+
+/* From a policy to one of its matches, or to the prefix that makes it. */
+struct match_steps {
+	struct json_path policy, match, element, side, prefix;
+	const struct json_path *at;
+};
+
+/* One of the pairs of an object of "match". */
+struct match_pair {
+	const json_t *src, *dst;
+	size_t s, d;
+};
+
+static const json_t *nth_prefix(const json_t *side, size_t i)
+{
+	return json_is_array(side) ? json_array_get(side, i) : side;
+}
+
+static size_t count_prefixes(const json_t *side)
+{
+	return json_is_array(side) ? json_array_size(side) : 1;
+}
+
+static bool texts_meet(const json_t *src, const json_t *dst)
+{
+	const char *a = json_string_value(src), *b = json_string_value(dst);
+
+	return a == NULL || b == NULL || (strchr(a, ':') != NULL) == (strchr(b, ':') != NULL);
+}
+
+/* The k-th, as match_keys.c counts them; else k is less by how many there are. */
+static bool find_pair(const json_t *match, unsigned *k, struct match_pair *pair)
+{
+	*pair = (struct match_pair){
+		json_object_get(match, "src"), json_object_get(match, "dst"), 0, 0};
+	for (pair->d = 0; pair->d < count_prefixes(pair->dst); pair->d++)
+		for (pair->s = 0; pair->s < count_prefixes(pair->src); pair->s++) {
+			if (!texts_meet(
+				    nth_prefix(pair->src, pair->s), nth_prefix(pair->dst, pair->d)))
+				continue;
+			if (*k == 0)
+				return true;
+			--*k;
+		}
+	return false;
+}
+
+/* To the prefix of a list; a match that has none is the object. */
+static void step_to_prefix(struct match_steps *steps, const struct match_pair *pair)
+{
+	bool by_dst = json_is_array(pair->dst);
+
+	if (!by_dst && !json_is_array(pair->src))
+		return;
+	steps->side = (struct json_path){.parent = steps->at, .key = by_dst ? "dst" : "src"};
+	steps->prefix = (struct json_path){
+		.parent = &steps->side, .index = by_dst ? pair->d : pair->s};
+	steps->at = &steps->prefix;
+}
+
+static void step_to_match(
+	const struct reader *reader, struct match_place place, struct match_steps *steps)
+{
+	json_t *value, *match;
+	struct match_pair pair;
+	unsigned k = place.match;
+	size_t i;
+
+	steps->policy = (struct json_path){.parent = &path_policies, .index = place.policy};
+	steps->match = (struct json_path){.parent = &steps->policy, .key = "match"};
+	steps->at = &steps->match;
+	value = json_path_find(reader->root, steps->at);
+	if (!json_is_array(value)) {
+		if (find_pair(value, &k, &pair))
+			step_to_prefix(steps, &pair);
+		return;
+	}
+	json_array_foreach (value, i, match) {
+		if (!find_pair(match, &k, &pair))
+			continue;
+		steps->element = (struct json_path){.parent = &steps->match, .index = i};
+		steps->at = &steps->element;
+		step_to_prefix(steps, &pair);
+		return;
+	}
+}
+
+static void refuse_twin(void *context, struct match_place first, struct match_place again)
+{
+	struct reader *reader = context;
+	struct json_path other = {.parent = &path_policies, .index = first.policy};
+	struct match_steps steps;
+	char *place;
+
+	if (first.policy == again.policy)
+		return;
+	place = reader_place(reader, &other);
+	if (place == NULL) {
+		reader->no_memory = true;
+		return;
+	}
+	step_to_match(reader, again, &steps);
+	reader_expected(reader, steps.at, "a match of its own, %s has the same", place);
+	free(place);
+}
+
+void policies_check_matches(struct reader *reader, const struct policy *policies, unsigned n)
+{
+	uint64_t all = policies_count_matches(policies, n);
+
+	if (all > CONFIG_MATCHES_MAX)
+		reader_error(reader, &path_policies,
+			"%" PRIu64 " matches in all: expected at most %u", all, CONFIG_MATCHES_MAX);
+	else if (policies_match_twins(policies, n, refuse_twin, reader) < 0)
+		reader->no_memory = true;
+}
+
+static void warn_twin(void *context, struct match_place first, struct match_place again)
+{
+	struct match_steps steps;
+
+	(void)first;
+	step_to_match(context, again, &steps);
+	reader_warn(context, steps.at, "the policy has it twice");
+}
+
+void policies_warn_matches(struct reader *reader, const struct policy *policies, unsigned n)
+{
+	if (policies_count_matches(policies, n) > n &&
+		policies_match_twins(policies, n, warn_twin, reader) < 0)
+		reader->no_memory = true;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "json/line_list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "json/document.h"
+#include "json/json_place.h"
+#include "json/line_place.h"
+
+#define BLANKS    " \t\r\f\v"
+#define BYTE_MARK "\xef\xbb\xbf" /* with which some editors begin a file */
+
+static bool has_lists(struct reader *reader)
+{
+	if (reader->lists == NULL) {
+		reader->lists = calloc(1, sizeof(*reader->lists));
+		if (reader->lists != NULL)
+			reader->lists->by_file = json_object();
+	}
+	return reader->lists != NULL && reader->lists->by_file != NULL;
+}
+
+/* As big as it was when it was opened; more or less of it is seen when all are looked at again. */
+static int read_bytes(int fd, size_t size, char **text, size_t *len)
+{
+	*text = malloc(size + 1);
+	if (*text == NULL)
+		return -ENOMEM;
+	for (*len = 0; *len < size;) {
+		ssize_t n = read(fd, *text + *len, size - *len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		*len += (size_t)n;
+	}
+	(*text)[*len] = '\0';
+	return 0;
+}
+
+/* Never a pipe or a device, for which a reload would wait. */
+static int read_line_file(
+	const char *file, size_t most, struct stat *state, char **text, size_t *len)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = fstat(fd, state) < 0 ? -errno : 0;
+	if (rc == 0 && !S_ISREG(state->st_mode))
+		rc = S_ISDIR(state->st_mode) ? -EISDIR : -EBADF;
+	else if (rc == 0 && (size_t)state->st_size > most)
+		rc = -EFBIG;
+	else if (rc == 0)
+		rc = read_bytes(fd, (size_t)state->st_size, text, len);
+	close(fd);
+	return rc;
+}
+
+static void report_file(struct reader *reader, const struct json_path *path, const char *file,
+	const char *what, int rc)
+{
+	char expected[96];
+
+	if (rc == -ENOMEM) {
+		reader->no_memory = true;
+		return;
+	}
+	if (rc == -EFBIG)
+		snprintf(expected, sizeof(expected), "at most %u MiB of %s, and %u in all files",
+			LINE_LIST_MAX >> 20, what, READER_FILE_MAX >> 20);
+	else
+		snprintf(expected, sizeof(expected), "a file of %s", what);
+	reader_refuse(reader, path, file, expected,
+		rc == -EBADF   ? "it is no regular file"
+		: rc == -EFBIG ? NULL
+			       : strerror(-rc));
+}
+
+/* Something about the file itself, or a line of it, from 1. */
+static void report_line(struct reader *reader, const struct json_path *path, const char *file,
+	unsigned line, const char *found, const char *expected)
+{
+	struct json_place place;
+
+	reader->errors++;
+	if (!diagnostics_count(reader->diagnostics, false))
+		return;
+	place = json_place_of(reader, path);
+	diagnostic_write(reader->diagnostics, &(struct diagnostic){.file = file,
+						      .line = line,
+						      .path = place.path,
+						      .place = place.words,
+						      .policy = place.policy,
+						      .found = found,
+						      .expected = expected});
+	json_place_free(&place);
+}
+
+/* A line without what surrounds it; whether anything is left. */
+static bool cut_line(const char **line, size_t *len)
+{
+	const char *comment = memchr(*line, '#', *len);
+
+	if (comment != NULL)
+		*len = (size_t)(comment - *line);
+	while (*len > 0 && strchr(BLANKS, (*line)[*len - 1]) != NULL && (*line)[*len - 1] != '\0')
+		--*len;
+	while (*len > 0 && strchr(BLANKS, **line) != NULL && **line != '\0') {
+		++*line;
+		--*len;
+	}
+	return *len > 0;
+}
+
+static bool is_plain_text(const char *line, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (line[i] < ' ' || line[i] > '~')
+			return false;
+	return true;
+}
+
+static size_t count_lines(const char *text, size_t len)
+{
+	size_t n = 1;
+
+	for (const char *at = text; (at = memchr(at, '\n', len - (size_t)(at - text))) != NULL;
+		at++)
+		n++;
+	return n;
+}
+
+/* What of a line is no comment; whether it is text. */
+static bool append_line(struct reader *reader, struct line_list *list, const char *line, size_t len,
+	unsigned number)
+{
+	if (!is_plain_text(line, len))
+		return false;
+	list->lines[json_array_size(list->array)] = number;
+	reader->no_memory |= json_array_append_new(list->array, json_stringn(line, len)) < 0;
+	return true;
+}
+
+static void split_lines(struct reader *reader, const struct json_path *path, struct line_list *list,
+	const char *text, size_t len)
+{
+	const char *at = text, *end = text + len;
+
+	list->array = json_array();
+	list->lines = malloc(count_lines(text, len) * sizeof(*list->lines));
+	reader->no_memory |= list->array == NULL || list->lines == NULL;
+	if (len >= strlen(BYTE_MARK) && memcmp(text, BYTE_MARK, strlen(BYTE_MARK)) == 0)
+		at += strlen(BYTE_MARK);
+	for (unsigned number = 1; at < end && !reader->no_memory; number++) {
+		const char *feed = memchr(at, '\n', (size_t)(end - at)), *line = at;
+		size_t n = (size_t)((feed != NULL ? feed : end) - at);
+
+		if (cut_line(&line, &n) && !append_line(reader, list, line, n, number))
+			report_line(reader, path, list->file, number, "bytes that are no text",
+				"printable ASCII");
+		at = feed != NULL ? feed + 1 : end;
+	}
+}
+
+/* Its file is known. Lines that are refused are not in it, so that more is said of the others. */
+static void load_list(struct reader *reader, const struct json_path *path, struct line_list *list,
+	const char *what)
+{
+	size_t left = READER_FILE_MAX - reader->lists->bytes, len = 0;
+	char *text = NULL, expected[64];
+	int rc = read_line_file(
+		list->file, left < LINE_LIST_MAX ? left : LINE_LIST_MAX, &list->state, &text, &len);
+
+	if (rc < 0) {
+		report_file(reader, path, list->file, what, rc);
+	} else {
+		reader->lists->bytes += len;
+		split_lines(reader, path, list, text, len);
+		snprintf(expected, sizeof(expected), "at least one of the %s", what);
+		if (!reader->no_memory && json_array_size(list->array) == 0)
+			report_line(reader, path, list->file, 0, "empty", expected);
+	}
+	free(text);
+}
+
+static bool has_lines(const struct line_list *list)
+{
+	return list->array != NULL && json_array_size(list->array) > 0;
+}
+
+/* The place of another list, behind all others. */
+static struct line_list *next_list(struct line_lists *lists)
+{
+	size_t room = lists->room > 0 ? 2 * lists->room : 16;
+	struct line_list *grown;
+
+	if (lists->n == lists->room) {
+		grown = realloc(lists->all, room * sizeof(*grown));
+		if (grown == NULL)
+			return NULL;
+		lists->all = grown;
+		lists->room = room;
+	}
+	lists->all[lists->n] = (struct line_list){0};
+	return &lists->all[lists->n];
+}
+
+/* The file is the list's from now on. */
+static json_t *add_list(
+	struct reader *reader, const struct json_path *path, char *file, const char *what)
+{
+	struct line_lists *lists = reader->lists;
+	struct line_list *list = next_list(lists);
+	json_t *known;
+
+	if (list == NULL) {
+		reader->no_memory = true;
+		free(file);
+		return NULL;
+	}
+	list->file = file;
+	load_list(reader, path, list, what);
+	known = has_lines(list) ? json_integer((json_int_t)lists->n) : json_null();
+	reader->no_memory |= json_object_set_new(lists->by_file, file, known) < 0;
+	lists->n++;
+	return has_lines(list) && !reader->no_memory ? list->array : NULL;
+}
+
+json_t *reader_line_list(
+	struct reader *reader, const struct json_path *path, const char *text, const char *what)
+{
+	const json_t *known;
+	char *file;
+
+	if (*text == '\0' || !text_printable(text)) {
+		reader_expected(reader, path, "the path of a file of %s", what);
+		reader->no_memory |= !has_lists(reader);
+		return NULL;
+	}
+	file = path_beside(json_file_of(reader, path), text);
+	if (file == NULL || !has_lists(reader)) {
+		reader->no_memory = true;
+		free(file);
+		return NULL;
+	}
+	known = json_object_get(reader->lists->by_file, file);
+	if (known == NULL)
+		return add_list(reader, path, file, what);
+	free(file);
+	if (json_is_integer(known))
+		return reader->lists->all[json_integer_value(known)].array;
+	return NULL;
+}
+
+static bool is_same_state(const char *path, const struct stat *was)
+{
+	struct stat is;
+
+	return stat(path, &is) == 0 && was->st_ino == is.st_ino && was->st_dev == is.st_dev &&
+	       was->st_size == is.st_size && was->st_mtim.tv_sec == is.st_mtim.tv_sec &&
+	       was->st_mtim.tv_nsec == is.st_mtim.tv_nsec;
+}
+
+bool reader_is_up_to_date(const struct reader *reader)
+{
+	const struct line_lists *lists = reader->lists;
+
+	for (unsigned i = 0; i < reader->n_documents; i++) {
+		const struct document *document = &reader->documents[i];
+
+		if (S_ISREG(document->state.st_mode) &&
+			!is_same_state(document->name, &document->state))
+			return false;
+	}
+	for (size_t i = 0; lists != NULL && i < lists->n; i++)
+		if (lists->all[i].array != NULL &&
+			!is_same_state(lists->all[i].file, &lists->all[i].state))
+			return false;
+	return true;
+}

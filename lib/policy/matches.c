@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "policy/matches.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "policy/schedule.h"
+
+static bool prefix_equal(const struct prefix *a, const struct prefix *b)
+{
+	return a->family == b->family && a->length == b->length &&
+	       memcmp(a->addr, b->addr, sizeof(a->addr)) == 0;
+}
+
+static bool range_equal(struct port_range a, struct port_range b)
+{
+	return a.first == b.first && a.last == b.last;
+}
+
+bool match_equal(const struct match *a, const struct match *b)
+{
+	return a->wire == b->wire && a->direction == b->direction && a->vlan == b->vlan &&
+	       a->dscp == b->dscp && a->proto == b->proto &&
+	       range_equal(a->src_port, b->src_port) && range_equal(a->dst_port, b->dst_port) &&
+	       prefix_equal(&a->src, &b->src) && prefix_equal(&a->dst, &b->dst);
+}
+
+bool policy_matches_equal(const struct policy *a, const struct policy *b)
+{
+	unsigned n = policy_n_matches(a);
+
+	if (n != policy_n_matches(b))
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		if (!match_equal(policy_match(a, i), policy_match(b, i)))
+			return false;
+	return true;
+}
+
+static uint32_t match_paths(const struct match *match)
+{
+	static const uint32_t of_direction[] = {[DIRECTION_ANY] = UINT32_C(0xffffffff),
+		[DIRECTION_A_TO_B] = UINT32_C(0x55555555),
+		[DIRECTION_B_TO_A] = UINT32_C(0xaaaaaaaa)};
+	uint32_t paths = of_direction[match->direction];
+
+	return match->wire == CONFIG_ANY ? paths : paths & POLICY_PATHS_OF_WIRE << 2 * match->wire;
+}
+
+uint32_t policy_paths(const struct policy *policy)
+{
+	uint32_t paths = 0;
+
+	for (unsigned i = 0; i < policy_n_matches(policy); i++)
+		paths |= match_paths(policy_match(policy, i));
+	return paths;
+}
+
+uint64_t policies_count_matches(const struct policy *policies, unsigned n)
+{
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		all += policy_n_matches(&policies[i]);
+	return all;
+}
+
+/* All matches that were seen, by what they hash to: a place of the array is free at match NONE. */
+struct seen_matches {
+	const struct policy *policies;
+	struct match_place *places;
+	uint64_t mask; /* of the array's size, a power of two */
+};
+
+#define NONE UINT32_MAX
+
+static uint64_t hash_prefix(uint64_t hash, const struct prefix *prefix)
+{
+	uint64_t words[2];
+
+	memcpy(words, prefix->addr, sizeof(words));
+	hash = hash64_step(hash, words[0]);
+	hash = hash64_step(hash, words[1]);
+	return hash64_step(hash, (uint64_t)prefix->family << 8 | prefix->length);
+}
+
+static uint64_t hash_match(const struct match *match)
+{
+	uint64_t hash = hash_prefix(hash_prefix(HASH64_BASIS, &match->src), &match->dst);
+
+	hash = hash64_step(hash, (uint64_t)(uint32_t)match->wire << 32 | (uint32_t)match->vlan);
+	hash = hash64_step(hash, (uint64_t)match->direction << 32 | (uint32_t)match->dscp);
+	hash = hash64_step(
+		hash, (uint64_t)match->src_port.first << 48 | (uint64_t)match->src_port.last << 32 |
+			      (uint64_t)match->dst_port.first << 16 | match->dst_port.last);
+	hash = hash64_step(hash, match->proto);
+	return splitmix64_next(&hash);
+}
+
+static const struct match *match_at(const struct seen_matches *seen, struct match_place place)
+{
+	return policy_match(&seen->policies[place.policy], place.match);
+}
+
+/* Where it is already, or where it comes. */
+static struct match_place *find_seen(const struct seen_matches *seen, const struct match *match)
+{
+	uint64_t at = hash_match(match) & seen->mask;
+
+	while (seen->places[at].match != NONE &&
+		!match_equal(match_at(seen, seen->places[at]), match))
+		at = (at + 1) & seen->mask;
+	return &seen->places[at];
+}
+
+static void see_policy(
+	const struct seen_matches *seen, unsigned policy, match_twins_fn found, void *context)
+{
+	const struct policy *of = &seen->policies[policy];
+
+	for (unsigned i = 0; i < policy_n_matches(of); i++) {
+		const struct match *match = policy_match(of, i);
+		struct match_place *place;
+
+		if (match->wire < CONFIG_ANY)
+			continue;
+		place = find_seen(seen, match);
+		if (place->match != NONE)
+			found(context, *place, (struct match_place){policy, i});
+		else
+			*place = (struct match_place){policy, i};
+	}
+}
+
+int policies_match_twins(
+	const struct policy *policies, unsigned n, match_twins_fn found, void *context)
+{
+	uint64_t size = 16;
+	struct seen_matches seen = {.policies = policies};
+
+	while (size < 2 * policies_count_matches(policies, n))
+		size *= 2;
+	seen.mask = size - 1;
+	seen.places = malloc(size * sizeof(*seen.places));
+	if (!seen.places)
+		return -ENOMEM;
+	memset(seen.places, 0xff, size * sizeof(*seen.places));
+	for (unsigned i = 0; i < n; i++)
+		see_policy(&seen, i, found, context);
+	free(seen.places);
+	return 0;
+}
+
+void policies_free(struct policy *policies, unsigned n)
+{
+	for (unsigned i = 0; policies && i < n; i++) {
+		schedule_free(policies[i].schedule);
+		free(policies[i].more);
+	}
+	free(policies);
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Policies of several matches, and lists of prefixes in files of their own: what becomes of them,
+ * whose line an error is of, and what a kept document has of them. In files, too, ' stands for ".
+ */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config_cases.h"
+#include "policy/diff.h"
+#include "policy/matches.h"
+#include "policy/value.h"
+
+#define P(name, match) "{'name': '" name "', 'match': " match ", 'limit': '1Mbit/s'}"
+#define FILE_OF(list)  "{'limiter': 'me', " PORTS WIRES ", 'policies': [" list "]}"
+
+static int open_directory(void **state)
+{
+	char path[] = "/tmp/weir-lists-XXXXXX";
+
+	if (mkdtemp(path) == NULL || chdir(path) < 0)
+		return -1;
+	*state = strdup(path);
+	return mkdir("d", 0700);
+}
+
+static int close_directory(void **state)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "/bin/rm -r '%s'", (char *)*state);
+	if (chdir("/") < 0)
+		return -1;
+	free(*state);
+	return pclose(popen(command, "r"));
+}
+
+/* Lists are named with "@", which with_quotes() has for another thing. */
+static void write_file(const char *name, const char *text)
+{
+	FILE *out = fopen(name, "w");
+
+	assert_non_null(out);
+	for (; *text != '\0'; text++)
+		fputc(*text == '\'' ? '"' : *text, out);
+	fclose(out);
+}
+
+static char *load_document(const char *name, struct config **config, json_t **document)
+{
+	struct diagnostics diagnostics;
+	struct config_load load = {.path = name, .diagnostics = &diagnostics, .document = document};
+	char *messages;
+	size_t size;
+	FILE *err = open_memstream(&messages, &size);
+
+	assert_non_null(err);
+	diagnostics_init(&diagnostics, err, DIAGNOSTICS_TEXT);
+	config_load_with(&load, config);
+	fclose(err);
+	return messages;
+}
+
+static struct config *must_load(const char *name, const char *expected)
+{
+	struct config *config;
+	char *messages = load_document(name, &config, NULL);
+
+	assert_string_equal(messages, expected);
+	assert_non_null(config);
+	free(messages);
+	return config;
+}
+
+static void expect_refused(const char *name, const char *words)
+{
+	struct config *config;
+	char *messages = load_document(name, &config, NULL);
+
+	for (char *quote = messages; (quote = strchr(quote, '"')) != NULL;)
+		*quote = '\'';
+	assert_string_equal(messages, words);
+	assert_null(config);
+	free(messages);
+}
+
+/* "SRC>DST" of each match, by spaces. */
+static void expect_matches(const struct policy *policy, const char *expected)
+{
+	char found[1024] = "", src[PREFIX_TEXT_MAX], dst[PREFIX_TEXT_MAX];
+
+	for (unsigned i = 0; i < policy_n_matches(policy); i++) {
+		const struct match *match = policy_match(policy, i);
+		size_t len = strlen(found);
+
+		snprintf(found + len, sizeof(found) - len, "%s%s>%s", i > 0 ? " " : "",
+			prefix_format(&match->src, src, sizeof(src)),
+			prefix_format(&match->dst, dst, sizeof(dst)));
+	}
+	assert_string_equal(found, expected);
+}
+
+static void test_several(void **state)
+{
+	static const struct {
+		const char *match, *expected;
+	} rows[] = {
+		{"{'src': '10.0.0.0/8'}", "10.0.0.0/8>any"},
+		{"[{'src': '10.0.0.0/8'}]", "10.0.0.0/8>any"},
+		{"[{'src': '10.0.0.0/8'}, {'dst': '10.0.0.0/8'}]", "10.0.0.0/8>any any>10.0.0.0/8"},
+		{"{'src': ['10.0.0.0/8']}", "10.0.0.0/8>any"},
+		{"{'src': ['10.0.0.0/8', '2001:db8::/32']}", "10.0.0.0/8>any 2001:db8::/32>any"},
+		{"{'src': ['10.0.0.0/8', '2001:db8::/32'], 'dst': '0.0.0.0/0'}",
+			"10.0.0.0/8>0.0.0.0/0"},
+		{"{'src': ['10.0.0.0/8', '2001:db8::/32'], 'dst': ['::/0', '11.0.0.0/8', "
+		 "'12.0.0.0/8']}",
+			"2001:db8::/32>::/0 10.0.0.0/8>11.0.0.0/8 10.0.0.0/8>12.0.0.0/8"},
+		{"[{'vlan': 1}, {'vlan': 2}, {'src': ['10.0.0.0/8', '11.0.0.0/8'], 'vlan': 3}]",
+			"any>any any>any 10.0.0.0/8>any 11.0.0.0/8>any"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char document[1024];
+		struct config *config;
+
+		snprintf(document, sizeof(document), FILE_OF(P("p", "%s")), rows[i].match);
+		config = must_parse(document);
+		expect_matches(&config->policies[0], rows[i].expected);
+		config_free(config);
+	}
+}
+
+#define OWN(what) ": expected a match of its own, policies[0] 'a' at w.json:1 has the same\n"
+
+static void test_refused(void **state)
+{
+	static const struct config_case cases[] = {
+		{FILE_OF(P("p", "[]")), "w.json:1: policies[0] 'p'.match: an empty array: expected "
+					"at least one match\n"},
+		{FILE_OF(P("p", "[{}, 7]")),
+			"w.json:1: policies[0] 'p'.match[1]: 7: expected an object\n"},
+		{FILE_OF(P("p", "{'src': []}")),
+			"w.json:1: policies[0] 'p'.match.src: an empty array: expected at least "
+			"one prefix, and at most 2000000\n"},
+		{FILE_OF(P("p", "[{'vlan': 1}, {'src': ['10.0.0.0/8', '10.0.0.1/8', 7]}]")),
+			"w.json:1: policies[0] 'p'.match[1].src[1]: '10.0.0.1/8': expected no host "
+			"bits, as in '10.0.0.0/8'\n"
+			"w.json:1: policies[0] 'p'.match[1].src[2]: 7: " EXPECTED_PREFIX},
+		{FILE_OF(P("p", "{'src': ['10.0.0.0/8', '11.0.0.0/8'], 'dst': ['::/0']}")),
+			"w.json:1: policies[0] 'p'.match.dst: an array: expected IPv4 as in src\n"},
+		{FILE_OF(P("p", "[{'src': '10.0.0.0/8', 'dst': '::/0'}]")),
+			"w.json:1: policies[0] 'p'.match[0].dst: '::/0': expected IPv4 as in "
+			"src\n"},
+		{FILE_OF(P("p", "[{'proto': 'icmp', 'dst-port': 1}]")),
+			"w.json:1: policies[0] 'p'.match[0].dst-port: 1: expected none unless "
+			"'proto' has ports, as 'tcp' does\n"},
+		/* What two policies have: named by the prefix, the object or all of it. */
+		{FILE_OF(P("a", "[{'vlan': 1}, {'vlan': 2}]") ", " P(
+			 "b", "[{'vlan': 3}, {'vlan': 2}]")),
+			"w.json:1: policies[1] 'b'.match[1]: an object" OWN()},
+		{FILE_OF(P("a", "{'src': '10.0.0.0/8'}") ", " P("b", "{'src': ['11.0.0.0/8', "
+								     "'10.0.0.0/8']}")),
+			"w.json:1: policies[1] 'b'.match.src[1]: '10.0.0.0/8'" OWN()},
+		{FILE_OF(P("a", "{'src': '10.0.0.0/8', 'dst': '11.0.0.0/8'}") ", " P("b",
+			 "[{'vlan': 5}, {'src': ['10.0.0.0/8', '::/0'], 'dst': ['12.0.0.0/8', "
+			 "'::/0', '11.0.0.0/8']}]")),
+			"w.json:1: policies[1] 'b'.match[1].dst[2]: '11.0.0.0/8'" OWN()},
+		{FILE_OF(P("a", "{'vlan': 2}") ", " P("b", "[{'vlan': 2}, {'vlan': 2}]")),
+			"w.json:1: policies[1] 'b'.match[0]: an object" OWN() "w.json:1: policies[1] 'b'.match[1]: an object" OWN()},
+		/* But one policy may. */
+		{FILE_OF(P("a", "[{'vlan': 2}, {'vlan': 3}, {'vlan': 2}]")),
+			"w.json:1: warning: policies[0] 'a'.match[2]: the policy has it twice\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+/* Nobody reads a file for a document that is none. */
+static void test_no_file(void **state)
+{
+	struct config *config;
+	const char *text =
+		"{\"limiter\": \"me\", \"ports\": {\"lan\": {\"device\": \"net_null0\"}, "
+		"\"wan\": {\"device\": \"net_null1\"}}, \"wires\": [{\"name\": \"w\", "
+		"\"a\": \"lan\", \"b\": \"wan\"}], \"policies\": [{\"name\": \"p\", "
+		"\"match\": {\"src\": \"@/etc/hosts\"}, \"limit\": \"1Mbit/s\"}]}";
+	char *messages;
+
+	(void)state;
+	assert_int_equal(parse_config_case(text, strlen(text), &messages, &config), -EINVAL);
+	assert_string_equal(messages,
+		"w.json:1: policies[0] \"p\".match.src: \"@/etc/hosts\": expected prefixes: only "
+		"files, and weirctl, name lists: write its prefixes as an array\n");
+	free(messages);
+}
+
+static void test_lists(void **state)
+{
+	struct config *config;
+
+	(void)state;
+	write_file("d/c.txt", "\xef\xbb\xbf# all of it\n\n10.0.0.0/8\r\n \t2001:db8::/32 # six\n#\n"
+			      "11.0.0.0/8");
+	write_file("w.json",
+		FILE_OF(P("p", "[{'direction': 'a-to-b', 'src': '@d/c.txt'}, {'direction': "
+			       "'b-to-a', 'dst': '@d/c.txt'}]")));
+	config = must_load("w.json", "");
+	expect_matches(&config->policies[0], "10.0.0.0/8>any 2001:db8::/32>any 11.0.0.0/8>any "
+					     "any>10.0.0.0/8 any>2001:db8::/32 any>11.0.0.0/8");
+	assert_int_equal(policy_paths(&config->policies[0]), UINT32_MAX);
+	config_free(config);
+	/* From the file that names it. */
+	write_file("d/x.json", "{'policies': [" P("p", "{'src': '@c.txt'}") "]}");
+	write_file("w.json", "{'limiter': 'me', " PORTS WIRES ", 'include': 'd/x.json'}");
+	config = must_load("w.json", "");
+	expect_matches(&config->policies[0], "10.0.0.0/8>any 2001:db8::/32>any 11.0.0.0/8>any");
+	config_free(config);
+}
+
+static void test_bad_lists(void **state)
+{
+	(void)state;
+	write_file("w.json", FILE_OF("\n" P("a", "{'src': '@c.txt'}") ",\n" P("b", "{'src': "
+										   "'@d/d.txt'}")));
+	write_file("d/d.txt", "12.0.0.0/8\n");
+	unlink("c.txt");
+	expect_refused("w.json", "w.json:2: policies[0] 'a'.match.src: c.txt: expected a file of "
+				 "prefixes: No such file or directory\n");
+	assert_int_equal(mkfifo("c.txt", 0600), 0);
+	expect_refused("w.json", "w.json:2: policies[0] 'a'.match.src: c.txt: expected a file of "
+				 "prefixes: it is no regular file\n");
+	unlink("c.txt");
+	assert_int_equal(mkdir("c.txt", 0700), 0);
+	expect_refused("w.json", "w.json:2: policies[0] 'a'.match.src: c.txt: expected a file of "
+				 "prefixes: Is a directory\n");
+	rmdir("c.txt");
+	write_file("c.txt", "# nobody\n\n");
+	expect_refused("w.json",
+		"c.txt: policies[0] 'a'.match.src: empty: expected at least one of "
+		"the prefixes\n");
+	write_file("c.txt", "10.0.0.0/8\n10.0.0.1/8\n\x80\n\n10.1.1.1\n");
+	expect_refused("w.json",
+		"c.txt:3: policies[0] 'a'.match.src: bytes that are no text: expected printable "
+		"ASCII\n"
+		"c.txt:2: policies[0] 'a'.match.src[1]: '10.0.0.1/8': expected no host bits, as in "
+		"'10.0.0.0/8'\n"
+		"c.txt:5: policies[0] 'a'.match.src[2]: '10.1.1.1': expected a prefix such as "
+		"'192.0.2.0/24' or '2001:db8::/32': did you mean '10.1.1.1/32'?\n");
+	write_file("c.txt", "# a\n13.0.0.0/8\n12.0.0.0/8\n");
+	expect_refused("w.json",
+		"d/d.txt:1: policies[1] 'b'.match.src[0]: '12.0.0.0/8': expected a "
+		"match of its own, policies[0] 'a' at w.json:2 has the same\n");
+	assert_int_equal(truncate("c.txt", (64 << 20) + 1), 0);
+	expect_refused("w.json", "w.json:2: policies[0] 'a'.match.src: c.txt: expected at most 64 "
+				 "MiB of prefixes, and 256 in all files\n");
+	write_file("w.json", FILE_OF(P("a", "{'src': '@'}")));
+	expect_refused("w.json", "w.json:1: policies[0] 'a'.match.src: '@': expected the path of a "
+				 "file of prefixes\n");
+}
+
+static void test_twice(void **state)
+{
+	struct config *config;
+
+	(void)state;
+	write_file("c.txt", "10.0.0.0/8\n11.0.0.0/8\n\n10.0.0.0/8\n");
+	write_file("w.json", FILE_OF(P("a", "{'src': '@c.txt'}")));
+	config = must_load("w.json", "c.txt:4: warning: policies[0] \"a\".match.src[2]: "
+				     "\"10.0.0.0/8\": the policy has it twice\n");
+	config_free(config);
+}
+
+/* Another list is another match, though the file that names it is as it was. */
+static void test_changed(void **state)
+{
+	struct config *before, *same, *after;
+	struct config_diff *diff;
+
+	(void)state;
+	write_file("w.json", FILE_OF(P("a", "{'src': '@c.txt'}") ", " P("b", "{'vlan': 1}")));
+	write_file("c.txt", "10.0.0.0/8\n");
+	before = must_load("w.json", "");
+	write_file("c.txt", "# the same\n10.0.0.0/8\n");
+	same = must_load("w.json", "");
+	write_file("c.txt", "10.0.0.0/8\n11.0.0.0/8\n");
+	after = must_load("w.json", "");
+	assert_int_equal(config_diff(before, same, "w.json", stderr, &diff), 0);
+	assert_int_equal(diff->changed, 0);
+	config_diff_free(diff);
+	assert_int_equal(config_diff(before, after, "w.json", stderr, &diff), 0);
+	assert_int_equal(diff->changed, 1);
+	assert_int_equal(diff->changes[0], POLICY_MATCH);
+	assert_int_equal(diff->changes[1], 0);
+	config_diff_free(diff);
+	config_free(before);
+	config_free(same);
+	config_free(after);
+}
+
+/* What is kept is whole without the list. */
+static void test_kept(void **state)
+{
+	struct config *config, *again;
+	json_t *document = NULL;
+	char *messages;
+
+	(void)state;
+	write_file("c.txt", "10.0.0.0/8\n2001:db8::/32\n");
+	write_file("w.json", FILE_OF(P("a", "{'src': '@c.txt'}")));
+	messages = load_document("w.json", &config, &document);
+	assert_non_null(document);
+	unlink("c.txt");
+	assert_int_equal(config_read_document(document, "kept", NULL, stderr, &again), 0);
+	assert_true(policy_matches_equal(&config->policies[0], &again->policies[0]));
+	expect_matches(&again->policies[0], "10.0.0.0/8>any 2001:db8::/32>any");
+	json_decref(document);
+	config_free(config);
+	config_free(again);
+	free(messages);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_no_file),
+		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_bad_lists),
+		cmocka_unit_test(test_twice),
+		cmocka_unit_test(test_changed),
+		cmocka_unit_test(test_kept),
+	};
+
+	return cmocka_run_group_tests(tests, open_directory, close_directory);
+}
