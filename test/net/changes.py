@@ -344,6 +344,60 @@ def others(n):
     return [policy(f"p{i}", f"11.{i >> 8}.{i & 255}.0/24", "1Mbit/s") for i in range(n)]
 
 
+def takes(weir, source):
+    """The policies that take packets from there."""
+    rows = weir.get(f"/weir/match,0 {source}")["policies"]
+    return [row["policy"] for row in rows if row["from"] == "all"]
+
+
+def lists(scene):
+    """A list of prefixes in a file: every reload reads it, a bad line refuses the reload, a start
+    needs it no more, and weirctl sends one of any length."""
+    path = scene.path("a.txt")
+
+    def write(*lines):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("".join(line + "\n" for line in lines))
+
+    def reload():
+        before = change(weir)["last"]["serial"]
+        weir.get("/weir/reload")
+        return wait_until(lambda: change(weir)["last"]["serial"] > before and
+                          change(weir)["last"], "the reload")
+
+    write("10.1.0.0/16", "2001:db8::/32 # both families")
+    weir = keeping(scene, RINGS | {"policies": [
+        A | {"match": {"src": "@a.txt"}}, B | {"match": [{"src": "10.2.0.0/16"}, {"vlan": 7}]}]})
+    weir.start()
+    change(weir)
+    expect([takes(weir, source) for source in ("10.1.0.1", "2001:db8::1", "10.2.0.1", "10.3.0.1")]
+           == [["a"], ["a"], ["b"], []], "each prefix is its policy's")
+    write("10.3.0.0/16")
+    last = reload()
+    expect((last["changed"], last["unchanged"]) == (1, 1), f"{last}")
+    expect([takes(weir, source) for source in ("10.1.0.1", "10.3.0.1")] == [[], ["a"]], "another")
+    write("# nothing", "10.4.0.0/16", "10.2.0.0/16")
+    last = reload()
+    expect(not last["ok"] and any('a.txt:3: ' in text or '"a" at' in text
+                                  for text in last["messages"]), f"{last}")
+    write("10.4.0.1/16")
+    last = reload()
+    expect(not last["ok"] and "a.txt:1: " in last["messages"][0], f"{last}")
+    expect(takes(weir, "10.3.0.1") == ["a"], "what ran runs")
+    weir.kill()
+    os.unlink(path)
+    weir.start()
+    expect("refused" in weir.get("/weir/change")["runs"]["words"], "the file cannot be read")
+    expect(takes(weir, "10.3.0.1") == ["a"], "the last good one has the list")
+    write(*(f"10.{5 + n // 256}.{n % 256}.0/24" for n in range(3000)))
+    ctl(weir, "policy", "add", "c", "limit=1Mbit/s", f"match.src=@{path}")
+    expect(weir.get("/weir/policy,c")["matches"] == 3000, "all of it")
+    expect(takes(weir, "10.6.3.1") == ["c"], "its last")
+    write("10.5.0.0/33")
+    ctl(weir, "policy", "set", "c", f"match.src=@{path}", fails="a.txt:1: ")
+    weir.stop()
+
+
 class Mix:
     """Changes of every kind, and what is expected to run after each, and after a kill."""
 
@@ -460,7 +514,7 @@ def mixed(scene):
     return f"{TIMES} changes of {POLICIES} policies, {kills} kills; {sent} packets, {left} of stays"
 
 
-SCENARIOS = [last_good, key_that_will_not_do, confirmed, singly, operator, mixed]
+SCENARIOS = [last_good, key_that_will_not_do, confirmed, singly, operator, lists, mixed]
 
 if __name__ == "__main__":
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))

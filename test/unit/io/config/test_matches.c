@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "config_cases.h"
+#include "config/lists.h"
 #include "policy/diff.h"
 #include "policy/matches.h"
 #include "policy/value.h"
@@ -324,6 +325,59 @@ static void test_kept(void **state)
 	free(messages);
 }
 
+/* Keys of an edit of weirctl's, and what is said of them. */
+static void expect_edit(const char *keys, const char *expected, const char *words)
+{
+	char *quoted = with_quotes(expected), *said;
+	json_t *edit, *after = json_loads(quoted, 0, NULL);
+	size_t size;
+	FILE *err = open_memstream(&said, &size);
+	char document[512];
+
+	snprintf(document, sizeof(document), "{'do': 'set', 'name': 'p', 'keys': %s}", keys);
+	for (char *quote = document; (quote = strchr(quote, '\'')) != NULL;)
+		*quote = '"';
+	edit = json_loads(document, 0, NULL);
+	assert_non_null(edit);
+	assert_int_equal(lists_expand_edit(edit, err), *words == '\0' ? 0 : -EINVAL);
+	fclose(err);
+	for (char *quote = said; (quote = strchr(quote, '"')) != NULL;)
+		*quote = '\'';
+	assert_string_equal(said, words);
+	if (*words == '\0' && !json_equal(json_object_get(edit, "keys"), after))
+		fail_msg("%s", json_dumps(edit, 0));
+	json_decref(edit);
+	json_decref(after);
+	free(said);
+	free(quoted);
+}
+
+#define BOTH "['10.0.0.0/8', '::/0']"
+
+static void test_edit(void **state)
+{
+	(void)state;
+	write_file("c.txt", "10.0.0.0/8 # a\n::/0\n");
+	write_file("bad.txt", "10.0.0.0/8\n10.0.0.1/8\n");
+	unlink("none.txt");
+	expect_edit("{'limit': '1Mbit/s'}", "{'limit': '1Mbit/s'}", "");
+	expect_edit("{'match.src': '10.0.0.0/8', 'match': null}",
+		"{'match.src': '10.0.0.0/8', 'match': null}", "");
+	expect_edit(
+		"{'match.src': '@c.txt', 'limit': 7}", "{'match.src': " BOTH ", 'limit': 7}", "");
+	expect_edit("{'match.dst': '@c.txt'}", "{'match.dst': " BOTH "}", "");
+	expect_edit("{'match': {'vlan': 1, 'src': '@c.txt'}}",
+		"{'match': {'vlan': 1, 'src': " BOTH "}}", "");
+	expect_edit("{'match': [{'vlan': 1}, {'dst': '@c.txt'}]}",
+		"{'match': [{'vlan': 1}, {'dst': " BOTH "}]}", "");
+	expect_edit("{'match.src': '@none.txt'}", "{}",
+		"weirctl:1: policies[0] 'p'.match.src: none.txt: expected a file of prefixes: No "
+		"such file or directory\n");
+	expect_edit("{'match': [{'vlan': 1}, {'dst': '@bad.txt'}]}", "{}",
+		"bad.txt:2: policies[0] 'p'.match[1].dst[1]: '10.0.0.1/8': expected no host bits, as "
+		"in '10.0.0.0/8'\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +389,7 @@ int main(void)
 		cmocka_unit_test(test_twice),
 		cmocka_unit_test(test_changed),
 		cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_edit),
 	};
 
 	return cmocka_run_group_tests(tests, open_directory, close_directory);

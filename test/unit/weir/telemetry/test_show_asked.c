@@ -166,6 +166,38 @@ static void test_match(void **state)
 	close_asked(&w);
 }
 
+/* Matches are counted through all policies: each that has to do with it is a row. */
+static void test_match_several(void **state)
+{
+#define ROW(policy, match) "{'policy': '" policy "', 'match': {" match ", '...': 0}, '...': 0}"
+	static const struct show_row rows[] = {
+		{"/weir/match", "0 10.1.2.3",
+			"{'next': null, 'only_by_source': 1, 'only_by_destination': 2, "
+			"'policies': [" ROW("many", "'dst': '10.1.0.0/16'") ", " ROW(
+				"many", "'src': '10.1.2.0/24'") ", " ROW("one",
+				"'dst': '10.1.2.3/32'") "], '...': 0}"},
+		{"/weir/match", "1 10.1.2.3",
+			"{'policies': [" ROW("many", "'src': '10.1.2.0/24'") ", " ROW(
+				"one", "'dst': '10.1.2.3/32'") "], '...': 0}"},
+		{"/weir/match", "3 10.1.2.3",
+			"{'next': null, 'policies': [" ROW(
+				"one", "'dst': '10.1.2.3/32'") "], '...': 0}"},
+		{"/weir/match", "4 10.1.2.3", "{'next': null, 'policies': [], '...': 0}"},
+		{"/weir/match", "0 2001:db8::1",
+			"{'policies': [" ROW("many", "'dst': '2001:db8::/32'") "], '...': 0}"},
+	};
+#undef ROW
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w,
+		"{'name': 'many', 'match': [{'dst': ['10.1.0.0/16', '2001:db8::/32']}, {'src': "
+		"'10.1.2.0/24'}], 'limit': '8Mbit/s', 'burst': '64kB'}, {'name': 'one', 'match': "
+		"{'dst': '10.1.2.3/32'}, 'limit': '8Mbit/s', 'burst': '64kB'}");
+	EXPECT(&w, rows);
+	close_asked(&w);
+}
+
 #define COUNTS(n) "'examined': " n ", 'not_examined': 0"
 
 #define UNKNOWN_WORD "{'refused': 'expected policy=, reason=, count=, seconds=, rate= or whole'}"
@@ -347,6 +379,7 @@ int main(void)
 		cmocka_unit_test(test_explain),
 		cmocka_unit_test(test_explain_refused),
 		cmocka_unit_test(test_match),
+		cmocka_unit_test(test_match_several),
 		cmocka_unit_test(test_capture),
 		cmocka_unit_test(test_capture_lease),
 		cmocka_unit_test(test_override),

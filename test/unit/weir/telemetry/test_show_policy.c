@@ -53,7 +53,12 @@
 	"'peak': {'limit': '16Mbit/s'}, 'colours': {'aware': true, 'green': {'mark': 10}, "  \
 	"'yellow': {'mark': 'ecn'}}}, "                                                      \
 	"{'name': 'silver', 'match': {'vlan': 22}, 'limit': '120/min', 'burst': 20, "        \
-	"'count': 'packets', 'meter': 'srtcm', 'colours': {'red': 'count'}}"
+	"'count': 'packets', 'meter': 'srtcm', 'colours': {'red': 'count'}}, "               \
+	"{'name': 'few', 'match': [{'vlan': 41}, {'vlan': 42, 'src': ['10.0.0.0/8', "        \
+	"'2001:db8::/32']}], 'limit': '8Mbit/s'}, "                                          \
+	"{'name': 'many', 'match': [{'vlan': 31}, {'vlan': 32}, {'vlan': 33}, "              \
+	"{'vlan': 34}, {'vlan': 35}, {'vlan': 36}, {'vlan': 37}, {'vlan': 38}, "             \
+	"{'vlan': 39}], 'limit': '8Mbit/s'}"
 
 #define NOTHING "{'packets': 0, 'bytes': 0}"
 #define ANY     "'src': 'any', 'dst': 'any', 'direction': 'any'"
@@ -74,6 +79,16 @@ static const struct show_row of_policies[] = {
 		"'regime': 'idle', 'flows_sampled': 0, 'flow_rate_bps': 0, 'passed': " NOTHING
 		", 'dropped': " NOTHING ", 'over': " NOTHING
 		", 'colours': null, 'sources': null, 'shape': null, 'slo': null, 'classes': null, 'trial': null}"},
+	{"/weir/policy", "few",
+		"{'match': {" ANY ", 'vlan': 41}, 'matches': 3, 'more_matches': ["
+		"{'src': '10.0.0.0/8', 'dst': 'any', 'direction': 'any', 'vlan': 42}, "
+		"{'src': '2001:db8::/32', 'dst': 'any', 'direction': 'any', 'vlan': 42}], "
+		"'...': 0}"},
+	{"/weir/policy", "many",
+		"{'match': {" ANY ", 'vlan': 31}, 'matches': 9, 'more_matches': ["
+		"{'vlan': 32, '...': 0}, {'vlan': 33, '...': 0}, {'vlan': 34, '...': 0}, "
+		"{'vlan': 35, '...': 0}, {'vlan': 36, '...': 0}, {'vlan': 37, '...': 0}, "
+		"{'vlan': 38, '...': 0}], '...': 0}"},
 	{"/weir/policy", "marks",
 		"{'match': {" ANY ", 'vlan': 8, 'proto': 89}, 'action': 'mark', 'mark': 10, "
 		"'accounting': 'l3', 'burst_bytes': 250000, 'local_burst_bytes': 125000, "
