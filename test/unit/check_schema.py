@@ -59,6 +59,8 @@ GOOD = [
     policy(parent="link", weight=1000, guaranteed="500kbit/s"),
     policy(parent="link", count="packets", limit="900/s", guaranteed="500/s", action="mark"),
     match(dscp="ef"),
+    match(src=["10.0.0.0/8", "2001:db8::/32"], dst="@customers/1001.txt"),
+    policy(match=[{"src": "10.0.0.0/8"}, {"vlan": 7}]),
     policy(action="mark", mark="AF41"),
     policy(meter="phantom", classes={"by": "dscp", "weights": {"ef": 4, "cs1": 1}}),
     {"limiter": "me", "include": ["a.json", "b.json"]},
@@ -174,6 +176,11 @@ GOOD = [
                  "key": "/e"}),
 ]
 BAD = [
+    match(src=[]),
+    match(src="@"),
+    match(src=["10.0.0.0/8", "@customers/1001.txt"]),
+    policy(match=[]),
+    policy(match=[{"src": "10.0.0.0/8"}, {"vlans": 7}]),
     schedule(zone="../passwd"),
     schedule(zone="Europe/"),
     schedule(days="weekdays"),
