@@ -182,8 +182,45 @@ static unsigned take_frames(struct frames *frames, const uint8_t *data, size_t s
 	return n;
 }
 
-static void check_frames(const struct classifier *classifier, const struct policy *policies,
-	unsigned n_policies, struct frames *frames, unsigned n)
+/* Rows of one match each, as naive_answer() has them, and the policies that they are of. */
+struct world {
+	struct policy rows[POLICIES], policies[POLICIES];
+	struct match matches[POLICIES + 1];
+	uint32_t of[POLICIES];
+	unsigned n_rows, n;
+};
+
+/* Some rows are more matches of the policy before, whose terms they have. */
+static void make_world(struct world *world, const uint8_t *data)
+{
+	world->n = 0;
+	for (unsigned i = 0; i < world->n_rows; i++) {
+		const uint8_t *bytes = data + (size_t)i * 8;
+
+		world->rows[i] = make_policy(bytes);
+		world->matches[i] = world->rows[i].match;
+		if (i == 0 || !(bytes[2] & 0x80)) {
+			world->policies[world->n] = world->rows[i];
+			world->policies[world->n++].more = &world->matches[i + 1];
+		} else {
+			world->rows[i] = world->policies[world->n - 1];
+			world->rows[i].match = world->matches[i];
+			world->policies[world->n - 1].n_more++;
+		}
+		world->of[i] = world->n - 1;
+	}
+}
+
+static uint32_t naive_policy(
+	const struct world *world, const struct packet *packet, const uint8_t *data)
+{
+	uint32_t row = naive_answer(world->rows, world->n_rows, packet, data);
+
+	return row != CLASSIFY_NONE ? world->of[row] : CLASSIFY_NONE;
+}
+
+static void check_frames(const struct classifier *classifier, const struct world *world,
+	struct frames *frames, unsigned n)
 {
 	uint64_t refused;
 
@@ -193,8 +230,7 @@ static void check_frames(const struct classifier *classifier, const struct polic
 		const struct packet *packet = frames_packet(frames, i);
 		const uint32_t want = packet->unparsed == UNPARSED_FRAGMENT_CONFLICT
 					      ? CLASSIFY_NONE
-					      : naive_answer(policies, n_policies, packet,
-							frames->data[i]);
+					      : naive_policy(world, packet, frames->data[i]);
 		const bool nothing = want == CLASSIFY_NONE &&
 				     (packet->unparsed == UNPARSED_FRAGMENT_CONFLICT ||
 					     packet->unknown & PACKET_UNKNOWN_ADDRESS);
@@ -209,25 +245,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct fragments fragments;
 	static struct frames frames;
-	struct policy policies[POLICIES];
 	struct classifier *classifier;
-	unsigned n_policies, n;
+	struct world world;
+	unsigned n;
 
 	if (size < 1)
 		return 0;
-	n_policies = data[0] % POLICIES + 1;
-	if (size < 1 + n_policies * 8)
+	world.n_rows = data[0] % POLICIES + 1;
+	if (size < 1 + world.n_rows * 8)
 		return 0;
-	for (unsigned i = 0; i < n_policies; i++)
-		policies[i] = make_policy(data + 1 + i * 8);
-	check_classifier(classifier_create(policies, n_policies, -1, &classifier) == 0);
+	make_world(&world, data + 1);
+	check_classifier(classifier_create(world.policies, world.n, -1, &classifier) == 0);
 	fragments_init(&fragments, data[0], 1000000000);
 	frames.fragments = &fragments;
 	frames.tunnels = NULL;
 	frames.now = 1;
-	n = take_frames(&frames, data + 1 + n_policies * 8, size - 1 - n_policies * 8);
+	n = take_frames(&frames, data + 1 + world.n_rows * 8, size - 1 - world.n_rows * 8);
 	if (n > 0)
-		check_frames(classifier, policies, n_policies, &frames, n);
+		check_frames(classifier, &world, &frames, n);
 	for (unsigned i = 0; i < n; i++)
 		free((void *)(uintptr_t)frames.data[i]);
 	classifier_destroy(classifier);

@@ -81,6 +81,23 @@ static void check_policy(const struct policy *policy)
 		abort();
 }
 
+static void check_matches(const struct policy *policy, int n_wires)
+{
+	if ((policy->more != NULL) != (policy->n_more > 0))
+		abort();
+	for (unsigned i = 0; i < policy_n_matches(policy); i++) {
+		const struct match *match = policy_match(policy, i);
+
+		if (match->wire < CONFIG_ANY || match->wire >= n_wires ||
+			match->vlan < CONFIG_ANY || match->vlan > 4094 ||
+			match->dscp < CONFIG_ANY || match->dscp > 63)
+			abort();
+		if (match->src.family != 0 && match->dst.family != 0 &&
+			match->src.family != match->dst.family)
+			abort();
+	}
+}
+
 static void check_config(const struct config *config)
 {
 	check_description(config);
@@ -97,8 +114,7 @@ static void check_config(const struct config *config)
 	}
 	for (unsigned i = 0; i < config->n_policies; i++) {
 		check_policy(&config->policies[i]);
-		if (config->policies[i].match.wire >= (int)config->n_wires)
-			abort();
+		check_matches(&config->policies[i], (int)config->n_wires);
 	}
 }
 
