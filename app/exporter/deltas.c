@@ -223,10 +223,23 @@ static void read_policies(struct deltas *deltas, const json_t *document, bool re
 	}
 }
 
-/* Packets of no policy: those that passed, and those that are counted by their reasons alone. */
+static uint64_t dropped_by(const json_t *document, const char *reason)
+{
+	json_int_t dropped = json_integer_value(
+		json_object_get(json_object_get(document, "drops"), reason));
+
+	return dropped > 0 ? (uint64_t)dropped : 0;
+}
+
+/*
+ * Packets of no policy: what became of those that none takes, and others, which are counted by
+ * their reasons alone.
+ */
 static void read_others(struct deltas *deltas, const json_t *document, bool restarted)
 {
-	struct reading reading = {.name = "(unmatched)", .status = NETFLOW_DROPPED};
+	struct reading reading = {.name = "(unmatched)",
+		.status = NETFLOW_DROPPED_ACL,
+		.dropped = {dropped_by(document, "unmatched"), 0}};
 	const json_t *worker;
 	char name[32];
 	size_t i;
@@ -236,13 +249,10 @@ static void read_others(struct deltas *deltas, const json_t *document, bool rest
 			json_object_get(worker, "unmatched_packets"));
 	take_reading(deltas, &reading, SIZE_MAX, restarted);
 	for (i = 0; i < REASONS; i++) {
-		json_int_t dropped = json_integer_value(
-			json_object_get(json_object_get(document, "drops"), reasons[i].reason));
-
 		snprintf(name, sizeof(name), "(%s)", reasons[i].reason);
 		reading = (struct reading){.name = name,
 			.status = reasons[i].status,
-			.dropped = {dropped > 0 ? (uint64_t)dropped : 0, 0}};
+			.dropped = {dropped_by(document, reasons[i].reason), 0}};
 		take_reading(deltas, &reading, SIZE_MAX, restarted);
 	}
 }

@@ -172,6 +172,8 @@ static int classifier_start(struct instance *inst)
 	if (ret == 0)
 		classifier_set_unparsed(inst->classifier, config_unparsed(inst->config));
 	if (ret == 0)
+		classifier_set_drops(inst->classifier, config_drops(inst->config));
+	if (ret == 0)
 		ret = policy_names_create(inst->policies, n, &inst->names);
 	if (ret == 0) {
 		inst->sourced = slots_per_source(

@@ -49,7 +49,7 @@ static const char *why_before(const json_t *row, const json_t *next)
 	static const char *const reasons[] = {"names a destination or, else, a source",
 		"longer prefix", "longer source prefix", "names a VLAN, DSCP or protocol",
 		"narrower destination ports", "narrower destination ports", "narrower source ports",
-		"narrower source ports", "names a wire or a direction"};
+		"narrower source ports", "names a wire or a direction, or is no default"};
 	const char *l = json_string_value(json_object_get(row, "precedence"));
 	const char *r = json_string_value(json_object_get(next, "precedence"));
 	size_t at = 0;

@@ -445,4 +445,12 @@ static __always_inline __u32 lines_classify(void *lines, const struct plane_fact
 	return answer;
 }
 
+/* Whether what no policy takes is dropped on its wire. */
+static __always_inline bool lines_drop(void *lines, __u32 wire)
+{
+	const struct lines_header *header = line_at(lines, 0);
+
+	return header && header->drops >> (wire & 31) & 1;
+}
+
 #endif

@@ -535,6 +535,33 @@ static __always_inline bool may_be_tunnel(const struct plane_facts *facts, __u32
 	       (facts->proto == PROTO_UDP && facts->dst_port == vxlan_port);
 }
 
+#define PROTO_ICMPV6 58
+
+/* By its addresses: see packet/of_link.h, which also knows neighbour discovery between others. */
+static __always_inline bool is_of_link(const struct plane_facts *facts)
+{
+	const __u8 *src = (const __u8 *)facts->src, *dst = (const __u8 *)facts->dst;
+
+	if (facts->family == FACTS_IPV4)
+		return (dst[0] == 224 && dst[1] == 0 && dst[2] == 0) ||
+		       (dst[0] & dst[1] & dst[2] & dst[3]) == 0xff;
+	return (dst[0] == 0xff && (dst[1] & 0x0f) == 2) ||
+	       (dst[0] == 0xfe && (dst[1] & 0xc0) == 0x80) ||
+	       (src[0] == 0xfe && (src[1] & 0xc0) == 0x80);
+}
+
+/*
+ * No policy takes it. Where that is dropped workers do so, who count it and say who sends it; while
+ * they are away it is lost.
+ */
+static __always_inline enum plane_verdict plane_of_nobody(
+	void *table, const struct plane_facts *facts)
+{
+	if (!facts->family || !lines_drop(table, facts->wire) || is_of_link(facts))
+		return PLANE_UNMATCHED;
+	return facts->proto == PROTO_ICMPV6 ? PLANE_ASKS : PLANE_ASKS_ALONE;
+}
+
 /* What becomes of a packet. */
 static __always_inline enum plane_verdict plane_judge(
 	struct xdp_md *ctx, const volatile struct bypass_setup *setup)
@@ -549,7 +576,7 @@ static __always_inline enum plane_verdict plane_judge(
 		return ask_of_unknown();
 	slot = lines_classify(table, &facts);
 	if (slot == LINES_NONE)
-		return PLANE_UNMATCHED;
+		return plane_of_nobody(table, &facts);
 	if (slot == LINES_ASIDE)
 		return ask_of_unknown();
 	return plane_police(ctx, &facts, slot, slots);

@@ -101,6 +101,13 @@ enum fail_mode {
 	FAIL_LAST_LIMITS /* and goes on with the limits that it was told last: see plane.h */
 };
 
+/* "default": what becomes of packets of a wire that no policy takes. */
+enum otherwise {
+	OTHERWISE_PASS,
+	OTHERWISE_DROP,   /* but for what the ends of a link say: see packet/of_link.h */
+	OTHERWISE_POLICY, /* a policy takes them by a match of its own, with `last` set */
+};
+
 struct wire {
 	char name[CONFIG_NAME_MAX];
 	unsigned a, b;   /* indices into config.ports */
@@ -108,6 +115,8 @@ struct wire {
 	enum link_mode link;
 	enum fail_mode fail;
 	uint64_t fail_after_ns; /* so long does a worker not come round before it is away */
+	enum otherwise otherwise;
+	char otherwise_policy[CONFIG_NAME_MAX]; /* OTHERWISE_POLICY: its name */
 };
 
 /* Which worker serves a queue of a wire: of several with few queues, others. */

@@ -24,7 +24,7 @@ static bool range_equal(struct port_range a, struct port_range b)
 bool match_equal(const struct match *a, const struct match *b)
 {
 	return a->wire == b->wire && a->direction == b->direction && a->vlan == b->vlan &&
-	       a->dscp == b->dscp && a->proto == b->proto &&
+	       a->dscp == b->dscp && a->proto == b->proto && a->last == b->last &&
 	       range_equal(a->src_port, b->src_port) && range_equal(a->dst_port, b->dst_port) &&
 	       prefix_equal(&a->src, &b->src) && prefix_equal(&a->dst, &b->dst);
 }
@@ -97,7 +97,7 @@ static uint64_t hash_match(const struct match *match)
 	hash = hash64_step(
 		hash, (uint64_t)match->src_port.first << 48 | (uint64_t)match->src_port.last << 32 |
 			      (uint64_t)match->dst_port.first << 16 | match->dst_port.last);
-	hash = hash64_step(hash, match->proto);
+	hash = hash64_step(hash, (uint64_t)match->last << 8 | match->proto);
 	return splitmix64_next(&hash);
 }
 

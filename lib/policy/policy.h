@@ -166,9 +166,10 @@ struct match {
 	int wire; /* index into config.wires or CONFIG_ANY */
 	enum direction direction;
 	struct prefix src, dst;
-	int vlan;                             /* outermost VLAN id 0–4094, or CONFIG_ANY */
-	int dscp;                             /* 0–63, or CONFIG_ANY */
-	uint8_t proto;                        /* transport protocol, or 0: any */
+	int vlan;      /* outermost VLAN id 0–4094, or CONFIG_ANY */
+	int dscp;      /* 0–63, or CONFIG_ANY */
+	uint8_t proto; /* transport protocol, or 0: any */
+	bool last; /* goes behind all others: what nobody else takes, of the wire that it names */
 	struct port_range src_port, dst_port; /* of a protocol that has ports */
 };
 

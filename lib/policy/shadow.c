@@ -72,3 +72,12 @@ enum unparsed_action config_unparsed(const struct config *config)
 		return UNPARSED_PASS;
 	return config->unparsed;
 }
+
+uint32_t config_drops(const struct config *config)
+{
+	uint32_t wires = 0;
+
+	for (unsigned i = 0; i < config->n_wires && !config->shadow; i++)
+		wires |= (uint32_t)(config->wires[i].otherwise == OTHERWISE_DROP) << i;
+	return wires;
+}

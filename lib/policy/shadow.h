@@ -20,6 +20,9 @@ void config_enter_shadow(struct config *config);
 /* Enters shadow for good: what is read beside this one is in it too, whatever it says. */
 void config_force_shadow(struct config *config);
 
+/* Wires, a bit each, on which packets that no policy takes are dropped: in shadow none. */
+uint32_t config_drops(const struct config *config);
+
 /* What becomes of packets that are not understood: in shadow none is dropped. */
 enum unparsed_action config_unparsed(const struct config *config);
 

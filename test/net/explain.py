@@ -59,9 +59,10 @@ def counted(weir):
 
 
 @contextlib.contextmanager
-def crossed(scene):
+def crossed(scene, **wire):
     """A box between two cables."""
     config = box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b", policies=POLICIES)
+    config["wires"][0] |= wire
     weir = scene.box(config).start()
     with raw("ta") as source, raw("tb") as target:
         yield weir, source, target
@@ -239,6 +240,61 @@ def talked(scene):
         expect("expected source" in ctl(weir, "talkers", "--by", "name", status=2), "words")
 
 
+def nobody_s(scene):
+    """On a wire whose default is to drop: what no policy takes is lost, counted and seen, and what
+    stays on the link passes; then another default, while packets flow."""
+    ether = bytes.fromhex("02000000000202000000000108")
+    arp = ether + b"\x06" + bytes(46)
+    advert = (ether[:-1] + b"\x86\xdd\x60\0\0\0\0\x18\x3a\xff" +
+              socket.inet_pton(socket.AF_INET6, "2001:db9::1") +
+              socket.inet_pton(socket.AF_INET6, "2001:db9::2") + b"\x88" + bytes(23))
+    hello = udp("224.0.0.5", 100)
+    stray, taken = udp("198.51.100.1", 200), udp("10.2.0.1", 300)
+
+    def default(value):
+        generation = weir.get("/weir/config")["generation"]
+        weir.config["wires"][0]["default"] = value
+        weir.write()
+        weir.get("/weir/reload")
+        wait_until(lambda: weir.get("/weir/config")["generation"] > generation, "the reload")
+
+    with crossed(scene, default="drop") as (weir, source, target):
+        target.settimeout(box.PATIENCE_S)
+        for _ in range(10):
+            for frame in (stray, arp, advert, stray, hello, taken):
+                source.send(frame)
+        seen = []
+        while len(seen) < 40:
+            data = target.recv(2000)
+            seen += [data] if data in (stray, arp, advert, hello, taken) else []
+        expect([seen.count(frame) for frame in (stray, arp, advert, hello, taken)]
+               == [0, 10, 10, 10, 10], "what leaves")
+        wait_until(lambda: weir.get("/weir/drops")["unmatched"] == 20, "counted")
+        expect(weir.total("unmatched_packets") >= 30, "the link's own, which passed")
+        answer, = told(weir, "explain", "hex", stray.hex())
+        expect((answer["policy"], answer["verdict"], answer["reason"])
+               == (None, "drop", "unmatched"), answer)
+        answer, = told(weir, "explain", "hex", hello.hex())
+        expect((answer["verdict"], answer["reason"]) == ("pass", "unmatched"), answer)
+        with sending(source, [stray, taken]):
+            said = told(weir, "talkers", "--unmatched", "--for", "1s")
+            expect([row["source"] for row in said["talkers"]] == ["192.0.2.1"], said)
+            near(said["talkers"][0], "dropped_share", 1)
+        default({"policy": "six"})
+        had = weir.get("/weir/policy,six")["passed"]["packets"]
+        lost = weir.get("/weir/drops")["unmatched"]
+        source.send(stray)
+        wait_until(lambda: weir.get("/weir/policy,six")["passed"]["packets"] > had, "charged")
+        rows = told(weir, "match", "198.51.100.1")["to"]
+        expect([(row["policy"], row["match"].get("default")) for row in rows] == [("six", True)],
+               rows)
+        default("pass")
+        had = weir.total("unmatched_packets")
+        source.send(stray)
+        wait_until(lambda: weir.total("unmatched_packets") > had, "it passes")
+        expect(weir.get("/weir/drops")["unmatched"] == lost, "nothing more is lost")
+
+
 def set_up():
     """Both cables, in a namespace."""
     box.enter_netns()
@@ -247,4 +303,4 @@ def set_up():
 
 
 if __name__ == "__main__":
-    sys.exit(box.main([explained, matched, captured, talked], setup=set_up))
+    sys.exit(box.main([explained, matched, captured, talked, nobody_s], setup=set_up))

@@ -30,6 +30,10 @@ def match(**members):
     return policy(match=members)
 
 
+def wire(**members):
+    return {"limiter": "me", "wires": [{"name": "w", "a": "x", "b": "y", **members}]}
+
+
 def port(device, **members):
     return {"limiter": "me", "ports": {"lan": {"device": device, **members}}}
 
@@ -59,6 +63,8 @@ GOOD = [
     policy(parent="link", weight=1000, guaranteed="500kbit/s"),
     policy(parent="link", count="packets", limit="900/s", guaranteed="500/s", action="mark"),
     match(dscp="ef"),
+    wire(default="drop"),
+    wire(default={"policy": "p"}),
     match(src=["10.0.0.0/8", "2001:db8::/32"], dst="@customers/1001.txt"),
     policy(match=[{"src": "10.0.0.0/8"}, {"vlan": 7}]),
     policy(action="mark", mark="AF41"),
@@ -176,6 +182,9 @@ GOOD = [
                  "key": "/e"}),
 ]
 BAD = [
+    wire(default="deny"),
+    wire(default={}),
+    wire(default={"policy": "p", "limit": "1Mbit/s"}),
     match(src=[]),
     match(src="@"),
     match(src=["10.0.0.0/8", "@customers/1001.txt"]),

@@ -122,6 +122,9 @@ VALUES = [
     ("policies[1].period", "60.5s", "expected a whole number of seconds"),
     ("policies[1].guarantee", "conserved", "expected none with the allocator"),
     ("policies[1].meter", "gcra", "expected none with the allocator"),
+    ("wires[0].default", "deny", 'expected "pass" or "drop"'),
+    ("wires[0].default", 3, 'expected "pass", "drop" or {"policy": NAME}'),
+    ("wires[0].default.policy", "vidoe", 'did you mean "video"?'),
     # what is matched
     ("policies[0].match", 7, "expected an object"),
     ("policies[0].match", [], "expected at least one match"),

@@ -56,11 +56,15 @@ static __rte_noinline void leave_held(
 	}
 }
 
-/* Those that are not to pass: no packets without a policy either. */
-static __rte_noinline void refuse_unparsed(struct worker *w, struct rx_burst *burst)
+/* Those that are not to pass, as they are not understood, or no policy takes them. */
+static __rte_noinline void count_refused(struct worker *w, struct rx_burst *burst)
 {
-	burst->n_refused = (uint16_t)__builtin_popcountll(burst->frames.refused);
-	counter_add(&w->counters.dropped[DROP_UNPARSED], burst->n_refused);
+	uint64_t refused = burst->frames.refused;
+	unsigned unparsed = (unsigned)__builtin_popcountll(refused & burst->frames.unparsed);
+
+	burst->n_refused = (uint16_t)__builtin_popcountll(refused);
+	counter_add(&w->counters.dropped[DROP_UNPARSED], unparsed);
+	counter_add(&w->counters.dropped[DROP_UNMATCHED], burst->n_refused - unparsed);
 }
 
 /* Whatever became of them. */
@@ -127,7 +131,7 @@ static bool is_simple_box(const struct worker *w)
 static uint64_t charge_each(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)
 {
 	if (unlikely(burst->frames.refused))
-		refuse_unparsed(w, burst);
+		count_refused(w, burst);
 	if (likely(is_simple_box(w)))
 		return judge_simple.charge(w, burst, judge_all(n), now);
 	return charge_divided(w, burst, n, now);

@@ -39,7 +39,7 @@ struct rx_burst {
 	uint16_t unmarkable; /* of those that do not pass */
 	uint16_t unpaid;     /* likewise: by policies with a total */
 	uint16_t refused;    /* likewise: as too many wait already */
-	uint16_t n_refused;  /* likewise: as it is not known what they are */
+	uint16_t n_refused;  /* likewise: as it is not known what they are, or whose */
 	uint16_t n_held;     /* that neither pass nor are dropped, as they wait; */
 	uint64_t held;       /* and which, a bit each */
 	uint16_t path;       /* of the worker's, by which they came */

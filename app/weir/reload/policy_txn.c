@@ -201,6 +201,8 @@ static int prepare_tables(struct policy_txn *x, const char *file, FILE *err)
 
 	if (ret == 0)
 		classifier_set_unparsed(x->classifier, config_unparsed(x->config));
+	if (ret == 0)
+		classifier_set_drops(x->classifier, config_drops(x->config));
 	x->sourced = slots_per_source(x->policies, x->slots, x->n, &x->n_sourced, &x->n_conserved);
 	if (ret == 0 && !x->sourced)
 		ret = -ENOMEM;
@@ -330,6 +332,8 @@ bool policy_txn_is_empty(const struct policy_txn *x)
 	if (x->diff->added || x->diff->removed || x->diff->changed)
 		return false;
 	if (x->config->shadow != instance_in_shadow(x->inst)) /* which packets are dropped, too */
+		return false;
+	if (config_drops(x->config) != classifier_drops(x->inst->classifier))
 		return false;
 	for (unsigned i = 0; i < x->n; i++)
 		if (x->diff->from[i] != i) /* the first in the file wins between equals */

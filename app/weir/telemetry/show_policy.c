@@ -65,6 +65,8 @@ json_t *show_match_of(const struct config *config, const struct match *match)
 		json_object_set_new(json, "proto", proto_json(match->proto));
 	add_ports(json, "src-port", &match->src_port);
 	add_ports(json, "dst-port", &match->dst_port);
+	if (match->last)
+		json_object_set_new(json, "default", json_true());
 	return json;
 }
 

@@ -15,6 +15,7 @@
 #include "packet/parse.h"
 #include "packet/tunnel.h"
 #include "policy/kind.h"
+#include "policy/shadow.h"
 #include "replay_limits.h"
 
 #define TICKS_PER_S UINT64_C(1000000000) /* a tick is a nanosecond of the capture */
@@ -132,6 +133,8 @@ int decider_create(const struct decide_params *params, struct decider **out)
 		ret = classifier_create(config->policies, config->n_policies, -1, &d->classifier);
 	if (ret == 0)
 		classifier_set_unparsed(d->classifier, config->unparsed);
+	if (ret == 0)
+		classifier_set_drops(d->classifier, config_drops(config));
 	for (unsigned i = 0; ret == 0 && i < config->n_policies; i++)
 		ret = start_policy(d, i);
 	if (ret) {
@@ -355,7 +358,8 @@ void decide(struct decider *d, struct frame *frames, unsigned n, struct decision
 		decisions[i] = (struct decision){
 			.policy = d->classes[i],
 			.verdict = passes ? VERDICT_PASS : VERDICT_DROP,
-			.reason = passes ? REASON_UNMATCHED : REASON_UNPARSED,
+			.reason = passes || !d->packets[i].unparsed ? REASON_UNMATCHED
+								    : REASON_UNPARSED,
 			.unparsed = d->packets[i].unparsed,
 		};
 		set_time(d, frames[i].time_ns);

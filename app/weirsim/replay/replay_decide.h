@@ -28,7 +28,7 @@ enum reason {
 	REASON_UNMARKABLE = DROP_UNMARKABLE,
 	REASON_UNPARSED = DROP_UNPARSED,
 	REASON_CONFORMS = DROP_REASONS,
-	REASON_UNMATCHED, /* no policy takes it */
+	REASON_UNMATCHED, /* no policy takes it: it passes, or its wire's default is to drop it */
 	REASON_TRUNCATED, /* too little was captured to know its policy: taken for what is there */
 	REASONS
 };

@@ -89,7 +89,8 @@ struct order match_order(const struct match *match)
 			 (match->proto == 0);
 	order_ports(order.dst_ports, &match->dst_port);
 	order_ports(order.src_ports, &match->src_port);
-	order.no_place = (match->wire == CONFIG_ANY) << 1 | (match->direction == DIRECTION_ANY);
+	order.no_place = match->last << 2 | (match->wire == CONFIG_ANY) << 1 |
+			 (match->direction == DIRECTION_ANY);
 	return order;
 }
 
@@ -517,6 +518,18 @@ void classifier_set_unparsed(struct classifier *classifier, enum unparsed_action
 	classifier->unparsed = action;
 	if (action == UNPARSED_DROP) /* which asks each packet, whatever the policies do */
 		classifier->any_alike = false;
+}
+
+void classifier_set_drops(struct classifier *classifier, uint32_t wires)
+{
+	classifier->drops = wires;
+	if (wires) /* it takes to know whether a packet is IP */
+		classifier->any_alike = false;
+}
+
+uint32_t classifier_drops(const struct classifier *classifier)
+{
+	return classifier->drops;
 }
 
 static void table_free(struct table *table)

@@ -12,6 +12,7 @@
 
 #include "classify/burst.h"
 #include "classify/starts.h"
+#include "packet/of_link.h"
 
 static bool port_in(uint16_t port, struct port_range range)
 {
@@ -170,6 +171,27 @@ static void begin_burst(struct burst *burst, const struct classifier *classifier
 	burst->refused = 0;
 }
 
+static bool drops_unmatched(const struct classifier *classifier, unsigned wire)
+{
+	return classifier->drops >> wire & 1;
+}
+
+static void refuse_unmatched(
+	struct burst *burst, unsigned i, const struct packet *packet, const uint8_t *data)
+{
+	if (burst->policies[i] == CLASSIFY_NONE && !packet_is_of_link(packet, data))
+		burst->refused |= UINT64_C(1) << i;
+}
+
+/* On a wire that passes only what some policy takes: mostly that is all of a burst. */
+static __attribute__((noinline)) void refuse_frames(struct burst *burst, struct frames *frames)
+{
+	for (unsigned i = 0; i < burst->n; i++)
+		if (burst->policies[i] == CLASSIFY_NONE)
+			refuse_unmatched(burst, i, frames_packet(frames, i), frames->data[i]);
+	frames->refused = burst->refused;
+}
+
 uint64_t classify_burst(const struct classifier *classifier, unsigned wire,
 	enum direction direction, const struct packet *packets, const uint8_t *const *data,
 	unsigned n, uint32_t *policies)
@@ -198,6 +220,9 @@ uint64_t classify_burst(const struct classifier *classifier, unsigned wire,
 	classify_stages(&burst, table);
 	if (unlikely(unparsed != 0))
 		classify_unparsed(&burst, unparsed);
+	if (unlikely(drops_unmatched(classifier, wire)))
+		for (unsigned i = 0; i < n; i++)
+			refuse_unmatched(&burst, i, &packets[i], data[i]);
 	return burst.refused;
 }
 
@@ -226,4 +251,6 @@ void classify_frames(const struct classifier *classifier, unsigned wire, enum di
 		classify_unparsed(&burst, frames->unparsed);
 		frames->refused = burst.refused;
 	}
+	if (unlikely(drops_unmatched(classifier, wire)))
+		refuse_frames(&burst, frames);
 }

@@ -59,13 +59,22 @@ int classifier_create_as(const struct policy *policies, const uint32_t *answers,
  */
 void classifier_set_unparsed(struct classifier *classifier, enum unparsed_action action);
 
+/*
+ * Wires, a bit each, on which packets that no policy takes do not pass, but for what the ends of a
+ * link say to each other (packet/of_link.h); none unless this is said. Control, before a worker
+ * sees the classifier.
+ */
+void classifier_set_drops(struct classifier *classifier, uint32_t wires);
+uint32_t classifier_drops(const struct classifier *classifier);
+
 void classifier_destroy(struct classifier *classifier);
 
 /*
  * The policy of each of n (at most 64) packets that are parsed already; frames.h has the fast way
  * for those that are not. An index, or CLASSIFY_NONE. All received on one wire in one direction.
  * data[i] is the start of packet i, where packets[i].src_off and dst_off point into. Returns those
- * that are not to pass, a bit each: they have no policy. Worker lcores; no lock, no allocation.
+ * that are not to pass, a bit each: they have no policy, and are not understood, or their wire's
+ * default is to drop them. Worker lcores; no lock, no allocation.
  */
 uint64_t classify_burst(const struct classifier *classifier, unsigned wire,
 	enum direction direction, const struct packet *packets, const uint8_t *const *data,

@@ -29,7 +29,8 @@ struct frames {
 	uint64_t parsed;            /* frames whose packet[] is filled in, a bit each; */
 	uint64_t
 		unparsed; /* and of these, where packet.unparsed says that something is not known */
-	uint64_t refused; /* out: likewise, those that have no policy and are not to pass either */
+	uint64_t
+		refused; /* out: those that have no policy and are not to pass either, a bit each */
 	struct packet packet[FRAMES_MAX];
 };
 

@@ -129,7 +129,8 @@ static void put_rules(struct lines_writer *writer, const struct classifier *clas
 /* The header's place comes first, and what is in it last. */
 static void put_lines(struct lines_writer *writer, const struct classifier *classifier)
 {
-	struct lines_header header = {.version = LINES_VERSION, .any = classifier->any};
+	struct lines_header header = {
+		.version = LINES_VERSION, .any = classifier->any, .drops = classifier->drops};
 
 	put_part(writer, &header, sizeof(header));
 	header.dst = put_table(writer, &classifier->dst);

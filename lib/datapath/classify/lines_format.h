@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define LINES_VERSION 1
+#define LINES_VERSION 2
 
 /* Answers beside policies: no policy; and that a worker is to say, as a bound is exceeded. */
 #define LINES_NONE  0xffffffffU
@@ -42,7 +42,7 @@ struct lines_header {
 	__u32 rules;      /* first line of rules */
 	__u32 first_rule; /* the number of the first that is there */
 	struct lines_table dst, src;
-	__u32 unused;
+	__u32 drops; /* wires on which what no policy takes is dropped, a bit each */
 };
 
 /* Where each of few ranges of all IPv4 addresses begins, in order, and its start. */

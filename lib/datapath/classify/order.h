@@ -21,7 +21,7 @@ struct order {
 	uint8_t no_field; /* a bit for each of VLAN, DSCP, protocol not named; VLAN weighs most */
 	uint8_t dst_ports[2]; /* how many more than one, big-endian */
 	uint8_t src_ports[2];
-	uint8_t no_place; /* a bit each for wire and direction */
+	uint8_t no_place; /* a bit each for whether it is a default, and wire and direction */
 };
 
 struct order match_order(const struct match *match);

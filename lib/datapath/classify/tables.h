@@ -103,6 +103,7 @@ struct classifier {
 	struct strictness *strictness; /* of all policies, sorted by answer */
 	uint32_t n_strictness;
 	enum unparsed_action unparsed;
+	uint32_t drops; /* wires on which what no policy takes is dropped, a bit each */
 };
 
 /* Fills in how strict policies are. Returns 0 or -ENOMEM. Control. */

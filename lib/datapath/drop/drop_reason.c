@@ -10,6 +10,7 @@ const char *drop_reason_name(enum drop_reason reason)
 		[DROP_QUOTA] = "quota",
 		[DROP_UNMARKABLE] = "unmarkable",
 		[DROP_UNPARSED] = "unparsed",
+		[DROP_UNMATCHED] = "unmatched",
 		[DROP_TX_FULL] = "tx_full",
 		[DROP_RING_FULL] = "ring_full",
 		[DROP_OVERSIZE] = "oversize",

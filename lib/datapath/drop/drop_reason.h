@@ -11,11 +11,12 @@ enum drop_reason {
 	DROP_LIMIT,      /* did not conform to its policy's local limit */
 	DROP_QUOTA,      /* its policy's total is spent, or was not here when it came */
 	DROP_UNMARKABLE, /* did not conform, and could not be marked as its policy wants */
-	DROP_UNPARSED,   /* it is not known what it is, and the key "unparsed" says so */
-	DROP_TX_FULL,    /* the transmit queue of the other port took no more */
-	DROP_RING_FULL,  /* the worker that it was handed to took no more */
-	DROP_OVERSIZE,   /* longer than a frame of the port's MTU can be */
-	DROP_TRUNCATED,  /* its IP packet is longer than the frame, of a port that cuts frames */
+	DROP_UNPARSED, /* it is not known what it is, and the key "unparsed" says so, or "default" */
+	DROP_UNMATCHED, /* no policy takes it, and its wire's "default" says so */
+	DROP_TX_FULL,   /* the transmit queue of the other port took no more */
+	DROP_RING_FULL, /* the worker that it was handed to took no more */
+	DROP_OVERSIZE,  /* longer than a frame of the port's MTU can be */
+	DROP_TRUNCATED, /* its IP packet is longer than the frame, of a port that cuts frames */
 	/* Those of packets that were to wait; they are counted by policy too. */
 	DROP_QUEUE_FULL, /* as many packets of its policy waited as may, or it would for too long */
 	DROP_POOL_FULL,  /* as many packets of all policies waited as may */

@@ -70,6 +70,7 @@ void config_complete(struct reader *reader, struct config *config)
 	ledger_complete(&config->ledger, config);
 	policies_complete(reader, config->policies, config->n_policies, config->gossip.n_roster);
 	zones_complete(reader, config);
+	otherwise_complete(reader, config);
 	for (unsigned i = 0; i < config->n_policies; i++)
 		config->policies[i].drawn = config->ledger.n_etcd > 0 &&
 					    policy_is_quota(&config->policies[i]);

@@ -44,6 +44,10 @@ static inline bool meter_may(const struct policy *policy, unsigned abilities)
 	return policy->meter == CHOICE_REFUSED || meter_can(policy->meter, abilities);
 }
 
+/* "default" of wires: gives policies what nobody else takes; warns of one that nothing comes to. */
+void otherwise_complete(struct reader *reader, struct config *config);
+void otherwise_warn(struct reader *reader, const struct config *config);
+
 /* Fills in the defaults that depend on other keys. */
 void config_complete(struct reader *reader, struct config *config);
 

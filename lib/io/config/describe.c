@@ -84,6 +84,7 @@ static void describe_wires(const struct config *config, FILE *out)
 				"  its flows go to all workers, also where it has fewer queues\n");
 		if (wire->link == LINK_FOLLOW)
 			fprintf(out, "  when one end loses its link the other is taken down\n");
+		describe_otherwise(config, wire, out);
 		describe_fail(config, wire, out);
 	}
 }
@@ -202,6 +203,8 @@ static void describe_match(const struct config *config, const struct match *matc
 	if (match->dscp != CONFIG_ANY)
 		describe_part(out, &parts, "DSCP %d", match->dscp);
 	describe_transport(match, &parts, out);
+	if (match->last)
+		describe_part(out, &parts, "what no other policy takes");
 	fputs(parts > 0 ? "\n" : " every packet that no other policy takes\n", out);
 }
 
@@ -530,6 +533,6 @@ void config_describe(const struct config *config, FILE *out)
 		fputs("shadow: nothing is enforced, every packet passes\n", out);
 	for (unsigned i = 0; i < config->n_policies; i++)
 		describe_policy(config, &config->policies[i], out);
-	if (config->n_policies == 0)
+	if (config->n_policies == 0 && config_drops(config) == 0)
 		fputs("no policy: every packet passes\n", out);
 }

@@ -32,6 +32,9 @@ void describe_share(const struct policy *policy, unsigned n, FILE *out);
 /* A quota: its total, and what passes then. */
 void describe_quota(const struct policy *policy, unsigned n, FILE *out);
 
+/* What becomes of a wire's packets that no policy takes. */
+void describe_otherwise(const struct config *config, const struct wire *wire, FILE *out);
+
 /* What becomes of a wire's packets while Weir is away. */
 void describe_fail(const struct config *config, const struct wire *wire, FILE *out);
 

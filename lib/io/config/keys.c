@@ -246,6 +246,7 @@ static const struct key wire_keys[] = {
 	{"b", read_port_name, KEY_FIELD(struct wire, b), .required = true},
 	{"distribute", read_bool, KEY_FIELD(struct wire, distribute)},
 	{"link", read_choice, KEY_FIELD(struct wire, link), .detail = link_modes},
+	{"default", read_otherwise, KEY_FIELD(struct wire, otherwise)},
 	{"fail", read_choice, KEY_FIELD(struct wire, fail), .detail = fail_modes},
 	{"fail_after", read_quantity, KEY_FIELD(struct wire, fail_after_ns),
 		.expected = EXPECTED_TIME,

@@ -77,6 +77,10 @@ void read_parent(struct reader *reader, const struct json_path *path, json_t *va
 void read_guaranteed(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
+/* Reads a wire's "default" (otherwise_keys.c). */
+void read_otherwise(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
 /* Reads a policy's "match" (match_keys.c). */
 void read_matches(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);

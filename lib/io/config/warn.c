@@ -7,6 +7,7 @@
 
 #include "config/check.h"
 #include "policy/kind.h"
+#include "policy/shadow.h"
 #include "policy/units.h"
 
 #define ETHERNET_BYTES    18U /* header 14 and FCS 4 */
@@ -171,7 +172,7 @@ static void warn_policies(struct reader *reader, const struct config *config)
 	static const struct json_path policies = {.key = "policies"};
 	uint64_t frame = largest_port_frame(config);
 
-	if (config->n_policies == 0)
+	if (config->n_policies == 0 && config_drops(config) == 0)
 		reader_warn(reader, &policies, "every packet passes without a policy");
 	for (unsigned i = 0; i < config->n_policies; i++) {
 		struct json_path at = {.parent = &policies, .index = i};
@@ -184,6 +185,7 @@ static void warn_policies(struct reader *reader, const struct config *config)
 void config_warn(struct reader *reader, const struct config *config, const struct config *running)
 {
 	warn_wires(reader, config);
+	otherwise_warn(reader, config);
 	warn_workers(reader, config);
 	warn_unparsed(reader, config);
 	warn_gossip(reader, config);

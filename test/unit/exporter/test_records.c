@@ -125,7 +125,7 @@ static bool take_datagram(void *context, const uint8_t *bytes, size_t n)
 
 /* A limiter of policies p0, p1, … of which each has these counters times its number and one. */
 struct world {
-	unsigned n, passed, dropped, tx_full, unmatched;
+	unsigned n, passed, dropped, tx_full, unmatched, of_nobody;
 	const char *count, *limit, *waiting, *name;
 	double uptime_s;
 	bool down, mute, cut; /* does not answer; without policies; left some out */
@@ -155,13 +155,14 @@ static json_t *world_document(const struct world *world)
 
 	if (world->down)
 		return json_pack("{s:b, s:f}", "up", 0, "took_s", 4.0);
-	document = json_pack("{s:b, s:f, s:{s:f}, s:{s:i, s:i}, s:[{s:i}], s:{s:i}, "
+	document = json_pack("{s:b, s:f, s:{s:f}, s:{s:i, s:i, s:i}, s:[{s:i}], s:{s:i}, "
 			     "s:[s, s, s, s, s, s, s, s]}",
 		"up", 1, "took_s", 0.25, "process", "uptime_s", world->uptime_s, "drops", "limit",
-		(int)world->dropped, "tx_full", (int)world->tx_full, "workers", "unmatched_packets",
-		(int)world->unmatched, "left_out", "policies", world->mute || world->cut ? 7 : 0,
-		"columns", "name", "count", "limit_per_s", "waiting_packets", "passed_packets",
-		"passed_units", "dropped_packets", "dropped_units");
+		(int)world->dropped, "tx_full", (int)world->tx_full, "unmatched",
+		(int)world->of_nobody, "workers", "unmatched_packets", (int)world->unmatched,
+		"left_out", "policies", world->mute || world->cut ? 7 : 0, "columns", "name",
+		"count", "limit_per_s", "waiting_packets", "passed_packets", "passed_units",
+		"dropped_packets", "dropped_units");
 	assert_non_null(document);
 	if (!world->mute)
 		json_object_set_new(document, "policies", world_rows(world));
@@ -253,6 +254,7 @@ static void test_differences(void **state)
 	world.dropped = 4;
 	world.tx_full = 6;
 	world.unmatched = 8;
+	world.of_nobody = 3;
 	take(scene, 10, &world);
 	assert_told(&scene->collector, "p0", 5, 1);
 	assert_told(&scene->collector, "p1", 10, 2);
@@ -261,10 +263,11 @@ static void test_differences(void **state)
 	assert_int_equal(told_of(&scene->collector, "p1")->status, NETFLOW_DROPPED_POLICER);
 	assert_told(&scene->collector, "(tx_full)", 0, 6);
 	assert_int_equal(told_of(&scene->collector, "(tx_full)")->status, NETFLOW_DROPPED_HARDWARE);
-	assert_told(&scene->collector, "(unmatched)", 8, 0);
+	assert_told(&scene->collector, "(unmatched)", 8, 3);
+	assert_int_equal(told_of(&scene->collector, "(unmatched)")->status, NETFLOW_DROPPED_ACL);
 	assert_int_equal(scene->collector.start_ms, BEGAN + 250);
 	assert_int_equal(scene->collector.end_ms, BEGAN + 10250);
-	assert_int_equal(scene->collector.records, 6);
+	assert_int_equal(scene->collector.records, 7);
 	end_scene(scene);
 }
 

@@ -1031,6 +1031,76 @@ static void test_unserved(void **state)
 	}
 }
 
+enum { UDP4, OSPF, BROADCAST, UDP6, LOCAL6, PING6, NOT_IP, FRAMES };
+
+static void make_of_nobody(uint8_t *frame, unsigned which)
+{
+	const unsigned l2 = which < UDP6 ? make_udp(frame, 100, false) : make_udp6(frame, 100);
+
+	if (which == OSPF)
+		memcpy(frame + l2 + 16, "\xe0\x00\x00\x05", 4);
+	if (which == BROADCAST)
+		memcpy(frame + l2 + 16, "\xff\xff\xff\xff", 4);
+	if (which == LOCAL6)
+		memcpy(frame + l2 + 8, "\xfe\x80", 2);
+	if (which == PING6)
+		frame[l2 + 6] = 58;
+	if (which == NOT_IP)
+		memcpy(frame + 12, "\x08\x06", 2);
+}
+
+/*
+ * What no policy takes, on a wire that drops that: it is the workers', and lost while they are
+ * away; but for what is the link's own, or may be.
+ */
+static void test_of_nobody(void **state)
+{
+	static const struct {
+		uint32_t drops;
+		bool away;
+		uint32_t answers[FRAMES];
+	} rows[] = {
+		{0, false,
+			{XDP_REDIRECT, XDP_REDIRECT, XDP_REDIRECT, XDP_REDIRECT, XDP_REDIRECT,
+				XDP_REDIRECT, XDP_REDIRECT}},
+		{2, false,
+			{XDP_REDIRECT, XDP_REDIRECT, XDP_REDIRECT, XDP_REDIRECT, XDP_REDIRECT,
+				XDP_REDIRECT, XDP_REDIRECT}},
+		{1, false,
+			{XDP_PASS, XDP_REDIRECT, XDP_REDIRECT, XDP_PASS, XDP_REDIRECT, XDP_PASS,
+				XDP_REDIRECT}},
+		{1, true,
+			{XDP_DROP, XDP_REDIRECT, XDP_REDIRECT, XDP_DROP, XDP_REDIRECT, XDP_REDIRECT,
+				XDP_REDIRECT}},
+	};
+	static const struct policy other = {
+		.match = {.wire = CONFIG_ANY, .vlan = CONFIG_ANY, .dscp = CONFIG_ANY, .proto = 89}};
+
+	(void)state;
+	need_kernel();
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct classifier *classifier = NULL;
+		struct bypass_setup setup = served;
+		struct world world;
+
+		setup.fail = BYPASS_LAST_LIMITS;
+		setup.workers = setup.sockets = rows[i].away;
+		open_world(&world, &setup);
+		assert_int_equal(classifier_create(&other, 1, -1, &classifier), 0);
+		classifier_set_drops(classifier, rows[i].drops);
+		assert_int_equal(plane_publish(world.plane, classifier), 0);
+		for (unsigned which = 0; which < FRAMES; which++) {
+			uint8_t frame[FRAME_MAX];
+
+			make_of_nobody(frame, which);
+			print_message("row %u, frame %u\n", i, which);
+			assert_int_equal(run_frame(&world, frame, 100, 1), rows[i].answers[which]);
+		}
+		classifier_destroy(classifier);
+		close_world(&world);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -1044,6 +1114,7 @@ int main(void)
 		cmocka_unit_test(test_half_told),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_unserved),
+		cmocka_unit_test(test_of_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, start_test, stop_eal);

@@ -96,6 +96,11 @@ struct policy random_policy(const struct flavour *flavour)
 	const uint8_t family = !flavour->v6 || (flavour->v4 && one_in(2)) ? 4 : 6;
 	struct match match = {.vlan = CONFIG_ANY, .dscp = CONFIG_ANY, .wire = CONFIG_ANY};
 
+	if (flavour->wire && one_in(20)) { /* the rest of a wire */
+		match.wire = random_next() % 3;
+		match.last = true;
+		return (struct policy){.match = match, .accounting = ACCOUNTING_L2};
+	}
 	if (flavour->dst && !one_in(4))
 		match.dst = random_prefix(family, flavour->wide);
 	if (flavour->src && one_in(2))

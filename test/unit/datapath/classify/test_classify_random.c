@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "packet/of_link.h"
+
 /* The reference: whether one policy matches one packet, and which of two goes first. */
 
 static bool in_prefix(const struct prefix *prefix, const struct frame *frame, const uint8_t *addr)
@@ -62,6 +64,7 @@ static int ports_left_out(const struct port_range *range)
 static bool goes_before(const struct match *a, const struct match *b)
 {
 	const int order[][2] = {
+		{!a->last, !b->last},
 		{bits_named(&a->dst), bits_named(&b->dst)},
 		{bits_named(&a->src), bits_named(&b->src)},
 		{a->vlan != CONFIG_ANY, b->vlan != CONFIG_ANY},
@@ -186,6 +189,63 @@ static void test_random(void **state)
 	check_random(100000, 3, 8, &flavour);
 }
 
+/* Whether a frame on a wire that drops what no policy takes is refused. */
+static bool is_refused(const struct frames *frames, unsigned i)
+{
+	struct packet packet;
+
+	packet_parse(frames->data[i], frames->len[i], &packet);
+	return frames->policy[i] == CLASSIFY_NONE && !packet_is_of_link(&packet, frames->data[i]);
+}
+
+static void check_drops(const struct classifier *classifier, const struct world *world,
+	uint32_t wires, unsigned *refused)
+{
+	const unsigned wire = random_next() % 3, n = 1 + random_next() % BURST;
+	struct frame sent[BURST];
+	struct frames frames;
+
+	random_frames(world->rows, world->n, world->wide, sent, n);
+	copy_frames(sent, n, &frames);
+	classify_frames(classifier, wire, DIRECTION_A_TO_B, &frames, n);
+	for (unsigned i = 0; i < n; i++) {
+		const bool is = frames.refused >> i & 1,
+			   want = wires >> wire & 1 && is_refused(&frames, i);
+
+		if (is != want)
+			fail_msg("wires %u, wire %u: frame %u: %d, not %d", wires, wire, i, is,
+				want);
+		*refused += is;
+	}
+	assert_true(n == 64 || frames.refused >> n == 0);
+	free_frames(&frames, n);
+}
+
+/* Wires that drop what no policy takes, whatever the policies and the form of a burst. */
+static void test_drops(void **state)
+{
+	unsigned refused = 0;
+
+	(void)state;
+	for (unsigned round = 0; round < 200; round++) {
+		const struct flavour flavour = random_flavour();
+		const uint32_t wires = random_next() % 8;
+		struct classifier *classifier = NULL;
+		struct world world;
+
+		make_world(&world, 1 + random_next() % 4, 2, &flavour);
+		assert_int_equal(
+			classifier_create(world.joined, world.n_joined, -1, &classifier), 0);
+		classifier_set_drops(classifier, wires);
+		assert_int_equal(classifier_drops(classifier), wires);
+		for (unsigned i = 0; i < 20; i++)
+			check_drops(classifier, &world, wires, &refused);
+		classifier_destroy(classifier);
+		free_world(&world);
+	}
+	assert_in_range(refused, 1000, UINT32_MAX);
+}
+
 /* The L2 lengths are there if a policy charges without them, whatever else is asked. */
 static void test_l2_lengths(void **state)
 {
@@ -215,6 +275,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_drops),
 		cmocka_unit_test(test_l2_lengths),
 	};
 

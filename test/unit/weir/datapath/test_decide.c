@@ -595,11 +595,43 @@ static void test_refused(void **state)
 	bench_close(bench);
 }
 
+/* What is refused before a policy is asked: by why, and no packet without a policy either. */
+static void test_of_nobody(void **state)
+{
+	struct bench *bench = bench_open(false);
+	struct worker *w = &bench->worker;
+	struct sent *sent = calloc(1, sizeof(*sent));
+	struct worker_counters was = w->counters;
+	struct prng prng;
+	uint16_t n_pass;
+
+	(void)state;
+	prng_seed(&prng, seed_of_run());
+	sent->n = 8;
+	for (unsigned i = 0; i < sent->n; i++) {
+		make_packet(bench, sent, &prng, i, LAX);
+		if (i < 6)
+			sent->burst.frames.policy[i] = CLASSIFY_NONE;
+	}
+	sent->burst.frames.refused = 0x17;
+	sent->burst.frames.unparsed = 0x0a;
+	sent->burst.len = sent->burst.frames.len;
+	n_pass = decide(w, &sent->burst, sent->n, GHZ, sent->dropped);
+	assert_int_equal(n_pass, 4);
+	assert_int_equal(w->counters.dropped[DROP_UNPARSED] - was.dropped[DROP_UNPARSED], 1);
+	assert_int_equal(w->counters.dropped[DROP_UNMATCHED] - was.dropped[DROP_UNMATCHED], 3);
+	assert_int_equal(w->counters.dropped[DROP_LIMIT], was.dropped[DROP_LIMIT]);
+	assert_int_equal(w->counters.unmatched_packets - was.unmatched_packets, 2);
+	free(sent);
+	bench_close(bench);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_by_one),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_of_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -208,9 +208,9 @@ static const struct show_row of_ledgers[] = {
 	"'refused': 0, 'refused_as': null, 'refused_ms_ago': null, 'differs': null, "       \
 	"'differs_ms': null"
 #define DROPS                                                                                    \
-	"'limit': 0, 'quota': 0, 'unmarkable': 0, 'unparsed': 0, 'tx_full': 0, 'ring_full': 0, " \
-	"'oversize': 0, 'truncated': 0, 'queue_full': 0, 'pool_full': 0, 'codel': 0, "           \
-	"'delay_exceeded': 0, 'stopped': 0"
+	"'limit': 0, 'quota': 0, 'unmarkable': 0, 'unparsed': 0, 'unmatched': 0, 'tx_full': 0, " \
+	"'ring_full': 0, 'oversize': 0, 'truncated': 0, 'queue_full': 0, 'pool_full': 0, "       \
+	"'codel': 0, 'delay_exceeded': 0, 'stopped': 0"
 #define UNPARSED                                                                           \
 	"{'fragment_unknown': 0, 'fragment_tiny': 0, 'fragment_conflict': 0, "             \
 	"'fragment_nested': 0, 'fragment_malformed': 0, 'chain_long': 0, 'chain_cut': 0, " \

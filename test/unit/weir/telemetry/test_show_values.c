@@ -93,8 +93,8 @@ static void test_devices(void **state)
 
 static void test_workers(void **state)
 {
-	static const char *const drops[] = {"limit", "quota", "unmarkable", "unparsed", "tx_full",
-		"ring_full", "oversize", "truncated", "queue_full", "pool_full", "codel",
+	static const char *const drops[] = {"limit", "quota", "unmarkable", "unparsed", "unmatched",
+		"tx_full", "ring_full", "oversize", "truncated", "queue_full", "pool_full", "codel",
 		"delay_exceeded", "stopped"};
 	struct worker_counters *c;
 	struct fragments *fragments;

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * "default" of wires: what becomes of packets that no policy takes.
+ */
+#include "config_cases.h"
+#include "config/describe.h"
+#include "policy/diff.h"
+#include "policy/matches.h"
+#include "policy/shadow.h"
+
+#define P(name, match) "{'name': '" name "', 'match': " match ", 'limit': '1Mbit/s'}"
+#define DEVICES                                                            \
+	"'lan': {'device': 'net_null0'}, 'wan': {'device': 'net_null1'}, " \
+	"'x': {'device': 'net_null2'}, 'y': {'device': 'net_null3'}"
+#define BOX(otherwise, policies)                                                            \
+	"{'limiter': 'me', 'ports': {" DEVICES "}, 'wires': ["                              \
+	"{'name': 'v', 'a': 'x', 'b': 'y'}, {'name': 'w', 'a': 'lan', 'b': 'wan'" otherwise \
+	"}], 'policies': [" policies "]}"
+#define DEFAULT(value) ", 'default': " value
+#define TWO            P("a", "{'vlan': 1}") ", " P("b", "{'src': '10.0.0.0/8'}")
+
+static void test_values(void **state)
+{
+	struct config *config = must_parse(BOX("", TWO));
+
+	(void)state;
+	assert_int_equal(config->wires[1].otherwise, OTHERWISE_PASS);
+	assert_int_equal(config_drops(config), 0);
+	config_free(config);
+	config = must_parse(BOX(DEFAULT("'pass'"), TWO));
+	assert_int_equal(config_drops(config), 0);
+	config_free(config);
+	config = must_parse(BOX(DEFAULT("'drop'"), TWO));
+	assert_int_equal(config_drops(config), 2);
+	assert_int_equal(policies_count_matches(config->policies, 2), 2);
+	config_enter_shadow(config);
+	assert_int_equal(config_drops(config), 0);
+	config_free(config);
+	/* Without a policy nothing passes, which is no mistake then. */
+	config = must_parse(BOX(DEFAULT("'drop'"), ""));
+	assert_int_equal(config_drops(config), 2);
+	config_free(config);
+}
+
+/* A policy has one more match, behind all others. */
+static void test_policy(void **state)
+{
+	struct config *config = must_parse(BOX(DEFAULT("{'policy': 'b'}"), TWO));
+	const struct match *match;
+
+	(void)state;
+	assert_int_equal(config_drops(config), 0);
+	assert_int_equal(policy_n_matches(&config->policies[0]), 1);
+	assert_int_equal(policy_n_matches(&config->policies[1]), 2);
+	match = policy_match(&config->policies[1], 1);
+	assert_true(match->last);
+	assert_int_equal(match->wire, 1);
+	assert_int_equal(match->direction, DIRECTION_ANY);
+	assert_int_equal(match->vlan, CONFIG_ANY);
+	assert_int_equal(match->dscp, CONFIG_ANY);
+	assert_int_equal(match->src.family | match->dst.family | match->proto, 0);
+	config_free(config);
+}
+
+#define AT "w.json:1: wires[1] 'w'.default"
+
+static void test_refused(void **state)
+{
+	static const struct config_case cases[] = {
+		{BOX(DEFAULT("'deny'"), TWO), AT ": 'deny': expected 'pass' or 'drop'\n"},
+		{BOX(DEFAULT("true"), TWO),
+			AT ": true: expected 'pass', 'drop' or {'policy': NAME}\n"},
+		{BOX(DEFAULT("{}"), TWO), AT ".policy: missing: expected a name of 1 to 63 "
+					     "characters A-Z a-z 0-9 _ . -\n"},
+		{BOX(DEFAULT("{'policy': 'b', 'limit': 1}"), TWO),
+			AT ".limit: unknown key: expected one of 'policy'\n"},
+		{BOX(DEFAULT("{'policy': 'rest'}"), TWO ", " P("rests", "{'vlan': 9}")),
+			AT ".policy: 'rest': expected the name of a policy in 'policies'" MEANT(
+				"rests")},
+		{BOX(DEFAULT("'drop'"), TWO ", " P("all", "{}")),
+			"w.json:1: warning: wires[1] 'w'.default: 'drop': no packet comes to it, "
+			"as policy 'all' takes all\n"},
+		{BOX(DEFAULT("{'policy': 'b'}"), TWO ", " P("all", "[{'vlan': 9}, {'wire': 'w'}]")),
+			"w.json:1: warning: wires[1] 'w'.default: no packet comes to it, as "
+			"policy 'all' takes all\n"},
+		{BOX(DEFAULT("'drop'"), TWO ", " P("all", "{'wire': 'v'}")), ""},
+		{BOX(DEFAULT("'drop'"), TWO ", " P("all", "{'wire': 'w', 'direction': 'a-to-b'}")),
+			""},
+		{BOX(DEFAULT("'pass'"), TWO ", " P("all", "{}")), ""},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static struct config_diff *compare(const char *before, const char *after)
+{
+	struct config *old = must_parse(before), *new = must_parse(after);
+	struct config_diff *diff;
+
+	assert_int_equal(config_diff(old, new, "w.json", stderr, &diff), 0);
+	config_free(old);
+	config_free(new);
+	return diff;
+}
+
+/* It may be another while packets flow. */
+static void test_changed(void **state)
+{
+	struct config_diff *diff = compare(BOX("", TWO), BOX(DEFAULT("'drop'"), TWO));
+
+	(void)state;
+	assert_int_equal(diff->changed, 0);
+	config_diff_free(diff);
+	diff = compare(BOX(DEFAULT("'drop'"), TWO), BOX(DEFAULT("{'policy': 'b'}"), TWO));
+	assert_int_equal(diff->changes[0], 0);
+	assert_int_equal(diff->changes[1], POLICY_MATCH);
+	config_diff_free(diff);
+}
+
+static void expect_words(const char *document, const char *words)
+{
+	struct config *config = must_parse(document);
+	char *said;
+	size_t size;
+	FILE *out = open_memstream(&said, &size);
+
+	config_describe(config, out);
+	fclose(out);
+	if (strstr(said, words) == NULL)
+		fail_msg("%s", said);
+	free(said);
+	config_free(config);
+}
+
+static void test_described(void **state)
+{
+	(void)state;
+	expect_words(BOX(DEFAULT("'drop'"), TWO),
+		"wire w: a is lan, b is wan\n  IP that no policy takes is dropped, but for what "
+		"stays on the link: neighbour discovery, link-local addresses, 224.0.0.0/24 and "
+		"broadcasts\n");
+	expect_words(
+		BOX(DEFAULT("{'policy': 'b'}"), TWO), "policy \"b\" takes what no other does\n");
+	expect_words(BOX(DEFAULT("{'policy': 'b'}"), TWO),
+		"  takes from 10.0.0.0/8\n    or wire w, what no other policy takes\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_policy),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_changed),
+		cmocka_unit_test(test_described),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
