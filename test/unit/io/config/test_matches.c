@@ -10,6 +10,7 @@
 
 #include "config_cases.h"
 #include "config/lists.h"
+#include "json/line_list.h"
 #include "policy/diff.h"
 #include "policy/matches.h"
 #include "policy/value.h"
@@ -303,6 +304,32 @@ static void test_changed(void **state)
 	config_free(after);
 }
 
+/* What was written since it was read makes all of it be read again. */
+static void test_written(void **state)
+{
+	struct diagnostics diagnostics;
+	struct reader reader;
+
+	(void)state;
+	write_file("w.json", FILE_OF(P("a", "{'src': '@c.txt'}")));
+	for (unsigned which = 0; which < 3; which++) {
+		write_file("c.txt", "10.0.0.0/8\n");
+		diagnostics_init(&diagnostics, stderr, DIAGNOSTICS_TEXT);
+		assert_int_equal(reader_open(&reader, "w.json", &diagnostics), 0);
+		assert_int_equal(lists_expand(&reader), 0);
+		assert_true(reader_is_up_to_date(&reader));
+		if (which == 0)
+			write_file("c.txt", "10.0.0.0/8\n11.0.0.0/8\n");
+		else if (which == 1)
+			unlink("c.txt");
+		else
+			write_file("w.json", FILE_OF(P("b", "{'src': '@c.txt'}")) " ");
+		assert_false(reader_is_up_to_date(&reader));
+		assert_int_equal(lists_expand(&reader), -EAGAIN);
+		assert_int_equal(reader_finish(&reader), 0);
+	}
+}
+
 /* What is kept is whole without the list. */
 static void test_kept(void **state)
 {
@@ -388,6 +415,7 @@ int main(void)
 		cmocka_unit_test(test_bad_lists),
 		cmocka_unit_test(test_twice),
 		cmocka_unit_test(test_changed),
+		cmocka_unit_test(test_written),
 		cmocka_unit_test(test_kept),
 		cmocka_unit_test(test_edit),
 	};
