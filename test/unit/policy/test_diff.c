@@ -302,6 +302,11 @@ static void test_keys(void **state)
 			POLICY_MATCH},
 		{", 'match': {'dst': '10.0.0.0/8'}", ", 'match': {'dst': '10.0.0.0/9'}",
 			POLICY_MATCH},
+		{"", ", 'match': [{}]", 0},
+		{", 'match': {'src': '10.0.0.0/8'}", ", 'match': {'src': ['10.0.0.0/8']}", 0},
+		{", 'match': [{'vlan': 1}]", ", 'match': [{'vlan': 1}, {'vlan': 2}]", POLICY_MATCH},
+		{", 'match': [{'vlan': 1}, {'vlan': 3}]", ", 'match': [{'vlan': 1}, {'vlan': 2}]",
+			POLICY_MATCH},
 		{"", ", 'meter': 'gcra'", POLICY_ANEW},
 		{"", ", 'allocator': 'static'", POLICY_ANEW},
 		{"", ", 'per': 'src'", POLICY_ANEW},
@@ -433,6 +438,10 @@ static void test_retargets(void **state)
 #define PLACED(vlan)                                                              \
 	"{'name': 'a" vlan "', 'limit': '1Mbit/s', 'match': {'vlan': " vlan "}, " \
 	"'action': 'shape', 'slo': {'p99': '1ms'}}, "
+#define ALSO(vlan)                                                                          \
+	"{'name': 'also', 'limit': '1Mbit/s', 'match': [{'vlan': 8}, {'vlan': " vlan "}], " \
+	"'action': 'shape', 'slo': {'p99': '1ms'}}, "
+#define MORE(other)  "{'name': 'b', 'limit': '1Mbit/s', 'match': [{'vlan': 3}, {" other "}]}"
 #define BESIDE(vlan) PLACED("1") PLACED("2") P("b", "1Mbit/s", vlan)
 	static const struct {
 		const char *before, *after;
@@ -445,11 +454,17 @@ static void test_retargets(void **state)
 		{BESIDE("3"), BESIDE("2, 'dscp': 8"), 8, true},
 		{BESIDE("3"), BESIDE("3"), 0, false},
 		{P("b", "1Mbit/s", "3"), P("b", "1Mbit/s", "4"), 0, false},
+		/* Each match of what changes, and of what is placed. */
+		{BESIDE("3"), PLACED("1") PLACED("2") MORE("'vlan': 4"), 12, false},
+		{BESIDE("3"), PLACED("1") PLACED("2") MORE("'vlan': 4"), 11, true},
+		{BESIDE("3"), PLACED("1") PLACED("2") MORE("'vlan': 2, 'dscp': 8"), 12, true},
+		{ALSO("9") BESIDE("3"), ALSO("9") BESIDE("4"), 16, false},
+		{ALSO("9") BESIDE("3"), ALSO("9") BESIDE("9, 'dscp': 8"), 16, true},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		static const bool keeps[] = {true, true, true};
+		static const bool keeps[] = {true, true, true, true};
 		char documents[2][2048];
 		struct config *old, *new;
 		struct config_diff *diff;

@@ -12,6 +12,7 @@
 #include "config/lists.h"
 #include "json/line_list.h"
 #include "policy/diff.h"
+#include "policy/kind.h"
 #include "policy/matches.h"
 #include "policy/value.h"
 
@@ -131,6 +132,50 @@ static void test_several(void **state)
 		snprintf(document, sizeof(document), FILE_OF(P("p", "%s")), rows[i].match);
 		config = must_parse(document);
 		expect_matches(&config->policies[0], rows[i].expected);
+		config_free(config);
+	}
+}
+
+/* What is asked of a policy's packets, and where they may come from, is by any of its matches. */
+static void test_any_of(void **state)
+{
+	static const struct {
+		const char *match;
+		bool ports, first;
+		uint32_t paths;
+	} rows[] = {
+		{"[{'vlan': 1}, {'vlan': 2}]", false, false, UINT32_MAX},
+		{"[{'vlan': 1}, {'vlan': 2, 'dst-port': 80}]", true, true, UINT32_MAX},
+		{"[{'vlan': 1}, {'vlan': 2, 'src-port': 80}]", true, true, UINT32_MAX},
+		{"[{'vlan': 1}, {'vlan': 2, 'proto': 'esp'}]", false, true, UINT32_MAX},
+		{"{'wire': 'w'}", false, false, 3},
+		{"{'wire': 'w', 'direction': 'b-to-a'}", false, false, 2},
+		{"[{'wire': 'w', 'direction': 'b-to-a'}, {'wire': 'w', 'direction': 'a-to-b'}]",
+			false, false, 3},
+		{"[{'wire': 'w'}, {'direction': 'a-to-b'}]", false, false, 0x55555557},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char document[1024];
+		struct config *config;
+
+		snprintf(document, sizeof(document), FILE_OF(P("p", "%s")), rows[i].match);
+		config = must_parse(document);
+		assert_int_equal(policies_name_ports(config->policies, 1), rows[i].ports);
+		assert_int_equal(policies_ask_first(config->policies, 1), rows[i].first);
+		assert_int_equal(policy_paths(&config->policies[0]), rows[i].paths);
+		for (unsigned wire = 0; wire < CONFIG_WIRES_MAX; wire++) {
+			uint32_t paths = rows[i].paths >> 2 * wire & 3;
+
+			assert_int_equal(policy_may_use(&config->policies[0], wire), paths != 0);
+			assert_int_equal(
+				policy_may_enter(&config->policies[0], wire, DIRECTION_A_TO_B),
+				paths & 1);
+			assert_int_equal(
+				policy_may_enter(&config->policies[0], wire, DIRECTION_B_TO_A),
+				paths >> 1);
+		}
 		config_free(config);
 	}
 }
@@ -409,6 +454,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_any_of),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_no_file),
 		cmocka_unit_test(test_lists),

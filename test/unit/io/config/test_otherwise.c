@@ -106,6 +106,21 @@ static struct config_diff *compare(const char *before, const char *after)
 	return diff;
 }
 
+/* One that is written out is none: it goes before others. */
+static void test_differs(void **state)
+{
+	struct config *config = must_parse(BOX(DEFAULT("{'policy': 'b'}"), TWO));
+	struct match match = *policy_match(&config->policies[1], 1);
+
+	(void)state;
+	assert_true(match_equal(&match, policy_match(&config->policies[1], 1)));
+	match.last = false;
+	assert_false(match_equal(&match, policy_match(&config->policies[1], 1)));
+	config_free(config);
+	config = must_parse(BOX(DEFAULT("{'policy': 'b'}"), TWO ", " P("c", "{'wire': 'v'}")));
+	config_free(config);
+}
+
 /* It may be another while packets flow. */
 static void test_changed(void **state)
 {
@@ -154,6 +169,7 @@ int main(void)
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_policy),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_differs),
 		cmocka_unit_test(test_changed),
 		cmocka_unit_test(test_described),
 	};
