@@ -138,12 +138,3 @@ void read_marked_choice(struct reader *reader, const struct json_path *path, jso
 	key_store(key, base, CHOICE_REFUSED);
 	read_choice(reader, path, value, key, base);
 }
-
-int dscp_of_value(const json_t *value)
-{
-	json_int_t number = json_integer_value(value);
-
-	if (json_is_string(value))
-		return dscp_parse(json_string_value(value));
-	return json_is_integer(value) && number >= 0 && number <= DSCP_MAX ? (int)number : -EINVAL;
-}

@@ -37,7 +37,4 @@ void read_count(struct reader *reader, const struct json_path *path, json_t *val
 void read_marked_choice(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
-/* The number of a DSCP that is one, or its name. Negative: neither. */
-int dscp_of_value(const json_t *value);
-
 #endif
