@@ -14,8 +14,8 @@
 
 /*
  * ADAPTOR: conserved, with a burst that moves by itself. LEVELS: conserved, of a policy below
- * another, which lets it have now this part of its limit and now that. PERIODS: quota, by clocks that are
- * stepped.
+ * another, which lets it have now this part of its limit and now that. PERIODS: quota, by clocks
+ * that are stepped.
  */
 enum torture_guarantee {
 	TORTURE_GDRL,
