@@ -620,10 +620,44 @@ static void test_fps_noise_is_no_bias(void **state)
 	assert_near(count[0] / (count[0] + count[1]), 0.3, 0.005);
 }
 
+/* A parent is where its children may pass it, whatever flows there are. */
+static void test_parent(void **state)
+{
+	struct allocate_input in = {.interval_s = DT,
+		.keep = pow(0.1, DT),
+		.keep_slow = pow(0.1, DT / 4),
+		.n = 2,
+		.limit = LIMIT,
+		.demand_now = LIMIT,
+		.demand = LIMIT,
+		.demand_slow = LIMIT,
+		.remote_weight = 0.1 * LIMIT,
+		.remote_demand = LIMIT,
+		.parent = true,
+		.wanted = 0.3 * LIMIT};
+	struct allocate_state s = {0};
+	struct allocate_output out;
+
+	(void)state;
+	allocator_fps.allocate(&s, &in, &out);
+	assert_near(out.weight, 0.3 * LIMIT, 1e-6);
+	assert_near(out.local_limit, SHARED_BUCKET(2) + 0.75 * 0.99 * LIMIT, 1e-6);
+	assert_int_equal(s.regime, ALLOCATE_BOTTLENECKED);
+	in.dropped = true;
+	in.wanted = in.remote_weight = 0;
+	allocator_fps.allocate(&s, &in, &out);
+	assert_near(out.local_limit, LIMIT / 2, 1e-6);
+	assert_int_equal(s.regime, ALLOCATE_UNBOTTLENECKED);
+	in.demand = 0;
+	allocator_fps.allocate(&s, &in, &out);
+	assert_int_equal(s.regime, ALLOCATE_IDLE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_parent),
 		cmocka_unit_test(test_reference_allocators),
 		cmocka_unit_test(test_reference_drop),
 		cmocka_unit_test(test_gtb),

@@ -361,10 +361,13 @@ static void test_update(void **state)
 static void test_idle(void **state)
 {
 	struct world w = {.levels = {ROOT, {.parent = 0, .limit = LIMIT, .offered = {0, 0}},
-				  {.parent = 0, .limit = LIMIT, .offered = {0, 2e6}}}};
+				  {.parent = 0, .limit = LIMIT, .offered = {0, 0}}}};
 
 	(void)state;
 	start_world(&w, 2, "fps");
+	run_world(&w, 10);
+	assert_near(share_of(&w.boxes[0], 1), LIMIT, 1e-6);
+	w.levels[2].offered[1] = 2e6;
 	run_world(&w, 20);
 	for (unsigned b = 0; b < 2; b++) {
 		assert_near(share_of(&w.boxes[b], 1), LIMIT / 2, LIMIT / 16);
