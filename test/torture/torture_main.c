@@ -259,7 +259,7 @@ static int report_torture(const struct options *o, const struct sums *sums)
 
 int main(int argc, char **argv)
 {
-	struct options o = {.chosen = {true, true, true, true, true},
+	struct options o = {.chosen = {[0 ... TORTURE_GUARANTEES - 1] = true},
 		.seeds = 100,
 		.first = 1,
 		.minutes = 10,
