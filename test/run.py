@@ -68,7 +68,7 @@ TESTED = {
 SIMULATIONS = {
     "build": ("sim/weirsim", "sim/figures", "sim/brokers", "model/run", "sim/replay",
               "sim/evaluation", "sim/torture", "sim/gdrl", "sim/adaptor", "sim/models",
-              "sim/penalty", "sim/live", "sim/tables", "sim/totals"),
+              "sim/penalty", "sim/live", "sim/tables", "sim/totals", "sim/hierarchy"),
     "build-clang": ("sim/compilers",),
 }
 # Tests that should not be the last to begin.
@@ -531,8 +531,8 @@ def build_and_give(directory, crew, quick, wanted, result):
 # Network tests: of milliseconds, with nothing beside; of live TCP and of times, beside what yields;
 # and those that wait for what must come to be, however long it takes, which may be two at a time.
 QUIET = ("split",)
-ALONE = ("conservation", "actions", "colours", "lifecycle", "shape", "placement", "groups",
-         "agreement", "offloads")
+ALONE = ("conservation", "actions", "colours", "levels", "lifecycle", "shape", "placement",
+         "groups", "agreement", "offloads")
 IN_COMPANY = ("drawn", "quota", "reload", "etcd", "weirctl", "kill9", "conserved", "stuck",
               "trial", "shadow",
               "group_keys", "stall", "disagree", "clients", "clocks", "service", "exporter",

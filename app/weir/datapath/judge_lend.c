@@ -19,8 +19,8 @@ static __rte_noinline bool limit_has_ended(const struct worker *w, const struct 
 	return end->ending;
 }
 
-void judge_lend(struct worker *w, struct policy_state *state, uint32_t policy, uint32_t cost,
-	uint64_t now)
+void judge_lend(
+	struct worker *w, struct policy_state *state, uint32_t policy, uint32_t cost, uint64_t now)
 {
 	struct shared_bucket *shared = &w->shared_buckets[policy];
 	struct police_end end;

@@ -100,8 +100,8 @@ static void add_matches(json_t *json, const struct config *config, const struct 
 	unsigned n = policy_n_matches(policy), i;
 	json_t *more;
 
-	json_object_set_new(json, "match", show_match_of(config, &policy->match));
-	if (n == 1)
+	json_object_set_new(json, "match", n ? show_match_of(config, &policy->match) : json_null());
+	if (n <= 1)
 		return;
 	json_object_set_new(json, "matches", json_uint(n));
 	more = json_array();

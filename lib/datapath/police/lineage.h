@@ -24,7 +24,7 @@
 #include "police/policy_state.h"
 #include "policy/policy.h"
 
-/* In *over: one level refuses, the number beside this; else levels that let pass more, a bit each. */
+/* In *over: a level refuses, the number beside this; else levels that let pass more, a bit each. */
 #define LINEAGE_REFUSED (1U << POLICY_LEVELS_MOST)
 
 /* The bucket of a level, and what it is refilled by. The state's one writer. */
@@ -89,7 +89,7 @@ static inline enum verdict police_lineage_ask(
 	return verdict;
 }
 
-/* Of VERDICT_MARK, the level whose mark it is: the lowest that marks. */
+/* The level whose mark it is when it is VERDICT_MARK: the lowest that marks. */
 static inline unsigned police_lineage_marker(struct policy_state *const *levels, unsigned over)
 {
 	unsigned k = 0;

@@ -615,6 +615,7 @@ static void test_of_nobody(void **state)
 	}
 	sent->burst.frames.refused = 0x17;
 	sent->burst.frames.unparsed = 0x0a;
+	sent->burst.mbufs = sent->received;
 	sent->burst.len = sent->burst.frames.len;
 	n_pass = decide(w, &sent->burst, sent->n, GHZ, sent->dropped);
 	assert_int_equal(n_pass, 4);

@@ -246,7 +246,7 @@ static const struct show_row of_the_box[] = {
 		"{" DROPS ", 'rx_missed': 0, 'rx_no_buffer': 0, 'rx_errors': 0, 'tx_errors': 0}"},
 	{"/weir/unparsed", NULL, UNPARSED},
 	{"/weir/config", NULL,
-		"{'file': null, 'generation': 1, 'policies': 15, 'shadow': false, 'room': 4096, 'reload': 'idle', "
+		"{'file': null, 'generation': 1, 'policies': 19, 'shadow': false, 'room': 4096, 'reload': 'idle', "
 		"'reload_waits_for': null, 'last_reload': null, "
 		"'removed_policies': {'passed_packets': 0, 'dropped_packets': 0}}"},
 	{"/weir/change", NULL, "{'state': 'idle', 'directory': null, 'last': null}"},
