@@ -143,10 +143,11 @@ def shared(scene):
     for sender in senders:
         sender.join()
     wait_until(lambda: weir.total("rx_packets") >= sum(s.sent for s in senders), "all packets")
+    *parts, all_of = passed()
+    expect(sum(parts) == all_of, f"{parts} are not {all_of}")
     weir.stop()
     for name in ("ta", "tb"):
         subprocess.run(["ip", "link", "del", "dev", name], capture_output=True, check=False)
-    expect(one + three == both, f"{one} and {three} are not {both}")
     expect(both <= 200e3 * took + 8e3, f"{both} bytes in {took:.2f} s")
     expect(both > 0.85 * 200e3 * took, f"{both} bytes in {took:.2f} s")
     expect(0.2 < one / both < 0.3, f"{one} of {both} for the one of weight 1")
