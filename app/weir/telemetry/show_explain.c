@@ -290,6 +290,17 @@ static const char *reason_of(const struct rehearsed *r)
 	}
 }
 
+/* A level above the packet's policy has no tokens for it. */
+static void note_refuser(const struct instance *inst, const struct rehearsed *r, json_t *notes)
+{
+	unsigned policy = inst->slots.policy[r->refuser];
+
+	if (policy < inst->n_policies)
+		json_array_append_new(
+			notes, json_sprintf("%s, which the policy is below, has no room for it",
+				       inst->policies[policy].name));
+}
+
 static json_t *notes_json(
 	const struct instance *inst, const struct explainer *e, const struct rehearsed *r)
 {
@@ -303,6 +314,8 @@ static json_t *notes_json(
 		json_array_append_new(notes,
 			json_string("the device's hash says which class the flow is of: it may be "
 				    "another"));
+	if (r->slot != CLASSIFY_NONE && r->refuser != r->slot)
+		note_refuser(inst, r, notes);
 	if (r->packet.unparsed && r->slot != CLASSIFY_NONE)
 		json_array_append_new(notes,
 			json_string("not all is known of it: the strictest of the policies that "

@@ -115,6 +115,25 @@ static void test_explain(void **state)
 	close_asked(&w);
 }
 
+/* A packet that its policy has tokens for, and the one above it has not; and one that both have. */
+static void test_explain_levels(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w,
+		"{'name': 'link', 'limit': '8kbit/s', 'burst': '1kB'}, "
+		"{'name': 'client', 'parent': 'link', 'match': {'dst': '10.1.0.0/16'}, "
+		"'limit': '8kbit/s', 'burst': '20kB'}");
+	explain(&w, "worker=0 length=1400 " ETHERNET "0800" UDP_V4,
+		"{'verdict': 'drop', 'reason': 'limit', 'policy': 'client', 'notes': ["
+		"'link, which the policy is below, has no room for it'], '...': 0}");
+	explain(&w, "worker=0 length=500 " ETHERNET "0800" UDP_V4,
+		"{'verdict': 'pass', 'reason': 'conforms', 'policy': 'client', 'charged': 486, "
+		"'notes': [], '...': 0}");
+	close_asked(&w);
+}
+
 static void test_explain_refused(void **state)
 {
 	static const struct show_row rows[] = {
@@ -377,6 +396,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_explain),
+		cmocka_unit_test(test_explain_levels),
 		cmocka_unit_test(test_explain_refused),
 		cmocka_unit_test(test_match),
 		cmocka_unit_test(test_match_several),
