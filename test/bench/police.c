@@ -11,7 +11,8 @@
  * policy's rate is such that a certain part of its packets does not conform, in no order that a
  * branch predictor could learn; and one in 128 is sampled or none. Or it has a total that is never
  * spent, and takes of it a quantum at a time from a credit of its own. Or it is not plain: a token
- * bucket, or one that 32 flows share (meter "phantom"). Contestants are interleaved round by round,
+ * bucket, or one that 32 flows share (meter "phantom"). Or all packets conform, and each policy is one
+ * of ten clients of a customer, and all customers are of one link. Contestants are interleaved round by round,
  * since a machine's mood lasts longer than a round: the ratios count.
  */
 #include <getopt.h>
@@ -49,12 +50,14 @@ enum {
 	TOTAL,
 	OTHER,
 	PHANTOM = OTHER + 2,
-	CONTESTANTS = PHANTOM + 2,
+	LEVELS = PHANTOM + 2,
+	CONTESTANTS,
 };
 
 /* Per cent that are dropped by the two policies of each kind that is not plain. */
 static const unsigned extended_drops[] = {0, 50};
 
+#define CLIENTS 10    /* of a customer */
 #define QUANTUM 65536 /* bytes of a total that a worker takes at a time */
 
 struct traffic {
@@ -189,6 +192,28 @@ static struct worker *phantoms_make(unsigned n_policies, unsigned drop)
 	return w;
 }
 
+/* Clients within their limits, of customers and a link that are never full. */
+static struct worker *levels_make(unsigned n_policies)
+{
+	unsigned link = n_policies + n_policies / CLIENTS + 1, n = link + 1;
+	struct worker *w = worker_make(n, 0, false, POLICE_SIMPLE);
+	uint32_t *parents = alloc_huge(n * sizeof(*parents));
+
+	for (unsigned i = 0; i < n; i++) {
+		parents[i] = i < n_policies ? n_policies + i / CLIENTS : link;
+		if (i >= n_policies)
+			w->policies[i].limit = (struct token_bucket_profile){.rate = INT64_MAX / 2,
+				.burst = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE};
+		if (i != link)
+			token_bucket_set_owner(
+				&w->policies[i].bucket, police_owner(POLICE_SIMPLE | POLICE_BELOW,
+								POLICE_UNSAMPLED, ACCOUNTING_L2));
+	}
+	parents[link] = SLOT_NONE;
+	worker_own(w)->view.parents = parents;
+	return w;
+}
+
 static void contest_make(struct contest *contest, unsigned n_policies, unsigned rounds)
 {
 	contest->n_policies = n_policies;
@@ -199,6 +224,8 @@ static void contest_make(struct contest *contest, unsigned n_policies, unsigned 
 		contest->cycles[c] = alloc_huge(rounds * sizeof(double));
 		if (c == TOTAL)
 			contest->workers[c] = totals_make(n_policies);
+		else if (c == LEVELS)
+			contest->workers[c] = levels_make(n_policies);
 		else if (c >= PHANTOM)
 			contest->workers[c] = phantoms_make(
 				n_policies, extended_drops[c - PHANTOM]);
@@ -382,6 +409,8 @@ static void report_police(const struct contest *contest, unsigned rounds, FILE *
 				extended_drops[(c - OTHER) % 2]);
 		if (c < SAMPLED)
 			snprintf(key, sizeof(key), "drop%u", drops[c - BUCKET]);
+		if (c == LEVELS)
+			snprintf(key, sizeof(key), "levels");
 		printf("  %-8s %5.1f cycles, %4.1f %% dropped; to a line %.2f (%.2f to %.2f), to "
 		       "neither %.3f (%.3f to %.3f)\n",
 			key, median_of(contest->cycles[c], rounds),
@@ -390,7 +419,7 @@ static void report_police(const struct contest *contest, unsigned rounds, FILE *
 		json_ratio(json, key, n, line);
 		snprintf(key + strlen(key), sizeof(key) - strlen(key), "_to_none");
 		json_ratio(json, key, n, none);
-		if (c >= PHANTOM)
+		if (c >= PHANTOM && c < LEVELS)
 			report_phantom(contest, c, rounds, json);
 	}
 }
