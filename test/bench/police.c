@@ -11,9 +11,9 @@
  * policy's rate is such that a certain part of its packets does not conform, in no order that a
  * branch predictor could learn; and one in 128 is sampled or none. Or it has a total that is never
  * spent, and takes of it a quantum at a time from a credit of its own. Or it is not plain: a token
- * bucket, or one that 32 flows share (meter "phantom"). Or all packets conform, and each policy is one
- * of ten clients of a customer, and all customers are of one link. Contestants are interleaved round by round,
- * since a machine's mood lasts longer than a round: the ratios count.
+ * bucket, or one that 32 flows share (meter "phantom"). Or all packets conform, and each policy is
+ * one of ten clients of a customer, and all customers are of one link. Contestants are interleaved
+ * round by round, since a machine's mood lasts longer than a round: the ratios count.
  */
 #include <getopt.h>
 #include <stdbool.h>
