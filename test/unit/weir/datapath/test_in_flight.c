@@ -197,6 +197,28 @@ static void in_order(void **state)
 	assert_int_equal(flow.missing, 0);
 }
 
+/* One burst in 16 is timed, in both its halves, and stands for the others. */
+static void timed_by_lot(void **state)
+{
+	struct worker *w = &inst.workers[0];
+	uint64_t before = w->counters.busy_cycles, bursts = w->counters.bursts, began = tick_now();
+	struct flow flow = {0};
+	uint64_t busy;
+
+	(void)state;
+	for (unsigned i = 0; i < 1600; i++) {
+		send_frames(&flow, B, BURST);
+		worker_turn(w);
+		take_frames(&flow, B);
+	}
+	busy = w->counters.busy_cycles - before;
+	assert_int_equal(w->counters.bursts - bursts, 1599); /* the last one waits */
+	assert_int_equal(busy % 16, 0);
+	assert_in_range(busy, 16 * (1600 / 16 - 2), 16 * (tick_now() - began));
+	worker_finish(w);
+	take_frames(&flow, B);
+}
+
 /* How many of n packets leave in the turn in which they come, and in the next. */
 static void expect_leaving(unsigned side, unsigned n, unsigned now, unsigned then)
 {
@@ -304,6 +326,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(in_order),
+		cmocka_unit_test(timed_by_lot),
 		cmocka_unit_test(waits_for_a_look),
 		cmocka_unit_test(belongs_to_the_newest),
 		cmocka_unit_test(while_policies_change),
