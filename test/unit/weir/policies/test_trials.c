@@ -157,6 +157,23 @@ static void test_counted(void **state)
 	instance_world_close(&w);
 }
 
+/* A trial that is there from the start counts what each worker has. */
+static void test_from_the_start(void **state)
+{
+	struct instance_world w;
+	struct trial_now now;
+
+	(void)state;
+	instance_world_open(&w, MINE(TRIAL("8Gbit/s")));
+	for (unsigned worker = 0; worker < INSTANCE_WORKERS; worker++) {
+		instance_world_turn(&w, worker);
+		assert_true(trials_look(&w.inst, 0, &now));
+		assert_int_equal(now.totals.passed_packets + now.totals.dropped_packets,
+			(worker + 1) * INSTANCE_BURST);
+	}
+	instance_world_close(&w);
+}
+
 /* Only what stays in its slot and has another trial is a change, and whichever way it changes. */
 static void test_listed(void **state)
 {
@@ -199,6 +216,7 @@ int main(void)
 		cmocka_unit_test(test_freed),
 		cmocka_unit_test(test_freed_early),
 		cmocka_unit_test(test_counted),
+		cmocka_unit_test(test_from_the_start),
 		cmocka_unit_test(test_listed),
 	};
 

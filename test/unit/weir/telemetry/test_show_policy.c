@@ -383,6 +383,11 @@ static void test_alarms(void **state)
 	show_expect(show_ask(&w, "/weir/health", NULL),
 		"{'alarms': ['worker 1 (CPU 1) passes of conserved limits what is promised to "
 		"nobody'], '...': 0}");
+	w.inst.workers[0].expiry.until = 0;
+	w.inst.workers[1].expiry.until = 1;
+	show_expect(show_ask(&w, "/weir/health", NULL),
+		"{'alarms': ['worker 0 (CPU 0) passes of conserved limits what is promised to "
+		"nobody'], '...': 0}");
 	w.inst.renewal.span = 0;
 	show_expect(show_ask(&w, "/weir/health", NULL), "{'alarms': [], '...': 0}");
 	close_all(&w);
