@@ -274,7 +274,7 @@ int limits_print(const json_t *document, struct view *view)
 static const struct {
 	const char *fields, *has;
 } parts_of_policy[] = {{"shape.", "shape"}, {"slo.", "shape"}, {"trial.", "trial"},
-	{"parent.", "parent"}, {"colours.peak.", "colours.peak"},
+	{"parent.", "parent"}, {"matches", "matches"}, {"colours.peak.", "colours.peak"},
 	{"colours.excess.", "colours.excess"}, {"colours.", "colours"}};
 
 static bool policy_has_field(const json_t *policy, const struct field *field)
