@@ -159,6 +159,7 @@ static void reload(const char *policies)
 	do
 		worker_turn(&inst.workers[0]);
 	while (!policy_txn_finish(x));
+	policy_txn_free(x);
 }
 
 /* Bursts of any size, in both directions: one after the other, and never more than one waits. */
@@ -267,6 +268,7 @@ static void belongs_to_the_newest(void **state)
 	assert_int_equal(dropped_so_far() - dropped, BURST - 1);
 	while (!policy_txn_finish(x))
 		worker_turn(w);
+	policy_txn_free(x);
 	reload(OPEN);
 	expect_leaving(B, 5, 5, 0);
 }
