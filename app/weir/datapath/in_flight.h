@@ -5,9 +5,9 @@
  * the worker decides the one before meanwhile. Nothing has been asked of its packets, so that to
  * policies, limits and whoever waits for a worker's turn they are still in the device's queue.
  *
- * Only a burst that is full, or nearly so, is left waiting: behind it there are more packets, and
- * the next look at any queue finishes it. What comes in less is all that there was, and is decided
- * at once. The worker's own thread.
+ * Only a burst that is half full at least is left waiting: behind it there are likely more packets,
+ * and the next look at any queue finishes it. What comes in less is all that there was, and is
+ * decided at once. The worker's own thread.
  */
 #ifndef WEIR_APP_IN_FLIGHT_H
 #define WEIR_APP_IN_FLIGHT_H
