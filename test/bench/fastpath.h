@@ -207,6 +207,9 @@ void bench_instance_end(void *self);
 struct contender instance_contender(
 	const char *name, struct bench_instance *bench, const struct traffic *traffic);
 
+/* A box without what only some CPUs have, which another contender prepares and closes. */
+struct contender portable_contender(struct bench_instance *bench, const struct traffic *traffic);
+
 /* Only its classifier. */
 struct contender classify_contender(struct bench_instance *bench, const struct traffic *traffic);
 

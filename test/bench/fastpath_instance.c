@@ -20,6 +20,8 @@
 #include "classify/frames.h"
 #include "config/load.h"
 #include "fastpath.h"
+#include "police/eights.h"
+#include "worker_own.h"
 
 #define SOURCES 1048576 /* that a table has room for */
 
@@ -248,6 +250,37 @@ struct contender instance_contender(
 		.end = bench_instance_end,
 		.close = bench_instance_close,
 	};
+}
+
+/* ---- without the vectors that this CPU may have ---- */
+
+static void begin_portable(void *self)
+{
+	struct bench_instance *bench = self;
+
+	for (unsigned i = 0; i < bench->config->n_workers; i++)
+		worker_own(&bench->inst.workers[i])->eights = false;
+	bench_instance_begin(self);
+}
+
+static void end_portable(void *self)
+{
+	struct bench_instance *bench = self;
+
+	bench_instance_end(self);
+	for (unsigned i = 0; i < bench->config->n_workers; i++)
+		worker_own(&bench->inst.workers[i])->eights = police_has_eights();
+}
+
+struct contender portable_contender(struct bench_instance *bench, const struct traffic *traffic)
+{
+	struct contender contender = instance_contender("", bench, traffic);
+
+	contender.begin = begin_portable;
+	contender.end = end_portable;
+	contender.close = NULL;
+	contender.commit = NULL;
+	return contender;
 }
 
 /* ---- the classifier alone ---- */

@@ -22,7 +22,7 @@
 #include "fastpath.h"
 #include "publish.h"
 
-#define CONTENDERS 16
+#define CONTENDERS 20
 #define SILENT     99
 #define TIMES      5 /* that things are set up whose set-up is what is measured */
 #define PUBLISHED  15
@@ -171,6 +171,7 @@ static void ask_policies(struct lab *lab)
 	add_contender(&stage, "full_10k", instance_contender("", bench, to_some));
 	add_contender(&stage, "full_10k_zipf",
 		same_instance_again(bench, add_traffic(&stage, &some, FRAME_V4, DRAW_ZIPF)));
+	add_contender(&stage, "portable_10k", portable_contender(bench, to_some));
 	add_contender(&stage, "classify_10k", classify_contender(bench, to_some));
 	unsampled = params_of(lab, &some);
 	unsampled.allocator = "static";
@@ -178,6 +179,7 @@ static void ask_policies(struct lab *lab)
 		instance_contender("", bench_instance_open(&unsampled), to_some));
 	bench = usual_instance(lab, &many);
 	add_contender(&stage, "full_100k", instance_contender("", bench, to_many));
+	add_contender(&stage, "portable_100k", portable_contender(bench, to_many));
 	add_contender(&stage, "classify_100k", classify_contender(bench, to_many));
 	unsampled.prefixes = &many;
 	unsampled.policies = many.n;
@@ -422,6 +424,7 @@ static void ask_cold(struct lab *lab)
 	add_contender(&stage, "io", io_contender(ports, NULL));
 	add_contender(&stage, "mac", mac_contender(ports, NULL));
 	add_contender(&stage, "full_10k", instance_contender("", cold.bench, NULL))->close = NULL;
+	add_contender(&stage, "portable_10k", portable_contender(cold.bench, NULL));
 	add_contender(&stage, "library_10k", library_contender(ports, NULL, &some, 0));
 	ask_question(&stage, "cold");
 	cold_empty(&cold);

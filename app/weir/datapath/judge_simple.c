@@ -7,6 +7,7 @@
 #include "judge.h"
 
 #include "judge_lend.h"
+#include "police/eights.h"
 #include "trying.h"
 
 /* How plain policies come by their tokens: earned, or borrowed, also by a limit that has ended. */
@@ -40,30 +41,36 @@ static __rte_always_inline uint64_t charge_plain(struct worker *w, struct policy
 
 /*
  * Begins to fetch the lines of packets' policies, and says where they are; of packets that are not
- * these, or have no policy, `none`.
+ * these, or have no policy, `none`. Returns how many of these have none.
  */
-static void states_of(struct policy_state *states[], struct worker *w, const struct rx_burst *burst,
-	uint64_t packets, uint16_t n, struct policy_state *none)
+static unsigned states_of(struct policy_state *states[], struct worker *w,
+	const struct rx_burst *burst, uint64_t packets, uint16_t n, struct policy_state *none)
 {
 	const uint32_t *policies = burst->frames.policy;
 	struct policy_state *first = w->policies;
+	unsigned unmatched = 0;
 
 	if (unlikely(packets != judge_all(n))) {
-		for (uint16_t i = 0; i < n; i++)
-			states[i] = packets >> i & 1 && policies[i] != CLASSIFY_NONE
-					    ? &first[policies[i]]
-					    : none;
-		return;
+		for (uint16_t i = 0; i < n; i++) {
+			bool mine = packets >> i & 1;
+
+			states[i] = mine && policies[i] != CLASSIFY_NONE ? &first[policies[i]]
+									 : none;
+			unmatched += mine && policies[i] == CLASSIFY_NONE;
+		}
+		return unmatched;
 	}
 #pragma GCC unroll 4
 	for (size_t i = 0; i < n; i++) {
 		if (unlikely(policies[i] == CLASSIFY_NONE)) {
 			states[i] = none;
+			unmatched++;
 			continue;
 		}
 		states[i] = &first[policies[i]];
 		rte_prefetch0(states[i]);
 	}
+	return unmatched;
 }
 
 /* police_bytes() of every packet by every accounting: with vectors, where one by one would ask. */
@@ -96,22 +103,62 @@ static uint64_t reverse_bits(uint64_t bits)
 	return __builtin_bswap64(bits);
 }
 
+/* A burst on its way through this file: where each packet's policy is, and what it costs. */
+struct lines {
+	struct policy_state *states[BURST];
+	uint32_t costs[ACCOUNTING_WIRE + 1][BURST]; /* by each accounting */
+};
+
+/* One packet: all ones if it does not pass, else 0. */
+static __rte_always_inline uint64_t charge_line(struct worker *w, struct rx_burst *burst,
+	const struct lines *lines, size_t i, uint64_t now, enum loan loan)
+{
+	struct policy_state *state = lines->states[i];
+	uint32_t cost = lines->costs[police_accounting(state)][i];
+
+	if (unlikely(police_is_slow(state)))
+		look_aside(w, burst, (unsigned)i, cost, now);
+	return charge_plain(w, state, burst->frames.policy[i], cost, now, loan);
+}
+
 static __rte_always_inline uint64_t charge_lines(struct worker *w, struct rx_burst *burst,
-	struct policy_state *const *states, uint32_t costs[][BURST], uint16_t n, uint64_t now,
-	enum loan loan)
+	const struct lines *lines, uint16_t n, uint64_t now, enum loan loan)
 {
 	uint64_t drops = 0; /* that of the last one lowest */
 
-	for (size_t i = 0; i < n; i++) {
-		struct policy_state *state = states[i];
-		uint32_t cost = costs[police_accounting(state)][i];
-
-		if (unlikely(police_is_slow(state)))
-			look_aside(w, burst, (unsigned)i, cost, now);
-		drops = 2 * drops -
-			charge_plain(w, state, burst->frames.policy[i], cost, now, loan);
-	}
+	for (size_t i = 0; i < n; i++)
+		drops = 2 * drops - charge_line(w, burst, lines, i, now, loan);
 	return reverse_bits(drops) >> (64 - n);
+}
+
+/* charge_lines() where the CPU charges eight at a time; limits have not ended. */
+static uint64_t charge_eights(struct worker *w, struct rx_burst *burst, const struct lines *lines,
+	uint16_t n, uint64_t now, enum loan loan)
+{
+	const struct police_eights packets = {
+		.states = lines->states,
+		.policies = burst->frames.policy,
+		.costs = {lines->costs[0], lines->costs[1], lines->costs[2]},
+		.none = CLASSIFY_NONE,
+		.lends = loan == LOAN_SHARED,
+	};
+	uint64_t drops = 0;
+
+	for (unsigned at = 0; at < n;) {
+		uint64_t left = 0;
+
+		at = police_charge_eights(&packets, at, n, now, &drops, &left);
+		if (left == 0) { /* these are no whole eight */
+			left = judge_all(n) & -(UINT64_C(1) << at);
+			at = n;
+		}
+		for (; left; left &= left - 1) {
+			unsigned i = (unsigned)__builtin_ctzll(left);
+
+			drops |= charge_line(w, burst, lines, i, now, loan) & UINT64_C(1) << i;
+		}
+	}
+	return drops;
 }
 
 static uint64_t charge_simple(
@@ -126,20 +173,21 @@ static uint64_t charge_simple(
 	};
 	uint16_t n = burst->n;
 	enum loan loan = loan_of(w);
-	uint32_t costs[ACCOUNTING_WIRE + 1][BURST];
-	struct policy_state *states[BURST];
+	struct lines lines;
+	unsigned unmatched;
 	uint64_t drops;
 
-	states_of(states, w, burst, packets, n, &none);
-	costs_of(costs, burst);
-	if (unlikely(loan == LOAN_ENDED))
-		drops = charge_lines(w, burst, states, costs, n, now, LOAN_ENDED);
+	unmatched = states_of(lines.states, w, burst, packets, n, &none);
+	costs_of(lines.costs, burst);
+	if (worker_own(w)->eights && loan != LOAN_ENDED && packets == judge_all(n))
+		drops = charge_eights(w, burst, &lines, n, now, loan);
+	else if (unlikely(loan == LOAN_ENDED))
+		drops = charge_lines(w, burst, &lines, n, now, LOAN_ENDED);
 	else if (loan == LOAN_SHARED)
-		drops = charge_lines(w, burst, states, costs, n, now, LOAN_SHARED);
+		drops = charge_lines(w, burst, &lines, n, now, LOAN_SHARED);
 	else
-		drops = charge_lines(w, burst, states, costs, n, now, LOAN_NONE);
-	counter_add(&w->counters.unmatched_packets,
-		none.packets - (n - (uint32_t)__builtin_popcountll(packets)) - burst->n_refused);
+		drops = charge_lines(w, burst, &lines, n, now, LOAN_NONE);
+	counter_add(&w->counters.unmatched_packets, unmatched - burst->n_refused);
 	return drops;
 }
 

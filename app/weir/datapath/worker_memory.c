@@ -14,6 +14,7 @@
 #include "rx_rings.h"
 #include "event.h"
 #include "pages.h"
+#include "police/eights.h"
 #include "police/extended.h"
 #include "police/shaped.h"
 #include "police/try.h"
@@ -84,6 +85,7 @@ int worker_init(struct worker *w, unsigned n_policies, unsigned used, uint32_t w
 	w->policies = pages_alloc(
 		lines * sizeof(*w->policies), used * sizeof(*w->policies), socket_of(w));
 	w->samples = pages_alloc(lines * sizeof(*w->samples), 0, SOCKET_ID_ANY);
+	worker_own(w)->eights = police_has_eights();
 	sample_bound_init(&worker_own(w)->bound, SAMPLES_PER_WORKER_S, tick_hz());
 	w->ticks_per_us = RTE_MAX(tick_hz() / 1000000, UINT64_C(1));
 	w->ending = pages_alloc(lines * sizeof(*w->ending), 0, SOCKET_ID_ANY);

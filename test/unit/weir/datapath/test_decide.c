@@ -17,6 +17,7 @@
 #include "decide.h"
 #include "worker_own.h"
 #include "police/charge.h"
+#include "police/eights.h"
 #include "police/sample.h"
 #include "police/borrow.h"
 #include "police/expire.h"
@@ -482,14 +483,15 @@ static void end_limits(struct bench *bench, bool soft, uint64_t now)
 	*(soft ? &worker_own(&bench->worker)->unheard : &worker_own(&bench->worker)->ended) = now;
 }
 
-static void check_row(const struct row *row, struct prng *prng)
+static void check_row(const struct row *row, bool eights, struct prng *prng)
 {
 	struct bench *bench = bench_open(row->borrows);
 	struct worker_own *own = worker_own(&bench->worker);
 	struct sent *sent = calloc(1, sizeof(*sent));
 	uint64_t now = 0;
 
-	print_message("%s\n", row->name);
+	print_message("%s%s\n", row->name, eights ? ", by eights" : "");
+	own->eights = eights;
 	for (unsigned kind = row->first; kind <= row->last; kind++)
 		own->view.kinds |= 1U << police_kind(&bench->here.states[kind]);
 	own->view.parents = row->last > LINK ? bench->parents : NULL;
@@ -569,8 +571,11 @@ static void test_one_by_one(void **state)
 
 	(void)state;
 	prng_seed(&prng, seed_of_run());
-	for (unsigned i = 0; i < COUNT(rows); i++)
-		check_row(&rows[i], &prng);
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		check_row(&rows[i], false, &prng);
+		if (police_has_eights())
+			check_row(&rows[i], true, &prng);
+	}
 }
 
 /* A burst that the bucket has no tokens for, whoever it is of: nobody looks into its packets. */

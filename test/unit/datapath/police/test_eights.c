@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Eight packets at a time against police_over() of one after the other: the same do not conform,
+ * and every word of every line is the same; and nobody is left but who has to be.
+ */
+#include "check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/prng.h"
+#include "police/charge.h"
+#include "police/eights.h"
+#include "police/sample.h"
+
+#define POLICIES 64
+#define PACKETS  64
+#define BURSTS   4000
+#define NONE     UINT32_MAX
+#define NOW      (UINT64_C(1) << 40)
+
+struct world {
+	struct policy_state here[POLICIES], there[POLICIES], none;
+	struct policy_state *states[PACKETS];
+	uint32_t policies[PACKETS], costs[ACCOUNTING_WIRE + 1][PACKETS];
+	struct police_eights packets;
+	unsigned n;
+};
+
+/* Which packets there are. */
+struct row {
+	const char *name;
+	unsigned policies;  /* that they are of */
+	unsigned none;      /* of 8 packets have none */
+	bool sampled, late; /* some policies are, or some lines were last looked at long ago */
+	bool lends;
+};
+
+static uint64_t up_to(struct prng *prng, unsigned bits)
+{
+	return prng_next(prng) >> (64 - bits) >> prng_below(prng, bits);
+}
+
+/* A line of anything that may be in one, often at the ends of what a word holds. */
+static struct policy_state random_line(struct prng *prng, const struct row *row)
+{
+	static const unsigned shifts[] = {0, 3, POLICE_SHIFT_MAX, POLICE_UNSAMPLED};
+	unsigned shift = row->sampled ? shifts[prng_below(prng, 4)] : POLICE_UNSAMPLED;
+	uint32_t owner = police_owner(
+		POLICE_SIMPLE, shift, (enum accounting)prng_below(prng, ACCOUNTING_WIRE + 1));
+	uint64_t burst = up_to(prng, 63), ago = up_to(prng, 20);
+	bool ends = prng_below(prng, 4) == 0;
+	struct policy_state line = {
+		.limit = {.rate = (int64_t)up_to(prng, 63), .burst = burst},
+		.bucket.tokens = ends ? burst : up_to(prng, 38),
+		.bucket.fraction = prng_next(prng) << TOKEN_OWNER | owner,
+		.bytes = prng_next(prng),
+		.dropped_bytes = prng_next(prng),
+		.packets = ends ? UINT32_MAX : (uint32_t)prng_next(prng),
+		.dropped_packets = ends ? UINT32_MAX : (uint32_t)prng_next(prng),
+	};
+
+	if (row->late && prng_below(prng, 4) == 0)
+		ago = prng_below(prng, 2) ? UINT64_C(1) << 32 : -up_to(prng, 34);
+	else if (prng_below(prng, 8) == 0)
+		ago = UINT32_MAX;
+	line.bucket.last = NOW - ago;
+	return line;
+}
+
+static void make_burst(struct world *w, struct prng *prng, const struct row *row)
+{
+	w->none = (struct policy_state){
+		.bucket.tokens = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
+		.bucket.fraction = police_owner(POLICE_SIMPLE, POLICE_UNSAMPLED, ACCOUNTING_L2),
+		.bucket.last = NOW,
+		.limit.burst = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
+	};
+	for (unsigned i = 0; i < POLICIES; i++)
+		w->here[i] = w->there[i] = random_line(prng, row);
+	w->n = 1 + prng_below(prng, PACKETS);
+	for (unsigned i = 0; i < w->n; i++) {
+		bool none = prng_below(prng, 8) < row->none;
+
+		w->policies[i] = none ? NONE : prng_below(prng, row->policies);
+		w->states[i] = none ? &w->none : &w->here[w->policies[i]];
+		for (unsigned by = 0; by <= ACCOUNTING_WIRE; by++)
+			w->costs[by][i] = prng_below(prng, 65536);
+	}
+	w->packets = (struct police_eights){
+		w->states, w->policies, {w->costs[0], w->costs[1], w->costs[2]}, NONE, row->lends};
+}
+
+static uint32_t cost_of(const struct world *w, const struct policy_state *state, unsigned i)
+{
+	return w->costs[police_accounting(state)][i];
+}
+
+/* Whether a packet's eight may leave it, as the line is before that. */
+static bool may_be_left(const struct world *w, unsigned i)
+{
+	struct policy_state *state = w->states[i], line = *state;
+
+	for (unsigned k = i & ~7U; k < i; k++)
+		if (w->policies[k] != NONE && w->policies[k] == w->policies[i])
+			return true;
+	if (police_is_slow(state) || (NOW - state->bucket.last) >> 32)
+		return true;
+	return w->packets.lends && police_over(&line, cost_of(w, state, i), NOW);
+}
+
+/* Charges one eight, and what that leaves; which of it do not conform, and how many were left. */
+static uint64_t charge_eight_here(struct world *w, unsigned at, unsigned *n_left)
+{
+	uint64_t over = 0, left = 0, may = 0;
+
+	for (unsigned i = at; i < at + POLICE_EIGHT; i++)
+		may |= (uint64_t)may_be_left(w, i) << i;
+	assert_int_equal(
+		police_charge_eights(&w->packets, at, at + POLICE_EIGHT, NOW, &over, &left),
+		at + POLICE_EIGHT);
+	assert_int_equal(left, may);
+	assert_int_equal(over & left, 0);
+	*n_left += (unsigned)__builtin_popcountll(left);
+	for (; left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(left);
+		struct policy_state *state = w->states[i];
+
+		over |= police_over(state, cost_of(w, state, i), NOW) & UINT64_C(1) << i;
+	}
+	return over;
+}
+
+static void check_burst(struct world *w, unsigned *n_left)
+{
+	for (unsigned at = 0; at + POLICE_EIGHT <= w->n; at += POLICE_EIGHT) {
+		uint64_t over = charge_eight_here(w, at, n_left);
+
+		for (unsigned i = at; i < at + POLICE_EIGHT; i++) {
+			struct policy_state *there = &w->there[w->policies[i]];
+			bool refused = w->policies[i] != NONE &&
+				       police_over(there, cost_of(w, there, i), NOW);
+
+			assert_int_equal(over >> i & 1, refused);
+		}
+	}
+	assert_memory_equal(w->here, w->there, sizeof(w->here));
+}
+
+static struct world *open_world(void)
+{
+	struct world *w = aligned_alloc(CACHE_LINE, sizeof(*w));
+
+	memset(w, 0, sizeof(*w));
+	return w;
+}
+
+static void test_one_by_one(void **state)
+{
+	static const struct row rows[] = {
+		{"all different, mostly", POLICIES, 0, false, false, false},
+		{"one", 1, 0, false, false, false},
+		{"few, and none", 6, 3, false, false, false},
+		{"none", 1, 8, false, false, false},
+		{"sampled", POLICIES, 1, true, false, false},
+		{"looked at last long ago, or in what is to come", POLICIES, 1, false, true, false},
+		{"lent to", POLICIES, 1, false, false, true},
+		{"all of it", 16, 2, true, true, true},
+	};
+	const char *text = getenv("WEIR_SEED");
+	uint64_t seed = text ? strtoull(text, NULL, 0) : 0xe1647;
+	struct world *w = open_world();
+	struct prng prng;
+
+	(void)state;
+	print_message("seed %#" PRIx64 " (WEIR_SEED changes it)\n", seed);
+	prng_seed(&prng, seed);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		unsigned n = 0, n_left = 0;
+
+		for (unsigned burst = 0; burst < BURSTS; burst++) {
+			make_burst(w, &prng, &rows[i]);
+			check_burst(w, &n_left);
+			n += w->n & ~7U;
+		}
+		print_message("%s: %u of %u were left\n", rows[i].name, n_left, n);
+	}
+	free(w);
+}
+
+/* A call goes on until somebody is left, and leaves what is no whole eight alone. */
+static void test_how_far(void **state)
+{
+	static const struct row row = {.policies = POLICIES};
+	struct world *w = open_world();
+	uint64_t over = 0, left = 0;
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	make_burst(w, &prng, &row);
+	for (unsigned i = 0; i < PACKETS; i++) {
+		w->policies[i] = i;
+		w->states[i] = &w->here[i];
+	}
+	assert_int_equal(police_charge_eights(&w->packets, 8, 15, NOW, &over, &left), 8);
+	assert_int_equal(police_charge_eights(&w->packets, 8, 31, NOW, &over, &left), 24);
+	assert_int_equal(left, 0);
+	for (unsigned i = 0; i < PACKETS; i++)
+		assert_int_equal(w->here[i].packets - w->there[i].packets, i >= 8 && i < 24);
+	w->policies[33] = 32;
+	w->states[33] = &w->here[32];
+	assert_int_equal(police_charge_eights(&w->packets, 24, 64, NOW, &over, &left), 40);
+	assert_int_equal(left, UINT64_C(1) << 33);
+	assert_int_equal(w->here[40].packets, w->there[40].packets);
+	free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_by_one),
+		cmocka_unit_test(test_how_far),
+	};
+
+	if (!police_has_eights()) {
+		print_message("this CPU does not charge eight at a time\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
