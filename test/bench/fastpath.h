@@ -163,6 +163,7 @@ struct instance_params {
 	const struct prefixes *prefixes; /* NULL: one policy that matches everything */
 	unsigned policies;               /* the first so many of them */
 	bool v6;
+	unsigned clients;  /* of a customer, and those of a link: three levels; 0: one */
 	bool sources;      /* each policy limits each source by itself */
 	double over;       /* share of the policies that drop nearly all */
 	const char *limit; /* of the others; NULL: one that is never reached */

@@ -65,7 +65,20 @@ static void write_policy(FILE *out, const struct instance_params *params, unsign
 		fprintf(out, ",\"meter\":\"%s\"", params->meter);
 	if (params->sources)
 		fprintf(out, ",\"per\":\"src\",\"sources\":%u", SOURCES);
+	if (params->clients)
+		fprintf(out, ",\"parent\":\"c%u\"", i / params->clients);
 	fprintf(out, ",\"allocator\":\"%s\"}", params->allocator);
+}
+
+/* Customers of so many of the policies above each, and a link that all are of. */
+static void write_levels(FILE *out, const struct instance_params *params)
+{
+	static const char terms[] = "\"limit\":\"400Gbit/s\",\"burst\":\"64MiB\"";
+
+	for (unsigned i = 0; params->clients && i * params->clients < params->policies; i++)
+		fprintf(out, ",\n{\"name\":\"c%u\",\"parent\":\"link\",%s}", i, terms);
+	if (params->clients)
+		fprintf(out, ",\n{\"name\":\"link\",%s}", terms);
 }
 
 static void write_wires(FILE *out, const struct instance_params *params)
@@ -101,6 +114,7 @@ char *config_text(const struct instance_params *params, size_t *len)
 	fputs("\n\"policies\":[", out);
 	for (unsigned i = 0; i < params->policies; i++)
 		write_policy(out, params, i);
+	write_levels(out, params);
 	fputs("]}\n", out);
 	if (fclose(out))
 		die("out of memory");

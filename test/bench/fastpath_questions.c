@@ -152,7 +152,7 @@ static void ask_policies(struct lab *lab)
 	struct stage stage = {.lab = lab};
 	struct prefixes one, some, many;
 	const struct traffic *to_one, *to_some, *to_many;
-	struct instance_params unsampled;
+	struct instance_params unsampled, levels;
 	struct bench_instance *bench;
 
 	prefixes_make(&one, 1);
@@ -173,6 +173,10 @@ static void ask_policies(struct lab *lab)
 		same_instance_again(bench, add_traffic(&stage, &some, FRAME_V4, DRAW_ZIPF)));
 	add_contender(&stage, "portable_10k", portable_contender(bench, to_some));
 	add_contender(&stage, "classify_10k", classify_contender(bench, to_some));
+	levels = params_of(lab, &some);
+	levels.clients = 10;
+	bench = bench_instance_open(&levels);
+	add_contender(&stage, "levels_10k", instance_contender("", bench, to_some));
 	unsampled = params_of(lab, &some);
 	unsampled.allocator = "static";
 	add_contender(&stage, "unsampled_10k",

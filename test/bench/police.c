@@ -29,6 +29,7 @@
 #include "decide.h"
 #include "worker_own.h"
 #include "meter/phantom.h"
+#include "police/eights.h"
 #include "police/sample.h"
 
 #define SEQUENCE    (1u << 21) /* packets, until they come again */
@@ -127,6 +128,7 @@ static struct worker *worker_make(
 	struct flow_sample *samples = alloc_huge(n_policies * sizeof(*samples));
 
 	worker_own(w)->view.kinds = 1U << kind;
+	worker_own(w)->eights = police_has_eights();
 	w->policies = alloc_huge(n_policies * sizeof(*w->policies));
 	w->samples = alloc_huge(n_policies * sizeof(*w->samples));
 	for (unsigned i = 0; i < n_policies; i++) {

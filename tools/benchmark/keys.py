@@ -42,6 +42,8 @@ KEYS = (
         "rte_lpm and rte_meter, 10,000 prefixes"),
     Key("full_vs_library", "policies", "full_10k", "library_10k", 0.70,
         "10,000 policies against rte_lpm and rte_meter"),
+    Key("levels_vs_one", "policies", "levels_10k", "full_10k", 1.5,
+        "three levels, 10,000 clients of 1,000 customers of a link, against one"),
     Key("full_10k_vs_portable", "policies", "full_10k", "portable_10k", None,
         "with this CPU's vectors against without"),
     Key("full_100k_vs_portable", "policies", "full_100k", "portable_100k", None,

@@ -96,7 +96,7 @@ static void divide_burst(
 		if (policies[i] != CLASSIFY_NONE) {
 			state = judge_policy(w, burst, i);
 			row = judge_row(state);
-			if (row != POLICE_SIMPLE && unlikely(police_trial(state)))
+			if (!judges[row]->tries && unlikely(police_trial(state)))
 				try_packet(w, state, burst, i, now);
 		}
 		packets[row] |= UINT64_C(1) << i;
@@ -120,20 +120,27 @@ static __rte_noinline uint64_t charge_divided(
 	return drops;
 }
 
-/* Whether all there is are simple policies, so that there is nothing to divide. */
-static bool is_simple_box(const struct worker *w)
+/* The row of all policies there are, if that is one, so that there is nothing to divide. */
+static const struct judge *only_row(const struct worker *w)
 {
 	const struct snapshot *view = &worker_own_const(w)->view;
 
-	return (view->kinds & ~(1U << POLICE_SIMPLE)) == 0 && !view->parents;
+	if (view->kinds & ~(1U << POLICE_SIMPLE))
+		return NULL;
+	if (!view->parents)
+		return &judge_simple;
+	/* Where limits have ended, each packet is looked at by its policies. */
+	return judge_limits_end(w) ? NULL : &judge_level;
 }
 
 static uint64_t charge_each(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)
 {
+	const struct judge *judge = only_row(w);
+
 	if (unlikely(burst->frames.refused))
 		count_refused(w, burst);
-	if (likely(is_simple_box(w)))
-		return judge_simple.charge(w, burst, judge_all(n), now);
+	if (likely(judge != NULL))
+		return judge->charge(w, burst, judge_all(n), now);
 	return charge_divided(w, burst, n, now);
 }
 

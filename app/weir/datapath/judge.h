@@ -46,6 +46,8 @@ struct judge {
 	 */
 	uint64_t (*charge_alike)(
 		struct worker *worker, struct rx_burst *burst, uint16_t n, uint64_t now);
+
+	bool tries; /* it makes its packets' trials itself, as it charges them */
 };
 
 extern const struct judge judge_simple; /* and packets without a policy */
@@ -53,7 +55,8 @@ extern const struct judge judge_total;
 extern const struct judge judge_phantom;
 extern const struct judge judge_shaped;
 extern const struct judge judge_sourced;
-extern const struct judge judge_level; /* those that police_is_below() */
+/* Those that police_is_below(); and while limits go on, those of judge_simple, too. */
+extern const struct judge judge_level;
 extern const struct judge judge_other;
 
 /* The policy of a packet that has one. */

@@ -2,13 +2,16 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Policies that are below others: a packet is charged to its own policy and to all above it, or to
- * none (police/lineage.h).
+ * none (police/lineage.h). Those of which nobody above refuses any are charged first, at one go
+ * (judge_free.h); the others one by one.
  */
 #include "judge.h"
 
+#include "judge_free.h"
 #include "judge_lend.h"
 #include "judge_mark.h"
 #include "police/lineage.h"
+#include "trying.h"
 #include "worker_own.h"
 
 /* Begins to fetch the lines above those of packets' own policies. */
@@ -46,6 +49,8 @@ static bool charge_lineage(struct worker *w, struct rx_burst *burst, unsigned i,
 
 	for (unsigned k = 0; k < n; k++)
 		levels[k] = &w->policies[slots[k]];
+	if (unlikely(police_trial(levels[0])))
+		try_packet(w, levels[0], burst, i, now);
 	cost = police_lineage_cost(levels[0], judge_bytes(levels[0], burst, i));
 	if (unlikely(police_samples(levels[0])))
 		judge_sample(w, burst, i, cost);
@@ -63,6 +68,9 @@ static uint64_t charge_levels(
 {
 	uint64_t drops = 0;
 
+	/* Where limits have ended, each packet is asked about. */
+	if (likely(!judge_limits_end(w)))
+		packets &= ~judge_free(w, burst, packets, now, &drops);
 	for (; packets; packets &= packets - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(packets);
 
@@ -71,4 +79,4 @@ static uint64_t charge_levels(
 	return drops;
 }
 
-const struct judge judge_level = {.fetch = fetch_levels, .charge = charge_levels};
+const struct judge judge_level = {.fetch = fetch_levels, .charge = charge_levels, .tries = true};

@@ -111,6 +111,14 @@ static inline void lineage_pass(struct policy_state *level, uint32_t cost, bool 
 	counter_add(&level->other->over_bytes, cost);
 }
 
+/* Packets that pass a plain one, which has the tokens: their bytes. The state's one writer. */
+static inline void lineage_pass_plain(struct policy_state *level, uint32_t packets, uint64_t bytes)
+{
+	counter_add32(&level->packets, packets);
+	counter_add(&level->bytes, bytes);
+	level->bucket.tokens -= bytes << TOKEN_BYTE;
+}
+
 /*
  * Charges and counts a packet of which police_lineage_ask() has said this, at all levels or none. A
  * packet that was to be marked and could not be is refused by the level that marks: its number and

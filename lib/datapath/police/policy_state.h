@@ -163,7 +163,7 @@ static_assert(sizeof(struct limit_profile) == 64, "a line in a ring");
  */
 static inline uint32_t police_owner(unsigned flags, unsigned shift, enum accounting accounting)
 {
-	bool plain = (flags & ~POLICE_TCP_ONLY) == POLICE_SIMPLE;
+	bool plain = (flags & ~(POLICE_TCP_ONLY | POLICE_BELOW)) == POLICE_SIMPLE;
 	uint32_t aside = plain ? UINT32_C(0x8000) >> shift : UINT16_MAX;
 
 	return (uint32_t)accounting << 28 | flags << 21 | shift << 16 | aside;

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "judge_free.h"
+
+#include "judge.h"
+#include "judge_lines.h"
+#include "police/lineage.h"
+#include "worker_own.h"
+
+/* Levels above a policy's own. */
+#define ABOVE (POLICY_LEVELS_MOST - 1)
+
+/* The lines above those of packets' own policies, lowest first; NULL: there is none. */
+struct above {
+	struct policy_state *states[ABOVE][BURST];
+	unsigned n; /* levels that there are for any packet */
+};
+
+/* Begins to fetch the lines of packets' policies, and says where those above are. */
+static void find_above(
+	struct above *above, struct worker *w, const struct rx_burst *burst, uint64_t packets)
+{
+	const uint32_t *parents = worker_own_const(w)->view.parents;
+
+	above->n = 0;
+	for (; packets; packets &= packets - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(packets), k = 0;
+		uint32_t slot = burst->frames.policy[i];
+
+		if (likely(slot != CLASSIFY_NONE)) {
+			rte_prefetch0(&w->policies[slot]);
+			slot = parents[slot];
+		}
+		for (; slot != SLOT_NONE; slot = parents[slot], k++) {
+			above->states[k][i] = &w->policies[slot];
+			rte_prefetch0(above->states[k][i]);
+		}
+		above->n = RTE_MAX(above->n, k);
+		for (; k < ABOVE; k++)
+			above->states[k][i] = NULL;
+	}
+}
+
+static_assert(CLASSIFY_NONE == SLOT_NONE, "nothing is above none");
+
+/* More than all packets of the burst cost any policy, in tokens. */
+static uint64_t whole_burst(const struct rx_burst *burst)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < burst->n; i++)
+		bytes += burst->len[i] + POLICE_WIRE;
+	return bytes << TOKEN_BYTE;
+}
+
+/* Whether a policy above others is plain, and has as many tokens. */
+static inline bool is_free(struct policy_state *state, uint64_t tokens, uint64_t now, bool plain)
+{
+	if (!plain && !police_is_simple(state))
+		return false;
+	token_bucket_refill(&state->bucket, &state->limit, now);
+	return state->bucket.tokens >= tokens;
+}
+
+/* Packets that a level above their own policy refuses none of; some have none there. */
+static uint64_t find_free_at(struct policy_state *const *states, uint64_t packets, uint64_t tokens,
+	uint64_t now, bool plain)
+{
+	struct policy_state *last = NULL;
+	uint64_t refused = 0;
+	bool is = true;
+
+	for (uint64_t left = packets; left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(left);
+
+		if (states[i] != last) {
+			last = states[i];
+			is = last == NULL || is_free(last, tokens, now, plain);
+		}
+		if (unlikely(!is))
+			refused |= UINT64_C(1) << i;
+	}
+	return packets & ~refused;
+}
+
+/* Packets whose own policies are plain, or that have none. */
+static uint64_t find_plain(struct worker *w, const struct rx_burst *burst, uint64_t packets)
+{
+	uint64_t found = packets;
+
+	for (; packets; packets &= packets - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(packets);
+
+		if (burst->frames.policy[i] != CLASSIFY_NONE &&
+			!police_is_simple(judge_policy(w, burst, i)))
+			found &= ~(UINT64_C(1) << i);
+	}
+	return found;
+}
+
+/* Packets that nobody above their own policy refuses, which is plain, or that have none. */
+static uint64_t find_free(struct worker *w, const struct rx_burst *burst, const struct above *above,
+	uint64_t packets, uint64_t now)
+{
+	bool plain = worker_own_const(w)->view.kinds == 1U << POLICE_SIMPLE;
+	uint64_t tokens = whole_burst(burst);
+
+	if (!plain)
+		packets = find_plain(w, burst, packets);
+	for (unsigned k = 0; k < above->n; k++)
+		packets = find_free_at(above->states[k], packets, tokens, now, plain);
+	return packets;
+}
+
+/* A bit of 64 for a line: those of different lines are mostly different. */
+static inline uint64_t line_bit(const struct worker *w, const struct policy_state *state)
+{
+	return UINT64_C(1) << (state - w->policies) % 64;
+}
+
+/*
+ * Packets of policies that may be above others of the burst which are to be asked about: these take
+ * of the same tokens, and are charged in their order. What is above nobody is not waited for, and
+ * comes first, as where a burst is divided.
+ */
+static uint64_t find_before(const struct worker *w, const struct rx_burst *burst,
+	const struct above *above, uint64_t packets, uint64_t asked)
+{
+	uint64_t lines = 0, found = 0;
+
+	for (unsigned k = 0; k < above->n; k++)
+		for (uint64_t left = asked; left; left &= left - 1) {
+			unsigned i = (unsigned)__builtin_ctzll(left);
+
+			if (above->states[k][i])
+				lines |= line_bit(w, above->states[k][i]);
+		}
+	for (; packets; packets &= packets - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(packets);
+		uint32_t policy = burst->frames.policy[i];
+
+		if (above->n && above->states[0][i] && lines >> policy % 64 & 1)
+			found |= UINT64_C(1) << i;
+	}
+	return found;
+}
+
+/* Charges a level packets that the one below has let pass: those of a run at one go. */
+static void charge_above(struct policy_state *const *states, const uint32_t *costs, uint64_t passed)
+{
+	struct policy_state *last = NULL;
+	uint32_t packets = 0;
+	uint64_t bytes = 0;
+
+	for (; passed; passed &= passed - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(passed);
+
+		if (states[i] != last) {
+			if (last)
+				lineage_pass_plain(last, packets, bytes);
+			last = states[i];
+			packets = 0;
+			bytes = 0;
+		}
+		packets++;
+		bytes += costs[i];
+	}
+	if (last)
+		lineage_pass_plain(last, packets, bytes);
+}
+
+/* Packets whose policies' own verdict is all there is to it; which do not pass. */
+static uint64_t charge_free(struct worker *w, struct rx_burst *burst, const struct above *above,
+	uint64_t packets, uint64_t now)
+{
+	struct judge_lines lines;
+	unsigned unmatched = judge_lines_find(&lines, w, burst, packets, now);
+	uint32_t costs[BURST];
+	uint64_t drops;
+
+	if (unlikely(unmatched))
+		counter_add(&w->counters.unmatched_packets, unmatched - burst->n_refused);
+	drops = judge_lines_charge(&lines, w, burst, now) & packets;
+	for (unsigned i = 0; i < burst->n; i++)
+		costs[i] = lines.costs[police_accounting(lines.states[i])][i];
+	for (unsigned k = 0; k < above->n; k++)
+		charge_above(above->states[k], costs, packets & ~drops);
+	return drops;
+}
+
+uint64_t judge_free(
+	struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now, uint64_t *drops)
+{
+	struct above above;
+	uint64_t mine;
+
+	find_above(&above, w, burst, packets);
+	mine = find_free(w, burst, &above, packets, now);
+	if (mine != packets)
+		mine &= ~find_before(w, burst, &above, mine, packets & ~mine);
+	if (mine)
+		*drops |= charge_free(w, burst, &above, mine, now);
+	return mine;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Plain policies are decided from and into their line, by arithmetic and without a branch on the
+ * verdict; and packets without a policy are charged to a line that is never empty.
+ */
+#include "judge_lines.h"
+
+#include "judge_lend.h"
+#include "police/eights.h"
+#include "trying.h"
+
+/* How plain policies come by their tokens: earned, or borrowed, also by a limit that has ended. */
+enum loan { LOAN_NONE, LOAN_SHARED, LOAN_ENDED };
+
+static enum loan loan_of(const struct worker *w)
+{
+	if (!w->shared_buckets)
+		return LOAN_NONE;
+	return judge_limits_end(w) ? LOAN_ENDED : LOAN_SHARED;
+}
+
+/* Limits may have ended. A packet without a policy has nothing to borrow. */
+static __rte_noinline void lend_tokens(
+	struct worker *w, struct policy_state *state, uint32_t policy, uint32_t bytes, uint64_t now)
+{
+	if (policy != CLASSIFY_NONE)
+		judge_lend(w, state, policy, bytes, now);
+}
+
+/* police_over() of a policy that may be borrowed what it takes. */
+static __rte_always_inline uint64_t charge_plain(struct worker *w, struct policy_state *state,
+	uint32_t policy, uint32_t bytes, uint64_t now, enum loan loan)
+{
+	if (loan == LOAN_SHARED)
+		police_borrow(state, &w->shared_buckets[policy], bytes, now);
+	else if (loan == LOAN_ENDED)
+		lend_tokens(w, state, policy, bytes, now);
+	return police_over(state, bytes, now);
+}
+
+/*
+ * Begins to fetch the lines of packets' policies, and says where they are; of packets that are not
+ * these, or have no policy, `none`. Returns how many of these have none.
+ */
+static unsigned states_of(struct policy_state *states[], struct worker *w,
+	const struct rx_burst *burst, uint64_t packets, uint16_t n, struct policy_state *none)
+{
+	const uint32_t *policies = burst->frames.policy;
+	struct policy_state *first = w->policies;
+	unsigned unmatched = 0;
+
+	if (unlikely(packets != judge_all(n))) {
+		for (uint16_t i = 0; i < n; i++) {
+			bool mine = packets >> i & 1;
+
+			states[i] = mine && policies[i] != CLASSIFY_NONE ? &first[policies[i]]
+									 : none;
+			unmatched += mine && policies[i] == CLASSIFY_NONE;
+		}
+		return unmatched;
+	}
+#pragma GCC unroll 4
+	for (size_t i = 0; i < n; i++) {
+		if (unlikely(policies[i] == CLASSIFY_NONE)) {
+			states[i] = none;
+			unmatched++;
+			continue;
+		}
+		states[i] = &first[policies[i]];
+		rte_prefetch0(states[i]);
+	}
+	return unmatched;
+}
+
+/* police_bytes() of every packet by every accounting: with vectors, where one by one would ask. */
+static void costs_of(uint32_t costs[][BURST], const struct rx_burst *burst)
+{
+	for (unsigned i = 0; i < BURST; i++) {
+		costs[ACCOUNTING_L2][i] = burst->len[i];
+		costs[ACCOUNTING_L3][i] = burst->len[i] - burst->frames.l2_len[i];
+		costs[ACCOUNTING_WIRE][i] = burst->len[i] + POLICE_WIRE;
+	}
+}
+
+/* What is done for a packet that police_is_slow() names before it is charged. */
+static __rte_noinline void look_aside(
+	struct worker *w, struct rx_burst *burst, unsigned i, uint32_t bytes, uint64_t now)
+{
+	struct policy_state *state = judge_policy(w, burst, i);
+
+	if (unlikely(police_trial(state)))
+		try_packet(w, state, burst, i, now);
+	if (police_samples(state))
+		judge_sample(w, burst, i, bytes);
+}
+
+static uint64_t reverse_bits(uint64_t bits)
+{
+	bits = (bits >> 1 & 0x5555555555555555) | (bits & 0x5555555555555555) << 1;
+	bits = (bits >> 2 & 0x3333333333333333) | (bits & 0x3333333333333333) << 2;
+	bits = (bits >> 4 & 0x0f0f0f0f0f0f0f0f) | (bits & 0x0f0f0f0f0f0f0f0f) << 4;
+	return __builtin_bswap64(bits);
+}
+
+/* One packet: all ones if it does not pass, else 0. */
+static __rte_always_inline uint64_t charge_line(struct worker *w, struct rx_burst *burst,
+	const struct judge_lines *lines, size_t i, uint64_t now, enum loan loan)
+{
+	struct policy_state *state = lines->states[i];
+	uint32_t cost = lines->costs[police_accounting(state)][i];
+
+	if (unlikely(police_is_slow(state)))
+		look_aside(w, burst, (unsigned)i, cost, now);
+	return charge_plain(w, state, burst->frames.policy[i], cost, now, loan);
+}
+
+static __rte_always_inline uint64_t charge_lines(struct worker *w, struct rx_burst *burst,
+	const struct judge_lines *lines, uint16_t n, uint64_t now, enum loan loan)
+{
+	uint64_t drops = 0; /* that of the last one lowest */
+
+	for (size_t i = 0; i < n; i++)
+		drops = 2 * drops - charge_line(w, burst, lines, i, now, loan);
+	return reverse_bits(drops) >> (64 - n);
+}
+
+/* charge_lines() where the CPU charges eight at a time; limits have not ended. */
+static uint64_t charge_eights(struct worker *w, struct rx_burst *burst,
+	const struct judge_lines *lines, uint16_t n, uint64_t now, enum loan loan)
+{
+	const struct police_eights packets = {
+		.states = lines->states,
+		.policies = burst->frames.policy,
+		.costs = {lines->costs[0], lines->costs[1], lines->costs[2]},
+		.none = CLASSIFY_NONE,
+		.lends = loan == LOAN_SHARED,
+	};
+	uint64_t drops = 0;
+
+	for (unsigned at = 0; at < n;) {
+		uint64_t left = 0;
+
+		at = police_charge_eights(&packets, at, n, now, &drops, &left);
+		if (left == 0) { /* these are no whole eight */
+			left = judge_all(n) & -(UINT64_C(1) << at);
+			at = n;
+		}
+		for (; left; left &= left - 1) {
+			unsigned i = (unsigned)__builtin_ctzll(left);
+
+			drops |= charge_line(w, burst, lines, i, now, loan) & UINT64_C(1) << i;
+		}
+	}
+	return drops;
+}
+
+unsigned judge_lines_find(struct judge_lines *lines, struct worker *w, const struct rx_burst *burst,
+	uint64_t packets, uint64_t now)
+{
+	lines->none = (struct policy_state){
+		.bucket.tokens = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
+		.bucket.fraction = police_owner(POLICE_SIMPLE, POLICE_UNSAMPLED, ACCOUNTING_L2),
+		.bucket.last = now,
+		.limit.burst = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
+	};
+	costs_of(lines->costs, burst);
+	return states_of(lines->states, w, burst, packets, burst->n, &lines->none);
+}
+
+uint64_t judge_lines_charge(
+	struct judge_lines *lines, struct worker *w, struct rx_burst *burst, uint64_t now)
+{
+	enum loan loan = loan_of(w);
+	uint16_t n = burst->n;
+
+	if (unlikely(loan == LOAN_ENDED))
+		return charge_lines(w, burst, lines, n, now, LOAN_ENDED);
+	if (worker_own(w)->eights)
+		return charge_eights(w, burst, lines, n, now, loan);
+	if (loan == LOAN_SHARED)
+		return charge_lines(w, burst, lines, n, now, LOAN_SHARED);
+	return charge_lines(w, burst, lines, n, now, LOAN_NONE);
+}
