@@ -158,14 +158,17 @@ static uint64_t charge_eights(struct worker *w, struct rx_burst *burst,
 unsigned judge_lines_find(struct judge_lines *lines, struct worker *w, const struct rx_burst *burst,
 	uint64_t packets, uint64_t now)
 {
+	unsigned unmatched;
+
 	lines->none = (struct policy_state){
 		.bucket.tokens = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
 		.bucket.fraction = police_owner(POLICE_SIMPLE, POLICE_UNSAMPLED, ACCOUNTING_L2),
 		.bucket.last = now,
 		.limit.burst = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
 	};
-	costs_of(lines->costs, burst);
-	return states_of(lines->states, w, burst, packets, burst->n, &lines->none);
+	unmatched = states_of(lines->states, w, burst, packets, burst->n, &lines->none);
+	costs_of(lines->costs, burst); /* meanwhile the lines are on their way */
+	return unmatched;
 }
 
 uint64_t judge_lines_charge(
