@@ -279,4 +279,10 @@ struct question {
 
 extern const struct question questions[]; /* ended by one without a name */
 
+/*
+ * What packets wait by load (fastpath_latency.c): into lab->once. params: of a box, but for ports.
+ */
+void ask_latency(
+	struct lab *lab, const struct instance_params *params, const struct traffic *packets);
+
 #endif

@@ -437,6 +437,21 @@ static void ask_cold(struct lab *lab)
 	prefixes_free(&some);
 }
 
+static void ask_waits(struct lab *lab)
+{
+	struct stage stage = {.lab = lab};
+	struct instance_params params;
+	struct prefixes some;
+	const struct traffic *packets;
+
+	prefixes_make(&some, lab->policies);
+	params = params_of(lab, &some);
+	packets = add_traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
+	ask_latency(lab, &params, packets);
+	traffic_free(stage.traffic[0]);
+	prefixes_free(&some);
+}
+
 /* ---- what happens around ---- */
 
 static unsigned longer_slices(const struct lab *lab)
@@ -699,6 +714,7 @@ const struct question questions[] = {
 	{"ipv6", ask_ipv6},
 	{"hostile", ask_hostile},
 	{"cold", ask_cold},
+	{"latency", ask_waits},
 	{"observed", ask_observed},
 	{"updates", ask_updates},
 	{"workers", ask_workers},

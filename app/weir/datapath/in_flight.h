@@ -28,7 +28,8 @@ struct in_flight {
 	struct rte_mbuf *mbufs[2][BURST]; /* of the burst that waits, and for the next */
 	struct path *path;                /* by which it came */
 	uint16_t n;                       /* packets that wait; 0: nobody does */
-	uint8_t at;                       /* where in mbufs[] */
+	uint16_t least; /* that are left waiting: IN_FLIGHT_LEAST, but for who measures */
+	uint8_t at;     /* where in mbufs[] */
 } __rte_cache_aligned;
 
 /* Where the next burst is received. */

@@ -446,7 +446,7 @@ static bool forward_path(struct worker *w, struct path *path, struct rx_burst *b
 	struct rte_mbuf **mbufs = in_flight_room(w->in_flight);
 	bool busy = false;
 	uint16_t n = receive_burst(w, path, mbufs, &busy);
-	bool waits = n >= IN_FLIGHT_LEAST && !path->rings;
+	bool waits = n >= w->in_flight->least && !path->rings;
 
 	if (waits)
 		in_flight_fetch(mbufs, n);

@@ -93,6 +93,7 @@ int worker_init(struct worker *w, unsigned n_policies, unsigned used, uint32_t w
 	expiry_init(&w->expiry, 0, UINT64_MAX);
 	if (!w->policies || !w->samples || !w->ending || !w->in_flight || add_shaper(w, waiting))
 		return -ENOMEM;
+	w->in_flight->least = IN_FLIGHT_LEAST;
 	return limit_ring_init(&w->limit_ring, (unsigned)lines);
 }
 
