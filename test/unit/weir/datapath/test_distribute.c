@@ -2,18 +2,23 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The owner of a queue among workers of which one is stuck: its flows go to the others, and no
- * packet is lost by that. The frames are net_null's, all of one flow.
+ * packet is lost by that. What the others give back leaves, or waits for the wire, or is lost, as
+ * it was given. The frames are net_null's, all of one flow.
  */
 #include "instance_world.h"
 
 #include <string.h>
 
+#include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
 #include "distribute.h"
 #include "rx_rings.h"
 #include "stuck.h"
+#include "tick.h"
+#include "tx.h"
+#include "worker_own.h"
 
 #define WORKERS 4
 #define SLOTS   4
@@ -144,12 +149,194 @@ static void test_all_others_are_stuck(void **state)
 	close_world(&world);
 }
 
+/* A wire that takes so many packets of a burst, and brings so many. */
+struct test_wire {
+	struct world world;
+	uint16_t takes, brings;
+	const struct rte_eth_rxtx_callback *rx, *tx;
+};
+
+static uint16_t bring(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
+	uint16_t most, void *context)
+{
+	uint16_t left = RTE_MIN(n, ((const struct test_wire *)context)->brings);
+
+	(void)port;
+	(void)queue;
+	(void)most;
+	rte_pktmbuf_free_bulk(mbufs + left, n - left);
+	return left;
+}
+
+static uint16_t take(
+	uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n, void *context)
+{
+	(void)port;
+	(void)queue;
+	(void)mbufs;
+	return RTE_MIN(n, ((const struct test_wire *)context)->takes);
+}
+
+static void open_wire(struct test_wire *wire)
+{
+	struct path *path = &wire->world.path;
+
+	*wire = (struct test_wire){.takes = BURST};
+	open_world(&wire->world, 0);
+	wire->world.workers[0].paths = path;
+	wire->world.workers[0].n_paths = 1;
+	wire->rx = rte_eth_add_rx_callback(path->rx_port, path->queue, bring, wire);
+	wire->tx = rte_eth_add_tx_callback(path->tx_port, path->queue, take, wire);
+	assert_true(wire->rx && wire->tx);
+	wire->world.instance.pieces += 2; /* DPDK keeps callbacks that are removed */
+}
+
+static void close_wire(struct test_wire *wire)
+{
+	const struct path *path = &wire->world.path;
+
+	assert_int_equal(rte_eth_remove_rx_callback(path->rx_port, path->queue, wire->rx), 0);
+	assert_int_equal(rte_eth_remove_tx_callback(path->tx_port, path->queue, wire->tx), 0);
+	close_world(&wire->world);
+}
+
+/* So many new packets. */
+static void new_packets(const struct test_wire *wire, struct rte_mbuf **mbufs, unsigned n)
+{
+	struct rte_mempool *pool = wire->world.instance.inst.ports[0].pool;
+
+	assert_int_equal(rte_pktmbuf_alloc_bulk(pool, mbufs, n), 0);
+	for (unsigned i = 0; i < n; i++)
+		assert_non_null(rte_pktmbuf_append(mbufs[i], 64));
+}
+
+/* A worker takes what its ring has, and has been busy if that is one packet or more. */
+static void test_receives(void **state)
+{
+	static const uint16_t rows[] = {0, 1, 2, BURST};
+	struct rte_mbuf *mbufs[BURST];
+	struct test_wire wire;
+
+	(void)state;
+	open_wire(&wire);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct worker *w = &wire.world.workers[1];
+		bool busy = false, other = true;
+
+		new_packets(&wire, mbufs, rows[i]);
+		assert_int_equal(tx_hand_over(&wire.world.workers[0], wire.world.path.rings->out[1],
+					 mbufs, rows[i]),
+			0);
+		assert_int_equal(distribute_receive(w, &wire.world.path, mbufs, &busy), rows[i]);
+		assert_int_equal(busy, rows[i] > 0);
+		rte_pktmbuf_free_bulk(mbufs, rows[i]);
+		assert_int_equal(distribute_receive(w, &wire.world.path, mbufs, &other), 0);
+		assert_true(other); /* what another path had is not forgotten */
+	}
+	close_wire(&wire);
+}
+
+/* An owner has been busy if one packet has come, or one was given back, and else he has not. */
+static void test_owner_is_busy(void **state)
+{
+	static const struct {
+		uint16_t brings;
+		unsigned returned;
+	} rows[] = {{0, 0}, {1, 0}, {0, 1}, {1, 1}, {BURST, 0}, {0, BURST}};
+	struct rte_mbuf *mbufs[BURST];
+	struct test_wire wire;
+
+	(void)state;
+	open_wire(&wire);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct worker *owner = &wire.world.workers[0];
+		bool any = rows[i].brings || rows[i].returned, busy = false;
+		uint64_t sent = owner->counters.tx_packets, began = tick_now();
+		uint16_t n;
+
+		new_packets(&wire, mbufs, rows[i].returned);
+		tx_pass_on(&wire.world.workers[1], &wire.world.path, mbufs,
+			(uint16_t)rows[i].returned);
+		wire.brings = rows[i].brings;
+		worker_own(owner)->idle_since = 0;
+		n = distribute_receive(owner, &wire.world.path, mbufs, &busy);
+		rte_pktmbuf_free_bulk(mbufs, n);
+		assert_int_equal(busy, any);
+		assert_int_equal(worker_own(owner)->idle_since >= began, any);
+		assert_int_equal(owner->counters.tx_packets - sent, rows[i].returned);
+	}
+	close_wire(&wire);
+}
+
+/* Packets of a worker come back: those that wait for the wire, and behind them others. */
+static void give_back(struct test_wire *wire, uint16_t patient, uint16_t others)
+{
+	struct worker *w = &wire->world.workers[1];
+	struct rte_mbuf *mbufs[BURST];
+
+	new_packets(wire, mbufs, patient + others);
+	if (patient)
+		assert_int_equal(tx_try_pass_on(w, &wire->world.path, mbufs, patient), patient);
+	tx_pass_on(w, &wire->world.path, mbufs + patient, others);
+	assert_int_equal(w->counters.dropped[DROP_RING_FULL], 0);
+}
+
+/* The owner looks once, at a wire that takes so many; what is left there, and what was lost. */
+static void collect(struct test_wire *wire, uint16_t takes, unsigned left, unsigned lost)
+{
+	struct worker *owner = &wire->world.workers[0];
+	const struct rte_ring *back = wire->world.path.rings->back[1];
+
+	wire->takes = takes;
+	distribute_collect(owner);
+	assert_int_equal(rte_ring_count(back), left);
+	assert_int_equal(owner->counters.dropped[DROP_TX_FULL], lost);
+}
+
+/*
+ * What left its queue outside of its time is there until the wire takes it; behind it nothing is.
+ * Wherever the ring's counters are, which go round at 2^32.
+ */
+static void test_patient(void **state)
+{
+	static const uint32_t at[] = {0, 1, 2, 5, RX_RING_PACKETS, INT32_MAX - 1, INT32_MAX,
+		UINT32_C(1) << 31, UINT32_MAX - 3, UINT32_MAX - 2, UINT32_MAX - 1, UINT32_MAX};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
+		struct test_wire wire;
+		struct rte_ring *back;
+
+		open_wire(&wire);
+		back = wire.world.path.rings->back[1];
+		back->prod.head = back->prod.tail = back->cons.head = back->cons.tail = at[i];
+		wire.world.path.rings->patient[1] = at[i]; /* of long ago */
+		give_back(&wire, 0, 2);
+		collect(&wire, 1, 0, 1);
+		give_back(&wire, 2, 0);
+		collect(&wire, 0, 2, 1);
+		collect(&wire, 1, 1, 1);
+		collect(&wire, 0, 1, 1);
+		collect(&wire, 1, 0, 1);
+		give_back(&wire, 2, 1);
+		collect(&wire, 1, 2, 1);
+		collect(&wire, 1, 1, 1);
+		collect(&wire, 0, 0, 2); /* which did not wait for anything */
+		give_back(&wire, 0, 1);
+		collect(&wire, 0, 0, 3);
+		close_wire(&wire);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_is_stuck),
 		cmocka_unit_test(test_ring_fills_up),
 		cmocka_unit_test(test_all_others_are_stuck),
+		cmocka_unit_test(test_receives),
+		cmocka_unit_test(test_owner_is_busy),
+		cmocka_unit_test(test_patient),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
