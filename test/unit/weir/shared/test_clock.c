@@ -126,6 +126,46 @@ static void test_jumps(void **state)
 	}
 }
 
+/*
+ * Two looks in the same tick, or in the same nanosecond, are none; a single tick back is one, also
+ * while what the rate is now is being found out.
+ */
+static void test_a_tick_back(void **state)
+{
+	static const struct {
+		int64_t ticks;
+		uint64_t ns;
+		enum tsc_news news;
+	} rows[] = {
+		{0, 0, TSC_SAME},
+		{0, 100, TSC_SAME},
+		{1, 0, TSC_SAME},
+		{-1, 0, TSC_SET_BACK},
+		{-1, 100, TSC_SET_BACK},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (unsigned doubted = 0; doubted < 2; doubted++) {
+			unsigned back = rows[i].news == TSC_SET_BACK;
+			struct tsc_reading now;
+			struct clocks c;
+
+			clocks_start(&c, 1 << 20);
+			assert_int_equal(run(&c, SECOND_NS), 0);
+			if (doubted) {
+				c.ns += SECOND_NS;
+				assert_int_equal(step(&c, TICK), TSC_JUMPED);
+			}
+			c.tsc += (uint64_t)rows[i].ticks;
+			c.ns += rows[i].ns;
+			now = read_clocks(&c);
+			assert_int_equal(tsc_clock_take(&c.clock, &now), rows[i].news);
+			assert_int_equal(c.clock.set_back, back);
+			assert_int_equal(c.clock.jumps, doubted + back);
+		}
+}
+
 /* A machine at another host: the old rate until two measurements agree, then the new one. */
 static void test_another_rate(void **state)
 {
@@ -185,6 +225,7 @@ int main(void)
 		cmocka_unit_test(first_estimate),
 		cmocka_unit_test(test_rate_is_refined),
 		cmocka_unit_test(test_jumps),
+		cmocka_unit_test(test_a_tick_back),
 		cmocka_unit_test(test_another_rate),
 		cmocka_unit_test(test_jumps_in_a_row),
 	};
