@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/time.h"
+#include "change/keep.h"
 #include "clock.h"
 #include "config/load.h"
 #include "kept.h"
@@ -485,7 +486,6 @@ static char *text_of_file(const struct kept_world *k)
 	return text;
 }
 
-/* A whole configuration, that nobody can alter while it is read. */
 /* By the name that the system has, or else by the number; who is nobody is not named. */
 static void test_requesters(void **state)
 {
@@ -517,6 +517,7 @@ static void test_requesters(void **state)
 	}
 }
 
+/* A whole configuration, that nobody can alter while it is read. */
 static void test_apply(void **state)
 {
 	struct change_request request = request_of(CHANGE_APPLY);
@@ -550,6 +551,63 @@ static void test_apply(void **state)
 	close_kept(&k);
 }
 
+/* The number that runs, and of the newest that is kept: they are the same. */
+static void expect_number(const struct kept_world *k, uint64_t number)
+{
+	assert_int_equal(k->w.inst.kept->confirm.running, number);
+	assert_int_equal(k->w.inst.kept->confirm.good, number);
+	assert_int_equal(keep_good_below(k->w.inst.kept->keep, UINT64_MAX), number);
+	assert_int_equal(json_integer_value(line(k, "to")), number);
+	assert_true(json_is_true(line(k, "ok")));
+}
+
+static void apply(struct kept_world *k, const char *text)
+{
+	struct change_request request = request_of(CHANGE_APPLY);
+
+	request.fd = sealed(text, F_SEAL_SHRINK | F_SEAL_WRITE);
+	assert_int_equal(change(k, &request), 0);
+}
+
+/*
+ * What changes nothing of what is kept is not kept again, or sixteen of it would push out all that
+ * one could go back to. What changes any one thing is: what runs, the file, or what was changed
+ * singly.
+ */
+static void test_kept_already(void **state)
+{
+	struct change_request request;
+	struct kept_world k;
+	char *text;
+
+	(void)state;
+	open_kept(&k);
+	reload_to(&k, A("1Gbit/s"));
+	expect_number(&k, 1);
+	assert_int_equal(json_integer_value(line(&k, "n_changes")), 0);
+	instance_world_write(&k.w, A("2Gbit/s"));
+	text = text_of_file(&k);
+	instance_world_write(&k.w, A("1Gbit/s"));
+	apply(&k, text); /* what runs alone is another */
+	expect_number(&k, 2);
+	apply(&k, text);
+	expect_number(&k, 2);
+	reload_to(&k, A("2Gbit/s")); /* the file alone is another */
+	expect_number(&k, 3);
+	assert_false(kept_differs(k.w.inst.kept));
+	reload_to(&k, A("2Gbit/s"));
+	expect_number(&k, 3);
+	request = limit_of("2Gbit/s"); /* as it is: but now by somebody's word */
+	assert_int_equal(change(&k, &request), 0);
+	expect_number(&k, 4);
+	expect_words(&k, "; 1 changed singly");
+	request = limit_of("2Gbit/s");
+	assert_int_equal(change(&k, &request), 0);
+	expect_number(&k, 4);
+	free(text);
+	close_kept(&k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -565,6 +623,7 @@ int main(void)
 		cmocka_unit_test(test_two_of_one_directory),
 		cmocka_unit_test(test_requesters),
 		cmocka_unit_test(test_apply),
+		cmocka_unit_test(test_kept_already),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
