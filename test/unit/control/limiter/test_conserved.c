@@ -18,6 +18,7 @@
 #define TICK   (50 * MS)
 #define LIMIT  UINT64_C(8000000) /* bit/s */
 #define BURST  UINT64_C(100001)
+#define LEASE  (2013 * MS)
 #define BUFFER 1400
 
 enum { SOFT, FPS, GDRL, ADAPTOR, POLICIES };
@@ -51,7 +52,7 @@ static void fill_conserved_policies(struct limiter_policy policies[POLICIES])
 		};
 }
 
-static struct group *group_new(unsigned n_policies)
+static struct group *group_of_drift(unsigned n_policies, uint32_t drift_ppm)
 {
 	struct group *g = test_calloc(1, sizeof(*g));
 	struct limiter_policy policies[POLICIES];
@@ -77,14 +78,19 @@ static struct group *group_new(unsigned n_policies)
 			.ledger = {.overlay = {.shape = OVERLAY_RANDOM},
 				.epoch = 1,
 				.identity = {.low = 1},
-				.lease_ns = 2013 * MS,
-				.drift_ppm = 100,
+				.lease_ns = LEASE,
+				.drift_ppm = drift_ppm,
 				.promise = 50},
 		};
 
 		assert_int_equal(limiter_create(&params, g->now, &g->l[i]), 0);
 	}
 	return g;
+}
+
+static struct group *group_new(unsigned n_policies)
+{
+	return group_of_drift(n_policies, 100);
 }
 
 static void group_free(struct group *g)
@@ -266,6 +272,48 @@ static void test_lease(void **state)
 	group_free(g);
 }
 
+/* What its friends have taken in the place of one that is silent. */
+static uint64_t sum_inherited(const struct group *g, unsigned silent)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < N; i++)
+		if (i != silent)
+			sum += conserve_view(limiter_conserve(g->l[i]), 0, g->now).inherited;
+	return sum;
+}
+
+/*
+ * Whose clock may be slow by the drift goes on for so much longer, and whoever inherits waits for
+ * it on a clock that may be as fast: no sooner than that, and not much later.
+ */
+static void test_drift(void **state)
+{
+	static const struct {
+		uint32_t ppm;
+		uint64_t least; /* from the last that was heard, which is at most a quarter old */
+	} rows[] = {{0, LEASE}, {100, LEASE + LEASE / 5000}, {200000, LEASE * 12 / 8},
+		{500000, 3 * LEASE}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct group *g = group_of_drift(FPS + 1, rows[i].ppm);
+		uint64_t cut_ns, took;
+
+		step_conserved_times(g, 40, FPS + 1);
+		assert_int_equal(sum_inherited(g, 1), 0);
+		g->cut[1] = true;
+		cut_ns = g->now;
+		while (sum_inherited(g, 1) == 0 && g->now - cut_ns < 5 * LEASE)
+			step_conserved_group(g, FPS + 1);
+		took = g->now - cut_ns;
+		print_message("drift %u ppm: after %llu ms\n", rows[i].ppm,
+			(unsigned long long)(took / MS));
+		assert_in_range(took, rows[i].least - LEASE / 4, rows[i].least + LEASE / 4);
+		group_free(g);
+	}
+}
+
 static void test_reload(void **state)
 {
 	static const unsigned from[] = {GDRL, SOFT, ADAPTOR, FPS};
@@ -405,6 +453,7 @@ int main(void)
 		cmocka_unit_test(test_follows_fps),
 		cmocka_unit_test(test_stuck_disk),
 		cmocka_unit_test(test_lease),
+		cmocka_unit_test(test_drift),
 		cmocka_unit_test(test_reload),
 		cmocka_unit_test(test_burst_moves),
 		cmocka_unit_test(test_burst_is_under_way),
