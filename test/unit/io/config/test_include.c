@@ -198,6 +198,53 @@ static void test_not_included(void **state)
 		{"w.json", MAIN(", 'include': '1.json'")});
 }
 
+/* How many files there may be in all: the file that is asked for is one of them. */
+#define FILES_MOST 4096
+
+/* What is said of that chain of three files, of which the last has so many others beside it. */
+static char *include_many(unsigned n)
+{
+	const struct file chain[] = {{"w.json", MAIN(", 'include': '1.json'")},
+		{"1.json", "{'include': '2.json'}"}, {"2.json", "{'include': 'd'}"}};
+	struct diagnostics diagnostics;
+	struct reader reader;
+	char name[32], *said;
+	size_t size;
+	FILE *out = open_memstream(&said, &size);
+
+	for (unsigned i = 0; i < 3; i++)
+		write_file(&chain[i]);
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "d/%04u.json", i);
+		write_file(&(struct file){name, "{}"});
+	}
+	diagnostics_init(&diagnostics, out, DIAGNOSTICS_TEXT);
+	assert_int_equal(reader_open(&reader, "w.json", &diagnostics), 0);
+	assert_int_equal(reader_include(&reader, "include", "policies"), 0);
+	reader_finish(&reader);
+	fclose(out);
+	for (unsigned i = 0; i < 3; i++)
+		unlink(chain[i].name);
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "d/%04u.json", i);
+		unlink(name);
+	}
+	return said;
+}
+
+/* As deep as files may be, what is too much of is not said to be too deep. */
+static void test_many(void **state)
+{
+	char *said = include_many(FILES_MOST - 3);
+
+	(void)state;
+	assert_string_equal(said, "");
+	free(said);
+	said = include_many(FILES_MOST - 2);
+	assert_string_equal(said, "2.json:1: include: d/4093.json: expected at most 4096 files\n");
+	free(said);
+}
+
 /* What was written between the reading of one file and of another is read again, all of it. */
 static void test_written_meanwhile(void **state)
 {
@@ -240,6 +287,7 @@ int main(void)
 		cmocka_unit_test(test_joined),
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_not_included),
+		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_written_meanwhile),
 		cmocka_unit_test(test_from_memory),
 	};
