@@ -570,6 +570,43 @@ static void expect_in_the_way(void)
 	assert_int_equal(remove(path), 0);
 }
 
+/* What somebody without rights is told of a directory, or -1. */
+static int look_as_stranger(const char *where)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		if (setgroups(0, NULL) || setresgid(65534, 65534, 65534) ||
+			setresuid(65534, 65534, 65534))
+			_exit(255);
+		_exit(-telemetry_look(where));
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -1;
+}
+
+/* To have a socket in a directory takes both to write it and to go through it. */
+static void test_directory_of_another(void **state)
+{
+	static const struct {
+		mode_t mode;
+		int rc;
+	} rows[] = {{0777, 0}, {0755, -EACCES}, {0776, -EACCES}, {0774, -EACCES}};
+
+	(void)state;
+	if (getuid() != 0)
+		skip();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		assert_int_equal(chmod(home, rows[i].mode), 0);
+		snprintf(path, sizeof(path), "%s/socket", home);
+		assert_int_equal(look_as_stranger(path), rows[i].rc);
+		snprintf(path, sizeof(path), "%s/made/socket", home);
+		assert_int_equal(look_as_stranger(path), rows[i].rc);
+		assert_int_equal(telemetry_look(path), 0); /* of root's */
+	}
+}
+
 static void test_other_files_are_left_alone(void **state)
 {
 	FILE *file;
@@ -1274,6 +1311,7 @@ int main(void)
 		PROTOCOL(test_live_owner_is_not),
 		PROTOCOL(test_full_queue_is_alive),
 		PLACE(test_other_socket_type_is_alive),
+		PLACE(test_directory_of_another),
 		PLACE(test_other_files_are_left_alone),
 		PLACE(test_bad_paths),
 		PLACE(test_directory_is_locked),
