@@ -1035,6 +1035,29 @@ static void test_least_total(void **state)
 	group_free(g);
 }
 
+/* What is drawn elsewhere is no part of a total: whatever that is said to be, it stays. */
+static void test_least_total_drawn(void **state)
+{
+	static const uint64_t totals[] = {TOTAL / 2, TOTAL, 10 * TOTAL, TOTAL};
+	struct group *g = group_new(2, 3, false);
+
+	(void)state;
+	run_budget_group(g, 4 * TIMEOUT);
+	assert_int_equal(budget_set_share(g->nodes[0].b, DRAWN, 60, g->now), 0);
+	assert_int_equal(budget_set_share(g->nodes[1].b, DRAWN, 40, g->now), 0);
+	for (size_t i = 0; i < sizeof(totals) / sizeof(*totals); i++) {
+		uint64_t least = totals[i] < TOTAL ? totals[i] : TOTAL;
+
+		retell_node(g, 1, DRAWN, totals[i], 0);
+		run_budget_group(g, 4 * TIMEOUT);
+		assert_int_equal(budget_total(g->nodes[0].b, DRAWN), least);
+		assert_int_equal(group_units_held(g, DRAWN), 100);
+		assert_int_equal(group_units_held(g, PREPAID), TOTAL);
+	}
+	assert_int_equal(take_budget_units(g, 0, DRAWN, UINT64_MAX), 100);
+	group_free(g);
+}
+
 static void expect_totals_of_others(struct group *g, uint64_t total)
 {
 	run_budget_group(g, 3 * MS);
@@ -1193,6 +1216,7 @@ int main(void)
 		cmocka_unit_test(test_retold_at_once),
 		cmocka_unit_test(test_repeated),
 		cmocka_unit_test(test_total_after_start),
+		cmocka_unit_test(test_least_total_drawn),
 		cmocka_unit_test(test_terms_apart),
 		cmocka_unit_test(test_terms_missed),
 	};
