@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
 #include "classify/classify.h"
 #include "tap.h"
 #include "tick.h"
@@ -242,6 +245,111 @@ static void ends_by_itself(void **state)
 	world_free(world);
 }
 
+#define L3 14
+#define L4 34
+
+/* A frame by what it begins with; bytes that nothing is said of would be other numbers. */
+struct headed {
+	const char *what;
+	uint16_t type, part;   /* EtherType; the fragment's word */
+	uint8_t proto, offset; /* of IPv4; and at 12 bytes into what it carries */
+	uint16_t len;
+	uint32_t captured; /* with headers only */
+};
+
+static void put_word(uint8_t *at, uint16_t word)
+{
+	at[0] = (uint8_t)(word >> 8);
+	at[1] = (uint8_t)word;
+}
+
+static uint16_t make_headed(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
+	uint16_t most, void *context)
+{
+	const struct headed *row = context;
+
+	(void)port;
+	(void)queue;
+	(void)most;
+	for (uint16_t i = 0; i < n; i++) {
+		uint8_t *data = rte_pktmbuf_mtod(mbufs[i], uint8_t *);
+
+		memset(data, 0xee, 256);
+		memset(data, 2, L3);
+		put_word(data + L3 - 2, row->type);
+		memset(data + L3, 0, L4 - L3);
+		data[L3] = 0x45;
+		put_word(data + L3 + 2, 1000);
+		put_word(data + L3 + 6, row->part);
+		data[L3 + 9] = row->proto;
+		data[L4 + 12] = row->offset;
+		mbufs[i]->data_len = row->len;
+		mbufs[i]->pkt_len = row->len;
+	}
+	return n;
+}
+
+/* All that was captured of a burst has so many bytes of the row's frame. */
+static void expect_captured(struct world *world, const struct headed *row, uint32_t bytes)
+{
+	unsigned n = 0;
+
+	instance_world_turn(&world->w, 0);
+	while (tap_read(world->tap, world->record)) {
+		n++;
+		if (world->record->slot == CLASSIFY_NONE) /* of the other port */
+			continue;
+		if (world->record->captured != bytes)
+			fail_msg("%s: %u bytes, expected %u", row->what, world->record->captured,
+				bytes);
+		assert_int_equal(world->record->len, row->len);
+		assert_int_equal(world->record->bytes[0], 2);
+	}
+	assert_int_equal(n, 2 * INSTANCE_BURST);
+}
+
+/* Headers end where the transport's do, and nothing that a customer has written is shown. */
+static void headers_only(void **state)
+{
+	static struct headed rows[] = {
+		{"UDP", 0x0800, 0, 17, 0xee, 200, L4 + 8},
+		{"UDP of such bytes as TCP has", 0x0800, 0, 17, 0xf0, 200, L4 + 8},
+		{"UDP without anything", 0x0800, 0, 17, 0xee, L4 + 8, L4 + 8},
+		{"TCP", 0x0800, 0, 6, 0x50, 200, L4 + 20},
+		{"TCP with a flag beside the offset", 0x0800, 0, 6, 0x5f, 200, L4 + 20},
+		{"TCP with options", 0x0800, 0, 6, 0x80, 200, L4 + 32},
+		{"TCP with most", 0x0800, 0, 6, 0xf0, 200, L4 + 60},
+		{"TCP without anything", 0x0800, 0, 6, 0x50, L4 + 20, L4 + 20},
+		{"TCP, cut in its options", 0x0800, 0, 6, 0x80, L4 + 30, L4 + 30},
+		{"TCP, cut in its header", 0x0800, 0, 6, 0xf0, L4 + 19, L4 + 8},
+		{"TCP, cut before the offset", 0x0800, 0, 6, 0xf0, L4 + 12, L4 + 8},
+		{"ICMP", 0x0800, 0, 1, 0xee, 200, L4 + 8},
+		{"a later fragment", 0x0800, 4, 6, 0xf0, 200, L3 + 60},
+		{"what is no IP", 0x88b5, 0, 6, 0xf0, 200, L3 + 60},
+		{"what is no IP, and short", 0x88b5, 0, 6, 0xf0, 60, 60},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *world = world_new();
+		const struct path *path = &world->worker->paths[0];
+		const struct rte_eth_rxtx_callback *made = rte_eth_add_rx_callback(
+			path->rx_port, path->queue, make_headed, &rows[i]);
+
+		assert_non_null(made);
+		world->w.pieces++; /* DPDK keeps callbacks that are removed */
+		put_tap(world, 0, false);
+		expect_captured(world, &rows[i], rows[i].captured);
+		put_tap(world, 0, true);
+		world->tap->slot = 0;
+		instance_world_turn(&world->w, 0);
+		assert_true(tap_read(world->tap, world->record));
+		assert_int_equal(world->record->captured, rows[i].len);
+		assert_int_equal(rte_eth_remove_rx_callback(path->rx_port, path->queue, made), 0);
+		world_free(world);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,6 +360,7 @@ int main(void)
 		cmocka_unit_test(what_waits),
 		cmocka_unit_test(what_waits_stays),
 		cmocka_unit_test(ends_by_itself),
+		cmocka_unit_test(headers_only),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
