@@ -109,6 +109,59 @@ static void tuples(void **state)
 	}
 }
 
+/* The least and the most of each number; a number more is refused below. */
+static void ends_of_numbers(void **state)
+{
+	static const struct {
+		const char *text;
+		struct packet packet;
+		uint32_t len;
+	} rows[] = {
+		{"10.0.0.1 10.0.0.2 udp 0 0 vlan=0 dscp=0",
+			{.proto = 17, .vlan = 0, .dscp = 0, .src_port = 0, .dst_port = 0}, 1518},
+		{"10.0.0.1 10.0.0.2 udp 65535 65535 vlan=4094 dscp=63",
+			{.proto = 17,
+				.vlan = 4094,
+				.dscp = 63,
+				.src_port = 65535,
+				.dst_port = 65535},
+			1518},
+		{"10.0.0.1 10.0.0.2 0", {.proto = 0, .vlan = PARSE_NO_VLAN}, 1514},
+		{"10.0.0.1 10.0.0.2 255", {.proto = 255, .vlan = PARSE_NO_VLAN}, 1514},
+		{"10.0.0.1 10.0.0.2 tcp 1 2 flags=fin+urg length=54",
+			{.proto = 6,
+				.vlan = PARSE_NO_VLAN,
+				.src_port = 1,
+				.dst_port = 2,
+				.tcp_flags = 33},
+			54},
+		{"10.0.0.1 10.0.0.2 udp 1 2 length=65535",
+			{.proto = 17, .vlan = PARSE_NO_VLAN, .src_port = 1, .dst_port = 2}, 65535},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct packet *want = &rows[i].packet;
+		struct probe_packet probe;
+		struct packet got;
+		char why[PROBE_WHY] = "";
+
+		if (tuple_of(rows[i].text, &probe, why))
+			fail_msg("%s: %s", rows[i].text, why);
+		packet_parse(probe.frame, probe.bytes, &got);
+		assert_int_equal(probe.len, rows[i].len);
+		assert_int_equal(got.proto, want->proto);
+		assert_int_equal(got.vlan, want->vlan);
+		assert_int_equal(got.dscp, want->dscp);
+		assert_int_equal(got.src_port, want->src_port);
+		assert_int_equal(got.dst_port, want->dst_port);
+		assert_int_equal(got.tcp_flags, want->tcp_flags);
+	}
+	assert_int_equal(tuple_of("::1 ::2 udp 1 2 worker=63 direction=b-to-a length=62",
+				 &(struct probe_packet){0}, (char[PROBE_WHY]){0}),
+		0);
+}
+
 static void refused_tuples(void **state)
 {
 	static const struct {
@@ -122,6 +175,10 @@ static void refused_tuples(void **state)
 		{"10.0.0.1 10.0.0.2 udp 65536", "sport: \"65536\": expected 0 to 65535"},
 		{"10.0.0.1 10.0.0.2 udp 1 -1", "dport: \"-1\": expected 0 to 65535"},
 		{"10.0.0.1 10.0.0.2 udp 1 2 vlan=4095", "vlan: \"4095\": expected 0 to 4094"},
+		{"10.0.0.1 10.0.0.2 256", "proto: \"256\": expected a name"},
+		{"10.0.0.1 10.0.0.2 udp 1 65536", "dport: \"65536\": expected 0 to 65535"},
+		{"10.0.0.1 10.0.0.2 udp 1 2 3", "packet: \"3\": expected SRC DST PROTO"},
+		{"::1 ::2 udp 1 2 length=61", "length: \"61\": expected room"},
 		{"10.0.0.1 10.0.0.2 udp 1 2 dscp=64", "dscp: \"64\": expected 0 to 63"},
 		{"10.0.0.1 10.0.0.2 tcp 1 2 flags=sin", "flags: \"sin\": expected flags"},
 		{"10.0.0.1 10.0.0.2 tcp 1 2 length=53", "length: \"53\": expected room"},
@@ -194,6 +251,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tuples),
+		cmocka_unit_test(ends_of_numbers),
 		cmocka_unit_test(refused_tuples),
 		cmocka_unit_test(requests_come_back),
 		cmocka_unit_test(refused_requests),
