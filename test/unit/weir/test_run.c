@@ -21,9 +21,11 @@
 #include <sys/un.h>
 
 #include <rte_eal.h>
+#include <rte_ethdev.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
+#include <rte_mempool.h>
 
 #include <jansson.h>
 #include <sodium.h>
@@ -33,7 +35,7 @@
 #include "event.h"
 #include "start.h"
 
-#define PAIRS 6 /* a port that was closed is gone: each box has two of its own */
+#define PAIRS 8 /* a port that was closed is gone: each box has two of its own */
 
 #define FIRST  "{'name': 'first', 'match': {'vlan': 1}, 'limit': '1Mbit/s'}"
 #define SECOND "{'name': 'second', 'match': {'vlan': 2}, 'limit': '1Mbit/s'}"
@@ -329,6 +331,37 @@ static void test_no_port(void **state)
 	expect_refused(config, -ENODEV, NULL);
 }
 
+/*
+ * Whichever of the ports cannot be opened, the error is the one that it has, and those that could
+ * are closed again.
+ */
+static void test_port_refused(void **state)
+{
+	(void)state;
+	for (unsigned refused = 0; refused < 2; refused++) {
+		struct config *config = make_config("", "");
+		char names[2][RTE_MEMPOOL_NAMESIZE], devices[2][32];
+		struct rte_mempool *in_the_way;
+
+		for (unsigned i = 0; i < 2; i++) {
+			uint16_t id;
+
+			strcpy(devices[i], config->ports[i].device);
+			assert_int_equal(rte_eth_dev_get_port_by_name(devices[i], &id), 0);
+			snprintf(names[i], sizeof(names[i]), "weir-port-%u", id);
+		}
+		in_the_way = rte_mempool_create_empty(names[refused], 1, 64, 0, 0, 0, 0);
+		assert_non_null(in_the_way);
+		expect_refused(config, -EEXIST, "ports");
+		assert_ptr_equal(rte_mempool_lookup(names[refused]), in_the_way);
+		assert_null(rte_mempool_lookup(names[!refused]));
+		for (unsigned i = 0; i < 2; i++)
+			assert_int_equal(
+				rte_eth_dev_get_port_by_name(devices[i], &(uint16_t){0}), -ENODEV);
+		rte_mempool_free(in_the_way);
+	}
+}
+
 /* ---- boxes without threads */
 
 /* Where a wire has too few queues its workers are said to idle, unless it is shared out. */
@@ -461,8 +494,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_run), cmocka_unit_test(test_no_socket),
 		cmocka_unit_test(test_no_group), cmocka_unit_test(test_no_port),
-		cmocka_unit_test(test_few_queues), cmocka_unit_test(test_distributed),
-		cmocka_unit_test(test_missing_buffer),
+		cmocka_unit_test(test_port_refused), cmocka_unit_test(test_few_queues),
+		cmocka_unit_test(test_distributed), cmocka_unit_test(test_missing_buffer),
 		cmocka_unit_test(test_abandoned), /* which leaves a box behind */
 	};
 
