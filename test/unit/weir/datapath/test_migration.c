@@ -114,15 +114,15 @@ static void test_stuck(void **state)
 	migration_world_close(&world);
 }
 
-/* A move of bucket 0 and perhaps others, for which more comes than can be kept back. */
-static void too_much(struct migration_world *world)
+/* A move of a bucket and perhaps others, for which more comes than can be kept back. */
+static void too_much(struct migration_world *world, unsigned bucket)
 {
 	struct migration *migration = &world->migration;
 	void *own[MIGRATION_BURST], *packet;
 
 	assert_true(migration_begin(migration, &world->reta));
-	assert_true(migration_keeps(migration, &world->reta, 0));
-	while (migration_keep(migration, &world->packets[0], 0))
+	assert_true(migration_keeps(migration, &world->reta, bucket));
+	while (migration_keep(migration, &world->packets[0], (uint8_t)bucket))
 		;
 	migration_advance(migration);
 	while (!migration_is_idle(migration)) {
@@ -143,13 +143,37 @@ static void test_too_much_alone(void **state)
 	reta_target_set(&world.reta_target, 0, 2);
 	reta_target_set(&world.reta_target, 200, 2);
 	reta_target_set(&world.reta_target, 255, 2);
-	too_much(&world);
+	too_much(&world, 0);
 	assert_int_equal(world.migration.most, 1);
-	too_much(&world);
+	too_much(&world, 0);
 	assert_true(migration_begin(&world.migration, &world.reta));
 	assert_false(migration_keeps(&world.migration, &world.reta, 0));
 	assert_true(migration_keeps(&world.migration, &world.reta, 200));
 	migration_world_close(&world);
+}
+
+/* The look-out for what moves next goes on behind the bucket that was too much, wherever it is. */
+static void test_after_too_much(void **state)
+{
+	static const unsigned buckets[] = {0, 1, 63, 64, 65, 127, 128, 191, 192, 254, 255};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(buckets) / sizeof(*buckets); i++) {
+		unsigned alone = buckets[i], behind = (alone + 9) % RETA_SIZE;
+		struct migration_world world;
+
+		migration_world_open(&world, 1);
+		world.workers[0].waited = 1; /* and does not leave */
+		reta_target_set(&world.reta_target, alone, 2);
+		too_much(&world, alone);
+		assert_int_equal(world.migration.next, (alone + 1) % RETA_SIZE);
+		reta_target_set(&world.reta_target, behind, 2);
+		world.migration.most = 1;
+		assert_true(migration_begin(&world.migration, &world.reta));
+		assert_false(migration_keeps(&world.migration, &world.reta, alone));
+		assert_true(migration_keeps(&world.migration, &world.reta, behind));
+		migration_world_close(&world);
+	}
 }
 
 /* Step by step: just not, and just. */
@@ -268,6 +292,7 @@ int main(void)
 		cmocka_unit_test(test_called_off),
 		cmocka_unit_test(test_stuck),
 		cmocka_unit_test(test_too_much_alone),
+		cmocka_unit_test(test_after_too_much),
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_own),
 		cmocka_unit_test(test_begin_and_flush),
