@@ -16,6 +16,7 @@
 #include "decide.h"
 #include "distribute.h"
 #include "drop.h"
+#include "idle.h"
 #include "in_flight.h"
 #include "leases_end.h"
 #include "shape_in.h"
@@ -33,16 +34,6 @@
 #include "tx.h"
 #include "worker_own.h"
 #include "tick.h"
-
-/*
- * "sleep": half of what the wire has been quiet for, so that a packet after a pause waits at most
- * half as long again, up to a millisecond; a wire that is quiet for seconds may cost its next
- * packet four, because the wake-ups are what an idle box costs.
- */
-#define SLEEP_MIN_NS  UINT64_C(50000)
-#define SLEEP_MAX_NS  UINT64_C(1000000)
-#define SLEEP_DEEP_NS UINT64_C(4000000)
-#define DEEP_SHARE    256 /* of the quiet time, beyond the millisecond */
 
 /* A packet that is due sooner is waited for active: to fall asleep and wake takes as long. */
 #define SLEEP_LEAST_NS UINT64_C(5000)
@@ -504,19 +495,11 @@ static void catch_up(struct worker *w)
 		;
 }
 
-static uint64_t sleep_after(uint64_t quiet_ns)
-{
-	uint64_t ns = RTE_MIN(quiet_ns / 2, SLEEP_MAX_NS);
-	uint64_t deep = RTE_MIN(quiet_ns / DEEP_SHARE, SLEEP_DEEP_NS);
-
-	return RTE_MAX(RTE_MAX(ns, deep), SLEEP_MIN_NS);
-}
-
 /* Not beyond when a packet is due that waits. */
 static uint64_t sleep_ns(const struct worker *w)
 {
-	uint64_t now = tick_now(),
-		 ns = sleep_after((now - worker_own_const(w)->idle_since) / w->ticks_per_us * 1000);
+	uint64_t now = tick_now(), quiet = now - worker_own_const(w)->idle_since;
+	uint64_t ns = idle_sleep_ns(quiet / w->ticks_per_us * 1000);
 
 	if (shaper_waits(w->shaper)) {
 		uint64_t due = shaper_next(w->shaper, now) - now;

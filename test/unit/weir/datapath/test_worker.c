@@ -13,6 +13,7 @@
 #include <rte_mbuf.h>
 
 #include "base/time.h"
+#include "idle.h"
 #include "packet/fragment.h"
 #include "tap.h"
 #include "worker_own.h"
@@ -213,6 +214,73 @@ static void test_idle(void **state)
 	close_made(&m);
 }
 
+/*
+ * A packet after a pause waits at most half as long again, and never more than a millisecond, or
+ * four after a second; and however quiet it is, a box does not wake up more often than it must.
+ */
+static void test_sleeps(void **state)
+{
+	static const struct {
+		uint64_t quiet_ns, sleep_ns;
+	} rows[] = {
+		{0, 50000},
+		{100 * 1000, 50000},
+		{100 * 1000 + 2, 50001},
+		{MS_NS, MS_NS / 2},
+		{2 * MS_NS - 2, MS_NS - 1},
+		{2 * MS_NS, MS_NS},
+		{256 * MS_NS, MS_NS},
+		{256 * MS_NS + 256, MS_NS + 1},
+		{512 * MS_NS, 2 * MS_NS},
+		{1024 * MS_NS - 256, 4 * MS_NS - 1},
+		{1024 * MS_NS, 4 * MS_NS},
+		{3600 * SECOND_NS, 4 * MS_NS},
+		{UINT64_MAX, 4 * MS_NS},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_int_equal(idle_sleep_ns(rows[i].quiet_ns), rows[i].sleep_ns);
+	for (uint64_t quiet = 1; quiet < 4 * SECOND_NS; quiet += 1 + quiet / 64)
+		assert_true(idle_sleep_ns(quiet) <= idle_sleep_ns(quiet + 1 + quiet / 64));
+}
+
+/* The least time that a turn takes in which nothing comes, when nothing has come for that long. */
+static uint64_t shortest_rest(struct made_world *m, uint64_t quiet_ns)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t began = tick_now(), took;
+
+		worker_own(m->worker)->idle_since = began -
+						    quiet_ns / 1000 * m->worker->ticks_per_us;
+		instance_world_turn(&m->w, 0);
+		took = (tick_now() - began) / m->worker->ticks_per_us * 1000;
+		least = RTE_MIN(took, least);
+	}
+	return least;
+}
+
+/* And so it does, by its own clock. */
+static void test_rests(void **state)
+{
+	struct made_world m;
+	uint64_t soon, late;
+
+	(void)state;
+	open_made(&m, POLICY);
+	m.made.n = 0;
+	soon = shortest_rest(&m, 0);
+	late = shortest_rest(&m, 4 * SECOND_NS);
+	print_message("rests for %u us at first, %u us later\n", (unsigned)(soon / 1000),
+		(unsigned)(late / 1000));
+	assert_in_range(soon, 49 * 1000, 2 * MS_NS);
+	assert_true(late >= 39 * MS_NS / 10);
+	assert_int_equal(m.worker->counters.sleeps, 40);
+	close_made(&m);
+}
+
 /* As long as a policy asks for ports, later fragments go the way of their first one. */
 static void test_fragments(void **state)
 {
@@ -277,6 +345,8 @@ int main(void)
 		cmocka_unit_test(test_altered),
 		cmocka_unit_test(test_altered_is_seen),
 		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_sleeps),
+		cmocka_unit_test(test_rests),
 		cmocka_unit_test(test_fragments),
 		cmocka_unit_test(test_own_secrets),
 	};
