@@ -6,14 +6,18 @@
  */
 #include "instance_world.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include <rte_ethdev.h>
 #include <rte_ip.h>
 #include <rte_mbuf.h>
+#include <rte_pause.h>
+#include <rte_rcu_qsbr.h>
 
 #include "base/time.h"
 #include "idle.h"
+#include "limit_ring.h"
 #include "packet/fragment.h"
 #include "tap.h"
 #include "worker_own.h"
@@ -245,19 +249,31 @@ static void test_sleeps(void **state)
 		assert_true(idle_sleep_ns(quiet) <= idle_sleep_ns(quiet + 1 + quiet / 64));
 }
 
-/* The least time that a turn takes in which nothing comes, when nothing has come for that long. */
+#define RESTS 20
+
+/* A turn of a worker to whom nothing has come for that long; how long it took. */
+static uint64_t turn_after(struct made_world *m, uint64_t quiet_ns)
+{
+	uint64_t began = tick_now();
+
+	worker_own(m->worker)->idle_since = began - quiet_ns / 1000 * m->worker->ticks_per_us;
+	instance_world_turn(&m->w, 0);
+	return (tick_now() - began) / m->worker->ticks_per_us * 1000;
+}
+
+/* The least time that a turn takes in which the worker sleeps. */
 static uint64_t shortest_rest(struct made_world *m, uint64_t quiet_ns)
 {
 	uint64_t least = UINT64_MAX;
 
-	for (unsigned i = 0; i < 20; i++) {
-		uint64_t began = tick_now(), took;
+	for (unsigned n = 0, turns = 0; n < RESTS; turns++) {
+		uint64_t sleeps = m->worker->counters.sleeps, took = turn_after(m, quiet_ns);
 
-		worker_own(m->worker)->idle_since = began -
-						    quiet_ns / 1000 * m->worker->ticks_per_us;
-		instance_world_turn(&m->w, 0);
-		took = (tick_now() - began) / m->worker->ticks_per_us * 1000;
+		assert_true(turns < 10 * RESTS);
+		if (m->worker->counters.sleeps == sleeps)
+			continue;
 		least = RTE_MIN(took, least);
+		n++;
 	}
 	return least;
 }
@@ -277,7 +293,96 @@ static void test_rests(void **state)
 		(unsigned)(late / 1000));
 	assert_in_range(soon, 49 * 1000, 2 * MS_NS);
 	assert_true(late >= 39 * MS_NS / 10);
-	assert_int_equal(m.worker->counters.sleeps, 40);
+	assert_int_equal(m.worker->counters.sleeps, 2 * RESTS);
+	close_made(&m);
+}
+
+/* However quiet the wire is, a packet that waits here leaves when it is due: one a millisecond. */
+static void test_wakes_when_due(void **state)
+{
+	struct made_world m;
+	uint64_t slept, sent;
+
+	(void)state;
+	open_made(&m, "{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '400kbit/s', "
+		      "'burst': '100B', 'action': 'shape', 'shape': {'delay': '10s'}}");
+	instance_world_turn(&m.w, 0);
+	instance_world_turn(&m.w, 0);
+	m.made.n = 0;
+	sent = m.worker->counters.tx_packets;
+	slept = shortest_rest(&m, 3600 * SECOND_NS);
+	print_message("slept for %u us at least\n", (unsigned)(slept / 1000));
+	assert_true(slept < 3 * MS_NS); /* of the four that it may */
+	assert_true(m.worker->counters.tx_packets >= sent + RESTS - 1);
+	close_made(&m);
+}
+
+/* Control, that has limits to tell while a worker sleeps. */
+struct teller {
+	struct worker *worker;
+	uint32_t slot;
+	uint64_t rate;     /* of the last */
+	bool asleep, done; /* it slept all the time; atomics */
+	pthread_t thread;
+};
+
+#define TOLD (3 * 16 + 1) /* more than a worker takes in before three bursts */
+
+static bool sleeps_now(const struct worker *w)
+{
+	return __atomic_load_n(&w->publisher->rcu->qsbr_cnt[w->index].cnt, __ATOMIC_ACQUIRE) ==
+	       __RTE_QSBR_CNT_THR_OFFLINE;
+}
+
+static void *tell_sleeper(void *context)
+{
+	struct teller *teller = context;
+	struct limit_profile profile = {.policy = teller->slot,
+		.kind = METER_TOKEN_BUCKET,
+		.sample_shift = POLICE_UNSAMPLED};
+	bool all = true;
+
+	while (!sleeps_now(teller->worker) && !__atomic_load_n(&teller->done, __ATOMIC_RELAXED))
+		rte_pause();
+	for (unsigned i = 0; i < TOLD; i++) {
+		profile.meter.bucket.rate = ++teller->rate;
+		all &= limit_ring_send(&teller->worker->limit_ring, &profile);
+	}
+	teller->asleep = all && sleeps_now(teller->worker);
+	__atomic_store_n(&teller->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Turns until it was told something; whether that was while it slept. */
+static bool is_told_asleep(struct made_world *m, struct teller *teller)
+{
+	teller->done = false;
+	assert_int_equal(pthread_create(&teller->thread, NULL, tell_sleeper, teller), 0);
+	for (unsigned i = 0; i < 100 && !__atomic_load_n(&teller->done, __ATOMIC_ACQUIRE); i++)
+		turn_after(m, 3600 * SECOND_NS);
+	__atomic_store_n(&teller->done, true, __ATOMIC_RELEASE);
+	pthread_join(teller->thread, NULL);
+	return teller->asleep;
+}
+
+/* Control does not wait for a sleeper, and who wakes goes by all that he was told meanwhile. */
+static void test_told_asleep(void **state)
+{
+	const struct policy_state *line;
+	struct made_world m;
+	struct teller teller;
+	unsigned tries = 0;
+
+	(void)state;
+	open_made(&m, "{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '100Gbit/s', "
+		      "'action': 'count'}");
+	m.made.n = 0;
+	teller = (struct teller){.worker = m.worker, .slot = m.w.inst.slots.of[0]};
+	while (!is_told_asleep(&m, &teller))
+		assert_true(tries++ < 20); /* the machine had others to run */
+	assert_true(limit_ring_is_taken(&m.worker->limit_ring));
+	line = &m.worker->policies[teller.slot];
+	assert_int_equal(line->other->profile.bucket.rate, teller.rate);
 	close_made(&m);
 }
 
@@ -347,6 +452,8 @@ int main(void)
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_sleeps),
 		cmocka_unit_test(test_rests),
+		cmocka_unit_test(test_wakes_when_due),
+		cmocka_unit_test(test_told_asleep),
 		cmocka_unit_test(test_fragments),
 		cmocka_unit_test(test_own_secrets),
 	};
