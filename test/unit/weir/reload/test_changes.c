@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/time.h"
@@ -608,6 +609,177 @@ static void test_kept_already(void **state)
 	close_kept(&k);
 }
 
+/* Refused, by something that was said, and what runs is what ran. */
+static void expect_refused(struct kept_world *k, struct change_request *request, const char *said)
+{
+	const struct reload_outcome *last;
+	unsigned n = k->w.inst.n_policies;
+	uint64_t limit = k->w.inst.policies[0].limit_bps;
+
+	assert_int_equal(ask(k, request), 0);
+	settle(k);
+	last = reload_last_change(&k->w.inst);
+	assert_true(last->error < 0);
+	if (!strstr(last->messages, said))
+		fail_msg("got \"%s\", expected \"%s\"", last->messages, said);
+	assert_int_equal(k->w.inst.n_policies, n);
+	assert_int_equal(k->w.inst.policies[0].limit_bps, limit);
+}
+
+/* What was changed singly stays when the file is read again, unless the file has its own by now. */
+static void test_carried(void **state)
+{
+	struct change_request request = limit_of("2Gbit/s");
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	assert_int_equal(change(&k, &request), 0);
+	reload_to(&k, A("1Gbit/s") ", " B);
+	assert_int_equal(k.w.inst.n_policies, 2);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	expect_words(&k, "; the file differs; 1 changed singly");
+	reload_to(&k, A("4Gbit/s") ", " B); /* it is the newer one, and that is said */
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 4 * GBIT);
+	assert_non_null(strstr(reload_last_change(&k.w.inst)->messages,
+		"policy \"a\": the file has another one by now"));
+	assert_false(kept_differs(k.w.inst.kept));
+	assert_int_equal(json_array_size(json_object_get(k.w.inst.kept->about, "singles")), 0);
+	request = limit_of("5Gbit/s");
+	assert_int_equal(change(&k, &request), 0);
+	reload_to(&k, A("5Gbit/s") ", " B); /* somebody has put it into the file */
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 5 * GBIT);
+	assert_string_equal(reload_last_change(&k.w.inst)->messages, "");
+	assert_false(kept_differs(k.w.inst.kept));
+	assert_int_equal(json_array_size(json_object_get(k.w.inst.kept->about, "singles")), 0);
+	close_kept(&k);
+}
+
+#define BELOW_A "{'name': 'b', 'match': {'vlan': 2}, 'limit': '1Gbit/s', 'parent': 'a'}"
+
+/* A file that is good by itself, but not with what was changed singly, changes nothing. */
+static void test_carried_wrong(void **state)
+{
+	struct change_request request = edit_of("{\"do\":\"remove\",\"name\":\"a\"}");
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	reload_to(&k, A("1Gbit/s") ", " B);
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(k.w.inst.n_policies, 1);
+	instance_world_write(&k.w, A("1Gbit/s") ", " BELOW_A);
+	request = request_of(CHANGE_RELOAD);
+	expect_refused(&k, &request, "the file with what was changed singly");
+	assert_string_equal(k.w.inst.policies[0].name, "b");
+	assert_int_equal(k.w.inst.kept->confirm.running, 3);
+	close_kept(&k);
+}
+
+/*
+ * Somebody has taken the directory away. What is in the file runs, and that it is not kept is said;
+ * what would be nowhere else does not.
+ */
+static void test_directory_is_gone(void **state)
+{
+	struct change_request request;
+	struct kept_world k;
+	char command[64], *text;
+
+	(void)state;
+	open_kept(&k);
+	text = text_of_file(&k);
+	snprintf(command, sizeof(command), "rm -r %s", k.directory);
+	assert_int_equal(system(command), 0);
+	request = limit_of("2Gbit/s");
+	expect_refused(&k, &request, "what runs is not kept there");
+	instance_world_write(&k.w, A("3Gbit/s"));
+	request = request_of(CHANGE_APPLY);
+	free(text);
+	text = text_of_file(&k);
+	request.fd = sealed(text, F_SEAL_SHRINK | F_SEAL_WRITE);
+	expect_refused(&k, &request, ": it is not kept");
+	assert_int_equal(k.w.inst.kept->confirm.running, 1);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, GBIT);
+	request = request_of(CHANGE_RELOAD);
+	assert_int_equal(ask(&k, &request), 0);
+	settle(&k);
+	assert_int_equal(reload_last_change(&k.w.inst)->error, 0);
+	assert_non_null(strstr(reload_last_change(&k.w.inst)->messages, "warning: "));
+	assert_non_null(strstr(reload_last_change(&k.w.inst)->messages, ": it is not kept"));
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 3 * GBIT);
+	assert_int_equal(k.w.inst.kept->confirm.running, 0);
+	assert_non_null(k.w.inst.kept->trouble);
+	assert_int_equal(mkdir(k.directory, 0700), 0);
+	free(text);
+	close_kept(&k);
+}
+
+/* A byte of a record is another one, as a disk may have it. */
+static void damage(const struct kept_world *k, const char *name)
+{
+	char path[96];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", k->directory, name);
+	fd = open(path, O_WRONLY);
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, "?", 1, lseek(fd, 0, SEEK_END) - 4), 1);
+	close(fd);
+}
+
+/* A record that cannot be believed is passed over, for the newest below it that can. */
+static void test_damaged(void **state)
+{
+	struct change_request request;
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	request = limit_of("2Gbit/s");
+	assert_int_equal(change(&k, &request), 0);
+	request = limit_of("3Gbit/s");
+	assert_int_equal(change(&k, &request), 0);
+	forget(&k);
+	choose(&k, A("4Gbat/s"));
+	assert_int_equal(k.chosen, 0);
+	assert_int_equal(k.config->policies[0].limit_bps, 3 * GBIT);
+	forget(&k);
+	damage(&k, "0000000003.good.json");
+	choose(&k, NULL);
+	assert_int_equal(k.chosen, 0);
+	assert_int_equal(k.config->policies[0].limit_bps, 2 * GBIT);
+	assert_non_null(strstr(k.said, "configuration 3: damaged: the one before it is taken"));
+	forget(&k);
+	damage(&k, "0000000002.good.json");
+	damage(&k, "0000000001.good.json");
+	choose(&k, NULL);
+	assert_true(k.chosen < 0);
+	assert_null(k.config);
+	close_kept(&k);
+}
+
+/* A box that is rather to stop than to run what was before does so, and says why. */
+static void test_stops_when_refused(void **state)
+{
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	k.w.more = "'on_refused': 'stop', ";
+	reload_to(&k, A("2Gbit/s"));
+	forget(&k);
+	choose(&k, A("3Gbit/s"));
+	assert_int_equal(k.chosen, 0);
+	forget(&k);
+	choose(&k, A("4Gbat/s"));
+	assert_true(k.chosen < 0);
+	assert_null(k.config);
+	assert_non_null(strstr(k.said, "4Gbat/s"));
+	assert_non_null(strstr(k.said, "says \"on_refused\": \"stop\""));
+	close_kept(&k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -624,6 +796,11 @@ int main(void)
 		cmocka_unit_test(test_requesters),
 		cmocka_unit_test(test_apply),
 		cmocka_unit_test(test_kept_already),
+		cmocka_unit_test(test_carried),
+		cmocka_unit_test(test_carried_wrong),
+		cmocka_unit_test(test_directory_is_gone),
+		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_stops_when_refused),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
