@@ -22,8 +22,9 @@
 #define BUFFERS 8191
 #define ROOM    8192   /* of a ring */
 #define GAPS    65536  /* between arrivals, until they come again: a power of two */
-#define PACKETS 400000 /* of a load, of which some first are not counted */
-#define WARM    50000
+#define PACKETS 400000 /* of a load at most */
+#define WARM    8      /* the first of so many of them are not counted */
+#define ROUNDS  5
 #define TAKEN   64 /* from a ring at a time */
 
 static const unsigned loads[] = {1, 10, 30, 50, 70, 80, 90}; /* per cent */
@@ -34,8 +35,8 @@ struct way {
 	struct bench_instance *bench;
 	const struct traffic *packets;
 	double gaps[GAPS]; /* of a mean of 1 */
-	uint32_t *waited;  /* cycles, PACKETS of them */
-	unsigned sent, through;
+	uint32_t *waited;  /* cycles, of each of them */
+	unsigned n, sent, through;
 };
 
 /* When a packet arrived. */
@@ -67,7 +68,7 @@ static void take_through(struct way *way)
 
 		n = rte_ring_dequeue_burst(way->out, (void **)mbufs, TAKEN, NULL);
 		for (unsigned i = 0; i < n; i++)
-			if (way->through + i < PACKETS)
+			if (way->through + i < way->n)
 				way->waited[way->through + i] = (uint32_t)(now -
 									   *moment_of(mbufs[i]));
 		way->through += n;
@@ -85,7 +86,7 @@ static void run_way(struct way *way, double cycles_apart, bool waits)
 	worker->in_flight->least = waits ? IN_FLIGHT_LEAST : BURST + 1;
 	bench_instance_begin(way->bench);
 	next = (double)rte_rdtsc();
-	while (way->through < PACKETS) {
+	while (way->through < way->n) {
 		uint64_t now = rte_rdtsc();
 		unsigned most = way->sent + BURST;
 
@@ -111,15 +112,15 @@ static int compare_waits(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Medians and 99th percentiles of all rounds of one way, at one load. */
+/* The median and the 99th percentile of what packets wait. */
 static json_t *measure_load(struct way *way, double cycles_apart, bool waits)
 {
-	uint32_t *waited = way->waited + WARM;
-	unsigned n = PACKETS - WARM;
+	uint32_t *waited = way->waited + way->n / WARM;
+	unsigned n = way->n - way->n / WARM;
 
 	run_way(way, cycles_apart, waits);
 	qsort(waited, n, sizeof(*waited), compare_waits);
-	return json_pack("[I, I]", (json_int_t)waited[n / 2], (json_int_t)waited[n / 100 * 99]);
+	return json_pack("[I, I]", (json_int_t)waited[n / 2], (json_int_t)waited[n * 99ul / 100]);
 }
 
 /* Cycles that a packet takes this thread at least. */
@@ -131,11 +132,10 @@ static double least_apart(struct way *way)
 	return (double)(rte_rdtsc() - began) / way->through;
 }
 
-static struct rte_ring *open_port(struct rte_ring *in, struct rte_ring *out, const char *name)
+static void open_port(struct rte_ring *in, struct rte_ring *out, const char *name)
 {
 	if (!in || !out || rte_eth_from_rings(name, &in, 1, &out, 1, rte_socket_id()) < 0)
 		die("no port of rings");
-	return in;
 }
 
 static struct rte_ring *open_ring(const char *name)
@@ -144,7 +144,7 @@ static struct rte_ring *open_ring(const char *name)
 }
 
 /* Packets come in at the first port and leave by the second; nothing goes the other way. */
-static void open_way(struct way *way, struct lab *lab, struct instance_params params)
+static void open_way(struct way *way, struct instance_params params)
 {
 	static const char *const devices[] = {"net_ring_lat0", "net_ring_lat1"};
 	struct prng prng;
@@ -158,13 +158,12 @@ static void open_way(struct way *way, struct lab *lab, struct instance_params pa
 	way->bench = bench_instance_open(&params);
 	way->pool = rte_pktmbuf_pool_create("lat", BUFFERS, 256, 0,
 		RTE_PKTMBUF_HEADROOM + 2 * FRAME_BYTES, (int)rte_socket_id());
-	way->waited = need(PACKETS * sizeof(*way->waited));
+	way->waited = need(way->n * sizeof(*way->waited));
 	if (!way->pool)
 		die("no memory for %u buffers", BUFFERS);
 	prng_seed(&prng, 5);
 	for (unsigned i = 0; i < GAPS; i++)
 		way->gaps[i] = -log(1 - prng_unit(&prng));
-	(void)lab;
 }
 
 void ask_latency(
@@ -175,11 +174,12 @@ void ask_latency(
 	double least;
 
 	way->packets = packets;
-	open_way(way, lab, *params);
+	way->n = RTE_MIN(PACKETS, lab->n_traffic);
+	open_way(way, *params);
 	run_way(way, 0, true); /* caches and flow samples */
 	least = least_apart(way);
 	for (unsigned i = 0; i < RTE_DIM(loads); i++)
-		for (unsigned round = 0; round < 3; round++) {
+		for (unsigned round = 0; round < RTE_MIN(ROUNDS, lab->rounds); round++) {
 			double apart = least * 100 / loads[i];
 			json_t *now = measure_load(way, apart, false);
 

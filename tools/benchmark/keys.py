@@ -112,7 +112,7 @@ WORST_DROP = Key("worst_drop_vs_none", "drops", "", "full_0", 1.03,
 class Figure(typing.NamedTuple):
     """A figure that is no ratio of cycles."""
     name: str
-    source: str  # in the fast path's "once", or a program's
+    source: str  # in the fast path's "once", or a program's; "" is reckoned from "latency"
     target: typing.Optional[float]
     unit: str
     words: str
@@ -127,6 +127,9 @@ FIGURES = (
            "all memory of a policy, its configuration too, in a box of two workers"),
     Figure("sampled_policy_bytes", "sampled_policy_bytes", None, "B",
            "the same of one whose flows are sampled (fps)"),
+    Figure("waits_idle", "", 0.05, "of a burst's time",
+           "what two bursts in hand add to the 99th percentile of a packet's wait, 1 % load"),
+    Figure("waits_busy", "", 1, "of a burst's time", "the same at 10 to 90 % load, the worst"),
     Figure("load_s", "load_s", 3, "s", "100,000 policies: load, validate, compile"),
 )
 
@@ -151,9 +154,26 @@ def ratios_of(questions):
     return found
 
 
+def waits_of(rows):
+    """{name: spread} of what the 99th percentile gains by two bursts in hand, in bursts' times.
+
+    What disturbs the machine adds to a round and takes nothing away: of each way the best of the
+    rounds counts. In the spread of the loads the worst is the last.
+    """
+    gains = {}
+    for load in {row["load"] for row in rows}:
+        same = [row for row in rows if row["load"] == load]
+        least = {way: min(row[way][1] for row in same) for way in ("at_once", "in_hand")}
+        gains[load] = (least["in_hand"] - least["at_once"]) / same[0]["burst_cycles"]
+    idle = min(gains)
+    busy = max(gain for load, gain in gains.items() if load != idle)
+    return {"waits_idle": spread([gains[idle]]), "waits_busy": spread([busy])}
+
+
 def figures_of(once):
     """{name: spread} of what was measured once in a run."""
-    return {one.name: spread(once[one.source]) for one in FIGURES if one.source in once}
+    figures = {one.name: spread(once[one.source]) for one in FIGURES if once.get(one.source)}
+    return figures | (waits_of(once["latency"]) if "latency" in once else {})
 
 
 # Stages of a packet's way: differences of two contenders of the question "policies".
@@ -191,7 +211,7 @@ def all_names():
     """Every key that can be asked for, and the question that answers it."""
     names = {key.name: key.question for key in KEYS}
     names[WORST_DROP.name] = "drops"
-    names |= {one.name: "scale" for one in FIGURES}
+    names |= {one.name: "scale" if one.source else "latency" for one in FIGURES}
     names |= {"per_source_vs_line": "per_source", "control_share": "control",
               "testpmd_vs_io": "testpmd", "kernel": "kernel", "cycles": "policies"}
     return names
