@@ -105,18 +105,18 @@ static int address_compare(const void *a, const void *b)
 }
 
 static const struct unique port_devices = {&path_ports, "device", "a device",
-	sizeof(struct port_config), true, device_known, device_compare};
+	sizeof(struct port_config), true, device_known, device_compare, NULL};
 
 static const struct unique wire_names = {
-	&path_wires, "name", "a name", sizeof(struct wire), false, name_known, name_compare};
+	&path_wires, "name", "a name", sizeof(struct wire), false, name_known, name_compare, NULL};
 
 static const struct unique peers[] = {
 	{&path_roster, "name", "a name", sizeof(struct peer_config), false, name_known,
-		name_compare},
+		name_compare, NULL},
 	{&path_roster, "name", "a name with a 32-bit FNV-1a hash", sizeof(struct peer_config),
-		false, name_known, hash_compare},
+		false, name_known, hash_compare, NULL},
 	{&path_roster, "address", "an address", sizeof(struct peer_config), false, address_known,
-		address_compare},
+		address_compare, NULL},
 };
 
 /* The port at one end of a wire must be at the end of no other. */

@@ -18,6 +18,11 @@ int name_compare(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
+uint32_t name_first_hash(const void *element)
+{
+	return name_hash(element);
+}
+
 int hash_compare(const void *a, const void *b)
 {
 	uint32_t left = name_hash(a), right = name_hash(b);
@@ -50,22 +55,36 @@ static void report_clash(struct reader *reader, const struct unique *unique, con
 	free(place);
 }
 
+/* What is sorted: by the hash, of which there is one of each, and by compare() where it is one. */
+struct sorted {
+	const char *element;
+	uint32_t hash;
+};
+
 static int compare_elements(const void *a, const void *b, void *context)
 {
-	const char *left = *(const char *const *)a, *right = *(const char *const *)b;
-	int order = ((const struct unique *)context)->compare(left, right);
+	const struct sorted *left = a, *right = b;
+	int order;
 
-	return order != 0 ? order : (left < right ? -1 : left > right);
+	if (left->hash != right->hash)
+		return left->hash < right->hash ? -1 : 1;
+	order = ((const struct unique *)context)->compare(left->element, right->element);
+	if (order != 0)
+		return order;
+	return left->element < right->element ? -1 : left->element > right->element;
 }
 
 static unsigned sort_known(
-	const struct unique *unique, const char *base, unsigned n, const char **sorted)
+	const struct unique *unique, const char *base, unsigned n, struct sorted *sorted)
 {
 	unsigned n_known = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		if (unique->known(base + i * unique->size))
-			sorted[n_known++] = base + i * unique->size;
+		const char *element = base + i * unique->size;
+
+		if (unique->known(element))
+			sorted[n_known++] = (struct sorted){
+				element, unique->hash != NULL ? unique->hash(element) : 0};
 	}
 	qsort_r(sorted, n_known, sizeof(*sorted), compare_elements, (void *)unique);
 	return n_known;
@@ -77,24 +96,32 @@ static bool is_hash(const struct unique *unique)
 	return strcmp(unique->key, "name") == 0 && unique->compare != name_compare;
 }
 
+static bool elements_clash(
+	const struct unique *unique, const struct sorted *a, const struct sorted *b)
+{
+	return a->hash == b->hash && unique->compare(a->element, b->element) == 0;
+}
+
 /* Sorted, those that clash are neighbours; first_of[i] becomes the first that i clashes with. */
-static void find_clashes(const struct unique *unique, const char *base, const char **sorted,
+static void find_clashes(const struct unique *unique, const char *base, const struct sorted *sorted,
 	unsigned n_known, unsigned *first_of)
 {
-	const char *first = n_known > 0 ? sorted[0] : NULL;
+	const struct sorted *first = sorted;
 
 	for (unsigned i = 1; i < n_known; i++) {
-		if (unique->compare(first, sorted[i]) != 0)
-			first = sorted[i];
-		else if (!is_hash(unique) || strcmp(first, sorted[i]) != 0)
-			first_of[(size_t)(sorted[i] - base) / unique->size] =
-				(unsigned)((size_t)(first - base) / unique->size);
+		const char *element = sorted[i].element;
+
+		if (!elements_clash(unique, first, &sorted[i]))
+			first = &sorted[i];
+		else if (!is_hash(unique) || strcmp(first->element, element) != 0)
+			first_of[(size_t)(element - base) / unique->size] =
+				(unsigned)((size_t)(first->element - base) / unique->size);
 	}
 }
 
 void check_unique(struct reader *reader, const struct unique *unique, const void *base, unsigned n)
 {
-	const char **sorted = calloc(n + 1, sizeof(*sorted));
+	struct sorted *sorted = calloc(n + 1, sizeof(*sorted));
 	unsigned *first_of = calloc(n + 1, sizeof(*first_of));
 
 	if (sorted == NULL || first_of == NULL) {

@@ -6,6 +6,8 @@
 #ifndef WEIR_CONFIG_UNIQUE_H
 #define WEIR_CONFIG_UNIQUE_H
 
+#include <stdint.h>
+
 #include "json/read.h"
 
 /*
@@ -20,6 +22,7 @@ struct unique {
 	bool by_name; /* members of an object: the place of an element is the name it begins with */
 	bool (*known)(const void *element);
 	int (*compare)(const void *a, const void *b);
+	uint32_t (*hash)(const void *element); /* of those that clash the same; NULL: of all */
 };
 
 /* Reports each of n elements that clashes with one before it. n log n. */
@@ -28,6 +31,7 @@ void check_unique(struct reader *reader, const struct unique *unique, const void
 /* For arrays of structs that begin with their name. */
 bool name_known(const void *element);
 int name_compare(const void *a, const void *b);
+uint32_t name_first_hash(const void *element);
 int hash_compare(const void *a, const void *b); /* of different names with one hash */
 
 #endif
