@@ -11,8 +11,7 @@
 #include "json/read.h"
 
 /*
- * compare() orders elements, 0 when they clash; known() leaves out elements that were refused
- * already.
+ * compare() is 0 of elements that clash; known() leaves out elements that were refused already.
  */
 struct unique {
 	const struct json_path *array;
@@ -22,10 +21,11 @@ struct unique {
 	bool by_name; /* members of an object: the place of an element is the name it begins with */
 	bool (*known)(const void *element);
 	int (*compare)(const void *a, const void *b);
-	uint32_t (*hash)(const void *element); /* of those that clash the same; NULL: of all */
+	uint32_t (*hash)(
+		const void *element); /* the same of those that clash; NULL: they are few */
 };
 
-/* Reports each of n elements that clashes with one before it. n log n. */
+/* Reports each of n elements that clashes with one before it. */
 void check_unique(struct reader *reader, const struct unique *unique, const void *base, unsigned n);
 
 /* For arrays of structs that begin with their name. */
