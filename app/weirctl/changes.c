@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The commands "apply", "confirm", "rollback", "history" and "change", and changes of one policy.
+ * The commands "apply", "confirm", "rollback", "history" and "change", and changes of policies.
  */
 #include "command.h"
 
@@ -16,15 +16,19 @@
 #include "ask/member.h"
 #include "change/edit.h"
 #include "config/lists.h"
+#include "edit_file.h"
 #include "field.h"
+#include "json/json_text.h"
 #include "load_file.h"
 
-#define LOOK_MS   50
+#define LOOK_MS 50
+#define SOON_MS \
+	2 /* between the first looks: then an eighth of the time so far, until it is LOOK_MS */
 #define EDIT_MOST 3500 /* bytes of an edit in a request: see TELEMETRY_MAX_REQUEST */
 
 /* As long as the largest configuration may take; and as another's change is waited for. */
-#define CHANGE_LOOKS (120 * 1000 / LOOK_MS)
-#define BUSY_LOOKS   (10 * 1000 / LOOK_MS)
+#define CHANGE_MS (120 * 1000)
+#define BUSY_MS   (10 * 1000)
 
 /* Lines of history without a word, and what of a change is shown in one. */
 #define HISTORY_USUAL 20
@@ -55,13 +59,24 @@ static int seal_text(const char *text)
 	return -1;
 }
 
+/* A pause that is short when little time has passed; returns how long it was, in ms. */
+static unsigned look_again(struct source *source, unsigned waited)
+{
+	unsigned ms = waited / 8 > SOON_MS ? waited / 8 : SOON_MS;
+
+	ms = ms < LOOK_MS ? ms : LOOK_MS;
+	source->pause(source, ms);
+	return ms;
+}
+
 /* Asks until no other change is under way; the answer. */
 static int ask_when_free(struct source *source, const char *request, int given, json_t **answer)
 {
+	unsigned waited = 0;
 	int ret = -ENOSYS;
 
 	*answer = NULL;
-	for (unsigned i = 0; i < BUSY_LOOKS; i++) {
+	while (waited < BUSY_MS) {
 		int taken = -1;
 
 		json_decref(*answer);
@@ -76,21 +91,23 @@ static int ask_when_free(struct source *source, const char *request, int given, 
 			close(taken);
 		if (ret || !json_is_true(json_object_get(*answer, "busy")))
 			break;
-		source->pause(source, LOOK_MS);
+		waited += look_again(source, waited);
 	}
 	return ret;
 }
 
 static int wait_for_change(struct source *source, const json_t *serial, json_t **document)
 {
-	for (unsigned i = 0; i < CHANGE_LOOKS; i++) {
+	unsigned waited = 0;
+
+	while (waited < CHANGE_MS) {
 		int ret = source_get(source, "/weir/change", document);
 
 		if (ret || json_equal(member_at(*document, "last.serial"), serial))
 			return ret;
 		json_decref(*document);
 		*document = NULL;
-		source->pause(source, LOOK_MS);
+		waited += look_again(source, waited);
 	}
 	return -ETIMEDOUT;
 }
@@ -157,10 +174,17 @@ bool policy_change_check(const struct request *request)
 
 	if (request->n_words < 2)
 		return true;
+	if (strcmp(request->word, "apply") == 0) {
+		if (request->n_words > 2)
+			fprintf(stderr, "weirctl: %s: one word too many\n", request->words[2]);
+		return request->n_words == 2;
+	}
 	for (unsigned i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
 		if (strcmp(request->word, verbs[i]) == 0)
 			return true;
-	fprintf(stderr, "weirctl: %s: expected add, set or remove before the policy's name\n",
+	fprintf(stderr,
+		"weirctl: %s: expected add, set or remove before the policy's name, or apply "
+		"before a file\n",
 		request->word);
 	return false;
 }
@@ -168,10 +192,11 @@ bool policy_change_check(const struct request *request)
 /* What is too long for a request goes as a descriptor. */
 static int make_edit(struct source *source, const json_t *edit, json_t **document)
 {
-	char *text = json_dumps(edit, JSON_COMPACT), *ask = NULL;
+	size_t len;
+	char *text = json_text(edit, JSON_TEXT_PLAIN, &len), *ask = NULL;
 	int fd = -1, ret = -ENOMEM;
 
-	if (text && strlen(text) > EDIT_MOST)
+	if (text && len > EDIT_MOST)
 		fd = seal_text(text);
 	if (fd >= 0)
 		ret = make_change(source, "/weir/policy_change", fd, document);
@@ -184,6 +209,21 @@ static int make_edit(struct source *source, const json_t *edit, json_t **documen
 	return ret;
 }
 
+/* What words say, or a file that has as many as there are. NULL: refused, and said. */
+static json_t *edit_of_request(const struct request *request)
+{
+	json_t *edit;
+
+	if (strcmp(request->word, "apply") == 0)
+		return edits_load(request->words[1], stderr);
+	edit = policy_edit_parse(request->word, request->words[1],
+		(char *const *)(uintptr_t)(request->words + 2), request->n_words - 2, stderr);
+	if (edit && lists_expand_edit(edit, stderr) == 0)
+		return edit;
+	json_decref(edit);
+	return NULL;
+}
+
 int policy_gather(struct source *source, const struct request *request, json_t **document)
 {
 	json_t *edit;
@@ -192,11 +232,11 @@ int policy_gather(struct source *source, const struct request *request, json_t *
 	if (request->n_words < 2)
 		return source_get_of(source, "/weir/policy", request->word, document);
 	*document = NULL;
-	edit = policy_edit_parse(request->word, request->words[1],
-		(char *const *)(uintptr_t)(request->words + 2), request->n_words - 2, stderr);
-	if (!edit || lists_expand_edit(edit, stderr) < 0) {
-		json_decref(edit);
-		*document = json_pack("{s:s}", "refused", "that is no change of a policy");
+	edit = edit_of_request(request);
+	if (!edit) {
+		*document = json_pack("{s:s}", "refused",
+			strcmp(request->word, "apply") == 0 ? "the file is refused"
+							    : "that is no change of a policy");
 		return 0;
 	}
 	ret = make_edit(source, edit, document);
@@ -229,6 +269,7 @@ int change_print(const json_t *document, struct view *view)
 		{"removed", "last.removed", KIND_COUNT},
 		{"changed", "last.changed", KIND_COUNT},
 		{"unchanged", "last.unchanged", KIND_COUNT},
+		{"took", "last.took_ms", KIND_MS},
 	};
 	const json_t *messages = member_at(document, "last.messages");
 	int ret = fields_detail(document, FIELDS(fields), view);

@@ -29,11 +29,14 @@ const struct command commands[] = {
 		.example = "policies --sort drops 10", .takes = true, .counts = true,
 		.options = OPTION_SORT, .check = policies_words_check, .gather = policies_gather,
 		.print = policies_print},
-	{"policy", "[add|set|remove] POLICY [KEY=VALUE]...",
-		"all that is known of one, or changes it",
+	{"policy", "[add|set|remove] POLICY [KEY=VALUE]..., or apply FILE",
+		"all that is known of one, or changes it, or many",
 		.more = "A value is JSON, or text; null takes a key away. No other policy is "
 			"touched, and it stays so on top of the file that weir was started with, "
-			"unless that gets another policy of this name.",
+			"unless that gets another policy of this name. apply makes all changes of "
+			"a file or none, and no packet sees some of them; - is standard input. "
+			"FILE has an array of them, or one a line: {\"do\": \"set\", \"name\": "
+			"\"video\", \"keys\": {\"limit\": \"5Mbit/s\"}}.",
 		.example = "policy set video limit=5Mbit/s match.dst=203.0.113.0/24", .wants = true,
 		.many = true, .names = NAMES_POLICIES, .check = policy_change_check,
 		.gather = policy_gather, .print = policy_or_change_print,

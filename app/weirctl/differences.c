@@ -7,6 +7,7 @@
 #include "command.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -166,7 +167,7 @@ int diff_gather(struct source *source, const struct request *request, json_t **d
 {
 	json_t *file = load_checked(request->word, stderr), *running = NULL, *changes;
 	char *said = NULL;
-	size_t size;
+	size_t size, n;
 	FILE *restart;
 	int ret;
 
@@ -176,7 +177,7 @@ int diff_gather(struct source *source, const struct request *request, json_t **d
 		return *document ? 0 : -ENOMEM;
 	}
 	ret = ask_running(source, &running);
-	changes = ret ? NULL : changes_between(running, file);
+	changes = ret ? NULL : changes_between(running, file, SIZE_MAX, &n);
 	restart = open_memstream(&said, &size);
 	if (ret == 0 && changes && restart)
 		ret = compare_in_force(running, file, request->word, changes, restart);

@@ -4,13 +4,12 @@
 #include "policy/diff.h"
 #include "policy/kind.h"
 #include "policy/matches.h"
+#include "policy/names.h"
 #include "policy/schedule.h"
 #include "policy/trial.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -235,41 +234,15 @@ static uint8_t policy_changes(const struct config *old, const struct policy *bef
 			 (kind_equal(before, policy) ? 0 : POLICY_ANEW));
 }
 
-/* Policies begin with their name, so that one stands for the other here. */
-static int compare_policy_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static const char **sort_names(const struct config *config)
-{
-	const char **names = calloc((size_t)config->n_policies + 1, sizeof(*names));
-
-	for (unsigned i = 0; names && i < config->n_policies; i++)
-		names[i] = config->policies[i].name;
-	if (names)
-		qsort(names, config->n_policies, sizeof(*names), compare_policy_names);
-	return names;
-}
-
-static unsigned find_policy(const struct config *config, const char *const *names, const char *name)
-{
-	const char *const *found = bsearch(
-		&name, names, config->n_policies, sizeof(*names), compare_policy_names);
-
-	if (!found)
-		return POLICY_NEW;
-	return (unsigned)((const struct policy *)(const void *)*found - config->policies);
-}
-
 static void diff_policies(struct config_diff *diff, const struct config *old,
-	const struct config *config, const char *const *names)
+	const struct config *config, const struct policy_names *names)
 {
 	for (unsigned i = 0; i < diff->n; i++) {
 		const struct policy *policy = &config->policies[i];
 
-		diff->from[i] = find_policy(old, names, policy->name);
-		if (diff->from[i] == POLICY_NEW) {
+		diff->from[i] = policy_names_find(names, policy->name);
+		if (diff->from[i] == old->n_policies) {
+			diff->from[i] = POLICY_NEW;
 			diff->changes[i] = POLICY_ADDED;
 			diff->added++;
 			continue;
@@ -285,20 +258,21 @@ static int make_diff(
 	const struct config *old, const struct config *config, struct config_diff **out)
 {
 	struct config_diff *diff = calloc(1, sizeof(*diff));
-	const char **names = sort_names(old);
+	struct policy_names *names;
+	int ret = policy_names_create(old->policies, old->n_policies, &names);
 
 	if (diff) {
 		diff->n = config->n_policies;
 		diff->from = calloc((size_t)diff->n + 1, sizeof(*diff->from));
 		diff->changes = calloc((size_t)diff->n + 1, sizeof(*diff->changes));
 	}
-	if (!diff || !names || !diff->from || !diff->changes) {
-		free(names);
+	if (ret || !diff || !diff->from || !diff->changes) {
+		policy_names_destroy(names);
 		config_diff_free(diff);
 		return -ENOMEM;
 	}
 	diff_policies(diff, old, config, names);
-	free(names);
+	policy_names_destroy(names);
 	*out = diff;
 	return 0;
 }
@@ -334,5 +308,3 @@ void config_diff_free(struct config_diff *diff)
 	free(diff->changes);
 	free(diff);
 }
-
-static_assert(offsetof(struct policy, name) == 0, "a policy begins with its name");

@@ -47,7 +47,7 @@ unsigned config_fixed(
 /*
  * Compares them. Returns 0 and a diff for config_diff_free(); -EINVAL when something else than the
  * policies differs, each place reported to err as `FILE: gossip.roster: cannot change while the
- * limiter runs: restart it`; or -ENOMEM. In neither case has anything changed. n log n.
+ * limiter runs: restart it`; or -ENOMEM. In neither case has anything changed.
  */
 int config_diff(const struct config *old, const struct config *config, const char *file, FILE *err,
 	struct config_diff **out);

@@ -5,57 +5,49 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/hash.h"
+#include "base/name_table.h"
 
-#define PLACES_LEAST 8
-#define PLACE_FREE   UINT32_MAX
-
-/* Half of the places are free at least, so that a search ends soon, and ends at all. */
 struct policy_names {
-	const struct policy *policies;
 	unsigned n;
-	uint32_t mask;     /* of places, a power of two */
-	uint32_t places[]; /* indices of policies, each at the first free place from its hash on */
+	struct name_table *table;
 };
 
-static uint32_t place_of(const struct policy_names *names, const char *name)
+static int name_all(struct policy_names *names, const struct policy *policies)
 {
-	uint32_t at = name_hash(name) & names->mask;
+	int ret = name_table_create(names->n, &names->table);
 
-	while (names->places[at] != PLACE_FREE &&
-		strcmp(names->policies[names->places[at]].name, name) != 0)
-		at = (at + 1) & names->mask;
-	return at;
+	for (unsigned i = 0; ret == 0 && i < names->n; i++)
+		ret = name_table_set(names->table, policies[i].name, i);
+	return ret;
 }
 
 int policy_names_create(const struct policy *policies, unsigned n, struct policy_names **out)
 {
-	struct policy_names *names;
-	size_t places = PLACES_LEAST;
+	struct policy_names *names = calloc(1, sizeof(*names));
 
-	while (places < 2 * (size_t)n)
-		places *= 2;
-	names = malloc(sizeof(*names) + places * sizeof(names->places[0]));
-	*out = names;
+	*out = NULL;
 	if (!names)
 		return -ENOMEM;
-	*names = (struct policy_names){policies, n, (uint32_t)places - 1};
-	memset(names->places, 0xff, places * sizeof(names->places[0]));
-	for (unsigned i = 0; i < n; i++)
-		names->places[place_of(names, policies[i].name)] = i;
+	names->n = n;
+	if (name_all(names, policies)) {
+		policy_names_destroy(names);
+		return -ENOMEM;
+	}
+	*out = names;
 	return 0;
 }
 
 void policy_names_destroy(struct policy_names *names)
 {
+	if (names)
+		name_table_destroy(names->table);
 	free(names);
 }
 
 unsigned policy_names_find(const struct policy_names *names, const char *name)
 {
-	uint32_t index = name ? names->places[place_of(names, name)] : PLACE_FREE;
+	uint32_t index = name ? name_table_find(names->table, name) : NAME_NONE;
 
-	return index == PLACE_FREE ? names->n : index;
+	return index == NAME_NONE ? names->n : index;
 }

@@ -5,7 +5,9 @@
 
 Runs in a network namespace of its own; veth pairs there are the cables, as in reload.py.
 
-Usage: changes.py [--times N] [--policies N] [SCENARIO...]. WEIR_SEED chooses other changes.
+Usage: changes.py [--times N] [--policies N] [--edits N] [--rounds N] [SCENARIO...]. WEIR_SEED
+chooses other changes. `changes.py --edits 10000 --rounds 20 transaction` says how long large
+transactions take: the least and the median of so many of a kind.
 """
 
 import fcntl
@@ -19,7 +21,7 @@ import time
 
 import box
 from box import expect, wait_until
-from reload import Receiver, Wire, counted, frame, policy, sending
+from reload import Receiver, Wire, counted, frame, names, policy, sending
 
 SEED = int(os.environ.get("WEIR_SEED", "1"))
 RINGS = box.wire("net_ring0", "net_ring1")
@@ -29,17 +31,17 @@ F_ADD_SEALS, SEALS = 1033, 0xf  # Linux
 
 
 def options():
-    """--times and --policies, which are taken out of the arguments."""
-    found = {"--times": 24, "--policies": 300}
+    """Numbers, which are taken out of the arguments."""
+    found = {"--times": 24, "--policies": 300, "--edits": 3000, "--rounds": 1}
     for name in found:
         if name in sys.argv:
             at = sys.argv.index(name)
             found[name] = int(sys.argv[at + 1])
             del sys.argv[at:at + 2]
-    return found["--times"], found["--policies"]
+    return found.values()
 
 
-TIMES, POLICIES = options()
+TIMES, POLICIES, EDITS, ROUNDS = options()
 
 
 def keeping(scene, config, name="box1"):
@@ -85,13 +87,19 @@ def begin(weir, request, descriptor=None):
     return wait_until(begun, "another change is under way")
 
 
-def apply(weir, config, seconds=0):
-    """Puts another configuration in force."""
+def begin_with(weir, request, text):
+    """Begins a change with a text that goes along."""
     with open(os.memfd_create("weir", os.MFD_ALLOW_SEALING), "w+b") as file:
-        file.write(json.dumps(config).encode())
+        file.write(text.encode())
         file.flush()
         fcntl.fcntl(file, F_ADD_SEALS, SEALS)
-        return begin(weir, f"/weir/apply,{seconds}" if seconds else "/weir/apply", file.fileno())
+        return begin(weir, request, file.fileno())
+
+
+def apply(weir, config, seconds=0):
+    """Puts another configuration in force."""
+    return begin_with(weir, f"/weir/apply,{seconds}" if seconds else "/weir/apply",
+                      json.dumps(config))
 
 
 def edit(weir, verb, name, **keys):
@@ -109,9 +117,9 @@ def running(weir):
     return json.loads("\n".join(line for line in text.splitlines() if not line.startswith("//")))
 
 
-def limits(weir, *names):
+def limits(weir, *whom):
     """What those policies enforce; None: there is none."""
-    found = [weir.get(f"/weir/policy,{name}") for name in names]
+    found = [weir.get(f"/weir/policy,{name}") for name in whom]
     return [one and one["limit_bps"] for one in found]
 
 
@@ -514,7 +522,192 @@ def mixed(scene):
     return f"{TIMES} changes of {POLICIES} policies, {kills} kills; {sent} packets, {left} of stays"
 
 
-SCENARIOS = [last_good, key_that_will_not_do, confirmed, singly, operator, lists, mixed]
+class Stream:
+    """Packets for every policy that has some, all the time, and how each is counted."""
+
+    def __init__(self, wire, prefixes):
+        self.wire = wire
+        self.owners = {f"10.{1 + i}.0": name for i, name in enumerate(("stays", "tight"))}
+        self.owners |= prefixes
+        self.order = list(self.owners)
+        self.sent = dict.fromkeys(self.order, 0)
+
+    def next(self, serial):
+        """To each prefix in turn."""
+        prefix = self.order[serial % len(self.order)]
+        self.sent[prefix] += 1
+        return frame(f"{prefix}.{serial // len(self.order) % 250}", 100)
+
+
+def prefix_of(i):
+    """The first three bytes of the addresses of a policy."""
+    return f"11.{i >> 8}.{i & 255}"
+
+
+def edits_of(verb, whom, **keys):
+    """One edit for each."""
+    return [{"do": verb, "name": name, "keys": keys} for name in whom]
+
+
+def names_at(n, stage):
+    """All policies; 3 of 10 have been exchanged so often."""
+    gone = n * 3 // 10
+    first = [f"p{i}" if stage == 0 else f"q{stage}-{i}" for i in range(gone)]
+    return first + [f"p{i}" for i in range(gone, n)]
+
+
+def limited(n, stage, serial):
+    """All have another limit."""
+    return edits_of("set", names_at(n, stage), limit=f"{2 + serial % 7}Gbit/s")
+
+
+def renewed(n, stage):
+    """3 of 10 go, others come in their place for the same packets, and 4 have another limit."""
+    gone, there = n * 3 // 10, n * 7 // 10
+    added = [{"do": "add", "name": f"q{stage + 1}-{i}", "keys": {
+        "limit": "1Gbit/s", "match": {"direction": "a-to-b", "dst": f"{prefix_of(i)}.0/24"}}}
+             for i in range(gone)]
+    return (edits_of("remove", names_at(n, stage)[:gone]) + added
+            + edits_of("set", names_at(n, stage)[gone:there], limit=f"{10 + stage % 5}Gbit/s"))
+
+
+def transact(weir, edits):
+    """All edits in one change: how it ended, and the milliseconds until that was answered."""
+    text = json.dumps(edits)
+    began = time.monotonic()
+    answer = begin_with(weir, "/weir/policy_change", text)
+    while (last := weir.get("/weir/change")["last"] or {}).get("serial") != answer["started"]:
+        time.sleep(0.002)
+    expect(last["ok"] and last["not_kept"] is None, f"{last}")
+    return last, (time.monotonic() - began) * 1e3
+
+
+def transact_by_hand(scene, weir, edits):
+    """As transact(), by weirctl, from a file with one edit a line."""
+    path = scene.path("edits.jsonl")
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(one) + "\n" for one in edits)
+    began = time.monotonic()
+    ctl(weir, "policy", "apply", path)
+    return weir.get("/weir/change")["last"], (time.monotonic() - began) * 1e3
+
+
+def wrong_transactions(weir, n):
+    """One mistake among many edits: it is named, and nothing has changed."""
+    sets = edits_of("set", (f"p{i}" for i in range(n)), limit="7Gbit/s")
+    before = weir.get("/weir/change")["runs"]["number"]
+    for at, edit_, why in ((17, {"do": "set", "name": "x", "keys": {}},
+                            'edits[17].name: "x": there is none of that name'),
+                           (n - 1, {"do": "add", "name": "p0", "keys": {}},
+                            f'edits[{n - 1}].name: "p0": there is one of that name'),
+                           (3, {"do": "set", "name": "p3", "keys": {"limit": "7Gbit"}},
+                            '"p3".limit: "7Gbit": expected bit/s'),
+                           (4, {"do": "set", "name": "p4", "keys": {"match.dst": "11.0.9.0/24"}},
+                            "a match of its own")):
+        edits = sets[:at] + [edit_] + sets[at + 1:]
+        last = ended(weir, begin_with(weir, "/weir/policy_change", json.dumps(edits)))
+        expect(not last["ok"] and any(why in text for text in last["messages"]), f"{why}: {last}")
+    expect(limits(weir, "p0", "p3", "p4") == [1000 * M] * 3, "as they were")
+    expect(weir.get("/weir/change")["runs"]["number"] == before, "nothing is kept")
+
+
+def file_is_overruled(weir):
+    """A file that had been known well is written again: what is changed after that outlives it."""
+    weir.config["policies"][0] = weir.config["policies"][0] | {"limit": "9Gbit/s"}
+    weir.write()
+    good(weir, edit(weir, "set", "tight", note="later"))
+    crash(weir)
+    change(weir)
+    expect(limits(weir, "stays") == [1000 * M], "what ran runs, and not the file")
+
+
+def transactions(scene, weir, n):
+    """All kinds of them, so often: their kinds, milliseconds until in force and until answered."""
+    for stage in range(ROUNDS):
+        for what, edits, by_hand in (("set", limited(n, stage, 2 * stage), False),
+                                     ("add, remove, set", renewed(n, stage), False),
+                                     ("weirctl", limited(n, stage + 1, 2 * stage + 1), True)):
+            if by_hand:
+                last, answered = transact_by_hand(scene, weir, edits)
+            else:
+                last, answered = transact(weir, edits)
+            expect(last["added"] + last["removed"] + last["changed"] == len(edits), f"{last}")
+            yield what, last["took_ms"], answered
+            change(weir)
+
+
+def in_words(figures):
+    """The least and the median of each kind."""
+    words = []
+    for what in dict.fromkeys(figure[0] for figure in figures):
+        parts = []
+        for column, until in ((1, "in force"), (2, "durable")):
+            ms = sorted(figure[column] for figure in figures if figure[0] == what)
+            parts.append(f"{until} in {ms[0]:.0f} ({ms[len(ms) // 2]:.0f}) ms")
+        words.append(f"{what}: {', '.join(parts)}")
+    return "; ".join(words)
+
+
+def judged_rightly(weir, stream, tight, seconds):
+    """No packet was unmatched, or dropped below its policy's limit, or passed above it."""
+    expect(weir.total("unmatched_packets") == 0, "a packet that no policy took")
+    gone = weir.get("/weir/config")["removed_policies"]
+    dropped = gone["dropped_packets"] + sum(
+        weir.get(f"/weir/policy,{name}")["dropped"]["packets"]
+        for name in names(weir) if name != "tight")
+    expect(dropped == 0, f"{dropped} drops below the limit")
+    expect(counted(weir, "stays") == stream.sent["10.1.0"], "each of stays, once")
+    now = weir.get("/weir/policy,tight")
+    passed = now["passed"]["bytes"] - tight["passed"]["bytes"]
+    expect(passed <= 1000 * seconds + now["burst_bytes"], f"{passed} bytes in {seconds} s")
+    expect(now["dropped"]["packets"] > 0, "more than tight may have")
+
+
+def transaction(scene):
+    """One change of many policies under traffic: no packet is unmatched, counted twice, or judged
+    by another limit than that of its policy, before or after."""
+    n = EDITS
+    flowing = {prefix_of(i): f"p{i}" for i in range(0, n, max(1, n // 20))}
+    tight = STAY[1] | {"burst": "2kB"}
+    wire = Wire(scene, [STAY[0], tight]
+                + [policy(f"p{i}", f"{prefix_of(i)}.0/24") for i in range(n)],
+                workers=[1])  # which leaves control and its changes a CPU of their own
+    weir = wire.weir
+    weir.kill()
+    weir.arguments = ["--state", scene.path("box1.state")]
+    weir.start()
+    wire.watch = box.Client(weir.socket)
+    try:
+        change(weir)
+        wrong_transactions(weir, n)
+        # A file that was written just now is read again by each change, which is not measured.
+        wait_until(lambda: time.time() > os.stat(weir.config_path).st_ctime + 4, "an older file")
+        good(weir, edit(weir, "set", "tight", note="as it is"))
+        stream = Stream(wire, flowing)
+        began, tight = time.monotonic(), weir.get("/weir/policy,tight")
+        receiver = Count()
+        with sending(wire, stream.next):
+            figures = list(transactions(scene, weir, n))
+        wire.check()
+        judged_rightly(weir, stream, tight, time.monotonic() - began)
+        wait_until(lambda: receiver.seen.count(1) >= stream.sent["10.1.0"], "all to leave")
+        receiver.close()
+        expect(receiver.seen.count(1) == stream.sent["10.1.0"], "each of stays leaves, once")
+        lines = [line for line in history(weir) if line["what"] == "policy" and line["ok"]]
+        expect([line["n_changes"] for line in lines[:3]] == [n, len(renewed(n, 0)), n]
+               and all(len(line["changes"]) <= 16 for line in lines), f"{lines[0]}")
+        singly = weir.get("/weir/change")["runs"]["n_singles"]
+        expect(singly == 1 + n + n * 3 // 10, f"{singly} changed singly: who came and went is gone")
+        file_is_overruled(weir)
+        weir.stop()
+    finally:
+        weir.kill()
+        wire.close()
+    return f"{n} edits, {ROUNDS} times, least (median): {in_words(figures)}; {wire.sent} packets"
+
+
+SCENARIOS = [last_good, key_that_will_not_do, confirmed, singly, operator, lists, mixed,
+             transaction]
 
 if __name__ == "__main__":
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))

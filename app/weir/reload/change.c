@@ -17,6 +17,7 @@
 #include "config/load.h"
 #include "instance.h"
 #include "json/copy.h"
+#include "json/seen.h"
 #include "kept.h"
 #include "machine_errors.h"
 
@@ -57,17 +58,23 @@ void change_clear(struct change *change)
 static int load_document(struct change *change, struct instance *inst, FILE *err)
 {
 	struct diagnostics diagnostics;
+	struct seen *seen = NULL;
 	struct config_load load = {.path = inst->file,
 		.running = inst->config,
 		.diagnostics = &diagnostics,
 		.also = key_errors,
-		.document = inst->kept ? &change->document : NULL};
+		.document = inst->kept ? &change->document : NULL,
+		.seen = &seen};
 	int ret;
 
 	diagnostics_init(&diagnostics, err, DIAGNOSTICS_TEXT);
 	ret = config_load_with(&load, &change->config);
 	if (ret == 0 && change->document)
 		ret = configuration_digest(change->document, change->file_digest);
+	if (ret == 0 && change->document)
+		kept_know_file(inst->kept, seen, change->file_digest);
+	else
+		seen_free(seen);
 	return ret;
 }
 
@@ -83,7 +90,7 @@ static int judge_document(struct change *change, struct instance *inst, const ch
 static int read_running(
 	const struct change *change, struct kept *kept, FILE *err, struct keep_record *record)
 {
-	int ret = change->running ? keep_read(kept->keep, change->running, record) : -ENOENT;
+	int ret = change->running ? kept_read(kept, change->running, record) : -ENOENT;
 
 	if (ret)
 		fprintf(err, "%s: what runs is not kept there: %s\n", kept->directory,
@@ -103,7 +110,7 @@ static int read_reload(struct change *change, struct instance *inst, json_t **si
 	struct keep_record running;
 	int ret = load_document(change, inst, err);
 
-	if (ret || !kept || !change->running || keep_read(kept->keep, change->running, &running))
+	if (ret || !kept || !change->running || kept_read(kept, change->running, &running))
 		return ret;
 	*singles = singles_of(&running);
 	if (!*singles)
@@ -142,9 +149,10 @@ static int parse_descriptor(int fd, const char *what, json_t **document, FILE *e
 		return -errno;
 	*document = json_loadb(text, (size_t)st.st_size, JSON_REJECT_DUPLICATES, &error);
 	munmap(text, (size_t)st.st_size);
-	if (json_is_object(*document))
+	if (*document)
 		return 0;
-	fprintf(err, "what was sent is no JSON object: %s\n", error.text);
+	fprintf(err, "what was sent is no JSON: %s at line %d, column %d\n", error.text, error.line,
+		error.column);
 	return -EINVAL;
 }
 
@@ -152,32 +160,39 @@ static int read_apply(struct change *change, struct instance *inst, FILE *err)
 {
 	int ret = parse_descriptor(change->request.fd, "a configuration", &change->document, err);
 
+	if (ret == 0 && !json_is_object(change->document)) {
+		fputs("what was sent is no JSON object\n", err);
+		ret = -EINVAL;
+	}
 	return ret ? ret : judge_document(change, inst, "what is to be applied", err);
 }
 
 static int read_policy(struct change *change, struct instance *inst, json_t **singles, FILE *err)
 {
+	json_t **edit = &change->request.edit;
 	struct keep_record running;
-	const char *name;
 	int ret = 0;
 
-	if (!change->request.edit)
-		ret = parse_descriptor(change->request.fd, "a change", &change->request.edit, err);
+	if (!*edit)
+		ret = parse_descriptor(change->request.fd, "changes of policies", edit, err);
 	if (ret == 0)
 		ret = read_running(change, inst->kept, err, &running);
 	if (ret)
 		return ret;
-	name = json_string_value(json_object_get(change->request.edit, "name"));
 	*singles = singles_of(&running);
-	if (!*singles)
-		ret = -ENOMEM;
-	else if (name)
-		ret = singles_note(*singles, running.configuration, name);
+	change->document = whole_copy(running.configuration); /* in which policies will be others */
+	ret = *singles && change->document ? singles_note(*singles, running.configuration, *edit)
+					   : -ENOMEM;
 	if (ret == 0)
-		ret = policy_edit_apply(running.configuration, change->request.edit, err);
-	change->document = json_incref(running.configuration);
+		ret = policy_edits_apply(change->document, *edit, err);
+	if (ret == 0)
+		ret = singles_forget(*singles, change->document);
 	keep_record_free(&running);
-	return ret ? ret : judge_document(change, inst, "the policies with this one", err);
+	if (ret)
+		return ret;
+	return judge_document(change, inst,
+		json_is_array(*edit) ? "the policies with these" : "the policies with this one",
+		err);
 }
 
 static int read_rollback(struct change *change, struct instance *inst, json_t **singles, FILE *err)
@@ -228,16 +243,23 @@ static int read_undo(struct change *change, struct instance *inst, FILE *err)
 static void digest_file(const struct instance *inst, char digest[CHANGE_DIGEST_MAX])
 {
 	struct diagnostics diagnostics;
+	struct seen *seen = NULL;
 	json_t *document = NULL;
 	char *unsaid = NULL;
 	size_t size;
-	FILE *nobody = open_memstream(&unsaid, &size);
+	FILE *nobody;
 
+	if (kept_knows_file(inst->kept, digest))
+		return;
+	nobody = open_memstream(&unsaid, &size);
 	if (!nobody)
 		return;
 	diagnostics_init(&diagnostics, nobody, DIAGNOSTICS_TEXT);
-	if (config_load_document(inst->file, &diagnostics, &document) == 0 && document)
-		configuration_digest(document, digest);
+	if (config_load_document(inst->file, &diagnostics, &document, &seen) == 0 && document &&
+		configuration_digest(document, digest) == 0)
+		kept_know_file(inst->kept, seen, digest);
+	else
+		seen_free(seen);
 	json_decref(document);
 	fclose(nobody);
 	free(unsaid);
@@ -268,14 +290,11 @@ static void list_changes(struct change *change, struct kept *kept)
 	json_t *listed;
 	size_t n;
 
-	if (!change->running || keep_read(kept->keep, change->running, &before))
+	if (!change->running || kept_read(kept, change->running, &before))
 		return;
-	listed = changes_between(before.configuration, change->document);
+	listed = changes_between(before.configuration, change->document, LISTED_MOST, &n);
 	keep_record_free(&before);
-	n = json_array_size(listed);
 	json_object_set_new(change->line, "n_changes", json_integer((json_int_t)n));
-	while (json_array_size(listed) > LISTED_MOST)
-		json_array_remove(listed, json_array_size(listed) - 1);
 	shorten_values(listed);
 	json_object_set_new(change->line, "changes", listed);
 }
@@ -302,7 +321,10 @@ static int describe_change(struct change *change, struct instance *inst, const j
 {
 	if (change->request.kind != CHANGE_RELOAD)
 		digest_file(inst, change->file_digest);
-	change->about = about_make(change->line, change->document, change->file_digest, singles);
+	/* There is no hurry with the digest of a file with edits. */
+	change->about = about_make(change->line,
+		change->request.kind == CHANGE_POLICY ? NULL : change->document,
+		change->file_digest, singles);
 	return change->about ? 0 : -ENOMEM;
 }
 
@@ -336,17 +358,20 @@ int change_read(struct change *change, struct instance *inst, FILE *err)
 }
 
 /* Nothing of what is kept would differ. */
-static bool is_kept_already(const struct change *change, const struct kept *kept)
+static bool is_kept_already(const struct change *change, struct kept *kept)
 {
-	static const char *const same[] = {"digest", "file_digest", "singles"};
+	struct keep_record running;
+	bool same;
 
-	if (!kept->about || !change->running)
+	if (!kept->about || !change->running || kept_read(kept, change->running, &running))
 		return false;
-	for (unsigned i = 0; i < sizeof(same) / sizeof(*same); i++)
-		if (!json_equal(json_object_get(kept->about, same[i]),
-			    json_object_get(change->about, same[i])))
-			return false;
-	return true;
+	same = json_equal(running.configuration, change->document) &&
+	       json_equal(json_object_get(kept->about, "file_digest"),
+		       json_object_get(change->about, "file_digest")) &&
+	       json_equal(json_object_get(kept->about, "singles"),
+		       json_object_get(change->about, "singles"));
+	keep_record_free(&running);
+	return same;
 }
 
 /* Somebody has it anyway: the file is on disk, or it runs already. */
@@ -375,14 +400,25 @@ int change_keep(struct change *change, struct instance *inst, FILE *err)
 
 	if (!kept || !change->document)
 		return 0;
-	list_changes(change, kept);
+	change->lists = true;
 	if (is_kept_already(change, kept))
 		change->number = change->running;
 	else if (!change->number)
 		ret = write_change(change, kept, err);
-	json_decref(change->document); /* it may be large */
-	change->document = NULL;
 	return ret;
+}
+
+/* What runs is in memory for the change that comes next; this one has what was before, to free. */
+static void exchange_configuration(struct change *change, struct kept *kept)
+{
+	json_t *before = kept->configuration;
+
+	if (change->request.kind == CHANGE_CONFIRM || !change->document)
+		return;
+	kept->configuration = NULL;
+	kept_have(kept, change->number, change->number ? json_incref(change->document) : NULL);
+	json_decref(change->document);
+	change->document = before;
 }
 
 /* What is in force becomes good, or what was on trial goes. */
@@ -423,10 +459,15 @@ static void complete_line(struct change *change, int error, const char *messages
 
 int change_end(struct change *change, struct kept *kept, int error, const char *messages)
 {
-	int ret = settle_records(change, kept->keep, error), said;
+	int ret, said;
 
+	if (change->lists)
+		list_changes(change, kept);
+	ret = settle_records(change, kept->keep, error);
 	complete_line(change, error, messages);
 	said = journal_add(kept->keep, change->line);
+	if (error == 0)
+		exchange_configuration(change, kept);
 	if (error == 0 && change->number)
 		change->file = keep_file(kept->keep, change->number);
 	return ret ? ret : said;

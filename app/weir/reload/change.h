@@ -23,7 +23,7 @@ struct kept;
 enum change_kind {
 	CHANGE_RELOAD,   /* the file is read again */
 	CHANGE_APPLY,    /* another configuration, whole */
-	CHANGE_POLICY,   /* one policy */
+	CHANGE_POLICY,   /* one policy, or several at once */
 	CHANGE_ROLLBACK, /* one that has been in force before */
 	CHANGE_CONFIRM,  /* what is in force stays */
 	CHANGE_UNDO,     /* it does not */
@@ -34,7 +34,7 @@ struct change_request {
 	enum change_kind kind;
 	int64_t uid, gid, pid; /* of who asks; uid -1: nobody does, it is a signal or the time */
 	int fd;             /* of an apply, or a policy: where it is read, sealed; ours to close */
-	json_t *edit;       /* of a policy (change/edit.h); ours; NULL: it is read from fd */
+	json_t *edit;       /* of policies (change/edit.h); ours; NULL: it is read from fd */
 	uint64_t number;    /* of a rollback: of the record, 0: the one before */
 	uint64_t within_ns; /* of an apply: the time there is to confirm it, 0: it is confirmed */
 };
@@ -50,6 +50,7 @@ struct change {
 	char file_digest[CHANGE_DIGEST_MAX]; /* "": the file cannot be read */
 	uint64_t number;                     /* of the record that is in force then; 0: none */
 	bool written;                        /* that is a new one */
+	bool lists;                          /* it is good: the line says what it changes */
 	int keep_error; /* why there is none; of a reload, which is in force all the same */
 	int file;       /* its record, to read; -1 */
 };
@@ -72,7 +73,7 @@ int change_end(struct change *change, struct kept *kept, int error, const char *
 /* What was asked for, in a word. */
 const char *change_word(enum change_kind kind);
 
-/* Frees what is there, not the struct. */
+/* Frees what is there, not the struct: large documents take their time. */
 void change_clear(struct change *change);
 
 #endif

@@ -13,6 +13,7 @@
 #include "change/singles.h"
 #include "config/load.h"
 #include "json/copy.h"
+#include "json/seen.h"
 #include "machine_errors.h"
 #include "requester.h"
 
@@ -53,6 +54,8 @@ void kept_close(struct kept *kept)
 	keep_close(kept->keep);
 	if (kept->running_file >= 0)
 		close(kept->running_file);
+	json_decref(kept->configuration);
+	seen_free(kept->file_seen);
 	json_decref(kept->about);
 	json_decref(kept->history);
 	json_decref(kept->document);
@@ -61,6 +64,48 @@ void kept_close(struct kept *kept)
 	free(kept->refused);
 	free(kept->trouble);
 	free(kept);
+}
+
+void kept_have(struct kept *kept, uint64_t number, json_t *configuration)
+{
+	json_decref(kept->configuration);
+	kept->configuration = configuration;
+	kept->configuration_of = configuration ? number : 0;
+}
+
+/* What is said of it is in memory as long as it runs. */
+int kept_read(struct kept *kept, uint64_t number, struct keep_record *record)
+{
+	int ret;
+
+	if (number && number == kept->configuration_of && kept->about) {
+		*record = (struct keep_record){
+			number, json_incref(kept->about), json_incref(kept->configuration)};
+		return 0;
+	}
+	ret = keep_read(kept->keep, number, record);
+	if (ret == 0 && number == kept->confirm.running)
+		kept_have(kept, number, json_incref(record->configuration));
+	return ret;
+}
+
+/* What was written just now could be written again, and look the same. */
+void kept_know_file(struct kept *kept, struct seen *seen, const char digest[CHANGE_DIGEST_MAX])
+{
+	seen_free(kept->file_seen);
+	kept->file_seen = seen_will_tell(seen) ? seen : NULL;
+	if (kept->file_seen)
+		memcpy(kept->file_digest, digest, sizeof(kept->file_digest));
+	else
+		seen_free(seen);
+}
+
+bool kept_knows_file(const struct kept *kept, char digest[CHANGE_DIGEST_MAX])
+{
+	if (!kept->file_seen || !seen_unchanged(kept->file_seen))
+		return false;
+	memcpy(digest, kept->file_digest, sizeof(kept->file_digest));
+	return true;
 }
 
 void kept_remember(struct kept *kept, json_t *line)
@@ -110,11 +155,24 @@ json_t *about_make(
 {
 	char own[CHANGE_DIGEST_MAX];
 
-	if (configuration_digest(document, own))
+	if (document && configuration_digest(document, own))
 		return NULL;
-	return json_pack("{s:O?, s:O?, s:O?, s:s, s:s, s:o}", "what", json_object_get(line, "what"),
-		"at", json_object_get(line, "at"), "user", json_object_get(line, "user"), "digest",
-		own, "file_digest", file_digest, "singles", whole_list(singles));
+	return json_pack("{s:O?, s:O?, s:O?, s:s*, s:s, s:o}", "what",
+		json_object_get(line, "what"), "at", json_object_get(line, "at"), "user",
+		json_object_get(line, "user"), "digest", document ? own : NULL, "file_digest",
+		file_digest, "singles", whole_list(singles));
+}
+
+bool kept_digest(const struct kept *kept, char digest[CHANGE_DIGEST_MAX])
+{
+	return kept->about && kept->configuration && !json_object_get(kept->about, "digest") &&
+	       configuration_digest(kept->configuration, digest) == 0;
+}
+
+void kept_put_digest(struct kept *kept, const char *digest)
+{
+	if (kept->about)
+		json_object_set_new(kept->about, "digest", json_string(digest));
 }
 
 static const char *about_text(const struct kept *kept, const char *key)
@@ -167,9 +225,14 @@ static struct keep_record read_good_below(struct kept *kept, uint64_t number, FI
 /* The record runs, and need not be written again. */
 static void run_record(struct kept *kept, struct keep_record *record)
 {
+	char digest[CHANGE_DIGEST_MAX];
+
 	kept->confirm.running = kept->confirm.good = record->number;
 	json_decref(kept->about);
 	kept->about = json_incref(record->about);
+	kept_have(kept, record->number, json_incref(record->configuration));
+	if (kept_digest(kept, digest))
+		kept_put_digest(kept, digest);
 	kept->running_file = keep_file(kept->keep, record->number);
 }
 
@@ -240,19 +303,19 @@ static int choose_file(struct kept *kept, json_t *document, const char *digest,
 }
 
 /* The file is good. */
-static int choose_good(struct kept *kept, json_t *document, const struct keep_record *record,
-	FILE *err, struct config **config)
+static int choose_good(struct kept *kept, json_t *document, const char *digest,
+	const struct keep_record *record, FILE *err, struct config **config)
 {
-	char digest[CHANGE_DIGEST_MAX];
 	const char *was = json_string_value(json_object_get(record->about, "file_digest"));
 	const char *own = json_string_value(json_object_get(record->about, "digest"));
+	char of_record[CHANGE_DIGEST_MAX];
 	struct config *kept_config;
-	int ret = configuration_digest(document, digest);
+	int ret;
 
-	if (ret)
-		return ret;
 	if (!was || strcmp(was, digest))
 		return choose_file(kept, document, digest, record, err, config);
+	if (!own && configuration_digest(record->configuration, of_record) == 0)
+		own = of_record;
 	if (!own || strcmp(own, digest)) {
 		ret = read_for_machine(record->configuration, "the last good configuration", NULL,
 			err, &kept_config);
@@ -272,12 +335,15 @@ static int try_file(struct kept *kept, const char *file, const struct keep_recor
 	struct diagnostics diagnostics;
 	struct config *config = NULL;
 	json_t *document = NULL;
+	struct seen *seen = NULL;
+	char digest[CHANGE_DIGEST_MAX];
 	bool wrong = false;
 	struct config_load load = {.path = file,
 		.diagnostics = &diagnostics,
 		.also = start_errors,
 		.context = &wrong,
-		.document = &document};
+		.document = &document,
+		.seen = &seen};
 	int ret;
 
 	diagnostics_init(&diagnostics, said, DIAGNOSTICS_TEXT);
@@ -285,7 +351,13 @@ static int try_file(struct kept *kept, const char *file, const struct keep_recor
 	if (wrong)
 		ret = -ENOKEY;
 	if (ret == 0)
-		ret = choose_good(kept, document, record, said, &config);
+		ret = configuration_digest(document, digest);
+	if (ret == 0)
+		kept_know_file(kept, seen, digest);
+	else
+		seen_free(seen);
+	if (ret == 0)
+		ret = choose_good(kept, document, digest, record, said, &config);
 	if (ret)
 		config_free(config);
 	else

@@ -26,10 +26,16 @@
 #include "policy/confirm.h"
 #include "policy/config.h"
 
+struct seen;
+
 #define KEPT_HISTORY 256 /* lines in memory */
 
 struct kept {
-	struct keep *keep;      /* the thread's, while there is one */
+	struct keep *keep;         /* the thread's, while there is one, as the next four are */
+	json_t *configuration;     /* what runs, as its record has it */
+	uint64_t configuration_of; /* that record; 0: there is none in memory */
+	struct seen *file_seen;    /* the file, and what it includes, as it was when it had: */
+	char file_digest[CHANGE_DIGEST_MAX];
 	char *directory;        /* as it was given */
 	struct confirm confirm; /* numbers of records of keep */
 	json_t *about;          /* of what runs: see about_make(); NULL: of that nothing is kept */
@@ -56,15 +62,37 @@ void kept_close(struct kept *kept); /* NULL is none */
  */
 int kept_choose(struct kept *kept, const char *file, FILE *err, struct config **out);
 
+/* A record, from memory if it is there, and then that of what runs. As keep_read(). The thread. */
+int kept_read(struct kept *kept, uint64_t number, struct keep_record *record);
+
+/* The configuration is that of a record, which is read again and again. Takes the reference. */
+void kept_have(struct kept *kept, uint64_t number, json_t *configuration);
+
+/* The digest of the file is known as long as it stays as it is. Takes over what was seen of it. */
+void kept_know_file(struct kept *kept, struct seen *seen, const char digest[CHANGE_DIGEST_MAX]);
+
+/* Whether it is known; then `digest` has it. */
+bool kept_knows_file(const struct kept *kept, char digest[CHANGE_DIGEST_MAX]);
+
 /* What runs, in words: "the file", "what alice has applied at ...; the file differs". */
 void kept_words(const struct kept *kept, char *words, size_t room);
 
 /* Whether what runs is not what the file held when that was last looked at. */
 bool kept_differs(const struct kept *kept);
 
-/* What is said of a configuration: what made it, its digest, that of the file then, and singles. */
+/*
+ * What is said of a configuration: what made it, its digest, that of the file then, and singles. Of
+ * no document the digest is left out: kept_digest() says it when there is time.
+ */
 json_t *about_make(
 	const json_t *line, const json_t *document, const char *file_digest, const json_t *singles);
+
+/*
+ * The digest of what runs, if that is in memory and nothing has said it yet; the thread. Control
+ * puts it there, and until then what runs counts as another than the file.
+ */
+bool kept_digest(const struct kept *kept, char digest[CHANGE_DIGEST_MAX]);
+void kept_put_digest(struct kept *kept, const char *digest);
 
 /* A line of history that begins now: "what", "at", by whom. For more members. */
 json_t *history_line(const char *what, int64_t uid, int64_t gid, int64_t pid);

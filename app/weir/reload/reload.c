@@ -30,8 +30,11 @@
 /* How soon what could not be undone, or kept, is tried again. */
 #define AGAIN_NS (10 * SECOND_NS)
 
-/* What the thread does: nothing, the first steps of a change (change.h), or the last. */
-enum phase { IDLE, READING, SAVING };
+/*
+ * What the thread does: nothing, the first steps of a change (change.h), or the last; and when all
+ * is said and done it frees what large documents were made of.
+ */
+enum phase { IDLE, READING, SAVING, CLEARING };
 
 struct reload {
 	struct instance *inst;
@@ -57,7 +60,8 @@ struct reload {
 	int error;
 	char requester[REQUESTER_BYTES];
 	char *messages;
-	int keep_error; /* of saving */
+	int keep_error;                 /* of saving */
+	char digest[CHANGE_DIGEST_MAX]; /* of what runs by now; "": it is known */
 };
 
 int reload_start(struct instance *inst)
@@ -221,6 +225,22 @@ static void *save_change(void *arg)
 	return NULL;
 }
 
+/*
+ * The thread, at the end, when nobody waits for it. Nothing is read any more: who stops the box may
+ * wait for it.
+ */
+static void *clear_change(void *arg)
+{
+	struct reload *reload = arg;
+
+	policy_txn_pass_gate(reload->inst);
+	reload->digest[0] = '\0';
+	kept_digest(reload->inst->kept, reload->digest);
+	change_clear(&reload->change);
+	tell_control(reload);
+	return NULL;
+}
+
 /* Never under control's real-time class, if it has one: a long computation would hold it up. */
 static int start_reload_thread(struct reload *reload, void *(*run)(void *))
 {
@@ -240,10 +260,12 @@ static int start_reload_thread(struct reload *reload, void *(*run)(void *))
 
 static int begin_phase(struct reload *reload, enum phase phase)
 {
+	static void *(*const runs[])(void *) = {
+		[READING] = read_again, [SAVING] = save_change, [CLEARING] = clear_change};
 	int ret;
 
 	__atomic_store_n(&reload->inst->reload_gate, RELOAD_READING, __ATOMIC_RELEASE);
-	ret = start_reload_thread(reload, phase == READING ? read_again : save_change);
+	ret = start_reload_thread(reload, runs[phase]);
 	if (ret)
 		event(RELOAD_NO_THREAD, event_word("why", strerror(-ret)));
 	else
@@ -640,7 +662,16 @@ static void end_change(struct reload *reload)
 	reload->undo_ns = reload->error ? control_now() + AGAIN_NS : 0;
 	reload->changed.kept_error = error;
 	reload->changed.known = true;
-	change_clear(change);
+	if (begin_phase(reload, CLEARING))
+		change_clear(change);
+}
+
+static void end_clearing(struct reload *reload)
+{
+	pthread_join(reload->thread, NULL);
+	reload->phase = IDLE;
+	if (reload->digest[0])
+		kept_put_digest(reload->inst->kept, reload->digest);
 }
 
 /* What is due by itself. */
@@ -692,8 +723,10 @@ void reload_advance(struct instance *inst)
 	if (reload->phase != IDLE && read(reload->event_fd, &done, sizeof(done)) > 0) {
 		if (reload->phase == READING)
 			commit_reload(reload);
-		else
+		else if (reload->phase == SAVING)
 			end_change(reload);
+		else
+			end_clearing(reload);
 	}
 	if (reload->policy_txn && policy_txn_finish(reload->policy_txn))
 		end_reload(reload);

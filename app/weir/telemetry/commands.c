@@ -20,8 +20,8 @@ const struct telemetry_command show_commands[] = {
 		"seconds in which it is to be confirmed",
 		do_apply, TELEMETRY_PARAMS, TELEMETRY_CHANGES},
 	{"/weir/policy_change",
-		"Adds, changes or removes one policy. Parameter: an object such as "
-		"{\"do\":\"set\",\"name\":\"video\",\"keys\":{\"limit\":\"5Mbit/s\"}}",
+		"Adds, changes or removes policies. Parameter: an object such as "
+		"{\"do\":\"set\",\"name\":\"video\",\"keys\":{\"limit\":\"5Mbit/s\"}}, or an array",
 		do_policy, TELEMETRY_PARAMS, TELEMETRY_CHANGES},
 	{"/weir/confirm", "What is in force stays: it is the last good configuration", do_confirm,
 		TELEMETRY_ALONE, TELEMETRY_CHANGES},

@@ -198,10 +198,8 @@ json_t *do_policy(const char *params, void *context)
 	if (request.fd >= 0)
 		return begin_asked(inst, &request);
 	request.edit = params ? json_loads(params, JSON_REJECT_DUPLICATES, NULL) : NULL;
-	if (!json_is_object(request.edit)) {
-		json_decref(request.edit);
-		return json_pack("{s:s}", "refused", "expected an object of JSON");
-	}
+	if (!request.edit) /* what is no edit is refused as what is wrong with one */
+		return json_pack("{s:s}", "refused", "expected an edit, or an array of them");
 	return begin_asked(inst, &request);
 }
 

@@ -10,9 +10,20 @@
 
 #include <sodium.h>
 
+#include "change/by_name.h"
 #include "json/copy.h"
+#include "json/json_text.h"
 
-#define KEY_MAX 256
+#define KEY_MAX   256
+#define KEY_DEPTH 16 /* members in a key; what is in deeper ones is one value */
+
+struct comparison {
+	json_t *list;   /* of the first that differ */
+	size_t most, n; /* in it at most, and how many differ */
+	const char *policy;
+	const char *key[KEY_DEPTH]; /* of the value that is looked at, member by member */
+	unsigned depth;
+};
 
 static bool is_told(const char *key)
 {
@@ -20,81 +31,134 @@ static bool is_told(const char *key)
 }
 
 static void tell_change(
-	json_t *list, const char *policy, const char *key, const json_t *before, const json_t *now)
+	struct comparison *c, const char *key, const json_t *before, const json_t *now)
 {
-	json_array_append_new(list, json_pack("{s:s?, s:s?, s:O?, s:O?}", "policy", policy, "key",
-					    key, "old", before, "new", now));
+	if (c->n++ < c->most)
+		json_array_append_new(
+			c->list, json_pack("{s:s?, s:s?, s:O?, s:O?}", "policy", c->policy, "key",
+					 key, "old", before, "new", now));
 }
 
-static void compare_values(
-	json_t *list, const char *policy, const char *key, json_t *before, json_t *now);
-
-/* The members of two objects, of which one may be missing; `above` is the key that they have. */
-static void compare_objects(
-	json_t *list, const char *policy, const char *above, json_t *before, json_t *now)
+static void tell_value(struct comparison *c, const json_t *before, const json_t *now)
 {
+	char key[KEY_MAX] = "";
+	size_t len = 0;
+
+	for (unsigned i = 0; i < c->depth && len < sizeof(key); i++)
+		len += (size_t)snprintf(
+			key + len, sizeof(key) - len, "%s%s", i > 0 ? "." : "", c->key[i]);
+	tell_change(c, key, before, now);
+}
+
+static void compare_values(struct comparison *c, json_t *before, json_t *now);
+
+static void compare_member(struct comparison *c, const char *name, json_t *before, json_t *now)
+{
+	if (!is_told(name))
+		return;
+	c->key[c->depth++] = name;
+	compare_values(c, before, now);
+	c->depth--;
+}
+
+/* The members of two objects, of which one may be missing. */
+static void compare_objects(struct comparison *c, json_t *before, json_t *now)
+{
+	size_t in_both = 0;
 	const char *name;
 	json_t *value;
-	char key[KEY_MAX];
 
 	json_object_foreach (before, name, value) {
-		snprintf(key, sizeof(key), "%s%s%s", above, above[0] ? "." : "", name);
-		if (is_told(name))
-			compare_values(list, policy, key, value, json_object_get(now, name));
+		json_t *other = json_object_get(now, name);
+
+		in_both += other != NULL;
+		compare_member(c, name, value, other);
 	}
+	if (json_object_size(now) == in_both)
+		return;
 	json_object_foreach (now, name, value) {
-		snprintf(key, sizeof(key), "%s%s%s", above, above[0] ? "." : "", name);
-		if (is_told(name) && json_object_get(before, name) == NULL)
-			compare_values(list, policy, key, NULL, value);
+		if (json_object_get(before, name) == NULL)
+			compare_member(c, name, NULL, value);
 	}
 }
 
-static void compare_values(
-	json_t *list, const char *policy, const char *key, json_t *before, json_t *now)
+static void compare_values(struct comparison *c, json_t *before, json_t *now)
 {
-	bool deep = strlen(key) < KEY_MAX / 2 && (json_is_object(before) || json_is_object(now)) &&
+	bool deep = c->depth < KEY_DEPTH && (json_is_object(before) || json_is_object(now)) &&
 		    (before == NULL || json_is_object(before)) &&
 		    (now == NULL || json_is_object(now));
 
+	if (before == now)
+		return;
 	if (deep)
-		compare_objects(list, policy, key, before, now);
+		compare_objects(c, before, now);
 	else if (before == NULL || now == NULL || !json_equal(before, now))
-		tell_change(list, policy, key, before, now);
+		tell_value(c, before, now);
 }
 
-static json_t *policies_by_name(const json_t *configuration)
+/* A list whose members are looked up by name, as a rule in the order that they have there. */
+struct looked_up {
+	const json_t *list;
+	size_t next;                /* behind what was found last */
+	struct name_table *by_name; /* NULL: nothing has been elsewhere yet */
+	bool failed;                /* without memory */
+};
+
+static const char *name_of(const json_t *policy)
 {
-	json_t *by_name = json_object(), *policy;
+	return json_string_value(json_object_get(policy, "name"));
+}
+
+static json_t *find_elsewhere(struct looked_up *in, const char *name)
+{
+	uint32_t at;
+
+	if (in->by_name == NULL)
+		in->by_name = list_by_name(in->list, "name");
+	in->failed |= in->by_name == NULL;
+	if (in->by_name == NULL)
+		return NULL;
+	at = name_table_find(in->by_name, name);
+	if (at == NAME_NONE)
+		return NULL;
+	in->next = at + 1;
+	return json_array_get(in->list, at);
+}
+
+/* The policy of that name, or NULL. */
+static json_t *find_policy(struct looked_up *in, const char *name)
+{
+	json_t *policy = json_array_get(in->list, in->next);
+	const char *there = name_of(policy);
+
+	if (there == NULL || strcmp(there, name) != 0)
+		return find_elsewhere(in, name);
+	in->next++;
+	return policy;
+}
+
+static void compare_policies(struct comparison *c, const json_t *before, const json_t *now)
+{
+	struct looked_up old = {.list = json_object_get(before, "policies")};
+	struct looked_up new = {.list = json_object_get(now, "policies")};
+	json_t *policy, *was;
 	size_t i;
 
-	json_array_foreach (json_object_get(configuration, "policies"), i, policy) {
-		const char *name = json_string_value(json_object_get(policy, "name"));
-
-		if (name != NULL)
-			json_object_set(by_name, name, policy);
+	json_array_foreach (old.list, i, policy) {
+		c->policy = name_of(policy);
+		if (c->policy != NULL && find_policy(&new, c->policy) == NULL && !new.failed)
+			tell_change(c, NULL, policy, NULL);
 	}
-	return by_name;
-}
-
-static void compare_policies(json_t *list, const json_t *before, const json_t *now)
-{
-	json_t *old = policies_by_name(before), *new = policies_by_name(now), *policy;
-	const char *name;
-
-	json_object_foreach (old, name, policy) {
-		if (json_object_get(new, name) == NULL)
-			tell_change(list, name, NULL, policy, NULL);
+	json_array_foreach (new.list, i, policy) {
+		c->policy = name_of(policy);
+		was = c->policy != NULL ? find_policy(&old, c->policy) : policy;
+		if (was == NULL && !old.failed)
+			tell_change(c, NULL, NULL, policy);
+		else if (was != NULL && was != policy)
+			compare_objects(c, was, policy);
 	}
-	json_object_foreach (new, name, policy) {
-		json_t *was = json_object_get(old, name);
-
-		if (was == NULL)
-			tell_change(list, name, NULL, NULL, policy);
-		else if (!json_equal(was, policy))
-			compare_objects(list, name, "", was, policy);
-	}
-	json_decref(old);
-	json_decref(new);
+	name_table_destroy(old.by_name);
+	name_table_destroy(new.by_name);
 }
 
 static json_t *without_policies(const json_t *configuration)
@@ -105,37 +169,35 @@ static json_t *without_policies(const json_t *configuration)
 	return rest;
 }
 
-json_t *changes_between(const json_t *before, const json_t *now)
+json_t *changes_between(const json_t *before, const json_t *now, size_t most, size_t *n)
 {
-	json_t *list = json_array(), *old = without_policies(before), *new = without_policies(now);
+	json_t *old = without_policies(before), *new = without_policies(now);
+	struct comparison c = {.list = json_array(), .most = most};
 
-	if (list != NULL && old != NULL && new != NULL) {
-		compare_objects(list, NULL, "", old, new);
-		compare_policies(list, before, now);
+	if (c.list != NULL && old != NULL && new != NULL) {
+		compare_objects(&c, old, new);
+		compare_policies(&c, before, now);
 	}
 	json_decref(old);
 	json_decref(new);
-	return list;
+	*n = c.n;
+	return c.list;
 }
 
-static int take_in(const char *text, size_t len, void *context)
+static void take_in(void *context, const char *text, size_t len)
 {
-	return crypto_generichash_update(context, (const unsigned char *)text, len);
+	crypto_generichash_update(context, (const unsigned char *)text, len);
 }
 
 int configuration_digest(const json_t *configuration, char digest[CHANGE_DIGEST_MAX])
 {
-	crypto_generichash_state *state = NULL;
 	unsigned char hash[crypto_generichash_BYTES];
+	crypto_generichash_state state;
 	int rc;
 
-	/* It is aligned to more than malloc() gives. */
-	if (posix_memalign((void **)&state, 64, sizeof(*state)) != 0)
-		return -ENOMEM;
-	crypto_generichash_init(state, NULL, 0, sizeof(hash));
-	rc = json_dump_callback(configuration, take_in, state, JSON_COMPACT | JSON_SORT_KEYS);
-	crypto_generichash_final(state, hash, sizeof(hash));
-	free(state);
+	crypto_generichash_init(&state, NULL, 0, sizeof(hash));
+	rc = json_text_to(configuration, JSON_TEXT_SORTED, take_in, &state);
+	crypto_generichash_final(&state, hash, sizeof(hash));
 	sodium_bin2hex(digest, CHANGE_DIGEST_MAX, hash, sizeof(hash));
-	return rc < 0 ? -ENOMEM : 0;
+	return rc;
 }

@@ -5,8 +5,12 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
+
+#include "change/by_name.h"
+#include "json/copy.h"
+#include "json/diagnostics.h"
+#include "json/json_path.h"
 
 #define KEY_DEPTH 4 /* members in a key such as "match.src" */
 
@@ -21,20 +25,6 @@ static enum verb find_verb(const char *text)
 	while (i < VERBS && (text == NULL || strcmp(text, verbs[i]) != 0))
 		i++;
 	return (enum verb)i;
-}
-
-size_t policy_index(const json_t *policies, const char *name)
-{
-	const json_t *policy;
-	size_t i;
-
-	json_array_foreach (policies, i, policy) {
-		const char *other = json_string_value(json_object_get(policy, "name"));
-
-		if (other != NULL && strcmp(other, name) == 0)
-			return i;
-	}
-	return SIZE_MAX;
 }
 
 /* What stands behind the "=". */
@@ -93,8 +83,71 @@ json_t *policy_edit_parse(
 	return edit;
 }
 
-/* From the policy to the object that the last member of a dotted key is of, made where missing. */
-static int edit_parent(json_t **object, const char **key, FILE *err)
+/* --- edits are made --------------------------------------------------------------------------- */
+
+struct editing {
+	json_t *list; /* of policies, of which removed ones are null until the end */
+	struct name_table *by_name;
+	bool removes; /* some are */
+	FILE *err;
+	bool listed;    /* the edits are a list, and messages say which of it */
+	size_t at;      /* the edit that is looked at */
+	unsigned wrong; /* so many mistakes so far, of which the first are said */
+};
+
+/*
+ * Counts a mistake, and begins the line of it, `edits[17].name: `, or without the place where there
+ * is one edit alone. NULL: it is one of too many.
+ */
+static FILE *begin_mistake(struct editing *e, const char *member)
+{
+	if (e->wrong++ >= DIAGNOSTICS_MOST)
+		return NULL;
+	if (e->listed)
+		fprintf(e->err, "edits[%zu]%s%s: ", e->at, member[0] != '\0' ? "." : "", member);
+	else if (strcmp(member, "name") == 0)
+		fputs("policy ", e->err);
+	else if (member[0] != '\0')
+		fprintf(e->err, "%s: ", member);
+	return e->err;
+}
+
+/* NULL was found: nothing is there. Returns -EINVAL. */
+static int edit_is_wrong(
+	struct editing *e, const char *member, const json_t *found, const char *why)
+{
+	FILE *err = begin_mistake(e, member);
+
+	if (err == NULL)
+		return -EINVAL;
+	json_print_found(found, err);
+	fprintf(err, ": %s\n", why);
+	return -EINVAL;
+}
+
+static int key_is_wrong(struct editing *e, const char *key)
+{
+	FILE *err = begin_mistake(e, e->listed ? "keys" : "");
+
+	if (err != NULL)
+		fprintf(err, "%s: expected the key of an object: write the whole value\n", key);
+	return -EINVAL;
+}
+
+static int edit_is_none(struct editing *e)
+{
+	FILE *err = begin_mistake(e, "");
+
+	if (err != NULL)
+		fputs("expected a change of one policy\n", err);
+	return -EINVAL;
+}
+
+/*
+ * From the policy to the object that the last member of a dotted key is of, made where missing. It
+ * is the policy's own from then on: others may have the one that was there.
+ */
+static int edit_parent(struct editing *e, json_t **object, const char **key)
 {
 	char member[128];
 
@@ -109,21 +162,18 @@ static int edit_parent(json_t **object, const char **key, FILE *err)
 		memcpy(member, *key, len);
 		member[len] = '\0';
 		next = json_object_get(*object, member);
-		if (next == NULL) {
-			next = json_object();
-			if (json_object_set_new(*object, member, next) < 0)
-				return -ENOMEM;
-		}
-		if (!json_is_object(next))
+		if (next != NULL && !json_is_object(next))
 			break;
+		next = next != NULL ? whole_copy(next) : json_object();
+		if (json_object_set_new(*object, member, next) < 0)
+			return -ENOMEM;
 		*object = next;
 		*key += len + 1;
 	}
-	fprintf(err, "%s: expected the key of an object: write the whole value\n", *key);
-	return -EINVAL;
+	return key_is_wrong(e, *key);
 }
 
-static int set_edit_keys(json_t *policy, json_t *keys, FILE *err)
+static int set_edit_keys(struct editing *e, json_t *policy, json_t *keys)
 {
 	const char *name;
 	json_t *value;
@@ -131,10 +181,13 @@ static int set_edit_keys(json_t *policy, json_t *keys, FILE *err)
 	json_object_foreach (keys, name, value) {
 		const char *key = name;
 		json_t *parent = policy;
-		int ret = edit_parent(&parent, &key, err);
+		int rc = edit_parent(e, &parent, &key);
 
-		if (ret)
-			return ret;
+		if (rc < 0)
+			return rc;
+		if (parent == policy && strcmp(key, "name") == 0 &&
+			!json_equal(value, json_object_get(policy, key)))
+			return edit_is_wrong(e, "keys.name", value, "a policy keeps its name");
 		if (json_is_null(value))
 			json_object_del(parent, key);
 		else if (json_object_set(parent, key, value) < 0)
@@ -143,55 +196,126 @@ static int set_edit_keys(json_t *policy, json_t *keys, FILE *err)
 	return 0;
 }
 
-static int add_policy(json_t *configuration, json_t *policy)
+/*
+ * A copy is changed, so that others who have the policy keep it as it was. It is there for the
+ * edits that follow even if this one was wrong, so that nothing is said of them that comes of that.
+ */
+static int change_policy(struct editing *e, uint32_t at, json_t *keys)
 {
-	json_t *policies = json_object_get(configuration, "policies");
+	json_t *policy = whole_copy(json_array_get(e->list, at));
+	int rc = policy != NULL ? set_edit_keys(e, policy, keys) : -ENOMEM;
 
-	if (policies == NULL) {
-		policies = json_array();
-		if (json_object_set_new(configuration, "policies", policies) < 0)
-			return -ENOMEM;
-	}
-	return json_array_append(policies, policy) < 0 ? -ENOMEM : 0;
-}
-
-/* A copy that is whole before it is put there, so that what fails has changed nothing. */
-static int change_policy(
-	json_t *configuration, size_t at, const char *name, json_t *keys, FILE *err)
-{
-	json_t *policies = json_object_get(configuration, "policies");
-	json_t *policy = at == SIZE_MAX ? json_pack("{s:s}", "name", name)
-					: json_deep_copy(json_array_get(policies, at));
-	int rc = policy != NULL ? set_edit_keys(policy, keys, err) : -ENOMEM;
-
-	if (rc == 0 && at == SIZE_MAX)
-		rc = add_policy(configuration, policy);
-	else if (rc == 0)
-		rc = json_array_set(policies, at, policy) < 0 ? -ENOMEM : 0;
+	if (rc != -ENOMEM && json_array_set(e->list, at, policy) < 0)
+		rc = -ENOMEM;
 	json_decref(policy);
 	return rc;
 }
 
-int policy_edit_apply(json_t *configuration, const json_t *edit, FILE *err)
+static int add_policy(struct editing *e, json_t *name, json_t *keys)
+{
+	uint32_t at = (uint32_t)json_array_size(e->list);
+
+	if (json_array_append_new(e->list, json_pack("{s:O}", "name", name)) < 0 ||
+		name_table_set(e->by_name, json_string_value(name), at) < 0)
+		return -ENOMEM;
+	return change_policy(e, at, keys);
+}
+
+static int remove_policy(struct editing *e, const char *name, uint32_t at)
+{
+	e->removes = true;
+	if (json_array_set_new(e->list, at, json_null()) < 0)
+		return -ENOMEM;
+	return name_table_set(e->by_name, name, NAME_NONE);
+}
+
+struct edit {
+	enum verb verb;
+	json_t *name, *keys;
+};
+
+/* Takes an edit apart, of which the policy may or may not be there. 0 or -EINVAL. */
+static int read_edit(struct editing *e, const json_t *from, struct edit *edit)
+{
+	const json_t *verb = json_object_get(from, "do");
+	bool has_keys;
+
+	*edit = (struct edit){find_verb(json_string_value(verb)), json_object_get(from, "name"),
+		json_object_get(from, "keys")};
+	has_keys = edit->verb == VERB_REMOVE || json_is_object(edit->keys);
+	if (edit->verb < VERBS && json_is_string(edit->name) && has_keys)
+		return 0;
+	if (!e->listed)
+		return edit_is_none(e);
+	if (!json_is_object(from))
+		return edit_is_wrong(e, "", from, "expected an edit, an object");
+	if (edit->verb == VERBS)
+		return edit_is_wrong(e, "do", verb, "expected \"add\", \"set\" or \"remove\"");
+	if (!json_is_string(edit->name))
+		return edit_is_wrong(e, "name", edit->name, "expected the name of a policy");
+	return edit_is_wrong(e, "keys", edit->keys, "expected an object");
+}
+
+static int make_edit(struct editing *e, const json_t *from)
+{
+	struct edit edit;
+	const char *name;
+	uint32_t at;
+
+	if (read_edit(e, from, &edit) < 0)
+		return -EINVAL;
+	name = json_string_value(edit.name);
+	at = name_table_find(e->by_name, name);
+	if ((at == NAME_NONE) != (edit.verb == VERB_ADD))
+		return edit_is_wrong(e, "name", edit.name,
+			at == NAME_NONE ? "there is none of that name: add makes one"
+					: "there is one of that name: set changes it");
+	if (edit.verb == VERB_ADD)
+		return add_policy(e, edit.name, edit.keys);
+	if (edit.verb == VERB_SET)
+		return change_policy(e, at, edit.keys);
+	return remove_policy(e, name, at);
+}
+
+/* All are looked at, whatever is wrong with the first. */
+static int make_edits(struct editing *e, const json_t *edits)
+{
+	const json_t *edit;
+
+	if (!e->listed)
+		return make_edit(e, edits);
+	if (json_array_size(edits) == 0) {
+		fputs("edits: none: expected at least one\n", e->err);
+		return -EINVAL;
+	}
+	json_array_foreach (edits, e->at, edit) {
+		if (make_edit(e, edit) == -ENOMEM)
+			return -ENOMEM;
+	}
+	if (e->wrong > DIAGNOSTICS_MOST)
+		fprintf(e->err, "edits: and %u more mistakes\n", e->wrong - DIAGNOSTICS_MOST);
+	return e->wrong > 0 ? -EINVAL : 0;
+}
+
+static int put_policies(json_t *configuration, const struct editing *e)
+{
+	json_t *list = e->removes ? without_nulls(e->list) : json_incref(e->list);
+
+	return json_object_set_new(configuration, "policies", list) < 0 ? -ENOMEM : 0;
+}
+
+int policy_edits_apply(json_t *configuration, const json_t *edits, FILE *err)
 {
 	json_t *policies = json_object_get(configuration, "policies");
-	json_t *keys = json_object_get(edit, "keys");
-	const char *name = json_string_value(json_object_get(edit, "name"));
-	enum verb verb = find_verb(json_string_value(json_object_get(edit, "do")));
-	size_t at;
+	struct editing e = {.list = whole_list(policies),
+		.by_name = list_by_name(policies, "name"),
+		.err = err,
+		.listed = json_is_array(edits)};
+	int rc = e.list != NULL && e.by_name != NULL ? make_edits(&e, edits) : -ENOMEM;
 
-	if (verb == VERBS || name == NULL || (verb != VERB_REMOVE && !json_is_object(keys))) {
-		fputs("expected a change of one policy\n", err);
-		return -EINVAL;
-	}
-	at = policy_index(policies, name);
-	if ((at == SIZE_MAX) != (verb == VERB_ADD)) {
-		fprintf(err, "policy \"%s\": %s\n", name,
-			at == SIZE_MAX ? "there is none of that name: add makes one"
-				       : "there is one of that name: set changes it");
-		return -EINVAL;
-	}
-	if (verb != VERB_REMOVE)
-		return change_policy(configuration, at, name, keys, err);
-	return json_array_remove(policies, at) < 0 ? -ENOMEM : 0;
+	if (rc == 0)
+		rc = put_policies(configuration, &e);
+	json_decref(e.list);
+	name_table_destroy(e.by_name);
+	return rc;
 }

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * One policy of a configuration's JSON is added, changed or taken out: no other is touched. Whether
- * what comes out is a good configuration is for whoever reads it. No thread, clock or file.
+ * Policies of a configuration's JSON are added, changed or taken out, one or as many as are to
+ * change together: no other is touched. Whether what comes out is a good configuration is for
+ * whoever reads it. No thread, clock or file.
  */
 #ifndef WEIR_CHANGE_EDIT_H
 #define WEIR_CHANGE_EDIT_H
 
-#include <stddef.h>
 #include <stdio.h>
 
 #include <jansson.h>
-
-/* The index of the policy in the array of them; SIZE_MAX: there is none of that name. */
-size_t policy_index(const json_t *policies, const char *name);
 
 /*
  * An edit as it travels: {"do": "add", "name": "video", "keys": {"match.dst": "10.0.0.0/8"}}, of
@@ -24,9 +21,12 @@ json_t *policy_edit_parse(
 	const char *verb, const char *name, char *const *words, unsigned n, FILE *err);
 
 /*
- * Makes the edit, in the configuration itself. 0; -EINVAL, said on err, with the configuration as
- * it was (no edit, no such policy, or there is one already); -ENOMEM.
+ * Makes the edit, or an array of them in their order, in the configuration itself: all or none.
+ * What is added comes last, and all that stays is the same values in the order that it had. 0;
+ * -EINVAL, said on err, of the first mistakes of an array each with its place, `edits[17].name`
+ * (no edit, no such policy, or there is one already); or -ENOMEM. In neither case has anything
+ * changed. The time grows with the policies and edits, not with their product.
  */
-int policy_edit_apply(json_t *configuration, const json_t *edit, FILE *err);
+int policy_edits_apply(json_t *configuration, const json_t *edits, FILE *err);
 
 #endif

@@ -12,9 +12,12 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <sodium.h>
+
+#include "json/json_text.h"
 
 #define NEW_FILE   "new"
 #define NAME_ROOM  64
@@ -254,41 +257,82 @@ void keep_record_free(struct keep_record *record)
 	*record = (struct keep_record){0};
 }
 
-static char *record_text(const json_t *about, const json_t *configuration, size_t *len)
-{
-	char digest[DIGEST_LEN + 1], *about_text = json_dumps(about, JSON_COMPACT);
-	char *body = json_dumps(configuration, JSON_INDENT(1)), *below = NULL, *text = NULL;
+/* A record as it stands in its file, line by line but for the last part, which is many. */
+struct record_text {
+	char head[sizeof(HEAD_WORDS) + DIGEST_LEN + 1];
+	char *about, *body;
+	struct iovec parts[6];
+};
 
-	if (about_text != NULL && body != NULL &&
-		asprintf(&below, "// %s\n%s\n", about_text, body) < 0)
-		below = NULL;
-	free(about_text);
-	free(body);
-	if (below == NULL)
-		return NULL;
-	digest_of(below, strlen(below), digest);
-	*len = strlen(HEAD_WORDS) + DIGEST_LEN + 1 + strlen(below);
-	if (asprintf(&text, HEAD_WORDS "%s\n%s", digest, below) < 0)
-		text = NULL;
-	free(below);
-	return text;
+#define RECORD_PARTS (sizeof(((struct record_text *)NULL)->parts) / sizeof(struct iovec))
+
+/* The first part has the digest of the others. */
+static void make_head(struct record_text *text)
+{
+	unsigned char hash[crypto_generichash_BYTES];
+	char digest[DIGEST_LEN + 1];
+	crypto_generichash_state state;
+
+	crypto_generichash_init(&state, NULL, 0, sizeof(hash));
+	for (size_t i = 1; i < RECORD_PARTS; i++)
+		crypto_generichash_update(&state, text->parts[i].iov_base, text->parts[i].iov_len);
+	crypto_generichash_final(&state, hash, sizeof(hash));
+	sodium_bin2hex(digest, sizeof(digest), hash, sizeof(hash));
+	snprintf(text->head, sizeof(text->head), HEAD_WORDS "%s\n", digest);
+	text->parts[0] = (struct iovec){text->head, strlen(text->head)};
 }
 
-/* In pieces, between which a test may end the process. */
-static int write_record_text(const struct keep *keep, int fd, const char *text, size_t len)
+static int make_record_text(
+	struct record_text *text, const json_t *about, const json_t *configuration)
 {
-	for (size_t at = 0; at < len;) {
-		size_t piece = at == 0 && len > 1 ? len / 2 : len - at;
-		ssize_t n;
+	static char slashes[] = "// ", end[] = "\n";
+	size_t about_len = 0, body_len = 0;
 
-		keep_step(keep);
-		n = write(fd, text + at, piece);
+	text->about = json_text(about, JSON_TEXT_PLAIN, &about_len);
+	text->body = json_text(configuration, JSON_TEXT_LINES, &body_len);
+	if (text->about == NULL || text->body == NULL)
+		return -ENOMEM;
+	text->parts[1] = (struct iovec){slashes, strlen(slashes)};
+	text->parts[2] = (struct iovec){text->about, about_len};
+	text->parts[3] = (struct iovec){end, strlen(end)};
+	text->parts[4] = (struct iovec){text->body, body_len};
+	text->parts[5] = (struct iovec){end, strlen(end)};
+	make_head(text);
+	return 0;
+}
+
+static void free_record_text(struct record_text *text)
+{
+	free(text->about);
+	free(text->body);
+}
+
+static int write_part(int fd, const char *text, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(fd, text, len);
+
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return n < 0 ? -errno : -ENOSPC;
-		at += (size_t)n;
+		text += n;
+		len -= (size_t)n;
 	}
+	return 0;
+}
+
+/* Between the parts a test may end the process. */
+static int write_record_text(const struct keep *keep, int fd, const struct record_text *text)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < RECORD_PARTS; i++) {
+		keep_step(keep);
+		rc = write_part(fd, text->parts[i].iov_base, text->parts[i].iov_len);
+	}
+	if (rc < 0)
+		return rc;
 	keep_step(keep);
 	return fsync(fd) < 0 ? -errno : 0;
 }
@@ -299,7 +343,7 @@ static int sync_records(const struct keep *keep)
 	return fsync(keep->directory) < 0 ? -errno : 0;
 }
 
-static int put_record(const struct keep *keep, const char *text, size_t len, const char *name)
+static int put_record(const struct keep *keep, const struct record_text *text, const char *name)
 {
 	int fd, rc;
 
@@ -307,7 +351,7 @@ static int put_record(const struct keep *keep, const char *text, size_t len, con
 	fd = openat(keep->directory, NEW_FILE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
 	if (fd < 0)
 		return -errno;
-	rc = write_record_text(keep, fd, text, len);
+	rc = write_record_text(keep, fd, text);
 	close(fd);
 	keep_step(keep);
 	if (rc == 0 && renameat(keep->directory, NEW_FILE, keep->directory, name) < 0)
@@ -322,9 +366,9 @@ static int put_record(const struct keep *keep, const char *text, size_t len, con
 int keep_write(
 	struct keep *keep, const json_t *about, const json_t *configuration, uint64_t *number)
 {
-	char name[NAME_ROOM], *text;
+	struct record_text text;
+	char name[NAME_ROOM];
 	uint64_t good, trial;
-	size_t len = 0;
 	int rc = newest_below(keep, GOOD, UINT64_MAX, &good);
 
 	*number = 0;
@@ -333,12 +377,11 @@ int keep_write(
 	if (rc < 0) /* a number that is there already would take another's place */
 		return rc;
 	*number = (good > trial ? good : trial) + 1;
-	text = record_text(about, configuration, &len);
-	if (text == NULL)
-		return -ENOMEM;
 	record_name(name, *number, TRIAL);
-	rc = put_record(keep, text, len, name);
-	free(text);
+	rc = make_record_text(&text, about, configuration);
+	if (rc == 0)
+		rc = put_record(keep, &text, name);
+	free_record_text(&text);
 	if (rc < 0) { /* where only the last sync failed */
 		unlinkat(keep->directory, name, 0);
 		*number = 0;

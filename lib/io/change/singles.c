@@ -5,69 +5,148 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
-#include "change/edit.h"
+#include "change/by_name.h"
 #include "json/copy.h"
 
-/* Borrowed; null: there is none. */
-static json_t *policy_of(const json_t *configuration, const char *name)
-{
-	json_t *policies = json_object_get(configuration, "policies");
-	size_t at = policy_index(policies, name);
+struct noting {
+	json_t *singles;
+	struct name_table *known;   /* those in the list */
+	const json_t *policies;     /* of the configuration */
+	struct name_table *by_name; /* likewise */
+};
 
-	return at == SIZE_MAX ? json_null() : json_array_get(policies, at);
+/* {"policy": NAME, "was": POLICY or null}, of the values that are there already. */
+static json_t *make_single(json_t *name, json_t *was)
+{
+	json_t *single = json_object();
+
+	if (json_object_set_nocheck(single, "policy", name) == 0 &&
+		json_object_set_nocheck(single, "was", was) == 0)
+		return single;
+	json_decref(single);
+	return NULL;
 }
 
-/* Where each policy is, by its name: there may be many of both. NULL without memory. */
-static json_t *index_policies(const json_t *configuration)
+/* The value at an index in a list, borrowed; null: there is none. */
+static json_t *value_or_null(const json_t *list, uint32_t at)
 {
-	json_t *index = json_object();
-	const json_t *policy;
+	return at == NAME_NONE ? json_null() : json_array_get(list, at);
+}
+
+static int note_single(struct noting *n, const json_t *edit)
+{
+	json_t *name = json_object_get(edit, "name");
+	const char *text = json_string_value(name);
+	json_t *was;
+
+	if (text == NULL || name_table_find(n->known, text) != NAME_NONE)
+		return 0;
+	was = value_or_null(n->policies, name_table_find(n->by_name, text));
+	if (json_array_append_new(n->singles, make_single(name, was)) < 0)
+		return -ENOMEM;
+	return name_table_set(n->known, text, 0);
+}
+
+static int note_all(struct noting *n, const json_t *edits)
+{
+	const json_t *edit;
+	int rc = 0;
 	size_t i;
 
-	json_array_foreach (json_object_get(configuration, "policies"), i, policy) {
-		const char *name = json_string_value(json_object_get(policy, "name"));
+	if (json_is_object(edits))
+		return note_single(n, edits);
+	json_array_foreach (edits, i, edit) {
+		if (rc == 0)
+			rc = note_single(n, edit);
+	}
+	return rc;
+}
 
-		if (name == NULL ||
-			json_object_set_new(index, name, json_integer((json_int_t)i)) == 0)
+int singles_note(json_t *singles, const json_t *configuration, const json_t *edits)
+{
+	struct noting n = {
+		.singles = singles,
+		.known = list_by_name(singles, "policy"),
+		.policies = json_object_get(configuration, "policies"),
+	};
+	int rc = -ENOMEM;
+
+	n.by_name = list_by_name(n.policies, "name");
+	if (n.known != NULL && n.by_name != NULL)
+		rc = note_all(&n, edits);
+	name_table_destroy(n.known);
+	name_table_destroy(n.by_name);
+	return rc;
+}
+
+/* These stay in the list. 0 or -ENOMEM. */
+static int replace_singles(json_t *singles, json_t *left)
+{
+	return json_array_clear(singles) < 0 || json_array_extend(singles, left) < 0 ? -ENOMEM : 0;
+}
+
+static bool was_not(const json_t *single)
+{
+	return json_is_null(json_object_get(single, "was"));
+}
+
+static bool is_named(const json_t *single, const struct name_table *by_name)
+{
+	const char *name = json_string_value(json_object_get(single, "policy"));
+
+	return name != NULL && name_table_find(by_name, name) != NAME_NONE;
+}
+
+/* What is in the list but those that were not, and are not among the names. NULL without memory. */
+static json_t *without_gone(const json_t *singles, const struct name_table *by_name)
+{
+	json_t *left = json_array(), *single;
+	size_t i;
+
+	json_array_foreach (singles, i, single) {
+		if ((was_not(single) && !is_named(single, by_name)) ||
+			json_array_append(left, single) == 0)
 			continue;
-		json_decref(index);
+		json_decref(left);
 		return NULL;
 	}
-	return index;
+	return left;
 }
 
-static json_t *indexed_policy(const json_t *configuration, const json_t *index, const char *name)
-{
-	const json_t *at = json_object_get(index, name);
-
-	if (at == NULL)
-		return json_null();
-	return json_array_get(
-		json_object_get(configuration, "policies"), (size_t)json_integer_value(at));
-}
-
-int singles_note(json_t *singles, const json_t *configuration, const char *name)
+static bool any_was_not(const json_t *singles)
 {
 	const json_t *single;
 	size_t i;
 
 	json_array_foreach (singles, i, single) {
-		if (strcmp(json_string_value(json_object_get(single, "policy")), name) == 0)
-			return 0;
+		if (was_not(single))
+			return true;
 	}
-	return json_array_append_new(singles, json_pack("{s:s, s:O}", "policy", name, "was",
-						      policy_of(configuration, name))) < 0
-		       ? -ENOMEM
-		       : 0;
+	return false;
+}
+
+int singles_forget(json_t *singles, const json_t *configuration)
+{
+	struct name_table *by_name;
+	json_t *left;
+	int rc;
+
+	if (!any_was_not(singles))
+		return 0;
+	by_name = list_by_name(json_object_get(configuration, "policies"), "name");
+	left = by_name != NULL ? without_gone(singles, by_name) : NULL;
+	rc = left != NULL ? replace_singles(singles, left) : -ENOMEM;
+	json_decref(left);
+	name_table_destroy(by_name);
+	return rc;
 }
 
 struct carrying {
-	json_t *file, *list; /* and its policies, of which removed ones are null until the end */
-	const json_t *running;
-	json_t *file_index, *running_index;
+	json_t *list; /* of policies that the file is to have, of which removed ones are null */
+	const json_t *running;                     /* policies that run */
+	struct name_table *by_name, *runs_by_name; /* of both */
 	FILE *say;
 	bool failed; /* without memory */
 };
@@ -76,9 +155,11 @@ struct carrying {
 static bool carry_single(struct carrying *c, const json_t *single)
 {
 	const char *name = json_string_value(json_object_get(single, "policy"));
-	json_t *now = name ? indexed_policy(c->running, c->running_index, name) : json_null();
-	json_t *there = name ? indexed_policy(c->file, c->file_index, name) : json_null();
-	json_t *at = name ? json_object_get(c->file_index, name) : NULL;
+	uint32_t at = name != NULL ? name_table_find(c->by_name, name) : NAME_NONE;
+	json_t *now = name != NULL
+			      ? value_or_null(c->running, name_table_find(c->runs_by_name, name))
+			      : NULL;
+	json_t *there = value_or_null(c->list, at);
 
 	if (name == NULL || json_equal(there, now))
 		return false;
@@ -89,52 +170,47 @@ static bool carry_single(struct carrying *c, const json_t *single)
 			name);
 		return false;
 	}
-	if (at != NULL)
-		c->failed |= json_array_set(c->list, (size_t)json_integer_value(at), now) < 0;
+	if (at != NAME_NONE)
+		c->failed |= json_array_set(c->list, at, now) < 0;
 	else
 		c->failed |= json_array_append(c->list, now) < 0;
 	return true;
 }
 
-static json_t *without_nulls(const json_t *list)
+/* Those that go on stay in the list, in their order. */
+static void carry_all(struct carrying *c, json_t *singles)
 {
-	json_t *kept = json_array(), *value;
+	json_t *left = json_array(), *single;
 	size_t i;
 
-	json_array_foreach (list, i, value) {
-		if (json_is_null(value) || json_array_append(kept, value) == 0)
-			continue;
-		json_decref(kept);
-		return NULL;
+	c->failed |= left == NULL;
+	json_array_foreach (singles, i, single) {
+		if (!c->failed && carry_single(c, single))
+			c->failed |= json_array_append(left, single) < 0;
 	}
-	return kept;
+	if (!c->failed)
+		c->failed = replace_singles(singles, left) < 0;
+	json_decref(left);
 }
 
-/* The list is a copy: what is compared stays as it is. */
 int singles_carry(json_t *file, const json_t *running, json_t *singles, FILE *say)
 {
-	json_t *policies = json_object_get(file, "policies");
+	const json_t *policies = json_object_get(file, "policies");
 	struct carrying c = {
-		.file = file,
-		.running = running,
-		.list = json_is_array(policies) ? whole_copy(policies) : json_array(),
-		.file_index = index_policies(file),
-		.running_index = index_policies(running),
+		.list = whole_list(policies),
+		.running = json_object_get(running, "policies"),
+		.by_name = list_by_name(policies, "name"),
 		.say = say,
 	};
-	bool good = c.list && c.file_index && c.running_index;
-	size_t i = 0;
 
-	while (good && !c.failed && i < json_array_size(singles)) {
-		if (carry_single(&c, json_array_get(singles, i)))
-			i++;
-		else
-			json_array_remove(singles, i);
-	}
-	good = good && !c.failed &&
-	       json_object_set_new(file, "policies", without_nulls(c.list)) == 0;
+	c.runs_by_name = list_by_name(c.running, "name");
+	c.failed = c.list == NULL || c.by_name == NULL || c.runs_by_name == NULL;
+	if (!c.failed)
+		carry_all(&c, singles);
+	if (!c.failed)
+		c.failed = json_object_set_new(file, "policies", without_nulls(c.list)) < 0;
 	json_decref(c.list);
-	json_decref(c.file_index);
-	json_decref(c.running_index);
-	return good ? 0 : -ENOMEM;
+	name_table_destroy(c.by_name);
+	name_table_destroy(c.runs_by_name);
+	return c.failed ? -ENOMEM : 0;
 }

@@ -17,10 +17,17 @@
 #include <jansson.h>
 
 /*
- * Before the policy is changed: what it is in the configuration as yet is what it was, unless that
- * is known already. 0 or -ENOMEM.
+ * Before the edit, or the array of them (edit.h), is made: what each of its policies is in the
+ * configuration as yet is what it was, unless that is known already. What is no edit is passed
+ * over. 0 or -ENOMEM.
  */
-int singles_note(json_t *singles, const json_t *configuration, const char *name);
+int singles_note(json_t *singles, const json_t *configuration, const json_t *edits);
+
+/*
+ * After the edits are made: takes those out of the list that the file has not had and that are gone
+ * again, so that it is no longer than what there is. 0 or -ENOMEM.
+ */
+int singles_forget(json_t *singles, const json_t *configuration);
 
 /*
  * Puts the single changes of what runs on top of another reading of the file, and takes those out

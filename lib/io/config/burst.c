@@ -154,6 +154,8 @@ static void warn_tcp(struct reader *reader, const struct json_path *at, const st
 	uint64_t parts = is_parted(policy) ? FRAMES * frame * n_limiters : 0;
 	char text[UNITS_TEXT_MAX];
 
+	if (policy->burst_bytes >= max_u64(max_u64(WARN_PART(time), few), parts))
+		return;
 	units_format_size(max_u64(max_u64(time, few), parts), text, sizeof(text));
 	if (policy->burst_bytes < max_u64(WARN_PART(time), few))
 		reader_warn(reader, at,

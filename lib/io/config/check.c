@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/hash.h"
 #include "config/unique.h"
 #include "config/zones.h"
 #include "policy/kind.h"
@@ -105,18 +106,29 @@ static int address_compare(const void *a, const void *b)
 }
 
 static const struct unique port_devices = {&path_ports, "device", "a device",
-	sizeof(struct port_config), true, device_known, device_compare};
+	sizeof(struct port_config), true, device_known, device_compare, NULL};
 
 static const struct unique wire_names = {
-	&path_wires, "name", "a name", sizeof(struct wire), false, name_known, name_compare};
+	&path_wires, "name", "a name", sizeof(struct wire), false, name_known, name_compare, NULL};
+
+static uint32_t address_hash(const void *element)
+{
+	const struct sockaddr_storage *address = &((const struct peer_config *)element)->address;
+	const unsigned char *bytes = (const unsigned char *)address;
+	uint64_t hash = HASH64_BASIS;
+
+	for (size_t i = 0; i < sizeof(*address); i++)
+		hash = hash64_step(hash, bytes[i]);
+	return (uint32_t)(hash ^ hash >> 32);
+}
 
 static const struct unique peers[] = {
 	{&path_roster, "name", "a name", sizeof(struct peer_config), false, name_known,
-		name_compare},
+		name_compare, name_first_hash},
 	{&path_roster, "name", "a name with a 32-bit FNV-1a hash", sizeof(struct peer_config),
-		false, name_known, hash_compare},
+		false, name_known, hash_compare, name_first_hash},
 	{&path_roster, "address", "an address", sizeof(struct peer_config), false, address_known,
-		address_compare},
+		address_compare, address_hash},
 };
 
 /* The port at one end of a wire must be at the end of no other. */

@@ -88,18 +88,12 @@ static struct config *read_config(struct reader *reader, const struct config *ru
 	return config;
 }
 
-static int parse_beside(const char *text, size_t len, const char *name,
-	const struct config *running, FILE *err, struct config **out)
+/* What the reader has begun with, and its end. */
+static int read_and_finish(struct reader *reader, const struct config *running, struct config **out)
 {
-	struct reader reader;
-	struct config *config;
-	int rc = reader_parse(&reader, text, len, name, err);
+	struct config *config = read_config(reader, running);
+	int rc = reader_finish(reader);
 
-	*out = NULL;
-	if (rc < 0)
-		return rc;
-	config = read_config(&reader, running);
-	rc = reader_finish(&reader);
 	if (rc == 0)
 		*out = config;
 	else
@@ -109,20 +103,21 @@ static int parse_beside(const char *text, size_t len, const char *name,
 
 int config_parse(const char *text, size_t len, const char *name, FILE *err, struct config **out)
 {
-	return parse_beside(text, len, name, NULL, err, out);
+	struct reader reader;
+	int rc = reader_parse(&reader, text, len, name, err);
+
+	*out = NULL;
+	return rc < 0 ? rc : read_and_finish(&reader, NULL, out);
 }
 
 int config_read_document(const json_t *document, const char *name, const struct config *running,
 	FILE *err, struct config **out)
 {
-	char *text = json_dumps(document, JSON_COMPACT | JSON_ENCODE_ANY);
-	int rc = -ENOMEM;
+	struct reader reader;
+	int rc = reader_take(&reader, document, name, err);
 
 	*out = NULL;
-	if (text != NULL)
-		rc = parse_beside(text, strlen(text), name, running, err, out);
-	free(text);
-	return rc;
+	return rc < 0 ? rc : read_and_finish(&reader, running, out);
 }
 
 int config_load(const char *path, FILE *err, struct config **out)
@@ -163,26 +158,32 @@ static int open_files(struct reader *reader, const struct config_load *load)
 	return rc;
 }
 
-/* It outlives the reader. */
-static json_t *take_document(const struct reader *reader)
+/* It outlives the reader, and so does what it was read of. */
+static json_t *take_document(struct reader *reader, struct seen **seen)
 {
 	json_t *document = json_incref(reader->root);
 
 	json_object_del(document, "include"); /* of a copy: see reader_include() */
+	if (seen != NULL) {
+		*seen = reader->seen;
+		reader->seen = NULL;
+	}
 	return document;
 }
 
-int config_load_document(const char *path, struct diagnostics *diagnostics, json_t **out)
+int config_load_document(
+	const char *path, struct diagnostics *diagnostics, json_t **out, struct seen **seen)
 {
 	const struct config_load load = {.path = path, .diagnostics = diagnostics};
 	struct reader reader;
 	int rc = open_files(&reader, &load);
 
 	*out = NULL;
+	*seen = NULL;
 	if (rc < 0)
 		return rc;
 	if (!reader_failed(&reader))
-		*out = take_document(&reader);
+		*out = take_document(&reader, seen);
 	return reader_finish(&reader);
 }
 
@@ -195,13 +196,15 @@ int config_load_with(const struct config_load *load, struct config **out)
 	*out = NULL;
 	if (load->document != NULL)
 		*load->document = NULL;
+	if (load->seen != NULL)
+		*load->seen = NULL;
 	if (rc < 0)
 		return rc;
 	config = read_config(&reader, load->running);
 	if (load->also != NULL && !reader_failed(&reader))
 		load->also(config, &reader, load->context);
-	if (load->document != NULL)
-		*load->document = reader_failed(&reader) ? NULL : take_document(&reader);
+	if (load->document != NULL && !reader_failed(&reader))
+		*load->document = take_document(&reader, load->seen);
 	if (load->n_files != NULL)
 		*load->n_files = reader.n_documents;
 	rc = reader_finish(&reader);

@@ -12,6 +12,8 @@
 #include "policy/complaint.h"
 #include "policy/config.h"
 
+struct seen;
+
 /* How a configuration is read; what is NULL is not asked for. */
 struct config_load {
 	const char *path; /* "-" is standard input */
@@ -20,8 +22,9 @@ struct config_load {
 	/* What else is to be true of a configuration without errors; reports to the reader. */
 	void (*also)(const struct config *config, struct reader *reader, void *context);
 	void *context;
-	unsigned *n_files; /* so many were read */
-	json_t **document; /* of a good one: all files as one, without "include"; a reference */
+	unsigned *n_files;  /* so many were read */
+	json_t **document;  /* of a good one: all files as one, without "include"; a reference */
+	struct seen **seen; /* and what they were (json/seen.h); for seen_free(), or NULL */
 };
 
 /* Takes complaints to a reader, which is the context, as errors of the line that they are about. */
@@ -57,8 +60,10 @@ int config_read_document(const json_t *document, const char *name, const struct 
 /*
  * What the file and those that it includes hold together, as JSON, whether or not it is a good
  * configuration. A new reference. 0, -EINVAL (no JSON), or the negative errno of reading, reported.
+ * `seen`: as of struct config_load.
  */
-int config_load_document(const char *path, struct diagnostics *diagnostics, json_t **out);
+int config_load_document(
+	const char *path, struct diagnostics *diagnostics, json_t **out, struct seen **seen);
 
 void config_free(struct config *config);
 

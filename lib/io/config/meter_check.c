@@ -23,15 +23,30 @@ static const struct {
 	{"excess", METER_EXCESS},
 };
 
+#define METERED (sizeof(metered) / sizeof(metered[0]))
+
+static void find_metered(json_t *policy, bool there[METERED])
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach (policy, key, value) {
+		for (size_t i = 0; i < METERED; i++)
+			there[i] |= same_word(key, metered[i].key);
+	}
+}
+
 void policy_check_metered(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
 {
+	bool there[METERED] = {false};
 	char meters[METERS_TEXT_MAX];
 
-	for (size_t i = 0; i < sizeof(metered) / sizeof(metered[0]); i++) {
+	find_metered(json_path_find(reader->root, path), there);
+	for (size_t i = 0; i < METERED; i++) {
 		struct json_path at = {.parent = path, .key = metered[i].key};
 
-		if (!meter_may(policy, metered[i].ability) && reader_has(reader, path, at.key))
+		if (there[i] && !meter_may(policy, metered[i].ability))
 			reader_expected(reader, &at, "none unless \"meter\" is %s",
 				meters_that(metered[i].ability, meters));
 	}

@@ -58,10 +58,16 @@ static int id_compare(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
+static uint32_t id_of(const void *policy)
+{
+	return policy_id(policy);
+}
+
 static const struct unique names[] = {
-	{&path_policies, "name", "a name", sizeof(struct policy), false, name_known, name_compare},
+	{&path_policies, "name", "a name", sizeof(struct policy), false, name_known, name_compare,
+		name_first_hash},
 	{&path_policies, "name", "a name with a 32-bit FNV-1a hash", sizeof(struct policy), false,
-		name_known, id_compare},
+		name_known, id_compare, id_of},
 };
 
 /* Whether a key means something in a policy, also when what it depends on was refused. */
@@ -147,13 +153,30 @@ static const struct {
 	{"meter", has_rate, "with the allocator \"quota\", which counts for itself"},
 };
 
+#define DEPENDENTS (sizeof(dependents) / sizeof(dependents[0]))
+
+/* A policy has few of the keys that it may have: each is looked for among them. */
+static void find_dependents(json_t *policy, bool there[DEPENDENTS])
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach (policy, key, value) {
+		for (size_t i = 0; i < DEPENDENTS; i++)
+			there[i] |= same_word(key, dependents[i].key);
+	}
+}
+
 static void check_dependents(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
 {
-	for (size_t i = 0; i < sizeof(dependents) / sizeof(dependents[0]); i++) {
+	bool there[DEPENDENTS] = {false};
+
+	find_dependents(json_path_find(reader->root, path), there);
+	for (size_t i = 0; i < DEPENDENTS; i++) {
 		struct json_path at = {.parent = path, .key = dependents[i].key};
 
-		if (!dependents[i].applies(policy) && reader_has(reader, path, at.key))
+		if (there[i] && !dependents[i].applies(policy))
 			reader_expected(reader, &at, "none %s", dependents[i].words);
 	}
 }

@@ -18,6 +18,11 @@ int name_compare(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
+uint32_t name_first_hash(const void *element)
+{
+	return name_hash(element);
+}
+
 int hash_compare(const void *a, const void *b)
 {
 	uint32_t left = name_hash(a), right = name_hash(b);
@@ -50,25 +55,38 @@ static void report_clash(struct reader *reader, const struct unique *unique, con
 	free(place);
 }
 
-static int compare_elements(const void *a, const void *b, void *context)
-{
-	const char *left = *(const char *const *)a, *right = *(const char *const *)b;
-	int order = ((const struct unique *)context)->compare(left, right);
+/* Indices of the first elements of their kind, each at a free place from its hash on. */
+struct firsts {
+	const struct unique *unique;
+	const char *base;
+	uint32_t *places; /* an index and 1; 0: free. At least half of them are */
+	uint32_t mask;
+};
 
-	return order != 0 ? order : (left < right ? -1 : left > right);
+static const char *element_at(const struct firsts *firsts, unsigned i)
+{
+	return firsts->base + i * firsts->unique->size;
 }
 
-static unsigned sort_known(
-	const struct unique *unique, const char *base, unsigned n, const char **sorted)
+static uint32_t first_place(const struct firsts *firsts, const void *element)
 {
-	unsigned n_known = 0;
+	return firsts->unique->hash != NULL ? firsts->unique->hash(element) : 0;
+}
 
-	for (unsigned i = 0; i < n; i++) {
-		if (unique->known(base + i * unique->size))
-			sorted[n_known++] = base + i * unique->size;
+/* The first that the element clashes with: itself, if there is none before it. */
+static unsigned find_first(struct firsts *firsts, unsigned i)
+{
+	const char *element = element_at(firsts, i);
+	uint32_t at = first_place(firsts, element) & firsts->mask;
+
+	for (; firsts->places[at] != 0; at = (at + 1) & firsts->mask) {
+		unsigned first = firsts->places[at] - 1;
+
+		if (firsts->unique->compare(element_at(firsts, first), element) == 0)
+			return first;
 	}
-	qsort_r(sorted, n_known, sizeof(*sorted), compare_elements, (void *)unique);
-	return n_known;
+	firsts->places[at] = i + 1;
+	return i;
 }
 
 /* What is not the name but made from it: of the same names there is a complaint already. */
@@ -77,37 +95,32 @@ static bool is_hash(const struct unique *unique)
 	return strcmp(unique->key, "name") == 0 && unique->compare != name_compare;
 }
 
-/* Sorted, those that clash are neighbours; first_of[i] becomes the first that i clashes with. */
-static void find_clashes(const struct unique *unique, const char *base, const char **sorted,
-	unsigned n_known, unsigned *first_of)
+static void report_clashes(struct reader *reader, struct firsts *firsts, unsigned n)
 {
-	const char *first = n_known > 0 ? sorted[0] : NULL;
+	const struct unique *unique = firsts->unique;
 
-	for (unsigned i = 1; i < n_known; i++) {
-		if (unique->compare(first, sorted[i]) != 0)
-			first = sorted[i];
-		else if (!is_hash(unique) || strcmp(first, sorted[i]) != 0)
-			first_of[(size_t)(sorted[i] - base) / unique->size] =
-				(unsigned)((size_t)(first - base) / unique->size);
+	for (unsigned i = 0; i < n; i++) {
+		const char *element = element_at(firsts, i);
+		unsigned first = unique->known(element) ? find_first(firsts, i) : i;
+
+		if (first != i &&
+			!(is_hash(unique) && strcmp(element_at(firsts, first), element) == 0))
+			report_clash(reader, unique, firsts->base, first, i);
 	}
 }
 
 void check_unique(struct reader *reader, const struct unique *unique, const void *base, unsigned n)
 {
-	const char **sorted = calloc(n + 1, sizeof(*sorted));
-	unsigned *first_of = calloc(n + 1, sizeof(*first_of));
+	struct firsts firsts = {.unique = unique, .base = base};
+	uint32_t places = 2;
 
-	if (sorted == NULL || first_of == NULL) {
+	while (places < 2 * n)
+		places *= 2;
+	firsts.mask = places - 1;
+	firsts.places = calloc(places, sizeof(*firsts.places));
+	if (firsts.places == NULL)
 		reader->no_memory = true;
-	} else {
-		for (unsigned i = 0; i < n; i++)
-			first_of[i] = i;
-		find_clashes(unique, base, sorted, sort_known(unique, base, n, sorted), first_of);
-		for (unsigned i = 0; i < n; i++) {
-			if (first_of[i] != i)
-				report_clash(reader, unique, base, first_of[i], i);
-		}
-	}
-	free(sorted);
-	free(first_of);
+	else
+		report_clashes(reader, &firsts, n);
+	free(firsts.places);
 }

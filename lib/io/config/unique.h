@@ -6,11 +6,12 @@
 #ifndef WEIR_CONFIG_UNIQUE_H
 #define WEIR_CONFIG_UNIQUE_H
 
+#include <stdint.h>
+
 #include "json/read.h"
 
 /*
- * compare() orders elements, 0 when they clash; known() leaves out elements that were refused
- * already.
+ * compare() is 0 of elements that clash; known() leaves out elements that were refused already.
  */
 struct unique {
 	const struct json_path *array;
@@ -20,14 +21,17 @@ struct unique {
 	bool by_name; /* members of an object: the place of an element is the name it begins with */
 	bool (*known)(const void *element);
 	int (*compare)(const void *a, const void *b);
+	uint32_t (*hash)(
+		const void *element); /* the same of those that clash; NULL: they are few */
 };
 
-/* Reports each of n elements that clashes with one before it. n log n. */
+/* Reports each of n elements that clashes with one before it. */
 void check_unique(struct reader *reader, const struct unique *unique, const void *base, unsigned n);
 
 /* For arrays of structs that begin with their name. */
 bool name_known(const void *element);
 int name_compare(const void *a, const void *b);
+uint32_t name_first_hash(const void *element);
 int hash_compare(const void *a, const void *b); /* of different names with one hash */
 
 #endif

@@ -3,6 +3,7 @@
  */
 #include "json/copy.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* What is in it is the same objects. */
@@ -19,5 +20,19 @@ json_t *whole_copy(const json_t *value)
 
 json_t *whole_list(const json_t *list)
 {
-	return json_is_array(list) ? json_deep_copy(list) : json_array();
+	return json_is_array(list) ? whole_copy(list) : json_array();
+}
+
+json_t *without_nulls(const json_t *list)
+{
+	json_t *kept = json_array(), *value;
+	size_t i;
+
+	json_array_foreach (list, i, value) {
+		if (json_is_null(value) || json_array_append(kept, value) == 0)
+			continue;
+		json_decref(kept);
+		return NULL;
+	}
+	return kept;
 }

@@ -9,10 +9,13 @@
 
 #include <jansson.h>
 
-/* As json_copy(): a new reference; NULL of NULL, or without memory. */
+/* As json_copy(), with the same values in it: a new reference; NULL of NULL, or without memory. */
 json_t *whole_copy(const json_t *value);
 
-/* A deep copy of an array, and an empty one of anything else; NULL without memory. */
+/* As whole_copy() of an array; an empty one of anything else. NULL without memory. */
 json_t *whole_list(const json_t *list);
+
+/* A new array of what is in one but nulls. NULL without memory. */
+json_t *without_nulls(const json_t *list);
 
 #endif

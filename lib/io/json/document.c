@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +48,7 @@ static int read_whole_file(int fd, char **text, size_t *len)
 	}
 }
 
-static int read_document(struct document *document, const char *path)
+int document_read(struct document *document, const char *path)
 {
 	bool standard = strcmp(path, "-") == 0;
 	int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
@@ -71,7 +72,7 @@ static void report_document(struct diagnostics *d, struct diagnostic *what)
 		diagnostic_write(d, what);
 }
 
-static void report_slip(
+void document_report_slip(
 	const struct document *document, const struct slip *slip, struct diagnostics *d)
 {
 	struct json_line line = json_line_at(document->text, document->len, slip->offset);
@@ -94,21 +95,30 @@ static bool text_is_blank(const char *text, size_t len)
 }
 
 /* The caret is at bytes, of which the comments have been blanked out. */
-static int parse_document(struct document *document, struct diagnostics *d)
+int document_blank(struct document *document, struct diagnostics *d)
 {
 	struct slip slip = {.remedy = "write */ at its end"};
-	json_error_t error;
 
 	if (slip_of_encoding(document->text, document->len, &slip)) {
-		report_slip(document, &slip, d);
+		document_report_slip(document, &slip, d);
 		return -EINVAL;
 	}
 	slip.offset = json_blank_comments(document->text, document->len);
 	if (slip.offset < document->len) {
 		snprintf(slip.found, sizeof(slip.found), "a comment that nothing closes");
-		report_slip(document, &slip, d);
+		document_report_slip(document, &slip, d);
 		return -EINVAL;
 	}
+	return 0;
+}
+
+static int parse_document(struct document *document, struct diagnostics *d)
+{
+	struct slip slip = {0};
+	json_error_t error;
+
+	if (document_blank(document, d) < 0)
+		return -EINVAL;
 	if (text_is_blank(document->text, document->len)) {
 		report_document(d, &(struct diagnostic){.file = document->name,
 					   .found = "empty",
@@ -122,13 +132,13 @@ static int parse_document(struct document *document, struct diagnostics *d)
 	if (document->root != NULL) {
 		json_decref(document->root);
 		document->root = NULL;
-		report_slip(document, &slip, d);
+		document_report_slip(document, &slip, d);
 		return -EINVAL;
 	}
 	if (errno == ENOMEM) /* of which the parser says that the text is wrong */
 		return -ENOMEM;
 	slip_explain(document->text, document->len, &error, &slip);
-	report_slip(document, &slip, d);
+	document_report_slip(document, &slip, d);
 	return -EINVAL;
 }
 
@@ -149,7 +159,7 @@ static const char *failure_remedy(int rc)
 }
 
 /* Says why there is no document, where that has not been said, and frees what there is. */
-static int fail_document(struct document *document, const char *path, int rc, struct diagnostics *d)
+int document_fail(struct document *document, const char *path, int rc, struct diagnostics *d)
 {
 	if (rc != -EINVAL)
 		report_document(d, &(struct diagnostic){.file = path,
@@ -165,10 +175,10 @@ int document_load(struct document *document, const char *path, struct diagnostic
 	int rc;
 
 	*document = (struct document){.name = strdup(standard ? STANDARD_INPUT : path)};
-	rc = document->name != NULL ? read_document(document, path) : -ENOMEM;
+	rc = document->name != NULL ? document_read(document, path) : -ENOMEM;
 	if (rc == 0)
 		rc = parse_document(document, d);
-	return rc < 0 ? fail_document(document, standard ? STANDARD_INPUT : path, rc, d) : 0;
+	return rc < 0 ? document_fail(document, standard ? STANDARD_INPUT : path, rc, d) : 0;
 }
 
 int document_copy(struct document *document, const char *text, size_t len, const char *name,
@@ -178,11 +188,20 @@ int document_copy(struct document *document, const char *text, size_t len, const
 
 	*document = (struct document){.name = strdup(name), .text = malloc(len + 1), .len = len};
 	if (document->name == NULL || document->text == NULL)
-		return fail_document(document, name, -ENOMEM, d);
+		return document_fail(document, name, -ENOMEM, d);
 	memcpy(document->text, text, len);
 	document->text[len] = '\0';
 	rc = parse_document(document, d);
-	return rc < 0 ? fail_document(document, name, rc, d) : 0;
+	return rc < 0 ? document_fail(document, name, rc, d) : 0;
+}
+
+int document_of(struct document *document, const json_t *root, const char *name)
+{
+	*document = (struct document){.name = strdup(name)};
+	if (document->name == NULL)
+		return -ENOMEM;
+	document->root = json_incref((json_t *)(uintptr_t)root);
+	return 0;
 }
 
 void document_free(struct document *document)

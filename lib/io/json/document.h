@@ -13,9 +13,11 @@
 
 #include "json/diagnostics.h"
 
+struct slip;
+
 struct document {
 	char *name; /* as messages have it */
-	char *text; /* blanks for comments; a NUL after it */
+	char *text; /* blanks for comments; a NUL after it. NULL: it never was one */
 	size_t len;
 	json_t *root;
 	struct stat state;   /* of the file when it was read; zeros: of none */
@@ -30,6 +32,20 @@ struct document {
 int document_load(struct document *document, const char *path, struct diagnostics *d);
 int document_copy(struct document *document, const char *text, size_t len, const char *name,
 	struct diagnostics *d);
+
+/* Or takes what has been parsed already, of which everything is in line 1. 0 or -ENOMEM. */
+int document_of(struct document *document, const json_t *root, const char *name);
+
+/*
+ * In steps, for whoever parses it otherwise: its bytes as they are (0 or a negative errno); blanks
+ * for its comments, and whether it is a text (0 or -EINVAL, reported); what is wrong at a place of
+ * it; and its end, with `rc` reported unless that is -EINVAL, which it returns.
+ */
+int document_read(struct document *document, const char *path);
+int document_blank(struct document *document, struct diagnostics *d);
+void document_report_slip(
+	const struct document *document, const struct slip *slip, struct diagnostics *d);
+int document_fail(struct document *document, const char *path, int rc, struct diagnostics *d);
 
 void document_free(struct document *document);
 

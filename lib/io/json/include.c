@@ -15,21 +15,14 @@
 #include "json/document.h"
 #include "json/json_place.h"
 #include "json/locate.h"
+#include "json/seen.h"
 
 #define FILES_MAX 4096
 #define DEPTH_MAX 3 /* files from the one that was asked for */
 
-/* What was looked at: a file, or a directory. */
-struct seen {
-	char *path;
-	struct stat state;
-};
-
 struct includes {
 	struct reader *reader;
 	const char *key;
-	struct seen *seen;
-	size_t n_seen;
 	size_t bytes;
 };
 
@@ -79,32 +72,6 @@ static void report_value(struct includes *in, unsigned from, const struct json_p
 static bool same_file(const struct stat *a, const struct stat *b)
 {
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
-}
-
-static int note_seen(struct includes *in, const char *path, const struct stat *state)
-{
-	struct seen *grown = realloc(in->seen, (in->n_seen + 1) * sizeof(*grown));
-
-	if (grown == NULL)
-		return -ENOMEM;
-	in->seen = grown;
-	in->seen[in->n_seen] = (struct seen){strdup(path), *state};
-	return in->seen[in->n_seen++].path != NULL ? 0 : -ENOMEM;
-}
-
-/* Whether all is as it was when it was read, or was listed. */
-static bool all_unchanged(const struct includes *in)
-{
-	for (size_t i = 0; i < in->n_seen; i++) {
-		const struct stat *was = &in->seen[i].state;
-		struct stat is;
-
-		if (stat(in->seen[i].path, &is) < 0 || !same_file(was, &is) ||
-			was->st_size != is.st_size || was->st_mtim.tv_sec != is.st_mtim.tv_sec ||
-			was->st_mtim.tv_nsec != is.st_mtim.tv_nsec)
-			return false;
-	}
-	return true;
 }
 
 /* The elements of the list of a document come behind those that there are. */
@@ -214,7 +181,8 @@ static void include_file(struct includes *in, unsigned from, const struct json_p
 	in->bytes += document.len;
 	if (in->bytes > READER_FILE_MAX)
 		report_include(in, from, path, file, "at most 256 MiB in all files", NULL);
-	if (note_seen(in, file, &document.state) < 0 || append_document(in, &document) < 0) {
+	if (seen_note(&in->reader->seen, file, &document.state) < 0 ||
+		append_document(in, &document) < 0) {
 		in->reader->no_memory = true;
 		document_free(&document);
 		return;
@@ -266,7 +234,7 @@ static void include_directory(struct includes *in, unsigned from, const struct j
 		report_include(in, from, path, directory, "a directory to read", strerror(errno));
 		return;
 	}
-	in->reader->no_memory |= note_seen(in, directory, state) < 0;
+	in->reader->no_memory |= seen_note(&in->reader->seen, directory, state) < 0;
 	for (int i = 0; i < n; i++) {
 		if (!in->reader->no_memory)
 			include_entry(in, from, path, directory, entries[i]->d_name);
@@ -343,16 +311,11 @@ int reader_include(struct reader *reader, const char *key, const char *joined)
 	reader->joined = joined;
 	if (json_object_get(reader->root, key) == NULL)
 		return 0;
-	if (begin_root(reader) < 0 ||
-		(S_ISREG(reader->documents[0].state.st_mode) &&
-			note_seen(&in, reader->documents[0].name, &reader->documents[0].state) < 0))
+	if (begin_root(reader) < 0)
 		reader->no_memory = true;
 	for (unsigned i = 0; i < reader->n_documents && !reader->no_memory; i++)
 		include_all(&in, i);
-	if (!reader_failed(reader) && !all_unchanged(&in))
+	if (!reader_failed(reader) && !seen_unchanged(reader->seen))
 		rc = -EAGAIN;
-	for (size_t i = 0; i < in.n_seen; i++)
-		free(in.seen[i].path);
-	free(in.seen);
 	return rc;
 }

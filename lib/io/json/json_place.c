@@ -109,12 +109,19 @@ static void print_place(struct json_place *place, const struct document *documen
 	}
 }
 
+static unsigned line_of_path(const struct document *document, const struct json_path *path)
+{
+	if (document->text == NULL)
+		return 1;
+	return json_line_at(document->text, document->len, json_locate(document->text, path, NULL))
+		.line;
+}
+
 static struct json_place place_of_steps(
 	const struct document *document, const struct json_path *steps, size_t n)
 {
-	size_t offset = json_locate(document->text, n > 0 ? &steps[n - 1] : NULL, NULL);
 	struct json_place place = {.file = document->name,
-		.line = json_line_at(document->text, document->len, offset).line};
+		.line = line_of_path(document, n > 0 ? &steps[n - 1] : NULL)};
 
 	if (n > 0)
 		print_place(&place, document, steps, n);

@@ -14,6 +14,7 @@
 #include "json/document.h"
 #include "json/json_place.h"
 #include "json/line_place.h"
+#include "json/seen.h"
 
 #define BLANKS    " \t\r\f\v"
 #define BYTE_MARK "\xef\xbb\xbf" /* with which some editors begin a file */
@@ -188,6 +189,7 @@ static void load_list(struct reader *reader, const struct json_path *path, struc
 		report_file(reader, path, list->file, what, rc);
 	} else {
 		reader->lists->bytes += len;
+		reader->no_memory |= seen_note(&reader->seen, list->file, &list->state) < 0;
 		split_lines(reader, path, list, text, len);
 		snprintf(expected, sizeof(expected), "at least one of the %s", what);
 		if (!reader->no_memory && json_array_size(list->array) == 0)
@@ -265,29 +267,7 @@ json_t *reader_line_list(
 	return NULL;
 }
 
-static bool is_same_state(const char *path, const struct stat *was)
-{
-	struct stat is;
-
-	return stat(path, &is) == 0 && was->st_ino == is.st_ino && was->st_dev == is.st_dev &&
-	       was->st_size == is.st_size && was->st_mtim.tv_sec == is.st_mtim.tv_sec &&
-	       was->st_mtim.tv_nsec == is.st_mtim.tv_nsec;
-}
-
 bool reader_is_up_to_date(const struct reader *reader)
 {
-	const struct line_lists *lists = reader->lists;
-
-	for (unsigned i = 0; i < reader->n_documents; i++) {
-		const struct document *document = &reader->documents[i];
-
-		if (S_ISREG(document->state.st_mode) &&
-			!is_same_state(document->name, &document->state))
-			return false;
-	}
-	for (size_t i = 0; lists != NULL && i < lists->n; i++)
-		if (lists->all[i].array != NULL &&
-			!is_same_state(lists->all[i].file, &lists->all[i].state))
-			return false;
-	return true;
+	return seen_unchanged(reader->seen);
 }

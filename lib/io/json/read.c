@@ -3,6 +3,7 @@
  */
 #include "json/read.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "json/suggest.h"
 
 #define KEYS_TEXT_MAX 1024
+#define KEYS_MOST     96 /* rows of a table */
 
 /* `expected one of "a", "b" …` of a table. */
 static void print_keys(const struct key *keys, char text[KEYS_TEXT_MAX])
@@ -38,7 +40,7 @@ static void report_unknown(
 
 bool key_is_remark(const char *name)
 {
-	return strcmp(name, "note") == 0 || strcmp(name, "$schema") == 0;
+	return same_word(name, "note") || same_word(name, "$schema");
 }
 
 static bool is_note(const json_t *value)
@@ -61,11 +63,12 @@ void read_remark(struct reader *reader, const struct json_path *path, const json
 		reader_expected(reader, path, "the path or the URL of a schema");
 }
 
-static bool key_is_known(const struct key *keys, const char *name)
+/* The row of that name, or the one that ends the table. */
+static const struct key *find_key(const struct key *keys, const char *name)
 {
-	while (keys->name != NULL && strcmp(keys->name, name) != 0)
+	while (keys->name != NULL && !same_word(keys->name, name))
 		keys++;
-	return keys->name != NULL;
+	return keys;
 }
 
 bool reader_has(const struct reader *reader, const struct json_path *object, const char *key)
@@ -73,30 +76,47 @@ bool reader_has(const struct reader *reader, const struct json_path *object, con
 	return json_object_get(json_path_find(reader->root, object), key) != NULL;
 }
 
-void read_keys(struct reader *reader, const struct json_path *path, json_t *value,
-	const struct key *keys, void *base)
+/* Puts each member in its key's place, and reports those that have none. */
+static void sort_members(struct reader *reader, const struct json_path *path, json_t *object,
+	const struct key *keys, json_t *members[KEYS_MOST])
 {
 	const char *name;
 	json_t *member;
+
+	json_object_foreach (object, name, member) {
+		struct json_path at = {.parent = path, .key = name};
+		const struct key *key = find_key(keys, name);
+
+		if (key_is_remark(name))
+			read_remark(reader, &at, member);
+		else if (key->name == NULL)
+			report_unknown(reader, &at, keys);
+		else
+			members[key - keys] = member;
+	}
+}
+
+/* Objects have few of the keys that they may have: what is there is looked for, not each key. */
+void read_keys(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *keys, void *base)
+{
+	json_t *members[KEYS_MOST];
+	size_t n = 0;
 
 	if (!json_is_object(value)) {
 		reader_expected(reader, path, "an object");
 		return;
 	}
-	json_object_foreach (value, name, member) {
-		struct json_path at = {.parent = path, .key = name};
-
-		if (key_is_remark(name))
-			read_remark(reader, &at, member);
-		else if (!key_is_known(keys, name))
-			report_unknown(reader, &at, keys);
+	for (; keys[n].name != NULL; n++) {
+		assert(n < KEYS_MOST);
+		members[n] = NULL;
 	}
-	for (const struct key *key = keys; key->name != NULL; key++) {
-		struct json_path at = {.parent = path, .key = key->name};
+	sort_members(reader, path, value, keys, members);
+	for (size_t i = 0; i < n; i++) {
+		struct json_path at = {.parent = path, .key = keys[i].name};
 
-		member = json_object_get(value, key->name);
-		if (member != NULL || key->required)
-			key->read(reader, &at, member, key, base);
+		if (members[i] != NULL || keys[i].required)
+			keys[i].read(reader, &at, members[i], &keys[i], base);
 	}
 }
 

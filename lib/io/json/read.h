@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <jansson.h>
 
@@ -33,6 +34,7 @@
 
 struct document;
 struct line_lists;
+struct seen;
 
 struct reader {
 	struct diagnostics *diagnostics;
@@ -41,6 +43,7 @@ struct reader {
 	unsigned n_documents;
 	const char *joined; /* the key whose arrays in all documents are one; NULL: none */
 	json_t *root;
+	struct seen *seen;        /* what was read of the file system (json/seen.h) */
 	struct line_lists *lists; /* that stand in files of their own; NULL: none was asked for */
 	unsigned errors;          /* reported so far */
 	bool no_memory;           /* set it when an allocation fails; reader_finish() reports it */
@@ -56,6 +59,12 @@ struct reader {
 int reader_open(struct reader *reader, const char *path, struct diagnostics *diagnostics);
 int reader_load(struct reader *reader, const char *path, FILE *err);
 int reader_parse(struct reader *reader, const char *text, size_t len, const char *name, FILE *err);
+
+/*
+ * As reader_parse(), of what is parsed already and stays as it is meanwhile. All of it is said to
+ * be in line 1. 0 or -ENOMEM.
+ */
+int reader_take(struct reader *reader, const json_t *root, const char *name, FILE *err);
 
 /* Whether reader_finish() would refuse: then there is no sense in warnings. */
 bool reader_failed(const struct reader *reader);
@@ -162,6 +171,12 @@ struct quantity_range {
 /* detail: struct quantity_range; expected says the form. */
 void read_quantity(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
+
+/* As strcmp(), for one word that is compared with many. */
+static inline bool same_word(const char *word, const char *other)
+{
+	return word[0] == other[0] && strcmp(word, other) == 0;
+}
 
 struct choice {
 	const char *name; /* NULL ends the table */

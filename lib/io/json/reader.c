@@ -13,6 +13,7 @@
 #include "json/document.h"
 #include "json/json_place.h"
 #include "json/line_place.h"
+#include "json/seen.h"
 
 static char *print_words(const char *format, va_list args)
 {
@@ -196,7 +197,10 @@ static int begin_reader(struct reader *reader, struct document *first, int rc)
 	reader->documents[0] = *first;
 	reader->n_documents = 1;
 	reader->root = json_incref(first->root);
-	reader_check_duplicates(reader);
+	if (first->state.st_mode != 0)
+		reader->no_memory |= seen_note(&reader->seen, first->name, &first->state) < 0;
+	if (first->text != NULL)
+		reader_check_duplicates(reader);
 	return 0;
 }
 
@@ -226,6 +230,15 @@ int reader_parse(struct reader *reader, const char *text, size_t len, const char
 	return begin_reader(reader, &first, document_copy(&first, text, len, name, &reader->own));
 }
 
+int reader_take(struct reader *reader, const json_t *root, const char *name, FILE *err)
+{
+	struct document first;
+
+	*reader = (struct reader){.diagnostics = &reader->own};
+	diagnostics_init(&reader->own, err, DIAGNOSTICS_TEXT);
+	return begin_reader(reader, &first, document_of(&first, root, name));
+}
+
 bool reader_failed(const struct reader *reader)
 {
 	return reader->no_memory || reader->errors > 0;
@@ -241,6 +254,7 @@ int reader_finish(struct reader *reader)
 	}
 	diagnostics_rest(reader->diagnostics, reader->documents[0].name);
 	line_lists_free(reader);
+	seen_free(reader->seen);
 	json_decref(reader->root);
 	for (unsigned i = 0; i < reader->n_documents; i++)
 		document_free(&reader->documents[i]);

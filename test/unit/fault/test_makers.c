@@ -21,6 +21,7 @@
 #include "config/load.h"
 #include "etcd/etcd.h"
 #include "fault.h"
+#include "json/seen.h"
 #include "json/diagnostics.h"
 #include "offload/offload.h"
 #include "policy/diff.h"
@@ -108,11 +109,13 @@ static int load(const void *argument)
 static int load_document(const void *argument)
 {
 	struct diagnostics diagnostics;
+	struct seen *seen = NULL;
 	json_t *document = NULL;
 	int rc;
 
 	diagnostics_init(&diagnostics, nowhere, DIAGNOSTICS_TEXT);
-	rc = config_load_document(in_top(argument), &diagnostics, &document);
+	rc = config_load_document(in_top(argument), &diagnostics, &document, &seen);
+	seen_free(seen);
 	assert_true((rc == 0) == (document != NULL));
 	json_decref(document);
 	return rc;
@@ -204,7 +207,7 @@ static int change_json(const void *argument)
 
 static int edit(json_t *document, json_t *with)
 {
-	return policy_edit_apply(document, with, nowhere);
+	return policy_edits_apply(document, with, nowhere);
 }
 
 static int carry(json_t *document, json_t *with)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Edits of one policy, single changes on top of a file that changes, and what is between two
- * configurations.
+ * Edits of policies, one or many at once, single changes on top of a file that changes, and what is
+ * between two configurations.
  */
 #include "check.h"
 
@@ -45,7 +45,7 @@ struct edit_row {
 	const char *before, *verb, *name, *words[4], *after, *said;
 };
 
-static const struct edit_row edits[] = {
+static const struct edit_row single_edits[] = {
 	{"[]", "add", "a", {"limit=1Mbit/s", "match.dst=10.0.0.0/8"},
 		"[{'name':'a','limit':'1Mbit/s','match':{'dst':'10.0.0.0/8'}}]", ""},
 	{"{'limiter':'x'}", "add", "a", {"limit=1Mbit/s"},
@@ -75,8 +75,8 @@ static const struct edit_row edits[] = {
 static void each_edit(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(edits) / sizeof(*edits); i++) {
-		const struct edit_row *row = &edits[i];
+	for (size_t i = 0; i < sizeof(single_edits) / sizeof(*single_edits); i++) {
+		const struct edit_row *row = &single_edits[i];
 		json_t *json = configuration(row->before), *edit;
 		char *said = NULL;
 		size_t size;
@@ -89,7 +89,7 @@ static void each_edit(void **state)
 		edit = policy_edit_parse(
 			row->verb, row->name, (char *const *)(uintptr_t)row->words, n, err);
 		if (edit != NULL)
-			rc = policy_edit_apply(json, edit, err);
+			rc = policy_edits_apply(json, edit, err);
 		fclose(err);
 		if ((rc == 0) != (row->said[0] == '\0') || strstr(said, row->said) == NULL)
 			fail_msg("edit %zu: %d, \"%s\"", i, rc, said);
@@ -97,6 +97,157 @@ static void each_edit(void **state)
 		json_decref(edit);
 		free(said);
 	}
+}
+
+#define ADD(name)    "{'do':'add','name':'" name "','keys':{'l':1}}"
+#define SET(name, l) "{'do':'set','name':'" name "','keys':{'l':" l "}}"
+#define REMOVE(name) "{'do':'remove','name':'" name "'}"
+#define ABC          "[{'name':'a'},{'name':'b','m':{'s':1,'d':2}},{'name':'c'}]"
+
+/* Several at once: what they make of three policies, or every mistake with its place. */
+static const struct {
+	const char *edits, *after, *said;
+} transactions[] = {
+	{"[" SET("b", "2") "," REMOVE("a") "," ADD("d") "]",
+		"[{'name':'b','m':{'s':1,'d':2},'l':2},{'name':'c'},{'name':'d','l':1}]", ""},
+	/* Each finds what those before it have left. */
+	{"[" ADD("d") "," SET("d", "2") "," SET("d", "3") "]",
+		"[{'name':'a'},{'name':'b','m':{'s':1,'d':2}},{'name':'c'},{'name':'d','l':3}]",
+		""},
+	{"[" REMOVE("a") "," ADD("a") "," REMOVE("c") "]",
+		"[{'name':'b','m':{'s':1,'d':2}},{'name':'a','l':1}]", ""},
+	{"[" ADD("d") "," REMOVE("d") "," REMOVE("a") "," REMOVE("b") "," REMOVE("c") "]", "[]",
+		""},
+	{"[{'do':'set','name':'b','keys':{'m.s':3,'m.d':null,'n.x':1}}]",
+		"[{'name':'a'},{'name':'b','m':{'s':3},'n':{'x':1}},{'name':'c'}]", ""},
+	{"[{'do':'set','name':'b','keys':{'name':'b'}}]", ABC, ""},
+	{"[" SET("a", "2") "," SET("d", "2") "]", ABC,
+		"edits[1].name: \"d\": there is none of that name: add makes one\n"},
+	{"[" REMOVE("a") "," SET("a", "2") "]", ABC,
+		"edits[1].name: \"a\": there is none of that name: add makes one\n"},
+	{"[" ADD("d") "," ADD("d") "," ADD("a") "," SET("c", "2") "]", ABC,
+		"edits[1].name: \"d\": there is one of that name: set changes it\n"
+		"edits[2].name: \"a\": there is one of that name: set changes it\n"},
+	/* What is added with a mistake is there for those that follow. */
+	{"[{'do':'add','name':'d','keys':{'x..y':1}}," SET("d", "2") "]", ABC,
+		"edits[0].keys: .y: expected the key of an object: write the whole value\n"},
+	{"[{'do':'drop','name':'a'},{'name':'a'},{'do':'set','keys':{}},"
+	 "{'do':'set','name':7,'keys':{}},{'do':'set','name':'a'},5,[]]",
+		ABC,
+		"edits[0].do: \"drop\": expected \"add\", \"set\" or \"remove\"\n"
+		"edits[1].do: missing: expected \"add\", \"set\" or \"remove\"\n"
+		"edits[2].name: missing: expected the name of a policy\n"
+		"edits[3].name: 7: expected the name of a policy\n"
+		"edits[4].keys: missing: expected an object\n"
+		"edits[5]: 5: expected an edit, an object\n"
+		"edits[6]: an empty array: expected an edit, an object\n"},
+	{"[{'do':'set','name':'a','keys':{'name':'x'}}]", ABC,
+		"edits[0].keys.name: \"x\": a policy keeps its name\n"},
+	{"[]", ABC, "edits: none: expected at least one\n"},
+};
+
+static int apply_edits(json_t *json, const json_t *edits, char **said)
+{
+	size_t size;
+	FILE *err = open_memstream(said, &size);
+	int rc = policy_edits_apply(json, edits, err);
+
+	fclose(err);
+	return rc;
+}
+
+static void each_transaction(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(transactions) / sizeof(*transactions); i++) {
+		json_t *edits = configuration(transactions[i].edits), *json = configuration(ABC);
+		json_t *before = json_deep_copy(json), *policies;
+		char *said;
+		int rc;
+
+		policies = json_incref(json_object_get(json, "policies"));
+		rc = apply_edits(json, json_object_get(edits, "policies"), &said);
+		if (strcmp(said, transactions[i].said) != 0 || rc != (said[0] ? -EINVAL : 0))
+			fail_msg("transaction %zu: %d, \"%s\"", i, rc, said);
+		/* Whoever has the policies that there were has them as they were. */
+		assert_true(json_equal(policies, json_object_get(before, "policies")));
+		assert_json(json, transactions[i].after, transactions[i].edits);
+		json_decref(policies);
+		json_decref(before);
+		json_decref(edits);
+		free(said);
+	}
+}
+
+/* The first mistakes are said, and how many more there are. */
+static void many_mistakes(void **state)
+{
+	json_t *edits = json_array(), *json = configuration(ABC);
+	char *said;
+	unsigned lines = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 25; i++)
+		json_array_append_new(edits, json_pack("{s:s, s:s}", "do", "remove", "name", "x"));
+	assert_int_equal(apply_edits(json, edits, &said), -EINVAL);
+	for (const char *at = said; *at; at++)
+		lines += *at == '\n';
+	assert_int_equal(lines, 21);
+	assert_non_null(strstr(said, "edits[19].name: \"x\": "));
+	assert_null(strstr(said, "edits[20]"));
+	assert_non_null(strstr(said, "edits: and 5 more mistakes\n"));
+	assert_json(json, ABC, "as it was");
+	json_decref(edits);
+	free(said);
+}
+
+#define MANY 50000
+
+/* As many as there may be take no time that grows with their square; and keep their order. */
+static void many_edits(void **state)
+{
+	json_t *edits = json_array(), *list = json_array(), *json, *singles = json_array();
+	char *said, name[16];
+	size_t n;
+
+	(void)state;
+	for (unsigned i = 0; i < MANY; i++) {
+		static const char *const verbs[] = {"set", "remove", "add"};
+
+		snprintf(name, sizeof(name), "%c%u", i % 3 == 2 ? 'n' : 'p', i);
+		json_array_append_new(edits, json_pack("{s:s, s:s, s:{s:i}}", "do", verbs[i % 3],
+						     "name", name, "keys", "l", 2));
+		snprintf(name, sizeof(name), "p%u", i);
+		json_array_append_new(list, json_pack("{s:s, s:i}", "name", name, "l", 1));
+	}
+	json = json_pack("{s:o}", "policies", list);
+	json_incref(list);
+	assert_int_equal(singles_note(singles, json, edits), 0);
+	assert_int_equal(singles_note(singles, json, edits), 0);
+	assert_int_equal(json_array_size(singles), MANY);
+	assert_int_equal(apply_edits(json, edits, &said), 0);
+	assert_int_equal(json_array_size(list), MANY); /* whoever has it */
+	json_decref(list);
+	list = json_object_get(json, "policies");
+	assert_int_equal(json_array_size(list), MANY - 1);
+	for (size_t i = 0, k = 0; i < MANY; i++) { /* one of three is gone */
+		snprintf(name, sizeof(name), "p%zu", i);
+		if (i % 3 != 1)
+			assert_string_equal(json_string_value(json_object_get(
+						    json_array_get(list, k++), "name")),
+				name);
+	}
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(list, MANY - 2), "name")),
+		"n49997");
+	json_decref(json);
+	json = json_pack("{s:[]}", "policies");
+	json_decref(changes_between(json, json, 1, &n));
+	assert_int_equal(n, 0);
+	json_decref(json);
+	json_decref(edits);
+	json_decref(singles);
+	free(said);
 }
 
 struct carry_row {
@@ -144,12 +295,14 @@ static void each_carry(void **state)
 		FILE *say = open_memstream(&said, &size);
 
 		for (const char *at = row->changed; *at; at++) {
-			const char name[2] = {*at};
+			json_t *edit = json_pack("[{s:s%},{s:s%}]", "name", at, 1, "name", at, 1);
 
-			assert_int_equal(singles_note(singles, was, name), 0);
+			assert_int_equal(singles_note(singles, was, edit), 0);
 			/* What it was is what it was at first. */
-			assert_int_equal(singles_note(singles, runs, name), 0);
+			assert_int_equal(singles_note(singles, runs, json_array_get(edit, 0)), 0);
+			json_decref(edit);
 		}
+		assert_int_equal(json_array_size(singles), strlen(row->changed));
 		assert_int_equal(singles_carry(file, runs, singles, say), 0);
 		fclose(say);
 		json_array_foreach (singles, n, single)
@@ -165,6 +318,34 @@ static void each_carry(void **state)
 	}
 }
 
+/* What comes and goes leaves nothing behind; what the file had is known by what it was. */
+static void forgotten(void **state)
+{
+	static const struct {
+		const char *singles, *policies, *left;
+	} rows[] = {
+		{"[{'policy':'n','was':null}]", "[{'name':'a'}]", "[]"},
+		{"[{'policy':'n','was':null}]", "[{'name':'n'}]", "[{'policy':'n','was':null}]"},
+		{"[{'policy':'a','was':{'name':'a'}}]", "[]",
+			"[{'policy':'a','was':{'name':'a'}}]"},
+		{"[{'policy':'n','was':null},{'policy':'a','was':{'name':'a'}},"
+		 "{'policy':'m','was':null},{'policy':'o','was':null}]",
+			"[{'name':'o'}]",
+			"[{'policy':'a','was':{'name':'a'}},{'policy':'o','was':null}]"},
+		{"[]", "[]", "[]"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		json_t *document = configuration(rows[i].singles);
+		json_t *json = configuration(rows[i].policies);
+
+		assert_int_equal(singles_forget(json_object_get(document, "policies"), json), 0);
+		assert_json(document, rows[i].left, rows[i].singles);
+		json_decref(json);
+	}
+}
+
 static const char *const differences[][3] = {
 	{"[{'name':'a','l':1}]", "[{'name':'a','l':1}]", "[]"},
 	{"[{'name':'a'},{'name':'b'}]", "[{'name':'b'},{'name':'a'}]", "[]"},
@@ -174,6 +355,9 @@ static const char *const differences[][3] = {
 		"{'policy':'a','key':'m.d','old':2,'new':3}]"},
 	{"[{'name':'a','m':{'s':1}}]", "[{'name':'a'}]",
 		"[{'policy':'a','key':'m.s','old':1,'new':null}]"},
+	{"[{'name':'a','m':{'s':1}}]", "[{'name':'a','m':{'s':1,'d':2},'l':3}]",
+		"[{'policy':'a','key':'m.d','old':null,'new':2},"
+		"{'policy':'a','key':'l','old':null,'new':3}]"},
 	{"[{'name':'a'}]", "[{'name':'b'}]",
 		"[{'policy':'a','key':null,'old':{'name':'a'},'new':null},"
 		"{'policy':'b','key':null,'old':null,'new':{'name':'b'}}]"},
@@ -189,13 +373,22 @@ static void each_difference(void **state)
 	for (size_t i = 0; i < sizeof(differences) / sizeof(*differences); i++) {
 		json_t *before = configuration(differences[i][0]);
 		json_t *now = configuration(differences[i][1]);
-		json_t *want = configuration(differences[i][2]),
-		       *got = changes_between(before, now);
+		json_t *want = configuration(differences[i][2]);
+		json_t *all = json_object_get(want, "policies");
+		size_t n, n_of_one;
+		json_t *got = changes_between(before, now, SIZE_MAX, &n);
+		json_t *one = changes_between(before, now, 1, &n_of_one);
 		char *text = json_dumps(got, JSON_COMPACT);
 
-		if (!json_equal(got, json_object_get(want, "policies")))
+		if (!json_equal(got, all))
 			fail_msg("difference %zu: %s", i, text);
+		/* All are counted, however few are listed. */
+		assert_int_equal(n, json_array_size(all));
+		assert_int_equal(n_of_one, n);
+		assert_int_equal(json_array_size(one), n > 0);
+		assert_true(n == 0 || json_equal(json_array_get(one, 0), json_array_get(all, 0)));
 		free(text);
+		json_decref(one);
 		json_decref(before);
 		json_decref(now);
 		json_decref(want);
@@ -226,7 +419,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_edit),
+		cmocka_unit_test(each_transaction),
+		cmocka_unit_test(many_mistakes),
+		cmocka_unit_test(many_edits),
 		cmocka_unit_test(each_carry),
+		cmocka_unit_test(forgotten),
 		cmocka_unit_test(each_difference),
 		cmocka_unit_test(digests),
 	};

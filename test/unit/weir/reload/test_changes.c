@@ -255,6 +255,144 @@ static void test_large_changes(void **state)
 	close_kept(&k);
 }
 
+#define ADD_B(limit) \
+	"{\"do\":\"add\",\"name\":\"b\",\"keys\":{\"match.vlan\":2,\"limit\":\"" limit "\"}}"
+#define SET(name, limit) "{\"do\":\"set\",\"name\":\"" name "\",\"keys\":{\"limit\":\"" limit "\"}}"
+#define REMOVE(name)     "{\"do\":\"remove\",\"name\":\"" name "\"}"
+
+static void expect_edits(
+	struct kept_world *k, const char *edits, unsigned added, unsigned removed, unsigned changed)
+{
+	struct change_request request = edit_of(edits);
+	const struct reload_outcome *last;
+
+	assert_int_equal(change(k, &request), 0);
+	last = reload_last_change(&k->w.inst);
+	assert_int_equal(last->added, added);
+	assert_int_equal(last->removed, removed);
+	assert_int_equal(last->changed, changed);
+}
+
+/* Several policies are others at once: one record, one line of the history, one step back. */
+static void test_many_policies(void **state)
+{
+	struct change_request back = request_of(CHANGE_ROLLBACK);
+	struct kept_world k;
+	uint64_t running;
+
+	(void)state;
+	open_kept(&k);
+	expect_edits(&k, "[" ADD_B("1Gbit/s") "," SET("a", "2Gbit/s") "," SET("b", "3Gbit/s") "]",
+		1, 0, 1);
+	running = k.w.inst.kept->confirm.running;
+	assert_int_equal(k.w.inst.n_policies, 2);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	assert_int_equal(k.w.inst.policies[1].limit_bps, 3 * GBIT);
+	assert_string_equal(json_string_value(line(&k, "what")), "policy");
+	assert_int_equal(json_integer_value(line(&k, "n_changes")), 2);
+	expect_words(&k, "2 changed singly");
+	expect_edits(&k, "[" REMOVE("a") "," SET("b", "4Gbit/s") "]", 0, 1, 1);
+	assert_int_equal(k.w.inst.n_policies, 1);
+	assert_int_equal(k.w.inst.kept->confirm.running, running + 1);
+	assert_int_equal(change(&k, &back), 0);
+	assert_int_equal(k.w.inst.n_policies, 2);
+	assert_int_equal(k.w.inst.policies[1].limit_bps, 3 * GBIT);
+	/* Whatever runs now is what the next is made on. */
+	expect_edits(&k, "[" SET("b", "5Gbit/s") "]", 0, 0, 1);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	/* What comes and goes is not remembered. */
+	expect_edits(&k,
+		"[{\"do\":\"add\",\"name\":\"n\",\"keys\":{\"match.vlan\":9,"
+		"\"limit\":\"1Gbit/s\"}}]",
+		1, 0, 0);
+	expect_words(&k, "3 changed singly");
+	expect_edits(&k, "[" REMOVE("n") "]", 0, 1, 0);
+	expect_words(&k, "2 changed singly");
+	/* What was changed so is on top of the file. */
+	reload_to(&k, A("1Gbit/s") ", {'name': 'c', 'match': {'vlan': 3}, 'limit': '1Gbit/s'}");
+	assert_int_equal(k.w.inst.n_policies, 3);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	assert_int_equal(k.w.inst.policies[2].limit_bps, 5 * GBIT);
+	close_kept(&k);
+}
+
+/* Edits that come to what the file has make it the file again, also to whoever is asked. */
+static void test_file_restored(void **state)
+{
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	expect_edits(&k, "[" SET("a", "2Gbit/s") "]", 0, 0, 1);
+	assert_true(kept_differs(k.w.inst.kept));
+	expect_edits(&k, "[" SET("a", "1Gbit/s") "]", 0, 0, 1);
+	assert_false(kept_differs(k.w.inst.kept));
+	expect_words(&k, "the file; 1 changed singly");
+	close_kept(&k);
+}
+
+/* One mistake among good edits: nothing has changed, on disk or in force. */
+static void test_many_refused(void **state)
+{
+	static const struct {
+		const char *edits, *said;
+	} rows[] = {
+		{"[" SET("a", "2Gbit/s") "," SET("x", "2Gbit/s") "]", "edits[1].name: \"x\": "},
+		{"[" SET("a", "2Gbit/s") "," ADD_B("2Gbit") "]",
+			"the policies with these:1: policies[1] \"b\".limit: \"2Gbit\": expected"},
+		{"[" ADD_B("1Gbit/s") "," REMOVE("a") "," SET("a", "1Gbit/s") "]",
+			"edits[2].name: \"a\": "},
+		{"[" SET("a", "2Gbit/s") ",7]", "edits[1]: 7: "},
+		{"[]", "edits: none"},
+	};
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t running = k.w.inst.kept->confirm.running;
+		struct change_request request = edit_of(rows[i].edits);
+
+		assert_int_equal(change(&k, &request), -EINVAL);
+		if (!strstr(reload_last_change(&k.w.inst)->messages, rows[i].said))
+			fail_msg("%s: %s", rows[i].edits, reload_last_change(&k.w.inst)->messages);
+		assert_int_equal(k.w.inst.kept->confirm.running, running);
+		assert_int_equal(k.w.inst.n_policies, 1);
+		assert_int_equal(k.w.inst.policies[0].limit_bps, GBIT);
+		expect_words(&k, "the file");
+	}
+	expect_edits(&k, "[" SET("a", "2Gbit/s") "]", 0, 0, 1);
+	close_kept(&k);
+}
+
+/* What was noted of the file is what it held then, however often it is written. */
+static void test_file_again(void **state)
+{
+	static const char *const files[] = {A("7Gbit/s"), A("8Gbit/s"), A("7Gbit/s")};
+	char digests[3][CHANGE_DIGEST_MAX];
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	for (unsigned i = 0; i < 3; i++) {
+		struct change_request again = limit_of("9Gbit/s");
+		const json_t *about;
+
+		instance_world_write(&k.w, files[i]);
+		expect_edits(&k, "[" SET("a", "2Gbit/s") "]", 0, 0, 1);
+		about = k.w.inst.kept->about;
+		snprintf(digests[i], sizeof(digests[i]), "%s",
+			json_string_value(json_object_get(about, "file_digest")));
+		assert_int_equal(change(&k, &again), 0);
+		about = k.w.inst.kept->about;
+		assert_string_equal(
+			json_string_value(json_object_get(about, "file_digest")), digests[i]);
+	}
+	assert_string_not_equal(digests[0], digests[1]);
+	assert_string_equal(digests[0], digests[2]);
+	close_kept(&k);
+}
+
 /* What is refused changes nothing, and is said. */
 static void test_refused(void **state)
 {
@@ -785,6 +923,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_policy),
 		cmocka_unit_test(test_large_changes),
+		cmocka_unit_test(test_many_policies),
+		cmocka_unit_test(test_file_restored),
+		cmocka_unit_test(test_many_refused),
+		cmocka_unit_test(test_file_again),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_nothing_is_kept),
 		cmocka_unit_test(test_rollback),

@@ -61,7 +61,7 @@ static void test_nothing_is_kept(void **state)
 
 #define NO_SECONDS "{'refused': 'expected seconds, at most 86400'}"
 #define NO_NUMBER  "{'refused': 'expected the number of a configuration'}"
-#define NO_OBJECT  "{'refused': 'expected an object of JSON'}"
+#define NO_OBJECT  "{'refused': 'expected an edit, or an array of them'}"
 
 /* What is no number, or no object, is refused before anything is asked. */
 static void test_parameters(void **state)
@@ -76,7 +76,9 @@ static void test_parameters(void **state)
 		{"/weir/rollback", "99999999999999999999", NO_NUMBER},
 		{"/weir/rollback", "9223372036854775807", UNKEPT},
 		{"/weir/policy_change", NULL, NO_OBJECT},
-		{"/weir/policy_change", "[]", NO_OBJECT},
+		{"/weir/policy_change", "[]", UNKEPT},
+		{"/weir/policy_change", "[", NO_OBJECT},
+		{"/weir/policy_change", "7", NO_OBJECT},
 		{"/weir/policy_change", "{'a': 1}", NO_OBJECT}, /* as it stands */
 		{"/weir/policy_change", "{\"a\": 1, \"a\": 2}", NO_OBJECT},
 	};
@@ -228,6 +230,7 @@ static void settle(struct instance_world *w)
 	fail_msg("it does not come to an end");
 }
 
+#define ADD         "{\"do\":\"add\",\"name\":\"b\",\"keys\":{\"limit\":\"1Gbit/s\",\"match.vlan\":7}}"
 #define EDIT(limit) "{\"do\":\"set\",\"name\":\"a\",\"keys\":{\"limit\":\"" limit "\"}}"
 
 /* Changes that are begun, and why others are not; the first was to write down the start. */
@@ -261,10 +264,16 @@ static void test_changes(void **state)
 	settle(&w);
 	show_expect(show_ask(&w, "/weir/change", NULL),
 		"{'last': {'serial': 3, 'ok': false, '...': 0}, '...': 0}");
-	show_expect(show_ask(&w, "/weir/rollback", "1"), "{'started': 4}");
+	show_expect(show_ask(&w, "/weir/policy_change", "[" ADD "," EDIT("3Gbit/s") "]"),
+		"{'started': 4}");
 	settle(&w);
 	show_expect(show_ask(&w, "/weir/change", NULL),
-		"{'last': {'serial': 4, 'what': 'rollback', 'ok': true, '...': 0}, '...': 0}");
+		"{'last': {'serial': 4, 'what': 'policy', 'ok': true, 'added': 1, 'removed': 0, "
+		"'changed': 1, 'unchanged': 0, '...': 0}, '...': 0}");
+	show_expect(show_ask(&w, "/weir/rollback", "1"), "{'started': 5}");
+	settle(&w);
+	show_expect(show_ask(&w, "/weir/change", NULL),
+		"{'last': {'serial': 5, 'what': 'rollback', 'ok': true, '...': 0}, '...': 0}");
 	kept->confirm.until_ns = UINT64_MAX;
 	show_expect(show_ask(&w, "/weir/policy_change", EDIT("3Gbit/s")),
 		"{'refused': 'a change waits for its confirmation: weirctl confirm, or weirctl "

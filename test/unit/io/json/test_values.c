@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Files of values one behind the other, and what is wrong with them, with its line; and whether
+ * files are as they were seen.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "json/seen.h"
+#include "json/values.h"
+
+#define PATH "values.json"
+
+static const struct {
+	const char *text, *values, *said;
+} files[] = {
+	{"", "[]", ""},
+	{" \n", "[]", ""},
+	{"[1, 2]", "[[1,2]]", ""},
+	{"{\"a\": 1}\n{\"b\": 2}\n", "[{\"a\":1},{\"b\":2}]", ""},
+	{"{\"a\": 1}{\"b\":\n2}[]", "[{\"a\":1},{\"b\":2},[]]", ""},
+	{"// of tonight\n{\"a\": 1} /* and */\n{\"b\": 2}", "[{\"a\":1},{\"b\":2}]", ""},
+	{"{\"a\": 1}\n{\"b\": 2,}\n", NULL, "values.json:2:"},
+	{"{\"a\": 1}\n\n{\"b\" 2}\n", NULL, "values.json:3:"},
+	{"{\"a\": 1},\n{\"b\": 2}\n", NULL, "values.json:1:"},
+	{"{\"a\": 1}\n{\"b\": 2", NULL, "values.json:2:"},
+	{"{\"a\": 1}\n{\"b\": 2, \"b\": 3}\n", NULL, "values.json:2:13: duplicate key"},
+	{"{\"a\": 1} /* for ever", NULL, "a comment that nothing closes"},
+	{"{\"a\": \"\xff\"}", NULL, "values.json:1:"},
+};
+
+static void write_file(const char *text)
+{
+	FILE *out = fopen(PATH, "w");
+
+	assert_non_null(out);
+	fputs(text, out);
+	assert_int_equal(fclose(out), 0);
+}
+
+static int load(const char *path, char **said, json_t **values)
+{
+	struct diagnostics diagnostics;
+	size_t size;
+	FILE *err = open_memstream(said, &size);
+	int rc;
+
+	diagnostics_init(&diagnostics, err, DIAGNOSTICS_TEXT);
+	rc = json_values_load(path, &diagnostics, values);
+	fclose(err);
+	return rc;
+}
+
+static void each_file(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		json_t *values, *want;
+		char *said;
+		int rc;
+
+		write_file(files[i].text);
+		rc = load(PATH, &said, &values);
+		if (rc != (files[i].values ? 0 : -EINVAL) || !strstr(said, files[i].said) ||
+			(!files[i].said[0] && said[0]))
+			fail_msg("file %zu: %d, %s", i, rc, said);
+		assert_true((values == NULL) == (files[i].values == NULL));
+		want = files[i].values ? json_loads(files[i].values, 0, NULL) : NULL;
+		assert_true(values == NULL || json_equal(values, want));
+		json_decref(want);
+		json_decref(values);
+		free(said);
+	}
+}
+
+static void no_file(void **state)
+{
+	json_t *values;
+	char *said;
+
+	(void)state;
+	assert_int_equal(load("nowhere.json", &said, &values), -ENOENT);
+	assert_null(values);
+	assert_non_null(strstr(said, "nowhere.json: No such file or directory"));
+	free(said);
+}
+
+static void see(struct seen **seen, const char *path)
+{
+	struct stat state;
+
+	assert_int_equal(stat(path, &state), 0);
+	assert_int_equal(seen_note(seen, path, &state), 0);
+}
+
+/* As if it had been written so many seconds ago. */
+static void set_age(struct stat *state, time_t s)
+{
+	state->st_mtim.tv_sec = state->st_ctim.tv_sec = time(NULL) - s;
+}
+
+static void changes_are_seen(void **state)
+{
+	static const char *const texts[] = {"12", "123"};
+	struct seen *seen = NULL;
+
+	(void)state;
+	assert_true(seen_unchanged(seen));
+	write_file("1");
+	see(&seen, PATH);
+	see(&seen, ".");
+	assert_true(seen_unchanged(seen));
+	for (unsigned i = 0; i < 2; i++) {
+		write_file(texts[i]);
+		assert_false(seen_unchanged(seen));
+		seen_free(seen);
+		seen = NULL;
+		see(&seen, PATH);
+		assert_true(seen_unchanged(seen));
+	}
+	assert_int_equal(rename(PATH, "other.json"), 0);
+	assert_false(seen_unchanged(seen));
+	assert_int_equal(rename("other.json", PATH), 0);
+	seen_free(seen);
+}
+
+/* Each by itself says that it is another file than it was. */
+static void each_difference_is_seen(void **state)
+{
+	struct stat was[5];
+
+	(void)state;
+	write_file("1");
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(stat(PATH, &was[i]), 0);
+	was[0].st_size++;
+	was[1].st_ino++;
+	was[2].st_dev++;
+	was[3].st_mtim.tv_nsec ^= 1;
+	was[4].st_ctim.tv_nsec ^= 1;
+	for (unsigned i = 0; i < 5; i++) {
+		struct seen *seen = NULL;
+
+		assert_int_equal(seen_note(&seen, PATH, &was[i]), 0);
+		assert_false(seen_unchanged(seen));
+		seen_free(seen);
+	}
+}
+
+/* What is old enough, and nothing else, will not be written again unseen. */
+static void will_tell(void **state)
+{
+	struct seen *seen = NULL;
+	struct stat file;
+
+	(void)state;
+	assert_false(seen_will_tell(NULL));
+	write_file("1");
+	assert_int_equal(stat(PATH, &file), 0);
+	set_age(&file, 10);
+	assert_int_equal(seen_note(&seen, PATH, &file), 0);
+	assert_true(seen_will_tell(seen));
+	for (unsigned i = 0; i < 2; i++) {
+		struct seen *young = NULL;
+
+		set_age(&file, 10);
+		*(i ? &file.st_mtim.tv_sec : &file.st_ctim.tv_sec) += 9;
+		assert_int_equal(seen_note(&young, PATH, &file), 0);
+		assert_false(seen_will_tell(young));
+		seen_free(young);
+	}
+	seen_free(seen);
+	seen = NULL;
+	set_age(&file, 10);
+	file.st_mode = S_IFIFO;
+	assert_int_equal(seen_note(&seen, "-", &file), 0);
+	assert_false(seen_will_tell(seen));
+	assert_true(seen_unchanged(seen));
+	seen_free(seen);
+}
+
+static int enter_directory(void **state)
+{
+	static char directory[] = "/tmp/weir-values-XXXXXX";
+
+	*state = mkdtemp(directory);
+	return *state && chdir(directory) == 0 ? 0 : -1;
+}
+
+static int leave_directory(void **state)
+{
+	unlink(PATH);
+	return rmdir(*state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_file),
+		cmocka_unit_test(no_file),
+		cmocka_unit_test(changes_are_seen),
+		cmocka_unit_test(each_difference_is_seen),
+		cmocka_unit_test(will_tell),
+	};
+
+	return cmocka_run_group_tests(tests, enter_directory, leave_directory);
+}
