@@ -18,7 +18,6 @@
 #include "config/lists.h"
 #include "edit_file.h"
 #include "field.h"
-#include "json/json_text.h"
 #include "load_file.h"
 
 #define LOOK_MS 50
@@ -192,11 +191,10 @@ bool policy_change_check(const struct request *request)
 /* What is too long for a request goes as a descriptor. */
 static int make_edit(struct source *source, const json_t *edit, json_t **document)
 {
-	size_t len;
-	char *text = json_text(edit, JSON_TEXT_PLAIN, &len), *ask = NULL;
+	char *text = json_dumps(edit, JSON_COMPACT), *ask = NULL;
 	int fd = -1, ret = -ENOMEM;
 
-	if (text && len > EDIT_MOST)
+	if (text && strlen(text) > EDIT_MOST)
 		fd = seal_text(text);
 	if (fd >= 0)
 		ret = make_change(source, "/weir/policy_change", fd, document);

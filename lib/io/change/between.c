@@ -12,7 +12,6 @@
 
 #include "change/by_name.h"
 #include "json/copy.h"
-#include "json/json_text.h"
 
 #define KEY_MAX   256
 #define KEY_DEPTH 16 /* members in a key; what is in deeper ones is one value */
@@ -184,9 +183,9 @@ json_t *changes_between(const json_t *before, const json_t *now, size_t most, si
 	return c.list;
 }
 
-static void take_in(void *context, const char *text, size_t len)
+static int take_in(const char *text, size_t len, void *state)
 {
-	crypto_generichash_update(context, (const unsigned char *)text, len);
+	return crypto_generichash_update(state, (const unsigned char *)text, len);
 }
 
 int configuration_digest(const json_t *configuration, char digest[CHANGE_DIGEST_MAX])
@@ -196,8 +195,8 @@ int configuration_digest(const json_t *configuration, char digest[CHANGE_DIGEST_
 	int rc;
 
 	crypto_generichash_init(&state, NULL, 0, sizeof(hash));
-	rc = json_text_to(configuration, JSON_TEXT_SORTED, take_in, &state);
+	rc = json_dump_callback(configuration, take_in, &state, JSON_COMPACT | JSON_SORT_KEYS);
 	crypto_generichash_final(&state, hash, sizeof(hash));
 	sodium_bin2hex(digest, CHANGE_DIGEST_MAX, hash, sizeof(hash));
-	return rc;
+	return rc < 0 ? -ENOMEM : 0;
 }
