@@ -19,6 +19,7 @@
 #include "edit_file.h"
 #include "field.h"
 #include "load_file.h"
+#include "running.h"
 
 #define LOOK_MS 50
 #define SOON_MS \
@@ -95,17 +96,23 @@ static int ask_when_free(struct source *source, const char *request, int given, 
 	return ret;
 }
 
+/* -ESTALE: another one has ended since, and how this one did is not told any more. */
 static int wait_for_change(struct source *source, const json_t *serial, json_t **document)
 {
 	unsigned waited = 0;
 
 	while (waited < CHANGE_MS) {
 		int ret = source_get(source, "/weir/change", document);
+		const json_t *last = ret ? NULL : member_at(*document, "last.serial");
 
-		if (ret || json_equal(member_at(*document, "last.serial"), serial))
+		if (ret || json_equal(last, serial))
 			return ret;
+		if (json_integer_value(last) > json_integer_value(serial))
+			ret = -ESTALE;
 		json_decref(*document);
 		*document = NULL;
+		if (ret)
+			return ret;
 		waited += look_again(source, waited);
 	}
 	return -ETIMEDOUT;
@@ -189,7 +196,7 @@ bool policy_change_check(const struct request *request)
 }
 
 /* What is too long for a request goes as a descriptor. */
-static int make_edit(struct source *source, const json_t *edit, json_t **document)
+int make_edit(struct source *source, const json_t *edit, json_t **document)
 {
 	char *text = json_dumps(edit, JSON_COMPACT), *ask = NULL;
 	int fd = -1, ret = -ENOMEM;

@@ -18,6 +18,7 @@
 #include "field.h"
 #include "load_file.h"
 #include "policy/diff.h"
+#include "running.h"
 
 #define LINE_MOST 80
 
@@ -68,7 +69,7 @@ static json_t *read_kept(int fd)
 	return kept;
 }
 
-static int ask_running(struct source *source, json_t **running)
+int ask_running(struct source *source, json_t **running)
 {
 	json_t *answer = NULL;
 	int taken = -1, ret = -ENOENT;

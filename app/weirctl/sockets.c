@@ -86,6 +86,10 @@ void sockets_explain(const char *path, int error, FILE *out)
 	case ECONNRESET:
 		what = "the connection was closed: weir has ended, or has too many clients";
 		break;
+	case ESTALE:
+		what = "another change came right behind this one: weirctl history has how it "
+		       "ended";
+		break;
 	default:
 		break;
 	}
