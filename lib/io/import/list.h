@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A list of subscribers while it is read. Private to this room.
+ */
+#ifndef WEIR_IMPORT_LIST_H
+#define WEIR_IMPORT_LIST_H
+
+#include "import/columns.h"
+#include "import/csv.h"
+#include "import/subscribers.h"
+#include "policy/config.h"
+
+#define LIST_TEXT_MOST 64 /* bytes of a field that is no note and no addresses */
+
+struct subscriber_list {
+	const struct subscribers_terms *terms;
+	struct diagnostics *diagnostics;
+	struct columns columns;
+	struct csv_row row;
+	json_t *parents;      /* by a policy's name: its "parent" as it is written, and the line */
+	json_t *nodes, *used; /* of the network: all, and those that circuits are below of */
+	struct subscribers out;
+	bool no_memory;
+};
+
+/* Says what is wrong with a field: of that line and column. */
+void list_refuse_at(struct subscriber_list *list, unsigned line, enum column column,
+	const char *found, const char *expected, const char *remedy);
+
+/* Says something of a line, 0 of none. */
+void list_say(struct subscriber_list *list, unsigned line, bool warning, const char *text);
+
+/* A name as LibreQoS has them: whatever a policy's cannot have becomes "_". */
+void list_make_plain(char *text);
+
+/* The prefixes of a policy's match. */
+static inline json_t *list_addresses(const struct subscriber_list *list, json_t *policy)
+{
+	return json_object_get(
+		json_object_get(policy, "match"), list->terms->upload ? "src" : "dst");
+}
+
+/* When all lines are read: finds the parents, and lets go of who has no addresses. */
+void list_settle(struct subscriber_list *list);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "import/network.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "policy/units.h"
+
+#define DEEPEST 64
+
+struct network_walk {
+	const char *file, *key; /* of the bandwidth */
+	struct diagnostics *diagnostics;
+	json_t *nodes;
+};
+
+static void refuse_node(const struct network_walk *network, const char *name, const char *expected)
+{
+	if (diagnostics_count(network->diagnostics, false))
+		diagnostic_write(network->diagnostics,
+			&(struct diagnostic){
+				.file = network->file, .place = name, .expected = expected});
+}
+
+/* Numbers of Mbit/s, with a fraction or without. */
+static bool format_bandwidth(const json_t *value, char text[UNITS_TEXT_MAX])
+{
+	char words[64];
+	uint64_t bps;
+
+	snprintf(words, sizeof(words), "%.9g Mbit/s", json_number_value(value));
+	if (!json_is_number(value) || units_parse_rate(words, &bps) < 0)
+		return false;
+	units_format_rate(bps, text, UNITS_TEXT_MAX);
+	return true;
+}
+
+static void take_node(const struct network_walk *network, const char *name, const char *parent,
+	const json_t *node)
+{
+	char limit[UNITS_TEXT_MAX], expected[64];
+
+	snprintf(expected, sizeof(expected), "a number of Mbit/s as \"%s\"", network->key);
+	if (!format_bandwidth(json_object_get(node, network->key), limit))
+		refuse_node(network, name, expected);
+	else if (json_object_get(network->nodes, name) != NULL)
+		refuse_node(network, name, "a name of its own");
+	else
+		json_object_set_new(network->nodes, name,
+			json_pack("{s:s, s:s*}", "limit", limit, "parent", parent));
+}
+
+static void take_nodes(const struct network_walk *network, const char *parent,
+	const json_t *children, unsigned depth)
+{
+	const char *name;
+	json_t *node;
+
+	json_object_foreach ((json_t *)(uintptr_t)children, name, node) {
+		take_node(network, name, parent, node);
+		if (depth < DEEPEST)
+			take_nodes(network, name, json_object_get(node, "children"), depth + 1);
+	}
+}
+
+json_t *network_nodes(
+	const json_t *network, bool upload, const char *file, struct diagnostics *diagnostics)
+{
+	const struct network_walk all = {.file = file,
+		.key = upload ? "uploadBandwidthMbps" : "downloadBandwidthMbps",
+		.diagnostics = diagnostics,
+		.nodes = json_object()};
+	unsigned errors = diagnostics->errors;
+
+	take_nodes(&all, NULL, network, 1);
+	if (diagnostics->errors == errors)
+		return all.nodes;
+	json_decref(all.nodes);
+	return NULL;
+}

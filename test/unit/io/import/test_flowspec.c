@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Flow specifications as exabgp 4.2 writes them, made policies: what they match, what they do, and
+ * how long they last.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/flowspec.h"
+
+#define PEER(address) "'neighbor':{'address':{'local':'127.0.0.2','peer':'" address "'},"
+#define LINE(peer, message) \
+	"{'exabgp':'4.0.1','type':'update'," PEER(peer) "'message':{" message "}}}"
+
+/* What a rule is made of, and what is done with its packets. */
+#define RATE(value) "{'value':9225060887890886656,'string':'rate-limit:" value "'}"
+#define DISCARD     "{'value':9225060886715039744,'string':'rate-limit:0'}"
+
+struct rule_case {
+	const char *family, *rule, *actions;
+	const char *want; /* its policy without name and note; NULL: it is refused */
+	const char *why;
+};
+
+#define LIMITED(match) "{'limit':'1Mbit/s','match':" match "}"
+#define M125           RATE("125000")
+
+static const struct rule_case rules[] = {
+	/* Addresses, by family. */
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", M125,
+		LIMITED("{'dst':'192.0.2.7/32'}"), NULL},
+	{"ipv4 flow", "'source-ipv4':['192.0.2.0/24'],'destination-ipv4':['10.0.0.0/8']", M125,
+		LIMITED("{'src':'192.0.2.0/24','dst':'10.0.0.0/8'}"), NULL},
+	{"ipv6 flow", "'destination-ipv6':['2001:db8::/32/0']", M125,
+		LIMITED("{'dst':'2001:db8::/32'}"), NULL},
+	{"ipv6 flow", "'destination-ipv6':['2001:db8::/32/8']", M125, NULL,
+		"its destination-ipv6 is not understood"},
+	{"ipv4 flow", "'destination-ipv6':['2001:db8::/32/0']", M125, NULL,
+		"a match has no destination-ipv6"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32','192.0.2.8/32']", M125, NULL,
+		"its destination-ipv4 is not understood"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/33']", M125, NULL, "not understood"},
+	{"ipv4 flow", "'protocol':['=udp']", M125, LIMITED("{'dst':'0.0.0.0/0','proto':'udp'}"),
+		NULL},
+	{"ipv6 flow", "'next-header':['=tcp']", M125, LIMITED("{'dst':'::/0','proto':'tcp'}"),
+		NULL},
+
+	/* Protocols. */
+	{"ipv4 flow", "'protocol':['=tcp','=17']", M125,
+		LIMITED("[{'dst':'0.0.0.0/0','proto':'tcp'},{'dst':'0.0.0.0/0','proto':'udp'}]"),
+		NULL},
+	{"ipv4 flow", "'protocol':['=unknown protocol type 200']", M125,
+		LIMITED("{'dst':'0.0.0.0/0','proto':200}"), NULL},
+	{"ipv4 flow", "'protocol':['=ospf']", M125, LIMITED("{'dst':'0.0.0.0/0','proto':89}"),
+		NULL},
+	{"ipv4 flow", "'protocol':['=quic']", M125, NULL, "its protocol is not understood"},
+	{"ipv4 flow", "'protocol':['!=6']", M125, NULL, "a match has no protocol 0"},
+	{"ipv4 flow", "'protocol':['>=1&<=65']", M125, NULL, "it is more matches"},
+	{"ipv4 flow", "'protocol':['>=0']", M125, LIMITED("{'dst':'0.0.0.0/0'}"), NULL},
+	{"ipv4 flow", "'protocol':['>=7&<7']", M125, NULL, "it takes no protocol"},
+
+	/* Ports are those of TCP and UDP. */
+	{"ipv4 flow",
+		"'destination-ipv4':['192.0.2.7/32'],'protocol':['=udp'],"
+		"'destination-port':['=53','>8080&<8088'],'string':'flow x'",
+		M125,
+		LIMITED("[{'dst':'192.0.2.7/32','proto':'udp','dst-port':53},"
+			"{'dst':'192.0.2.7/32','proto':'udp','dst-port':'8081-8087'}]"),
+		NULL},
+	{"ipv4 flow", "'source-port':['=123']", M125,
+		LIMITED("[{'dst':'0.0.0.0/0','proto':'tcp','src-port':123},"
+			"{'dst':'0.0.0.0/0','proto':'udp','src-port':123}]"),
+		NULL},
+	{"ipv4 flow", "'protocol':['=tcp'],'port':['=80']", M125,
+		LIMITED("[{'dst':'0.0.0.0/0','proto':'tcp','dst-port':80},"
+			"{'dst':'0.0.0.0/0','proto':'tcp','src-port':80}]"),
+		NULL},
+	{"ipv4 flow", "'protocol':['=sctp','=udp'],'source-port':['=1'],'destination-port':['=2']",
+		M125, LIMITED("{'dst':'0.0.0.0/0','proto':'udp','dst-port':2,'src-port':1}"), NULL},
+	{"ipv4 flow", "'protocol':['=sctp'],'source-port':['=1']", M125, NULL,
+		"it takes no protocol, and so no packet"},
+	{"ipv4 flow", "'protocol':['=udp'],'source-port':['<1024']", M125, NULL,
+		"a match has no port 0, which it takes: say >=1"},
+	{"ipv4 flow", "'protocol':['=udp'],'source-port':['>=1&<1024']", M125,
+		LIMITED("{'dst':'0.0.0.0/0','proto':'udp','src-port':'1-1023'}"), NULL},
+	{"ipv4 flow", "'protocol':['=udp'],'source-port':['>65000']", M125,
+		LIMITED("{'dst':'0.0.0.0/0','proto':'udp','src-port':'65001-65535'}"), NULL},
+	{"ipv4 flow", "'port':['=80'],'source-port':['=1']", M125, NULL,
+		"a match has no port of either beside that of one side"},
+	{"ipv4 flow", "'port':['=http']", M125, NULL, "its port is not understood"},
+
+	/* DSCPs, and what a match cannot say. */
+	{"ipv4 flow", "'dscp':['=46']", M125, LIMITED("{'dst':'0.0.0.0/0','dscp':46}"), NULL},
+	{"ipv4 flow", "'dscp':['=64']", M125, NULL, "it takes no DSCP, and so no packet"},
+	{"ipv4 flow", "'dscp':['<64']", M125, LIMITED("{'dst':'0.0.0.0/0'}"), NULL},
+	{"ipv6 flow", "'traffic-class':['=0']", M125, LIMITED("{'dst':'::/0','dscp':0}"), NULL},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32'],'tcp-flags':['syn']", M125, NULL,
+		"a match has no tcp-flags"},
+	{"ipv4 flow", "'icmp-type':['=echo-request']", M125, NULL, "a match has no icmp-type"},
+	{"ipv4 flow", "'packet-length':['>1000']", M125, NULL, "a match has no packet-length"},
+	{"ipv4 flow", "'fragment':['is-fragment']", M125, NULL, "a match has no fragment"},
+	{"ipv4 flow", "'rd':'1:1','protocol':['=udp']", M125, NULL, "a match has no rd"},
+
+	/* Actions: bytes a second become bit/s. */
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", RATE("1000"),
+		"{'limit':'8kbit/s','match':{'dst':'192.0.2.7/32'}}", NULL},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", RATE("999"), NULL,
+		"its rate of 7.992kbit/s is below 8kbit/s"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", RATE("50000000000"),
+		"{'limit':'400Gbit/s','match':{'dst':'192.0.2.7/32'}}", NULL},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", RATE("50000000001"), NULL,
+		"its rate is above 400Gbit/s"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", RATE("1e999"), NULL, "above"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", DISCARD,
+		"{'limit':'8kbit/s','burst':'1B','match':{'dst':'192.0.2.7/32'}}", NULL},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", RATE("-5"),
+		"{'limit':'8kbit/s','burst':'1B','match':{'dst':'192.0.2.7/32'}}", NULL},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", RATE("250000") "," M125,
+		LIMITED("{'dst':'192.0.2.7/32'}"), NULL},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", RATE("much"), NULL,
+		"its rate \"much\" is not understood"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']",
+		"{'value':9225905311645171722,'string':'mark 10'}",
+		"{'limit':'8kbit/s','burst':'1B','action':'mark','mark':10,"
+		"'match':{'dst':'192.0.2.7/32'}}",
+		NULL},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']",
+		"{'value':9225905311645171722,'string':'mark 64'}", NULL, "is not understood"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']",
+		"{'value':9225905311645171722,'string':'mark 10'}," M125, NULL,
+		"no policy both marks and limits"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", "",
+		"{'limit':'400Gbit/s','action':'count','match':{'dst':'192.0.2.7/32'}}", NULL},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']",
+		"{'value':562954248388615,'string':'target:64512:7'}," M125,
+		LIMITED("{'dst':'192.0.2.7/32'}"), NULL},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']",
+		"{'value':9225905157026349068,'string':'redirect:65500:12'}", NULL,
+		"no policy does \"redirect:65500:12\""},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']",
+		M125 ",{'value':9225342361691750403,'string':'action sample-terminal'}", NULL,
+		"no policy does \"action sample-terminal\""},
+	/* A traffic-rate in packets, which exabgp 4.2 knows not; and one without a number. */
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']",
+		"{'value':9226749736621326336,'string':''}", NULL, "is not known"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", "{'string':'new'}", NULL,
+		"its action \"new\" is not known"},
+};
+
+static char *quoted(const char *text)
+{
+	char *copy = strdup(text);
+
+	for (char *at = copy; *at; at++)
+		*at = *at == '\'' ? '"' : *at;
+	return copy;
+}
+
+/* Takes a line with ' for "; what it says is added to `said`. */
+static int take_line(struct flowspec *flowspec, const char *text, char **said)
+{
+	char *line = quoted(text);
+	size_t size;
+	FILE *say = open_memstream(said, &size);
+	int ret = flowspec_line(flowspec, line, strlen(line), say);
+
+	fclose(say);
+	free(line);
+	return ret;
+}
+
+static int take_quietly(struct flowspec *flowspec, const char *text)
+{
+	char *said;
+	int ret = take_line(flowspec, text, &said);
+
+	if (said[0])
+		fail_msg("%s: %s", text, said);
+	free(said);
+	return ret;
+}
+
+static int take_rule(struct flowspec *flowspec, const struct rule_case *row, char **said)
+{
+	char *text = NULL;
+	int ret;
+
+	assert_true(asprintf(&text,
+			    LINE("127.0.0.1", "'update':{'attribute':{'origin':'igp',"
+					      "'extended-community':[%s]},'announce':{'%s':{"
+					      "'no-nexthop':[{%s}]}}}"),
+			    row->actions, row->family, row->rule) > 0);
+	ret = take_line(flowspec, text, said);
+	free(text);
+	return ret;
+}
+
+static void check_policy(const struct flowspec *flowspec, const struct rule_case *row)
+{
+	json_t *policies = flowspec_policies(flowspec), *want = NULL;
+	json_t *policy = json_array_get(policies, 0);
+	const char *name = json_string_value(json_object_get(policy, "name"));
+	char *text = row->want ? quoted(row->want) : NULL, *got;
+
+	assert_int_equal(json_array_size(policies), row->want ? 1 : 0);
+	if (row->want) {
+		want = json_loads(text, 0, NULL);
+		assert_non_null(want);
+		if (strncmp(name, "flowspec-", 9) != 0 || strlen(name) > 63 ||
+			strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				     "0123456789_.-") != strlen(name))
+			fail_msg("%s: the name %s", row->rule, name);
+		json_object_del(policy, "name");
+		json_object_del(policy, "note");
+		got = json_dumps(policy, JSON_COMPACT);
+		if (!json_equal(policy, want))
+			fail_msg("%s %s: got %s, expected %s", row->rule, row->actions, got,
+				row->want);
+		free(got);
+	}
+	free(text);
+	json_decref(want);
+	json_decref(policies);
+}
+
+static void each_rule(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
+		const struct rule_case *row = &rules[i];
+		struct flowspec flowspec;
+		char *said;
+		int ret;
+
+		assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
+		ret = take_rule(&flowspec, row, &said);
+		if (ret != (row->want != NULL) || (row->why ? !strstr(said, row->why) : said[0]))
+			fail_msg("%s %s: %d, said %s", row->rule, row->actions, ret, said);
+		check_policy(&flowspec, row);
+		free(said);
+		flowspec_free(&flowspec);
+	}
+}
+
+#define RULE "{'destination-ipv4':['192.0.2.7/32'],'protocol':['=udp'],'string':'flow x'}"
+/* That, in another order and with other remarks. */
+#define RULE_AGAIN "{'protocol':['=udp'],'next-hop':'x','destination-ipv4':['192.0.2.7/32']}"
+#define ANNOUNCE(peer, rule, rate)                                       \
+	LINE(peer, "'update':{'attribute':{'extended-community':[" RATE( \
+			   rate) "]},'announce':{'ipv4 flow':{'no-nexthop':[" rule "]}}}")
+#define WITHDRAW(peer, rule) LINE(peer, "'update':{'withdraw':{'ipv4 flow':[" rule "]}}")
+#define DOWN(peer)           "{'type':'state'," PEER(peer) "'state':'down','reason':'x'}}"
+
+/* The limits of all policies, "" if there are none. */
+static void assert_limits(const struct flowspec *flowspec, const char *want)
+{
+	json_t *policies = flowspec_policies(flowspec), *policy;
+	char got[256] = "";
+	size_t i;
+
+	json_array_foreach (policies, i, policy)
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s ",
+			json_string_value(json_object_get(policy, "limit")));
+	assert_string_equal(got, want);
+	json_decref(policies);
+}
+
+struct step {
+	const char *line;
+	int changed;
+	const char *limits;
+};
+
+static const struct step steps[] = {
+	{ANNOUNCE("127.0.0.1", RULE, "125000"), 1, "1Mbit/s "},
+	{ANNOUNCE("127.0.0.1", RULE, "125000"), 0, "1Mbit/s "},
+	{ANNOUNCE("127.0.0.1", RULE, "250000"), 1, "2Mbit/s "},
+	{WITHDRAW("127.0.0.9", RULE), 0, "2Mbit/s "},
+	{WITHDRAW("127.0.0.1", RULE_AGAIN), 1, ""},
+	{WITHDRAW("127.0.0.1", RULE), 0, ""},
+	/* Two peers, and the least of what they say. */
+	{ANNOUNCE("127.0.0.1", RULE, "250000"), 1, "2Mbit/s "},
+	{ANNOUNCE("127.0.0.9", RULE_AGAIN, "125000"), 1, "1Mbit/s "},
+	{DOWN("127.0.0.9"), 1, "2Mbit/s "},
+	{DOWN("127.0.0.9"), 0, "2Mbit/s "},
+	{ANNOUNCE("127.0.0.9", RULE, "500000"), 1, "2Mbit/s "},
+	{DOWN("127.0.0.1"), 1, "4Mbit/s "},
+	/* Nothing that is of rules. */
+	{"{'type':'state'," PEER("127.0.0.9") "'state':'connected'}}", 0, "4Mbit/s "},
+	{"{'type':'notification','notification':'shutdown'}", 0, "4Mbit/s "},
+	{LINE("127.0.0.9", "'update':{'announce':{'ipv4 unicast':{'192.0.2.1':[{'nlri':"
+			   "'10.0.0.0/8'}]}}}"),
+		0, "4Mbit/s "},
+	/* One update with both; what is withdrawn first. */
+	{LINE("127.0.0.9",
+		 "'update':{'attribute':{'extended-community':[" M125 "]},'announce':"
+		 "{'ipv4 flow':{'no-nexthop':[" RULE ",{'destination-ipv4':['192.0.2.8/32']}]}},"
+		 "'withdraw':{'ipv4 flow':[" RULE "]}}"),
+		1, "1Mbit/s 1Mbit/s "},
+};
+
+static void announced_and_withdrawn(void **state)
+{
+	struct flowspec flowspec;
+
+	(void)state;
+	assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		int ret = take_quietly(&flowspec, steps[i].line);
+
+		if (ret != steps[i].changed)
+			fail_msg("%s: %d", steps[i].line, ret);
+		assert_limits(&flowspec, steps[i].limits);
+	}
+	flowspec_free(&flowspec);
+}
+
+#define EOR(peer, afi) LINE(peer, "'eor':{'afi' : '" afi "', 'safi' : 'flow'}")
+#define RULE_V6        "{'destination-ipv6':['2001:db8::/32/0']}"
+#define ANNOUNCE_V6(peer, rate)                                          \
+	LINE(peer, "'update':{'attribute':{'extended-community':[" RATE( \
+			   rate) "]},"                                   \
+				 "'announce':{'ipv6 flow':{'no-nexthop':[" RULE_V6 "]}}}")
+
+/* With `keep` what a session had stays, family by family, until the next has told all. */
+static const struct step kept_steps[] = {
+	{ANNOUNCE("127.0.0.1", RULE, "125000"), 1, "1Mbit/s "},
+	{ANNOUNCE_V6("127.0.0.1", "250000"), 1, "1Mbit/s 2Mbit/s "},
+	{DOWN("127.0.0.1"), 0, "1Mbit/s 2Mbit/s "},
+	{DOWN("127.0.0.1"), 0, "1Mbit/s 2Mbit/s "},
+	{EOR("127.0.0.9", "ipv4"), 0, "1Mbit/s 2Mbit/s "},
+	{EOR("127.0.0.1", "ipv4"), 1, "2Mbit/s "},
+	{ANNOUNCE_V6("127.0.0.1", "500000"), 1, "2Mbit/s "},
+	{EOR("127.0.0.1", "ipv6"), 1, "4Mbit/s "},
+	{EOR("127.0.0.1", "ipv6"), 0, "4Mbit/s "},
+};
+
+static void kept_after_the_session(void **state)
+{
+	struct flowspec flowspec;
+
+	(void)state;
+	assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
+	flowspec.keep = true;
+	for (size_t i = 0; i < sizeof(kept_steps) / sizeof(*kept_steps); i++) {
+		int ret = take_quietly(&flowspec, kept_steps[i].line);
+
+		if (ret != kept_steps[i].changed)
+			fail_msg("%s: %d", kept_steps[i].line, ret);
+		assert_limits(&flowspec, kept_steps[i].limits);
+	}
+	flowspec_free(&flowspec);
+}
+
+/* What replaces a rule and cannot be takes it away: the speaker does not mean it any more. */
+static void refused_in_place_of_one(void **state)
+{
+	const struct rule_case marks = {
+		"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", M125, NULL, NULL};
+	const struct rule_case leads = {"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']",
+		"{'value':9225905157026349068,'string':'redirect:65500:12'}", NULL, NULL};
+	struct flowspec flowspec;
+	char *said;
+
+	(void)state;
+	assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
+	assert_int_equal(take_rule(&flowspec, &marks, &said), 1);
+	free(said);
+	assert_limits(&flowspec, "1Mbit/s ");
+	assert_int_equal(take_rule(&flowspec, &leads, &said), 1);
+	assert_non_null(strstr(said, "refused: "));
+	free(said);
+	assert_limits(&flowspec, "");
+	flowspec_free(&flowspec);
+}
+
+struct overlap_case {
+	const char *first, *second;
+	bool overlap;
+};
+
+#define AT(more) "'destination-ipv4':['192.0.2.7/32']" more
+
+static const struct overlap_case overlaps[] = {
+	{AT(""), AT(",'protocol':['=udp']"), true},
+	{AT(",'protocol':['=tcp']"), AT(",'protocol':['=udp']"), false},
+	{AT(",'protocol':['=tcp','=udp']"), AT(",'protocol':['=udp','=gre']"), true},
+	{AT(",'protocol':['=udp']"), AT(",'dscp':['=46']"), true},
+	{AT(",'dscp':['=45']"), AT(",'dscp':['=46']"), false},
+	{AT(",'destination-port':['=53']"), AT(",'destination-port':['>=54&<=60']"), false},
+	{AT(",'destination-port':['=53']"), AT(",'destination-port':['>=53&<=60']"), true},
+	{AT(",'destination-port':['>=40&<=60']"), AT(",'destination-port':['>=53&<=70']"), true},
+	{AT(",'destination-port':['=53']"), AT(",'source-port':['=53']"), true},
+	{AT(",'source-port':['=53']"), AT(",'source-port':['=54']"), false},
+	/* The longer prefix goes first with both, whatever else there is. */
+	{AT(""), "'destination-ipv4':['192.0.2.0/24'],'protocol':['=udp']", false},
+	{AT(""), AT(",'source-ipv4':['192.0.2.0/24']"), false},
+};
+
+static void each_overlap(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(overlaps) / sizeof(*overlaps); i++) {
+		const struct rule_case first = {"ipv4 flow", overlaps[i].first, M125, NULL, NULL};
+		const struct rule_case second = {"ipv4 flow", overlaps[i].second, M125, NULL, NULL};
+		struct flowspec flowspec;
+		char *said;
+
+		assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
+		assert_int_equal(take_rule(&flowspec, &first, &said), 1);
+		assert_string_equal(said, "");
+		free(said);
+		assert_int_equal(take_rule(&flowspec, &second, &said), 1);
+		if ((strstr(said, "may take the same packets") != NULL) != overlaps[i].overlap)
+			fail_msg("%s, %s: said %s", first.rule, second.rule, said);
+		free(said);
+		/* It is said once; and not of one that is gone. */
+		assert_int_equal(take_rule(&flowspec, &second, &said), 0);
+		assert_string_equal(said, "");
+		free(said);
+		assert_int_equal(take_quietly(&flowspec, DOWN("127.0.0.1")), 1);
+		assert_int_equal(take_rule(&flowspec, &second, &said), 1);
+		assert_string_equal(said, "");
+		free(said);
+		flowspec_free(&flowspec);
+	}
+}
+
+#define PATH(nlri, communities, afi, more)                                                \
+	"[{'nlri':{'value':[" nlri "]},'age':1,'attrs':[{'type':1,'value':2},{'type':16," \
+	"'value':[" communities "]},{'type':14,'afi':" afi ",'safi':133,'value':[]}],"    \
+	"'stale':false" more "}]"
+#define DST(prefix) "{'type':1,'value':{'prefix':'" prefix "'}}"
+#define UDP         ",{'type':3,'value':[{'op':129,'value':17}]}"
+#define RATED       "{'type':128,'subtype':6,'as':0,'rate':125000}"
+
+struct path_case {
+	const char *line, *want, *why;
+};
+
+/* As GoBGP 3.10 writes them. */
+static const struct path_case paths[] = {
+	{PATH(DST("192.0.2.7/32") ",{'type':3,'value':[{'op':129,'value':17}]},{'type':5,'value':["
+				  "{'op':1,'value':53},{'op':18,'value':8080},"
+				  "{'op':212,'value':8088}]}",
+		 RATED, "1", ""),
+		LIMITED("[{'dst':'192.0.2.7/32','proto':'udp','dst-port':53},"
+			"{'dst':'192.0.2.7/32','proto':'udp','dst-port':'8081-8087'}]"),
+		NULL},
+	{PATH("{'type':1,'value':{'prefix':'2001:db8::/32'},'offset':0}", RATED, "2", ""),
+		LIMITED("{'dst':'2001:db8::/32'}"), NULL},
+	{PATH("{'type':1,'value':{'prefix':'2001:db8::/32'},'offset':8}", RATED, "2", ""), NULL,
+		"its destination-ipv6 is not understood"},
+	{PATH(DST("192.0.2.8/32"), "{'type':128,'subtype':6,'as':0,'rate':0}", "1", ""),
+		"{'limit':'8kbit/s','burst':'1B','match':{'dst':'192.0.2.8/32'}}", NULL},
+	{PATH(DST("192.0.2.8/32"), "{'type':128,'subtype':9,'value':10}", "1", ""),
+		"{'limit':'8kbit/s','burst':'1B','action':'mark','mark':10,"
+		"'match':{'dst':'192.0.2.8/32'}}",
+		NULL},
+	{PATH(DST("192.0.2.8/32"), "{'type':128,'subtype':7,'terminal':true,'sample':false}", "1",
+		 ""),
+		NULL, "no policy does \"action terminal\""},
+	{PATH(DST("192.0.2.8/32"), "{'type':128,'subtype':8,'value':'64512:7'}", "1", ""), NULL,
+		"no policy does \"redirect\""},
+	{PATH(DST("192.0.2.8/32"), "{'type':128,'subtype':12,'value':7}," RATED, "1", ""), NULL,
+		"its action \"0x800c\" is not known"},
+	{PATH(DST("192.0.2.8/32"), "{'type':0,'subtype':2,'value':'64512:7'}," RATED, "1", ""),
+		LIMITED("{'dst':'192.0.2.8/32'}"), NULL},
+	{PATH(DST("192.0.2.8/32") ",{'type':9,'value':[{'op':128,'value':2}]}", RATED, "1", ""),
+		NULL, "a match has no tcp-flags"},
+	{PATH(DST("192.0.2.8/32") ",{'type':99,'value':[]}", RATED, "1", ""), NULL,
+		"a match has no component 0"},
+	{"[{'nlri':{'prefix':'10.0.0.0/8'},'attrs':[{'type':14,'afi':1,'safi':1}]}]", NULL, ""},
+};
+
+static void each_path(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+		const struct rule_case row = {
+			.rule = paths[i].line, .actions = "", .want = paths[i].want};
+		struct flowspec flowspec;
+		char *said;
+		int ret;
+
+		assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
+		ret = take_line(&flowspec, paths[i].line, &said);
+		if (ret != (row.want != NULL) ||
+			(paths[i].why ? !strstr(said, paths[i].why) : said[0]))
+			fail_msg("%s: %d, said %s", paths[i].line, ret, said);
+		check_policy(&flowspec, &row);
+		free(said);
+		flowspec_free(&flowspec);
+	}
+}
+
+/* A rule has one name, whoever writes it; and GoBGP takes it back. */
+static void either_speaker(void **state)
+{
+	struct flowspec flowspec;
+	json_t *policies;
+
+	(void)state;
+	assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
+	assert_int_equal(take_quietly(&flowspec, ANNOUNCE("127.0.0.1", RULE, "250000")), 1);
+	assert_int_equal(take_quietly(&flowspec, PATH(DST("192.0.2.7/32") UDP, RATED, "1", "")), 1);
+	policies = flowspec_policies(&flowspec);
+	assert_int_equal(json_array_size(policies), 1);
+	json_decref(policies);
+	assert_limits(&flowspec, "1Mbit/s ");
+	assert_int_equal(take_quietly(&flowspec,
+				 PATH(DST("192.0.2.7/32") UDP, RATED, "1", ",'withdrawal':true")),
+		1);
+	assert_limits(&flowspec, "2Mbit/s ");
+	flowspec_free(&flowspec);
+}
+
+static void as_many_as_there_may_be(void **state)
+{
+	struct flowspec flowspec;
+
+	(void)state;
+	assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
+	for (unsigned i = 0; i <= FLOWSPEC_RULES_MOST; i++) {
+		struct rule_case row = {.family = "ipv4 flow", .actions = M125};
+		char text[64], *said;
+		int ret;
+
+		snprintf(text, sizeof(text), "'destination-ipv4':['10.0.%u.%u/32']", i >> 8,
+			i & 255);
+		row.rule = text;
+		ret = take_rule(&flowspec, &row, &said);
+		assert_int_equal(ret, i < FLOWSPEC_RULES_MOST);
+		assert_int_equal(strstr(said, "10000 rules already") == NULL, ret);
+		free(said);
+	}
+	flowspec_free(&flowspec);
+}
+
+static void no_lines(void **state)
+{
+	static const char *const lines[] = {"x", "7", "{", "{'neighbor':{'state':'down'}}",
+		"{'neighbor':{'address':{'peer':7},'message':{}}}"};
+	struct flowspec flowspec;
+
+	(void)state;
+	assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		char *said;
+
+		assert_int_equal(take_line(&flowspec, lines[i], &said), -EINVAL);
+		assert_non_null(strstr(said, "not a line of exabgp's JSON"));
+		free(said);
+	}
+	flowspec_free(&flowspec);
+}
+
+static void all_is_told(void **state)
+{
+	struct flowspec flowspec;
+
+	(void)state;
+	assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
+	take_quietly(&flowspec, LINE("127.0.0.1", "'eor':{'afi' : 'ipv4', 'safi' : 'unicast'}"));
+	assert_false(flowspec.complete);
+	take_quietly(&flowspec, LINE("127.0.0.1", "'eor':{'afi' : 'ipv4', 'safi' : 'flow'}"));
+	assert_true(flowspec.complete);
+	flowspec_free(&flowspec);
+	assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
+	assert_int_equal(take_quietly(&flowspec, "[]"), 0);
+	assert_false(flowspec.complete);
+	assert_int_equal(take_quietly(&flowspec, PATH(DST("192.0.2.7/32") UDP, RATED, "1", "")), 1);
+	assert_true(flowspec.complete);
+	flowspec_free(&flowspec);
+}
+
+/* What a speaker has said of a rule, also of one that was there before it. */
+static void what_was_told(void **state)
+{
+	struct flowspec flowspec;
+	json_t *policies;
+	const char *name;
+
+	(void)state;
+	assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
+	take_quietly(&flowspec, WITHDRAW("127.0.0.1", RULE));
+	assert_int_equal(json_object_size(flowspec.told), 1);
+	take_quietly(&flowspec, ANNOUNCE("127.0.0.1", RULE_AGAIN, "125000"));
+	assert_int_equal(json_object_size(flowspec.told), 1);
+	policies = flowspec_policies(&flowspec);
+	name = json_string_value(json_object_get(json_array_get(policies, 0), "name"));
+	assert_non_null(json_object_get(flowspec.told, name));
+	json_decref(policies);
+	flowspec_free(&flowspec);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_rule),
+		cmocka_unit_test(announced_and_withdrawn),
+		cmocka_unit_test(kept_after_the_session),
+		cmocka_unit_test(refused_in_place_of_one),
+		cmocka_unit_test(each_overlap),
+		cmocka_unit_test(as_many_as_there_may_be),
+		cmocka_unit_test(each_path),
+		cmocka_unit_test(either_speaker),
+		cmocka_unit_test(no_lines),
+		cmocka_unit_test(all_is_told),
+		cmocka_unit_test(what_was_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
