@@ -14,6 +14,7 @@
 #include "view.h"
 
 struct options;
+struct import_text;
 
 /* What of a limiter's a word may name. */
 enum names {
@@ -33,6 +34,7 @@ enum {
 	OPTION_WITHIN = 64,
 	OPTION_CAPTURE = 128,
 	OPTION_TALKERS = 256,
+	OPTION_IMPORT = 512,
 };
 
 #define THRESHOLDS_MAX 32
@@ -58,6 +60,9 @@ struct request {
 	unsigned for_s;           /* how long they are heard; 0: as the limiter likes */
 	unsigned long top;        /* how many of them; 0: some */
 	bool unmatched, unparsed; /* those alone */
+	const char *direction, *prefix, *parent_prefix, *network; /* of an import; or NULL */
+	bool flat, print, keep;
+	const struct import_text *imported; /* what is imported, once it is read */
 	bool follow;
 	struct threshold thresholds[THRESHOLDS_MAX];
 	unsigned n_thresholds;
@@ -210,6 +215,9 @@ int diff_print(const json_t *document, struct view *view);
 int names_gather(struct source *source, const struct request *request, json_t **document);
 int names_print(const json_t *document, struct view *view);
 bool names_check(const struct request *request);
+
+bool import_check(const struct request *request);
+int import_run(const struct options *options);
 
 bool top_check(const struct request *request);
 int top_run(const struct options *options);

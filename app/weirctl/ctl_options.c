@@ -12,7 +12,7 @@
 #include "json/suggest.h"
 #include "sockets.h"
 
-#define ROWS_MOST 32
+#define ROWS_MOST 40
 #define ROW       256 /* above any character: what getopt_long() returns for rows */
 
 #define TIMEOUT_S    5.0
@@ -50,6 +50,13 @@ const struct option_help option_rows[] = {
 	{"top", required_argument, 0, "N", "how many are shown (10)", OPTION_TALKERS},
 	{"unmatched", no_argument, 0, NULL, "what no policy takes", OPTION_TALKERS},
 	{"unparsed", no_argument, 0, NULL, "what is not understood", OPTION_TALKERS},
+	{"direction", required_argument, 0, "D", "download or upload", OPTION_IMPORT},
+	{"prefix", required_argument, 0, "PREFIX", "of what belongs to this import", OPTION_IMPORT},
+	{"parents", required_argument, 0, "PREFIX", "of parents elsewhere", OPTION_IMPORT},
+	{"network", required_argument, 0, "FILE", "LibreQoS's network.json", OPTION_IMPORT},
+	{"flat", no_argument, 0, NULL, "parents are not looked at", OPTION_IMPORT},
+	{"print", no_argument, 0, NULL, "write the policies, and send nothing", OPTION_IMPORT},
+	{"keep", no_argument, 0, NULL, "rules stay when their speaker ends", OPTION_IMPORT},
 	{0},
 };
 
@@ -150,6 +157,25 @@ static bool take_talkers(struct request *request, const char *name, const char *
 	return true;
 }
 
+static bool take_import(struct request *request, const char *name, const char *value)
+{
+	if (strcmp(name, "direction") == 0)
+		request->direction = value;
+	else if (strcmp(name, "prefix") == 0)
+		request->prefix = value;
+	else if (strcmp(name, "parents") == 0)
+		request->parent_prefix = value;
+	else if (strcmp(name, "network") == 0)
+		request->network = value;
+	else if (strcmp(name, "flat") == 0)
+		request->flat = true;
+	else if (strcmp(name, "print") == 0)
+		request->print = true;
+	else
+		request->keep = true;
+	return true;
+}
+
 /* One option; those without a brief are told by their names. */
 static bool take_option(struct options *options, const struct option_help *row, const char *value)
 {
@@ -172,6 +198,8 @@ static bool take_option(struct options *options, const struct option_help *row, 
 		return take_capture(request, name, value);
 	if (row->of == OPTION_TALKERS)
 		return take_talkers(request, name, value);
+	if (row->of == OPTION_IMPORT)
+		return take_import(request, name, value);
 	if (row->of == OPTION_THRESHOLD)
 		return take_threshold(request, value, name[0] == 'c');
 	if (strcmp(name, "group") == 0)

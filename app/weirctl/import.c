@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The command "import", and of its kinds that of lists: one change makes the policies of a prefix
+ * those of the list.
+ */
+#include "import.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answers.h"
+#include "ask/member.h"
+#include "command.h"
+#include "ctl_options.h"
+#include "field.h"
+#include "import/edits.h"
+#include "import/subscribers.h"
+#include "json/read.h"
+#include "running.h"
+#include "terminal.h"
+
+#define READ_STEP 65536
+#define TRIES     5
+
+/* --- what it was called with ------------------------------------------------------------------ */
+
+static bool refuse_words(const char *word, const char *expected)
+{
+	fprintf(stderr, "weirctl: import: %s: expected %s\n", word, expected);
+	return false;
+}
+
+static bool check_csv(const struct request *request)
+{
+	if (request->n_words != 2)
+		return refuse_words("csv", "one file behind it, or -");
+	if (request->direction == NULL || (strcmp(request->direction, "download") != 0 &&
+						  strcmp(request->direction, "upload") != 0))
+		return refuse_words(request->direction ? request->direction : "csv",
+			"--direction download, what is sent to subscribers, or upload");
+	return !request->keep || refuse_words("--keep", "it with flowspec alone");
+}
+
+static bool check_flowspec(const struct request *request)
+{
+	if (request->n_words != 1)
+		return refuse_words(request->words[1], "nothing behind flowspec");
+	if (request->direction || request->parent_prefix || request->network || request->flat ||
+		request->print)
+		return refuse_words("flowspec", "no option but --prefix and --keep");
+	return true;
+}
+
+bool import_check(const struct request *request)
+{
+	const char *const prefixes[] = {request->prefix, request->parent_prefix};
+	const char *kind = request->n_words > 0 ? request->words[0] : "nothing";
+
+	for (unsigned i = 0; i < 2; i++)
+		if (prefixes[i] && !import_prefix_valid(prefixes[i]))
+			return refuse_words(
+				prefixes[i], "a prefix of 1 to 30 characters A-Z a-z 0-9 _ . -");
+	if (strcmp(kind, "csv") == 0)
+		return check_csv(request);
+	if (strcmp(kind, "flowspec") == 0)
+		return check_flowspec(request);
+	return refuse_words(kind, "csv FILE, or flowspec");
+}
+
+/* --- a list ----------------------------------------------------------------------------------- */
+
+static int read_stream(FILE *file, struct import_text *out)
+{
+	size_t room = 0;
+
+	for (;;) {
+		char *grown = out->len < room ? out->text : realloc(out->text, room += READ_STEP);
+
+		if (grown == NULL)
+			return -ENOMEM;
+		out->text = grown;
+		out->len += fread(out->text + out->len, 1, room - out->len, file);
+		if (out->len > READER_FILE_MAX)
+			return -EFBIG;
+		if (ferror(file))
+			return -errno;
+		if (feof(file))
+			return 0;
+	}
+}
+
+static int read_import(const char *path, struct import_text *out)
+{
+	bool is_input = strcmp(path, "-") == 0;
+	FILE *file = is_input ? stdin : fopen(path, "r");
+	int ret;
+
+	if (!file)
+		return -errno;
+	ret = read_stream(file, out);
+	if (!is_input)
+		fclose(file);
+	return ret;
+}
+
+static bool read_network(const char *path, json_t **network)
+{
+	json_error_t error;
+
+	*network = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	if (!*network)
+		fprintf(stderr, "weirctl: %s:%d: %s\n", path, error.line, error.text);
+	return *network != NULL;
+}
+
+static struct subscribers_terms terms_of(const struct request *request, const json_t *running)
+{
+	bool upload = strcmp(request->direction, "upload") == 0;
+
+	return (struct subscribers_terms){
+		.file = request->imported->name,
+		.prefix = request->prefix ? request->prefix
+			  : upload        ? "upload-"
+					  : "download-",
+		.parent_prefix = request->parent_prefix ? request->parent_prefix : "",
+		.upload = upload,
+		.flat = request->flat,
+		.network = request->imported->network,
+		.network_file = request->network,
+		.running = running,
+	};
+}
+
+/* 0, or -EINVAL, which is said. */
+static int parse_list(const struct import_text *text, const struct subscribers_terms *terms,
+	struct subscribers *out)
+{
+	struct diagnostics diagnostics;
+
+	diagnostics_init(&diagnostics, stderr, DIAGNOSTICS_TEXT);
+	return subscribers_read(text->text, text->len, terms, &diagnostics, out);
+}
+
+/* `"isp-1001"` in a message: the line that it is of goes before it. */
+static json_t *place_message(const json_t *message, const json_t *lines, const char *file)
+{
+	const char *text = json_string_value(message), *begin = text ? strchr(text, '"') : NULL;
+	char name[64];
+
+	while (begin) {
+		size_t len = strcspn(begin + 1, "\"");
+		const json_t *line;
+
+		snprintf(name, sizeof(name), "%.*s", len < sizeof(name) ? (int)len : 0, begin + 1);
+		line = json_object_get(lines, name);
+		if (line)
+			return json_sprintf("%s:%d: %s", file, (int)json_integer_value(line), text);
+		begin = begin[1 + len] ? strchr(begin + len + 2, '"') : NULL;
+	}
+	return json_incref((json_t *)(uintptr_t)message);
+}
+
+static json_t *place_messages(const json_t *document, const json_t *lines, const char *file)
+{
+	const json_t *messages = member_at(document, "last.messages"), *message;
+	json_t *placed = json_array();
+	size_t i;
+
+	json_array_foreach (messages, i, message)
+		json_array_append_new(placed, place_message(message, lines, file));
+	return placed;
+}
+
+static int send_edits(struct source *source, const json_t *edits, const json_t *lines,
+	const char *file, json_t **document)
+{
+	json_t *messages;
+	int ret = json_array_size(edits) > 0 ? make_edit(source, edits, document) : 0;
+
+	if (ret || !*document)
+		return ret;
+	messages = place_messages(*document, lines, file);
+	if (member_at(*document, "last.messages"))
+		json_object_set(json_object_get(*document, "last"), "messages", messages);
+	json_decref(messages);
+	return 0;
+}
+
+/* What came of it, with the counts beside. */
+static int import_list(struct source *source, const struct request *request, const json_t *running,
+	json_t **document)
+{
+	const struct subscribers_terms terms = terms_of(request, running);
+	struct subscribers list;
+	struct import_counts counts;
+	json_t *edits;
+	int ret;
+
+	*document = NULL;
+	if (parse_list(request->imported, &terms, &list) < 0) {
+		*document = json_pack("{s:s}", "refused", "the list is refused");
+		return *document ? 0 : -ENOMEM;
+	}
+	edits = import_edits(running, list.policies, terms.prefix, &counts);
+	ret = edits ? send_edits(source, edits, list.lines, terms.file, document) : -ENOMEM;
+	if (ret == 0 && !*document)
+		*document = json_object();
+	if (ret == 0)
+		json_object_set_new(*document, "import",
+			json_pack("{s:s, s:i, s:i, s:i, s:i}", "prefix", terms.prefix, "added",
+				(int)counts.added, "removed", (int)counts.removed, "changed",
+				(int)counts.set, "unchanged", (int)counts.same));
+	json_decref(edits);
+	subscribers_free(&list);
+	return ret;
+}
+
+/* Where others change something at the same time, it looks again at what there is to be done. */
+static int import_gather(struct source *source, const struct request *request, json_t **document)
+{
+	int ret = -ESTALE;
+
+	for (unsigned i = 0; i < TRIES && ret == -ESTALE; i++) {
+		json_t *running = NULL;
+
+		*document = NULL;
+		ret = ask_running(source, &running);
+		if (ret == 0)
+			ret = import_list(
+				source, request, json_object_get(running, "policies"), document);
+		json_decref(running);
+	}
+	return ret;
+}
+
+static int import_print(const json_t *document, struct view *view)
+{
+	static const struct field fields[] = {
+		{"prefix", "import.prefix", KIND_TEXT},
+		{"added", "import.added", KIND_COUNT},
+		{"removed", "import.removed", KIND_COUNT},
+		{"changed", "import.changed", KIND_COUNT},
+		{"unchanged", "import.unchanged", KIND_COUNT},
+	};
+	const json_t *messages = member_at(document, "last.messages");
+	int ret = fields_detail(document, FIELDS(fields), view);
+
+	return ret == 0 && json_array_size(messages) > 0 ? fields_lines(messages, view) : ret;
+}
+
+/* As a file that a configuration can include. */
+static int print_list(const struct request *request)
+{
+	const struct subscribers_terms terms = terms_of(request, NULL);
+	struct subscribers list;
+	json_t *document;
+	int ret;
+
+	if (parse_list(request->imported, &terms, &list) < 0)
+		return EXIT_FAILURE;
+	document = json_pack("{s:O}", "policies", list.policies);
+	ret = document ? answers_write_json(document, stdout) : -ENOMEM;
+	json_decref(document);
+	subscribers_free(&list);
+	return answers_end(EXIT_SUCCESS, ret);
+}
+
+static int send_list(const struct options *options, const struct request *request)
+{
+	struct command command = *options->command;
+	struct options asked = *options;
+	unsigned width = 0, rows;
+	struct boxes boxes;
+	int status = EXIT_FAILURE;
+
+	command.gather = import_gather;
+	command.print = import_print;
+	command.refused = change_refused;
+	asked.command = &command;
+	if (boxes_find(options, &boxes)) {
+		if (options->wide || !terminal_size(&width, &rows))
+			width = 0;
+		boxes_ask(&boxes, &command, request);
+		status = answers_write(&boxes, &asked, stdout, width);
+	}
+	boxes_free(&boxes);
+	return status;
+}
+
+int import_run(const struct options *options)
+{
+	struct request request = options->request;
+	struct import_text text;
+	int ret, status = EXIT_FAILURE;
+
+	if (strcmp(request.words[0], "flowspec") == 0)
+		return flowspec_follow(options);
+	text = (struct import_text){
+		.name = strcmp(request.words[1], "-") == 0 ? "standard input" : request.words[1]};
+	if (request.network && !read_network(request.network, &text.network))
+		return EXIT_FAILURE;
+	ret = read_import(request.words[1], &text);
+	request.imported = &text;
+	request.word = NULL;
+	if (ret)
+		fprintf(stderr, "weirctl: %s: %s\n", text.name, strerror(-ret));
+	else
+		status = request.print ? print_list(&request) : send_list(options, &request);
+	json_decref(text.network);
+	free(text.text);
+	return status;
+}
