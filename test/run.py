@@ -537,7 +537,7 @@ IN_COMPANY = ("drawn", "quota", "reload", "etcd", "weirctl", "kill9", "conserved
               "trial", "shadow",
               "group_keys", "stall", "disagree", "clients", "clocks", "service", "exporter",
               "ctl_live", "doctor", "manual", "timed", "page", "events", "flows",
-              "explain", "changes", "bypass", "plane", "plane_ledger")
+              "explain", "changes", "bypass", "plane", "plane_ledger", "import")
 # Tests of two threads that touch one thing, and of bytes that are not what they say.
 SANITIZED = {
     "build-asan": {"hostile": ()},

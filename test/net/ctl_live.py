@@ -88,6 +88,8 @@ def try_example(scene, path, command, *more):
     """It does something, and as JSON says JSON, or several."""
     folder = scene.path("-".join((command["command"], *more)))
     os.mkdir(folder)
+    with open(os.path.join(folder, "subscribers.csv"), "w", encoding="utf-8") as text:
+        text.write("name,addresses,limit\n")
     words = ("-s", path, *more, *shlex.split(command["example"].replace(
         "/etc/weir/edge-ams-1.json", scene.path("edge-ams-1.json"))))
     status, out, err = ctl(*words, cwd=folder)

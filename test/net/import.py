@@ -1,0 +1,480 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Policies that come from elsewhere: a list of subscribers as CSV, and a BGP speaker's flow rules.
+
+    exabgp ──BGP, loopback── exabgp ──JSON── weirctl import flowspec ──▶ weir
+
+Runs in a network namespace of its own; the speakers are of Debian's package python3-exabgp, which
+tools/setup unpacks. Without it that scenario is skipped.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import box
+from box import expect, wait_until
+from changes import CTL, change, ctl, edit, keeping, limits, running
+from reload import RINGS, Receiver, Wire, counted, frame, policy
+
+UNPACKED = os.path.join(box.ROOT, "build-unpacked", "usr")
+EXABGP = ["/usr/bin/python3", "-B", os.path.join(UNPACKED, "sbin", "python3-exabgp")]
+MODULES = {"PYTHONPATH": os.path.join(UNPACKED, "lib", "python3", "dist-packages")}
+PORT = 1790
+K, M = 1000, 1000000
+
+
+def written(scene, name, text, encoding="utf-8"):
+    """A file of the scenario."""
+    path = scene.path(name)
+    with open(path, "w", encoding=encoding, newline="") as out:
+        out.write(text)
+    return path
+
+
+def serial(weir):
+    """How many changes there have been."""
+    return change(weir)["last"]["serial"]
+
+
+LIST = """\
+name,addresses,limit,parent,guaranteed\r
+1001,192.0.2.1; 2001:db8:1::/48,10Mbit/s,link,2Mbit/s\r
+1002,"192.0.2.2 192.0.2.64/26",20Mbit/s,link,\r
+1003,192.0.2.3,5Mbit/s,,\r
+"""
+
+LIBREQOS = """\
+# LibreQoS's own header
+Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,MAC,IPv4,IPv6,Download Min Mbps,\
+Upload Min Mbps,Download Max Mbps,Upload Max Mbps,Comment
+1,"968 Circle St., Gurnee, IL",1,Device 1,AP_A,,"100.64.0.1, 100.64.0.14",2001:db8:64::/56,1,1,\
+155,20,
+1,"968 Circle St., Gurnee, IL",2,Device 2,AP_A,,100.64.0.2,,1,1,155,20,
+7 b,31 Marconi Street,3,Device 3,,,100.64.0.3,,0.5,0.5,2.5,1.0,
+"""
+
+
+def csv(scene):
+    """A list is put in force at once and as a whole; again, it changes nothing; what is no longer
+    in it goes, and nobody else's policy is touched."""
+    link = {"name": "link", "limit": "1Gbit/s"}
+    weir = keeping(scene, box.wire("net_ring0", "net_ring1", policies=[
+        link, policy("own", "10.0.0.0/8", "7Mbit/s"),
+        {"name": "AP_A", "limit": "500Mbit/s", "match": {"vlan": 7}}])).start()
+    change(weir)
+    first = written(scene, "list.csv", LIST)
+    download = ("--direction", "download", "--prefix", "isp-")
+    said = ctl(weir, "import", "csv", first, *download)
+    expect("added      3" in said, said)
+    expect(limits(weir, "isp-1001", "isp-1002", "isp-1003", "own") ==
+           [10 * M, 20 * M, 5 * M, 7 * M], "in force")
+    kept = {one["name"]: one for one in running(weir)["policies"]}
+    expect(kept["isp-1001"] == {
+        "name": "isp-1001", "match": {"dst": ["192.0.2.1/32", "2001:db8:1::/48"]},
+        "limit": "10Mbit/s", "guaranteed": "2Mbit/s", "parent": "link"}, f"{kept['isp-1001']}")
+    before = serial(weir)
+    said = ctl(weir, "import", "csv", first, *download)
+    expect("unchanged  3" in said and serial(weir) == before, f"again: {said}")
+    other = LIST.replace("20Mbit/s", "30Mbit/s").replace("1003", "1004")
+    again = written(scene, "again.csv", other)
+    said = ctl(weir, "import", "csv", again, *download)
+    expect(limits(weir, "isp-1001", "isp-1002", "isp-1003", "isp-1004", "own") ==
+           [10 * M, 30 * M, None, 5 * M, 7 * M], said)
+    expect(serial(weir) == before + 1, "one change")
+    # Mistakes: all are told, and nothing has changed; what weir refuses has its line, too.
+    bad = LIST.replace("10Mbit/s", "ten").replace("192.0.2.3", "192.0.2.3/24")
+    bad = written(scene, "bad.csv", bad)
+    ctl(weir, "import", "csv", bad, *download,
+        fails='bad.csv:2: limit: "ten": expected 8kbit/s to 400Gbit/s')
+    ctl(weir, "import", "csv", bad, *download,
+        fails='bad.csv:4: addresses: "192.0.2.3/24": expected')
+    ctl(weir, "import", "csv", written(scene, "orphan.csv", LIST.replace("link,\r", "lnk,\r")),
+        *download, fails='orphan.csv:3: parent: "lnk": expected the name of another policy')
+    twin = written(scene, "twin.csv", LIST.replace("192.0.2.3", "192.0.2.1"))
+    ctl(weir, "import", "csv", twin, *download, fails='twin.csv:4: ')
+    expect(serial(weir) == before + 2, "what is refused by the list itself is not sent")
+    expect(limits(weir, "isp-1002", "isp-1004") == [30 * M, 5 * M], "as they were")
+    libreqos(scene, weir, download)
+    weir.stop()
+
+
+def libreqos(scene, weir, download):
+    """ShapedDevices.csv as it stands, both ways; and as a file that a configuration includes."""
+    shaped = written(scene, "ShapedDevices.csv", "\ufeff" + LIBREQOS)
+    ctl(weir, "import", "csv", shaped, "--direction", "upload", "--prefix", "lq-up-")
+    ctl(weir, "import", "csv", shaped, "--direction", "download", "--prefix", "lq-down-")
+    kept = {one["name"]: one for one in running(weir)["policies"]}
+    expect(kept["lq-down-1"] == {
+        "name": "lq-down-1", "note": "968 Circle St., Gurnee, IL", "limit": "155Mbit/s",
+        "guaranteed": "1Mbit/s", "parent": "AP_A", "match": {"dst": [
+            "100.64.0.1/32", "100.64.0.14/32", "2001:db8:64::/56", "100.64.0.2/32"]}},
+           f"{kept['lq-down-1']}")
+    expect(kept["lq-up-7_b"] == {"name": "lq-up-7_b", "note": "31 Marconi Street",
+                                 "limit": "1Mbit/s", "match": {"src": "100.64.0.3/32"}},
+           f"{kept['lq-up-7_b']}")
+    expect(limits(weir, "isp-1001", "own") == [10 * M, 7 * M], "another list's")
+    ten = written(scene, "ten.csv", LIBREQOS.replace(",155,", ",ten,"))
+    ctl(weir, "import", "csv", ten, *download,
+        fails='ten.csv:3: Download Max Mbps: "ten": expected')
+    # Its nodes, too, of which those become policies that circuits are below of.
+    nodes = written(scene, "network.json", json.dumps({"Site": {
+        "downloadBandwidthMbps": 800, "uploadBandwidthMbps": 100, "children": {
+            name: {"downloadBandwidthMbps": 300, "uploadBandwidthMbps": 50}
+            for name in ("AP_A", "AP_B")}}}))
+    ctl(weir, "import", "csv", shaped, "--direction", "download", "--prefix", "lq-down-",
+        "--network", nodes)
+    kept = {one["name"]: one for one in running(weir)["policies"]}
+    expect(kept["lq-down-1"]["parent"] == "lq-down-AP_A" and "lq-down-AP_B" not in kept and
+           kept["lq-down-AP_A"] == {"name": "lq-down-AP_A", "limit": "300Mbit/s",
+                                    "parent": "lq-down-Site"}, f"{kept}")
+    # As a file, that a configuration includes.
+    with open(shaped, encoding="utf-8") as text:
+        done = subprocess.run([CTL, "import", "csv", "-", *download, "--flat", "--print"],
+                              stdin=text, capture_output=True, text=True, check=False,
+                              timeout=box.PATIENCE_S)
+    expect(done.returncode == 0, done.stderr)
+    written(scene, "included.json", done.stdout)
+    weir.config["include"] = "included.json"
+    weir.config["policies"] = []
+    weir.write()
+    status, said, errors = weir.run("--check", weir.config_path)
+    expect(status == 0 and "policies 2, files 2" in said, said + errors)
+
+
+# --- flow specifications --------------------------------------------------------------------------
+
+NEIGHBOR = """\
+neighbor {peer} {{
+    router-id {local};
+    local-address {local};
+    local-as 64512;
+    peer-as 64512;
+    family {{ ipv4 flow; ipv6 flow; }}
+    {more}
+}}
+"""
+
+LISTENS = """\
+process weir {{
+    run {command};
+    encoder json;
+}}
+"""
+
+SPEAKS = """\
+process feed {{
+    run /bin/sh -c "exec 3<>{feed}; exec cat <&3";
+    encoder text;
+}}
+"""
+
+
+class Speaker:
+    """An exabgp."""
+
+    def __init__(self, scene, name, local, text):
+        self.local = local
+        self.path = written(scene, name + ".conf", text)
+        self.log_path = scene.path(name + ".exabgp.log")
+        self.process = None
+
+    def start(self):
+        """Starts it, as Debian does."""
+        environment = dict(os.environ, exabgp_daemon_user="root", exabgp_tcp_bind=self.local,
+                           exabgp_tcp_port=str(PORT), exabgp_api_cli="false")
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen([*EXABGP, self.path], stdout=log, stderr=log,
+                                            stdin=subprocess.DEVNULL, env=environment | MODULES,
+                                            cwd=os.path.dirname(self.path),
+                                            preexec_fn=box.die_with_parent)
+        return self
+
+    def log(self):
+        """What it and its process have said."""
+        with open(self.log_path, encoding="utf-8", errors="replace") as text:
+            return text.read()
+
+    def stop(self):
+        """As systemd does."""
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(box.PATIENCE_S)
+
+
+class Session:
+    """Two of them: one says what is written into a file, the other has weirctl for a process."""
+
+    def __init__(self, scene, weir, *options):
+        self.feed = scene.path("feed")
+        os.mkfifo(self.feed)
+        command = " ".join([CTL, "-s", weir.socket, "import", "flowspec", *options])
+        hears = ("api { processes [ weir ]; neighbor-changes; receive { parsed; update; } }")
+        self.hears = Speaker(scene, "hears", "127.0.0.2", LISTENS.format(command=command) +
+                             NEIGHBOR.format(peer="127.0.0.1", local="127.0.0.2", more=hears))
+        self.speaks = Speaker(scene, "speaks", "127.0.0.1", SPEAKS.format(feed=self.feed) +
+                              NEIGHBOR.format(peer="127.0.0.2", local="127.0.0.1",
+                                              more="api { processes [ feed ]; }"))
+        self.hears.start()
+        self.speaks.start()
+        self.out = os.open(self.feed, os.O_RDWR)
+
+    def say(self, verb, match, then="rate-limit 125000"):
+        """Announces a rule, or withdraws it."""
+        text = f"{verb} flow route {{ match {{ {match} }} then {{ {then}; }} }}\n"
+        os.write(self.out, text.encode())
+
+    def close(self):
+        """Ends both."""
+        self.speaks.stop()
+        self.hears.stop()
+        os.close(self.out)
+
+
+@contextlib.contextmanager
+def session(scene, weir, *options):
+    """Two speakers for a while."""
+    version = subprocess.run([*EXABGP, "--version"], capture_output=True, text=True, check=False,
+                             env=os.environ | MODULES)
+    if "ExaBGP : 4.2" not in version.stdout:
+        raise box.Skip("no exabgp 4.2: tools/setup test unpacks it, where Debian has it")
+    both = Session(scene, weir, *options)
+    try:
+        yield both
+    except Exception:
+        print(f"--- exabgp and weirctl:\n{both.hears.log()[-3000:]}{both.speaks.log()[-2000:]}---")
+        raise
+    finally:
+        both.close()
+
+
+def rules(weir):
+    """The rules in force, by what the speaker calls them: their policies."""
+    return {one["note"].removeprefix("flow "): one for one in running(weir)["policies"]
+            if one["name"].startswith("flowspec-")}
+
+
+class Count(Receiver):
+    """Packets that come out, by the last byte of their destination."""
+
+    def note(self, data):
+        return data[33] if data[12:14] == b"\x08\x00" and data[30:33] == b"\xc0\0\2" else None
+
+
+def passes(wire, address, n, size=1000, dport=53):
+    """How many of n packets come out, and how long it took to send them."""
+    receiver = Count()
+    began = time.monotonic()
+    for _ in range(n // 20):
+        wire.send([frame(address, size, dport)] * 20)
+    took = time.monotonic() - began
+    wire.settle()
+    wire.send([frame("192.0.2.250", 100)])  # nobody limits it: it is the last to come
+    wait_until(lambda: 250 in receiver.seen, "the last packet")
+    receiver.close()
+    return receiver.seen.count(int(address.rsplit(".", 1)[1])), took
+
+
+def flowspec(scene):
+    """Rules of a BGP session limit, by the rate that they say, until they are withdrawn, or until
+    it ends; whatever becomes of the limiter meanwhile."""
+    wire = Wire(scene, [{"name": "own", "limit": "1Gbit/s", "match": {"dst": "10.0.0.0/8"}}],
+                workers=[0])
+    weir = wire.weir
+    wire.watch.close()
+    weir.kill()
+    weir.arguments = ["--state", scene.path("state")]
+    weir.start()
+    wire.watch = box.Client(weir.socket)
+    change(weir)
+    udp = "destination 192.0.2.7/32; protocol udp; destination-port [ =53 >8080&<8088 ];"
+    words = "destination-ipv4 192.0.2.7/32 protocol =udp destination-port [ =53 >8080&<8088 ]"
+    with contextlib.closing(wire), session(scene, weir) as bgp:
+        told = limited(weir, wire, bgp, udp, words)
+        refused(weir, bgp)
+        survives(weir, bgp, words)
+        ends(weir, bgp, killed(weir, bgp))
+    expect(bgp.hears.process.returncode == 0, f"exabgp: {bgp.hears.process.returncode}")
+    expect(not re.search("Sanitizer|runtime error:", bgp.hears.log()), bgp.hears.log())
+    weir.stop()
+    return told
+
+
+def limited(weir, wire, bgp, udp, words):
+    """Traffic is held to the rate; bytes a second are what BGP says, and bits what Weir says."""
+    expect(passes(wire, "192.0.2.7", 400)[0] == 400, "no rule, no limit")
+    bgp.say("announce", udp)
+    wait_until(lambda: words in rules(weir), lambda: f"{rules(weir)}")
+    rule = rules(weir)[words]
+    expect(rule["limit"] == "1Mbit/s", f"125000 bytes/s: {rule}")
+    expect(rule["match"] == [{"dst": "192.0.2.7/32", "proto": "udp", "dst-port": 53},
+                             {"dst": "192.0.2.7/32", "proto": "udp", "dst-port": "8081-8087"}],
+           f"{rule}")
+    out, took = passes(wire, "192.0.2.7", 400)
+    bytes_out = out * 1000
+    expect(30000 <= bytes_out <= 125000 * took + 31250 + 1000,
+           f"{bytes_out} bytes of 400000 in {took:.2f} s")
+    expect(passes(wire, "192.0.2.7", 100, dport=54)[0] == 100, "another port")
+    bgp.say("announce", "destination 192.0.2.8/32;", "discard")
+    wait_until(lambda: len(rules(weir)) == 2, "a rule that discards")
+    expect(passes(wire, "192.0.2.8", 100, 28)[0] == 0, "all is discarded")
+    bgp.say("withdraw", udp)
+    wait_until(lambda: words not in rules(weir), "withdrawn")
+    expect(passes(wire, "192.0.2.7", 400)[0] == 400, "a rule that is withdrawn limits nobody")
+    expect(counted(weir, "own") == 0, "another's policy")
+    return f"{bytes_out} of 400000 bytes in {took:.2f} s at 125000 bytes/s"
+
+
+def refused(weir, bgp):
+    """What no policy is, is said, and no rule is wider than it was announced."""
+    before = rules(weir)
+    bgp.say("announce", "destination 192.0.2.9/32; tcp-flags [ syn ];")
+    bgp.say("announce", "destination 192.0.2.10/32;", "redirect 64512:7")
+    for why in ("tcp-flags syn, of 127.0.0.1: a match has no tcp-flags",
+                'destination-ipv4 192.0.2.10/32, of 127.0.0.1: no policy does "redirect:64512:7"'):
+        wait_until(lambda words=why: words in bgp.hears.log(), lambda words=why: words)
+    # Which of two has a packet is said, where routers would decide it otherwise.
+    bgp.say("announce", "destination 192.0.2.8/32; protocol udp;")
+    wait_until(lambda: "may take the same packets" in bgp.hears.log(), "two for the same packets")
+    bgp.say("withdraw", "destination 192.0.2.8/32; protocol udp;")
+    wait_until(lambda: rules(weir) == before, "withdrawn")
+    # What the limiter refuses keeps no other rule away: two policies may not match the same.
+    bgp.say("announce", "destination 10.0.0.0/8;")
+    bgp.say("announce", "destination 192.0.2.11/32;")
+    wait_until(lambda: "destination-ipv4 192.0.2.11/32" in rules(weir), "the one beside it")
+    wait_until(lambda: "refuses flowspec-10.0.0.0_8" in bgp.hears.log(), "who is refused")
+    expect(len(rules(weir)) == len(before) + 1, f"{[*rules(weir)]}")
+    for number in (10, 11):
+        bgp.say("withdraw", f"destination 192.0.2.{number}/32;")
+    wait_until(lambda: rules(weir) == before, "withdrawn")
+
+
+def survives(weir, bgp, words):
+    """A limiter that was away has what was announced meanwhile, and not what was withdrawn."""
+    weir.kill()
+    bgp.say("withdraw", "destination 192.0.2.8/32;", "discard")
+    for number in range(20, 120):
+        bgp.say("announce", f"destination 192.0.2.{number}/32;")
+    weir.start()
+    wait_until(lambda: len(rules(weir)) == 100, lambda: f"{[*rules(weir)]}")
+    expect("destination-ipv4 192.0.2.8/32" not in rules(weir) and words not in rules(weir), "gone")
+    # Nobody takes one away by hand, also when all has been as it should for a while.
+    time.sleep(1.5)
+    expect(bgp.hears.log().count("refuses flowspec-10.0.0.0_8") == 1, "what is refused rests")
+    bgp.say("withdraw", "destination 10.0.0.0/8;")
+    before = serial(weir)
+    edit(weir, "remove", rules(weir)["destination-ipv4 192.0.2.20/32"]["name"])
+    wait_until(lambda: serial(weir) >= before + 2 and len(rules(weir)) == 100, "put back")
+
+
+def killed(weir, bgp):
+    """A weirctl that dies is started again, and is told of no rule that it knew: they stay, until
+    they are withdrawn, or until a peer has told all that it has."""
+    before = len(rules(weir))
+    pids = subprocess.run(["pgrep", "-P", str(bgp.hears.process.pid)], capture_output=True,
+                          text=True, check=True).stdout.split()
+    expect(len(pids) == 1, f"exabgp has {pids}")
+    os.kill(int(pids[0]), signal.SIGKILL)
+    numbers = iter(range(130, 250))  # nobody may hear of the first ones
+
+    def heard():
+        rule = f"192.0.2.{next(numbers)}/32"
+        bgp.say("announce", f"destination {rule};")
+        with contextlib.suppress(AssertionError):
+            return wait_until(lambda: f"destination-ipv4 {rule}" in rules(weir), "it", 1) and rule
+        return None
+
+    rule = wait_until(heard, "another follower")
+    expect(len(rules(weir)) >= before + 1, f"{[*rules(weir)]}")
+    bgp.say("withdraw", "destination 192.0.2.30/32;")
+    wait_until(lambda: "destination-ipv4 192.0.2.30/32" not in rules(weir), "withdrawn")
+    expect(len(rules(weir)) >= before, f"{[*rules(weir)]}")
+    return f"destination-ipv4 {rule}"
+
+
+def ends(weir, bgp, rule):
+    """With the session what was announced in it is gone; and so it is with the speaker."""
+    bgp.speaks.stop()
+    wait_until(lambda: rule not in rules(weir), "the session is over")
+    bgp.speaks.start()
+    bgp.say("announce", "destination 192.0.2.7/32;")
+    wait_until(lambda: len(rules(weir)) == 1, "the next session, and all that it has")
+    bgp.hears.stop()
+    expect(not rules(weir), "the speaker has ended")
+    expect([one["name"] for one in running(weir)["policies"]] == ["own"], "nothing is left")
+
+
+def gobgp(scene):
+    """Rules that GoBGP's command line tells of."""
+    programs = [shutil.which(name) for name in ("gobgpd", "gobgp")]
+    if not all(programs):
+        raise box.Skip("no gobgpd: tools/setup test unpacks it, where Debian has it")
+    weir = keeping(scene, RINGS | {"policies": [policy("own", "10.0.0.0/8")]}).start()
+    change(weir)
+    daemon, client = programs
+    config = written(scene, "gobgpd.toml", '[global.config]\nas = 64512\nport = -1\n'
+                     'router-id = "192.0.2.1"\n')
+    rib = [client, "global", "rib"]
+    match = ["-a", "ipv4-flowspec", "match", "destination"]
+    with contextlib.ExitStack() as running_now:
+        def spawn(*words, **more):
+            process = subprocess.Popen(words, preexec_fn=box.die_with_parent, **more)
+            running_now.callback(process.wait, box.PATIENCE_S)
+            running_now.callback(process.terminate)
+            return process
+
+        def ask(*words):
+            return subprocess.run([*rib, *words], capture_output=True, check=False).returncode == 0
+
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        speaker = spawn(daemon, "-f", config, "--api-hosts", "127.0.0.1:50051", **quiet)
+        wait_until(lambda: ask("add", *match, "192.0.2.7/32", "then", "rate-limit", "125000"),
+                   "gobgpd answers")
+        monitor = spawn(client, "monitor", "global", "rib", "-a", "ipv4-flowspec", "-j",
+                        "--current", stdout=subprocess.PIPE)
+        importer = spawn(CTL, "-s", weir.socket, "import", "flowspec", stdin=monitor.stdout)
+        monitor.stdout.close()
+        wait_until(lambda: [rule["limit"] for rule in rules(weir).values()] == ["1Mbit/s"],
+                   "what was there before")
+        expect(ask("add", *match, "192.0.2.8/32", "protocol", "udp", "destination-port", "==53",
+                   ">8080&<8088", "then", "rate-limit", "250000"), "a rule")
+        wait_until(lambda: len(rules(weir)) == 2, "another rule")
+        expect(ask("del", *match, "192.0.2.7/32", "then", "rate-limit", "125000"), "withdrawn")
+        wait_until(lambda: [rule["match"] for rule in rules(weir).values()] == [[
+            {"dst": "192.0.2.8/32", "proto": "udp", "dst-port": 53},
+            {"dst": "192.0.2.8/32", "proto": "udp", "dst-port": "8081-8087"}]],
+                   lambda: f"{rules(weir)}")
+        speaker.terminate()
+        expect(importer.wait(box.PATIENCE_S) == 0, "the end of standard input")
+    expect(not rules(weir), "nothing is left")
+    kept(weir)
+    weir.stop()
+
+
+def kept(weir):
+    """With --keep the rules outlive the speaker; and the next one's take their place."""
+    line = ('[{"nlri":{"value":[{"type":1,"value":{"prefix":"192.0.2.9/32"}}]},"attrs":['
+            '{"type":16,"value":[{"type":128,"subtype":6,"as":0,"rate":RATE}]},'
+            '{"type":14,"afi":1,"safi":133}]}]')
+    for rate, limit, options in (("125000", ["1Mbit/s"], ["--keep"]),
+                                 ("250000", ["2Mbit/s"], ["--keep"]), (None, [], [])):
+        text = line.replace("RATE", rate) + "\n" if rate else ""
+        done = subprocess.run([CTL, "-s", weir.socket, "import", "flowspec", *options],
+                              input=text, text=True, check=False, timeout=box.PATIENCE_S)
+        expect(done.returncode == 0, f"{options}: {done.returncode}")
+        found = [rule["limit"] for rule in rules(weir).values()]
+        expect(found == limit, f"{rate} {options}: {found}")
+
+
+SCENARIOS = [csv, flowspec, gobgp]
+
+if __name__ == "__main__":
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    box.main(SCENARIOS, setup=box.enter_netns)
