@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-/* Of an object or an array; a NUL after it. For free(); NULL without memory. */
+/* The text of an object or an array; a NUL after it. For free(); NULL without memory. */
 char *json_lines(const json_t *root, size_t *len);
 
 #endif
