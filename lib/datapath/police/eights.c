@@ -23,7 +23,7 @@
 #define HALF (CACHE_LINE / 2)
 
 /* The words of eight lines, a vector each. */
-struct columns {
+struct eight_columns {
 	__m512i tokens, fraction, last, rate;
 	__m512i burst, bytes, dropped_bytes, packets;
 };
@@ -113,7 +113,7 @@ INLINE __m512i read_costs(const struct police_eights *packets, enum accounting b
 
 /* What each packet's policy charges for it. */
 INLINE __m512i find_costs(
-	const struct police_eights *packets, const struct columns *was, unsigned from)
+	const struct police_eights *packets, const struct eight_columns *was, unsigned from)
 {
 	__m512i accounting = _mm512_srli_epi64(_mm512_slli_epi64(was->fraction, 32), 60);
 	__m512i costs = read_costs(packets, ACCOUNTING_L2, from);
@@ -127,7 +127,7 @@ INLINE __m512i find_costs(
 }
 
 /* police_is_slow() */
-INLINE __mmask8 find_slow(const struct columns *was)
+INLINE __mmask8 find_slow(const struct eight_columns *was)
 {
 	__m512i product = _mm512_mul_epu32(was->packets, words_of(POLICE_WEYL));
 	__m512i word = _mm512_srli_epi64(_mm512_slli_epi64(product, 32), 32 + 17);
@@ -136,7 +136,7 @@ INLINE __mmask8 find_slow(const struct columns *was)
 }
 
 /* token_bucket_refill() of those whose last look is less than 2^32 ticks ago. */
-INLINE struct columns refill(const struct columns *was, __m512i elapsed, uint64_t now)
+INLINE struct eight_columns refill(const struct eight_columns *was, __m512i elapsed, uint64_t now)
 {
 	__m512i owner = _mm512_and_si512(was->fraction, words_of(UINT32_MAX));
 	__m512i low = _mm512_mul_epu32(elapsed, was->rate);
@@ -145,7 +145,7 @@ INLINE struct columns refill(const struct columns *was, __m512i elapsed, uint64_
 	__m512i tokens = _mm512_add_epi64(
 		_mm512_add_epi64(was->tokens, high), _mm512_srli_epi64(sum, TOKEN_FRACTION));
 	__mmask8 below = _mm512_cmplt_epu64_mask(tokens, was->burst);
-	struct columns is = *was;
+	struct eight_columns is = *was;
 
 	is.tokens = _mm512_min_epu64(tokens, was->burst);
 	is.fraction = _mm512_mask_or_epi64(owner, below, owner, _mm512_slli_epi64(sum, 32));
@@ -154,7 +154,7 @@ INLINE struct columns refill(const struct columns *was, __m512i elapsed, uint64_
 }
 
 /* token_bucket_over() and police_count(). */
-INLINE __mmask8 charge(struct columns *is, __m512i costs)
+INLINE __mmask8 charge(struct eight_columns *is, __m512i costs)
 {
 	__m512i need = _mm512_slli_epi64(costs, TOKEN_BYTE);
 	__mmask8 over = _mm512_cmplt_epu64_mask(is->tokens, need);
@@ -169,7 +169,7 @@ INLINE __mmask8 charge(struct columns *is, __m512i costs)
 }
 
 /* Those of `left` stay as they were. */
-INLINE void keep_left(struct columns *is, const struct columns *was, __mmask8 left)
+INLINE void keep_left(struct eight_columns *is, const struct eight_columns *was, __mmask8 left)
 {
 	is->tokens = _mm512_mask_mov_epi64(is->tokens, left, was->tokens);
 	is->fraction = _mm512_mask_mov_epi64(is->fraction, left, was->fraction);
@@ -194,7 +194,7 @@ INLINE __mmask8 charge_eight(
 	struct policy_state *const *lines = packets->states + from;
 	struct policy_state spare, *others[POLICE_EIGHT];
 	__mmask8 over, repeated = find_repeated(packets, from);
-	struct columns was, is;
+	struct eight_columns was, is;
 	__m512i elapsed;
 
 	if (__builtin_expect(repeated != 0, 0)) {

@@ -17,7 +17,7 @@
 
 #include <sodium.h>
 
-#include "json/json_lines.h"
+#include "json/text_lines.h"
 
 #define NEW_FILE   "new"
 #define NAME_ROOM  64
@@ -289,7 +289,7 @@ static int make_record_text(
 	size_t body_len = 0;
 
 	text->about = json_dumps(about, JSON_COMPACT);
-	text->body = json_lines(configuration, &body_len);
+	text->body = json_text_lines(configuration, &body_len);
 	if (text->about == NULL || text->body == NULL)
 		return -ENOMEM;
 	text->parts[1] = (struct iovec){slashes, strlen(slashes)};

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "json/json_lines.h"
+#include "json/text_lines.h"
 
 /* A member of the root a line, and of an array there: what is deeper is in the line. */
 static void lines(void **state)
@@ -27,7 +27,7 @@ static void lines(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		json_t *json = json_loads(rows[i][0], 0, NULL), *again;
 		size_t len;
-		char *got = json_lines(json, &len);
+		char *got = json_text_lines(json, &len);
 
 		assert_non_null(got);
 		assert_string_equal(got, rows[i][1]);

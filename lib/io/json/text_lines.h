@@ -4,14 +4,14 @@
  * The text of large documents that somebody may read: each member of the root is on a line of its
  * own, and so is each element of an array there. Any thread.
  */
-#ifndef WEIR_JSON_JSON_LINES_H
-#define WEIR_JSON_JSON_LINES_H
+#ifndef WEIR_JSON_TEXT_LINES_H
+#define WEIR_JSON_TEXT_LINES_H
 
 #include <stddef.h>
 
 #include <jansson.h>
 
 /* The text of an object or an array; a NUL after it. For free(); NULL without memory. */
-char *json_lines(const json_t *root, size_t *len);
+char *json_text_lines(const json_t *root, size_t *len);
 
 #endif

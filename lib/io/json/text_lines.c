@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "json/json_lines.h"
+#include "json/text_lines.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static bool write_members(const json_t *object, FILE *out)
 	return good;
 }
 
-char *json_lines(const json_t *root, size_t *len)
+char *json_text_lines(const json_t *root, size_t *len)
 {
 	char *text = NULL;
 	FILE *out = open_memstream(&text, len);
