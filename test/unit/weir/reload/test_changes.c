@@ -830,7 +830,7 @@ static void test_directory_is_gone(void **state)
 	snprintf(command, sizeof(command), "rm -r %s", k.directory);
 	assert_int_equal(system(command), 0);
 	request = limit_of("2Gbit/s");
-	expect_refused(&k, &request, "what runs is not kept there");
+	expect_refused(&k, &request, "it is not kept");
 	instance_world_write(&k.w, A("3Gbit/s"));
 	request = request_of(CHANGE_APPLY);
 	free(text);
