@@ -55,6 +55,7 @@
 #define STEADY         STEADY_OF("")
 #define STEADY_COUNTED STEADY_OF(", 'meter': 'gcra'")
 #define STEADY_SHAPED  STEADY_OF(", 'action': 'shape', 'shape': {'delay': '50ms'}")
+#define STEADY_PHANTOM STEADY_OF(", 'meter': 'phantom', 'classes': {'by': 'dscp'}")
 #define TOTAL          "{'name': 'total', 'allocator': 'quota', 'total': '1GB'}"
 #define SOFT           "{'name': 'cap', 'match': {'direction': 'a-to-b'}" FEW "}"
 #define FEW            ", 'limit': '8kbit/s', 'burst': '4096B'"
@@ -493,6 +494,66 @@ static void test_limits_end_without_control(void **state)
 	check_limits_end(STEADY);
 	check_limits_end(STEADY_COUNTED);
 	check_limits_end(STEADY_SHAPED);
+	check_limits_end(STEADY_PHANTOM);
+}
+
+/* Tells each worker of its limit again, of which as much ends as in end_limits(). */
+static void tell_ending(struct instance_world *w, uint8_t ending)
+{
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
+		assert_int_equal(w->inst.workers[i].counters.expired, 1);
+		limit_ring_forget(&w->inst.workers[i].limit_ring, w->inst.slots.of[0]);
+	}
+	publish_all_later(&w->inst);
+	publish(&w->inst);
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
+		struct limit_ring *ring = &w->inst.workers[i].limit_ring;
+		struct limit_profile profile;
+
+		assert_int_equal(limit_ring_take(ring, &profile, 1), 1);
+		profile.ending = ending;
+		assert_true(limit_ring_send(ring, &profile));
+	}
+}
+
+/*
+ * Control tells of a limit before it knows that this has ended: what a worker finds in its ring
+ * then is no more than what is left of it.
+ */
+static void check_told_after_end(const char *policy)
+{
+	uint8_t ending = expiry_ending(100, 1);
+	uint64_t began, passed, took;
+	struct instance_world w;
+
+	disk_new();
+	disk.exists = true;
+	instance_world_open_more(&w, ALONE, policy);
+	for (began = control_now(); control_now() - began < 100 * MS;)
+		instance_world_turn_all(&w);
+	end_limits(&w, ending);
+	instance_world_turn_all(&w);
+	tell_ending(&w, ending);
+	began = control_now();
+	passed = bytes_passed(&w);
+	while ((took = control_now() - began) < 200 * MS)
+		instance_world_turn_all(&w);
+	passed = bytes_passed(&w) - passed;
+	took = control_now() - began;
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
+		assert_true(limit_ring_is_taken(&w.inst.workers[i].limit_ring));
+	if ((double)passed > (double)took / 1e9 * LIMIT / 100 + 1000 + 2 * INSTANCE_BYTES)
+		fail_msg("%" PRIu64 " bytes in %" PRIu64 " ns", passed, took);
+	instance_world_close(&w);
+}
+
+static void test_told_after_end(void **state)
+{
+	(void)state;
+	check_told_after_end(STEADY);
+	check_told_after_end(STEADY_COUNTED);
+	check_told_after_end(STEADY_SHAPED);
+	check_told_after_end(STEADY_PHANTOM);
 }
 
 /* A worker that was away is not believed to have taken what lies in its ring. */
@@ -1016,6 +1077,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_is_told_before),
 		cmocka_unit_test(test_the_limit_moves),
 		cmocka_unit_test(test_limits_end_without_control),
+		cmocka_unit_test(test_told_after_end),
 		cmocka_unit_test(test_limits_are_renewed_when_taken),
 		cmocka_unit_test(test_a_disk_that_fails),
 		cmocka_unit_test(test_a_disk_that_hangs_at_the_stop),
