@@ -13,10 +13,12 @@
 #include <unistd.h>
 
 #include "base/time.h"
+#include "brain.h"
 #include "clock.h"
 #include "overrides.h"
 #include "store/store.h"
 #include "timed.h"
+#include "wall.h"
 
 #define PATIENCE_MS 60000
 #define MBIT        UINT64_C(1000000)
@@ -270,6 +272,70 @@ static void test_refused(void **state)
 	close_timed(&t);
 }
 
+/* An address of this process alone, as others run the same test. */
+#define GROUP                                                              \
+	"'gossip': {'listen': '127.%1$u.%2$u.82:7946', 'insecure': true, " \
+	"'timeout': '500ms', 'roster': ["                                  \
+	"{'name': 'test', 'address': '127.%1$u.%2$u.82:7946'}%3$s]}, "     \
+	"'ledger': {'store': '%4$s', 'lease': '2s', 'promise': 0}, "
+#define PEER ", {'name': 'peer', 'address': '127.%u.%u.83:7946'}"
+#define FIRM                                                                           \
+	"{'name': 'firm', 'match': {'vlan': 4}, 'limit': '1Gbit/s', 'burst': '10MB', " \
+	"'guarantee': 'conserved'}"
+#define TOTAL "{'name': 'total', 'match': {'vlan': 5}, 'allocator': 'quota', 'total': '1GB'}"
+
+/* With nobody to be heard in its time it goes by its own clock. */
+static void await_time(struct timed_world *t)
+{
+	const struct timespec moment = {.tv_nsec = 10 * MS_NS};
+	struct instance *inst = &t->w.inst;
+
+	for (unsigned i = 0; limiter_wall_s(inst->limiter, control_now()) == TIME_UNKNOWN; i++) {
+		assert_true(i < PATIENCE_MS / 10);
+		brain_run(inst, control_now());
+		wall_look(inst);
+		nanosleep(&moment, NULL);
+	}
+}
+
+/* What is said of another limit for a policy of a limiter that has a peer, or has none. */
+static const char *give_of_group(bool peer, const char *policy)
+{
+	unsigned id = (unsigned)getpid(), high = 1 + id / 256 % 254, low = id % 256;
+	char other[96], more[512];
+	struct override override;
+	struct timed_world t = {.top = "/tmp/weir-timed-XXXXXX"};
+	const char *said;
+
+	assert_non_null(mkdtemp(t.top));
+	snprintf(t.store, sizeof(t.store), "%s/store", t.top);
+	assert_int_equal(store_create(t.store, (struct store_identity){0}), 0);
+	snprintf(other, sizeof(other), PEER, high, low);
+	snprintf(more, sizeof(more), GROUP, high, low, peer ? other : "", t.store);
+	instance_world_open_more(&t.w, more, PLAIN ", " FIRM ", " TOTAL);
+	override = override_of(policy, "{\"limit\": \"5Mbit/s\"}", in(60));
+	if (peer) /* whose clock may be another */
+		assert_string_equal(
+			give(&t, &override), "the limiter does not know what time it is\n");
+	await_time(&t);
+	said = give(&t, &override);
+	if (!said[0])
+		await_saved(&t);
+	close_timed(&t);
+	return said;
+}
+
+/* A limit that all have to have alike is not changed at one of them, nor is what is a total. */
+static void test_refused_kinds(void **state)
+{
+	(void)state;
+	assert_string_equal(give_of_group(true, "plain"), "");
+	assert_string_equal(give_of_group(false, "firm"), "");
+	assert_non_null(strstr(give_of_group(true, "firm"), "firm: it is conserved, and all "));
+	assert_non_null(strstr(give_of_group(true, "total"), "total: it has a total, which is "));
+	assert_non_null(strstr(give_of_group(false, "total"), "total: it has a total, which is "));
+}
+
 /* What peers are told of an operator's limit, of which they see whether it is the same; 0: none. */
 static uint64_t told_of(struct timed_world *t, unsigned policy)
 {
@@ -332,6 +398,7 @@ int main(void)
 		cmocka_unit_test(test_over_a_start),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_refused_kinds),
 		cmocka_unit_test(test_told),
 	};
 
