@@ -52,39 +52,52 @@ static void fill_conserved_policies(struct limiter_policy policies[POLICIES])
 		};
 }
 
+static struct limiter *limiter_new(
+	const struct group *g, unsigned i, unsigned n_policies, const struct limiter_ledger *ledger)
+{
+	struct limiter_policy policies[POLICIES];
+	struct limiter_params params = {
+		.gossip = {.roster = g->roster,
+			.self = i,
+			.epoch = i + ledger->epoch,
+			.seed = i,
+			.branching = 2,
+			.timeout_ns = 500 * MS,
+			.datagram_max = BUFFER,
+			.estimator = GOSSIP_STATE},
+		.policies = policies,
+		.n_policies = n_policies,
+		.n_workers = 1,
+		.skips_idle = true,
+		.ledger = *ledger,
+	};
+	struct limiter *limiter;
+
+	fill_conserved_policies(policies);
+	assert_int_equal(limiter_create(&params, g->now, &limiter), 0);
+	return limiter;
+}
+
+static struct limiter_ledger test_ledger(uint32_t drift_ppm)
+{
+	return (struct limiter_ledger){.overlay = {.shape = OVERLAY_RANDOM},
+		.epoch = 1,
+		.identity = {.low = 1},
+		.lease_ns = LEASE,
+		.drift_ppm = drift_ppm,
+		.promise = 50};
+}
+
 static struct group *group_of_drift(unsigned n_policies, uint32_t drift_ppm)
 {
 	struct group *g = test_calloc(1, sizeof(*g));
-	struct limiter_policy policies[POLICIES];
+	struct limiter_ledger ledger = test_ledger(drift_ppm);
 	uint32_t ids[N] = {11, 7, 13, 5};
 
-	fill_conserved_policies(policies);
 	assert_int_equal(roster_create(ids, N, &g->roster), 0);
 	g->now = 1000 * TICK;
-	for (unsigned i = 0; i < N; i++) {
-		struct limiter_params params = {
-			.gossip = {.roster = g->roster,
-				.self = i,
-				.epoch = 1 + i,
-				.seed = i,
-				.branching = 2,
-				.timeout_ns = 500 * MS,
-				.datagram_max = BUFFER,
-				.estimator = GOSSIP_STATE},
-			.policies = policies,
-			.n_policies = n_policies,
-			.n_workers = 1,
-			.skips_idle = true,
-			.ledger = {.overlay = {.shape = OVERLAY_RANDOM},
-				.epoch = 1,
-				.identity = {.low = 1},
-				.lease_ns = LEASE,
-				.drift_ppm = drift_ppm,
-				.promise = 50},
-		};
-
-		assert_int_equal(limiter_create(&params, g->now, &g->l[i]), 0);
-	}
+	for (unsigned i = 0; i < N; i++)
+		g->l[i] = limiter_new(g, i, n_policies, &ledger);
 	return g;
 }
 
@@ -314,6 +327,33 @@ static void test_drift(void **state)
 	}
 }
 
+/*
+ * One that comes back without what it knew holds nothing until all of its neighbours have said what
+ * it has; one that knows of no earlier start has its share at once.
+ */
+static void test_recovering(void **state)
+{
+	struct group *g = group_new(POLICIES);
+	struct limiter_ledger ledger = test_ledger(100);
+
+	(void)state;
+	g->demand[1][FPS] = LIMIT / 8 * TICK / (1000 * MS);
+	step_conserved_times(g, 100, POLICIES);
+	assert_true(conserved_local_limit(g, 1, FPS) > LIMIT / 8.0 * 0.9);
+	limiter_destroy(g->l[1]);
+	ledger.recovering = true;
+	ledger.epoch = 2;
+	g->l[1] = limiter_new(g, 1, POLICIES, &ledger);
+	for (unsigned p = FPS; p < POLICIES; p++)
+		assert_near(conserved_local_limit(g, 1, p), 0, 0);
+	assert_int_equal(burst_of(g, 1), 0);
+	check_sums(g, POLICIES);
+	step_conserved_times(g, 60, POLICIES);
+	assert_true(conserved_local_limit(g, 1, FPS) > LIMIT / 8.0 * 0.9);
+	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
+	group_free(g);
+}
+
 static void test_reload(void **state)
 {
 	static const unsigned from[] = {GDRL, SOFT, ADAPTOR, FPS};
@@ -454,6 +494,7 @@ int main(void)
 		cmocka_unit_test(test_stuck_disk),
 		cmocka_unit_test(test_lease),
 		cmocka_unit_test(test_drift),
+		cmocka_unit_test(test_recovering),
 		cmocka_unit_test(test_reload),
 		cmocka_unit_test(test_burst_moves),
 		cmocka_unit_test(test_burst_is_under_way),
