@@ -308,6 +308,25 @@ static void expect_captured(struct world *world, const struct headed *row, uint3
 	assert_int_equal(n, 2 * INSTANCE_BURST);
 }
 
+/* All that comes to the first port is such. */
+static const struct rte_eth_rxtx_callback *begin_headed(struct world *world, struct headed *row)
+{
+	const struct path *path = &world->worker->paths[0];
+	const struct rte_eth_rxtx_callback *made = rte_eth_add_rx_callback(
+		path->rx_port, path->queue, make_headed, row);
+
+	assert_non_null(made);
+	world->w.pieces++; /* DPDK keeps callbacks that are removed */
+	return made;
+}
+
+static void end_headed(struct world *world, const struct rte_eth_rxtx_callback *made)
+{
+	const struct path *path = &world->worker->paths[0];
+
+	assert_int_equal(rte_eth_remove_rx_callback(path->rx_port, path->queue, made), 0);
+}
+
 /* Headers end where the transport's do, and nothing that a customer has written is shown. */
 static void headers_only(void **state)
 {
@@ -332,12 +351,8 @@ static void headers_only(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct world *world = world_new();
-		const struct path *path = &world->worker->paths[0];
-		const struct rte_eth_rxtx_callback *made = rte_eth_add_rx_callback(
-			path->rx_port, path->queue, make_headed, &rows[i]);
+		const struct rte_eth_rxtx_callback *made = begin_headed(world, &rows[i]);
 
-		assert_non_null(made);
-		world->w.pieces++; /* DPDK keeps callbacks that are removed */
 		put_tap(world, 0, false);
 		expect_captured(world, &rows[i], rows[i].captured);
 		put_tap(world, 0, true);
@@ -345,7 +360,47 @@ static void headers_only(void **state)
 		instance_world_turn(&world->w, 0);
 		assert_true(tap_read(world->tap, world->record));
 		assert_int_equal(world->record->captured, rows[i].len);
-		assert_int_equal(rte_eth_remove_rx_callback(path->rx_port, path->queue, made), 0);
+		end_headed(world, made);
+		world_free(world);
+	}
+}
+
+/* What a policy does to packets that are too many, but for dropping them. */
+static void what_passes_marked(void **state)
+{
+	static const struct {
+		const char *policy;
+		enum tap_verdict verdict, other;
+	} rows[] = {
+		{"{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '8kbit/s', "
+		 "'burst': '2kB', 'action': 'mark', 'mark': 8}",
+			TAP_MARK, TAP_COUNT},
+		{"{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '8kbit/s', "
+		 "'burst': '2kB', 'action': 'count'}",
+			TAP_COUNT, TAP_MARK},
+	};
+
+	static struct headed udp = {"UDP", 0x0800, 0, 17, 0xee, 200, 0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *world = world_new_of(rows[i].policy);
+		const struct rte_eth_rxtx_callback *made = begin_headed(world, &udp);
+		uint64_t n[TAP_VERDICTS] = {0}, over;
+
+		put_tap(world, 0, false);
+		for (unsigned turn = 0; turn < 4; turn++)
+			instance_world_turn(&world->w, 0);
+		while (tap_read(world->tap, world->record)) {
+			n[world->record->verdict]++;
+			assert_int_equal(world->record->reason, DROP_REASONS);
+		}
+		over = instance_world_totals(&world->w, 0).over_packets;
+		assert_true(over > 0);
+		assert_int_equal(n[rows[i].verdict], over);
+		assert_int_equal(n[rows[i].other] + n[TAP_DROP] + n[TAP_WAIT], 0);
+		assert_int_equal(n[TAP_PASS], world->worker->counters.tx_packets - over);
+		end_headed(world, made);
 		world_free(world);
 	}
 }
@@ -359,6 +414,7 @@ int main(void)
 		cmocka_unit_test(rates),
 		cmocka_unit_test(what_waits),
 		cmocka_unit_test(what_waits_stays),
+		cmocka_unit_test(what_passes_marked),
 		cmocka_unit_test(ends_by_itself),
 		cmocka_unit_test(headers_only),
 	};
