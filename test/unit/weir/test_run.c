@@ -364,6 +364,13 @@ static void test_port_refused(void **state)
 
 /* ---- boxes without threads */
 
+/* What comes in by a queue of one port goes out by the same one of the other. */
+static void expect_queues(const struct instance *inst, uint16_t n)
+{
+	assert_int_equal(inst->ports[0].queues, n);
+	assert_int_equal(inst->ports[1].queues, n);
+}
+
 /* Where a wire has too few queues its workers are said to idle, unless it is shared out. */
 static void test_few_queues(void **state)
 {
@@ -378,6 +385,7 @@ static void test_few_queues(void **state)
 	assert_int_equal(inst.workers[0].n_paths, 2);
 	assert_int_equal(inst.workers[1].n_paths, 0);
 	assert_null(inst.workers[0].paths[0].rings);
+	expect_queues(&inst, 1);
 	instance_stop(&inst);
 	assert_int_equal(inst.leaked, 0);
 	config_free(config);
@@ -421,6 +429,7 @@ static void test_missing_buffer(void **state)
 
 	(void)state;
 	assert_int_equal(instance_prepare(&inst, config, NULL), 0);
+	expect_queues(&inst, 2);
 	assert_non_null(rte_pktmbuf_alloc(inst.ports[1].pool));
 	instance_stop(&inst);
 	assert_int_equal(inst.leaked, 1);
