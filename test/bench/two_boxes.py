@@ -4,7 +4,8 @@
 """Clients in customers in a link, over two limiters that kernel TCP passes: what each has of the
 link, beside weighted max-min fairness and beside the same in weirsim; tables in Markdown.
 
-    two_boxes.py [--runs 3] [--seconds 20] [--settle 10] [--rate 20] [--congestion reno] [--verbose]
+    two_boxes.py [--runs 3] [--seconds 20] [--settle 10] [--rate 20] [--congestion reno]
+                 [--flows 2+1,0+6,1+1,6+2] [--one-limiter] [--verbose]
 
 Flows lie unevenly over the two, and those who are to have most have the fewest; one client is
 silent, begins, and ends again, and each of the three times is measured on its own, after it has
@@ -34,6 +35,7 @@ from testbed.measure import FlowRates, Recorder  # noqa: E402
 from testbed.processes import wait_until  # noqa: E402
 
 BOXES = (1, 2)
+ALONE = (1, 1)  # in place of them: one limiter has both wires
 LINK = 20e6  # bit/s
 RTT_S = 0.04
 PER_GOODPUT = 1500 / 1448  # bytes of IP for each that TCP's user has, of full packets
@@ -42,7 +44,7 @@ NEAR = 3.0  # points of the link: a client has its part when no second is furthe
 
 
 class Traffic(typing.NamedTuple):
-    """The flows of a client: how many at each box, and what tells them from others'."""
+    """The flows of a client: how many over each wire, and what tells them from others'."""
     flows: tuple
     dscp: int
 
@@ -103,7 +105,7 @@ class Plan:
 
 
 class Group(typing.NamedTuple):
-    """Flows of a client at a box."""
+    """Flows of a client over a wire."""
     client: str
     began: float
     end: float
@@ -129,15 +131,15 @@ class Conductor:
     def begin(self, now, name):
         """All flows of a client; iperf3 takes whole seconds, and cuts off what is more."""
         end, traffic = self.plan.active(name)[1], TRAFFIC[name]
-        for box, count in zip(BOXES, traffic.flows):
+        for wire, count in enumerate(traffic.flows, start=1):
             if count:
-                flows = self.bed.start_flows(box, count, math.ceil(end - now), "-C",
+                flows = self.bed.start_flows(wire, count, math.ceil(end - now), "-C",
                                              self.congestion, "--dscp", str(traffic.dscp))
                 self.groups.append(Group(name, now, end, flows))
 
     def read(self):
-        """Bytes that each policy has passed, at both boxes."""
-        return [sum(self.bed.policy(box, name)["passed"]["bytes"] for box in BOXES)
+        """Bytes that each policy has passed, at all boxes."""
+        return [sum(self.bed.policy(box, name)["passed"]["bytes"] for box in self.bed.boxes())
                 for name in self.names]
 
     def tick(self, now, _run):
@@ -190,28 +192,30 @@ def found(conductor, plan, links):
 
 def gathered(bed):
     """Whether each limiter counts for the other."""
-    return all(bed.telemetry(i).get("/weir/peers")["alive"] == 1 for i in BOXES)
+    return not bed.topology.gossiping or all(
+        bed.telemetry(i).get("/weir/peers")["alive"] == 1 for i in bed.boxes())
 
 
-def live(given, plan, seed=1, congestion="reno"):
-    """Runs it with these policies."""
+def live(given, plan, seed=1, congestion="reno", homes=BOXES):
+    """Runs it with these policies; homes: the limiter of each wire."""
     def configure(_, config):
         config["policies"] = given
 
-    with Testbed([0, 0], rtt=RTT_S, seed=seed, configure=configure) as bed:
+    with Testbed([0] * len(homes), homes=homes, rtt=RTT_S, seed=seed, configure=configure) as bed:
         bed.start()
         wait_until(lambda: gathered(bed), 10, "the limiters to meet")
         conductor = Conductor(bed, plan, [policy["name"] for policy in given], congestion)
         bed.run_flows(plan.end + LEAD_S / 2, warmup=0, observer=conductor.tick)
         conductor.finish()
-        return found(conductor, plan, [bed.emulator_stats("flow", box) for box in BOXES])
+        return found(conductor, plan,
+                     [bed.emulator_stats("flow", wire) for wire in bed.topology.entries()])
 
 
-def traffic_of(plan, end):
+def traffic_of(plan, end, homes):
     """The flows as weirsim has them, of a run that ends then."""
     for name, (flows, _) in TRAFFIC.items():
         start, stop = plan.active(name)
-        for box, count in zip(BOXES, flows):
+        for box, count in zip(homes, flows):
             if count and start < end:
                 yield {"kind": "tcp", "limiter": f"l{box}", "policy": name, "count": count,
                        "rtt": f"{RTT_S * 1e3:g}ms", "start": f"{start:g}s",
@@ -219,12 +223,12 @@ def traffic_of(plan, end):
                            {"stop": f"{stop:g}s"} if stop < end else {})
 
 
-def simulated(plan, phase, rate=LINK):
+def simulated(plan, phase, rate=LINK, homes=BOXES):
     """{name: bit/s} of a phase in weirsim."""
     begin, end = plan.window(phase)
-    scenario = {"duration": f"{end:g}s", "warmup": f"{begin:g}s", "limiters": len(BOXES),
+    scenario = {"duration": f"{end:g}s", "warmup": f"{begin:g}s", "limiters": max(homes),
                 "policies": list(tree(phase, rate).policies()),
-                "traffic": list(traffic_of(plan, end)),
+                "traffic": list(traffic_of(plan, end, homes)),
                 "network": {"delay": f"{RTT_S / 2 * 1e3:g}ms"}}
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(scenario, file)
@@ -251,10 +255,10 @@ def spread(values, form=".1f"):
 HEADS = ["late client", "policy", "max-min", "passed", "furthest off", "received", "simulated"]
 
 
-def rows(plan, runs, rate):
+def rows(plan, runs, rate, homes):
     """What each policy had in each phase, of 100 points of the link."""
     for phase in plan.phases:
-        virtual = simulated(plan, phase, rate)
+        virtual = simulated(plan, phase, rate, homes)
         for level in tree(phase, rate).every():
             got = [100 * run.received[phase][level.name] / rate for run in runs
                    if level.name in TRAFFIC]
@@ -279,16 +283,40 @@ def in_words(runs, rate):
             f"ended {after} s after it began.")
 
 
-def main():
-    """Runs it as often as asked, and prints the tables."""
+def flow_counts(text):
+    """An argparse type: of each client how many flows go over each wire."""
+    try:
+        counts = [tuple(int(count) for count in part.split("+")) for part in text.split(",")]
+    except ValueError:
+        counts = []
+    if len(counts) != len(TRAFFIC) or not all(
+            len(pair) == len(BOXES) and min(pair) >= 0 and 0 < max(pair) <= 100
+            for pair in counts):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected such as 2+1,0+6,1+1,6+2 of {', '.join(TRAFFIC)}")
+    return counts
+
+
+def options_of():
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=20, help="measured of each phase")
     parser.add_argument("--settle", type=int, default=10, help="of each phase, before that")
     parser.add_argument("--rate", type=float, default=LINK / 1e6, help="of the link, Mbit/s")
     parser.add_argument("--congestion", default="reno", help="TCP's, as the kernel calls it")
+    parser.add_argument("--flows", type=flow_counts, help="of each client, over each wire")
+    parser.add_argument("--one-limiter", action="store_true", help="it has both wires: compare")
     parser.add_argument("--verbose", action="store_true", help="say what each run had")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    """Runs it as often as asked, and prints the tables."""
+    options = options_of()
+    for name, flows in zip(TRAFFIC, options.flows or ()):
+        TRAFFIC[name] = TRAFFIC[name]._replace(flows=flows)
+    homes = ALONE if options.one_limiter else BOXES
     plan, rate = Plan(options.settle, options.seconds), options.rate * 1e6
     cases = {"with levels": list(policies(tree(THERE, rate))),
              "one policy": [{"name": "link", "limit": f"{rate:.0f}bit/s",
@@ -296,11 +324,11 @@ def main():
     runs = {case: [] for case in cases}
     for seed in range(1, options.runs + 1):
         for case, given in cases.items():
-            runs[case].append(live(given, plan, seed, options.congestion))
+            runs[case].append(live(given, plan, seed, options.congestion, homes))
             print(f"{case}, run {seed} of {options.runs}", file=sys.stderr, flush=True)
             if options.verbose:
                 print(json.dumps(runs[case][-1]._asdict()), file=sys.stderr, flush=True)
-    print(markdown_table(HEADS, list(rows(plan, runs["with levels"], rate))))
+    print(markdown_table(HEADS, list(rows(plan, runs["with levels"], rate, homes))))
     print()
     print(markdown_table(["part of the link used, late client", *plan.phases],
                          [[case, *used(them, plan, rate)] for case, them in runs.items()]))
