@@ -5,7 +5,8 @@
 
 A real weir process. It plays capture files, all of whose packets arrive at once, and what comes out
 and what each level has counted are compared with a model; then two customers of a link send more
-than it has on veth pairs, and each gets its part.
+than it has on veth pairs, and each gets its part. And kernel TCP of clients that lie unevenly over
+two limiters: a few seconds of test/bench/two_boxes.py.
 """
 
 import os
@@ -23,6 +24,10 @@ from conservation import MACS, SLACK, charge
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
+
+sys.path.insert(0, os.path.join(box.ROOT, "test", "bench"))
+
+import two_boxes as bench  # noqa: E402 (needs the path above)
 
 SLOW = "8kbit/s"  # a byte a ms: what buckets earn while a capture is played is within SLACK
 # name: (parent, bytes of its bucket, what becomes of more)
@@ -154,7 +159,24 @@ def shared(scene):
     return f"{one / both:.3f} and {three / both:.3f} of what passed, {both / 200e3 / took:.3f} used"
 
 
-SCENARIOS = [captured, shared]
+def two_boxes(_):
+    """Each client has its part of the group's link, while one is silent and when it has begun."""
+    plan = bench.Plan(settle=3, seconds=4, phases=(bench.SILENT, bench.THERE))
+    run = bench.live(list(bench.policies(bench.tree(bench.THERE))), plan)
+    words = []
+    for phase in plan.phases:
+        off, part = bench.off(run, phase), run.passed[phase]["link"] / bench.LINK
+        worst = max(off, key=lambda name: abs(off[name]))
+        words.append(f"{phase}: {part:.3f} used, {worst} {off[worst]:+.1f} points off")
+        expect(0.85 <= part <= 1.08, words)
+        expect(abs(off[worst]) <= 6, f"{words}: {off}")
+        for client, got in run.received[phase].items():
+            here = run.passed[phase][client]
+            expect(abs(got - here) <= 0.05 * bench.LINK, f"{client}: {got}, and {here} passed")
+    return "; ".join(words)
+
+
+SCENARIOS = [captured, shared, two_boxes]
 
 if __name__ == "__main__":
     if os.geteuid() != 0:
