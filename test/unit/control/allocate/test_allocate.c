@@ -98,6 +98,9 @@ static void test_reference_drop(void **state)
 	s.demand = LIMIT / 4;
 	run_allocator(&st, "static", &s);
 	assert_near(st.drop, 0, 0);
+	/* Nobody asks for anything, and there is nothing to have. */
+	assert_true(allocate_drop(0, 0) == 0);
+	assert_true(allocate_drop(100, 100) == 0);
 }
 
 static void test_gtb(void **state)

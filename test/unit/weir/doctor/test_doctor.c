@@ -174,6 +174,10 @@ static void far_from_the_card(void **state)
 	assert_well(paper, check_numa);
 	put(paper, "/sys/devices/system/node/node1/cpulist", "3-7\n");
 	assert_says(paper, check_numa, "warn", "workers[0]: CPU 2 is far from ports.a");
+	/* Whichever port it is. */
+	strcpy(paper->ports[1].device, CARD);
+	strcpy(paper->ports[0].device, "net_tap0");
+	assert_says(paper, check_numa, "warn", "workers[0]: CPU 2 is far from ports.b");
 }
 
 /* A process that was killed has left it; EAL frees it. While one lives it is locked. */
