@@ -212,7 +212,7 @@ def documented(scene):
             continue
         # Several limiters; no table; what depends on what happened, on policies, and on files.
         if words.split()[0] in ("-g", "check", "events", "match", "explain", "capture", "talkers",
-                                "diff", "apply", "history", "import"):
+                                "diff", "apply", "history", "import") or "edits" in words:
             continue
         want, got = shape_of(shown), shape_of(ctl(boxes[0].socket, *words.split()))
         if words.startswith("top"):  # above its table are numbers
