@@ -24,10 +24,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PYTHON = ["/usr/bin/python3", "-B"]
 CPUS = len(os.sched_getaffinity(0))
 SKIP = 77
-FUZZ_S = 8
+FUZZ_S = 6
 # Places in the code that libFuzzer sees at least beyond the target's own: what is tested has made
 # it 340 or more of each with clang 14, and 240 with clang 19; what is reached says less, as some
-# find little in 8 s.
+# find little in 6 s.
 SEES = 200
 HANGS_S = 1800  # for what waits for nobody, but for a CPU
 ANSWERS_S = 900  # for a program that a test of those runs

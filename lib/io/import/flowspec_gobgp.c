@@ -6,7 +6,9 @@
  */
 #include "import/flowspec_gobgp.h"
 
+#include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #define SAFI_FLOW 133
@@ -16,9 +18,15 @@ enum { ATTRIBUTE_REACHED = 14, ATTRIBUTE_UNREACHED, ATTRIBUTE_COMMUNITIES };
 enum { OP_EQUAL = 1, OP_GREATER = 2, OP_LESS = 4, OP_AND = 0x40 };
 enum { EXPERIMENTAL = 0x80, RATE_BYTES = 6, ACTION, REDIRECT, MARK };
 
+/*
+ * A whole number, which the parser has as a real one; 0 if there is none. What is no such number is
+ * INT64_MIN, which is no type, no value, and an operator that nothing fulfils.
+ */
 static json_int_t number_at(const json_t *object, const char *key)
 {
-	return (json_int_t)json_number_value(json_object_get(object, key));
+	double value = json_number_value(json_object_get(object, key));
+
+	return fabs(value) < 0x1p53 && floor(value) == value ? (json_int_t)value : INT64_MIN;
 }
 
 static const json_t *find_attribute(const json_t *path, json_int_t type)
@@ -91,7 +99,8 @@ static json_t *words_of_prefix(const json_t *value, const json_t *component, boo
 		return json_array();
 	if (!ipv6)
 		return json_pack("[s]", prefix);
-	return json_pack("[o]", json_sprintf("%s/%d", prefix, (int)number_at(component, "offset")));
+	return json_pack(
+		"[o]", json_sprintf("%s/%lld", prefix, (long long)number_at(component, "offset")));
 }
 
 static json_t *rule_of_path(const json_t *path, bool ipv6)
@@ -118,7 +127,7 @@ static json_t *words_of_community(const json_t *community)
 		return json_sprintf(
 			"rate-limit:%.9g", json_number_value(json_object_get(community, "rate")));
 	if (type == EXPERIMENTAL && subtype == MARK)
-		return json_sprintf("mark %d", (int)number_at(community, "value"));
+		return json_sprintf("mark %lld", (long long)number_at(community, "value"));
 	if (type == EXPERIMENTAL && subtype == ACTION)
 		return json_sprintf("action%s%s",
 			json_is_true(json_object_get(community, "sample")) ? " sample" : "",

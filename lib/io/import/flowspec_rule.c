@@ -74,9 +74,9 @@ static int take_mark(struct actions *actions, const char *text, char why[FLOWSPE
 static bool is_traffic_action(const json_t *community)
 {
 	double value = json_number_value(json_object_get(community, "value"));
-	unsigned type = value > 0 ? (unsigned)ldexp(value, -56) & 0xff : 0;
+	unsigned type = value > 0 && value < 0x1p64 ? (unsigned)ldexp(value, -56) : 0x80;
 
-	return value <= 0 || (type >= 0x80 && type <= 0x82);
+	return type >= 0x80 && type <= 0x82;
 }
 
 static int take_community(struct actions *actions, const json_t *community, char why[FLOWSPEC_WHY])

@@ -474,6 +474,19 @@ static const struct path_case paths[] = {
 		NULL, "a match has no tcp-flags"},
 	{PATH(DST("192.0.2.8/32") ",{'type':99,'value':[]}", RATED, "1", ""), NULL,
 		"a match has no component 0"},
+	/* What is no whole number, or none of any component. */
+	{PATH(DST("192.0.2.8/32") UDP ",{'type':5,'value':[{'op':129,'value':46888888888888888888"
+				      "888888}]}",
+		 RATED, "1", ""),
+		NULL, "its destination-port"},
+	{PATH(DST("192.0.2.8/32") UDP ",{'type':5,'value':[{'op':129,'value':80.5}]}", RATED, "1",
+		 ""),
+		NULL, "its destination-port"},
+	{PATH(DST("192.0.2.8/32") UDP ",{'type':5,'value':[{'op':1e40,'value':80}]}", RATED, "1",
+		 ""),
+		NULL, "it takes no port"},
+	{PATH(DST("192.0.2.8/32"), "{'type':128,'subtype':9,'value':1e40}", "1", ""), NULL,
+		"its mark"},
 	{"[{'nlri':{'prefix':'10.0.0.0/8'},'attrs':[{'type':14,'afi':1,'safi':1}]}]", NULL, ""},
 };
 
