@@ -73,8 +73,11 @@ static void write_policy(FILE *out, const struct instance_params *params, unsign
 /* Customers of so many of the policies above each, and a link that all are of. */
 static void write_levels(FILE *out, const struct instance_params *params)
 {
-	static const char terms[] = "\"limit\":\"400Gbit/s\",\"burst\":\"64MiB\"";
+	char terms[128];
 
+	snprintf(terms, sizeof(terms),
+		"\"limit\":\"400Gbit/s\",\"burst\":\"64MiB\",\"allocator\":\"%s\"",
+		params->allocator);
 	for (unsigned i = 0; params->clients && i * params->clients < params->policies; i++)
 		fprintf(out, ",\n{\"name\":\"c%u\",\"parent\":\"link\",%s}", i, terms);
 	if (params->clients)

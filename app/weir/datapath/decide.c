@@ -129,8 +129,8 @@ static const struct judge *only_row(const struct worker *w)
 		return NULL;
 	if (!view->parents)
 		return &judge_simple;
-	/* Where limits have ended, each packet is looked at by its policies. */
-	return judge_limits_end(w) ? NULL : &judge_level;
+	/* Where what is lent has ended, each packet is looked at by its policies. */
+	return judge_loans_end(w) ? NULL : &judge_level;
 }
 
 static uint64_t charge_each(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)
@@ -158,8 +158,8 @@ static const struct judge *judge_alike(const struct worker *w, const struct rx_b
 {
 	const struct judge *judge = judges[judge_row(&w->policies[burst->frames.policy[0]])];
 
-	/* Where limits have ended, what is borrowed is looked at packet by packet. */
-	return judge->charge_alike && likely(!judge_limits_end(w)) ? judge : NULL;
+	/* Where that has ended, what is borrowed is looked at packet by packet. */
+	return judge->charge_alike && likely(!judge_loans_end(w)) ? judge : NULL;
 }
 
 static uint64_t charge_burst(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)

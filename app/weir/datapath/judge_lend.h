@@ -17,6 +17,12 @@ static inline bool judge_limits_end(const struct worker *worker)
 	return (worker_own_const(worker)->ended | worker_own_const(worker)->unheard) != 0;
 }
 
+/* Whether what is lent may have ended; where nothing is lent, lines have the limits that hold. */
+static inline bool judge_loans_end(const struct worker *worker)
+{
+	return worker->shared_buckets && judge_limits_end(worker);
+}
+
 /* What a packet costs, for a policy that is simple, or police_borrows(). */
 void judge_lend(struct worker *worker, struct policy_state *state, uint32_t policy, uint32_t cost,
 	uint64_t now);

@@ -68,8 +68,8 @@ static uint64_t charge_levels(
 {
 	uint64_t drops = 0;
 
-	/* Where limits have ended, each packet is asked about. */
-	if (likely(!judge_limits_end(w)))
+	/* Where what is lent has ended, each packet is asked about. */
+	if (likely(!judge_loans_end(w)))
 		packets &= ~judge_free(w, burst, packets, now, &drops);
 	for (; packets; packets &= packets - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(packets);
