@@ -20,14 +20,14 @@
 #include "in_flight.h"
 
 #define BUFFERS 8191
-#define ROOM    8192   /* of a ring */
-#define GAPS    65536  /* between arrivals, until they come again: a power of two */
-#define PACKETS 400000 /* of a load at most */
-#define WARM    8      /* the first of so many of them are not counted */
-#define ROUNDS  5
+#define ROOM    8192  /* of a ring */
+#define GAPS    65536 /* between arrivals, until they come again: a power of two */
+#define PACKETS 10000 /* of a load at most: soon over, as others disturb the machine */
+#define WARM    8     /* the first of so many of them are not counted */
+#define ROUNDS  101
 #define TAKEN   64 /* from a ring at a time */
 
-static const unsigned loads[] = {1, 10, 30, 50, 70, 80, 90}; /* per cent */
+static const unsigned loads[] = {5, 10, 30, 50, 70, 80, 90}; /* per cent */
 
 struct way {
 	struct rte_ring *in, *out;
@@ -179,7 +179,7 @@ void ask_latency(
 	run_way(way, 0, true); /* caches and flow samples */
 	least = least_apart(way);
 	for (unsigned i = 0; i < RTE_DIM(loads); i++)
-		for (unsigned round = 0; round < RTE_MIN(ROUNDS, lab->rounds); round++) {
+		for (unsigned round = 0; round < RTE_MIN(ROUNDS, 4 * lab->rounds); round++) {
 			double apart = least * 100 / loads[i];
 			json_t *now = measure_load(way, apart, false);
 

@@ -128,7 +128,7 @@ FIGURES = (
     Figure("sampled_policy_bytes", "sampled_policy_bytes", None, "B",
            "the same of one whose flows are sampled (fps)"),
     Figure("waits_idle", "", 0.05, "of a burst's time",
-           "what two bursts in hand add to the 99th percentile of a packet's wait, 1 % load"),
+           "what two bursts in hand add to the 99th percentile of a packet's wait, 5 % load"),
     Figure("waits_busy", "", 1, "of a burst's time", "the same at 10 to 90 % load, the worst"),
     Figure("load_s", "load_s", 3, "s", "100,000 policies: load, validate, compile"),
 )
