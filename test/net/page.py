@@ -12,6 +12,7 @@ import http.client
 import json
 import math
 import os
+import re
 import signal
 import sys
 import threading
@@ -26,6 +27,9 @@ OFTEN = ("--interval", "250")  # so that less time is waited for
 WIDTHS = {"wide": (1280, 900), "phone": (360, 740)}
 POLICIES = [{"name": "udp", "match": {"proto": "udp"}, "limit": "80kbit/s", "burst": "2kB"},
             {"name": "rest", "limit": "1000/s", "burst": 100, "count": "packets"}]
+
+STUCK = re.compile(r"1 thing wrong: box1: worker \d+ \(CPU \d+\) is stuck for"
+                   r"|Nothing is wrong any more$")
 
 # Text that is hard to read on what is behind it: a list of complaints.
 CONTRAST = """(() => {
@@ -206,12 +210,15 @@ def looks(scene):
                 page.wait("document.querySelectorAll('#chart .area').length > 0"
                           " && document.querySelector('#held button')")
                 page.run("""document.querySelector("#history").open = true;
-                    window.said = 0; new MutationObserver(() => window.said++).observe(
+                    window.said = []; new MutationObserver(() => window.said.push(
+                        document.querySelector("#announce").textContent)).observe(
                         document.querySelector("#announce"),
                         {childList: true, subtree: true, characterData: true}); 0""")
                 at = page.run("+document.body.dataset.at")
                 page.wait(f"+document.body.dataset.at > {at + 1500}")
-                expect(page.run("window.said") == 0, "readers are told what they did not ask")
+                # What is wrong is said unasked; a worker without a CPU is of the machine.
+                said = [text for text in page.run("window.said") if not STUCK.match(text)]
+                expect(not said, f"readers are told what they did not ask: {said}")
                 room = page.run("""(({scrollWidth, clientWidth}) => [scrollWidth - clientWidth,
                     innerWidth])(document.documentElement)""")
                 expect(room == [0, width], f"{name} is not wide enough: {room}")
