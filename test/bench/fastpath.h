@@ -169,6 +169,7 @@ struct instance_params {
 	const char *limit; /* of the others; NULL: one that is never reached */
 	const char *burst; /* likewise; NULL: one that is never used up */
 	const char *meter; /* of all; NULL: a token bucket */
+	const char *keys;  /* of each policy beside all these, or NULL */
 	const char *allocator;
 	unsigned workers;
 	unsigned cpu[2];       /* of the workers; cpu of control is the other one */

@@ -67,6 +67,8 @@ static void write_policy(FILE *out, const struct instance_params *params, unsign
 		fprintf(out, ",\"per\":\"src\",\"sources\":%u", SOURCES);
 	if (params->clients)
 		fprintf(out, ",\"parent\":\"c%u\"", i / params->clients);
+	if (params->keys)
+		fprintf(out, ",%s", params->keys);
 	fprintf(out, ",\"allocator\":\"%s\"}", params->allocator);
 }
 
@@ -238,7 +240,7 @@ static void instance_counted(const void *self, uint64_t *received, uint64_t *dro
 	struct worker_counters totals = instance_worker_totals(&bench->inst);
 
 	*received = totals.rx_packets;
-	*dropped = totals.dropped[DROP_LIMIT];
+	*dropped = totals.dropped[DROP_LIMIT] + totals.dropped[DROP_QUEUE_FULL];
 }
 
 /*

@@ -281,6 +281,43 @@ static void ask_phantom(struct lab *lab)
 	prefixes_free(&some);
 }
 
+/* As many as rte_sched has pipes; together they let most of what one core can forward pass. */
+#define SHAPED_LIMIT "600kbit/s"
+
+/*
+ * Packets that wait, of a few in each of PIPES queues, beside a bucket that drops them and
+ * rte_sched, whose pipes none of them fills.
+ */
+static void ask_shape(struct lab *lab)
+{
+	static const struct {
+		const char *name, *keys;
+	} rows[] = {{"bucket", NULL},
+		{"shaped_timed", "\"action\":\"shape\",\"shape\":{\"delay\":\"5ms\"}"},
+		{"shaped_listed", "\"action\":\"shape\",\"shape\":{\"delay\":\"5ms\","
+				  "\"drop\":\"codel\",\"target\":\"4ms\"}"}};
+	struct stage stage = {.lab = lab};
+	struct prefixes some;
+	const struct traffic *packets;
+
+	prefixes_make(&some, PIPES);
+	packets = add_traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
+	add_contender(&stage, "io", io_contender(lab->ports, NULL));
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		struct instance_params params = params_of(lab, &some);
+
+		params.allocator = "static";
+		params.limit = SHAPED_LIMIT;
+		params.burst = rows[i].keys ? "64B" : "2kB"; /* who waits needs none */
+		params.keys = rows[i].keys;
+		add_contender(&stage, rows[i].name,
+			instance_contender("", bench_instance_open(&params), packets));
+	}
+	add_contender(&stage, "rte_sched", sched_contender(lab->ports, packets));
+	ask_question(&stage, "shape");
+	prefixes_free(&some);
+}
+
 static void ask_ipv6(struct lab *lab)
 {
 	struct stage stage = {.lab = lab};
@@ -711,6 +748,7 @@ const struct question questions[] = {
 	{"policies", ask_policies},
 	{"drops", ask_drops},
 	{"phantom", ask_phantom},
+	{"shape", ask_shape},
 	{"ipv6", ask_ipv6},
 	{"hostile", ask_hostile},
 	{"cold", ask_cold},

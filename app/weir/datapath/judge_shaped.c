@@ -20,8 +20,7 @@ static void fetch_queues(struct worker *w, struct rx_burst *burst, uint64_t pack
 		rte_prefetch0(shape_in_of(burst->mbufs[i]));
 	}
 	for (; packets; packets &= packets - 1)
-		shape_prefetch_tail(&judge_policy(w, burst, (unsigned)__builtin_ctzll(packets))
-					     ->other->shape->queue);
+		shaped_fetch_tail(judge_policy(w, burst, (unsigned)__builtin_ctzll(packets)));
 }
 
 /* Whether a packet's sender would take CoDel's mark for what it is. */
@@ -40,7 +39,7 @@ static bool charge_shaped(struct worker *w, struct rx_burst *burst, unsigned i, 
 	const struct held held = {
 		.m = burst->mbufs[i],
 		.slot = burst->frames.policy[i],
-		.cost = state->other->count == COUNT_PACKETS ? 1 : judge_bytes(state, burst, i),
+		.cost = shaped_cost(state, judge_bytes(state, burst, i)),
 		.path = burst->path,
 		.ecn = shaped_marks(state) && speaks_ecn(burst, i),
 	};

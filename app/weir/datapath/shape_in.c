@@ -85,7 +85,7 @@ static enum shape_verdict shape_in_refuse(
 enum shape_verdict shape_in_arrive(
 	struct worker *w, struct policy_state *state, const struct held *held, uint64_t now)
 {
-	struct policy_shape *shape = state->other->shape;
+	struct policy_shape *shape = police_shape(state->other);
 	struct shape_packet *packet = shape_in_of(held->m);
 	uint64_t arrival = arrival_of(w, shape, held->m, now);
 	enum shape_verdict verdict = SHAPE_PASSES;

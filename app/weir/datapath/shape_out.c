@@ -81,12 +81,18 @@ static bool may_leave(const struct policy_shape *shape, const struct shape_packe
 	return likely(!flushed) || !shaped_is_strict(shape);
 }
 
+/* Ticks that a packet has waited; clocks of cores differ a little. */
+static uint64_t waited_by(const struct shape_packet *packet, uint64_t now)
+{
+	return now > packet->arrival ? now - packet->arrival : 0;
+}
+
 static void take_departing(struct worker *w, struct leaving *leaving, struct shape_packet *packet,
 	uint64_t now, bool flushed)
 {
 	struct rte_mbuf *m = shape_in_mbuf(packet);
 	struct policy_state *state = &w->policies[shape_in_slot(m)];
-	struct policy_shape *shape = state->other->shape;
+	struct policy_shape *shape = police_shape(state->other);
 	enum drop_reason why;
 
 	shaped_leaves(shape, packet->cost);
@@ -100,9 +106,27 @@ static void take_departing(struct worker *w, struct leaving *leaving, struct sha
 	}
 	if (unlikely(packet->flags & SHAPE_MARK))
 		counter_add(&shape->marked, 1);
-	delay_add(&shape->delay, w->delay_unit, now > packet->arrival ? now - packet->arrival : 0);
+	delay_add(&shape->delay, w->delay_unit, waited_by(packet, now));
 	leaving->mbufs[leaving->n] = m;
 	leaving->paths[leaving->n++] = packet->path;
+}
+
+/*
+ * Begins to fetch what take_departing() will read: each packet is of another queue, and all of that
+ * has been out of sight since the packet came. Each step reads what the one before it has fetched.
+ */
+static void fetch_departing(
+	const struct worker *w, struct shape_packet *const *out, unsigned n, uint64_t now)
+{
+	for (unsigned i = 0; i < n; i++) {
+		rte_prefetch0(shape_in_mbuf(out[i]));
+		rte_prefetch0(out[i]);
+	}
+	for (unsigned i = 0; i < n; i++)
+		rte_prefetch0(&w->policies[shape_in_slot(shape_in_mbuf(out[i]))]);
+	for (unsigned i = 0; i < n; i++)
+		shaped_fetch_leaving(&w->policies[shape_in_slot(shape_in_mbuf(out[i]))],
+			w->delay_unit, waited_by(out[i], now));
 }
 
 static void take_all(struct worker *w, struct leaving *leaving, struct shape_packet *const *out,
@@ -110,10 +134,7 @@ static void take_all(struct worker *w, struct leaving *leaving, struct shape_pac
 {
 	leaving->n = 0;
 	leaving->n_dropped = 0;
-	for (unsigned i = 0; i < n; i++) {
-		rte_prefetch0(shape_in_mbuf(out[i]));
-		rte_prefetch0(out[i]);
-	}
+	fetch_departing(w, out, n, now);
 	for (unsigned i = 0; i < n; i++)
 		take_departing(w, leaving, out[i], now, flushed);
 	if (leaving->n_dropped)
@@ -273,7 +294,7 @@ static const struct shape_queue *queue_of(const struct shape_packet *packet, voi
 	const struct worker *w = worker;
 	const struct rte_mbuf *m = shape_in_mbuf((struct shape_packet *)(uintptr_t)packet);
 
-	return &w->policies[shape_in_slot(m)].other->shape->queue;
+	return &police_shape(w->policies[shape_in_slot(m)].other)->queue;
 }
 
 /* All queues that are timed, of those that have been looked at; true when they are empty. */
@@ -297,7 +318,7 @@ static bool empty_timed(struct worker *w, unsigned *bursts)
 /* One queue, up to some bursts; true when it is empty, or will be when empty_timed() has been. */
 static bool empty_queue(struct worker *w, uint32_t slot, unsigned *bursts)
 {
-	struct policy_shape *shape = w->policies[slot].other->shape;
+	struct policy_shape *shape = police_shape(w->policies[slot].other);
 	struct shape_packet *out[BURST];
 
 	if (shape_is_timed(&shape->queue)) {

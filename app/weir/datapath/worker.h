@@ -138,7 +138,7 @@ struct worker {
  */
 static inline struct policy_shape *worker_shape(const struct worker *worker, uint32_t slot)
 {
-	return worker->policies[slot].other->shape;
+	return police_shape(worker->policies[slot].other);
 }
 
 /*

@@ -46,8 +46,8 @@ struct waiting engine_waiting(const struct engine *engine, uint32_t slot)
 
 		if (!police_is_shaped(state) || !state->other)
 			continue;
-		waiting.packets += counter_read32(&state->other->shape->waiting);
-		waiting.units += counter_read32(&state->other->shape->units);
+		waiting.packets += counter_read32(&police_shape(state->other)->waiting);
+		waiting.units += counter_read32(&police_shape(state->other)->units);
 	}
 	return waiting;
 }

@@ -195,7 +195,7 @@ enum shape_verdict engine_states_arrive(struct engine *engine, unsigned worker, 
 {
 	struct engine_worker *mine = &engine->workers[worker];
 	struct policy_state *state = &mine->states[slot];
-	struct policy_shape *shape = state->other->shape;
+	struct policy_shape *shape = police_shape(state->other);
 	enum shape_verdict verdict;
 	uint32_t cost;
 
@@ -220,7 +220,7 @@ bool engine_states_leave(struct engine *engine, unsigned worker, uint32_t slot,
 {
 	struct engine_worker *mine = &engine->workers[worker];
 	struct policy_state *state = &mine->states[slot];
-	struct policy_shape *shape = state->other->shape;
+	struct policy_shape *shape = police_shape(state->other);
 
 	shaped_leaves(shape, waiting->cost);
 	if (waiting->flags & SHAPE_DROP) {

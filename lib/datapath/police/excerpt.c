@@ -39,8 +39,8 @@ void police_excerpt(const struct policy_state *state, const struct packet *packe
 	if (other->flows && packet->family != PACKET_OTHER)
 		new_flows_extents(
 			other->flows, packet_keyed_hash(&other->flow_key, packet, data), extents);
-	if (other->shape)
-		extents_add(extents, other->shape, sizeof(*other->shape));
+	if (police_is_shaped(state))
+		extents_add(extents, police_shape(other), sizeof(struct policy_shape));
 	if (has_classes(other))
 		add_phantom(police_phantom(other), extents);
 	if (other->coloured)
@@ -54,7 +54,7 @@ const struct credit *police_credit(const struct policy_state *state)
 
 const struct shared_bucket *police_shape_shared(const struct policy_state *state)
 {
-	return police_is_shaped(state) ? state->other->shape->queue.shared : NULL;
+	return police_is_shaped(state) ? police_shape(state->other)->queue.shared : NULL;
 }
 
 /* Where in the copy something is that lies in the original's memory. */
@@ -67,6 +67,7 @@ static void *moved_pointer(const struct police_beside *beside, const void *at)
 void police_excerpt_settle(struct policy_state *copy, const struct police_beside *beside)
 {
 	struct policy_extended *other;
+	struct policy_shape *shape;
 
 	if (police_is_phantom(copy))
 		copy->phantom = moved_pointer(beside, copy->phantom);
@@ -75,14 +76,14 @@ void police_excerpt_settle(struct policy_state *copy, const struct police_beside
 	other = copy->other = moved_pointer(beside, copy->other);
 	other->sources = moved_pointer(beside, other->sources);
 	other->flows = moved_pointer(beside, other->flows);
-	other->shape = moved_pointer(beside, other->shape);
 	if (other->sources)
 		other->sources->lines = moved_pointer(beside, other->sources->lines);
 	if (police_is_quota(copy) && other->profile.credit.credit)
 		other->profile.credit.credit = beside->credit;
 	if (!police_is_shaped(copy))
 		return;
-	other->shape->seat = NULL;
-	shape_queue_excerpt_settle(&other->shape->queue, beside->last,
-		other->shape->queue.shared ? beside->shared : NULL);
+	shape = police_shape(other);
+	shape->seat = NULL;
+	shape_queue_excerpt_settle(
+		&shape->queue, beside->last, shape->queue.shared ? beside->shared : NULL);
 }

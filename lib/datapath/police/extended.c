@@ -110,9 +110,7 @@ static void other_init(struct policy_extended *other, const struct policy *polic
 		new_flows_init(other->flows, POLICE_FLOWS, start->hz);
 		source_key_init(&other->flow_key, ~start->secret); /* not that of the sources */
 	}
-	if (shape_bytes(policy)) /* neither has sources nor counts flows */
-		other->shape = (struct policy_shape *)memory;
-	if (classes_bytes(policy)) { /* and neither of the others */
+	if (classes_bytes(policy)) {
 		struct phantom_params params = phantom_params_of(policy, start);
 
 		other->by_dscp = policy->classes.by == CLASSES_BY_DSCP;
@@ -165,7 +163,7 @@ void policy_state_spend(struct policy_state *state, uint64_t now)
 	if (meter_can(other->kind, METER_AT_RANDOM))
 		return;
 	if (police_is_shaped(state)) {
-		shape_queue_spend(&other->shape->queue);
+		shape_queue_spend(&police_shape(other)->queue);
 		return;
 	}
 	if (other->kind == METER_CREDIT) { /* what others may take is not this one's to spend */

@@ -103,7 +103,6 @@ struct policy_extended {
 	union meter_profile profile;
 	struct source_table *sources; /* "per" a source */
 	struct new_flows *flows;      /* "count" flows */
-	struct policy_shape *shape;   /* ACTION_SHAPE, see police/shaped.h */
 	bool borrows;           /* its bucket only holds what it is borrowed, see police/borrow.h */
 	bool by_dscp;           /* METER_PHANTOM: what a packet's class is; else its flow */
 	bool coloured;          /* METER_COLOURS, see police/coloured.h */
@@ -129,10 +128,18 @@ struct shape_terms {
 	uint8_t clock;      /* another one: ticks are of a clock that has been set back meanwhile */
 };
 
-/* Its classes, of METER_PHANTOM, which has neither sources nor flows to know. */
+/*
+ * Behind it is what one of these kinds has: classes, of METER_PHANTOM; and a queue, of ACTION_SHAPE
+ * (police/shaped.h). Neither has sources or flows to know.
+ */
 static inline struct phantom *police_phantom(struct policy_extended *other)
 {
 	return (struct phantom *)(other + 1);
+}
+
+static inline struct policy_shape *police_shape(struct policy_extended *other)
+{
+	return (struct policy_shape *)(other + 1);
 }
 
 /* One policy's limit, on its way to one worker. Made by limit_profile_init(). */

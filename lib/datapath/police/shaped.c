@@ -54,16 +54,18 @@ void shaped_init(struct policy_state *state, const struct limit_profile *profile
 	const struct policy_start *start)
 {
 	struct shape_params params = shape_params_of(&profile->shape.terms, start->hz);
-	struct policy_shape *shape = state->other->shape;
+	struct policy_shape *shape = police_shape(state->other);
 
-	*shape = (struct policy_shape){.terms = profile->shape.terms, .seat = shape->seat};
+	*shape = (struct policy_shape){.terms = profile->shape.terms,
+		.seat = shape->seat,
+		.by_packet = state->other->count == COUNT_PACKETS};
 	shape_queue_init(&shape->queue, &params, &profile->shape.bucket, start->shared, start->now);
 }
 
 void shaped_limit(struct shaper *shaper, struct policy_state *state,
 	const struct limit_profile *profile, uint64_t now, uint64_t hz)
 {
-	struct policy_shape *shape = state->other->shape;
+	struct policy_shape *shape = police_shape(state->other);
 	struct shape_params params = shape_params_of(&profile->shape.terms, hz);
 
 	if (shape->terms.clock != profile->shape.terms.clock) {
@@ -79,7 +81,7 @@ void shaped_limit(struct shaper *shaper, struct policy_state *state,
 
 void shaped_expire(struct shaper *shaper, struct policy_state *state, uint8_t ending, uint64_t from)
 {
-	shape_expire(shaper, &state->other->shape->queue, ending, from);
+	shape_expire(shaper, &police_shape(state->other)->queue, ending, from);
 }
 
 void shaped_counts_arrival(struct policy_state *state, uint32_t cost)
@@ -90,11 +92,11 @@ void shaped_counts_arrival(struct policy_state *state, uint32_t cost)
 void shaped_counts_refusal(struct policy_state *state, uint32_t cost, enum drop_reason why)
 {
 	police_count(state, 1, cost, 1, cost);
-	counter_add(&state->other->shape->dropped[why - DROP_SHAPE_FIRST], 1);
+	counter_add(&police_shape(state->other)->dropped[why - DROP_SHAPE_FIRST], 1);
 }
 
 void shaped_counts_drop(struct policy_state *state, uint32_t cost, enum drop_reason why)
 {
 	police_count(state, 0, 0, 1, cost);
-	counter_add(&state->other->shape->dropped[why - DROP_SHAPE_FIRST], 1);
+	counter_add(&police_shape(state->other)->dropped[why - DROP_SHAPE_FIRST], 1);
 }

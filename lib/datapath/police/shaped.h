@@ -28,21 +28,30 @@ struct shaped_steering {
 	uint64_t left;           /* packets that have left the queue, in whatever way */
 };
 
-/* One writer, the worker; counters may be read by anybody. */
+/*
+ * One writer, the worker; counters may be read by anybody. What every packet needs, on its way in
+ * and out, is a line.
+ */
 struct policy_shape {
 	struct shape_queue queue;
-	struct delay_bins delay;                      /* of packets that left, from their arrival */
-	uint64_t dropped[DROP_SHAPE_REASONS], marked; /* the first is of DROP_SHAPE_FIRST */
-	uint64_t waited;          /* packets that did: the limit held them back */
-	uint32_t waiting, units;  /* packets that do, and what they cost */
-	uint64_t arrival;         /* of the newest packet: those of a queue do not run backwards */
-	struct shape_terms terms; /* in force */
+	uint64_t waited;         /* packets that did: the limit held them back */
+	uint32_t waiting, units; /* packets that do, and what they cost */
+	uint64_t arrival;        /* of the newest packet: those of a queue do not run backwards */
 	struct shaped_steering
-		*seat; /* control's, set before the worker sees the policy; or NULL */
-	bool leaving;  /* nobody is led here any more: nothing that comes still waits */
+		*seat;            /* control's, set before the worker sees the policy; or NULL */
+	struct shape_terms terms; /* in force */
+	bool by_packet;           /* whose cost is 1, not their bytes */
+	bool leaving;             /* nobody is led here any more: nothing that comes still waits */
+	struct delay_bins delay __attribute__((aligned(CACHE_LINE))); /* of packets that left, from
+									 their arrival */
+	uint64_t dropped[DROP_SHAPE_REASONS], marked; /* the first is of DROP_SHAPE_FIRST */
 } __attribute__((aligned(CACHE_LINE)));
 
 static_assert(offsetof(struct policy_shape, queue) == 0, "see shaped_fetch()");
+static_assert(offsetof(struct policy_shape, waited) % CACHE_LINE == 0 &&
+		      offsetof(struct policy_shape, delay) ==
+			      offsetof(struct policy_shape, waited) + CACHE_LINE,
+	"what every packet needs is a line");
 
 /* "shape" as a worker is told of it. Control. */
 struct shape_terms shaped_terms(const struct policy *policy);
@@ -87,15 +96,31 @@ static inline void shaped_steering_leave(struct shaped_steering *seat)
 }
 
 /*
- * Asks for what a packet will need: of the state itself, which is here, only where all that lies.
- * shape_prefetch_tail() is next, when that has come. The one writer.
+ * Asks for what a packet will need that comes: of the state itself, which is here, only where all
+ * that lies. shaped_fetch_tail() is next, when that has come. The one writer.
  */
 static inline void shaped_fetch(const struct policy_state *state)
 {
-	const struct policy_extended *other = state->other;
+	const struct policy_shape *shape = police_shape(state->other);
 
-	__builtin_prefetch(other);
-	shape_prefetch((const struct shape_queue *)(other + 1)); /* its policy_shape's first */
+	__builtin_prefetch(&shape->waited, 1);
+	shape_prefetch(&shape->queue);
+}
+
+/* What it will need then that waits behind others. The one writer. */
+static inline void shaped_fetch_tail(const struct policy_state *state)
+{
+	shape_prefetch_tail(&police_shape(state->other)->queue);
+}
+
+/* Likewise, of one that leaves after so many ticks, counted in bins of that unit. */
+static inline void shaped_fetch_leaving(
+	const struct policy_state *state, unsigned unit, uint64_t ticks)
+{
+	const struct policy_shape *shape = police_shape(state->other);
+
+	__builtin_prefetch(&shape->waited, 1);
+	__builtin_prefetch(&shape->delay.bins[delay_bin(ticks, unit)], 1);
 }
 
 /*
@@ -107,16 +132,22 @@ static inline bool shaped_is_strict(const struct policy_shape *shape)
 	return shape->terms.conserved;
 }
 
+/* What a packet of so many bytes costs. The one writer. */
+static inline uint32_t shaped_cost(const struct policy_state *state, uint32_t bytes)
+{
+	return police_shape(state->other)->by_packet ? 1 : bytes;
+}
+
 /* Whether packets are marked that may be, rather than dropped. The one writer. */
 static inline bool shaped_marks(const struct policy_state *state)
 {
-	return state->other->shape->terms.ecn;
+	return police_shape(state->other)->terms.ecn;
 }
 
 /* Packets of a policy that had to wait, 0 of others. Anybody. */
 static inline uint64_t shaped_waited(const struct policy_state *state)
 {
-	return police_is_shaped(state) ? counter_read(&state->other->shape->waited) : 0;
+	return police_is_shaped(state) ? counter_read(&police_shape(state->other)->waited) : 0;
 }
 
 /* A packet of that cost has arrived: passes, waits, or is dropped and why. The one writer. */
