@@ -128,7 +128,7 @@ class Result:
               + "the slowest: "
               + ", ".join(f"{name} {self.seconds[name]:.0f}" for name in slowest))
         if self.again:
-            print(f"passed when tried again, after the machine stood still: {', '.join(self.again)}")
+            print(f"passed when tried again, as the machine stood still: {', '.join(self.again)}")
         for name in self.failed:
             print(f"FAIL  {name}")
         passed, failed, skipped = (self.counts[key] for key in ("ok", "FAIL", "skip"))

@@ -107,13 +107,13 @@ static inline void shaped_fetch(const struct policy_state *state)
 	shape_prefetch(&shape->queue);
 }
 
-/* What it will need then that waits behind others. The one writer. */
+/* And that, where it waits behind others. The one writer. */
 static inline void shaped_fetch_tail(const struct policy_state *state)
 {
 	shape_prefetch_tail(&police_shape(state->other)->queue);
 }
 
-/* Likewise, of one that leaves after so many ticks, counted in bins of that unit. */
+/* What one will need that leaves after so many ticks, counted in bins of that unit. */
 static inline void shaped_fetch_leaving(
 	const struct policy_state *state, unsigned unit, uint64_t ticks)
 {
