@@ -79,6 +79,25 @@ static __rte_noinline void count_unparsed(struct worker *w, struct rx_burst *bur
 	}
 }
 
+/* Whether all packets have policies that are of one kind, whose trials are to be made if any. */
+static bool is_of_one_kind(const struct worker *w, const uint32_t *policies, uint16_t n)
+{
+	unsigned any = 0, all = UINT32_MAX;
+	bool none = false;
+
+	for (uint16_t i = 0; i < n; i++)
+		none |= policies[i] == CLASSIFY_NONE;
+	if (none)
+		return false;
+	for (uint16_t i = 0; i < n; i++) {
+		unsigned flags = police_flags(&w->policies[policies[i]]);
+
+		any |= flags;
+		all &= flags;
+	}
+	return ((any ^ all) & ~POLICE_TCP_ONLY) == 0 && any >> POLICE_TRIAL_SHIFT == 0;
+}
+
 /* Divides a burst by the kinds of its policies, whose trials are made; without one it is simple. */
 static void divide_burst(
 	struct worker *w, struct rx_burst *burst, uint64_t *packets, uint16_t n, uint64_t now)
@@ -88,7 +107,10 @@ static void divide_burst(
 	for (uint16_t i = 0; i < n; i++)
 		if (policies[i] != CLASSIFY_NONE)
 			rte_prefetch0(&w->policies[policies[i]]);
-	packets[POLICE_SIMPLE] = 0;
+	if (is_of_one_kind(w, policies, n)) {
+		packets[judge_row(judge_policy(w, burst, 0))] = judge_all(n);
+		return;
+	}
 	for (uint16_t i = 0; i < n; i++) {
 		unsigned row = POLICE_SIMPLE;
 		const struct policy_state *state;
