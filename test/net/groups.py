@@ -52,7 +52,7 @@ def central_is_one_bucket(_):
     """The reference: all flows through one bucket."""
     with Testbed(flows=[3, 7], allocator="central") as bed:
         bed.start()
-        use, share, words = measured(bed, 10)
+        use, share, words = measured(bed, 7)
     expect(0.8 < use < 1.06, words)
     expect(0.15 < share < 0.5, words)
     return words
@@ -62,7 +62,7 @@ def static_splits_evenly(_):
     """limit/N each, whoever has more flows."""
     with Testbed(flows=[3, 7], allocator="static") as bed:
         bed.start()
-        use, share, words = measured(bed, 10)
+        use, share, words = measured(bed, 7)
     expect(0.75 < use < 1.06, words)
     expect(0.4 < share < 0.6, words)
     return words
@@ -73,7 +73,7 @@ def fps_splits_by_flows(_):
     with Testbed(flows=[3, 7]) as bed:
         bed.start()
         gather(bed)
-        use, share, words = measured(bed, 15)
+        use, share, words = measured(bed, 12)
     expect(0.75 < use < 1.06, words)
     expect(0.2 < share < 0.42, words)
     return words

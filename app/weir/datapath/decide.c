@@ -132,7 +132,7 @@ static __rte_noinline uint64_t charge_divided(
 	uint64_t packets[JUDGES] = {0}, drops = 0;
 
 	divide_burst(w, burst, packets, n, now);
-	burst->sourced.packets = 0;
+	sourced_begin(&burst->sourced);
 	for (unsigned row = 0; row < JUDGES; row++)
 		if (packets[row] && judges[row]->fetch)
 			judges[row]->fetch(w, burst, packets[row], now);

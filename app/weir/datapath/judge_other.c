@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Policies that no other row has: other meters, packets and flows that are counted, what is marked
- * or only counted; and those with a meter for each source, whose meters are looked at together.
+ * or only counted; and of those with a meter for each source what is not simple.
  */
 #include "judge.h"
 
@@ -52,25 +52,4 @@ static uint64_t charge_others(
 	return drops;
 }
 
-/* Begins to fetch the meters of all sources that have one. */
-static void fetch_sources(struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
-{
-	(void)now;
-	for (; packets; packets &= packets - 1) {
-		unsigned i = (unsigned)__builtin_ctzll(packets);
-
-		sourced_add(&burst->sourced, i, judge_policy(w, burst, i), burst_packet(burst, i),
-			burst->frames.data[i], burst->len[i]);
-	}
-}
-
-static uint64_t charge_sources(
-	struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
-{
-	if (burst->sourced.packets)
-		sourced_meter(&burst->sourced, now);
-	return charge_others(w, burst, packets, now);
-}
-
 const struct judge judge_other = {.charge = charge_others};
-const struct judge judge_sourced = {.fetch = fetch_sources, .charge = charge_sources};

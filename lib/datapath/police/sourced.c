@@ -25,7 +25,10 @@ void sourced_add(struct sourced *sourced, unsigned i, struct policy_state *state
 		return;
 	sourced->packets |= BIT(i);
 	sourced->state[i] = state;
-	sourced->cost[i] = police_cost(state, packet, data, frame_len, 0) << other->unit_bits;
+	sourced->enacted |=
+		(uint64_t)(other->action == ACTION_MARK || other->action == ACTION_COUNT) << i;
+	sourced->count[i] = police_cost(state, packet, data, frame_len, 0);
+	sourced->cost[i] = sourced->count[i] << other->unit_bits;
 }
 
 /* Those of `left` that are of one policy, all of them metered. */

@@ -133,11 +133,15 @@ static enum verdict judge_sourced(struct lane *lane, const struct sourced *sourc
 	uint32_t cost = police_cost(state, packet, arrival->data, arrival->len, now);
 	enum verdict verdict;
 
-	if (sourced_knows(sourced, i))
+	if (sourced_settles(sourced) >> i & 1) {
+		assert_int_equal(sourced_cost(sourced, i), cost);
+		verdict = sourced_count(sourced, i) ? VERDICT_DROP : VERDICT_PASS;
+	} else if (sourced_knows(sourced, i)) {
 		verdict = police_enact(
 			state, packet, arrival->data, cost, now, sourced_conforms(sourced, i));
-	else
+	} else {
 		verdict = police_charge(state, packet, arrival->data, cost, now);
+	}
 	return marked_at_random(state, arrival, cost, verdict, now);
 }
 
@@ -160,8 +164,10 @@ static void run_burst(struct lane *alone, struct lane *together, const struct ar
 	unsigned n, uint64_t now, uint64_t seed)
 {
 	static const struct sourced nobody;
-	struct sourced sourced = {0};
+	struct sourced sourced;
 
+	memset(&sourced, 0xff, sizeof(sourced)); /* as another burst may have left it */
+	sourced_begin(&sourced);
 	for (unsigned i = 0; i < n; i++) {
 		const struct arrival *a = &arrivals[i];
 		struct policy_state *state = &together->state[a->policy];

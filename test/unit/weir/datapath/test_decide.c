@@ -46,6 +46,8 @@ enum {
 	COUNTED,
 	PACKETS,
 	PER_SOURCE,
+	MARKED_SOURCE,
+	COUNTED_SOURCE,
 	SHARED,
 	UNPRESSED,
 	TOTAL,
@@ -97,6 +99,8 @@ static const struct {
 	[OTHER_CLIENT] = {.burst = FEW_BYTES, .shift = POLICE_UNSAMPLED, .parent = WIDE_LINK},
 	[PACKETS] = {.burst = 5, .count = COUNT_PACKETS, .shift = POLICE_UNSAMPLED},
 	[PER_SOURCE] = {.burst = FEW_BYTES, .shift = 3, .per_v4 = 32},
+	[MARKED_SOURCE] = {.burst = FEW_BYTES, .action = ACTION_MARK, .shift = 3, .per_v4 = 32},
+	[COUNTED_SOURCE] = {.burst = FEW_BYTES, .action = ACTION_COUNT, .shift = 3, .per_v4 = 32},
 };
 
 /* All policies of a worker. */
@@ -579,6 +583,9 @@ static void test_one_by_one(void **state)
 		{"a total", TOTAL, TOTAL, 0, true, false, GO_ON},
 		{"a total and none", TOTAL, TOTAL, 2, false, false, GO_ON},
 		{"each source by itself", PER_SOURCE, PER_SOURCE, 0, true, false, GO_ON},
+		{"each source, and no policy", PER_SOURCE, COUNTED_SOURCE, 3, false, false, GO_ON},
+		{"each source, marked", MARKED_SOURCE, MARKED_SOURCE, 0, true, false, GO_ON},
+		{"each source, counted", COUNTED_SOURCE, COUNTED_SOURCE, 0, true, false, GO_ON},
 		{"none is plain", MARKED, PER_SOURCE, 1, false, false, GO_ON},
 		{"a client of a customer of a link", CLIENT, CLIENT, 0, true, false, GO_ON},
 		{"levels", LINK, MARKED_CLIENT, 1, false, false, GO_ON},

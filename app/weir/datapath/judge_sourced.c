@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Policies with a meter for each source: those of a burst are looked at together, and then most
+ * packets are only counted. What is not known by its source, or is marked or passes all the same,
+ * goes the way of all others.
+ */
+#include "judge.h"
+
+/* Begins to fetch the meters of all sources that have one. */
+static void fetch_sources(struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
+{
+	(void)now;
+	for (; packets; packets &= packets - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(packets);
+
+		sourced_add(&burst->sourced, i, judge_policy(w, burst, i), burst_packet(burst, i),
+			burst->frames.data[i], burst->len[i]);
+	}
+}
+
+/* A packet of which its source's meter has said enough: 0 if it passes, or else 1. */
+static uint64_t count_metered(struct worker *w, struct rx_burst *burst, unsigned i)
+{
+	if (police_samples(judge_policy(w, burst, i)))
+		judge_sample(w, burst, i, sourced_cost(&burst->sourced, i));
+	return sourced_count(&burst->sourced, i);
+}
+
+static uint64_t charge_sources(
+	struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
+{
+	uint64_t drops = 0, counted;
+
+	if (burst->sourced.packets)
+		sourced_meter(&burst->sourced, now);
+	counted = packets & sourced_settles(&burst->sourced);
+	for (uint64_t left = counted; left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(left);
+
+		drops |= count_metered(w, burst, i) << i;
+	}
+	if (packets & ~counted)
+		drops |= judge_other.charge(w, burst, packets & ~counted, now);
+	return drops;
+}
+
+const struct judge judge_sourced = {.fetch = fetch_sources, .charge = charge_sources};
