@@ -6,7 +6,10 @@
  */
 #include "instance_world.h"
 
+#include <errno.h>
 #include <string.h>
+
+#include <rte_ethdev.h>
 
 #include "base/time.h"
 #include "clock.h"
@@ -21,6 +24,38 @@
 	"{'name': 'test', 'address': '127.5.2.1:7946'}, "                      \
 	"{'name': 'two', 'address': '127.6.2.1:7946'}]}, "
 #define POLICY "{'name': 'p', 'match': {'vlan': 1}, 'limit': '1Mbit/s', 'allocator': 'fps'}"
+
+static uint64_t later_ns; /* so that nothing of a test is held back, as what many say together is */
+
+uint64_t __real_control_now(void);
+uint64_t __wrap_control_now(void);
+
+uint64_t __wrap_control_now(void)
+{
+	return __real_control_now() + later_ns;
+}
+
+static int wait_long(void **state)
+{
+	(void)state;
+	later_ns += 1000 * SECOND_NS;
+	return 0;
+}
+
+/* What devices say of ports, by their number, in place of DPDK's. */
+static struct {
+	struct rte_eth_stats stats;
+	int error;
+} devices[2];
+
+int rte_eth_stats_get(uint16_t port, struct rte_eth_stats *stats)
+{
+	assert_in_range(port, 0, 1);
+	if (devices[port].error)
+		return devices[port].error;
+	*stats = devices[port].stats;
+	return 0;
+}
 
 /* What was said since then: an event's name, and a word of it; NULL: nothing was. */
 static void expect_said(uint64_t *since, const char *name, const char *key, const char *value)
@@ -84,6 +119,156 @@ static void test_packets(void **state)
 		if (rows[i].name)
 			assert_int_equal(said_count(since - 1, "packets"), 6);
 	}
+	instance_world_close(&w);
+}
+
+/* The one event since then is in these words. */
+static void expect_text(uint64_t *since, const char *name, const char *text)
+{
+	uint64_t number = *since;
+	json_t *said;
+
+	expect_said(since, name, "event", name);
+	said = events_get(number);
+	assert_string_equal(json_string_value(json_object_get(said, "text")), text);
+	json_decref(said);
+}
+
+/* Each counter of each port by itself: whose it is is said, when it begins and when it is over. */
+static void test_ports(void **state)
+{
+	static const struct {
+		unsigned port;
+		size_t counter;
+		const char *reason;
+	} rows[] = {
+		{0, offsetof(struct rte_eth_stats, imissed), "rx_missed of port a"},
+		{0, offsetof(struct rte_eth_stats, rx_nombuf), "rx_no_buffer of port a"},
+		{0, offsetof(struct rte_eth_stats, ierrors), "rx_errors of port a"},
+		{0, offsetof(struct rte_eth_stats, oerrors), "tx_errors of port a"},
+		{1, offsetof(struct rte_eth_stats, imissed), "rx_missed of port b"},
+		{1, offsetof(struct rte_eth_stats, rx_nombuf), "rx_no_buffer of port b"},
+		{1, offsetof(struct rte_eth_stats, ierrors), "rx_errors of port b"},
+		{1, offsetof(struct rte_eth_stats, oerrors), "tx_errors of port b"},
+	};
+	uint64_t now = 1000 * SECOND_NS, since;
+	struct instance_world w;
+	char text[128];
+
+	(void)state;
+	instance_world_open_more(&w, GROUP, POLICY);
+	losses_run(&w.inst, now);
+	since = events_number();
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char *stats = (char *)&devices[w.inst.port_ids[rows[i].port]].stats;
+		uint64_t *counter = (uint64_t *)(uintptr_t)(stats + rows[i].counter);
+
+		*counter += 10 + i;
+		losses_run(&w.inst, now += SECOND_NS);
+		snprintf(text, sizeof(text), "packets are lost: %s: %u so far", rows[i].reason,
+			10 + i);
+		expect_text(&since, "packets_lost", text);
+		*counter += 100;
+		losses_run(&w.inst, now += 4 * SECOND_NS);
+		losses_run(&w.inst, now += 4 * SECOND_NS);
+		expect_said(&since, NULL, NULL, NULL);
+		losses_run(&w.inst, now += SECOND_NS);
+		snprintf(text, sizeof(text), "packets are lost no more: %s: it were %u in 4 s",
+			rows[i].reason, 110 + i);
+		expect_text(&since, "packets_not_lost", text);
+	}
+	/* One that does not answer says nothing, and the other is heard. */
+	for (unsigned silent = 0; silent < 2; silent++) {
+		unsigned other = !silent;
+
+		devices[w.inst.port_ids[silent]].error = -ENODEV;
+		devices[w.inst.port_ids[silent]].stats.imissed += 5;
+		devices[w.inst.port_ids[other]].stats.imissed += 7;
+		losses_run(&w.inst, now += SECOND_NS);
+		snprintf(text, sizeof(text), "packets are lost: rx_missed of port %s: 7 so far",
+			other ? "b" : "a");
+		expect_text(&since, "packets_lost", text);
+		devices[w.inst.port_ids[silent]].stats.imissed -= 5;
+		devices[w.inst.port_ids[silent]].error = 0;
+		losses_run(&w.inst, now += 5 * SECOND_NS);
+		expect_said(&since, "packets_not_lost", "event", "packets_not_lost");
+	}
+	instance_world_close(&w);
+}
+
+/* Each verdict that is strange is named with its number, and none that is not. */
+static void test_verdicts(void **state)
+{
+	static const enum gossip_verdict usual[] = {GOSSIP_ACCEPTED, GOSSIP_UNPROVEN, GOSSIP_SELF,
+		GOSSIP_REPLAY, GOSSIP_NO_ROOM, GOSSIP_MESSAGE};
+	static const enum gossip_verdict strange[] = {GOSSIP_TRUNCATED, GOSSIP_VERSION,
+		GOSSIP_DOWNGRADE, GOSSIP_STRANGER, GOSSIP_UNSEALED, GOSSIP_ESTIMATOR, GOSSIP_NO_KEY,
+		GOSSIP_FORGED, GOSSIP_MISSENT, GOSSIP_MALFORMED};
+	uint64_t now = 1000 * SECOND_NS, since, *verdicts;
+	struct instance_world w;
+	char words[64];
+
+	instance_world_open_more(&w, GROUP, POLICY);
+	verdicts = ((struct gossip_counters *)(uintptr_t)gossip_counters(
+			    limiter_gossip(w.inst.limiter)))
+			   ->verdict;
+	losses_run(&w.inst, now);
+	since = events_number();
+	for (unsigned i = 0; i < sizeof(usual) / sizeof(*usual); i++)
+		verdicts[usual[i]] += 3;
+	losses_run(&w.inst, now += SECOND_NS);
+	expect_said(&since, NULL, NULL, NULL);
+	for (unsigned i = 0; i < sizeof(strange) / sizeof(*strange); i++) {
+		verdicts[strange[i]] += 3 + i;
+		snprintf(words, sizeof(words), "%s %u", gossip_verdict_name(strange[i]), 3 + i);
+		losses_run(&w.inst, now += SECOND_NS);
+		expect_said(&since, "datagrams_refused", "verdicts", words);
+		losses_run(&w.inst, now += 10 * SECOND_NS);
+		expect_said(&since, "datagrams_quiet", "verdicts", words);
+	}
+	/* Several together, of those since it began. */
+	wait_long(state);
+	verdicts[GOSSIP_FORGED] += 2;
+	verdicts[GOSSIP_VERSION] += 1;
+	w.inst.gossip->wrong_source += 4;
+	losses_run(&w.inst, now += SECOND_NS);
+	expect_text(&since, "datagrams_refused",
+		"gossip: datagrams come that are not believed: version 1, forged 2, wrong_source "
+		"4; see weirctl peers");
+	verdicts[GOSSIP_FORGED] += 1;
+	losses_run(&w.inst, now += SECOND_NS);
+	losses_run(&w.inst, now += 10 * SECOND_NS);
+	expect_text(&since, "datagrams_quiet",
+		"gossip: for 10 s no more of those that are not believed; it were 8: version 1, "
+		"forged 3, wrong_source 4");
+	instance_world_close(&w);
+}
+
+/* There may be more to be said than there is room for; the beginning of it is. */
+static void test_many_verdicts(void **state)
+{
+	uint64_t now = 1000 * SECOND_NS, since, *verdicts;
+	struct instance_world w;
+	const char *words;
+	json_t *said;
+
+	(void)state;
+	instance_world_open_more(&w, GROUP, POLICY);
+	verdicts = ((struct gossip_counters *)(uintptr_t)gossip_counters(
+			    limiter_gossip(w.inst.limiter)))
+			   ->verdict;
+	losses_run(&w.inst, now);
+	since = events_number();
+	for (unsigned v = 0; v < GOSSIP_VERDICTS; v++)
+		verdicts[v] += UINT64_C(1000000000000000000);
+	w.inst.gossip->wrong_source += 4;
+	losses_run(&w.inst, now += SECOND_NS);
+	said = events_get(since);
+	words = json_string_value(json_object_get(said, "verdicts"));
+	assert_int_equal(strlen(words), 255);
+	assert_memory_equal(words, "truncated 1000000000000000000, version 1000000000000000000, ",
+		strlen("truncated 1000000000000000000, version 1000000000000000000, "));
+	json_decref(said);
 	instance_world_close(&w);
 }
 
@@ -181,10 +366,13 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_packets),
-		cmocka_unit_test(test_datagrams),
-		cmocka_unit_test(test_unheard),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test_setup(test_packets, wait_long),
+		cmocka_unit_test_setup(test_ports, wait_long),
+		cmocka_unit_test_setup(test_verdicts, wait_long),
+		cmocka_unit_test_setup(test_many_verdicts, wait_long),
+		cmocka_unit_test_setup(test_datagrams, wait_long),
+		cmocka_unit_test_setup(test_unheard, wait_long),
+		cmocka_unit_test_setup(test_refused, wait_long),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
