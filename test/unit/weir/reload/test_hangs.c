@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The stop while a file cannot be read, or a directory not be written: it waits for what ends by
+ * itself, and gives up what may never. A disk hangs where the test says so; and a thread may not be
+ * had. Threads are real; control and both workers are the test.
+ */
+#include "instance_world.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "change.h"
+#include "config/load.h"
+#include "event.h"
+#include "kept.h"
+#include "policy_txn.h"
+#include "reload.h"
+
+#define A(limit) "{'name': 'a', 'match': {'direction': 'a-to-b'}, 'limit': '" limit "'}"
+#define GBIT     UINT64_C(1000000000)
+
+#define PATIENCE_S  60
+#define ROUNDS_MOST 100
+
+/* ---- where a disk hangs */
+
+enum place { NOWHERE, AT_FILE, AT_POLICIES, AT_DIRECTORY };
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t turned;
+	enum place shut, waits;
+} gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .turned = PTHREAD_COND_INITIALIZER};
+
+static void turn_gate(enum place shut)
+{
+	pthread_mutex_lock(&gate.lock);
+	gate.shut = shut;
+	pthread_cond_broadcast(&gate.turned);
+	pthread_mutex_unlock(&gate.lock);
+}
+
+static void pass_gate(enum place at)
+{
+	pthread_mutex_lock(&gate.lock);
+	gate.waits = at;
+	pthread_cond_broadcast(&gate.turned);
+	while (gate.shut == at)
+		pthread_cond_wait(&gate.turned, &gate.lock);
+	gate.waits = NOWHERE;
+	pthread_mutex_unlock(&gate.lock);
+}
+
+/* Until somebody waits there. */
+static void await_at_gate(enum place at)
+{
+	pthread_mutex_lock(&gate.lock);
+	while (gate.waits != at)
+		pthread_cond_wait(&gate.turned, &gate.lock);
+	pthread_mutex_unlock(&gate.lock);
+}
+
+int __real_config_load_with(const struct config_load *load, struct config **out);
+int __wrap_config_load_with(const struct config_load *load, struct config **out);
+
+int __wrap_config_load_with(const struct config_load *load, struct config **out)
+{
+	pass_gate(AT_FILE);
+	return __real_config_load_with(load, out);
+}
+
+int __real_policy_txn_prepare_config(struct instance *inst, struct config *config, const char *file,
+	uint64_t hz, FILE *err, struct policy_txn **out);
+int __wrap_policy_txn_prepare_config(struct instance *inst, struct config *config, const char *file,
+	uint64_t hz, FILE *err, struct policy_txn **out);
+
+int __wrap_policy_txn_prepare_config(struct instance *inst, struct config *config, const char *file,
+	uint64_t hz, FILE *err, struct policy_txn **out)
+{
+	pass_gate(AT_POLICIES);
+	return __real_policy_txn_prepare_config(inst, config, file, hz, err, out);
+}
+
+int __real_change_end(struct change *change, struct kept *kept, int error, const char *messages);
+int __wrap_change_end(struct change *change, struct kept *kept, int error, const char *messages);
+
+int __wrap_change_end(struct change *change, struct kept *kept, int error, const char *messages)
+{
+	pass_gate(AT_DIRECTORY);
+	return __real_change_end(change, kept, error, messages);
+}
+
+/* ---- threads that cannot be had */
+
+static int threads_had = -1; /* after so many none; -1: all */
+
+typedef void *thread_function(void *context);
+int __real_pthread_create(
+	pthread_t *out, const pthread_attr_t *as, thread_function *f, void *context);
+int __wrap_pthread_create(
+	pthread_t *out, const pthread_attr_t *as, thread_function *f, void *context);
+
+int __wrap_pthread_create(
+	pthread_t *out, const pthread_attr_t *as, thread_function *f, void *context)
+{
+	if (threads_had == 0)
+		return EAGAIN;
+	threads_had -= threads_had > 0;
+	return __real_pthread_create(out, as, f, context);
+}
+
+static unsigned joins;
+
+int __real_pthread_join(pthread_t thread, void **result);
+int __wrap_pthread_join(pthread_t thread, void **result);
+
+int __wrap_pthread_join(pthread_t thread, void **result)
+{
+	joins++;
+	return __real_pthread_join(thread, result);
+}
+
+/* ---- a box */
+
+struct hang_world {
+	struct instance_world w;
+	struct kept *kept; /* NULL: it keeps nothing */
+	char directory[32];
+	struct config *chosen;
+	uint64_t since; /* the next event */
+};
+
+static void open_hanging(struct hang_world *h)
+{
+	*h = (struct hang_world){0};
+	instance_world_open(&h->w, A("1Gbit/s"));
+	h->w.inst.file = h->w.file;
+	assert_int_equal(reload_start(&h->w.inst), 0);
+	h->since = events_number();
+}
+
+static void await_thread(struct hang_world *h)
+{
+	struct pollfd fd = {.fd = reload_fd(&h->w.inst), .events = POLLIN};
+
+	assert_int_equal(poll(&fd, 1, PATIENCE_S * 1000), 1);
+}
+
+static void finish_policies(struct hang_world *h)
+{
+	for (unsigned i = 0; i < ROUNDS_MOST && reload_finishing(&h->w.inst); i++) {
+		instance_world_turn_all(&h->w);
+		reload_advance(&h->w.inst);
+	}
+	assert_false(reload_finishing(&h->w.inst));
+}
+
+/* Until all that has been begun is over. */
+static void come_to_rest(struct hang_world *h)
+{
+	for (unsigned i = 0; i < ROUNDS_MOST; i++) {
+		const char *now = reload_state(&h->w.inst);
+
+		if (strcmp(now, "reading") == 0 || strcmp(now, "saving") == 0)
+			await_thread(h);
+		instance_world_turn_all(&h->w);
+		reload_advance(&h->w.inst);
+		now = reload_state(&h->w.inst);
+		if (strcmp(now, "idle") == 0 && !(h->kept && h->kept->start))
+			return;
+	}
+	fail_msg("it does not come to an end: %s", reload_state(&h->w.inst));
+}
+
+static void open_keeping(struct hang_world *h)
+{
+	open_hanging(h);
+	strcpy(h->directory, "/tmp/weir-hangs-XXXXXX");
+	assert_non_null(mkdtemp(h->directory));
+	assert_int_equal(kept_open(h->directory, stderr, &h->kept), 0);
+	assert_int_equal(kept_choose(h->kept, h->w.file, stderr, &h->chosen), 0);
+	h->w.inst.kept = h->kept;
+	reload_advance(&h->w.inst);
+	come_to_rest(h);
+	h->since = events_number();
+}
+
+static void close_hanging(struct hang_world *h)
+{
+	char command[64];
+
+	instance_world_close(&h->w);
+	kept_close(h->kept);
+	config_free(h->chosen);
+	if (!h->kept)
+		return;
+	snprintf(command, sizeof(command), "rm -r %s", h->directory);
+	assert_int_equal(system(command), 0);
+}
+
+/* How often that was said since then, and whether in these words. */
+static unsigned count_said(const struct hang_world *h, const char *name, const char *text)
+{
+	unsigned n = 0;
+
+	for (uint64_t number = h->since; number < events_number(); number++) {
+		json_t *said = events_get(number);
+
+		if (strcmp(json_string_value(json_object_get(said, "event")), name) == 0) {
+			assert_string_equal(json_string_value(json_object_get(said, "text")), text);
+			n++;
+		}
+		json_decref(said);
+	}
+	return n;
+}
+
+static const char *words_of(const char *subject, const char *words)
+{
+	static char text[256];
+
+	snprintf(
+		text, sizeof(text), "%s %s in time; the stop does not wait for it", subject, words);
+	return text;
+}
+
+static unsigned count_file_hangs(const struct hang_world *h)
+{
+	char subject[64];
+
+	snprintf(subject, sizeof(subject), "reload: %s", h->w.file);
+	return count_said(h, "reload_hangs", words_of(subject, "cannot be read"));
+}
+
+static unsigned count_directory_hangs(const struct hang_world *h)
+{
+	return count_said(h, "change_hangs", words_of(h->directory, "cannot be written"));
+}
+
+static void begin_reading(struct hang_world *h)
+{
+	instance_world_write(&h->w, A("2Gbit/s"));
+	assert_string_equal(reload_request(&h->w.inst, "test", 0), "started");
+}
+
+static void expect_as_before(const struct hang_world *h)
+{
+	assert_int_equal(h->w.inst.policies[0].limit_bps, GBIT);
+	assert_int_equal(h->w.inst.publisher.current->generation, 1);
+}
+
+static const struct timespec long_ago = {0};
+
+/* ---- the stop */
+
+/* With nothing under way, or nothing to read, there is nothing to wait for. */
+static void test_nothing_to_settle(void **state)
+{
+	struct hang_world h;
+	struct reload *reload;
+
+	(void)state;
+	open_hanging(&h);
+	reload = h.w.inst.reload;
+	h.w.inst.reload = NULL;
+	reload_settle(&h.w.inst, &long_ago);
+	h.w.inst.reload = reload;
+	reload_settle(&h.w.inst, &long_ago);
+	assert_false(h.w.inst.left_behind);
+	assert_int_equal(events_number(), h.since);
+	begin_reading(&h); /* which it can, still */
+	await_thread(&h);
+	reload_advance(&h.w.inst);
+	finish_policies(&h);
+	assert_int_equal(h.w.inst.policies[0].limit_bps, 2 * GBIT);
+	close_hanging(&h);
+}
+
+/* One that comes to its end in time is waited for, once. */
+static void test_in_time(void **state)
+{
+	struct timespec until;
+	struct hang_world h;
+
+	(void)state;
+	open_hanging(&h);
+	begin_reading(&h);
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += PATIENCE_S;
+	reload_settle(&h.w.inst, &until);
+	assert_false(h.w.inst.left_behind);
+	assert_int_equal(count_file_hangs(&h), 0);
+	expect_as_before(&h);
+	joins = 0;
+	close_hanging(&h);
+	assert_int_equal(joins, 0);
+}
+
+static void *left[2]; /* what threads keep that were given up; here it is none's leak */
+
+/* A file that hangs is given up, and what is read of it after all is not put in force. */
+static void test_file_hangs(void **state)
+{
+	struct hang_world h;
+	int fd;
+
+	(void)state;
+	open_hanging(&h);
+	turn_gate(AT_FILE);
+	begin_reading(&h);
+	await_at_gate(AT_FILE);
+	reload_settle(&h.w.inst, &long_ago);
+	assert_true(h.w.inst.left_behind);
+	assert_int_equal(count_file_hangs(&h), 1);
+	assert_int_equal(count_directory_hangs(&h), 0);
+	fd = reload_fd(&h.w.inst);
+	left[0] = h.w.inst.reload;
+	turn_gate(NOWHERE);
+	await_thread(&h); /* it needs the box no more */
+	expect_as_before(&h);
+	reload_stop(&h.w.inst);
+	assert_null(h.w.inst.reload);
+	assert_int_equal(reload_fd(&h.w.inst), -1);
+	close_hanging(&h);
+	assert_int_equal(close(fd), 0); /* it was left open for the thread */
+}
+
+/* What computes comes to its end, and is waited for by the stop, however long it takes. */
+static void test_computes(void **state)
+{
+	struct hang_world h;
+
+	(void)state;
+	open_hanging(&h);
+	turn_gate(AT_POLICIES);
+	begin_reading(&h);
+	await_at_gate(AT_POLICIES);
+	reload_settle(&h.w.inst, &long_ago);
+	assert_false(h.w.inst.left_behind);
+	assert_int_equal(count_file_hangs(&h), 0);
+	turn_gate(NOWHERE);
+	joins = 0;
+	reload_stop(&h.w.inst);
+	assert_int_equal(joins, 1);
+	expect_as_before(&h);
+	close_hanging(&h);
+}
+
+/* A directory that hangs is another thing to be said; what runs is in force. */
+static void test_directory_hangs(void **state)
+{
+	struct config *loaded;
+	struct hang_world h;
+	int fd;
+
+	(void)state;
+	open_keeping(&h);
+	turn_gate(AT_DIRECTORY);
+	begin_reading(&h);
+	await_thread(&h);
+	reload_advance(&h.w.inst);
+	await_at_gate(AT_DIRECTORY);
+	finish_policies(&h);
+	assert_string_equal(reload_state(&h.w.inst), "saving");
+	assert_null(reload_last_change(&h.w.inst)); /* before it is durable */
+	reload_settle(&h.w.inst, &long_ago);
+	assert_true(h.w.inst.left_behind);
+	assert_int_equal(count_directory_hangs(&h), 1);
+	assert_int_equal(count_file_hangs(&h), 0);
+	assert_int_equal(h.w.inst.policies[0].limit_bps, 2 * GBIT);
+	fd = reload_fd(&h.w.inst);
+	left[1] = h.w.inst.reload;
+	loaded = h.w.inst.loaded;
+	turn_gate(NOWHERE);
+	await_thread(&h);
+	close_hanging(&h);
+	config_free(loaded); /* which the process would have ended with */
+	assert_int_equal(close(fd), 0);
+}
+
+/* ---- threads that cannot be had */
+
+#define NO_THREAD "reload: no thread: Resource temporarily unavailable"
+
+/* That it cannot be read is said, and nothing is under way. */
+static void test_no_thread(void **state)
+{
+	struct hang_world h;
+
+	(void)state;
+	open_hanging(&h);
+	threads_had = 0;
+	begin_reading(&h);
+	threads_had = -1;
+	assert_string_equal(reload_state(&h.w.inst), "idle");
+	assert_int_equal(count_said(&h, "reload_no_thread", NO_THREAD), 1);
+	reload_advance(&h.w.inst);
+	expect_as_before(&h);
+	begin_reading(&h);
+	await_thread(&h);
+	reload_advance(&h.w.inst);
+	finish_policies(&h);
+	assert_int_equal(h.w.inst.policies[0].limit_bps, 2 * GBIT);
+	assert_int_equal(count_said(&h, "reload_no_thread", NO_THREAD), 1);
+	close_hanging(&h);
+}
+
+/* Nor can it be saved: it is in force all the same, and that is told at once. */
+static void test_no_thread_to_save(void **state)
+{
+	const struct reload_outcome *last;
+	struct hang_world h;
+
+	(void)state;
+	open_keeping(&h);
+	threads_had = 1; /* which reads */
+	begin_reading(&h);
+	await_thread(&h);
+	reload_advance(&h.w.inst);
+	threads_had = -1;
+	assert_int_equal(count_said(&h, "reload_no_thread", NO_THREAD), 1);
+	last = reload_last_change(&h.w.inst);
+	assert_non_null(last);
+	assert_int_equal(last->error, 0);
+	assert_int_equal(last->changed, 1);
+	finish_policies(&h);
+	assert_string_equal(reload_state(&h.w.inst), "idle");
+	assert_int_equal(h.w.inst.policies[0].limit_bps, 2 * GBIT);
+	close_hanging(&h);
+}
+
+/* Control frees by itself what there is no thread to free. */
+static void test_no_thread_to_clear(void **state)
+{
+	struct hang_world h;
+
+	(void)state;
+	open_keeping(&h);
+	threads_had = 2; /* which read and save */
+	begin_reading(&h);
+	await_thread(&h);
+	reload_advance(&h.w.inst);
+	await_thread(&h);
+	reload_advance(&h.w.inst);
+	threads_had = -1;
+	assert_int_equal(count_said(&h, "reload_no_thread", NO_THREAD), 1);
+	assert_non_null(reload_last_change(&h.w.inst));
+	assert_int_equal(reload_last_change(&h.w.inst)->kept_error, 0);
+	finish_policies(&h);
+	assert_string_equal(reload_state(&h.w.inst), "idle");
+	assert_int_equal(h.kept->confirm.good, 2);
+	begin_reading(&h);
+	come_to_rest(&h);
+	assert_int_equal(count_said(&h, "reload_no_thread", NO_THREAD), 1);
+	close_hanging(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing_to_settle),
+		cmocka_unit_test(test_in_time),
+		cmocka_unit_test(test_file_hangs),
+		cmocka_unit_test(test_computes),
+		cmocka_unit_test(test_directory_hangs),
+		cmocka_unit_test(test_no_thread),
+		cmocka_unit_test(test_no_thread_to_save),
+		cmocka_unit_test(test_no_thread_to_clear),
+	};
+
+	return cmocka_run_group_tests_name(
+		"hangs", tests, instance_world_start, instance_world_stop);
+}
