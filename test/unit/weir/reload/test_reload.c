@@ -7,17 +7,43 @@
  */
 #include "instance_world.h"
 
+#include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include <sys/stat.h>
+
+#include "event.h"
 #include "manager.h"
 #include "notify/notify.h"
+#include "base/time.h"
+#include "clock.h"
+#include "gossip/keyring.h"
 #include "reload.h"
 
 #define A(limit) "{'name': 'a', 'match': {'direction': 'a-to-b'}, 'limit': '" limit "'}"
 #define B        "{'name': 'b', 'match': {'vlan': 2}, 'limit': '1Gbit/s'}"
 
 #define PATIENCE_MS 60000
+
+static uint64_t later_ns; /* so that nothing of a test is held back, as what many say together is */
+
+uint64_t __real_control_now(void);
+uint64_t __wrap_control_now(void);
+
+uint64_t __wrap_control_now(void)
+{
+	return __real_control_now() + later_ns;
+}
+
+static int wait_long(void **state)
+{
+	(void)state;
+	later_ns += 1000 * SECOND_NS;
+	return 0;
+}
 
 static void open_with_file(struct instance_world *w)
 {
@@ -236,16 +262,500 @@ static void test_manager_is_told(void **state)
 	manager_close(&manager);
 }
 
+/* How many events of that name there are since then; the words of the last of them. */
+static unsigned count_said(uint64_t since, const char *name, char text[EVENT_TEXT])
+{
+	unsigned n = 0;
+
+	text[0] = '\0';
+	for (uint64_t number = since; number < events_number(); number++) {
+		json_t *said = events_get(number);
+
+		if (strcmp(json_string_value(json_object_get(said, "event")), name) == 0) {
+			snprintf(text, EVENT_TEXT, "%s",
+				json_string_value(json_object_get(said, "text")));
+			n++;
+		}
+		json_decref(said);
+	}
+	return n;
+}
+
+/* One such event there is, in these words; NULL: there is none. */
+static void expect_event(uint64_t since, const char *name, const char *expected)
+{
+	char text[EVENT_TEXT];
+
+	unsigned n = count_said(since, name, text);
+
+	if (n != (expected ? 1 : 0) || (expected && strcmp(text, expected) != 0))
+		fail_msg("%s: %u times, the last: %s", name, n, text);
+}
+
+/* What was asked for, by whom, and what became of that. */
+static void test_asking_is_said(void **state)
+{
+	struct instance_world w;
+	uint64_t since;
+
+	(void)state;
+	instance_world_open(&w, A("1Gbit/s"));
+	since = events_number();
+	assert_null(reload_request(&w.inst, "SIGHUP", 4000000001));
+	expect_event(since, "reload_asked",
+		"SIGHUP: reload of nothing: there is no file, asked for by uid 4000000001");
+	instance_world_close(&w);
+
+	open_with_file(&w);
+	instance_world_write(&w, A("2Gbit/s"));
+	since = events_number();
+	reload_request(&w.inst, "a client", 7);
+	expect_event(since, "reload_asked", "a client: reload started, asked for by uid 7");
+	since = events_number();
+	reload_request(&w.inst, "a client", 8);
+	expect_event(since, "reload_asked", "a client: reload queued, asked for by uid 8");
+	await_read(&w);
+	stuck_mark(&w.inst.stuck.now, 1, true);
+	since = events_number();
+	reload_request(&w.inst, "a client", 9);
+	expect_event(since, "reload_asked",
+		"a client: reload queued until worker 1 (CPU 1) comes round, asked for by uid 9");
+	w.inst.stuck = (struct stuck){0};
+	finish_reload(&w);
+	await_read(&w);
+	finish_reload(&w);
+	instance_world_close(&w);
+}
+
+/* A worker that is stuck by far is said to be waited for, once in a reload; and when it is over. */
+static void test_waiting_is_said(void **state)
+{
+	struct instance_world w;
+	uint64_t since;
+
+	(void)state;
+	open_with_file(&w);
+	for (unsigned limit = 2; limit < 4; limit++) {
+		instance_world_write(&w, limit == 2 ? A("2Gbit/s") : A("3Gbit/s"));
+		since = events_number();
+		stuck_mark(&w.inst.stuck.now, 1, true);
+		stuck_mark(&w.inst.stuck.by_far, 1, true);
+		reload_advance(&w.inst);
+		expect_event(since, "reload_waits", NULL); /* nothing is under way */
+		w.inst.stuck.by_far = 0;
+		reload_request(&w.inst, "test", 0);
+		await_read(&w);
+		instance_world_turn(&w, 0);
+		reload_advance(&w.inst);
+		expect_event(since, "reload_waits", NULL); /* it may come round at once */
+		stuck_mark(&w.inst.stuck.by_far, 1, true);
+		for (unsigned i = 0; i < 3; i++)
+			reload_advance(&w.inst);
+		expect_event(since, "reload_waits",
+			"reload: in force at the workers that come round; what was before is kept "
+			"until worker 1 (CPU 1) does, and so long another reload waits");
+		expect_event(since, "reload_over", NULL);
+		w.inst.stuck = (struct stuck){0};
+		finish_reload(&w);
+		expect_event(since, "reload_over", "reload: what was before is gone");
+	}
+	instance_world_write(&w, A("4Gbit/s")); /* nobody is waited for */
+	since = events_number();
+	reload_request(&w.inst, "test", 0);
+	await_read(&w);
+	finish_reload(&w);
+	expect_event(since, "reload_waits", NULL);
+	expect_event(since, "reload_over", NULL);
+	instance_world_close(&w);
+}
+
+#define P(n, limit) "{'name': 'p" #n "', 'match': {'vlan': 1" #n "}, 'limit': '" limit "'}"
+#define STAY        P(0, "1Gbit/s") ", " P(1, "1Gbit/s") ", " P(2, "1Gbit/s") ", " P(3, "1Gbit/s")
+
+/* Each number of what has become of policies is its own, wherever it is told. */
+static void test_numbers(void **state)
+{
+	const struct reload_outcome *last;
+	struct instance_world w;
+	uint64_t since;
+	json_t *said;
+
+	(void)state;
+	instance_world_open(
+		&w, STAY ", " P(4, "1Gbit/s") ", " P(5, "1Gbit/s") ", " P(6, "1Gbit/s"));
+	w.inst.file = w.file;
+	assert_int_equal(reload_start(&w.inst), 0);
+	instance_world_write(&w, STAY ", " P(6, "2Gbit/s") ", " P(7, "1Gbit/s") ", " P(
+					 8, "1Gbit/s") ", " P(9, "1Gbit/s"));
+	since = events_number() + 1; /* behind that it was asked for */
+	reload_request(&w.inst, "test", getuid());
+	await_read(&w);
+	last = reload_last(&w.inst);
+	assert_int_equal(last->added, 3);
+	assert_int_equal(last->removed, 2);
+	assert_int_equal(last->changed, 1);
+	assert_int_equal(last->unchanged, 4);
+	assert_int_equal(last->serial, 1);
+	assert_string_equal(last->what, "reload");
+	assert_string_equal(last->messages, "");
+	said = events_get(since);
+	assert_string_equal(json_string_value(json_object_get(said, "event")), "reload_done");
+	assert_int_equal(json_integer_value(json_object_get(said, "generation")), 2);
+	assert_int_equal(json_integer_value(json_object_get(said, "added")), 3);
+	assert_int_equal(json_integer_value(json_object_get(said, "removed")), 2);
+	assert_int_equal(json_integer_value(json_object_get(said, "changed")), 1);
+	assert_int_equal(json_integer_value(json_object_get(said, "unchanged")), 4);
+	assert_int_equal(json_integer_value(json_object_get(said, "ms")), last->took_ns / 1000000);
+	assert_string_equal(json_string_value(json_object_get(said, "who")), last->who);
+	json_decref(said);
+	finish_reload(&w);
+	instance_world_close(&w);
+}
+
+/* The name of who has asked is kept, also where it is nobody. */
+static void test_who_asked(void **state)
+{
+	static const struct {
+		int64_t uid;
+		const char *who;
+	} rows[] = {{0, "root (uid 0)"}, {4000000001, "uid 4000000001"}, {-1, "nobody"}};
+	struct instance_world w;
+
+	(void)state;
+	open_with_file(&w);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct change_request request = {
+			.kind = CHANGE_RELOAD, .uid = rows[i].uid, .gid = -1, .pid = -1, .fd = -1};
+
+		assert_string_equal(reload_request_by(&w.inst, "test", &request), "started");
+		await_read(&w);
+		assert_string_equal(reload_last(&w.inst)->who, rows[i].who);
+		assert_int_equal(reload_last(&w.inst)->serial, i + 1);
+	}
+	instance_world_close(&w);
+}
+
+/* A file of so many mistakes, a line each. */
+static void write_mistakes(struct instance_world *w, unsigned n)
+{
+	char policies[8192] = A("1Gbit/s");
+
+	for (unsigned i = 0; i < n; i++) {
+		size_t len = strlen(policies);
+
+		snprintf(policies + len, sizeof(policies) - len,
+			", {'name': 'x%u', 'match': {'vlan': %u}, 'limit': '1Gbit'}", i, i + 10);
+	}
+	instance_world_write(w, policies);
+}
+
+static unsigned count_lines(const char *text)
+{
+	unsigned n = 0;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
+/* Twenty lines of what is wrong go to the log, and whether there are more; a client has all. */
+static void test_many_mistakes(void **state)
+{
+	static const struct {
+		unsigned mistakes, said;
+		const char *more;
+	} rows[] = {
+		{1, 1, NULL},
+		{20, 20, NULL},
+		{21, 20, "reload: and more; see --check, or /weir/config"},
+	};
+	char text[EVENT_TEXT], refused[EVENT_TEXT];
+	struct instance_world w;
+
+	(void)state;
+	open_with_file(&w);
+	snprintf(refused, sizeof(refused),
+		"reload: %s refused; nothing has changed; it was asked for by root (uid 0)",
+		w.file);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct reload_outcome *last = reload_last(&w.inst);
+		uint64_t since = events_number();
+
+		write_mistakes(&w, rows[i].mistakes);
+		reload_request(&w.inst, "test", 0);
+		await_read(&w);
+		assert_int_equal(last->error, -EINVAL);
+		assert_int_equal(count_lines(last->messages), rows[i].mistakes);
+		assert_int_equal(count_said(since, "reload_error", text), rows[i].said);
+		if (!rows[i].more) { /* the last line, whole */
+			const char *line = last->messages + strlen(last->messages) - 1;
+
+			while (line > last->messages && line[-1] != '\n')
+				line--;
+			assert_int_equal(strlen(text) + 1, strlen("reload: ") + strlen(line));
+			assert_memory_equal(text, "reload: ", strlen("reload: "));
+			assert_memory_equal(text + strlen("reload: "), line, strlen(line) - 1);
+		}
+		expect_event(since, "reload_warning", rows[i].more);
+		expect_event(since, "reload_refused", refused);
+		expect_event(since, "reload_done", NULL);
+	}
+	instance_world_close(&w);
+}
+
+/* What is no mistake is a warning, and the file is in force. */
+static void test_warned(void **state)
+{
+	char text[EVENT_TEXT];
+	struct instance_world w;
+	uint64_t since;
+
+	(void)state;
+	open_with_file(&w);
+	instance_world_write(&w,
+		A("2Gbit/s") ", {'name': 'b', 'match': [{'vlan': 2}, {'vlan': 2}], 'limit': '1Gbit/s'}");
+	since = events_number();
+	reload_request(&w.inst, "test", 0);
+	await_read(&w);
+	assert_int_equal(reload_last(&w.inst)->error, 0);
+	assert_int_equal(count_lines(reload_last(&w.inst)->messages), 1);
+	assert_int_equal(count_said(since, "reload_warning", text), 1);
+	assert_non_null(strstr(text, "policies[1] \"b\""));
+	assert_int_equal(count_said(since, "reload_error", text), 0);
+	assert_int_equal(count_said(since, "reload_done", text), 1);
+	finish_reload(&w);
+	instance_world_close(&w);
+}
+
+/* Nobody may write to a pipe again, so it is not opened, which might never end. */
+static void test_no_plain_file(void **state)
+{
+	struct instance_world w;
+	char text[128];
+
+	(void)state;
+	open_with_file(&w);
+	unlink(w.file);
+	assert_int_equal(mkfifo(w.file, 0600), 0);
+	reload_request(&w.inst, "test", 0);
+	await_read(&w);
+	assert_int_equal(reload_last(&w.inst)->error, -EINVAL);
+	snprintf(text, sizeof(text), "%s: no file that can be read again\n", w.file);
+	assert_string_equal(reload_last(&w.inst)->messages, text);
+	unlink(w.file);
+	instance_world_write(&w, A("2Gbit/s"));
+	reload_request(&w.inst, "test", 0);
+	await_read(&w);
+	assert_int_equal(reload_last(&w.inst)->error, 0);
+	finish_reload(&w);
+	instance_world_close(&w);
+}
+
+/* Shadow begins and ends with the reload that has it, and what stays as it was is not said. */
+static void test_shadow(void **state)
+{
+	static const struct {
+		const char *more, *policies;
+		bool begins, ends;
+	} rows[] = {
+		{"", A("2Gbit/s"), false, false},
+		{"'shadow': true, ", A("2Gbit/s"), true, false},
+		{"'shadow': true, ", A("3Gbit/s"), false, false},
+		{"'shadow': true, ", A("3Gbit"), false, false},
+		{"", A("3Gbit"), false, false}, /* refused */
+		{"", A("3Gbit/s"), false, true},
+		{"", A("4Gbit/s"), false, false},
+	};
+	struct instance_world w;
+
+	(void)state;
+	open_with_file(&w);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		uint64_t since = events_number();
+
+		w.more = rows[i].more;
+		instance_world_write(&w, rows[i].policies);
+		reload_request(&w.inst, "test", 0);
+		await_read(&w);
+		finish_reload(&w);
+		expect_event(since, "shadow",
+			rows[i].begins ? "shadow: nothing is enforced; policies count what they "
+					 "would do"
+				       : NULL);
+		expect_event(since, "shadow_ended",
+			rows[i].ends ? "shadow has ended: policies are enforced" : NULL);
+	}
+	w.more = "";
+	instance_world_close(&w);
+}
+
+/* What is logged is as the file in force has it; one that is refused changes nothing of that. */
+static void test_log_level(void **state)
+{
+	static const struct {
+		const char *more, *policies;
+		enum log_level level;
+		enum log_format format;
+	} rows[] = {
+		{"'log': {'level': 'debug'}, ", A("1Gbit/s"), LEVEL_DEBUG, FORMAT_TEXT},
+		{"'log': {'format': 'json'}, ", A("2Gbit/s"), LEVEL_INFO, FORMAT_JSON},
+		{"'log': {'level': 'debug'}, ", A("2Gbit"), LEVEL_INFO, FORMAT_JSON},
+		{"", A("2Gbit/s"), LEVEL_INFO, FORMAT_TEXT},
+	};
+	struct instance_world w;
+
+	(void)state;
+	open_with_file(&w);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		w.more = rows[i].more;
+		instance_world_write(&w, rows[i].policies);
+		reload_request(&w.inst, "test", 0);
+		await_read(&w);
+		finish_reload(&w);
+		assert_int_equal(events_configured().level, rows[i].level);
+		assert_int_equal(events_configured().format, rows[i].format);
+	}
+	instance_world_close(&w);
+}
+
+/* ---- keys of a group */
+
+/* An address of this process alone, as others run the same test. */
+#define KEYED                                                                 \
+	"'gossip': {'listen': '127.%1$u.%2$u.84:7946', 'key_files': [%3$s], " \
+	"'differs_alarm': '%4$us', 'roster': ["                               \
+	"{'name': 'test', 'address': '127.%1$u.%2$u.84:7946'}, "              \
+	"{'name': 'peer', 'address': '127.%1$u.%2$u.85:7946'}]}, "
+
+struct keyed {
+	struct instance_world w;
+	char top[32], more[1024];
+	unsigned alarm_s;
+};
+
+static void put_key(const struct keyed *k, const char *name, unsigned byte)
+{
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", k->top, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	for (unsigned i = 0; i < 32; i++)
+		fprintf(file, "%02x", byte);
+	fputc('\n', file);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(chmod(path, 0600), 0);
+}
+
+/* The first seals; the other may be none. */
+static void name_keys(struct keyed *k, const char *first, const char *other)
+{
+	unsigned id = (unsigned)getpid();
+	char files[128];
+	int len = snprintf(files, sizeof(files), "'%s/%s'", k->top, first);
+
+	if (other)
+		snprintf(files + len, sizeof(files) - (size_t)len, ", '%s/%s'", k->top, other);
+	snprintf(k->more, sizeof(k->more), KEYED, 1 + id / 256 % 254, id % 256, files, k->alarm_s);
+	k->w.more = k->more;
+}
+
+/* A reload of these policies; returns the number of its first event. */
+static uint64_t reload_keyed(struct keyed *k, const char *policies)
+{
+	uint64_t since = events_number();
+
+	instance_world_write(&k->w, policies);
+	reload_request(&k->w.inst, "test", 0);
+	await_read(&k->w);
+	finish_reload(&k->w);
+	return since;
+}
+
+/* And what is said of keys by it. */
+static void reload_keys(struct keyed *k, const char *policies, const char *one, const char *both)
+{
+	uint64_t since = reload_keyed(k, policies);
+
+	expect_event(since, "gossip_key", one);
+	expect_event(since, "gossip_keys", both);
+}
+
+/* Another key seals, another opens too, or one alone is left: each is said, by its name. */
+static void test_keys(void **state)
+{
+	struct keyed k = {.top = "/tmp/weir-reload-XXXXXX", .alarm_s = 60};
+	char both[128], one[128], command[64];
+	uint32_t first, second;
+	uint64_t since;
+
+	(void)state;
+	assert_non_null(mkdtemp(k.top));
+	put_key(&k, "one", 0xa1);
+	put_key(&k, "two", 0xa2);
+	name_keys(&k, "one", NULL);
+	instance_world_open_more(&k.w, k.more, A("1Gbit/s"));
+	k.w.inst.file = k.w.file;
+	assert_int_equal(reload_start(&k.w.inst), 0);
+	first = keyring_name(k.w.inst.keyring, true);
+
+	reload_keys(&k, A("1Gbit/s"), NULL, NULL);
+	assert_int_equal(keyring_name(k.w.inst.keyring, true), first);
+	name_keys(&k, "two", NULL);
+	reload_keys(&k, A("1Gbit"), NULL, NULL); /* refused */
+	assert_int_equal(keyring_name(k.w.inst.keyring, true), first);
+
+	name_keys(&k, "one", "two");
+	since = reload_keyed(&k, A("1Gbit/s"));
+	second = keyring_also(k.w.inst.keyring);
+	assert_true(second && second != first);
+	snprintf(both, sizeof(both), "gossip: sealed with key %08x; %08x opens too", first, second);
+	expect_event(since, "gossip_keys", both);
+	expect_event(since, "gossip_key", NULL);
+	reload_keys(&k, A("2Gbit/s"), NULL, NULL);
+	name_keys(&k, "two", "one");
+	snprintf(both, sizeof(both), "gossip: sealed with key %08x; %08x opens too", second, first);
+	reload_keys(&k, A("2Gbit/s"), NULL, both);
+	name_keys(&k, "two", NULL);
+	snprintf(one, sizeof(one), "gossip: sealed with key %08x, which alone opens", second);
+	reload_keys(&k, A("2Gbit/s"), one, NULL);
+	name_keys(&k, "one", NULL);
+	snprintf(one, sizeof(one), "gossip: sealed with key %08x, which alone opens", first);
+	reload_keys(&k, A("2Gbit/s"), one, NULL);
+
+	assert_true(k.w.inst.differs_alarm_ns == 60000000000);
+	k.alarm_s = 70;
+	name_keys(&k, "one", NULL);
+	reload_keys(&k, A("2Gbit"), NULL, NULL); /* refused */
+	assert_true(k.w.inst.differs_alarm_ns == 60000000000);
+	reload_keys(&k, A("2Gbit/s"), NULL, NULL);
+	assert_true(k.w.inst.differs_alarm_ns == 70000000000);
+	instance_world_close(&k.w);
+	snprintf(command, sizeof(command), "rm -r %s", k.top);
+	assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_file),
-		cmocka_unit_test(test_from_request_to_end),
-		cmocka_unit_test(test_asked_meanwhile),
-		cmocka_unit_test(test_held_up),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_cut_short),
-		cmocka_unit_test(test_manager_is_told),
+		cmocka_unit_test_setup(test_no_file, wait_long),
+		cmocka_unit_test_setup(test_from_request_to_end, wait_long),
+		cmocka_unit_test_setup(test_asked_meanwhile, wait_long),
+		cmocka_unit_test_setup(test_held_up, wait_long),
+		cmocka_unit_test_setup(test_refused, wait_long),
+		cmocka_unit_test_setup(test_cut_short, wait_long),
+		cmocka_unit_test_setup(test_manager_is_told, wait_long),
+		cmocka_unit_test_setup(test_asking_is_said, wait_long),
+		cmocka_unit_test_setup(test_waiting_is_said, wait_long),
+		cmocka_unit_test_setup(test_numbers, wait_long),
+		cmocka_unit_test_setup(test_who_asked, wait_long),
+		cmocka_unit_test_setup(test_many_mistakes, wait_long),
+		cmocka_unit_test_setup(test_warned, wait_long),
+		cmocka_unit_test_setup(test_no_plain_file, wait_long),
+		cmocka_unit_test_setup(test_shadow, wait_long),
+		cmocka_unit_test_setup(test_log_level, wait_long),
+		cmocka_unit_test_setup(test_keys, wait_long),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
