@@ -918,6 +918,327 @@ static void test_stops_when_refused(void **state)
 	close_kept(&k);
 }
 
+/* Words that tell what runs, of an `about` that is made up; so many bytes there are for them. */
+static void expect_kept_words(
+	const char *about, const char *refused, size_t room, bool differs, const char *expected)
+{
+	struct kept kept = {.about = about ? json_loads(about, 0, NULL) : NULL,
+		.refused = (char *)(uintptr_t)refused};
+	char words[256];
+
+	assert_int_equal(!kept.about, !about);
+	memset(words, 'x', sizeof(words));
+	kept_words(&kept, words, room);
+	assert_string_equal(words, expected);
+	assert_int_equal(words[room], 'x');
+	assert_int_equal(kept_differs(&kept), differs);
+	json_decref(kept.about);
+}
+
+#define SAME  "\"digest\": \"1\", \"file_digest\": \"1\""
+#define OTHER "\"digest\": \"1\", \"file_digest\": \"2\""
+#define MADE  "\"what\": \"apply\", \"at\": \"2026\""
+
+static void test_words(void **state)
+{
+	(void)state;
+	expect_kept_words(NULL, NULL, 255, false, "the file");
+	expect_kept_words("{" MADE ", " SAME "}", NULL, 255, false, "the file");
+	expect_kept_words("{" MADE ", " SAME ", \"singles\": [1, 2]}", NULL, 255, false,
+		"the file; 2 changed singly");
+	expect_kept_words(
+		"{" MADE ", " OTHER "}", NULL, 255, true, "apply of 2026; the file differs");
+	expect_kept_words("{" MADE ", " OTHER ", \"user\": \"eve\", \"singles\": []}", NULL, 255,
+		true, "apply of 2026 by eve; the file differs");
+	expect_kept_words("{" MADE ", " OTHER ", \"singles\": [1]}", NULL, 255, true,
+		"apply of 2026; the file differs; 1 changed singly");
+	expect_kept_words("{" MADE ", \"file_digest\": \"2\"}", NULL, 255, true,
+		"apply of 2026; the file differs");
+	expect_kept_words("{" MADE ", " SAME "}", "why", 255, false,
+		"the last good one, of 2026: the file is refused");
+	/* As many of them as there is room for. */
+	expect_kept_words("{" MADE ", " SAME ", \"singles\": [1]}", NULL, 12, false, "the file; 1");
+	expect_kept_words("{" MADE ", " SAME ", \"singles\": [1]}", NULL, 5, false, "the ");
+}
+
+/* The newest lines are in memory, the oldest of them first. */
+static void test_history(void **state)
+{
+	struct kept kept = {.history = json_array()};
+
+	(void)state;
+	for (unsigned i = 0; i < KEPT_HISTORY + 2; i++) {
+		kept_remember(&kept, json_integer(i));
+		assert_int_equal(
+			json_array_size(kept.history), i < KEPT_HISTORY ? i + 1 : KEPT_HISTORY);
+	}
+	assert_int_equal(json_integer_value(json_array_get(kept.history, 0)), 2);
+	assert_int_equal(json_integer_value(json_array_get(kept.history, KEPT_HISTORY - 1)),
+		KEPT_HISTORY + 1);
+	json_decref(kept.history);
+}
+
+/* A group whose key is in a file that is not there; as are those that this directory never has. */
+#define KEYLESS                                                                          \
+	"'gossip': {'listen': '127.9.9.9:7946', 'key_file': '/nowhere/key', 'roster': [" \
+	"{'name': 'test', 'address': '127.9.9.9:7946'}, {'name': 'peer', 'address': "    \
+	"'127.9.9.8:7946'}]}, "
+
+/* Where nothing is kept the file is what runs, or nothing does: with the reason on `err`. */
+static void test_unkept(void **state)
+{
+	static const struct {
+		const char *more, *policies;
+		int error;
+		const char *said;
+	} rows[] = {
+		{"", A("3Gbit/s"), 0, NULL},
+		{"", A("3Gbit"), -EINVAL, "policies[0] \"a\".limit: \"3Gbit\": expected"},
+		{KEYLESS, A("3Gbit/s"), -ENOKEY, "gossip.key_file"},
+		{"", NULL, -ENOENT, "No such file or directory"},
+	};
+	struct kept_world k = {0};
+
+	(void)state;
+	instance_world_open(&k.w, A("1Gbit/s"));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		FILE *err = open_memstream(&k.said, &k.size);
+		struct kept *kept = (struct kept *)&k;
+
+		k.w.more = rows[i].more;
+		if (rows[i].policies)
+			instance_world_write(&k.w, rows[i].policies);
+		else
+			unlink(k.w.file);
+		assert_int_equal(kept_open(NULL, err, &kept), 0);
+		assert_null(kept);
+		assert_int_equal(kept_choose(kept, k.w.file, err, &k.config), rows[i].error);
+		fclose(err);
+		if (rows[i].error == 0) {
+			assert_int_equal(k.config->policies[0].limit_bps, 3 * GBIT);
+			assert_string_equal(k.said, "");
+		} else if (!strstr(k.said, rows[i].said))
+			fail_msg("%zu: %s", i, k.said);
+		config_free(k.config);
+		k.config = NULL;
+		free(k.said);
+		kept_close(kept);
+	}
+	instance_world_close(&k.w);
+}
+
+/* A key that is not there is the file's fault, and the last good one's as well if that names it. */
+static void test_key_is_gone(void **state)
+{
+	char refused[160];
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	reload_to(&k, A("2Gbit/s"));
+	forget(&k);
+	k.w.more = KEYLESS;
+	choose(&k, A("3Gbit/s"));
+	assert_int_equal(k.chosen, 0);
+	assert_int_equal(k.config->policies[0].limit_bps, 2 * GBIT);
+	assert_int_equal(k.w.inst.kept->confirm.running, 2);
+	assert_int_equal(k.w.inst.kept->confirm.good, 2);
+	assert_true(k.w.inst.kept->running_file >= 0);
+	assert_non_null(strstr(k.said, "gossip.key_file"));
+	snprintf(refused, sizeof(refused),
+		"weir: %s: refused: what runs is the last good configuration, of 20", k.w.file);
+	assert_non_null(strstr(k.said, refused));
+	forget(&k);
+	k.w.more = "";
+	close_kept(&k);
+}
+
+/* What is sent is sealed, and is what was asked for; else it is said what it is not. */
+static void test_sent_wrong(void **state)
+{
+	static const struct {
+		enum change_kind kind;
+		const char *text;
+		int seals;
+		const char *said;
+	} rows[] = {
+		{CHANGE_APPLY, "{}", F_SEAL_SHRINK,
+			"expected a sealed descriptor of a configuration"},
+		{CHANGE_APPLY, "{}", F_SEAL_WRITE,
+			"expected a sealed descriptor of a configuration"},
+		{CHANGE_APPLY, "", F_SEAL_SHRINK | F_SEAL_WRITE,
+			"expected a sealed descriptor of a configuration"},
+		{CHANGE_POLICY, "{}", F_SEAL_SHRINK,
+			"expected a sealed descriptor of changes of policies"},
+		{CHANGE_APPLY, "[]", F_SEAL_SHRINK | F_SEAL_WRITE,
+			"what was sent is no JSON object"},
+		{CHANGE_APPLY, "{\n{", F_SEAL_SHRINK | F_SEAL_WRITE, " at line 2, column 1"},
+		{CHANGE_APPLY, "{\"a\": 1,\n \"a\": 2}", F_SEAL_SHRINK | F_SEAL_WRITE,
+			"what was sent is no JSON: duplicate object key near '\"a\"' at line 2, column 4"},
+		{CHANGE_POLICY, "{", F_SEAL_SHRINK | F_SEAL_WRITE, "what was sent is no JSON: "},
+		{CHANGE_APPLY, "{}", F_SEAL_SHRINK | F_SEAL_WRITE, "what is to be applied"},
+		{CHANGE_POLICY, "{\"do\":\"remove\",\"name\":\"x\"}", F_SEAL_SHRINK | F_SEAL_WRITE,
+			"\"x\""},
+	};
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct change_request request = request_of(rows[i].kind);
+
+		request.fd = sealed(rows[i].text, rows[i].seals);
+		expect_refused(&k, &request, rows[i].said);
+		assert_int_equal(reload_last_change(&k.w.inst)->error, -EINVAL);
+		assert_string_equal(json_string_value(line(&k, "messages")),
+			reload_last_change(&k.w.inst)->messages);
+		expect_words(&k, "the file");
+	}
+	close_kept(&k);
+}
+
+/* Changes of policies may be sent as a file, too. */
+static void test_sent_policy(void **state)
+{
+	struct change_request request = request_of(CHANGE_POLICY);
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	request.fd = sealed(SET("a", "2Gbit/s"), F_SEAL_SHRINK | F_SEAL_WRITE);
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	expect_words(&k, "; the file differs; 1 changed singly");
+	close_kept(&k);
+}
+
+/* There is only so much to go back to, and what is not there is named. */
+static void test_nothing_to_go_back_to(void **state)
+{
+	struct change_request request = request_of(CHANGE_ROLLBACK);
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	expect_refused(&k, &request,
+		"there is no configuration 0 to go back to: No such file or directory\n");
+	request.number = 99;
+	expect_refused(&k, &request,
+		"there is no configuration 99 to go back to: No such file or directory\n");
+	assert_int_equal(json_integer_value(line(&k, "back_to")), 99);
+	reload_to(&k, A("2Gbit/s"));
+	reload_to(&k, A("3Gbit/s"));
+	damage(&k, "0000000001.good.json");
+	request.number = 1;
+	expect_refused(&k, &request, "there is no configuration 1 to go back to: Bad message\n");
+	request.number = 0; /* the one before, which is whole */
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	close_kept(&k);
+}
+
+/* What cannot be undone is tried again in ten seconds, and runs until then. */
+static void test_undone_later(void **state)
+{
+	struct change_request request = limit_of("2Gbit/s");
+	struct confirm *confirm;
+	struct kept_world k;
+	uint64_t now;
+
+	(void)state;
+	open_kept(&k);
+	confirm = &k.w.inst.kept->confirm;
+	request.within_ns = 3600 * SECOND_NS;
+	assert_int_equal(change(&k, &request), 0);
+	damage(&k, "0000000001.good.json");
+	now = control_now();
+	confirm->until_ns = now;
+	reload_advance(&k.w.inst);
+	settle(&k);
+	assert_string_equal(reload_last_change(&k.w.inst)->what, "undo");
+	assert_int_equal(reload_last_change(&k.w.inst)->error, -EBADMSG);
+	assert_string_equal(reload_last_change(&k.w.inst)->messages,
+		"the last good configuration: Bad message\n");
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	assert_true(confirm_waits(confirm));
+	assert_in_range(
+		reload_due_ns(&k.w.inst), now + 10 * SECOND_NS, control_now() + 10 * SECOND_NS);
+	reload_advance(&k.w.inst);
+	assert_string_equal(reload_state(&k.w.inst), "idle"); /* it is not time yet */
+	request = request_of(CHANGE_CONFIRM);                 /* somebody may still want it so */
+	assert_int_equal(change(&k, &request), 0);
+	assert_true(reload_due_ns(&k.w.inst) == UINT64_MAX);
+	close_kept(&k);
+}
+
+/* While one waits for its confirmation nothing but that, or its end, is taken; it is said. */
+static void test_waits_for_word(void **state)
+{
+	struct change_request request = limit_of("2Gbit/s");
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	request.within_ns = 3600 * SECOND_NS;
+	assert_int_equal(change(&k, &request), 0);
+	instance_world_write(&k.w, A("4Gbit/s"));
+	reload_request(&k.w.inst, "test", getuid());
+	settle(&k);
+	assert_int_equal(reload_last_change(&k.w.inst)->error, -EBUSY);
+	assert_string_equal(reload_last_change(&k.w.inst)->messages,
+		"a change waits for its confirmation: weirctl confirm, or weirctl rollback\n");
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	close_kept(&k);
+}
+
+/* What runs is nowhere on the disk: there is nothing that one policy could be another of. */
+static void test_running_is_not_kept(void **state)
+{
+	struct change_request request = request_of(CHANGE_RELOAD);
+	char command[64], said[128];
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	snprintf(command, sizeof(command), "rm -r %s", k.directory);
+	assert_int_equal(system(command), 0);
+	instance_world_write(&k.w, A("3Gbit/s"));
+	assert_int_equal(ask(&k, &request), 0);
+	settle(&k);
+	assert_int_equal(k.w.inst.kept->confirm.running, 0);
+	assert_int_equal(mkdir(k.directory, 0700), 0);
+	request = limit_of("2Gbit/s");
+	snprintf(said, sizeof(said), "%s: what runs is not kept there: No such file or directory\n",
+		k.directory);
+	expect_refused(&k, &request, said);
+	close_kept(&k);
+}
+
+/* The history has so much of what was said of a change. */
+static void test_long_messages(void **state)
+{
+	char text[8192] = "[" SET("a", "2Gbit/s");
+	struct change_request request;
+	struct kept_world k;
+	const char *kept;
+
+	(void)state;
+	open_kept(&k);
+	for (unsigned i = 0; i < 20; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			",{\"do\":\"add\",\"name\":\"n%u\",\"keys\":{\"match.vlan\":%u,"
+			"\"limit\":\"1Gbit\"}}",
+			i, i + 10);
+	strcat(text, "]");
+	request = edit_of(text);
+	assert_int_equal(change(&k, &request), -EINVAL);
+	kept = json_string_value(line(&k, "messages"));
+	assert_true(strlen(reload_last_change(&k.w.inst)->messages) > 1000);
+	assert_int_equal(strlen(kept), 1000);
+	assert_memory_equal(reload_last_change(&k.w.inst)->messages, kept, 1000);
+	close_kept(&k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -943,6 +1264,17 @@ int main(void)
 		cmocka_unit_test(test_directory_is_gone),
 		cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_stops_when_refused),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_history),
+		cmocka_unit_test(test_unkept),
+		cmocka_unit_test(test_key_is_gone),
+		cmocka_unit_test(test_sent_wrong),
+		cmocka_unit_test(test_sent_policy),
+		cmocka_unit_test(test_nothing_to_go_back_to),
+		cmocka_unit_test(test_undone_later),
+		cmocka_unit_test(test_waits_for_word),
+		cmocka_unit_test(test_running_is_not_kept),
+		cmocka_unit_test(test_long_messages),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
