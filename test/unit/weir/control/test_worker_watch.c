@@ -5,6 +5,11 @@
  */
 #include "instance_world.h"
 
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "event.h"
 #include "manager.h"
 #include "notify/notify.h"
 #include "stuck.h"
@@ -16,6 +21,31 @@
 #define BY_FAR ((WATCH_BY_FAR_NS + WATCH_PERIOD_NS - 1) / WATCH_PERIOD_NS)
 
 static uint64_t now_ns;
+
+/* ---- the end of a process, which a test comes back from */
+
+static struct {
+	jmp_buf back;
+	bool expected;
+	unsigned patience_s; /* the log had before it; 0: it was not closed */
+} end;
+
+void __real_abort(void) __attribute__((noreturn));
+void __wrap_abort(void) __attribute__((noreturn));
+
+void __wrap_abort(void)
+{
+	if (end.expected)
+		longjmp(end.back, 1);
+	__real_abort();
+}
+
+void __wrap_events_close(unsigned patience_s);
+
+void __wrap_events_close(unsigned patience_s)
+{
+	end.patience_s = patience_s;
+}
 
 /* A look, after so many periods in which these workers had turns. */
 static void look_again(struct instance_world *w, unsigned periods, bool first, bool second)
@@ -165,6 +195,160 @@ static void test_watchdog(void **state)
 	manager_close(&manager);
 }
 
+/* Whether a look of so many periods, in which these workers had turns, ends the process. */
+static bool look_ends(struct instance_world *w, unsigned periods, bool first, bool second)
+{
+	end.patience_s = 0;
+	end.expected = true;
+	if (setjmp(end.back) == 0) {
+		look_again(w, periods, first, second);
+		end.expected = false;
+		return false;
+	}
+	end.expected = false;
+	return true;
+}
+
+/* What was said since then, a line each. */
+static const char *said_since(uint64_t since)
+{
+	static char lines[4096];
+
+	lines[0] = '\0';
+	for (; since < events_number(); since++) {
+		json_t *said = events_get(since);
+
+		strcat(strcat(lines, json_string_value(json_object_get(said, "text"))), "\n");
+		json_decref(said);
+	}
+	return lines;
+}
+
+/* A worker that stands for as long as the configuration says ends the process, whichever it is. */
+static void test_process_ends(void **state)
+{
+	enum { PERIODS = 10 };
+	struct instance_world w;
+	char words[128];
+
+	(void)state;
+	for (unsigned worker = 0; worker < INSTANCE_WORKERS; worker++) {
+		bool first = worker != 0, second = worker != 1;
+		uint64_t since;
+
+		open_watched(&w);
+		w.config->watchdog_ns = PERIODS * WATCH_PERIOD_NS;
+		for (unsigned i = 1; i < PERIODS; i++)
+			assert_false(look_ends(&w, 1, first, second));
+		since = events_number();
+		assert_true(look_ends(&w, 1, first, second));
+		snprintf(words, sizeof(words),
+			"worker %u (CPU %u) is stuck for longer than control.watchdog: the process "
+			"ends\n",
+			worker, worker);
+		assert_string_equal(said_since(since), words);
+		assert_int_equal(end.patience_s, 1);
+		instance_world_close(&w);
+	}
+	/* One that comes round in time does not, nor does any where nobody wants that. */
+	open_watched(&w);
+	w.config->watchdog_ns = PERIODS * WATCH_PERIOD_NS;
+	for (unsigned i = 1; i < PERIODS; i++)
+		assert_false(look_ends(&w, 1, true, false));
+	for (unsigned i = 0; i < PERIODS; i++)
+		assert_false(look_ends(&w, 1, true, i == 0));
+	w.config->watchdog_ns = 0;
+	for (unsigned i = 0; i < 10 * PERIODS; i++)
+		assert_false(look_ends(&w, 1, true, false));
+	instance_world_close(&w);
+}
+
+/* A stall is said when it begins and ends, of each worker once in ten seconds; also to who asks. */
+static void test_stalls_are_said(void **state)
+{
+	struct instance_world w;
+	struct manager manager;
+	uint64_t since;
+
+	(void)state;
+	manager_open(&manager, false, NULL);
+	open_watched(&w);
+	assert_int_equal(notify_open(&w.inst.notify), 0);
+	since = events_number();
+	look_again(&w, 1, true, false);
+	assert_string_equal(said_since(since), "");
+	look_again(&w, 1, true, false);
+	assert_string_equal(
+		said_since(since), "worker 1 (CPU 1) is stuck: it has not come round for 30 ms\n");
+	assert_string_equal(manager_hear(&manager), "STATUS=running; worker 1 (CPU 1) is stuck");
+	since = events_number();
+	look_again(&w, 1, true, false);
+	assert_string_equal(said_since(since), "");
+	look_again(&w, 1, true, true);
+	assert_string_equal(said_since(since), "worker 1 (CPU 1) came round again after 60 ms\n");
+	assert_string_equal(
+		manager_hear(&manager), "STATUS=running; worker 1 (CPU 1) came round again");
+	/* Again, but too soon: counted, and not said. */
+	since = events_number();
+	for (unsigned i = 0; i < 2; i++)
+		look_again(&w, 1, true, false);
+	assert_int_equal(watch_worker_stalls(&w.inst, 1).n, 2);
+	look_again(&w, 1, true, true);
+	assert_string_equal(said_since(since), "");
+	assert_null(manager_hear(&manager));
+	/* The other has its own line. */
+	for (unsigned i = 0; i < 2; i++)
+		look_again(&w, 1, false, true);
+	assert_string_equal(
+		said_since(since), "worker 0 (CPU 0) is stuck: it has not come round for 30 ms\n");
+	look_again(&w, 1, true, true);
+	/* And after ten seconds there is another. */
+	since = events_number();
+	for (uint64_t until = now_ns + 10 * SECOND_NS; now_ns < until;)
+		look_again(&w, 1, true, true);
+	for (unsigned i = 0; i < 2; i++)
+		look_again(&w, 1, true, false);
+	assert_string_equal(
+		said_since(since), "worker 1 (CPU 1) is stuck: it has not come round for 30 ms\n");
+	assert_int_equal(watch_worker_stalls(&w.inst, 1).n, 3);
+	assert_int_equal(watch_worker_stalls(&w.inst, 1).longest_ns, 4 * WATCH_PERIOD_NS);
+	notify_close(w.inst.notify);
+	w.inst.notify = NULL;
+	instance_world_close(&w);
+	manager_close(&manager);
+}
+
+/* That control stood still is counted when it is a gap, and said when it is a second. */
+static void test_control_is_late(void **state)
+{
+	static const struct {
+		uint64_t gap_ns;
+		unsigned n; /* since the begin */
+		const char *said;
+	} rows[] = {
+		{WATCH_GAP_NS, 0, ""},
+		{WATCH_GAP_NS + 1, 1, ""},
+		{SECOND_NS - 1, 2, ""},
+		{SECOND_NS, 3, "control stood still for 1.0 s\n"},
+		{2500 * MS_NS, 4, "control stood still for 2.5 s\n"},
+		{SECOND_NS - 1, 5, ""},
+	};
+	struct instance_world w;
+
+	(void)state;
+	open_watched(&w);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		uint64_t since = events_number();
+
+		instance_world_turn_all(&w);
+		watch_run(&w.inst, now_ns += rows[i].gap_ns);
+		assert_string_equal(said_since(since), rows[i].said);
+		assert_int_equal(watch_control_stalls(&w.inst).n, rows[i].n);
+	}
+	assert_int_equal(watch_control_stalls(&w.inst).longest_ns, 2500 * MS_NS);
+	instance_world_close(&w);
+}
+
 /* Every worker that is well is chosen, and no other. */
 static void test_stand_in(void **state)
 {
@@ -200,6 +384,9 @@ int main(void)
 		cmocka_unit_test(test_control_itself),
 		cmocka_unit_test(test_stand_in),
 		cmocka_unit_test(test_watchdog),
+		cmocka_unit_test(test_process_ends),
+		cmocka_unit_test(test_stalls_are_said),
+		cmocka_unit_test(test_control_is_late),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
