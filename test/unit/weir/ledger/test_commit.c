@@ -17,6 +17,7 @@
 #include <sys/eventfd.h>
 
 #include "base/hash.h"
+#include "base/time.h"
 #include "clock.h"
 #include "event.h"
 #include "policy_txn.h"
@@ -672,6 +673,141 @@ static void test_a_disk_that_hangs_at_the_stop(void **state)
 	assert_int_equal(disk.commits, commits);
 }
 
+/* How often it was said since then that the disk does not answer. */
+static unsigned hangs_said(uint64_t since)
+{
+	unsigned n = 0;
+
+	for (; since < events_number(); since++) {
+		json_t *said = events_get(since);
+
+		if (strcmp(json_string_value(json_object_get(said, "event")), "ledger_hangs") ==
+			0) {
+			assert_string_equal(json_string_value(json_object_get(said, "text")),
+				"ledger: /nowhere/weir: the disk does not answer: the stop does "
+				"not wait for it, and what has changed since the last commit is as "
+				"after a crash");
+			n++;
+		}
+		json_decref(said);
+	}
+	return n;
+}
+
+static struct timespec ahead(time_t seconds)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += seconds;
+	return until;
+}
+
+/* No round is under way, and something has changed since the last. */
+static void until_uncommitted(struct instance_world *w, struct neighbour *peer)
+{
+	uint64_t end = control_now() + PATIENCE;
+
+	while (view_of_commit(w).committing)
+		end_round(w);
+	while (!limiter_uncommitted(w->inst.limiter)) {
+		assert_true(control_now() < end);
+		talk_to_neighbour(w, peer);
+	}
+}
+
+/* At the stop what is on its way to the disk is waited for, and what has changed goes there too. */
+static void test_a_disk_at_the_stop(void **state)
+{
+	struct timespec until = ahead(PATIENCE / SECOND_NS);
+	uint64_t since = events_number();
+	struct instance_world w;
+	struct neighbour peer;
+	unsigned commits;
+
+	(void)state;
+	open_group(&w, &peer);
+	commits = disk.commits;
+	assert_false(view_of_commit(&w).saved);
+	disk.result = 0; /* it has come to its end, or does in time */
+	assert_int_equal(eventfd_write(disk.fd, 1), 0);
+	commit_settle(&w.inst, &until);
+	assert_true(view_of_commit(&w).saved);
+	assert_int_equal(disk.commits, commits);
+	assert_false(disk.writing);
+	until = ahead(0); /* it is not waited for again */
+	commit_settle(&w.inst, &until);
+	assert_true(view_of_commit(&w).saved);
+	assert_int_equal(hangs_said(since), 0);
+	commit_last(&w.inst); /* nobody was told of it: it is written once more */
+	assert_false(view_of_commit(&w).committing);
+	assert_int_equal(disk.commits, commits + 1);
+	disk.writing = false;
+	close_group(&w, &peer);
+
+	open_group(&w, &peer);
+	until_uncommitted(&w, &peer);
+	commits = disk.commits;
+	disk.result = 0;
+	assert_int_equal(eventfd_write(disk.fd, 1), 0);
+	until = ahead(PATIENCE / SECOND_NS);
+	commit_settle(&w.inst, &until);
+	assert_int_equal(disk.commits, commits + 1);
+	assert_true(view_of_commit(&w).committing && view_of_commit(&w).saved);
+	assert_int_equal(hangs_said(since), 0);
+	close_group(&w, &peer);
+
+	open_group(&w, &peer); /* one that does not come to its end, and one that fails */
+	until_uncommitted(&w, &peer);
+	commits = disk.commits;
+	until = ahead(0);
+	commit_settle(&w.inst, &until);
+	assert_int_equal(disk.commits, commits + 1);
+	assert_true(view_of_commit(&w).committing && !view_of_commit(&w).saved);
+	assert_int_equal(hangs_said(since), 1);
+	commit_last(&w.inst); /* nothing is asked of it any more */
+	assert_int_equal(disk.commits, commits + 1);
+	assert_true(view_of_commit(&w).committing);
+	close_group(&w, &peer);
+
+	open_group(&w, &peer);
+	disk.result = -EIO;
+	assert_int_equal(eventfd_write(disk.fd, 1), 0);
+	until = ahead(PATIENCE / SECOND_NS);
+	commit_settle(&w.inst, &until);
+	assert_false(view_of_commit(&w).saved);
+	assert_int_equal(hangs_said(since), 1);
+	close_group(&w, &peer);
+}
+
+/* With nothing to be saved nothing is asked of the disk; nor is there one in each box. */
+static void test_nothing_to_save_at_the_stop(void **state)
+{
+	const struct timespec until = {0};
+	uint64_t since = events_number();
+	struct instance_world w;
+	struct neighbour peer;
+	unsigned commits;
+
+	(void)state;
+	open_group(&w, &peer);
+	while (view_of_commit(&w).committing)
+		end_round(&w);
+	assert_false(limiter_uncommitted(w.inst.limiter));
+	commits = disk.commits;
+	commit_settle(&w.inst, &until);
+	commit_last(&w.inst);
+	assert_int_equal(disk.commits, commits);
+	assert_false(view_of_commit(&w).committing);
+	close_group(&w, &peer);
+	instance_world_open(&w, SOFT);
+	assert_null(w.inst.commit);
+	commit_settle(&w.inst, &until);
+	commit_last(&w.inst);
+	instance_world_close(&w);
+	assert_int_equal(hangs_said(since), 0);
+}
+
 /* What it gave away stays given after a restart; without its store it holds nothing at first. */
 static void test_it_begins_where_it_ended(void **state)
 {
@@ -1081,6 +1217,8 @@ int main(void)
 		cmocka_unit_test(test_limits_are_renewed_when_taken),
 		cmocka_unit_test(test_a_disk_that_fails),
 		cmocka_unit_test(test_a_disk_that_hangs_at_the_stop),
+		cmocka_unit_test(test_a_disk_at_the_stop),
+		cmocka_unit_test(test_nothing_to_save_at_the_stop),
 		cmocka_unit_test(test_it_begins_where_it_ended),
 		cmocka_unit_test(test_totals_may_be_recovering),
 		cmocka_unit_test(test_buckets_begin_empty),
