@@ -7,6 +7,7 @@
 #include "check.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -432,6 +433,119 @@ static void test_kept(void **state)
 	}
 }
 
+/* --- lines that nobody takes ------------------------------------------------------------------ */
+
+#define UNTAKEN 20000 /* which neither a pipe nor the ring has room for */
+
+struct taker {
+	int fd;
+	FILE *lines;
+};
+
+static void *take_to_end(void *context)
+{
+	struct taker *taker = context;
+	char bytes[4096];
+	ssize_t n;
+
+	while ((n = read(taker->fd, bytes, sizeof(bytes))) > 0)
+		fwrite(bytes, 1, (size_t)n, taker->lines);
+	return NULL;
+}
+
+/* More is said than anybody takes before all of it is; then somebody takes it. free() it. */
+static char *say_too_much(enum log_format format, uint64_t *lost)
+{
+	const struct log_config config = {.level = LEVEL_INFO, .format = format};
+	const struct log_config usual = {.level = LEVEL_INFO};
+	uint64_t before = log_lost();
+	struct taker taker;
+	pthread_t thread;
+	char *text;
+	size_t size;
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(events_open(ends[1], &config), 0);
+	for (unsigned i = 0; i < UNTAKEN; i++)
+		event(RELOAD_ERROR, event_word("message", "one of many"));
+	taker = (struct taker){ends[0], open_memstream(&text, &size)};
+	assert_non_null(taker.lines);
+	assert_int_equal(pthread_create(&thread, NULL, take_to_end, &taker), 0);
+	events_close(60);
+	events_configure(&usual);
+	close(ends[1]);
+	pthread_join(thread, NULL);
+	close(ends[0]);
+	fclose(taker.lines);
+	*lost = log_lost() - before;
+	assert_true(*lost > 0);
+	return text;
+}
+
+/* How many lines are missing is said in a line as the others are. */
+static void test_lines_lost(void **state)
+{
+	uint64_t lost, said = 0, taken = 0;
+	char *text, *line, *rest;
+
+	(void)state;
+	text = say_too_much(FORMAT_TEXT, &lost);
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		unsigned long n;
+		int end = 0;
+
+		if (strcmp(line, "weir: reload: one of many") == 0) {
+			taken++;
+			continue;
+		}
+		sscanf(line,
+			"weir: %lu log lines before this one were not taken in time, and are "
+			"lost%n",
+			&n, &end);
+		assert_int_equal(end, strlen(line));
+		said += n;
+	}
+	assert_int_equal(said, lost);
+	assert_int_equal(taken + lost, UNTAKEN);
+	free(text);
+}
+
+static void test_lines_lost_of_json(void **state)
+{
+	uint64_t lost, said = 0, taken = 0;
+	char *text, *line, *rest, words[128];
+
+	(void)state;
+	text = say_too_much(FORMAT_JSON, &lost);
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+		uint64_t n = (uint64_t)json_integer_value(json_object_get(object, "lines"));
+
+		assert_non_null(object);
+		if (n == 0) {
+			assert_string_equal(json_string_value(json_object_get(object, "event")),
+				"reload_error");
+			taken++;
+		} else {
+			snprintf(words, sizeof(words),
+				"%lu log lines before this one were not taken in time, and are lost",
+				(unsigned long)n);
+			assert_string_equal(
+				json_string_value(json_object_get(object, "event")), "lines_lost");
+			assert_string_equal(
+				json_string_value(json_object_get(object, "level")), "warning");
+			assert_string_equal(
+				json_string_value(json_object_get(object, "text")), words);
+			said += n;
+		}
+		json_decref(object);
+	}
+	assert_int_equal(said, lost);
+	assert_int_equal(taken + lost, UNTAKEN);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -441,6 +555,8 @@ int main(void)
 		cmocka_unit_test(test_trouble),
 		cmocka_unit_test(test_total),
 		cmocka_unit_test_setup(test_text_lines, wait_long),
+		cmocka_unit_test_setup(test_lines_lost, wait_long),
+		cmocka_unit_test_setup(test_lines_lost_of_json, wait_long),
 		cmocka_unit_test_setup(test_json_lines, wait_long),
 		cmocka_unit_test_setup(test_levels, wait_long),
 		cmocka_unit_test_setup(test_held, wait_long),
