@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What --check and --describe say of a file, where they say it, and what they return.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "check_files.h"
+#include "config/describe.h"
+#include "config/load.h"
+#include "eal.h"
+
+#define FILE_OF(more, policies)                                                      \
+	"{" more "'limiter': 'test', 'workers': [0, 1], 'idle': 'sleep', 'ports': {" \
+	"'a': {'device': 'net_null0'}, 'b': {'device': 'net_null1'}}, "              \
+	"'wires': [{'name': 'w', 'a': 'a', 'b': 'b'}], 'policies': [" policies "]}"
+#define GOOD   "{'name': 'a', 'match': {'vlan': 1}, 'limit': '1Gbit/s'}"
+#define OTHER  "{'name': 'b', 'match': {'vlan': 2}, 'limit': '1Gbit/s'}"
+#define WARNED "{'name': 'a', 'match': [{'vlan': 1}, {'vlan': 1}], 'limit': '1Gbit/s'}"
+#define WRONG  "{'name': 'a', 'match': {'vlan': 1}, 'limit': '1Gbit'}"
+#define KEYED                                                                   \
+	"'gossip': {'listen': '127.0.0.1:7946', 'key_file': 'key', 'roster': [" \
+	"{'name': 'test', 'address': '127.0.0.1:7946'}, "                       \
+	"{'name': 'two', 'address': '127.0.0.2:7946'}, "                        \
+	"{'name': 'three', 'address': '127.0.0.3:7946'}]}, "
+
+#define TOTALS "limiter test of 1; ports 2, wires 1, policies "
+
+static char top[32];
+static char out[65536], err[65536]; /* what was printed, and complained of */
+
+static void put_file(const char *name, const char *text)
+{
+	FILE *file = fopen(name, "w");
+
+	assert_non_null(file);
+	for (; *text; text++)
+		fputc(*text == '\'' ? '"' : *text, file);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(chmod(name, 0600), 0);
+}
+
+static void take_file(const char *name, char *text, size_t room)
+{
+	FILE *file = fopen(name, "r");
+
+	assert_non_null(file);
+	text[fread(text, 1, room - 1, file)] = '\0';
+	fclose(file);
+}
+
+/* The descriptor is that file; what it was is returned. */
+static int redirect(int fd, const char *name, int flags)
+{
+	int was = dup(fd), file = open(name, flags, 0600);
+
+	assert_true(was >= 0 && file >= 0);
+	dup2(file, fd);
+	close(file);
+	return was;
+}
+
+static void restore(int fd, int was)
+{
+	dup2(was, fd);
+	close(was);
+}
+
+/* options NULL: it is described. The file is standard input, too. */
+static int run_on(const char *name, const struct check_options *options)
+{
+	int in, printed, complained, ret;
+
+	fflush(stdout);
+	in = redirect(STDIN_FILENO, "file", O_RDONLY);
+	printed = redirect(STDOUT_FILENO, "out", O_WRONLY | O_CREAT | O_TRUNC);
+	complained = redirect(STDERR_FILENO, "err", O_WRONLY | O_CREAT | O_TRUNC);
+	ret = options ? check_config_file(name, options) : describe_config_file(name);
+	fflush(stdout);
+	restore(STDIN_FILENO, in);
+	restore(STDOUT_FILENO, printed);
+	restore(STDERR_FILENO, complained);
+	clearerr(stdin);
+	take_file("out", out, sizeof(out));
+	take_file("err", err, sizeof(err));
+	return ret;
+}
+
+static void expect_checked(
+	struct check_options options, int ret, const char *printed, const char *complained)
+{
+	assert_int_equal(run_on("file", &options), ret);
+	assert_string_equal(out, printed);
+	assert_string_equal(err, complained);
+}
+
+#define TWICE "file:1: warning: policies[0] \"a\".match[1]: the policy has it twice\n"
+
+/* One that is good: what it is of goes to standard output, unless nobody wants to know. */
+static void test_good(void **state)
+{
+	(void)state;
+	put_file("file", FILE_OF("", GOOD));
+	expect_checked((struct check_options){0}, 0, "file: good: " TOTALS "1\n", "");
+	expect_checked((struct check_options){.strict = true}, 0, "file: good: " TOTALS "1\n", "");
+	expect_checked((struct check_options){.quiet = true}, 0, "", "");
+	expect_checked((struct check_options){.json = true}, 0, "", "");
+	put_file("file", FILE_OF("", GOOD ", " OTHER));
+	expect_checked((struct check_options){0}, 0, "file: good: " TOTALS "2\n", "");
+	assert_int_equal(run_on("-", &(struct check_options){0}), 0);
+	assert_string_equal(out, "<stdin>: good: " TOTALS "2\n");
+	assert_string_equal(err, "");
+}
+
+/* How many files it is made of, if it is more than one. */
+static void test_included(void **state)
+{
+	(void)state;
+	put_file("part", "{'policies': [" OTHER "]}");
+	put_file("file", FILE_OF("'include': 'part', ", GOOD));
+	expect_checked((struct check_options){0}, 0, "file: good: " TOTALS "2, files 2\n", "");
+}
+
+/* A warning is said and counted, and refuses where that is wanted: then it is always said. */
+static void test_warned(void **state)
+{
+	static const char refused[] = "file: refused: warnings are errors with --strict\n";
+	char both[256];
+
+	(void)state;
+	snprintf(both, sizeof(both), TWICE "%s", refused);
+	put_file("file", FILE_OF("", WARNED));
+	expect_checked(
+		(struct check_options){0}, 0, "file: good: " TOTALS "1; warnings 1\n", TWICE);
+	expect_checked((struct check_options){.quiet = true}, 0, "", "");
+	expect_checked((struct check_options){.strict = true}, -EINVAL, "", both);
+	expect_checked((struct check_options){.strict = true, .quiet = true}, -EINVAL, "", both);
+	for (unsigned strict = 0; strict < 2; strict++) {
+		const struct check_options json = {.json = true, .strict = strict};
+
+		assert_int_equal(run_on("file", &json), strict ? -EINVAL : 0);
+		assert_string_equal(err, "");
+		assert_int_equal(out[0], '{');
+		assert_non_null(strstr(out, "the policy has it twice"));
+		assert_ptr_equal(strchr(out, '\n'), out + strlen(out) - 1); /* one line */
+	}
+}
+
+static void test_wrong(void **state)
+{
+	(void)state;
+	put_file("file", FILE_OF("", WRONG));
+	for (unsigned quiet = 0; quiet < 2; quiet++) {
+		const struct check_options options = {.quiet = quiet};
+
+		assert_int_equal(run_on("file", &options), -EINVAL);
+		assert_string_equal(out, "");
+		assert_non_null(
+			strstr(err, "file:1: policies[0] \"a\".limit: \"1Gbit\": expected"));
+		assert_ptr_equal(strchr(err, '\n'), err + strlen(err) - 1);
+	}
+	assert_int_equal(run_on("file", &(struct check_options){.json = true}), -EINVAL);
+	assert_string_equal(err, "");
+	assert_non_null(strstr(out, "policies[0]"));
+	assert_int_equal(run_on("file", NULL), -EINVAL);
+	assert_string_equal(out, "");
+	assert_non_null(strstr(err, "policies[0]"));
+	assert_int_equal(run_on("none", &(struct check_options){0}), -ENOENT);
+	assert_string_equal(out, "");
+}
+
+#define OF_KEY "file:1: gossip.key_file: key: "
+#define ABSENT                                                                                 \
+	"file:1: warning: gossip.key_file: \"key\": not on this machine, where a start would " \
+	"fail: weir --new-key key\n"
+
+/* A key that is not here may be where the file is for; one that will not do is an error of it. */
+static void test_machine(void **state)
+{
+	(void)state;
+	put_file("file", FILE_OF(KEYED, GOOD));
+	unlink("key");
+	assert_int_equal(run_on("file", &(struct check_options){0}), 0);
+	assert_string_equal(
+		out, "file: good: limiter test of 3; ports 2, wires 1, policies 1; warnings 1\n");
+	assert_string_equal(err, ABSENT);
+	put_file("key", "none");
+	assert_int_equal(run_on("file", &(struct check_options){0}), -EINVAL);
+	assert_string_equal(out, "");
+	assert_memory_equal(err, OF_KEY, strlen(OF_KEY));
+	assert_null(strstr(err, "warning"));
+	put_file("key", "a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1\n");
+	expect_checked((struct check_options){0}, 0,
+		"file: good: limiter test of 3; ports 2, wires 1, policies 1\n", "");
+}
+
+/* In words it is what the configuration is, and then what EAL is given. */
+static void test_described(void **state)
+{
+	struct config *config = NULL;
+	char *text;
+	size_t size, of_config;
+	FILE *words = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(words);
+	put_file("file", FILE_OF("", GOOD));
+	assert_int_equal(config_load("file", words, &config), 0);
+	config_describe(config, words);
+	fflush(words);
+	of_config = size;
+	eal_describe(config, words);
+	fclose(words);
+	assert_true(of_config > 0 && size > of_config);
+	assert_int_equal(run_on("file", NULL), 0);
+	assert_string_equal(out, text);
+	assert_string_equal(err, "");
+	config_free(config);
+	free(text);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	strcpy(top, "/tmp/weir-check-XXXXXX");
+	return sodium_init() < 0 || !mkdtemp(top) || chdir(top);
+}
+
+static int end(void **state)
+{
+	char command[64];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r %s", top);
+	return system(command);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_included),
+		cmocka_unit_test(test_warned),
+		cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_machine),
+		cmocka_unit_test(test_described),
+	};
+
+	return cmocka_run_group_tests_name("check_files", tests, begin, end);
+}
