@@ -15,6 +15,8 @@
 #include "base/time.h"
 #include "brain.h"
 #include "clock.h"
+#include "event.h"
+#include "policy/zone.h"
 #include "overrides.h"
 #include "store/store.h"
 #include "timed.h"
@@ -29,6 +31,34 @@
 	"{'name': 'daily', 'match': {'vlan': 2}, 'limit': '1Mbit/s'," \
 	" 'schedule': {'zone': 'UTC', 'entries': [" ALWAYS "]}}"
 #define COUNTED "{'name': 'count', 'match': {'vlan': 3}, 'limit': '60/min', 'count': 'packets'}"
+
+/* The time of day that a test has made up; 0: it is the limiter's. */
+static int64_t wall_s;
+
+int64_t __real_limiter_wall_s(const struct limiter *limiter, uint64_t now_ns);
+int64_t __wrap_limiter_wall_s(const struct limiter *limiter, uint64_t now_ns);
+
+int64_t __wrap_limiter_wall_s(const struct limiter *limiter, uint64_t now_ns)
+{
+	return wall_s ? wall_s : __real_limiter_wall_s(limiter, now_ns);
+}
+
+static uint64_t later_ns; /* so that nothing of a test is held back, as what many say together is */
+
+uint64_t __real_control_now(void);
+uint64_t __wrap_control_now(void);
+
+uint64_t __wrap_control_now(void)
+{
+	return __real_control_now() + later_ns;
+}
+
+static int wait_long(void **state)
+{
+	(void)state;
+	later_ns += 1000 * SECOND_NS;
+	return 0;
+}
 
 struct timed_world {
 	struct instance_world w;
@@ -390,16 +420,240 @@ static void test_told(void **state)
 	close_timed(&t);
 }
 
+/* What was said since then of policies and overrides, a line each. */
+static const char *said_since(uint64_t since)
+{
+	static char lines[4096];
+
+	lines[0] = '\0';
+	for (; since < events_number(); since++) {
+		json_t *said = events_get(since);
+		const char *text;
+
+		text = json_string_value(json_object_get(said, "text"));
+		if (strncmp(text, "policy ", 7) == 0 || strncmp(text, "overrides: ", 11) == 0)
+			strcat(strcat(lines, text), "\n");
+		json_decref(said);
+	}
+	return lines;
+}
+
+/* Gives a limit, or takes it back, and says what was said of it. */
+static const char *said_of(struct timed_world *t, const struct override *given, const char *back)
+{
+	uint64_t since = events_number();
+
+	assert_string_equal(given ? give(t, given) : take_back(t, back), "");
+	await_saved(t);
+	return said_since(since);
+}
+
+#define MIDNIGHT INT64_C(1767571200) /* 2026-01-05T00:00:00Z */
+#define HOUR     INT64_C(3600)
+
+/* It is said who gave or took back what, and then what holds, by what and until when. */
+static void test_said(void **state)
+{
+	struct override override = override_of(
+		"plain", "{\"limit\": \"5Mbit/s\"}", MIDNIGHT + 9 * HOUR);
+	struct timed_world t;
+
+	(void)state;
+	wall_s = MIDNIGHT + 8 * HOUR;
+	open_timed(&t);
+	assert_string_equal(said_of(&t, &override, NULL),
+		"policy plain: override by uid 7: {\"limit\": \"5Mbit/s\"} until "
+		"2026-01-05T09:00:00Z\n"
+		"policy plain: limit 5Mbit/s by override, until 2026-01-05T09:00:00Z\n");
+	assert_string_equal(said_of(&t, NULL, "plain"),
+		"policy plain: its override was taken back by uid 8\n"
+		"policy plain: limit 1Mbit/s by configuration, until for good\n");
+	override = override_of("count", "{\"limit\": \"120/h\"}", MIDNIGHT + 10 * HOUR);
+	assert_string_equal(said_of(&t, &override, NULL),
+		"policy count: override by uid 7: {\"limit\": \"120/h\"} until "
+		"2026-01-05T10:00:00Z\n"
+		"policy count: limit 120/h by override, until 2026-01-05T10:00:00Z\n");
+	override = override_of("daily", "{\"limit\": \"3Mbit/s\"}", MIDNIGHT + 10 * HOUR);
+	said_of(&t, &override, NULL);
+	assert_string_equal(said_of(&t, NULL, "daily"),
+		"policy daily: its override was taken back by uid 8\n"
+		"policy daily: limit 2Mbit/s by schedule, until for good\n");
+	/* As it is already: nothing turns. */
+	override = override_of("count", "{\"limit\": \"120/h\"}", MIDNIGHT + 11 * HOUR);
+	assert_string_equal(said_of(&t, &override, NULL),
+		"policy count: override by uid 7: {\"limit\": \"120/h\"} until "
+		"2026-01-05T11:00:00Z\n");
+	assert_int_equal(timed_of(&t.w.inst, 2).until, MIDNIGHT + 11 * HOUR);
+	instance_world_close(&t.w);
+	snprintf(t.more, sizeof(t.more), "'ledger': {'store': '/proc/none/store'}, ");
+	open_box(&t);
+	assert_string_equal(said_of(&t, &override, NULL),
+		"policy count: what uid 7 asked for does not hold, as /proc/none/store cannot keep "
+		"it: No such file or directory\n");
+	wall_s = 0;
+	close_timed(&t);
+}
+
+#define HALF                                                                                 \
+	"{'name': 'half', 'match': {'vlan': 2}, 'limit': '1Mbit/s',"                         \
+	" 'schedule': {'zone': 'UTC', 'entries': [{'days': 'daily', 'from': '08:00', 'to': " \
+	"'20:00', 'limit': '2Mbit/s'}]}}"
+
+/* A limit turns at its second; what the clock is set right by turns nothing back. */
+static void test_turns(void **state)
+{
+	static const struct {
+		int64_t at;
+		bool turns;
+		enum timed_by by;
+		uint64_t limit;
+		int64_t until;
+	} rows[] = {
+		{7 * HOUR, false, TIMED_PLAIN, MBIT, 8 * HOUR},
+		{8 * HOUR - 1, false, TIMED_PLAIN, MBIT, 8 * HOUR},
+		{8 * HOUR, true, TIMED_SCHEDULE, 2 * MBIT, 20 * HOUR},
+		{20 * HOUR - 1, false, TIMED_SCHEDULE, 2 * MBIT, 20 * HOUR},
+		{20 * HOUR, true, TIMED_PLAIN, MBIT, 32 * HOUR},
+		{20 * HOUR - 59, false, TIMED_PLAIN, MBIT, 32 * HOUR},
+		{20 * HOUR - 60, true, TIMED_SCHEDULE, 2 * MBIT, 20 * HOUR},
+		{20 * HOUR, true, TIMED_PLAIN, MBIT, 32 * HOUR},
+		{TIME_UNKNOWN, false, TIMED_PLAIN, MBIT, 32 * HOUR},
+		{7 * HOUR, false, TIMED_PLAIN, MBIT, 8 * HOUR},
+		{44 * HOUR - 1, true, TIMED_SCHEDULE, 2 * MBIT, 44 * HOUR},
+	};
+	struct timed_world t = {.w.more = ""};
+
+	(void)state;
+	wall_s = MIDNIGHT + 7 * HOUR;
+	instance_world_open(&t.w, PLAIN ", " HALF);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct timed_view view;
+		uint64_t since = events_number(), began = control_now();
+
+		wall_s = rows[i].at == TIME_UNKNOWN ? TIME_UNKNOWN : MIDNIGHT + rows[i].at;
+		assert_int_equal(timed_run(&t.w.inst, timed_next(&t.w.inst)), rows[i].turns);
+		view = timed_of(&t.w.inst, 1);
+		assert_int_equal(view.by, rows[i].by);
+		assert_int_equal(limit_now(&t, 1), rows[i].limit);
+		assert_int_equal(view.until, MIDNIGHT + rows[i].until);
+		assert_true(view.known);
+		assert_int_equal(said_since(since)[0] != '\0', rows[i].turns);
+		assert_in_range(timed_next(&t.w.inst), began, control_now() + SECOND_NS / 2);
+	}
+	wall_s = 0;
+	instance_world_close(&t.w);
+}
+
+/* An operator's limit holds until its second, and then is forgotten. */
+static void test_override_ends(void **state)
+{
+	struct override override = override_of(
+		"plain", "{\"limit\": \"5Mbit/s\"}", MIDNIGHT + HOUR);
+	struct timed_world t;
+
+	(void)state;
+	wall_s = MIDNIGHT;
+	open_timed(&t);
+	override.until = MIDNIGHT;
+	assert_string_equal(give(&t, &override), "until: expected a time that is not over\n");
+	override.until = MIDNIGHT + 1;
+	assert_string_equal(give(&t, &override), "");
+	await_saved(&t);
+	assert_int_equal(limit_now(&t, 0), 5 * MBIT);
+	wall_s = MIDNIGHT + 1;
+	assert_true(timed_run(&t.w.inst, timed_next(&t.w.inst)));
+	assert_int_equal(limit_now(&t, 0), MBIT);
+	assert_string_equal(take_back(&t, "plain"), "plain: no override\n");
+	assert_true(timed_of(&t.w.inst, 0).is_timed); /* until somebody makes the list anew */
+	assert_int_equal(timed_of(&t.w.inst, 0).by, TIMED_PLAIN);
+	wall_s = 0;
+	close_timed(&t);
+}
+
+/* There may be so many; one more is refused, and one in the place of another is not. */
+static void test_as_many_as_there_may_be(void **state)
+{
+	struct override override = override_of("daily", "{\"limit\": \"5Mbit/s\"}", in(3600));
+	struct overrides list = {0};
+	struct timed_world t;
+	char name[16];
+
+	(void)state;
+	open_timed(&t);
+	instance_world_close(&t.w);
+	for (unsigned i = 0; i < OVERRIDES_MOST; i++) {
+		struct override each;
+
+		snprintf(name, sizeof(name), i ? "p%u" : "plain", i);
+		each = override_of(name, "{\"limit\": \"5Mbit/s\"}", in(3600));
+		assert_int_equal(overrides_put(&list, &each), 0);
+	}
+	assert_int_equal(overrides_save(t.store, &list), 0);
+	open_box(&t);
+	assert_int_equal(limit_now(&t, 0), 5 * MBIT);
+	assert_string_equal(give(&t, &override),
+		"64 policies have an override: put these limits into the file\n");
+	assert_int_equal(timed_last_request(&t.w.inst).number, 0);
+	override = override_of("plain", "{\"limit\": \"6Mbit/s\"}", in(3600));
+	assert_string_equal(give(&t, &override), "");
+	await_saved(&t);
+	assert_int_equal(limit_now(&t, 0), 6 * MBIT);
+	assert_string_equal(take_back(&t, "p7"), "");
+	await_saved(&t);
+	override = override_of("daily", "{\"limit\": \"5Mbit/s\"}", in(3600));
+	assert_string_equal(give(&t, &override), "");
+	await_saved(&t);
+	assert_int_equal(limit_now(&t, 1), 5 * MBIT);
+	close_timed(&t);
+}
+
+/* Where the list cannot be read none of it holds, and that is said. */
+static void test_list_damaged(void **state)
+{
+	char path[128], text[256];
+	struct timed_world t;
+	uint64_t since;
+	FILE *file;
+
+	(void)state;
+	open_timed(&t);
+	instance_world_close(&t.w);
+	assert_int_equal(overrides_save(t.store, &(struct overrides){0}), 0);
+	snprintf(path, sizeof(path), "%s/overrides.json", t.store);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fprintf(file,
+		"{\"overrides\": [{\"policy\": \"plain\", \"terms\": \"{\\\"limit\\\": "
+		"\\\"5Mbit/s\\\"}\", \"until\": %lld, \"uid\": 1}, {}]}",
+		(long long)in(3600));
+	assert_int_equal(fclose(file), 0);
+	since = events_number();
+	open_box(&t);
+	snprintf(text, sizeof(text),
+		"overrides: %s: Bad message; none holds\n"
+		"policy daily: limit 2Mbit/s by schedule, until for good\n",
+		t.store);
+	assert_string_equal(said_since(since), text);
+	assert_int_equal(limit_now(&t, 0), MBIT);
+	assert_string_equal(take_back(&t, "plain"), "plain: no override\n");
+	close_timed(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_schedule),
-		cmocka_unit_test(test_override),
-		cmocka_unit_test(test_over_a_start),
-		cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_refused_kinds),
-		cmocka_unit_test(test_told),
+		cmocka_unit_test_setup(test_schedule, wait_long),
+		cmocka_unit_test_setup(test_override, wait_long),
+		cmocka_unit_test_setup(test_over_a_start, wait_long),
+		cmocka_unit_test_setup(test_ends, wait_long),
+		cmocka_unit_test_setup(test_refused, wait_long),
+		cmocka_unit_test_setup(test_refused_kinds, wait_long),
+		cmocka_unit_test_setup(test_told, wait_long),
+		cmocka_unit_test_setup(test_said, wait_long),
+		cmocka_unit_test_setup(test_turns, wait_long),
+		cmocka_unit_test_setup(test_override_ends, wait_long),
+		cmocka_unit_test_setup(test_as_many_as_there_may_be, wait_long),
+		cmocka_unit_test_setup(test_list_damaged, wait_long),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
