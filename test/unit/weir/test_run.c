@@ -34,8 +34,9 @@
 #include "config/load.h"
 #include "event.h"
 #include "start.h"
+#include "telemetry/server.h"
 
-#define PAIRS 8 /* a port that was closed is gone: each box has two of its own */
+#define PAIRS 10 /* a port that was closed is gone: each box has two of its own */
 
 #define FIRST  "{'name': 'first', 'match': {'vlan': 1}, 'limit': '1Mbit/s'}"
 #define SECOND "{'name': 'second', 'match': {'vlan': 2}, 'limit': '1Mbit/s'}"
@@ -75,6 +76,32 @@ static void fake_time(uint64_t step_ns)
 static void real_time(void)
 {
 	__atomic_store_n(&fake.now_ns, 0, __ATOMIC_RELAXED);
+}
+
+/* A port that tells nothing of itself, with this error; 0: all do. */
+static struct {
+	uint16_t port;
+	int error;
+} silent;
+
+int __real_rte_eth_dev_info_get(uint16_t port, struct rte_eth_dev_info *info);
+int __wrap_rte_eth_dev_info_get(uint16_t port, struct rte_eth_dev_info *info);
+
+int __wrap_rte_eth_dev_info_get(uint16_t port, struct rte_eth_dev_info *info)
+{
+	return silent.error && port == silent.port ? silent.error
+						   : __real_rte_eth_dev_info_get(port, info);
+}
+
+static struct telemetry_options listened; /* as the last box has them */
+
+int __real_telemetry_listen(const struct telemetry_options *options, struct telemetry_server **out);
+int __wrap_telemetry_listen(const struct telemetry_options *options, struct telemetry_server **out);
+
+int __wrap_telemetry_listen(const struct telemetry_options *options, struct telemetry_server **out)
+{
+	listened = *options;
+	return __real_telemetry_listen(options, out);
 }
 
 static char *text_of(unsigned pair, const char *port, const char *wire, const char *policies)
@@ -241,6 +268,13 @@ static void test_run(void **state)
 	write_file(&operator, FIRST);
 	assert_int_equal(pipe(operator.signals), 0);
 	assert_int_equal(instance_start(&inst, config, operator.file, NULL, NULL), 0);
+	assert_string_equal(listened.path, config->control_socket);
+	assert_int_equal(listened.budget_ns, 2 * MS_NS);
+	assert_ptr_equal(listened.context, &inst);
+	listened.denied(7, "/weir/reload", 3);
+	expect_said(began, "command_denied",
+		"control.socket: uid 7 gave /weir/reload, which it may not: refused (3 of such "
+		"commands since the last line)");
 	assert_int_equal(pthread_create(&operator.thread, NULL, operate, &operator), 0);
 	assert_int_equal(instance_run(&inst, operator.signals[0]), SIGTERM);
 	pthread_join(operator.thread, NULL);
@@ -359,6 +393,31 @@ static void test_port_refused(void **state)
 			assert_int_equal(
 				rte_eth_dev_get_port_by_name(devices[i], &(uint16_t){0}), -ENODEV);
 		rte_mempool_free(in_the_way);
+	}
+}
+
+/* Nor does a box start with a port that tells nothing; those that it had asked are closed. */
+static void test_port_silent(void **state)
+{
+	(void)state;
+	for (unsigned asked = 0; asked < 2; asked++) {
+		struct config *config = make_config("", "");
+		uint16_t ids[2];
+
+		for (unsigned i = 0; i < 2; i++)
+			assert_int_equal(
+				rte_eth_dev_get_port_by_name(config->ports[i].device, &ids[i]), 0);
+		silent.port = ids[asked];
+		silent.error = -EIO;
+		expect_refused(config, -EIO, "ports");
+		silent.error = 0;
+		for (unsigned i = 0; i < 2; i++) {
+			bool closed = !rte_eth_dev_is_valid_port(ids[i]);
+
+			assert_int_equal(closed, i <= asked);
+			if (!closed)
+				assert_int_equal(rte_eth_dev_close(ids[i]), 0);
+		}
 	}
 }
 
@@ -503,8 +562,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_run), cmocka_unit_test(test_no_socket),
 		cmocka_unit_test(test_no_group), cmocka_unit_test(test_no_port),
-		cmocka_unit_test(test_port_refused), cmocka_unit_test(test_few_queues),
-		cmocka_unit_test(test_distributed), cmocka_unit_test(test_missing_buffer),
+		cmocka_unit_test(test_port_refused), cmocka_unit_test(test_port_silent),
+		cmocka_unit_test(test_few_queues), cmocka_unit_test(test_distributed),
+		cmocka_unit_test(test_missing_buffer),
 		cmocka_unit_test(test_abandoned), /* which leaves a box behind */
 	};
 
