@@ -438,6 +438,141 @@ static void test_nothing_is_kept(void **state)
 	instance_world_close(&w);
 }
 
+/* Policies of that first number and those behind it, so many. free() it. */
+static char *many_policies(unsigned first, unsigned n)
+{
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	for (unsigned i = 0; i < n; i++)
+		fprintf(out,
+			"%s{'name': 'p%u', 'match': {'dst': '10.0.%u.%u/32'}, 'limit': '1Gbit/s'}",
+			i ? ", " : "", first + i, (first + i) / 256, (first + i) % 256);
+	fclose(out);
+	return text;
+}
+
+static const char *text_of_event(uint64_t number)
+{
+	static char text[EVENT_TEXT];
+	json_t *said = events_get(number);
+
+	snprintf(text, sizeof(text), "%s", json_string_value(json_object_get(said, "text")));
+	json_decref(said);
+	return text;
+}
+
+/* The last counts of those that had packets are said, of 64 at most, and how many more it were. */
+static void test_removed_are_said(void **state)
+{
+	static const struct {
+		unsigned counted, said;
+		const char *more;
+	} rows[] = {
+		{0, 0, NULL},
+		{1, 1, NULL},
+		{64, 64, NULL},
+		{65, 64, "1 more policies that had packets were removed"},
+		{70, 64, "6 more policies that had packets were removed"},
+	};
+	char *policies = many_policies(1, 72), text[256];
+
+	(void)state;
+	for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+		uint64_t since, packets = 0;
+		struct instance_world w;
+		struct policy_txn *x;
+
+		instance_world_open(&w, policies);
+		for (unsigned i = 0; i < rows[row].counted; i++) { /* but for the first */
+			struct policy_totals *had =
+				&w.inst.carried_over[w.inst.slots.of[i + 1]].before;
+
+			*had = i % 2 ? (struct policy_totals){.dropped_packets = i + 1,
+					       .dropped_bytes = 200 + i}
+				     : (struct policy_totals){
+					       .passed_packets = i + 1, .passed_bytes = 100 + i};
+			packets += i + 1;
+		}
+		x = prepare_policies(&w, MINE(""));
+		assert_int_equal(policy_txn_commit(x), 0);
+		since = events_number();
+		finish_policy_txn(&w, x);
+		assert_int_equal(
+			events_number() - since, rows[row].said + (rows[row].more != NULL));
+		for (unsigned i = 0; i < rows[row].said; i++) {
+			snprintf(text, sizeof(text),
+				i % 2 ? "policy p%u: removed; passed 0 packets (0), dropped %u (%u)"
+				      : "policy p%u: removed; passed %u packets (%u), dropped 0 (0)",
+				i + 2, i + 1, (i % 2 ? 200 : 100) + i);
+			assert_string_equal(text_of_event(since + i), text);
+		}
+		if (rows[row].more)
+			assert_string_equal(text_of_event(since + rows[row].said), rows[row].more);
+		assert_int_equal(w.inst.gone.passed_packets + w.inst.gone.dropped_packets, packets);
+		instance_world_close(&w);
+	}
+	free(policies);
+}
+
+/* Those that go and those that come have to have room side by side. */
+static void test_room(void **state)
+{
+	struct instance_world w;
+	struct policy_txn *x;
+	char *policies, *words, text[160];
+	unsigned room;
+
+	(void)state;
+	instance_world_open(&w, MINE("") ", " OTHER(4000));
+	room = w.inst.slots.capacity;
+	policies = many_policies(1, room - 1);
+	instance_world_write(&w, policies);
+	assert_int_equal(prepare_saying(&w, &x, &words), -ENOSPC);
+	snprintf(text, sizeof(text),
+		"%s: policies: there is room for %u, those that this replaces included: restart "
+		"the limiter\n",
+		w.file, room);
+	assert_string_equal(words, text);
+	free(words);
+	free(policies);
+	policies = many_policies(1, room - 2);
+	policy_txn_policies(&w, policies);
+	assert_int_equal(w.inst.n_policies, room - 2);
+	free(policies);
+	instance_world_close(&w);
+}
+
+/* What comes to its end after the stop has given it up touches nothing of the box. */
+static void test_given_up(void **state)
+{
+	struct instance_world w;
+	struct policy_txn *x;
+	unsigned before;
+	char *words;
+
+	(void)state;
+	instance_world_open(&w, MINE(""));
+	before = count_heap_allocs();
+	instance_world_write(&w, MINE(", 'action': 'count'") ", " OTHER(1));
+	w.inst.reload_gate = RELOAD_GIVEN_UP;
+	x = (struct policy_txn *)&w;
+	assert_int_equal(prepare_saying(&w, &x, &words), -ECANCELED);
+	assert_null(x);
+	assert_string_equal(words, "");
+	assert_int_equal(count_heap_allocs(), before);
+	free(words);
+	w.inst.reload_gate = RELOAD_READING;
+	assert_int_equal(prepare_saying(&w, &x, &words), 0);
+	assert_int_equal(w.inst.reload_gate, RELOAD_PAST_READING);
+	assert_non_null(x);
+	free(words);
+	policy_txn_free(x);
+	instance_world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -451,6 +586,9 @@ int main(void)
 		cmocka_unit_test(test_gone_is_counted),
 		cmocka_unit_test(test_bursts),
 		cmocka_unit_test(test_nothing_is_kept),
+		cmocka_unit_test(test_removed_are_said),
+		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_given_up),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
