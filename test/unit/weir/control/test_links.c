@@ -34,6 +34,29 @@ static struct instance inst;
 static struct config *config;
 static uint64_t now;
 
+static uint64_t later_ns; /* so that nothing of a test is held back, as what many say together is */
+
+uint64_t __real_control_now(void);
+uint64_t __wrap_control_now(void);
+
+uint64_t __wrap_control_now(void)
+{
+	return __real_control_now() + later_ns;
+}
+
+/* A link that cannot be switched, either way; NULL: all can. */
+static const struct port *stuck_port;
+
+int __real_port_switch_link(const struct port *port, bool up);
+int __wrap_port_switch_link(const struct port *port, bool up);
+
+int __wrap_port_switch_link(const struct port *port, bool up)
+{
+	if (port == __atomic_load_n(&stuck_port, __ATOMIC_RELAXED))
+		return -EIO;
+	return __real_port_switch_link(port, up);
+}
+
 static int start(void **state)
 {
 	const char *args[] = {"links", "--no-huge", "-m", "128", "--no-pci", "--no-telemetry",
@@ -237,6 +260,100 @@ static void removed(void **state)
 	assert_true(port->up);
 }
 
+static int wait_long(void **state)
+{
+	(void)state;
+	later_ns += 1000 * SECOND_NS;
+	now = control_now();
+	return 0;
+}
+
+/* Each line of these was said once since then, and nothing else of ports. */
+static void expect_lines(uint64_t since, const char *expected)
+{
+	unsigned lines = 0, n = 0;
+	char line[256];
+
+	for (const char *at = expected; *at; at++)
+		lines += *at == '\n';
+	for (; since < events_number(); since++) {
+		json_t *said = events_get(since);
+
+		snprintf(line, sizeof(line), "%s\n",
+			json_string_value(json_object_get(said, "text")));
+		json_decref(said);
+		if (strncmp(line, "port ", 5) != 0)
+			continue;
+		n++;
+		if (!strstr(expected, line))
+			fail_msg("said: %s", line);
+	}
+	assert_int_equal(n, lines);
+}
+
+/* Which end is lost, and what becomes of the other, whichever it is. */
+static void says_what_it_does(void **state)
+{
+	uint64_t since;
+
+	(void)state;
+	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
+	assert_true(link_up(0) && link_up(1));
+	for (unsigned lost = 0; lost < 2; lost++) {
+		since = events_number();
+		assert_int_equal(rte_eth_dev_set_link_down(inst.ports[lost].id), 0);
+		run_for(SECOND_NS);
+		expect_lines(since, lost ? "port b: link down\nport a: link down\n"
+					   "port a: taken down, as port b of wire w has no link\n"
+					 : "port a: link down\nport b: link down\n"
+					   "port b: taken down, as port a of wire w has no link\n");
+		since = events_number();
+		assert_int_equal(rte_eth_dev_set_link_up(inst.ports[lost].id), 0);
+		run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
+		expect_lines(since,
+			lost ? "port b: link up\nport a: link up\nport a: brought up again\n"
+			     : "port a: link up\nport b: link up\nport b: brought up again\n");
+	}
+}
+
+/* A link that cannot be switched is named, and why; at the start that is an error. */
+static void cannot_be_switched(void **state)
+{
+	uint64_t since;
+
+	(void)state;
+	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
+	for (unsigned i = 0; i < 2; i++) {
+		char words[128];
+
+		links_stop(&inst);
+		since = events_number();
+		stuck_port = &inst.ports[i];
+		assert_int_equal(links_start(&inst), -EIO);
+		assert_null(inst.links);
+		snprintf(words, sizeof(words),
+			"port %s: cannot be switched, and so not follow: Input/output error\n",
+			i ? "b" : "a");
+		expect_lines(since, words);
+		stuck_port = NULL;
+		assert_int_equal(links_start(&inst), 0);
+	}
+	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
+	assert_true(link_up(0) && link_up(1));
+	since = events_number();
+	__atomic_store_n(&stuck_port, &inst.ports[1], __ATOMIC_RELAXED);
+	assert_int_equal(rte_eth_dev_set_link_down(inst.ports[0].id), 0);
+	for (unsigned i = 0; i < 8 && events_number() - since < 3; i++)
+		run_for(STEP); /* it is tried at each look */
+	expect_lines(since, "port a: link down\n"
+			    "port b: taken down, as port a of wire w has no link\n"
+			    "port b: cannot be taken down: Input/output error\n");
+	assert_true(link_up(1));
+	__atomic_store_n(&stuck_port, NULL, __ATOMIC_RELAXED);
+	assert_int_equal(rte_eth_dev_set_link_up(inst.ports[0].id), 0);
+	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +361,8 @@ int main(void)
 		cmocka_unit_test(counts_changes),
 		cmocka_unit_test(removed),
 		cmocka_unit_test(reads_clocks),
+		cmocka_unit_test_setup(says_what_it_does, wait_long),
+		cmocka_unit_test_setup(cannot_be_switched, wait_long),
 		cmocka_unit_test(left_as_it_was),
 	};
 
