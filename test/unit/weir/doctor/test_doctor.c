@@ -22,6 +22,7 @@
 
 #define CARD   "0000:03:00.0"
 #define DEVICE "/sys/bus/pci/devices/" CARD
+#define OTHER  "0000:82:00.1"
 #define PAGES  "/sys/kernel/mm/hugepages/hugepages-2048kB"
 #define GIANTS "/sys/kernel/mm/hugepages/hugepages-1048576kB"
 
@@ -127,6 +128,9 @@ static const char *ask(struct paper *paper, void (*check)(struct doctor *doctor)
 
 #define assert_well(paper, check) assert_string_equal(ask(paper, check), "")
 
+/* All that it says. */
+#define assert_text(paper, check, text) assert_string_equal(ask(paper, check), text)
+
 static void lists(void **state)
 {
 	(void)state;
@@ -178,6 +182,86 @@ static void far_from_the_card(void **state)
 	strcpy(paper->ports[1].device, CARD);
 	strcpy(paper->ports[0].device, "net_tap0");
 	assert_says(paper, check_numa, "warn", "workers[0]: CPU 2 is far from ports.b");
+}
+
+#define FAR(worker, cpu, port, node, cpus)                                             \
+	"warn    it          workers[" worker "]: CPU " cpu " is far from ports." port \
+	", which is at NUMA node " node                                                \
+	": each packet comes by another socket: expected one of " cpus                 \
+	"\n            remedy: lscpu -e\n"
+
+/* Each worker is seen, and each card, of whatever node. */
+static void far_from_some_cards(void **state)
+{
+	struct paper *paper = *state;
+
+	strcpy(paper->ports[0].device, CARD);
+	strcpy(paper->ports[1].device, OTHER);
+	put(paper, DEVICE "/numa_node", "0\n");
+	put(paper, "/sys/bus/pci/devices/" OTHER "/numa_node", "1\n");
+	assert_well(paper, check_numa); /* nobody says which CPUs these nodes have */
+	put(paper, "/sys/devices/system/node/node0/cpulist", "0-3\n");
+	put(paper, "/sys/devices/system/node/node1/cpulist", "4-7\n");
+	assert_text(
+		paper, check_numa, FAR("0", "2", "b", "1", "4-7") FAR("1", "3", "b", "1", "4-7"));
+	paper->config.workers[0] = 4;
+	assert_text(
+		paper, check_numa, FAR("0", "4", "a", "0", "0-3") FAR("1", "3", "b", "1", "4-7"));
+	paper->config.workers[1] = 7;
+	paper->config.n_ports = 1;
+	assert_text(
+		paper, check_numa, FAR("0", "4", "a", "0", "0-3") FAR("1", "7", "a", "0", "0-3"));
+	paper->config.n_workers = 0;
+	assert_well(paper, check_numa);
+}
+
+/* Three workers, of whom each pair is seen once. */
+static void several_siblings(void **state)
+{
+	struct paper *paper = *state;
+
+	paper->config.n_workers = 3;
+	paper->config.workers[2] = 3;
+	put(paper, "/sys/devices/system/cpu/cpu2/topology/thread_siblings_list", "2-3\n");
+	assert_text(paper, check_cpus_shared,
+		"warn    it          workers[1]: CPU 3 and worker 0's CPU 2 are threads of one "
+		"core: together they are little faster than one: expected a core of its own for "
+		"each worker\n            remedy: lscpu -e\n"
+		"warn    it          workers[2]: CPU 3 and worker 0's CPU 2 are threads of one "
+		"core: together they are little faster than one: expected a core of its own for "
+		"each worker\n            remedy: lscpu -e\n"
+		"warn    it          workers[2]: worker 1 has CPU 3, too: expected a core of its "
+		"own for each worker\n            remedy: lscpu -e\n");
+	assert_int_equal(paper->doctor.n[DOCTOR_WARN], 3);
+}
+
+static void several_that_are_not_isolated(void **state)
+{
+	struct paper *paper = *state;
+
+	paper->config.n_workers = 3;
+	paper->config.workers[2] = 14;
+	put(paper, "/sys/devices/system/cpu/isolated", "3-13\n");
+	assert_text(paper, check_cpus_isolated,
+		"warn    it          workers: the kernel runs other processes on CPU 2,14, too, "
+		"and packets wait meanwhile: expected isolated CPUs\n"
+		"            remedy: add isolcpus=2,14 nohz_full=2,14 rcu_nocbs=2,14 to "
+		"GRUB_CMDLINE_LINUX in /etc/default/grub; update-grub; reboot\n");
+	paper->config.idle = IDLE_SLEEP;
+	assert_well(paper, check_cpus_isolated);
+}
+
+/* What this machine has not, of that which the kernel says to be there. */
+static void cpus_that_are_not_there(void **state)
+{
+	struct paper *paper = *state;
+
+	paper->config.workers[0] = 0;
+	paper->config.workers[1] = 4095;
+	put(paper, "/sys/devices/system/cpu/online", "0-3\n");
+	assert_text(paper, check_cpus_exist,
+		"FAIL    it          workers[1]: this machine has no CPU 4095: expected one of "
+		"0-3\n            remedy: lscpu -e\n");
 }
 
 /* A process that was killed has left it; EAL frees it. While one lives it is locked. */
@@ -349,6 +433,44 @@ static void rights(void **state)
 	assert_says(paper, check_rights, "unseen", "/proc/self/status");
 }
 
+#define LACKS(capability)                                                                      \
+	"FAIL    it          user %u lacks " capability ", which loads the programs of wires " \
+	"that outlive it\n            remedy: start it by systemd's weir@.service, or with sudo\n"
+
+/* Programs of wires take two rights, of which one of root's stands for both. */
+static void rights_of_wires(void **state)
+{
+	static const struct {
+		const char *effective;
+		bool bpf, perfmon; /* are missing */
+	} rows[] = {
+		{"0", true, true},
+		{"4000000000", true, false},
+		{"8000000000", false, true},
+		{"c000000000", false, false},
+		{"200000", false, false},
+		{"ffffff3fffdfffff", true, true},
+	};
+	struct wire wires[] = {{.fail = FAIL_CLOSED, .b = 1}, {.fail = FAIL_CLOSED, .b = 1}};
+	char bpf[256], perfmon[256], status[64], text[512];
+	struct paper *paper = *state;
+
+	snprintf(bpf, sizeof(bpf), LACKS("CAP_BPF"), (unsigned)geteuid());
+	snprintf(perfmon, sizeof(perfmon), LACKS("CAP_PERFMON"), (unsigned)geteuid());
+	paper->config.wires = wires;
+	paper->config.n_wires = 2;
+	for (unsigned fails = 0; fails < 2; fails++) {
+		wires[1].fail = fails ? FAIL_WIRE : FAIL_CLOSED;
+		for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+			snprintf(status, sizeof(status), "CapEff:\t%s\n", rows[i].effective);
+			put(paper, "/proc/self/status", status);
+			snprintf(text, sizeof(text), "%s%s", rows[i].bpf ? bpf : "",
+				rows[i].perfmon ? perfmon : "");
+			assert_text(paper, check_rights, fails ? text : "");
+		}
+	}
+}
+
 static void locked_memory(void **state)
 {
 	struct paper *paper = *state;
@@ -373,11 +495,16 @@ int main(void)
 		cmocka_unit_test_setup_teardown(isolation, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(siblings, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(far_from_the_card, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(far_from_some_cards, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(several_siblings, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(several_that_are_not_isolated, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(cpus_that_are_not_there, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(hugepages, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(few_at_a_start, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(memory, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(cards, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(rights, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(rights_of_wires, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(locked_memory, set_up, tear_down),
 	};
 
