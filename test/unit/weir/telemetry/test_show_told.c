@@ -1,0 +1,680 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What operators see of things that happen to a box elsewhere: reloads that are refused, wires that
+ * fail open, ledgers that dispute, clocks that are apart. Whoever knows of them is the test's own.
+ */
+#include "show_world.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "bypasses.h"
+#include "commit.h"
+#include "differs.h"
+#include "etcd_share.h"
+#include "ledger_watch.h"
+#include "links.h"
+#include "reload.h"
+#include "show.h"
+#include "store/store.h"
+#include "watch.h"
+
+#define NOW (100 * SECOND_NS)
+
+#define GROUP                                                                  \
+	"'gossip': {'listen': '127.5.1.3:7948', 'insecure': true, 'roster': [" \
+	"{'name': 'test', 'address': '127.5.1.3:7948'}, "                      \
+	"{'name': 'two', 'address': '127.6.1.3:7948'}, "                       \
+	"{'name': 'three', 'address': '127.6.1.4:7948'}]}, "
+
+#define HELD                                                                            \
+	"{'name': 'soft', 'limit': '8Mbit/s', 'match': {'vlan': 7}}, {'name': 'held', " \
+	"'limit': '120/min', 'count': 'packets', 'burst': 20, 'guarantee': 'conserved'}"
+
+#define BURST_INDEX 7 /* by which the test tells the account of a burst from that of a limit */
+
+static struct {
+	bool made_up; /* what follows; else the box's own answers */
+	uint64_t past_ports;
+	int waits_for;
+	struct reload_outcome reload;
+	const char *reload_answer;
+	struct change_request asked;
+	uint64_t standing_ns[INSTANCE_WORKERS];
+	struct differs differs[3];
+	bool unheard[3];
+	struct ledger_disputes disputes;
+	struct commit_view commit;
+	bool kept, uncommitted;
+	unsigned recovering;
+	struct conserve_view limit, burst;
+	bool burst_apart;
+	struct conserve_edge_view edge;
+	bool is_edge;
+	struct limiter_neighbour neighbour;
+	struct timekeeper keeper;
+	bool told;
+	struct gossip_sum sum;
+	bool unwatched;
+	uint32_t key, key_also;
+	bool required, identities;
+	int change_error;
+	bool drawn;
+	struct budget_share_view share;
+	struct quota_view quota;
+} told;
+
+/* The linker puts these in the place of the real ones, which answer while nothing is made up. */
+#define MADE_UP(type, name, params, args, answer)  \
+	type __real_##name params;                 \
+	type __wrap_##name params;                 \
+	type __wrap_##name params                  \
+	{                                          \
+		if (!told.made_up)                 \
+			return __real_##name args; \
+		return answer;                     \
+	}
+
+static bool fill(void *to, const void *from, size_t size, bool answer)
+{
+	memcpy(to, from, size);
+	return answer;
+}
+
+uint64_t __wrap_control_now(void);
+uint64_t __wrap_control_now(void)
+{
+	return NOW;
+}
+
+MADE_UP(bool, bypasses_are_used, (const struct instance *inst, unsigned port), (inst, port),
+	told.past_ports >> port & 1)
+MADE_UP(int, reload_waits_for, (const struct instance *inst), (inst), told.waits_for)
+MADE_UP(const struct reload_outcome *, reload_last, (const struct instance *inst), (inst),
+	&told.reload)
+MADE_UP(const char *, reload_request_by,
+	(struct instance * inst, const char *by, const struct change_request *request),
+	(inst, by, request),
+	strcmp(by, "/weir/reload") == 0 && fill(&told.asked, request, sizeof(told.asked), true)
+		? told.reload_answer
+		: NULL)
+MADE_UP(int, reload_change,
+	(struct instance * inst, struct change_request *request, uint64_t *serial),
+	(inst, request, serial),
+	fill(&told.asked, request, sizeof(told.asked), true) ? told.change_error : 0)
+MADE_UP(uint64_t, watch_standing, (const struct instance *inst, unsigned worker, uint64_t now_ns),
+	(inst, worker, now_ns), now_ns == NOW ? told.standing_ns[worker] : 0)
+MADE_UP(struct differs, differs_of, (const struct instance *inst, unsigned i, uint64_t now_ns),
+	(inst, i, now_ns), told.differs[i])
+MADE_UP(bool, differs_unheard, (const struct instance *inst, unsigned i, uint64_t now_ns),
+	(inst, i, now_ns), told.unheard[i])
+MADE_UP(struct ledger_disputes, ledger_disputes, (const struct instance *inst), (inst),
+	told.disputes)
+MADE_UP(bool, commit_view, (const struct instance *inst, struct commit_view *view), (inst, view),
+	fill(view, &told.commit, sizeof(*view), told.kept))
+MADE_UP(unsigned, commit_count_recovering, (const struct instance *inst, uint64_t now_ns),
+	(inst, now_ns), told.recovering)
+MADE_UP(bool, limiter_uncommitted, (const struct limiter *limiter), (limiter), told.uncommitted)
+MADE_UP(struct conserve_view, conserve_view,
+	(const struct conserve *c, unsigned policy, uint64_t now_ns), (c, policy, now_ns),
+	policy == BURST_INDEX ? told.burst : told.limit)
+MADE_UP(struct conserve_edge_view, conserve_edge,
+	(const struct conserve *c, unsigned policy, unsigned edge, uint64_t now_ns),
+	(c, policy, edge, now_ns), told.edge)
+MADE_UP(unsigned, limiter_conserve_burst_index, (const struct limiter *limiter, unsigned policy),
+	(limiter, policy), told.burst_apart ? BURST_INDEX : LIMITER_ADDED)
+MADE_UP(bool, limiter_neighbour,
+	(const struct limiter *limiter, unsigned peer, struct limiter_neighbour *neighbour),
+	(limiter, peer, neighbour),
+	fill(neighbour, &told.neighbour, sizeof(*neighbour), told.is_edge))
+MADE_UP(const struct timekeeper *, limiter_timekeeper, (const struct limiter *limiter), (limiter),
+	&told.keeper)
+MADE_UP(bool, gossip_told,
+	(const struct gossip *gossip, unsigned policy, unsigned peer, struct gossip_sum *sum),
+	(gossip, policy, peer, sum),
+	fill(sum, &told.sum, sizeof(*sum), told.told &&policy == 0 && peer == 1))
+MADE_UP(const struct peer *, gossip_peer, (const struct gossip *gossip, unsigned i), (gossip, i),
+	told.unwatched ? NULL : __real_gossip_peer(gossip, i))
+MADE_UP(uint32_t, keyring_name, (const struct keyring *keyring, bool identity), (keyring, identity),
+	identity ? told.key : 0)
+MADE_UP(uint32_t, keyring_also, (const struct keyring *keyring), (keyring), told.key_also)
+MADE_UP(bool, keyring_has_identities, (const struct keyring *keyring), (keyring), told.identities)
+MADE_UP(bool, keyring_requires_identities, (const struct keyring *keyring), (keyring),
+	told.required)
+MADE_UP(bool, etcd_share_budget_of,
+	(const struct instance *inst, unsigned policy, struct budget_share_view *view),
+	(inst, policy, view), fill(view, &told.share, sizeof(*view), told.drawn))
+MADE_UP(struct quota_view, budget_view, (const struct budget *b, unsigned policy, uint64_t now_ns),
+	(b, policy, now_ns), told.quota)
+MADE_UP(struct telemetry_peer, telemetry_caller, (const struct telemetry_server *server), (server),
+	((struct telemetry_peer){.uid = 71, .gid = 72, .pid = 73}))
+
+static char directory[32], more[1024];
+
+static void open_told(struct instance_world *w, const char *group, const char *policies)
+{
+	char store[64];
+
+	memset(&told, 0, sizeof(told));
+	strcpy(directory, "/tmp/weir-told-XXXXXX");
+	assert_non_null(mkdtemp(directory));
+	snprintf(store, sizeof(store), "%s/store", directory);
+	snprintf(more, sizeof(more), "%s'ledger': {'store': '%s'}, ", group, store);
+	assert_int_equal(store_create(store, (struct store_identity){0, 1}), 0);
+	instance_world_open_more(w, more, policies);
+	told.made_up = true;
+	told.waits_for = -1;
+}
+
+static void close_told(struct instance_world *w)
+{
+	char command[64];
+
+	told.made_up = false;
+	instance_world_close(w);
+	snprintf(command, sizeof(command), "rm -r %s", directory);
+	assert_int_equal(system(command), 0);
+}
+
+static void expect_alarms(struct instance_world *w, const char *alarms)
+{
+	char text[2048];
+
+	snprintf(text, sizeof(text), "{'alarms': [%s], '...': 0}", alarms);
+	show_expect(show_ask(w, "/weir/health", NULL), text);
+}
+
+/* Each worker and each port has its own. */
+static void test_alarms(void **state)
+{
+#define PAST(port) "'port " port ": packets go straight to the other port, past every limit'"
+#define GONE(port, number) \
+	"'port " port ": net_null" number " was removed: out of use until a restart'"
+	struct instance_world w;
+
+	(void)state;
+	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
+	w.config->workers[0] = 5;
+	w.config->workers[1] = 6;
+	expect_alarms(&w, "");
+	told.standing_ns[1] = 2300 * MS_NS;
+	expect_alarms(&w, "'worker 1 (CPU 6) is stuck for 2.3 s'");
+	told.standing_ns[0] = 1; /* however short */
+	expect_alarms(&w, "'worker 0 (CPU 5) is stuck for 0.0 s', "
+			  "'worker 1 (CPU 6) is stuck for 2.3 s'");
+	memset(told.standing_ns, 0, sizeof(told.standing_ns));
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
+		told.waits_for = (int)i;
+		expect_alarms(&w, i ? "'the reload keeps what was before until worker 1 (CPU 6) "
+				      "comes round, and so long another one waits'"
+				    : "'the reload keeps what was before until worker 0 (CPU 5) "
+				      "comes round, and so long another one waits'");
+		show_expect(show_ask(&w, "/weir/config", NULL),
+			i ? "{'reload_waits_for': 'worker 1 (CPU 6)', '...': 0}"
+			  : "{'reload_waits_for': 'worker 0 (CPU 5)', '...': 0}");
+	}
+	told.waits_for = -1;
+	told.past_ports = 2;
+	expect_alarms(&w, PAST("b"));
+	told.past_ports = 3;
+	expect_alarms(&w, PAST("a") ", " PAST("b"));
+	told.past_ports = 0;
+	w.inst.links->ports[1].gone = true;
+	expect_alarms(&w, GONE("b", "1"));
+	w.inst.links->ports[0].gone = true;
+	told.past_ports = 1;
+	expect_alarms(&w, PAST("a") ", " GONE("a", "0") ", " GONE("b", "1"));
+	w.config->workers[0] = 0;
+	w.config->workers[1] = 1;
+	close_told(&w);
+}
+
+/* What the last reload came to, and for as long as it was refused an alarm. */
+static void test_last_reload(void **state)
+{
+	char messages[] = "f.json:3: limit: no\nf.json:4: nor this\n";
+	struct instance_world w;
+
+	(void)state;
+	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
+	told.reload = (struct reload_outcome){.error = -EINVAL,
+		.when = {.tv_sec = 1000000000},
+		.took_ns = 2500000,
+		.added = 1,
+		.removed = 2,
+		.changed = 3,
+		.unchanged = 4,
+		.messages = messages};
+	expect_alarms(&w, ""); /* there was none yet */
+	show_expect(show_ask(&w, "/weir/config", NULL),
+		"{'last_reload': null, 'reload_waits_for': null, '...': 0}");
+	told.reload.known = true;
+	expect_alarms(&w, "'the reload of 2001-09-09T01:46:40Z was refused, and what was before "
+			  "is in force: f.json:3: limit: no'");
+	show_expect(show_ask(&w, "/weir/config", NULL),
+		"{'last_reload': {'ok': false, 'at': '2001-09-09T01:46:40Z', 'took_ms': 2.5, "
+		"'added': 1, 'removed': 2, 'changed': 3, 'unchanged': 4, 'messages': "
+		"['f.json:3: limit: no', 'f.json:4: nor this']}, '...': 0}");
+	told.reload.error = 0;
+	expect_alarms(&w, "");
+	show_expect(show_ask(&w, "/weir/config", NULL),
+		"{'last_reload': {'ok': true, '...': 0}, '...': 0}");
+	close_told(&w);
+}
+
+/* Lines of 100 bytes with what each costs beside, of which a reply has room for 60. */
+static void test_many_messages(void **state)
+{
+	char text[61 * 93 + 1] = "";
+
+	(void)state;
+	for (unsigned i = 0; i < 61; i++) {
+		memset(text + strlen(text), 'a' + (int)(i % 26), 92);
+		strcat(text, i < 60 ? "\n" : "");
+	}
+	for (unsigned n = 59; n <= 61; n++) {
+		char *end = text + 93 * (size_t)n;
+		char kept = *end;
+		json_t *lines;
+
+		*end = '\0';
+		lines = json_lines(text);
+		*end = kept;
+		assert_int_equal(json_array_size(lines), n);
+		assert_int_equal(json_string_length(json_array_get(lines, n - 1)), n > 60 ? 3 : 92);
+		assert_int_equal(json_string_value(json_array_get(lines, 58))[91], 'a' + 58 % 26);
+		if (n > 60)
+			assert_string_equal(json_string_value(json_array_get(lines, 60)), "...");
+		json_decref(lines);
+	}
+}
+
+/* It is told on who asks, and that someone is waited for. */
+static void test_reload_asked(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
+	assert_null(show_ask(&w, "/weir/reload", NULL));
+	told.reload_answer = "queued";
+	show_expect(show_ask(&w, "/weir/reload", NULL), "{'reload': 'queued', 'waits_for': null}");
+	assert_int_equal(told.asked.kind, CHANGE_RELOAD);
+	assert_int_equal(told.asked.uid, 71);
+	assert_int_equal(told.asked.gid, 72);
+	assert_int_equal(told.asked.pid, 73);
+	assert_int_equal(told.asked.fd, -1);
+	w.config->workers[1] = 6;
+	told.waits_for = 1;
+	show_expect(show_ask(&w, "/weir/reload", NULL),
+		"{'reload': 'queued', 'waits_for': 'worker 1 (CPU 6)'}");
+	w.config->workers[1] = 1;
+	close_told(&w);
+}
+
+static void test_change_refused(void **state)
+{
+	static const struct {
+		int error;
+		const char *expected;
+	} rows[] = {
+		{-ENOSYS, "{'refused': 'weir was started without --state: nothing but its file can "
+			  "be in force', 'busy': false}"},
+		{-EAGAIN, "{'refused': 'another change is under way', 'busy': true}"},
+		{-EBUSY, "{'refused': 'a change waits for its confirmation: weirctl confirm, or "
+			 "weirctl rollback', 'busy': false}"},
+		{-EALREADY, "{'refused': 'no change waits for its confirmation', 'busy': false}"},
+		{-ENOENT, "{'refused': 'there is no last good configuration to come back to', "
+			  "'busy': false}"},
+		{-ENOMEM, "{'refused': 'Cannot allocate memory', 'busy': false}"},
+		{0, "{'started': 0}"},
+	};
+	struct instance_world w;
+
+	(void)state;
+	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		told.change_error = rows[i].error;
+		show_expect(show_ask(&w, "/weir/confirm", NULL), rows[i].expected);
+		assert_int_equal(told.asked.kind, CHANGE_CONFIRM);
+		show_expect(show_ask(&w, "/weir/rollback", "17"), rows[i].expected);
+		assert_int_equal(told.asked.kind, CHANGE_ROLLBACK);
+		assert_int_equal(told.asked.number, 17);
+		show_expect(show_ask(&w, "/weir/apply", "7"), rows[i].expected);
+		assert_int_equal(told.asked.kind, CHANGE_APPLY);
+		assert_int_equal(told.asked.within_ns, 7 * SECOND_NS);
+		assert_int_equal(told.asked.pid, 73);
+	}
+	close_told(&w);
+}
+
+/* Peers that were told something else, each with what it is and since when. */
+static void test_peers_differ(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	open_told(&w, GROUP, "{'name': 'p', 'limit': '1Mbit/s'}");
+	w.inst.differs_alarm_ns = 5 * SECOND_NS;
+	told.differs[2] = (struct differs){
+		.since_ns = NOW - 5 * SECOND_NS, .named = 1, .text = {"limit of p"}};
+	expect_alarms(&w, "'three differs for 5 s: limit of p'");
+	show_expect(show_ask(&w, "/weir/peers", "1"),
+		"{'peers': [{'name': 'two', 'differs': null, 'differs_ms': null, '...': 0}, "
+		"{'name': 'three', 'differs': ['limit of p'], 'differs_ms': 5000, '...': 0}], "
+		"'...': 0}");
+	told.differs[2].since_ns++; /* a reload may yet come to all */
+	expect_alarms(&w, "");
+	told.differs[2].fixed = true;
+	told.differs[2].named = 2;
+	strcpy(told.differs[2].text[1], "burst of p");
+	expect_alarms(&w, "'three differs for 5 s: limit of p'");
+	told.differs[2].others = 3;
+	show_expect(show_ask(&w, "/weir/peers", "2"),
+		"{'peers': [{'differs': ['limit of p', 'burst of p', '3 more'], '...': 0}], "
+		"'...': 0}");
+	told.differs[2].others = 0;
+	told.differs[2].more = true;
+	show_expect(show_ask(&w, "/weir/peers", "2"),
+		"{'peers': [{'differs': ['limit of p', 'burst of p', "
+		"'0 more, not all known yet'], '...': 0}], '...': 0}");
+	told.unheard[2] = true; /* which is worse */
+	expect_alarms(&w, "'never heard from three: is it there, at this address, with this key?'");
+	told.unheard[1] = true;
+	told.differs[2].since_ns = 0;
+	expect_alarms(&w, "'never heard from two: is it there, at this address, with this key?', "
+			  "'never heard from three: is it there, at this address, with this "
+			  "key?'");
+	close_told(&w);
+}
+
+/* What a neighbour in the ledger says that it is of; peers nobody watches; names of keys. */
+static void test_peers(void **state)
+{
+	static const struct {
+		struct limiter_neighbour neighbour;
+		bool edge;
+		const char *expected;
+	} rows[] = {
+		{{.spoke = true, .invalid = 3}, false,
+			"{'peers': [{'ledger': null, 'invalid_statements': 3, '...': 0}], "
+			"'...': 0}"},
+		{{.foreign = true, .says = {1, 2}}, true,
+			"{'peers': [{'ledger': 'unheard', '...': 0}], '...': 0}"},
+		{{.spoke = true, .foreign = true, .says = {1, 2}}, true,
+			"{'peers': [{'ledger': 'other', 'other_ledger': "
+			"'00000000000000010000000000000002', '...': 0}], '...': 0}"},
+		{{.spoke = true, .says = {0, 1}}, true,
+			"{'peers': [{'ledger': 'same', '...': 0}], '...': 0}"},
+		{{.spoke = true}, true, "{'peers': [{'ledger': 'unknown', '...': 0}], '...': 0}"},
+	};
+	struct instance_world w;
+	json_t *reply;
+
+	(void)state;
+	open_told(&w, GROUP, "{'name': 'p', 'limit': '1Mbit/s'}");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		told.neighbour = rows[i].neighbour;
+		told.is_edge = rows[i].edge;
+		reply = show_ask(&w, "/weir/peers", "2");
+		assert_int_equal(json_object_get(json_array_get(json_object_get(reply, "peers"), 0),
+					 "other_ledger") != NULL,
+			rows[i].neighbour.foreign);
+		show_expect(reply, rows[i].expected);
+	}
+	show_expect(show_ask(&w, "/weir/peers", NULL),
+		"{'peers': [{'state': 'self', '...': 0}, {'state': 'lost', '...': 0}, "
+		"{'state': 'lost', '...': 0}], 'keys': [], 'identities': 'none', '...': 0}");
+	told.unwatched = true;
+	told.identities = true;
+	show_expect(show_ask(&w, "/weir/peers", NULL),
+		"{'peers': [{'state': 'self', '...': 0}, {'state': 'unwatched', "
+		"'heard_ms_ago': null, 'confirmed_ms_ago': null, 'restarts': 0, 'format': null, "
+		"'key': null, '...': 0}, {'state': 'unwatched', '...': 0}], "
+		"'identities': 'optional', '...': 0}");
+	told.required = true;
+	told.key = 0xabc;
+	w.inst.keyring = (void *)&told; /* whose names are made up */
+	show_expect(show_ask(&w, "/weir/peers", "2"),
+		"{'keys': ['00000abc'], 'identities': 'required', '...': 0}");
+	told.key_also = 0x12345678;
+	show_expect(
+		show_ask(&w, "/weir/peers", "2"), "{'keys': ['00000abc', '12345678'], '...': 0}");
+	w.inst.keyring = NULL;
+	close_told(&w);
+}
+
+/* What each limiter of the group asks, if it has said so. */
+static void test_shares(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	open_told(&w, GROUP,
+		"{'name': 'p', 'limit': '1Mbit/s'}, "
+		"{'name': 'q', 'match': {'vlan': 7}, 'limit': '1Mbit/s'}");
+	told.sum = (struct gossip_sum){.demand = 1000, .weight = 2.5};
+	told.told = true;
+	show_expect(show_ask(&w, "/weir/shares", "p"),
+		"{'limiters': [{'name': 'test', 'self': true, 'demand_bps': 0, 'weight': 0.0}, "
+		"{'name': 'two', 'self': false, 'demand_bps': 8000, 'weight': 2.5}, "
+		"{'name': 'three', 'self': false}], '...': 0}");
+	show_expect(show_ask(&w, "/weir/shares", "q,1"),
+		"{'limiters': [{'name': 'two', 'self': false}, {'name': 'three', "
+		"'self': false}], '...': 0}");
+	close_told(&w);
+}
+
+static void expect_state(struct instance_world *w, const char *expected)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "{'state': '%s', '...': 0}", expected);
+	show_expect(show_ask(w, "/weir/ledger", NULL), text);
+}
+
+/* The worst that is true of a ledger. */
+static void test_ledger_state(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	open_told(&w, GROUP, HELD);
+	told.kept = true;
+	told.commit = (struct commit_view){.directory = "/d",
+		.epoch = 9,
+		.recovering = true,
+		.committing = true,
+		.saved = true,
+		.error = -EBUSY,
+		.counters = {.rounds = 1, .failures = 2, .last_ns = 3500000, .most_ns = 4500000}};
+	told.disputes = (struct ledger_disputes){1, 22, 33};
+	told.recovering = 4;
+	told.uncommitted = true;
+	w.inst.workers[0].counters.expired = 5;
+	w.inst.workers[1].counters.expired = 6;
+	w.inst.renewal.late = 7;
+	show_expect(show_ask(&w, "/weir/ledger", NULL),
+		"{'state': 'failing', 'recovering_policies': 4, 'store': '/d', 'epoch': 9, "
+		"'began_without_memory': true, 'saved': true, 'enforced': false, 'error': "
+		"'another process has it open', 'rounds': 1, 'failures': 2, 'last_round_ms': 3.5, "
+		"'longest_round_ms': 4.5, 'neighbours_of_other_ledgers': 1, "
+		"'messages_of_other_ledgers': 22, 'invalid_statements': 33, 'expired': 11, "
+		"'control_late': 7, '...': 0}");
+	told.commit.error = 0;
+	expect_state(&w, "other_ledger");
+	told.disputes.neighbours = 0;
+	expect_state(&w, "recovering");
+	told.recovering = 0;
+	expect_state(&w, "committing");
+	told.commit.committing = false;
+	expect_state(&w, "committing");
+	told.uncommitted = false;
+	expect_state(&w, "committed");
+	told.kept = false;
+	expect_state(&w, "committed"); /* as it is kept by neighbours alone */
+	told.commit.committing = true;
+	expect_state(&w, "committing");
+	close_told(&w);
+	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
+	expect_state(&w, "none");
+	told.kept = true;
+	expect_state(&w, "committed");
+	close_told(&w);
+}
+
+/* Units of a limit are shown by its time, those of a burst as they are; each under its name. */
+static void test_ledger_policy(void **state)
+{
+	struct instance_world w;
+	json_t *reply;
+
+	(void)state;
+	open_told(&w, GROUP, HELD);
+	told.limit = (struct conserve_view){.share = 60,
+		.balance = -120,
+		.usable = 180,
+		.until_ns = NOW + 1500 * MS_NS,
+		.free = 240,
+		.in_flight = 300,
+		.promised = 360,
+		.inherited = 420,
+		.target = 480};
+	told.edge = (struct conserve_edge_view){.peer = 2,
+		.spare = true,
+		.ledger = {.granted = 60,
+			.received = 70,
+			.in_flight = 120,
+			.locked = 240,
+			.inherited = 300,
+			.known = true,
+			.heard_ns = NOW - 7 * MS_NS}};
+	show_expect(show_ask(&w, "/weir/ledger", "held"),
+		"{'total': '*', 'start': 0, 'next': null, 'edges': '*', 'name': 'held', "
+		"'limit_per_s': 2.0, 'share_per_s': 1.0, 'balance_per_s': -2.0, "
+		"'usable_per_s': 3.0, 'usable_for_ms': 1500, 'free_per_s': 4.0, "
+		"'in_flight_per_s': 5.0, 'promised_per_s': 6.0, 'inherited_per_s': 7.0, "
+		"'target_per_s': 8.0, 'recovering': false, 'burst': null}");
+	reply = show_ask(&w, "/weir/ledger", "held");
+	assert_true(json_array_size(json_object_get(reply, "edges")) > 0);
+	show_expect(json_incref(json_array_get(json_object_get(reply, "edges"), 0)),
+		"{'peer': 'three', 'alive': false, 'in_use': false, 'spare': true, "
+		"'heard_ms_ago': 7, 'granted': 60, 'received': 70, 'in_flight_per_s': 2.0, "
+		"'promised_per_s': 3.0, 'inherited_per_s': 5.0}");
+	json_decref(reply);
+	told.burst_apart = true;
+	told.burst = (struct conserve_view){.share = 1,
+		.usable = 2,
+		.until_ns = UINT64_MAX,
+		.free = 3,
+		.in_flight = 4,
+		.promised = 5,
+		.inherited = 6,
+		.target = 7.9,
+		.recovering = true};
+	told.limit.until_ns = NOW; /* it is over */
+	show_expect(show_ask(&w, "/weir/ledger", "held"),
+		"{'usable_for_ms': 0, 'recovering': false, 'burst': {'limit': 20, 'share': 1, "
+		"'usable': 2, 'usable_for_ms': null, 'free': 3, 'in_flight': 4, 'promised': 5, "
+		"'inherited': 6, 'target': 7, 'recovering': true}, '...': 0}");
+	told.burst.target = -1; /* which nobody has below 0 */
+	show_expect(show_ask(&w, "/weir/ledger", "held"),
+		"{'burst': {'target': 0, '...': 0}, '...': 0}");
+	close_told(&w);
+}
+
+/* What is said of the wall clock, while it is not that by which periods go. */
+static void test_wall_clock(void **state)
+{
+	static const struct {
+		enum time_reason reason;
+		const char *expected;
+	} rows[] = {
+		{TIME_AGREES, ""},
+		{TIME_WAITS, ""},
+		{TIME_BEFORE, "'the wall clock is before what the ledger remembers, and no period "
+			      "turns: -61 s'"},
+		{TIME_STEPPED, "'the wall clock was stepped, and periods and times of day go on by "
+			       "the clock since boot: -61 s'"},
+		{TIME_FOLLOWS, "'the wall clock is not that of most peers, by which periods go: "
+			       "-61 s'"},
+		{TIME_OUTVOTED, "'the wall clock is not that of most peers, and periods go by it "
+				"nevertheless: -61 s'"},
+	};
+	struct instance_world w;
+
+	(void)state;
+	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		told.keeper.reason = rows[i].reason;
+		told.keeper.apart_ns = -(int64_t)(61 * SECOND_NS);
+		expect_alarms(&w, rows[i].expected);
+	}
+	told.keeper.apart_ns = (int64_t)(7 * SECOND_NS);
+	expect_alarms(&w, "'the wall clock is not that of most peers, and periods go by it "
+			  "nevertheless: +7 s'");
+	close_told(&w);
+}
+
+/* What is left of a total that is drawn is what the group has and etcd, but no more than all. */
+static void test_drawn(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	open_told(&w, "", "{'name': 'day', 'allocator': 'quota', 'total': '1GB'}");
+	told.quota = (struct quota_view){.remaining = 400, .spent = 10, .pace = 2000};
+	show_expect(show_ask(&w, "/weir/quota", "day"),
+		"{'total_bytes': 1000000000, 'remaining_bytes': 400, 'global_rate_bps': 16, "
+		"'exhausted_in_s': 200.0, '...': 0}");
+	told.drawn = true; /* but etcd has not told */
+	told.share = (struct budget_share_view){.total = 1000, .left = 500};
+	show_expect(show_ask(&w, "/weir/quota", "day"), "{'total_bytes': 1000000000, '...': 0}");
+	w.config->policies[0].drawn = true;
+	expect_alarms(&w, ""); /* nobody knows */
+	told.share.known = true;
+	show_expect(show_ask(&w, "/weir/quota", "day"),
+		"{'total_bytes': 1000, 'remaining_bytes': 900, 'undrawn_bytes': 500, "
+		"'exhausted_in_s': 450.0, '...': 0}");
+	told.share.left = 601;
+	show_expect(show_ask(&w, "/weir/quota", "day"), "{'remaining_bytes': 1000, '...': 0}");
+	told.quota.remaining = 1400; /* of an earlier total */
+	show_expect(show_ask(&w, "/weir/quota", "day"),
+		"{'remaining_bytes': 1400, 'undrawn_bytes': 601, '...': 0}");
+	told.share.left = 0;
+	told.quota.remaining = 2;
+	expect_alarms(&w, "");
+	told.quota.remaining = 1; /* a thousandth */
+	expect_alarms(&w, "'the total of day is spent'");
+	told.quota.recovering = true;
+	expect_alarms(&w, "");
+	told.quota.recovering = false;
+	told.quota.undated = true;
+	expect_alarms(&w, "");
+	w.config->policies[0].drawn = false;
+	close_told(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_alarms),
+		cmocka_unit_test(test_last_reload),
+		cmocka_unit_test(test_many_messages),
+		cmocka_unit_test(test_reload_asked),
+		cmocka_unit_test(test_change_refused),
+		cmocka_unit_test(test_peers_differ),
+		cmocka_unit_test(test_peers),
+		cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_ledger_state),
+		cmocka_unit_test(test_ledger_policy),
+		cmocka_unit_test(test_wall_clock),
+		cmocka_unit_test(test_drawn),
+	};
+
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+}
