@@ -15,6 +15,7 @@
 #include "packet/fragment.h"
 #include "police/shaped.h"
 #include "distribute.h"
+#include "event.h"
 #include "rx_rings.h"
 #include "policy_txn.h"
 #include "placing.h"
@@ -211,6 +212,198 @@ static void test_measures(void **state)
 			placings_look(inst, placing->due_ns);
 	}
 	instance_world_close(&world.inst);
+}
+
+/* So many packets have been counted as late by so many thousandths of a second. */
+static void add_late(const struct delay_bins *delay, unsigned ms, unsigned n)
+{
+	/* A worker writes to it, and nobody else may: the test is the worker. */
+	struct delay_bins *bins = (struct delay_bins *)(uintptr_t)delay;
+
+	while (n-- > 0)
+		delay_add(bins, delay_unit(tick_hz()), ms * (tick_hz() / 1000));
+}
+
+/* What is told of a delay of so many thousandths. */
+static double told_s(unsigned ms)
+{
+	const unsigned unit = delay_unit(tick_hz());
+
+	return (double)delay_bin_end(delay_bin(ms * (tick_hz() / 1000), unit), unit) /
+	       (double)tick_hz();
+}
+
+/* What packets waited in a round is told of that alone, for each worker by itself. */
+static void test_measures_delays(void **state)
+{
+	static const unsigned waited_ms[][INSTANCE_WORKERS] = {{40, 2}, {5, 30}, {1, 1}};
+	static const unsigned reach_ms[][INSTANCE_WORKERS] = {{20, 1}, {2, 10}, {1, 1}};
+	static const unsigned late_ms[][INSTANCE_WORKERS] = {{9, 4}, {3, 7}, {1, 1}};
+	struct world world;
+	struct instance *inst = &world.inst.inst;
+	struct placing *placing;
+
+	(void)state;
+	open_lane(&world, PLACED);
+	placing = inst->placings->first;
+	for (unsigned w = 0; w < INSTANCE_WORKERS; w++) { /* before the first round */
+		add_late(&worker_shape(&inst->workers[w], placing->slot)->delay, 500, 10);
+		add_late(&placing->workers[w].seat->reach, 500, 10);
+		add_late(&shaper_counts(inst->workers[w].shaper)->lateness, 500, 10);
+	}
+	placings_look(inst, ROUND);
+	for (unsigned round = 0; round < 3; round++) {
+		placing->rings[0].reta->packets[3] += 1000;
+		placing->rings[0].reta->bytes[3] += 1000;
+		for (unsigned w = 0; w < INSTANCE_WORKERS; w++) {
+			inst->workers[w].counters.rx_packets += 1000 + w;
+			add_late(&worker_shape(&inst->workers[w], placing->slot)->delay,
+				waited_ms[round][w], 100);
+			add_late(&worker_shape(&inst->workers[w], placing->slot)->delay, 700, 1);
+			add_late(&placing->workers[w].seat->reach, reach_ms[round][w], 200 + w);
+			add_late(&shaper_counts(inst->workers[w].shaper)->lateness,
+				late_ms[round][w], 50);
+		}
+		while (placing->rebalance.rounds == round)
+			placings_look(inst, placing->due_ns);
+		for (unsigned w = 0; w < INSTANCE_WORKERS; w++) {
+			const struct rebalance_worker *seen = &placing->seen.workers[w];
+
+			assert_int_equal(seen->packets, 101);
+			assert_near(seen->p99, told_s(waited_ms[round][w]), 1e-12);
+			assert_near(seen->added,
+				told_s(reach_ms[round][w]) + told_s(late_ms[round][w]), 1e-12);
+			assert_near(seen->others, 800 / 0.1, 1e-6); /* a byte each */
+		}
+		while (!placing->measures)
+			placings_look(inst, placing->due_ns);
+	}
+	instance_world_close(&world.inst);
+}
+
+/* A worker that misses the objective by its own doing has buckets taken away. */
+static void test_wanted_elsewhere(void **state)
+{
+	struct world world;
+	struct instance *inst = &world.inst.inst;
+	struct placing *placing;
+	unsigned there = 0;
+
+	(void)state;
+	open_lane(&world, PLACED);
+	placing = inst->placings->first;
+	placings_look(inst, ROUND);
+	for (unsigned b = 0; b < RETA_SIZE; b++) {
+		placing->rings[0].reta->packets[b] += 100;
+		placing->rings[0].reta->bytes[b] += 10000;
+	}
+	add_late(&worker_shape(&inst->workers[0], placing->slot)->delay, 400, 2000);
+	add_late(&placing->workers[0].seat->reach, 400, 2000);
+	inst->workers[0].counters.rx_packets += 100 * RETA_SIZE;
+	inst->workers[0].counters.busy_cycles += tick_hz() / 11; /* nearly all of the round */
+	assert_true(steering_is_done(placing->rings[0].steering, placing->slot));
+	assert_int_equal(rte_ring_count(placing->rings[0].steering->asks), 0);
+	placings_look(inst, placing->due_ns);
+	assert_int_equal(placing->rebalance.used, 2);
+	for (unsigned b = 0; b < RETA_SIZE; b++) {
+		assert_int_equal(
+			reta_target_of(&placing->reta_target, b), placing->rebalance.wanted[b]);
+		assert_int_equal(
+			reta_worker(placing->rings[0].reta, b), 0); /* they are yet to move */
+		there += placing->rebalance.wanted[b] == 1;
+	}
+	assert_in_range(there, 1, RETA_SIZE - 1);
+	assert_int_equal(placing_counts(placing).away, there);
+	assert_false(placing->measures);
+	assert_int_equal(rte_ring_count(placing->rings[0].steering->asks), 1);
+	instance_world_close(&world.inst);
+}
+
+/* A policy beyond so many is not placed, and is there nevertheless; the log says so once. */
+static void test_no_room(void **state)
+{
+	struct world world;
+	struct instance *inst = &world.inst.inst;
+	uint64_t first;
+	json_t *said;
+
+	(void)state;
+	open_lane(&world, PLACED_OF("a", "10.0.0.0/24", "") ", " OF("b", "10.0.1.0/24", ""));
+	placing_part.remove(inst, inst->slots.of[0]);
+	assert_null(inst->placings->first);
+	for (unsigned room = 0; room < 2; room++) {
+		inst->placings->room = room;
+		first = events_number();
+		for (unsigned i = 0; i < 2; i++) /* the other one does not ask for any */
+			assert_int_equal(placing_part.prepare(inst, &inst->policies[i],
+						 inst->slots.of[i], inst->clock.hz),
+				0);
+		assert_int_equal(inst->placings->room, 0);
+		assert_int_equal(placing_of(inst, inst->slots.of[0]) != NULL, room);
+		assert_null(placing_of(inst, inst->slots.of[1]));
+		assert_int_equal(events_number() - first, !room);
+		/* And what has to do with those that are placed passes it by. */
+		placing_part.begin(inst, 0);
+		placing_part.change(inst, 0);
+		assert_int_equal(inst->placings->first != NULL, room);
+		assert_true(placing_part.is_done(inst, inst->slots.of[0]));
+		placing_part.leave(inst, inst->slots.of[0]);
+		assert_null(inst->placings->first);
+		if (room)
+			continue;
+		said = events_get(first);
+		assert_string_equal(
+			json_string_value(json_object_get(said, "event")), "policy_not_placed");
+		assert_string_equal(json_string_value(json_object_get(said, "policy")), "a");
+		assert_int_equal(json_integer_value(json_object_get(said, "most")), 1024);
+		json_decref(said);
+	}
+	instance_world_close(&world.inst);
+}
+
+static unsigned count_placings(const struct instance *inst)
+{
+	unsigned n = 0;
+
+	for (const struct placing *p = inst->placings->first; p; p = p->next)
+		n++;
+	return n;
+}
+
+/* One that leaves is looked at no more, whichever it is; and is not done while it moves. */
+static void test_leaves(void **state)
+{
+	(void)state;
+	for (unsigned leaves = 0; leaves < 3; leaves++) {
+		struct world world;
+		struct instance *inst = &world.inst.inst;
+		struct reta_target *reta_target;
+		struct steering *steering;
+		uint32_t slot;
+
+		open_lane(
+			&world, PLACED_OF("a", "10.0.0.0/24", "") ", " PLACED_OF("b", "10.0.1.0/24",
+					"") ", " PLACED_OF("c", "10.0.2.0/24", ""));
+		assert_int_equal(count_placings(inst), 3);
+		slot = inst->slots.of[leaves];
+		steering = placing_of(inst, slot)->rings[0].steering;
+		reta_target = &placing_of(inst, slot)->reta_target;
+		reta_target_set(reta_target, 9, !reta_target_of(reta_target, 9));
+		assert_true(migration_begin(
+			&steering->migration, placing_of(inst, slot)->rings[0].reta));
+		for (unsigned i = 0; i < 3; i++)
+			assert_int_equal(
+				placing_part.is_done(inst, inst->slots.of[i]), i != leaves);
+		placing_part.leave(inst, slot);
+		assert_int_equal(count_placings(inst), 2);
+		for (unsigned i = 0; i < 3; i++)
+			assert_int_equal(
+				steering->entries[inst->slots.of[i]].movable != NULL, i != leaves);
+		for (const struct placing *p = inst->placings->first; p; p = p->next)
+			assert_true(p->slot != slot);
+		assert_int_equal(steering->n_buckets, 3);
+		instance_world_close(&world.inst);
+	}
 }
 
 /* A round of fewer than a thousand packets says nothing, and goes on; but not for ever. */
@@ -465,6 +658,10 @@ int main(void)
 		cmocka_unit_test(test_one_at_a_time),
 		cmocka_unit_test(test_handing),
 		cmocka_unit_test(test_measures),
+		cmocka_unit_test(test_measures_delays),
+		cmocka_unit_test(test_wanted_elsewhere),
+		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_leaves),
 		cmocka_unit_test(test_few_packets),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_retargets),
