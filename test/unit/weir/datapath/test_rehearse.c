@@ -13,6 +13,7 @@
 #include <rte_cycles.h>
 #include <rte_mbuf.h>
 
+#include "base/expiry.h"
 #include "base/prng.h"
 #include "credits.h"
 #include "clock.h"
@@ -26,6 +27,7 @@
 #include "rehearse.h"
 #include "shape_out.h"
 #include "specimen.h"
+#include "worker_own.h"
 #include "store/store.h"
 
 #define PACKETS  10000 /* so that each reason is met */
@@ -546,6 +548,53 @@ static void asked_and_withdrawn(void **state)
 	world_delete(world);
 }
 
+/* What a worker's limits have come to by now is looked at first: they may have ended meanwhile. */
+static void leases_that_ended(void **state)
+{
+	static const struct {
+		bool over, heard_over;
+	} rows[] = {{false, false}, {true, false}, {false, true}, {true, true}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct world *world = world_new(4);
+		struct specimen *s = world->specimen;
+		const struct worker_own *own = (const struct worker_own *)s->own;
+		struct expiry membership = {.span = 3600 * rte_get_tsc_hz()};
+		uint64_t past, ahead;
+		struct worker *w;
+		uint32_t slot;
+
+		world_open(world, 0,
+			"{'name': 'p', 'match': {}, 'limit': '1k/s', 'count': 'packets', "
+			"'burst': 100, 'guarantee': 'conserved'}");
+		w = &world->w.inst.workers[1];
+		slot = world->w.inst.slots.of[0];
+		ahead = rte_get_tsc_cycles() + membership.span / 2;
+		past = rte_get_tsc_cycles() - 1000;
+		expiry_init(&w->expiry, rows[i].over ? past : ahead, membership.span);
+		membership.until = rows[i].heard_over ? past : ahead;
+		w->membership = &membership;
+		w->ending[slot] = 51; /* a fifth of it */
+		w->counters.expired = 0;
+		memset(s->frame, 0, 64);
+		s->len = 64;
+		s->path = 0;
+		specimen_ask(w, s);
+		specimen_take(w);
+		assert_true(specimen_is_taken(s));
+		assert_int_equal(s->slot, slot);
+		assert_int_equal(own->ended, rows[i].over ? past : 0);
+		assert_int_equal(own->unheard, rows[i].heard_over ? past : 0);
+		assert_int_equal(s->ending, rows[i].over ? 0 : 51);
+		assert_int_equal(w->counters.expired, rows[i].over);
+		w->membership = NULL;
+		expiry_init(&w->expiry, 0, UINT64_MAX);
+		world_close(world);
+		world_delete(world);
+	}
+}
+
 static int start(void **state)
 {
 	int ret = instance_world_start(state);
@@ -568,6 +617,7 @@ int main(void)
 		cmocka_unit_test(random_packets),
 		cmocka_unit_test(crowds),
 		cmocka_unit_test(asked_and_withdrawn),
+		cmocka_unit_test(leases_that_ended),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);

@@ -406,6 +406,111 @@ static void test_leaves(void **state)
 	}
 }
 
+#define SHOWN 8
+
+/* Frames as net_null's, the last of them of another sender. */
+static void new_frames(const struct world *world, struct rte_mbuf *mbufs[SHOWN])
+{
+	struct rte_mempool *pool = world->inst.inst.ports[0].pool;
+
+	assert_int_equal(rte_pktmbuf_alloc_bulk(pool, mbufs, SHOWN), 0);
+	for (unsigned i = 0; i < SHOWN; i++) {
+		char *frame = rte_pktmbuf_append(mbufs[i], (uint16_t)(64 + i));
+
+		memset(frame, 0, 64 + i);
+		frame[11] = i + 1 == SHOWN ? 5 : 0;
+	}
+}
+
+/*
+ * Packets of a bucket that moves are kept back, in order, until there is no room; then they are
+ * lost. Those of others go where they went.
+ */
+static void test_kept_while_there_is_room(void **state)
+{
+	struct world world;
+	struct instance *inst = &world.inst.inst;
+	struct worker *owner;
+	uint8_t targets[BURST], moving = 0, stays = 0;
+	uint16_t counts[INSTANCE_WORKERS + 1] = {0}, lost = 0;
+	struct rte_mbuf *mbufs[SHOWN];
+	struct steering *steering;
+	struct placing *placing;
+	struct reta *reta;
+	unsigned free;
+
+	(void)state;
+	open_lane(&world, PLACED);
+	owner = &inst->workers[0];
+	placing = inst->placings->first;
+	reta = placing->rings[0].reta;
+	steering = placing->rings[0].steering;
+	new_frames(&world, mbufs);
+	steering_show(steering, owner, &owner->paths[0], mbufs, SHOWN, targets, counts, &lost);
+	assert_int_equal(counts[0], SHOWN);
+	for (unsigned b = 0; b < RETA_SIZE; b++) {
+		moving = reta->packets[b] == SHOWN - 1 ? (uint8_t)b : moving;
+		stays = reta->packets[b] == 1 ? (uint8_t)b : stays;
+	}
+	assert_true(moving != stays);
+	assert_int_equal(reta->bytes[moving], 64 * 7 + 6 * 7 / 2);
+	assert_int_equal(reta->bytes[stays], 71);
+	reta_set(reta, moving, 1);
+	assert_true(migration_begin(&steering->migration, reta));
+	steering->migration.kept = MIGRATION_KEEPS - 3; /* of others, which this is not about */
+	memset(counts, 0, sizeof(counts));
+	free = rte_mempool_avail_count(inst->ports[0].pool);
+	steering_show(steering, owner, &owner->paths[0], mbufs, SHOWN, targets, counts, &lost);
+	assert_int_equal(steering->migration.kept, MIGRATION_KEEPS);
+	assert_int_equal(lost, 4);
+	assert_int_equal(owner->counters.dropped[DROP_RING_FULL], 4);
+	assert_int_equal(rte_mempool_avail_count(inst->ports[0].pool), free + 4);
+	assert_int_equal(counts[0], 1);
+	assert_int_equal(counts[1], 0);
+	assert_int_equal(counts[INSTANCE_WORKERS], SHOWN - 1);
+	for (unsigned i = 0; i < SHOWN; i++)
+		assert_int_equal(targets[i], i + 1 == SHOWN ? 0 : INSTANCE_WORKERS);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_ptr_equal(steering->migration.packets[MIGRATION_KEEPS - 3 + i], mbufs[i]);
+		assert_int_equal(steering->migration.buckets[MIGRATION_KEEPS - 3 + i], moving);
+	}
+	assert_int_equal(reta->packets[moving], 2 * (SHOWN - 1)); /* lost or not, it came */
+	rte_pktmbuf_free_bulk(mbufs, 3);
+	rte_pktmbuf_free(mbufs[SHOWN - 1]);
+	steering->migration.kept = 0;
+	instance_world_close(&world.inst);
+}
+
+/* What is of no placed policy goes by the hash of its flow, and counts in no bucket. */
+static void test_not_placed(void **state)
+{
+	struct world world;
+	struct instance *inst = &world.inst.inst;
+	struct worker *owner;
+	uint16_t counts[INSTANCE_WORKERS + 1] = {0}, lost = 0;
+	struct rte_mbuf *mbufs[SHOWN];
+	uint8_t targets[BURST];
+	unsigned worker;
+
+	(void)state;
+	open_lane(&world, PLACED_OF("a", "10.0.0.0/24", ""));
+	owner = &inst->workers[0];
+	new_frames(&world, mbufs);
+	worker = rx_rings_worker_of(owner->paths[0].rings, mbufs[0], owner->paths[0].rx_hash);
+	steering_show(inst->placings->first->rings[0].steering, &inst->workers[0], &owner->paths[0],
+		mbufs, SHOWN, targets, counts, &lost);
+	assert_int_equal(lost, 0);
+	for (unsigned i = 0; i < SHOWN; i++)
+		assert_int_equal(targets[i], rx_rings_worker_of(owner->paths[0].rings, mbufs[i],
+						     owner->paths[0].rx_hash));
+	assert_in_range(counts[worker], 1, SHOWN);
+	assert_int_equal(counts[0] + counts[1], SHOWN);
+	for (unsigned b = 0; b < RETA_SIZE; b++)
+		assert_int_equal(inst->placings->first->rings[0].reta->packets[b], 0);
+	rte_pktmbuf_free_bulk(mbufs, SHOWN);
+	instance_world_close(&world.inst);
+}
+
 /* A round of fewer than a thousand packets says nothing, and goes on; but not for ever. */
 static void test_few_packets(void **state)
 {
@@ -662,6 +767,8 @@ int main(void)
 		cmocka_unit_test(test_wanted_elsewhere),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_leaves),
+		cmocka_unit_test(test_kept_while_there_is_room),
+		cmocka_unit_test(test_not_placed),
 		cmocka_unit_test(test_few_packets),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_retargets),
