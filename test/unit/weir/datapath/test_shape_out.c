@@ -8,16 +8,20 @@
 #include "instance_world.h"
 
 #include <pthread.h>
+#include <string.h>
 #include <time.h>
 
 #include <rte_ethdev.h>
+#include <rte_ip.h>
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
 #include "clock.h"
 #include "distribute.h"
 #include "rx_rings.h"
+#include "police/shaped.h"
 #include "shape/shape.h"
+#include "shape_in.h"
 #include "shape_out.h"
 #include "tick.h"
 #include "tx.h"
@@ -429,6 +433,153 @@ static void test_land(void **state)
 	close_wire(&w);
 }
 
+#define MARKED_BYTES 60
+#define ECT          2 /* may be marked */
+#define CE           3 /* is */
+
+/* A packet that waits, and what is to become of it. */
+struct departing {
+	uint8_t ecn, flags;
+	bool shared, clone; /* others have it, too, or have its bytes */
+	bool leaves, marked;
+	enum drop_reason why;
+};
+
+static const struct departing departing[] = {
+	{.ecn = ECT, .leaves = true},
+	{.ecn = ECT, .flags = SHAPE_MARK, .leaves = true, .marked = true},
+	{.flags = SHAPE_MARK, .why = DROP_CODEL},
+	{.ecn = ECT, .flags = SHAPE_MARK, .shared = true, .why = DROP_CODEL},
+	{.ecn = ECT, .flags = SHAPE_MARK, .clone = true, .why = DROP_CODEL},
+	{.ecn = CE, .flags = SHAPE_MARK, .leaves = true, .marked = true},
+	{.ecn = ECT, .flags = SHAPE_DROP, .why = DROP_CODEL},
+	{.ecn = ECT, .flags = SHAPE_DROP | SHAPE_DELAY_EXCEEDED, .why = DROP_DELAY_EXCEEDED},
+	{.ecn = 1, .flags = SHAPE_MARK, .leaves = true, .marked = true},
+	{.leaves = true},
+};
+
+#define N_DEPARTING (sizeof(departing) / sizeof(*departing))
+
+static uint8_t left_ecn[N_DEPARTING]; /* by the number in a frame; UINT8_MAX: it has not left */
+
+static uint16_t note_ecn(
+	uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n, void *context)
+{
+	(void)port;
+	(void)queue;
+	(void)context;
+	for (uint16_t i = 0; i < n; i++) {
+		const uint8_t *frame = rte_pktmbuf_mtod(mbufs[i], const uint8_t *);
+
+		if (frame[19] >= N_DEPARTING)
+			continue;
+		left_ecn[frame[19]] = frame[15] & 3;
+		assert_int_equal(rte_ipv4_cksum((const struct rte_ipv4_hdr *)(frame + 14)), 0);
+	}
+	return n;
+}
+
+/* A frame of IPv4 with that number. */
+static struct rte_mbuf *numbered_frame(struct instance_world *w, uint8_t number, uint8_t ecn)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(w->inst.ports[0].pool);
+	static const uint8_t headers[] = {0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 8, 0, /* Ethernet */
+		0x45, 0, 0, MARKED_BYTES - 14, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2};
+	uint16_t sum;
+	uint8_t *frame;
+
+	assert_non_null(m);
+	frame = (uint8_t *)rte_pktmbuf_append(m, MARKED_BYTES);
+	memset(frame, 0, MARKED_BYTES);
+	memcpy(frame, headers, sizeof(headers));
+	frame[15] = ecn;
+	frame[19] = number;
+	sum = rte_ipv4_cksum((const struct rte_ipv4_hdr *)(frame + 14));
+	memcpy(frame + 24, &sum, sizeof(sum));
+	return m;
+}
+
+static enum shape_verdict arrive(struct worker *w, uint32_t slot, struct rte_mbuf *m)
+{
+	return shape_in_arrive(w, &w->policies[slot],
+		&(struct held){.m = m, .slot = slot, .cost = 46, .ecn = true}, tick_now());
+}
+
+/* CoDel's marks are made in bytes that are ours alone; what cannot be marked is dropped. */
+static void test_codel_marks(void **state)
+{
+	struct rte_mbuf *mbufs[N_DEPARTING], *others[N_DEPARTING] = {NULL};
+	const struct rte_eth_rxtx_callback *callback;
+	unsigned passed = 0, leaves = 0, marked = 0, codel = 0, exceeded = 0;
+	const struct policy_shape *shape;
+	struct delay_sum delays = {{0}};
+	struct instance_world w;
+	struct worker *worker;
+	uint64_t sent;
+	uint32_t slot;
+
+	(void)state;
+	open_wire(&w, "8kbit/s");
+	w.pieces--; /* one callback */
+	worker = &w.inst.workers[0];
+	slot = w.inst.slots.of[0];
+	shape = worker_shape(worker, slot);
+	memset(left_ecn, UINT8_MAX, sizeof(left_ecn));
+	callback = rte_eth_add_tx_callback(
+		worker->paths[0].tx_port, worker->paths[0].queue, note_ecn, NULL);
+	assert_non_null(callback);
+	for (;; passed++) { /* until nothing passes at once any more */
+		struct rte_mbuf *filler = numbered_frame(&w, N_DEPARTING, 0);
+
+		if (arrive(worker, slot, filler) == SHAPE_WAITS)
+			break;
+		rte_pktmbuf_free(filler);
+	}
+	for (uint8_t i = 0; i < N_DEPARTING; i++) {
+		const struct departing *row = &departing[i];
+
+		mbufs[i] = numbered_frame(&w, i, row->ecn);
+		if (row->clone) {
+			others[i] = mbufs[i];
+			mbufs[i] = rte_pktmbuf_clone(others[i], w.inst.ports[0].pool);
+			assert_non_null(mbufs[i]);
+		} else if (row->shared) {
+			others[i] = mbufs[i];
+			rte_mbuf_refcnt_update(mbufs[i], 1);
+		}
+		assert_int_equal(arrive(worker, slot, mbufs[i]), SHAPE_WAITS);
+		shape_in_of(mbufs[i])->flags |= row->flags;
+		leaves += row->leaves;
+		marked += row->marked;
+		codel += !row->leaves && row->why == DROP_CODEL;
+		exceeded += !row->leaves && row->why == DROP_DELAY_EXCEEDED;
+	}
+	sent = worker->counters.tx_packets;
+	shape_out_all(worker);
+	for (unsigned i = 0; i < N_DEPARTING; i++) {
+		const struct departing *row = &departing[i];
+
+		assert_int_equal(left_ecn[i], !row->leaves  ? UINT8_MAX
+					      : row->marked ? CE
+							    : row->ecn);
+	}
+	assert_int_equal(worker->counters.tx_packets - sent, leaves + 1);
+	assert_int_equal(worker->counters.dropped[DROP_CODEL], codel);
+	assert_int_equal(worker->counters.dropped[DROP_DELAY_EXCEEDED], exceeded);
+	assert_int_equal(instance_world_totals(&w, 0).dropped_packets, codel + exceeded);
+	assert_int_equal(instance_world_totals(&w, 0).dropped_bytes, 46 * (codel + exceeded));
+	assert_int_equal(shape->marked, marked);
+	delay_fold(&delays, &shape->delay);
+	assert_int_equal(delay_count(&delays), passed + leaves + 1);
+	for (unsigned i = 0; i < N_DEPARTING; i++)
+		rte_pktmbuf_free(others[i]);
+	assert_int_equal(engine_waiting(&w.inst.engine, slot).packets, 0);
+	assert_int_equal(rte_eth_remove_tx_callback(
+				 worker->paths[0].tx_port, worker->paths[0].queue, callback),
+		0);
+	instance_world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -437,6 +588,7 @@ int main(void)
 		cmocka_unit_test(test_no_cpu),
 		cmocka_unit_test(test_takes_turns),
 		cmocka_unit_test(test_land),
+		cmocka_unit_test(test_codel_marks),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
