@@ -19,6 +19,9 @@
 #include "idle.h"
 #include "limit_ring.h"
 #include "packet/fragment.h"
+#include "police/extended.h"
+#include "policy/trial.h"
+#include "shape/shape.h"
 #include "tap.h"
 #include "worker_own.h"
 #include "tick.h"
@@ -444,6 +447,36 @@ static void test_own_secrets(void **state)
 	}
 }
 
+/* What all policies take beside their lines, and their trials; and what waits. */
+static void test_bytes(void **state)
+{
+#define TABLE(name, vlan, sources, more)                                         \
+	"{'name': '" name "', 'match': {'vlan': " vlan "}, 'limit': '1Gbit/s', " \
+	"'per': 'src', 'sources': " sources more "}"
+	const struct policy *policies;
+	struct instance_world w;
+	struct policy trial;
+	size_t sum;
+
+	(void)state;
+	instance_world_open(&w,
+		TABLE("a", "1", "1024", "") ", " TABLE("b", "2", "4096",
+			", 'trial': {'limit': '1Mbit/s'}") ", "
+							   "{'name': 'c', 'match': {'vlan': 3}, 'limit': '1Mbit/s'}");
+	policies = w.inst.policies;
+	assert_int_equal(worker_bytes(policies, 0, 1000), shaper_bytes(1000));
+	assert_int_equal(worker_bytes(policies, 0, 4000), shaper_bytes(4000));
+	sum = shaper_bytes(1000) + policy_extended_bytes(&policies[0]);
+	assert_int_equal(worker_bytes(policies, 1, 1000), sum);
+	trial = policy_trial(&policies[1]);
+	assert_true(policy_extended_bytes(&trial) > policy_extended_bytes(&policies[0]));
+	sum += policy_extended_bytes(&policies[1]) + policy_extended_bytes(&trial);
+	assert_int_equal(worker_bytes(policies, 2, 1000), sum);
+	assert_int_equal(
+		worker_bytes(policies, 3, 1000), sum); /* a plain one has all in its line */
+	instance_world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -456,6 +489,7 @@ int main(void)
 		cmocka_unit_test(test_told_asleep),
 		cmocka_unit_test(test_fragments),
 		cmocka_unit_test(test_own_secrets),
+		cmocka_unit_test(test_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);

@@ -38,7 +38,7 @@ struct world {
 	char directory[64], store[80], more[128];
 };
 
-static struct world *world_new(void)
+static struct world *world_of(const char *policies)
 {
 	struct world *world = test_calloc(1, sizeof(*world));
 
@@ -47,8 +47,13 @@ static struct world *world_new(void)
 	snprintf(world->store, sizeof(world->store), "%s/store", world->directory);
 	snprintf(world->more, sizeof(world->more), "'ledger': {'store': '%s'}, ", world->store);
 	assert_int_equal(store_create(world->store, (struct store_identity){0, 1}), 0);
-	instance_world_open_more(&world->w, world->more, DAILY);
+	instance_world_open_more(&world->w, world->more, policies);
 	return world;
+}
+
+static struct world *world_new(void)
+{
+	return world_of(DAILY);
 }
 
 static void world_free(struct world *world)
@@ -186,12 +191,154 @@ static void test_ready(void **state)
 	world_free(world);
 }
 
+/* A total, of packets that nobody sends. */
+#define IDLE(name, vlan)                                                                    \
+	"{'name': '" name "', 'match': {'vlan': " vlan "}, 'allocator': 'quota', 'total': " \
+	"'1GB', 'period': '24h'}"
+#define THREE IDLE("a", "11") ", " IDLE("b", "12") ", " IDLE("c", "13")
+
+/* Until each of them has something to give; it does not go down, as nobody takes it. */
+static void fill_all(struct world *world)
+{
+	const struct instance *inst = &world->w.inst;
+	uint64_t end = control_now() + 20 * SECOND;
+	unsigned filled;
+
+	do {
+		turn_prepaid_instance(world);
+		filled = 0;
+		for (unsigned i = 0; i < inst->n_policies; i++)
+			filled += !inst->policies[i].allocator->counts_units ||
+				  credits_held(inst, inst->slots.of[i]) > 0;
+		assert_true(control_now() < end);
+	} while (filled < inst->n_policies);
+}
+
+/*
+ * One of several totals goes, whichever it is: its units go back, those of the others stay, and
+ * these are looked after from then on, too.
+ */
+static void test_one_leaves(void **state)
+{
+	static const char *const rest[] = {IDLE("b", "12") ", " IDLE("c", "13"),
+		IDLE("a", "11") ", " IDLE("c", "13"), IDLE("a", "11") ", " IDLE("b", "12")};
+
+	(void)state;
+	for (unsigned leaves = 0; leaves < 3; leaves++) {
+		struct world *world = world_of(THREE);
+		struct instance *inst = &world->w.inst;
+		uint64_t held[3];
+		struct policy_txn *x;
+		uint32_t slots[3];
+
+		fill_all(world);
+		for (unsigned i = 0; i < 3; i++) {
+			slots[i] = inst->slots.of[i];
+			held[i] = credits_held(inst, slots[i]);
+			assert_non_null(credits_told(inst, slots[i]));
+		}
+		instance_world_write(&world->w, rest[leaves]);
+		assert_int_equal(
+			policy_txn_prepare(inst, world->w.file, inst->clock.hz, stderr, &x), 0);
+		assert_int_equal(policy_txn_commit(x), 0);
+		for (unsigned i = 0; i < 3; i++)
+			assert_int_equal(credits_held(inst, slots[i]), i == leaves ? 0 : held[i]);
+		/* It is still in the list, and is passed by. */
+		inst->credits->next_ns = 0;
+		credits_look(inst, control_now());
+		credits_retry(inst);
+		assert_int_equal(credits_held(inst, slots[leaves]), 0);
+		while (!policy_txn_finish(x))
+			instance_world_turn_all(&world->w);
+		policy_txn_free(x);
+		assert_null(credits_told(inst, slots[leaves]));
+		credits_give_back(inst);
+		for (unsigned i = 0; i < 2; i++) {
+			assert_int_equal(credits_held(inst, inst->slots.of[i]), 0);
+			assert_int_equal(
+				budget_view(limiter_budget(inst->limiter), i, control_now())
+					.prepaid,
+				0);
+		}
+		fill_all(world);
+		world_free(world);
+	}
+}
+
+/* A policy that moves takes its credit along, and what workers held comes back. */
+static void test_moves(void **state)
+{
+	static const char elsewhere[] =
+		"{'name': 'day', 'match': {'direction': 'a-to-b'}, 'allocator': 'quota', "
+		"'total': '1GB', 'period': '24h', 'accounting': 'l2'}";
+	struct world *world = world_new();
+	struct instance *inst = &world->w.inst;
+	uint64_t held, passed;
+	struct policy_txn *x;
+	uint32_t from;
+
+	(void)state;
+	turn_until_filled(world);
+	for (unsigned i = 0; i < 50; i++)
+		turn_prepaid_instance(world);
+	from = inst->slots.of[0];
+	passed = passed_bytes_total(world);
+	held = credits_held(inst, from);
+	assert_true(held > 0);
+	instance_world_write(&world->w, elsewhere);
+	assert_int_equal(policy_txn_prepare(inst, world->w.file, inst->clock.hz, stderr, &x), 0);
+	assert_int_equal(policy_txn_commit(x), 0);
+	assert_int_not_equal(inst->slots.of[0], from);
+	assert_int_equal(credits_held(inst, inst->slots.of[0]), held);
+	assert_int_equal(credits_held(inst, from), 0);
+	while (!policy_txn_finish(x))
+		instance_world_turn_all(&world->w);
+	policy_txn_free(x);
+	assert_null(credits_told(inst, from));
+	assert_non_null(credits_told(inst, inst->slots.of[0]));
+	for (unsigned i = 0; i < 50; i++)
+		turn_prepaid_instance(world);
+	assert_true(passed_bytes_total(world) > passed);
+	credits_give_back(inst);
+	assert_int_equal(first_budget_view(inst).prepaid, 0);
+	assert_int_equal(first_budget_view(inst).spent, passed_bytes_total(world));
+	world_free(world);
+}
+
+/* What is known of a policy's total; of one without nothing is. */
+static void test_budget_of(void **state)
+{
+	struct world *world = world_of(IDLE("a", "11") ", " SOFT ", " IDLE("c", "13"));
+	const struct instance *inst = &world->w.inst;
+	static const struct quota_view none;
+	struct quota_view view, expected;
+
+	(void)state;
+	fill_all(world);
+	for (unsigned i = 0; i < 3; i += 2) {
+		view = none;
+		expected = budget_view(limiter_budget(inst->limiter), i / 2, control_now());
+		assert_true(instance_budget(inst, i, &view));
+		assert_true(
+			view.prepaid > 0 && view.prepaid == credits_held(inst, inst->slots.of[i]));
+		assert_int_equal(view.period, expected.period);
+		assert_int_equal(view.balance, expected.balance);
+	}
+	assert_false(instance_budget(inst, 1, &view));
+	assert_null(credits_told(inst, inst->slots.of[1]));
+	assert_int_equal(credits_held(inst, inst->slots.of[1]), 0);
+	world_free(world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ready),
 		cmocka_unit_test(test_credit_follows),
 		cmocka_unit_test(test_there_and_back),
+		cmocka_unit_test(test_one_leaves),
+		cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_budget_of),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
