@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Until when workers' conserved limits hold, and those of the kernel's CPUs: when a lease ends is
+ * the test's word, and no worker has a turn but for its.
+ */
+#include "instance_world.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/expiry.h"
+#include "base/time.h"
+#include "clock.h"
+#include "event.h"
+#include "kernel_lines.h"
+#include "publish.h"
+#include "renewal.h"
+#include "store/store.h"
+#include "tick.h"
+
+#define NOW   (100 * SECOND_NS)
+#define LEASE (3600 * SECOND_NS) /* longer than any test takes */
+
+#define POLICIES                                                                     \
+	"{'name': 'soft', 'match': {'vlan': 9}, 'limit': '8Mbit/s'}, {'name': 'a', " \
+	"'match': {'vlan': 7}, 'limit': '8Mbit/s', 'guarantee': 'conserved'}, "      \
+	"{'name': 'b', 'match': {'vlan': 8}, 'limit': '8Mbit/s', 'guarantee': 'conserved'}"
+
+static struct expiry kernel;
+static bool has_kernel;
+static uint64_t lease_ends;
+
+/* The linker puts these in the place of the real ones. */
+uint64_t __wrap_control_now(void);
+uint64_t __wrap_control_now(void)
+{
+	return NOW;
+}
+
+struct expiry *__wrap_kernel_lines_lease(const struct instance *inst);
+struct expiry *__wrap_kernel_lines_lease(const struct instance *inst)
+{
+	(void)inst;
+	return has_kernel ? &kernel : NULL;
+}
+
+uint64_t __wrap_limiter_lease_ends(const struct limiter *limiter);
+uint64_t __wrap_limiter_lease_ends(const struct limiter *limiter)
+{
+	(void)limiter;
+	return lease_ends;
+}
+
+struct world {
+	struct instance_world w;
+	struct instance *inst;
+	char directory[32], more[96];
+};
+
+static uint64_t ticks_of(const struct world *world, uint64_t ns)
+{
+	return (uint64_t)((unsigned __int128)ns * world->inst->clock.hz / SECOND_NS);
+}
+
+/* All that there is to tell has been told, and taken. */
+static void tell_all(struct world *world)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		publish_rest(world->inst);
+		instance_world_turn_all(&world->w);
+	}
+	assert_true(dirty_is_empty(&world->inst->dirty));
+}
+
+static void open_world(struct world *world)
+{
+	char store[48];
+
+	memset(&kernel, 0, sizeof(kernel));
+	has_kernel = true;
+	lease_ends = NOW + 10 * LEASE;
+	strcpy(world->directory, "/tmp/weir-renewal-XXXXXX");
+	assert_non_null(mkdtemp(world->directory));
+	snprintf(store, sizeof(store), "%s/store", world->directory);
+	snprintf(world->more, sizeof(world->more), "'ledger': {'store': '%s'}, ", store);
+	assert_int_equal(store_create(store, (struct store_identity){0, 1}), 0);
+	instance_world_open_more(&world->w, world->more, POLICIES);
+	world->inst = &world->w.inst;
+	world->w.config->ledger.lease_ns = LEASE;
+	renewal_start(world->inst);
+	tell_all(world);
+}
+
+static void close_world(struct world *world)
+{
+	char command[64];
+
+	has_kernel = false;
+	instance_world_close(&world->w);
+	snprintf(command, sizeof(command), "rm -r %s", world->directory);
+	assert_int_equal(system(command), 0);
+}
+
+/* A lease from now on, for all; nothing ends where there is none, or no store. */
+static void test_start(void **state)
+{
+	struct world world;
+	struct ledger_config *ledger;
+	struct renewal *renewal;
+	uint64_t before, after;
+
+	(void)state;
+	open_world(&world);
+	renewal = &world.inst->renewal;
+	ledger = &world.w.config->ledger;
+	for (unsigned k = 0; k < 2; k++) {
+		has_kernel = k;
+		renewal->late = renewal->said = 3;
+		before = tick_now();
+		renewal_start(world.inst);
+		after = tick_now();
+		assert_int_equal(renewal->span, 2 * ticks_of(&world, LEASE));
+		assert_in_range(renewal->until - ticks_of(&world, LEASE), before, after);
+		assert_int_equal(renewal->late + renewal->said, 0);
+		for (unsigned w = 0; w < INSTANCE_WORKERS; w++) {
+			assert_int_equal(world.inst->workers[w].expiry.until, renewal->until);
+			assert_int_equal(world.inst->workers[w].expiry.span, renewal->span);
+		}
+	}
+	assert_int_equal(kernel.until, renewal->until);
+	assert_int_equal(kernel.span, renewal->span);
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t until = world.inst->workers[1].expiry.until;
+		char first = ledger->store[0];
+
+		ledger->lease_ns = i ? LEASE : 0;
+		ledger->store[0] = i ? '\0' : first;
+		renewal_start(world.inst);
+		ledger->store[0] = first;
+		assert_int_equal(renewal->span, 0);
+		assert_int_equal(renewal->until, 0);
+		assert_int_equal(kernel.until, 0);
+		assert_true(kernel.span == UINT64_MAX);
+		kernel.until = 17;
+		renewal_run(world.inst); /* and nothing is done about it */
+		renewal_shorten(world.inst);
+		assert_int_equal(kernel.until, 17);
+		assert_int_equal(world.inst->workers[1].expiry.until, until);
+		assert_false(renewal_waits(world.inst));
+	}
+	close_world(&world);
+}
+
+/* No limit holds longer than the first that ends; one whose end was seen is not touched. */
+static void test_shorten(void **state)
+{
+	static const uint64_t left_ns[] = {10 * LEASE, LEASE / 3, 1000, 0};
+	static const uint64_t holds_ns[] = {LEASE - LEASE / 1000, LEASE / 3 - LEASE / 3000, 999, 0};
+	struct world world;
+	struct expiry *expiry;
+	uint64_t before, after;
+
+	(void)state;
+	open_world(&world);
+	for (size_t i = 0; i < sizeof(left_ns) / sizeof(*left_ns); i++) {
+		renewal_start(world.inst);
+		lease_ends = NOW + left_ns[i];
+		expiry = &world.inst->workers[0].expiry;
+		before = tick_now();
+		renewal_shorten(world.inst);
+		after = tick_now();
+		assert_in_range(expiry->until - ticks_of(&world, holds_ns[i]), before, after);
+		assert_int_equal(world.inst->workers[1].expiry.until, expiry->until);
+		assert_int_equal(kernel.until, expiry->until);
+		lease_ends = NOW + LEASE / 2;
+		before = expiry->until;
+		expiry = &world.inst->workers[1].expiry;
+		expiry->until = 0;
+		renewal_shorten(world.inst);
+		assert_int_equal(expiry->until, 0);
+		if (left_ns[i] < LEASE / 2)
+			assert_int_equal(world.inst->workers[0].expiry.until, before);
+		else
+			assert_true(world.inst->workers[0].expiry.until < before);
+	}
+	lease_ends = NOW - 1; /* it is over already */
+	before = tick_now();
+	renewal_start(world.inst);
+	renewal_shorten(world.inst);
+	assert_in_range(kernel.until, before, tick_now());
+	close_world(&world);
+}
+
+/* Limits hold until the first of all ends, for who has taken all that he was told. */
+static void test_renews(void **state)
+{
+	struct world world;
+	struct renewal *renewal;
+	struct expiry *first, *second;
+	uint64_t before, after, ahead;
+
+	(void)state;
+	open_world(&world);
+	renewal = &world.inst->renewal;
+	first = &world.inst->workers[0].expiry;
+	second = &world.inst->workers[1].expiry;
+	ahead = tick_now() + ticks_of(&world, LEASE / 6);
+	renewal->until = 0;
+	first->until = second->until = kernel.until = ahead;
+	before = tick_now();
+	renewal_run(world.inst);
+	after = tick_now();
+	assert_in_range(first->until - ticks_of(&world, LEASE - LEASE / 1000), before, after);
+	assert_int_equal(second->until, first->until);
+	assert_int_equal(kernel.until, first->until);
+	assert_int_equal(renewal->until, first->until);
+	assert_int_equal(renewal->late, 0);
+	/* While something is to be told, only what ends sooner is. */
+	dirty_mark(&world.inst->dirty, world.inst->slots.of[0]);
+	first->until = second->until = kernel.until = ahead;
+	renewal->until = 0;
+	renewal_run(world.inst);
+	assert_int_equal(first->until, ahead);
+	assert_int_equal(second->until, ahead);
+	assert_int_equal(kernel.until, ahead);
+	assert_int_equal(renewal->until, ahead);
+	first->until = ahead + ticks_of(&world, LEASE);
+	renewal_run(world.inst);
+	assert_true(first->until < ahead + ticks_of(&world, LEASE));
+	assert_true(first->until > ahead);
+	/* What a worker has yet to see to be over is its own. */
+	tell_all(&world);
+	renewal_start(world.inst);
+	first->until = tick_now() - 1;
+	before = first->until;
+	renewal_run(world.inst);
+	assert_int_equal(first->until, before);
+	assert_int_equal(renewal->said, 0);
+	close_world(&world);
+}
+
+static void expect_event(
+	uint64_t number, const char *name, const char *field, uint64_t least, uint64_t most)
+{
+	json_t *said = events_get(number);
+
+	assert_string_equal(json_string_value(json_object_get(said, "event")), name);
+	assert_in_range(json_integer_value(json_object_get(said, field)), least, most);
+	json_decref(said);
+}
+
+/* One that has seen the end is told all again, and said to have once. */
+static void test_worker_ended(void **state)
+{
+	struct world world;
+	struct renewal *renewal;
+	struct expiry *second;
+	uint64_t first;
+
+	(void)state;
+	open_world(&world);
+	renewal = &world.inst->renewal;
+	second = &world.inst->workers[1].expiry;
+	world.inst->workers[0].cpu = 5;
+	world.inst->workers[1].cpu = 6;
+	second->until = 0;
+	dirty_mark(&world.inst->dirty, world.inst->slots.of[0]);
+	first = events_number();
+	assert_true(renewal_waits(world.inst));
+	for (unsigned i = 0; i < 2; i++) { /* there is something that it has yet to be told */
+		renewal_run(world.inst);
+		assert_int_equal(second->until, 0);
+		assert_int_equal(renewal->said, 2);
+		assert_int_equal(events_number() - first, 1);
+	}
+	expect_event(first, "limits_ended", "cpu", 6, 6);
+	dirty_clear(&world.inst->dirty, world.inst->slots.of[0]);
+	first = events_number();
+	renewal_run(world.inst);
+	assert_true(second->until > tick_now());
+	assert_int_equal(renewal->said, 0);
+	assert_int_equal(events_number() - first, 1);
+	expect_event(first, "limits_renewed", "cpu", 6, 6);
+	assert_int_equal(world.inst->dirty.n, 2); /* those that are conserved */
+	assert_false(renewal_waits(world.inst));
+	publish_rest(world.inst);
+	assert_true(renewal_waits(world.inst)); /* until it takes them */
+	tell_all(&world);
+	assert_false(renewal_waits(world.inst));
+	close_world(&world);
+}
+
+/* Control that comes too late says so, and since when shared buckets have gone by the rest. */
+static void test_late(void **state)
+{
+	struct world world;
+	struct renewal *renewal;
+	struct engine_slot *slots;
+	uint64_t first, until;
+	unsigned a, b;
+
+	(void)state;
+	open_world(&world);
+	renewal = &world.inst->renewal;
+	slots = world.inst->engine.slots;
+	assert_non_null(world.inst->engine.shared_buckets);
+	a = world.inst->slots.of[1];
+	b = world.inst->slots.of[2];
+	first = events_number();
+	until = tick_now() - ticks_of(&world, 72000 * SECOND_NS);
+	renewal->until = until;
+	slots[a].ending = 10;
+	slots[a].ended = 0;
+	slots[b].ending = 10;
+	slots[b].ended = 77;
+	renewal_run(world.inst);
+	assert_int_equal(renewal->late, 1);
+	assert_int_equal(slots[a].ended, until);
+	assert_int_equal(slots[b].ended, 77);
+	assert_int_equal(world.inst->dirty.n, 2);
+	assert_int_equal(events_number() - first, 1);
+	expect_event(first, "renewal_late", "ms", 72000 * 1000, 72060 * 1000);
+	assert_true(renewal->until > tick_now());
+	slots[a].ending = slots[a].ended = slots[b].ended = 0;
+	renewal->until = tick_now();
+	renewal_run(world.inst); /* at that tick it is over */
+	assert_int_equal(renewal->late, 2);
+	assert_int_equal(slots[a].ended, 0); /* nothing of it ends */
+	slots[b].ending = 0;
+	tell_all(&world);
+	close_world(&world);
+}
+
+/* The kernel's CPUs tell nobody that theirs have ended: control sees it, and tells all again. */
+static void test_kernel_ended(void **state)
+{
+	struct world world;
+	struct renewal *renewal;
+	struct engine_slot *slot;
+	uint64_t over;
+
+	(void)state;
+	open_world(&world);
+	renewal = &world.inst->renewal;
+	slot = &world.inst->engine.slots[world.inst->slots.of[1]];
+	slot->ending = 10;
+	slot->ended = 0;
+	over = tick_now() - 1000;
+	kernel.until = over;
+	renewal_run(world.inst);
+	assert_true(renewal->kernel_ended);
+	assert_int_equal(slot->ended, over);
+	assert_int_equal(kernel.until, over);
+	assert_int_equal(world.inst->dirty.n, 2);
+	assert_int_equal(renewal->late, 0);
+	slot->ended = 5; /* it is seen once */
+	renewal_run(world.inst);
+	assert_int_equal(slot->ended, 5);
+	assert_int_equal(kernel.until, over);
+	slot->ending = slot->ended = 0;
+	tell_all(&world);
+	renewal_run(world.inst);
+	assert_false(renewal->kernel_ended);
+	assert_true(kernel.until > tick_now());
+	close_world(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_start),
+		cmocka_unit_test(test_shorten),
+		cmocka_unit_test(test_renews),
+		cmocka_unit_test(test_worker_ended),
+		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_kernel_ended),
+	};
+
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+}
