@@ -18,8 +18,11 @@
 #include "etcd_share.h"
 #include "ledger_watch.h"
 #include "links.h"
+#include "policy_txn.h"
 #include "reload.h"
 #include "show.h"
+#include "show_explain.h"
+#include "specimen.h"
 #include "store/store.h"
 #include "watch.h"
 
@@ -85,10 +88,12 @@ static bool fill(void *to, const void *from, size_t size, bool answer)
 	return answer;
 }
 
+static uint64_t now_ns = NOW;
+
 uint64_t __wrap_control_now(void);
 uint64_t __wrap_control_now(void)
 {
-	return NOW;
+	return now_ns;
 }
 
 MADE_UP(bool, bypasses_are_used, (const struct instance *inst, unsigned port), (inst, port),
@@ -106,25 +111,25 @@ MADE_UP(int, reload_change,
 	(struct instance * inst, struct change_request *request, uint64_t *serial),
 	(inst, request, serial),
 	fill(&told.asked, request, sizeof(told.asked), true) ? told.change_error : 0)
-MADE_UP(uint64_t, watch_standing, (const struct instance *inst, unsigned worker, uint64_t now_ns),
-	(inst, worker, now_ns), now_ns == NOW ? told.standing_ns[worker] : 0)
-MADE_UP(struct differs, differs_of, (const struct instance *inst, unsigned i, uint64_t now_ns),
-	(inst, i, now_ns), told.differs[i])
-MADE_UP(bool, differs_unheard, (const struct instance *inst, unsigned i, uint64_t now_ns),
-	(inst, i, now_ns), told.unheard[i])
+MADE_UP(uint64_t, watch_standing, (const struct instance *inst, unsigned worker, uint64_t at_ns),
+	(inst, worker, at_ns), at_ns == NOW ? told.standing_ns[worker] : 0)
+MADE_UP(struct differs, differs_of, (const struct instance *inst, unsigned i, uint64_t at_ns),
+	(inst, i, at_ns), told.differs[i])
+MADE_UP(bool, differs_unheard, (const struct instance *inst, unsigned i, uint64_t at_ns),
+	(inst, i, at_ns), told.unheard[i])
 MADE_UP(struct ledger_disputes, ledger_disputes, (const struct instance *inst), (inst),
 	told.disputes)
 MADE_UP(bool, commit_view, (const struct instance *inst, struct commit_view *view), (inst, view),
 	fill(view, &told.commit, sizeof(*view), told.kept))
-MADE_UP(unsigned, commit_count_recovering, (const struct instance *inst, uint64_t now_ns),
-	(inst, now_ns), told.recovering)
+MADE_UP(unsigned, commit_count_recovering, (const struct instance *inst, uint64_t at_ns),
+	(inst, at_ns), told.recovering)
 MADE_UP(bool, limiter_uncommitted, (const struct limiter *limiter), (limiter), told.uncommitted)
 MADE_UP(struct conserve_view, conserve_view,
-	(const struct conserve *c, unsigned policy, uint64_t now_ns), (c, policy, now_ns),
+	(const struct conserve *c, unsigned policy, uint64_t at_ns), (c, policy, at_ns),
 	policy == BURST_INDEX ? told.burst : told.limit)
 MADE_UP(struct conserve_edge_view, conserve_edge,
-	(const struct conserve *c, unsigned policy, unsigned edge, uint64_t now_ns),
-	(c, policy, edge, now_ns), told.edge)
+	(const struct conserve *c, unsigned policy, unsigned edge, uint64_t at_ns),
+	(c, policy, edge, at_ns), told.edge)
 MADE_UP(unsigned, limiter_conserve_burst_index, (const struct limiter *limiter, unsigned policy),
 	(limiter, policy), told.burst_apart ? BURST_INDEX : LIMITER_ADDED)
 MADE_UP(bool, limiter_neighbour,
@@ -148,8 +153,8 @@ MADE_UP(bool, keyring_requires_identities, (const struct keyring *keyring), (key
 MADE_UP(bool, etcd_share_budget_of,
 	(const struct instance *inst, unsigned policy, struct budget_share_view *view),
 	(inst, policy, view), fill(view, &told.share, sizeof(*view), told.drawn))
-MADE_UP(struct quota_view, budget_view, (const struct budget *b, unsigned policy, uint64_t now_ns),
-	(b, policy, now_ns), told.quota)
+MADE_UP(struct quota_view, budget_view, (const struct budget *b, unsigned policy, uint64_t at_ns),
+	(b, policy, at_ns), told.quota)
 MADE_UP(struct telemetry_peer, telemetry_caller, (const struct telemetry_server *server), (server),
 	((struct telemetry_peer){.uid = 71, .gid = 72, .pid = 73}))
 
@@ -160,6 +165,7 @@ static void open_told(struct instance_world *w, const char *group, const char *p
 	char store[64];
 
 	memset(&told, 0, sizeof(told));
+	now_ns = NOW;
 	strcpy(directory, "/tmp/weir-told-XXXXXX");
 	assert_non_null(mkdtemp(directory));
 	snprintf(store, sizeof(store), "%s/store", directory);
@@ -659,6 +665,182 @@ static void test_drawn(void **state)
 	close_told(&w);
 }
 
+#define UDP(tag)                                                                          \
+	"hex=ffffffffffff000000000001" tag "08004500001c0000000040110000010203040a010607" \
+	"0035004500080000"
+#define VLAN(tag) UDP("8100" tag)
+
+/* A question is asked, taken by the workers, and answered. */
+static json_t *explained(struct instance_world *w, const char *question)
+{
+	char number[24];
+	json_t *reply;
+
+	now_ns += SECOND_NS;
+	reply = show_ask(w, "/weir/explain", question);
+	assert_true(json_is_integer(json_object_get(reply, "asked")));
+	snprintf(number, sizeof(number), "%d",
+		(int)json_integer_value(json_object_get(reply, "asked")));
+	json_decref(reply);
+	instance_world_turn_all(w);
+	return show_ask(w, "/weir/explain", number);
+}
+
+/* Why a packet passes or does not, in one word. */
+static void test_explain_reasons(void **state)
+{
+	static const struct {
+		const char *question, *expected;
+	} rows[] = {
+		{VLAN("0001"),
+			"{'verdict': 'pass', 'reason': 'conforms', 'policy': 'waits', '...': 0}"},
+		{"length=1400 " VLAN("0001"),
+			"{'verdict': 'wait', 'reason': 'waits', 'policy': 'waits', '...': 0}"},
+		{VLAN("0002"), "{'verdict': 'mark', 'reason': 'conforms', 'policy': 'gold', "
+			       "'state': {'colour': 'green', '...': 0}, '...': 0}"},
+		{"length=1400 " VLAN("0002"),
+			"{'verdict': 'count', 'reason': 'limit', 'policy': 'gold', "
+			"'state': {'colour': 'red', '...': 0}, '...': 0}"},
+		{"length=1400 " VLAN("0003"),
+			"{'verdict': 'count', 'reason': 'limit', 'policy': 'counts', '...': 0}"},
+		{VLAN("0004"),
+			"{'verdict': 'pass', 'reason': 'fallback', 'policy': 'spare', '...': 0}"},
+		{"length=1400 " VLAN("0004"),
+			"{'verdict': 'count', 'reason': 'limit', 'policy': 'spare', '...': 0}"},
+		{VLAN("0005"),
+			"{'verdict': 'drop', 'reason': 'quota', 'policy': 'total', '...': 0}"},
+		{VLAN("0006"),
+			"{'verdict': 'pass', 'reason': 'unmatched', 'policy': null, '...': 0}"},
+	};
+	struct instance_world w;
+
+	(void)state;
+	open_told(&w, "",
+		"{'name': 'waits', 'match': {'vlan': 1}, 'limit': '8kbit/s', 'burst': '600B', "
+		"'action': 'shape', 'shape': {'delay': '10s'}}, "
+		"{'name': 'gold', 'match': {'vlan': 2}, 'limit': '8kbit/s', 'burst': '600B', "
+		"'meter': 'trtcm', 'peak': {'limit': '16kbit/s', 'burst': '900B'}, 'colours': "
+		"{'green': {'mark': 10}, 'red': 'count'}}, "
+		"{'name': 'counts', 'match': {'vlan': 3}, 'limit': '8kbit/s', 'burst': '600B', "
+		"'action': 'count'}, "
+		"{'name': 'spare', 'match': {'vlan': 4}, 'allocator': 'quota', 'total': '1GB', "
+		"'limit': '8kbit/s', 'burst': '600B', 'action': 'count'}, "
+		"{'name': 'total', 'match': {'vlan': 5}, 'allocator': 'quota', 'total': '1GB'}");
+	told.made_up = false;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		show_expect(explained(&w, rows[i].question), rows[i].expected);
+	explain_stop(&w.inst);
+	close_told(&w);
+}
+
+/* One question at a time, and not sooner than a moment after the one before. */
+static void test_explain_gap(void **state)
+{
+	static const char busy[] = "{'busy': true}";
+	struct instance_world w;
+
+	(void)state;
+	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
+	told.made_up = false;
+	show_expect(show_ask(&w, "/weir/explain", UDP("")), "{'asked': 1}");
+	show_expect(show_ask(&w, "/weir/explain", "1"), "{'pending': true}");
+	instance_world_turn_all(&w);
+	show_expect(show_ask(&w, "/weir/explain", "1"), "{'policy': 'p', '...': 0}");
+	now_ns += 2 * MS_NS - 1;
+	show_expect(show_ask(&w, "/weir/explain", UDP("")), busy);
+	now_ns++;
+	show_expect(show_ask(&w, "/weir/explain", UDP("")), "{'asked': 2}");
+	instance_world_turn_all(&w);
+	now_ns += 100 * MS_NS - 1; /* it may yet be fetched */
+	show_expect(show_ask(&w, "/weir/explain", UDP("")), busy);
+	now_ns++;
+	show_expect(show_ask(&w, "/weir/explain", UDP("")), "{'asked': 3}");
+	assert_null(show_ask(&w, "/weir/explain", "2"));
+	now_ns += 100 * MS_NS - 1; /* nobody has taken it */
+	show_expect(show_ask(&w, "/weir/explain", UDP("")), busy);
+	show_expect(show_ask(&w, "/weir/explain", "3"), "{'pending': true}");
+	now_ns++;
+	show_expect(show_ask(&w, "/weir/explain", UDP("")), "{'asked': 4}");
+	assert_null(show_ask(&w, "/weir/explain", "3"));
+	assert_null(show_ask(&w, "/weir/explain", "5"));
+	instance_world_turn_all(&w);
+	show_expect(show_ask(&w, "/weir/explain", "4"), "{'policy': 'p', '...': 0}");
+	explain_stop(&w.inst);
+	close_told(&w);
+}
+
+static struct policy_txn *commit_policies(struct instance_world *w, const char *policies)
+{
+	struct policy_txn *x;
+
+	instance_world_write(w, policies);
+	assert_int_equal(policy_txn_prepare(&w->inst, w->file, w->inst.clock.hz, stderr, &x), 0);
+	assert_int_equal(policy_txn_commit(x), 0);
+	return x;
+}
+
+static void finish_policies(struct instance_world *w, struct policy_txn *x)
+{
+	while (!policy_txn_finish(x))
+		instance_world_turn_all(w);
+	policy_txn_free(x);
+}
+
+/* What a worker said by policies that have changed meanwhile, or before it knew, is no answer. */
+static void test_explain_stale(void **state)
+{
+#define P "{'name': 'p', 'limit': '1Mbit/s'}"
+	struct instance_world w;
+	struct policy_txn *x;
+
+	(void)state;
+	open_told(&w, "", P);
+	told.made_up = false;
+	show_expect(show_ask(&w, "/weir/explain", UDP("")), "{'asked': 1}");
+	instance_world_turn_all(&w);
+	x = commit_policies(&w, P ", {'name': 'q', 'match': {'vlan': 7}, 'limit': '1Mbit/s'}");
+	show_expect(show_ask(&w, "/weir/explain", "1"), "{'busy': true}");
+	assert_null(show_ask(&w, "/weir/explain", "1"));
+	finish_policies(&w, x);
+	show_expect(explained(&w, UDP("")), "{'policy': 'p', '...': 0}");
+	x = commit_policies(&w, "{'name': 'q', 'match': {'vlan': 7}, 'limit': '1Mbit/s'}");
+	now_ns += SECOND_NS;
+	show_expect(show_ask(&w, "/weir/explain", UDP("")), "{'asked': 3}");
+	specimen_take(&w.inst.workers[0]); /* who has not looked for other policies */
+	show_expect(show_ask(&w, "/weir/explain", "3"), "{'busy': true}");
+	finish_policies(&w, x);
+	show_expect(explained(&w, UDP("")), "{'policy': null, '...': 0}");
+	explain_stop(&w.inst);
+	close_told(&w);
+#undef P
+}
+
+/* Which class a flow is of is not known here where it is by the device's hash. */
+static void test_explain_hash(void **state)
+{
+#define HASHED "'the device\\u0027s hash says which class the flow is of: it may be another'"
+	struct instance_world w;
+
+	(void)state;
+	open_told(&w, "",
+		"{'name': 'flowed', 'match': {'vlan': 1}, 'limit': '8Mbit/s', 'burst': '30kB', "
+		"'meter': 'phantom', 'classes': {'by': 'flow', 'n': 16}}, "
+		"{'name': 'plain', 'match': {'vlan': 2}, 'limit': '8Mbit/s'}");
+	told.made_up = false;
+	for (unsigned hash = 0; hash < 2; hash++) {
+		w.inst.workers[1].paths[0].rx_hash = hash;
+		show_expect(explained(&w, "worker=1 " VLAN("0001")),
+			hash ? "{'policy': 'flowed', 'notes': [" HASHED "], '...': 0}"
+			     : "{'policy': 'flowed', 'notes': [], '...': 0}");
+		show_expect(explained(&w, "worker=1 " VLAN("0002")),
+			"{'policy': 'plain', 'notes': [], '...': 0}");
+		show_expect(explained(&w, "worker=1 " VLAN("0003")),
+			"{'policy': null, 'notes': [], '...': 0}");
+	}
+	explain_stop(&w.inst);
+	close_told(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -674,6 +856,10 @@ int main(void)
 		cmocka_unit_test(test_ledger_policy),
 		cmocka_unit_test(test_wall_clock),
 		cmocka_unit_test(test_drawn),
+		cmocka_unit_test(test_explain_reasons),
+		cmocka_unit_test(test_explain_gap),
+		cmocka_unit_test(test_explain_stale),
+		cmocka_unit_test(test_explain_hash),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
