@@ -7,6 +7,7 @@
  */
 #include "instance_world.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <rte_ethdev.h>
@@ -16,6 +17,7 @@
 #include "distribute.h"
 #include "rx_rings.h"
 #include "stuck.h"
+#include "tap.h"
 #include "tick.h"
 #include "tx.h"
 #include "worker_own.h"
@@ -328,6 +330,138 @@ static void test_patient(void **state)
 	}
 }
 
+static unsigned free_buffers(const struct test_wire *wire)
+{
+	return rte_mempool_avail_count(wire->world.instance.inst.ports[0].pool);
+}
+
+/* A worker gives so many back, as they are. */
+static void give_back_of(struct test_wire *wire, unsigned worker, uint16_t n)
+{
+	struct rte_mbuf *mbufs[BURST];
+
+	for (uint16_t left = n; left > 0;) {
+		uint16_t part = RTE_MIN(left, BURST);
+
+		new_packets(wire, mbufs, part);
+		tx_pass_on(&wire->world.workers[worker], &wire->world.path, mbufs, part);
+		left = (uint16_t)(left - part);
+	}
+}
+
+/* What was given back and has no wire any more is lost, whoever gave it. */
+static void test_drop(void **state)
+{
+	static const uint16_t given[] = {1, BURST - 1, BURST, 2 * BURST + 3};
+	struct test_wire wire;
+	struct worker *owner;
+	uint64_t lost = 0;
+	unsigned before;
+
+	(void)state;
+	open_wire(&wire);
+	owner = &wire.world.workers[0];
+	before = free_buffers(&wire);
+	assert_false(distribute_waits(&wire.world.path));
+	for (size_t i = 0; i < sizeof(given) / sizeof(*given); i++)
+		for (unsigned worker = 1; worker < WORKERS; worker++) {
+			give_back_of(&wire, worker, given[i]);
+			assert_true(distribute_waits(&wire.world.path));
+			lost += given[i];
+			distribute_drop(owner, &wire.world.path);
+			assert_int_equal(owner->counters.dropped[DROP_TX_FULL], lost);
+			assert_false(distribute_waits(&wire.world.path));
+			assert_int_equal(free_buffers(&wire), before);
+		}
+	for (unsigned worker = 1; worker < WORKERS; worker++)
+		give_back_of(&wire, worker, 40);
+	distribute_drop(owner, &wire.world.path);
+	assert_int_equal(owner->counters.dropped[DROP_TX_FULL], lost + 40 * (WORKERS - 1));
+	assert_int_equal(owner->counters.tx_packets, 0);
+	close_wire(&wire);
+}
+
+/* What a wire does not take is lost, and somebody who captures sees that. */
+static void test_lost_is_seen(void **state)
+{
+	struct rte_mbuf *mbufs[4];
+	struct tap_record *record;
+	struct path paths[2];
+	struct test_wire wire;
+	struct worker *owner;
+	unsigned before;
+	struct tap *tap;
+
+	(void)state;
+	open_wire(&wire);
+	owner = &wire.world.workers[0];
+	paths[0] = paths[1] = wire.world.path;
+	owner->paths = paths;
+	tap = tap_create(0, 1000, false, 0, tick_hz());
+	assert_non_null(tap);
+	record = calloc(1, tap->record);
+	assert_non_null(record);
+	tap->until = tick_now() + 3600 * tick_hz();
+	tap->examined.ticks = 0;
+	owner->tap = tap;
+	before = free_buffers(&wire);
+	for (uint16_t takes = 0; takes <= 4; takes++) {
+		uint64_t sent = owner->counters.tx_packets, taken = tap->n_taken;
+		uint64_t lost = owner->counters.dropped[DROP_TX_FULL];
+
+		wire.takes = takes;
+		new_packets(&wire, mbufs, 4);
+		for (uint16_t i = 0; i < 4; i++)
+			assert_non_null(rte_pktmbuf_append(mbufs[i], i));
+		tx_send(owner, &paths[1], mbufs, 4);
+		assert_int_equal(owner->counters.tx_packets - sent, takes);
+		assert_int_equal(owner->counters.dropped[DROP_TX_FULL] - lost, 4 - takes);
+		assert_int_equal(tap->n_taken - taken, 4 - takes);
+		assert_int_equal(free_buffers(&wire), before);
+		for (unsigned i = takes; i < 4; i++) {
+			assert_true(tap_read(tap, record));
+			assert_int_equal(record->reason, DROP_TX_FULL);
+			assert_int_equal(record->verdict, TAP_DROP);
+			assert_int_equal(record->path, 1);
+			assert_int_equal(record->len, 64 + i);
+		}
+		assert_false(tap_read(tap, record));
+	}
+	tx_send(owner, &paths[1], mbufs, 0);
+	assert_int_equal(owner->counters.tx_packets, 10);
+	owner->tap = NULL;
+	tap_destroy(tap);
+	free(record);
+	close_wire(&wire);
+}
+
+/* Buffers that lie in rings are there again when these have gone. */
+static void test_rings_give_back(void **state)
+{
+	struct rte_mbuf *mbufs[BURST];
+	struct test_wire wire;
+	unsigned before;
+
+	(void)state;
+	assert_int_equal(rx_rings_mbufs(1), 1024);
+	assert_int_equal(rx_rings_mbufs(2), 1024 + 2 * RX_RING_PACKETS);
+	assert_int_equal(rx_rings_mbufs(4), 1024 + 6 * RX_RING_PACKETS);
+	open_wire(&wire);
+	before = free_buffers(&wire);
+	for (unsigned worker = 1; worker < WORKERS; worker++) {
+		give_back_of(&wire, worker, BURST + 1);
+		new_packets(&wire, mbufs, 5);
+		assert_int_equal(tx_hand_over(&wire.world.workers[0],
+					 wire.world.path.rings->out[worker], mbufs, 5),
+			0);
+	}
+	assert_int_equal(free_buffers(&wire), before - (WORKERS - 1) * (BURST + 6));
+	rx_rings_destroy(wire.world.path.rings);
+	wire.world.path.rings = NULL;
+	assert_int_equal(free_buffers(&wire), before);
+	close_wire(&wire);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -337,6 +471,9 @@ int main(void)
 		cmocka_unit_test(test_receives),
 		cmocka_unit_test(test_owner_is_busy),
 		cmocka_unit_test(test_patient),
+		cmocka_unit_test(test_drop),
+		cmocka_unit_test(test_lost_is_seen),
+		cmocka_unit_test(test_rings_give_back),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
