@@ -7,11 +7,16 @@
 #include "instance_world.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include <rte_ethdev.h>
 #include <rte_malloc.h>
+#include <rte_mbuf.h>
 
 #include "clock.h"
+#include "police/try.h"
 #include "policy_txn.h"
+#include "publish.h"
 #include "trials.h"
 
 /* A table for each line, so that memory tells how many there are. */
@@ -210,14 +215,140 @@ static void test_listed(void **state)
 	}
 }
 
+/* A trial counts each packet once, by its own bucket, of whatever kind its policy is. */
+static void test_kinds(void **state)
+{
+	static const struct {
+		unsigned passed; /* of a burst */
+		const char *policy;
+	} rows[] = {
+		{4, "'limit': '1G/min', 'count': 'packets', 'trial': {'limit': '1/min', 'burst': "
+		    "10}"},
+		{18, "'limit': '10Gbit/s', 'burst': '90kB', 'meter': 'gcra', 'trial': {'limit': "
+		     "'8kbit/s', 'burst': '900B'}"},
+		{18, "'limit': '10Gbit/s', 'trial': {'limit': '8kbit/s', 'burst': '900B'}"},
+		{18, "'limit': '10Gbit/s', 'action': 'count', 'trial': {'limit': '8kbit/s', "
+		     "'burst': '900B'}"},
+		{18, "'limit': '10Gbit/s', 'action': 'shape', 'shape': {'delay': '1ms'}, 'trial': "
+		     "{'limit': '8kbit/s', 'burst': '900B'}"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct instance_world w;
+		struct trial_now now;
+		char policy[256];
+
+		snprintf(policy, sizeof(policy),
+			"{'name': 'mine', 'match': {'direction': 'a-to-b'}, %s}", rows[i].policy);
+		instance_world_open(&w, policy);
+		instance_world_turn(&w, 0);
+		assert_true(trials_look(&w.inst, 0, &now));
+		assert_int_equal(
+			now.totals.passed_packets + now.totals.dropped_packets, INSTANCE_BURST);
+		instance_world_close(&w);
+	}
+}
+
+/* Each other frame is of VLAN 1. */
+static uint16_t tag_every_other(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
+	uint16_t most, void *context)
+{
+	(void)port;
+	(void)queue;
+	(void)most;
+	(void)context;
+	for (uint16_t i = 0; i < n; i++) {
+		uint8_t *frame = rte_pktmbuf_mtod(mbufs[i], uint8_t *);
+
+		memset(frame + 12, 0, 4);
+		frame[12] = i % 2 ? 0 : 0x81;
+		frame[15] = i % 2 ? 0 : 1;
+	}
+	return n;
+}
+
+/* Where a burst is of several policies each trial counts what is of its own. */
+static void test_in_one_burst(void **state)
+{
+	static const char *const kinds[] = {
+		"'count': 'packets', 'limit': '1G/min'", "'limit': '10Gbit/s'"};
+	static const char *const trials[] = {"'trial': {'limit': '1/min', 'burst': 10}",
+		"'trial': {'limit': '8kbit/s', 'burst': '600B'}"};
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		const struct rte_eth_rxtx_callback *callback;
+		const struct path *path;
+		struct instance_world w;
+		struct trial_now now;
+		char policies[512];
+
+		snprintf(policies, sizeof(policies),
+			"{'name': 'tagged', 'match': {'vlan': 1, 'direction': 'a-to-b'}, %s, %s}, "
+			"{'name': 'other', 'match': {'direction': 'a-to-b'}, %s, %s}",
+			kinds[i % 2], trials[i % 2], kinds[i / 2], trials[i / 2]);
+		instance_world_open(&w, policies);
+		w.pieces++; /* DPDK keeps a callback that is removed */
+		path = &w.inst.workers[0].paths[0];
+		callback = rte_eth_add_rx_callback(
+			path->rx_port, path->queue, tag_every_other, NULL);
+		assert_non_null(callback);
+		instance_world_turn(&w, 0);
+		for (unsigned p = 0; p < 2; p++) {
+			unsigned kind = p ? i / 2 : i % 2;
+			unsigned passed = kind == 0 ? 4 : 600 / (p ? 50 : 46); /* of its own */
+
+			assert_true(trials_look(&w.inst, p, &now));
+			assert_int_equal(now.totals.passed_packets, passed);
+			assert_int_equal(now.totals.dropped_packets, INSTANCE_BURST / 2 - passed);
+			assert_int_equal(
+				instance_world_totals(&w, p).passed_packets, INSTANCE_BURST / 2);
+		}
+		assert_int_equal(
+			rte_eth_remove_rx_callback(path->rx_port, path->queue, callback), 0);
+		instance_world_close(&w);
+	}
+}
+
+/* All is told anew: of policies and of their trials, and of no others. */
+static void test_told_anew(void **state)
+{
+	struct instance_world w;
+	struct engine_slot *slots;
+	uint32_t first, second, trial, n;
+
+	(void)state;
+	instance_world_open(&w, MINE("") ", " SOURCES(TRIAL("8kbit/s")));
+	for (unsigned i = 0; i < 4; i++) {
+		publish_rest(&w.inst);
+		instance_world_turn_all(&w);
+	}
+	slots = w.inst.engine.slots;
+	n = w.inst.slots.capacity;
+	first = w.inst.slots.of[0];
+	second = w.inst.slots.of[1];
+	assert_int_equal(slots[second].trial, 1);
+	trial = trial_slot(second, 1, n);
+	for (uint32_t i = 0; i < trial_lines(n); i++)
+		slots[i].restarts = false;
+	assert_true(dirty_is_empty(&w.inst.dirty));
+	publish_anew(&w.inst);
+	assert_int_equal(w.inst.dirty.n, 2);
+	for (uint32_t i = 0; i < trial_lines(n); i++)
+		assert_int_equal(slots[i].restarts, i == first || i == second || i == trial);
+	instance_world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_freed),
-		cmocka_unit_test(test_freed_early),
-		cmocka_unit_test(test_counted),
-		cmocka_unit_test(test_from_the_start),
-		cmocka_unit_test(test_listed),
+		cmocka_unit_test(test_freed), cmocka_unit_test(test_freed_early),
+		cmocka_unit_test(test_counted), cmocka_unit_test(test_from_the_start),
+		cmocka_unit_test(test_listed), cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_told_anew),
+		cmocka_unit_test(
+			test_in_one_burst), /* whose tags may be found in buffers after it */
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
