@@ -11,6 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
 #include "base/time.h"
 #include "bypasses.h"
 #include "commit.h"
@@ -24,6 +27,9 @@
 #include "show_explain.h"
 #include "specimen.h"
 #include "store/store.h"
+#include "tap.h"
+#include "tap_lots.h"
+#include "tap_session.h"
 #include "watch.h"
 
 #define NOW (100 * SECOND_NS)
@@ -69,6 +75,7 @@ static struct {
 	bool drawn;
 	struct budget_share_view share;
 	struct quota_view quota;
+	unsigned taps; /* workers for whom there is memory for one */
 } told;
 
 /* The linker puts these in the place of the real ones, which answer while nothing is made up. */
@@ -157,6 +164,15 @@ MADE_UP(struct quota_view, budget_view, (const struct budget *b, unsigned policy
 	(b, policy, at_ns), told.quota)
 MADE_UP(struct telemetry_peer, telemetry_caller, (const struct telemetry_server *server), (server),
 	((struct telemetry_peer){.uid = 71, .gid = 72, .pid = 73}))
+
+MADE_UP(struct tap *, tap_create,
+	(unsigned worker, uint64_t number, bool whole, uint64_t rate, uint64_t hz),
+	(worker, number, whole, rate, hz),
+	worker < told.taps ? __real_tap_create(worker, number, whole, rate, hz) : NULL)
+MADE_UP(struct tap *, tap_lots_create,
+	(unsigned worker, uint64_t number, uint64_t seed, uint32_t rate, uint64_t hz),
+	(worker, number, seed, rate, hz),
+	worker < told.taps ? __real_tap_lots_create(worker, number, seed, rate, hz) : NULL)
 
 static char directory[32], more[1024];
 
@@ -841,25 +857,139 @@ static void test_explain_hash(void **state)
 	close_told(&w);
 }
 
+/* A capture is refused where not all workers can have a tap, and may be asked for again at once. */
+static void test_no_taps(void **state)
+{
+	static const char refused[] = "{'refused': 'there is no memory for it'}";
+	struct instance_world w;
+
+	(void)state;
+	open_told(&w, "", "{'name': 'p', 'limit': '1Mbit/s'}");
+	for (told.taps = 0; told.taps < INSTANCE_WORKERS; told.taps++) {
+		show_expect(show_ask(&w, "/weir/capture", NULL), refused);
+		show_expect(show_ask(&w, "/weir/talkers", NULL), refused);
+		assert_null(w.inst.tap_session);
+		for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
+			assert_null(w.inst.workers[i].tap);
+	}
+	show_expect(show_ask(&w, "/weir/capture", "whole"), "{'capture': '*', 'snaplen': 9216}");
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
+		assert_non_null(w.inst.workers[i].tap);
+	show_expect(show_ask(&w, "/weir/talkers", NULL), "{'busy': true}");
+	tap_session_stop(&w.inst);
+	instance_world_turn_all(&w);
+	tap_session_stop(&w.inst);
+	show_expect(show_ask(&w, "/weir/talkers", NULL), "{'talkers': '*'}");
+	tap_session_stop(&w.inst);
+	instance_world_turn_all(&w);
+	tap_session_stop(&w.inst);
+	close_told(&w);
+}
+
+/* A third of a burst is of IPv4, one of IPv6, and one of neither. */
+static uint16_t make_families(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
+	uint16_t most, void *context)
+{
+	static const uint8_t v4[] = {8, 0, 0x45, 0, 0, 50, 0, 7, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1,
+		10, 0, 0, 2, 0, 9, 0, 53, 0, 30, 0, 0};
+	static const uint8_t v6[] = {0x86, 0xdd, 0x60, 0, 0, 0, 0, 10, 6, 64, 0x20, 1, 0x0d, 0xb8,
+		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+		0, 0, 2, 0, 8, 0, 80};
+	static const uint8_t macs[] = {10, 11, 12, 13, 14, 15, 2, 3, 4, 5, 6, 7, 0x12, 0x34};
+
+	(void)port;
+	(void)queue;
+	(void)most;
+	(void)context;
+	for (uint16_t i = 0; i < n; i++) {
+		uint8_t *frame = rte_pktmbuf_mtod(mbufs[i], uint8_t *);
+
+		memset(frame, 0, 64);
+		memcpy(frame, macs, sizeof(macs));
+		if (i % 3 == 0)
+			memcpy(frame + 12, v4, sizeof(v4));
+		else if (i % 3 == 1)
+			memcpy(frame + 12, v6, sizeof(v6));
+	}
+	return n;
+}
+
+/* Which of three texts a row's end is: from its ethertype on. */
+static unsigned family_of(const json_t *row)
+{
+	static const char *const rows[] = {
+		"[null,\"10.0.0.1\",\"10.0.0.2\",17,9,53,null,\"a-to-b\"]",
+		"[null,\"2001:db8::1\",\"2001:db8::2\",6,8,80,null,\"a-to-b\"]",
+		"[4660,\"02:03:04:05:06:07\",\"0a:0b:0c:0d:0e:0f\",null,null,null,null,\"a-to-b\"]"};
+	json_t *end = json_array();
+	unsigned family = 0;
+	char *text;
+
+	for (size_t i = 5; i < json_array_size(row); i++)
+		json_array_append(end, json_array_get(row, i));
+	text = json_dumps(end, JSON_COMPACT);
+	json_decref(end);
+	while (family < 3 && strcmp(text, rows[family]) != 0)
+		family++;
+	if (family == 3)
+		fail_msg("a row of %s", text);
+	free(text);
+	return family;
+}
+
+/* Rows say who sent what, by the addresses that there are. */
+static void test_talker_rows(void **state)
+{
+	const struct rte_eth_rxtx_callback *callback;
+	const struct path *path;
+	struct instance_world w;
+	unsigned seen = 0;
+	char number[24];
+	json_t *reply;
+
+	(void)state;
+	open_told(&w, "", "{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '1Mbit/s'}");
+	w.pieces++; /* DPDK keeps a callback that is removed */
+	path = &w.inst.workers[0].paths[0];
+	callback = rte_eth_add_rx_callback(path->rx_port, path->queue, make_families, NULL);
+	assert_non_null(callback);
+	told.taps = INSTANCE_WORKERS;
+	reply = show_ask(&w, "/weir/talkers", "policy=p seconds=3600");
+	snprintf(number, sizeof(number), "%d",
+		(int)json_integer_value(json_object_get(reply, "talkers")));
+	json_decref(reply);
+	for (unsigned turn = 0; turn < 1000 && seen != 7; turn++) {
+		json_t *row;
+		size_t i;
+
+		instance_world_turn(&w, 0);
+		reply = show_ask(&w, "/weir/talkers_read", number);
+		json_array_foreach (json_object_get(reply, "packets"), i, row)
+			seen |= 1u << family_of(row);
+		json_decref(reply);
+	}
+	assert_int_equal(seen, 7);
+	show_expect(show_ask(&w, "/weir/talkers_end", number), "{'ended': true}");
+	instance_world_turn_all(&w);
+	tap_session_stop(&w.inst);
+	assert_int_equal(rte_eth_remove_rx_callback(path->rx_port, path->queue, callback), 0);
+	close_told(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alarms),
-		cmocka_unit_test(test_last_reload),
-		cmocka_unit_test(test_many_messages),
-		cmocka_unit_test(test_reload_asked),
-		cmocka_unit_test(test_change_refused),
-		cmocka_unit_test(test_peers_differ),
-		cmocka_unit_test(test_peers),
-		cmocka_unit_test(test_shares),
-		cmocka_unit_test(test_ledger_state),
-		cmocka_unit_test(test_ledger_policy),
-		cmocka_unit_test(test_wall_clock),
-		cmocka_unit_test(test_drawn),
-		cmocka_unit_test(test_explain_reasons),
-		cmocka_unit_test(test_explain_gap),
-		cmocka_unit_test(test_explain_stale),
-		cmocka_unit_test(test_explain_hash),
+		cmocka_unit_test(test_alarms), cmocka_unit_test(test_last_reload),
+		cmocka_unit_test(test_many_messages), cmocka_unit_test(test_reload_asked),
+		cmocka_unit_test(test_change_refused), cmocka_unit_test(test_peers_differ),
+		cmocka_unit_test(test_peers), cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_ledger_state), cmocka_unit_test(test_ledger_policy),
+		cmocka_unit_test(test_wall_clock), cmocka_unit_test(test_drawn),
+		cmocka_unit_test(test_explain_reasons), cmocka_unit_test(test_explain_gap),
+		cmocka_unit_test(test_explain_stale), cmocka_unit_test(test_explain_hash),
+		cmocka_unit_test(test_no_taps),
+		cmocka_unit_test(
+			test_talker_rows), /* whose frames may be found in buffers after it */
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
