@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What becomes of a worker's conserved limits that end, of each kind: the part of them that is
+ * promised to nobody goes on. Those that are shared say so themselves.
+ */
+#include "instance_world.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/expiry.h"
+#include "leases_end.h"
+#include "police/extended.h"
+#include "store/store.h"
+#include "tick.h"
+#include "worker_own.h"
+
+#define ENDING 51 /* a fifth of a limit */
+
+enum { SOFT, PACKETS, GCRA, SHAPED, PLAIN, POLICIES };
+
+static const char policies[] =
+	"{'name': 'soft', 'match': {'vlan': 1}, 'limit': '1k/s', 'count': 'packets'}, "
+	"{'name': 'packets', 'match': {'vlan': 2}, 'limit': '1k/s', 'count': 'packets', 'burst': "
+	"1000, 'guarantee': 'conserved'}, "
+	"{'name': 'gcra', 'match': {'vlan': 3}, 'limit': '1k/s', 'count': 'packets', 'burst': 1000, "
+	"'meter': 'gcra', 'guarantee': 'conserved'}, "
+	"{'name': 'shaped', 'match': {'vlan': 4}, 'limit': '8Mbit/s', 'burst': '60kB', 'action': "
+	"'shape', 'shape': {'delay': '50ms'}, 'guarantee': 'conserved'}, "
+	"{'name': 'plain', 'match': {'vlan': 5}, 'limit': '8Mbit/s', 'burst': '60kB', "
+	"'guarantee': 'conserved'}";
+
+struct world {
+	struct instance_world w;
+	struct worker *worker;
+	char directory[32], more[96];
+};
+
+static void open_world(struct world *world)
+{
+	char store[48];
+
+	strcpy(world->directory, "/tmp/weir-leases-XXXXXX");
+	assert_non_null(mkdtemp(world->directory));
+	snprintf(store, sizeof(store), "%s/store", world->directory);
+	snprintf(world->more, sizeof(world->more), "'ledger': {'store': '%s'}, ", store);
+	assert_int_equal(store_create(store, (struct store_identity){0, 1}), 0);
+	instance_world_open_more(&world->w, world->more, policies);
+	world->worker = &world->w.inst.workers[1];
+	assert_non_null(world->worker->shared_buckets);
+}
+
+static void close_world(struct world *world)
+{
+	char command[64];
+
+	instance_world_close(&world->w);
+	snprintf(command, sizeof(command), "rm -r %s", world->directory);
+	assert_int_equal(system(command), 0);
+}
+
+/* The limit that a policy goes by; nothing of one that waits. */
+static union meter_profile profile_of(const struct world *world, unsigned policy)
+{
+	const struct policy_state *state = &world->worker->policies[world->w.inst.slots.of[policy]];
+	union meter_profile profile;
+
+	memset(&profile, 0, sizeof(profile));
+	if (police_is_simple(state))
+		profile.bucket = state->limit;
+	else if (!police_is_shaped(state))
+		profile = state->other->profile;
+	return profile;
+}
+
+/* What is as it was, and what has ended; by `ended` a bit for each policy. */
+static void expect_ended(
+	const struct world *world, const union meter_profile *before, unsigned ended)
+{
+	for (unsigned p = 0; p < POLICIES; p++) {
+		uint8_t ending = world->worker->ending[world->w.inst.slots.of[p]];
+		const union meter_profile now = profile_of(world, p);
+
+		assert_int_equal(ending, ended >> p & 1 ? 0 : ENDING);
+		if (p == PACKETS && ended >> p & 1) {
+			assert_true(now.bucket.rate > 0);
+			assert_int_equal(now.bucket.rate,
+				expiry_left((uint64_t)before[p].bucket.rate, ENDING));
+			assert_int_equal(
+				now.bucket.burst, expiry_left(before[p].bucket.burst, ENDING));
+		} else if (p == GCRA && ended >> p & 1) {
+			assert_int_equal(now.gcra.rate, expiry_left(before[p].gcra.rate, ENDING));
+			assert_int_equal(now.gcra.burst, expiry_left(before[p].gcra.burst, ENDING));
+		} else {
+			assert_memory_equal(&now, &before[p], sizeof(now));
+		}
+	}
+}
+
+static void note_profiles(const struct world *world, union meter_profile *before)
+{
+	for (unsigned p = 0; p < POLICIES; p++) {
+		world->worker->ending[world->w.inst.slots.of[p]] = ENDING;
+		before[p] = profile_of(world, p);
+	}
+}
+
+/* One that was told too late ends at once, and no other. */
+static void test_told(void **state)
+{
+	static const unsigned rows[] = {PACKETS, GCRA, SHAPED, PLAIN};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		union meter_profile before[POLICIES];
+		struct world world;
+		uint32_t slot;
+
+		open_world(&world);
+		note_profiles(&world, before);
+		slot = world.w.inst.slots.of[rows[i]];
+		expire_told(world.worker, slot, tick_now());
+		expect_ended(&world, before, rows[i] == PLAIN ? 0 : 1u << rows[i]);
+		if (rows[i] != PLAIN) { /* and not twice */
+			expire_told(world.worker, slot, tick_now());
+			expect_ended(&world, before, 1u << rows[i]);
+		}
+		close_world(&world);
+	}
+}
+
+/* All that are conserved, if they have ended; those that may be exceeded are not of them. */
+static void test_added(void **state)
+{
+	union meter_profile before[POLICIES];
+	struct world world;
+
+	(void)state;
+	open_world(&world);
+	note_profiles(&world, before);
+	worker_own(world.worker)->ended = 0;
+	expire_added(world.worker);
+	expect_ended(&world, before, 0);
+	worker_own(world.worker)->ended = tick_now();
+	expire_added(world.worker);
+	expect_ended(&world, before, 1u << PACKETS | 1u << GCRA | 1u << SHAPED);
+	close_world(&world);
+}
+
+/* The end is seen once, until control has answered; just before it nothing happens. */
+static void test_seen(void **state)
+{
+	const uint64_t span = 3600 * tick_hz();
+	union meter_profile before[POLICIES];
+	uint64_t until, now = tick_now();
+	struct world world;
+
+	(void)state;
+	open_world(&world);
+	note_profiles(&world, before);
+	until = now + 1000;
+	expiry_init(&world.worker->expiry, until, span);
+	expire_limits(world.worker, until - 1);
+	assert_false(expire_lasts(world.worker));
+	expect_ended(&world, before, 0);
+	expire_limits(world.worker, until);
+	assert_true(expire_lasts(world.worker));
+	assert_int_equal(worker_own(world.worker)->ended, until);
+	assert_int_equal(world.worker->expiry.until, 0);
+	assert_int_equal(world.worker->counters.expired, 1);
+	expect_ended(&world, before, 1u << PACKETS | 1u << GCRA | 1u << SHAPED);
+	expire_limits(world.worker, until + 7);
+	assert_int_equal(worker_own(world.worker)->ended, until);
+	assert_int_equal(world.worker->counters.expired, 1);
+	world.worker->expiry.until = until + span / 2; /* control has */
+	assert_false(expire_lasts(world.worker));
+	assert_int_equal(worker_own(world.worker)->ended, 0);
+	close_world(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_told),
+		cmocka_unit_test(test_added),
+		cmocka_unit_test(test_seen),
+	};
+
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+}
