@@ -113,7 +113,7 @@ static void test_lineages(void **state)
 	}
 }
 
-/* Who refuses, who lets pass more, and what each has then counted and charged. */
+/* By whom a packet is refused, or let pass all the same; and what each has then counted and charged. */
 static void test_verdicts(void **state)
 {
 	static const struct {
