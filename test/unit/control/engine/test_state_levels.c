@@ -113,7 +113,7 @@ static void test_lineages(void **state)
 	}
 }
 
-/* By whom a packet is refused, or let pass all the same; and what each has then counted and charged. */
+/* A packet is refused, or let pass all the same; and what each level has then counted. */
 static void test_verdicts(void **state)
 {
 	static const struct {

@@ -403,6 +403,216 @@ static void test_malformed(void **state)
 	world_destroy(&w);
 }
 
+/* The shares of two policies in a plain datagram, of which one may be replaced; its generation. */
+static uint32_t shares_in(uint8_t *buf, size_t len, struct datagram_share shares[2],
+	const struct datagram_share *instead)
+{
+	struct cursor cursor = {buf, buf + len, false}, at;
+	struct datagram_header header;
+	struct datagram_round round;
+	struct datagram_body body;
+
+	datagram_read_header(&cursor, &header);
+	datagram_read_body(&cursor, &body);
+	datagram_read_round(&cursor, &round);
+	assert_int_equal(body.n_records, 2);
+	at = cursor;
+	for (unsigned k = 0; k < 2; k++)
+		datagram_read_share(&cursor, &shares[k]);
+	assert_false(cursor.failed);
+	if (instead) {
+		datagram_write_share(&at, instead);
+		shares[0] = *instead;
+	}
+	return round.generation;
+}
+
+static const struct datagram_share *share_of(const struct datagram_share shares[2], uint32_t policy)
+{
+	return &shares[shares[0].policy == policy ? 0 : 1];
+}
+
+static double sum_of(double a, const struct datagram_share *taken, double b)
+{
+	return taken ? a + b : a;
+}
+
+/* A share that cannot be is left out, and said of its teller; the next one of the datagram is not. */
+static void test_implausible_shares(void **state)
+{
+	static const double most = 1e6; /* of one limiter, and there are two */
+	static const struct {
+		float push, demand, weight;
+		bool strange, taken, blown; /* by it the mass is */
+	} cases[] = {
+		{0.5F, 70, 8, false, true, false},
+		{0.5F, 70, 8, true, false, false},
+		{1048576, 70, 8, false, true, true},
+		{1048640, 70, 8, false, false, false},
+		{0.5F, 2000000, 8, false, true, false},
+		{0.5F, -2000001, 8, false, false, false},
+		{0.5F, 2000001, 8, false, false, false},
+		{0.5F, 70, -2000000, false, true, false},
+		{0.5F, 70, 2000001, false, false, false},
+	};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		struct datagram_share kept[2], told[2], held[2], odd;
+		uint8_t buf[DATAGRAM_MAX], other[DATAGRAM_MAX];
+		const struct gossip_counters *counters;
+		struct world_params params = usual;
+		uint32_t generation;
+		struct world w;
+		size_t len;
+		double push;
+
+		params.n = 2;
+		params.n_policies = 2;
+		params.branching = 1;
+		params.demand_max = most;
+		begin_push_world(&w, &params);
+		w.nodes[0].next_ns = w.nodes[1].next_ns = UINT64_MAX;
+		world_run(&w, TICK);
+		counters = gossip_counters(w.nodes[1].gossip);
+		len = next_push_datagram(&w, 1, other, &push);
+		generation = shares_in(other, len, kept, NULL);
+		deliver_push_datagram(&w, 0, other, len);
+		len = next_push_datagram(&w, 0, buf, &push);
+		shares_in(buf, len, told, NULL);
+		odd = (struct datagram_share){cases[c].strange ? 7 : told[0].policy, cases[c].push,
+			cases[c].demand, cases[c].weight};
+		shares_in(buf, len, told, &odd);
+		assert_int_equal(deliver_push_datagram(&w, 1, buf, len), GOSSIP_ACCEPTED);
+		assert_int_equal(counters->unknown_policy, cases[c].strange);
+		assert_int_equal(counters->implausible, !cases[c].taken && !cases[c].strange);
+		assert_int_equal(
+			gossip_peer(w.nodes[1].gossip, 0)->implausible, counters->implausible);
+		len = next_push_datagram(&w, 1, other, &push);
+		assert_int_equal(shares_in(other, len, held, NULL), generation + cases[c].blown);
+		for (unsigned p = 0; p < 2 && !cases[c].blown; p++) {
+			const struct datagram_share *mine = share_of(kept, w.policies[p]);
+			const struct datagram_share *now = share_of(held, w.policies[p]);
+			const struct datagram_share *his = NULL;
+
+			if (told[1].policy == w.policies[p])
+				his = &told[1];
+			else if (cases[c].taken)
+				his = &told[0];
+			assert_near(
+				2 * now->push, sum_of(mine->push, his, his ? his->push : 0), 1e-5);
+			assert_near(2 * now->demand,
+				sum_of(mine->demand, his, his ? his->demand : 0), 1);
+			assert_near(2 * now->weight,
+				sum_of(mine->weight, his, his ? his->weight : 0), 1);
+		}
+		world_destroy(&w);
+	}
+}
+
+/*
+ * Policies come, go and move: of those that stay no mass is lost, one that is added begins with a
+ * push weight of 1, and one that goes is handed on all the same, as others have a part of it.
+ */
+static void test_other_policies(void **state)
+{
+	enum { LIMITERS = 3, ADDED = 0x77777777 };
+	static const unsigned from[] = {GOSSIP_ADDED, 2, 0};
+	struct world_params params = usual;
+	struct world w;
+
+	(void)state;
+	params.n = LIMITERS;
+	params.n_policies = 3;
+	params.branching = 2;
+	begin_push_world(&w, &params);
+	for (unsigned i = 0; i < LIMITERS; i++) {
+		const uint32_t ids[] = {ADDED, w.policies[2], w.policies[0]};
+		struct gossip *g = w.nodes[i].gossip;
+		struct gossip_sum before[3], after;
+
+		for (unsigned p = 0; p < 3; p++)
+			before[p] = gossip_sum(g, p);
+		assert_int_equal(gossip_update(g, ids, 3, from, TICK, w.now_ns), 0);
+		for (unsigned p = 1; p < 3; p++) {
+			after = gossip_sum(g, p);
+			assert_true(after.demand == before[from[p]].demand && after.demand > 0);
+			assert_true(after.weight == before[from[p]].weight && after.weight > 0);
+		}
+		after = gossip_sum(g, 0);
+		assert_true(after.demand == 0 && after.weight == 0);
+		/* As if all had as much, which is the average of one. */
+		gossip_set(g, 0, 1000 * (i + 1), i + 1);
+		after = gossip_sum(g, 0);
+		assert_near(after.demand, (LIMITERS - 1) * 1000.0 * (i + 1), 1e-9);
+		assert_near(after.weight, (LIMITERS - 1) * (i + 1.0), 1e-9);
+	}
+	world_run(&w, 200 * TICK);
+	for (unsigned i = 0; i < LIMITERS; i++) {
+		for (unsigned p = 0; p < 3; p += 2) {
+			struct gossip_sum sum = gossip_sum(w.nodes[i].gossip, p == 0 ? 2 : 1);
+			unsigned peers;
+			double truth = world_truth(&w, i, p, &peers);
+
+			assert_near(sum.weight, truth, 1e-4 * truth);
+			assert_near(sum.demand, 1000 * truth, 0.1 * truth);
+		}
+		assert_near(gossip_sum(w.nodes[i].gossip, 0).weight, 6 - (i + 1.0), 1e-3);
+		assert_near(gossip_sum(w.nodes[i].gossip, 0).demand, 6000 - 1000 * (i + 1.0), 1);
+	}
+	world_destroy(&w);
+}
+
+/* Nobody has set it, and still it is said, as a mass of it may have been handed on. */
+static void test_withdrawn_is_said(void **state)
+{
+	static const unsigned from[] = {1};
+	struct world_params params = usual;
+	struct datagram_share shares[2];
+	uint8_t buf[DATAGRAM_MAX];
+	struct world w;
+	double push;
+	size_t len;
+
+	(void)state;
+	params.n = 2;
+	params.n_policies = 2;
+	params.branching = 1;
+	world_create(&w, &params);
+	world_set(&w, 0, 1, 9);
+	world_run(&w, 5000 * MS);
+	w.nodes[0].next_ns = w.nodes[1].next_ns = UINT64_MAX;
+	assert_int_equal(
+		gossip_update(w.nodes[0].gossip, w.policies + 1, 1, from, TICK, w.now_ns), 0);
+	len = next_push_datagram(&w, 0, buf, &push);
+	shares_in(buf, len, shares, NULL);
+	assert_int_equal(shares[0].policy, w.policies[1]);
+	assert_true(shares[0].demand > 0);
+	assert_int_equal(shares[1].policy, w.policies[0]);
+	assert_true(shares[1].push > 0 && shares[1].demand == 0);
+	world_destroy(&w);
+}
+
+/* Nothing travels further than to who hears it: a timeout for each tick of a round of all. */
+static void test_timeout(void **state)
+{
+	static const struct {
+		unsigned n, branching, ticks;
+	} cases[] = {{2, 1, 1}, {20, 3, 7}, {19, 3, 6}, {3, 2, 1}};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		struct world_params params = usual;
+		struct world w;
+
+		params.n = cases[c].n;
+		params.branching = cases[c].branching;
+		world_create(&w, &params);
+		assert_int_equal(gossip_timeout(w.nodes[0].gossip), cases[c].ticks * TIMEOUT);
+		world_destroy(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -414,6 +624,10 @@ int main(void)
 		cmocka_unit_test(test_losses),
 		cmocka_unit_test(test_worn_masses),
 		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_implausible_shares),
+		cmocka_unit_test(test_other_policies),
+		cmocka_unit_test(test_withdrawn_is_said),
+		cmocka_unit_test(test_timeout),
 	};
 
 	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
