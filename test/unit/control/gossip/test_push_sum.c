@@ -437,7 +437,7 @@ static double sum_of(double a, const struct datagram_share *taken, double b)
 	return taken ? a + b : a;
 }
 
-/* A share that cannot be is left out, and said of its teller; the next one of the datagram is not. */
+/* A share that cannot be is left out, and its teller named; the next of the datagram is taken. */
 static void test_implausible_shares(void **state)
 {
 	static const double most = 1e6; /* of one limiter, and there are two */
