@@ -1182,6 +1182,96 @@ static void test_terms_missed(void **state)
 	group_free(g);
 }
 
+/* A policy that comes later is of the tree as it is: on every edge, before anybody has spoken. */
+static void test_later_policy(void **state)
+{
+	struct group *g = group_new(5, 1, false);
+	unsigned most = 0;
+
+	(void)state;
+	run_budget_group(g, 10 * TIMEOUT);
+	g->n_policies = 2;
+	for (unsigned i = 0; i < g->n; i++) {
+		unsigned linked = count_linked_edges(g, i);
+		uint64_t share, guess = TOTAL / g->n + 1;
+
+		assert_int_equal(budget_update(g->nodes[i].b, g->policies, 2, g->now), 0);
+		share = (uint64_t)budget_node_view(g, i, PERIODIC).balance;
+		assert_in_range(share, TOTAL / g->n, TOTAL / g->n + 1);
+		assert_int_equal(
+			budget_node_view(g, i, PERIODIC).remaining, share + linked * guess);
+		most = linked > most ? linked : most;
+	}
+	assert_true(most >= 2);
+	assert_int_equal(take_budget_units(g, 0, PERIODIC, UINT64_MAX), TOTAL);
+	group_free(g);
+}
+
+/* Whether a message has a part, the first, and that asks to be answered. */
+static bool asks_for_answer(const struct message *message)
+{
+	enum { HEAD = 85, PART = 149, AT_PARTS = HEAD + 4 };
+
+	assert_int_equal(message->len, HEAD + PART);
+	return message->at[AT_PARTS] & QUOTA_CONFIRM;
+}
+
+/* The last message that was posted by one of two, since so many were. */
+static const struct message *last_posted(const struct group *g, unsigned from, unsigned since)
+{
+	const struct message *last = NULL;
+
+	for (unsigned k = since; k < g->taped; k++)
+		if (g->tape[k].from == from && g->tape[k].len > 85)
+			last = &g->tape[k];
+	assert_non_null(last);
+	return last;
+}
+
+/*
+ * A neighbour of other terms is asked for its own now and then; and at once when there is a change
+ * at either, however lately it was asked.
+ */
+static void test_asked_at_once(void **state)
+{
+	struct group *g = group_new(2, 1, false);
+	unsigned since;
+
+	(void)state;
+	run_budget_group(g, 10 * TIMEOUT);
+	g->tape = test_calloc(TAPE, sizeof(*g->tape));
+	for (unsigned change = 1; change <= 3; change++) {
+		g->policies[PREPAID].terms = change;
+		since = g->taped;
+		assert_int_equal(budget_update(g->nodes[0].b, g->policies, 1, g->now), 0);
+		post_test_messages(g, 0);
+		assert_true(asks_for_answer(last_posted(g, 0, since)));
+		since = g->taped;
+		step_budget_group(g);
+		assert_true(asks_for_answer(last_posted(g, 1, since)));
+		run_budget_group(g, 20 * MS);
+	}
+	/* Then each asks once in 800 ms, is answered, and says no more. */
+	run_budget_group(g, SECOND);
+	since = g->taped;
+	run_budget_group(g, 8 * 800 * MS);
+	for (unsigned i = 0; i < 2; i++) {
+		unsigned asked = 0, parts = 0;
+
+		for (unsigned k = since; k < g->taped; k++) {
+			if (g->tape[k].from != i || g->tape[k].len == 85)
+				continue;
+			asked += asks_for_answer(&g->tape[k]);
+			parts++;
+		}
+		assert_int_equal(asked, 8);
+		/* With what it asks it may answer, too. */
+		assert_in_range(parts, 8, 16);
+	}
+	test_free(g->tape);
+	group_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1197,6 +1287,8 @@ int main(void)
 		cmocka_unit_test(test_all_recovering),
 		cmocka_unit_test(test_period),
 		cmocka_unit_test(test_top_up),
+		cmocka_unit_test(test_later_policy),
+		cmocka_unit_test(test_asked_at_once),
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_refund),
 		cmocka_unit_test(test_drawn),
