@@ -487,6 +487,70 @@ static void test_soft(void **state)
 	group_free(g);
 }
 
+/* The edges over which rates move are those of the overlay that was given. */
+static void test_given_overlay(void **state)
+{
+	static const struct overlay_pair path[] = {{11, 7}, {7, 13}, {13, 5}};
+	static const struct {
+		struct overlay_params overlay;
+		unsigned edges[N];
+	} rows[] = {
+		{{.shape = OVERLAY_RANDOM}, {3, 3, 3, 3}},
+		{{.shape = OVERLAY_RING}, {2, 2, 2, 2}},
+		{{.shape = OVERLAY_GIVEN, .pairs = path, .n_pairs = 3}, {1, 2, 2, 1}},
+	};
+
+	(void)state;
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		struct group *g = group_new(0);
+
+		for (unsigned i = 0; i < N; i++) {
+			struct limiter_ledger ledger = test_ledger(100);
+			struct limiter *l;
+
+			ledger.overlay = rows[r].overlay;
+			l = limiter_new(g, i, POLICIES, &ledger);
+			assert_int_equal(
+				conserve_book((struct conserve *)(uintptr_t)limiter_conserve(l))
+					->n_edges,
+				rows[r].edges[i]);
+			limiter_destroy(l);
+		}
+		group_free(g);
+	}
+}
+
+/* What nobody confirms is said again with every tick of the policies, and no sooner. */
+static void test_repeats(void **state)
+{
+	struct group *g = group_new(0);
+	struct limiter_ledger ledger = test_ledger(100);
+	const struct conserve_counters *counters;
+	struct limiter *l;
+	uint8_t buf[BUFFER];
+	unsigned to;
+
+	(void)state;
+	ledger.recovering = true;
+	l = limiter_new(g, 0, POLICIES, &ledger);
+	counters = conserve_counters(limiter_conserve(l));
+	for (unsigned k = 0; k < 8; k++) {
+		limiter_tick(l, g->now, measure_conserved, g);
+		if (limiter_uncommitted(l) && limiter_save(l, NULL, NULL) == 0)
+			limiter_committed(l, g->now);
+		while (limiter_send(l, buf, &to) > 0)
+			;
+		assert_int_equal(counters->messages_sent, (k + 1) * (N - 1));
+		limiter_tick(l, g->now + TICK - 1, measure_conserved, g);
+		while (limiter_send(l, buf, &to) > 0)
+			;
+		assert_int_equal(counters->messages_sent, (k + 1) * (N - 1));
+		g->now += TICK;
+	}
+	limiter_destroy(l);
+	group_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -501,6 +565,8 @@ int main(void)
 		cmocka_unit_test(test_other_burst),
 		cmocka_unit_test(test_burst_id),
 		cmocka_unit_test(test_soft),
+		cmocka_unit_test(test_given_overlay),
+		cmocka_unit_test(test_repeats),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

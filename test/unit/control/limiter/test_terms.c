@@ -103,6 +103,23 @@ TELLS(tell_no_compensation, told->params.gossip.compensate = false)
 TELLS(tell_tree, told->params.gossip.estimator = GOSSIP_TREE)
 TELLS(tell_compensated, tell_estimator(told); tell_compensation(told))
 
+/* Edges that are given: 7 is between, or 11 is; in no order, and in no direction. */
+static void tell_edges(struct told *told, const struct overlay_pair *pairs, unsigned n)
+{
+	told->params.ledger.overlay = (struct overlay_params){
+		.shape = OVERLAY_GIVEN, .pairs = pairs, .n_pairs = n};
+}
+
+static const struct overlay_pair by_7[] = {{11, 7}, {7, 13}}, round_7[] = {{13, 7}, {7, 11}},
+				 by_11[] = {{11, 7}, {13, 11}},
+				 by_all[] = {{11, 7}, {7, 13}, {13, 11}};
+
+TELLS(tell_edges_by_7, tell_edges(told, by_7, 2))
+TELLS(tell_edges_round_7, tell_edges(told, round_7, 2))
+TELLS(tell_edges_by_11, tell_edges(told, by_11, 2))
+TELLS(tell_edges_by_all, tell_edges(told, by_all, 3))
+TELLS(tell_spares, tell_edges(told, by_7, 2); told->params.ledger.overlay.spares = 1)
+
 static const struct kind kinds[] = {
 	{"roster", -1, tell_roster, NULL},
 	{"gossip timeout", -1, tell_timeout, NULL},
@@ -141,6 +158,9 @@ static const struct kind kinds[] = {
 	{"compensation", -1, tell_compensation, tell_estimator},
 	{"compensation", -1, tell_no_compensation, tell_compensated},
 	{"drift", -1, tell_no_drift, NULL},
+	{"overlay", -1, tell_edges_by_11, tell_edges_by_7},
+	{"overlay", -1, tell_edges_by_all, tell_edges_by_7},
+	{"overlay", -1, tell_spares, tell_edges_by_7},
 };
 
 static void tell_usual(struct told *told, unsigned i)
@@ -323,6 +343,22 @@ static void test_each_kind(void **state)
 			end_terms(&g);
 		}
 	print_message("%zu kinds\n", sizeof(kinds) / sizeof(*kinds));
+}
+
+/* Edges say nothing by the order in which they are given. */
+static void test_edges_alike(void **state)
+{
+	static const struct kind kind = {.tell = tell_edges_round_7, .usual = tell_edges_by_7};
+	struct group g = {.loss = 0};
+
+	(void)state;
+	prng_seed(&g.prng, 1);
+	start_terms(&g, &kind);
+	run_terms(&g, SOON);
+	for (unsigned i = 0; i < NODES; i++)
+		for (unsigned peer = 0; peer < NODES; peer++)
+			assert_true(i == peer || sees_none(&g, i, peer));
+	end_terms(&g);
 }
 
 /* At no time, with loss, where all were told alike. */
@@ -576,6 +612,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_kind),
+		cmocka_unit_test(test_edges_alike),
 		cmocka_unit_test(test_no_kind),
 		cmocka_unit_test(test_lowest_limit),
 		cmocka_unit_test(test_times_of_day),
