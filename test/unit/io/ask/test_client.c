@@ -6,6 +6,7 @@
 #include "check.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -31,7 +32,48 @@ struct server {
 	const char *says[4]; /* "": an empty packet; NULL: it hangs up */
 	char asked[3][256];
 	bool idle; /* says nothing, and does not even accept */
+	/* What goes along with each, if `gives`; and what came along with each question, or -1. */
+	bool gives;
+	int given[4], got[3];
 };
+
+union beside_packet {
+	struct cmsghdr header;
+	char room[CMSG_SPACE(sizeof(int))];
+};
+
+static void say_with(int fd, const char *text, int given)
+{
+	union beside_packet beside = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+					      .cmsg_level = SOL_SOCKET,
+					      .cmsg_type = SCM_RIGHTS}};
+	struct iovec data = {(char *)(uintptr_t)text, strlen(text)};
+	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
+
+	if (given >= 0) {
+		memcpy(CMSG_DATA(&beside.header), &given, sizeof(given));
+		message.msg_control = &beside;
+		message.msg_controllen = sizeof(beside);
+	}
+	(void)sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+static bool is_asked(int fd, char *text, size_t room, int *got)
+{
+	union beside_packet beside = {0};
+	struct iovec data = {text, room};
+	struct msghdr message = {.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = &beside,
+		.msg_controllen = sizeof(beside)};
+
+	*got = -1;
+	if (recvmsg(fd, &message, 0) <= 0)
+		return false;
+	if (CMSG_FIRSTHDR(&message))
+		memcpy(got, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(*got));
+	return true;
+}
 
 static void *serve(void *context)
 {
@@ -40,9 +82,10 @@ static void *serve(void *context)
 
 	assert_true(fd >= 0);
 	for (unsigned i = 0; i < 4 && s->says[i]; i++) {
-		if (i > 0 && recv(fd, s->asked[i - 1], sizeof(s->asked[0]) - 1, 0) <= 0)
+		if (i > 0 &&
+			!is_asked(fd, s->asked[i - 1], sizeof(s->asked[0]) - 1, &s->got[i - 1]))
 			break;
-		send(fd, s->says[i], strlen(s->says[i]), MSG_NOSIGNAL);
+		say_with(fd, s->says[i], s->gives ? s->given[i] : -1);
 	}
 	close(fd);
 	return NULL;
@@ -284,6 +327,90 @@ static void test_pause(void **state)
 	stop_server(&s);
 }
 
+/* A pipe, of which one end is given away: whether it is closed there is seen at the other. */
+static void make_pipe(int ends[2])
+{
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+}
+
+/* Its writing end is nowhere any more. */
+static bool is_over(int reading)
+{
+	char byte;
+
+	return read(reading, &byte, 1) == 0;
+}
+
+/* Descriptors go along with a question and an answer, once; none is left open, nor lost. */
+static void test_descriptors(void **state)
+{
+	struct server s = {
+		.says = {GREETING, "{\"/a\":1}", "{\"/b\":2}", "{\"/c\":3}"}, .gives = true};
+	int greets[2], answers[2], unasked[2], asks[2], taken;
+	struct client client;
+	json_t *value;
+
+	(void)state;
+	make_pipe(greets);
+	make_pipe(answers);
+	make_pipe(unasked);
+	make_pipe(asks);
+	s.given[0] = greets[1];
+	s.given[1] = answers[1];
+	s.given[2] = -1;
+	s.given[3] = unasked[1];
+	start_server(&s);
+	assert_int_equal(client_open_patient(&client, path, PATIENT_MS / 1e3), 0);
+	assert_true(client.taken >= 0);
+	assert_int_equal(client.source.ask_with(&client.source, "/a", asks[1], &taken, &value), 0);
+	assert_int_equal(json_integer_value(value), 1);
+	json_decref(value);
+	/* That of the greeting has given way. */
+	assert_true(close(greets[1]) == 0 && is_over(greets[0]));
+	assert_int_equal(fcntl(taken, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(write(taken, "x", 1), 1);
+	assert_true(close(answers[1]) == 0 && !is_over(answers[0]) && !is_over(answers[0]));
+	assert_true(close(taken) == 0 && is_over(answers[0]));
+	taken = 77;
+	assert_int_equal(client.source.ask_with(&client.source, "/b", -1, &taken, &value), 0);
+	assert_int_equal(json_integer_value(value), 2);
+	json_decref(value);
+	assert_int_equal(taken, -1);
+	/* Nothing goes along where nothing was said of it; what comes is closed in the end. */
+	assert_int_equal(client.source.ask(&client.source, "/c", &value), 0);
+	assert_int_equal(json_integer_value(value), 3);
+	json_decref(value);
+	stop_server(&s);
+	assert_true(close(unasked[1]) == 0 && !is_over(unasked[0]));
+	client_close(&client);
+	assert_true(is_over(unasked[0]));
+	assert_int_equal(client.taken, -1);
+	assert_int_equal(client.given, -1);
+	/* What was given is ours still, and the server's. */
+	assert_int_equal(s.got[1], -1);
+	assert_int_equal(s.got[2], -1);
+	assert_true(close(asks[1]) == 0 && !is_over(asks[0]));
+	assert_int_equal(write(s.got[0], "y", 1), 1);
+	assert_true(close(s.got[0]) == 0 && !is_over(asks[0]) && is_over(asks[0]));
+	close(greets[0]);
+	close(answers[0]);
+	close(unasked[0]);
+	close(asks[0]);
+}
+
+/* A wait of so long, and no longer. */
+static void test_patience(void **state)
+{
+	struct server idle = {.idle = true};
+	struct client client;
+
+	(void)state;
+	start_server(&idle);
+	assert_int_equal(client_open_patient(&client, path, 0.02), -ETIMEDOUT);
+	assert_int_equal(client_open_patient(&client, path, -1), -ETIMEDOUT);
+	stop_server(&idle);
+}
+
 static int make_home(void **state)
 {
 	(void)state;
@@ -310,6 +437,8 @@ int main(void)
 		cmocka_unit_test(test_late),
 		cmocka_unit_test(test_nobody),
 		cmocka_unit_test(test_pause),
+		cmocka_unit_test(test_descriptors),
+		cmocka_unit_test(test_patience),
 	};
 
 	return cmocka_run_group_tests(tests, make_home, remove_home);
