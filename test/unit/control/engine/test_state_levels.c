@@ -113,6 +113,16 @@ static void test_lineages(void **state)
 	}
 }
 
+/* A level that drops: with tokens, and without. */
+#define HAS                           \
+	{                             \
+		ACTION_DROP, 0, false \
+	}
+#define LACKS                        \
+	{                            \
+		ACTION_DROP, 0, true \
+	}
+
 /* A packet is refused, or let pass all the same; and what each level has then counted. */
 static void test_verdicts(void **state)
 {
@@ -121,25 +131,25 @@ static void test_verdicts(void **state)
 		enum verdict verdict;
 		unsigned reached;
 	} rows[] = {
-		{{{ACTION_DROP}, {ACTION_DROP}, {ACTION_DROP}}, VERDICT_PASS, 3},
-		{{{ACTION_DROP, 0, true}, {ACTION_DROP}, {ACTION_DROP}}, VERDICT_DROP, 1},
-		{{{ACTION_DROP}, {ACTION_DROP, 0, true}, {ACTION_DROP}}, VERDICT_DROP, 2},
-		{{{ACTION_DROP}, {ACTION_DROP}, {ACTION_DROP, 0, true}}, VERDICT_DROP, 3},
-		{{{ACTION_COUNT, 0, true}, {ACTION_DROP}, {ACTION_DROP}}, VERDICT_COUNT, 3},
-		{{{ACTION_DROP}, {ACTION_COUNT, 0, true}, {ACTION_DROP}}, VERDICT_COUNT, 3},
-		{{{ACTION_COUNT, 0, true}, {ACTION_DROP, 0, true}, {ACTION_DROP}}, VERDICT_DROP, 2},
+		{{HAS, HAS, HAS}, VERDICT_PASS, 3},
+		{{LACKS, HAS, HAS}, VERDICT_DROP, 1},
+		{{HAS, LACKS, HAS}, VERDICT_DROP, 2},
+		{{HAS, HAS, LACKS}, VERDICT_DROP, 3},
+		{{{ACTION_COUNT, 0, true}, HAS, HAS}, VERDICT_COUNT, 3},
+		{{HAS, {ACTION_COUNT, 0, true}, HAS}, VERDICT_COUNT, 3},
+		{{{ACTION_COUNT, 0, true}, LACKS, HAS}, VERDICT_DROP, 2},
 		/* As a DSCP changes nothing for who sends, it is counted. */
-		{{{ACTION_DROP}, {ACTION_MARK, MARK_AS, true}, {ACTION_DROP}}, VERDICT_COUNT, 3},
-		{{{ACTION_MARK, MARK_ECN, false}, {ACTION_DROP}, {ACTION_DROP}}, VERDICT_PASS, 3},
-		{{{ACTION_MARK, MARK_ECN, true}, {ACTION_DROP}, {ACTION_DROP}}, VERDICT_DROP, 1},
-		{{{ACTION_DROP}, {ACTION_MARK, MARK_ECN, true}, {ACTION_DROP}}, VERDICT_DROP, 2},
-		{{{ACTION_DROP}, {ACTION_DROP}, {ACTION_MARK, MARK_ECN, true}}, VERDICT_DROP, 3},
+		{{HAS, {ACTION_MARK, MARK_AS, true}, HAS}, VERDICT_COUNT, 3},
+		{{{ACTION_MARK, MARK_ECN, false}, HAS, HAS}, VERDICT_PASS, 3},
+		{{{ACTION_MARK, MARK_ECN, true}, HAS, HAS}, VERDICT_DROP, 1},
+		{{HAS, {ACTION_MARK, MARK_ECN, true}, HAS}, VERDICT_DROP, 2},
+		{{HAS, HAS, {ACTION_MARK, MARK_ECN, true}}, VERDICT_DROP, 3},
 		/* The lowest that marks says how. */
 		{{{ACTION_COUNT, 0, true}, {ACTION_MARK, MARK_AS, true},
 			 {ACTION_MARK, MARK_ECN, true}},
 			VERDICT_COUNT, 3},
-		{{{ACTION_MARK, MARK_ECN, true}, {ACTION_MARK, MARK_AS, true}, {ACTION_DROP}},
-			VERDICT_DROP, 1},
+		{{{ACTION_MARK, MARK_ECN, true}, {ACTION_MARK, MARK_AS, true}, HAS}, VERDICT_DROP,
+			1},
 	};
 
 	(void)state;

@@ -310,6 +310,76 @@ static void test_bad_lists(void **state)
 				 "file of prefixes\n");
 }
 
+/* Lists are refused once, whoever names them again; and are as many as there are. */
+static void test_many_lists(void **state)
+{
+	enum { LISTS = 40 };
+	char document[8192], *at = document, name[16], line[32];
+	struct config *config;
+
+	(void)state;
+	write_file("c.txt", "\x80\n");
+	write_file(
+		"w.json", FILE_OF(P("a", "{'src': '@c.txt'}") ",\n" P("b", "{'dst': '@c.txt'}")));
+	expect_refused("w.json",
+		"c.txt:1: policies[0] 'a'.match.src: bytes that are no text: expected printable "
+		"ASCII\n"
+		"c.txt: policies[0] 'a'.match.src: empty: expected at least one of the prefixes\n");
+	for (unsigned i = 0; i < 2 * LISTS; i++) {
+		snprintf(name, sizeof(name), "d/%u.txt", i % LISTS);
+		snprintf(line, sizeof(line), "10.%u.0.0/16\n", i % LISTS);
+		write_file(name, line);
+		at += sprintf(at, "%s{'direction': '%s', 'src': '@%s'}", i > 0 ? ", " : "",
+			i < LISTS ? "a-to-b" : "b-to-a", name);
+	}
+	at = test_malloc(2 * sizeof(document));
+	snprintf(at, 2 * sizeof(document),
+		"{'limiter': 'me', " PORTS WIRES
+		", 'policies': [{'name': 'p', 'limit': '10Mbit/s', "
+		"'match': [%s]}]}",
+		document);
+	write_file("w.json", at);
+	test_free(at);
+	config = must_load("w.json", "");
+	assert_int_equal(policy_n_matches(&config->policies[0]), 2 * LISTS);
+	for (unsigned i = 0; i < 2 * LISTS; i++) {
+		const struct match *match = policy_match(&config->policies[0], i);
+
+		assert_int_equal(match->direction, i < LISTS ? DIRECTION_A_TO_B : DIRECTION_B_TO_A);
+		prefix_format(&match->src, line, sizeof(line));
+		snprintf(name, sizeof(name), "10.%u.0.0/16", i % LISTS);
+		assert_string_equal(line, name);
+	}
+	config_free(config);
+}
+
+/* From many bad lines as many are shown as of any document. */
+static void test_many_bad_lines(void **state)
+{
+	char *said;
+	size_t size;
+	FILE *out = open_memstream(&said, &size);
+
+	(void)state;
+	assert_non_null(out);
+	for (unsigned i = 1; i <= 20; i++)
+		fprintf(out,
+			"c.txt:%u: policies[0] 'a'.match.src: bytes that are no text: expected "
+			"printable ASCII\n",
+			i);
+	fputs("w.json: and 2 more errors, 22 in all\n", out);
+	fclose(out);
+	out = fopen("c.txt", "w");
+	assert_non_null(out);
+	for (unsigned i = 1; i <= 22; i++)
+		fputs("\x80\n", out);
+	fputs("10.0.0.0/8\n", out);
+	fclose(out);
+	write_file("w.json", FILE_OF(P("a", "{'src': '@c.txt'}")));
+	expect_refused("w.json", said);
+	free(said);
+}
+
 static void test_twice(void **state)
 {
 	struct config *config;
@@ -459,6 +529,8 @@ int main(void)
 		cmocka_unit_test(test_no_file),
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_bad_lists),
+		cmocka_unit_test(test_many_lists),
+		cmocka_unit_test(test_many_bad_lines),
 		cmocka_unit_test(test_twice),
 		cmocka_unit_test(test_changed),
 		cmocka_unit_test(test_written),
