@@ -269,6 +269,81 @@ static void test_states_begin_empty(void **state)
 	credit_states_free(&states);
 }
 
+/* A limiter of so many totals, each larger than the one before. */
+static void open_totals(struct world *w, struct policy *policies, unsigned n)
+{
+	struct limiter_policy *limits = test_calloc(n, sizeof(*limits));
+	struct limiter_params params = {
+		.gossip = {.epoch = 1,
+			.branching = 1,
+			.timeout_ns = SECOND_NS,
+			.datagram_max = 1400},
+		.policies = limits,
+		.n_policies = n,
+		.n_workers = WORKERS,
+		.ledger = {.epoch = 1, .lease_ns = SECOND_NS, .timeout_ns = SECOND_NS},
+	};
+	world_open(w, PERIOD_NONE, false);
+	limiter_destroy(w->owner.limiter);
+	for (unsigned i = 0; i < n; i++) {
+		policies[i] = w->policy;
+		policies[i].name[0] = (char)('p' + i);
+		policies[i].total = (i + 1) * TOTAL;
+		limits[i] = limit_profile_policy(&policies[i], START_NS / SECOND_NS);
+	}
+	params.gossip.roster = w->roster;
+	assert_int_equal(limiter_create(&params, w->now_ns, &w->owner.limiter), 0);
+	test_free(limits);
+}
+
+/* A slot's profile gets the credit of its account, and that of a slot without one gets none. */
+static void test_states_join(void **state)
+{
+	enum { SLOTS = 3 };
+	struct policy policies[SLOTS];
+	struct credit_states states;
+	struct engine engine = {0};
+	struct world w;
+
+	(void)state;
+	open_totals(&w, policies, SLOTS);
+	assert_int_equal(credit_states_alloc(&states, &engine, SLOTS), 0);
+	assert_ptr_equal(engine.driver.context, &states);
+	for (unsigned slot = 0; slot < SLOTS; slot += 2) {
+		const struct credit_owner owner = {.limiter = w.owner.limiter,
+			.index = slot,
+			.policy = &policies[slot],
+			.n_workers = WORKERS};
+		struct credit_account *account = credit_states_begin(&states, &owner, w.now_ns);
+
+		assert_ptr_equal(account, &states.accounts[slot]);
+		assert_ptr_equal(account->credit, &states.credits[slot]);
+		assert_int_equal(account->quantum, (slot + 1) * TOTAL / 65536 / WORKERS);
+		credit_account_look(account, &owner, TIME_UNKNOWN, w.now_ns + CREDIT_LOOK_NS);
+		assert_true(credit_left(&states.credits[slot]) > 0);
+	}
+	states.accounts[2].generation = 5;
+	for (unsigned slot = 0; slot < SLOTS; slot++) {
+		struct limit_profile profile = {0}, untouched = {0};
+
+		engine.driver.join(engine.driver.context, slot, &profile);
+		if (slot == 1) {
+			assert_memory_equal(&profile, &untouched, sizeof(profile));
+			continue;
+		}
+		assert_ptr_equal(profile.meter.credit.credit, &states.credits[slot]);
+		assert_int_equal(
+			profile.meter.credit.quantum, (slot + 1) * TOTAL / 65536 / WORKERS);
+		assert_int_equal(profile.meter.credit.generation, slot == 2 ? 5 : 0);
+	}
+	assert_int_equal(credit_left(&states.credits[1]), 0);
+	assert_null(states.accounts[1].credit);
+	world_close(&w);
+	credit_states_free(&states);
+	assert_null(states.credits);
+	assert_null(states.accounts);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +354,7 @@ int main(void)
 		cmocka_unit_test(test_parks),
 		cmocka_unit_test(test_quantum),
 		cmocka_unit_test(test_states_begin_empty),
+		cmocka_unit_test(test_states_join),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
