@@ -8,6 +8,7 @@
 #include "check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "allocate/allocate.h"
 #include "base/time.h"
@@ -324,8 +325,10 @@ static void test_states_join(void **state)
 	}
 	states.accounts[2].generation = 5;
 	for (unsigned slot = 0; slot < SLOTS; slot++) {
-		struct limit_profile profile = {0}, untouched = {0};
+		struct limit_profile profile, untouched;
 
+		memset(&profile, 0x5a, sizeof(profile));
+		memset(&untouched, 0x5a, sizeof(untouched));
 		engine.driver.join(engine.driver.context, slot, &profile);
 		if (slot == 1) {
 			assert_memory_equal(&profile, &untouched, sizeof(profile));
