@@ -1290,6 +1290,142 @@ static void start_eal(void)
 		exit(77);
 }
 
+/* --- descriptors ---------------------------------------------------------------------------- */
+
+static struct {
+	int took, gives; /* by the handler of this test; -1: nothing */
+	bool leaves;     /* what comes along it does not take */
+} passing;
+
+static json_t *test_pass(const char *params, void *context)
+{
+	(void)params;
+	(void)context;
+	if (!passing.leaves)
+		passing.took = telemetry_take_descriptor(server);
+	if (passing.gives >= 0)
+		telemetry_give_descriptor(server, passing.gives);
+	return json_integer(1);
+}
+
+union beside_packet {
+	struct cmsghdr header;
+	char room[CMSG_SPACE(sizeof(int))];
+};
+
+static void send_along(int fd, int given)
+{
+	char request[] = "/test/pass";
+	union beside_packet beside = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+					      .cmsg_level = SOL_SOCKET,
+					      .cmsg_type = SCM_RIGHTS}};
+	struct iovec data = {request, strlen(request)};
+	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
+
+	if (given >= 0) {
+		memcpy(CMSG_DATA(&beside.header), &given, sizeof(given));
+		message.msg_control = &beside;
+		message.msg_controllen = sizeof(beside);
+	}
+	assert_int_equal(sendmsg(fd, &message, MSG_NOSIGNAL), data.iov_len);
+}
+
+/* What comes along with the reply, or -1. */
+static int receive_along(int fd)
+{
+	char reply[64] = "";
+	union beside_packet beside = {0};
+	struct iovec data = {reply, sizeof(reply) - 1};
+	struct msghdr message = {.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = &beside,
+		.msg_controllen = sizeof(beside)};
+	int got = -1;
+
+	assert_true(recvmsg(fd, &message, 0) > 0);
+	assert_string_equal(reply, "{\"/test/pass\":1}");
+	if (CMSG_FIRSTHDR(&message))
+		memcpy(&got, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(got));
+	return got;
+}
+
+static bool is_over(int reading)
+{
+	char byte;
+
+	return read(reading, &byte, 1) == 0;
+}
+
+/* One that comes along is the handler's, or is closed; one that goes along does so once. */
+static void test_descriptors(void **state)
+{
+	static const struct telemetry_command commands[] = {
+		{"/test/pass", "Takes and gives", test_pass, TELEMETRY_PARAMS, TELEMETRY_READS},
+		{0},
+	};
+	static const struct telemetry_command *const only[] = {commands};
+	const struct telemetry_options options = {.path = path,
+		.tables = only,
+		.n_tables = 1,
+		.now_ns = test_clock,
+		.budget_ns = BUDGET_NS};
+	int fd, ends[2], got;
+
+	(void)state;
+	assert_int_equal(telemetry_listen(&options, &server), 0);
+	assert_int_equal(telemetry_take_descriptor(NULL), -1);
+	assert_int_equal(telemetry_take_descriptor(server), -1);
+	fd = connect_inline();
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	/* It is taken, and not closed by who serves. */
+	passing.gives = -1;
+	passing.leaves = false;
+	send_along(fd, ends[1]);
+	telemetry_serve(server);
+	assert_int_equal(receive_along(fd), -1);
+	assert_true(passing.took >= 0);
+	assert_int_equal(fcntl(passing.took, F_GETFD), FD_CLOEXEC);
+	close(ends[1]);
+	assert_false(is_over(ends[0]));
+	close(passing.took);
+	assert_true(is_over(ends[0]));
+	close(ends[0]);
+	/* None comes along. */
+	passing.took = 77;
+	send_along(fd, -1);
+	telemetry_serve(server);
+	assert_int_equal(receive_along(fd), -1);
+	assert_int_equal(passing.took, -1);
+	/* Nobody takes it. */
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	passing.leaves = true;
+	send_along(fd, ends[1]);
+	telemetry_serve(server);
+	assert_int_equal(receive_along(fd), -1);
+	close(ends[1]);
+	assert_true(is_over(ends[0]));
+	close(ends[0]);
+	/* One goes along, and stays the handler's; and none with the next reply. */
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	passing.gives = ends[1];
+	send_along(fd, -1);
+	telemetry_serve(server);
+	got = receive_along(fd);
+	assert_true(got >= 0);
+	close(ends[1]);
+	assert_false(is_over(ends[0]));
+	close(got);
+	assert_true(is_over(ends[0]));
+	close(ends[0]);
+	passing.gives = -1;
+	send_along(fd, -1);
+	telemetry_serve(server);
+	assert_int_equal(receive_along(fd), -1);
+	close(fd);
+	telemetry_close(server);
+	server = NULL;
+}
+
 #define PROTOCOL(test) cmocka_unit_test_setup_teardown(test, start_inline, stop_inline)
 #define PLACE(test)    cmocka_unit_test_setup_teardown(test, new_home, remove_home)
 #define THREADED(test) cmocka_unit_test_setup_teardown(test, start_thread, stop_thread)
@@ -1306,6 +1442,7 @@ int main(void)
 		PROTOCOL(test_info),
 		PROTOCOL(test_greeting),
 		PROTOCOL(test_largest_reply),
+		PLACE(test_descriptors),
 		PROTOCOL(test_permissions),
 		PLACE(test_dead_owner_is_replaced),
 		PROTOCOL(test_live_owner_is_not),
