@@ -347,6 +347,12 @@ static const struct fault_subject subjects[] = {
 		.kinds = BOTH,
 		.words = -EINVAL,
 		.unsaid = 8},
+	{.name = "load lists",
+		.run = load,
+		.argument = "lists.json",
+		.kinds = BOTH,
+		.words = -EINVAL,
+		.unsaid = 11},
 	{.name = "load what others have",
 		.run = load,
 		.argument = "main.json",
@@ -400,6 +406,11 @@ static int setup(void **state)
 		return -1;
 	write_file("w.json", WHOLE(SOFT "], 'include': ['more.json'"));
 	write_file("more.json", "{'policies': [" MANY "]}");
+	write_file("lists.json",
+		WHOLE("{'name': 'p', 'limit': '1Gbit/s', 'match': {'src': '@a.txt', 'dst': "
+		      "'@b.txt'}}"));
+	write_file("a.txt", "10.0.0.0/8\n11.0.0.0/8\n");
+	write_file("b.txt", "12.0.0.0/8\n");
 	write_file("main.json",
 		"{'limiter': 'me', " PORTS ", " WIRES ", " GOSSIP ", 'ledger': {'store': "
 		"'/nowhere'}, 'include': 'more.json'}");
