@@ -289,6 +289,66 @@ static void shared_bucket_restarts(void **state)
 	expect_between("set back", 1, passed, RATE - RATE / 50, RATE + LARGE);
 }
 
+/* What a shared bucket holds back at its end: two full frames, or packets, in parts of its own. */
+static void test_least_of_a_burst(void **state)
+{
+	static const struct {
+		bool borrows;
+		enum counting count;
+		uint8_t unit_bits;
+		uint64_t least;
+	} rows[] = {
+		{false, COUNT_BYTES, 0, 9084},
+		{false, COUNT_PACKETS, 3, 9084},
+		{true, COUNT_BYTES, 0, 9084},
+		{true, COUNT_PACKETS, 0, 6},
+		{true, COUNT_PACKETS, 3, 48},
+	};
+	struct policy_state plain = {0};
+
+	(void)state;
+	token_bucket_set_owner(
+		&plain.bucket, police_owner(POLICE_SIMPLE, POLICE_UNSAMPLED, ACCOUNTING_L3));
+	assert_int_equal(police_burst_least(&plain), 9084);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct policy_extended other = {.borrows = rows[i].borrows,
+			.count = rows[i].count,
+			.unit_bits = rows[i].unit_bits};
+		struct policy_state level = {.other = &other};
+
+		assert_int_equal(police_burst_least(&level), rows[i].least);
+	}
+}
+
+/* A meter that is not what such a policy may have goes on as it was; a GCRA goes slower. */
+static void test_other_meters(void **state)
+{
+	static const uint64_t seconds = 10;
+
+	(void)state;
+	for (unsigned gcra = 0; gcra < 2; gcra++) {
+		struct policy policy = {.meter = gcra ? METER_GCRA : METER_FIXED_WINDOW,
+			.limit_bps = RATE * 8,
+			.burst_bytes = BURST,
+			.window_ns = 50000000};
+		uint64_t passed = 0, now = 0;
+		struct lane lane;
+
+		lane_start(&lane, &policy);
+		assert_int_equal(lane.state.other->kind, policy.meter);
+		police_expire(&lane.state, ending(), now);
+		for (; now < seconds * GHZ; now += GHZ / 2000)
+			passed += passes(&lane, 1000, now);
+		if (gcra)
+			assert_in_range(passed,
+				BURST * AFTER / RATE + (AFTER - RATE / 200) * seconds - LARGE,
+				BURST * AFTER / RATE + AFTER * seconds);
+		else
+			assert_in_range(passed, RATE * seconds - LARGE, RATE * seconds);
+		free(lane.memory);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -297,6 +357,8 @@ int main(void)
 		cmocka_unit_test(slow_worker_takes_from_nobody_else),
 		cmocka_unit_test(slow_worker_knows_what_is_taken),
 		cmocka_unit_test(shared_bucket_restarts),
+		cmocka_unit_test(test_least_of_a_burst),
+		cmocka_unit_test(test_other_meters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
