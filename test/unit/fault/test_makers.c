@@ -45,6 +45,10 @@
 	"{'name': 'timed', 'match': {'vlan': 6}, 'limit': '1Mbit/s', 'schedule': {'zone': "  \
 	"'UTC', 'entries': [{'days': 'daily', 'from': '00:00', 'to': '12:00', 'limit': "     \
 	"'2Mbit/s'}]}}"
+#define TREE                                                                               \
+	"{'name': 'top', 'match': {'vlan': 7}, 'limit': '1Gbit/s'}, {'name': 'leaf', "     \
+	"'parent': 'top', 'limit': '1Mbit/s', 'guaranteed': '8kbit/s', 'match': [{'src': " \
+	"['10.0.0.0/8', '11.0.0.0/8'], 'dst': ['12.0.0.0/8', '13.0.0.0/8']}, {'vlan': 8}]}"
 #define WHOLE(policies)                                                           \
 	"{'limiter': 'me', 'eal': ['--in-memory'], " PORTS ", " WIRES ", " GOSSIP \
 	", 'ledger': {'store': '/nowhere'}, 'policies': [" policies "]}"
@@ -341,6 +345,11 @@ static const struct fault_subject subjects[] = {
 		.argument = "{'limiter': 'me',, }",
 		.kinds = BOTH,
 		.result = -EINVAL},
+	{.name = "parse a tree",
+		.run = parse,
+		.argument = WHOLE(TREE),
+		.kinds = BOTH,
+		.unsaid = 10},
 	{.name = "load",
 		.run = load,
 		.argument = "w.json",

@@ -390,6 +390,21 @@ static void test_gossip(void **state)
 			     "'me', in it\n"},
 		{ROSTER("{'name': 'you', 'address': '10.0.0.1:1'}"),
 			"w.json:1: gossip.roster: an array: expected this limiter, 'me', in it\n"},
+		{GOSSIP("'key_file': 'k', 'listen': '[::1]:5', 'roster': [" GROUP2 "]"),
+			"w.json:1: gossip.roster[0] 'me'.address: '10.0.0.1:1': expected IPv6, as this limiter listens on\n"
+			"w.json:1: gossip.roster[1] 'you'.address: '10.0.0.2:1': expected IPv6, as this limiter listens on\n"},
+		{GOSSIP("'key_file': 'k', 'listen': '10.0.0.1:5', 'roster': [" GROUP2
+			", {'name': 'she', 'address': '[::1]:7'}]"),
+			"w.json:1: gossip.roster[2] 'she'.address: '[::1]:7': expected IPv4, as this limiter listens on\n"},
+		{GOSSIP("'key_file': 'k', 'roster': [{'name': 'you', 'address': '10.0.0.2:1'}, {'address': '10.0.0.1:1'}]"),
+			"w.json:1: gossip.roster[1].name: missing: expected a name of 1 to 63 characters A-Z a-z 0-9 _ . -\n"},
+		{GOSSIP("'key_files': [], 'roster': [" GROUP2 "]"),
+			"w.json:1: gossip.key_files: an empty array: expected an array of 1 or 2 paths: of the key that seals, and of one that only opens\n"},
+		{GOSSIP("'key_files': ['a', 'b', 'c'], 'roster': [" GROUP2 "]"),
+			"w.json:1: gossip.key_files: an array: expected an array of 1 or 2 paths: of the key that seals, and of one that only opens\n"},
+		{GOSSIP("'key_files': ['a', 2], 'roster': [" GROUP2 "]"),
+			"w.json:1: gossip.key_files[1]: 2: expected a path of 1 to 4095 printable characters\n"},
+		{GOSSIP("'key_files': ['a', 'b'], 'roster': [" GROUP2 "]"), ""},
 		{ROSTER(GROUP2 ", {'name': 'you', 'address': '10.0.0.2:1'}"),
 			"w.json:1: gossip.roster[2] 'you'.name: 'you': expected a name of its own, "
 			"gossip.roster[1] 'you' at w.json:1 has the same\n"
@@ -925,7 +940,8 @@ static void test_cpu_list(void **state)
 		{"1024", -EINVAL, 0},
 		{"5-2", -EINVAL, 0},
 		{"2-", -EINVAL, 0},
-		{"-2", -EINVAL, 0},
+		{"w.json:1: gossip.roster[2] 'she'.address: '[::1]:7': expected IPv4, as this limiter listens on\n",
+			-EINVAL, 0},
 		{"", -EINVAL, 0},
 		{"1,", -EINVAL, 0},
 		{",1", -EINVAL, 0},
