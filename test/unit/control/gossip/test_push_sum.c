@@ -613,6 +613,29 @@ static void test_timeout(void **state)
 	}
 }
 
+/* What there is no room for is not written at all, nor anything behind it. */
+static void test_room(void **state)
+{
+	const struct datagram_share share = {0x01020304, 1, 2, 3};
+	uint8_t buf[17] = {0}, none[17] = {0};
+
+	(void)state;
+	for (size_t room = 0; room <= 16; room++) {
+		struct cursor cursor = {buf, buf + room, false};
+
+		memset(buf, 0xaa, sizeof(buf));
+		datagram_write_share(&cursor, &share);
+		assert_int_equal(cursor.failed, room < 16);
+		/* Whole numbers of four bytes alone. */
+		assert_int_equal(cursor.at - buf, room / 4 * 4);
+		memset(none, 0xaa, sizeof(none));
+		assert_memory_equal(
+			buf + room / 4 * 4, none + room / 4 * 4, sizeof(buf) - room / 4 * 4);
+		if (room >= 4)
+			assert_memory_equal(buf, "\1\2\3\4", 4);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -628,6 +651,7 @@ int main(void)
 		cmocka_unit_test(test_other_policies),
 		cmocka_unit_test(test_withdrawn_is_said),
 		cmocka_unit_test(test_timeout),
+		cmocka_unit_test(test_room),
 	};
 
 	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "check.h"
+
+#include "base/extents.h"
+
+/* As many as there is room for; one more is said, and not added. */
+static void test_room(void **state)
+{
+	static const char bytes[EXTENTS_MAX + 1];
+	struct extents extents = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < EXTENTS_MAX; i++) {
+		extents_add(&extents, &bytes[i], 100 + i);
+		assert_int_equal(extents.n, i + 1);
+		assert_false(extents.overflow);
+	}
+	extents_add(&extents, &bytes[EXTENTS_MAX], 7);
+	assert_int_equal(extents.n, EXTENTS_MAX);
+	assert_true(extents.overflow);
+	for (unsigned i = 0; i < EXTENTS_MAX; i++) {
+		assert_ptr_equal(extents.of[i].at, &bytes[i]);
+		assert_int_equal(extents.of[i].bytes, 100 + i);
+	}
+}
+
+/* A length of 32 bits at most; what is longer is said, and others may come yet. */
+static void test_length(void **state)
+{
+	struct extents extents = {0};
+
+	(void)state;
+	extents_add(&extents, &extents, UINT32_MAX);
+	assert_false(extents.overflow);
+	assert_int_equal(extents.of[0].bytes, UINT32_MAX);
+	extents_add(&extents, &extents, (size_t)UINT32_MAX + 1);
+	assert_true(extents.overflow);
+	assert_int_equal(extents.n, 1);
+	extents_add(&extents, state, 3);
+	assert_int_equal(extents.n, 2);
+	assert_ptr_equal(extents.of[1].at, state);
+	assert_int_equal(extents.of[1].bytes, 3);
+	assert_true(extents.overflow);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_length),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
