@@ -636,6 +636,46 @@ static void test_room(void **state)
 	}
 }
 
+static void write_head(struct cursor *cursor)
+{
+	const struct datagram_header header = {.version = DATAGRAM_VERSION,
+		.flags = GOSSIP_PUSH_SUM << DATAGRAM_ESTIMATOR_SHIFT,
+		.sender = 0x11223344,
+		.epoch = UINT64_C(0x5152535455565758),
+		.counter = UINT64_C(0x6162636465666768)};
+	const struct datagram_body body = {
+		0x71727374, UINT64_C(0x8182838485868788), 0x91929394, 0x41424344, 3};
+
+	datagram_write_header(cursor, &header);
+	datagram_write_body(cursor, &body);
+}
+
+/* A header and a body, whose numbers are of two, four and eight bytes. */
+static void test_room_of_head(void **state)
+{
+	uint8_t whole[200], buf[200], none[200];
+	struct cursor all = {whole, whole + sizeof(whole), false};
+	size_t len;
+
+	(void)state;
+	memset(none, 0xaa, sizeof(none));
+	write_head(&all);
+	assert_false(all.failed);
+	len = (size_t)(all.at - whole);
+	for (size_t room = 0; room <= len; room++) {
+		struct cursor cursor = {buf, buf + room, false};
+		size_t written;
+
+		memset(buf, 0xaa, sizeof(buf));
+		write_head(&cursor);
+		written = (size_t)(cursor.at - buf);
+		assert_int_equal(cursor.failed, room < len);
+		assert_true(written <= room && room - written < sizeof(uint64_t));
+		assert_memory_equal(buf, whole, written);
+		assert_memory_equal(buf + written, none, sizeof(none) - written);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -652,6 +692,7 @@ int main(void)
 		cmocka_unit_test(test_withdrawn_is_said),
 		cmocka_unit_test(test_timeout),
 		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_room_of_head),
 	};
 
 	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
