@@ -24,7 +24,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PYTHON = ["/usr/bin/python3", "-B"]
 CPUS = len(os.sched_getaffinity(0))
 SKIP = 77
-FUZZ_S = 6
+FUZZ_S = 5
 # Places in the code that libFuzzer sees at least beyond the target's own: what is tested has made
 # it 340 or more of each with clang 14, and 240 with clang 19; what is reached says less, as some
 # find little in 6 s.
@@ -54,7 +54,7 @@ BUILDS = {
                              f"-Dc_args={LINES} -fno-sanitize-recover=undefined"]),
     "build-tsan": ("clang", ["-Db_sanitize=thread", "-Db_lundef=false", "-Doptimization=1",
                              "-Ddebug=false", f"-Dc_args={LINES}"]),
-    "build-clang": ("clang", ["-Ddebug=false"]),
+    "build-clang": ("clang", ["-Ddebug=false", "-Doptimization=1"]),
 }
 # Tests of them that are run: all, those that have threads, or none.
 TESTED = {
