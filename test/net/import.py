@@ -458,14 +458,17 @@ def gobgp(scene):
     weir.stop()
 
 
+# A rule as GoBGP tells of it.
+LINE = ('[{"nlri":{"value":[{"type":1,"value":{"prefix":"192.0.2.9/32"}}]},"attrs":['
+        '{"type":16,"value":[{"type":128,"subtype":6,"as":0,"rate":RATE}]},'
+        '{"type":14,"afi":1,"safi":133}]}]')
+
+
 def kept(weir):
     """With --keep the rules outlive the speaker; and the next one's take their place."""
-    line = ('[{"nlri":{"value":[{"type":1,"value":{"prefix":"192.0.2.9/32"}}]},"attrs":['
-            '{"type":16,"value":[{"type":128,"subtype":6,"as":0,"rate":RATE}]},'
-            '{"type":14,"afi":1,"safi":133}]}]')
     for rate, limit, options in (("125000", ["1Mbit/s"], ["--keep"]),
                                  ("250000", ["2Mbit/s"], ["--keep"]), (None, [], [])):
-        text = line.replace("RATE", rate) + "\n" if rate else ""
+        text = LINE.replace("RATE", rate) + "\n" if rate else ""
         done = subprocess.run([CTL, "-s", weir.socket, "import", "flowspec", *options],
                               input=text, text=True, check=False, timeout=box.PATIENCE_S)
         expect(done.returncode == 0, f"{options}: {done.returncode}")
@@ -473,7 +476,46 @@ def kept(weir):
         expect(found == limit, f"{rate} {options}: {found}")
 
 
-SCENARIOS = [csv, flowspec, gobgp]
+def beside(importer, hung, other):
+    """A rule comes and goes; how long it takes to come to the one that answers."""
+    importer.stdin.write(LINE.replace("RATE", "125000") + "\n")
+    importer.stdin.flush()
+    began = time.monotonic()
+    wait_until(lambda: rules(other), "the rule at the one that answers")
+    took = time.monotonic() - began
+    hung.process.send_signal(signal.SIGCONT)
+    wait_until(lambda: rules(hung), "the rule at the one that was hung")
+    hung.process.send_signal(signal.SIGSTOP)
+    importer.stdin.close()
+    wait_until(lambda: not rules(other), "the session is over at the one that answers")
+    hung.process.send_signal(signal.SIGCONT)
+    expect(importer.wait(box.PATIENCE_S) == 0, "nothing is left behind")
+    return took
+
+
+def one_hangs(scene):
+    """A limiter that does not answer keeps no rule from another one; and has it when it is back."""
+    boxes = [keeping(scene, box.wire(f"net_ring{2 * i}", f"net_ring{2 * i + 1}", policies=[
+        policy("own", "10.0.0.0/8", "7Mbit/s")]), f"box{i + 1}").start() for i in range(2)]
+    for weir in boxes:
+        change(weir)
+    hung, other = boxes
+    words = [word for weir in boxes for word in ("-s", weir.socket)]
+    hung.process.send_signal(signal.SIGSTOP)
+    with subprocess.Popen([CTL, *words, "--timeout", str(2 * box.PATIENCE_S), "import", "flowspec"],
+                          stdin=subprocess.PIPE, text=True,
+                          preexec_fn=box.die_with_parent) as importer:
+        try:
+            took = beside(importer, hung, other)
+        finally:
+            importer.kill()
+    expect(not rules(hung), "nor at the one that was hung")
+    for weir in boxes:
+        weir.stop()
+    return f"{took:.2f} s beside one that hangs"
+
+
+SCENARIOS = [csv, flowspec, gobgp, one_hangs]
 
 if __name__ == "__main__":
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
