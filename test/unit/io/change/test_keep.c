@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <sodium.h>
+
 #include "change/journal.h"
 #include "change/keep.h"
 
@@ -162,6 +164,58 @@ static void damage_is_seen(void **state)
 	}
 	assert_int_equal(good_value(keep), 2);
 	close(fd);
+	keep_close(keep);
+}
+
+/* A file of that number whose digest is right, whatever is below it. */
+static void write_record(uint64_t number, const char *body)
+{
+	unsigned char hash[crypto_generichash_BYTES];
+	char hex[2 * sizeof(hash) + 1], path[128];
+	FILE *file;
+
+	crypto_generichash(hash, sizeof(hash), (const unsigned char *)body, strlen(body), NULL, 0);
+	sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash));
+	snprintf(path, sizeof(path), "%s/%010d.good.json", directory, (int)number);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fprintf(file, "// weir kept this; digest of what follows: %s\n%s", hex, body);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* What is whole, and yet no record: each part of one is asked for. */
+static void no_record(void **state)
+{
+	static const struct {
+		const char *body;
+		int ret;
+	} rows[] = {
+		{"// {\"about\": 7}\n{\"value\": 7}", 0},
+		{"// {\"about\": 7}\n{\"value\": 7}\n", 0},
+		{"", -EBADMSG},
+		{"// {\"about\": 7}", -EBADMSG},
+		{"//\t{\"about\": 7}\n{\"value\": 7}", -EBADMSG},
+		{"// 7\n{\"value\": 7}", -EBADMSG},
+		{"// {\"about\": 7}\n[7]", -EBADMSG},
+		{"// {\"about\": 7}\n", -EBADMSG},
+		{"// {\"about\": 7\n{\"value\": 7}", -EBADMSG},
+	};
+	struct keep *keep = open_keep();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct keep_record record;
+		int ret;
+
+		write_record(7, rows[i].body);
+		ret = keep_read(keep, 7, &record);
+		if (ret != rows[i].ret)
+			fail_msg("%s: %d, not %d", rows[i].body, ret, rows[i].ret);
+		if (ret == 0)
+			assert_int_equal(good_value(keep), 7);
+		if (ret == 0)
+			keep_record_free(&record);
+	}
 	keep_close(keep);
 }
 
@@ -426,6 +480,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(newest_is_good, setup, teardown),
 		cmocka_unit_test_setup_teardown(oldest_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(damage_is_seen, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(each_kill, setup, teardown),
 		cmocka_unit_test_setup_teardown(full_disk, setup, teardown),
 		cmocka_unit_test_setup_teardown(journal_turns, setup, teardown),

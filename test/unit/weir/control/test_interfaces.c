@@ -144,6 +144,28 @@ static void test_looks(void **state)
 	expect_nothing(&inst);
 }
 
+/* What is said of each of several ports is said. */
+static void test_both(void **state)
+{
+	struct instance inst = {.config = &config};
+	uint64_t began;
+	char text[256];
+
+	(void)state;
+	if (!alone)
+		skip();
+	stand_on("net_af_packet0,iface=lo");
+	strcpy(ports[0].device, "net_af_packet1,iface=lo");
+	ports[0].offloads = OFFLOADS_IGNORE;
+	switch_gro(false);
+	assert_int_equal(interfaces_start(&inst), 0);
+	began = events_number();
+	switch_gro(true);
+	look(&inst);
+	assert_int_equal(count_said(began, "offloads", text, sizeof(text)), 2);
+	interfaces_stop(&inst);
+}
+
 static int begin(void **state)
 {
 	(void)state;
@@ -161,6 +183,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_none),
 		cmocka_unit_test(test_looks),
+		cmocka_unit_test(test_both),
 	};
 
 	alone = loopback_alone();

@@ -316,6 +316,7 @@ static void test_held(void **state)
 	assert_int_equal(events_next(), boot_ns + EVENT_WINDOW_NS);
 	boot_ns += EVENT_WINDOW_NS;
 	events_review(boot_ns);
+	assert_int_equal(events_next(), UINT64_MAX);
 	events_review(boot_ns);
 	lose_peer("lon");
 	text = close_log(52);
