@@ -20,6 +20,7 @@
 #include "change/keep.h"
 #include "clock.h"
 #include "config/load.h"
+#include "event.h"
 #include "kept.h"
 #include "reload.h"
 #include "requester.h"
@@ -748,6 +749,23 @@ static void test_kept_already(void **state)
 }
 
 /* Refused, by something that was said, and what runs is what ran. */
+/* How often it is said since then that a change is refused, and by what words of the change. */
+static unsigned refusals_said(uint64_t since, const char *what)
+{
+	char text[96];
+	unsigned n = 0;
+
+	snprintf(text, sizeof(text), "%s refused; nothing has changed", what);
+	for (; since < events_number(); since++) {
+		json_t *row = events_get(since);
+		const char *words = json_string_value(json_object_get(row, "text"));
+
+		n += words && strncmp(words, text, strlen(text)) == 0;
+		json_decref(row);
+	}
+	return n;
+}
+
 static void expect_refused(struct kept_world *k, struct change_request *request, const char *said)
 {
 	const struct reload_outcome *last;
@@ -820,6 +838,7 @@ static void test_carried_wrong(void **state)
  */
 static void test_directory_is_gone(void **state)
 {
+	uint64_t since = events_number();
 	struct change_request request;
 	struct kept_world k;
 	char command[64], *text;
@@ -837,6 +856,7 @@ static void test_directory_is_gone(void **state)
 	text = text_of_file(&k);
 	request.fd = sealed(text, F_SEAL_SHRINK | F_SEAL_WRITE);
 	expect_refused(&k, &request, ": it is not kept");
+	assert_int_equal(refusals_said(since, "policy") + refusals_said(since, "apply"), 2);
 	assert_int_equal(k.w.inst.kept->confirm.running, 1);
 	assert_int_equal(k.w.inst.policies[0].limit_bps, GBIT);
 	request = request_of(CHANGE_RELOAD);
@@ -845,6 +865,7 @@ static void test_directory_is_gone(void **state)
 	assert_int_equal(reload_last_change(&k.w.inst)->error, 0);
 	assert_non_null(strstr(reload_last_change(&k.w.inst)->messages, "warning: "));
 	assert_non_null(strstr(reload_last_change(&k.w.inst)->messages, ": it is not kept"));
+	assert_int_equal(reload_last_change(&k.w.inst)->kept_error, -ENOENT);
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 3 * GBIT);
 	assert_int_equal(k.w.inst.kept->confirm.running, 0);
 	assert_non_null(k.w.inst.kept->trouble);
