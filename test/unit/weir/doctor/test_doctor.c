@@ -34,6 +34,7 @@ struct paper {
 	char *text;
 	size_t size;
 	uint64_t huge_free;
+	int next_file;
 };
 
 static void make_directories(char *path)
@@ -68,10 +69,20 @@ static void put_link(const struct paper *paper, const char *name, const char *ta
 	assert_int_equal(symlink(target, path), 0);
 }
 
+/* The number that a file which is opened now has: the same again, if all that were are closed. */
+static int next_file(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	close(fd);
+	return fd;
+}
+
 static int set_up(void **state)
 {
 	struct paper *paper = calloc(1, sizeof(*paper));
 
+	paper->next_file = next_file();
 	strcpy(paper->root, "/tmp/weir-doctor-XXXXXX");
 	assert_non_null(mkdtemp(paper->root));
 	for (unsigned i = 0; i < 2; i++) {
@@ -102,6 +113,7 @@ static int tear_down(void **state)
 	struct paper *paper = *state;
 
 	nftw(paper->root, remove_it, 8, FTW_DEPTH | FTW_PHYS);
+	assert_int_equal(next_file(), paper->next_file);
 	free(paper->text);
 	free(paper);
 	return 0;
