@@ -703,16 +703,23 @@ static struct timespec ahead(time_t seconds)
 	return until;
 }
 
-/* No round is under way, and something has changed since the last. */
+/*
+ * No round is under way, and something has changed since the last: when all has been given that the
+ * neighbour wants, it wants something else.
+ */
 static void until_uncommitted(struct instance_world *w, struct neighbour *peer)
 {
-	uint64_t end = control_now() + PATIENCE;
+	uint64_t end = control_now() + PATIENCE, turn = control_now() + 200 * MS;
 
 	while (view_of_commit(w).committing)
 		end_round(w);
 	while (!limiter_uncommitted(w->inst.limiter)) {
 		assert_true(control_now() < end);
 		talk_to_neighbour(w, peer);
+		if (control_now() < turn)
+			continue;
+		peer->wants = peer->wants > LIMIT / 2 ? LIMIT / 10 : LIMIT;
+		turn = control_now() + 200 * MS;
 	}
 }
 
