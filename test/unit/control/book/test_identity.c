@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A ledger's identity as people read and type it.
+ * A ledger's identity as people read and type it, and as who has none hears of it.
  */
 #include "check.h"
 
+#include <errno.h>
+
 #include "book/book.h"
+
+#define KIND 7
 
 static void test_written(void **state)
 {
@@ -64,9 +68,57 @@ static void test_compared(void **state)
 		book_identity_equal((struct book_identity){1, 2}, (struct book_identity){1, 2}));
 }
 
+/* A message of a neighbour that says so. */
+static int hear_identity(struct book *book, unsigned edge, struct book_identity says)
+{
+	const struct book other = {.identity = says};
+	uint8_t message[BOOK_HEAD];
+
+	assert_ptr_equal(book_write_head(&other, KIND, message), message + sizeof(message));
+	return book_read_head(book, edge, KIND, message, sizeof(message));
+}
+
+/*
+ * A book without an identity takes that which all neighbours say that know it, once each has
+ * spoken; and then believes nobody who says another.
+ */
+static void test_heard(void **state)
+{
+	static const struct {
+		struct book_identity says[3], is;
+		int ret[3];
+	} rows[] = {
+		{{{1, 2}, {1, 2}, {1, 2}}, {1, 2}, {-ESTALE, -ESTALE, 0}},
+		{{{1, 2}, {0, 0}, {1, 2}}, {1, 2}, {-ESTALE, -ESTALE, 0}},
+		{{{0, 0}, {0, 0}, {1, 2}}, {1, 2}, {-ESTALE, -ESTALE, 0}},
+		{{{1, 2}, {1, 2}, {0, 0}}, {1, 2}, {-ESTALE, -ESTALE, -ESTALE}},
+		{{{1, 2}, {1, 3}, {1, 2}}, {0, 0}, {-ESTALE, -ESTALE, -ESTALE}},
+		{{{1, 2}, {0, 0}, {3, 2}}, {0, 0}, {-ESTALE, -ESTALE, -ESTALE}},
+		{{{0, 0}, {0, 0}, {0, 0}}, {0, 0}, {-ESTALE, -ESTALE, -ESTALE}},
+	};
+	const struct book_identity another = {5, 5};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct book_link links[3] = {0};
+		struct book book = {.links = links, .n_edges = 3};
+		for (unsigned e = 0; e < 3; e++)
+			if (hear_identity(&book, e, rows[i].says[e]) != rows[i].ret[e])
+				fail_msg("row %zu: what neighbour %u says", i, e);
+		if (!book_identity_equal(book.identity, rows[i].is))
+			fail_msg("row %zu: another identity", i);
+		if (!book_identity_known(rows[i].is))
+			continue;
+		assert_int_equal(hear_identity(&book, 1, another), -ESTALE);
+		assert_int_equal(links[1].foreign, 1);
+		assert_int_equal(links[0].foreign + links[2].foreign, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_heard),
 		cmocka_unit_test(test_written),
 		cmocka_unit_test(test_typed),
 		cmocka_unit_test(test_compared),

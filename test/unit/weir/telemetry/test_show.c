@@ -14,6 +14,8 @@
 
 #include <unistd.h>
 
+#include <rte_lcore.h>
+
 #include "instance_world.h"
 #include "busy.h"
 #include "reload.h"
@@ -432,6 +434,20 @@ static void test_load(void **state)
 	instance_world_close(&w);
 }
 
+/* All CPUs of an lcore are named, and no other. */
+static void check_cpus(json_t *info)
+{
+	rte_cpuset_t set = rte_lcore_cpuset(
+		(unsigned)json_integer_value(json_object_get(info, "lcore_id")));
+	json_t *cpus = json_object_get(info, "cpuset"), *cpu;
+	size_t i;
+
+	assert_int_equal(json_array_size(cpus), CPU_COUNT(&set));
+	json_array_foreach (cpus, i, cpu)
+		assert_true(CPU_ISSET((int)json_integer_value(cpu), &set));
+	json_decref(info);
+}
+
 /* What exporters of DPDK's own telemetry ask for. */
 static void test_eal(void **state)
 {
@@ -446,6 +462,7 @@ static void test_eal(void **state)
 	json_decref(list);
 	check_keys(ask_command(&w, "/eal/lcore/info", index),
 		"lcore_id socket role cpuset total_cycles busy_cycles ");
+	check_cpus(ask_command(&w, "/eal/lcore/info", index));
 	assert_null(ask_command(&w, "/eal/lcore/info", NULL));
 	assert_null(ask_command(&w, "/eal/lcore/info", "4294967295"));
 	list = ask_command(&w, "/eal/memzone_list", NULL);
