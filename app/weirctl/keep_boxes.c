@@ -27,14 +27,15 @@ struct kept_box {
 	struct keeper *keeper;
 	struct box *box;
 	pthread_t thread;
-	bool runs;          /* the keeper's owner's: it has a thread */
-	bool done;          /* it has what it should at the end; written by the thread as it ends */
-	unsigned version;   /* of what it has been made to have last */
-	long long due_ms;   /* when it is looked at next */
-	json_t *refused;    /* by name, policies that it does not take */
-	long long again_ms; /* when they are tried again */
-	json_int_t settled; /* the configuration's number that has all that it should, or 0 */
-	int trouble;        /* why it was not to be had the last time, a positive errno; or 0 */
+	bool runs;        /* the keeper's owner's: it has a thread */
+	bool done;        /* it has what it should at the end; written by the thread as it ends */
+	unsigned version; /* of what it is made to have, */
+	struct keep_wanted own; /* which is this */
+	long long due_ms;       /* when it is looked at next */
+	json_t *refused;        /* by name, policies that it does not take */
+	long long again_ms;     /* when they are tried again */
+	json_int_t settled;     /* the configuration's number that has all that it should, or 0 */
+	int trouble;            /* why it was not to be had the last time, a positive errno; or 0 */
 };
 
 struct keeper {
@@ -293,8 +294,22 @@ static void await_look(struct kept_box *kept)
 	}
 }
 
+static struct keep_wanted copy_wanted(const struct keep_wanted *wanted)
+{
+	return (struct keep_wanted){.policies = json_deep_copy(wanted->policies),
+		.told = json_deep_copy(wanted->told),
+		.grace_ms = wanted->grace_ms};
+}
+
+static void free_wanted(struct keep_wanted *wanted)
+{
+	json_decref(wanted->policies);
+	json_decref(wanted->told);
+	*wanted = (struct keep_wanted){0};
+}
+
 /* A copy of what is wanted: documents are counted by one thread at a time. Whether all ends. */
-static bool next_wanted(struct kept_box *kept, struct keep_wanted *own)
+static bool next_wanted(struct kept_box *kept)
 {
 	struct keeper *keeper = kept->keeper;
 	bool ends;
@@ -302,43 +317,48 @@ static bool next_wanted(struct kept_box *kept, struct keep_wanted *own)
 	pthread_mutex_lock(&keeper->lock);
 	await_look(kept);
 	ends = keeper->ends;
-	*own = (struct keep_wanted){.policies = json_deep_copy(keeper->wanted.policies),
-		.told = keeper_clock_ms() < keeper->wanted.grace_ms
-				? json_deep_copy(keeper->wanted.told)
-				: NULL};
-	if (kept->version != keeper->version)
+	if (kept->version != keeper->version) {
+		free_wanted(&kept->own);
+		kept->own = copy_wanted(&keeper->wanted);
+		kept->version = keeper->version;
 		kept->settled = 0;
-	kept->version = keeper->version;
+	}
 	pthread_mutex_unlock(&keeper->lock);
+	if (kept->own.told && keeper_clock_ms() >= kept->own.grace_ms) {
+		json_decref(kept->own.told);
+		kept->own.told = NULL;
+	}
 	return ends;
 }
 
-static bool sync_wanted(struct kept_box *kept, const struct keep_wanted *own)
+static bool sync_wanted(struct kept_box *kept)
 {
+	const struct keep_wanted *own = &kept->own;
+
 	return own->policies && sync_box(kept, own->policies, kept->keeper->prefix, own->told);
+}
+
+/* What all have at the end; tried a few times. */
+static void sync_last(struct kept_box *kept)
+{
+	const struct timespec pause = at_ms(RETRY_MS);
+
+	for (unsigned k = 0; kept->own.policies && !kept->done && k < LAST_TRIES; k++) {
+		if (k)
+			clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+		kept->settled = 0;
+		kept->done = sync_wanted(kept);
+	}
 }
 
 static void *keep_box(void *context)
 {
 	struct kept_box *kept = context;
-	struct keep_wanted own;
-	bool ends;
 
-	do {
-		ends = next_wanted(kept, &own);
-		for (unsigned k = 0; ends && own.policies && !kept->done && k < LAST_TRIES; k++) {
-			const struct timespec pause = at_ms(RETRY_MS);
-
-			if (k)
-				clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-			kept->settled = 0;
-			kept->done = sync_wanted(kept, &own);
-		}
-		if (!ends)
-			sync_wanted(kept, &own);
-		json_decref(own.policies);
-		json_decref(own.told);
-	} while (!ends);
+	while (!next_wanted(kept))
+		sync_wanted(kept);
+	sync_last(kept);
+	free_wanted(&kept->own);
 	return NULL;
 }
 
@@ -389,18 +409,10 @@ struct keeper *keeper_start(struct boxes *boxes, const char *prefix)
 /* Takes over what the one has. */
 static void replace_wanted(struct keeper *keeper, const struct keep_wanted *wanted)
 {
-	json_decref(keeper->wanted.policies);
-	json_decref(keeper->wanted.told);
+	free_wanted(&keeper->wanted);
 	keeper->wanted = *wanted;
 	keeper->version++;
 	pthread_cond_broadcast(&keeper->told);
-}
-
-static struct keep_wanted copy_wanted(const struct keep_wanted *wanted)
-{
-	return (struct keep_wanted){.policies = json_deep_copy(wanted->policies),
-		.told = json_deep_copy(wanted->told),
-		.grace_ms = wanted->grace_ms};
 }
 
 void keeper_want(struct keeper *keeper, const struct keep_wanted *wanted)
@@ -438,8 +450,7 @@ bool keeper_end(struct keeper *keeper, const struct keep_wanted *last)
 		all = all && kept->done;
 		json_decref(kept->refused);
 	}
-	json_decref(keeper->wanted.policies);
-	json_decref(keeper->wanted.told);
+	free_wanted(&keeper->wanted);
 	pthread_cond_destroy(&keeper->told);
 	pthread_mutex_destroy(&keeper->lock);
 	free(keeper->each);
