@@ -5,6 +5,7 @@
  * peers that cannot be heard: when it begins and when it is over, each once.
  */
 #include "instance_world.h"
+#include "long_wait.h"
 
 #include <errno.h>
 #include <string.h>
@@ -24,23 +25,6 @@
 	"{'name': 'test', 'address': '127.5.2.1:7946'}, "                      \
 	"{'name': 'two', 'address': '127.6.2.1:7946'}]}, "
 #define POLICY "{'name': 'p', 'match': {'vlan': 1}, 'limit': '1Mbit/s', 'allocator': 'fps'}"
-
-static uint64_t later_ns; /* so that nothing of a test is held back, as what many say together is */
-
-uint64_t __real_control_now(void);
-uint64_t __wrap_control_now(void);
-
-uint64_t __wrap_control_now(void)
-{
-	return __real_control_now() + later_ns;
-}
-
-static int wait_long(void **state)
-{
-	(void)state;
-	later_ns += 1000 * SECOND_NS;
-	return 0;
-}
 
 /* What devices say of ports, by their number, in place of DPDK's. */
 static struct {

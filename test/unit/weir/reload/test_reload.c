@@ -6,6 +6,7 @@
  * workers are the test.
  */
 #include "instance_world.h"
+#include "long_wait.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -27,23 +28,6 @@
 #define B        "{'name': 'b', 'match': {'vlan': 2}, 'limit': '1Gbit/s'}"
 
 #define PATIENCE_MS 60000
-
-static uint64_t later_ns; /* so that nothing of a test is held back, as what many say together is */
-
-uint64_t __real_control_now(void);
-uint64_t __wrap_control_now(void);
-
-uint64_t __wrap_control_now(void)
-{
-	return __real_control_now() + later_ns;
-}
-
-static int wait_long(void **state)
-{
-	(void)state;
-	later_ns += 1000 * SECOND_NS;
-	return 0;
-}
 
 static void open_with_file(struct instance_world *w)
 {

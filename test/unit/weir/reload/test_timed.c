@@ -5,6 +5,7 @@
  * disk before it holds, comes back after a start, and ends by itself.
  */
 #include "instance_world.h"
+#include "long_wait.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -41,23 +42,6 @@ int64_t __wrap_limiter_wall_s(const struct limiter *limiter, uint64_t now_ns);
 int64_t __wrap_limiter_wall_s(const struct limiter *limiter, uint64_t now_ns)
 {
 	return wall_s ? wall_s : __real_limiter_wall_s(limiter, now_ns);
-}
-
-static uint64_t later_ns; /* so that nothing of a test is held back, as what many say together is */
-
-uint64_t __real_control_now(void);
-uint64_t __wrap_control_now(void);
-
-uint64_t __wrap_control_now(void)
-{
-	return __real_control_now() + later_ns;
-}
-
-static int wait_long(void **state)
-{
-	(void)state;
-	later_ns += 1000 * SECOND_NS;
-	return 0;
 }
 
 struct timed_world {

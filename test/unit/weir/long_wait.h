@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A test begins long after the one before it, by control's clock, which clock_dep lets us set: so
+ * nothing of it is held back, as what many say together is. For one file of a test program.
+ */
+#ifndef WEIR_TEST_LONG_WAIT_H
+#define WEIR_TEST_LONG_WAIT_H
+
+#include <stdint.h>
+
+#include "base/time.h"
+
+static uint64_t later_ns;
+
+uint64_t __real_control_now(void);
+uint64_t __wrap_control_now(void);
+
+uint64_t __wrap_control_now(void)
+{
+	return __real_control_now() + later_ns;
+}
+
+/* The setup of each test. */
+static int wait_long(void **state)
+{
+	(void)state;
+	later_ns += 1000 * SECOND_NS;
+	return 0;
+}
+
+#endif
