@@ -199,6 +199,7 @@ bool policy_state_lasts(const struct policy *policy, const struct policy *next)
 	       policy_colours_equal(policy, next) && policy->accounting == next->accounting &&
 	       policy->weigh_tcp_only == next->weigh_tcp_only &&
 	       policy_has_parent(policy) == policy_has_parent(next) &&
+	       (policy_samples_flows(policy) || !policy_samples_flows(next)) &&
 	       policy_is_timed(policy) == policy_is_timed(next) &&
 	       policy_unit_bits(policy) == policy_unit_bits(next) && reta_last(policy, next);
 }

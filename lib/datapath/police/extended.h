@@ -50,7 +50,8 @@ void policy_state_spend(struct policy_state *state, uint64_t now);
 
 /*
  * Whether a policy's state goes on when it becomes another of its kind, limits aside: it charges
- * the same bytes, and does the same with what does not conform. Any thread.
+ * the same bytes, and does the same with what does not conform; and has what is asked for of it,
+ * such as a sample of its flows. Any thread.
  */
 bool policy_state_lasts(const struct policy *policy, const struct policy *next);
 
