@@ -76,7 +76,26 @@ const char *policy_needs_worker(const struct policy *policy)
 
 bool policy_samples_flows(const struct policy *policy)
 {
-	return policy->allocator->samples_flows && !policy_is_parent(policy);
+	return policy->allocator->samples_flows && policy->sharers == 0;
+}
+
+bool policy_limits_rate(const struct policy *policy)
+{
+	return !policy_is_per_source(policy) && !policy_is_quota(policy);
+}
+
+int policy_divider(const struct policy *policies, unsigned index)
+{
+	const struct policy *policy = &policies[index];
+
+	while (policy_has_parent(policy)) {
+		int above = policy->parent;
+
+		policy = &policies[above];
+		if (policy_limits_rate(policy))
+			return above;
+	}
+	return POLICY_NO_PARENT;
 }
 
 bool policy_colours_equal(const struct policy *a, const struct policy *b)
@@ -161,6 +180,18 @@ unsigned policy_unit_bits(const struct policy *policy)
 		bits = other < bits ? other : bits;
 	}
 	return bits;
+}
+
+bool policy_has_part(const struct policy *policies, unsigned index)
+{
+	return policy_limits_rate(&policies[index]) &&
+	       policy_divider(policies, index) != POLICY_NO_PARENT;
+}
+
+bool policy_is_told_of(const struct policy *policies, unsigned index)
+{
+	return policies[index].allocator->gossips || policies[index].sharers > 0 ||
+	       policy_has_part(policies, index);
 }
 
 bool policies_need_ledger(const struct policy *policies, unsigned n)

@@ -53,6 +53,26 @@ static inline bool policy_is_level(const struct policy *policy)
 	return policy_has_parent(policy) || policy_is_parent(policy);
 }
 
+/*
+ * Whether its limit is of the rate of all its packets together: not of each source, and no total.
+ * Of such a limit policies below have parts. Any thread.
+ */
+bool policy_limits_rate(const struct policy *policy);
+
+/*
+ * The nearest above one of `policies` that policy_limits_rate(): of whose limit it has a part, if
+ * it does so itself; or POLICY_NO_PARENT. What does not competes for that with packets that are the
+ * other's own. Any thread.
+ */
+int policy_divider(const struct policy *policies, unsigned index);
+
+/*
+ * Whether it has a part of the limit of its policy_divider(); and whether limiters tell each other
+ * what is asked of it, as its limit, or that of one above it, goes by that. Any thread.
+ */
+bool policy_has_part(const struct policy *policies, unsigned index);
+bool policy_is_told_of(const struct policy *policies, unsigned index);
+
 /* What it is guaranteed of its parent, in units a second over all limiters. */
 static inline double policy_guaranteed(const struct policy *policy)
 {
@@ -99,8 +119,8 @@ static inline bool policy_shares_shared_bucket(const struct policy *policy)
 const char *policy_needs_worker(const struct policy *policy);
 
 /*
- * Whether control wants samples of its flows from workers: not of a parent, which is divided by
- * what its children may pass.
+ * Whether control wants samples of its flows from workers: not of one of which others have parts,
+ * which is divided by what those may pass.
  */
 bool policy_samples_flows(const struct policy *policy);
 

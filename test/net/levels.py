@@ -9,6 +9,9 @@ than it has on veth pairs, and each gets its part. And kernel TCP of clients tha
 two limiters: a few seconds of test/bench/two_boxes.py.
 """
 
+import collections
+import contextlib
+import json
 import os
 import random
 import struct
@@ -21,6 +24,7 @@ import box
 from actions import cable, compare, judge, marked
 from box import expect, wait_until
 from conservation import MACS, SLACK, charge
+from reload import reloaded
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
@@ -29,8 +33,9 @@ sys.path.insert(0, os.path.join(box.ROOT, "test", "bench"))
 
 import two_boxes as bench  # noqa: E402 (needs the path above)
 
+CTL = os.path.join(box.BUILD, "app", "weirctl", "weirctl")
 SLOW = "8kbit/s"  # a byte a ms: what buckets earn while a capture is played is within SLACK
-# name: (parent, bytes of its bucket, what becomes of more)
+# name: (parent, bytes of its bucket, what becomes of more); of "subscribers" each has a bucket
 LEVELS = {
     "link": (None, 90000, "drop"),
     "acme": ("link", 60000, "drop"),
@@ -38,8 +43,12 @@ LEVELS = {
     "acme-web": ("acme", 40000, "drop"),
     "acme-mail": ("acme", 9000, "mark"),
     "zeta-all": ("zeta", 12000, "count"),
+    "plan": ("zeta", 45000, "drop"),
+    "subscribers": ("plan", 10000, "drop"),
 }
-CLIENTS = {"acme-web": "10.1.0.0/16", "acme-mail": "10.2.0.0/16", "zeta-all": "10.3.0.0/16"}
+CLIENTS = {"acme-web": "10.1.0.0/16", "acme-mail": "10.2.0.0/16", "zeta-all": "10.3.0.0/16",
+           "subscribers": "10.4.0.0/16"}
+SUBSCRIBERS = 9
 MARK = 12  # DSCP
 
 
@@ -54,16 +63,18 @@ class Model:
     """Buckets that start full and earn nothing, and what each level counts."""
 
     def __init__(self):
-        self.tokens = {name: burst for name, (_, burst, _) in LEVELS.items()}
+        self.tokens = collections.defaultdict(lambda: LEVELS["subscribers"][1])
+        self.tokens |= {name: LEVELS[name][1] for name in LEVELS if name != "subscribers"}
         self.passed = dict.fromkeys(LEVELS, 0)
         self.dropped, self.over = dict(self.passed), dict(self.passed)
 
-    def decide(self, client, cost):
+    def decide(self, client, source, cost):
         """"pass", "mark", "drop", or None if the time decides."""
         levels = list(lineage(client))
-        if any(0 <= cost - self.tokens[name] < SLACK for name in levels):
+        bucket = {name: (name, source) if name == "subscribers" else name for name in levels}
+        if any(0 <= cost - self.tokens[bucket[name]] < SLACK for name in levels):
             return None
-        short = [name for name in levels if self.tokens[name] < cost]
+        short = [name for name in levels if self.tokens[bucket[name]] < cost]
         refused = next((name for name in short if LEVELS[name][2] == "drop"), None)
         if refused:
             for name in levels[:levels.index(refused) + 1]:
@@ -72,7 +83,7 @@ class Model:
         for name in levels:
             self.passed[name] += 1
             self.over[name] += name in short
-            self.tokens[name] -= 0 if name in short else cost
+            self.tokens[bucket[name]] -= 0 if name in short else cost
         return "mark" if any(LEVELS[name][2] == "mark" for name in short) else "pass"
 
 
@@ -84,6 +95,8 @@ def policies():
             policy["mark"] = MARK
         if parent:
             policy["parent"] = parent
+        if name == "subscribers":
+            policy["per"] = "src"
         if name in CLIENTS:
             policy["match"] = {"dst": CLIENTS[name]}
         yield policy
@@ -94,8 +107,10 @@ def frames_of(rng, n):
     for serial in range(n):
         client = rng.choice([*CLIENTS])
         dst = CLIENTS[client].replace("0.0/16", f"{rng.randrange(256)}.{rng.randrange(1, 255)}")
-        yield client, bytes(Ether(**MACS) / IP(src="192.0.2.1", dst=dst) / UDP(sport=serial) /
-                            Raw(struct.pack(">I", serial) + b"l" * rng.randint(0, 1300)))
+        source = f"192.0.2.{1 + int(SUBSCRIBERS * rng.random() ** 3)}"  # some send more
+        yield client, source, bytes(
+            Ether(**MACS) / IP(src=source, dst=dst) / UDP(sport=serial) /
+            Raw(struct.pack(">I", serial) + b"l" * rng.randint(0, 1300)))
 
 
 def captured(scene):
@@ -103,14 +118,14 @@ def captured(scene):
     model = Model()
 
     def decide(entry):
-        client, frame = entry
-        verdict = model.decide(client, charge(frame, "l3"))
+        client, source, frame = entry
+        verdict = model.decide(client, source, charge(frame, "l3"))
         if verdict is None:
             return False
         return {"pass": frame, "mark": marked(frame, MARK), "drop": None}[verdict]
 
-    sent, want = judge(frames_of(random.Random("levels"), 600), decide)
-    seen, out = actions.play(scene, list(policies()), [frame for _, frame in sent])
+    sent, want = judge(frames_of(random.Random("levels"), 800), decide)
+    seen, out = actions.play(scene, list(policies()), [frame for *_, frame in sent])
     compare(out, want, "a to b")
     for name in LEVELS:
         got = actions.packets(seen, name)
@@ -118,6 +133,8 @@ def captured(scene):
         expect(got == expected, f"{name}: {got}, not {expected}")
     expect(seen["drops"]["limit"] == len(sent) - len(want), f"{seen['drops']}")
     expect(all(sum(counts.values()) > 20 for counts in (model.dropped, model.over)), "no test")
+    by_plan = model.dropped["plan"]
+    expect(0 < by_plan < model.dropped["subscribers"], f"{by_plan} refused by the plan: no test")
     return f"{len(want)} of {len(sent)} passed"
 
 
@@ -159,6 +176,77 @@ def shared(scene):
     return f"{one / both:.3f} and {three / both:.3f} of what passed, {both / 200e3 / took:.3f} used"
 
 
+@contextlib.contextmanager
+def crossed(scene, policies_there, **more):
+    """A box between two cables, which packets for a policy of 10.1.0.0/16 cross, 500 a second."""
+    box.enter_netns()
+    cable("ta", "a")
+    cable("tb", "b")
+    weir = scene.box(box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b",
+                              policies=policies_there, **more))
+    if more:
+        status, _, err = weir.run("--new-ledger", box.LEDGER, weir.config_path)
+        expect(status == 0, err)
+    frame = bytes(Ether(**MACS) / IP(src="192.0.2.1", dst="10.1.0.1") / UDP() / Raw(b"s" * 972))
+    sender = actions.Sender("ta", frame, 500, 60)
+    weir.start()
+    sender.start()
+    try:
+        yield weir, frame
+    finally:
+        sender.seconds = 0
+        sender.join()
+        for name in ("ta", "tb"):
+            subprocess.run(["ip", "link", "del", "dev", name], capture_output=True, check=False)
+
+
+def prepaid(scene):
+    """A total between a client and its link: nothing beyond it passes, and it is who refuses."""
+    total = 400000
+    levels = [{"name": "link", "limit": "100Mbit/s"},
+              {"name": "month", "parent": "link", "allocator": "quota", "total": f"{total}B"},
+              {"name": "web", "parent": "month", "limit": "3Mbit/s",
+               "match": {"dst": "10.1.0.0/16"}}]
+    with crossed(scene, levels, ledger={"store": scene.path("store")}) as (weir, frame):
+        def count(name, what):
+            return weir.get(f"/weir/policy,{name}")[what]["bytes"]
+
+        wait_until(lambda: count("month", "dropped") > total, "the total to be spent")
+        passed = [count(name, "passed") for name in ("link", "month", "web")]
+        expect(passed[0] == passed[1] == passed[2], f"{passed}")
+        expect(total - 1000 < passed[0] <= total, f"{passed[0]} of {total}")
+        drops = weir.get("/weir/drops")
+        expect(drops["quota"] > total / 1000, f"{drops}")
+        expect(count("link", "dropped") == 0, "the link has refused some")
+        why, = json.loads(subprocess.run(
+            [CTL, "-s", weir.socket, "--json", "explain", "hex", frame.hex()],
+            check=True, capture_output=True, text=True).stdout)
+        expect((why["policy"], why["verdict"], why["reason"]) == ("web", "drop", "quota"), f"{why}")
+        expect("month" in str(why["notes"]), f"{why}")
+        weir.stop()
+    return f"{passed[0]} of {total} bytes passed"
+
+
+def last_child(scene):
+    """A parent whose child goes is divided by flows from then on, which it has not looked at."""
+    link = {"name": "link", "allocator": "fps", "limit": "100Mbit/s",
+            "match": {"dst": "10.0.0.0/8"}}
+    child = {"name": "child", "parent": "link", "limit": "50Mbit/s",
+             "match": {"dst": "10.1.0.0/16"}}
+    with crossed(scene, [link, child]) as (weir, _):
+        def grows(name):
+            was = weir.get(f"/weir/policy,{name}")["passed"]["packets"]
+            wait_until(lambda: weir.get(f"/weir/policy,{name}")["passed"]["packets"] > was + 100,
+                       f"packets of {name}")
+
+        grows("child")
+        for there in ([link], [link, child], [link]):
+            reloaded(weir, there)
+            grows(there[-1]["name"])
+        wait_until(lambda: weir.get("/weir/policy,link")["flows_sampled"] > 0, "a flow")
+        weir.stop()
+
+
 def two_boxes(_):
     """Each client has its part of the group's link, while one is silent and when it has begun."""
     plan = bench.Plan(settle=3, seconds=4, phases=(bench.SILENT, bench.THERE))
@@ -176,7 +264,7 @@ def two_boxes(_):
     return "; ".join(words)
 
 
-SCENARIOS = [captured, shared, two_boxes]
+SCENARIOS = [captured, shared, prepaid, last_child, two_boxes]
 
 if __name__ == "__main__":
     if os.geteuid() != 0:

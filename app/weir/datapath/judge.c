@@ -30,11 +30,16 @@ static bool sampled_hash(
 	return police_samples_packet(state, packet);
 }
 
-/* Out of line, as few packets come here and the others need the registers. */
-__rte_noinline void judge_sample(
-	struct worker *w, struct rx_burst *burst, unsigned i, uint32_t cost)
+void judge_sample(struct worker *w, struct rx_burst *burst, unsigned i, uint32_t cost)
 {
-	uint32_t policy = burst->frames.policy[i], hash;
+	judge_sample_of(w, burst, i, burst->frames.policy[i], cost);
+}
+
+/* Out of line, as few packets come here and the others need the registers. */
+__rte_noinline void judge_sample_of(
+	struct worker *w, struct rx_burst *burst, unsigned i, uint32_t policy, uint32_t cost)
+{
+	uint32_t hash;
 	const struct policy_state *state = &w->policies[policy];
 	uint64_t now = burst->frames.now;
 

@@ -85,6 +85,10 @@ static inline uint64_t judge_all(unsigned n)
  */
 void judge_sample(struct worker *worker, struct rx_burst *burst, unsigned i, uint32_t cost);
 
+/* For another policy, in that slot, that the packet is charged to. */
+void judge_sample_of(
+	struct worker *worker, struct rx_burst *burst, unsigned i, uint32_t slot, uint32_t cost);
+
 /* judge_sample() of a burst that is of one policy, of which police_samples_burst() says which. */
 static inline void judge_sample_alike(struct worker *worker, const struct policy_state *state,
 	struct rx_burst *burst, const uint32_t *costs, uint16_t n)

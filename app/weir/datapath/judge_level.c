@@ -11,10 +11,11 @@
 #include "judge_lend.h"
 #include "judge_mark.h"
 #include "police/lineage.h"
+#include "police/sourced.h"
 #include "trying.h"
 #include "worker_own.h"
 
-/* Begins to fetch the lines above those of packets' own policies. */
+/* Begins to fetch the lines above those of packets' own policies, and meters of sources. */
 static void fetch_levels(struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
 {
 	(void)now;
@@ -22,45 +23,76 @@ static void fetch_levels(struct worker *w, struct rx_burst *burst, uint64_t pack
 		uint32_t slots[POLICY_LEVELS_MOST];
 		unsigned i = (unsigned)__builtin_ctzll(packets);
 		unsigned n = lineage_of(w, burst->frames.policy[i], slots);
+		const struct policy_state *own = judge_policy(w, burst, i);
 
 		for (unsigned k = 1; k < n; k++)
 			rte_prefetch0(&w->policies[slots[k]]);
+		if (police_kind(own) == POLICE_SOURCED)
+			sourced_fetch(own, burst_packet(burst, i), burst->frames.data[i]);
 	}
 }
 
-/* Marks as the level that marks says, or has that level refuse the packet. */
-static void mark_level(
-	struct rx_burst *burst, unsigned i, struct policy_state *const *levels, unsigned *over)
+/* Marks as the level that marks says; or has that level refuse the packet, and returns false. */
+static bool mark_level(struct rx_burst *burst, unsigned i, struct lineage *lineage)
 {
-	unsigned k = police_lineage_marker(levels, *over);
+	unsigned k = police_lineage_marker(lineage);
 
-	if (judge_mark(burst->mbufs[i], burst_packet(burst, i), police_mark(levels[k])))
-		return;
-	burst->unmarkable++;
-	*over = LINEAGE_REFUSED | k;
+	if (judge_mark(burst->mbufs[i], burst_packet(burst, i), police_mark(lineage->levels[k])))
+		return true;
+	police_lineage_refuse(lineage, k);
+	return false;
+}
+
+/* Asks all levels about a packet, and charges it to them. Whether it passes. */
+static bool settle_lineage(
+	struct rx_burst *burst, unsigned i, struct lineage *lineage, uint64_t now)
+{
+	enum verdict verdict = police_lineage_ask(lineage, now);
+
+	if (verdict == VERDICT_MARK && !mark_level(burst, i, lineage)) {
+		burst->unmarkable++;
+		return police_lineage_settle(lineage, now);
+	}
+	if (police_lineage_settle(lineage, now))
+		return true;
+	burst->unpaid += police_is_quota(lineage->levels[police_lineage_refuser(lineage)]);
+	return false;
+}
+
+/* Samples that those above a packet's own policy take of what comes as far as them. */
+static void sample_above(struct worker *w, struct rx_burst *burst, unsigned i,
+	const struct lineage *lineage, const uint32_t *slots)
+{
+	unsigned reached = lineage->over & LINEAGE_REFUSED ? police_lineage_refuser(lineage) + 1
+							   : lineage->n;
+
+	for (unsigned k = 1; k < reached; k++)
+		if (police_samples(lineage->levels[k]))
+			judge_sample_of(w, burst, i, slots[k], lineage->cost);
 }
 
 /* Whether a packet passes. */
 static bool charge_lineage(struct worker *w, struct rx_burst *burst, unsigned i, uint64_t now)
 {
-	struct policy_state *levels[POLICY_LEVELS_MOST];
-	uint32_t slots[POLICY_LEVELS_MOST], cost;
-	unsigned n = lineage_of(w, burst->frames.policy[i], slots), over;
+	uint32_t slots[POLICY_LEVELS_MOST];
+	struct lineage l = {.n = lineage_of(w, burst->frames.policy[i], slots)};
+	bool passes;
 
-	for (unsigned k = 0; k < n; k++)
-		levels[k] = &w->policies[slots[k]];
-	if (unlikely(police_trial(levels[0])))
-		try_packet(w, levels[0], burst, i, now);
-	cost = police_lineage_cost(levels[0], judge_bytes(levels[0], burst, i));
-	if (unlikely(police_samples(levels[0])))
-		judge_sample(w, burst, i, cost);
-	for (unsigned k = 0; w->shared_buckets && k < n; k++)
-		if (police_is_simple(levels[k]) || police_borrows(levels[k]))
-			judge_lend(w, levels[k], slots[k], cost, now);
-	if (police_lineage_ask(levels, n, cost, now, &over) == VERDICT_MARK)
-		mark_level(burst, i, levels, &over);
-	police_lineage_settle(levels, n, cost, over);
-	return !(over & LINEAGE_REFUSED);
+	for (unsigned k = 0; k < l.n; k++)
+		l.levels[k] = &w->policies[slots[k]];
+	if (unlikely(police_trial(l.levels[0])))
+		try_packet(w, l.levels[0], burst, i, now);
+	police_lineage_begin(&l, judge_bytes(l.levels[0], burst, i));
+	if (unlikely(police_samples(l.levels[0])))
+		judge_sample(w, burst, i, l.cost);
+	for (unsigned k = 0; w->shared_buckets && k < l.n; k++)
+		if (police_is_simple(l.levels[k]) || police_borrows(l.levels[k]))
+			judge_lend(w, l.levels[k], slots[k], l.cost, now);
+	if (police_lineage_asks_source(&l))
+		police_lineage_source(&l, burst_packet(burst, i), burst->frames.data[i], now);
+	passes = settle_lineage(burst, i, &l, now);
+	sample_above(w, burst, i, &l, slots);
+	return passes;
 }
 
 static uint64_t charge_levels(

@@ -145,6 +145,8 @@ static void stage_levels(struct worker *copy, struct specimen *s)
 		*state = level->state;
 		if (!police_is_simple(state))
 			state->other = &level->other;
+		if (police_credit(state))
+			state->other->profile.credit.credit = &level->credit;
 		copy->ending[level->slot] = level->ending;
 		if (copy->shared_buckets)
 			copy->shared_buckets[level->slot] = level->shared;

@@ -126,6 +126,7 @@ static void take_levels(const struct worker *w, struct specimen *s)
 
 	s->n_above = n - 1;
 	for (unsigned k = 1; k < n; k++) {
+		const struct credit *credit = police_credit(&w->policies[slots[k]]);
 		struct specimen_level *level = &s->above[k - 1];
 
 		level->slot = slots[k];
@@ -135,6 +136,8 @@ static void take_levels(const struct worker *w, struct specimen *s)
 			level->other = *level->state.other;
 		if (w->shared_buckets)
 			shared_bucket_copy(&w->shared_buckets[slots[k]], &level->shared);
+		if (credit)
+			credit_copy(credit, &level->credit);
 	}
 }
 

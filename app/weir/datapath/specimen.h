@@ -33,6 +33,7 @@ struct specimen_level {
 	struct policy_extended other; /* unless that is simple */
 	uint8_t ending;
 	struct shared_bucket shared;
+	struct credit credit; /* where that has one */
 };
 
 /* A packet, and what it depends on of one policy on a worker. */

@@ -141,15 +141,14 @@ static json_t *parent_json(const struct instance *inst, unsigned i)
 	json = json_pack("{s:s, s:i}", "name", inst->policies[policy->parent].name, "weight",
 		(int)policy->weight);
 	show_rate(json, policy, "guaranteed", policy_guaranteed(policy));
-	show_rate(json, policy, "share", view.share);
+	show_rate(json, policy, "share", policy_has_part(inst->policies, i) ? view.share : NAN);
 	return json;
 }
 
-static void add_view(json_t *json, const struct policy *policy, const struct limiter_view *view)
+/* `heard`: else nobody is told of what neither allocators nor parents ask for. */
+static void add_view(
+	json_t *json, const struct policy *policy, const struct limiter_view *view, bool heard)
 {
-	/* Nobody is told of what neither allocators nor parents ask for. */
-	bool heard = policy->allocator->gossips || policy_is_level(policy);
-
 	show_rate(json, policy, "effective_limit", limit_or_none(policy, view->effective_limit));
 	show_rate(json, policy, "local_limit", limit_or_none(policy, view->local_limit));
 	show_units(json, policy, "local_burst", view->local_burst);
@@ -264,7 +263,7 @@ json_t *show_policy(const char *params, void *context)
 	show_timed(json, inst, i);
 	json_object_set_new(json, "parent", parent_json(inst, i));
 	json_object_set_new(json, "children", json_uint(policy->children));
-	add_view(json, policy, &view);
+	add_view(json, policy, &view, policy_is_told_of(inst->policies, i));
 	add_verdicts(json, inst, i, &view);
 	json_object_set_new(json, "sources", sources_json(inst, i));
 	show_shape(json, inst, i);

@@ -50,12 +50,17 @@ static json_t *limit_per_s(const struct policy *policy, double rate)
 }
 
 /* Nobody is told of what neither allocators nor parents ask for. Takes over the value. */
-static json_t *null_unless_heard(const struct policy *policy, json_t *value)
+static json_t *null_unless_heard(const struct policy_now *now, json_t *value)
 {
-	if (policy->allocator->gossips || policy_is_level(policy))
+	if (policy_is_told_of(now->inst->policies, now->index))
 		return value;
 	json_decref(value);
 	return json_null();
+}
+
+static bool has_part(const struct policy_now *now)
+{
+	return policy_has_part(now->inst->policies, now->index);
 }
 
 static json_t *parent_name(const struct policy_now *now)
@@ -78,8 +83,8 @@ static json_t *null_unless(bool has, uint64_t value)
 	COLUMN("local_limit_per_s", limit_per_s(p, now->view.local_limit))                        \
 	COLUMN("demand_per_s", units_per_s(p, now->view.demand))                                  \
 	COLUMN("global_demand_per_s",                                                             \
-		null_unless_heard(p, units_per_s(p, now->view.global_demand)))                    \
-	COLUMN("peers_lost", null_unless_heard(p, json_uint(now->view.lost)))                     \
+		null_unless_heard(now, units_per_s(p, now->view.global_demand)))                  \
+	COLUMN("peers_lost", null_unless_heard(now, json_uint(now->view.lost)))                   \
 	COLUMN("passed_packets", json_uint(now->totals.passed_packets))                           \
 	COLUMN("passed_units", json_uint(now->totals.passed_bytes))                               \
 	COLUMN("dropped_packets", json_uint(now->totals.dropped_packets))                         \
@@ -119,7 +124,7 @@ static json_t *null_unless(bool has, uint64_t value)
 	COLUMN("limit_by", show_limit_by(now->inst, now->index))                                  \
 	COLUMN("limit_until", show_limit_until(now->inst, now->index))                            \
 	COLUMN("parent", parent_name(now))                                                        \
-	COLUMN("share_per_s", units_per_s(p, policy_has_parent(p) ? now->view.share : NAN))
+	COLUMN("share_per_s", units_per_s(p, has_part(now) ? now->view.share : NAN))
 
 static json_t *columns_json(void)
 {

@@ -35,6 +35,28 @@ void engine_free(struct engine *engine)
 	engine->flows = NULL;
 }
 
+/*
+ * Whose child it is, for who divides rates: what limits none has no part of a limit above it, and
+ * its packets are that one's own.
+ */
+static void place_in_tree(
+	const struct policy *policies, unsigned index, struct limiter_policy *limits)
+{
+	const struct policy *policy = &policies[index];
+	int divider = policy_divider(policies, index);
+
+	limits[index].below = UINT64_C(1) << 32 | limits[policy->parent].id;
+	if (divider == POLICY_NO_PARENT)
+		return;
+	if (!policy_limits_rate(policy)) {
+		limits[divider].own |= !policy->unmatched;
+		return;
+	}
+	limits[index].child = true;
+	limits[index].parent = limits[divider].id;
+	limits[index].guaranteed_bps = policy->guaranteed_bps;
+}
+
 struct limiter_policy *engine_limiter_policies(
 	const struct policy *policies, unsigned n, int64_t unix_s)
 {
@@ -44,7 +66,7 @@ struct limiter_policy *engine_limiter_policies(
 		limits[i] = limit_profile_policy(&policies[i], unix_s);
 	for (unsigned i = 0; limits && i < n; i++)
 		if (policy_has_parent(&policies[i]))
-			limits[i].parent = limits[policies[i].parent].id;
+			place_in_tree(policies, i, limits);
 	return limits;
 }
 

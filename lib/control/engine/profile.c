@@ -147,10 +147,8 @@ struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t 
 		.period_length = policy->period_ns + policy->period,
 		.plain = {policy->limit_bps, policy->limit_s, policy->burst_bytes},
 		.schedule = schedule_digest(policy->schedule),
-		.child = policy_has_parent(policy), /* whose, engine_limiter_policies() says */
 		.own = policy_is_parent(policy) && !policy->unmatched,
 		.weight = policy->weight,
-		.guaranteed_bps = policy_has_parent(policy) ? policy->guaranteed_bps : 0,
 		.second = second_digest(policy),
 	};
 }

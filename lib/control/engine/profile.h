@@ -35,7 +35,10 @@ struct sampling_budget {
 /* Samples of a policy a second: enough for flow rates, and bounded whatever the load. */
 #define SAMPLES_PER_S 2000
 
-/* A policy as the brain sees it, in the period of a quota that it is at that Unix time. */
+/*
+ * A policy as the brain sees it, in the period of a quota that it is at that Unix time; but for
+ * what others are beside it, which engine_limiter_policies() says.
+ */
 struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t unix_s);
 
 /*

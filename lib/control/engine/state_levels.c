@@ -22,39 +22,53 @@ static void lend_level(
 }
 
 /* Nobody marks here: what a sender would take for congestion is a drop, and the rest counts. */
-static enum verdict mark_as(struct policy_state *const *levels, unsigned *over)
+static enum verdict mark_as(struct lineage *lineage)
 {
-	unsigned k = police_lineage_marker(levels, *over);
+	unsigned k = police_lineage_marker(lineage);
 
-	if (police_mark(levels[k]) != MARK_ECN)
+	if (police_mark(lineage->levels[k]) != MARK_ECN)
 		return VERDICT_COUNT;
-	*over = LINEAGE_REFUSED | k;
+	police_lineage_refuse(lineage, k);
 	return VERDICT_DROP;
 }
 
+/* A packet is what a level takes evidence of if it comes as far as that. */
+static void sample_levels(struct engine_worker *mine, const struct lineage_slots *slots,
+	const struct lineage *lineage, unsigned from, unsigned to, const struct packet *packet,
+	const uint8_t *data)
+{
+	for (unsigned k = from; k < to; k++)
+		if (police_samples(lineage->levels[k]) && mine->samples[slots->slots[k]])
+			police_sample(mine->samples[slots->slots[k]], lineage->levels[k], packet,
+				data, lineage->cost);
+}
+
 enum verdict engine_states_police_levels(struct engine *engine, unsigned worker,
-	const struct lineage_slots *lineage, const struct packet *packet, const uint8_t *data,
+	const struct lineage_slots *slots, const struct packet *packet, const uint8_t *data,
 	uint32_t frame_len, uint64_t now, struct lineage_charge *charge)
 {
 	struct engine_worker *mine = &engine->workers[worker];
-	struct policy_state *levels[POLICY_LEVELS_MOST], *leaf = &mine->states[lineage->slots[0]];
+	struct lineage lineage = {.n = slots->n};
 	enum verdict verdict;
-	unsigned over;
 
-	charge->cost = police_cost(leaf, packet, data, frame_len, now);
-	if (police_samples(leaf) && mine->samples[lineage->slots[0]])
-		police_sample(mine->samples[lineage->slots[0]], leaf, packet, data, charge->cost);
-	for (unsigned i = 0; i < lineage->n; i++) {
-		levels[i] = &mine->states[lineage->slots[i]];
-		if (engine->shared_buckets)
-			lend_level(levels[i], &engine->shared_buckets[lineage->slots[i]],
-				charge->cost, now);
-	}
-	verdict = police_lineage_ask(levels, lineage->n, charge->cost, now, &over);
+	for (unsigned i = 0; i < slots->n; i++)
+		lineage.levels[i] = &mine->states[slots->slots[i]];
+	charge->cost = police_cost(lineage.levels[0], packet, data, frame_len, now);
+	police_lineage_begin(&lineage, charge->cost);
+	sample_levels(mine, slots, &lineage, 0, 1, packet, data);
+	for (unsigned i = 0; engine->shared_buckets && i < slots->n; i++)
+		lend_level(lineage.levels[i], &engine->shared_buckets[slots->slots[i]],
+			charge->cost, now);
+	if (police_lineage_asks_source(&lineage))
+		police_lineage_source(&lineage, packet, data, now);
+	verdict = police_lineage_ask(&lineage, now);
 	if (verdict == VERDICT_MARK)
-		verdict = mark_as(levels, &over);
-	police_lineage_settle(levels, lineage->n, charge->cost, over);
-	charge->reached = over & LINEAGE_REFUSED ? (over & ~LINEAGE_REFUSED) + 1 : lineage->n;
+		verdict = mark_as(&lineage);
+	if (!police_lineage_settle(&lineage, now))
+		verdict = VERDICT_DROP;
+	charge->reached = lineage.over & LINEAGE_REFUSED ? police_lineage_refuser(&lineage) + 1
+							 : lineage.n;
+	sample_levels(mine, slots, &lineage, 1, charge->reached, packet, data);
 	return verdict;
 }
 

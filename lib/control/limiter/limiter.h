@@ -77,9 +77,12 @@ struct limiter_policy {
 	/*
 	 * A child of another policy has that one's id: then what the allocator divides is no more
 	 * than this has of its parent now, see limiter/levels.c. Weight 0 is 1; guaranteed_bps is
-	 * in limit_s. `own`: not all packets of a parent are its children's.
+	 * in limit_s. `own`: not all packets of a parent are its children's. What peers are
+	 * compared by is whose child it was configured to be, also where it has no part of that
+	 * one's limit: 2^32 and the id, or 0.
 	 */
 	bool child, own;
+	uint64_t below;
 	uint32_t parent, weight;
 	uint64_t guaranteed_bps;
 	uint64_t second; /* a digest of what is beside the limit: a peak; 0: nothing */

@@ -251,7 +251,7 @@ static uint64_t value_drawn(const struct limiter_policy *policy)
 
 static uint64_t value_parent(const struct limiter_policy *policy)
 {
-	return policy->child ? UINT64_C(1) << 32 | policy->parent : 0;
+	return policy->below;
 }
 
 static uint64_t value_weight(const struct limiter_policy *policy)

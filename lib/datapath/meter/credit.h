@@ -228,6 +228,30 @@ static inline enum credit_verdict credit_charge(struct credit_cache *hand,
 	return CREDIT_PAYS;
 }
 
+/*
+ * What credit_charge() would say now; takes nothing. When it is asked, others may have taken what
+ * was there. The hand's one writer.
+ */
+static inline enum credit_verdict credit_look(struct credit_cache *hand,
+	const struct credit_profile *profile, uint64_t now, uint32_t cost)
+{
+	uint32_t held = credit_cache_held(hand);
+	uint64_t seen;
+
+	if (__builtin_expect(held >= cost, 1))
+		return CREDIT_PAYS;
+	seen = profile->credit ? __atomic_load_n(&profile->credit->word, __ATOMIC_RELAXED) : 0;
+	if (profile->credit && seen >> CREDIT_SHIFT == profile->generation) {
+		if ((seen & CREDIT_MOST) >= cost - held)
+			return CREDIT_PAYS;
+		credit_want(profile->credit, cost - held);
+	}
+	token_bucket_refill(&hand->fallback, &profile->fallback, now);
+	return hand->fallback.tokens >= (uint64_t)(cost << profile->unit_bits) << TOKEN_BYTE
+		       ? CREDIT_FALLBACK
+		       : CREDIT_REFUSES;
+}
+
 /* The rest of what a row of meter/meters.h has. */
 
 static inline int credit_cache_set(

@@ -5,6 +5,7 @@
 #include "police/coloured.h"
 #include "police/policy_state.h"
 #include "police/sample.h"
+#include "police/total.h"
 
 #include "flow/new_flow.h"
 #include "source/source_table.h"
@@ -81,19 +82,6 @@ static void drop_packet(struct policy_state *state, uint32_t cost)
 	police_count(state, 1, cost, 1, cost);
 }
 
-/* By what is paid for, or else by what may pass beside it, which is counted. */
-static bool charge_quota_units(struct policy_extended *other, uint32_t cost, uint64_t now)
-{
-	enum credit_verdict verdict = credit_charge(
-		&other->meter.credit, &other->profile.credit, now, cost);
-
-	if (verdict == CREDIT_FALLBACK) {
-		counter_add(&other->fallback_packets, 1);
-		counter_add(&other->fallback_bytes, cost);
-	}
-	return verdict != CREDIT_REFUSES;
-}
-
 /* The class of a packet that wants more than what is nobody's. */
 static struct phantom_class *class_of(
 	struct policy_extended *other, const struct packet *packet, const uint8_t *data)
@@ -131,7 +119,7 @@ static bool packet_conforms(struct policy_state *state, const struct packet *pac
 		return source_table_conforms(other->sources, &other->profile,
 			source_of(other, packet, data, bits), now, parts);
 	if (other->kind == METER_CREDIT) /* in units: only what is not paid for is in parts */
-		return charge_quota_units(other, cost, now);
+		return police_pay(other, cost, now);
 	if (other->kind == METER_PHANTOM)
 		return fair_share_passes(other, packet, data, parts, now);
 	if (other->coloured)
@@ -181,7 +169,7 @@ enum verdict police_charge_other(struct policy_state *state, const struct packet
 
 uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t now)
 {
-	uint64_t over = charge_quota_units(state->other, bytes, now) ? 0 : UINT64_MAX;
+	uint64_t over = police_pay(state->other, bytes, now) ? 0 : UINT64_MAX;
 
 	police_count(state, 1, bytes, -(uint32_t)over, bytes & over);
 	return over;

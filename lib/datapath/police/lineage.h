@@ -3,13 +3,17 @@
  *
  * A packet of a policy that is below others (policy/kind.h, policy_has_parent()): a client in a
  * customer in a link. It is charged to all levels or to none. Each has one token bucket, in bytes
- * or packets, and says by its own action what becomes of a packet that it has no tokens for:
+ * or packets, or a total, at most one of them; the lowest may have a meter for each source. Each
+ * says by its own action what becomes of a packet that it has nothing for:
  *
- *     cost = police_lineage_cost(levels[0], bytes);
- *     verdict = police_lineage_ask(levels, n, cost, now, &over);
+ *     lineage.levels, lineage.n = ...;
+ *     police_lineage_begin(&lineage, bytes);
+ *     if (police_lineage_asks_source(&lineage))
+ *             police_lineage_source(&lineage, packet, data, now);
+ *     verdict = police_lineage_ask(&lineage, now);
  *     if (verdict == VERDICT_MARK && !mark_frame(..., police_mark(levels[k = ..._marker()])))
- *             over = LINEAGE_REFUSED | k;
- *     police_lineage_settle(levels, n, cost, over);
+ *             police_lineage_refuse(&lineage, k);
+ *     passes = police_lineage_settle(&lineage, now);
  *
  * A level counts the packets that come as far as it: one that a level refuses is dropped there and
  * at those below, and those above have not seen it. So what a level counts is what all below it
@@ -22,10 +26,23 @@
 
 #include "police/charge.h"
 #include "police/policy_state.h"
+#include "police/total.h"
 #include "policy/policy.h"
 
-/* In *over: a level refuses, the number beside this; else levels that let pass more, a bit each. */
+/* In `over`: a level refuses, its number beside this; or levels that let more pass, a bit each. */
 #define LINEAGE_REFUSED (1U << POLICY_LEVELS_MOST)
+
+/* A packet, and the levels that it is charged to. Of who has filled in the first two. */
+struct lineage {
+	/* levels[0] is its own policy's, and each next one its parent's. */
+	struct policy_state *levels[POLICY_LEVELS_MOST];
+	unsigned n;
+	unsigned over;       /* by whose doing it is what police_lineage_ask() has said */
+	unsigned total;      /* the level with a total that it is to be paid of, or n */
+	uint32_t cost;       /* at all levels alike */
+	struct gcra *source; /* its source's meter, where levels[0] has one for each, */
+	struct gcra_now at;  /* and when that is asked */
+};
 
 /* The bucket of a level, and what it is refilled by. The state's one writer. */
 static inline struct token_bucket *lineage_bucket(struct policy_state *level)
@@ -43,44 +60,88 @@ static inline enum action lineage_action(const struct policy_state *level)
 	return police_is_simple(level) ? ACTION_DROP : (enum action)level->other->action;
 }
 
-/* What a packet of so many bytes costs, at all levels alike. */
-static inline uint32_t police_lineage_cost(const struct policy_state *leaf, uint32_t bytes)
+/* A packet of so many bytes. */
+static inline void police_lineage_begin(struct lineage *lineage, uint32_t bytes)
 {
-	return !police_is_simple(leaf) && leaf->other->count == COUNT_PACKETS ? 1 : bytes;
+	const struct policy_state *leaf = lineage->levels[0];
+
+	lineage->cost = !police_is_simple(leaf) && leaf->other->count == COUNT_PACKETS ? 1 : bytes;
+	lineage->over = 0;
+	lineage->total = lineage->n;
 }
 
-/* And in tokens of a level's bucket. */
-static inline uint64_t lineage_tokens(const struct policy_state *level, uint32_t cost)
+/* Whether police_lineage_source() is due. */
+static inline bool police_lineage_asks_source(const struct lineage *lineage)
 {
-	unsigned bits = police_is_simple(level) ? 0 : level->other->unit_bits;
-
-	return (uint64_t)cost << bits << TOKEN_BYTE;
+	return police_kind(lineage->levels[0]) == POLICE_SOURCED;
 }
 
 /*
- * What becomes of a packet that arrived at `now`, of n levels, of which levels[0] is its own
- * policy's and each next one its parent's; and by *over whose doing that is. Nothing is charged or
- * counted yet: police_lineage_settle() is due. The states' one writer.
+ * Finds the meter of the packet's source; of packets without an address there is one. `data` are
+ * the bytes that `packet` was parsed from. The states' one writer.
  */
-static inline enum verdict police_lineage_ask(
-	struct policy_state *const *levels, unsigned n, uint32_t cost, uint64_t now, unsigned *over)
+void police_lineage_source(
+	struct lineage *lineage, const struct packet *packet, const uint8_t *data, uint64_t now);
+
+/* The cost in a level's smallest parts. */
+static inline uint64_t lineage_parts(const struct policy_state *level, uint32_t cost)
+{
+	return (uint64_t)cost << (police_is_simple(level) ? 0 : level->other->unit_bits);
+}
+
+/* And in tokens of its bucket. */
+static inline uint64_t lineage_tokens(const struct policy_state *level, uint32_t cost)
+{
+	return lineage_parts(level, cost) << TOKEN_BYTE;
+}
+
+static inline bool bucket_has(struct policy_state *level, uint32_t cost, uint64_t now)
+{
+	struct token_bucket *bucket = lineage_bucket(level);
+
+	token_bucket_refill(bucket, lineage_profile(level), now);
+	return bucket->tokens >= lineage_tokens(level, cost);
+}
+
+/* Whether a level that is not plain has what the packet costs. */
+static inline bool other_has(struct lineage *lineage, unsigned k, uint64_t now)
+{
+	struct policy_state *level = lineage->levels[k];
+
+	switch (level->other->kind) {
+	case METER_CREDIT:
+		lineage->total = k;
+		return police_can_pay(level->other, lineage->cost, now);
+	case METER_GCRA:
+		return gcra_tokens(lineage->source, &lineage->at) >=
+		       (int64_t)(lineage_parts(level, lineage->cost) << GCRA_SHIFT);
+	default:
+		return bucket_has(level, lineage->cost, now);
+	}
+}
+
+/*
+ * What becomes of a packet that arrived at `now`; and by lineage->over whose doing that is. Nothing
+ * is charged or counted yet: police_lineage_settle() is due. The states' one writer.
+ */
+static inline enum verdict police_lineage_ask(struct lineage *lineage, uint64_t now)
 {
 	enum verdict verdict = VERDICT_PASS;
 
-	*over = 0;
-	for (unsigned k = 0; k < n; k++) {
-		struct token_bucket *bucket = lineage_bucket(levels[k]);
+	for (unsigned k = 0; k < lineage->n; k++) {
+		struct policy_state *level = lineage->levels[k];
+		bool has = police_is_simple(level) ? bucket_has(level, lineage->cost, now)
+						   : other_has(lineage, k, now);
 		enum action action;
 
-		token_bucket_refill(bucket, lineage_profile(levels[k]), now);
-		if (__builtin_expect(bucket->tokens >= lineage_tokens(levels[k], cost), 1))
+		if (__builtin_expect(has, 1))
 			continue;
-		action = lineage_action(levels[k]);
+		action = lineage_action(level);
 		if (action == ACTION_DROP) {
-			*over = LINEAGE_REFUSED | k;
+			lineage->over = LINEAGE_REFUSED | k;
 			return VERDICT_DROP;
 		}
-		*over |= 1U << k;
+		lineage->over |= 1U << k;
 		if (action == ACTION_MARK)
 			verdict = VERDICT_MARK;
 		else if (verdict == VERDICT_PASS)
@@ -90,25 +151,51 @@ static inline enum verdict police_lineage_ask(
 }
 
 /* The level whose mark it is when it is VERDICT_MARK: the lowest that marks. */
-static inline unsigned police_lineage_marker(struct policy_state *const *levels, unsigned over)
+static inline unsigned police_lineage_marker(const struct lineage *lineage)
 {
 	unsigned k = 0;
 
-	while (!(over >> k & 1) || lineage_action(levels[k]) != ACTION_MARK)
+	while (!(lineage->over >> k & 1) || lineage_action(lineage->levels[k]) != ACTION_MARK)
 		k++;
 	return k;
 }
 
-/* One level of a packet that passes all. */
-static inline void lineage_pass(struct policy_state *level, uint32_t cost, bool over)
+/* A level refuses the packet: what was to be marked there cannot be. */
+static inline void police_lineage_refuse(struct lineage *lineage, unsigned k)
 {
-	police_count(level, 1, cost, 0, 0);
-	if (__builtin_expect(!over, 1)) {
-		lineage_bucket(level)->tokens -= lineage_tokens(level, cost);
+	lineage->over = LINEAGE_REFUSED | k;
+}
+
+/* The level that does not let a packet pass: the one that refuses it. */
+static inline unsigned police_lineage_refuser(const struct lineage *lineage)
+{
+	return lineage->over & ~LINEAGE_REFUSED;
+}
+
+/* Takes what a packet costs that passes of a level that has it: a total has been paid. */
+static inline void lineage_take(struct lineage *lineage, struct policy_state *level)
+{
+	enum meter_kind kind = police_is_simple(level) ? METER_TOKEN_BUCKET : level->other->kind;
+
+	if (kind == METER_GCRA)
+		(void)gcra_conforms_now(lineage->source, &lineage->at,
+			(uint32_t)lineage_parts(level, lineage->cost));
+	else if (kind != METER_CREDIT)
+		lineage_bucket(level)->tokens -= lineage_tokens(level, lineage->cost);
+}
+
+/* One level of a packet that passes all. */
+static inline void lineage_pass(struct lineage *lineage, unsigned k)
+{
+	struct policy_state *level = lineage->levels[k];
+
+	police_count(level, 1, lineage->cost, 0, 0);
+	if (__builtin_expect(!(lineage->over >> k & 1), 1)) {
+		lineage_take(lineage, level);
 		return;
 	}
 	counter_add(&level->other->over_packets, 1);
-	counter_add(&level->other->over_bytes, cost);
+	counter_add(&level->other->over_bytes, lineage->cost);
 }
 
 /* Packets that pass a plain one, which has the tokens: their bytes. The state's one writer. */
@@ -119,21 +206,36 @@ static inline void lineage_pass_plain(struct policy_state *level, uint32_t packe
 	level->bucket.tokens -= bytes << TOKEN_BYTE;
 }
 
-/*
- * Charges and counts a packet of which police_lineage_ask() has said this, at all levels or none. A
- * packet that was to be marked and could not be is refused by the level that marks: its number and
- * LINEAGE_REFUSED. The states' one writer.
- */
-static inline void police_lineage_settle(
-	struct policy_state *const *levels, unsigned n, uint32_t cost, unsigned over)
+/* Pays of a total, before anything else is taken: another worker may have been there meanwhile. */
+static inline void lineage_pay(struct lineage *lineage, uint64_t now)
 {
-	if (__builtin_expect(over & LINEAGE_REFUSED, 0)) {
-		for (unsigned k = 0; k <= (over & ~LINEAGE_REFUSED); k++)
-			police_count(levels[k], 1, cost, 1, cost);
+	struct policy_state *level = lineage->levels[lineage->total];
+	unsigned bit = 1U << lineage->total;
+
+	if (lineage->over & (LINEAGE_REFUSED | bit) || police_pay(level->other, lineage->cost, now))
 		return;
+	if (lineage_action(level) == ACTION_DROP)
+		police_lineage_refuse(lineage, lineage->total);
+	else
+		lineage->over |= bit;
+}
+
+/*
+ * Charges and counts a packet of which police_lineage_ask() has said what becomes of it, at all
+ * levels or none. Whether it passes. The states' one writer.
+ */
+static inline bool police_lineage_settle(struct lineage *lineage, uint64_t now)
+{
+	if (__builtin_expect(lineage->total < lineage->n, 0))
+		lineage_pay(lineage, now);
+	if (__builtin_expect(lineage->over & LINEAGE_REFUSED, 0)) {
+		for (unsigned k = 0; k <= police_lineage_refuser(lineage); k++)
+			police_count(lineage->levels[k], 1, lineage->cost, 1, lineage->cost);
+		return false;
 	}
-	for (unsigned k = 0; k < n; k++)
-		lineage_pass(levels[k], cost, over >> k & 1);
+	for (unsigned k = 0; k < lineage->n; k++)
+		lineage_pass(lineage, k);
+	return true;
 }
 
 #endif

@@ -31,6 +31,17 @@ void sourced_add(struct sourced *sourced, unsigned i, struct policy_state *state
 	sourced->cost[i] = sourced->count[i] << other->unit_bits;
 }
 
+void sourced_fetch(
+	const struct policy_state *state, const struct packet *packet, const uint8_t *data)
+{
+	const struct source_table *table = state->other->sources;
+	unsigned bits = police_source_bits(state, packet);
+
+	if (bits)
+		source_table_prefetch(
+			table, source_hash(table, data + packet->src_off, packet->family, bits));
+}
+
 /* Those of `left` that are of one policy, all of them metered. */
 static uint64_t meter_policy(
 	struct sourced *sourced, const struct policy_state *state, uint64_t left, uint64_t now)

@@ -51,6 +51,10 @@ static inline void sourced_begin(struct sourced *sourced)
 void sourced_add(struct sourced *sourced, unsigned i, struct policy_state *state,
 	const struct packet *packet, const uint8_t *data, uint32_t frame_len);
 
+/* Begins to fetch the meter of a packet's source, if it has one. The state's one writer. */
+void sourced_fetch(
+	const struct policy_state *state, const struct packet *packet, const uint8_t *data);
+
 /*
  * Meters all that were added, in the order of their numbers, at `now`, and takes their cost; each
  * must then be counted, by police_enact(). The states' one writer.

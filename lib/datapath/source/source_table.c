@@ -406,14 +406,30 @@ static bool state_conforms(const struct visit *visit, void *state, uint32_t cost
 	return source_state_conforms(table->kind, state, visit->profile, visit->now, cost);
 }
 
-bool visit_away(const struct visit *visit, union source_line *home, uint32_t tag, uint32_t cost)
+/* The meter of a source that is not at home. */
+static void *state_away(const struct visit *visit, union source_line *home, uint32_t tag)
 {
 	union source_line *other = source_other(visit->table, home, tag);
 	void *state = home->head.away ? find_guest(visit->table, home, other, tag) : NULL;
 
-	if (state == NULL)
-		state = admit_source(visit, home, other, tag);
-	return state_conforms(visit, state, cost);
+	return state ? state : admit_source(visit, home, other, tag);
+}
+
+bool visit_away(const struct visit *visit, union source_line *home, uint32_t tag, uint32_t cost)
+{
+	return state_conforms(visit, state_away(visit, home, tag), cost);
+}
+
+struct gcra *source_table_meter(
+	struct source_table *table, const union meter_profile *profile, uint64_t hash, uint64_t now)
+{
+	union source_line *home = source_home(table, hash);
+	unsigned found = source_find(home, source_tag(hash)) & table->all_ways;
+	const struct visit visit = visit_begin(table, profile, now);
+
+	if (found)
+		return &home->gcra.state[__builtin_ctz(found)];
+	return state_away(&visit, home, source_tag(hash));
 }
 
 bool source_table_conforms_away(struct source_table *table, const union meter_profile *profile,

@@ -154,6 +154,13 @@ bool source_table_age(struct source_table *table, const union meter_profile *pro
 /* Any thread. */
 void source_table_read_stats(const struct source_table *table, struct source_table_stats *stats);
 
+/*
+ * The meter of a source, in a table of METER_GCRA: its own, or one of those that newcomers share.
+ * For who has to ask others before it is charged; until the table's next call. The table's worker.
+ */
+struct gcra *source_table_meter(struct source_table *table, const union meter_profile *profile,
+	uint64_t hash, uint64_t now);
+
 /* source_table_conforms() for a source that is not at home. Not for others. */
 bool source_table_conforms_away(struct source_table *table, const union meter_profile *profile,
 	union source_line *home, uint32_t tag, uint64_t now, uint32_t cost);

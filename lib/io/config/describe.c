@@ -462,6 +462,8 @@ static void describe_rate(const struct policy *policy, unsigned n, FILE *out)
 static void describe_place_in_tree(
 	const struct config *config, const struct policy *policy, FILE *out)
 {
+	unsigned index = (unsigned)(policy - config->policies);
+	int divider = policy_divider(config->policies, index);
 	char text[UNITS_TEXT_MAX];
 	struct policy guaranteed = *policy;
 
@@ -470,7 +472,11 @@ static void describe_place_in_tree(
 			policy->children > 1 ? "ies" : "y");
 	if (!policy_has_parent(policy))
 		return;
-	fprintf(out, "  of %s it has", config->policies[policy->parent].name);
+	if (policy->parent != divider || !policy_has_part(config->policies, index))
+		fprintf(out, "  within %s\n", config->policies[policy->parent].name);
+	if (!policy_has_part(config->policies, index))
+		return;
+	fprintf(out, "  of %s it has", config->policies[divider].name);
 	guaranteed.limit_bps = policy->guaranteed_bps;
 	if (policy->guaranteed_bps > 0)
 		fprintf(out, " %s first, and", format_limit(&guaranteed, 1, text, sizeof(text)));

@@ -131,6 +131,13 @@ static void refuse_places(struct reader *reader, struct policy *policies, unsign
 			policies[i].parent = PARENT_REFUSED;
 }
 
+static void count_sharers(struct policy *policies, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (policy_has_part(policies, i))
+			policies[policy_divider(policies, i)].sharers++;
+}
+
 /* Where a parent was refused, who has none of its own may have been meant as that. */
 static void count_levels(const struct reader *reader, struct policy *policies, unsigned n)
 {
@@ -142,6 +149,7 @@ static void count_levels(const struct reader *reader, struct policy *policies, u
 		if (policies[i].parent >= 0)
 			policies[policies[i].parent].children++;
 	}
+	count_sharers(policies, n);
 	for (unsigned i = 0; i < n; i++) {
 		struct json_path path = {.parent = &path_policies, .index = i};
 
@@ -155,7 +163,8 @@ static void note_conserved(struct policy *policies, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		for (int at = policies[i].parent; at >= 0; at = policies[at].parent)
-			policies[i].under_conserved |= policy_is_conserved(&policies[at]);
+			policies[i].under_conserved |= policy_is_conserved(&policies[at]) ||
+						       policy_is_quota(&policies[at]);
 }
 
 /* A rate in the terms of a policy, in words. */
@@ -168,8 +177,8 @@ static const char *rate_words(const struct policy *policy, uint64_t bps, char *t
 }
 
 /*
- * Adds up, from below, what the children of each are guaranteed together; and that is what a parent
- * is guaranteed where it does not say more.
+ * Adds up, from below, what those who have a part of each are guaranteed together; and that is what
+ * it is guaranteed itself where it does not say more.
  */
 static void sum_guaranteed(
 	const struct reader *reader, struct policy *policies, unsigned n, uint64_t *below)
@@ -178,11 +187,11 @@ static void sum_guaranteed(
 		for (unsigned i = 0; i < n; i++) {
 			struct json_path path = {.parent = &path_policies, .index = i};
 
-			if (policies[i].above != level)
+			if (policies[i].above != level || !policy_has_part(policies, i))
 				continue;
 			if (below[i] > 0 && !reader_has(reader, &path, "guaranteed"))
 				policies[i].guaranteed_bps = below[i];
-			below[policies[i].parent] += policies[i].guaranteed_bps;
+			below[policy_divider(policies, i)] += policies[i].guaranteed_bps;
 		}
 }
 
@@ -196,7 +205,7 @@ static void check_below(
 	uint64_t room = own ? policy->guaranteed_bps : policy->limit_bps;
 	char text[UNITS_TEXT_MAX];
 
-	if (room > 0 && below > room)
+	if (policy_limits_rate(policy) && room > 0 && below > room)
 		reader_expected(reader, &at, "at least %s, which its children are guaranteed",
 			rate_words(policy, below, text, sizeof(text)));
 }
@@ -234,19 +243,18 @@ void parents_complete(struct reader *reader, struct policy *policies, unsigned n
 	complete_guaranteed(reader, policies, n);
 }
 
-/* What does not go with a hierarchy, at any level of it. */
+/* What does not go with a hierarchy, at any level of it, or at some. */
 static bool has_other_allocator(const struct policy *policy)
 {
 	const struct allocator *allocator = policy->allocator;
 
-	return allocator == &allocator_gtb || allocator == &allocator_grd ||
-	       allocator == &allocator_quota;
+	return allocator == &allocator_gtb || allocator == &allocator_grd;
 }
 
 static bool has_other_meter(const struct policy *policy)
 {
-	return !has_other_allocator(policy) && policy->meter != METER_TOKEN_BUCKET &&
-	       policy->meter != CHOICE_REFUSED;
+	return !has_other_allocator(policy) && !policy_is_quota(policy) &&
+	       policy->meter != METER_TOKEN_BUCKET && policy->meter != CHOICE_REFUSED;
 }
 
 static bool counts_flows(const struct policy *policy)
@@ -254,9 +262,9 @@ static bool counts_flows(const struct policy *policy)
 	return policy->count == COUNT_FLOWS;
 }
 
-static bool limits_sources(const struct policy *policy)
+static bool limits_sources_of_others(const struct policy *policy)
 {
-	return policy_is_per_source(policy);
+	return policy_is_per_source(policy) && policy_is_parent(policy);
 }
 
 static bool lets_wait(const struct policy *policy)
@@ -269,18 +277,30 @@ static bool tries_another(const struct policy *policy)
 	return policy->trial.set;
 }
 
+static bool takes_no_part(const struct policy *policy)
+{
+	return policy_has_parent(policy) && !policy_limits_rate(policy);
+}
+
+#define LEVEL "as it is a level of a hierarchy"
+#define APART "as a limit of each source, or a total, has no part of what its parent has"
+
 static const struct {
 	const char *key;
 	bool (*applies)(const struct policy *policy);
 	const char *words;
+	bool if_there; /* it has a value though nobody says one */
 } strangers[] = {
 	{"allocator", has_other_allocator,
-		"\"central\", \"static\", \"fps\", \"adaptor\" or \"gdrl\""},
-	{"meter", has_other_meter, "\"token-bucket\""},
-	{"count", counts_flows, "\"bytes\" or \"packets\""},
-	{"per", limits_sources, "none"},
-	{"action", lets_wait, "\"drop\", \"mark\" or \"count\""},
-	{"trial", tries_another, "none"},
+		"\"central\", \"static\", \"fps\", \"adaptor\", \"gdrl\" or \"quota\", " LEVEL,
+		false},
+	{"meter", has_other_meter, "\"token-bucket\", " LEVEL, false},
+	{"count", counts_flows, "\"bytes\" or \"packets\", " LEVEL, false},
+	{"per", limits_sources_of_others, "none, as it has others below it", false},
+	{"action", lets_wait, "\"drop\", \"mark\" or \"count\", " LEVEL, false},
+	{"trial", tries_another, "none, " LEVEL, false},
+	{"guaranteed", takes_no_part, "none, " APART, true},
+	{"weight", takes_no_part, "none, " APART, true},
 };
 
 static void check_strangers(
@@ -289,19 +309,36 @@ static void check_strangers(
 	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++) {
 		struct json_path at = {.parent = path, .key = strangers[i].key};
 
-		if (strangers[i].applies(policy))
-			reader_expected(reader, &at, "%s, as it is a level of a hierarchy",
-				strangers[i].words);
+		if (strangers[i].applies(policy) &&
+			(!strangers[i].if_there || reader_has(reader, path, at.key)))
+			reader_expected(reader, &at, "%s", strangers[i].words);
 	}
 }
 
-/* One packet costs all levels the same, and their rates are compared. */
+/* What a packet has been paid of, another total cannot take back. */
+static void check_totals(struct reader *reader, const struct json_path *path,
+	const struct policy *policies, unsigned index)
+{
+	struct json_path at = {.parent = path, .key = "parent"};
+
+	if (!policy_is_quota(&policies[index]))
+		return;
+	for (const struct policy *above = &policies[index]; policy_has_parent(above);) {
+		above = &policies[above->parent];
+		if (policy_is_quota(above)) {
+			reader_expected(reader, &at,
+				"one that has no total, and none above it, beside its own \"total\"");
+			return;
+		}
+	}
+}
+
+/* One packet costs all levels the same. */
 static void check_unit(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, const struct policy *parent)
 {
 	struct json_path count = {.parent = path, .key = "count"};
 	struct json_path accounting = {.parent = path, .key = "accounting"};
-	struct json_path limit = {.parent = path, .key = "limit"};
 
 	if (policy->count == CHOICE_REFUSED || parent->count == CHOICE_REFUSED)
 		return;
@@ -309,10 +346,22 @@ static void check_unit(struct reader *reader, const struct json_path *path,
 		reader_expected(reader, &count, "the same as its parent \"%s\"", parent->name);
 	else if (policy->count == COUNT_BYTES && policy->accounting != parent->accounting)
 		reader_expected(reader, &accounting, "the same as its parent \"%s\"", parent->name);
-	else if (policy->limit_bps > 0 && parent->limit_bps > 0 &&
-		 policy_limit_s(policy) != policy_limit_s(parent))
+}
+
+/* Rates of which one has a part of the other are compared. */
+static void check_time(struct reader *reader, const struct json_path *path,
+	const struct policy *policies, unsigned index)
+{
+	const struct policy *policy = &policies[index], *divider;
+	struct json_path limit = {.parent = path, .key = "limit"};
+
+	if (!policy_has_part(policies, index))
+		return;
+	divider = &policies[policy_divider(policies, index)];
+	if (policy->count == divider->count && policy->limit_bps > 0 && divider->limit_bps > 0 &&
+		policy_limit_s(policy) != policy_limit_s(divider))
 		reader_expected(
-			reader, &limit, "one in the same time as its parent \"%s\"", parent->name);
+			reader, &limit, "one in the same time as its parent \"%s\"", divider->name);
 }
 
 static void check_guaranteed(
@@ -358,8 +407,11 @@ void level_check(struct reader *reader, const struct json_path *path, const stru
 	if (!policy_is_level(policy))
 		return;
 	check_strangers(reader, path, policy);
-	if (policy_has_parent(policy))
+	if (policy_has_parent(policy)) {
 		check_unit(reader, path, policy, &policies[policy->parent]);
+		check_time(reader, path, policies, index);
+		check_totals(reader, path, policies, index);
+	}
 	check_guaranteed(reader, path, policy);
 	check_scheduled(reader, path, policy);
 }
@@ -367,14 +419,13 @@ void level_check(struct reader *reader, const struct json_path *path, const stru
 void level_warn(struct reader *reader, const struct json_path *path, const struct policy *policies,
 	unsigned index)
 {
-	const struct policy *policy = &policies[index], *parent;
+	const struct policy *policy = &policies[index];
 	struct json_path at = {.parent = path, .key = "limit"};
+	int divider = policy_divider(policies, index);
 
-	if (!policy_has_parent(policy))
-		return;
-	parent = &policies[policy->parent];
-	if (policy->limit_bps > parent->limit_bps)
+	if (divider != POLICY_NO_PARENT && !policy_is_quota(policy) &&
+		policy_rate(policy) > policy_rate(&policies[divider]))
 		reader_warn(reader, &at,
 			"more than the limit of its parent \"%s\", which is not passed",
-			parent->name);
+			policies[divider].name);
 }

@@ -55,6 +55,7 @@ static void make_levels(struct levels_world *w, const struct level *levels, unsi
 			.parent = k + 1 < SLOTS ? (int)lineage_of_client[k + 1] : 0,
 			.above = (uint8_t)(SLOTS - 1 - k),
 			.children = k > 0,
+			.sharers = k > 0,
 		};
 	w->lineage = engine_states_lineage(w->policies, CLIENT);
 }

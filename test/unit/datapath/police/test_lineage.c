@@ -18,9 +18,9 @@
 
 /* Levels that earn a byte, or a packet, in so many ticks; and what they are by the model. */
 struct world {
-	struct policy_state states[LEVELS], *levels[LEVELS];
+	struct policy_state states[LEVELS];
 	struct policy_extended others[LEVELS];
-	unsigned n;
+	struct lineage lineage;
 	bool packets;
 	struct level {
 		enum action action;
@@ -56,15 +56,15 @@ static void level_open(struct world *w, unsigned k, struct prng *prng)
 			.meter.bucket.tokens = profile.burst};
 		state->other = &w->others[k];
 	}
-	w->levels[k] = state;
+	w->lineage.levels[k] = state;
 }
 
 static void world_open(struct world *w, struct prng *prng)
 {
 	memset(w, 0, sizeof(*w));
-	w->n = 1 + prng_below(prng, LEVELS);
+	w->lineage.n = 1 + prng_below(prng, LEVELS);
 	w->packets = prng_below(prng, 2);
-	for (unsigned k = 0; k < w->n; k++)
+	for (unsigned k = 0; k < w->lineage.n; k++)
 		level_open(w, k, prng);
 }
 
@@ -83,13 +83,13 @@ static void level_earn(struct level *level, uint64_t now)
 /* Whether the packet passes, by the model, which charges and counts it. */
 static bool model_passes(struct world *w, uint64_t cost, uint64_t now, int *mark)
 {
-	unsigned seen = w->n;
+	unsigned seen = w->lineage.n;
 	bool passes = true;
 
 	*mark = -2;
-	for (unsigned k = 0; k < w->n; k++)
+	for (unsigned k = 0; k < w->lineage.n; k++)
 		level_earn(&w->model[k], now);
-	for (unsigned k = w->n; k-- > 0;)
+	for (unsigned k = w->lineage.n; k-- > 0;)
 		if (w->model[k].units < cost && w->model[k].action == ACTION_DROP) {
 			seen = k + 1;
 			passes = false;
@@ -116,16 +116,17 @@ static bool model_passes(struct world *w, uint64_t cost, uint64_t now, int *mark
 /* What a level has not been asked for it has not earned yet. */
 static void check_counts(struct world *w, uint64_t now)
 {
-	for (unsigned k = 0; k < w->n; k++) {
+	for (unsigned k = 0; k < w->lineage.n; k++) {
 		const struct level *level = &w->model[k];
 
 		assert_int_equal(w->states[k].packets, level->seen);
 		assert_int_equal(w->states[k].bytes, level->seen_units);
 		assert_int_equal(w->states[k].dropped_packets, level->dropped);
 		assert_int_equal(police_over_packets(&w->states[k]), level->over);
-		token_bucket_refill(
-			lineage_bucket(w->levels[k]), lineage_profile(w->levels[k]), now);
-		assert_int_equal(lineage_bucket(w->levels[k])->tokens >> TOKEN_BYTE, level->units);
+		token_bucket_refill(lineage_bucket(w->lineage.levels[k]),
+			lineage_profile(w->lineage.levels[k]), now);
+		assert_int_equal(
+			lineage_bucket(w->lineage.levels[k])->tokens >> TOKEN_BYTE, level->units);
 	}
 }
 
@@ -143,25 +144,23 @@ static void test_against_model(void **state)
 		world_open(&w, &prng);
 		for (unsigned i = 0; i < 200; i++) {
 			uint32_t bytes = 60 + prng_below(&prng, 1455);
-			uint32_t cost = police_lineage_cost(w.levels[0], bytes);
+			struct lineage l = w.lineage;
 			enum verdict verdict;
-			unsigned over;
 			int mark;
 
 			now += prng_below(&prng, w.packets ? 12 : 8000);
-			assert_int_equal(cost, w.packets ? 1 : bytes);
-			verdict = police_lineage_ask(w.levels, w.n, cost, now, &over);
+			police_lineage_begin(&l, bytes);
+			assert_int_equal(l.cost, w.packets ? 1 : bytes);
+			verdict = police_lineage_ask(&l, now);
 			if (verdict == VERDICT_MARK)
-				assert_in_range(police_lineage_marker(w.levels, over), 0, w.n - 1);
-			police_lineage_settle(w.levels, w.n, cost, over);
+				assert_in_range(police_lineage_marker(&l), 0, l.n - 1);
+			assert_int_equal(police_lineage_settle(&l, now), verdict != VERDICT_DROP);
 			assert_int_equal(
-				model_passes(&w, cost, now, &mark), verdict != VERDICT_DROP);
+				model_passes(&w, l.cost, now, &mark), verdict != VERDICT_DROP);
 			assert_int_equal(verdict == VERDICT_MARK, mark != -2);
 			if (verdict == VERDICT_MARK)
 				assert_int_equal(
-					police_mark(
-						w.levels[police_lineage_marker(w.levels, over)]),
-					mark);
+					police_mark(l.levels[police_lineage_marker(&l)]), mark);
 			check_counts(&w, now);
 			passed += verdict == VERDICT_PASS;
 			dropped += verdict == VERDICT_DROP;
@@ -176,17 +175,18 @@ static void test_against_model(void **state)
 static void test_unmarkable(void **state)
 {
 	struct policy_extended other = {.action = ACTION_MARK};
-	struct policy_state leaf = {.limit.burst = TOKENS}, link = {.other = &other}, top = leaf,
-			    *levels[] = {&leaf, &link, &top};
-	unsigned over;
+	struct policy_state leaf = {.limit.burst = TOKENS}, link = {.other = &other}, top = leaf;
+	struct lineage l = {.levels = {&leaf, &link, &top}, .n = 3};
 
 	(void)state;
 	token_bucket_set_owner(&leaf.bucket, police_owner(POLICE_SIMPLE, 0, ACCOUNTING_L2));
 	token_bucket_set_owner(&top.bucket, police_owner(POLICE_SIMPLE, 0, ACCOUNTING_L2));
 	leaf.bucket.tokens = top.bucket.tokens = TOKENS;
-	assert_int_equal(police_lineage_ask(levels, 3, 100, 0, &over), VERDICT_MARK);
-	assert_int_equal(police_lineage_marker(levels, over), 1);
-	police_lineage_settle(levels, 3, 100, LINEAGE_REFUSED | 1);
+	police_lineage_begin(&l, 100);
+	assert_int_equal(police_lineage_ask(&l, 0), VERDICT_MARK);
+	assert_int_equal(police_lineage_marker(&l), 1);
+	police_lineage_refuse(&l, 1);
+	assert_false(police_lineage_settle(&l, 0));
 	assert_int_equal(leaf.bucket.tokens, TOKENS);
 	assert_int_equal(leaf.dropped_packets, 1);
 	assert_int_equal(link.dropped_packets, 1);

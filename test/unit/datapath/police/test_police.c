@@ -195,6 +195,7 @@ static void test_placed_lasts(void **state)
 	struct policy placed = defaults, next[7];
 
 	(void)state;
+	placed.allocator = allocator_find("static");
 	placed.action = ACTION_SHAPE;
 	placed.slo_p99_ns = 1000000;
 	placed.place.key = (struct place_key){24, 64};
@@ -216,9 +217,12 @@ static void test_placed_lasts(void **state)
 /* What a line says once for all, and what it does not. */
 static void test_lasts(void **state)
 {
-	struct policy next[] = {defaults, defaults, defaults, defaults, defaults, defaults};
+	struct policy own = defaults, next[6];
 
 	(void)state;
+	own.allocator = allocator_find("fps");
+	for (unsigned i = 0; i < COUNT(next); i++)
+		next[i] = own;
 	next[0].action = ACTION_COUNT;
 	next[1].mark = 8;
 	next[2].accounting = ACCOUNTING_WIRE;
@@ -226,9 +230,18 @@ static void test_lasts(void **state)
 	next[4].limit_bps *= 2;
 	next[5].match.vlan = 7;
 	for (unsigned i = 0; i < COUNT(next); i++) {
-		assert_int_equal(policy_state_lasts(&defaults, &next[i]), i >= 4);
-		assert_int_equal(policy_state_lasts(&next[i], &defaults), i >= 4);
+		assert_int_equal(policy_state_lasts(&own, &next[i]), i >= 4);
+		assert_int_equal(policy_state_lasts(&next[i], &own), i >= 4);
 	}
+	/* One of whose limit others had parts had no sample of flows. */
+	next[0] = own;
+	next[0].sharers = 1;
+	assert_true(policy_state_lasts(&own, &next[0]));
+	assert_false(policy_state_lasts(&next[0], &own));
+	next[0].allocator = next[1].allocator = allocator_find("static");
+	next[1] = next[0];
+	next[1].sharers = 0;
+	assert_true(policy_state_lasts(&next[0], &next[1]));
 }
 
 /* The short way and the long one are the same way. */

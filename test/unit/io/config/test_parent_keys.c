@@ -17,8 +17,11 @@
 #define IN_TOP(members) POLICIES(PARENT("") ", " CHILD("1", "top", members))
 #define BELOW(members)  POLICIES(PARENT(members) ", " CHILD("1", "top", members))
 #define LEVEL           ", as it is a level of a hierarchy\n"
+#define APART           ", as a limit of each source, or a total, has no part of what its parent has\n"
+#define TOTAL(units)    ", 'allocator': 'quota', 'total': '" units "'"
 #define AT0             "w.json:1: policies[0] 'top'."
 #define AT1             "w.json:1: policies[1] '1'."
+#define AT2             "w.json:1: policies[2] '2'."
 
 static void test_who(void **state)
 {
@@ -79,25 +82,46 @@ static void test_what_goes(void **state)
 		{IN_TOP(", 'allocator': 'adaptor'"), ""},
 		{IN_TOP(", 'allocator': 'gdrl'"), NULL},
 		{IN_TOP(", 'allocator': 'gtb'"),
-			AT1 "allocator: 'gtb': expected 'central', 'static', 'fps', 'adaptor' or "
-			    "'gdrl'" LEVEL},
+			AT1 "allocator: 'gtb': expected 'central', 'static', 'fps', 'adaptor', "
+			    "'gdrl' or 'quota'" LEVEL},
 		{IN_TOP(", 'allocator': 'grd'"),
-			AT1 "allocator: 'grd': expected 'central', 'static', 'fps', 'adaptor' or "
-			    "'gdrl'" LEVEL},
+			AT1 "allocator: 'grd': expected 'central', 'static', 'fps', 'adaptor', "
+			    "'gdrl' or 'quota'" LEVEL},
 		{POLICIES(PARENT(", 'allocator': 'grd'") ", " CHILD("1", "top", "")),
-			AT0 "allocator: 'grd': expected 'central', 'static', 'fps', 'adaptor' or "
-			    "'gdrl'" LEVEL},
-		{IN_TOP(", 'allocator': 'quota', 'total': '5TB'"),
-			AT1 "allocator: 'quota': expected 'central', 'static', 'fps', 'adaptor' or "
-			    "'gdrl'" LEVEL},
+			AT0 "allocator: 'grd': expected 'central', 'static', 'fps', 'adaptor', "
+			    "'gdrl' or 'quota'" LEVEL},
+		/* A total is a level as any, but takes no part of a rate; one in a lineage. */
+		{IN_TOP(TOTAL("5TB")), ""},
+		{IN_TOP(TOTAL("5TB") ", 'weight': 2"), AT1 "weight: 2: expected none" APART},
+		{IN_TOP(TOTAL("5TB") ", 'guaranteed': '1Mbit/s'"),
+			AT1 "guaranteed: '1Mbit/s': expected none" APART},
+		{POLICIES(PARENT("") ", " P("1", ", 'parent': 'top'" TOTAL("5TB")) ", " CHILD(
+			 "2", "1", TOTAL("1TB"))),
+			AT2 "parent: '1': expected one that has no total, and none above it, "
+			    "beside its own 'total'\n"},
+		{POLICIES(PARENT(TOTAL("5TB")) ", " P("1", ", 'parent': 'top'") ", " CHILD(
+			 "2", "1", TOTAL("1TB"))),
+			AT2 "parent: '1': expected one that has no total, and none above it, "
+			    "beside its own 'total'\n"},
+		{POLICIES(PARENT(TOTAL("5TB")) ", " P("1", ", 'parent': 'top'") ", " CHILD(
+			 "2", "1", "")),
+			""},
 		{IN_TOP(", 'meter': 'gcra'"), AT1 "meter: 'gcra': expected 'token-bucket'" LEVEL},
 		{POLICIES(PARENT(", 'meter': 'phantom'") ", " CHILD("1", "top", "")),
 			AT0 "meter: 'phantom': expected 'token-bucket'" LEVEL},
 		{IN_TOP(", 'meter': 'bucket'"), AT1 "meter: 'bucket': expected ^\n"},
 		{IN_TOP(", 'action': 'shape'"),
 			AT1 "action: 'shape': expected 'drop', 'mark' or 'count'" LEVEL},
-		{IN_TOP(", 'per': 'src', 'allocator': 'static'"),
-			AT1 "per: 'src': expected none" LEVEL},
+		/* Each source is limited at the lowest level. */
+		{IN_TOP(", 'per': 'src', 'allocator': 'static'"), ""},
+		{IN_TOP(", 'per': 'src', 'allocator': 'static', 'weight': 3"),
+			AT1 "weight: 3: expected none" APART},
+		{POLICIES(PARENT(", 'per': 'src', 'allocator': 'static'") ", " CHILD(
+			 "1", "top", "")),
+			AT0 "per: 'src': expected none, as it has others below it\n"},
+		{POLICIES(COUNTED("top", "900/s", "") ", " COUNTED(
+			 "1", "500/min", ", 'parent': 'top', 'per': 'src', 'allocator': 'static'")),
+			""},
 		{IN_TOP(", 'trial': {'limit': '5Mbit/s'}"),
 			AT1 "trial: an object: expected none" LEVEL},
 		{IN_TOP(", 'accounting': 'l2'"),

@@ -59,6 +59,13 @@ enum {
 	WIDE_CUSTOMER,
 	WIDE_CLIENT,
 	OTHER_CLIENT,
+	PLAN,
+	SUBSCRIBERS,
+	MARKED_SUBSCRIBERS,
+	YEAR,
+	MONTH,
+	MONTHS_CLIENT,
+	COUNTED_MONTH,
 	POLICIES
 };
 
@@ -69,6 +76,7 @@ static const struct {
 	enum counting count;
 	uint8_t shift, per_v4;
 	unsigned parent; /* 0: none */
+	uint64_t total;
 } kinds[POLICIES] = {
 	[SAMPLED] = {.burst = FEW_BYTES, .shift = 2},
 	[LAX] = {.burst = MANY_BYTES, .shift = POLICE_UNSAMPLED},
@@ -81,7 +89,7 @@ static const struct {
 	[COUNTED] = {.burst = FEW_BYTES, .action = ACTION_COUNT, .shift = POLICE_UNSAMPLED},
 	[SHARED] = {.burst = 6 * FEW_BYTES, .accounting = ACCOUNTING_L3, .shift = 2},
 	[UNPRESSED] = {.burst = MANY_BYTES, .shift = POLICE_UNSAMPLED},
-	[TOTAL] = {.burst = FEW_BYTES, .shift = POLICE_UNSAMPLED},
+	[TOTAL] = {.burst = FEW_BYTES, .shift = POLICE_UNSAMPLED, .total = TOTAL_BYTES},
 	[LINK] = {.burst = 4 * FEW_BYTES, .shift = POLICE_UNSAMPLED},
 	[CUSTOMER] = {.burst = 2 * FEW_BYTES, .shift = POLICE_UNSAMPLED, .parent = LINK},
 	[CLIENT] = {.burst = FEW_BYTES, .shift = 3, .parent = CUSTOMER},
@@ -97,6 +105,28 @@ static const struct {
 		.shift = 3,
 		.parent = WIDE_CUSTOMER},
 	[OTHER_CLIENT] = {.burst = FEW_BYTES, .shift = POLICE_UNSAMPLED, .parent = WIDE_LINK},
+	/* What those below have no part of is sampled as it comes. */
+	[PLAN] = {.burst = 3 * FEW_BYTES, .shift = 2, .parent = WIDE_LINK},
+	[SUBSCRIBERS] = {.burst = FEW_BYTES,
+		.shift = POLICE_UNSAMPLED,
+		.per_v4 = 32,
+		.parent = PLAN},
+	[MARKED_SUBSCRIBERS] = {.burst = FEW_BYTES,
+		.action = ACTION_MARK,
+		.shift = POLICE_UNSAMPLED,
+		.per_v4 = 32,
+		.parent = PLAN},
+	[YEAR] = {.burst = FEW_BYTES, .shift = POLICE_UNSAMPLED, .total = 3 * TOTAL_BYTES},
+	[MONTH] = {.burst = 1,
+		.shift = POLICE_UNSAMPLED,
+		.parent = WIDE_LINK,
+		.total = TOTAL_BYTES},
+	[MONTHS_CLIENT] = {.burst = FEW_BYTES, .shift = 3, .parent = MONTH},
+	[COUNTED_MONTH] = {.burst = FEW_BYTES,
+		.action = ACTION_COUNT,
+		.shift = POLICE_UNSAMPLED,
+		.parent = PLAN,
+		.total = TOTAL_BYTES / 2},
 	[PACKETS] = {.burst = 5, .count = COUNT_PACKETS, .shift = POLICE_UNSAMPLED},
 	[PER_SOURCE] = {.burst = FEW_BYTES, .shift = 3, .per_v4 = 32},
 	[MARKED_SOURCE] = {.burst = FEW_BYTES, .action = ACTION_MARK, .shift = 3, .per_v4 = 32},
@@ -108,7 +138,7 @@ struct side {
 	struct policy_state *states;
 	void *memory[POLICIES];
 	struct shared_bucket *shared_buckets;
-	struct credit credit;
+	struct credit credits[POLICIES];
 };
 
 /* A worker, and the same policies for who asks one by one. */
@@ -154,7 +184,7 @@ static void side_start(struct side *side, unsigned kind, bool borrows)
 		.per_v4 = kinds[kind].per_v4,
 		.sources = 64,
 		.above = kinds[kind].parent > 0,
-		.allocator = allocator_find(kind == TOTAL ? "quota" : "central")};
+		.allocator = allocator_find(kinds[kind].total ? "quota" : "central")};
 	struct limiter_view view = {.limit = (double)policy.limit_bps / 8,
 		.local_limit = (double)policy.limit_bps / 8,
 		.local_burst = (double)policy.burst_bytes};
@@ -171,8 +201,8 @@ static void side_start(struct side *side, unsigned kind, bool borrows)
 		limit_profile_init(&profile, &policy, kind, &view, &(struct sampling){0}, 1, GHZ),
 		0);
 	profile.sample_shift = kinds[kind].shift;
-	if (kind == TOTAL)
-		credit_profile_join(&profile.meter.credit, &side->credit, 0, FEW_BYTES);
+	if (kinds[kind].total)
+		credit_profile_join(&profile.meter.credit, &side->credits[kind], 0, FEW_BYTES);
 	policy_state_init(state, side->memory[kind], &policy, &profile, &start);
 	if (!borrows || !police_is_simple(state))
 		return;
@@ -187,10 +217,11 @@ static void side_open(struct side *side, bool borrows)
 	side->states = aligned_alloc(CACHE_LINE, POLICIES * sizeof(*side->states));
 	side->shared_buckets = aligned_alloc(CACHE_LINE, POLICIES * sizeof(*side->shared_buckets));
 	memset(side->states, 0, POLICIES * sizeof(*side->states));
-	side->credit = (struct credit){0};
-	credit_put(&side->credit, TOTAL_BYTES);
-	for (unsigned kind = 0; kind < POLICIES; kind++)
+	for (unsigned kind = 0; kind < POLICIES; kind++) {
+		side->credits[kind] = (struct credit){0};
+		credit_put(&side->credits[kind], kinds[kind].total);
 		side_start(side, kind, borrows);
+	}
 }
 
 static void side_close(struct side *side)
@@ -232,11 +263,14 @@ static void bench_close(struct bench *bench)
 	free(bench);
 }
 
-/* Whether a policy has to look into its packets. */
+/* Whether a policy, or one above it, has to look into its packets. */
 static bool reads_packets(const struct policy_state *state, unsigned kind)
 {
+	for (unsigned above = kinds[kind].parent; above; above = kinds[above].parent)
+		if (kinds[above].shift != POLICE_UNSAMPLED)
+			return true;
 	return kinds[kind].shift != POLICE_UNSAMPLED ||
-	       (!police_is_simple(state) && kind != TOTAL && kind != UNPRESSED);
+	       (!police_is_simple(state) && !kinds[kind].total && kind != UNPRESSED);
 }
 
 /* UDP over IPv4, with a tag or without; of those that can be marked one in two. */
@@ -319,27 +353,41 @@ static void borrow_one(struct bench *bench, uint32_t policy, uint32_t cost, uint
 static enum verdict charge_levels(
 	struct bench *bench, struct sent *sent, unsigned i, uint32_t cost, uint64_t now)
 {
-	struct policy_state *levels[POLICY_LEVELS_MOST];
-	uint32_t at = sent->burst.frames.policy[i];
+	uint32_t at = sent->burst.frames.policy[i], slots[POLICY_LEVELS_MOST];
+	struct lineage lineage = {.n = 0};
+	bool marked = true, passes;
 	struct packet packet;
-	unsigned n = 0, over, k;
 
-	for (; at != SLOT_NONE; at = bench->parents[at], n++) {
-		levels[n] = &bench->there.states[at];
-		if (bench->worker.shared_buckets && police_is_simple(levels[n]))
+	for (; at != SLOT_NONE; at = bench->parents[at], lineage.n++) {
+		slots[lineage.n] = at;
+		lineage.levels[lineage.n] = &bench->there.states[at];
+		if (bench->worker.shared_buckets && police_is_simple(lineage.levels[lineage.n]))
 			borrow_one(bench, at, cost, now);
 	}
-	if (police_lineage_ask(levels, n, cost, now, &over) == VERDICT_MARK) {
-		k = police_lineage_marker(levels, over);
-		packet_parse(sent->copy[i], sent->burst.frames.len[i], &packet);
+	police_lineage_begin(&lineage, cost);
+	packet_parse(sent->copy[i], sent->burst.frames.len[i], &packet);
+	if (police_lineage_asks_source(&lineage)) {
+		police_lineage_source(&lineage, &packet, sent->copy[i], now);
 		sent->want_parsed |= UINT64_C(1) << i;
-		if (!mark_copy(sent, i, &packet, police_mark(levels[k]))) {
-			sent->unmarkable++;
-			over = LINEAGE_REFUSED | k;
-		}
 	}
-	police_lineage_settle(levels, n, cost, over);
-	return over & LINEAGE_REFUSED ? VERDICT_DROP : VERDICT_PASS;
+	if (police_lineage_ask(&lineage, now) == VERDICT_MARK) {
+		unsigned k = police_lineage_marker(&lineage);
+
+		sent->want_parsed |= UINT64_C(1) << i;
+		marked = mark_copy(sent, i, &packet, police_mark(lineage.levels[k]));
+		if (!marked)
+			police_lineage_refuse(&lineage, k);
+		sent->unmarkable += !marked;
+	}
+	passes = police_lineage_settle(&lineage, now);
+	at = passes ? lineage.n - 1 : police_lineage_refuser(&lineage);
+	sent->unpaid += !passes && marked && kinds[slots[at]].total;
+	for (unsigned k = 1; k <= at; k++)
+		if (police_samples(lineage.levels[k])) {
+			sent->want_sampled[sent->n_sampled++] = bench->samples[slots[k]];
+			sent->want_parsed |= UINT64_C(1) << i;
+		}
+	return passes ? VERDICT_PASS : VERDICT_DROP;
 }
 
 /* What becomes of a packet that has a policy. */
@@ -362,7 +410,7 @@ static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64
 		return charge_levels(bench, sent, i, cost, now) == VERDICT_PASS;
 	}
 	if (police_samples(state) ||
-		(!police_is_simple(state) && policy != TOTAL && !is_shared(policy)))
+		(!police_is_simple(state) && !kinds[policy].total && !is_shared(policy)))
 		sent->want_parsed |= UINT64_C(1) << i;
 	if (bench->worker.shared_buckets && police_is_simple(state))
 		borrow_one(bench, policy, cost, now);
@@ -371,7 +419,7 @@ static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64
 		sent->want_parsed |= UINT64_C(1) << i;
 	if (policy == SHARED && (sent->alike || phantom_asks(&sent->shared, &state->limit, cost)))
 		sent->may_parse |= UINT64_C(1) << i;
-	sent->unpaid += policy == TOTAL && verdict == VERDICT_DROP;
+	sent->unpaid += kinds[policy].total && verdict == VERDICT_DROP;
 	if (verdict != VERDICT_MARK)
 		return verdict != VERDICT_DROP;
 	marked = mark_copy(sent, i, &packet, police_mark(state));
@@ -442,8 +490,9 @@ static void check_states(const struct bench *bench, uint64_t now)
 		assert_int_equal(police_over_packets(here), police_over_packets(there));
 		if (police_is_simple(here))
 			check_line(here, there, now);
+		assert_int_equal(credit_left(&bench->here.credits[kind]),
+			credit_left(&bench->there.credits[kind]));
 	}
-	assert_int_equal(credit_left(&bench->here.credit), credit_left(&bench->there.credit));
 }
 
 /* As often of each policy, in whatever order. */
@@ -599,6 +648,15 @@ static void test_one_by_one(void **state)
 			true, MEMBERSHIP_ENDS},
 		{"levels and those with room", LINK, OTHER_CLIENT, 1, false, false, GO_ON},
 		{"levels, of several workers", LINK, MARKED_CLIENT, 1, false, true, GO_ON},
+		{"subscribers of a plan", SUBSCRIBERS, SUBSCRIBERS, 0, true, false, GO_ON},
+		{"a plan and its subscribers", PLAN, MARKED_SUBSCRIBERS, 1, false, false, GO_ON},
+		{"a plan and its subscribers, of several workers", PLAN, MARKED_SUBSCRIBERS, 1,
+			false, true, GO_ON},
+		{"totals at levels", YEAR, COUNTED_MONTH, 1, false, false, GO_ON},
+		{"a total and what is below it", MONTH, MONTHS_CLIENT, 0, false, false, GO_ON},
+		{"a total of a plan", COUNTED_MONTH, COUNTED_MONTH, 0, true, false, GO_ON},
+		{"totals at levels, of several workers", YEAR, COUNTED_MONTH, 1, false, true,
+			GO_ON},
 		{"all there are", 0, POLICIES - 1, 1, false, false, GO_ON},
 		{"all there are, of several workers", 0, POLICIES - 1, 1, false, true, GO_ON},
 		{"all there are, of several workers, whose limits end", 0, POLICIES - 1, 1, false,
