@@ -247,6 +247,7 @@ bool policies_ask_first(const struct policy *policies, unsigned n)
 bool policy_is_timed(const struct policy *policy)
 {
 	return policy->action == ACTION_SHAPE && !policy_is_conserved(policy) &&
-	       policy->count == COUNT_BYTES && policy->shape.drop == SHAPE_DROP_TAIL &&
+	       !policy_has_parent(policy) && policy->count == COUNT_BYTES &&
+	       policy->shape.drop == SHAPE_DROP_TAIL &&
 	       policy->shape.delay_ns <= SECOND_NS / SHAPE_TIMED_PARTS;
 }

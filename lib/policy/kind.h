@@ -147,7 +147,7 @@ bool policy_is_never_exceeded(const struct policy *policy);
  * Whether its packets wait, and it is settled as each arrives when it leaves, by the limit of then:
  * a third of the cost. Not where a lower limit is to hold at once, nor where what waits for long
  * may be dropped before it leaves; nor of packets, of which a limit may be a few a second: that is
- * too slow for struct shape_edt. Any thread.
+ * too slow for struct shape_edt; nor below others, who are asked when it leaves. Any thread.
  */
 bool policy_is_timed(const struct policy *policy);
 

@@ -138,14 +138,15 @@ def captured(scene):
     return f"{len(want)} of {len(sent)} passed"
 
 
-def shared(scene):
+def shared(scene, **more):
     """A link that two customers overload: each has its part by weight, and the link is full."""
     box.enter_netns()
     cable("ta", "a")
     cable("tb", "b")
     link = {"name": "link", "limit": "1.6Mbit/s", "burst": "8kB"}
     children = [{"name": f"c{weight}", "parent": "link", "limit": "1.6Mbit/s", "burst": "8kB",
-                 "weight": weight, "match": {"dst": f"10.{weight}.0.0/16"}} for weight in (1, 3)]
+                 "weight": weight, "match": {"dst": f"10.{weight}.0.0/16"}} | more
+                for weight in (1, 3)]
     weir = scene.box(box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b",
                               policies=[link, *children])).start()
     senders = [actions.Sender("ta", bytes(Ether(**MACS) / IP(src="192.0.2.1", dst=f"10.{w}.0.1") /
@@ -165,6 +166,12 @@ def shared(scene):
     for sender in senders:
         sender.join()
     wait_until(lambda: weir.total("rx_packets") >= sum(s.sent for s in senders), "all packets")
+    if more:
+        wait_until(lambda: all(weir.get(f"/weir/policy,{name}")["shape"]["waiting_packets"] == 0
+                               for name in ("c1", "c3")), "all that waits to leave")
+        # What waits is not refused: for what there is no room, that is at the lowest level.
+        expect(weir.get("/weir/policy,link")["dropped"]["packets"] == 0, "refused by the link")
+        expect(weir.get("/weir/policy,c1")["dropped"]["packets"] > 0, "no more than there is")
     *parts, all_of = passed()
     expect(sum(parts) == all_of, f"{parts} are not {all_of}")
     weir.stop()
@@ -174,6 +181,11 @@ def shared(scene):
     expect(both > 0.85 * 200e3 * took, f"{both} bytes in {took:.2f} s")
     expect(0.2 < one / both < 0.3, f"{one} of {both} for the one of weight 1")
     return f"{one / both:.3f} and {three / both:.3f} of what passed, {both / 200e3 / took:.3f} used"
+
+
+def waiting(scene):
+    """And where packets of the customers wait: each has its part, and the link refuses nobody."""
+    return shared(scene, action="shape")
 
 
 @contextlib.contextmanager
@@ -264,7 +276,7 @@ def two_boxes(_):
     return "; ".join(words)
 
 
-SCENARIOS = [captured, shared, prepaid, last_child, two_boxes]
+SCENARIOS = [captured, shared, waiting, prepaid, last_child, two_boxes]
 
 if __name__ == "__main__":
     if os.geteuid() != 0:

@@ -126,7 +126,15 @@ def tree(dice, n):
             return link, traffic
 
 
-def settled(options, n, conserve=False):
+def let_wait(dice, link, policies):
+    """Packets of most clients wait for what is at all levels, where they would be dropped."""
+    leaves = {level.name for level in link.every() if not level.children}
+    for policy in policies:
+        if policy["name"] in leaves and dice.random() < 0.6:
+            policy["action"] = "shape"
+
+
+def settled(options, n, conserve=False, wait=False):
     """Each share is what it should be, and nothing of the link is left. Of limits that are
     conserved the simulator itself finds it, if more is ever enforced in all than the limit."""
     worst, least = (0, ""), 2
@@ -141,6 +149,8 @@ def settled(options, n, conserve=False):
             for policy in scenario["policies"]:
                 if dice.random() < 0.6:
                     policy["guarantee"] = "conserved"
+        if wait:
+            let_wait(dice, link, scenario["policies"])
         summary, path, replay = simulate(f"hierarchy-{n}", scenario, seed)
         got = {p["policy"]: p["aggregate"]["mean_bps"]
                for p in [summary] + summary["other_policies"]}
@@ -173,6 +183,11 @@ def ten_limiters(options):
 def conserved_levels(options):
     """Any level may be conserved, by itself."""
     return settled(options, 3, conserve=True)
+
+
+def waiting_levels(options):
+    """Where packets wait at the lowest level, soft limits and conserved ones."""
+    return settled(options, 2, wait=True) + "; " + settled(options, 3, conserve=True, wait=True)
 
 
 def faults(dice, n):
@@ -210,6 +225,7 @@ def never_above(options):
         for policy in scenario["policies"]:
             if dice.random() < 0.8:
                 policy["guarantee"] = "conserved"
+        let_wait(dice, link, scenario["policies"])
         summary, path, replay = simulate("hierarchy-faults", scenario, seed)
         used = summary["aggregate_ratio"]
         expect(used <= 1.01, f"{used:.3f} of the link is passed; {replay}")
@@ -224,7 +240,8 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--verbose", action="store_true", help="show all, and refuse nothing")
-    run_tests([two_limiters, ten_limiters, conserved_levels, never_above], parser.parse_args())
+    run_tests([two_limiters, ten_limiters, conserved_levels, waiting_levels, never_above],
+              parser.parse_args())
 
 
 if __name__ == "__main__":

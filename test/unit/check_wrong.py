@@ -271,7 +271,7 @@ VALUES = [
     ("policies[10].weight", "2", "expected a whole number from 1 to 1000"),
     ("policies[10].guaranteed", "100Mbit", 'did you mean "100Mbit/s"?'),
     ("policies[10].guaranteed", "2Gbit/s", "expected at most its limit, 1Gbit/s"),
-    ("policies[10].action", "shape", "as it is a level of a hierarchy"),
+    ("policies[9].action", "shape", "as packets wait at the lowest level"),
     ("policies[10].meter", "gcra", "as it is a level of a hierarchy"),
     ("policies[9].allocator", "grd", "as it is a level of a hierarchy"),
     ("policies[10].accounting", "l2", "expected the same as its parent"),

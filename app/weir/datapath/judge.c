@@ -30,6 +30,15 @@ static bool sampled_hash(
 	return police_samples_packet(state, packet);
 }
 
+void judge_fetch_above(struct worker *w, uint32_t slot)
+{
+	uint32_t slots[POLICY_LEVELS_MOST];
+	unsigned n = lineage_of(w, slot, slots);
+
+	for (unsigned k = 1; k < n; k++)
+		rte_prefetch0(&w->policies[slots[k]]);
+}
+
 void judge_sample(struct worker *w, struct rx_burst *burst, unsigned i, uint32_t cost)
 {
 	judge_sample_of(w, burst, i, burst->frames.policy[i], cost);

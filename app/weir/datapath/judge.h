@@ -19,10 +19,12 @@
 /* Rows: one for each kind of state, and one for those that are charged to others as well. */
 enum { JUDGE_LEVEL = POLICE_KINDS, JUDGES };
 
-/* The row of a policy, by its state. */
+/* The row of a policy, by its state. Where packets wait, those above are asked as they leave. */
 static inline unsigned judge_row(const struct policy_state *state)
 {
-	return police_is_below(state) ? JUDGE_LEVEL : police_kind(state);
+	enum police_kind kind = police_kind(state);
+
+	return police_is_below(state) && kind != POLICE_SHAPED ? JUDGE_LEVEL : kind;
 }
 
 struct judge {
@@ -65,6 +67,9 @@ static inline struct policy_state *judge_policy(
 {
 	return &worker->policies[burst->frames.policy[i]];
 }
+
+/* Begins to fetch the lines of those above a policy in that slot. */
+void judge_fetch_above(struct worker *worker, uint32_t slot);
 
 /* What a packet's policy charges for its bytes. */
 static inline uint32_t judge_bytes(

@@ -20,13 +20,10 @@ static void fetch_levels(struct worker *w, struct rx_burst *burst, uint64_t pack
 {
 	(void)now;
 	for (; packets; packets &= packets - 1) {
-		uint32_t slots[POLICY_LEVELS_MOST];
 		unsigned i = (unsigned)__builtin_ctzll(packets);
-		unsigned n = lineage_of(w, burst->frames.policy[i], slots);
 		const struct policy_state *own = judge_policy(w, burst, i);
 
-		for (unsigned k = 1; k < n; k++)
-			rte_prefetch0(&w->policies[slots[k]]);
+		judge_fetch_above(w, burst->frames.policy[i]);
 		if (police_kind(own) == POLICE_SOURCED)
 			sourced_fetch(own, burst_packet(burst, i), burst->frames.data[i]);
 	}

@@ -17,6 +17,8 @@ static void fetch_queues(struct worker *w, struct rx_burst *burst, uint64_t pack
 		unsigned i = (unsigned)__builtin_ctzll(left);
 
 		shaped_fetch(judge_policy(w, burst, i));
+		if (police_is_below(judge_policy(w, burst, i)))
+			judge_fetch_above(w, burst->frames.policy[i]);
 		rte_prefetch0(shape_in_of(burst->mbufs[i]));
 	}
 	for (; packets; packets &= packets - 1)

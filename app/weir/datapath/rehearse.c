@@ -18,6 +18,7 @@
 #include "police/excerpt.h"
 #include "police/extended.h"
 #include "shape/shape.h"
+#include "shape_above.h"
 #include "worker_own.h"
 
 /* Memory that is zero, and takes none until it is touched. */
@@ -218,6 +219,7 @@ static int stage_shaper(struct stage *stage, const struct specimen *s, const str
 	region_fill(&stage->shaper, w->shaper, s);
 	stage->worker.shaper = stage->shaper.at;
 	shaper_excerpt_settle(stage->worker.shaper);
+	shape_above_begin(&stage->worker);
 	return 0;
 }
 

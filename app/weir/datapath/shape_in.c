@@ -6,6 +6,7 @@
 #include <rte_errno.h>
 
 #include "nic_clock.h"
+#include "shape_above.h"
 
 /* What a device says is not believed if a packet would have lain in its ring for so long. */
 #define NIC_MOST_US 1000000
@@ -82,6 +83,16 @@ static enum shape_verdict shape_in_refuse(
 	return why;
 }
 
+/* One that passes at once, of a policy below others: they were asked, or nobody is any more. */
+static __rte_noinline void pass_levels(
+	struct worker *w, const struct policy_shape *shape, struct shape_packet *packet)
+{
+	if (shape->leaving)
+		shape_above_force(w, shape, packet);
+	else
+		shape_above_count(w, shape, packet);
+}
+
 enum shape_verdict shape_in_arrive(
 	struct worker *w, struct policy_state *state, const struct held *held, uint64_t now)
 {
@@ -108,6 +119,8 @@ enum shape_verdict shape_in_arrive(
 			shaper_hold(w->shaper, held->m->nb_segs - 1);
 	} else {
 		delay_add(&shape->delay, w->delay_unit, now - arrival);
+		if (unlikely(shape->terms.below))
+			pass_levels(w, shape, packet);
 	}
 	return verdict;
 }

@@ -11,6 +11,7 @@
 #include "distribute.h"
 #include "drop.h"
 #include "leases_end.h"
+#include "shape_above.h"
 #include "shape_in.h"
 #include "rx_rings.h"
 #include "packet/mark.h"
@@ -101,9 +102,16 @@ static void take_departing(struct worker *w, struct leaving *leaving, struct sha
 	if (unlikely(shape->seat != NULL))
 		shaped_steering_leave(shape->seat);
 	if (unlikely(!may_leave(shape, packet, m, flushed, &why))) {
+		/* Where the shaper drops one it has given back what those above took. */
+		if (shape->terms.below && !flushed && !(packet->flags & SHAPE_DROP))
+			shape_above_give(w, shape, packet);
 		drop_departing(w, leaving, packet, state, why);
 		return;
 	}
+	if (unlikely(shape->terms.below && !flushed))
+		shape_above_count(w, shape, packet);
+	else if (unlikely(shape->terms.below))
+		shape_above_force(w, shape, packet);
 	if (unlikely(packet->flags & SHAPE_MARK))
 		counter_add(&shape->marked, 1);
 	delay_add(&shape->delay, w->delay_unit, waited_by(packet, now));

@@ -20,6 +20,7 @@
 #include "police/try.h"
 #include "policy/kind.h"
 #include "policy/trial.h"
+#include "shape_above.h"
 #include "steering.h"
 #include "worker_own.h"
 #include "tick.h"
@@ -55,6 +56,7 @@ static int add_shaper(struct worker *w, uint32_t waiting)
 	if (!w->shaper)
 		return -ENOMEM;
 	shaper_init(w->shaper, tick_hz(), waiting, tick_now());
+	shape_above_begin(w);
 	return 0;
 }
 

@@ -42,15 +42,16 @@ static inline const struct worker_own *worker_own_const(const struct worker *wor
 	return (const struct worker_own *)worker->own;
 }
 
-/* The slots from that of a policy upwards, at most POLICY_LEVELS_MOST; returns how many. */
+/* The slots from that of a policy upwards, at most POLICY_LEVELS_MOST; returns how many: not 0. */
 static inline unsigned lineage_of(const struct worker *worker, uint32_t slot, uint32_t slots[])
 {
 	const uint32_t *parents = worker_own_const(worker)->view.parents;
 	unsigned n = 0;
 
-	for (; slot != SLOT_NONE && n < POLICY_LEVELS_MOST;
-		slot = parents ? parents[slot] : SLOT_NONE)
+	do {
 		slots[n++] = slot;
+		slot = parents ? parents[slot] : SLOT_NONE;
+	} while (slot != SLOT_NONE && n < POLICY_LEVELS_MOST);
 	return n;
 }
 

@@ -293,13 +293,18 @@ static void note_source(const struct policy_state *state, const struct frame *fr
 static void decide_levels(struct decider *d, struct frame *frame, const struct packet *packet,
 	struct decision *decision)
 {
-	struct lineage_slots lineage = engine_states_lineage(
-		d->params.config->policies, decision->policy);
+	const struct policy *policies = d->params.config->policies;
+	struct lineage_slots lineage = engine_states_lineage(policies, decision->policy);
 	struct lineage_charge charge;
+	bool unpaid;
 
 	decision->verdict = engine_states_police_levels(
 		&d->engine, 0, &lineage, packet, frame->data, frame->bytes, d->now_ns, &charge);
-	decision->reason = decision->verdict == VERDICT_PASS ? REASON_CONFORMS : REASON_LIMIT;
+	unpaid = decision->verdict == VERDICT_DROP &&
+		 policy_is_quota(&policies[lineage.slots[charge.reached - 1]]);
+	decision->reason = decision->verdict == VERDICT_PASS ? REASON_CONFORMS
+			   : unpaid                          ? REASON_QUOTA
+							     : REASON_LIMIT;
 	decision->cost = charge.cost;
 	decision->above = (uint8_t)(charge.reached - 1);
 }
@@ -310,11 +315,11 @@ static void decide_one(struct decider *d, struct frame *frame, const struct pack
 	struct policy_state *state = &d->engine.workers[0].states[decision->policy];
 	bool marked;
 
+	note_source(state, frame, packet, &decision->source);
 	if (policy_has_parent(&d->params.config->policies[decision->policy])) {
 		decide_levels(d, frame, packet, decision);
 		return;
 	}
-	note_source(state, frame, packet, &decision->source);
 	decision->verdict = engine_states_police(&d->engine, 0, decision->policy, packet,
 		frame->data, frame->bytes, d->now_ns, &decision->cost);
 	decision->reason = decision->verdict == VERDICT_PASS ? REASON_CONFORMS

@@ -170,8 +170,8 @@ static int policies_create(struct sim *sim, struct node *node)
 	if (!node->enforced || !node->release_ns)
 		ret = -ENOMEM;
 	if (ret == 0 && any_is_shaped(sim->scenario))
-		ret = engine_states_wait(&node->engine, WAITING_MOST, NODE_HZ,
-			node_clock(sim, node, sim->events.now_ns));
+		ret = engine_states_wait(&node->engine, sim->scenario->group.policies, WAITING_MOST,
+			NODE_HZ, node_clock(sim, node, sim->events.now_ns));
 	if (ret == 0)
 		ret = node_totals_create(sim, node);
 	engine_share_begin(&node->engine, sim->scenario->group.policies, n,
@@ -539,11 +539,21 @@ static enum passage node_police_levels(struct sim *sim, struct node *node, unsig
 	unsigned policy, const struct packet *packet, const uint8_t *data, uint32_t frame_len)
 {
 	uint64_t now = node_clock(sim, node, sim->events.now_ns);
-	struct lineage_slots lineage = engine_states_lineage(sim->scenario->group.policies, policy);
+	const struct policy *policies = sim->scenario->group.policies;
+	struct lineage_slots lineage = engine_states_lineage(policies, policy);
+	struct total_before before;
 	struct lineage_charge charge;
-	enum verdict verdict = engine_states_police_levels(
-		&node->engine, worker, &lineage, packet, data, frame_len, now, &charge);
+	enum verdict verdict;
+	unsigned total = 0;
 
+	while (total < lineage.n && !policy_is_quota(&policies[lineage.slots[total]]))
+		total++;
+	if (total < lineage.n)
+		before = node_totals_before(node, worker, lineage.slots[total]);
+	verdict = engine_states_police_levels(
+		&node->engine, worker, &lineage, packet, data, frame_len, now, &charge);
+	if (total < lineage.n)
+		node_totals_after(sim, node, &before);
 	return verdict == VERDICT_DROP ? PASSAGE_DROPPED : PASSAGE_PASSES;
 }
 
@@ -552,6 +562,7 @@ enum passage node_police(struct sim *sim, struct node *node, unsigned policy,
 	struct shape_packet *waiting)
 {
 	uint64_t now = node_clock(sim, node, sim->events.now_ns);
+	struct total_before before;
 	struct policy_state *state;
 	enum verdict verdict;
 	unsigned worker;
@@ -562,16 +573,16 @@ enum passage node_police(struct sim *sim, struct node *node, unsigned policy,
 		return PASSAGE_DROPPED;
 	worker = worker_of(node, packet, data);
 	state = &node->engine.workers[worker].states[policy];
-	if (policy_has_parent(&sim->scenario->group.policies[policy]))
-		return node_police_levels(sim, node, worker, policy, packet, data, frame_len);
 	if (police_is_shaped(state))
 		return node_shape(sim, node, worker, policy, packet, data, frame_len, waiting);
+	if (policy_has_parent(&sim->scenario->group.policies[policy]))
+		return node_police_levels(sim, node, worker, policy, packet, data, frame_len);
 	if (police_is_quota(state))
-		verdict = node_totals_police(
-			sim, node, worker, policy, packet, data, frame_len, &cost);
-	else
-		verdict = engine_states_police(
-			&node->engine, worker, policy, packet, data, frame_len, now, &cost);
+		before = node_totals_before(node, worker, policy);
+	verdict = engine_states_police(
+		&node->engine, worker, policy, packet, data, frame_len, now, &cost);
+	if (police_is_quota(state))
+		node_totals_after(sim, node, &before);
 	if (verdict != VERDICT_MARK)
 		return verdict == VERDICT_DROP ? PASSAGE_DROPPED : PASSAGE_PASSES;
 	/* The simulation's transports are not ECN-capable; a DSCP can always be written. */

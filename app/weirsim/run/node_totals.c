@@ -80,20 +80,43 @@ void node_totals_retry(struct sim *sim, struct node *node)
 	}
 }
 
-enum verdict node_totals_police(struct sim *sim, struct node *node, unsigned worker,
-	unsigned policy, const struct packet *packet, const uint8_t *data, uint32_t frame_len,
-	uint32_t *cost)
+static const struct policy_state *total_state(
+	const struct node *node, const struct total_before *before)
 {
-	const struct policy_state *state = &node->engine.workers[worker].states[policy];
-	const struct credit_account *account = &node->totals.accounts[policy];
-	uint64_t fallback = police_fallback_packets(state);
-	uint64_t earlier = credit_cache_held(&state->other->meter.credit) -
-			   police_returns(state, account->generation);
-	enum verdict verdict = engine_states_police(&node->engine, worker, policy, packet, data,
-		frame_len, node_clock(sim, node, sim->events.now_ns), cost);
+	return &node->engine.workers[before->worker].states[before->policy];
+}
 
-	if (verdict == VERDICT_PASS && police_fallback_packets(state) == fallback)
-		spent_add(
-			sim, policy, node->index, account->period, *cost, min_u64(earlier, *cost));
-	return verdict;
+static uint64_t passed_bytes(const struct policy_state *state)
+{
+	return state->bytes - state->dropped_bytes;
+}
+
+static uint64_t aside_bytes(const struct policy_state *state)
+{
+	return police_fallback_bytes(state) + police_over_bytes(state);
+}
+
+struct total_before node_totals_before(const struct node *node, unsigned worker, unsigned policy)
+{
+	struct total_before before = {.worker = worker, .policy = policy};
+	const struct policy_state *state = total_state(node, &before);
+	const struct credit_account *account = &node->totals.accounts[policy];
+
+	before.passed = passed_bytes(state);
+	before.aside = aside_bytes(state);
+	before.earlier = credit_cache_held(&state->other->meter.credit) -
+			 police_returns(state, account->generation);
+	return before;
+}
+
+void node_totals_after(struct sim *sim, struct node *node, const struct total_before *before)
+{
+	const struct policy_state *state = total_state(node, before);
+	uint64_t passed = passed_bytes(state) - before->passed;
+	uint64_t paid = passed - (aside_bytes(state) - before->aside);
+
+	if (paid)
+		spent_add(sim, before->policy, node->index,
+			node->totals.accounts[before->policy].period, paid,
+			min_u64(before->earlier, paid));
 }

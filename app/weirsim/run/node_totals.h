@@ -24,9 +24,17 @@ uint64_t node_totals_rest(const struct sim *sim, const struct node *node);
 /* The limiter has heard or committed something: it is asked again for what could not be had. */
 void node_totals_retry(struct sim *sim, struct node *node);
 
-/* engine_states_police() of a policy with a total; what that has paid for is recorded. */
-enum verdict node_totals_police(struct sim *sim, struct node *node, unsigned worker,
-	unsigned policy, const struct packet *packet, const uint8_t *data, uint32_t frame_len,
-	uint32_t *cost);
+/* What a policy with a total has on a worker before a packet is charged to it. */
+struct total_before {
+	unsigned worker, policy;
+	uint64_t passed, aside; /* bytes that passed, and those of them that it did not pay for */
+	uint64_t earlier;       /* units in hand of another period */
+};
+
+/* Before a packet is charged to such a policy, or to one that is below it. */
+struct total_before node_totals_before(const struct node *node, unsigned worker, unsigned policy);
+
+/* After that: what it has paid for is recorded. */
+void node_totals_after(struct sim *sim, struct node *node, const struct total_before *before);
 
 #endif

@@ -23,6 +23,7 @@ struct allocate_input {
 	double demand;        /* arrivals here, smoothed by keep, or over a history */
 	double demand_slow;   /* arrivals here, smoothed as the flows' rates are */
 	bool dropped;         /* the meter dropped in this interval */
+	bool waits;           /* packets wait at its end */
 	double remote_weight; /* sum of the weights of the peers that count */
 	double remote_demand; /* sum of their demands */
 	const double *flow;   /* smoothed rates of the sampled flows, in any order */

@@ -32,6 +32,7 @@ struct engine_worker {
 	struct flow_sample **samples; /* of the policies that are sampled, else NULL */
 	struct shaper *shaper;        /* where the engine changes states itself, and packets wait */
 	void *shaper_memory;
+	struct engine *engine; /* likewise */
 };
 
 /* How a policy is divided over the workers, and how often they sample it. Zeroed before use. */
@@ -85,7 +86,8 @@ struct engine {
 	struct engine_driver driver;
 	uint64_t *flows; /* engine_lines() × FLOW_SLOTS: one policy's samples, being measured */
 	struct sampling_budget budget;
-	uint64_t budget_ns; /* when its round began */
+	uint64_t budget_ns;            /* when its round began */
+	const struct policy *policies; /* by slot, where the engine changes states itself */
 };
 
 /* What the policy in a slot may pass, on a counter of hz ticks a second. */

@@ -148,6 +148,7 @@ struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t 
 		.plain = {policy->limit_bps, policy->limit_s, policy->burst_bytes},
 		.schedule = schedule_digest(policy->schedule),
 		.own = policy_is_parent(policy) && !policy->unmatched,
+		.waits = policy_is_shaped(policy),
 		.weight = policy->weight,
 		.second = second_digest(policy),
 	};

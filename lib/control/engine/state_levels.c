@@ -5,10 +5,12 @@
  * whose states the engine changes itself.
  */
 #include "engine/states.h"
+#include "engine/state_above.h"
 
 #include "police/borrow.h"
 #include "police/lineage.h"
 #include "police/sample.h"
+#include "police/shaped.h"
 #include "policy/kind.h"
 
 /* What a level lacks of a packet's cost, from the bucket that workers share. */
@@ -70,6 +72,73 @@ enum verdict engine_states_police_levels(struct engine *engine, unsigned worker,
 							 : lineage.n;
 	sample_levels(mine, slots, &lineage, 1, charge->reached, packet, data);
 	return verdict;
+}
+
+/* The levels above a policy whose packets wait. */
+static struct lineage above_of(
+	struct engine_worker *worker, uint32_t slot, const struct shape_packet *packet)
+{
+	struct lineage_slots slots = engine_states_lineage(worker->engine->policies, slot);
+	struct lineage lineage = {.n = slots.n - 1,
+		.total = slots.n - 1,
+		.cost = packet->cost,
+		.over = packet->spare};
+
+	for (unsigned k = 0; k < lineage.n; k++)
+		lineage.levels[k] = &worker->states[slots.slots[k + 1]];
+	return lineage;
+}
+
+static void lend_above(struct engine_worker *worker, const struct lineage *lineage, uint64_t now)
+{
+	struct shared_bucket *shared = worker->engine->shared_buckets;
+
+	for (unsigned k = 0; shared && k < lineage->n; k++)
+		lend_level(lineage->levels[k], &shared[lineage->levels[k] - worker->states],
+			lineage->cost, now);
+}
+
+/* By whose doing it leaves lies in the packet until it is counted. */
+static bool take_above(
+	void *context, struct shape_queue *queue, struct shape_packet *packet, uint64_t now)
+{
+	struct engine_worker *worker = context;
+	struct lineage lineage = above_of(worker, ((struct policy_shape *)queue)->slot, packet);
+	enum verdict verdict;
+
+	lineage.over = 0;
+	lend_above(worker, &lineage, now);
+	verdict = police_lineage_ask(&lineage, now);
+	if (verdict == VERDICT_MARK)
+		verdict = mark_as(&lineage);
+	if (verdict == VERDICT_DROP)
+		return false;
+	police_lineage_take(&lineage);
+	packet->spare = (uint8_t)lineage.over;
+	return true;
+}
+
+static void give_above(void *context, struct shape_queue *queue, struct shape_packet *packet)
+{
+	struct lineage lineage = above_of(context, ((struct policy_shape *)queue)->slot, packet);
+
+	police_lineage_give(&lineage);
+}
+
+void state_above_begin(struct engine_worker *worker)
+{
+	const struct shape_above above = {
+		.take = take_above, .give = give_above, .context = worker};
+
+	shaper_ask(worker->shaper, &above);
+}
+
+void state_above_count(struct engine_worker *worker, const struct policy_shape *shape,
+	const struct shape_packet *packet)
+{
+	struct lineage lineage = above_of(worker, shape->slot, packet);
+
+	police_lineage_count(&lineage);
 }
 
 struct lineage_slots engine_states_lineage(const struct policy *policies, unsigned policy)

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  */
 #include "engine/states.h"
+#include "engine/state_above.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -76,8 +77,10 @@ void engine_states_free(struct engine *engine, unsigned n_policies)
 }
 
 /* Most of it is never touched, and takes no memory then. */
-int engine_states_wait(struct engine *engine, uint32_t most, uint64_t hz, uint64_t now)
+int engine_states_wait(struct engine *engine, const struct policy *policies, uint32_t most,
+	uint64_t hz, uint64_t now)
 {
+	engine->policies = policies;
 	for (unsigned w = 0; w < engine->n_workers; w++) {
 		struct engine_worker *worker = &engine->workers[w];
 		uintptr_t at;
@@ -88,6 +91,8 @@ int engine_states_wait(struct engine *engine, uint32_t most, uint64_t hz, uint64
 		at = (uintptr_t)worker->shaper_memory + CACHE_LINE - 1;
 		worker->shaper = (struct shaper *)(at / CACHE_LINE * CACHE_LINE);
 		shaper_init(worker->shaper, hz, most, now);
+		worker->engine = engine;
+		state_above_begin(worker);
 	}
 	return 0;
 }
@@ -208,10 +213,13 @@ enum shape_verdict engine_states_arrive(struct engine *engine, unsigned worker, 
 		return verdict;
 	}
 	shaped_counts_arrival(state, cost);
-	if (verdict == SHAPE_WAITS)
+	if (verdict == SHAPE_WAITS) {
 		shaped_waits(shape, cost);
-	else
-		add_delay(mine, shape, now, now);
+		return verdict;
+	}
+	add_delay(mine, shape, now, now);
+	if (shape->terms.below)
+		state_above_count(mine, shape, waiting);
 	return verdict;
 }
 
@@ -229,5 +237,7 @@ bool engine_states_leave(struct engine *engine, unsigned worker, uint32_t slot,
 		return false;
 	}
 	add_delay(mine, shape, waiting->arrival, now);
+	if (shape->terms.below)
+		state_above_count(mine, shape, waiting);
 	return true;
 }

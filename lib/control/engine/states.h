@@ -61,9 +61,11 @@ enum verdict engine_states_police_levels(struct engine *engine, unsigned worker,
 
 /*
  * Lets packets wait, at most so many on each worker, on a counter of hz ticks a second: before
- * engine_states_add() of a policy that policy_is_shaped(). Returns 0 or -ENOMEM.
+ * engine_states_add() of a policy that policy_is_shaped(), which is one of `policies`, by its slot;
+ * they stay the caller's. Returns 0 or -ENOMEM.
  */
-int engine_states_wait(struct engine *engine, uint32_t most, uint64_t hz, uint64_t now);
+int engine_states_wait(struct engine *engine, const struct policy *policies, uint32_t most,
+	uint64_t hz, uint64_t now);
 
 /*
  * engine_states_police() of a policy that policy_is_shaped(). A packet that waits is the worker's

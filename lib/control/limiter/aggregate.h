@@ -99,7 +99,7 @@ void levels_tick(struct limiter *l);
 double levels_wanted(const struct limiter *l, const struct aggregate *a);
 
 /* What it asks for, at the end of an interval, and room to grow where it is held back. */
-double levels_claim(struct aggregate *a, const struct allocate_input *in);
+double levels_claim(const struct limiter *l, struct aggregate *a, const struct allocate_input *in);
 
 /* Whether peers are told of its demand. */
 static inline bool aggregate_gossips(const struct aggregate *a)

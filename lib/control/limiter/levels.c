@@ -10,6 +10,7 @@
  * a child has a large part has as much of the parent for it.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "allocate/hierarchy.h"
@@ -33,6 +34,8 @@ struct levels {
 	struct hierarchy *hierarchy;
 	/* By node, of a parent: what its children want here, and what they let pass. */
 	double *wanted, *passed;
+	double *held; /* what they ask it for, if packets below it wait; else 0 */
+	bool *waits;  /* they do: what comes to it says no more than what it lets pass */
 };
 
 void levels_destroy(struct levels *levels)
@@ -44,6 +47,8 @@ void levels_destroy(struct levels *levels)
 	free(levels->nodes);
 	free(levels->wanted);
 	free(levels->passed);
+	free(levels->held);
+	free(levels->waits);
 	free(levels);
 }
 
@@ -80,7 +85,12 @@ static int levels_alloc(struct levels *levels, unsigned n)
 	levels->nodes = calloc(room, sizeof(*levels->nodes));
 	levels->wanted = calloc(room, sizeof(*levels->wanted));
 	levels->passed = calloc(room, sizeof(*levels->passed));
-	return levels->policy && levels->nodes && levels->wanted && levels->passed ? 0 : -ENOMEM;
+	levels->held = calloc(room, sizeof(*levels->held));
+	levels->waits = calloc(room, sizeof(*levels->waits));
+	return levels->policy && levels->nodes && levels->wanted && levels->passed &&
+			       levels->held && levels->waits
+		       ? 0
+		       : -ENOMEM;
 }
 
 static void list_levels(struct levels *levels, unsigned n, unsigned *nodes)
@@ -110,6 +120,15 @@ static void fill_nodes(struct levels *levels, const struct limiter_policy *polic
 	}
 }
 
+/* Where packets wait, and above that. */
+static void mark_waiting(struct levels *levels, const struct limiter_policy *policies)
+{
+	for (unsigned i = 0; i < levels->n; i++)
+		for (int at = (int)i; policies[levels->policy[i]].waits && at != HIERARCHY_ROOT;
+			at = levels->nodes[at].parent)
+			levels->waits[at] = true;
+}
+
 static int make_levels(struct levels *levels, const struct limiter_policy *policies, unsigned n,
 	const struct roster *ids)
 {
@@ -121,6 +140,7 @@ static int make_levels(struct levels *levels, const struct limiter_policy *polic
 	if (ret == 0) {
 		list_levels(levels, n, nodes);
 		fill_nodes(levels, policies, ids, nodes);
+		mark_waiting(levels, policies);
 		ret = hierarchy_create(levels->nodes, levels->n, &levels->hierarchy);
 	}
 	free(nodes);
@@ -195,7 +215,7 @@ static void share_levels(struct limiter *l, struct levels *levels)
 
 		levels->nodes[i].limit = limiter_policy_rate(&a->policy);
 		levels->nodes[i].demand = a->global_demand;
-		levels->wanted[i] = levels->passed[i] = 0;
+		levels->wanted[i] = levels->passed[i] = levels->held[i] = 0;
 	}
 	hierarchy_share(levels->hierarchy, levels->nodes);
 	for (unsigned i = 0; i < levels->n; i++)
@@ -213,6 +233,8 @@ static void ask_children(const struct limiter *l, struct levels *levels)
 			continue;
 		levels->wanted[parent] += min_double(a->state.local_limit, a->claimed * (1 + ROOM));
 		levels->passed[parent] += min_double(a->state.local_limit, a->asked);
+		if (levels->waits[parent])
+			levels->held[parent] += min_double(a->state.local_limit, a->claimed);
 	}
 }
 
@@ -225,19 +247,28 @@ void levels_tick(struct limiter *l)
 }
 
 /*
- * Flows that lose packets, here or at a level above, do not ask for what they would take: others
- * that do not give way would keep them from ever having it. So they claim a part of what lies
- * between that and what they may pass, the more the more often they lose any; and who asks for what
+ * Flows that lose packets or wait, here or at a level above, do not ask for what they would take:
+ * others that do not give way would keep them from ever having it. So they claim a part of what
+ * lies between that and what they may pass, the more the more often they lose any; and who asks for what
  * it gets claims no more than that, as nothing of it is lost for long.
  */
-double levels_claim(struct aggregate *a, const struct allocate_input *in)
+static double claim_room(struct aggregate *a, const struct allocate_input *in)
 {
-	double now = in->dropped ? 1 : 0, room = a->state.local_limit - a->asked;
+	double now = in->dropped || in->waits ? 1 : 0, room = a->state.local_limit - a->asked;
 
 	a->pressure += min_double(in->interval_s / PRESSURE_S, 1) * (now - a->pressure);
 	if (a->policy.allocator->remembers || room <= 0 || a->asked <= 0)
 		return a->asked;
 	return a->asked + GROWTH * a->pressure * room;
+}
+
+/*
+ * What waits for a parent does not come to it: so it asks for what its children may pass and ask
+ * it for, as it would have come.
+ */
+double levels_claim(const struct limiter *l, struct aggregate *a, const struct allocate_input *in)
+{
+	return fmax(claim_room(a, in), l->levels->held[a->level]);
 }
 
 double levels_wanted(const struct limiter *l, const struct aggregate *a)

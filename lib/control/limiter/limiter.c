@@ -236,6 +236,7 @@ static void allocate_limit(
 		.limit = a->share,
 		.demand_now = arrived_since(a, sample) / interval_s,
 		.dropped = sample->dropped_packets != a->dropped_packets,
+		.waits = sample->backlog > 0,
 		.remote_weight = sum.weight,
 		.remote_demand = sum.demand,
 		.flow = l->flow_scratch,
@@ -270,7 +271,7 @@ static void allocate_limit(
 	}
 	a->effective_limit = a->policy.allocator->gossips ? allocate_effective_limit(&in)
 							  : in.limit;
-	a->claimed = a->level == LEVEL_NONE ? in.demand : levels_claim(a, &in);
+	a->claimed = a->level == LEVEL_NONE ? in.demand : levels_claim(l, a, &in);
 	a->global_demand = sum.demand + a->claimed;
 	a->global_weight = sum.weight + out.weight;
 	if (l->speaks && aggregate_gossips(a))

@@ -82,6 +82,7 @@ struct limiter_policy {
 	 * one's limit: 2^32 and the id, or 0.
 	 */
 	bool child, own;
+	bool waits; /* its packets do, until all above let them pass */
 	uint64_t below;
 	uint32_t parent, weight;
 	uint64_t guaranteed_bps;

@@ -66,8 +66,9 @@ static bool policy_equal(const struct limiter_policy *a, const struct limiter_po
 	       a->accounting == b->accounting && a->period_length == b->period_length &&
 	       terms_equal(&a->plain, &b->plain) && a->schedule == b->schedule &&
 	       a->override == b->override && a->child == b->child && a->own == b->own &&
-	       a->parent == b->parent && a->below == b->below && a->weight == b->weight &&
-	       a->guaranteed_bps == b->guaranteed_bps && a->second == b->second;
+	       a->waits == b->waits && a->parent == b->parent && a->below == b->below &&
+	       a->weight == b->weight && a->guaranteed_bps == b->guaranteed_bps &&
+	       a->second == b->second;
 }
 
 /* Keeps the same part of another limit, until the next interval says better. */

@@ -184,16 +184,20 @@ static inline void lineage_take(struct lineage *lineage, struct policy_state *le
 		lineage_bucket(level)->tokens -= lineage_tokens(level, lineage->cost);
 }
 
-/* One level of a packet that passes all. */
-static inline void lineage_pass(struct lineage *lineage, unsigned k)
+/* Gives back what lineage_take() has taken: of a bucket, no more than it holds. */
+static inline void lineage_give(const struct lineage *lineage, struct policy_state *level)
+{
+	lineage_bucket(level)->tokens += lineage_tokens(level, lineage->cost);
+}
+
+/* Counts a packet at one level, all of which it passes. */
+static inline void lineage_count(const struct lineage *lineage, unsigned k)
 {
 	struct policy_state *level = lineage->levels[k];
 
 	police_count(level, 1, lineage->cost, 0, 0);
-	if (__builtin_expect(!(lineage->over >> k & 1), 1)) {
-		lineage_take(lineage, level);
+	if (__builtin_expect(!(lineage->over >> k & 1), 1))
 		return;
-	}
 	counter_add(&level->other->over_packets, 1);
 	counter_add(&level->other->over_bytes, lineage->cost);
 }
@@ -233,9 +237,37 @@ static inline bool police_lineage_settle(struct lineage *lineage, uint64_t now)
 			police_count(lineage->levels[k], 1, lineage->cost, 1, lineage->cost);
 		return false;
 	}
-	for (unsigned k = 0; k < lineage->n; k++)
-		lineage_pass(lineage, k);
+	for (unsigned k = 0; k < lineage->n; k++) {
+		lineage_count(lineage, k);
+		if (__builtin_expect(!(lineage->over >> k & 1), 1))
+			lineage_take(lineage, lineage->levels[k]);
+	}
 	return true;
+}
+
+/*
+ * For a packet that waits, and those above its own policy: takes what it costs, if none of them
+ * refuses it, before it leaves; then it is counted. Or it does not leave, and all is given back.
+ * Levels of buckets alone, and police_lineage_ask() has been asked. The states' one writer.
+ */
+static inline void police_lineage_take(struct lineage *lineage)
+{
+	for (unsigned k = 0; k < lineage->n; k++)
+		if (!(lineage->over >> k & 1))
+			lineage_take(lineage, lineage->levels[k]);
+}
+
+static inline void police_lineage_count(const struct lineage *lineage)
+{
+	for (unsigned k = 0; k < lineage->n; k++)
+		lineage_count(lineage, k);
+}
+
+static inline void police_lineage_give(const struct lineage *lineage)
+{
+	for (unsigned k = 0; k < lineage->n; k++)
+		if (!(lineage->over >> k & 1))
+			lineage_give(lineage, lineage->levels[k]);
 }
 
 #endif

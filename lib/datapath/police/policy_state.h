@@ -125,6 +125,7 @@ struct shape_terms {
 	bool codel : 1, ecn : 1;
 	bool conserved : 1; /* see shaped_is_strict() */
 	bool timed : 1;     /* see policy_is_timed() */
+	bool below : 1;     /* others are asked, too: a parent, see police/lineage.h */
 	uint8_t clock;      /* another one: ticks are of a clock that has been set back meanwhile */
 };
 

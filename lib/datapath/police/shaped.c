@@ -20,8 +20,9 @@ struct shape_terms shaped_terms(const struct policy *policy)
 		.interval_us = (uint32_t)(shape->interval_ns / US_NS),
 		.codel = shape->drop == SHAPE_DROP_CODEL,
 		.ecn = shape->ecn,
-		.conserved = policy_is_conserved(policy),
+		.conserved = policy_is_conserved(policy) || policy->under_conserved,
 		.timed = policy_is_timed(policy),
+		.below = policy_has_parent(policy),
 	};
 }
 
@@ -40,6 +41,7 @@ static struct shape_params shape_params_of(const struct shape_terms *terms, uint
 		.target = us_to_ticks(terms->target_us, hz),
 		.interval = us_to_ticks(terms->interval_us, hz),
 		.timed = terms->timed,
+		.below = terms->below,
 	};
 }
 
@@ -58,6 +60,7 @@ void shaped_init(struct policy_state *state, const struct limit_profile *profile
 
 	*shape = (struct policy_shape){.terms = profile->shape.terms,
 		.seat = shape->seat,
+		.slot = profile->policy,
 		.by_packet = state->other->count == COUNT_PACKETS};
 	shape_queue_init(&shape->queue, &params, &profile->shape.bucket, start->shared, start->now);
 }

@@ -42,6 +42,7 @@ struct policy_shape {
 	struct shape_terms terms; /* in force */
 	bool by_packet;           /* whose cost is 1, not their bytes */
 	bool leaving;             /* nobody is led here any more: nothing that comes still waits */
+	uint32_t slot;            /* of its policy on the worker */
 	struct delay_bins delay __attribute__((aligned(CACHE_LINE))); /* of packets that left, from
 									 their arrival */
 	uint64_t dropped[DROP_SHAPE_REASONS], marked; /* the first is of DROP_SHAPE_FIRST */

@@ -71,6 +71,11 @@ void shaper_hold(struct shaper *shaper, int32_t buffers)
 	__atomic_store_n(&shaper->counts.most, beside < most ? most - beside : 0, __ATOMIC_RELAXED);
 }
 
+void shaper_ask(struct shaper *shaper, const struct shape_above *above)
+{
+	shaper->above = *above;
+}
+
 const struct shaper_counts *shaper_counts(const struct shaper *shaper)
 {
 	return &shaper->counts;
@@ -119,6 +124,7 @@ void shape_queue_init(struct shape_queue *queue, const struct shape_params *para
 		timed_init(queue, profile, now);
 		return;
 	}
+	queue->state |= params->below ? QUEUE_BELOW : 0;
 	token_bucket_init(&queue->bucket, profile, now);
 	queue_set_params(queue, params);
 	queue_set_limit(queue, profile);
@@ -144,7 +150,8 @@ static struct shape_packet *queue_rest(const struct shape_queue *queue)
 
 /*
  * What is due by now leaves as it is due, though it stays here until it is released. A shared
- * bucket has changed already, so there it is too late for that.
+ * bucket has changed already, so there it is too late for that; and below others nobody knows when
+ * they would have taken it.
  */
 static void queue_settle(struct shape_queue *queue, uint64_t now)
 {
@@ -152,7 +159,7 @@ static void queue_settle(struct shape_queue *queue, uint64_t now)
 
 	if (packet)
 		queue_start(queue, packet);
-	while (packet && !tick_after(queue->due, now)) {
+	while (packet && !(queue->state & QUEUE_BELOW) && !tick_after(queue->due, now)) {
 		queue_depart(queue, packet);
 		queue_set_gone(queue, queue->gone + 1);
 		packet = packet->next;

@@ -11,6 +11,14 @@
 #define AHEAD   32 /* queues whose memory is asked for at a time */
 #define VISITS  64 /* queues that turn out not to be due yet, in one call */
 
+/*
+ * Those above a queue are asked again after a quarter of what its packet takes by its own limit, so
+ * that many which wait for one parent ask it a few times for each packet that leaves; and often
+ * enough before its patience ends.
+ */
+#define AGAIN_PACKET   2 /* 1/2^this */
+#define AGAIN_PATIENCE 5
+
 /* Virtual time of a shared bucket, 2^-8 of a unit, as tokens. */
 static tokens_t tokens_of(uint64_t time)
 {
@@ -96,6 +104,32 @@ static inline __attribute__((always_inline)) void start_packet(
 void queue_start(struct shape_queue *queue, const struct shape_packet *packet)
 {
 	start_packet(queue, packet, false);
+}
+
+/* Those above do not take the first packet yet: as of `at` it waits until they are asked again. */
+static void wait_for_above(
+	struct shape_queue *queue, const struct shape_packet *packet, uint64_t at)
+{
+	uint64_t end = packet->arrival + queue->patience;
+	uint64_t again = pace_ticks(queue, (tokens_t)packet->cost << TOKEN_SHIFT) >> AGAIN_PACKET;
+	uint64_t most = queue->patience >> AGAIN_PATIENCE;
+
+	queue->due = at + 1 + (again < most ? again : most);
+	if (tick_after(queue->due, end)) {
+		queue->state |= QUEUE_LATE;
+		queue->due = tick_later(end, at + 1);
+	}
+}
+
+/* Whether those above take a packet whose own tokens have come, if there are any. */
+static bool above_takes(
+	struct shaper *shaper, struct shape_queue *queue, struct shape_packet *packet, uint64_t now)
+{
+	const struct shape_above *above = &shaper->above;
+
+	if (__builtin_expect(!(queue->state & QUEUE_BELOW), 1))
+		return true;
+	return above->take(above->context, queue, packet, now);
 }
 
 /* What becomes of a packet that is due: flags that it leaves with, and has from now on. */
@@ -192,9 +226,12 @@ static enum shape_verdict shape_arrive_shared_bucket(struct shaper *shaper,
 	packet->arrival = arrival;
 	queue_start(queue, packet);
 	if (queue->due == at && !(queue->state & QUEUE_LATE)) {
-		queue->bucket.last = at;
-		queue->state &= (uint8_t)~QUEUE_BOOKED;
-		return SHAPE_PASSES;
+		if (above_takes(shaper, queue, packet, now)) {
+			queue->bucket.last = at;
+			queue->state &= (uint8_t)~QUEUE_BOOKED;
+			return SHAPE_PASSES;
+		}
+		wait_for_above(queue, packet, now);
 	}
 	if (!pool_full && !refused && !(queue->limit.rate > 0 && queue->state & QUEUE_LATE))
 		return queue_begin(shaper, queue, packet, arrival, now);
@@ -219,6 +256,25 @@ static __attribute__((noinline)) enum shape_verdict arrive_first(struct shaper *
 	return queue_begin(shaper, queue, packet, arrival, now);
 }
 
+/* And one that conforms, but for those above. */
+static __attribute__((noinline)) enum shape_verdict arrive_below(struct shaper *shaper,
+	struct shape_queue *queue, struct shape_packet *packet, uint64_t arrival, uint64_t now)
+{
+	packet->next = NULL;
+	packet->arrival = arrival;
+	if (above_takes(shaper, queue, packet, now)) {
+		token_bucket_take(&queue->bucket, packet->cost);
+		return SHAPE_PASSES;
+	}
+	if (shaper->counts.packets >= shaper->counts.most)
+		return SHAPE_POOL_FULL;
+	queue_start(queue, packet);
+	wait_for_above(queue, packet, now);
+	if (queue_refuses(queue, packet->cost) || queue->state & QUEUE_LATE)
+		return SHAPE_FULL;
+	return queue_begin(shaper, queue, packet, arrival, now);
+}
+
 /* One before which nobody waits. */
 static __attribute__((noinline)) enum shape_verdict arrive_alone(struct shaper *shaper,
 	struct shape_queue *queue, struct shape_packet *packet, uint64_t arrival, uint64_t now)
@@ -226,6 +282,9 @@ static __attribute__((noinline)) enum shape_verdict arrive_alone(struct shaper *
 	if (queue->state & QUEUE_SHARED_BUCKET)
 		return shape_arrive_shared_bucket(shaper, queue, packet, arrival, now);
 	pace_refill(queue, packet->cost, tick_later(arrival, queue->bucket.last));
+	if (queue->state & QUEUE_BELOW && queue->bucket.tokens >= (uint64_t)packet->cost
+									  << TOKEN_BYTE)
+		return arrive_below(shaper, queue, packet, arrival, now);
 	if (token_bucket_take(&queue->bucket, packet->cost))
 		return SHAPE_PASSES;
 	return arrive_first(shaper, queue, packet, arrival, now);
@@ -290,20 +349,44 @@ static inline struct shape_packet *pop_plain(struct shape_queue *queue, uint32_t
 	return packet;
 }
 
-/* The first packet, which has left or is due; NULL if it turns out that it is not. */
+/* One that those above have taken, and that CoDel drops. */
+static void give_back(struct shaper *shaper, struct shape_queue *queue, struct shape_packet *packet)
+{
+	const struct shape_above *above = &shaper->above;
+
+	above->give(above->context, queue, packet);
+}
+
+/* The first packet, which is due; NULL if it turns out that it is not, or those above wait. */
+static struct shape_packet *pop_due(
+	struct shaper *shaper, struct shape_queue *queue, uint64_t now, uint32_t *units)
+{
+	struct shape_packet *packet = queue->head;
+	bool asks;
+
+	if (!queue_is_due(queue, now))
+		return NULL;
+	asks = queue->state & QUEUE_BELOW && !(queue->state & QUEUE_LATE);
+	if (asks && !above_takes(shaper, queue, packet, now)) {
+		wait_for_above(queue, packet, now);
+		return NULL;
+	}
+	*units += token_bucket_owner(&queue->bucket);
+	queue_depart(queue, packet);
+	if (asks && packet->flags & SHAPE_DROP)
+		give_back(shaper, queue, packet);
+	queue->head = queue->second;
+	return packet;
+}
+
+/* The first packet, which has left or is due; NULL if it is neither. */
 static __attribute__((noinline)) struct shape_packet *shape_queue_pop(
-	struct shape_queue *queue, uint64_t now, uint32_t *units)
+	struct shaper *shaper, struct shape_queue *queue, uint64_t now, uint32_t *units)
 {
 	struct shape_packet *packet = queue->head;
 
-	if (!(queue->state & QUEUE_GONE)) {
-		if (!queue_is_due(queue, now))
-			return NULL;
-		*units += token_bucket_owner(&queue->bucket);
-		queue_depart(queue, packet);
-		queue->head = queue->second;
-		return packet;
-	}
+	if (!(queue->state & QUEUE_GONE))
+		return pop_due(shaper, queue, now, units);
 	queue_set_gone(queue, queue->gone - 1);
 	*units += packet->cost;
 	queue->head = packet->next;
@@ -317,7 +400,7 @@ static inline bool queue_step(struct shaper *shaper, struct release_turn *turn,
 	bool plain = queue_is_plain(queue), gone = queue->state & QUEUE_GONE;
 	uint64_t due = queue->due;
 	struct shape_packet *packet = plain ? pop_plain(queue, units)
-					    : shape_queue_pop(queue, turn->now, units);
+					    : shape_queue_pop(shaper, queue, turn->now, units);
 
 	if (!packet)
 		return false;

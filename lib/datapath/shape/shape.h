@@ -18,6 +18,9 @@
  * late and charges at the due time: lateness does not add up. Limits, and CoDel, likewise: what was
  * due before a limit changed has left under the former one, whenever it is fetched.
  *
+ * A queue may be below other limits. Then a packet whose tokens have come leaves when these take it
+ * too (struct shape_above), who are asked again and again until its patience ends.
+ *
  * A packet that costs more than the burst finds a bucket as deep as it costs while it is the first
  * of its queue. So it is due when all its tokens have come, and nothing waits for ever: over any
  * window of t at most r·t + max(b, c) leave, where c is the largest cost.
@@ -80,6 +83,7 @@ struct shape_params {
 	bool codel;     /* else tail drop alone */
 	bool ecn;       /* CoDel marks packets of SHAPE_ECN */
 	bool timed;     /* see SHAPE_TIMED_PARTS; a queue's for its life, and then without CoDel */
+	bool below;     /* others are asked too: see shaper_ask(). For its life, and not if timed */
 	uint64_t target, interval; /* CoDel's; the interval below 2^62 */
 };
 
@@ -193,6 +197,19 @@ struct shaper_counts {
 };
 
 struct shaper;
+
+/* The limits that queues are below: their owner's. Where none is, both may be NULL. */
+struct shape_above {
+	/* Takes what the first packet of a queue costs at all of them, or at none. */
+	bool (*take)(void *context, struct shape_queue *queue, struct shape_packet *packet,
+		uint64_t now);
+	/* Gives it back, as the packet does not leave after all: CoDel. */
+	void (*give)(void *context, struct shape_queue *queue, struct shape_packet *packet);
+	void *context;
+};
+
+/* Before any packet comes for a queue that is below others. */
+void shaper_ask(struct shaper *shaper, const struct shape_above *above);
 
 /*
  * One worker's: the wheels, and what all queues hold together. Some 1.1 MB, and lines that list the

@@ -15,6 +15,7 @@ struct shaper {
 	struct shaper_counts counts __attribute__((aligned(64)));
 	unsigned ahead; /* queues that are due next, whose memory has been asked for */
 
+	struct shape_above above;
 	uint32_t gone; /* entries of the calendar that have been taken out */
 	/*
 	 * Ticks of the slot in which the search for what leaves goes on, before which there is no
@@ -34,7 +35,8 @@ enum {
 	QUEUE_SHARED_BUCKET = 1 << 4, /* there is one */
 	QUEUE_LEAVES = 1 << 5,        /* of one that is timed: shape_leave() */
 	QUEUE_SLOWED = 1 << 5,        /* of one that is not, with a shared bucket: shape_expire() */
-	QUEUE_CLOSED = 1 << 6         /* of one that is timed: its limit lets nothing pass */
+	QUEUE_CLOSED = 1 << 6,        /* of one that is timed: its limit lets nothing pass */
+	QUEUE_BELOW = 1 << 6          /* of one that is not: struct shape_params' */
 };
 
 /*

@@ -267,9 +267,14 @@ static bool limits_sources_of_others(const struct policy *policy)
 	return policy_is_per_source(policy) && policy_is_parent(policy);
 }
 
-static bool lets_wait(const struct policy *policy)
+static bool lets_others_wait(const struct policy *policy)
 {
-	return policy->action == ACTION_SHAPE;
+	return policy_is_shaped(policy) && policy_is_parent(policy);
+}
+
+static bool is_placed(const struct policy *policy)
+{
+	return policy_is_placed(policy);
 }
 
 static bool tries_another(const struct policy *policy)
@@ -297,7 +302,9 @@ static const struct {
 	{"meter", has_other_meter, "\"token-bucket\", " LEVEL, false},
 	{"count", counts_flows, "\"bytes\" or \"packets\", " LEVEL, false},
 	{"per", limits_sources_of_others, "none, as it has others below it", false},
-	{"action", lets_wait, "\"drop\", \"mark\" or \"count\", " LEVEL, false},
+	{"action", lets_others_wait,
+		"\"drop\", \"mark\" or \"count\", as packets wait at the lowest level", false},
+	{"slo", is_placed, "none, " LEVEL, false},
 	{"trial", tries_another, "none, " LEVEL, false},
 	{"guaranteed", takes_no_part, "none, " APART, true},
 	{"weight", takes_no_part, "none, " APART, true},
@@ -315,19 +322,20 @@ static void check_strangers(
 	}
 }
 
-/* What a packet has been paid of, another total cannot take back. */
+/* What a packet has been paid of, another total cannot take back; and no time brings more of it. */
 static void check_totals(struct reader *reader, const struct json_path *path,
 	const struct policy *policies, unsigned index)
 {
 	struct json_path at = {.parent = path, .key = "parent"};
 
-	if (!policy_is_quota(&policies[index]))
+	if (!policy_is_quota(&policies[index]) && !policy_is_shaped(&policies[index]))
 		return;
 	for (const struct policy *above = &policies[index]; policy_has_parent(above);) {
 		above = &policies[above->parent];
 		if (policy_is_quota(above)) {
-			reader_expected(reader, &at,
-				"one that has no total, and none above it, beside its own \"total\"");
+			reader_expected(reader, &at, "one that has no total, and none above it, %s",
+				policy_is_shaped(&policies[index]) ? "where packets wait"
+								   : "beside its own \"total\"");
 			return;
 		}
 	}

@@ -176,7 +176,7 @@ static int make_engine(const void *argument)
 	if (rc == 0)
 		rc = credit_states_alloc(&credits, &engine, POLICIES);
 	if (rc == 0)
-		rc = engine_states_wait(&engine, 16, GHZ, 0);
+		rc = engine_states_wait(&engine, policies, 16, GHZ, 0);
 	for (unsigned i = 0; rc == 0 && i < 2 * POLICIES; i++) {
 		const struct engine_limit limit = {.policy = &policies[i % POLICIES],
 			.slot = i % POLICIES,

@@ -44,7 +44,7 @@ static void world_make(struct world *w, enum meter_kind meter)
 static void world_begin(struct world *w, unsigned workers)
 {
 	assert_int_equal(engine_states_alloc(&w->engine, workers, 1), 0);
-	assert_int_equal(engine_states_wait(&w->engine, 16, GHZ, 0), 0);
+	assert_int_equal(engine_states_wait(&w->engine, &w->policy, 16, GHZ, 0), 0);
 	w->engine.frame = BYTES;
 	engine_share_begin(&w->engine, &w->policy, 1, 0);
 	for (unsigned i = 0; i < workers; i++) {

@@ -110,8 +110,16 @@ static void test_what_goes(void **state)
 		{POLICIES(PARENT(", 'meter': 'phantom'") ", " CHILD("1", "top", "")),
 			AT0 "meter: 'phantom': expected 'token-bucket'" LEVEL},
 		{IN_TOP(", 'meter': 'bucket'"), AT1 "meter: 'bucket': expected ^\n"},
-		{IN_TOP(", 'action': 'shape'"),
-			AT1 "action: 'shape': expected 'drop', 'mark' or 'count'" LEVEL},
+		/* Packets wait at the lowest level, and not for a total: no time brings more of it. */
+		{IN_TOP(", 'action': 'shape'"), ""},
+		{POLICIES(PARENT(", 'action': 'shape'") ", " CHILD("1", "top", "")),
+			AT0 "action: 'shape': expected 'drop', 'mark' or 'count', as packets wait "
+			    "at the lowest level\n"},
+		{IN_TOP(", 'action': 'shape', 'slo': {'p99': '10ms'}"),
+			AT1 "slo: an object: expected none" LEVEL},
+		{POLICIES(PARENT(TOTAL("5TB")) ", " CHILD("1", "top", ", 'action': 'shape'")),
+			AT1 "parent: 'top': expected one that has no total, and none above it, "
+			    "where packets wait\n"},
 		/* Each source is limited at the lowest level. */
 		{IN_TOP(", 'per': 'src', 'allocator': 'static'"), ""},
 		{IN_TOP(", 'per': 'src', 'allocator': 'static', 'weight': 3"),

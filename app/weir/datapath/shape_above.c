@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "shape_above.h"
+
+#include <rte_mbuf.h>
+
+#include "judge_lend.h"
+#include "judge_mark.h"
+#include "police/lineage.h"
+#include "police/shaped.h"
+#include "shape_in.h"
+#include "worker_own.h"
+
+/* The levels above a policy whose packets wait. */
+struct levels_above {
+	struct lineage lineage;
+	uint32_t slots[POLICY_LEVELS_MOST];
+};
+
+static void find_levels(struct levels_above *above, struct worker *w,
+	const struct policy_shape *shape, const struct shape_packet *packet)
+{
+	struct lineage *lineage = &above->lineage;
+	unsigned n = lineage_of(w, shape->slot, above->slots);
+
+	*lineage = (struct lineage){.n = n - 1, .total = n - 1, .cost = packet->cost};
+	for (unsigned k = 0; k < lineage->n; k++)
+		lineage->levels[k] = &w->policies[above->slots[k + 1]];
+}
+
+static void lend_levels(struct levels_above *above, struct worker *w, uint64_t now)
+{
+	struct lineage *lineage = &above->lineage;
+
+	for (unsigned k = 0; w->shared_buckets && k < lineage->n; k++)
+		if (police_is_simple(lineage->levels[k]) || police_borrows(lineage->levels[k]))
+			judge_lend(w, lineage->levels[k], above->slots[k + 1], lineage->cost, now);
+}
+
+/* As the level that marks says. */
+static bool mark_waiting(struct rte_mbuf *m, const struct lineage *lineage)
+{
+	const struct policy_state *level = lineage->levels[police_lineage_marker(lineage)];
+	struct packet packet;
+
+	packet_parse(rte_pktmbuf_mtod(m, uint8_t *), m->data_len, &packet);
+	return judge_mark(m, &packet, police_mark(level));
+}
+
+/* By whose doing it leaves lies in the packet, as it may not be counted at once. */
+static bool take_above(
+	void *context, struct shape_queue *queue, struct shape_packet *packet, uint64_t now)
+{
+	struct worker *w = context;
+	struct levels_above above;
+	enum verdict verdict;
+
+	find_levels(&above, w, (struct policy_shape *)queue, packet);
+	lend_levels(&above, w, now);
+	verdict = police_lineage_ask(&above.lineage, now);
+	if (verdict == VERDICT_DROP)
+		return false;
+	if (verdict == VERDICT_MARK && !mark_waiting(shape_in_mbuf(packet), &above.lineage))
+		return false;
+	police_lineage_take(&above.lineage);
+	packet->spare = (uint8_t)above.lineage.over;
+	return true;
+}
+
+void shape_above_give(
+	struct worker *w, const struct policy_shape *shape, const struct shape_packet *packet)
+{
+	struct levels_above above;
+
+	find_levels(&above, w, shape, packet);
+	above.lineage.over = packet->spare;
+	police_lineage_give(&above.lineage);
+}
+
+static void give_above(void *context, struct shape_queue *queue, struct shape_packet *packet)
+{
+	shape_above_give(context, (struct policy_shape *)queue, packet);
+}
+
+void shape_above_begin(struct worker *w)
+{
+	const struct shape_above above = {.take = take_above, .give = give_above, .context = w};
+
+	shaper_ask(w->shaper, &above);
+}
+
+void shape_above_count(
+	struct worker *w, const struct policy_shape *shape, const struct shape_packet *packet)
+{
+	struct levels_above above;
+
+	find_levels(&above, w, shape, packet);
+	above.lineage.over = packet->spare;
+	police_lineage_count(&above.lineage);
+}
+
+void shape_above_force(
+	struct worker *w, const struct policy_shape *shape, struct shape_packet *packet)
+{
+	struct levels_above above;
+
+	find_levels(&above, w, shape, packet);
+	for (unsigned k = 0; k < above.lineage.n; k++) {
+		struct token_bucket *bucket = lineage_bucket(above.lineage.levels[k]);
+		uint64_t tokens = lineage_tokens(above.lineage.levels[k], packet->cost);
+
+		bucket->tokens -= tokens < bucket->tokens ? tokens : bucket->tokens;
+	}
+	police_lineage_count(&above.lineage);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Packets that wait and whose policy is below others: these are asked as each is about to leave.
+ * What they take of it they count when it has left. The worker's own thread.
+ */
+#ifndef WEIR_APP_SHAPE_ABOVE_H
+#define WEIR_APP_SHAPE_ABOVE_H
+
+#include <stdint.h>
+
+struct policy_shape;
+struct shape_packet;
+struct worker;
+
+/* Has the worker's shaper ask it. Before the worker runs. */
+void shape_above_begin(struct worker *worker);
+
+/* A packet leaves that they have taken. */
+void shape_above_count(
+	struct worker *worker, const struct policy_shape *shape, const struct shape_packet *packet);
+
+/* One does not leave that they have taken. */
+void shape_above_give(
+	struct worker *worker, const struct policy_shape *shape, const struct shape_packet *packet);
+
+/* One leaves that they have not been asked of: of what is there it takes what it costs. */
+void shape_above_force(
+	struct worker *worker, const struct policy_shape *shape, struct shape_packet *packet);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Packets that wait in an engine's own workers, and whose policy is below others: these are asked
+ * as each is about to leave, and count it when it has. Private to this room.
+ */
+#ifndef WEIR_ENGINE_STATE_ABOVE_H
+#define WEIR_ENGINE_STATE_ABOVE_H
+
+struct engine_worker;
+struct policy_shape;
+struct shape_packet;
+
+/* Has the worker's shaper ask. */
+void state_above_begin(struct engine_worker *worker);
+
+/* A packet leaves. */
+void state_above_count(struct engine_worker *worker, const struct policy_shape *shape,
+	const struct shape_packet *packet);
+
+#endif
