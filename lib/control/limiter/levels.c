@@ -249,8 +249,8 @@ void levels_tick(struct limiter *l)
 /*
  * Flows that lose packets or wait, here or at a level above, do not ask for what they would take:
  * others that do not give way would keep them from ever having it. So they claim a part of what
- * lies between that and what they may pass, the more the more often they lose any; and who asks for what
- * it gets claims no more than that, as nothing of it is lost for long.
+ * lies between that and what they may pass, the more the more often they lose any; and who asks for
+ * what it gets claims no more than that, as nothing of it is lost for long.
  */
 static double claim_room(struct aggregate *a, const struct allocate_input *in)
 {

@@ -110,7 +110,7 @@ static void test_what_goes(void **state)
 		{POLICIES(PARENT(", 'meter': 'phantom'") ", " CHILD("1", "top", "")),
 			AT0 "meter: 'phantom': expected 'token-bucket'" LEVEL},
 		{IN_TOP(", 'meter': 'bucket'"), AT1 "meter: 'bucket': expected ^\n"},
-		/* Packets wait at the lowest level, and not for a total: no time brings more of it. */
+		/* Packets wait at the lowest level, and not for a total: time brings no more. */
 		{IN_TOP(", 'action': 'shape'"), ""},
 		{POLICIES(PARENT(", 'action': 'shape'") ", " CHILD("1", "top", "")),
 			AT0 "action: 'shape': expected 'drop', 'mark' or 'count', as packets wait "
