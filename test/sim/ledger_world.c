@@ -1,0 +1,696 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Ledgers in virtual time, on random connected graphs: clocks that are fast or slow and begin
+ * anywhere, statements that are lost, repeated, overtaken and delayed without bound, partitions,
+ * crashes at every point of saving, restarts with the newest durable record or without any. They
+ * grant, promise, inherit, spend and change shares. One seed is one run.
+ *
+ * The world knows the true state of each ledger: of one that runs, its own; of one that is down,
+ * what is in its newest durable record; of one that has lost its memory, what its neighbours know
+ * of their edges to it. After every step:
+ *
+ *   - the books: balances + spent + sum over directed edges of (granted - received) = shares;
+ *   - nobody has received more than the other has granted, or promised and not yet taken back;
+ *   - of rates, the sum of what those that run may use, and of what their workers still enforce, is
+ *     within the sum of shares; of units, the sum of what may be spent and was spent;
+ *   - unless somebody is in debt, which happens only in seeds in which shares fall or neighbours
+ *     lose their memory at once; then it is within the sum and the debts.
+ *
+ * In the end the network heals, and nothing is in flight, locked, or lost, exactly. What a ledger
+ * had spent before it lost its memory is forgotten, and so not part of the books: this is as
+ * documented.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/prng.h"
+#include "ledger/ledger.h"
+#include "ledger/statement.h"
+#include "worlds.h"
+
+#define N_MAX      8
+#define FLYING     2000
+#define LATE       24
+#define MILLION    1000000
+#define LEASE      (UINT64_C(1000) * MILLION) /* a thousand ticks of a clock that is right */
+#define RECORD_MAX 1024
+#define NOTHING    0xff /* no statement begins like that */
+
+struct books {
+	int64_t balance;
+	uint64_t spent, share;
+	struct ledger_view edges[N_MAX];
+};
+
+struct node {
+	struct ledger *l; /* NULL: it is down */
+	bool lost;        /* nothing is known any more, or not yet again */
+	unsigned n_edges;
+	unsigned peer[N_MAX];  /* of each edge, the neighbour */
+	unsigned there[N_MAX]; /* and the number of the edge at its end */
+	uint32_t friend;
+	uint64_t share;
+	uint64_t clock; /* at tick 0 */
+	uint64_t pace;  /* of its clock in a tick; a million is right */
+	enum { IDLE, SAVING, DURABLE } saving;
+	uint8_t coming[RECORD_MAX], record[RECORD_MAX];
+	size_t coming_len, record_len;                /* 0: there is no record */
+	struct books coming_books, books, told_books; /* being saved, durable, committed */
+	uint64_t enforced, enforced_until;            /* by the workers, and by its clock */
+};
+
+struct flight {
+	unsigned to, edge;
+	uint8_t bytes[LEDGER_STATEMENT_BYTES];
+};
+
+struct world {
+	uint64_t seed, step, tick;
+	struct prng prng;
+	unsigned n;
+	struct node nodes[N_MAX];
+	struct flight flying[FLYING], late[LATE]; /* those that come again very late */
+	unsigned n_flying;
+	uint64_t epoch;
+	uint32_t drift_ppm;
+	bool units; /* no lease, and they are spent */
+	bool debts; /* may arise */
+	bool crashes, forgets, splits;
+	unsigned loss; /* in 100 */
+	unsigned side[N_MAX];
+	uint64_t adoptions, memory_losses, news, invalid;
+	bool failed;
+};
+
+static void complain_ledger_world(struct world *w, const char *what, __int128 got, __int128 limit)
+{
+	if (!w->failed)
+		printf("seed %" PRIu64 " step %" PRIu64 ": %s: %" PRId64 ", expected %" PRId64 "\n",
+			w->seed, w->step, what, (int64_t)got, (int64_t)limit);
+	w->failed = true;
+}
+
+static uint64_t node_local_time(const struct world *w, const struct node *node)
+{
+	return node->clock + w->tick * node->pace;
+}
+
+static unsigned ledger_rand_below(struct world *w, unsigned n)
+{
+	return prng_below(&w->prng, n);
+}
+
+static bool ledger_chance(struct world *w, unsigned percent)
+{
+	return ledger_rand_below(w, 100) < percent;
+}
+
+/* From 0 to `most`: often all, nothing or one more than there is. */
+static uint64_t random_amount(struct world *w, uint64_t most)
+{
+	switch (ledger_rand_below(w, 6)) {
+	case 0:
+		return most;
+	case 1:
+		return most + 1;
+	case 2:
+		return most < 3 ? most : ledger_rand_below(w, 3);
+	default:
+		return (uint64_t)(prng_unit(&w->prng) * (double)most);
+	}
+}
+
+static void books_of(const struct node *node, struct books *books)
+{
+	books->balance = ledger_balance(node->l);
+	books->spent = ledger_spent(node->l);
+	books->share = node->share;
+	for (unsigned e = 0; e < node->n_edges; e++)
+		books->edges[e] = ledger_view(node->l, e);
+}
+
+/* The books of a node whose memory is lost: what its neighbours know, crossed over. */
+static void books_of_lost(
+	const struct world *w, unsigned i, const struct books *all, struct books *books)
+{
+	const struct node *node = &w->nodes[i];
+	int64_t balance = (int64_t)node->share;
+
+	*books = (struct books){.share = node->share};
+	for (unsigned e = 0; e < node->n_edges; e++) {
+		const struct ledger_view *other = &all[node->peer[e]].edges[node->there[e]];
+
+		if (w->nodes[node->peer[e]].lost)
+			continue;
+		books->edges[e].granted = other->received;
+		books->edges[e].locked = other->received;
+		books->edges[e].received = other->granted;
+		balance += (int64_t)other->granted - (int64_t)other->received;
+	}
+	books->balance = balance;
+}
+
+static void true_books(const struct world *w, struct books *all)
+{
+	for (unsigned i = 0; i < w->n; i++) {
+		if (w->nodes[i].lost)
+			continue;
+		if (w->nodes[i].l)
+			books_of(&w->nodes[i], &all[i]);
+		else
+			all[i] = w->nodes[i].books;
+	}
+	for (unsigned i = 0; i < w->n; i++)
+		if (w->nodes[i].lost)
+			books_of_lost(w, i, all, &all[i]);
+}
+
+static void check_books(struct world *w, const struct books *all)
+{
+	__int128 sum = 0, shares = 0;
+
+	for (unsigned i = 0; i < w->n; i++) {
+		const struct node *node = &w->nodes[i];
+
+		sum += (__int128)all[i].balance + all[i].spent;
+		shares += all[i].share;
+		for (unsigned e = 0; e < node->n_edges; e++) {
+			const struct ledger_view *mine = &all[i].edges[e];
+			uint64_t taken = all[node->peer[e]].edges[node->there[e]].received;
+
+			sum += (__int128)mine->granted - taken;
+			if (taken > mine->locked && !node->lost)
+				complain_ledger_world(w, "received beyond what was promised", taken,
+					mine->locked);
+		}
+	}
+	if (sum != shares)
+		complain_ledger_world(w, "the books", sum, shares);
+}
+
+static uint64_t smaller_amount(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* By how much one has less than others may take of it. */
+static uint64_t debt_of(const struct books *books, unsigned n_edges)
+{
+	__int128 left = books->balance;
+
+	for (unsigned e = 0; e < n_edges; e++)
+		left -= books->edges[e].locked - books->edges[e].granted;
+	return left < 0 ? (uint64_t)-left : 0;
+}
+
+/*
+ * The debt of a node whose memory is lost. What it was granted but not told yet it has not had;
+ * what it was promised it may have inherited, but where debts arise the promiser may have used it
+ * as well.
+ */
+static uint64_t debt_of_lost(
+	const struct world *w, const struct node *node, const struct books *all)
+{
+	__int128 left = node->share;
+
+	for (unsigned e = 0; e < node->n_edges; e++) {
+		const struct node *other = &w->nodes[node->peer[e]];
+		const struct ledger_view *its = &all[node->peer[e]].edges[node->there[e]];
+		const struct ledger_view *told = &other->told_books.edges[node->there[e]];
+
+		if (!other->lost)
+			left += (__int128)(w->debts ? smaller_amount(its->granted, told->granted)
+						    : smaller_amount(its->locked, told->locked)) -
+				its->received;
+	}
+	return left < 0 ? (uint64_t)-left : 0;
+}
+
+static uint64_t enforced_units(const struct world *w, const struct node *node)
+{
+	uint64_t usable = ledger_usable(node->l, node_local_time(w, node), NULL);
+
+	if (node_local_time(w, node) < node->enforced_until || usable > node->enforced)
+		return node->enforced;
+	return usable;
+}
+
+static void check_sums(struct world *w, const struct books *all)
+{
+	__int128 usable = 0, enforce = 0, spend = 0, shares = 0, debts = 0;
+
+	for (unsigned i = 0; i < w->n; i++) {
+		const struct node *node = &w->nodes[i];
+
+		shares += all[i].share;
+		spend += all[i].spent;
+		debts += node->lost ? debt_of_lost(w, node, all) : debt_of(&all[i], node->n_edges);
+		if (!node->l)
+			continue;
+		usable += ledger_usable(node->l, node_local_time(w, node), NULL);
+		enforce += enforced_units(w, node);
+		spend += ledger_free(node->l);
+	}
+	if (debts > 0 && !w->debts)
+		complain_ledger_world(w, "a debt", debts, 0);
+	if (usable > shares + debts)
+		complain_ledger_world(w, "usable", usable, shares + debts);
+	if (enforce > shares + debts)
+		complain_ledger_world(w, "enforced", enforce, shares + debts);
+	if (spend > shares + debts)
+		complain_ledger_world(w, "spent, and to be spent", spend, shares + debts);
+}
+
+static void check_ledger_world(struct world *w)
+{
+	static struct books all[N_MAX];
+
+	true_books(w, all);
+	check_books(w, all);
+	check_sums(w, all);
+}
+
+static void publish_usable(struct world *w, struct node *node)
+{
+	node->enforced = ledger_usable(node->l, node_local_time(w, node), &node->enforced_until);
+}
+
+static void start_ledger_node(struct world *w, struct node *node, bool recovering)
+{
+	struct ledger_params params = {
+		.share = node->share,
+		.n_edges = node->n_edges,
+		.friend = node->friend,
+		.lease_ns = w->units ? 0 : LEASE,
+		.drift_ppm = w->drift_ppm,
+		.epoch = ++w->epoch,
+		.recovering = recovering,
+	};
+	int ret;
+
+	/* Clocks begin anywhere, also before where the last start's was. */
+	node->clock = prng_next(&w->prng) >> 4;
+	node->clock >>= ledger_rand_below(w, 30);
+	if (recovering || node->record_len == 0)
+		ret = ledger_create(&params, node_local_time(w, node), &node->l);
+	else
+		ret = ledger_restore(&params, node->record, node->record_len,
+			node_local_time(w, node), &node->l);
+	if (ret)
+		complain_ledger_world(w, "start", ret, 0);
+	else if (!recovering && node->record_len)
+		node->share = node->books.share; /* what the record says, until it is set again */
+	node->told_books = recovering || node->record_len == 0 ? (struct books){0} : node->books;
+	node->lost = recovering && ledger_recovering(node->l);
+	node->saving = IDLE;
+	if (node->l)
+		publish_usable(w, node);
+}
+
+static void save_ledger_node(struct world *w, struct node *node)
+{
+	if (ledger_save(node->l, node->coming, &node->coming_len)) {
+		if (!node->lost && node->saving == IDLE)
+			complain_ledger_world(w, "save", 0, 1);
+		return;
+	}
+	if (node->coming_len > RECORD_MAX)
+		abort();
+	books_of(node, &node->coming_books);
+	node->saving = SAVING;
+}
+
+static void make_durable(struct node *node)
+{
+	memcpy(node->record, node->coming, node->coming_len);
+	node->record_len = node->coming_len;
+	node->books = node->coming_books;
+	node->saving = DURABLE;
+}
+
+/* One step further: begun, durable, committed; or failed, whatever has reached the disk. */
+static void go_on_saving(struct world *w, struct node *node)
+{
+	switch (node->saving) {
+	case IDLE:
+		save_ledger_node(w, node);
+		break;
+	case SAVING:
+		if (ledger_chance(w, 90))
+			make_durable(node);
+		if (node->saving == DURABLE)
+			break;
+		if (ledger_chance(w, 50))
+			make_durable(node);
+		ledger_save_failed(node->l);
+		node->saving = IDLE;
+		break;
+	case DURABLE:
+		publish_usable(w, node);
+		ledger_committed(node->l);
+		node->told_books = node->coming_books;
+		node->saving = IDLE;
+		break;
+	}
+}
+
+static void tell_ledger_edge(struct world *w, unsigned i, unsigned e)
+{
+	struct node *node = &w->nodes[i];
+	struct ledger_statement s;
+	struct flight *f;
+
+	ledger_state(node->l, e, node_local_time(w, node), &s);
+	if (w->side[i] != w->side[node->peer[e]] || ledger_chance(w, w->loss))
+		return;
+	f = &w->flying[w->n_flying < FLYING ? w->n_flying++ : ledger_rand_below(w, FLYING)];
+	f->to = node->peer[e];
+	f->edge = node->there[e];
+	ledger_statement_write(&s, f->bytes);
+	if (ledger_chance(w, 10))
+		w->late[ledger_rand_below(w, LATE)] = *f;
+}
+
+static void hear_ledger_flight(struct world *w, const struct flight *f)
+{
+	struct node *node = &w->nodes[f->to];
+	struct ledger_statement s;
+	enum ledger_verdict verdict;
+
+	if (!node->l)
+		return;
+	if (ledger_statement_read(&s, f->bytes, sizeof(f->bytes))) {
+		complain_ledger_world(w, "a statement that cannot be read", 1, 0);
+		return;
+	}
+	verdict = ledger_hear(node->l, f->edge, node_local_time(w, node), &s);
+	w->news += verdict == LEDGER_NEWS;
+	if (verdict == LEDGER_INVALID)
+		complain_ledger_world(
+			w, "a statement that is not believed, from", node->peer[f->edge], -1);
+	if (node->lost && !ledger_recovering(node->l)) {
+		node->lost = false;
+		w->memory_losses++;
+		books_of(node, &node->told_books);
+	}
+}
+
+/* Any that is on its way, as if there were no time; it may come again. */
+static void deliver_any_flight(struct world *w)
+{
+	struct flight f;
+	unsigned k;
+
+	if (ledger_chance(w, 4)) {
+		f = w->late[ledger_rand_below(w, LATE)];
+		if (f.bytes[0] != NOTHING)
+			hear_ledger_flight(w, &f);
+		return;
+	}
+	if (w->n_flying == 0)
+		return;
+	/* More often a late one, or old news would be all there is. */
+	k = ledger_chance(w, 70)
+		    ? w->n_flying - 1 - ledger_rand_below(w, w->n_flying < 6 ? w->n_flying : 6)
+		    : ledger_rand_below(w, w->n_flying);
+	f = w->flying[k];
+	if (ledger_chance(w, 80))
+		w->flying[k] = w->flying[--w->n_flying];
+	hear_ledger_flight(w, &f);
+}
+
+static void crash_ledger_node(struct world *w, unsigned i)
+{
+	struct node *node = &w->nodes[i];
+	bool others_lost = false;
+
+	for (unsigned k = 0; k < w->n; k++)
+		others_lost |= k != i && w->nodes[k].lost;
+	/* One that is being told again and goes down again is as lost as before. */
+	if (!node->lost) {
+		node->lost = w->forgets && ledger_chance(w, 40) && (w->debts || !others_lost);
+		if (node->record_len == 0 && !node->lost && (w->debts || !others_lost))
+			node->lost = true;
+		else if (node->record_len == 0 && !node->lost)
+			return;
+	}
+	if (node->lost)
+		node->record_len = 0;
+	else
+		node->share = node->books.share;
+	ledger_destroy(node->l);
+	node->l = NULL;
+	node->saving = IDLE;
+	node->enforced = 0;
+}
+
+static void inherit_from_edge(struct world *w, struct node *node, unsigned e)
+{
+	__int128 before = ledger_balance(node->l);
+	uint64_t inheritable = ledger_inheritable(node->l, e, node_local_time(w, node));
+	uint64_t taken = ledger_inherit(node->l, e, node_local_time(w, node));
+
+	w->adoptions += taken > 0;
+	if (taken != inheritable || ledger_balance(node->l) - before != taken)
+		complain_ledger_world(w, "inherited", taken, inheritable);
+	if (taken > 0)
+		publish_usable(w, node); /* used at once */
+}
+
+/* To the first tick in which an edge's patience may be over, and a little before or after. */
+static void wait_for_adoption(struct world *w, struct node *node, unsigned e)
+{
+	struct ledger_view view = ledger_view(node->l, e);
+	uint64_t waited = node_local_time(w, node) - view.heard_ns, pace = node->pace;
+	uint64_t wait = w->units ? 0
+				 : (LEASE * (MILLION + w->drift_ppm) + MILLION - w->drift_ppm - 1) /
+					   (MILLION - w->drift_ppm);
+
+	if (waited < wait)
+		w->tick += (wait - waited + pace - 1) / pace;
+	if (ledger_chance(w, 30) && w->tick > 0)
+		w->tick += ledger_rand_below(w, 3);
+	check_ledger_world(w);
+	inherit_from_edge(w, node, e);
+}
+
+static void set_share(struct world *w, struct node *node)
+{
+	uint64_t share = w->debts ? random_amount(w, 1000)
+				  : node->share + ledger_rand_below(w, 100);
+
+	if (node->lost || ledger_set_share(node->l, share))
+		return;
+	node->share = share;
+	publish_usable(w, node);
+}
+
+static void restart_ledger_node(struct world *w, unsigned i)
+{
+	struct node *node = &w->nodes[i];
+
+	start_ledger_node(w, node, node->lost || node->record_len == 0);
+}
+
+static void act_on(struct world *w, unsigned i)
+{
+	struct node *node = &w->nodes[i];
+	unsigned e = ledger_rand_below(w, node->n_edges);
+	uint64_t most = ledger_balance(node->l) > 0 ? (uint64_t)ledger_balance(node->l) : 0;
+
+	switch (ledger_rand_below(w, 16)) {
+	case 0:
+	case 1:
+		ledger_grant(node->l, e, random_amount(w, ledger_free(node->l)));
+		break;
+	case 2:
+		ledger_promise(node->l, random_amount(w, most));
+		break;
+	case 3:
+		if (w->units)
+			ledger_spend(node->l, random_amount(w, ledger_free(node->l) / 8));
+		break;
+	case 4:
+		inherit_from_edge(w, node, e);
+		break;
+	case 5:
+		publish_usable(w, node);
+		break;
+	case 6:
+		if (ledger_chance(w, 20))
+			set_share(w, node);
+		break;
+	case 7:
+		if (ledger_chance(w, 30))
+			wait_for_adoption(w, node, e);
+		break;
+	case 8:
+		if (w->crashes && ledger_chance(w, 15))
+			crash_ledger_node(w, i);
+		break;
+	case 9:
+	case 10:
+	case 11:
+		go_on_saving(w, node);
+		break;
+	default:
+		for (e = 0; e < node->n_edges; e++)
+			tell_ledger_edge(w, i, e);
+	}
+}
+
+static void act_ledger_world(struct world *w)
+{
+	unsigned i = ledger_rand_below(w, w->n);
+
+	w->tick += ledger_rand_below(w, 4) ? ledger_rand_below(w, 10) : ledger_rand_below(w, 500);
+	if (w->splits && ledger_chance(w, 2))
+		w->side[ledger_rand_below(w, w->n)] ^= 1;
+	if (w->nodes[i].l)
+		act_on(w, i);
+	else if (ledger_chance(w, 15))
+		restart_ledger_node(w, i);
+	for (unsigned k = ledger_rand_below(w, 4); k > 0 && !w->failed; k--) {
+		check_ledger_world(w);
+		deliver_any_flight(w);
+	}
+}
+
+/* Committed, and said to all neighbours. */
+static void round_of(struct world *w, unsigned i)
+{
+	struct node *node = &w->nodes[i];
+
+	for (unsigned k = 0; k < 4 && (k == 0 || node->saving != IDLE); k++)
+		go_on_saving(w, node);
+	for (unsigned e = 0; e < node->n_edges; e++)
+		tell_ledger_edge(w, i, e);
+}
+
+static void check_healed(struct world *w)
+{
+	__int128 sum = 0;
+
+	for (unsigned i = 0; i < w->n; i++) {
+		const struct node *node = &w->nodes[i];
+
+		if (ledger_recovering(node->l))
+			complain_ledger_world(w, "still blank after healing: node", i, -1);
+		sum += (__int128)ledger_balance(node->l) + ledger_spent(node->l) - node->share;
+		for (unsigned e = 0; e < node->n_edges; e++) {
+			const struct node *other = &w->nodes[node->peer[e]];
+			struct ledger_view mine = ledger_view(node->l, e);
+			struct ledger_view its = ledger_view(other->l, node->there[e]);
+
+			if (mine.granted != its.received || mine.in_flight != 0)
+				complain_ledger_world(
+					w, "in flight after healing", mine.granted, its.received);
+			if (mine.locked != mine.promised)
+				complain_ledger_world(
+					w, "locked after healing", mine.locked, mine.promised);
+			if (e != node->friend && mine.promised != mine.granted)
+				complain_ledger_world(
+					w, "promised to a stranger", mine.promised, mine.granted);
+		}
+	}
+	if (sum != 0)
+		complain_ledger_world(w, "lost after healing", sum, 0);
+}
+
+static void heal_ledger_world(struct world *w)
+{
+	memset(w->side, 0, sizeof(w->side));
+	w->loss = 0;
+	for (unsigned i = 0; i < w->n; i++)
+		if (!w->nodes[i].l)
+			restart_ledger_node(w, i);
+	for (unsigned k = 0; k < 12 && !w->failed; k++) {
+		for (unsigned i = 0; i < w->n; i++) {
+			w->tick += 1 + ledger_rand_below(w, 20);
+			round_of(w, i);
+		}
+		while (w->n_flying > 0 && !w->failed) {
+			w->step++;
+			deliver_any_flight(w);
+			check_ledger_world(w);
+		}
+	}
+	if (!w->failed)
+		check_healed(w);
+}
+
+static void join_ledger_nodes(struct world *w, unsigned a, unsigned b)
+{
+	struct node *one = &w->nodes[a], *other = &w->nodes[b];
+
+	for (unsigned e = 0; e < one->n_edges; e++)
+		if (one->peer[e] == b)
+			return;
+	one->peer[one->n_edges] = b;
+	other->peer[other->n_edges] = a;
+	one->there[one->n_edges] = other->n_edges;
+	other->there[other->n_edges] = one->n_edges;
+	one->n_edges++;
+	other->n_edges++;
+}
+
+static void populate_ledger_world(struct world *w)
+{
+	uint64_t most = ledger_chance(w, 10) ? UINT64_C(1) << 52 : 1000;
+
+	w->n = 2 + ledger_rand_below(w, ledger_chance(w, 60) ? 3 : N_MAX - 1);
+	w->drift_ppm = (const uint32_t[]){0, 100, 10000, 200000}[ledger_rand_below(w, 4)];
+	w->units = ledger_chance(w, 25);
+	w->debts = ledger_chance(w, 25);
+	w->crashes = ledger_chance(w, 75);
+	w->forgets = ledger_chance(w, 50);
+	w->splits = ledger_chance(w, 50);
+	w->loss = ledger_chance(w, 50) ? ledger_rand_below(w, 40) : 0;
+	for (unsigned i = 1; i < w->n; i++)
+		join_ledger_nodes(w, i, ledger_rand_below(w, i));
+	for (unsigned k = ledger_rand_below(w, w->n + 1); k > 0; k--) {
+		unsigned a = ledger_rand_below(w, w->n), b = ledger_rand_below(w, w->n);
+
+		if (a != b)
+			join_ledger_nodes(w, a, b);
+	}
+	for (unsigned i = 0; i < w->n; i++) {
+		struct node *node = &w->nodes[i];
+
+		node->share = random_amount(w, most);
+		node->pace = MILLION - w->drift_ppm +
+			     (ledger_chance(w, 70) ? (ledger_chance(w, 50) ? 2 * w->drift_ppm : 0)
+						   : ledger_rand_below(w, 2 * w->drift_ppm + 1));
+		node->friend = ledger_chance(w, 90) ? ledger_rand_below(w, node->n_edges)
+						    : LEDGER_NOBODY;
+		start_ledger_node(w, node, false);
+	}
+}
+
+bool run_ledger_world(uint64_t seed, unsigned steps, struct ledger_sums *sums)
+{
+	static struct world world;
+	struct world *w = &world;
+
+	memset(w, 0, sizeof(*w));
+	memset(w->late, NOTHING, sizeof(w->late));
+	w->seed = seed;
+	prng_seed(&w->prng, seed);
+	populate_ledger_world(w);
+	for (; w->step < steps && !w->failed; w->step++) {
+		act_ledger_world(w);
+		check_ledger_world(w);
+	}
+	if (!w->failed)
+		heal_ledger_world(w);
+	for (unsigned i = 0; i < w->n; i++)
+		ledger_destroy(w->nodes[i].l);
+	sums->adoptions += w->adoptions;
+	sums->memory_losses += w->memory_losses;
+	sums->news += w->news;
+	return !w->failed;
+}
