@@ -26,6 +26,15 @@ struct budget_sums {
 /* Limiters with all that they are made of, see group_world.c: whether all was well. */
 bool run_group_world(uint64_t seed, enum gossip_estimator estimator, bool reloads);
 
+/* Limiters with everything at once, see mixed_world.c: ends the program when a call fails. */
+void run_mixed_world(uint64_t seed, enum gossip_estimator estimator);
+
+/* Peers that compare what they were told, see agree_world.c. */
+void run_agree_world(uint64_t seed);
+
+/* Sources that are placed, see place_world.c. */
+void run_place_world(uint64_t seed);
+
 /* Ledgers alone, see ledger_world.c: whether all was well. */
 bool run_ledger_world(uint64_t seed, unsigned steps, struct ledger_sums *sums);
 
