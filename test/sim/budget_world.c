@@ -172,7 +172,7 @@ static struct world *world_new(uint64_t seed)
 	return w;
 }
 
-static void world_free(struct world *w)
+static void budget_world_free(struct world *w)
 {
 	for (unsigned k = 0; k < w->n; k++)
 		budget_destroy(w->boxes[k].budget);
@@ -511,7 +511,7 @@ static uint64_t budget_units_spent(const struct world *w, unsigned p)
 }
 
 /* One takes all that the others have; what is held for good is nobody's. */
-static void check_last_unit(struct world *w, unsigned p)
+static void check_last_budget_unit(struct world *w, unsigned p)
 {
 	struct box *taker = &w->boxes[prng_below(&w->prng, w->n)];
 	uint64_t end = w->now_ns + TAKING;
@@ -551,6 +551,6 @@ void run_budget_world(uint64_t seed, struct budget_sums *sums)
 		step_budget_world(w, false);
 	sums->messages += (double)(w->messages - before) / 8;
 	for (unsigned p = 0; p < POLICIES; p++)
-		check_last_unit(w, p);
-	world_free(w);
+		check_last_budget_unit(w, p);
+	budget_world_free(w);
 }

@@ -324,7 +324,7 @@ static void save_ledger_node(struct world *w, struct node *node)
 	node->saving = SAVING;
 }
 
-static void make_durable(struct node *node)
+static void make_ledger_durable(struct node *node)
 {
 	memcpy(node->record, node->coming, node->coming_len);
 	node->record_len = node->coming_len;
@@ -341,11 +341,11 @@ static void go_on_saving(struct world *w, struct node *node)
 		break;
 	case SAVING:
 		if (ledger_chance(w, 90))
-			make_durable(node);
+			make_ledger_durable(node);
 		if (node->saving == DURABLE)
 			break;
 		if (ledger_chance(w, 50))
-			make_durable(node);
+			make_ledger_durable(node);
 		ledger_save_failed(node->l);
 		node->saving = IDLE;
 		break;

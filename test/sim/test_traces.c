@@ -221,7 +221,7 @@ static char *lines_of(const struct record *record)
 
 /* ---- what they are compared with */
 
-static void write_record(const struct record *record)
+static void write_traces(const struct record *record)
 {
 	char *path = path_of(record->name, ".txt"), *lines = lines_of(record);
 	FILE *out = fopen(path, "w");
@@ -232,7 +232,7 @@ static void write_record(const struct record *record)
 	free(path);
 }
 
-static char *read_record(const char *path)
+static char *read_traces(const char *path)
 {
 	FILE *in = fopen(path, "r");
 	char *text = NULL;
@@ -276,9 +276,9 @@ static void say_difference(char *was, char *is)
 		fprintf(stderr, "there are %s lines than there were\n", is ? "more" : "less");
 }
 
-static bool compare_record(const struct record *record)
+static bool compare_traces(const struct record *record)
 {
-	char *path = path_of(record->name, ".txt"), *was = read_record(path);
+	char *path = path_of(record->name, ".txt"), *was = read_traces(path);
 	char *is = lines_of(record);
 	bool same = strcmp(was, is) == 0;
 
@@ -309,9 +309,9 @@ int main(int argc, char **argv)
 			continue;
 		found = true;
 		if (writes)
-			write_record(&records[i]);
+			write_traces(&records[i]);
 		else
-			same &= compare_record(&records[i]);
+			same &= compare_traces(&records[i]);
 	}
 	if (!found)
 		die(name, "no such trace");

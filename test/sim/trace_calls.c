@@ -30,6 +30,7 @@ static void digest_conserve_counters(const struct conserve *c)
 {
 	const struct conserve_counters *counters = conserve_counters(c);
 
+	trace_word(counters->messages_sent);
 	trace_word(counters->messages_heard);
 	trace_word(counters->statements_sent);
 	for (unsigned i = 0; i < LEDGER_VERDICTS; i++)
@@ -45,6 +46,7 @@ static void digest_budget_counters(const struct budget *b)
 {
 	const struct budget_counters *counters = budget_counters(b);
 
+	trace_word(counters->messages_sent);
 	trace_word(counters->messages_heard);
 	trace_word(counters->parts_sent);
 	trace_word(counters->parts_heard);
@@ -252,6 +254,8 @@ static void digest_peers(const struct limiter *limiter, unsigned n)
 		digest_budget_counters(limiter_budget(limiter));
 	for (unsigned i = 0; i < GOSSIP_VERDICTS; i++)
 		trace_word(counters->verdict[i]);
+	trace_word(counters->sent);
+	trace_word(counters->received_bytes);
 	trace_word(counters->unknown_policy);
 	trace_word(counters->implausible);
 	trace_word(counters->looks);
