@@ -178,6 +178,7 @@ static struct limiter_policy mixed_policy(
 	if (kind == CHILD || kind == OTHER_CHILD || kind == CONSERVED_CHILD) {
 		policy.child = true;
 		policy.parent = 100 + (kind == CONSERVED_CHILD ? CONSERVED : PARENT);
+		policy.below = UINT64_C(1) << 32 | policy.parent;
 		policy.weight = kind == CHILD ? 3 : 0;
 		policy.guaranteed_bps = kind == OTHER_CHILD ? 500000 : 0;
 		if (kind == CONSERVED_CHILD)
