@@ -874,6 +874,33 @@ static void test_directory_is_gone(void **state)
 	close_kept(&k);
 }
 
+/*
+ * A record has no place, and nothing else is the matter: who asked for the reload, and who looks at
+ * the box, is told why what runs is not kept, until it is.
+ */
+static void test_record_has_no_place(void **state)
+{
+	struct change_request request = request_of(CHANGE_RELOAD);
+	struct kept_world k;
+	char path[96];
+
+	(void)state;
+	open_kept(&k);
+	snprintf(path, sizeof(path), "%s/new", k.directory);
+	assert_int_equal(mkdir(path, 0700), 0); /* where records are written */
+	instance_world_write(&k.w, A("3Gbit/s"));
+	assert_int_equal(ask(&k, &request), 0);
+	settle(&k);
+	assert_int_equal(reload_last_change(&k.w.inst)->error, 0);
+	assert_int_equal(reload_last_change(&k.w.inst)->kept_error, -EISDIR);
+	assert_string_equal(k.w.inst.kept->trouble, strerror(EISDIR));
+	assert_int_equal(rmdir(path), 0);
+	request = request_of(CHANGE_RELOAD);
+	assert_int_equal(change(&k, &request), 0);
+	assert_null(k.w.inst.kept->trouble);
+	close_kept(&k);
+}
+
 /* A byte of a record is another one, as a disk may have it. */
 static void damage(const struct kept_world *k, const char *name)
 {
@@ -1283,6 +1310,7 @@ int main(void)
 		cmocka_unit_test(test_carried),
 		cmocka_unit_test(test_carried_wrong),
 		cmocka_unit_test(test_directory_is_gone),
+		cmocka_unit_test(test_record_has_no_place),
 		cmocka_unit_test(test_damaged),
 		cmocka_unit_test(test_stops_when_refused),
 		cmocka_unit_test(test_words),
