@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
+#include <string.h>
 
 #include "base/prng.h"
 #include "meter/shared_bucket.h"
@@ -237,12 +238,192 @@ static void test_sum(void **state)
 	}
 }
 
+/* What is there at a tick, in virtual time: what is booked counts against it. */
+static int64_t tokens_at(const struct shared_bucket *shared, uint64_t tick)
+{
+	struct shared_bucket_profile profile = shared_bucket_read(shared);
+	struct gcra_profile limit = shared_bucket_limit(&profile);
+	struct gcra_now instant = gcra_now(&limit, tick);
+
+	return gcra_tokens(&shared->state, &instant);
+}
+
+/* One that holds so much virtual time at `now`, of a limit that began, or begins, at `since`. */
+static void shared_bucket_hold(struct shared_bucket *shared, struct shared_bucket_profile profile,
+	uint64_t since, int64_t tokens, uint64_t now)
+{
+	profile.since = since;
+	shared_bucket_init(shared, &profile, now);
+	shared->state.allow_at = shared_bucket_time(shared, now) - (uint64_t)tokens;
+	assert_int_equal(tokens_at(shared, now), tokens);
+}
+
+/* A copy is of the limit in force, wherever that is, and of what memory it is made in. */
+static void test_copied(void **state)
+{
+	struct shared_bucket_profile slow = limit_of(GHZ, 8000), fast = limit_of(8 * GHZ, 9000);
+	struct shared_bucket shared, copy;
+
+	(void)state;
+	for (unsigned written = 0; written < 4; written++) {
+		shared_bucket_init(&shared, &slow, 0);
+		shared.profiles[(written & 1) ^ 1] = fast;
+		shared.profiles[written & 1] = slow;
+		shared.written = written;
+		memset(&copy, 0xa5, sizeof(copy));
+		shared_bucket_copy(&shared, &copy);
+		assert_int_equal(copy.state.allow_at, shared.state.allow_at);
+		assert_int_equal(
+			shared_bucket_level(&copy, 100), shared_bucket_level(&shared, 100));
+		slow.since = shared_bucket_read(&copy).since;
+		assert_true(shared_bucket_profile_equal(&copy.profiles[0], &slow));
+		/* It can be gone on with, and the other does not see it. */
+		shared_bucket_change(&copy, &fast, 200);
+		assert_true(shared_bucket_profile_equal(&copy.profiles[0], &fast));
+		copy.profiles[0] = shared_bucket_read(&shared);
+		assert_true(shared_bucket_profile_equal(&copy.profiles[0], &slow));
+	}
+}
+
+/* The tick from which on so much is there, and a tick or two before it is not. */
+static void test_has(void **state)
+{
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	for (unsigned i = 0; i < ROUNDS(200000); i++) {
+		/* From 256 bit/s to what moves virtual time by many a tick. */
+		struct shared_bucket_profile profile = limit_of(
+			256 + (prng_next(&prng) >> (26 + prng_below(&prng, 30))), 1 + i % 20000);
+		uint64_t now = prng_next(&prng) >> 1, since = now + 500 - prng_below(&prng, 1000);
+		uint64_t from = (int64_t)(since - now) > 0 ? since : now, at;
+		int64_t least = (int64_t)(prng_next(&prng) >> (40 + prng_below(&prng, 24)));
+		int64_t time = least < (int64_t)profile.burst ? least : (int64_t)profile.burst;
+		int64_t lack = (int64_t)prng_below(&prng, i % 2 ? 5 : 1 << 24) - 2;
+		bool slow = profile.rate >> (TOKEN_SHIFT - GCRA_SHIFT) == 0;
+		struct shared_bucket shared;
+
+		lack = time - lack > (int64_t)profile.burst ? 0 : lack;
+		shared_bucket_hold(&shared, profile, since, time - lack, now);
+		at = shared_bucket_has(&shared, now, time);
+		if ((at == from) != (lack <= 0))
+			fail_msg("%u: lacks %" PRId64 " after %" PRIu64 " ticks", i, lack,
+				at - from);
+		if (lack <= 0)
+			continue;
+		assert_true(at - from < UINT64_C(1) << 62);
+		assert_true(tokens_at(&shared, at) >= time);
+		/* Virtual time is cut to its unit, of which some part may have come. */
+		if (at - from >= 2)
+			assert_true(tokens_at(&shared, at - 2) < time + slow);
+	}
+}
+
+static void test_has_never(void **state)
+{
+	struct shared_bucket shared;
+
+	(void)state;
+	shared_bucket_hold(&shared, limit_of(0, 1000), 0, 256, 4000);
+	assert_int_equal(shared_bucket_has(&shared, 4000, 256), 4000);
+	assert_int_equal(shared_bucket_has(&shared, 4000, 257), 4000 + (UINT64_C(1) << 62));
+}
+
+#define NEVER 0
+#define NOW   (UINT64_C(1) << 40)
+
+static const struct {
+	uint64_t bps;
+	int64_t since;   /* ticks after now: the present limit began then, or begins */
+	int64_t level;   /* units of 1000; less than none are booked ahead */
+	uint64_t told;   /* ticks before now, or never */
+	uint64_t begins; /* ticks after now; or the next */
+} turns[] = {
+	/* Not before all has come that is booked; a unit comes in a tick. */
+	{8 * GHZ, -5000, 1000, NEVER, 0},
+	{8 * GHZ, -5000, 1, NEVER, 0},
+	{8 * GHZ, -5000, 0, NEVER, 0},
+	{8 * GHZ, -5000, -1, NEVER, 1},
+	{8 * GHZ, -5000, -500, NEVER, 500},
+	{16 * GHZ, -5000, -500, NEVER, 250},
+	/* One that was told 100 ticks ago holds for as long first. */
+	{8 * GHZ, 50, 0, 100, 150},
+	{8 * GHZ, 0, 0, 100, 100},
+	{8 * GHZ, -30, 0, 100, 70},
+	{8 * GHZ, -99, 0, 100, 1},
+	{8 * GHZ, -100, 0, 100, 0},
+	{8 * GHZ, 50, -99, 100, 150},
+	{8 * GHZ, 50, -200, 100, 250},
+	/* But only until nothing is missing; from its beginning on something comes. */
+	{8 * GHZ, 50, 900, 100, 150},
+	{8 * GHZ, 50, 901, 100, 149},
+	{8 * GHZ, 50, 950, 100, 100},
+	{8 * GHZ, 50, 1000, 100, 50},
+	{8 * GHZ, -30, 1000, 100, 0},
+	/* Without a rate what is booked never comes, and is not waited for. */
+	{0, -5000, -500, NEVER, 0},
+	{0, 50, -500, 100, 150},
+	{0, -30, 0, 100, 70},
+	{0, 50, 1000, 100, 50},
+};
+
+static void test_begins(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < sizeof(turns) / sizeof(*turns); i++) {
+		uint64_t told = turns[i].told ? NOW - turns[i].told : 0, begins;
+		struct shared_bucket shared;
+
+		shared_bucket_hold(&shared, limit_of(turns[i].bps, 1000),
+			NOW + (uint64_t)turns[i].since, turns[i].level * 256, NOW);
+		begins = shared_bucket_begins(&shared, told, NOW) - NOW;
+		if (begins - turns[i].begins > 1)
+			fail_msg("row %u: after %" PRId64 " ticks", i, (int64_t)begins);
+	}
+}
+
+/* The change itself is then, or when it has to be; a limit of an eighth of a unit a tick. */
+static void test_change_begins(void **state)
+{
+	static const uint64_t most[] = {0, 1, 40, 50, 99, 100, 101, 150, 1000};
+	struct shared_bucket_profile next = limit_of(GHZ, 1000), seen;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(turns) / sizeof(*turns) * 9; i++) {
+		unsigned row = i / 9;
+		uint64_t told = turns[row].told ? NOW - turns[row].told : 0, ticks = most[i % 9];
+		uint64_t begins;
+		int64_t tokens, ahead = (int64_t)(ticks * next.rate >> (TOKEN_SHIFT - GCRA_SHIFT));
+		struct shared_bucket shared;
+
+		shared_bucket_hold(&shared, limit_of(turns[row].bps, 1000),
+			NOW + (uint64_t)turns[row].since, turns[row].level * 256, NOW);
+		begins = shared_bucket_begins(&shared, told, NOW);
+		begins = begins < NOW + ticks ? begins : NOW + ticks;
+		tokens = tokens_at(&shared, begins);
+		shared_bucket_change_booked(&shared, &next, &told, ticks, NOW);
+		assert_int_equal(told, NOW);
+		seen = shared_bucket_read(&shared);
+		assert_true(shared_bucket_profile_equal(&seen, &next));
+		assert_int_equal(seen.since, begins);
+		/* Nothing is booked further ahead than that, at the rate that holds from then. */
+		if (tokens_at(&shared, begins) != (tokens > -ahead ? tokens : -ahead))
+			fail_msg("row %u, %" PRIu64 " ticks", row, ticks);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_halfway),
 		cmocka_unit_test(test_never_torn),
 		cmocka_unit_test(test_sum),
+		cmocka_unit_test(test_copied),
+		cmocka_unit_test(test_has),
+		cmocka_unit_test(test_has_never),
+		cmocka_unit_test(test_begins),
+		cmocka_unit_test(test_change_begins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
