@@ -528,6 +528,29 @@ static void test_turns(void **state)
 	instance_world_close(&t.w);
 }
 
+/* Time goes on between what a change is planned by and what puts it in force, and is looked at. */
+static void test_turns_meanwhile(void **state)
+{
+	struct timed_world t = {.w.more = ""};
+	struct limiter_policy limits[2] = {0};
+	struct instance *inst = &t.w.inst;
+	struct timed_list *list = NULL;
+
+	(void)state;
+	wall_s = MIDNIGHT + 36500 * 24 * HOUR + 8 * HOUR - 1; /* of which control's clock is far */
+	instance_world_open(&t.w, PLAIN ", " HALF);
+	assert_false(timed_run(inst, timed_next(inst)));
+	assert_int_equal(timed_plan(inst, inst->policies, inst->n_policies, limits, &list), 0);
+	assert_int_equal(limits[1].limit_bps, MBIT);
+	wall_s++;
+	timed_exchange(inst, &list);
+	timed_list_free(list);
+	assert_true(timed_run(inst, control_now()));
+	assert_int_equal(limit_now(&t, 1), 2 * MBIT);
+	wall_s = 0;
+	instance_world_close(&t.w);
+}
+
 /* An operator's limit holds until its second, and then is forgotten. */
 static void test_override_ends(void **state)
 {
@@ -635,6 +658,7 @@ int main(void)
 		cmocka_unit_test_setup(test_told, wait_long),
 		cmocka_unit_test_setup(test_said, wait_long),
 		cmocka_unit_test_setup(test_turns, wait_long),
+		cmocka_unit_test_setup(test_turns_meanwhile, wait_long),
 		cmocka_unit_test_setup(test_override_ends, wait_long),
 		cmocka_unit_test_setup(test_as_many_as_there_may_be, wait_long),
 		cmocka_unit_test_setup(test_list_damaged, wait_long),
