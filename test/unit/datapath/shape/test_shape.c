@@ -213,12 +213,71 @@ static void test_artificial_batch(void **state)
 	free(shaper);
 }
 
+/* The first tick at which so many units have come of none at tick 0. */
+static uint64_t tick_of(uint64_t units, uint64_t rate)
+{
+	tokens_t tokens = (tokens_t)units << TOKEN_SHIFT;
+
+	return (uint64_t)((tokens + rate - 1) / rate);
+}
+
+/*
+ * To the tick at any rate: at some a division tells it, at others a product, and next to where that
+ * changes both. Some rates divide what a packet costs, so that the last of it comes with a tick.
+ */
+static void test_every_rate(void **state)
+{
+	enum { N = 40 };
+	struct shape_packet packets[N], *out[OUT];
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 3);
+	for (unsigned i = 0; i < (63 - 26) * 8; i++) {
+		unsigned bits = 26 + i / 8;
+		int64_t rate = i % 8 == 3 ? INT64_C(3) << (bits - 1)
+					  : (INT64_C(1) << bits) + (int64_t)(i % 4) - 1;
+		struct token_bucket_profile profile = profile_of(8 * GHZ, 1000000);
+		struct shape_params params = {.delay = FOR_EVER};
+		struct shaper *shaper = shaper_make(N, 0);
+		struct shape_queue queue;
+		uint64_t now = 0, units = 0;
+		unsigned left = 0;
+
+		if (i % 8 >= 4)
+			rate = (int64_t)(prng_next(&prng) >> (63 - bits) | UINT64_C(1) << bits);
+		profile.rate = rate;
+		shape_queue_init(&queue, &params, &profile, NULL, 0);
+		shape_queue_spend(&queue);
+		for (unsigned k = 0; k < N; k++)
+			assert_int_equal(
+				shape_world_arrive(shaper, &queue, &packets[k],
+					3 * (1 + prng_below(&prng, bits < 34 ? 10 : 3000)), 0),
+				SHAPE_WAITS);
+		while (left < N) {
+			unsigned n = shaper_release(shaper, now, out, OUT);
+
+			for (unsigned k = 0; k < n; k++) {
+				units += out[k]->cost;
+				assert_ptr_equal(out[k], &packets[left++]);
+				if (tick_of(units, (uint64_t)rate) != now)
+					fail_msg("rate %" PRId64 ": packet %u at %" PRIu64
+						 ", not %" PRIu64,
+						rate, left, now, tick_of(units, (uint64_t)rate));
+			}
+			now = left < N ? shaper_next(shaper, now) : now;
+		}
+		free(shaper);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_tick),
 		cmocka_unit_test(test_now_and_then),
 		cmocka_unit_test(test_artificial_batch),
+		cmocka_unit_test(test_every_rate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -177,6 +177,59 @@ static void test_earliest_first(void **state)
 }
 
 /*
+ * To a slot, which is no more than half a microsecond: of the lengths that it may have, where they
+ * are the longest. A queue that has much that is due does not come before what another has earlier.
+ */
+static void test_earliest_slot_first(void **state)
+{
+	enum { QUEUES = 5, N = 400, HZ = 1 << 30, HALF_US = HZ / 2000000 };
+	size_t bytes = shaper_bytes(QUEUES * N);
+	struct shaper *shaper = aligned_alloc(64, bytes);
+	static struct shape_packet packets[QUEUES][N];
+	static uint64_t due[QUEUES][N];
+	struct shape_queue queues[QUEUES];
+	struct shape_packet *out[OUT];
+
+	(void)state;
+	assert_non_null(shaper);
+	for (unsigned room = 1; room <= OUT; room++) {
+		uint64_t last = 0;
+		struct prng prng;
+
+		memset(shaper, 0, bytes);
+		shaper_init(shaper, HZ, QUEUES * N, 0);
+		prng_seed(&prng, room);
+		for (unsigned q = 0; q < QUEUES; q++) {
+			uint64_t at = 0;
+
+			queue_make(&queues[q], 8 * GHZ, 1, FOR_EVER, 0); /* a byte a tick */
+			shape_queue_spend(&queues[q]);
+			for (unsigned i = 0; i < N; i++) {
+				uint32_t cost = 1 + prng_below(&prng, 60 << q);
+
+				at += cost;
+				due[q][i] = at;
+				shape_world_arrive(shaper, &queues[q], &packets[q][i], cost, 0);
+			}
+		}
+		while (shaper_waits(shaper)) {
+			unsigned n = shaper_release(shaper, 100 * MS, out, room);
+
+			for (unsigned i = 0; i < n; i++) {
+				uint64_t at = due[0][out[i] - packets[0]];
+
+				if (at + HALF_US <= last)
+					fail_msg("room for %u: one of %" PRIu64
+						 " after one of %" PRIu64,
+						room, at, last);
+				last = at > last ? at : last;
+			}
+		}
+	}
+	free(shaper);
+}
+
+/*
  * As many queues as a box may have, all of them due within little time: nothing is early, all come
  * out, and none late by more than what a slot and the room in each call account for.
  */
@@ -291,6 +344,7 @@ int main(void)
 		cmocka_unit_test(test_clock_that_wraps),
 		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_earliest_first),
+		cmocka_unit_test(test_earliest_slot_first),
 		cmocka_unit_test(test_many_queues),
 		cmocka_unit_test(test_off_the_wheel),
 		cmocka_unit_test(test_hold),
