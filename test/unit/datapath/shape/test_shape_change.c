@@ -163,6 +163,41 @@ static void test_larger_than_burst(void **state)
 	free(shaper);
 }
 
+/* What has come for one keeps, however much more than the burst it is, when the limit changes. */
+static void test_larger_than_burst_meanwhile(void **state)
+{
+	static const struct {
+		uint64_t at, bps, due; /* a tick, a limit from then on, and a tick */
+	} rows[] = {
+		{0, 8 * GHZ, 2500},
+		{2000, 8 * GHZ, 2500},
+		{2000, 80 * GHZ, 2050},
+		{2000, 2 * GHZ, 4000},
+		{2499, 2 * GHZ, 2503},
+		{2500, 2 * GHZ, 2500},
+		{1, 80 * GHZ, 251},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct token_bucket_profile next = profile_of(rows[i].bps, 1000);
+		struct shaper *shaper = shaper_make(10, 0);
+		struct shape_packet packet, *out;
+		struct shape_queue queue;
+
+		queue_make(&queue, 8 * GHZ, 1000, FOR_EVER, 0); /* a byte a tick */
+		shape_queue_spend(&queue);
+		assert_int_equal(shape_world_arrive(shaper, &queue, &packet, 2500, 0), SHAPE_WAITS);
+		assert_int_equal(shaper_release(shaper, rows[i].at - (rows[i].at > 0), &out, 1), 0);
+		shape_limit(shaper, &queue, &next, rows[i].at);
+		if (shaper_release(shaper, rows[i].due - 1, &out, 1) != 0)
+			fail_msg("row %u: too early", i);
+		if (shaper_release(shaper, rows[i].due, &out, 1) != 1)
+			fail_msg("row %u: too late", i);
+		free(shaper);
+	}
+}
+
 /* As much as leaves within the delay may wait, and not a unit more; or less, if that is said. */
 static void test_room(void **state)
 {
@@ -400,6 +435,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_larger_than_burst),
+		cmocka_unit_test(test_larger_than_burst_meanwhile),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_first),
 		cmocka_unit_test(test_crowd),
