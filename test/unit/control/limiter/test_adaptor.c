@@ -757,6 +757,28 @@ static void test_update(void **state)
 	group_free(g);
 }
 
+/* After a time without a burst there is no part of it to go on with: each has the same. */
+static void test_burst_anew(void **state)
+{
+	static const double rates[N] = {0.6 * LIMIT, 0.1 * LIMIT, 0};
+	struct group *g = group_new("adaptor");
+	struct limiter_policy policy = policy_of("adaptor");
+	double limit;
+	const unsigned from = 0;
+
+	(void)state;
+	run_adaptor_group(g, 12, rates, smooth);
+	limit = adaptor_view(g, 1).local_limit;
+	policy.burst_bytes = 0;
+	assert_int_equal(limiter_update(g->l[1], &policy, 1, &from, g->now), 0);
+	assert_int_equal(adaptor_view(g, 1).local_burst, 0);
+	policy.burst_bytes = 3 * BURST;
+	assert_int_equal(limiter_update(g->l[1], &policy, 1, &from, g->now), 0);
+	assert_int_equal(adaptor_view(g, 1).local_burst, 3 * BURST / N);
+	assert_near(adaptor_view(g, 1).local_limit, limit, 0);
+	group_free(g);
+}
+
 /* Another allocator knows nothing of the past, and nothing of it keeps the policy awake. */
 static void test_other_allocator(void **state)
 {
@@ -809,6 +831,7 @@ int main(void)
 		cmocka_unit_test(test_waits_less_than_with_fixed_parts),
 		cmocka_unit_test(test_skips_idle),
 		cmocka_unit_test(test_update),
+		cmocka_unit_test(test_burst_anew),
 		cmocka_unit_test(test_other_allocator),
 	};
 

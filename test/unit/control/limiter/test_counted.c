@@ -359,10 +359,54 @@ static void test_reload(void **state)
 	group_free(g);
 }
 
+/* How many records of rates a full disk has been given, which takes none of units. */
+static int keep_rates_alone(
+	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+{
+	unsigned *rates = context;
+
+	(void)id, (void)record, (void)len;
+	*rates += kind == LIMITER_RATES;
+	return kind == LIMITER_UNITS ? -ENOSPC : 0;
+}
+
+/* A turn of all, of whom the first saves nothing yet. */
+static void run_counted_others(struct group *g)
+{
+	for (unsigned i = 0; i < N; i++) {
+		limiter_tick(g->l[i], g->now, measure_counted, g);
+		if (i > 0)
+			save_counted_node(g, i);
+		post_counted_node(g, i);
+	}
+	g->now += STEP;
+}
+
+/* What is saved of rates and of units is so together, or not at all: then it is tried again. */
+static void test_both_or_neither(void **state)
+{
+	struct group *g = group_new();
+	unsigned rates = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 400; i++) {
+		limiter_spend(g->l[0], PREPAID, 100, g->now);
+		limiter_spend(g->l[0], MONTHLY, 100, g->now);
+		run_counted_others(g);
+	}
+	assert_int_equal(limiter_save(g->l[0], keep_rates_alone, &rates), -ENOSPC);
+	assert_true(rates > 0);
+	assert_int_equal(limiter_save(g->l[0], NULL, NULL), 0);
+	assert_int_equal(limiter_save(g->l[0], NULL, NULL), -EBUSY);
+	limiter_committed(g->l[0], g->now);
+	group_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_spend),
+		cmocka_unit_test(test_both_or_neither),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_restart),
