@@ -730,6 +730,105 @@ static void test_recovering_friend(void **state_)
 	ledger_destroy(b);
 }
 
+/* A neighbour that has forgotten all is one that has spoken, in its first word. */
+static void test_known_by_asking(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = recovering_of(0, 1, 9);
+
+	(void)state_;
+	assert_false(ledger_view(a, 0).known);
+	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + S), LEDGER_NEWS);
+	assert_true(ledger_view(a, 0).known);
+	assert_int_equal(ledger_view(a, 0).heard_ns, BEGIN + S);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/*
+ * A friend that forgets is granted the most that it may go by, on top of what it had, though less is
+ * promised by now. What is promised to it next is not used before it has said that it hears.
+ */
+static void test_forgetful_friend(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	uint64_t until;
+
+	(void)state_;
+	tell_other_ledger(b, 0, a, 0, BEGIN);
+	assert_int_equal(ledger_grant(a, 0, 20), 0);
+	assert_int_equal(ledger_promise(a, 50), 0);
+	save_test_ledger(a);
+	tell_other_ledger(a, 0, b, 0, BEGIN + S);
+	tell_other_ledger(b, 0, a, 0, BEGIN + S);
+	assert_int_equal(ledger_promise(a, 10), 0);
+	save_test_ledger(a);
+	assert_int_equal(ledger_usable(a, BEGIN + 2 * S, NULL), 80);
+	ledger_destroy(b);
+	b = recovering_of(0, 1, 9);
+	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 2 * S), LEDGER_NEWS);
+	assert_int_equal(ledger_view(a, 0).granted, 70);
+	assert_int_equal(ledger_view(a, 0).promised, 70);
+	assert_int_equal(ledger_balance(a), 30);
+	assert_int_equal(ledger_free(a), 30);
+	assert_int_equal(ledger_promise(a, 30), 0);
+	save_test_ledger(a);
+	assert_int_equal(ledger_usable(a, BEGIN + 2 * S, &until), 0);
+	assert_true(until == UINT64_MAX);
+	agree_on_edge(a, 0, b, 0, BEGIN + 2 * S);
+	assert_int_equal(ledger_balance(b), 70);
+	assert_int_equal(ledger_usable(a, BEGIN + 3 * S, NULL), 30);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* One that was inherited from and has forgotten all knows of it again, and cannot take it back. */
+static void test_forgetful_promiser(void **state_)
+{
+	struct ledger *a = ledger_of(40, 1), *b = ledger_of(0, 1);
+	uint64_t late = BEGIN + S + patience_of_lease();
+	struct ledger_statement said;
+
+	(void)state_;
+	tell_other_ledger(b, 0, a, 0, BEGIN);
+	assert_int_equal(ledger_promise(a, 30), 0);
+	save_test_ledger(a);
+	tell_other_ledger(a, 0, b, 0, BEGIN + S);
+	assert_int_equal(ledger_inherit(b, 0, late), 30);
+	assert_int_equal(ledger_view(b, 0).inherited, 30);
+	ledger_destroy(a);
+	a = recovering_of(40, 1, 9);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, late), LEDGER_NEWS);
+	assert_int_equal(ledger_view(b, 0).inherited, 0);
+	assert_int_equal(ledger_view(b, 0).received, 30);
+	agree_on_edge(b, 0, a, 0, late + S);
+	assert_int_equal(ledger_balance(a), 10);
+	assert_int_equal(ledger_balance(b), 30);
+	said = statement_of_edge(a, 0, late + 2 * S);
+	assert_int_equal(said.granted, 30);
+	said.granted--;
+	assert_int_equal(ledger_hear(b, 0, late + 2 * S, &said), LEDGER_INVALID);
+	ledger_destroy(a);
+	ledger_destroy(b);
+	/* Before it has been told so it cannot say less either. */
+	b = ledger_of(0, 1);
+	a = ledger_of(40, 1);
+	tell_other_ledger(b, 0, a, 0, BEGIN);
+	assert_int_equal(ledger_promise(a, 30), 0);
+	save_test_ledger(a);
+	tell_other_ledger(a, 0, b, 0, BEGIN + S);
+	assert_int_equal(ledger_inherit(b, 0, late), 30);
+	ledger_destroy(a);
+	a = recovering_of(40, 1, 9);
+	tell_other_ledger(a, 0, b, 0, late);
+	said = (struct ledger_statement){
+		.epoch = 9, .stamp = late + S, .granted = 29, .promised = 30};
+	assert_int_equal(ledger_hear(b, 0, late + S, &said), LEDGER_INVALID);
+	said.granted = 30;
+	assert_int_equal(ledger_hear(b, 0, late + S, &said), LEDGER_HEARD);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
 /*
  * A statement that does not echo our present epoch, or a recovering one, leaves no promise to go
  * by.
@@ -927,6 +1026,9 @@ int main(void)
 		cmocka_unit_test(test_all_recovering),
 		cmocka_unit_test(test_recovering_with_an_early_epoch),
 		cmocka_unit_test(test_recovering_friend),
+		cmocka_unit_test(test_known_by_asking),
+		cmocka_unit_test(test_forgetful_friend),
+		cmocka_unit_test(test_forgetful_promiser),
 		cmocka_unit_test(test_promise_is_void),
 		cmocka_unit_test(test_promiser_restarts),
 		cmocka_unit_test(test_refused_for_good),
