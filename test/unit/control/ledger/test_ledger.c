@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "ledger/ledger.h"
 #include "ledger/statement.h"
 
@@ -757,6 +758,7 @@ static void test_forgetful_friend(void **state_)
 	tell_other_ledger(b, 0, a, 0, BEGIN);
 	assert_int_equal(ledger_grant(a, 0, 20), 0);
 	assert_int_equal(ledger_promise(a, 50), 0);
+	assert_int_equal(ledger_free(a), 30);
 	save_test_ledger(a);
 	tell_other_ledger(a, 0, b, 0, BEGIN + S);
 	tell_other_ledger(b, 0, a, 0, BEGIN + S);
@@ -1000,6 +1002,290 @@ static void test_statement_bytes(void **state_)
 	}
 }
 
+/* The sum is right, and something else is not: what could not have been written is not read. */
+static void test_record_makes_sense(void **state_)
+{
+	enum { VERSION, EDGES, SHARE, SPENT, BALANCE, EPOCH };
+	enum { GRANTED = 6, PROMISED, LOCKED, RECEIVED, INHERITED, LEAST, SUM };
+	static const uint64_t usual[] = {
+		UINT64_C(0x576569724c656401), 1, 100, 7, 88, 7, 5, 5, 5, 0, 0, 0};
+	static const struct {
+		const char *name;
+		bool good;
+		struct {
+			unsigned at; /* 0: none */
+			uint64_t value;
+		} other[4];
+	} rows[] = {
+		{"as it is", true, {{0, 0}}},
+		{"of two edges", false, {{EDGES, 2}}},
+		{"of none", false, {{EDGES, 0}}},
+		{"the largest share", true, {{SHARE, LEDGER_MOST}, {BALANCE, LEDGER_MOST - 12}}},
+		{"a larger one", false, {{SHARE, LEDGER_MOST + 1}, {BALANCE, LEDGER_MOST - 11}}},
+		{"all spent", true, {{SPENT, LEDGER_MOST}, {BALANCE, 95 - LEDGER_MOST}}},
+		{"more than all", false, {{SPENT, LEDGER_MOST + 1}, {BALANCE, 94 - LEDGER_MOST}}},
+		{"one too many held", false, {{BALANCE, 89}}},
+		{"one too few", false, {{BALANCE, 87}}},
+		{"the last epoch but one", true, {{EPOCH, LEDGER_MOST - 1}}},
+		{"the last one", false, {{EPOCH, LEDGER_MOST}}},
+		{"less promised than granted", false, {{PROMISED, 4}}},
+		{"more", true, {{PROMISED, 6}, {LOCKED, 6}}},
+		{"more than ever", false, {{PROMISED, 6}}},
+		{"more once", true, {{LOCKED, 6}}},
+		{"the most once", true, {{LOCKED, LEDGER_MOST}}},
+		{"and more", false, {{LOCKED, LEDGER_MOST + 1}}},
+		{"the most that is held", true,
+			{{SPENT, 100}, {RECEIVED, LEDGER_MOST}, {GRANTED, 0},
+				{BALANCE, LEDGER_MOST}}},
+		{"one more than that", false,
+			{{SPENT, 99}, {RECEIVED, LEDGER_MOST}, {GRANTED, 0},
+				{BALANCE, LEDGER_MOST + 1}}},
+		{"more than the most received", false,
+			{{SPENT, 101}, {RECEIVED, LEDGER_MOST + 1}, {GRANTED, 0},
+				{BALANCE, LEDGER_MOST}}},
+		{"inherited", true, {{RECEIVED, 3}, {INHERITED, 3}, {BALANCE, 91}}},
+		{"more than received", false, {{RECEIVED, 3}, {INHERITED, 4}, {BALANCE, 91}}},
+		{"the last epoch of a neighbour", true, {{LEAST, LEDGER_MOST}}},
+		{"one after that", false, {{LEAST, LEDGER_MOST + 1}}},
+	};
+
+	(void)state_;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ledger_params params = params_of(100, 1);
+		uint64_t words[SUM + 1], sum = HASH64_BASIS;
+		uint8_t record[sizeof(words)];
+		struct ledger *l = NULL;
+		int ret;
+
+		memcpy(words, usual, sizeof(usual));
+		for (unsigned k = 0; k < 4; k++)
+			if (rows[i].other[k].at)
+				words[rows[i].other[k].at] = rows[i].other[k].value;
+		for (size_t k = 0; k < SUM * 8; k++) {
+			record[k] = (uint8_t)(words[k / 8] >> (56 - 8 * (k % 8)));
+			sum = hash64_step(sum, record[k]);
+		}
+		for (size_t k = 0; k < 8; k++)
+			record[SUM * 8 + k] = (uint8_t)(sum >> (56 - 8 * k));
+		ret = ledger_restore(&params, record, sizeof(record), BEGIN, &l);
+		if (ret != (rows[i].good ? 0 : -EINVAL))
+			fail_msg("%s: %d", rows[i].name, ret);
+		if (ret == 0)
+			assert_true(ledger_balance(l) == (int64_t)words[BALANCE]);
+		ledger_destroy(l);
+	}
+}
+
+/* What is on its way, and whose word has come after which start. */
+static void test_in_flight_and_echoed(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	struct ledger_statement s;
+
+	(void)state_;
+	s = statement_of_edge(b, 0, BEGIN);
+	assert_false(ledger_is_echoed(a, &s));
+	assert_int_equal(ledger_grant(a, 0, 10), 0);
+	agree_on_edge(a, 0, b, 0, BEGIN + S);
+	s = statement_of_edge(b, 0, BEGIN + S);
+	assert_true(ledger_is_echoed(a, &s));
+	assert_int_equal(ledger_view(a, 0).in_flight, 0);
+	assert_int_equal(ledger_grant(a, 0, 5), 0);
+	assert_int_equal(ledger_view(a, 0).in_flight, 5);
+	save_test_ledger(a);
+	tell_other_ledger(a, 0, b, 0, BEGIN + 2 * S);
+	assert_int_equal(ledger_view(a, 0).in_flight, 5);
+	tell_other_ledger(b, 0, a, 0, BEGIN + 2 * S);
+	assert_int_equal(ledger_view(a, 0).in_flight, 0);
+	assert_int_equal(ledger_view(b, 0).in_flight, 0);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* The last unit is there as any other, and whatever changes is to be saved. */
+static void test_single_units(void **state_)
+{
+	struct ledger *a = ledger_of(3, 1);
+
+	(void)state_;
+	assert_true(ledger_uncommitted(a)); /* that there is one */
+	save_test_ledger(a);
+	assert_int_equal(ledger_spend(a, 0), 0);
+	assert_int_equal(ledger_refund(a, 0), 0);
+	assert_int_equal(ledger_grant(a, 0, 0), 0);
+	assert_int_equal(ledger_promise(a, 0), 0);
+	assert_int_equal(ledger_set_share(a, 3), 0);
+	assert_false(ledger_uncommitted(a));
+	assert_int_equal(ledger_spend(a, 1), 0);
+	assert_true(ledger_uncommitted(a));
+	save_test_ledger(a);
+	assert_int_equal(ledger_refund(a, 1), 0);
+	assert_true(ledger_uncommitted(a));
+	save_test_ledger(a);
+	assert_int_equal(ledger_set_share(a, 2), 0);
+	assert_true(ledger_uncommitted(a));
+	assert_int_equal(ledger_share(a), 2);
+	save_test_ledger(a);
+	assert_int_equal(ledger_grant(a, 0, 1), 0);
+	assert_true(ledger_uncommitted(a));
+	save_test_ledger(a);
+	assert_int_equal(ledger_free(a), 1);
+	assert_int_equal(ledger_promise(a, 1), 0);
+	assert_true(ledger_uncommitted(a));
+	save_test_ledger(a);
+	assert_int_equal(ledger_promise(a, 1), 0);
+	assert_false(ledger_uncommitted(a));
+	assert_int_equal(ledger_free(a), 0);
+	ledger_destroy(a);
+	a = recovering_of(3, 1, 9);
+	assert_int_equal(ledger_refund(a, 0), -EAGAIN);
+	ledger_destroy(a);
+}
+
+/* Units that come in over an edge, for one that has spent as many as it can count. */
+static void test_spent_counter_ends(void **state_)
+{
+	struct ledger *a = ledger_of(LEDGER_MOST, 1), *b = ledger_of(10, 1);
+
+	(void)state_;
+	assert_int_equal(ledger_spend(a, LEDGER_MOST), 0);
+	assert_int_equal(ledger_grant(b, 0, 10), 0);
+	agree_on_edge(a, 0, b, 0, BEGIN + S);
+	assert_int_equal(ledger_free(a), 10);
+	assert_int_equal(ledger_spend(a, 1), -EOVERFLOW);
+	assert_int_equal(ledger_refund(a, LEDGER_MOST - 9), -EOVERFLOW);
+	assert_int_equal(ledger_refund(a, LEDGER_MOST - 10), 0);
+	assert_int_equal(ledger_balance(a), LEDGER_MOST);
+	assert_int_equal(ledger_spent(a), 10);
+	assert_int_equal(ledger_refund(a, 1), -EOVERFLOW);
+	assert_int_equal(ledger_spend(a, LEDGER_MOST - 10), 0);
+	assert_int_equal(ledger_spend(a, 1), -EOVERFLOW);
+	assert_int_equal(ledger_free(a), 10);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* It ends, and starts again from its record, with another best friend. */
+static struct ledger *promise_over_a_start(
+	struct ledger *l, uint32_t n_edges, uint32_t friend, uint64_t epoch)
+{
+	struct ledger_params params = params_of(100, n_edges);
+	struct ledger *again;
+	uint8_t record[512];
+	size_t len;
+
+	params.friend = friend;
+	params.epoch = epoch;
+	assert_true(ledger_record_size(l) <= sizeof(record));
+	assert_int_equal(ledger_save(l, record, &len), 0);
+	ledger_destroy(l);
+	assert_int_equal(ledger_restore(&params, record, len, BEGIN, &again), 0);
+	return again;
+}
+
+/*
+ * Earlier best friends may still go by what each was promised: it is not free, the next is promised
+ * of the rest alone, and when the share falls all together are promised no more than there is.
+ */
+static void test_other_friends(void **state_)
+{
+	struct ledger *a = ledger_of(100, 3);
+	uint64_t before[3], sum = 0;
+
+	(void)state_;
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(ledger_grant(a, i, 5), 0);
+	assert_int_equal(ledger_promise(a, 30), 0);
+	a = promise_over_a_start(a, 3, 1, 8);
+	assert_int_equal(ledger_free(a), 55);
+	assert_int_equal(ledger_promise(a, 56), -EDQUOT);
+	assert_int_equal(ledger_promise(a, 20), 0);
+	a = promise_over_a_start(a, 3, 2, 9);
+	assert_int_equal(ledger_free(a), 35);
+	assert_int_equal(ledger_usable(a, BEGIN, NULL), 35);
+	assert_int_equal(ledger_promise(a, 36), -EDQUOT);
+	assert_int_equal(ledger_promise(a, 35), 0);
+	assert_int_equal(ledger_free(a), 0);
+	save_test_ledger(a);
+	for (uint32_t i = 0; i < 3; i++)
+		before[i] = ledger_view(a, i).promised;
+	for (uint64_t share = 99; share >= 20; share--) {
+		sum = 0;
+		assert_int_equal(ledger_set_share(a, share), 0);
+		for (uint32_t i = 0; i < 3; i++) {
+			struct ledger_view view = ledger_view(a, i);
+
+			assert_in_range(view.promised, view.granted, before[i]);
+			sum += view.promised - view.granted;
+			before[i] = view.promised;
+		}
+		assert_int_equal(sum, share > 15 ? share - 15 : 0);
+	}
+	ledger_destroy(a);
+}
+
+/* What is used falls with the lease of an edge that something is promised over; not of another. */
+static void test_first_lease_that_ends(void **state_)
+{
+	struct ledger *a = ledger_of(100, 2), *b[2] = {ledger_of(0, 1), ledger_of(0, 1)};
+	uint64_t until;
+
+	(void)state_;
+	assert_int_equal(ledger_promise(a, 70), 0);
+	save_test_ledger(a);
+	for (uint32_t i = 0; i < 2; i++) {
+		tell_other_ledger(a, i, b[i], 0, BEGIN + (2 - i) * S);
+		tell_other_ledger(b[i], 0, a, i, BEGIN + 2 * S);
+	}
+	assert_int_equal(ledger_usable(a, BEGIN + 2 * S, &until), 100);
+	assert_true(until == BEGIN + 2 * S + LEASE);
+	assert_int_equal(ledger_usable(a, BEGIN + 2 * S + LEASE - 1, NULL), 100);
+	assert_int_equal(ledger_usable(a, BEGIN + 2 * S + LEASE, &until), 30);
+	assert_true(until == UINT64_MAX);
+	ledger_destroy(a);
+	ledger_destroy(b[0]);
+	ledger_destroy(b[1]);
+}
+
+/* How long a friend waits, rounded up to the nanosecond: on a fast clock, for a slow one. */
+static void test_patience(void **state_)
+{
+	static const struct {
+		uint64_t lease;
+		uint32_t drift;
+		uint64_t wait;
+	} rows[] = {
+		{1000, 0, 1000},
+		{999999, 1, 1000001}, /* even */
+		{500000, 1, 500002},  /* 500001 and 1/999999 */
+		{499999, 1, 500000},  /* 499999.999999 */
+		{10, 500000, 30},
+		{1, 999999, 1999999},
+		{0, 999999, 0},
+	};
+
+	(void)state_;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ledger_params params = params_of(100, 1);
+		struct ledger *a, *b;
+
+		params.lease_ns = rows[i].lease;
+		params.drift_ppm = rows[i].drift;
+		assert_int_equal(ledger_create(&params, BEGIN, &a), 0);
+		assert_int_equal(ledger_create(&params, BEGIN, &b), 0);
+		tell_other_ledger(b, 0, a, 0, BEGIN);
+		assert_int_equal(ledger_promise(a, 70), 0);
+		save_test_ledger(a);
+		tell_other_ledger(a, 0, b, 0, BEGIN + S);
+		if (rows[i].wait > 0 && ledger_inheritable(b, 0, BEGIN + S + rows[i].wait - 1) != 0)
+			fail_msg("row %zu: too early", i);
+		if (ledger_inheritable(b, 0, BEGIN + S + rows[i].wait) != 70)
+			fail_msg("row %zu: too late", i);
+		ledger_destroy(a);
+		ledger_destroy(b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1021,6 +1307,7 @@ int main(void)
 		cmocka_unit_test(test_nobody_to_promise),
 		cmocka_unit_test(test_stored_record),
 		cmocka_unit_test(test_record),
+		cmocka_unit_test(test_record_makes_sense),
 		cmocka_unit_test(test_recovering),
 		cmocka_unit_test(test_recovering_without_neighbours),
 		cmocka_unit_test(test_all_recovering),
@@ -1035,6 +1322,12 @@ int main(void)
 		cmocka_unit_test(test_answer_to_another_start),
 		cmocka_unit_test(test_epoch_that_others_expect),
 		cmocka_unit_test(test_statement_bytes),
+		cmocka_unit_test(test_in_flight_and_echoed),
+		cmocka_unit_test(test_single_units),
+		cmocka_unit_test(test_spent_counter_ends),
+		cmocka_unit_test(test_other_friends),
+		cmocka_unit_test(test_first_lease_that_ends),
+		cmocka_unit_test(test_patience),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
