@@ -652,6 +652,9 @@ static void test_recovering(void **state_)
 			tell_other_ledger(other[i], 0, lost, i, BEGIN + 4 * S);
 		}
 		assert_false(ledger_recovering(lost));
+		assert_true(ledger_uncommitted(lost));
+		for (uint32_t i = 0; i < n; i++)
+			assert_true(ledger_view(lost, i).known);
 		assert_int_equal(ledger_balance(lost), want);
 		assert_int_equal(statement_of_edge(lost, 0, BEGIN + 5 * S).epoch, 9);
 		for (uint32_t i = 0; i < n; i++) {
@@ -746,8 +749,8 @@ static void test_known_by_asking(void **state_)
 }
 
 /*
- * A friend that forgets is granted the most that it may go by, on top of what it had, though less is
- * promised by now. What is promised to it next is not used before it has said that it hears.
+ * A friend that forgets is granted the most that it may go by, though less is promised by now, on
+ * top of what it had. What is promised to it next is not used before it has said that it hears.
  */
 static void test_forgetful_friend(void **state_)
 {
@@ -1076,6 +1079,286 @@ static void test_record_makes_sense(void **state_)
 	}
 }
 
+/* What was told once may have arrived, echoed or not: it is free when less has been echoed. */
+static void test_promise_told_once(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+
+	(void)state_;
+	assert_int_equal(ledger_promise(a, 70), 0);
+	save_test_ledger(a);
+	statement_of_edge(a, 0, BEGIN + S); /* lost, or late */
+	assert_int_equal(ledger_promise(a, 10), 0);
+	save_test_ledger(a);
+	assert_int_equal(ledger_free(a), 30);
+	assert_int_equal(ledger_view(a, 0).locked, 70);
+	tell_other_ledger(a, 0, b, 0, BEGIN + 2 * S);
+	tell_other_ledger(b, 0, a, 0, BEGIN + 2 * S);
+	tell_other_ledger(a, 0, b, 0, BEGIN + 3 * S);
+	tell_other_ledger(b, 0, a, 0, BEGIN + 3 * S);
+	assert_int_equal(ledger_free(a), 90);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* A friend takes what is promised beyond what was granted, and the one who promised books that. */
+static void test_inherited_beyond_grants(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	uint64_t late = BEGIN + S + patience_of_lease();
+
+	(void)state_;
+	tell_other_ledger(b, 0, a, 0, BEGIN);
+	assert_true(ledger_view(a, 0).known);
+	assert_int_equal(ledger_grant(a, 0, 20), 0);
+	assert_int_equal(ledger_promise(a, 50), 0);
+	save_test_ledger(a);
+	tell_other_ledger(a, 0, b, 0, BEGIN + S);
+	assert_int_equal(ledger_balance(b), 20);
+	assert_int_equal(ledger_promise(a, 10), 0); /* too late */
+	save_test_ledger(a);
+	assert_int_equal(ledger_inheritable(b, 0, late), 50);
+	assert_int_equal(ledger_inherit(b, 0, late), 50);
+	assert_int_equal(ledger_balance(b), 70);
+	assert_int_equal(tell_other_ledger(b, 0, a, 0, late), LEDGER_NEWS);
+	assert_true(ledger_uncommitted(a));
+	assert_int_equal(ledger_balance(a), 30);
+	assert_int_equal(ledger_view(a, 0).granted, 70);
+	assert_int_equal(ledger_view(a, 0).promised, 70);
+	agree_on_edge(a, 0, b, 0, late + S);
+	assert_false(ledger_uncommitted(a));
+	assert_int_equal(ledger_grant(a, 0, 5), 0);
+	agree_on_edge(a, 0, b, 0, late + 2 * S);
+	assert_int_equal(ledger_balance(b), 75);
+	assert_int_equal(ledger_view(b, 0).inherited, 50);
+	assert_int_equal(ledger_grant(b, 0, 20), 0); /* that is given back first */
+	assert_int_equal(ledger_view(b, 0).inherited, 30);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* No more is taken than can be held; of what was received before only the rest counts. */
+static void test_room_for_more(void **state_)
+{
+	struct ledger *a = ledger_of(200, 1), *b = ledger_of(LEDGER_MOST - 40, 1);
+
+	(void)state_;
+	tell_other_ledger(b, 0, a, 0, BEGIN);
+	assert_int_equal(ledger_grant(a, 0, 10), 0);
+	agree_on_edge(a, 0, b, 0, BEGIN + S);
+	assert_int_equal(ledger_grant(a, 0, 10), 0);
+	assert_int_equal(ledger_promise(a, 70), 0);
+	save_test_ledger(a);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 2 * S), LEDGER_NEWS);
+	assert_int_equal(ledger_balance(b), LEDGER_MOST - 20);
+	assert_int_equal(ledger_inheritable(b, 0, BEGIN + 2 * S + patience_of_lease()), 20);
+	assert_int_equal(ledger_grant(a, 0, 10), 0);
+	save_test_ledger(a);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 3 * S), LEDGER_NEWS);
+	assert_int_equal(ledger_grant(a, 0, 10), 0);
+	save_test_ledger(a);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 4 * S), LEDGER_NEWS);
+	assert_int_equal(ledger_balance(b), LEDGER_MOST);
+	assert_int_equal(ledger_inheritable(b, 0, BEGIN + 4 * S + patience_of_lease()), 0);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* What one that is recovering under epoch 9 makes of a neighbour's word. */
+static void test_recovering_hears(void **state_)
+{
+	static const struct ledger_statement answer = {.epoch = 5,
+		.stamp = 1000,
+		.granted = 30,
+		.promised = 40,
+		.received = 20,
+		.echo_stamp = 9,
+		.least_epoch = 9};
+	static const struct {
+		const char *name;
+		uint64_t echo_epoch, echo_stamp, least_epoch;
+		bool closes;    /* the edge */
+		uint64_t epoch; /* that it goes on under */
+	} rows[] = {
+		{"an answer", 0, 9, 9, true, 9},
+		{"not committed yet", 0, 9, 0, false, 9},
+		{"nothing heard of us", 0, 0, 0, false, 9},
+		{"an answer to another start", 0, 8, 9, false, 9},
+		{"an answer to an earlier start", 0, 8, 8, false, 9},
+		{"an earlier epoch", 8, BEGIN, 0, false, 9},
+		{"an earlier epoch that is the least", 8, BEGIN, 8, false, 9},
+		{"our epoch ran already", 9, BEGIN, 0, false, 10},
+		{"a later one ran", 12, BEGIN, 0, false, 13},
+		{"a later one is the least", 0, 9, 10, false, 11},
+		{"ours is the least, and an earlier one ran", 3, BEGIN, 9, false, 10},
+		{"a later start asked", 0, 10, 0, false, 11},
+		{"the last but one", 0, 0, LEDGER_MOST - 1, false, LEDGER_MOST},
+		{"the last one", 0, 0, LEDGER_MOST, false, 9},
+	};
+
+	(void)state_;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ledger *lost = recovering_of(100, 2, 9);
+		struct ledger_statement s = answer;
+		enum ledger_verdict verdict;
+
+		s.echo_epoch = rows[i].echo_epoch, s.echo_stamp = rows[i].echo_stamp;
+		s.least_epoch = rows[i].least_epoch;
+		verdict = ledger_hear(lost, 0, BEGIN + S, &s);
+		if (verdict != (rows[i].epoch != 9 ? LEDGER_NEWS : LEDGER_HEARD))
+			fail_msg("%s: %d", rows[i].name, verdict);
+		if (ledger_view(lost, 0).received != (rows[i].closes ? 30 : 0))
+			fail_msg("%s: received", rows[i].name);
+		if (statement_of_edge(lost, 1, BEGIN + S).stamp != rows[i].epoch)
+			fail_msg("%s: under another epoch", rows[i].name);
+		assert_int_equal(ledger_view(lost, 0).known, rows[i].closes);
+		assert_int_equal(ledger_view(lost, 0).heard_ns, rows[i].closes ? BEGIN + S : BEGIN);
+		assert_int_equal(ledger_view(lost, 0).in_flight, 0);
+		assert_true(ledger_recovering(lost));
+		ledger_destroy(lost);
+	}
+}
+
+/* An edge that was closed under one epoch is closed again under a larger one; then all begins. */
+static void test_recovering_louder(void **state_)
+{
+	struct ledger_statement s = {.epoch = 5,
+		.stamp = 1000,
+		.granted = 30,
+		.promised = 40,
+		.received = 20,
+		.echo_stamp = 9,
+		.least_epoch = 9};
+	struct ledger *lost = recovering_of(100, 2, 9);
+
+	(void)state_;
+	assert_int_equal(ledger_hear(lost, 0, BEGIN, &s), LEDGER_HEARD);
+	assert_int_equal(ledger_hear(lost, 0, BEGIN, &s), LEDGER_OLD);
+	s.stamp--;
+	assert_int_equal(ledger_hear(lost, 0, BEGIN, &s), LEDGER_OLD);
+	s.epoch--, s.stamp = 2000;
+	assert_int_equal(ledger_hear(lost, 0, BEGIN, &s), LEDGER_OLD);
+	s.epoch++, s.granted = 35;
+	assert_int_equal(ledger_hear(lost, 0, BEGIN + S, &s), LEDGER_HEARD);
+	assert_int_equal(ledger_view(lost, 0).received, 35);
+	assert_int_equal(ledger_view(lost, 0).heard_ns, BEGIN + S);
+	s.epoch++, s.stamp = 1, s.granted = 36;
+	assert_int_equal(ledger_hear(lost, 0, BEGIN + S, &s), LEDGER_HEARD);
+	assert_int_equal(ledger_view(lost, 0).received, 36);
+	s.echo_epoch = 9;
+	assert_int_equal(ledger_hear(lost, 1, BEGIN, &s), LEDGER_NEWS);
+	s.echo_epoch = 0, s.echo_stamp = s.least_epoch = 10;
+	s.granted = 36, s.received = 20, s.stamp = 3000;
+	assert_int_equal(ledger_hear(lost, 1, BEGIN, &s), LEDGER_HEARD);
+	assert_true(ledger_recovering(lost));
+	assert_int_equal(ledger_hear(lost, 0, BEGIN, &s), LEDGER_NEWS);
+	assert_false(ledger_recovering(lost));
+	assert_int_equal(ledger_balance(lost), 100 + 2 * (36 - 20));
+	assert_int_equal(ledger_inheritable(lost, 0, BEGIN + 99 * S), 0);
+	save_test_ledger(lost);
+	assert_int_equal(statement_of_edge(lost, 0, BEGIN).epoch, 10);
+	s.stamp++, s.granted--;
+	assert_int_equal(ledger_hear(lost, 0, BEGIN, &s), LEDGER_INVALID);
+	ledger_destroy(lost);
+}
+
+/* Its balance is what it follows to be, where that can be held; else it does not begin. */
+static void test_recovering_most(void **state_)
+{
+	struct ledger_statement s = {.epoch = 5, .stamp = 1000, .echo_stamp = 9, .least_epoch = 9};
+	struct ledger *l;
+
+	(void)state_;
+	s.granted = s.promised = 10;
+	for (unsigned more = 0; more <= 1; more++) {
+		l = recovering_of(LEDGER_MOST - 10 + more, 1, 9);
+		assert_int_equal(ledger_hear(l, 0, BEGIN, &s), more ? LEDGER_HEARD : LEDGER_NEWS);
+		assert_int_equal(ledger_recovering(l), more);
+		assert_int_equal(ledger_balance(l), more ? 0 : LEDGER_MOST);
+		ledger_destroy(l);
+	}
+	s.granted = s.promised = 0;
+	s.received = LEDGER_MOST;
+	l = recovering_of(0, 1, 9);
+	assert_int_equal(ledger_hear(l, 0, BEGIN, &s), LEDGER_NEWS);
+	assert_true(ledger_balance(l) == -(int64_t)LEDGER_MOST);
+	ledger_destroy(l);
+	l = recovering_of(0, 2, 9);
+	assert_int_equal(ledger_hear(l, 0, BEGIN, &s), LEDGER_HEARD);
+	s.received = 1;
+	assert_int_equal(ledger_hear(l, 1, BEGIN, &s), LEDGER_HEARD);
+	assert_true(ledger_recovering(l));
+	ledger_destroy(l);
+}
+
+/* One that answered, and starts again from its record, answers alike and gives nothing twice. */
+static void test_asked_again_after_a_start(void **state_)
+{
+	struct ledger_params params = params_of(100, 1);
+	struct ledger *a, *b, *again;
+	struct ledger_statement ask, earlier;
+	uint8_t record[512];
+	size_t len;
+
+	(void)state_;
+	promised_pair(&a, &b, 70);
+	ledger_destroy(b);
+	b = recovering_of(0, 1, 9);
+	ask = earlier = statement_of_edge(b, 0, BEGIN + 2 * S);
+	earlier.stamp--;
+	assert_false(ledger_uncommitted(a));
+	assert_int_equal(ledger_hear(a, 0, BEGIN + 2 * S, &ask), LEDGER_NEWS);
+	assert_true(ledger_uncommitted(a));
+	assert_int_equal(ledger_save(a, record, &len), 0);
+	params.epoch = 7;
+	assert_int_equal(ledger_restore(&params, record, len, BEGIN, &again), 0);
+	assert_true(ledger_uncommitted(again)); /* that its epoch is another */
+	ledger_destroy(again);
+	params.epoch = 8;
+	assert_int_equal(ledger_restore(&params, record, len, BEGIN, &again), 0);
+	assert_false(ledger_uncommitted(again));
+	assert_int_equal(ledger_hear(again, 0, BEGIN + 3 * S, &earlier), LEDGER_OLD);
+	assert_int_equal(ledger_hear(again, 0, BEGIN + 3 * S, &ask), LEDGER_HEARD);
+	assert_false(ledger_uncommitted(again));
+	assert_int_equal(ledger_balance(again), 30);
+	assert_int_equal(tell_other_ledger(again, 0, b, 0, BEGIN + 4 * S), LEDGER_NEWS);
+	assert_int_equal(ledger_balance(b), 70);
+	ledger_destroy(a);
+	ledger_destroy(b);
+	ledger_destroy(again);
+}
+
+/* Under another epoch no lease counts that was given under the one before. */
+static void test_lease_of_another_epoch(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	struct ledger_statement s;
+	uint64_t until;
+
+	(void)state_;
+	assert_int_equal(ledger_promise(a, 70), 0);
+	save_test_ledger(a);
+	tell_other_ledger(a, 0, b, 0, BEGIN + S);
+	tell_other_ledger(b, 0, a, 0, BEGIN + S);
+	assert_int_equal(ledger_usable(a, BEGIN + S, NULL), 100);
+	s = statement_of_edge(b, 0, BEGIN + 2 * S);
+	s.least_epoch = 12;
+	ledger_hear(a, 0, BEGIN + 2 * S, &s);
+	assert_int_equal(ledger_usable(a, BEGIN + 2 * S, NULL), 100);
+	assert_int_equal(ledger_save(a, NULL, NULL), 0);
+	ledger_save_failed(a);
+	assert_int_equal(ledger_save(a, NULL, NULL), 0); /* it is over */
+	ledger_committed(a);
+	assert_int_equal(ledger_usable(a, BEGIN + 2 * S, &until), 30);
+	assert_true(until == UINT64_MAX);
+	tell_other_ledger(a, 0, b, 0, BEGIN + 3 * S);
+	tell_other_ledger(b, 0, a, 0, BEGIN + 3 * S);
+	assert_int_equal(ledger_usable(a, BEGIN + 3 * S, &until), 100);
+	assert_true(until == BEGIN + 3 * S + LEASE);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
 /* What is on its way, and whose word has come after which start. */
 static void test_in_flight_and_echoed(void **state_)
 {
@@ -1322,6 +1605,14 @@ int main(void)
 		cmocka_unit_test(test_answer_to_another_start),
 		cmocka_unit_test(test_epoch_that_others_expect),
 		cmocka_unit_test(test_statement_bytes),
+		cmocka_unit_test(test_promise_told_once),
+		cmocka_unit_test(test_inherited_beyond_grants),
+		cmocka_unit_test(test_room_for_more),
+		cmocka_unit_test(test_recovering_hears),
+		cmocka_unit_test(test_recovering_louder),
+		cmocka_unit_test(test_recovering_most),
+		cmocka_unit_test(test_asked_again_after_a_start),
+		cmocka_unit_test(test_lease_of_another_epoch),
 		cmocka_unit_test(test_in_flight_and_echoed),
 		cmocka_unit_test(test_single_units),
 		cmocka_unit_test(test_spent_counter_ends),
