@@ -568,6 +568,32 @@ static void test_room(void **state)
 	instance_world_close(&world.inst);
 }
 
+/* From the change on one that leaves has no rounds, though workers have not seen it yet. */
+static void test_no_rounds_once_it_leaves(void **state)
+{
+	struct world world;
+	const struct instance *inst = &world.inst.inst;
+	const struct placing *first;
+	struct policy_txn *x;
+
+	(void)state;
+	open_lane(&world, PLACED_OF("a", "10.0.0.0/24", "") ", " PLACED_OF("b", "10.0.1.0/24", ""));
+	assert_non_null(inst->placings->first);
+	assert_non_null(inst->placings->first->next);
+	x = prepare_placing(&world, PLACED_OF("b", "10.0.1.0/24", ""));
+	assert_non_null(inst->placings->first->next);
+	assert_int_equal(policy_txn_commit(x), 0);
+	first = inst->placings->first;
+	assert_non_null(first);
+	assert_int_equal(first->slot, inst->slots.of[0]);
+	assert_null(first->next);
+	for (unsigned n = 0; n < 10 && !policy_txn_finish(x); n++)
+		instance_world_turn_all(&world.inst);
+	policy_txn_free(x);
+	assert_ptr_equal(inst->placings->first, first);
+	instance_world_close(&world.inst);
+}
+
 /* Owners take nothing in for some turns where packets change their buckets: else not. */
 static void test_retargets(void **state)
 {
@@ -771,6 +797,7 @@ int main(void)
 		cmocka_unit_test(test_not_placed),
 		cmocka_unit_test(test_few_packets),
 		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_no_rounds_once_it_leaves),
 		cmocka_unit_test(test_retargets),
 		cmocka_unit_test(test_fragments),
 		cmocka_unit_test(test_kept_back),
