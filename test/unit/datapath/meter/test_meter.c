@@ -231,6 +231,37 @@ static void test_token_bucket_is_linear_over_changes(void **state)
 	check_linear(seed, METER_TOKEN_BUCKET, true);
 }
 
+/* A limit in parts of its unit is one of so many times as many: in either kind of bucket. */
+static void test_parts_of_units(void **state)
+{
+	(void)state;
+	for (unsigned bits = 0; bits <= 32; bits++) {
+		uint64_t most = TOKEN_BUCKET_MAX_BURST >> bits;
+		struct token_bucket_params parts = {.rate_bps = 200,
+			.burst_bytes = most < 1000 ? most : 1000,
+			.unit_bits = (uint8_t)bits};
+		struct token_bucket_params units = {.rate_bps = parts.rate_bps << bits,
+			.burst_bytes = parts.burst_bytes << bits};
+		struct token_bucket_profile bucket, same_bucket;
+		struct gcra_profile gcra, same_gcra;
+
+		assert_int_equal(token_bucket_profile_init(&bucket, &parts, 1000000007), 0);
+		assert_int_equal(token_bucket_profile_init(&same_bucket, &units, 1000000007), 0);
+		assert_true(bucket.rate > 0);
+		assert_true(bucket.rate == same_bucket.rate && bucket.burst == same_bucket.burst);
+		assert_int_equal(gcra_profile_init(&gcra, &parts, 1000000007), 0);
+		assert_int_equal(gcra_profile_init(&same_gcra, &units, 1000000007), 0);
+		assert_true(gcra.rate == same_gcra.rate && gcra.burst == same_gcra.burst);
+		assert_true(gcra.second == same_gcra.second);
+		parts.burst_bytes = most;
+		assert_int_equal(token_bucket_profile_init(&bucket, &parts, 1000000007), 0);
+		assert_int_equal(gcra_profile_init(&gcra, &parts, 1000000007), 0);
+		parts.burst_bytes++;
+		assert_int_equal(token_bucket_profile_init(&bucket, &parts, 1000000007), -ERANGE);
+		assert_int_equal(gcra_profile_init(&gcra, &parts, 1000000007), -ERANGE);
+	}
+}
+
 static void test_gcra_is_linear(void **state)
 {
 	(void)state;
@@ -746,6 +777,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_token_bucket_is_linear),
 		cmocka_unit_test(test_token_bucket_is_linear_over_changes),
+		cmocka_unit_test(test_parts_of_units),
 		cmocka_unit_test(test_gcra_is_linear),
 		cmocka_unit_test(test_gcra_is_linear_over_changes),
 		cmocka_unit_test(test_gcra_is_a_token_bucket),
