@@ -21,6 +21,7 @@
 #include "config/load.h"
 #include "etcd/etcd.h"
 #include "fault.h"
+#include "json/document.h"
 #include "json/seen.h"
 #include "json/diagnostics.h"
 #include "offload/offload.h"
@@ -84,6 +85,15 @@ static void write_file(const char *name, const char *text)
 	assert_int_equal(fclose(file), 0);
 }
 
+static void write_blank_file(const char *name, int len)
+{
+	FILE *file = fopen(in_top(name), "w");
+
+	assert_non_null(file);
+	assert_int_equal(fprintf(file, "%*s", len, ""), len);
+	assert_int_equal(fclose(file), 0);
+}
+
 /* Nobody reads them, but they are made. */
 static FILE *nowhere;
 
@@ -122,6 +132,17 @@ static int load_document(const void *argument)
 	seen_free(seen);
 	assert_true((rc == 0) == (document != NULL));
 	json_decref(document);
+	return rc;
+}
+
+/* A file alone, which is longer than what memory is asked for at first. */
+static int read_document(const void *argument)
+{
+	struct document document = {0};
+	int rc = document_read(&document, in_top(argument));
+
+	assert_true(rc || document.len > 4096);
+	free(document.text);
 	return rc;
 }
 
@@ -374,6 +395,7 @@ static const struct fault_subject subjects[] = {
 		.kinds = BOTH,
 		.words = -EINVAL,
 		.unsaid = 8},
+	{.name = "read", .run = read_document, .argument = "long.json", .kinds = BOTH},
 	{.name = "diff", .run = differ, .kinds = BOTH},
 	{.name = "keep", .run = keep, .argument = "keep", .kinds = BOTH, .unsaid = 30},
 	{.name = "set", .run = change_json, .argument = &set_limit, .kinds = BOTH},
@@ -414,6 +436,7 @@ static int setup(void **state)
 	if (sodium_init() < 0 || !nowhere || !mkdtemp(top))
 		return -1;
 	write_file("w.json", WHOLE(SOFT "], 'include': ['more.json'"));
+	write_blank_file("long.json", 5000);
 	write_file("more.json", "{'policies': [" MANY "]}");
 	write_file("lists.json",
 		WHOLE("{'name': 'p', 'limit': '1Gbit/s', 'match': {'src': '@a.txt', 'dst': "
