@@ -289,6 +289,71 @@ static void shared_bucket_restarts(void **state)
 	expect_between("set back", 1, passed, RATE - RATE / 50, RATE + LARGE);
 }
 
+/*
+ * At its end all that is left is borrowed, and no unit more: in bytes, and in parts of packets. What
+ * a bucket holds already is asked of nobody.
+ */
+static void test_borrow_what_is_left(void **state)
+{
+	const struct police_end end = {.from = ENDS, .ending = ending()};
+	uint64_t left = expiry_left(BURST << GCRA_SHIFT, ending()) >> GCRA_SHIFT;
+
+	(void)state;
+	assert_in_range(left, 2, BURST - 1);
+	for (unsigned bits = 0; bits <= 3; bits++) {
+		uint64_t most = left >> bits, held = 5;
+
+		for (unsigned more = 0; more <= 1; more++) {
+			struct shared_bucket_profile profile = shared_profile();
+			struct policy_extended other = {.borrows = true,
+				.count = bits ? COUNT_PACKETS : COUNT_BYTES,
+				.unit_bits = (uint8_t)bits};
+			struct policy_state level = {.other = &other};
+			struct token_bucket *bucket = &other.meter.bucket;
+			struct shared_bucket shared;
+			uint64_t there;
+
+			profile.quantum = profile.least = 0;
+			profile.burst = BURST << GCRA_SHIFT;
+			shared_bucket_init(&shared, &profile, ENDS);
+			if (bits == 0) {
+				level = (struct policy_state){
+					.bucket.fraction = police_owner(
+						POLICE_SIMPLE, POLICE_UNSAMPLED, ACCOUNTING_L2)};
+				bucket = &level.bucket;
+			}
+			bucket->tokens = held << bits << TOKEN_BYTE;
+			if (police_borrow_ended(&level, &shared, held, ENDS, &end) != true)
+				fail_msg("2^-%u: what it holds", bits);
+			assert_int_equal(bucket->tokens, held << bits << TOKEN_BYTE);
+			if (police_borrow_ended(&level, &shared, held + most + more, ENDS, &end) !=
+				!more)
+				fail_msg("2^-%u, %u more", bits, more);
+			assert_int_equal(
+				bucket->tokens >> TOKEN_BYTE, (more ? held : held + most) << bits);
+			there = shared_bucket_level(&shared, ENDS);
+			assert_int_equal(there, more ? left : left - (most << bits));
+		}
+	}
+}
+
+/* What earned nothing earns nothing then, and what drains does not. */
+static void test_nothing_left_of_nothing(void **state)
+{
+	static const int64_t rates[] = {-1000, -1, 0};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		struct policy_state plain = {.limit = {rates[i], BURST << TOKEN_BYTE},
+			.bucket.fraction = police_owner(
+				POLICE_SIMPLE, POLICE_UNSAMPLED, ACCOUNTING_L2)};
+
+		police_expire(&plain, ending(), ENDS);
+		assert_int_equal(plain.limit.rate, 0);
+		assert_int_equal(plain.limit.burst, expiry_left(BURST << TOKEN_BYTE, ending()));
+	}
+}
+
 /* What a shared bucket holds back at its end: two full frames, or packets, in parts of its own. */
 static void test_least_of_a_burst(void **state)
 {
@@ -357,6 +422,8 @@ int main(void)
 		cmocka_unit_test(slow_worker_takes_from_nobody_else),
 		cmocka_unit_test(slow_worker_knows_what_is_taken),
 		cmocka_unit_test(shared_bucket_restarts),
+		cmocka_unit_test(test_borrow_what_is_left),
+		cmocka_unit_test(test_nothing_left_of_nothing),
 		cmocka_unit_test(test_least_of_a_burst),
 		cmocka_unit_test(test_other_meters),
 	};
