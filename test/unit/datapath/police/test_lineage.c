@@ -193,11 +193,76 @@ static void test_unmarkable(void **state)
 	assert_int_equal(top.packets, 0);
 }
 
+/* What three levels say of a packet for which each has just enough, in parts, or a part too little. */
+static void test_each_answer(void **state)
+{
+	static const enum action actions[] = {ACTION_DROP, ACTION_MARK, ACTION_COUNT};
+	enum { CHOICES = 6, COST = 3, BITS = 4 };
+
+	(void)state;
+	for (unsigned i = 0; i < CHOICES * CHOICES * CHOICES; i++) {
+		const unsigned choices[] = {
+			i % CHOICES, i / CHOICES % CHOICES, i / CHOICES / CHOICES};
+		struct policy_extended others[3];
+		struct policy_state states[3] = {0}, *levels[3];
+		enum verdict verdict = VERDICT_PASS;
+		unsigned lacking = 0, over;
+
+		for (unsigned k = 3; k-- > 0;) {
+			bool lacks = choices[k] & 1;
+
+			others[k] = (struct policy_extended){
+				.action = (uint8_t)actions[choices[k] / 2],
+				.count = COUNT_PACKETS,
+				.unit_bits = BITS,
+				.profile.bucket.burst = TOKENS,
+				.meter.bucket.tokens = ((uint64_t)COST << BITS << TOKEN_BYTE) -
+						       lacks};
+			states[k].other = &others[k];
+			levels[k] = &states[k];
+			if (lacks && others[k].action == ACTION_DROP) {
+				verdict = VERDICT_DROP;
+				lacking = LINEAGE_REFUSED | k;
+			} else if (lacks && !(lacking & LINEAGE_REFUSED)) {
+				lacking |= 1U << k;
+				if (others[k].action == ACTION_MARK)
+					verdict = VERDICT_MARK;
+				else if (verdict == VERDICT_PASS)
+					verdict = VERDICT_COUNT;
+			}
+		}
+		if (police_lineage_ask(levels, 3, COST, 0, &over) != verdict || over != lacking)
+			fail_msg("answer %u: %x, not %x", i, over, lacking);
+		if (verdict == VERDICT_MARK) {
+			unsigned marker = police_lineage_marker(levels, over);
+
+			assert_true(lacking >> marker & 1);
+			assert_int_equal(others[marker].action, ACTION_MARK);
+			for (unsigned k = 0; k < marker; k++)
+				assert_false((lacking >> k & 1) && others[k].action == ACTION_MARK);
+		}
+		if (verdict == VERDICT_DROP)
+			continue;
+		police_lineage_settle(levels, 3, COST, over);
+		for (unsigned k = 0; k < 3; k++) {
+			bool lacks = choices[k] & 1;
+
+			assert_int_equal(others[k].meter.bucket.tokens,
+				lacks ? ((uint64_t)COST << BITS << TOKEN_BYTE) - 1 : 0);
+			assert_int_equal(others[k].over_packets, lacks);
+			assert_int_equal(others[k].over_bytes, lacks ? COST : 0);
+			assert_int_equal(states[k].packets, 1);
+			assert_int_equal(states[k].bytes, COST);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_against_model),
 		cmocka_unit_test(test_unmarkable),
+		cmocka_unit_test(test_each_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

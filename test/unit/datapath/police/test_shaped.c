@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What the queue of a policy is told that shapes, and what is counted of its packets.
+ */
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "allocate/allocate.h"
+#include "engine/profile.h"
+#include "police/extended.h"
+#include "police/shaped.h"
+#include "policy/policy.h"
+
+#define GHZ UINT64_C(1000000000)
+#define MS  UINT64_C(1000000) /* ns, and ticks */
+#define NOW (7 * GHZ)
+
+struct lane {
+	struct policy policy;
+	struct limit_profile profile;
+	struct policy_state state;
+	void *memory;
+};
+
+static void lane_start(struct lane *lane, const struct shape_config *shape, uint64_t limit_bps)
+{
+	static const struct sampling every = {0};
+	struct limiter_view view = {.limit = (double)limit_bps / 8,
+		.local_limit = (double)limit_bps / 8,
+		.local_burst = 10000};
+	const struct policy_start start = {.hz = GHZ, .secret = 1, .seed = 1, .now = NOW};
+	size_t bytes;
+
+	*lane = (struct lane){
+		.policy = {.action = ACTION_SHAPE,
+			.meter = METER_TOKEN_BUCKET,
+			.limit_bps = limit_bps,
+			.burst_bytes = 10000,
+			.guarantee = GUARANTEE_CONSERVED, /* else tail drop is timed */
+			.shape = *shape}};
+	lane->policy.allocator = allocator_find("central");
+	bytes = policy_extended_bytes(&lane->policy);
+	assert_true(bytes > 0);
+	lane->memory = aligned_alloc(CACHE_LINE, bytes);
+	assert_non_null(lane->memory);
+	memset(lane->memory, 0, bytes);
+	assert_int_equal(
+		limit_profile_init(&lane->profile, &lane->policy, 0, &view, &every, 1, GHZ), 0);
+	policy_state_init(&lane->state, lane->memory, &lane->policy, &lane->profile, &start);
+}
+
+static const struct shape_config usual = {.bytes = 100000,
+	.delay_ns = 50 * MS,
+	.target_ns = 5 * MS,
+	.interval_ns = 100 * MS,
+	.drop = SHAPE_DROP_CODEL,
+	.ecn = true};
+
+static struct shaper *make_shaper(void)
+{
+	size_t bytes = shaper_bytes(10);
+	struct shaper *shaper = aligned_alloc(64, bytes);
+
+	assert_non_null(shaper);
+	memset(shaper, 0, bytes);
+	shaper_init(shaper, GHZ, 10, NOW);
+	return shaper;
+}
+
+/* By what each goes, without what lies between its members. */
+static bool goes_as(const struct lane *a, const struct lane *b)
+{
+	const struct shape_queue *one = &police_shape(a->state.other)->queue;
+	const struct shape_queue *other = &police_shape(b->state.other)->queue;
+
+	return one->state == other->state && one->patience == other->patience &&
+	       one->room == other->room && one->most == other->most &&
+	       one->limit.rate == other->limit.rate && one->limit.burst == other->limit.burst &&
+	       one->codel.target == other->codel.target &&
+	       one->codel.interval == other->codel.interval && one->codel.ecn == other->codel.ecn;
+}
+
+/* Whatever is changed of it alone: the queue is as if it had begun with that. */
+static void test_each_term_alone(void **state)
+{
+	struct shaper *shaper = make_shaper();
+	enum { TERMS = 8 };
+
+	(void)state;
+	for (unsigned i = 0; i < TERMS; i++) {
+		uint64_t limit_bps = i == 7 ? 2 * 8 * MS : 8 * MS;
+		struct shape_config other = usual;
+		struct lane changed, anew;
+
+		other.bytes += i == 1;
+		other.delay_ns += i == 2 ? 1000 : 0;
+		other.target_ns += i == 3 ? 1000 : 0;
+		other.interval_ns += i == 4 ? 1000 : 0;
+		other.drop = i == 5 ? SHAPE_DROP_TAIL : other.drop;
+		other.ecn = i != 6;
+		lane_start(&changed, &usual, 8 * MS);
+		lane_start(&anew, &other, limit_bps);
+		assert_int_equal(goes_as(&changed, &anew), i == 0);
+		shaped_limit(shaper, &changed.state, &anew.profile, NOW, GHZ);
+		if (!goes_as(&changed, &anew))
+			fail_msg("term %u", i);
+		assert_int_equal(shaped_marks(&changed.state), other.ecn);
+		free(changed.memory);
+		free(anew.memory);
+	}
+	free(shaper);
+}
+
+/* Arrivals, those that are refused, and those that had waited and are dropped: each once. */
+static void test_counts_of_shaped(void **state)
+{
+	const struct policy_shape *shape;
+	struct lane lane;
+
+	(void)state;
+	lane_start(&lane, &usual, 8 * MS);
+	shape = police_shape(lane.state.other);
+	shaped_counts_arrival(&lane.state, 100);
+	assert_int_equal(lane.state.packets, 1);
+	assert_int_equal(lane.state.bytes, 100);
+	assert_int_equal(lane.state.dropped_packets, 0);
+	shaped_counts_refusal(&lane.state, 30, DROP_SHAPE_FIRST);
+	assert_int_equal(lane.state.packets, 2);
+	assert_int_equal(lane.state.bytes, 130);
+	assert_int_equal(lane.state.dropped_packets, 1);
+	assert_int_equal(lane.state.dropped_bytes, 30);
+	assert_int_equal(shape->dropped[0], 1);
+	shaped_counts_drop(&lane.state, 100, DROP_SHAPE_FIRST + 1);
+	assert_int_equal(lane.state.packets, 2);
+	assert_int_equal(lane.state.bytes, 130);
+	assert_int_equal(lane.state.dropped_packets, 2);
+	assert_int_equal(lane.state.dropped_bytes, 130);
+	assert_int_equal(shape->dropped[0], 1);
+	assert_int_equal(shape->dropped[1], 1);
+	assert_int_equal(shaped_waited(&lane.state), 0);
+	shaped_waits(police_shape(lane.state.other), 100);
+	shaped_waits(police_shape(lane.state.other), 20);
+	shaped_leaves(police_shape(lane.state.other), 100);
+	assert_int_equal(shaped_waited(&lane.state), 2);
+	assert_int_equal(shape->waiting, 1);
+	assert_int_equal(shape->units, 20);
+	assert_int_equal(shaped_cost(&lane.state, 1500), 1500);
+	free(lane.memory);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_term_alone),
+		cmocka_unit_test(test_counts_of_shaped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
