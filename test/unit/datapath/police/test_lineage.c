@@ -253,8 +253,23 @@ static void test_each_answer(void **state)
 			assert_int_equal(others[k].over_bytes, lacks ? COST : 0);
 			assert_int_equal(states[k].packets, 1);
 			assert_int_equal(states[k].bytes, COST);
+			assert_int_equal(states[k].dropped_packets, 0);
+			assert_int_equal(states[k].dropped_bytes, 0);
 		}
 	}
+}
+
+/* Several at once that a plain level has the tokens for. */
+static void test_several_pass(void **state)
+{
+	struct policy_state level = {.bucket.tokens = TOKENS, .packets = 3, .bytes = 50};
+
+	(void)state;
+	lineage_pass_plain(&level, 2, 900);
+	assert_int_equal(level.packets, 5);
+	assert_int_equal(level.bytes, 950);
+	assert_int_equal(level.bucket.tokens, UINT64_C(100) << TOKEN_BYTE);
+	assert_int_equal(level.dropped_packets, 0);
 }
 
 int main(void)
@@ -263,6 +278,7 @@ int main(void)
 		cmocka_unit_test(test_against_model),
 		cmocka_unit_test(test_unmarkable),
 		cmocka_unit_test(test_each_answer),
+		cmocka_unit_test(test_several_pass),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
