@@ -290,8 +290,8 @@ static void shared_bucket_restarts(void **state)
 }
 
 /*
- * At its end all that is left is borrowed, and no unit more: in bytes, and in parts of packets. What
- * a bucket holds already is asked of nobody.
+ * At its end all that is left is borrowed, and no unit more: in bytes, and in parts of packets.
+ * What a bucket holds already is asked of nobody.
  */
 static void test_borrow_what_is_left(void **state)
 {

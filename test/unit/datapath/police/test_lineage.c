@@ -193,7 +193,7 @@ static void test_unmarkable(void **state)
 	assert_int_equal(top.packets, 0);
 }
 
-/* What three levels say of a packet for which each has just enough, in parts, or a part too little. */
+/* What three levels say of a packet that each has just enough for, in parts, or not quite. */
 static void test_each_answer(void **state)
 {
 	static const enum action actions[] = {ACTION_DROP, ACTION_MARK, ACTION_COUNT};
