@@ -5,6 +5,7 @@
  */
 #include "check.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/prng.h"
@@ -91,6 +92,35 @@ static void test_windows(void **state)
 	}
 }
 
+/* Looked at to the nanosecond in time, a window is as long as it says, and has what came in it. */
+static void test_to_the_nanosecond(void **state)
+{
+	static const unsigned steps[] = {2, 12}; /* of five seconds, in a window */
+	struct delay_window delay_window;
+	struct delay_sum total = {0}, sum;
+	uint64_t now = 7 * SECOND;
+
+	(void)state;
+	delay_window_init(&delay_window, &total, now);
+	for (unsigned i = 1; i <= 60; i++) {
+		total.bins[BIN]++; /* just after the mark */
+		assert_false(delay_window_is_due(&delay_window, now + 5 * SECOND - 1));
+		now += 5 * SECOND;
+		assert_true(delay_window_is_due(&delay_window, now));
+		delay_window_mark(&delay_window, &total, now);
+		assert_false(delay_window_is_due(&delay_window, now));
+		for (unsigned w = 0; w < DELAY_WINDOW_WINDOWS; w++) {
+			uint64_t ns = delay_window_sum(&delay_window, w, &total, now, &sum);
+			/* The long one has marks in 30 seconds alone. */
+			unsigned want = w == 0 || i % 6 == 0 ? steps[w] : steps[w] + i % 6;
+
+			want = want < i ? want : i;
+			if (ns != want * 5 * SECOND || sum.bins[BIN] != want)
+				fail_msg("window %u at step %u: %" PRIu64 " s", w, i, ns / SECOND);
+		}
+	}
+}
+
 /* Nobody has looked for long: the windows are longer, and say so. */
 static void test_late_looks(void **state)
 {
@@ -150,6 +180,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_to_the_nanosecond),
 		cmocka_unit_test(test_late_looks),
 		cmocka_unit_test(test_quiet),
 		cmocka_unit_test(test_many),
