@@ -174,6 +174,74 @@ static void random_questions(void **state)
 	}
 }
 
+/* One address says of which family the other is. */
+static void other_address(void **state)
+{
+	static const struct {
+		const char *dst, *src, *named_dst, *named_src;
+		enum candidate expect;
+	} rows[] = {
+		{"10.1.1.0/24", NULL, NULL, "2001:db8::/32", CANDIDATE_NONE},
+		{NULL, "10.1.1.0/24", "2001:db8::/32", NULL, CANDIDATE_NONE},
+		{"10.1.1.0/24", NULL, NULL, "192.0.2.0/24", CANDIDATE_SOME},
+		{NULL, "10.1.1.0/24", "192.0.2.0/24", NULL, CANDIDATE_SOME},
+		{NULL, NULL, "192.0.2.0/24", NULL, CANDIDATE_SOME},
+		{NULL, NULL, "2001:db8::/32", NULL, CANDIDATE_SOME},
+		{"10.1.1.0/24", "192.0.2.1/32", "10.0.0.0/8", "192.0.2.0/24", CANDIDATE_ALL},
+		{"10.1.1.0/24", "192.0.2.1/32", "10.0.0.0/8", "192.0.2.2/32", CANDIDATE_NONE},
+		{"10.1.1.0/24", "192.0.2.0/24", "10.0.0.0/8", "192.0.2.2/32", CANDIDATE_SOME},
+		{"10.0.0.0/8", "192.0.2.2/32", "10.1.0.0/16", "192.0.2.0/24", CANDIDATE_SOME},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		const struct match asked = make_policy(
+			&(struct row){.used = true, .dst = rows[i].dst, .src = rows[i].src})
+						   .match;
+		const struct match named = make_policy(
+			&(struct row){
+				.used = true, .dst = rows[i].named_dst, .src = rows[i].named_src})
+						   .match;
+
+		if (classify_candidate(&asked, &named) != rows[i].expect)
+			fail_msg("row %u", i);
+	}
+}
+
+/* Also the first port is one; what is not said may be any. */
+static void ports(void **state)
+{
+	static const struct {
+		uint16_t asked;
+		struct port_range named;
+		enum candidate expect;
+	} rows[] = {
+		{1, {1, 1024}, CANDIDATE_ALL},
+		{1, {2, 1024}, CANDIDATE_NONE},
+		{1024, {1, 1024}, CANDIDATE_ALL},
+		{1025, {1, 1024}, CANDIDATE_NONE},
+		{65535, {65535, 65535}, CANDIDATE_ALL},
+		{0, {1, 1024}, CANDIDATE_SOME},
+		{0, {0, 0}, CANDIDATE_ALL},
+		{1, {0, 0}, CANDIDATE_ALL},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++)
+		for (unsigned source = 0; source <= 1; source++) {
+			struct row ask = {.used = true, .proto = 17}, name = ask;
+			struct match asked, named;
+
+			*(source ? &name.sport : &name.dport) = rows[i].named;
+			asked = make_policy(&ask).match;
+			named = make_policy(&name).match;
+			*(source ? &asked.src_port : &asked.dst_port) = (struct port_range){
+				rows[i].asked, rows[i].asked};
+			if (classify_candidate(&asked, &named) != rows[i].expect)
+				fail_msg("row %u, %s", i, source ? "source" : "destination");
+		}
+}
+
 /* Prefixes around and within the one that is asked about; ties; both families. */
 static void prefixes(void **state)
 {
@@ -185,6 +253,12 @@ static void prefixes(void **state)
 		{"10.1.1.0/24", "10.1.1.0/24", CANDIDATE_ALL},
 		{"10.1.1.0/24", "10.1.1.128/25", CANDIDATE_SOME},
 		{"10.1.1.0/24", "10.1.2.0/24", CANDIDATE_NONE},
+		{"10.1.1.0/24", "138.1.1.0/24", CANDIDATE_NONE}, /* the first bit */
+		{"10.1.1.0/24", "128.0.0.0/1", CANDIDATE_NONE},
+		{"10.1.1.0/24", "0.0.0.0/1", CANDIDATE_ALL},
+		{"1.0.0.0/8", "0.0.0.0/4", CANDIDATE_ALL}, /* and no bit behind the length */
+		{"10.1.1.255/32", "10.1.1.254/31", CANDIDATE_ALL},
+		{"10.1.1.255/32", "10.1.1.254/32", CANDIDATE_NONE},
 		{"10.1.1.0/24", "2001:db8::/32", CANDIDATE_NONE},
 		{"10.1.1.0/24", NULL, CANDIDATE_ALL},
 		{"2001:db8:1::/48", "2001:db8::/32", CANDIDATE_ALL},
@@ -208,6 +282,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(prefixes),
+		cmocka_unit_test(other_address),
+		cmocka_unit_test(ports),
 		cmocka_unit_test(random_questions),
 	};
 
