@@ -1167,7 +1167,7 @@ static void test_room_for_more(void **state_)
 /* What one that is recovering under epoch 9 makes of a neighbour's word. */
 static void test_recovering_hears(void **state_)
 {
-	static const struct ledger_statement answer = {.epoch = 5,
+	static const struct ledger_statement answer = {.epoch = 1,
 		.stamp = 1000,
 		.granted = 30,
 		.promised = 40,
@@ -1222,44 +1222,47 @@ static void test_recovering_hears(void **state_)
 /* An edge that was closed under one epoch is closed again under a larger one; then all begins. */
 static void test_recovering_louder(void **state_)
 {
-	struct ledger_statement s = {.epoch = 5,
-		.stamp = 1000,
-		.granted = 30,
-		.promised = 40,
-		.received = 20,
-		.echo_stamp = 9,
-		.least_epoch = 9};
-	struct ledger *lost = recovering_of(100, 2, 9);
-
 	(void)state_;
-	assert_int_equal(ledger_hear(lost, 0, BEGIN, &s), LEDGER_HEARD);
-	assert_int_equal(ledger_hear(lost, 0, BEGIN, &s), LEDGER_OLD);
-	s.stamp--;
-	assert_int_equal(ledger_hear(lost, 0, BEGIN, &s), LEDGER_OLD);
-	s.epoch--, s.stamp = 2000;
-	assert_int_equal(ledger_hear(lost, 0, BEGIN, &s), LEDGER_OLD);
-	s.epoch++, s.granted = 35;
-	assert_int_equal(ledger_hear(lost, 0, BEGIN + S, &s), LEDGER_HEARD);
-	assert_int_equal(ledger_view(lost, 0).received, 35);
-	assert_int_equal(ledger_view(lost, 0).heard_ns, BEGIN + S);
-	s.epoch++, s.stamp = 1, s.granted = 36;
-	assert_int_equal(ledger_hear(lost, 0, BEGIN + S, &s), LEDGER_HEARD);
-	assert_int_equal(ledger_view(lost, 0).received, 36);
-	s.echo_epoch = 9;
-	assert_int_equal(ledger_hear(lost, 1, BEGIN, &s), LEDGER_NEWS);
-	s.echo_epoch = 0, s.echo_stamp = s.least_epoch = 10;
-	s.granted = 36, s.received = 20, s.stamp = 3000;
-	assert_int_equal(ledger_hear(lost, 1, BEGIN, &s), LEDGER_HEARD);
-	assert_true(ledger_recovering(lost));
-	assert_int_equal(ledger_hear(lost, 0, BEGIN, &s), LEDGER_NEWS);
-	assert_false(ledger_recovering(lost));
-	assert_int_equal(ledger_balance(lost), 100 + 2 * (36 - 20));
-	assert_int_equal(ledger_inheritable(lost, 0, BEGIN + 99 * S), 0);
-	save_test_ledger(lost);
-	assert_int_equal(statement_of_edge(lost, 0, BEGIN).epoch, 10);
-	s.stamp++, s.granted--;
-	assert_int_equal(ledger_hear(lost, 0, BEGIN, &s), LEDGER_INVALID);
-	ledger_destroy(lost);
+	for (uint32_t first = 0; first < 2; first++) {
+		struct ledger_statement s = {.epoch = 5,
+			.stamp = 1000,
+			.granted = 30,
+			.promised = 40,
+			.received = 20,
+			.echo_stamp = 9,
+			.least_epoch = 9};
+		struct ledger *lost = recovering_of(100, 2, 9);
+
+		assert_int_equal(ledger_hear(lost, first, BEGIN, &s), LEDGER_HEARD);
+		assert_int_equal(ledger_hear(lost, first, BEGIN, &s), LEDGER_OLD);
+		s.stamp--;
+		assert_int_equal(ledger_hear(lost, first, BEGIN, &s), LEDGER_OLD);
+		s.epoch--, s.stamp = 2000;
+		assert_int_equal(ledger_hear(lost, first, BEGIN, &s), LEDGER_OLD);
+		s.epoch++, s.granted = 35;
+		assert_int_equal(ledger_hear(lost, first, BEGIN + S, &s), LEDGER_HEARD);
+		assert_int_equal(ledger_view(lost, first).received, 35);
+		assert_int_equal(ledger_view(lost, first).heard_ns, BEGIN + S);
+		s.epoch++, s.stamp = 1, s.granted = 36;
+		assert_int_equal(ledger_hear(lost, first, BEGIN + S, &s), LEDGER_HEARD);
+		assert_int_equal(ledger_view(lost, first).received, 36);
+		s.echo_epoch = 9;
+		assert_int_equal(ledger_hear(lost, !first, BEGIN, &s), LEDGER_NEWS);
+		s.echo_epoch = 0, s.echo_stamp = s.least_epoch = 10, s.stamp = 3000;
+		assert_int_equal(ledger_hear(lost, !first, BEGIN, &s), LEDGER_HEARD);
+		assert_true(ledger_recovering(lost));
+		assert_int_equal(ledger_hear(lost, first, BEGIN, &s), LEDGER_NEWS);
+		assert_false(ledger_recovering(lost));
+		assert_int_equal(ledger_balance(lost), 100 + 2 * (36 - 20));
+		save_test_ledger(lost);
+		s.stamp++, s.granted--;
+		for (uint32_t i = 0; i < 2; i++) {
+			assert_int_equal(statement_of_edge(lost, i, BEGIN).epoch, 10);
+			assert_int_equal(ledger_inheritable(lost, i, BEGIN + 99 * S), 0);
+			assert_int_equal(ledger_hear(lost, i, BEGIN, &s), LEDGER_INVALID);
+		}
+		ledger_destroy(lost);
+	}
 }
 
 /* Its balance is what it follows to be, where that can be held; else it does not begin. */
