@@ -1362,6 +1362,30 @@ static void test_lease_of_another_epoch(void **state_)
 	ledger_destroy(b);
 }
 
+/* What was to be saved, and was not, has been promised to nobody. */
+static void test_save_that_failed(void **state_)
+{
+	(void)state_;
+	for (uint32_t friend = 0; friend < 2; friend ++) {
+		struct ledger_params params = params_of(100, 2);
+		struct ledger *a;
+
+		params.friend = friend;
+		assert_int_equal(ledger_create(&params, BEGIN, &a), 0);
+		assert_int_equal(ledger_promise(a, 70), 0);
+		assert_int_equal(ledger_save(a, NULL, NULL), 0);
+		assert_int_equal(ledger_promise(a, 10), 0);
+		assert_int_equal(ledger_free(a), 30);
+		ledger_save_failed(a);
+		assert_int_equal(ledger_free(a), 90);
+		assert_int_equal(statement_of_edge(a, friend, BEGIN).promised, 0);
+		save_test_ledger(a);
+		assert_int_equal(statement_of_edge(a, friend, BEGIN).promised, 10);
+		assert_int_equal(ledger_free(a), 90);
+		ledger_destroy(a);
+	}
+}
+
 /* What is on its way, and whose word has come after which start. */
 static void test_in_flight_and_echoed(void **state_)
 {
@@ -1620,6 +1644,7 @@ int main(void)
 		cmocka_unit_test(test_recovering_most),
 		cmocka_unit_test(test_asked_again_after_a_start),
 		cmocka_unit_test(test_lease_of_another_epoch),
+		cmocka_unit_test(test_save_that_failed),
 		cmocka_unit_test(test_in_flight_and_echoed),
 		cmocka_unit_test(test_single_units),
 		cmocka_unit_test(test_spent_counter_ends),
