@@ -590,6 +590,33 @@ static void test_debts_of_neighbours(void **state)
 }
 
 /*
+ * Where all are neighbours each pays its part of what one owes, by what it holds: all together about
+ * what is owed, and what is left over is little.
+ */
+static void test_debts_in_a_mesh(void **state)
+{
+	struct group *g = group_started(5, 1, 0);
+
+	(void)state;
+	for (unsigned i = 0; i < g->n; i++)
+		conserve_target(g->nodes[i].c, 0, i < 2 ? (double)LIMIT / 2 : 0);
+	step_conserve_times(g, 10);
+	for (unsigned i = 0; i < g->n; i++)
+		tell_limit(g, i, LIMIT / 10 * 9, 0);
+	for (unsigned i = 2; i < g->n; i++)
+		assert_true(conserve_view(g->nodes[i].c, 0, g->now).balance < 0);
+	for (unsigned step = 0; step < 10; step++) {
+		step_conserve_times(g, 1);
+		for (unsigned i = 2; i < g->n; i++)
+			assert_true(conserve_view(g->nodes[i].c, 0, g->now).balance <
+				    (int64_t)LIMIT / 100);
+	}
+	for (unsigned i = 2; i < g->n; i++)
+		assert_true(conserve_view(g->nodes[i].c, 0, g->now).balance >= 0);
+	group_free(g);
+}
+
+/*
  * Those behind them are paid one after the other, up to four steps away: an ask goes there and the
  * payment comes back in 2 + 4 + 6 + 8 steps, on either side. What is on its way to a debtor does
  * not turn back, so a few times as many are enough for any limit; else a floor's worth is paid in
@@ -1362,6 +1389,7 @@ int main(void)
 		cmocka_unit_test(test_other_edges),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_debts_of_neighbours),
+		cmocka_unit_test(test_debts_in_a_mesh),
 		cmocka_unit_test(test_debts_far_away),
 		cmocka_unit_test(test_asks_end),
 		cmocka_unit_test(test_other_lease),
