@@ -590,8 +590,8 @@ static void test_debts_of_neighbours(void **state)
 }
 
 /*
- * Where all are neighbours each pays its part of what one owes, by what it holds: all together about
- * what is owed, and what is left over is little.
+ * Where all are neighbours each pays its part of what one owes, by what it holds: all together pay
+ * about what is owed, and what is left over is little.
  */
 static void test_debts_in_a_mesh(void **state)
 {
