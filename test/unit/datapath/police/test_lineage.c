@@ -204,9 +204,10 @@ static void test_each_answer(void **state)
 		const unsigned choices[] = {
 			i % CHOICES, i / CHOICES % CHOICES, i / CHOICES / CHOICES};
 		struct policy_extended others[3];
-		struct policy_state states[3] = {0}, *levels[3];
+		struct policy_state states[3] = {0};
+		struct lineage l = {.n = 3, .total = 3, .cost = COST};
 		enum verdict verdict = VERDICT_PASS;
-		unsigned lacking = 0, over;
+		unsigned lacking = 0;
 
 		for (unsigned k = 3; k-- > 0;) {
 			bool lacks = choices[k] & 1;
@@ -219,7 +220,7 @@ static void test_each_answer(void **state)
 				.meter.bucket.tokens = ((uint64_t)COST << BITS << TOKEN_BYTE) -
 						       lacks};
 			states[k].other = &others[k];
-			levels[k] = &states[k];
+			l.levels[k] = &states[k];
 			if (lacks && others[k].action == ACTION_DROP) {
 				verdict = VERDICT_DROP;
 				lacking = LINEAGE_REFUSED | k;
@@ -231,10 +232,10 @@ static void test_each_answer(void **state)
 					verdict = VERDICT_COUNT;
 			}
 		}
-		if (police_lineage_ask(levels, 3, COST, 0, &over) != verdict || over != lacking)
-			fail_msg("answer %u: %x, not %x", i, over, lacking);
+		if (police_lineage_ask(&l, 0) != verdict || l.over != lacking)
+			fail_msg("answer %u: %x, not %x", i, l.over, lacking);
 		if (verdict == VERDICT_MARK) {
-			unsigned marker = police_lineage_marker(levels, over);
+			unsigned marker = police_lineage_marker(&l);
 
 			assert_true(lacking >> marker & 1);
 			assert_int_equal(others[marker].action, ACTION_MARK);
@@ -243,7 +244,7 @@ static void test_each_answer(void **state)
 		}
 		if (verdict == VERDICT_DROP)
 			continue;
-		police_lineage_settle(levels, 3, COST, over);
+		assert_true(police_lineage_settle(&l, 0));
 		for (unsigned k = 0; k < 3; k++) {
 			bool lacks = choices[k] & 1;
 
