@@ -95,7 +95,28 @@ static const char *const kinds[] = {
 	"'allocator': 'quota', 'total': '100k', 'count': 'packets', 'period': '24h', 'action': 'count'",
 };
 
-#define KINDS (sizeof(kinds) / sizeof(*kinds))
+/* Likewise, of those that are below others, which have no packet of their own. */
+static const char *const levels =
+	"{'name': 'link', 'limit': '16Mbit/s', 'burst': '9kB'}, "
+	"{'name': 'plan', 'parent': 'link', 'limit': '8Mbit/s', 'burst': '5kB'}, "
+	"{'name': 'lax', 'parent': 'link', 'limit': '8Mbit/s', 'burst': '5kB', 'action': 'count'}, "
+	"{'name': 'year', 'parent': 'link', 'allocator': 'quota', 'total': '50MB', 'period': '24h'}, ";
+static const char *const low_kinds[] = {
+	"'parent': 'plan', 'limit': '8Mbit/s', 'burst': '3kB'",
+	"'parent': 'lax', 'limit': '8Mbit/s', 'burst': '3kB', 'action': 'mark'",
+	"'parent': 'plan', 'limit': '80kbit/s', 'burst': '3kB', 'per': 'src', 'sources': 1024",
+	"'parent': 'lax', 'limit': '80kbit/s', 'burst': '3kB', 'per': 'src', 'action': 'count'",
+	"'parent': 'year', 'limit': '8Mbit/s', 'burst': '3kB'",
+	"'parent': 'year', 'limit': '80kbit/s', 'burst': '3kB', 'per': 'src/24'",
+	("'parent': 'plan', 'allocator': 'quota', 'total': '50MB', 'limit': '1Mbit/s', "
+	 "'period': '24h'"),
+	"'parent': 'plan', 'limit': '8Mbit/s', 'burst': '3kB', 'action': 'shape'",
+	("'parent': 'lax', 'limit': '8Mbit/s', 'burst': '3kB', 'action': 'shape', 'shape': "
+	 "{'delay': '300ms', 'drop': 'codel', 'target': '1ms', 'interval': '10ms'}"),
+};
+
+#define KINDS     (sizeof(kinds) / sizeof(*kinds))
+#define LOW_KINDS (sizeof(low_kinds) / sizeof(*low_kinds))
 
 /* Some of all that a match may name, of few addresses; no two are alike. */
 static void write_match(struct prng *prng, unsigned i, char *text, size_t room)
@@ -136,14 +157,16 @@ static bool is_new_match(char matches[][256], unsigned n)
 	return true;
 }
 
-/* Random ones, and one that takes what is left in half of the sets. */
-static void write_policies(struct world *world)
+/* Random ones, and one that takes what is left in half of the sets; or below others. */
+static void write_policies(struct world *world, bool below)
 {
 	static char matches[POLICIES][256];
 	struct prng *prng = &world->prng;
 	size_t at = 0, room = sizeof(world->policies);
 	unsigned n = 0, tries = 0;
 
+	if (below)
+		at = (size_t)snprintf(world->policies, room, "%s", levels);
 	while (n < POLICIES && tries++ < 1000) {
 		write_match(prng, n, matches[n], sizeof(matches[n]));
 		if (n == 0 && prng_percent(prng, 50))
@@ -152,7 +175,8 @@ static void write_policies(struct world *world)
 			continue;
 		at += (size_t)snprintf(world->policies + at, room - at,
 			"%s{'name': 'p%u', 'match': {%s}, %s}", n ? ", " : "", n, matches[n],
-			kinds[prng_below(prng, KINDS)]);
+			below ? low_kinds[prng_below(prng, LOW_KINDS)]
+			      : kinds[prng_below(prng, KINDS)]);
 		n++;
 	}
 }
@@ -473,7 +497,7 @@ static void random_packets(void **state)
 
 	(void)state;
 	for (unsigned set = 0; set < SETS; set++) {
-		write_policies(world);
+		write_policies(world, set % 4 == 3);
 		world_open(world, set, world->policies);
 		for (unsigned i = 0; i < PACKETS / SETS; i++)
 			try_packet(world, i);
