@@ -321,6 +321,48 @@ static void test_race(void **state)
 	assert_true(credit_left(&credit) < 60); /* nobody found nothing while there was something */
 }
 
+/* To look says what to charge would, takes nothing, and says what is wanted as that does. */
+static void test_look(void **state)
+{
+	unsigned seen[CREDIT_FALLBACK + 1] = {0};
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 7);
+	for (unsigned i = 0; i < 20000; i++) {
+		const struct token_bucket_params params = {
+			.rate_bps = 8000000, .burst_bytes = prng_below(&prng, 3000)};
+		uint64_t put = prng_below(&prng, 3000), now = prng_below(&prng, 1000000), wanted;
+		uint32_t cost = prng_below(&prng, 1600);
+		struct credit_cache hand = {{0}}, copy;
+		struct credit credit = {0};
+		struct credit_profile profile;
+		enum credit_verdict verdict;
+
+		assert_int_equal(credit_profile_init(&profile, &params, GHZ), 0);
+		if (prng_below(&prng, 8))
+			credit_profile_join(&profile, &credit, (uint16_t)prng_below(&prng, 2),
+				prng_below(&prng, 500));
+		credit_cache_init(&hand, &profile, 0);
+		hand.fallback.tokens = (uint64_t)prng_below(&prng, 3000) << TOKEN_BYTE;
+		token_bucket_set_owner(&hand.fallback,
+			prng_below(&prng, 1600) | (prng_below(&prng, 2) ? CREDIT_OLD : 0));
+		copy = hand;
+		credit_put(&credit, put);
+		verdict = credit_look(&copy, &profile, now, cost);
+		assert_int_equal(credit_left(&credit), put);
+		assert_int_equal(
+			token_bucket_owner(&copy.fallback), token_bucket_owner(&hand.fallback));
+		wanted = credit_wanted(&credit);
+		assert_int_equal(credit_charge(&hand, &profile, now, cost), verdict);
+		assert_int_equal(credit_wanted(&credit), wanted);
+		assert_true(verdict != CREDIT_FALLBACK || wanted == 0 || wanted <= cost);
+		seen[verdict]++;
+	}
+	for (unsigned v = 0; v <= CREDIT_FALLBACK; v++)
+		assert_true(seen[v] > 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -332,6 +374,7 @@ int main(void)
 		cmocka_unit_test(test_period),
 		cmocka_unit_test(test_fallback_changes),
 		cmocka_unit_test(test_news),
+		cmocka_unit_test(test_look),
 		cmocka_unit_test(test_race),
 	};
 

@@ -745,6 +745,46 @@ static void test_bursts_agree(void **state)
 	}
 }
 
+/* By a source's meter, asked and then charged, it is as if the table had been asked at once. */
+static void test_meters_agree(void **state)
+{
+	enum { SOURCES = 300, PACKETS = ROUNDS(60000) };
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		union meter_profile profile = profile_of(METER_GCRA, RATE);
+		struct source_table *a = table_of(METER_GCRA, SOURCES, seed);
+		struct source_table *b = table_of(METER_GCRA, SOURCES, seed);
+		unsigned refused = 0;
+		uint64_t now = GHZ;
+		struct prng prng;
+
+		prng_seed(&prng, seed);
+		for (unsigned i = 0; i < PACKETS; i++) {
+			uint32_t source = prng_below(&prng, 2 * SOURCES);
+			uint32_t cost = prng_below(&prng, 1500);
+			struct gcra *meter;
+			struct gcra_now at;
+			bool has;
+
+			now += prng_below(&prng, MS / 1000);
+			meter = source_table_meter(a, &profile, hash_of(a, source), now);
+			at = gcra_now(&profile.gcra, now);
+			has = gcra_tokens(meter, &at) >= (int64_t)((uint64_t)cost << GCRA_SHIFT);
+			assert_int_equal(gcra_conforms_now(meter, &at, cost), has);
+			assert_int_equal(
+				source_table_conforms(b, &profile, hash_of(b, source), now, cost),
+				has);
+			refused += !has;
+		}
+		assert_memory_equal(a->lines, b->lines, a->n_lines * sizeof(*a->lines));
+		assert_memory_equal(a->overflow, b->overflow, sizeof(a->overflow));
+		assert_true(refused > PACKETS / 100 && refused < PACKETS);
+		table_free(a);
+		table_free(b);
+	}
+}
+
 static void test_prefixes(void **state)
 {
 	static const struct {
@@ -870,6 +910,7 @@ int main(void)
 		cmocka_unit_test(test_capacity),
 		cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_bursts_agree),
+		cmocka_unit_test(test_meters_agree),
 		cmocka_unit_test(test_prefixes),
 		cmocka_unit_test(test_families),
 		cmocka_unit_test(test_secret),
