@@ -202,10 +202,11 @@ static const struct record {
 	{"soft", trace_scenario, 1, 1}, {"tree", trace_scenario, 1, 1},
 	{"push-sum", trace_scenario, 1, 1}, {"conserved", trace_scenario, 1, 1},
 	{"hierarchy", trace_scenario, 1, 1}, {"totals", trace_scenario, 1, 1},
-	{"meters", trace_scenario, 1, 1}, {"groups", trace_groups, 1, 1},
-	{"mixed", trace_mixed, 2, 1}, {"agree", trace_agree, 2, 1}, {"place", trace_place, 15, 1},
-	{"rates", trace_conserved, 3, 1}, {"quotas", trace_quotas, 3, 1},
-	{"periods", trace_periods, 3, 1}, {"ledgers", trace_ledger, 24, 1},
+	{"waiting", trace_scenario, 1, 1}, {"meters", trace_scenario, 1, 1},
+	{"groups", trace_groups, 1, 1}, {"mixed", trace_mixed, 2, 1}, {"agree", trace_agree, 2, 1},
+	{"place", trace_place, 15, 1}, {"rates", trace_conserved, 3, 1},
+	{"quotas", trace_quotas, 3, 1}, {"periods", trace_periods, 3, 1},
+	{"ledgers", trace_ledger, 24, 1},
 	{"budgets", trace_budget, 2, 6}, /* groups that are not large */
 };
 

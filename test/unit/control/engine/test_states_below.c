@@ -285,7 +285,7 @@ static void test_workers_wait_below(void **state)
 
 	(void)state;
 	open_world(&w, 2);
-	/* Of its own the policy has more than enough. */
+	/* By its own limit the policy has more than enough. */
 	w.limits[MAIL].view.local_limit = 100 * RATE;
 	w.limits[MAIL].view.local_burst = 100 * BYTES;
 	assert_int_equal(engine_enforce(&w.engine, &w.limits[MAIL], 0), 0);

@@ -95,7 +95,7 @@ static const char *const kinds[] = {
 	"'allocator': 'quota', 'total': '100k', 'count': 'packets', 'period': '24h', 'action': 'count'",
 };
 
-/* Likewise, of those that are below others, which have no packet of their own. */
+/* And below others, which have no packet of their own. */
 static const char *const levels =
 	"{'name': 'link', 'limit': '16Mbit/s', 'burst': '9kB'}, "
 	"{'name': 'plan', 'parent': 'link', 'limit': '8Mbit/s', 'burst': '5kB'}, "
