@@ -338,11 +338,14 @@ static void ask_ipv6(struct lab *lab)
 	prefixes_free(&some);
 }
 
-static struct bench_instance *source_instance(const struct lab *lab, const struct prefixes *one)
+/* By itself, or within a plan within a link. */
+static struct bench_instance *source_instance(
+	const struct lab *lab, const struct prefixes *one, bool below)
 {
 	struct instance_params params = params_of(lab, one);
 
 	params.sources = true;
+	params.clients = below;
 	params.allocator = "static";
 	return bench_instance_open(&params);
 }
@@ -360,7 +363,7 @@ static void ask_hostile(struct lab *lab)
 		{"smallest", FRAME_SMALLEST, DRAW_UNIFORM}};
 	struct stage stage = {.lab = lab};
 	struct prefixes some, one;
-	const struct traffic *usual;
+	const struct traffic *usual, *scan;
 	struct bench_instance *bench;
 
 	prefixes_make(&some, lab->policies);
@@ -378,9 +381,11 @@ static void ask_hostile(struct lab *lab)
 				bench, add_traffic(&stage, &some, rows[i].kind, rows[i].draw)));
 	add_contender(&stage, "all_over",
 		instance_contender("", dropping_instance(lab, &some, 1), usual));
+	scan = add_traffic(&stage, &one, FRAME_V4, DRAW_SCAN);
 	add_contender(&stage, "source_scan",
-		instance_contender("", source_instance(lab, &one),
-			add_traffic(&stage, &one, FRAME_V4, DRAW_SCAN)));
+		instance_contender("", source_instance(lab, &one, false), scan));
+	add_contender(&stage, "plan_scan",
+		instance_contender("", source_instance(lab, &one, true), scan));
 	ask_question(&stage, "hostile");
 	prefixes_free(&some);
 	prefixes_free(&one);

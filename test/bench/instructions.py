@@ -39,6 +39,7 @@ WORDS = {
     "phantom_1": "flows that share a limit (`phantom`), one policy",
     "bucket_1": "one policy, no flow is sampled",
     "source_scan": "a meter for each source, each packet from a new one",
+    "plan_scan": "the same within a plan within a link",
 }
 
 

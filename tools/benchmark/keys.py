@@ -106,6 +106,7 @@ HOSTILE = {
     "unmatched": "all of no policy", "fragments": "all fragments",
     "options": "IPv4 options in all", "smallest": "smallest packets (34 bytes)",
     "all_over": "everything above its limit", "source_scan": "every packet from a new source",
+    "plan_scan": "every packet from a new source, within a plan within a link",
 }
 KEYS += tuple(Key(f"hostile_{name}_vs_full", "hostile", name, "full_10k", None, words)
               for name, words in HOSTILE.items())

@@ -203,3 +203,61 @@ uint64_t judge_free(
 		*drops |= charge_free(w, burst, &above, mine, now);
 	return mine;
 }
+
+/* Packets of sources that are just dropped, or pass, and of which nobody above takes a sample. */
+static uint64_t find_plain_sources(
+	struct worker *w, const struct rx_burst *burst, const struct above *above, uint64_t packets)
+{
+	uint64_t found = packets;
+
+	for (; packets; packets &= packets - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(packets);
+		const struct policy_state *own = judge_policy(w, burst, i);
+		bool plain = own->other->action == ACTION_DROP && !police_trial(own);
+
+		for (unsigned k = 0; plain && k < above->n && above->states[k][i]; k++)
+			plain = police_shift(above->states[k][i]) == POLICE_UNSAMPLED;
+		if (!plain)
+			found &= ~(UINT64_C(1) << i);
+	}
+	return found;
+}
+
+/* Counts packets that their sources' meters have spoken of; which do not pass. */
+static uint64_t count_sources(
+	struct worker *w, struct rx_burst *burst, uint64_t packets, uint32_t *costs)
+{
+	uint64_t drops = 0;
+
+	for (; packets; packets &= packets - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(packets);
+
+		costs[i] = sourced_cost(&burst->sourced, i);
+		if (unlikely(police_samples(judge_policy(w, burst, i))))
+			judge_sample(w, burst, i, costs[i]);
+		drops |= sourced_count(&burst->sourced, i) << i;
+	}
+	return drops;
+}
+
+uint64_t judge_free_sources(
+	struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now, uint64_t *drops)
+{
+	uint64_t tokens = whole_burst(burst), refused;
+	uint32_t costs[BURST];
+	struct above above;
+
+	find_above(&above, w, burst, packets);
+	packets = find_plain_sources(w, burst, &above, packets);
+	for (unsigned k = 0; k < above.n; k++)
+		packets = find_free_at(above.states[k], packets, tokens, now, false);
+	if (packets == 0)
+		return 0;
+	sourced_take(&burst->sourced, packets);
+	sourced_meter(&burst->sourced, now);
+	refused = count_sources(w, burst, packets, costs);
+	for (unsigned k = 0; k < above.n; k++)
+		charge_above(above.states[k], costs, packets & ~refused);
+	*drops |= refused;
+	return packets;
+}

@@ -22,4 +22,11 @@ struct worker;
 uint64_t judge_free(struct worker *worker, struct rx_burst *burst, uint64_t packets, uint64_t now,
 	uint64_t *drops);
 
+/*
+ * And packets whose own policies have a meter for each source, which have been added to
+ * burst->sourced. After judge_free().
+ */
+uint64_t judge_free_sources(struct worker *worker, struct rx_burst *burst, uint64_t packets,
+	uint64_t now, uint64_t *drops);
+
 #endif

@@ -25,7 +25,8 @@ static void fetch_levels(struct worker *w, struct rx_burst *burst, uint64_t pack
 
 		judge_fetch_above(w, burst->frames.policy[i]);
 		if (police_kind(own) == POLICE_SOURCED)
-			sourced_fetch(own, burst_packet(burst, i), burst->frames.data[i]);
+			sourced_add(&burst->sourced, i, judge_policy(w, burst, i),
+				burst_packet(burst, i), burst->frames.data[i], burst->len[i]);
 	}
 }
 
@@ -92,14 +93,27 @@ static bool charge_lineage(struct worker *w, struct rx_burst *burst, unsigned i,
 	return passes;
 }
 
+/* Packets that fetch_levels() has added; where there is no such policy nobody has been asked. */
+static uint64_t ready_sources(const struct worker *w, const struct rx_burst *burst)
+{
+	bool any = worker_own_const(w)->view.kinds >> POLICE_SOURCED & 1;
+
+	return any ? burst->sourced.below : 0;
+}
+
 static uint64_t charge_levels(
 	struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
 {
-	uint64_t drops = 0;
+	uint64_t drops = 0, sources;
 
 	/* Where what is lent has ended, each packet is asked about. */
-	if (likely(!judge_loans_end(w)))
-		packets &= ~judge_free(w, burst, packets, now, &drops);
+	if (likely(!judge_loans_end(w))) {
+		sources = packets & ready_sources(w, burst);
+		if (packets != sources)
+			packets &= ~judge_free(w, burst, packets, now, &drops);
+		if (sources)
+			packets &= ~judge_free_sources(w, burst, sources, now, &drops);
+	}
 	for (; packets; packets &= packets - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(packets);
 

@@ -23,23 +23,15 @@ void sourced_add(struct sourced *sourced, unsigned i, struct policy_state *state
 	source_table_prefetch(other->sources, sourced->hash[i]);
 	if (other->count == COUNT_FLOWS)
 		return;
-	sourced->packets |= BIT(i);
+	if (police_is_below(state))
+		sourced->below |= BIT(i);
+	else
+		sourced->packets |= BIT(i);
 	sourced->state[i] = state;
 	sourced->enacted |=
 		(uint64_t)(other->action == ACTION_MARK || other->action == ACTION_COUNT) << i;
 	sourced->count[i] = police_cost(state, packet, data, frame_len, 0);
 	sourced->cost[i] = sourced->count[i] << other->unit_bits;
-}
-
-void sourced_fetch(
-	const struct policy_state *state, const struct packet *packet, const uint8_t *data)
-{
-	const struct source_table *table = state->other->sources;
-	unsigned bits = police_source_bits(state, packet);
-
-	if (bits)
-		source_table_prefetch(
-			table, source_hash(table, data + packet->src_off, packet->family, bits));
 }
 
 /* Those of `left` that are of one policy, all of them metered. */

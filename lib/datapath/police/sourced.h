@@ -28,6 +28,7 @@
 
 struct sourced {
 	uint64_t packets;    /* that are metered here, a bit each */
+	uint64_t below;      /* that may be, of policies below others, who are asked first */
 	uint64_t conforming; /* of them; once sourced_meter() has been asked */
 	uint64_t enacted;    /* that police_enact() is asked of if they do not conform */
 	uint64_t hash[SOURCED_MAX];
@@ -40,26 +41,30 @@ struct sourced {
 static inline void sourced_begin(struct sourced *sourced)
 {
 	sourced->packets = 0;
+	sourced->below = 0;
 	sourced->enacted = 0;
 }
 
 /*
  * Adds packet i of a burst, and begins to fetch its source's meter. Not every packet is one of
  * these: it may have no address; and where flows are counted, what a packet costs depends on what
- * became of the one before it. The states' one writer.
+ * became of the one before it. One of a policy below others is only ready to be. The states' one
+ * writer.
  */
 void sourced_add(struct sourced *sourced, unsigned i, struct policy_state *state,
 	const struct packet *packet, const uint8_t *data, uint32_t frame_len);
-
-/* Begins to fetch the meter of a packet's source, if it has one. The state's one writer. */
-void sourced_fetch(
-	const struct policy_state *state, const struct packet *packet, const uint8_t *data);
 
 /*
  * Meters all that were added, in the order of their numbers, at `now`, and takes their cost; each
  * must then be counted, by police_enact(). The states' one writer.
  */
 void sourced_meter(struct sourced *sourced, uint64_t now);
+
+/* Has sourced_meter() meter those packets that are ready, a bit each, and no others. */
+static inline void sourced_take(struct sourced *sourced, uint64_t packets)
+{
+	sourced->packets = packets & sourced->below;
+}
 
 static inline bool sourced_knows(const struct sourced *sourced, unsigned i)
 {
