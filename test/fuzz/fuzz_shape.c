@@ -4,7 +4,8 @@
  * Calls of a shaper in any order, beside what must hold after each: packets leave in order and
  * once, and none before it is due; nothing is lost, what the counts say is what waits, and no more
  * leaves than the limits have granted. Every other queue is timed: some of those leave, and begin
- * anew.
+ * anew. One of the others is below another limit, which takes what it likes: it has taken what
+ * leaves, and nothing of what does not.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,6 +37,9 @@ struct model {
 	uint64_t since[QUEUES], now;
 	uint64_t due[PACKETS]; /* of those of queues that are timed */
 	bool leaves[QUEUES];
+	bool taken[PACKETS]; /* by who is above, and it has not left */
+	bool above_is_open;
+	uint32_t asked;
 	unsigned sent;
 };
 
@@ -70,6 +74,37 @@ static bool is_timed(unsigned q)
 	return q % 2;
 }
 
+#define BELOW 2 /* this one is */
+
+/* In no order that it could know. */
+static bool take_above(
+	void *context, struct shape_queue *queue, struct shape_packet *packet, uint64_t now)
+{
+	struct model *m = context;
+	unsigned number = (unsigned)(packet - m->packets);
+
+	check_shape(queue == &m->queues[BELOW] && !m->taken[number] && now == m->now);
+	m->asked++;
+	m->taken[number] = m->above_is_open || (m->asked * 0x9e3779b1u) >> 31;
+	return m->taken[number];
+}
+
+static void give_above(void *context, struct shape_queue *queue, struct shape_packet *packet)
+{
+	struct model *m = context;
+	unsigned number = (unsigned)(packet - m->packets);
+
+	check_shape(queue == &m->queues[BELOW] && m->taken[number]);
+	m->taken[number] = false;
+}
+
+/* A packet is out of the shaper, and leaves or not. */
+static void check_above(struct model *m, unsigned number, bool leaves)
+{
+	check_shape(m->taken[number] == (leaves && m->packets[number].path == BELOW));
+	m->taken[number] = false;
+}
+
 static struct shape_params params_of(struct input *input, unsigned q)
 {
 	uint32_t flags = take_input_bytes(input, 1);
@@ -83,6 +118,7 @@ static struct shape_params params_of(struct input *input, unsigned q)
 	return (struct shape_params){.delay = (uint64_t)take_input_bytes(input, 2) << flags % 32,
 		.units = flags & 32 ? take_input_bytes(input, 2) : 0,
 		.codel = flags & 64,
+		.below = q == BELOW,
 		.ecn = flags & 128,
 		.target = take_input_bytes(input, 1) << 12,
 		.interval = (uint64_t)take_input_bytes(input, 1) << 16};
@@ -121,6 +157,7 @@ static void comes_out(struct model *m, const struct shape_packet *packet, bool c
 
 	check_shape(m->n_out[q] < m->n_in[q] && m->in[q][m->n_out[q]] == number);
 	m->n_out[q]++;
+	check_above(m, number, conforms && !(packet->flags & SHAPE_DROP));
 	check_shape(!(packet->flags & SHAPE_DELAY_EXCEEDED) || packet->flags & SHAPE_DROP);
 	if (is_timed(q)) /* it has been charged as it came */
 		check_shape(packet->flags == 0 && (!conforms || m->due[number] < m->now));
@@ -155,6 +192,8 @@ static void model_packet_arrives(struct model *m, unsigned q, struct input *inpu
 	*packet = (struct shape_packet){.cost = take_input_bytes(input, 2), .path = (uint16_t)q};
 	packet->flags = take_input_bytes(input, 1) & (is_timed(q) ? 0 : SHAPE_ECN);
 	verdict = shape_arrive(m->shaper, &m->queues[q], packet, packet->cost, m->now, m->now);
+	if (verdict != SHAPE_WAITS)
+		check_above(m, m->sent, verdict == SHAPE_PASSES);
 	if (verdict == SHAPE_PASSES) {
 		check_shape(count_waiting(m, q) == 0);
 		if (!m->leaves[q]) /* whatever it has */
@@ -280,6 +319,7 @@ static void begin_shape_model(struct model *m, struct input *input)
 	check_shape(m->shaper != NULL);
 	memset(m->shaper, 0, bytes);
 	shaper_init(m->shaper, HZ, most, 0);
+	shaper_ask(m->shaper, &(struct shape_above){take_above, give_above, m});
 	for (unsigned q = 0; q < QUEUES; q++)
 		queue_begins(m, q, input);
 }
@@ -290,6 +330,7 @@ static void let_all_leave(struct model *m)
 	struct shape_packet *out[OUT];
 
 	m->now += UINT64_C(1) << 50;
+	m->above_is_open = true;
 	for (unsigned calls = 0; shaper_waits(m->shaper); calls++) {
 		check_shape(calls < 4 * PACKETS && shaper_next(m->shaper, m->now) == m->now);
 		model_released(m, shaper_release(m->shaper, m->now, out, OUT), out, true);
