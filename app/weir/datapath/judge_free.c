@@ -146,28 +146,60 @@ static uint64_t find_before(const struct worker *w, const struct rx_burst *burst
 	return found;
 }
 
-/* Charges a level packets that the one below has let pass: those of a run at one go. */
-static void charge_above(struct policy_state *const *states, const uint32_t *costs, uint64_t passed)
+/* Packets that a level is charged at one go; and which, a bit each, if it may sample them. */
+struct run {
+	struct policy_state *state;
+	uint64_t bytes, which;
+	uint32_t packets;
+};
+
+/* Those of a run that its policy samples, as if they came one by one. */
+static void sample_run(
+	struct worker *w, struct rx_burst *burst, const struct run *run, const uint32_t *costs)
 {
-	struct policy_state *last = NULL;
-	uint32_t packets = 0;
-	uint64_t bytes = 0;
+	uint64_t samples = police_samples_burst(run->state, run->packets);
+
+	for (uint64_t left = run->which; samples; left &= left - 1, samples >>= 1) {
+		unsigned i = (unsigned)__builtin_ctzll(left);
+
+		if (samples & 1)
+			judge_sample_of(
+				w, burst, i, (uint32_t)(run->state - w->policies), costs[i]);
+	}
+}
+
+static __rte_always_inline void end_run(struct worker *w, struct rx_burst *burst,
+	const struct run *run, const uint32_t *costs, bool sampled)
+{
+	if (run->state == NULL)
+		return;
+	if (sampled && police_shift(run->state) != POLICE_UNSAMPLED)
+		sample_run(w, burst, run, costs);
+	lineage_pass_plain(run->state, run->packets, run->bytes);
+}
+
+/*
+ * Charges a level packets that the one below has let pass: those of a run at one go. `sampled`: it
+ * may be one that samples them.
+ */
+static __rte_always_inline void charge_above(struct worker *w, struct rx_burst *burst,
+	struct policy_state *const *states, const uint32_t *costs, uint64_t passed, bool sampled)
+{
+	struct run run = {.state = NULL};
 
 	for (; passed; passed &= passed - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(passed);
 
-		if (states[i] != last) {
-			if (last)
-				lineage_pass_plain(last, packets, bytes);
-			last = states[i];
-			packets = 0;
-			bytes = 0;
+		if (states[i] != run.state) {
+			end_run(w, burst, &run, costs, sampled);
+			run = (struct run){.state = states[i]};
 		}
-		packets++;
-		bytes += costs[i];
+		if (sampled)
+			run.which |= UINT64_C(1) << i;
+		run.packets++;
+		run.bytes += costs[i];
 	}
-	if (last)
-		lineage_pass_plain(last, packets, bytes);
+	end_run(w, burst, &run, costs, sampled);
 }
 
 /* Packets whose policies' own verdict is all there is to it; which do not pass. */
@@ -185,7 +217,7 @@ static uint64_t charge_free(struct worker *w, struct rx_burst *burst, const stru
 	for (unsigned i = 0; i < burst->n; i++)
 		costs[i] = lines.costs[police_accounting(lines.states[i])][i];
 	for (unsigned k = 0; k < above->n; k++)
-		charge_above(above->states[k], costs, packets & ~drops);
+		charge_above(w, burst, above->states[k], costs, packets & ~drops, false);
 	return drops;
 }
 
@@ -204,20 +236,16 @@ uint64_t judge_free(
 	return mine;
 }
 
-/* Packets of sources that are just dropped, or pass, and of which nobody above takes a sample. */
-static uint64_t find_plain_sources(
-	struct worker *w, const struct rx_burst *burst, const struct above *above, uint64_t packets)
+/* Packets of sources that are just dropped, or pass. */
+static uint64_t find_plain_sources(struct worker *w, const struct rx_burst *burst, uint64_t packets)
 {
 	uint64_t found = packets;
 
 	for (; packets; packets &= packets - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(packets);
 		const struct policy_state *own = judge_policy(w, burst, i);
-		bool plain = own->other->action == ACTION_DROP && !police_trial(own);
 
-		for (unsigned k = 0; plain && k < above->n && above->states[k][i]; k++)
-			plain = police_shift(above->states[k][i]) == POLICE_UNSAMPLED;
-		if (!plain)
+		if (own->other->action != ACTION_DROP || police_trial(own))
 			found &= ~(UINT64_C(1) << i);
 	}
 	return found;
@@ -248,7 +276,7 @@ uint64_t judge_free_sources(
 	struct above above;
 
 	find_above(&above, w, burst, packets);
-	packets = find_plain_sources(w, burst, &above, packets);
+	packets = find_plain_sources(w, burst, packets);
 	for (unsigned k = 0; k < above.n; k++)
 		packets = find_free_at(above.states[k], packets, tokens, now, false);
 	if (packets == 0)
@@ -257,7 +285,7 @@ uint64_t judge_free_sources(
 	sourced_meter(&burst->sourced, now);
 	refused = count_sources(w, burst, packets, costs);
 	for (unsigned k = 0; k < above.n; k++)
-		charge_above(above.states[k], costs, packets & ~refused);
+		charge_above(w, burst, above.states[k], costs, packets & ~refused, true);
 	*drops |= refused;
 	return packets;
 }

@@ -41,23 +41,13 @@ static bool mark_level(struct rx_burst *burst, unsigned i, struct lineage *linea
 	return false;
 }
 
-/* Asks all levels about a packet, and charges it to them. Whether it passes. */
-static bool settle_lineage(
-	struct rx_burst *burst, unsigned i, struct lineage *lineage, uint64_t now)
+/* Asks all levels about a packet. False if it was to be marked and cannot be: then it is refused. */
+static bool ask_lineage(struct rx_burst *burst, unsigned i, struct lineage *lineage, uint64_t now)
 {
-	enum verdict verdict = police_lineage_ask(lineage, now);
-
-	if (verdict == VERDICT_MARK && !mark_level(burst, i, lineage)) {
-		burst->unmarkable++;
-		return police_lineage_settle(lineage, now);
-	}
-	if (police_lineage_settle(lineage, now))
-		return true;
-	burst->unpaid += police_is_quota(lineage->levels[police_lineage_refuser(lineage)]);
-	return false;
+	return police_lineage_ask(lineage, now) != VERDICT_MARK || mark_level(burst, i, lineage);
 }
 
-/* Samples that those above a packet's own policy take of what comes as far as them. */
+/* Samples that those above a packet's own policy take of what comes as far as them: uncounted. */
 static void sample_above(struct worker *w, struct rx_burst *burst, unsigned i,
 	const struct lineage *lineage, const uint32_t *slots)
 {
@@ -74,7 +64,7 @@ static bool charge_lineage(struct worker *w, struct rx_burst *burst, unsigned i,
 {
 	uint32_t slots[POLICY_LEVELS_MOST];
 	struct lineage l = {.n = lineage_of(w, burst->frames.policy[i], slots)};
-	bool passes;
+	bool markable;
 
 	for (unsigned k = 0; k < l.n; k++)
 		l.levels[k] = &w->policies[slots[k]];
@@ -88,9 +78,13 @@ static bool charge_lineage(struct worker *w, struct rx_burst *burst, unsigned i,
 			judge_lend(w, l.levels[k], slots[k], l.cost, now);
 	if (police_lineage_asks_source(&l))
 		police_lineage_source(&l, burst_packet(burst, i), burst->frames.data[i], now);
-	passes = settle_lineage(burst, i, &l, now);
+	markable = ask_lineage(burst, i, &l, now);
 	sample_above(w, burst, i, &l, slots);
-	return passes;
+	if (likely(police_lineage_settle(&l, now)))
+		return true;
+	burst->unmarkable += !markable;
+	burst->unpaid += markable && police_is_quota(l.levels[police_lineage_refuser(&l)]);
+	return false;
 }
 
 /* Packets that fetch_levels() has added; where there is no such policy nobody has been asked. */

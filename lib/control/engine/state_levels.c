@@ -66,12 +66,10 @@ enum verdict engine_states_police_levels(struct engine *engine, unsigned worker,
 	verdict = police_lineage_ask(&lineage, now);
 	if (verdict == VERDICT_MARK)
 		verdict = mark_as(&lineage);
-	if (!police_lineage_settle(&lineage, now))
-		verdict = VERDICT_DROP;
 	charge->reached = lineage.over & LINEAGE_REFUSED ? police_lineage_refuser(&lineage) + 1
 							 : lineage.n;
 	sample_levels(mine, slots, &lineage, 1, charge->reached, packet, data);
-	return verdict;
+	return police_lineage_settle(&lineage, now) ? verdict : VERDICT_DROP;
 }
 
 /* The levels above a policy whose packets wait. */

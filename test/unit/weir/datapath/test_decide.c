@@ -120,7 +120,7 @@ static const struct {
 		.per_v4 = 32,
 		.parent = PLAN},
 	/* With room for most bursts. */
-	[WIDE_PLAN] = {.burst = 20 * FEW_BYTES, .shift = POLICE_UNSAMPLED, .parent = WIDE_LINK},
+	[WIDE_PLAN] = {.burst = 20 * FEW_BYTES, .shift = 2, .parent = WIDE_LINK},
 	[WIDE_SUBSCRIBERS] = {.burst = FEW_BYTES,
 		.accounting = ACCOUNTING_WIRE,
 		.shift = POLICE_UNSAMPLED,
@@ -394,14 +394,14 @@ static enum verdict charge_levels(
 			police_lineage_refuse(&lineage, k);
 		sent->unmarkable += !marked;
 	}
-	passes = police_lineage_settle(&lineage, now);
-	at = passes ? lineage.n - 1 : police_lineage_refuser(&lineage);
-	sent->unpaid += !passes && marked && kinds[slots[at]].total;
+	at = lineage.over & LINEAGE_REFUSED ? police_lineage_refuser(&lineage) : lineage.n - 1;
 	for (unsigned k = 1; k <= at; k++)
 		if (police_samples(lineage.levels[k])) {
 			sent->want_sampled[sent->n_sampled++] = bench->samples[slots[k]];
 			sent->want_parsed |= UINT64_C(1) << i;
 		}
+	passes = police_lineage_settle(&lineage, now);
+	sent->unpaid += !passes && marked && kinds[slots[at]].total;
 	return passes ? VERDICT_PASS : VERDICT_DROP;
 }
 
@@ -421,7 +421,11 @@ static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64
 	if (police_samples(state))
 		sent->want_sampled[sent->n_sampled++] = bench->samples[policy];
 	if (police_is_below(state)) {
-		sent->want_parsed |= (uint64_t)police_samples(state) << i;
+		/* Which of a plan's packets are sampled goes by when its subscribers' are. */
+		if (policy == PLAN || policy == WIDE_PLAN)
+			sent->may_parse |= UINT64_C(1) << i;
+		else
+			sent->want_parsed |= (uint64_t)police_samples(state) << i;
 		return charge_levels(bench, sent, i, cost, now) == VERDICT_PASS;
 	}
 	if (police_samples(state) ||
