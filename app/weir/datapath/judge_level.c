@@ -41,7 +41,7 @@ static bool mark_level(struct rx_burst *burst, unsigned i, struct lineage *linea
 	return false;
 }
 
-/* Asks all levels about a packet. False if it was to be marked and cannot be: then it is refused. */
+/* Asks all levels about a packet. False if it was to be marked and cannot be: it is refused. */
 static bool ask_lineage(struct rx_burst *burst, unsigned i, struct lineage *lineage, uint64_t now)
 {
 	return police_lineage_ask(lineage, now) != VERDICT_MARK || mark_level(burst, i, lineage);
