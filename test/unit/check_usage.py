@@ -1,0 +1,148 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""What weir makes of its command line: what it takes, does and prints; all else is wrong usage.
+
+Usage: check_usage.py WEIR
+"""
+
+import json
+import pathlib
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+
+PATIENCE_S = 60
+WRONG = 2
+IDENTITY = "5eed" + 26 * "0" + "ab"
+CONFIG = {
+    "limiter": "l0",
+    "ports": {"lan": {"device": "net_null0"}, "wan": {"device": "net_null1"}},
+    "wires": [{"name": "egress", "a": "lan", "b": "wan"}],
+    "ledger": {},
+    "policies": [{"name": "p", "allocator": "quota", "total": "1TB"}],
+}
+
+
+class Table:
+    """Runs weir in a folder, and notes what is not as it should be."""
+
+    def __init__(self, weir, folder):
+        self.weir, self.folder, self.wrong, self.n = weir, folder, [], 0
+
+    def run(self, status, *arguments, out=None):
+        """Expects that status, and standard output like that; returns the latter."""
+        done = subprocess.run([self.weir, *arguments], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, cwd=self.folder, timeout=PATIENCE_S,
+                              check=False)
+        self.n += 1
+        if done.returncode != status:
+            self.wrong.append(f"{arguments}: status {done.returncode}, not {status}: {done.stderr}")
+        if status == WRONG and "Usage: weir" not in done.stderr:
+            self.wrong.append(f"{arguments}: does not say how it is used: {done.stderr}")
+        if out is not None and not re.fullmatch(out, done.stdout):
+            self.wrong.append(f"{arguments}: printed {done.stdout!r}")
+        return done.stdout
+
+    def expect(self, holds, what):
+        """Notes what does not."""
+        if not holds:
+            self.wrong.append(what)
+
+
+def commands(table):
+    """One at a time, with what it needs and no more."""
+    for words in ([], ["--nonsense"], ["-c"], ["good.json"], ["-c", "good.json", "more"],
+                  ["-c", "good.json", "-c", "good.json"], ["-c", "good.json", "--quiet"],
+                  ["--shadow"], ["--state", "here"], ["--quiet"], ["--strict"], ["--json"]):
+        table.run(WRONG, *words)
+    table.run(0, "--version", out=r"weir \S+ \(DPDK \S+\)\n")
+    table.run(0, "--help", out=r"Usage: weir (.|\n)*")
+    table.run(0, "-h", out=r"Usage: weir (.|\n)*")
+    table.run(0, "--events", out=r"\| (.|\n)*")
+    for command in ("--version", "--help", "--events"):
+        table.run(WRONG, command, "more")
+        table.run(WRONG, command, "--quiet")
+        table.run(WRONG, command, "--check", "good.json")
+
+
+def checks(table):
+    """--check takes several files, and says of each; others take one."""
+    good, bad = "good.json", "bad.json"
+    table.run(WRONG, "--check")
+    table.run(0, "--check", good)
+    table.run(0, "--check", good, good)
+    table.run(1, "--check", bad)
+    table.run(1, "--check", good, bad)
+    table.run(1, "--check", bad, good)
+    table.run(0, "--check", "--quiet", good, out="")
+    table.run(1, "--check", "--strict", good)  # it warns that nothing bounds a restart
+    table.run(0, "--json", "--check", good, out=r"\{.*\}\n")
+    table.run(WRONG, "--check", "--state", "here", good)
+    table.run(WRONG, "--check", "--shadow", good)
+    table.run(0, "--describe", good, out=r"limiter l0\n(.|\n)*")
+    table.run(WRONG, "--describe")
+    table.run(WRONG, "--describe", good, good)
+    for option in ("--quiet", "--strict", "--json", "--shadow"):
+        table.run(WRONG, "--describe", good, option)
+    table.run(1, "--describe", bad)
+    table.run(WRONG, "--doctor")
+    table.run(WRONG, "--doctor", good, good)
+    table.run(WRONG, "--doctor", "--quiet", good)
+    table.run(WRONG, "--doctor", "--strict", good)
+
+
+def keys(table):
+    """Secrets go to files that only their owner can read."""
+    table.run(0, "--new-key", out="[0-9a-f]{64}\n")
+    table.run(0, "--new-key", "key", out="")
+    table.run(1, "--new-key", "key")  # what is there stays
+    table.run(WRONG, "--new-key", "another", "more")
+    table.run(WRONG, "--new-identity")
+    public = table.run(0, "--new-identity", "identity", out="[0-9a-f]{64}\n")
+    table.run(1, "--new-identity", "identity")
+    table.run(WRONG, "--new-identity", "another", "more")
+    table.run(0, "--public-key", "identity", out=public)
+    table.run(1, "--public-key", "nowhere")
+    table.run(WRONG, "--public-key")
+    table.run(WRONG, "--public-key", "identity", "more")
+    for name in ("key", "identity"):
+        mode = stat.S_IMODE((table.folder / name).stat().st_mode)
+        table.expect(mode == 0o600, f"{name}: mode {mode:o}")
+    table.expect(not (table.folder / "another").exists(), "wrong usage makes a file")
+
+
+def ledgers(table):
+    """The identity is the first word, where there are two."""
+    for command in ("--new-ledger", "--name-ledger"):
+        table.run(WRONG, command)
+        table.run(WRONG, command, IDENTITY, "good.json", "more")
+        table.run(1, command, "no identity", "good.json")
+        table.run(1, command, "bad.json")
+    table.run(0, "--new-ledger", "good.json", out=r".*/store0: an empty ledger [0-9a-f]{32}: .*\n")
+    table.run(1, "--new-ledger", "good.json")  # it is there
+    table.run(0, "--new-ledger", IDENTITY, "second.json", out=f".*ledger {IDENTITY}: .*\n")
+    table.run(1, "--name-ledger", IDENTITY, "second.json")  # it has one
+
+
+def main():
+    """Every complaint is a line; exits with whether there were any."""
+    with tempfile.TemporaryDirectory(prefix="weir-usage-") as name:
+        folder = pathlib.Path(name)
+        for n, file in enumerate(("good.json", "second.json")):
+            config = CONFIG | {"ledger": {"store": str(folder / f"store{n}")}}
+            (folder / file).write_text(json.dumps(config), encoding="utf-8")
+        (folder / "bad.json").write_text("{}", encoding="utf-8")
+        table = Table(pathlib.Path(sys.argv[1]).absolute(), folder)
+        for part in (commands, checks, keys, ledgers):
+            part(table)
+        for line in table.wrong:
+            print(line, file=sys.stderr)
+        print(f"{table.n} command lines")
+    return 1 if table.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
