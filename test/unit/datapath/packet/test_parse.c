@@ -614,6 +614,44 @@ static void test_hash_ports(void **state)
 	}
 }
 
+/* Where the IP packet of a frame ends, by its own word; of a jumbogram, and of none, it is 0. */
+static void test_ip_end(void **state)
+{
+	enum { HOP_BY_HOP = 0 };
+	static const struct {
+		uint8_t family;
+		uint16_t l2_len, length;
+		uint8_t next;
+		uint32_t end;
+	} rows[] = {
+		{PACKET_IPV4, 14, 20, 0, 34},
+		{PACKET_IPV4, 18, 1500, 0, 1518},
+		{PACKET_IPV4, 14, 0, 0, 14},
+		{PACKET_IPV6, 14, 1, UDP, 55},
+		{PACKET_IPV6, 18, 65535, UDP, 65593},
+		{PACKET_IPV6, 14, 0, UDP, 54},
+		{PACKET_IPV6, 14, 1, HOP_BY_HOP, 55},
+		{PACKET_IPV6, 14, 0, HOP_BY_HOP, 0},
+		{PACKET_OTHER, 14, 20, UDP, 0},
+		{PACKET_OTHER, 14, 0, HOP_BY_HOP, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct packet packet = {
+			.family = rows[i].family, .l2_len = (uint8_t)rows[i].l2_len};
+		uint8_t frame[64] = {0}, *ip = frame + rows[i].l2_len;
+		unsigned at = rows[i].family == PACKET_IPV4 ? 2 : 4;
+
+		ip[at] = (uint8_t)(rows[i].length >> 8);
+		ip[at + 1] = (uint8_t)rows[i].length;
+		if (rows[i].family != PACKET_IPV4)
+			ip[6] = rows[i].next;
+		if (packet_ip_end(&packet, frame) != rows[i].end)
+			fail_msg("row %zu: %u", i, packet_ip_end(&packet, frame));
+	}
+}
+
 static void test_runts(void **state)
 {
 	const uint8_t zeros[14] = {0};
@@ -933,6 +971,7 @@ int main(void)
 		cmocka_unit_test(test_hash_bytes),
 		cmocka_unit_test(test_hash_ignores_tags),
 		cmocka_unit_test(test_hash_ports),
+		cmocka_unit_test(test_ip_end),
 		cmocka_unit_test(test_runts),
 		cmocka_unit_test(test_hash_spreads),
 		cmocka_unit_test(test_hash_avalanche),

@@ -44,6 +44,29 @@ static void test_defaults(void **state)
 	scenario_free(s);
 }
 
+/* Virtual time is no time of day, whichever of the policies asks. */
+static void test_no_schedules(void **state)
+{
+	static const char other[] = "{\"name\":\"q\",\"limit\":\"1Mbit/s\",\"match\":{\"vlan\":1}}";
+	static const char one[] =
+		"{\"name\":\"p\",\"limit\":\"1Mbit/s\",\"schedule\":{\"zone\":\"UTC\","
+		"\"entries\":[{\"from\":\"08:00\",\"to\":\"18:00\",\"limit\":\"2Mbit/s\"}]}}";
+
+	(void)state;
+	for (unsigned at = 0; at < 2; at++) {
+		char said[1024], text[1024], place[64];
+		struct scenario *s;
+
+		snprintf(text, sizeof(text),
+			"{\"duration\":\"10s\",\"limiters\":2," TRAFFIC ",\"policies\":[%s,%s]}",
+			at ? other : one, at ? one : other);
+		snprintf(place, sizeof(place), "policies[%u] \"p\".schedule: ", at);
+		assert_int_equal(parse_scenario_text(text, said, &s), -EINVAL);
+		assert_non_null(strstr(said, place));
+		assert_non_null(strstr(said, "none in a scenario, which has no time of day"));
+	}
+}
+
 static void test_ledger(void **state)
 {
 	struct scenario *s;
@@ -265,6 +288,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_everything),
+		cmocka_unit_test(test_no_schedules),
 		cmocka_unit_test(test_ledger),
 		cmocka_unit_test(test_totals),
 		cmocka_unit_test(test_refused),
