@@ -13,13 +13,13 @@
 #define FORM       (JSON_COMPACT | JSON_ENCODE_ANY)
 #define ROOM_FIRST 4096
 
-struct text {
+struct document_text {
 	char *at;
 	size_t len, room;
 };
 
 /* Has room for so many bytes more, and one that ends them. */
-static bool make_room(struct text *text, size_t bytes)
+static bool make_room(struct document_text *text, size_t bytes)
 {
 	size_t room = text->room ? text->room : ROOM_FIRST;
 	char *at;
@@ -36,7 +36,7 @@ static bool make_room(struct text *text, size_t bytes)
 	return true;
 }
 
-static bool write_words(struct text *text, const char *words)
+static bool write_words(struct document_text *text, const char *words)
 {
 	size_t len = strlen(words);
 
@@ -48,7 +48,7 @@ static bool write_words(struct text *text, const char *words)
 }
 
 /* Again, where there was no room for it. */
-static bool write_json(struct text *text, const json_t *value)
+static bool write_json(struct document_text *text, const json_t *value)
 {
 	size_t room, len;
 
@@ -62,7 +62,7 @@ static bool write_json(struct text *text, const json_t *value)
 	return true;
 }
 
-static bool write_elements(struct text *text, const json_t *array)
+static bool write_elements(struct document_text *text, const json_t *array)
 {
 	const json_t *element;
 	bool good = write_words(text, "[");
@@ -73,12 +73,12 @@ static bool write_elements(struct text *text, const json_t *array)
 	return good && write_words(text, i > 0 ? "\n]" : "]");
 }
 
-static bool write_value(struct text *text, const json_t *value)
+static bool write_value(struct document_text *text, const json_t *value)
 {
 	return json_is_array(value) ? write_elements(text, value) : write_json(text, value);
 }
 
-static bool write_key(struct text *text, const char *key)
+static bool write_key(struct document_text *text, const char *key)
 {
 	json_t *string = json_string(key);
 	bool good = string != NULL && write_json(text, string) && write_words(text, ":");
@@ -87,7 +87,7 @@ static bool write_key(struct text *text, const char *key)
 	return good;
 }
 
-static bool write_members(struct text *text, const json_t *object)
+static bool write_members(struct document_text *text, const json_t *object)
 {
 	bool good = write_words(text, "{"), first = true;
 	const char *key;
@@ -103,7 +103,7 @@ static bool write_members(struct text *text, const json_t *object)
 
 char *json_text_lines(const json_t *root, size_t *len)
 {
-	struct text text = {0};
+	struct document_text text = {0};
 	bool good = make_room(&text, 0) &&
 		    (json_is_object(root) ? write_members(&text, root) : write_value(&text, root));
 

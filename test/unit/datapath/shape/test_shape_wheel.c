@@ -216,7 +216,8 @@ static void test_earliest_slot_first(void **state)
 			unsigned n = shaper_release(shaper, 100 * MS, out, room);
 
 			for (unsigned i = 0; i < n; i++) {
-				uint64_t at = due[0][out[i] - packets[0]];
+				size_t number = (size_t)(out[i] - packets[0]);
+				uint64_t at = due[number / N][number % N];
 
 				if (at + HALF_US <= last)
 					fail_msg("room for %u: one of %" PRIu64
