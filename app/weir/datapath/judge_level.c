@@ -21,12 +21,12 @@ static void fetch_levels(struct worker *w, struct rx_burst *burst, uint64_t pack
 	(void)now;
 	for (; packets; packets &= packets - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(packets);
-		const struct policy_state *own = judge_policy(w, burst, i);
+		struct policy_state *own = judge_policy(w, burst, i);
 
 		judge_fetch_above(w, burst->frames.policy[i]);
 		if (police_kind(own) == POLICE_SOURCED)
-			sourced_add(&burst->sourced, i, judge_policy(w, burst, i),
-				burst_packet(burst, i), burst->frames.data[i], burst->len[i]);
+			sourced_add(&burst->sourced, i, own, burst_packet(burst, i),
+				burst->frames.data[i], burst->len[i]);
 	}
 }
 
@@ -51,10 +51,7 @@ static bool ask_lineage(struct rx_burst *burst, unsigned i, struct lineage *line
 static void sample_above(struct worker *w, struct rx_burst *burst, unsigned i,
 	const struct lineage *lineage, const uint32_t *slots)
 {
-	unsigned reached = lineage->over & LINEAGE_REFUSED ? police_lineage_refuser(lineage) + 1
-							   : lineage->n;
-
-	for (unsigned k = 1; k < reached; k++)
+	for (unsigned k = 1; k < police_lineage_reached(lineage); k++)
 		if (police_samples(lineage->levels[k]))
 			judge_sample_of(w, burst, i, slots[k], lineage->cost);
 }

@@ -90,27 +90,26 @@ void shape_above_begin(struct worker *w)
 	shaper_ask(w->shaper, &above);
 }
 
-void shape_above_count(
-	struct worker *w, const struct policy_shape *shape, const struct shape_packet *packet)
+/* What is there of what it costs, for one of which nobody was asked. */
+static void take_what_is_there(const struct lineage *lineage)
 {
-	struct levels_above above;
-
-	find_levels(&above, w, shape, packet);
-	above.lineage.over = packet->spare;
-	police_lineage_count(&above.lineage);
-}
-
-void shape_above_force(
-	struct worker *w, const struct policy_shape *shape, struct shape_packet *packet)
-{
-	struct levels_above above;
-
-	find_levels(&above, w, shape, packet);
-	for (unsigned k = 0; k < above.lineage.n; k++) {
-		struct token_bucket *bucket = lineage_bucket(above.lineage.levels[k]);
-		uint64_t tokens = lineage_tokens(above.lineage.levels[k], packet->cost);
+	for (unsigned k = 0; k < lineage->n; k++) {
+		struct token_bucket *bucket = lineage_bucket(lineage->levels[k]);
+		uint64_t tokens = lineage_tokens(lineage->levels[k], lineage->cost);
 
 		bucket->tokens -= tokens < bucket->tokens ? tokens : bucket->tokens;
 	}
+}
+
+void shape_above_leave(struct worker *w, const struct policy_shape *shape,
+	const struct shape_packet *packet, bool taken)
+{
+	struct levels_above above;
+
+	find_levels(&above, w, shape, packet);
+	if (taken)
+		above.lineage.over = packet->spare;
+	else
+		take_what_is_there(&above.lineage);
 	police_lineage_count(&above.lineage);
 }

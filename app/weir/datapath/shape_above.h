@@ -7,7 +7,7 @@
 #ifndef WEIR_APP_SHAPE_ABOVE_H
 #define WEIR_APP_SHAPE_ABOVE_H
 
-#include <stdint.h>
+#include <stdbool.h>
 
 struct policy_shape;
 struct shape_packet;
@@ -16,16 +16,15 @@ struct worker;
 /* Has the worker's shaper ask it. Before the worker runs. */
 void shape_above_begin(struct worker *worker);
 
-/* A packet leaves that they have taken. */
-void shape_above_count(
-	struct worker *worker, const struct policy_shape *shape, const struct shape_packet *packet);
+/*
+ * A packet leaves: they have `taken` it, or have not been asked, and then it takes of what they
+ * have, as far as that goes, what it costs.
+ */
+void shape_above_leave(struct worker *worker, const struct policy_shape *shape,
+	const struct shape_packet *packet, bool taken);
 
 /* One does not leave that they have taken. */
 void shape_above_give(
 	struct worker *worker, const struct policy_shape *shape, const struct shape_packet *packet);
-
-/* One leaves that they have not been asked of: of what is there it takes what it costs. */
-void shape_above_force(
-	struct worker *worker, const struct policy_shape *shape, struct shape_packet *packet);
 
 #endif

@@ -83,16 +83,6 @@ static enum shape_verdict shape_in_refuse(
 	return why;
 }
 
-/* One that passes at once, of a policy below others: they were asked, or nobody is any more. */
-static __rte_noinline void pass_levels(
-	struct worker *w, const struct policy_shape *shape, struct shape_packet *packet)
-{
-	if (shape->leaving)
-		shape_above_force(w, shape, packet);
-	else
-		shape_above_count(w, shape, packet);
-}
-
 enum shape_verdict shape_in_arrive(
 	struct worker *w, struct policy_state *state, const struct held *held, uint64_t now)
 {
@@ -120,7 +110,7 @@ enum shape_verdict shape_in_arrive(
 	} else {
 		delay_add(&shape->delay, w->delay_unit, now - arrival);
 		if (unlikely(shape->terms.below))
-			pass_levels(w, shape, packet);
+			shape_above_leave(w, shape, packet, !shape->leaving);
 	}
 	return verdict;
 }

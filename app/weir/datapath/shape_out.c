@@ -108,10 +108,8 @@ static void take_departing(struct worker *w, struct leaving *leaving, struct sha
 		drop_departing(w, leaving, packet, state, why);
 		return;
 	}
-	if (unlikely(shape->terms.below && !flushed))
-		shape_above_count(w, shape, packet);
-	else if (unlikely(shape->terms.below))
-		shape_above_force(w, shape, packet);
+	if (unlikely(shape->terms.below))
+		shape_above_leave(w, shape, packet, !flushed);
 	if (unlikely(packet->flags & SHAPE_MARK))
 		counter_add(&shape->marked, 1);
 	delay_add(&shape->delay, w->delay_unit, waited_by(packet, now));

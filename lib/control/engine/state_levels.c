@@ -66,8 +66,7 @@ enum verdict engine_states_police_levels(struct engine *engine, unsigned worker,
 	verdict = police_lineage_ask(&lineage, now);
 	if (verdict == VERDICT_MARK)
 		verdict = mark_as(&lineage);
-	charge->reached = lineage.over & LINEAGE_REFUSED ? police_lineage_refuser(&lineage) + 1
-							 : lineage.n;
+	charge->reached = police_lineage_reached(&lineage);
 	sample_levels(mine, slots, &lineage, 1, charge->reached, packet, data);
 	return police_lineage_settle(&lineage, now) ? verdict : VERDICT_DROP;
 }

@@ -172,6 +172,12 @@ static inline unsigned police_lineage_refuser(const struct lineage *lineage)
 	return lineage->over & ~LINEAGE_REFUSED;
 }
 
+/* The levels that a packet comes as far as: up to who refuses it, or all. */
+static inline unsigned police_lineage_reached(const struct lineage *lineage)
+{
+	return lineage->over & LINEAGE_REFUSED ? police_lineage_refuser(lineage) + 1 : lineage->n;
+}
+
 /* Takes what a packet costs that passes of a level that has it: a total has been paid. */
 static inline void lineage_take(struct lineage *lineage, struct policy_state *level)
 {
