@@ -105,6 +105,16 @@ static inline void judge_sample_alike(struct worker *worker, const struct policy
 	}
 }
 
+/* Adds a packet of a policy that has a meter for each source to those that are metered together. */
+static inline void judge_add_source(struct rx_burst *burst, unsigned i, struct policy_state *state)
+{
+	struct sourced_packet packet;
+
+	packet.family = frames_source(&burst->frames, i, &packet.src);
+	packet.bytes = judge_bytes(state, burst, i);
+	sourced_add(&burst->sourced, i, state, &packet);
+}
+
 /* The hash of a packet's flow. */
 uint32_t judge_flow_hash(struct rx_burst *burst, unsigned i);
 

@@ -25,8 +25,7 @@ static void fetch_levels(struct worker *w, struct rx_burst *burst, uint64_t pack
 
 		judge_fetch_above(w, burst->frames.policy[i]);
 		if (police_kind(own) == POLICE_SOURCED)
-			sourced_add(&burst->sourced, i, own, burst_packet(burst, i),
-				burst->frames.data[i], burst->len[i]);
+			judge_add_source(burst, i, own);
 	}
 }
 

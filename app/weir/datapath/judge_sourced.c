@@ -14,8 +14,7 @@ static void fetch_sources(struct worker *w, struct rx_burst *burst, uint64_t pac
 	for (; packets; packets &= packets - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(packets);
 
-		sourced_add(&burst->sourced, i, judge_policy(w, burst, i), burst_packet(burst, i),
-			burst->frames.data[i], burst->len[i]);
+		judge_add_source(burst, i, judge_policy(w, burst, i));
 	}
 }
 
@@ -27,13 +26,12 @@ static uint64_t count_metered(struct worker *w, struct rx_burst *burst, unsigned
 	return sourced_count(&burst->sourced, i);
 }
 
-static uint64_t charge_sources(
+/* Packets whose sources have been asked, if they have meters of their own. */
+static uint64_t count_sources(
 	struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
 {
 	uint64_t drops = 0, counted;
 
-	if (burst->sourced.packets)
-		sourced_meter(&burst->sourced, now);
 	counted = packets & sourced_settles(&burst->sourced);
 	for (uint64_t left = counted; left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(left);
@@ -45,4 +43,31 @@ static uint64_t charge_sources(
 	return drops;
 }
 
-const struct judge judge_sourced = {.fetch = fetch_sources, .charge = charge_sources};
+static uint64_t charge_sources(
+	struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
+{
+	if (burst->sourced.packets)
+		sourced_meter(&burst->sourced, now);
+	return count_sources(w, burst, packets, now);
+}
+
+/* Mostly nothing is asked of any but its source's meter, and they are counted at one go. */
+static uint64_t charge_one(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)
+{
+	struct policy_state *state = judge_policy(w, burst, 0);
+
+	sourced_begin(&burst->sourced);
+	for (uint16_t i = 0; i < n; i++)
+		judge_add_source(burst, i, state);
+	sourced_meter(&burst->sourced, now);
+	if (unlikely(sourced_settles(&burst->sourced) != judge_all(n)))
+		return count_sources(w, burst, judge_all(n), now);
+	judge_sample_alike(w, state, burst, burst->sourced.count, n);
+	return sourced_count_alike(&burst->sourced, n);
+}
+
+const struct judge judge_sourced = {
+	.fetch = fetch_sources,
+	.charge = charge_sources,
+	.charge_alike = charge_one,
+};

@@ -233,6 +233,7 @@ void classify_frames(const struct classifier *classifier, unsigned wire, enum di
 	struct burst burst;
 
 	begin_burst(&burst, classifier, wire, direction, n, frames->policy);
+	frames->plain = 0;
 	frames->parsed = 0;
 	frames->unparsed = 0;
 	frames->refused = 0;

@@ -195,8 +195,13 @@ void columns_of_frames(struct burst *burst, struct frames *frames, enum side sid
 	burst->n4 = 0;
 	burst->n6 = 0;
 	burst->n_other = 0;
-	if (burst->n == 0 || find_headers(burst, frames, side))
+	if (burst->n == 0)
 		return;
+	if (find_headers(burst, frames, side)) {
+		frames->plain = UINT64_MAX >> (FRAMES_MAX - burst->n);
+		return;
+	}
+	frames->plain = ~frames->parsed;
 	burst->parsed = frames->parsed;
 	for (unsigned i = 0; i < burst->n; i++)
 		all[i] = (uint8_t)i;

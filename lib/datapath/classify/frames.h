@@ -26,7 +26,8 @@ struct frames {
 	uint32_t policy[FRAMES_MAX]; /* out: index of its policy, or CLASSIFY_NONE */
 	uint16_t
 		l2_len[FRAMES_MAX]; /* out: bytes before its L3 header; 0 if no policy wants them */
-	uint64_t parsed;            /* frames whose packet[] is filled in, a bit each; */
+	uint64_t plain;  /* out: frames whose IP header is known to be behind l2_len, a bit each */
+	uint64_t parsed; /* frames whose packet[] is filled in, a bit each; */
 	uint64_t
 		unparsed; /* and of these, where packet.unparsed says that something is not known */
 	uint64_t
@@ -69,6 +70,22 @@ static inline __attribute__((always_inline)) struct packet *frames_packet(
 		frames_parse(frames, i);
 	}
 	return &frames->packet[i];
+}
+
+/* The family of frame i, and in *src its source address if that is one of IP. */
+static inline __attribute__((always_inline)) enum packet_family frames_source(
+	struct frames *frames, unsigned i, const uint8_t **src)
+{
+	const uint8_t *data = frames->data[i], *ip = data + frames->l2_len[i];
+	const struct packet *packet;
+
+	if (__builtin_expect(frames->plain >> i & 1, 1)) {
+		*src = ip + (ip[0] >> 4 == PACKET_IPV4 ? PACKET_IPV4_SRC : PACKET_IPV6_SRC);
+		return (enum packet_family)(ip[0] >> 4);
+	}
+	packet = frames_packet(frames, i);
+	*src = data + packet->src_off;
+	return (enum packet_family)packet->family;
 }
 
 #endif

@@ -14,16 +14,17 @@
 
 #include "base/wire.h"
 #include "classify/lpm6.h"
+#include "packet/parse.h"
 
 #define ETHER_LEN 14
 #define VLAN_LEN  4
 #define TAGGED    (ETHER_LEN + VLAN_LEN)
 
 #define IPV4_LEN 20
-#define IPV4_SRC 12
+#define IPV4_SRC PACKET_IPV4_SRC
 #define IPV4_DST 16
 #define IPV6_LEN 40
-#define IPV6_SRC 8
+#define IPV6_SRC PACKET_IPV6_SRC
 #define IPV6_DST 24
 
 #define ETHERTYPE_IPV4 0x0800

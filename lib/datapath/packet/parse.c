@@ -22,8 +22,8 @@
 #define IPV6_LEN      40
 #define V4_FIRST_MIN  0x45 /* the first byte: version, and words of the header */
 #define V4_FIRST_MAX  0x4f
-#define ADDR_OFF_V4   12
-#define ADDR_OFF_V6   8
+#define ADDR_OFF_V4   PACKET_IPV4_SRC
+#define ADDR_OFF_V6   PACKET_IPV6_SRC
 #define ID_OFF_V4     4
 #define EXTENSION     8  /* bytes of the shortest IPv6 extension header, and its fixed part */
 #define EXTENSIONS    64 /* longest chain followed: 512 bytes at least, which pay for the steps */

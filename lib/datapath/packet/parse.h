@@ -15,6 +15,10 @@ struct source_key;
 
 enum packet_family { PACKET_OTHER = 0, PACKET_IPV4 = 4, PACKET_IPV6 = 6 };
 
+/* Where in the header of IP the source address is. */
+#define PACKET_IPV4_SRC 12
+#define PACKET_IPV6_SRC 8
+
 enum packet_fragment { PACKET_WHOLE = 0, PACKET_FRAGMENT_FIRST, PACKET_FRAGMENT_LATER };
 
 /*

@@ -4,58 +4,52 @@
 #include "police/charge.h"
 #include "police/sourced.h"
 
-#include "source/source_burst.h"
-
-#define BIT(i) (UINT64_C(1) << (i))
-
-static_assert(SOURCED_MAX <= SOURCE_BURST, "those of one policy are one burst");
-
-void sourced_add(struct sourced *sourced, unsigned i, struct policy_state *state,
-	const struct packet *packet, const uint8_t *data, uint32_t frame_len)
+/* Those of `left` that are of one policy. */
+static uint64_t packets_of(
+	const struct sourced *sourced, const struct policy_state *state, uint64_t left)
 {
-	unsigned bits = police_source_bits(state, packet);
-	const struct policy_extended *other = state->other;
-
-	if (bits == 0)
-		return;
-	sourced->hash[i] = source_hash(
-		other->sources, data + packet->src_off, packet->family, bits);
-	source_table_prefetch(other->sources, sourced->hash[i]);
-	if (other->count == COUNT_FLOWS)
-		return;
-	if (police_is_below(state))
-		sourced->below |= BIT(i);
-	else
-		sourced->packets |= BIT(i);
-	sourced->state[i] = state;
-	sourced->enacted |=
-		(uint64_t)(other->action == ACTION_MARK || other->action == ACTION_COUNT) << i;
-	sourced->count[i] = police_cost(state, packet, data, frame_len, 0);
-	sourced->cost[i] = sourced->count[i] << other->unit_bits;
-}
-
-/* Those of `left` that are of one policy, all of them metered. */
-static uint64_t meter_policy(
-	struct sourced *sourced, const struct policy_state *state, uint64_t left, uint64_t now)
-{
-	struct policy_extended *other = state->other;
-	struct source_burst burst = {.n = 0};
-	uint8_t packet[SOURCED_MAX];
-	uint64_t conforming, own = 0;
+	uint64_t own = 0;
 
 	for (; left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(left);
 
-		if (sourced->state[i] != state)
-			continue;
-		own |= BIT(i);
-		packet[burst.n] = (uint8_t)i;
-		source_burst_add(&burst, other->sources, sourced->hash[i], sourced->cost[i]);
+		own |= (uint64_t)(sourced->state[i] == state) << i;
 	}
-	conforming = source_table_conforms_burst(other->sources, &other->profile, &burst, now);
-	for (unsigned k = 0; k < burst.n; k++)
-		sourced->conforming |= (conforming >> k & 1) << packet[k];
 	return own;
+}
+
+/* The verdicts of some packets, a bit each, who move up until they are a burst. */
+static uint64_t meter_some(const struct sourced *sourced, struct policy_extended *other,
+	uint64_t packets, uint64_t now)
+{
+	struct source_burst burst = {.n = 0};
+	uint64_t conforming = 0, all;
+
+	for (uint64_t left = packets; left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(left), k = burst.n++;
+
+		burst.home[k] = sourced->asked.home[i];
+		burst.tag[k] = sourced->asked.tag[i];
+		burst.cost[k] = sourced->asked.cost[i];
+	}
+	all = source_table_conforms_burst(other->sources, &other->profile, &burst, now);
+	for (; packets; packets &= packets - 1, all >>= 1)
+		conforming |= (all & 1) << __builtin_ctzll(packets);
+	return conforming;
+}
+
+/* Meters packets of one policy, who mostly are the whole burst, or the first of it. */
+static void meter_policy(struct sourced *sourced, uint64_t packets, uint64_t now)
+{
+	struct policy_extended *other = sourced->state[__builtin_ctzll(packets)]->other;
+
+	if (packets & (packets + 1)) {
+		sourced->conforming |= meter_some(sourced, other, packets, now);
+		return;
+	}
+	sourced->asked.n = (unsigned)__builtin_popcountll(packets);
+	sourced->conforming |= source_table_conforms_burst(
+		other->sources, &other->profile, &sourced->asked, now);
 }
 
 void sourced_meter(struct sourced *sourced, uint64_t now)
@@ -63,6 +57,23 @@ void sourced_meter(struct sourced *sourced, uint64_t now)
 	uint64_t left = sourced->packets;
 
 	sourced->conforming = 0;
-	while (left)
-		left &= ~meter_policy(sourced, sourced->state[__builtin_ctzll(left)], left, now);
+	while (left) {
+		uint64_t own = packets_of(sourced, sourced->state[__builtin_ctzll(left)], left);
+
+		meter_policy(sourced, own, now);
+		left &= ~own;
+	}
+}
+
+uint64_t sourced_count_alike(const struct sourced *sourced, unsigned n)
+{
+	const uint64_t drops = ~sourced->conforming & UINT64_MAX >> (SOURCED_MAX - n);
+	uint64_t bytes = 0, dropped = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		bytes += sourced->count[i];
+	for (uint64_t left = drops; left; left &= left - 1)
+		dropped += sourced->count[__builtin_ctzll(left)];
+	police_count(sourced->state[0], n, bytes, (uint32_t)__builtin_popcountll(drops), dropped);
+	return drops;
 }

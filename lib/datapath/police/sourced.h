@@ -23,18 +23,26 @@
 #include <stdint.h>
 
 #include "police/policy_state.h"
+#include "source/source_burst.h"
 
-#define SOURCED_MAX 64 /* packets of a burst: bits of a word */
+#define SOURCED_MAX SOURCE_BURST /* packets of a burst: bits of a word */
 
 struct sourced {
 	uint64_t packets;    /* that are metered here, a bit each */
 	uint64_t below;      /* that may be, of policies below others, who are asked first */
 	uint64_t conforming; /* of them; once sourced_meter() has been asked */
 	uint64_t enacted;    /* that police_enact() is asked of if they do not conform */
-	uint64_t hash[SOURCED_MAX];
+	struct source_burst
+		asked; /* each packet's meter, by its number, and what that is charged; */
 	struct policy_state *state[SOURCED_MAX];
-	uint32_t cost[SOURCED_MAX];  /* as its meter is charged, */
 	uint32_t count[SOURCED_MAX]; /* and as its policy counts */
+};
+
+/* A packet's source, as far as it has one, and its police_bytes(). */
+struct sourced_packet {
+	enum packet_family family;
+	const uint8_t *src; /* of PACKET_OTHER: whatever it is */
+	uint32_t bytes;
 };
 
 /* A burst of which nothing has been added yet. */
@@ -46,13 +54,38 @@ static inline void sourced_begin(struct sourced *sourced)
 }
 
 /*
- * Adds packet i of a burst, and begins to fetch its source's meter. Not every packet is one of
- * these: it may have no address; and where flows are counted, what a packet costs depends on what
- * became of the one before it. One of a policy below others is only ready to be. The states' one
- * writer.
+ * Adds packet i of a burst, of a policy of POLICE_SOURCED, and begins to fetch its source's meter.
+ * Not every packet is one of these: it may have no address; and where flows are counted, what a
+ * packet costs depends on what became of the one before it. One of a policy below others is only
+ * ready to be. The states' one writer.
  */
-void sourced_add(struct sourced *sourced, unsigned i, struct policy_state *state,
-	const struct packet *packet, const uint8_t *data, uint32_t frame_len);
+static inline void sourced_add(struct sourced *sourced, unsigned i, struct policy_state *state,
+	const struct sourced_packet *packet)
+{
+	const struct policy_extended *other = state->other;
+	const unsigned bits = packet->family == PACKET_IPV4   ? other->per_v4
+			      : packet->family == PACKET_IPV6 ? other->per_v6
+							      : 0;
+	const uint64_t bit = UINT64_C(1) << i;
+	uint64_t hash;
+
+	if (bits == 0)
+		return;
+	hash = source_hash(other->sources, packet->src, packet->family, bits);
+	source_table_prefetch(other->sources, hash);
+	if (other->count == COUNT_FLOWS)
+		return;
+	if (police_is_below(state))
+		sourced->below |= bit;
+	else
+		sourced->packets |= bit;
+	if (other->action == ACTION_MARK || other->action == ACTION_COUNT)
+		sourced->enacted |= bit;
+	sourced->state[i] = state;
+	sourced->count[i] = other->count == COUNT_PACKETS ? 1 : packet->bytes;
+	source_burst_set(
+		&sourced->asked, i, other->sources, hash, sourced->count[i] << other->unit_bits);
+}
 
 /*
  * Meters all that were added, in the order of their numbers, at `now`, and takes their cost; each
@@ -91,6 +124,12 @@ static inline bool sourced_conforms(const struct sourced *sourced, unsigned i)
 {
 	return sourced->conforming >> i & 1;
 }
+
+/*
+ * Counts n packets of one policy, all of a burst and all of sourced_settles(); which are dropped, a
+ * bit each. Its one writer.
+ */
+uint64_t sourced_count_alike(const struct sourced *sourced, unsigned n);
 
 /* Counts a packet of sourced_settles(): 0 if it passes, 1 if it is dropped. Its one writer. */
 static inline uint64_t sourced_count(const struct sourced *sourced, unsigned i)

@@ -33,16 +33,24 @@ struct source_burst {
 	unsigned n;
 };
 
-/* Adds a packet, of which there is room for SOURCE_BURST. The table's worker. */
-static inline __attribute__((always_inline)) void source_burst_add(
-	struct source_burst *burst, const struct source_table *table, uint64_t hash, uint32_t cost)
+/* Says what packet i is, one of those that `n` will count. The table's worker. */
+static inline __attribute__((always_inline)) void source_burst_set(struct source_burst *burst,
+	unsigned i, const struct source_table *table, uint64_t hash, uint32_t cost)
 {
-	unsigned i = burst->n++;
-
 	burst->home[i] = source_home(table, hash);
 	burst->tag[i] = source_tag(hash);
 	burst->cost[i] = cost;
-	__builtin_prefetch(burst->home[i], 1);
+}
+
+/*
+ * Adds a packet, of which there is room for SOURCE_BURST, and begins to fetch its meter. The
+ * table's worker.
+ */
+static inline __attribute__((always_inline)) void source_burst_add(
+	struct source_burst *burst, const struct source_table *table, uint64_t hash, uint32_t cost)
+{
+	source_burst_set(burst, burst->n, table, hash, cost);
+	__builtin_prefetch(burst->home[burst->n++], 1);
 }
 
 /*

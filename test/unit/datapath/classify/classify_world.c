@@ -256,6 +256,18 @@ static void check_policies(const char *name, const struct frame *sent, unsigned 
 	}
 }
 
+/* Nobody has to parse a plain frame to know where it came from. */
+static void check_source(struct frames *frames, unsigned i, const struct packet *packet)
+{
+	const bool plain = frames->plain >> i & 1, parsed = frames->parsed >> i & 1;
+	const uint8_t *src;
+
+	assert_int_equal(frames_source(frames, i, &src), packet->family);
+	if (packet->family != PACKET_OTHER)
+		assert_ptr_equal(src, frames->data[i] + packet->src_off);
+	assert_int_equal(frames->parsed >> i & 1, parsed || !plain);
+}
+
 void classify_both(const char *name, const struct classifier *classifier, unsigned wire,
 	enum direction direction, const struct frame *sent, unsigned n, const uint32_t *expect)
 {
@@ -267,6 +279,7 @@ void classify_both(const char *name, const struct classifier *classifier, unsign
 	check_policies(name, sent, n, &frames, expect);
 	for (unsigned i = 0; i < n; i++) {
 		packet_parse(frames.data[i], frames.len[i], &packets[i]);
+		check_source(&frames, i, &packets[i]);
 		frames.l2_len[i] = packets[i].l2_len;
 	}
 	memset(frames.policy, 0xa5, sizeof(frames.policy));

@@ -172,8 +172,13 @@ static void run_burst(struct lane *alone, struct lane *together, const struct ar
 		const struct arrival *a = &arrivals[i];
 		struct policy_state *state = &together->state[a->policy];
 		bool own = police_source_bits(state, &a->packet) != 0;
+		const struct sourced_packet packet = {
+			.family = (enum packet_family)a->packet.family,
+			.src = a->data + a->packet.src_off,
+			.bytes = police_bytes(state, a->packet.l2_len, a->len),
+		};
 
-		sourced_add(&sourced, i, state, &a->packet, a->data, a->len);
+		sourced_add(&sourced, i, state, &packet);
 		assert_int_equal(sourced_knows(&sourced, i),
 			own && policies[a->policy].count != COUNT_FLOWS);
 	}

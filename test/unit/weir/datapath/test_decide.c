@@ -123,7 +123,7 @@ static const struct {
 	[WIDE_PLAN] = {.burst = 20 * FEW_BYTES, .shift = 2, .parent = WIDE_LINK},
 	[WIDE_SUBSCRIBERS] = {.burst = FEW_BYTES,
 		.accounting = ACCOUNTING_WIRE,
-		.shift = POLICE_UNSAMPLED,
+		.shift = 3,
 		.per_v4 = 32,
 		.parent = WIDE_PLAN},
 	[LAX_SUBSCRIBERS] = {.burst = 1500,
@@ -176,7 +176,7 @@ struct sent {
 	struct flow_sample *want_sampled[BURST];
 	uint64_t want_parsed, may_parse;
 	struct token_bucket shared; /* of SHARED, when the burst comes */
-	bool alike;
+	bool alike, unlooked;
 	unsigned n, n_pass, n_drop, n_sampled, unmatched, unmarkable, unpaid;
 };
 
@@ -288,8 +288,11 @@ static bool reads_packets(const struct policy_state *state, unsigned kind)
 	       (!police_is_simple(state) && !kinds[kind].total && kind != UNPRESSED);
 }
 
-/* UDP over IPv4, with a tag or without; of those that can be marked one in two. */
-static void make_frame(struct prng *prng, uint8_t *frame, uint16_t len, bool tagged)
+/*
+ * UDP over IPv4, or what has no source at all, with a tag or without; of those that can be marked
+ * one in two.
+ */
+static void make_frame(struct prng *prng, uint8_t *frame, uint16_t len, bool tagged, bool is_ip)
 {
 	static const uint8_t ip[] = {0x08, 0x00, 0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17};
 	uint8_t *at = frame + (tagged ? 16 : 12);
@@ -303,17 +306,19 @@ static void make_frame(struct prng *prng, uint8_t *frame, uint16_t len, bool tag
 	at[4] = (uint8_t)((len - (tagged ? 18 : 14)) >> 8);
 	at[17] = (uint8_t)prng_below(prng, 4);
 	at[21] = (uint8_t)prng_below(prng, 256);
+	if (!is_ip)
+		at[1] = 0x06;
 }
 
 static void make_packet(
 	struct bench *bench, struct sent *sent, struct prng *prng, unsigned i, uint32_t policy)
 {
-	const bool tagged = prng_below(prng, 4) == 0;
+	const bool tagged = prng_below(prng, 4) == 0, is_ip = prng_below(prng, 16) != 0;
 	const uint16_t len = (uint16_t)(60 + prng_below(prng, 1455));
 	struct rte_mbuf *m = &sent->mbufs[i];
 	bool read;
 
-	make_frame(prng, sent->bytes[i], len, tagged);
+	make_frame(prng, sent->bytes[i], len, tagged, is_ip);
 	memcpy(sent->copy[i], sent->bytes[i], FRAME_MAX);
 	memset(m, 0, sizeof(*m));
 	m->buf_addr = sent->bytes[i];
@@ -325,6 +330,9 @@ static void make_packet(
 	sent->burst.frames.policy[i] = policy;
 	sent->burst.frames.len[i] = len;
 	sent->burst.frames.l2_len[i] = tagged ? 18 : 14;
+	/* As it is told of those that are, where the classifier has looked at their headers. */
+	if (is_ip && !sent->unlooked)
+		sent->burst.frames.plain |= UINT64_C(1) << i;
 	read = policy != CLASSIFY_NONE && reads_packets(&bench->here.states[policy], policy);
 	sent->burst.frames.data[i] = read ? sent->bytes[i] : bench->forbidden;
 }
@@ -364,6 +372,15 @@ static void borrow_one(struct bench *bench, uint32_t policy, uint32_t cost, uint
 		police_borrow(state, shared, cost, now);
 }
 
+/* A packet's source is asked for: where it is plain nobody has to parse it for that. */
+static void want_source(struct sent *sent, unsigned i)
+{
+	if (sent->burst.frames.plain >> i & 1)
+		sent->may_parse |= UINT64_C(1) << i;
+	else
+		sent->want_parsed |= UINT64_C(1) << i;
+}
+
 /* What becomes of a packet whose policy has a parent. */
 static enum verdict charge_levels(
 	struct bench *bench, struct sent *sent, unsigned i, uint32_t cost, uint64_t now)
@@ -383,7 +400,7 @@ static enum verdict charge_levels(
 	packet_parse(sent->copy[i], sent->burst.frames.len[i], &packet);
 	if (police_lineage_asks_source(&lineage)) {
 		police_lineage_source(&lineage, &packet, sent->copy[i], now);
-		sent->want_parsed |= UINT64_C(1) << i;
+		want_source(sent, i);
 	}
 	if (police_lineage_ask(&lineage, now) == VERDICT_MARK) {
 		unsigned k = police_lineage_marker(&lineage);
@@ -398,7 +415,8 @@ static enum verdict charge_levels(
 	for (unsigned k = 1; k <= at; k++)
 		if (police_samples(lineage.levels[k])) {
 			sent->want_sampled[sent->n_sampled++] = bench->samples[slots[k]];
-			sent->want_parsed |= UINT64_C(1) << i;
+			/* Which of a plan's it is goes by the order in which all are charged. */
+			sent->may_parse |= UINT64_C(1) << i;
 		}
 	passes = police_lineage_settle(&lineage, now);
 	sent->unpaid += !passes && marked && kinds[slots[at]].total;
@@ -421,15 +439,22 @@ static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64
 	if (police_samples(state))
 		sent->want_sampled[sent->n_sampled++] = bench->samples[policy];
 	if (police_is_below(state)) {
-		/* Which of a plan's packets are sampled goes by when its subscribers' are. */
-		if (policy == PLAN || policy == WIDE_PLAN)
+		/*
+		 * Which of a plan's packets are sampled goes by when its subscribers' are, and
+		 * which of those, by when the others are that have no source.
+		 */
+		if (policy == PLAN || policy == WIDE_PLAN || police_kind(state) == POLICE_SOURCED)
 			sent->may_parse |= UINT64_C(1) << i;
 		else
 			sent->want_parsed |= (uint64_t)police_samples(state) << i;
 		return charge_levels(bench, sent, i, cost, now) == VERDICT_PASS;
 	}
-	if (police_samples(state) ||
-		(!police_is_simple(state) && !kinds[policy].total && !is_shared(policy)))
+	/* Which are sampled goes by when those without a source are charged. */
+	if (police_samples(state) && police_kind(state) != POLICE_SOURCED)
+		sent->want_parsed |= UINT64_C(1) << i;
+	if (police_kind(state) == POLICE_SOURCED)
+		want_source(sent, i);
+	else if (!police_is_simple(state) && !kinds[policy].total && !is_shared(policy))
 		sent->want_parsed |= UINT64_C(1) << i;
 	if (bench->worker.shared_buckets && police_is_simple(state))
 		borrow_one(bench, policy, cost, now);
@@ -597,6 +622,8 @@ static void check_row(const struct row *row, bool eights, struct prng *prng)
 		now += prng_below(prng, 20000);
 		if (row->ends && burst == BURSTS / 2)
 			end_limits(bench, row->ends == MEMBERSHIP_ENDS, now);
+		sent->burst.frames.plain = 0;
+		sent->unlooked = prng_below(prng, 4) == 0;
 		sent->n = 1 + row->borrows + prng_below(prng, BURST - row->borrows);
 		for (unsigned i = 0; i < sent->n; i++) {
 			if (i == 0 || !row->alike)
