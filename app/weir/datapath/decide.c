@@ -178,15 +178,17 @@ static bool all_same_policy(const uint32_t *policies, uint16_t n)
 /* The row of a burst that is of one policy, if that has one for such; else NULL. */
 static const struct judge *judge_alike(const struct worker *w, const struct rx_burst *burst)
 {
-	const struct judge *judge = judges[judge_row(&w->policies[burst->frames.policy[0]])];
+	const struct policy_state *state = &w->policies[burst->frames.policy[0]];
+	const struct judge *judge = judges[judge_row(state)];
 
-	/* Where that has ended, what is borrowed is looked at packet by packet. */
-	return judge->charge_alike && likely(!judge_loans_end(w)) ? judge : NULL;
+	/* Packet by packet goes what has a trial; and what is borrowed, where that has ended. */
+	if (unlikely(judge_loans_end(w) || police_trial(state)))
+		return NULL;
+	return judge->charge_alike ? judge : NULL;
 }
 
 static uint64_t charge_burst(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)
 {
-	const struct policy_state *state;
 	const struct judge *judge;
 
 	if (!all_same_policy(burst->frames.policy, n) || burst->frames.refused)
@@ -196,12 +198,7 @@ static uint64_t charge_burst(struct worker *w, struct rx_burst *burst, uint16_t 
 		return 0;
 	}
 	judge = judge_alike(w, burst);
-	if (!judge)
-		return charge_each(w, burst, n, now);
-	state = judge_policy(w, burst, 0);
-	if (unlikely(police_trial(state)))
-		try_burst(w, state, burst, n, now);
-	return judge->charge_alike(w, burst, n, now);
+	return judge ? judge->charge_alike(w, burst, n, now) : charge_each(w, burst, n, now);
 }
 
 uint16_t decide(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now,

@@ -289,3 +289,69 @@ uint64_t judge_free_sources(
 	*drops |= refused;
 	return packets;
 }
+
+/* Charges n packets of a plain policy; which do not pass, and what each costs. */
+static uint64_t charge_plain_alike(
+	struct worker *w, struct rx_burst *burst, uint32_t *costs, uint16_t n, uint64_t now)
+{
+	judge_costs_alike(costs, burst, police_accounting(judge_policy(w, burst, 0)), n);
+	return judge_simple.charge_alike(w, burst, n, now);
+}
+
+/* Adds n packets to those whose sources are metered; whether all of them have one. */
+static bool add_sources(struct rx_burst *burst, struct policy_state *state, uint16_t n)
+{
+	sourced_begin(&burst->sourced);
+	for (uint16_t i = 0; i < n; i++)
+		judge_add_source(burst, i, state);
+	return burst->sourced.below == judge_all(n);
+}
+
+/* Charges n packets that add_sources() has added. */
+static uint64_t charge_sources_alike(
+	struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)
+{
+	sourced_take(&burst->sourced, judge_all(n));
+	sourced_meter(&burst->sourced, now);
+	judge_sample_alike(w, judge_policy(w, burst, 0), burst, burst->sourced.count, n);
+	return sourced_count_alike(&burst->sourced, n);
+}
+
+/* Charges those above what has passed of a burst of one policy. */
+static void charge_above_alike(struct worker *w, struct rx_burst *burst, const uint32_t *slots,
+	unsigned levels, const uint32_t *costs, uint64_t passed, bool sampled)
+{
+	struct run run = {.which = passed, .packets = (uint32_t)__builtin_popcountll(passed)};
+
+	for (uint64_t left = passed; left; left &= left - 1)
+		run.bytes += costs[__builtin_ctzll(left)];
+	for (unsigned k = 1; k < levels && passed; k++) {
+		run.state = &w->policies[slots[k]];
+		end_run(w, burst, &run, costs, sampled);
+	}
+}
+
+bool judge_free_alike(
+	struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now, uint64_t *drops)
+{
+	struct policy_state *own = judge_policy(w, burst, 0);
+	uint32_t slots[POLICY_LEVELS_MOST], costs[BURST];
+	unsigned levels = lineage_of(w, burst->frames.policy[0], slots);
+	uint64_t tokens = whole_burst(burst);
+
+	for (unsigned k = 1; k < levels; k++)
+		if (!is_free(&w->policies[slots[k]], tokens, now, false))
+			return false;
+	if (police_is_simple(own)) {
+		*drops = charge_plain_alike(w, burst, costs, n, now);
+		charge_above_alike(w, burst, slots, levels, costs, ~*drops & judge_all(n), false);
+		return true;
+	}
+	if (police_kind(own) != POLICE_SOURCED || own->other->action != ACTION_DROP ||
+		!add_sources(burst, own, n))
+		return false;
+	*drops = charge_sources_alike(w, burst, n, now);
+	charge_above_alike(
+		w, burst, slots, levels, burst->sourced.count, ~*drops & judge_all(n), true);
+	return true;
+}

@@ -9,6 +9,7 @@
 #ifndef WEIR_APP_JUDGE_FREE_H
 #define WEIR_APP_JUDGE_FREE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct rx_burst;
@@ -28,5 +29,12 @@ uint64_t judge_free(struct worker *worker, struct rx_burst *burst, uint64_t pack
  */
 uint64_t judge_free_sources(struct worker *worker, struct rx_burst *burst, uint64_t packets,
 	uint64_t now, uint64_t *drops);
+
+/*
+ * Likewise all n packets of a burst that is of one policy, below others, without a trial. Returns
+ * whether it has charged them; else nothing has been done.
+ */
+bool judge_free_alike(
+	struct worker *worker, struct rx_burst *burst, uint16_t n, uint64_t now, uint64_t *drops);
 
 #endif

@@ -112,4 +112,20 @@ static uint64_t charge_levels(
 	return drops;
 }
 
-const struct judge judge_level = {.fetch = fetch_levels, .charge = charge_levels, .tries = true};
+static uint64_t charge_one(struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)
+{
+	uint64_t drops;
+
+	if (judge_free_alike(w, burst, n, now, &drops))
+		return drops;
+	sourced_begin(&burst->sourced);
+	fetch_levels(w, burst, judge_all(n), now);
+	return charge_levels(w, burst, judge_all(n), now);
+}
+
+const struct judge judge_level = {
+	.fetch = fetch_levels,
+	.charge = charge_levels,
+	.charge_alike = charge_one,
+	.tries = true,
+};

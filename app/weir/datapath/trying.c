@@ -26,13 +26,6 @@ void try_packet(struct worker *w, const struct policy_state *state, struct rx_bu
 			burst->len[i], now);
 }
 
-void try_burst(struct worker *w, const struct policy_state *state, struct rx_burst *burst,
-	uint16_t n, uint64_t now)
-{
-	for (uint16_t i = 0; i < n; i++)
-		try_packet(w, state, burst, i, now);
-}
-
 bool try_changes(struct worker *w, const struct snapshot *newer)
 {
 	struct worker_own *own = worker_own(w);

@@ -14,11 +14,9 @@
 #include "snapshot.h"
 #include "worker.h"
 
-/* Packet i of a burst, or all n of a burst of one policy, whose state this is. */
+/* Packet i of a burst, of the policy whose state this is. */
 void try_packet(struct worker *worker, const struct policy_state *state, struct rx_burst *burst,
 	unsigned i, uint64_t now);
-void try_burst(struct worker *worker, const struct policy_state *state, struct rx_burst *burst,
-	uint16_t n, uint64_t now);
 
 /*
  * Leads packets to the trials that a newer snapshot names, or away from them, so many of them at a
