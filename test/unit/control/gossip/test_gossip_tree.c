@@ -180,7 +180,7 @@ static void test_sums_agree(void **state)
 static void test_sums_heal(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= 8; seed++) {
+	for (uint64_t seed = 1; seed <= ROUNDS(8); seed++) {
 		struct world_params params = usual;
 		struct world w;
 
@@ -255,7 +255,7 @@ static void test_small_changes_wait(void **state)
 static void test_counts_are_quick(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= 8; seed++) {
+	for (uint64_t seed = 1; seed <= ROUNDS(8); seed++) {
 		struct world_params params = usual;
 		unsigned root, dead, other;
 		struct world w;
@@ -554,7 +554,7 @@ static void test_crashes(void **state)
 static void test_random_crashes(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= 10; seed++) {
+	for (uint64_t seed = 1; seed <= ROUNDS(10); seed++) {
 		struct world_params params = usual;
 		struct world w;
 		struct watch watch = {0};
@@ -612,7 +612,7 @@ static bool holds_together(const struct world *w, unsigned side)
 static void test_partitions(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= 10; seed++) {
+	for (uint64_t seed = 1; seed <= ROUNDS(10); seed++) {
 		struct world_params params = usual;
 		struct world w;
 

@@ -349,21 +349,21 @@ static void run_quota_world(uint64_t seed, uint64_t periods, bool memory_losses)
 static void test_faults(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= SEEDS; seed++)
+	for (uint64_t seed = 1; seed <= ROUNDS(SEEDS); seed++)
 		run_quota_world(seed, 1, false);
 }
 
 static void test_periods(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= SEEDS / 3; seed++)
+	for (uint64_t seed = 1; seed <= ROUNDS(SEEDS / 3); seed++)
 		run_quota_world(1000 + seed, PERIODS, false);
 }
 
 static void test_recovering(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= SEEDS; seed++)
+	for (uint64_t seed = 1; seed <= ROUNDS(SEEDS); seed++)
 		run_quota_world(2000 + seed, 1, true);
 }
 

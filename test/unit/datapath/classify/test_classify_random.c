@@ -176,7 +176,7 @@ static void test_random(void **state)
 	(void)state;
 	print_message("seed %#" PRIx64 " (WEIR_SEED changes it)\n", seed);
 	classify_world_seed(seed);
-	for (unsigned round = 0; round < 200; round++) {
+	for (unsigned round = 0; round < ROUNDS(200); round++) {
 		flavour = random_flavour();
 		check_random(1 + random_next() % (round < 100 ? 8 : 100), round % 4, 40, &flavour);
 	}
@@ -227,7 +227,7 @@ static void test_drops(void **state)
 	unsigned refused = 0;
 
 	(void)state;
-	for (unsigned round = 0; round < 200; round++) {
+	for (unsigned round = 0; round < ROUNDS(200); round++) {
 		const struct flavour flavour = random_flavour();
 		const uint32_t wires = random_next() % 8;
 		struct classifier *classifier = NULL;
@@ -259,7 +259,7 @@ static void test_l2_lengths(void **state)
 	policies[0].accounting = ACCOUNTING_L3;
 	for (unsigned n_policies = 1; n_policies <= COUNT(policies); n_policies++) {
 		assert_int_equal(classifier_create(policies, n_policies, -1, &classifier), 0);
-		for (unsigned round = 0; round < 200; round++) {
+		for (unsigned round = 0; round < ROUNDS(200); round++) {
 			random_frames(policies, n_policies, false, sent, BURST);
 			copy_frames(sent, BURST, &frames);
 			classify_frames(classifier, 0, DIRECTION_A_TO_B, &frames, BURST);

@@ -217,7 +217,7 @@ static void check_world(struct prng *prng, uint64_t seed)
 static void test_strictest(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= WORLDS; seed++) {
+	for (uint64_t seed = 1; seed <= ROUNDS(WORLDS); seed++) {
 		struct prng prng;
 
 		prng_seed(&prng, seed);
