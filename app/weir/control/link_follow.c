@@ -3,6 +3,8 @@
  */
 #include "link_follow.h"
 
+#include "base/math.h"
+
 void link_follow_begin(struct link_follow *follow, uint64_t now_ns)
 {
 	*follow = (struct link_follow){
@@ -52,6 +54,21 @@ static enum link_act follow_lost(
 	*end = follow->down = lost == LINK_END_A ? LINK_END_B : LINK_END_A;
 	follow->lost = LINK_END_NONE;
 	follow->returns = false;
+	follow->again_ns = now_ns;
+	follow->wait_ns = LINK_FOLLOW_AGAIN_NS;
+	return LINK_TAKE_DOWN;
+}
+
+/*
+ * The end that is down by us is up: somebody meddles, or its device does not do as it is told. Each
+ * time is two lines in the log.
+ */
+static enum link_act take_down_again(struct link_follow *follow, uint64_t now_ns)
+{
+	if (now_ns < follow->again_ns)
+		return LINK_LEAVE;
+	follow->again_ns = now_ns + follow->wait_ns;
+	follow->wait_ns = min_u64(2 * follow->wait_ns, LINK_FOLLOW_AGAIN_MOST_NS);
 	return LINK_TAKE_DOWN;
 }
 
@@ -69,7 +86,7 @@ enum link_act link_follow_turn(
 		follow->since_ns = now_ns;
 	}
 	if (!back)
-		return up[follow->down] ? LINK_TAKE_DOWN : LINK_LEAVE; /* somebody meddled */
+		return up[follow->down] ? take_down_again(follow, now_ns) : LINK_LEAVE;
 	if (now_ns - follow->since_ns < LINK_FOLLOW_UP_NS)
 		return LINK_LEAVE;
 	follow->fresh = follow->down;

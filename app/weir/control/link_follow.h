@@ -18,6 +18,10 @@
 #define LINK_FOLLOW_UP_NS    (2 * SECOND_NS)  /* and back */
 #define LINK_FOLLOW_GRACE_NS (10 * SECOND_NS) /* how long one that was brought up may take */
 
+/* When one that was taken down and is up is taken down again: twice as late each time, up to this. */
+#define LINK_FOLLOW_AGAIN_NS      SECOND_NS
+#define LINK_FOLLOW_AGAIN_MOST_NS (64 * SECOND_NS)
+
 enum link_end { LINK_END_A, LINK_END_B, LINK_END_NONE };
 
 enum link_act { LINK_LEAVE, LINK_TAKE_DOWN, LINK_BRING_UP };
@@ -30,6 +34,8 @@ struct link_follow {
 	enum link_end fresh; /* brought up, and not seen up since; ... */
 	bool starting;       /* or all are, as the wire has just begun */
 	uint64_t fresh_ns;   /* when */
+	uint64_t again_ns;   /* until when the end that is `down` is left alone if it is up, */
+	uint64_t wait_ns;    /* which was so long a wait */
 };
 
 void link_follow_begin(struct link_follow *follow, uint64_t now_ns);

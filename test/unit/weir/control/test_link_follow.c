@@ -151,6 +151,40 @@ static void never_stuck(void **state)
 	}
 }
 
+/* An end that stays up whatever it is told is told again at once, and then ever more rarely. */
+static void told_in_vain(void **state)
+{
+	static const uint64_t seconds[] = {0, 0, 1, 3, 7, 15, 31, 63, 127, 191, 255};
+	const bool up[2] = {false, true};
+	uint64_t now = 1000 * SECOND_NS, began = 0;
+	enum link_end end = LINK_END_NONE;
+	struct link_follow follow;
+	unsigned told = 0;
+
+	(void)state;
+	link_follow_begin(&follow, now - LINK_FOLLOW_GRACE_NS);
+	for (; told < sizeof(seconds) / sizeof(seconds[0]); now += STEP) {
+		enum link_act act = link_follow_turn(&follow, up, now, &end);
+
+		if (act == LINK_LEAVE)
+			continue;
+		assert_int_equal(act, LINK_TAKE_DOWN);
+		assert_int_equal(end, LINK_END_B);
+		began = told == 0 ? now : began;
+		assert_int_equal((now - began) / SECOND_NS, seconds[told]);
+		told++;
+	}
+	/* It is not forgotten when the other end is back; and a new loss begins anew. */
+	assert_int_equal(link_follow_turn(&follow, (bool[]){true, true}, now, &end), LINK_LEAVE);
+	now += LINK_FOLLOW_UP_NS;
+	assert_int_equal(link_follow_turn(&follow, (bool[]){true, true}, now, &end), LINK_BRING_UP);
+	assert_int_equal(link_follow_turn(&follow, up, now, &end), LINK_LEAVE);
+	for (unsigned i = 0; i < 2; i++) {
+		now += LINK_FOLLOW_DOWN_NS;
+		assert_int_equal(link_follow_turn(&follow, up, now, &end), LINK_TAKE_DOWN);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +193,7 @@ int main(void)
 		cmocka_unit_test(slow_links_do_not_flap),
 		cmocka_unit_test(slow_at_the_start),
 		cmocka_unit_test(never_stuck),
+		cmocka_unit_test(told_in_vain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
