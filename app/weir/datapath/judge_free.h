@@ -31,8 +31,8 @@ uint64_t judge_free_sources(struct worker *worker, struct rx_burst *burst, uint6
 	uint64_t now, uint64_t *drops);
 
 /*
- * Likewise all n packets of a burst that is of one policy, below others, without a trial. Returns
- * whether it has charged them; else nothing has been done.
+ * As judge_free(), of all n packets of a burst that is of one policy, below others, without a
+ * trial. Returns whether it has charged them; else nothing has been done.
  */
 bool judge_free_alike(
 	struct worker *worker, struct rx_burst *burst, uint16_t n, uint64_t now, uint64_t *drops);
