@@ -7,6 +7,8 @@
 #include "check.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,10 +16,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
 #include <unistd.h>
+
+#include <rte_log.h>
 
 #include "log.h"
 
@@ -41,6 +46,9 @@ static void log_info(const char *format, ...)
 
 #define HOUR_S 3600
 
+#define RING_BYTES (1 << 18) /* as in log.c */
+#define LINE_MOST  16383     /* of a line that others write: a longer one is two */
+
 static time_t ahead_s; /* of the wall clock, which may be set right at any time */
 
 /* In place of the C library's. */
@@ -51,6 +59,32 @@ int clock_gettime(clockid_t id, struct timespec *now)
 	if (ret == 0 && id == CLOCK_REALTIME)
 		now->tv_sec += ahead_s;
 	return ret;
+}
+
+/* What can be refused; of streams, those after so many. */
+static struct {
+	bool thread, streams;
+	unsigned left;
+} refuse;
+
+FILE *__real_fopencookie(void *cookie, const char *mode, cookie_io_functions_t functions);
+FILE *__wrap_fopencookie(void *cookie, const char *mode, cookie_io_functions_t functions);
+int __real_pthread_create(
+	pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg);
+int __wrap_pthread_create(
+	pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg);
+
+FILE *__wrap_fopencookie(void *cookie, const char *mode, cookie_io_functions_t functions)
+{
+	if (refuse.streams && refuse.left-- == 0)
+		return NULL;
+	return __real_fopencookie(cookie, mode, functions);
+}
+
+int __wrap_pthread_create(
+	pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+{
+	return refuse.thread ? EAGAIN : __real_pthread_create(thread, attr, run, arg);
 }
 
 struct reader {
@@ -213,6 +247,215 @@ static void test_nobody_reads(void **state)
 	close(ends[1]);
 }
 
+/* --- what is written, to a byte --------------------------------------------------------------- */
+
+/* All that has come and will, which is expected to be this. */
+static void expect_text(int fd, const char *want)
+{
+	struct reader r = {.fd = fd};
+
+	read_to_end(&r);
+	assert_string_equal(r.text, want);
+	free(r.text);
+}
+
+/* A line is written when it is said, and not with the next one; also one without a letter. */
+static void test_at_once(void **state)
+{
+	static const char *const lines[] = {"", "weir: a line", ""};
+	int ends[2];
+	char text[64];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(log_open(ends[1], NULL), 0);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		size_t len = strlen(lines[i]) + 1, n = 0;
+
+		log_write(6, lines[i]);
+		while (n < len)
+			n += (size_t)read(ends[0], text + n, len - n);
+		assert_memory_equal(text, lines[i], len - 1);
+		assert_int_equal(text[len - 1], '\n');
+	}
+	log_close(PATIENCE_S);
+	close(ends[1]);
+	expect_text(ends[0], "");
+	close(ends[0]);
+}
+
+static void be_journal(int fd)
+{
+	struct stat stat;
+	char text[64];
+
+	assert_int_equal(fstat(fd, &stat), 0);
+	snprintf(text, sizeof(text), "%lu:%lu", (unsigned long)stat.st_dev,
+		(unsigned long)stat.st_ino);
+	setenv("JOURNAL_STREAM", text, 1);
+}
+
+static size_t fill_pipe(int fd)
+{
+	static const char junk[4096];
+	size_t all = 0;
+	ssize_t n;
+
+	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	while ((n = write(fd, junk, sizeof(junk))) > 0)
+		all += (size_t)n;
+	return all;
+}
+
+/* Nothing leaves the ring, which takes what it has room for to the last byte, and no more. */
+static void expect_full(bool journal)
+{
+	static char line[1024];
+	const unsigned fit = RING_BYTES / sizeof(line);
+	uint64_t before = log_lost(), lost;
+	int ends[2];
+	struct reader r = {0};
+	pthread_t reader;
+	size_t junk;
+
+	assert_int_equal(pipe(ends), 0);
+	junk = fill_pipe(ends[1]);
+	if (journal)
+		be_journal(ends[1]);
+	memset(line, 'x', sizeof(line) - 1);
+	line[sizeof(line) - 1 - (journal ? strlen("<6>") : 0)] = '\0';
+	assert_int_equal(log_open(ends[1], NULL), 0);
+	for (unsigned i = 0; i < fit; i++)
+		log_write(6, line);
+	assert_int_equal(log_lost(), before);
+	log_write(6, "");
+	assert_int_equal(log_lost(), before + 1);
+	r.fd = ends[0];
+	assert_int_equal(pthread_create(&reader, NULL, read_to_end, &r), 0);
+	log_close(PATIENCE_S);
+	close(ends[1]);
+	pthread_join(reader, NULL);
+	assert_memory_equal(r.text + junk, journal ? "<6>x" : "xxxx", 4);
+	assert_memory_equal(r.text + junk + RING_BYTES - 4, "xxx\n", 4);
+	assert_int_equal(strncmp(r.text + junk + RING_BYTES, "<4>", 3) == 0, journal);
+	assert_int_equal(count_whole(r.text + junk + RING_BYTES + (journal ? 3 : 0), &lost), 0);
+	assert_int_equal(lost, 1);
+	free(r.text);
+	close(ends[0]);
+	unsetenv("JOURNAL_STREAM");
+}
+
+static void test_full(void **state)
+{
+	(void)state;
+	expect_full(false);
+	expect_full(true);
+}
+
+/* It is journald's socket if both numbers are those of the file. */
+static void test_journal(void **state)
+{
+	static const struct {
+		const char *format;
+		unsigned device, inode; /* beside those that it has */
+		bool journal;
+	} rows[] = {
+		{"%lu:%lu", 0, 0, true},
+		{"%lu:%lu", 1, 0, false},
+		{"%lu:%lu", 0, 1, false},
+		{"%lu", 0, 0, false},
+		{"", 0, 0, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct stat stat;
+		int ends[2];
+		char text[64];
+
+		assert_int_equal(pipe(ends), 0);
+		assert_int_equal(fstat(ends[1], &stat), 0);
+		snprintf(text, sizeof(text), rows[i].format,
+			(unsigned long)stat.st_dev + rows[i].device,
+			(unsigned long)stat.st_ino + rows[i].inode);
+		setenv("JOURNAL_STREAM", text, 1);
+		assert_int_equal(log_open(ends[1], NULL), 0);
+		log_write(5, "line");
+		log_close(PATIENCE_S);
+		close(ends[1]);
+		expect_text(ends[0], rows[i].journal ? "<5>line\n" : "line\n");
+		close(ends[0]);
+	}
+	unsetenv("JOURNAL_STREAM");
+}
+
+/* What others write becomes lines, with the priority that they have; the end of all ends one. */
+static void test_others(void **state)
+{
+	static char word[LINE_MOST + 3], want[2 * LINE_MOST];
+	FILE *before = stderr;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	be_journal(ends[1]);
+	memset(word, 'w', sizeof(word) - 1);
+	snprintf(want, sizeof(want),
+		"<3>one\n<3>\n<4>PMD: two\n<3>%.*s\n<3>ww\n<6>PMD: end\n"
+		"<3>of all\n",
+		LINE_MOST, word);
+	assert_int_equal(log_open(ends[1], NULL), 0);
+	assert_ptr_not_equal(stderr, before);
+	assert_int_equal(fprintf(stderr, "one\n\n"), 5);
+	assert_true(rte_log(RTE_LOG_WARNING, RTE_LOGTYPE_USER1, "PMD: two\n") >= 0);
+	assert_int_equal(fprintf(stderr, "%s\n", word), sizeof(word));
+	assert_true(rte_log(RTE_LOG_INFO, RTE_LOGTYPE_USER1, "PMD: end") >= 0);
+	assert_int_equal(fprintf(stderr, "of all"), 6);
+	assert_false(ferror(stderr));
+	log_close(PATIENCE_S);
+	assert_ptr_equal(stderr, before);
+	close(ends[1]);
+	expect_text(ends[0], want);
+	close(ends[0]);
+	unsetenv("JOURNAL_STREAM");
+}
+
+/* Without a thread or a stream it is not open: what is said goes where it always went. */
+static void test_refused(void **state)
+{
+	static const struct {
+		int ret;
+		bool thread, streams;
+		unsigned left;
+	} rows[] = {
+		{-EAGAIN, true, false, 0},
+		{-ENOMEM, false, true, 0},
+		{-ENOMEM, false, true, 1},
+	};
+	FILE *before = stderr;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char *text;
+		size_t size;
+		FILE *said = open_memstream(&text, &size);
+
+		assert_non_null(said);
+		stderr = said;
+		refuse.thread = rows[i].thread;
+		refuse.streams = rows[i].streams;
+		refuse.left = rows[i].left;
+		assert_int_equal(log_open(STDOUT_FILENO, NULL), rows[i].ret);
+		refuse.thread = refuse.streams = false;
+		assert_ptr_equal(stderr, said);
+		log_write(6, "as ever");
+		stderr = before;
+		fclose(said);
+		assert_string_equal(text, "as ever\n");
+		free(text);
+	}
+}
+
 /*
  * The last: its thread stays behind, as at the end of a process whose log nobody takes; also where
  * the wall clock is set back by an hour while it is waited for.
@@ -237,6 +480,11 @@ int main(void)
 		cmocka_unit_test(test_writers_at_once),
 		cmocka_unit_test(test_thread),
 		cmocka_unit_test(test_nobody_reads),
+		cmocka_unit_test(test_at_once),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_journal),
+		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_end_with_full_pipe),
 	};
 
