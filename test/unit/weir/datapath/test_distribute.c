@@ -7,6 +7,7 @@
  */
 #include "instance_world.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,10 @@
 #include <rte_ring.h>
 
 #include "distribute.h"
+#include "fault.h"
+#include "nic_clock.h"
 #include "rx_rings.h"
+#include "shape_in.h"
 #include "stuck.h"
 #include "tap.h"
 #include "tick.h"
@@ -151,46 +155,77 @@ static void test_all_others_are_stuck(void **state)
 	close_world(&world);
 }
 
+#define FLOW_STEP UINT32_C(0x01234567) /* from one flow's hash to the next */
+#define NIC_TIME  5000000
+
 /* A wire that takes so many packets of a burst, and brings so many. */
 struct test_wire {
 	struct world world;
 	uint16_t takes, brings;
+	bool flows; /* each that it brings is of another flow, and has its number */
+	bool timed; /* and every other one a time of the device */
+	uint8_t taken[WORKERS * BURST]; /* the first bytes of what it took, if somebody looks */
+	unsigned n_taken;
 	const struct rte_eth_rxtx_callback *rx, *tx;
 };
+
+static void number_flow(struct rte_mbuf *m, uint16_t i, bool timed)
+{
+	*rte_pktmbuf_mtod(m, uint8_t *) = (uint8_t)i;
+	m->hash.rss = i * FLOW_STEP;
+	m->ol_flags |= RTE_MBUF_F_RX_RSS_HASH;
+	if (!timed || i % 2)
+		return;
+	*RTE_MBUF_DYNFIELD(m, shape_in_nic_offset, uint64_t *) = NIC_TIME + i;
+	m->ol_flags |= shape_in_nic_flag;
+}
 
 static uint16_t bring(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
 	uint16_t most, void *context)
 {
-	uint16_t left = RTE_MIN(n, ((const struct test_wire *)context)->brings);
+	const struct test_wire *wire = context;
+	uint16_t left = RTE_MIN(n, wire->brings);
 
 	(void)port;
 	(void)queue;
 	(void)most;
 	rte_pktmbuf_free_bulk(mbufs + left, n - left);
+	for (uint16_t i = 0; wire->flows && i < left; i++)
+		number_flow(mbufs[i], i, wire->timed);
 	return left;
 }
 
 static uint16_t take(
 	uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n, void *context)
 {
+	struct test_wire *wire = context;
+	uint16_t taken = RTE_MIN(n, wire->takes);
+
 	(void)port;
 	(void)queue;
-	(void)mbufs;
-	return RTE_MIN(n, ((const struct test_wire *)context)->takes);
+	for (uint16_t i = 0; i < taken; i++)
+		wire->taken[wire->n_taken++ % sizeof(wire->taken)] = *rte_pktmbuf_mtod(
+			mbufs[i], uint8_t *);
+	return taken;
 }
 
-static void open_wire(struct test_wire *wire)
+static void open_wire_of(struct test_wire *wire, unsigned owner)
 {
 	struct path *path = &wire->world.path;
 
 	*wire = (struct test_wire){.takes = BURST};
-	open_world(&wire->world, 0);
-	wire->world.workers[0].paths = path;
-	wire->world.workers[0].n_paths = 1;
+	open_world(&wire->world, owner);
+	wire->world.workers[owner].paths = path;
+	wire->world.workers[owner].n_paths = 1;
 	wire->rx = rte_eth_add_rx_callback(path->rx_port, path->queue, bring, wire);
 	wire->tx = rte_eth_add_tx_callback(path->tx_port, path->queue, take, wire);
 	assert_true(wire->rx && wire->tx);
 	wire->world.instance.pieces += 2; /* DPDK keeps callbacks that are removed */
+}
+
+static void open_wire(struct test_wire *wire)
+{
+	open_wire_of(wire, 0);
 }
 
 static void close_wire(struct test_wire *wire)
@@ -462,6 +497,256 @@ static void test_rings_give_back(void **state)
 	close_wire(&wire);
 }
 
+/* --- a burst of many flows --------------------------------------------------------------------- */
+
+/* What came for a worker: of the owner n packets, of others what its ring has. */
+static unsigned take_part(
+	struct test_wire *wire, unsigned worker, struct rte_mbuf **mbufs, unsigned own)
+{
+	struct rte_ring *out = wire->world.path.rings->out[worker];
+
+	return out ? rte_ring_sc_dequeue_burst(out, (void **)mbufs, BURST, NULL) : own;
+}
+
+/* Each is the next one of those flows that are this worker's. */
+static unsigned expect_part(
+	const struct test_wire *wire, unsigned worker, struct rte_mbuf **mbufs, unsigned n)
+{
+	unsigned found = 0;
+
+	for (uint16_t i = 0; i < BURST; i++) {
+		struct rte_mbuf flow = {
+			.hash.rss = i * FLOW_STEP, .ol_flags = RTE_MBUF_F_RX_RSS_HASH};
+
+		if (rx_rings_worker_of(wire->world.path.rings, &flow, true) != worker)
+			continue;
+		assert_true(found < n);
+		assert_int_equal(*rte_pktmbuf_mtod(mbufs[found], uint8_t *), i);
+		found++;
+	}
+	assert_int_equal(found, n);
+	return n;
+}
+
+static void open_flows(struct test_wire *wire, unsigned owner)
+{
+	open_wire_of(wire, owner);
+	wire->brings = BURST;
+	wire->flows = wire->world.path.rx_hash = true;
+}
+
+static uint16_t receive_flows(struct test_wire *wire, struct rte_mbuf **mbufs)
+{
+	bool busy = false;
+	uint16_t own = distribute_receive(
+		&wire->world.workers[wire->world.owner], &wire->world.path, mbufs, &busy);
+
+	assert_true(busy);
+	return own;
+}
+
+/* Whoever owns the queue: each worker has its flows in their order, and nobody another's. */
+static void test_sorts(void **state)
+{
+	(void)state;
+	for (unsigned owner = 0; owner < WORKERS; owner++) {
+		struct rte_mbuf *own[BURST], *others[BURST];
+		struct test_wire wire;
+		unsigned n, all = 0;
+
+		open_flows(&wire, owner);
+		n = receive_flows(&wire, own);
+		assert_in_range(n, 1, BURST - WORKERS + 1);
+		for (unsigned worker = 0; worker < WORKERS; worker++) {
+			struct rte_mbuf **mbufs = worker == owner ? own : others;
+			unsigned part = take_part(&wire, worker, mbufs, n);
+
+			all += expect_part(&wire, worker, mbufs, part);
+			rte_pktmbuf_free_bulk(mbufs, part);
+		}
+		assert_int_equal(all, BURST);
+		assert_int_equal(wire.world.workers[owner].counters.rx_packets, 0);
+		close_wire(&wire);
+	}
+}
+
+/* What a full ring does not take is the owner's: received, and lost; the others have theirs. */
+static void test_ring_is_full(void **state)
+{
+	struct rte_mbuf *mbufs[BURST];
+	struct test_wire wire;
+	struct worker *owner;
+	unsigned parts[WORKERS], before;
+
+	(void)state;
+	open_flows(&wire, 2);
+	owner = &wire.world.workers[2];
+	rte_pktmbuf_free_bulk(mbufs, receive_flows(&wire, mbufs));
+	for (unsigned i = 0; i < WORKERS; i++) {
+		parts[i] = i == 2 ? 0 : take_part(&wire, i, mbufs, 0);
+		rte_pktmbuf_free_bulk(mbufs, parts[i]);
+	}
+	while (given(&wire.world, 1) < RX_RING_PACKETS - 1) {
+		new_packets(&wire, mbufs, 1);
+		tx_hand_over(owner, wire.world.path.rings->out[1], mbufs, 1);
+	}
+	before = free_buffers(&wire);
+	rte_pktmbuf_free_bulk(mbufs, receive_flows(&wire, mbufs));
+	assert_int_equal(given(&wire.world, 0), parts[0]);
+	assert_int_equal(given(&wire.world, 1), RX_RING_PACKETS - 1);
+	assert_int_equal(given(&wire.world, 3), parts[3]);
+	assert_int_equal(owner->counters.rx_packets, parts[1]);
+	assert_int_equal(owner->counters.dropped[DROP_RING_FULL], parts[1]);
+	assert_int_equal(free_buffers(&wire), before - parts[0] - parts[3]);
+	close_wire(&wire);
+}
+
+/* By the device where it has a time for them, or else by the owner. */
+static void expect_stamp(
+	struct rte_mbuf *m, bool stamped, uint64_t began, const struct nic_clock *clock)
+{
+	unsigned flow = *rte_pktmbuf_mtod(m, uint8_t *);
+	uint64_t at = shape_in_of(m)->arrival;
+
+	assert_int_equal((m->ol_flags & shape_in_stamped) != 0, stamped);
+	if (stamped && clock && flow % 2 == 0)
+		assert_int_equal(at, clock->relation.tsc + flow);
+	else if (stamped)
+		assert_in_range(at, began, tick_now());
+}
+
+static void expect_stamps(struct test_wire *wire, bool stamped, const struct nic_clock *clock)
+{
+	struct worker *owner = &wire->world.workers[wire->world.owner];
+	struct rte_mbuf *own[BURST], *others[BURST];
+	uint64_t began = tick_now();
+	unsigned n, all = 0;
+
+	worker_own(owner)->view.kinds = stamped ? 1U << POLICE_SHAPED : ~(1U << POLICE_SHAPED);
+	wire->world.path.clock = clock;
+	n = receive_flows(wire, own);
+	for (unsigned worker = 0; worker < WORKERS; worker++) {
+		struct rte_mbuf **mbufs = worker == wire->world.owner ? own : others;
+		unsigned part = take_part(wire, worker, mbufs, n);
+
+		for (unsigned i = 0; i < part; i++)
+			expect_stamp(mbufs[i], stamped, began, clock);
+		rte_pktmbuf_free_bulk(mbufs, part);
+		all += part;
+	}
+	assert_int_equal(all, BURST);
+}
+
+static void test_stamps(void **state)
+{
+	struct nic_clock clock = {.relation = {NIC_TIME, 0, UINT64_C(1) << 32}};
+	struct test_wire wire;
+
+	(void)state;
+	open_flows(&wire, 1);
+	wire.timed = true;
+	wire.world.workers[1].ticks_per_us = tick_hz(); /* as long ago as may be */
+	clock.relation.tsc = tick_now() - 1000;
+	expect_stamps(&wire, false, NULL);
+	expect_stamps(&wire, false, &clock);
+	expect_stamps(&wire, true, NULL);
+	expect_stamps(&wire, true, &clock);
+	close_wire(&wire);
+}
+
+/* --- whose turn it is -------------------------------------------------------------------------- */
+
+/* At each look another worker is the first, and never the owner, who would have two turns. */
+static void test_turns(void **state)
+{
+	static const struct {
+		unsigned owner;
+		uint8_t order[5][WORKERS - 1];
+	} rows[] = {
+		{0, {{1, 2, 3}, {2, 3, 1}, {3, 1, 2}, {1, 2, 3}, {2, 3, 1}}},
+		{1, {{2, 3, 0}, {3, 0, 2}, {0, 2, 3}, {2, 3, 0}, {3, 0, 2}}},
+		{2, {{1, 3, 0}, {3, 0, 1}, {0, 1, 3}, {1, 3, 0}, {3, 0, 1}}},
+		{3, {{1, 2, 0}, {2, 0, 1}, {0, 1, 2}, {1, 2, 0}, {2, 0, 1}}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct rte_mbuf *mbuf;
+		struct test_wire wire;
+		struct worker *owner;
+
+		open_wire_of(&wire, rows[i].owner);
+		owner = &wire.world.workers[rows[i].owner];
+		for (unsigned turn = 0; turn < 5; turn++) {
+			for (uint8_t worker = 0; worker < WORKERS; worker++) {
+				if (worker == rows[i].owner)
+					continue;
+				new_packets(&wire, &mbuf, 1);
+				*rte_pktmbuf_mtod(mbuf, uint8_t *) = worker;
+				tx_pass_on(&wire.world.workers[worker], &wire.world.path, &mbuf, 1);
+			}
+			wire.n_taken = 0;
+			assert_true(distribute_collect(owner));
+			assert_int_equal(wire.n_taken, WORKERS - 1);
+			assert_memory_equal(wire.taken, rows[i].order[turn], WORKERS - 1);
+			assert_int_equal(rx_rings_looks(wire.world.path.rings), turn + 1);
+		}
+		assert_false(distribute_collect(owner));
+		close_wire(&wire);
+	}
+}
+
+/* Only of the queues that are the worker's, wherever they are among its paths. */
+static void test_collects_its_own(void **state)
+{
+	struct test_wire wire;
+	struct path paths[3];
+	struct worker *owner;
+
+	(void)state;
+	open_wire(&wire);
+	owner = &wire.world.workers[0];
+	paths[0] = paths[1] = paths[2] = wire.world.path;
+	paths[0].rings = NULL;
+	owner->paths = paths;
+	owner->n_paths = 2;
+	give_back_of(&wire, 3, 1);
+	assert_true(distribute_collect(owner));
+	assert_int_equal(owner->counters.tx_packets, 1);
+	wire.world.workers[1].paths = paths;
+	wire.world.workers[1].n_paths = 3;
+	give_back_of(&wire, 3, 1);
+	assert_false(distribute_collect(&wire.world.workers[1]));
+	owner->n_paths = 1;
+	assert_false(distribute_collect(owner));
+	owner->n_paths = 2;
+	assert_true(distribute_collect(owner));
+	close_wire(&wire);
+}
+
+/* --- memory ------------------------------------------------------------------------------------ */
+
+static int make_rings(const void *argument)
+{
+	struct worker workers[WORKERS] = {0};
+	struct rx_rings *rings = rx_rings_create(*(const unsigned *)argument, WORKERS, 1);
+	int ret = rings ? rx_rings_open(rings, workers, SLOTS) : -ENOMEM;
+
+	rx_rings_destroy(rings);
+	return ret;
+}
+
+static void test_refused(void **state)
+{
+	(void)state;
+	for (unsigned owner = 0; owner < WORKERS; owner++)
+		fault_try(&(struct fault_subject){.name = "rings",
+			.run = make_rings,
+			.argument = &owner,
+			.kinds = FAULT_MEMORY,
+			.at_least = 1 + 2 * (WORKERS - 1)});
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -474,6 +759,12 @@ int main(void)
 		cmocka_unit_test(test_drop),
 		cmocka_unit_test(test_lost_is_seen),
 		cmocka_unit_test(test_rings_give_back),
+		cmocka_unit_test(test_sorts),
+		cmocka_unit_test(test_ring_is_full),
+		cmocka_unit_test(test_stamps),
+		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_collects_its_own),
+		cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
