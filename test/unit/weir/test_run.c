@@ -24,7 +24,9 @@
 #include <rte_ethdev.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
+#include <rte_errno.h>
 #include <rte_mbuf.h>
+#include <rte_mbuf_dyn.h>
 #include <rte_mempool.h>
 
 #include <jansson.h>
@@ -33,10 +35,12 @@
 #include "base/time.h"
 #include "config/load.h"
 #include "event.h"
+#include "police/charge.h"
+#include "shape_in.h"
 #include "start.h"
 #include "telemetry/server.h"
 
-#define PAIRS 10 /* a port that was closed is gone: each box has two of its own */
+#define PAIRS 11 /* a port that was closed is gone: each box has two of its own */
 
 #define FIRST  "{'name': 'first', 'match': {'vlan': 1}, 'limit': '1Mbit/s'}"
 #define SECOND "{'name': 'second', 'match': {'vlan': 2}, 'limit': '1Mbit/s'}"
@@ -91,6 +95,40 @@ int __wrap_rte_eth_dev_info_get(uint16_t port, struct rte_eth_dev_info *info)
 {
 	return silent.error && port == silent.port ? silent.error
 						   : __real_rte_eth_dev_info_get(port, info);
+}
+
+/* What is asked for in every packet's buffer, and which of it is not given, with this error. */
+static struct {
+	enum { NONE, FIELD, FLAG, TIME } refused;
+	int error;
+} registers;
+
+static int refuse_register(unsigned asked)
+{
+	rte_errno = registers.error;
+	return registers.refused == asked ? -1 : 0;
+}
+
+int __real_rte_mbuf_dynfield_register(const struct rte_mbuf_dynfield *field);
+int __wrap_rte_mbuf_dynfield_register(const struct rte_mbuf_dynfield *field);
+int __real_rte_mbuf_dynflag_register(const struct rte_mbuf_dynflag *flag);
+int __wrap_rte_mbuf_dynflag_register(const struct rte_mbuf_dynflag *flag);
+int __real_rte_mbuf_dyn_rx_timestamp_register(int *offset, uint64_t *flag);
+int __wrap_rte_mbuf_dyn_rx_timestamp_register(int *offset, uint64_t *flag);
+
+int __wrap_rte_mbuf_dynfield_register(const struct rte_mbuf_dynfield *field)
+{
+	return refuse_register(FIELD) ? -1 : __real_rte_mbuf_dynfield_register(field);
+}
+
+int __wrap_rte_mbuf_dynflag_register(const struct rte_mbuf_dynflag *flag)
+{
+	return refuse_register(FLAG) ? -1 : __real_rte_mbuf_dynflag_register(flag);
+}
+
+int __wrap_rte_mbuf_dyn_rx_timestamp_register(int *offset, uint64_t *flag)
+{
+	return refuse_register(TIME) ? -1 : __real_rte_mbuf_dyn_rx_timestamp_register(offset, flag);
 }
 
 static struct telemetry_options listened; /* as the last box has them */
@@ -421,6 +459,27 @@ static void test_port_silent(void **state)
 	}
 }
 
+/* Without room in every packet's buffer for what is noted there. */
+static void test_no_room_in_buffers(void **state)
+{
+	static const int errors[] = {[FIELD] = ENOENT, [FLAG] = ENOSPC, [TIME] = EPERM};
+	struct config *config = make_config("", "");
+
+	(void)state;
+	for (registers.refused = FIELD; registers.refused <= TIME; registers.refused++) {
+		struct instance inst;
+
+		registers.error = errors[registers.refused];
+		assert_int_equal(shape_in_register(), -registers.error);
+		assert_int_equal(instance_prepare(&inst, config, NULL), -ENOMEM);
+		assert_int_equal(inst.started, 0);
+	}
+	registers.refused = NONE;
+	assert_int_equal(shape_in_register(), 0);
+	next_pair--;
+	config_free(config);
+}
+
 /* ---- boxes without threads */
 
 /* What comes in by a queue of one port goes out by the same one of the other. */
@@ -428,6 +487,33 @@ static void expect_queues(const struct instance *inst, uint16_t n)
 {
 	assert_int_equal(inst->ports[0].queues, n);
 	assert_int_equal(inst->ports[1].queues, n);
+}
+
+/* A frame is as large as the largest port's, whichever that is, on the wire. */
+static void test_largest_frame(void **state)
+{
+	static const uint16_t rows[][3] = {
+		{1500, 9000, 9000}, {9000, 1500, 9000}, {1500, 1500, 1500}, {0, 0, 0}};
+	struct config *config = make_config("", ""), other = *config;
+	struct instance inst;
+
+	(void)state;
+	assert_int_equal(instance_prepare(&inst, config, NULL), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct instance borrower;
+
+		other.n_ports = rows[i][2] ? config->n_ports : 0;
+		other.n_wires = rows[i][2] ? config->n_wires : 0;
+		other.ports[0].mtu = rows[i][0];
+		other.ports[1].mtu = rows[i][1];
+		assert_int_equal(instance_prepare(&borrower, &other, inst.ports), 0);
+		assert_int_equal(borrower.engine.frame, rows[i][2] + 14 + 2 * 4 + POLICE_WIRE);
+		expect_queues(&inst, 2);
+		instance_stop(&borrower);
+	}
+	instance_stop(&inst);
+	assert_int_equal(inst.leaked, 0);
+	config_free(config);
 }
 
 /* Where a wire has too few queues its workers are said to idle, unless it is shared out. */
@@ -563,6 +649,7 @@ int main(void)
 		cmocka_unit_test(test_run), cmocka_unit_test(test_no_socket),
 		cmocka_unit_test(test_no_group), cmocka_unit_test(test_no_port),
 		cmocka_unit_test(test_port_refused), cmocka_unit_test(test_port_silent),
+		cmocka_unit_test(test_no_room_in_buffers), cmocka_unit_test(test_largest_frame),
 		cmocka_unit_test(test_few_queues), cmocka_unit_test(test_distributed),
 		cmocka_unit_test(test_missing_buffer),
 		cmocka_unit_test(test_abandoned), /* which leaves a box behind */

@@ -7,6 +7,7 @@
 #include "check.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,27 @@ static void test_first(void **state)
 	}
 	assert_int_equal(slots.policy[3], SLOT_FREE);
 	assert_int_equal(slots.policy[4], SLOT_FREE);
+	slot_map_free(&slots);
+	assert_null(slots.of);
+	assert_null(slots.policy);
+	assert_int_equal(slots.n, 0);
+	assert_int_equal(slots.capacity, 0);
+}
+
+/* Where there was none, the first one has the first slot. */
+static void test_first_of_all(void **state)
+{
+	const unsigned anew[] = {SLOT_ANEW, SLOT_ANEW, SLOT_ANEW};
+	struct slot_map slots;
+	uint32_t of[3];
+
+	(void)state;
+	assert_int_equal(slot_map_init(&slots, 0, 2), 0);
+	assert_int_equal(slots.policy[0], SLOT_FREE);
+	assert_int_equal(slot_map_plan(&slots, anew, 2, of), 0);
+	assert_int_equal(of[0], 0);
+	assert_int_equal(of[1], 1);
+	assert_int_equal(slot_map_plan(&slots, anew, 3, of), -ENOSPC);
 	slot_map_free(&slots);
 }
 
@@ -190,10 +212,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_first),
+		cmocka_unit_test(test_first_of_all),
 		cmocka_unit_test(test_left),
 		cmocka_unit_test(test_plan_changes_nothing),
 		cmocka_unit_test(test_many_reloads),
 	};
 
+	mallopt(M_PERTURB, 0xa5); /* memory is not zero by luck */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
