@@ -7,6 +7,8 @@
 #include "check.h"
 
 #include <errno.h>
+#include <semaphore.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -26,8 +28,10 @@
 
 static const char text[] =
 	"{'limiter': 'links', 'workers': [0], 'idle': 'sleep',"
-	" 'ports': {'a': {'device': 'net_ring0'}, 'b': {'device': 'net_ring1'}},"
-	" 'wires': [{'name': 'w', 'a': 'a', 'b': 'b', 'link': 'follow'}],"
+	" 'ports': {'a': {'device': 'net_ring0'}, 'b': {'device': 'net_ring1'},"
+	" 'c': {'device': 'net_ring2'}, 'd': {'device': 'net_ring3'}},"
+	" 'wires': [{'name': 'x', 'a': 'c', 'b': 'd'},"
+	" {'name': 'w', 'a': 'a', 'b': 'b', 'link': 'follow'}],"
 	" 'control': {'socket': '/tmp/weir-links.sock'}}"; /* which is never opened */
 
 static struct instance inst;
@@ -50,18 +54,49 @@ static const struct port *stuck_port;
 int __real_port_switch_link(const struct port *port, bool up);
 int __wrap_port_switch_link(const struct port *port, bool up);
 
+/* How often one was asked to be switched; and whether that waits for the test. */
+static unsigned switches[4];
+static bool held_up;
+static sem_t go_on;
+
 int __wrap_port_switch_link(const struct port *port, bool up)
 {
+	__atomic_add_fetch(&switches[port - inst.ports], 1, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&held_up, __ATOMIC_RELAXED))
+		sem_wait(&go_on);
 	if (port == __atomic_load_n(&stuck_port, __ATOMIC_RELAXED))
 		return -EIO;
 	return __real_port_switch_link(port, up);
 }
 
+static const struct port *silent_port; /* which does not say how its link is */
+
+int __real_port_link(const struct port *port, bool *up, uint32_t *mbps);
+int __wrap_port_link(const struct port *port, bool *up, uint32_t *mbps);
+
+int __wrap_port_link(const struct port *port, bool *up, uint32_t *mbps)
+{
+	return port == silent_port ? -EIO : __real_port_link(port, up, mbps);
+}
+
+/* A thread that does not end, within that patience. */
+static bool endless;
+static unsigned patience;
+
+bool __real_offload_stop(struct offload *thread, unsigned patience_ms);
+bool __wrap_offload_stop(struct offload *thread, unsigned patience_ms);
+
+bool __wrap_offload_stop(struct offload *thread, unsigned patience_ms)
+{
+	patience = patience_ms;
+	return !endless && __real_offload_stop(thread, patience_ms);
+}
+
 static int start(void **state)
 {
-	const char *args[] = {"links", "--no-huge", "-m", "128", "--no-pci", "--no-telemetry",
+	const char *args[] = {"links", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry",
 		"--no-shconf", "--log-level=1", "--lcores=(0-1)@0", "--vdev=net_ring0",
-		"--vdev=net_ring1"};
+		"--vdev=net_ring1", "--vdev=net_ring2", "--vdev=net_ring3"};
 	char json[sizeof(text)];
 
 	(void)state;
@@ -354,6 +389,102 @@ static void cannot_be_switched(void **state)
 	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
 }
 
+/* A port is not asked for its link while that is switched, and nothing else is switched then. */
+static void one_at_a_time(void **state)
+{
+	const struct link_state *port = &inst.links->ports[1];
+	unsigned before;
+
+	(void)state;
+	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
+	assert_true(link_up(0) && link_up(1));
+	before = switches[1];
+	assert_int_equal(sem_init(&go_on, 0, 0), 0);
+	__atomic_store_n(&held_up, true, __ATOMIC_RELAXED);
+	assert_int_equal(rte_eth_dev_set_link_down(inst.ports[0].id), 0);
+	for (unsigned i = 0; i < 40 && !inst.links->under_way.port; i++, now += STEP)
+		links_run(&inst, now);
+	assert_ptr_equal(inst.links->under_way.port, &inst.ports[1]);
+	assert_false(inst.links->under_way.up);
+	assert_int_equal(rte_eth_dev_set_link_down(inst.ports[1].id), 0);
+	for (unsigned i = 0; i < 40; i++, now += STEP)
+		links_run(&inst, now);
+	assert_true(port->up);
+	__atomic_store_n(&held_up, false, __ATOMIC_RELAXED);
+	sem_post(&go_on);
+	run_for(SECOND_NS);
+	assert_false(port->up);
+	assert_int_equal(switches[1], before + 1);
+	assert_int_equal(rte_eth_dev_set_link_up(inst.ports[0].id), 0);
+	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
+	assert_true(link_up(0) && link_up(1));
+	sem_destroy(&go_on);
+}
+
+/* Only ends of a wire that says so follow; the other's are never switched, nor at the start. */
+static void others_do_not_follow(void **state)
+{
+	(void)state;
+	assert_int_equal(rte_eth_dev_set_link_down(inst.ports[2].id), 0);
+	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
+	assert_true(link_up(3));
+	assert_false(inst.links->ports[2].up || inst.links->ports[3].taken_down);
+	assert_int_equal(rte_eth_dev_set_link_up(inst.ports[2].id), 0);
+	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
+	links_stop(&inst);
+	assert_int_equal(links_start(&inst), 0);
+	run_for(SECOND_NS);
+	assert_int_equal(switches[2] + switches[3], 0);
+	assert_true(links_fd(&inst) >= 0);
+	assert_int_equal(links_next(&inst), inst.links->seen_ns + STEP);
+}
+
+/* Whose link is not known stays as it was. */
+static void does_not_say(void **state)
+{
+	const struct link_state *port = &inst.links->ports[0];
+	uint64_t changes = port->changes;
+
+	(void)state;
+	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
+	assert_true(port->up && port->known);
+	silent_port = &inst.ports[0];
+	assert_int_equal(rte_eth_dev_set_link_down(inst.ports[0].id), 0);
+	run_for(SECOND_NS);
+	assert_true(port->up && link_up(1));
+	assert_int_equal(port->changes, changes);
+	silent_port = NULL;
+	run_for(SECOND_NS);
+	assert_false(port->up);
+	assert_int_equal(port->changes, changes + 1);
+	assert_int_equal(rte_eth_dev_set_link_up(inst.ports[0].id), 0);
+	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
+}
+
+/* A device that does not come back from a switch keeps what it is at; the end does not wait. */
+static void never_ends(void **state)
+{
+	struct links *links = inst.links;
+	uint64_t since = events_number();
+	json_t *said;
+
+	(void)state;
+	endless = true;
+	links_stop(&inst);
+	endless = false;
+	assert_null(inst.links);
+	assert_int_equal(patience, 2000);
+	said = events_get(since);
+	assert_string_equal(json_string_value(json_object_get(said, "event")), "link_hangs");
+	json_decref(said);
+	assert_int_equal(events_number(), since + 1);
+	assert_true(links->follows);
+	assert_true(__real_offload_stop(&links->thread, 60000));
+	free(links);
+	assert_int_equal(links_start(&inst), 0);
+	run_for(SECOND_NS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -363,6 +494,10 @@ int main(void)
 		cmocka_unit_test(reads_clocks),
 		cmocka_unit_test_setup(says_what_it_does, wait_long),
 		cmocka_unit_test_setup(cannot_be_switched, wait_long),
+		cmocka_unit_test(one_at_a_time),
+		cmocka_unit_test(others_do_not_follow),
+		cmocka_unit_test(does_not_say),
+		cmocka_unit_test_setup(never_ends, wait_long),
 		cmocka_unit_test(left_as_it_was),
 	};
 

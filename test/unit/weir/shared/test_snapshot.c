@@ -8,6 +8,7 @@
  */
 #include "check.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -97,6 +98,25 @@ static void test_newest_is_current(void **state)
 		assert_ptr_equal(publisher_current(&publisher), published);
 		assert_true(snapshot_is_intact(published, i));
 	}
+	stop_readers_online(&publisher, 0);
+}
+
+/* What is new has nothing in it that nobody has put there. */
+static void test_new_is_zero(void **state)
+{
+	struct publisher publisher;
+	struct snapshot zero, *taken;
+
+	(void)state;
+	memset(&zero, 0, sizeof(zero));
+	start_readers_online(&publisher, 0);
+	taken = publisher_take(&publisher);
+	assert_non_null(taken);
+	assert_int_equal((uintptr_t)taken % RTE_CACHE_LINE_SIZE, 0);
+	assert_int_equal(taken->generation, 1);
+	taken->generation = 0;
+	assert_memory_equal(taken, &zero, sizeof(zero));
+	publisher_publish(&publisher, taken);
 	stop_readers_online(&publisher, 0);
 }
 
@@ -292,6 +312,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_newest_is_current),
+		cmocka_unit_test(test_new_is_zero),
 		cmocka_unit_test(test_held_is_untouched),
 		cmocka_unit_test(test_memory_is_bounded),
 		cmocka_unit_test(test_sleeper_blocks_nobody),
@@ -299,5 +320,6 @@ int main(void)
 		cmocka_unit_test(test_race),
 	};
 
+	mallopt(M_PERTURB, 0xa5); /* memory is not zero by luck */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
