@@ -81,7 +81,6 @@ void publisher_publish(struct publisher *publisher, struct snapshot *snapshot)
 	if (!old)
 		return;
 	old->retired = publisher_moment(publisher);
-	old->next = NULL;
 	while (*tail)
 		tail = &(*tail)->next;
 	*tail = old;
