@@ -27,6 +27,45 @@
 #define LIMITERS    4
 #define PATIENCE_MS 60000
 
+/* What the kernel does not do, and the room that it says there is; what was asked for. */
+static struct {
+	bool socket, force, filter;
+	int room; /* 0: as it is; -1: it does not say */
+	int forced, wanted;
+} kernel;
+
+int __real_socket(int family, int type, int protocol);
+int __wrap_socket(int family, int type, int protocol);
+int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
+int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+
+int __wrap_socket(int family, int type, int protocol)
+{
+	errno = EMFILE;
+	return kernel.socket ? -1 : __real_socket(family, type, protocol);
+}
+
+int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	bool refused = (name == SO_RCVBUFFORCE && kernel.force) ||
+		       (name == SO_ATTACH_FILTER && kernel.filter);
+
+	if (level == SOL_SOCKET && (name == SO_RCVBUFFORCE || name == SO_RCVBUF))
+		*(name == SO_RCVBUF ? &kernel.wanted : &kernel.forced) = *(const int *)value;
+	errno = ENOMEM;
+	return level == SOL_SOCKET && refused ? -1 : __real_setsockopt(fd, level, name, value, len);
+}
+
+int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	if (level != SOL_SOCKET || name != SO_RCVBUF || kernel.room == 0)
+		return __real_getsockopt(fd, level, name, value, len);
+	*(int *)value = kernel.room;
+	return kernel.room < 0 ? -1 : 0;
+}
+
 struct box {
 	struct peer_config roster[LIMITERS];
 	struct gossip_config config;
@@ -464,6 +503,99 @@ static void test_not_bound(void **state)
 	close_box(&box);
 }
 
+/* The last event of that name from that number on. */
+static const char *said_since(uint64_t number, const char *name)
+{
+	static char text[256];
+
+	text[0] = '\0';
+	for (; number < events_number(); number++) {
+		json_t *row = events_get(number);
+
+		if (row && strcmp(json_string_value(json_object_get(row, "event")), name) == 0)
+			snprintf(text, sizeof(text), "%s",
+				json_string_value(json_object_get(row, "text")));
+		json_decref(row);
+	}
+	return text;
+}
+
+#define WANTED (128 * (1200 + 512))
+
+/* Room for as many datagrams as there may be is asked for, and it is said where there is less. */
+static void test_room(void **state)
+{
+	static const struct {
+		bool force;
+		int room;
+		const char *said;
+	} rows[] = {
+		{false, 2 * WANTED, ""},
+		{true, 2 * WANTED, ""},
+		{true, 2 * WANTED + 1, ""},
+		{false, 2 * WANTED - 1,
+			"gossip: room for 219135 bytes of datagrams, not 219136: raise "
+			"net.core.rmem_max"},
+		{true, 2000,
+			"gossip: room for 1000 bytes of datagrams, not 219136: raise "
+			"net.core.rmem_max"},
+		{true, -1, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		uint64_t began = events_number();
+		struct box box;
+
+		make_roster(&box, four);
+		memset(&kernel, 0, sizeof(kernel));
+		kernel.force = rows[i].force;
+		kernel.room = rows[i].room;
+		open_socket(&box, "0.0.0.0:9");
+		assert_int_equal(kernel.forced, WANTED);
+		assert_int_equal(kernel.wanted, rows[i].force ? WANTED : 0);
+		assert_string_equal(said_since(began, "gossip_buffer_small"), rows[i].said);
+		close_box(&box);
+	}
+	memset(&kernel, 0, sizeof(kernel));
+}
+
+/* Without a filter strangers are kept out all the same, later; it is said why there is none. */
+static void test_no_filter(void **state)
+{
+	uint64_t began = events_number();
+	struct box box;
+
+	(void)state;
+	make_roster(&box, four);
+	kernel.filter = true;
+	open_socket(&box, "0.0.0.0:9");
+	kernel.filter = false;
+	assert_false(box.socket->filtered);
+	assert_string_equal(said_since(began, "gossip_no_filter"),
+		"gossip: no filter in the kernel for 4 limiters: Cannot allocate memory; strangers "
+		"cost this limiter time");
+	close_box(&box);
+}
+
+static void test_no_socket(void **state)
+{
+	uint64_t began = events_number();
+	struct box box;
+
+	(void)state;
+	make_roster(&box, four);
+	set_address("127.0.0.2:9", &box.config.listen, &box.config.listen_len);
+	kernel.socket = true;
+	assert_int_equal(gossip_socket_try(&box.config), -EMFILE);
+	assert_int_equal(gossip_socket_open(&box.config, &box.socket), -EMFILE);
+	kernel.socket = false;
+	assert_null(box.socket);
+	assert_string_equal(said_since(began, "gossip_not_bound"),
+		"gossip.listen: cannot bind 127.0.0.2:0: Too many open files");
+	close_box(&box);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -477,6 +609,9 @@ int main(void)
 		cmocka_unit_test(test_nobody_listens),
 		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_not_bound),
+		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_no_filter),
+		cmocka_unit_test(test_no_socket),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

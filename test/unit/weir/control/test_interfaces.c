@@ -6,6 +6,7 @@
  */
 #include "loopback.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 
@@ -18,6 +19,8 @@
 #include "event.h"
 #include "instance.h"
 #include "interfaces.h"
+#include "kernel_port.h"
+#include "offload/offload.h"
 
 #define PATIENCE_MS 60000
 
@@ -25,6 +28,41 @@ static struct port_config ports[2];
 static struct config config = {.ports = ports, .n_ports = 2};
 static char directory[] = "/tmp/weir-interfaces-XXXXXX";
 static bool alone; /* in a network of its own */
+
+/* A bridge that each interface is in, or an error; a thread that cannot be had, or does not end. */
+static struct {
+	const char *master;
+	int unknown, refused;
+	bool endless;
+	unsigned patience;
+} told;
+
+int __real_kernel_kin(const char *interface, struct kernel_kin *kin);
+int __wrap_kernel_kin(const char *interface, struct kernel_kin *kin);
+int __real_offload_start(struct offload *thread);
+int __wrap_offload_start(struct offload *thread);
+bool __real_offload_stop(struct offload *thread, unsigned patience_ms);
+bool __wrap_offload_stop(struct offload *thread, unsigned patience_ms);
+
+int __wrap_kernel_kin(const char *interface, struct kernel_kin *kin)
+{
+	int ret = __real_kernel_kin(interface, kin);
+
+	if (told.master)
+		snprintf(kin->master, sizeof(kin->master), "%s", told.master);
+	return told.unknown ? told.unknown : ret;
+}
+
+int __wrap_offload_start(struct offload *thread)
+{
+	return told.refused ? told.refused : __real_offload_start(thread);
+}
+
+bool __wrap_offload_stop(struct offload *thread, unsigned patience_ms)
+{
+	told.patience = patience_ms;
+	return !told.endless && __real_offload_stop(thread, patience_ms);
+}
 
 static void stand_on(const char *device)
 {
@@ -166,6 +204,65 @@ static void test_both(void **state)
 	interfaces_stop(&inst);
 }
 
+/* Whoever else gets the frames of an interface is named, where the kernel knows it at all. */
+static void test_in_bridge(void **state)
+{
+	struct instance inst = {.config = &config};
+	uint64_t began = events_number();
+	char text[256];
+
+	(void)state;
+	if (!alone)
+		skip();
+	stand_on("net_af_packet0,iface=lo");
+	set_address("10.9.8.7");
+	told.master = "br0";
+	assert_int_equal(interfaces_start(&inst), 0);
+	interfaces_stop(&inst);
+	assert_int_equal(count_said(began, "port_in_bridge", text, sizeof(text)), 1);
+	assert_string_equal(text, "port b: lo belongs to br0, which gets every frame too: take it "
+				  "out (ip link set lo nomaster)");
+	assert_int_equal(count_said(began, "port_has_address", text, sizeof(text)), 1);
+	began = events_number();
+	told.unknown = -EIO;
+	assert_int_equal(interfaces_start(&inst), 0);
+	told.unknown = 0;
+	told.master = NULL;
+	interfaces_stop(&inst);
+	assert_int_equal(count_said(began, "port_in_bridge", text, sizeof(text)), 0);
+	assert_int_equal(count_said(began, "port_has_address", text, sizeof(text)), 0);
+}
+
+/* Without a thread there is nothing; one that does not end keeps what it is at. */
+static void test_thread(void **state)
+{
+	struct instance inst = {.config = &config};
+	uint64_t began = events_number();
+	struct interfaces *interfaces;
+	char text[256];
+
+	(void)state;
+	if (!alone)
+		skip();
+	stand_on("net_af_packet0,iface=lo");
+	told.refused = -EAGAIN;
+	assert_int_equal(interfaces_start(&inst), -EAGAIN);
+	told.refused = 0;
+	expect_nothing(&inst);
+	assert_int_equal(interfaces_start(&inst), 0);
+	interfaces = inst.interfaces;
+	told.endless = true;
+	interfaces_stop(&inst);
+	told.endless = false;
+	assert_int_equal(told.patience, 2000);
+	expect_nothing(&inst);
+	assert_int_equal(count_said(began, "offloads_hang", text, sizeof(text)), 1);
+	inst.interfaces = interfaces;
+	interfaces_stop(&inst);
+	expect_nothing(&inst);
+	assert_int_equal(count_said(began, "offloads_hang", text, sizeof(text)), 1);
+}
+
 static int begin(void **state)
 {
 	(void)state;
@@ -184,6 +281,8 @@ int main(void)
 		cmocka_unit_test(test_none),
 		cmocka_unit_test(test_looks),
 		cmocka_unit_test(test_both),
+		cmocka_unit_test(test_in_bridge),
+		cmocka_unit_test(test_thread),
 	};
 
 	alone = loopback_alone();
