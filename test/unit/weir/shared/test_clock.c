@@ -6,12 +6,56 @@
 #include "check.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/time.h"
 #include "clock.h"
 
 #define HZ   UINT64_C(3000000000)
 #define TICK (50 * MS_NS)
+
+/* --- the machine, where it is made up ---------------------------------------------------------- */
+
+static struct {
+	bool on;
+	uint64_t now_ns, step_ns[64], slept_ns;
+	unsigned looks;
+} machine;
+
+/* In place of the C library's. */
+int clock_gettime(clockid_t id, struct timespec *now)
+{
+	if (!machine.on || id != CLOCK_BOOTTIME)
+		return (int)syscall(SYS_clock_gettime, id, now);
+	machine.now_ns += machine.step_ns[machine.looks++ % 64];
+	*now = (struct timespec){
+		(time_t)(machine.now_ns / SECOND_NS), (long)(machine.now_ns % SECOND_NS)};
+	return 0;
+}
+
+int nanosleep(const struct timespec *rest, struct timespec *left)
+{
+	if (!machine.on)
+		return (int)syscall(SYS_nanosleep, rest, left);
+	machine.slept_ns += (uint64_t)rest->tv_sec * SECOND_NS + (uint64_t)rest->tv_nsec;
+	machine.now_ns += machine.slept_ns;
+	return 0;
+}
+
+static const char *cpuinfo, *clocksource; /* what is in these files; NULL: they are not there */
+
+FILE *__wrap_fopen64(const char *path, const char *mode);
+
+FILE *__wrap_fopen64(const char *path, const char *mode)
+{
+	const char *text = strcmp(path, "/proc/cpuinfo") == 0 ? cpuinfo : clocksource;
+
+	return text ? fmemopen((void *)(uintptr_t)text, strlen(text), mode) : NULL;
+}
 
 /* Where both clocks are, and how fast the TSC goes. */
 struct clocks {
@@ -219,6 +263,215 @@ static void first_estimate(void **state)
 	}
 }
 
+/* --- to the nanosecond ------------------------------------------------------------------------- */
+
+#define EVEN  SECOND_NS /* ticks a second: a tick is a nanosecond */
+#define FIRST UINT64_C(1000000000000)
+
+static enum tsc_news take(struct tsc_clock *clock, uint64_t after_ns, int64_t ahead)
+{
+	const struct tsc_reading now = {FIRST + after_ns + (uint64_t)ahead, FIRST + after_ns, 100};
+
+	return tsc_clock_take(clock, &now);
+}
+
+static void begin_even(struct tsc_clock *clock)
+{
+	const struct tsc_reading first = {FIRST, FIRST, 100};
+
+	tsc_clock_begin(clock, &first, EVEN);
+}
+
+/* What a look may be off: as much as a rate that is believed makes of it, and how tight both are. */
+static void test_edge_of_a_jump(void **state)
+{
+	static const uint64_t steps[] = {0, 999999, 1000000, 50 * MS_NS};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+		for (int sign = -1; sign <= 1; sign += 2) {
+			int64_t most = (int64_t)(steps[i] / 1000000 * TSC_BELIEVED_PPM) + 50200;
+			struct tsc_clock clock;
+
+			if (sign < 0 && steps[i] < 1000000)
+				continue; /* that would be back */
+			begin_even(&clock);
+			assert_int_equal(take(&clock, steps[i], sign * most), TSC_SAME);
+			begin_even(&clock);
+			assert_int_equal(take(&clock, steps[i], sign * (most + 1)), TSC_JUMPED);
+			assert_int_equal(clock.jumped_ns, sign * (most + 1));
+			assert_int_equal(clock.jumps, 1);
+			assert_int_equal(clock.set_back, 0);
+			assert_true(clock.doubted);
+		}
+}
+
+/* A rate is measured after 150 ms, then after three times as long, and believed if it is near. */
+static void test_edge_of_a_rate(void **state)
+{
+	const int64_t near = EVEN / 1000000 * TSC_BELIEVED_PPM;
+
+	(void)state;
+	for (int sign = -1; sign <= 1; sign += 2) {
+		struct tsc_clock clock;
+
+		begin_even(&clock);
+		assert_int_equal(take(&clock, 150 * MS_NS - 1, 300), TSC_SAME);
+		assert_int_equal(take(&clock, 150 * MS_NS, 300), TSC_REFINED);
+		assert_int_equal(clock.hz, EVEN + 2000);
+		assert_int_equal(take(&clock, 450 * MS_NS - 1, 900), TSC_SAME);
+		assert_int_equal(take(&clock, 450 * MS_NS, 900), TSC_SAME); /* the same rate */
+		assert_int_equal(take(&clock, 1350 * MS_NS - 1, 1350), TSC_SAME);
+		assert_int_equal(take(&clock, 1350 * MS_NS, 1350), TSC_REFINED);
+		assert_int_equal(clock.hz, EVEN + 1000);
+		begin_even(&clock);
+		assert_int_equal(take(&clock, SECOND_NS, sign * near), TSC_REFINED);
+		assert_int_equal(clock.hz, (int64_t)EVEN + sign * near);
+		begin_even(&clock);
+		assert_int_equal(take(&clock, SECOND_NS, sign * (near + 1)), TSC_JUMPED);
+		assert_int_equal(clock.jumped_ns, sign * (near + 1));
+		assert_int_equal(clock.hz, EVEN);
+	}
+}
+
+/* After a jump two seconds are measured, each of them to its end; they must agree. */
+static void test_edge_of_anew(void **state)
+{
+	struct tsc_clock clock;
+
+	(void)state;
+	begin_even(&clock);
+	assert_int_equal(take(&clock, MS_NS, (int64_t)SECOND_NS), TSC_JUMPED);
+	assert_int_equal(take(&clock, MS_NS + SECOND_NS - 1, (int64_t)SECOND_NS), TSC_SAME);
+	assert_int_equal(clock.measured, 0);
+	assert_int_equal(take(&clock, MS_NS + SECOND_NS, (int64_t)SECOND_NS), TSC_SAME);
+	assert_int_equal(clock.measured, EVEN);
+	assert_int_equal(take(&clock, MS_NS + 2 * SECOND_NS - 1, (int64_t)SECOND_NS), TSC_SAME);
+	assert_true(clock.doubted);
+	assert_int_equal(take(&clock, MS_NS + 2 * SECOND_NS, (int64_t)SECOND_NS), TSC_SAME);
+	assert_false(clock.doubted);
+	assert_int_equal(clock.refine_ns, FIRST + MS_NS + SECOND_NS + 3 * SECOND_NS);
+	assert_int_equal(clock.jumps, 1);
+}
+
+/* Two seconds that do not agree are measured once more, from the second one. */
+static void test_anew_until_they_agree(void **state)
+{
+	const int64_t ahead = (int64_t)SECOND_NS, off = EVEN / 1000000 * TSC_BELIEVED_PPM;
+	struct tsc_clock clock;
+
+	(void)state;
+	begin_even(&clock);
+	assert_int_equal(take(&clock, MS_NS, ahead), TSC_JUMPED);
+	assert_int_equal(take(&clock, MS_NS + SECOND_NS, ahead), TSC_SAME);
+	assert_int_equal(take(&clock, MS_NS + 2 * SECOND_NS, ahead + off + 1), TSC_SAME);
+	assert_true(clock.doubted);
+	assert_int_equal(clock.measured, (int64_t)EVEN + off + 1);
+	assert_int_equal(take(&clock, MS_NS + 3 * SECOND_NS, ahead + 2 * off + 2), TSC_REFINED);
+	assert_false(clock.doubted);
+	assert_int_equal(clock.hz, (int64_t)EVEN + off + 1);
+}
+
+/* A jump that no number has room for is the largest. */
+static void test_far_jumps(void **state)
+{
+	const struct tsc_reading first = {UINT64_C(1) << 63, FIRST, 100};
+
+	(void)state;
+	for (unsigned back = 0; back < 2; back++) {
+		struct tsc_reading now = {back ? 1 : first.tsc + INT64_MAX, FIRST + MS_NS, 100};
+		struct tsc_clock clock;
+
+		tsc_clock_begin(&clock, &first, 1000);
+		assert_int_equal(tsc_clock_take(&clock, &now), back ? TSC_SET_BACK : TSC_JUMPED);
+		assert_true(clock.jumped_ns == (back ? INT64_MIN : INT64_MAX));
+	}
+}
+
+/* Of several readings the tightest counts, and of those the first; it is of the middle. */
+static void test_tightest(void **state)
+{
+	struct tsc_reading got;
+
+	(void)state;
+	for (unsigned tight = 0; tight < 16; tight++) {
+		memset(&machine, 0, sizeof(machine));
+		machine.on = true;
+		machine.now_ns = 7 * SECOND_NS + 5;
+		for (unsigned i = 0; i < 32; i++)
+			machine.step_ns[i] = i % 2 ? 1000 : 10;
+		machine.step_ns[2 * tight + 1] = machine.step_ns[31] = 600;
+		got = tsc_clock_read();
+		machine.on = false;
+		assert_int_equal(machine.looks, 32);
+		assert_int_equal(got.within_ns, 600);
+		assert_int_equal(got.ns, 7 * SECOND_NS + 5 + tight * 1010 + 10 + 300);
+	}
+}
+
+/* Only what is left of 50 ms is waited for. */
+static void test_rest(void **state)
+{
+	static const struct {
+		uint64_t ago_ns, slept_ns;
+	} rows[] = {{0, 50 * MS_NS}, {49 * MS_NS, MS_NS}, {50 * MS_NS - 1, 1}, {50 * MS_NS, 0}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct tsc_reading from = {1, 9 * SECOND_NS, 100};
+		struct tsc_clock clock;
+
+		memset(&machine, 0, sizeof(machine));
+		machine.on = true;
+		machine.now_ns = from.ns + rows[i].ago_ns;
+		tsc_clock_start(&clock, &from);
+		machine.on = false;
+		assert_int_equal(machine.slept_ns, rows[i].slept_ns);
+		assert_int_equal(clock.last.ns, from.ns + rows[i].ago_ns + rows[i].slept_ns);
+		assert_int_equal(clock.refine_ns, from.ns + 150 * MS_NS);
+	}
+}
+
+/* --- whether the kernel trusts it -------------------------------------------------------------- */
+
+#define STOPS  "this CPU's TSC stops in deep sleep (no nonstop_tsc)"
+#define OTHER  "the kernel does not keep time by the TSC (clocksource)"
+#define STEADY "processor\t: 0\nflags\t\t: fpu tsc nonstop_tsc sse\n"
+#define STOPPY "processor\t: 0\nflags\t\t: fpu tsc sse\n"
+
+static void test_doubt(void **state)
+{
+	static const struct {
+		const char *cpuinfo, *clocksource, *doubt;
+	} rows[] = {
+		{STEADY, "tsc\n", NULL},
+		{STEADY, "tsc", NULL},
+		{STEADY, NULL, NULL},
+		{STEADY, "hpet\n", OTHER},
+		{STEADY, "tsc-early\n", OTHER},
+		{STOPPY, "tsc\n", STOPS},
+		{STOPPY, "hpet\n", STOPS},
+		{STEADY STOPPY, "tsc\n", NULL},
+		{STOPPY STEADY, "tsc\n", STOPS},
+		{"model name\t: x nonstop_tsc\n" STOPPY, "tsc\n", STOPS},
+		{"Features\t: fp asimd\n", "tsc\n", NULL},
+		{"Features\t: fp asimd\n", "arch_sys_counter\n", OTHER},
+		{NULL, "tsc\n", NULL},
+		{NULL, NULL, NULL},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *doubt;
+
+		cpuinfo = rows[i].cpuinfo;
+		clocksource = rows[i].clocksource;
+		doubt = tsc_clock_doubt();
+		if (!doubt != !rows[i].doubt || (doubt && strcmp(doubt, rows[i].doubt) != 0))
+			fail_msg("row %u: %s", i, doubt ? doubt : "no doubt");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +481,14 @@ int main(void)
 		cmocka_unit_test(test_a_tick_back),
 		cmocka_unit_test(test_another_rate),
 		cmocka_unit_test(test_jumps_in_a_row),
+		cmocka_unit_test(test_edge_of_a_jump),
+		cmocka_unit_test(test_edge_of_a_rate),
+		cmocka_unit_test(test_edge_of_anew),
+		cmocka_unit_test(test_anew_until_they_agree),
+		cmocka_unit_test(test_far_jumps),
+		cmocka_unit_test(test_tightest),
+		cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_doubt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
