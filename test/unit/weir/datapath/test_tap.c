@@ -405,9 +405,176 @@ static void what_passes_marked(void **state)
 	}
 }
 
+/* --- without a worker -------------------------------------------------------------------------- */
+
+/* A packet of two pieces of so many bytes, which count up from its first. */
+static struct rte_mbuf *two_pieces(struct world *world, uint16_t first, uint16_t second)
+{
+	struct rte_mempool *pool = world->w.inst.ports[0].pool;
+	struct rte_mbuf *m = rte_pktmbuf_alloc(pool), *more = rte_pktmbuf_alloc(pool);
+	uint8_t *bytes;
+
+	assert_true(m && more);
+	bytes = (uint8_t *)rte_pktmbuf_append(m, first);
+	for (unsigned i = 0; i < first; i++)
+		bytes[i] = (uint8_t)i;
+	bytes = (uint8_t *)rte_pktmbuf_append(more, second);
+	for (unsigned i = 0; i < second; i++)
+		bytes[i] = (uint8_t)(first + i);
+	assert_int_equal(rte_pktmbuf_chain(m, more), 0);
+	return m;
+}
+
+/* As many bytes as are wanted and there are, wherever they lie; all else is what was said. */
+static void bytes_of_pieces(void **state)
+{
+	static const struct {
+		bool whole;
+		uint32_t headers;
+		uint16_t first, second;
+		uint32_t captured;
+	} rows[] = {
+		{false, 40, 100, 100, 40},
+		{false, 150, 100, 100, 150},
+		{false, 300, 200, 200, TAP_HEADERS},
+		{false, 100, 20, 30, 50},
+		{false, 40, 20, 30, 40},
+		{true, 40, 100, 100, 200},
+		{true, 0, 1500, 0, 1500},
+		{true, 0, 1000, 900, 1900},
+	};
+	const struct tap_record what = {
+		.tick = 7, .slot = 3, .verdict = TAP_DROP, .reason = DROP_LIMIT, .path = 5};
+	struct world *world = world_new();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct rte_mbuf *m = two_pieces(world, rows[i].first, rows[i].second);
+
+		put_tap(world, 0, rows[i].whole);
+		tap_take(world->tap, m, &what, rows[i].headers);
+		assert_true(tap_read(world->tap, world->record));
+		assert_int_equal(world->record->captured, rows[i].captured);
+		assert_int_equal(world->record->len, rows[i].first + rows[i].second);
+		assert_int_equal(world->record->tick, 7);
+		assert_int_equal(world->record->slot, 3);
+		assert_int_equal(world->record->path, 5);
+		for (unsigned k = 0; k < world->record->captured; k++)
+			assert_int_equal(world->record->bytes[k], (uint8_t)k);
+		assert_false(tap_read(world->tap, world->record));
+		rte_pktmbuf_free(m);
+	}
+	world_free(world);
+}
+
+/* All that is asked of a packet must be so of it; what is not asked may be anything. */
+static void each_that_is_wanted(void **state)
+{
+	static const struct {
+		uint32_t slot;
+		unsigned verdict, reason;
+		bool wanted[3]; /* of the packets below */
+	} rows[] = {
+		{TAP_ANY, TAP_ANY, TAP_ANY, {true, true, true}},
+		{3, TAP_ANY, TAP_ANY, {true, false, false}},
+		{0, TAP_ANY, TAP_ANY, {false, true, false}},
+		{TAP_NO_POLICY, TAP_ANY, TAP_ANY, {false, false, true}},
+		{TAP_ANY, TAP_DROP, TAP_ANY, {true, false, true}},
+		{TAP_ANY, TAP_PASS, TAP_ANY, {false, true, false}},
+		{TAP_ANY, TAP_ANY, DROP_LIMIT, {true, false, false}},
+		{TAP_ANY, TAP_DROP, DROP_TX_FULL, {false, false, true}},
+		{3, TAP_DROP, DROP_LIMIT, {true, false, false}},
+		{3, TAP_DROP, DROP_TX_FULL, {false, false, false}},
+		{0, TAP_DROP, TAP_ANY, {false, false, false}},
+	};
+	static const struct tap_record packets[] = {
+		{.slot = 3, .verdict = TAP_DROP, .reason = DROP_LIMIT},
+		{.slot = 0, .verdict = TAP_PASS, .reason = DROP_REASONS},
+		{.slot = CLASSIFY_NONE, .verdict = TAP_DROP, .reason = DROP_TX_FULL},
+	};
+	struct world *world = world_new();
+	struct rte_mbuf *m = two_pieces(world, 60, 4);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		for (unsigned k = 0; k < 3; k++) {
+			put_tap(world, 0, false);
+			world->tap->slot = rows[i].slot;
+			world->tap->verdict = rows[i].verdict;
+			world->tap->reason = rows[i].reason;
+			tap_take(world->tap, m, &packets[k], 40);
+			if (tap_read(world->tap, world->record) != rows[i].wanted[k])
+				fail_msg("row %zu, packet %u", i, k);
+			assert_int_equal(world->tap->n_taken, rows[i].wanted[k]);
+		}
+	rte_pktmbuf_free(m);
+	world_free(world);
+}
+
+/* One is in the way of another of its name; and each verdict has a name. */
+static void names(void **state)
+{
+	static const char *const verdicts[TAP_VERDICTS] = {"pass", "drop", "mark", "count", "wait"};
+	struct tap *tap = tap_create(0, 7000, false, 0, 1000);
+
+	(void)state;
+	assert_non_null(tap);
+	assert_int_equal((uintptr_t)tap % RTE_CACHE_LINE_SIZE, 0);
+	assert_null(tap_create(0, 7000, false, 0, 1000));
+	tap_destroy(tap);
+	tap = tap_create(0, 7000, false, 0, 1000);
+	assert_non_null(tap);
+	tap_destroy(tap);
+	tap_destroy(NULL);
+	for (unsigned verdict = 0; verdict < TAP_VERDICTS; verdict++)
+		assert_string_equal(tap_verdict_name(verdict), verdicts[verdict]);
+}
+
+/* To the tick: how much was saved, and what of it is there. */
+static void paces(void **state)
+{
+	/* Of 10 a second, at 1000 ticks a second: one each 100 ticks, of which one is saved. */
+	static const struct {
+		uint64_t tick;
+		bool limited;
+	} rows[] = {
+		{1000000, false}, /* long ago is a tenth of a second */
+		{1000000, false},
+		{1000000, true},
+		{1000099, true},
+		{1000100, false},
+		{1000199, true},
+		{1000200, false},
+		{1000301, false},
+		{1000399, true},
+		{1000400, false},
+	};
+	struct world *world = world_new();
+	struct rte_mbuf *m = two_pieces(world, 60, 4);
+	struct tap *tap = tap_create(0, 8000, false, 10, 1000);
+
+	(void)state;
+	assert_non_null(tap);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct tap_record what = {.tick = rows[i].tick, .slot = CLASSIFY_NONE};
+		uint64_t limited = tap->n_limited;
+
+		tap_take(tap, m, &what, 40);
+		if (tap->n_limited - limited != rows[i].limited)
+			fail_msg("row %zu", i);
+	}
+	tap_destroy(tap);
+	rte_pktmbuf_free(m);
+	world_free(world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bytes_of_pieces),
+		cmocka_unit_test(each_that_is_wanted),
+		cmocka_unit_test(names),
+		cmocka_unit_test(paces),
 		cmocka_unit_test(all_is_seen),
 		cmocka_unit_test(only_what_is_wanted),
 		cmocka_unit_test(full_ring_and_rate),
