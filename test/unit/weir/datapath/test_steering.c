@@ -22,6 +22,7 @@
 
 struct world {
 	struct worker workers[2]; /* the first is the owner */
+	struct stuck stuck;
 	struct rx_rings *rings;
 	struct steering *steering;
 	struct reta_target reta_target;
@@ -32,6 +33,7 @@ struct world {
 static void open_world(struct world *world)
 {
 	memset(world, 0, sizeof(*world));
+	world->workers[0].stuck = world->workers[1].stuck = &world->stuck;
 	world->rings = rx_rings_create(0, 2, 1);
 	assert_non_null(world->rings);
 	assert_int_equal(rx_rings_open(world->rings, world->workers, SLOTS), 0);
@@ -97,16 +99,14 @@ static void test_drain(void **state)
 static void test_drain_past_the_stuck(void **state)
 {
 	struct world world;
-	struct stuck stuck = {0};
 
 	(void)state;
 	open_world(&world);
-	world.steering->migration.stuck = &stuck;
 	assert_int_equal(rte_ring_sp_enqueue(world.rings->out[1], &world), 0);
 	worker_own(&world.workers[0])->view.retargeted = 1;
 	for (unsigned i = 0; i < 10; i++)
 		assert_true(turn_steering(&world));
-	stuck.now = 1 << 1;
+	world.stuck.now = 1 << 1;
 	assert_false(turn_steering(&world));
 	pass_ring_packet(world.rings->out[1]);
 	close_world(&world);

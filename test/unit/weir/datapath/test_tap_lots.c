@@ -16,7 +16,8 @@
 #include "tap_lots.h"
 #include "tick.h"
 
-#define POLICY 3
+#define POLICY    3
+#define RING_LOTS 2047 /* that a ring takes */
 
 static const layer tagged_v4[] = {
 	{ETHER, T_VLAN}, {TAG, 7, T_IPV4}, {V4, UDP}, {UDP_HEADER, 53}, {PAYLOAD, 40}, {END}};
@@ -163,9 +164,75 @@ static void what_became_of_them(void **state)
 	assert_true(passed == 2 && drops == 1 && waits == BURST - 3);
 	for (unsigned i = 0; i < 100; i++)
 		tap_lots_take(world->tap, &world->lots, passing, 2, dropped, 1);
-	assert_int_equal(world->tap->n_taken + world->tap->n_lost, 101 * BURST);
-	assert_true(world->tap->n_lost > 0);
+	assert_int_equal(world->tap->n_taken, BURST + RING_LOTS);
+	assert_int_equal(world->tap->n_lost, 100 * BURST - RING_LOTS);
+	for (n = 0; tap_lots_read(world->tap, &lot); n++)
+		;
+	assert_int_equal(n, RING_LOTS);
 	world_free(world);
+}
+
+/* Those of a burst that is not full; more of them than these are of another burst. */
+static void only_of_the_burst(void **state)
+{
+	static const unsigned rows[] = {1, 2, BURST - 1, BURST};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		struct world *world = world_new(TAP_ANY);
+
+		tap_lots_draw(world->tap, world->burst, rows[i], &world->lots);
+		assert_int_equal(world->lots.n, rows[i]);
+		assert_int_equal(world->tap->n_examined, rows[i]);
+		for (unsigned k = 0; k < rows[i]; k++)
+			assert_ptr_equal(world->lots.mbufs[k], &world->mbufs[k]);
+		world_free(world);
+		world = world_new(POLICY);
+		tap_lots_draw(world->tap, world->burst, rows[i], &world->lots);
+		assert_int_equal(world->lots.n, rows[i] / 2);
+		world_free(world);
+	}
+}
+
+/* What is too short for an Ethernet header has no addresses, and no type. */
+static void too_short(void **state)
+{
+	static const uint8_t none[16];
+	static const struct {
+		uint32_t len;
+		bool told;
+	} rows[] = {{0, false}, {13, false}, {14, true}, {15, true}};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		struct world *world = world_new(TAP_ANY);
+		const struct tap_lot *lot = &world->lots.each[2];
+
+		world->burst->frames.len[2] = rows[i].len;
+		tap_lots_draw(world->tap, world->burst, 3, &world->lots);
+		assert_int_equal(lot->family, PACKET_OTHER);
+		assert_int_equal(lot->len, rows[i].len);
+		assert_int_equal(lot->ethertype, rows[i].told ? T_ARP : 0);
+		assert_memory_equal(lot->dst, rows[i].told ? world->frames[2].bytes : none, 6);
+		assert_memory_equal(lot->src, rows[i].told ? world->frames[2].bytes + 6 : none, 6);
+		world_free(world);
+	}
+}
+
+/* One is in the way of another of its name. */
+static void one_of_a_name(void **state)
+{
+	struct tap *tap = tap_lots_create(1, 7000, 5, 1000, tick_hz());
+
+	(void)state;
+	assert_non_null(tap);
+	assert_int_equal(tap->slot, TAP_ANY);
+	assert_true(tap->by_lot);
+	assert_null(tap_lots_create(1, 7000, 5, 1000, tick_hz()));
+	tap_destroy(tap);
+	tap = tap_lots_create(1, 7000, 5, 1000, tick_hz());
+	assert_non_null(tap);
+	tap_destroy(tap);
 }
 
 /* At its end it takes nothing, and counts nothing. */
@@ -185,6 +252,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(told_of_each_kind),
 		cmocka_unit_test(only_what_is_wanted),
+		cmocka_unit_test(only_of_the_burst),
+		cmocka_unit_test(too_short),
+		cmocka_unit_test(one_of_a_name),
 		cmocka_unit_test(what_became_of_them),
 		cmocka_unit_test(ends_by_itself),
 	};
