@@ -10,6 +10,7 @@
 
 #include "stuck.h"
 
+#include <rte_mbuf.h>
 #include <rte_ring.h>
 
 #include "distribute.h"
@@ -296,6 +297,49 @@ static void test_leaving(void **state)
 	close_world(&world);
 }
 
+/* Nor of one that goes at once, which may be asked for still. */
+static void test_removed(void **state)
+{
+	struct world world;
+
+	(void)state;
+	open_world(&world);
+	reta_target_set(&world.reta_target, 7, 0);
+	assert_true(steering_ask(world.steering, SLOT));
+	steering_remove(world.steering, SLOT);
+	turn_steering_times(&world);
+	assert_int_equal(reta_worker(&world.reta, 7), 1);
+	close_world(&world);
+}
+
+/* What is kept back at the end goes where it came from. */
+static void test_end_keeping(void **state)
+{
+	static const unsigned rows[] = {1, BURST, BURST + 1};
+	struct rte_mempool *pool = instance_world_ports()[0].pool;
+	unsigned before = rte_mempool_avail_count(pool);
+
+	(void)state;
+	for (unsigned row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+		struct world world;
+
+		open_world(&world);
+		reta_target_set(&world.reta_target, 7, 0);
+		assert_true(steering_ask(world.steering, SLOT));
+		world.waited = 1; /* and does not leave */
+		assert_false(turn_steering(&world));
+		for (unsigned i = 0; i < rows[row]; i++) {
+			struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+
+			assert_non_null(m);
+			assert_true(migration_keep(&world.steering->migration, m, 7));
+		}
+		assert_int_equal(rte_mempool_avail_count(pool), before - rows[row]);
+		close_world(&world);
+		assert_int_equal(rte_mempool_avail_count(pool), before);
+	}
+}
+
 /* What finds no room is said again later. */
 static void test_many_asks(void **state)
 {
@@ -324,6 +368,8 @@ int main(void)
 		cmocka_unit_test(test_giving_ends),
 		cmocka_unit_test(test_asked),
 		cmocka_unit_test(test_leaving),
+		cmocka_unit_test(test_removed),
+		cmocka_unit_test(test_end_keeping),
 		cmocka_unit_test(test_many_asks),
 	};
 
