@@ -22,6 +22,7 @@
 #include "police/borrow.h"
 #include "police/expire.h"
 #include "police/lineage.h"
+#include "judge.h"
 #include "slot_map.h"
 #include "packet/mark.h"
 #include "police/extended.h"
@@ -487,7 +488,7 @@ static void judge_some(
 	}
 }
 
-static void judge_all(struct bench *bench, struct sent *sent, uint64_t now)
+static void judge_each(struct bench *bench, struct sent *sent, uint64_t now)
 {
 	const struct policy_state *shared = &bench->there.states[SHARED];
 	bool passes[BURST];
@@ -560,7 +561,7 @@ static void check_burst(struct bench *bench, struct sent *sent, uint64_t now)
 	struct rx_burst *burst = &sent->burst;
 	unsigned n;
 
-	judge_all(bench, sent, now);
+	judge_each(bench, sent, now);
 	burst->mbufs = sent->received;
 	burst->len = burst->frames.len;
 	burst->rx_hash = false;
@@ -783,12 +784,82 @@ static void test_of_nobody(void **state)
 	bench_close(bench);
 }
 
+/* Has it sample all packets, or those of TCP. */
+static void sample_all(struct bench *bench, bool tcp_only)
+{
+	const struct policy policy = {.limit_bps = GHZ,
+		.burst_bytes = 10000,
+		.weigh_tcp_only = tcp_only,
+		.allocator = allocator_find("central")};
+	struct limiter_view view = {
+		.limit = GHZ / 8.0, .local_limit = GHZ / 8.0, .local_burst = 10000};
+	struct limit_profile profile;
+
+	assert_int_equal(limit_profile_init(
+				 &profile, &policy, SAMPLED, &view, &(struct sampling){0}, 1, GHZ),
+		0);
+	profile.sample_shift = 2;
+	policy_state_init(&bench->here.states[SAMPLED], NULL, &policy, &profile,
+		&(struct policy_start){.hz = GHZ});
+}
+
+/* The flow of what is sampled is the device's, if it tells one and nobody looks at the packet. */
+static void test_sampled_flow(void **state)
+{
+	static const struct {
+		bool tells, told, tcp_only;
+		uint8_t proto;
+		bool sampled, device;
+	} rows[] = {
+		{true, true, false, 17, true, true},
+		{true, false, false, 17, true, false},
+		{false, true, false, 17, true, false},
+		{true, true, true, 17, false, false},
+		{true, true, true, 6, true, true},
+		{false, false, true, 6, true, false},
+		{false, false, true, 17, false, false},
+		{false, false, false, 17, true, false},
+	};
+	const uint32_t rss = 0x12345678, mixed = rss * POLICE_WEYL, of_device = mixed ^ mixed >> 16;
+	struct sent *sent = aligned_alloc(CACHE_LINE, sizeof(*sent));
+	struct bench *bench = bench_open(false);
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		struct rx_burst *burst = &sent->burst;
+
+		memset(sent, 0, sizeof(*sent));
+		burst->mbufs = sent->received;
+		burst->rx_hash = rows[i].tells;
+		make_packet(bench, sent, &prng, 0, SAMPLED);
+		make_frame(&prng, sent->bytes[0], 100, false, true);
+		burst->frames.data[0] = sent->bytes[0];
+		burst->frames.l2_len[0] = 14;
+		sent->bytes[0][23] = rows[i].proto;
+		sent->mbufs[0].hash.rss = rss;
+		sent->mbufs[0].ol_flags = rows[i].told ? RTE_MBUF_F_RX_RSS_HASH : 0;
+		sample_all(bench, rows[i].tcp_only);
+		judge_sample(&bench->worker, burst, 0, 100);
+		assert_int_equal(burst->n_sampled, rows[i].sampled);
+		if (!rows[i].sampled)
+			continue;
+		assert_ptr_equal(burst->sampled[0].sample, bench->samples[SAMPLED]);
+		assert_int_equal(burst->sampled[0].bytes, 100 << 2);
+		assert_int_equal(burst->sampled[0].hash == of_device, rows[i].device);
+	}
+	bench_close(bench);
+	free(sent);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_by_one),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_of_nobody),
+		cmocka_unit_test(test_sampled_flow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

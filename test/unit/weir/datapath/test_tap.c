@@ -511,14 +511,20 @@ static void each_that_is_wanted(void **state)
 	world_free(world);
 }
 
-/* One is in the way of another of its name; and each verdict has a name. */
+/* One is in the way of another of its worker and number; and each verdict has a name. */
 static void names(void **state)
 {
 	static const char *const verdicts[TAP_VERDICTS] = {"pass", "drop", "mark", "count", "wait"};
-	struct tap *tap = tap_create(0, 7000, false, 0, 1000);
+	struct tap *tap = tap_create(0, 7000, false, 0, 1000), *others[2];
 
 	(void)state;
 	assert_non_null(tap);
+	for (unsigned i = 0; i < 2; i++) {
+		others[i] = tap_create(i, 7000 + !i, false, 0, 1000);
+		assert_non_null(others[i]);
+	}
+	tap_destroy(others[0]);
+	tap_destroy(others[1]);
 	assert_int_equal((uintptr_t)tap % RTE_CACHE_LINE_SIZE, 0);
 	assert_null(tap_create(0, 7000, false, 0, 1000));
 	tap_destroy(tap);

@@ -219,13 +219,19 @@ static void too_short(void **state)
 	}
 }
 
-/* One is in the way of another of its name. */
+/* One is in the way of another of its worker and number. */
 static void one_of_a_name(void **state)
 {
-	struct tap *tap = tap_lots_create(1, 7000, 5, 1000, tick_hz());
+	struct tap *tap = tap_lots_create(1, 7000, 5, 1000, tick_hz()), *others[2];
 
 	(void)state;
 	assert_non_null(tap);
+	for (unsigned i = 0; i < 2; i++) {
+		others[i] = tap_lots_create(i, 7000 + i, 5, 1000, tick_hz());
+		assert_non_null(others[i]);
+	}
+	tap_destroy(others[0]);
+	tap_destroy(others[1]);
 	assert_int_equal(tap->slot, TAP_ANY);
 	assert_true(tap->by_lot);
 	assert_null(tap_lots_create(1, 7000, 5, 1000, tick_hz()));
