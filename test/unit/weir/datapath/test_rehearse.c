@@ -6,6 +6,7 @@
  */
 #include "instance_world.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "clock.h"
 #include "commit.h"
 #include "decide.h"
+#include "fault.h"
 #include "leases_end.h"
 #include "police/coloured.h"
 #include "police/extended.h"
@@ -635,11 +637,75 @@ static int stop(void **state)
 	return instance_world_stop(state);
 }
 
+/* --- memory that is not there ------------------------------------------------------------------ */
+
+struct question {
+	const struct world *world;
+	const struct policy *policy;
+	uint32_t slot;
+};
+
+/* Asked once, rehearsed as often as anybody likes. */
+static int rehearse_it(const void *context)
+{
+	const struct question *question = context;
+	const struct worker *w = &question->world->w.inst.workers[1];
+	struct rehearsed out;
+	int ret = rehearse(question->world->specimen, w, question->policy, &out);
+
+	if (ret == 0)
+		assert_int_equal(out.slot, question->slot);
+	return ret;
+}
+
+/* Of each kind of policy: without memory it is not rehearsed, and nothing of it stays. */
+static void no_memory(void **state)
+{
+	static const char *const policies[] = {
+		"{'name': 'p', 'match': {}, 'limit': '8Mbit/s'}",
+		"{'name': 'p', 'match': {}, 'limit': '8kbit/s', 'per': 'src', 'sources': 1024}",
+		"{'name': 'p', 'match': {}, 'limit': '8Mbit/s', 'action': 'shape'}",
+		"{'name': 'up', 'limit': '8Mbit/s'}, {'name': 'p', 'parent': 'up', 'match': {}, "
+		"'limit': '8Mbit/s', 'action': 'shape'}",
+		"{'name': 'up', 'limit': '8Mbit/s'}, {'name': 'p', 'parent': 'up', 'match': {}, "
+		"'limit': '8kbit/s', 'per': 'src', 'sources': 1024}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(policies) / sizeof(*policies); i++) {
+		struct world *world = world_new(5);
+		struct question question = {.world = world};
+		unsigned last = i > 2;
+
+		world_open(world, 0, policies[i]);
+		question.policy = &world->w.inst.policies[last];
+		question.slot = world->w.inst.slots.of[last];
+		memset(world->specimen->frame, 0, 64);
+		put16(world->specimen->frame + 12, 0x0800);
+		put_v4(&world->prng, world->specimen->frame + 14, 17, 50);
+		world->specimen->len = 64;
+		world->specimen->path = 0;
+		specimen_ask(&world->w.inst.workers[1], world->specimen);
+		instance_world_turn(&world->w, 1);
+		assert_true(specimen_is_taken(world->specimen));
+		fault_try(&(struct fault_subject){.name = policies[i],
+			.run = rehearse_it,
+			.argument = &question,
+			.kinds = FAULT_MEMORY | FAULT_KERNEL,
+			.at_least = 5});
+		world->specimen->complete = false;
+		assert_int_equal(rehearse_it(&question), -E2BIG);
+		world_close(world);
+		world_delete(world);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_packets),
 		cmocka_unit_test(crowds),
+		cmocka_unit_test(no_memory),
 		cmocka_unit_test(asked_and_withdrawn),
 		cmocka_unit_test(leases_that_ended),
 	};
