@@ -751,6 +751,103 @@ static void test_due_leave(void **state)
 	remove_store();
 }
 
+/* --- when a packet came ------------------------------------------------------------------------- */
+
+/* As the owner of a queue stamps what he hands on. */
+static uint16_t stamp(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
+	uint16_t most, void *context)
+{
+	(void)port;
+	(void)queue;
+	(void)most;
+	for (uint16_t i = 0; i < n; i++)
+		shape_in_stamp(mbufs[i], *(const uint64_t *)context);
+	return n;
+}
+
+/* A queue's time is its packets', which only grows, and is never that of a clock ahead of ours. */
+static void test_arrival(void **state)
+{
+	const struct rte_eth_rxtx_callback *stamps;
+	const struct policy_shape *shape;
+	struct instance_world w;
+	uint64_t at, before;
+
+	(void)state;
+	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
+	shape = police_shape(w.inst.workers[0].policies[w.inst.slots.of[0]].other);
+	stamps = rte_eth_add_rx_callback(wire.a, 0, stamp, &at);
+	assert_non_null(stamps);
+	w.pieces++; /* DPDK keeps callbacks that are removed */
+	before = at = tick_now() - 100000;
+	instance_world_turn(&w, 0);
+	assert_int_equal(shape->arrival, at);
+	at -= 1;
+	instance_world_turn(&w, 0);
+	assert_int_equal(shape->arrival, before);
+	at = before + 1;
+	instance_world_turn(&w, 0);
+	assert_int_equal(shape->arrival, at);
+	before = tick_now();
+	at = before + 1000 * tick_hz();
+	instance_world_turn(&w, 0);
+	assert_in_range(shape->arrival, before, tick_now());
+	assert_int_equal(rte_eth_remove_rx_callback(wire.a, 0, stamps), 0);
+	before = tick_now();
+	instance_world_turn(&w, 0);
+	assert_in_range(shape->arrival, before, tick_now());
+	close_wire(&w);
+}
+
+#define NIC_NOW UINT64_C(7000000000)
+
+/* What the device says of a packet is believed for a second, and where its clock is known. */
+static void test_stamps_of_device(void **state)
+{
+	enum { TICKS_PER_US = 3, MOST = 3000000, NOW = 2000000000 };
+	static const struct {
+		bool told, known;
+		int64_t ago;
+		bool stamped;
+		uint64_t arrival;
+	} rows[] = {
+		{true, true, 0, true, NOW},
+		{true, true, 5, true, NOW - 5},
+		{true, true, -1, true, NOW},
+		{true, true, MOST, true, NOW - MOST},
+		{true, true, MOST + 1, true, NOW},
+		{false, true, 5, false, 0},
+		{true, false, 5, false, 0},
+	};
+	struct rte_mbuf *mbufs[sizeof(rows) / sizeof(rows[0])];
+	const unsigned n = sizeof(rows) / sizeof(rows[0]);
+
+	(void)state;
+	assert_int_equal(rte_pktmbuf_alloc_bulk(instance_world_ports()[0].pool, mbufs, n), 0);
+	for (unsigned known = 0; known < 2; known++) {
+		const struct nic_clock clock = {
+			.relation = {NIC_NOW, NOW, known ? UINT64_C(1) << 32 : 0}};
+
+		for (unsigned i = 0; i < n; i++) {
+			*RTE_MBUF_DYNFIELD(mbufs[i], shape_in_nic_offset,
+				uint64_t *) = NIC_NOW - (uint64_t)rows[i].ago;
+			mbufs[i]->ol_flags = rows[i].told ? shape_in_nic_flag : 0;
+			shape_in_of(mbufs[i])->arrival = 0;
+		}
+		shape_in_stamp_all(mbufs, (uint16_t)n, &clock, NOW, TICKS_PER_US);
+		for (unsigned i = 0; i < n; i++) {
+			bool stamped = mbufs[i]->ol_flags & shape_in_stamped;
+
+			if (rows[i].known != known)
+				continue;
+			if (stamped != rows[i].stamped ||
+				shape_in_of(mbufs[i])->arrival != rows[i].arrival)
+				fail_msg("row %u", i);
+		}
+	}
+	rte_pktmbuf_free_bulk(mbufs, n);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -771,6 +868,8 @@ int main(void)
 		cmocka_unit_test(test_conserved),
 		cmocka_unit_test(test_pools_of_the_start),
 		cmocka_unit_test(test_due_leave),
+		cmocka_unit_test(test_arrival),
+		cmocka_unit_test(test_stamps_of_device),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);

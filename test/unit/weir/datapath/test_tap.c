@@ -574,6 +574,34 @@ static void paces(void **state)
 	world_free(world);
 }
 
+/* All of them, whenever; until nobody has read what a ring has room for. */
+static void no_pace(void **state)
+{
+	static const struct {
+		bool whole;
+		unsigned fit;
+	} rows[] = {{false, 1023}, {true, 63}};
+	struct world *world = world_new();
+	struct rte_mbuf *m = two_pieces(world, 60, 4);
+
+	(void)state;
+	for (unsigned row = 0; row < 2; row++) {
+		struct tap *tap = tap_create(0, 9000 + row, rows[row].whole, 0, 1000);
+		struct tap_record what = {.slot = CLASSIFY_NONE, .tick = 1000000};
+
+		assert_non_null(tap);
+		assert_int_equal(tap->taken.ticks, 0);
+		for (unsigned i = 0; i < rows[row].fit + 5; i++, what.tick = i % 2)
+			tap_take(tap, m, &what, 40);
+		assert_int_equal(tap->n_limited, 0);
+		assert_int_equal(tap->n_taken, rows[row].fit);
+		assert_int_equal(tap->n_lost, 5);
+		tap_destroy(tap);
+	}
+	rte_pktmbuf_free(m);
+	world_free(world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -581,6 +609,7 @@ int main(void)
 		cmocka_unit_test(each_that_is_wanted),
 		cmocka_unit_test(names),
 		cmocka_unit_test(paces),
+		cmocka_unit_test(no_pace),
 		cmocka_unit_test(all_is_seen),
 		cmocka_unit_test(only_what_is_wanted),
 		cmocka_unit_test(full_ring_and_rate),
