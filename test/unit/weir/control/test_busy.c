@@ -56,7 +56,15 @@ static void test_worker(void **state)
 	counter_add(&counters->busy_cycles, 3 * hz); /* more than there were */
 	two_seconds(&w, now);
 	assert_true(busy_worker(&w.inst, 1).share == 1);
+	counters->busy_cycles -= hz; /* nor is it less than nothing */
+	two_seconds(&w, now + 2 * BUSY_PERIOD_NS);
+	assert_true(busy_worker(&w.inst, 1).share == 0);
+	counter_add(&counters->busy_cycles, hz); /* of what there was then */
+	busy_run(&w.inst, now + 5 * BUSY_PERIOD_NS);
+	assert_true(fabs(busy_worker(&w.inst, 1).share - 1) < 1e-6);
+	assert_int_equal(busy_next(&w.inst), now + 6 * BUSY_PERIOD_NS);
 	instance_world_close(&w);
+	assert_null(w.inst.busy);
 }
 
 static uint64_t spin_ms(unsigned ms)
@@ -77,10 +85,11 @@ static uint64_t spin_ms(unsigned ms)
 static void test_control(void **state)
 {
 	struct instance_world w;
-	uint64_t now, before, spun;
+	uint64_t now, before, spun, began = control_now();
 
 	(void)state;
 	instance_world_open(&w, POLICY);
+	assert_in_range(busy_next(&w.inst), began + BUSY_PERIOD_NS, control_now() + BUSY_PERIOD_NS);
 	now = first_look(&w);
 	before = busy_control(&w.inst).busy_ns;
 	spun = spin_ms(40);
@@ -88,7 +97,7 @@ static void test_control(void **state)
 	two_seconds(&w, now);
 	assert_true(busy_control(&w.inst).share >= 0.02);
 	assert_true(busy_control(&w.inst).share <= 1);
-	assert_true(busy_uptime_ns(&w.inst) >= spun);
+	assert_in_range(busy_uptime_ns(&w.inst), spun, control_now() - began);
 	instance_world_close(&w);
 }
 

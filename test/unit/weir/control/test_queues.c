@@ -59,6 +59,31 @@ static void test_rows(void **state)
 	}
 }
 
+/* A look each second, not sooner; and of a port with one queue there is nothing to say. */
+static void test_looks(void **state)
+{
+	const uint64_t now = 1000 * SECOND_NS;
+	struct instance_world w;
+	uint64_t since;
+
+	(void)state;
+	instance_world_open(&w, "");
+	assert_false(queues_run(&w.inst, now));
+	since = events_number();
+	see_flows(&w, 0, 63);
+	assert_false(queues_run(&w.inst, now + SECOND_NS - 1));
+	assert_int_equal(queues_next(&w.inst), now + SECOND_NS);
+	assert_int_equal(events_number(), since);
+	w.inst.ports[0].queues = 1;
+	assert_false(queues_run(&w.inst, now + SECOND_NS));
+	assert_int_equal(queues_next(&w.inst), now + 2 * SECOND_NS);
+	assert_int_equal(events_number(), since);
+	w.inst.ports[0].queues = 2;
+	assert_false(queues_run(&w.inst, now + 2 * SECOND_NS));
+	assert_int_equal(events_number(), since + 1);
+	instance_world_close(&w);
+}
+
 static void test_words(void **state)
 {
 	struct instance_world w;
@@ -124,6 +149,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_looks),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_seen_by_workers),
 		cmocka_unit_test(test_bits),
