@@ -31,6 +31,8 @@ static struct {
 	bool stays;      /* what was mapped cannot be moved */
 	unsigned pages, sockets;
 	size_t mapped;
+	uint8_t *from; /* address space that was had */
+	size_t space;
 	unsigned n_tried, n_placed, n_advised, n_bound;
 	struct {
 		void *at;
@@ -72,11 +74,19 @@ void *__wrap_mmap64(void *at, size_t bytes, int protection, int flags, int fd, o
 		NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	assert_ptr_not_equal(got, MAP_FAILED);
 	kernel.mapped += bytes;
+	if (!(flags & MAP_HUGETLB)) {
+		kernel.from = got;
+		kernel.space = bytes;
+	}
 	return got;
 }
 
 int __wrap_munmap(void *at, size_t bytes)
 {
+	uint8_t *from = at;
+
+	if (bytes > 0 && bytes != H) /* a single page may be anywhere */
+		assert_true(from >= kernel.from && from + bytes <= kernel.from + kernel.space);
 	if (bytes > 0)
 		assert_int_equal(__real_munmap(at, bytes), 0);
 	kernel.mapped -= bytes;
