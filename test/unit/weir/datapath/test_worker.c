@@ -6,8 +6,11 @@
  */
 #include "instance_world.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
+
+#include <jansson.h>
 
 #include <rte_ethdev.h>
 #include <rte_ip.h>
@@ -16,11 +19,21 @@
 #include <rte_rcu_qsbr.h>
 
 #include "base/time.h"
+#include "classify/classify.h"
+#include "config/load.h"
+#include "distribute.h"
+#include "engine/profile.h"
+#include "event.h"
+#include "fault.h"
+#include "flow/flow_sample.h"
 #include "idle.h"
 #include "limit_ring.h"
 #include "packet/fragment.h"
 #include "police/extended.h"
+#include "policy/kind.h"
 #include "policy/trial.h"
+#include "rx_rings.h"
+#include "steering.h"
 #include "shape/shape.h"
 #include "tap.h"
 #include "worker_own.h"
@@ -477,6 +490,89 @@ static void test_bytes(void **state)
 	instance_world_close(&w);
 }
 
+/* --- memory that is not there ------------------------------------------------------------------ */
+
+/* A policy of a worker that owns a queue which others share. */
+static int add_and_remove(const void *argument)
+{
+	const struct policy *policy = argument;
+	const struct limiter_view view = {.limit = 1e6, .local_limit = 1e6, .local_burst = 1e4};
+	static struct worker w;
+	struct path paths[2] = {{.rings = NULL}, {.rings = NULL}};
+	struct limit_profile profile;
+	uint64_t since;
+	int ret;
+
+	memset(&w, 0, sizeof(w));
+	w.cpu = 7;
+	w.paths = paths;
+	w.n_paths = 2;
+	assert_int_equal(
+		limit_profile_init(&profile, policy, 1, &view, &(struct sampling){0}, 1, tick_hz()),
+		0);
+	ret = worker_init(&w, 4, 1, 1000);
+	paths[1].rings = ret ? NULL : rx_rings_create(0, 2, 1);
+	if (ret == 0)
+		ret = paths[1].rings ? rx_rings_open(paths[1].rings, &w, 4) : -ENOMEM;
+	since = events_number();
+	if (ret == 0 && (ret = worker_add_policy(&w, policy, &profile)))
+		assert_int_equal(events_number(), since + 1);
+	if (ret == 0) {
+		bool asks = policies_ask_first(policy, 1);
+
+		assert_int_equal(w.fragments != NULL, asks);
+		assert_int_equal(paths[1].rings->steering->fragments != NULL, asks);
+		assert_int_equal(w.samples[1] != NULL, policy_samples_flows(policy));
+		worker_remove_policy(&w, 1);
+		assert_null(w.samples[1]);
+	}
+	worker_free(&w);
+	rx_rings_destroy(paths[1].rings);
+	return ret;
+}
+
+static void test_no_memory(void **state)
+{
+	struct config *config = instance_world_config("",
+		"{'name': 'plain', 'match': {'vlan': 1}, 'limit': '1Mbit/s'}, "
+		"{'name': 'asks', 'match': {'proto': 'udp', 'dst-port': '53'}, 'limit': '1Mbit/s'}, "
+		"{'name': 'sources', 'match': {'vlan': 2}, 'limit': '1Mbit/s', 'per': 'src', "
+		"'sources': 1024, 'allocator': 'static'}, "
+		"{'name': 'samples', 'match': {'vlan': 3}, 'limit': '1Mbit/s', 'allocator': 'fps'}");
+
+	(void)state;
+	for (unsigned i = 0; i < config->n_policies; i++)
+		fault_try(&(struct fault_subject){.name = config->policies[i].name,
+			.run = add_and_remove,
+			.argument = &config->policies[i],
+			.kinds = FAULT_MEMORY,
+			.at_least = 10});
+	config_free(config);
+}
+
+/* It is said whose tables there is no memory for, how much, and where. */
+static void test_no_memory_is_said(void **state)
+{
+	uint64_t since = events_number();
+	json_t *said;
+
+	(void)state;
+	for (said = NULL; !said && since-- > 1;) {
+		said = events_get(since);
+		if (said && strcmp(json_string_value(json_object_get(said, "event")),
+				    "policy_no_memory") != 0) {
+			json_decref(said);
+			said = NULL;
+		}
+	}
+	assert_non_null(said); /* of test_no_memory() */
+	assert_int_equal(json_integer_value(json_object_get(said, "cpu")), 7);
+	assert_string_equal(json_string_value(json_object_get(said, "policy")), "samples");
+	assert_int_equal(
+		json_integer_value(json_object_get(said, "bytes")), sizeof(struct flow_sample));
+	json_decref(said);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -490,6 +586,8 @@ int main(void)
 		cmocka_unit_test(test_fragments),
 		cmocka_unit_test(test_own_secrets),
 		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_no_memory_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
