@@ -497,7 +497,7 @@ static void test_rings_give_back(void **state)
 	close_wire(&wire);
 }
 
-/* --- a burst of many flows --------------------------------------------------------------------- */
+/* --- a burst of many flows -------------------------------------------------------------------- */
 
 /* What came for a worker: of the owner n packets, of others what its ring has. */
 static unsigned take_part(
@@ -654,7 +654,7 @@ static void test_stamps(void **state)
 	close_wire(&wire);
 }
 
-/* --- whose turn it is -------------------------------------------------------------------------- */
+/* --- whose turn it is ------------------------------------------------------------------------- */
 
 /* At each look another worker is the first, and never the owner, who would have two turns. */
 static void test_turns(void **state)
@@ -724,7 +724,7 @@ static void test_collects_its_own(void **state)
 	close_wire(&wire);
 }
 
-/* --- memory ------------------------------------------------------------------------------------ */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static int make_rings(const void *argument)
 {

@@ -637,7 +637,7 @@ static int stop(void **state)
 	return instance_world_stop(state);
 }
 
-/* --- memory that is not there ------------------------------------------------------------------ */
+/* --- memory that is not there ----------------------------------------------------------------- */
 
 struct question {
 	const struct world *world;
@@ -658,7 +658,7 @@ static int rehearse_it(const void *context)
 	return ret;
 }
 
-/* Of each kind of policy: without memory it is not rehearsed, and nothing of it stays. */
+/* A policy of any kind: without memory it is not rehearsed, and nothing of it stays. */
 static void no_memory(void **state)
 {
 	static const char *const policies[] = {

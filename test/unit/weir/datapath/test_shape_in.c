@@ -751,7 +751,7 @@ static void test_due_leave(void **state)
 	remove_store();
 }
 
-/* --- when a packet came ------------------------------------------------------------------------- */
+/* --- when a packet came ----------------------------------------------------------------------- */
 
 /* As the owner of a queue stamps what he hands on. */
 static uint16_t stamp(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,

@@ -405,7 +405,7 @@ static void what_passes_marked(void **state)
 	}
 }
 
-/* --- without a worker -------------------------------------------------------------------------- */
+/* --- without a worker ------------------------------------------------------------------------- */
 
 /* A packet of two pieces of so many bytes, which count up from its first. */
 static struct rte_mbuf *two_pieces(struct world *world, uint16_t first, uint16_t second)
@@ -539,7 +539,7 @@ static void names(void **state)
 /* To the tick: how much was saved, and what of it is there. */
 static void paces(void **state)
 {
-	/* Of 10 a second, at 1000 ticks a second: one each 100 ticks, of which one is saved. */
+	/* At 1000 ticks a second, of which 10 are taken: one each 100 ticks, and one is saved. */
 	static const struct {
 		uint64_t tick;
 		bool limited;

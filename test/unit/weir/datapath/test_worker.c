@@ -490,7 +490,7 @@ static void test_bytes(void **state)
 	instance_world_close(&w);
 }
 
-/* --- memory that is not there ------------------------------------------------------------------ */
+/* --- memory that is not there ----------------------------------------------------------------- */
 
 /* A policy of a worker that owns a queue which others share. */
 static int add_and_remove(const void *argument)

@@ -18,7 +18,7 @@
 #define HZ   UINT64_C(3000000000)
 #define TICK (50 * MS_NS)
 
-/* --- the machine, where it is made up ---------------------------------------------------------- */
+/* --- the machine, where it is made up --------------------------------------------------------- */
 
 static struct {
 	bool on;
@@ -263,7 +263,7 @@ static void first_estimate(void **state)
 	}
 }
 
-/* --- to the nanosecond ------------------------------------------------------------------------- */
+/* --- to the nanosecond ------------------------------------------------------------------------ */
 
 #define EVEN  SECOND_NS /* ticks a second: a tick is a nanosecond */
 #define FIRST UINT64_C(1000000000000)
@@ -282,7 +282,7 @@ static void begin_even(struct tsc_clock *clock)
 	tsc_clock_begin(clock, &first, EVEN);
 }
 
-/* What a look may be off: as much as a rate that is believed makes of it, and how tight both are. */
+/* How far off a look may be: as a rate that is believed makes it, and as tight as both are. */
 static void test_edge_of_a_jump(void **state)
 {
 	static const uint64_t steps[] = {0, 999999, 1000000, 50 * MS_NS};
@@ -388,7 +388,7 @@ static void test_far_jumps(void **state)
 	}
 }
 
-/* Of several readings the tightest counts, and of those the first; it is of the middle. */
+/* The tightest of several readings counts, and of those the first; it is of the middle. */
 static void test_tightest(void **state)
 {
 	struct tsc_reading got;
@@ -432,7 +432,7 @@ static void test_rest(void **state)
 	}
 }
 
-/* --- whether the kernel trusts it -------------------------------------------------------------- */
+/* --- whether the kernel trusts it ------------------------------------------------------------- */
 
 #define STOPS  "this CPU's TSC stops in deep sleep (no nonstop_tsc)"
 #define OTHER  "the kernel does not keep time by the TSC (clocksource)"
