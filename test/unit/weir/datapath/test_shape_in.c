@@ -751,6 +751,79 @@ static void test_due_leave(void **state)
 	remove_store();
 }
 
+/* --- below one that marks ---------------------------------------------------------------------- */
+
+static struct {
+	bool is_ip;
+	unsigned marked, unmarked;
+} marks;
+
+/* IPv4 that may be marked, or what has no place for a mark. */
+static uint16_t make_markable(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
+	uint16_t most, void *context)
+{
+	static const uint8_t head[] = {8, 0, 0x45, 2, 0, 50, 0, 0, 0x40, 0, 64, 17};
+
+	(void)port;
+	(void)queue;
+	(void)most;
+	(void)context;
+	for (uint16_t i = 0; i < n; i++) {
+		uint8_t *at = rte_pktmbuf_mtod_offset(mbufs[i], uint8_t *, 12);
+
+		memset(at, 0, 22);
+		if (marks.is_ip)
+			memcpy(at, head, sizeof(head));
+	}
+	return n;
+}
+
+static uint16_t count_marks(
+	uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n, void *context)
+{
+	(void)port;
+	(void)queue;
+	(void)context;
+	for (uint16_t i = 0; i < n; i++) {
+		bool marked = *rte_pktmbuf_mtod_offset(mbufs[i], uint8_t *, 15) == 3;
+
+		marks.marked += marked;
+		marks.unmarked += !marked;
+	}
+	return n;
+}
+
+/* What leaves above the limit of a level that marks is marked as it leaves, or else stays. */
+static void test_marked_above(void **state)
+{
+	(void)state;
+	for (unsigned is_ip = 0; is_ip < 2; is_ip++) {
+		const struct rte_eth_rxtx_callback *rx, *tx;
+		uint64_t began = control_now();
+		struct instance_world w;
+
+		marks.is_ip = is_ip;
+		marks.marked = marks.unmarked = 0;
+		open_wire(&w, "",
+			"{'name': 'up', 'limit': '8kbit/s', 'burst': '100B', 'action': 'mark'}, "
+			"{'name': 'p', 'parent': 'up', 'match': {'direction': 'a-to-b'}, 'limit': "
+			"'8Mbit/s', 'burst': '100B', 'action': 'shape', 'shape': {'delay': '10s'}}");
+		rx = rte_eth_add_rx_callback(wire.a, 0, make_markable, NULL);
+		tx = rte_eth_add_tx_callback(wire.b, 0, count_marks, NULL);
+		assert_true(rx && tx);
+		w.pieces += 2; /* DPDK keeps callbacks that are removed */
+		for (unsigned i = 0; i < 100; i++)
+			instance_world_turn(&w, 0);
+		/* The burst, and at most one in 50 ms. */
+		assert_in_range(marks.unmarked, 1, 2 + (control_now() - began) / PAUSE_NS);
+		assert_int_equal(marks.marked > 1, is_ip);
+		assert_int_equal(marks.marked + marks.unmarked, wire_left());
+		assert_int_equal(rte_eth_remove_rx_callback(wire.a, 0, rx), 0);
+		assert_int_equal(rte_eth_remove_tx_callback(wire.b, 0, tx), 0);
+		close_wire(&w);
+	}
+}
+
 /* --- when a packet came ----------------------------------------------------------------------- */
 
 /* As the owner of a queue stamps what he hands on. */
@@ -868,6 +941,7 @@ int main(void)
 		cmocka_unit_test(test_conserved),
 		cmocka_unit_test(test_pools_of_the_start),
 		cmocka_unit_test(test_due_leave),
+		cmocka_unit_test(test_marked_above),
 		cmocka_unit_test(test_arrival),
 		cmocka_unit_test(test_stamps_of_device),
 	};

@@ -102,6 +102,14 @@ static void test_readings(void **state)
 	nic_clock_read(&clock, 2000, 12000, 12010);
 	assert_true(nic_clock_relation(&clock, &relation));
 	assert_int_equal(relation.rate, UINT64_C(2) << 32);
+	assert_int_equal(relation.nic, 2000);
+	assert_int_equal(relation.tsc, 12005);
+	assert_int_equal(clock.turn, 4);
+	nic_clock_read(&clock, 3000, 14000, 14000 + NIC_CLOCK_APART);
+	assert_true(nic_clock_relation(&clock, &relation));
+	assert_int_equal(relation.tsc, 14000 + NIC_CLOCK_APART / 2);
+	nic_clock_read(&clock, 1000, 15000, 15010); /* as long ago as at first */
+	assert_false(nic_clock_relation(&clock, &relation));
 	nic_clock_read(&clock, 500, 14000, 14010);
 	assert_false(nic_clock_relation(&clock, &relation));
 	nic_clock_read(&clock, 1500, 17000, 17010);
