@@ -372,6 +372,24 @@ static void test_anew_until_they_agree(void **state)
 	assert_int_equal(clock.hz, (int64_t)EVEN + off + 1);
 }
 
+/* While it stands still there is no rate to believe. */
+static void test_stands_still(void **state)
+{
+	struct tsc_clock clock;
+
+	(void)state;
+	begin_even(&clock);
+	assert_int_equal(take(&clock, MS_NS, (int64_t)SECOND_NS), TSC_JUMPED);
+	for (uint64_t s = 1; s < 10; s++) {
+		const struct tsc_reading now = {
+			FIRST + MS_NS + SECOND_NS, FIRST + MS_NS + s * SECOND_NS, 100};
+
+		assert_int_equal(tsc_clock_take(&clock, &now), TSC_SAME);
+		assert_true(clock.doubted);
+		assert_int_equal(clock.hz, EVEN);
+	}
+}
+
 /* A jump that no number has room for is the largest. */
 static void test_far_jumps(void **state)
 {
@@ -485,6 +503,7 @@ int main(void)
 		cmocka_unit_test(test_edge_of_a_rate),
 		cmocka_unit_test(test_edge_of_anew),
 		cmocka_unit_test(test_anew_until_they_agree),
+		cmocka_unit_test(test_stands_still),
 		cmocka_unit_test(test_far_jumps),
 		cmocka_unit_test(test_tightest),
 		cmocka_unit_test(test_rest),
