@@ -15,7 +15,6 @@
 
 #define FILE_NAME "overrides.json"
 #define PATH_MOST 4352
-#define FILE_MOST 65536
 
 const struct override *overrides_find(const struct overrides *overrides, const char *policy)
 {
@@ -107,20 +106,39 @@ int overrides_load(const char *directory, struct overrides *overrides)
 	return ret;
 }
 
+static json_t *override_json(const struct override *each)
+{
+	return json_pack("{s:s, s:s, s:I, s:I}", "policy", each->policy, "terms", each->terms,
+		"until", (json_int_t)each->until, "uid", (json_int_t)each->uid);
+}
+
+/*
+ * Its text, or NULL. There is a buffer for all of it beforehand, since JSON that is refused more in
+ * the midst of it may leave out a piece and go on.
+ */
+static char *json_text(const json_t *root)
+{
+	size_t size = json_dumpb(root, NULL, 0, JSON_INDENT(1));
+	char *text = size ? calloc(1, size + 1) : NULL;
+
+	if (text && json_dumpb(root, text, size, JSON_INDENT(1)) == size)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* All of them, or NULL: one that is left out would be gone when the limiter starts again. */
 static char *list_text(const struct overrides *overrides)
 {
 	json_t *list = json_array(), *root = json_pack("{s:o}", "overrides", list);
-	char *text;
+	char *text = NULL;
+	bool whole = true;
 
-	for (unsigned i = 0; i < overrides->n; i++) {
-		const struct override *each = &overrides->list[i];
-
-		json_array_append_new(
-			list, json_pack("{s:s, s:s, s:I, s:I}", "policy", each->policy, "terms",
-				      each->terms, "until", (json_int_t)each->until, "uid",
-				      (json_int_t)each->uid));
-	}
-	text = json_dumps(root, JSON_INDENT(1));
+	for (unsigned i = 0; i < overrides->n; i++)
+		whole = whole &&
+			json_array_append_new(list, override_json(&overrides->list[i])) == 0;
+	if (whole)
+		text = json_text(root);
 	json_decref(root);
 	return text;
 }
