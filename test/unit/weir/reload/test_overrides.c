@@ -11,11 +11,15 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "fault.h"
 #include "overrides.h"
 
 static struct override made(const char *policy, int64_t until)
@@ -52,6 +56,7 @@ static void test_list(void **state)
 	assert_null(overrides_find(&overrides, "b"));
 	assert_true(overrides_drop(&overrides, "a"));
 	assert_false(overrides_drop(&overrides, "a"));
+	assert_null(overrides_find(&overrides, "a"));
 	for (unsigned i = 0; i < OVERRIDES_MOST; i++) {
 		snprintf(name, sizeof(name), "p%u", i);
 		put(&overrides, name, 100);
@@ -59,8 +64,11 @@ static void test_list(void **state)
 	more = made("more", 100);
 	assert_int_equal(overrides_put(&overrides, &more), -ENOSPC);
 	put(&overrides, "p3", 500);
+	put(&overrides, "p63", 500);
 	assert_true(overrides_end(&overrides, 499));
-	assert_int_equal(overrides.n, 1);
+	assert_int_equal(overrides.n, 2);
+	assert_int_equal(overrides_find(&overrides, "p3")->until, 500);
+	assert_int_equal(overrides_find(&overrides, "p63")->uid, 7);
 }
 
 static void write_text(const char *folder, const char *text)
@@ -75,13 +83,21 @@ static void write_text(const char *folder, const char *text)
 	fclose(file);
 }
 
+static void unlink_all(const char *folder)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+}
+
 static void test_disk(void **state)
 {
 	static const char *const damaged[] = {"", "{", "[]", "{\"overrides\": 3}",
 		"{\"overrides\": [{\"policy\": \"a\"}]}",
 		("{\"overrides\": [{\"policy\": \"a\", \"terms\": \"{}\", \"until\": \"x\", "
 		 "\"uid\": 1}]}")};
-	char top[] = "/tmp/weir-overrides-XXXXXX", folder[64], command[128];
+	char top[] = "/tmp/weir-overrides-XXXXXX", folder[64];
 	struct overrides overrides = {0}, back = {.n = 3};
 
 	(void)state;
@@ -102,8 +118,213 @@ static void test_disk(void **state)
 		assert_int_equal(overrides_load(folder, &back), -EBADMSG);
 	}
 	assert_int_equal(overrides_save("/proc/none", &overrides), -ENOENT);
-	snprintf(command, sizeof(command), "rm -r %s", top);
-	assert_int_equal(system(command), 0);
+	unlink_all(top);
+}
+
+/* So many overrides, with a name and terms of so many characters. */
+static void write_overrides(const char *folder, unsigned n, unsigned name, unsigned terms)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/overrides.json", folder);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fprintf(file, "{\"overrides\": [");
+	for (unsigned i = 0; i < n; i++)
+		fprintf(file,
+			"%s{\"policy\": \"%0*u\", \"terms\": \"%0*u\", \"until\": 9, \"uid\": 8}",
+			i ? ", " : "", (int)name, i, (int)terms, i);
+	fprintf(file, "]}");
+	fclose(file);
+}
+
+/* As many and as long as they may be, and one more. */
+static void test_most(void **state)
+{
+	enum {
+		NAME = sizeof(((struct override *)0)->policy),
+		TERMS = sizeof(((struct override *)0)->terms)
+	};
+	static const struct {
+		unsigned n, name, terms;
+		int rc;
+	} rows[] = {
+		{OVERRIDES_MOST, 4, 4, 0},
+		{OVERRIDES_MOST + 1, 4, 4, -EBADMSG},
+		{1, NAME - 1, 4, 0},
+		{1, NAME, 4, -EBADMSG},
+		{1, 4, TERMS - 1, 0},
+		{1, 4, TERMS, -EBADMSG},
+	};
+	char folder[] = "/tmp/weir-overrides-XXXXXX";
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct overrides back;
+
+		write_overrides(folder, rows[i].n, rows[i].name, rows[i].terms);
+		assert_int_equal(overrides_load(folder, &back), rows[i].rc);
+		if (rows[i].rc)
+			continue;
+		assert_int_equal(back.n, rows[i].n);
+		assert_int_equal(strlen(back.list[0].policy), rows[i].name);
+		assert_int_equal(strlen(back.list[0].terms), rows[i].terms);
+	}
+	unlink_all(folder);
+}
+
+/* What stands in the way of the file is said, and the one of before stays. */
+static void test_in_the_way(void **state)
+{
+	static const struct {
+		const char *before, *after; /* commands, in the folder */
+		int load, save;
+	} rows[] = {
+		{"true", "true", 0, 0},
+		{"ln -s overrides.json.new overrides.json.new", "rm overrides.json.new", 0, -ELOOP},
+		{"mkdir overrides.json.new", "rmdir overrides.json.new", 0, -EISDIR},
+		{"mv overrides.json kept && ln -s overrides.json overrides.json",
+			"mv -T kept overrides.json", -ELOOP, 0},
+		{"mv overrides.json kept && mkdir overrides.json",
+			"rmdir overrides.json && mv kept overrides.json", -EBADMSG, -EISDIR},
+	};
+	char folder[] = "/tmp/weir-overrides-XXXXXX", path[64], command[256];
+	struct overrides overrides = {0}, back;
+	struct stat file;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	put(&overrides, "a", 100);
+	assert_int_equal(overrides_save(folder, &overrides), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		snprintf(command, sizeof(command), "cd %s && %s", folder, rows[i].before);
+		assert_int_equal(system(command), 0);
+		assert_int_equal(overrides_load(folder, &back), rows[i].load);
+		assert_int_equal(overrides_save(folder, &overrides), rows[i].save);
+		snprintf(command, sizeof(command), "cd %s && %s", folder, rows[i].after);
+		assert_int_equal(system(command), 0);
+		assert_int_equal(overrides_load(folder, &back), 0);
+		assert_int_equal(back.n, 1);
+	}
+	snprintf(path, sizeof(path), "%s/overrides.json", folder);
+	assert_int_equal(stat(path, &file), 0);
+	assert_int_equal(file.st_mode & 0777, 0600);
+	assert_int_equal(overrides_load(path, &back), 0); /* of a folder that is none: no file */
+	assert_int_equal(overrides_save(path, &overrides), -ENOTDIR);
+	unlink_all(folder);
+}
+
+static void test_too_long(void **state)
+{
+	static char folder[8192];
+	struct overrides back = {.n = 1};
+
+	(void)state;
+	memset(folder, 'x', sizeof(folder) - 1);
+	assert_int_equal(overrides_load(folder, &back), -ENAMETOOLONG);
+	assert_int_equal(back.n, 0);
+}
+
+/* A disk that is full in the midst of it. */
+static void test_full(void **state)
+{
+	char folder[] = "/tmp/weir-overrides-XXXXXX";
+	struct overrides overrides = {0}, back;
+	struct rlimit usual, little;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	put(&overrides, "a", 100);
+	assert_int_equal(overrides_save(folder, &overrides), 0);
+	put(&overrides, "b", 100);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &usual), 0);
+	little = (struct rlimit){.rlim_cur = 10, .rlim_max = usual.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+	assert_int_equal(overrides_save(folder, &overrides), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &usual), 0);
+	assert_int_equal(overrides_load(folder, &back), 0);
+	assert_int_equal(back.n, 1);
+	unlink_all(folder);
+}
+
+static int load(const void *argument)
+{
+	struct overrides back;
+	int rc = overrides_load(argument, &back);
+
+	if (rc == 0)
+		assert_int_equal(back.n, 2);
+	return rc;
+}
+
+/* Where it is kept, what, and how much that is. */
+struct kept_overrides {
+	char folder[64];
+	const struct overrides *overrides;
+	off_t size;
+};
+
+static off_t size_of_file(const char *folder)
+{
+	char path[128];
+	struct stat file;
+
+	snprintf(path, sizeof(path), "%s/overrides.json", folder);
+	assert_int_equal(stat(path, &file), 0);
+	return file.st_size;
+}
+
+/* What is said to be saved is all there, and the folder can be entered by nobody else. */
+static int save(const void *argument)
+{
+	const struct kept_overrides *kept = argument;
+	struct stat folder;
+	int rc = overrides_save(kept->folder, kept->overrides);
+
+	if (rc == 0) {
+		assert_int_equal(size_of_file(kept->folder), kept->size);
+		assert_int_equal(stat(kept->folder, &folder), 0);
+		assert_int_equal(folder.st_mode & 0777, 0700);
+	}
+	if (access(kept->folder, F_OK) == 0)
+		unlink_all(kept->folder);
+	return rc;
+}
+
+/* Whatever is refused while they are saved or loaded is said. */
+static void test_refused(void **state)
+{
+	char top[] = "/tmp/weir-overrides-XXXXXX";
+	struct overrides overrides = {0};
+	struct kept_overrides kept = {.overrides = &overrides};
+
+	(void)state;
+	assert_non_null(mkdtemp(top));
+	put(&overrides, "a", 100);
+	put(&overrides, "b", 100);
+	assert_int_equal(overrides_save(top, &overrides), 0);
+	fault_try(&(struct fault_subject){.name = "load",
+		.run = load,
+		.argument = top,
+		.kinds = FAULT_KERNEL,
+		.at_least = 1});
+	kept.size = size_of_file(top);
+	snprintf(kept.folder, sizeof(kept.folder), "%s/store", top);
+	fault_take_json();
+	fault_try(&(struct fault_subject){.name = "save",
+		.run = save,
+		.argument = &kept,
+		.kinds = FAULT_KERNEL,
+		.at_least = 6}); /* two files, both to the disk, a new directory, a new name */
+	fault_try(&(struct fault_subject){.name = "text",
+		.run = save,
+		.argument = &kept,
+		.kinds = FAULT_MEMORY,
+		.at_least = 12});
+	unlink_all(top);
 }
 
 int main(void)
@@ -111,6 +332,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_list),
 		cmocka_unit_test(test_disk),
+		cmocka_unit_test(test_most),
+		cmocka_unit_test(test_in_the_way),
+		cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
