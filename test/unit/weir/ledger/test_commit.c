@@ -24,6 +24,7 @@
 #include "grace.h"
 #include "publish.h"
 #include "commit.h"
+#include "ledger_store.h"
 #include "ledger_watch.h"
 #include "renewal.h"
 #include "meter/shares.h"
@@ -64,6 +65,7 @@
 /* The disk: one store, which remembers records of one policy. */
 static struct disk {
 	int open_error, result; /* result: of what is being written; -EAGAIN: it takes its time */
+	int put_error, commit_error, identity_error; /* of what is handed over */
 	bool exists, recovering, opened;
 	bool writing;
 	uint64_t epoch;
@@ -122,6 +124,8 @@ struct store_identity store_identity(const struct store *s)
 int store_set_identity(struct store *s, struct store_identity identity)
 {
 	(void)s;
+	if (disk.identity_error)
+		return disk.identity_error;
 	disk.identity = identity;
 	return 0;
 }
@@ -145,6 +149,8 @@ int store_each(struct store *s, uint8_t kind,
 int store_put(struct store *s, uint8_t kind, uint32_t id, const void *record, size_t len)
 {
 	(void)s;
+	if (disk.put_error)
+		return disk.put_error;
 	assert_true(len <= sizeof(disk.record));
 	disk.kind = kind;
 	disk.id = id;
@@ -165,6 +171,8 @@ int store_commit(struct store *s)
 	(void)s;
 	assert_false(disk.writing);
 	assert_true(disk.put > 0);
+	if (disk.commit_error)
+		return disk.commit_error;
 	disk.writing = true;
 	disk.put = 0;
 	disk.commits++;
@@ -184,6 +192,24 @@ int store_result(struct store *s)
 		return -EAGAIN;
 	disk.writing = false;
 	return disk.result;
+}
+
+/* How often that was said since then, each time with these words in it. */
+static unsigned times_said(uint64_t since, const char *event, const char *text)
+{
+	unsigned n = 0;
+
+	for (; since < events_number(); since++) {
+		json_t *said = events_get(since);
+
+		if (strcmp(json_string_value(json_object_get(said, "event")), event) == 0) {
+			assert_non_null(
+				strstr(json_string_value(json_object_get(said, "text")), text));
+			n++;
+		}
+		json_decref(said);
+	}
+	return n;
 }
 
 static void disk_new(void)
@@ -610,10 +636,13 @@ static void test_the_limit_moves(void **state)
 	close_group(&w, &peer);
 }
 
+#define NOT_SAVED \
+	"ledger: /nowhere/weir: cannot be saved: No space left on device: make room; until it can "
+
 /* A disk that fails: nothing is told, packets pass, and it is tried again, but not at once. */
 static void test_a_disk_that_fails(void **state)
 {
-	uint64_t end, passed, before;
+	uint64_t end, passed, before, since;
 	struct instance_world w;
 	struct neighbour peer;
 	unsigned commits;
@@ -623,8 +652,11 @@ static void test_a_disk_that_fails(void **state)
 	open_group(&w, &peer);
 	has = limiter_local_limit(peer.limiter);
 	disk.result = -ENOSPC;
+	since = events_number();
+	before = control_now();
 	instance_world_turn_all(&w);
 	work_with_neighbour(&w, &peer);
+	assert_in_range(commit_next(&w.inst), before + 100 * MS, control_now() + 100 * MS);
 	assert_int_equal(view_of_commit(&w).error, -ENOSPC);
 	assert_int_equal(view_of_commit(&w).counters.failures, 1);
 	assert_false(view_of_commit(&w).committing);
@@ -643,6 +675,8 @@ static void test_a_disk_that_fails(void **state)
 	assert_true(control_now() - before >= 290 * MS); /* 100 ms and 200 ms */
 	assert_int_equal(disk.commits, commits + 2);
 	assert_true(instance_world_totals(&w, 0).passed_packets > passed);
+	assert_int_equal(times_said(since, "ledger_not_saved", NOT_SAVED), 1); /* not each time */
+	assert_int_equal(times_said(since, "ledger_saved", ""), 0);
 
 	disk.result = 0;
 	while (limiter_local_limit(peer.limiter) <= has) {
@@ -652,7 +686,52 @@ static void test_a_disk_that_fails(void **state)
 	}
 	assert_int_equal(view_of_commit(&w).error, 0);
 	assert_int_equal(commit_next(&w.inst) == UINT64_MAX, !view_of_commit(&w).committing);
+	assert_int_equal(
+		times_said(since, "ledger_saved", "ledger: /nowhere/weir: saved again"), 1);
 	close_group(&w, &peer);
+}
+
+/* What is not even taken: it is as if the disk had failed, and all of it is handed over again. */
+static void test_a_store_that_refuses(void **state)
+{
+	static const struct {
+		int put, commit;
+	} rows[] = {{-ENOSPC, 0}, {0, -ENOSPC}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct instance_world w;
+		struct neighbour peer;
+		uint64_t before, since;
+		double has;
+
+		open_group(&w, &peer);
+		end_round(&w);
+		until_giving(&w, &peer);
+		has = limiter_local_limit(peer.limiter);
+		disk.result = -EIO; /* it was handed over: so it is uncommitted again */
+		work_with_neighbour(&w, &peer);
+		assert_int_equal(view_of_commit(&w).error, -EIO);
+		disk.result = -EAGAIN;
+		disk.put_error = rows[i].put;
+		disk.commit_error = rows[i].commit;
+		since = events_number();
+		while (view_of_commit(&w).error != -ENOSPC) {
+			before = control_now();
+			work_with_neighbour(&w, &peer);
+		}
+		assert_in_range(commit_next(&w.inst), before + 200 * MS, control_now() + 200 * MS);
+		assert_false(view_of_commit(&w).committing);
+		assert_int_equal(disk.put, 0);
+		assert_int_equal(times_said(since, "ledger_not_saved", NOT_SAVED), 1);
+		assert_true(limiter_local_limit(peer.limiter) == has);
+		disk.put_error = disk.commit_error = 0;
+		while (!view_of_commit(&w).committing)
+			commit_advance(&w.inst);
+		end_round(&w);
+		assert_int_equal(view_of_commit(&w).error, 0);
+		close_group(&w, &peer);
+	}
 }
 
 /* A disk that hangs when the box is to stop: it is waited for once, and not asked again. */
@@ -676,22 +755,9 @@ static void test_a_disk_that_hangs_at_the_stop(void **state)
 /* How often it was said since then that the disk does not answer. */
 static unsigned hangs_said(uint64_t since)
 {
-	unsigned n = 0;
-
-	for (; since < events_number(); since++) {
-		json_t *said = events_get(since);
-
-		if (strcmp(json_string_value(json_object_get(said, "event")), "ledger_hangs") ==
-			0) {
-			assert_string_equal(json_string_value(json_object_get(said, "text")),
-				"ledger: /nowhere/weir: the disk does not answer: the stop does "
-				"not wait for it, and what has changed since the last commit is as "
-				"after a crash");
-			n++;
-		}
-		json_decref(said);
-	}
-	return n;
+	return times_said(since, "ledger_hangs",
+		"ledger: /nowhere/weir: the disk does not answer: the stop does not wait for it, "
+		"and what has changed since the last commit is as after a crash");
 }
 
 static struct timespec ahead(time_t seconds)
@@ -1104,19 +1170,44 @@ static void test_stores_that_do_not_open(void **state)
 	static const struct policy cap = {
 		.allocator = &allocator_fps, .guarantee = GUARANTEE_CONSERVED};
 	static const struct config config = {.ledger = {.store = "/nowhere/weir"}};
+	static const struct config unset;
 	static const int errors[] = {-EBUSY, -EBADMSG, -EACCES, -ENOSPC};
 	struct instance inst = {.config = &config, .policies = &soft, .n_policies = 1};
+	char text[EVENT_TEXT];
+	uint64_t first;
 
 	(void)state;
 	disk_new();
 	for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		uint64_t since = events_number();
+
 		disk.open_error = errors[i];
 		inst.policies = &soft;
 		assert_int_equal(commit_start(&inst), 0);
+		snprintf(text, sizeof(text), "ledger.store: /nowhere/weir: %s; no policy needs it",
+			ledger_store_reason(errors[i]));
+		assert_int_equal(times_said(since, "ledger_not_needed", text), 1);
 		inst.policies = &cap;
 		assert_int_equal(commit_start(&inst), errors[i]);
+		snprintf(text, sizeof(text), "ledger.store: /nowhere/weir: %s",
+			ledger_store_reason(errors[i]));
+		assert_int_equal(times_said(since, "ledger_not_opened", text), 1);
+		assert_int_equal(events_number(), since + 2);
 		assert_null(inst.commit);
 	}
+	/* One that is not there is nothing to nobody who needs none. */
+	disk_new();
+	disk.exists = false;
+	inst.policies = &soft;
+	first = events_number();
+	assert_int_equal(commit_start(&inst), 0);
+	inst.config = &unset;
+	assert_int_equal(commit_start(&inst), 0);
+	inst.policies = &cap;
+	assert_int_equal(commit_start(&inst), -ENOENT);
+	assert_null(inst.commit);
+	assert_int_equal(events_number(), first);
+	inst.config = &config;
 	/* A store that nobody here needs has records that others may. */
 	disk_new();
 	inst.policies = &soft;
@@ -1124,6 +1215,67 @@ static void test_stores_that_do_not_open(void **state)
 	assert_non_null(inst.commit);
 	commit_stop(&inst);
 	assert_false(disk.opened);
+}
+
+/* What the limiter is told of its ledger is what was configured, and what the store has. */
+static void test_what_the_limiter_has(void **state)
+{
+	static struct peer_config roster[] = {{.name = "x"}, {.name = "y"}, {.name = "z"}};
+	static struct overlay_pair_config edges[] = {{0, 2}, {1, 0}};
+	static const struct policy soft = {.allocator = &allocator_fps};
+	static const struct {
+		bool ring;
+		unsigned n_edges;
+		enum overlay_shape shape;
+	} rows[] = {
+		{true, 0, OVERLAY_RING},
+		{false, 0, OVERLAY_RANDOM},
+		{false, 1, OVERLAY_GIVEN},
+		{false, 2, OVERLAY_GIVEN},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct config config = {
+			.gossip = {.roster = roster, .n_roster = 3, .timeout_ns = 17},
+			.ledger = {.store = "/nowhere/weir",
+				.edges = edges,
+				.lease_ns = 11,
+				.drift_ppm = 12,
+				.promise = 13,
+				.tree_degree = 14,
+				.degree = 15,
+				.ring = rows[i].ring,
+				.n_edges = rows[i].n_edges}};
+		struct instance inst = {.config = &config, .policies = &soft, .n_policies = 1};
+		struct limiter_ledger ledger = commit_ledger(&inst);
+
+		assert_false(ledger.durable); /* there is none yet */
+		disk_new();
+		assert_int_equal(commit_start(&inst), 0);
+		ledger = commit_ledger(&inst);
+		assert_int_equal(ledger.overlay.shape, rows[i].shape);
+		assert_int_equal(ledger.overlay.degree, 15);
+		assert_int_equal(ledger.overlay.spares, 1);
+		assert_int_equal(ledger.overlay.n_pairs, rows[i].n_edges);
+		for (unsigned e = 0; e < rows[i].n_edges; e++) {
+			assert_int_equal(
+				ledger.overlay.pairs[e].a, name_hash(roster[edges[e].a].name));
+			assert_int_equal(
+				ledger.overlay.pairs[e].b, name_hash(roster[edges[e].b].name));
+		}
+		assert_true(ledger.durable);
+		assert_false(ledger.recovering);
+		assert_int_equal(ledger.identity.low, 1);
+		assert_int_equal(ledger.epoch, 1);
+		assert_int_equal(ledger.n_records, 0);
+		assert_int_equal(ledger.lease_ns, 11);
+		assert_int_equal(ledger.drift_ppm, 12);
+		assert_int_equal(ledger.promise, 13);
+		assert_int_equal(ledger.tree_degree, 14);
+		assert_int_equal(ledger.timeout_ns, 17);
+		commit_stop(&inst);
+	}
 }
 
 /* One line with these words is logged when the watch looks at such a time, or (NULL) none. */
@@ -1189,26 +1341,53 @@ static void test_another_ledger(void **state)
 	close_group(&w, &peer);
 }
 
+#define NAMED                                                                                     \
+	"ledger: all neighbours speak of ledger 00000000000000000000000000000001: so it is this " \
+	"one"
+#define NO_STORE "ledger: no store in /nowhere/weir: what this limiter has given away"
+
+/* Works until the neighbour has told which ledger it is, and the store keeps that, or will not. */
+static void until_named(struct instance_world *w, struct neighbour *peer, bool kept)
+{
+	uint64_t end = control_now() + PATIENCE;
+
+	while (kept ? disk.identity.low != 1 : view_of_commit(w).identity.low != 1) {
+		assert_true(control_now() < end);
+		work_with_neighbour(w, peer);
+		if (view_of_commit(w).committing)
+			end_round(w);
+	}
+}
+
 /* A limiter without memory keeps the identity that its neighbour tells it. */
 static void test_identity_is_kept(void **state)
 {
 	struct instance_world w;
 	struct neighbour peer;
-	uint64_t end;
+	uint64_t since;
 
 	(void)state;
 	disk_new();
 	disk.exists = false;
+	since = events_number();
 	open_instance(&w, MOVED);
+	assert_int_equal(times_said(since, "ledger_no_store", NO_STORE), 1);
+	assert_int_equal(times_said(since, "ledger_opened",
+				 "ledger: /nowhere/weir: start 1 of this store, 0 records, ledger "
+				 "not known; it began without memory"),
+		1);
 	assert_false(book_identity_known(view_of_commit(&w).identity));
+	assert_true(view_of_commit(&w).recovering);
 	peer_open(&peer, &w, 1);
-	end = control_now() + PATIENCE;
-	while (disk.identity.low != 1) {
-		assert_true(control_now() < end);
+	since = events_number();
+	disk.identity_error = -ENOSPC;
+	until_named(&w, &peer, false);
+	assert_int_equal(times_said(since, "ledger_named", ""), 0);
+	disk.identity_error = 0;
+	until_named(&w, &peer, true);
+	for (unsigned i = 0; i < 5; i++)
 		work_with_neighbour(&w, &peer);
-		if (view_of_commit(&w).committing)
-			end_round(&w);
-	}
+	assert_int_equal(times_said(since, "ledger_named", NAMED), 1);
 	assert_int_equal(view_of_commit(&w).identity.low, 1);
 	assert_int_equal(ledger_disputes(&w.inst).foreign_messages, 0);
 	close_group(&w, &peer);
@@ -1223,6 +1402,7 @@ int main(void)
 		cmocka_unit_test(test_told_after_end),
 		cmocka_unit_test(test_limits_are_renewed_when_taken),
 		cmocka_unit_test(test_a_disk_that_fails),
+		cmocka_unit_test(test_a_store_that_refuses),
 		cmocka_unit_test(test_a_disk_that_hangs_at_the_stop),
 		cmocka_unit_test(test_a_disk_at_the_stop),
 		cmocka_unit_test(test_nothing_to_save_at_the_stop),
@@ -1236,6 +1416,7 @@ int main(void)
 		cmocka_unit_test(test_no_line_earns_beside_another),
 		cmocka_unit_test(test_all_messages_are_taken),
 		cmocka_unit_test(test_stores_that_do_not_open),
+		cmocka_unit_test(test_what_the_limiter_has),
 		cmocka_unit_test(test_another_ledger),
 		cmocka_unit_test(test_identity_is_kept),
 	};
