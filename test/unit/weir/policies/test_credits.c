@@ -232,6 +232,7 @@ static void test_one_leaves(void **state)
 		uint32_t slots[3];
 
 		fill_all(world);
+		reload_prepaid_instance(world, THREE ", " SOFT); /* in which they all stay */
 		for (unsigned i = 0; i < 3; i++) {
 			slots[i] = inst->slots.of[i];
 			held[i] = credits_held(inst, slots[i]);

@@ -246,6 +246,7 @@ static void test_kinds(void **state)
 		assert_true(trials_look(&w.inst, 0, &now));
 		assert_int_equal(
 			now.totals.passed_packets + now.totals.dropped_packets, INSTANCE_BURST);
+		assert_int_equal(now.totals.passed_packets, rows[i].passed);
 		instance_world_close(&w);
 	}
 }
