@@ -232,12 +232,14 @@ static void test_one_leaves(void **state)
 		uint32_t slots[3];
 
 		fill_all(world);
-		reload_prepaid_instance(world, THREE ", " SOFT); /* in which they all stay */
 		for (unsigned i = 0; i < 3; i++) {
 			slots[i] = inst->slots.of[i];
 			held[i] = credits_held(inst, slots[i]);
 			assert_non_null(credits_told(inst, slots[i]));
 		}
+		reload_prepaid_instance(world, THREE ", " SOFT); /* in which they all stay */
+		for (unsigned i = 0; i < 3; i++)
+			assert_int_equal(credits_held(inst, slots[i]), held[i]);
 		instance_world_write(&world->w, rest[leaves]);
 		assert_int_equal(
 			policy_txn_prepare(inst, world->w.file, inst->clock.hz, stderr, &x), 0);
