@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/prng.h"
+#include "fault.h"
 #include "rebalance.h"
 
 #define WORKERS 4
@@ -24,7 +25,7 @@ struct instance {
 	double handing;         /* the part of worker 2's time that it hands out others' */
 	double tokens;          /* that everybody waits for, seconds */
 	double hidden;          /* cost that only who tries finds out, as a part of it */
-	unsigned rounds;
+	unsigned rounds, changes;
 };
 
 static void open_instance(struct instance *inst, unsigned principles, bool grouped)
@@ -65,10 +66,14 @@ static double added_delay(const struct instance *inst, unsigned worker)
 	return fmin(0.1, 5 * BATCH * COST * (1 + use / (1 - use)));
 }
 
+/* A round, of which is said whether it changes anything, and all of which are counted. */
 static bool round_of(struct instance *inst)
 {
 	struct rebalance_seen seen = {.batch = BATCH};
+	uint8_t before[RETA_SIZE];
+	bool changed;
 
+	memcpy(before, inst->rebalance.wanted, sizeof(before));
 	memcpy(seen.rates, inst->rates, sizeof(seen.rates));
 	for (unsigned i = 0; i < WORKERS; i++) {
 		struct rebalance_worker *worker = &seen.workers[i];
@@ -81,7 +86,12 @@ static bool round_of(struct instance *inst)
 		worker->handing = i == 2 ? inst->handing : 0;
 	}
 	inst->rounds++;
-	return rebalance_round(&inst->rebalance, &seen);
+	changed = rebalance_round(&inst->rebalance, &seen);
+	inst->changes += changed;
+	assert_int_equal(changed, memcmp(before, inst->rebalance.wanted, sizeof(before)) != 0);
+	assert_int_equal(inst->rebalance.rounds, inst->rounds);
+	assert_int_equal(inst->rebalance.changes, inst->changes);
+	return changed;
 }
 
 /* Rounds until nothing has changed for `still` of them. */
@@ -147,6 +157,24 @@ static void test_spreads(void **state)
 	}
 }
 
+/* Every source has a place, and the largest has one whole, on each worker. */
+static void expect_room(const struct rebalance *rebalance)
+{
+	double rate = 0, largest = 0, room = 0;
+
+	for (unsigned i = 0; i < RETA_SIZE; i++) {
+		rate += rebalance->sources[i].rate;
+		largest = fmax(largest, rebalance->sources[i].rate);
+	}
+	for (unsigned i = 0; i < WORKERS; i++) {
+		const struct place_broker *broker = &rebalance->brokers[i];
+
+		assert_true(broker->capacity >= broker->load + largest);
+		room += broker->capacity - broker->load;
+	}
+	assert_true(room >= rate + (WORKERS - 0.01) * largest);
+}
+
 /* Nobody is left out when there is too much for all; and nothing flaps. */
 static void test_too_much(void **state)
 {
@@ -158,7 +186,123 @@ static void test_too_much(void **state)
 	assert_true(rounds_to_settle(&inst, 8) <= 4);
 	assert_int_equal(inst.rebalance.used, WORKERS);
 	assert_int_equal(inst.rebalance.state, REBALANCE_FULL);
+	expect_room(&inst.rebalance);
 	rebalance_free(&inst.rebalance);
+}
+
+/* When all do what they can it is not tried again for ten rounds. */
+static void test_rests(void **state)
+{
+	struct instance inst;
+
+	(void)state;
+	open_instance(&inst, PLACE_PAPER, true);
+	make_bucket_load(&inst, 900e6, RETA_SIZE, 1);
+	while (inst.rebalance.state != REBALANCE_FULL) {
+		assert_true(inst.rounds < NEVER);
+		round_of(&inst);
+	}
+	make_bucket_load(&inst, 900e6, RETA_SIZE, 2);
+	for (unsigned i = 0; i < 10; i++) {
+		assert_int_equal(inst.rebalance.resting, 10 - i);
+		assert_false(round_of(&inst));
+		assert_int_equal(inst.rebalance.state, REBALANCE_FULL);
+	}
+	assert_int_equal(inst.rebalance.resting, 0);
+	assert_true(round_of(&inst));
+	rebalance_free(&inst.rebalance);
+}
+
+/* Buckets without packets are dealt out too, as who sends next may come by them. */
+static void test_idle_buckets(void **state)
+{
+	unsigned idle[WORKERS] = {0};
+	struct instance inst;
+
+	(void)state;
+	open_instance(&inst, PLACE_PAPER, true);
+	make_bucket_load(&inst, 150e6, RETA_SIZE / 4, 1);
+	rounds_to_settle(&inst, 20);
+	assert_true(inst.rebalance.used >= 2);
+	for (unsigned i = RETA_SIZE / 4; i < RETA_SIZE; i++)
+		idle[inst.rebalance.wanted[i]]++;
+	for (unsigned w = 0; w < WORKERS; w++)
+		if (rate_of(&inst, w) > 0)
+			assert_true(idle[w] >= RETA_SIZE / 16);
+	rebalance_free(&inst.rebalance);
+}
+
+/* What one worker is seen to add, and whether it is blamed for that. */
+static void test_blame(void **state)
+{
+	static const struct {
+		uint64_t packets;
+		double p99, added; /* parts of the objective */
+		enum rebalance_state state;
+		bool tried;
+	} rows[] = {
+		{300, 1.1, 0, REBALANCE_TOKENS, false},
+		{299, 1.1, 0, REBALANCE_QUIET, false}, /* too few to tell */
+		{300, 1, 0, REBALANCE_QUIET, false},   /* just kept */
+		{300, 1, 1, REBALANCE_QUIET, false},
+		{300, 1.1, 0.5, REBALANCE_TOKENS, false},
+		{300, 1.1, 0.51, REBALANCE_QUIET, true},
+		{299, 1.1, 0.51, REBALANCE_QUIET, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct rebalance_seen seen = {.batch = BATCH};
+		struct instance inst;
+
+		open_instance(&inst, PLACE_PAPER, true);
+		make_bucket_load(&inst, 1e6, RETA_SIZE, 1);
+		memcpy(seen.rates, inst.rates, sizeof(seen.rates));
+		for (unsigned w = 0; w < WORKERS; w++)
+			seen.workers[w] = (struct rebalance_worker){.cost = COST};
+		seen.workers[2].packets = rows[i].packets;
+		seen.workers[2].p99 = rows[i].p99 * SLO;
+		seen.workers[2].added = rows[i].added * SLO;
+		assert_int_equal(rebalance_round(&inst.rebalance, &seen), rows[i].tried);
+		if (!rows[i].tried)
+			assert_int_equal(inst.rebalance.state, rows[i].state);
+		rebalance_free(&inst.rebalance);
+	}
+}
+
+/* A round without memory changes nothing, and one after it does what is to be done. */
+static int spread(const void *argument)
+{
+	const double *rate = argument;
+	struct instance inst;
+
+	open_instance(&inst, PLACE_PAPER, true);
+	make_bucket_load(&inst, *rate, RETA_SIZE, 1);
+	rounds_to_settle(&inst, 8);
+	assert_true(inst.rebalance.used >= 2);
+	assert_int_equal(inst.rebalance.used == WORKERS, *rate > 200e6);
+	assert_true(*rate > 300e6 || keeps_objective(&inst));
+	make_bucket_load(&inst, 30e6, RETA_SIZE, 2);
+	rounds_to_settle(&inst, 20);
+	assert_int_equal(inst.rebalance.used, 1);
+	make_bucket_load(&inst, *rate, RETA_SIZE, 1);
+	round_of(&inst); /* it may end in the midst of a trial */
+	rebalance_free(&inst.rebalance);
+	return 0;
+}
+
+static void test_without_memory(void **state)
+{
+	static const double rates[] = {100e6, 900e6};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++)
+		fault_try(&(struct fault_subject){.name = "spread",
+			.run = spread,
+			.argument = &rates[i],
+			.kinds = FAULT_MEMORY,
+			.unsaid = 9999,
+			.at_least = 10});
 }
 
 /* Back together when there is less to do, but not at once; and at the edge, neither way. */
@@ -364,6 +508,10 @@ int main(void)
 		cmocka_unit_test(test_one_is_enough),
 		cmocka_unit_test(test_spreads),
 		cmocka_unit_test(test_too_much),
+		cmocka_unit_test(test_rests),
+		cmocka_unit_test(test_idle_buckets),
+		cmocka_unit_test(test_blame),
+		cmocka_unit_test(test_without_memory),
 		cmocka_unit_test(test_gathers),
 		cmocka_unit_test(test_patience),
 		cmocka_unit_test(test_tokens),

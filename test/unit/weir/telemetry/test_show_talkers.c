@@ -5,6 +5,7 @@
  */
 #include "instance_world.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "show.h"
@@ -199,6 +200,43 @@ static void what_waits(void **state)
 	close_world(&w);
 }
 
+/* A page has all that fits, though only one worker has any; each column says what the frame has. */
+static void all_of_one_worker(void **state)
+{
+	static const char *const values[] = {"policy", "\"p\"", "bytes", "64", "vlan", "null",
+		"ethertype", "null", "source", "\"00:00:00:00:00:00\"", "destination",
+		"\"00:00:00:00:00:00\"", "protocol", "null", "source_port", "null",
+		"destination_port", "null", "direction", "\"a-to-b\""};
+	struct instance_world w;
+	struct seen seen = {0};
+	char number[24];
+	json_t *page, *row;
+
+	(void)state;
+	instance_world_open(&w, POLICY);
+	begin(&w, "policy=p", number);
+	instance_world_turn(&w, 1);
+	page = ask_command(&w, "/weir/talkers_read", number);
+	row = json_array_get(json_object_get(page, "packets"), 0);
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i += 2) {
+		char *text = json_dumps(
+			json_array_get(row, column_of(page, values[i])), JSON_ENCODE_ANY);
+
+		if (strcmp(text, values[i + 1]) != 0)
+			fail_msg("%s: %s", values[i], text);
+		free(text);
+	}
+	json_decref(page);
+	for (unsigned i = 0; i < 20; i++) {
+		instance_world_turn(&w, 1);
+		w.inst.tap_session->first = i % 2;
+		if (read_page(&w, number, &seen) > 0)
+			assert_int_equal(read_page(&w, number, &seen), 0);
+	}
+	assert_true(seen.rows > 20);
+	close_world(&w);
+}
+
 /* One at a time, with captures; and after its end another one, when workers have left it. */
 static void one_at_a_time(void **state)
 {
@@ -239,16 +277,25 @@ static void one_at_a_time(void **state)
 static void wishes_that_make_no_sense(void **state)
 {
 	struct instance_world w;
+	char number[24];
 
 	(void)state;
 	instance_world_open(&w, POLICY);
 	assert_says(
 		&w, "/weir/talkers", "policy=q", "refused", "policy: there is none of that name");
 	assert_says(&w, "/weir/talkers", "seconds=0", "refused", "seconds: expected 1 to 86400");
+	assert_says(
+		&w, "/weir/talkers", "seconds=86401", "refused", "seconds: expected 1 to 86400");
+	assert_says(&w, "/weir/talkers", "rate=20001", "refused", "rate: expected 1 to 20000");
+	assert_says(&w, "/weir/talkers", "unparsed rate=0 policy=p", "refused",
+		"rate: expected 1 to 20000");
 	assert_says(&w, "/weir/talkers", "rate=1x", "refused", "rate: expected 1 to 20000");
 	assert_says(&w, "/weir/talkers", "nonsense", "refused",
 		"expected policy=, unparsed, seconds= or rate=");
 	assert_null(w.inst.tap_session);
+	begin(&w, "  rate=20000 seconds=86400", number); /* as much as there may be */
+	assert_near(
+		(double)(w.inst.tap_session->end_ns - w.inst.tap_session->began_ns), 86400e9, 0);
 	close_world(&w);
 }
 
@@ -258,6 +305,7 @@ int main(void)
 		cmocka_unit_test(rows_stand_for_all),
 		cmocka_unit_test(those_that_are_wanted),
 		cmocka_unit_test(what_waits),
+		cmocka_unit_test(all_of_one_worker),
 		cmocka_unit_test(one_at_a_time),
 		cmocka_unit_test(wishes_that_make_no_sense),
 	};
