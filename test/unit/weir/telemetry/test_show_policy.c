@@ -360,6 +360,109 @@ static void test_spent(void **state)
 	close_all(&w);
 }
 
+#define NUMBERED                                                                            \
+	"{'name': 'plain', 'match': {'vlan': 1}, 'limit': '8Mbit/s'}, "                     \
+	"{'name': 'counts', 'match': {'vlan': 2}, 'limit': '100/min', 'count': 'packets', " \
+	"'allocator': 'static'}, "                                                          \
+	"{'name': 'waits', 'match': {'vlan': 3}, 'limit': '8Mbit/s', 'burst': '3kB', "      \
+	"'action': 'shape', 'shape': {'delay': '5ms'}}, "                                   \
+	"{'name': 'total', 'match': {'vlan': 4}, 'allocator': 'quota', 'total': '1GB'}, "   \
+	"{'name': 'tried', 'match': {'vlan': 5}, 'limit': '8Mbit/s', 'trial': {'limit': "   \
+	"'16Mbit/s'}}, "                                                                    \
+	"{'name': 'gold', 'match': {'vlan': 6}, 'limit': '8Mbit/s', 'meter': 'trtcm', "     \
+	"'peak': {'limit': '16Mbit/s'}}, "                                                  \
+	"{'name': 'link', 'limit': '8Mbit/s'}, "                                            \
+	"{'name': 'below', 'match': {'vlan': 7}, 'limit': '4Mbit/s', 'parent': 'link', "    \
+	"'allocator': 'static'}"
+
+/* What its policy has counted: each number another. */
+static void count_as_numbers(struct instance_world *w, unsigned policy)
+{
+	const uint64_t n = 1000 * (uint64_t)(policy + 1);
+
+	w->inst.carried_over[w->inst.slots.of[policy]].before = (struct policy_totals){
+		.passed_packets = n + 1,
+		.passed_bytes = n + 2,
+		.dropped_packets = n + 3,
+		.dropped_bytes = n + 4,
+		.over_packets = n + 5,
+		.over_bytes = n + 6,
+		.fallback_packets = n + 7,
+		.fallback_bytes = n + 8,
+		.colours = {[COLOUR_GREEN] = {n + 9, n + 10},
+			[COLOUR_YELLOW] = {n + 11, n + 12},
+			[COLOUR_RED] = {n + 13, n + 14}}};
+}
+
+/* The row of one policy, by the names of its columns; what is null is left out. */
+static json_t *numbers_of(struct instance_world *w, const char *policy)
+{
+	json_t *reply = show_ask(w, "/weir/policy_stats", policy), *json = json_object(), *column;
+	const json_t *columns = json_object_get(reply, "columns");
+	const json_t *row = json_array_get(json_object_get(reply, "policies"), 0);
+	size_t i;
+
+	assert_int_equal(json_array_size(row), json_array_size(columns));
+	json_array_foreach (columns, i, column)
+		if (!json_is_null(json_array_get(row, i)))
+			json_object_set(json, json_string_value(column), json_array_get(row, i));
+	json_decref(reply);
+	return json;
+}
+
+#define COUNTED(n)                                                                       \
+	"'passed_packets': " #n "001, 'passed_units': " #n "002, 'dropped_packets': " #n \
+	"003, 'dropped_units': " #n "004, 'over_packets': " #n "005, 'over_units': " #n "006, "
+#define BYTES "'count': 'bytes', 'demand_per_s': 0, "
+#define RATE  "'limit_per_s': 1000000, 'local_limit_per_s': 500000, "
+#define FPS   "'global_demand_per_s': 0, 'peers_lost': 1, 'allocator': 'fps'"
+
+static void test_numbers(void **state)
+{
+	static const char *const rows[] = {
+		"{'name': 'plain', " COUNTED(1) BYTES RATE FPS "}",
+		"{'name': 'counts', 'count': 'packets', 'demand_per_s': 0.0, 'limit_per_s': 1.667, "
+		"'local_limit_per_s': 0.833, " COUNTED(2) "'allocator': 'static'}",
+		"{'name': 'waits', " COUNTED(3) BYTES RATE FPS ", 'waiting_packets': 0}",
+		"{'name': 'total', " COUNTED(4) BYTES
+		"'fallback_packets': 4007, 'fallback_units': 4008, 'total_units': 1000000000, "
+		"'left_units': 500000000, 'spent_units': 0, 'allocator': 'quota'}",
+		"{'name': 'tried', " COUNTED(5) BYTES RATE FPS
+		", 'trial_limit_per_s': 2000000, 'trial_local_limit_per_s': 1000000, "
+		"'trial_passed_packets': 0, 'trial_passed_units': 0, 'trial_dropped_packets': 0, "
+		"'trial_dropped_units': 0}",
+		"{'name': 'gold', " COUNTED(6) BYTES RATE FPS
+		", 'green_packets': 6009, 'green_units': 6010, 'yellow_packets': 6011, "
+		"'yellow_units': 6012, 'red_packets': 6013, 'red_units': 6014}",
+		"{'name': 'link', " COUNTED(7) BYTES RATE FPS "}",
+		"{'name': 'below', " COUNTED(8) BYTES
+		"'limit_per_s': 500000, 'local_limit_per_s': 250000, 'global_demand_per_s': 0, "
+		"'peers_lost': 1, 'allocator': 'static', 'parent': 'link', 'share_per_s': 500000}",
+	};
+	struct instance_world w;
+	char number[8];
+
+	(void)state;
+	open_all(&w, GROUP, NUMBERED);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		snprintf(number, sizeof(number), "%u", i);
+		count_as_numbers(&w, i);
+		show_expect(numbers_of(&w, number), rows[i]);
+	}
+	show_expect(show_ask(&w, "/weir/policy_stats", "7"),
+		"{'generation': 1, 'at_ms': '*', 'columns': '*', 'total': 8, 'start': 7, 'next': "
+		"null, 'policies': '*'}");
+	assert_null(show_ask(&w, "/weir/policy_stats", "x"));
+	close_all(&w);
+	/* Without any total, there is none of any policy. */
+	instance_world_open(&w, "{'name': 'p', 'match': {'vlan': 1}, 'limit': '8Mbit/s'}");
+	show_expect(numbers_of(&w, "0"),
+		"{'name': 'p', 'passed_packets': 0, 'passed_units': 0, 'dropped_packets': 0, "
+		"'dropped_units': 0, 'over_packets': 0, 'over_units': 0, " BYTES
+		"'limit_per_s': 1000000, 'local_limit_per_s': 1000000, 'allocator': 'central'}");
+	instance_world_close(&w);
+}
+
 /* What somebody is to be woken for. */
 static void test_alarms(void **state)
 {
@@ -399,6 +502,7 @@ int main(void)
 		cmocka_unit_test(test_each_kind),
 		cmocka_unit_test(test_counters),
 		cmocka_unit_test(test_spent),
+		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_alarms),
 	};
 

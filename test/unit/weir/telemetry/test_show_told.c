@@ -681,6 +681,42 @@ static void test_drawn(void **state)
 	close_told(&w);
 }
 
+/* When a period ends, by the clock that periods go by. */
+static void test_period_ends(void **state)
+{
+	static const struct {
+		uint64_t wall_s, period;
+		bool undated;
+		const char *expected;
+	} rows[] = {
+		{0, 20834, false, "{'period_number': 20834, 'period_ends_in_s': null, '...': 0}"},
+		{1800000000, 20834, false,
+			"{'period_number': 20834, 'period_ends_in_s': 57600, '...': 0}"},
+		{1800000000, 20833, false,
+			"{'period_number': 20833, 'period_ends_in_s': 0, '...': 0}"},
+		{1800057599, 20834, false, "{'period_ends_in_s': 1, '...': 0}"},
+		{1800057600, 20834, false, "{'period_ends_in_s': 0, '...': 0}"},
+		{1800057601, 20834, false, "{'period_ends_in_s': 0, '...': 0}"},
+		{1800000000, 20834, true,
+			"{'period_number': null, 'period_ends_in_s': null, '...': 0}"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct instance_world w;
+
+		open_told(&w, "",
+			"{'name': 'day', 'allocator': 'quota', 'total': '1GB', 'period': "
+			"'24h'}");
+		told.quota = (struct quota_view){
+			.period = rows[i].period, .undated = rows[i].undated};
+		if (rows[i].wall_s)
+			limiter_clock(w.inst.limiter, rows[i].wall_s * SECOND_NS, true, now_ns);
+		show_expect(show_ask(&w, "/weir/quota", "day"), rows[i].expected);
+		close_told(&w);
+	}
+}
+
 #define UDP(tag)                                                                          \
 	"hex=ffffffffffff000000000001" tag "08004500001c0000000040110000010203040a010607" \
 	"0035004500080000"
@@ -985,9 +1021,9 @@ int main(void)
 		cmocka_unit_test(test_peers), cmocka_unit_test(test_shares),
 		cmocka_unit_test(test_ledger_state), cmocka_unit_test(test_ledger_policy),
 		cmocka_unit_test(test_wall_clock), cmocka_unit_test(test_drawn),
-		cmocka_unit_test(test_explain_reasons), cmocka_unit_test(test_explain_gap),
-		cmocka_unit_test(test_explain_stale), cmocka_unit_test(test_explain_hash),
-		cmocka_unit_test(test_no_taps),
+		cmocka_unit_test(test_period_ends), cmocka_unit_test(test_explain_reasons),
+		cmocka_unit_test(test_explain_gap), cmocka_unit_test(test_explain_stale),
+		cmocka_unit_test(test_explain_hash), cmocka_unit_test(test_no_taps),
 		cmocka_unit_test(
 			test_talker_rows), /* whose frames may be found in buffers after it */
 	};
