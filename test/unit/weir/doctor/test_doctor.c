@@ -322,6 +322,15 @@ static void hugepages(void **state)
 	assert_says(paper, check_hugepages, "FAIL", "expected one at /mnt/huge");
 	put(paper, "/proc/self/mounts", "nodev /mnt/huge hugetlbfs rw 0 0\n");
 	assert_well(paper, check_hugepages);
+	paper->config.eal[0] = (char[]){"--huge-dir"}; /* of which it says nothing */
+	assert_well(paper, check_hugepages);
+	paper->config.eal[paper->config.n_eal++] = (char[]){"/mnt/else"};
+	assert_says(paper, check_hugepages, "FAIL", "expected one at /mnt/else");
+	put(paper, "/proc/self/mounts",
+		"proc /mnt/else proc rw 0 0\nnodev /mnt/else hugetlbfs rw 0 0\n"
+		"nodev /mnt/huge hugetlbfs rw 0 0\n");
+	assert_well(paper, check_hugepages);
+	paper->config.n_eal = 1;
 	put(paper, "/proc/self/mounts", "proc /proc proc rw 0 0\n");
 	paper->config.eal[0] = (char[]){"--in-memory"};
 	assert_well(paper, check_hugepages);

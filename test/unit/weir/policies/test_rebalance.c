@@ -193,6 +193,7 @@ static void test_too_much(void **state)
 /* When all do what they can it is not tried again for ten rounds. */
 static void test_rests(void **state)
 {
+	struct rebalance_params params;
 	struct instance inst;
 
 	(void)state;
@@ -209,6 +210,14 @@ static void test_rests(void **state)
 		assert_int_equal(inst.rebalance.state, REBALANCE_FULL);
 	}
 	assert_int_equal(inst.rebalance.resting, 0);
+	assert_true(round_of(&inst));
+	/* Nor does it rest when something else is wanted of it. */
+	while (inst.rebalance.resting == 0)
+		round_of(&inst);
+	params = inst.rebalance.params;
+	rebalance_change(&inst.rebalance, &params);
+	assert_int_equal(inst.rebalance.resting, 0);
+	make_bucket_load(&inst, 900e6, RETA_SIZE, 3);
 	assert_true(round_of(&inst));
 	rebalance_free(&inst.rebalance);
 }
@@ -336,6 +345,7 @@ static void test_gathers(void **state)
 /* A worker that comes back in vain is tried ever less often. */
 static void test_patience(void **state)
 {
+	struct rebalance_params params;
 	struct instance inst;
 	unsigned changes[2] = {0};
 
@@ -350,6 +360,9 @@ static void test_patience(void **state)
 	if (changes[1] > 8)
 		fail_msg("%u changes", changes[1]);
 	assert_true(inst.rebalance.used >= 2);
+	params = inst.rebalance.params;
+	rebalance_change(&inst.rebalance, &params); /* which may make a difference to it */
+	assert_int_equal(inst.rebalance.patience, 5);
 	rebalance_free(&inst.rebalance);
 }
 
@@ -449,6 +462,27 @@ static void test_switches(void **state)
 	rebalance_free(&inst.rebalance);
 }
 
+/* A trial that is under way ends when something else is wanted. */
+static void test_switches_in_a_trial(void **state)
+{
+	const struct rebalance_params params = {WORKERS, PLACE_PAPER, true, 2 * SLO};
+	struct instance inst;
+
+	(void)state;
+	open_instance(&inst, PLACE_PAPER, true);
+	inst.hidden = 1;
+	make_bucket_load(&inst, 120e6, RETA_SIZE, 1);
+	while (inst.rebalance.state != REBALANCE_TRYING) {
+		assert_true(inst.rounds < NEVER);
+		round_of(&inst);
+	}
+	rebalance_change(&inst.rebalance, &params);
+	assert_int_equal(inst.rebalance.state, REBALANCE_QUIET);
+	assert_true(inst.rebalance.params.slo == 2 * SLO);
+	rounds_to_settle(&inst, 20);
+	rebalance_free(&inst.rebalance);
+}
+
 /*
  * Workers' total loads are equal. Max-min would have the policy's parts equal, for the sake of a
  * bucket that is split; here there is none, what the others do counts, and it stands back.
@@ -518,6 +552,7 @@ int main(void)
 		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_owner),
 		cmocka_unit_test(test_switches),
+		cmocka_unit_test(test_switches_in_a_trial),
 		cmocka_unit_test(test_equal_totals),
 		cmocka_unit_test(test_quiet),
 	};

@@ -394,6 +394,28 @@ static void test_file_again(void **state)
 	close_kept(&k);
 }
 
+/* A file that is refused is noted as what it holds, all the same. */
+static void test_file_refused(void **state)
+{
+	struct change_request request = request_of(CHANGE_RELOAD);
+	char good[CHANGE_DIGEST_MAX];
+	const char *noted;
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	expect_edits(&k, "[" SET("a", "2Gbit/s") "]", 0, 0, 1);
+	noted = json_string_value(json_object_get(k.w.inst.kept->about, "file_digest"));
+	snprintf(good, sizeof(good), "%s", noted);
+	instance_world_write(&k.w, A("3Gbat/s"));
+	assert_int_equal(change(&k, &request), -EINVAL);
+	expect_edits(&k, "[" SET("a", "4Gbit/s") "]", 0, 0, 1);
+	noted = json_string_value(json_object_get(k.w.inst.kept->about, "file_digest"));
+	assert_int_equal(strlen(noted), strlen(good));
+	assert_string_not_equal(noted, good);
+	close_kept(&k);
+}
+
 /* What is refused changes nothing, and is said. */
 static void test_refused(void **state)
 {
@@ -566,6 +588,10 @@ static void test_starts(void **state)
 	choose(&k, A("1Gbit/s")); /* as it was */
 	assert_int_equal(k.config->policies[0].limit_bps, 2 * GBIT);
 	assert_null(k.w.inst.kept->document);
+	assert_int_equal(k.w.inst.kept->confirm.running, 2);
+	assert_int_equal(k.w.inst.kept->confirm.good, 2);
+	assert_true(k.w.inst.kept->running_file >= 0);
+	expect_words(&k, "; the file differs; 1 changed singly");
 	forget(&k);
 	choose(&k, A("1Gbit/s") ", " B); /* another, which does not overrule the change */
 	assert_int_equal(k.config->n_policies, 2);
@@ -1296,6 +1322,7 @@ int main(void)
 		cmocka_unit_test(test_file_restored),
 		cmocka_unit_test(test_many_refused),
 		cmocka_unit_test(test_file_again),
+		cmocka_unit_test(test_file_refused),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_nothing_is_kept),
 		cmocka_unit_test(test_rollback),

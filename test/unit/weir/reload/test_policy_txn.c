@@ -13,7 +13,9 @@
 
 #include <rte_malloc.h>
 
+#include "classify/classify.h"
 #include "event.h"
+#include "packet/parse.h"
 #include "policy_txn.h"
 #include "police/borrow.h"
 #include "policy/diff.h"
@@ -573,6 +575,43 @@ static void test_given_up(void **state)
 	instance_world_close(&w);
 }
 
+/* Whether a packet that is not understood, and of no policy, is refused. */
+static bool refuses_unparsed(const struct instance_world *w)
+{
+	static const uint8_t frame[64];
+	const uint8_t *data = frame;
+	const struct packet packet = {.family = PACKET_OTHER,
+		.vlan = PARSE_NO_VLAN,
+		.unparsed = UNPARSED_FRAGMENT_UNKNOWN};
+	uint32_t policy;
+
+	return classify_burst(w->inst.classifier, 0, DIRECTION_B_TO_A, &packet, &data, 1, &policy);
+}
+
+/* What is to become of packets that are not understood holds whatever policies there are. */
+static void test_unparsed(void **state)
+{
+	static const struct {
+		const char *more;
+		bool refused;
+	} rows[] = {
+		{"'unparsed': 'drop', ", true},
+		{"'unparsed': 'pass', ", false},
+		{"'unparsed': 'drop', 'shadow': true, ", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct instance_world w;
+
+		instance_world_open_more(&w, rows[i].more, MINE(""));
+		assert_int_equal(refuses_unparsed(&w), rows[i].refused);
+		policy_txn_policies(&w, MINE(", 'action': 'count'") ", " OTHER(1));
+		assert_int_equal(refuses_unparsed(&w), rows[i].refused);
+		instance_world_close(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -589,6 +628,7 @@ int main(void)
 		cmocka_unit_test(test_removed_are_said),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_given_up),
+		cmocka_unit_test(test_unparsed),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);

@@ -238,6 +238,7 @@ struct kept_box {
 static void take_change(struct kept_box *box, struct change *change)
 {
 	struct kept *kept = box->kept;
+	int file;
 
 	assert_int_equal(change_read(change, &world.inst, stderr), 0);
 	assert_int_equal(change_keep(change, &world.inst, stderr), 0);
@@ -245,7 +246,11 @@ static void take_change(struct kept_box *box, struct change *change)
 	kept->confirm.running = kept->confirm.good = change->number;
 	json_decref(kept->about);
 	kept->about = json_incref(change->about);
+	file = change->file; /* which nobody takes */
+	assert_true(file >= 0);
 	change_clear(change);
+	assert_int_equal(fcntl(file, F_GETFD), -1);
+	assert_int_equal(change->file, -1);
 }
 
 /* What is in memory to be quicker is not. */
