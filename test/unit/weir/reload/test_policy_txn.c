@@ -174,6 +174,24 @@ static void test_what_is_empty(void **state)
 	instance_world_close(&w);
 }
 
+/* Nothing is dropped from now on, which changes none of the policies: they count alone anyway. */
+static void test_shadow_is_a_change(void **state)
+{
+	struct instance_world w;
+	struct policy_txn *x;
+
+	(void)state;
+	instance_world_open(&w, MINE(", 'action': 'count'"));
+	for (unsigned shadow = 0; shadow < 2; shadow++) {
+		w.more = shadow ? "'shadow': true, " : "";
+		x = prepare_policies(&w, MINE(", 'action': 'count'"));
+		assert_int_equal(policy_txn_diff(x)->changed, 0);
+		assert_int_equal(policy_txn_is_empty(x), !shadow);
+		policy_txn_free(x);
+	}
+	instance_world_close(&w);
+}
+
 /* Something in a worker's ring: how often a policy is sampled. */
 static void send_message(struct instance_world *w, unsigned worker, uint32_t slot, uint8_t shift)
 {
@@ -612,6 +630,51 @@ static void test_unparsed(void **state)
 	}
 }
 
+/* Its file says of the wire that packets of no policy are dropped. */
+static void let_file_drop(const struct instance_world *w)
+{
+	static const char wire[] = "\"b\": \"b\"";
+	char text[4096], *at;
+	FILE *file = fopen(w->file, "r+");
+	size_t len;
+
+	assert_non_null(file);
+	len = fread(text, 1, sizeof(text) - 1, file);
+	text[len] = '\0';
+	at = strstr(text, wire);
+	assert_non_null(at);
+	at += strlen(wire);
+	rewind(file);
+	fprintf(file, "%.*s, \"default\": \"drop\"%s", (int)(at - text), text, at);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* The default of a wire is another by a reload, of which it may be all. */
+static void test_drops(void **state)
+{
+	struct instance_world w;
+	struct policy_txn *x;
+	char *words;
+
+	(void)state;
+	instance_world_open(&w, MINE(""));
+	for (unsigned i = 0; i < 2; i++) {
+		const uint32_t drops = i == 0; /* a bit of the wire */
+
+		instance_world_write(&w, MINE(""));
+		if (drops)
+			let_file_drop(&w);
+		if (prepare_saying(&w, &x, &words))
+			fail_msg("refused: %s", words);
+		free(words);
+		assert_false(policy_txn_is_empty(x));
+		assert_int_equal(policy_txn_commit(x), 0);
+		finish_policy_txn(&w, x);
+		assert_int_equal(classifier_drops(w.inst.classifier), drops);
+	}
+	instance_world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -619,6 +682,7 @@ int main(void)
 		cmocka_unit_test(test_prepared_in_vain),
 		cmocka_unit_test(test_lineages_move),
 		cmocka_unit_test(test_what_is_empty),
+		cmocka_unit_test(test_shadow_is_a_change),
 		cmocka_unit_test(test_when_a_slot_is_free),
 		cmocka_unit_test(test_counts_follow),
 		cmocka_unit_test(test_names_follow),
@@ -629,6 +693,7 @@ int main(void)
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_given_up),
 		cmocka_unit_test(test_unparsed),
+		cmocka_unit_test(test_drops),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);

@@ -440,6 +440,8 @@ static void test_numbers(void **state)
 		"'peers_lost': 1, 'allocator': 'static', 'parent': 'link', 'share_per_s': 500000}",
 	};
 	struct instance_world w;
+	json_t *reply;
+	double now_ms;
 	char number[8];
 
 	(void)state;
@@ -453,6 +455,12 @@ static void test_numbers(void **state)
 		"{'generation': 1, 'at_ms': '*', 'columns': '*', 'total': 8, 'start': 7, 'next': "
 		"null, 'policies': '*'}");
 	assert_null(show_ask(&w, "/weir/policy_stats", "x"));
+	now_ms = (double)control_now() / 1e6;
+	reply = show_ask(&w, "/weir/policy_stats", NULL);
+	assert_true(json_real_value(json_object_get(reply, "at_ms")) >= now_ms);
+	assert_true(
+		json_real_value(json_object_get(reply, "at_ms")) <= (double)control_now() / 1e6);
+	json_decref(reply);
 	close_all(&w);
 	/* Without any total, there is none of any policy. */
 	instance_world_open(&w, "{'name': 'p', 'match': {'vlan': 1}, 'limit': '8Mbit/s'}");
