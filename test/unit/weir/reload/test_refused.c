@@ -36,10 +36,12 @@
 #define TIMED                                                                                      \
 	"{'name': 'timed', 'match': {'vlan': 7}, 'limit': '1Mbit/s', 'schedule': {'zone': 'UTC', " \
 	"'entries': [{'days': 'daily', 'from': '00:00', 'to': '12:00', 'limit': '2Mbit/s'}]}}"
-#define STORE "'ledger': {'store': '%s', 'lease': '2s', 'promise': 0}, "
-#define GOSSIP                                                                                  \
-	"'gossip': {'listen': '127.8.8.8:7946', 'insecure': true, 'roster': [{'name': 'test', " \
-	"'address': '127.8.8.8:7946'}, {'name': 'peer', 'address': '127.8.8.9:7946'}]}, "
+/* An address of this process alone, as others run the same test; and a store. */
+#define GROUP                                                                         \
+	"'gossip': {'listen': '127.%1$u.%2$u.87:7946', 'insecure': true, 'roster': [" \
+	"{'name': 'test', 'address': '127.%1$u.%2$u.87:7946'}, "                      \
+	"{'name': 'peer', 'address': '127.%1$u.%2$u.88:7946'}]}, "                    \
+	"'ledger': {'store': '%3$s', 'lease': '2s', 'promise': 0}, "
 
 static struct instance_world world;
 /* Prepares what the file has: 0 or a negative errno. */
@@ -99,9 +101,10 @@ static const struct {
 
 static void open_world(const char *before, const char *store)
 {
+	unsigned id = (unsigned)getpid();
 	char *more = NULL;
 
-	if (asprintf(&more, GOSSIP STORE, store) < 0)
+	if (asprintf(&more, GROUP, 1 + id / 256 % 254, id % 256, store) < 0)
 		abort();
 	instance_world_open_more(&world, store[0] ? more : "", before);
 	world.more = store[0] ? strdup(more) : "";
