@@ -118,6 +118,16 @@ static json_t *rule_of_path(const json_t *path, bool ipv6)
 	return rule;
 }
 
+/* In exabgp's words: with neither of its bits, a blank ends it. */
+static json_t *words_of_action(const json_t *community)
+{
+	bool sample = json_is_true(json_object_get(community, "sample"));
+	bool terminal = json_is_true(json_object_get(community, "terminal"));
+
+	return json_sprintf("action %s%s%s", sample ? "sample" : "", sample && terminal ? "-" : "",
+		terminal ? "terminal" : "");
+}
+
 static json_t *words_of_community(const json_t *community)
 {
 	json_int_t type = number_at(community, "type"), subtype = number_at(community, "subtype");
@@ -129,9 +139,7 @@ static json_t *words_of_community(const json_t *community)
 	if (type == EXPERIMENTAL && subtype == MARK)
 		return json_sprintf("mark %lld", (long long)number_at(community, "value"));
 	if (type == EXPERIMENTAL && subtype == ACTION)
-		return json_sprintf("action%s%s",
-			json_is_true(json_object_get(community, "sample")) ? " sample" : "",
-			json_is_true(json_object_get(community, "terminal")) ? " terminal" : "");
+		return words_of_action(community);
 	if (traffic && subtype == REDIRECT)
 		return json_string("redirect");
 	return traffic ? json_sprintf("0x%02x%02x", (unsigned)type, (unsigned)subtype) : NULL;
