@@ -29,6 +29,12 @@ struct rule_case {
 #define LIMITED(match) "{'limit':'1Mbit/s','match':" match "}"
 #define M125           RATE("125000")
 
+/* A match of one protocol, whatever the address. */
+#define PROTO(number)          "{'dst':'0.0.0.0/0','proto':" number "}"
+#define COMMUNITY(value, text) "{'value':" value ",'string':'" text "'}"
+#define COUNTED                "{'limit':'400Gbit/s','action':'count','match':{'dst':'192.0.2.7/32'}}"
+#define PASSES_NONE            "{'limit':'8kbit/s','burst':'1B','match':{'dst':'192.0.2.7/32'}}"
+
 static const struct rule_case rules[] = {
 	/* Addresses, by family. */
 	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", M125,
@@ -44,6 +50,17 @@ static const struct rule_case rules[] = {
 	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32','192.0.2.8/32']", M125, NULL,
 		"its destination-ipv4 is not understood"},
 	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/33']", M125, NULL, "not understood"},
+	{"ipv4 flow", "'destination-ipv4':[]", M125, NULL, "not understood"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32/0']", M125, NULL, "not understood"},
+	{"ipv4 flow", "'destination-ipv4':['2001:db8::/32']", M125, NULL, "not understood"},
+	{"ipv6 flow", "'destination-ipv6':['192.0.2.7/32/0']", M125, NULL, "not understood"},
+	{"ipv6 flow", "'source-ipv6':['2001:db8::/32']", M125, LIMITED("{'src':'2001:db8::/32'}"),
+		NULL},
+	/* What is behind the prefix is no part of it. */
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/24']", M125,
+		LIMITED("{'dst':'192.0.2.0/24'}"), NULL},
+	{"ipv6 flow", "'destination-ipv6':['2001:db8:0000:0000:0000:0000:0000:0000:0000/32/0']",
+		M125, NULL, "not understood"},
 	{"ipv4 flow", "'protocol':['=udp']", M125, LIMITED("{'dst':'0.0.0.0/0','proto':'udp'}"),
 		NULL},
 	{"ipv6 flow", "'next-header':['=tcp']", M125, LIMITED("{'dst':'::/0','proto':'tcp'}"),
@@ -57,9 +74,47 @@ static const struct rule_case rules[] = {
 		LIMITED("{'dst':'0.0.0.0/0','proto':200}"), NULL},
 	{"ipv4 flow", "'protocol':['=ospf']", M125, LIMITED("{'dst':'0.0.0.0/0','proto':89}"),
 		NULL},
+	{"ipv4 flow", "'protocol':['=igmp','=egp','=rsvp','=ah','=ospf','=ipip','=pim','=icmp']",
+		M125,
+		LIMITED("[" PROTO("'icmp'") "," PROTO("2") "," PROTO("8") "," PROTO("46") "," PROTO(
+			"51") "," PROTO("89") "," PROTO("94") "," PROTO("103") "]"),
+		NULL},
+	{"ipv4 flow", "'protocol':['=255']", M125, LIMITED(PROTO("255")), NULL},
+	{"ipv4 flow", "'protocol':['=256']", M125, NULL, "it takes no protocol"},
+	{"ipv4 flow", "'protocol':['=2147483647']", M125, NULL, "it takes no protocol"},
+	{"ipv4 flow", "'protocol':['=2147483648']", M125, NULL, "its protocol is not understood"},
+	{"ipv4 flow", "'protocol':['=unknown protocol type 99x']", M125, NULL,
+		"its protocol is not understood"},
+	{"ipv4 flow", "'protocol':['=unknown protocol type']", M125, NULL,
+		"its protocol is not understood"},
 	{"ipv4 flow", "'protocol':['=quic']", M125, NULL, "its protocol is not understood"},
+	{"ipv4 flow", "'protocol':['=9x']", M125, NULL, "its protocol is not understood"},
+	{"ipv4 flow", "'protocol':['9']", M125, NULL, "its protocol is not understood"},
+	{"ipv4 flow", "'protocol':['true1']", M125, NULL, "its protocol is not understood"},
+	{"ipv4 flow", "'protocol':[]", M125, NULL, "its protocol is not understood"},
+	{"ipv4 flow", "'protocol':[9]", M125, NULL, "its protocol is not understood"},
+	{"ipv4 flow", "'protocol':['true']", M125, LIMITED("{'dst':'0.0.0.0/0'}"), NULL},
+	{"ipv4 flow", "'protocol':['false','=9']", M125, LIMITED(PROTO("9")), NULL},
+	{"ipv4 flow", "'protocol':['<=9&!=0&!=6&>=5','>90&<92']", M125,
+		LIMITED("[" PROTO("5") "," PROTO("7") "," PROTO("8") "," PROTO("9") "," PROTO(
+			"91") "]"),
+		NULL},
+	/* A comparison may be of so many characters. */
+	{"ipv4 flow",
+		"'protocol':['=000000000000000000000000000000000000000000000000000000000000"
+		"09']",
+		M125, LIMITED(PROTO("9")), NULL},
+	{"ipv4 flow",
+		"'protocol':['=000000000000000000000000000000000000000000000000000000000000"
+		"009']",
+		M125, NULL, "its protocol is not understood"},
 	{"ipv4 flow", "'protocol':['!=6']", M125, NULL, "a match has no protocol 0"},
-	{"ipv4 flow", "'protocol':['>=1&<=65']", M125, NULL, "it is more matches"},
+	{"ipv4 flow", "'protocol':['>=1&<=65']", M125, NULL,
+		"it is more matches than one policy is to have"},
+	{"ipv4 flow",
+		"'protocol':['=tcp','=udp'],'source-port':['=1','=3','=5','=7','=9'],"
+		"'destination-port':['=1','=3','=5','=7','=9','=11','=13']",
+		M125, NULL, "it is more matches"},
 	{"ipv4 flow", "'protocol':['>=0']", M125, LIMITED("{'dst':'0.0.0.0/0'}"), NULL},
 	{"ipv4 flow", "'protocol':['>=7&<7']", M125, NULL, "it takes no protocol"},
 
@@ -91,10 +146,29 @@ static const struct rule_case rules[] = {
 		LIMITED("{'dst':'0.0.0.0/0','proto':'udp','src-port':'65001-65535'}"), NULL},
 	{"ipv4 flow", "'port':['=80'],'source-port':['=1']", M125, NULL,
 		"a match has no port of either beside that of one side"},
+	{"ipv4 flow", "'port':['=80'],'destination-port':['=1']", M125, NULL,
+		"a match has no port of either beside that of one side"},
+	{"ipv4 flow", "'protocol':['=udp'],'destination-port':['<1024']", M125, NULL,
+		"a match has no port 0, which it takes: say >=1"},
+	{"ipv4 flow", "'protocol':['=udp'],'port':['<1024']", M125, NULL,
+		"a match has no port 0, which it takes: say >=1"},
+	{"ipv4 flow", "'protocol':['=udp'],'destination-port':['=65536']", M125, NULL,
+		"it takes no port, and so no packet"},
+	{"ipv4 flow", "'protocol':['=udp'],'port':['=65536']", M125, NULL,
+		"it takes no port, and so no packet"},
+	{"ipv4 flow", "'protocol':['=udp'],'source-port':['=65536']", M125, NULL,
+		"it takes no port, and so no packet"},
+	{"ipv4 flow", "'protocol':['=udp'],'source-port':['>=63&!=64&<=192','=1']", M125,
+		LIMITED("[{'dst':'0.0.0.0/0','proto':'udp','src-port':1},"
+			"{'dst':'0.0.0.0/0','proto':'udp','src-port':63},"
+			"{'dst':'0.0.0.0/0','proto':'udp','src-port':'65-192'}]"),
+		NULL},
 	{"ipv4 flow", "'port':['=http']", M125, NULL, "its port is not understood"},
 
 	/* DSCPs, and what a match cannot say. */
 	{"ipv4 flow", "'dscp':['=46']", M125, LIMITED("{'dst':'0.0.0.0/0','dscp':46}"), NULL},
+	{"ipv4 flow", "'dscp':['=0','=63']", M125,
+		LIMITED("[{'dst':'0.0.0.0/0','dscp':0},{'dst':'0.0.0.0/0','dscp':63}]"), NULL},
 	{"ipv4 flow", "'dscp':['=64']", M125, NULL, "it takes no DSCP, and so no packet"},
 	{"ipv4 flow", "'dscp':['<64']", M125, LIMITED("{'dst':'0.0.0.0/0'}"), NULL},
 	{"ipv6 flow", "'traffic-class':['=0']", M125, LIMITED("{'dst':'::/0','dscp':0}"), NULL},
@@ -115,12 +189,22 @@ static const struct rule_case rules[] = {
 	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", RATE("50000000001"), NULL,
 		"its rate is above 400Gbit/s"},
 	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", RATE("1e999"), NULL, "above"},
-	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", DISCARD,
-		"{'limit':'8kbit/s','burst':'1B','match':{'dst':'192.0.2.7/32'}}", NULL},
-	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", RATE("-5"),
-		"{'limit':'8kbit/s','burst':'1B','match':{'dst':'192.0.2.7/32'}}", NULL},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", DISCARD, PASSES_NONE, NULL},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", RATE("-5"), PASSES_NONE, NULL},
 	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", RATE("250000") "," M125,
 		LIMITED("{'dst':'192.0.2.7/32'}"), NULL},
+	/* Less than a byte a second is nothing, and the least that is something is too little. */
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", RATE("0.99"), PASSES_NONE, NULL},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", RATE("1"), NULL,
+		"its rate of 8bit/s is below 8kbit/s, the least"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", M125 "," RATE("250000"),
+		LIMITED("{'dst':'192.0.2.7/32'}"), NULL},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", RATE(""), NULL,
+		"its rate \"\" is not understood"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", RATE("nan"), NULL,
+		"its rate \"nan\" is not understood"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", RATE("5k"), NULL,
+		"its rate \"5k\" is not understood"},
 	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", RATE("much"), NULL,
 		"its rate \"much\" is not understood"},
 	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']",
@@ -130,11 +214,21 @@ static const struct rule_case rules[] = {
 		NULL},
 	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']",
 		"{'value':9225905311645171722,'string':'mark 64'}", NULL, "is not understood"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", COMMUNITY("1", "mark 63"),
+		"{'limit':'8kbit/s','burst':'1B','action':'mark','mark':63,"
+		"'match':{'dst':'192.0.2.7/32'}}",
+		NULL},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", COMMUNITY("1", "mark "), NULL,
+		"its mark \"\" is not understood"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", COMMUNITY("1", "mark 1x"), NULL,
+		"its mark \"1x\" is not understood"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']",
+		COMMUNITY("1", "mark 1") "," COMMUNITY("1", "mark 2"), NULL,
+		"its mark \"2\" is not understood"},
 	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']",
 		"{'value':9225905311645171722,'string':'mark 10'}," M125, NULL,
 		"no policy both marks and limits"},
-	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", "",
-		"{'limit':'400Gbit/s','action':'count','match':{'dst':'192.0.2.7/32'}}", NULL},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", "", COUNTED, NULL},
 	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']",
 		"{'value':562954248388615,'string':'target:64512:7'}," M125,
 		LIMITED("{'dst':'192.0.2.7/32'}"), NULL},
@@ -144,6 +238,27 @@ static const struct rule_case rules[] = {
 	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']",
 		M125 ",{'value':9225342361691750403,'string':'action sample-terminal'}", NULL,
 		"no policy does \"action sample-terminal\""},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']",
+		COMMUNITY("9225342361691750400", "action "), COUNTED, NULL},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", COMMUNITY("1", "copy-to-nexthop"),
+		NULL, "no policy does \"copy-to-nexthop\""},
+	/* Of types 0x80 to 0x82, or of none that there is. */
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", COMMUNITY("9151314442816847872", "n"),
+		COUNTED, NULL},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", COMMUNITY("9223372036854775808", "n"),
+		NULL, "its action \"n\" is not known"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", COMMUNITY("9367487224930631680", "n"),
+		NULL, "its action \"n\" is not known"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", COMMUNITY("9439544818968559616", "n"),
+		COUNTED, NULL},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", COMMUNITY("18446744073709551616", "n"),
+		NULL, "its action \"n\" is not known"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", COMMUNITY("0", "n"), NULL,
+		"its action \"n\" is not known"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", COMMUNITY("-1", "n"), NULL,
+		"its action \"n\" is not known"},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", COMMUNITY("1", "n"), COUNTED, NULL},
+	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", "{'value':1}", COUNTED, NULL},
 	/* A traffic-rate in packets, which exabgp 4.2 knows not; and one without a number. */
 	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']",
 		"{'value':9226749736621326336,'string':''}", NULL, "is not known"},
@@ -249,11 +364,12 @@ static void each_rule(void **state)
 #define RULE "{'destination-ipv4':['192.0.2.7/32'],'protocol':['=udp'],'string':'flow x'}"
 /* That, in another order and with other remarks. */
 #define RULE_AGAIN "{'protocol':['=udp'],'next-hop':'x','destination-ipv4':['192.0.2.7/32']}"
-#define ANNOUNCE(peer, rule, rate)                                       \
-	LINE(peer, "'update':{'attribute':{'extended-community':[" RATE( \
-			   rate) "]},'announce':{'ipv4 flow':{'no-nexthop':[" rule "]}}}")
-#define WITHDRAW(peer, rule) LINE(peer, "'update':{'withdraw':{'ipv4 flow':[" rule "]}}")
-#define DOWN(peer)           "{'type':'state'," PEER(peer) "'state':'down','reason':'x'}}"
+#define GIVE(peer, rule, actions)                                          \
+	LINE(peer, "'update':{'attribute':{'extended-community':[" actions \
+		   "]},'announce':{'ipv4 flow':{'no-nexthop':[" rule "]}}}")
+#define ANNOUNCE(peer, rule, rate) GIVE(peer, rule, RATE(rate))
+#define WITHDRAW(peer, rule)       LINE(peer, "'update':{'withdraw':{'ipv4 flow':[" rule "]}}")
+#define DOWN(peer)                 "{'type':'state'," PEER(peer) "'state':'down','reason':'x'}}"
 
 /* The limits of all policies, "" if there are none. */
 static void assert_limits(const struct flowspec *flowspec, const char *want)
@@ -289,6 +405,19 @@ static const struct step steps[] = {
 	{DOWN("127.0.0.9"), 0, "2Mbit/s "},
 	{ANNOUNCE("127.0.0.9", RULE, "500000"), 1, "2Mbit/s "},
 	{DOWN("127.0.0.1"), 1, "4Mbit/s "},
+	/* What marks all is less strict than a limit, and what only counts is, too. */
+	{DOWN("127.0.0.9"), 1, ""},
+	{GIVE("127.0.0.1", RULE, COMMUNITY("1", "mark 1")), 1, "8kbit/s "},
+	{ANNOUNCE("127.0.0.9", RULE, "50000000000"), 1, "400Gbit/s "},
+	{GIVE("127.0.0.1", RULE, ""), 1, "400Gbit/s "},
+	{GIVE("127.0.0.9", RULE, DISCARD), 1, "8kbit/s "},
+	{ANNOUNCE("127.0.0.1", RULE, "1000"), 1, "8kbit/s "},
+	{DOWN("127.0.0.1"), 1, "8kbit/s "},
+	/* Actions of communities that have room for an address of IPv6. */
+	{LINE("127.0.0.9",
+		 "'update':{'attribute':{'extended-community-ipv6':[" RATE(
+			 "500000") "]},'announce':{'ipv4 flow':{'no-nexthop':[" RULE "]}}}"),
+		1, "4Mbit/s "},
 	/* Nothing that is of rules. */
 	{"{'type':'state'," PEER("127.0.0.9") "'state':'connected'}}", 0, "4Mbit/s "},
 	{"{'type':'notification','notification':'shutdown'}", 0, "4Mbit/s "},
@@ -333,6 +462,9 @@ static const struct step kept_steps[] = {
 	{DOWN("127.0.0.1"), 0, "1Mbit/s 2Mbit/s "},
 	{DOWN("127.0.0.1"), 0, "1Mbit/s 2Mbit/s "},
 	{EOR("127.0.0.9", "ipv4"), 0, "1Mbit/s 2Mbit/s "},
+	{LINE("127.0.0.1", "'eor':{'safi' : 'flow'}"), 0, "1Mbit/s 2Mbit/s "},
+	{LINE("127.0.0.1", "'eor':{'afi' : 'ipv4'}"), 0, "1Mbit/s 2Mbit/s "},
+	{LINE("127.0.0.1", "'eor':{'afi' : 'ipv4', 'safi' : 'unicast'}"), 0, "1Mbit/s 2Mbit/s "},
 	{EOR("127.0.0.1", "ipv4"), 1, "2Mbit/s "},
 	{ANNOUNCE_V6("127.0.0.1", "500000"), 1, "2Mbit/s "},
 	{EOR("127.0.0.1", "ipv6"), 1, "4Mbit/s "},
@@ -391,6 +523,14 @@ static const struct overlap_case overlaps[] = {
 	{AT(",'protocol':['=tcp','=udp']"), AT(",'protocol':['=udp','=gre']"), true},
 	{AT(",'protocol':['=udp']"), AT(",'dscp':['=46']"), true},
 	{AT(",'dscp':['=45']"), AT(",'dscp':['=46']"), false},
+	{AT(",'dscp':['=45','=46']"), AT(",'dscp':['=46']"), true},
+	{AT(",'destination-port':['=53']"), AT(",'destination-port':['>=54']"), false},
+	{AT(",'destination-port':['>=54']"), AT(",'destination-port':['=53']"), false},
+	{AT(",'destination-port':['>=53&<=60']"), AT(",'destination-port':['=60']"), true},
+	{AT(",'destination-port':['>=53&<=60']"), AT(",'destination-port':['=61']"), false},
+	{AT(",'protocol':['=udp'],'destination-port':['=65535']"), AT(",'protocol':['=udp']"),
+		true},
+	{AT(",'protocol':['=udp'],'destination-port':['=1']"), AT(",'protocol':['=udp']"), true},
 	{AT(",'destination-port':['=53']"), AT(",'destination-port':['>=54&<=60']"), false},
 	{AT(",'destination-port':['=53']"), AT(",'destination-port':['>=53&<=60']"), true},
 	{AT(",'destination-port':['>=40&<=60']"), AT(",'destination-port':['>=53&<=70']"), true},
@@ -415,7 +555,7 @@ static void each_overlap(void **state)
 		assert_string_equal(said, "");
 		free(said);
 		assert_int_equal(take_rule(&flowspec, &second, &said), 1);
-		if ((strstr(said, "may take the same packets") != NULL) != overlaps[i].overlap)
+		if ((said[0] != '\0') != overlaps[i].overlap)
 			fail_msg("%s, %s: said %s", first.rule, second.rule, said);
 		free(said);
 		/* It is said once; and not of one that is gone. */
@@ -430,6 +570,116 @@ static void each_overlap(void **state)
 	}
 }
 
+/* What is said to people, to its last word: of two rules, of one that cannot be, and of no line. */
+static void what_is_said(void **state)
+{
+	static const struct {
+		const char *line, *said;
+	} rows[] = {
+		{GIVE("127.0.0.1", "{'destination-ipv4':['192.0.2.7/32'],'string':'flow a'}", M125),
+			""},
+		{GIVE("127.0.0.1",
+			 "{'destination-ipv4':['192.0.2.7/32'],'dscp':['=1'],"
+			 "'string':'flow b'}",
+			 M125),
+			"weirctl: flow b and flow a may take the same packets: what is more "
+			"specific goes first, and not what RFC 8955 puts first\n"},
+		{GIVE("127.0.0.1", "{'rd':'1:1','string':'flow c'}", M125),
+			"weirctl: refused: flow c, of 127.0.0.1: a match has no rd; it limits "
+			"nothing\n"},
+		{GIVE("127.0.0.1", "{'rd':'1:1'}", M125),
+			"weirctl: refused: {\"rd\":\"1:1\"}, of 127.0.0.1: a match has no rd; it "
+			"limits nothing\n"},
+		{"123456789012345678901234567890123456789012345678901234567890",
+			"weirctl: not a line of exabgp's JSON, or of GoBGP's: \"12345678901234567890"
+			"1234567890123456789012345678901234567890\"\n"},
+		{"1234567890123456789012345678901234567890123456789012345678901",
+			"weirctl: not a line of exabgp's JSON, or of GoBGP's: \"12345678901234567890"
+			"1234567890123456789012345678901234567890\"\n"},
+		{"", "weirctl: not a line of exabgp's JSON, or of GoBGP's: \"\"\n"},
+	};
+	struct flowspec flowspec;
+
+	(void)state;
+	assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char *said;
+
+		take_line(&flowspec, rows[i].line, &said);
+		assert_string_equal(said, rows[i].said);
+		free(said);
+	}
+	flowspec_free(&flowspec);
+}
+
+/* A note is what the speaker calls a rule, so much of it, or the rule itself. */
+static void notes_of_rules(void **state)
+{
+	static const char called[] = "{'destination-ipv4':['192.0.2.7/32'],'string':'%0*d'}";
+	static const int lengths[] = {1, 199, 200, 201, 300};
+	struct flowspec flowspec;
+
+	(void)state;
+	for (size_t i = 0; i <= sizeof(lengths) / sizeof(*lengths); i++) {
+		bool known = i < sizeof(lengths) / sizeof(*lengths);
+		char *line = NULL, *rule = NULL;
+		json_t *policies, *note;
+
+		assert_true(asprintf(&rule, called, known ? lengths[i] : 1, 0) > 0);
+		assert_true(asprintf(&line, GIVE("127.0.0.1", "%s", M125),
+				    known ? rule : "{'destination-ipv4':['192.0.2.7/32']}") > 0);
+		assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
+		assert_int_equal(take_quietly(&flowspec, line), 1);
+		policies = flowspec_policies(&flowspec);
+		note = json_object_get(json_array_get(policies, 0), "note");
+		if (known)
+			assert_int_equal(
+				json_string_length(note), lengths[i] < 200 ? lengths[i] : 200);
+		else
+			assert_string_equal(json_string_value(note),
+				"{\"destination-ipv4\":[\"192.0.2.7/32\"]}");
+		json_decref(policies);
+		flowspec_free(&flowspec);
+		free(line);
+		free(rule);
+	}
+}
+
+/* What a name begins with; behind it are a hyphen and 16 digits. */
+static void names_of_rules(void **state)
+{
+	static const struct {
+		const char *prefix, *rule, *begins;
+	} rows[] = {
+		{"fs-", "{'destination-ipv4':['192.0.2.7/32'],'source-ipv4':['10.0.0.0/8']}",
+			"fs-192.0.2.7_32"},
+		{"fs-", "{'source-ipv4':['10.0.0.0/8']}", "fs-10.0.0.0_8"},
+		{"fs-", "{'protocol':['=udp']}", "fs-any"},
+		{"f s-", "{'destination-ipv4':['192.0.2.255/32']}", "f_s-192.0.2.255_32"},
+		{"123456789012345678901234567890x", "{'destination-ipv4':['192.168.155.255/32']}",
+			"123456789012345678901234567890192.168.155.255_"},
+	};
+	struct flowspec flowspec;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const char *name, *digits;
+		char *line = NULL;
+
+		assert_int_equal(flowspec_init(&flowspec, rows[i].prefix), 0);
+		assert_true(asprintf(&line, GIVE("127.0.0.1", "%s", M125), rows[i].rule) > 0);
+		assert_int_equal(take_quietly(&flowspec, line), 1);
+		free(line);
+		name = json_object_iter_key(json_object_iter(flowspec.told));
+		digits = name + strlen(rows[i].begins);
+		if (strncmp(name, rows[i].begins, strlen(rows[i].begins)) != 0 ||
+			digits[0] != '-' || strspn(digits + 1, "0123456789abcdef") != 16 ||
+			digits[17] != '\0')
+			fail_msg("%s: %s", rows[i].begins, name);
+		flowspec_free(&flowspec);
+	}
+}
+
 #define PATH(nlri, communities, afi, more)                                                \
 	"[{'nlri':{'value':[" nlri "]},'age':1,'attrs':[{'type':1,'value':2},{'type':16," \
 	"'value':[" communities "]},{'type':14,'afi':" afi ",'safi':133,'value':[]}],"    \
@@ -437,6 +687,10 @@ static void each_overlap(void **state)
 #define DST(prefix) "{'type':1,'value':{'prefix':'" prefix "'}}"
 #define UDP         ",{'type':3,'value':[{'op':129,'value':17}]}"
 #define RATED       "{'type':128,'subtype':6,'as':0,'rate':125000}"
+
+#define FROM_PORT(ports) "{'dst':'192.0.2.8/32','proto':'udp','src-port':" ports "}"
+/* A component of this type, which a match cannot have. */
+#define PATH_WITHOUT(type) PATH("{'type':" type ",'value':[{'op':1,'value':2}]}", RATED, "1", "")
 
 struct path_case {
 	const char *line, *want, *why;
@@ -474,6 +728,61 @@ static const struct path_case paths[] = {
 		NULL, "a match has no tcp-flags"},
 	{PATH(DST("192.0.2.8/32") ",{'type':99,'value':[]}", RATED, "1", ""), NULL,
 		"a match has no component 0"},
+	{PATH(DST("192.0.2.8/32"), "{'type':128,'subtype':7,'terminal':true,'sample':true}", "1",
+		 ""),
+		NULL, "no policy does \"action sample-terminal\""},
+	{PATH(DST("192.0.2.8/32"), "{'type':128,'subtype':7,'sample':true}", "1", ""), NULL,
+		"no policy does \"action sample\""},
+	/* Neither of its bits is nothing to do. */
+	{PATH(DST("192.0.2.8/32"), "{'type':128,'subtype':7}," RATED, "1", ""),
+		LIMITED("{'dst':'192.0.2.8/32'}"), NULL},
+	{PATH(DST("192.0.2.8/32"), "{'type':129,'subtype':8}", "1", ""), NULL,
+		"no policy does \"redirect\""},
+	{PATH(DST("192.0.2.8/32"), "{'type':130,'subtype':8}", "1", ""), NULL,
+		"no policy does \"redirect\""},
+	{PATH(DST("192.0.2.8/32"), "{'type':131,'subtype':8}," RATED, "1", ""),
+		LIMITED("{'dst':'192.0.2.8/32'}"), NULL},
+	{PATH(DST("192.0.2.8/32"), "{'type':127,'subtype':8}," RATED, "1", ""),
+		LIMITED("{'dst':'192.0.2.8/32'}"), NULL},
+	{PATH(DST("192.0.2.8/32"), "{'type':129,'subtype':6,'rate':1000}", "1", ""), NULL,
+		"its action \"0x8106\" is not known"},
+	/* Each operator; "and" of the first of all has nothing before it. */
+	{PATH(DST("192.0.2.8/32") UDP ",{'type':6,'value':[{'op':65,'value':5},{'op':2,'value':10},"
+				      "{'op':68,'value':20},{'op':3,'value':30},"
+				      "{'op':69,'value':40},{'op':3,'value':50},"
+				      "{'op':69,'value':52},{'op':70,'value':51}]}",
+		 RATED, "1", ""),
+		LIMITED("[" FROM_PORT("5") "," FROM_PORT("'11-19'") "," FROM_PORT(
+			"'30-40'") "," FROM_PORT("50") "," FROM_PORT("52") "]"),
+		NULL},
+	{PATH(DST("192.0.2.8/32") ",{'type':3,'value':[{'op':7}]}", RATED, "1", ""),
+		LIMITED("{'dst':'192.0.2.8/32'}"), NULL},
+	{PATH(DST("192.0.2.8/32") ",{'type':3,'value':[{'op':0}]}", RATED, "1", ""), NULL,
+		"it takes no protocol"},
+	{PATH(DST("192.0.2.8/32") ",{'type':2,'value':{'prefix':'10.0.0.0/8'}},"
+				  "{'type':11,'value':[{'op':1,'value':46}]}",
+		 RATED, "1", ""),
+		LIMITED("{'dst':'192.0.2.8/32','src':'10.0.0.0/8','dscp':46}"), NULL},
+	{PATH("{'type':2,'value':{'prefix':'2001:db8::/32'},'offset':0},"
+	      "{'type':3,'value':[{'op':1,'value':17}]},{'type':11,'value':[{'op':1,'value':46}]}",
+		 RATED, "2", ""),
+		LIMITED("{'src':'2001:db8::/32','proto':'udp','dscp':46}"), NULL},
+	{PATH(DST("192.0.2.8/32") ",{'type':3,'value':[{'op':1,'value':6}]},"
+				  "{'type':4,'value':[{'op':1,'value':80}]}",
+		 RATED, "1", ""),
+		LIMITED("[{'dst':'192.0.2.8/32','proto':'tcp','dst-port':80},"
+			"{'dst':'192.0.2.8/32','proto':'tcp','src-port':80}]"),
+		NULL},
+	{PATH("{'type':1,'value':{}}", RATED, "1", ""), NULL,
+		"its destination-ipv4 is not understood"},
+	{PATH_WITHOUT("7"), NULL, "a match has no icmp-type"},
+	{PATH_WITHOUT("8"), NULL, "a match has no icmp-code"},
+	{PATH_WITHOUT("10"), NULL, "a match has no packet-length"},
+	{PATH_WITHOUT("12"), NULL, "a match has no fragment"},
+	{PATH_WITHOUT("13"), NULL, "a match has no flow-label"},
+	{PATH_WITHOUT("14"), NULL, "a match has no component 0"},
+	{PATH_WITHOUT("0"), NULL, "a match has no component 0"},
+	{PATH_WITHOUT("-1"), NULL, "a match has no component 0"},
 	/* What is no whole number, or none of any component. */
 	{PATH(DST("192.0.2.8/32") UDP ",{'type':5,'value':[{'op':129,'value':46888888888888888888"
 				      "888888}]}",
@@ -529,6 +838,13 @@ static void either_speaker(void **state)
 				 PATH(DST("192.0.2.7/32") UDP, RATED, "1", ",'withdrawal':true")),
 		1);
 	assert_limits(&flowspec, "2Mbit/s ");
+	assert_int_equal(take_quietly(&flowspec, PATH(DST("192.0.2.7/32") UDP, RATED, "1", "")), 1);
+	assert_limits(&flowspec, "1Mbit/s ");
+	assert_int_equal(take_quietly(&flowspec, "[{'nlri':{'value':[" DST("192.0.2.7/32") UDP
+				 "]},'attrs':["
+				 "{'type':15,'afi':1,'safi':133}],'withdrawal':true}]"),
+		1);
+	assert_limits(&flowspec, "2Mbit/s ");
 	flowspec_free(&flowspec);
 }
 
@@ -579,6 +895,8 @@ static void all_is_told(void **state)
 	(void)state;
 	assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
 	take_quietly(&flowspec, LINE("127.0.0.1", "'eor':{'afi' : 'ipv4', 'safi' : 'unicast'}"));
+	take_quietly(&flowspec, LINE("127.0.0.1", "'eor':{'safi' : 'flow'}"));
+	take_quietly(&flowspec, "[{'attrs':[{'type':14,'afi':1,'safi':1}]}]");
 	assert_false(flowspec.complete);
 	take_quietly(&flowspec, LINE("127.0.0.1", "'eor':{'afi' : 'ipv4', 'safi' : 'flow'}"));
 	assert_true(flowspec.complete);
@@ -594,6 +912,17 @@ static void all_is_told(void **state)
 /* What a speaker has said of a rule, also of one that was there before it. */
 static void what_was_told(void **state)
 {
+	static const struct {
+		const char *line;
+		size_t told;
+	} refused[] = {
+		{GIVE("127.0.0.1", "{'fragment':['first'],'string':'a'}", M125), 2},
+		{GIVE("127.0.0.1", "{'string':'b','fragment':['first']}", M125), 2},
+		{GIVE("127.0.0.1", "{'fragment':['last'],'string':'a'}", M125), 3},
+		{LINE("127.0.0.1", "'update':{'announce':{'ipv6 flow':{'no-nexthop':["
+				   "{'fragment':['last']}]}}}"),
+			4},
+	};
 	struct flowspec flowspec;
 	json_t *policies;
 	const char *name;
@@ -604,6 +933,17 @@ static void what_was_told(void **state)
 	assert_int_equal(json_object_size(flowspec.told), 1);
 	take_quietly(&flowspec, ANNOUNCE("127.0.0.1", RULE_AGAIN, "125000"));
 	assert_int_equal(json_object_size(flowspec.told), 1);
+	/* A rule that no match can be has its own name, in its own family, too. */
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+		char *said;
+
+		assert_int_equal(take_line(&flowspec, refused[i].line, &said), 0);
+		free(said);
+		assert_int_equal(json_object_size(flowspec.told), refused[i].told);
+	}
+	flowspec_free(&flowspec);
+	assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
+	take_quietly(&flowspec, ANNOUNCE("127.0.0.1", RULE, "125000"));
 	policies = flowspec_policies(&flowspec);
 	name = json_string_value(json_object_get(json_array_get(policies, 0), "name"));
 	assert_non_null(json_object_get(flowspec.told, name));
@@ -620,6 +960,9 @@ int main(void)
 		cmocka_unit_test(refused_in_place_of_one),
 		cmocka_unit_test(each_overlap),
 		cmocka_unit_test(as_many_as_there_may_be),
+		cmocka_unit_test(what_is_said),
+		cmocka_unit_test(notes_of_rules),
+		cmocka_unit_test(names_of_rules),
 		cmocka_unit_test(each_path),
 		cmocka_unit_test(either_speaker),
 		cmocka_unit_test(no_lines),
