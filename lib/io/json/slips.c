@@ -79,6 +79,7 @@ bool slip_of_nul(const char *text, size_t len, struct slip *slip)
 	return true;
 }
 
+/* Behind the token, which has one character at least. */
 static size_t token_end(const char *text, size_t at, size_t len)
 {
 	if (text[at] == '"') {
@@ -138,8 +139,6 @@ static void walk_to(struct walk *w, size_t position)
 			take_token(w);
 		w->former = w->last;
 		w->last = (struct token){at, token_end(w->text, at, w->len)};
-		if (w->last.end == at)
-			w->last.end++;
 		at = w->last.end;
 	}
 }
@@ -199,6 +198,16 @@ static void explain_comma(const struct walk *w, struct slip *slip)
 		say_slip(slip, w->last.start, NULL, "a comma after the end");
 }
 
+/* Whether the last token, a string, ends with a quote that is not in it. */
+static bool is_closed(const struct walk *w)
+{
+	size_t at = w->last.start + 1;
+
+	while (at + 1 < w->last.end)
+		at += w->text[at] == '\\' ? 2 : 1;
+	return at + 1 == w->last.end && w->text[at] == '"';
+}
+
 /* The first byte in a string that may not be there. */
 static bool explain_string(const struct walk *w, struct slip *slip)
 {
@@ -217,7 +226,7 @@ static bool explain_string(const struct walk *w, struct slip *slip)
 			return true;
 		}
 	}
-	if (w->text[w->last.end - 1] == '"' && w->last.end - w->last.start > 1)
+	if (is_closed(w))
 		return false;
 	say_slip(slip, w->last.start, "write a \" at its end",
 		"a text that its line does not close");
@@ -336,8 +345,7 @@ static void explain_token(const struct walk *w, struct slip *slip)
 
 static void explain_end(const struct walk *w, struct slip *slip)
 {
-	if (w->last.end > 0 && w->text[w->last.start] == '"' &&
-		(w->last.end - w->last.start < 2 || w->text[w->last.end - 1] != '"'))
+	if (w->last.end > 0 && w->text[w->last.start] == '"' && !is_closed(w))
 		say_slip(
 			slip, w->last.start, "write a \" at its end", "a text that nothing closes");
 	else if (w->depth > 0 || w->last.end > 0)
