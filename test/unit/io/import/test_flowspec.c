@@ -242,7 +242,7 @@ static const struct rule_case rules[] = {
 		COMMUNITY("9225342361691750400", "action "), COUNTED, NULL},
 	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", COMMUNITY("1", "copy-to-nexthop"),
 		NULL, "no policy does \"copy-to-nexthop\""},
-	/* Of types 0x80 to 0x82, or of none that there is. */
+	/* Types 0x80 to 0x82, and what has none. */
 	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", COMMUNITY("9151314442816847872", "n"),
 		COUNTED, NULL},
 	{"ipv4 flow", "'destination-ipv4':['192.0.2.7/32']", COMMUNITY("9223372036854775808", "n"),
