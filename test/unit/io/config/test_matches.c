@@ -252,6 +252,7 @@ static void test_lists(void **state)
 
 	(void)state;
 	write_file("d/c.txt", "\xef\xbb\xbf# all of it\n\n10.0.0.0/8\r\n \t2001:db8::/32 # six\n#\n"
+			      " \n\t\n \f \v \n# \n"
 			      "11.0.0.0/8");
 	write_file("w.json",
 		FILE_OF(P("p", "[{'direction': 'a-to-b', 'src': '@d/c.txt'}, {'direction': "
@@ -268,6 +269,10 @@ static void test_lists(void **state)
 	expect_matches(&config->policies[0], "10.0.0.0/8>any 2001:db8::/32>any 11.0.0.0/8>any");
 	config_free(config);
 }
+
+#define NO_TEXT(line)                                                                            \
+	"c.txt:" line ": policies[0] 'a'.match.src: bytes that are no text: expected printable " \
+	"ASCII\n"
 
 static void test_bad_lists(void **state)
 {
@@ -290,6 +295,15 @@ static void test_bad_lists(void **state)
 	expect_refused("w.json",
 		"c.txt: policies[0] 'a'.match.src: empty: expected at least one of "
 		"the prefixes\n");
+	write_file("c.txt", "\xef\xbb\xbf");
+	expect_refused("w.json",
+		"c.txt: policies[0] 'a'.match.src: empty: expected at least one of "
+		"the prefixes\n");
+	write_file("c.txt", "~ ~\n\x7f\n10.0.0.0/8\x1f\n10.0.0.0/8 \t\n\xef\xbb");
+	expect_refused("w.json",
+		NO_TEXT("2") NO_TEXT("3") NO_TEXT(
+			"5") "c.txt:1: policies[0] 'a'.match.src[0]: '~ ~': expected a prefix such as "
+			     "'192.0.2.0/24' or '2001:db8::/32'\n");
 	write_file("c.txt", "10.0.0.0/8\n10.0.0.1/8\n\x80\n\n10.1.1.1\n");
 	expect_refused("w.json",
 		"c.txt:3: policies[0] 'a'.match.src: bytes that are no text: expected printable "
@@ -302,6 +316,10 @@ static void test_bad_lists(void **state)
 	expect_refused("w.json",
 		"d/d.txt:1: policies[1] 'b'.match.src[0]: '12.0.0.0/8': expected a "
 		"match of its own, policies[0] 'a' at w.json:2 has the same\n");
+	assert_int_equal(truncate("c.txt", 64 << 20), 0);
+	expect_refused("w.json",
+		NO_TEXT("4") "d/d.txt:1: policies[1] 'b'.match.src[0]: '12.0.0.0/8': expected a "
+			     "match of its own, policies[0] 'a' at w.json:2 has the same\n");
 	assert_int_equal(truncate("c.txt", (64 << 20) + 1), 0);
 	expect_refused("w.json", "w.json:2: policies[0] 'a'.match.src: c.txt: expected at most 64 "
 				 "MiB of prefixes, and 256 in all files\n");
@@ -356,6 +374,7 @@ static void test_many_lists(void **state)
 /* From many bad lines as many are shown as of any document. */
 static void test_many_bad_lines(void **state)
 {
+	static const char bad[4][4] = {"\x80 \n", " \0\n", "\0 \n", "\0a\n"};
 	char *said;
 	size_t size;
 	FILE *out = open_memstream(&said, &size);
@@ -372,7 +391,7 @@ static void test_many_bad_lines(void **state)
 	out = fopen("c.txt", "w");
 	assert_non_null(out);
 	for (unsigned i = 1; i <= 22; i++)
-		fputs("\x80\n", out);
+		fwrite(bad[i % 4], 1, 3, out);
 	fputs("10.0.0.0/8\n", out);
 	fclose(out);
 	write_file("w.json", FILE_OF(P("a", "{'src': '@c.txt'}")));

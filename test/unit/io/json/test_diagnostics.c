@@ -72,9 +72,10 @@ static void test_lines(void **state)
 	end_writing(&w);
 }
 
-/* However long the line is, so much of it is shown that the caret is below its column. */
+/* Of 72 characters, 64 are before the caret in a line that is longer. */
 static void check_source(const struct diagnostic_source *source)
 {
+	size_t start = source->column > 65 ? source->column - 65 : 0, left = source->len - start;
 	const struct diagnostic what = {.file = "w", .line = 12, .source = source};
 	char *shown, *below;
 	struct written w;
@@ -95,7 +96,8 @@ static void check_source(const struct diagnostic_source *source)
 	assert_int_equal(strspn(below + 9, " "), column - 9);
 	if (source->column <= source->len)
 		assert_int_equal(shown[column], source->text[source->column - 1]);
-	assert_in_range(below - 1 - shown, 9 + (source->len < 60 ? source->len : 60), 9 + 80);
+	assert_int_equal(shown[9], start < source->len ? source->text[start] : '\n');
+	assert_int_equal(below - 1 - shown, 9 + (left < 72 ? left : 72));
 	end_writing(&w);
 }
 
@@ -109,6 +111,78 @@ static void test_source_lines(void **state)
 	for (size_t len = 1; len <= sizeof(text); len += 1 + len / 8)
 		for (unsigned column = 1; column <= len + 1; column++)
 			check_source(&(struct diagnostic_source){text, len, column});
+}
+
+/* A tab is a blank, and what a terminal might obey, or not show, is a question mark. */
+static void test_source_bytes(void **state)
+{
+	static const struct diagnostic_source source = {"\ta\x80\x1f~ \x7f\xff", 8, 2};
+	struct written w;
+
+	(void)state;
+	begin_writing(&w);
+	diagnostic_write(&w.d, &(struct diagnostic){.file = "w", .line = 1, .source = &source});
+	check_written(&w, "w:1\n     1 |  a??~ ??\n       |  ^\n");
+	end_writing(&w);
+}
+
+/* What there is of it, and nothing else, a line. */
+static void test_for_programs(void **state)
+{
+	static const struct {
+		struct diagnostic what;
+		const char *expected;
+	} rows[] = {
+		{{.file = "w", .text = "x"},
+			"{\"severity\":\"error\",\"file\":\"w\",\"message\":\"w: x\"}\n"},
+		{{.file = "w", .line = 1, .column = 1, .warning = true, .text = "x"},
+			"{\"severity\":\"warning\",\"file\":\"w\",\"line\":1,\"column\":1,"
+			"\"message\":\"w:1:1: warning: x\"}\n"},
+		{{.file = "w",
+			 .path = "a",
+			 .policy = "p",
+			 .place = "b",
+			 .found = "\xc3\xa4",
+			 .expected = "e",
+			 .remedy = "r"},
+			"{\"severity\":\"error\",\"file\":\"w\",\"path\":\"a\",\"policy\":\"p\","
+			"\"found\":\"\\u00E4\",\"expected\":\"e\",\"remedy\":\"r\","
+			"\"message\":\"w: b: \\u00E4: expected e: r\"}\n"},
+	};
+	struct written w;
+
+	(void)state;
+	begin_writing(&w);
+	w.d.form = DIAGNOSTICS_JSON;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		diagnostic_write(&w.d, &rows[i].what);
+		check_written(&w, rows[i].expected);
+	}
+	end_writing(&w);
+}
+
+/* Each is counted, and written where somebody is to read it. */
+static void test_unsaid(void **state)
+{
+	struct diagnostics nowhere;
+	struct written w;
+
+	(void)state;
+	begin_writing(&w);
+	w.d.errors_only = true;
+	for (unsigned i = 0; i <= DIAGNOSTICS_MOST; i++) {
+		assert_false(diagnostics_count(&w.d, true));
+		assert_int_equal(diagnostics_count(&w.d, false), i < DIAGNOSTICS_MOST);
+	}
+	diagnostics_rest(&w.d, "w");
+	check_written(&w, "w: and 1 more errors, 21 in all\n");
+	assert_int_equal(w.d.warnings, DIAGNOSTICS_MOST + 1);
+	end_writing(&w);
+	diagnostics_init(&nowhere, NULL, DIAGNOSTICS_TEXT);
+	for (unsigned i = 0; i <= DIAGNOSTICS_MOST; i++)
+		assert_false(diagnostics_count(&nowhere, false));
+	diagnostics_rest(&nowhere, "w");
+	assert_int_equal(nowhere.errors, DIAGNOSTICS_MOST + 1);
 }
 
 /* Each document has its own number of errors, and of warnings, of which so many are written. */
@@ -151,6 +225,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_source_lines),
+		cmocka_unit_test(test_source_bytes),
+		cmocka_unit_test(test_for_programs),
+		cmocka_unit_test(test_unsaid),
 		cmocka_unit_test(test_rest),
 	};
 

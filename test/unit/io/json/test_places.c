@@ -10,6 +10,7 @@
 
 #include "json/comments.h"
 #include "json/diagnostics.h"
+#include "json/escape.h"
 #include "json/json_path.h"
 #include "json/locate.h"
 #include "json/read.h"
@@ -169,6 +170,19 @@ static void test_meant(void **state)
 		LIMIT_MEANT("1,5Gbit/s", "1.5Gbit/s"),
 		LIMIT_MEANT("10 Mbit /s", "10Mbit/s"),
 		LIMIT_MEANT("2 gbps", "2Gbit/s"),
+		LIMIT_MEANT("3K", "3kbit/s"),
+		LIMIT_MEANT("4TBPS", "4Tbit/s"),
+		LIMIT_MEANT("9000000 b/s", "9000000bit/s"),
+		LIMIT_MEANT("00000000000000000000000001Gbps", "00000000000000000000000001Gbit/s"),
+		LIMIT_MEANT("000000000000000000000000001Gbps", "000000000000000000000000001Gbit/s"),
+		{POLICY(", 'limit': '0000000000000000000000000001Gbps'"),
+			"w.json:1: policies[0] 'p'.limit: '0000000000000000000000000001Gbps': " EXPECTED_RATE},
+		{POLICY(", 'limit': 'Gbps'"),
+			"w.json:1: policies[0] 'p'.limit: 'Gbps': " EXPECTED_RATE},
+		{POLICY(", 'limit': ''"), "w.json:1: policies[0] 'p'.limit: '': " EXPECTED_RATE},
+		{LIMITED(", 'interval': '5 m'"),
+			"w.json:1: policies[0] 'p'.interval: '5 m': expected a time such as "
+			"'50ms'" MEANT("5min")},
 		{POLICY(", 'limit': '10MB/s'"),
 			"w.json:1: policies[0] 'p'.limit: '10MB/s': " EXPECTED_RATE},
 		{LIMITED(", 'burst': '64M'"),
@@ -281,6 +295,108 @@ static void test_for_programs(void **state)
 	unlink(path);
 }
 
+/* What a text in JSON, which begins with its quote, says. */
+static void test_escapes(void **state)
+{
+	static const struct {
+		const char *at, *text;
+		bool equal;
+	} cases[] = {
+		{"\"\"", "", true},
+		{"\"\"", "a", false},
+		{"\"a\"", "", false},
+		{"\"ab\"", "a", false},
+		{"\"ab\"", "abc", false},
+		{"\"ab\"", "ab", true},
+		{"\"\\b\\f\\n\\r\\t\\\"\\\\\\/\"", "\b\f\n\r\t\"\\/", true},
+		{"\"\\u0001x\"", "\x01x", true},
+		{"\"\\u007F\"", "\x7f", true},
+		{"\"\\u0080\"", "\xc2\x80", true},
+		{"\"\\u07ff\"", "\xdf\xbf", true},
+		{"\"\\u0800\"", "\xe0\xa0\x80", true},
+		{"\"\\ud7ff\"", "\xed\x9f\xbf", true},
+		{"\"\\ue000\"", "\xee\x80\x80", true},
+		{"\"\\uffff\"", "\xef\xbf\xbf", true},
+		{"\"\\ud800\\udc00x\"", "\xf0\x90\x80\x80x", true},
+		{"\"\\ud801\\udc01\"", "\xf0\x90\x90\x81", true},
+		{"\"\\udbff\\udfff\"", "\xf4\x8f\xbf\xbf", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (json_escaped_equals(cases[i].at, cases[i].text) != cases[i].equal)
+			fail_msg("%s", cases[i].at);
+}
+
+/* Offsets in the text: of a value, else of the nearest that it would be in. */
+static void test_locate(void **state)
+{
+	static const char text[] = " {\"a\" : [ 10, [], {\"b\":\"x]\\\"}\" , \"c\": -1e3}, null ], "
+				   "\"d\":{\"e\":{}}, \"a\": [7]}";
+	static const struct {
+		const char *name, *first, *last;
+	} cases[] = {
+		{"a", "[ 10", "[7]"},
+		{"a[0]", "10,", "7]"},
+		{"a[1]", "[],", "[7]"},
+		{"a[2]", "{\"b\"", "[7]"},
+		{"a[2].b", "\"x]", "[7]"},
+		{"a[2].c", "-1e3", "[7]"},
+		{"a[3]", "null", "[7]"},
+		{"a[4]", "[ 10", "[7]"},
+		{"a.b", "[ 10", "[7]"},
+		{"d", "{\"e\"", "{\"e\""},
+		{"d.e", "{}", "{}"},
+		{"d.e.f", "{}", "{}"},
+		{"d[0]", "{\"e\"", "{\"e\""},
+		{"x", "{\"a\" :", "{\"a\" :"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct json_named named;
+		const struct json_path *path = json_path_named(NULL, cases[i].name, &named);
+		const char *first = text + json_locate_first(text, path);
+		const char *last = text + json_locate(text, path, NULL);
+
+		if (strncmp(first, cases[i].first, strlen(cases[i].first)) != 0 ||
+			strncmp(last, cases[i].last, strlen(cases[i].last)) != 0)
+			fail_msg("%s: %s, %s", cases[i].name, first, last);
+	}
+}
+
+static void test_line_at(void **state)
+{
+	static const char text[] = "ab\n\ncd\r\n\r\ne";
+	static const struct {
+		size_t offset;
+		unsigned line, column;
+		size_t from, len;
+	} rows[] = {
+		{0, 1, 1, 0, 2},
+		{1, 1, 2, 0, 2},
+		{2, 1, 3, 0, 2},
+		{3, 2, 1, 3, 0},
+		{4, 3, 1, 4, 2},
+		{6, 3, 3, 4, 2},
+		{7, 3, 4, 4, 2},
+		{8, 4, 1, 8, 0},
+		{10, 5, 1, 10, 1},
+		{11, 5, 2, 10, 1},
+		{12, 5, 2, 10, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct json_line line = json_line_at(text, sizeof(text) - 1, rows[i].offset);
+
+		assert_int_equal(line.line, rows[i].line);
+		assert_int_equal(line.column, rows[i].column);
+		assert_int_equal(line.text - text, rows[i].from);
+		assert_int_equal(line.len, rows[i].len);
+	}
+}
+
 struct found_keys {
 	char text[64];
 };
@@ -303,6 +419,9 @@ static void test_duplicates(void **state)
 		{"{'a': 1, 'b': {'a': 1}, 'c': [{'a': 1}, {'a': 1}]}", ""},
 		{"{'b': 1, 'a': 1, 'a': 2}", "a "},
 		{"{'b': 1, 'a': {'c': 1, 'c': 1}, 'b': 2, 'a': 3, 'b': 4}", "c b a b "},
+		{"{'a': ['b', {'b': 'a'}, 'b'], 'b': 'b', 'c': [], 'b': [['a', 'a']]}", "b "},
+		{"[[{'a': ':', 'a': ','}], {'a': {}, 'b': [{}, {}], 'b': {}}]", "a b "},
+		{"'a'", ""},
 	};
 
 	(void)state;
@@ -329,6 +448,9 @@ int main(void)
 		cmocka_unit_test(test_meant),
 		cmocka_unit_test(test_cap),
 		cmocka_unit_test(test_for_programs),
+		cmocka_unit_test(test_escapes),
+		cmocka_unit_test(test_locate),
+		cmocka_unit_test(test_line_at),
 		cmocka_unit_test(test_duplicates),
 	};
 

@@ -80,6 +80,39 @@ static void each_file(void **state)
 	}
 }
 
+/* The next one that there would be. */
+static int free_descriptor(void)
+{
+	int fd = dup(STDERR_FILENO);
+
+	close(fd);
+	return fd;
+}
+
+/* However long it is, all of it is read, and its file is closed. */
+static void each_length(void **state)
+{
+	static const size_t lengths[] = {2, 4094, 4095, 4096, 4097, 8191, 8192, 8193, 70000};
+	int descriptor = free_descriptor();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		char *text = malloc(lengths[i] + 1), *said;
+		json_t *values;
+
+		assert_non_null(text);
+		memset(text, ' ', lengths[i]);
+		memcpy(text + lengths[i] - 2, "[]", 3);
+		write_file(text);
+		assert_int_equal(load(PATH, &said, &values), 0);
+		assert_int_equal(free_descriptor(), descriptor);
+		assert_int_equal(json_array_size(values), 1);
+		json_decref(values);
+		free(said);
+		free(text);
+	}
+}
+
 static void no_file(void **state)
 {
 	json_t *values;
@@ -88,7 +121,11 @@ static void no_file(void **state)
 	(void)state;
 	assert_int_equal(load("nowhere.json", &said, &values), -ENOENT);
 	assert_null(values);
-	assert_non_null(strstr(said, "nowhere.json: No such file or directory"));
+	assert_string_equal(said, "nowhere.json: No such file or directory: is the path right?\n");
+	free(said);
+	assert_int_equal(load(".", &said, &values), -EISDIR);
+	assert_null(values);
+	assert_string_equal(said, ".: Is a directory: name a file in it\n");
 	free(said);
 }
 
@@ -154,6 +191,43 @@ static void each_difference_is_seen(void **state)
 	}
 }
 
+/* As many as there are, the last of them too. */
+static void many_files(void **state)
+{
+	struct seen *seen = NULL;
+
+	(void)state;
+	for (unsigned i = 0; i < 40; i++)
+		see(&seen, ".");
+	write_file("1");
+	see(&seen, PATH);
+	see(&seen, ".");
+	assert_true(seen_unchanged(seen));
+	write_file("12");
+	assert_false(seen_unchanged(seen));
+	seen_free(seen);
+}
+
+/* At most 2 s ago, within one second of the clock. */
+static bool tells_of_age(time_t s)
+{
+	struct seen *seen;
+	struct stat file;
+	time_t now;
+	bool tells;
+
+	assert_int_equal(stat(PATH, &file), 0);
+	do {
+		now = time(NULL);
+		seen = NULL;
+		set_age(&file, s);
+		assert_int_equal(seen_note(&seen, PATH, &file), 0);
+		tells = seen_will_tell(seen);
+		seen_free(seen);
+	} while (time(NULL) != now);
+	return tells;
+}
+
 /* What is old enough, and nothing else, will not be written again unseen. */
 static void will_tell(void **state)
 {
@@ -167,6 +241,8 @@ static void will_tell(void **state)
 	set_age(&file, 10);
 	assert_int_equal(seen_note(&seen, PATH, &file), 0);
 	assert_true(seen_will_tell(seen));
+	assert_false(tells_of_age(2));
+	assert_true(tells_of_age(3));
 	for (unsigned i = 0; i < 2; i++) {
 		struct seen *young = NULL;
 
@@ -204,9 +280,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_file),
+		cmocka_unit_test(each_length),
 		cmocka_unit_test(no_file),
 		cmocka_unit_test(changes_are_seen),
 		cmocka_unit_test(each_difference_is_seen),
+		cmocka_unit_test(many_files),
 		cmocka_unit_test(will_tell),
 	};
 
