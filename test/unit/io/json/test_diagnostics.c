@@ -72,7 +72,7 @@ static void test_lines(void **state)
 	end_writing(&w);
 }
 
-/* Of 72 characters, 64 are before the caret in a line that is longer. */
+/* 72 characters of a longer line are shown, up to 64 of them before the caret. */
 static void check_source(const struct diagnostic_source *source)
 {
 	size_t start = source->column > 65 ? source->column - 65 : 0, left = source->len - start;
