@@ -106,6 +106,13 @@ static unsigned count_above(const struct policy *policies, unsigned index, bool 
 	return above;
 }
 
+static void refuse_level(struct reader *reader, unsigned index)
+{
+	refuse_parent(reader, index, NULL,
+		"a policy with at most %d above it, as there are at most %d levels",
+		POLICY_LEVELS_MOST - 2, POLICY_LEVELS_MOST);
+}
+
 /* Nothing more is said of those below one that is too deep. */
 static bool refuse_place(struct reader *reader, const struct policy *policies, unsigned index)
 {
@@ -115,18 +122,23 @@ static bool refuse_place(struct reader *reader, const struct policy *policies, u
 	if (circle)
 		refuse_parent(reader, index, NULL, "a policy that is not below this one");
 	else if (above == POLICY_LEVELS_MOST)
-		refuse_parent(reader, index, NULL,
-			"a policy with at most %d above it, as there are at most %d levels",
-			POLICY_LEVELS_MOST - 2, POLICY_LEVELS_MOST);
+		refuse_level(reader, index);
 	return circle || above >= POLICY_LEVELS_MOST;
 }
 
 static void refuse_places(struct reader *reader, struct policy *policies, unsigned n, bool *refused)
 {
-	for (unsigned i = 0; i < n; i++)
+	unsigned errors = reader->errors, first = n;
+
+	for (unsigned i = 0; i < n; i++) {
 		if (policies[i].parent >= 0)
 			refused[i] = refuse_place(reader, policies, i);
-	for (unsigned i = 0; i < n; i++)
+		if (refused[i] && first == n)
+			first = i;
+	}
+	if (first < n && reader->errors == errors) /* a circle that is too long to be seen as one */
+		refuse_level(reader, first);
+	for (unsigned i = first; i < n; i++)
 		if (refused[i])
 			policies[i].parent = PARENT_REFUSED;
 }
