@@ -39,6 +39,10 @@ static void test_who(void **state)
 		{POLICIES(PARENT("") ", " CHILD("1", "tpo", "")),
 			AT1 "parent: 'tpo': expected the name of another policy: did you mean "
 			    "'top'?\n"},
+		{POLICIES(P("wide", "") ", " PARENT(", 'match': {'vlan': 9}") ", " CHILD(
+			 "2", "topp", "")),
+			AT2 "parent: 'topp': expected the name of another policy: did you mean "
+			    "'top'?\n"},
 		{POLICIES(CHILD("1", "1", "")),
 			"w.json:1: policies[0] '1'.parent: '1': expected a policy that is not below "
 			"this one\n"},
@@ -68,6 +72,59 @@ static void test_who(void **state)
 
 	(void)state;
 	run_cases(cases);
+}
+
+/* So many policies, of which each is below the next, and the last below the first. */
+static char *make_circle(unsigned n, size_t *size)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, size);
+
+	assert_non_null(out);
+	fputs("{\"limiter\": \"me\", \"policies\": [", out);
+	for (unsigned i = 0; i < n; i++)
+		fprintf(out,
+			"%s{\"name\": \"p%u\", \"limit\": \"1Mbit/s\", \"parent\": \"p%u\", "
+			"\"match\": {\"vlan\": %u}}",
+			i > 0 ? ", " : "", i, (i + 1) % n, i);
+	fputs("]}", out);
+	fclose(out);
+	return text;
+}
+
+/* However long a circle is, it is none; a long one is of too many levels. */
+static void test_circles(void **state)
+{
+	static const struct {
+		unsigned n;
+		const char *words, *rest;
+	} rows[] = {
+		{1000, "a policy that is not below this one\n",
+			"\nw.json: and 980 more errors, 1000 in all\n"},
+		{1001, "a policy with at most 2 above it, as there are at most 4 levels\n", ""},
+		{3000, "a policy with at most 2 above it, as there are at most 4 levels\n", ""},
+	};
+	static const char begin[] = "w.json:1: policies[0] \"p0\".parent: \"p1\": expected ";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct config *config;
+		char *text, *messages, *more;
+		size_t size;
+
+		text = make_circle(rows[i].n, &size);
+		assert_int_equal(parse_config_case(text, size, &messages, &config), -EINVAL);
+		assert_int_equal(strncmp(messages, begin, strlen(begin)), 0);
+		more = messages + strlen(begin);
+		assert_int_equal(strncmp(more, rows[i].words, strlen(rows[i].words)), 0);
+		more += strlen(rows[i].words);
+		assert_true(strlen(more) >= strlen(rows[i].rest));
+		if (rows[i].rest[0] != '\0')
+			more += strlen(more) - strlen(rows[i].rest);
+		assert_string_equal(more, rows[i].rest);
+		free(messages);
+		free(text);
+	}
 }
 
 static void test_what_goes(void **state)
@@ -130,6 +187,14 @@ static void test_what_goes(void **state)
 		{POLICIES(COUNTED("top", "900/s", "") ", " COUNTED(
 			 "1", "500/min", ", 'parent': 'top', 'per': 'src', 'allocator': 'static'")),
 			""},
+		/* More than its parent lets through. */
+		{POLICIES("{'name': 'top', 'limit': '9999kbit/s'}, " CHILD("1", "top", "")),
+			"w.json:1: warning: policies[1] '1'.limit: '10Mbit/s': more than the limit of "
+			"its parent 'top', which is not passed\n"},
+		{POLICIES(COUNTED("top", "30000/min", "") ", " COUNTED(
+			 "1", "30001/min", ", 'parent': 'top'")),
+			"w.json:1: warning: policies[1] '1'.limit: '30001/min': more than the limit of "
+			"its parent 'top', which is not passed\n"},
 		{IN_TOP(", 'trial': {'limit': '5Mbit/s'}"),
 			AT1 "trial: an object: expected none" LEVEL},
 		{IN_TOP(", 'accounting': 'l2'"),
@@ -189,12 +254,32 @@ static void test_guaranteed(void **state)
 			 "2", "1", G("6Mbit/s")) ", " CHILD("3", "top", G("5Mbit/s"))),
 			AT0 "limit: '10Mbit/s': expected at least 11Mbit/s, which its children are "
 			    "guaranteed\n"},
+		{POLICIES(PARENT("") ", " CHILD("1", "top", "") ", " CHILD("2", "1", "") ", " CHILD(
+			 "3", "2", G("4Mbit/s")) ", " CHILD("4", "2", G("7Mbit/s"))),
+			AT0 "limit: '10Mbit/s': expected at least 11Mbit/s, which its children are "
+			    "guaranteed\n" AT1
+			    "limit: '10Mbit/s': expected at least 11Mbit/s, which its children are "
+			    "guaranteed\n" AT2
+			    "limit: '10Mbit/s': expected at least 11Mbit/s, which its children are "
+			    "guaranteed\n"},
 		{POLICIES(COUNTED("top", "900/s", "") ", " COUNTED(
 			 "1", "500/s", ", 'parent': 'top'" G("400/s"))),
 			""},
 		{POLICIES(COUNTED("top", "900/s", "") ", " COUNTED(
 			 "1", "500/s", ", 'parent': 'top'" G("400/min"))),
 			AT1 "guaranteed: '400/min': expected a number in the time of 'limit'\n"},
+		{POLICIES(COUNTED("top", "900/s", "") ", " COUNTED(
+			 "1", "900/s", ", 'parent': 'top'" G("901/s"))),
+			AT0 "limit: '900/s': expected at least 901/s, which its children are "
+			    "guaranteed\n" AT1
+			    "guaranteed: '901/s': expected at most its limit, 900/s\n"},
+		{IN_TOP(G("2Mbit/s") ", 'schedule': {'zone': 'UTC', 'entries': [{'from': '08:00', "
+				     "'to': '18:00', 'limit': '2Mbit/s'}]}"),
+			""},
+		{POLICIES(COUNTED("top", "900/s", "") ", " COUNTED("1", "500/s",
+			 ", 'parent': 'top', 'schedule': {'zone': 'UTC', 'entries': [{'from': '08:00', "
+			 "'to': '18:00', 'limit': '400/s'}]}")),
+			""},
 		{IN_TOP(G("2Mbit/s") ", 'schedule': {'zone': 'UTC', 'entries': [{'from': '08:00', "
 				     "'to': '18:00', 'limit': '1Mbit/s'}]}"),
 			AT1 "schedule.entries[0].limit: '1Mbit/s': expected at least what is "
@@ -204,6 +289,24 @@ static void test_guaranteed(void **state)
 
 	(void)state;
 	run_cases(cases);
+}
+
+/* That message has the quote that stands for another in tables. */
+static void test_scheduled_time(void **state)
+{
+	char *text = with_quotes(POLICIES(COUNTED("top", "900/min", "") ", " COUNTED("1", "500/min",
+		", 'parent': 'top', 'schedule': {'zone': 'UTC', 'entries': [{'from': '08:00', "
+		"'to': '18:00', 'limit': '400/s'}]}")));
+	struct config *config;
+	char *messages;
+
+	(void)state;
+	assert_int_equal(parse_config_case(text, strlen(text), &messages, &config), -EINVAL);
+	assert_string_equal(messages,
+		"w.json:1: policies[1] \"1\".schedule.entries[0].limit: \"400/s\": expected one in "
+		"the time of the policy's own limit\n");
+	free(messages);
+	free(text);
 }
 
 static void test_fields(void **state)
@@ -222,6 +325,11 @@ static void test_fields(void **state)
 	assert_false(policy_is_parent(&p[0]));
 	assert_int_equal(p[1].parent, 3);
 	assert_int_equal(p[1].children, 2);
+	assert_int_equal(p[0].sharers, 0);
+	assert_int_equal(p[1].sharers, 2);
+	assert_int_equal(p[1].above, 1);
+	assert_int_equal(p[3].sharers, 1);
+	assert_int_equal(p[3].above, 0);
 	assert_int_equal(p[1].guaranteed_bps, 3000000);
 	assert_true(p[1].unmatched);
 	assert_int_equal(p[2].weight, 1);
@@ -297,8 +405,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_who),
+		cmocka_unit_test(test_circles),
 		cmocka_unit_test(test_what_goes),
 		cmocka_unit_test(test_guaranteed),
+		cmocka_unit_test(test_scheduled_time),
 		cmocka_unit_test(test_fields),
 		cmocka_unit_test(test_under_conserved),
 		cmocka_unit_test(test_changes),
