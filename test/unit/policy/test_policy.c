@@ -141,6 +141,20 @@ static void test_match(void **state)
 			"w.json:1: policies[0] 'p'.match.proto: '6': " EXPECTED_PROTO},
 		{MATCH("'proto': 6.0"),
 			"w.json:1: policies[0] 'p'.match.proto: 6.0: " EXPECTED_PROTO},
+		{MATCH("'proto': 'tpc'"),
+			"w.json:1: policies[0] 'p'.match.proto: 'tpc': expected a protocol such as "
+			"'tcp' or 'udp', or its number from 1 to 255" MEANT("tcp")},
+		{MATCH("'wire': 'W'"),
+			"w.json:1: policies[0] 'p'.match.wire: 'W': expected the name of a wire in "
+			"'wires'" MEANT("w")},
+		{MATCH("'wire': 7"),
+			"w.json:1: policies[0] 'p'.match.wire: 7: expected the name of a wire in "
+			"'wires'\n"},
+		/* What is wrong with a key is not told of all of them. */
+		{MATCH("'vlan': -1, 'src': '10.0.0.0/8', 'dst': '::/0'"),
+			"w.json:1: policies[0] 'p'.match.vlan: -1: expected a whole number from 0 to "
+			"4094\n"},
+		{MATCH("'dst-port': 1, 'src-port': 65535"), ""},
 		PORTS_REFUSED("0"),
 		PORTS_REFUSED("65536"),
 		PORTS_REFUSED("80.5"),

@@ -227,6 +227,40 @@ static void test_refused(void **state)
 	run_cases(cases);
 }
 
+static void put_prefixes(FILE *out, const char *side, unsigned n)
+{
+	fprintf(out, "\"%s\": [", side);
+	for (unsigned i = 0; i < n; i++)
+		fprintf(out, "%s\"10.%u.%u.0/24\"", i > 0 ? ", " : "", i >> 8, i & 255);
+	fputs("]", out);
+}
+
+/* Two million are as many as there may be, of all objects together. */
+static void test_too_many_pairs(void **state)
+{
+	struct config *config;
+	char *text, *messages;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(out);
+	fputs("{\"limiter\": \"me\", \"policies\": [{\"name\": \"p\", \"limit\": \"1Mbit/s\", "
+	      "\"match\": [{\"vlan\": 1}, {",
+		out);
+	put_prefixes(out, "src", 2000);
+	fputs(", ", out);
+	put_prefixes(out, "dst", 1000);
+	fputs("}]}]}", out);
+	fclose(out);
+	assert_int_equal(parse_config_case(text, size, &messages, &config), -EINVAL);
+	assert_string_equal(messages,
+		"w.json:1: policies[0] \"p\".match[1]: 2000001 pairs of a source and a destination: "
+		"expected at most 2000000\n");
+	free(messages);
+	free(text);
+}
+
 /* Nobody reads a file for a document that is none. */
 static void test_no_file(void **state)
 {
@@ -545,6 +579,7 @@ int main(void)
 		cmocka_unit_test(test_several),
 		cmocka_unit_test(test_any_of),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_too_many_pairs),
 		cmocka_unit_test(test_no_file),
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_bad_lists),
