@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Meters that say colours: their keys and second buckets, what these leave open, and what does not
+ * fit together.
+ */
+#include "config_cases.h"
+
+#include "config/load.h"
+#include "policy/kind.h"
+
+#define AT               "w.json:1: policies[0] 'p'."
+#define PEAK(members)    LIMITED(", 'meter': 'trtcm', 'peak': {" members "}")
+#define EXCESS(members)  LIMITED(", 'meter': 'trtcm-4115', 'excess': {" members "}")
+#define SPILT(members)   LIMITED(", 'meter': 'srtcm', 'excess': {" members "}")
+#define COLOURS(members) LIMITED(", 'meter': 'srtcm', 'colours': {" members "}")
+#define OF_DSCP(members) COLOURS("'aware': true, 'dscp': {" members "}")
+#define COUNTED(limit, members)                                                                  \
+	POLICY(", 'count': 'packets', 'meter': 'trtcm', 'limit': '" limit "', 'peak': {" members \
+	       "}")
+#define SCHEDULED(peak, entry)                                                                       \
+	PEAK(peak                                                                                    \
+		"}, 'schedule': {'zone': 'UTC', 'entries': [{'from': '08:00', 'to': '18:00', " entry \
+		"}]")
+
+static void test_colours(void **state)
+{
+	static const struct config_case cases[] = {
+		{COLOURS(""), ""},
+		{COLOURS("'aware': false, 'green': 'pass', 'yellow': 'count', 'red': 'drop'"), ""},
+		{COLOURS("'green': {'mark': 'af11'}, 'yellow': {'mark': 'ecn', 'note': 'n'}"), ""},
+		{COLOURS("'red': {'mark': 63}"), ""},
+		{COLOURS("'red': 'mark'"),
+			AT "colours.red: 'mark': expected 'pass' or 'drop' or 'count'\n"},
+		{COLOURS("'red': 7"),
+			AT "colours.red: 7: expected 'pass', 'drop', 'count' or a mark such as "
+			   "{'mark': 'af12'}\n"},
+		{COLOURS("'red': {}"), AT
+			"colours.red.mark: missing: expected 'ecn' or a DSCP from 0 to 63, or its "
+			"name such as 'af41'\n"},
+		{COLOURS("'blue': 'pass'"),
+			AT "colours.blue: unknown key: expected one of 'aware', "
+			   "'dscp', 'green', 'yellow', 'red'\n"},
+		{COLOURS("'dscp': {'ef': 'red'}"),
+			AT "colours.dscp: an object: expected none unless 'aware' is true\n"},
+		{OF_DSCP(""), ""},
+		{OF_DSCP("'note': 'n', '0': 'red', '63': 'green', 'af41': 'yellow'"), ""},
+		{OF_DSCP("'note': 7"),
+			AT "colours.dscp.note: 7: expected a text, or an array of texts\n"},
+		{OF_DSCP("'64': 'red', 'af44': 'red'"), AT
+			"colours.dscp.64: no DSCP: expected keys from '0' to '63', or names such "
+			"as 'af41'\n" AT "colours.dscp.af44: no DSCP: expected keys from '0' to "
+			"'63', or names such as 'af41'\n"},
+		{OF_DSCP("'ef': 'red', '46': 'red'"),
+			AT "colours.dscp.46: a DSCP that has a colour already: expected it once: "
+			   "'ef' and '46' are one\n"},
+		{OF_DSCP("'0': 'blue'"),
+			AT "colours.dscp.0: 'blue': expected 'green' or 'yellow' or 'red'\n"},
+		{COLOURS("'aware': true, 'dscp': ['red']"), AT
+			"colours.dscp: an array: expected an object such as {'af11': 'green'}\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_second(void **state)
+{
+	static const struct config_case cases[] = {
+		{LIMITED(", 'meter': 'trtcm'"),
+			AT "peak: missing: expected an object such as {'limit': '200Mbit/s'} with "
+			   "the meter 'trtcm'\n"},
+		{LIMITED(", 'meter': 'trtcm-4115'"),
+			AT "excess: missing: expected an object such as {'limit': '50Mbit/s'} with "
+			   "the meter 'trtcm-4115'\n"},
+		{LIMITED(", 'meter': 'srtcm'"), ""},
+		{SPILT("'burst': '1B'"), ""},
+		{SPILT(""), AT "excess.burst: missing: expected bytes such as '75kB' or '64KiB'\n"},
+		{SPILT("'burst': '1MB', 'limit': '1Mbit/s'"),
+			AT "excess.limit: '1Mbit/s': expected none with the meter 'srtcm', where "
+			   "what the burst has no room for goes there\n"},
+		{EXCESS("'limit': '8kbit/s', 'burst': '1B'"), ""},
+		{EXCESS("'burst': '1MB'"), AT "excess.limit: missing: " EXPECTED_RATE},
+		{PEAK("'burst': '1MB'"), AT "peak.limit: missing: " EXPECTED_RATE},
+		/* No less than the limit and its burst. */
+		{PEAK("'limit': '10Mbit/s'"), ""},
+		{PEAK("'limit': '9999999bit/s'"), AT "peak.limit: '9999999bit/s': expected at "
+						     "least the limit, 10Mbit/s\n"},
+		{PEAK("'limit': '20Mbit/s', 'burst': '312.5kB'"), ""},
+		{PEAK("'limit': '20Mbit/s', 'burst': '312499B'"),
+			AT "peak.burst: '312499B': expected at least the burst of the limit, "
+			   "312.5kB\n"},
+		{COUNTED("500/s", "'limit': '30000/min'"), ""},
+		{COUNTED("500/s", "'limit': '29999/min'"),
+			AT "peak.limit: '29999/min': expected at least the limit, 500/s\n"},
+		{COUNTED("500/s", "'limit': '500/s', 'burst': 50"), ""},
+		{COUNTED("500/s", "'limit': '500/s', 'burst': 49"),
+			AT "peak.burst: 49: expected at least the burst of the limit, 50\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+/* Limits of other times are within the peak, which is the same at all times. */
+static void test_scheduled(void **state)
+{
+#define TWENTY "'limit': '20Mbit/s'"
+#define ENTRY  AT "schedule.entries[0]."
+	static const struct config_case cases[] = {
+		{SCHEDULED(TWENTY, "'limit': '20Mbit/s'"), ""},
+		{SCHEDULED(TWENTY, "'limit': '20000001bit/s'"), ENTRY
+			"limit: '20000001bit/s': expected at most that of 'peak', 20Mbit/s\n"},
+		{SCHEDULED(TWENTY, "'limit': '5Mbit/s', 'burst': '625kB'"), ""},
+		{SCHEDULED(TWENTY, "'limit': '5Mbit/s', 'burst': '625001B'"),
+			ENTRY "burst: '625001B': expected at most that of 'peak'\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+/* What is not said is as of a policy with that limit, of a peak no less than the policy's own. */
+static void test_bursts(void **state)
+{
+	static const struct {
+		const char *document;
+		uint64_t limit_bps, burst;
+	} rows[] = {
+		{PEAK("'limit': '20Mbit/s'"), 20000000, 625000},
+		{PEAK("'limit': '20Mbit/s', 'burst': '1MB'"), 20000000, 1000000},
+		{LIMITED(", 'burst': '4MB', 'meter': 'trtcm', 'peak': {'limit': '20Mbit/s'}"),
+			20000000, 4000000},
+		{EXCESS("'limit': '4Mbit/s'"), 4000000, 125000},
+		{EXCESS("'limit': '4Mbit/s', 'burst': '1B'"), 4000000, 1},
+		{LIMITED(", 'meter': 'srtcm'"), 0, 312500},
+		{LIMITED(", 'meter': 'srtcm', 'burst': '1MB'"), 0, 1000000},
+		{SPILT("'burst': '7kB'"), 0, 7000},
+		{COUNTED("500/s", "'limit': '1000/s'"), 8000, 100},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct config *config = must_parse(rows[i].document);
+		const struct limit_terms *second = &config->policies[0].colours.second;
+
+		assert_int_equal(second->limit_bps, rows[i].limit_bps);
+		assert_int_equal(second->burst_bytes, rows[i].burst);
+		config_free(config);
+	}
+}
+
+static void test_defaults(void **state)
+{
+	struct config *config = must_parse(COLOURS(""));
+	const struct policy *policy = &config->policies[0];
+	const struct colours_config *colours = &policy->colours;
+
+	(void)state;
+	assert_false(colours->aware);
+	for (unsigned dscp = 0; dscp < COLOUR_DSCPS; dscp++) {
+		bool assured = dscp >= 8 && dscp < 40;
+		enum colour colour = assured && dscp % 8 == 4   ? COLOUR_YELLOW
+				     : assured && dscp % 8 == 6 ? COLOUR_RED
+								: COLOUR_GREEN;
+
+		assert_int_equal(colours->of_dscp[dscp], colour);
+	}
+	assert_int_equal(colours->actions[COLOUR_GREEN].action, ACTION_PASS);
+	assert_int_equal(colours->actions[COLOUR_YELLOW].action, ACTION_PASS);
+	assert_int_equal(colours->actions[COLOUR_RED].action, ACTION_DROP);
+	assert_int_equal(policy->action, ACTION_DROP);
+	config_free(config);
+}
+
+static void test_values(void **state)
+{
+	struct config *config = must_parse(COLOURS(
+		"'aware': true, 'dscp': {'ef': 'yellow', 'af11': 'red', '14': 'green'}, 'green': "
+		"'count', 'yellow': {'mark': 'af12'}, 'red': {'mark': 'ecn'}"));
+	const struct policy *policy = &config->policies[0];
+	const struct colours_config *colours = &policy->colours;
+
+	(void)state;
+	assert_true(colours->aware);
+	assert_int_equal(colours->of_dscp[46], COLOUR_YELLOW);
+	assert_int_equal(colours->of_dscp[10], COLOUR_RED);
+	assert_int_equal(colours->of_dscp[12], COLOUR_YELLOW);
+	assert_int_equal(colours->of_dscp[14], COLOUR_GREEN);
+	assert_int_equal(colours->actions[COLOUR_GREEN].action, ACTION_COUNT);
+	assert_int_equal(colours->actions[COLOUR_YELLOW].action, ACTION_MARK);
+	assert_int_equal(colours->actions[COLOUR_YELLOW].mark, 12);
+	assert_int_equal(colours->actions[COLOUR_RED].action, ACTION_MARK);
+	assert_int_equal(colours->actions[COLOUR_RED].mark, MARK_ECN);
+	/* The policy's are those of red. */
+	assert_int_equal(policy->action, ACTION_MARK);
+	assert_int_equal(policy->mark, MARK_ECN);
+	config_free(config);
+	config = must_parse(COLOURS("'red': {'mark': 9}"));
+	assert_int_equal(config->policies[0].mark, 9);
+	config_free(config);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_colours),
+		cmocka_unit_test(test_second),
+		cmocka_unit_test(test_scheduled),
+		cmocka_unit_test(test_bursts),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_values),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
