@@ -18,10 +18,8 @@
 #define COUNTED(limit, members)                                                                  \
 	POLICY(", 'count': 'packets', 'meter': 'trtcm', 'limit': '" limit "', 'peak': {" members \
 	       "}")
-#define SCHEDULED(peak, entry)                                                                       \
-	PEAK(peak                                                                                    \
-		"}, 'schedule': {'zone': 'UTC', 'entries': [{'from': '08:00', 'to': '18:00', " entry \
-		"}]")
+#define ENTRIES                "}, 'schedule': {'zone': 'UTC', 'entries': [{'from': '08:00', 'to': '18:00', "
+#define SCHEDULED(peak, entry) PEAK(peak ENTRIES entry "}]")
 
 static void test_colours(void **state)
 {

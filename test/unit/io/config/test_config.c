@@ -535,6 +535,8 @@ static void test_sealing(void **state)
 			"send to this limiter can move its limits\n"},
 		{SEALED(", 'insecure': true, 'key_file': 'k'"),
 			"w.json:1: gossip.insecure: true: expected false beside a 'key_file'\n"},
+		{SEALED(", 'key_files': ['k'], 'key_file': 'k'"),
+			"w.json:1: gossip.key_file: 'k': expected none beside 'key_files'\n"},
 		{SEALED(", 'insecure': 1, 'key_file': ''"),
 			"w.json:1: gossip.key_file: '': expected a path of 1 to 4095 printable characters\n"
 			"w.json:1: gossip.insecure: 1: expected true or false\n"},
