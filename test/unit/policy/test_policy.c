@@ -343,6 +343,12 @@ static void test_count(void **state)
 		{COUNTED("requests", "'limit': '10Mbit/s', 'burst': '64KiB'"),
 			"w.json:1: policies[0] 'p'.count: 'requests': expected 'bytes' or 'packets' or "
 			"'flows'\n"},
+		{COUNTED("flows", "'limit': '5/s', 'meter': 'phantom'"),
+			"w.json:1: policies[0] 'p'.meter: 'phantom': expected another unless 'count' "
+			"is 'bytes' or 'packets'\n"},
+		{COUNTED("flows", "'limit': '5/s', 'meter': 'srtcm'"),
+			"w.json:1: policies[0] 'p'.meter: 'srtcm': expected another unless 'count' "
+			"is 'bytes' or 'packets'\n"},
 		{COUNTED("requests", "'limit': '10k/s', 'burst': 100, 'accounting': 'l2'"),
 			"w.json:1: policies[0] 'p'.count: 'requests': expected 'bytes' or 'packets' or "
 			"'flows'\n"},

@@ -186,6 +186,11 @@ static void test_ports(void **state)
 			"'last-limits'\n"},
 		{FAIL("net_af_xdp", "'fail': 'wire', 'fail_after': '19ms'"),
 			"w.json:1: wires[0] 'w'.fail_after: '19ms': expected 20ms to 10s\n"},
+		{FAIL("net_af_xdp", "'fail': 'wire', 'fail_after': '10s'"), ""},
+		{FAIL("net_af_xdp", "'fail': 'wire', 'fail_after': '10.000000001s'"),
+			"w.json:1: wires[0] 'w'.fail_after: '10.000000001s': expected 20ms to 10s\n"},
+		{FAIL("net_af_xdp", "'link': 'up'"),
+			"w.json:1: wires[0] 'w'.link: 'up': expected 'keep' or 'follow'\n"},
 		{FAIL("net_af_xdp", "'fail_after': '100ms'"),
 			"w.json:1: wires[0] 'w'.fail_after: '100ms': expected none unless 'fail' is "
 			"'wire'\n"},
@@ -207,6 +212,15 @@ static void test_ports(void **state)
 		{LAN("'queues': 1"), ""},
 		{LAN("'queues': 64, 'buffer_size': 2048"), ""},
 		{LAN("'buffer_size': 16384"), ""},
+		{LAN("'buffers': 4096"), ""},
+		{LAN("'buffers': '100M'"), ""},
+		{LAN("'buffers': 4095"),
+			"w.json:1: ports.lan.buffers: 4095: expected 4096 to 100M\n"},
+		{LAN("'buffers': 100000001"),
+			"w.json:1: ports.lan.buffers: 100000001: expected 4096 to 100M\n"},
+		{LAN("'buffers': 'many'"), "w.json:1: ports.lan.buffers: 'many': expected a number "
+					   "such as 20000 or '2M'\n"},
+		{LAN("'generic': 1"), "w.json:1: ports.lan.generic: 1: expected true or false\n"},
 		{LAN("'queues': 0"), "w.json:1: ports.lan.queues: 0: expected a whole number from "
 				     "1 to 64\n"},
 		{LAN("'queues': 65"),
@@ -351,6 +365,28 @@ static void test_process(void **state)
 		{DOC(", 'control': {'socket': '', 'cpu': true}"),
 			"w.json:1: control.socket: '': expected a path of 1 to 107 printable characters\n"
 			"w.json:1: control.cpu: true: expected a whole number from 0 to 1023\n"},
+		{DOC(", 'control': {'cpu': 1023, 'watchdog': '500ms'}"), ""},
+		{DOC(", 'control': {'cpu': 1024, 'watchdog': '499999999ns'}"),
+			"w.json:1: control.cpu: 1024: expected a whole number from 0 to 1023\n"
+			"w.json:1: control.watchdog: '499999999ns': expected 500ms to 3600s\n"},
+		{DOC(", 'control': {'watchdog': '3600s'}"), ""},
+		{DOC(", 'control': {'watchdog': '3601s'}"),
+			"w.json:1: control.watchdog: '3601s': expected 500ms to 3600s\n"},
+		{DOC(", 'workers': '1,2,1'"),
+			"w.json:1: workers: '1,2,1': expected each CPU once unless 'idle' is "
+			"'sleep'\n"},
+		{DOC(", 'workers': '1-1024'"),
+			"w.json:1: workers: '1-1024': expected 1 to 64 CPU numbers from 0 to 1023, "
+			"such as '2-5,8'\n"},
+		{DOC(", 'log': {'level': 'warning', 'format': 'text'}"), ""},
+		{DOC(", 'log': {'level': 'loud', 'format': 'xml'}"),
+			"w.json:1: log.level: 'loud': expected 'error' or 'warning' or 'info' or "
+			"'debug'\n"
+			"w.json:1: log.format: 'xml': expected 'text' or 'json'\n"},
+		{DOC(", 'on_refused': 'go', 'unparsed': 'lose', 'shadow': 'on'"),
+			"w.json:1: on_refused: 'go': expected 'last-good' or 'stop'\n"
+			"w.json:1: shadow: 'on': expected true or false\n"
+			"w.json:1: unparsed: 'lose': expected 'strict' or 'drop' or 'pass'\n"},
 		{DOC(", 'control': 'x'"), "w.json:1: control: 'x': expected an object\n"},
 		{DOC(", 'control': {'sockte': 'x'}"),
 			"w.json:1: control.sockte: unknown key: did you mean 'socket'?\n"},
@@ -545,6 +581,62 @@ static void test_sealing(void **state)
 
 	(void)state;
 	run_cases(cases);
+}
+
+/* Each limiter proves who it is, or none does. */
+static void test_identities(void **state)
+{
+#define KEY60     "00112233445566778899aabbccddeeffAABBCCDDEEFF0000000000000000"
+#define ZEROS63   "000000000000000000000000000000000000000000000000000000000000000"
+#define ME(more)  "{'name': 'me', 'address': '10.0.0.1:1'" more "}"
+#define YOU(more) "{'name': 'you', 'address': '10.0.0.2:1'" more "}"
+#define KEY(text) ", 'public_key': '" text "'"
+#define OWN       "'identity_file': 'i', "
+#define PROVEN(members, me, you) \
+	GOSSIP("'key_file': 'k', " members "'roster': [" ME(me) ", " YOU(you) "]")
+#define AT_KEY(begins) "w.json:1: gossip.roster[1] 'you'.public_key: '" begins "...': expected "
+#define NO_DIGITS      "64 hexadecimal digits, as written by weir --new-identity\n"
+#define NO_KEY(text, begins, more)                                                       \
+	{                                                                                \
+		PROVEN(OWN, KEY(KEY60 "0001"), KEY(text)), AT_KEY(begins) NO_DIGITS more \
+	}
+#define NONE(begins) AT_KEY(begins) "that of this limiter too, as there is an 'identity_file'\n"
+	static const struct config_case cases[] = {
+		{PROVEN(OWN, KEY(KEY60 "0001"), KEY(KEY60 "fFFf")), ""},
+		{PROVEN(OWN "'identities': 'optional', ", KEY(KEY60 "0001"), KEY(KEY60 "0002")),
+			""},
+		{PROVEN(OWN, KEY(KEY60 "0001"), ""),
+			"w.json:1: gossip.roster[1] 'you'.public_key: missing: expected that of this "
+			"limiter too, as there is an 'identity_file'\n"},
+		/* The first without one is named. */
+		{PROVEN(OWN, "", ""),
+			"w.json:1: gossip.roster[0] 'me'.public_key: missing: expected that of this "
+			"limiter too, as there is an 'identity_file'\n"},
+		{PROVEN("'identities': 'required', ", "", ""),
+			"w.json:1: gossip.identities: 'required': expected none without an "
+			"'identity_file'\n"},
+		{GOSSIP("'insecure': true, 'identity_file': 'i', 'roster': [" ME(
+			 KEY(KEY60 "0001")) ", " YOU(KEY(KEY60 "0002")) "]"),
+			"w.json:1: gossip.identity_file: 'i': expected a 'key_file' beside it\n"},
+		NO_KEY(KEY60 "0001a", KEY60 "000", NONE(KEY60 "000")),
+		NO_KEY(KEY60 "00g0", KEY60 "00g", ""),
+		NO_KEY(KEY60 "000:", KEY60 "000", ""),
+		NO_KEY("g0" KEY60 "00", "g0" KEY60 "0", NONE("g0" KEY60 "0")),
+		NO_KEY(ZEROS63 "0", ZEROS63, NONE(ZEROS63)),
+		{0},
+	};
+	char *text = with_quotes(PROVEN("", "", KEY(KEY60 "0001"))), *messages;
+	struct config *config;
+
+	(void)state;
+	run_cases(cases);
+	/* A message with the quote that stands for another in tables. */
+	assert_int_equal(parse_config_case(text, strlen(text), &messages, &config), -EINVAL);
+	assert_string_equal(messages,
+		"w.json:1: gossip.identity_file: missing: expected the path of this limiter's "
+		"secret, as the roster has public keys\n");
+	free(messages);
+	free(text);
 }
 
 static void test_all_errors(void **state)
@@ -890,6 +982,73 @@ static void test_everything(void **state)
 	config_free(config);
 }
 
+/* Keys that are not in every document, of which each has its place; and what they are without. */
+static void test_more_values(void **state)
+{
+	static const uint8_t first[] = {0x00, 0x11, 0x22};
+	struct config *config = must_parse(
+		"{'limiter': 'me', 'ports': {'lan': {'device': 'net_af_xdp0,iface=eth0', 'buffers': "
+		"5000, 'buffer_size': 2049, 'queues': 3, 'offloads': 'refuse', 'mtu': 1400}, 'wan': "
+		"{'device': 'net_af_xdp1,iface=eth1', 'offloads': 'ignore', 'mtu': 1400}}, 'wires': "
+		"[{'name': 'w', 'a': 'wan', 'b': 'lan', 'link': 'follow', 'distribute': true, "
+		"'fail': 'wire', 'fail_after': '30ms'}], 'on_refused': 'stop', 'shadow': true, "
+		"'unparsed': 'pass', 'log': {'level': 'debug', 'format': 'json'}, 'control': "
+		"{'group': 'g', 'operators': 'o', 'watchdog': '2s'}, 'gossip': {'key_files': ['k', "
+		"'l'], 'identity_file': 'i', 'identities': 'optional', 'sources': 'any', "
+		"'differs_alarm': '2min', 'roster': [" ME(KEY(KEY60 "0abc")) ", " YOU(
+			KEY(KEY60 "0001")) "]}, 'policies': [{'name': 'p', 'limit': '1Mbit/s'}]}");
+	const uint8_t *key = config->gossip.roster[0].public_key;
+
+	(void)state;
+	assert_int_equal(config->ports[0].buffers, 5000);
+	assert_int_equal(config->ports[0].buffer_size, 2049);
+	assert_int_equal(config->ports[0].queues, 3);
+	assert_int_equal(config->ports[0].offloads, OFFLOADS_REFUSE);
+	assert_int_equal(config->ports[1].offloads, OFFLOADS_IGNORE);
+	assert_int_equal(config->wires[0].a, 1);
+	assert_int_equal(config->wires[0].b, 0);
+	assert_int_equal(config->wires[0].link, LINK_FOLLOW);
+	assert_true(config->wires[0].distribute);
+	assert_int_equal(config->wires[0].fail, FAIL_WIRE);
+	assert_int_equal(config->wires[0].fail_after_ns, 30000000);
+	assert_int_equal(config->on_refused, REFUSED_STOP);
+	assert_true(config->shadow);
+	assert_int_equal(config->unparsed, UNPARSED_PASS);
+	assert_int_equal(config->log.level, LEVEL_DEBUG);
+	assert_int_equal(config->log.format, FORMAT_JSON);
+	assert_string_equal(config->control_group, "g");
+	assert_string_equal(config->control_operators, "o");
+	assert_int_equal(config->watchdog_ns, 2000000000);
+	assert_int_equal(config->gossip.n_key_files, 2);
+	assert_string_equal(config->gossip.key_files[0], "k");
+	assert_string_equal(config->gossip.key_files[1], "l");
+	assert_string_equal(config->gossip.identity_file, "i");
+	assert_int_equal(config->gossip.identities, IDENTITIES_OPTIONAL);
+	assert_int_equal(config->gossip.sources, SOURCES_ANY);
+	assert_int_equal(config->gossip.differs_alarm_ns, 120000000000);
+	assert_memory_equal(key, first, sizeof(first));
+	assert_int_equal(key[15], 0xff);
+	assert_int_equal(key[16], 0xaa);
+	assert_int_equal(key[30], 0x0a);
+	assert_int_equal(key[31], 0xbc);
+	config_free(config);
+	config = must_parse(DOC(""));
+	assert_int_equal(config->ports[0].buffers, 0);
+	assert_int_equal(config->ports[0].offloads, OFFLOADS_FIX);
+	assert_false(config->ports[0].generic);
+	assert_int_equal(config->wires[0].link, LINK_KEEP);
+	assert_false(config->wires[0].distribute);
+	assert_int_equal(wire_fail(config, &config->wires[0]), FAIL_CLOSED);
+	assert_int_equal(config->wires[0].fail_after_ns, 100000000);
+	assert_int_equal(config->on_refused, REFUSED_LAST_GOOD);
+	assert_false(config->shadow);
+	assert_int_equal(config->unparsed, UNPARSED_STRICT);
+	assert_int_equal(config->log.level, LEVEL_INFO);
+	assert_int_equal(config->log.format, FORMAT_TEXT);
+	assert_int_equal(config->watchdog_ns, 0);
+	config_free(config);
+}
+
 static void test_tunnels(void **state)
 {
 	static const struct config_case cases[] = {
@@ -1084,6 +1243,8 @@ int main(void)
 		cmocka_unit_test(test_process),
 		cmocka_unit_test(test_gossip),
 		cmocka_unit_test(test_sealing),
+		cmocka_unit_test(test_identities),
+		cmocka_unit_test(test_more_values),
 		cmocka_unit_test(test_all_errors),
 		cmocka_unit_test(test_many_policies),
 		cmocka_unit_test(test_too_many_policies),

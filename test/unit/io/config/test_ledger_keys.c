@@ -15,10 +15,14 @@
 	"]" gossip "}, 'ledger': {" members "}, 'policies': [" policies "]}"
 #define LEDGER(members)           IN_GROUP("", members, POLICY_P)
 #define TIMEOUT(timeout, members) IN_GROUP(", 'timeout': '" timeout "'", members, POLICY_P)
-#define EDGES(edges)              LEDGER("'overlay': {'edges': " edges "}")
-#define ETCD(members)             LEDGER("'etcd': {" members "}")
-#define ENDPOINT(url)             ETCD("'endpoints': ['" url "']")
-#define TLS(members)              ETCD("'endpoints': ['https://e']" members)
+#define ALONE(members)                                                                        \
+	"{'limiter': 'a', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" MEMBER(   \
+		"a", "1") "]}, 'ledger': {" members "}, 'policies': [{'name': 'p', 'limit': " \
+			  "'10Mbit/s', 'guarantee': 'conserved', 'interval': '60ms'}]}"
+#define EDGES(edges)  LEDGER("'overlay': {'edges': " edges "}")
+#define ETCD(members) LEDGER("'etcd': {" members "}")
+#define ENDPOINT(url) ETCD("'endpoints': ['" url "']")
+#define TLS(members)  ETCD("'endpoints': ['https://e']" members)
 
 #define NAME_OF "expected the name of a limiter in 'gossip'.'roster'\n"
 #define TWO     "expected two limiters of 'gossip'.'roster', such as ['ams-1', 'fra-1']\n"
@@ -99,6 +103,9 @@ static void test_lease(void **state)
 			 "{'name': 'p', 'limit': '1Mbit/s', 'guarantee': 'conserved', 'interval': "
 			 "'60ms'}"),
 			""},
+		/* Alone there is nobody to be taken for dead by. */
+		{ALONE("'lease': '1s'"), ""},
+		{ALONE("'lease': '200ms'"), ""},
 		{LEDGER("'promise': 100, 'drift': 0"), ""},
 		{LEDGER("'promise': 101"), "w.json:1: ledger.promise: 101: expected a whole number "
 					   "from 0 to 100\n"},
@@ -115,6 +122,9 @@ static void test_lease(void **state)
 
 static void test_overlay(void **state)
 {
+#define DOUBLE(again, first)                                                            \
+	"w.json:1: ledger.overlay.edges[" again "]: an array: expected an edge of its " \
+	"own, ledger.overlay.edges[" first "] has the same ends\n"
 #define EXPECTED_OVERLAY "expected 'ring', {'degree': N} or {'edges': [['A', 'B'], ...]}\n"
 	static const struct config_case cases[] = {
 		{LEDGER("'overlay': 'ring'"), ""},
@@ -154,6 +164,11 @@ static void test_overlay(void **state)
 			"ledger.overlay.edges[0] has the same ends\n"
 			"w.json:1: ledger.overlay.edges[4]: an array: expected an edge of its own, "
 			"ledger.overlay.edges[2] has the same ends\n"},
+		{EDGES("[['a', 'b'], ['c', 'd'], ['a', 'd'], ['b', 'c'], ['a', 'c'], ['b', 'd'], "
+		       "['d', 'b'], ['c', 'a'], ['c', 'b'], ['d', 'a'], ['d', 'c'], ['b', 'a']]"),
+			DOUBLE("11", "0") DOUBLE("7", "4") DOUBLE("9", "2") DOUBLE("8", "3")
+				DOUBLE("6", "5") DOUBLE("10", "1")},
+		{EDGES("[['c', 'd'], ['a', 'd'], ['b', 'a']]"), ""},
 		{EDGES("[['a', 'b'], ['d', 'c']]"),
 			"w.json:1: ledger.overlay.edges: an array: expected a way over edges from "
 			"'a' to every other, there is none to 'c'\n"},
@@ -217,6 +232,10 @@ static void test_etcd(void **state)
 		IN_CLEAR("http://127.example.net"),
 		IN_CLEAR("http://localhost.example.net"),
 		IN_CLEAR("http://[2001:db8::1]"),
+		{ETCD("'endpoints': ['https://e', 'http://192.0.2.1']"),
+			"w.json:1: ledger.etcd.endpoints[1]: 'http://192.0.2.1': expected https to "
+			"another machine, or beside it 'insecure': true, as whoever is on the way can "
+			"then read a password and change what is drawn\n"},
 		{ETCD("'endpoints': ['http://192.0.2.1:2379'], 'insecure': true"),
 			"w.json:1: warning: ledger.etcd.endpoints[0]: 'http://192.0.2.1:2379': not "
 			"encrypted: whoever is on the way can change what is drawn\n"},
