@@ -41,6 +41,9 @@ static void test_colours(void **state)
 			   "'dscp', 'green', 'yellow', 'red'\n"},
 		{COLOURS("'dscp': {'ef': 'red'}"),
 			AT "colours.dscp: an object: expected none unless 'aware' is true\n"},
+		{LIMITED(", 'colours': {'dscp': {'ef': 'red'}}"), AT
+			"colours: an object: expected none unless 'meter' is 'srtcm', 'trtcm' or "
+			"'trtcm-4115'\n"},
 		{OF_DSCP(""), ""},
 		{OF_DSCP("'note': 'n', '0': 'red', '63': 'green', 'af41': 'yellow'"), ""},
 		{OF_DSCP("'note': 7"),
@@ -92,6 +95,9 @@ static void test_second(void **state)
 		{COUNTED("500/s", "'limit': '30000/min'"), ""},
 		{COUNTED("500/s", "'limit': '29999/min'"),
 			AT "peak.limit: '29999/min': expected at least the limit, 500/s\n"},
+		{COUNTED("30000/min", "'limit': '500/s'"), ""},
+		{COUNTED("30000/min", "'limit': '499/s'"),
+			AT "peak.limit: '499/s': expected at least the limit, 30k/min\n"},
 		{COUNTED("500/s", "'limit': '500/s', 'burst': 50"), ""},
 		{COUNTED("500/s", "'limit': '500/s', 'burst': 49"),
 			AT "peak.burst: 49: expected at least the burst of the limit, 50\n"},
@@ -112,6 +118,9 @@ static void test_scheduled(void **state)
 		{SCHEDULED(TWENTY, "'limit': '20000001bit/s'"), ENTRY
 			"limit: '20000001bit/s': expected at most that of 'peak', 20Mbit/s\n"},
 		{SCHEDULED(TWENTY, "'limit': '5Mbit/s', 'burst': '625kB'"), ""},
+		/* What was refused is not compared. */
+		{SCHEDULED("'limit': '1bit/s'", "'limit': '20Mbit/s'"),
+			AT "peak.limit: '1bit/s': " RATE_RANGE},
 		{SCHEDULED(TWENTY, "'limit': '5Mbit/s', 'burst': '625001B'"),
 			ENTRY "burst: '625001B': expected at most that of 'peak'\n"},
 		{0},

@@ -607,6 +607,138 @@ static void test_describe_whole(void **state)
 	}
 }
 
+/* A policy's own lines: what limits, colours, queues, classes, times and sources add. */
+static const struct {
+	const char *members, *lines;
+} single[] = {
+	{"'limit': '10Mbit/s', 'meter': 'trtcm', 'peak': {'limit': '20Mbit/s'}, "
+	 "'colours': {'aware': true, 'green': 'count', 'yellow': {'mark': 'af12'"
+	 "}}",
+		"  takes every packet that no other policy takes\n"
+		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
+		"  green: the limit, burst 312.5kB; is counted, and passes\n"
+		"  yellow: up to a peak of 20Mbit/s, burst 625kB; is marked (DSCP 12), or dropped if it cannot be\n"
+		"  red: all else; is dropped\n"
+		"    (two rates, three colours: RFC 2698)\n"
+		"    no better than the colour that packets come with, by DSCP: 12 yellow, 14 red, 20 yellow, 22 red, 28 yellow, 30 red, 36 yellow, 38 red, others green\n"
+		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+	{"'limit': '10Mbit/s', 'meter': 'trtcm-4115', 'excess': {'limit': '4Mbit"
+	 "/s', 'burst': '64KiB'}, 'colours': {'aware': true, 'dscp': {'12': 'gre"
+	 "en', '14': 'green', '20': 'green', '22': 'green', '28': 'green', '30':"
+	 " 'green', '36': 'green', '38': 'green'}}",
+		"  takes every packet that no other policy takes\n"
+		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
+		"  green: the limit, burst 312.5kB; passes\n"
+		"  yellow: besides the limit up to 4Mbit/s, burst 64KiB; passes\n"
+		"  red: all else; is dropped\n"
+		"    (two rates, three colours: RFC 4115)\n"
+		"    no better than the colour that packets come with, by DSCP: all green\n"
+		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+	{"'limit': '10Mbit/s', 'meter': 'srtcm', 'colours': {'aware': true, 'dsc"
+	 "p': {'12': 'green', '14': 'green', '20': 'green', '22': 'green', '28':"
+	 " 'green', '30': 'green', '36': 'green', '38': 'red'}}",
+		"  takes every packet that no other policy takes\n"
+		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
+		"  green: the limit, burst 312.5kB; passes\n"
+		"  yellow: what the limit has left unused, burst 312.5kB; passes\n"
+		"  red: all else; is dropped\n"
+		"    (one rate, three colours: RFC 2697)\n"
+		"    no better than the colour that packets come with, by DSCP: 38 red, others green\n"
+		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+	{"'limit': '10Mbit/s', 'action': 'shape', 'shape': {'delay': '90ms', 'qu"
+	 "eue': '64KiB'}, 'slo': {'p99': '10ms'}",
+		"  takes every packet that no other policy takes\n"
+		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
+		"  burst 125kB, what is above waits (token bucket)\n"
+		"  waits at most 90ms, 64KiB in all; what finds the queue full is dropped; another limit is that of what comes after it\n"
+		"  meant that 99 % of the packets wait at most 10ms\n"
+		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+	{"'limit': '10Mbit/s', 'action': 'shape', 'guarantee': 'conserved', 'sha"
+	 "pe': {'delay': '90ms', 'drop': 'codel', 'queue': '64KiB', 'ecn': true}",
+		"  takes every packet that no other policy takes\n"
+		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
+		"  never above 10Mbit/s, but for the burst (conserved)\n"
+		"  burst 125kB, what is above waits (token bucket)\n"
+		"  waits at most 90ms, 64KiB a worker; above 5ms for 100ms CoDel marks, or drops what cannot be marked\n"
+		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+	{"'limit': '10Mbit/s', 'action': 'shape', 'shape': {'drop': 'codel', 'ta"
+	 "rget': '6ms', 'interval': '70ms', 'ecn': false}",
+		"  takes every packet that no other policy takes\n"
+		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
+		"  burst 125kB, what is above waits (token bucket)\n"
+		"  waits at most 100ms; above 6ms for 70ms CoDel drops\n"
+		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+	{"'limit': '10Mbit/s', 'meter': 'phantom', 'classes': {'by': 'dscp', 'we"
+	 "ights': {'ef': 4, '8': 2, '0': 1}}",
+		"  takes every packet that no other policy takes\n"
+		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
+		"  burst 437.5kB, what is above is dropped (phantom queues)\n"
+		"  shared fairly by DSCPs, of weight 1, 8 of weight 2, 46 of weight 4\n"
+		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+	{"'limit': '10Mbit/s', 'meter': 'phantom', 'classes': {'by': 'flow'}",
+		"  takes every packet that no other policy takes\n"
+		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
+		"  burst 437.5kB, what is above is dropped (phantom queues)\n"
+		"  shared fairly by flows, 64 at a time\n"
+		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+	{"'limit': '10Mbit/s', 'meter': 'hybrid', 'window': '2s'",
+		"  takes every packet that no other policy takes\n"
+		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
+		"  2.5MB in each 2s, what is above is dropped (hybrid of quota and even rate)\n"
+		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+	{"'limit': '10Mbit/s', 'per': 'src/24', 'sources': 2048",
+		"  takes every packet that no other policy takes\n"
+		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
+		"  each source for itself: IPv4 by /24, IPv6 by /64; 2048 of them a worker\n"
+		"  burst 312.5kB, what is above is dropped (token bucket)\n"
+		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+	{"'limit': '100/min', 'count': 'packets', 'schedule': {'zone': 'UTC', 'e"
+	 "ntries': [{'from': '00:00', 'to': '01:01', 'limit': '5/h', 'burst': 7}"
+	 "]}",
+		"  takes every packet that no other policy takes\n"
+		"  limit 100/min of packets\n"
+		"  burst 10, what is above is dropped (token bucket)\n"
+		"  daily 00:00 to 01:01 in UTC: limit 5/h, burst 7\n"
+		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+	{"'limit': '10Mbit/s', 'action': 'mark', 'mark': 'ecn'",
+		"  takes every packet that no other policy takes\n"
+		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
+		"  burst 312.5kB, what is above is marked (ECN: congestion experienced), or dropped if it cannot be (token bucket)\n"
+		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+	{"'limit': '10Mbit/s', 'match': {'src': '10.0.0.0/8', 'dscp': 63, 'proto"
+	 "': 200}, 'accounting': 'wire'",
+		"  takes from 10.0.0.0/8, DSCP 63, protocol 200\n"
+		"  limit 10Mbit/s of wire bytes (frames and 24 bytes each: FCS, preamble, gap)\n"
+		"  burst 312.5kB, what is above is dropped (token bucket)\n"
+		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+};
+
+static void test_describe_single(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++) {
+		char *document, *quoted, *messages, *text;
+		const char *lines;
+		struct config *config;
+
+		assert_true(
+			asprintf(&document, POLICIES("{'name': 'p', %s}"), single[i].members) > 0);
+		quoted = with_quotes(document);
+		parse_config_case(quoted, strlen(quoted), &messages, &config);
+		if (config == NULL)
+			fail_msg("%s", messages);
+		text = describe_to_text(config);
+		lines = strstr(text, "policy p\n");
+		assert_non_null(lines);
+		assert_string_equal(lines + strlen("policy p\n"), single[i].lines);
+		free(text);
+		free(messages);
+		free(quoted);
+		free(document);
+		config_free(config);
+	}
+}
+
 static void test_names(void **state)
 {
 	struct prefix any = {0};
@@ -633,6 +765,7 @@ int main(void)
 		cmocka_unit_test(test_describe_group),
 		cmocka_unit_test(test_describe_alone),
 		cmocka_unit_test(test_describe_whole),
+		cmocka_unit_test(test_describe_single),
 		cmocka_unit_test(test_names),
 	};
 
