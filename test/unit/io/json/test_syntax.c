@@ -261,6 +261,8 @@ static void test_syntax(void **state)
 			"w.json:1:25: a backslash alone in a text: write \\\\ for one\n"),
 		SYNTAX("[\"\x1f\", \" \"]", "w.json:1:3: control character 31 in a text\n"),
 		SYNTAX("[1,\n\"a]", "w.json:2:1: a text that nothing closes"),
+		SYNTAX("{\n\"a\": [1}", "w.json:2:8: a \"}\" for the \"[\" of line 2\n"),
+		SYNTAX("[\"\\\\x\t\"]", "w.json:1:6: a tab in a text: write \\t, or a blank\n"),
 		SYNTAX("[\"", "w.json:1:2: a text that nothing closes"),
 		SYNTAX("/* x */ {\"a\": 1,} // y",
 			"w.json:1:16: a trailing comma, before \"}\": take the comma away\n"),
