@@ -124,6 +124,7 @@ static void test_burst_of_tcp(void **state)
 		{TINY(", 'action': 'mark', 'mark': 8"), ""},
 		{TINY(", 'action': 'count'"), ""},
 		{TINY(", 'action': 'shape'"), ""},
+		{LIMITED(", 'burst': '1kB', 'action': 'shape'"), ""},
 		{POLICY(", 'limit': '1k/s', 'count': 'packets', 'burst': 1"), ""},
 		/* Three frames of a slow limit are more than the time. */
 		{FAST("100kbit/s", "4554B"), ""},

@@ -307,7 +307,10 @@ static void test_process(void **state)
 	"2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33," \
 	"34,35,36,37,38,39,40,41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57,58,59,60,61,62,"  \
 	"63,64,65"
-#define ARGS32  TEN("'-a',") TEN("'-b',") TEN("'-c',") "'-d','-e'"
+#define ARGS32 TEN("'-a',") TEN("'-b',") TEN("'-c',") "'-d','-e'"
+#define BOX(members, keys)                                                                     \
+	"{'limiter': 'me', " PORTS WIRES ", " members ", 'policies': [{'name': 'p', 'limit': " \
+	"'10Mbit/s', " keys "}]}"
 #define PATH107 TEN("/123456789") "/123456"
 	static const struct config_case cases[] = {
 		{DOC(", 'workers': [1, 2]"), ""},
@@ -332,6 +335,18 @@ static void test_process(void **state)
 		{DOC(", 'workers': [0, 1]"),
 			"w.json:1: warning: workers[0]: 0: control has this CPU too, and a polling "
 			"worker leaves it little\n"},
+		{DOC(", 'workers': '0-1'"),
+			"w.json:1: warning: workers: '0-1': control has this CPU too, and a polling "
+			"worker leaves it little\n"},
+		{BOX("'workers': [1, 2]", "'per': 'src'"),
+			"w.json:1: warning: policies[0] 'p'.per: 'src': a source whose flows are "
+			"spread over 2 workers may get up to 2 times its limit\n"},
+		{BOX("'workers': [1]", "'per': 'src'"), ""},
+		{BOX("'unparsed': 'pass'", "'match': {'vlan': 7}"), ""},
+		{BOX("'unparsed': 'drop'", "'match': {'dst-port': 7}"), ""},
+		{BOX("'unparsed': 'pass'", "'match': {'dst-port': 7}"),
+			"w.json:1: warning: unparsed: 'pass': senders who fragment their packets are "
+			"not limited by ports, protocol or new flows\n"},
 		{DOC(", 'workers': [0], 'idle': 'sleep'"), ""},
 		{DOC(", 'workers': [0], 'control': {'cpu': 1}"), ""},
 		{DOC(", 'idle': 'poll'"), ""},
