@@ -18,6 +18,11 @@
 	"Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,MAC,IPv4,IPv6," \
 	"Download Min Mbps,Upload Min Mbps,Download Max Mbps,Upload Max Mbps,Comment\n"
 
+/* With its prefix as long as a name may be. */
+#define NAME61 "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXY"
+/* A policy of that list with these keys. */
+#define A_WITH(more) "[{'name':'t-a','match':{'dst':'192.0.2.1/32'},'limit':'10Mbit/s'" more "}]"
+
 struct list_case {
 	const char *text;
 	bool upload, flat;
@@ -54,6 +59,23 @@ static const struct list_case cases[] = {
 	{FULL "a,192.0.2.1,10Mbit/s,1Mbit/s,nobody,2,,,,\n", false, true,
 		"[{'name':'t-a','match':{'dst':'192.0.2.1/32'},'limit':'10Mbit/s'}]", ""},
 	{OWN, false, false, "[]", ""},
+	{OWN "a,192.0.2.1,400Gbit/s\n", false, false,
+		"[{'name':'t-a','match':{'dst':'192.0.2.1/32'},'limit':'400Gbit/s'}]", ""},
+	{OWN NAME61 ",192.0.2.1,1Mbit/s\n", false, false,
+		"[{'name':'t-" NAME61 "','match':{'dst':'192.0.2.1/32'},'limit':'1Mbit/s'}]", ""},
+	{"NAME,\tAddresses ,LIMIT\na,\t::1 ,1Mbit/s\n", false, false,
+		"[{'name':'t-a','match':{'dst':'::1/128'},'limit':'1Mbit/s'}]", ""},
+	{FULL "a,192.0.2.1,10Mbit/s,0bit/s,,1,,,,\n", false, true, A_WITH(""), ""},
+	{FULL "a,192.0.2.1,10Mbit/s,0bit/s,link,1,1B,l2,count,\n", false, false,
+		A_WITH(",'burst':'1B','weight':1,'accounting':'l2','action':'count',"
+		       "'parent':'link'"),
+		""},
+	{FULL "a,192.0.2.1,10Mbit/s,8kbit/s,link,1000,4GiB,l3,shape,\n", false, false,
+		A_WITH(",'guaranteed':'8kbit/s','burst':'4GiB','weight':1000,'accounting':'l3',"
+		       "'action':'shape','parent':'link'"),
+		""},
+	{FULL "a,192.0.2.1,10Mbit/s,10Mbit/s,link,,,,drop,\n", false, false,
+		A_WITH(",'guaranteed':'10Mbit/s','action':'drop','parent':'link'"), ""},
 
 	/* Mistakes, each beside what is just right. */
 	{"", false, false, NULL, "t.csv:1: empty: expected a line that names the columns"},
@@ -73,6 +95,34 @@ static const struct list_case cases[] = {
 	{OWN "a,192.0.2.1,8000bit/s\n", false, false,
 		"[{'name':'t-a','match':{'dst':'192.0.2.1/32'},'limit':'8kbit/s'}]", ""},
 	{OWN "a,192.0.2.1,\n", false, false, NULL, "limit: \"\": expected"},
+	{OWN "a,192.0.2.1,0bit/s\n", false, false, NULL, "limit: \"0bit/s\": expected"},
+	{OWN "a,192.0.2.1,400000000001bit/s\n", false, false, NULL,
+		"limit: \"400000000001bit/s\": expected"},
+	{OWN NAME61 "Z,192.0.2.1,1Mbit/s\n", false, false, NULL,
+		"t.csv:2: name: \"" NAME61
+		"Z\": expected A-Z a-z 0-9 _ . -, and with the prefix at "
+		"most 63 characters"},
+	{OWN NAME61 "_.-,192.0.2.1,1Mbit/s\n", false, false, NULL,
+		"t.csv:2: name: \"" NAME61 "_.-\": expected at most 63 characters\n"},
+	{OWN "a\x1b[2J,192.0.2.1,1Mbit/s\n", false, false, NULL, "name: \"a?[2J\": expected"},
+	{FULL "a,192.0.2.1,1Mbit/s,7999bit/s,link,,,,,\n", false, false, NULL,
+		"guaranteed: \"7999bit/s\": expected 8kbit/s to 400Gbit/s"},
+	{FULL "a,192.0.2.1,1Mbit/s,,link,0,,,,\n", false, false, NULL,
+		"weight: \"0\": expected a whole number from 1 to 1000"},
+	{FULL "a,192.0.2.1,1Mbit/s,,link,1x,,,,\n", false, false, NULL, "weight: \"1x\""},
+	{FULL "a,192.0.2.1,1Mbit/s,,,,0B,,,\n", false, false, NULL,
+		"burst: \"0B\": expected a size of 1B to 4GiB such as \"64kB\""},
+	{FULL "a,192.0.2.1,1Mbit/s,,,,4294967297B,,,\n", false, false, NULL,
+		"burst: \"4294967297B\""},
+	{FULL "a,192.0.2.1,1Mbit/s,,,,much,,,\n", false, false, NULL, "burst: \"much\""},
+	{"name,addresses,download\n", true, false, NULL,
+		"t.csv:1: header: expected a column \"limit\" or \"upload\"\n"},
+	{"addresses,limit\n", false, false, NULL, "t.csv:1: header: expected a column \"name\"\n"},
+	{OWN "a,192.0.2.1;10.0.0.1/8;10.0.0.0/33,1Mbit/s\n", false, false, NULL,
+		"t.csv:2: addresses: \"10.0.0.1/8\": expected addresses such as 192.0.2.7, "
+		"2001:db8:7::/48, with no host bits: did you mean \"10.0.0.0/8\"?\n"
+		"t.csv:2: addresses: \"10.0.0.0/33\": expected addresses such as 192.0.2.7, "
+		"2001:db8:7::/48, with no host bits\n"},
 	{OWN "a,192.0.2.256,1Mbit/s\n", false, false, NULL, "addresses: \"192.0.2.256\": expected"},
 	{OWN "a,192.0.2.1/24,1Mbit/s\n", false, false, NULL, "did you mean \"192.0.2.0/24\"?"},
 	{OWN "a,,1Mbit/s\n", false, false, NULL, "addresses: \"\": expected at least one"},
@@ -129,6 +179,36 @@ static const struct list_case cases[] = {
 		"Download Max Mbps: \"10Mbit/s\": expected"},
 	{LIBRE "1,,1,,,,100.64.0.1,,1,1,155,0,\n", true, false, NULL,
 		"Upload Max Mbps: \"0\": expected"},
+	{LIBRE "1,,1,,,,100.64.0.1,,0,0,0.008,400000,\n", false, false,
+		"[{'name':'t-1','match':{'dst':'100.64.0.1/32'},'limit':'8kbit/s'}]", ""},
+	{LIBRE "1,,1,,,,100.64.0.1,,0,0,0.008,400000,\n", true, false,
+		"[{'name':'t-1','match':{'src':'100.64.0.1/32'},'limit':'400Gbit/s'}]", ""},
+	{LIBRE "1,,1,,,,100.64.0.1,,0,0,0.007,20,\n", false, false, NULL,
+		"Download Max Mbps: \"0.007\": expected Mbit/s from 0.008 to 400000 such as 25 or "
+		"2.5\n"},
+	{LIBRE "1,,1,,,,100.64.0.1,,0,0,400001,20,\n", false, false, NULL,
+		"Download Max Mbps: \"400001\": expected"},
+	{LIBRE "1,,1,,,,100.64.0.1,,0,0,-1,20,\n", false, false, NULL,
+		"Download Max Mbps: \"-1\": expected"},
+	{LIBRE "1,,1,,,,100.64.0.1\n", false, false, NULL,
+		"t.csv:2: 7 columns: expected 13, as in the header\n"},
+	{"Circuit ID,IPv4,Download Max Mbps,Upload Max Mbps,Colour\n1,100.64.0.1,9,8,red\n", false,
+		false, "[{'name':'t-1','match':{'dst':'100.64.0.1/32'},'limit':'9Mbit/s'}]",
+		"t.csv:1: warning: header: \"Colour\": not a column that is understood\n"},
+	{"Circuit ID,IPv4,Download Max Mbps\n1,100.64.0.1,9\n", true, false, NULL,
+		"t.csv:1: header: expected a column \"Upload Max Mbps\"\n"},
+	{"Circuit ID,IPv6,Download Max Mbps\n", false, false, NULL,
+		"t.csv:1: header: expected a column \"IPv4\"\n"},
+	/* What one of a circuit's lines has in common with the first is not told. */
+	{LIBRE "1,,1,,,,100.64.0.1,,1,1,155,20,\n1,,2,,,,100.64.0.2,,1,1,155,30,\n", false, false,
+		"[{'name':'t-1','match':{'dst':['100.64.0.1/32','100.64.0.2/32']},"
+		"'limit':'155Mbit/s'}]",
+		""},
+	{LIBRE "1,,1,,link,,100.64.0.1,,1,1,155,20,\n1,,2,,link,,100.64.0.2,,2,1,155,20,\n", false,
+		false,
+		"[{'name':'t-1','match':{'dst':['100.64.0.1/32','100.64.0.2/32']},"
+		"'limit':'155Mbit/s','guaranteed':'1Mbit/s','parent':'link'}]",
+		"t.csv:3: warning: other rates than its circuit has above, which hold\n"},
 	{LIBRE "1,,1,,AP 1,,100.64.0.1,,1,1,155,20,\n", false, false, NULL,
 		"t.csv:2: Parent Node: \"AP 1\": expected the name of another policy"},
 	{LIBRE "1,,1,,AP 2,,100.64.0.1,,0,1,155,20,\n", false, false,
@@ -284,6 +364,16 @@ static const struct network_case network_cases[] = {
 	{"{'S':{'uploadBandwidthMbps':7}}", "", NULL,
 		"n.json: S: expected a number of Mbit/s as \"downloadBandwidthMbps\""},
 	{"{'S':" NODE("'9'", "") "}", "", NULL, "n.json: S: expected a number"},
+	{"{'S':" NODE("-1", "") "}", "", NULL, "n.json: S: expected a number"},
+	/* A node in a node in a node. */
+	{"{'A':" NODE(
+		 "3", ",'children':{'B':" NODE("2", ",'children':{'C':" NODE("1", "") "}") "}") "}",
+		CIRCUIT("1", "C") CIRCUIT("2", "B"),
+		"[" A_CIRCUIT("1", "C") "," A_CIRCUIT(
+			"2", "B") ",{'name':'t-A','limit':'3Mbit/s'},"
+				  "{'name':'t-B','limit':'2Mbit/s','parent':'t-A'},"
+				  "{'name':'t-C','limit':'1Mbit/s','parent':'t-B'}]",
+		""},
 	{"{}", CIRCUIT("1", "AP_2"),
 		"[{'name':'t-1','match':{'dst':'100.64.0.1/32'},'limit':'155Mbit/s',"
 		"'parent':'AP_2'}]",
