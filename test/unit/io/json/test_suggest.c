@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What was meant by another word: how near it has to be, which of several it is, and quantities.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json/suggest.h"
+
+#define LETTERS31 "abcdefghijklmnopqrstuvwxyz01234"
+
+/* Inserted, left out, another, or two that changed places: two of that at most, in a long word. */
+static void test_near(void **state)
+{
+	static const struct {
+		const char *text, *word;
+		bool meant;
+	} rows[] = {
+		{"limit", "limit", true},
+		{"limi", "limit", true},
+		{"imit", "limit", true},
+		{"liit", "limit", true},
+		{"limits", "limit", true},
+		{"xlimit", "limit", true},
+		{"limmit", "limit", true},
+		{"limix", "limit", true},
+		{"ximit", "limit", true},
+		{"ilmit", "limit", true},
+		{"limti", "limit", true},
+		{"lmiit", "limit", true},
+		{"limitxy", "limit", true},
+		{"lim", "limit", true},
+		{"xlimity", "limit", true},
+		{"ilmti", "limit", true},
+		{"ilmitx", "limit", true},
+		{"limitxyz", "limit", false},
+		{"li", "limit", false},
+		{"ximyz", "limit", false},
+		{"ilmtix", "limit", false},
+		/* Letters two apart did not change places. */
+		{"milit", "limit", true},
+		{"timil", "limit", true},
+		{"tmiil", "limit", false},
+		/* Less than half of a word. */
+		{"abxy", "abcd", false},
+		{"abcx", "abcd", true},
+		{"axxde", "abcde", true},
+		{"ax", "ab", false},
+		{"axc", "abc", true},
+		{"x", "a", false},
+		{"", "a", false},
+		{"", "", false},
+		{"A", "a", true},
+		{"LIMIT", "limit", true},
+		{"LIMIx", "limit", false},
+		/* So long, and no longer. */
+		{LETTERS31 "5", LETTERS31 "6", true},
+		{LETTERS31 "56", LETTERS31 "5", false},
+		{LETTERS31 "5", LETTERS31 "56", false},
+		/* What a terminal might obey is no suggestion. */
+		{"a b~", "a b~", true},
+		{"limit\x1f", "limit\x1f", false},
+		{"limit\x7f", "limit\x7f", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct suggestion meant = {0};
+
+		suggest_offer(&meant, rows[i].text, rows[i].word);
+		if (meant.word != (rows[i].meant ? rows[i].word : NULL))
+			fail_msg("%s, %s", rows[i].text, rows[i].word);
+	}
+}
+
+static void test_lists(void **state)
+{
+	static const struct {
+		const char *list, *text, *meant;
+	} rows[] = {
+		{"central, static, fps", "static", "static"},
+		{"central, static, fps", "fsp", "fps"},
+		{"central, static, fps", "quota", NULL},
+		{"", "static", NULL},
+		{"fps", "fps", "fps"},
+		/* The nearest, and the first of those that are as near. */
+		{"limits, limit", "limit", "limit"},
+		{"limit, limits", "limits", "limits"},
+		{"limita, limitb, limitc", "limitx", "limita"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char word[SUGGEST_WORD_MAX];
+		const char *meant = suggest_of_list(rows[i].list, rows[i].text, word);
+
+		if (rows[i].meant == NULL)
+			assert_null(meant);
+		else
+			assert_string_equal(meant, rows[i].meant);
+	}
+}
+
+/* Takes "1.5Mbit/s" and "7ms", and no other unit; but any number, and none. */
+static int parse(const char *text, uint64_t *out)
+{
+	const char *unit = text + strspn(text, "0123456789.");
+
+	*out = 1;
+	return strcmp(unit, "Mbit/s") == 0 || strcmp(unit, "ms") == 0 ? 0 : -EINVAL;
+}
+
+static void test_quantities(void **state)
+{
+	static const struct {
+		const char *text, *remedy;
+	} rows[] = {
+		{"1.5Mbit/s", "did you mean \"1.5Mbit/s\"?"},
+		{"1,5 Mbit/s", "did you mean \"1.5Mbit/s\"?"},
+		{" 1 5 m s ", "did you mean \"15ms\"?"},
+		{"10Mbps", "did you mean \"10Mbit/s\"?"},
+		{"10MBITS", "did you mean \"10Mbit/s\"?"},
+		{"3m", "did you mean \"3Mbit/s\"?"},
+		{"50 msec", "did you mean \"50ms\"?"},
+		{"50 sec", NULL},
+		{"50 weeks", NULL},
+		{"Mbit/s", NULL},
+		{"", NULL},
+		{"000000000000000000000000010Mbps",
+			"did you mean \"000000000000000000000000010Mbit/s\"?"},
+		{"0000000000000000000000000010Mbps", NULL},
+	};
+	char buf[SUGGEST_REMEDY_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const char *remedy = suggest_quantity(parse, rows[i].text, buf);
+
+		if (rows[i].remedy == NULL)
+			assert_null(remedy);
+		else
+			assert_string_equal(remedy, rows[i].remedy);
+	}
+	assert_null(suggest_remedy(NULL, buf));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_near),
+		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_quantities),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
