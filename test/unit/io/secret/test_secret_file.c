@@ -193,7 +193,7 @@ static void test_directories(void **state)
 		{0700, SOMEBODY, -EPERM},
 		{01777, SOMEBODY, -EPERM},
 	};
-	char outer[96], inner[112], path[128];
+	char outer[96], inner[112], path[128], words[512];
 
 	(void)state;
 	snprintf(outer, sizeof(outer), "%s/outer", directory);
@@ -211,8 +211,12 @@ static void test_directories(void **state)
 			assert_int_equal(chmod(at, cases[i].mode), 0);
 			if (geteuid() == 0)
 				assert_int_equal(chown(at, cases[i].owner, 0), 0);
+			snprintf(words, sizeof(words),
+				"others may write to %s: expected a directory of root or of the "
+				"user that runs weir: chmod go-w %s, or chown it\n",
+				at, at);
 			if (cases[i].want)
-				assert_refused(path, cases[i].want, "others may write to");
+				assert_refused(path, cases[i].want, words);
 			else
 				assert_int_equal(read_it(path), 0);
 			if (geteuid() == 0)
@@ -241,9 +245,20 @@ static void test_links(void **state)
 static void test_no_files(void **state)
 {
 	const char *path = path_in("fifo");
+	uint8_t secret[SECRET_BYTES];
+	FILE *err = fmemopen(said, sizeof(said), "w");
+	const struct complaint_sink to = complaint_sink_of(err);
+	const struct secret_file identity = {"gossip.identity_file", "/nowhere", geteuid(), &to};
 
 	(void)state;
 	assert_refused("/nowhere/at/all", -ENOENT, "No such file");
+	assert_string_equal(said, "gossip.key_file: /nowhere/at/all: No such file or directory: "
+				  "expected a file of one key: weir --new-key /nowhere/at/all\n");
+	assert_int_equal(secret_file_read(&identity, secret), -ENOENT);
+	fclose(err);
+	assert_string_equal(said,
+		"gossip.identity_file: /nowhere: No such file or directory: expected a file of one "
+		"key: weir --new-identity /nowhere\n");
 	assert_refused(directory, -EINVAL, "a directory: expected a regular file");
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_refused(path, -EINVAL, "no regular file");
@@ -256,9 +271,15 @@ static void test_written(void **state)
 	const struct complaint_sink to = complaint_sink_of(stderr);
 	const struct secret_file file = {"x", path, geteuid(), &to};
 	mode_t mask = umask(0);
+	int descriptor = dup(STDERR_FILENO);
+	struct complaint_sink again;
+	const struct secret_file others[] = {
+		{"x", path, geteuid(), &again}, {"x", "/nowhere/key", geteuid(), &again}};
 	struct stat st;
+	FILE *err;
 
 	(void)state;
+	close(descriptor);
 	memset(secret, 0x5a, sizeof(secret));
 	assert_int_equal(secret_file_write(&file, secret), 0);
 	umask(mask);
@@ -267,8 +288,22 @@ static void test_written(void **state)
 	assert_int_equal(st.st_size, SECRET_DIGITS + 1);
 	assert_int_equal(read_it(path), 0);
 	memset(secret, 0, sizeof(secret));
-	assert_int_equal(secret_file_write(&file, secret), -EEXIST);
+	for (unsigned i = 0; i < 2; i++) {
+		char expected[192];
+
+		memset(said, 0, sizeof(said));
+		err = fmemopen(said, sizeof(said), "w");
+		again = complaint_sink_of(err);
+		assert_int_equal(secret_file_write(&others[i], secret), i ? -ENOENT : -EEXIST);
+		fclose(err);
+		snprintf(expected, sizeof(expected), "x: %s: %s\n", others[i].path,
+			i ? "No such file or directory"
+			  : "is there already, and stays: name another file");
+		assert_string_equal(said, expected);
+	}
 	assert_int_equal(read_it(path), 0);
+	assert_int_equal(dup(STDERR_FILENO), descriptor); /* all are closed */
+	close(descriptor);
 }
 
 int main(void)
