@@ -164,6 +164,13 @@ static void test_places(void **state)
 		{"w.json", MAIN(", 'include': 'x.json'")});
 	EXPECT_REFUSED("x.json:1: an empty array: expected an object\n", {"x.json", "[]"},
 		{"w.json", MAIN(", 'include': 'x.json'")});
+	EXPECT_REFUSED("y.json:3: idle: 'nap': expected 'poll' or 'sleep'\n"
+		       "y.json:2: policies[0] 'b'.limit: '1Mbit': " MEANT_RATE("1Mbit/s"),
+		{"x.json", "{'policies': [" P("a", "1") ", " P("c", "3") "]}"},
+		{"y.json", "{'policies': [\n{'name': 'b', 'match': {'vlan': 2}, 'limit': "
+			   "'1Mbit'}],\n'idle': 'nap'}"},
+		{"w.json",
+			MAIN(", 'include': ['x.json', 'y.json'], 'policies': [" P("d", "4") "]")});
 	EXPECT_REFUSED("x.json:1: policies: 3: expected an array\n", {"x.json", "{'policies': 3}"},
 		{"w.json", MAIN(", 'include': 'x.json'")});
 	EXPECT_REFUSED("x.json:1: plicies: unknown key: did you mean 'policies'?\n",
@@ -183,6 +190,18 @@ static void test_not_included(void **state)
 		{"w.json", MAIN(", 'include': ''")});
 	EXPECT_REFUSED("w.json:1: include: /dev/null: expected a regular file or a directory\n",
 		{"w.json", MAIN(", 'include': '/dev/null'")});
+	EXPECT_REFUSED("w.json:1: include[1]: 3: expected the path of a file or of a directory\n"
+		       "w.json:1: include[2]: '\\n': expected the path of a file or of a "
+		       "directory\n",
+		{"x.json", "{}"}, {"w.json", MAIN(", 'include': ['x.json', 3, '\\n']")});
+	/* In a directory, too. */
+	assert_int_equal(mkdir("d/a.json", 0700), 0);
+	assert_int_equal(symlink("nowhere", "d/b.json"), 0);
+	EXPECT_REFUSED("w.json:1: include: d/a.json: expected a regular file\n"
+		       "w.json:1: include: d/b.json: expected a file: No such file or directory\n",
+		{"d/c.json", "{}"}, {"w.json", MAIN(", 'include': 'd'")});
+	assert_int_equal(rmdir("d/a.json"), 0);
+	assert_int_equal(unlink("d/b.json"), 0);
 	/* Round about, by itself, and twice. */
 	EXPECT_REFUSED("x.json:1: include: w.json: expected each file once: it is read already\n",
 		{"x.json", "{'include': 'w.json'}"}, {"w.json", MAIN(", 'include': 'x.json'")});
