@@ -166,6 +166,18 @@ static void test_ports(void **state)
 		{PLANE("xdp:eth0', 'generic': true, 'note': '", "xdp:eth1", "'link': 'keep'"),
 			"w.json:1: wires[0] 'w'.b: 'wan': expected another port that is 'generic', as "
 			"port 'lan' is\n"},
+		{PLANE("xdp:eth0", "xdp:eth1', 'generic': true, 'note': '", "'link': 'keep'"),
+			"w.json:1: wires[0] 'w'.b: 'wan': expected another port that is 'generic', as "
+			"port 'wan' is\n"},
+		{PLANE("xdp:eth0', 'generic': true, 'note': '",
+			 "xdp:eth1', 'generic': true, 'note': '", "'link': 'keep'"),
+			""},
+		{LAN("'generic': true"), "w.json:1: ports.lan.generic: true: expected false, or a "
+					 "device 'xdp:...'\n"},
+		{PLANE("net_af_xdp0,iface=eth0", "net_null1", "'fail': 'wire'"),
+			"w.json:1: wires[0] 'w'.fail: 'wire': expected 'closed', as port 'wan' is "
+			"neither net_af_xdp nor net_af_packet\n"},
+		{PLANE("xdp:eth0", "xdp:eth1", "'fail_after': '20ms'"), ""},
 		{PLANE("xdp:eth0", "net_af_xdp1,iface=eth1", "'link': 'keep'"),
 			"w.json:1: wires[0] 'w'.b: 'wan': expected another port whose device is "
 			"'xdp:...' with port 'lan'\n"},

@@ -141,6 +141,7 @@ static const struct list_case cases[] = {
 	{FULL "a,192.0.2.1,1Mbit/s,,lnk,,,,,\n", false, false, NULL,
 		"t.csv:2: parent: \"lnk\": expected the name of another policy"},
 	{FULL "a,192.0.2.1,1Mbit/s,,a,,,,,\n", false, false, NULL, "parent: \"a\": expected"},
+	{FULL "a,192.0.2.1,1Mbit/s,,a b,,,,,\n", false, false, NULL, "parent: \"a b\": expected"},
 	{FULL "a,192.0.2.1,1Mbit/s,,t-gone,,,,,\n", false, false, NULL,
 		"parent: \"t-gone\": expected"},
 	{FULL "a,192.0.2.1,1Mbit/s,,link,1001,,,,\n", false, false, NULL, "weight: \"1001\""},
@@ -199,6 +200,8 @@ static const struct list_case cases[] = {
 		"t.csv:1: header: expected a column \"Upload Max Mbps\"\n"},
 	{"Circuit ID,IPv6,Download Max Mbps\n", false, false, NULL,
 		"t.csv:1: header: expected a column \"IPv4\"\n"},
+	{LIBRE "1,,1,,,,,,1,1,155,20,\n2,,1,,1,,100.64.0.2,,1,1,155,20,\n", false, false, NULL,
+		"t.csv:3: Parent Node: \"1\": expected the name of another policy"},
 	/* What one of a circuit's lines has in common with the first is not told. */
 	{LIBRE "1,,1,,,,100.64.0.1,,1,1,155,20,\n1,,2,,,,100.64.0.2,,1,1,155,30,\n", false, false,
 		"[{'name':'t-1','match':{'dst':['100.64.0.1/32','100.64.0.2/32']},"
@@ -365,6 +368,10 @@ static const struct network_case network_cases[] = {
 		"n.json: S: expected a number of Mbit/s as \"downloadBandwidthMbps\""},
 	{"{'S':" NODE("'9'", "") "}", "", NULL, "n.json: S: expected a number"},
 	{"{'S':" NODE("-1", "") "}", "", NULL, "n.json: S: expected a number"},
+	/* A node that has the name of a circuit is none, nor what is below it. */
+	{"{'2':" NODE("9", ",'children':{'AP_1':" NODE("2", "") "}") "}",
+		CIRCUIT("1", "AP_1") CIRCUIT("2", "AP_2"), NULL,
+		"t.csv:2: Parent Node: \"AP_1\": expected the name of another policy"},
 	/* A node in a node in a node. */
 	{"{'A':" NODE(
 		 "3", ",'children':{'B':" NODE("2", ",'children':{'C':" NODE("1", "") "}") "}") "}",
