@@ -42,6 +42,8 @@ static void test_near(void **state)
 		{"li", "limit", false},
 		{"ximyz", "limit", false},
 		{"ilmtix", "limit", false},
+		{"utilisatiyz", "utilisation", true},
+		{"utilisatxyz", "utilisation", false},
 		/* Letters two apart did not change places. */
 		{"milit", "limit", true},
 		{"timil", "limit", true},
@@ -106,13 +108,15 @@ static void test_lists(void **state)
 	}
 }
 
-/* Takes "1.5Mbit/s" and "7ms", and no other unit; but any number, and none. */
+/* Takes "1.5Mbit/s", "1bit/s" and "7ms", and no other unit; but any number, and none. */
 static int parse(const char *text, uint64_t *out)
 {
 	const char *unit = text + strspn(text, "0123456789.");
 
 	*out = 1;
-	return strcmp(unit, "Mbit/s") == 0 || strcmp(unit, "ms") == 0 ? 0 : -EINVAL;
+	return strcmp(unit, "Mbit/s") == 0 || strcmp(unit, "bit/s") == 0 || strcmp(unit, "ms") == 0
+		       ? 0
+		       : -EINVAL;
 }
 
 static void test_quantities(void **state)
@@ -125,6 +129,7 @@ static void test_quantities(void **state)
 		{" 1 5 m s ", "did you mean \"15ms\"?"},
 		{"10Mbps", "did you mean \"10Mbit/s\"?"},
 		{"10MBITS", "did you mean \"10Mbit/s\"?"},
+		{"7bit", "did you mean \"7bit/s\"?"},
 		{"3m", "did you mean \"3Mbit/s\"?"},
 		{"50 msec", "did you mean \"50ms\"?"},
 		{"50 sec", NULL},
