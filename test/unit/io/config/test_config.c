@@ -430,6 +430,12 @@ static void test_gossip(void **state)
 #define TUNED(tuned) GOSSIP("'key_file': 'k', 'roster': [" GROUP2 "], " tuned)
 #define EXPECTED_ADDRESS \
 	"expected an address and port such as '10.0.0.1:7946' or '[2001:db8::1]:7946'\n"
+#define TIMEOUT(time)                                                                      \
+	"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'timeout': '" time \
+	"', 'roster': [" GROUP2 "]}, 'policies': [{'name': 'a', 'limit': '1Mbit/s', "      \
+	"'interval': '100ms', 'match': {'vlan': 1}}, {'name': 'b', 'limit': '1Mbit/s', "   \
+	"'interval': '40ms', 'match': {'vlan': 2}}, {'name': 'c', 'limit': '1Mbit/s', "    \
+	"'match': {'vlan': 3}}]}"
 #define LISTEN_ADVISED(text, remedy)                                                  \
 	{                                                                             \
 		TUNED("'listen': '" text "'"),                                        \
@@ -534,6 +540,15 @@ static void test_gossip(void **state)
 		{TUNED("'timeout': '149999999ns'"),
 			"w.json:1: warning: gossip.timeout: '149999999ns': less than 3 intervals of "
 			"50ms: a late message makes a peer lost\n"},
+		/* The shortest interval of all policies counts; without a policy there is none. */
+		{TIMEOUT("120ms"), ""},
+		{TIMEOUT("119ms"),
+			"w.json:1: warning: gossip.timeout: '119ms': less than 3 intervals of 40ms: "
+			"a late message makes a peer lost\n"},
+		{"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2
+		 "]}}",
+			"w.json:1: warning: policies: missing: every packet passes without a "
+			"policy\n"},
 		{TUNED("'timeout': '99ms'"),
 			"w.json:1: gossip.timeout: '99ms': expected 100ms to 3600s\n"},
 		{TUNED("'timeout': '3600s'"), ""},

@@ -53,6 +53,8 @@ static void test_values(void **state)
 			AT "schedule.entries[0].bursts: unknown key" MEANT("burst")},
 		{SCHEDULED("{" TIMES ", 'limit': '20Mbit/s', 'burst': '1kB'}"),
 			"w.json:1: warning: policies[0] 'p'.schedule.entries[0].burst: '1kB': less than 1518 bytes, so the largest frames never pass\n"},
+		{SCHEDULED(DAY ", {'days': 'sat', " TIMES ", 'limit': '20Mbit/s', 'burst': '1kB'}"),
+			"w.json:1: warning: policies[0] 'p'.schedule.entries[1].burst: '1kB': less than 1518 bytes, so the largest frames never pass\n"},
 		{0},
 	};
 
@@ -94,6 +96,17 @@ static void test_beside(void **state)
 		{COUNTED(", 'guarantee': 'conserved'", "200/min"), ""},
 		{COUNTED(", 'guarantee': 'conserved'", "10/s"), AT
 			"schedule.entries[0].limit: '10/s': expected a number in the time that the limit of the policy has, as its parts are whole\n"},
+		{COUNTED(", 'guarantee': 'conserved'", "1/min"), ""},
+		{COUNTED(", 'guarantee': 'conserved'", "0.875/min"),
+			AT "schedule.entries[0].limit: '0.875/min': expected at least 1/min, as "
+			   "parts of a conserved limit are whole numbers in its time\n"},
+		{LIMITED(", 'meter': 'hybrid', 'window': '1s'" ZONED(
+			 "{" TIMES ", 'limit': '5Mbit/s', 'burst': '1MB'}")),
+			AT "schedule.entries[0].burst: '1MB': expected none, as the meter of the "
+			   "policy has no burst\n"},
+		{LIMITED(", 'meter': 'hybrid', 'window': '1s'" ZONED(
+			 "{" TIMES ", 'limit': '5Mbit/s'}")),
+			""},
 		{COUNTED(", 'meter': 'fixed-window'", "90/min"), ""},
 		{COUNTED(", 'meter': 'fixed-window'", "90/h"), AT
 			"schedule.entries[0].limit: '90/h': expected a whole number in the 'window' of the policy\n"},
