@@ -155,6 +155,9 @@ static void test_overlay(void **state)
 		{EDGES("[['a', 'b'], ['c', 'e'], [7, 'd']]"),
 			"w.json:1: ledger.overlay.edges[1][1]: 'e': " NAME_OF
 			"w.json:1: ledger.overlay.edges[2][0]: 7: " NAME_OF},
+		{EDGES("[['a', 'b'], ['c', 'D']]"),
+			"w.json:1: ledger.overlay.edges[1][1]: 'D': expected the name of a limiter in "
+			"'gossip'.'roster'" MEANT("d")},
 		{EDGES("[['a', 'b'], ['c', 'c'], ['c', 'd']]"),
 			"w.json:1: ledger.overlay.edges[1]: from a limiter to itself: " TWO},
 		{EDGES("[['a', 'b'], ['b', 'c'], ['d', 'c'], ['b', 'a'], ['c', 'd'], ['a', 'b']]"),
@@ -188,6 +191,8 @@ static void test_overlay(void **state)
 
 static void test_etcd(void **state)
 {
+#define NAME255   TEN("abcde") TEN("abcde") TEN("abcde") TEN("abcde") TEN("abcde") "abcde"
+#define PREFIX106 TEN("abcdef") TEN("abcd") "abcdef"
 #define URL(url)                                                                     \
 	{                                                                            \
 		ENDPOINT(url), "w.json:1: ledger.etcd.endpoints[0]: '" url           \
@@ -216,6 +221,16 @@ static void test_etcd(void **state)
 		{ENDPOINT("https://192.0.2.1:65535"), ""},
 		URL("https://192.0.2.1:65536"),
 		URL("https://192.0.2.1:0"),
+		{ENDPOINT("https://192.0.2.1:02379"), ""},
+		URL("https://192.0.2.1:002379"),
+		URL("http:/x192.0.2.1"),
+		URL("https:/x192.0.2.1"),
+		{ENDPOINT("https://" NAME255), ""},
+		{ENDPOINT("https://" NAME255 "a"),
+			"w.json:1: ledger.etcd.endpoints[0]: 'https://" TEN(
+				"abcde") "abcde...': "
+					 "expected a URL such as 'https://192.0.2.1:2379', of a host and a port "
+					 "alone\n"},
 		URL("https://192.0.2.1:"),
 		URL("https://192.0.2.1:2379/"),
 		URL("https://192.0.2.1/v3"),
@@ -262,6 +277,11 @@ static void test_etcd(void **state)
 			"once\n"},
 		{PREFIX("/w"), ""},
 		{PREFIX("/weir/test.1"), ""},
+		{PREFIX("/" PREFIX106), ""},
+		{PREFIX("/" PREFIX106 "x"),
+			"w.json:1: ledger.etcd.prefix: '/" TEN(
+				"abcdef") "ab...': expected where keys "
+					  "begin, such as '/weir', of 2 to 107 characters A-Z a-z 0-9 _ . - /\n"},
 		NO_PREFIX("/"),
 		NO_PREFIX("weir"),
 		NO_PREFIX("/weir/"),

@@ -520,11 +520,11 @@ static void test_kept(void **state)
 	free(messages);
 }
 
-/* Keys of an edit of weirctl's, and what is said of them. */
+/* Keys of an edit of weirctl's, what becomes of them (NULL: nothing), and what is said of them. */
 static void expect_edit(const char *keys, const char *expected, const char *words)
 {
-	char *quoted = with_quotes(expected), *said;
-	json_t *edit, *after = json_loads(quoted, 0, NULL);
+	char *quoted = with_quotes(expected ? expected : ""), *said;
+	json_t *edit, *after;
 	size_t size;
 	FILE *err = open_memstream(&said, &size);
 	char document[512];
@@ -534,6 +534,8 @@ static void expect_edit(const char *keys, const char *expected, const char *word
 		*quote = '"';
 	edit = json_loads(document, 0, NULL);
 	assert_non_null(edit);
+	after = expected ? json_loads(quoted, 0, NULL)
+			 : json_deep_copy(json_object_get(edit, "keys"));
 	assert_int_equal(lists_expand_edit(edit, err), *words == '\0' ? 0 : -EINVAL);
 	fclose(err);
 	for (char *quote = said; (quote = strchr(quote, '"')) != NULL;)
@@ -561,6 +563,8 @@ static void test_edit(void **state)
 	expect_edit(
 		"{'match.src': '@c.txt', 'limit': 7}", "{'match.src': " BOTH ", 'limit': 7}", "");
 	expect_edit("{'match.dst': '@c.txt'}", "{'match.dst': " BOTH "}", "");
+	/* A list is not in another one. */
+	expect_edit("{'match.dst': ['@c.txt']}", NULL, "");
 	expect_edit("{'match': {'vlan': 1, 'src': '@c.txt'}}",
 		"{'match': {'vlan': 1, 'src': " BOTH "}}", "");
 	expect_edit("{'match': [{'vlan': 1}, {'dst': '@c.txt'}]}",
