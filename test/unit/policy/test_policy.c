@@ -100,6 +100,13 @@ static void test_match(void **state)
 			"': expected a prefix such as '192.0.2.0/24' or '2001:db8::/32': " remedy \
 			"\n"                                                                      \
 	}
+#define MAPPED(text, right)                                                                      \
+	{                                                                                        \
+		MATCH("'dst': '" text "'"),                                                      \
+			"w.json:1: policies[0] 'p'.match.dst: '" text                            \
+			"': expected an IPv4 prefix as such: packets do not have it as an IPv6 " \
+			"address" MEANT(right)                                                   \
+	}
 #define EXPECTED_PROTO    "expected a protocol such as 'tcp' or 'udp', or its number from 1 to 255\n"
 #define EXPECTED_NO_PORTS "expected none unless 'proto' has ports, as 'tcp' does\n"
 #define PORTS_REFUSED(text)                                                               \
@@ -191,6 +198,14 @@ static void test_match(void **state)
 		DST_REFUSED("192.0.2.0/"),
 		DST_REFUSED("192.0.2.0/-1"),
 		DST_REFUSED("192.0.2.0/24x"),
+		DST_REFUSED("192.0.2.0/32x"),
+		MAPPED("::ffff:0:0/96", "0.0.0.0/0"),
+		MAPPED("::ffff:10.0.0.0/104", "10.0.0.0/8"),
+		MAPPED("::ffff:192.0.2.7/128", "192.0.2.7/32"),
+		{MATCH("'dst': '::fffe:0:0/96'"), ""},
+		{MATCH("'dst': '::feff:0:0/96'"), ""},
+		{MATCH("'dst': '::1:ffff:0:0/96'"), ""},
+		{MATCH("'dst': '1::ffff:0:0/96'"), ""},
 		DST_REFUSED("192.0.2.0/0024"),
 		DST_REFUSED("192.0.2/24"),
 		DST_REFUSED("/24"),

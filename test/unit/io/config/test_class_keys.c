@@ -39,6 +39,13 @@ static void test_keys(void **state)
 		{WEIGHTS("'0': '4'"), AT "weights.0: '4': " WEIGHT},
 		{WEIGHTS("'64': 4"), AT "weights.64: no DSCP: expected keys from '0' to '63', or "
 					"names such as 'af41'\n"},
+		{WEIGHTS("'9': 4"), ""},
+		{WEIGHTS("'9x': 4"), AT "weights.9x: no DSCP: expected keys from '0' to '63', or "
+					"names such as 'af41'\n"},
+		{WEIGHTS("'09': 4"), AT "weights.09: no DSCP: expected keys from '0' to '63', or "
+					"names such as 'af41'\n"},
+		{WEIGHTS("'-1': 4"), AT "weights.-1: no DSCP: expected keys from '0' to '63', or "
+					"names such as 'af41'\n"},
 		{WEIGHTS("'46': 4, 'ef': 4"),
 			AT "weights.ef: a DSCP that has a weight already: expected it once: 'ef' "
 			   "and '46' are one\n"},

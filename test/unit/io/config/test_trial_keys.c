@@ -83,6 +83,8 @@ static void test_trial_beside(void **state)
 			   "'100/min', '10k/h' or '5/d'\n"},
 		/* What was refused is not complained of twice. */
 		{TRIAL("'meter': 'bucket'"), AT "trial.meter: 'bucket': expected ^\n"},
+		{BESIDE(", 'allocator': 'magic'", "'meter': 'random-drop'"),
+			AT "allocator: 'magic': expected one of @\n"},
 		{0},
 	};
 
@@ -125,6 +127,38 @@ static void test_inherits(void **state)
 		5 * MBIT, 5 * MBIT / 80 + 10000, 0);
 }
 
+/* A limit of another time, and the window that goes with it where the policy says none. */
+static void test_times(void **state)
+{
+#define WINDOWS(members, tried)                                                            \
+	POLICY(", 'count': 'packets', 'meter': 'fixed-window', 'limit': '120/min'" members \
+	       ", 'trial': {" tried "}")
+	static const struct {
+		const char *document;
+		uint32_t limit_s;
+		uint64_t window_s;
+	} rows[] = {
+		{WINDOWS("", "'limit': '60/min'"), 60, 60},
+		{WINDOWS("", "'limit': '60/h'"), 3600, 3600},
+		{WINDOWS("", "'limit': '60/h', 'window': '2h'"), 3600, 7200},
+		{WINDOWS(", 'window': '30s'", "'limit': '60/min'"), 60, 30},
+		{WINDOWS(", 'window': '30s'", "'window': '1min'"), 60, 60},
+		{WINDOWS("", "'meter': 'token-bucket'"), 60, 0},
+		{POLICY(", 'count': 'packets', 'limit': '9/s', 'trial': {'limit': '60/min'}"), 60,
+			0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct config *config = must_parse(rows[i].document);
+		struct policy trial = policy_trial(&config->policies[0]);
+
+		assert_int_equal(trial.limit_s, rows[i].limit_s);
+		assert_int_equal(trial.window_ns, rows[i].window_s * 1000000000);
+		config_free(config);
+	}
+}
+
 static uint8_t changes_between(const char *old_terms, const char *new_terms)
 {
 	struct config *old = must_parse(old_terms), *new = must_parse(new_terms);
@@ -163,6 +197,7 @@ int main(void)
 		cmocka_unit_test(test_trial_values),
 		cmocka_unit_test(test_trial_beside),
 		cmocka_unit_test(test_inherits),
+		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_trial_changes),
 	};
 
