@@ -145,15 +145,20 @@ static void test_bursts(void **state)
 /* Policies of one zone share it. */
 static void test_zones(void **state)
 {
-	struct config *config = must_parse(
-		POLICIES("{'name': 'p', 'limit': '1Mbit/s', 'match': {'vlan': 1}" ZONED(
-			DAY) "}, "
-			     "{'name': 'q', 'limit': '1Mbit/s', 'match': {'vlan': 2}" ZONED(
-				     NIGHT) "}"));
+#define IN_ZONE(name, vlan, zone)                                          \
+	"{'name': '" name "', 'limit': '1Mbit/s', 'match': {'vlan': " vlan \
+	"}, 'schedule': {'zone': '" zone "', 'entries': [" DAY "]}}"
+	struct config *config = must_parse(POLICIES(
+		IN_ZONE("p", "1", "UTC") ", " IN_ZONE("q", "2", "Europe/Berlin") ", " IN_ZONE(
+			"r", "3", "Europe/Berlin") ", " IN_ZONE("s", "4", "UTC")));
+	const struct policy *p = config->policies;
 
 	(void)state;
-	assert_int_equal(config->n_zones, 1);
-	assert_ptr_equal(config->policies[0].schedule->zone, config->policies[1].schedule->zone);
+	assert_int_equal(config->n_zones, 2);
+	assert_string_equal(zone_name(p[0].schedule->zone), "UTC");
+	assert_string_equal(zone_name(p[1].schedule->zone), "Europe/Berlin");
+	assert_ptr_equal(p[1].schedule->zone, p[2].schedule->zone);
+	assert_ptr_equal(p[0].schedule->zone, p[3].schedule->zone);
 	config_free(config);
 }
 

@@ -163,6 +163,9 @@ static void test_buffers(void **state)
 #define LIMIT_OF(more, limit, members)                                                     \
 	"{'limiter': 'me', " more "'ports': {'lan': {'device': 'net_null0'" members "}}, " \
 	"'wires': [], 'policies': [{'name': 'p', 'limit': '" limit "', 'action': 'shape'}]}"
+#define WAITING(policies)                                                            \
+	"{'limiter': 'me', 'ports': {'lan': {'device': 'net_null0'}}, 'wires': [], " \
+	"'policies': [" policies "]}"
 #define POOL30 "'shape': {'pool': '30%'}, "
 #define POOL70 "'shape': {'pool': '70%'}, "
 	static const struct {
@@ -185,6 +188,26 @@ static void test_buffers(void **state)
 		{LIMIT_OF(POOL70, "999.96Mbit/s", ""), 16384, 11468, false},
 		{LIMIT_OF(POOL70, "1500Mbit/s", ""), 17859, 12501, false},
 		{LIMIT("10Gbit/s", ""), 65536, 32768, true},
+		/* Queues of several policies, at the time of day when most waits. */
+		{WAITING("{'name': 'p', 'match': {'vlan': 1}, 'limit': '500Mbit/s', 'action': "
+			 "'shape'}, {'name': 'q', 'match': {'vlan': 2}, 'limit': '500Mbit/s', "
+			 "'action': 'shape'}, {'name': 'r', 'limit': '500Mbit/s'}"),
+			16668, 8334, false},
+		{WAITING("{'name': 'p', 'limit': '10Mbit/s', 'action': 'shape', 'schedule': "
+			 "{'zone': 'UTC', 'entries': [{'from': '01:00', 'to': '02:00', 'limit': "
+			 "'1Gbit/s'}, {'from': '02:00', 'to': '03:00', 'limit': '20Mbit/s'}]}}"),
+			16668, 8334, false},
+		{WAITING("{'name': 'p', 'limit': '10Mbit/s', 'action': 'shape', 'schedule': "
+			 "{'zone': 'UTC', 'entries': [{'from': '01:00', 'to': '02:00', 'limit': "
+			 "'20Mbit/s'}, {'from': '02:00', 'to': '03:00', 'limit': '1Gbit/s'}]}}"),
+			16668, 8334, false},
+		/* No more than the queue has room for. */
+		{WAITING("{'name': 'p', 'limit': '10Gbit/s', 'action': 'shape', 'shape': {'queue': "
+			 "'15MB'}}"),
+			20002, 10001, false},
+		{WAITING("{'name': 'p', 'limit': '600k/min', 'count': 'packets', 'action': 'shape', "
+			 "'shape': {'delay': '1s'}}"),
+			20002, 10001, false},
 		{LIMIT("10Gbit/s", ", 'buffers': '2M'"), 2000000, 1000000, false},
 	};
 
