@@ -10,6 +10,7 @@
 
 #include "config_cases.h"
 #include "json/include.h"
+#include "json/line_list.h"
 
 #define MAIN(members) "{'limiter': 'me', " PORTS WIRES members "}"
 #define P(name, vlan) "{'name': '" name "', 'match': {'vlan': " vlan "}, 'limit': '1Mbit/s'}"
@@ -126,6 +127,13 @@ static void test_joined(void **state)
 	EXPECT_POLICIES("a b", {"d/2.json", "{'policies': [" P("b", "2") "]}"},
 		{"d/10.json", "{'policies': [" P("a", "1") "]}"}, {"d/3.json~", "nonsense"},
 		{"d/.4.json", "nonsense"}, {"w.json", MAIN(", 'include': 'd', 'policies': []")});
+	EXPECT_POLICIES("a b c d e f", {"d/c.json", "{'policies': [" P("c", "3") "]}"},
+		{"d/f.json", "{'policies': [" P("f", "6") "]}"},
+		{"d/a.json", "{'policies': [" P("a", "1") "]}"},
+		{"d/e.json", "{'policies': [" P("e", "5") "]}"},
+		{"d/b.json", "{'policies': [" P("b", "2") "]}"},
+		{"d/d.json", "{'policies': [" P("d", "4") "]}"},
+		{"w.json", MAIN(", 'include': 'd'")});
 	/* Relative to the file that names it. */
 	EXPECT_POLICIES("a b", {"d/x.json", "{'policies': [" P("a", "1") "], 'include': 'y.json'}"},
 		{"d/y.json", "{'policies': [" P("b", "2") "]}"},
@@ -287,6 +295,31 @@ static void test_written_meanwhile(void **state)
 	unlink(w.name);
 }
 
+/* Another file in a directory is another configuration, too. */
+static void test_added(void **state)
+{
+	static const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+	const struct file x = {"d/x.json", "{}"}, w = {"w.json", MAIN(", 'include': 'd'")},
+			  y = {"d/y.json", "{}"};
+	struct diagnostics diagnostics;
+	struct reader reader;
+
+	(void)state;
+	write_file(&x);
+	write_file(&w);
+	assert_int_equal(utimensat(AT_FDCWD, "d", long_ago, 0), 0);
+	diagnostics_init(&diagnostics, stderr, DIAGNOSTICS_TEXT);
+	assert_int_equal(reader_open(&reader, w.name, &diagnostics), 0);
+	assert_int_equal(reader_include(&reader, "include", "policies"), 0);
+	assert_true(reader_is_up_to_date(&reader));
+	write_file(&y);
+	assert_false(reader_is_up_to_date(&reader));
+	assert_int_equal(reader_finish(&reader), 0);
+	unlink(x.name);
+	unlink(y.name);
+	unlink(w.name);
+}
+
 /* Text from no file has nothing that a path could be relative to. */
 static void test_from_memory(void **state)
 {
@@ -308,6 +341,7 @@ int main(void)
 		cmocka_unit_test(test_not_included),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_written_meanwhile),
+		cmocka_unit_test(test_added),
 		cmocka_unit_test(test_from_memory),
 	};
 
