@@ -41,6 +41,9 @@ static void assert_json(json_t *got, const char *want, const char *what)
 	json_decref(got);
 }
 
+#define KEY40  "abcdefghijklmnopqrstuvwxyz_ABCDEFGHIJKLM"
+#define KEY120 KEY40 KEY40 KEY40
+
 struct edit_row {
 	const char *before, *verb, *name, *words[4], *after, *said;
 };
@@ -60,6 +63,26 @@ static const struct edit_row single_edits[] = {
 	{"[{'name':'a','x':1}]", "set", "a", {"x.y=1"}, "[{'name':'a','x':1}]", "whole value"},
 	{"[{'name':'a'}]", "set", "a", {"limit=3Mbit/s", "x..y=1"}, "[{'name':'a'}]",
 		"whole value"},
+	{"[{'name':'a'}]", "set", "a", {"x.y.z.w=1"}, "[{'name':'a','x':{'y':{'z':{'w':1}}}}]", ""},
+	{"[{'name':'a'}]", "set", "a", {"x.y.z.w.v=1"}, "[{'name':'a'}]",
+		"v: expected the key of an object: write the whole value\n"},
+	{"[{'name':'a'}]", "set", "a", {KEY120 "1234567=x"},
+		"[{'name':'a','" KEY120 "1234567':'x'}]", ""},
+	{"[{'name':'a'}]", "set", "a", {KEY120 "12345678=x"}, "[{'name':'a'}]",
+		KEY120 "12345678=x: expected KEY=VALUE such as limit=5Mbit/s\n"},
+	{"[{'name':'a'}]", "set", "a", {"x=\xff"}, "[{'name':'a'}]", "x=\xff: expected UTF-8\n"},
+	{"[{'name':'a'}]", "set", "a", {"x=[1,{}]", "y=\"1\"", "z=true", "w=="},
+		"[{'name':'a','x':[1,{}],'y':'1','z':true,'w':'='}]", ""},
+	{"[{'name':'a'}]", "set", "b", {"limit=1"}, "[{'name':'a'}]",
+		"policy \"b\": there is none of that name: add makes one\n"},
+	{"[{'name':'a'}]", "add", "a", {"limit=1"}, "[{'name':'a'}]",
+		"policy \"a\": there is one of that name: set changes it\n"},
+	{"[{'name':'a'}]", "set", "a", {NULL}, "[{'name':'a'}]",
+		"a: expected KEY=VALUE such as limit=5Mbit/s\n"},
+	{"[{'name':'a'}]", "remove", "a", {"x=1"}, "[{'name':'a'}]", "x=1: one word too many\n"},
+	{"[{'name':'a'}]", "set", "a", {"x=1", "x=2"}, "[{'name':'a'}]", "x=2: twice\n"},
+	{"[{'name':'a'}]", "set", "a", {"name=a"}, "[{'name':'a'}]",
+		"name=a: a policy keeps its name\n"},
 	{"[{'name':'a'}]", "set", "b", {"limit=1"}, "[{'name':'a'}]", "add makes one"},
 	{"[{'name':'a'}]", "set", "a", {"limit"}, "[{'name':'a'}]", "KEY=VALUE"},
 	{"[{'name':'a'}]", "set", "a", {"=1"}, "[{'name':'a'}]", "KEY=VALUE"},
@@ -396,6 +419,57 @@ static void each_difference(void **state)
 	}
 }
 
+/* An object in objects, so many deep. */
+static json_t *nested(unsigned depth, int value)
+{
+	json_t *json = json_integer(value);
+
+	for (; depth > 0; depth--)
+		json = json_pack("{s:o}", "k", json);
+	return json;
+}
+
+/* So many members are in a key, and what is in deeper ones is one value; a key is only so long. */
+static void deep_differences(void **state)
+{
+	char name[300], shown[sizeof(name) + 2];
+
+	(void)state;
+	for (unsigned depth = 1; depth <= 20; depth++) {
+		json_t *before = nested(depth, 1), *now = nested(depth, 2), *rest, *got;
+		size_t n;
+
+		got = changes_between(before, now, 1, &n);
+		assert_int_equal(n, 1);
+		rest = nested(depth > 16 ? depth - 16 : 0, 2);
+		assert_int_equal(json_string_length(json_object_get(json_array_get(got, 0), "key")),
+			depth > 16 ? 31 : 2 * depth - 1);
+		assert_true(json_equal(json_object_get(json_array_get(got, 0), "new"), rest));
+		json_decref(rest);
+		json_decref(got);
+		json_decref(before);
+		json_decref(now);
+	}
+	for (size_t len = 254; len <= 257; len++) {
+		json_t *before = json_object(), *now = json_object(), *got;
+		size_t n;
+
+		memset(name, 'k', len);
+		name[len] = '\0';
+		json_object_set_new(now, name, json_object());
+		json_object_set_new(json_object_get(now, name), "x", json_true());
+		got = changes_between(before, now, 1, &n);
+		assert_int_equal(n, 1);
+		snprintf(shown, sizeof(shown), "%s.x", name);
+		shown[255] = '\0';
+		assert_string_equal(
+			json_string_value(json_object_get(json_array_get(got, 0), "key")), shown);
+		json_decref(got);
+		json_decref(before);
+		json_decref(now);
+	}
+}
+
 static void digests(void **state)
 {
 	static const char *const texts[] = {
@@ -425,6 +499,7 @@ int main(void)
 		cmocka_unit_test(each_carry),
 		cmocka_unit_test(forgotten),
 		cmocka_unit_test(each_difference),
+		cmocka_unit_test(deep_differences),
 		cmocka_unit_test(digests),
 	};
 
