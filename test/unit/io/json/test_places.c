@@ -12,6 +12,7 @@
 #include "json/diagnostics.h"
 #include "json/escape.h"
 #include "json/json_path.h"
+#include "json/json_place.h"
 #include "json/locate.h"
 #include "json/read.h"
 
@@ -120,6 +121,52 @@ static void test_named(void **state)
 			assert_int_equal(json_integer_value(value), strtol(cases[i].at, NULL, 10));
 	}
 	json_decref(root);
+}
+
+/* Where it is in words, and the policy that it is of. */
+static void test_place_of(void **state)
+{
+	static const char text[] = "{\"policies\": [{\"name\": \"p\", \"a\": [1]},\n"
+				   "{\"name\": \"a b\"}, 7, {\"name\": \"" NAME63 "\"},\n"
+				   "{\"name\": \"" NAME63 "x\"}, {\"name\": \"\"}],\n"
+				   "\"wires\": [{\"name\": \"w\"}]}";
+	static const struct {
+		const char *name, *words, *policy;
+		unsigned line;
+	} rows[] = {
+		{"policies", "policies", NULL, 1},
+		{"policies[0]", "policies[0] \"p\"", "p", 1},
+		{"policies[0].a[0]", "policies[0] \"p\".a[0]", "p", 1},
+		{"policies[1]", "policies[1]", NULL, 2},
+		{"policies[2].x", "policies[2].x", NULL, 2},
+		{"policies[3].name", "policies[3] \"" NAME63 "\".name", NAME63, 2},
+		{"policies[4].name", "policies[4].name", NULL, 3},
+		{"policies[5].name", "policies[5].name", NULL, 3},
+		{"policies[6].name", "policies[6].name", NULL, 1},
+		{"policies.name", "policies.name", NULL, 1},
+		{"wires[0].name", "wires[0] \"w\".name", NULL, 4},
+		{"wires", "wires", NULL, 4},
+	};
+	struct reader reader;
+
+	(void)state;
+	assert_int_equal(reader_parse(&reader, text, strlen(text), "w.json", stderr), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct json_named named;
+		struct json_place place = json_place_of(
+			&reader, json_path_named(reader.root, rows[i].name, &named));
+
+		assert_string_equal(place.file, "w.json");
+		assert_string_equal(place.path, rows[i].name);
+		assert_string_equal(place.words, rows[i].words);
+		assert_int_equal(place.line, rows[i].line);
+		if (rows[i].policy)
+			assert_string_equal(place.policy, rows[i].policy);
+		else
+			assert_null(place.policy);
+		json_place_free(&place);
+	}
+	assert_int_equal(reader_finish(&reader), 0);
 }
 
 /* A "$schema" and a "note" may stand in each object, whatever else has no room in it. */
@@ -444,6 +491,7 @@ int main(void)
 		cmocka_unit_test(test_endless_comment),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_named),
+		cmocka_unit_test(test_place_of),
 		cmocka_unit_test(test_remarks),
 		cmocka_unit_test(test_meant),
 		cmocka_unit_test(test_cap),
