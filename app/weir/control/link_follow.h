@@ -18,7 +18,7 @@
 #define LINK_FOLLOW_UP_NS    (2 * SECOND_NS)  /* and back */
 #define LINK_FOLLOW_GRACE_NS (10 * SECOND_NS) /* how long one that was brought up may take */
 
-/* When one that was taken down and is up is taken down again: twice as late each time, up to this. */
+/* When one that was taken down is taken down again if it is up: twice as late each time. */
 #define LINK_FOLLOW_AGAIN_NS      SECOND_NS
 #define LINK_FOLLOW_AGAIN_MOST_NS (64 * SECOND_NS)
 

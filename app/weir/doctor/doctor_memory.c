@@ -117,6 +117,15 @@ static const char *wanted_directory(const struct config *config)
 	return wanted;
 }
 
+/* Whether a directory is another, or in it. */
+static bool is_within(const char *directory, const char *other)
+{
+	size_t len = strlen(other);
+
+	return strncmp(directory, other, len) == 0 &&
+	       (directory[len] == '\0' || directory[len] == '/');
+}
+
 /* Whether any is mounted where it is wanted; and what killed processes have left in them. */
 static bool find_hugetlbfs(const char *root, const char *wanted, uint64_t *left_behind)
 {
@@ -131,7 +140,7 @@ static bool find_hugetlbfs(const char *root, const char *wanted, uint64_t *left_
 		if (sscanf(line, "%*s %255s %63s", directory, type) != 2 ||
 			strcmp(type, "hugetlbfs") != 0)
 			continue;
-		found |= !wanted[0] || strncmp(wanted, directory, strlen(directory)) == 0;
+		found |= !wanted[0] || is_within(wanted, directory);
 		*left_behind += left_behind_in(root, directory);
 	}
 	if (mounts)

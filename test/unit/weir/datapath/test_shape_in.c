@@ -751,7 +751,7 @@ static void test_due_leave(void **state)
 	remove_store();
 }
 
-/* --- below one that marks ---------------------------------------------------------------------- */
+/* --- below one that marks --------------------------------------------------------------------- */
 
 static struct {
 	bool is_ip;

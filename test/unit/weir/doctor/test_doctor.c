@@ -322,6 +322,10 @@ static void hugepages(void **state)
 	assert_says(paper, check_hugepages, "FAIL", "expected one at /mnt/huge");
 	put(paper, "/proc/self/mounts", "nodev /mnt/huge hugetlbfs rw 0 0\n");
 	assert_well(paper, check_hugepages);
+	paper->config.eal[0] = (char[]){"--huge-dir=/mnt/huge/weir"};
+	assert_well(paper, check_hugepages);
+	paper->config.eal[0] = (char[]){"--huge-dir=/mnt/huge2"};
+	assert_says(paper, check_hugepages, "FAIL", "expected one at /mnt/huge2");
 	paper->config.eal[0] = (char[]){"--huge-dir"}; /* of which it says nothing */
 	assert_well(paper, check_hugepages);
 	paper->config.eal[paper->config.n_eal++] = (char[]){"/mnt/else"};
