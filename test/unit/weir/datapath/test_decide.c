@@ -46,6 +46,7 @@ enum {
 	MARKED,
 	COUNTED,
 	PACKETS,
+	TOTAL_PACKETS,
 	PER_SOURCE,
 	MARKED_SOURCE,
 	COUNTED_SOURCE,
@@ -144,6 +145,10 @@ static const struct {
 		.parent = PLAN,
 		.total = TOTAL_BYTES / 2},
 	[PACKETS] = {.burst = 5, .count = COUNT_PACKETS, .shift = POLICE_UNSAMPLED},
+	[TOTAL_PACKETS] = {.burst = 5,
+		.count = COUNT_PACKETS,
+		.shift = POLICE_UNSAMPLED,
+		.total = 4000},
 	[PER_SOURCE] = {.burst = FEW_BYTES, .shift = 3, .per_v4 = 32},
 	[MARKED_SOURCE] = {.burst = FEW_BYTES, .action = ACTION_MARK, .shift = 3, .per_v4 = 32},
 	[COUNTED_SOURCE] = {.burst = FEW_BYTES, .action = ACTION_COUNT, .shift = 3, .per_v4 = 32},
@@ -286,7 +291,8 @@ static bool reads_packets(const struct policy_state *state, unsigned kind)
 		if (kinds[above].shift != POLICE_UNSAMPLED)
 			return true;
 	return kinds[kind].shift != POLICE_UNSAMPLED ||
-	       (!police_is_simple(state) && !kinds[kind].total && kind != UNPRESSED);
+	       (!police_is_simple(state) && police_kind(state) != POLICE_TOTAL &&
+		       kind != UNPRESSED);
 }
 
 /*
@@ -413,12 +419,13 @@ static enum verdict charge_levels(
 		sent->unmarkable += !marked;
 	}
 	at = lineage.over & LINEAGE_REFUSED ? police_lineage_refuser(&lineage) : lineage.n - 1;
-	for (unsigned k = 1; k <= at; k++)
-		if (police_samples(lineage.levels[k])) {
+	for (unsigned k = 1; k <= at; k++) {
+		if (police_samples(lineage.levels[k]))
 			sent->want_sampled[sent->n_sampled++] = bench->samples[slots[k]];
-			/* Which of a plan's it is goes by the order in which all are charged. */
+		/* Which of a plan's it is goes by the order in which all are charged. */
+		if (police_shift(lineage.levels[k]) != POLICE_UNSAMPLED)
 			sent->may_parse |= UINT64_C(1) << i;
-		}
+	}
 	passes = police_lineage_settle(&lineage, now);
 	sent->unpaid += !passes && marked && kinds[slots[at]].total;
 	return passes ? VERDICT_PASS : VERDICT_DROP;
@@ -455,7 +462,8 @@ static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64
 		sent->want_parsed |= UINT64_C(1) << i;
 	if (police_kind(state) == POLICE_SOURCED)
 		want_source(sent, i);
-	else if (!police_is_simple(state) && !kinds[policy].total && !is_shared(policy))
+	else if (!police_is_simple(state) && police_kind(state) != POLICE_TOTAL &&
+		 !is_shared(policy))
 		sent->want_parsed |= UINT64_C(1) << i;
 	if (bench->worker.shared_buckets && police_is_simple(state))
 		borrow_one(bench, policy, cost, now);
@@ -677,6 +685,7 @@ static void test_one_by_one(void **state)
 		{"one that they do not press, and none", UNPRESSED, UNPRESSED, 2, false, false,
 			GO_ON},
 		{"a total", TOTAL, TOTAL, 0, true, false, GO_ON},
+		{"a total of packets", TOTAL_PACKETS, TOTAL_PACKETS, 0, true, false, GO_ON},
 		{"a total and none", TOTAL, TOTAL, 2, false, false, GO_ON},
 		{"each source by itself", PER_SOURCE, PER_SOURCE, 0, true, false, GO_ON},
 		{"each source, and no policy", PER_SOURCE, COUNTED_SOURCE, 3, false, false, GO_ON},
