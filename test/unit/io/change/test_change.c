@@ -71,6 +71,7 @@ static const struct edit_row single_edits[] = {
 	{"[{'name':'a'}]", "set", "a", {KEY120 "12345678=x"}, "[{'name':'a'}]",
 		KEY120 "12345678=x: expected KEY=VALUE such as limit=5Mbit/s\n"},
 	{"[{'name':'a'}]", "set", "a", {"x=\xff"}, "[{'name':'a'}]", "x=\xff: expected UTF-8\n"},
+	{"[{'name':'a'}]", "set", "\xff", {"x=1"}, "[{'name':'a'}]", "\xff: expected UTF-8\n"},
 	{"[{'name':'a'}]", "set", "a", {"x=[1,{}]", "y=\"1\"", "z=true", "w=="},
 		"[{'name':'a','x':[1,{}],'y':'1','z':true,'w':'='}]", ""},
 	{"[{'name':'a'}]", "set", "b", {"limit=1"}, "[{'name':'a'}]",
