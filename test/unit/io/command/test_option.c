@@ -147,12 +147,42 @@ static void test_numbers(void **state)
 	}
 }
 
+/* What a user reads of a number, or of too many. */
+static void test_said(void **state)
+{
+	static const struct {
+		const char *text, *said;
+	} lists[] = {
+		{"1,2,3", ""},
+		{"1,10", "--list: \"10\": expected 1 to 9\n"},
+		{"0", "--list: \"0\": expected 1 to 9\n"},
+		{"1,,2", "--list: \"\": expected 1 to 9\n"},
+		{"1,2,3,4", "--list: expected at most 3 numbers\n"},
+	};
+	FILE *real = stderr;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		uint64_t out[3];
+		char *said;
+		size_t size;
+
+		stderr = open_memstream(&said, &size);
+		option_numbers("list", lists[i].text, 1, 9, out, 3);
+		fclose(stderr);
+		stderr = real;
+		assert_string_equal(said, lists[i].said);
+		free(said);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_kind),
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -277,6 +277,10 @@ static void test_new_identity(void **state)
 		printed_line(group_keys_new_identity, path, again, sizeof(again)), -EEXIST);
 	assert_string_equal(again, "");
 	unlink(path);
+	/* Another one is another. */
+	assert_int_equal(printed_line(group_keys_new_identity, path, again, sizeof(again)), 0);
+	assert_string_not_equal(again, line);
+	unlink(path);
 	assert_int_equal(
 		printed_line(group_keys_show_identity, path, again, sizeof(again)), -ENOENT);
 	assert_string_equal(again, "");
