@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Listings of several pages, and what is said of each of those that they name: what is asked, one
+ * after another, and what is no page.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask/source.h"
+
+struct answered {
+	const char *request, *answer; /* with ' for "; NULL: the error */
+	int error;
+};
+
+/* Each question that is to come, with its answer. */
+struct script {
+	struct source source;
+	const struct answered *next;
+};
+
+static json_t *quoted(const char *text)
+{
+	char *copy = strdup(text);
+	json_t *json;
+
+	for (char *at = copy; *at; at++)
+		*at = *at == '\'' ? '"' : *at;
+	json = json_loads(copy, JSON_DECODE_ANY, NULL);
+	free(copy);
+	assert_non_null(json);
+	return json;
+}
+
+static int answer(struct source *source, const char *request, json_t **value)
+{
+	struct script *script = (struct script *)source;
+	const struct answered *now = script->next++;
+
+	assert_non_null(now->request);
+	assert_string_equal(request, now->request);
+	*value = now->answer ? quoted(now->answer) : NULL;
+	return now->answer ? 0 : now->error;
+}
+
+#define ALL "/l"
+#define TWO                                            \
+	{ALL, "{'n':['a'],'next':1,'x':7}", 0},        \
+	{                                              \
+		ALL ",1", "{'n':['b'],'next':null}", 0 \
+	}
+
+static const struct {
+	const char *name;
+	struct answered asked[5];
+	int ret;
+	const char *listing;
+} listings[] = {
+	{NULL, {{ALL, "{'n':[]}", 0}}, 0, "{'n':[],'next':null}"},
+	{NULL, {{ALL, "{'n':['a','b'],'x':7}", 0}}, 0, "{'n':['a','b'],'x':7,'next':null}"},
+	{NULL, {TWO}, 0, "{'n':['a','b'],'x':7,'next':null}"},
+	{"p",
+		{{"/l,p", "{'n':[1],'next':5}", 0}, {"/l,p,5", "{'n':[2],'next':6}", 0},
+			{"/l,p,6", "{'n':[3]}", 0}},
+		0, "{'n':[1,2,3],'next':null}"},
+	{NULL, {{ALL, "null", 0}}, -ENOENT, NULL},
+	{NULL, {{ALL, NULL, -ETIMEDOUT}}, -ETIMEDOUT, NULL},
+	{NULL, {{ALL, "{}", 0}}, -EBADMSG, NULL},
+	{NULL, {{ALL, "{'n':7}", 0}}, -EBADMSG, NULL},
+	/* A page that leads back, or to itself, or is gone. */
+	{NULL, {{ALL, "{'n':[],'next':-1}", 0}}, -EBADMSG, NULL},
+	{NULL, {{ALL, "{'n':[1],'next':2}", 0}, {"/l,2", "{'n':[2],'next':2}", 0}}, -EBADMSG, NULL},
+	{NULL, {{ALL, "{'n':[1],'next':2}", 0}, {"/l,2", "{'n':[2],'next':1}", 0}}, -EBADMSG, NULL},
+	{NULL, {{ALL, "{'n':[1],'next':2}", 0}, {"/l,2", "null", 0}}, -ENOENT, NULL},
+	{NULL, {{ALL, "{'n':[1],'next':2}", 0}, {"/l,2", "{}", 0}}, -EBADMSG, NULL},
+};
+
+static void assert_value(json_t *got, const char *want)
+{
+	json_t *expected = want ? quoted(want) : NULL;
+
+	assert_int_equal(got == NULL, want == NULL);
+	assert_true(!want || json_equal(got, expected));
+	json_decref(expected);
+	json_decref(got);
+}
+
+static void each_listing(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(listings) / sizeof(*listings); i++) {
+		struct script script = {{.ask = answer}, listings[i].asked};
+		json_t *listing;
+		int ret = source_list(&script.source, ALL, listings[i].name, "n", &listing);
+
+		assert_int_equal(ret, listings[i].ret);
+		assert_null(script.next->request);
+		assert_value(listing, listings[i].listing);
+	}
+}
+
+#define NAMED                                                     \
+	{                                                         \
+		"/weir/policies", "{'policies':['a','b','c']}", 0 \
+	}
+
+static const struct {
+	size_t most;
+	struct answered asked[5];
+	int ret;
+	const char *array;
+} each[] = {
+	{9, {NAMED, {"/q,a", "1", 0}, {"/q,b", "2", 0}, {"/q,c", "3", 0}}, 0, "[1,2,3]"},
+	{3, {NAMED, {"/q,a", "1", 0}, {"/q,b", "2", 0}, {"/q,c", "3", 0}}, 0, "[1,2,3]"},
+	{2, {NAMED, {"/q,a", "1", 0}, {"/q,b", "2", 0}}, 0, "[1,2]"},
+	/* One that is gone is none, and does not count. */
+	{2, {NAMED, {"/q,a", "null", 0}, {"/q,b", "2", 0}, {"/q,c", NULL, -ENOENT}}, 0, "[2]"},
+	{9, {{"/weir/policies", "{'policies':['a',7]}", 0}, {"/q,a", "1", 0}}, -EBADMSG, "[1]"},
+	{9, {NAMED, {"/q,a", NULL, -ECONNRESET}}, -ECONNRESET, "[]"},
+	{9, {{"/weir/policies", NULL, -ECONNRESET}}, -ECONNRESET, NULL},
+};
+
+static void of_each(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(each) / sizeof(*each); i++) {
+		struct script script = {{.ask = answer}, each[i].asked};
+		json_t *array;
+
+		assert_int_equal(
+			source_each(&script.source, "/q", each[i].most, &array), each[i].ret);
+		assert_null(script.next->request);
+		assert_value(array, each[i].array);
+	}
+}
+
+static void of_each_listed(void **state)
+{
+	static const struct answered asked[] = {
+		{"/q", "{'of':['a','b']}", 0}, {"/q,a", "1", 0}, {"/q,b", "2", 0}, {0}};
+	struct script script = {{.ask = answer}, asked};
+	json_t *array;
+
+	(void)state;
+	assert_int_equal(source_each_listed(&script.source, "/q", "of", &array), 0);
+	assert_null(script.next->request);
+	assert_value(array, "[1,2]");
+}
+
+/* What is longer than a request may be is none that there is. */
+static void longest_request(void **state)
+{
+	char name[4096], request[4096];
+	const struct answered asked[] = {{request, "1", 0}, {0}};
+	struct script script = {{.ask = answer}, asked};
+	json_t *value;
+
+	(void)state;
+	memset(name, 'x', sizeof(name));
+	name[4092] = '\0';
+	memcpy(request, "/q,", 3);
+	memcpy(request + 3, name, 4093);
+	assert_int_equal(source_get_of(&script.source, "/q", name, &value), 0);
+	assert_value(value, "1");
+	name[4092] = 'x';
+	name[4093] = '\0';
+	assert_int_equal(source_get_of(&script.source, "/q", name, &value), -ENOENT);
+	assert_null(value);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_listing),
+		cmocka_unit_test(of_each),
+		cmocka_unit_test(of_each_listed),
+		cmocka_unit_test(longest_request),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
