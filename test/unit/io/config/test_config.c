@@ -285,6 +285,11 @@ static void test_wires(void **state)
 		{P4(W("x", "p0", "p1") ", " W("y", "p2", "p1")),
 			"w.json:1: wires[1] 'y'.b: 'p1': expected a port of its own, wires[0] 'x' at w.json:1 has the "
 			"same\n"},
+		{P4(W("x", "p0", "p1") ", " W("y", "p2", "p3") ", " W("z", "p3", "p0")),
+			"w.json:1: wires[2] 'z'.a: 'p3': expected a port of its own, wires[1] 'y' at "
+			"w.json:1 has the same\n"
+			"w.json:1: wires[2] 'z'.b: 'p0': expected a port of its own, wires[0] 'x' at "
+			"w.json:1 has the same\n"},
 		{P4(W("x", "p0", "p0")),
 			"w.json:1: wires[0] 'x'.b: 'p0': expected another port than at the other end\n"},
 		{P4(W("x", "p0", "p9")),
@@ -328,6 +333,9 @@ static void test_process(void **state)
 		{DOC(", 'workers': [1, 2]"), ""},
 		{DOC(", 'workers': [1, 2, 1]"),
 			"w.json:1: workers[2]: 1: expected each CPU once unless 'idle' is 'sleep'\n"},
+		{DOC(", 'workers': [1, 2, 2, 1]"),
+			"w.json:1: workers[2]: 2: expected each CPU once unless 'idle' is 'sleep'\n"
+			"w.json:1: workers[3]: 1: expected each CPU once unless 'idle' is 'sleep'\n"},
 		{DOC(", 'workers': [1, 2, 1], 'idle': 'sleep'"), ""},
 		{DOC(", 'workers': []"),
 			"w.json:1: workers: an empty array: expected an array of 1 to 64 CPU numbers, or a list such as '2-5,8'\n"},
