@@ -340,6 +340,96 @@ static void test_end_keeping(void **state)
 	}
 }
 
+/* --- where packets go ------------------------------------------------------------------------- */
+
+#define N_SHOWN 4
+
+/* UDP from 10.net.0.host, or what is no IP; and the bucket of its source. */
+static uint8_t make_shown(const struct world *world, struct rte_mbuf *m, uint8_t net, uint8_t host)
+{
+	const uint8_t head[] = {
+		8, 0, 0x45, 0, 0, 28, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, net, 0, host};
+	uint8_t *frame = (uint8_t *)rte_pktmbuf_append(m, 60);
+	struct packet packet;
+
+	assert_non_null(frame);
+	memset(frame, 0, 60);
+	if (net)
+		memcpy(frame + 12, head, sizeof(head));
+	packet_parse(frame, 60, &packet);
+	return reta_bucket(&world->reta_target.key, &packet, frame);
+}
+
+/* A placed policy's packet goes to its bucket's worker, and waits while that moves, or is lost. */
+static void test_show(void **state)
+{
+	static const uint8_t nets[N_SHOWN] = {1, 1, 2, 0};
+	struct rte_mbuf *mbufs[N_SHOWN];
+	uint8_t buckets[N_SHOWN], targets[N_SHOWN];
+	uint16_t counts[3] = {0}, lost = 0;
+	struct instance_world w;
+	struct world world;
+	struct path path;
+	unsigned before;
+
+	(void)state;
+	instance_world_open(&w,
+		"{'name': 'placed', 'match': {'src': '10.1.0.0/16'}, 'limit': '1Gbit/s'}, "
+		"{'name': 'other', 'match': {'src': '10.2.0.0/16'}, 'limit': '1Gbit/s'}");
+	open_world(&world);
+	steering_remove(world.steering, SLOT);
+	steering_add(world.steering, w.inst.slots.of[0], &world.reta);
+	worker_own(&world.workers[0])->view.classifier =
+		worker_own(&w.inst.workers[0])->view.classifier;
+	path = w.inst.workers[0].paths[0];
+	path.rings = world.rings;
+	before = rte_mempool_avail_count(w.inst.ports[0].pool);
+	assert_int_equal(rte_pktmbuf_alloc_bulk(w.inst.ports[0].pool, mbufs, N_SHOWN), 0);
+	for (uint8_t i = 0; i < N_SHOWN; i++)
+		buckets[i] = make_shown(&world, mbufs[i], nets[i], 7 + i);
+	assert_int_not_equal(buckets[0], buckets[1]);
+	reta_set(&world.reta, buckets[0], 0);
+	steering_show(
+		world.steering, &world.workers[0], &path, mbufs, N_SHOWN, targets, counts, &lost);
+	assert_int_equal(targets[0], 0);
+	assert_int_equal(targets[1], 1);
+	for (unsigned i = 2; i < N_SHOWN; i++)
+		assert_int_equal(
+			targets[i], rx_rings_worker_of(path.rings, mbufs[i], path.rx_hash));
+	assert_int_equal(counts[0] + counts[1], N_SHOWN);
+	assert_int_equal(counts[0], 1 + (targets[2] == 0) + (targets[3] == 0));
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(world.reta.packets[buckets[i]], 1);
+		assert_int_equal(world.reta.bytes[buckets[i]], 60);
+	}
+	/* The second one's bucket moves. */
+	reta_target_set(&world.reta_target, buckets[0], 0);
+	reta_target_set(&world.reta_target, buckets[1], 0);
+	assert_true(steering_ask(world.steering, w.inst.slots.of[0]));
+	world.waited = 1; /* and does not leave */
+	assert_false(turn_steering(&world));
+	steering_show(world.steering, &world.workers[0], &path, mbufs, 2, targets, counts, &lost);
+	assert_int_equal(targets[0], 0);
+	assert_int_equal(targets[1], 2);
+	assert_int_equal(counts[2], 1);
+	assert_int_equal(lost, 0);
+	/* And again, with no room to be kept back. */
+	while (migration_keep(&world.steering->migration, &world, buckets[1]))
+		;
+	assert_int_equal(rte_mempool_avail_count(w.inst.ports[0].pool), before - N_SHOWN);
+	steering_show(
+		world.steering, &world.workers[0], &path, mbufs + 1, 1, targets, counts, &lost);
+	assert_int_equal(targets[0], 2);
+	assert_int_equal(lost, 1);
+	assert_int_equal(world.workers[0].counters.dropped[DROP_RING_FULL], 1);
+	assert_int_equal(rte_mempool_avail_count(w.inst.ports[0].pool), before - N_SHOWN + 1);
+	world.steering->migration.kept = 0; /* they are no packets, or are freed */
+	mbufs[1] = mbufs[N_SHOWN - 1];
+	rte_pktmbuf_free_bulk(mbufs, N_SHOWN - 1);
+	close_world(&world);
+	instance_world_close(&w);
+}
+
 /* What finds no room is said again later. */
 static void test_many_asks(void **state)
 {
@@ -370,6 +460,7 @@ int main(void)
 		cmocka_unit_test(test_leaving),
 		cmocka_unit_test(test_removed),
 		cmocka_unit_test(test_end_keeping),
+		cmocka_unit_test(test_show),
 		cmocka_unit_test(test_many_asks),
 	};
 
