@@ -103,6 +103,18 @@ static json_t *singles_of(const struct keep_record *record)
 	return whole_list(json_object_get(record->about, "singles"));
 }
 
+/* Nobody knows any more what was changed singly: the file is what there is. */
+static int go_by_file(const struct kept *kept, int why, FILE *err)
+{
+	if (why == -ENOMEM)
+		return why;
+	fprintf(err,
+		"warning: %s: what runs is not kept there: %s: if anything was changed singly, it "
+		"is gone\n",
+		kept->directory, strerror(-why));
+	return 0;
+}
+
 /* The file, and on top of it what was changed singly and that it does not overrule. */
 static int read_reload(struct change *change, struct instance *inst, json_t **singles, FILE *err)
 {
@@ -110,8 +122,11 @@ static int read_reload(struct change *change, struct instance *inst, json_t **si
 	struct keep_record running;
 	int ret = load_document(change, inst, err);
 
-	if (ret || !kept || !change->running || kept_read(kept, change->running, &running))
+	if (ret || !kept || !change->running)
 		return ret;
+	ret = kept_read(kept, change->running, &running);
+	if (ret)
+		return go_by_file(kept, ret, err);
 	*singles = singles_of(&running);
 	if (!*singles)
 		ret = -ENOMEM;

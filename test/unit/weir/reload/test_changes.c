@@ -971,6 +971,27 @@ static void test_damaged(void **state)
 	close_kept(&k);
 }
 
+/* Where the record of what runs cannot be read any more the file is what there is: that is said. */
+static void test_carried_unknown(void **state)
+{
+	struct change_request request = limit_of("2Gbit/s");
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	assert_int_equal(change(&k, &request), 0);
+	k.w.inst.kept->configuration_of = 0; /* as after a start */
+	damage(&k, "0000000002.good.json");
+	reload_to(&k, A("1Gbit/s") ", " B);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, GBIT);
+	assert_non_null(strstr(reload_last_change(&k.w.inst)->messages,
+		": what runs is not kept there: Bad message: if anything was changed singly, it is "
+		"gone\n"));
+	reload_to(&k, A("1Gbit/s"));
+	assert_string_equal(reload_last_change(&k.w.inst)->messages, "");
+	close_kept(&k);
+}
+
 /* A box that is rather to stop than to run what was before does so, and says why. */
 static void test_stops_when_refused(void **state)
 {
@@ -1339,6 +1360,7 @@ int main(void)
 		cmocka_unit_test(test_directory_is_gone),
 		cmocka_unit_test(test_record_has_no_place),
 		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_carried_unknown),
 		cmocka_unit_test(test_stops_when_refused),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_history),
