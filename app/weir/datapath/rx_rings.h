@@ -78,11 +78,12 @@ static inline bool rx_rings_owned(const struct rx_rings *rings, unsigned worker)
 static inline uint32_t rx_rings_flow_hash(
 	const struct rx_rings *rings, struct rte_mbuf *m, bool rx_hash)
 {
-	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
 	struct packet packet;
+	const uint8_t *data;
 
 	if (rx_hash && m->ol_flags & RTE_MBUF_F_RX_RSS_HASH)
 		return m->hash.rss;
+	data = rte_pktmbuf_mtod(m, const uint8_t *);
 	packet_parse(data, m->data_len, &packet);
 	m->hash.rss = packet.family == PACKET_OTHER ? packet_flow_hash(&packet, data)
 						    : packet_keyed_hash(&rings->key, &packet, data);
