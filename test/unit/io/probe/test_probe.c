@@ -181,6 +181,8 @@ static void refused_tuples(void **state)
 		{"::1 ::2 udp 1 2 length=61", "length: \"61\": expected room"},
 		{"10.0.0.1 10.0.0.2 udp 1 2 dscp=64", "dscp: \"64\": expected 0 to 63"},
 		{"10.0.0.1 10.0.0.2 tcp 1 2 flags=sin", "flags: \"sin\": expected flags"},
+		{"10.0.0.1 10.0.0.2 tcp 1 2 flags=syn,ack,syn,ack,syn,ack,syn,ack,syn,ack,fin",
+			"flags: \"syn,ack,syn,ack,syn,ack,syn,ack,syn,ack,\": expected flags"},
 		{"10.0.0.1 10.0.0.2 tcp 1 2 length=53", "length: \"53\": expected room"},
 		{"10.0.0.1 10.0.0.2 tcp 1 2 length=65536",
 			"length: \"65536\": expected 0 to 65535"},
