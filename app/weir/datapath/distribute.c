@@ -36,8 +36,10 @@ static struct rte_ring *ring_create(void)
 	struct rte_ring *ring = rte_zmalloc(
 		"lane", (size_t)rte_ring_get_memsize(RX_RING_PACKETS), RTE_CACHE_LINE_SIZE);
 
-	if (ring) /* never fails with a name so short and a power of two */
-		(void)rte_ring_init(ring, "lane", RX_RING_PACKETS, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	if (ring && rte_ring_init(ring, "lane", RX_RING_PACKETS, RING_F_SP_ENQ | RING_F_SC_DEQ)) {
+		rte_free(ring);
+		return NULL;
+	}
 	return ring;
 }
 

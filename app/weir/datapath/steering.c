@@ -42,12 +42,12 @@ struct steering *steering_create(unsigned owner, struct worker *workers, unsigne
 	steering->slot = SLOT_NONE;
 	steering->entries = pages_alloc(n_slots * sizeof(*steering->entries), 0, SOCKET_ID_ANY);
 	steering->asks = rte_zmalloc("asks", (size_t)bytes, RTE_CACHE_LINE_SIZE);
-	if (!steering->entries || !steering->asks) {
+	if (!steering->entries || !steering->asks ||
+		rte_ring_init(
+			steering->asks, "asks", STEERING_ASKS, RING_F_SP_ENQ | RING_F_SC_DEQ)) {
 		steering_destroy(steering);
 		return NULL;
 	}
-	/* Never fails with a name so short and a power of two. */
-	(void)rte_ring_init(steering->asks, "asks", STEERING_ASKS, RING_F_SP_ENQ | RING_F_SC_DEQ);
 	set_up_peers(steering, owner, n_workers, out, back);
 	return steering;
 }

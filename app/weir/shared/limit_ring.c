@@ -20,12 +20,17 @@
 static struct rte_ring *ring_new(unsigned capacity)
 {
 	unsigned count = rte_align32pow2(capacity + 1); /* one of them is always free */
-	size_t size = (size_t)rte_ring_get_memsize_elem(sizeof(struct limit_profile), count);
-	struct rte_ring *ring = aligned_alloc(
-		RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL(size, RTE_CACHE_LINE_SIZE));
+	ssize_t size = rte_ring_get_memsize_elem(sizeof(struct limit_profile), count);
+	struct rte_ring *ring;
 
-	if (ring) /* never fails with a name so short and a power of two, nor does the size */
-		(void)rte_ring_init(ring, "limits", count, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	if (size < 0)
+		return NULL;
+	ring = aligned_alloc(
+		RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL((size_t)size, RTE_CACHE_LINE_SIZE));
+	if (ring && rte_ring_init(ring, "limits", count, RING_F_SP_ENQ | RING_F_SC_DEQ)) {
+		free(ring);
+		return NULL;
+	}
 	return ring;
 }
 
