@@ -115,6 +115,14 @@ static inline void judge_add_source(struct rx_burst *burst, unsigned i, struct p
 	sourced_add(&burst->sourced, i, state, &packet);
 }
 
+/* All n packets of a burst that is of one such policy, and no others. */
+static inline void judge_add_sources(struct rx_burst *burst, struct policy_state *state, uint16_t n)
+{
+	sourced_begin(&burst->sourced);
+	for (uint16_t i = 0; i < n; i++)
+		judge_add_source(burst, i, state);
+}
+
 /* The hash of a packet's flow. */
 uint32_t judge_flow_hash(struct rx_burst *burst, unsigned i);
 

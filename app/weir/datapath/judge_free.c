@@ -298,16 +298,7 @@ static uint64_t charge_plain_alike(
 	return judge_simple.charge_alike(w, burst, n, now);
 }
 
-/* Adds n packets to those whose sources are metered; whether all of them have one. */
-static bool add_sources(struct rx_burst *burst, struct policy_state *state, uint16_t n)
-{
-	sourced_begin(&burst->sourced);
-	for (uint16_t i = 0; i < n; i++)
-		judge_add_source(burst, i, state);
-	return burst->sourced.below == judge_all(n);
-}
-
-/* Charges n packets that add_sources() has added. */
+/* Charges n packets that judge_add_sources() has added, all of which have one. */
 static uint64_t charge_sources_alike(
 	struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)
 {
@@ -347,8 +338,10 @@ bool judge_free_alike(
 		charge_above_alike(w, burst, slots, levels, costs, ~*drops & judge_all(n), false);
 		return true;
 	}
-	if (police_kind(own) != POLICE_SOURCED || own->other->action != ACTION_DROP ||
-		!add_sources(burst, own, n))
+	if (police_kind(own) != POLICE_SOURCED || own->other->action != ACTION_DROP)
+		return false;
+	judge_add_sources(burst, own, n);
+	if (burst->sourced.below != judge_all(n))
 		return false;
 	*drops = charge_sources_alike(w, burst, n, now);
 	charge_above_alike(

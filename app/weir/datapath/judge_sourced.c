@@ -56,9 +56,7 @@ static uint64_t charge_one(struct worker *w, struct rx_burst *burst, uint16_t n,
 {
 	struct policy_state *state = judge_policy(w, burst, 0);
 
-	sourced_begin(&burst->sourced);
-	for (uint16_t i = 0; i < n; i++)
-		judge_add_source(burst, i, state);
+	judge_add_sources(burst, state, n);
 	sourced_meter(&burst->sourced, now);
 	if (unlikely(sourced_settles(&burst->sourced) != judge_all(n)))
 		return count_sources(w, burst, judge_all(n), now);
