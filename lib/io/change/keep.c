@@ -286,14 +286,14 @@ static int make_record_text(
 	struct record_text *text, const json_t *about, const json_t *configuration)
 {
 	static char slashes[] = "// ", end[] = "\n";
-	size_t body_len = 0;
+	size_t about_len = 0, body_len = 0;
 
-	text->about = json_dumps(about, JSON_COMPACT);
+	text->about = json_text_line(about, &about_len);
 	text->body = json_text_lines(configuration, &body_len);
 	if (text->about == NULL || text->body == NULL)
 		return -ENOMEM;
 	text->parts[1] = (struct iovec){slashes, strlen(slashes)};
-	text->parts[2] = (struct iovec){text->about, strlen(text->about)};
+	text->parts[2] = (struct iovec){text->about, about_len};
 	text->parts[3] = (struct iovec){end, strlen(end)};
 	text->parts[4] = (struct iovec){text->body, body_len};
 	text->parts[5] = (struct iovec){end, strlen(end)};

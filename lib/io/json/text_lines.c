@@ -2,7 +2,9 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Into one buffer: a stream would be asked for each word of each policy, which takes longer than
- * all that is written.
+ * all that is written. And what objects and arrays are made of, and strings that stand as they are,
+ * is written here: Jansson looks for loops, for which it has the address of each object in words,
+ * which takes longer than the rest of it. There are none in what has been read from a text.
  */
 #include "json/text_lines.h"
 
@@ -12,6 +14,9 @@
 
 #define FORM       (JSON_COMPACT | JSON_ENCODE_ANY)
 #define ROOM_FIRST 4096
+
+/* How an object or an array is written: what is in it is on lines of its own, or in this one. */
+enum layout { IN_LINES, IN_ONE };
 
 struct document_text {
 	char *at;
@@ -36,19 +41,22 @@ static bool make_room(struct document_text *text, size_t bytes)
 	return true;
 }
 
-static bool write_words(struct document_text *text, const char *words)
+static bool write_bytes(struct document_text *text, const char *bytes, size_t len)
 {
-	size_t len = strlen(words);
-
 	if (!make_room(text, len))
 		return false;
-	memcpy(text->at + text->len, words, len);
+	memcpy(text->at + text->len, bytes, len);
 	text->len += len;
 	return true;
 }
 
+static bool write_words(struct document_text *text, const char *words)
+{
+	return write_bytes(text, words, strlen(words));
+}
+
 /* Again, where there was no room for it. */
-static bool write_json(struct document_text *text, const json_t *value)
+static bool write_scalar(struct document_text *text, const json_t *value)
 {
 	size_t room, len;
 
@@ -62,56 +70,116 @@ static bool write_json(struct document_text *text, const json_t *value)
 	return true;
 }
 
-static bool write_elements(struct document_text *text, const json_t *array)
+/* Whether it says in JSON what it is, between quotes. */
+static bool stands_as_it_is(const char *string, size_t len)
 {
+	bool stands = true;
+
+	for (size_t i = 0; i < len; i++)
+		stands &= (unsigned char)string[i] >= ' ' && string[i] != '"' && string[i] != '\\';
+	return stands;
+}
+
+static bool write_plain(struct document_text *text, const char *string, size_t len)
+{
+	char *at;
+
+	if (!make_room(text, len + 2))
+		return false;
+	at = text->at + text->len;
+	at[0] = at[len + 1] = '"';
+	memcpy(at + 1, string, len);
+	text->len += len + 2;
+	return true;
+}
+
+static bool write_string(struct document_text *text, const json_t *value)
+{
+	const char *string = json_string_value(value);
+	size_t len = json_string_length(value);
+
+	return stands_as_it_is(string, len) ? write_plain(text, string, len)
+					    : write_scalar(text, value);
+}
+
+static bool write_key(struct document_text *text, const char *key)
+{
+	json_t *string;
+	bool good;
+
+	if (stands_as_it_is(key, strlen(key)))
+		return write_plain(text, key, strlen(key)) && write_words(text, ":");
+	string = json_string(key);
+	good = string != NULL && write_scalar(text, string) && write_words(text, ":");
+	json_decref(string);
+	return good;
+}
+
+static bool write_value(struct document_text *text, const json_t *value, enum layout layout);
+
+static bool write_elements(struct document_text *text, const json_t *array, enum layout layout)
+{
+	const char *before = layout == IN_LINES ? "\n" : "";
 	const json_t *element;
 	bool good = write_words(text, "[");
 	size_t i;
 
 	json_array_foreach (array, i, element)
-		good = good && write_words(text, i > 0 ? ",\n" : "\n") && write_json(text, element);
-	return good && write_words(text, i > 0 ? "\n]" : "]");
+		good = good && (i == 0 || write_words(text, ",")) && write_words(text, before) &&
+		       write_value(text, element, IN_ONE);
+	return good && (i == 0 || write_words(text, before)) && write_words(text, "]");
 }
 
-static bool write_value(struct document_text *text, const json_t *value)
+/* Lines of an object: its arrays are in lines, too. */
+static bool write_members(struct document_text *text, const json_t *object, enum layout layout)
 {
-	return json_is_array(value) ? write_elements(text, value) : write_json(text, value);
-}
-
-static bool write_key(struct document_text *text, const char *key)
-{
-	json_t *string = json_string(key);
-	bool good = string != NULL && write_json(text, string) && write_words(text, ":");
-
-	json_decref(string);
-	return good;
-}
-
-static bool write_members(struct document_text *text, const json_t *object)
-{
+	const char *before = layout == IN_LINES ? "\n" : "";
 	bool good = write_words(text, "{"), first = true;
 	const char *key;
 	json_t *value;
 
 	json_object_foreach ((json_t *)object, key, value) {
-		good = good && write_words(text, first ? "\n" : ",\n") && write_key(text, key) &&
-		       write_value(text, value);
+		good = good && (first || write_words(text, ",")) && write_words(text, before) &&
+		       write_key(text, key) &&
+		       write_value(text, value, json_is_array(value) ? layout : IN_ONE);
 		first = false;
 	}
-	return good && write_words(text, "\n}");
+	return good && write_words(text, before) && write_words(text, "}");
 }
 
-char *json_text_lines(const json_t *root, size_t *len)
+static bool write_value(struct document_text *text, const json_t *value, enum layout layout)
+{
+	switch (json_typeof(value)) {
+	case JSON_OBJECT:
+		return write_members(text, value, layout);
+	case JSON_ARRAY:
+		return write_elements(text, value, layout);
+	case JSON_STRING:
+		return write_string(text, value);
+	default:
+		return write_scalar(text, value);
+	}
+}
+
+static char *text_of(const json_t *root, enum layout layout, size_t *len)
 {
 	struct document_text text = {0};
-	bool good = make_room(&text, 0) &&
-		    (json_is_object(root) ? write_members(&text, root) : write_value(&text, root));
 
-	if (!good) {
+	if (!make_room(&text, 0) || !write_value(&text, root, layout)) {
 		free(text.at);
 		return NULL;
 	}
 	text.at[text.len] = '\0';
 	*len = text.len;
 	return text.at;
+}
+
+char *json_text_lines(const json_t *root, size_t *len)
+{
+	return text_of(root, IN_LINES, len);
+}
+
+char *json_text_line(const json_t *root, size_t *len)
+{
+	return text_of(root, IN_ONE, len);
 }

@@ -11,7 +11,13 @@
 
 #include <jansson.h>
 
-/* The text of an object or an array; a NUL after it. For free(); NULL without memory. */
+/*
+ * The text of an object or an array in which no container is in itself; a NUL after it. For free();
+ * NULL without memory.
+ */
 char *json_text_lines(const json_t *root, size_t *len);
+
+/* It in one line, as json_dumps() would have it with JSON_COMPACT, and so much sooner. */
+char *json_text_line(const json_t *root, size_t *len);
 
 #endif

@@ -40,10 +40,69 @@ static void lines(void **state)
 	}
 }
 
+/* As Jansson writes it: each kind of value, keys and strings that need another form, and depth. */
+static void one_line(void **state)
+{
+	static const char *const rows[] = {
+		"{}",
+		"[]",
+		"[[],{},[{}],[[]]]",
+		"{\"a\":1,\"b\":-2.5,\"c\":true,\"d\":false,\"e\":null,\"f\":\"\"}",
+		"{\"a\":[1,{\"b\":[2,[3]]},\"c\"],\"d\":{\"e\":{\"f\":[]}}}",
+		"[\"\\\"\",\"\\\\\",\"\\u001f\",\" \",\"/\",\"\x7f\",\"a\\\"b\",\"a\\n\"]",
+		"{\"\\\"\":1,\"\\\\\":2,\"\\u001f\":3,\" \":4,\"a\\tb\":5}",
+		"[\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\",9007199254740993,0.1,1e300]",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		json_t *json = json_loads(rows[i], 0, NULL);
+		char *expected = json_dumps(json, JSON_COMPACT), *got;
+		size_t len;
+
+		assert_non_null(json);
+		got = json_text_line(json, &len);
+		assert_string_equal(got, expected);
+		assert_int_equal(len, strlen(got));
+		json_decref(json);
+		free(expected);
+		free(got);
+	}
+}
+
+/* Longer than the first room, by every length: what is written last finds room, too. */
+static void room(void **state)
+{
+	static const char *const ends[] = {"1", "\"x\"", "\"\\n\"", "[]", "{\"x\":{}}"};
+
+	(void)state;
+	for (size_t n = 4070; n < 4110; n++)
+		for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+			json_t *json = json_array(), *end;
+			char *expected, *got, *x = calloc(1, n + 1);
+			size_t len;
+
+			memset(x, 'x', n);
+			json_array_append_new(json, json_string(x));
+			end = json_loads(ends[i], JSON_DECODE_ANY, NULL);
+			json_array_append_new(json, end);
+			expected = json_dumps(json, JSON_COMPACT);
+			got = json_text_line(json, &len);
+			assert_string_equal(got, expected);
+			assert_int_equal(len, strlen(expected));
+			json_decref(json);
+			free(expected);
+			free(got);
+			free(x);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines),
+		cmocka_unit_test(one_line),
+		cmocka_unit_test(room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
