@@ -45,11 +45,13 @@ static int set_patience(int fd, double patience_s, double until_s)
 	return 0;
 }
 
-/* Room for one descriptor beside a packet. */
+/* Room for one descriptor beside a packet. Behind it is padding, which could hold another. */
 union packet_beside {
 	struct cmsghdr header;
 	char room[CMSG_SPACE(sizeof(int))];
 };
+
+#define ONE_BESIDE CMSG_LEN(sizeof(int))
 
 static int descriptor_beside(struct msghdr *message)
 {
@@ -70,7 +72,7 @@ static ssize_t receive_reply(struct client *client)
 	struct msghdr message = {.msg_iov = &data,
 		.msg_iovlen = 1,
 		.msg_control = &beside,
-		.msg_controllen = sizeof(beside)};
+		.msg_controllen = ONE_BESIDE};
 	ssize_t n;
 
 	do

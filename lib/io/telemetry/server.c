@@ -49,11 +49,13 @@ unsigned telemetry_pollfds(const struct telemetry_server *server, struct pollfd 
 	return server->n_clients + 1;
 }
 
-/* Room for one descriptor beside a message. */
+/* Room for one descriptor beside a message. Behind it is padding, which could hold another. */
 union beside {
 	struct cmsghdr header;
 	char room[CMSG_SPACE(sizeof(int))];
 };
+
+#define ONE_BESIDE CMSG_LEN(sizeof(int))
 
 /*
  * A packet is taken whole or not at all, so there is no rest to remember. given: a descriptor that
@@ -100,7 +102,7 @@ static ssize_t receive_request(struct telemetry_server *server, int fd, char *re
 	struct msghdr message = {.msg_iov = &data,
 		.msg_iovlen = 1,
 		.msg_control = &beside,
-		.msg_controllen = sizeof(beside)};
+		.msg_controllen = ONE_BESIDE};
 	ssize_t len = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
 	if (len >= 0)

@@ -33,18 +33,19 @@ struct server {
 	char asked[3][256];
 	bool idle; /* says nothing, and does not even accept */
 	/* What goes along with each, if `gives`; and what came along with each question, or -1. */
-	bool gives;
+	bool gives, twice;
 	int given[4], got[3];
 };
 
 union beside_packet {
 	struct cmsghdr header;
-	char room[CMSG_SPACE(sizeof(int))];
+	char room[CMSG_SPACE(2 * sizeof(int))];
 };
 
-static void say_with(int fd, const char *text, int given)
+static void say_with(int fd, const char *text, int given, bool twice)
 {
-	union beside_packet beside = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+	size_t len = sizeof(int) * (twice ? 2 : 1);
+	union beside_packet beside = {.header = {.cmsg_len = CMSG_LEN(len),
 					      .cmsg_level = SOL_SOCKET,
 					      .cmsg_type = SCM_RIGHTS}};
 	struct iovec data = {(char *)(uintptr_t)text, strlen(text)};
@@ -52,8 +53,9 @@ static void say_with(int fd, const char *text, int given)
 
 	if (given >= 0) {
 		memcpy(CMSG_DATA(&beside.header), &given, sizeof(given));
+		memcpy(CMSG_DATA(&beside.header) + len - sizeof(given), &given, sizeof(given));
 		message.msg_control = &beside;
-		message.msg_controllen = sizeof(beside);
+		message.msg_controllen = CMSG_SPACE(len);
 	}
 	(void)sendmsg(fd, &message, MSG_NOSIGNAL);
 }
@@ -85,7 +87,7 @@ static void *serve(void *context)
 		if (i > 0 &&
 			!is_asked(fd, s->asked[i - 1], sizeof(s->asked[0]) - 1, &s->got[i - 1]))
 			break;
-		say_with(fd, s->says[i], s->gives ? s->given[i] : -1);
+		say_with(fd, s->says[i], s->gives ? s->given[i] : -1, s->twice);
 	}
 	close(fd);
 	return NULL;
@@ -386,15 +388,15 @@ static void test_descriptors(void **state)
 	close(asks[0]);
 }
 
-/* None comes along; and one comes of which nothing was said, which is closed in the end. */
-static void test_no_descriptor(void **state)
+/* None comes along; and one, or two, of which nothing was said, which are closed in the end. */
+static void check_unasked(bool twice)
 {
-	struct server s = {.says = {GREETING, "{\"/a\":1}", "{\"/b\":2}"}, .gives = true};
+	struct server s = {
+		.says = {GREETING, "{\"/a\":1}", "{\"/b\":2}"}, .gives = true, .twice = twice};
 	int unasked[2], taken = 77;
 	struct client client;
 	json_t *value;
 
-	(void)state;
 	make_pipe(unasked);
 	s.given[0] = s.given[1] = -1;
 	s.given[2] = unasked[1];
@@ -412,6 +414,13 @@ static void test_no_descriptor(void **state)
 	assert_true(is_over(unasked[0]));
 	assert_int_equal(s.got[0], -1);
 	close(unasked[0]);
+}
+
+static void test_no_descriptor(void **state)
+{
+	(void)state;
+	check_unasked(false);
+	check_unasked(true);
 }
 
 /* A wait of so long, and no longer. */

@@ -1308,26 +1308,34 @@ static json_t *test_pass(const char *params, void *context)
 	return json_integer(1);
 }
 
+#define MOST_BESIDE 4
+
 union beside_packet {
 	struct cmsghdr header;
-	char room[CMSG_SPACE(sizeof(int))];
+	char room[CMSG_SPACE(MOST_BESIDE * sizeof(int))];
 };
+
+/* A request with so many descriptors, all of the same. */
+static void send_beside(int fd, const char *text, int given, unsigned n)
+{
+	union beside_packet beside = {.header = {.cmsg_len = CMSG_LEN(n * sizeof(int)),
+					      .cmsg_level = SOL_SOCKET,
+					      .cmsg_type = SCM_RIGHTS}};
+	struct iovec data = {(char *)(uintptr_t)text, strlen(text)};
+	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
+
+	for (unsigned i = 0; i < n; i++)
+		memcpy(CMSG_DATA(&beside.header) + i * sizeof(given), &given, sizeof(given));
+	if (n > 0) {
+		message.msg_control = &beside;
+		message.msg_controllen = CMSG_SPACE(n * sizeof(int));
+	}
+	assert_int_equal(sendmsg(fd, &message, MSG_NOSIGNAL), data.iov_len);
+}
 
 static void send_along(int fd, int given)
 {
-	char request[] = "/test/pass";
-	union beside_packet beside = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
-					      .cmsg_level = SOL_SOCKET,
-					      .cmsg_type = SCM_RIGHTS}};
-	struct iovec data = {request, strlen(request)};
-	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
-
-	if (given >= 0) {
-		memcpy(CMSG_DATA(&beside.header), &given, sizeof(given));
-		message.msg_control = &beside;
-		message.msg_controllen = sizeof(beside);
-	}
-	assert_int_equal(sendmsg(fd, &message, MSG_NOSIGNAL), data.iov_len);
+	send_beside(fd, "/test/pass", given, given >= 0);
 }
 
 /* What comes along with the reply, or -1. */
@@ -1426,6 +1434,35 @@ static void test_descriptors(void **state)
 	server = NULL;
 }
 
+/* However many come along, and with whatever: those that nobody takes are not kept open. */
+static void test_descriptors_of_nobody(void **state)
+{
+	static const struct {
+		const char *request, *reply;
+		unsigned n;
+	} rows[] = {
+		{"/nope", NULL_NOPE, 1},
+		{"/nope", NULL_NOPE, 2},
+		{"/nope", NULL_NOPE, MOST_BESIDE},
+		{"", "{\"\":null}", 1},
+		{"", "{\"\":null}", 2},
+	};
+	int fd = connect_inline(), ends[2];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+		send_beside(fd, rows[i].request, ends[1], rows[i].n);
+		telemetry_serve(server);
+		expect_reply(fd, rows[i].reply);
+		close(ends[1]);
+		if (!is_over(ends[0]))
+			fail_msg("row %zu: one of %u is still open", i, rows[i].n);
+		close(ends[0]);
+	}
+	close(fd);
+}
+
 #define PROTOCOL(test) cmocka_unit_test_setup_teardown(test, start_inline, stop_inline)
 #define PLACE(test)    cmocka_unit_test_setup_teardown(test, new_home, remove_home)
 #define THREADED(test) cmocka_unit_test_setup_teardown(test, start_thread, stop_thread)
@@ -1443,6 +1480,7 @@ int main(void)
 		PROTOCOL(test_greeting),
 		PROTOCOL(test_largest_reply),
 		PLACE(test_descriptors),
+		PROTOCOL(test_descriptors_of_nobody),
 		PROTOCOL(test_permissions),
 		PLACE(test_dead_owner_is_replaced),
 		PROTOCOL(test_live_owner_is_not),
