@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,7 @@ static struct {
 	struct reply replies[ANSWERS];
 	struct request requests[ANSWERS];
 	unsigned n, asked;
+	bool signal_changed; /* while a request was under way */
 	struct http *http;
 } server;
 
@@ -87,10 +89,24 @@ static void read_request(int fd, struct request *request)
 	read_header(text, "\r\nAuthorization: ", request->token, sizeof(request->token));
 }
 
+static void on_broken_pipe(int number)
+{
+	(void)number;
+}
+
+/* What a signal does is the whole process's, so a request leaves it alone. */
+static bool is_signal_changed(void)
+{
+	struct sigaction now;
+
+	return sigaction(SIGPIPE, NULL, &now) != 0 || now.sa_handler != on_broken_pipe;
+}
+
+/* Whoever followed a redirection would find nobody. */
 static void send_reply(int fd, const struct reply *reply)
 {
 	size_t len = strlen(reply->body);
-	char head[128], byte;
+	char head[160], byte;
 
 	if (reply->status == GIVE_UP)
 		http_give_up(server.http);
@@ -102,8 +118,9 @@ static void send_reply(int fd, const struct reply *reply)
 	if (reply->status <= GIVE_UP)
 		return;
 	snprintf(head, sizeof(head),
-		"HTTP/1.1 %d X\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n", reply->status,
-		len);
+		"HTTP/1.1 %d X\r\nConnection: close\r\nLocation: http://127.0.0.1:%u/\r\n"
+		"Content-Length: %zu\r\n\r\n",
+		reply->status, server.refused_port, len);
 	(void)!send(fd, head, strlen(head), MSG_NOSIGNAL);
 	for (ssize_t sent = 1; len > 0 && sent > 0; len -= (size_t)sent)
 		sent = send(fd, reply->body + strlen(reply->body) - len, len, MSG_NOSIGNAL);
@@ -121,6 +138,7 @@ static void *serve_requests(void *context)
 			break;
 		__atomic_store_n(&server.asked, next + 1, __ATOMIC_RELEASE);
 		read_request(fd, &server.requests[next]);
+		server.signal_changed |= is_signal_changed();
 		send_reply(fd, &server.replies[next++]);
 		close(fd);
 	}
@@ -140,6 +158,15 @@ static int bound_socket(unsigned *port)
 	return fd;
 }
 
+/* An operator has named the members, and the environment a proxy, which is nobody's business. */
+static void name_proxy(void)
+{
+	char proxy[64];
+
+	snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%u", server.refused_port);
+	assert_int_equal(setenv("http_proxy", proxy, 1), 0);
+}
+
 /* `members`: a letter each, by which the server knows who was meant; "-" is not there. */
 static void begin_http(const char *members, const char *user, unsigned timeout_ms)
 {
@@ -156,6 +183,7 @@ static void begin_http(const char *members, const char *user, unsigned timeout_m
 	server.listener = bound_socket(&server.port);
 	server.refusing = bound_socket(&server.refused_port);
 	assert_int_equal(listen(server.listener, 8), 0);
+	name_proxy();
 	for (unsigned i = 0; members[i]; i++) {
 		snprintf(urls[i], sizeof(urls[i]), "http://127.0.0.1:%u/%c%s",
 			members[i] == '-' ? server.refused_port : server.port, members[i],
@@ -180,6 +208,7 @@ static void close_http(void)
 {
 	shutdown(server.listener, SHUT_RDWR);
 	pthread_join(server.thread, NULL);
+	assert_false(server.signal_changed);
 	http_close(server.http);
 	close(server.listener);
 	close(server.refusing);
@@ -506,11 +535,31 @@ static void test_long_path(void **state)
 	end_http();
 }
 
+/* Nothing but HTTP is spoken, even if somebody answers. */
+static void test_other_protocols(void **state)
+{
+	static const char *const schemes[] = {"ftp", "gopher", "telnet", "dict"};
+	char url[64];
+	const char *endpoint = url;
+	const struct etcd_params params = {
+		.endpoints = &endpoint, .n_endpoints = 1, .timeout_ms = PATIENCE};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+		snprintf(url, sizeof(url), "%s://127.0.0.1:1", schemes[i]);
+		assert_int_equal(http_open(&params, &server.http), 0);
+		assert_int_equal(post_any(), -EPROTO);
+		http_close(server.http);
+	}
+}
+
 static int start_curl(void **state)
 {
 	int fd = mkstemp(password_file);
 
 	(void)state;
+	if (signal(SIGPIPE, on_broken_pipe) == SIG_ERR)
+		return -1;
 	if (fd < 0 || write(fd, "secret\n", 7) != 7)
 		return -1;
 	close(fd);
@@ -538,6 +587,7 @@ int main(void)
 		cmocka_unit_test(test_login_lost),
 		cmocka_unit_test(test_no_password),
 		cmocka_unit_test(test_long_path),
+		cmocka_unit_test(test_other_protocols),
 	};
 
 	return cmocka_run_group_tests(tests, start_curl, stop_curl);

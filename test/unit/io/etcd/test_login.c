@@ -100,6 +100,9 @@ static void check_body(const void *content, size_t len, mode_t mode, const char 
 	sodium_free(body);
 }
 
+#define X17            "xxxxxxxxxxxxxxxxx"
+#define X51            X17 X17 X17
+#define X255           X51 X51 X51 X51 X51
 #define BODY(password) "{\"name\":\"ed\\\"ge\",\"password\":\"" password "\"}"
 
 static void test_password_files(void **state)
@@ -122,13 +125,8 @@ static void test_password_files(void **state)
 	check_body(most, 256, 0600, "1 to 255 bytes");
 	check_body(most, sizeof(most), 0600, "1 to 255 bytes");
 	most[255] = '\n';
-	check_body(most, 256, 0600,
-		"{\"name\":\"ed\\\"ge\",\"password\":\"xxxxxxxxxxxxxxxxxxxxxxx"
-		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-		"\"}");
+	check_body(most, 256, 0600, BODY(X255));
+	check_body(most, 255, 0600, BODY(X255)); /* the last byte that there is room for */
 	unlink(password_path);
 }
 
