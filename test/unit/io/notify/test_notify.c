@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -66,12 +67,37 @@ static void test_addresses(void **state)
 	unsetenv("NOTIFY_SOCKET");
 }
 
+/* The manager is still named then, for whoever tries again. */
+static void test_no_descriptors(void **state)
+{
+	struct rlimit before, none = {0};
+	struct notify *notify;
+
+	(void)state;
+	setenv("NOTIFY_SOCKET", "@weir-nobody", 1);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none.rlim_max = before.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(notify_open(&notify), -EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_null(notify);
+	assert_non_null(getenv("NOTIFY_SOCKET"));
+	unsetenv("NOTIFY_SOCKET");
+}
+
+static uint64_t monotonic_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
 static void go_through_states(bool abstract)
 {
 	struct manager manager;
 	struct notify *notify;
-	uint64_t said_us;
-	struct timespec now;
+	uint64_t before_us, said_us;
 	char text[1024];
 
 	manager_open(&manager, abstract, NULL);
@@ -80,12 +106,11 @@ static void go_through_states(bool abstract)
 	assert_null(getenv("NOTIFY_SOCKET"));
 	notify_ready(notify, "running: 3 policies");
 	assert_string_equal(manager_hear(&manager), "READY=1\nSTATUS=running: 3 policies");
+	before_us = monotonic_us();
 	notify_reloading(notify, "reading");
 	snprintf(text, sizeof(text), "%s", manager_hear(&manager));
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	assert_int_equal(sscanf(text, "RELOADING=1\nMONOTONIC_USEC=%lu\n", &said_us), 1);
-	assert_true(said_us > 0 &&
-		    said_us <= (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
+	assert_true(said_us >= before_us && said_us <= monotonic_us());
 	assert_non_null(strstr(text, "\nSTATUS=reading"));
 	notify_ready(notify, "refused: a\nand more");
 	assert_string_equal(manager_hear(&manager), "READY=1\nSTATUS=refused: a");
@@ -217,6 +242,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nobody),
 		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_no_descriptors),
 		cmocka_unit_test(test_states),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_gone),
