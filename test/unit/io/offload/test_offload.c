@@ -53,8 +53,8 @@ static void test_jobs_are_done_in_order(void **state)
 
 	(void)state;
 	assert_int_equal(offload_start(&offload), 0);
-	assert_null(offload_collect(&offload));
 	assert_false(is_readable(&offload, 0));
+	assert_null(offload_collect(&offload));
 	for (unsigned round = 1; round < 4; round++) {
 		submit_tasks(&offload, tasks, &done);
 		for (unsigned i = 0; i < JOBS; i++) {
@@ -114,6 +114,30 @@ static void test_hung_work_is_left_behind(void **state)
 	assert_true(__atomic_load_n(&hung_done, __ATOMIC_ACQUIRE));
 }
 
+/* A job that is done does not bring along those that were submitted after it. */
+static void test_others_are_not_done(void **state)
+{
+	struct offload_job jobs[] = {{.work = hang_on_pipe, .context = &jobs[0]},
+		{.work = hang_on_pipe, .context = &jobs[1]}};
+	struct offload offload;
+
+	(void)state;
+	assert_int_equal(pipe(pipe_ends), 0);
+	assert_int_equal(offload_start(&offload), 0);
+	offload_submit(&offload, &jobs[0]);
+	offload_submit(&offload, &jobs[1]);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(write(pipe_ends[1], "x", 1), 1);
+		assert_true(is_readable(&offload, LIMIT_MS));
+		assert_ptr_equal(offload_collect(&offload), &jobs[i]);
+		assert_null(offload_collect(&offload));
+		assert_false(is_readable(&offload, 0));
+	}
+	assert_true(offload_stop(&offload, LIMIT_MS));
+	close(pipe_ends[0]);
+	close(pipe_ends[1]);
+}
+
 static void leave_error(void *context)
 {
 	(void)context;
@@ -152,16 +176,19 @@ static void look_around(void *context)
 	pthread_sigmask(SIG_SETMASK, NULL, &around->blocked);
 }
 
-/* Signals are for other threads, and work that takes long has no priority. */
+/* Signals are for other threads, and work that takes long has no priority, whoever starts it. */
 static void test_thread(void **state)
 {
+	const struct sched_param none = {0};
 	struct surroundings around;
 	struct offload_job job = {.work = look_around, .context = &around};
 	struct offload offload;
 	sigset_t mine;
 
 	(void)state;
+	assert_int_equal(sched_setscheduler(0, SCHED_BATCH, &none), 0);
 	assert_int_equal(offload_start(&offload), 0);
+	assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &none), 0);
 	offload_submit(&offload, &job);
 	assert_true(is_readable(&offload, LIMIT_MS));
 	assert_ptr_equal(offload_collect(&offload), &around);
@@ -179,6 +206,7 @@ int main(void)
 		cmocka_unit_test(test_jobs_are_done_in_order),
 		cmocka_unit_test(test_stop_does_the_rest),
 		cmocka_unit_test(test_hung_work_is_left_behind),
+		cmocka_unit_test(test_others_are_not_done),
 		cmocka_unit_test(test_errors_left),
 		cmocka_unit_test(test_thread),
 	};
