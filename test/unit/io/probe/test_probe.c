@@ -109,6 +109,38 @@ static void tuples(void **state)
 	}
 }
 
+/* A frame as it would be on a wire, with every header whole. */
+static void whole_frames(void **state)
+{
+	static const struct {
+		const char *text, *request;
+	} rows[] = {
+		{"192.0.2.1 198.51.100.2 tcp 1024 80 vlan=7 dscp=ef flags=syn,ack length=62",
+			"length=62 hex=020000000002020000000001"
+			"81000007"
+			"0800"
+			"45b8002c0000000040068dddc0000201c6336402"
+			"0400005000000000000000005012000000000000"},
+		{"2001:db8::1 2001:db8:0:1::2 udp 53 5353 dscp=10 length=80 worker=2",
+			"worker=2 length=80 hex=020000000002020000000001"
+			"86dd"
+			"62800000001a1140"
+			"20010db8000000000000000000000001"
+			"20010db8000000010000000000000002"
+			"003514e9001a0000"},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char request[PROBE_REQUEST], why[PROBE_WHY];
+		struct probe_packet probe;
+
+		assert_int_equal(tuple_of(rows[i].text, &probe, why), 0);
+		assert_true(probe_format(&probe, request, sizeof(request)));
+		assert_string_equal(request, rows[i].request);
+	}
+}
+
 /* The least and the most of each number; a number more is refused below. */
 static void ends_of_numbers(void **state)
 {
@@ -224,6 +256,24 @@ static void requests_come_back(void **state)
 	assert_int_equal(again.bytes, 3);
 	assert_int_equal(again.len, 3);
 	assert_int_equal(again.worker, PROBE_ANY);
+	assert_int_equal(probe_parse("hex=aFFaB9", &again, why), 0);
+	assert_memory_equal(again.frame, "\xaf\xfa\xb9", 3);
+}
+
+/* A request has room for any packet, or is not written at all. */
+static void requests_have_room(void **state)
+{
+	struct probe_packet probe;
+	char text[PROBE_REQUEST] = "";
+
+	(void)state;
+	probe_init(&probe);
+	assert_false(probe_format(&probe, text, sizeof(text) - 1));
+	probe.bytes = PROBE_FRAME + 1;
+	assert_false(probe_format(&probe, text, sizeof(text)));
+	assert_string_equal(text, "");
+	probe.bytes = 0;
+	assert_true(probe_format(&probe, text, sizeof(text)));
 }
 
 static void refused_requests(void **state)
@@ -253,9 +303,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tuples),
+		cmocka_unit_test(whole_frames),
 		cmocka_unit_test(ends_of_numbers),
 		cmocka_unit_test(refused_tuples),
 		cmocka_unit_test(requests_come_back),
+		cmocka_unit_test(requests_have_room),
 		cmocka_unit_test(refused_requests),
 	};
 

@@ -73,6 +73,8 @@ static void test_numbers(void **state)
 	assert_int_equal(question.match.vlan, 9);
 	assert_int_equal(ask_words("::1", "dscp=ef", NULL), 0);
 	assert_int_equal(question.match.dscp, 46);
+	assert_int_equal(ask_words("::1", "dscp=cs0", NULL), 0);
+	assert_int_equal(question.match.dscp, 0);
 }
 
 static void test_words(void **state)
