@@ -147,6 +147,32 @@ static void test_numbers(void **state)
 	}
 }
 
+static struct {
+	FILE *real;
+	char *text;
+	size_t size;
+} heard[2];
+
+/* What is said there from now on is kept. */
+static void hear(FILE **stream)
+{
+	unsigned i = stream == &stderr;
+
+	heard[i].real = *stream;
+	*stream = open_memstream(&heard[i].text, &heard[i].size);
+	assert_non_null(*stream);
+}
+
+static void expect_heard(FILE **stream, const char *expected)
+{
+	unsigned i = stream == &stderr;
+
+	fclose(*stream);
+	*stream = heard[i].real;
+	assert_string_equal(heard[i].text, expected);
+	free(heard[i].text);
+}
+
 /* What a user reads of a number, or of too many. */
 static void test_said(void **state)
 {
@@ -159,20 +185,39 @@ static void test_said(void **state)
 		{"1,,2", "--list: \"\": expected 1 to 9\n"},
 		{"1,2,3,4", "--list: expected at most 3 numbers\n"},
 	};
-	FILE *real = stderr;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		uint64_t out[3];
-		char *said;
-		size_t size;
 
-		stderr = open_memstream(&said, &size);
+		hear(&stderr);
 		option_numbers("list", lists[i].text, 1, 9, out, 3);
-		fclose(stderr);
-		stderr = real;
-		assert_string_equal(said, lists[i].said);
-		free(said);
+		expect_heard(&stderr, lists[i].said);
+	}
+}
+
+/* What a user reads of a whole line, and where. */
+static void test_lines_said(void **state)
+{
+	static const struct {
+		const char *words, *out, *err;
+	} lines[] = {
+		{"--help", "usage\n", ""},
+		{"f", "", ""},
+		{"--little 6 f", "", "--little: \"6\": expected 0 to 5\n"},
+		{"--real 0.6 f", "", "--real: \"0.6\": expected -0.5 to 0.5\n"},
+		{"f g", "", "expected one file; see test_option do --help\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct options options;
+
+		hear(&stdout);
+		hear(&stderr);
+		parse(&set, lines[i].words, &options);
+		expect_heard(&stderr, lines[i].err);
+		expect_heard(&stdout, lines[i].out);
 	}
 }
 
@@ -183,6 +228,7 @@ int main(void)
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_said),
+		cmocka_unit_test(test_lines_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
