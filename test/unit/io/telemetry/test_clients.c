@@ -35,10 +35,16 @@ static uint64_t clock_of_test(void)
 	return time_now;
 }
 
+/* The last that has asked, as a command is told. */
+static struct telemetry_peer caller;
+static uid_t asker;
+
 static json_t *take_time(const char *params, void *context)
 {
 	(void)params;
 	(void)context;
+	caller = telemetry_caller(server);
+	asker = telemetry_asker(server);
 	time_now += cost_ns;
 	return json_true();
 }
@@ -225,6 +231,42 @@ static void test_credentials(void **state)
 	assert_true(pair_may_change(&root, &no_group));
 }
 
+static void expect_self(const struct telemetry_peer *peer)
+{
+	assert_int_equal(peer->uid, geteuid());
+	assert_int_equal(peer->gid, getegid());
+	assert_int_equal(peer->pid, getpid());
+}
+
+/* Over a socket it is whom the kernel names; without one it is the process itself. */
+static void test_caller(void **state)
+{
+	struct telemetry_peer nobody = telemetry_caller(NULL), idle;
+	char *text;
+	int fd;
+
+	(void)state;
+	listen_for(&no_group, &no_group);
+	expect_self(&nobody);
+	assert_int_equal(telemetry_asker(NULL), getuid());
+	fd = new_client();
+	ask_as(fd, "/test/dear");
+	telemetry_serve(server);
+	expect_self(&caller);
+	assert_true(caller.may_change);
+	assert_int_equal(asker, getuid());
+	text = telemetry_answer(server, "/test/dear", strlen("/test/dear"));
+	assert_string_equal(text, "{\"/test/dear\":true}");
+	free(text);
+	expect_self(&caller);
+	assert_false(caller.may_change); /* nobody needs to be asked whether it may */
+	idle = telemetry_caller(server);
+	expect_self(&idle);
+	close(fd);
+	stop_listening();
+	telemetry_close(NULL);
+}
+
 /* A limiter that does not run as root obeys its own user, root, and no other. */
 static void test_own_user(void **state)
 {
@@ -311,6 +353,10 @@ static void test_readers_read(void **state)
 	assert_int_equal(connect_here(), -EACCES);
 	become_root();
 	check_user(&reader, "/test/dear", "{\"/test/dear\":true}");
+	assert_int_equal(asker, NOBODY);
+	assert_int_equal(caller.uid, NOBODY);
+	assert_int_equal(caller.gid, NOBODY);
+	assert_false(caller.may_change);
 	check_user(&reader, "/help,/test/change", "{\"/help\":{\"/test/change\":\"Changes\"}}");
 	check_user(&reader, "/test/change", DENIED("/test/change", BY_GROUP));
 	check_user(&reader, "/test/change,1", DENIED("/test/change", BY_GROUP));
@@ -489,6 +535,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_credentials),
+		cmocka_unit_test(test_caller),
 		cmocka_unit_test(test_own_user),
 		cmocka_unit_test(test_no_credentials),
 		cmocka_unit_test(test_group_names),

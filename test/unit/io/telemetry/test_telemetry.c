@@ -646,15 +646,94 @@ static void test_bad_paths(void **state)
 	assert_null(server);
 }
 
+/* A name that a dead owner has left. */
+static void leave_stale_socket(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	strcpy(address.sun_path, path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	close(fd);
+}
+
+/* Not one is left, or one: for the directory, and none for a socket. What is there stays. */
+static void test_no_descriptors_to_listen(void **state)
+{
+	struct rlimit before, few;
+	int lowest = dup(0);
+
+	(void)state;
+	close(lowest);
+	snprintf(path, sizeof(path), "%s/socket", home);
+	getrlimit(RLIMIT_NOFILE, &before);
+	few = before;
+	for (int i = 0; i < 4; i++) {
+		int rc, look;
+
+		if (i == 2)
+			leave_stale_socket();
+		few.rlim_cur = (rlim_t)(lowest + i % 2);
+		setrlimit(RLIMIT_NOFILE, &few);
+		rc = listen_at(path, &server);
+		look = telemetry_look(path);
+		setrlimit(RLIMIT_NOFILE, &before);
+		assert_int_equal(rc, -EMFILE);
+		assert_int_equal(look, i % 2 ? 0 : -EMFILE);
+		assert_null(server);
+		assert_int_equal(access(path, F_OK), i < 2 ? -1 : 0);
+	}
+	assert_int_equal(listen_at(path, &server), 0);
+	close(connect_inline());
+	telemetry_close(server);
+}
+
+/* While it is counted, waiting takes no time; whoever holds the lock gives it up at some wait. */
+static struct {
+	bool counted;
+	unsigned n, until;
+	uint64_t ns;
+	int holder;
+} waits;
+
+/* In place of libc's. */
+int nanosleep(const struct timespec *request, struct timespec *left)
+{
+	if (!waits.counted)
+		return clock_nanosleep(CLOCK_MONOTONIC, 0, request, left);
+	waits.ns += (uint64_t)request->tv_sec * 1000000000 + (uint64_t)request->tv_nsec;
+	if (++waits.n == waits.until)
+		flock(waits.holder, LOCK_UN);
+	return 0;
+}
+
+static int listen_while_locked(const char *directory, const char *socket_path, unsigned until)
+{
+	int fd = open(directory, O_RDONLY | O_DIRECTORY), rc;
+
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	waits.counted = true;
+	waits.n = 0;
+	waits.ns = 0;
+	waits.until = until;
+	waits.holder = fd;
+	rc = listen_at(socket_path, &server);
+	waits.counted = false;
+	close(fd);
+	return rc;
+}
+
 /* Somebody else is just looking at the directory: wait for them, but not for ever. */
 static void expect_to_wait_for(const char *directory, const char *socket_path)
 {
-	int fd = open(directory, O_RDONLY | O_DIRECTORY);
-
-	assert_int_equal(flock(fd, LOCK_EX), 0);
-	assert_int_equal(listen_at(socket_path, &server), -EAGAIN);
+	assert_int_equal(listen_while_locked(directory, socket_path, 0), -EAGAIN);
+	assert_true(waits.ns == 1000000000);
 	assert_int_equal(access(socket_path, F_OK), -1);
-	close(fd);
+	assert_int_equal(listen_while_locked(directory, socket_path, waits.n), 0);
+	telemetry_close(server);
+	assert_int_equal(listen_while_locked(directory, socket_path, 2), 0);
+	assert_int_equal(waits.n, 2);
+	telemetry_close(server);
 }
 
 static void test_directory_is_locked(void **state)
@@ -858,6 +937,7 @@ static void test_client_limit(void **state)
 	assert_int_equal(telemetry_pollfds(server, watch), TELEMETRY_MAX_FDS);
 	assert_int_equal(telemetry_statistic("clients"), TELEMETRY_MAX_CLIENTS);
 	assert_int_equal(telemetry_statistic("refused"), 1);
+	assert_int_equal(telemetry_statistic("accepted"), TELEMETRY_MAX_CLIENTS);
 	for (int i = 0; i < TELEMETRY_MAX_CLIENTS; i++)
 		send_request(fds[i], "/nope");
 	telemetry_serve(server);
@@ -866,6 +946,7 @@ static void test_client_limit(void **state)
 	close(fds[7]);
 	telemetry_serve(server);
 	fds[7] = connect_inline(); /* a place is free again */
+	assert_int_equal(telemetry_statistic("accepted"), TELEMETRY_MAX_CLIENTS + 1);
 	for (int i = 0; i < TELEMETRY_MAX_CLIENTS; i++)
 		close(fds[i]);
 	telemetry_serve(server);
@@ -1166,7 +1247,8 @@ static void test_port_xstats(void **state)
 		"{\"/ethdev/xstats\":{\"tx_q0_bytes\":0}}");
 	expect_answer("/ethdev/xstats,0,from=", "{\"/ethdev/xstats\":null}");
 	expect_answer("/ethdev/xstats,0,from=1x", "{\"/ethdev/xstats\":null}");
-	expect_answer("/ethdev/xstats,0,from=70000", "{\"/ethdev/xstats\":null}");
+	expect_answer("/ethdev/xstats,0,from=65535", "{\"/ethdev/xstats\":{}}");
+	expect_answer("/ethdev/xstats,0,from=65536", "{\"/ethdev/xstats\":null}");
 	expect_answer("/ethdev/xstats,0,hide_zero=1", "{\"/ethdev/xstats\":null}");
 	expect_answer("/ethdev/xstats,0,hide_zero=true,", "{\"/ethdev/xstats\":null}");
 }
@@ -1489,6 +1571,7 @@ int main(void)
 		PLACE(test_directory_of_another),
 		PLACE(test_other_files_are_left_alone),
 		PLACE(test_bad_paths),
+		PLACE(test_no_descriptors_to_listen),
 		PLACE(test_directory_is_locked),
 		PLACE(test_relative_path),
 		PLACE(test_only_our_file_is_removed),
