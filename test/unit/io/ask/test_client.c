@@ -436,6 +436,71 @@ static void test_patience(void **state)
 	stop_server(&idle);
 }
 
+#define JIFFIES_MS 20 /* the kernel's rounding */
+
+/* How long a call of the client's socket may take, in each direction. */
+static void expect_waits(const struct client *client, unsigned least_ms, unsigned most_ms)
+{
+	static const int directions[] = {SO_RCVTIMEO, SO_SNDTIMEO};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct timeval wait = {0};
+		socklen_t size = sizeof(wait);
+
+		assert_int_equal(
+			getsockopt(client->fd, SOL_SOCKET, directions[i], &wait, &size), 0);
+		assert_in_range(
+			wait.tv_sec * 1000 + wait.tv_usec / 1000, least_ms, most_ms + JIFFIES_MS);
+	}
+}
+
+static void test_waits(void **state)
+{
+	static const unsigned waits_ms[] = {60000, 60250};
+	struct server s = {.says = {GREETING}};
+	struct client client;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(waits_ms) / sizeof(waits_ms[0]); i++) {
+		start_server(&s);
+		assert_int_equal(client_open_patient(&client, path, waits_ms[i] / 1e3), 0);
+		expect_waits(&client, waits_ms[i], waits_ms[i]);
+		client_close(&client);
+		stop_server(&s);
+	}
+	start_server(&s);
+	assert_int_equal(client_open(&client, path), 0);
+	expect_waits(&client, 5000, 5000);
+	client_close(&client);
+	stop_server(&s);
+	start_server(&s);
+	assert_int_equal(client_open_until(&client, path, PATIENT_MS), 0);
+	expect_waits(&client, 0, PATIENT_MS);
+	client_close(&client);
+	stop_server(&s);
+}
+
+/* A question that no socket takes: there is no waiting for its answer. */
+static void test_long_question(void **state)
+{
+	struct server s = {.says = {GREETING, "{\"/a\":1}"}};
+	size_t len = 16 << 20;
+	char *question = test_malloc(len + 1);
+	struct client client;
+	json_t *value;
+
+	(void)state;
+	memset(question, 'x', len);
+	question[len] = '\0';
+	start_server(&s);
+	assert_int_equal(client_open_patient(&client, path, PATIENT_MS / 1e3), 0);
+	assert_int_equal(client.source.ask(&client.source, question, &value), -EMSGSIZE);
+	assert_null(value);
+	client_close(&client);
+	stop_server(&s);
+	test_free(question);
+}
+
 static int make_home(void **state)
 {
 	(void)state;
@@ -465,6 +530,8 @@ int main(void)
 		cmocka_unit_test(test_descriptors),
 		cmocka_unit_test(test_no_descriptor),
 		cmocka_unit_test(test_patience),
+		cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_long_question),
 	};
 
 	return cmocka_run_group_tests(tests, make_home, remove_home);
