@@ -71,17 +71,28 @@ static void test_jobs_are_done_in_order(void **state)
 	assert_true(offload_stop(&offload, LIMIT_MS));
 }
 
+/* The next descriptor that is made. */
+static int next_descriptor(void)
+{
+	int fd = dup(0);
+
+	close(fd);
+	return fd;
+}
+
 static void test_stop_does_the_rest(void **state)
 {
 	static struct task tasks[JOBS];
 	struct offload offload;
 	unsigned done = 0;
+	int next = next_descriptor();
 
 	(void)state;
 	assert_int_equal(offload_start(&offload), 0);
 	submit_tasks(&offload, tasks, &done);
 	assert_true(offload_stop(&offload, LIMIT_MS));
 	assert_int_equal(done, JOBS);
+	assert_int_equal(next_descriptor(), next);
 	assert_int_equal(offload_start(&offload), 0);
 	assert_true(offload_stop(&offload, LIMIT_MS));
 }
