@@ -553,6 +553,33 @@ static void test_other_protocols(void **state)
 	}
 }
 
+/* A file that cannot be read is no reason to go on without it. */
+static void test_no_files(void **state)
+{
+	static const struct etcd_params rows[] = {
+		{.ca_file = "/nowhere/ca"}, {.cert_file = "/nowhere/cert"}};
+	unsigned port;
+	int listener = bound_socket(&port);
+	char url[64];
+	const char *endpoint = url;
+
+	(void)state;
+	assert_int_equal(listen(listener, 8), 0);
+	snprintf(url, sizeof(url), "https://127.0.0.1:%u", port);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct etcd_params params = rows[i];
+
+		params.endpoints = &endpoint;
+		params.n_endpoints = 1;
+		params.timeout_ms = PATIENCE;
+		assert_int_equal(http_open(&params, &server.http), 0);
+		if (post_any() != -EPROTO)
+			fail_msg("row %zu: %s", i, why);
+		http_close(server.http);
+	}
+	close(listener);
+}
+
 static int start_curl(void **state)
 {
 	int fd = mkstemp(password_file);
@@ -588,6 +615,7 @@ int main(void)
 		cmocka_unit_test(test_no_password),
 		cmocka_unit_test(test_long_path),
 		cmocka_unit_test(test_other_protocols),
+		cmocka_unit_test(test_no_files),
 	};
 
 	return cmocka_run_group_tests(tests, start_curl, stop_curl);
