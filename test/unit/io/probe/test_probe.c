@@ -81,6 +81,8 @@ static void tuples(void **state)
 				.src_port = 1,
 				.dst_port = 2},
 			1514},
+		{"10.0.0.1 10.0.0.2 udp vlan=7",
+			{.family = 4, .proto = 17, .l2_len = 18, .vlan = 7}, 1518},
 		{"2001:db8::1 2001:db8::2 50",
 			{.family = 6, .proto = 50, .l2_len = 14, .vlan = PARSE_NO_VLAN}, 1514},
 	};
@@ -128,6 +130,8 @@ static void whole_frames(void **state)
 			"20010db8000000000000000000000001"
 			"20010db8000000010000000000000002"
 			"003514e9001a0000"},
+		{"192.0.2.1 198.51.100.2 50 length=34", "length=34 hex=0200000000020200000000010800"
+							"450000140000000040328e81c0000201c6336402"},
 	};
 
 	(void)state;
@@ -199,6 +203,7 @@ static void refused_tuples(void **state)
 	static const struct {
 		const char *text, *why;
 	} rows[] = {
+		{"vlan=7 10.0.0.1 10.0.0.2 udp", "packet: \"\": expected SRC DST PROTO"},
 		{"10.0.0.1 10.0.0.2", "packet: \"10.0.0.2\": expected SRC DST PROTO"},
 		{"10.0.0 10.0.0.2 udp", "src: \"10.0.0\": expected an address"},
 		{"10.0.0.1 2001:db8::1 udp", "dst: \"2001:db8::1\": expected an address of the"},
