@@ -586,6 +586,48 @@ static const struct {
 		"  burst 62.5kB, what is above is counted, and passes (token bucket)\n"
 		"  tried beside it, without effect: 1Mbit/s, burst 31.25kB (token bucket)\n"
 		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
+	{"{'limiter': 'me', 'ports': {'lan': {'device': 'net_null0'}, 'wan': {'device': 'net_null1'}}, "
+	 "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan'}], 'policies': [{'name': 'p', 'limit': '10Mbit/s'}, "
+	 "{'name': 'm', 'parent': 'p', 'allocator': 'quota', 'total': '5TB'}, "
+	 "{'name': 'q', 'parent': 'm', 'match': {'vlan': 2}, 'limit': '1Mbit/s'}, "
+	 "{'name': 's', 'parent': 'p', 'match': {'vlan': 3}, 'limit': '1Mbit/s', 'per': 'src', 'allocator': 'static'}]}",
+		"limiter me\n"
+		"  1 worker on CPU 1, always polling\n"
+		"  control on CPU 0, socket /run/weir/me.sock\n"
+		"    read by group of that user, changed by root and its own user\n"
+		"port lan: net_null0, MTU 1500\n"
+		"port wan: net_null1, MTU 1500\n"
+		"wire w: a is lan, b is wan\n"
+		"group: N = 1, no gossip; limits are this limiter's alone\n"
+		"ledger: store /var/lib/weir/me\n"
+		"policy p\n"
+		"  takes no packet but its children's\n"
+		"  limits what 2 policies let pass, together\n"
+		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
+		"  burst 312.5kB, what is above is dropped (token bucket)\n"
+		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"
+		"policy m\n"
+		"  takes no packet but its children's\n"
+		"  limits what 1 policy let pass, together\n"
+		"  within p\n"
+		"  never more than 5TB of L3 bytes (without Ethernet and VLAN headers), once (prepaid)\n"
+		"  what comes then is dropped\n"
+		"  begins with all of it here; a crash costs up to twice 64MiB, and what 0.1s takes\n"
+		"  allocator quota every 50ms, a demand of the past counts 10% after a second\n"
+		"policy q\n"
+		"  takes VLAN 2\n"
+		"  within m\n"
+		"  of p it has a part by weight 1 of what others leave\n"
+		"  limit 1Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
+		"  burst 31.25kB, what is above is dropped (token bucket)\n"
+		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"
+		"policy s\n"
+		"  takes VLAN 3\n"
+		"  within p\n"
+		"  limit 1Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
+		"  each source for itself: IPv4 by /32, IPv6 by /128; 65536 of them a worker\n"
+		"  burst 31.25kB, what is above is dropped (token bucket)\n"
+		"  allocator static every 50ms, a demand of the past counts 10% after a second\n"},
 };
 
 static void test_describe_whole(void **state)
@@ -669,11 +711,11 @@ static const struct {
 		"  waits at most 100ms; above 6ms for 70ms CoDel drops\n"
 		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
 	{"'limit': '10Mbit/s', 'meter': 'phantom', 'classes': {'by': 'dscp', 'we"
-	 "ights': {'ef': 4, '8': 2, '0': 1}}",
+	 "ights': {'ef': 4, '8': 2, '1': 1, '0': 3}}",
 		"  takes every packet that no other policy takes\n"
 		"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers)\n"
 		"  burst 437.5kB, what is above is dropped (phantom queues)\n"
-		"  shared fairly by DSCPs, of weight 1, 8 of weight 2, 46 of weight 4\n"
+		"  shared fairly by DSCPs, of weight 1, 0 of weight 3, 8 of weight 2, 46 of weight 4\n"
 		"  allocator central every 50ms, a demand of the past counts 10% after a second\n"},
 	{"'limit': '10Mbit/s', 'meter': 'phantom', 'classes': {'by': 'flow'}",
 		"  takes every packet that no other policy takes\n"
