@@ -433,6 +433,23 @@ static void test_many_bad_lines(void **state)
 	free(said);
 }
 
+/* The last of very many lines is known by its number, too. */
+static void test_long_list(void **state)
+{
+	enum { LINES = 60000 };
+	FILE *out = fopen("c.txt", "w");
+
+	(void)state;
+	assert_non_null(out);
+	for (unsigned i = 0; i < LINES; i++)
+		fprintf(out, "10.%u.%u.0/24\n", i >> 8, i & 255);
+	fputs("10.0.0.1/8", out);
+	fclose(out);
+	write_file("w.json", FILE_OF(P("a", "{'src': '@c.txt'}")));
+	expect_refused("w.json", "c.txt:60001: policies[0] 'a'.match.src[60000]: '10.0.0.1/8': "
+				 "expected no host bits, as in '10.0.0.0/8'\n");
+}
+
 static void test_twice(void **state)
 {
 	struct config *config;
@@ -589,6 +606,7 @@ int main(void)
 		cmocka_unit_test(test_bad_lists),
 		cmocka_unit_test(test_many_lists),
 		cmocka_unit_test(test_many_bad_lines),
+		cmocka_unit_test(test_long_list),
 		cmocka_unit_test(test_twice),
 		cmocka_unit_test(test_changed),
 		cmocka_unit_test(test_written),
