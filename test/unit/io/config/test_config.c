@@ -662,6 +662,8 @@ static void test_identities(void **state)
 		{PROVEN(OWN, "", ""),
 			"w.json:1: gossip.roster[0] 'me'.public_key: missing: expected that of this "
 			"limiter too, as there is an 'identity_file'\n"},
+		{PROVEN(OWN "'identities': 'none', ", KEY(KEY60 "0001"), KEY(KEY60 "0002")),
+			"w.json:1: gossip.identities: 'none': expected 'required' or 'optional'\n"},
 		{PROVEN("'identities': 'required', ", "", ""),
 			"w.json:1: gossip.identities: 'required': expected none without an "
 			"'identity_file'\n"},
