@@ -336,6 +336,7 @@ static void test_requests(void **state)
 	expect_answer("/test/real", "{\"/test/real\":0.1}");
 	expect_answer("/nope", NULL_NOPE);
 	expect_answer("/nope,1", NULL_NOPE);
+	expect_answer("/no pe~", "{\"/no pe~\":null}");
 	expect_answer("/test/ech", "{\"/test/ech\":null}");
 	expect_answer("/test/echoo,1", "{\"/test/echoo\":null}");
 	expect_answer("test/echo,1", "{\"test/echo\":null}");
