@@ -104,6 +104,10 @@ static void test_gdrl(void **state)
 		{GDRL2(", 'eta': -1"),
 			"w.json:1: policies[0] 'p'.eta: -1: expected a number from 0 to "
 			"1e+12\n"},
+		{GDRL2(", 'eta': 1000000000000"), ""},
+		{GDRL2(", 'eta': 1000000000001"),
+			"w.json:1: policies[0] 'p'.eta: 1000000000001: expected a number from 0 to "
+			"1e+12\n"},
 		{GDRL2(", 'eta': '1'"),
 			"w.json:1: policies[0] 'p'.eta: '1': expected a number from 0 to "
 			"1e+12\n"},

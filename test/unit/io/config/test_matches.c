@@ -589,6 +589,9 @@ static void test_edit(void **state)
 	expect_edit("{'match.src': '@none.txt'}", "{}",
 		"weirctl:1: policies[0] 'p'.match.src: none.txt: expected a file of prefixes: No "
 		"such file or directory\n");
+	expect_edit("{'match.src': '@bad.txt'}", "{}",
+		"bad.txt:2: policies[0] 'p'.match.src[1]: '10.0.0.1/8': expected no host bits, as in "
+		"'10.0.0.0/8'\n");
 	expect_edit("{'match': [{'vlan': 1}, {'dst': '@bad.txt'}]}", "{}",
 		"bad.txt:2: policies[0] 'p'.match[1].dst[1]: '10.0.0.1/8': expected no host bits, as "
 		"in '10.0.0.0/8'\n");
