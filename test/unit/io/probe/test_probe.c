@@ -278,7 +278,9 @@ static void requests_have_room(void **state)
 	assert_false(probe_format(&probe, text, sizeof(text)));
 	assert_string_equal(text, "");
 	probe.bytes = 0;
+	strcpy(probe.wire, "w");
 	assert_true(probe_format(&probe, text, sizeof(text)));
+	assert_string_equal(text, "wire=w length=0 hex=");
 }
 
 static void refused_requests(void **state)
