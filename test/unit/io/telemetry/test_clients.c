@@ -296,6 +296,8 @@ static void test_no_credentials(void **state)
 
 	(void)state;
 	assert_false(peer.may_change);
+	assert_int_equal(peer.uid, (uid_t)-1);
+	assert_int_equal(peer.gid, (gid_t)-1);
 	assert_int_equal(pipe(fds), 0);
 	assert_false(telemetry_peer(fds[0], &operators).may_change);
 	close(fds[0]);
