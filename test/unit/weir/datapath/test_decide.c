@@ -23,6 +23,7 @@
 #include "police/expire.h"
 #include "police/lineage.h"
 #include "judge.h"
+#include "judge_free.h"
 #include "slot_map.h"
 #include "packet/mark.h"
 #include "police/extended.h"
@@ -862,6 +863,140 @@ static void test_sampled_flow(void **state)
 	free(sent);
 }
 
+/* Three packets, while those above have what a burst may cost at most; but one a token less. */
+static void make_free_burst(
+	struct bench *bench, struct sent *sent, const unsigned *policies, unsigned short_of)
+{
+	struct worker_own *own = worker_own(&bench->worker);
+	struct rx_burst *burst = &sent->burst;
+	struct prng prng;
+	uint64_t bytes = 0;
+
+	prng_seed(&prng, seed_of_run());
+	memset(sent, 0, sizeof(*sent));
+	burst->mbufs = sent->received;
+	burst->len = burst->frames.len;
+	burst->n = 3;
+	own->view.kinds = 0;
+	own->view.parents = bench->parents;
+	for (unsigned i = 0; i < burst->n; i++) {
+		make_packet(bench, sent, &prng, i, policies[i]);
+		make_frame(&prng, sent->bytes[i], 500, false, true);
+		burst->frames.len[i] = 500;
+		burst->frames.l2_len[i] = 14;
+		bytes += 500 + POLICE_WIRE;
+		if (policies[i] != CLASSIFY_NONE)
+			own->view.kinds |= 1U << police_kind(&bench->here.states[policies[i]]);
+	}
+	for (unsigned kind = 0; kind < POLICIES; kind++)
+		if (police_is_simple(&bench->here.states[kind]))
+			bench->here.states[kind].bucket.tokens = (bytes << TOKEN_BYTE) -
+								 (kind == short_of);
+}
+
+/* Which packets are charged before all others: nobody above refuses any, or is asked by others. */
+static void test_what_is_free(void **state)
+{
+	static const struct {
+		unsigned policies[3], short_of;
+		uint64_t free; /* a bit each */
+	} rows[] = {
+		{{WIDE_CLIENT, WIDE_CUSTOMER, WIDE_LINK}, POLICIES, 7},
+		{{WIDE_CLIENT, WIDE_CLIENT, OTHER_CLIENT}, POLICIES, 7},
+		{{CLASSIFY_NONE, WIDE_CLIENT, CLASSIFY_NONE}, POLICIES, 7},
+		{{CLASSIFY_NONE, WIDE_CLIENT, CLASSIFY_NONE}, WIDE_LINK, 5},
+		{{WIDE_CLIENT, WIDE_CUSTOMER, OTHER_CLIENT}, WIDE_CUSTOMER, 4},
+		{{WIDE_LINK, WIDE_CLIENT, OTHER_CLIENT}, WIDE_CUSTOMER, 5},
+		{{WIDE_CLIENT, WIDE_LINK, OTHER_CLIENT}, WIDE_LINK, 2},
+		{{MARKED_CLIENT, CLIENT, LINK}, POLICIES, 6},
+		{{MARKED_CLIENT, CUSTOMER, LINK}, POLICIES, 4},
+		{{SUBSCRIBERS, PLAN, OTHER_CLIENT}, POLICIES, 4},
+		{{SUBSCRIBERS, WIDE_PLAN, WIDE_CLIENT}, POLICIES, 6},
+		{{MONTHS_CLIENT, OTHER_CLIENT, MONTH}, POLICIES, 2},
+	};
+	struct sent *sent = aligned_alloc(CACHE_LINE, sizeof(*sent));
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct bench *bench = bench_open(false);
+		uint64_t drops = 0, all = judge_all(3);
+
+		make_free_burst(bench, sent, rows[i].policies, rows[i].short_of);
+		if (judge_free(&bench->worker, &sent->burst, all, 0, &drops) != rows[i].free)
+			fail_msg("row %zu", i);
+		assert_int_equal(drops, 0);
+		bench_close(bench);
+	}
+	free(sent);
+}
+
+/* And of those whose sources have meters: not what is marked, or passes all the same. */
+static void test_free_sources(void **state)
+{
+	static const struct {
+		unsigned policies[3], short_of;
+		uint64_t free;
+	} rows[] = {
+		{{SUBSCRIBERS, SUBSCRIBERS, WIDE_SUBSCRIBERS}, POLICIES, 7},
+		{{SUBSCRIBERS, MARKED_SUBSCRIBERS, WIDE_SUBSCRIBERS}, POLICIES, 5},
+		{{SUBSCRIBERS, LAX_SUBSCRIBERS, WIDE_SUBSCRIBERS}, PLAN, 4},
+		{{SUBSCRIBERS, SUBSCRIBERS, WIDE_SUBSCRIBERS}, WIDE_LINK, 0},
+	};
+	struct sent *sent = aligned_alloc(CACHE_LINE, sizeof(*sent));
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct bench *bench = bench_open(false);
+		struct rx_burst *burst = &sent->burst;
+		uint64_t drops = 0, all = judge_all(3);
+
+		make_free_burst(bench, sent, rows[i].policies, rows[i].short_of);
+		sourced_begin(&burst->sourced);
+		for (unsigned k = 0; k < 3; k++)
+			judge_add_source(burst, k, judge_policy(&bench->worker, burst, k));
+		if (judge_free_sources(&bench->worker, burst, all, 0, &drops) != rows[i].free)
+			fail_msg("row %zu", i);
+		assert_int_equal(drops, 0);
+		bench_close(bench);
+	}
+	free(sent);
+}
+
+/* A burst of one policy is charged at one go, or nothing has been done. */
+static void test_free_alike(void **state)
+{
+	static const struct {
+		unsigned policy, short_of;
+		bool free;
+	} rows[] = {
+		{WIDE_CLIENT, POLICIES, true},
+		{WIDE_CLIENT, WIDE_CUSTOMER, false},
+		{WIDE_CLIENT, WIDE_LINK, false},
+		{WIDE_LINK, POLICIES, true},
+		{SUBSCRIBERS, POLICIES, true},
+		{SUBSCRIBERS, PLAN, false},
+		{MARKED_SUBSCRIBERS, POLICIES, false},
+		{LAX_SUBSCRIBERS, POLICIES, false},
+		{MARKED_CLIENT, POLICIES, false},
+		{MONTHS_CLIENT, POLICIES, false},
+	};
+	struct sent *sent = aligned_alloc(CACHE_LINE, sizeof(*sent));
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const unsigned policies[3] = {rows[i].policy, rows[i].policy, rows[i].policy};
+		struct bench *bench = bench_open(false);
+		uint64_t drops = 0;
+
+		make_free_burst(bench, sent, policies, rows[i].short_of);
+		if (judge_free_alike(&bench->worker, &sent->burst, 3, 0, &drops) != rows[i].free)
+			fail_msg("row %zu", i);
+		assert_int_equal(bench->here.states[rows[i].policy].packets, rows[i].free ? 3 : 0);
+		bench_close(bench);
+	}
+	free(sent);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -869,6 +1004,9 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_of_nobody),
 		cmocka_unit_test(test_sampled_flow),
+		cmocka_unit_test(test_what_is_free),
+		cmocka_unit_test(test_free_sources),
+		cmocka_unit_test(test_free_alike),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
