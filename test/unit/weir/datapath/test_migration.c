@@ -285,6 +285,130 @@ static void test_begin_and_flush(void **state)
 	migration_world_close(&world);
 }
 
+/* What was kept back is given, however long it takes; returns how many packets. */
+static unsigned give_all(struct migration_world *world)
+{
+	void *own[MIGRATION_BURST], *packet;
+	unsigned n = 0;
+
+	assert_int_equal(world->migration.step, MIGRATION_GIVE);
+	while (!migration_is_idle(&world->migration)) {
+		n += migration_give(&world->migration, own, MIGRATION_BURST);
+		for (unsigned i = 0; i < MIGRATION_WORKERS; i++)
+			while (world->workers[i].out &&
+				rte_ring_sc_dequeue(world->workers[i].out, &packet) == 0)
+				n++;
+	}
+	return n;
+}
+
+/* The worker that buckets leave is not waited for: the move comes to its end. */
+static void skip_steps(struct migration_world *world)
+{
+	struct stuck stuck = {.now = 1 << 0};
+
+	world->migration.stuck = &stuck;
+	migration_advance(&world->migration);
+	world->migration.stuck = NULL;
+}
+
+/* Twice as many may move at once after each move; half as many after one that was too much. */
+static void test_most(void **state)
+{
+	static const struct {
+		unsigned most, wanted, moving;
+		bool off;
+		unsigned then;
+	} rows[] = {
+		{1, 1, 1, false, 2},
+		{3, 3, 3, false, 6},
+		{3, 4, 3, false, 6},
+		{127, 1, 1, false, 254},
+		{128, 1, 1, false, 256},
+		{256, 256, 256, false, 256},
+		{256, 1, 1, true, 1},
+		{256, 2, 2, true, 1},
+		{256, 3, 3, true, 1},
+		{256, 5, 5, true, 2},
+		{4, 9, 4, true, 2},
+		{256, 256, 256, true, 128},
+	};
+	const unsigned room = MIGRATION_KEEPS - 64; /* more, and a burst might find none */
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct migration_world world;
+		struct migration *migration = &world.migration;
+
+		migration_world_open(&world, 1);
+		for (unsigned b = 0; b < rows[i].wanted; b++)
+			reta_target_set(&world.reta_target, b, 2);
+		migration->most = rows[i].most;
+		assert_true(migration_begin(migration, &world.reta));
+		assert_int_equal(migration->n_moving, rows[i].moving);
+		for (unsigned k = 0; k < room + rows[i].off; k++)
+			assert_true(migration_keep(migration, &world.packets[k], 0));
+		migration_advance(migration);
+		assert_int_equal(migration->called_off, rows[i].off);
+		assert_int_equal(migration->next, rows[i].off && rows[i].moving == 1 ? 1 : 0);
+		if (!rows[i].off)
+			skip_steps(&world);
+		assert_int_equal(give_all(&world), room + rows[i].off);
+		assert_int_equal(migration->most, rows[i].then);
+		assert_int_equal(migration->moved, rows[i].off ? 0 : rows[i].moving);
+		assert_int_equal(reta_worker(&world.reta, 0), rows[i].off ? 0 : 2);
+		migration_world_close(&world);
+	}
+}
+
+/* Those of one worker move, and the others' when these have. */
+static void test_from_one_worker(void **state)
+{
+	struct migration_world world;
+	struct migration *migration = &world.migration;
+
+	(void)state;
+	migration_world_open(&world, 1);
+	reta_set(&world.reta, 2, 3);
+	for (unsigned b = 1; b <= 3; b++)
+		reta_target_set(&world.reta_target, b, 2);
+	assert_true(migration_begin(migration, &world.reta));
+	assert_int_equal(migration->from, 0);
+	assert_int_equal(migration->n_moving, 2);
+	assert_false(migration_keeps(migration, &world.reta, 2));
+	skip_steps(&world);
+	assert_int_equal(give_all(&world), 0);
+	assert_true(migration_begin(migration, &world.reta));
+	assert_int_equal(migration->from, 3);
+	assert_true(migration_keeps(migration, &world.reta, 2));
+	migration_world_close(&world);
+}
+
+/* What is to be the owner's own is given as much at a time as he has room for, in order. */
+static void test_gives_own(void **state)
+{
+	static const unsigned given[] = {2, 2, 1, 0};
+	struct migration_world world;
+	void *own[2];
+	unsigned n = 0;
+
+	(void)state;
+	migration_world_open(&world, 1);
+	reta_target_set(&world.reta_target, 0, MIGRATION_OWNER);
+	assert_true(migration_begin(&world.migration, &world.reta));
+	for (unsigned k = 0; k < 5; k++)
+		assert_true(migration_keep(&world.migration, &world.packets[k], 0));
+	assert_int_equal(migration_give(&world.migration, own, 2), 0); /* they are to come first */
+	skip_steps(&world);
+	for (size_t i = 0; i < sizeof(given) / sizeof(*given); i++) {
+		assert_int_equal(migration_give(&world.migration, own, 2), given[i]);
+		for (unsigned k = 0; k < given[i]; k++)
+			assert_ptr_equal(own[k], &world.packets[n++]);
+		assert_int_equal(migration_is_idle(&world.migration), n == 5);
+	}
+	migration_world_close(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -296,6 +420,9 @@ int main(void)
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_own),
 		cmocka_unit_test(test_begin_and_flush),
+		cmocka_unit_test(test_most),
+		cmocka_unit_test(test_from_one_worker),
+		cmocka_unit_test(test_gives_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
