@@ -180,12 +180,43 @@ static void test_seen(void **state)
 	close_world(&world);
 }
 
+/* The membership's end slows what may be exceeded, and is no end by a clock that was set back. */
+static void test_membership(void **state)
+{
+	static const struct {
+		int64_t until, now;
+		uint64_t span;
+		bool unheard;
+	} rows[] = {
+		{1000, 999, 500, false}, {1000, 1000, 500, true}, {1000, 1001, 500, true},
+		{1000, 1000000, 500, true}, {1000, 501, 500, false},
+		{1000, 400, 500, false},                                /* beyond the span */
+		{1000, 1, 500, false}, {0, 1000000, UINT64_MAX, false}, /* of one that is alone */
+	};
+	struct world world;
+	struct expiry membership;
+
+	(void)state;
+	open_world(&world);
+	world.worker->membership = &membership;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		expiry_init(&membership, (uint64_t)rows[i].until, rows[i].span);
+		worker_own(world.worker)->unheard = 77;
+		expire_membership(world.worker, (uint64_t)rows[i].now);
+		assert_int_equal(
+			worker_own(world.worker)->unheard, rows[i].unheard ? rows[i].until : 0);
+	}
+	world.worker->membership = NULL;
+	close_world(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_told),
 		cmocka_unit_test(test_added),
 		cmocka_unit_test(test_seen),
+		cmocka_unit_test(test_membership),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
