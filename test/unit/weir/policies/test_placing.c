@@ -70,7 +70,7 @@ static void open_world(struct world *world)
 	assert_non_null(world->placing);
 	world->now = ROUND;
 	reta_target_set(
-		&world->placing->reta_target, 7, !reta_worker(world->placing->rings[0].reta, 7));
+		&world->placing->reta_target, 0, !reta_worker(world->placing->rings[0].reta, 0));
 	placings_look(inst, world->now);
 	assert_false(world->placing->measures);
 }
@@ -147,6 +147,39 @@ static void test_one_at_a_time(void **state)
 	}
 	assert_int_equal(count_due(inst, ROUND), 0);
 	assert_true(placings_next(inst) > ROUND);
+	instance_world_close(&world.inst);
+}
+
+/* All buckets of a policy are wanted at one worker. */
+static bool is_wanted_at(const struct instance *inst, unsigned policy, unsigned worker)
+{
+	const struct placing *placing = placing_of(inst, inst->slots.of[policy]);
+
+	for (unsigned b = 0; b < RETA_SIZE; b++)
+		if (reta_target_of(&placing->reta_target, b) != worker)
+			return false;
+	return true;
+}
+
+/* A policy begins where the fewest buckets of all are wanted: at the owner, if that is all one. */
+static void test_begins_at(void **state)
+{
+	struct world world;
+	struct instance *inst = &world.inst.inst;
+
+	(void)state;
+	open_lane(&world, PLACED_OF("a", "10.0.0.0/24", "") ", " PLACED_OF(
+				  "b", "10.0.1.0/24", "") ", " PLACED_OF("c", "10.0.2.0/24", ""));
+	assert_true(is_wanted_at(inst, 0, 0));
+	assert_true(is_wanted_at(inst, 1, 1));
+	assert_true(is_wanted_at(inst, 2, 0));
+	placing_part.remove(inst, inst->slots.of[2]);
+	reta_target_set(&placing_of(inst, inst->slots.of[1])->reta_target, 0, 0);
+	assert_int_equal(
+		placing_part.prepare(inst, &inst->policies[2], inst->slots.of[2], inst->clock.hz),
+		0);
+	placing_part.begin(inst, 2);
+	assert_true(is_wanted_at(inst, 2, 1));
 	instance_world_close(&world.inst);
 }
 
@@ -520,7 +553,7 @@ static void test_few_packets(void **state)
 	for (unsigned i = 0; i < 2; i++) {
 		struct world world;
 		struct placing *placing;
-		uint64_t began;
+		uint64_t began, now = 0;
 
 		open_lane(&world, PLACED);
 		placing = world.inst.inst.placings->first;
@@ -529,9 +562,13 @@ static void test_few_packets(void **state)
 		placing->rings[0].reta->packets[3] += packets[i];
 		placings_look(&world.inst.inst, began + ROUND);
 		assert_int_equal(placing->rebalance.rounds, i);
-		for (unsigned n = 0; n < 100 && placing->rebalance.rounds == i; n++)
-			placings_look(&world.inst.inst, placing->due_ns);
+		began = placing->began_ns;
+		for (unsigned n = 0; n < 100 && placing->rebalance.rounds == i; n++) {
+			now = placing->due_ns;
+			placings_look(&world.inst.inst, now);
+		}
 		assert_int_equal(placing->rebalance.rounds, i + 1);
+		assert_int_equal(now - began, 10 * ROUND);
 		instance_world_close(&world.inst);
 	}
 }
@@ -787,6 +824,7 @@ int main(void)
 		cmocka_unit_test(test_never_arriving),
 		cmocka_unit_test(test_changed),
 		cmocka_unit_test(test_one_at_a_time),
+		cmocka_unit_test(test_begins_at),
 		cmocka_unit_test(test_handing),
 		cmocka_unit_test(test_measures),
 		cmocka_unit_test(test_measures_delays),
