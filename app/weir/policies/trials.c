@@ -75,7 +75,6 @@ static void trial_give_up(struct instance *inst, uint32_t slot)
 
 	if (mine->changes)
 		free_line(inst, slot, mine->next);
-	mine->next = 0;
 	mine->changes = false;
 }
 
