@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What policies are put together from: their parts' steps, in order and up to the first that fails;
+ * and what workers are told of all of them, slot by slot.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "attach.h"
+#include "instance.h"
+#include "parts.h"
+#include "slot_map.h"
+
+#define N 5
+
+/* Steps of parts that were taken, by the part's digit. */
+static unsigned taken;
+static int first_says, last_says;
+static bool first_done, last_done;
+
+static int prepare_first(
+	struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz)
+{
+	assert_true(inst != NULL && policy != NULL && slot == 7 && hz == 1000);
+	taken = 10 * taken + 1;
+	return first_says;
+}
+
+static int prepare_last(
+	struct instance *inst, const struct policy *policy, uint32_t slot, uint64_t hz)
+{
+	assert_true(inst != NULL && policy != NULL && slot == 7 && hz == 1000);
+	taken = 10 * taken + 3;
+	return last_says;
+}
+
+static int prepare_move_first(struct instance *inst, uint32_t from, uint32_t to)
+{
+	assert_true(inst != NULL && from == 7 && to == 8);
+	taken = 10 * taken + 1;
+	return first_says;
+}
+
+static int prepare_move_last(struct instance *inst, uint32_t from, uint32_t to)
+{
+	assert_true(inst != NULL && from == 7 && to == 8);
+	taken = 10 * taken + 3;
+	return last_says;
+}
+
+static bool is_first_done(const struct instance *inst, uint32_t slot)
+{
+	(void)inst;
+	assert_int_equal(slot, 7);
+	return first_done;
+}
+
+static bool is_last_done(const struct instance *inst, uint32_t slot)
+{
+	(void)inst;
+	assert_int_equal(slot, 7);
+	return last_done;
+}
+
+static const struct policy_part first = {
+	.prepare = prepare_first,
+	.prepare_move = prepare_move_first,
+	.prepare_change = prepare_first,
+	.is_done = is_first_done,
+};
+static const struct policy_part idle = {.prepare = NULL};
+static const struct policy_part last = {
+	.prepare = prepare_last,
+	.prepare_move = prepare_move_last,
+	.prepare_change = prepare_last,
+	.is_done = is_last_done,
+};
+static const struct policy_part *const parts[] = {&first, &idle, &last, NULL};
+static struct instance inst = {.parts = parts};
+
+/* A step that may fail is taken by each part that has it; nobody is asked after one that fails. */
+static void test_steps_that_fail(void **state)
+{
+	static const struct {
+		int first, last, ret;
+		unsigned taken;
+	} rows[] = {
+		{0, 0, 0, 13},
+		{-ENOMEM, 0, -ENOMEM, 1},
+		{0, -EINVAL, -EINVAL, 13},
+		{-ENOMEM, -EINVAL, -ENOMEM, 1},
+	};
+	const struct policy policy = {.name = "p"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		first_says = rows[i].first;
+		last_says = rows[i].last;
+		taken = 0;
+		assert_int_equal(parts_prepare(&inst, &policy, 7, 1000), rows[i].ret);
+		assert_int_equal(taken, rows[i].taken);
+		taken = 0;
+		assert_int_equal(parts_prepare_change(&inst, &policy, 7, 1000), rows[i].ret);
+		assert_int_equal(taken, rows[i].taken);
+		taken = 0;
+		assert_int_equal(parts_prepare_move(&inst, 7, 8), rows[i].ret);
+		assert_int_equal(taken, rows[i].taken);
+	}
+}
+
+/* A slot is done when all are that have something to end. */
+static void test_done(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		first_done = i & 1;
+		last_done = i & 2;
+		assert_int_equal(parts_are_done(&inst, 7), i == 3);
+	}
+}
+
+static const uint32_t slots[N] = {4, 0, 6, 3, 2};
+
+/* Those with a meter for each source come first, and behind them those that are conserved. */
+static void test_slots_per_source(void **state)
+{
+	const struct policy policies[N] = {
+		{.per_v4 = 32},
+		{.guarantee = GUARANTEE_CONSERVED},
+		{.per_v6 = 64},
+		{.guarantee = GUARANTEE_SOFT},
+		{.guarantee = GUARANTEE_CONSERVED},
+	};
+	static const unsigned want[] = {4, 6, 0, 2};
+	unsigned n_sourced, n_conserved, *listed;
+
+	(void)state;
+	listed = slots_per_source(policies, slots, N, &n_sourced, &n_conserved);
+	assert_non_null(listed);
+	assert_int_equal(n_sourced, 2);
+	assert_int_equal(n_conserved, 2);
+	assert_memory_equal(listed, want, sizeof(want));
+	free(listed);
+	listed = slots_per_source(policies + 3, slots + 3, 1, &n_sourced, &n_conserved);
+	assert_non_null(listed); /* none, which is not no memory */
+	assert_int_equal(n_sourced + n_conserved, 0);
+	free(listed);
+}
+
+/* Parents by slot, and none of slots that nobody has; no table where nobody has a parent. */
+static void test_slots_of_parents(void **state)
+{
+	struct policy policies[N] = {{.above = 0}};
+	uint32_t *parents = NULL;
+
+	(void)state;
+	policies[0].parent = 1;
+	policies[2].parent = 1;
+	policies[4].parent = 2;
+	assert_int_equal(slots_of_parents(policies, slots, N, 8, &parents), 0);
+	assert_null(parents);
+	policies[2].above = 1;
+	policies[4].above = 2;
+	assert_int_equal(slots_of_parents(policies, slots, N, 8, &parents), 0);
+	assert_non_null(parents);
+	for (unsigned slot = 0; slot < 8; slot++)
+		assert_int_equal(parents[slot], slot == 6 ? 0 : slot == 2 ? 6 : SLOT_NONE);
+	free(parents);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_steps_that_fail),
+		cmocka_unit_test(test_done),
+		cmocka_unit_test(test_slots_per_source),
+		cmocka_unit_test(test_slots_of_parents),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
