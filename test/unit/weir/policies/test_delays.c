@@ -217,6 +217,29 @@ static void test_moved(void **state)
 	instance_world_close(&w);
 }
 
+/* What packets waited before there was an objective is held against none. */
+static void test_new_objective(void **state)
+{
+	const struct delay_window *window;
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, WAITS("waits", ""));
+	assert_null(delays_window(&w.inst, slot_of(&w, 0)));
+	shape_of(&w, 0, 0)->delay.bins[5] = 2;
+	shape_of(&w, 1, 0)->delay.bins[5] = 1;
+	reload(&w, WAITS("waits", OBJECTIVE));
+	window = delays_window(&w.inst, slot_of(&w, 0));
+	assert_non_null(window);
+	for (unsigned i = 0; i < DELAY_WINDOW_WINDOWS; i++) {
+		const struct delay_window_marks *marks = &window->windows[i];
+
+		for (unsigned b = 0; b < DELAY_BINS; b++)
+			assert_int_equal(marks->bins[marks->newest][b], b == 5 ? 3 : 0);
+	}
+	instance_world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +247,7 @@ int main(void)
 		cmocka_unit_test(test_looked_at),
 		cmocka_unit_test(test_marked),
 		cmocka_unit_test(test_moved),
+		cmocka_unit_test(test_new_objective),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
