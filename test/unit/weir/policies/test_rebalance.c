@@ -129,6 +129,19 @@ static void test_one_is_enough(void **state)
 	rebalance_free(&inst.rebalance);
 }
 
+/* Where workers are not to be few, all begin. */
+static void test_begins_apart(void **state)
+{
+	struct instance inst;
+
+	(void)state;
+	open_instance(&inst, PLACE_MAX_MIN | PLACE_CORRELATED, true);
+	assert_int_equal(inst.rebalance.used, WORKERS);
+	for (unsigned i = 0; i < RETA_SIZE; i++)
+		assert_int_equal(inst.rebalance.wanted[i], i % WORKERS);
+	rebalance_free(&inst.rebalance);
+}
+
 /* As many as there must be, and what is found in how many rounds. */
 static void test_spreads(void **state)
 {
@@ -152,6 +165,7 @@ static void test_spreads(void **state)
 				fail_msg("case %u, seed %u: %u workers after %u rounds", c,
 					(unsigned)seed, inst.rebalance.used, rounds);
 			assert_int_equal(inst.rebalance.state, REBALANCE_SETTLED);
+			assert_in_range(inst.rebalance.trials, 1, 3);
 			rebalance_free(&inst.rebalance);
 		}
 	}
@@ -540,6 +554,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_is_enough),
+		cmocka_unit_test(test_begins_apart),
 		cmocka_unit_test(test_spreads),
 		cmocka_unit_test(test_too_much),
 		cmocka_unit_test(test_rests),
