@@ -762,8 +762,8 @@ static void test_refused(void **state)
 	bench_close(bench);
 }
 
-/* What is refused before a policy is asked: by why, and no packet without a policy either. */
-static void test_of_nobody(void **state)
+/* A burst of which some are refused, by policies of these kinds, and of these levels if any. */
+static void expect_refused(unsigned there, bool levels)
 {
 	struct bench *bench = bench_open(false);
 	struct worker *w = &bench->worker;
@@ -772,7 +772,8 @@ static void test_of_nobody(void **state)
 	struct prng prng;
 	uint16_t n_pass;
 
-	(void)state;
+	worker_own(w)->view.kinds = there;
+	worker_own(w)->view.parents = levels ? bench->parents : NULL;
 	prng_seed(&prng, seed_of_run());
 	sent->n = 8;
 	for (unsigned i = 0; i < sent->n; i++) {
@@ -792,6 +793,17 @@ static void test_of_nobody(void **state)
 	assert_int_equal(w->counters.unmatched_packets - was.unmatched_packets, 2);
 	free(sent);
 	bench_close(bench);
+}
+
+/* What is refused before a policy is asked: by why, and no packet without a policy either. */
+static void test_of_nobody(void **state)
+{
+	static const unsigned there[] = {
+		1U << POLICE_SIMPLE, 1U << POLICE_SIMPLE | 1U << POLICE_OTHER};
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++)
+		expect_refused(there[i / 2], i % 2);
 }
 
 /* Has it sample all packets, or those of TCP. */
