@@ -400,12 +400,17 @@ static void test_gives_own(void **state)
 		assert_true(migration_keep(&world.migration, &world.packets[k], 0));
 	assert_int_equal(migration_give(&world.migration, own, 2), 0); /* they are to come first */
 	skip_steps(&world);
+	migration_call_off(&world.migration); /* too late */
 	for (size_t i = 0; i < sizeof(given) / sizeof(*given); i++) {
 		assert_int_equal(migration_give(&world.migration, own, 2), given[i]);
 		for (unsigned k = 0; k < given[i]; k++)
 			assert_ptr_equal(own[k], &world.packets[n++]);
 		assert_int_equal(migration_is_idle(&world.migration), n == 5);
 	}
+	migration_call_off(&world.migration); /* there is none */
+	assert_true(migration_is_idle(&world.migration));
+	assert_int_equal(world.migration.called_off, 0);
+	assert_int_equal(world.migration.moved, 1);
 	migration_world_close(&world);
 }
 
