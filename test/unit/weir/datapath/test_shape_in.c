@@ -13,6 +13,7 @@
 #include "config/buffers.h"
 #include "delays.h"
 #include "grace.h"
+#include "shape_above.h"
 #include "shape_in.h"
 #include "measure.h"
 #include "nic_clock.h"
@@ -834,6 +835,49 @@ static void test_level_above(void **state)
 	}
 }
 
+/* What leaves without its levels having been asked takes what is there, and is counted. */
+static void test_level_unasked(void **state)
+{
+	static const struct {
+		uint64_t tokens, left;
+		bool asked;
+	} rows[] = {
+		{(UINT64_C(100) << TOKEN_BYTE) + 1, (UINT64_C(40) << TOKEN_BYTE) + 1, false},
+		{(UINT64_C(60) << TOKEN_BYTE) + 1, 1, false},
+		{UINT64_C(60) << TOKEN_BYTE, 0, false},
+		{(UINT64_C(60) << TOKEN_BYTE) - 1, 0, false},
+		{0, 0, false},
+		{UINT64_C(100) << TOKEN_BYTE, UINT64_C(100) << TOKEN_BYTE, true},
+	};
+	struct shape_packet packet = {.cost = 60};
+	const struct policy_shape *shape;
+	struct policy_state *up;
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, "{'name': 'up', 'limit': '8kbit/s', 'burst': '2kB'}, "
+				"{'name': 'p', 'parent': 'up', 'match': {'direction': 'a-to-b'}, "
+				"'limit': '8Mbit/s', 'action': 'shape'}");
+	up = &w.inst.workers[0].policies[w.inst.slots.of[0]];
+	shape = worker_shape(&w.inst.workers[0], w.inst.slots.of[1]);
+	assert_true(police_is_simple(up));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		up->bucket.tokens = rows[i].tokens;
+		shape_above_leave(&w.inst.workers[0], shape, &packet, rows[i].asked);
+		assert_int_equal(up->bucket.tokens, rows[i].left);
+		assert_int_equal(up->packets, i + 1);
+		assert_int_equal(up->bytes, 60 * (i + 1));
+	}
+	/* And gives back what it took, but where it was let pass beyond that. */
+	shape_above_give(&w.inst.workers[0], shape, &packet);
+	assert_int_equal(up->bucket.tokens, UINT64_C(160) << TOKEN_BYTE);
+	packet.spare = 1;
+	shape_above_give(&w.inst.workers[0], shape, &packet);
+	assert_int_equal(up->bucket.tokens, UINT64_C(160) << TOKEN_BYTE);
+	assert_int_equal(up->packets, sizeof(rows) / sizeof(*rows));
+	instance_world_close(&w);
+}
+
 /* --- when a packet came ----------------------------------------------------------------------- */
 
 /* As the owner of a queue stamps what he hands on. */
@@ -952,6 +996,7 @@ int main(void)
 		cmocka_unit_test(test_pools_of_the_start),
 		cmocka_unit_test(test_due_leave),
 		cmocka_unit_test(test_level_above),
+		cmocka_unit_test(test_level_unasked),
 		cmocka_unit_test(test_arrival),
 		cmocka_unit_test(test_stamps_of_device),
 	};
