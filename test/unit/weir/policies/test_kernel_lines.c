@@ -456,11 +456,35 @@ static void test_ending(void **state)
 	for (unsigned cpu = 0; cpu < CPUS; cpu++) {
 		kernel_lines_tell(&inst, cpu, &told);
 		assert_int_equal(plane.ending[cpu][slot], 20);
+		assert_int_equal(kernel_lines_soft_ending(&inst)[slot], 0); /* which it is not */
 	}
 	kernel_lines_before(&inst, 1, &view); /* the workers' */
 	assert_int_equal(plane.ending[0][slot_of(&inst, 1)], 0);
 	assert_ptr_equal(kernel_lines_lease(&inst), &plane.lease);
 	config->policies[0].guarantee = GUARANTEE_SOFT;
+	close_plane(&inst, config);
+}
+
+/* How often it is sampled a line is told, and stays what it was otherwise. */
+static void test_sampled(void **state)
+{
+	struct instance inst;
+	struct config *config;
+	uint32_t slot;
+
+	(void)state;
+	open_plane(&inst, &config, SOFT);
+	slot = slot_of(&inst, 0);
+	for (uint8_t shift = 2; shift <= POLICE_UNSAMPLED; shift++) {
+		const struct limit_profile told = {.policy = slot, .sample_shift = shift};
+		const struct policy_state *line = &plane.lines[1][slot];
+		const unsigned flags = police_flags(line), accounting = police_accounting(line);
+
+		kernel_lines_tell(&inst, 1, &told);
+		assert_int_equal(police_shift(line), shift);
+		assert_int_equal(police_flags(line), flags);
+		assert_int_equal(police_accounting(line), accounting);
+	}
 	close_plane(&inst, config);
 }
 
@@ -498,10 +522,13 @@ static void test_soft_ending(void **state)
 		const struct limiter_view view = {
 			.limit = rows[i].limit, .local_limit = rows[i].local, .ending = 77};
 		const struct limit_profile told = {.policy = slot_of(&inst, rows[i].policy)};
+		const uint8_t *soft = &kernel_lines_soft_ending(&inst)[told.policy], was = *soft;
 
 		kernel_lines_before(&inst, rows[i].policy, &view);
+		assert_int_equal(*soft, was > rows[i].ending ? was : rows[i].ending);
 		kernel_lines_tell(&inst, 0, &told);
 		assert_int_equal(plane.ending[0][told.policy], rows[i].ending);
+		assert_int_equal(*soft, rows[i].ending);
 	}
 	close_plane(&inst, config);
 }
@@ -990,6 +1017,7 @@ int main(void)
 		cmocka_unit_test_setup(test_trial, forget_before),
 		cmocka_unit_test_setup(test_never, forget_before),
 		cmocka_unit_test_setup(test_ending, forget_before),
+		cmocka_unit_test_setup(test_sampled, forget_before),
 		cmocka_unit_test_setup(test_soft_ending, forget_before),
 		cmocka_unit_test_setup(test_membership, forget_before),
 		cmocka_unit_test_setup(test_unspoken, forget_before),
