@@ -575,6 +575,10 @@ static void check_burst(struct bench *bench, struct sent *sent, uint64_t now)
 	burst->len = burst->frames.len;
 	burst->rx_hash = false;
 	burst->frames.parsed = 0;
+	/* As the burst before it has left them. */
+	burst->n_held = burst->refused = burst->n_refused = 7;
+	burst->unpaid = burst->unmarkable = 7;
+	burst->n_sampled = BURST;
 	n = decide(&bench->worker, burst, (uint16_t)sent->n, now, sent->dropped);
 	assert_int_equal(n, sent->n_pass);
 	assert_memory_equal(burst->mbufs, sent->want_pass, n * sizeof(burst->mbufs[0]));
