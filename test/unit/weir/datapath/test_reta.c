@@ -129,7 +129,9 @@ static void test_tables(void **state)
 	(void)state;
 	reta_target_init(&reta_target, &(struct place_key){24, 64}, 3);
 	reta_target_set(&reta_target, 17, 1);
+	memset(&reta, 0xff, sizeof(reta)); /* as of another that was there */
 	reta_init(&reta, &reta_target);
+	assert_false(reta.strict);
 	assert_int_equal(reta_target_of(&reta_target, 16), 3);
 	assert_int_equal(reta_worker(&reta, 17), 1);
 	reta_count(&reta, 17, 100);
