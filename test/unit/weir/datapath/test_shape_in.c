@@ -851,29 +851,38 @@ static void test_level_unasked(void **state)
 	};
 	struct shape_packet packet = {.cost = 60};
 	const struct policy_shape *shape;
-	struct policy_state *up;
+	const uint64_t much = UINT64_C(1000) << TOKEN_BYTE, cost = UINT64_C(60) << TOKEN_BYTE;
+	struct policy_state *up, *top;
 	struct instance_world w;
 
 	(void)state;
-	instance_world_open(&w, "{'name': 'up', 'limit': '8kbit/s', 'burst': '2kB'}, "
-				"{'name': 'p', 'parent': 'up', 'match': {'direction': 'a-to-b'}, "
-				"'limit': '8Mbit/s', 'action': 'shape'}");
-	up = &w.inst.workers[0].policies[w.inst.slots.of[0]];
-	shape = worker_shape(&w.inst.workers[0], w.inst.slots.of[1]);
-	assert_true(police_is_simple(up));
+	instance_world_open(&w,
+		"{'name': 'top', 'limit': '8kbit/s', 'burst': '2kB'}, "
+		"{'name': 'up', 'parent': 'top', 'limit': '8kbit/s', 'burst': '2kB'}, "
+		"{'name': 'p', 'parent': 'up', 'match': {'direction': 'a-to-b'}, "
+		"'limit': '8Mbit/s', 'action': 'shape'}");
+	top = &w.inst.workers[0].policies[w.inst.slots.of[0]];
+	up = &w.inst.workers[0].policies[w.inst.slots.of[1]];
+	shape = worker_shape(&w.inst.workers[0], w.inst.slots.of[2]);
+	assert_true(police_is_simple(up) && police_is_simple(top));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		up->bucket.tokens = rows[i].tokens;
+		top->bucket.tokens = much;
 		shape_above_leave(&w.inst.workers[0], shape, &packet, rows[i].asked);
 		assert_int_equal(up->bucket.tokens, rows[i].left);
+		assert_int_equal(top->bucket.tokens, rows[i].asked ? much : much - cost);
 		assert_int_equal(up->packets, i + 1);
+		assert_int_equal(top->packets, i + 1);
 		assert_int_equal(up->bytes, 60 * (i + 1));
 	}
 	/* And gives back what it took, but where it was let pass beyond that. */
 	shape_above_give(&w.inst.workers[0], shape, &packet);
 	assert_int_equal(up->bucket.tokens, UINT64_C(160) << TOKEN_BYTE);
+	assert_int_equal(top->bucket.tokens, much + cost);
 	packet.spare = 1;
 	shape_above_give(&w.inst.workers[0], shape, &packet);
 	assert_int_equal(up->bucket.tokens, UINT64_C(160) << TOKEN_BYTE);
+	assert_int_equal(top->bucket.tokens, much + 2 * cost); /* its own bit is another */
 	assert_int_equal(up->packets, sizeof(rows) / sizeof(*rows));
 	instance_world_close(&w);
 }
