@@ -131,6 +131,7 @@ static void test_tables(void **state)
 	reta_target_set(&reta_target, 17, 1);
 	memset(&reta, 0xff, sizeof(reta)); /* as of another that was there */
 	reta_init(&reta, &reta_target);
+	assert_ptr_equal(reta.reta_target, &reta_target);
 	assert_false(reta.strict);
 	assert_int_equal(reta_target_of(&reta_target, 16), 3);
 	assert_int_equal(reta_worker(&reta, 17), 1);
