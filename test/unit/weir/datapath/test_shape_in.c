@@ -829,6 +829,8 @@ static void test_level_above(void **state)
 			2000 / 50 + 1 + (control_now() - began) / PAUSE_NS);
 		assert_int_equal(marks.marked > 1, rows[i].marked);
 		assert_int_equal(marks.marked + marks.unmarked, wire_left());
+		assert_int_equal(instance_world_totals(&w, 0).over_packets,
+			rows[i].marked ? marks.marked : 0);
 		assert_int_equal(rte_eth_remove_rx_callback(wire.a, 0, rx), 0);
 		assert_int_equal(rte_eth_remove_tx_callback(wire.b, 0, tx), 0);
 		close_wire(&w);
