@@ -17,7 +17,7 @@
 /* A look two seconds after the last one, to the nanosecond. */
 static uint64_t two_seconds(struct instance_world *w, uint64_t now)
 {
-	busy_run(&w->inst, now + 2 * BUSY_PERIOD_NS);
+	assert_false(busy_run(&w->inst, now + 2 * BUSY_PERIOD_NS));
 	return now + 2 * BUSY_PERIOD_NS;
 }
 
@@ -27,7 +27,7 @@ static uint64_t first_look(struct instance_world *w)
 
 	assert_true(isnan(busy_worker(&w->inst, 0).share));
 	assert_true(isnan(busy_control(&w->inst).share));
-	busy_run(&w->inst, now);
+	assert_false(busy_run(&w->inst, now));
 	assert_int_equal(busy_next(&w->inst), now + BUSY_PERIOD_NS);
 	return now;
 }
@@ -48,7 +48,7 @@ static void test_worker(void **state)
 	counter_add(&counters->handing_cycles, hz / 4);
 	assert_in_range(busy_worker(&w.inst, 1).busy_ns, before + SECOND_NS / 2 - 10,
 		before + SECOND_NS / 2 + 10);
-	busy_run(&w.inst, now + BUSY_PERIOD_NS - 1); /* too early */
+	assert_false(busy_run(&w.inst, now + BUSY_PERIOD_NS - 1)); /* too early */
 	assert_false(busy_worker(&w.inst, 1).share > 0.1);
 	now = two_seconds(&w, now);
 	assert_true(fabs(busy_worker(&w.inst, 1).share - 0.25) < 1e-6);
@@ -60,7 +60,7 @@ static void test_worker(void **state)
 	two_seconds(&w, now + 2 * BUSY_PERIOD_NS);
 	assert_true(busy_worker(&w.inst, 1).share == 0);
 	counter_add(&counters->busy_cycles, hz); /* of what there was then */
-	busy_run(&w.inst, now + 5 * BUSY_PERIOD_NS);
+	assert_false(busy_run(&w.inst, now + 5 * BUSY_PERIOD_NS));
 	assert_true(fabs(busy_worker(&w.inst, 1).share - 1) < 1e-6);
 	assert_int_equal(busy_next(&w.inst), now + 6 * BUSY_PERIOD_NS);
 	instance_world_close(&w);

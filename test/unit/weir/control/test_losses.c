@@ -81,23 +81,23 @@ static void test_packets(void **state)
 
 	(void)state;
 	instance_world_open_more(&w, GROUP, POLICY);
-	losses_run(&w.inst, now);
+	assert_false(losses_run(&w.inst, now));
 	assert_int_equal(losses_next(&w.inst), now + SECOND_NS);
 	since = events_number();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		w.inst.workers[0].counters.dropped[rows[i].reason] += 2;
 		w.inst.workers[1].counters.dropped[rows[i].reason] += 3;
-		losses_run(&w.inst, now + SECOND_NS - 1); /* it is not time */
+		assert_false(losses_run(&w.inst, now + SECOND_NS - 1)); /* it is not time */
 		expect_said(&since, NULL, NULL, NULL);
-		losses_run(&w.inst, now += SECOND_NS);
+		assert_false(losses_run(&w.inst, now += SECOND_NS));
 		expect_said(&since, rows[i].name ? "packets_lost" : NULL, "reason", rows[i].name);
 		if (rows[i].name)
 			assert_int_equal(said_count(since - 1, "packets"), 5);
 		w.inst.workers[0].counters.dropped[rows[i].reason]++;
-		losses_run(&w.inst, now += 3 * SECOND_NS);
-		losses_run(&w.inst, now += 5 * SECOND_NS - 1);
+		assert_false(losses_run(&w.inst, now += 3 * SECOND_NS));
+		assert_false(losses_run(&w.inst, now += 5 * SECOND_NS - 1));
 		expect_said(&since, NULL, NULL, NULL);
-		losses_run(&w.inst, now += SECOND_NS);
+		assert_false(losses_run(&w.inst, now += SECOND_NS));
 		expect_said(
 			&since, rows[i].name ? "packets_not_lost" : NULL, "reason", rows[i].name);
 		if (rows[i].name)
@@ -141,22 +141,22 @@ static void test_ports(void **state)
 
 	(void)state;
 	instance_world_open_more(&w, GROUP, POLICY);
-	losses_run(&w.inst, now);
+	assert_false(losses_run(&w.inst, now));
 	since = events_number();
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		char *stats = (char *)&devices[w.inst.port_ids[rows[i].port]].stats;
 		uint64_t *counter = (uint64_t *)(uintptr_t)(stats + rows[i].counter);
 
 		*counter += 10 + i;
-		losses_run(&w.inst, now += SECOND_NS);
+		assert_false(losses_run(&w.inst, now += SECOND_NS));
 		snprintf(text, sizeof(text), "packets are lost: %s: %u so far", rows[i].reason,
 			10 + i);
 		expect_text(&since, "packets_lost", text);
 		*counter += 100;
-		losses_run(&w.inst, now += 4 * SECOND_NS);
-		losses_run(&w.inst, now += 4 * SECOND_NS);
+		assert_false(losses_run(&w.inst, now += 4 * SECOND_NS));
+		assert_false(losses_run(&w.inst, now += 4 * SECOND_NS));
 		expect_said(&since, NULL, NULL, NULL);
-		losses_run(&w.inst, now += SECOND_NS);
+		assert_false(losses_run(&w.inst, now += SECOND_NS));
 		snprintf(text, sizeof(text), "packets are lost no more: %s: it were %u in 4 s",
 			rows[i].reason, 110 + i);
 		expect_text(&since, "packets_not_lost", text);
@@ -168,13 +168,13 @@ static void test_ports(void **state)
 		devices[w.inst.port_ids[silent]].error = -ENODEV;
 		devices[w.inst.port_ids[silent]].stats.imissed += 5;
 		devices[w.inst.port_ids[other]].stats.imissed += 7;
-		losses_run(&w.inst, now += SECOND_NS);
+		assert_false(losses_run(&w.inst, now += SECOND_NS));
 		snprintf(text, sizeof(text), "packets are lost: rx_missed of port %s: 7 so far",
 			other ? "b" : "a");
 		expect_text(&since, "packets_lost", text);
 		devices[w.inst.port_ids[silent]].stats.imissed -= 5;
 		devices[w.inst.port_ids[silent]].error = 0;
-		losses_run(&w.inst, now += 5 * SECOND_NS);
+		assert_false(losses_run(&w.inst, now += 5 * SECOND_NS));
 		expect_said(&since, "packets_not_lost", "event", "packets_not_lost");
 	}
 	instance_world_close(&w);
@@ -196,18 +196,18 @@ static void test_verdicts(void **state)
 	verdicts = ((struct gossip_counters *)(uintptr_t)gossip_counters(
 			    limiter_gossip(w.inst.limiter)))
 			   ->verdict;
-	losses_run(&w.inst, now);
+	assert_false(losses_run(&w.inst, now));
 	since = events_number();
 	for (unsigned i = 0; i < sizeof(usual) / sizeof(*usual); i++)
 		verdicts[usual[i]] += 3;
-	losses_run(&w.inst, now += SECOND_NS);
+	assert_false(losses_run(&w.inst, now += SECOND_NS));
 	expect_said(&since, NULL, NULL, NULL);
 	for (unsigned i = 0; i < sizeof(strange) / sizeof(*strange); i++) {
 		verdicts[strange[i]] += 3 + i;
 		snprintf(words, sizeof(words), "%s %u", gossip_verdict_name(strange[i]), 3 + i);
-		losses_run(&w.inst, now += SECOND_NS);
+		assert_false(losses_run(&w.inst, now += SECOND_NS));
 		expect_said(&since, "datagrams_refused", "verdicts", words);
-		losses_run(&w.inst, now += 10 * SECOND_NS);
+		assert_false(losses_run(&w.inst, now += 10 * SECOND_NS));
 		expect_said(&since, "datagrams_quiet", "verdicts", words);
 	}
 	/* Several together, of those since it began. */
@@ -215,13 +215,13 @@ static void test_verdicts(void **state)
 	verdicts[GOSSIP_FORGED] += 2;
 	verdicts[GOSSIP_VERSION] += 1;
 	w.inst.gossip->wrong_source += 4;
-	losses_run(&w.inst, now += SECOND_NS);
+	assert_false(losses_run(&w.inst, now += SECOND_NS));
 	expect_text(&since, "datagrams_refused",
 		"gossip: datagrams come that are not believed: version 1, forged 2, wrong_source "
 		"4; see weirctl peers");
 	verdicts[GOSSIP_FORGED] += 1;
-	losses_run(&w.inst, now += SECOND_NS);
-	losses_run(&w.inst, now += 10 * SECOND_NS);
+	assert_false(losses_run(&w.inst, now += SECOND_NS));
+	assert_false(losses_run(&w.inst, now += 10 * SECOND_NS));
 	expect_text(&since, "datagrams_quiet",
 		"gossip: for 10 s no more of those that are not believed; it were 8: version 1, "
 		"forged 3, wrong_source 4");
@@ -241,12 +241,12 @@ static void test_many_verdicts(void **state)
 	verdicts = ((struct gossip_counters *)(uintptr_t)gossip_counters(
 			    limiter_gossip(w.inst.limiter)))
 			   ->verdict;
-	losses_run(&w.inst, now);
+	assert_false(losses_run(&w.inst, now));
 	since = events_number();
 	for (unsigned v = 0; v < GOSSIP_VERDICTS; v++)
 		verdicts[v] += UINT64_C(1000000000000000000);
 	w.inst.gossip->wrong_source += 4;
-	losses_run(&w.inst, now += SECOND_NS);
+	assert_false(losses_run(&w.inst, now += SECOND_NS));
 	said = events_get(since);
 	words = json_string_value(json_object_get(said, "verdicts"));
 	assert_int_equal(strlen(words), 255);
@@ -264,17 +264,17 @@ static void test_datagrams(void **state)
 
 	(void)state;
 	instance_world_open_more(&w, GROUP, POLICY);
-	losses_run(&w.inst, now);
+	assert_false(losses_run(&w.inst, now));
 	since = events_number();
 	for (unsigned round = 0; round < 2; round++) { /* the second time it begins anew */
 		w.inst.gossip->wrong_source += 3;
-		losses_run(&w.inst, now += SECOND_NS);
+		assert_false(losses_run(&w.inst, now += SECOND_NS));
 		expect_said(&since, "datagrams_refused", "verdicts", "wrong_source 3");
 		w.inst.gossip->wrong_source += 4;
-		losses_run(&w.inst, now += SECOND_NS);
-		losses_run(&w.inst, now += 10 * SECOND_NS - 1);
+		assert_false(losses_run(&w.inst, now += SECOND_NS));
+		assert_false(losses_run(&w.inst, now += 10 * SECOND_NS - 1));
 		expect_said(&since, NULL, NULL, NULL);
-		losses_run(&w.inst, now += SECOND_NS);
+		assert_false(losses_run(&w.inst, now += SECOND_NS));
 		expect_said(&since, "datagrams_quiet", "verdicts", "wrong_source 7");
 		assert_int_equal(said_count(since - 1, "datagrams"), 7);
 	}

@@ -50,8 +50,8 @@ static void test_rows(void **state)
 		for (unsigned n = 0; n < INSTANCE_WORKERS; n++)
 			see_flows(&w, n, rows[i].flows[n]);
 		since = events_number();
-		queues_run(&w.inst, now);
-		queues_run(&w.inst, now + SECOND_NS); /* it is said once */
+		assert_false(queues_run(&w.inst, now));
+		assert_false(queues_run(&w.inst, now + SECOND_NS)); /* it is said once */
 		assert_int_equal(events_number() - since, rows[i].said);
 		assert_int_equal(queues_used(&w.inst, 0), rows[i].used);
 		assert_int_equal(queues_used(&w.inst, 1), 0);
@@ -92,7 +92,7 @@ static void test_words(void **state)
 	(void)state;
 	instance_world_open(&w, "");
 	see_flows(&w, 0, 63);
-	queues_run(&w.inst, 1000 * SECOND_NS);
+	assert_false(queues_run(&w.inst, 1000 * SECOND_NS));
 	assert_int_equal(queues_next(&w.inst), 1001 * SECOND_NS);
 	said = events_get(events_number() - 1);
 	assert_string_equal(json_string_value(json_object_get(said, "event")), "queues_unused");

@@ -55,7 +55,7 @@ static void look_again(struct instance_world *w, unsigned periods, bool first, b
 	if (second)
 		instance_world_turn(w, 1);
 	now_ns += periods * WATCH_PERIOD_NS;
-	watch_run(&w->inst, now_ns);
+	assert_false(watch_run(&w->inst, now_ns));
 }
 
 static void open_watched(struct instance_world *w)
@@ -120,7 +120,7 @@ static void test_looks_in_between(void **state)
 	open_watched(&w);
 	for (unsigned i = 0; i < 10; i++) {
 		now_ns += WATCH_PERIOD_NS / 20;
-		watch_run(&w.inst, now_ns);
+		assert_false(watch_run(&w.inst, now_ns));
 	}
 	assert_int_equal(w.inst.stuck.now, 0);
 	assert_int_equal(watch_next(&w.inst), SECOND_NS + 2 * WATCH_PERIOD_NS);
@@ -341,7 +341,7 @@ static void test_control_is_late(void **state)
 		uint64_t since = events_number();
 
 		instance_world_turn_all(&w);
-		watch_run(&w.inst, now_ns += rows[i].gap_ns);
+		assert_false(watch_run(&w.inst, now_ns += rows[i].gap_ns));
 		assert_string_equal(said_since(since), rows[i].said);
 		assert_int_equal(watch_control_stalls(&w.inst).n, rows[i].n);
 	}

@@ -69,7 +69,7 @@ static void test_each_level(void **state)
 							  : w.config->policies[1].total;
 		w.config->policies[2].total = rows[i].two ? rows[i].two
 							  : w.config->policies[2].total;
-		watch_totals(&w.inst, now);
+		assert_false(watch_totals(&w.inst, now));
 		if (events_number() - number != (rows[i].event != NULL))
 			fail_msg("row %zu: %u events", i, (unsigned)(events_number() - number));
 		if (rows[i].event)
@@ -78,7 +78,7 @@ static void test_each_level(void **state)
 		assert_int_equal(watch_totals_next(&w.inst), now + SECOND_NS / 4);
 		/* Before that nobody looks. */
 		w.config->policies[1].total = 1 + 20 * w.config->policies[1].total;
-		watch_totals(&w.inst, now + SECOND_NS / 4 - 1);
+		assert_false(watch_totals(&w.inst, now + SECOND_NS / 4 - 1));
 		assert_int_equal(events_number(), number);
 		w.config->policies[1].total /= 20;
 		now += SECOND_NS / 4;
