@@ -94,15 +94,22 @@ static void close_other(struct pair *pair)
 	pair->other_is_up = false;
 }
 
-static void open_pair(struct pair *pair, const char *ours, const char *theirs)
+/* With more limiters in the roster, of which there are none. */
+static void open_group(
+	struct pair *pair, const char *roster_more, const char *ours, const char *theirs)
 {
-	char *more = group_of("");
+	char *more = group_of(roster_more);
 
 	now_ns = 1000 * SECOND_NS;
 	instance_world_open_more(&pair->w, more, ours);
 	open_other(pair, more, theirs);
 	pair->since = events_number();
 	free(more);
+}
+
+static void open_pair(struct pair *pair, const char *ours, const char *theirs)
+{
+	open_group(pair, "", ours, theirs);
 }
 
 static void close_pair(struct pair *pair)
@@ -196,6 +203,23 @@ static void test_peers(void **state)
 	assert_near(local_limit(&pair.w.inst), 0.5e9, 1);
 	pass_time(&pair, SECOND_NS, true);
 	expect_said(&pair, "peer peer: heard");
+	expect_said(&pair, NULL);
+	close_pair(&pair);
+}
+
+/* What becomes of one says nothing of another, which is as it was. */
+static void test_third_peer(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	open_group(&pair, ", {'name': 'third', 'address': '127.5.3.85:7946'}", LIMIT("8Gbit/s"),
+		LIMIT("8Gbit/s"));
+	pass_time(&pair, 2 * SECOND_NS, true);
+	expect_both(&pair, "peer peer: heard", "peer test: heard");
+	expect_said(&pair, NULL);
+	pass_time(&pair, TIMEOUT + TIMEOUT / 2, false);
+	expect_said(&pair, "peer peer: lost; its 1/3 of each limit is not used");
 	expect_said(&pair, NULL);
 	close_pair(&pair);
 }
@@ -518,6 +542,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_peers),
+		cmocka_unit_test(test_third_peer),
 		cmocka_unit_test(test_differing),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_group_differs),
