@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What is said of threads, memory and ports: how long each stood still and was busy, at a clock
+ * that the test turns.
+ */
+#include "show_world.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <rte_ethdev.h>
+#include <rte_memzone.h>
+
+#include "base/time.h"
+#include "links.h"
+#include "show.h"
+#include "watch.h"
+
+#define POLICY "{'name': 'p', 'limit': '1Mbit/s'}"
+
+static uint64_t now_ns = 100 * SECOND_NS;
+
+uint64_t __wrap_control_now(void);
+
+uint64_t __wrap_control_now(void)
+{
+	return now_ns;
+}
+
+static double cpu_s(void)
+{
+	return (double)clock() / CLOCKS_PER_SEC;
+}
+
+static double number_of(struct instance_world *w, const char *path, const char *params,
+	const char *within, const char *key)
+{
+	json_t *reply = show_ask(w, path, params), *object = reply;
+	double number;
+
+	if (within)
+		object = json_object_get(reply, within);
+	assert_true(json_is_number(json_object_get(object, key)));
+	number = json_number_value(json_object_get(object, key));
+	json_decref(reply);
+	return number;
+}
+
+/* For how long it runs, and how much of that each lcore was busy: control is this thread. */
+static void test_busy(void **state)
+{
+	struct instance_world w;
+	double busy;
+
+	(void)state;
+	instance_world_open(&w, POLICY);
+	w.inst.clock.hz = 2 * SECOND_NS;
+	w.inst.workers[0].counters.busy_cycles = 5000;
+	w.inst.workers[1].counters.busy_cycles = 7000;
+	now_ns += 1500 * MS_NS;
+	show_expect(show_ask(&w, "/weir/process", NULL),
+		"{'uptime_s': 1.5, 'share_of_s': 1.0, '...': 0}");
+	show_expect(show_ask(&w, "/eal/lcore/info", "1"),
+		"{'lcore_id': 1, 'role': 'RTE', 'total_cycles': 3000000000, 'busy_cycles': 5000, "
+		"'...': 0}");
+	show_expect(show_ask(&w, "/eal/lcore/info", "2"),
+		"{'lcore_id': 2, 'total_cycles': 3000000000, 'busy_cycles': 7000, '...': 0}");
+	assert_null(show_ask(&w, "/eal/lcore/info", "3"));
+	show_expect(show_ask(&w, "/eal/lcore/list", NULL), "[0, 1, 2]");
+	busy = number_of(&w, "/weir/process", NULL, "control", "busy_s");
+	assert_true(busy > 0 && busy <= cpu_s() + 0.1);
+	busy = number_of(&w, "/eal/lcore/info", "0", NULL, "busy_cycles") / 2e9;
+	assert_true(busy > 0 && busy <= cpu_s() + 0.1);
+	instance_world_close(&w);
+}
+
+/* A look after a period in which these workers had turns. */
+static void look(struct instance_world *w, uint64_t after_ns, bool first, bool second)
+{
+	if (first)
+		instance_world_turn(w, 0);
+	if (second)
+		instance_world_turn(w, 1);
+	now_ns += after_ns;
+	assert_false(watch_run(&w->inst, now_ns));
+}
+
+#define STANDING(stuck, ms, stalls, longest)                         \
+	"{'stuck': " stuck ", 'stuck_ms': " ms ", 'stalls': " stalls \
+	", 'longest_stall_ms': " longest ", '...': 0}"
+
+/* How often each thread stood still, how long at most, and whether it does now. */
+static void test_stalls(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, POLICY);
+	look(&w, SECOND_NS, true, true);
+	look(&w, 2500 * MS_NS, true, true);
+	show_expect(show_ask(&w, "/weir/health", NULL),
+		"{'control': {'stalls': 1, 'longest_stall_ms': 2500.0}, '...': 0}");
+	for (unsigned i = 0; i < 3; i++)
+		look(&w, WATCH_PERIOD_NS, true, i == 0);
+	show_expect(show_ask(&w, "/weir/workers", NULL),
+		"[" STANDING("false", "0.0", "0", "0.0") ", " STANDING(
+			"true", "30.0", "1", "0.0") "]");
+	look(&w, WATCH_PERIOD_NS, true, true);
+	show_expect(show_ask(&w, "/weir/workers", NULL),
+		"[" STANDING("false", "0.0", "0", "0.0") ", " STANDING(
+			"false", "0.0", "1", "45.0") "]");
+	instance_world_close(&w);
+}
+
+static void test_idle(void **state)
+{
+	enum idle was;
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, POLICY);
+	was = w.inst.workers[1].idle;
+	w.inst.workers[1].idle = IDLE_POLL;
+	show_expect(show_ask(&w, "/weir/workers", NULL),
+		"[{'lcore': 1, 'idle': 'sleep', '...': 0}, {'lcore': 2, 'idle': 'poll', '...': "
+		"0}]");
+	w.inst.workers[1].idle = was;
+	instance_world_close(&w);
+}
+
+static void test_links(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, POLICY);
+	w.inst.links->ports[0] = (struct link_state){
+		.up = true, .speed_mbps = RTE_ETH_SPEED_NUM_UNKNOWN, .changes = 3};
+	w.inst.links->ports[1] = (struct link_state){.gone = true, .up = true, .speed_mbps = 1};
+	show_expect(show_ask(&w, "/weir/ports", NULL),
+		"[{'name': 'a', 'link': 'UP', 'speed_mbps': null, 'link_changes': 3, '...': 0}, "
+		"{'name': 'b', 'link': 'GONE', 'speed_mbps': 1, 'link_changes': 0, '...': 0}]");
+	instance_world_close(&w);
+}
+
+static void check_pages(const json_t *said, const struct rte_memzone *zone)
+{
+	uint64_t page = zone->hugepage_sz, end = zone->addr_64 + zone->len;
+	uint64_t used = (uint64_t)json_integer_value(json_object_get(said, "Hugepage_used"));
+	uint64_t base = strtoull(
+		json_string_value(json_object_get(said, "Hugepage_base")), NULL, 16);
+
+	assert_int_equal(json_integer_value(json_object_get(said, "Hugepage_size")), page);
+	assert_int_equal(base % page, 0);
+	assert_in_range(zone->addr_64 - base, 0, page - 1);
+	assert_in_range(end, base + (used - 1) * page + 1, base + used * page);
+}
+
+struct zones {
+	struct instance_world *w;
+	unsigned n;
+};
+
+static void check_zone(const struct rte_memzone *zone, void *context)
+{
+	struct zones *zones = context;
+	char number[16], expected[256];
+	json_t *said;
+
+	snprintf(number, sizeof(number), "%u", zones->n);
+	said = show_ask(zones->w, "/eal/memzone_info", number);
+	snprintf(expected, sizeof(expected),
+		"{'Zone': %u, 'Name': '%s', 'Length': %llu, 'Address': '0x%llx', 'Socket': %d, "
+		"'Flags': %u, '...': 0}",
+		zones->n++, zone->name, (unsigned long long)zone->len,
+		(unsigned long long)zone->addr_64, zone->socket_id, zone->flags);
+	check_pages(said, zone);
+	show_expect(said, expected);
+}
+
+/* Each zone of EAL's, and the pages that it is in. */
+static void test_zones(void **state)
+{
+	struct instance_world w;
+	struct zones zones = {&w, 0};
+	json_t *list;
+
+	(void)state;
+	instance_world_open(&w, POLICY);
+	rte_memzone_walk(check_zone, &zones);
+	assert_true(zones.n > 1);
+	list = show_ask(&w, "/eal/memzone_list", NULL);
+	assert_int_equal(json_array_size(list), zones.n);
+	for (unsigned i = 0; i < zones.n; i++)
+		assert_int_equal(json_integer_value(json_array_get(list, i)), i);
+	json_decref(list);
+	assert_null(show_ask(&w, "/eal/memzone_info", NULL));
+	instance_world_close(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_stalls),
+		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_zones),
+	};
+
+	return cmocka_run_group_tests_name(
+		"show machine", tests, instance_world_start, instance_world_stop);
+}

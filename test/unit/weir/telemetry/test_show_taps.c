@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Which packets taps are to take, what they have counted, and until when they are read: by words,
+ * at a clock that the test turns.
+ */
+#include "show_world.h"
+
+#include <string.h>
+
+#include "base/time.h"
+#include "show.h"
+#include "tap.h"
+#include "tap_session.h"
+
+#define POLICIES                                                                \
+	"{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '1Mbit/s'}, " \
+	"{'name': 'q', 'match': {'direction': 'b-to-a'}, 'limit': '1Mbit/s'}"
+#define ANY TAP_ANY
+
+static uint64_t now_ns = 100 * SECOND_NS;
+
+uint64_t __wrap_control_now(void);
+
+uint64_t __wrap_control_now(void)
+{
+	return now_ns;
+}
+
+/* What is under way ends, and workers are past it. */
+static void end_session(struct instance_world *w)
+{
+	tap_session_stop(&w->inst);
+	instance_world_turn_all(w);
+	tap_session_stop(&w->inst);
+	assert_null(w->inst.tap_session);
+}
+
+/* Begins one; its number as a parameter, until the next one. */
+static const char *begin(struct instance_world *w, const char *path, const char *wish)
+{
+	json_t *reply = show_ask(w, path, wish);
+	static char number[24];
+
+	assert_true(json_is_integer(json_object_get(reply, path + strlen("/weir/"))));
+	snprintf(number, sizeof(number), "%d",
+		(int)json_integer_value(json_object_get(reply, path + strlen("/weir/"))));
+	json_decref(reply);
+	return number;
+}
+
+/* All taps are told what is wanted, and nothing else. */
+static void expect_wanted(struct instance_world *w, const char *wish, uint32_t slot,
+	uint32_t reason, uint32_t verdict)
+{
+	begin(w, "/weir/capture", wish);
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
+		const struct tap *tap = w->inst.workers[i].tap;
+
+		assert_int_equal(tap->slot, slot);
+		assert_int_equal(tap->reason, reason);
+		assert_int_equal(tap->verdict, verdict);
+	}
+	end_session(w);
+}
+
+static void test_wanted(void **state)
+{
+	static const char *const verdicts[] = {"pass", "drop", "mark", "count", "wait"};
+	struct instance_world w;
+	char wish[64];
+
+	(void)state;
+	instance_world_open(&w, POLICIES);
+	expect_wanted(&w, NULL, ANY, ANY, ANY);
+	expect_wanted(&w, "policy=q", w.inst.slots.of[1], ANY, ANY);
+	expect_wanted(&w, "policy=-", TAP_NO_POLICY, ANY, ANY);
+	for (unsigned r = 0; r < DROP_REASONS; r++) {
+		snprintf(wish, sizeof(wish), "reason=%s", drop_reason_name(r));
+		expect_wanted(&w, wish, ANY, r, ANY);
+	}
+	for (unsigned v = 0; v < TAP_VERDICTS; v++) {
+		snprintf(wish, sizeof(wish), "policy=p reason=%s", verdicts[v]);
+		expect_wanted(&w, wish, w.inst.slots.of[0], ANY, v);
+	}
+	instance_world_close(&w);
+}
+
+/* Ticks from one packet to the next that may be taken. */
+static uint64_t pace_of(struct instance_world *w, const char *wish)
+{
+	uint64_t ticks;
+
+	begin(w, "/weir/capture", wish);
+	ticks = w->inst.workers[1].tap->taken.ticks;
+	assert_int_equal(w->inst.workers[0].tap->taken.ticks, ticks);
+	end_session(w);
+	return ticks;
+}
+
+/* Ticks that 32 packets by lot are to take. */
+static double round_of(struct instance_world *w, const char *wish)
+{
+	uint64_t ticks;
+
+	begin(w, "/weir/talkers", wish);
+	ticks = w->inst.workers[1].tap->sample.round;
+	assert_int_equal(w->inst.workers[0].tap->sample.round, ticks);
+	end_session(w);
+	return (double)ticks;
+}
+
+/* Where nobody says how many, it is a thousand of each worker, and two of all by lot. */
+static void test_rates(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, POLICIES);
+	w.inst.clock.hz = 1000000000;
+	assert_int_equal(pace_of(&w, NULL), 1000000);
+	assert_int_equal(pace_of(&w, "rate=1"), 1000000000);
+	assert_int_equal(pace_of(&w, "rate=100000"), 10000);
+	assert_near(round_of(&w, NULL), round_of(&w, "rate=2000"), 0);
+	assert_near(round_of(&w, "rate=2000"), 10 * round_of(&w, "rate=20000"), 100);
+	assert_near(round_of(&w, "rate=2"), 1000 * round_of(&w, "rate=2000"), 10000);
+	assert_near(round_of(&w, "rate=1"), round_of(&w, "rate=2"), 0); /* one at least */
+	instance_world_close(&w);
+}
+
+static void count_in_taps(struct instance_world *w)
+{
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) {
+		struct tap *tap = w->inst.tap_session->taps[i];
+
+		tap->n_examined = 100 + i;
+		tap->n_skipped = 200 + i;
+		tap->n_taken = 300 + i;
+		tap->n_limited = 400 + i;
+		tap->n_lost = 500 + i;
+	}
+}
+
+/* What all workers have counted is said together. */
+static void test_counts(void **state)
+{
+	struct instance_world w;
+	const char *number;
+
+	(void)state;
+	instance_world_open(&w, POLICIES);
+	number = begin(&w, "/weir/capture", NULL);
+	count_in_taps(&w);
+	show_expect(show_ask(&w, "/weir/capture_read", number),
+		"{'packets': [], 'over': false, 'examined': 201, 'not_examined': 401, 'taken': "
+		"601, 'over_rate': 801, 'lost': 1001}");
+	end_session(&w);
+	number = begin(&w, "/weir/talkers", NULL);
+	count_in_taps(&w);
+	show_expect(show_ask(&w, "/weir/talkers_read", number),
+		"{'over': false, 'seconds': 0.0, 'seen': 201, 'lost': 1001, 'columns': '*', "
+		"'packets': []}");
+	end_session(&w);
+	instance_world_close(&w);
+}
+
+/* It is over when its seconds are, and no sooner; without any it is not. */
+static void test_seconds(void **state)
+{
+	struct instance_world w;
+	const char *number;
+
+	(void)state;
+	instance_world_open(&w, POLICIES);
+	number = begin(&w, "/weir/talkers", NULL); /* which has five */
+	now_ns += 1500 * MS_NS;
+	show_expect(show_ask(&w, "/weir/talkers_read", number),
+		"{'over': false, 'seconds': 1.5, '...': 0}");
+	now_ns += 3500 * MS_NS - 1;
+	show_expect(show_ask(&w, "/weir/talkers_read", number), "{'over': false, '...': 0}");
+	now_ns += SECOND_NS + 1;
+	show_expect(show_ask(&w, "/weir/talkers_read", number),
+		"{'over': true, 'seconds': 5.0, '...': 0}");
+	end_session(&w);
+	number = begin(&w, "/weir/capture", "seconds=2");
+	now_ns += 2 * SECOND_NS - 1;
+	show_expect(show_ask(&w, "/weir/capture_read", number), "{'over': false, '...': 0}");
+	now_ns++;
+	show_expect(show_ask(&w, "/weir/capture_read", number), "{'over': true, '...': 0}");
+	assert_null(show_ask(&w, "/weir/capture_read", number));
+	end_session(&w);
+	number = begin(&w, "/weir/capture", NULL);
+	now_ns += 1000000 * SECOND_NS;
+	show_expect(show_ask(&w, "/weir/capture_read", number), "{'over': false, '...': 0}");
+	end_session(&w);
+	instance_world_close(&w);
+}
+
+/* As many as were asked for are told, of all workers in turn, and then it is over. */
+static void test_wanted_number(void **state)
+{
+	struct instance_world w;
+	const char *number;
+
+	(void)state;
+	instance_world_open(&w, POLICIES);
+	number = begin(&w, "/weir/capture", "count=3 policy=q");
+	instance_world_turn_all(&w);
+	show_expect(show_ask(&w, "/weir/capture_read", number),
+		"{'packets': [{'worker': 0, 'policy': 'q', 'direction': 'b-to-a', '...': 0}, "
+		"{'worker': 1, '...': 0}, {'worker': 0, '...': 0}], 'over': true, '...': 0}");
+	assert_null(show_ask(&w, "/weir/capture_read", number));
+	end_session(&w);
+	instance_world_close(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_wanted),
+		cmocka_unit_test(test_rates),
+		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_seconds),
+		cmocka_unit_test(test_wanted_number),
+	};
+
+	return cmocka_run_group_tests_name(
+		"show taps", tests, instance_world_start, instance_world_stop);
+}
