@@ -217,6 +217,31 @@ static void test_match_several(void **state)
 	close_asked(&w);
 }
 
+/* A page has forty at most, and the next one the rest. */
+static void test_match_pages(void **state)
+{
+	char policies[45 * 96] = "";
+	struct instance_world w;
+	json_t *reply;
+
+	(void)state;
+	for (unsigned i = 0; i < 45; i++)
+		sprintf(policies + strlen(policies),
+			"%s{'name': 'p%u', 'match': {'vlan': %u}, 'limit': '8Mbit/s'}",
+			i ? ", " : "", i, i + 1);
+	instance_world_open(&w, policies);
+	reply = show_ask(&w, "/weir/match", "0 10.1.2.3");
+	assert_int_equal(json_array_size(json_object_get(reply, "policies")), 40);
+	show_expect(reply, "{'next': 40, '...': 0}");
+	reply = show_ask(&w, "/weir/match", "5 10.1.2.3");
+	assert_int_equal(json_array_size(json_object_get(reply, "policies")), 40);
+	show_expect(reply, "{'next': null, '...': 0}");
+	reply = show_ask(&w, "/weir/match", "6 10.1.2.3");
+	assert_int_equal(json_array_size(json_object_get(reply, "policies")), 39);
+	show_expect(reply, "{'next': null, '...': 0}");
+	close_asked(&w);
+}
+
 #define COUNTS(n) "'examined': " n ", 'not_examined': 0"
 
 #define UNKNOWN_WORD "{'refused': 'expected policy=, reason=, count=, seconds=, rate= or whole'}"
@@ -304,6 +329,9 @@ static void test_capture_lease(void **state)
 	"'expected limit=LIMIT, burst=BURST if it is to have one, and until=UNIX_TIME " \
 	"or for=SECONDS, of a year at most'"
 
+/* As long as names may be. */
+#define LONG "a-name-that-is-as-long-as-names-may-be-and-therefore-takes-room"
+
 static void test_override(void **state)
 {
 	static const struct show_row rows[] = {
@@ -314,6 +342,16 @@ static void test_override(void **state)
 		{"/weir/override", "dst,limit=5Mbit/s,for=0", "{'refused': [" TERMS "]}"},
 		{"/weir/override", "dst,limit=5Mbit/s,for=31622401", "{'refused': [" TERMS "]}"},
 		{"/weir/override", "dst,limit=5Mbit/s,for=6x", "{'refused': [" TERMS "]}"},
+		{"/weir/override", "dst,limit=5Mbit/s,until=", "{'refused': [" TERMS "]}"},
+		{"/weir/override", "dst,limit=5Mbit/s,until=-5", "{'refused': [" TERMS "]}"},
+		{"/weir/override", "dst,limit=5Mbit/s,until=99999999999999999999",
+			"{'refused': [" TERMS "]}"},
+		{"/weir/override", "dst,limit=5Mbit/s,until=4000000000,for=0",
+			"{'refused': [" TERMS "]}"},
+		{"/weir/override", "dst,limt=5,limit=5Mbit/s,for=60", "{'refused': [" WORDS "]}"},
+		{"/weir/override", LONG ",off", "{'refused': ['" LONG ": no override']}"},
+		{"/weir/override", LONG "x,off", "{'refused': [" WORDS "]}"},
+		{"/weir/override", NULL, "{'refused': [" TERMS "]}"},
 		{"/weir/override", "dst,limit=5Mbit/s,until=1",
 			"{'refused': ['until: expected a time that is not over']}"},
 		{"/weir/override", "nobody,limit=5Mbit/s,for=60",
@@ -383,6 +421,8 @@ static void test_changes_refused(void **state)
 		{"/weir/log_level", "loud", NULL},
 		{"/weir/log_level", NULL, NULL},
 		{"/weir/log_level", "error", "{'level': 'error', '...': 0}"},
+		{"/weir/log_level", "warning", "{'level': 'warning', '...': 0}"},
+		{"/weir/log_level", "debug", "{'level': 'debug', '...': 0}"},
 		{"/weir/log_level", "info", "{'level': 'info', '...': 0}"},
 		{"/weir/events", "x", NULL},
 		{"/weir/events", "1x", NULL},
@@ -403,6 +443,7 @@ int main(void)
 		cmocka_unit_test(test_explain_refused),
 		cmocka_unit_test(test_match),
 		cmocka_unit_test(test_match_several),
+		cmocka_unit_test(test_match_pages),
 		cmocka_unit_test(test_capture),
 		cmocka_unit_test(test_capture_lease),
 		cmocka_unit_test(test_override),

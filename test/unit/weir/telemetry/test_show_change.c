@@ -74,6 +74,7 @@ static void test_parameters(void **state)
 		{"/weir/rollback", "x", NO_NUMBER},
 		{"/weir/rollback", "9223372036854775808", NO_NUMBER},
 		{"/weir/rollback", "99999999999999999999", NO_NUMBER},
+		{"/weir/rollback", "-18446744073709551615", NO_NUMBER},
 		{"/weir/rollback", "9223372036854775807", UNKEPT},
 		{"/weir/policy_change", NULL, NO_OBJECT},
 		{"/weir/policy_change", "[]", UNKEPT},

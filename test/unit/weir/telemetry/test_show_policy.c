@@ -34,8 +34,11 @@
 	"'allocator': 'static', 'per': 'src/24', 'sources': 1024}, "                         \
 	"{'name': 'host', 'match': {'vlan': 19}, 'limit': '8kbit/s', 'burst': '2kB', "       \
 	"'allocator': 'static', 'per': 'src', 'sources': 1024}, "                            \
+	"{'name': 'net6', 'match': {'vlan': 24}, 'limit': '8kbit/s', 'burst': '2kB', "       \
+	"'allocator': 'static', 'per': 'src/64', 'sources': 1024}, "                         \
 	"{'name': 'classes', 'match': {'vlan': 13}, 'limit': '8Mbit/s', 'burst': '30kB', "   \
-	"'meter': 'phantom', 'classes': {'by': 'dscp', 'weights': {'46': 3}}}, "             \
+	"'meter': 'phantom', 'classes': {'by': 'dscp', 'weights': "                          \
+	"{'0': 2, '46': 3, '62': 1, '63': 2}}}, "                                            \
 	"{'name': 'flowed', 'match': {'vlan': 14}, 'limit': '8Mbit/s', 'burst': '30kB', "    \
 	"'meter': 'phantom', 'classes': {'by': 'flow', 'n': 16}}, "                          \
 	"{'name': 'waits', 'match': {'vlan': 15}, 'limit': '8Mbit/s', 'burst': '3kB', "      \
@@ -109,9 +112,10 @@ static const struct show_row of_policies[] = {
 		"'peers_lost': null, 'sources': {'busy': 0, 'capacity': 2048, 'new': 0, "
 		"'overflows': 0, 'displaced': 0}, '...': 0}"},
 	{"/weir/policy", "host", "{'per': 'src', '...': 0}"},
+	{"/weir/policy", "net6", "{'per': 'src/64', '...': 0}"},
 	{"/weir/policy", "classes",
-		"{'meter': 'phantom', 'classes': {'by': 'dscp', 'n': 64, 'weights': {'46': 3}, "
-		"'backlogged': 0}, '...': 0}"},
+		"{'meter': 'phantom', 'classes': {'by': 'dscp', 'n': 64, 'weights': {'0': 2, "
+		"'46': 3, '63': 2}, 'backlogged': 0}, '...': 0}"},
 	{"/weir/policy", "flowed",
 		"{'classes': {'by': 'flow', 'n': 16, 'weights': {}, 'backlogged': 0}, '...': 0}"},
 	{"/weir/policy", "waits",
@@ -246,7 +250,7 @@ static const struct show_row of_the_box[] = {
 		"{" DROPS ", 'rx_missed': 0, 'rx_no_buffer': 0, 'rx_errors': 0, 'tx_errors': 0}"},
 	{"/weir/unparsed", NULL, UNPARSED},
 	{"/weir/config", NULL,
-		"{'file': null, 'generation': 1, 'policies': 19, 'shadow': false, 'room': 4096, 'reload': 'idle', "
+		"{'file': null, 'generation': 1, 'policies': 20, 'shadow': false, 'room': 4096, 'reload': 'idle', "
 		"'reload_waits_for': null, 'last_reload': null, "
 		"'removed_policies': {'passed_packets': 0, 'dropped_packets': 0}}"},
 	{"/weir/change", NULL, "{'state': 'idle', 'directory': null, 'last': null}"},
@@ -325,6 +329,92 @@ static void test_counters(void **state)
 		"{'state': 'none', 'recovering_policies': 0, 'lease_ms': 5000, 'expired': 141, "
 		"'control_late': 0}");
 	instance_world_close(&w);
+}
+
+/* Classes that have a queue are counted over all workers. */
+static void test_backlogged(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w,
+		"{'name': 'p', 'match': {'vlan': 1}, 'limit': '8Mbit/s', 'burst': '30kB', 'meter': "
+		"'phantom', 'classes': {'by': 'flow', 'n': 16}}");
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
+		phantom_set_weight(w.inst.workers[i].policies[w.inst.slots.of[0]].phantom, 3 + i);
+	show_expect(show_ask(&w, "/weir/policy", "p"),
+		"{'classes': {'by': 'flow', 'n': 16, 'weights': {}, 'backlogged': 7}, '...': 0}");
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
+		phantom_set_weight(w.inst.workers[i].policies[w.inst.slots.of[0]].phantom, 0);
+	instance_world_close(&w);
+}
+
+/* Another limit that is tried: its terms, and what it would have done. */
+static void test_tried(void **state)
+{
+	struct instance_world w;
+	json_t *reply;
+	double age_s;
+
+	(void)state;
+	instance_world_open_more(&w, GROUP,
+		"{'name': 'p', 'match': {'vlan': 1}, 'limit': '8Mbit/s', 'trial': {'limit': "
+		"'16Mbit/s', 'burst': '20kB'}}, {'name': 'q', 'match': {'vlan': 2}, 'limit': "
+		"'8Mbit/s', 'meter': 'fixed-window', 'window': '250ms', 'trial': {'limit': '4Mbit/s'}}");
+	show_expect(show_ask(&w, "/weir/policy", "p"),
+		"{'trial': {'limit': '16Mbit/s', 'meter': 'token-bucket', 'age_s': '*', "
+		"'limit_bps': 16000000, 'local_limit_bps': 8000000, 'burst_bytes': 20000, "
+		"'local_burst_bytes': 10000, 'window_ms': '*', 'would_pass': " NOTHING
+		", 'would_drop': " NOTHING "}, '...': 0}");
+	reply = show_ask(&w, "/weir/policy", "q");
+	age_s = json_number_value(json_object_get(json_object_get(reply, "trial"), "age_s"));
+	assert_true(age_s >= 0 && age_s < 3600);
+	show_expect(json_incref(json_object_get(reply, "trial")),
+		"{'limit': '4Mbit/s', 'meter': 'fixed-window', 'window_ms': 250.0, '...': 0}");
+	json_decref(reply);
+	instance_world_close(&w);
+}
+
+/* What budgets have counted, and by which clock periods go. */
+static void test_budget_counters(void **state)
+{
+	struct budget_counters *c;
+	struct timekeeper *keeper;
+	struct instance_world w;
+	json_t *reply;
+	double ms;
+
+	(void)state;
+	open_all(&w, "", "{'name': 'total', 'allocator': 'quota', 'total': '1GB'}");
+	c = (struct budget_counters *)(uintptr_t)budget_counters(limiter_budget(w.inst.limiter));
+	*c = (struct budget_counters){.messages_sent = 1,
+		.messages_heard = 2,
+		.parts_sent = 3,
+		.parts_heard = 4,
+		.unknown = 5,
+		.differing = 6,
+		.malformed = 7,
+		.relinked = 8};
+	limiter_clock(w.inst.limiter, 1800000000 * SECOND_NS, true, control_now());
+	keeper = (struct timekeeper *)(uintptr_t)budget_timekeeper(limiter_budget(w.inst.limiter));
+	keeper->since_ns = control_now() - 5 * SECOND_NS;
+	keeper->reason = TIME_FOLLOWS;
+	keeper->apart_ns = -2500000;
+	keeper->sure = true;
+	keeper->steps = 9;
+	keeper->followed = 10;
+	reply = show_ask(&w, "/weir/quota", NULL);
+	ms = json_number_value(json_object_get(reply, "clock_ms"));
+	assert_true(ms >= 5000 && ms < 3600000);
+	ms = json_number_value(json_object_get(reply, "clock_time"));
+	assert_true(ms >= 1800000000 && ms < 1800003600);
+	show_expect(reply,
+		"{'budgets': 1, 'messages_sent': 1, 'messages_heard': 2, 'parts_sent': 3, "
+		"'parts_heard': 4, 'unknown': 5, 'differing': 6, 'malformed': 7, 'clock': "
+		"'follows the group', 'clock_ms': '*', 'clock_time': '*', 'clock_apart_ms': -2.5, "
+		"'clock_synchronised': true, 'clock_steps': 9, 'clock_followed': 10}");
+	show_expect(show_ask(&w, "/weir/tree", NULL), "{'relinked': 8, '...': 0}");
+	close_all(&w);
 }
 
 #define TOTALS                                                                          \
@@ -509,6 +599,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_kind),
 		cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_backlogged),
+		cmocka_unit_test(test_tried),
+		cmocka_unit_test(test_budget_counters),
 		cmocka_unit_test(test_spent),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_alarms),

@@ -531,6 +531,8 @@ static void test_ledger_state(void **state)
 	expect_state(&w, "other_ledger");
 	told.disputes.neighbours = 0;
 	expect_state(&w, "recovering");
+	told.recovering = 1;
+	expect_state(&w, "recovering");
 	told.recovering = 0;
 	expect_state(&w, "committing");
 	told.commit.committing = false;
@@ -581,6 +583,14 @@ static void test_ledger_policy(void **state)
 		"'usable_per_s': 3.0, 'usable_for_ms': 1500, 'free_per_s': 4.0, "
 		"'in_flight_per_s': 5.0, 'promised_per_s': 6.0, 'inherited_per_s': 7.0, "
 		"'target_per_s': 8.0, 'recovering': false, 'burst': null}");
+	w.config->policies[1].indicator = (const void *)&told; /* whose unit is its own */
+	show_expect(show_ask(&w, "/weir/ledger", "held"),
+		"{'total': '*', 'start': 0, 'next': null, 'edges': '*', 'name': 'held', "
+		"'limit_per_s': 2.0, 'share_per_s': 1.0, 'balance_per_s': -2.0, "
+		"'usable_per_s': 3.0, 'usable_for_ms': 1500, 'free_per_s': 4.0, "
+		"'in_flight_per_s': 5.0, 'promised_per_s': 6.0, 'inherited_per_s': 7.0, "
+		"'indicator': 480.0, 'recovering': false, 'burst': null}");
+	w.config->policies[1].indicator = NULL;
 	reply = show_ask(&w, "/weir/ledger", "held");
 	assert_true(json_array_size(json_object_get(reply, "edges")) > 0);
 	show_expect(json_incref(json_array_get(json_object_get(reply, "edges"), 0)),
@@ -603,6 +613,9 @@ static void test_ledger_policy(void **state)
 		"{'usable_for_ms': 0, 'recovering': false, 'burst': {'limit': 20, 'share': 1, "
 		"'usable': 2, 'usable_for_ms': null, 'free': 3, 'in_flight': 4, 'promised': 5, "
 		"'inherited': 6, 'target': 7, 'recovering': true}, '...': 0}");
+	told.burst.target = 1;
+	show_expect(show_ask(&w, "/weir/ledger", "held"),
+		"{'burst': {'target': 1, '...': 0}, '...': 0}");
 	told.burst.target = -1; /* which nobody has below 0 */
 	show_expect(show_ask(&w, "/weir/ledger", "held"),
 		"{'burst': {'target': 0, '...': 0}, '...': 0}");

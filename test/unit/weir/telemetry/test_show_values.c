@@ -466,6 +466,33 @@ static void test_events(void **state)
 	instance_world_close(&w);
 }
 
+/* What has been said lately is kept: who asks for what is gone is told all of that. */
+static void test_events_gone(void **state)
+{
+	const uint64_t began = events_number();
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, "{'name': 'p', 'limit': '1Mbit/s'}");
+	while (events_number() < began + 2 * EVENTS_KEPT)
+		event(GOSSIP_BUFFER_SMALL, event_count("bytes", events_number()),
+			event_count("wanted", 300));
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t oldest = events_number() - EVENTS_KEPT;
+		const uint64_t asked[] = {oldest - 1, oldest, oldest + 1, 1};
+		char first[32];
+		json_t *reply;
+
+		snprintf(first, sizeof(first), "%llu", (unsigned long long)asked[i]);
+		reply = show_ask(&w, "/weir/events", first);
+		assert_int_equal(number_at(json_array_get(json_object_get(reply, "events"), 0),
+					 "bytes", NULL),
+			oldest + (i == 2));
+		json_decref(reply);
+	}
+	instance_world_close(&w);
+}
+
 /* What is not kept, or not what the file says, is an alarm for as long as it is so. */
 static void test_kept(void **state)
 {
@@ -596,6 +623,7 @@ int main(void)
 		cmocka_unit_test(test_placement),
 		cmocka_unit_test(test_process),
 		cmocka_unit_test(test_events),
+		cmocka_unit_test(test_events_gone),
 		cmocka_unit_test(test_kept),
 		cmocka_unit_test(test_before),
 		cmocka_unit_test(test_gone),
