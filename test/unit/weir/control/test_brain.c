@@ -5,6 +5,8 @@
  */
 #include "instance_world.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -215,13 +217,34 @@ static void test_third_peer(void **state)
 	(void)state;
 	open_group(&pair, ", {'name': 'third', 'address': '127.5.3.85:7946'}", LIMIT("8Gbit/s"),
 		LIMIT("8Gbit/s"));
-	pass_time(&pair, 2 * SECOND_NS, true);
+	pass_time(&pair, 4 * SECOND_NS + SECOND_NS / 2, true);
 	expect_both(&pair, "peer peer: heard", "peer test: heard");
+	expect_said(&pair, NULL);
+	pass_time(&pair, SECOND_NS, true);
+	expect_both(&pair, "peer third: differs: never heard; see weirctl peers",
+		"peer third: differs: never heard; see weirctl peers");
 	expect_said(&pair, NULL);
 	pass_time(&pair, TIMEOUT + TIMEOUT / 2, false);
 	expect_said(&pair, "peer peer: lost; its 1/3 of each limit is not used");
 	expect_said(&pair, NULL);
 	close_pair(&pair);
+}
+
+/* What the configuration names and is not there is an error, and nothing is left of it. */
+static void test_not_started(void **state)
+{
+	char *more = group_of("");
+	struct pair pair = {0};
+
+	(void)state;
+	pair.config = instance_world_config(more, LIMIT("8Gbit/s"));
+	pair.config->gossip.n_key_files = 1;
+	strcpy(pair.config->gossip.key_files[0], "/none/of/them");
+	assert_int_equal(
+		instance_prepare(&pair.other, pair.config, instance_world_ports()), -ENOENT);
+	assert_null(pair.other.brain);
+	config_free(pair.config);
+	free(more);
 }
 
 /* What it was told otherwise is said once by each of both, and that it is over. */
@@ -328,6 +351,25 @@ static unsigned count_said(struct pair *pair, const char *event)
 	return n;
 }
 
+/* What the only one of that name said since then. */
+static double said_number(struct pair *pair, const char *event, const char *key)
+{
+	double number = NAN;
+	unsigned n = 0;
+
+	for (; pair->since < events_number(); pair->since++) {
+		json_t *row = events_get(pair->since);
+
+		if (strcmp(json_string_value(json_object_get(row, "event")), event) == 0) {
+			number = json_number_value(json_object_get(row, key));
+			n++;
+		}
+		json_decref(row);
+	}
+	assert_int_equal(n, 1);
+	return number;
+}
+
 static struct shared_bucket *bucket_of(const struct instance *inst)
 {
 	return &inst->engine.shared_buckets[inst->slots.of[0]];
@@ -373,12 +415,12 @@ static void test_clocks(void **state)
 	assert_true(tokens_of(inst) > half_of_burst(inst));
 	clock->last.ns -= SECOND_NS; /* as if the TSC had stood still for a second */
 	look_at_clock(&pair);
-	assert_int_equal(count_said(&pair, "tsc_jumped"), 1);
+	assert_near(said_number(&pair, "tsc_jumped", "ms"), (double)clock->jumped_ns / 1e6, 1e-3);
 	assert_int_equal(clock->set_back, 0);
 	assert_true(tokens_of(inst) > half_of_burst(inst));
 	clock->last.tsc += clock->hz;
 	look_at_clock(&pair);
-	assert_int_equal(count_said(&pair, "tsc_set_back"), 1);
+	assert_near(said_number(&pair, "tsc_set_back", "ms"), (double)clock->jumped_ns / 1e6, 1e-3);
 	assert_int_equal(clock->set_back, 1);
 	assert_true(tokens_of(inst) < half_of_burst(inst));
 	close_pair(&pair);
@@ -405,7 +447,7 @@ static void test_refined(void **state)
 	inst->clock.doubted = false;
 	inst->clock.refine_ns = 1;
 	step_box(inst);
-	assert_int_equal(count_said(&pair, "tsc_refined"), 1);
+	assert_near(said_number(&pair, "tsc_refined", "mhz"), (double)inst->clock.hz / 1e6, 1e-3);
 	assert_true(shared_bucket_read(bucket_of(inst)).rate > rate);
 	close_pair(&pair);
 }
@@ -543,6 +585,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_peers),
 		cmocka_unit_test(test_third_peer),
+		cmocka_unit_test(test_not_started),
 		cmocka_unit_test(test_differing),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_group_differs),
