@@ -67,7 +67,7 @@ struct bypass {
 	bool past[2]; /* which ports have one */
 	struct bypass_past now, before;
 	unsigned room_slots, took_over, kept, left, closed;
-	int take_over_error;
+	int open_error, take_over_error, keep_error;
 } bypass;
 
 int bypass_check(const struct config *config, const struct complaint_sink *to)
@@ -82,8 +82,8 @@ int bypass_open(const struct config *config, const struct bypass_room *room,
 	(void)config, (void)to;
 	bypass.room_slots = room->slots;
 	assert_true(room->lines >= 32768);
-	*out = &bypass;
-	return 0;
+	*out = bypass.open_error ? NULL : &bypass;
+	return bypass.open_error;
 }
 
 int bypass_take_over(struct bypass *b)
@@ -96,7 +96,7 @@ int bypass_keep(struct bypass *b)
 {
 	assert_int_equal(plane.awaited, 0); /* what is kept is settled, and not the former */
 	b->kept++;
-	return 0;
+	return b->keep_error;
 }
 
 struct plane *bypass_plane(const struct bypass *b)
@@ -107,7 +107,8 @@ struct plane *bypass_plane(const struct bypass *b)
 
 void bypass_close(struct bypass *b)
 {
-	b->closed++;
+	if (b)
+		b->closed++;
 }
 
 uint32_t *bypass_beat(struct bypass *b, unsigned worker)
@@ -877,6 +878,12 @@ static void test_take_over(void **state)
 	assert_int_equal(events_number() - since, 1);
 	assert_int_equal(bypass.kept, 1);
 	assert_int_equal(plane.there[0], 1000); /* the former programs go on */
+	bypass.take_over_error = 0;
+	bypass.keep_error = -EIO;
+	plane.awaited = 0;
+	assert_int_equal(bypasses_take_over(&inst), -EIO);
+	assert_int_equal(events_number() - since, 2);
+	bypass.keep_error = 0;
 	close_plane(&inst, config);
 }
 
@@ -897,6 +904,33 @@ static void test_publish_fails(void **state)
 		assert_int_equal(events_number() - since, errors[i] != 0);
 	}
 	close_plane(&inst, config);
+}
+
+/* Programs that cannot be loaded are an error of the start, and nothing is left of them. */
+static void test_not_opened(void **state)
+{
+	struct config *config = config_of("", SOFT);
+	struct instance inst = {0};
+
+	(void)state;
+	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null0", ""), 0);
+	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null1", ""), 0);
+	bypass.open_error = -EPERM;
+	assert_int_equal(instance_prepare(&inst, config, NULL), -EPERM);
+	assert_null(inst.bypasses);
+	assert_null(inst.plane);
+	config_free(config);
+	assert_int_equal(rte_eal_hotplug_remove("vdev", "net_null0"), 0);
+	assert_int_equal(rte_eal_hotplug_remove("vdev", "net_null1"), 0);
+}
+
+/* That of these words was said then. */
+static void expect_words(uint64_t number, const char *words)
+{
+	json_t *said = events_get(number);
+
+	assert_string_equal(json_string_value(json_object_get(said, "text")), words);
+	json_decref(said);
 }
 
 static void run_bypasses(struct instance *inst, uint64_t now_ns, unsigned events, bool used)
@@ -969,9 +1003,11 @@ static void test_past(void **state)
 
 	(void)state;
 	bypass.past[0] = true;
-	bypass.before.packets = 7;
+	bypass.before = (struct bypass_past){.packets = 7, .bytes = 70};
 	open_plane(&inst, &config, SOFT);
-	assert_true(events_number() > since); /* of those before */
+	expect_words(since, "port a: 7 packets (70 bytes) went straight to the other port, past "
+			    "every limit, before this start");
+	assert_int_equal(events_number(), since + 1);
 	assert_ptr_equal(bypasses_beat(&inst, 1), &bypass.beats[1]);
 	told = plane.told_time;
 	run_bypasses(&inst, at, 0, false);
@@ -981,10 +1017,16 @@ static void test_past(void **state)
 	run_bypasses(&inst, at + SECOND_NS - 1, 0, false); /* too early to look */
 	assert_int_equal(plane.told_time, told + 1);
 	run_bypasses(&inst, at + SECOND_NS, 1, true);
+	expect_words(events_number() - 1, "port a: packets go straight to the other port, past "
+					  "every limit: a worker does not come round in time");
 	assert_int_equal(bypasses_past(&inst, 0).bytes, 500);
 	assert_int_equal(bypasses_past(&inst, 1).bytes, 0);
 	run_bypasses(&inst, at + 3 * SECOND_NS, 0, true);
-	run_bypasses(&inst, at + 4 * SECOND_NS, 1, false);
+	bypass.now.packets = 8;
+	run_bypasses(&inst, at + 4 * SECOND_NS, 0, true);
+	run_bypasses(&inst, at + 7 * SECOND_NS - 1, 0, true);
+	run_bypasses(&inst, at + 8 * SECOND_NS - 1, 1, false);
+	expect_words(events_number() - 1, "port a: packets come by Weir again; 8 in 3.0 s did not");
 	bypasses_settle(&inst, NULL);
 	assert_int_equal(bypass.left, 1);
 	close_plane(&inst, config);
@@ -1029,6 +1071,7 @@ int main(void)
 		cmocka_unit_test_setup(test_adopt_at_most, forget_before),
 		cmocka_unit_test_setup(test_moves, forget_before),
 		cmocka_unit_test_setup(test_take_over, forget_before),
+		cmocka_unit_test_setup(test_not_opened, forget_before),
 		cmocka_unit_test_setup(test_publish_fails, forget_before),
 		cmocka_unit_test_setup(test_clock, forget_before),
 		cmocka_unit_test_setup(test_past, forget_before),
