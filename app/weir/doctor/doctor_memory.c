@@ -296,6 +296,12 @@ static uint64_t ordinary_heap(const struct config *config)
 	return bytes;
 }
 
+/* One fewer would not do. */
+static uint64_t whole_mb(uint64_t bytes)
+{
+	return (bytes + MB - 1) / MB;
+}
+
 static void check_heap(struct doctor *doctor, uint64_t heap, uint64_t need)
 {
 	if (heap >= need)
@@ -305,7 +311,7 @@ static void check_heap(struct doctor *doctor, uint64_t heap, uint64_t need)
 			.place = "eal",
 			.found = doctor_words(
 				doctor, "EAL is given %" PRIu64 " MB without hugepages", heap / MB),
-			.expected = doctor_words(doctor, "at least %" PRIu64 " MB", need / MB),
+			.expected = doctor_words(doctor, "at least %" PRIu64 " MB", whole_mb(need)),
 			.remedy = doctor_words(doctor,
 				"\"eal\": [\"--no-huge\", \"-m\", \"%" PRIu64 "\"]",
 				need / MB + 128)});
@@ -334,7 +340,7 @@ void check_memory(struct doctor *doctor)
 			.found = doctor_words(
 				doctor, "%" PRIu64 " MB of memory are free", available / MB),
 			.expected = doctor_words(doctor, "at least %" PRIu64 " MB for %u policies",
-				need / MB, config->n_policies),
+				whole_mb(need), config->n_policies),
 			.remedy = "ps -eo rss,args --sort -rss | head"});
 }
 

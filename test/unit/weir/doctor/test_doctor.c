@@ -19,6 +19,7 @@
 #include "checks.h"
 #include "doctor.h"
 #include "machine.h"
+#include "police/policy_state.h"
 
 #define CARD   "0000:03:00.0"
 #define DEVICE "/sys/bus/pci/devices/" CARD
@@ -380,6 +381,13 @@ static void few_at_a_start(void **state)
 	assert_non_null(strstr(explain(paper, true),
 		"28 hugepages of 2 MB are free, of 30 reserved: expected about 42; remedy: "
 		"sysctl vm.nr_hugepages=108 "));
+	/* More is free than it should take, and was not enough. */
+	put(paper, PAGES "/nr_hugepages", "200\n");
+	paper->huge_free = 100 << 21;
+	assert_non_null(strstr(explain(paper, true),
+		"100 hugepages of 2 MB are free, of 200 reserved: expected about 101; remedy: "
+		"sysctl vm.nr_hugepages=265 "));
+	paper->huge_free = 28 << 21;
 	put(paper, "/proc/self/mounts", "proc /proc proc rw 0 0\n");
 	assert_string_equal(explain(paper, false),
 		"weir: no hugetlbfs is mounted: expected one at /dev/hugepages; remedy: mount -t "
@@ -404,12 +412,72 @@ static void memory(void **state)
 	put(paper, "/proc/meminfo", "MemTotal: 9000000 kB\nMemAvailable:    9000000 kB\n");
 	assert_well(paper, check_hugepages);
 	paper->config.eal[paper->config.n_eal++] = (char[]){"-m8"};
-	assert_says(paper, check_memory, "FAIL", "eal: EAL is given 8 MB without hugepages");
+	assert_says(paper, check_memory, "FAIL",
+		"eal: EAL is given 8 MB without hugepages: expected at least 51 MB\n");
+	assert_non_null(strstr(paper->text, "remedy: \"eal\": [\"--no-huge\", \"-m\", \"178\"]\n"));
+	paper->config.eal[1] = (char[]){"-m50"};
+	assert_says(paper, check_memory, "FAIL", "EAL is given 50 MB");
+	paper->config.eal[1] = (char[]){"-m51"};
+	assert_well(paper, check_memory);
+	paper->config.eal[1] = (char[]){"-m"}; /* of which it says nothing */
+	assert_says(paper, check_memory, "FAIL", "eal: EAL is given 0 MB without hugepages");
 	paper->config.eal[1] = (char[]){"-m"};
 	paper->config.eal[paper->config.n_eal++] = (char[]){"640"};
 	assert_well(paper, check_memory);
 	put(paper, "/proc/meminfo", "MemTotal: 9000000 kB\nMemAvailable:    9000 kB\n");
 	assert_says(paper, check_memory, "FAIL", "8 MB of memory are free");
+}
+
+/* Each policy takes its place at each worker, whatever memory packets have. */
+static void many_policies(void **state)
+{
+	const uint64_t need = (UINT64_C(3) << 20) * sizeof(struct policy_state);
+	struct paper *paper = *state;
+	char row[64], words[128];
+
+	paper->config.n_workers = 3;
+	paper->config.workers[2] = 4;
+	paper->config.n_policies = 1 << 20;
+	snprintf(row, sizeof(row), "MemAvailable: %llu kB\n", (unsigned long long)need / 1024);
+	put(paper, "/proc/meminfo", row);
+	assert_well(paper, check_memory);
+	snprintf(row, sizeof(row), "MemAvailable: %llu kB\n", (unsigned long long)need / 1024 - 1);
+	put(paper, "/proc/meminfo", row);
+	snprintf(words, sizeof(words),
+		"%llu MB of memory are free: expected at least %llu MB for "
+		"1048576 policies\n",
+		(unsigned long long)(need - 1024) >> 20, (unsigned long long)need >> 20);
+	assert_says(paper, check_memory, "FAIL", words);
+}
+
+/* A card's node is looked at if it can be one, whichever port the card is. */
+static void nodes_without_pages(void **state)
+{
+	static const struct {
+		const char *node;
+		bool said;
+	} rows[] = {{"-1", false}, {"0", true}, {"15", true}, {"16", false}};
+	struct paper *paper = *state;
+	char words[128];
+
+	strcpy(paper->ports[1].device, CARD);
+	put(paper, "/proc/self/mounts", "nodev /dev/hugepages hugetlbfs rw 0 0\n");
+	put(paper, PAGES "/nr_hugepages", "512\n");
+	put(paper, PAGES "/free_hugepages", "512\n");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		put(paper, DEVICE "/numa_node", rows[i].node);
+		if (!rows[i].said) {
+			assert_well(paper, check_hugepages);
+			continue;
+		}
+		snprintf(words, sizeof(words),
+			"ports.b: no hugepage is free at its NUMA node %s: ", rows[i].node);
+		assert_says(paper, check_hugepages, "warn", words);
+	}
+	put(paper, "/sys/devices/system/node/node15/hugepages/hugepages-2048kB/free_hugepages",
+		"1\n");
+	put(paper, DEVICE "/numa_node", "15");
+	assert_well(paper, check_hugepages);
 }
 
 static void cards(void **state)
@@ -527,6 +595,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(hugepages, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(few_at_a_start, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(memory, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(many_policies, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(nodes_without_pages, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(cards, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(rights, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(rights_of_wires, set_up, tear_down),
