@@ -12,6 +12,8 @@
 #include "show.h"
 #include "tap.h"
 #include "tap_session.h"
+#include "telemetry/server.h"
+#include "tick.h"
 
 #define POLICIES                                                                \
 	"{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '1Mbit/s'}, " \
@@ -196,6 +198,30 @@ static void test_seconds(void **state)
 	instance_world_close(&w);
 }
 
+/* Each worker goes on with it for three seconds after it was read. */
+static void test_lease(void **state)
+{
+	static const char *const paths[][2] = {
+		{"/weir/capture", "/weir/capture_read"}, {"/weir/talkers", "/weir/talkers_read"}};
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, POLICIES);
+	for (unsigned k = 0; k < 2; k++) {
+		const char *number = begin(&w, paths[k][0], "seconds=60");
+		uint64_t before = tick_now();
+
+		for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
+			w.inst.tap_session->taps[i]->until = 0;
+		json_decref(show_ask(&w, paths[k][1], number));
+		for (unsigned i = 0; i < INSTANCE_WORKERS; i++)
+			assert_in_range(w.inst.tap_session->taps[i]->until,
+				before + 3 * w.inst.clock.hz, tick_now() + 3 * w.inst.clock.hz);
+		end_session(&w);
+	}
+	instance_world_close(&w);
+}
+
 /* As many as were asked for are told, of all workers in turn, and then it is over. */
 static void test_wanted_number(void **state)
 {
@@ -214,6 +240,40 @@ static void test_wanted_number(void **state)
 	instance_world_close(&w);
 }
 
+/* So many bytes of a packet at most take so many of a reply, and there is room for that. */
+static void expect_full(struct instance_world *w, const char *wish, size_t most)
+{
+	const char *number = begin(w, "/weir/capture", wish);
+	json_t *reply, *packets, *packet;
+	size_t i, sum = 0, last = 0;
+
+	for (i = 0; i < 3; i++)
+		instance_world_turn_all(w);
+	reply = show_ask(w, "/weir/capture_read", number);
+	packets = json_object_get(reply, "packets");
+	json_array_foreach (packets, i, packet) {
+		last = telemetry_length(packet) + 1;
+		sum += last;
+	}
+	assert_true(i > 2);
+	most = most * 4 / 3 + 512;
+	assert_true(sum - last + most <= TELEMETRY_MAX_OUTPUT - 512);
+	assert_true(sum + most + 64 > TELEMETRY_MAX_OUTPUT - 512);
+	json_decref(reply);
+	end_session(w);
+}
+
+static void test_full(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, POLICIES);
+	expect_full(&w, "rate=100000", TAP_HEADERS);
+	expect_full(&w, "rate=100000 whole", TAP_WHOLE);
+	instance_world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,7 +281,9 @@ int main(void)
 		cmocka_unit_test(test_rates),
 		cmocka_unit_test(test_counts),
 		cmocka_unit_test(test_seconds),
+		cmocka_unit_test(test_lease),
 		cmocka_unit_test(test_wanted_number),
+		cmocka_unit_test(test_full),
 	};
 
 	return cmocka_run_group_tests_name(
