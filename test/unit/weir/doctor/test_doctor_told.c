@@ -351,6 +351,9 @@ static void test_interfaces(void **state)
 	second->link_error = -EIO; /* nobody says so */
 	expect_said(check_interfaces, "");
 	second->kin_error = -EACCES;
+	patient.config.n_ports = 1; /* whoever else there is is no port */
+	expect_said(check_interfaces, "");
+	patient.config.n_ports = 2;
 	expect_said(check_interfaces, "unseen  it          ports.b: eth1: Permission denied\n"
 				      "            remedy: ip -br link\n");
 	second->kin_error = -ENODEV;
@@ -380,6 +383,9 @@ static void test_mtu(void **state)
 	second->kin.mtu_max = 9000;
 	EXPECT_WARN(check_mtu, "ports.b: eth1 has an MTU of 1500: the start raises it to 9000",
 		"ip link set dev eth1 mtu 9000");
+	patient.config.n_ports = 1;
+	expect_said(check_mtu, "");
+	patient.config.n_ports = 2;
 	second->kin.mtu_max = 8999;
 	EXPECT_FAIL(check_mtu, "ports.b: eth1 takes an MTU of 8999 at most, and is to have 9000",
 		"\"mtu\": 8999");
@@ -445,6 +451,9 @@ static void test_vfio(void **state)
 		file, file);
 	expect_said(check_pci, words);
 	assert_int_equal(told.mode, R_OK | W_OK);
+	patient.config.n_ports = 1;
+	expect_said(check_pci, "");
+	patient.config.n_ports = 2;
 	told.paths[0].used = ENOENT; /* it comes when the driver has it */
 	expect_said(check_pci, "");
 	told.paths[0].used = 0;

@@ -1033,6 +1033,10 @@ static void test_past(void **state)
 	assert_null(bypasses_beat(&inst, 1));
 	assert_true(bypasses_next(&inst) == UINT64_MAX);
 	assert_int_equal(bypasses_past(&inst, 0).bytes, 0);
+	assert_false(bypasses_are_used(&inst, 0));
+	assert_false(bypasses_run(&inst, at + 20 * SECOND_NS));
+	bypasses_settle(&inst, NULL);
+	assert_int_equal(bypass.left, 1);
 }
 
 static int start_eal(void **state)
