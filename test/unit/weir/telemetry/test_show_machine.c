@@ -68,6 +68,12 @@ static void test_busy(void **state)
 	show_expect(show_ask(&w, "/eal/lcore/info", "2"),
 		"{'lcore_id': 2, 'total_cycles': 3000000000, 'busy_cycles': 7000, '...': 0}");
 	assert_null(show_ask(&w, "/eal/lcore/info", "3"));
+	assert_null(show_ask(&w, "/eal/lcore/info", "x"));
+	w.config->n_workers = 1; /* an lcore of nobody's */
+	assert_null(show_ask(&w, "/eal/lcore/info", "2"));
+	w.config->n_workers = 3; /* a worker without one */
+	assert_null(show_ask(&w, "/eal/lcore/info", "3"));
+	w.config->n_workers = INSTANCE_WORKERS;
 	show_expect(show_ask(&w, "/eal/lcore/list", NULL), "[0, 1, 2]");
 	busy = number_of(&w, "/weir/process", NULL, "control", "busy_s");
 	assert_true(busy > 0 && busy <= cpu_s() + 0.1);
