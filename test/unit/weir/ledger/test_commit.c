@@ -70,7 +70,7 @@ static struct disk {
 	bool writing;
 	uint64_t epoch;
 	struct store_identity identity;
-	unsigned commits, put;
+	unsigned commits, put, handed_over; /* the last: records of the last commit */
 	int fd;
 	uint8_t kind;
 	uint32_t id;
@@ -174,6 +174,7 @@ int store_commit(struct store *s)
 	if (disk.commit_error)
 		return disk.commit_error;
 	disk.writing = true;
+	disk.handed_over = disk.put;
 	disk.put = 0;
 	disk.commits++;
 	return 0;
@@ -944,6 +945,73 @@ static void test_totals_may_be_recovering(void **state)
 	}
 }
 
+#define ROUND_MOST 2048 /* records of a kind that are handed over at once */
+
+/* So many totals of which nothing is known: each has a record for the disk that says so. */
+static void open_totals(struct instance_world *w, unsigned n)
+{
+	char *policies = NULL;
+	size_t size;
+	FILE *text = open_memstream(&policies, &size);
+
+	assert_non_null(text);
+	for (unsigned i = 0; i < n; i++)
+		fprintf(text,
+			"%s{'name': 'p%u', 'match': {'vlan': %u}, 'allocator': 'quota', 'total': "
+			"'1GB'}",
+			i ? ", " : "", i, i + 1);
+	assert_int_equal(fclose(text), 0);
+	disk_new();
+	disk.exists = false;
+	open_instance(w, policies);
+	free(policies);
+}
+
+/* Workers obey all that they are told of, in as many turns as that takes. */
+static void until_enforced(struct instance_world *w)
+{
+	for (unsigned i = 0; i < 1000 && !view_of_commit(w).enforced; i++) {
+		publish_rest(&w->inst);
+		instance_world_turn_all(w);
+		commit_advance(&w->inst);
+	}
+	assert_true(view_of_commit(w).enforced);
+}
+
+/*
+ * As many are handed over at once as control has time for, and the rest in the next round; at the
+ * stop there is no other round.
+ */
+static void test_many_records(void **state)
+{
+	static const struct {
+		unsigned totals, rounds[3];
+	} rows[] = {
+		{ROUND_MOST - 1, {ROUND_MOST - 1}},
+		{ROUND_MOST, {ROUND_MOST}},
+		{ROUND_MOST + 3, {ROUND_MOST, 3}},
+	};
+	struct timespec until = ahead(0);
+	struct instance_world w;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		open_totals(&w, rows[i].totals);
+		for (unsigned round = 0; rows[i].rounds[round]; round++) {
+			commit_advance(&w.inst);
+			assert_int_equal(disk.handed_over, rows[i].rounds[round]);
+			until_enforced(&w);
+			end_round(&w);
+		}
+		assert_false(limiter_uncommitted(w.inst.limiter));
+		instance_world_close(&w);
+	}
+	open_totals(&w, ROUND_MOST + 3);
+	commit_settle(&w.inst, &until);
+	assert_int_equal(disk.handed_over, ROUND_MOST + 3);
+	instance_world_close(&w);
+}
+
 /* A soft one passes its burst at once; what is conserved has to earn it, after a reload too. */
 static void test_buckets_begin_empty(void **state)
 {
@@ -1170,6 +1238,7 @@ static void test_stores_that_do_not_open(void **state)
 	static const struct policy cap = {
 		.allocator = &allocator_fps, .guarantee = GUARANTEE_CONSERVED};
 	static const struct config config = {.ledger = {.store = "/nowhere/weir"}};
+	static const struct config root = {.ledger = {.store = "/"}};
 	static const struct config unset;
 	static const int errors[] = {-EBUSY, -EBADMSG, -EACCES, -ENOSPC};
 	struct instance inst = {.config = &config, .policies = &soft, .n_policies = 1};
@@ -1207,6 +1276,11 @@ static void test_stores_that_do_not_open(void **state)
 	assert_int_equal(commit_start(&inst), -ENOENT);
 	assert_null(inst.commit);
 	assert_int_equal(events_number(), first);
+	/* One of a single letter is one all the same. */
+	inst.config = &root;
+	assert_int_equal(commit_start(&inst), -ENOENT);
+	assert_int_equal(times_said(first, "ledger_no_store", "no store in /"), 1);
+	assert_int_equal(times_said(first, "ledger_not_opened", "ledger.store: /: "), 1);
 	inst.config = &config;
 	/* A store that nobody here needs has records that others may. */
 	disk_new();
@@ -1408,6 +1482,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_to_save_at_the_stop),
 		cmocka_unit_test(test_it_begins_where_it_ended),
 		cmocka_unit_test(test_totals_may_be_recovering),
+		cmocka_unit_test(test_many_records),
 		cmocka_unit_test(test_buckets_begin_empty),
 		cmocka_unit_test(test_reload_opens_the_store),
 		cmocka_unit_test(test_a_store_for_nothing),

@@ -1148,6 +1148,52 @@ static void test_key_is_gone(void **state)
 	close_kept(&k);
 }
 
+/* A record is written as if somebody had applied it: the file is as it is, and what runs is not. */
+static void record(struct kept_world *k, const char *more, const char *policies)
+{
+	struct keep *keep = k->w.inst.kept->keep;
+	json_t *about = json_deep_copy(k->w.inst.kept->about), *configuration;
+	uint64_t number;
+	char *text;
+
+	k->w.more = more;
+	instance_world_write(&k->w, policies);
+	text = text_of_file(k);
+	configuration = json_loads(text, 0, NULL);
+	assert_non_null(configuration);
+	json_object_set_new(about, "digest", json_string("another"));
+	json_object_set_new(about, "singles", json_pack("[s]", "of another"));
+	assert_int_equal(keep_write(keep, about, configuration, &number), 0);
+	assert_int_equal(keep_confirm(keep, number), 0);
+	json_decref(configuration);
+	json_decref(about);
+	free(text);
+	k->w.more = "";
+}
+
+/* Where the record of what ran will not do on this machine any more the file runs, and it alone. */
+static void test_record_will_not_do(void **state)
+{
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	record(&k, KEYLESS, A("2Gbit/s"));
+	forget(&k);
+	choose(&k, A("1Gbit/s"));
+	assert_int_equal(k.chosen, 0);
+	assert_int_equal(k.config->policies[0].limit_bps, GBIT);
+	assert_non_null(strstr(k.said, "the last good configuration"));
+	assert_non_null(strstr(k.said, "gossip.key_file"));
+	assert_null(k.w.inst.kept->refused);
+	assert_int_equal(k.w.inst.kept->confirm.running, 0); /* it has yet to be kept */
+	assert_non_null(k.w.inst.kept->document);
+	assert_false(kept_differs(k.w.inst.kept));
+	expect_words(&k, "the file");
+	assert_int_equal(json_array_size(json_object_get(k.w.inst.kept->about, "singles")), 0);
+	close_kept(&k);
+}
+
 /* What is sent is sealed, and is what was asked for; else it is said what it is not. */
 static void test_sent_wrong(void **state)
 {
@@ -1366,6 +1412,7 @@ int main(void)
 		cmocka_unit_test(test_history),
 		cmocka_unit_test(test_unkept),
 		cmocka_unit_test(test_key_is_gone),
+		cmocka_unit_test(test_record_will_not_do),
 		cmocka_unit_test(test_sent_wrong),
 		cmocka_unit_test(test_sent_policy),
 		cmocka_unit_test(test_nothing_to_go_back_to),
