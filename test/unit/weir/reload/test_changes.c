@@ -256,6 +256,49 @@ static void test_large_changes(void **state)
 	close_kept(&k);
 }
 
+/* A policy that has so many bytes as JSON. */
+static void add_policy(char *policies, size_t room, unsigned bytes)
+{
+	char match[1024] = "", name[64];
+	unsigned rest;
+
+	for (unsigned i = 0; i < 32; i++)
+		snprintf(match + strlen(match), sizeof(match) - strlen(match), "%s{'vlan':%u}",
+			i ? "," : "", 1000 + i);
+	rest = bytes -
+	       (unsigned)(strlen("{'name':'','match':[],'limit':'1Gbit/s'}") + strlen(match));
+	assert_in_range(rest, 1, sizeof(name) - 1);
+	memset(name, 'n', rest);
+	name[rest] = '\0';
+	snprintf(policies, room, A("1Gbit/s") ", {'name':'%s','match':[%s],'limit':'1Gbit/s'}",
+		name, match);
+}
+
+/* What has so many bytes is listed as it is, and what has one more is not. */
+static void test_longest_value(void **state)
+{
+	char policies[2048];
+	struct kept_world k;
+	const json_t *added;
+
+	(void)state;
+	open_kept(&k);
+	add_policy(policies, sizeof(policies), 512);
+	reload_to(&k, policies);
+	added = json_array_get(line(&k, "changes"), 0);
+	assert_int_equal(json_dumpb(json_object_get(added, "new"), NULL, 0, JSON_COMPACT), 512);
+	add_policy(policies, sizeof(policies), 513);
+	reload_to(&k, policies);
+	assert_int_equal(json_integer_value(line(&k, "n_changes")), 2);
+	for (size_t i = 0; i < 2; i++) {
+		const char *new = json_string_value(
+			json_object_get(json_array_get(line(&k, "changes"), i), "new"));
+
+		assert_true(!new || strcmp(new, "...") == 0);
+	}
+	close_kept(&k);
+}
+
 #define ADD_B(limit) \
 	"{\"do\":\"add\",\"name\":\"b\",\"keys\":{\"match.vlan\":2,\"limit\":\"" limit "\"}}"
 #define SET(name, limit) "{\"do\":\"set\",\"name\":\"" name "\",\"keys\":{\"limit\":\"" limit "\"}}"
@@ -1238,6 +1281,26 @@ static void test_sent_wrong(void **state)
 	close_kept(&k);
 }
 
+/* As large as a file may be, and a byte more: which is not even read. */
+static void test_sent_large(void **state)
+{
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	for (unsigned more = 0; more < 2; more++) {
+		struct change_request request = request_of(CHANGE_APPLY);
+
+		request.fd = sealed("[", 0);
+		assert_int_equal(ftruncate(request.fd, READER_FILE_MAX + more), 0);
+		assert_int_equal(fcntl(request.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_WRITE), 0);
+		expect_refused(&k, &request,
+			more ? "expected a sealed descriptor of a configuration"
+			     : "what was sent is no JSON: ");
+	}
+	close_kept(&k);
+}
+
 /* Changes of policies may be sent as a file, too. */
 static void test_sent_policy(void **state)
 {
@@ -1385,6 +1448,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_policy),
 		cmocka_unit_test(test_large_changes),
+		cmocka_unit_test(test_longest_value),
 		cmocka_unit_test(test_many_policies),
 		cmocka_unit_test(test_file_restored),
 		cmocka_unit_test(test_many_refused),
@@ -1414,6 +1478,7 @@ int main(void)
 		cmocka_unit_test(test_key_is_gone),
 		cmocka_unit_test(test_record_will_not_do),
 		cmocka_unit_test(test_sent_wrong),
+		cmocka_unit_test(test_sent_large),
 		cmocka_unit_test(test_sent_policy),
 		cmocka_unit_test(test_nothing_to_go_back_to),
 		cmocka_unit_test(test_undone_later),
