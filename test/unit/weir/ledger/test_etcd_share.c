@@ -302,6 +302,17 @@ static void test_without(void **state)
 	assert_false(look_now());
 	assert_int_equal(fake.opened, 0);
 	end_share();
+	/* Those that are drawn are known, and they alone. */
+	for (unsigned drawn = 0; drawn < 2; drawn++) {
+		policies[drawn].drawn = true;
+		policies[!drawn].drawn = false;
+		assert_int_equal(etcd_share_start(&inst), 0);
+		assert_int_equal(etcd_share_budgets(&inst), 1);
+		assert_true(etcd_share_budget_of(&inst, drawn, &share));
+		assert_int_equal(share.policy, drawn);
+		assert_false(etcd_share_budget_of(&inst, !drawn, &share));
+		end_share();
+	}
 }
 
 struct heard {
