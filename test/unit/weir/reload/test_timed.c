@@ -44,6 +44,18 @@ int64_t __wrap_limiter_wall_s(const struct limiter *limiter, uint64_t now_ns)
 	return wall_s ? wall_s : __real_limiter_wall_s(limiter, now_ns);
 }
 
+/* As exact as the limiter's clock has it; 0: as that has it, however wrong it is by then. */
+static uint64_t exact_ns;
+
+bool __real_timekeeper_time(const struct timekeeper *c, uint64_t now_ns, uint64_t *time_ns);
+bool __wrap_timekeeper_time(const struct timekeeper *c, uint64_t now_ns, uint64_t *time_ns);
+
+bool __wrap_timekeeper_time(const struct timekeeper *c, uint64_t now_ns, uint64_t *time_ns)
+{
+	*time_ns = exact_ns;
+	return exact_ns || __real_timekeeper_time(c, now_ns, time_ns);
+}
+
 struct timed_world {
 	struct instance_world w;
 	char top[32], store[64], more[128];
@@ -528,6 +540,37 @@ static void test_turns(void **state)
 	instance_world_close(&t.w);
 }
 
+/* It is looked at again when the next limit turns, and before that if clocks are to be compared. */
+static void test_looks(void **state)
+{
+	static const struct {
+		uint64_t before_ns, in_ns;
+	} rows[] = {
+		{900 * MS_NS, 500 * MS_NS},
+		{500 * MS_NS + 1, 500 * MS_NS},
+		{500 * MS_NS - 1, 500 * MS_NS - 1},
+		{1, 1},
+		{0, 0},
+	};
+	struct timed_world t = {.w.more = ""};
+	const int64_t turn_s = MIDNIGHT + 8 * HOUR;
+
+	(void)state;
+	wall_s = turn_s - 1;
+	instance_world_open(&t.w, PLAIN ", " HALF);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		uint64_t began = control_now();
+
+		exact_ns = (uint64_t)turn_s * SECOND_NS - rows[i].before_ns;
+		assert_false(timed_run(&t.w.inst, timed_next(&t.w.inst)));
+		assert_in_range(timed_next(&t.w.inst), began + rows[i].in_ns,
+			control_now() + rows[i].in_ns);
+	}
+	exact_ns = 0;
+	wall_s = 0;
+	instance_world_close(&t.w);
+}
+
 /* Time goes on between what a change is planned by and what puts it in force, and is looked at. */
 static void test_turns_meanwhile(void **state)
 {
@@ -658,6 +701,7 @@ int main(void)
 		cmocka_unit_test_setup(test_told, wait_long),
 		cmocka_unit_test_setup(test_said, wait_long),
 		cmocka_unit_test_setup(test_turns, wait_long),
+		cmocka_unit_test_setup(test_looks, wait_long),
 		cmocka_unit_test_setup(test_turns_meanwhile, wait_long),
 		cmocka_unit_test_setup(test_override_ends, wait_long),
 		cmocka_unit_test_setup(test_as_many_as_there_may_be, wait_long),
