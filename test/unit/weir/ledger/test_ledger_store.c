@@ -1,14 +1,117 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Why a store could not be opened, as an operator reads it: with what to do, where that is known.
+ * What a store gives to whoever opens it; and why it could not be opened, as an operator reads it:
+ * with what to do, where that is known.
  */
 #include "check.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ledger_store.h"
+#include "store/store.h"
+
+#define PATIENCE_MS 60000
+#define KIND_MOST   100 /* records, which are more than are made room for at once */
+
+static char top[32], directory[64];
+
+/* So many of each kind, each of another length, and none of them like another. */
+static void put_records(unsigned rates, unsigned units)
+{
+	struct store *store;
+	struct pollfd fd = {.events = POLLIN};
+	uint64_t epoch;
+
+	assert_int_equal(store_create(directory, (struct store_identity){3, 5}), 0);
+	assert_int_equal(store_open(directory, &store, &epoch), 0);
+	for (unsigned i = 0; i < rates + units; i++) {
+		bool is_rate = i < rates;
+		uint8_t record[2 * KIND_MOST];
+
+		memset(record, (int)i + 1, sizeof(record));
+		assert_int_equal(store_put(store, is_rate ? LIMITER_RATES : LIMITER_UNITS, 1000 + i,
+					 record, 1 + i),
+			0);
+	}
+	assert_int_equal(store_commit(store), 0);
+	fd.fd = store_fd(store);
+	assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
+	assert_int_equal(store_result(store), 0);
+	store_close(store);
+}
+
+static void expect_record(const struct limiter_record *record, unsigned rates)
+{
+	uint8_t expected[2 * KIND_MOST];
+	unsigned i = record->id - 1000;
+
+	assert_int_equal(record->kind, i < rates ? LIMITER_RATES : LIMITER_UNITS);
+	assert_int_equal(record->len, 1 + i);
+	memset(expected, (int)i + 1, sizeof(expected));
+	assert_memory_equal(record->at, expected, record->len);
+}
+
+/* All records of both kinds are there, each once, until they are forgotten. */
+static void test_records(void **state)
+{
+	static const unsigned rows[][2] = {{1, 0}, {0, 1}, {16, 1}, {KIND_MOST, KIND_MOST}};
+
+	(void)state;
+	for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+		unsigned n = rows[row][0] + rows[row][1];
+		bool seen[2 * KIND_MOST] = {0};
+		struct ledger_store opened;
+
+		snprintf(directory, sizeof(directory), "%s/%zu", top, row);
+		put_records(rows[row][0], rows[row][1]);
+		assert_int_equal(ledger_store_open(directory, false, &opened), 0);
+		assert_int_equal(opened.epoch, 2);
+		assert_int_equal(opened.identity.high, 3);
+		assert_int_equal(opened.identity.low, 5);
+		assert_false(opened.recovering);
+		assert_int_equal(opened.n_records, n);
+		for (unsigned i = 0; i < n; i++) {
+			assert_in_range(opened.records[i].id, 1000, 1000 + n - 1);
+			assert_false(seen[opened.records[i].id - 1000]);
+			seen[opened.records[i].id - 1000] = true;
+			expect_record(&opened.records[i], rows[row][0]);
+		}
+		ledger_store_forget(&opened);
+		assert_int_equal(opened.n_records, 0);
+		assert_null(opened.records);
+		assert_non_null(opened.store);
+		ledger_store_close(&opened);
+		assert_null(opened.store);
+	}
+}
+
+/* Where there is none one is made for who says so, and remembers how it began. */
+static void test_none(void **state)
+{
+	static const struct ledger_store closed;
+	struct ledger_store opened, other;
+
+	(void)state;
+	snprintf(directory, sizeof(directory), "%s/none", top);
+	memset(&opened, 0xff, sizeof(opened));
+	assert_int_equal(ledger_store_open(directory, false, &opened), -ENOENT);
+	assert_memory_equal(&opened, &closed, sizeof(opened));
+	for (unsigned made = 0; made < 2; made++) {
+		assert_int_equal(ledger_store_open(directory, made == 0, &opened), 0);
+		assert_true(opened.recovering);
+		assert_false(book_identity_known(opened.identity));
+		assert_int_equal(opened.n_records, 0);
+		assert_int_equal(ledger_store_open(directory, true, &other), -EBUSY);
+		assert_memory_equal(&other, &closed, sizeof(other));
+		ledger_store_close(&other);
+		ledger_store_close(&opened);
+	}
+}
 
 static void test_reasons(void **state)
 {
@@ -45,9 +148,29 @@ static void test_reasons(void **state)
 	assert_string_equal(ledger_store_reason(-ENOMEM), "Cannot allocate memory");
 }
 
+static int begin(void **state)
+{
+	(void)state;
+	strcpy(top, "/tmp/weir-ledger-XXXXXX");
+	return mkdtemp(top) ? 0 : -1;
+}
+
+static int end(void **state)
+{
+	char command[64];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r %s", top);
+	return system(command);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_reasons)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_records),
+		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_reasons),
+	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, begin, end);
 }
