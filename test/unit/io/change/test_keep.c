@@ -360,6 +360,29 @@ static void full_disk(void **state)
 	}
 }
 
+/* Where it cannot be seen which numbers there are none is taken: it may be that of another. */
+static void cannot_be_listed(void **state)
+{
+	struct keep *keep = open_keep();
+	struct rlimit all, none;
+	uint64_t number = 7;
+	int rc;
+
+	(void)state;
+	keep_good(keep, 10);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+	none = all;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	rc = write_one(keep, 11, &number);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+	assert_int_equal(rc, -EMFILE);
+	assert_int_equal(number, 0);
+	assert_int_equal(keep_unconfirmed(keep), 0);
+	assert_int_equal(good_value(keep), 10);
+	keep_close(keep);
+}
+
 static void add_number(const struct keep *keep, int value, size_t pad)
 {
 	char *text = calloc(pad + 1, 1);
@@ -483,6 +506,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(no_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(each_kill, setup, teardown),
 		cmocka_unit_test_setup_teardown(full_disk, setup, teardown),
+		cmocka_unit_test_setup_teardown(cannot_be_listed, setup, teardown),
 		cmocka_unit_test_setup_teardown(journal_turns, setup, teardown),
 		cmocka_unit_test_setup_teardown(journal_cannot_turn, setup, teardown),
 		cmocka_unit_test_setup_teardown(journal_ends_with, setup, teardown),
