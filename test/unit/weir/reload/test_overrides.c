@@ -183,6 +183,7 @@ static void test_in_the_way(void **state)
 		int load, save;
 	} rows[] = {
 		{"true", "true", 0, 0},
+		{"umask 077; head -c 9999 /dev/zero > overrides.json.new", "true", 0, 0},
 		{"ln -s overrides.json.new overrides.json.new", "rm overrides.json.new", 0, -ELOOP},
 		{"mkdir overrides.json.new", "rmdir overrides.json.new", 0, -EISDIR},
 		{"mv overrides.json kept && ln -s overrides.json overrides.json",
