@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,19 +175,46 @@ static void expect_words(const struct kept_world *k, const char *expected)
 		fail_msg("got \"%s\", expected \"%s\"", words, expected);
 }
 
+/* It was said once since then that the last change is in force, what it was, and by whom. */
+static void expect_done(const struct kept_world *k, uint64_t since, const char *policies)
+{
+	const struct reload_outcome *last = reload_last_change(&k->w.inst);
+	char expected[EVENT_TEXT];
+	unsigned n = 0;
+
+	snprintf(expected, sizeof(expected),
+		"%s: generation %" PRIu64 ", policies: %s; %" PRIu64 " ms; it was asked for by %s",
+		last->what, k->w.inst.publisher.current->generation, policies,
+		(uint64_t)(last->took_ns / MS_NS), last->who);
+	for (; since < events_number(); since++) {
+		json_t *row = events_get(since);
+
+		if (strcmp(json_string_value(json_object_get(row, "event")), "change_done") == 0) {
+			assert_string_equal(
+				json_string_value(json_object_get(row, "text")), expected);
+			n++;
+		}
+		json_decref(row);
+	}
+	assert_int_equal(n, 1);
+}
+
 /* One policy is another; who, what and when is said, and so is what was before. */
 static void test_one_policy(void **state)
 {
 	struct change_request request = limit_of("2Gbit/s");
 	struct kept_world k;
 	const json_t *changed;
+	uint64_t since;
 
 	(void)state;
 	open_kept(&k);
+	since = events_number();
 	expect_words(&k, "the file");
 	assert_false(kept_differs(k.w.inst.kept));
 	assert_int_equal(change(&k, &request), 0);
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	expect_done(&k, since, "0 added, 0 removed, 1 changed, 0 unchanged");
 	assert_int_equal(k.w.inst.kept->confirm.running, 2);
 	assert_int_equal(k.w.inst.kept->confirm.good, 2);
 	assert_true(kept_differs(k.w.inst.kept));
