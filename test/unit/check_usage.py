@@ -33,12 +33,13 @@ class Table:
         self.weir, self.folder, self.wrong, self.n = weir, folder, [], 0
 
     def run(self, status, *arguments, out=None):
-        """Expects that status, and standard output like that; returns the latter."""
+        """Expects that status, or one of them, and standard output like that, which it returns."""
+        wanted = status if isinstance(status, tuple) else (status,)
         done = subprocess.run([self.weir, *arguments], capture_output=True, text=True,
                               stdin=subprocess.DEVNULL, cwd=self.folder, timeout=PATIENCE_S,
                               check=False)
         self.n += 1
-        if done.returncode != status:
+        if done.returncode not in wanted:
             self.wrong.append(f"{arguments}: status {done.returncode}, not {status}: {done.stderr}")
         if status == WRONG and "Usage: weir" not in done.stderr:
             self.wrong.append(f"{arguments}: does not say how it is used: {done.stderr}")
@@ -94,6 +95,16 @@ def checks(table):
     table.run(WRONG, "--doctor", "--strict", good)
 
 
+def doctors(table):
+    """What --doctor finds is this machine's, but for a device that is nowhere."""
+    table.run((0, 1), "--doctor", "good.json", out=r"(.|\n)+\ngood\.json: (.*\b)?fit\b.*\n")
+    for words in (["--json", "--doctor"], ["--doctor", "--json"]):
+        table.run((0, 1), *words, "good.json", out=r"(\{.*\}\n){2,}")
+    table.run(1, "--doctor", "absent.json", out=r"(.|\n)*\nabsent\.json: not fit.*\n")
+    table.run(1, "--doctor", "bad.json", out="")
+    table.run(1, "--json", "--doctor", "bad.json", out=r"(\{.*\}\n)+")
+
+
 def keys(table):
     """Secrets go to files that only their owner can read."""
     table.run(0, "--new-key", out="[0-9a-f]{64}\n")
@@ -135,8 +146,10 @@ def main():
             config = CONFIG | {"ledger": {"store": str(folder / f"store{n}")}}
             (folder / file).write_text(json.dumps(config), encoding="utf-8")
         (folder / "bad.json").write_text("{}", encoding="utf-8")
+        ports = CONFIG["ports"] | {"lan": {"device": "net_none0"}}
+        (folder / "absent.json").write_text(json.dumps(CONFIG | {"ports": ports}), encoding="utf-8")
         table = Table(pathlib.Path(sys.argv[1]).absolute(), folder)
-        for part in (commands, checks, keys, ledgers):
+        for part in (commands, checks, doctors, keys, ledgers):
             part(table)
         for line in table.wrong:
             print(line, file=sys.stderr)
