@@ -241,6 +241,20 @@ static void test_no_place(void **state)
 	assert_int_equal(make(place, new_ledger, NULL, said, sizeof(said)), -ENOTDIR);
 }
 
+/* A name without a folder is in the one of whoever types it. */
+static void test_here(void **state)
+{
+	struct place *place = *state;
+	char said[1024], path[64];
+
+	assert_int_equal(chdir(place->top), 0);
+	strcpy(place->config.ledger.store, "here");
+	assert_int_equal(make(place, new_ledger, NULL, said, sizeof(said)), 0);
+	assert_int_equal(chdir("/"), 0);
+	snprintf(path, sizeof(path), "%s/here", place->top);
+	assert_int_equal(store_look(path), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +262,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_typed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_named, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_place, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_here, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -354,6 +354,27 @@ static void test_edge_of_anew(void **state)
 	assert_int_equal(clock.jumps, 1);
 }
 
+/* A jump between the two seconds begins with the first of them again. */
+static void test_anew_after_another(void **state)
+{
+	const int64_t ahead = (int64_t)SECOND_NS, further = 5 * ahead;
+	const uint64_t again = SECOND_NS + 3 * MS_NS;
+	struct tsc_clock clock;
+
+	(void)state;
+	begin_even(&clock);
+	assert_int_equal(take(&clock, MS_NS, ahead), TSC_JUMPED);
+	assert_int_equal(take(&clock, MS_NS + SECOND_NS, ahead), TSC_SAME);
+	assert_int_equal(clock.measured, EVEN);
+	assert_int_equal(take(&clock, again - MS_NS, ahead), TSC_SAME);
+	assert_int_equal(take(&clock, again, further), TSC_SAME);
+	assert_int_equal(take(&clock, again + SECOND_NS, further), TSC_SAME);
+	assert_true(clock.doubted);
+	assert_int_equal(take(&clock, again + 2 * SECOND_NS, further), TSC_SAME);
+	assert_false(clock.doubted);
+	assert_int_equal(clock.jumps, 1);
+}
+
 /* Two seconds that do not agree are measured once more, from the second one. */
 static void test_anew_until_they_agree(void **state)
 {
@@ -502,6 +523,7 @@ int main(void)
 		cmocka_unit_test(test_edge_of_a_jump),
 		cmocka_unit_test(test_edge_of_a_rate),
 		cmocka_unit_test(test_edge_of_anew),
+		cmocka_unit_test(test_anew_after_another),
 		cmocka_unit_test(test_anew_until_they_agree),
 		cmocka_unit_test(test_stands_still),
 		cmocka_unit_test(test_far_jumps),
