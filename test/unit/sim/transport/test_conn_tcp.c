@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A TCP sender that is told by hand what has come: what it measures, when its timers run out, what
+ * it thinks lost, and the window while it repairs that.
+ */
+#include "check.h"
+
+#include "transport/tcp_parts.h"
+#include "transport/ticks.h"
+
+#define US  UINT64_C(1000)
+#define MS  UINT64_C(1000000)
+#define MSS 1000
+#define N   (sizeof(rows) / sizeof(rows[0]))
+
+struct tcp_talker {
+	struct stream stream;
+	struct tcp_sender t;
+};
+
+static struct tcp_talker begin_tcp(uint64_t segments)
+{
+	struct conn_params params = {.mss = MSS, .bytes = segments * MSS, .window = 64000000};
+	struct tcp_talker k = {0};
+
+	assert_int_equal(stream_init(&k.stream, &params), 0);
+	tcp_sender_init(&k.t, TRANSPORT_NEWRENO, 0);
+	return k;
+}
+
+/* One segment; returns its number, -1 when there is none. */
+static int64_t tcp_talk(struct tcp_talker *k, uint64_t now_ns)
+{
+	struct segment out;
+
+	if (!tcp_sender_send(&k->t, &k->stream, now_ns, &out))
+		return -1;
+	assert_int_equal(out.sent_ns, now_ns);
+	return (int64_t)(out.seq / MSS);
+}
+
+static unsigned tcp_talk_all(struct tcp_talker *k, uint64_t now_ns)
+{
+	unsigned n = 0;
+
+	while (tcp_talk(k, now_ns) >= 0)
+		n++;
+	return n;
+}
+
+/* All before segment ack has come, and [from, to) above it. */
+static void tcp_hear(struct tcp_talker *k, uint64_t now_ns, uint64_t echo_ns, uint64_t ack,
+	uint64_t from, uint64_t to)
+{
+	struct segment in = {.is_ack = true, .ack = ack * MSS, .echo_ns = echo_ns};
+
+	in.sack[0] = (struct range){from * MSS, to * MSS};
+	in.n_sacks = to > from;
+	tcp_sender_receive(&k->t, &k->stream, now_ns, &in);
+}
+
+/* Proportional rate reduction with the slow-start reduction bound (RFC 6937, section 3). */
+static void test_rate_reduction(void **state)
+{
+	static const struct {
+		uint32_t in_flight, ssthresh, prior, prr_delivered, prr_out;
+		struct news news;
+		uint32_t want;
+	} rows[] = {
+		/* More is under way than should be: as much is sent as ssthresh / prior of it. */
+		{10, 5, 20, 0, 0, {.delivered = 2}, 11},
+		{10, 5, 20, 0, 1, {.delivered = 2}, 10},
+		{10, 5, 20, 3, 1, {.delivered = 1}, 10},
+		{10, 5, 20, 4, 1, {.delivered = 1}, 11},
+		{10, 5, 20, 0, 0, {.delivered = 5}, 12},
+		{10, 5, 20, 1, 5, {.delivered = 1}, 10},
+		/* Less: what was delivered, and one more when all goes well. */
+		{3, 10, 20, 0, 1, {.delivered = 2}, 5},
+		{3, 10, 20, 0, 1, {.delivered = 2, .advanced = true}, 6},
+		{3, 10, 20, 0, 1, {.delivered = 2, .advanced = true, .lost = 1}, 5},
+		{3, 10, 20, 5, 1, {.delivered = 2}, 9},
+		{3, 10, 20, 5, 1, {.delivered = 2, .advanced = true}, 10},
+		{3, 10, 20, 8, 1, {.delivered = 2}, 10}, /* not beyond ssthresh */
+		{10, 10, 20, 8, 1, {.delivered = 2}, 10},
+		/* The first one that is sent again waits for nothing. */
+		{10, 10, 20, 8, 0, {.delivered = 2}, 11},
+		{12, 10, 20, 0, 0, {.delivered = 1}, 13},
+		/* No news, or no reduction: it stays. */
+		{3, 10, 20, 5, 1, {.delivered = 0, .advanced = true}, 77},
+		{3, 10, 0, 5, 1, {.delivered = 2}, 77},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_sender t;
+
+		tcp_sender_init(&t, TRANSPORT_NEWRENO, 0);
+		t.state = TCP_RECOVERY;
+		t.board.next = rows[i].in_flight;
+		t.window.cwnd = 77;
+		t.window.ssthresh = rows[i].ssthresh;
+		t.prior_cwnd = rows[i].prior;
+		t.prr_delivered = rows[i].prr_delivered;
+		t.prr_out = rows[i].prr_out;
+		tcp_adjust_window(&t, &rows[i].news, MS);
+		if (t.window.cwnd != rows[i].want)
+			fail_msg("row %zu: %u", i, t.window.cwnd);
+	}
+}
+
+/* Outside of recovery the window grows with what is in order, or on a path that reorders. */
+static void test_growth_by_news(void **state)
+{
+	static const struct {
+		enum tcp_state state;
+		uint32_t reordering;
+		struct news news;
+		uint32_t want;
+	} rows[] = {
+		{TCP_OPEN, 3, {.delivered = 2, .advanced = true}, 12},
+		{TCP_LOSS, 3, {.delivered = 2, .advanced = true}, 12},
+		{TCP_OPEN, 3, {.delivered = 2, .sacked = true}, 10},
+		{TCP_DISORDER, 4, {.delivered = 2, .sacked = true}, 12},
+		{TCP_DISORDER, 4, {.delivered = 0}, 10},
+		{TCP_DISORDER, 4, {.delivered = 2}, 10},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_sender t;
+
+		tcp_sender_init(&t, TRANSPORT_NEWRENO, 0);
+		t.state = (uint8_t)rows[i].state;
+		t.window.limited = true;
+		t.rack.reordering = rows[i].reordering;
+		t.rtt.least = 4321;
+		tcp_adjust_window(&t, &rows[i].news, MS);
+		assert_int_equal(t.window.cwnd, rows[i].want);
+		assert_int_equal(t.window.least_rtt_us, 4321);
+	}
+}
+
+/* A timeout lowers the threshold once a window, and starts from what is under way and one. */
+static void test_timeout_threshold(void **state)
+{
+	static const struct {
+		enum tcp_state state;
+		uint32_t high;
+		bool timed_out, falls, frto;
+	} rows[] = {
+		{TCP_OPEN, 9, false, true, true},
+		{TCP_DISORDER, 9, true, true, true},
+		{TCP_RECOVERY, 9, false, false, false},
+		{TCP_RECOVERY, 1, false, false, false},
+		{TCP_RECOVERY, 0, false, true, false},
+		{TCP_LOSS, 9, true, false, true},
+		{TCP_LOSS, 9, false, true, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_talker k = begin_tcp(0);
+		struct tcp_sender *t = &k.t;
+
+		assert_int_equal(tcp_talk_all(&k, MS), 10);
+		t->state = (uint8_t)rows[i].state;
+		t->high = rows[i].high;
+		t->timed_out = rows[i].timed_out;
+		t->probe.due = t->probe.out = t->new_first = true;
+		t->window.credit = 3;
+		t->rack.rtt_us = 40000;
+		tcp_enter_loss(t, 1000 * MS);
+		assert_int_equal(t->window.ssthresh, rows[i].falls ? 5 : WINDOW_NO_LIMIT);
+		assert_int_equal(t->undo.armed, rows[i].falls);
+		assert_int_equal(t->prior_cwnd, rows[i].falls ? 10 : 0);
+		assert_int_equal(t->frto, rows[i].frto);
+		assert_int_equal(t->board.lost, 10);
+		assert_int_equal(t->window.cwnd, 1);
+		assert_int_equal(t->window.credit, 0);
+		assert_int_equal(t->state, TCP_LOSS);
+		assert_int_equal(t->high, 10);
+		assert_true(t->timed_out);
+		assert_false(t->probe.due || t->probe.out || t->new_first);
+	}
+}
+
+/* Four segments, of which the last has come 40 ms after it was sent: 70 ms after the first was. */
+static void test_rack_waits(void **state)
+{
+	static const struct {
+		enum tcp_state state;
+		bool reordered;
+		uint32_t reordering, steps, smoothed_us, lost, wait_us;
+	} rows[] = {
+		/* A quarter of the least round trip, 10 ms. */
+		{TCP_OPEN, false, 3, 1, 40000, 2, 5000},
+		{TCP_OPEN, false, 3, 2, 40000, 1, 15000},
+		{TCP_OPEN, false, 3, 3, 40000, 1, 25000},
+		{TCP_OPEN, false, 3, 9, 40000, 0, 35000}, /* a round trip at most */
+		{TCP_OPEN, false, 3, 9, 5000, 3, 0},
+		{TCP_OPEN, false, 3, 9, 5001, 2, 1},
+		/* No wait after as many as are believed, or in a recovery, on a straight path. */
+		{TCP_DISORDER, false, 1, 1, 40000, 3, 0},
+		{TCP_DISORDER, false, 2, 1, 40000, 2, 5000},
+		{TCP_DISORDER, true, 1, 1, 40000, 2, 5000},
+		{TCP_RECOVERY, false, 3, 1, 40000, 3, 0},
+		{TCP_LOSS, false, 3, 1, 40000, 3, 0},
+		{TCP_RECOVERY, true, 3, 1, 40000, 2, 5000},
+	};
+	static const uint32_t sent_us[] = {0, 15000, 25000, 30000};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct news news = {0};
+		struct tcp_sender t;
+		unsigned first, last;
+
+		tcp_sender_init(&t, TRANSPORT_NEWRENO, 0);
+		for (uint32_t n = 0; n < 4; n++)
+			assert_true(board_append(&t.board, 1 + n, sent_us[n]));
+		assert_true(board_append(&t.board, 5, 0)); /* later than what has come */
+		assert_true(board_cut(&t.board, 3, 4, &first, &last));
+		t.board.spans[first].marks = SEG_SACKED;
+		board_settle(&t.board);
+		t.state = (uint8_t)rows[i].state;
+		t.rack = (struct rack){.serial = 4, .rtt_us = 40000};
+		t.rack.reordered = rows[i].reordered;
+		t.rack.reordering = rows[i].reordering;
+		t.rack.steps = (uint8_t)rows[i].steps;
+		t.rtt.least = 40000;
+		t.rtt.smooth8 = 8 * rows[i].smoothed_us;
+		assert_int_equal(rack_detect(&t, &news, 70000), rows[i].wait_us);
+		assert_int_equal(news.lost, rows[i].lost);
+		assert_int_equal(t.board.lost, rows[i].lost);
+		assert_false(news.lost_again);
+	}
+}
+
+/* What was sent again is lost again when something that was sent later has come. */
+static void test_rack_lost_again(void **state)
+{
+	static const struct {
+		uint32_t serial, marks, lost, resent;
+		bool again;
+	} rows[] = {
+		{8, SEG_LOST | SEG_RESENT, 2, 0, true},
+		{7, SEG_LOST | SEG_RESENT, 0, 2, false}, /* this one */
+		{8, SEG_LOST, 0, 0, false},              /* is known */
+		{8, 0, 2, 0, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct news news = {0};
+		struct tcp_sender t;
+
+		tcp_sender_init(&t, TRANSPORT_NEWRENO, 0);
+		assert_true(board_append(&t.board, 6, 0));
+		assert_true(board_append(&t.board, 7, 0));
+		t.board.spans[0].marks = rows[i].marks;
+		board_settle(&t.board);
+		t.rack = (struct rack){.serial = rows[i].serial, .rtt_us = 40000, .steps = 1};
+		t.state = TCP_RECOVERY;
+		assert_int_equal(rack_detect(&t, &news, 40000), 0);
+		assert_int_equal(news.lost, rows[i].lost);
+		assert_int_equal(t.board.resent, rows[i].resent);
+		assert_int_equal(news.lost_again, rows[i].again);
+	}
+}
+
+/* What comes twice adds a step once a round trip, which sixteen recoveries take back. */
+static void test_rack_steps(void **state)
+{
+	static const struct {
+		uint8_t steps, keep;
+		bool repeated;
+		uint32_t settled;
+		uint8_t want, kept;
+	} rows[] = {
+		{1, 0, true, 5, 2, 16},
+		{4, 3, true, 5, 5, 16},
+		{4, 3, true, 6, 4, 3}, /* within that round trip */
+		{4, 0, true, 6, 4, 0},
+		{4, 3, false, 5, 4, 3},
+		{4, 0, false, 5, 1, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_sender t;
+
+		tcp_sender_init(&t, TRANSPORT_NEWRENO, 0);
+		t.board.una = 5;
+		t.board.next = 9;
+		t.rack.steps = rows[i].steps;
+		t.rack.keep = rows[i].keep;
+		t.rack.repeated = rows[i].repeated;
+		t.rack.settled = rows[i].settled;
+		rack_adapt(&t);
+		assert_int_equal(t.rack.steps, rows[i].want);
+		assert_int_equal(t.rack.keep, rows[i].kept);
+		assert_int_equal(t.rack.settled, rows[i].kept == 16 ? 9 : rows[i].settled);
+		assert_false(t.rack.repeated);
+	}
+}
+
+/* The timeout, from now or, when another timer ran, from when the first segment was sent. */
+static void test_rto_timer(void **state)
+{
+	static const struct {
+		enum tcp_timer timer;
+		unsigned segments;
+		uint64_t now_ms, wait_us;
+	} rows[] = {
+		{TCP_TIMER_NONE, 2, 100, 300000},
+		{TCP_TIMER_RTO, 2, 100, 300000},
+		{TCP_TIMER_PROBE, 2, 100, 210000},
+		{TCP_TIMER_REORDER, 2, 100, 210000},
+		{TCP_TIMER_REORDER, 2, 309, 1000},
+		{TCP_TIMER_REORDER, 2, 310, 1}, /* as soon as may be */
+		{TCP_TIMER_REORDER, 2, 400, 1},
+		{TCP_TIMER_RTO, 0, 100, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_sender t;
+
+		tcp_sender_init(&t, TRANSPORT_NEWRENO, 0);
+		for (uint32_t n = 0; n < rows[i].segments; n++)
+			assert_true(board_append(&t.board, 1 + n, 10000 + 50000 * n));
+		t.timer = (uint8_t)rows[i].timer;
+		t.timer_ns = 5;
+		t.rto_us = 300000;
+		tcp_timer_rto(&t, rows[i].now_ms * MS);
+		assert_int_equal(t.timer, rows[i].segments ? TCP_TIMER_RTO : TCP_TIMER_NONE);
+		assert_int_equal(t.timer_ns, rows[i].segments ? ticks_deadline(rows[i].now_ms * MS,
+									rows[i].wait_us * US, 0)
+							      : CONN_NEVER);
+	}
+}
+
+/* Section 7.2 of RFC 8985: two round trips; with one segment out also the delay of its answer. */
+static void test_probe_timer(void **state)
+{
+	static const struct {
+		enum tcp_state state;
+		unsigned segments;
+		uint32_t smoothed_us, rto_us;
+		bool advanced;
+		uint64_t wait_us; /* 0: none */
+	} rows[] = {
+		{TCP_OPEN, 2, 100000, 900000, true, 208000},
+		{TCP_OPEN, 1, 100000, 900000, true, 400000},
+		{TCP_OPEN, 2, 0, 2000000, true, 1000000}, /* nothing is known */
+		{TCP_OPEN, 2, 0, 900000, true, 900000},
+		{TCP_OPEN, 2, 100000, 150000, true, 150000}, /* not later than the timeout */
+		{TCP_OPEN, 2, 100000, 150000, false, 60000}, /* which began at 10 ms */
+		{TCP_OPEN, 2, 100000, 90000, false, 208000}, /* and is over */
+		{TCP_DISORDER, 2, 100000, 900000, true, 0},
+		{TCP_RECOVERY, 2, 100000, 900000, true, 0},
+		{TCP_OPEN, 0, 100000, 900000, true, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_sender t;
+
+		tcp_sender_init(&t, TRANSPORT_NEWRENO, 0);
+		for (uint32_t n = 0; n < rows[i].segments; n++)
+			assert_true(board_append(&t.board, 1 + n, 10000));
+		t.state = (uint8_t)rows[i].state;
+		t.rtt.smooth8 = 8 * rows[i].smoothed_us;
+		t.rto_us = rows[i].rto_us;
+		assert_int_equal(
+			tcp_timer_probe(&t, 100 * MS, rows[i].advanced), rows[i].wait_us > 0);
+		if (rows[i].wait_us == 0)
+			continue;
+		assert_int_equal(t.timer, TCP_TIMER_PROBE);
+		assert_int_equal(t.timer_ns, ticks_deadline(100 * MS, rows[i].wait_us * US, 0));
+	}
+}
+
+/* Segments at 0, 10 and 20 ms; what an answer at 70 ms says of the round trip. */
+static void test_which_round_trip(void **state)
+{
+	static const struct {
+		uint64_t echo_ms, ack, from, to;
+		uint32_t smoothed_us, least_us;
+	} rows[] = {
+		{0, 3, 0, 0, 70000, 50000}, /* of the first, and at least that of the last */
+		{0, 1, 0, 0, 70000, 70000},
+		{0, 2, 0, 0, 70000, 60000},
+		{0, 0, 1, 3, 60000, 50000},
+		{0, 0, 2, 3, 50000, 50000},
+		{0, 1, 2, 3, 70000, 70000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_talker k = begin_tcp(0);
+
+		for (int n = 0; n < 3; n++)
+			assert_int_equal(tcp_talk(&k, (uint64_t)(10 * n + 1) * MS), n);
+		tcp_hear(&k, 71 * MS, rows[i].echo_ms * MS, rows[i].ack, rows[i].from, rows[i].to);
+		assert_int_equal(rtt_smoothed(&k.t.rtt), rows[i].smoothed_us);
+		assert_int_equal(k.t.rtt.least, rows[i].least_us);
+		assert_int_equal(k.t.rto_us, rtt_timeout(&k.t.rtt));
+	}
+}
+
+/* Of what was sent twice only the timestamp says which sending is answered (RFC 7323). */
+static void test_round_trip_of_repeated(void **state)
+{
+	static const struct {
+		uint64_t echo_ns;
+		uint32_t smoothed_us; /* 0: none is known */
+	} rows[] = {{0, 0}, {2000 * MS, 60000}, {MS, 2059000}, {2060 * MS, 1}, {2061 * MS, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_talker k = begin_tcp(1);
+
+		assert_int_equal(tcp_talk(&k, MS), 0);
+		tcp_sender_expire(&k.t, &k.stream, k.t.timer_ns);
+		assert_int_equal(k.t.probe.due + k.stream.stats.timeouts, 1);
+		assert_int_equal(tcp_talk(&k, 2000 * MS), 0);
+		tcp_hear(&k, 2060 * MS, rows[i].echo_ns, 1, 0, 0);
+		assert_int_equal(rtt_smoothed(&k.t.rtt), rows[i].smoothed_us);
+	}
+}
+
+/* What is acknowledged was sent, and not acknowledged before. */
+static void test_tcp_no_news(void **state)
+{
+	static const struct {
+		bool is_ack;
+		uint64_t ack;
+	} rows[] = {{false, 5}, {true, 1}, {true, 11}};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_talker k = begin_tcp(0);
+		struct segment in = {.is_ack = rows[i].is_ack, .ack = rows[i].ack * MSS};
+		struct tcp_sender before;
+
+		assert_int_equal(tcp_talk_all(&k, MS), 10);
+		tcp_hear(&k, 41 * MS, MS, 2, 0, 0);
+		before = k.t;
+		in.sack[0] = (struct range){5 * MSS, 6 * MSS};
+		in.n_sacks = 1;
+		tcp_sender_receive(&k.t, &k.stream, 50 * MS, &in);
+		assert_int_equal(k.t.board.una, 2);
+		assert_int_equal(k.t.board.sacked, 0);
+		assert_int_equal(k.t.timer_ns, before.timer_ns);
+		assert_int_equal(k.t.state, TCP_OPEN);
+	}
+}
+
+/* What the handshake told: a round trip, and a window of one when SYNs were lost twice. */
+static void test_tcp_opens(void **state)
+{
+	static const struct {
+		unsigned tries;
+		uint32_t rtt_us, cwnd, rto_us;
+	} rows[] = {{1, 40000, 10, 240000}, {2, 40000, 10, 240000}, {3, 40000, 1, 240000},
+		{1, 0, 10, 1000000}, {3, 0, 1, 1000000}};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_sender t;
+
+		tcp_sender_init(&t, TRANSPORT_CUBIC, 0);
+		tcp_sender_open(&t, rows[i].tries, rows[i].rtt_us);
+		assert_int_equal(t.window.cwnd, rows[i].cwnd);
+		assert_int_equal(t.rto_us, rows[i].rto_us);
+		assert_int_equal(t.rtt.least, rows[i].rtt_us);
+	}
+}
+
+/* A recovery begins with a clean account, and no probe is open any more. */
+static void test_recovery_begins(void **state)
+{
+	static const struct {
+		enum tcp_state state;
+		uint32_t ssthresh, good; /* to come back to */
+	} rows[] = {
+		{TCP_OPEN, 20, 20},
+		{TCP_OPEN, 8, 8}, /* three quarters of ten are 7.5, rounded up */
+		{TCP_OPEN, 7, 8},
+		{TCP_DISORDER, 2, 8},
+		{TCP_RECOVERY, 2, 2},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_talker k = begin_tcp(0);
+
+		assert_int_equal(tcp_talk_all(&k, MS), 10);
+		k.t.probe.out = true;
+		k.t.window.credit = 3;
+		k.t.window.ssthresh = rows[i].ssthresh;
+		k.t.prr_delivered = k.t.prr_out = 7;
+		k.t.state = (uint8_t)rows[i].state;
+		tcp_enter_recovery(&k.t, &k.stream, 50 * MS);
+		assert_int_equal(k.t.state, TCP_RECOVERY);
+		assert_int_equal(k.t.window.ssthresh, 5);
+		assert_int_equal(k.t.window.credit, 0);
+		assert_int_equal(k.t.prior_cwnd, 10);
+		assert_int_equal(k.t.prr_delivered + k.t.prr_out, 0);
+		assert_int_equal(k.t.high, 10);
+		assert_false(k.t.probe.out);
+		assert_int_equal(k.stream.stats.recoveries, 1);
+		assert_true(k.t.undo.armed);
+		assert_int_equal(k.t.undo.ssthresh, rows[i].good);
+		assert_int_equal(k.t.undo.resent, -1);
+	}
+}
+
+/* Timeouts double up to two minutes; nothing runs out before its time, or with nothing out. */
+static void test_rto_doubles(void **state)
+{
+	struct tcp_talker k = begin_tcp(1);
+	uint32_t want = 240000;
+
+	(void)state;
+	tcp_sender_open(&k.t, 1, 40000);
+	assert_int_equal(tcp_talk(&k, MS), 0);
+	tcp_timer_start(&k.t, TCP_TIMER_RTO, MS, k.t.rto_us);
+	for (unsigned i = 0; i < 14; i++) {
+		uint64_t now_ns = k.t.timer_ns;
+
+		tcp_sender_expire(&k.t, &k.stream, now_ns - 1);
+		assert_int_equal(k.stream.stats.timeouts, i);
+		tcp_sender_expire(&k.t, &k.stream, now_ns);
+		assert_int_equal(k.stream.stats.timeouts, i + 1);
+		want = want < 60000000 ? 2 * want : 120000000;
+		assert_int_equal(k.t.rto_us, want);
+		assert_int_equal(k.t.timer_ns, ticks_deadline(now_ns, want * US, 0));
+		assert_int_equal(tcp_talk(&k, now_ns), 0);
+		assert_int_equal(tcp_talk(&k, now_ns), -1);
+	}
+	tcp_hear(&k, k.t.timer_ns - MS, 0, 1, 0, 0);
+	assert_int_equal(k.t.timer_ns, CONN_NEVER);
+	k.t.timer_ns = MS;
+	tcp_sender_expire(&k.t, &k.stream, 2 * MS);
+	assert_int_equal(k.t.timer_ns, CONN_NEVER);
+	assert_int_equal(k.stream.stats.timeouts, 14);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rate_reduction),
+		cmocka_unit_test(test_growth_by_news),
+		cmocka_unit_test(test_timeout_threshold),
+		cmocka_unit_test(test_rack_waits),
+		cmocka_unit_test(test_rack_lost_again),
+		cmocka_unit_test(test_rack_steps),
+		cmocka_unit_test(test_rto_timer),
+		cmocka_unit_test(test_probe_timer),
+		cmocka_unit_test(test_which_round_trip),
+		cmocka_unit_test(test_round_trip_of_repeated),
+		cmocka_unit_test(test_tcp_no_news),
+		cmocka_unit_test(test_tcp_opens),
+		cmocka_unit_test(test_recovery_begins),
+		cmocka_unit_test(test_rto_doubles),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
