@@ -172,6 +172,8 @@ static void test_forward_rto(void **state)
 		answer_with_ack(&conn, t + 2 * RTT, t, 1, cases[i].from, cases[i].to);
 		assert_int_equal(taken_back(&conn), cases[i].spurious);
 		assert_int_equal(conn.tcp.sender.state == TCP_LOSS, !cases[i].spurious);
+		if (!cases[i].spurious)
+			assert_false(conn.tcp.sender.frto); /* that is answered */
 		if (cases[i].spurious) /* the window is full again */
 			assert_int_equal(drain_conn(&conn, t + 2 * RTT, &first), 0);
 		else

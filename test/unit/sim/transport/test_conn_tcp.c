@@ -410,7 +410,7 @@ static void test_which_round_trip(void **state)
 	}
 }
 
-/* Of what was sent twice only the timestamp says which sending is answered (RFC 7323). */
+/* Once it was sent twice, only the timestamp says which sending is answered (RFC 7323). */
 static void test_round_trip_of_repeated(void **state)
 {
 	static const struct {
@@ -549,6 +549,247 @@ static void test_rto_doubles(void **state)
 	assert_int_equal(k.stream.stats.timeouts, 14);
 }
 
+/* An answer sooner than the path allows says nothing where there was an earlier sending. */
+static void test_rack_too_soon(void **state)
+{
+	static const struct {
+		uint32_t marks, rtt_us;
+		bool counts;
+	} rows[] = {{0, 39999, true}, {SEG_RESENT, 39999, false}, {SEG_REPEATED, 39999, false},
+		{SEG_RESENT, 40000, true}, {SEG_REPEATED, 40000, true}, {SEG_LOST, 39999, true}};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct span span = {.marks = rows[i].marks, .sent_us = 1000};
+		struct tcp_sender t;
+
+		tcp_sender_init(&t, TRANSPORT_NEWRENO, 0);
+		t.rtt.least = 40000;
+		rack_delivered(&t, &span, 5, 1000 + rows[i].rtt_us);
+		assert_int_equal(t.rack.advanced, rows[i].counts);
+		assert_int_equal(t.rack.rtt_us, rows[i].counts ? rows[i].rtt_us : 0);
+	}
+}
+
+/* A timeout leaves what has come; but if the first of all had come, the receiver took it back. */
+static void test_timeout_and_sacked(void **state)
+{
+	static const struct {
+		unsigned from, to;
+		uint32_t lost, sacked;
+	} rows[] = {{1, 3, 8, 2}, {9, 10, 9, 1}, {0, 1, 10, 0}, {0, 10, 10, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_talker k = begin_tcp(0);
+		unsigned first, last;
+
+		assert_int_equal(tcp_talk_all(&k, MS), 10);
+		assert_true(board_cut(&k.t.board, rows[i].from, rows[i].to, &first, &last));
+		k.t.board.spans[first].marks = SEG_SACKED;
+		board_settle(&k.t.board);
+		rack_timeout(&k.t, 900000);
+		assert_int_equal(k.t.board.lost, rows[i].lost);
+		assert_int_equal(k.t.board.sacked, rows[i].sacked);
+		if (rows[i].from == 0)
+			assert_int_equal(k.t.board.spans[0].marks, SEG_LOST | SEG_REPEATED);
+	}
+}
+
+/* Ten were sent, two acknowledged: what blocks say, and whether one is of what came twice. */
+static void test_blocks(void **state)
+{
+	static const struct {
+		struct range a, b;
+		uint32_t sacked, serial; /* of the latest that is known to have come */
+		bool twice;
+	} rows[] = {
+		{{4, 6}, {0, 0}, 2, 6, false},
+		{{0, 5}, {0, 0}, 3, 5, false},
+		{{8, 20}, {0, 0}, 2, 10, false},
+		{{4, 6}, {7, 8}, 3, 8, false},
+		{{5, 5}, {0, 0}, 0, 2, false},
+		{{6, 5}, {0, 0}, 0, 2, false},
+		{{0, 2}, {0, 0}, 0, 2, true}, /* below what is acknowledged (RFC 2883) */
+		{{1, 3}, {0, 0}, 1, 3, false},
+		{{0, 2}, {4, 6}, 2, 6, true},
+		{{4, 5}, {4, 6}, 2, 6, true}, /* or inside of the second block */
+		{{5, 6}, {4, 6}, 2, 6, true},
+		{{4, 6}, {4, 6}, 2, 6, true},
+		{{3, 5}, {4, 6}, 3, 6, false},
+		{{5, 7}, {4, 6}, 3, 7, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_talker k = begin_tcp(0);
+		struct segment in = {.is_ack = true, .ack = 2 * MSS, .n_sacks = 2};
+
+		assert_int_equal(tcp_talk_all(&k, MS), 10);
+		tcp_hear(&k, 41 * MS, MS, 2, 0, 0);
+		in.n_sacks = rows[i].b.to ? 2 : 1;
+		in.sack[0] = (struct range){rows[i].a.from * MSS, rows[i].a.to * MSS};
+		in.sack[1] = (struct range){rows[i].b.from * MSS, rows[i].b.to * MSS};
+		tcp_sender_receive(&k.t, &k.stream, 42 * MS, &in);
+		assert_int_equal(k.t.board.sacked, rows[i].sacked);
+		assert_int_equal(k.t.rack.serial, rows[i].serial);
+		assert_int_equal(k.t.rack.steps, rows[i].twice ? 2 : 1);
+	}
+}
+
+/* What became of a loss probe that ended at 8 (RFC 8985, section 7.4). */
+static void test_probe_outcome(void **state)
+{
+	static const struct {
+		bool resent;
+		uint64_t before, ack, from, to;
+		bool open, falls;
+	} rows[] = {
+		{true, 5, 7, 0, 0, true, false},
+		{true, 5, 8, 0, 0, true, false},  /* it or what it repeats */
+		{true, 8, 8, 0, 0, false, false}, /* both */
+		{true, 8, 8, 9, 10, true, false},
+		{true, 5, 8, 7, 8, false, false}, /* both, as the receiver says */
+		{true, 5, 8, 6, 7, true, false},
+		{true, 5, 9, 0, 0, false, true}, /* only it */
+		{true, 5, 9, 7, 8, false, false},
+		{false, 5, 7, 0, 0, true, false},
+		{false, 5, 8, 0, 0, false, false}, /* it was new */
+		{false, 5, 9, 0, 0, false, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_talker k = begin_tcp(0);
+
+		assert_int_equal(tcp_talk_all(&k, MS), 10);
+		tcp_hear(&k, 41 * MS, MS, rows[i].before, 0, 0);
+		k.t.probe = (struct probe){.out = true, .resent = rows[i].resent, .high = 8};
+		k.t.window.limited = false;
+		tcp_hear(&k, 42 * MS, 2 * MS, rows[i].ack, rows[i].from, rows[i].to);
+		assert_int_equal(k.t.probe.out, rows[i].open);
+		assert_int_equal(k.t.window.ssthresh < WINDOW_NO_LIMIT, rows[i].falls);
+		if (rows[i].falls)
+			assert_int_equal(k.t.window.cwnd, k.t.window.ssthresh);
+	}
+}
+
+/* Data that was sent before the first segment puts its timer off; what came later does not. */
+static void test_sack_and_timer(void **state)
+{
+	static const struct {
+		uint32_t first_us; /* sent */
+		bool off;
+	} rows[] = {{1000, false}, {1999, false}, {2000, false}, {2001, true}, {50000, true}};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_talker k = begin_tcp(0);
+
+		for (int n = 0; n < 3; n++)
+			assert_int_equal(tcp_talk(&k, (uint64_t)(n + 1) * MS), n);
+		k.t.board.spans[0].sent_us = rows[i].first_us;
+		k.t.board.spans[0].serial = k.t.serial++;
+		k.t.timer = TCP_TIMER_RTO;
+		k.t.timer_ns = 7777 * MS;
+		tcp_hear(&k, 61 * MS, 0, 0, 1, 2);
+		assert_int_equal(k.t.timer_ns,
+			rows[i].off ? ticks_deadline(61 * MS, k.t.rto_us * US, 0) : 7777 * MS);
+	}
+}
+
+/* A pause of more than a timeout, with nothing under way, halves the window. */
+static void test_tcp_idle(void **state)
+{
+	static const struct {
+		uint64_t acked, quiet_us;
+		uint32_t cwnd;
+	} rows[] = {{10, 240000, 20}, {10, 240001, 10}, {9, 240001, 19}, {9, 900000, 19}};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_talker k = begin_tcp(0);
+
+		assert_int_equal(tcp_talk_all(&k, MS), 10);
+		tcp_hear(&k, 41 * MS, MS, rows[i].acked, 0, 0);
+		assert_int_equal(k.t.rto_us, 240000);
+		assert_int_equal(tcp_talk(&k, MS + rows[i].quiet_us * US), 10);
+		assert_int_equal(k.t.window.cwnd, rows[i].cwnd);
+		/* From then on it is not idle. */
+		assert_int_equal(tcp_talk(&k, MS + rows[i].quiet_us * US), 11);
+		assert_int_equal(k.t.window.cwnd, rows[i].cwnd);
+	}
+}
+
+/* What is lost is sent again, oldest first; the first of them starts the timer again. */
+static void test_what_is_sent_again(void **state)
+{
+	struct tcp_talker k = begin_tcp(0);
+	uint64_t timer_ns;
+
+	(void)state;
+	assert_int_equal(tcp_talk_all(&k, MS), 10);
+	tcp_hear(&k, 41 * MS, MS, 0, 3, 9);
+	assert_int_equal(k.t.state, TCP_RECOVERY);
+	assert_int_equal(k.t.board.lost, 3);
+	assert_int_equal(k.t.undo.resent, -1);
+	k.t.window.cwnd = 3;
+	assert_int_equal(tcp_talk(&k, 42 * MS), 0);
+	timer_ns = ticks_deadline(42 * MS, k.t.rto_us * US, 0);
+	assert_int_equal(k.t.timer_ns, timer_ns);
+	assert_int_equal(k.t.undo.resent, 1);
+	assert_int_equal(tcp_talk(&k, 62 * MS), 1);
+	assert_int_equal(tcp_talk(&k, 62 * MS), -1); /* the window is full */
+	assert_int_equal(k.t.timer_ns, timer_ns);
+	assert_int_equal(k.t.undo.resent, 2);
+	assert_int_equal(k.t.undo.first_ns, 42 * MS);
+	k.t.window.cwnd = 5;
+	assert_int_equal(tcp_talk(&k, 63 * MS), 2);
+	assert_int_equal(tcp_talk(&k, 63 * MS), 10); /* then what is new */
+	assert_int_equal(k.t.prr_out, 4);
+	assert_int_equal(k.stream.stats.resent, 3);
+	/* The first three come, as answers to what was sent again: the recovery goes on to 10. */
+	tcp_hear(&k, 83 * MS, 42 * MS, 9, 0, 0);
+	assert_int_equal(k.t.state, TCP_RECOVERY);
+	tcp_hear(&k, 84 * MS, 42 * MS, 10, 0, 0);
+	assert_int_equal(k.t.state, TCP_OPEN);
+	assert_int_equal(k.t.window.ssthresh, 5);
+	tcp_hear(&k, 85 * MS, 63 * MS, 10, 0, 0);
+	assert_int_equal(k.t.undo.first_ns, 0); /* nothing is in doubt any more */
+}
+
+/* After a timeout all has come, by the second sending, or by the first: that was for nothing. */
+static void test_after_a_timeout(void **state)
+{
+	static const struct {
+		uint64_t echo_ns;
+		bool spurious;
+	} rows[] = {{900 * MS, false}, {899 * MS, true}, {MS, true}};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_talker k = begin_tcp(0);
+		struct tcp_sender *t = &k.t;
+
+		t->window.growth = &cubic;
+		assert_int_equal(tcp_talk_all(&k, MS), 10);
+		t->window.cubic.max = 50;
+		tcp_enter_loss(t, 900 * MS);
+		assert_int_equal(t->window.cubic.max, 0); /* all that it knew is forgotten */
+		assert_int_equal(t->window.ssthresh, 7);
+		t->frto = false;
+		assert_int_equal(tcp_talk(&k, 900 * MS), 0);
+		assert_int_equal(tcp_talk(&k, 900 * MS), -1);
+		tcp_hear(&k, 940 * MS, rows[i].echo_ns, 10, 0, 0);
+		assert_int_equal(t->state, TCP_OPEN);
+		assert_false(t->timed_out);
+		assert_int_equal(t->undo.armed, !rows[i].spurious);
+		assert_int_equal(t->window.ssthresh, rows[i].spurious ? WINDOW_NO_LIMIT : 7);
+		assert_in_range(
+			t->window.cwnd, rows[i].spurious ? 10 : 2, rows[i].spurious ? 20 : 7);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -566,6 +807,14 @@ int main(void)
 		cmocka_unit_test(test_tcp_opens),
 		cmocka_unit_test(test_recovery_begins),
 		cmocka_unit_test(test_rto_doubles),
+		cmocka_unit_test(test_rack_too_soon),
+		cmocka_unit_test(test_timeout_and_sacked),
+		cmocka_unit_test(test_blocks),
+		cmocka_unit_test(test_probe_outcome),
+		cmocka_unit_test(test_sack_and_timer),
+		cmocka_unit_test(test_tcp_idle),
+		cmocka_unit_test(test_what_is_sent_again),
+		cmocka_unit_test(test_after_a_timeout),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
