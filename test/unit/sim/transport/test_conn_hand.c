@@ -174,7 +174,7 @@ static void test_forward_rto(void **state)
 		assert_int_equal(conn.tcp.sender.state == TCP_LOSS, !cases[i].spurious);
 		if (!cases[i].spurious)
 			assert_false(conn.tcp.sender.frto); /* that is answered */
-		if (cases[i].spurious) /* the window is full again */
+		if (cases[i].spurious)                      /* the window is full again */
 			assert_int_equal(drain_conn(&conn, t + 2 * RTT, &first), 0);
 		else
 			assert_true(drain_conn(&conn, t + 2 * RTT, &first) > 0 && first == 1);

@@ -790,6 +790,123 @@ static void test_after_a_timeout(void **state)
 	}
 }
 
+/* What may only be late is waited for; then it is lost, without a timeout. */
+static void test_reorder_timer(void **state)
+{
+	struct tcp_talker k = begin_tcp(4);
+	uint64_t due_ns;
+
+	(void)state;
+	for (int n = 0; n < 4; n++)
+		assert_int_equal(tcp_talk(&k, MS), n);
+	tcp_hear(&k, 41 * MS, MS, 0, 2, 3);
+	assert_int_equal(k.t.state, TCP_DISORDER);
+	assert_int_equal(k.t.timer, TCP_TIMER_REORDER);
+	/* A quarter of 40 ms, and two ticks. */
+	due_ns = ticks_deadline(41 * MS, 18 * MS, 0);
+	assert_int_equal(k.t.timer_ns, due_ns);
+	assert_int_equal(tcp_talk(&k, 42 * MS), -1);
+	tcp_sender_expire(&k.t, &k.stream, due_ns);
+	assert_int_equal(k.t.state, TCP_RECOVERY);
+	assert_int_equal(k.t.board.lost, 2);
+	assert_int_equal(k.t.window.cwnd, 2); /* the one that is out, and one */
+	assert_int_equal(k.stream.stats.recoveries, 1);
+	assert_int_equal(k.stream.stats.timeouts, 0);
+	assert_int_equal(k.t.timer, TCP_TIMER_RTO);
+	assert_int_equal(tcp_talk(&k, due_ns), 0);
+	assert_int_equal(tcp_talk(&k, due_ns), -1);
+}
+
+/* The probe's timer: one segment whatever the window says, then the timeout; one probe at a time. */
+static void test_probe_is_sent(void **state)
+{
+	static const struct {
+		uint64_t segments;
+		bool out;
+		int64_t want;
+	} rows[] = {{0, false, 10}, {10, false, 9}, {0, true, -1}};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_talker k = begin_tcp(rows[i].segments);
+
+		assert_int_equal(tcp_talk_all(&k, MS), 10);
+		tcp_hear(&k, 41 * MS, MS, 1, 0, 0);
+		assert_int_equal(k.t.timer, TCP_TIMER_PROBE);
+		k.t.window.cwnd = 1;
+		k.t.probe.out = rows[i].out;
+		tcp_sender_expire(&k.t, &k.stream, k.t.timer_ns);
+		assert_int_equal(k.t.timer, TCP_TIMER_RTO);
+		assert_int_equal(tcp_talk(&k, 200 * MS), rows[i].want);
+		assert_int_equal(tcp_talk(&k, 200 * MS), -1);
+		assert_true(k.t.probe.out);
+		assert_false(k.t.probe.due);
+		assert_int_equal(k.stream.stats.timeouts, 0);
+		if (rows[i].out)
+			continue;
+		assert_int_equal(k.t.probe.resent, rows[i].segments == 10);
+		assert_int_equal(k.t.probe.high, k.t.board.next);
+		assert_int_equal(k.t.timer_ns, ticks_deadline(200 * MS, k.t.rto_us * US, 0));
+	}
+}
+
+/* Three were sent again since segment 5: of those, what came twice is told one by one. */
+static void test_superfluous(void **state)
+{
+	static const struct {
+		bool armed;
+		int32_t resent;
+		uint64_t ack, from, to;
+		int32_t want;
+	} rows[] = {
+		{true, 3, 8, 4, 5, 3}, /* from before */
+		{true, 3, 8, 5, 6, 2}, {true, 3, 8, 7, 8, 2},
+		{true, 3, 9, 8, 9, 3},                           /* not acknowledged before */
+		{false, 3, 8, 5, 6, 3}, {true, -1, 8, 5, 6, -1}, /* none was */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_talker k = begin_tcp(0);
+
+		assert_int_equal(tcp_talk_all(&k, MS), 10);
+		tcp_hear(&k, 41 * MS, MS, 8, 0, 0);
+		k.t.undo = (struct undo){.armed = rows[i].armed, .from = 5};
+		k.t.undo.resent = rows[i].resent;
+		tcp_hear(&k, 42 * MS, MS, rows[i].ack, rows[i].from, rows[i].to);
+		assert_int_equal(k.t.undo.resent, rows[i].want);
+	}
+}
+
+/* By how many segments a path reorders: from the late one to the highest that has come. */
+static void test_how_far_reordered(void **state)
+{
+	static const struct {
+		uint64_t ack, from, to;
+		uint32_t reordering; /* of eight, where [4, 5) came first */
+		bool reordered;
+	} rows[] = {
+		{0, 3, 4, 3, true},
+		{0, 0, 1, 5, true},
+		{0, 0, 8, 8, true},
+		{1, 0, 0, 5, true},
+		{5, 0, 0, 5, true},
+		{0, 5, 6, 3, false},
+		{0, 4, 5, 3, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_talker k = begin_tcp(8);
+
+		assert_int_equal(tcp_talk_all(&k, MS), 8);
+		tcp_hear(&k, 41 * MS, MS, 0, 4, 5);
+		tcp_hear(&k, 42 * MS, MS, rows[i].ack, rows[i].from, rows[i].to);
+		assert_int_equal(k.t.rack.reordered, rows[i].reordered);
+		assert_int_equal(k.t.rack.reordering, rows[i].reordering);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -815,6 +932,10 @@ int main(void)
 		cmocka_unit_test(test_tcp_idle),
 		cmocka_unit_test(test_what_is_sent_again),
 		cmocka_unit_test(test_after_a_timeout),
+		cmocka_unit_test(test_reorder_timer),
+		cmocka_unit_test(test_probe_is_sent),
+		cmocka_unit_test(test_superfluous),
+		cmocka_unit_test(test_how_far_reordered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
