@@ -169,6 +169,53 @@ static void test_board_has_room(void **state)
 	}
 }
 
+/* A full board, of spans a millisecond apart but for two; the first of these was sent `again`. */
+static void fill_board(struct board *b, bool again)
+{
+	uint32_t n = BOARD_SPANS - 4; /* room that sending leaves */
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at_us = i == 21 ? 20005 : 1000 * i;
+
+		assert_true(board_append(b, 10 + 10 * i, at_us));
+		if (i == 20 || i == 21)
+			assert_true(board_append(b, 11 + 10 * i, at_us));
+	}
+	assert_int_equal(b->n, n);
+	if (again) {
+		b->spans[20].serial = 5000;
+		b->spans[20].sent_us = 20010;
+	}
+}
+
+/* For want of spans those two are joined, as if all were of the later sending. */
+static void test_board_squeezes(void **state)
+{
+	(void)state;
+	for (int again = 0; again < 2; again++) {
+		struct board b = {0};
+
+		fill_board(&b, again);
+		assert_true(board_append(&b, 9000, 90000));
+		assert_int_equal(b.n, BOARD_SPANS - 4);
+		assert_int_equal(board_start(&b, 20), 20);
+		assert_int_equal(b.spans[20].end, 24);
+		assert_int_equal(b.spans[20].sent_us, again ? 20010 : 20005);
+		/* Its last serial is the latest one. */
+		assert_int_equal(b.spans[20].serial + 3, again ? 5001 : 221);
+		assert_int_equal(b.spans[19].serial, 200);
+		assert_int_equal(b.spans[21].serial, 230);
+	}
+	/* Where serials must stay right that is not possible. */
+	{
+		struct board b = {.exact = true};
+
+		fill_board(&b, false);
+		assert_false(board_append(&b, 9000, 90000));
+		assert_int_equal(board_out(&b), BOARD_SPANS - 2);
+	}
+}
+
 /* A timeout condemns the first segment, and the others that have had a round trip's time. */
 static void test_timeout_spares_the_young(void **state)
 {
@@ -462,6 +509,7 @@ int main(void)
 		cmocka_unit_test(test_board),
 		cmocka_unit_test(test_board_joins),
 		cmocka_unit_test(test_board_has_room),
+		cmocka_unit_test(test_board_squeezes),
 		cmocka_unit_test(test_timeout_spares_the_young),
 		cmocka_unit_test(test_rack_at_most),
 		cmocka_unit_test(test_rack_goes_forward),

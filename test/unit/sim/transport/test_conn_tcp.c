@@ -817,7 +817,7 @@ static void test_reorder_timer(void **state)
 	assert_int_equal(tcp_talk(&k, due_ns), -1);
 }
 
-/* The probe's timer: one segment whatever the window says, then the timeout; one probe at a time. */
+/* The probe's timer: one segment whatever the window says, then the timeout; one at a time. */
 static void test_probe_is_sent(void **state)
 {
 	static const struct {

@@ -38,6 +38,70 @@ static void test_order(void **state)
 	events_free(&events);
 }
 
+/* What a run has done, in order. */
+struct run_log {
+	struct events events;
+	unsigned n;
+	uint64_t at_ns[8], arguments[8];
+	void *object;
+};
+
+static void log_event(void *world, void *object, uint64_t argument)
+{
+	struct run_log *log = world;
+
+	log->at_ns[log->n] = log->events.now_ns;
+	log->arguments[log->n++] = argument;
+	log->object = object;
+	if (argument == 7) /* the last that may happen */
+		log->events.error = -1;
+	if (argument == 8) /* in the past, and a while from now */
+		for (uint64_t i = 0; i < 2; i++) {
+			assert_int_equal(
+				events_at(&log->events, 3 + i, log_event, object, 20 + i), 0);
+			assert_int_equal(
+				events_after(&log->events, 2, log_event, object, 30 + i), 0);
+		}
+}
+
+/* Up to a time, with it, or up to an error; what is added for the past happens now. */
+static void test_run(void **state)
+{
+	static const struct {
+		bool newest_first;
+		uint64_t first, until_ns;
+		unsigned n;
+		uint64_t at_ns[7], arguments[7];
+	} rows[] = {
+		{false, 1, 5, 1, {5}, {1}},
+		{false, 1, 4, 0, {0}, {0}},
+		{false, 1, 100, 2, {5, 9}, {1, 2}},
+		{false, 7, 100, 1, {5}, {7}},
+		{false, 8, 100, 6, {5, 5, 5, 7, 7, 9}, {8, 20, 21, 30, 31, 2}},
+		{true, 8, 100, 6, {5, 5, 5, 7, 7, 9}, {8, 21, 20, 31, 30, 2}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct run_log log = {.events.newest_first = rows[i].newest_first};
+		int object;
+
+		assert_int_equal(events_at(&log.events, 9, log_event, &object, 2), 0);
+		assert_int_equal(events_at(&log.events, 5, log_event, &object, rows[i].first), 0);
+		events_run(&log.events, rows[i].until_ns, &log);
+		assert_int_equal(log.n, rows[i].n);
+		assert_int_equal(log.events.taken, rows[i].n);
+		for (unsigned k = 0; k < log.n; k++) {
+			assert_int_equal(log.at_ns[k], rows[i].at_ns[k]);
+			assert_int_equal(log.arguments[k], rows[i].arguments[k]);
+			assert_ptr_equal(log.object, &object);
+		}
+		events_free(&log.events);
+		assert_int_equal(log.events.n + log.events.now_ns, 0);
+		assert_null(log.events.heap);
+	}
+}
+
 #define MANY 20000
 
 /* Against a list that is sorted: adds and takes in any order, with many equal times. */
@@ -74,6 +138,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_run),
 		cmocka_unit_test(test_many),
 	};
 
