@@ -398,6 +398,12 @@ static void test_overlaps(void **state)
 		{"'dst': '10.0.0.0/8'", "'dst': '11.0.0.0/8'", false},
 		{"'dst': '10.0.0.0/25'", "'dst': '10.0.0.128/25'", false},
 		{"'dst': '10.0.0.0/24'", "'dst': '10.0.0.128/25'", true},
+		{"'dst': '16.0.0.0/4'", "'dst': '32.0.0.0/4'", false},
+		{"'dst': '10.0.0.0/14'", "'dst': '10.4.0.0/14'", false},
+		{"'dst': '10.0.0.0/13'", "'dst': '10.7.0.0/16'", true},
+		{"'dst': '10.0.0.0/13'", "'dst': '10.8.0.0/16'", false},
+		{"'dst': '10.2.0.0/15'", "'dst': '10.3.0.0/16'", true},
+		{"'dst': '10.2.0.0/15'", "'dst': '10.1.0.0/16'", false},
 		{"'dst': '10.0.0.0/24'", "'src': '10.0.1.0/24'", true},
 		{"'src': '10.0.0.0/32'", "'src': '10.0.0.1/32'", false},
 		{"'src': '2001:db8::/33'", "'src': '2001:db8:8000::/33'", false},
@@ -442,6 +448,7 @@ static void test_retargets(void **state)
 	"{'name': 'also', 'limit': '1Mbit/s', 'match': [{'vlan': 8}, {'vlan': " vlan "}], " \
 	"'action': 'shape', 'slo': {'p99': '1ms'}}, "
 #define MORE(other)  "{'name': 'b', 'limit': '1Mbit/s', 'match': [{'vlan': 3}, {" other "}]}"
+#define TWO(x, y)    P(x, "1Mbit/s", "5") ", " P(y, "1Mbit/s", "6")
 #define BESIDE(vlan) PLACED("1") PLACED("2") P("b", "1Mbit/s", vlan)
 	static const struct {
 		const char *before, *after;
@@ -460,6 +467,12 @@ static void test_retargets(void **state)
 		{BESIDE("3"), PLACED("1") PLACED("2") MORE("'vlan': 2, 'dscp': 8"), 12, true},
 		{ALSO("9") BESIDE("3"), ALSO("9") BESIDE("4"), 16, false},
 		{ALSO("9") BESIDE("3"), ALSO("9") BESIDE("9, 'dscp': 8"), 16, true},
+		/* Between equals the first wins: their order is looked at, whatever they are of. */
+		{PLACED("1") TWO("b", "c"), PLACED("1") TWO("b", "c"), 0, false},
+		{PLACED("1") TWO("b", "c"), PLACED("1") TWO("c", "b"), 99, true},
+		/* One that goes. */
+		{P("a", "1Mbit/s", "2, 'dscp': 8") ", " BESIDE("3"), BESIDE("3"), 99, true},
+		{P("a", "1Mbit/s", "4") ", " BESIDE("3"), BESIDE("3"), 99, false},
 	};
 
 	(void)state;
