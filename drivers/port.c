@@ -10,7 +10,10 @@
 
 #include <sys/random.h>
 
+#include <rte_errno.h>
+#include <rte_ethdev.h>
 #include <rte_mbuf.h>
+#include <rte_mempool.h>
 
 #include "kernel_port.h"
 #include "pci_card.h"
@@ -40,18 +43,30 @@ static int complain_port(const struct port *port, const char *what, int err)
 	return err;
 }
 
+static struct port_abilities abilities(const struct rte_eth_dev_info *info)
+{
+	return (struct port_abilities){.rx_offloads = info->rx_offload_capa,
+		.tx_offloads = info->tx_offload_capa,
+		.rss_types = info->flow_type_rss_offloads,
+		.frame = info->max_rx_pktlen,
+		.mtu = info->max_mtu,
+		.rss_key_len = info->hash_key_size};
+}
+
 int port_probe(struct port *port, const struct port_config *config, uint16_t id)
 {
+	struct rte_eth_dev_info info;
 	int ret;
 
 	*port = (struct port){.config = config, .id = id};
-	ret = rte_eth_dev_info_get(id, &port->info);
+	ret = rte_eth_dev_info_get(id, &info);
 	if (ret)
 		return complain_port(port, "cannot read device information", ret);
+	port->can = abilities(&info);
 	if (port_is_af_packet(config) && !af_packet_fits(config))
 		return complain_port(port, "its framesz holds no frame of its mtu", -EINVAL);
 	port->card = pci_card_identity("", config->device);
-	port->queues_max = RTE_MIN(port->info.max_rx_queues, port->info.max_tx_queues);
+	port->queues_max = RTE_MIN(info.max_rx_queues, info.max_tx_queues);
 	if (config->queues)
 		port->queues_max = RTE_MIN(port->queues_max, config->queues);
 	return 0;
@@ -66,7 +81,7 @@ static uint16_t data_room(const struct port *port)
 	unsigned frame = port_frame_max(port->config) + RTE_ETHER_CRC_LEN;
 	unsigned room = RTE_MAX(RTE_MBUF_DEFAULT_DATAROOM, port->config->buffer_size);
 
-	if (!(port->info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER) && frame > room)
+	if (!(port->can.rx_offloads & RTE_ETH_RX_OFFLOAD_SCATTER) && frame > room)
 		room = RTE_ALIGN_CEIL(frame, 64);
 	/* The driver insists that an mbuf holds a whole ring frame. */
 	if (port_is_af_packet(port->config))
@@ -118,7 +133,7 @@ static int create_port_pool(struct port *port, unsigned held, uint32_t buffers)
 
 static uint64_t rss_types(const struct port *port)
 {
-	return port->info.flow_type_rss_offloads &
+	return port->can.rss_types &
 	       (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_SCTP);
 }
 
@@ -128,15 +143,15 @@ static uint64_t rss_types(const struct port *port)
  */
 static uint32_t driver_mtu(const struct port *port)
 {
-	const struct rte_eth_dev_info *info = &port->info;
+	const struct port_abilities *can = &port->can;
 	uint32_t overhead = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN, mtu = port->config->mtu;
 
-	if (info->max_mtu != UINT16_MAX && info->max_rx_pktlen > info->max_mtu)
-		overhead = info->max_rx_pktlen - info->max_mtu;
-	if (info->max_mtu)
-		mtu = RTE_MIN(mtu, info->max_mtu);
-	if (info->max_rx_pktlen > overhead)
-		mtu = RTE_MIN(mtu, info->max_rx_pktlen - overhead);
+	if (can->mtu != UINT16_MAX && can->frame > can->mtu)
+		overhead = can->frame - can->mtu;
+	if (can->mtu)
+		mtu = RTE_MIN(mtu, can->mtu);
+	if (can->frame > overhead)
+		mtu = RTE_MIN(mtu, can->frame - overhead);
 	return mtu;
 }
 
@@ -158,19 +173,19 @@ static uint8_t *rss_key(void)
 static int configure_port(struct port *port)
 {
 	struct rte_eth_conf conf = {0};
-	uint64_t rx = port->info.rx_offload_capa;
+	uint64_t rx = port->can.rx_offloads;
 
 	conf.rxmode.mtu = driver_mtu(port);
 	conf.rxmode.offloads = rx & (RTE_ETH_RX_OFFLOAD_SCATTER | RTE_ETH_RX_OFFLOAD_TIMESTAMP);
-	conf.txmode.offloads = port->info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+	conf.txmode.offloads = port->can.tx_offloads & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
 	port->rss = rss_types(port) != 0 && port->queues > 1;
 	if (port->rss) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 		conf.rx_adv_conf.rss_conf.rss_hf = rss_types(port);
-		conf.rx_adv_conf.rss_conf.rss_key_len = port->info.hash_key_size;
-		if (port->info.hash_key_size)
+		conf.rx_adv_conf.rss_conf.rss_key_len = port->can.rss_key_len;
+		if (port->can.rss_key_len)
 			conf.rx_adv_conf.rss_conf.rss_key = rss_key();
-		if (port->info.hash_key_size && !conf.rx_adv_conf.rss_conf.rss_key)
+		if (port->can.rss_key_len && !conf.rx_adv_conf.rss_conf.rss_key)
 			return -errno;
 		conf.rxmode.offloads |= rx & RTE_ETH_RX_OFFLOAD_RSS_HASH;
 	}
@@ -233,7 +248,7 @@ static int raise_mtu(const struct port *port)
 {
 	unsigned mtu = 0;
 	int ret = read_mtu(port, &mtu);
-	unsigned most = port->info.max_mtu == UINT16_MAX ? 0 : port->info.max_mtu;
+	unsigned most = port->can.mtu == UINT16_MAX ? 0 : port->can.mtu;
 	char what[128], name[IFNAMSIZ];
 
 	if (ret == 0 && mtu >= port->config->mtu)
@@ -285,7 +300,7 @@ static bool tells_time(const struct port *port)
 {
 	uint64_t clock;
 
-	return port->info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP &&
+	return port->can.rx_offloads & RTE_ETH_RX_OFFLOAD_TIMESTAMP &&
 	       port_clock(port, &clock) == 0;
 }
 

@@ -7,12 +7,20 @@
 #define WEIR_DRIVERS_PORT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include <rte_ethdev.h>
-#include <rte_mempool.h>
-
 #include "policy/config.h"
+
+struct rte_mempool;
+
+/* What its driver says of a device, of which no more is kept: rte_ethdev.h is long to read. */
+struct port_abilities {
+	uint64_t rx_offloads, tx_offloads, rss_types;
+	uint32_t frame; /* bytes of the longest that it receives, */
+	uint16_t mtu;   /* and its largest MTU; 0 and UINT16_MAX: it does not say */
+	uint8_t rss_key_len;
+};
 
 struct port {
 	const struct port_config *config;
@@ -24,7 +32,7 @@ struct port {
 	uint64_t card;   /* see pci_card_identity(), as of the start */
 	bool timestamps; /* it tells when packets came in, by a clock that can be read */
 	struct rte_mempool *pool;
-	struct rte_eth_dev_info info;
+	struct port_abilities can;
 };
 
 /* Learns what the device can do. Returns 0 or a negative errno, the cause on stderr. */
