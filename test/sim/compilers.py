@@ -10,7 +10,7 @@ import tempfile
 from suite import BUILD, ROOT, WEIRSIM
 from weirsim import SCENARIOS, outputs
 
-OTHER = os.path.join(ROOT, "build-clang", os.path.relpath(WEIRSIM, BUILD))
+OTHER = os.path.join(ROOT, "build-asan", os.path.relpath(WEIRSIM, BUILD))
 NAMES = ("baseline.json", "faults.json", "shift-conserved.json")
 SKIP = 77
 
