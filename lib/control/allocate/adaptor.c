@@ -56,7 +56,6 @@ static void adaptor_allocate(
 {
 	double limit = allocate_effective_limit(in);
 
-	state->started = true;
 	state->weight = counted_backlog(in);
 	state->local_limit = allocate_share(in, in->demand, in->remote_demand, limit);
 	state->local_burst = share_burst(in, state->weight);

@@ -60,7 +60,6 @@ struct allocate_state {
 	double pressure;     /* FPS: part of the intervals in which the meter drops, smoothed */
 	double since_byte_s; /* FPS: time since a byte last arrived */
 	enum allocate_regime regime;
-	bool started; /* an interval has been allocated */
 };
 
 struct allocator {

@@ -14,7 +14,6 @@ static void grd_allocate(
 {
 	double limit = allocate_effective_limit(in);
 
-	state->started = true;
 	state->weight = in->demand;
 	state->local_limit = allocate_share(in, in->demand, in->remote_demand, limit);
 	state->drop = allocate_drop(limit, in->demand + in->remote_demand);

@@ -14,7 +14,6 @@ static void gtb_allocate(
 {
 	double left = allocate_effective_limit(in) - in->remote_demand;
 
-	state->started = true;
 	state->weight = in->demand;
 	state->local_limit = left > 0 ? left : 0;
 	state->drain = left < 0 ? -left : 0;

@@ -9,7 +9,6 @@
 static void static_allocate(struct allocate_state *state, const struct allocate_input *input,
 	struct allocate_output *output)
 {
-	state->started = true;
 	state->local_limit = input->limit / input->n;
 	state->drop = allocate_drop(state->local_limit, input->demand);
 	state->regime = input->dropped      ? ALLOCATE_UNBOTTLENECKED

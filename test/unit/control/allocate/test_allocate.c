@@ -601,8 +601,7 @@ static void test_fps_noise_is_no_bias(void **state)
 	prng_seed(&prng, 11);
 	for (int k = 0; k < 2; k++)
 		for (int round = 0; round < 20000; round++) {
-			struct allocate_state st = {
-				.started = true, .regime = ALLOCATE_UNBOTTLENECKED};
+			struct allocate_state st = {.regime = ALLOCATE_UNBOTTLENECKED};
 			double flow[8], sum = 0;
 			struct allocate_input in = {.interval_s = DT,
 				.n = 2,
