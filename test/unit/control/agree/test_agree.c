@@ -417,6 +417,70 @@ static void test_clocks(void **state)
 	agree_group_free(g);
 }
 
+/* Of two, which compare clocks. */
+static struct agree *make_clocked(unsigned self)
+{
+	struct agree_params params = {.n = 2,
+		.self = self,
+		.epoch = 5,
+		.group_things = group_names,
+		.n_group = GROUP,
+		.clock = CLOCK,
+		.policy_things = policy_names,
+		.n_policy = THINGS};
+	struct agree *a;
+
+	assert_int_equal(agree_create(&params, &a), 0);
+	agree_watch(a, 1 - self, true);
+	return a;
+}
+
+static void set_clock(struct agree *a, bool compared, uint64_t ahead_ns, uint64_t now)
+{
+	const uint64_t group[GROUP] = {7, 7, 7, compared};
+	static const uint64_t values[THINGS] = {1, 2, 3, 4, 5};
+	static const struct agree_policy policy = {9, values};
+
+	assert_int_equal(agree_set(a, group, &policy, 1, now), 0);
+	agree_clock(a, 1700000000 * SECOND_NS + ahead_ns);
+}
+
+/* One summary of limiter 1's: how many differences limiter 0 sees then. */
+static unsigned hear_one_summary(struct agree *const pair[2], uint64_t *now)
+{
+	uint8_t buf[ROOM];
+	unsigned peer;
+	size_t len;
+
+	do {
+		*now += TICK;
+		agree_tick(pair[1], *now);
+		len = agree_send(pair[1], *now, buf, ROOM, &peer);
+	} while (len == 0 || buf[1] != 0);
+	assert_int_equal(agree_hear(pair[0], 1, *now, buf, len), 0);
+	return agree_peer(pair[0], 1).n;
+}
+
+/* It takes two summaries in a row, with none between that agrees, or says no time. */
+static void test_clocks_are_sure(void **state)
+{
+	static const struct {
+		bool compared, apart, differs;
+	} rows[] = {{1, 1, 0}, {1, 1, 1}, {1, 0, 0}, {1, 1, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0},
+		{1, 1, 0}, {1, 1, 1}, {1, 1, 1}, {0, 1, 0}, {1, 1, 0}};
+	struct agree *pair[2] = {make_clocked(0), make_clocked(1)};
+	uint64_t now = 100 * SECOND_NS;
+
+	(void)state;
+	set_clock(pair[0], true, 0, now);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		set_clock(pair[1], rows[i].compared, rows[i].apart ? 3 * SECOND_NS : 0, now);
+		assert_int_equal(hear_one_summary(pair, &now), rows[i].differs);
+	}
+	agree_destroy(pair[0]);
+	agree_destroy(pair[1]);
+}
+
 static void change_something(struct group *g, unsigned i)
 {
 	struct told *told = &g->told[i];
@@ -810,6 +874,7 @@ int main(void)
 		cmocka_unit_test(test_unknown_group_value),
 		cmocka_unit_test(test_since),
 		cmocka_unit_test(test_clocks),
+		cmocka_unit_test(test_clocks_are_sure),
 		cmocka_unit_test(test_lossy_networks),
 		cmocka_unit_test(test_coming_and_going),
 		cmocka_unit_test(test_many_policies),
