@@ -311,6 +311,8 @@ static void hugepages(void **state)
 	assert_non_null(strstr(paper->text, "remedy: echo 602 > " PAGES "/nr_hugepages\n"));
 	put(paper, "/proc/meminfo", "Hugepagesize:    2048 kB\n");
 	put(paper, GIANTS "/nr_hugepages", "0\n");
+	left_behind(paper, 40 << 20); /* 20 more, which do not do */
+	assert_says(paper, check_hugepages, "FAIL", "22 hugepages of 2 MB are free, of 512");
 	left_behind(paper, 64 << 20);
 	assert_well(paper, check_hugepages);
 	put(paper, PAGES "/free_hugepages", "512\n");
