@@ -43,7 +43,7 @@ static int complain_port(const struct port *port, const char *what, int err)
 	return err;
 }
 
-static struct port_abilities abilities(const struct rte_eth_dev_info *info)
+static struct port_abilities take_abilities(const struct rte_eth_dev_info *info)
 {
 	return (struct port_abilities){.rx_offloads = info->rx_offload_capa,
 		.tx_offloads = info->tx_offload_capa,
@@ -62,7 +62,7 @@ int port_probe(struct port *port, const struct port_config *config, uint16_t id)
 	ret = rte_eth_dev_info_get(id, &info);
 	if (ret)
 		return complain_port(port, "cannot read device information", ret);
-	port->can = abilities(&info);
+	port->can = take_abilities(&info);
 	if (port_is_af_packet(config) && !af_packet_fits(config))
 		return complain_port(port, "its framesz holds no frame of its mtu", -EINVAL);
 	port->card = pci_card_identity("", config->device);

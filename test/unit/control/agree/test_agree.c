@@ -417,7 +417,7 @@ static void test_clocks(void **state)
 	agree_group_free(g);
 }
 
-/* Of two, which compare clocks. */
+/* One of two limiters, which compare clocks. */
 static struct agree *make_clocked(unsigned self)
 {
 	struct agree_params params = {.n = 2,
