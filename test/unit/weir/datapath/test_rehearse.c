@@ -76,6 +76,8 @@ static const char *const kinds[] = {
 	"'count': 'flows', 'limit': '20/s', 'burst': 5",
 	"'count': 'flows', 'limit': '2/s', 'burst': 2, 'per': 'src', 'sources': 1024",
 	"'limit': '8kbit/s', 'burst': '2kB', 'per': 'src', 'sources': 1024",
+	"'limit': '8kbit/s', 'burst': '2kB', 'per': 'src', 'sources': 1024, 'action': 'mark'",
+	"'limit': '8kbit/s', 'burst': '2kB', 'per': 'src', 'sources': 1024, 'action': 'count'",
 	"'limit': '8kbit/s', 'window': '1s', 'meter': 'fixed-window', 'per': 'src/24', 'sources': 1024",
 	"'limit': '8kbit/s', 'window': '1s', 'meter': 'hybrid', 'per': 'src', 'sources': 1024",
 	"'limit': '8Mbit/s', 'window': '1s', 'meter': 'hybrid'",
