@@ -24,16 +24,23 @@ static void test_params_at_their_limits(void **state)
 	static const struct {
 		uint64_t bps, burst, hz;
 		int want;
+		uint8_t unit_bits;
 	} cases[] = {
-		{8000, 1500, 5 * GHZ, 0},
-		{400 * GHZ, 1 << 20, GHZ, 0},
-		{400 * GHZ, 1 << 20, 390625000, -ERANGE}, /* 128 bytes a tick */
-		{400 * GHZ, 1 << 20, 390625001, 0},
-		{0, 0, GHZ, 0},
-		{8000, TOKEN_BUCKET_MAX_BURST, GHZ, 0},
-		{8000, TOKEN_BUCKET_MAX_BURST + 1, GHZ, -ERANGE},
-		{8000, 1500, 0, -ERANGE},
-		{UINT64_MAX, 1500, GHZ, -ERANGE},
+		{8000, 1500, 5 * GHZ, 0, 0},
+		{400 * GHZ, 1 << 20, GHZ, 0, 0},
+		{400 * GHZ, 1 << 20, 390625000, -ERANGE, 0}, /* 128 bytes a tick */
+		{400 * GHZ, 1 << 20, 390625001, 0, 0},
+		{0, 0, GHZ, 0, 0},
+		{8000, TOKEN_BUCKET_MAX_BURST, GHZ, 0, 0},
+		{8000, TOKEN_BUCKET_MAX_BURST + 1, GHZ, -ERANGE, 0},
+		{8000, 1500, 0, -ERANGE, 0},
+		{UINT64_MAX, 1500, GHZ, -ERANGE, 0},
+		/* Parts of bytes: 2^62 a tick, 2^63, and 2^128, which would be none. */
+		{8000, 1, GHZ, 0, 26},
+		{16000, 1, GHZ, -ERANGE, 26},
+		{UINT64_C(1) << 49, 1, GHZ, -ERANGE, 26},
+		{UINT64_C(1) << 43, 1, GHZ, -ERANGE, 32},
+		{1, 1, GHZ, -ERANGE, 33},
 	};
 
 	(void)state;
@@ -41,6 +48,7 @@ static void test_params_at_their_limits(void **state)
 		struct token_bucket_params params = {
 			.rate_bps = cases[i].bps,
 			.burst_bytes = cases[i].burst,
+			.unit_bits = cases[i].unit_bits,
 		};
 		struct token_bucket_profile profile;
 
