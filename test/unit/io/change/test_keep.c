@@ -55,6 +55,21 @@ static struct keep *open_keep(void)
 	return keep;
 }
 
+static bool no_sync; /* of directories */
+
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+
+int __wrap_fsync(int fd)
+{
+	struct stat st;
+
+	if (!no_sync || fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
+		return __real_fsync(fd);
+	errno = EIO;
+	return -1;
+}
+
 static int write_one(struct keep *keep, int value, uint64_t *number)
 {
 	json_t *about = json_pack("{s:i}", "about", value);
@@ -497,6 +512,27 @@ static void journal_after_a_cut(void **state)
 	keep_close(keep);
 }
 
+/* What a directory does not keep is not done, and is said not to be. */
+static void names_not_kept(void **state)
+{
+	struct keep *keep = open_keep();
+	uint64_t good, number = 7;
+
+	(void)state;
+	assert_int_equal(write_one(keep, 1, &good), 0);
+	no_sync = true;
+	assert_int_equal(keep_confirm(keep, good), -EIO);
+	assert_int_equal(write_one(keep, 2, &number), -EIO);
+	assert_int_equal(number, 0);
+	assert_int_equal(keep_unconfirmed(keep), 0);
+	no_sync = false;
+	assert_int_equal(write_one(keep, 3, &number), 0);
+	no_sync = true;
+	assert_int_equal(keep_forget(keep, number), -EIO);
+	no_sync = false;
+	keep_close(keep);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -511,6 +547,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(journal_cannot_turn, setup, teardown),
 		cmocka_unit_test_setup_teardown(journal_ends_with, setup, teardown),
 		cmocka_unit_test_setup_teardown(journal_after_a_cut, setup, teardown),
+		cmocka_unit_test_setup_teardown(names_not_kept, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,11 +92,12 @@ static void test_explain(void **state)
 		"'fragment': 'no', 'unparsed': null, 'unknown': []}, 'state': {"
 		"'local_limit_bps': 8000, 'local_burst_bytes': 2000, 'level': null, "
 		"'level_shared': null, 'colour': null}, 'notes': ['" OTHER "']}");
+	/* Its workers share 3000 bytes, but for a quantum of 45 that each may hold. */
 	explain(&w, "worker=1 direction=b-to-a wire=w " ETHERNET "0800" UDP_V4,
 		"{'policy': 'dst', 'direction': 'b-to-a', 'worker': 1, 'packet': {"
 		"'ethertype': 2048, 'vlans': [], 'vlan': null, 'l2_bytes': 14, '...': 0}, "
 		"'state': {'local_limit_bps': 8000000, 'local_burst_bytes': 3000, 'level': '*', "
-		"'level_shared': '*', 'colour': null}, 'notes': [], '...': 0}");
+		"'level_shared': 2910, 'colour': null}, 'notes': [], '...': 0}");
 	explain(&w, ETHERNET "86dd" UDP_V6,
 		"{'policy': 'v6', 'charged': 1, 'count': 'packets', 'packet': {'bytes': 62, "
 		"'family': 'ipv6', 'src': '2001:db8::1', 'dst': '2001:db8::2', 'dscp': 46, "
