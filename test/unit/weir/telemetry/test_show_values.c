@@ -460,6 +460,9 @@ static void test_events(void **state)
 	reply = show_ask(&w, "/weir/events", first);
 	assert_true(json_array_size(json_object_get(reply, "events")) > 0);
 	json_decref(reply);
+	reply = show_ask(&w, "/weir/events", NULL);
+	assert_true(json_array_size(json_object_get(reply, "events")) > 0);
+	json_decref(reply);
 	assert_null(show_ask(&w, "/weir/events", "1x"));
 	assert_null(show_ask(&w, "/weir/events", "-1"));
 	assert_null(show_ask(&w, "/weir/log_level", "loud"));
