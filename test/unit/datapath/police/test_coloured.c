@@ -4,6 +4,7 @@
  * A policy whose packets have colours: from a configuration to verdicts, marks and counts; and over
  * limiters whose parts move. That colours are those of the RFCs is test_colours.c's.
  */
+#include "check.h"
 #include "config_cases.h"
 
 #include <inttypes.h>
@@ -519,6 +520,24 @@ static void test_parts(void **state)
 	}
 }
 
+/* A limit of one packet an hour, and a peak of very many a second: each by units of its own. */
+static void test_far_apart(void **state)
+{
+	struct config *config = must_parse(POLICY(METER(
+		"trtcm") ", 'count': 'packets', 'limit': '1/h', 'peak': {'limit': '100k/s'}"));
+	const struct policy *policy = &config->policies[0];
+	struct limiter_view view = view_of(policy, 1);
+	struct limit_profile profile;
+
+	(void)state;
+	assert_int_equal(
+		limit_profile_init(&profile, policy, 0, &view, &every, 1, UINT64_C(1) << 30), 0);
+	assert_near((double)profile.meter.trtcm.second.rate /
+			    (double)profile.meter.trtcm.committed.rate,
+		3.6e8, 3.6e4);
+	config_free(config);
+}
+
 /* ---- over limiters */
 
 #define LIMITERS 2
@@ -782,6 +801,7 @@ int main(void)
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_excerpt),
 		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_far_apart),
 		cmocka_unit_test(test_conserved),
 		cmocka_unit_test(test_workers),
 		cmocka_unit_test(test_evidence),
