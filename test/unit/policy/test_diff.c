@@ -14,6 +14,9 @@
 #define KEYS                                                                                    \
 	"'workers': [1], 'idle': 'poll', 'control': {'cpu': 0, 'socket': '/run/w'}, 'gossip': " \
 	"{'roster': [" GROUP2 "], 'key_file': '/k'}, "
+#define THREE                           \
+	"'gossip': {'roster': [" GROUP2 \
+	", {'name': 'they', 'address': '10.0.0.3:3'}], 'key_file': '/k'}, "
 #define LIMITER(members, policies) \
 	"{'limiter': 'me', " PORTS WIRES ", " members "'policies': [" policies "]}"
 
@@ -30,7 +33,15 @@ static struct config *load_config(const char *document)
 	return config;
 }
 
-/* Both ways: the place that is named must be the same. */
+static void accept_itself(const struct config *config)
+{
+	struct config_diff *diff;
+
+	assert_int_equal(config_diff(config, config, "w.json", stderr, &diff), 0);
+	config_diff_free(diff);
+}
+
+/* Both ways: the place that is named must be the same. Each is no change of itself. */
 static void refuse_change(const char *a, const char *b, const char *place)
 {
 	struct config *configs[2] = {load_config(a), load_config(b)};
@@ -50,6 +61,7 @@ static void refuse_change(const char *a, const char *b, const char *place)
 		assert_null(diff);
 		assert_string_equal(messages, expected);
 		free(messages);
+		accept_itself(configs[i]);
 	}
 	config_free(configs[0]);
 	config_free(configs[1]);
@@ -219,6 +231,13 @@ static void test_fixed(void **state)
 		refuse_change(LIMITER(KEYS, ""), cases[i].document, cases[i].place);
 	refuse_change(LIMITER(KEYS "'ledger': {'overlay': {'edges': [['me', 'you']]}}, ", ""),
 		LIMITER(KEYS "'ledger': {'overlay': {'edges': [['you', 'me']]}}, ", ""),
+		"ledger.overlay");
+	/* Those that are alike before one that is not. */
+	refuse_change(LIMITER(THREE "'ledger': {'overlay': {'edges': [['me', 'you'], ['you', "
+				    "'they']]}}, ",
+			      ""),
+		LIMITER(THREE "'ledger': {'overlay': {'edges': [['me', 'you'], ['me', 'they']]}}, ",
+			""),
 		"ledger.overlay");
 	for (size_t i = 0; i < sizeof(etcds) / sizeof(etcds[0]); i++)
 		refuse_change(
