@@ -166,6 +166,19 @@ static void test_fixed(void **state)
 			 "], 'key_file': '/k'}, ",
 			 ""),
 			"control.cpu"},
+		{LIMITER("'control': {'cpu': 0, 'socket': '/run/w', 'watchdog': '3s'}, 'gossip': "
+			 "{'roster': [" GROUP2 "], 'key_file': '/k'}, ",
+			 ""),
+			"control.watchdog"},
+		{LIMITER("'shape': {'pool': '30%'}, " KEYS, ""), "shape.pool"},
+		{LIMITER("'unparsed': 'drop', " KEYS, ""), "unparsed"},
+		{"{'limiter': 'me', 'ports': {'lan': {'device': 'net_null0'}, 'wan': {'device': "
+		 "'net_null1'}, 'far': {'device': 'net_null2'}}, " WIRES ", " KEYS
+		 "'policies': []}",
+			"ports"},
+		{"{'limiter': 'me', 'ports': {'lan': {'device': 'net_null0'}, 'wan': {'device': "
+		 "'net_null2'}}, " WIRES ", " KEYS "'policies': []}",
+			"ports.wan"},
 		{LIMITER("'control': {'socket': '/run/v'}, 'gossip': {'roster': [" GROUP2
 			 "], 'key_file': '/k'}, ",
 			 ""),
