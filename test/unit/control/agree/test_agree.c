@@ -23,6 +23,7 @@
 #define SOON   (10 * SECOND_NS)
 #define ROOM   1130
 #define FLIGHT 4096
+#define LEAVES 4096
 
 static const char *const group_names[GROUP] = {"roster", "lease", "overlay", "timeout"};
 static const char *const policy_names[THINGS] = {"limit", "burst", "count", "allocator", "period"};
@@ -789,6 +790,18 @@ static void test_more_than_kept(void **state)
 	agree_group_free(g);
 }
 
+/* A section of no policies, of the leaf after the last one. */
+static void refuse_leaves(struct agree *a, unsigned from, uint64_t now, const uint8_t *message)
+{
+	const size_t head = 14, section = 12;
+	uint8_t buf[26];
+
+	memcpy(buf, message, head);
+	memset(buf + head, 0, section);
+	memcpy(buf + head, (const uint8_t[]){LEAVES >> 8, LEAVES & 0xff}, 2);
+	assert_int_equal(agree_hear(a, from, now, buf, sizeof(buf)), -EBADMSG);
+}
+
 /* What makes no sense changes nothing, and what is cut short is refused at every length. */
 static void test_malformed_messages(void **state)
 {
@@ -824,6 +837,8 @@ static void test_malformed_messages(void **state)
 				}
 				assert_int_equal(
 					agree_hear(g->a[to], i, g->now, buf, len + 1), -EBADMSG);
+				if (sections)
+					refuse_leaves(g->a[to], i, g->now, buf);
 				assert_int_equal(agree_hear(g->a[to], i, g->now, buf, len), 0);
 			}
 		}

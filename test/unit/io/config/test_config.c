@@ -282,6 +282,9 @@ static void test_wires(void **state)
 		{P4(W("x", "p0", "p1")),
 			"w.json:1: warning: ports.p2: in no wire, so it is not used\n"
 			"w.json:1: warning: ports.p3: in no wire, so it is not used\n"},
+		{P4(W("x", "p2", "p3")),
+			"w.json:1: warning: ports.p0: in no wire, so it is not used\n"
+			"w.json:1: warning: ports.p1: in no wire, so it is not used\n"},
 		{P4(W("x", "p0", "p1") ", " W("y", "p2", "p1")),
 			"w.json:1: wires[1] 'y'.b: 'p1': expected a port of its own, wires[0] 'x' at w.json:1 has the "
 			"same\n"},
