@@ -15,6 +15,8 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include "beside/beside.h"
+
 /* A limiter answers between two ticks; one that takes so long is stopped, or is none. */
 #define PATIENCE_S 5
 
@@ -45,41 +47,20 @@ static int set_patience(int fd, double patience_s, double until_s)
 	return 0;
 }
 
-/* Room for one descriptor beside a packet. Behind it is padding, which could hold another. */
-union packet_beside {
-	struct cmsghdr header;
-	char room[CMSG_SPACE(sizeof(int))];
-};
-
-#define ONE_BESIDE CMSG_LEN(sizeof(int))
-
-static int descriptor_beside(struct msghdr *message)
-{
-	const struct cmsghdr *header = CMSG_FIRSTHDR(message);
-	int fd = -1;
-
-	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-		header->cmsg_len == CMSG_LEN(sizeof(fd)))
-		memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-	return fd;
-}
-
 /* One packet, ended by a NUL. Its length or a negative errno. */
 static ssize_t receive_reply(struct client *client)
 {
-	union packet_beside beside = {0};
+	union beside beside;
 	struct iovec data = {client->reply, client->room - 1};
-	struct msghdr message = {.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = &beside,
-		.msg_controllen = ONE_BESIDE};
+	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
 	ssize_t n;
 
+	beside_expect(&message, &beside);
 	do
 		n = recvmsg(client->fd, &message, MSG_TRUNC | MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
 	if (n > 0) {
-		int fd = descriptor_beside(&message);
+		int fd = beside_take(&message);
 
 		if (client->taken >= 0)
 			close(client->taken);
@@ -124,18 +105,11 @@ static int take_value(const json_t *reply, const char *request, json_t **value)
 static ssize_t send_request(struct client *client, const char *request)
 {
 	struct iovec data = {(char *)(uintptr_t)request, strlen(request)};
-	union packet_beside beside = {0};
+	union beside beside;
 	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
 	ssize_t n;
 
-	if (client->given >= 0) {
-		beside.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
-			.cmsg_level = SOL_SOCKET,
-			.cmsg_type = SCM_RIGHTS};
-		memcpy(CMSG_DATA(&beside.header), &client->given, sizeof(int));
-		message.msg_control = &beside;
-		message.msg_controllen = sizeof(beside);
-	}
+	beside_give(&message, &beside, client->given);
 	do
 		n = sendmsg(client->fd, &message, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "beside/beside.h"
 #include "telemetry/telemetry_server.h"
 
 #define ACCEPTS_PER_CALL 16 /* so that a storm of connections delays the control loop little */
@@ -49,14 +50,6 @@ unsigned telemetry_pollfds(const struct telemetry_server *server, struct pollfd 
 	return server->n_clients + 1;
 }
 
-/* Room for one descriptor beside a message. Behind it is padding, which could hold another. */
-union beside {
-	struct cmsghdr header;
-	char room[CMSG_SPACE(sizeof(int))];
-};
-
-#define ONE_BESIDE CMSG_LEN(sizeof(int))
-
 /*
  * A packet is taken whole or not at all, so there is no rest to remember. given: a descriptor that
  * goes along, or -1.
@@ -64,17 +57,10 @@ union beside {
 static int send_text_with(int fd, const char *text, int given)
 {
 	struct iovec data = {(char *)(uintptr_t)text, strlen(text)};
-	union beside beside = {0};
+	union beside beside;
 	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
 
-	if (given >= 0) {
-		beside.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(given)),
-			.cmsg_level = SOL_SOCKET,
-			.cmsg_type = SCM_RIGHTS};
-		memcpy(CMSG_DATA(&beside.header), &given, sizeof(given));
-		message.msg_control = &beside;
-		message.msg_controllen = sizeof(beside);
-	}
+	beside_give(&message, &beside, given);
 	return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ? 0 : -errno;
 }
 
@@ -83,30 +69,17 @@ static int send_text(int fd, const char *text)
 	return send_text_with(fd, text, -1);
 }
 
-/* One at most, or -1: the kernel closes those that there is no room for. */
-static int descriptor_of(struct msghdr *message)
-{
-	const struct cmsghdr *header = CMSG_FIRSTHDR(message);
-	int fd = -1;
-
-	if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-		header->cmsg_len == CMSG_LEN(sizeof(fd)))
-		memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-	return fd;
-}
-
 static ssize_t receive_request(struct telemetry_server *server, int fd, char *request, size_t room)
 {
 	struct iovec data = {request, room};
-	union beside beside = {0};
-	struct msghdr message = {.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = &beside,
-		.msg_controllen = ONE_BESIDE};
-	ssize_t len = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	union beside beside;
+	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1};
+	ssize_t len;
 
+	beside_expect(&message, &beside);
+	len = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (len >= 0)
-		server->taken = descriptor_of(&message);
+		server->taken = beside_take(&message);
 	return len;
 }
 
