@@ -18,7 +18,7 @@ import threading
 import time
 
 import box
-from box import Skip, expect, ip, wait_until
+from box import PATIENCE_S, Skip, expect, ip, wait_until
 from lifecycle import raw
 
 LIMIT = 100e6
@@ -117,7 +117,7 @@ def tcp_rate():
 
     threads = [threading.Thread(target=receive), threading.Thread(target=send)]
     threads[0].start()
-    expect(ready.wait(10), "nobody listens")
+    expect(ready.wait(PATIENCE_S), "nobody listens")
     threads[1].start()
     for thread in threads:
         thread.join()

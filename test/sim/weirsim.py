@@ -146,7 +146,7 @@ def interrupt_ends_it(_):
                                    stdout=subprocess.DEVNULL)
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        expect(process.wait(10) == -signal.SIGINT, f"exit status {process.returncode}")
+        expect(process.wait(ANSWERS_S) == -signal.SIGINT, f"exit status {process.returncode}")
 
 
 def summary_of(scenario):

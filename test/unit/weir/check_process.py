@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-PATIENCE_S = 30
+PATIENCE_S = 60
 FAILED, REFUSED, NOT_HERE = 1, 78, 75
 SLACK_NS = "1000"
 TAKEN = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
