@@ -333,6 +333,7 @@ static void test_wakes_when_due(void **state)
 	instance_world_turn(&m.w, 0);
 	instance_world_turn(&m.w, 0);
 	m.made.n = 0;
+	nap.ns = 0;
 	nap.on = true;
 	sent = m.worker->counters.tx_packets;
 	while (m.worker->counters.tx_packets < sent + RESTS) {
