@@ -68,21 +68,29 @@ static void tell_lie(struct world *w, unsigned to, uint8_t *buf, const struct cu
 		GOSSIP_ACCEPTED);
 }
 
+/* A word on another, and one record of its, of that tick. */
+static void tell_of(
+	struct world *w, unsigned to, const struct datagram_section *section, float value)
+{
+	struct datagram_record record = {w->policies[0], section->tick, value, value};
+	struct datagram_body body;
+	uint8_t buf[DATAGRAM_MAX];
+	struct cursor cursor = begin_lie(w, to, buf, &body);
+
+	datagram_write_body(&cursor, &body);
+	datagram_write_section(&cursor, section);
+	datagram_write_record(&cursor, &record);
+	tell_lie(w, to, buf, &cursor);
+}
+
 /* "The victim is so many ticks on, and has this demand and weight." */
 static void tell_of_victim(struct world *w, unsigned to, uint32_t ahead, float value)
 {
 	const struct peer *victim = gossip_peer(w->nodes[to].gossip, VICTIM);
 	struct datagram_section section = {
 		w->roster->ids[VICTIM], victim->epoch, victim->tick + ahead, 1};
-	struct datagram_record record = {w->policies[0], section.tick, value, value};
-	struct datagram_body body;
-	uint8_t buf[DATAGRAM_MAX];
-	struct cursor cursor = begin_lie(w, to, buf, &body);
 
-	datagram_write_body(&cursor, &body);
-	datagram_write_section(&cursor, &section);
-	datagram_write_record(&cursor, &record);
-	tell_lie(w, to, buf, &cursor);
+	tell_of(w, to, &section, value);
 }
 
 static void expect_all_count(const struct world *w)
@@ -166,6 +174,108 @@ static void test_a_direct_word_wins(void **state)
 	run_and_expect_all(&w, 300 * MS);
 	expect_truth(&w, 1e-6);
 	world_destroy(&w);
+}
+
+/* A limiter knows best of itself, and of who speaks; of the others only their present start. */
+static void test_whom_words_are_on(void **state)
+{
+	struct world_params params = insider_params(GOSSIP_STATE, 4);
+	static const struct {
+		unsigned origin;
+		uint64_t epochs_on; /* from the one that it has */
+	} rows[] = {{0, 1}, {LIAR, 0}, {VICTIM, 1}};
+	struct gossip_sum before;
+	struct gossip *g;
+	struct world w;
+
+	(void)state;
+	begin_group(&w, &params);
+	g = w.nodes[0].gossip;
+	before = gossip_sum(g, 0);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct peer *peer = gossip_peer(g, rows[i].origin);
+		struct datagram_section section = {w.roster->ids[rows[i].origin],
+			peer->epoch + rows[i].epochs_on, peer->tick + 1, 1};
+		const struct peer was = *peer;
+
+		tell_of(&w, 0, &section, 1e5F);
+		assert_int_equal(peer->known, was.known);
+		assert_true(peer->epoch == was.epoch);
+		assert_int_equal(peer->tick, was.tick);
+		assert_near(gossip_sum(g, 0).weight, before.weight, 0);
+	}
+	assert_int_equal(gossip_counters(g)->implausible, 0);
+	tell_of_victim(&w, 0, 1, 1e5F);
+	assert_near(gossip_sum(g, 0).weight, before.weight + 1e5 - (1 + VICTIM), 1e-6);
+	world_destroy(&w);
+}
+
+/* One that has never spoken is introduced by others, as some start, and is that one then. */
+static void test_introduced_by_others(void **state)
+{
+	struct world_params params = insider_params(GOSSIP_STATE, 5);
+	const struct peer *peer;
+	struct world w;
+
+	(void)state;
+	world_create(&w, &params);
+	world_crash(&w, VICTIM);
+	for (unsigned i = 0; i < N; i++)
+		if (i != VICTIM)
+			world_set(&w, i, 0, 1 + i);
+	world_run(&w, 6000 * MS);
+	peer = gossip_peer(w.nodes[0].gossip, VICTIM);
+	tell_of(&w, 0, &(struct datagram_section){w.roster->ids[VICTIM], 0, 9, 1}, 1);
+	assert_false(peer->known);
+	tell_of(&w, 0, &(struct datagram_section){w.roster->ids[VICTIM], 70, 9, 1}, 1);
+	assert_true(peer->known);
+	assert_int_equal(peer->tick, 9);
+	tell_of(&w, 0, &(struct datagram_section){w.roster->ids[VICTIM], 71, 11, 1}, 1);
+	assert_int_equal(peer->epoch, 70);
+	assert_int_equal(peer->tick, 9);
+	tell_of(&w, 0, &(struct datagram_section){w.roster->ids[VICTIM], 70, 10, 1}, 1);
+	assert_int_equal(peer->tick, 10);
+	world_destroy(&w);
+}
+
+/*
+ * How far on another can be since it spoke: as many ticks as there may be in that time and in the
+ * silence that is let pass, each as short as ours, or 10 ms.
+ */
+static void test_how_far_on(void **state)
+{
+	static const struct {
+		uint64_t tick_ns, least_ns;
+	} rows[] = {{5 * MS, 5 * MS}, {10 * MS, 10 * MS}, {50 * MS, 10 * MS}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world_params params = insider_params(GOSSIP_STATE, 6);
+		struct datagram_section section = {.n_records = 1};
+		const struct peer *victim;
+		struct gossip *g;
+		struct world w;
+		uint32_t most;
+
+		params.tick_ns = rows[i].tick_ns;
+		begin_group(&w, &params);
+		g = w.nodes[0].gossip;
+		victim = gossip_peer(g, VICTIM);
+		most = (uint32_t)((w.now_ns - victim->spoke_ns + gossip_timeout(g)) /
+				  rows[i].least_ns);
+		section.origin = w.roster->ids[VICTIM];
+		section.epoch = victim->epoch;
+		section.tick = victim->own_tick + most + 1;
+		tell_of(&w, 0, &section, 1e5F);
+		assert_int_equal(gossip_peer(g, LIAR)->implausible, 1);
+		assert_true(gossip_sum(g, 0).weight < 1e5);
+		section.tick--;
+		tell_of(&w, 0, &section, 1e5F);
+		assert_int_equal(gossip_peer(g, LIAR)->implausible, 1);
+		assert_int_equal(victim->tick, section.tick);
+		assert_true(gossip_sum(g, 0).weight > 1e5);
+		world_destroy(&w);
+	}
 }
 
 /* Records of a version that their own datagram is not at yet, and of what no limiter can have. */
@@ -324,6 +434,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_tick_far_ahead),
 		cmocka_unit_test(test_a_direct_word_wins),
+		cmocka_unit_test(test_whom_words_are_on),
+		cmocka_unit_test(test_introduced_by_others),
+		cmocka_unit_test(test_how_far_on),
 		cmocka_unit_test(test_records_that_cannot_be),
 		cmocka_unit_test(test_lying_worlds),
 	};
