@@ -73,6 +73,16 @@ static void group_start(struct group *group, unsigned n, unsigned n_policies)
 		group->g[i] = make_gossip_member(group, i, 100 + i, &key);
 }
 
+/* What they tell each other can be read. */
+static void start_plain_group(struct group *group, unsigned n, unsigned n_policies)
+{
+	group_start(group, n, n_policies);
+	for (unsigned i = 0; i < n; i++) {
+		end_gossip_and_keys(group->g[i]);
+		group->g[i] = make_gossip_member(group, i, 100 + i, NULL);
+	}
+}
+
 static void group_stop(struct group *group)
 {
 	for (unsigned i = 0; i < group->n; i++)
@@ -467,6 +477,113 @@ static void test_small_changes_arrive(void **state)
 	group_stop(&group);
 }
 
+/* What a datagram says: own records, and of whom else how many. */
+struct content {
+	unsigned own, sections;
+	unsigned origin[N_MAX], records[N_MAX];
+};
+
+static struct content read_content(const struct group *group, uint8_t *buf, size_t len)
+{
+	struct cursor cursor = {buf, buf + len, false};
+	struct content content = {0};
+	struct datagram_section section;
+	struct datagram_header header;
+	struct datagram_record record;
+	struct datagram_body body;
+
+	datagram_read_header(&cursor, &header);
+	datagram_read_body(&cursor, &body);
+	content.own = body.n_records;
+	for (unsigned i = 0; i < content.own; i++)
+		datagram_read_record(&cursor, &record);
+	while (cursor_left(&cursor) > 0) {
+		datagram_read_section(&cursor, &section);
+		assert_true(content.sections < N_MAX);
+		content.origin[content.sections] = roster_find(group->roster, section.origin);
+		content.records[content.sections++] = section.n_records;
+		for (unsigned i = 0; i < section.n_records; i++)
+			datagram_read_record(&cursor, &record);
+	}
+	assert_false(cursor.failed);
+	return content;
+}
+
+/* The next of whom one tells another. */
+static unsigned origin_after(const struct group *group, unsigned at, unsigned from, unsigned to)
+{
+	do
+		at = (at + 1) % group->n;
+	while (at == from || at == to);
+	return at;
+}
+
+/* Where nothing changes a datagram carries what is refreshed, and two of the others' ticks. */
+static void test_nothing_changes(void **state)
+{
+	uint8_t buf[DATAGRAM_MAX];
+	unsigned to, at = N_MAX;
+	struct group group;
+	size_t len;
+
+	(void)state;
+	start_plain_group(&group, 6, 2);
+	for (unsigned i = 0; i < 6; i++)
+		for (unsigned p = 0; p < 2; p++)
+			gossip_set(group.g[i], p, 1, 1);
+	tick_gossip_times(&group, 60, always_arrives, NULL);
+	for (unsigned t = 0; t < 4; t++) {
+		group.now += TICK;
+		gossip_tick(group.g[0], group.now);
+		while ((len = gossip_send(group.g[0], buf, &to)) > 0) {
+			struct content content = read_content(&group, buf, len);
+
+			assert_int_equal(content.own, 2);
+			assert_int_equal(content.sections, 2);
+			for (unsigned i = 0; i < 2; i++) {
+				if (at < N_MAX)
+					assert_int_equal(
+						content.origin[i], origin_after(&group, at, 0, to));
+				assert_int_equal(content.records[i], 0);
+				at = content.origin[i];
+			}
+		}
+	}
+	group_stop(&group);
+}
+
+/* News of another is passed on for the three rounds in which a rumour spreads to six, and ends. */
+static void test_news_is_relayed(void **state)
+{
+	uint8_t buf[DATAGRAM_MAX];
+	unsigned to, relayed = 0;
+	struct group group;
+	size_t len;
+
+	(void)state;
+	start_plain_group(&group, 6, 1);
+	for (unsigned i = 0; i < 6; i++)
+		gossip_set(group.g[i], 0, 1, 1);
+	tick_gossip_times(&group, 60, always_arrives, NULL);
+	gossip_set(group.g[1], 0, 1, 5);
+	for (unsigned t = 0; t < 30; t++) {
+		group.now += TICK;
+		for (unsigned i = 0; i < 6; i++) {
+			gossip_tick(group.g[i], group.now);
+			while ((len = gossip_send(group.g[i], buf, &to)) > 0) {
+				struct content content = read_content(&group, buf, len);
+
+				for (unsigned k = 0; i == 0 && k < content.sections; k++)
+					relayed += content.records[k];
+				gossip_receive(group.g[to], group.now, buf, len);
+			}
+		}
+	}
+	assert_int_equal(relayed, 3 * group.branching);
+	assert_near(gossip_sum(group.g[0], 0).weight, 9, 1e-6);
+	group_stop(&group);
+}
+
 static void test_never_above_the_mtu(void **state)
 {
 	struct group group;
@@ -824,11 +941,7 @@ static void test_wrong_key_and_no_key(void **state)
 	assert_int_equal(gossip_alive(group.g[0]), 1); /* both plain: agreed */
 	group_stop(&group);
 
-	group_start(&group, 3, 1);
-	for (unsigned i = 0; i < 3; i++) {
-		end_gossip_and_keys(group.g[i]);
-		group.g[i] = make_gossip_member(&group, i, 100 + i, NULL);
-	}
+	start_plain_group(&group, 3, 1);
 	len = capture_datagram(&group, 0, 1, buf);
 	assert_int_equal(gossip_receive(group.g[2], group.now, buf, len), GOSSIP_MISSENT);
 	len = gossip_seal_message(group.g[0], buf, 0, 1);
@@ -1050,6 +1163,8 @@ int main(void)
 		cmocka_unit_test(test_sums_agree),
 		cmocka_unit_test(test_sums_heal),
 		cmocka_unit_test(test_small_changes_arrive),
+		cmocka_unit_test(test_nothing_changes),
+		cmocka_unit_test(test_news_is_relayed),
 		cmocka_unit_test(test_never_above_the_mtu),
 		cmocka_unit_test(test_silence_both_ways),
 		cmocka_unit_test(test_silence_one_way),

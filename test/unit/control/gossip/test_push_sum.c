@@ -593,22 +593,39 @@ static void test_withdrawn_is_said(void **state)
 	world_destroy(&w);
 }
 
-/* Nothing travels further than to who hears it: a timeout for each tick of a round of all. */
+/*
+ * A timeout for each tick of a round of all, as nothing travels further than to who hears it; in a
+ * tree one, and a tick for each edge to the root and down again.
+ */
 static void test_timeout(void **state)
 {
 	static const struct {
-		unsigned n, branching, ticks;
-	} cases[] = {{2, 1, 1}, {20, 3, 7}, {19, 3, 6}, {3, 2, 1}};
+		enum gossip_estimator estimator;
+		unsigned n, branching, timeouts, ticks;
+	} cases[] = {
+		{GOSSIP_PUSH_SUM, 2, 1, 1, 0},
+		{GOSSIP_PUSH_SUM, 20, 3, 7, 0},
+		{GOSSIP_PUSH_SUM, 19, 3, 6, 0},
+		{GOSSIP_PUSH_SUM, 3, 2, 1, 0},
+		{GOSSIP_STATE, 20, 3, 7, 0},
+		{GOSSIP_STATE, 19, 3, 6, 0},
+		{GOSSIP_STATE, 1, 3, 1, 0},
+		{GOSSIP_TREE, 13, 3, 1, 2 * 2},
+		{GOSSIP_TREE, 14, 3, 1, 2 * 3},
+		{GOSSIP_TREE, 1, 3, 1, 0},
+	};
 
 	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
 		struct world_params params = usual;
 		struct world w;
 
+		params.estimator = cases[c].estimator;
 		params.n = cases[c].n;
 		params.branching = cases[c].branching;
 		world_create(&w, &params);
-		assert_int_equal(gossip_timeout(w.nodes[0].gossip), cases[c].ticks * TIMEOUT);
+		assert_int_equal(gossip_timeout(w.nodes[0].gossip),
+			cases[c].timeouts * TIMEOUT + cases[c].ticks * TICK);
 		world_destroy(&w);
 	}
 }
