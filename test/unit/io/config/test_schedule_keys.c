@@ -226,6 +226,10 @@ static void test_terms(void **state)
 		{LIMITED(", 'meter': 'fixed-window', 'window': '1s'"),
 			"{'limit': '80Mbit/s', 'burst': '1MB'}", 0, 0,
 			"p:1: burst: '1MB': expected none, as the meter of the policy has no burst\n"},
+		/* What is wrong is said once, even of what may not be there. */
+		{LIMITED(", 'meter': 'fixed-window', 'window': '1s'"),
+			"{'limit': '80Mbit/s', 'burst': 'much'}", 0, 0,
+			"p:1: burst: 'much': expected bytes such as '75kB' or '64KiB'\n"},
 	};
 
 	(void)state;
