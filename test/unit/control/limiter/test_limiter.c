@@ -138,9 +138,15 @@ static void test_ticks_when_due(void **state)
 	assert_int_equal(s.asked, 3);
 	/* Late by a little keeps the beat; late by a lot begins a new one. */
 	limiter_tick(l, 1160 * MS, measure_test_source, &s);
+	assert_int_equal(s.asked, 4);
 	assert_int_equal(limiter_next(l), 1200 * MS);
+	limiter_tick(l, 1200 * MS, measure_test_source, &s);
+	assert_int_equal(s.asked, 6);
 	limiter_tick(l, 1900 * MS, measure_test_source, &s);
+	assert_int_equal(s.asked, 8);
 	assert_int_equal(limiter_next(l), 1950 * MS);
+	limiter_tick(l, 1950 * MS, measure_test_source, &s);
+	assert_int_equal(s.asked, 9);
 	limiter_destroy(l);
 }
 
