@@ -202,6 +202,31 @@ static void test_alone_in_a_group(void **state)
 	limiter_destroy(l);
 }
 
+/* At first all are told; and of those that stay as they are none is told again. */
+static void test_tells_what_changes(void **state)
+{
+	struct limiter *l = make_test_limiter(0, 2, "static", 0);
+	struct source s = {0};
+
+	(void)state;
+	assert_int_equal(limiter_next_change(l, 0), 0);
+	assert_int_equal(limiter_next_change(l, 1), 1);
+	limiter_tick(l, 100 * MS, measure_test_source, &s);
+	assert_int_equal(s.asked, 2);
+	while (limiter_next_change(l, 0) < 2) {
+	}
+	add_flow_traffic(&s, 0, 20000, false); /* a part of the limit */
+	limiter_tick(l, 200 * MS, measure_test_source, &s);
+	assert_int_equal(s.asked, 4);
+	assert_int_equal(limiter_next_change(l, 0), 2);
+	add_flow_traffic(&s, 0, 2000000, true); /* of which a part is to be dropped */
+	limiter_tick(l, 300 * MS, measure_test_source, &s);
+	assert_int_equal(limiter_next_change(l, 0), 0);
+	assert_int_equal(limiter_next_change(l, 0), 1);
+	assert_int_equal(limiter_next_change(l, 0), 2);
+	limiter_destroy(l);
+}
+
 /* Two limiters with 3 and 7 flows; what a run of them did. */
 struct pair {
 	struct limiter *l[2];
@@ -325,6 +350,7 @@ int main(void)
 		cmocka_unit_test(test_late_tick_measures_right),
 		cmocka_unit_test(test_backwards_is_nothing),
 		cmocka_unit_test(test_alone_in_a_group),
+		cmocka_unit_test(test_tells_what_changes),
 		cmocka_unit_test(test_three_to_seven),
 		cmocka_unit_test(test_cut_and_heal),
 		cmocka_unit_test(test_restart_is_gentle),
