@@ -173,7 +173,7 @@ static void all_of_them_are_exact(void **state)
 static void few_samples_are_wide(void **state)
 {
 	struct talkers *talkers = talkers_create(16, 1);
-	struct talker one;
+	struct talker one, top[2];
 	double margin, share;
 
 	(void)state;
@@ -189,6 +189,59 @@ static void few_samples_are_wide(void **state)
 	share = talkers_share(talkers_all(talkers), &one, &margin);
 	assert_near(share, 1, 0);
 	assert_near(talkers_unseen(talkers_all(talkers)), 3 * 1023, 1e-6);
+	/* No part is less than nothing, or more than all. */
+	add_packet(talkers, 2, 100, 1024, false);
+	assert_int_equal(talkers_top(talkers, top, 2), 2);
+	assert_near(talkers_share(talkers_all(talkers), &top[1], &margin), 0.25, 0);
+	assert_near(margin, 0.75, 0);
+	talkers_free(talkers);
+}
+
+/* At the end of a score interval the estimate is 1.96 standard errors off, as of that end. */
+static void assert_score(double margin, double variance, double unit)
+{
+	assert_near(margin * margin, 1.96 * 1.96 * (variance + unit * margin), 1e-6 * variance);
+}
+
+/* Five small samples of one, two of them dropped, each for four; and 20 large ones of others. */
+static void margins_are_scores(void **state)
+{
+	struct talkers *talkers = talkers_create(16, 1);
+	const double n = 5 * 4 / 3.0; /* samples that would be as sure of a part */
+	double margin, share, end, own, whole;
+	const struct talker *all;
+	struct talker top[2];
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++)
+		add_packet(talkers, 1, 100, 4, i < 2);
+	for (unsigned i = 0; i < 20; i++)
+		add_packet(talkers, 2, 1000, 4, false);
+	assert_int_equal(talkers_top(talkers, top, 2), 2);
+	all = talkers_all(talkers);
+	own = 5 * 4 * 3 * 1e4;
+	whole = own + 20 * 4 * 3 * 1e6;
+	assert_near(top[1].packets, 20, 0);
+	assert_near(top[1].packets_variance, 5 * 4 * 3, 0);
+	assert_near(top[1].bytes, 2000, 0);
+	assert_near(top[1].bytes_variance, own, 0);
+	assert_near(top[1].dropped, 8, 0);
+	assert_near(all->packets, 100, 0);
+	assert_near(all->dropped, 8, 0);
+	assert_near(all->bytes_variance, whole, 0);
+	assert_score(talkers_packets_margin(&top[1]), 5 * 4 * 3, 3);
+	/* What was not taken of it may be as large as the others'. */
+	assert_score(talkers_bytes_margin(all, &top[1]), own, whole / 82000);
+	assert_score(talkers_bytes_margin(all, &top[0]), 20 * 4 * 3 * 1e6, 3000);
+	share = talkers_share(all, &top[1], &margin);
+	assert_near(share, 2000 / 82000.0, 1e-12);
+	assert_score(margin, (own * (1 - 2 * share) + share * share * whole) / 82000 / 82000,
+		whole / 82000 / 82000 * (1 - share));
+	share = talkers_dropped(&top[1], &margin);
+	assert_near(share, 0.4, 1e-12);
+	end = share + margin; /* the one that is further off is towards a half */
+	assert_near(margin * margin, 1.96 * 1.96 * end * (1 - end) / n, 1e-9);
+	assert_near(talkers_unseen(all), 3 * 3, 1e-12);
 	talkers_free(talkers);
 }
 
@@ -287,6 +340,7 @@ int main(void)
 		cmocka_unit_test(estimates_have_no_bias),
 		cmocka_unit_test(all_of_them_are_exact),
 		cmocka_unit_test(few_samples_are_wide),
+		cmocka_unit_test(margins_are_scores),
 		cmocka_unit_test(spoofed_senders_take_no_memory),
 		cmocka_unit_test(the_least_gives_way),
 		cmocka_unit_test(order_and_tags),
