@@ -482,6 +482,158 @@ static void test_clocks_are_sure(void **state)
 	agree_destroy(pair[1]);
 }
 
+/* One of five limiters, that compares these things and has the usual policy. */
+static struct agree *make_comparing(unsigned self, const char *const *group_things,
+	const char *const *policy_things, const uint64_t *group, uint64_t now)
+{
+	static const uint64_t values[THINGS] = {1, 2, 3, 4, 5};
+	static const struct agree_policy policy = {9, values};
+	struct agree_params params = {.n = 5,
+		.self = self,
+		.epoch = 5,
+		.group_things = group_things,
+		.n_group = GROUP,
+		.clock = GROUP,
+		.policy_things = policy_things,
+		.n_policy = THINGS};
+	struct agree *a;
+
+	assert_int_equal(agree_create(&params, &a), 0);
+	assert_int_equal(agree_set(a, group, &policy, 1, now), 0);
+	return a;
+}
+
+/* What it has to say in this tick is one summary, to the peer. */
+static size_t summary_to(struct agree *a, unsigned peer, uint64_t now, uint8_t *buf)
+{
+	uint8_t more[ROOM];
+	unsigned to;
+	size_t len;
+
+	agree_tick(a, now);
+	len = agree_send(a, now, buf, ROOM, &to);
+	assert_true(len > 0);
+	assert_int_equal(buf[1], 0);
+	assert_int_equal(to, peer);
+	assert_int_equal(agree_send(a, now, more, ROOM, &to), 0);
+	return len;
+}
+
+/* Things have their names, in any order; who compares others of a policy is not compared by it. */
+static void test_names_of_things(void **state)
+{
+	static const char *const turned[GROUP] = {"timeout", "overlay", "lease", "roster"};
+	static const char *const others[THINGS] = {"limit", "burst", "count", "allocator", "sort"};
+	static const uint64_t group[GROUP] = {1, 2, 3, 4}, as_turned[GROUP] = {4, 3, 2, 1};
+	static const uint64_t values[THINGS] = {6, 5, 4, 3, 2};
+	static const struct agree_policy policy = {9, values};
+	uint64_t now = 100 * SECOND_NS;
+	struct agree *a = make_comparing(0, group_names, policy_names, group, now);
+	struct agree *same = make_comparing(1, turned, policy_names, as_turned, now);
+	struct agree *other = make_comparing(2, group_names, others, group, now);
+	struct agree_difference difference;
+	struct agree_peer_view view;
+	uint8_t buf[ROOM];
+	size_t len;
+
+	(void)state;
+	agree_watch(same, 0, true);
+	agree_watch(other, 0, true);
+	assert_int_equal(agree_set(other, group, &policy, 1, now), 0);
+	len = summary_to(same, 0, now, buf);
+	assert_int_equal(agree_hear(a, 1, now + 7, buf, len), 0);
+	view = agree_peer(a, 1);
+	assert_true(view.heard && !view.more);
+	assert_int_equal(view.n, 0);
+	assert_int_equal(view.since_ns, 0);
+	assert_int_equal(view.heard_ns, now + 7);
+	len = summary_to(other, 0, now, buf);
+	assert_int_equal(agree_hear(a, 2, now + 8, buf, len), 0);
+	view = agree_peer(a, 2);
+	assert_false(view.more);
+	assert_int_equal(view.n, 1);
+	assert_int_equal(view.since_ns, now + 8);
+	difference = agree_difference(a, 2, 0);
+	assert_int_equal(difference.policy, AGREE_GROUP);
+	assert_int_equal(difference.things, AGREE_PRESENCE);
+	assert_int_equal(difference.since_ns, now + 8);
+	agree_destroy(a);
+	agree_destroy(same);
+	agree_destroy(other);
+}
+
+/* Those watched and those who have spoken, by their index; one that is watched no more is not. */
+static void test_who_is_told(void **state)
+{
+	static const uint64_t group[GROUP] = {1, 2, 3, 4};
+	uint64_t now = 100 * SECOND_NS;
+	struct agree *a = make_comparing(2, group_names, policy_names, group, now);
+	struct agree *other = make_comparing(0, group_names, policy_names, group, now);
+	uint8_t buf[ROOM];
+	unsigned to;
+	size_t len;
+
+	(void)state;
+	agree_watch(a, 2, true);
+	agree_watch(a, 4, false);
+	assert_int_equal(agree_next(a, 0), 5);
+	agree_watch(a, 3, true);
+	agree_watch(a, 1, true);
+	assert_int_equal(agree_next(a, 0), 1);
+	assert_int_equal(agree_next(a, 1), 1);
+	assert_int_equal(agree_next(a, 2), 3);
+	assert_int_equal(agree_next(a, 4), 5);
+	agree_watch(a, 3, false);
+	assert_int_equal(agree_next(a, 2), 3);
+	summary_to(a, 1, now, buf);
+	/* Who has spoken is told, whether watched or not. */
+	agree_watch(other, 2, true);
+	len = summary_to(other, 2, now, buf);
+	assert_int_equal(agree_hear(a, 0, now, buf, len), 0);
+	assert_int_equal(agree_next(a, 0), 0);
+	summary_to(a, 0, now, buf);
+	/* Again in two seconds, and not before. */
+	agree_tick(a, now + AGREE_PERIOD_NS - 1);
+	assert_int_equal(agree_send(a, now + AGREE_PERIOD_NS - 1, buf, ROOM, &to), 0);
+	agree_tick(a, now + AGREE_PERIOD_NS);
+	assert_true(agree_send(a, now + AGREE_PERIOD_NS, buf, ROOM, &to) > 0);
+	assert_int_equal(to, 0);
+	assert_true(agree_send(a, now + AGREE_PERIOD_NS, buf, ROOM, &to) > 0);
+	assert_int_equal(to, 1);
+	assert_int_equal(agree_send(a, now + AGREE_PERIOD_NS, buf, ROOM, &to), 0);
+	agree_destroy(a);
+	agree_destroy(other);
+}
+
+/* What was said before a change, and comes behind it, is not believed; of the same one it is. */
+static void test_overtaken(void **state)
+{
+	static const uint64_t group[GROUP] = {1, 2, 3, 4}, changed[GROUP] = {1, 2, 3, 5};
+	static const uint64_t values[THINGS] = {1, 2, 3, 4, 5};
+	static const struct agree_policy policy = {9, values};
+	uint64_t now = 100 * SECOND_NS;
+	struct agree *a = make_comparing(0, group_names, policy_names, group, now);
+	struct agree *other = make_comparing(1, group_names, policy_names, group, now);
+	uint8_t before[ROOM], behind[ROOM];
+	size_t len;
+
+	(void)state;
+	agree_watch(other, 0, true);
+	len = summary_to(other, 0, now, before);
+	assert_int_equal(agree_set(other, changed, &policy, 1, now), 0);
+	assert_int_equal(summary_to(other, 0, now, behind), len);
+	assert_int_equal(agree_hear(a, 1, now + 1, behind, len), 0);
+	assert_int_equal(agree_peer(a, 1).n, 1);
+	assert_int_equal(agree_hear(a, 1, now + 2, before, len), 0);
+	assert_int_equal(agree_peer(a, 1).n, 1);
+	assert_int_equal(agree_peer(a, 1).heard_ns, now + 1);
+	assert_int_equal(agree_hear(a, 1, now + 3, behind, len), 0);
+	assert_int_equal(agree_peer(a, 1).heard_ns, now + 3);
+	assert_int_equal(agree_peer(a, 1).since_ns, now + 1);
+	agree_destroy(a);
+	agree_destroy(other);
+}
+
 static void change_something(struct group *g, unsigned i)
 {
 	struct told *told = &g->told[i];
@@ -864,19 +1016,37 @@ static void test_small_rooms(void **state)
 	agree_group_free(g);
 }
 
+/* Neither before there is anything to compare, nor of more things than there is room for. */
 static void test_bad_params(void **state)
 {
-	struct agree_params params = {.n = 2, .self = 2, .epoch = 1};
+	const char *names[AGREE_GROUP_MOST];
+	struct agree_params good = {.n = 2,
+		.epoch = 1,
+		.group_things = names,
+		.n_group = AGREE_GROUP_MOST,
+		.clock = AGREE_GROUP_MOST,
+		.policy_things = names,
+		.n_policy = AGREE_POLICY_MOST};
+	struct agree_params bad[] = {good, good, good, good};
+	uint8_t buf[ROOM] = {AGREE_MESSAGE};
 	struct agree *a;
+	unsigned to;
 
 	(void)state;
-	assert_int_equal(agree_create(&params, &a), -EINVAL);
-	params.self = 0;
-	params.epoch = 0;
-	assert_int_equal(agree_create(&params, &a), -EINVAL);
-	params.epoch = 1;
-	params.n_policy = AGREE_POLICY_MOST + 1;
-	assert_int_equal(agree_create(&params, &a), -EINVAL);
+	for (unsigned t = 0; t < AGREE_GROUP_MOST; t++)
+		names[t] = "thing";
+	bad[0].self = 2;
+	bad[1].epoch = 0;
+	bad[2].n_policy++;
+	bad[3].n_group++;
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(agree_create(&bad[i], &a), -EINVAL);
+	assert_int_equal(agree_create(&good, &a), 0);
+	agree_watch(a, 1, true);
+	agree_tick(a, 9 * SECOND_NS);
+	assert_int_equal(agree_send(a, 9 * SECOND_NS, buf, ROOM, &to), 0);
+	assert_int_equal(agree_hear(a, 1, 0, buf, 31), -EBADMSG); /* a summary of no things */
+	agree_destroy(a);
 }
 
 int main(void)
@@ -890,6 +1060,9 @@ int main(void)
 		cmocka_unit_test(test_since),
 		cmocka_unit_test(test_clocks),
 		cmocka_unit_test(test_clocks_are_sure),
+		cmocka_unit_test(test_names_of_things),
+		cmocka_unit_test(test_who_is_told),
+		cmocka_unit_test(test_overtaken),
 		cmocka_unit_test(test_lossy_networks),
 		cmocka_unit_test(test_coming_and_going),
 		cmocka_unit_test(test_many_policies),
