@@ -318,6 +318,39 @@ static void test_news(void **state)
 	pair_free(p);
 }
 
+static void expect_all_news(struct gossip *g, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(gossip_next_news(g, i), i);
+	assert_int_equal(gossip_next_news(g, 0), n);
+}
+
+/* All are told at first, and when a peer counts no more, or again. */
+static void test_all_news(void **state)
+{
+	static const unsigned sizes[] = {1, 63, 64, 65, 200};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct pair *p = pair_create(sizes[i], sizes[i]);
+
+		expect_all_news(p->g[0], sizes[i]);
+		meet_gossip_pair(p);
+		expect_all_news(p->g[0], sizes[i]);
+		p->loss = 1;
+		while (gossip_alive(p->g[0]) > 0)
+			tick_gossip_pair(p);
+		expect_all_news(p->g[0], sizes[i]);
+		tick_gossip_pair(p);
+		assert_int_equal(gossip_next_news(p->g[0], 0), sizes[i]);
+		p->loss = 0;
+		while (gossip_alive(p->g[0]) == 0)
+			tick_gossip_pair(p);
+		expect_all_news(p->g[0], sizes[i]);
+		pair_free(p);
+	}
+}
+
 /* A reload keeps what was not yet told, under the new indices, and adds nothing to it. */
 static void test_news_kept(void **state)
 {
@@ -358,6 +391,7 @@ int main(void)
 		cmocka_unit_test(test_changed_while_told),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_news),
+		cmocka_unit_test(test_all_news),
 		cmocka_unit_test(test_news_kept),
 	};
 
