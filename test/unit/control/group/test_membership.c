@@ -189,6 +189,54 @@ static void test_how_far_it_can_be(void **state)
 	assert_false(peer_can_be_at(&peer, 1U << 30, 2010, 50, 10));
 }
 
+/* It is heard, and confirms us, both within the timeout, or by a clock that is a little ahead. */
+static void test_who_counts(void **state)
+{
+	static const struct {
+		uint64_t heard_ns, confirmed_ns;
+		bool counts;
+	} rows[] = {
+		{901, 901, true},
+		{900, 901, false},
+		{901, 900, false},
+		{1050, 1001, true},
+		{1001, 1050, true},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct peer peer = {.heard_ns = 1000}; /* as one begins */
+
+		peer_confirmed(&peer, 1000);
+		assert_false(peer_expire(&peer, 1000, 100)); /* nobody is known */
+		peer = (struct peer){0};
+		peer_believe(&peer, 1, 0, rows[i].heard_ns);
+		assert_false(peer_expire(&peer, rows[i].heard_ns, 100)); /* it does not confirm */
+		peer_confirmed(&peer, rows[i].confirmed_ns);
+		peer_confirmed(&peer, rows[i].confirmed_ns - 1); /* which came late */
+		assert_int_equal(peer_expire(&peer, 1000, 100), rows[i].counts);
+		assert_int_equal(peer.alive, rows[i].counts);
+		assert_false(peer_expire(&peer, 1000, 100));
+		assert_int_equal(peer_expire(&peer, 1150, 100), rows[i].counts);
+		assert_false(peer.alive);
+	}
+}
+
+/* The newest tick of ours, whatever comes late, and beyond the end of all numbers. */
+static void test_newest_echo(void **state)
+{
+	struct peer peer = {0};
+
+	(void)state;
+	peer_echoed(&peer, UINT32_MAX - 1);
+	assert_true(peer.has_echoed);
+	assert_int_equal(peer.echoed, UINT32_MAX - 1);
+	peer_echoed(&peer, UINT32_MAX - 2);
+	assert_int_equal(peer.echoed, UINT32_MAX - 1);
+	peer_echoed(&peer, 1);
+	assert_int_equal(peer.echoed, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -200,6 +248,8 @@ int main(void)
 		cmocka_unit_test(test_counters_begin_at_the_proof),
 		cmocka_unit_test(test_its_own_word),
 		cmocka_unit_test(test_how_far_it_can_be),
+		cmocka_unit_test(test_who_counts),
+		cmocka_unit_test(test_newest_echo),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
