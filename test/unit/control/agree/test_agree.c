@@ -954,6 +954,19 @@ static void refuse_leaves(struct agree *a, unsigned from, uint64_t now, const ui
 	assert_int_equal(agree_hear(a, from, now, buf, sizeof(buf)), -EBADMSG);
 }
 
+/* A message of another kind, and a part that there is not. */
+static void refuse_kinds(struct agree *a, unsigned from, uint64_t now, uint8_t *buf, size_t len)
+{
+	const uint8_t part = buf[1];
+
+	buf[0] = AGREE_MESSAGE + 1;
+	assert_int_equal(agree_hear(a, from, now, buf, len), -EBADMSG);
+	buf[0] = AGREE_MESSAGE;
+	buf[1] = 4;
+	assert_int_equal(agree_hear(a, from, now, buf, len), -EBADMSG);
+	buf[1] = part;
+}
+
 /* What makes no sense changes nothing, and what is cut short is refused at every length. */
 static void test_malformed_messages(void **state)
 {
@@ -991,6 +1004,7 @@ static void test_malformed_messages(void **state)
 					agree_hear(g->a[to], i, g->now, buf, len + 1), -EBADMSG);
 				if (sections)
 					refuse_leaves(g->a[to], i, g->now, buf);
+				refuse_kinds(g->a[to], i, g->now, buf, len);
 				assert_int_equal(agree_hear(g->a[to], i, g->now, buf, len), 0);
 			}
 		}
