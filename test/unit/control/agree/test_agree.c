@@ -14,6 +14,7 @@
 #include "agree/agree.h"
 #include "base/prng.h"
 #include "base/time.h"
+#include "base/wire.h"
 
 #define NODES  4
 #define THINGS 5
@@ -634,6 +635,66 @@ static void test_overtaken(void **state)
 	agree_destroy(other);
 }
 
+/* A message of one section, whose policies are two. */
+static size_t write_two(uint8_t *buf, const uint8_t *head, uint16_t leaf, const uint32_t range[2],
+	const uint32_t ids[2])
+{
+	uint8_t *at = buf + 14;
+
+	memset(buf, 0, ROOM);
+	memcpy(buf, head, 14);
+	buf[1] = 3;
+	at = wire_put16(wire_put16(at, leaf), 2);
+	at = wire_put32(wire_put32(at, range[0]), range[1]);
+	for (unsigned i = 0; i < 2; i++, at += 8 + 2 * THINGS)
+		at = wire_put32(at, ids[i]);
+	return (size_t)(at - buf);
+}
+
+/* Ids are of the leaf and in the range that are told, and ascend, or nothing is believed. */
+static void test_sections(void **state)
+{
+	static const uint64_t group[GROUP] = {1, 2, 3, 4}, values[THINGS] = {6, 5, 4, 3, 2};
+	static const struct agree_policy policy = {9, values};
+	/* Both of leaf 0: they are 1 and 2 where ids are spread over leaves. */
+	const uint32_t low = UINT32_C(340573321), high = UINT32_C(681146642), all = UINT32_MAX;
+	const struct {
+		uint16_t leaf;
+		uint32_t range[2], ids[2];
+		int expected;
+	} rows[] = {
+		{1, {0, all}, {low, high}, -EBADMSG},
+		{0, {0, all}, {high, low}, -EBADMSG},
+		{0, {0, all}, {low, low}, -EBADMSG},
+		{0, {0, all}, {low, low + 1}, -EBADMSG},
+		{0, {0, all}, {low - 1, high}, -EBADMSG},
+		{0, {low + 1, all}, {low, high}, -EBADMSG},
+		{0, {0, high - 1}, {low, high}, -EBADMSG},
+		{0, {low, high}, {low, high}, 0},
+	};
+	uint64_t now = 100 * SECOND_NS;
+	struct agree *a = make_comparing(0, group_names, policy_names, group, now);
+	struct agree *other = make_comparing(1, group_names, policy_names, group, now);
+	uint8_t summary[ROOM], buf[ROOM];
+	size_t len;
+
+	(void)state;
+	agree_watch(other, 0, true);
+	assert_int_equal(agree_set(other, group, &policy, 1, now), 0);
+	len = summary_to(other, 0, now, summary);
+	assert_int_equal(agree_hear(a, 1, now, summary, len), 0);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		len = write_two(buf, summary, rows[i].leaf, rows[i].range, rows[i].ids);
+		assert_int_equal(agree_peer(a, 1).n, 0);
+		assert_int_equal(agree_hear(a, 1, now, buf, len), rows[i].expected);
+	}
+	assert_int_equal(agree_peer(a, 1).n, 2);
+	assert_int_equal(agree_difference(a, 1, 0).id, low);
+	assert_int_equal(agree_difference(a, 1, 1).id, high);
+	agree_destroy(a);
+	agree_destroy(other);
+}
+
 static void change_something(struct group *g, unsigned i)
 {
 	struct told *told = &g->told[i];
@@ -1077,6 +1138,7 @@ int main(void)
 		cmocka_unit_test(test_names_of_things),
 		cmocka_unit_test(test_who_is_told),
 		cmocka_unit_test(test_overtaken),
+		cmocka_unit_test(test_sections),
 		cmocka_unit_test(test_lossy_networks),
 		cmocka_unit_test(test_coming_and_going),
 		cmocka_unit_test(test_many_policies),
