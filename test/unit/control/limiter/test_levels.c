@@ -377,6 +377,56 @@ static void test_idle(void **state)
 	end_world(&w);
 }
 
+static double claim_of(const struct box *box, unsigned level)
+{
+	struct limiter_view view;
+
+	limiter_view(box->limiter, level, &view);
+	return view.global_demand;
+}
+
+/* What waits somewhere does not come to what is above, which asks for it as if it did. */
+static void test_waiting(void **state)
+{
+	enum { NOWHERE = 3, MIDDLE = 1, LEAF = 2 };
+	static const struct {
+		unsigned waits, comes_to; /* from the leaf up to that level */
+		double root, middle;
+	} rows[] = {
+		{NOWHERE, MIDDLE, 0, 4e5},
+		{0, MIDDLE, 4e5, 4e5},
+		{NOWHERE, LEAF, 0, 0},
+		{0, LEAF, 0, 0},
+		{MIDDLE, LEAF, 4e5, 4e5},
+		{LEAF, LEAF, 4e5, 4e5},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world w = {.levels = {ROOT, {.parent = 0, .limit = LIMIT},
+					  {.parent = 1, .limit = LIMIT}},
+			.n = 3};
+		struct box *box = &w.boxes[0];
+
+		make_policies(&w, "central");
+		if (rows[i].waits < NOWHERE)
+			w.policies[rows[i].waits].waits = true;
+		start_world(&w, 1, NULL);
+		for (unsigned k = 0; k < 200; k++) {
+			w.now += TICK;
+			for (unsigned level = rows[i].comes_to; level <= LEAF; level++) {
+				limiter_wake(box->limiter, level);
+				box->arrived[level] += 4e5 * TICK / SECOND;
+			}
+			limiter_tick(box->limiter, w.now, measure_box, box);
+		}
+		assert_near(claim_of(box, 0), rows[i].root, 1);
+		assert_near(claim_of(box, MIDDLE), rows[i].middle, 1);
+		assert_near(claim_of(box, LEAF), 4e5, 1);
+		end_world(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,6 +436,7 @@ int main(void)
 		cmocka_unit_test(test_conserved),
 		cmocka_unit_test(test_update),
 		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_waiting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
