@@ -427,6 +427,54 @@ static void test_waiting(void **state)
 	}
 }
 
+/* A leaf is offered 400 kB/s; what it claims by the end, of which packets are lost or not. */
+static double claims_after(struct world *w, unsigned ticks, bool lost)
+{
+	struct box *box = &w->boxes[0];
+
+	for (unsigned k = 0; k < ticks; k++) {
+		w->now += TICK;
+		limiter_wake(box->limiter, 1);
+		box->arrived[1] += 4e5 * TICK / SECOND;
+		box->dropped[1] += lost;
+		limiter_tick(box->limiter, w->now, measure_box, box);
+	}
+	return claim_of(box, 1);
+}
+
+/* Half of the room to grow, as often as it loses packets, by a mean over 400 ms. */
+static void test_claims_room(void **state)
+{
+	struct world w = {.levels = {ROOT, {.parent = 0, .limit = LIMIT}}};
+
+	(void)state;
+	start_world(&w, 1, "central");
+	assert_near(claims_after(&w, 400, false), 4e5, 1);
+	assert_near(local_of(&w.boxes[0], 1), LIMIT, 1);
+	assert_near(claims_after(&w, 1, true), 4e5 + 6e5 / 2 / 8, 1);
+	assert_near(claims_after(&w, 400, true), 7e5, 1);
+	assert_near(claims_after(&w, 1, false), 4e5 + 6e5 / 2 * 7 / 8, 1);
+	end_world(&w);
+}
+
+/* A parent's own packets at one limiter, and a child's at the other: it is divided by both. */
+static void test_own_packets(void **state)
+{
+	struct world w = {.levels = {{.parent = -1, .limit = LIMIT, .offered = {0, 4e5}},
+				  {.parent = 0, .limit = LIMIT, .offered = {4e5, 0}}},
+		.n = 2};
+
+	(void)state;
+	make_policies(&w, "fps");
+	w.policies[0].own = true;
+	start_world(&w, 2, NULL);
+	run_world(&w, 20);
+	for (unsigned b = 0; b < 2; b++)
+		assert_near(local_of(&w.boxes[b], 0), LIMIT / 2, LIMIT / 20);
+	assert_near(passed_of(&w, 0), 0.8, 0.01);
+	end_world(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -437,6 +485,8 @@ int main(void)
 		cmocka_unit_test(test_update),
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_waiting),
+		cmocka_unit_test(test_claims_room),
+		cmocka_unit_test(test_own_packets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
