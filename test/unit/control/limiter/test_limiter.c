@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include <sodium.h>
@@ -44,13 +45,21 @@ static const struct roster *roster_of(unsigned n)
 	return rosters[n];
 }
 
+static void fill_two_policies(struct limiter_policy policies[2], const char *allocator)
+{
+	for (unsigned i = 0; i < 2; i++)
+		policies[i] = (struct limiter_policy){.id = 5 + i,
+			.interval_ns = (i + 1) * 50 * MS,
+			.allocator = allocator_find(allocator),
+			.limit_bps = 10000000,
+			.burst_bytes = BURST,
+			.keep_per_second = 0.1};
+}
+
 static struct limiter *make_test_limiter(
 	unsigned self, unsigned n, const char *allocator, uint64_t now)
 {
-	struct limiter_policy policies[2] = {
-		{.id = 5, .interval_ns = 50 * MS},
-		{.id = 6, .interval_ns = 100 * MS},
-	};
+	struct limiter_policy policies[2];
 	struct limiter_params params = {
 		.gossip = {.roster = roster_of(n),
 			.self = self,
@@ -65,12 +74,7 @@ static struct limiter *make_test_limiter(
 	};
 	struct limiter *l = NULL, *none = NULL;
 
-	for (unsigned i = 0; i < 2; i++) {
-		policies[i].allocator = allocator_find(allocator);
-		policies[i].limit_bps = 10000000;
-		policies[i].burst_bytes = BURST;
-		policies[i].keep_per_second = 0.1;
-	}
+	fill_two_policies(policies, allocator);
 	assert_int_equal(limiter_create(&params, now, &l), 0);
 	params.n_workers = 0;
 	assert_int_equal(limiter_create(&params, now, &none), -EINVAL);
@@ -227,6 +231,73 @@ static void test_tells_what_changes(void **state)
 	limiter_destroy(l);
 }
 
+/* The first policy with what lies there another, or as it is. */
+static void update_first(struct limiter *l, const struct limiter_policy *other)
+{
+	static const unsigned same[2] = {0, 1};
+	struct limiter_policy policies[2];
+
+	fill_two_policies(policies, "static");
+	policies[0].parent = 6;
+	if (other)
+		policies[0] = *other;
+	assert_int_equal(limiter_update(l, policies, 2, same, 7), 0);
+}
+
+static void expect_first_told(struct limiter *l, const char *what)
+{
+	if (limiter_next_change(l, 0) != 0)
+		fail_msg("%s is another", what);
+	assert_int_equal(limiter_next_change(l, 0), 2);
+}
+
+/* A policy that is replaced by one like it goes on; whatever else it has, it is told. */
+static void test_replaced(void **state)
+{
+#define FIELD(field)                                           \
+	{                                                      \
+#field, offsetof(struct limiter_policy, field) \
+	}
+	static const struct {
+		const char *name;
+		size_t at;
+	} fields[] = {FIELD(limit_bps), FIELD(limit_s), FIELD(burst_bytes), FIELD(interval_ns),
+		FIELD(keep_per_second), FIELD(burst_floor), FIELD(packet), FIELD(eta),
+		FIELD(history_ns), FIELD(step_ns), FIELD(total), FIELD(chunk), FIELD(drawn),
+		FIELD(counts), FIELD(accounting), FIELD(period_length), FIELD(plain.limit_bps),
+		FIELD(plain.limit_s), FIELD(plain.burst_bytes), FIELD(schedule), FIELD(override),
+		FIELD(child), FIELD(own), FIELD(waits), FIELD(parent), FIELD(below), FIELD(weight),
+		FIELD(guaranteed_bps), FIELD(second)};
+#undef FIELD
+	struct limiter *l = make_test_limiter(0, 2, "static", 0);
+	struct limiter_policy usual[2], other;
+
+	(void)state;
+	fill_two_policies(usual, "static");
+	usual[0].parent = 6;
+	update_first(l, NULL);
+	while (limiter_next_change(l, 0) < 2) {
+	}
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		other = usual[0];
+		((uint8_t *)&other)[fields[i].at] ^= 1;
+		update_first(l, NULL);
+		assert_int_equal(limiter_next_change(l, 0), 2);
+		update_first(l, &other);
+		expect_first_told(l, fields[i].name);
+		update_first(l, NULL);
+		expect_first_told(l, fields[i].name);
+	}
+	other = usual[0];
+	other.allocator = allocator_find("fps");
+	update_first(l, &other);
+	expect_first_told(l, "allocator");
+	other.indicator = &gdrl_utilisation;
+	update_first(l, &other);
+	expect_first_told(l, "indicator");
+	limiter_destroy(l);
+}
+
 /* Two limiters with 3 and 7 flows; what a run of them did. */
 struct pair {
 	struct limiter *l[2];
@@ -351,6 +422,7 @@ int main(void)
 		cmocka_unit_test(test_backwards_is_nothing),
 		cmocka_unit_test(test_alone_in_a_group),
 		cmocka_unit_test(test_tells_what_changes),
+		cmocka_unit_test(test_replaced),
 		cmocka_unit_test(test_three_to_seven),
 		cmocka_unit_test(test_cut_and_heal),
 		cmocka_unit_test(test_restart_is_gentle),
