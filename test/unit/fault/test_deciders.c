@@ -73,6 +73,7 @@ static int make_placement(const void *argument)
 	return rc;
 }
 
+/* The first is below the second. */
 static void fill_policies(struct limiter_policy policies[POLICIES])
 {
 	for (unsigned p = 0; p < POLICIES; p++)
@@ -86,6 +87,8 @@ static void fill_policies(struct limiter_policy policies[POLICIES])
 			.step_ns = SECOND_NS,
 			.total = 1000000,
 			.chunk = 1000,
+			.child = p == 0,
+			.parent = 2,
 			.guarantee = p == 1 ? LIMITER_CONSERVED : LIMITER_SOFT};
 }
 
