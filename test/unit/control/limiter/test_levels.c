@@ -460,8 +460,8 @@ static void test_claims_room(void **state)
 /* A parent's own packets at one limiter, and a child's at the other: it is divided by both. */
 static void test_own_packets(void **state)
 {
-	struct world w = {.levels = {{.parent = -1, .limit = LIMIT, .offered = {0, 4e5}},
-				  {.parent = 0, .limit = LIMIT, .offered = {4e5, 0}}},
+	struct world w = {.levels = {{.parent = -1, .limit = LIMIT, .offered = {0, 2e5}},
+				  {.parent = 0, .limit = LIMIT, .offered = {6e5, 0}}},
 		.n = 2};
 
 	(void)state;
@@ -469,9 +469,35 @@ static void test_own_packets(void **state)
 	w.policies[0].own = true;
 	start_world(&w, 2, NULL);
 	run_world(&w, 20);
-	for (unsigned b = 0; b < 2; b++)
-		assert_near(local_of(&w.boxes[b], 0), LIMIT / 2, LIMIT / 20);
+	assert_near(local_of(&w.boxes[0], 0), LIMIT * 3 / 4, LIMIT / 100);
+	assert_near(local_of(&w.boxes[1], 0), LIMIT / 4, LIMIT / 100);
 	assert_near(passed_of(&w, 0), 0.8, 0.01);
+	end_world(&w);
+}
+
+/* The share of the first child, when the other is offered so much for a while. */
+static double share_beside(struct world *w, double offered)
+{
+	w->levels[2].offered[0] = offered;
+	run_world(w, 40); /* until nothing changes any more */
+	return share_of(&w->boxes[0], 1);
+}
+
+/* One that is idle is told of another share by a sixteenth, not of less. */
+static void test_idle_share(void **state)
+{
+	struct world w = {
+		.levels = {ROOT, {.parent = 0, .limit = LIMIT}, {.parent = 0, .limit = LIMIT}}};
+	double share;
+
+	(void)state;
+	start_world(&w, 1, "central");
+	assert_near(share_beside(&w, 0), LIMIT, 0);
+	assert_near(share_beside(&w, 6e4), LIMIT, 0);
+	share = share_beside(&w, 6.4e4);
+	assert_true(share > LIMIT - 6.4e4 - 1 && share <= LIMIT * 15 / 16);
+	assert_near(share_beside(&w, 4e4), share, 0);
+	assert_true(share_beside(&w, 0) >= share * 17 / 16);
 	end_world(&w);
 }
 
@@ -487,6 +513,7 @@ int main(void)
 		cmocka_unit_test(test_waiting),
 		cmocka_unit_test(test_claims_room),
 		cmocka_unit_test(test_own_packets),
+		cmocka_unit_test(test_idle_share),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
