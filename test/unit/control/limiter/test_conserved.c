@@ -285,6 +285,32 @@ static void test_lease(void **state)
 	group_free(g);
 }
 
+/* What is said to end is what is gone when all leases have: rounded up, in 255ths. */
+static void test_ending(void **state)
+{
+	struct group *g = group_new(POLICIES);
+	struct limiter_view soft, before, after;
+	double left;
+
+	(void)state;
+	step_conserved_times(g, 40, POLICIES);
+	limiter_view(g->l[1], FPS, &before);
+	limiter_view(g->l[1], SOFT, &soft);
+	assert_int_equal(soft.ending, 0);
+	assert_true(before.ending > 0);
+	assert_true(limiter_lease_ends(g->l[1]) > g->now);
+	left = before.local_limit * (255 - before.ending) / 255;
+	g->cut[1] = true;
+	for (unsigned k = 0; k < 200 && limiter_lease_ends(g->l[1]) != UINT64_MAX; k++)
+		step_conserved_group(g, POLICIES);
+	assert_int_equal(limiter_lease_ends(g->l[1]), UINT64_MAX);
+	limiter_view(g->l[1], FPS, &after);
+	assert_int_equal(after.ending, 0);
+	assert_true(left <= after.local_limit);
+	assert_true(left + before.local_limit / 255 >= after.local_limit);
+	group_free(g);
+}
+
 /* What its friends have taken in the place of one that is silent. */
 static uint64_t sum_inherited(const struct group *g, unsigned silent)
 {
@@ -557,6 +583,7 @@ int main(void)
 		cmocka_unit_test(test_follows_fps),
 		cmocka_unit_test(test_stuck_disk),
 		cmocka_unit_test(test_lease),
+		cmocka_unit_test(test_ending),
 		cmocka_unit_test(test_drift),
 		cmocka_unit_test(test_recovering),
 		cmocka_unit_test(test_reload),
