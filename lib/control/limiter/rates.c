@@ -229,7 +229,6 @@ bool limiter_rates_tick(struct limiter *l, uint64_t now_ns)
 {
 	if (!l->conserve)
 		return false;
-	l->now_ns = now_ns;
 	conserve_tick(l->conserve, now_ns);
 	return limiter_rates_refresh(l, now_ns);
 }
