@@ -311,6 +311,57 @@ static void test_ending(void **state)
 	group_free(g);
 }
 
+/* What a disk keeps of one limiter. */
+struct kept {
+	struct limiter_record records[POLICIES + 1];
+	uint8_t bytes[POLICIES + 1][1024];
+	unsigned n;
+};
+
+static int keep_record(
+	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+{
+	struct kept *kept = context;
+	uint8_t *bytes = kept->bytes[kept->n];
+
+	assert_true(kept->n <= POLICIES && len <= sizeof(kept->bytes[0]));
+	memcpy(bytes, record, len);
+	kept->records[kept->n++] = (struct limiter_record){kind, id, bytes, len};
+	return 0;
+}
+
+/* A ledger that comes with the first policies that need one; its records are read once. */
+static void test_given_ledger(void **state)
+{
+	static const unsigned added[] = {SOFT, LIMITER_ADDED, LIMITER_ADDED, LIMITER_ADDED},
+			      same[] = {SOFT, FPS, GDRL, ADAPTOR};
+	struct group *g = group_new(POLICIES);
+	struct limiter_ledger none = {0}, ledger = test_ledger(100);
+	struct limiter_policy policies[POLICIES];
+	struct kept *kept = test_calloc(1, sizeof(*kept));
+	double holds;
+
+	(void)state;
+	fill_conserved_policies(policies);
+	g->stuck[1] = true;
+	step_conserved_times(g, 40, POLICIES);
+	assert_int_equal(limiter_save(g->l[1], keep_record, kept), 0);
+	holds = conserve_view(limiter_conserve(g->l[1]), 0, g->now).balance;
+	limiter_destroy(g->l[1]);
+	g->l[1] = limiter_new(g, 1, 1, &none);
+	assert_null(limiter_conserve(g->l[1]));
+	ledger.epoch = 2;
+	ledger.records = kept->records;
+	ledger.n_records = kept->n;
+	limiter_give_ledger(g->l[1], &ledger);
+	assert_int_equal(limiter_update(g->l[1], policies, POLICIES, added, g->now), 0);
+	test_free(kept);
+	assert_near(conserve_view(limiter_conserve(g->l[1]), 0, g->now).balance, holds, 0);
+	policies[FPS].keep_per_second /= 2;
+	assert_int_equal(limiter_update(g->l[1], policies, POLICIES, same, g->now), 0);
+	group_free(g);
+}
+
 /* What its friends have taken in the place of one that is silent. */
 static uint64_t sum_inherited(const struct group *g, unsigned silent)
 {
@@ -584,6 +635,7 @@ int main(void)
 		cmocka_unit_test(test_stuck_disk),
 		cmocka_unit_test(test_lease),
 		cmocka_unit_test(test_ending),
+		cmocka_unit_test(test_given_ledger),
 		cmocka_unit_test(test_drift),
 		cmocka_unit_test(test_recovering),
 		cmocka_unit_test(test_reload),
