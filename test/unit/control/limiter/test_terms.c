@@ -205,6 +205,12 @@ static void tell_usual(struct told *told, unsigned i)
 	};
 }
 
+/* Each machine counts from a time of its own. */
+static uint64_t now_of(const struct group *g, unsigned i)
+{
+	return g->now + i * 1000 * SECOND_NS;
+}
+
 static void start_terms(struct group *g, const struct kind *kind)
 {
 	g->now = 100 * SECOND_NS;
@@ -220,8 +226,8 @@ static void start_terms(struct group *g, const struct kind *kind)
 		told.params.gossip.roster = g->rosters[i];
 		told.params.gossip.self = roster_find(g->rosters[i], told.ids[i]);
 		told.params.policies = told.policies;
-		assert_int_equal(limiter_create(&told.params, g->now, &g->l[i]), 0);
-		limiter_clock(g->l[i], WALL_NS + told.ahead_ns, false, g->now);
+		assert_int_equal(limiter_create(&told.params, now_of(g, i), &g->l[i]), 0);
+		limiter_clock(g->l[i], WALL_NS + told.ahead_ns, false, now_of(g, i));
 	}
 }
 
@@ -263,7 +269,7 @@ static void carry_terms(struct group *g, unsigned i)
 		for (unsigned node = 0; node < NODES; node++)
 			if (g->rosters[i]->ids[to] == id_of(node) &&
 				!prng_percent(&g->prng, g->loss))
-				limiter_receive(g->l[node], g->now, buf, len);
+				limiter_receive(g->l[node], now_of(g, node), buf, len);
 }
 
 static void run_terms(struct group *g, uint64_t ns)
@@ -271,9 +277,9 @@ static void run_terms(struct group *g, uint64_t ns)
 	for (uint64_t end = g->now + ns; g->now < end;) {
 		g->now += TICK;
 		for (unsigned i = 0; i < NODES; i++) {
-			limiter_tick(g->l[i], g->now, measure_nothing, NULL);
+			limiter_tick(g->l[i], now_of(g, i), measure_nothing, NULL);
 			if (limiter_uncommitted(g->l[i]) && limiter_save(g->l[i], NULL, NULL) == 0)
-				limiter_committed(g->l[i], g->now);
+				limiter_committed(g->l[i], now_of(g, i));
 			carry_terms(g, i);
 		}
 	}
@@ -413,7 +419,7 @@ static void set_terms(struct group *g, unsigned i, uint64_t limit_bps)
 	const struct limiter_change_terms changes[] = {
 		{SOFT, {limit_bps, 0, 50000}, 0}, {CONSERVED, {limit_bps, 0, 50000}, 0}};
 
-	assert_int_equal(limiter_set_terms(g->l[i], changes, 2, g->now), 0);
+	assert_int_equal(limiter_set_terms(g->l[i], changes, 2, now_of(g, i)), 0);
 }
 
 static double sum_of_limits(const struct group *g, unsigned policy, uint64_t *bursts)
