@@ -598,21 +598,30 @@ static void test_other_roster(void **state)
 	end_terms(&g);
 }
 
-/* Told different totals, all go by the lowest soon, though no unit is spent. */
+TELLS(tell_limit_and_total, tell_soft_limit(told); tell_total(told))
+
+/*
+ * Told different totals, all go by the lowest soon, though no unit is spent, and whatever else they
+ * were told differently.
+ */
 static void test_lowest_total(void **state)
 {
-	static const struct kind kind = {"total", TOTAL, tell_total, NULL};
-	struct group g = {0};
+	static const struct kind rows[] = {
+		{"total", TOTAL, tell_total, NULL}, {"both", TOTAL, tell_limit_and_total, NULL}};
 
 	(void)state;
-	prng_seed(&g.prng, 1);
-	start_terms(&g, &kind);
-	run_terms(&g, SOON);
-	for (unsigned i = 0; i < NODES; i++)
-		assert_int_equal(
-			budget_total(limiter_budget(g.l[i]), limiter_budget_index(g.l[i], TOTAL)),
-			1000000);
-	end_terms(&g);
+	for (unsigned k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct group g = {0};
+
+		prng_seed(&g.prng, 1);
+		start_terms(&g, &rows[k]);
+		run_terms(&g, SOON);
+		for (unsigned i = 0; i < NODES; i++)
+			assert_int_equal(budget_total(limiter_budget(g.l[i]),
+						 limiter_budget_index(g.l[i], TOTAL)),
+				1000000);
+		end_terms(&g);
+	}
 }
 
 int main(void)
