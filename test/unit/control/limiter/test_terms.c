@@ -624,6 +624,31 @@ static void test_lowest_total(void **state)
 	}
 }
 
+/* A neighbour of another ledger is seen to be that, by both; of the same one none is. */
+static void test_foreign_neighbour(void **state)
+{
+	static const struct kind kind = {"identity of the ledger", -1, tell_identity, NULL};
+	struct limiter_neighbour neighbour;
+	struct group g = {0};
+
+	(void)state;
+	prng_seed(&g.prng, 1);
+	start_terms(&g, &kind);
+	run_terms(&g, SOON);
+	for (unsigned i = 0; i < NODES; i++)
+		for (unsigned peer = 0; peer < NODES; peer++) {
+			if (peer == i)
+				continue;
+			assert_true(limiter_neighbour(
+				g.l[i], index_at(&g, i, id_of(peer)), &neighbour));
+			assert_true(neighbour.spoke);
+			assert_int_equal(neighbour.says.high, peer == ODD ? 5 : 0);
+			assert_int_equal(neighbour.says.low, 1);
+			assert_int_equal(neighbour.foreign, peer == ODD || i == ODD);
+		}
+	end_terms(&g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -636,6 +661,7 @@ int main(void)
 		cmocka_unit_test(test_other_roster),
 		cmocka_unit_test(test_learnt),
 		cmocka_unit_test(test_lowest_total),
+		cmocka_unit_test(test_foreign_neighbour),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
