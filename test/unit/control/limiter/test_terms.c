@@ -637,14 +637,17 @@ static void test_foreign_neighbour(void **state)
 	run_terms(&g, SOON);
 	for (unsigned i = 0; i < NODES; i++)
 		for (unsigned peer = 0; peer < NODES; peer++) {
+			assert_int_equal(
+				limiter_neighbour(g.l[i], index_at(&g, i, id_of(peer)), &neighbour),
+				peer != i);
 			if (peer == i)
 				continue;
-			assert_true(limiter_neighbour(
-				g.l[i], index_at(&g, i, id_of(peer)), &neighbour));
 			assert_true(neighbour.spoke);
 			assert_int_equal(neighbour.says.high, peer == ODD ? 5 : 0);
 			assert_int_equal(neighbour.says.low, 1);
 			assert_int_equal(neighbour.foreign, peer == ODD || i == ODD);
+			assert_int_equal(neighbour.foreign_messages > 0, neighbour.foreign);
+			assert_int_equal(neighbour.invalid, 0);
 		}
 	end_terms(&g);
 }
