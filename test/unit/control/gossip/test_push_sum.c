@@ -241,6 +241,37 @@ static void test_restart_and_loss(void **state)
 	world_destroy(&w);
 }
 
+/* Whoever it is that goes, and if it is all others: nothing of what it had is counted. */
+static void test_any_loss(void **state)
+{
+	(void)state;
+	for (unsigned n = 2; n <= 3; n++)
+		for (unsigned gone = 0; gone < n; gone++) {
+			struct world_params params = usual;
+			struct world w;
+
+			params.n = n;
+			begin_push_world(&w, &params);
+			world_set(&w, gone, 0, 500);
+			world_run(&w, 100 * TICK);
+			world_crash(&w, gone);
+			world_run(&w, gossip_timeout(w.nodes[!gone].gossip) + 100 * TICK);
+			for (unsigned i = 0; i < n; i++) {
+				struct gossip_sum sum;
+				unsigned peers;
+				double truth = world_truth(&w, i, 0, &peers);
+
+				if (i == gone)
+					continue;
+				sum = gossip_sum(w.nodes[i].gossip, 0);
+				assert_int_equal(sum.lost, 1);
+				assert_near(sum.weight, truth, 0.01);
+				assert_near(sum.demand, 1000 * truth, 10);
+			}
+			world_destroy(&w);
+		}
+}
+
 static void test_partition(void **state)
 {
 	struct world w;
@@ -700,6 +731,7 @@ int main(void)
 		cmocka_unit_test(test_compensation),
 		cmocka_unit_test(test_compensation_is_bounded),
 		cmocka_unit_test(test_restart_and_loss),
+		cmocka_unit_test(test_any_loss),
 		cmocka_unit_test(test_partition),
 		cmocka_unit_test(test_losses),
 		cmocka_unit_test(test_worn_masses),
