@@ -615,6 +615,37 @@ static void test_never_above_the_mtu(void **state)
 	group_stop(&group);
 }
 
+/* A round is each of the others once, in an order that is drawn anew; it ends with a tick. */
+static void test_rounds(void **state)
+{
+	static const unsigned sizes[] = {8, 15, N_MAX};
+
+	(void)state;
+	for (unsigned s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+		unsigned order[2][N_MAX] = {{0}}, peers = sizes[s] - 1, to;
+		uint8_t buf[DATAGRAM_MAX];
+		struct group group;
+
+		group_start(&group, sizes[s], 1);
+		for (unsigned round = 0; round < 2; round++) {
+			unsigned n = 0, told = 0;
+
+			for (unsigned t = 0; n < peers; t++) {
+				group.now += TICK;
+				gossip_tick(group.g[4], group.now);
+				for (; gossip_send(group.g[4], buf, &to) > 0; n++) {
+					order[round][n] = to;
+					told |= 1U << to;
+				}
+				assert_int_equal(n, 3 * (t + 1) < peers ? 3 * (t + 1) : peers);
+			}
+			assert_int_equal(told, ((1U << sizes[s]) - 1) & ~(1U << 4));
+		}
+		assert_memory_not_equal(order[0], order[1], sizeof(order[0]));
+		group_stop(&group);
+	}
+}
+
 static bool one_way(void *context, unsigned from, unsigned to)
 {
 	(void)context;
@@ -1166,6 +1197,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_changes),
 		cmocka_unit_test(test_news_is_relayed),
 		cmocka_unit_test(test_never_above_the_mtu),
+		cmocka_unit_test(test_rounds),
 		cmocka_unit_test(test_silence_both_ways),
 		cmocka_unit_test(test_silence_one_way),
 		cmocka_unit_test(test_hearsay_of_one_cut_off),
