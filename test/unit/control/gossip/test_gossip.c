@@ -834,6 +834,25 @@ static void test_each_verdict(void **state)
 	group_stop(&group);
 }
 
+/* One that reads formats newer than ours is spoken to in ours. */
+static void test_newer_formats(void **state)
+{
+	uint8_t buf[DATAGRAM_MAX];
+	struct group group;
+	size_t len;
+
+	(void)state;
+	start_plain_group(&group, 2, 1);
+	tick_gossip_times(&group, 4, always_arrives, NULL);
+	len = capture_datagram(&group, 0, 1, buf);
+	buf[2] = DATAGRAM_VERSION + 7;
+	assert_int_equal(gossip_receive(group.g[1], group.now, buf, len), GOSSIP_ACCEPTED);
+	assert_int_equal(gossip_peer(group.g[1], 0)->speaks.version, DATAGRAM_VERSION);
+	capture_datagram(&group, 1, 0, buf);
+	assert_int_equal(buf[0], DATAGRAM_VERSION);
+	group_stop(&group);
+}
+
 /* Each has told the other which start it is, by messages alone. */
 static void prove_epochs(struct group *group, struct gossip *a, unsigned at_a, struct gossip *b)
 {
@@ -1203,6 +1222,7 @@ int main(void)
 		cmocka_unit_test(test_hearsay_of_one_cut_off),
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_each_verdict),
+		cmocka_unit_test(test_newer_formats),
 		cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_wrong_key_and_no_key),
