@@ -853,6 +853,41 @@ static void test_newer_formats(void **state)
 	group_stop(&group);
 }
 
+/* A datagram of limiter 0, of that start, which echoes that tick of limiter 1's. */
+static enum gossip_verdict send_echo(
+	struct group *group, uint64_t epoch, uint64_t counter, uint32_t echo_tick)
+{
+	uint8_t buf[200];
+	struct cursor cursor = {buf, buf + sizeof(buf), false};
+	struct datagram_header header = {
+		.version = 1, .sender = group->ids[0], .epoch = epoch, .counter = counter};
+	struct datagram_body body = {group->ids[1], 101, echo_tick, 1, 0};
+
+	datagram_write_header(&cursor, &header);
+	datagram_write_body(&cursor, &body);
+	return gossip_receive(group->g[1], group->now, buf, (size_t)(cursor.at - buf));
+}
+
+/* A start is proven by an echo within the timeout, of a tick that none before has echoed. */
+static void test_proof(void **state)
+{
+	struct group group;
+
+	(void)state;
+	start_plain_group(&group, 2, 1);
+	for (unsigned t = 0; t < 30; t++)
+		gossip_tick(group.g[1], group.now);
+	assert_int_equal(send_echo(&group, 0, 1, 29), GOSSIP_REPLAY);
+	assert_int_equal(send_echo(&group, 7, 0, 29), GOSSIP_REPLAY);
+	assert_int_equal(send_echo(&group, 7, 1, 31), GOSSIP_UNPROVEN);
+	assert_int_equal(send_echo(&group, 7, 1, 30 - TIMEOUT / TICK), GOSSIP_UNPROVEN);
+	assert_int_equal(send_echo(&group, 7, 1, 31 - TIMEOUT / TICK), GOSSIP_ACCEPTED);
+	assert_int_equal(send_echo(&group, 8, 1, 31 - TIMEOUT / TICK), GOSSIP_UNPROVEN);
+	assert_int_equal(send_echo(&group, 8, 1, 32 - TIMEOUT / TICK), GOSSIP_ACCEPTED);
+	assert_int_equal(send_echo(&group, 7, 2, 30), GOSSIP_REPLAY); /* it is over */
+	group_stop(&group);
+}
+
 /* Each has told the other which start it is, by messages alone. */
 static void prove_epochs(struct group *group, struct gossip *a, unsigned at_a, struct gossip *b)
 {
@@ -1223,6 +1258,7 @@ int main(void)
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_each_verdict),
 		cmocka_unit_test(test_newer_formats),
+		cmocka_unit_test(test_proof),
 		cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_wrong_key_and_no_key),
