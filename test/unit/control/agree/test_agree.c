@@ -587,7 +587,7 @@ static void test_who_is_told(void **state)
 	agree_watch(a, 3, false);
 	assert_int_equal(agree_next(a, 2), 3);
 	summary_to(a, 1, now, buf);
-	/* Who has spoken is told, whether watched or not. */
+	/* One that has spoken is told, whether watched or not. */
 	agree_watch(other, 2, true);
 	len = summary_to(other, 2, now, buf);
 	assert_int_equal(agree_hear(a, 0, now, buf, len), 0);
