@@ -160,6 +160,7 @@ static int copy_login(struct http *http, const struct etcd_params *params)
 static int set_up_http(struct http *http, const struct etcd_params *params)
 {
 	int err = copy_endpoints(http, params);
+	CURLcode code;
 
 	if (err == 0)
 		err = copy_login(http, params);
@@ -168,9 +169,13 @@ static int set_up_http(struct http *http, const struct etcd_params *params)
 	http->easy = curl_easy_init();
 	if (!http->easy)
 		return -ENOMEM;
-	if (set_behaviour(http, params->timeout_ms) || set_callbacks(http) ||
-		set_files(http, params))
-		return -EINVAL;
+	code = set_behaviour(http, params->timeout_ms);
+	if (code == CURLE_OK)
+		code = set_callbacks(http);
+	if (code == CURLE_OK)
+		code = set_files(http, params);
+	if (code != CURLE_OK)
+		return code == CURLE_OUT_OF_MEMORY ? -ENOMEM : -EINVAL;
 	return set_headers(http, http->token);
 }
 

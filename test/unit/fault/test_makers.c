@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <curl/curl.h>
 #include <sodium.h>
 
 #include "change/edit.h"
@@ -286,6 +287,9 @@ static int etcd(const void *argument)
 	static const char *const endpoints[] = {"http://127.0.0.1:1/", "http://127.0.0.1:2"};
 	const struct etcd_params params = {.endpoints = endpoints,
 		.n_endpoints = 2,
+		.ca_file = argument,
+		.cert_file = argument,
+		.key_file = argument,
 		.user = "weir",
 		.password_file = argument,
 		.prefix = "/weir",
@@ -431,6 +435,9 @@ static int setup(void **state)
 {
 	(void)state;
 	fault_take_json();
+	/* And libcurl's, of which the first to ask for it says where it is from. */
+	if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, malloc, free, realloc, strdup, calloc))
+		return -1;
 	nowhere = fopen("/dev/null", "w");
 	strcpy(top, "/tmp/weir-makers-XXXXXX");
 	if (sodium_init() < 0 || !nowhere || !mkdtemp(top))
@@ -459,6 +466,7 @@ static int teardown(void **state)
 	config_free(before);
 	config_free(after);
 	fclose(nowhere);
+	curl_global_cleanup();
 	snprintf(command, sizeof(command), "rm -r %s", top);
 	return system(command);
 }
