@@ -14,8 +14,6 @@ static int report_value(const struct document *document, size_t at, const json_e
 {
 	struct slip slip = {0};
 
-	if (json_error_code(error) == json_error_out_of_memory)
-		return -ENOMEM;
 	if (json_error_code(error) == json_error_duplicate_key)
 		slip = (struct slip){.offset = (size_t)error->position, .found = "duplicate key"};
 	else
@@ -32,9 +30,13 @@ static int parse_values(const struct document *document, struct diagnostics *d, 
 
 	while (at < document->len) {
 		json_error_t error;
-		json_t *value = json_loadb(text + at, document->len - at,
-			JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, &error);
+		json_t *value;
 
+		errno = 0;
+		value = json_loadb(text + at, document->len - at,
+			JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, &error);
+		if (value == NULL && errno == ENOMEM) /* the parser says that the text is wrong */
+			return -ENOMEM;
 		if (value == NULL)
 			return report_value(document, at, &error, d);
 		if (json_array_append_new(values, value) < 0)

@@ -25,6 +25,7 @@
 #include "json/document.h"
 #include "json/seen.h"
 #include "json/diagnostics.h"
+#include "json/values.h"
 #include "offload/offload.h"
 #include "policy/diff.h"
 #include "secret/group_keys.h"
@@ -144,6 +145,19 @@ static int read_document(const void *argument)
 
 	assert_true(rc || document.len > 4096);
 	free(document.text);
+	return rc;
+}
+
+static int load_values(const void *argument)
+{
+	struct diagnostics diagnostics;
+	json_t *values = NULL;
+	int rc;
+
+	diagnostics_init(&diagnostics, nowhere, DIAGNOSTICS_TEXT);
+	rc = json_values_load(in_top(argument), &diagnostics, &values);
+	assert_int_equal(json_array_size(values), rc ? 0 : 9);
+	json_decref(values);
 	return rc;
 }
 
@@ -400,6 +414,7 @@ static const struct fault_subject subjects[] = {
 		.words = -EINVAL,
 		.unsaid = 8},
 	{.name = "read", .run = read_document, .argument = "long.json", .kinds = BOTH},
+	{.name = "values", .run = load_values, .argument = "values.json", .kinds = BOTH},
 	{.name = "diff", .run = differ, .kinds = BOTH},
 	{.name = "keep", .run = keep, .argument = "keep", .kinds = BOTH, .unsaid = 30},
 	{.name = "set", .run = change_json, .argument = &set_limit, .kinds = BOTH},
@@ -443,6 +458,7 @@ static int setup(void **state)
 	if (sodium_init() < 0 || !nowhere || !mkdtemp(top))
 		return -1;
 	write_file("w.json", WHOLE(SOFT "], 'include': ['more.json'"));
+	write_file("values.json", "{'a': 1} {'b': [2]} {} {} {} {} {} {}\n[]\n");
 	write_blank_file("long.json", 5000);
 	write_file("more.json", "{'policies': [" MANY "]}");
 	write_file("lists.json",
