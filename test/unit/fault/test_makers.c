@@ -21,6 +21,7 @@
 #include "config/describe.h"
 #include "config/load.h"
 #include "etcd/etcd.h"
+#include "etcd/request_table.h"
 #include "fault.h"
 #include "json/document.h"
 #include "json/seen.h"
@@ -317,6 +318,28 @@ static int etcd(const void *argument)
 	return rc;
 }
 
+/* More than the first chains are for; what was found before is found without memory, too. */
+static int requests(const void *argument)
+{
+	struct asks asks = {0};
+	struct ask *first = NULL, *ask;
+	char name[ETCD_NAME_MAX];
+	unsigned n = 0;
+
+	(void)argument;
+	do {
+		snprintf(name, sizeof(name), "budget-%u", n);
+		ask = asks_find(&asks, name);
+		first = first ? first : ask;
+		n += ask != NULL;
+	} while (ask && n < 40);
+	assert_int_equal(asks.n, n);
+	if (first)
+		assert_ptr_equal(asks_find(&asks, "budget-0"), first);
+	asks_free(&asks);
+	return ask ? 0 : -ENOMEM;
+}
+
 static int offload(const void *argument)
 {
 	struct offload offload;
@@ -423,6 +446,7 @@ static const struct fault_subject subjects[] = {
 	{.name = "carry", .run = change_json, .argument = &carry_over, .kinds = BOTH},
 	{.name = "store", .run = store, .argument = "store", .kinds = BOTH},
 	{.name = "etcd", .run = etcd, .argument = "/nowhere", .kinds = BOTH},
+	{.name = "requests", .run = requests, .kinds = BOTH, .at_least = 43},
 	{.name = "offload", .run = offload, .kinds = BOTH},
 	{.name = "talkers", .run = talkers, .kinds = BOTH},
 	{.name = "telemetry", .run = listen_at, .argument = "socket", .kinds = BOTH, .unsaid = 1},
