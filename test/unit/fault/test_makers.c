@@ -430,6 +430,11 @@ static const struct fault_subject subjects[] = {
 		.kinds = BOTH,
 		.words = -EINVAL,
 		.unsaid = 8},
+	{.name = "load what includes no file",
+		.run = load,
+		.argument = "wrong.json",
+		.kinds = BOTH,
+		.result = -EINVAL},
 	{.name = "document",
 		.run = load_document,
 		.argument = "w.json",
@@ -482,6 +487,7 @@ static int setup(void **state)
 	if (sodium_init() < 0 || !nowhere || !mkdtemp(top))
 		return -1;
 	write_file("w.json", WHOLE(SOFT "], 'include': ['more.json'"));
+	write_file("wrong.json", WHOLE(SOFT "], 'include': [7, {}, ''"));
 	write_file("values.json", "{'a': 1} {'b': [2]} {} {} {} {} {} {}\n[]\n");
 	write_blank_file("long.json", 5000);
 	write_file("more.json", "{'policies': [" MANY "]}");
