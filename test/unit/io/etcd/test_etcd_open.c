@@ -39,19 +39,26 @@ static void test_refused(void **state)
 	/* More than libcurl takes of any text. */
 	const size_t much = 9 * 1000 * 1000;
 	char *path = malloc(much + 1);
-	struct etcd_params rows[4];
+	struct etcd_params rows[7];
 
 	(void)state;
 	assert_non_null(path);
 	memset(path, 'x', much);
 	path[much] = '\0';
-	for (unsigned i = 0; i < 4; i++)
+	for (unsigned i = 0; i < 7; i++)
 		rows[i] = good_params();
 	rows[0].n_endpoints = 0;
 	rows[1].epoch = 0;
 	rows[2].timeout_ms = 0;
 	rows[3].ca_file = path;
-	for (unsigned i = 0; i < 4; i++) {
+	/* Whatever files are good beside it. */
+	rows[4].ca_file = path;
+	rows[4].cert_file = rows[4].key_file = "/k";
+	rows[5].cert_file = path;
+	rows[5].ca_file = rows[5].key_file = "/k";
+	rows[6].key_file = path;
+	rows[6].ca_file = rows[6].cert_file = "/k";
+	for (unsigned i = 0; i < 7; i++) {
 		struct etcd *etcd = NULL;
 
 		assert_int_equal(etcd_open(&rows[i], &etcd), -EINVAL);
