@@ -285,6 +285,52 @@ static void test_fixed(void **state)
 	refuse_change(NET(PORTS WIRES), NET(PORTS "'wires': []"), "wires");
 }
 
+#define PLANE(wire)                                                                     \
+	NET("'ports': {'lan': {'device': 'xdp:eth0'}, 'wan': {'device': 'xdp:eth1'}}, " \
+	    "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan'" wire "}]")
+#define ALONE(members) GOSSIP("'roster': [{'name': 'me', 'address': '10.0.0.1:1'}]" members)
+#define NAMED(name)                                                                     \
+	"{'limiter': '" name "', " PORTS WIRES ", 'control': {'socket': '/run/w'}, "    \
+	"'gossip': {'roster': [" GROUP2 "], 'key_file': '/k', 'listen': '0.0.0.0:1'}, " \
+	"'ledger': {'store': '/s'}}"
+#define PUSH_SUM "'estimator': 'push-sum'"
+
+/* Each part of what is fixed is, by itself. */
+static void test_fixed_parts(void **state)
+{
+	static const struct {
+		const char *a, *b, *place;
+	} cases[] = {
+		{NAMED("me"), NAMED("you"), "limiter"},
+		{DOC(", 'eal': ['-a', '-b']"), DOC(", 'eal': ['-a', '-c']"), "eal"},
+		{DOC(", 'workers': [1, 2]"), DOC(", 'workers': [1, 3]"), "workers"},
+		{DOC(", 'workers': [1, 2]"), DOC(", 'workers': [1]"), "workers"},
+		{DOC(", 'tunnels': {'classify': 'inner'}"),
+			DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 8472}"), "tunnels"},
+		{NET(PORTS WIRES),
+			NET("'ports': {'lan': {'device': 'net_null0', 'mtu': 1501}, 'wan': "
+			    "{'device': 'net_null1'}}, " WIRES),
+			"ports.lan"},
+		{PLANE(""), PLANE(", 'fail': 'wire'"), "wires[0]"},
+		{PLANE(", 'fail': 'wire'"), PLANE(", 'fail': 'wire', 'fail_after': '21ms'"),
+			"wires[0]"},
+		{NET(PORTS WIRES), NET(PORTS "'wires': [{'name': 'v', 'a': 'lan', 'b': 'wan'}]"),
+			"wires[0]"},
+		/* One limiter alone may be without a key, and not insecure either. */
+		{ALONE(""), ALONE(", 'key_file': '/k'"), "gossip.key_file"},
+		{ALONE(""), ALONE(", 'sources': 'any'"), "gossip.sources"},
+		{ALONE(", " PUSH_SUM), ALONE(", 'compensate': true, " PUSH_SUM),
+			"gossip.compensate"},
+		{GOSSIP("'roster': [{'name': 'me', 'address': '10.0.0.1:1'}]"),
+			GOSSIP("'roster': [{'name': 'me', 'address': '[::1]:1'}]"),
+			"gossip.roster[0]"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		refuse_change(cases[i].a, cases[i].b, cases[i].place);
+}
+
 static struct config_diff *diff_of(const char *a, const char *b)
 {
 	struct config *old = load_config(a), *config = load_config(b);
@@ -296,8 +342,12 @@ static struct config_diff *diff_of(const char *a, const char *b)
 	return diff;
 }
 
-#define GDRL  ", 'allocator': 'gdrl'"
-#define QUOTA ", 'allocator': 'quota', 'total': '5TB'"
+#define GDRL            ", 'allocator': 'gdrl'"
+#define QUOTA           ", 'allocator': 'quota', 'total': '5TB'"
+#define SRTCM(members)  ", 'meter': 'srtcm', 'colours': {" members "}"
+#define SHAPED(members) ", 'action': 'shape', 'shape': {" members "}"
+#define CODEL(members)  SHAPED("'drop': 'codel'" members)
+#define SPREAD(members) SHAPED("") ", 'slo': {'p99': '1ms'}, 'place': {" members "}"
 
 /* One key of one policy, and what that is. */
 static void test_keys(void **state)
@@ -356,6 +406,28 @@ static void test_keys(void **state)
 		{QUOTA, QUOTA ", 'period': 'month'", POLICY_ANEW},
 		{QUOTA ", 'period': '24h'", QUOTA ", 'period': '12h'", POLICY_ANEW},
 		{QUOTA, "", POLICY_ANEW | POLICY_TERMS},
+		{SHAPED("'delay': '10ms'"), SHAPED("'delay': '11ms'"), POLICY_TERMS},
+		{SHAPED("'delay': '10ms'"), SHAPED("'delay': '10ms', 'queue': '1MB'"),
+			POLICY_TERMS},
+		{SHAPED("'delay': '10ms'"), SHAPED("'delay': '10ms', 'drop': 'codel'"),
+			POLICY_TERMS},
+		{CODEL(""), CODEL(", 'target': '4ms'"), POLICY_TERMS},
+		{CODEL(""), CODEL(", 'interval': '90ms'"), POLICY_TERMS},
+		{CODEL(""), CODEL(", 'ecn': true"), POLICY_TERMS},
+		{SPREAD(""), SHAPED(""), POLICY_TERMS},
+		{SPREAD("'key': 'src/24'"), SPREAD("'key': 'src/25'"), POLICY_TERMS},
+		/* All bits of IPv4 in both, and other bits of IPv6. */
+		{SPREAD("'key': 'src/32'"), SPREAD("'key': 'src/33'"), POLICY_TERMS},
+		{SPREAD("'round': '1s'"), SPREAD("'round': '2s'"), POLICY_TERMS},
+		{SPREAD(""), SPREAD("'concentrate': false"), POLICY_TERMS},
+		{SPREAD(""), SPREAD("'max-min': false"), POLICY_TERMS},
+		{SPREAD(""), SPREAD("'correlate': false"), POLICY_TERMS},
+		{SRTCM(""), SRTCM("'green': 'count'"), POLICY_TERMS},
+		{SRTCM("'yellow': {'mark': 'af11'}"), SRTCM("'yellow': {'mark': 'af12'}"),
+			POLICY_TERMS},
+		{SRTCM(""), SRTCM("'aware': true"), POLICY_TERMS},
+		{SRTCM("'aware': true, 'dscp': {'ef': 'red'}"),
+			SRTCM("'aware': true, 'dscp': {'ef': 'yellow'}"), POLICY_TERMS},
 		{"", ", 'match': {'vlan': 1}, 'meter': 'gcra', 'ewma': 0",
 			POLICY_MATCH | POLICY_TERMS | POLICY_ANEW},
 	};
@@ -532,6 +604,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fixed),
+		cmocka_unit_test(test_fixed_parts),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_keys_may_change),
 		cmocka_unit_test(test_keys),
