@@ -7,6 +7,7 @@
 #include "config_cases.h"
 
 #include "config/load.h"
+#include "policy/kind.h"
 
 static void test_policy(void **state)
 {
@@ -469,18 +470,26 @@ static void test_allocators(void **state)
 	"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2 \
 	"]}, 'policies': [{'name': 'p', 'limit': '10Mbit/s'" members "}]}"
 #define PAIR(allocator, meter) IN_GROUP(", 'meter': '" meter "', 'allocator': '" allocator "'")
-#define FEW(limit, meter)                                                                         \
-	"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2       \
+#define FEW_BY(workers, limit, meter)                                                             \
+	"{'limiter': 'me', " workers PORTS WIRES                                                  \
+	", 'gossip': {'key_file': 'k', 'roster': [" GROUP2                                        \
 	"]}, 'policies': [{'name': 'p', 'count': 'flows', 'limit': '" limit "', 'meter': '" meter \
 	"'}]}"
-#define EXPECTED_GTB "expected 'token-bucket' with the allocator 'gtb'\n"
-#define EXPECTED_GRD "expected 'token-bucket' or 'random-drop' with the allocator 'grd'\n"
+#define FEW(limit, meter) FEW_BY("", limit, meter)
+#define TWO_WORKERS       "'workers': [1, 2], "
+#define EXPECTED_GTB      "expected 'token-bucket' with the allocator 'gtb'\n"
+#define EXPECTED_GRD      "expected 'token-bucket' or 'random-drop' with the allocator 'grd'\n"
 	static const struct config_case cases[] = {
 		{FEW("2/min", "fixed-window"), ""},
 		{FEW("1/min", "token-bucket"), ""},
 		{FEW("1/min", "hybrid"),
 			"w.json:1: warning: policies[0] 'p'.limit: '1/min': 1 in a window, of which each "
 			"worker of 2 limiters lets one pass, 2 in all: a token bucket divides it "
+			"exactly\n"},
+		{FEW_BY(TWO_WORKERS, "4/min", "hybrid"), ""},
+		{FEW_BY(TWO_WORKERS, "3/min", "hybrid"),
+			"w.json:1: warning: policies[0] 'p'.limit: '3/min': 3 in a window, of which each "
+			"worker of 2 limiters lets one pass, 4 in all: a token bucket divides it "
 			"exactly\n"},
 		{PAIR("gtb", "token-bucket"), ""},
 		{PAIR("gtb", "gcra"), "w.json:1: policies[0] 'p'.meter: 'gcra': " EXPECTED_GTB},
@@ -840,6 +849,40 @@ static void test_meter_by_its_row(void **state)
 	}
 }
 
+/* Waiting packets have a time each where nothing else has a say: each thing by itself is enough. */
+static void test_timed(void **state)
+{
+	static const struct {
+		const char *members;
+		bool timed;
+	} rows[] = {
+		{", 'limit': '10Mbit/s', 'action': 'shape', 'shape': {'delay': '125ms'}", true},
+		{", 'limit': '10Mbit/s', 'action': 'shape', 'shape': {'delay': '126ms'}", false},
+		{", 'limit': '10Mbit/s'", false},
+		{", 'limit': '10Mbit/s', 'action': 'shape', 'shape': {'drop': 'codel'}", false},
+		{", 'limit': '500/s', 'count': 'packets', 'action': 'shape', 'shape': {'delay': "
+		 "'125ms'}",
+			false},
+		{", 'limit': '10Mbit/s', 'guarantee': 'conserved', 'action': 'shape'", false},
+		{", 'limit': '10Mbit/s', 'parent': 'top', 'action': 'shape'", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char document[512];
+		struct config *config;
+
+		snprintf(document, sizeof(document),
+			POLICIES("{'name': 'p', 'match': {'vlan': 1}%s}, {'name': 'top', 'limit': "
+				 "'1Gbit/s', 'match': {'vlan': 2}}"),
+			rows[i].members);
+		config = must_parse(document);
+		if (policy_is_timed(&config->policies[0]) != rows[i].timed)
+			fail_msg("%s", rows[i].members);
+		config_free(config);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -857,6 +900,7 @@ int main(void)
 		cmocka_unit_test(test_new_defaults),
 		cmocka_unit_test(test_new_values),
 		cmocka_unit_test(test_meter_by_its_row),
+		cmocka_unit_test(test_timed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
