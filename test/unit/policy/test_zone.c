@@ -61,6 +61,8 @@ static const struct rule_row rule_rows[] = {
 	/* By the day of the year: 1 March, 60 with and 59 without the leap day */
 	{"AAA0BBB,J60/0,J300/0", 1835481600, 0, HOUR, 1856214000},
 	{"AAA0BBB,60/0,299/0", 1835481600, 0, HOUR, 1856127600},
+	/* The last day of 2096, of which an even division of days would say that it is 2097 */
+	{"AAA0BBB,J365/0,J100/0", 4007750400, 0, HOUR, 4016386800},
 };
 
 static void test_rules(void **state)
