@@ -28,6 +28,7 @@ static void test_comments(void **state)
 		{"/**/{}", "    {}"},
 		{"/***/{}", "     {}"},
 		{"[\"// x\", \"/* y */\"]", "[\"// x\", \"/* y */\"]"},
+		{"[\"a // x\", \"b /* y */\"]", "[\"a // x\", \"b /* y */\"]"},
 		{"[\"\\\"// x\"] // y", "[\"\\\"// x\"]     "},
 		{"[\"\\\\\"] // y", "[\"\\\\\"]     "},
 		{"// \"\n{}", "    \n{}"},
@@ -49,12 +50,15 @@ static void test_comments(void **state)
 
 static void test_endless_comment(void **state)
 {
-	char text[] = "{} /* x *", same[] = "/*/";
+	char text[] = "{} /* x *", same[] = "/*/", part[] = "//";
 
 	(void)state;
 	assert_int_equal(json_blank_comments(text, strlen(text)), 3);
 	assert_string_equal(text, "{} /* x *");
 	assert_int_equal(json_blank_comments(same, strlen(same)), 0);
+	/* What is behind the text is not of it. */
+	assert_int_equal(json_blank_comments(part, 1), 1);
+	assert_string_equal(part, "//");
 }
 
 static void test_lines(void **state)
