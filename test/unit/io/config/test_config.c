@@ -1263,6 +1263,13 @@ static void test_files(void **state)
 	assert_int_equal(ftruncate(fd, READER_FILE_MAX + 1), 0);
 	snprintf(message, sizeof(message), "%s: File too large: expected at most 256 MiB\n", path);
 	refuse_file(path, -EFBIG, message);
+	/* Whoever may read all is not asked whether he may. */
+	assert_int_equal(fchmod(fd, 0), 0);
+	snprintf(message, sizeof(message), "%s: Permission denied: may this user read it?\n", path);
+	if (getuid() == 0)
+		assert_int_equal(seteuid(65534), 0);
+	refuse_file(path, -EACCES, message);
+	assert_int_equal(seteuid(getuid()), 0);
 	close(fd);
 	unlink(path);
 }

@@ -21,6 +21,7 @@
 #include "allocate/allocate.h"
 #include "config/group.h"
 #include "config/value_keys.h"
+#include "json/document.h"
 #include "policy/units.h"
 
 #define TUNING_KEYS \
@@ -233,6 +234,26 @@ static void test_load(void **state)
 	unlink(path);
 }
 
+/* As large as a file may be, and one byte more; of what is not written the disk has nothing. */
+static void test_largest(void **state)
+{
+	char path[] = "/tmp/weir-read-XXXXXX";
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	for (unsigned more = 0; more < 2; more++) {
+		struct document document = {0};
+
+		assert_int_equal(ftruncate(fd, (off_t)READER_FILE_MAX + more), 0);
+		assert_int_equal(document_read(&document, path), more ? -EFBIG : 0);
+		assert_int_equal(document.len, READER_FILE_MAX + more);
+		free(document.text);
+	}
+	close(fd);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +261,7 @@ int main(void)
 		cmocka_unit_test(test_group),
 		cmocka_unit_test(test_group_values),
 		cmocka_unit_test(test_load),
+		cmocka_unit_test(test_largest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
