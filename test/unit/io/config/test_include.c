@@ -164,6 +164,13 @@ static void test_places(void **state)
 		       "w.json:1\n",
 		{"x.json", "{\n'idle': 'poll'}"},
 		{"w.json", MAIN(", 'include': 'x.json', 'idle': 'poll'")});
+	/* A member or an element of what the other file has, whatever its index. */
+	EXPECT_REFUSED("x.json:2: tunnels.vxlan-port: 0: expected a whole number from 1 to 65535\n",
+		{"x.json", "{'tunnels': {'classify': 'inner',\n'vxlan-port': 0}}"},
+		{"w.json", MAIN(", 'include': 'x.json', 'policies': [" P("a", "1") "]")});
+	EXPECT_REFUSED("x.json:2: workers[0]: -1: expected a CPU number from 0 to 1023\n",
+		{"x.json", "{'workers': [\n-1]}"},
+		{"w.json", MAIN(", 'include': 'x.json', 'policies': [" P("a", "1") "]")});
 	EXPECT_REFUSED("x.json:1:16: a trailing comma, before ']': take the comma away\n"
 		       "     1 | {'policies': [1,]}\n       |                ~\n",
 		{"x.json", "{'policies': [1,]}"}, {"w.json", MAIN(", 'include': 'x.json'")});
@@ -192,6 +199,11 @@ static void test_not_included(void **state)
 		"w.json:2: include[1]: x.json: expected a file or a directory: No such file or "
 		"directory\n",
 		{"y.json", "{}"}, {"w.json", MAIN(", 'include': ['y.json',\n'x.json']")});
+	/* As wrong as what else is. */
+	EXPECT_REFUSED("w.json:1: include: x.json: expected a file or a directory: No such file or "
+		       "directory\n"
+		       "w.json:1: idle: 'nap': expected 'poll' or 'sleep'\n",
+		{"w.json", MAIN(", 'include': 'x.json', 'idle': 'nap'")});
 	EXPECT_REFUSED("w.json:1: include: 3: expected the path of a file or of a directory\n",
 		{"w.json", MAIN(", 'include': 3")});
 	EXPECT_REFUSED("w.json:1: include: '': expected the path of a file or of a directory\n",
