@@ -362,6 +362,42 @@ static void test_bad_lists(void **state)
 				 "file of prefixes\n");
 }
 
+/* A prefix and a comment to the end; what is not written takes no room on the disk. */
+static void write_large_list(const char *name, unsigned i, off_t bytes)
+{
+	char line[32];
+
+	snprintf(line, sizeof(line), "10.%u.0.0/16 #", i);
+	write_file(name, line);
+	assert_int_equal(truncate(name, bytes), 0);
+}
+
+/* All files together are as large as a document may be, and no larger. */
+static void test_large_lists(void **state)
+{
+	const off_t most = 64 << 20;
+	struct config *config;
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "d/%u.txt", i);
+		write_large_list(name, i, i < 3 ? most : most - 20);
+	}
+	write_large_list("d/4.txt", 4, 20);
+	write_file("w.json",
+		FILE_OF(P("a", "[{'src': '@d/0.txt'}, {'src': '@d/1.txt'}, {'src': '@d/2.txt'}, "
+			       "{'src': '@d/3.txt'}, {'src': '@d/4.txt'}]")));
+	config = must_load("w.json", "");
+	assert_int_equal(policy_n_matches(&config->policies[0]), 5);
+	config_free(config);
+	write_large_list("d/4.txt", 4, 21);
+	expect_refused("w.json",
+		"w.json:1: policies[0] 'a'.match[4].src: d/4.txt: expected at most 64 MiB of "
+		"prefixes, and 256 in all files\n");
+}
+
 /* Lists are refused once, whoever names them again; and are as many as there are. */
 static void test_many_lists(void **state)
 {
@@ -607,6 +643,7 @@ int main(void)
 		cmocka_unit_test(test_no_file),
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_bad_lists),
+		cmocka_unit_test(test_large_lists),
 		cmocka_unit_test(test_many_lists),
 		cmocka_unit_test(test_many_bad_lines),
 		cmocka_unit_test(test_long_list),
