@@ -352,6 +352,18 @@ static const struct {
 		"group: N = 1, no gossip; limits are this limiter's alone\n"
 		"shadow: nothing is enforced, every packet passes\n"
 		"no policy: every packet passes\n"},
+	/* Names of one letter. */
+	{"{'limiter': 'm', " PORTS WIRES ", 'control': {'operators': 'o', 'group': 'g', 'socket': "
+	 "'s'}}",
+		"limiter m\n"
+		"  1 worker on CPU 1, always polling\n"
+		"  control on CPU 0, socket s\n"
+		"    read by group g, changed by root and its own user, and group o\n"
+		"port lan: net_null0, MTU 1500\n"
+		"port wan: net_null1, MTU 1500\n"
+		"wire w: a is lan, b is wan\n"
+		"group: N = 1, no gossip; limits are this limiter's alone\n"
+		"no policy: every packet passes\n"},
 	/* As many matches as are shown; a tree of policies; a coloured one. */
 	{"{'limiter': 'me', " PORTS "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', "
 	 "'distribute': true}], 'unparsed': 'drop', 'control': {'operators': 'ops', 'group': 'all'}, "

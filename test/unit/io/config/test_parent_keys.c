@@ -201,6 +201,11 @@ static void test_what_goes(void **state)
 			AT1 "accounting: 'l2': expected the same as its parent 'top'\n"},
 		{POLICIES(PARENT(", 'accounting': 'l2'") ", " CHILD("1", "top", "")),
 			AT1 "accounting: missing: expected the same as its parent 'top'\n"},
+		/* What was refused is not compared. */
+		{IN_TOP(", 'count': 3"),
+			AT1 "count: 3: expected 'bytes' or 'packets' or 'flows'\n"},
+		{POLICIES(PARENT(", 'count': 3") ", " CHILD("1", "top", "")),
+			AT0 "count: 3: expected 'bytes' or 'packets' or 'flows'\n"},
 		{BELOW(", 'accounting': 'l2'"), NULL},
 		{POLICIES(PARENT("") ", " COUNTED("1", "500/s", ", 'parent': 'top'")),
 			AT1 "count: 'packets': expected the same as its parent 'top'\n"},
