@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "import/flowspec.h"
+#include "import/flowspec_match.h"
+#include "import/flowspec_set.h"
 
 #define PEER(address) "'neighbor':{'address':{'local':'127.0.0.2','peer':'" address "'},"
 #define LINE(peer, message) \
@@ -870,6 +872,32 @@ static void as_many_as_there_may_be(void **state)
 	flowspec_free(&flowspec);
 }
 
+/* A port of either side is two matches, of which a policy has as many as of any others. */
+static void as_many_sides_as_there_may_be(void **state)
+{
+	(void)state;
+	for (unsigned n = FLOWSPEC_MATCHES_MOST / 2; n <= FLOWSPEC_MATCHES_MOST / 2 + 1; n++) {
+		struct rule_case row = {.family = "ipv4 flow", .actions = M125};
+		struct flowspec flowspec;
+		char text[1024], *said;
+		int ret, len;
+
+		len = snprintf(text, sizeof(text),
+			"'destination-ipv4':['192.0.2.7/32'],'protocol':['=udp'],'port':[");
+		for (unsigned i = 0; i < n; i++)
+			len += snprintf(text + len, sizeof(text) - (size_t)len, "%s'=%u'",
+				i > 0 ? "," : "", 1 + 2 * i);
+		snprintf(text + len, sizeof(text) - (size_t)len, "]");
+		row.rule = text;
+		assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
+		ret = take_rule(&flowspec, &row, &said);
+		assert_int_equal(ret, n == FLOWSPEC_MATCHES_MOST / 2);
+		assert_int_equal(strstr(said, "it is more matches than one policy") == NULL, ret);
+		free(said);
+		flowspec_free(&flowspec);
+	}
+}
+
 static void no_lines(void **state)
 {
 	static const char *const lines[] = {"x", "7", "{", "{'neighbor':{'state':'down'}}",
@@ -951,6 +979,33 @@ static void what_was_told(void **state)
 	flowspec_free(&flowspec);
 }
 
+static bool compares(const char *operator, unsigned a, unsigned b)
+{
+	bool equal = strchr(operator, '=') && operator[0] != '!' && a == b;
+
+	return equal || (strchr("<!", operator[0]) && a < b) ||
+	       (strchr(">!", operator[0]) && a > b);
+}
+
+/* Each comparison with each number, whichever word of the set it ends in, takes what it says. */
+static void each_comparison(void **state)
+{
+	static const char *const operators[] = {"<", "<=", "=", "!=", ">=", ">"};
+	static struct number_set set;
+
+	(void)state;
+	for (unsigned number = 0; number < 257; number++)
+		for (size_t i = 0; i < sizeof(operators) / sizeof(*operators); i++) {
+			json_t *list = json_pack("[o]", json_sprintf("%s%u", operators[i], number));
+
+			assert_int_equal(number_set_read(&set, 256, list, NULL), 0);
+			for (unsigned a = 0; a < 256; a++)
+				if (number_set_has(&set, a) != compares(operators[i], a, number))
+					fail_msg("%u %s %u", a, operators[i], number);
+			json_decref(list);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -960,6 +1015,7 @@ int main(void)
 		cmocka_unit_test(refused_in_place_of_one),
 		cmocka_unit_test(each_overlap),
 		cmocka_unit_test(as_many_as_there_may_be),
+		cmocka_unit_test(as_many_sides_as_there_may_be),
 		cmocka_unit_test(what_is_said),
 		cmocka_unit_test(notes_of_rules),
 		cmocka_unit_test(names_of_rules),
@@ -968,6 +1024,7 @@ int main(void)
 		cmocka_unit_test(no_lines),
 		cmocka_unit_test(all_is_told),
 		cmocka_unit_test(what_was_told),
+		cmocka_unit_test(each_comparison),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -311,6 +311,28 @@ static void told_once(void **state)
 	assert_int_equal(diagnostics.errors, 1);
 }
 
+/* A text with a NUL in it may end there or not: none of it is taken. */
+static void what_is_no_text(void **state)
+{
+	static const char text[] = OWN "a,192.0.2.1,1Mbit/s\n\0";
+	const struct subscribers_terms terms = {
+		.file = "t.csv", .prefix = "t-", .parent_prefix = ""};
+	struct diagnostics diagnostics;
+	struct subscribers list;
+	size_t size;
+	char *said;
+	FILE *say = open_memstream(&said, &size);
+
+	(void)state;
+	diagnostics_init(&diagnostics, say, DIAGNOSTICS_TEXT);
+	assert_int_equal(
+		subscribers_read(text, sizeof(text) - 1, &terms, &diagnostics, &list), -EINVAL);
+	fclose(say);
+	assert_string_equal(said, "t.csv: NUL characters: expected UTF-8\n");
+	assert_null(list.policies);
+	free(said);
+}
+
 /* The first twenty are told, and how many there are. */
 static void many_mistakes(void **state)
 {
@@ -502,6 +524,7 @@ int main(void)
 		cmocka_unit_test(each_list),
 		cmocka_unit_test(each_network),
 		cmocka_unit_test(told_once),
+		cmocka_unit_test(what_is_no_text),
 		cmocka_unit_test(many_mistakes),
 		cmocka_unit_test(lines_of_policies),
 		cmocka_unit_test(each_edit),
