@@ -485,6 +485,9 @@ static void digests(void **state)
 		assert_int_equal(strlen(of[i]), CHANGE_DIGEST_MAX - 1);
 		json_decref(json);
 	}
+	/* That of BLAKE2b of the text without blanks, in 32 bytes. */
+	assert_string_equal(
+		of[0], "626fe1ec4609054478e5d9c5e1ae1eb8d696cce1b93526a9fb4ba62c7aed8503");
 	assert_string_equal(of[0], of[1]);
 	assert_string_not_equal(of[0], of[2]);
 	assert_string_not_equal(of[0], of[3]);

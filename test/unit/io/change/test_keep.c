@@ -133,6 +133,50 @@ static void newest_is_good(void **state)
 	assert_int_equal(keep_open("/nonexistent/state", NULL, &keep), -ENOENT);
 }
 
+static void make_file(const char *name)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	fd = open(path, O_WRONLY | O_CREAT, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+/* Each has a number above all others, of both kinds; what is named in another way has none. */
+static void numbers_ascend(void **state)
+{
+	static const char *const others[] = {"99.good.json", "0000000099.good.json~",
+		"0000000099.good", "+000000099.good.json", " 000000099.good.json",
+		"0000000099.bad.json", "new", "history.jsonl"};
+	struct keep *keep = open_keep();
+	uint64_t number;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		make_file(others[i]);
+	assert_int_equal(keep_good_below(keep, UINT64_MAX), 0);
+	assert_int_equal(write_one(keep, 1, &number), 0);
+	assert_int_equal(number, 1);
+	assert_int_equal(write_one(keep, 2, &number), 0);
+	assert_int_equal(number, 2);
+	assert_int_equal(keep_confirm(keep, 1), 0);
+	assert_int_equal(write_one(keep, 3, &number), 0);
+	assert_int_equal(number, 3);
+	assert_int_equal(keep_confirm(keep, 3), 0);
+	assert_int_equal(write_one(keep, 4, &number), 0);
+	assert_int_equal(number, 4);
+	assert_int_equal(keep_unconfirmed(keep), 4);
+	assert_int_equal(keep_good_below(keep, UINT64_MAX), 3);
+	assert_int_equal(keep_good_below(keep, 4), 3);
+	assert_int_equal(keep_good_below(keep, 3), 1);
+	assert_int_equal(keep_good_below(keep, 1), 0);
+	make_file("0123456789.trial.json");
+	assert_int_equal(keep_unconfirmed(keep), 123456789);
+	keep_close(keep);
+}
+
 static void oldest_go(void **state)
 {
 	struct keep *keep = open_keep();
@@ -415,6 +459,35 @@ static json_int_t value_at(const json_t *lines, size_t i)
 	return json_integer_value(json_object_get(json_array_get(lines, i), "value"));
 }
 
+/* The group of the process may read what is kept, nobody else, and it alone may write. */
+static void who_may_read(void **state)
+{
+	struct keep *keep;
+	mode_t old = umask(0);
+	uint64_t number;
+	struct stat st;
+	char path[128];
+	int fd;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/state", directory);
+	assert_int_equal(keep_open(path, NULL, &keep), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0750);
+	assert_int_equal(write_one(keep, 1, &number), 0);
+	fd = keep_file(keep, number);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0640);
+	close(fd);
+	add_number(keep, 1, 0);
+	assert_int_equal(fstatat(keep_directory(keep), "history.jsonl", &st, 0), 0);
+	assert_int_equal(st.st_mode & 07777, 0640);
+	assert_int_equal(keep_file(keep, number + 1), -ENOENT);
+	umask(old);
+	keep_close(keep);
+}
+
 /* Bounded, and the last lines are there across files. */
 static void journal_turns(void **state)
 {
@@ -537,12 +610,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(newest_is_good, setup, teardown),
+		cmocka_unit_test_setup_teardown(numbers_ascend, setup, teardown),
 		cmocka_unit_test_setup_teardown(oldest_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(damage_is_seen, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(each_kill, setup, teardown),
 		cmocka_unit_test_setup_teardown(full_disk, setup, teardown),
 		cmocka_unit_test_setup_teardown(cannot_be_listed, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_may_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(journal_turns, setup, teardown),
 		cmocka_unit_test_setup_teardown(journal_cannot_turn, setup, teardown),
 		cmocka_unit_test_setup_teardown(journal_ends_with, setup, teardown),
