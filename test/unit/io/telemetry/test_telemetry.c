@@ -571,8 +571,8 @@ static void expect_in_the_way(void)
 	assert_int_equal(remove(path), 0);
 }
 
-/* What somebody without rights is told of a directory, or -1. */
-static int look_as_stranger(const char *where)
+/* What somebody without rights is told of a path, or -1. */
+static int as_stranger(int (*ask)(const char *where), const char *where)
 {
 	pid_t child = fork();
 	int status;
@@ -581,10 +581,17 @@ static int look_as_stranger(const char *where)
 		if (setgroups(0, NULL) || setresgid(65534, 65534, 65534) ||
 			setresuid(65534, 65534, 65534))
 			_exit(255);
-		_exit(-telemetry_look(where));
+		_exit(-ask(where));
 	}
 	waitpid(child, &status, 0);
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -1;
+}
+
+static int try_to_listen(const char *where)
+{
+	struct telemetry_server *mine;
+
+	return listen_at(where, &mine);
 }
 
 /* To have a socket in a directory takes both to write it and to go through it. */
@@ -601,9 +608,11 @@ static void test_directory_of_another(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		assert_int_equal(chmod(home, rows[i].mode), 0);
 		snprintf(path, sizeof(path), "%s/socket", home);
-		assert_int_equal(look_as_stranger(path), rows[i].rc);
+		assert_int_equal(as_stranger(telemetry_look, path), rows[i].rc);
+		assert_int_equal(as_stranger(try_to_listen, path), rows[i].rc);
+		unlink(path);
 		snprintf(path, sizeof(path), "%s/made/socket", home);
-		assert_int_equal(look_as_stranger(path), rows[i].rc);
+		assert_int_equal(as_stranger(telemetry_look, path), rows[i].rc);
 		assert_int_equal(telemetry_look(path), 0); /* of root's */
 	}
 }
@@ -758,6 +767,25 @@ static void test_relative_path(void **state)
 	assert_int_equal(access("bare", F_OK), 0);
 	telemetry_close(server);
 	assert_int_equal(access("bare", F_OK), -1);
+	assert_int_equal(listen_at("d/socket", &server), 0);
+	assert_int_equal(access("d/socket", F_OK), 0);
+	telemetry_close(server);
+	assert_int_equal(chdir(before), 0);
+	free(before);
+}
+
+/* The root is a directory as well, and it is not the current one, in which all may write. */
+static void test_in_root(void **state)
+{
+	char *before = getcwd(NULL, 0);
+
+	(void)state;
+	if (getuid() != 0)
+		skip();
+	assert_int_equal(chmod(home, 0777), 0);
+	assert_int_equal(chdir(home), 0);
+	assert_int_equal(as_stranger(telemetry_look, "/weir-socket"), -EACCES);
+	assert_int_equal(as_stranger(telemetry_look, "weir-socket"), 0);
 	assert_int_equal(chdir(before), 0);
 	free(before);
 }
@@ -1575,6 +1603,7 @@ int main(void)
 		PLACE(test_no_descriptors_to_listen),
 		PLACE(test_directory_is_locked),
 		PLACE(test_relative_path),
+		PLACE(test_in_root),
 		PLACE(test_only_our_file_is_removed),
 		PLACE(test_start_race),
 		PROTOCOL(test_one_request_a_call),
