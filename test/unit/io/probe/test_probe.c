@@ -6,6 +6,7 @@
  */
 #include "check.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,13 +175,13 @@ static void ends_of_numbers(void **state)
 		{"10.0.0.1 10.0.0.2 udp 1 2 length=65535",
 			{.proto = 17, .vlan = PARSE_NO_VLAN, .src_port = 1, .dst_port = 2}, 65535},
 	};
+	struct probe_packet probe;
+	char why[PROBE_WHY] = "";
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct packet *want = &rows[i].packet;
-		struct probe_packet probe;
 		struct packet got;
-		char why[PROBE_WHY] = "";
 
 		if (tuple_of(rows[i].text, &probe, why))
 			fail_msg("%s: %s", rows[i].text, why);
@@ -193,9 +194,16 @@ static void ends_of_numbers(void **state)
 		assert_int_equal(got.dst_port, want->dst_port);
 		assert_int_equal(got.tcp_flags, want->tcp_flags);
 	}
-	assert_int_equal(tuple_of("::1 ::2 udp 1 2 worker=63 direction=b-to-a length=62",
-				 &(struct probe_packet){0}, (char[PROBE_WHY]){0}),
-		0);
+	assert_int_equal(
+		tuple_of("::1 ::2 udp 1 2 worker=63 direction=b-to-a length=62", &probe, why), 0);
+	assert_int_equal(probe.worker, 63);
+	assert_int_equal(probe.direction, DIRECTION_B_TO_A);
+	assert_int_equal(probe.len, 62);
+	assert_string_equal(probe.wire, "");
+	assert_int_equal(tuple_of("::1 ::2 udp wire=w direction=a-to-b", &probe, why), 0);
+	assert_int_equal(probe.worker, PROBE_ANY);
+	assert_int_equal(probe.direction, DIRECTION_A_TO_B);
+	assert_string_equal(probe.wire, "w");
 }
 
 static void refused_tuples(void **state)
@@ -285,17 +293,35 @@ static void requests_have_room(void **state)
 
 static void refused_requests(void **state)
 {
-	static const char *const rows[] = {"", "length=4", "hex=", "hex=1", "hex=0g",
-		"hex=0011 length=1", "hex=00 hue=1", "hex=00 worker=x", "hex=00 wire=a/b"};
+	static const struct {
+		const char *text, *why;
+	} rows[] = {
+		{"", "hex: \"\": expected a frame"},
+		{"length=4", "hex: \"\": expected a frame"},
+		{"hex=", "hex: \"\": expected a frame"},
+		{"hex=1", "hex: \"1\": expected two hexadecimal digits for each byte"},
+		{"hex=00g0", "hex: \"g0\": expected two hexadecimal digits for each byte"},
+		{"hex=000g", "hex: \"0g\": expected two hexadecimal digits for each byte"},
+		{"hex=00/0", "hex: \"/0\": expected two hexadecimal digits for each byte"},
+		{"hex=0011 length=1",
+			"length: \"1\": expected no less than the bytes that are there"},
+		{"hex=00 length=65536", "length: \"65536\": expected 0 to 65535"},
+		{"hex=00 length=1x", "length: \"1x\": expected 0 to 65535"},
+		{"hex=00 hue=1",
+			"word: \"hue=1\": expected wire=, direction=, worker=, length= or hex="},
+		{"hue=1 hex=0", "word: \"hue=1\": expected wire=, direction=, worker=, length= or "
+				"hex="},
+		{"hex=00 worker=x", "worker: \"x\": expected 0 to 63"},
+		{"hex=00 wire=a/b", "wire: \"a/b\": expected a wire's name"},
+	};
 	struct probe_packet probe;
 	char why[PROBE_WHY], text[2 * PROBE_FRAME + 16];
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		why[0] = '\0';
-		if (probe_parse(rows[i], &probe, why) == 0)
-			fail_msg("\"%s\" was taken", rows[i]);
-		assert_non_null(strstr(why, "expected"));
+		assert_int_equal(probe_parse(rows[i].text, &probe, why), -EINVAL);
+		assert_string_equal(why, rows[i].why);
 	}
 	memset(text, '0', sizeof(text));
 	memcpy(text, "hex=", 4);
@@ -303,7 +329,8 @@ static void refused_requests(void **state)
 	assert_int_equal(probe_parse(text, &probe, why), 0);
 	text[4 + 2 * PROBE_FRAME] = '0';
 	text[4 + 2 * PROBE_FRAME + 2] = '\0';
-	assert_int_not_equal(probe_parse(text, &probe, why), 0);
+	assert_int_equal(probe_parse(text, &probe, why), -EINVAL);
+	assert_string_equal(why, "hex: \"00\": expected no more than 1900 bytes; say length=");
 }
 
 int main(void)
