@@ -7,10 +7,12 @@
 #include "check.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -306,6 +308,30 @@ static void test_written(void **state)
 	close(descriptor);
 }
 
+/* What the disk has no room for is not there, and is said not to be. */
+static void test_no_room(void **state)
+{
+	FILE *err = fmemopen(said, sizeof(said), "w");
+	const struct complaint_sink to = complaint_sink_of(err);
+	const struct secret_file file = {"x", path_in("none"), geteuid(), &to};
+	const uint8_t secret[SECRET_BYTES] = {0};
+	struct rlimit all, few;
+	struct stat st;
+	int ret;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &all), 0);
+	few = (struct rlimit){SECRET_DIGITS, all.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
+	ret = secret_file_write(&file, secret);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
+	fclose(err);
+	assert_int_equal(ret, -EIO);
+	assert_non_null(strstr(said, "/none: Input/output error\n"));
+	assert_int_equal(stat(file.path, &st), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -317,6 +343,7 @@ int main(void)
 		cmocka_unit_test(test_links),
 		cmocka_unit_test(test_no_files),
 		cmocka_unit_test(test_written),
+		cmocka_unit_test(test_no_room),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);
