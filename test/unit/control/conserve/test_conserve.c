@@ -25,6 +25,7 @@
 /* Where an entry of a message has its flags, and what is asked for. */
 #define ENTRY_FLAGS 4
 #define ENTRY_Q     69
+#define ASKED       100000
 
 /* Statements to one neighbour: eight messages of them. */
 #define TAPE        2000
@@ -230,6 +231,60 @@ static void test_mesh_parts(void **state)
 	for (unsigned i = 0; i < 5; i++)
 		assert_near(limit_of(g, i, 0), targets[i] * (double)LIMIT, LIMIT / 5.0 / 50);
 	group_free(g);
+}
+
+/* One step of three with a megabyte each; each quantity is a sum of few powers of two. */
+static void test_mesh_exact(void **state)
+{
+	static const struct {
+		double targets[3];      /* in megabytes */
+		double held[3];         /* after it */
+		unsigned granted_by[3]; /* times */
+	} rows[] = {
+		/* One gives to two, of more than they miss, or of less. */
+		{{0.5, 1.25, 1.125}, {0.625, 1.25, 1.125}, {2, 0, 0}},
+		{{0.5, 1.5, 1.5}, {0.5, 1.25, 1.25}, {2, 0, 0}},
+		/* Two give to one, who misses half of what they have too much. */
+		{{0.75, 0.75, 1.25}, {0.875, 0.875, 1.25}, {1, 1, 0}},
+		{{0.75, 0.75, 2}, {0.75, 0.75, 1.5}, {1, 1, 0}},
+		{{1, 1, 1}, {1, 1, 1}, {0, 0, 0}},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct group *g = group_new(3, 1, 0);
+
+		g->policies[0].limit = UINT64_C(3) << 20;
+		for (unsigned i = 0; i < 3; i++) {
+			start_conserve_node(g, i, false);
+			conserve_target(g->nodes[i].c, 0, rows[k].targets[i] * (1 << 20));
+		}
+		step_conserve_times(g, 2); /* the first tells what is missing */
+		for (unsigned i = 0; i < 3; i++) {
+			assert_int_equal(limit_of(g, i, 0), rows[k].held[i] * (1 << 20));
+			assert_int_equal(
+				conserve_counters(g->nodes[i].c)->grants, rows[k].granted_by[i]);
+		}
+		group_free(g);
+	}
+}
+
+/* What is smaller than a 256th of an equal part, and one, is not moved. */
+static void test_grain(void **state)
+{
+	(void)state;
+	for (unsigned missing = 10; missing <= 11; missing++) {
+		struct group *g = group_new(2, 1, 0);
+
+		g->policies[0].limit = UINT64_C(2) * 2560;
+		for (unsigned i = 0; i < 2; i++)
+			start_conserve_node(g, i, false);
+		conserve_target(g->nodes[0].c, 0, 2560 - 512);
+		conserve_target(g->nodes[1].c, 0, 2560 + missing);
+		step_conserve_times(g, 5);
+		assert_int_equal(limit_of(g, 1, 0), missing < 11 ? 2560 : 2571);
+		group_free(g);
+	}
 }
 
 static void test_sparse(void **state)
@@ -454,6 +509,144 @@ static void test_promise_moves(void **state)
 	group_free(g);
 }
 
+static struct conserve_edge_view edge_of(const struct group *g, unsigned i, unsigned edge)
+{
+	return conserve_edge(g->nodes[i].c, 0, edge, g->now);
+}
+
+/* What the best friend is promised now; what was told of it before may be more. */
+static uint64_t promised_by(const struct group *g, unsigned i)
+{
+	struct ledger_view view = edge_of(g, i, OVERLAY_FRIEND).ledger;
+
+	return view.promised - view.granted;
+}
+
+/* Half of what is above the floor, and made anew only when a sixteenth of the balance is apart. */
+static void test_promise_is_made_anew(void **state)
+{
+	const uint64_t share = 1 << 20, floor = share / 100;
+	static const struct {
+		uint64_t gives;
+		bool anew;
+	} rows[] = {
+		{1 << 15, false},
+		{1 << 18, true},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct group *g = group_new(2, 1, 50);
+		uint64_t left = share - rows[k].gives;
+
+		g->policies[0].limit = 2 * share;
+		for (unsigned i = 0; i < 2; i++)
+			start_conserve_node(g, i, false);
+		step_conserve_times(g, 20);
+		assert_int_equal(promised_by(g, 0), (share - floor) / 2);
+		conserve_target(g->nodes[0].c, 0, (double)left);
+		conserve_target(g->nodes[1].c, 0, (double)(share + rows[k].gives));
+		step_conserve_times(g, 5);
+		assert_int_equal(limit_of(g, 0, 0), left);
+		assert_int_equal(
+			promised_by(g, 0), rows[k].anew ? (left - floor) / 2 : (share - floor) / 2);
+		assert_int_equal(promised_by(g, 1),
+			rows[k].anew ? (share + rows[k].gives - floor) / 2 : (share - floor) / 2);
+		group_free(g);
+	}
+}
+
+/* A little is given as well where all is promised. */
+static void test_promise_makes_way_for_a_little(void **state)
+{
+	const uint64_t share = 1 << 20, little = 1 << 15;
+	struct group *g = group_new(2, 1, 100);
+
+	(void)state;
+	g->policies[0].limit = 2 * share;
+	for (unsigned i = 0; i < 2; i++)
+		start_conserve_node(g, i, false);
+	step_conserve_times(g, 20);
+	assert_true(conserve_view(g->nodes[0].c, 0, g->now).free < little / 2);
+	conserve_target(g->nodes[0].c, 0, (double)(share - little));
+	conserve_target(g->nodes[1].c, 0, (double)(share + little));
+	step_conserve_times(g, 20);
+	assert_near((double)limit_of(g, 1, 0), (double)(share + little), share / 256.0 + 1);
+	group_free(g);
+}
+
+/*
+ * Where less is free than two are to have, each is given its part of that; the rest is promised to
+ * nobody, and when nobody misses anything any more the promise is what it was.
+ */
+static void test_promise_in_the_way(void **state)
+{
+	const double share = 1 << 20, floor = (1 << 20) / 100;
+	struct group *g = group_new(3, 1, 50);
+	uint64_t free, granted, held;
+
+	(void)state;
+	g->policies[0].limit = UINT64_C(3) << 20;
+	for (unsigned i = 0; i < 3; i++)
+		start_conserve_node(g, i, false);
+	step_conserve_times(g, 20);
+	for (unsigned i = 0; i < 3; i++)
+		conserve_target(g->nodes[i].c, 0, share * (i == 0 ? 0.25 : 1.375));
+	step_conserve_times(g, 1);
+	free = conserve_view(g->nodes[0].c, 0, g->now).free;
+	assert_true(free < (uint64_t)(share * 0.75));
+	conserve_tick(g->nodes[0].c, g->now += TICK);
+	granted = edge_of(g, 0, 0).ledger.granted;
+	assert_int_equal(edge_of(g, 0, 1).ledger.granted, granted);
+	assert_near((double)granted, (double)free / 2, 1);
+	held = (uint64_t)conserve_view(g->nodes[0].c, 0, g->now).balance;
+	assert_near((double)promised_by(g, 0),
+		((double)held - floor - (share * 0.75 - 2 * (double)granted)) / 2, 2);
+	step_conserve_times(g, 100);
+	held = limit_of(g, 0, 0);
+	assert_near((double)held, share / 4, share / 256 + 1);
+	assert_near((double)promised_by(g, 0), ((double)held - floor) / 2, (double)held / 16);
+	group_free(g);
+}
+
+/*
+ * The heir of the only other one: it takes what it was promised, once, and says so at once; and it
+ * gives that back, whatever it could use.
+ */
+static void test_heir(void **state)
+{
+	struct group *g = group_started(2, 1, 50);
+	struct conserve *heir = g->nodes[0].c;
+	uint8_t buf[ROOM];
+	uint64_t promised, left;
+	unsigned to;
+
+	(void)state;
+	step_conserve_times(g, 20);
+	promised = promised_by(g, 1);
+	left = limit_of(g, 0, 0) - promised_by(g, 0);
+	g->nodes[1].cut = true;
+	for (unsigned ms = 0; conserve_counters(heir)->adoptions == 0 && ms < 2 * LEASE / MS;
+		ms++) {
+		while (conserve_send(heir, g->now, buf, ROOM, &to) > 0)
+			;
+		conserve_tick(heir, g->now += MS);
+	}
+	assert_int_equal(conserve_counters(heir)->adoptions, 1);
+	assert_int_equal(conserve_view(heir, 0, g->now).inherited, promised);
+	assert_int_equal(limit_of(g, 0, 0), left + promised);
+	assert_int_equal(conserve_send(heir, g->now, buf, ROOM, &to), BOOK_HEAD + CONSERVE_ENTRY);
+	conserve_target(heir, 0, (double)LIMIT);
+	step_conserve_times(g, 10);
+	assert_int_equal(conserve_counters(heir)->adoptions, 1);
+	assert_int_equal(conserve_view(heir, 0, g->now).inherited, promised);
+	g->nodes[1].cut = false;
+	step_conserve_times(g, 10);
+	assert_int_equal(conserve_view(heir, 0, g->now).inherited, 0);
+	assert_int_equal(limit_of(g, 1, 0), LIMIT / 2);
+	group_free(g);
+}
+
 static void test_restart(void **state)
 {
 	struct group *g = group_started(3, 1, 0);
@@ -617,6 +810,101 @@ static void test_debts_in_a_mesh(void **state)
 }
 
 /*
+ * Two of five have all, and the others ask them: what is paid for an ask, and when. A debt is paid
+ * of another limit too, but nothing where other terms hold; each ask is paid once, and none of
+ * somebody who has fallen silent.
+ */
+static void test_asks_paid(void **state)
+{
+	static const struct {
+		uint64_t fall; /* of each share: below half of a floor, or below nothing */
+		uint64_t more, terms, wait_ns;
+		unsigned paid;
+	} rows[] = {
+		{20000, 0, 0, 0, 3},
+		{20000, 100000, 0, 0, 3},
+		{20000, 0, 7, 0, 0},
+		{20000, 0, 0, LEASE, 0},
+		{1500, 0, 0, 0, 3},
+		{1500, 100000, 0, 0, 0},
+		{1500, 0, 7, 0, 0},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct conserve_policy policy = {.id = 1, .limit = 1000000 - 5 * rows[k].fall};
+		struct group *g = group_new(5, 1, 0);
+		struct conserve *c;
+		uint64_t before;
+
+		g->policies[0].limit = 1000000;
+		for (unsigned i = 0; i < g->n; i++) {
+			start_conserve_node(g, i, false);
+			conserve_target(g->nodes[i].c, 0, i < 2 ? 500000 : 0);
+		}
+		step_conserve_times(g, 10);
+		for (unsigned i = 0; i < g->n; i++)
+			tell_limit(g, i, policy.limit, 0);
+		step_conserve_group(g); /* in which they ask */
+		c = g->nodes[0].c;
+		before = conserve_counters(c)->grants;
+		policy.limit += rows[k].more;
+		policy.terms = rows[k].terms;
+		assert_int_equal(conserve_update(c, &policy, 1, g->now), 0);
+		conserve_tick(c, g->now += rows[k].wait_ns);
+		assert_int_equal(conserve_counters(c)->grants - before, rows[k].paid);
+		conserve_tick(c, g->now);
+		assert_int_equal(conserve_counters(c)->grants - before, rows[k].paid);
+		group_free(g);
+	}
+}
+
+/* Of a debt that is more than what is free, that is paid at once; the rest is promised yet. */
+static void test_debt_beyond_what_is_free(void **state)
+{
+	struct group *g = group_new(2, 1, 50);
+	uint64_t free;
+
+	(void)state;
+	g->policies[0].limit = 1000000;
+	for (unsigned i = 0; i < 2; i++)
+		start_conserve_node(g, i, false);
+	want_limit_at(g, 0, 0);
+	step_conserve_times(g, 20);
+	for (unsigned i = 0; i < 2; i++)
+		tell_limit(g, i, 250000, 0);
+	step_conserve_group(g); /* in which it asks */
+	free = conserve_view(g->nodes[0].c, 0, g->now).free;
+	assert_in_range(free, 1, sum_debts(g) - 1);
+	conserve_tick(g->nodes[0].c, g->now);
+	assert_int_equal(conserve_view(g->nodes[0].c, 0, g->now).in_flight, free);
+	group_free(g);
+}
+
+/* A debt of one is paid. */
+static void test_least_debt(void **state)
+{
+	struct group *g = group_new(2, 1, 0);
+
+	(void)state;
+	g->policies[0].limit = 1000;
+	for (unsigned i = 0; i < 2; i++)
+		start_conserve_node(g, i, false);
+	want_limit_at(g, 0, 0);
+	step_conserve_times(g, 5);
+	assert_int_equal(limit_of(g, 1, 0), 5);
+	for (unsigned i = 0; i < 2; i++) {
+		tell_limit(g, i, 988, 0); /* a share that is less by six */
+		conserve_target(g->nodes[i].c, 0, 0);
+	}
+	assert_int_equal(conserve_view(g->nodes[1].c, 0, g->now).balance, -1);
+	step_conserve_times(g, 5);
+	assert_int_equal(limit_of(g, 1, 0), 988 / 2 / 100); /* and then it has its floor */
+	assert_int_equal(sum_usable(g, 0), 988);
+	group_free(g);
+}
+
+/*
  * Those behind them are paid one after the other, up to four steps away: an ask goes there and the
  * payment comes back in 2 + 4 + 6 + 8 steps, on either side. What is on its way to a debtor does
  * not turn back, so a few times as many are enough for any limit; else a floor's worth is paid in
@@ -638,42 +926,82 @@ static void test_debts_far_away(void **state)
 	}
 }
 
-/* Whether the first policy's entry of a message asks for something, for whom so many hops away. */
-static bool asks_for(const uint8_t *message, unsigned *hops)
+/* What the first policy's entry of a message asks for, for whom so many hops away. */
+struct asked {
+	bool asks;
+	unsigned hops;
+	double amount;
+};
+
+static struct asked asked_by(const uint8_t *message)
 {
-	*hops = message[BOOK_HEAD + ENTRY_FLAGS] >> 3;
-	return message[BOOK_HEAD + ENTRY_FLAGS] & 2;
+	const uint8_t *entry = message + BOOK_HEAD;
+	struct asked asked = {entry[ENTRY_FLAGS] & 2, entry[ENTRY_FLAGS] >> 3, 0};
+
+	wire_get_double(entry + ENTRY_Q, &asked.amount);
+	return asked;
 }
 
-/* What node `from` sends `to`; with so many hops it asks for 1000, if that is what was wanted. */
-static bool speak(struct group *g, unsigned from, unsigned to, int asks_hops, unsigned *hops)
+/* What node `from` sends `to`; with so many hops it asks for ASKED, if that is what was wanted. */
+static struct asked speak(struct group *g, unsigned from, unsigned to, int asks_hops)
 {
 	uint8_t buf[ROOM], *entry = buf + BOOK_HEAD;
-	bool asks = false;
+	struct asked asked = {0};
 	unsigned peer;
 	size_t len;
 
 	while ((len = conserve_send(g->nodes[from].c, g->now, buf, ROOM, &peer)) > 0) {
 		if (peer == to && asks_hops >= 0) {
 			entry[ENTRY_FLAGS] = (uint8_t)(2 | asks_hops << 3);
-			wire_put_double(entry + ENTRY_Q, 1000);
+			wire_put_double(entry + ENTRY_Q, ASKED);
 		}
-		asks = peer == to ? asks_for(buf, hops) : asks;
+		asked = peer == to ? asked_by(buf) : asked;
 		assert_true(conserve_hear(g->nodes[peer].c, from, g->now, buf, len) >= 0);
 	}
-	return asks;
+	return asked;
 }
 
-/* An ask goes no further than anybody is away, so that none goes in a circle for long. */
+/* One that was asked pays node 0, which looks what to do with it. */
+static void pay_and_move(struct group *g, unsigned from)
+{
+	conserve_tick(g->nodes[from].c, g->now += TICK);
+	if (book_save(conserve_book(g->nodes[from].c), NULL, NULL) == 0)
+		book_committed(conserve_book(g->nodes[from].c));
+	speak(g, from, 0, -1);
+	conserve_tick(g->nodes[0].c, g->now);
+}
+
+/*
+ * Node 0 passes on what it is paid on behalf of another one, and asks for the rest; that waits for
+ * the other one to ask again, though more than it is missed where it came from.
+ */
+static void check_payment_waits(struct group *g, unsigned from, unsigned needy, uint64_t paid)
+{
+	const struct book *book = conserve_book(g->nodes[0].c);
+	uint64_t had = limit_of(g, 0, 0), rest = (ASKED - paid) * 7 / 8;
+
+	pay_and_move(g, from);
+	assert_int_equal(edge_of(g, 0, book_edge(book, needy)).ledger.granted, paid);
+	assert_true(speak(g, 0, from, -1).amount == (double)rest);
+	pay_and_move(g, from);
+	assert_int_equal(limit_of(g, 0, 0), had + rest);
+	assert_int_equal(edge_of(g, 0, book_edge(book, from)).ledger.in_flight, 0);
+}
+
+/*
+ * An ask is relayed for a little less than it was for, and goes no further than anybody is away, so
+ * that none goes in a circle for long; where all are neighbours it is not relayed.
+ */
 static void test_asks_end(void **state)
 {
 	(void)state;
-	for (int hops = 0; hops <= 3; hops++) {
+	for (int hops = 0; hops <= 4; hops++) {
 		struct group *g = group_new(4, 1, 0);
-		unsigned next, before, got = 0;
-		bool asks = false;
+		struct asked got = {0};
+		unsigned next, before;
 
-		g->params.overlay.shape = OVERLAY_RING;
+		if (hops < 4)
+			g->params.overlay.shape = OVERLAY_RING;
 		for (unsigned i = 0; i < g->n; i++)
 			start_conserve_node(g, i, false);
 		before = conserve_edge(g->nodes[0].c, 0, 0, g->now).peer;
@@ -685,14 +1013,43 @@ static void test_asks_end(void **state)
 			g->now += TICK;
 			for (unsigned i = 0; i < g->n; i++)
 				conserve_tick(g->nodes[i].c, g->now);
-			speak(g, before, 0, hops, &got);
-			asks |= speak(g, 0, next, -1, &got);
+			speak(g, before, 0, hops % 4);
+			got = got.asks ? got : speak(g, 0, next, -1);
 		}
-		assert_int_equal(asks, hops < 3);
-		if (asks)
-			assert_int_equal(got, hops + 1);
+		assert_int_equal(got.asks, hops < 3);
+		if (got.asks) {
+			assert_int_equal(got.hops, hops + 1);
+			assert_int_equal(got.amount, ASKED - ASKED / 8 - 1);
+			check_payment_waits(g, next, before, (uint64_t)got.amount);
+		}
 		group_free(g);
 	}
+}
+
+/* Two neighbours that do not ask themselves are asked for one half each. */
+static void test_debt_is_divided(void **state)
+{
+	struct group *g = group_new(4, 1, 0);
+
+	(void)state;
+	g->params.overlay.shape = OVERLAY_RING;
+	g->policies[0].limit = 1000000;
+	for (unsigned i = 0; i < g->n; i++) {
+		start_conserve_node(g, i, false);
+		conserve_target(g->nodes[i].c, 0, i == 0 ? 0 : 333333);
+	}
+	step_conserve_times(g, 200);
+	for (unsigned i = 0; i < g->n; i++)
+		tell_limit(g, i, 900000, 0);
+	assert_in_range(sum_debts(g), 20000, 25000);
+	for (unsigned e = 0; e < 2; e++) {
+		unsigned peer = edge_of(g, 0, e).peer;
+		double half = (double)((sum_debts(g) + 1) / 2);
+
+		assert_true(speak(g, 0, peer, -1).amount == half);
+		tell_limit(g, 0, e ? 900000 : 900004, 0); /* it says it again */
+	}
+	group_free(g);
 }
 
 static bool told_otherwise(const struct group *g, unsigned i, unsigned edge)
@@ -930,6 +1287,21 @@ static void test_other_terms(void **state)
 	step_conserve_times(g, 60);
 	assert_true(limit_of(g, 1, 0) > LIMIT * 9 / 10);
 	assert_false(told_otherwise(g, 0, 0) || told_otherwise(g, 1, 0));
+	group_free(g);
+}
+
+/* One that is gone keeps nothing: no floor, and no demand. */
+static void test_gone_keeps_nothing(void **state)
+{
+	struct group *g = group_started(2, 1, 0);
+
+	(void)state;
+	want_limit_at(g, 0, 0);
+	step_conserve_times(g, 5); /* or else it is forgotten */
+	assert_int_equal(conserve_update(g->nodes[0].c, NULL, 0, g->now), 0);
+	conserve_target(g->nodes[1].c, 0, (double)LIMIT);
+	step_conserve_times(g, 5);
+	assert_int_equal(conserve_limit(g->nodes[1].c, 0, g->now, NULL), LIMIT);
 	group_free(g);
 }
 
@@ -1376,6 +1748,8 @@ int main(void)
 		cmocka_unit_test(test_shares),
 		cmocka_unit_test(test_mesh),
 		cmocka_unit_test(test_mesh_parts),
+		cmocka_unit_test(test_mesh_exact),
+		cmocka_unit_test(test_grain),
 		cmocka_unit_test(test_sparse),
 		cmocka_unit_test(test_indicator),
 		cmocka_unit_test(test_another_indicator),
@@ -1385,13 +1759,21 @@ int main(void)
 		cmocka_unit_test(test_disk),
 		cmocka_unit_test(test_friend),
 		cmocka_unit_test(test_promise_moves),
+		cmocka_unit_test(test_promise_is_made_anew),
+		cmocka_unit_test(test_promise_makes_way_for_a_little),
+		cmocka_unit_test(test_promise_in_the_way),
+		cmocka_unit_test(test_heir),
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_other_edges),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_debts_of_neighbours),
 		cmocka_unit_test(test_debts_in_a_mesh),
+		cmocka_unit_test(test_asks_paid),
+		cmocka_unit_test(test_debt_beyond_what_is_free),
+		cmocka_unit_test(test_least_debt),
 		cmocka_unit_test(test_debts_far_away),
 		cmocka_unit_test(test_asks_end),
+		cmocka_unit_test(test_debt_is_divided),
 		cmocka_unit_test(test_other_lease),
 		cmocka_unit_test(test_other_limit),
 		cmocka_unit_test(test_raise_waits_for_the_dead),
@@ -1399,6 +1781,7 @@ int main(void)
 		cmocka_unit_test(test_other_limit_from_the_first),
 		cmocka_unit_test(test_other_burst),
 		cmocka_unit_test(test_other_terms),
+		cmocka_unit_test(test_gone_keeps_nothing),
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_update_refused),
 		cmocka_unit_test(test_many),
