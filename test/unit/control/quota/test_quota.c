@@ -897,6 +897,256 @@ static void test_undated(void **state)
 	quota_destroy(q);
 }
 
+/* ---- what is thought of others, and told */
+
+#define TOLD_CHUNK 8
+
+/* One between three, with units of its own, who asks as seldom as can be. */
+static struct quota_node *make_quota_middle(uint64_t share, uint64_t guess)
+{
+	struct quota_params params = {.share = share,
+		.period = 1,
+		.n_edges = 3,
+		.epoch = 1,
+		.chunk = TOLD_CHUNK,
+		.theta_ns = 1,
+		.memory_ns = SECOND,
+		.repeat_ns = 10 * SECOND,
+		.seed = 3};
+	struct quota_node *q;
+
+	assert_int_equal(quota_create(&params, SECOND, &q), 0);
+	for (uint32_t i = 0; i < 3; i++)
+		quota_link(q, i, true, guess);
+	return q;
+}
+
+static void hear_of_units(
+	struct quota_node *q, uint32_t edge, uint64_t held, uint64_t pace, bool known, uint64_t now)
+{
+	struct quota_message m = {.period = 1,
+		.held = held,
+		.pace = pace,
+		.known = known,
+		.statement = {.epoch = 9, .stamp = now}};
+
+	assert_true(quota_hear(q, edge, &m, now));
+}
+
+static struct quota_message told_to(struct quota_node *q, uint32_t edge, uint64_t now)
+{
+	struct quota_message m;
+
+	quota_tell(q, edge, false);
+	assert_true(quota_next_to(q, now, edge, &m));
+	return m;
+}
+
+/* A neighbour is told what is here and behind the others; it is no guess if all have said it. */
+static void test_told_of_all_others(void **state)
+{
+	static const struct {
+		bool heard[3], known[3], unlinked; /* that is the last one */
+		uint64_t held, pace;
+		bool whole;
+	} rows[] = {
+		{{0, 0, 0}, {0, 0, 0}, false, 100 + 1000 + 1000, 0, false},
+		{{0, 1, 0}, {0, 1, 0}, false, 100 + 40 + 1000, 4000, false},
+		{{0, 1, 1}, {0, 1, 1}, false, 100 + 40 + 50, 9000, true},
+		{{1, 1, 1}, {1, 1, 1}, false, 100 + 40 + 50, 9000, true},
+		{{1, 1, 1}, {0, 1, 1}, false, 100 + 40 + 50, 9000, true},
+		{{1, 1, 1}, {1, 0, 1}, false, 100 + 40 + 50, 9000, false},
+		{{1, 1, 1}, {1, 1, 0}, false, 100 + 40 + 50, 9000, false},
+		{{0, 1, 1}, {0, 1, 1}, true, 100 + 40, 4000, true},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct quota_node *q = make_quota_middle(100, 1000);
+		struct quota_message m;
+
+		for (uint32_t i = 0; i < 3; i++)
+			if (rows[k].heard[i])
+				hear_of_units(q, i, 30 + 10 * i, 3000 + 1000 * i, rows[k].known[i],
+					SECOND);
+		if (rows[k].unlinked)
+			quota_link(q, 2, false, 0);
+		m = told_to(q, 0, SECOND);
+		assert_int_equal(m.held, rows[k].held);
+		assert_int_equal(m.pace, rows[k].pace);
+		assert_int_equal(m.known, rows[k].whole);
+		quota_destroy(q);
+	}
+}
+
+/* What is left of the total, and how fast all spend it; they have spent since they said it. */
+static void test_remaining(void **state)
+{
+	struct quota_node *q = make_quota_middle(100, 0);
+	struct quota_view view;
+
+	(void)state;
+	hear_of_units(q, 0, 40, 7000, true, SECOND);
+	hear_of_units(q, 1, 10, 6000, true, SECOND);
+	view = quota_view(q, SECOND);
+	assert_int_equal(view.remaining, 150);
+	assert_int_equal(view.pace, 13000);
+	view = quota_view(q, 3 * SECOND); /* at 7 and 6 units a second */
+	assert_int_equal(view.remaining, 100 + 26);
+	quota_link(q, 0, false, 0);
+	view = quota_view(q, SECOND);
+	assert_int_equal(view.remaining, 110);
+	assert_int_equal(view.pace, 6000);
+	quota_destroy(q);
+}
+
+/* Half of one's part by rate of all that was heard of is asked for. */
+static void test_part_by_rate(void **state)
+{
+	const uint64_t many = 1000000000;
+
+	(void)state;
+	for (uint32_t heard = 1; heard <= 3; heard++) {
+		struct quota_node *q = make_quota_middle(1000, many);
+		uint64_t now = 2 * SECOND, pace = 0;
+		struct quota_message m;
+		uint32_t edge;
+		unsigned __int128 rate;
+
+		for (uint32_t i = 0; i < heard; i++) {
+			hear_of_units(q, i, many, 300000 << i, true, now);
+			pace += 300000 << i;
+		}
+		assert_int_equal(quota_spend(q, 1000, now), 0);
+		assert_true(quota_next(q, now, &edge, &m));
+		assert_int_equal(m.parts, QUOTA_REQUEST);
+		rate = quota_view(q, now).rate;
+		assert_int_equal(m.need, (uint64_t)(heard * many * rate / (rate + pace)) / 2);
+		quota_destroy(q);
+	}
+}
+
+/* News is an eighth more or less units, a quarter more of the rate, or that much less. */
+static void test_news_by_amount(void **state)
+{
+	static const struct {
+		uint64_t told_held, told_pace, seconds, held, pace;
+		bool news;
+	} rows[] = {
+		{800, 0, 0, 800, 0, false},
+		{800, 0, 0, 700, 0, false},
+		{800, 0, 0, 699, 0, true},
+		{700, 0, 0, 800, 0, false},
+		{699, 0, 0, 800, 0, true},
+		/* So few are saved as spent at a time. */
+		{16, 0, 0, 16 - TOLD_CHUNK, 0, false},
+		{16, 0, 0, 16 - TOLD_CHUNK - 1, 0, true},
+		{800, 4000, 0, 800, 1000, false},
+		{800, 4000, 0, 800, 999, true},
+		{800, 3, 0, 800, 1, false},
+		{800, 3, 0, 800, 0, true},
+		{800, 3000, 0, 800, 4000, false},
+		{800, 3000, 0, 800, 4001, true},
+		/* At this rate they last for a day. */
+		{86400 * 5, 0, 0, 86400 * 5, 5000, false},
+		{86400 * 5, 0, 0, 86400 * 5, 5001, true},
+		/* What was to be spent since, at four a second, is known there. */
+		{800, 4000, 100, 400, 4000, false},
+		{800, 4000, 100, 458, 4000, true},
+		{800, 4000, 300, 0, 4000, false},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct quota_node *q = make_quota_middle(0, 0);
+		uint64_t later = SECOND + rows[k].seconds * SECOND;
+		struct quota_message m;
+
+		quota_link(q, 2, false, 0);
+		hear_of_units(q, 1, rows[k].told_held, rows[k].told_pace, true, SECOND);
+		for (uint32_t i = 0; i < 2; i++)
+			told_to(q, i, SECOND);
+		hear_of_units(q, 1, rows[k].held, rows[k].pace, true, later + 1);
+		assert_int_equal(quota_refresh(q, later),
+			rows[k].news || rows[k].pace > 0 || rows[k].told_pace > 0);
+		assert_int_equal(quota_next_to(q, later, 0, &m), rows[k].news);
+		assert_false(quota_next_to(q, later, 1, &m)); /* who has said it himself */
+		quota_destroy(q);
+	}
+}
+
+/* One that has been told nothing guesses that all is as it was; else it is told. */
+static void test_news_for_a_stranger(void **state)
+{
+	static const struct {
+		uint64_t guess;    /* of what is behind another edge */
+		uint32_t heard_on; /* edge on which something was heard; 3: on none */
+		uint64_t spent;    /* long ago */
+		bool told_before;
+		bool news;
+	} rows[] = {
+		{0, 3, 0, false, false}, {0, 3, 12, false, false},
+		{0, 3, 13, false, true}, /* more than an eighth of a hundred */
+		{0, 3, 0, true, true}, {50, 3, 0, false, false}, {50, 0, 0, false, true},
+		{0, 0, 0, false, false}, {0, 1, 0, false, true},
+		{0, 2, 0, false, false}, /* of no neighbour's */
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct quota_node *q = make_quota_middle(100, 0);
+		uint64_t now = 200 * SECOND; /* a hundred half-lives */
+		struct quota_message m;
+
+		quota_link(q, 2, false, 0);
+		quota_link(q, 1, false, 0);
+		quota_link(q, 1, true, rows[k].guess);
+		if (rows[k].told_before) {
+			told_to(q, 0, SECOND);
+			quota_link(q, 0, false, 0);
+			quota_link(q, 0, true, 0);
+		}
+		assert_int_equal(quota_spend(q, rows[k].spent, SECOND), 0);
+		if (rows[k].heard_on < 3)
+			hear_of_units(q, rows[k].heard_on, rows[k].guess, 0, true, now);
+		quota_refresh(q, now);
+		assert_int_equal(quota_next_to(q, now, 0, &m), rows[k].news);
+		quota_destroy(q);
+	}
+}
+
+/*
+ * Who has said that it has nothing is not asked, until that is old; when it says that it has
+ * something it is asked at once, and a refusal ends.
+ */
+static void test_dry_neighbour(void **state)
+{
+	(void)state;
+	for (unsigned row = 0; row < 3; row++) {
+		struct pair p = pair_of(10, 0);
+		struct quota_message m;
+		uint64_t rounds;
+		uint32_t edge;
+
+		hear_of_units(p.a, 0, 0, 0, true, p.now);
+		assert_int_equal(quota_spend(p.a, 40, p.now), -EDQUOT);
+		rounds = quota_view(p.a, p.now).rounds;
+		if (row < 2) { /* SECOND is when it is told again */
+			(void)quota_spend(p.a, 40, p.now + SECOND - row);
+			assert_int_equal(quota_next(p.a, p.now + SECOND, &edge, &m), row == 0);
+		} else {
+			hear_of_units(p.a, 0, 0, 0, true, p.now + 1);
+			assert_int_equal(quota_view(p.a, p.now).rounds, rounds);
+			assert_int_equal(quota_spend(p.a, 40, p.now + 1), -EDQUOT);
+			hear_of_units(p.a, 0, 1, 0, true, p.now + 2);
+			assert_int_equal(quota_spend(p.a, 40, p.now + 2), -EAGAIN);
+			assert_true(quota_next(p.a, p.now + 2, &edge, &m));
+			assert_int_equal(m.parts, QUOTA_COLLECT);
+		}
+		pair_free(&p);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -927,6 +1177,12 @@ int main(void)
 		cmocka_unit_test(test_loop),
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_undated),
+		cmocka_unit_test(test_told_of_all_others),
+		cmocka_unit_test(test_remaining),
+		cmocka_unit_test(test_part_by_rate),
+		cmocka_unit_test(test_news_by_amount),
+		cmocka_unit_test(test_news_for_a_stranger),
+		cmocka_unit_test(test_dry_neighbour),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
