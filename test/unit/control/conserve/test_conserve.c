@@ -1327,6 +1327,92 @@ static void test_gone(void **state)
 	group_free(g);
 }
 
+/* One without neighbours has all, whatever it would promise. */
+static void test_alone(void **state)
+{
+	struct group *g = group_started(1, 1, 50);
+
+	(void)state;
+	assert_int_equal(conserve_edges(g->nodes[0].c), 0);
+	step_conserve_times(g, 5);
+	assert_int_equal(limit_of(g, 0, 0), LIMIT);
+	group_free(g);
+}
+
+/* One that nothing was given of is forgotten; when it comes back its statements are no old ones. */
+static void test_back_from_nothing(void **state)
+{
+	struct group *g = group_started(2, 1, 0);
+	struct conserve_policy other = {.id = 7, .limit = 500};
+
+	(void)state;
+	step_conserve_times(g, 5);
+	assert_int_equal(conserve_update(g->nodes[0].c, &other, 1, g->now), 0);
+	assert_int_equal(conserve_book(g->nodes[0].c)->n, 1);
+	assert_int_equal(conserve_update(g->nodes[0].c, g->policies, 1, g->now), 0);
+	want_limit_at(g, 0, 1);
+	step_conserve_times(g, 5);
+	assert_in_range(limit_of(g, 1, 0), LIMIT * 98 / 100, LIMIT);
+	assert_int_equal(conserve_counters(g->nodes[1].c)->verdicts[LEDGER_OLD], 0);
+	group_free(g);
+}
+
+/* What an operator sees of a policy and of a neighbour that is silent. */
+static void test_views(void **state)
+{
+	struct group *g = group_started(2, 1, 50);
+	struct conserve_view view;
+	uint64_t until;
+
+	(void)state;
+	assert_true(edge_of(g, 0, 0).alive);
+	assert_int_equal(edge_of(g, 0, 0).peer, 1);
+	g->nodes[1].cut = true;
+	g->now += LEASE - 1;
+	assert_true(edge_of(g, 0, 0).alive);
+	g->now++;
+	assert_false(edge_of(g, 0, 0).alive);
+	g->nodes[1].cut = false;
+	step_conserve_times(g, 10);
+	view = conserve_view(g->nodes[0].c, 0, g->now);
+	assert_int_equal(view.usable, conserve_limit(g->nodes[0].c, 0, g->now, &until));
+	assert_true(view.usable > 0 && until > g->now && until < UINT64_MAX);
+	assert_int_equal(view.until_ns, until);
+	assert_int_equal(view.promised, promised_by(g, 0));
+	assert_int_equal(view.share, conserve_share(&g->params.overlay, 0, LIMIT));
+	assert_int_equal(view.target, view.share);
+	group_free(g);
+}
+
+/* News is told once, and again when there is more; and messages are counted at both ends. */
+static void test_news_and_counts(void **state)
+{
+	struct group *g = group_started(2, 1, 0);
+	uint64_t sent = 0, heard = 0;
+
+	(void)state;
+	step_conserve_times(g, 5);
+	for (unsigned who = 0; who < 2; who++) {
+		while (conserve_next_news(g->nodes[who].c) == 0)
+			;
+		want_limit_at(g, 0, who);
+		step_conserve_times(g, 3);
+		assert_int_equal(conserve_next_news(g->nodes[who].c), 0);
+		assert_int_equal(conserve_next_news(g->nodes[who].c), 1);
+	}
+	want_limit_at(g, 0, 0);
+	step_conserve_times(g, 3);
+	assert_int_equal(conserve_next_news(g->nodes[0].c), 0);
+	assert_int_equal(conserve_next_news(g->nodes[0].c), 1);
+	for (unsigned i = 0; i < 2; i++) {
+		sent += conserve_counters(g->nodes[i].c)->messages_sent;
+		heard += conserve_counters(g->nodes[i].c)->messages_heard;
+	}
+	assert_true(sent > 10);
+	assert_int_equal(sent, heard);
+	group_free(g);
+}
+
 static void test_update_refused(void **state)
 {
 	struct group *g = group_started(2, 2, 0);
@@ -1490,6 +1576,7 @@ static void test_bad_messages(void **state)
 	assert_int_equal(conserve_counters(c)->unknown, 1);
 	buf[0] = CONSERVE_MESSAGE + 1;
 	assert_int_equal(conserve_hear(c, 1, g->now, buf, BOOK_HEAD), -EBADMSG);
+	assert_int_equal(conserve_counters(c)->malformed, 4);
 	group_free(g);
 }
 
@@ -1783,6 +1870,10 @@ int main(void)
 		cmocka_unit_test(test_other_terms),
 		cmocka_unit_test(test_gone_keeps_nothing),
 		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_back_from_nothing),
+		cmocka_unit_test(test_views),
+		cmocka_unit_test(test_news_and_counts),
 		cmocka_unit_test(test_update_refused),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_recovering_again),
