@@ -924,11 +924,12 @@ static struct quota_node *make_quota_middle(uint64_t share, uint64_t guess)
 static void hear_of_units(
 	struct quota_node *q, uint32_t edge, uint64_t held, uint64_t pace, bool known, uint64_t now)
 {
+	uint64_t granted = quota_edge(q, edge).received;
 	struct quota_message m = {.period = 1,
 		.held = held,
 		.pace = pace,
 		.known = known,
-		.statement = {.epoch = 9, .stamp = now}};
+		.statement = {.epoch = 9, .stamp = now, .granted = granted, .promised = granted}};
 
 	assert_true(quota_hear(q, edge, &m, now));
 }
@@ -1147,6 +1148,157 @@ static void test_dry_neighbour(void **state)
 	}
 }
 
+/* ---- asked by neighbours, and asking them */
+
+/* A neighbour's request; a round that is larger than ours waits for ours. */
+static void hear_request(struct quota_node *q, uint32_t edge, uint64_t need, uint64_t urgent,
+	uint64_t asking, uint64_t held)
+{
+	struct quota_message m = {.period = 1,
+		.parts = urgent ? QUOTA_COLLECT : QUOTA_REQUEST,
+		.need = need,
+		.urgent = urgent,
+		.asking = asking,
+		.held = held,
+		.known = true,
+		.statement = {.epoch = 9, .stamp = SECOND}};
+
+	assert_true(quota_hear(q, edge, &m, SECOND));
+}
+
+/*
+ * One neighbour, and too few units: it has what its traffic waits for first, and of the rest its
+ * part by rate; where no traffic waits, all that is not needed here.
+ */
+static void test_short_for_one(void **state)
+{
+	static const struct {
+		uint64_t need, urgent;
+		bool spends; /* here, as fast */
+		uint64_t given;
+	} rows[] = {
+		{50, 20, false, 40},
+		{50, 0, false, 40},
+		{50, 20, true, 20 + 10},
+		{50, 40, true, 40},
+		{50, 45, true, 40},
+		{40, 45, false, 0}, /* makes no sense */
+		{30, 20, false, 40},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct quota_node *q = make_quota_middle(50, 0);
+		struct quota_message m = {.period = 1,
+			.parts = QUOTA_REQUEST,
+			.need = rows[k].need,
+			.urgent = rows[k].urgent,
+			.statement = {.epoch = 9, .stamp = SECOND}};
+
+		quota_link(q, 1, false, 0);
+		quota_link(q, 2, false, 0);
+		assert_int_equal(quota_set_share(q, rows[k].spends ? 41 : 40, SECOND), 0);
+		assert_int_equal(quota_spend(q, rows[k].spends, SECOND), 0);
+		m.asking = rows[k].spends ? quota_view(q, SECOND).rate : 5000;
+		assert_int_equal(quota_hear(q, 0, &m, SECOND), m.urgent <= m.need);
+		assert_int_equal(quota_edge(q, 0).granted, rows[k].given);
+		quota_destroy(q);
+	}
+}
+
+/*
+ * Two neighbours whose traffic waits, and too few units: the more modest one has what it needs, and
+ * the other what is left. Who is heard to have units may have what the other misses.
+ */
+static void test_short_for_two(void **state)
+{
+	static const struct {
+		uint64_t first, second, held; /* by the first */
+		uint64_t to_first, to_second;
+	} rows[] = {
+		{100, 5, 0, 5, 5},
+		{100, 5, 7, 5, 5},
+		{11, 10, 0, 0, 10},
+		{11, 12, 0, 10, 0},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct quota_node *q = make_quota_middle(10, 1000);
+		struct quota_message m;
+
+		quota_link(q, 2, false, 0);
+		hear_request(q, 0, rows[k].first, rows[k].first, 5000, rows[k].held);
+		assert_true(quota_next_to(q, SECOND, 1, &m)); /* is asked, and asks */
+		assert_int_equal(m.parts, QUOTA_COLLECT);
+		hear_request(q, 1, rows[k].second, rows[k].second, 5000, 0);
+		assert_int_equal(quota_edge(q, 0).granted, rows[k].to_first);
+		assert_int_equal(quota_edge(q, 1).granted, rows[k].to_second);
+		assert_true(quota_next_to(q, SECOND, 1, &m));
+		assert_true(m.parts & QUOTA_REPORT);
+		assert_int_equal(m.partial, rows[k].held > 0);
+		quota_destroy(q);
+	}
+}
+
+/* Asks for ten more, and has them so long after that, or (0) never. */
+static void ask_and_hear(struct quota_node *q, uint64_t *now, uint64_t took_ns)
+{
+	struct quota_message m, answer = {.period = 1,
+					.parts = QUOTA_REPORT,
+					.held = 1000,
+					.known = true,
+					.statement = {.epoch = 9}};
+
+	assert_int_equal(quota_spend(q, quota_edge(q, 0).received + 10, *now), -EAGAIN);
+	assert_true(quota_next_to(q, *now, 0, &m));
+	answer.answer = m.round;
+	answer.statement.granted = answer.statement.promised = quota_edge(q, 0).received + 10;
+	answer.statement.stamp = *now += took_ns;
+	if (took_ns > 0) {
+		assert_true(quota_hear(q, 0, &answer, *now));
+		assert_false(quota_view(q, *now).asking);
+		*now += 10 * SECOND;
+	}
+}
+
+/*
+ * Who does not answer is asked again after twice the time that answers took of late, and given up
+ * after six times: longer at once, and shorter by an eighth of the difference.
+ */
+static void test_time_of_answers(void **state)
+{
+	struct quota_node *q = make_quota_node(0, false, 0, 4 * MS, SECOND);
+	uint64_t now = SECOND;
+	struct quota_message m;
+
+	(void)state;
+	ask_and_hear(q, &now, 80 * MS);
+	ask_and_hear(q, &now, 0);
+	assert_int_equal(quota_tick(q, now), now + 160 * MS);
+	hear_of_units(q, 0, 1000, 0, true, now); /* no answer, and it was not asked again */
+	assert_int_equal(quota_tick(q, now + 160 * MS - 1), now + 160 * MS);
+	assert_int_equal(quota_tick(q, now + 160 * MS), now + 480 * MS);
+	/* One that is alive is waited for anew, for twice as long. */
+	now += 200 * MS;
+	hear_of_units(q, 0, 1000, 0, true, now);
+	assert_int_equal(quota_tick(q, now), now + 320 * MS);
+	assert_true(quota_next_to(q, now, 0, &m));
+	assert_true(told_to(q, 0, now).round == m.round);
+	assert_int_equal(quota_tick(q, now + 320 * MS), now + 960 * MS);
+	assert_true(quota_view(q, now + 960 * MS - 1).asking);
+	quota_tick(q, now + 960 * MS);
+	assert_false(quota_view(q, now + 960 * MS).asking);
+	quota_destroy(q);
+	q = make_quota_node(0, false, 0, 4 * MS, SECOND);
+	now = SECOND;
+	ask_and_hear(q, &now, 80 * MS);
+	ask_and_hear(q, &now, 16 * MS);
+	ask_and_hear(q, &now, 0);
+	assert_int_equal(quota_tick(q, now), now + 2 * 72 * MS);
+	quota_destroy(q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1183,6 +1335,9 @@ int main(void)
 		cmocka_unit_test(test_news_by_amount),
 		cmocka_unit_test(test_news_for_a_stranger),
 		cmocka_unit_test(test_dry_neighbour),
+		cmocka_unit_test(test_short_for_one),
+		cmocka_unit_test(test_short_for_two),
+		cmocka_unit_test(test_time_of_answers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
