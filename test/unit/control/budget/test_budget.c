@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/wire.h"
 #include "budget/budget.h"
 
 #define N_MAX    24
@@ -636,10 +637,161 @@ static void test_messages(void **state)
 	group_free(g);
 }
 
+/* What no limiter says in the head of a message, and what it may say at the most. */
+static void test_heads(void **state)
+{
+	static const struct {
+		unsigned at; /* where the field is */
+		uint64_t value;
+		int ret;
+	} rows[] = {
+		{24, 0, -EBADMSG}, /* the root's epoch */
+		{24, 1, 0},
+		{24, LEDGER_MOST, 0},
+		{24, LEDGER_MOST + 1, -EBADMSG},
+		{36, 0, -EBADMSG}, /* the sender's */
+		{36, 1, 0},
+		{36, LEDGER_MOST, 0},
+		{36, LEDGER_MOST + 1, -EBADMSG},
+		{52, 0, 0}, /* ours, as it has heard it */
+		{52, LEDGER_MOST, 0},
+		{52, LEDGER_MOST + 1, -EBADMSG},
+		{84, TIME_GRADES - 1, 0},
+		{84, TIME_GRADES, -EBADMSG},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct group *g = group_new(2, 1, false);
+		uint8_t buf[ROOM];
+		unsigned to;
+
+		run_budget_group(g, 4 * TIMEOUT);
+		assert_int_equal(budget_spend(g->nodes[0].b, PREPAID, 600, g->now), -EAGAIN);
+		assert_int_equal(
+			budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to), 85 + 149);
+		if (rows[k].at == 84)
+			buf[84] = (uint8_t)rows[k].value;
+		else
+			wire_put64(buf + rows[k].at, rows[k].value);
+		assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, 85), rows[k].ret);
+		assert_int_equal(
+			budget_counters(g->nodes[1].b)->malformed, rows[k].ret == -EBADMSG);
+		group_free(g);
+	}
+}
+
+/*
+ * By what total one goes that hears another one, or that it is divided among more limiters; and
+ * where another unit is counted, that is not believed.
+ */
+static void test_terms_of_parts(void **state)
+{
+	static const struct {
+		uint64_t total, unit, n, want;
+	} rows[] = {
+		{TOTAL, 0, 2, TOTAL},
+		{TOTAL, 0, 1, TOTAL},
+		{TOTAL, 0, 3, TOTAL * 2 / 3},
+		{600, 0, 3, 400},
+		{600, 0, 2, 600},
+		{2 * TOTAL, 0, 3, TOTAL * 2 / 3},
+		{600, 1, 3, TOTAL},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct group *g = group_new(2, 1, false);
+		uint8_t buf[ROOM], *part = buf + 85;
+		unsigned to;
+
+		run_budget_group(g, 4 * TIMEOUT);
+		assert_int_equal(budget_spend(g->nodes[0].b, PREPAID, 600, g->now), -EAGAIN);
+		assert_int_equal(
+			budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to), 85 + 149);
+		wire_put32(
+			wire_put32(wire_put64(part + 133, rows[k].total), (uint32_t)rows[k].unit),
+			(uint32_t)rows[k].n);
+		assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, 85 + 149), 0);
+		assert_int_equal(budget_total(g->nodes[1].b, PREPAID), rows[k].want);
+		assert_int_equal(budget_counters(g->nodes[1].b)->differing, rows[k].unit);
+		group_free(g);
+	}
+}
+
+/* Without loss all that is sent is heard, and counted as that. */
+static void test_counts(void **state)
+{
+	struct group *g = group_new(2, 1, false);
+	const struct budget_counters *a = budget_counters(g->nodes[0].b);
+	const struct budget_counters *b = budget_counters(g->nodes[1].b);
+
+	(void)state;
+	run_budget_group(g, 4 * TIMEOUT);
+	assert_int_equal(take_budget_units(g, 0, PREPAID, 900), 900);
+	run_budget_group(g, 5 * MS);
+	assert_int_equal(g->queued, 0);
+	assert_true(a->messages_sent > 0 && a->parts_sent > 0);
+	assert_int_equal(a->messages_sent, b->messages_heard);
+	assert_int_equal(b->messages_sent, a->messages_heard);
+	assert_int_equal(a->parts_sent, b->parts_heard);
+	assert_int_equal(b->parts_sent, a->parts_heard);
+	assert_int_equal(a->malformed + a->unknown + a->differing, 0);
+	assert_int_equal(a->relinked, 1);
+	group_free(g);
+}
+
+/* What was given and not confirmed; when to call again; and units ahead as another chunk says. */
+static void test_on_its_way(void **state)
+{
+	struct group *g = group_new(2, 1, true);
+	struct budget *b = g->nodes[1].b;
+	uint64_t next, had;
+
+	(void)state;
+	run_budget_group(g, 4 * TIMEOUT);
+	next = budget_tick(b, g->now);
+	assert_true(next > g->now);
+	assert_int_equal(budget_tick(b, g->now), next);
+	assert_true(budget_tick(b, next) > next);
+	had = (uint64_t)budget_node_view(g, 1, PREPAID).balance;
+	assert_int_equal(budget_spend(g->nodes[0].b, PREPAID, 700, g->now), -EAGAIN);
+	post_test_messages(g, 0);
+	g->nodes[1].cut = true;
+	step_budget_group(g);
+	assert_int_equal(budget_in_flight(b, PREPAID),
+		had - (uint64_t)budget_node_view(g, 1, PREPAID).balance);
+	assert_in_range(budget_in_flight(b, PREPAID), 1, had);
+	budget_destroy(NULL);
+	group_free(g);
+}
+
+static void test_chunk(void **state)
+{
+	struct group *g = group_new(1, 1, true);
+
+	(void)state;
+	for (unsigned chunk = CHUNK; chunk <= 32; chunk *= 2) {
+		g->policies[PREPAID].chunk = chunk;
+		assert_int_equal(budget_update(g->nodes[0].b, g->policies, 1, g->now), 0);
+		while (budget_spend(g->nodes[0].b, PREPAID, 1, g->now))
+			save_budget_node(g, 0);
+		for (unsigned i = 0; i < chunk; i++) {
+			save_budget_node(g, 0);
+			assert_int_equal(budget_spend(g->nodes[0].b, PREPAID, 1, g->now), 0);
+			assert_in_range(budget_node_view(g, 0, PREPAID).prepaid, 1, 3 * chunk / 2);
+		}
+		assert_true(budget_node_view(g, 0, PREPAID).prepaid >= chunk / 2);
+	}
+	group_free(g);
+}
+
 /* A record of others' edges, or that has been altered, is refused. */
 static void test_records(void **state)
 {
 	struct group *g = group_new(3, 1, true);
+	uint8_t *total = g->nodes[0].records[PREPAID] + sizeof(uint64_t); /* of the edges */
+	size_t len;
 
 	(void)state;
 	run_budget_group(g, TIMEOUT);
@@ -647,9 +799,15 @@ static void test_records(void **state)
 	g->nodes[0].records[PREPAID][0] ^= 1;
 	assert_int_equal(create_budget_node(g, 0, false), -EINVAL);
 	g->nodes[0].records[PREPAID][0] ^= 1;
-	g->nodes[0].lens[PREPAID]--;
+	len = g->nodes[0].lens[PREPAID];
+	for (size_t cut = 1; cut < len; cut++) {
+		g->nodes[0].lens[PREPAID] = cut;
+		assert_int_equal(create_budget_node(g, 0, false), -EINVAL);
+	}
+	g->nodes[0].lens[PREPAID] = len;
+	wire_put64(total, LEDGER_MOST + 1);
 	assert_int_equal(create_budget_node(g, 0, false), -EINVAL);
-	g->nodes[0].lens[PREPAID]++;
+	wire_put64(total, TOTAL);
 	g->ids[2]++;
 	assert_int_equal(create_budget_node(g, 0, false), -EINVAL);
 	g->ids[2]--;
@@ -1293,6 +1451,11 @@ int main(void)
 		cmocka_unit_test(test_refund),
 		cmocka_unit_test(test_drawn),
 		cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_heads),
+		cmocka_unit_test(test_terms_of_parts),
+		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_on_its_way),
+		cmocka_unit_test(test_chunk),
 		cmocka_unit_test(test_records),
 		cmocka_unit_test(test_peace),
 		cmocka_unit_test(test_news),
