@@ -588,6 +588,153 @@ static void test_balance(void **state)
 	world_close(&w);
 }
 
+/*
+ * Sources on brokers by hand, one each; the parts in proportion to the rates, but of the burst at
+ * least what the largest packet needs: out of what nobody has, then of the largest.
+ */
+static void test_split(void **state)
+{
+	static const struct {
+		unsigned n;
+		double rates[4]; /* of the broker of that number; the fourth is placed nowhere */
+		uint64_t limit, burst, least;
+		bool trial; /* what is nowhere is elsewhere, with its part */
+		int ret;
+		uint64_t limits[3], bursts[3];
+	} rows[] = {
+		{2, {900, 100}, 1100, 1000, 100, false, 0, {990, 110}, {900, 100}},
+		{2, {900, 100}, 1100, 1000, 300, false, 0, {990, 110}, {700, 300}},
+		{3, {700, 200, 100}, 1000, 1000, 250, false, 0, {700, 200, 100}, {500, 250, 250}},
+		{3, {1, 1, 1}, 10, 20, 1, false, 0, {3, 4, 3}, {7, 6, 7}},
+		{2, {900, 100}, 1100, 600, 300, false, 0, {990, 110}, {300, 300}},
+		{2, {900, 100}, 1100, 599, 300, false, -ERANGE, {0}, {0}},
+		{4, {200, 100, 100, 600}, 1000, 1000, 150, true, 0, {200, 100, 100},
+			{200, 150, 150}},
+		{4, {200, 100, 100, 600}, 1000, 1000, 150, false, 0, {500, 250, 250},
+			{500, 250, 250}},
+		/* Nobody has fifty. */
+		{4, {800, 75, 75, 50}, 1000, 1000, 100, true, 0, {800, 75, 75}, {800, 100, 100}},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct world w;
+
+		world_init(&w, rows[k].n, 3);
+		w.problem.aggregate = (struct place_aggregate){.limit = rows[k].limit,
+			.burst = rows[k].burst,
+			.least = rows[k].least,
+			.slo = 0.1};
+		for (unsigned i = 0; i < rows[k].n; i++) {
+			w.sources[i].rate = rows[k].rates[i];
+			w.at[i] = i < 3 ? i : PLACE_NOWHERE;
+		}
+		world_open(&w);
+		assert_int_equal(place_split(&w.placer, !rows[k].trial, &w.placement), rows[k].ret);
+		assert_int_equal(w.placement.used, rows[k].n < 3 ? rows[k].n : 3);
+		assert_int_equal(w.placement.nowhere, rows[k].n > 3);
+		for (unsigned i = 0; i < 3; i++) {
+			if (w.placement.parts[i].limit != rows[k].limits[i] ||
+				w.placement.parts[i].burst != rows[k].bursts[i])
+				fail_msg("row %zu: part %u: %" PRIu64 " and %" PRIu64, k, i,
+					w.placement.parts[i].limit, w.placement.parts[i].burst);
+		}
+		world_close(&w);
+	}
+}
+
+/* One that is above the objective gives up a part of its sources, if there is one that is not. */
+static void test_shed(void **state)
+{
+	static const struct {
+		uint32_t sources[3];
+		double delays[3];
+		bool shed;
+		double capacities[3];
+	} rows[] = {
+		{{1, 1, 1}, {0.1, 0.1, 0.1}, false, {1000, 1000, 1000}},
+		{{1, 1, 1}, {0.2, 0.2, 0.2}, false, {1000, 1000, 1000}},
+		{{1, 1, 1}, {0.2, 0.1, 0.1}, true, {10 + 92, 1000, 1000}},
+		{{1, 1, 1}, {0.2, 0.1, 0.2}, true, {10 + 92, 1000, 10 + 92}},
+		/* What is said of one without sources is nothing. */
+		{{1, 0, 1}, {0.2, 0.1, 0.2}, false, {1000, 1000, 1000}},
+		{{1, 0, 1}, {0.1, 0.2, 0.1}, false, {1000, 1000, 1000}},
+		{{1, 0, 1}, {0.1, 0.2, 0.2}, true, {1000, 1000, 10 + 92}},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct place_broker brokers[3];
+		struct placement placement = {0};
+
+		for (unsigned i = 0; i < 3; i++) {
+			brokers[i] = (struct place_broker){.capacity = 1000, .load = 10};
+			placement.parts[i].sources = rows[k].sources[i];
+			placement.parts[i].rate = 100;
+		}
+		assert_int_equal(
+			place_shed(&placement, rows[k].delays, 0.1, brokers, 3), rows[k].shed);
+		for (unsigned i = 0; i < 3; i++)
+			assert_near(brokers[i].capacity, rows[k].capacities[i], 1e-9);
+	}
+}
+
+/* All parts of the principles, each once, but with the one that stays. */
+static void test_fewer_principles(void **state)
+{
+	static const unsigned all[] = {PLACE_ALL, PLACE_PAPER, PLACE_ALL & ~PLACE_CONCENTRATE,
+		PLACE_CONCENTRATE | PLACE_BALANCED, PLACE_CONCENTRATE, 0};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++) {
+		unsigned some = all[k], seen = 1, count = 1, parts = 1;
+
+		for (unsigned bit = PLACE_MAX_MIN; bit <= PLACE_BALANCED; bit *= 2)
+			parts *= all[k] & bit ? 2 : 1;
+		for (; place_fewer_principles(all[k], &some); count++) {
+			assert_int_equal(some & ~all[k], 0);
+			assert_int_equal(some & PLACE_CONCENTRATE, all[k] & PLACE_CONCENTRATE);
+			assert_false(some == all[k] || (seen >> (some + 1) & 1));
+			seen |= 1U << (some + 1);
+		}
+		assert_int_equal(count, parts);
+	}
+}
+
+/* What 33 sources of 32 sizes wait, of which the last is as large as the first; or one that is
+ * both. */
+static double wait_of_sizes(bool apart)
+{
+	struct place_delay delay;
+	struct world w;
+
+	world_init(&w, apart ? 33 : 32, 1);
+	w.problem.aggregate.limit = 1200 * MESSAGE;
+	w.problem.aggregate.burst = 20 * MESSAGE;
+	for (unsigned i = 0; i < w.problem.n_sources; i++)
+		w.sources[i] = (struct place_source){
+			.rate = (20 + i % 32) * MESSAGE, .batch = (1 + i % 32) * MESSAGE};
+	w.sources[0].rate = (apart ? 60 : 75) * MESSAGE;
+	if (apart)
+		w.sources[32].rate = 15 * MESSAGE;
+	w.brokers[0].capacity = HUGE_VAL;
+	world_open(&w);
+	assert_int_equal(place_on(&w.placer, 1, &w.placement), 0);
+	place_predict(&w.placer, &w.placement, 0, &delay);
+	world_close(&w);
+	return delay.access_p99;
+}
+
+/* Bursts of one size are one, however many other sizes came between; more are the nearest's. */
+static void test_sizes(void **state)
+{
+	double apart = wait_of_sizes(true);
+
+	(void)state;
+	assert_true(apart > 0.01);
+	assert_near(apart, wait_of_sizes(false), 1e-9);
+}
+
 static void test_no_sense(void **state)
 {
 	struct world w;
@@ -604,9 +751,55 @@ static void test_no_sense(void **state)
 	w.sources[2].batch = 1;
 	w.problem.n_brokers = PLACE_BROKERS + 1;
 	assert_int_equal(placer_init(&w.placer, &w.problem), -EINVAL);
+	w.problem.n_brokers = 0;
+	assert_int_equal(placer_init(&w.placer, &w.problem), -EINVAL);
+	w.problem.n_brokers = PLACE_BROKERS;
+	world_open(&w);
+	world_close(&w);
+	w.sources[0].period = -1;
+	assert_int_equal(placer_init(&w.placer, &w.problem), -EINVAL);
+	w.sources[0].period = 0;
+	w.sources[0].spread = -1;
+	assert_int_equal(placer_init(&w.placer, &w.problem), -EINVAL);
+	w.sources[0].spread = 0;
+	w.sources[0].batch = 0;
+	assert_int_equal(placer_init(&w.placer, &w.problem), -EINVAL);
+	w.sources[0].batch = 1;
+	w.sources[0].rate = INFINITY;
+	assert_int_equal(placer_init(&w.placer, &w.problem), -EINVAL);
+	w.sources[0].rate = 1;
 	w.problem.n_brokers = 1;
 	w.problem.aggregate.limit = 0;
 	assert_int_equal(placer_init(&w.placer, &w.problem), -EINVAL);
+}
+
+static void test_no_sense_recorded(void **state)
+{
+	static const struct {
+		struct place_arrival arrivals[2];
+		int ret;
+	} rows[] = {
+		{{{0, 1, 0}, {0, 1, 2}}, 0},
+		{{{0, 1, 0}, {0, 1, 3}}, -EINVAL},
+		{{{0, 0, 0}, {0, 1, 2}}, -EINVAL},
+		{{{0, INFINITY, 0}, {0, 1, 2}}, -EINVAL},
+		{{{0, 1, 0}, {INFINITY, 1, 2}}, -EINVAL},
+		{{{1, 1, 0}, {0.5, 1, 2}}, -EINVAL},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		const struct place_record record = {rows[k].arrivals, 2};
+		struct world w;
+
+		world_init(&w, 3, 1);
+		w.problem.sources = w.sources;
+		w.problem.brokers = w.brokers;
+		w.problem.record = &record;
+		assert_int_equal(placer_init(&w.placer, &w.problem), rows[k].ret);
+		if (rows[k].ret == 0)
+			world_close(&w);
+	}
 }
 
 int main(void)
@@ -625,7 +818,12 @@ int main(void)
 		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_no_bound),
 		cmocka_unit_test(test_balance),
+		cmocka_unit_test(test_split),
+		cmocka_unit_test(test_shed),
+		cmocka_unit_test(test_fewer_principles),
+		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_no_sense),
+		cmocka_unit_test(test_no_sense_recorded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
