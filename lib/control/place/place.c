@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/math.h"
 #include "base/prng.h"
 #include "place/place_private.h"
 
@@ -223,8 +224,8 @@ static uint64_t raise_bursts(struct placement *placement, uint64_t least, uint64
 			uint64_t backlog = least - part->burst, give;
 
 			if (spare == 0) {
-				spare = largest->burst - least;
-				largest->burst = least;
+				spare = min_u64(largest->burst - least, backlog);
+				largest->burst -= spare;
 			}
 			give = spare < backlog ? spare : backlog;
 			part->burst += give;

@@ -612,8 +612,11 @@ static void test_split(void **state)
 			{200, 150, 150}},
 		{4, {200, 100, 100, 600}, 1000, 1000, 150, false, 0, {500, 250, 250},
 			{500, 250, 250}},
-		/* Nobody has fifty. */
+		/* Nobody has fifty, or twenty. */
 		{4, {800, 75, 75, 50}, 1000, 1000, 100, true, 0, {800, 75, 75}, {800, 100, 100}},
+		{4, {900, 40, 40, 20}, 1000, 1000, 100, true, 0, {900, 40, 40}, {800, 100, 100}},
+		/* The largest keeps what the others do not lack, also where it is hardly larger. */
+		{3, {500, 490, 10}, 1000, 1000, 100, false, 0, {500, 490, 10}, {410, 490, 100}},
 	};
 
 	(void)state;
