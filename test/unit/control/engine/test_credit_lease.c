@@ -153,6 +153,47 @@ static void test_not_for_a_trifle(void **state)
 	assert_int_equal(credit_lease_units(&lease, PLENTY, false), LEAST);
 }
 
+/* Twice as much for who found it empty that was full enough; a sixteenth less when nobody does. */
+static void test_boost(void **state)
+{
+	static const struct {
+		uint64_t filled, boosted, faded;
+	} rows[] = {
+		{LEAST, 2 * LEAST, 2 * LEAST * 15 / 16},
+		{LEAST / 2, 2 * LEAST, 2 * LEAST * 15 / 16},
+		{LEAST / 2 - 1, LEAST, LEAST},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct credit_lease lease;
+
+		credit_lease_init(&lease, LEAST, 0);
+		credit_lease_fill(&lease, rows[i].filled);
+		credit_lease_look(&lease, 0, 1, 0); /* in no time, so at no rate */
+		assert_int_equal(credit_lease_units(&lease, PLENTY, false), rows[i].boosted);
+		credit_lease_look(&lease, 0, 0, 0);
+		assert_int_equal(credit_lease_units(&lease, PLENTY, false), rows[i].faded);
+	}
+}
+
+/* A rate that grows is followed at once; half of a fall is seen after half a second. */
+static void test_rate_falls(void **state)
+{
+	struct credit_lease lease;
+
+	(void)state;
+	credit_lease_init(&lease, LEAST, 0);
+	credit_lease_fill(&lease, 1000000);
+	credit_lease_look(&lease, 0, 0, 1000 * MS);
+	assert_int_equal(credit_lease_units(&lease, PLENTY, false), 1000000 / 10);
+	credit_lease_look(&lease, 0, 0, 1500 * MS);
+	assert_int_equal(credit_lease_units(&lease, PLENTY, false), 500000 / 10);
+	credit_lease_fill(&lease, 450000);
+	credit_lease_look(&lease, 0, 0, 2000 * MS);
+	assert_int_equal(credit_lease_units(&lease, PLENTY, false), 900000 / 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +202,8 @@ int main(void)
 		cmocka_unit_test(test_no_boost_of_nothing),
 		cmocka_unit_test(test_to_the_end),
 		cmocka_unit_test(test_not_for_a_trifle),
+		cmocka_unit_test(test_boost),
+		cmocka_unit_test(test_rate_falls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include "check.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "allocate/allocate.h"
 #include "engine/counts.h"
@@ -172,6 +173,42 @@ static void test_measures(void **state)
 	world_close(&w);
 }
 
+/* What each worker has sampled of flows is in the measurement, in the worker's own place. */
+static void test_measures_flows(void **state)
+{
+	const struct packet packet = {.family = PACKET_IPV4, .proto = 17};
+	struct limiter_sample sample;
+	unsigned seen = 0;
+	struct world w;
+
+	(void)state;
+	world_open(&w, 2, METER_GCRA);
+	for (unsigned i = 0; i < 2000; i++) {
+		uint8_t data[64];
+		uint32_t cost;
+
+		memset(data, (int)(i % 200), sizeof(data));
+		engine_states_police(
+			&w.engine, 0, 0, &packet, data, BYTES, i * SECOND / 2000, &cost);
+	}
+	engine_measure(&w.engine, 0, &w.policy, SECOND, &sample);
+	for (unsigned i = 0; i < 2 * FLOW_SLOTS; i++) {
+		const struct flow_sample *flows = w.engine.workers[i / FLOW_SLOTS].samples[0];
+
+		assert_int_equal(sample.slots[i], flow_slot_read(flows, i % FLOW_SLOTS));
+		assert_true(i < FLOW_SLOTS || sample.slots[i] == 0);
+		seen += sample.slots[i] != 0;
+	}
+	assert_true(seen > FLOW_SLOTS / 2 && sample.slots[0] != 0);
+	assert_int_equal(w.engine.slots[0].packets, 2000);
+	assert_int_equal(w.engine.slots[0].measured_ns, SECOND);
+	world_close(&w);
+	/* One worker has nothing to divide, and that is no news. */
+	world_open(&w, 1, METER_TOKEN_BUCKET);
+	assert_false(engine_measure(&w.engine, 0, &w.policy, SECOND, &sample));
+	world_close(&w);
+}
+
 /* The second packet waits for its tokens, and all who wait are counted as such until they leave. */
 static void test_waits(void **state)
 {
@@ -192,6 +229,11 @@ static void test_waits(void **state)
 			engine_states_arrive(&w.engine, i, 0, &packet, data, BYTES, 0, &packets[i]),
 			i ? SHAPE_WAITS : SHAPE_PASSES);
 	assert_int_equal(engine_waiting(&w.engine, 0).units, 2 * BYTES);
+	assert_int_equal(engine_waiting(&w.engine, 0).packets, 2);
+	engine_totals(&w.engine, 0, &totals);
+	assert_int_equal(totals.passed_packets, 1);
+	assert_int_equal(totals.passed_bytes, BYTES);
+	assert_int_equal(totals.dropped_packets, 0);
 	for (unsigned i = 1; i < 3; i++) {
 		uint64_t due = i * SECOND * BYTES / RATE;
 
@@ -416,6 +458,7 @@ int main(void)
 		cmocka_unit_test(test_begins),
 		cmocka_unit_test(test_totals),
 		cmocka_unit_test(test_measures),
+		cmocka_unit_test(test_measures_flows),
 		cmocka_unit_test(test_waits),
 		cmocka_unit_test(test_ticks_begin_anew),
 		cmocka_unit_test(test_ended),
