@@ -120,6 +120,55 @@ static void test_parts(void **state)
 	}
 }
 
+/*
+ * A worker's part of the second bucket: of its rate as of the limit, of its burst as of the burst,
+ * unless the limit is another one; a peak is no less than what it is the peak of.
+ */
+static void test_second_bucket(void **state)
+{
+	static const struct {
+		enum meter_kind meter;
+		uint64_t second_bps, second_burst;
+		uint32_t limit_s;
+		double limit;                  /* that the view is of; half a megabyte is local */
+		uint64_t want_bps, want_burst; /* of a quarter of what is local */
+	} rows[] = {
+		{METER_TRTCM, 16000000, 200000, 0, 1e6, 2000000, 20000},
+		{METER_TRTCM, 6000000, 80000, 0, 1e6, 1000000, 10000},
+		{METER_TRTCM_4115, 6000000, 80000, 0, 1e6, 750000, 8000},
+		{METER_TRTCM_4115, 6000000, 80000, 1, 1e6, 750000, 8000},
+		{METER_TRTCM_4115, 6000000, 80000, 60, 1e6, 12500, 8000},
+		{METER_TRTCM_4115, 6000000, 80000, 0, 2e6, 375000, 5000},
+		{METER_TRTCM_4115, 6000000, 80000, 0, 0, 750000, 8000},
+		/* Two frames pass, and no more than there is. */
+		{METER_TRTCM_4115, 6000000, 4000, 0, 1e6, 750000, 3028},
+		{METER_TRTCM_4115, 6000000, 2000, 0, 1e6, 750000, 2000},
+		{METER_SRTCM, 0, 80000, 0, 1e6, 0, 8000},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		struct policy policy = policy_of(rows[i].meter, COUNT_BYTES, false);
+		const struct limiter_view view = {
+			.limit = rows[i].limit, .local_limit = 5e5, .local_burst = 40000};
+		struct meter_params params = {
+			.kind = rows[i].meter, .rate_bps = 1000000, .burst = 10000};
+		struct limit_profile profile;
+		union meter_profile want;
+
+		policy.colours.second = (struct limit_terms){.limit_bps = rows[i].second_bps,
+			.burst_bytes = rows[i].second_burst,
+			.limit_s = rows[i].limit_s};
+		assert_int_equal(make_test_profile(&profile, &policy, &view, 0.25, GHZ), 0);
+		assert_int_equal(meter_profile_init(&want, &params, GHZ), 0);
+		params.rate_bps = rows[i].want_bps;
+		params.burst = rows[i].want_burst;
+		assert_int_equal(colour_second_set(&want.trtcm, &params, GHZ), 0);
+		if (!meter_profile_equal(profile.kind, &profile.meter, &want))
+			fail_msg("row %u: not as expected", i);
+	}
+}
+
 /* What the brain is told of what is counted, and in which time. */
 static void test_units(void **state)
 {
@@ -532,6 +581,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_second_bucket),
 		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_what_is_configured),
 		cmocka_unit_test(test_out_of_range),
