@@ -199,6 +199,44 @@ static void test_shares(void **state)
 	assert_int_equal(conserve_share(&roster, 2, 9), 3);
 }
 
+static void test_params(void **state)
+{
+	uint32_t ids[] = {30, 10};
+	struct conserve_policy policy = {.id = 1, .limit = LEDGER_MOST};
+	const struct conserve_params good = {
+		.identity = {.low = 1},
+		.overlay = {.shape = OVERLAY_RANDOM, .ids = ids, .n = 2},
+		.policies = &policy,
+		.n_policies = 1,
+		.epoch = (UINT64_C(1) << 42) - 1,
+		.lease_ns = LEASE,
+		.drift_ppm = 999999,
+		.repeat_ns = TICK,
+		.promise = 100,
+	};
+	struct conserve_params bad[] = {good, good, good, good, good, good, good};
+	struct conserve *c;
+
+	(void)state;
+	bad[0].overlay.n = 0;
+	bad[1].self = 2;
+	bad[2].epoch = 0;
+	bad[3].epoch = UINT64_C(1) << 42;
+	bad[4].lease_ns = 0;
+	bad[5].drift_ppm = 1000000;
+	bad[6].promise = 101;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(conserve_create(&bad[i], 0, &c), -EINVAL);
+	assert_int_equal(conserve_create(&good, 0, &c), 0);
+	conserve_destroy(c);
+	policy.limit++;
+	assert_int_equal(conserve_create(&good, 0, &c), -EINVAL);
+	ids[1] = 30;
+	policy.limit = 1;
+	assert_int_equal(conserve_create(&good, 0, &c), -EINVAL);
+	conserve_destroy(NULL);
+}
+
 /* Where all are neighbours, a target is met in two steps, and several givers do not give twice. */
 static void test_mesh(void **state)
 {
@@ -1833,6 +1871,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_params),
 		cmocka_unit_test(test_mesh),
 		cmocka_unit_test(test_mesh_parts),
 		cmocka_unit_test(test_mesh_exact),

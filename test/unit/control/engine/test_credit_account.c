@@ -215,6 +215,7 @@ static void test_parks(void **state)
 
 	world_open(&w, PERIOD_NONE, false);
 	look(&w);
+	assert_int_equal(w.account.lease.left, credit_left(&w.credit));
 	assert_true(credit_account_is_active(&w.account, w.now_ns));
 	limiter_spend(w.owner.limiter, 0, TOTAL - 2 * CHUNK + 1, w.now_ns);
 	assert_true(credit_left(&w.credit) > 0);
@@ -222,6 +223,7 @@ static void test_parks(void **state)
 		look(&w);
 	assert_false(credit_account_is_active(&w.account, w.now_ns));
 	assert_true(w.account.parked);
+	assert_false(look(&w).asked);
 	assert_int_equal(credit_left(&w.credit), 0);
 	assert_int_equal(view_of(&w).spent, TOTAL - 2 * CHUNK + 1);
 	take_packets(&w, 1);
@@ -251,6 +253,37 @@ static void test_quantum(void **state)
 	look(&w);
 	assert_int_equal(w.account.quantum, 64);
 	world_close(&w);
+}
+
+/* What lies ready for who begins: what all workers may hold, some packets, or a chunk. */
+static void test_least(void **state)
+{
+	static const struct {
+		enum counting count;
+		uint64_t total, chunk, least;
+	} rows[] = {
+		{COUNT_BYTES, TOTAL, CHUNK, CHUNK},
+		{COUNT_BYTES, TOTAL, 0, 6056},
+		{COUNT_BYTES, TOTAL, 6057, 6057},
+		{COUNT_BYTES, UINT64_C(1) << 40, CHUNK, WORKERS * CHUNK},
+		{COUNT_PACKETS, UINT64_C(65536) * 100, 0, 100},
+		{COUNT_PACKETS, 65536, 0, 4},
+		{COUNT_PACKETS, UINT64_C(1) << 40, 0, WORKERS * 64},
+		{COUNT_FLOWS, UINT64_C(1) << 40, 129, 129},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world w;
+
+		world_open(&w, PERIOD_NONE, false);
+		w.policy.count = rows[i].count;
+		w.policy.total = rows[i].total;
+		w.policy.chunk = rows[i].chunk;
+		credit_account_begin(&w.account, &w.owner, w.now_ns);
+		assert_int_equal(w.account.lease.least, rows[i].least);
+		world_close(&w);
+	}
 }
 
 /* Whatever lay in that memory before: no worker finds units that nobody has put there. */
@@ -356,6 +389,7 @@ int main(void)
 		cmocka_unit_test(test_period_turns),
 		cmocka_unit_test(test_parks),
 		cmocka_unit_test(test_quantum),
+		cmocka_unit_test(test_least),
 		cmocka_unit_test(test_states_begin_empty),
 		cmocka_unit_test(test_states_join),
 	};
