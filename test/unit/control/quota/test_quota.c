@@ -554,6 +554,7 @@ static struct quota_node *restored_quota_node(const void *record, size_t len, ui
 	struct quota_params params = {
 		.share = 100,
 		.period = period,
+		.recovering = true, /* but that there is a record */
 		.n_edges = 1,
 		.epoch = 2,
 		.durable = true,
@@ -694,6 +695,76 @@ static void test_save_failed(void **state)
 	quota_committed(q);
 	assert_int_equal(quota_spend(q, 30, SECOND), 0);
 	quota_destroy(q);
+}
+
+/* What is given is told when a record of it is durable, and not before that: also the second try. */
+static void test_save_of_grant_failed(void **state)
+{
+	struct pair p = {.a = make_quota_node(0, false, 0, THETA, SECOND),
+		.b = make_quota_node(90, true, 16, THETA, SECOND),
+		.now = SECOND};
+	struct quota_message m;
+	char record[4096];
+	size_t len;
+
+	(void)state;
+	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
+	assert_true(quota_next_to(p.a, p.now, 0, &m));
+	assert_true(quota_hear(p.b, 0, &m, p.now));
+	assert_true(quota_edge(p.b, 0).granted >= 40);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_true(quota_uncommitted(p.b));
+		assert_false(quota_next_to(p.b, p.now, 0, &m));
+		assert_int_equal(quota_save(p.b, record, &len), 0);
+		assert_false(quota_next_to(p.b, p.now, 0, &m));
+		if (i < 2)
+			quota_save_failed(p.b);
+		else
+			quota_committed(p.b);
+	}
+	assert_false(quota_uncommitted(p.b));
+	assert_true(quota_next_to(p.b, p.now, 0, &m));
+	assert_int_equal(m.statement.granted, quota_edge(p.b, 0).granted);
+	pair_free(&p);
+}
+
+/* What is saved as spent ahead of traffic is still here, wherever its record is. */
+static void test_units_ahead(void **state)
+{
+	struct quota_node *q = make_quota_node(100, true, 0, THETA, SECOND);
+	char record[4096];
+	size_t len;
+
+	(void)state;
+	quota_link(q, 0, false, 0);
+	for (unsigned units = 30; units <= 40; units += 10) {
+		assert_int_equal(quota_spend(q, units, SECOND), -EAGAIN);
+		assert_int_equal(quota_view(q, SECOND).prepaid, units);
+		assert_int_equal(quota_view(q, SECOND).remaining, 100);
+		assert_false(quota_view(q, SECOND).waiting);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(quota_save(q, record, &len), 0);
+		assert_int_equal(quota_view(q, SECOND).remaining, 100);
+		if (i < 2)
+			quota_save_failed(q);
+		else
+			quota_committed(q);
+		assert_int_equal(quota_view(q, SECOND).remaining, 100);
+	}
+	assert_int_equal(quota_view(q, SECOND).prepaid, 40);
+	assert_int_equal(quota_spend(q, 40, SECOND), 0);
+	assert_int_equal(quota_view(q, SECOND).remaining, 60);
+	assert_int_equal(quota_view(q, SECOND).prepaid, 0);
+	assert_int_equal(quota_view(q, SECOND).spent, 40);
+	quota_destroy(q);
+	/* A chunk at a time, or an eighth of what is free. */
+	for (unsigned total = 100; total <= 200; total += 100) {
+		q = make_quota_node(total, true, 16, THETA, SECOND);
+		assert_int_equal(quota_spend(q, 1, SECOND), -EAGAIN);
+		assert_int_equal(quota_view(q, SECOND).prepaid, total == 200 ? 16 : 100 / 8);
+		quota_destroy(q);
+	}
 }
 
 static void save_quota_node(struct quota_node *q)
@@ -1001,6 +1072,29 @@ static void test_remaining(void **state)
 	quota_destroy(q);
 }
 
+/* All have their turn; and of a period that has ended nothing is thought any more. */
+static void test_turns(void **state)
+{
+	struct quota_node *q = make_quota_middle(100, 0);
+	struct quota_message m;
+	uint32_t edge;
+
+	(void)state;
+	for (uint32_t i = 0; i < 7; i++) {
+		for (uint32_t k = 0; k < 3; k++)
+			quota_tell(q, k, false);
+		assert_true(quota_next(q, SECOND, &edge, &m));
+		assert_int_equal(edge, i % 3);
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		hear_of_units(q, i, 40, 7000, true, SECOND);
+	assert_int_equal(quota_view(q, SECOND).pace, 21000);
+	assert_int_equal(quota_period(q, 2, 100, SECOND), 0);
+	assert_int_equal(quota_view(q, SECOND).pace, 0);
+	assert_int_equal(quota_view(q, SECOND).remaining, 100 + 3 * 100);
+	quota_destroy(q);
+}
+
 /* Half of one's part by rate of all that was heard of is asked for. */
 static void test_part_by_rate(void **state)
 {
@@ -1289,6 +1383,15 @@ static void test_time_of_answers(void **state)
 	assert_true(quota_view(q, now + 960 * MS - 1).asking);
 	quota_tick(q, now + 960 * MS);
 	assert_false(quota_view(q, now + 960 * MS).asking);
+	/* It is left alone for a while, or until it says something. */
+	now += 1100 * MS;
+	(void)quota_spend(q, 40, now);
+	assert_false(quota_next_to(q, now, 0, &m));
+	hear_of_units(q, 0, 1000, 0, true, now);
+	now += 100 * MS;
+	(void)quota_spend(q, 40, now);
+	assert_true(quota_next_to(q, now, 0, &m));
+	assert_int_equal(m.parts, QUOTA_COLLECT);
 	quota_destroy(q);
 	q = make_quota_node(0, false, 0, 4 * MS, SECOND);
 	now = SECOND;
@@ -1323,6 +1426,8 @@ int main(void)
 		cmocka_unit_test(test_durable),
 		cmocka_unit_test(test_refund),
 		cmocka_unit_test(test_save_failed),
+		cmocka_unit_test(test_save_of_grant_failed),
+		cmocka_unit_test(test_units_ahead),
 		cmocka_unit_test(test_both_recovering),
 		cmocka_unit_test(test_recovering_for_long),
 		cmocka_unit_test(test_unlink),
@@ -1331,6 +1436,7 @@ int main(void)
 		cmocka_unit_test(test_undated),
 		cmocka_unit_test(test_told_of_all_others),
 		cmocka_unit_test(test_remaining),
+		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_part_by_rate),
 		cmocka_unit_test(test_news_by_amount),
 		cmocka_unit_test(test_news_for_a_stranger),
