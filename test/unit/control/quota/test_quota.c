@@ -938,6 +938,37 @@ static void test_nonsense(void **state)
 	pair_free(&p);
 }
 
+/* As much as a ledger counts may be said of anything, and not one more. */
+static void test_nonsense_numbers(void **state)
+{
+	static const struct quota_message rows[] = {
+		{.need = LEDGER_MOST},
+		{.need = LEDGER_MOST, .urgent = LEDGER_MOST},
+		{.asking = LEDGER_MOST},
+		{.held = LEDGER_MOST},
+		{.pace = LEDGER_MOST},
+		{.parts = QUOTA_PARTS},
+		{.need = LEDGER_MOST + 1},
+		{.need = 4, .urgent = 5},
+		{.asking = LEDGER_MOST + 1},
+		{.held = LEDGER_MOST + 1},
+		{.pace = LEDGER_MOST + 1},
+		{.parts = QUOTA_PARTS + 1},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct quota_node *q = make_quota_node(100, false, 0, THETA, SECOND);
+		struct quota_message m = rows[k];
+
+		m.period = 1;
+		m.statement = (struct ledger_statement){.epoch = 9, .stamp = 1};
+		assert_int_equal(quota_hear(q, 0, &m, SECOND), k < 6);
+		assert_int_equal(quota_view(q, SECOND).invalid, k >= 6);
+		quota_destroy(q);
+	}
+}
+
 /* Its period is not known: nothing is held, nor heard; a memory that is lost stays so after it. */
 static void test_undated(void **state)
 {
@@ -1210,6 +1241,19 @@ static void test_news_for_a_stranger(void **state)
 	}
 }
 
+/* Nor is a top-up news, which everybody has. */
+static void test_no_news_of_a_top_up(void **state)
+{
+	struct quota_node *q = make_quota_middle(100, 0);
+	struct quota_message m;
+
+	(void)state;
+	assert_int_equal(quota_set_share(q, 300, SECOND), 0);
+	assert_false(quota_refresh(q, SECOND));
+	assert_false(quota_next_to(q, SECOND, 0, &m));
+	quota_destroy(q);
+}
+
 /*
  * Who has said that it has nothing is not asked, until that is old; when it says that it has
  * something it is asked at once, and a refusal ends.
@@ -1433,6 +1477,7 @@ int main(void)
 		cmocka_unit_test(test_unlink),
 		cmocka_unit_test(test_loop),
 		cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_nonsense_numbers),
 		cmocka_unit_test(test_undated),
 		cmocka_unit_test(test_told_of_all_others),
 		cmocka_unit_test(test_remaining),
@@ -1440,6 +1485,7 @@ int main(void)
 		cmocka_unit_test(test_part_by_rate),
 		cmocka_unit_test(test_news_by_amount),
 		cmocka_unit_test(test_news_for_a_stranger),
+		cmocka_unit_test(test_no_news_of_a_top_up),
 		cmocka_unit_test(test_dry_neighbour),
 		cmocka_unit_test(test_short_for_one),
 		cmocka_unit_test(test_short_for_two),
