@@ -682,6 +682,64 @@ static void test_heads(void **state)
 }
 
 /*
+ * What a message and the answer to it took, less what the other waited: half of what is shorter
+ * counts at once, an eighth of what is longer. Each is answered once, not before it was sent, and
+ * by nobody who waited longer than it took; other starts' messages are not ours.
+ */
+static void test_round_trips(void **state)
+{
+	enum { TOOK = 50 };
+	static const struct {
+		int epoch, sent_ms; /* beside those of the message that is answered */
+		uint64_t waited;
+		uint64_t trip; /* 0: no answer */
+	} rows[] = {
+		{0, 0, TOOK * MS, 1},
+		{0, 0, TOOK * MS + 1, 0},
+		{0, 0, (TOOK - 1) * MS, MS + 1},
+		{0, 0, 0, TOOK * MS + 1},
+		{0, TOOK, 0, 1},
+		{0, TOOK + 1, 0, 0},
+		{-1, 0, 0, 0},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct group *g = group_new(2, 1, false);
+		uint8_t asked[ROOM], answer[ROOM];
+		uint64_t before, epoch, stamp, said, want;
+		unsigned to;
+
+		run_budget_group(g, 4 * TIMEOUT);
+		before = budget_peer(g->nodes[1].b, 0).round_trip_ns;
+		assert_in_range(before, MS, 3 * MS);
+		g->now += 100 * MS;
+		for (unsigned i = 0; i < 2; i++) {
+			assert_int_equal(
+				budget_spend(g->nodes[i].b, PREPAID, 600, g->now), -EAGAIN);
+			assert_true(budget_send(g->nodes[i].b, g->now, i ? asked : answer, ROOM,
+					    &to) > 0);
+		}
+		wire_get64(wire_get64(asked + 36, &epoch), &stamp);
+		wire_get64(answer + 44, &said);
+		wire_put64(answer + 52, epoch + (uint64_t)rows[k].epoch);
+		wire_put64(answer + 60, stamp + (uint64_t)rows[k].sent_ms * MS);
+		wire_put64(answer + 68, rows[k].waited);
+		want = before;
+		if (rows[k].trip > 0)
+			want = rows[k].trip < before ? before - (before - rows[k].trip) / 2
+						     : before + (rows[k].trip - before) / 8;
+		for (unsigned twice = 0; twice < 2; twice++) {
+			wire_put64(answer + 44, said + twice);
+			assert_int_equal(
+				budget_hear(g->nodes[1].b, 0, stamp + TOOK * MS, answer, 85), 0);
+			assert_int_equal(budget_peer(g->nodes[1].b, 0).round_trip_ns, want);
+		}
+		group_free(g);
+	}
+}
+
+/*
  * By what total one goes that hears another one, or that it is divided among more limiters; and
  * where another unit is counted, that is not believed.
  */
@@ -1452,6 +1510,7 @@ int main(void)
 		cmocka_unit_test(test_drawn),
 		cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_heads),
+		cmocka_unit_test(test_round_trips),
 		cmocka_unit_test(test_terms_of_parts),
 		cmocka_unit_test(test_counts),
 		cmocka_unit_test(test_on_its_way),
