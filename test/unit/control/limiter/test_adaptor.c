@@ -235,6 +235,32 @@ static void test_all_idle_or_lost(void **state)
 	}
 }
 
+/* What lets flows pass stays everywhere, but of a burst that is small no more than half. */
+static void test_small_burst(void **state)
+{
+	static const struct {
+		double burst, idle; /* what an idle one of two has */
+	} rows[] = {{4 * LEAST, LEAST}, {4 * LEAST - 4, LEAST - 1}, {LEAST, LEAST / 4.0}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct allocate_input in = {.n = 2,
+			.limit = LIMIT,
+			.burst = rows[i].burst,
+			.burst_least = LEAST,
+			.remote_demand = 5000,
+			.remote_weight = 50000};
+		struct allocate_state s = answer_from_zero(&in);
+
+		assert_near(s.local_burst, rows[i].idle, 1e-9);
+		in.demand = 5000;
+		in.backlog = 50000;
+		in.remote_demand = in.remote_weight = 0;
+		s = answer_from_zero(&in);
+		assert_near(s.local_burst, rows[i].burst - rows[i].idle, 1e-9);
+	}
+}
+
 /* Both are inside their totals, and nobody is below the floor, whoever has what. */
 static void test_adds_up(void **state)
 {
@@ -819,6 +845,7 @@ int main(void)
 		cmocka_unit_test(test_backlog),
 		cmocka_unit_test(test_divides_both),
 		cmocka_unit_test(test_all_idle_or_lost),
+		cmocka_unit_test(test_small_burst),
 		cmocka_unit_test(test_adds_up),
 		cmocka_unit_test(test_starts_with_equal_parts),
 		cmocka_unit_test(test_load_moves),
