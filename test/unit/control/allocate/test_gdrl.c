@@ -97,6 +97,11 @@ static void test_measured(void **state)
 	assert_near(gdrl_delay.inverse(&m, 0.004), 5e6, 1e-6);
 	assert_near(gdrl_delay.inverse(&m, 0.008), 4e6, 1e-6);
 	assert_near(gdrl_delay.slope(&m), 2e6 / 0.004, 1e-3);
+	m = gdrl_measure_of(5e6, 3e6);
+	assert_near(gdrl_drops.value(&m), 2e6, 0);
+	m.dropped = 0; /* what is measured counts, also if it is nothing */
+	assert_near(gdrl_drops.value(&m), 0, 0);
+	assert_near(gdrl_loss.value(&m), 0, 0);
 }
 
 /* Decreasing and convex, g is its inverse, and the slope is that of g: by differences. */

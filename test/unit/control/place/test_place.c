@@ -728,7 +728,28 @@ static double wait_of_sizes(bool apart)
 	return delay.access_p99;
 }
 
-/* Bursts of one size are one, however many other sizes came between; more are the nearest's. */
+/* What sources of single messages wait with a source of bursts, or that one alone. */
+static double wait_of_bursts(unsigned n)
+{
+	struct place_delay delay;
+	struct world w;
+
+	world_init(&w, n, 1);
+	for (unsigned i = 0; i < n; i++)
+		w.sources[i].rate = 500 * MESSAGE;
+	w.sources[0].batch = 100 * MESSAGE;
+	w.brokers[0].capacity = HUGE_VAL;
+	world_open(&w);
+	assert_int_equal(place_on(&w.placer, 1, &w.placement), 0);
+	place_predict(&w.placer, &w.placement, 0, &delay);
+	world_close(&w);
+	return delay.access_p99;
+}
+
+/*
+ * Bursts of one size are one, however many other sizes came between; and of another size they are
+ * what they are: who sends bursts waits no shorter where others send as well.
+ */
 static void test_sizes(void **state)
 {
 	double apart = wait_of_sizes(true);
@@ -736,6 +757,8 @@ static void test_sizes(void **state)
 	(void)state;
 	assert_true(apart > 0.01);
 	assert_near(apart, wait_of_sizes(false), 1e-9);
+	assert_true(wait_of_bursts(1) > 0.01);
+	assert_true(wait_of_bursts(2) > wait_of_bursts(1));
 }
 
 static void test_no_sense(void **state)
