@@ -459,6 +459,50 @@ static void test_predicts_service(void **state)
 	}
 }
 
+/* What is nobody's doing is in all that is predicted, but for what is waited for tokens alone. */
+static void test_predicts_constant(void **state)
+{
+	static const struct {
+		double backlog, load; /* of messages */
+		bool known;           /* what it is not above */
+	} rows[] = {{0, 0, false}, {24, 0, true}, {24, 1, false}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct place_delay none, some;
+		double bound, worst;
+		struct world w;
+
+		world_init(&w, 500, 2);
+		w.problem.aggregate.backlog = rows[i].backlog * MESSAGE;
+		w.problem.aggregate.burst = 20 * MESSAGE;
+		for (unsigned j = 0; j < 2; j++) {
+			w.brokers[j].speed = 550.0 * MESSAGE;
+			w.brokers[j].load = rows[i].load * MESSAGE;
+		}
+		world_open(&w);
+		assert_int_equal(place_on(&w.placer, 2, &w.placement), 0);
+		place_predict(&w.placer, &w.placement, 0, &none);
+		bound = place_bound(&w.placer);
+		worst = place_predict_worst(&w.placer, &w.placement);
+		w.problem.aggregate.constant = 0.25;
+		place_predict(&w.placer, &w.placement, 0, &some);
+		assert_true(none.access_p99 > 0 && none.p50 > 0 && none.p50 < none.p99);
+		assert_near(some.access_p99, none.access_p99, 0);
+		assert_near(some.p50, none.p50 + 0.25, 1e-9);
+		assert_near(some.p99, none.p99 + 0.25, 1e-9);
+		assert_int_equal(isfinite(none.most), rows[i].known);
+		if (rows[i].known)
+			assert_near(some.most, none.most + 1.1 * 0.25, 1e-9);
+		assert_near(place_bound(&w.placer), bound + 0.25, 1e-9);
+		assert_true(worst >= none.p99);
+		assert_near(place_predict_worst(&w.placer, &w.placement), worst + 0.25, 1e-9);
+		w.placement.parts[0].sources = w.placement.parts[1].sources = 0;
+		assert_near(place_predict_worst(&w.placer, &w.placement), 0, 0);
+		world_close(&w);
+	}
+}
+
 /* Proposition 1, as predicted: more brokers never wait less for tokens. */
 static void test_more_brokers_wait_longer(void **state)
 {
@@ -840,6 +884,7 @@ int main(void)
 		cmocka_unit_test(test_predicts_even_bursts),
 		cmocka_unit_test(test_predicts_full_load),
 		cmocka_unit_test(test_predicts_service),
+		cmocka_unit_test(test_predicts_constant),
 		cmocka_unit_test(test_more_brokers_wait_longer),
 		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_no_bound),
