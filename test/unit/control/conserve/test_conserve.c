@@ -897,7 +897,7 @@ static void test_asks_paid(void **state)
 	}
 }
 
-/* Of a debt that is more than what is free, that is paid at once; the rest is promised yet. */
+/* Where a debt is more than what is free, that is paid at once; the rest is promised yet. */
 static void test_debt_beyond_what_is_free(void **state)
 {
 	struct group *g = group_new(2, 1, 50);

@@ -697,7 +697,7 @@ static void test_save_failed(void **state)
 	quota_destroy(q);
 }
 
-/* What is given is told when a record of it is durable, and not before that: also the second try. */
+/* What is given is told when a record of it is durable, not before that: also the second try. */
 static void test_save_of_grant_failed(void **state)
 {
 	struct pair p = {.a = make_quota_node(0, false, 0, THETA, SECOND),
@@ -1255,8 +1255,8 @@ static void test_no_news_of_a_top_up(void **state)
 }
 
 /*
- * Who has said that it has nothing is not asked, until that is old; when it says that it has
- * something it is asked at once, and a refusal ends.
+ * A neighbour that has said that it has nothing is not asked, until that is old; when it says that
+ * it has something it is asked at once, and a refusal ends.
  */
 static void test_dry_neighbour(void **state)
 {
@@ -1401,8 +1401,8 @@ static void ask_and_hear(struct quota_node *q, uint64_t *now, uint64_t took_ns)
 }
 
 /*
- * Who does not answer is asked again after twice the time that answers took of late, and given up
- * after six times: longer at once, and shorter by an eighth of the difference.
+ * One that does not answer is asked again after twice the time that answers took of late, and given
+ * up after six times: longer at once, and shorter by an eighth of the difference.
  */
 static void test_time_of_answers(void **state)
 {
