@@ -602,6 +602,36 @@ static void test_no_bound(void **state)
 	}
 }
 
+/* Others' load at the brokers makes the bound no smaller, but larger where it comes in bursts. */
+static void test_bound_with_load(void **state)
+{
+	static const struct {
+		double load, batch; /* of messages */
+		bool longer;
+	} rows[] = {{0, 0, false}, {0, 100, false}, {100, 0, false}, {100, 100, true}};
+	double alone = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world w;
+		double bound;
+
+		world_init(&w, SOURCES, 3);
+		for (unsigned j = 0; j < 3; j++)
+			w.brokers[j] = (struct place_broker){.capacity = 1000 * MESSAGE,
+				.speed = 700.0 * MESSAGE,
+				.load = rows[i].load * MESSAGE,
+				.load_batch = rows[i].batch * MESSAGE};
+		world_open(&w);
+		bound = place_bound(&w.placer);
+		alone = i == 0 ? bound : alone;
+		assert_true(bound > 0 && isfinite(bound));
+		assert_int_equal(bound > alone, rows[i].longer);
+		assert_true(bound >= alone);
+		world_close(&w);
+	}
+}
+
 /* The smallest part waits longest by rates, and no longer than the others when balanced. */
 static void test_balance(void **state)
 {
@@ -888,6 +918,7 @@ int main(void)
 		cmocka_unit_test(test_more_brokers_wait_longer),
 		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_no_bound),
+		cmocka_unit_test(test_bound_with_load),
 		cmocka_unit_test(test_balance),
 		cmocka_unit_test(test_split),
 		cmocka_unit_test(test_shed),
