@@ -152,8 +152,8 @@ static bool undo_loss(struct tcp_sender *t, const struct news *news, bool surely
 	return true;
 }
 
-/* F-RTO: is the timeout spurious? True when new data is to be sent to find out. */
-static bool ask_with_new(struct tcp_sender *t, const struct stream *stream, const struct news *news)
+/* F-RTO: is the timeout spurious? New data is sent first to find out. */
+static void ask_with_new(struct tcp_sender *t, const struct stream *stream, const struct news *news)
 {
 	if (t->board.next > t->high) {
 		if (news->sacked || !(news->advanced || news->twice))
@@ -161,10 +161,10 @@ static bool ask_with_new(struct tcp_sender *t, const struct stream *stream, cons
 	} else if (news->advanced && t->board.una < t->high) {
 		t->high = t->board.next;
 		if (stream_has(stream, t->board.una, t->board.next))
-			return t->new_first = true;
-		t->frto = false;
+			t->new_first = true;
+		else
+			t->frto = false;
 	}
-	return false;
 }
 
 static void after_timeout(
@@ -177,8 +177,7 @@ static void after_timeout(
 	if (t->frto) {
 		if (news->original && undo_loss(t, news, true))
 			return;
-		if (ask_with_new(t, stream, news))
-			return;
+		ask_with_new(t, stream, news);
 	}
 	if (recovered)
 		finish_recovery(t, news);
