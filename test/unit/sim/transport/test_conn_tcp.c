@@ -790,6 +790,60 @@ static void test_after_a_timeout(void **state)
 	}
 }
 
+/* F-RTO (RFC 5682, section 3): new data is out, and what comes says whether the timeout was. */
+static void test_new_data_answers(void **state)
+{
+	static const struct {
+		struct news news;
+		bool open; /* whether the timeout was spurious still is */
+	} rows[] = {
+		{{.advanced = true, .delivered = 1}, true},
+		{{.twice = true}, true},
+		{{.advanced = true, .twice = true, .delivered = 1}, true},
+		{{.delivered = 0}, false}, /* a duplicate */
+		{{.sacked = true, .delivered = 1}, false},
+		{{.sacked = true, .advanced = true, .delivered = 2}, false},
+		{{.sacked = true, .twice = true, .delivered = 1}, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_talker k = begin_tcp(0);
+		struct news news = rows[i].news;
+
+		assert_int_equal(tcp_talk_all(&k, MS), 10);
+		tcp_enter_loss(&k.t, 900 * MS);
+		assert_true(k.t.frto);
+		k.t.high = 9; /* the last one is the new */
+		tcp_react(&k.t, &k.stream, &news, 940 * MS);
+		assert_int_equal(k.t.frto, rows[i].open);
+		assert_int_equal(k.t.high, 9);
+		assert_int_equal(k.t.state, TCP_LOSS);
+	}
+}
+
+/* Before that: the first answer asks for new data, if there is any, where it is not to all. */
+static void test_new_data_first(void **state)
+{
+	static const struct {
+		uint64_t segments;
+		bool advanced, asks, open;
+	} rows[] = {{0, true, true, true}, {10, true, false, false}, {0, false, false, true}};
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		struct tcp_talker k = begin_tcp(rows[i].segments);
+		struct news news = {.advanced = rows[i].advanced};
+
+		assert_int_equal(tcp_talk_all(&k, MS), 10);
+		tcp_enter_loss(&k.t, 900 * MS);
+		tcp_react(&k.t, &k.stream, &news, 940 * MS);
+		assert_int_equal(k.t.new_first, rows[i].asks);
+		assert_int_equal(k.t.frto, rows[i].open);
+		assert_int_equal(k.t.state, TCP_LOSS);
+	}
+}
+
 /* What may only be late is waited for; then it is lost, without a timeout. */
 static void test_reorder_timer(void **state)
 {
@@ -932,6 +986,8 @@ int main(void)
 		cmocka_unit_test(test_tcp_idle),
 		cmocka_unit_test(test_what_is_sent_again),
 		cmocka_unit_test(test_after_a_timeout),
+		cmocka_unit_test(test_new_data_answers),
+		cmocka_unit_test(test_new_data_first),
 		cmocka_unit_test(test_reorder_timer),
 		cmocka_unit_test(test_probe_is_sent),
 		cmocka_unit_test(test_superfluous),
