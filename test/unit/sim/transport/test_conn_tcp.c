@@ -610,6 +610,8 @@ static void test_blocks(void **state)
 		{{4, 6}, {7, 8}, 3, 8, false},
 		{{5, 5}, {0, 0}, 0, 2, false},
 		{{6, 5}, {0, 0}, 0, 2, false},
+		{{1, 1}, {0, 0}, 0, 2, false}, /* nothing came twice */
+		{{5, 5}, {4, 6}, 2, 6, false},
 		{{0, 2}, {0, 0}, 0, 2, true}, /* below what is acknowledged (RFC 2883) */
 		{{1, 3}, {0, 0}, 1, 3, false},
 		{{0, 2}, {4, 6}, 2, 6, true},
