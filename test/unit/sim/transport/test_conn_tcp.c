@@ -739,6 +739,7 @@ static void test_what_is_sent_again(void **state)
 	assert_int_equal(tcp_talk(&k, 42 * MS), 0);
 	timer_ns = ticks_deadline(42 * MS, k.t.rto_us * US, 0);
 	assert_int_equal(k.t.timer_ns, timer_ns);
+	assert_int_equal(k.t.sent_ns, 42 * MS);
 	assert_int_equal(k.t.undo.resent, 1);
 	assert_int_equal(tcp_talk(&k, 62 * MS), 1);
 	assert_int_equal(tcp_talk(&k, 62 * MS), -1); /* the window is full */
