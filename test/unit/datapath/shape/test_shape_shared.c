@@ -283,6 +283,42 @@ static void test_left_over(void **state)
 	world_free(&w);
 }
 
+/* One that is too late before anything could be booked for it has nothing to leave. */
+static void test_nothing_left_over(void **state)
+{
+	struct shared_bucket_profile slower = shared_bucket_of(RATE / 2, BURST);
+	struct token_bucket_profile limit = profile_of(RATE / 2, BURST);
+	struct shape_packet packets[3], *out;
+	struct shape_queue *queue;
+	static struct world w;
+	uint64_t point;
+
+	(void)state;
+	world_make(&w, 0, RATE, 5 * MS);
+	queue = &w.queues[0];
+	shared_bucket_spend(&w.shared);
+	assert_int_equal(
+		shape_world_arrive(w.shapers[0], queue, &packets[0], 1000, 0), SHAPE_WAITS);
+	assert_int_equal(
+		shape_world_arrive(w.shapers[0], queue, &packets[1], 40000, 0), SHAPE_WAITS);
+	/* Others book all that may be, and then it comes half as fast. */
+	assert_int_equal(
+		shared_bucket_book(&w.shared, 0, SHARED_BUCKET_AHEAD - 1000, UINT64_MAX, &point),
+		0);
+	shared_bucket_change(&w.shared, &slower, 0);
+	shape_limit(w.shapers[0], queue, &limit, 0);
+	assert_int_equal(shaper_release(w.shapers[0], MS, &out, 1), 1);
+	assert_ptr_equal(out, &packets[0]);
+	assert_int_equal(out->flags, 0);
+	assert_int_equal(shaper_release(w.shapers[0], 6 * MS, &out, 1), 1);
+	assert_ptr_equal(out, &packets[1]);
+	assert_int_equal(out->flags, SHAPE_DROP | SHAPE_DELAY_EXCEEDED);
+	assert_int_equal(queue->held, 0);
+	assert_int_equal(
+		shape_world_arrive(w.shapers[0], queue, &packets[2], 1000, 6 * MS), SHAPE_FULL);
+	world_free(&w);
+}
+
 /*
  * A limit that ends by itself for all workers but a quarter, which some of them see late: what
  * leaves after that is within the quarter, and no less; of one worker with a bucket of its own too.
@@ -362,6 +398,7 @@ int main(void)
 		cmocka_unit_test(test_limit_falls),
 		cmocka_unit_test(test_pending),
 		cmocka_unit_test(test_left_over),
+		cmocka_unit_test(test_nothing_left_over),
 		cmocka_unit_test(test_ended),
 		cmocka_unit_test(test_told_after_the_end),
 	};
