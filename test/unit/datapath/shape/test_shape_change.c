@@ -401,6 +401,26 @@ static void test_flush(void **state)
 	free(shaper);
 }
 
+/* What comes to a copy goes behind the copy of the last one, and the original stays as it was. */
+static void test_excerpt(void **state)
+{
+	struct shaper *shaper = shaper_make(10, 0);
+	struct shape_packet packet, last, next;
+	struct shape_queue queue, copy;
+
+	(void)state;
+	queue_make(&queue, 8 * GHZ, 1000, FOR_EVER, 0);
+	shape_queue_spend(&queue);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packet, 1000, 0), SHAPE_WAITS);
+	copy = queue;
+	last = packet;
+	shape_queue_excerpt_settle(&copy, &last, NULL);
+	assert_int_equal(shape_world_arrive(shaper, &copy, &next, 1000, 0), SHAPE_WAITS);
+	assert_ptr_equal(last.next, &next);
+	assert_null(packet.next);
+	free(shaper);
+}
+
 /* A flush empties all queues, whatever is due. */
 static void test_flush_all(void **state)
 {
@@ -443,6 +463,7 @@ int main(void)
 		cmocka_unit_test(test_drain),
 		cmocka_unit_test(test_params),
 		cmocka_unit_test(test_flush),
+		cmocka_unit_test(test_excerpt),
 		cmocka_unit_test(test_flush_all),
 	};
 

@@ -100,6 +100,7 @@ static struct result run_overload(unsigned load, bool codel, bool ecn)
 		for (unsigned n = shaper_release(shaper, now, out, OUT); n-- > 0;) {
 			uint64_t waited = now - out[n]->arrival;
 
+			assert_int_equal(out[n]->flags & SHAPE_ECN, ecn ? SHAPE_ECN : 0);
 			r.left += !(out[n]->flags & SHAPE_DROP);
 			r.dropped += out[n]->flags & SHAPE_DROP ? 1 : 0;
 			r.marked += out[n]->flags & SHAPE_MARK ? 1 : 0;

@@ -270,6 +270,8 @@ static void test_left_over(void **state)
 		assert_int_equal(queue->held, i == 0 ? 600 : 1000);
 		if (i == 0) /* another waits in its place */
 			assert_int_equal(shape_flush(w.shapers[0], queue, &out, 1), 1);
+		assert_int_equal(
+			queue->held, 1000); /* with what was booked for the one that went */
 		shared_bucket_spend(&w.shared);
 		if (i == 0)
 			assert_int_equal(
