@@ -296,6 +296,26 @@ static void test_spent(void **state)
 	lane_stop(&lane);
 }
 
+/* Flows of a burst at once: a bit each that passes, and all are counted. */
+static void test_flows_at_once(void **state)
+{
+	static const uint32_t bytes[] = {1000, 400, 400, 300}, hashes[] = {1, 2, 3, 4};
+	struct lane lane;
+
+	(void)state;
+	lane_start(&lane, PHANTOM(""));
+	assert_int_equal(police_charge_flows(&lane.state, bytes, hashes, 4, GHZ), 0xf);
+	assert_int_equal(lane.state.dropped_packets, 0);
+	policy_state_spend(&lane.state, GHZ);
+	assert_int_equal(police_charge_flows(&lane.state, bytes, hashes, 4, GHZ), 0);
+	assert_int_equal(police_charge_flows(&lane.state, bytes, hashes, 4, GHZ + 750000), 10);
+	assert_int_equal(lane.state.packets, 12);
+	assert_int_equal(lane.state.bytes, 6300);
+	assert_int_equal(lane.state.dropped_packets, 6);
+	assert_int_equal(police_dropped_bytes(&lane.state), 3500);
+	lane_stop(&lane);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -306,6 +326,7 @@ int main(void)
 		cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_backlogged),
 		cmocka_unit_test(test_spent),
+		cmocka_unit_test(test_flows_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -606,6 +606,9 @@ static void test_total_alone(void **state)
 	assert_int_equal(lane_police(&lane, &packet, NULL, 70, UINT64_C(1) << 60), VERDICT_PASS);
 	assert_int_equal(lane_police(&lane, &packet, NULL, 1, UINT64_C(1) << 60), VERDICT_DROP);
 	assert_int_equal(police_fallback_packets(&lane.state), 0);
+	credit_put(&credit, 5);
+	assert_true(police_over_total(&lane.state, 5, UINT64_C(1) << 60) == 0);
+	assert_true(police_over_total(&lane.state, 1, UINT64_C(1) << 60) == UINT64_MAX);
 	lane_stop(&lane);
 }
 

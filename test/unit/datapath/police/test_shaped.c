@@ -151,11 +151,32 @@ static void test_counts_of_shaped(void **state)
 	free(lane.memory);
 }
 
+/* Of a queue whose bucket is spent nothing passes at once. */
+static void test_shaped_spent(void **state)
+{
+	(void)state;
+	for (int spent = 0; spent < 2; spent++) {
+		struct shaper *shaper = make_shaper();
+		struct shape_packet packet = {0};
+		struct lane lane;
+
+		lane_start(&lane, &usual, 8 * MS);
+		if (spent)
+			policy_state_spend(&lane.state, NOW);
+		assert_int_equal(shape_arrive(shaper, &police_shape(lane.state.other)->queue,
+					 &packet, 100, NOW, NOW),
+			spent ? SHAPE_WAITS : SHAPE_PASSES);
+		free(lane.memory);
+		free(shaper);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_term_alone),
 		cmocka_unit_test(test_counts_of_shaped),
+		cmocka_unit_test(test_shaped_spent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

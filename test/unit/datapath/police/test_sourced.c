@@ -225,10 +225,47 @@ static void test_together_as_alone(void **state)
 	}
 }
 
+/* Packets of one policy are counted at one go: as many as there are, and no others. */
+static void test_counted_alike(void **state)
+{
+	static const struct {
+		unsigned n;
+		uint64_t conforming, drops, bytes;
+		uint32_t dropped_packets;
+		uint64_t dropped_bytes;
+	} rows[] = {
+		{1, 0, 1, 1000, 1, 1000},
+		{1, 1, 0, 1000, 0, 0},
+		{2, 0, 3, 2001, 2, 2001},
+		{3, 5, 2, 3003, 1, 1001},
+		{3, UINT64_MAX, 0, 3003, 0, 0},
+		{SOURCED_MAX, UINT64_MAX >> 1, UINT64_C(1) << 63, 66016, 1, 1063},
+	};
+	struct sourced sourced;
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		struct policy_state line = {0};
+
+		sourced_begin(&sourced);
+		sourced.state[0] = &line;
+		sourced.conforming = rows[i].conforming;
+		for (unsigned k = 0; k < SOURCED_MAX; k++)
+			sourced.count[k] = 1000 + k;
+		if (sourced_count_alike(&sourced, rows[i].n) != rows[i].drops)
+			fail_msg("row %u", i);
+		assert_int_equal(line.packets, rows[i].n);
+		assert_int_equal(line.bytes, rows[i].bytes);
+		assert_int_equal(line.dropped_packets, rows[i].dropped_packets);
+		assert_int_equal(line.dropped_bytes, rows[i].dropped_bytes);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_together_as_alone),
+		cmocka_unit_test(test_counted_alike),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
