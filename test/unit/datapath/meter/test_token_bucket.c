@@ -380,6 +380,26 @@ static void test_drain(void **state)
 	assert_int_equal(token_bucket_profile_init(&p, &both, 390625000), -ERANGE);
 }
 
+/* A smaller burst takes what is above it, whatever time has passed. */
+static void test_drain_cuts(void **state)
+{
+	static const struct {
+		uint64_t now;
+		uint32_t left;
+	} rows[] = {{0, 400}, {1100, 400}, {1101, 399}, {1500, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct token_bucket_profile p = drain_of(8 * GHZ, 1500),
+					    cut = drain_of(8 * GHZ, 400);
+		struct token_bucket b = {0};
+
+		token_bucket_init(&b, &p, 0);
+		assert_false(conforms_drained(&b, &cut, rows[i].now, rows[i].left + 1));
+		assert_true(conforms_drained(&b, &cut, rows[i].now, rows[i].left));
+	}
+}
+
 /* What a bucket of 5000 bytes has at tick 2000, quiet since 0, when a rate changed at 1000. */
 static void test_drain_changes(void **state)
 {
@@ -465,6 +485,7 @@ int main(void)
 		cmocka_unit_test(test_change),
 		cmocka_unit_test(test_other_burst),
 		cmocka_unit_test(test_drain),
+		cmocka_unit_test(test_drain_cuts),
 		cmocka_unit_test(test_drain_changes),
 		cmocka_unit_test(test_clock_set_back),
 	};
