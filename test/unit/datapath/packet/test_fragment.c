@@ -213,6 +213,7 @@ static void test_order(void **state)
 	frame.bytes[35] = 0x77;
 	packet = see_frame(table, &frame, 8);
 	assert_int_equal(packet.unparsed, UNPARSED_FRAGMENT_CONFLICT);
+	assert_int_equal(packet.unknown, 0); /* what it says is all there */
 	packet = see_fragment(table, later4, 9);
 	expect_ports("a receiver has the former first", &packet, true);
 	see_fragment(table, first4, 10); /* once more: that is no contradiction */
@@ -222,6 +223,22 @@ static void test_order(void **state)
 	assert_int_equal(table->conflict, 1);
 	assert_int_equal(table->found, 3);
 	assert_int_equal(table->unknown, 1);
+	free(table);
+}
+
+/* With its last bytes a packet ends; what comes then is of another. */
+static void test_whole(void **state)
+{
+	struct fragments *table = table_new(SECRET);
+	struct packet packet;
+
+	(void)state;
+	see_fragment(table, first4, 5);
+	packet = see_fragment(table, last4, 6);
+	expect_ports("the end", &packet, true);
+	packet = see_fragment(table, last4, 7);
+	expect_ports("after it", &packet, false);
+	assert_int_equal(packet.unparsed, UNPARSED_FRAGMENT_UNKNOWN);
 	free(table);
 }
 
@@ -484,6 +501,7 @@ int main(void)
 		cmocka_unit_test(test_hash),
 		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_one_pair),
 		cmocka_unit_test(test_reversed),
 		cmocka_unit_test(test_oldest_goes),
