@@ -118,6 +118,24 @@ static void test_rules(void **state)
 	free_written(&written);
 }
 
+/* Few ranges: where each begins, and behind the last one nothing does. */
+static void test_few(void **state)
+{
+	struct written written = write_rows(all_parts, COUNT(all_parts));
+	const struct lines_few *few = (const void *)&written.lines[header_of(&written)->src.v4];
+
+	(void)state;
+	assert_int_equal(few->first[0], 0);
+	assert_int_equal(few->first[1], 0x0a000000);
+	assert_int_equal(few->first[2], 0x0b000000);
+	for (unsigned i = 3; i < LINES_FEW; i++)
+		assert_int_equal(few->first[i], UINT32_MAX);
+	assert_int_equal(few->start[0], header_of(&written)->src.root4);
+	assert_int_equal(few->start[2], few->start[0]);
+	assert_int_not_equal(few->start[1], few->start[0]);
+	free_written(&written);
+}
+
 static void test_no_room(void **state)
 {
 	struct written written = write_rows(all_parts, COUNT(all_parts));
@@ -155,6 +173,7 @@ int main(void)
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_few),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_extent),
 	};
