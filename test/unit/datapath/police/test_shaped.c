@@ -151,7 +151,7 @@ static void test_counts_of_shaped(void **state)
 	free(lane.memory);
 }
 
-/* Of a queue whose bucket is spent nothing passes at once. */
+/* Where the bucket of a queue is spent nothing passes at once. */
 static void test_shaped_spent(void **state)
 {
 	(void)state;
