@@ -110,6 +110,24 @@ static void test_quiet_after_flood(void **state)
 	assert_int_equal(bound.shift, 0);
 }
 
+/* What came before a pause is of another round. */
+static void test_pause_begins_a_round(void **state)
+{
+	struct sample_bound bound;
+	uint64_t now = 4 * LEAST + 1;
+
+	(void)state;
+	sample_bound_init(&bound, PER_S, HZ);
+	for (unsigned i = 1; i < BOUND_ROUND; i++)
+		assert_int_equal(sample_bound_took(&bound, 0), 0);
+	assert_true(sample_bound_takes(&bound, now));
+	for (unsigned i = 1; i < BOUND_ROUND; i++)
+		assert_int_equal(sample_bound_took(&bound, now), 0);
+	assert_int_equal(bound.shift, 0);
+	assert_int_equal(sample_bound_took(&bound, now), 0);
+	assert_int_equal(bound.shift, 1);
+}
+
 /* Policies whose candidates come in turns are all seen, whatever their number. */
 static void test_turns_are_all_seen(void **state)
 {
@@ -134,6 +152,7 @@ int main(void)
 		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_flood_is_bounded_at_once),
 		cmocka_unit_test(test_quiet_after_flood),
+		cmocka_unit_test(test_pause_begins_a_round),
 		cmocka_unit_test(test_turns_are_all_seen),
 	};
 
