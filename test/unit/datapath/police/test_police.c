@@ -181,6 +181,7 @@ static void test_spent(void **state)
 		lane_start(&lane, &policy, SECOND);
 		policy_state_spend(&lane.state, SECOND);
 		assert_counters(&lane, 0, 0, 0, 0, 0, 0);
+		assert_int_equal(police_backlogged(&lane.state), 0); /* it has no classes */
 		if (lane_police(&lane, &packet, NULL, 1, SECOND) == VERDICT_PASS)
 			fail_msg("%s: something is left", meter_name(kinds[i / 2]));
 		if (lane_police(&lane, &packet, NULL, 1000, 3 * SECOND) != VERDICT_PASS)
