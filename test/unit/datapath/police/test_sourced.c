@@ -72,8 +72,8 @@ static void lane_start(struct lane *lane, uint64_t now)
 		policy.sources = 4 * SOURCES; /* room for all: then order does not matter */
 		policy.window_ns = GHZ / 4;
 		if (policy.count == COUNT_BYTES) {
-			policy.burst_bytes = 4000;
-			policy.limit_bps = 16000 * 8;
+			policy.burst_bytes = policy.action == ACTION_MARK ? 1500 : 4000;
+			policy.limit_bps = 4 * policy.burst_bytes * 8;
 		}
 		view = (struct limiter_view){
 			.limit = (double)policy.limit_bps / 8,
@@ -218,6 +218,9 @@ static void test_together_as_alone(void **state)
 		for (unsigned i = 0; i < POLICIES; i++) {
 			dropped += alone.state[i].dropped_packets;
 			over += police_over_packets(&alone.state[i]);
+			if (policies[i].action == ACTION_MARK) /* some can be marked, some cannot */
+				assert_true(police_over_packets(&alone.state[i]) > 0 &&
+					    alone.state[i].dropped_packets > 0);
 		}
 		assert_true(dropped > BURSTS && over > BURSTS);
 		lane_stop(&alone);
