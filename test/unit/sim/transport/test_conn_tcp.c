@@ -847,6 +847,25 @@ static void test_new_data_first(void **state)
 	}
 }
 
+/* When a timeout proves spurious, what was lost by the news before it is found lost once more. */
+static void test_lost_all_the_same(void **state)
+{
+	struct tcp_talker k = begin_tcp(0);
+	struct news news = {.original = true};
+
+	(void)state;
+	assert_int_equal(tcp_talk_all(&k, MS), 10);
+	tcp_hear(&k, 41 * MS, MS, 0, 3, 9);
+	assert_int_equal(k.t.board.lost, 3);
+	tcp_enter_loss(&k.t, 900 * MS);
+	assert_int_equal(k.t.board.lost, 4);
+	k.t.frto = true;
+	tcp_react(&k.t, &k.stream, &news, 940 * MS);
+	assert_int_equal(k.t.state, TCP_RECOVERY);
+	assert_int_equal(k.t.board.lost, 3);
+	assert_int_equal(k.stream.stats.recoveries, 2);
+}
+
 /* What may only be late is waited for; then it is lost, without a timeout. */
 static void test_reorder_timer(void **state)
 {
@@ -991,6 +1010,7 @@ int main(void)
 		cmocka_unit_test(test_after_a_timeout),
 		cmocka_unit_test(test_new_data_answers),
 		cmocka_unit_test(test_new_data_first),
+		cmocka_unit_test(test_lost_all_the_same),
 		cmocka_unit_test(test_reorder_timer),
 		cmocka_unit_test(test_probe_is_sent),
 		cmocka_unit_test(test_superfluous),
