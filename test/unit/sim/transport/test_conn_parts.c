@@ -169,8 +169,8 @@ static void test_board_has_room(void **state)
 	}
 }
 
-/* A full board, of spans a millisecond apart but for two; the first of these was sent `again`. */
-static void fill_board(struct board *b, bool again)
+/* A full board, of spans a millisecond apart but for two; `again` is the first one's, if not 0. */
+static void fill_board(struct board *b, uint32_t again)
 {
 	uint32_t n = BOARD_SPANS - 4; /* room that sending leaves */
 
@@ -183,7 +183,7 @@ static void fill_board(struct board *b, bool again)
 	}
 	assert_int_equal(b->n, n);
 	if (again) {
-		b->spans[20].serial = 5000;
+		b->spans[20].serial = again;
 		b->spans[20].sent_us = 20010;
 	}
 }
@@ -191,8 +191,11 @@ static void fill_board(struct board *b, bool again)
 /* For want of spans those two are joined, as if all were of the later sending. */
 static void test_board_squeezes(void **state)
 {
+	static const uint32_t serials[] = {0, 5000, 221}; /* of the other the last is 221 */
+
 	(void)state;
-	for (int again = 0; again < 2; again++) {
+	for (unsigned i = 0; i < 3; i++) {
+		uint32_t again = serials[i];
 		struct board b = {0};
 
 		fill_board(&b, again);
@@ -202,7 +205,7 @@ static void test_board_squeezes(void **state)
 		assert_int_equal(b.spans[20].end, 24);
 		assert_int_equal(b.spans[20].sent_us, again ? 20010 : 20005);
 		/* Its last serial is the latest one. */
-		assert_int_equal(b.spans[20].serial + 3, again ? 5001 : 221);
+		assert_int_equal(b.spans[20].serial + 3, again ? again + 1 : 221);
 		assert_int_equal(b.spans[19].serial, 200);
 		assert_int_equal(b.spans[21].serial, 230);
 	}
@@ -210,7 +213,7 @@ static void test_board_squeezes(void **state)
 	{
 		struct board b = {.exact = true};
 
-		fill_board(&b, false);
+		fill_board(&b, 0);
 		assert_false(board_append(&b, 9000, 90000));
 		assert_int_equal(board_out(&b), BOARD_SPANS - 2);
 	}
