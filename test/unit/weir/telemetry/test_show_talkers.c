@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/counter.h"
 #include "show.h"
 #include "tap.h"
 #include "tap_session.h"
+#include "telemetry/server.h"
 #include "tick.h"
 
 #define POLICY "{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '8kbit/s', 'burst': '2kB'}"
@@ -299,6 +301,37 @@ static void wishes_that_make_no_sense(void **state)
 	close_world(&w);
 }
 
+/* Rows that do not fit into a reply come in the next one, and none is lost. */
+static void more_than_a_reply(void **state)
+{
+	struct instance_world w;
+	size_t rows = 0, pages = 0, n;
+	char number[24];
+
+	(void)state;
+	instance_world_open(&w, POLICY);
+	begin(&w, "policy=-", number);
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) /* whatever comes */
+		packet_sample_init(&w.inst.tap_session->taps[i]->sample, 11 + i, 100000000,
+			tick_hz(), tick_now());
+	for (unsigned i = 0; i < 20; i++)
+		instance_world_turn_all(&w);
+	do {
+		json_t *page = ask_command(&w, "/weir/talkers_read", number);
+
+		n = json_array_size(json_object_get(page, "packets"));
+		assert_true(telemetry_length(page) <= TELEMETRY_MAX_OUTPUT);
+		assert_near(json_number_value(json_object_get(page, "lost")), 0, 0);
+		rows += n;
+		pages += n > 0;
+		json_decref(page);
+	} while (n > 0);
+	assert_true(pages > 1);
+	assert_int_equal(rows, counter_read(&w.inst.tap_session->taps[0]->n_taken) +
+				       counter_read(&w.inst.tap_session->taps[1]->n_taken));
+	close_world(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,6 +341,7 @@ int main(void)
 		cmocka_unit_test(all_of_one_worker),
 		cmocka_unit_test(one_at_a_time),
 		cmocka_unit_test(wishes_that_make_no_sense),
+		cmocka_unit_test(more_than_a_reply),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
