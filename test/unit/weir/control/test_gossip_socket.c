@@ -13,6 +13,7 @@
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -64,6 +65,22 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 		return __real_getsockopt(fd, level, name, value, len);
 	*(int *)value = kernel.room;
 	return kernel.room < 0 ? -1 : 0;
+}
+
+static struct {
+	int error; /* that reading ends with */
+	unsigned times, calls;
+} reading;
+
+/* In place of the C library's: others' ICMP errors come so many times before what is there. */
+int recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags, struct timespec *timeout)
+{
+	reading.calls++;
+	if (reading.calls <= reading.times) {
+		errno = reading.error;
+		return -1;
+	}
+	return (int)syscall(SYS_recvmmsg, fd, messages, n, flags, timeout);
 }
 
 struct box {
@@ -427,6 +444,45 @@ static void test_errors(void **state)
 	close_box(&box);
 }
 
+/* An error that others have made ends one call, and one that stays the reading; so does nothing. */
+static void test_errors_of_reading(void **state)
+{
+	static const struct {
+		int error;
+		unsigned times, calls, read;
+	} rows[] = {
+		{ECONNREFUSED, 0, 1, 1},
+		{ECONNREFUSED, 1, 2, 1},
+		{ECONNREFUSED, 15, 16, 1},
+		{ECONNREFUSED, 16, 16, 0},
+		{ENOMEM, 1000, 16, 0},
+		{EAGAIN, 1, 1, 0},
+	};
+	struct box box;
+
+	(void)state;
+	make_roster(&box, four);
+	open_socket(&box, "127.0.0.2:9");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		assert_int_equal(
+			sendto(box.peers[1], "text", 4, 0, (struct sockaddr *)&box.config.listen,
+				box.config.listen_len),
+			4);
+		assert_int_equal(poll(&(struct pollfd){.fd = box.socket->fd, .events = POLLIN}, 1,
+					 PATIENCE_MS),
+			1);
+		reading.error = rows[i].error;
+		reading.times = rows[i].times;
+		reading.calls = 0;
+		assert_int_equal(gossip_socket_read(box.socket), rows[i].read);
+		assert_int_equal(reading.calls, rows[i].calls);
+		reading.times = 0;
+		while (gossip_socket_read(box.socket) > 0)
+			;
+	}
+	close_box(&box);
+}
+
 /* A port that nobody listens on is no trouble: the limiter there is not up. */
 static void test_nobody_listens(void **state)
 {
@@ -606,6 +662,7 @@ int main(void)
 		cmocka_unit_test(test_batches),
 		cmocka_unit_test(test_strangers),
 		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_errors_of_reading),
 		cmocka_unit_test(test_nobody_listens),
 		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_not_bound),
