@@ -264,6 +264,26 @@ static void several_that_are_not_isolated(void **state)
 	assert_well(paper, check_cpus_isolated);
 }
 
+/* A path that is longer than there may be is no file, and not the one that it begins with. */
+static void paths_that_are_too_long(void **state)
+{
+	struct paper *paper = *state;
+	char name[MACHINE_PATH + 2], line[16];
+	size_t room = MACHINE_PATH - 1 - strlen(paper->root), at = 0;
+
+	for (; at < room; at++)
+		name[at] = at % 100 ? 'a' : '/';
+	name[at] = '\0';
+	put(paper, name, "12\n");
+	assert_true(machine_line(paper->root, line, sizeof(line), "%s", name));
+	assert_string_equal(line, "12");
+	assert_int_equal(machine_number(paper->root, -1, "%s", name), 12);
+	strcpy(name + at, "b");
+	assert_false(machine_line(paper->root, line, sizeof(line), "%s", name));
+	assert_int_equal(machine_number(paper->root, -1, "%s", name), -1);
+	assert_false(machine_line(name, line, sizeof(line), "%s", "/b"));
+}
+
 /* What this machine has not, of that which the kernel says to be there. */
 static void cpus_that_are_not_there(void **state)
 {
@@ -593,6 +613,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(far_from_some_cards, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(several_siblings, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(several_that_are_not_isolated, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(paths_that_are_too_long, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(cpus_that_are_not_there, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(hugepages, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(few_at_a_start, set_up, tear_down),
