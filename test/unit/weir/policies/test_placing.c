@@ -16,6 +16,7 @@
 #include "police/shaped.h"
 #include "distribute.h"
 #include "event.h"
+#include "fault.h"
 #include "rx_rings.h"
 #include "policy_txn.h"
 #include "placing.h"
@@ -818,6 +819,39 @@ static void test_rings_go(void **state)
 	instance_world_close(&w);
 }
 
+static int prepare_placed(const void *argument)
+{
+	struct instance *inst = (struct instance *)(uintptr_t)argument;
+	uint32_t slot = inst->slots.of[0];
+	int rc = placing_part.prepare(inst, &inst->policies[0], slot, inst->clock.hz);
+
+	assert_int_equal(placing_of(inst, slot) && rc == 0, rc == 0);
+	placing_part.remove(inst, slot);
+	assert_null(placing_of(inst, slot));
+	inst->placings->room = 1;
+	return rc;
+}
+
+/* One that memory is refused, at any place, says so, and goes again. */
+static void test_without_memory(void **state)
+{
+	struct instance_world w;
+	struct rx_rings *rings = rx_rings_create(0, INSTANCE_WORKERS, 1);
+
+	(void)state;
+	instance_world_open(&w, PLACED);
+	assert_non_null(rings);
+	assert_int_equal(rx_rings_open(rings, w.inst.workers, w.inst.slots.capacity), 0);
+	w.inst.workers[0].paths[0].rings = rings;
+	w.inst.placings->room = 1;
+	fault_try(&(struct fault_subject){.name = "placing",
+		.run = prepare_placed,
+		.argument = &w.inst,
+		.kinds = FAULT_MEMORY,
+		.at_least = 4 + INSTANCE_WORKERS});
+	instance_world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -841,6 +875,7 @@ int main(void)
 		cmocka_unit_test(test_kept_back),
 		cmocka_unit_test(test_left),
 		cmocka_unit_test(test_rings_go),
+		cmocka_unit_test(test_without_memory),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
