@@ -675,6 +675,42 @@ static void test_drops(void **state)
 	instance_world_close(&w);
 }
 
+#define SHAPED(name, vlan, limit, more)                                                      \
+	"{'name': '" name "', 'match': {'vlan': " vlan "}, 'limit': '" limit "', 'action': " \
+	"'shape', " more "}"
+#define SOON "'shape': {'delay': '50ms'}"
+#define LATE "'shape': {'delay': '5s'}"
+
+/* Queues are emptied first that are timed, and last those of limits that nobody may exceed. */
+static void test_order_of_leaving(void **state)
+{
+	static const unsigned order[] = {2, 5, 1, 4, 0, 3};
+	const struct snapshot *current;
+	struct instance_world w;
+	struct policy_txn *x;
+	uint32_t slots[6];
+
+	(void)state;
+	instance_world_open(
+		&w, SHAPED("held", "1", "1Gbit/s", SOON) ", " SHAPED(
+			    "late", "2", "1Gbit/s", LATE) ", " SHAPED("timed", "3", "1Gbit/s",
+			    SOON) ", " SHAPED("held2", "4", "1Gbit/s", SOON) ", " SHAPED("packets",
+			    "5", "9/s", "'count': 'packets', " SOON) ", " SHAPED("timed2", "6",
+			    "1Gbit/s", SOON) ", " OTHER(7));
+	for (unsigned i = 0; i < 6; i++)
+		slots[i] = w.inst.slots.of[i];
+	x = prepare_policies(&w, OTHER(8));
+	/* As if of a ledger, which there is none of. */
+	w.config->policies[0].guarantee = w.config->policies[3].guarantee = GUARANTEE_CONSERVED;
+	assert_int_equal(policy_txn_commit(x), 0);
+	current = w.inst.publisher.current;
+	assert_int_equal(current->n_leaving, 6);
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(current->leaving[i], slots[order[i]]);
+	finish_policy_txn(&w, x);
+	instance_world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -694,6 +730,7 @@ int main(void)
 		cmocka_unit_test(test_given_up),
 		cmocka_unit_test(test_unparsed),
 		cmocka_unit_test(test_drops),
+		cmocka_unit_test(test_order_of_leaving),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
