@@ -1370,7 +1370,7 @@ static void assert_look(struct ledger_watch *watch, const struct instance_world 
 /* Each has made an identity of its own: nothing moves, and a line a minute at most says why. */
 static void test_another_ledger(void **state)
 {
-	struct ledger_watch *watch = ledger_watch_new(2);
+	struct ledger_watch *watch = ledger_watch_new(2), *common = ledger_watch_new(2);
 	struct limiter_neighbour neighbour;
 	struct instance_world w;
 	struct neighbour peer;
@@ -1398,6 +1398,7 @@ static void test_another_ledger(void **state)
 	assert_look(watch, &w, now,
 		"peer speaks of another ledger, 00000000000000000000000000000001, and this one is "
 		"00000000000000000000000000000002");
+	assert_look(common, &w, now, "peer speaks of another ledger");
 	for (unsigned s = 1; s < 200; s++)
 		assert_look(watch, &w, now + s * 1000 * MS, NULL);
 
@@ -1413,11 +1414,21 @@ static void test_another_ledger(void **state)
 	assert_int_equal(ledger_disputes(&w.inst).invalid_statements, 1200);
 	ledger_watch_free(watch);
 	close_group(&w, &peer);
+	/* The neighbour has another store, with that of this one. */
+	disk_new();
+	open_instance(&w, MOVED);
+	assert_look(common, &w, now + 59999 * MS, NULL);
+	assert_look(common, &w, now + 60998 * MS, NULL); /* it has looked just now */
+	assert_look(common, &w, now + 60999 * MS, "ledger: peer speaks of this ledger now");
+	assert_look(common, &w, now + 200000 * MS, NULL);
+	ledger_watch_free(common);
+	instance_world_close(&w);
 }
 
 #define NAMED                                                                                     \
 	"ledger: all neighbours speak of ledger 00000000000000000000000000000001: so it is this " \
 	"one"
+#define KNOWN    "ledger: all policies hold what their neighbours know of"
 #define NO_STORE "ledger: no store in /nowhere/weir: what this limiter has given away"
 
 /* Works until the neighbour has told which ledger it is, and the store keeps that, or will not. */
@@ -1467,6 +1478,68 @@ static void test_identity_is_kept(void **state)
 	close_group(&w, &peer);
 }
 
+/* It is said once that all is known which the neighbours know, and not before. */
+static void test_when_all_is_known(void **state)
+{
+	uint64_t since = events_number(), end = control_now() + PATIENCE;
+	struct instance_world w;
+	struct neighbour peer;
+
+	(void)state;
+	disk_new();
+	disk.exists = false;
+	open_instance(&w, MOVED);
+	peer_open(&peer, &w, 1);
+	while (times_said(since, "ledger_recovered", KNOWN) == 0) {
+		assert_true(control_now() < end);
+		work_with_neighbour(&w, &peer);
+		if (view_of_commit(&w).committing)
+			end_round(&w);
+	}
+	assert_int_equal(commit_count_recovering(&w.inst, control_now()), 0);
+	until_giving(&w, &peer);
+	end_round(&w);
+	assert_int_equal(times_said(since, "ledger_recovered", KNOWN), 1);
+	close_group(&w, &peer);
+	/* Who began with memory has nothing to say. */
+	since = events_number();
+	open_group(&w, &peer);
+	end_round(&w);
+	assert_int_equal(times_said(since, "ledger_recovered", ""), 0);
+	close_group(&w, &peer);
+}
+
+/* Records that the limiter cannot use are said to be damaged, if there are any. */
+static void test_damaged(void **state)
+{
+	static const struct policy soft = {.allocator = &allocator_fps};
+	static const struct config config = {.ledger = {.store = "/nowhere/weir"}};
+	static const struct {
+		size_t bytes;
+		int outcome;
+		unsigned said;
+	} rows[] = {{4, -EINVAL, 1}, {4, 0, 0}, {4, -ENOMEM, 0}, {0, -EINVAL, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct instance inst = {.config = &config, .policies = &soft, .n_policies = 1};
+		uint64_t since = events_number();
+
+		commit_begun(&inst, rows[i].outcome); /* nothing is kept */
+		disk_new();
+		disk.kind = LIMITER_UNITS;
+		disk.len = rows[i].bytes;
+		assert_int_equal(commit_start(&inst), 0);
+		assert_int_equal(commit_ledger(&inst).n_records, rows[i].bytes > 0);
+		commit_begun(&inst, rows[i].outcome);
+		assert_int_equal(commit_ledger(&inst).n_records, 0);
+		assert_int_equal(times_said(since, "ledger_damaged",
+					 "ledger: /nowhere/weir: its records are damaged"),
+			rows[i].said);
+		commit_stop(&inst);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1494,6 +1567,8 @@ int main(void)
 		cmocka_unit_test(test_what_the_limiter_has),
 		cmocka_unit_test(test_another_ledger),
 		cmocka_unit_test(test_identity_is_kept),
+		cmocka_unit_test(test_when_all_is_known),
+		cmocka_unit_test(test_damaged),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
