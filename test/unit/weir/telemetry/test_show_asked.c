@@ -12,11 +12,13 @@
 
 #include "base/time.h"
 #include "clock.h"
+#include "event.h"
 #include "show_explain.h"
 #include "show_world.h"
 #include "tap.h"
 #include "tap_session.h"
 #include "timed.h"
+#include "telemetry/server.h"
 #include "tick.h"
 
 #define POLICIES                                                                        \
@@ -98,6 +100,18 @@ static void test_explain(void **state)
 		"'ethertype': 2048, 'vlans': [], 'vlan': null, 'l2_bytes': 14, '...': 0}, "
 		"'state': {'local_limit_bps': 8000000, 'local_burst_bytes': 3000, 'level': '*', "
 		"'level_shared': 2910, 'colour': null}, 'notes': [], '...': 0}");
+	/* Tags of all kinds, and frames that end within what they begin. */
+	explain(&w, ETHERNET "88a8012c9100f00781003fff0800" UDP_V4,
+		"{'packet': {'ethertype': 2048, 'vlans': [300, 7, 4095], '...': 0}, '...': 0}");
+	explain(&w, ETHERNET,
+		"{'packet': {'bytes': 12, 'ethertype': null, 'vlans': [], 'vlan': null, "
+		"'...': 0}, '...': 0}");
+	explain(&w, ETHERNET "8100",
+		"{'packet': {'ethertype': 33024, 'vlans': [], '...': 0}, '...': 0}");
+	explain(&w, ETHERNET "8100312c",
+		"{'packet': {'ethertype': null, 'vlans': [300], '...': 0}, '...': 0}");
+	explain(&w, ETHERNET "8100312c0800",
+		"{'packet': {'ethertype': 2048, 'vlans': [300], '...': 0}, '...': 0}");
 	explain(&w, ETHERNET "86dd" UDP_V6,
 		"{'policy': 'v6', 'charged': 1, 'count': 'packets', 'packet': {'bytes': 62, "
 		"'family': 'ipv6', 'src': '2001:db8::1', 'dst': '2001:db8::2', 'dscp': 46, "
@@ -429,10 +443,21 @@ static void test_changes_refused(void **state)
 		{"/weir/events", "1x", NULL},
 	};
 	struct instance_world w;
+	uint64_t began;
+	json_t *said;
+	char text[256];
 
 	(void)state;
 	instance_world_open(&w, POLICIES);
+	began = events_number();
 	EXPECT(&w, rows);
+	said = events_get(events_number() - 1);
+	assert_int_equal(events_number() - began, 2); /* it is said by the new level */
+	snprintf(text, sizeof(text),
+		"{'event': 'log_changed', 'text': 'log: level info, format text, by uid %u', "
+		"'min_level': 'info', 'format': 'text', 'uid': %u, '...': 0}",
+		(unsigned)telemetry_asker(NULL), (unsigned)telemetry_asker(NULL));
+	show_expect(said, text);
 	close_asked(&w);
 }
 
