@@ -13,6 +13,7 @@
 
 #include "instance_world.h"
 #include "clock.h"
+#include "event.h"
 #include "policy_txn.h"
 #include "publish.h"
 #include "credits.h"
@@ -123,16 +124,27 @@ static void test_credit_follows(void **state)
 {
 	struct world *world = world_new();
 	struct instance *inst = &world->w.inst;
-	uint64_t before;
+	uint64_t before, since, held;
+	char text[128];
+	json_t *said;
 
 	(void)state;
 	turn_until_filled(world);
+	held = credits_held(inst, 0);
+	since = events_number();
 	assert_int_equal(
 		limiter_period(inst->limiter, 0, first_budget_view(inst).period + 1, control_now()),
 		0);
 	inst->credits->next_ns = 0;
 	assert_true(credits_look(inst, control_now()));
 	assert_int_equal(credits_held(inst, 0), 0);
+	snprintf(text, sizeof(text),
+		"policy day: period %llu begins; %llu units of the last were leased and not used",
+		(unsigned long long)first_budget_view(inst).period, (unsigned long long)held);
+	assert_int_equal(events_number(), since + 1);
+	said = events_get(since);
+	assert_string_equal(json_string_value(json_object_get(said, "text")), text);
+	json_decref(said);
 	before = passed_bytes_total(world);
 	turn_until_filled(world);
 	for (unsigned i = 0; i < 100; i++)
