@@ -845,14 +845,11 @@ static void test_kept_already(void **state)
 	close_kept(&k);
 }
 
-/* Refused, by something that was said, and what runs is what ran. */
-/* How often it is said since then that a change is refused, and by what words of the change. */
-static unsigned refusals_said(uint64_t since, const char *what)
+/* How often something was said since then that begins with these words. */
+static unsigned times_said(uint64_t since, const char *text)
 {
-	char text[96];
 	unsigned n = 0;
 
-	snprintf(text, sizeof(text), "%s refused; nothing has changed", what);
 	for (; since < events_number(); since++) {
 		json_t *row = events_get(since);
 		const char *words = json_string_value(json_object_get(row, "text"));
@@ -863,6 +860,16 @@ static unsigned refusals_said(uint64_t since, const char *what)
 	return n;
 }
 
+/* How often it is said since then that a change is refused, and by what words of the change. */
+static unsigned refusals_said(uint64_t since, const char *what)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text), "%s refused; nothing has changed", what);
+	return times_said(since, text);
+}
+
+/* Refused, by something that was said, and what runs is what ran. */
 static void expect_refused(struct kept_world *k, struct change_request *request, const char *said)
 {
 	const struct reload_outcome *last;
@@ -978,8 +985,9 @@ static void test_directory_is_gone(void **state)
 static void test_record_has_no_place(void **state)
 {
 	struct change_request request = request_of(CHANGE_RELOAD);
+	uint64_t since = events_number();
 	struct kept_world k;
-	char path[96];
+	char path[96], text[128];
 
 	(void)state;
 	open_kept(&k);
@@ -991,10 +999,17 @@ static void test_record_has_no_place(void **state)
 	assert_int_equal(reload_last_change(&k.w.inst)->error, 0);
 	assert_int_equal(reload_last_change(&k.w.inst)->kept_error, -EISDIR);
 	assert_string_equal(k.w.inst.kept->trouble, strerror(EISDIR));
+	snprintf(text, sizeof(text), "%s: what runs, and who has changed it, is kept again",
+		k.directory);
+	assert_int_equal(times_said(since, text), 0);
 	assert_int_equal(rmdir(path), 0);
 	request = request_of(CHANGE_RELOAD);
 	assert_int_equal(change(&k, &request), 0);
 	assert_null(k.w.inst.kept->trouble);
+	assert_int_equal(times_said(since, text), 1);
+	request = request_of(CHANGE_RELOAD);
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(times_said(since, text), 1); /* it was kept before, too */
 	close_kept(&k);
 }
 
