@@ -16,6 +16,8 @@
 
 #include <sys/eventfd.h>
 
+#include <rte_common.h>
+
 #include "base/hash.h"
 #include "base/time.h"
 #include "clock.h"
@@ -333,15 +335,19 @@ static bool work_with_neighbour(struct instance_world *w, struct neighbour *peer
 /* A round that is under way ends; another may have begun. */
 static void end_round(struct instance_world *w)
 {
-	uint64_t rounds = view_of_commit(w).counters.rounds;
+	const struct commit_counters before = view_of_commit(w).counters;
+	struct commit_counters after;
 
 	disk.result = 0;
-	for (unsigned i = 0; i < 3 && view_of_commit(w).counters.rounds == rounds; i++) {
+	for (unsigned i = 0; i < 3 && view_of_commit(w).counters.rounds == before.rounds; i++) {
 		instance_world_turn_all(w);
 		commit_advance(&w->inst);
 	}
 	disk.result = -EAGAIN;
-	assert_true(view_of_commit(w).counters.rounds > rounds);
+	after = view_of_commit(w).counters;
+	assert_true(after.rounds > before.rounds);
+	assert_true(after.last_ns > 0);
+	assert_int_equal(after.most_ns, RTE_MAX(before.most_ns, after.last_ns));
 }
 
 /* The neighbour wants more, until a round is under way in which something is given away. */
