@@ -17,7 +17,7 @@
 
 #define LOOKS     8192 /* at matches, of a page */
 #define ROWS      40   /* that a page has at most */
-#define WORDS_MAX 12
+#define WORDS_MAX 12   /* more than there are facts */
 
 /* What is asked, both ways. */
 struct asked_match {
@@ -134,14 +134,15 @@ static json_t *match_page(struct instance *inst, struct asked_match *asked, unsi
 		rows);
 }
 
+/* How many there are, of which those beyond WORDS_MAX are not told. */
 static unsigned split_words(char *text, const char **words)
 {
 	unsigned n = 0;
 	char *word;
 
-	while (n < WORDS_MAX && (word = strsep(&text, " ")) != NULL)
-		if (*word)
-			words[n++] = word;
+	while ((word = strsep(&text, " ")) != NULL)
+		if (*word && n++ < WORDS_MAX)
+			words[n - 1] = word;
 	return n;
 }
 
@@ -162,6 +163,10 @@ json_t *show_match(const char *params, void *context)
 	if (n == 0 || !show_index(words[0], &start)) {
 		free(text);
 		return NULL;
+	}
+	if (n > WORDS_MAX) {
+		free(text);
+		return refused_match("expected an address, and each fact once");
 	}
 	ret = probe_question(&question, words + 1, n - 1, why);
 	free(text);

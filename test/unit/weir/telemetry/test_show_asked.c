@@ -169,6 +169,8 @@ static void test_explain_refused(void **state)
 	close_asked(&w);
 }
 
+#define TEN_VLANS " vlan=1 vlan=1 vlan=1 vlan=1 vlan=1 vlan=1 vlan=1 vlan=1 vlan=1  vlan=1"
+
 static void test_match(void **state)
 {
 	static const struct show_row rows[] = {
@@ -191,6 +193,9 @@ static void test_match(void **state)
 			"{'policies': [{'policy': 'each', 'to': 'all', 'from': 'all', '...': 0}], "
 			"'...': 0}"},
 		{"/weir/match", "9 10.1.2.3", "{'next': null, 'policies': [], '...': 0}"},
+		{"/weir/match", "9 10.1.2.3" TEN_VLANS, "{'policies': [], '...': 0}"},
+		{"/weir/match", "9 10.1.2.3" TEN_VLANS " vlan=1",
+			"{'refused': 'expected an address, and each fact once'}"},
 	};
 	struct instance_world w;
 
