@@ -886,6 +886,32 @@ static void expect_refused(struct kept_world *k, struct change_request *request,
 	assert_int_equal(k->w.inst.policies[0].limit_bps, limit);
 }
 
+/* What was in doubt about a change that is in force is said as a warning. */
+static void test_warned(void **state)
+{
+	struct change_request request = edit_of(
+		"{\"do\":\"set\",\"name\":\"a\",\"keys\":{\"burst\":\"2kB\"}}");
+	static const char text[] = "policy: the policies with this one:1: warning: policies[0] "
+				   "\"a\".burst: \"2kB\": ";
+	uint64_t since = events_number();
+	struct kept_world k;
+	unsigned n = 0;
+
+	(void)state;
+	open_kept(&k);
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(times_said(since, text), 1);
+	for (; since < events_number(); since++) {
+		json_t *row = events_get(since);
+
+		n += strcmp(json_string_value(json_object_get(row, "event")), "change_warning") ==
+		     0;
+		json_decref(row);
+	}
+	assert_int_equal(n, 1);
+	close_kept(&k);
+}
+
 /* What was changed singly stays when the file is read again, unless the file has its own by now. */
 static void test_carried(void **state)
 {
@@ -1508,6 +1534,7 @@ int main(void)
 		cmocka_unit_test(test_requesters),
 		cmocka_unit_test(test_apply),
 		cmocka_unit_test(test_kept_already),
+		cmocka_unit_test(test_warned),
 		cmocka_unit_test(test_carried),
 		cmocka_unit_test(test_carried_wrong),
 		cmocka_unit_test(test_directory_is_gone),
