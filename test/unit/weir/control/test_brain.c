@@ -307,6 +307,41 @@ static void test_names(void **state)
 	}
 }
 
+/* Where datagrams may come from anywhere, a stranger's is counted, and is nobody's refusal. */
+static void test_stranger(void **state)
+{
+	const uint8_t datagram[64] = {99}; /* of no format */
+	char *group = group_of(""), *more;
+	const struct gossip *gossip;
+	struct sockaddr_in from;
+	struct instance_world w;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	now_ns = 1000 * SECOND_NS;
+	assert_true(asprintf(&more, "'gossip': {'sources': 'any', %s",
+			    group + strlen("'gossip': {")) > 0);
+	instance_world_open_more(&w, more, LIMIT("8Gbit/s"));
+	memcpy(&from, &w.config->gossip.roster[1].address, sizeof(from));
+	from.sin_addr.s_addr += htonl(1);
+	from.sin_port = 0;
+	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
+	assert_int_equal(
+		sendto(fd, datagram, sizeof(datagram), 0,
+			(struct sockaddr *)&w.config->gossip.listen, w.config->gossip.listen_len),
+		sizeof(datagram));
+	gossip = limiter_gossip(w.inst.limiter);
+	while (gossip_counters(gossip)->verdict[GOSSIP_VERSION] == 0)
+		gossip_take(&w.inst);
+	assert_int_equal(gossip_counters(gossip)->verdict[GOSSIP_VERSION], 1);
+	for (unsigned i = 0; i < w.config->gossip.n_roster; i++)
+		assert_int_equal(refusals_of(w.inst.gossip->refusals, i)->n, 0);
+	close(fd);
+	instance_world_close(&w);
+	free(more);
+	free(group);
+}
+
 /* What is told only to some is the group's, and what no reload changes is said to be. */
 static void test_group_differs(void **state)
 {
@@ -588,6 +623,7 @@ int main(void)
 		cmocka_unit_test(test_not_started),
 		cmocka_unit_test(test_differing),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_stranger),
 		cmocka_unit_test(test_group_differs),
 		cmocka_unit_test(test_clocks),
 		cmocka_unit_test(test_refined),

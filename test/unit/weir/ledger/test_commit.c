@@ -1507,7 +1507,7 @@ static void test_when_all_is_known(void **state)
 	end_round(&w);
 	assert_int_equal(times_said(since, "ledger_recovered", KNOWN), 1);
 	close_group(&w, &peer);
-	/* Who began with memory has nothing to say. */
+	/* One that began with memory has nothing to say. */
 	since = events_number();
 	open_group(&w, &peer);
 	end_round(&w);
