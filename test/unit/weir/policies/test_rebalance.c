@@ -550,6 +550,23 @@ static void test_quiet(void **state)
 	rebalance_free(&inst.rebalance);
 }
 
+/* Packets of all workers tell something, whichever has them. */
+static void test_not_quiet(void **state)
+{
+	const struct rebalance_params params = {WORKERS, PLACE_PAPER, true, SLO};
+
+	(void)state;
+	for (unsigned first = 0; first < WORKERS; first++) {
+		struct instance inst = {0};
+
+		rebalance_init(&inst.rebalance, &params, first);
+		make_bucket_load(&inst, 2e6, RETA_SIZE, 1);
+		assert_int_equal(rounds_to_settle(&inst, 20), 0);
+		assert_int_equal(inst.rebalance.state, REBALANCE_SETTLED);
+		rebalance_free(&inst.rebalance);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -570,6 +587,7 @@ int main(void)
 		cmocka_unit_test(test_switches_in_a_trial),
 		cmocka_unit_test(test_equal_totals),
 		cmocka_unit_test(test_quiet),
+		cmocka_unit_test(test_not_quiet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
