@@ -18,7 +18,7 @@
 #include "collector.h"
 #include "netflow/netflow.h"
 
-#define PATIENCE_MS 10000
+#define PATIENCE_MS 60000
 
 /* A socket at a port, 0: any; and what it is called. */
 static int listen_at(uint16_t port, char *address, size_t room)

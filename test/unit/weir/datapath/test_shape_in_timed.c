@@ -23,7 +23,7 @@
 #define BURST_B 100     /* what passes at once */
 
 #define SECOND_NS UINT64_C(1000000000)
-#define PATIENCE  (5 * SECOND_NS) /* until a machine that is busy counts as one that has failed */
+#define PATIENCE  (60 * SECOND_NS) /* until a machine that is busy counts as one that has failed */
 
 /* A policy of that name and limit, and what else stands there. */
 #define SHAPED(name, limit, more)                                            \
