@@ -39,7 +39,7 @@
 
 #define GREETING_START "{\"version\":\"Weir "
 #define NULL_NOPE      "{\"/nope\":null}"
-#define FOREVER_MS     10000 /* nothing here takes so long unless it hangs */
+#define FOREVER_MS     60000 /* nothing here takes so long unless it hangs */
 #define MANY_CLIENTS   24
 #define CLIENT_ASKS    400
 #define RANDOM_ASKS    20000
