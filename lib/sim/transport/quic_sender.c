@@ -282,6 +282,7 @@ void quic_sender_receive(
 		.largest_before = q->largest,
 		.now_us = us_of(now_ns),
 	};
+	uint32_t recovery;
 
 	if (!in->is_ack)
 		return;
@@ -295,8 +296,11 @@ void quic_sender_receive(
 	}
 	q->probes = 0;
 	quic_advance(q);
+	recovery = q->recovery;
 	quic_detect_loss(q, stream, &o, now_ns);
-	quic_grow_window(q, o.acked);
+	/* What begins a recovery was sent before it, and so does not count (RFC 9002, A.7). */
+	if (q->recovery <= recovery)
+		quic_grow_window(q, o.acked);
 }
 
 /* A segment that was sent goes into a new packet. */
