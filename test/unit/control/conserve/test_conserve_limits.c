@@ -1,0 +1,704 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Limits that change while a group runs, or that limiters are told differently. Whoever is in debt
+ * asks for what it owes and is paid; where limits differ no more than the least is usable.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "base/wire.h"
+#include "conserve_world.h"
+
+/* Where an entry of a message has its flags, and what is asked for. */
+#define ENTRY_FLAGS 4
+#define ENTRY_Q     69
+#define ASKED       100000
+
+/* Another limit: debts are paid, and nothing is missing in the end. */
+static void test_limits(void **state)
+{
+	struct group *g = group_started(4, 1, 0);
+	uint64_t limits[] = {LIMIT, LIMIT * 3, LIMIT / 5, LIMIT};
+
+	(void)state;
+	want_limit_at(g, 0, 2);
+	step_conserve_times(g, 5);
+	for (unsigned k = 1; k < 4; k++) {
+		g->policies[0].limit = limits[k];
+		for (unsigned i = 0; i < 4; i++)
+			assert_int_equal(conserve_update(g->nodes[i].c, g->policies, 1, g->now), 0);
+		want_limit_at(g, 0, k);
+		g->policies[0].limit = limits[k] > limits[k - 1] ? limits[k] : limits[k - 1];
+		step_conserve_times(g, 10);
+		g->policies[0].limit = limits[k];
+		assert_int_equal(sum_usable(g, 0), limits[k]);
+	}
+	group_free(g);
+}
+
+static void tell_limit(struct group *g, unsigned i, uint64_t limit, uint64_t burst)
+{
+	struct conserve_policy policy = {.id = 1, .limit = limit, .burst = burst};
+
+	assert_int_equal(conserve_update(g->nodes[i].c, &policy, 1, g->now), 0);
+}
+
+static uint64_t sum_debts(const struct group *g)
+{
+	uint64_t debts = 0;
+
+	for (unsigned i = 0; i < g->n; i++) {
+		int64_t balance = conserve_view(g->nodes[i].c, 0, g->now).balance;
+
+		debts += balance < 0 ? (uint64_t)-balance : 0;
+	}
+	return debts;
+}
+
+/* One of eight has nearly all when the limit falls to a quarter, and the others are in debt. */
+static struct group *ring_in_debt(uint64_t limit, unsigned rich)
+{
+	struct group *g = group_new(8, 1, 0);
+
+	g->params.overlay.shape = OVERLAY_RING;
+	g->policies[0].limit = limit;
+	for (unsigned i = 0; i < g->n; i++)
+		start_conserve_node(g, i, false);
+	want_limit_at(g, 0, rich);
+	step_conserve_times(g, 400);
+	assert_true(limit_of(g, rich, 0) > limit / 2);
+	for (unsigned i = 0; i < g->n; i++)
+		tell_limit(g, i, limit / 4, 0);
+	return g;
+}
+
+/*
+ * On a ring the two neighbours of the rich one ask it for the whole of what they owe, as their
+ * other neighbours cannot pay: so they are out of debt as soon for any limit. If they asked each
+ * neighbour for half, the rest of their debts would be halved again and again, the more often the
+ * larger it was.
+ */
+static void test_debts_of_neighbours(void **state)
+{
+	(void)state;
+	for (uint64_t limit = LIMIT; limit < LIMIT * 100000000; limit *= 10000) {
+		struct group *g = ring_in_debt(limit, 3);
+
+		step_conserve_times(g, 5);
+		assert_int_equal(conserve_edges(g->nodes[3].c), 2);
+		for (unsigned e = 0; e < 2; e++) {
+			unsigned peer = conserve_edge(g->nodes[3].c, 0, e, g->now).peer;
+
+			assert_true(conserve_view(g->nodes[peer].c, 0, g->now).balance >= 0);
+		}
+		group_free(g);
+	}
+}
+
+/*
+ * Where all are neighbours each pays its part of what one owes, by what it holds: all together pay
+ * about what is owed, and what is left over is little.
+ */
+static void test_debts_in_a_mesh(void **state)
+{
+	struct group *g = group_started(5, 1, 0);
+
+	(void)state;
+	for (unsigned i = 0; i < g->n; i++)
+		conserve_target(g->nodes[i].c, 0, i < 2 ? (double)LIMIT / 2 : 0);
+	step_conserve_times(g, 10);
+	for (unsigned i = 0; i < g->n; i++)
+		tell_limit(g, i, LIMIT / 10 * 9, 0);
+	for (unsigned i = 2; i < g->n; i++)
+		assert_true(conserve_view(g->nodes[i].c, 0, g->now).balance < 0);
+	for (unsigned step = 0; step < 10; step++) {
+		step_conserve_times(g, 1);
+		for (unsigned i = 2; i < g->n; i++)
+			assert_true(conserve_view(g->nodes[i].c, 0, g->now).balance <
+				    (int64_t)LIMIT / 100);
+	}
+	for (unsigned i = 2; i < g->n; i++)
+		assert_true(conserve_view(g->nodes[i].c, 0, g->now).balance >= 0);
+	group_free(g);
+}
+
+/*
+ * Two of five have all, and the others ask them: what is paid for an ask, and when. A debt is paid
+ * of another limit too, but nothing where other terms hold; each ask is paid once, and none of
+ * somebody who has fallen silent.
+ */
+static void test_asks_paid(void **state)
+{
+	static const struct {
+		uint64_t fall; /* of each share: below half of a floor, or below nothing */
+		uint64_t more, terms, wait_ns;
+		unsigned paid;
+	} rows[] = {
+		{20000, 0, 0, 0, 3},
+		{20000, 100000, 0, 0, 3},
+		{20000, 0, 7, 0, 0},
+		{20000, 0, 0, LEASE, 0},
+		{1500, 0, 0, 0, 3},
+		{1500, 100000, 0, 0, 0},
+		{1500, 0, 7, 0, 0},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct conserve_policy policy = {.id = 1, .limit = 1000000 - 5 * rows[k].fall};
+		struct group *g = group_new(5, 1, 0);
+		struct conserve *c;
+		uint64_t before;
+
+		g->policies[0].limit = 1000000;
+		for (unsigned i = 0; i < g->n; i++) {
+			start_conserve_node(g, i, false);
+			conserve_target(g->nodes[i].c, 0, i < 2 ? 500000 : 0);
+		}
+		step_conserve_times(g, 10);
+		for (unsigned i = 0; i < g->n; i++)
+			tell_limit(g, i, policy.limit, 0);
+		step_conserve_group(g); /* in which they ask */
+		c = g->nodes[0].c;
+		before = conserve_counters(c)->grants;
+		policy.limit += rows[k].more;
+		policy.terms = rows[k].terms;
+		assert_int_equal(conserve_update(c, &policy, 1, g->now), 0);
+		conserve_tick(c, g->now += rows[k].wait_ns);
+		assert_int_equal(conserve_counters(c)->grants - before, rows[k].paid);
+		conserve_tick(c, g->now);
+		assert_int_equal(conserve_counters(c)->grants - before, rows[k].paid);
+		group_free(g);
+	}
+}
+
+/* Where a debt is more than what is free, that is paid at once; the rest is promised yet. */
+static void test_debt_beyond_what_is_free(void **state)
+{
+	struct group *g = group_new(2, 1, 50);
+	uint64_t free;
+
+	(void)state;
+	g->policies[0].limit = 1000000;
+	for (unsigned i = 0; i < 2; i++)
+		start_conserve_node(g, i, false);
+	want_limit_at(g, 0, 0);
+	step_conserve_times(g, 20);
+	for (unsigned i = 0; i < 2; i++)
+		tell_limit(g, i, 250000, 0);
+	step_conserve_group(g); /* in which it asks */
+	free = conserve_view(g->nodes[0].c, 0, g->now).free;
+	assert_in_range(free, 1, sum_debts(g) - 1);
+	conserve_tick(g->nodes[0].c, g->now);
+	assert_int_equal(conserve_view(g->nodes[0].c, 0, g->now).in_flight, free);
+	group_free(g);
+}
+
+/* A debt of one is paid. */
+static void test_least_debt(void **state)
+{
+	struct group *g = group_new(2, 1, 0);
+
+	(void)state;
+	g->policies[0].limit = 1000;
+	for (unsigned i = 0; i < 2; i++)
+		start_conserve_node(g, i, false);
+	want_limit_at(g, 0, 0);
+	step_conserve_times(g, 5);
+	assert_int_equal(limit_of(g, 1, 0), 5);
+	for (unsigned i = 0; i < 2; i++) {
+		tell_limit(g, i, 988, 0); /* a share that is less by six */
+		conserve_target(g->nodes[i].c, 0, 0);
+	}
+	assert_int_equal(conserve_view(g->nodes[1].c, 0, g->now).balance, -1);
+	step_conserve_times(g, 5);
+	assert_int_equal(limit_of(g, 1, 0), 988 / 2 / 100); /* and then it has its floor */
+	assert_int_equal(sum_usable(g, 0), 988);
+	group_free(g);
+}
+
+/*
+ * Those behind them are paid one after the other, up to four steps away: an ask goes there and the
+ * payment comes back in 2 + 4 + 6 + 8 steps, on either side. What is on its way to a debtor does
+ * not turn back, so a few times as many are enough for any limit; else a floor's worth is paid in
+ * two steps, which takes hundreds.
+ */
+static void test_debts_far_away(void **state)
+{
+	(void)state;
+	for (uint64_t limit = LIMIT; limit < LIMIT * 100000000; limit *= 10000) {
+		struct group *g = ring_in_debt(limit, 3);
+
+		for (unsigned steps = 0; sum_debts(g) > 0 && steps < 4 * 20; steps++)
+			step_conserve_group(g);
+		assert_int_equal(sum_debts(g), 0);
+		g->policies[0].limit = limit / 4;
+		step_conserve_times(g, 10);
+		assert_int_equal(sum_usable(g, 0), limit / 4);
+		group_free(g);
+	}
+}
+
+/* What the first policy's entry of a message asks for, for whom so many hops away. */
+struct asked {
+	bool asks;
+	unsigned hops;
+	double amount;
+};
+
+static struct asked asked_by(const uint8_t *message)
+{
+	const uint8_t *entry = message + BOOK_HEAD;
+	struct asked asked = {entry[ENTRY_FLAGS] & 2, entry[ENTRY_FLAGS] >> 3, 0};
+
+	wire_get_double(entry + ENTRY_Q, &asked.amount);
+	return asked;
+}
+
+/* What node `from` sends `to`; with so many hops it asks for ASKED, if that is what was wanted. */
+static struct asked speak(struct group *g, unsigned from, unsigned to, int asks_hops)
+{
+	uint8_t buf[ROOM], *entry = buf + BOOK_HEAD;
+	struct asked asked = {0};
+	unsigned peer;
+	size_t len;
+
+	while ((len = conserve_send(g->nodes[from].c, g->now, buf, ROOM, &peer)) > 0) {
+		if (peer == to && asks_hops >= 0) {
+			entry[ENTRY_FLAGS] = (uint8_t)(2 | asks_hops << 3);
+			wire_put_double(entry + ENTRY_Q, ASKED);
+		}
+		asked = peer == to ? asked_by(buf) : asked;
+		assert_true(conserve_hear(g->nodes[peer].c, from, g->now, buf, len) >= 0);
+	}
+	return asked;
+}
+
+/* One that was asked pays node 0, which looks what to do with it. */
+static void pay_and_move(struct group *g, unsigned from)
+{
+	conserve_tick(g->nodes[from].c, g->now += TICK);
+	if (book_save(conserve_book(g->nodes[from].c), NULL, NULL) == 0)
+		book_committed(conserve_book(g->nodes[from].c));
+	speak(g, from, 0, -1);
+	conserve_tick(g->nodes[0].c, g->now);
+}
+
+/*
+ * Node 0 passes on what it is paid on behalf of another one, and asks for the rest; that waits for
+ * the other one to ask again, though more than it is missed where it came from.
+ */
+static void check_payment_waits(struct group *g, unsigned from, unsigned needy, uint64_t paid)
+{
+	const struct book *book = conserve_book(g->nodes[0].c);
+	uint64_t had = limit_of(g, 0, 0), rest = (ASKED - paid) * 7 / 8;
+
+	pay_and_move(g, from);
+	assert_int_equal(edge_of(g, 0, book_edge(book, needy)).ledger.granted, paid);
+	assert_true(speak(g, 0, from, -1).amount == (double)rest);
+	pay_and_move(g, from);
+	assert_int_equal(limit_of(g, 0, 0), had + rest);
+	assert_int_equal(edge_of(g, 0, book_edge(book, from)).ledger.in_flight, 0);
+}
+
+/*
+ * An ask is relayed for a little less than it was for, and goes no further than anybody is away, so
+ * that none goes in a circle for long; where all are neighbours it is not relayed.
+ */
+static void test_asks_end(void **state)
+{
+	(void)state;
+	for (int hops = 0; hops <= 4; hops++) {
+		struct group *g = group_new(4, 1, 0);
+		struct asked got = {0};
+		unsigned next, before;
+
+		if (hops < 4)
+			g->params.overlay.shape = OVERLAY_RING;
+		for (unsigned i = 0; i < g->n; i++)
+			start_conserve_node(g, i, false);
+		before = conserve_edge(g->nodes[0].c, 0, 0, g->now).peer;
+		next = conserve_edge(g->nodes[0].c, 0, 1, g->now).peer;
+		want_limit_at(g, 0, next); /* 0 has its floor, and nothing to give */
+		step_conserve_times(g, 100);
+		/* Each speaks some times in a lease. */
+		for (unsigned steps = 0; steps < LEASE / TICK / 2; steps++) {
+			g->now += TICK;
+			for (unsigned i = 0; i < g->n; i++)
+				conserve_tick(g->nodes[i].c, g->now);
+			speak(g, before, 0, hops % 4);
+			got = got.asks ? got : speak(g, 0, next, -1);
+		}
+		assert_int_equal(got.asks, hops < 3);
+		if (got.asks) {
+			assert_int_equal(got.hops, hops + 1);
+			assert_int_equal(got.amount, ASKED - ASKED / 8 - 1);
+			check_payment_waits(g, next, before, (uint64_t)got.amount);
+		}
+		group_free(g);
+	}
+}
+
+/* Two neighbours that do not ask themselves are asked for one half each. */
+static void test_debt_is_divided(void **state)
+{
+	struct group *g = group_new(4, 1, 0);
+
+	(void)state;
+	g->params.overlay.shape = OVERLAY_RING;
+	g->policies[0].limit = 1000000;
+	for (unsigned i = 0; i < g->n; i++) {
+		start_conserve_node(g, i, false);
+		conserve_target(g->nodes[i].c, 0, i == 0 ? 0 : 333333);
+	}
+	step_conserve_times(g, 200);
+	for (unsigned i = 0; i < g->n; i++)
+		tell_limit(g, i, 900000, 0);
+	assert_in_range(sum_debts(g), 20000, 25000);
+	for (unsigned e = 0; e < 2; e++) {
+		unsigned peer = edge_of(g, 0, e).peer;
+		double half = (double)((sum_debts(g) + 1) / 2);
+
+		assert_true(speak(g, 0, peer, -1).amount == half);
+		tell_limit(g, 0, e ? 900000 : 900004, 0); /* it says it again */
+	}
+	group_free(g);
+}
+
+static bool told_otherwise(const struct group *g, unsigned i, unsigned edge)
+{
+	return conserve_edge(g->nodes[i].c, 0, edge, g->now).differs;
+}
+
+/*
+ * With leases that differ the one would go on using what the other has inherited: so nothing is
+ * promised, and in no partition, however long, anything is exceeded.
+ */
+static void test_other_lease(void **state)
+{
+	(void)state;
+	for (unsigned longer = 0; longer < 2; longer++) {
+		struct group *g = group_new(2, 1, 50);
+
+		for (unsigned i = 0; i < 2; i++) {
+			g->params.lease_ns = i == longer ? 3000 * MS : 1000 * MS;
+			start_conserve_node(g, i, false);
+		}
+		for (unsigned times = 0; times < 3; times++) {
+			want_limit_at(g, 0, times % 2);
+			step_conserve_times(g, 20); /* each step checks the sum */
+			assert_true(told_otherwise(g, 0, 0) && told_otherwise(g, 1, 0));
+			g->nodes[0].cut = true;
+			step_conserve_times(g, 60);
+			g->nodes[0].cut = false;
+		}
+		assert_true(conserve_counters(g->nodes[0].c)->differing > 0);
+		assert_near((double)limit_of(g, 0, 0), LIMIT / 2.0, 1);
+		group_free(g);
+	}
+}
+
+/* All go by the least that is said, also while whoever said it is silent; debts are paid. */
+static void test_other_limit(void **state)
+{
+	struct group *g = group_started(3, 1, 50);
+
+	(void)state;
+	want_limit_at(g, 0, 0);
+	step_conserve_times(g, 20);
+	assert_true(limit_of(g, 0, 0) > LIMIT * 9 / 10);
+	tell_limit(g, 1, LIMIT * 10, 0);
+	step_conserve_times(g, 20);
+	assert_true(told_otherwise(g, 0, 0) + told_otherwise(g, 0, 1) == 1);
+	assert_true(told_otherwise(g, 1, 0) && told_otherwise(g, 1, 1));
+	want_limit_at(g, 0, 1); /* in vain */
+	step_conserve_times(g, 20);
+	assert_true(limit_of(g, 1, 0) < LIMIT / 10);
+	g->nodes[1].cut = true;
+	step_conserve_times(g, 60);
+	g->nodes[1].cut = false;
+	tell_limit(g, 0, LIMIT * 10, 0);
+	tell_limit(g, 2, LIMIT * 10, 0);
+	g->policies[0].limit = LIMIT * 10;
+	want_limit_at(g, 0, 1);
+	step_conserve_times(g, 60);
+	assert_int_equal(sum_usable(g, 0), LIMIT * 10);
+	assert_true(limit_of(g, 1, 0) > LIMIT * 9);
+	/* Less at one that has next to nothing: its debt is paid, and all go by it. */
+	tell_limit(g, 0, LIMIT, 0);
+	step_conserve_times(g, 20);
+	g->policies[0].limit = LIMIT;
+	step_conserve_times(g, 20);
+	assert_true(sum_usable(g, 0) > LIMIT - 10);
+	assert_int_equal(conserve_view(g->nodes[1].c, 0, g->now).limit, LIMIT);
+	group_free(g);
+}
+
+/* Limiter 2 is dead, and the others are told of more: not of use, whatever they do. */
+static struct group *raised_without_one(uint64_t raised)
+{
+	struct group *g = group_started(3, 1, 50);
+
+	want_limit_at(g, 0, 0);
+	step_conserve_times(g, 20);
+	conserve_destroy(g->nodes[2].c);
+	g->nodes[2].c = NULL;
+	step_conserve_times(g, 60);
+	for (unsigned i = 0; i < 2; i++)
+		tell_limit(g, i, raised, 0);
+	step_conserve_times(g, 400); /* each step checks that the old limit holds: for 20 leases, */
+	g->policies[0].limit = raised;
+	conserve_destroy(g->nodes[0].c); /* and where one is started again */
+	start_conserve_node(g, 0, true);
+	step_conserve_times(g, 400);
+	for (unsigned i = 0; i < 2; i++) /* or three times its share of that, as of the record */
+		assert_near(conserve_view(g->nodes[i].c, 0, g->now).limit, LIMIT, 3);
+	assert_true(sum_usable(g, 0) <= LIMIT);
+	return g;
+}
+
+/*
+ * That a limiter is silent does not tell whether it is dead or cut off, with the limit that it was
+ * told. So it keeps a raise back for ever, until it comes back, with its record or as another one
+ * without a memory under its name: either way nothing is missing then.
+ */
+static void test_raise_waits_for_the_dead(void **state)
+{
+	(void)state;
+	for (unsigned remembers = 0; remembers < 2; remembers++) {
+		struct group *g = raised_without_one(LIMIT * 3);
+
+		g->params.recovering = !remembers;
+		start_conserve_node(g, 2, remembers);
+		step_conserve_times(g, 60);
+		for (unsigned i = 0; i < 3; i++)
+			assert_int_equal(conserve_view(g->nodes[i].c, 0, g->now).limit, LIMIT * 3);
+		assert_int_equal(sum_usable(g, 0), LIMIT * 3);
+		group_free(g);
+	}
+}
+
+/*
+ * Without it in the roster the others begin another ledger: no record of the old one fits, and the
+ * whole new limit is theirs, also when the dead comes back and speaks as it did.
+ */
+static void test_roster_without_the_dead(void **state)
+{
+	struct group *g = raised_without_one(LIMIT * 3);
+	struct book_record record = {1, g->nodes[0].record, g->nodes[0].len};
+	struct conserve_params params = g->params;
+	struct conserve *dead, *c;
+	uint8_t buf[ROOM];
+	unsigned to;
+
+	(void)state;
+	start_conserve_node(g, 2, true);
+	dead = g->nodes[2].c;
+	g->nodes[2].c = NULL;
+	params.overlay.n = g->n = 2;
+	params.epoch = 1000;
+	params.records = &record;
+	params.n_records = 1;
+	assert_int_equal(conserve_create(&params, g->now, &c), -EINVAL);
+	g->params.overlay.n = 2;
+	g->params.identity.low = 2;
+	for (unsigned i = 0; i < 2; i++) {
+		conserve_destroy(g->nodes[i].c);
+		start_conserve_node(g, i, false);
+	}
+	conserve_tick(dead, g->now);
+	while (conserve_send(dead, g->now, buf, ROOM, &to) > 0)
+		assert_int_equal(conserve_hear(g->nodes[to].c, 2, g->now, buf, ROOM), -ENOENT);
+	want_limit_at(g, 0, 1);
+	step_conserve_times(g, 20);
+	assert_int_equal(sum_usable(g, 0), LIMIT * 3);
+	assert_true(limit_of(g, 1, 0) > LIMIT * 3 * 9 / 10);
+	conserve_destroy(dead);
+	group_free(g);
+}
+
+/* The limits and bursts of these differ from the first, and nobody has more than the lowest. */
+static void test_other_limit_from_the_first(void **state)
+{
+	struct group *g = group_new(2, 1, 0);
+	uint64_t all = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		g->policies[0].limit = i ? LIMIT * 10 : LIMIT;
+		g->policies[0].burst = i ? 50000 : 10000;
+		start_conserve_node(g, i, false);
+	}
+	g->policies[0].limit = LIMIT;
+	step_conserve_times(g, 60);
+	for (unsigned i = 0; i < 2; i++)
+		all += conserve_burst(g->nodes[i].c, 0, i ? 50000 : 10000, limit_of(g, i, 0));
+	/* Half of it, and of the other half the part that is usable of the higher limit. */
+	assert_true(all <= 10000 && all > 5400);
+	group_free(g);
+}
+
+/* Where only the bursts differ, all divide the smallest, and somebody who has none says nothing. */
+static void test_other_burst(void **state)
+{
+	static const struct {
+		uint64_t own, peer, each;
+	} rows[] = {
+		{10000, 50000, 5000},
+		{50000, 10000, 5000},
+		{10000, 10000, 5000},
+		{10000, 0, 5000},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct group *g = group_started(2, 1, 0);
+
+		tell_limit(g, 0, LIMIT, rows[k].own);
+		tell_limit(g, 1, LIMIT, rows[k].peer);
+		step_conserve_times(g, 60);
+		assert_near((double)limit_of(g, 0, 0), LIMIT / 2.0, 2);
+		assert_near((double)conserve_burst(g->nodes[0].c, 0, rows[k].own, LIMIT / 2),
+			(double)rows[k].each, 1);
+		assert_int_equal(told_otherwise(g, 0, 0), rows[k].own != rows[k].peer);
+		assert_int_equal(told_otherwise(g, 1, 0), rows[k].own != rows[k].peer);
+		group_free(g);
+	}
+}
+
+/* Statements that a limiter has believed. */
+static uint64_t believed_by(const struct group *g, unsigned i)
+{
+	const uint64_t *verdicts = conserve_counters(g->nodes[i].c)->verdicts;
+
+	return verdicts[LEDGER_NEWS] + verdicts[LEDGER_HEARD];
+}
+
+/* What else differs: nothing moves while it does, and everything when it does not. */
+static void test_other_terms(void **state)
+{
+	struct group *g = group_started(2, 1, 0);
+	struct conserve_policy other = {.id = 1, .limit = LIMIT, .terms = 7};
+	uint64_t believed;
+
+	(void)state;
+	step_conserve_times(g, 5);
+	assert_int_equal(conserve_update(g->nodes[1].c, &other, 1, g->now), 0);
+	believed = believed_by(g, 0);
+	want_limit_at(g, 0, 1);
+	step_conserve_times(g, 60);
+	assert_near((double)limit_of(g, 1, 0), LIMIT / 2.0, 1);
+	assert_true(told_otherwise(g, 0, 0) && told_otherwise(g, 1, 0));
+	assert_int_equal(believed_by(g, 0), believed);
+	other.unit = 5; /* of another unit: not even its limit says anything */
+	other.limit = 4;
+	assert_int_equal(conserve_update(g->nodes[1].c, &other, 1, g->now), 0);
+	step_conserve_times(g, 20);
+	assert_int_equal(conserve_view(g->nodes[0].c, 0, g->now).limit, LIMIT);
+	assert_int_equal(conserve_update(g->nodes[1].c, g->policies, 1, g->now), 0);
+	want_limit_at(g, 0, 1);
+	step_conserve_times(g, 60);
+	assert_true(limit_of(g, 1, 0) > LIMIT * 9 / 10);
+	assert_false(told_otherwise(g, 0, 0) || told_otherwise(g, 1, 0));
+	group_free(g);
+}
+
+/* One that is gone keeps nothing: no floor, and no demand. */
+static void test_gone_keeps_nothing(void **state)
+{
+	struct group *g = group_started(2, 1, 0);
+
+	(void)state;
+	want_limit_at(g, 0, 0);
+	step_conserve_times(g, 5); /* or else it is forgotten */
+	assert_int_equal(conserve_update(g->nodes[0].c, NULL, 0, g->now), 0);
+	conserve_target(g->nodes[1].c, 0, (double)LIMIT);
+	step_conserve_times(g, 5);
+	assert_int_equal(conserve_limit(g->nodes[1].c, 0, g->now, NULL), LIMIT);
+	group_free(g);
+}
+
+/* One that is gone gives what it has, and what it has given is not made again when it returns. */
+static void test_gone(void **state)
+{
+	struct group *g = group_started(3, 2, 0);
+	struct conserve_policy other = {.id = 7, .limit = 500};
+
+	(void)state;
+	want_limit_at(g, 0, 1);
+	step_conserve_times(g, 5);
+	assert_int_equal(conserve_update(g->nodes[0].c, &other, 1, g->now), 0);
+	assert_int_equal(conserve_policies(g->nodes[0].c), 1);
+	assert_int_equal(conserve_limit(g->nodes[0].c, 0, g->now, NULL), 167);
+	assert_int_equal(conserve_update(g->nodes[0].c, g->policies, 2, g->now), 0);
+	assert_int_equal(conserve_policies(g->nodes[0].c), 2);
+	step_conserve_times(g, 5);
+	assert_int_equal(sum_usable(g, 0), LIMIT);
+	assert_int_equal(sum_usable(g, 1), LIMIT);
+	assert_int_equal(conserve_update(g->nodes[0].c, &g->policies[1], 1, g->now), 0);
+	want_limit_at(g, 0, 1);
+	group_free(g);
+}
+
+/* One that nothing was given of is forgotten; when it comes back its statements are no old ones. */
+static void test_back_from_nothing(void **state)
+{
+	struct group *g = group_started(2, 1, 0);
+	struct conserve_policy other = {.id = 7, .limit = 500};
+
+	(void)state;
+	step_conserve_times(g, 5);
+	assert_int_equal(conserve_update(g->nodes[0].c, &other, 1, g->now), 0);
+	assert_int_equal(conserve_book(g->nodes[0].c)->n, 1);
+	assert_int_equal(conserve_update(g->nodes[0].c, g->policies, 1, g->now), 0);
+	want_limit_at(g, 0, 1);
+	step_conserve_times(g, 5);
+	assert_in_range(limit_of(g, 1, 0), LIMIT * 98 / 100, LIMIT);
+	assert_int_equal(conserve_counters(g->nodes[1].c)->verdicts[LEDGER_OLD], 0);
+	group_free(g);
+}
+
+static void test_update_refused(void **state)
+{
+	struct group *g = group_started(2, 2, 0);
+	struct conserve_policy twice[] = {{.id = 9, .limit = 5}, {.id = 9, .limit = 5}};
+	struct conserve_policy most = {.id = 1, .limit = LEDGER_MOST + 1};
+
+	(void)state;
+	assert_int_equal(conserve_update(g->nodes[0].c, twice, 2, g->now), -EINVAL);
+	assert_int_equal(conserve_update(g->nodes[0].c, &most, 1, g->now), -EINVAL);
+	step_conserve_times(g, 2);
+	assert_int_equal(sum_usable(g, 1), LIMIT);
+	group_free(g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_debts_of_neighbours),
+		cmocka_unit_test(test_debts_in_a_mesh),
+		cmocka_unit_test(test_asks_paid),
+		cmocka_unit_test(test_debt_beyond_what_is_free),
+		cmocka_unit_test(test_least_debt),
+		cmocka_unit_test(test_debts_far_away),
+		cmocka_unit_test(test_asks_end),
+		cmocka_unit_test(test_debt_is_divided),
+		cmocka_unit_test(test_other_lease),
+		cmocka_unit_test(test_other_limit),
+		cmocka_unit_test(test_raise_waits_for_the_dead),
+		cmocka_unit_test(test_roster_without_the_dead),
+		cmocka_unit_test(test_other_limit_from_the_first),
+		cmocka_unit_test(test_other_burst),
+		cmocka_unit_test(test_other_terms),
+		cmocka_unit_test(test_gone_keeps_nothing),
+		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_back_from_nothing),
+		cmocka_unit_test(test_update_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

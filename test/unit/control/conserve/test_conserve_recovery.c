@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What becomes of the part of a limiter that dies, starts again or forgets: it is promised to a
+ * friend, who inherits it, and comes back by a record or from the neighbours. What was said in a
+ * former life of the group counts for nothing.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "conserve_world.h"
+
+/* Messages that a network remembers at most. */
+#define TAPE 2000
+
+/* The friend of one that dies takes what was promised, no sooner than the lease has ended, and
+ * gives it back. */
+static void test_friend(void **state)
+{
+	struct group *g = group_started(3, 1, 50);
+	uint64_t before = 0, after = 0;
+	unsigned dead = 1;
+
+	(void)state;
+	step_conserve_times(g, 20);
+	assert_true(conserve_view(g->nodes[dead].c, 0, g->now).promised > 0);
+	g->nodes[dead].cut = true;
+	step_conserve_times(g, LEASE / TICK / 2);
+	assert_int_equal(sum_usable(g, 0), LIMIT);
+	for (unsigned i = 0; i < 3; i++)
+		before += conserve_counters(g->nodes[i].c)->adoptions;
+	assert_int_equal(before, 0);
+	step_conserve_times(g, 2 * LEASE / TICK);
+	for (unsigned i = 0; i < 3; i++)
+		after += conserve_counters(g->nodes[i].c)->adoptions;
+	assert_int_equal(
+		after, 2); /* it takes from whom it is the friend of, too: both are alone */
+	assert_int_equal(sum_usable(g, 0), LIMIT);
+	g->nodes[dead].cut = false;
+	step_conserve_times(g, 40);
+	assert_int_equal(sum_usable(g, 0), LIMIT);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(conserve_view(g->nodes[i].c, 0, g->now).inherited, 0);
+	group_free(g);
+}
+
+/* A promise is in the way of what is to be given, and makes way. */
+static void test_promise_moves(void **state)
+{
+	struct group *g = group_started(4, 1, 100);
+
+	(void)state;
+	step_conserve_times(g, 20);
+	assert_true(conserve_view(g->nodes[0].c, 0, g->now).free < LIMIT / 4 / 10);
+	want_limit_at(g, 0, 3);
+	step_conserve_times(g, 12);
+	assert_true(limit_of(g, 3, 0) > LIMIT * 95 / 100);
+	assert_int_equal(sum_usable(g, 0), LIMIT);
+	group_free(g);
+}
+
+/* Half of what is above the floor, and made anew only when a sixteenth of the balance is apart. */
+static void test_promise_is_made_anew(void **state)
+{
+	const uint64_t share = 1 << 20, floor = share / 100;
+	static const struct {
+		uint64_t gives;
+		bool anew;
+	} rows[] = {
+		{1 << 15, false},
+		{1 << 18, true},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct group *g = group_new(2, 1, 50);
+		uint64_t left = share - rows[k].gives;
+
+		g->policies[0].limit = 2 * share;
+		for (unsigned i = 0; i < 2; i++)
+			start_conserve_node(g, i, false);
+		step_conserve_times(g, 20);
+		assert_int_equal(promised_by(g, 0), (share - floor) / 2);
+		conserve_target(g->nodes[0].c, 0, (double)left);
+		conserve_target(g->nodes[1].c, 0, (double)(share + rows[k].gives));
+		step_conserve_times(g, 5);
+		assert_int_equal(limit_of(g, 0, 0), left);
+		assert_int_equal(
+			promised_by(g, 0), rows[k].anew ? (left - floor) / 2 : (share - floor) / 2);
+		assert_int_equal(promised_by(g, 1),
+			rows[k].anew ? (share + rows[k].gives - floor) / 2 : (share - floor) / 2);
+		group_free(g);
+	}
+}
+
+/* A little is given as well where all is promised. */
+static void test_promise_makes_way_for_a_little(void **state)
+{
+	const uint64_t share = 1 << 20, little = 1 << 15;
+	struct group *g = group_new(2, 1, 100);
+
+	(void)state;
+	g->policies[0].limit = 2 * share;
+	for (unsigned i = 0; i < 2; i++)
+		start_conserve_node(g, i, false);
+	step_conserve_times(g, 20);
+	assert_true(conserve_view(g->nodes[0].c, 0, g->now).free < little / 2);
+	conserve_target(g->nodes[0].c, 0, (double)(share - little));
+	conserve_target(g->nodes[1].c, 0, (double)(share + little));
+	step_conserve_times(g, 20);
+	assert_near((double)limit_of(g, 1, 0), (double)(share + little), share / 256.0 + 1);
+	group_free(g);
+}
+
+/*
+ * Where less is free than two are to have, each is given its part of that; the rest is promised to
+ * nobody, and when nobody misses anything any more the promise is what it was.
+ */
+static void test_promise_in_the_way(void **state)
+{
+	const double share = 1 << 20, floor = (1 << 20) / 100;
+	struct group *g = group_new(3, 1, 50);
+	uint64_t free, granted, held;
+
+	(void)state;
+	g->policies[0].limit = UINT64_C(3) << 20;
+	for (unsigned i = 0; i < 3; i++)
+		start_conserve_node(g, i, false);
+	step_conserve_times(g, 20);
+	for (unsigned i = 0; i < 3; i++)
+		conserve_target(g->nodes[i].c, 0, share * (i == 0 ? 0.25 : 1.375));
+	step_conserve_times(g, 1);
+	free = conserve_view(g->nodes[0].c, 0, g->now).free;
+	assert_true(free < (uint64_t)(share * 0.75));
+	conserve_tick(g->nodes[0].c, g->now += TICK);
+	granted = edge_of(g, 0, 0).ledger.granted;
+	assert_int_equal(edge_of(g, 0, 1).ledger.granted, granted);
+	assert_near((double)granted, (double)free / 2, 1);
+	held = (uint64_t)conserve_view(g->nodes[0].c, 0, g->now).balance;
+	assert_near((double)promised_by(g, 0),
+		((double)held - floor - (share * 0.75 - 2 * (double)granted)) / 2, 2);
+	step_conserve_times(g, 100);
+	held = limit_of(g, 0, 0);
+	assert_near((double)held, share / 4, share / 256 + 1);
+	assert_near((double)promised_by(g, 0), ((double)held - floor) / 2, (double)held / 16);
+	group_free(g);
+}
+
+/*
+ * The heir of the only other one: it takes what it was promised, once, and says so at once; and it
+ * gives that back, whatever it could use.
+ */
+static void test_heir(void **state)
+{
+	struct group *g = group_started(2, 1, 50);
+	struct conserve *heir = g->nodes[0].c;
+	uint8_t buf[ROOM];
+	uint64_t promised, left;
+	unsigned to;
+
+	(void)state;
+	step_conserve_times(g, 20);
+	promised = promised_by(g, 1);
+	left = limit_of(g, 0, 0) - promised_by(g, 0);
+	g->nodes[1].cut = true;
+	for (unsigned ms = 0; conserve_counters(heir)->adoptions == 0 && ms < 2 * LEASE / MS;
+		ms++) {
+		while (conserve_send(heir, g->now, buf, ROOM, &to) > 0)
+			;
+		conserve_tick(heir, g->now += MS);
+	}
+	assert_int_equal(conserve_counters(heir)->adoptions, 1);
+	assert_int_equal(conserve_view(heir, 0, g->now).inherited, promised);
+	assert_int_equal(limit_of(g, 0, 0), left + promised);
+	assert_int_equal(conserve_send(heir, g->now, buf, ROOM, &to), BOOK_HEAD + CONSERVE_ENTRY);
+	conserve_target(heir, 0, (double)LIMIT);
+	step_conserve_times(g, 10);
+	assert_int_equal(conserve_counters(heir)->adoptions, 1);
+	assert_int_equal(conserve_view(heir, 0, g->now).inherited, promised);
+	g->nodes[1].cut = false;
+	step_conserve_times(g, 10);
+	assert_int_equal(conserve_view(heir, 0, g->now).inherited, 0);
+	assert_int_equal(limit_of(g, 1, 0), LIMIT / 2);
+	group_free(g);
+}
+
+static void test_restart(void **state)
+{
+	struct group *g = group_started(3, 1, 0);
+	uint64_t held;
+
+	(void)state;
+	want_limit_at(g, 0, 1);
+	step_conserve_times(g, 5);
+	held = limit_of(g, 1, 0);
+	conserve_destroy(g->nodes[1].c);
+	g->nodes[1].c = NULL;
+	step_conserve_times(g, 3);
+	start_conserve_node(g, 1, true);
+	/* What came in since it last gave something is not in its record; it is told again. */
+	assert_true(limit_of(g, 1, 0) <= held);
+	step_conserve_times(g, 3);
+	assert_int_equal(sum_usable(g, 0), LIMIT);
+	assert_int_equal(limit_of(g, 1, 0), held);
+	/* Without its record it holds nothing, until the others have said what it has. */
+	conserve_destroy(g->nodes[1].c);
+	g->params.recovering = true;
+	start_conserve_node(g, 1, false);
+	assert_true(conserve_view(g->nodes[1].c, 0, g->now).recovering);
+	assert_int_equal(limit_of(g, 1, 0), 0);
+	step_conserve_times(g, 5);
+	assert_int_equal(sum_usable(g, 0), LIMIT);
+	assert_false(conserve_view(g->nodes[1].c, 0, g->now).recovering);
+	group_free(g);
+}
+
+static void test_other_edges(void **state)
+{
+	struct group *g = group_started(3, 1, 0);
+	struct book_record record = {1, g->nodes[0].record, 0};
+	struct conserve_params params = g->params;
+	struct conserve *c;
+
+	(void)state;
+	step_conserve_times(g, 3);
+	record.len = g->nodes[0].len;
+	params.records = &record;
+	params.n_records = 1;
+	params.epoch = 99;
+	params.self = 1; /* as many edges, but to others */
+	assert_int_equal(conserve_create(&params, g->now, &c), -EINVAL);
+	params.self = 0;
+	g->nodes[0].record[20] ^= 1;
+	assert_int_equal(conserve_create(&params, g->now, &c), -EINVAL);
+	g->nodes[0].record[20] ^= 1;
+	assert_int_equal(conserve_create(&params, g->now, &c), 0);
+	conserve_destroy(c);
+	group_free(g);
+}
+
+/*
+ * One that is recovering has no record: it is so again after another crash, as its store says, and
+ * it stays so when its policy leaves and comes back. Else it would have its share for the second
+ * time.
+ */
+static void test_recovering_again(void **state)
+{
+	struct group *g = group_started(3, 2, 0);
+
+	(void)state;
+	want_limit_at(g, 0, 1);
+	step_conserve_times(g, 5); /* what the first ones have goes to the second */
+	conserve_destroy(g->nodes[0].c);
+	g->nodes[0].len = 0;
+	g->nodes[0].cut = true;
+	g->params.recovering = true;
+	start_conserve_node(g, 0, false);
+	step_conserve_times(g, 2);
+	conserve_destroy(g->nodes[0].c);
+	assert_int_equal(g->nodes[0].len, 0);
+	start_conserve_node(g, 0, false);
+	assert_int_equal(conserve_update(g->nodes[0].c, &g->policies[1], 1, g->now), 0);
+	step_conserve_times(g, 2);
+	assert_int_equal(g->nodes[0].len, 0);
+	assert_int_equal(conserve_update(g->nodes[0].c, g->policies, 2, g->now), 0);
+	step_conserve_times(g, 2);
+	assert_true(conserve_view(g->nodes[0].c, 0, g->now).recovering);
+	assert_int_equal(limit_of(g, 0, 0), 0);
+	g->nodes[0].cut = false;
+	step_conserve_times(g, 20);
+	assert_false(conserve_view(g->nodes[0].c, 0, g->now).recovering);
+	assert_int_equal(sum_usable(g, 0), LIMIT);
+	group_free(g);
+}
+
+/* All that is said in the group, by a network that forgets nothing. */
+struct tape {
+	unsigned n;
+	struct {
+		unsigned from, to;
+		size_t len;
+		uint8_t bytes[ROOM];
+	} at[TAPE];
+};
+
+/* A step in which all that is said is recorded. */
+static void step_recorded(struct group *g, struct tape *tape)
+{
+	g->now += TICK;
+	for (unsigned i = 0; i < g->n; i++) {
+		unsigned to;
+
+		conserve_tick(g->nodes[i].c, g->now);
+		if (book_save(conserve_book(g->nodes[i].c), NULL, NULL) == 0)
+			book_committed(conserve_book(g->nodes[i].c));
+		for (; tape->n < TAPE; tape->n++) {
+			uint8_t *at = tape->at[tape->n].bytes;
+			size_t len = conserve_send(g->nodes[i].c, g->now, at, ROOM, &to);
+
+			if (len == 0)
+				break;
+			tape->at[tape->n].from = i;
+			tape->at[tape->n].to = to;
+			tape->at[tape->n].len = len;
+			assert_true(conserve_hear(g->nodes[to].c, i, g->now, at, len) >= 0);
+		}
+	}
+}
+
+/* Everybody begins anew, under another identity, as if it had never run. */
+static void begin_next_life(struct group *g)
+{
+	for (unsigned i = 0; i < g->n; i++)
+		conserve_destroy(g->nodes[i].c);
+	g->epoch = 0;
+	g->now = 5 * TICK; /* the machines have started again, too */
+	g->params.identity.low++;
+	for (unsigned i = 0; i < g->n; i++)
+		start_conserve_node(g, i, false);
+}
+
+/*
+ * All limiters begin anew with the names, policies and key of before, and somebody plays them what
+ * was said in their former life: epochs and amounts are higher than any of this one.
+ */
+static void test_former_life(void **state)
+{
+	struct tape *tape = test_calloc(1, sizeof(*tape));
+	struct group *g = group_new(2, 1, 50);
+
+	(void)state;
+	g->epoch = 2;
+	for (unsigned i = 0; i < 2; i++)
+		start_conserve_node(g, i, false);
+	want_limit_at(g, 0, 1);
+	for (unsigned i = 0; i < 100; i++)
+		step_recorded(g, tape);
+	assert_in_range(limit_of(g, 1, 0), LIMIT * 9 / 10, LIMIT);
+	assert_in_range(tape->n, 20, TAPE - 1);
+	begin_next_life(g);
+	step_conserve_times(g, 40);
+	for (unsigned round = 0; round < 10; round++) {
+		for (unsigned i = 0; i < tape->n; i++) {
+			unsigned to = tape->at[i].to;
+
+			assert_int_equal(conserve_hear(g->nodes[to].c, tape->at[i].from, g->now,
+						 tape->at[i].bytes, tape->at[i].len),
+				-ESTALE);
+		}
+		step_conserve_times(g, 10); /* in which the sum is looked at */
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		const struct conserve_counters *counters = conserve_counters(g->nodes[i].c);
+
+		assert_int_equal(counters->verdicts[LEDGER_INVALID], 0);
+		assert_int_equal(conserve_book(g->nodes[i].c)->links[0].invalid, 0);
+		assert_true(conserve_book(g->nodes[i].c)->links[0].foreign > 0);
+	}
+	/* Nor is the edge worse for it. */
+	want_limit_at(g, 0, 0);
+	step_conserve_times(g, 100);
+	assert_in_range(limit_of(g, 0, 0), LIMIT * 9 / 10, LIMIT);
+	group_free(g);
+	test_free(tape);
+}
+
+/* One that never heard of the new life goes on with the old one: nothing moves, and both know. */
+static void test_left_behind(void **state)
+{
+	struct group *g = group_started(3, 1, 0);
+	const struct book *behind, *other;
+
+	(void)state;
+	g->params.identity.low++;
+	for (unsigned i = 0; i < 2; i++) {
+		conserve_destroy(g->nodes[i].c);
+		start_conserve_node(g, i, false);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		uint8_t buf[ROOM];
+		unsigned to;
+		size_t len;
+
+		conserve_tick(g->nodes[i].c, g->now += TICK);
+		while ((len = conserve_send(g->nodes[i].c, g->now, buf, ROOM, &to)) > 0)
+			assert_int_equal(conserve_hear(g->nodes[to].c, i, g->now, buf, len),
+				i == 2 || to == 2 ? -ESTALE : 0);
+	}
+	behind = conserve_book(g->nodes[2].c);
+	other = conserve_book(g->nodes[0].c);
+	assert_true(behind->links[0].foreign > 0 && behind->links[1].foreign > 0);
+	assert_int_equal(behind->links[0].says.low, g->params.identity.low);
+	assert_true(other->links[book_edge(other, 2)].foreign > 0);
+	assert_int_equal(other->links[book_edge(other, 1)].foreign, 0);
+	group_free(g);
+}
+
+/*
+ * One that has lost its memory learns the identity with all else, of all its neighbours. As long as
+ * one is silent, or two say different ones, it does not; and one that has lost its memory, too, is
+ * no hindrance.
+ */
+static void test_learnt_identity(void **state)
+{
+	const struct book_identity ours = {7, 8}, others = {7, 9}, none = {0};
+	const struct {
+		struct book_identity a, b;
+		bool b_speaks;
+		struct book_identity learnt;
+	} cases[] = {
+		{ours, ours, true, ours},
+		{ours, ours, false, none},
+		{ours, others, true, none},
+		{ours, none, true, ours},
+		{none, none, true, none},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct group *g = group_new(3, 1, 0);
+		struct book *book;
+		uint8_t head[BOOK_HEAD];
+
+		g->params.recovering = true;
+		g->params.identity = none;
+		start_conserve_node(g, 2, false);
+		book = conserve_book(g->nodes[2].c);
+		book->identity = cases[i].a; /* as that one would write it */
+		book_write_head(book, CONSERVE_MESSAGE, head);
+		book->identity = none;
+		assert_int_equal(conserve_hear(g->nodes[2].c, 0, g->now, head, BOOK_HEAD), -ESTALE);
+		book->identity = cases[i].b;
+		book_write_head(book, CONSERVE_MESSAGE, head);
+		book->identity = none;
+		if (cases[i].b_speaks)
+			(void)conserve_hear(g->nodes[2].c, 1, g->now, head, BOOK_HEAD);
+		assert_true(book_identity_equal(book->identity, cases[i].learnt));
+		conserve_destroy(g->nodes[2].c);
+		g->nodes[2].c = NULL;
+		group_free(g);
+	}
+}
+
+/* With neighbours that know it one that has lost its memory comes back to its part of the limit. */
+static void test_recovering_without_identity(void **state)
+{
+	struct group *g = group_started(3, 1, 0);
+	struct conserve_params params = g->params;
+
+	(void)state;
+	want_limit_at(g, 0, 2);
+	step_conserve_times(g, 50);
+	conserve_destroy(g->nodes[2].c);
+	params.self = 2;
+	params.epoch = 1000;
+	params.recovering = true;
+	params.identity = (struct book_identity){0};
+	assert_int_equal(conserve_create(&params, g->now, &g->nodes[2].c), 0);
+	assert_int_equal(limit_of(g, 2, 0), 0);
+	for (unsigned i = 0; i < 100; i++) {
+		g->now += TICK;
+		for (unsigned k = 0; k < 3; k++) {
+			conserve_tick(g->nodes[k].c, g->now);
+			if (book_save(conserve_book(g->nodes[k].c), NULL, NULL) == 0)
+				book_committed(conserve_book(g->nodes[k].c));
+		}
+		for (unsigned k = 0; k < 3; k++) {
+			uint8_t buf[ROOM];
+			unsigned to;
+			size_t len;
+
+			while ((len = conserve_send(g->nodes[k].c, g->now, buf, ROOM, &to)) > 0)
+				conserve_hear(g->nodes[to].c, k, g->now, buf, len);
+		}
+		assert_true(sum_usable(g, 0) <= LIMIT);
+	}
+	assert_in_range(limit_of(g, 2, 0), LIMIT / 2, LIMIT);
+	assert_int_equal(conserve_book(g->nodes[2].c)->identity.low, 1);
+	assert_int_equal(conserve_book(g->nodes[0].c)->links[0].foreign, 0);
+	group_free(g);
+}
+
+/* Old statements, however many, do not keep a neighbour alive that is dead. */
+static void test_kept_alive(void **state)
+{
+	struct tape *tape = test_calloc(1, sizeof(*tape));
+	struct group *g = group_started(2, 1, 0);
+	const struct book *book = conserve_book(g->nodes[0].c);
+
+	(void)state;
+	want_limit_at(g, 0, 0);
+	for (unsigned i = 0; i < 20; i++)
+		step_recorded(g, tape);
+	assert_true(book_alive(book, 0, g->now));
+	for (uint64_t end = g->now + 2 * LEASE; g->now < end; g->now += TICK)
+		for (unsigned i = 0; i < tape->n; i++)
+			if (tape->at[i].to == 0)
+				(void)conserve_hear(g->nodes[0].c, 1, g->now, tape->at[i].bytes,
+					tape->at[i].len);
+	assert_false(book_alive(book, 0, g->now));
+	group_free(g);
+	test_free(tape);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_friend),
+		cmocka_unit_test(test_promise_moves),
+		cmocka_unit_test(test_promise_is_made_anew),
+		cmocka_unit_test(test_promise_makes_way_for_a_little),
+		cmocka_unit_test(test_promise_in_the_way),
+		cmocka_unit_test(test_heir),
+		cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_other_edges),
+		cmocka_unit_test(test_recovering_again),
+		cmocka_unit_test(test_former_life),
+		cmocka_unit_test(test_left_behind),
+		cmocka_unit_test(test_learnt_identity),
+		cmocka_unit_test(test_recovering_without_identity),
+		cmocka_unit_test(test_kept_alive),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
