@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What is promised to a best friend: it is used only as long as the lease that the friend's word
+ * gives, and the friend inherits it when that has ended for certain.
+ */
+#include "check.h"
+
+#include <errno.h>
+
+#include "ledger_pair.h"
+
+/* The lease ends to the nanosecond, counted from the stamp and not from when it was heard. */
+static void test_lease_at_the_promiser(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	struct ledger_statement echo;
+	uint64_t until;
+
+	(void)state_;
+	assert_int_equal(ledger_usable(a, BEGIN, &until), 100);
+	assert_true(until == UINT64_MAX);
+	assert_int_equal(ledger_promise(a, 70), 0);
+	save_test_ledger(a);
+	assert_int_equal(ledger_usable(a, BEGIN, &until), 30); /* nobody has echoed anything */
+	assert_true(until == UINT64_MAX);
+	tell_other_ledger(a, 0, b, 0, BEGIN + S);
+	echo = statement_of_edge(b, 0, BEGIN + S);
+	assert_int_equal(ledger_hear(a, 0, BEGIN + 2 * S, &echo), LEDGER_NEWS);
+	assert_int_equal(ledger_usable(a, BEGIN + 2 * S, &until), 100);
+	assert_true(until == BEGIN + S + LEASE);
+	assert_int_equal(ledger_usable(a, until - 1, NULL), 100);
+	assert_int_equal(ledger_usable(a, until, NULL), 30);
+	/* An echo that comes when the lease that it gives is over. */
+	tell_other_ledger(a, 0, b, 0, BEGIN + 3 * S);
+	echo = statement_of_edge(b, 0, BEGIN + 3 * S);
+	assert_int_equal(ledger_hear(a, 0, BEGIN + 3 * S + LEASE, &echo), LEDGER_HEARD);
+	assert_int_equal(ledger_usable(a, BEGIN + 3 * S + LEASE, NULL), 30);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* Where the clock stands, stamps go on and leases do not. */
+static void test_clock_that_stands(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	struct ledger_statement s = statement_of_edge(a, 0, BEGIN),
+				t = statement_of_edge(a, 0, BEGIN);
+	uint64_t until;
+
+	(void)state_;
+	assert_true(t.stamp > s.stamp);
+	assert_int_equal(ledger_promise(a, 1), 0);
+	ledger_hear(b, 0, BEGIN, &t);
+	tell_other_ledger(b, 0, a, 0, BEGIN);
+	ledger_usable(a, BEGIN, &until);
+	assert_true(until == BEGIN + LEASE);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+static void test_inheriting_just_in_time(void **state_)
+{
+	struct ledger *a, *b;
+
+	(void)state_;
+	promised_pair(&a, &b, 70);
+	assert_int_equal(ledger_inheritable(b, 0, BEGIN + S + patience_of_lease() - 1), 0);
+	assert_int_equal(ledger_inherit(b, 0, BEGIN + S + patience_of_lease() - 1), 0);
+	assert_int_equal(ledger_inheritable(b, 0, BEGIN + S + patience_of_lease()), 70);
+	assert_int_equal(ledger_inheritable(b, 0, BEGIN), 0);
+	assert_int_equal(ledger_balance(b), 0);
+	assert_int_equal(ledger_inherit(b, 0, BEGIN + S + patience_of_lease()), 70);
+	assert_int_equal(ledger_inherit(b, 0, BEGIN + S + patience_of_lease()), 0);
+	assert_int_equal(ledger_balance(b), 70);
+	assert_int_equal(ledger_view(b, 0).inherited, 70);
+	/* It comes back, with 20 that it had granted meanwhile: these are among the 70. */
+	assert_int_equal(ledger_grant(a, 0, 20), 0);
+	save_test_ledger(a);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 9 * S), LEDGER_HEARD);
+	assert_int_equal(ledger_balance(b), 70);
+	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 9 * S), LEDGER_NEWS);
+	assert_int_equal(ledger_balance(a), 30);
+	/* The 20 were granted from what was free: the promise is another 20 higher. */
+	assert_int_equal(ledger_view(a, 0).promised, 90);
+	/* Given back. */
+	assert_int_equal(ledger_grant(b, 0, 50), 0);
+	assert_int_equal(ledger_view(b, 0).inherited, 20);
+	agree_on_edge(a, 0, b, 0, BEGIN + 10 * S);
+	assert_int_equal(ledger_balance(a), 80);
+	assert_int_equal(ledger_balance(b), 20);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* Old statements keep nobody alive. */
+static void test_repeats_are_no_sign_of_life(void **state_)
+{
+	struct ledger *a, *b;
+	struct ledger_statement s;
+
+	(void)state_;
+	promised_pair(&a, &b, 70);
+	s = statement_of_edge(a, 0, BEGIN + S + 1);
+	ledger_hear(b, 0, BEGIN + S, &s);
+	assert_int_equal(ledger_hear(b, 0, BEGIN + 3 * S, &s), LEDGER_OLD);
+	assert_int_equal(ledger_inheritable(b, 0, BEGIN + S + patience_of_lease()), 70);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* A promise is gone by if it was made to this start of ours. */
+static void test_promise_to_an_earlier_start(void **state_)
+{
+	struct ledger *a, *b, *again;
+	struct ledger_params params = params_of(0, 1);
+	uint8_t record[512];
+	size_t len;
+
+	(void)state_;
+	promised_pair(&a, &b, 70);
+	assert_int_equal(ledger_save(b, record, &len), 0);
+	params.epoch++;
+	assert_int_equal(ledger_restore(&params, record, len, BEGIN, &again), 0);
+	tell_other_ledger(a, 0, again, 0, BEGIN + 2 * S);
+	assert_int_equal(ledger_inheritable(again, 0, BEGIN + 99 * S), 0);
+	tell_other_ledger(again, 0, a, 0, BEGIN + 2 * S);
+	tell_other_ledger(a, 0, again, 0, BEGIN + 3 * S);
+	assert_int_equal(ledger_inheritable(again, 0, BEGIN + 99 * S), 70);
+	ledger_destroy(a);
+	ledger_destroy(b);
+	ledger_destroy(again);
+}
+
+/* Less is promised when the friend has said so, of the right statement; not before. */
+static void test_promise_taken_back(void **state_)
+{
+	struct ledger *a, *b;
+	struct ledger_statement old, echo;
+
+	(void)state_;
+	promised_pair(&a, &b, 70);
+	old = statement_of_edge(b, 0, BEGIN + 2 * S); /* echoes the statement with 70 */
+	assert_int_equal(ledger_hear(a, 0, BEGIN + 2 * S, &old), LEDGER_NEWS);
+	assert_int_equal(ledger_promise(a, 10), 0);
+	assert_int_equal(ledger_free(a), 30);
+	save_test_ledger(a);
+	echo = statement_of_edge(a, 0, BEGIN + 3 * S); /* with 10, lost */
+	old = statement_of_edge(b, 0, BEGIN + 3 * S);
+	assert_int_equal(ledger_hear(a, 0, BEGIN + 3 * S, &old), LEDGER_HEARD);
+	assert_int_equal(ledger_free(a), 30);
+	assert_int_equal(ledger_hear(b, 0, BEGIN + 4 * S, &echo), LEDGER_HEARD);
+	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 4 * S), LEDGER_NEWS);
+	assert_int_equal(ledger_free(a), 90);
+	assert_int_equal(ledger_view(a, 0).locked, 10);
+	assert_int_equal(ledger_grant(a, 0, 91), -EDQUOT);
+	assert_int_equal(ledger_grant(a, 0, 90), 0);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+static void test_nobody_to_promise(void **state_)
+{
+	struct ledger_params params = params_of(100, 1);
+	struct ledger *a;
+
+	(void)state_;
+	params.friend = LEDGER_NOBODY;
+	assert_int_equal(ledger_create(&params, BEGIN, &a), 0);
+	assert_int_equal(ledger_promise(a, 0), -ENOENT);
+	ledger_destroy(a);
+}
+
+/*
+ * A statement that does not echo our present epoch, or a recovering one, leaves no promise to go
+ * by.
+ */
+static void test_promise_is_void(void **state_)
+{
+	struct ledger_statement later = {
+		.epoch = 7, .stamp = BEGIN + 2 * S, .promised = 70, .echo_epoch = 6};
+	struct ledger *a, *b;
+
+	(void)state_;
+	promised_pair(&a, &b, 70);
+	assert_int_equal(ledger_hear(b, 0, BEGIN + 2 * S, &later), LEDGER_HEARD);
+	assert_int_equal(ledger_inheritable(b, 0, BEGIN + 99 * S), 0);
+	ledger_destroy(a);
+	ledger_destroy(b);
+	promised_pair(&a, &b, 70);
+	ledger_destroy(a);
+	a = recovering_of(100, 1, 9);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 2 * S), LEDGER_NEWS);
+	assert_int_equal(ledger_inheritable(b, 0, BEGIN + 99 * S), 0);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* Neither a lease nor a lock goes by what was echoed of an earlier start. */
+static void test_promiser_restarts(void **state_)
+{
+	struct ledger_statement echo;
+	struct ledger *a, *b;
+
+	(void)state_;
+	promised_pair(&a, &b, 70);
+	assert_int_equal(ledger_promise(a, 10), 0);
+	a = restarted_ledger(a, 8);
+	assert_int_equal(ledger_free(a), 30);
+	statement_of_edge(a, 0, BEGIN);
+	echo = statement_of_edge(b, 0, BEGIN + 2 * S);
+	echo.echo_stamp = BEGIN;
+	assert_int_equal(ledger_hear(a, 0, BEGIN + 2 * S, &echo), LEDGER_HEARD);
+	assert_int_equal(ledger_free(a), 30);
+	assert_int_equal(ledger_usable(a, BEGIN, NULL), 30);
+	agree_on_edge(a, 0, b, 0, BEGIN + 3 * S);
+	assert_int_equal(ledger_free(a), 90);
+	assert_int_equal(ledger_usable(a, BEGIN + 3 * S, NULL), 100);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* What was told once may have arrived, echoed or not: it is free when less has been echoed. */
+static void test_promise_told_once(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+
+	(void)state_;
+	assert_int_equal(ledger_promise(a, 70), 0);
+	save_test_ledger(a);
+	statement_of_edge(a, 0, BEGIN + S); /* lost, or late */
+	assert_int_equal(ledger_promise(a, 10), 0);
+	save_test_ledger(a);
+	assert_int_equal(ledger_free(a), 30);
+	assert_int_equal(ledger_view(a, 0).locked, 70);
+	tell_other_ledger(a, 0, b, 0, BEGIN + 2 * S);
+	tell_other_ledger(b, 0, a, 0, BEGIN + 2 * S);
+	tell_other_ledger(a, 0, b, 0, BEGIN + 3 * S);
+	tell_other_ledger(b, 0, a, 0, BEGIN + 3 * S);
+	assert_int_equal(ledger_free(a), 90);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* A friend takes what is promised beyond what was granted, and the one who promised books that. */
+static void test_inherited_beyond_grants(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	uint64_t late = BEGIN + S + patience_of_lease();
+
+	(void)state_;
+	tell_other_ledger(b, 0, a, 0, BEGIN);
+	assert_true(ledger_view(a, 0).known);
+	assert_int_equal(ledger_grant(a, 0, 20), 0);
+	assert_int_equal(ledger_promise(a, 50), 0);
+	save_test_ledger(a);
+	tell_other_ledger(a, 0, b, 0, BEGIN + S);
+	assert_int_equal(ledger_balance(b), 20);
+	assert_int_equal(ledger_promise(a, 10), 0); /* too late */
+	save_test_ledger(a);
+	assert_int_equal(ledger_inheritable(b, 0, late), 50);
+	assert_int_equal(ledger_inherit(b, 0, late), 50);
+	assert_int_equal(ledger_balance(b), 70);
+	assert_int_equal(tell_other_ledger(b, 0, a, 0, late), LEDGER_NEWS);
+	assert_true(ledger_uncommitted(a));
+	assert_int_equal(ledger_balance(a), 30);
+	assert_int_equal(ledger_view(a, 0).granted, 70);
+	assert_int_equal(ledger_view(a, 0).promised, 70);
+	agree_on_edge(a, 0, b, 0, late + S);
+	assert_false(ledger_uncommitted(a));
+	assert_int_equal(ledger_grant(a, 0, 5), 0);
+	agree_on_edge(a, 0, b, 0, late + 2 * S);
+	assert_int_equal(ledger_balance(b), 75);
+	assert_int_equal(ledger_view(b, 0).inherited, 50);
+	assert_int_equal(ledger_grant(b, 0, 20), 0); /* that is given back first */
+	assert_int_equal(ledger_view(b, 0).inherited, 30);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* No more is taken than can be held; of what was received before only the rest counts. */
+static void test_room_for_more(void **state_)
+{
+	struct ledger *a = ledger_of(200, 1), *b = ledger_of(LEDGER_MOST - 40, 1);
+
+	(void)state_;
+	tell_other_ledger(b, 0, a, 0, BEGIN);
+	assert_int_equal(ledger_grant(a, 0, 10), 0);
+	agree_on_edge(a, 0, b, 0, BEGIN + S);
+	assert_int_equal(ledger_grant(a, 0, 10), 0);
+	assert_int_equal(ledger_promise(a, 70), 0);
+	save_test_ledger(a);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 2 * S), LEDGER_NEWS);
+	assert_int_equal(ledger_balance(b), LEDGER_MOST - 20);
+	assert_int_equal(ledger_inheritable(b, 0, BEGIN + 2 * S + patience_of_lease()), 20);
+	assert_int_equal(ledger_grant(a, 0, 10), 0);
+	save_test_ledger(a);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 3 * S), LEDGER_NEWS);
+	assert_int_equal(ledger_grant(a, 0, 10), 0);
+	save_test_ledger(a);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 4 * S), LEDGER_NEWS);
+	assert_int_equal(ledger_balance(b), LEDGER_MOST);
+	assert_int_equal(ledger_inheritable(b, 0, BEGIN + 4 * S + patience_of_lease()), 0);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* Under another epoch no lease counts that was given under the one before. */
+static void test_lease_of_another_epoch(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	struct ledger_statement s;
+	uint64_t until;
+
+	(void)state_;
+	assert_int_equal(ledger_promise(a, 70), 0);
+	save_test_ledger(a);
+	tell_other_ledger(a, 0, b, 0, BEGIN + S);
+	tell_other_ledger(b, 0, a, 0, BEGIN + S);
+	assert_int_equal(ledger_usable(a, BEGIN + S, NULL), 100);
+	s = statement_of_edge(b, 0, BEGIN + 2 * S);
+	s.least_epoch = 12;
+	ledger_hear(a, 0, BEGIN + 2 * S, &s);
+	assert_int_equal(ledger_usable(a, BEGIN + 2 * S, NULL), 100);
+	assert_int_equal(ledger_save(a, NULL, NULL), 0);
+	ledger_save_failed(a);
+	assert_int_equal(ledger_save(a, NULL, NULL), 0); /* it is over */
+	ledger_committed(a);
+	assert_int_equal(ledger_usable(a, BEGIN + 2 * S, &until), 30);
+	assert_true(until == UINT64_MAX);
+	tell_other_ledger(a, 0, b, 0, BEGIN + 3 * S);
+	tell_other_ledger(b, 0, a, 0, BEGIN + 3 * S);
+	assert_int_equal(ledger_usable(a, BEGIN + 3 * S, &until), 100);
+	assert_true(until == BEGIN + 3 * S + LEASE);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* It ends, and starts again from its record, with another best friend. */
+static struct ledger *promise_over_a_start(
+	struct ledger *l, uint32_t n_edges, uint32_t friend, uint64_t epoch)
+{
+	struct ledger_params params = params_of(100, n_edges);
+	struct ledger *again;
+	uint8_t record[512];
+	size_t len;
+
+	params.friend = friend;
+	params.epoch = epoch;
+	assert_true(ledger_record_size(l) <= sizeof(record));
+	assert_int_equal(ledger_save(l, record, &len), 0);
+	ledger_destroy(l);
+	assert_int_equal(ledger_restore(&params, record, len, BEGIN, &again), 0);
+	return again;
+}
+
+/*
+ * Earlier best friends may still go by what each was promised: it is not free, the next is promised
+ * of the rest alone, and when the share falls all together are promised no more than there is.
+ */
+static void test_other_friends(void **state_)
+{
+	struct ledger *a = ledger_of(100, 3);
+	uint64_t before[3], sum = 0;
+
+	(void)state_;
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(ledger_grant(a, i, 5), 0);
+	assert_int_equal(ledger_promise(a, 30), 0);
+	a = promise_over_a_start(a, 3, 1, 8);
+	assert_int_equal(ledger_free(a), 55);
+	assert_int_equal(ledger_promise(a, 56), -EDQUOT);
+	assert_int_equal(ledger_promise(a, 20), 0);
+	a = promise_over_a_start(a, 3, 2, 9);
+	assert_int_equal(ledger_free(a), 35);
+	assert_int_equal(ledger_usable(a, BEGIN, NULL), 35);
+	assert_int_equal(ledger_promise(a, 36), -EDQUOT);
+	assert_int_equal(ledger_promise(a, 35), 0);
+	assert_int_equal(ledger_free(a), 0);
+	save_test_ledger(a);
+	for (uint32_t i = 0; i < 3; i++)
+		before[i] = ledger_view(a, i).promised;
+	for (uint64_t share = 99; share >= 10; share--) {
+		sum = 0;
+		assert_int_equal(ledger_set_share(a, share), 0);
+		for (uint32_t i = 0; i < 3; i++) {
+			struct ledger_view view = ledger_view(a, i);
+
+			assert_in_range(view.promised, view.granted, before[i]);
+			sum += view.promised - view.granted;
+			before[i] = view.promised;
+		}
+		assert_int_equal(sum, share > 15 ? share - 15 : 0);
+	}
+	ledger_destroy(a);
+}
+
+/* What is used falls with the lease of an edge that something is promised over; not of another. */
+static void test_first_lease_that_ends(void **state_)
+{
+	struct ledger *a = ledger_of(100, 2), *b[2] = {ledger_of(0, 1), ledger_of(0, 1)};
+	uint64_t until;
+
+	(void)state_;
+	assert_int_equal(ledger_promise(a, 70), 0);
+	save_test_ledger(a);
+	for (uint32_t i = 0; i < 2; i++) {
+		tell_other_ledger(a, i, b[i], 0, BEGIN + (2 - i) * S);
+		tell_other_ledger(b[i], 0, a, i, BEGIN + 2 * S);
+	}
+	assert_int_equal(ledger_usable(a, BEGIN + 2 * S, &until), 100);
+	assert_true(until == BEGIN + 2 * S + LEASE);
+	assert_int_equal(ledger_usable(a, BEGIN + 2 * S + LEASE - 1, NULL), 100);
+	assert_int_equal(ledger_usable(a, BEGIN + 2 * S + LEASE, &until), 30);
+	assert_true(until == UINT64_MAX);
+	ledger_destroy(a);
+	ledger_destroy(b[0]);
+	ledger_destroy(b[1]);
+}
+
+/* How long a friend waits, rounded up to the nanosecond: on a fast clock, for a slow one. */
+static void test_patience(void **state_)
+{
+	static const struct {
+		uint64_t lease;
+		uint32_t drift;
+		uint64_t wait;
+	} rows[] = {
+		{1000, 0, 1000},
+		{999999, 1, 1000001}, /* even */
+		{500000, 1, 500002},  /* 500001 and 1/999999 */
+		{499999, 1, 500000},  /* 499999.999999 */
+		{10, 500000, 30},
+		{1, 999999, 1999999},
+		{0, 999999, 0},
+	};
+
+	(void)state_;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ledger_params params = params_of(100, 1);
+		struct ledger *a, *b;
+
+		params.lease_ns = rows[i].lease;
+		params.drift_ppm = rows[i].drift;
+		assert_int_equal(ledger_create(&params, BEGIN, &a), 0);
+		assert_int_equal(ledger_create(&params, BEGIN, &b), 0);
+		tell_other_ledger(b, 0, a, 0, BEGIN);
+		assert_int_equal(ledger_promise(a, 70), 0);
+		save_test_ledger(a);
+		tell_other_ledger(a, 0, b, 0, BEGIN + S);
+		if (rows[i].wait > 0 && ledger_inheritable(b, 0, BEGIN + S + rows[i].wait - 1) != 0)
+			fail_msg("row %zu: too early", i);
+		if (ledger_inheritable(b, 0, BEGIN + S + rows[i].wait) != 70)
+			fail_msg("row %zu: too late", i);
+		ledger_destroy(a);
+		ledger_destroy(b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lease_at_the_promiser),
+		cmocka_unit_test(test_clock_that_stands),
+		cmocka_unit_test(test_inheriting_just_in_time),
+		cmocka_unit_test(test_repeats_are_no_sign_of_life),
+		cmocka_unit_test(test_promise_to_an_earlier_start),
+		cmocka_unit_test(test_promise_taken_back),
+		cmocka_unit_test(test_nobody_to_promise),
+		cmocka_unit_test(test_promise_is_void),
+		cmocka_unit_test(test_promiser_restarts),
+		cmocka_unit_test(test_promise_told_once),
+		cmocka_unit_test(test_inherited_beyond_grants),
+		cmocka_unit_test(test_room_for_more),
+		cmocka_unit_test(test_lease_of_another_epoch),
+		cmocka_unit_test(test_other_friends),
+		cmocka_unit_test(test_first_lease_that_ends),
+		cmocka_unit_test(test_patience),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A ledger that has lost its memory regains it from what all of its neighbours say, and nothing
+ * that it said before is believed any more.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "ledger_pair.h"
+
+#define N_EDGES 4
+
+/* A lost memory is regained from 1 to 4 neighbours, with what was on its way either way. */
+static void test_recovering(void **state_)
+{
+	(void)state_;
+	for (uint32_t n = 1; n <= N_EDGES; n++) {
+		struct ledger *lost = ledger_of(100, n), *other[N_EDGES];
+		struct ledger_statement late[N_EDGES];
+		int64_t want = 100;
+
+		for (uint32_t i = 0; i < n; i++) {
+			other[i] = ledger_of(50, 1);
+			assert_int_equal(ledger_grant(lost, i, 10 + i), 0);
+			save_test_ledger(lost);
+			tell_other_ledger(lost, i, other[i], 0, BEGIN + S);
+			assert_int_equal(ledger_grant(lost, i, 1), 0);
+			save_test_ledger(lost);
+			late[i] = statement_of_edge(lost, i, BEGIN + 2 * S);
+			assert_int_equal(ledger_grant(other[i], 0, 3), 0);
+			save_test_ledger(other[i]); /* on its way */
+			want += 3 - (10 + (int64_t)i);
+		}
+		ledger_destroy(lost);
+		lost = recovering_of(100, n, 9);
+		assert_int_equal(ledger_grant(lost, 0, 0), -EAGAIN);
+		assert_int_equal(ledger_spend(lost, 0), -EAGAIN);
+		assert_int_equal(ledger_promise(lost, 0), -EAGAIN);
+		assert_int_equal(ledger_save(lost, NULL, NULL), -EAGAIN);
+		assert_false(ledger_uncommitted(lost));
+		for (uint32_t i = 0; i < n; i++) {
+			assert_true(ledger_recovering(lost));
+			assert_int_equal(ledger_balance(lost), 0);
+			assert_int_equal(tell_other_ledger(lost, i, other[i], 0, BEGIN + 3 * S),
+				LEDGER_NEWS);
+			assert_int_equal(
+				tell_other_ledger(lost, i, other[i], 0, BEGIN + 3 * S), LEDGER_OLD);
+			/* Only when it is committed. */
+			tell_other_ledger(other[i], 0, lost, i, BEGIN + 3 * S);
+			assert_true(ledger_recovering(lost));
+			save_test_ledger(other[i]);
+			assert_int_equal(
+				ledger_hear(other[i], 0, BEGIN + 3 * S, &late[i]), LEDGER_OLD);
+			tell_other_ledger(other[i], 0, lost, i, BEGIN + 4 * S);
+		}
+		assert_false(ledger_recovering(lost));
+		assert_true(ledger_uncommitted(lost));
+		for (uint32_t i = 0; i < n; i++)
+			assert_true(ledger_view(lost, i).known);
+		assert_int_equal(ledger_balance(lost), want);
+		assert_int_equal(statement_of_edge(lost, 0, BEGIN + 5 * S).epoch, 9);
+		for (uint32_t i = 0; i < n; i++) {
+			assert_int_equal(
+				ledger_hear(other[i], 0, BEGIN + 5 * S, &late[i]), LEDGER_OLD);
+			agree_on_edge(lost, i, other[i], 0, BEGIN + 6 * S);
+			assert_int_equal(ledger_view(lost, i).in_flight, 0);
+			assert_int_equal(ledger_balance(other[i]), 50 - 3 + 10 + i);
+			ledger_destroy(other[i]);
+		}
+		ledger_destroy(lost);
+	}
+}
+
+static void test_recovering_without_neighbours(void **state_)
+{
+	struct ledger *l = recovering_of(42, 0, 3);
+
+	(void)state_;
+	assert_false(ledger_recovering(l));
+	assert_int_equal(ledger_balance(l), 42);
+	ledger_destroy(l);
+}
+
+/*
+ * Neighbours that all begin recovering, as those that never know whether there was an earlier
+ * start.
+ */
+static void test_all_recovering(void **state_)
+{
+	struct ledger *a = recovering_of(100, 1, 3), *b = recovering_of(50, 1, 9);
+
+	(void)state_;
+	agree_on_edge(a, 0, b, 0, BEGIN + S);
+	assert_false(ledger_recovering(a));
+	assert_false(ledger_recovering(b));
+	assert_int_equal(ledger_balance(a), 100);
+	assert_int_equal(ledger_balance(b), 50);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* Its clock was set back: it asks louder until it is heard. */
+static void test_recovering_with_an_early_epoch(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = ledger_of(50, 1);
+
+	(void)state_;
+	assert_int_equal(ledger_grant(b, 0, 10), 0);
+	agree_on_edge(a, 0, b, 0, BEGIN + S);
+	ledger_destroy(b);
+	b = recovering_of(50, 1, 2);
+	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 2 * S), LEDGER_OLD);
+	tell_other_ledger(a, 0, b, 0, BEGIN + 2 * S);
+	agree_on_edge(a, 0, b, 0, BEGIN + 3 * S);
+	assert_false(ledger_recovering(b));
+	assert_int_equal(ledger_balance(b), 40);
+	assert_true(statement_of_edge(b, 0, BEGIN + 4 * S).epoch > 7);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* A friend that forgets may have inherited and passed on: it is granted what it was promised. */
+static void test_recovering_friend(void **state_)
+{
+	struct ledger *a, *b;
+
+	(void)state_;
+	promised_pair(&a, &b, 70);
+	ledger_destroy(b);
+	b = recovering_of(0, 1, 9);
+	agree_on_edge(b, 0, a, 0, BEGIN + 2 * S);
+	assert_int_equal(ledger_balance(a), 30);
+	assert_int_equal(ledger_balance(b), 70);
+	assert_int_equal(ledger_view(a, 0).locked, 70);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* A neighbour that has forgotten all is one that has spoken, in its first word. */
+static void test_known_by_asking(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = recovering_of(0, 1, 9);
+
+	(void)state_;
+	assert_false(ledger_view(a, 0).known);
+	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + S), LEDGER_NEWS);
+	assert_true(ledger_view(a, 0).known);
+	assert_int_equal(ledger_view(a, 0).heard_ns, BEGIN + S);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/*
+ * A friend that forgets is granted the most that it may go by, though less is promised by now, on
+ * top of what it had. What is promised to it next is not used before it has said that it hears.
+ */
+static void test_forgetful_friend(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	uint64_t until;
+
+	(void)state_;
+	tell_other_ledger(b, 0, a, 0, BEGIN);
+	assert_int_equal(ledger_grant(a, 0, 20), 0);
+	assert_int_equal(ledger_promise(a, 50), 0);
+	assert_int_equal(ledger_free(a), 30);
+	save_test_ledger(a);
+	tell_other_ledger(a, 0, b, 0, BEGIN + S);
+	tell_other_ledger(b, 0, a, 0, BEGIN + S);
+	assert_int_equal(ledger_promise(a, 10), 0);
+	save_test_ledger(a);
+	assert_int_equal(ledger_usable(a, BEGIN + 2 * S, NULL), 80);
+	ledger_destroy(b);
+	b = recovering_of(0, 1, 9);
+	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 2 * S), LEDGER_NEWS);
+	assert_int_equal(ledger_view(a, 0).granted, 70);
+	assert_int_equal(ledger_view(a, 0).promised, 70);
+	assert_int_equal(ledger_balance(a), 30);
+	assert_int_equal(ledger_free(a), 30);
+	assert_int_equal(ledger_promise(a, 30), 0);
+	save_test_ledger(a);
+	assert_int_equal(ledger_usable(a, BEGIN + 2 * S, &until), 0);
+	assert_true(until == UINT64_MAX);
+	agree_on_edge(a, 0, b, 0, BEGIN + 2 * S);
+	assert_int_equal(ledger_balance(b), 70);
+	assert_int_equal(ledger_usable(a, BEGIN + 3 * S, NULL), 30);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* One that was inherited from and has forgotten all knows of it again, and cannot take it back. */
+static void test_forgetful_promiser(void **state_)
+{
+	struct ledger *a = ledger_of(40, 1), *b = ledger_of(0, 1);
+	uint64_t late = BEGIN + S + patience_of_lease();
+	struct ledger_statement said;
+
+	(void)state_;
+	tell_other_ledger(b, 0, a, 0, BEGIN);
+	assert_int_equal(ledger_promise(a, 30), 0);
+	save_test_ledger(a);
+	tell_other_ledger(a, 0, b, 0, BEGIN + S);
+	assert_int_equal(ledger_inherit(b, 0, late), 30);
+	assert_int_equal(ledger_view(b, 0).inherited, 30);
+	ledger_destroy(a);
+	a = recovering_of(40, 1, 9);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, late), LEDGER_NEWS);
+	assert_int_equal(ledger_view(b, 0).inherited, 0);
+	assert_int_equal(ledger_view(b, 0).received, 30);
+	agree_on_edge(b, 0, a, 0, late + S);
+	assert_int_equal(ledger_balance(a), 10);
+	assert_int_equal(ledger_balance(b), 30);
+	said = statement_of_edge(a, 0, late + 2 * S);
+	assert_int_equal(said.granted, 30);
+	said.granted--;
+	assert_int_equal(ledger_hear(b, 0, late + 2 * S, &said), LEDGER_INVALID);
+	ledger_destroy(a);
+	ledger_destroy(b);
+	/* Before it has been told so it cannot say less either. */
+	b = ledger_of(0, 1);
+	a = ledger_of(40, 1);
+	tell_other_ledger(b, 0, a, 0, BEGIN);
+	assert_int_equal(ledger_promise(a, 30), 0);
+	save_test_ledger(a);
+	tell_other_ledger(a, 0, b, 0, BEGIN + S);
+	assert_int_equal(ledger_inherit(b, 0, late), 30);
+	ledger_destroy(a);
+	a = recovering_of(40, 1, 9);
+	tell_other_ledger(a, 0, b, 0, late);
+	said = (struct ledger_statement){
+		.epoch = 9, .stamp = late + S, .granted = 29, .promised = 30};
+	assert_int_equal(ledger_hear(b, 0, late + S, &said), LEDGER_INVALID);
+	said.granted = 30;
+	assert_int_equal(ledger_hear(b, 0, late + S, &said), LEDGER_HEARD);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* Both lose their memory; what the one had said before is refused, also after a restart. */
+static void test_refused_for_good(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	struct ledger_statement late;
+
+	(void)state_;
+	assert_int_equal(ledger_grant(a, 0, 50), 0);
+	save_test_ledger(a);
+	late = statement_of_edge(a, 0, BEGIN + S);
+	ledger_destroy(a);
+	a = recovering_of(100, 1, 9);
+	agree_on_edge(a, 0, b, 0, BEGIN + 2 * S);
+	ledger_destroy(b);
+	b = recovering_of(0, 1, 20);
+	agree_on_edge(b, 0, a, 0, BEGIN + 3 * S);
+	assert_false(ledger_recovering(b));
+	b = restarted_ledger(b, 30);
+	assert_int_equal(ledger_hear(b, 0, BEGIN + 4 * S, &late), LEDGER_OLD);
+	assert_int_equal(ledger_balance(a) + ledger_balance(b), 100);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* An answer to another start of ours closes nothing. */
+static void test_answer_to_another_start(void **state_)
+{
+	struct ledger_statement answer = {
+		.epoch = 7, .stamp = 1, .echo_stamp = 8, .least_epoch = 8};
+	struct ledger *b = recovering_of(50, 1, 9);
+
+	(void)state_;
+	ledger_hear(b, 0, BEGIN, &answer);
+	assert_true(ledger_recovering(b));
+	answer.echo_stamp = answer.least_epoch = 9;
+	assert_int_equal(ledger_hear(b, 0, BEGIN, &answer), LEDGER_NEWS);
+	assert_false(ledger_recovering(b));
+	ledger_destroy(b);
+}
+
+/* A neighbour that expects a larger epoch of one that runs, and gets it with the next record. */
+static void test_epoch_that_others_expect(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1);
+	struct ledger_statement s = {.epoch = 1, .stamp = 1, .least_epoch = 8};
+
+	(void)state_;
+	save_test_ledger(a);
+	ledger_hear(a, 0, BEGIN, &s);
+	assert_true(ledger_uncommitted(a));
+	assert_int_equal(statement_of_edge(a, 0, BEGIN).epoch, 7);
+	save_test_ledger(a);
+	assert_int_equal(statement_of_edge(a, 0, BEGIN).epoch, 8);
+	s = (struct ledger_statement){.epoch = 1, .stamp = 2, .echo_epoch = 8};
+	ledger_hear(a, 0, BEGIN, &s);
+	assert_false(ledger_uncommitted(a));
+	s = (struct ledger_statement){.epoch = 1, .stamp = 3, .echo_epoch = 9};
+	ledger_hear(a, 0, BEGIN, &s);
+	save_test_ledger(a);
+	assert_int_equal(statement_of_edge(a, 0, BEGIN).epoch, 10);
+	ledger_destroy(a);
+}
+
+/* What one that is recovering under epoch 9 makes of a neighbour's word. */
+static void test_recovering_hears(void **state_)
+{
+	static const struct ledger_statement answer = {.epoch = 1,
+		.stamp = 1000,
+		.granted = 30,
+		.promised = 40,
+		.received = 20,
+		.echo_stamp = 9,
+		.least_epoch = 9};
+	static const struct {
+		const char *name;
+		uint64_t echo_epoch, echo_stamp, least_epoch;
+		bool closes;    /* the edge */
+		uint64_t epoch; /* that it goes on under */
+	} rows[] = {
+		{"an answer", 0, 9, 9, true, 9},
+		{"not committed yet", 0, 9, 0, false, 9},
+		{"nothing heard of us", 0, 0, 0, false, 9},
+		{"an answer to another start", 0, 8, 9, false, 9},
+		{"an answer to an earlier start", 0, 8, 8, false, 9},
+		{"an earlier epoch", 8, BEGIN, 0, false, 9},
+		{"an earlier epoch that is the least", 8, BEGIN, 8, false, 9},
+		{"our epoch ran already", 9, BEGIN, 0, false, 10},
+		{"a later one ran", 12, BEGIN, 0, false, 13},
+		{"a later one is the least", 0, 9, 10, false, 11},
+		{"ours is the least, and an earlier one ran", 3, BEGIN, 9, false, 10},
+		{"a later start asked", 0, 10, 0, false, 11},
+		{"the last but one", 0, 0, LEDGER_MOST - 1, false, LEDGER_MOST},
+		{"the last one", 0, 0, LEDGER_MOST, false, 9},
+	};
+
+	(void)state_;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ledger *lost = recovering_of(100, 2, 9);
+		struct ledger_statement s = answer;
+		enum ledger_verdict verdict;
+
+		s.echo_epoch = rows[i].echo_epoch, s.echo_stamp = rows[i].echo_stamp;
+		s.least_epoch = rows[i].least_epoch;
+		verdict = ledger_hear(lost, 0, BEGIN + S, &s);
+		if (verdict != (rows[i].epoch != 9 ? LEDGER_NEWS : LEDGER_HEARD))
+			fail_msg("%s: %d", rows[i].name, verdict);
+		if (ledger_view(lost, 0).received != (rows[i].closes ? 30 : 0))
+			fail_msg("%s: received", rows[i].name);
+		if (statement_of_edge(lost, 1, BEGIN + S).stamp != rows[i].epoch)
+			fail_msg("%s: under another epoch", rows[i].name);
+		assert_int_equal(ledger_view(lost, 0).known, rows[i].closes);
+		assert_int_equal(ledger_view(lost, 0).heard_ns, rows[i].closes ? BEGIN + S : BEGIN);
+		assert_int_equal(ledger_view(lost, 0).in_flight, 0);
+		assert_true(ledger_recovering(lost));
+		ledger_destroy(lost);
+	}
+}
+
+/* An edge that was closed under one epoch is closed again under a larger one; then all begins. */
+static void test_recovering_louder(void **state_)
+{
+	(void)state_;
+	for (uint32_t first = 0; first < 2; first++) {
+		struct ledger_statement s = {.epoch = 5,
+			.stamp = 1000,
+			.granted = 30,
+			.promised = 40,
+			.received = 20,
+			.echo_stamp = 9,
+			.least_epoch = 9};
+		struct ledger *lost = recovering_of(100, 2, 9);
+
+		assert_int_equal(ledger_hear(lost, first, BEGIN, &s), LEDGER_HEARD);
+		assert_int_equal(ledger_hear(lost, first, BEGIN, &s), LEDGER_OLD);
+		s.stamp--;
+		assert_int_equal(ledger_hear(lost, first, BEGIN, &s), LEDGER_OLD);
+		s.epoch--, s.stamp = 2000;
+		assert_int_equal(ledger_hear(lost, first, BEGIN, &s), LEDGER_OLD);
+		s.epoch++, s.granted = 35;
+		assert_int_equal(ledger_hear(lost, first, BEGIN + S, &s), LEDGER_HEARD);
+		assert_int_equal(ledger_view(lost, first).received, 35);
+		assert_int_equal(ledger_view(lost, first).heard_ns, BEGIN + S);
+		s.epoch++, s.stamp = 1, s.granted = 36;
+		assert_int_equal(ledger_hear(lost, first, BEGIN + S, &s), LEDGER_HEARD);
+		assert_int_equal(ledger_view(lost, first).received, 36);
+		s.echo_epoch = 9;
+		assert_int_equal(ledger_hear(lost, !first, BEGIN, &s), LEDGER_NEWS);
+		s.echo_epoch = 0, s.echo_stamp = s.least_epoch = 10, s.stamp = 3000;
+		assert_int_equal(ledger_hear(lost, !first, BEGIN, &s), LEDGER_HEARD);
+		assert_true(ledger_recovering(lost));
+		assert_int_equal(ledger_hear(lost, first, BEGIN, &s), LEDGER_NEWS);
+		assert_false(ledger_recovering(lost));
+		assert_int_equal(ledger_balance(lost), 100 + 2 * (36 - 20));
+		save_test_ledger(lost);
+		s.stamp++, s.granted--;
+		for (uint32_t i = 0; i < 2; i++) {
+			assert_int_equal(statement_of_edge(lost, i, BEGIN).epoch, 10);
+			assert_int_equal(ledger_inheritable(lost, i, BEGIN + 99 * S), 0);
+			assert_int_equal(ledger_hear(lost, i, BEGIN, &s), LEDGER_INVALID);
+		}
+		ledger_destroy(lost);
+	}
+}
+
+/* Its balance is what it follows to be, where that can be held; else it does not begin. */
+static void test_recovering_most(void **state_)
+{
+	struct ledger_statement s = {.epoch = 5, .stamp = 1000, .echo_stamp = 9, .least_epoch = 9};
+	struct ledger *l;
+
+	(void)state_;
+	s.granted = s.promised = 10;
+	for (unsigned more = 0; more <= 1; more++) {
+		l = recovering_of(LEDGER_MOST - 10 + more, 1, 9);
+		assert_int_equal(ledger_hear(l, 0, BEGIN, &s), more ? LEDGER_HEARD : LEDGER_NEWS);
+		assert_int_equal(ledger_recovering(l), more);
+		assert_int_equal(ledger_balance(l), more ? 0 : LEDGER_MOST);
+		ledger_destroy(l);
+	}
+	s.granted = s.promised = 0;
+	s.received = LEDGER_MOST;
+	l = recovering_of(0, 1, 9);
+	assert_int_equal(ledger_hear(l, 0, BEGIN, &s), LEDGER_NEWS);
+	assert_true(ledger_balance(l) == -(int64_t)LEDGER_MOST);
+	ledger_destroy(l);
+	l = recovering_of(0, 2, 9);
+	assert_int_equal(ledger_hear(l, 0, BEGIN, &s), LEDGER_HEARD);
+	s.received = 1;
+	assert_int_equal(ledger_hear(l, 1, BEGIN, &s), LEDGER_HEARD);
+	assert_true(ledger_recovering(l));
+	ledger_destroy(l);
+}
+
+/* One that answered, and starts again from its record, answers alike and gives nothing twice. */
+static void test_asked_again_after_a_start(void **state_)
+{
+	struct ledger_params params = params_of(100, 1);
+	struct ledger *a, *b, *again;
+	struct ledger_statement ask, earlier;
+	uint8_t record[512];
+	size_t len;
+
+	(void)state_;
+	promised_pair(&a, &b, 70);
+	ledger_destroy(b);
+	b = recovering_of(0, 1, 9);
+	ask = earlier = statement_of_edge(b, 0, BEGIN + 2 * S);
+	earlier.stamp--;
+	assert_false(ledger_uncommitted(a));
+	assert_int_equal(ledger_hear(a, 0, BEGIN + 2 * S, &ask), LEDGER_NEWS);
+	assert_true(ledger_uncommitted(a));
+	assert_int_equal(ledger_save(a, record, &len), 0);
+	params.epoch = 7;
+	assert_int_equal(ledger_restore(&params, record, len, BEGIN, &again), 0);
+	assert_true(ledger_uncommitted(again)); /* that its epoch is another */
+	ledger_destroy(again);
+	params.epoch = 8;
+	assert_int_equal(ledger_restore(&params, record, len, BEGIN, &again), 0);
+	assert_false(ledger_uncommitted(again));
+	assert_int_equal(ledger_hear(again, 0, BEGIN + 3 * S, &earlier), LEDGER_OLD);
+	assert_int_equal(ledger_hear(again, 0, BEGIN + 3 * S, &ask), LEDGER_HEARD);
+	assert_false(ledger_uncommitted(again));
+	assert_int_equal(ledger_balance(again), 30);
+	assert_int_equal(tell_other_ledger(again, 0, b, 0, BEGIN + 4 * S), LEDGER_NEWS);
+	assert_int_equal(ledger_balance(b), 70);
+	ledger_destroy(a);
+	ledger_destroy(b);
+	ledger_destroy(again);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_recovering),
+		cmocka_unit_test(test_recovering_without_neighbours),
+		cmocka_unit_test(test_all_recovering),
+		cmocka_unit_test(test_recovering_with_an_early_epoch),
+		cmocka_unit_test(test_recovering_friend),
+		cmocka_unit_test(test_known_by_asking),
+		cmocka_unit_test(test_forgetful_friend),
+		cmocka_unit_test(test_forgetful_promiser),
+		cmocka_unit_test(test_refused_for_good),
+		cmocka_unit_test(test_answer_to_another_start),
+		cmocka_unit_test(test_epoch_that_others_expect),
+		cmocka_unit_test(test_recovering_hears),
+		cmocka_unit_test(test_recovering_louder),
+		cmocka_unit_test(test_recovering_most),
+		cmocka_unit_test(test_asked_again_after_a_start),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
