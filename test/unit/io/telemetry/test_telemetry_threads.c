@@ -358,7 +358,7 @@ static void test_stock_client(void **state)
 
 	(void)state;
 	snprintf(command, sizeof(command),
-		"s=$(dirname %s)/../net/stock_client.py; test -e $s || exit 77; "
+		"s=$(dirname %s)/../../../net/stock_client.py; test -e $s || exit 77; "
 		"command -v python3 >/dev/null || exit 77; exec python3 $s %s",
 		__FILE__, path);
 	status = system(command);
