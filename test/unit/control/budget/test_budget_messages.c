@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What neighbours tell each other of a total: how much is left and what time it is, but nothing in
+ * peace. Where they are told different totals the least holds.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/wire.h"
+#include "budget_group.h"
+
+/* All that is for one neighbour is in one message; a message that is cut or altered is none. */
+static void test_messages(void **state)
+{
+	struct group *g = group_new(2, 3, false);
+	uint64_t messages;
+	int64_t balance;
+	uint8_t buf[ROOM];
+	unsigned to;
+	size_t len;
+
+	(void)state;
+	run_budget_group(g, 4 * TIMEOUT);
+	messages = budget_counters(g->nodes[0].b)->messages_sent;
+	balance = budget_node_view(g, 1, PREPAID).balance;
+	for (unsigned p = 0; p < 3; p++)
+		assert_int_equal(budget_spend(g->nodes[0].b, p, 600, g->now), -EAGAIN);
+	len = budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to);
+	assert_int_equal(len, 85 + 3 * 149);
+	assert_int_equal(budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to), 0);
+	assert_int_equal(budget_counters(g->nodes[0].b)->messages_sent, messages + 1);
+	for (size_t cut = 0; cut < len; cut++)
+		if (cut < 85 || (cut - 85) % 149 != 0)
+			assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, cut), -EBADMSG);
+	buf[17] |= 128;
+	assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, len), -EBADMSG);
+	buf[17] &= 127;
+	buf[20] ^= 1; /* a root that nobody knows */
+	assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, len), -EBADMSG);
+	buf[20] ^= 1;
+	assert_int_equal(budget_hear(g->nodes[1].b, 1, g->now, buf, len), -ENOENT);
+	assert_int_equal(budget_hear(g->nodes[1].b, 2, g->now, buf, len), -ENOENT);
+	assert_int_equal(budget_node_view(g, 1, PREPAID).balance, balance);
+	assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, len), 0);
+	assert_true(budget_node_view(g, 1, PREPAID).balance < balance);
+	group_free(g);
+}
+
+/* What no limiter says in the head of a message, and what it may say at the most. */
+static void test_heads(void **state)
+{
+	static const struct {
+		unsigned at; /* where the field is */
+		uint64_t value;
+		int ret;
+	} rows[] = {
+		{24, 0, -EBADMSG}, /* the root's epoch */
+		{24, 1, 0},
+		{24, LEDGER_MOST, 0},
+		{24, LEDGER_MOST + 1, -EBADMSG},
+		{36, 0, -EBADMSG}, /* the sender's */
+		{36, 1, 0},
+		{36, LEDGER_MOST, 0},
+		{36, LEDGER_MOST + 1, -EBADMSG},
+		{52, 0, 0}, /* ours, as it has heard it */
+		{52, LEDGER_MOST, 0},
+		{52, LEDGER_MOST + 1, -EBADMSG},
+		{84, TIME_GRADES - 1, 0},
+		{84, TIME_GRADES, -EBADMSG},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct group *g = group_new(2, 1, false);
+		uint8_t buf[ROOM];
+		unsigned to;
+
+		run_budget_group(g, 4 * TIMEOUT);
+		assert_int_equal(budget_spend(g->nodes[0].b, PREPAID, 600, g->now), -EAGAIN);
+		assert_int_equal(
+			budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to), 85 + 149);
+		if (rows[k].at == 84)
+			buf[84] = (uint8_t)rows[k].value;
+		else
+			wire_put64(buf + rows[k].at, rows[k].value);
+		assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, 85), rows[k].ret);
+		assert_int_equal(
+			budget_counters(g->nodes[1].b)->malformed, rows[k].ret == -EBADMSG);
+		group_free(g);
+	}
+}
+
+/*
+ * What a message and the answer to it took, less what the other waited: half of what is shorter
+ * counts at once, an eighth of what is longer. Each is answered once, not before it was sent, and
+ * by nobody who waited longer than it took; other starts' messages are not ours.
+ */
+static void test_round_trips(void **state)
+{
+	enum { TOOK = 50 };
+	static const struct {
+		int epoch, sent_ms; /* beside those of the message that is answered */
+		uint64_t waited;
+		uint64_t trip; /* 0: no answer */
+	} rows[] = {
+		{0, 0, TOOK * MS, 1},
+		{0, 0, TOOK * MS + 1, 0},
+		{0, 0, (TOOK - 1) * MS, MS + 1},
+		{0, 0, 0, TOOK * MS + 1},
+		{0, TOOK, 0, 1},
+		{0, TOOK + 1, 0, 0},
+		{-1, 0, 0, 0},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct group *g = group_new(2, 1, false);
+		uint8_t asked[ROOM], answer[ROOM];
+		uint64_t before, epoch, stamp, said, want;
+		unsigned to;
+
+		run_budget_group(g, 4 * TIMEOUT);
+		before = budget_peer(g->nodes[1].b, 0).round_trip_ns;
+		assert_in_range(before, MS, 3 * MS);
+		g->now += 100 * MS;
+		for (unsigned i = 0; i < 2; i++) {
+			assert_int_equal(
+				budget_spend(g->nodes[i].b, PREPAID, 600, g->now), -EAGAIN);
+			assert_true(budget_send(g->nodes[i].b, g->now, i ? asked : answer, ROOM,
+					    &to) > 0);
+		}
+		wire_get64(wire_get64(asked + 36, &epoch), &stamp);
+		wire_get64(answer + 44, &said);
+		wire_put64(answer + 52, epoch + (uint64_t)rows[k].epoch);
+		wire_put64(answer + 60, stamp + (uint64_t)rows[k].sent_ms * MS);
+		wire_put64(answer + 68, rows[k].waited);
+		want = before;
+		if (rows[k].trip > 0)
+			want = rows[k].trip < before ? before - (before - rows[k].trip) / 2
+						     : before + (rows[k].trip - before) / 8;
+		for (unsigned twice = 0; twice < 2; twice++) {
+			wire_put64(answer + 44, said + twice);
+			assert_int_equal(
+				budget_hear(g->nodes[1].b, 0, stamp + TOOK * MS, answer, 85), 0);
+			assert_int_equal(budget_peer(g->nodes[1].b, 0).round_trip_ns, want);
+		}
+		group_free(g);
+	}
+}
+
+/*
+ * By what total one goes that hears another one, or that it is divided among more limiters; and
+ * where another unit is counted, that is not believed.
+ */
+static void test_terms_of_parts(void **state)
+{
+	static const struct {
+		uint64_t total, unit, n, want;
+	} rows[] = {
+		{TOTAL, 0, 2, TOTAL},
+		{TOTAL, 0, 1, TOTAL},
+		{TOTAL, 0, 3, TOTAL * 2 / 3},
+		{600, 0, 3, 400},
+		{600, 0, 2, 600},
+		{2 * TOTAL, 0, 3, TOTAL * 2 / 3},
+		{600, 1, 3, TOTAL},
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		struct group *g = group_new(2, 1, false);
+		uint8_t buf[ROOM], *part = buf + 85;
+		unsigned to;
+
+		run_budget_group(g, 4 * TIMEOUT);
+		assert_int_equal(budget_spend(g->nodes[0].b, PREPAID, 600, g->now), -EAGAIN);
+		assert_int_equal(
+			budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to), 85 + 149);
+		wire_put32(
+			wire_put32(wire_put64(part + 133, rows[k].total), (uint32_t)rows[k].unit),
+			(uint32_t)rows[k].n);
+		assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, 85 + 149), 0);
+		assert_int_equal(budget_total(g->nodes[1].b, PREPAID), rows[k].want);
+		assert_int_equal(budget_counters(g->nodes[1].b)->differing, rows[k].unit);
+		group_free(g);
+	}
+}
+
+/* Without loss all that is sent is heard, and counted as that. */
+static void test_counts(void **state)
+{
+	struct group *g = group_new(2, 1, false);
+	const struct budget_counters *a = budget_counters(g->nodes[0].b);
+	const struct budget_counters *b = budget_counters(g->nodes[1].b);
+
+	(void)state;
+	run_budget_group(g, 4 * TIMEOUT);
+	assert_int_equal(take_budget_units(g, 0, PREPAID, 900), 900);
+	run_budget_group(g, 5 * MS);
+	assert_int_equal(g->queued, 0);
+	assert_true(a->messages_sent > 0 && a->parts_sent > 0);
+	assert_int_equal(a->messages_sent, b->messages_heard);
+	assert_int_equal(b->messages_sent, a->messages_heard);
+	assert_int_equal(a->parts_sent, b->parts_heard);
+	assert_int_equal(b->parts_sent, a->parts_heard);
+	assert_int_equal(a->malformed + a->unknown + a->differing, 0);
+	assert_int_equal(a->relinked, 1);
+	group_free(g);
+}
+
+/* In peace a tree costs what tree.c says: few messages, and no messages. */
+static void test_peace(void **state)
+{
+	struct group *g = group_new(5, 1, false);
+	uint64_t messages = 0, parts = 0;
+
+	(void)state;
+	run_budget_group(g, 20 * TIMEOUT);
+	for (unsigned i = 0; i < 5; i++) {
+		messages -= budget_counters(g->nodes[i].b)->messages_sent;
+		parts -= budget_counters(g->nodes[i].b)->parts_sent;
+	}
+	run_budget_group(g, 10 * TIMEOUT);
+	for (unsigned i = 0; i < 5; i++) {
+		messages += budget_counters(g->nodes[i].b)->messages_sent;
+		parts += budget_counters(g->nodes[i].b)->parts_sent;
+	}
+	assert_int_equal(parts, 0);
+	/* Four edges of the tree, six others; and what waves bring before it is time. */
+	assert_in_range(messages, 10 * (4 * 2 * 4 + 6 * 2 * 2) * 9 / 10,
+		10 * (4 * 2 * 4 + 6 * 2 * 2) * 13 / 10);
+	group_free(g);
+}
+
+static void all_believe(const struct group *g, uint64_t left)
+{
+	for (unsigned i = 0; i < g->n; i++) {
+		assert_in_range(budget_node_view(g, i, PREPAID).remaining, left - left / 4,
+			left + left / 4);
+		assert_int_equal(budget_node_view(g, i, PREPAID).pace, 0);
+	}
+}
+
+/*
+ * A limiter that spends nothing, and asks for nothing, hears how much is left too: after a burst
+ * elsewhere, and of another total. Then all is still.
+ */
+static void test_news(void **state)
+{
+	struct group *g = group_new(5, 1, true);
+	uint64_t spent;
+
+	(void)state;
+	run_budget_group(g, 4 * TIMEOUT);
+	spent = take_budget_units(g, 0, PREPAID, 400);
+	run_budget_group(g, 2 * SECOND);
+	assert_true(budget_node_view(g, 4, PREPAID).pace > 0);
+	run_budget_group(g, 60 * SECOND);
+	all_believe(g, TOTAL - spent);
+	g->nodes[0].cut = true;
+	run_budget_group(g, 10 * TIMEOUT);
+	g->nodes[0].cut = false;
+	run_budget_group(g, 10 * SECOND);
+	all_believe(g, TOTAL - spent);
+	update_budget_group(g, 1, 40 * TOTAL);
+	run_budget_group(g, 10 * SECOND);
+	all_believe(g, 40 * TOTAL - spent);
+	update_budget_group(g, 1, TOTAL);
+	for (unsigned i = 0; i < g->n; i++)
+		assert_true(budget_node_view(g, i, PREPAID).remaining <=
+			    TOTAL - budget_node_view(g, i, PREPAID).spent);
+	run_budget_group(g, 10 * SECOND);
+	all_believe(g, TOTAL - spent);
+	group_free(g);
+}
+
+/* What is heard once more is not answered, however often: only what is new may have to be. */
+static void test_repeated(void **state)
+{
+	struct group *g = group_new(2, 1, false);
+	uint8_t buf[ROOM];
+	unsigned to, heard = 0;
+
+	(void)state;
+	g->tape = test_calloc(TAPE, sizeof(*g->tape));
+	run_budget_group(g, 10 * TIMEOUT);
+	for (unsigned i = 0; i < g->taped; i++) {
+		struct message *message = &g->tape[i];
+
+		if (message->to != 0)
+			continue;
+		heard++;
+		assert_int_equal(budget_hear(g->nodes[0].b, message->from, g->now, message->at,
+					 message->len),
+			0);
+		assert_int_equal(budget_send(g->nodes[0].b, g->now, buf, ROOM, &to), 0);
+	}
+	assert_true(heard > 10);
+	test_free(g->tape);
+	group_free(g);
+}
+
+/* Neighbours tell each other the time: one that starts with a wrong clock goes by theirs. */
+static void test_time(void **state)
+{
+	struct group *g = group_new(3, 1, false);
+	const uint64_t wall = UINT64_C(1700000000) * SECOND, wrong = wall + 86400 * SECOND;
+	uint64_t time_ns;
+
+	(void)state;
+	g->nodes[2].cut = true;
+	for (unsigned k = 0; k < TIMEOUT / MS; k++) {
+		for (unsigned i = 0; i < 2; i++)
+			budget_clock(g->nodes[i].b, wall + g->now, true, g->now);
+		step_budget_group(g);
+	}
+	assert_int_equal(budget_timekeeper(g->nodes[0].b)->reason, TIME_AGREES);
+	restart_budget_node(g, 2, false);
+	budget_clock(g->nodes[2].b, wrong + g->now, true, g->now);
+	assert_false(timekeeper_time(budget_timekeeper(g->nodes[2].b), g->now, &time_ns));
+	g->nodes[2].cut = false;
+	for (unsigned k = 0; k <= TIMEOUT / MS; k++) {
+		for (unsigned i = 0; i < 2; i++)
+			budget_clock(g->nodes[i].b, wall + g->now, true, g->now);
+		budget_clock(g->nodes[2].b, wrong + g->now, true, g->now);
+		step_budget_group(g);
+	}
+	assert_int_equal(budget_timekeeper(g->nodes[2].b)->reason, TIME_FOLLOWS);
+	assert_true(timekeeper_time(budget_timekeeper(g->nodes[2].b), g->now, &time_ns));
+	assert_near((double)(int64_t)(time_ns - wall - g->now), 0, (double)(20 * MS));
+	/* What is not heard any more says nothing. */
+	restart_budget_node(g, 2, false);
+	run_budget_group(g, TIMEOUT);
+	g->nodes[2].cut = true;
+	run_budget_group(g, 2 * TIMEOUT);
+	budget_clock(g->nodes[2].b, wrong + g->now, true, g->now);
+	assert_true(timekeeper_time(budget_timekeeper(g->nodes[2].b), g->now, &time_ns));
+	assert_true(time_ns == wrong + g->now);
+	group_free(g);
+}
+
+/* One node has been told something else of a policy. */
+static void retell_node(
+	struct group *g, unsigned i, unsigned policy, uint64_t total, uint64_t terms)
+{
+	struct budget_policy policies[POLICIES];
+
+	memcpy(policies, g->policies, sizeof(policies));
+	policies[policy].total = total;
+	policies[policy].terms = terms;
+	assert_int_equal(budget_update(g->nodes[i].b, policies, g->n_policies, g->now), 0);
+}
+
+static void run_all_totals(struct group *g, unsigned policy, uint64_t total)
+{
+	run_budget_group(g, 10 * TIMEOUT);
+	for (unsigned i = 0; i < g->n; i++)
+		assert_int_equal(budget_total(g->nodes[i].b, policy), total);
+}
+
+/* Limiters with totals of 1 and 10: together they pass the lower, however that has come about. */
+static void test_least_total(void **state)
+{
+	struct group *g = group_new(3, 2, false);
+
+	(void)state;
+	run_budget_group(g, 10 * TIMEOUT);
+	retell_node(g, 0, PREPAID, 10 * TOTAL, 0);
+	run_all_totals(g, PREPAID, TOTAL);
+	assert_int_equal(group_units_held(g, PREPAID), TOTAL);
+	retell_node(g, 1, PREPAID, 10 * TOTAL, 0);
+	run_all_totals(g, PREPAID, TOTAL);
+	retell_node(g, 2, PREPAID, 9 * TOTAL, 0);
+	run_all_totals(g, PREPAID, 9 * TOTAL);
+	/* A lower one holds at once where it is known, and what is too much is a debt. */
+	retell_node(g, 2, PREPAID, TOTAL, 0);
+	run_budget_group(g, 5 * MS);
+	assert_int_equal(take_budget_units(g, 0, PREPAID, UINT64_MAX), TOTAL);
+	run_all_totals(g, PREPAID, TOTAL);
+	assert_int_equal(take_budget_units(g, 1, PREPAID, UINT64_MAX), 0);
+	/* Nothing of that is said of another policy, and all can be raised. */
+	assert_int_equal(budget_total(g->nodes[0].b, PERIODIC), TOTAL);
+	for (unsigned i = 0; i < 3; i++)
+		retell_node(g, i, PREPAID, 2 * TOTAL, 0);
+	run_budget_group(g, 5 * MS);
+	assert_int_equal(budget_total(g->nodes[0].b, PREPAID), 2 * TOTAL);
+	run_all_totals(g, PREPAID, 2 * TOTAL);
+	assert_int_equal(take_budget_units(g, 1, PREPAID, UINT64_MAX), TOTAL);
+	group_free(g);
+}
+
+/* What is drawn elsewhere is no part of a total: whatever that is said to be, it stays. */
+static void test_least_total_drawn(void **state)
+{
+	static const uint64_t totals[] = {TOTAL / 2, TOTAL, 10 * TOTAL, TOTAL};
+	struct group *g = group_new(2, 3, false);
+
+	(void)state;
+	run_budget_group(g, 4 * TIMEOUT);
+	assert_int_equal(budget_set_share(g->nodes[0].b, DRAWN, 60, g->now), 0);
+	assert_int_equal(budget_set_share(g->nodes[1].b, DRAWN, 40, g->now), 0);
+	for (size_t i = 0; i < sizeof(totals) / sizeof(*totals); i++) {
+		uint64_t least = totals[i] < TOTAL ? totals[i] : TOTAL;
+
+		retell_node(g, 1, DRAWN, totals[i], 0);
+		run_budget_group(g, 4 * TIMEOUT);
+		assert_int_equal(budget_total(g->nodes[0].b, DRAWN), least);
+		assert_int_equal(group_units_held(g, DRAWN), 100);
+		assert_int_equal(group_units_held(g, PREPAID), TOTAL);
+	}
+	assert_int_equal(take_budget_units(g, 0, DRAWN, UINT64_MAX), 100);
+	group_free(g);
+}
+
+static void expect_totals_of_others(struct group *g, uint64_t total)
+{
+	run_budget_group(g, 3 * MS);
+	for (unsigned i = 1; i < g->n; i++)
+		assert_int_equal(budget_total(g->nodes[i].b, PREPAID), total);
+}
+
+/* A limiter that is told another total, or none, says so at once, though nobody asks. */
+static void test_retold_at_once(void **state)
+{
+	struct group *g = group_new(3, 1, false);
+
+	(void)state;
+	run_budget_group(g, 10 * TIMEOUT);
+	assert_int_equal(take_budget_units(g, 0, PREPAID, 1), 1);
+	retell_node(g, 0, PREPAID, TOTAL / 2, 0);
+	expect_totals_of_others(g, TOTAL / 2);
+	retell_node(g, 0, PREPAID, TOTAL, 0);
+	expect_totals_of_others(g, TOTAL);
+	retell_node(g, 0, PREPAID, TOTAL / 3, 0);
+	expect_totals_of_others(g, TOTAL / 3);
+	assert_int_equal(budget_update(g->nodes[0].b, NULL, 0, g->now), 0);
+	expect_totals_of_others(g, TOTAL);
+	group_free(g);
+}
+
+/* Those that start with different totals learn it when they are asked, or speak. */
+static void test_total_after_start(void **state)
+{
+	struct group *g = group_new(2, 1, false);
+
+	(void)state;
+	g->policies[PREPAID].total = 10 * TOTAL;
+	restart_budget_node(g, 1, false);
+	run_budget_group(g, 10 * TIMEOUT);
+	budget_ask(g->nodes[1].b, PREPAID, 0);
+	budget_tick(g->nodes[1].b, g->now);
+	run_all_totals(g, PREPAID, TOTAL);
+	assert_int_equal(take_budget_units(g, 1, PREPAID, UINT64_MAX), TOTAL);
+	/* What a silent neighbour has said goes on to hold. */
+	g->nodes[0].cut = true;
+	run_budget_group(g, 10 * TIMEOUT);
+	assert_int_equal(budget_total(g->nodes[1].b, PREPAID), TOTAL);
+	assert_int_equal(take_budget_units(g, 1, PREPAID, 1), 0);
+	group_free(g);
+}
+
+/* What is counted differs: neither believes the other, nothing moves, and then all does again. */
+static void test_terms_apart(void **state)
+{
+	struct group *g = group_new(2, 1, false);
+	uint64_t took, parts;
+
+	(void)state;
+	run_budget_group(g, 10 * TIMEOUT);
+	retell_node(g, 1, PREPAID, TOTAL, 77);
+	run_budget_group(g, 4 * TIMEOUT);
+	parts = budget_counters(g->nodes[0].b)->parts_sent;
+	run_budget_group(g, 20 * TIMEOUT); /* and they do not quarrel */
+	assert_in_range(budget_counters(g->nodes[0].b)->parts_sent, parts, parts + 80);
+	took = take_budget_units(g, 0, PREPAID, UINT64_MAX);
+	assert_in_range(took, TOTAL / 2, TOTAL / 2 + 1);
+	assert_int_equal(budget_node_view(g, 0, PREPAID).remaining, 0);
+	assert_true(budget_counters(g->nodes[0].b)->differing > 0);
+	assert_true(budget_counters(g->nodes[1].b)->differing > 0);
+	assert_int_equal(budget_view(g->nodes[1].b, PREPAID, g->now).balance, TOTAL - took);
+	retell_node(g, 1, PREPAID, TOTAL, 0);
+	run_budget_group(g, 20 * TIMEOUT);
+	assert_int_equal(take_budget_units(g, 0, PREPAID, UINT64_MAX), TOTAL - took);
+	group_free(g);
+}
+
+/* One after the other misses the news of another total, and is asked. */
+static void test_terms_missed(void **state)
+{
+	struct group *g = group_new(3, 1, true);
+	uint64_t parts;
+
+	(void)state;
+	run_budget_group(g, 10 * TIMEOUT);
+	for (unsigned round = 0; round < 20; round++) {
+		uint64_t total = TOTAL * (1 + round % 3);
+
+		g->nodes[round % 3].cut = true;
+		for (unsigned i = 0; i < 3; i++)
+			retell_node(g, i, PREPAID, total, 0);
+		run_budget_group(g, 10 * MS);
+		g->nodes[round % 3].cut = false;
+		for (unsigned i = 0; i < 3; i++)
+			budget_ask(g->nodes[i].b, PREPAID, round % 3); /* as digests have it */
+		run_all_totals(g, PREPAID, total);
+	}
+	parts = budget_counters(g->nodes[0].b)->parts_sent;
+	run_budget_group(g, 20 * TIMEOUT);
+	assert_int_equal(budget_counters(g->nodes[0].b)->parts_sent, parts);
+	group_free(g);
+}
+
+/* Whether a message has a part, the first, and that asks to be answered. */
+static bool asks_for_answer(const struct message *message)
+{
+	enum { HEAD = 85, PART = 149, AT_PARTS = HEAD + 4 };
+
+	assert_int_equal(message->len, HEAD + PART);
+	return message->at[AT_PARTS] & QUOTA_CONFIRM;
+}
+
+/* The last message that was posted by one of two, since so many were. */
+static const struct message *last_posted(const struct group *g, unsigned from, unsigned since)
+{
+	const struct message *last = NULL;
+
+	for (unsigned k = since; k < g->taped; k++)
+		if (g->tape[k].from == from && g->tape[k].len > 85)
+			last = &g->tape[k];
+	assert_non_null(last);
+	return last;
+}
+
+/*
+ * A neighbour of other terms is asked for its own now and then; and at once when there is a change
+ * at either, however lately it was asked.
+ */
+static void test_asked_at_once(void **state)
+{
+	struct group *g = group_new(2, 1, false);
+	unsigned since;
+
+	(void)state;
+	run_budget_group(g, 10 * TIMEOUT);
+	g->tape = test_calloc(TAPE, sizeof(*g->tape));
+	for (unsigned change = 1; change <= 3; change++) {
+		g->policies[PREPAID].terms = change;
+		since = g->taped;
+		assert_int_equal(budget_update(g->nodes[0].b, g->policies, 1, g->now), 0);
+		post_test_messages(g, 0);
+		assert_true(asks_for_answer(last_posted(g, 0, since)));
+		since = g->taped;
+		step_budget_group(g);
+		assert_true(asks_for_answer(last_posted(g, 1, since)));
+		run_budget_group(g, 20 * MS);
+	}
+	/* Then each asks once in 800 ms, is answered, and says no more. */
+	run_budget_group(g, SECOND);
+	since = g->taped;
+	run_budget_group(g, 8 * 800 * MS);
+	for (unsigned i = 0; i < 2; i++) {
+		unsigned asked = 0, parts = 0;
+
+		for (unsigned k = since; k < g->taped; k++) {
+			if (g->tape[k].from != i || g->tape[k].len == 85)
+				continue;
+			asked += asks_for_answer(&g->tape[k]);
+			parts++;
+		}
+		assert_int_equal(asked, 8);
+		/* With what it asks it may answer, too. */
+		assert_in_range(parts, 8, 16);
+	}
+	test_free(g->tape);
+	group_free(g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_heads),
+		cmocka_unit_test(test_round_trips),
+		cmocka_unit_test(test_terms_of_parts),
+		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_peace),
+		cmocka_unit_test(test_news),
+		cmocka_unit_test(test_repeated),
+		cmocka_unit_test(test_time),
+		cmocka_unit_test(test_least_total),
+		cmocka_unit_test(test_least_total_drawn),
+		cmocka_unit_test(test_retold_at_once),
+		cmocka_unit_test(test_total_after_start),
+		cmocka_unit_test(test_terms_apart),
+		cmocka_unit_test(test_terms_missed),
+		cmocka_unit_test(test_asked_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
