@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What is saved before units are used, or are given away, and what a limiter holds that starts from
+ * such a record, without one, or in a period that it does not know.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "quota_pair.h"
+
+static struct quota_node *restored_quota_node(const void *record, size_t len, uint64_t period)
+{
+	struct quota_params params = {
+		.share = 100,
+		.period = period,
+		.recovering = true, /* but that there is a record */
+		.n_edges = 1,
+		.epoch = 2,
+		.durable = true,
+		.chunk = 16,
+		.theta_ns = THETA,
+		.memory_ns = SECOND,
+		.repeat_ns = SECOND,
+	};
+	struct quota_node *q;
+
+	assert_int_equal(quota_restore(&params, record, len, SECOND, &q), 0);
+	return q;
+}
+
+/*
+ * Units that came in a period of which no record says anything, and that were confirmed before a
+ * crash: the neighbour does not say them again by itself, and is asked, once that period has begun
+ * again.
+ */
+static void test_crash_in_new_period(void **state)
+{
+	struct pair p = {.a = make_quota_node(100, true, 16, THETA, SECOND),
+		.b = make_quota_node(90, false, 0, THETA, SECOND),
+		.now = SECOND};
+	char record[4096];
+	size_t len;
+
+	(void)state;
+	assert_int_equal(quota_spend(p.a, 1, p.now), -EAGAIN);
+	assert_int_equal(quota_save(p.a, record, &len), 0);
+	/* As it lies on disks: who can read it today can read it for good. */
+	assert_memory_equal(record, "ewqutav1", 8);
+	quota_committed(p.a);
+	assert_int_equal(quota_period(p.a, 2, 100, p.now), 0);
+	assert_int_equal(quota_period(p.b, 2, 90, p.now), 0);
+	assert_int_equal(quota_spend(p.a, 140, p.now), -EAGAIN);
+	talk_quota_pair(&p, false);
+	tick_quota(p.b, p.now += SECOND);
+	talk_quota_pair(&p, false);
+	assert_true(quota_view(p.a, p.now).balance >= 140);
+	assert_int_equal(quota_edge(p.b, 0).in_flight, 0);
+	quota_destroy(p.a);
+	p.a = restored_quota_node(record, len, 1);
+	assert_int_equal(quota_view(p.a, p.now).period, 1);
+	quota_link(p.a, 0, true, 1000);
+	assert_int_equal(quota_period(p.a, 2, 100, p.now), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		tick_quota(p.a, p.now += SECOND);
+		tick_quota(p.b, p.now);
+		talk_quota_pair(&p, false);
+	}
+	assert_int_equal(quota_view(p.a, p.now).balance + quota_view(p.b, p.now).balance, 190);
+	pair_free(&p);
+}
+
+/* With a disk nothing is used before a record says that it is spent; a crash forgets none of it. */
+static void test_durable(void **state)
+{
+	struct quota_node *q = make_quota_node(100, true, 16, THETA, SECOND);
+	char record[4096];
+	uint64_t used = 0;
+	size_t len;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(quota_spend(q, 1, SECOND), -EAGAIN);
+	for (unsigned i = 0; i < 20; i++) {
+		while (quota_spend(q, 1, SECOND) == 0)
+			used++;
+		assert_int_equal(used == 0, i == 0);
+		assert_int_equal(quota_save(q, record, &len), 0);
+		assert_int_equal(quota_save(q, record, &len), -EBUSY);
+		if (i == 3)
+			break;
+		quota_committed(q);
+	}
+	quota_destroy(q);
+	q = restored_quota_node(record, len, 1);
+	assert_true(quota_view(q, SECOND).spent >= used);
+	assert_int_equal(quota_view(q, SECOND).balance + (int64_t)quota_view(q, SECOND).spent, 100);
+	quota_destroy(q);
+	/* A record of an earlier period says nothing of this one; one of a later is gone by. */
+	q = restored_quota_node(record, len, 2);
+	assert_int_equal(quota_view(q, SECOND).balance, 100);
+	quota_destroy(q);
+	q = restored_quota_node(record, len, 0);
+	assert_int_equal(quota_view(q, SECOND).period, 1);
+	assert_true(quota_view(q, SECOND).balance < 100);
+	quota_destroy(q);
+}
+
+/* Units that passed and were not used are free again, and no more than have passed. */
+static void test_refund(void **state)
+{
+	struct quota_node *q = make_quota_node(100, true, 16, THETA, SECOND);
+	char record[4096];
+	size_t len;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(quota_spend(q, 30, SECOND), i == 0 ? -EAGAIN : 0);
+		assert_int_equal(quota_save(q, record, &len), 0);
+		quota_committed(q);
+	}
+	/* Also while a record is on its way that says that they are spent. */
+	assert_int_equal(quota_spend(q, 20, SECOND), -EAGAIN);
+	assert_int_equal(quota_save(q, record, &len), 0);
+	quota_refund(q, 10);
+	assert_int_equal(quota_view(q, SECOND).spent, 20);
+	assert_int_equal(quota_view(q, SECOND).prepaid, 0);
+	assert_int_equal(quota_view(q, SECOND).balance, 80);
+	quota_committed(q);
+	assert_int_equal(quota_spend(q, 1, SECOND), -EAGAIN); /* not before the next record */
+	quota_refund(q, 1000);
+	assert_int_equal(quota_view(q, SECOND).spent, 0);
+	assert_int_equal(quota_save(q, record, &len), 0);
+	quota_destroy(q);
+	q = restored_quota_node(record, len, 1);
+	assert_int_equal(quota_view(q, SECOND).balance, 100);
+	quota_destroy(q);
+}
+
+/* A record that did not become durable: nothing may be used, and the next one has it all. */
+static void test_save_failed(void **state)
+{
+	struct quota_node *q = make_quota_node(100, true, 16, THETA, SECOND);
+	char record[4096];
+	size_t len;
+
+	(void)state;
+	assert_int_equal(quota_spend(q, 30, SECOND), -EAGAIN);
+	assert_int_equal(quota_save(q, record, &len), 0);
+	quota_save_failed(q);
+	assert_int_equal(quota_spend(q, 30, SECOND), -EAGAIN);
+	assert_true(quota_uncommitted(q));
+	assert_int_equal(quota_view(q, SECOND).spent, 30);
+	assert_int_equal(quota_save(q, record, &len), 0);
+	quota_committed(q);
+	assert_int_equal(quota_spend(q, 30, SECOND), 0);
+	quota_destroy(q);
+}
+
+/* What is given is told when a record of it is durable, not before that: also the second try. */
+static void test_save_of_grant_failed(void **state)
+{
+	struct pair p = {.a = make_quota_node(0, false, 0, THETA, SECOND),
+		.b = make_quota_node(90, true, 16, THETA, SECOND),
+		.now = SECOND};
+	struct quota_message m;
+	char record[4096];
+	size_t len;
+
+	(void)state;
+	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
+	assert_true(quota_next_to(p.a, p.now, 0, &m));
+	assert_true(quota_hear(p.b, 0, &m, p.now));
+	assert_true(quota_edge(p.b, 0).granted >= 40);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_true(quota_uncommitted(p.b));
+		assert_false(quota_next_to(p.b, p.now, 0, &m));
+		assert_int_equal(quota_save(p.b, record, &len), 0);
+		assert_false(quota_next_to(p.b, p.now, 0, &m));
+		if (i < 2)
+			quota_save_failed(p.b);
+		else
+			quota_committed(p.b);
+	}
+	assert_false(quota_uncommitted(p.b));
+	assert_true(quota_next_to(p.b, p.now, 0, &m));
+	assert_int_equal(m.statement.granted, quota_edge(p.b, 0).granted);
+	pair_free(&p);
+}
+
+/* What is saved as spent ahead of traffic is still here, wherever its record is. */
+static void test_units_ahead(void **state)
+{
+	struct quota_node *q = make_quota_node(100, true, 0, THETA, SECOND);
+	char record[4096];
+	size_t len;
+
+	(void)state;
+	quota_link(q, 0, false, 0);
+	for (unsigned units = 30; units <= 40; units += 10) {
+		assert_int_equal(quota_spend(q, units, SECOND), -EAGAIN);
+		assert_int_equal(quota_view(q, SECOND).prepaid, units);
+		assert_int_equal(quota_view(q, SECOND).remaining, 100);
+		assert_false(quota_view(q, SECOND).waiting);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(quota_save(q, record, &len), 0);
+		assert_int_equal(quota_view(q, SECOND).remaining, 100);
+		if (i < 2)
+			quota_save_failed(q);
+		else
+			quota_committed(q);
+		assert_int_equal(quota_view(q, SECOND).remaining, 100);
+	}
+	assert_int_equal(quota_view(q, SECOND).prepaid, 40);
+	assert_int_equal(quota_spend(q, 40, SECOND), 0);
+	assert_int_equal(quota_view(q, SECOND).remaining, 60);
+	assert_int_equal(quota_view(q, SECOND).prepaid, 0);
+	assert_int_equal(quota_view(q, SECOND).spent, 40);
+	quota_destroy(q);
+	/* A chunk at a time, or an eighth of what is free. */
+	for (unsigned total = 100; total <= 200; total += 100) {
+		q = make_quota_node(total, true, 16, THETA, SECOND);
+		assert_int_equal(quota_spend(q, 1, SECOND), -EAGAIN);
+		assert_int_equal(quota_view(q, SECOND).prepaid, total == 200 ? 16 : 100 / 8);
+		quota_destroy(q);
+	}
+}
+
+static void save_quota_node(struct quota_node *q)
+{
+	char record[4096];
+	size_t len;
+
+	if (!quota_uncommitted(q))
+		return;
+	assert_int_equal(quota_save(q, record, &len), 0); /* recovering, there is nothing to save */
+	quota_committed(q);
+}
+
+/* Two that have lost their memory tell each other, although neither has anything to save. */
+static void test_both_recovering(void **state)
+{
+	struct quota_params params = {
+		.share = 50,
+		.n_edges = 1,
+		.epoch = 2,
+		.recovering = true,
+		.durable = true,
+		.theta_ns = THETA,
+		.memory_ns = SECOND,
+		.repeat_ns = 4 * MS,
+	};
+	struct pair p = {.now = SECOND};
+
+	(void)state;
+	assert_int_equal(quota_create(&params, p.now, &p.a), 0);
+	assert_int_equal(quota_create(&params, p.now, &p.b), 0);
+	for (unsigned i = 0; i < 10; i++) {
+		save_quota_node(p.a);
+		save_quota_node(p.b);
+		tick_quota(p.a, p.now);
+		tick_quota(p.b, p.now);
+		talk_quota_pair(&p, false);
+	}
+	assert_false(quota_view(p.a, p.now).recovering || quota_view(p.b, p.now).recovering);
+	pair_free(&p);
+}
+
+/* Two that stay recovering, as somebody else is silent, do not answer each other for ever. */
+static void test_recovering_for_long(void **state)
+{
+	struct quota_params params = {
+		.share = 50,
+		.n_edges = 2,
+		.epoch = 2,
+		.recovering = true,
+		.theta_ns = THETA,
+		.memory_ns = SECOND,
+		.repeat_ns = SECOND,
+	};
+	struct quota_message m;
+	struct pair p = {.now = SECOND};
+
+	(void)state;
+	assert_int_equal(quota_create(&params, p.now, &p.a), 0);
+	assert_int_equal(quota_create(&params, p.now, &p.b), 0);
+	for (; p.now < 2 * SECOND; p.now += MS) {
+		tick_quota(p.a, p.now);
+		tick_quota(p.b, p.now);
+		p.messages += quota_next_to(p.a, p.now, 0, &m) && quota_hear(p.b, 0, &m, p.now);
+		p.messages += quota_next_to(p.b, p.now, 0, &m) && quota_hear(p.a, 0, &m, p.now);
+	}
+	assert_true(quota_view(p.a, p.now).recovering && quota_view(p.b, p.now).recovering);
+	assert_in_range(p.messages, 2, 8);
+	pair_free(&p);
+}
+
+/* Its period is not known: nothing is held, nor heard; a memory that is lost stays so after it. */
+static void test_undated(void **state)
+{
+	struct quota_params params = {.share = 100,
+		.undated = true,
+		.recovering = true,
+		.epoch = 1,
+		.theta_ns = THETA,
+		.memory_ns = SECOND,
+		.repeat_ns = SECOND};
+	struct quota_message message = {.statement = {.epoch = 9, .stamp = 1}};
+	struct quota_node *q;
+
+	(void)state;
+	assert_int_equal(quota_create(&params, SECOND, &q), 0);
+	assert_int_equal(quota_spend(q, 1, SECOND), -EAGAIN);
+	assert_int_equal(quota_set_share(q, 200, SECOND), 0);
+	assert_int_equal(quota_period(q, 5, 100, SECOND), 0);
+	assert_int_not_equal(quota_spend(q, 1, SECOND), 0);
+	assert_int_equal(quota_period(q, 6, 100, SECOND), 0);
+	assert_int_equal(quota_spend(q, 100, SECOND), 0);
+	quota_destroy(q);
+	params.n_edges = 1;
+	assert_int_equal(quota_create(&params, SECOND, &q), 0);
+	assert_true(quota_hear(q, 0, &message, SECOND)); /* of period 0, which nobody is in */
+	assert_int_equal(quota_period(q, 5, 100, SECOND), 0);
+	assert_true(quota_view(q, SECOND).recovering);
+	quota_destroy(q);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_crash_in_new_period),
+		cmocka_unit_test(test_durable),
+		cmocka_unit_test(test_refund),
+		cmocka_unit_test(test_save_failed),
+		cmocka_unit_test(test_save_of_grant_failed),
+		cmocka_unit_test(test_units_ahead),
+		cmocka_unit_test(test_both_recovering),
+		cmocka_unit_test(test_recovering_for_long),
+		cmocka_unit_test(test_undated),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
