@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Changes that are undone: by whoever goes back to what was before, or because nobody confirms them
+ * in time.
+ */
+#include "instance_world.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "clock.h"
+#include "kept_world.h"
+
+/* Back to what was before, to one of before that, and forward again. */
+static void test_rollback(void **state)
+{
+	struct change_request request = limit_of("2Gbit/s");
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	assert_int_equal(change(&k, &request), 0);
+	request = limit_of("3Gbit/s");
+	assert_int_equal(change(&k, &request), 0);
+	request = request_of(CHANGE_ROLLBACK);
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	assert_int_equal(json_integer_value(line(&k, "back_to")), 2);
+	request = request_of(CHANGE_ROLLBACK);
+	request.number = 1;
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, GBIT);
+	assert_false(kept_differs(k.w.inst.kept));
+	request.number = 99;
+	assert_true(change(&k, &request) < 0);
+	close_kept(&k);
+}
+
+/* What nobody confirms in time is undone; and meanwhile nothing else is changed. */
+static void test_undone(void **state)
+{
+	struct change_request request = limit_of("2Gbit/s");
+	struct confirm *confirm;
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	confirm = &k.w.inst.kept->confirm;
+	assert_true(reload_due_ns(&k.w.inst) == UINT64_MAX);
+	request.within_ns = 3600 * SECOND_NS;
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(json_integer_value(line(&k, "confirm_within_s")), 3600);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	assert_int_equal(confirm->running, 2);
+	assert_int_equal(confirm->good, 1);
+	assert_in_range(reload_due_ns(&k.w.inst), control_now() + 3000 * SECOND_NS,
+		control_now() + 3600 * SECOND_NS);
+	request = limit_of("3Gbit/s");
+	assert_int_equal(ask(&k, &request), -EBUSY);
+	confirm->until_ns = control_now(); /* it is an hour later */
+	reload_advance(&k.w.inst);
+	settle(&k);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, GBIT);
+	assert_string_equal(json_string_value(line(&k, "what")), "undo");
+	assert_false(confirm_waits(confirm));
+	assert_int_equal(confirm->running, 1);
+	close_kept(&k);
+}
+
+/* Confirmed, it is the last good one; or somebody undoes it. */
+static void test_confirmed(void **state)
+{
+	struct change_request request = limit_of("2Gbit/s");
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	request.within_ns = 3600 * SECOND_NS;
+	assert_int_equal(change(&k, &request), 0);
+	reload_request(&k.w.inst, "test", getuid()); /* meanwhile the file does not count */
+	settle(&k);
+	assert_int_equal(reload_last(&k.w.inst)->error, -EBUSY);
+	request = request_of(CHANGE_CONFIRM);
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(k.w.inst.kept->confirm.good, 2);
+	assert_false(confirm_waits(&k.w.inst.kept->confirm));
+	request = limit_of("3Gbit/s");
+	request.within_ns = 3600 * SECOND_NS;
+	assert_int_equal(change(&k, &request), 0);
+	request = request_of(CHANGE_ROLLBACK);
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	assert_false(confirm_waits(&k.w.inst.kept->confirm));
+	forget(&k);
+	choose(&k, NULL); /* also after a start */
+	assert_int_equal(k.config->policies[0].limit_bps, 2 * GBIT);
+	close_kept(&k);
+}
+
+/* A process that ends meanwhile has not confirmed it. */
+static void test_ends_unconfirmed(void **state)
+{
+	struct change_request request = limit_of("2Gbit/s");
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	request.within_ns = 3600 * SECOND_NS;
+	assert_int_equal(change(&k, &request), 0);
+	forget(&k);
+	choose(&k, NULL);
+	assert_int_equal(k.config->policies[0].limit_bps, GBIT);
+	assert_int_equal(
+		json_integer_value(json_object_get(k.w.inst.kept->start, "not_confirmed")), 2);
+	close_kept(&k);
+}
+
+/* There is only so much to go back to, and what is not there is named. */
+static void test_nothing_to_go_back_to(void **state)
+{
+	struct change_request request = request_of(CHANGE_ROLLBACK);
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	expect_refused(&k, &request,
+		"there is no configuration 0 to go back to: No such file or directory\n");
+	request.number = 99;
+	expect_refused(&k, &request,
+		"there is no configuration 99 to go back to: No such file or directory\n");
+	assert_int_equal(json_integer_value(line(&k, "back_to")), 99);
+	reload_to(&k, A("2Gbit/s"));
+	reload_to(&k, A("3Gbit/s"));
+	damage(&k, "0000000001.good.json");
+	request.number = 1;
+	expect_refused(&k, &request, "there is no configuration 1 to go back to: Bad message\n");
+	request.number = 0; /* the one before, which is whole */
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	close_kept(&k);
+}
+
+/* What cannot be undone is tried again in ten seconds, and runs until then. */
+static void test_undone_later(void **state)
+{
+	struct change_request request = limit_of("2Gbit/s");
+	struct confirm *confirm;
+	struct kept_world k;
+	uint64_t now;
+
+	(void)state;
+	open_kept(&k);
+	confirm = &k.w.inst.kept->confirm;
+	request.within_ns = 3600 * SECOND_NS;
+	assert_int_equal(change(&k, &request), 0);
+	damage(&k, "0000000001.good.json");
+	now = control_now();
+	confirm->until_ns = now;
+	reload_advance(&k.w.inst);
+	settle(&k);
+	assert_string_equal(reload_last_change(&k.w.inst)->what, "undo");
+	assert_int_equal(reload_last_change(&k.w.inst)->error, -EBADMSG);
+	assert_string_equal(reload_last_change(&k.w.inst)->messages,
+		"the last good configuration: Bad message\n");
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	assert_true(confirm_waits(confirm));
+	assert_in_range(
+		reload_due_ns(&k.w.inst), now + 10 * SECOND_NS, control_now() + 10 * SECOND_NS);
+	reload_advance(&k.w.inst);
+	assert_string_equal(reload_state(&k.w.inst), "idle"); /* it is not time yet */
+	request = request_of(CHANGE_CONFIRM);                 /* somebody may still want it so */
+	assert_int_equal(change(&k, &request), 0);
+	assert_true(reload_due_ns(&k.w.inst) == UINT64_MAX);
+	close_kept(&k);
+}
+
+/* While one waits for its confirmation nothing but that, or its end, is taken; it is said. */
+static void test_waits_for_word(void **state)
+{
+	struct change_request request = limit_of("2Gbit/s");
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	request.within_ns = 3600 * SECOND_NS;
+	assert_int_equal(change(&k, &request), 0);
+	instance_world_write(&k.w, A("4Gbit/s"));
+	reload_request(&k.w.inst, "test", getuid());
+	settle(&k);
+	assert_int_equal(reload_last_change(&k.w.inst)->error, -EBUSY);
+	assert_string_equal(reload_last_change(&k.w.inst)->messages,
+		"a change waits for its confirmation: weirctl confirm, or weirctl rollback\n");
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	close_kept(&k);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rollback),
+		cmocka_unit_test(test_undone),
+		cmocka_unit_test(test_confirmed),
+		cmocka_unit_test(test_ends_unconfirmed),
+		cmocka_unit_test(test_nothing_to_go_back_to),
+		cmocka_unit_test(test_undone_later),
+		cmocka_unit_test(test_waits_for_word),
+	};
+
+	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
+}
