@@ -343,7 +343,7 @@ static void test_quic_window(void **state)
 		{10000, 10000, 0, true, 0, 3, 10300, 10000},
 		{10000, 10000, 2, true, 0, 3, 10100, 10000},
 		{10000, 10000, 3, true, 0, 3, 10000, 10000},
-		/* One loss halves it, once a recovery; and what tells of it does not let it grow. */
+		/* One loss halves it, once a recovery; what tells of it does not let it grow. */
 		{12000, 10000, 0, false, 3, 4, 6000, 6000},
 		{12000, 10000, 0, true, 3, 4, 6000, 6000},
 		{12000, UINT64_MAX, 0, true, 3, 4, 6000, 6000},
