@@ -299,27 +299,19 @@ static int open_db_file(struct db *db, const char *path)
 	return rc ? errno_of_sqlite(db->sqlite, rc) : execute_sql(db, settings);
 }
 
-/* SQLite would open for reading what it may not write. */
+/* SQLite would open for reading what it may not write. The caller closes what failed, too. */
 static int open_any_version(struct db *db)
 {
 	int err = access(db->path, R_OK | W_OK) ? -errno : open_db_file(db, db->path);
 
-	if (err == 0)
-		err = check_all(db);
-	if (err)
-		close_file(db);
-	return err;
+	return err ? err : check_all(db);
 }
 
 static int open_checked(struct db *db)
 {
 	int err = open_any_version(db);
 
-	if (err == 0 && db->version < VERSION) {
-		close_file(db);
-		return -ENODATA;
-	}
-	return err;
+	return err == 0 && db->version < VERSION ? -ENODATA : err;
 }
 
 /* ---- making */
