@@ -27,7 +27,7 @@
 
 static void *alloc_worker_lines(size_t bytes, int socket)
 {
-	return rte_zmalloc_socket("worker", bytes ? bytes : 1, RTE_CACHE_LINE_SIZE, socket);
+	return rte_zmalloc_socket("worker", bytes, RTE_CACHE_LINE_SIZE, socket);
 }
 
 /* A sample that no policy has knows the next one. */

@@ -74,12 +74,11 @@ void explain_stop(struct instance *inst)
 
 static int find_wire(const struct instance *inst, const char *name, uint16_t *wire)
 {
-	*wire = 0;
-	for (unsigned i = 0; i < inst->config->n_wires; i++) {
-		*wire = (uint16_t)i;
-		if (!name[0] || strcmp(inst->config->wires[i].name, name) == 0)
+	for (unsigned i = 0; i < inst->config->n_wires; i++)
+		if (!name[0] || strcmp(inst->config->wires[i].name, name) == 0) {
+			*wire = (uint16_t)i;
 			return 0;
-	}
+		}
 	return -ENOENT;
 }
 

@@ -187,13 +187,12 @@ void flowspec_name(const json_t *rule, bool ipv6, const char *prefix, char name[
 	static const char *const keys[2][2] = {
 		{"destination-ipv4", "source-ipv4"}, {"destination-ipv6", "source-ipv6"}};
 	const char *shown = NULL;
-	int len;
 
 	for (unsigned i = 0; i < 2 && shown == NULL; i++)
 		shown = json_string_value(json_array_get(json_object_get(rule, keys[ipv6][i]), 0));
-	len = snprintf(name, CONFIG_NAME_MAX, "%.30s%.*s-%016" PRIx64, prefix, SHOWN_MOST - 8,
+	snprintf(name, CONFIG_NAME_MAX, "%.30s%.*s-%016" PRIx64, prefix, SHOWN_MOST - 8,
 		shown != NULL ? shown : "any", hash_rule(rule, ipv6));
-	for (int i = 0; i < len && name[i] != '\0'; i++)
-		if (!isalnum((unsigned char)name[i]) && name[i] != '.' && name[i] != '-')
-			name[i] = '_';
+	for (char *c = name; *c != '\0'; c++)
+		if (!isalnum((unsigned char)*c) && *c != '.' && *c != '-')
+			*c = '_';
 }

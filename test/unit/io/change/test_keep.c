@@ -55,7 +55,7 @@ static struct keep *open_keep(void)
 	return keep;
 }
 
-static bool no_sync; /* of directories */
+static bool no_sync, no_file_sync; /* of directories, and of files */
 
 int __real_fsync(int fd);
 int __wrap_fsync(int fd);
@@ -64,7 +64,7 @@ int __wrap_fsync(int fd)
 {
 	struct stat st;
 
-	if (!no_sync || fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
+	if (fstat(fd, &st) < 0 || !(S_ISDIR(st.st_mode) ? no_sync : no_file_sync))
 		return __real_fsync(fd);
 	errno = EIO;
 	return -1;
@@ -606,6 +606,21 @@ static void names_not_kept(void **state)
 	keep_close(keep);
 }
 
+/* Nor a line that is not on the disk. */
+static void journal_not_kept(void **state)
+{
+	struct keep *keep = open_keep();
+	json_t *line = json_pack("{s:i}", "value", 1);
+
+	(void)state;
+	no_file_sync = true;
+	assert_int_equal(journal_add(keep, line), -EIO);
+	no_file_sync = false;
+	assert_int_equal(journal_add(keep, line), 0);
+	json_decref(line);
+	keep_close(keep);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -623,6 +638,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(journal_ends_with, setup, teardown),
 		cmocka_unit_test_setup_teardown(journal_after_a_cut, setup, teardown),
 		cmocka_unit_test_setup_teardown(names_not_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(journal_not_kept, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

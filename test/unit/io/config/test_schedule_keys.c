@@ -16,6 +16,8 @@
 #define SCHEDULED(entries) LIMITED(ZONED(entries))
 #define DAY                "{'days': 'mon-fri', 'from': '08:00', 'to': '18:00', 'limit': '20Mbit/s'}"
 #define NIGHT              "{'from': '22:00', 'to': '06:00', 'limit': '5Mbit/s', 'burst': '1MB'}"
+#define FOUR(text)         text text text text
+#define SIXTY_FOUR(text)   FOUR(FOUR(FOUR(text)))
 #define TIMES              "'from': '08:00', 'to': '18:00'"
 
 static void test_values(void **state)
@@ -38,6 +40,9 @@ static void test_values(void **state)
 			"schedule.zone: 'tzdata.zi': expected a time zone such as 'Europe/Berlin' or 'UTC'\n"},
 		{SCHEDULED(""), AT
 			"schedule.entries: an empty array: expected an array of 1 to 64 times of day and their limits\n"},
+		/* Of too many none is looked at. */
+		{SCHEDULED(SIXTY_FOUR("{}, ") "{}"), AT
+			"schedule.entries: an array: expected an array of 1 to 64 times of day and their limits\n"},
 		{SCHEDULED("{'days': 'weekdays', " TIMES ", 'limit': '20Mbit/s'}"), AT
 			"schedule.entries[0].days: 'weekdays': expected weekdays such as 'mon-fri', 'sat,sun' or 'daily'\n"},
 		{SCHEDULED("{'from': '8:00', 'to': '18:00', 'limit': '20Mbit/s'}"), AT

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "import/edits.h"
+#include "import/network.h"
 #include "import/subscribers.h"
 
 #define OWN  "name,addresses,limit\n"
@@ -460,6 +461,38 @@ static void check_network(const struct network_case *row)
 	json_decref(running);
 }
 
+/* Nodes so deep in each other; whether the lowest is taken. */
+static bool takes_node_at(unsigned depth)
+{
+	json_t *network = json_pack("{s:{s:i}}", "lowest", "downloadBandwidthMbps", 1), *nodes;
+	struct diagnostics diagnostics;
+	bool taken;
+
+	while (--depth > 0) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "n%u", depth);
+		network = json_pack(
+			"{s:{s:i, s:o}}", name, "downloadBandwidthMbps", 1, "children", network);
+	}
+	diagnostics_init(&diagnostics, stderr, DIAGNOSTICS_TEXT);
+	nodes = network_nodes(network, false, "n.json", &diagnostics);
+	assert_non_null(nodes);
+	taken = json_object_get(nodes, "lowest") != NULL;
+	json_decref(nodes);
+	json_decref(network);
+	return taken;
+}
+
+/* What is deeper than any network is not looked at, so that no file uses up the stack. */
+static void deep_networks(void **state)
+{
+	(void)state;
+	assert_true(takes_node_at(1));
+	assert_true(takes_node_at(64));
+	assert_false(takes_node_at(65));
+}
+
 static void each_network(void **state)
 {
 	(void)state;
@@ -523,6 +556,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_list),
 		cmocka_unit_test(each_network),
+		cmocka_unit_test(deep_networks),
 		cmocka_unit_test(told_once),
 		cmocka_unit_test(what_is_no_text),
 		cmocka_unit_test(many_mistakes),

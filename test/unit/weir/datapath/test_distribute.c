@@ -20,6 +20,7 @@
 #include "nic_clock.h"
 #include "rx_rings.h"
 #include "shape_in.h"
+#include "steering.h"
 #include "stuck.h"
 #include "tap.h"
 #include "tick.h"
@@ -270,6 +271,36 @@ static void test_receives(void **state)
 		assert_int_equal(distribute_receive(w, &wire.world.path, mbufs, &other), 0);
 		assert_true(other); /* what another path had is not forgotten */
 	}
+	close_wire(&wire);
+}
+
+/* What was kept back of sources that move to the owner is his to decide, before anything new. */
+static void test_kept_for_owner(void **state)
+{
+	struct rte_mbuf *mbufs[3], *own[BURST];
+	struct reta_target target;
+	struct steering *steering;
+	struct test_wire wire;
+	bool busy = false;
+	struct reta reta;
+
+	(void)state;
+	open_wire(&wire);
+	steering = wire.world.path.rings->steering;
+	reta_target_init(&target, &(struct place_key){24, 64}, 0);
+	reta_init(&reta, &target);
+	steering_add(steering, 0, &reta);
+	new_packets(&wire, mbufs, 3);
+	for (unsigned i = 0; i < 3; i++)
+		assert_true(migration_keep(&steering->migration, mbufs[i], 7));
+	steering->migration.reta = &reta;
+	steering->migration.step = MIGRATION_GIVE;
+	wire.brings = 1;
+	assert_int_equal(
+		distribute_receive(&wire.world.workers[0], &wire.world.path, own, &busy), 3);
+	assert_true(busy);
+	assert_memory_equal(own, mbufs, sizeof(mbufs));
+	rte_pktmbuf_free_bulk(own, 3);
 	close_wire(&wire);
 }
 
@@ -764,6 +795,7 @@ int main(void)
 		cmocka_unit_test(test_ring_fills_up),
 		cmocka_unit_test(test_all_others_are_stuck),
 		cmocka_unit_test(test_receives),
+		cmocka_unit_test(test_kept_for_owner),
 		cmocka_unit_test(test_owner_is_busy),
 		cmocka_unit_test(test_patient),
 		cmocka_unit_test(test_drop),

@@ -13,6 +13,8 @@
 #include "base/time.h"
 #include "clock.h"
 #include "event.h"
+#include "fault.h"
+#include "show.h"
 #include "show_explain.h"
 #include "show_world.h"
 #include "tap.h"
@@ -466,10 +468,37 @@ static void test_changes_refused(void **state)
 	close_asked(&w);
 }
 
+static int ask_to_explain(const void *argument)
+{
+	struct instance *inst = (struct instance *)(uintptr_t)argument;
+	json_t *reply = show_explain(ETHERNET, inst);
+	int rc = reply ? 0 : -ENOMEM;
+
+	json_decref(reply);
+	explain_stop(inst);
+	return rc;
+}
+
+/* A question for which there is no memory has no answer, and nothing is left of it. */
+static void test_explain_without_memory(void **state)
+{
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w, POLICIES);
+	fault_try(&(struct fault_subject){.name = "explain",
+		.run = ask_to_explain,
+		.argument = &w.inst,
+		.kinds = FAULT_MEMORY,
+		.at_least = 2});
+	instance_world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_explain),
+		cmocka_unit_test(test_explain_without_memory),
 		cmocka_unit_test(test_explain_levels),
 		cmocka_unit_test(test_explain_refused),
 		cmocka_unit_test(test_match),
