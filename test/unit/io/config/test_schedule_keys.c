@@ -40,7 +40,7 @@ static void test_values(void **state)
 			"schedule.zone: 'tzdata.zi': expected a time zone such as 'Europe/Berlin' or 'UTC'\n"},
 		{SCHEDULED(""), AT
 			"schedule.entries: an empty array: expected an array of 1 to 64 times of day and their limits\n"},
-		/* Of too many none is looked at. */
+		/* None is looked at of too many. */
 		{SCHEDULED(SIXTY_FOUR("{}, ") "{}"), AT
 			"schedule.entries: an array: expected an array of 1 to 64 times of day and their limits\n"},
 		{SCHEDULED("{'days': 'weekdays', " TIMES ", 'limit': '20Mbit/s'}"), AT
