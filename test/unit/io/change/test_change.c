@@ -319,7 +319,8 @@ static void each_carry(void **state)
 		FILE *say = open_memstream(&said, &size);
 
 		for (const char *at = row->changed; *at; at++) {
-			json_t *edit = json_pack("[{s:s%},{s:s%}]", "name", at, 1, "name", at, 1);
+			json_t *edit = json_pack(
+				"[{s:s%},{s:s%}]", "name", at, (size_t)1, "name", at, (size_t)1);
 
 			assert_int_equal(singles_note(singles, was, edit), 0);
 			/* What it was is what it was at first. */
