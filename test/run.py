@@ -24,7 +24,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PYTHON = ["/usr/bin/python3", "-B"]
 CPUS = len(os.sched_getaffinity(0))
 SKIP = 77
-FUZZ_S = 3
+FUZZ_S = 5
 # Places in the code that libFuzzer sees at least beyond the target's own: what is tested has made
 # it 340 or more of each with clang 14, and 240 with clang 19; what is reached says less, as some
 # find little in 6 s.

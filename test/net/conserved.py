@@ -356,7 +356,7 @@ def change_places(group):
         group.load(bursts, 0.2 * LIMIT, 0.25)
         began = time.monotonic()
         try:
-            wait_until(lambda a=smooth, b=bursts: in_place(a, b), "in vain")
+            wait_until(lambda a=smooth, b=bursts: in_place(a, b), "in vain", timeout=40)
         except AssertionError as error:
             raise AssertionError(f"limiter {smooth} was to have the rate, and {bursts} the "
                                  f"burst: {seen}") from error

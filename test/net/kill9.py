@@ -431,7 +431,7 @@ class Campaign:
         """Without packets, all that was under way arrives."""
         senders.load(0, 0, 0)
         try:
-            wait_until(self.balanced, "the books to balance")
+            wait_until(self.balanced, "the books to balance", timeout=10)
         except AssertionError:
             for name, total in self.totals.items():
                 print(f"{name}: held, spent, under way {self.books(name)}, of {total}")

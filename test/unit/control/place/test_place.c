@@ -778,11 +778,23 @@ static void test_fewer_principles(void **state)
 	}
 }
 
+/* What all wait for their turn at one broker that has room for them. */
+static double wait_on_one(struct world *w)
+{
+	struct place_delay delay;
+
+	w->brokers[0].capacity = HUGE_VAL;
+	world_open(w);
+	assert_int_equal(place_on(&w->placer, 1, &w->placement), 0);
+	place_predict(&w->placer, &w->placement, 0, &delay);
+	world_close(w);
+	return delay.access_p99;
+}
+
 /* What 33 sources of 32 sizes wait, of which the last is as large as the first; or one that is
  * both. */
 static double wait_of_sizes(bool apart)
 {
-	struct place_delay delay;
 	struct world w;
 
 	world_init(&w, apart ? 33 : 32, 1);
@@ -794,30 +806,19 @@ static double wait_of_sizes(bool apart)
 	w.sources[0].rate = (apart ? 60 : 75) * MESSAGE;
 	if (apart)
 		w.sources[32].rate = 15 * MESSAGE;
-	w.brokers[0].capacity = HUGE_VAL;
-	world_open(&w);
-	assert_int_equal(place_on(&w.placer, 1, &w.placement), 0);
-	place_predict(&w.placer, &w.placement, 0, &delay);
-	world_close(&w);
-	return delay.access_p99;
+	return wait_on_one(&w);
 }
 
 /* What sources of single messages wait with a source of bursts, or that one alone. */
 static double wait_of_bursts(unsigned n)
 {
-	struct place_delay delay;
 	struct world w;
 
 	world_init(&w, n, 1);
 	for (unsigned i = 0; i < n; i++)
 		w.sources[i].rate = 500 * MESSAGE;
 	w.sources[0].batch = 100 * MESSAGE;
-	w.brokers[0].capacity = HUGE_VAL;
-	world_open(&w);
-	assert_int_equal(place_on(&w.placer, 1, &w.placement), 0);
-	place_predict(&w.placer, &w.placement, 0, &delay);
-	world_close(&w);
-	return delay.access_p99;
+	return wait_on_one(&w);
 }
 
 /*
