@@ -79,23 +79,30 @@ static __rte_noinline void count_unparsed(struct worker *w, struct rx_burst *bur
 	}
 }
 
-/* Whether all packets have policies that are of one kind, whose trials are to be made if any. */
-static bool is_of_one_kind(const struct worker *w, const uint32_t *policies, uint16_t n)
+/* Whether there is no packet without a policy. */
+static bool have_policies(const uint32_t *policies, uint16_t n)
 {
-	unsigned any = 0, all = UINT32_MAX;
-	bool none = false;
+	uint32_t any = 0;
 
 	for (uint16_t i = 0; i < n; i++)
-		none |= policies[i] == CLASSIFY_NONE;
-	if (none)
-		return false;
-	for (uint16_t i = 0; i < n; i++) {
-		unsigned flags = police_flags(&w->policies[policies[i]]);
+		any |= policies[i];
+	return any >> 31 == 0; /* of which CLASSIFY_NONE has all */
+}
 
-		any |= flags;
-		all &= flags;
+/* Whether policies are of one kind, and have no trials to be made. */
+static bool is_of_one_kind(const struct worker *w, const uint32_t *policies, uint16_t n)
+{
+	uint32_t any = 0, all = UINT32_MAX;
+
+	for (uint16_t i = 0; i < n; i++) {
+		uint32_t owner = token_bucket_owner(&w->policies[policies[i]].bucket);
+
+		any |= owner;
+		all &= owner;
 	}
-	return ((any ^ all) & ~POLICE_TCP_ONLY) == 0 && any >> POLICE_TRIAL_SHIFT == 0;
+	any = police_owner_flags(any);
+	return ((any ^ police_owner_flags(all)) & ~POLICE_TCP_ONLY) == 0 &&
+	       any >> POLICE_TRIAL_SHIFT == 0;
 }
 
 /* Divides a burst by the kinds of its policies, whose trials are made; without one it is simple. */
@@ -103,11 +110,12 @@ static void divide_burst(
 	struct worker *w, struct rx_burst *burst, uint64_t *packets, uint16_t n, uint64_t now)
 {
 	const uint32_t *policies = burst->frames.policy;
+	const bool all = have_policies(policies, n);
 
 	for (uint16_t i = 0; i < n; i++)
-		if (policies[i] != CLASSIFY_NONE)
+		if (all || policies[i] != CLASSIFY_NONE)
 			rte_prefetch0(&w->policies[policies[i]]);
-	if (is_of_one_kind(w, policies, n)) {
+	if (all && is_of_one_kind(w, policies, n)) {
 		packets[judge_row(judge_policy(w, burst, 0))] = judge_all(n);
 		return;
 	}

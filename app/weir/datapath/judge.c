@@ -64,18 +64,12 @@ __rte_noinline void judge_sample_of(
 	flow_sample_prefetch(w->samples[policy], hash);
 }
 
-/* A hash that the device has not told is kept, as it will be asked for again. */
-static __rte_noinline uint32_t keep_flow_hash(struct rx_burst *burst, unsigned i)
+__rte_noinline uint32_t judge_keep_flow_hash(struct rx_burst *burst, unsigned i)
 {
 	struct packet *packet = burst_packet(burst, i);
 
 	packet->flow_hash = packet_flow_hash(packet, burst->frames.data[i]);
 	return packet->flow_hash;
-}
-
-uint32_t judge_flow_hash(struct rx_burst *burst, unsigned i)
-{
-	return burst_has_hash(burst, i) ? burst->mbufs[i]->hash.rss : keep_flow_hash(burst, i);
 }
 
 void judge_costs_alike(

@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+#include <rte_branch_prediction.h>
 #include <rte_prefetch.h>
 
 #include "police/charge.h"
@@ -123,8 +124,16 @@ static inline void judge_add_sources(struct rx_burst *burst, struct policy_state
 		judge_add_source(burst, i, state);
 }
 
+/* judge_flow_hash() where the device has not told it: kept, as it will be asked for again. */
+uint32_t judge_keep_flow_hash(struct rx_burst *burst, unsigned i);
+
 /* The hash of a packet's flow. */
-uint32_t judge_flow_hash(struct rx_burst *burst, unsigned i);
+static inline uint32_t judge_flow_hash(struct rx_burst *burst, unsigned i)
+{
+	if (likely(burst_has_hash(burst, i)))
+		return burst->mbufs[i]->hash.rss;
+	return judge_keep_flow_hash(burst, i);
+}
 
 /* police_bytes() of every packet by one accounting: with vectors, as those are masks. */
 void judge_costs_alike(

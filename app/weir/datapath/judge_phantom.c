@@ -8,7 +8,7 @@
 
 /*
  * Refills what flows share, and begins to fetch what police_over_flow() will read. The others are
- * decided by the line that is refilled: nothing else is fetched for them, and no flow hashed.
+ * decided by the line that is refilled: no flow is hashed for them.
  */
 static void fetch_classes(struct worker *w, struct rx_burst *burst, uint64_t packets, uint64_t now)
 {

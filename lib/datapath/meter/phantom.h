@@ -84,8 +84,12 @@
 /* Units of a bucket: those of a longer slot's sums might not fit. */
 #define PHANTOM_BURST_MAX (UINT64_C(1) << 35)
 
-/* Virtual time after which old ends of queues are forgotten, before they could be future again. */
-#define PHANTOM_AGE (UINT64_C(1) << 62)
+/*
+ * Virtual time after which old ends of queues are forgotten, before they could be future again: a
+ * quarter of all there is, in what its upper bits count.
+ */
+#define PHANTOM_AGE_SHIFT 56
+#define PHANTOM_AGE       (UINT64_C(1) << 62)
 
 struct phantom_params {
 	unsigned classes;       /* a power of two, PHANTOM_CLASSES_MIN to PHANTOM_CLASSES_MAX */
@@ -110,13 +114,15 @@ struct phantom {
 	uint64_t time;    /* virtual: 2^-8 units by weight */
 	uint64_t left;    /* 2^-8 units of service that have not become time yet */
 	uint64_t seen;    /* tokens of the bucket that are service by now */
+	uint64_t room;    /* tokens less those seen: below this nothing is worth serving yet */
 	uint64_t busy;    /* slots with classes, a bit each */
-	uint64_t weight;  /* of all in the slots */
-	uint64_t aged;    /* time of the last phantom_sort() */
 	uint64_t refused; /* the owner's to count: units that did not conform */
+	uint32_t weight;  /* of all in the slots */
+	uint32_t turn;    /* service at which the next slot with classes is over; or that is far */
 	uint32_t key;
-	uint16_t mask;                                              /* of a class's number */
-	uint16_t shift;                                             /* a slot is 2^this long */
+	uint16_t mask; /* of a class's number */
+	uint8_t shift; /* a slot is 2^this long */
+	uint8_t aged;  /* of phantom_sort(), the last */
 	uint64_t slots[PHANTOM_SLOTS] __attribute__((aligned(64))); /* those not busy: anything */
 	struct phantom_class classes[];
 } __attribute__((aligned(64)));
@@ -197,7 +203,7 @@ static inline void phantom_leave(
 
 static inline void phantom_set_weight(struct phantom *p, uint64_t weight)
 {
-	__atomic_store_n(&p->weight, weight, __ATOMIC_RELAXED);
+	__atomic_store_n(&p->weight, (uint32_t)weight, __ATOMIC_RELAXED);
 }
 
 /* The weight of all classes with a queue; of flows it is their number. Anybody, at any time. */
@@ -236,8 +242,8 @@ static inline __attribute__((cold)) void phantom_sort(struct phantom *p, uint32_
 
 	shift = phantom_fit(p, shift);
 	phantom_clear(p);
-	p->shift = (uint16_t)shift;
-	p->aged = p->time;
+	p->shift = (uint8_t)shift;
+	p->aged = (uint8_t)(p->time >> PHANTOM_AGE_SHIFT);
 	for (uint32_t i = 0; i <= p->mask; i++) {
 		struct phantom_class *class = &p->classes[i];
 		bool slotted = class->end - began - 1 < span;
@@ -281,7 +287,7 @@ static inline struct phantom *phantom_init(void *memory, const struct phantom_pa
 
 	*p = (struct phantom){
 		.mask = (uint16_t)(params->classes - 1),
-		.shift = (uint16_t)phantom_shift(profile),
+		.shift = (uint8_t)phantom_shift(profile),
 		.key = (uint32_t)params->secret | 1,
 		.seen = phantom_mark(profile),
 	};
@@ -305,6 +311,12 @@ static inline unsigned phantom_next(const struct phantom *p)
 	unsigned turn = p->time >> p->shift & (PHANTOM_SLOTS - 1);
 
 	return (unsigned)__builtin_ctzll(p->busy >> turn | p->busy << (-turn & 63));
+}
+
+/* Virtual time until that is over. */
+static inline uint64_t phantom_slot_left(const struct phantom *p)
+{
+	return (((p->time >> p->shift) + phantom_next(p) + 1) << p->shift) - p->time;
 }
 
 /* Where the last class ends. */
@@ -356,24 +368,6 @@ static inline void phantom_rest(struct phantom *p, uint64_t mark)
 }
 
 /*
- * Brings the queues to where the bucket is: it has been refilled, or has been changed, since the
- * last look. When its free part holds anything they have been empty before.
- */
-static inline void phantom_advance(struct phantom *p, const struct token_bucket *bucket,
-	const struct token_bucket_profile *profile)
-{
-	uint64_t mark = phantom_mark(profile), tokens = bucket->tokens, earned = tokens - p->seen;
-
-	if (tokens >= mark) {
-		phantom_rest(p, mark);
-		return;
-	}
-	earned = (int64_t)earned > 0 ? earned : 0; /* it may have been emptied, or cut */
-	p->seen = tokens - (earned & ((UINT64_C(1) << PHANTOM_TOKEN) - 1));
-	phantom_serve(p, p->left + (earned >> PHANTOM_TOKEN));
-}
-
-/*
  * The service that may wait. A part of a slot for each class would be many bursts where there are
  * many classes; and then those that have been empty for long would still count, as the weight by
  * which the others are served, and as classes that no flow can have.
@@ -385,18 +379,47 @@ static inline uint64_t phantom_part(const struct phantom *p)
 	return weight << (p->shift - PHANTOM_PART_SHIFT);
 }
 
+/* Notes how much may be earned before there is anything to do, as each packet's look asks that. */
+static inline void phantom_look_ahead(struct phantom *p, uint64_t mark)
+{
+	uint64_t part = phantom_part(p), room = part > p->left ? part - p->left : 0, turn = 0;
+	int64_t below = (int64_t)(mark - p->seen); /* seen may be less than nothing by a fraction */
+
+	room <<= PHANTOM_TOKEN;
+	p->room = (int64_t)room < below ? room : below > 0 ? (uint64_t)below : 0;
+	if (p->busy)
+		turn = phantom_slot_left(p) * p->weight;
+	p->turn = turn < UINT32_MAX ? (uint32_t)turn : UINT32_MAX;
+}
+
 /*
- * phantom_serve() when it is worth the while: enough waits to be served, or the queues have ended.
- * So it is when the weight is none; and when tokens have been taken away, as the difference is then
- * as good as endless.
+ * Brings the queues to where the bucket is: it has been refilled, or has been changed, since the
+ * last look. When its free part holds anything they have been empty before.
+ */
+static inline void phantom_advance(struct phantom *p, const struct token_bucket *bucket,
+	const struct token_bucket_profile *profile)
+{
+	uint64_t mark = phantom_mark(profile), tokens = bucket->tokens, earned = tokens - p->seen;
+
+	if (tokens >= mark) {
+		phantom_rest(p, mark);
+	} else {
+		earned = (int64_t)earned > 0 ? earned : 0; /* it may have been emptied, or cut */
+		p->seen = tokens - (earned & ((UINT64_C(1) << PHANTOM_TOKEN) - 1));
+		phantom_serve(p, p->left + (earned >> PHANTOM_TOKEN));
+	}
+	phantom_look_ahead(p, mark);
+}
+
+/*
+ * phantom_advance() when it is worth the while: enough waits to be served, or the queues have
+ * ended. So it is when the weight is none; and when tokens have been taken away, as the difference
+ * is then as good as endless.
  */
 static inline void phantom_follow(struct phantom *p, const struct token_bucket *bucket,
 	const struct token_bucket_profile *profile)
 {
-	uint64_t tokens = bucket->tokens;
-	uint64_t waits = p->left + ((tokens - p->seen) >> PHANTOM_TOKEN);
-
-	if (tokens >= phantom_mark(profile) || waits >= phantom_part(p))
+	if (bucket->tokens - p->seen >= p->room)
 		phantom_advance(p, bucket, profile);
 }
 
@@ -424,9 +447,10 @@ static inline void phantom_reach(
 	struct phantom *p, const struct phantom_class *class, uint64_t time)
 {
 	uint64_t most = UINT64_C(63) << p->shift;
+	uint8_t age = (uint8_t)(p->time >> PHANTOM_AGE_SHIFT) - p->aged;
+	bool old = age >= PHANTOM_AGE >> PHANTOM_AGE_SHIFT;
 
-	if (__builtin_expect(
-		    phantom_queue(p, class) + time > most || p->time - p->aged >= PHANTOM_AGE, 0))
+	if (__builtin_expect(phantom_queue(p, class) + time > most || old, 0))
 		phantom_make_room(p, class, time);
 }
 
@@ -465,14 +489,6 @@ static inline void phantom_fetch_class(const struct phantom *p, uint32_t hash)
 	__builtin_prefetch(&p->classes[phantom_set(p, hash * p->key)], 1);
 }
 
-/* Prefetches the classes, and the slots that are likely to be asked for. */
-static inline void phantom_fetch(const struct phantom *p, uint32_t hash)
-{
-	phantom_fetch_class(p, hash);
-	__builtin_prefetch(&p->slots[p->time >> p->shift & (PHANTOM_SLOTS - 1)], 1);
-	__builtin_prefetch(&p->slots[((p->time >> p->shift) + 4) & (PHANTOM_SLOTS - 1)], 1);
-}
-
 /* Those classes of a set that have no queue, a bit each. */
 static inline unsigned phantom_empty(const struct phantom *p, const struct phantom_class *classes)
 {
@@ -491,7 +507,7 @@ static inline bool phantom_may_end(const struct phantom *p, const struct phantom
 	const struct token_bucket *bucket)
 {
 	uint64_t waits = p->left + ((bucket->tokens - p->seen) >> PHANTOM_TOKEN);
-	uint64_t first = (((p->time >> p->shift) + phantom_next(p) + 1) << p->shift) - p->time;
+	uint64_t first = phantom_slot_left(p);
 
 	for (unsigned i = 0; i < PHANTOM_WAYS; i++) {
 		uint64_t queue = classes[i].end - p->time;
@@ -597,6 +613,39 @@ static inline void phantom_owe(struct phantom *p, struct phantom_class *class,
 	service >>= PHANTOM_TOKEN;
 	p->seen -= service << PHANTOM_TOKEN;
 	phantom_join(p, class, service);
+	phantom_look_ahead(p, mark);
+}
+
+/*
+ * Whether units of a flow that phantom_asks() about will be refused, if a look is enough to know:
+ * nothing that is earned is due to be served, and the class of the flow is its own, or would be
+ * shared, as none of its set is free. Where classes press most packets are refused, and so most
+ * read no more than this, and change nothing. Masks, and one question; false says nothing. Anybody
+ * who may read the state.
+ */
+static inline bool phantom_refuses(const struct phantom *p, uint32_t hash,
+	const struct token_bucket *bucket, const struct token_bucket_profile *profile,
+	uint32_t cost)
+{
+	uint32_t mixed = hash * p->key;
+	const struct phantom_class *classes = &p->classes[phantom_set(p, mixed)], *class;
+	uint64_t earned = bucket->tokens - p->seen, waits = p->left + (earned >> PHANTOM_TOKEN);
+	uint64_t least = UINT64_MAX, any = 0;
+	unsigned at = mixed >> 20 & (PHANTOM_WAYS - 1);
+	bool own, none_free;
+
+	for (unsigned i = PHANTOM_WAYS; i-- > 0;) {
+		uint64_t queue = classes[i].end - p->time;
+
+		at = classes[i].flow == hash ? i : at;
+		least = queue < least ? queue : least;
+		any |= queue;
+	}
+	class = &classes[at];
+	own = class->flow == hash;
+	none_free = (any < phantom_span(p)) & (waits < p->turn) & (waits < least * p->weight);
+	return (cost != 0) & (earned < p->room) & (own | none_free) &
+	       (bucket->tokens < phantom_needs(p, class, bucket->tokens, profile, cost));
 }
 
 /*
@@ -637,6 +686,7 @@ static inline void phantom_change(struct phantom *p, struct token_bucket *bucket
 	token_bucket_change(bucket, profile, next, now);
 	if (shift != p->shift)
 		phantom_sort(p, shift);
+	phantom_look_ahead(p, phantom_mark(next));
 }
 
 static_assert(PHANTOM_CLASSES_MIN % PHANTOM_WAYS == 0, "whole sets");

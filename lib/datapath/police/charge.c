@@ -187,7 +187,7 @@ static bool flow_fits(struct policy_state *state, uint32_t bytes, uint32_t hash)
 		phantom, phantom_of_flow(phantom, hash, bucket, limit), bucket, limit, bytes);
 }
 
-uint64_t police_over_flow(struct policy_state *state, uint32_t bytes, uint32_t hash)
+uint64_t police_over_class(struct policy_state *state, uint32_t bytes, uint32_t hash)
 {
 	if (flow_fits(state, bytes, hash))
 		return 0;

@@ -43,11 +43,8 @@ enum verdict {
  */
 uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t now);
 
-/*
- * police_over() of one that police_is_phantom(), by the hash of the packet's flow, when
- * police_over_line() has asked for it: what is left to be counted is whether it is dropped.
- */
-uint64_t police_over_flow(struct policy_state *state, uint32_t bytes, uint32_t hash);
+/* police_over_flow() of a packet that is not refused at a look. */
+uint64_t police_over_class(struct policy_state *state, uint32_t bytes, uint32_t hash);
 
 /*
  * Charges n packets (at most 64) to such a policy, that arrived at `now`, and counts them: a bit
@@ -214,22 +211,38 @@ static inline uint64_t police_over_line(struct policy_state *state, uint32_t byt
 }
 
 /*
- * Refills the bucket, and begins to fetch what police_over_flow() will read, if the line tells that
- * it will be asked; and says so: that is the first step. In the second one reads what the first has
- * fetched. The state's one writer.
+ * police_over() of one that police_is_phantom(), by the hash of the packet's flow, when
+ * police_over_line() has asked for it: what is left to be counted is whether it is dropped. The
+ * state's one writer.
+ */
+static inline uint64_t police_over_flow(struct policy_state *state, uint32_t bytes, uint32_t hash)
+{
+	if (!phantom_refuses(state->phantom, hash, &state->bucket, &state->limit, bytes))
+		return police_over_class(state, bytes, hash);
+	police_count_refused(state, 1, bytes);
+	return UINT64_MAX;
+}
+
+/*
+ * Refills the bucket, and begins to fetch what is read of a packet that does not pass whoever it is
+ * of, if the line tells that it is one; and says whether police_over_flow() will be asked: that is
+ * the first step. In the second one reads what the first has fetched. The state's one writer.
  */
 static inline bool police_fetch_phantom(struct policy_state *state, uint32_t bytes, uint64_t now)
 {
+	uint64_t left;
+
 	token_bucket_refill(&state->bucket, &state->limit, now);
-	if (!phantom_asks(&state->bucket, &state->limit, bytes))
+	left = state->bucket.tokens - ((uint64_t)bytes << TOKEN_BYTE);
+	if ((int64_t)left >= (int64_t)phantom_mark(&state->limit))
 		return false;
 	__builtin_prefetch(state->phantom, 1);
-	return true;
+	return (int64_t)left >= 0;
 }
 
 static inline void police_fetch_class(const struct policy_state *state, uint32_t hash)
 {
-	phantom_fetch(state->phantom, hash);
+	phantom_fetch_class(state->phantom, hash);
 }
 
 /*

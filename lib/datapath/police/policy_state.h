@@ -177,9 +177,14 @@ static inline uint32_t police_owner(unsigned flags, unsigned shift, enum account
 	return (uint32_t)accounting << 28 | flags << 21 | shift << 16 | aside;
 }
 
+static inline unsigned police_owner_flags(uint32_t owner)
+{
+	return owner >> 21 & ((1U << POLICE_FLAG_BITS) - 1);
+}
+
 static inline unsigned police_flags(const struct policy_state *state)
 {
-	return token_bucket_owner(&state->bucket) >> 21 & ((1U << POLICE_FLAG_BITS) - 1);
+	return police_owner_flags(token_bucket_owner(&state->bucket));
 }
 
 static inline unsigned police_shift(const struct policy_state *state)

@@ -88,18 +88,22 @@ static void test_few_share(void **state)
 	}
 }
 
-/* A packet of a flow, its way as workers have it. */
-static bool flow_sends(struct world *w, uint32_t hash, bool *shares)
+/* A packet of a flow, that is not refused at a look; *shares: whether with another one. */
+static bool flow_takes(struct world *w, uint32_t hash, uint32_t cost, bool *shares)
 {
 	struct phantom_class *class;
 
-	if (phantom_take_free(&w->bucket, &w->profile, FRAME))
-		return true;
 	phantom_follow(w->phantom, &w->bucket, &w->profile);
 	class = of_flow(w, hash);
-	if (shares)
-		*shares = class->flow != hash;
-	return phantom_take(w->phantom, class, &w->bucket, &w->profile, FRAME);
+	*shares = class->flow != hash;
+	return phantom_take(w->phantom, class, &w->bucket, &w->profile, cost);
+}
+
+/* A packet of a flow, its way as workers have it but for the look. */
+static bool flow_sends(struct world *w, uint32_t hash, bool *shares)
+{
+	return phantom_take_free(&w->bucket, &w->profile, FRAME) ||
+	       flow_takes(w, hash, FRAME, shares);
 }
 
 /*
@@ -110,6 +114,7 @@ static void test_churn(void **state)
 {
 	const uint64_t seed = 21, ticks = 8 * FRAME, flows_per_s = 5000, most_percent = 6;
 	unsigned flows = 0, shared = 0, refused = 0;
+	bool shares;
 	struct prng prng;
 	struct world w;
 
@@ -119,13 +124,13 @@ static void test_churn(void **state)
 	for (uint64_t next = 0; w.now < 2 * GHZ;) {
 		w.now += ticks / 2; /* twice the limit */
 		token_bucket_refill(&w.bucket, &w.profile, w.now);
-		flow_sends(&w, 1, NULL);
+		flow_sends(&w, 1, &shares);
 		if (w.now < next)
 			continue;
 		next += GHZ / flows_per_s;
 		if (w.now < GHZ) /* the bulk has what it can have */
 			continue;
-		bool shares = false;
+		shares = false;
 		refused += !flow_sends(&w, (uint32_t)prng_next(&prng), &shares);
 		shared += shares;
 		flows++;
@@ -221,6 +226,140 @@ static void test_look_again(void **state)
 	world_end(&w);
 }
 
+/* A flow that is known, or has no class of its set to go to before others are served. */
+static bool class_is_known(const struct world *w, uint32_t hash)
+{
+	const struct phantom_class *classes =
+		&w->phantom->classes[phantom_set(w->phantom, hash * w->phantom->key)];
+
+	for (unsigned i = 0; i < PHANTOM_WAYS; i++)
+		if (classes[i].flow == hash)
+			return true;
+	return phantom_empty(w->phantom, classes) == 0 &&
+	       !phantom_may_end(w->phantom, classes, &w->bucket);
+}
+
+/* What phantom_refuses() says at a look is what comes of it, and nothing changes on the way. */
+static bool look_is_right(struct world *w, uint32_t hash, uint32_t cost)
+{
+	static const struct phantom_params params = {.classes = CLASSES};
+	const struct token_bucket before = w->bucket;
+	size_t bytes = phantom_bytes(&params);
+	struct phantom *copy = malloc(bytes);
+	bool same;
+
+	assert_non_null(copy);
+	assert_true(class_is_known(w, hash));
+	memcpy(copy, w->phantom, bytes);
+	phantom_follow(w->phantom, &w->bucket, &w->profile);
+	same = !phantom_take(w->phantom, of_flow(w, hash), &w->bucket, &w->profile, cost);
+	same &= memcmp(copy, w->phantom, bytes) == 0 &&
+		memcmp(&before, &w->bucket, sizeof(before)) == 0;
+	free(copy);
+	return same;
+}
+
+/*
+ * Most of what is refused is refused at a look, be it of flows that stay or of those that come for
+ * a packet.
+ */
+static void test_refused_at_a_look(void **state)
+{
+	static const struct {
+		unsigned flows;
+		unsigned least_percent;
+	} cases[] = {{4, 90}, {12, 90}, {40, 90}, {1000000, 90}};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		const uint64_t seed = 55 + c;
+		unsigned refused = 0, looked = 0;
+		struct prng prng;
+		struct world w;
+
+		prng_seed(&prng, seed);
+		world_begin(&w, GHZ, 50000, CLASSES, NULL, 0);
+		for (unsigned i = 0; i < 100000; i++) {
+			uint32_t hash = 1 + prng_below(&prng, cases[c].flows);
+			uint32_t cost = prng_below(&prng, 1001);
+			bool look, shares;
+
+			/* Five times the limit; and at times a pause in which queues end. */
+			w.now += prng_below(&prng, i % 5000 ? 2 * 8 * 100 : 8 * 50000);
+			token_bucket_refill(&w.bucket, &w.profile, w.now);
+			if (phantom_take_free(&w.bucket, &w.profile, cost) ||
+				!phantom_asks(&w.bucket, &w.profile, cost))
+				continue;
+			look = phantom_refuses(w.phantom, hash, &w.bucket, &w.profile, cost);
+			looked += look;
+			if (look && !look_is_right(&w, hash, cost))
+				fail_msg("seed %" PRIu64 ", step %u: not as it looks", seed, i);
+			if (look)
+				refused++;
+			else
+				refused += !flow_takes(&w, hash, cost, &shares);
+		}
+		check_books(&w);
+		if (looked * 100 < refused * cases[c].least_percent || refused < 10000)
+			fail_msg("%u flows: %u of %u refused at a look", cases[c].flows, looked,
+				refused);
+		world_end(&w);
+	}
+}
+
+/* The next hash after this one whose flow is of a set. */
+static uint32_t hash_of_set(const struct world *w, unsigned set, uint32_t hash)
+{
+	do
+		hash++;
+	while (phantom_set(w->phantom, hash * w->phantom->key) != set * PHANTOM_WAYS);
+	return hash;
+}
+
+/*
+ * All of a set have long queues, and one elsewhere ends so soon that what waits to be served may
+ * end its slot: then what it gives back might end others, and a look knows nothing of a new flow.
+ */
+static void test_slot_is_over(void **state)
+{
+	const uint32_t cost = 15000;
+	uint32_t hash = 0, elsewhere;
+	unsigned known = 0, unknown = 0;
+	bool shares;
+	struct world w;
+
+	(void)state;
+	world_begin(&w, GHZ, 40000, CLASSES, NULL, 0);
+	world_press(&w);
+	elsewhere = hash_of_set(&w, 2, 0);
+	assert_true(flow_takes(&w, elsewhere, 200, &shares));
+	for (unsigned i = 0; i < PHANTOM_WAYS; i++) {
+		hash = hash_of_set(&w, 1, hash);
+		assert_true(flow_takes(&w, hash, 6000, &shares));
+	}
+	hash = hash_of_set(&w, 1, hash);
+	/* Somebody has looked again: what is served later does not end with a slot. */
+	w.now = 8 * 500;
+	phantom_refill(w.phantom, &w.bucket, &w.profile, w.now);
+	for (; unknown == 0 && w.phantom->weight == PHANTOM_WAYS + 1; w.now += 8) {
+		uint64_t earned, waits;
+
+		token_bucket_refill(&w.bucket, &w.profile, w.now);
+		phantom_follow(w.phantom, &w.bucket, &w.profile);
+		earned = w.bucket.tokens - w.phantom->seen;
+		waits = w.phantom->left + (earned >> PHANTOM_TOKEN);
+		if (waits < w.phantom->turn) {
+			assert_true(phantom_refuses(w.phantom, hash, &w.bucket, &w.profile, cost));
+			known++;
+		} else if (earned < w.phantom->room) {
+			assert_false(phantom_refuses(w.phantom, hash, &w.bucket, &w.profile, cost));
+			unknown++;
+		}
+	}
+	assert_true(known > 0 && unknown > 0);
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +368,8 @@ int main(void)
 		cmocka_unit_test(test_churn),
 		cmocka_unit_test(test_ended),
 		cmocka_unit_test(test_look_again),
+		cmocka_unit_test(test_refused_at_a_look),
+		cmocka_unit_test(test_slot_is_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
