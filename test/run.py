@@ -54,7 +54,7 @@ BUILDS = {
                              f"-Dc_args={LINES} -fno-sanitize-recover=undefined"]),
     "build-tsan": ("clang", ["-Db_sanitize=thread", "-Db_lundef=false", "-Doptimization=1",
                              "-Ddebug=false", f"-Dc_args={LINES}"]),
-    "build-clang": ("clang", ["-Ddebug=false", "-Doptimization=1"]),
+    "build-clang": ("clang", ["-Ddebug=false", "-Doptimization=0"]),
 }
 # Tests of them that are run: all, those that have threads, or none.
 TESTED = {

@@ -53,11 +53,11 @@ def policies(total, **more):
 
 @contextlib.contextmanager
 def limiter(scene, log_format, group=True, store="store", arguments=(),
-            environment=(), **total):
-    """Two polling workers behind one queue, and the ends of the wire; alone, with a total."""
+            environment=(), idle="sleep", **total):
+    """Two workers behind one queue, and the ends of the wire; alone, with a total."""
     more = {"gossip": GOSSIP} if group else {"ledger": {"store": scene.path(store)}}
     config = box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b", 1500, workers=[0, 1],
-                      idle="poll", policies=policies(TOTAL, **total)[group:],
+                      idle=idle, policies=policies(TOTAL, **total)[group:],
                       log={"format": log_format, "level": "info"}, **more)
     config["wires"][0]["distribute"] = True
     weir = scene.box(config, "box1")
@@ -206,7 +206,8 @@ def end_troubles(weir, said):
 
 def story(scene, log_format):
     """All of it, in one format."""
-    with limiter(scene, log_format) as (weir, ta, _):
+    # Polling, so that the worker that is to be stuck does not stand still while it sleeps.
+    with limiter(scene, log_format, idle="poll") as (weir, ta, _):
         said = Said(weir, log_format)
         begin_troubles(weir, ta, said)
         end_troubles(weir, said)
