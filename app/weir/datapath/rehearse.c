@@ -27,6 +27,11 @@ struct region {
 	size_t bytes;
 };
 
+/* What a policy has counted of packets that pass, but not as those that conform. */
+struct beside {
+	uint64_t over, fallback;
+};
+
 /* A worker of copies, and the burst of one packet that it is given. */
 struct stage {
 	struct worker worker;
@@ -35,7 +40,8 @@ struct stage {
 	struct region policies, memory, shared_buckets, samples, ending, shaper;
 	struct flow_sample sample;
 	struct shape_packet last;
-	struct rte_mbuf *mbuf; /* and its bytes behind it */
+	struct rte_mbuf *mbuf;                       /* and its bytes behind it */
+	struct beside above[POLICY_LEVELS_MOST - 1]; /* of each level, before the packet */
 };
 
 static int region_map(struct region *region, size_t bytes)
@@ -136,9 +142,16 @@ static size_t slots_needed(const struct specimen *s)
 	return (size_t)most + 1;
 }
 
-/* The levels above the policy. */
-static void stage_levels(struct worker *copy, struct specimen *s)
+static struct beside beside_of(const struct policy_state *state)
 {
+	return (struct beside){police_over_packets(state), police_fallback_packets(state)};
+}
+
+/* The levels above the policy. */
+static void stage_levels(struct stage *stage, struct specimen *s)
+{
+	struct worker *copy = &stage->worker;
+
 	for (unsigned k = 0; k < s->n_above; k++) {
 		struct specimen_level *level = &s->above[k];
 		struct policy_state *state = &copy->policies[level->slot];
@@ -151,6 +164,7 @@ static void stage_levels(struct worker *copy, struct specimen *s)
 		copy->ending[level->slot] = level->ending;
 		if (copy->shared_buckets)
 			copy->shared_buckets[level->slot] = level->shared;
+		stage->above[k] = beside_of(state);
 	}
 }
 
@@ -179,7 +193,7 @@ static int stage_slot(struct stage *stage, struct specimen *s, const struct work
 	copy->ending[s->slot] = s->ending;
 	if (copy->shared_buckets)
 		copy->shared_buckets[s->slot] = s->shared;
-	stage_levels(copy, s);
+	stage_levels(stage, s);
 	return 0;
 }
 
@@ -279,6 +293,19 @@ static void find_outcome(struct stage *stage, const struct specimen *s, struct r
 		find_colour(after->other, out);
 }
 
+/* Whether a level above has it pass, but not as one that conforms. */
+static bool find_beside(
+	const struct policy_state *level, const struct beside *before, struct rehearsed *out)
+{
+	struct beside after = beside_of(level);
+	bool over = after.over != before->over, fallback = after.fallback != before->fallback;
+
+	out->fallback |= fallback;
+	if (over && out->verdict != REHEARSED_MARK)
+		out->verdict = over_verdict(level);
+	return over || fallback;
+}
+
 /* What the packet finds, of policies that have one bucket. */
 static void find_levels(const struct specimen *s, struct rehearsed *out)
 {
@@ -295,14 +322,15 @@ static void find_levels(const struct specimen *s, struct rehearsed *out)
 	}
 }
 
-/* The highest level that counts a drop is who refused the packet. */
+/* The highest level that counts a drop is who refused the packet; or has it pass beside itself. */
 static void find_refuser(const struct stage *stage, const struct specimen *s, struct rehearsed *out)
 {
 	for (unsigned k = 0; k < s->n_above; k++) {
 		const struct specimen_level *level = &s->above[k];
 		const struct policy_state *after = &stage->worker.policies[level->slot];
+		bool beside = find_beside(after, &stage->above[k], out);
 
-		if (after->dropped_packets != level->state.dropped_packets)
+		if (beside || after->dropped_packets != level->state.dropped_packets)
 			out->refuser = level->slot;
 	}
 }
@@ -328,8 +356,8 @@ static void judge_specimen(struct stage *stage, struct specimen *s, struct rehea
 	if (s->slot == CLASSIFY_NONE)
 		return;
 	find_levels(s, out);
-	find_refuser(stage, s, out);
 	find_outcome(stage, s, out);
+	find_refuser(stage, s, out);
 }
 
 int rehearse(struct specimen *s, const struct worker *w, const struct policy *policy,

@@ -27,14 +27,14 @@ enum rehearsed_verdict {
 
 struct rehearsed {
 	enum rehearsed_verdict verdict;
-	enum drop_reason reason; /* DROP_REASONS: it is not dropped */
-	bool altered;            /* dropped before anybody asks what it is */
-	struct packet packet;    /* as the classifier knew it */
-	uint32_t slot;           /* or CLASSIFY_NONE */
-	uint32_t refuser;        /* the slot of the level that drops it, of that policy's lineage */
-	uint32_t cost;           /* units that its policy has charged */
-	bool fallback;           /* not paid for by a total, but passes beside it */
-	enum colour colour;      /* COLOURS: its policy has none */
+	enum drop_reason reason;    /* DROP_REASONS: it is not dropped */
+	bool altered;               /* dropped before anybody asks what it is */
+	struct packet packet;       /* as the classifier knew it */
+	uint32_t slot;              /* or CLASSIFY_NONE */
+	uint32_t refuser;           /* of its lineage: who drops it, has it over, or does not pay */
+	uint32_t cost;              /* units that its policy has charged */
+	bool fallback;              /* not paid for by a total, but passes beside it */
+	enum colour colour;         /* COLOURS: its policy has none */
 	struct policy_state before; /* the line; what it leads to is gone */
 	/* Units that the packet found: in the worker's own bucket, and in one that all share. */
 	bool level_known, shared_known;

@@ -289,15 +289,16 @@ static const char *reason_of(const struct rehearsed *r)
 	}
 }
 
-/* A level above the packet's policy has no tokens for it. */
+/* A level above the packet's policy has no tokens for it, or does not pay. */
 static void note_refuser(const struct instance *inst, const struct rehearsed *r, json_t *notes)
 {
 	unsigned policy = inst->slots.policy[r->refuser];
 
 	if (policy < inst->n_policies)
 		json_array_append_new(
-			notes, json_sprintf("%s, which the policy is below, has no room for it",
-				       inst->policies[policy].name));
+			notes, json_sprintf("%s, which the policy is below, %s",
+				       inst->policies[policy].name,
+				       r->fallback ? "does not pay for it" : "has no room for it"));
 }
 
 static json_t *notes_json(

@@ -99,17 +99,22 @@ static const char *const kinds[] = {
 	"'allocator': 'quota', 'total': '100k', 'count': 'packets', 'period': '24h', 'action': 'count'",
 };
 
-/* And below others, which have no packet of their own. */
+/* And below others, which have no packet of their own: each of these is there. */
 static const char *const levels =
 	"{'name': 'link', 'limit': '16Mbit/s', 'burst': '9kB'}, "
 	"{'name': 'plan', 'parent': 'link', 'limit': '8Mbit/s', 'burst': '5kB'}, "
 	"{'name': 'lax', 'parent': 'link', 'limit': '8Mbit/s', 'burst': '5kB', 'action': 'count'}, "
+	"{'name': 'hint', 'parent': 'link', 'limit': '4Mbit/s', 'burst': '5kB', 'action': 'mark'}, "
+	"{'name': 'month', 'parent': 'link', 'allocator': 'quota', 'total': '50MB', "
+	"'limit': '1Mbit/s', 'period': '24h'}, "
 	"{'name': 'year', 'parent': 'link', 'allocator': 'quota', 'total': '50MB', 'period': '24h'}, ";
 static const char *const low_kinds[] = {
 	"'parent': 'plan', 'limit': '8Mbit/s', 'burst': '3kB'",
 	"'parent': 'lax', 'limit': '8Mbit/s', 'burst': '3kB', 'action': 'mark'",
 	"'parent': 'plan', 'limit': '80kbit/s', 'burst': '3kB', 'per': 'src', 'sources': 1024",
 	"'parent': 'lax', 'limit': '80kbit/s', 'burst': '3kB', 'per': 'src', 'action': 'count'",
+	"'parent': 'hint', 'limit': '8Mbit/s', 'burst': '3kB', 'action': 'count'",
+	"'parent': 'month', 'limit': '8Mbit/s', 'burst': '3kB'",
 	"'parent': 'year', 'limit': '8Mbit/s', 'burst': '3kB'",
 	"'parent': 'year', 'limit': '80kbit/s', 'burst': '3kB', 'per': 'src/24'",
 	("'parent': 'plan', 'allocator': 'quota', 'total': '50MB', 'limit': '1Mbit/s', "
@@ -179,7 +184,7 @@ static void write_policies(struct world *world, bool below)
 			continue;
 		at += (size_t)snprintf(world->policies + at, room - at,
 			"%s{'name': 'p%u', 'match': {%s}, %s}", n ? ", " : "", n, matches[n],
-			below ? low_kinds[prng_below(prng, LOW_KINDS)]
+			below ? low_kinds[n < LOW_KINDS ? n : prng_below(prng, LOW_KINDS)]
 			      : kinds[prng_below(prng, KINDS)]);
 		n++;
 	}
@@ -312,18 +317,28 @@ static uint64_t state_sum(const struct world *world, const struct worker *w, boo
 
 /* What a worker has said of all packets so far, of one policy. */
 struct said {
-	uint64_t dropped[DROP_REASONS], over, fallback, bytes;
+	uint64_t dropped[DROP_REASONS], bytes;
+	unsigned n; /* of these: the policy's own, and those above */
+	struct {
+		const struct policy_state *state;
+		uint64_t over, fallback;
+	} levels[POLICY_LEVELS_MOST];
 };
 
 static struct said what_is_said(const struct worker *w, uint32_t slot)
 {
-	struct said said = {.over = 0};
+	struct said said = {.n = 0};
+	uint32_t slots[POLICY_LEVELS_MOST];
 
 	memcpy(said.dropped, w->counters.dropped, sizeof(said.dropped));
 	if (slot == CLASSIFY_NONE)
 		return said;
-	said.over = police_over_packets(&w->policies[slot]);
-	said.fallback = police_fallback_packets(&w->policies[slot]);
+	said.n = lineage_of(w, slot, slots);
+	for (unsigned k = 0; k < said.n; k++) {
+		said.levels[k].state = &w->policies[slots[k]];
+		said.levels[k].over = police_over_packets(said.levels[k].state);
+		said.levels[k].fallback = police_fallback_packets(said.levels[k].state);
+	}
 	said.bytes = w->policies[slot].bytes;
 	return said;
 }
@@ -367,11 +382,15 @@ static struct rehearsed really(
 	for (unsigned r = 0; r < DROP_REASONS; r++)
 		if (after.dropped[r] != before.dropped[r])
 			got.reason = (enum drop_reason)r;
-	if (after.over != before.over)
-		got.verdict = w->policies[got.slot].other->action == ACTION_MARK ? REHEARSED_MARK
-										 : REHEARSED_COUNT;
 	note_colour(&got, w);
-	got.fallback = after.fallback != before.fallback;
+	for (unsigned k = 0; k < after.n; k++) {
+		bool marks = police_is_extended(after.levels[k].state) &&
+			     after.levels[k].state->other->action == ACTION_MARK;
+
+		got.fallback |= after.levels[k].fallback != before.levels[k].fallback;
+		if (after.levels[k].over != before.levels[k].over && got.verdict != REHEARSED_MARK)
+			got.verdict = marks ? REHEARSED_MARK : REHEARSED_COUNT;
+	}
 	got.cost = (uint32_t)(after.bytes - before.bytes);
 	if (got.verdict != REHEARSED_WAIT)
 		rte_pktmbuf_free(m);
@@ -464,7 +483,8 @@ static void world_open(struct world *world, unsigned set, const char *policies)
 		world->store);
 	assert_int_equal(store_create(world->store, (struct store_identity){0, 1}), 0);
 	instance_world_open_more(&world->w, world->more, policies);
-	fill_credits(world);
+	if (set % 5 != 0) /* else totals are spent, or nobody has got any */
+		fill_credits(world);
 }
 
 static void world_close(struct world *world)

@@ -151,6 +151,32 @@ static void test_explain_levels(void **state)
 	close_asked(&w);
 }
 
+/* One that the level above has over, and passes: marked, or only counted. */
+static void test_explain_over_above(void **state)
+{
+	static const char *const rows[][2] = {
+		{"'action': 'count'", "count"}, {"'action': 'mark', 'mark': 10", "mark"}};
+
+	(void)state;
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		char policies[512], answer[512];
+		struct instance_world w;
+
+		snprintf(policies, sizeof(policies),
+			"{'name': 'link', 'limit': '8kbit/s', 'burst': '1kB', %s}, "
+			"{'name': 'client', 'parent': 'link', 'match': {'dst': '10.1.0.0/16'}, "
+			"'limit': '8kbit/s', 'burst': '20kB'}",
+			rows[i][0]);
+		snprintf(answer, sizeof(answer),
+			"{'verdict': '%s', 'reason': 'limit', 'policy': 'client', 'notes': ["
+			"'link, which the policy is below, has no room for it'], '...': 0}",
+			rows[i][1]);
+		instance_world_open(&w, policies);
+		explain(&w, "worker=0 length=1400 " ETHERNET "0800" UDP_V4, answer);
+		close_asked(&w);
+	}
+}
+
 static void test_explain_refused(void **state)
 {
 	static const struct show_row rows[] = {
@@ -500,6 +526,7 @@ int main(void)
 		cmocka_unit_test(test_explain),
 		cmocka_unit_test(test_explain_without_memory),
 		cmocka_unit_test(test_explain_levels),
+		cmocka_unit_test(test_explain_over_above),
 		cmocka_unit_test(test_explain_refused),
 		cmocka_unit_test(test_match),
 		cmocka_unit_test(test_match_several),
