@@ -378,6 +378,19 @@ static void what_passes_marked(void **state)
 		{"{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '8kbit/s', "
 		 "'burst': '2kB', 'action': 'count'}",
 			TAP_COUNT, TAP_MARK},
+		/* Or one above it, which is the first. */
+		{"{'name': 'link', 'limit': '8kbit/s', 'burst': '2kB', 'action': 'mark', "
+		 "'mark': 8}, {'name': 'p', 'parent': 'link', 'match': {'direction': 'a-to-b'}, "
+		 "'limit': '1Gbit/s', 'burst': '1MB'}",
+			TAP_MARK, TAP_COUNT},
+		{"{'name': 'link', 'limit': '8kbit/s', 'burst': '2kB', 'action': 'mark', "
+		 "'mark': 8}, {'name': 'p', 'parent': 'link', 'match': {'direction': 'a-to-b'}, "
+		 "'limit': '8kbit/s', 'burst': '2kB', 'action': 'count'}",
+			TAP_MARK, TAP_COUNT},
+		{"{'name': 'link', 'limit': '8kbit/s', 'burst': '2kB', 'action': 'count'}, "
+		 "{'name': 'p', 'parent': 'link', 'match': {'direction': 'a-to-b'}, "
+		 "'limit': '1Gbit/s', 'burst': '1MB'}",
+			TAP_COUNT, TAP_MARK},
 	};
 
 	static struct headed udp = {"UDP", 0x0800, 0, 17, 0xee, 200, 0};
