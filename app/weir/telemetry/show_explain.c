@@ -15,6 +15,7 @@
 #include <rte_common.h>
 
 #include "instance.h"
+#include "policy/kind.h"
 #include "policy/value.h"
 #include "probe/probe.h"
 #include "rehearse.h"
@@ -270,9 +271,27 @@ static json_t *state_json(struct instance *inst, const struct rehearsed *r,
 	return json;
 }
 
-/* Why it passes or does not, by the names that counters have. */
-static const char *reason_of(const struct rehearsed *r)
+/* The policy of the level that refuses it, or has it pass beside itself; NULL: it is gone. */
+static const struct policy *refuser_of(const struct instance *inst, const struct rehearsed *r)
 {
+	unsigned policy = inst->slots.policy[r->refuser];
+
+	return policy < inst->n_policies ? &inst->policies[policy] : NULL;
+}
+
+/* Whether that is another one than the packet's own, and a total. */
+static bool total_above(const struct instance *inst, const struct rehearsed *r)
+{
+	const struct policy *refuser = r->refuser != r->slot ? refuser_of(inst, r) : NULL;
+
+	return refuser && policy_is_quota(refuser);
+}
+
+/* Why it passes or does not, by the names that counters have. */
+static const char *reason_of(const struct instance *inst, const struct rehearsed *r)
+{
+	bool own = r->refuser == r->slot;
+
 	if (r->reason != DROP_REASONS)
 		return drop_reason_name(r->reason);
 	if (r->slot == CLASSIFY_NONE)
@@ -285,20 +304,20 @@ static const char *reason_of(const struct rehearsed *r)
 	case REHEARSED_WAIT:
 		return "waits";
 	default:
-		return r->fallback ? "quota" : "limit";
+		return (own ? r->fallback : total_above(inst, r)) ? "quota" : "limit";
 	}
 }
 
 /* A level above the packet's policy has no tokens for it, or does not pay. */
 static void note_refuser(const struct instance *inst, const struct rehearsed *r, json_t *notes)
 {
-	unsigned policy = inst->slots.policy[r->refuser];
+	const struct policy *refuser = refuser_of(inst, r);
 
-	if (policy < inst->n_policies)
+	if (refuser)
 		json_array_append_new(
-			notes, json_sprintf("%s, which the policy is below, %s",
-				       inst->policies[policy].name,
-				       r->fallback ? "does not pay for it" : "has no room for it"));
+			notes, json_sprintf("%s, which the policy is below, %s", refuser->name,
+				       total_above(inst, r) ? "does not pay for it"
+							    : "has no room for it"));
 }
 
 static json_t *notes_json(
@@ -332,7 +351,7 @@ static json_t *verdict_json(struct instance *inst, const struct explainer *e,
 {
 	const struct path *path = &inst->workers[e->worker].paths[e->specimen->path];
 	json_t *json = json_pack("{s:s, s:s, s:s?, s:s, s:s, s:i}", "verdict",
-		rehearsed_verdict_name(r->verdict), "reason", reason_of(r), "policy",
+		rehearsed_verdict_name(r->verdict), "reason", reason_of(inst, r), "policy",
 		policy ? policy->name : NULL, "wire", inst->config->wires[path->wire].name,
 		"direction", direction_name(path->direction), "worker", (int)e->worker);
 

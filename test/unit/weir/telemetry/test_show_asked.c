@@ -17,6 +17,7 @@
 #include "show.h"
 #include "show_explain.h"
 #include "show_world.h"
+#include "store/store.h"
 #include "tap.h"
 #include "tap_session.h"
 #include "timed.h"
@@ -151,29 +152,50 @@ static void test_explain_levels(void **state)
 	close_asked(&w);
 }
 
-/* One that the level above has over, and passes: marked, or only counted. */
+/* One that the level above has over, or a total has not paid for that nobody has got any of. */
 static void test_explain_over_above(void **state)
 {
-	static const char *const rows[][2] = {
-		{"'action': 'count'", "count"}, {"'action': 'mark', 'mark': 10", "mark"}};
+	static const struct {
+		const char *above, *own, *answer;
+	} rows[] = {
+		{"'limit': '8kbit/s', 'burst': '1kB', 'action': 'count'", "'limit': '8kbit/s'",
+			"{'verdict': 'count', 'reason': 'limit', 'notes': ["
+			"'link, which the policy is below, has no room for it'], '...': 0}"},
+		{"'limit': '8kbit/s', 'burst': '1kB', 'action': 'mark', 'mark': 10",
+			"'limit': '8kbit/s'",
+			"{'verdict': 'mark', 'reason': 'limit', 'notes': ["
+			"'link, which the policy is below, has no room for it'], '...': 0}"},
+		{"'allocator': 'quota', 'total': '1GB', 'limit': '8kbit/s'", "'limit': '8kbit/s'",
+			"{'verdict': 'pass', 'reason': 'fallback', 'notes': ["
+			"'link, which the policy is below, does not pay for it'], '...': 0}"},
+		{"'allocator': 'quota', 'total': '1GB'", "'limit': '8kbit/s'",
+			"{'verdict': 'drop', 'reason': 'quota', 'notes': ["
+			"'link, which the policy is below, does not pay for it'], '...': 0}"},
+		/* Beside its own total, and over above: it is that which is said. */
+		{"'limit': '8kbit/s', 'burst': '1kB', 'action': 'count'",
+			"'allocator': 'quota', 'total': '1GB', 'limit': '8kbit/s'",
+			"{'verdict': 'count', 'reason': 'limit', 'notes': ["
+			"'link, which the policy is below, has no room for it'], '...': 0}"},
+	};
 
 	(void)state;
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
-		char policies[512], answer[512];
+		char top[] = "/tmp/weir-show-XXXXXX", store[64], more[128], policies[512];
 		struct instance_world w;
 
+		assert_non_null(mkdtemp(top));
+		snprintf(store, sizeof(store), "%s/store", top);
+		assert_int_equal(store_create(store, (struct store_identity){0, 1}), 0);
+		snprintf(more, sizeof(more), "'ledger': {'store': '%s'}, ", store);
 		snprintf(policies, sizeof(policies),
-			"{'name': 'link', 'limit': '8kbit/s', 'burst': '1kB', %s}, "
-			"{'name': 'client', 'parent': 'link', 'match': {'dst': '10.1.0.0/16'}, "
-			"'limit': '8kbit/s', 'burst': '20kB'}",
-			rows[i][0]);
-		snprintf(answer, sizeof(answer),
-			"{'verdict': '%s', 'reason': 'limit', 'policy': 'client', 'notes': ["
-			"'link, which the policy is below, has no room for it'], '...': 0}",
-			rows[i][1]);
-		instance_world_open(&w, policies);
-		explain(&w, "worker=0 length=1400 " ETHERNET "0800" UDP_V4, answer);
+			"{'name': 'link', %s}, {'name': 'client', 'parent': 'link', "
+			"'match': {'dst': '10.1.0.0/16'}, 'burst': '20kB', %s}",
+			rows[i].above, rows[i].own);
+		instance_world_open_more(&w, more, policies);
+		explain(&w, "worker=0 length=1400 " ETHERNET "0800" UDP_V4, rows[i].answer);
 		close_asked(&w);
+		snprintf(more, sizeof(more), "rm -r %s", top);
+		assert_int_equal(system(more), 0);
 	}
 }
 
