@@ -13,6 +13,7 @@
 
 #include <rte_mbuf.h>
 
+#include "counted.h"
 #include "decide.h"
 #include "police/coloured.h"
 #include "police/excerpt.h"
@@ -27,11 +28,6 @@ struct region {
 	size_t bytes;
 };
 
-/* What a policy has counted of packets that pass, but not as those that conform. */
-struct beside {
-	uint64_t over, fallback;
-};
-
 /* A worker of copies, and the burst of one packet that it is given. */
 struct stage {
 	struct worker worker;
@@ -40,8 +36,7 @@ struct stage {
 	struct region policies, memory, shared_buckets, samples, ending, shaper;
 	struct flow_sample sample;
 	struct shape_packet last;
-	struct rte_mbuf *mbuf;                       /* and its bytes behind it */
-	struct beside above[POLICY_LEVELS_MOST - 1]; /* of each level, before the packet */
+	struct rte_mbuf *mbuf; /* and its bytes behind it */
 };
 
 static int region_map(struct region *region, size_t bytes)
@@ -142,16 +137,9 @@ static size_t slots_needed(const struct specimen *s)
 	return (size_t)most + 1;
 }
 
-static struct beside beside_of(const struct policy_state *state)
-{
-	return (struct beside){police_over_packets(state), police_fallback_packets(state)};
-}
-
 /* The levels above the policy. */
-static void stage_levels(struct stage *stage, struct specimen *s)
+static void stage_levels(struct worker *copy, struct specimen *s)
 {
-	struct worker *copy = &stage->worker;
-
 	for (unsigned k = 0; k < s->n_above; k++) {
 		struct specimen_level *level = &s->above[k];
 		struct policy_state *state = &copy->policies[level->slot];
@@ -164,7 +152,6 @@ static void stage_levels(struct stage *stage, struct specimen *s)
 		copy->ending[level->slot] = level->ending;
 		if (copy->shared_buckets)
 			copy->shared_buckets[level->slot] = level->shared;
-		stage->above[k] = beside_of(state);
 	}
 }
 
@@ -193,7 +180,7 @@ static int stage_slot(struct stage *stage, struct specimen *s, const struct work
 	copy->ending[s->slot] = s->ending;
 	if (copy->shared_buckets)
 		copy->shared_buckets[s->slot] = s->shared;
-	stage_levels(stage, s);
+	stage_levels(copy, s);
 	return 0;
 }
 
@@ -263,11 +250,6 @@ static enum drop_reason counted_reason(const struct worker_counters *counters)
 	return (enum drop_reason)reason;
 }
 
-static enum rehearsed_verdict over_verdict(const struct policy_state *state)
-{
-	return state->other->action == ACTION_MARK ? REHEARSED_MARK : REHEARSED_COUNT;
-}
-
 /* What is green and marked is not over. */
 static void find_colour(const struct policy_extended *other, struct rehearsed *out)
 {
@@ -276,34 +258,20 @@ static void find_colour(const struct policy_extended *other, struct rehearsed *o
 		out->verdict = REHEARSED_MARK;
 }
 
-/* What the policy has counted tells what it did. */
-static void find_outcome(struct stage *stage, const struct specimen *s, struct rehearsed *out)
+/* What the policy and those above have counted tells what they did. */
+static void find_outcome(const struct stage *stage, const struct specimen *s,
+	const struct counted *before, struct rehearsed *out)
 {
 	const struct policy_state *after = &stage->worker.policies[s->slot];
-	struct policy_extended was; /* a copy, as no line begins where it lies */
+	enum verdict verdict = counted_verdict(before, &stage->worker);
 
 	out->cost = (uint32_t)(after->bytes - s->state.bytes);
-	if (!police_is_extended(after))
-		return;
-	memcpy(&was, s->bytes, sizeof(was)); /* the first piece */
-	out->fallback = after->other->fallback_packets != was.fallback_packets;
-	if (after->other->over_packets != was.over_packets)
-		out->verdict = over_verdict(after);
-	if (after->other->coloured)
+	if (verdict != VERDICT_PASS)
+		out->verdict = verdict == VERDICT_MARK ? REHEARSED_MARK : REHEARSED_COUNT;
+	for (unsigned k = 0; k < before->n; k++)
+		out->fallback |= counted_fallback(before, &stage->worker, k);
+	if (police_is_coloured(after))
 		find_colour(after->other, out);
-}
-
-/* Whether a level above has it pass, but not as one that conforms. */
-static bool find_beside(
-	const struct policy_state *level, const struct beside *before, struct rehearsed *out)
-{
-	struct beside after = beside_of(level);
-	bool over = after.over != before->over, fallback = after.fallback != before->fallback;
-
-	out->fallback |= fallback;
-	if (over && out->verdict != REHEARSED_MARK)
-		out->verdict = over_verdict(level);
-	return over || fallback;
 }
 
 /* What the packet finds, of policies that have one bucket. */
@@ -323,20 +291,23 @@ static void find_levels(const struct specimen *s, struct rehearsed *out)
 }
 
 /* The highest level that counts a drop is who refused the packet; or has it pass beside itself. */
-static void find_refuser(const struct stage *stage, const struct specimen *s, struct rehearsed *out)
+static void find_refuser(const struct stage *stage, const struct specimen *s,
+	const struct counted *before, struct rehearsed *out)
 {
+	const struct worker *w = &stage->worker;
+
 	for (unsigned k = 0; k < s->n_above; k++) {
 		const struct specimen_level *level = &s->above[k];
-		const struct policy_state *after = &stage->worker.policies[level->slot];
-		bool beside = find_beside(after, &stage->above[k], out);
 
-		if (beside || after->dropped_packets != level->state.dropped_packets)
+		if (w->policies[level->slot].dropped_packets != level->state.dropped_packets ||
+			counted_over(before, w, k + 1) || counted_fallback(before, w, k + 1))
 			out->refuser = level->slot;
 	}
 }
 
 static void judge_specimen(struct stage *stage, struct specimen *s, struct rehearsed *out)
 {
+	struct counted before = counted_before(&stage->worker, s->slot);
 	bool pass;
 
 	out->reason = worker_judge(&stage->worker, &stage->path, &stage->burst, s->now, &pass);
@@ -356,8 +327,8 @@ static void judge_specimen(struct stage *stage, struct specimen *s, struct rehea
 	if (s->slot == CLASSIFY_NONE)
 		return;
 	find_levels(s, out);
-	find_outcome(stage, s, out);
-	find_refuser(stage, s, out);
+	find_outcome(stage, s, &before, out);
+	find_refuser(stage, s, &before, out);
 }
 
 int rehearse(struct specimen *s, const struct worker *w, const struct policy *policy,

@@ -13,6 +13,7 @@
 #include <rte_prefetch.h>
 
 #include "classify/classify.h"
+#include "counted.h"
 #include "decide.h"
 #include "distribute.h"
 #include "drop.h"
@@ -252,42 +253,12 @@ static uint32_t header_bytes(const struct rx_burst *burst)
 	return packet.l4_off + TAP_UDP;
 }
 
-/* What had been counted before a packet: dropped, and by its policy and those above as over. */
-struct counted {
-	uint64_t dropped[DROP_REASONS], over[POLICY_LEVELS_MOST];
-	uint32_t slots[POLICY_LEVELS_MOST];
-	unsigned n; /* of these */
-};
-
-static void counted_note(struct counted *before, const struct worker *w, uint32_t slot)
-{
-	memcpy(before->dropped, w->counters.dropped, sizeof(before->dropped));
-	before->n = slot == CLASSIFY_NONE ? 0 : lineage_of(w, slot, before->slots);
-	for (unsigned k = 0; k < before->n; k++)
-		before->over[k] = police_over_packets(&w->policies[before->slots[k]]);
-}
-
-/* What passes, and has been marked, or counted as over, by any of them. */
-static enum tap_verdict passed_as(const struct counted *before, const struct worker *w)
-{
-	enum tap_verdict verdict = TAP_PASS;
-
-	for (unsigned k = 0; k < before->n; k++) {
-		const struct policy_state *state = &w->policies[before->slots[k]];
-
-		if (police_over_packets(state) == before->over[k])
-			continue;
-		if (state->other->action == ACTION_MARK)
-			return TAP_MARK;
-		verdict = TAP_COUNT;
-	}
-	return verdict;
-}
-
 /* What has been said of a packet by what was counted since. */
 static void tap_judged(struct worker *w, struct tap *tap, const struct rx_burst *burst,
-	const struct rte_mbuf *m, bool pass, const struct counted *before)
+	const struct rte_mbuf *m, bool pass, const uint64_t *dropped, const struct counted *before)
 {
+	static const uint8_t passed[] = {
+		[VERDICT_PASS] = TAP_PASS, [VERDICT_MARK] = TAP_MARK, [VERDICT_COUNT] = TAP_COUNT};
 	struct tap_record what = {.tick = burst->frames.now,
 		.slot = burst->frames.policy[0],
 		.reason = DROP_REASONS,
@@ -295,9 +266,11 @@ static void tap_judged(struct worker *w, struct tap *tap, const struct rx_burst 
 
 	if (!pass && burst->n_held == 0)
 		for (unsigned i = 0; i < DROP_REASONS; i++)
-			if (w->counters.dropped[i] != before->dropped[i])
+			if (w->counters.dropped[i] != dropped[i])
 				what.reason = (uint8_t)i;
-	what.verdict = burst->n_held ? TAP_WAIT : pass ? passed_as(before, w) : TAP_DROP;
+	what.verdict = burst->n_held ? TAP_WAIT
+		       : pass        ? passed[counted_verdict(before, w)]
+				     : TAP_DROP;
 	tap_take(tap, m, &what, tap->whole ? UINT32_MAX : header_bytes(burst));
 }
 
@@ -311,16 +284,18 @@ static __rte_noinline uint16_t judge_tapped(struct worker *w, struct tap *tap,
 
 	memcpy(all, mbufs, n * sizeof(*all));
 	for (uint16_t i = 0; i < n; i++) {
+		uint64_t dropped_before[DROP_REASONS];
 		struct counted before;
 		bool pass;
 
 		burst->mbufs[0] = all[i];
 		gather_frames(burst, 1);
 		look_up_burst(w, path, burst, 1, now);
-		counted_note(&before, w, burst->frames.policy[0]);
+		memcpy(dropped_before, w->counters.dropped, sizeof(dropped_before));
+		before = counted_before(w, burst->frames.policy[0]);
 		pass = decide(w, burst, 1, now, &dropped[n_dropped]) == 1;
 		decide_samples(burst);
-		tap_judged(w, tap, burst, all[i], pass, &before);
+		tap_judged(w, tap, burst, all[i], pass, dropped_before, &before);
 		if (pass)
 			passing[n_pass++] = all[i];
 		n_held += burst->n_held;
