@@ -14,8 +14,8 @@
 #include <rte_malloc.h>
 #include <rte_prefetch.h>
 
-#if defined(__SSE2__) && !defined(FIB4_PORTABLE)
-#include <emmintrin.h>
+#if defined(__SSSE3__) && !defined(FIB4_PORTABLE)
+#include <tmmintrin.h>
 #define FIB4_VECTOR 1
 #endif
 
@@ -60,95 +60,25 @@ static inline bool leads_to_table(uint32_t entry)
 	return entry - FIB4_TABLE <= FIB4_PLACE;
 }
 
-static inline const uint32_t *fib4_unit(const struct fib4 *fib, uint32_t entry)
+/* An address as it is compared with the bounds of its block. */
+static inline int16_t within_block(uint32_t addr)
 {
-	return &fib->entries[(size_t)(entry & FIB4_PLACE) * FIB4_UNIT_WORDS];
+	return (int16_t)(addr ^ 0x8000);
 }
 
 static inline uint32_t range_of(const struct fib_ranges *ranges, uint32_t addr)
 {
-	const int16_t low = (int16_t)(addr ^ 0x8000);
-#ifdef FIB4_VECTOR
-	const __m128i before = _mm_load_si128((const __m128i *)ranges->before);
-	const __m128i behind = _mm_cmpgt_epi16(_mm_set1_epi16(low), before);
-	const unsigned bits = (unsigned)_mm_movemask_epi8(behind); /* two each */
-
-	return ranges->answer[(unsigned)__builtin_popcount(bits) / 2];
-#else
 	unsigned behind = 0;
 
 	for (unsigned i = 0; i < BOUNDS; i++)
-		behind += low > ranges->before[i];
+		behind += within_block(addr) > ranges->before[i];
 	return ranges->answer[behind];
-#endif
 }
 
-/* The last step of those that go on, to ranges that are on their way. */
-static inline uint32_t fib4_search_ranges(const struct fib4 *fib, const uint32_t *addr,
-	const uint8_t *who, unsigned n, uint32_t *answers)
+/* All bits of lanes together. */
+static inline __attribute__((always_inline)) uint32_t any_of(lanes lane)
 {
-	uint32_t all = 0;
-
-	for (size_t k = 0; k < n; k++) {
-		const size_t i = who[k];
-		const uint32_t answer = range_of(
-			(const struct fib_ranges *)(const void *)fib4_unit(fib, answers[i]),
-			addr[i]);
-
-		answers[i] = answer;
-		all |= answer;
-	}
-	return all;
-}
-
-/* One step through tables, by the byte of the address `shift` bits up; returns all bits. */
-static __attribute__((noinline)) uint32_t fib4_step(const struct fib4 *fib, const uint32_t *addr,
-	unsigned shift, const uint8_t *who, unsigned n, uint32_t *answers)
-{
-	const uint32_t *at[FIB4_BURST_MAX];
-	uint32_t all = 0;
-
-	for (unsigned k = 0; k < n; k++) {
-		at[k] = fib4_unit(fib, answers[who[k]]) + (addr[who[k]] >> shift) % TABLE_SIZE;
-		rte_prefetch0(at[k]);
-	}
-	for (unsigned k = 0; k < n; k++) {
-		answers[who[k]] = *at[k];
-		all |= *at[k];
-		rte_prefetch0(fib4_unit(fib, *at[k] & -leads_further(*at[k])));
-	}
-	return all;
-}
-
-/* Picks, of those that go on, whose way leads to a table, or else to ranges. */
-static unsigned fib4_choose(
-	const uint32_t *answers, const uint8_t *who, unsigned n, bool tables, uint8_t *chosen)
-{
-	unsigned n_chosen = 0;
-
-	for (unsigned k = 0; k < n; k++) {
-		const uint32_t entry = answers[who[k]];
-
-		chosen[n_chosen] = who[k];
-		n_chosen += leads_further(entry) & (leads_to_table(entry) == tables);
-	}
-	return n_chosen;
-}
-
-/* fib4_search_ranges() where some have a table before them. */
-static __attribute__((noinline)) uint32_t search_tables(const struct fib4 *fib,
-	const uint32_t *addr, const uint8_t *who, unsigned n, uint32_t *answers)
-{
-	uint8_t chosen[FIB4_BURST_MAX];
-	uint32_t all = 0;
-
-	for (unsigned bits = BLOCK_BITS; bits > 0; bits -= TABLE_BITS) {
-		unsigned n_chosen = fib4_choose(answers, who, n, true, chosen);
-
-		all |= fib4_step(fib, addr, bits - TABLE_BITS, chosen, n_chosen, answers);
-	}
-	return all | fib4_search_ranges(fib, addr, chosen,
-			     fib4_choose(answers, who, n, false, chosen), answers);
+	return (uint32_t)(lane[0] | lane[1] | lane[2] | lane[3]);
 }
 
 /* The answers in place of n times LANES addresses: what changes behind each bound, all together. */
@@ -197,34 +127,193 @@ static uint32_t search_few(
 		answers[i] = (uint32_t)lane[0];
 		all |= lane;
 	}
-	return (uint32_t)(all[0] | all[1] | all[2] | all[3]);
+	return any_of(all);
+}
+
+/* Entries of n addresses, and where those lead that go on: words from the first entry of all. */
+struct fib_step {
+	uint32_t entries[FIB4_BURST_MAX];
+	uint32_t places[FIB4_BURST_MAX];
+};
+
+/* What entries are, all together: those that do not go on count as none, and lead to the first. */
+struct fib_turn {
+	bool further, tables, all_tables, ends;
+	uint32_t all; /* bits */
+};
+
+static inline __attribute__((always_inline)) struct fib_turn find_places(
+	struct fib_step *step, unsigned n)
+{
+	const int32_t table = (int32_t)(FIB4_TABLE & ~FIB4_FURTHER);
+	lanes all = {0}, some = {0}, other = {0}, off = {0};
+
+	for (unsigned i = 0; i < n; i += LANES) {
+		lanes entry, place, on;
+
+		memcpy(&entry, &step->entries[i], sizeof(entry));
+		all |= entry;
+		on = entry + (int32_t)FIB4_FURTHER < 0;
+		entry &= on;
+		some |= entry;
+		other |= ~entry;
+		off |= ~on;
+		place = (entry & (int32_t)FIB4_PLACE) * FIB4_UNIT_WORDS;
+		memcpy(&step->places[i], &place, sizeof(place));
+	}
+	return (struct fib_turn){
+		.all = any_of(all),
+		.further = any_of(some) != 0,
+		.tables = any_of(some & table) != 0,
+		.all_tables = any_of(other & table) == 0,
+		.ends = any_of(off) != 0,
+	};
+}
+
+static inline const struct fib_ranges *ranges_at(const struct fib4 *fib, uint32_t place)
+{
+	return (const struct fib_ranges *)(const void *)&fib->entries[place];
+}
+
+#ifdef FIB4_VECTOR
+/* range_of(); of each bound that is passed there are two bits, half the bytes of an answer. */
+static inline __attribute__((always_inline)) uint32_t range_of_all(
+	const struct fib_ranges *ranges, __m128i within)
+{
+	const __m128i before = _mm_load_si128((const __m128i *)ranges->before);
+	const __m128i behind = _mm_cmpgt_epi16(within, before);
+	const size_t bits = (size_t)__builtin_popcount((unsigned)_mm_movemask_epi8(behind));
+	uint32_t answer;
+
+	memcpy(&answer, (const char *)ranges->answer + bits * sizeof(answer) / 2, sizeof(answer));
+	return answer;
+}
+#endif
+
+/*
+ * The answers of LANES addresses by the ranges where they go on; or where some do not, what they
+ * have. Returns all bits of them.
+ */
+static inline __attribute__((always_inline)) uint32_t search_places(const struct fib4 *fib,
+	const struct fib_step *step, const uint32_t *addr, size_t at, bool ends, uint32_t *answers)
+{
+	uint32_t all = 0;
+#ifdef FIB4_VECTOR
+	const __m128i within = _mm_xor_si128(
+		_mm_loadu_si128((const __m128i *)&addr[at]), _mm_set1_epi32(0x8000));
+#endif
+
+#pragma GCC unroll 4
+	for (size_t k = 0; k < LANES; k++) {
+		const struct fib_ranges *ranges = ranges_at(fib, step->places[at + k]);
+		const uint32_t entry = step->entries[at + k];
+#ifdef FIB4_VECTOR
+		uint32_t answer = range_of_all(ranges,
+			_mm_shuffle_epi8(within, _mm_set1_epi16((int16_t)(0x0100 + 0x0404 * k))));
+#else
+		uint32_t answer = range_of(ranges, addr[at + k]);
+#endif
+
+		if (ends)
+			answer = leads_further(entry) ? answer : entry;
+		answers[at + k] = answer;
+		all |= answer;
+	}
+	return all;
+}
+
+static inline __attribute__((always_inline)) uint32_t search_all_places(const struct fib4 *fib,
+	const struct fib_step *step, const uint32_t *addr, unsigned n, bool ends, uint32_t *answers)
+{
+	uint32_t all = 0;
+	size_t i = 0;
+
+	for (; i + LANES <= n; i += LANES)
+		all |= search_places(fib, step, addr, i, ends, answers);
+	for (; i < n; i++) {
+		answers[i] = leads_further(step->entries[i])
+				     ? range_of(ranges_at(fib, step->places[i]), addr[i])
+				     : step->entries[i];
+		all |= answers[i];
+	}
+	return all;
+}
+
+static uint32_t search_tables(const struct fib4 *fib, const struct fib_step *step,
+	const uint32_t *addr, unsigned n, unsigned bits, uint32_t *answers);
+
+/* The last lanes may have no address. */
+static inline __attribute__((always_inline)) void fill_lanes(struct fib_step *step, unsigned n)
+{
+	for (unsigned i = n; i % LANES; i++)
+		step->entries[i] = step->entries[0];
+}
+
+/* The answers of n addresses that have come to these entries, of so many bits; all bits of them. */
+static inline __attribute__((always_inline)) uint32_t search_entries(const struct fib4 *fib,
+	struct fib_step *step, const uint32_t *addr, unsigned n, unsigned bits, uint32_t *answers)
+{
+	struct fib_turn turn;
+	uint32_t all = 0;
+
+	fill_lanes(step, n);
+	turn = find_places(step, n);
+	if (!turn.further) {
+		memcpy(answers, step->entries, n * sizeof(*answers));
+		return turn.all;
+	}
+#pragma GCC unroll 4
+	for (size_t i = 0; i < n; i++)
+		rte_prefetch0(&fib->entries[step->places[i]]);
+	if (turn.ends)
+		all = search_all_places(fib, step, addr, n, true, answers);
+	else if (!turn.all_tables)
+		all = search_all_places(fib, step, addr, n, false, answers);
+	return turn.tables ? search_tables(fib, step, addr, n, bits, answers) : all;
+}
+
+/* Those that have come to tables go on by the next of the bits; the others have their answers. */
+static __attribute__((noinline)) uint32_t search_tables(const struct fib4 *fib,
+	const struct fib_step *step, const uint32_t *addr, unsigned n, unsigned bits,
+	uint32_t *answers)
+{
+	uint32_t there[FIB4_BURST_MAX], found[FIB4_BURST_MAX], all = 0;
+	uint8_t who[FIB4_BURST_MAX];
+	struct fib_step next;
+	unsigned n_there = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const uint32_t low = (addr[i] >> (bits - TABLE_BITS)) % TABLE_SIZE;
+
+		who[n_there] = (uint8_t)i;
+		there[n_there] = addr[i];
+		next.places[n_there] = step->places[i] + low;
+		n_there += leads_to_table(step->entries[i]);
+	}
+	for (unsigned k = 0; k < n_there; k++)
+		rte_prefetch0(&fib->entries[next.places[k]]);
+	for (unsigned k = 0; k < n_there; k++)
+		next.entries[k] = fib->entries[next.places[k]];
+	search_entries(fib, &next, there, n_there, bits - TABLE_BITS, found);
+	for (unsigned k = 0; k < n_there; k++)
+		answers[who[k]] = found[k];
+	for (unsigned i = 0; i < n; i++)
+		all |= answers[i];
+	return all;
 }
 
 static uint32_t search_blocks(
 	const struct fib4 *fib, const uint32_t *addr, unsigned n, uint32_t *answers)
 {
-	uint8_t who[FIB4_BURST_MAX];
-	uint32_t n_further = 0, n_tables = 0, all = 0;
+	struct fib_step step;
 
 #pragma GCC unroll 4
 	for (size_t i = 0; i < n; i++)
 		rte_prefetch0(&fib->entries[addr[i] >> BLOCK_BITS]);
-#pragma GCC unroll 2
-	for (size_t i = 0; i < n; i++) {
-		const uint32_t entry = fib->entries[addr[i] >> BLOCK_BITS];
-		/* No branch: which ones go on is anybody's guess. The others fetch the first. */
-		const uint32_t further = leads_further(entry);
-
-		rte_prefetch0(fib4_unit(fib, entry & -further));
-		answers[i] = entry;
-		all |= entry;
-		who[n_further] = (uint8_t)i;
-		n_further += further;
-		n_tables += leads_to_table(entry);
-	}
-	if (unlikely(n_tables > 0))
-		return all | search_tables(fib, addr, who, n_further, answers);
-	return all | fib4_search_ranges(fib, addr, who, n_further, answers);
+#pragma GCC unroll 4
+	for (size_t i = 0; i < n; i++)
+		step.entries[i] = fib->entries[addr[i] >> BLOCK_BITS];
+	return search_entries(fib, &step, addr, n, BLOCK_BITS, answers);
 }
 
 uint32_t fib4_lookup(const struct fib4 *fib, const uint32_t *addr, unsigned n, uint32_t *answers)
