@@ -38,20 +38,48 @@ static inline struct rte_mbuf **in_flight_room(struct in_flight *flight)
 	return flight->mbufs[!flight->at];
 }
 
-/* Begins to fetch what in_flight_fetch_headers() reads. */
-static inline void in_flight_fetch(struct rte_mbuf *const *mbufs, uint16_t n)
+/*
+ * What was received while another burst is to be worked on comes from memory in four parts, each
+ * before a stage of that one's: its mbufs by halves, and then their headers. A CPU has only so many
+ * lines on their way at a time, and fewer walks of page tables: with more than these it waits, and
+ * works on nothing. Half a burst is less, and has come when the next part is asked for.
+ */
+struct in_flight_next {
+	struct rte_mbuf *const *mbufs;
+	uint16_t n; /* 0: there is none */
+};
+
+enum in_flight_half { IN_FLIGHT_FIRST, IN_FLIGHT_SECOND };
+
+static inline struct in_flight_next in_flight_half(
+	const struct in_flight_next *next, enum in_flight_half which)
 {
+	const uint16_t first = next->n / 2;
+
+	if (which == IN_FLIGHT_FIRST)
+		return (struct in_flight_next){next->mbufs, first};
+	return (struct in_flight_next){next->mbufs + first, (uint16_t)(next->n - first)};
+}
+
+/* Begins to fetch what in_flight_fetch_headers() reads. */
+static inline void in_flight_fetch(const struct in_flight_next *next, enum in_flight_half which)
+{
+	const struct in_flight_next half = in_flight_half(next, which);
+
 #pragma GCC unroll 4
-	for (size_t i = 0; i < n; i++)
-		rte_prefetch0(mbufs[i]);
+	for (size_t i = 0; i < half.n; i++)
+		rte_prefetch0(half.mbufs[i]);
 }
 
 /* Begins to fetch the headers of packets. */
-static inline void in_flight_fetch_headers(struct rte_mbuf *const *mbufs, uint16_t n)
+static inline void in_flight_fetch_headers(
+	const struct in_flight_next *next, enum in_flight_half which)
 {
+	const struct in_flight_next half = in_flight_half(next, which);
+
 #pragma GCC unroll 4
-	for (size_t i = 0; i < n; i++)
-		rte_prefetch0(rte_pktmbuf_mtod(mbufs[i], const uint8_t *));
+	for (size_t i = 0; i < half.n; i++)
+		rte_prefetch0(rte_pktmbuf_mtod(half.mbufs[i], const uint8_t *));
 }
 
 /* The n packets in its room wait from now on; nobody else does. */

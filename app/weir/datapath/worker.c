@@ -362,8 +362,12 @@ static inline bool shows_flow(const struct worker *w, const struct path *path)
 	return is_timed(w->counters.bursts + 1) || path->flows == 0;
 }
 
-/* All that is done with the n packets of burst->mbufs, one at least, whose headers are here. */
-static void finish_burst(struct worker *w, struct path *path, struct rx_burst *burst, uint16_t n)
+/*
+ * All that is done with the n packets of burst->mbufs, one at least, whose headers are here; of
+ * `next`, whose first mbufs are on their way, the rest begins to be fetched between the stages.
+ */
+static void finish_burst(struct worker *w, struct path *path, struct rx_burst *burst, uint16_t n,
+	const struct in_flight_next *next)
 {
 	struct rte_mbuf *dropped[BURST];
 	uint64_t now = tick_now();
@@ -374,6 +378,7 @@ static void finish_burst(struct worker *w, struct path *path, struct rx_burst *b
 	counter_add(&w->counters.rx_packets, n);
 	burst->frames.tunnels = w->tunnels;
 	gather_frames(burst, n);
+	in_flight_fetch(next, IN_FLIGHT_SECOND);
 	if (unlikely(shows_flow(w, path)))
 		see_flow(path, burst);
 	if (unlikely(path->cuts || longest_of(burst->len, n) > path->frame_max)) {
@@ -382,10 +387,15 @@ static void finish_burst(struct worker *w, struct path *path, struct rx_burst *b
 			return;
 	}
 	tap = __atomic_load_n(&w->tap, __ATOMIC_ACQUIRE);
-	if (unlikely(tap != NULL))
+	if (unlikely(tap != NULL)) {
+		in_flight_fetch_headers(next, IN_FLIGHT_FIRST);
 		pass = judge_aside_of_tap(w, tap, path, burst, n, now, dropped);
-	else
-		pass = judge_burst(w, path, burst, n, now, dropped);
+	} else {
+		look_up_burst(w, path, burst, n, now);
+		in_flight_fetch_headers(next, IN_FLIGHT_FIRST);
+		pass = decide(w, burst, n, now, dropped);
+	}
+	in_flight_fetch_headers(next, IN_FLIGHT_SECOND);
 	tx_pass_on(w, path, burst->mbufs, pass);
 	n_dropped = n - pass - burst->n_held;
 	if (n_dropped)
@@ -398,7 +408,8 @@ static void finish_burst(struct worker *w, struct path *path, struct rx_burst *b
 }
 
 /* The burst that waits for its headers, if any; returns whether there was one. */
-static bool finish_in_flight(struct worker *w, struct rx_burst *burst)
+static bool finish_in_flight(
+	struct worker *w, struct rx_burst *burst, const struct in_flight_next *next)
 {
 	struct in_flight *flight = w->in_flight;
 	uint16_t n = flight->n;
@@ -407,49 +418,50 @@ static bool finish_in_flight(struct worker *w, struct rx_burst *burst)
 		return false;
 	flight->n = 0;
 	burst->mbufs = flight->mbufs[flight->at];
-	finish_burst(w, flight->path, burst, n);
+	finish_burst(w, flight->path, burst, n, next);
 	return true;
 }
 
-/* in_flight_fetch_headers(), timed as bursts are: it is work on one, too. */
-static inline void fetch_headers(struct worker *w, struct rte_mbuf **mbufs, uint16_t n)
+/* All that is left to fetch where no other burst is worked on; timed as those are. */
+static void fetch_rest(struct worker *w, const struct in_flight_next *next)
 {
-	uint64_t began;
+	bool timed = is_timed(w->counters.bursts);
+	uint64_t began = timed ? tick_now() : 0;
 
-	if (likely(!is_timed(w->counters.bursts))) {
-		in_flight_fetch_headers(mbufs, n);
-		return;
-	}
-	began = tick_now();
-	in_flight_fetch_headers(mbufs, n);
-	counter_add(&w->counters.busy_cycles, (tick_now() - began) << TIMED_LOG2);
+	in_flight_fetch(next, IN_FLIGHT_SECOND);
+	in_flight_fetch_headers(next, IN_FLIGHT_FIRST);
+	in_flight_fetch_headers(next, IN_FLIGHT_SECOND);
+	if (timed)
+		counter_add(&w->counters.busy_cycles, (tick_now() - began) << TIMED_LOG2);
 }
 
 /*
- * Receives a burst of one path, and finishes that which came before, of whatever path, while the
- * headers of this one are fetched; returns whether there was anything. What came less than full is
- * finished as well, as nobody knows when the next one comes; and so is what others have handed
- * over, whose headers they have read.
+ * Receives a burst of one path, and finishes that which came before, of whatever path, while this
+ * one comes from memory; returns whether there was anything. What came less than full is finished
+ * as well, as nobody knows when the next one comes; and so is what others have handed over, whose
+ * headers they have read.
  */
 static bool forward_path(struct worker *w, struct path *path, struct rx_burst *burst)
 {
 	struct rte_mbuf **mbufs = in_flight_room(w->in_flight);
-	bool busy = false;
+	struct in_flight_next next = {.mbufs = mbufs};
+	bool busy = false, worked;
 	uint16_t n = receive_burst(w, path, mbufs, &busy);
-	bool waits = n >= w->in_flight->least && !path->rings;
 
-	if (waits)
-		in_flight_fetch(mbufs, n);
-	busy |= finish_in_flight(w, burst);
+	if (n >= w->in_flight->least && !path->rings)
+		next.n = n;
+	in_flight_fetch(&next, IN_FLIGHT_FIRST);
+	worked = finish_in_flight(w, burst, &next);
 	if (n == 0)
-		return busy;
-	if (waits) {
-		fetch_headers(w, mbufs, n);
+		return busy || worked;
+	if (next.n) {
+		if (!worked)
+			fetch_rest(w, &next);
 		in_flight_put(w->in_flight, path, n);
 		return true;
 	}
 	burst->mbufs = mbufs;
-	finish_burst(w, path, burst, n);
+	finish_burst(w, path, burst, n, &next);
 	return true;
 }
 
@@ -576,9 +588,10 @@ void worker_begin(struct worker *w)
 
 void worker_finish(struct worker *w)
 {
+	const struct in_flight_next none = {.mbufs = in_flight_room(w->in_flight)};
 	struct rx_burst burst;
 
-	finish_in_flight(w, &burst);
+	finish_in_flight(w, &burst, &none);
 }
 
 void worker_end(struct worker *w)
