@@ -91,6 +91,7 @@ static void find_policy(const struct worker *w, struct specimen *s)
 	frames->tunnels = w->tunnels;
 	frames->fragments = specimen_fragments(s);
 	frames->now = s->now;
+	frames->lines = NULL;
 	frames->data[0] = s->frame;
 	frames->len[0] = s->len;
 	classify_frames(

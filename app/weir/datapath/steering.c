@@ -240,6 +240,7 @@ static void locate_headers(struct frames *frames, const struct steering *steerin
 	frames->tunnels = w->tunnels;
 	frames->fragments = __atomic_load_n(&steering->fragments, __ATOMIC_ACQUIRE);
 	frames->now = tick_now();
+	frames->lines = NULL;
 }
 
 /* A packet of a placed policy: its worker, or n_workers if it is not to go to any yet. */

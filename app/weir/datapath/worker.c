@@ -3,6 +3,7 @@
  */
 #include "worker.h"
 
+#include <assert.h>
 #include <string.h>
 #include <time.h>
 
@@ -63,6 +64,8 @@
 
 /* One burst in so many is timed. */
 #define TIMED_LOG2 4
+
+static_assert(sizeof(struct policy_state) == FRAMES_LINE, "policies are the lines of frames");
 
 /* So many bytes of a frame side by side, if they are not in its first segment. */
 static void gather_bytes(struct rx_burst *burst, uint16_t i, uint32_t most)
@@ -223,6 +226,7 @@ static __rte_always_inline void look_up_burst(
 	burst->rx_hash = path->rx_hash && w->tunnels == NULL; /* it is of the outside */
 	burst->frames.fragments = __atomic_load_n(&w->fragments, __ATOMIC_ACQUIRE);
 	burst->frames.now = now;
+	burst->frames.lines = w->policies;
 	burst->path = (uint16_t)(path - w->paths);
 	if (unlikely(path->clock && worker_own(w)->view.kinds >> POLICE_SHAPED & 1) && !path->rings)
 		shape_in_stamp_all(burst->mbufs, n, path->clock, now, w->ticks_per_us);

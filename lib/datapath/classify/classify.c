@@ -5,6 +5,7 @@
  * Each stage works on the packets that the one before left without a policy; mostly the first
  * leaves none, and has given policies rather than rules.
  */
+#include <assert.h>
 #include <string.h>
 
 #include <rte_branch_prediction.h>
@@ -13,6 +14,8 @@
 #include "classify/burst.h"
 #include "classify/starts.h"
 #include "packet/of_link.h"
+
+static_assert(FIB4_LINE == FRAMES_LINE, "they are handed on");
 
 static bool port_in(uint16_t port, struct port_range range)
 {
@@ -168,6 +171,7 @@ static void begin_burst(struct burst *burst, const struct classifier *classifier
 	burst->key = (uint64_t)wire << KEY_WIRE_SHIFT | (uint64_t)direction << KEY_DIRECTION_SHIFT;
 	burst->n = n;
 	burst->policies = policies;
+	burst->lines = NULL;
 	burst->refused = 0;
 }
 
@@ -246,6 +250,7 @@ void classify_frames(const struct classifier *classifier, unsigned wire, enum di
 			memset(frames->l2_len, 0, sizeof(frames->l2_len));
 		return;
 	}
+	burst.lines = frames->lines;
 	columns_of_frames(&burst, frames, side_of(&burst, table));
 	classify_stages(&burst, table);
 	if (unlikely(frames->unparsed != 0)) {

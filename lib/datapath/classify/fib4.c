@@ -190,12 +190,21 @@ static inline __attribute__((always_inline)) uint32_t range_of_all(
 }
 #endif
 
+/* Begins to fetch the line of an answer; of one that has none, the first. */
+static inline void fetch_line(const char *lines, uint32_t answer)
+{
+	const uint32_t none = (uint32_t)((int32_t)answer >> 31);
+
+	rte_prefetch0(lines + (size_t)(answer & ~none) * FIB4_LINE);
+}
+
 /*
  * The answers of LANES addresses by the ranges where they go on; or where some do not, what they
  * have. Returns all bits of them.
  */
 static inline __attribute__((always_inline)) uint32_t search_places(const struct fib4 *fib,
-	const struct fib_step *step, const uint32_t *addr, size_t at, bool ends, uint32_t *answers)
+	const struct fib_step *step, const uint32_t *addr, size_t at, bool ends, const char *lines,
+	uint32_t *answers)
 {
 	uint32_t all = 0;
 #ifdef FIB4_VECTOR
@@ -217,19 +226,22 @@ static inline __attribute__((always_inline)) uint32_t search_places(const struct
 		if (ends)
 			answer = leads_further(entry) ? answer : entry;
 		answers[at + k] = answer;
+		if (lines)
+			fetch_line(lines, answer);
 		all |= answer;
 	}
 	return all;
 }
 
 static inline __attribute__((always_inline)) uint32_t search_all_places(const struct fib4 *fib,
-	const struct fib_step *step, const uint32_t *addr, unsigned n, bool ends, uint32_t *answers)
+	const struct fib_step *step, const uint32_t *addr, unsigned n, bool ends, const char *lines,
+	uint32_t *answers)
 {
 	uint32_t all = 0;
 	size_t i = 0;
 
 	for (; i + LANES <= n; i += LANES)
-		all |= search_places(fib, step, addr, i, ends, answers);
+		all |= search_places(fib, step, addr, i, ends, lines, answers);
 	for (; i < n; i++) {
 		answers[i] = leads_further(step->entries[i])
 				     ? range_of(ranges_at(fib, step->places[i]), addr[i])
@@ -251,7 +263,8 @@ static inline __attribute__((always_inline)) void fill_lanes(struct fib_step *st
 
 /* The answers of n addresses that have come to these entries, of so many bits; all bits of them. */
 static inline __attribute__((always_inline)) uint32_t search_entries(const struct fib4 *fib,
-	struct fib_step *step, const uint32_t *addr, unsigned n, unsigned bits, uint32_t *answers)
+	struct fib_step *step, const uint32_t *addr, unsigned n, unsigned bits, const char *lines,
+	uint32_t *answers)
 {
 	struct fib_turn turn;
 	uint32_t all = 0;
@@ -266,9 +279,11 @@ static inline __attribute__((always_inline)) uint32_t search_entries(const struc
 	for (size_t i = 0; i < n; i++)
 		rte_prefetch0(&fib->entries[step->places[i]]);
 	if (turn.ends)
-		all = search_all_places(fib, step, addr, n, true, answers);
+		all = search_all_places(fib, step, addr, n, true, NULL, answers);
+	else if (lines && !turn.tables)
+		all = search_all_places(fib, step, addr, n, false, lines, answers);
 	else if (!turn.all_tables)
-		all = search_all_places(fib, step, addr, n, false, answers);
+		all = search_all_places(fib, step, addr, n, false, NULL, answers);
 	return turn.tables ? search_tables(fib, step, addr, n, bits, answers) : all;
 }
 
@@ -294,7 +309,7 @@ static __attribute__((noinline)) uint32_t search_tables(const struct fib4 *fib,
 		rte_prefetch0(&fib->entries[next.places[k]]);
 	for (unsigned k = 0; k < n_there; k++)
 		next.entries[k] = fib->entries[next.places[k]];
-	search_entries(fib, &next, there, n_there, bits - TABLE_BITS, found);
+	search_entries(fib, &next, there, n_there, bits - TABLE_BITS, NULL, found);
 	for (unsigned k = 0; k < n_there; k++)
 		answers[who[k]] = found[k];
 	for (unsigned i = 0; i < n; i++)
@@ -302,8 +317,8 @@ static __attribute__((noinline)) uint32_t search_tables(const struct fib4 *fib,
 	return all;
 }
 
-static uint32_t search_blocks(
-	const struct fib4 *fib, const uint32_t *addr, unsigned n, uint32_t *answers)
+static uint32_t search_blocks(const struct fib4 *fib, const uint32_t *addr, unsigned n,
+	const char *lines, uint32_t *answers)
 {
 	struct fib_step step;
 
@@ -313,14 +328,15 @@ static uint32_t search_blocks(
 #pragma GCC unroll 4
 	for (size_t i = 0; i < n; i++)
 		step.entries[i] = fib->entries[addr[i] >> BLOCK_BITS];
-	return search_entries(fib, &step, addr, n, BLOCK_BITS, answers);
+	return search_entries(fib, &step, addr, n, BLOCK_BITS, lines, answers);
 }
 
-uint32_t fib4_lookup(const struct fib4 *fib, const uint32_t *addr, unsigned n, uint32_t *answers)
+uint32_t fib4_lookup(const struct fib4 *fib, const uint32_t *addr, unsigned n, const void *lines,
+	uint32_t *answers)
 {
 	if (fib->n_few > 0)
 		return search_few(fib, addr, n, answers);
-	return search_blocks(fib, addr, n, answers);
+	return search_blocks(fib, addr, n, lines, answers);
 }
 
 /* Ranges in the order of their addresses: each ends where the next one begins. */

@@ -32,6 +32,7 @@
 #include "classify/lpm.h"
 
 #define FIB4_BURST_MAX 64
+#define FIB4_LINE      64 /* bytes */
 
 struct fib4;
 
@@ -47,9 +48,12 @@ void fib4_destroy(struct fib4 *fib);
 
 /*
  * The answers for n addresses, at most FIB4_BURST_MAX, in host order. Returns a word whose highest
- * bit is set if that of any answer is: to read them back so soon, many at a time, would stall.
+ * bit is set if that of any answer is: to read them back so soon, many at a time, would stall. Of
+ * `lines`, FIB4_LINE bytes an answer, mostly that of each answer whose highest bit is not set is
+ * fetched once it is found: all at one go they are more than a CPU fetches at a time. Or NULL.
  * Worker lcores.
  */
-uint32_t fib4_lookup(const struct fib4 *fib, const uint32_t *addr, unsigned n, uint32_t *answers);
+uint32_t fib4_lookup(const struct fib4 *fib, const uint32_t *addr, unsigned n, const void *lines,
+	uint32_t *answers);
 
 #endif

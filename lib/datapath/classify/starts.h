@@ -41,7 +41,7 @@ static inline uint32_t lookup_starts4(
 	const struct burst *burst, const struct table *table, uint32_t *starts)
 {
 	if (table->v4 != NULL)
-		return fib4_lookup(table->v4, burst->addr4, burst->n4, starts);
+		return fib4_lookup(table->v4, burst->addr4, burst->n4, burst->lines, starts);
 	fill_starts(starts, burst->n4, table->root4);
 	return table->root4;
 }

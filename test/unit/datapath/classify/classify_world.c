@@ -226,6 +226,7 @@ void copy_frames(const struct frame *from, unsigned n, struct frames *to)
 	memset(to, 0xa5, sizeof(*to));
 	to->tunnels = NULL;
 	to->fragments = NULL;
+	to->lines = NULL;
 	for (unsigned i = 0; i < n; i++) {
 		uint8_t *copy = malloc(from[i].len);
 

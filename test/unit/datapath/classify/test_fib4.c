@@ -108,9 +108,10 @@ static uint32_t interesting_address(const struct set *set, struct prng *prng, un
 static void check_burst(
 	const struct fib4 *fib, const struct set *set, const uint32_t *addr, unsigned n)
 {
+	static const char lines[1]; /* nobody reads what is fetched */
 	uint32_t answers[FIB4_BURST_MAX], want, high = 0, got;
 
-	got = fib4_lookup(fib, addr, n, answers);
+	got = fib4_lookup(fib, addr, n, n % 2 ? NULL : lines, answers);
 	for (unsigned i = 0; i < n; i++) {
 		want = expected_answer(set, addr[i]);
 		if (answers[i] != want)
