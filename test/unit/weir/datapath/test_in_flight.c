@@ -324,9 +324,29 @@ static void leaves_at_the_end(void **state)
 	worker_begin(w);
 }
 
+/* However many packets there are, each is in one of the halves, in order. */
+static void in_halves(void **state)
+{
+	struct rte_mbuf *mbufs[BURST];
+
+	(void)state;
+	for (uint16_t n = 0; n <= BURST; n++) {
+		const struct in_flight_next next = {mbufs, n};
+		struct in_flight_next first = in_flight_half(&next, IN_FLIGHT_FIRST);
+		struct in_flight_next second = in_flight_half(&next, IN_FLIGHT_SECOND);
+
+		assert_ptr_equal(first.mbufs, mbufs);
+		assert_ptr_equal(second.mbufs, mbufs + first.n);
+		assert_int_equal(first.n + second.n, n);
+		assert_in_range(first.n, 0, BURST / 2);
+		assert_in_range(second.n, 0, BURST / 2);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(in_halves),
 		cmocka_unit_test(in_order),
 		cmocka_unit_test(timed_by_lot),
 		cmocka_unit_test(waits_for_a_look),
