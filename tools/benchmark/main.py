@@ -4,7 +4,7 @@
 
 The appliance's own workers take turns with bare forwarding and with what can be built from DPDK's
 libraries, all in one process, round by round: every figure is the median of ratios within a round,
-with the tenth and the ninetieth percentile. About ten minutes; with --quick less than four.
+with the tenth and the ninetieth percentile. Ten to fifteen minutes; with --quick less than four.
 
 Hugepages are reserved if the machine has the memory, and put back afterwards; without them it is
 said. Nothing else should run. doc/study/performance.md says how to read it.
