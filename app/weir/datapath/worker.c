@@ -65,7 +65,7 @@
 /* One burst in so many is timed. */
 #define TIMED_LOG2 4
 
-static_assert(sizeof(struct policy_state) == FRAMES_LINE, "policies are the lines of frames");
+static_assert(sizeof(struct policy_state) == CLASSIFY_LINE, "policies are the lines of frames");
 
 /* So many bytes of a frame side by side, if they are not in its first segment. */
 static void gather_bytes(struct rx_burst *burst, uint16_t i, uint32_t most)

@@ -5,7 +5,6 @@
  * Each stage works on the packets that the one before left without a policy; mostly the first
  * leaves none, and has given policies rather than rules.
  */
-#include <assert.h>
 #include <string.h>
 
 #include <rte_branch_prediction.h>
@@ -14,8 +13,6 @@
 #include "classify/burst.h"
 #include "classify/starts.h"
 #include "packet/of_link.h"
-
-static_assert(FIB4_LINE == FRAMES_LINE, "they are handed on");
 
 static bool port_in(uint16_t port, struct port_range range)
 {

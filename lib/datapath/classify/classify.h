@@ -36,6 +36,7 @@
  * those of the outermost headers; if there is none, the packet is refused.
  */
 
+#define CLASSIFY_LINE 64         /* bytes that a caller may have of each policy, see frames.h */
 #define CLASSIFY_NONE UINT32_MAX /* no policy: the packet passes untouched */
 
 struct classifier;

@@ -14,6 +14,8 @@
 #include <rte_malloc.h>
 #include <rte_prefetch.h>
 
+#include "classify/classify.h"
+
 #if defined(__SSSE3__) && !defined(FIB4_PORTABLE)
 #include <tmmintrin.h>
 #define FIB4_VECTOR 1
@@ -175,18 +177,39 @@ static inline const struct fib_ranges *ranges_at(const struct fib4 *fib, uint32_
 	return (const struct fib_ranges *)(const void *)&fib->entries[place];
 }
 
+/* LANES addresses as bounds are compared with them, and range_of() by one of these. */
 #ifdef FIB4_VECTOR
-/* range_of(); of each bound that is passed there are two bits, half the bytes of an answer. */
-static inline __attribute__((always_inline)) uint32_t range_of_all(
-	const struct fib_ranges *ranges, __m128i within)
+typedef __m128i fib_words;
+
+static inline __attribute__((always_inline)) fib_words words_of(const uint32_t *addr)
 {
+	return _mm_xor_si128(_mm_loadu_si128((const __m128i *)addr), _mm_set1_epi32(0x8000));
+}
+
+static inline __attribute__((always_inline)) uint32_t range_of_word(
+	const struct fib_ranges *ranges, fib_words words, size_t k)
+{
+	const __m128i eight = _mm_set1_epi16((int16_t)(0x0100 + 0x0404 * k)); /* times the k-th */
 	const __m128i before = _mm_load_si128((const __m128i *)ranges->before);
-	const __m128i behind = _mm_cmpgt_epi16(within, before);
+	const __m128i behind = _mm_cmpgt_epi16(_mm_shuffle_epi8(words, eight), before);
+	/* Two bits for each bound that is passed: half the bytes of an answer. */
 	const size_t bits = (size_t)__builtin_popcount((unsigned)_mm_movemask_epi8(behind));
 	uint32_t answer;
 
 	memcpy(&answer, (const char *)ranges->answer + bits * sizeof(answer) / 2, sizeof(answer));
 	return answer;
+}
+#else
+typedef const uint32_t *fib_words;
+
+static inline fib_words words_of(const uint32_t *addr)
+{
+	return addr;
+}
+
+static inline uint32_t range_of_word(const struct fib_ranges *ranges, fib_words words, size_t k)
+{
+	return range_of(ranges, words[k]);
 }
 #endif
 
@@ -195,7 +218,7 @@ static inline void fetch_line(const char *lines, uint32_t answer)
 {
 	const uint32_t none = (uint32_t)((int32_t)answer >> 31);
 
-	rte_prefetch0(lines + (size_t)(answer & ~none) * FIB4_LINE);
+	rte_prefetch0(lines + (size_t)(answer & ~none) * CLASSIFY_LINE);
 }
 
 /*
@@ -206,22 +229,13 @@ static inline __attribute__((always_inline)) uint32_t search_places(const struct
 	const struct fib_step *step, const uint32_t *addr, size_t at, bool ends, const char *lines,
 	uint32_t *answers)
 {
+	const fib_words words = words_of(&addr[at]);
 	uint32_t all = 0;
-#ifdef FIB4_VECTOR
-	const __m128i within = _mm_xor_si128(
-		_mm_loadu_si128((const __m128i *)&addr[at]), _mm_set1_epi32(0x8000));
-#endif
 
 #pragma GCC unroll 4
 	for (size_t k = 0; k < LANES; k++) {
-		const struct fib_ranges *ranges = ranges_at(fib, step->places[at + k]);
 		const uint32_t entry = step->entries[at + k];
-#ifdef FIB4_VECTOR
-		uint32_t answer = range_of_all(ranges,
-			_mm_shuffle_epi8(within, _mm_set1_epi16((int16_t)(0x0100 + 0x0404 * k))));
-#else
-		uint32_t answer = range_of(ranges, addr[at + k]);
-#endif
+		uint32_t answer = range_of_word(ranges_at(fib, step->places[at + k]), words, k);
 
 		if (ends)
 			answer = leads_further(entry) ? answer : entry;

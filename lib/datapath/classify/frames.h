@@ -15,14 +15,13 @@
 #include "packet/parse.h"
 #include "packet/tunnel.h"
 
-#define FRAMES_MAX  64
-#define FRAMES_LINE 64 /* bytes */
+#define FRAMES_MAX 64
 
 struct frames {
-	const struct tunnels *tunnels;   /* in: what is inside is classified; or NULL */
-	struct fragments *fragments;     /* in: where ports matter; or NULL */
-	uint64_t now;                    /* in: ticks, for fragments */
-	const void *lines;               /* in: FRAMES_LINE bytes of each policy, or NULL: they may
+	const struct tunnels *tunnels; /* in: what is inside is classified; or NULL */
+	struct fragments *fragments;   /* in: where ports matter; or NULL */
+	uint64_t now;                  /* in: ticks, for fragments */
+	const void *lines;             /* in: CLASSIFY_LINE bytes of each policy, or NULL: they may
 					    begin to be fetched as it is found */
 	const uint8_t *data[FRAMES_MAX]; /* in: first byte of each frame */
 	uint32_t len[FRAMES_MAX];    /* in: bytes there, which may be fewer than the frame has */
