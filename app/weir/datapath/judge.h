@@ -106,22 +106,41 @@ static inline void judge_sample_alike(struct worker *worker, const struct policy
 	}
 }
 
+/* police_bytes() of every packet by one accounting: with vectors, as those are masks. */
+void judge_costs_alike(
+	uint32_t *costs, const struct rx_burst *burst, enum accounting accounting, uint16_t n);
+
+/* Begins to fetch the meter of a packet's source; whether it can be added, see sourced_fetch(). */
+static inline uint64_t judge_fetch_source(
+	struct rx_burst *burst, unsigned i, const struct sourced_policy *policy, uint32_t bytes)
+{
+	struct sourced_packet packet = {.bytes = bytes};
+
+	packet.family = frames_source(&burst->frames, i, &packet.src);
+	return sourced_fetch(&burst->sourced, i, policy, &packet);
+}
+
 /* Adds a packet of a policy that has a meter for each source to those that are metered together. */
 static inline void judge_add_source(struct rx_burst *burst, unsigned i, struct policy_state *state)
 {
-	struct sourced_packet packet;
+	const struct sourced_policy policy = sourced_policy(state);
+	const uint32_t bytes = judge_bytes(state, burst, i);
 
-	packet.family = frames_source(&burst->frames, i, &packet.src);
-	packet.bytes = judge_bytes(state, burst, i);
-	sourced_add(&burst->sourced, i, state, &packet);
+	sourced_add(&burst->sourced, &policy, judge_fetch_source(burst, i, &policy, bytes) << i);
 }
 
 /* All n packets of a burst that is of one such policy, and no others. */
 static inline void judge_add_sources(struct rx_burst *burst, struct policy_state *state, uint16_t n)
 {
+	const struct sourced_policy policy = sourced_policy(state);
+	uint32_t bytes[BURST];
+	uint64_t packets = 0;
+
 	sourced_begin(&burst->sourced);
+	judge_costs_alike(bytes, burst, police_accounting(state), n);
 	for (uint16_t i = 0; i < n; i++)
-		judge_add_source(burst, i, state);
+		packets |= judge_fetch_source(burst, i, &policy, bytes[i]) << i;
+	sourced_add(&burst->sourced, &policy, packets);
 }
 
 /* judge_flow_hash() where the device has not told it: kept, as it will be asked for again. */
@@ -134,9 +153,5 @@ static inline uint32_t judge_flow_hash(struct rx_burst *burst, unsigned i)
 		return burst->mbufs[i]->hash.rss;
 	return judge_keep_flow_hash(burst, i);
 }
-
-/* police_bytes() of every packet by one accounting: with vectors, as those are masks. */
-void judge_costs_alike(
-	uint32_t *costs, const struct rx_burst *burst, enum accounting accounting, uint16_t n);
 
 #endif

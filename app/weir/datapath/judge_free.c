@@ -303,7 +303,7 @@ static uint64_t charge_sources_alike(
 	struct worker *w, struct rx_burst *burst, uint16_t n, uint64_t now)
 {
 	sourced_take(&burst->sourced, judge_all(n));
-	sourced_meter(&burst->sourced, now);
+	sourced_meter_alike(&burst->sourced, now);
 	judge_sample_alike(w, judge_policy(w, burst, 0), burst, burst->sourced.count, n);
 	return sourced_count_alike(&burst->sourced, n);
 }

@@ -57,7 +57,7 @@ static uint64_t charge_one(struct worker *w, struct rx_burst *burst, uint16_t n,
 	struct policy_state *state = judge_policy(w, burst, 0);
 
 	judge_add_sources(burst, state, n);
-	sourced_meter(&burst->sourced, now);
+	sourced_meter_alike(&burst->sourced, now);
 	if (unlikely(sourced_settles(&burst->sourced) != judge_all(n)))
 		return count_sources(w, burst, judge_all(n), now);
 	judge_sample_alike(w, state, burst, burst->sourced.count, n);

@@ -65,6 +65,13 @@ void sourced_meter(struct sourced *sourced, uint64_t now)
 	}
 }
 
+void sourced_meter_alike(struct sourced *sourced, uint64_t now)
+{
+	sourced->conforming = 0;
+	if (sourced->packets)
+		meter_policy(sourced, sourced->packets, now);
+}
+
 uint64_t sourced_count_alike(const struct sourced *sourced, unsigned n)
 {
 	const uint64_t drops = ~sourced->conforming & UINT64_MAX >> (SOURCED_MAX - n);

@@ -53,38 +53,70 @@ static inline void sourced_begin(struct sourced *sourced)
 	sourced->enacted = 0;
 }
 
-/*
- * Adds packet i of a burst, of a policy of POLICE_SOURCED, and begins to fetch its source's meter.
- * Not every packet is one of these: it may have no address; and where flows are counted, what a
- * packet costs depends on what became of the one before it. One of a policy below others is only
- * ready to be. The states' one writer.
- */
-static inline void sourced_add(struct sourced *sourced, unsigned i, struct policy_state *state,
-	const struct sourced_packet *packet)
+/* What of a policy of POLICE_SOURCED says how its packets are added: read once for all of them. */
+struct sourced_policy {
+	struct policy_state *state;
+	const struct source_table *table;
+	uint8_t v4, v6; /* bits of an address that are its source; 0: it has none */
+	uint8_t unit_bits;
+	bool by_packets; /* else by bytes */
+	bool by_flows;   /* or by neither: not decided here */
+	bool below, enacts;
+};
+
+/* Policies of POLICE_SOURCED. Whoever may read the state. */
+static inline struct sourced_policy sourced_policy(struct policy_state *state)
 {
 	const struct policy_extended *other = state->other;
-	const unsigned bits = packet->family == PACKET_IPV4   ? other->per_v4
-			      : packet->family == PACKET_IPV6 ? other->per_v6
-							      : 0;
-	const uint64_t bit = UINT64_C(1) << i;
+
+	return (struct sourced_policy){
+		.state = state,
+		.table = other->sources,
+		.v4 = other->per_v4,
+		.v6 = other->per_v6,
+		.unit_bits = other->unit_bits,
+		.by_packets = other->count == COUNT_PACKETS,
+		.by_flows = other->count == COUNT_FLOWS,
+		.below = police_is_below(state),
+		.enacts = other->action == ACTION_MARK || other->action == ACTION_COUNT,
+	};
+}
+
+/*
+ * Begins to fetch the meter of the source of packet i of a burst, and says whether the packet can
+ * be added. Not every one can: it may have no address; and where flows are counted, what a packet
+ * costs depends on what became of the one before it.
+ */
+static inline bool sourced_fetch(struct sourced *sourced, unsigned i,
+	const struct sourced_policy *policy, const struct sourced_packet *packet)
+{
+	const struct source_table *table = policy->table;
 	uint64_t hash;
 
-	if (bits == 0)
-		return;
-	hash = source_hash(other->sources, packet->src, packet->family, bits);
-	source_table_prefetch(other->sources, hash);
-	if (other->count == COUNT_FLOWS)
-		return;
-	if (police_is_below(state))
-		sourced->below |= bit;
+	/* One by one, so that an address's mask is made once for all packets. */
+	if (packet->family == PACKET_IPV4 && policy->v4)
+		hash = source_hash(table, packet->src, PACKET_IPV4, policy->v4);
+	else if (packet->family == PACKET_IPV6 && policy->v6)
+		hash = source_hash(table, packet->src, PACKET_IPV6, policy->v6);
 	else
-		sourced->packets |= bit;
-	if (other->action == ACTION_MARK || other->action == ACTION_COUNT)
-		sourced->enacted |= bit;
-	sourced->state[i] = state;
-	sourced->count[i] = other->count == COUNT_PACKETS ? 1 : packet->bytes;
-	source_burst_set(
-		&sourced->asked, i, other->sources, hash, sourced->count[i] << other->unit_bits);
+		return false;
+	source_table_prefetch(table, hash);
+	sourced->state[i] = policy->state;
+	sourced->count[i] = policy->by_packets ? 1 : packet->bytes;
+	source_burst_set(&sourced->asked, i, table, hash, sourced->count[i] << policy->unit_bits);
+	return !policy->by_flows;
+}
+
+/* Adds packets of one policy that can be, a bit each. One below others is only ready to be. */
+static inline void sourced_add(
+	struct sourced *sourced, const struct sourced_policy *policy, uint64_t packets)
+{
+	if (policy->below)
+		sourced->below |= packets;
+	else
+		sourced->packets |= packets;
+	if (policy->enacts)
+		sourced->enacted |= packets;
 }
 
 /*
@@ -92,6 +124,9 @@ static inline void sourced_add(struct sourced *sourced, unsigned i, struct polic
  * must then be counted, by police_enact(). The states' one writer.
  */
 void sourced_meter(struct sourced *sourced, uint64_t now);
+
+/* sourced_meter() where all that were added are of one policy. */
+void sourced_meter_alike(struct sourced *sourced, uint64_t now);
 
 /* Has sourced_meter() meter those packets that are ready, a bit each, and no others. */
 static inline void sourced_take(struct sourced *sourced, uint64_t packets)

@@ -159,6 +159,14 @@ static void expect_same_counts(const struct lane *a, const struct lane *b)
 	}
 }
 
+static bool are_of_one_policy(const struct arrival *arrivals, unsigned n)
+{
+	for (unsigned i = 1; i < n; i++)
+		if (arrivals[i].policy != arrivals[0].policy)
+			return false;
+	return true;
+}
+
 /* Also that the test is about anything: of each packet, whether it is metered with the others. */
 static void run_burst(struct lane *alone, struct lane *together, const struct arrival *arrivals,
 	unsigned n, uint64_t now, uint64_t seed)
@@ -178,11 +186,17 @@ static void run_burst(struct lane *alone, struct lane *together, const struct ar
 			.bytes = police_bytes(state, a->packet.l2_len, a->len),
 		};
 
-		sourced_add(&sourced, i, state, &packet);
+		const struct sourced_policy policy = sourced_policy(state);
+
+		sourced_add(&sourced, &policy,
+			(uint64_t)sourced_fetch(&sourced, i, &policy, &packet) << i);
 		assert_int_equal(sourced_knows(&sourced, i),
 			own && policies[a->policy].count != COUNT_FLOWS);
 	}
-	sourced_meter(&sourced, now);
+	if (are_of_one_policy(arrivals, n))
+		sourced_meter_alike(&sourced, now);
+	else
+		sourced_meter(&sourced, now);
 	for (unsigned i = 0; i < n; i++) {
 		enum verdict want = judge_sourced(alone, &nobody, &arrivals[i], i, now);
 		enum verdict got = judge_sourced(together, &sourced, &arrivals[i], i, now);
