@@ -222,11 +222,11 @@ static bool is_question_wanted(const struct options *o, const char *name)
 
 static void write_results(const struct lab *lab, const struct options *o)
 {
-	json_t *all = json_pack("{s:s, s:s, s:I, s:b, s:i, s:i, s:i, s:i, s:i, s:O, s:O}", "weir",
-		WEIR_VERSION, "dpdk", rte_version(), "tsc_hz", (json_int_t)rte_get_tsc_hz(), "huge",
-		(int)o->huge, "rounds", (int)o->rounds, "slice_us", (int)o->slice_us, "policies",
-		(int)o->policies, "scale", (int)o->scale, "cold", (int)lab->cold, "questions",
-		lab->questions, "once", lab->once);
+	json_t *all = json_pack("{s:s, s:s, s:I, s:b, s:O, s:i, s:i, s:i, s:i, s:i, s:O, s:O}",
+		"weir", WEIR_VERSION, "dpdk", rte_version(), "tsc_hz", (json_int_t)rte_get_tsc_hz(),
+		"huge", (int)o->huge, "pages", lab->pages, "rounds", (int)o->rounds, "slice_us",
+		(int)o->slice_us, "policies", (int)o->policies, "scale", (int)o->scale, "cold",
+		(int)lab->cold, "questions", lab->questions, "once", lab->once);
 
 	if (!all || json_dump_file(all, o->json, JSON_INDENT(1)))
 		die("%s: cannot be written", o->json);
@@ -248,6 +248,7 @@ static void run_fastpath(const struct options *o)
 		.cold = cold_of(o),
 		.directory = o->directory,
 		.null = open_ports(o),
+		.pages = pages_measure(),
 		.questions = json_object(),
 		.once = json_object()};
 
@@ -258,6 +259,7 @@ static void run_fastpath(const struct options *o)
 			q->ask(&lab);
 		}
 	write_results(&lab, o);
+	json_decref(lab.pages);
 	json_decref(lab.questions);
 	json_decref(lab.once);
 	bench_instance_close(lab.null);

@@ -243,6 +243,12 @@ uint16_t free_udp_port(void);
 /* Bytes that the process has in use: allocated in DPDK's heaps, and resident beside them. */
 double memory_taken(void);
 
+/*
+ * Cycles that a line of 256 kB takes, where lines are side by side ("packed") and where each has
+ * 4 kB of its own ("spread") (fastpath_pages.c). Where huge pages are whole both are the same.
+ */
+json_t *pages_measure(void);
+
 /* ---- rounds (fastpath_rounds.c) ---- */
 
 struct lab {
@@ -259,7 +265,7 @@ struct lab {
 	const char *directory;       /* for sockets and keys */
 	struct bench_instance *null; /* holds the ports of net_null */
 	const struct port *ports;    /* of two wires, a queue for each of two workers */
-	json_t *questions, *once;
+	json_t *pages, *questions, *once;
 };
 
 /* So many turns of a contender, for those who count its instructions. */

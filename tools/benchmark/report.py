@@ -95,13 +95,23 @@ def figure_rows(result):
                if name == "control_share" else "")
 
 
+def pages_words(run):
+    """Hugepages, and what the processor makes of them."""
+    pages = run.get("pages")
+    words = "hugepages" if run["huge"] else "without hugepages"
+    if pages is None:
+        return words
+    return (f"{words} (4,096 lines: {pages['packed']:.0f} cycles each side by side, "
+            f"{pages['spread']:.0f} with 4 kB each)")
+
+
 def machine_words(result):
     """One sentence about the machine and the run."""
     machine, run = result["machine"], result["run"]
     kind = "virtual" if machine["virtual"] else "real"
     return (f"{machine['cpus']} {kind} CPUs {machine['cpu']}, L2 {machine['l2']}, L3 "
             f"{machine['l3']}, TSC {run['tsc_hz'] / 1e9:.2f} GHz, {run['dpdk']}, "
-            f"{'hugepages' if run['huge'] else 'without hugepages'}; {run['rounds']} rounds of "
+            f"{pages_words(run)}; {run['rounds']} rounds of "
             f"{run['slice_us'] / 1e3:g} ms; load {machine['load']:.1f} at the start; "
             f"measured at commit `{machine['commit']}`.")
 
