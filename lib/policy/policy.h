@@ -232,7 +232,7 @@ struct policy {
 	int parent;
 	uint8_t above;           /* policies that it is below, its parent the first */
 	bool under_conserved;    /* one of those above it is never exceeded */
-	bool unmatched;          /* a parent without "match": no packet is its own */
+	bool unmatched;          /* a parent without any match: no packet is its own */
 	uint32_t children;       /* policies whose parent it is */
 	uint32_t sharers;        /* policies that have a part of its limit, see policy_divider() */
 	uint32_t weight;         /* beside others of its parent, at most POLICY_WEIGHT_MOST; 0: 1 */

@@ -67,17 +67,24 @@ static void expect_policy(struct reader *reader, const struct config *config, un
 		"the name of a policy in \"policies\"");
 }
 
-/* One more match, behind all others that there are. */
+/* One more match, behind all others that there are: which may be none, of a parent. */
 static void take_the_rest(struct reader *reader, struct policy *policy, unsigned wire)
 {
-	struct match *more = realloc(policy->more, (policy->n_more + 1) * sizeof(*more));
+	const struct match rest = {
+		.wire = (int)wire, .vlan = CONFIG_ANY, .dscp = CONFIG_ANY, .last = true};
+	struct match *more;
 
+	if (policy->unmatched) {
+		policy->match = rest;
+		policy->unmatched = false;
+		return;
+	}
+	more = realloc(policy->more, (policy->n_more + 1) * sizeof(*more));
 	if (more == NULL) {
 		reader->no_memory = true;
 		return;
 	}
-	more[policy->n_more] = (struct match){
-		.wire = (int)wire, .vlan = CONFIG_ANY, .dscp = CONFIG_ANY, .last = true};
+	more[policy->n_more] = rest;
 	policy->more = more;
 	policy->n_more++;
 }

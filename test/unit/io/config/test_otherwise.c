@@ -63,6 +63,39 @@ static void test_policy(void **state)
 	config_free(config);
 }
 
+/* A parent that names no packet has that one alone, and of each wire that says so. */
+static void test_parent(void **state)
+{
+	static const char link[] = BOX(DEFAULT("{'policy': 'link'}"),
+		"{'name': 'link', 'limit': '9Mbit/s'}, "
+		"{'name': 'a', 'parent': 'link', 'match': {'vlan': 1}, 'limit': '1Mbit/s'}");
+	static const char both[] =
+		"{'limiter': 'me', 'ports': {" DEVICES "}, 'wires': ["
+		"{'name': 'v', 'a': 'x', 'b': 'y', 'default': {'policy': 'link'}}, "
+		"{'name': 'w', 'a': 'lan', 'b': 'wan', 'default': {'policy': 'link'}}], "
+		"'policies': [{'name': 'link', 'limit': '9Mbit/s'}, "
+		"{'name': 'a', 'parent': 'link', 'match': {'vlan': 1}, 'limit': '1Mbit/s'}]}";
+	static const struct {
+		const char *text;
+		unsigned n;
+		int wires[2];
+	} rows[] = {{link, 1, {1}}, {both, 2, {0, 1}}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct config *config = must_parse(rows[i].text);
+		const struct policy *policy = &config->policies[0];
+
+		assert_int_equal(policy_n_matches(policy), rows[i].n);
+		assert_int_equal(policies_count_matches(config->policies, 2), rows[i].n + 1);
+		for (unsigned k = 0; k < rows[i].n; k++) {
+			assert_int_equal(policy_match(policy, k)->wire, rows[i].wires[k]);
+			assert_true(policy_match(policy, k)->last);
+		}
+		config_free(config);
+	}
+}
+
 #define AT "w.json:1: wires[1] 'w'.default"
 
 static void test_refused(void **state)
@@ -168,6 +201,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_policy),
+		cmocka_unit_test(test_parent),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_differs),
 		cmocka_unit_test(test_changed),
