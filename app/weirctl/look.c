@@ -151,8 +151,8 @@ static json_t *policy_rates(const json_t *before, const json_t *now)
 {
 	const char *count = json_string_value(json_object_get(now, "count"));
 	double scale = count && strcmp(count, "bytes") == 0 ? BITS : 1;
-	json_t *json = json_pack("{s:O, s:O?}", "name", json_object_get(now, "name"), "count",
-		json_object_get(now, "count"));
+	json_t *json = json_pack("{s:O, s:O?, s:O*}", "name", json_object_get(now, "name"), "count",
+		json_object_get(now, "count"), "parent", json_object_get(now, "parent"));
 
 	add_rates(json, before, now, rates_of, sizeof(rates_of) / sizeof(*rates_of), scale);
 	add_told(json, now, "limit", scale);

@@ -181,16 +181,60 @@ static void add_rows(struct view *view, const struct top_row *rows, size_t n, bo
 	}
 }
 
-/* Packets a second of all policies that have answered. */
-static double sum_of(const struct boxes *boxes, const char *key)
+/* The names of policies that have others below them. */
+static json_t *names_of_parents(const json_t *policies)
+{
+	json_t *parents = json_object();
+	const json_t *policy;
+	size_t i;
+
+	json_array_foreach (policies, i, policy) {
+		const char *parent = json_string_value(json_object_get(policy, "parent"));
+
+		if (parent)
+			json_object_set_new(parents, parent, json_true());
+	}
+	return parents;
+}
+
+/* Packets a second: what passes a policy passes its parent, too, and is counted there. */
+static double passed_of(const json_t *policies)
 {
 	const json_t *policy;
 	double sum = 0;
 	size_t i;
 
+	json_array_foreach (policies, i, policy)
+		if (!json_is_string(json_object_get(policy, "parent")))
+			sum += json_number_value(json_object_get(policy, "passed_pps"));
+	return sum;
+}
+
+/* What a parent refuses of a child is dropped by the child, too, and is counted there. */
+static double dropped_of(const json_t *policies)
+{
+	json_t *parents = names_of_parents(policies);
+	const json_t *policy;
+	double sum = 0;
+	size_t i;
+
+	json_array_foreach (policies, i, policy) {
+		const char *name = json_string_value(json_object_get(policy, "name"));
+
+		if (name && !json_object_get(parents, name))
+			sum += json_number_value(json_object_get(policy, "dropped_pps"));
+	}
+	json_decref(parents);
+	return sum;
+}
+
+/* The sum of all boxes that have answered. */
+static double sum_of(const struct boxes *boxes, double (*of)(const json_t *policies))
+{
+	double sum = 0;
+
 	for (unsigned b = 0; b < boxes->n; b++)
-		json_array_foreach (json_object_get(boxes->each[b].document, "policies"), i, policy)
-			sum += json_number_value(json_object_get(policy, key));
+		sum += of(json_object_get(boxes->each[b].document, "policies"));
 	return sum;
 }
 
@@ -217,6 +261,8 @@ static void add_box_line(json_t *lines, const struct box *box)
 
 static json_t *head_lines(const struct top *top)
 {
+	double pass_pps = sum_of(&top->shown, passed_of);
+	double drop_pps = sum_of(&top->shown, dropped_of);
 	char passes[HUMAN_MAX], drops[HUMAN_MAX];
 	json_t *lines = json_array();
 
@@ -224,9 +270,9 @@ static json_t *head_lines(const struct top *top)
 		add_box_line(lines, &top->shown.each[i]);
 	json_array_append_new(
 		lines, json_sprintf("policies pass %s, drop %s; sorted by %s%s",
-			       human_amount(sum_of(&top->shown, "passed_pps"), "pkt/s", passes),
-			       human_amount(sum_of(&top->shown, "dropped_pps"), "pkt/s", drops),
-			       top->order->name, top->interactive ? " (keys: d m s p n, q)" : ""));
+			       human_amount(pass_pps, "pkt/s", passes),
+			       human_amount(drop_pps, "pkt/s", drops), top->order->name,
+			       top->interactive ? " (keys: d m s p n, q)" : ""));
 	return lines;
 }
 
