@@ -104,13 +104,16 @@ static struct match_cursor find_match(const struct instance *inst, uint64_t star
 	return cursor;
 }
 
+/* Parents may have none: those are passed over. */
 static void step_match(const struct instance *inst, struct match_cursor *cursor)
 {
 	cursor->at++;
-	if (++cursor->match < policy_n_matches(&inst->policies[cursor->policy]))
-		return;
-	cursor->match = 0;
-	cursor->policy++;
+	cursor->match++;
+	while (cursor->policy < inst->n_policies &&
+		cursor->match >= policy_n_matches(&inst->policies[cursor->policy])) {
+		cursor->match = 0;
+		cursor->policy++;
+	}
 }
 
 static json_t *match_page(struct instance *inst, struct asked_match *asked, unsigned start)

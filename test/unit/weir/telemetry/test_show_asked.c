@@ -287,6 +287,30 @@ static void test_match_several(void **state)
 	close_asked(&w);
 }
 
+/* What has no match of its own takes nothing, and is no place where a page may end. */
+static void test_match_parents(void **state)
+{
+	static const struct show_row rows[] = {
+		{"/weir/match", "0 10.9.2.3", "{'next': null, 'policies': [], '...': 0}"},
+		{"/weir/match", "0 10.1.2.3",
+			"{'next': null, 'policies': [{'policy': 'a', '...': 0}, "
+			"{'policy': 'b', '...': 0}], '...': 0}"},
+		{"/weir/match", "1 10.1.2.3",
+			"{'next': null, 'policies': [{'policy': 'b', '...': 0}], '...': 0}"},
+		{"/weir/match", "2 10.1.2.3", "{'next': null, 'policies': [], '...': 0}"},
+	};
+	struct instance_world w;
+
+	(void)state;
+	instance_world_open(&w,
+		"{'name': 'a', 'parent': 'link', 'match': {'dst': '10.1.0.0/16', 'dscp': 1}, "
+		"'limit': '1Mbit/s'}, {'name': 'link', 'limit': '8Mbit/s'}, "
+		"{'name': 'b', 'parent': 'more', 'match': {'dst': '10.1.0.0/16', 'dscp': 2}, "
+		"'limit': '1Mbit/s'}, {'name': 'more', 'limit': '8Mbit/s'}");
+	EXPECT(&w, rows);
+	close_asked(&w);
+}
+
 /* A page has forty at most, and the next one the rest. */
 static void test_match_pages(void **state)
 {
@@ -552,6 +576,7 @@ int main(void)
 		cmocka_unit_test(test_explain_refused),
 		cmocka_unit_test(test_match),
 		cmocka_unit_test(test_match_several),
+		cmocka_unit_test(test_match_parents),
 		cmocka_unit_test(test_match_pages),
 		cmocka_unit_test(test_capture),
 		cmocka_unit_test(test_capture_lease),
