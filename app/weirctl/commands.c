@@ -135,7 +135,8 @@ const struct command commands[] = {
 		.print = config_print, .refused = reload_refused},
 	{"diff", "FILE", "what would change if FILE were in force",
 		.example = "diff /etc/weir/edge-ams-1.json", .wants = true,
-		.absent = "nothing is kept here: weir was started without --state",
+		.absent =
+			"nothing is kept here: weir was started without --state, or cannot keep what runs",
 		.gather = diff_gather, .print = diff_print, .refused = change_refused},
 	{"apply", "FILE [--confirm-within TIME]", "puts FILE in force, and waits",
 		.more = "With --confirm-within it is undone then, and by a restart, unless weirctl "
@@ -151,7 +152,8 @@ const struct command commands[] = {
 			"JSON of exabgp or GoBGP, until it ends; rules that are withdrawn go.",
 		.example = "import csv subscribers.csv --direction download --prefix isp-",
 		.many = true, .changes = true, .options = OPTION_IMPORT,
-		.absent = "nothing is kept here: weir was started without --state",
+		.absent =
+			"nothing is kept here: weir was started without --state, or cannot keep what runs",
 		.check = import_check, .run = import_run},
 	{"confirm", "", "what was applied stays", .example = "confirm", .changes = true,
 		.gather = confirm_gather, .print = change_print, .refused = change_refused},
@@ -160,7 +162,8 @@ const struct command commands[] = {
 		.refused = change_refused},
 	{"history", "[N]", "who has changed what, newest first", .example = "history 20",
 		.takes = true, .counts = true, .check = policies_words_check,
-		.absent = "nothing is kept here: weir was started without --state",
+		.absent =
+			"nothing is kept here: weir was started without --state, or cannot keep what runs",
 		.gather = history_gather, .print = history_print},
 	{"change", "", "what runs, and what is to be confirmed", .example = "change",
 		.asks = "/weir/change", .print = change_print},

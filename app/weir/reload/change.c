@@ -90,7 +90,7 @@ static int judge_document(struct change *change, struct instance *inst, const ch
 static int read_running(
 	const struct change *change, struct kept *kept, FILE *err, struct keep_record *record)
 {
-	int ret = change->running ? kept_read(kept, change->running, record) : -ENOENT;
+	int ret = kept_read(kept, change->running, record);
 
 	if (ret)
 		fprintf(err, "%s: what runs is not kept there: %s\n", kept->directory,
@@ -122,7 +122,7 @@ static int read_reload(struct change *change, struct instance *inst, json_t **si
 	struct keep_record running;
 	int ret = load_document(change, inst, err);
 
-	if (ret || !kept || !change->running)
+	if (ret || !kept)
 		return ret;
 	ret = kept_read(kept, change->running, &running);
 	if (ret)
@@ -218,7 +218,8 @@ static int read_rollback(struct change *change, struct instance *inst, json_t **
 	int ret;
 
 	if (number == 0)
-		number = change->running ? keep_good_below(kept->keep, change->running) : 0;
+		number = change->running ? keep_good_below(kept->keep, change->running)
+					 : change->good; /* what runs is above all that is kept */
 	ret = number ? keep_read(kept->keep, number, &record) : -ENOENT;
 	if (ret) {
 		fprintf(err, "there is no configuration %llu to go back to: %s\n",
@@ -305,7 +306,7 @@ static void list_changes(struct change *change, struct kept *kept)
 	json_t *listed;
 	size_t n;
 
-	if (!change->running || kept_read(kept, change->running, &before))
+	if (kept_read(kept, change->running, &before))
 		return;
 	listed = changes_between(before.configuration, change->document, LISTED_MOST, &n);
 	keep_record_free(&before);
@@ -431,7 +432,7 @@ static void exchange_configuration(struct change *change, struct kept *kept)
 	if (change->request.kind == CHANGE_CONFIRM || !change->document)
 		return;
 	kept->configuration = NULL;
-	kept_have(kept, change->number, change->number ? json_incref(change->document) : NULL);
+	kept_have(kept, change->number, json_incref(change->document));
 	json_decref(change->document);
 	change->document = before;
 }
@@ -453,14 +454,19 @@ static int settle_records(struct change *change, struct keep *keep, int error)
 	}
 }
 
+/* The record of what runs after it, which a start may have found there; 0: it is not kept. */
+static uint64_t running_after(const struct change *change, int error)
+{
+	return error || !change->document ? change->running : change->number;
+}
+
 static void complete_line(struct change *change, int error, const char *messages)
 {
 	json_t *line = change->line;
 
 	json_object_set_new(line, "ok", json_boolean(error == 0));
 	json_object_set_new(line, "from", json_integer((json_int_t)change->running));
-	json_object_set_new(
-		line, "to", json_integer((json_int_t)(error ? change->running : change->number)));
+	json_object_set_new(line, "to", json_integer((json_int_t)running_after(change, error)));
 	if (change->request.number)
 		json_object_set_new(
 			line, "back_to", json_integer((json_int_t)change->request.number));

@@ -70,20 +70,20 @@ void kept_have(struct kept *kept, uint64_t number, json_t *configuration)
 {
 	json_decref(kept->configuration);
 	kept->configuration = configuration;
-	kept->configuration_of = configuration ? number : 0;
+	kept->configuration_of = number;
 }
 
-/* What is said of it is in memory as long as it runs. */
+/* What is said of it is in memory as long as it runs; and what is kept nowhere else is, too. */
 int kept_read(struct kept *kept, uint64_t number, struct keep_record *record)
 {
 	int ret;
 
-	if (number && number == kept->configuration_of && kept->about) {
+	if (kept->configuration && number == kept->configuration_of && kept->about) {
 		*record = (struct keep_record){
 			number, json_incref(kept->about), json_incref(kept->configuration)};
 		return 0;
 	}
-	ret = keep_read(kept->keep, number, record);
+	ret = number ? keep_read(kept->keep, number, record) : -ENOENT;
 	if (ret == 0 && number == kept->confirm.running)
 		kept_have(kept, number, json_incref(record->configuration));
 	return ret;

@@ -33,7 +33,7 @@ struct seen;
 struct kept {
 	struct keep *keep;         /* the thread's, while there is one, as the next four are */
 	json_t *configuration;     /* what runs, as its record has it */
-	uint64_t configuration_of; /* that record; 0: there is none in memory */
+	uint64_t configuration_of; /* that record; 0: it is kept nowhere else */
 	struct seen *file_seen;    /* the file, and what it includes, as it was when it had: */
 	char file_digest[CHANGE_DIGEST_MAX];
 	char *directory;        /* as it was given */
@@ -62,10 +62,14 @@ void kept_close(struct kept *kept); /* NULL is none */
  */
 int kept_choose(struct kept *kept, const char *file, FILE *err, struct config **out);
 
-/* A record, from memory if it is there, and then that of what runs. As keep_read(). The thread. */
+/* A record, from memory if it is there, and then that of what runs; 0: as kept_have() has it. As
+ * keep_read(). The thread. */
 int kept_read(struct kept *kept, uint64_t number, struct keep_record *record);
 
-/* The configuration is that of a record, which is read again and again. Takes the reference. */
+/*
+ * The configuration is that of a record, which is read again and again; or of none (0), where it
+ * could not be kept, and is the only one that there is of what runs. Takes the reference.
+ */
 void kept_have(struct kept *kept, uint64_t number, json_t *configuration);
 
 /* The digest of the file is known as long as it stays as it is. Takes over what was seen of it. */

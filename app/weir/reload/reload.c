@@ -645,7 +645,9 @@ static void end_change(struct reload *reload)
 
 	pthread_join(reload->thread, NULL);
 	reload->phase = IDLE;
-	note_trouble(kept, error);
+	/* What was refused, or changed nothing, has not kept what runs meanwhile. */
+	if (error || kept->confirm.running)
+		note_trouble(kept, error);
 	if (change->request.kind == CHANGE_CONFIRM) {
 		reload->error = reload->changed.error = reload->keep_error;
 		if (reload->error == 0)

@@ -486,26 +486,96 @@ static void test_record_will_not_do(void **state)
 	close_kept(&k);
 }
 
-/* What runs is nowhere on the disk: there is nothing that one policy could be another of. */
-static void test_running_is_not_kept(void **state)
+/* A directory stands where records are written, so that none can be; its path is for rmdir(). */
+static void take_place(const struct kept_world *k, char path[96])
+{
+	snprintf(path, 96, "%s/new", k->directory);
+	assert_int_equal(mkdir(path, 0700), 0);
+}
+
+/* In force, and not kept: what was changed singly stays on top of it. */
+static void reload_unkept(struct kept_world *k, unsigned n_policies)
 {
 	struct change_request request = request_of(CHANGE_RELOAD);
-	char command[64], said[128];
+
+	assert_int_equal(ask(k, &request), 0);
+	settle(k);
+	assert_int_equal(reload_last_change(&k->w.inst)->error, 0);
+	assert_int_equal(k->w.inst.kept->confirm.running, 0);
+	assert_int_equal(k->w.inst.n_policies, n_policies);
+	assert_int_equal(k->w.inst.policies[0].limit_bps, 2 * GBIT);
+	assert_non_null(k->w.inst.kept->trouble);
+}
+
+/*
+ * What runs is nowhere on the disk, which was full: it is remembered, with what was changed singly,
+ * until it can be kept. What is refused meanwhile keeps nothing, and nobody is told that it has.
+ */
+static void test_running_is_not_kept(void **state)
+{
+	struct change_request request = limit_of("2Gbit/s");
 	struct kept_world k;
+	char path[96];
 
 	(void)state;
 	open_kept(&k);
-	snprintf(command, sizeof(command), "rm -r %s", k.directory);
-	assert_int_equal(system(command), 0);
-	instance_world_write(&k.w, A("3Gbit/s"));
-	assert_int_equal(ask(&k, &request), 0);
-	settle(&k);
-	assert_int_equal(k.w.inst.kept->confirm.running, 0);
-	assert_int_equal(mkdir(k.directory, 0700), 0);
+	assert_int_equal(change(&k, &request), 0);
+	take_place(&k, path);
+	instance_world_write(&k.w, A("1Gbit/s") ", " B);
+	reload_unkept(&k, 2);
+	reload_unkept(&k, 2);
+	request = edit_of("{\"do\":\"remove\",\"name\":\"none\"}");
+	assert_int_not_equal(change(&k, &request), 0);
+	assert_non_null(k.w.inst.kept->trouble);
+	request = edit_of("{\"do\":\"remove\",\"name\":\"b\"}");
+	expect_refused(&k, &request, "it is not kept");
+	assert_int_equal(rmdir(path), 0);
+	request = request_of(CHANGE_RELOAD);
+	assert_int_equal(change(&k, &request), 0);
+	assert_null(k.w.inst.kept->trouble);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
+	expect_number(&k, 3);
+	expect_words(&k, "; 1 changed singly");
+	forget(&k);
+	choose(&k, NULL);
+	assert_int_equal(k.config->n_policies, 2);
+	assert_int_equal(k.config->policies[0].limit_bps, 2 * GBIT);
+	close_kept(&k);
+}
+
+/* The next change of one policy keeps the rest as well; and there is a way back. */
+static void test_edit_of_what_is_not_kept(void **state)
+{
+	struct change_request request = limit_of("2Gbit/s");
+	struct kept_world k;
+	char path[96];
+
+	(void)state;
+	open_kept(&k);
+	assert_int_equal(change(&k, &request), 0);
+	take_place(&k, path);
+	instance_world_write(&k.w, A("1Gbit/s") ", " B);
+	reload_unkept(&k, 2);
+	assert_int_equal(rmdir(path), 0);
+	request = limit_of("3Gbit/s");
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(json_integer_value(line(&k, "n_changes")), 1);
+	assert_null(k.w.inst.kept->trouble);
+	assert_int_equal(k.w.inst.n_policies, 2);
+	assert_int_equal(k.w.inst.policies[0].limit_bps, 3 * GBIT);
+	expect_number(&k, 3);
+	close_kept(&k);
+	open_kept(&k);
 	request = limit_of("2Gbit/s");
-	snprintf(said, sizeof(said), "%s: what runs is not kept there: No such file or directory\n",
-		k.directory);
-	expect_refused(&k, &request, said);
+	assert_int_equal(change(&k, &request), 0);
+	take_place(&k, path);
+	instance_world_write(&k.w, A("1Gbit/s") ", " B);
+	reload_unkept(&k, 2);
+	assert_int_equal(rmdir(path), 0);
+	request = request_of(CHANGE_ROLLBACK);
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(k.w.inst.n_policies, 1);
+	assert_int_equal(json_integer_value(line(&k, "back_to")), 2);
 	close_kept(&k);
 }
 
@@ -527,6 +597,7 @@ int main(void)
 		cmocka_unit_test(test_key_is_gone),
 		cmocka_unit_test(test_record_will_not_do),
 		cmocka_unit_test(test_running_is_not_kept),
+		cmocka_unit_test(test_edit_of_what_is_not_kept),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
