@@ -96,7 +96,22 @@ static int ask_when_free(struct source *source, const char *request, int given, 
 	return ret;
 }
 
-/* -ESTALE: another one has ended since, and how this one did is not told any more. */
+/* How it ended, where others have since. -ESTALE: that is not told any more. */
+static int ask_of_former(struct source *source, const json_t *serial, json_t **document)
+{
+	char number[24];
+	int ret;
+
+	snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(serial));
+	ret = source_get_of(source, "/weir/change", number, document);
+	if (ret || json_equal(member_at(*document, "last.serial"), serial))
+		return ret;
+	json_decref(*document);
+	*document = NULL;
+	return -ESTALE;
+}
+
+/* -ESTALE: many have ended since, and how this one did is not told any more. */
 static int wait_for_change(struct source *source, const json_t *serial, json_t **document)
 {
 	unsigned waited = 0;
@@ -104,15 +119,15 @@ static int wait_for_change(struct source *source, const json_t *serial, json_t *
 	while (waited < CHANGE_MS) {
 		int ret = source_get(source, "/weir/change", document);
 		const json_t *last = ret ? NULL : member_at(*document, "last.serial");
+		bool later;
 
 		if (ret || json_equal(last, serial))
 			return ret;
-		if (json_integer_value(last) > json_integer_value(serial))
-			ret = -ESTALE;
+		later = json_integer_value(last) > json_integer_value(serial);
 		json_decref(*document);
 		*document = NULL;
-		if (ret)
-			return ret;
+		if (later)
+			return ask_of_former(source, serial, document);
 		waited += look_again(source, waited);
 	}
 	return -ETIMEDOUT;

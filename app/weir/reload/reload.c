@@ -45,11 +45,12 @@ struct reload {
 	uint64_t undo_ns;            /* an undoing that has failed is tried again then */
 	int event_fd;
 	uint64_t began_ns;
-	struct policy_txn *policy_txn; /* committing */
-	struct reload_outcome last;    /* of reloads */
-	struct reload_outcome changed; /* of all changes */
-	bool joined, given_up;         /* at the stop */
-	bool said;                     /* that a worker is waited for */
+	struct policy_txn *policy_txn;                 /* committing */
+	struct reload_outcome last;                    /* of reloads */
+	struct reload_outcome changed;                 /* of all changes */
+	struct reload_outcome former[RELOAD_OUTCOMES]; /* before that, each in its turn */
+	bool joined, given_up;                         /* at the stop */
+	bool said;                                     /* that a worker is waited for */
 
 	/* the thread's, until it has been joined */
 	pthread_t thread;
@@ -126,6 +127,8 @@ void reload_stop(struct instance *inst)
 	config_free(inst->loaded);
 	free(reload->last.messages);
 	free(reload->changed.messages);
+	for (unsigned i = 0; i < RELOAD_OUTCOMES; i++)
+		free(reload->former[i].messages);
 	close(reload->event_fd);
 	free(reload);
 	inst->reload = NULL;
@@ -471,11 +474,21 @@ static void log_outcome(const struct reload *reload)
 			event_count("ms", last->took_ns / MS_NS), event_word("who", last->who));
 }
 
+/* The outcome of the change before makes room; and the oldest for that. */
+static void remember_outcome(struct reload *reload)
+{
+	struct reload_outcome *former = &reload->former[reload->changed.serial % RELOAD_OUTCOMES];
+
+	free(former->messages);
+	*former = reload->changed;
+	reload->changed = (struct reload_outcome){0};
+}
+
 static void note_outcome(struct reload *reload, const struct config_diff *diff)
 {
 	struct reload_outcome *last = &reload->changed;
 
-	free(last->messages);
+	remember_outcome(reload);
 	*last = (struct reload_outcome){
 		.known = true,
 		.error = reload->error,
@@ -784,4 +797,14 @@ const struct reload_outcome *reload_last(const struct instance *inst)
 const struct reload_outcome *reload_last_change(const struct instance *inst)
 {
 	return inst->reload && inst->reload->changed.known ? &inst->reload->changed : NULL;
+}
+
+const struct reload_outcome *reload_change_of(const struct instance *inst, uint64_t serial)
+{
+	const struct reload_outcome *last = reload_last_change(inst), *former;
+
+	if (!inst->reload || serial == 0 || (last && last->serial == serial))
+		return serial ? last : NULL;
+	former = &inst->reload->former[serial % RELOAD_OUTCOMES];
+	return former->known && former->serial == serial ? former : NULL;
 }

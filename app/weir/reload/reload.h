@@ -17,6 +17,9 @@
 #include "change.h"
 #include "requester.h"
 
+/* Outcomes that are remembered beside that of the last change. */
+#define RELOAD_OUTCOMES 16
+
 struct instance;
 
 /* How the last one ended. */
@@ -69,6 +72,12 @@ int reload_change(struct instance *inst, struct change_request *request, uint64_
 
 /* The last change of any kind, of which this is true; NULL: there was none, or one is under way. */
 const struct reload_outcome *reload_last_change(const struct instance *inst);
+
+/*
+ * That of this number, if it has ended and RELOAD_OUTCOMES others at most have since, for who asks
+ * late: several may change what runs at once. NULL: it is not known.
+ */
+const struct reload_outcome *reload_change_of(const struct instance *inst, uint64_t serial);
 
 /* When what nobody has confirmed is due to be undone, or UINT64_MAX. */
 uint64_t reload_due_ns(const struct instance *inst);

@@ -9,8 +9,9 @@ const struct telemetry_command show_commands[] = {
 	{"/weir/reload", "Reads the configuration file again; /weir/config tells the outcome",
 		show_reload, TELEMETRY_ALONE, TELEMETRY_CHANGES},
 	{"/weir/change",
-		"What runs, what waits for its confirmation, and how the last change ended",
-		show_change, TELEMETRY_ALONE, TELEMETRY_READS},
+		"What runs, what waits for its confirmation, and how the last change ended. "
+		"Parameter: the number of another one of the last",
+		show_change, TELEMETRY_PARAMS, TELEMETRY_READS},
 	{"/weir/running", "The configuration that runs: a descriptor of its file comes along",
 		show_running, TELEMETRY_ALONE, TELEMETRY_READS},
 	{"/weir/history", "Who has changed what, the newest first. Parameter: lines to skip",

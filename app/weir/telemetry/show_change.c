@@ -55,10 +55,8 @@ static json_t *waits_json(const struct kept *kept)
 		(double)confirm_left_ns(&kept->confirm, control_now()) / SECOND_NS);
 }
 
-static json_t *last_change_json(const struct instance *inst)
+static json_t *outcome_json(const struct reload_outcome *last)
 {
-	const struct reload_outcome *last = reload_last_change(inst);
-
 	if (!last)
 		return json_null();
 	return json_pack("{s:o, s:s, s:b, s:o, s:f, s:i, s:i, s:i, s:i, s:s?, s:o}", "serial",
@@ -70,21 +68,24 @@ static json_t *last_change_json(const struct instance *inst)
 		json_lines(last->messages));
 }
 
+/* With a number the change of that, where it is still known. */
 json_t *show_change(const char *params, void *context)
 {
 	const struct instance *inst = context;
+	const struct reload_outcome *last = reload_last_change(inst), *asked;
 	const struct kept *kept = inst->kept;
 
-	(void)params;
+	asked = params ? reload_change_of(inst, strtoull(params, NULL, 10)) : NULL;
+	last = asked ? asked : last;
 	if (!kept)
 		return json_pack("{s:s, s:n, s:o}", "state", reload_state(inst), "directory",
-			"last", last_change_json(inst));
+			"last", outcome_json(last));
 	return json_pack("{s:s, s:s, s:s?, s:o, s:o, s:o, s:o, s:s?, s:o}", "state",
 		reload_state(inst), "directory", kept->directory, "file", inst->file, "runs",
 		runs_json(kept), "last_good", json_uint(kept->confirm.good), "unconfirmed",
 		waits_json(kept), "refused",
 		kept->refused ? json_lines(kept->refused) : json_null(), "not_kept", kept->trouble,
-		"last", last_change_json(inst));
+		"last", outcome_json(last));
 }
 
 /* The whole of it comes as a descriptor of its file. */

@@ -24,6 +24,8 @@ struct listener {
 	char request[8192];
 	char *given; /* what came as a descriptor */
 	unsigned busy, looks, pauses, paused_ms;
+	unsigned behind; /* changes of others that have ended when this one is asked about */
+	bool forgets;    /* how it ended, by then */
 };
 
 static json_t *answer_change(struct listener *listener)
@@ -40,9 +42,14 @@ static int answer(struct source *source, const char *request, json_t **value)
 	struct listener *listener = (struct listener *)source;
 
 	if (strcmp(request, "/weir/change") == 0) {
-		*value = json_pack(
-			"{s:{}, s:{s:i}}", "runs", "last", "serial", listener->looks > 0 ? 6 : 7);
+		*value = json_pack("{s:{}, s:{s:i}}", "runs", "last", "serial",
+			listener->looks > 0 ? 6 : 7 + (int)listener->behind);
 		listener->looks -= listener->looks > 0;
+		return 0;
+	}
+	if (strcmp(request, "/weir/change,7") == 0) {
+		*value = json_pack("{s:{}, s:{s:i}}", "runs", "last", "serial",
+			listener->forgets ? 7 + (int)listener->behind : 7);
 		return 0;
 	}
 	snprintf(listener->request, sizeof(listener->request), "%s", request);
@@ -121,6 +128,28 @@ static void sends(void **state)
 		assert_int_equal(listener.pauses, 33);
 		/* Soon at first, so that what is quick is not waited for. */
 		assert_in_range(listener.paused_ms, 2 * 33, 300);
+		json_decref(document);
+	}
+}
+
+/* Others end theirs before this one is asked about: it is asked for by its number. */
+static void hears_late(void **state)
+{
+	static const char *const words[] = {"apply", PATH};
+	const struct request request = {.word = words[0], .words = words, .n_words = 2};
+
+	(void)state;
+	for (unsigned forgets = 0; forgets < 2; forgets++) {
+		struct listener listener = make_listener();
+		json_t *document = NULL;
+
+		listener.behind = 3;
+		listener.forgets = forgets;
+		write_text(PATH, SHORT_ONE);
+		assert_int_equal(policy_gather(&listener.source, &request, &document),
+			forgets ? -ESTALE : 0);
+		if (forgets)
+			assert_null(document);
 		json_decref(document);
 	}
 }
@@ -209,6 +238,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sends),
+		cmocka_unit_test(hears_late),
 		cmocka_unit_test(sends_much),
 		cmocka_unit_test(sends_nothing),
 		cmocka_unit_test(words_of_it),

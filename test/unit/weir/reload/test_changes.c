@@ -137,6 +137,39 @@ static void add_policy(char *policies, size_t room, unsigned bytes)
 		name, match);
 }
 
+/* How a change has ended is told while no more than so many others have. */
+static void test_outcomes(void **state)
+{
+	struct change_request request;
+	uint64_t first, wrong;
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	request = limit_of("2Gbit/s");
+	assert_int_equal(change(&k, &request), 0);
+	first = k.serial;
+	assert_ptr_equal(reload_change_of(&k.w.inst, first), reload_last_change(&k.w.inst));
+	assert_null(reload_change_of(&k.w.inst, first + 1));
+	assert_null(reload_change_of(&k.w.inst, 0));
+	request = limit_of("2Gbat/s");
+	assert_int_not_equal(change(&k, &request), 0);
+	wrong = k.serial;
+	for (unsigned i = 0; i < RELOAD_OUTCOMES - 1; i++) {
+		request = limit_of(i % 2 ? "2Gbit/s" : "3Gbit/s");
+		assert_int_equal(change(&k, &request), 0);
+	}
+	assert_int_equal(reload_change_of(&k.w.inst, first)->error, 0);
+	assert_int_equal(reload_change_of(&k.w.inst, first)->changed, 1);
+	assert_int_equal(reload_change_of(&k.w.inst, wrong)->error, -EINVAL);
+	assert_non_null(strstr(reload_change_of(&k.w.inst, wrong)->messages, "2Gbat/s"));
+	request = limit_of("4Gbit/s");
+	assert_int_equal(change(&k, &request), 0);
+	assert_null(reload_change_of(&k.w.inst, first));
+	assert_non_null(reload_change_of(&k.w.inst, wrong));
+	close_kept(&k);
+}
+
 /* What has so many bytes is listed as it is, and what has one more is not. */
 static void test_longest_value(void **state)
 {
@@ -612,6 +645,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_policy),
 		cmocka_unit_test(test_large_changes),
+		cmocka_unit_test(test_outcomes),
 		cmocka_unit_test(test_longest_value),
 		cmocka_unit_test(test_many_policies),
 		cmocka_unit_test(test_file_restored),
