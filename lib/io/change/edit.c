@@ -234,6 +234,20 @@ struct edit {
 	json_t *name, *keys;
 };
 
+/* What would be passed over is most likely meant for "keys". 0 or -EINVAL. */
+static int expect_members(struct editing *e, const json_t *from)
+{
+	const char *member;
+	json_t *value;
+
+	json_object_foreach ((json_t *)(uintptr_t)from, member, value)
+		if (strcmp(member, "do") != 0 && strcmp(member, "name") != 0 &&
+			strcmp(member, "keys") != 0)
+			return edit_is_wrong(e, member, value,
+				"unknown key: expected one of \"do\", \"name\", \"keys\"");
+	return 0;
+}
+
 /* Takes an edit apart, of which the policy may or may not be there. 0 or -EINVAL. */
 static int read_edit(struct editing *e, const json_t *from, struct edit *edit)
 {
@@ -244,7 +258,7 @@ static int read_edit(struct editing *e, const json_t *from, struct edit *edit)
 		json_object_get(from, "keys")};
 	has_keys = edit->verb == VERB_REMOVE || json_is_object(edit->keys);
 	if (edit->verb < VERBS && json_is_string(edit->name) && has_keys)
-		return 0;
+		return expect_members(e, from);
 	if (!e->listed)
 		return edit_is_none(e);
 	if (!json_is_object(from))

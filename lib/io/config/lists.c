@@ -179,6 +179,9 @@ int lists_expand_edit(json_t *edit, FILE *err)
 {
 	int rc = 0;
 
+	/* What is wrong with it otherwise, whoever makes it says. */
+	if (!json_is_string(json_object_get(edit, "name")))
+		return 0;
 	for (unsigned k = 0; k < EDIT_KEYS && rc == 0; k++) {
 		json_t *document;
 		char *text;

@@ -165,6 +165,9 @@ static const struct {
 		"edits[4].keys: missing: expected an object\n"
 		"edits[5]: 5: expected an edit, an object\n"
 		"edits[6]: an empty array: expected an edit, an object\n"},
+	{"[{'do':'set','name':'a','limit':'9','keys':{}},{'do':'remove','name':'b','key':1}]", ABC,
+		"edits[0].limit: \"9\": unknown key: expected one of \"do\", \"name\", \"keys\"\n"
+		"edits[1].key: 1: unknown key: expected one of \"do\", \"name\", \"keys\"\n"},
 	{"[{'do':'set','name':'a','keys':{'name':'x'}}]", ABC,
 		"edits[0].keys.name: \"x\": a policy keeps its name\n"},
 	{"[]", ABC, "edits: none: expected at least one\n"},

@@ -602,6 +602,22 @@ static void expect_edit(const char *keys, const char *expected, const char *word
 	free(quoted);
 }
 
+/* The limiter says what it misses; of a list nothing has to be said besides. */
+static void test_edit_of_nobody(void **state)
+{
+	json_t *edit = json_pack("{s:s, s:{s:s}}", "do", "set", "keys", "match.src", "@none.txt");
+	char *said;
+	size_t size;
+	FILE *err = open_memstream(&said, &size);
+
+	(void)state;
+	assert_int_equal(lists_expand_edit(edit, err), 0);
+	fclose(err);
+	assert_string_equal(said, "");
+	json_decref(edit);
+	free(said);
+}
+
 #define BOTH "['10.0.0.0/8', '::/0']"
 
 static void test_edit(void **state)
@@ -651,6 +667,7 @@ int main(void)
 		cmocka_unit_test(test_changed),
 		cmocka_unit_test(test_written),
 		cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_edit_of_nobody),
 		cmocka_unit_test(test_edit),
 	};
 
