@@ -14,6 +14,8 @@
 
 #include "base/counter.h"
 #include "classify/classify.h"
+#include "policy/policy.h"
+#include "slot_map.h"
 
 #define RECORDS_HEADERS 1024
 #define RECORDS_WHOLE   64
@@ -88,11 +90,21 @@ bool tap_examines(struct tap *tap, uint16_t n, uint64_t now)
 	return false;
 }
 
+bool tap_asks_for(const struct tap *tap, uint32_t slot)
+{
+	if (tap->slot == TAP_ANY || slot == CLASSIFY_NONE)
+		return tap->slot == TAP_ANY || tap->slot == TAP_NO_POLICY;
+	for (unsigned level = 0; level < POLICY_LEVELS_MOST && slot != SLOT_NONE; level++) {
+		if (slot == tap->slot)
+			return true;
+		slot = tap->parents ? tap->parents[slot] : SLOT_NONE;
+	}
+	return false;
+}
+
 static bool is_wanted(const struct tap *tap, const struct tap_record *what)
 {
-	uint32_t slot = what->slot == CLASSIFY_NONE ? TAP_NO_POLICY : what->slot;
-
-	return (tap->slot == TAP_ANY || tap->slot == slot) &&
+	return tap_asks_for(tap, what->slot) &&
 	       (tap->reason == TAP_ANY || tap->reason == what->reason) &&
 	       (tap->verdict == TAP_ANY || tap->verdict == what->verdict);
 }

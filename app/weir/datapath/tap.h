@@ -51,13 +51,14 @@ struct tap_pace {
 struct tap {
 	/* Control, before the worker sees it; but for `until`, with atomics. */
 	uint64_t until;
-	uint32_t slot, reason; /* only these, or TAP_ANY; TAP_ANY - 1: of no policy */
+	uint32_t slot, reason; /* only these, or TAP_ANY; TAP_NO_POLICY: of none */
 	uint32_t verdict;      /* likewise */
 	bool whole;
 	bool by_lot;     /* it is tap_lots_create()'s: see tap_lots.h */
 	uint32_t record; /* bytes of one in the ring */
 	struct rte_ring *ring;
 	/* The worker. */
+	const uint32_t *parents; /* of slots, in its snapshot; NULL: there are none */
 	struct tap_pace examined, taken;
 	struct packet_sample sample;                                /* by lot */
 	uint64_t n_examined, n_skipped, n_taken, n_limited, n_lost; /* with atomics */
@@ -65,6 +66,9 @@ struct tap {
 };
 
 #define TAP_NO_POLICY (TAP_ANY - 1)
+
+/* Whether packets of a policy are asked for, by its slot: what a child gets, its parent does. */
+bool tap_asks_for(const struct tap *tap, uint32_t slot);
 
 /* Control: a tap of so many packets a second, on a counter of hz; NULL when out of memory. */
 struct tap *tap_create(unsigned worker, uint64_t number, bool whole, uint64_t rate, uint64_t hz);

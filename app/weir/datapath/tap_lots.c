@@ -56,7 +56,6 @@ bool tap_lots_read(struct tap *tap, struct tap_lot *lot)
 /* Those of the n packets that are wanted, a bit each. */
 static uint64_t wanted_packets(const struct tap *tap, const struct rx_burst *burst, unsigned n)
 {
-	uint32_t slot = tap->slot == TAP_NO_POLICY ? CLASSIFY_NONE : tap->slot;
 	uint64_t wanted = 0;
 
 	if (tap->slot == TAP_ANY)
@@ -64,7 +63,7 @@ static uint64_t wanted_packets(const struct tap *tap, const struct rx_burst *bur
 	if (tap->slot == TAP_UNPARSED)
 		return burst->frames.unparsed;
 	for (unsigned i = 0; i < n; i++)
-		wanted |= (uint64_t)(burst->frames.policy[i] == slot) << i;
+		wanted |= (uint64_t)tap_asks_for(tap, burst->frames.policy[i]) << i;
 	return wanted;
 }
 

@@ -331,6 +331,7 @@ static __rte_noinline uint16_t judge_aside_of_tap(struct worker *w, struct tap *
 	const struct path *path, struct rx_burst *burst, uint16_t n, uint64_t now,
 	struct rte_mbuf **dropped)
 {
+	tap->parents = worker_own(w)->view.parents;
 	if (tap->by_lot)
 		return judge_by_lot(w, tap, path, burst, n, now, dropped);
 	if (tap_examines(tap, n, now))

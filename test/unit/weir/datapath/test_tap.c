@@ -524,6 +524,33 @@ static void each_that_is_wanted(void **state)
 	world_free(world);
 }
 
+/* What a child gets, those above it get, too; and not the other way round. */
+static void asked_for_parents(void **state)
+{
+	static const uint32_t parents[] = {SLOT_NONE, 0, 1, 2, 0};
+	static const struct {
+		uint32_t asked;
+		const uint32_t *parents;
+		bool wanted[5]; /* of the slots */
+	} rows[] = {
+		{0, parents, {true, true, true, true, true}},
+		{1, parents, {false, true, true, true, false}},
+		{3, parents, {false, false, false, true, false}},
+		{1, NULL, {false, true, false, false, false}},
+		{TAP_NO_POLICY, parents, {false}},
+		{TAP_ANY, parents, {true, true, true, true, true}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct tap tap = {.slot = rows[i].asked, .parents = rows[i].parents};
+
+		for (uint32_t slot = 0; slot < 5; slot++)
+			if (tap_asks_for(&tap, slot) != rows[i].wanted[slot])
+				fail_msg("row %zu, slot %u", i, slot);
+	}
+}
+
 /* One is in the way of another of its worker and number; and each verdict has a name. */
 static void names(void **state)
 {
@@ -620,6 +647,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_of_pieces),
 		cmocka_unit_test(each_that_is_wanted),
+		cmocka_unit_test(asked_for_parents),
 		cmocka_unit_test(names),
 		cmocka_unit_test(paces),
 		cmocka_unit_test(no_pace),
