@@ -35,40 +35,61 @@ static enum verdict mark_as(struct lineage *lineage)
 }
 
 /* A packet is what a level takes evidence of if it comes as far as that. */
-static void sample_levels(struct engine_worker *mine, const struct lineage_slots *slots,
-	const struct lineage *lineage, unsigned from, unsigned to, const struct packet *packet,
-	const uint8_t *data)
+static void sample_levels(
+	struct engine_worker *mine, const struct lineage_packet *asked, unsigned from, unsigned to)
 {
-	for (unsigned k = from; k < to; k++)
-		if (police_samples(lineage->levels[k]) && mine->samples[slots->slots[k]])
-			police_sample(mine->samples[slots->slots[k]], lineage->levels[k], packet,
-				data, lineage->cost);
+	const struct lineage *lineage = &asked->lineage;
+
+	for (unsigned k = from; k < to; k++) {
+		struct flow_sample *sample = mine->samples[asked->slots->slots[k]];
+
+		if (police_samples(lineage->levels[k]) && sample)
+			police_sample(sample, lineage->levels[k], asked->packet, asked->data,
+				lineage->cost);
+	}
+}
+
+enum verdict engine_states_ask_levels(
+	struct engine *engine, unsigned worker, struct lineage_packet *asked)
+{
+	struct engine_worker *mine = &engine->workers[worker];
+	const uint32_t *slots = asked->slots->slots;
+	struct lineage *lineage = &asked->lineage;
+
+	*lineage = (struct lineage){.n = asked->slots->n};
+	for (unsigned k = 0; k < lineage->n; k++)
+		lineage->levels[k] = &mine->states[slots[k]];
+	police_lineage_begin(lineage, police_cost(lineage->levels[0], asked->packet, asked->data,
+					      asked->frame_len, asked->now));
+	sample_levels(mine, asked, 0, 1);
+	for (unsigned k = 0; engine->shared_buckets && k < lineage->n; k++)
+		lend_level(lineage->levels[k], &engine->shared_buckets[slots[k]], lineage->cost,
+			asked->now);
+	if (police_lineage_asks_source(lineage))
+		police_lineage_source(lineage, asked->packet, asked->data, asked->now);
+	return police_lineage_ask(lineage, asked->now);
+}
+
+bool engine_states_settle_levels(
+	struct engine *engine, unsigned worker, struct lineage_packet *asked)
+{
+	sample_levels(&engine->workers[worker], asked, 1, police_lineage_reached(&asked->lineage));
+	return police_lineage_settle(&asked->lineage, asked->now);
 }
 
 enum verdict engine_states_police_levels(struct engine *engine, unsigned worker,
 	const struct lineage_slots *slots, const struct packet *packet, const uint8_t *data,
 	uint32_t frame_len, uint64_t now, struct lineage_charge *charge)
 {
-	struct engine_worker *mine = &engine->workers[worker];
-	struct lineage lineage = {.n = slots->n};
-	enum verdict verdict;
+	struct lineage_packet asked = {
+		.slots = slots, .packet = packet, .data = data, .frame_len = frame_len, .now = now};
+	enum verdict verdict = engine_states_ask_levels(engine, worker, &asked);
 
-	for (unsigned i = 0; i < slots->n; i++)
-		lineage.levels[i] = &mine->states[slots->slots[i]];
-	charge->cost = police_cost(lineage.levels[0], packet, data, frame_len, now);
-	police_lineage_begin(&lineage, charge->cost);
-	sample_levels(mine, slots, &lineage, 0, 1, packet, data);
-	for (unsigned i = 0; engine->shared_buckets && i < slots->n; i++)
-		lend_level(lineage.levels[i], &engine->shared_buckets[slots->slots[i]],
-			charge->cost, now);
-	if (police_lineage_asks_source(&lineage))
-		police_lineage_source(&lineage, packet, data, now);
-	verdict = police_lineage_ask(&lineage, now);
 	if (verdict == VERDICT_MARK)
-		verdict = mark_as(&lineage);
-	charge->reached = police_lineage_reached(&lineage);
-	sample_levels(mine, slots, &lineage, 1, charge->reached, packet, data);
-	return police_lineage_settle(&lineage, now) ? verdict : VERDICT_DROP;
+		verdict = mark_as(&asked.lineage);
+	charge->cost = asked.lineage.cost;
+	charge->reached = police_lineage_reached(&asked.lineage);
+	return engine_states_settle_levels(engine, worker, &asked) ? verdict : VERDICT_DROP;
 }
 
 /* The levels above a policy whose packets wait. */

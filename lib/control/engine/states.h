@@ -13,6 +13,7 @@
 #include "packet/parse.h"
 #include "police/charge.h"
 #include "police/extended.h"
+#include "police/lineage.h"
 #include "shape/shape.h"
 
 /* Returns 0 or -ENOMEM; engine_states_free() is due in either case. */
@@ -44,6 +45,28 @@ struct lineage_slots {
 
 struct lineage_slots engine_states_lineage(const struct policy *policies, unsigned policy);
 
+/* A packet of a policy with a parent. Who asks fills in all but the last, which is the answer. */
+struct lineage_packet {
+	const struct lineage_slots *slots;
+	const struct packet *packet;
+	const uint8_t *data; /* that it was parsed from */
+	uint32_t frame_len;
+	uint64_t now;
+	struct lineage lineage; /* by whose doing it is, and the cost */
+};
+
+/*
+ * What becomes of it, which is charged to all of the lineage or to none; nothing is charged or
+ * counted before engine_states_settle_levels(). With VERDICT_MARK the caller first marks it as
+ * police_lineage_marker() does, or says police_lineage_refuse() of that one.
+ */
+enum verdict engine_states_ask_levels(
+	struct engine *engine, unsigned worker, struct lineage_packet *asked);
+
+/* Charges and counts it at those that it has come to. Whether it passes. */
+bool engine_states_settle_levels(
+	struct engine *engine, unsigned worker, struct lineage_packet *asked);
+
 /* What a packet was charged, and how many of the lineage it has come to: up to who refused it. */
 struct lineage_charge {
 	uint32_t cost;
@@ -51,8 +74,7 @@ struct lineage_charge {
 };
 
 /*
- * engine_states_police() of a policy with a parent: a packet is charged to all of the lineage or to
- * none, and counted by those that it has come to. What passes though a level would not have it is
+ * Both, where nobody has a packet to mark: what passes though a level would not have it is
  * VERDICT_COUNT, also where that marks; what is to be marked with ECN is dropped.
  */
 enum verdict engine_states_police_levels(struct engine *engine, unsigned worker,

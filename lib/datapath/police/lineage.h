@@ -178,6 +178,26 @@ static inline unsigned police_lineage_reached(const struct lineage *lineage)
 	return lineage->over & LINEAGE_REFUSED ? police_lineage_refuser(lineage) + 1 : lineage->n;
 }
 
+/* The level by whose doing a packet does not just pass: that refuses, or marks, or counts it. */
+static inline unsigned police_lineage_doer(const struct lineage *lineage, enum verdict verdict)
+{
+	if (verdict == VERDICT_DROP)
+		return police_lineage_refuser(lineage);
+	if (verdict == VERDICT_MARK)
+		return police_lineage_marker(lineage);
+	return (unsigned)__builtin_ctz(lineage->over);
+}
+
+/* What a level itself has to say of a packet that has come as far as it, once it is settled. */
+static inline enum verdict police_lineage_level(const struct lineage *lineage, unsigned k)
+{
+	if (lineage->over & LINEAGE_REFUSED)
+		return VERDICT_DROP;
+	if (!(lineage->over >> k & 1))
+		return VERDICT_PASS;
+	return lineage_action(lineage->levels[k]) == ACTION_MARK ? VERDICT_MARK : VERDICT_COUNT;
+}
+
 /* Takes what a packet costs that passes of a level that has it: a total has been paid. */
 static inline void lineage_take(struct lineage *lineage, struct policy_state *level)
 {

@@ -97,6 +97,17 @@ static enum verdict send_through(
 		&w->engine, worker, &w->lineage, &packet, data, BYTES, 0, charge);
 }
 
+static enum verdict ask_through(struct levels_world *w, struct lineage_packet *asked)
+{
+	static const uint8_t data[64];
+	static const struct packet packet = {
+		.family = PACKET_IPV4, .proto = 17, .l2_len = BYTES - COST, .flow_hash = HASH};
+
+	*asked = (struct lineage_packet){
+		.slots = &w->lineage, .packet = &packet, .data = data, .frame_len = BYTES};
+	return engine_states_ask_levels(&w->engine, 0, asked);
+}
+
 /* From a policy upwards, whichever it is. */
 static void test_lineages(void **state)
 {
@@ -178,6 +189,63 @@ static void test_verdicts(void **state)
 			assert_int_equal(
 				lineage_bucket(state_of_level(&w, 0, k))->tokens >> TOKEN_BYTE,
 				left);
+		}
+		engine_states_free(&w.engine, SLOTS);
+	}
+}
+
+/* Marks come between the question and the end; and whose doing it is. */
+static void test_asked(void **state)
+{
+	static const struct {
+		struct level levels[SLOTS];
+		enum verdict asked;
+		unsigned doer;
+		bool markable;
+		enum verdict own[SLOTS]; /* of those that it comes to */
+		unsigned reached;
+	} rows[] = {
+		{{HAS, HAS, HAS}, VERDICT_PASS, 0, false, {0, 0, 0}, 3},
+		{{HAS, {ACTION_MARK, MARK_ECN, true}, {ACTION_COUNT, 0, true}}, VERDICT_MARK, 1,
+			true, {VERDICT_PASS, VERDICT_MARK, VERDICT_COUNT}, 3},
+		{{HAS, {ACTION_MARK, MARK_ECN, true}, {ACTION_COUNT, 0, true}}, VERDICT_MARK, 1,
+			false, {VERDICT_DROP, VERDICT_DROP}, 2},
+		{{{ACTION_COUNT, 0, true}, HAS, {ACTION_MARK, MARK_AS, true}}, VERDICT_MARK, 2,
+			true, {VERDICT_COUNT, VERDICT_PASS, VERDICT_MARK}, 3},
+		{{HAS, {ACTION_COUNT, 0, true}, {ACTION_COUNT, 0, true}}, VERDICT_COUNT, 1, false,
+			{VERDICT_PASS, VERDICT_COUNT, VERDICT_COUNT}, 3},
+		{{{ACTION_MARK, MARK_AS, true}, LACKS, HAS}, VERDICT_DROP, 1, false,
+			{VERDICT_DROP, VERDICT_DROP}, 2},
+	};
+
+	(void)state;
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		struct lineage_packet asked;
+		struct levels_world w;
+		bool refuses;
+
+		open_levels(&w, 1, rows[r].levels, SLOTS);
+		for (unsigned k = 0; k < SLOTS; k++)
+			if (rows[r].levels[k].empty)
+				lineage_bucket(state_of_level(&w, 0, k))->tokens = 0;
+		assert_int_equal(ask_through(&w, &asked), rows[r].asked);
+		assert_int_equal(state_of_level(&w, 0, 0)->packets, 0);
+		if (rows[r].asked != VERDICT_PASS)
+			assert_int_equal(
+				police_lineage_doer(&asked.lineage, rows[r].asked), rows[r].doer);
+		refuses = rows[r].asked == VERDICT_MARK && !rows[r].markable;
+		if (refuses)
+			police_lineage_refuse(&asked.lineage, rows[r].doer);
+		assert_int_equal(engine_states_settle_levels(&w.engine, 0, &asked),
+			!refuses && rows[r].asked != VERDICT_DROP);
+		assert_int_equal(police_lineage_reached(&asked.lineage), rows[r].reached);
+		for (unsigned k = 0; k < SLOTS; k++) {
+			bool seen = k < rows[r].reached;
+
+			assert_int_equal(state_of_level(&w, 0, k)->packets, seen);
+			if (seen)
+				assert_int_equal(
+					police_lineage_level(&asked.lineage, k), rows[r].own[k]);
 		}
 		engine_states_free(&w.engine, SLOTS);
 	}
@@ -286,6 +354,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lineages),
 		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_asked),
 		cmocka_unit_test(test_samples),
 		cmocka_unit_test(test_unsampled),
 		cmocka_unit_test(test_borrowing),
