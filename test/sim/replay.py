@@ -510,6 +510,63 @@ def every_action(scene):
     expect(policies["shadow"]["counted"] == {"packets": 1, "charged": 1000}, "counted")
 
 
+def tallies(policy):
+    """Packets of a policy's row: passed, dropped, marked, counted."""
+    return tuple(policy[key]["packets"] for key in ("passed", "dropped", "marked", "counted"))
+
+
+def every_level(scene):
+    """Below others the actions are those of each level: the lowest that marks says how, what cannot
+    bear that is dropped there; and a level's row says what that level itself did."""
+    body = Raw(PADDING[:972])
+    ect, deaf = (Ether(**MACS) / IP(**V4, tos=tos) / UDP() / body for tos in (2, 0))
+    arp = Ether(**MACS) / ARP() / Raw(PADDING[:972])
+    wide, slow = {"limit": "1Gbit/s"}, {"limit": "8kbit/s", "burst": "1000B"}
+    mark, count = {**slow, "action": "mark"}, {**slow, "action": "count"}
+    passes, over = [("pass", "conforms")], [("mark", "limit")]
+    total = {"allocator": "quota", "total": "5000B"}  # of which a packet is at hand
+    unmarkable = [("drop", "unmarkable")]
+    for link, mid, leaf, packets, want, rows in (
+            # who marks is the leaf, the one above, and the highest
+            (wide, wide, mark, (ect, ect, deaf), over + unmarkable,
+             ((2, 0, 0, 0), (2, 0, 0, 0), (1, 1, 1, 0))),
+            (wide, mark, wide, (ect, ect, deaf), over + unmarkable,
+             ((2, 0, 0, 0), (1, 1, 1, 0), (2, 1, 0, 0))),
+            (mark, wide, wide, (ect, ect, deaf), over + unmarkable,
+             ((1, 1, 1, 0), (2, 1, 0, 0), (2, 1, 0, 0))),
+            (wide, {**mark, "mark": "af12"}, wide, (ect, deaf, arp), over + unmarkable,
+             ((2, 0, 0, 0), (1, 1, 1, 0), (2, 1, 0, 0))),
+            # several are over: the lowest that marks, or refuses, or counts
+            (count, mark, count, (ect, ect, deaf), over + unmarkable,
+             ((1, 0, 0, 1), (1, 1, 1, 0), (1, 1, 0, 1))),
+            (mark, {**mark, "mark": "af12"}, wide, (deaf, deaf), over,
+             ((1, 0, 1, 0), (1, 0, 1, 0), (2, 0, 0, 0))),
+            (slow, mark, wide, (deaf, deaf), [("drop", "limit")],
+             ((1, 1, 0, 0), (1, 1, 0, 0), (1, 1, 0, 0))),
+            (count, slow, count, (deaf, deaf), [("drop", "limit")],
+             ((1, 0, 0, 0), (1, 1, 0, 0), (1, 1, 0, 0))),
+            (count, wide, wide, (deaf, deaf), [("count", "limit")],
+             ((1, 0, 0, 1), (2, 0, 0, 0), (2, 0, 0, 0))),
+            # a total that is not at hand
+            ({**total, "action": "count"}, wide, wide, (deaf, deaf), [("count", "quota")],
+             ((1, 0, 0, 1), (2, 0, 0, 0), (2, 0, 0, 0))),
+            ({**total, "action": "count"}, wide, count, (deaf, deaf), [("count", "limit")],
+             ((1, 0, 0, 1), (2, 0, 0, 0), (1, 0, 0, 1))),
+            ({**total, "action": "count"}, mark, wide, (ect, ect), over,
+             ((1, 0, 0, 1), (1, 0, 1, 0), (2, 0, 0, 0))),
+            (wide, {**total, "action": "mark"}, wide, (ect, ect, deaf),
+             [("mark", "quota")] + unmarkable, ((2, 0, 0, 0), (1, 1, 1, 0), (2, 1, 0, 0))),
+            (wide, total, count, (ect, ect), [("drop", "quota")],
+             ((1, 0, 0, 0), (1, 1, 0, 0), (1, 1, 0, 0)))):
+        scene.configure([{"name": "link", **link}, {"name": "mid", "parent": "link", **mid},
+                         {"name": "leaf", "parent": "mid", "match": {}, **leaf}],
+                        ledger={"store": "/var/lib/weir/box"})
+        told = check_table(scene, [(packet, 0, ("leaf", "", *row)) for packet, row
+                                   in zip(packets, passes + want, strict=True)])
+        got = tuple(tallies(told[name]) for name in ("link", "mid", "leaf"))
+        expect(got == rows, f"{link}, {mid}, {leaf}: {got}, not {rows}")
+
+
 def every_unit(scene):
     """Packets and new flows in place of bytes; and windows."""
     scene.configure([
@@ -773,8 +830,9 @@ def wrong_usage(scene):
 
 SCENARIOS = [every_packet, second_wire, every_format, as_scapy_writes, exact_boundary, one_of_four,
              short_snaplen, too_short_snaplen, raw_ip, clock_that_steps_back, tunnels, fragments,
-             every_action, every_unit, each_source, a_total, a_trial, random_drop, cut_short,
-             damaged, other_links, simple_packets, from_a_pipe, output_that_fails, wrong_usage]
+             every_action, every_level, every_unit, each_source, a_total,
+             a_trial, random_drop, cut_short, damaged, other_links, simple_packets, from_a_pipe,
+             output_that_fails, wrong_usage]
 
 
 def main():

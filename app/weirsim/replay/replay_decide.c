@@ -14,6 +14,7 @@
 #include "packet/mark.h"
 #include "packet/parse.h"
 #include "packet/tunnel.h"
+#include "police/lineage.h"
 #include "policy/kind.h"
 #include "policy/shadow.h"
 #include "replay_limits.h"
@@ -290,41 +291,70 @@ static void note_source(const struct policy_state *state, const struct frame *fr
 		source->addr[bit / 8] |= addr[bit / 8] & (0x80 >> bit % 8);
 }
 
+/* A total has another reason than a limit. */
+static enum reason reason_of(const struct policy_state *state)
+{
+	return police_is_quota(state) ? REASON_QUOTA : REASON_LIMIT;
+}
+
+/* Marks as the level that marks says; or has that level refuse the packet, and returns false. */
+static bool mark_level(struct frame *frame, const struct packet *packet, struct lineage *lineage)
+{
+	unsigned k = police_lineage_marker(lineage);
+
+	if (mark_frame(frame->data, frame->captured, packet, police_mark(lineage->levels[k])))
+		return true;
+	police_lineage_refuse(lineage, k);
+	return false;
+}
+
+static void note_levels(const struct lineage *lineage, bool markable, struct decision *decision)
+{
+	decision->cost = lineage->cost;
+	decision->n_levels = (uint8_t)police_lineage_reached(lineage);
+	for (unsigned k = 0; k < decision->n_levels; k++)
+		decision->levels[k] = police_lineage_level(lineage, k);
+	if (!markable)
+		decision->reason = REASON_UNMARKABLE;
+	else if (decision->verdict == VERDICT_PASS)
+		decision->reason = REASON_CONFORMS;
+	else
+		decision->reason = reason_of(
+			lineage->levels[police_lineage_doer(lineage, decision->verdict)]);
+}
+
 static void decide_levels(struct decider *d, struct frame *frame, const struct packet *packet,
 	struct decision *decision)
 {
-	const struct policy *policies = d->params.config->policies;
-	struct lineage_slots lineage = engine_states_lineage(policies, decision->policy);
-	struct lineage_charge charge;
-	bool unpaid;
+	const struct lineage_slots slots = engine_states_lineage(
+		d->params.config->policies, decision->policy);
+	struct lineage_packet asked = {.slots = &slots,
+		.packet = packet,
+		.data = frame->data,
+		.frame_len = frame->bytes,
+		.now = d->now_ns};
+	bool markable = true;
 
-	decision->verdict = engine_states_police_levels(
-		&d->engine, 0, &lineage, packet, frame->data, frame->bytes, d->now_ns, &charge);
-	unpaid = decision->verdict == VERDICT_DROP &&
-		 policy_is_quota(&policies[lineage.slots[charge.reached - 1]]);
-	decision->reason = decision->verdict == VERDICT_PASS ? REASON_CONFORMS
-			   : unpaid                          ? REASON_QUOTA
-							     : REASON_LIMIT;
-	decision->cost = charge.cost;
-	decision->above = (uint8_t)(charge.reached - 1);
+	decision->verdict = engine_states_ask_levels(&d->engine, 0, &asked);
+	if (decision->verdict == VERDICT_MARK)
+		markable = mark_level(frame, packet, &asked.lineage);
+	if (!engine_states_settle_levels(&d->engine, 0, &asked))
+		decision->verdict = VERDICT_DROP;
+	note_levels(&asked.lineage, markable, decision);
 }
 
-static void decide_one(struct decider *d, struct frame *frame, const struct packet *packet,
+/* By a policy that is below none. */
+static void decide_alone(struct decider *d, struct frame *frame, const struct packet *packet,
 	struct decision *decision)
 {
 	struct policy_state *state = &d->engine.workers[0].states[decision->policy];
 	bool marked;
 
-	note_source(state, frame, packet, &decision->source);
-	if (policy_has_parent(&d->params.config->policies[decision->policy])) {
-		decide_levels(d, frame, packet, decision);
-		return;
-	}
 	decision->verdict = engine_states_police(&d->engine, 0, decision->policy, packet,
 		frame->data, frame->bytes, d->now_ns, &decision->cost);
-	decision->reason = decision->verdict == VERDICT_PASS ? REASON_CONFORMS
-			   : police_is_quota(state)          ? REASON_QUOTA
-							     : REASON_LIMIT;
+	decision->reason = reason_of(state);
+	if (decision->verdict == VERDICT_PASS)
+		decision->reason = REASON_CONFORMS;
 	if (decision->verdict != VERDICT_MARK)
 		return;
 	marked = mark_frame(frame->data, frame->captured, packet, police_mark(state));
@@ -333,6 +363,21 @@ static void decide_one(struct decider *d, struct frame *frame, const struct pack
 		decision->verdict = VERDICT_DROP;
 		decision->reason = REASON_UNMARKABLE;
 	}
+}
+
+static void decide_one(struct decider *d, struct frame *frame, const struct packet *packet,
+	struct decision *decision)
+{
+	const struct policy_state *state = &d->engine.workers[0].states[decision->policy];
+
+	note_source(state, frame, packet, &decision->source);
+	if (policy_has_parent(&d->params.config->policies[decision->policy])) {
+		decide_levels(d, frame, packet, decision);
+		return;
+	}
+	decide_alone(d, frame, packet, decision);
+	decision->levels[0] = decision->verdict;
+	decision->n_levels = 1;
 }
 
 /* As frames_packet() has it. A capture's time may step back, which is nothing to fragments. */

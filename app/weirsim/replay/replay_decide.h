@@ -40,7 +40,9 @@ struct decision {
 	enum reason reason;
 	enum packet_unparsed unparsed; /* whatever became of it */
 	struct prefix source;          /* of a policy per source; family 0 without */
-	uint8_t above;                 /* policies above its own that it has come to */
+	/* What its policy itself says of it, and those above that it has come to, upwards. */
+	enum verdict levels[POLICY_LEVELS_MOST];
+	uint8_t n_levels;
 };
 
 struct decide_params {

@@ -105,16 +105,15 @@ static void note_time(struct replay_report *report, uint64_t now_ns)
 		report->latest_ns = now_ns;
 }
 
-/* What became of it in all, at its policy and at those above that it has come to. */
+/* At its policy and at those above that it has come to, by what each of them itself says of it. */
 static void tally_lineage(struct replay_report *report, const struct decision *decision)
 {
 	const struct policy *policies = report->config->policies;
 	uint32_t at = decision->policy;
 
-	tally_add(&report->policies[at][decision->verdict], decision->cost);
-	for (unsigned i = 0; i < decision->above; i++) {
+	for (unsigned k = 0; k < decision->n_levels; k++) {
+		tally_add(&report->policies[at][decision->levels[k]], decision->cost);
 		at = (uint32_t)policies[at].parent;
-		tally_add(&report->policies[at][decision->verdict], decision->cost);
 	}
 }
 
