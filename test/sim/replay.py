@@ -567,6 +567,17 @@ def every_level(scene):
         expect(got == rows, f"{link}, {mid}, {leaf}: {got}, not {rows}")
 
 
+def green_with_a_mark(scene):
+    """What is green conforms, marked or not."""
+    scene.configure([{"name": "gold", "limit": "8kbit/s", "burst": "1000B", "meter": "trtcm",
+                      "peak": {"limit": "8kbit/s", "burst": "2000B"},
+                      "colours": {"green": {"mark": "af11"}, "yellow": {"mark": "af12"}}}])
+    packet = Ether(**MACS) / IP(**V4) / UDP() / Raw(PADDING[:972])
+    told = check_table(scene, [(packet, 0, ("gold", "", *row)) for row in (
+        ("mark", "conforms"), ("mark", "limit"), ("drop", "limit"))])
+    expect(tallies(told["gold"]) == (0, 1, 2, 0), f"{told['gold']}")
+
+
 def every_unit(scene):
     """Packets and new flows in place of bytes; and windows."""
     scene.configure([
@@ -830,7 +841,7 @@ def wrong_usage(scene):
 
 SCENARIOS = [every_packet, second_wire, every_format, as_scapy_writes, exact_boundary, one_of_four,
              short_snaplen, too_short_snaplen, raw_ip, clock_that_steps_back, tunnels, fragments,
-             every_action, every_level, every_unit, each_source, a_total,
+             every_action, every_level, green_with_a_mark, every_unit, each_source, a_total,
              a_trial, random_drop, cut_short, damaged, other_links, simple_packets, from_a_pipe,
              output_that_fails, wrong_usage]
 

@@ -14,6 +14,7 @@
 #include "packet/mark.h"
 #include "packet/parse.h"
 #include "packet/tunnel.h"
+#include "police/coloured.h"
 #include "police/lineage.h"
 #include "policy/kind.h"
 #include "policy/shadow.h"
@@ -343,6 +344,12 @@ static void decide_levels(struct decider *d, struct frame *frame, const struct p
 	note_levels(&asked.lineage, markable, decision);
 }
 
+/* What is green conforms, whatever else is done to it. */
+static bool is_green(const struct policy_state *state)
+{
+	return police_is_coloured(state) && coloured_last(state->other) == COLOUR_GREEN;
+}
+
 /* By a policy that is below none. */
 static void decide_alone(struct decider *d, struct frame *frame, const struct packet *packet,
 	struct decision *decision)
@@ -353,7 +360,8 @@ static void decide_alone(struct decider *d, struct frame *frame, const struct pa
 	decision->verdict = engine_states_police(&d->engine, 0, decision->policy, packet,
 		frame->data, frame->bytes, d->now_ns, &decision->cost);
 	decision->reason = reason_of(state);
-	if (decision->verdict == VERDICT_PASS)
+	if (decision->verdict == VERDICT_PASS ||
+		(decision->verdict != VERDICT_DROP && is_green(state)))
 		decision->reason = REASON_CONFORMS;
 	if (decision->verdict != VERDICT_MARK)
 		return;
