@@ -18,8 +18,10 @@
 #include "police/coloured.h"
 #include "police/excerpt.h"
 #include "police/extended.h"
+#include "police/shaped.h"
 #include "shape/shape.h"
 #include "shape_above.h"
+#include "shape_in.h"
 #include "worker_own.h"
 
 /* Memory that is zero, and takes none until it is touched. */
@@ -290,19 +292,62 @@ static void find_levels(const struct specimen *s, struct rehearsed *out)
 	}
 }
 
-/* The highest level that counts a drop is who refused the packet; or has it pass beside itself. */
-static void find_refuser(const struct stage *stage, const struct specimen *s,
-	const struct counted *before, struct rehearsed *out)
+/* The highest level that counts a drop is who refused the packet. */
+static unsigned find_refuser(const struct stage *stage, const struct specimen *s)
 {
-	const struct worker *w = &stage->worker;
+	unsigned refuser = 0;
 
 	for (unsigned k = 0; k < s->n_above; k++) {
 		const struct specimen_level *level = &s->above[k];
+		const struct policy_state *after = &stage->worker.policies[level->slot];
 
-		if (w->policies[level->slot].dropped_packets != level->state.dropped_packets ||
-			counted_over(before, w, k + 1) || counted_fallback(before, w, k + 1))
-			out->refuser = level->slot;
+		if (after->dropped_packets != level->state.dropped_packets)
+			refuser = k + 1;
 	}
+	return refuser;
+}
+
+/* Whether a level is one of those that make it this verdict of a packet that passes. */
+static bool level_does(const struct counted *before, const struct worker *w, unsigned k,
+	enum rehearsed_verdict verdict)
+{
+	if (verdict == REHEARSED_PASS)
+		return counted_fallback(before, w, k);
+	return counted_over(before, w, k) &&
+	       (verdict != REHEARSED_MARK ||
+		       w->policies[before->slots[k]].other->action == ACTION_MARK);
+}
+
+/* The lowest of them, as that is who has marked it; or its own policy, if there is none. */
+static unsigned find_passer(
+	const struct stage *stage, const struct counted *before, enum rehearsed_verdict verdict)
+{
+	for (unsigned k = 0; k < before->n; k++)
+		if (level_does(before, &stage->worker, k, verdict))
+			return k;
+	return 0;
+}
+
+static unsigned find_holder(struct stage *stage, const struct specimen *s)
+{
+	struct policy_extended *other = stage->worker.policies[s->slot].other;
+
+	return shape_above_refuser(
+		&stage->worker, police_shape(other), shape_in_of(stage->mbuf), s->now);
+}
+
+static void find_doer(struct stage *stage, const struct specimen *s, const struct counted *before,
+	struct rehearsed *out)
+{
+	const struct worker *w = &stage->worker;
+	unsigned doer = out->verdict == REHEARSED_DROP   ? find_refuser(stage, s)
+			: out->verdict == REHEARSED_WAIT ? find_holder(stage, s)
+							 : find_passer(stage, before, out->verdict);
+
+	out->doer = before->slots[doer];
+	for (unsigned k = 1; k < before->n; k++)
+		if (k != doer && (counted_over(before, w, k) || counted_fallback(before, w, k)))
+			out->also[out->n_also++] = before->slots[k];
 }
 
 static void judge_specimen(struct stage *stage, struct specimen *s, struct rehearsed *out)
@@ -328,7 +373,7 @@ static void judge_specimen(struct stage *stage, struct specimen *s, struct rehea
 		return;
 	find_levels(s, out);
 	find_outcome(stage, s, &before, out);
-	find_refuser(stage, s, &before, out);
+	find_doer(stage, s, &before, out);
 }
 
 int rehearse(struct specimen *s, const struct worker *w, const struct policy *policy,
@@ -346,7 +391,7 @@ int rehearse(struct specimen *s, const struct worker *w, const struct policy *po
 	*out = (struct rehearsed){
 		.slot = s->slot,
 		.before = s->state,
-		.refuser = s->slot,
+		.doer = s->slot,
 		.reason = DROP_REASONS,
 		.colour = COLOURS,
 	};

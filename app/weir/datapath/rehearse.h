@@ -27,11 +27,15 @@ enum rehearsed_verdict {
 
 struct rehearsed {
 	enum rehearsed_verdict verdict;
-	enum drop_reason reason;    /* DROP_REASONS: it is not dropped */
-	bool altered;               /* dropped before anybody asks what it is */
-	struct packet packet;       /* as the classifier knew it */
-	uint32_t slot;              /* or CLASSIFY_NONE */
-	uint32_t refuser;           /* of its lineage: who drops it, has it over, or does not pay */
+	enum drop_reason reason; /* DROP_REASONS: it is not dropped */
+	bool altered;            /* dropped before anybody asks what it is */
+	struct packet packet;    /* as the classifier knew it */
+	uint32_t slot;           /* or CLASSIFY_NONE */
+	/* By whose doing that is, of its lineage: who drops, marks or counts it, or has it wait. */
+	uint32_t doer;
+	/* Others above its policy that had no room for it, or have not paid, and let it pass. */
+	uint32_t also[POLICY_LEVELS_MOST];
+	unsigned n_also;
 	uint32_t cost;              /* units that its policy has charged */
 	bool fallback;              /* not paid for by a total, but passes beside it */
 	enum colour colour;         /* COLOURS: its policy has none */

@@ -48,24 +48,43 @@ static bool mark_waiting(struct rte_mbuf *m, const struct lineage *lineage)
 	return judge_mark(m, &packet, police_mark(level));
 }
 
+/* Whether all of them would let it leave; else one has refused it. */
+static bool ask_levels(struct levels_above *above, struct worker *w,
+	const struct policy_shape *shape, struct shape_packet *packet, uint64_t now)
+{
+	enum verdict verdict;
+
+	find_levels(above, w, shape, packet);
+	lend_levels(above, w, now);
+	verdict = police_lineage_ask(&above->lineage, now);
+	if (verdict == VERDICT_MARK && !mark_waiting(shape_in_mbuf(packet), &above->lineage)) {
+		police_lineage_refuse(&above->lineage, police_lineage_marker(&above->lineage));
+		return false;
+	}
+	return verdict != VERDICT_DROP;
+}
+
 /* By whose doing it leaves lies in the packet, as it may not be counted at once. */
 static bool take_above(
 	void *context, struct shape_queue *queue, struct shape_packet *packet, uint64_t now)
 {
-	struct worker *w = context;
 	struct levels_above above;
-	enum verdict verdict;
 
-	find_levels(&above, w, (struct policy_shape *)queue, packet);
-	lend_levels(&above, w, now);
-	verdict = police_lineage_ask(&above.lineage, now);
-	if (verdict == VERDICT_DROP)
-		return false;
-	if (verdict == VERDICT_MARK && !mark_waiting(shape_in_mbuf(packet), &above.lineage))
+	if (!ask_levels(&above, context, (struct policy_shape *)queue, packet, now))
 		return false;
 	police_lineage_take(&above.lineage);
 	packet->spare = (uint8_t)above.lineage.over;
 	return true;
+}
+
+unsigned shape_above_refuser(struct worker *w, const struct policy_shape *shape,
+	struct shape_packet *packet, uint64_t now)
+{
+	struct levels_above above;
+
+	if (ask_levels(&above, w, shape, packet, now))
+		return 0;
+	return police_lineage_refuser(&above.lineage) + 1;
 }
 
 void shape_above_give(

@@ -8,6 +8,7 @@
 #define WEIR_APP_SHAPE_ABOVE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct policy_shape;
 struct shape_packet;
@@ -22,6 +23,14 @@ void shape_above_begin(struct worker *worker);
  */
 void shape_above_leave(struct worker *worker, const struct policy_shape *shape,
 	const struct shape_packet *packet, bool taken);
+
+/*
+ * Which level of its policy's lineage does not let go now of a packet that waits, as it has no room
+ * for it or cannot mark it as it would: 1 is the parent; 0 if all would let it leave. What they
+ * cost is not taken.
+ */
+unsigned shape_above_refuser(struct worker *worker, const struct policy_shape *shape,
+	struct shape_packet *packet, uint64_t now);
 
 /* One does not leave that they have taken. */
 void shape_above_give(

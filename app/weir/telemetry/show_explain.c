@@ -271,27 +271,24 @@ static json_t *state_json(struct instance *inst, const struct rehearsed *r,
 	return json;
 }
 
-/* The policy of the level that refuses it, or has it pass beside itself; NULL: it is gone. */
-static const struct policy *refuser_of(const struct instance *inst, const struct rehearsed *r)
+/* NULL: it is gone. */
+static const struct policy *policy_at(const struct instance *inst, uint32_t slot)
 {
-	unsigned policy = inst->slots.policy[r->refuser];
+	unsigned policy = inst->slots.policy[slot];
 
 	return policy < inst->n_policies ? &inst->policies[policy] : NULL;
 }
 
-/* Whether that is another one than the packet's own, and a total. */
-static bool total_above(const struct instance *inst, const struct rehearsed *r)
+static bool is_total(const struct instance *inst, uint32_t slot)
 {
-	const struct policy *refuser = r->refuser != r->slot ? refuser_of(inst, r) : NULL;
+	const struct policy *policy = policy_at(inst, slot);
 
-	return refuser && policy_is_quota(refuser);
+	return policy && policy_is_quota(policy);
 }
 
 /* Why it passes or does not, by the names that counters have. */
 static const char *reason_of(const struct instance *inst, const struct rehearsed *r)
 {
-	bool own = r->refuser == r->slot;
-
 	if (r->reason != DROP_REASONS)
 		return drop_reason_name(r->reason);
 	if (r->slot == CLASSIFY_NONE)
@@ -304,20 +301,28 @@ static const char *reason_of(const struct instance *inst, const struct rehearsed
 	case REHEARSED_WAIT:
 		return "waits";
 	default:
-		return (own ? r->fallback : total_above(inst, r)) ? "quota" : "limit";
+		return is_total(inst, r->doer) ? "quota" : "limit";
 	}
 }
 
-/* A level above the packet's policy has no tokens for it, or does not pay. */
-static void note_refuser(const struct instance *inst, const struct rehearsed *r, json_t *notes)
+static void note_level(const struct instance *inst, uint32_t slot, const char *lacks, json_t *notes)
 {
-	const struct policy *refuser = refuser_of(inst, r);
+	const struct policy *policy = policy_at(inst, slot);
 
-	if (refuser)
+	if (policy)
 		json_array_append_new(
-			notes, json_sprintf("%s, which the policy is below, %s", refuser->name,
-				       total_above(inst, r) ? "does not pay for it"
-							    : "has no room for it"));
+			notes, json_sprintf("%s, which the policy is below, %s", policy->name,
+				       policy_is_quota(policy) ? "does not pay for it" : lacks));
+}
+
+/* Levels above the packet's policy that have no tokens for it, or do not pay. */
+static void note_levels(const struct instance *inst, const struct rehearsed *r, json_t *notes)
+{
+	if (r->doer != r->slot)
+		note_level(inst, r->doer, "has no room for it", notes);
+	for (unsigned i = 0; i < r->n_also; i++)
+		note_level(inst, r->also[i], "has no room for it either, and counts it as over",
+			notes);
 }
 
 static json_t *notes_json(
@@ -333,8 +338,8 @@ static json_t *notes_json(
 		json_array_append_new(notes,
 			json_string("the device's hash says which class the flow is of: it may be "
 				    "another"));
-	if (r->slot != CLASSIFY_NONE && r->refuser != r->slot)
-		note_refuser(inst, r, notes);
+	if (r->slot != CLASSIFY_NONE)
+		note_levels(inst, r, notes);
 	if (r->packet.unparsed && r->slot != CLASSIFY_NONE)
 		json_array_append_new(notes,
 			json_string("not all is known of it: the strictest of the policies that "

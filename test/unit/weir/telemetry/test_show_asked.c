@@ -152,28 +152,36 @@ static void test_explain_levels(void **state)
 	close_asked(&w);
 }
 
+#define OWN "'limit': '8kbit/s', 'burst': '20kB'"
+
 /* One that the level above has over, or a total has not paid for that nobody has got any of. */
 static void test_explain_over_above(void **state)
 {
 	static const struct {
 		const char *above, *own, *answer;
 	} rows[] = {
-		{"'limit': '8kbit/s', 'burst': '1kB', 'action': 'count'", "'limit': '8kbit/s'",
+		{"'limit': '8kbit/s', 'burst': '1kB', 'action': 'count'", OWN,
 			"{'verdict': 'count', 'reason': 'limit', 'notes': ["
 			"'link, which the policy is below, has no room for it'], '...': 0}"},
-		{"'limit': '8kbit/s', 'burst': '1kB', 'action': 'mark', 'mark': 10",
-			"'limit': '8kbit/s'",
+		{"'limit': '8kbit/s', 'burst': '1kB', 'action': 'mark', 'mark': 10", OWN,
 			"{'verdict': 'mark', 'reason': 'limit', 'notes': ["
 			"'link, which the policy is below, has no room for it'], '...': 0}"},
-		{"'allocator': 'quota', 'total': '1GB', 'limit': '8kbit/s'", "'limit': '8kbit/s'",
+		{"'allocator': 'quota', 'total': '1GB', 'limit': '8kbit/s'", OWN,
 			"{'verdict': 'pass', 'reason': 'fallback', 'notes': ["
 			"'link, which the policy is below, does not pay for it'], '...': 0}"},
-		{"'allocator': 'quota', 'total': '1GB'", "'limit': '8kbit/s'",
+		{"'allocator': 'quota', 'total': '1GB'", OWN,
 			"{'verdict': 'drop', 'reason': 'quota', 'notes': ["
 			"'link, which the policy is below, does not pay for it'], '...': 0}"},
+		/* Beside a total above, and its own has it over. */
+		{"'allocator': 'quota', 'total': '1GB', 'limit': '8kbit/s'",
+			"'limit': '8kbit/s', 'burst': '1kB', 'action': 'count'",
+			"{'verdict': 'count', 'reason': 'limit', 'notes': ["
+			"'link, which the policy is below, does not pay for it'], '...': 0}"},
+		{OWN, "'allocator': 'quota', 'total': '1GB', 'action': 'count'",
+			"{'verdict': 'count', 'reason': 'quota', 'notes': [], '...': 0}"},
 		/* Beside its own total, and over above: it is that which is said. */
 		{"'limit': '8kbit/s', 'burst': '1kB', 'action': 'count'",
-			"'allocator': 'quota', 'total': '1GB', 'limit': '8kbit/s'",
+			"'allocator': 'quota', 'total': '1GB', " OWN,
 			"{'verdict': 'count', 'reason': 'limit', 'notes': ["
 			"'link, which the policy is below, has no room for it'], '...': 0}"},
 	};
@@ -189,13 +197,68 @@ static void test_explain_over_above(void **state)
 		snprintf(more, sizeof(more), "'ledger': {'store': '%s'}, ", store);
 		snprintf(policies, sizeof(policies),
 			"{'name': 'link', %s}, {'name': 'client', 'parent': 'link', "
-			"'match': {'dst': '10.1.0.0/16'}, 'burst': '20kB', %s}",
+			"'match': {'dst': '10.1.0.0/16'}, %s}",
 			rows[i].above, rows[i].own);
 		instance_world_open_more(&w, more, policies);
 		explain(&w, "worker=0 length=1400 " ETHERNET "0800" UDP_V4, rows[i].answer);
 		close_asked(&w);
 		snprintf(more, sizeof(more), "rm -r %s", top);
 		assert_int_equal(system(more), 0);
+	}
+}
+
+#define LACKS(action) "'limit': '8kbit/s', 'burst': '1kB', 'action': '" action "'"
+#define WIDE          "'limit': '8Mbit/s', 'burst': '20kB'"
+#define SHAPES        "'limit': '8Mbit/s', 'burst': '20kB', 'action': 'shape'"
+#define WAITS         "'limit': '8Mbit/s', 'burst': '1kB', 'action': 'shape', 'shape': {'delay': '50ms'}"
+#define NO_ROOM(name) "'" name ", which the policy is below, has no room for it'"
+#define EITHER(name) \
+	"'" name ", which the policy is below, has no room for it either, and counts it as over'"
+#define SAYS(verdict, reason, notes) \
+	"{'verdict': '" verdict "', 'reason': '" reason "', 'notes': [" notes "], '...': 0}"
+
+/* By whose doing it is, where several have no room; and others that have none are named beside. */
+static void test_explain_several(void **state)
+{
+	static const struct {
+		const char *link, *mid, *own, *answer;
+	} rows[] = {
+		{LACKS("count"), LACKS("mark") ", 'mark': 10", LACKS("count"),
+			SAYS("mark", "limit", NO_ROOM("mid") ", " EITHER("link"))},
+		{LACKS("mark") ", 'mark': 12", LACKS("mark") ", 'mark': 10", WIDE,
+			SAYS("mark", "limit", NO_ROOM("mid") ", " EITHER("link"))},
+		{LACKS("mark") ", 'mark': 12", LACKS("count"), WIDE,
+			SAYS("mark", "limit", NO_ROOM("link") ", " EITHER("mid"))},
+		{LACKS("count"), WIDE, LACKS("mark") ", 'mark': 10",
+			SAYS("mark", "limit", EITHER("link"))},
+		{LACKS("count"), LACKS("count"), WIDE,
+			SAYS("count", "limit", NO_ROOM("mid") ", " EITHER("link"))},
+		{LACKS("count"), WIDE, LACKS("count"), SAYS("count", "limit", EITHER("link"))},
+		{WIDE, WIDE, LACKS("count"), SAYS("count", "limit", "")},
+		{LACKS("count"), LACKS("drop"), LACKS("count"),
+			SAYS("drop", "limit", NO_ROOM("mid"))},
+		{WIDE, LACKS("mark"), LACKS("count"), SAYS("drop", "unmarkable", NO_ROOM("mid"))},
+		{LACKS("count"), WIDE, LACKS("drop"), SAYS("drop", "limit", "")},
+		{LACKS("drop"), WIDE, SHAPES, SAYS("wait", "waits", NO_ROOM("link"))},
+		{LACKS("drop"), LACKS("drop"), SHAPES, SAYS("wait", "waits", NO_ROOM("mid"))},
+		{WIDE, LACKS("mark"), SHAPES, SAYS("wait", "waits", NO_ROOM("mid"))},
+		{WIDE, LACKS("count"), SHAPES, SAYS("count", "limit", NO_ROOM("mid"))},
+		{WIDE, WIDE, WAITS, SAYS("wait", "waits", "")},
+		{WIDE, LACKS("count"), WAITS, SAYS("wait", "waits", "")},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		struct instance_world w;
+		char policies[1024];
+
+		snprintf(policies, sizeof(policies),
+			"{'name': 'link', %s}, {'name': 'mid', 'parent': 'link', %s}, "
+			"{'name': 'client', 'parent': 'mid', 'match': {'dst': '10.1.0.0/16'}, %s}",
+			rows[i].link, rows[i].mid, rows[i].own);
+		instance_world_open(&w, policies);
+		explain(&w, "worker=0 length=1400 " ETHERNET "0800" UDP_V4, rows[i].answer);
+		close_asked(&w);
 	}
 }
 
@@ -573,6 +636,7 @@ int main(void)
 		cmocka_unit_test(test_explain_without_memory),
 		cmocka_unit_test(test_explain_levels),
 		cmocka_unit_test(test_explain_over_above),
+		cmocka_unit_test(test_explain_several),
 		cmocka_unit_test(test_explain_refused),
 		cmocka_unit_test(test_match),
 		cmocka_unit_test(test_match_several),
