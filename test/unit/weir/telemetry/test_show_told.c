@@ -771,7 +771,7 @@ static void test_explain_reasons(void **state)
 		{VLAN("0004"),
 			"{'verdict': 'pass', 'reason': 'fallback', 'policy': 'spare', '...': 0}"},
 		{"length=1400 " VLAN("0004"),
-			"{'verdict': 'count', 'reason': 'limit', 'policy': 'spare', '...': 0}"},
+			"{'verdict': 'count', 'reason': 'quota', 'policy': 'spare', '...': 0}"},
 		{VLAN("0005"),
 			"{'verdict': 'drop', 'reason': 'quota', 'policy': 'total', '...': 0}"},
 		{VLAN("0006"),
