@@ -106,7 +106,7 @@ static void refuse_twin(void *context, struct match_place first, struct match_pl
 	struct match_steps steps;
 	char *place;
 
-	if (first.policy == again.policy)
+	if (first.policy == again.policy || reader_skips(reader, false))
 		return;
 	place = reader_place(reader, &other);
 	if (place == NULL) {
@@ -134,6 +134,8 @@ static void warn_twin(void *context, struct match_place first, struct match_plac
 	struct match_steps steps;
 
 	(void)first;
+	if (reader_skips(context, true))
+		return;
 	step_to_match(context, again, &steps);
 	reader_warn(context, steps.at, "the policy has it twice");
 }

@@ -45,8 +45,11 @@ static void report_clash(struct reader *reader, const struct unique *unique, con
 	struct json_path other = element_path(unique, base, first);
 	struct json_path at = element_path(unique, base, again);
 	struct json_path field = {.parent = &at, .key = unique->key};
-	char *place = reader_place(reader, &other);
+	char *place;
 
+	if (reader_skips(reader, false))
+		return;
+	place = reader_place(reader, &other);
 	if (place == NULL) {
 		reader->no_memory = true;
 		return;

@@ -15,11 +15,20 @@ void diagnostics_init(struct diagnostics *d, FILE *out, enum diagnostics_form fo
 	*d = (struct diagnostics){.out = out, .form = form};
 }
 
+bool diagnostics_shows(const struct diagnostics *d, bool warning)
+{
+	unsigned n = warning ? d->warnings - d->told_warnings : d->errors - d->told_errors;
+
+	return d->out && n < DIAGNOSTICS_MOST && !(warning && d->errors_only);
+}
+
 bool diagnostics_count(struct diagnostics *d, bool warning)
 {
-	unsigned n = warning ? ++d->warnings - d->told_warnings : ++d->errors - d->told_errors;
+	bool shown = diagnostics_shows(d, warning);
 
-	return d->out && n <= DIAGNOSTICS_MOST && !(warning && d->errors_only);
+	d->warnings += warning;
+	d->errors += !warning;
+	return shown;
 }
 
 static void print_part(FILE *out, const char *before, const char *part)

@@ -46,6 +46,9 @@ struct diagnostic {
 
 void diagnostics_init(struct diagnostics *d, FILE *out, enum diagnostics_form form);
 
+/* Whether one more would be written, or only counted. */
+bool diagnostics_shows(const struct diagnostics *d, bool warning);
+
 /* Counts one. Whether it is to be written: then diagnostic_write() is to follow. */
 bool diagnostics_count(struct diagnostics *d, bool warning);
 

@@ -113,7 +113,14 @@ void reader_error(struct reader *reader, const struct json_path *path, const cha
 void reader_warn(struct reader *reader, const struct json_path *path, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* `policies[0] "video" at FILE:LINE`, for a message about another place. For free(); or NULL. */
+/*
+ * Counts an error, or a warning, that is one too many to be written, and returns true. False: it is
+ * to be reported. Ask it before looking up at a price what to say of each of very many.
+ */
+bool reader_skips(struct reader *reader, bool warning);
+
+/* `policies[0] "video" at FILE:LINE`, for a message about another place; it is looked for in the
+ * whole document. For free(); or NULL. */
 char *reader_place(const struct reader *reader, const struct json_path *path);
 
 /* Whether the object there has the key, whatever its value. */

@@ -50,6 +50,15 @@ static void diagnose_place(
 	json_place_free(&place);
 }
 
+bool reader_skips(struct reader *reader, bool warning)
+{
+	if (diagnostics_shows(reader->diagnostics, warning))
+		return false;
+	diagnostics_count(reader->diagnostics, warning);
+	reader->errors += !warning;
+	return true;
+}
+
 /* Counts it; whether it is to be written. */
 static bool count_error(struct reader *reader)
 {

@@ -171,7 +171,9 @@ static void test_unsaid(void **state)
 	begin_writing(&w);
 	w.d.errors_only = true;
 	for (unsigned i = 0; i <= DIAGNOSTICS_MOST; i++) {
+		assert_false(diagnostics_shows(&w.d, true));
 		assert_false(diagnostics_count(&w.d, true));
+		assert_int_equal(diagnostics_shows(&w.d, false), i < DIAGNOSTICS_MOST);
 		assert_int_equal(diagnostics_count(&w.d, false), i < DIAGNOSTICS_MOST);
 	}
 	diagnostics_rest(&w.d, "w");
@@ -179,6 +181,7 @@ static void test_unsaid(void **state)
 	assert_int_equal(w.d.warnings, DIAGNOSTICS_MOST + 1);
 	end_writing(&w);
 	diagnostics_init(&nowhere, NULL, DIAGNOSTICS_TEXT);
+	assert_false(diagnostics_shows(&nowhere, false));
 	for (unsigned i = 0; i <= DIAGNOSTICS_MOST; i++)
 		assert_false(diagnostics_count(&nowhere, false));
 	diagnostics_rest(&nowhere, "w");
@@ -206,6 +209,8 @@ static void test_rest(void **state)
 	(void)state;
 	begin_writing(&w);
 	for (size_t i = 0; i < sizeof(documents) / sizeof(documents[0]); i++) {
+		assert_true(diagnostics_shows(&w.d, false));
+		assert_true(diagnostics_shows(&w.d, true));
 		for (unsigned k = 0; k < documents[i].errors; k++)
 			assert_int_equal(diagnostics_count(&w.d, false), k < DIAGNOSTICS_MOST);
 		for (unsigned k = 0; k < documents[i].warnings; k++)

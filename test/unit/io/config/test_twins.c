@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Very many matches or names that clash: the first ones are told of, the rest are counted, and no
+ * more is looked for in the document than is told.
+ */
+#include "config_cases.h"
+
+#include "json/diagnostics.h"
+#include "json/json_path.h"
+
+/* How often a place was looked for in the text, and in its tree. */
+static struct looked {
+	unsigned located, found;
+} looked;
+
+size_t __real_json_locate(const char *text, const struct json_path *path, bool *exact);
+size_t __wrap_json_locate(const char *text, const struct json_path *path, bool *exact);
+json_t *__real_json_path_find(json_t *root, const struct json_path *path);
+json_t *__wrap_json_path_find(json_t *root, const struct json_path *path);
+
+size_t __wrap_json_locate(const char *text, const struct json_path *path, bool *exact)
+{
+	looked.located++;
+	return __real_json_locate(text, path, exact);
+}
+
+json_t *__wrap_json_path_find(json_t *root, const struct json_path *path)
+{
+	looked.found++;
+	return __real_json_path_find(root, path);
+}
+
+static void put_policy(FILE *out, const char *name, unsigned i)
+{
+	bool first = i == 0 && strcmp(name, "a") == 0;
+
+	fprintf(out,
+		"%s{\"name\": \"%s%u\", \"limit\": \"1Mbit/s\", \"match\": ", first ? "" : ", ",
+		name, i);
+}
+
+static void put_list(FILE *out, unsigned n)
+{
+	fputs("{\"src\": [", out);
+	for (unsigned i = 0; i < n; i++)
+		fprintf(out, "%s\"10.%u.%u.0/24\"", i > 0 ? ", " : "", i >> 8, i & 255);
+	fputs("]}", out);
+}
+
+/* Two policies have one list. */
+static void put_shared_list(FILE *out, unsigned n)
+{
+	put_policy(out, "a", 0);
+	put_list(out, n);
+	fputs("}", out);
+	put_policy(out, "b", 0);
+	put_list(out, n);
+	fputs("}", out);
+}
+
+static void put_list_twice(FILE *out, unsigned n)
+{
+	put_policy(out, "a", 0);
+	fputs("[", out);
+	put_list(out, n);
+	fputs(", ", out);
+	put_list(out, n);
+	fputs("]}", out);
+}
+
+/* Each of n policies has a twin. */
+static void put_twins(FILE *out, unsigned n)
+{
+	for (unsigned i = 0; i < 2 * n; i++) {
+		put_policy(out, i < n ? "a" : "b", i);
+		fprintf(out, "{\"vlan\": %u}}", i % n);
+	}
+}
+
+/* So many beside the first have its name. */
+static void put_one_name(FILE *out, unsigned n)
+{
+	for (unsigned i = 0; i <= n; i++)
+		fprintf(out,
+			"%s{\"name\": \"a\", \"limit\": \"1Mbit/s\", \"match\": {\"vlan\": %u}}",
+			i > 0 ? ", " : "", i);
+}
+
+static const struct clash {
+	void (*put)(FILE *out, unsigned n);
+	bool warning;
+	unsigned places;   /* that a message has */
+	bool few_policies; /* however many clash */
+	const char *last;  /* of what is told; ' stands for " */
+} clashes[] = {
+	{put_shared_list, false, 2, true,
+		"policies[1] 'b0'.match.src[19]: '10.0.19.0/24': expected a match of its own, "
+		"policies[0] 'a0' at w.json:1 has the same"},
+	{put_list_twice, true, 1, true,
+		"policies[0] 'a0'.match[1].src[19]: '10.0.19.0/24': the policy has it twice"},
+	{put_twins, false, 2, false,
+		": an object: expected a match of its own, policies[19] 'a19' at w.json:1 has the "
+		"same"},
+	{put_one_name, false, 2, false,
+		"policies[20] 'a'.name: 'a': expected a name of its own, policies[0] 'a' at "
+		"w.json:1 has the same"},
+};
+
+/* Everything that is said of n clashes. */
+static char *parse_clashes(const struct clash *clash, unsigned n)
+{
+	char *text, *messages, *begin = with_quotes("{'limiter': 'me', " PORTS WIRES);
+	struct config *config;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	fprintf(out, "%s, \"policies\": [", begin);
+	clash->put(out, n);
+	fputs("]}", out);
+	fclose(out);
+	looked = (struct looked){0};
+	assert_int_equal(
+		parse_config_case(text, size, &messages, &config), clash->warning ? 0 : -EINVAL);
+	config_free(config);
+	free(begin);
+	free(text);
+	return messages;
+}
+
+/* The end of it: the last that is told, and how many there are. */
+static void check_end(const struct clash *clash, const char *messages, unsigned n)
+{
+	const char *kind = clash->warning ? "warning" : "error";
+	char expected[512], *last = with_quotes(clash->last);
+
+	snprintf(expected, sizeof(expected), "%s\nw.json: %sand %u more %ss, %u in all\n", last,
+		clash->warning ? "warning: " : "", n - DIAGNOSTICS_MOST, kind, n);
+	assert_true(strlen(messages) > strlen(expected));
+	assert_string_equal(messages + strlen(messages) - strlen(expected), expected);
+	free(last);
+}
+
+static void test_cost(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(clashes) / sizeof(clashes[0]); i++) {
+		unsigned found = 0;
+
+		for (unsigned n = 30; n <= 3000; n *= 10) {
+			char *messages = parse_clashes(&clashes[i], n);
+
+			check_end(&clashes[i], messages, n);
+			assert_int_equal(looked.located, DIAGNOSTICS_MOST * clashes[i].places);
+			if (clashes[i].few_policies && found > 0)
+				assert_int_equal(looked.found, found);
+			found = looked.found;
+			free(messages);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
