@@ -294,32 +294,22 @@ static bool tries_another(const struct policy *policy)
 	return policy->trial.set;
 }
 
-static bool takes_no_part(const struct policy *policy)
-{
-	return policy_has_parent(policy) && !policy_limits_rate(policy);
-}
-
 #define LEVEL "as it is a level of a hierarchy"
-#define APART "as a limit of each source, or a total, has no part of what its parent has"
 
 static const struct {
 	const char *key;
 	bool (*applies)(const struct policy *policy);
 	const char *words;
-	bool if_there; /* it has a value though nobody says one */
 } strangers[] = {
 	{"allocator", has_other_allocator,
-		"\"central\", \"static\", \"fps\", \"adaptor\", \"gdrl\" or \"quota\", " LEVEL,
-		false},
-	{"meter", has_other_meter, "\"token-bucket\", " LEVEL, false},
-	{"count", counts_flows, "\"bytes\" or \"packets\", " LEVEL, false},
-	{"per", limits_sources_of_others, "none, as it has others below it", false},
+		"\"central\", \"static\", \"fps\", \"adaptor\", \"gdrl\" or \"quota\", " LEVEL},
+	{"meter", has_other_meter, "\"token-bucket\", " LEVEL},
+	{"count", counts_flows, "\"bytes\" or \"packets\", " LEVEL},
+	{"per", limits_sources_of_others, "none, as it has others below it"},
 	{"action", lets_others_wait,
-		"\"drop\", \"mark\" or \"count\", as packets wait at the lowest level", false},
-	{"slo", is_placed, "none, " LEVEL, false},
-	{"trial", tries_another, "none, " LEVEL, false},
-	{"guaranteed", takes_no_part, "none, " APART, true},
-	{"weight", takes_no_part, "none, " APART, true},
+		"\"drop\", \"mark\" or \"count\", as packets wait at the lowest level"},
+	{"slo", is_placed, "none, " LEVEL},
+	{"trial", tries_another, "none, " LEVEL},
 };
 
 static void check_strangers(
@@ -328,9 +318,40 @@ static void check_strangers(
 	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++) {
 		struct json_path at = {.parent = path, .key = strangers[i].key};
 
-		if (strangers[i].applies(policy) &&
-			(!strangers[i].if_there || reader_has(reader, path, at.key)))
+		if (strangers[i].applies(policy))
 			reader_expected(reader, &at, "%s", strangers[i].words);
+	}
+}
+
+/* Whether all above it are totals. Of one that was refused nobody knows what it was to be. */
+static bool is_below_totals(const struct policy *policies, unsigned index)
+{
+	const struct policy *above = &policies[index];
+
+	while (policy_has_parent(above)) {
+		above = &policies[above->parent];
+		if (!policy_is_quota(above))
+			return false;
+	}
+	return above->parent == POLICY_NO_PARENT;
+}
+
+/* Shares are of a rate: its own, and one above it. */
+static void check_part(struct reader *reader, const struct json_path *path,
+	const struct policy *policies, unsigned index)
+{
+	static const char *const keys[] = {"guaranteed", "weight"};
+	const char *why = NULL;
+
+	if (!policy_limits_rate(&policies[index]))
+		why = "a limit of each source, or a total, has no part of what its parent has";
+	else if (is_below_totals(policies, index))
+		why = "what is above it is a total, which has no rate to share";
+	for (size_t i = 0; why != NULL && i < sizeof(keys) / sizeof(keys[0]); i++) {
+		struct json_path at = {.parent = path, .key = keys[i]};
+
+		if (reader_has(reader, path, at.key))
+			reader_expected(reader, &at, "none, as %s", why);
 	}
 }
 
@@ -428,6 +449,7 @@ void level_check(struct reader *reader, const struct json_path *path, const stru
 		return;
 	check_strangers(reader, path, policy);
 	if (policy_has_parent(policy)) {
+		check_part(reader, path, policies, index);
 		check_unit(reader, path, policy, &policies[policy->parent]);
 		check_time(reader, path, policies, index);
 		check_totals(reader, path, policies, index);

@@ -61,19 +61,40 @@ static bool find_parent(struct subscriber_list *list, const char *text, const js
 		       strncmp(name, list->terms->prefix, strlen(list->terms->prefix)) != 0);
 }
 
-static json_t *names_of(const json_t *policies)
+static json_t *by_name(const json_t *policies)
 {
-	json_t *names = json_object();
-	const json_t *policy;
+	json_t *names = json_object(), *policy;
 	size_t i;
 
 	json_array_foreach (policies, i, policy) {
 		const char *name = json_string_value(json_object_get(policy, "name"));
 
 		if (name != NULL)
-			json_object_set_new(names, name, json_true());
+			json_object_set(names, name, policy);
 	}
 	return names;
+}
+
+/* Whether a policy that runs is a total, and so is all above it. */
+static bool is_total_alone(const json_t *running, const char *name)
+{
+	const json_t *policy = json_object_get(running, name);
+	bool is_total = policy != NULL;
+
+	while (is_total && policy != NULL) {
+		const char *allocator = json_string_value(json_object_get(policy, "allocator"));
+
+		is_total = allocator != NULL && strcmp(allocator, "quota") == 0;
+		policy = json_object_get(
+			running, json_string_value(json_object_get(policy, "parent")));
+	}
+	return is_total;
+}
+
+static void drop_share(json_t *policy)
+{
+	json_object_del(policy, "guaranteed");
+	json_object_del(policy, "weight");
 }
 
 /* Nothing can be guaranteed of nothing. LibreQoS has a least rate for each circuit anyway. */
@@ -86,8 +107,7 @@ static void refuse_share(struct subscriber_list *list, json_t *policy, const cha
 	unsigned line = (unsigned)json_integer_value(json_object_get(list->out.lines, name));
 
 	if (list->columns.libreqos || list->terms->flat) {
-		json_object_del(policy, "guaranteed");
-		json_object_del(policy, "weight");
+		drop_share(policy);
 		return;
 	}
 	for (unsigned i = 0; i < sizeof(shares) / sizeof(*shares); i++)
@@ -111,6 +131,9 @@ static void resolve_parent(struct subscriber_list *list, json_t *policy, const j
 		list_refuse_at(list, (unsigned)json_integer_value(json_object_get(parent, "line")),
 			COLUMN_PARENT, text, "the name of another policy, in the file or in force",
 			NULL);
+	if (list->columns.libreqos &&
+		is_total_alone(running, json_string_value(json_object_get(policy, "parent"))))
+		drop_share(policy);
 }
 
 /* One prefix stands by itself. */
@@ -145,7 +168,7 @@ static void leave_out_circuits(struct subscriber_list *list)
 /* The names that stand as parents. */
 static json_t *resolve_parents(struct subscriber_list *list)
 {
-	json_t *running = names_of(list->terms->running), *parents = json_object(), *policy;
+	json_t *running = by_name(list->terms->running), *parents = json_object(), *policy;
 	size_t i;
 
 	json_array_foreach (list->out.policies, i, policy) {

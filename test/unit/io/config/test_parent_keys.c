@@ -131,6 +131,8 @@ static void test_what_goes(void **state)
 {
 #define COUNTED(name, limit, members) \
 	"{'name': '" name "', 'count': 'packets', 'limit': '" limit "'" members "}"
+#define BELOW_TOTAL(members) POLICIES(PARENT(TOTAL("5TB")) ", " CHILD("1", "top", members))
+#define NO_RATE              ", as what is above it is a total, which has no rate to share\n"
 	static const struct config_case cases[] = {
 		{IN_TOP(", 'action': 'mark'"), ""},
 		{IN_TOP(", 'action': 'count'"), ""},
@@ -152,6 +154,30 @@ static void test_what_goes(void **state)
 		{IN_TOP(TOTAL("5TB") ", 'weight': 2"), AT1 "weight: 2: expected none" APART},
 		{IN_TOP(TOTAL("5TB") ", 'guaranteed': '1Mbit/s'"),
 			AT1 "guaranteed: '1Mbit/s': expected none" APART},
+		/* And nobody has a part of what is none. */
+		{BELOW_TOTAL(""), ""},
+		{BELOW_TOTAL(", 'weight': 2"), AT1 "weight: 2: expected none" NO_RATE},
+		{BELOW_TOTAL(", 'weight': 1"), AT1 "weight: 1: expected none" NO_RATE},
+		{BELOW_TOTAL(", 'guaranteed': '1Mbit/s'"),
+			AT1 "guaranteed: '1Mbit/s': expected none" NO_RATE},
+		{POLICIES(PARENT(TOTAL("5TB")) ", " P("1", ", 'parent': 'top'") ", " CHILD(
+			 "2", "1", ", 'weight': 2, 'guaranteed': '1Mbit/s'")),
+			""},
+		{POLICIES(PARENT("") ", " P("1", ", 'parent': 'top'" TOTAL("5TB")) ", " CHILD(
+			 "2", "1", ", 'weight': 2, 'guaranteed': '1Mbit/s'")),
+			""},
+		{POLICIES(PARENT(TOTAL("5TB")) ", " CHILD(
+			 "1", "top", ", 'per': 'src', 'allocator': 'static', 'weight': 2")),
+			AT1 "weight: 2: expected none" APART},
+		/* What was refused above may have had a rate. */
+		{POLICIES(PARENT(", 'parent': 'pot'" TOTAL("5TB")) ", " CHILD(
+			 "1", "top", ", 'weight': 2")),
+			AT0 "parent: 'pot': expected the name of another policy\n"},
+		{POLICIES(PARENT(", 'allocator': 'most'") ", " CHILD("1", "top", ", 'weight': 2")),
+			AT0 "allocator: 'most': expected one of @\n"},
+		{POLICIES(PARENT(", 'per': 'src', 'allocator': 'static'") ", " CHILD(
+			 "1", "top", ", 'weight': 2")),
+			AT0 "per: 'src': expected none, as it has others below it\n"},
 		{POLICIES(PARENT("") ", " P("1", ", 'parent': 'top'" TOTAL("5TB")) ", " CHILD(
 			 "2", "1", TOTAL("1TB"))),
 			AT2 "parent: '1': expected one that has no total, and none above it, "

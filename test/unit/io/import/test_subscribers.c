@@ -164,6 +164,15 @@ static const struct list_case cases[] = {
 		""},
 	{"# about\n" LIBRE "1 x,,1,,,,100.64.0.1,,1,0.5,155,0.5,\n", true, false,
 		"[{'name':'t-1_x','match':{'src':'100.64.0.1/32'},'limit':'500kbit/s'}]", ""},
+	/* A total has no rate to guarantee anything of; one that is below a rate has that one's. */
+	{LIBRE "1,,1,,month,,100.64.0.1,,1,1,155,20,\n", false, false,
+		"[{'name':'t-1','match':{'dst':'100.64.0.1/32'},'limit':'155Mbit/s',"
+		"'parent':'month'}]",
+		""},
+	{LIBRE "1,,1,,day,,100.64.0.1,,1,1,155,20,\n", false, false,
+		"[{'name':'t-1','match':{'dst':'100.64.0.1/32'},'limit':'155Mbit/s',"
+		"'guaranteed':'1Mbit/s','parent':'day'}]",
+		""},
 	{LIBRE "1,,1,,none,,100.64.0.1,,1,1,155,20,\n", false, false,
 		"[{'name':'t-1','match':{'dst':'100.64.0.1/32'},'limit':'155Mbit/s'}]", ""},
 	{LIBRE "1,,1,,,,,,1,1,155,20,\n", false, false, "[]",
@@ -245,7 +254,9 @@ static json_t *parse_quoted(const char *text)
 
 static json_t *running_policies(void)
 {
-	return parse_quoted("[{'name':'link'},{'name':'AP_2'},{'name':'t-gone'}]");
+	return parse_quoted("[{'name':'link'},{'name':'AP_2'},{'name':'t-gone'},"
+			    "{'name':'month','allocator':'quota'},"
+			    "{'name':'day','allocator':'quota','parent':'link'}]");
 }
 
 static bool says(const char *said, const char *words)
