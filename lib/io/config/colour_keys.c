@@ -191,6 +191,13 @@ static char *limit_text(const struct policy *policy, char text[UNITS_TEXT_MAX])
 				 policy->limit_bps, policy_limit_s(policy), text, UNITS_TEXT_MAX);
 }
 
+static char *burst_text(const struct policy *policy, char text[UNITS_TEXT_MAX])
+{
+	return policy->count == COUNT_BYTES
+		       ? units_format_size(policy->burst_bytes, text, UNITS_TEXT_MAX)
+		       : units_format_count(policy->burst_bytes, text, UNITS_TEXT_MAX);
+}
+
 /* RFC 2698: a peak is no less than what is committed, at any time. */
 static void check_peak(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
@@ -207,9 +214,25 @@ static void check_peak(
 		reader_expected(reader, &limit, "at least the limit, %s", limit_text(policy, text));
 	if (second.burst_bytes < policy->burst_bytes)
 		reader_expected(reader, &burst, "at least the burst of the limit, %s",
-			policy->count == COUNT_BYTES
-				? units_format_size(policy->burst_bytes, text, sizeof(text))
-				: units_format_count(policy->burst_bytes, text, sizeof(text)));
+			burst_text(policy, text));
+}
+
+/* Also one that nobody says. Where the policy's own is too much there is a complaint already. */
+static void check_other_burst(struct reader *reader, const struct json_path *path,
+	const struct policy *policy, const struct policy *other)
+{
+	struct policy peak = policy_of_second(policy);
+	struct json_path burst = {.parent = path, .key = "burst"};
+	bool said = reader_has(reader, path, burst.key);
+	char most[UNITS_TEXT_MAX], usual[UNITS_TEXT_MAX], remedy[UNITS_TEXT_MAX + 64];
+
+	if (other->burst_bytes <= peak.burst_bytes ||
+		(!said && policy->burst_bytes > peak.burst_bytes))
+		return;
+	snprintf(remedy, sizeof(remedy), "write it, as %s is usual for this limit",
+		burst_text(other, usual));
+	reader_advise(reader, &burst, said ? NULL : remedy, "at most that of \"peak\", %s",
+		burst_text(&peak, most));
 }
 
 void colours_check_terms(struct reader *reader, const struct json_path *path,
@@ -217,7 +240,6 @@ void colours_check_terms(struct reader *reader, const struct json_path *path,
 {
 	struct policy peak = policy_of_second(policy);
 	struct json_path limit = {.parent = path, .key = "limit"};
-	struct json_path burst = {.parent = path, .key = "burst"};
 	char text[UNITS_TEXT_MAX];
 
 	if (!meter_can(policy->meter, METER_PEAK) || peak.limit_bps == 0)
@@ -225,8 +247,8 @@ void colours_check_terms(struct reader *reader, const struct json_path *path,
 	if (!rate_reaches(&peak, other))
 		reader_expected(
 			reader, &limit, "at most that of \"peak\", %s", limit_text(&peak, text));
-	else if (other->burst_bytes > peak.burst_bytes && reader_has(reader, path, burst.key))
-		reader_expected(reader, &burst, "at most that of \"peak\"");
+	else
+		check_other_burst(reader, path, policy, other);
 }
 
 void colours_check(struct reader *reader, const struct json_path *path, const struct policy *policy)

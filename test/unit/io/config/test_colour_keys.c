@@ -113,6 +113,10 @@ static void test_scheduled(void **state)
 {
 #define TWENTY "'limit': '20Mbit/s'"
 #define ENTRY  AT "schedule.entries[0]."
+#define LITTLE(found)                                                                           \
+	"w.json:1: warning: policies[0] 'p'.schedule.entries[0].burst: " found                  \
+	": less than TCP needs to reach the limit over a short round trip, as it waits 200 ms " \
+	"when the last of what it sent is lost: 468.75kB is enough\n"
 	static const struct config_case cases[] = {
 		{SCHEDULED(TWENTY, "'limit': '20Mbit/s'"), ""},
 		{SCHEDULED(TWENTY, "'limit': '20000001bit/s'"), ENTRY
@@ -122,7 +126,21 @@ static void test_scheduled(void **state)
 		{SCHEDULED("'limit': '1bit/s'", "'limit': '20Mbit/s'"),
 			AT "peak.limit: '1bit/s': " RATE_RANGE},
 		{SCHEDULED(TWENTY, "'limit': '5Mbit/s', 'burst': '625001B'"),
-			ENTRY "burst: '625001B': expected at most that of 'peak'\n"},
+			ENTRY "burst: '625001B': expected at most that of 'peak', 625kB\n"},
+		/* Neither is what is usual for it more than the peak's, which is to be said. */
+		{SCHEDULED(TWENTY ", 'burst': '468750B'", "'limit': '15Mbit/s'"), ""},
+		{SCHEDULED(TWENTY ", 'burst': '320kB'", "'limit': '15Mbit/s'"), ENTRY
+			"burst: missing: expected at most that of 'peak', 320kB: write it, as "
+			"468.75kB is usual for this limit\n"},
+		{SCHEDULED(TWENTY ", 'burst': '320kB'", "'limit': '15Mbit/s', 'burst': '320kB'"),
+			LITTLE("'320kB'")},
+		{LIMITED(", 'burst': '320kB', 'meter': 'trtcm', 'peak': {" TWENTY ", 'burst': "
+			 "'320kB'" ENTRIES "'limit': '15Mbit/s'}]}"),
+			LITTLE("missing")},
+		/* It is the policy's, which has its complaint. */
+		{SCHEDULED(TWENTY ", 'burst': '300kB'", "'limit': '15Mbit/s'"),
+			AT "peak.burst: '300kB': expected at least the burst of the limit, "
+			   "312.5kB\n"},
 		{0},
 	};
 
