@@ -119,7 +119,7 @@ struct instance {
 	struct credits *credits;
 	struct placings *placings;
 	struct trial_lines *trials; /* by slot */
-	struct policy_totals gone;  /* of the policies that were removed */
+	struct policy_totals gone;  /* of the policies that were removed, and below none */
 	struct dirty dirty;         /* slots that workers have yet to be told of */
 	struct dirty *behind;       /* by worker: slots that only it has yet to be told of */
 	struct renewal renewal;     /* of the workers' limits that may end */

@@ -568,7 +568,9 @@ static void end_policy(struct policy_txn *x, unsigned policy)
 	if (inst->slots.policy[slot] != SLOT_LEFT)
 		return;
 	totals = instance_policy_totals(inst, slot);
-	policy_totals_add(&inst->gone, &totals);
+	/* What one below another let pass that one has counted, and goes on counting. */
+	if (!policy_has_parent(&x->policies[policy]))
+		policy_totals_add(&inst->gone, &totals);
 	if (has_counted(&totals) && x->said++ < SAID_MAX)
 		say_last(x->policies[policy].name, &totals);
 	policy_detach(inst, slot);

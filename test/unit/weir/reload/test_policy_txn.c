@@ -19,7 +19,9 @@
 #include "policy_txn.h"
 #include "police/borrow.h"
 #include "policy/diff.h"
+#include "policy/kind.h"
 #include "policy/names.h"
+#include "totals.h"
 
 /* `mine` takes all packets from a to b; the others none of those there are. */
 #define MINE(more) "{'name': 'mine', 'match': {'direction': 'a-to-b'}, 'limit': '10Gbit/s'" more "}"
@@ -400,6 +402,42 @@ static void test_gone_is_counted(void **state)
 	instance_world_close(&w);
 }
 
+/* Packets that passed, by policies below none, by those that are gone, and by none at all. */
+static uint64_t sum_passed(struct instance_world *w)
+{
+	uint64_t sum = w->inst.gone.passed_packets +
+		       instance_worker_totals(&w->inst).unmatched_packets;
+
+	for (unsigned i = 0; i < w->inst.n_policies; i++)
+		if (!policy_has_parent(&w->inst.policies[i]))
+			sum += instance_world_totals(w, i).passed_packets;
+	return sum;
+}
+
+/* A packet is one, however many levels have counted it, and whichever of them goes first. */
+static void test_gone_levels(void **state)
+{
+#define TOP(more) "{'name': 'top', 'limit': '20Gbit/s'" more "}"
+	static const char *const left[] = {
+		TOP(", 'interval': '100ms'") ", " MINE(", 'parent': 'top'"),
+		TOP(", 'match': {'vlan': 1}"), OTHER(1)};
+	struct instance_world w;
+
+	(void)state;
+	for (size_t first = 0; first < sizeof(left) / sizeof(left[0]); first++) {
+		instance_world_open(&w, OTHER(1));
+		policy_txn_policies(&w, TOP("") ", " MINE(", 'parent': 'top'"));
+		instance_world_turn_all(&w);
+		for (size_t i = first; i < sizeof(left) / sizeof(left[0]); i++) {
+			policy_txn_policies(&w, left[i]);
+			assert_int_equal(
+				sum_passed(&w), instance_worker_totals(&w.inst).rx_packets);
+		}
+		assert_true(w.inst.gone.passed_packets >= 2 * INSTANCE_BURST);
+		instance_world_close(&w);
+	}
+}
+
 /* A burst's worth that was spent is not there again after a move; for a new policy it is. */
 static void test_bursts(void **state)
 {
@@ -727,6 +765,7 @@ int main(void)
 		cmocka_unit_test(test_counts_follow),
 		cmocka_unit_test(test_names_follow),
 		cmocka_unit_test(test_gone_is_counted),
+		cmocka_unit_test(test_gone_levels),
 		cmocka_unit_test(test_bursts),
 		cmocka_unit_test(test_nothing_is_kept),
 		cmocka_unit_test(test_removed_are_said),
