@@ -184,8 +184,10 @@ static void print_metrics(void)
 	static const char *const ends[] = {"", "_total", "_info"};
 
 	for (const struct metric *metric = metrics; metric->name; metric++)
-		printf("| `%s%s` | %s | %s | %s |\n", metric->name, ends[metric->type],
-			types[metric->type], metric->label ? metric->label : "", metric->help);
+		printf("| `%s%s` | %s | %s%s%s | %s |\n", metric->name, ends[metric->type],
+			types[metric->type], metric->label ? metric->label : "",
+			metric_is_told(metric) ? ", " : "",
+			metric_is_told(metric) ? metric->value : "", metric->help);
 }
 
 /* Blocked before there is any thread, so that only the loop is told. */

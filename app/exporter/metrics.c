@@ -46,27 +46,47 @@ static void write_head(struct text *text, enum text_format format, const struct 
 		text_print(text, "# UNIT %s %s\n", metric->name, unit);
 }
 
+static void write_label(struct text *text, const char *name, const char *value)
+{
+	text_print(text, "\",%s=\"", name);
+	text_label(text, value);
+}
+
+static void begin_sample(
+	struct text *text, const struct metric *metric, const char *limiter, const char *label)
+{
+	text_print(text, "%s%s{limiter=\"", metric->name, suffixes[metric->type]);
+	text_label(text, limiter);
+	if (metric->label)
+		write_label(text, metric->label, label);
+}
+
+static void write_info(struct text *text, const struct metric *metric, const char *limiter,
+	const char *label, const json_t *value)
+{
+	const char *told = metric_is_told(metric) ? json_string_value(value) : label;
+
+	if (!told)
+		return;
+	begin_sample(text, metric, limiter, label);
+	if (metric_is_told(metric))
+		write_label(text, metric->value, told);
+	text_print(text, "\"} 1\n");
+}
+
 /* Writes a line, or none for what has no value. */
 static void write_sample(struct text *text, const struct metric *metric, const char *limiter,
 	const char *label, const json_t *value)
 {
 	size_t before = text->length;
-	bool written;
 
-	text_print(text, "%s%s{limiter=\"", metric->name, suffixes[metric->type]);
-	text_label(text, limiter);
-	if (metric->label) {
-		text_print(text, "\",%s=\"", metric->label);
-		text_label(text, label);
-	}
-	text_add(text, "\"} ", 3);
 	if (metric->type == METRIC_INFO) {
-		text_add(text, "1", 1);
-		written = label != NULL;
-	} else {
-		written = text_value(text, value, metric->scale ? metric->scale : 1);
+		write_info(text, metric, limiter, label, value);
+		return;
 	}
-	if (written)
+	begin_sample(text, metric, limiter, label);
+	text_add(text, "\"} ", 3);
+	if (text_value(text, value, metric->scale ? metric->scale : 1))
 		text_add(text, "\n", 1);
 	else
 		text_cut(text, before);

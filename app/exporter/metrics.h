@@ -6,6 +6,7 @@
 #ifndef WEIR_EXPORTER_METRICS_H
 #define WEIR_EXPORTER_METRICS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "text.h"
@@ -35,6 +36,12 @@ struct metric {
 	double scale;      /* 0: none */
 	const char *help;
 };
+
+/* Whether its value, a word, is a label beside the one there is, of that name. */
+static inline bool metric_is_told(const struct metric *metric)
+{
+	return metric->type == METRIC_INFO && metric->value != NULL;
+}
 
 /* A row without a name ends them. */
 extern const struct metric metrics[];

@@ -174,6 +174,8 @@ const struct metric metrics[] = {
 	POLICY_RATE("weir_policy_demand", "demand_per_s", "What is asked of this limiter"),
 	POLICY_RATE("weir_policy_global_demand", "global_demand_per_s",
 		"What is asked of the whole group, as far as has been heard"),
+	POLICY("weir_policy_parent", INFO, "parent", NULL,
+		"Whose limit a policy's packets are charged to as well: that one has counted them, too"),
 	POLICY("weir_policy_peers_lost", GAUGE, "peers_lost", NULL,
 		"Peers whose part of the limit is not counted on"),
 	POLICY_COUNT("weir_policy_passed", "passed", "Passed"),

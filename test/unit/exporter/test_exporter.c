@@ -245,6 +245,30 @@ static void test_policies(void **state)
 	free(text);
 }
 
+/* Only of those that have one, a name beside the policy's; limiters of old say none. */
+static void test_parents(void **state)
+{
+	static const struct {
+		const char *document, *samples;
+	} rows[] = {
+		{"{\"columns\": [\"name\", \"count\"], \"policies\": [[\"p\", \"bytes\"]]}", ""},
+		{"{\"columns\": [\"name\", \"count\", \"parent\"], \"policies\": "
+		 "[[\"top\", \"bytes\", null], [\"p\", \"bytes\", \"top\"]]}",
+			"# HELP weir_policy_parent_info Whose limit a policy's packets are charged to "
+			"as well: that one has counted them, too\n"
+			"# TYPE weir_policy_parent_info gauge\n"
+			"weir_policy_parent_info{limiter=\"l\",policy=\"p\",parent=\"top\"} 1\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char *text = written(TEXT_PROMETHEUS, "l", rows[i].document);
+
+		assert_string_equal(text ? text : "", rows[i].samples);
+		free(text);
+	}
+}
+
 static void test_help_is_escaped(void **state)
 {
 	struct text old = {0}, open = {0};
@@ -354,6 +378,7 @@ int main(void)
 		cmocka_unit_test(test_no_answer),
 		cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_policies),
+		cmocka_unit_test(test_parents),
 		cmocka_unit_test(test_help_is_escaped),
 		cmocka_unit_test(test_accept),
 		cmocka_unit_test(test_hosts),
