@@ -231,6 +231,13 @@ static void test_terms(void **state)
 		{LIMITED(", 'meter': 'fixed-window', 'window': '1s'"),
 			"{'limit': '80Mbit/s', 'burst': '1MB'}", 0, 0,
 			"p:1: burst: '1MB': expected none, as the meter of the policy has no burst\n"},
+		/* Beside a peak, one that nobody says is none the less too much. */
+		{LIMITED(", 'meter': 'trtcm', 'peak': {'limit': '20Mbit/s', 'burst': '320kB'}"),
+			"{'limit': '15Mbit/s'}", 0, 0,
+			"p:1: burst: missing: expected at most that of 'peak', 320kB: write it, as "
+			"468.75kB is usual for this limit\n"},
+		{LIMITED(", 'meter': 'trtcm', 'peak': {'limit': '20Mbit/s', 'burst': '320kB'}"),
+			"{'limit': '15Mbit/s', 'burst': '320kB'}", 15000000, 320000, ""},
 		/* What is wrong is said once, even of what may not be there. */
 		{LIMITED(", 'meter': 'fixed-window', 'window': '1s'"),
 			"{'limit': '80Mbit/s', 'burst': 'much'}", 0, 0,
