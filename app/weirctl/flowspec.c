@@ -23,7 +23,7 @@
 #include "keep_boxes.h"
 
 #define GATHER_MS 50   /* updates that come together are one change */
-#define GRACE_MS  2000 /* between all that one peer has, and what was there before going */
+#define GRACE_MS  2000 /* GoBGP has told all by then, and what was there before goes */
 
 #define READ_STEP 65536
 #define LINE_MOST (64U << 20)
@@ -62,9 +62,11 @@ static void take_line(struct follower *f, const char *line, size_t len)
 {
 	bool was_complete = f->flowspec.complete;
 
-	/* What is withdrawn is told of also where nothing of it was known. */
-	if (len > 0 && (flowspec_line(&f->flowspec, line, len, stderr) == 1 || f->flowspec.told))
+	if (len > 0 && flowspec_line(&f->flowspec, line, len, stderr) == 1)
 		tell_soon(f);
+	if (f->flowspec.told_more) /* also where nothing of what is withdrawn was known */
+		tell_soon(f);
+	f->flowspec.told_more = false;
 	if (f->flowspec.complete && !was_complete) {
 		f->grace_ms = keeper_clock_ms() + GRACE_MS;
 		tell_soon(f);
@@ -114,7 +116,7 @@ static void read_speaker(struct follower *f)
 	take_lines(f);
 }
 
-/* What is announced, and of whom has been told; json_decref() of its policies is due. */
+/* What is announced, and who has told what; json_decref() of its policies is due. */
 static struct keep_wanted wanted_of(struct follower *f)
 {
 	return (struct keep_wanted){.policies = flowspec_policies(&f->flowspec),

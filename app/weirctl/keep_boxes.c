@@ -13,6 +13,7 @@
 #include "command.h"
 #include "import.h"
 #include "import/edits.h"
+#include "import/flowspec_former.h"
 #include "running.h"
 #include "sockets.h"
 
@@ -35,6 +36,7 @@ struct kept_box {
 	json_t *refused;        /* by name, policies that it does not take */
 	long long again_ms;     /* when they are tried again */
 	json_int_t settled;     /* the configuration's number that has all that it should, or 0 */
+	bool told_left;         /* that it has rules of before which stay */
 	int trouble;            /* why it was not to be had the last time, a positive errno; or 0 */
 };
 
@@ -103,16 +105,30 @@ static json_t *wanted_here(const struct kept_box *kept, const json_t *policies)
 	return wanted;
 }
 
-/* Leaves alone what is there from before, of which no peer has said anything. */
-static void drop_removals(json_t *edits, const json_t *told)
+/* Once, for whoever wonders at a rule that nobody seems to announce. */
+static void say_left(struct kept_box *kept, size_t left)
 {
-	for (size_t i = json_array_size(edits); i-- > 0;) {
-		const json_t *edit = json_array_get(edits, i);
-		const char *verb = json_string_value(json_object_get(edit, "do"));
+	if (left == 0 || kept->told_left)
+		return;
+	kept->told_left = true;
+	fprintf(stderr,
+		"weirctl: %s: rules of before: %zu; each stays until its peer withdraws it, "
+		"ends, or has told all that it has (End-of-RIB)\n",
+		kept->box->path, left);
+}
 
-		if (verb && strcmp(verb, "remove") == 0 && !json_object_get(told, name_of(edit)))
-			json_array_remove(edits, i);
-	}
+/* Leaves alone what is of before, as long as it may be somebody's. 0 or a negative errno. */
+static int keep_former(
+	struct kept_box *kept, json_t *wanted, const json_t *running, const char *prefix)
+{
+	size_t left = 0;
+	int ret = 0;
+
+	if (kept->own.told)
+		ret = flowspec_keep_former(wanted, kept->own.told,
+			json_object_get(running, "policies"), prefix, &left);
+	say_left(kept, left);
+	return ret;
 }
 
 /* The words of a refusal that name the policy; NULL: it was not for that. */
@@ -207,8 +223,8 @@ static json_int_t running_number(struct kept_box *kept)
 }
 
 /* Whether there was nothing to be done, in *same. */
-static int sync_policies(struct kept_box *kept, const json_t *policies, const char *prefix,
-	const json_t *told, bool *same)
+static int sync_policies(
+	struct kept_box *kept, const json_t *policies, const char *prefix, bool *same)
 {
 	json_t *running = NULL, *wanted = NULL, *edits = NULL;
 	struct import_counts counts;
@@ -217,11 +233,11 @@ static int sync_policies(struct kept_box *kept, const json_t *policies, const ch
 	if (ret)
 		return ret;
 	wanted = wanted_here(kept, policies);
+	ret = keep_former(kept, wanted, running, prefix);
 	edits = import_edits(json_object_get(running, "policies"), wanted, prefix, &counts);
 	*same = edits && json_array_size(edits) == 0;
-	if (edits && told)
-		drop_removals(edits, told);
-	ret = edits ? send_edits(kept, edits, policies) : -ENOMEM;
+	if (ret == 0)
+		ret = edits ? send_edits(kept, edits, policies) : -ENOMEM;
 	json_decref(edits);
 	json_decref(wanted);
 	json_decref(running);
@@ -229,8 +245,7 @@ static int sync_policies(struct kept_box *kept, const json_t *policies, const ch
 }
 
 /* Reads all that runs only if something has changed here, or there. */
-static int sync_open(
-	struct kept_box *kept, const json_t *policies, const char *prefix, const json_t *told)
+static int sync_open(struct kept_box *kept, const json_t *policies, const char *prefix)
 {
 	json_int_t number = running_number(kept);
 	bool same = false;
@@ -242,22 +257,18 @@ static int sync_open(
 	}
 	if (number > 0 && number == kept->settled)
 		return 0;
-	ret = sync_policies(kept, policies, prefix, told, &same);
+	ret = sync_policies(kept, policies, prefix, &same);
 	kept->settled = ret == 0 && same ? number : 0;
 	return ret;
 }
 
-/*
- * Makes the limiter have these policies. `told`, unless NULL: what else it has stays, but for those
- * that were told of. Whether it does.
- */
-static bool sync_box(
-	struct kept_box *kept, const json_t *policies, const char *prefix, const json_t *told)
+/* Makes the limiter have these policies, and what of before it may not lose. Whether it does. */
+static bool sync_box(struct kept_box *kept, const json_t *policies, const char *prefix)
 {
 	int ret = box_open(kept->box);
 
 	if (ret == 0)
-		ret = sync_open(kept, policies, prefix, told);
+		ret = sync_open(kept, policies, prefix);
 	if (ret && ret != -EAGAIN && ret != -ESTALE) {
 		say_trouble(kept, ret == -ENXIO || kept->box->error ? kept->box->error : -ret);
 		box_close(kept->box);
@@ -327,15 +338,16 @@ static bool next_wanted(struct kept_box *kept)
 	if (kept->own.told && keeper_clock_ms() >= kept->own.grace_ms) {
 		json_decref(kept->own.told);
 		kept->own.told = NULL;
+		kept->settled = 0;
 	}
 	return ends;
 }
 
 static bool sync_wanted(struct kept_box *kept)
 {
-	const struct keep_wanted *own = &kept->own;
+	const json_t *policies = kept->own.policies;
 
-	return own->policies && sync_box(kept, own->policies, kept->keeper->prefix, own->told);
+	return policies && sync_box(kept, policies, kept->keeper->prefix);
 }
 
 /* What all have at the end; tried a few times. */

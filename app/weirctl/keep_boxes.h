@@ -24,8 +24,8 @@ long long keeper_clock_ms(void);
 
 struct keep_wanted {
 	json_t *policies;   /* an array; all of the prefix */
-	json_t *told;       /* an object of names: what else there is stays; or NULL */
-	long long grace_ms; /* until keeper_clock_ms() says that, and then goes, too */
+	json_t *told;       /* whose rules of before go: import/flowspec_former.h; or NULL */
+	long long grace_ms; /* keeper_clock_ms() from when on all of them go */
 };
 
 /* NULL: there is no memory or no thread, which is said. `boxes` and `prefix` outlive it. */

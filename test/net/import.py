@@ -257,7 +257,7 @@ def session(scene, weir, *options):
 
 def rules(weir):
     """The rules in force, by what the speaker calls them: their policies."""
-    return {one["note"].removeprefix("flow "): one for one in running(weir)["policies"]
+    return {one["note"][0].removeprefix("flow "): one for one in running(weir)["policies"]
             if one["name"].startswith("flowspec-")}
 
 
@@ -515,7 +515,76 @@ def one_hangs(scene):
     return f"{took:.2f} s beside one that hangs"
 
 
-SCENARIOS = [csv, flowspec, gobgp, one_hangs]
+def told(peer, message):
+    """A line of exabgp's of a message of a peer."""
+    return json.dumps({"type": "update", "neighbor": {
+        "address": {"local": "127.0.0.9", "peer": peer}, "message": message}}) + "\n"
+
+
+def announced(peer, address, verb="announce"):
+    """A line of exabgp's of a rule for an address."""
+    rule = {"destination-ipv4": [address + "/32"], "string": "flow " + address}
+    return told(peer, {"update": {
+        "attribute": {"extended-community": [{"value": 1, "string": "rate-limit:125000"}]},
+        verb: {"ipv4 flow": {"no-nexthop": [rule]} if verb == "announce" else [rule]}}})
+
+
+@contextlib.contextmanager
+def importing(weir, *options):
+    """A weirctl that is told lines by say(), and is killed in the end."""
+    with subprocess.Popen([CTL, "-s", weir.socket, "import", "flowspec", *options], text=True,
+                          stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+                          preexec_fn=box.die_with_parent) as importer:
+        def say(*lines):
+            importer.stdin.write("".join(lines))
+            importer.stdin.flush()
+
+        try:
+            yield importer, say
+        finally:
+            importer.kill()
+
+
+def addresses(weir):
+    """The last numbers of the rules in force."""
+    return sorted(int(one["match"]["dst"].removesuffix("/32").rsplit(".", 1)[1])
+                  for one in running(weir)["policies"] if one["name"].startswith("flowspec-"))
+
+
+def two_peers(scene):
+    """A process that dies leaves the rules of two peers behind. Each takes away what it has no
+    longer, and none what is the other's, which the next process may never be told of."""
+    weir = keeping(scene, RINGS | {"policies": [policy("own", "10.0.0.0/8")]}).start()
+    change(weir)
+    first, second = "127.0.0.1", "127.0.0.2"
+    end = {"eor": {"afi": "ipv4", "safi": "flow"}}
+    with importing(weir) as (_, say):
+        say(*[announced(peer, f"192.0.2.{n}") for peer, n in (
+            (first, 1), (first, 2), (first, 3), (second, 3), (second, 4), (second, 5))])
+        wait_until(lambda: addresses(weir) == [1, 2, 3, 4, 5], lambda: f"{addresses(weir)}")
+        note = rules(weir)["192.0.2.3"]["note"]
+        expect(note == ["flow 192.0.2.3", "of 127.0.0.1", "of 127.0.0.2"], f"{note}")
+    with importing(weir) as (importer, say):
+        say(announced(first, "192.0.2.1"), told(first, end))
+        wait_until(lambda: 2 not in addresses(weir), "what the first one has no longer")
+        time.sleep(3)
+        expect(addresses(weir) == [1, 3, 4, 5], f"another's: {addresses(weir)}")
+        say(announced(second, "192.0.2.4", "withdraw"))
+        wait_until(lambda: addresses(weir) == [1, 3, 5], lambda: f"{addresses(weir)}")
+        ctl(weir, "policy", "remove", rules(weir)["192.0.2.5"]["name"])
+        time.sleep(2)
+        expect(addresses(weir) == [1, 3], "what lingers is taken away by hand")
+        say(told(second, end))
+        wait_until(lambda: addresses(weir) == [1], lambda: f"{addresses(weir)}")
+        importer.stdin.close()
+        expect(importer.wait(box.PATIENCE_S) == 0, "the end")
+        said = importer.stderr.read()
+        expect(len(re.findall(r"rules of before: [35]; each stays until", said)) == 1, said)
+    expect(not addresses(weir), "nothing is left")
+    weir.stop()
+
+
+SCENARIOS = [csv, flowspec, gobgp, two_peers, one_hangs]
 
 if __name__ == "__main__":
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))

@@ -7,12 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/flowspec_former.h"
 #include "import/flowspec_gobgp.h"
 #include "import/flowspec_overlap.h"
 #include "import/flowspec_rule.h"
 
 #define SHOWN_MOST 200
 #define PEER_MOST  80
+
+/* By whether it is IPv6, as an End-of-RIB has it. */
+static const char *const family_names[] = {"ipv4", "ipv6"};
 
 /* An update as it comes. */
 struct rule_update {
@@ -67,8 +71,8 @@ static int make_policy(const struct rule_update *update, const json_t *rule, boo
 				json_object_set_new(policy, "note", words_of_rule(rule)) < 0))
 		ret = -ENOMEM;
 	if (ret == 0)
-		*entry = json_pack("{s:O, s:f, s:b}", "policy", policy, "passes",
-			(double)strictness, "ipv6", ipv6);
+		*entry = json_pack("{s:O, s:f, s:b, s:s}", "policy", policy, "passes",
+			(double)strictness, "ipv6", ipv6, "peer", update->peer);
 	json_decref(policy);
 	json_decref(match);
 	return ret == 0 && *entry == NULL ? -ENOMEM : ret;
@@ -131,11 +135,26 @@ static void say_overlaps(struct rule_update *update, const char *name, json_t *p
 	update->no_memory |= json_object_set(beside, name, policy) < 0;
 }
 
-static void note_told(struct rule_update *update, const char *name)
+/* 0 or -1; nothing once the owner wants to know no more. */
+static int add_told(struct flowspec *flowspec, const char *peer, const char *word)
 {
-	if (update->flowspec->told != NULL)
-		update->no_memory |= json_object_set_new(
-					     update->flowspec->told, name, json_true()) < 0;
+	json_t *words = json_object_get(flowspec->told, peer);
+
+	if (flowspec->told == NULL || json_object_get(words, word) != NULL)
+		return 0;
+	flowspec->told_more = true;
+	if (words != NULL)
+		return json_object_set_new(words, word, json_true());
+	return json_object_set_new(flowspec->told, peer, json_pack("{s:b}", word, true));
+}
+
+/* Nothing is noted of a family that is told whole: so a long session stays short here. */
+static void note_told(struct rule_update *update, const char *name, bool ipv6)
+{
+	const json_t *words = json_object_get(update->flowspec->told, update->peer);
+
+	if (json_object_get(words, family_names[ipv6]) == NULL)
+		update->no_memory |= add_told(update->flowspec, update->peer, name) < 0;
 }
 
 static int refuse_more(char why[FLOWSPEC_WHY])
@@ -153,7 +172,7 @@ static void announce_rule(struct rule_update *update, const json_t *rule, bool i
 
 	flowspec_name(rule, ipv6, update->flowspec->prefix, name);
 	before = json_object_get(update->rules, name);
-	note_told(update, name);
+	note_told(update, name, ipv6);
 	if (before == NULL && json_object_size(update->rules) >= FLOWSPEC_RULES_MOST)
 		ret = refuse_more(why);
 	else
@@ -179,7 +198,7 @@ static void withdraw_rule(struct rule_update *update, const json_t *rule, bool i
 	char name[CONFIG_NAME_MAX];
 
 	flowspec_name(rule, ipv6, update->flowspec->prefix, name);
-	note_told(update, name);
+	note_told(update, name, ipv6);
 	update->changed |= json_object_del(update->rules, name) == 0;
 }
 
@@ -239,12 +258,15 @@ static int take_state(struct flowspec *flowspec, const char *peer, const char *s
 	json_t *rules = json_object_get(flowspec->peers, peer);
 	bool had = json_object_size(rules) > 0;
 
-	if (strcmp(state, "down") != 0 || !had)
+	if (strcmp(state, "down") != 0)
 		return 0;
-	if (flowspec->keep && json_object_update(former_rules(flowspec, peer), rules) < 0)
+	for (unsigned i = 0; i < 2 && !flowspec->keep; i++)
+		if (add_told(flowspec, peer, family_names[i]) < 0)
+			return -ENOMEM;
+	if (had && flowspec->keep && json_object_update(former_rules(flowspec, peer), rules) < 0)
 		return -ENOMEM;
-	json_object_del(flowspec->peers, peer);
-	return !flowspec->keep;
+	json_object_clear(rules);
+	return had && !flowspec->keep;
 }
 
 /* All of one family is told: what a session before had beside goes. Whether there was any. */
@@ -265,16 +287,19 @@ static bool end_family(struct flowspec *flowspec, const char *peer, bool ipv6)
 	return any;
 }
 
-/* End-of-RIB. */
-static bool take_end(struct flowspec *flowspec, const char *peer, const json_t *end)
+/* End-of-RIB, if there is one. 1: something has changed; 0; -ENOMEM. */
+static int take_end(struct flowspec *flowspec, const char *peer, const json_t *end)
 {
 	const char *safi = json_string_value(json_object_get(end, "safi"));
 	const char *afi = json_string_value(json_object_get(end, "afi"));
+	bool ipv6;
 
 	if (safi == NULL || afi == NULL || strcmp(safi, "flow") != 0)
-		return false;
-	flowspec->complete = true;
-	return end_family(flowspec, peer, strcmp(afi, "ipv6") == 0);
+		return 0;
+	ipv6 = strcmp(afi, family_names[1]) == 0;
+	if (add_told(flowspec, peer, family_names[ipv6]) < 0)
+		return -ENOMEM;
+	return end_family(flowspec, peer, ipv6);
 }
 
 static int take_message(
@@ -286,10 +311,12 @@ static int take_message(
 		.attributes = json_object_get(body, "attribute"),
 		.peer = peer,
 		.say = say};
+	int ended;
 
-	if (update.rules == NULL)
-		return -ENOMEM;
-	update.changed = take_end(flowspec, peer, json_object_get(message, "eor"));
+	ended = update.rules ? take_end(flowspec, peer, json_object_get(message, "eor")) : -ENOMEM;
+	if (ended < 0)
+		return ended;
+	update.changed = ended;
 	take_families(&update, json_object_get(body, "withdraw"), withdraw_rule);
 	take_families(&update, json_object_get(body, "announce"), announce_rule);
 	return update.no_memory ? -ENOMEM : update.changed;
@@ -348,15 +375,35 @@ int flowspec_line(struct flowspec *flowspec, const char *line, size_t len, FILE 
 	return ret;
 }
 
-/* The stricter one of two peers' stays. */
+/* The stricter one of two peers' stays; and the note names both. */
 static int offer_entry(json_t *by_name, const char *name, json_t *entry)
 {
-	const json_t *other = json_object_get(by_name, name);
+	json_t *best = json_object_get(by_name, name);
+	json_t *passes = json_object_get(entry, "passes"),
+	       *policy = json_object_get(entry, "policy");
+	char line[PEER_MOST];
 
-	if (other != NULL && json_real_value(json_object_get(other, "passes")) <=
-				     json_real_value(json_object_get(entry, "passes")))
-		return 0;
-	return json_object_set(by_name, name, entry);
+	if (best == NULL) {
+		best = json_pack("{s:O, s:O, s:[O]}", "policy", policy, "passes", passes, "note",
+			json_object_get(policy, "note"));
+		if (json_object_set_new(by_name, name, best) < 0)
+			return -1;
+	} else if (json_real_value(passes) < json_real_value(json_object_get(best, "passes"))) {
+		json_object_set(best, "policy", policy);
+		json_object_set(best, "passes", passes);
+	}
+	snprintf(line, sizeof(line), FLOWSPEC_OF "%.64s",
+		json_string_value(json_object_get(entry, "peer")));
+	return flowspec_add_peer(json_object_get(best, "note"), line);
+}
+
+/* Its note is all that outlives this process. */
+static int append_best(json_t *policies, const json_t *best)
+{
+	json_t *policy = json_copy(json_object_get(best, "policy"));
+	int ret = json_object_set(policy, "note", json_object_get(best, "note"));
+
+	return ret | json_array_append_new(policies, policy);
 }
 
 json_t *flowspec_policies(const struct flowspec *flowspec)
@@ -370,7 +417,7 @@ json_t *flowspec_policies(const struct flowspec *flowspec)
 			ret |= offer_entry(by_name, name, entry);
 	}
 	json_object_foreach (by_name, name, entry)
-		ret |= json_array_append(policies, json_object_get(entry, "policy"));
+		ret |= append_best(policies, entry);
 	json_decref(by_name);
 	if (ret == 0)
 		return policies;

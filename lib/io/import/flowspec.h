@@ -21,9 +21,14 @@ struct flowspec {
 	const char *prefix; /* of the names of all policies */
 	json_t *peers;      /* by peer, what it announces by name */
 	json_t *prefixes;   /* by prefixes, policies by name: also some that are gone */
-	json_t *told;  /* names of all that was announced or withdrawn, until the owner frees it */
-	bool keep;     /* what a session had stays after it, until the next one has told all */
-	bool complete; /* a peer has told all that it has (End-of-RIB); GoBGP begins with that */
+	/*
+	 * By peer, what it need no longer be asked about: names of what it announced or withdrew,
+	 * and "ipv4" and "ipv6" where it has told all of one, until the owner frees it.
+	 */
+	json_t *told;
+	bool told_more; /* which has grown; the owner clears it */
+	bool keep;      /* what a session had stays after it, until the next one has told all */
+	bool complete;  /* GoBGP has told of a path: it begins with all that it has */
 };
 
 /* The prefix stays the caller's. 0 or -ENOMEM. */
@@ -39,7 +44,7 @@ int flowspec_line(struct flowspec *flowspec, const char *line, size_t len, FILE 
 
 /*
  * The policies of all that is announced: a new array. Of peers that announce one rule with several
- * rates the least holds. NULL without memory.
+ * rates the least holds, and the note names all of them. NULL without memory.
  */
 json_t *flowspec_policies(const struct flowspec *flowspec);
 

@@ -152,6 +152,18 @@ int flowspec_actions(
 	return *policy != NULL ? 0 : -ENOMEM;
 }
 
+uint64_t flowspec_passes(const json_t *policy)
+{
+	const char *limit = json_string_value(json_object_get(policy, "limit"));
+	const char *burst = json_string_value(json_object_get(policy, "burst"));
+	uint64_t bps = 0;
+
+	if (json_object_get(policy, "action") != NULL || limit == NULL ||
+		units_parse_rate(limit, &bps) < 0)
+		return UINT64_MAX;
+	return burst != NULL && strcmp(burst, NOTHING_BURST) == 0 ? 0 : bps;
+}
+
 /* The rule without remarks. */
 static json_t *bare_rule(const json_t *rule)
 {

@@ -19,6 +19,9 @@
 int flowspec_actions(
 	const json_t *attributes, json_t **policy, uint64_t *strictness, char why[FLOWSPEC_WHY]);
 
+/* The bit/s that a policy made so passes, as *strictness above. */
+uint64_t flowspec_passes(const json_t *policy);
+
 /* The name that the rule's policy has everywhere: of what it matches, and nothing else. */
 void flowspec_name(const json_t *rule, bool ipv6, const char *prefix, char name[CONFIG_NAME_MAX]);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "import/flowspec.h"
+#include "import/flowspec_former.h"
 #include "import/flowspec_match.h"
 #include "import/flowspec_set.h"
 
@@ -614,7 +615,7 @@ static void what_is_said(void **state)
 	flowspec_free(&flowspec);
 }
 
-/* A note is what the speaker calls a rule, so much of it, or the rule itself. */
+/* A note is what the speaker calls a rule, so much of it, or the rule itself; and whose it is. */
 static void notes_of_rules(void **state)
 {
 	static const char called[] = "{'destination-ipv4':['192.0.2.7/32'],'string':'%0*d'}";
@@ -634,6 +635,9 @@ static void notes_of_rules(void **state)
 		assert_int_equal(take_quietly(&flowspec, line), 1);
 		policies = flowspec_policies(&flowspec);
 		note = json_object_get(json_array_get(policies, 0), "note");
+		assert_int_equal(json_array_size(note), 2);
+		assert_string_equal(json_string_value(json_array_get(note, 1)), "of 127.0.0.1");
+		note = json_array_get(note, 0);
 		if (known)
 			assert_int_equal(
 				json_string_length(note), lengths[i] < 200 ? lengths[i] : 200);
@@ -672,7 +676,8 @@ static void names_of_rules(void **state)
 		assert_true(asprintf(&line, GIVE("127.0.0.1", "%s", M125), rows[i].rule) > 0);
 		assert_int_equal(take_quietly(&flowspec, line), 1);
 		free(line);
-		name = json_object_iter_key(json_object_iter(flowspec.told));
+		name = json_object_iter_key(
+			json_object_iter(json_object_get(flowspec.told, "127.0.0.1")));
 		digits = name + strlen(rows[i].begins);
 		if (strncmp(name, rows[i].begins, strlen(rows[i].begins)) != 0 ||
 			digits[0] != '-' || strspn(digits + 1, "0123456789abcdef") != 16 ||
@@ -916,6 +921,13 @@ static void no_lines(void **state)
 	flowspec_free(&flowspec);
 }
 
+/* Whether a peer has told all of a family. */
+static bool has_told(const struct flowspec *flowspec, const char *peer, const char *family)
+{
+	return json_object_get(json_object_get(flowspec->told, peer), family) != NULL;
+}
+
+/* One peer has told all of what is its own; GoBGP has none beside it. */
 static void all_is_told(void **state)
 {
 	struct flowspec flowspec;
@@ -925,9 +937,19 @@ static void all_is_told(void **state)
 	take_quietly(&flowspec, LINE("127.0.0.1", "'eor':{'afi' : 'ipv4', 'safi' : 'unicast'}"));
 	take_quietly(&flowspec, LINE("127.0.0.1", "'eor':{'safi' : 'flow'}"));
 	take_quietly(&flowspec, "[{'attrs':[{'type':14,'afi':1,'safi':1}]}]");
+	assert_false(flowspec.told_more);
+	take_quietly(&flowspec, EOR("127.0.0.1", "ipv4"));
 	assert_false(flowspec.complete);
-	take_quietly(&flowspec, LINE("127.0.0.1", "'eor':{'afi' : 'ipv4', 'safi' : 'flow'}"));
-	assert_true(flowspec.complete);
+	assert_true(flowspec.told_more);
+	assert_true(has_told(&flowspec, "127.0.0.1", "ipv4"));
+	assert_false(has_told(&flowspec, "127.0.0.1", "ipv6"));
+	assert_false(has_told(&flowspec, "127.0.0.9", "ipv4"));
+	/* What it says of that family later is known without being noted. */
+	flowspec.told_more = false;
+	take_quietly(&flowspec, ANNOUNCE("127.0.0.1", RULE, "125000"));
+	assert_false(flowspec.told_more);
+	take_quietly(&flowspec, ANNOUNCE_V6("127.0.0.1", "125000"));
+	assert_true(flowspec.told_more);
 	flowspec_free(&flowspec);
 	assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
 	assert_int_equal(take_quietly(&flowspec, "[]"), 0);
@@ -935,6 +957,11 @@ static void all_is_told(void **state)
 	assert_int_equal(take_quietly(&flowspec, PATH(DST("192.0.2.7/32") UDP, RATED, "1", "")), 1);
 	assert_true(flowspec.complete);
 	flowspec_free(&flowspec);
+}
+
+static size_t count_told(const struct flowspec *flowspec, const char *peer)
+{
+	return json_object_size(json_object_get(flowspec->told, peer));
 }
 
 /* What a speaker has said of a rule, also of one that was there before it. */
@@ -958,24 +985,194 @@ static void what_was_told(void **state)
 	(void)state;
 	assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
 	take_quietly(&flowspec, WITHDRAW("127.0.0.1", RULE));
-	assert_int_equal(json_object_size(flowspec.told), 1);
+	assert_int_equal(count_told(&flowspec, "127.0.0.1"), 1);
 	take_quietly(&flowspec, ANNOUNCE("127.0.0.1", RULE_AGAIN, "125000"));
-	assert_int_equal(json_object_size(flowspec.told), 1);
+	assert_int_equal(count_told(&flowspec, "127.0.0.1"), 1);
+	assert_int_equal(count_told(&flowspec, "127.0.0.9"), 0);
 	/* A rule that no match can be has its own name, in its own family, too. */
 	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
 		char *said;
 
 		assert_int_equal(take_line(&flowspec, refused[i].line, &said), 0);
 		free(said);
-		assert_int_equal(json_object_size(flowspec.told), refused[i].told);
+		assert_int_equal(count_told(&flowspec, "127.0.0.1"), refused[i].told);
 	}
 	flowspec_free(&flowspec);
 	assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
 	take_quietly(&flowspec, ANNOUNCE("127.0.0.1", RULE, "125000"));
 	policies = flowspec_policies(&flowspec);
 	name = json_string_value(json_object_get(json_array_get(policies, 0), "name"));
-	assert_non_null(json_object_get(flowspec.told, name));
+	assert_non_null(json_object_get(json_object_get(flowspec.told, "127.0.0.1"), name));
 	json_decref(policies);
+	flowspec_free(&flowspec);
+}
+
+/* A peer's own, another's, both of theirs, and one of which nobody says whose it is. */
+#define FORMER_A \
+	"{'name':'fs-a','match':{'dst':'192.0.2.1/32'},'limit':'1Mbit/s','note':['a','of A']}"
+#define FORMER_B \
+	"{'name':'fs-b','match':{'dst':'192.0.2.2/32'},'limit':'1Mbit/s','note':['b','of B']}"
+#define FORMER_BOTH \
+	"{'name':'fs-c','match':{'dst':'192.0.2.3/32'},'limit':'1Mbit/s','note':['c','of A','of B']}"
+#define FORMER_NOBODY \
+	"{'name':'fs-d','match':{'dst':'192.0.2.4/32'},'limit':'1Mbit/s','note':'of B'}"
+#define FORMER_V6 \
+	"{'name':'fs-e','match':[{'dst':'::/0','dscp':1},{'dst':'::/0','dscp':2}],'limit':'1Mbit/s','note':['e','of A']}"
+#define OTHERS "{'name':'own','match':{'dst':'10.0.0.0/8'},'limit':'1Mbit/s','note':['x','of A']}"
+#define RUNNING \
+	"[" FORMER_A "," FORMER_B "," FORMER_BOTH "," FORMER_NOBODY "," FORMER_V6 "," OTHERS "]"
+/* A rule of both peers, which either may announce anew. */
+#define SHARED(limit, note) \
+	"[{'name':'fs-c','match':{'dst':'192.0.2.3/32'}," limit ",'note':['c'," note "]}]"
+
+struct former_case {
+	const char *told, *running, *wanted;
+	const char *want; /* what the limiter is to have */
+	size_t left;
+};
+
+static const struct former_case formers[] = {
+	/* Nobody has told anything: all of the prefix stays. */
+	{"{}", RUNNING, "[]",
+		"[" FORMER_A "," FORMER_B "," FORMER_BOTH "," FORMER_NOBODY "," FORMER_V6 "]", 5},
+	/* One has told all of a family: what is its alone goes, of that family. */
+	{"{'A':{'ipv4':true}}", RUNNING, "[]",
+		"[" FORMER_B "," FORMER_BOTH "," FORMER_NOBODY "," FORMER_V6 "]", 4},
+	{"{'A':{'ipv6':true}}", RUNNING, "[]",
+		"[" FORMER_A "," FORMER_B "," FORMER_BOTH "," FORMER_NOBODY "]", 4},
+	{"{'A':{'ipv4':true},'B':{'ipv4':true}}", RUNNING, "[]",
+		"[" FORMER_NOBODY "," FORMER_V6 "]", 2},
+	/* One has withdrawn what another has, too. */
+	{"{'A':{'fs-a':true,'fs-b':true,'fs-c':true}}", RUNNING, "[]",
+		"[" FORMER_B "," FORMER_BOTH "," FORMER_NOBODY "," FORMER_V6 "]", 4},
+	{"{'A':{'fs-c':true},'B':{'fs-c':true}}", "[" FORMER_BOTH "]", "[]", "[]", 0},
+	/* What is nobody's goes as soon as anybody tells of it. */
+	{"{'C':{'fs-d':true}}", "[" FORMER_NOBODY "]", "[]", "[]", 0},
+	/* What is announced anew is still the other one's, too, and so the least holds. */
+	{"{'A':{'fs-c':true}}", "[" FORMER_BOTH "]", SHARED("'limit':'2Mbit/s'", "'of A'"),
+		SHARED("'limit':'1Mbit/s'", "'of A','of B'"), 1},
+	{"{'A':{'fs-c':true}}", "[" FORMER_BOTH "]", SHARED("'limit':'500kbit/s'", "'of A'"),
+		SHARED("'limit':'500kbit/s'", "'of A','of B'"), 1},
+	{"{'A':{'fs-c':true}}", "[" FORMER_BOTH "]",
+		SHARED("'limit':'400Gbit/s','action':'count'", "'of A'"),
+		SHARED("'limit':'1Mbit/s'", "'of A','of B'"), 1},
+	{"{'A':{'fs-c':true}}", SHARED("'limit':'8kbit/s','burst':'1B'", "'of B'"),
+		SHARED("'limit':'8kbit/s'", "'of A'"),
+		SHARED("'limit':'8kbit/s','burst':'1B'", "'of A','of B'"), 1},
+	{"{'A':{'fs-c':true},'B':{'fs-c':true}}", "[" FORMER_BOTH "]",
+		SHARED("'limit':'2Mbit/s'", "'of A'"), SHARED("'limit':'2Mbit/s'", "'of A'"), 0},
+	{"{'A':{'fs-c':true},'B':{'fs-c':true}}", "[" FORMER_BOTH "]",
+		SHARED("'limit':'2Mbit/s'", "'of A','of B'"),
+		SHARED("'limit':'2Mbit/s'", "'of A','of B'"), 0},
+};
+
+static json_t *loads_quoted(const char *text)
+{
+	char *copy = quoted(text);
+	json_t *json = json_loads(copy, 0, NULL);
+
+	if (!json)
+		fail_msg("no JSON: %s", text);
+	free(copy);
+	return json;
+}
+
+static void each_former(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(formers) / sizeof(*formers); i++) {
+		const struct former_case *row = &formers[i];
+		json_t *told = loads_quoted(row->told), *running = loads_quoted(row->running);
+		json_t *policies = loads_quoted(row->wanted), *want = loads_quoted(row->want);
+		size_t left;
+		char *got;
+
+		assert_int_equal(flowspec_keep_former(policies, told, running, "fs-", &left), 0);
+		got = json_dumps(policies, JSON_COMPACT);
+		if (!json_equal(policies, want) || left != row->left)
+			fail_msg("%s, %s: %zu left, got %s, expected %s", row->told, row->wanted,
+				left, got, row->want);
+		free(got);
+		json_decref(told);
+		json_decref(running);
+		json_decref(policies);
+		json_decref(want);
+	}
+}
+
+/* What a process that was killed had of two peers, and what one of them says to the next. */
+static void another_process(void **state)
+{
+	static const struct {
+		const char *line;
+		bool keep;
+		size_t stay;
+	} rows[] = {
+		{EOR("127.0.0.1", "ipv4"), false, 1},
+		{EOR("127.0.0.9", "ipv4"), false, 1},
+		{EOR("127.0.0.1", "ipv6"), false, 2},
+		{WITHDRAW("127.0.0.1", RULE), false, 1},
+		{WITHDRAW("127.0.0.9", RULE), false, 2},
+		{DOWN("127.0.0.1"), false, 1},
+		{DOWN("127.0.0.1"), true, 2},
+		{DOWN("127.0.0.7"), false, 2},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct flowspec first, next;
+		json_t *running, *wanted;
+		size_t left;
+
+		assert_int_equal(flowspec_init(&first, "flowspec-"), 0);
+		take_quietly(&first, ANNOUNCE("127.0.0.1", RULE, "125000"));
+		take_quietly(&first,
+			ANNOUNCE("127.0.0.9", "{'destination-ipv4':['192.0.2.8/32']}", "125000"));
+		running = flowspec_policies(&first);
+		assert_int_equal(flowspec_init(&next, "flowspec-"), 0);
+		next.keep = rows[i].keep;
+		take_quietly(&next, rows[i].line);
+		wanted = flowspec_policies(&next);
+		assert_int_equal(
+			flowspec_keep_former(wanted, next.told, running, "flowspec-", &left), 0);
+		if (json_array_size(wanted) != rows[i].stay || left != rows[i].stay)
+			fail_msg("%s: %zu stay", rows[i].line, json_array_size(wanted));
+		json_decref(wanted);
+		json_decref(running);
+		flowspec_free(&next);
+		flowspec_free(&first);
+	}
+}
+
+/* All whose a rule is, each once, in an order that a session's end does not change. */
+static void peers_of_rules(void **state)
+{
+	static const struct {
+		const char *line, *note;
+	} rows[] = {
+		{ANNOUNCE("127.0.0.9", RULE, "125000"), "['flow x','of 127.0.0.9']"},
+		{ANNOUNCE("127.0.0.1", RULE, "250000"), "['flow x','of 127.0.0.1','of 127.0.0.9']"},
+		{DOWN("127.0.0.9"), "['flow x','of 127.0.0.1','of 127.0.0.9']"},
+		{ANNOUNCE("127.0.0.9", RULE, "125000"), "['flow x','of 127.0.0.1','of 127.0.0.9']"},
+		{EOR("127.0.0.9", "ipv4"), "['flow x','of 127.0.0.1','of 127.0.0.9']"},
+		{WITHDRAW("127.0.0.9", RULE), "['flow x','of 127.0.0.1']"},
+	};
+	struct flowspec flowspec;
+
+	(void)state;
+	assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
+	flowspec.keep = true;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		json_t *policies, *want = loads_quoted(rows[i].note);
+
+		take_quietly(&flowspec, rows[i].line);
+		policies = flowspec_policies(&flowspec);
+		assert_int_equal(json_array_size(policies), 1);
+		if (!json_equal(json_object_get(json_array_get(policies, 0), "note"), want))
+			fail_msg("%s: not %s", rows[i].line, rows[i].note);
+		json_decref(policies);
+		json_decref(want);
+	}
 	flowspec_free(&flowspec);
 }
 
@@ -1024,6 +1221,9 @@ int main(void)
 		cmocka_unit_test(no_lines),
 		cmocka_unit_test(all_is_told),
 		cmocka_unit_test(what_was_told),
+		cmocka_unit_test(each_former),
+		cmocka_unit_test(another_process),
+		cmocka_unit_test(peers_of_rules),
 		cmocka_unit_test(each_comparison),
 	};
 
