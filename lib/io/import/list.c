@@ -7,23 +7,60 @@
 #include <stdio.h>
 #include <string.h>
 
+char *list_quote(const char *text, char words[LIST_QUOTED_MOST])
+{
+	snprintf(words, LIST_QUOTED_MOST, "\"%.64s\"", text);
+	for (char *c = words; *c != '\0'; c++)
+		if (iscntrl((unsigned char)*c))
+			*c = '?';
+	return words;
+}
+
 void list_refuse_at(struct subscriber_list *list, unsigned line, enum column column,
 	const char *found, const char *expected, const char *remedy)
 {
-	char words[LIST_TEXT_MOST + 8];
+	char words[LIST_QUOTED_MOST];
 
-	if (!diagnostics_count(list->diagnostics, false))
-		return;
-	snprintf(words, sizeof(words), "\"%.64s\"", found);
-	for (char *c = words; *c != '\0'; c++)
-		if (iscntrl((unsigned char)*c)) /* a terminal might obey it */
-			*c = '?';
-	diagnostic_write(list->diagnostics, &(struct diagnostic){.file = list->terms->file,
-						    .line = line,
-						    .place = list->columns.title[column],
-						    .found = words,
-						    .expected = expected,
-						    .remedy = remedy});
+	if (diagnostics_count(list->diagnostics, false))
+		diagnostic_write(list->diagnostics, &(struct diagnostic){.file = list->terms->file,
+							    .line = line,
+							    .place = list->columns.title[column],
+							    .found = list_quote(found, words),
+							    .expected = expected,
+							    .remedy = remedy});
+}
+
+void list_warn_at(struct subscriber_list *list, unsigned line, enum column column,
+	const char *found, const char *expected)
+{
+	char words[LIST_QUOTED_MOST];
+
+	if (diagnostics_count(list->diagnostics, true))
+		diagnostic_write(list->diagnostics, &(struct diagnostic){.warning = true,
+							    .file = list->terms->file,
+							    .line = line,
+							    .place = list->columns.title[column],
+							    .found = list_quote(found, words),
+							    .expected = expected});
+}
+
+bool list_claim_name(struct subscriber_list *list, unsigned line, enum column column,
+	const char *name, const char *id)
+{
+	const json_t *owner = json_object_get(list->ids, name);
+	const char *other = json_string_value(json_object_get(owner, "text"));
+	char words[LIST_QUOTED_MOST], remedy[LIST_QUOTED_MOST + CONFIG_NAME_MAX + 40];
+
+	if (other == NULL)
+		list->no_memory |= json_object_set_new(list->ids, name,
+					   json_pack("{s:s, s:i}", "text", id, "line", (int)line)) <
+				   0;
+	if (other == NULL || strcmp(other, id) == 0)
+		return true;
+	snprintf(remedy, sizeof(remedy), "%s in line %d becomes %s, too", list_quote(other, words),
+		(int)json_integer_value(json_object_get(owner, "line")), name);
+	list_refuse_at(list, line, column, id, "a name of its own", remedy);
+	return false;
 }
 
 void list_say(struct subscriber_list *list, unsigned line, bool warning, const char *text)

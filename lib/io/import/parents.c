@@ -24,7 +24,8 @@ static bool make_name(const struct subscriber_list *list, const char *prefix, co
 }
 
 /* A node, and those above it, become policies when the first circuit is below them. */
-static bool find_node(struct subscriber_list *list, const char *text, char name[CONFIG_NAME_MAX])
+static bool find_node(
+	struct subscriber_list *list, unsigned line, const char *text, char name[CONFIG_NAME_MAX])
 {
 	const json_t *node = json_object_get(list->nodes, text);
 	const char *above = json_string_value(json_object_get(node, "parent"));
@@ -35,8 +36,10 @@ static bool find_node(struct subscriber_list *list, const char *text, char name[
 		json_object_get(list->out.lines, name) != NULL)
 		return false;
 	if (json_object_get(list->used, name) != NULL)
-		return true;
-	if (above != NULL && !find_node(list, above, parent))
+		return list_claim_name(list, line, COLUMN_PARENT, name, text);
+	if (above != NULL && !find_node(list, line, above, parent))
+		return false;
+	if (!list_claim_name(list, line, COLUMN_PARENT, name, text))
 		return false;
 	policy = json_pack("{s:s, s:O, s:s*}", "name", name, "limit",
 		json_object_get(node, "limit"), "parent", above != NULL ? parent : NULL);
@@ -44,21 +47,40 @@ static bool find_node(struct subscriber_list *list, const char *text, char name[
 	return true;
 }
 
-/* Either of the list itself, or of its network, or one that runs: into name. */
-static bool find_parent(struct subscriber_list *list, const char *text, const json_t *running,
-	char name[CONFIG_NAME_MAX])
+/* Into name. What is of this list and no longer in it goes. */
+static bool find_running(const struct subscriber_list *list, const char *text,
+	const json_t *running, char name[CONFIG_NAME_MAX])
 {
-	if (make_name(list, list->terms->prefix, text, name) &&
-		json_object_get(list->out.lines, name) != NULL)
-		return json_object_get(list->nodes, text) == NULL;
-	if (find_node(list, text, name))
-		return true;
 	if (!make_name(list, list->terms->parent_prefix, text, name))
 		return false;
-	/* What is of this list and no longer in it goes. */
 	return list->terms->running == NULL ||
 	       (json_object_get(running, name) != NULL &&
 		       strncmp(name, list->terms->prefix, strlen(list->terms->prefix)) != 0);
+}
+
+/* Either of the list itself, or of its network, or one that runs: into name. */
+static bool find_parent(struct subscriber_list *list, unsigned line, const char *text,
+	const json_t *running, char name[CONFIG_NAME_MAX])
+{
+	if (make_name(list, list->terms->prefix, text, name) &&
+		json_object_get(list->out.lines, name) != NULL)
+		return list_claim_name(list, line, COLUMN_PARENT, name, text) &&
+		       json_object_get(list->nodes, text) == NULL;
+	if (json_object_get(list->nodes, text) != NULL)
+		return find_node(list, line, text, name);
+	return find_running(list, text, running, name) &&
+	       list_claim_name(list, line, COLUMN_PARENT, name, text);
+}
+
+/* Whether there is one; nothing becomes a policy for it. */
+static bool has_parent(const struct subscriber_list *list, const char *text, const json_t *running)
+{
+	char name[CONFIG_NAME_MAX];
+
+	return json_object_get(list->nodes, text) != NULL ||
+	       (make_name(list, list->terms->prefix, text, name) &&
+		       json_object_get(list->out.lines, name) != NULL) ||
+	       find_running(list, text, running, name);
 }
 
 static json_t *by_name(const json_t *policies)
@@ -116,24 +138,46 @@ static void refuse_share(struct subscriber_list *list, json_t *policy, const cha
 				list, line, shares[i].column, "", "none without a parent", NULL);
 }
 
+static void refuse_parent(struct subscriber_list *list, unsigned line, const char *text)
+{
+	list_refuse_at(list, line, COLUMN_PARENT, text,
+		"the name of another policy, in the file or in force", NULL);
+}
+
 static void resolve_parent(struct subscriber_list *list, json_t *policy, const json_t *running)
 {
 	const char *own = json_string_value(json_object_get(policy, "name"));
 	const json_t *parent = json_object_get(list->parents, own);
 	const char *text = json_string_value(json_object_get(parent, "text"));
+	unsigned line = (unsigned)json_integer_value(json_object_get(parent, "line"));
+	unsigned errors = list->diagnostics->errors;
 	char name[CONFIG_NAME_MAX];
 
 	if (text == NULL)
 		refuse_share(list, policy, own);
-	else if (find_parent(list, text, running, name) && strcmp(name, own) != 0)
+	else if (find_parent(list, line, text, running, name) && strcmp(name, own) != 0)
 		list->no_memory |= json_object_set_new(policy, "parent", json_string(name)) < 0;
-	else
-		list_refuse_at(list, (unsigned)json_integer_value(json_object_get(parent, "line")),
-			COLUMN_PARENT, text, "the name of another policy, in the file or in force",
-			NULL);
+	else if (list->diagnostics->errors == errors)
+		refuse_parent(list, line, text);
 	if (list->columns.libreqos &&
 		is_total_alone(running, json_string_value(json_object_get(policy, "parent"))))
 		drop_share(policy);
+}
+
+/* A parent that holds for nobody is a mistake all the same, where there is none such. */
+static void check_others(struct subscriber_list *list, const json_t *running)
+{
+	const json_t *parent;
+	size_t i;
+
+	json_array_foreach (list->others, i, parent) {
+		const char *text = json_string_value(json_object_get(parent, "text"));
+
+		if (!has_parent(list, text, running))
+			refuse_parent(list,
+				(unsigned)json_integer_value(json_object_get(parent, "line")),
+				text);
+	}
 }
 
 /* One prefix stands by itself. */
@@ -179,6 +223,7 @@ static json_t *resolve_parents(struct subscriber_list *list)
 		if (parent != NULL)
 			list->no_memory |= json_object_set_new(parents, parent, json_true()) < 0;
 	}
+	check_others(list, running);
 	json_decref(running);
 	return parents;
 }

@@ -210,20 +210,36 @@ static void add_addresses(struct subscriber_list *list, enum column column, json
 /* With the prefix, in name. False: refused. */
 static bool take_name(struct subscriber_list *list, char name[CONFIG_NAME_MAX])
 {
-	char text[LIST_TEXT_MOST];
+	char text[LIST_TEXT_MOST], id[LIST_TEXT_MOST];
 
 	if (!take_text(list, COLUMN_NAME, text))
 		return false;
+	memcpy(id, text, sizeof(id));
 	if (list->columns.libreqos)
 		list_make_plain(text);
 	if (text[0] != '\0' &&
 		(size_t)snprintf(name, CONFIG_NAME_MAX, "%s%s", list->terms->prefix, text) <
 			CONFIG_NAME_MAX &&
 		name_valid(name))
-		return true;
+		return list_claim_name(list, list->row.line, COLUMN_NAME, name, id);
 	refuse_field(list, COLUMN_NAME, text,
 		"A-Z a-z 0-9 _ . -, and with the prefix at most 63 characters", NULL);
 	return false;
+}
+
+/* "" if there is none. False: it is not to be looked at, or refused. */
+static bool take_parent_text(struct subscriber_list *list, char text[LIST_TEXT_MOST])
+{
+	if (list->terms->flat || !take_text(list, COLUMN_PARENT, text))
+		return false;
+	if (list->columns.libreqos && strcmp(text, "none") == 0)
+		text[0] = '\0';
+	return true;
+}
+
+static json_t *pack_parent(const struct subscriber_list *list, const char *text)
+{
+	return json_pack("{s:s, s:i}", "text", text, "line", (int)list->row.line);
 }
 
 /* Parents are looked for when all names are known. */
@@ -231,13 +247,25 @@ static void take_parent(struct subscriber_list *list, const char *name)
 {
 	char text[LIST_TEXT_MOST];
 
-	if (list->terms->flat || !take_text(list, COLUMN_PARENT, text) || text[0] == '\0')
+	if (take_parent_text(list, text) && text[0] != '\0')
+		list->no_memory |= json_object_set_new(
+					   list->parents, name, pack_parent(list, text)) < 0;
+}
+
+/* A circuit is below one node: that of its first line. */
+static void compare_parents(struct subscriber_list *list, const char *name)
+{
+	const char *first = json_string_value(
+		json_object_get(json_object_get(list->parents, name), "text"));
+	char text[LIST_TEXT_MOST], words[LIST_QUOTED_MOST], expected[LIST_QUOTED_MOST + 48];
+
+	if (!take_parent_text(list, text) || strcmp(text, first != NULL ? first : "") == 0)
 		return;
-	if (list->columns.libreqos && strcmp(text, "none") == 0)
-		return;
-	list->no_memory |= json_object_set_new(list->parents, name,
-				   json_pack("{s:s, s:i}", "text", text, "line",
-					   (int)list->row.line)) < 0;
+	snprintf(expected, sizeof(expected), "%s, as its circuit has above, which holds",
+		list_quote(first != NULL ? first : "", words));
+	list_warn_at(list, list->row.line, COLUMN_PARENT, text, expected);
+	if (text[0] != '\0')
+		list->no_memory |= json_array_append_new(list->others, pack_parent(list, text)) < 0;
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -259,7 +287,15 @@ static void put_rates(struct subscriber_list *list, json_t *policy)
 		put_rate(list, policy, "guaranteed", guaranteed);
 }
 
-/* Rates that are not what the policy of this name has; the first ones of a circuit hold. */
+/* What both have not is no difference. */
+static bool has_same(const json_t *policy, const json_t *other, const char *key)
+{
+	json_t *value = json_object_get(policy, key), *its = json_object_get(other, key);
+
+	return value == its || json_equal(value, its);
+}
+
+/* What is not as the policy of this name has it; the first line of a circuit holds. */
 static void compare_circuits(struct subscriber_list *list, json_t *former)
 {
 	json_t *policy = json_object();
@@ -267,11 +303,10 @@ static void compare_circuits(struct subscriber_list *list, json_t *former)
 
 	put_rates(list, policy);
 	if (errors == list->diagnostics->errors &&
-		(!json_equal(json_object_get(policy, "limit"), json_object_get(former, "limit")) ||
-			!json_equal(json_object_get(policy, "guaranteed"),
-				json_object_get(former, "guaranteed"))))
+		!(has_same(policy, former, "limit") && has_same(policy, former, "guaranteed")))
 		list_say(list, list->row.line, true,
 			"other rates than its circuit has above, which hold");
+	compare_parents(list, json_string_value(json_object_get(former, "name")));
 	json_decref(policy);
 }
 
@@ -404,7 +439,9 @@ int subscribers_read(const char *text, size_t len, const struct subscribers_term
 	struct csv csv;
 	int ret = csv_init(&csv, text, len);
 
+	list.ids = json_object();
 	list.parents = json_object();
+	list.others = json_array();
 	list.used = json_object();
 	if (terms->network != NULL)
 		list.nodes = network_nodes(
@@ -418,7 +455,9 @@ int subscribers_read(const char *text, size_t len, const struct subscribers_term
 		list_say(&list, 0, false, "out of memory");
 	diagnostics_rest(diagnostics, terms->file);
 	csv_free(&csv);
+	json_decref(list.ids);
 	json_decref(list.parents);
+	json_decref(list.others);
 	json_decref(list.nodes);
 	json_decref(list.used);
 	*out = list.out;

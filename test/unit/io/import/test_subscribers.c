@@ -229,6 +229,64 @@ static const struct list_case cases[] = {
 		"[{'name':'t-1','match':{'dst':['100.64.0.1/32','100.64.0.2/32']},"
 		"'limit':'155Mbit/s','guaranteed':'1Mbit/s','parent':'link'}]",
 		"t.csv:3: warning: other rates than its circuit has above, which hold\n"},
+	/* Two IDs that would be one name are no one circuit, nor one node. */
+	{LIBRE "J\xc3\xbcrgen,,1,,,,100.64.0.1,,1,1,155,20,\n"
+	       "J\xc3\xa4rgen,,2,,,,100.64.0.2,,1,1,155,20,\n",
+		false, false, NULL,
+		"t.csv:3: Circuit ID: \"J\xc3\xa4rgen\": expected a name of its own: \"J\xc3\xbcrgen\" "
+		"in line 2 becomes t-J__rgen, too\n"},
+	{LIBRE "7 b,,1,,,,100.64.0.1,,1,1,155,20,\n7/b,,2,,,,100.64.0.2,,1,1,155,20,\n", false,
+		false, NULL,
+		"t.csv:3: Circuit ID: \"7/b\": expected a name of its own: \"7 b\" in line 2 becomes "
+		"t-7_b, too\n"},
+	{LIBRE "7 b,,1,,,,100.64.0.1,,1,1,155,20,\n7 b,,2,,,,100.64.0.2,,1,1,155,20,\n", false,
+		false,
+		"[{'name':'t-7_b','match':{'dst':['100.64.0.1/32','100.64.0.2/32']},"
+		"'limit':'155Mbit/s'}]",
+		""},
+	{LIBRE "1,,1,,AP 2,,100.64.0.1,,0,1,155,20,\n2,,1,,AP/2,,100.64.0.2,,0,1,155,20,\n", false,
+		false, NULL,
+		"t.csv:3: Parent Node: \"AP/2\": expected a name of its own: \"AP 2\" in line 2 "
+		"becomes AP_2, too\n"},
+	{LIBRE "7 b,,1,,,,100.64.0.1,,0,1,155,20,\n2,,1,,7/b,,100.64.0.2,,0,1,155,20,\n", false,
+		false, NULL,
+		"t.csv:3: Parent Node: \"7/b\": expected a name of its own: \"7 b\" in line 2 becomes "
+		"t-7_b, too\n"},
+	/* A circuit is below one node. */
+	{LIBRE "1,,1,,AP_2,,100.64.0.1,,0,1,155,20,\n1,,2,,link,,100.64.0.2,,0,1,155,20,\n", false,
+		false,
+		"[{'name':'t-1','match':{'dst':['100.64.0.1/32','100.64.0.2/32']},"
+		"'limit':'155Mbit/s','parent':'AP_2'}]",
+		"t.csv:3: warning: Parent Node: \"link\": expected \"AP_2\", as its circuit has above, "
+		"which holds\n"},
+	{LIBRE "1,,1,,,,100.64.0.1,,0,1,155,20,\n1,,2,,link,,100.64.0.2,,0,1,155,20,\n", false,
+		false,
+		"[{'name':'t-1','match':{'dst':['100.64.0.1/32','100.64.0.2/32']},"
+		"'limit':'155Mbit/s'}]",
+		"t.csv:3: warning: Parent Node: \"link\": expected \"\", as its circuit has above, "
+		"which holds\n"},
+	{LIBRE "1,,1,,link,,100.64.0.1,,0,1,155,20,\n1,,2,,,,100.64.0.2,,0,1,155,20,\n", false,
+		false,
+		"[{'name':'t-1','match':{'dst':['100.64.0.1/32','100.64.0.2/32']},"
+		"'limit':'155Mbit/s','parent':'link'}]",
+		"t.csv:3: warning: Parent Node: \"\": expected \"link\", as its circuit has above, "
+		"which holds\n"},
+	{LIBRE "1,,1,,none,,100.64.0.1,,0,1,155,20,\n1,,2,,,,100.64.0.2,,0,1,155,20,\n", false,
+		false,
+		"[{'name':'t-1','match':{'dst':['100.64.0.1/32','100.64.0.2/32']},"
+		"'limit':'155Mbit/s'}]",
+		""},
+	{LIBRE "1,,1,,link,,100.64.0.1,,0,1,155,20,\n1,,2,,gone,,100.64.0.2,,0,1,155,20,\n", false,
+		true,
+		"[{'name':'t-1','match':{'dst':['100.64.0.1/32','100.64.0.2/32']},"
+		"'limit':'155Mbit/s'}]",
+		""},
+	{LIBRE "1,,1,,link,,100.64.0.1,,0,1,155,20,\n1,,2,,gone,,100.64.0.2,,0,1,155,20,\n", false,
+		false, NULL,
+		"t.csv:3: warning: Parent Node: \"gone\": expected \"link\", as its circuit has above, "
+		"which holds\n"
+		"t.csv:3: Parent Node: \"gone\": expected the name of another policy, in the file or "
+		"in force\n"},
 	{LIBRE "1,,1,,AP 1,,100.64.0.1,,1,1,155,20,\n", false, false, NULL,
 		"t.csv:2: Parent Node: \"AP 1\": expected the name of another policy"},
 	{LIBRE "1,,1,,AP 2,,100.64.0.1,,0,1,155,20,\n", false, false,
@@ -422,6 +480,26 @@ static const struct network_case network_cases[] = {
 	{"{'2':" NODE("9", ",'children':{'AP_1':" NODE("2", "") "}") "}",
 		CIRCUIT("1", "AP_1") CIRCUIT("2", "AP_2"), NULL,
 		"t.csv:2: Parent Node: \"AP_1\": expected the name of another policy"},
+	/* Nor are two of them one, or one above the other. */
+	{"{'AP 1':" NODE("9", "") ",'AP/1':" NODE("8", "") "}",
+		CIRCUIT("1", "AP 1") CIRCUIT("2", "AP/1"), NULL,
+		"t.csv:3: Parent Node: \"AP/1\": expected a name of its own: \"AP 1\" in line 2 becomes "
+		"t-AP_1, too\n"},
+	{"{'AP 1':" NODE("9", ",'children':{'AP/1':" NODE("8", "") "}") "}", CIRCUIT("1", "AP/1"),
+		NULL,
+		"t.csv:2: Parent Node: \"AP/1\": expected a name of its own: \"AP 1\" in line 2 becomes "
+		"t-AP_1, too\n"},
+	{"{'AP 1':" NODE("9", "") ",'AP/1':" NODE("8", "") "}", CIRCUIT("1", "AP/1"),
+		"[" A_CIRCUIT("1", "AP_1") ",{'name':'t-AP_1','limit':'8Mbit/s'}]", ""},
+	{"{'1 a':" NODE("9", "") "}", "1/a,,1,,1 a,,100.64.0.1,,0,0,155,20,\n", NULL,
+		"t.csv:2: Parent Node: \"1 a\": expected a name of its own: \"1/a\" in line 2 becomes "
+		"t-1_a, too\n"},
+	/* A node that a later line of a circuit names is no policy of nobody's. */
+	{"{'AP_1':" NODE("9", "") ",'AP_3':" NODE("8", "") "}",
+		CIRCUIT("1", "AP_1") "1,,2,,AP_3,,,,0,0,155,20,\n",
+		"[" A_CIRCUIT("1", "AP_1") ",{'name':'t-AP_1','limit':'9Mbit/s'}]",
+		"t.csv:3: warning: Parent Node: \"AP_3\": expected \"AP_1\", as its circuit has above, "
+		"which holds\n"},
 	/* A node in a node in a node. */
 	{"{'A':" NODE(
 		 "3", ",'children':{'B':" NODE("2", ",'children':{'C':" NODE("1", "") "}") "}") "}",
