@@ -23,6 +23,7 @@ struct subscriber_list {
 	json_t *parents;      /* by a policy's name: its "parent" as it is written, and the line */
 	json_t *others;       /* parents, so, that are not their circuit's: an array */
 	json_t *nodes, *used; /* of the network: all, and those that circuits are below of */
+	bool nodes_refused;   /* so that nobody is to be blamed for his parent */
 	struct subscribers out;
 	bool no_memory;
 };

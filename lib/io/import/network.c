@@ -52,6 +52,12 @@ static void take_node(const struct network_walk *network, const char *name, cons
 			json_pack("{s:s, s:s*}", "limit", limit, "parent", parent));
 }
 
+/* What a node may have below it: null is nothing, too. */
+static bool is_nodes(const json_t *children)
+{
+	return children == NULL || json_is_null(children) || json_is_object(children);
+}
+
 static void take_nodes(const struct network_walk *network, const char *parent,
 	const json_t *children, unsigned depth)
 {
@@ -59,9 +65,14 @@ static void take_nodes(const struct network_walk *network, const char *parent,
 	json_t *node;
 
 	json_object_foreach ((json_t *)(uintptr_t)children, name, node) {
+		const json_t *below = json_object_get(node, "children");
+
 		take_node(network, name, parent, node);
+		if (!is_nodes(below))
+			refuse_node(
+				network, name, "as \"children\" an object of nodes by their names");
 		if (depth < DEEPEST)
-			take_nodes(network, name, json_object_get(node, "children"), depth + 1);
+			take_nodes(network, name, below, depth + 1);
 	}
 }
 
@@ -74,6 +85,9 @@ json_t *network_nodes(
 		.nodes = json_object()};
 	unsigned errors = diagnostics->errors;
 
+	if (!json_is_object(network))
+		refuse_node(&all, NULL,
+			"an object of nodes by their names, as LibreQoS's network.json is");
 	take_nodes(&all, NULL, network, 1);
 	if (diagnostics->errors == errors)
 		return all.nodes;

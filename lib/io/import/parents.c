@@ -155,6 +155,8 @@ static void resolve_parent(struct subscriber_list *list, json_t *policy, const j
 
 	if (text == NULL)
 		refuse_share(list, policy, own);
+	else if (list->nodes_refused)
+		return;
 	else if (find_parent(list, line, text, running, name) && strcmp(name, own) != 0)
 		list->no_memory |= json_object_set_new(policy, "parent", json_string(name)) < 0;
 	else if (list->diagnostics->errors == errors)
@@ -173,7 +175,7 @@ static void check_others(struct subscriber_list *list, const json_t *running)
 	json_array_foreach (list->others, i, parent) {
 		const char *text = json_string_value(json_object_get(parent, "text"));
 
-		if (!has_parent(list, text, running))
+		if (!list->nodes_refused && !has_parent(list, text, running))
 			refuse_parent(list,
 				(unsigned)json_integer_value(json_object_get(parent, "line")),
 				text);

@@ -73,6 +73,14 @@ static int parse_rate(const struct subscriber_list *list, const char *text, uint
 	return text[0] >= '0' && text[0] <= '9' ? units_parse_rate(with_unit, bps) : -EINVAL;
 }
 
+/* As a rate of a limit: what is meant by another one is one, too. */
+static int parse_limit(const char *text, uint64_t *bps)
+{
+	int ret = units_parse_rate(text, bps);
+
+	return ret == 0 && (*bps < LIMIT_LEAST || *bps > LIMIT_MOST) ? -ERANGE : ret;
+}
+
 /* False: it is refused; else 0 bit/s is none. */
 static bool take_rate(
 	struct subscriber_list *list, enum column column, uint64_t least, uint64_t *bps)
@@ -89,7 +97,7 @@ static bool take_rate(
 		(*bps == 0 || *bps >= LIMIT_LEAST))
 		return true;
 	if (!list->columns.libreqos)
-		meant = suggest_quantity(units_parse_rate, text, remedy);
+		meant = suggest_quantity(parse_limit, text, remedy);
 	refuse_field(list, column, text,
 		list->columns.libreqos ? "Mbit/s from 0.008 to 400000 such as 25 or 2.5"
 				       : "8kbit/s to 400Gbit/s such as \"25Mbit/s\"",
@@ -446,6 +454,7 @@ int subscribers_read(const char *text, size_t len, const struct subscribers_term
 	if (terms->network != NULL)
 		list.nodes = network_nodes(
 			terms->network, terms->upload, terms->network_file, diagnostics);
+	list.nodes_refused = terms->network != NULL && list.nodes == NULL;
 	list.out = (struct subscribers){.policies = json_array(), .lines = json_object()};
 	if (ret == 0)
 		read_lines(&list, &csv);
