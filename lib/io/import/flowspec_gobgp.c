@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define SAFI_FLOW 133
 #define AFI_IPV6  2
@@ -128,14 +129,25 @@ static json_t *words_of_action(const json_t *community)
 		terminal ? "terminal" : "");
 }
 
+/* What is no number is shown as it is, and so refused: a rate of 0 would take every packet. */
+static json_t *words_of_rate(const json_t *rate)
+{
+	char *text = json_is_number(rate) ? NULL : json_dumps(rate, JSON_ENCODE_ANY | JSON_COMPACT);
+	json_t *words = json_is_number(rate)
+				? json_sprintf("rate-limit:%.9g", json_number_value(rate))
+				: json_sprintf("rate-limit:%s", text != NULL ? text : "");
+
+	free(text);
+	return words;
+}
+
 static json_t *words_of_community(const json_t *community)
 {
 	json_int_t type = number_at(community, "type"), subtype = number_at(community, "subtype");
 	bool traffic = type >= EXPERIMENTAL && type <= EXPERIMENTAL + 2;
 
 	if (type == EXPERIMENTAL && subtype == RATE_BYTES)
-		return json_sprintf(
-			"rate-limit:%.9g", json_number_value(json_object_get(community, "rate")));
+		return words_of_rate(json_object_get(community, "rate"));
 	if (type == EXPERIMENTAL && subtype == MARK)
 		return json_sprintf("mark %lld", (long long)number_at(community, "value"));
 	if (type == EXPERIMENTAL && subtype == ACTION)
