@@ -14,6 +14,7 @@
 #include "import.h"
 #include "import/edits.h"
 #include "import/flowspec_former.h"
+#include "keep_pace.h"
 #include "running.h"
 #include "sockets.h"
 
@@ -36,6 +37,9 @@ struct kept_box {
 	json_t *refused;        /* by name, policies that it does not take */
 	long long again_ms;     /* when they are tried again */
 	json_int_t settled;     /* the configuration's number that has all that it should, or 0 */
+	struct keep_pace pace;  /* of what it has no room for, */
+	bool told_waiting;      /* which has been said, */
+	char *why;              /* with its words of why not */
 	bool told_left;         /* that it has rules of before which stay */
 	int trouble;            /* why it was not to be had the last time, a positive errno; or 0 */
 };
@@ -131,6 +135,37 @@ static int keep_former(
 	return ret;
 }
 
+/*
+ * It is not for what the edit is: the limiter has no room for any, or the like. -ENOSPC; -EAGAIN:
+ * not even for one that takes none.
+ */
+static int note_no_room(struct kept_box *kept, const json_t *edit, const json_t *document)
+{
+	const char *words = json_string_value(
+		json_array_get(member_at(document, "last.messages"), 0));
+
+	free(kept->why);
+	kept->why = strdup(words ? words : "it was refused");
+	pace_refused(&kept->pace, keeper_clock_ms());
+	if (pace_is_add(edit))
+		return -ENOSPC;
+	say_refusal(document);
+	return -EAGAIN;
+}
+
+/* Once, until all are there. */
+static void say_waiting(struct kept_box *kept, size_t waiting, size_t all)
+{
+	if (waiting && !kept->told_waiting)
+		fprintf(stderr,
+			"weirctl: %s: %zu of %zu rules are not in force: %s; it is tried "
+			"again, in the end once a minute\n",
+			kept->box->path, waiting, all, kept->why ? kept->why : "");
+	else if (!waiting && kept->told_waiting)
+		fprintf(stderr, "weirctl: %s: all rules are in force\n", kept->box->path);
+	kept->told_waiting = waiting > 0;
+}
+
 /* The words of a refusal that name the policy; NULL: it was not for that. */
 static const char *words_about(const json_t *document, const char *name)
 {
@@ -195,10 +230,8 @@ static int send_edits(struct kept_box *kept, const json_t *edits, const json_t *
 		say_refusal(document);
 		ret = -EAGAIN;
 	} else if (n == 1) {
-		if (!note_refusal(kept, json_array_get(edits, 0), policies, document)) {
-			say_refusal(document);
-			ret = -EAGAIN;
-		}
+		if (!note_refusal(kept, json_array_get(edits, 0), policies, document))
+			ret = note_no_room(kept, json_array_get(edits, 0), document);
 	}
 	json_decref(document);
 	for (unsigned half = 0; half < 2 && n > 1 && ret == 0; half++) {
@@ -208,6 +241,21 @@ static int send_edits(struct kept_box *kept, const json_t *edits, const json_t *
 		json_decref(part);
 	}
 	return ret;
+}
+
+/* Sends what there may be room for. 0 or a negative errno. */
+static int send_paced(
+	struct kept_box *kept, json_t *edits, const json_t *policies, const json_t *wanted)
+{
+	long long now_ms = keeper_clock_ms();
+	size_t waiting = pace_hold(&kept->pace, edits, now_ms);
+	int ret = send_edits(kept, edits, policies);
+
+	if (ret)
+		return ret;
+	pace_taken(&kept->pace, edits, waiting, now_ms);
+	say_waiting(kept, waiting, json_array_size(wanted));
+	return 0;
 }
 
 /* The number of the configuration that runs; 0: it is not known. */
@@ -222,7 +270,7 @@ static json_int_t running_number(struct kept_box *kept)
 	return number;
 }
 
-/* Whether there was nothing to be done, in *same. */
+/* Whether there was nothing to be done now, in *same. */
 static int sync_policies(
 	struct kept_box *kept, const json_t *policies, const char *prefix, bool *same)
 {
@@ -235,9 +283,9 @@ static int sync_policies(
 	wanted = wanted_here(kept, policies);
 	ret = keep_former(kept, wanted, running, prefix);
 	edits = import_edits(json_object_get(running, "policies"), wanted, prefix, &counts);
-	*same = edits && json_array_size(edits) == 0;
 	if (ret == 0)
-		ret = edits ? send_edits(kept, edits, policies) : -ENOMEM;
+		ret = edits ? send_paced(kept, edits, policies, wanted) : -ENOMEM;
+	*same = json_array_size(edits) == 0;
 	json_decref(edits);
 	json_decref(wanted);
 	json_decref(running);
@@ -255,11 +303,23 @@ static int sync_open(struct kept_box *kept, const json_t *policies, const char *
 		json_object_clear(kept->refused);
 		kept->settled = 0;
 	}
+	if (pace_is_due(&kept->pace, keeper_clock_ms()))
+		kept->settled = 0;
 	if (number > 0 && number == kept->settled)
 		return 0;
 	ret = sync_policies(kept, policies, prefix, &same);
 	kept->settled = ret == 0 && same ? number : 0;
 	return ret;
+}
+
+/* Beside what has no room others may have been left unsent. */
+static long long pause_after(const struct kept_box *kept, int ret)
+{
+	if (ret == -ESTALE || ret == -ENOSPC)
+		return SOON_MS;
+	if (ret == -EAGAIN && kept->pace.pause_ms > LOOK_MS)
+		return kept->pace.pause_ms;
+	return ret == 0 || ret == -EAGAIN ? LOOK_MS : RETRY_MS;
 }
 
 /* Makes the limiter have these policies, and what of before it may not lose. Whether it does. */
@@ -269,15 +329,14 @@ static bool sync_box(struct kept_box *kept, const json_t *policies, const char *
 
 	if (ret == 0)
 		ret = sync_open(kept, policies, prefix);
-	if (ret && ret != -EAGAIN && ret != -ESTALE) {
+	if (ret && ret != -EAGAIN && ret != -ESTALE && ret != -ENOSPC) {
 		say_trouble(kept, ret == -ENXIO || kept->box->error ? kept->box->error : -ret);
 		box_close(kept->box);
+		kept->pace = (struct keep_pace){0}; /* it may start again with more room */
 	} else {
 		say_trouble(kept, 0);
 	}
-	kept->due_ms = keeper_clock_ms() + (ret == 0 || ret == -EAGAIN ? LOOK_MS
-						   : ret == -ESTALE    ? SOON_MS
-								       : RETRY_MS);
+	kept->due_ms = keeper_clock_ms() + pause_after(kept, ret);
 	return ret == 0;
 }
 
@@ -461,6 +520,7 @@ bool keeper_end(struct keeper *keeper, const struct keep_wanted *last)
 				kept->box->path);
 		all = all && kept->done;
 		json_decref(kept->refused);
+		free(kept->why);
 	}
 	free_wanted(&keeper->wanted);
 	pthread_cond_destroy(&keeper->told);

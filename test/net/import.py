@@ -584,7 +584,34 @@ def two_peers(scene):
     weir.stop()
 
 
-SCENARIOS = [csv, flowspec, gobgp, two_peers, one_hangs]
+def no_room(scene):
+    """More rules than a limiter has room for: so many are in force, the others wait for room, and
+    the limiter is not asked for them all the time."""
+    weir = keeping(scene, RINGS | {"policies": [policy("own", "10.0.0.0/8")]}).start()
+    change(weir)
+    peer = "127.0.0.1"
+    named = [f"192.{i // 250}.2.{i % 250}" for i in range(4100)]
+    with importing(weir) as (importer, say):
+        say(*[announced(peer, address) for address in named])
+        wait_until(lambda: len(rules(weir)) == 4095, "as many as there is room for")
+        time.sleep(1)
+        before = serial(weir)
+        time.sleep(6)
+        asked = serial(weir) - before
+        expect(0 < asked <= 3, f"asked {asked} times in 6 s")
+        say(*[announced(peer, address, "withdraw") for address in named[:10]])
+        wait_until(lambda: set(rules(weir)) == set(named[10:]), "all that there is room for now")
+        importer.stdin.close()
+        expect(importer.wait(box.PATIENCE_S) == 0, "the end")
+        said = importer.stderr.read()
+        for words in ("5 of 4100 rules are not in force", "room for 4096", "all rules are"):
+            expect(said.count(words) == 1, said)
+    expect(not rules(weir), "nothing is left")
+    weir.stop()
+    return f"asked {asked} times in 6 s"
+
+
+SCENARIOS = [csv, flowspec, gobgp, two_peers, no_room, one_hangs]
 
 if __name__ == "__main__":
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
