@@ -210,7 +210,8 @@ static void test_explain_over_above(void **state)
 #define LACKS(action) "'limit': '8kbit/s', 'burst': '1kB', 'action': '" action "'"
 #define WIDE          "'limit': '8Mbit/s', 'burst': '20kB'"
 #define SHAPES        "'limit': '8Mbit/s', 'burst': '20kB', 'action': 'shape'"
-#define WAITS         "'limit': '8Mbit/s', 'burst': '1kB', 'action': 'shape', 'shape': {'delay': '50ms'}"
+/* More than a second, for what is asked here. */
+#define WAITS         "'limit': '8kbit/s', 'burst': '64B', 'action': 'shape', 'shape': {'delay': '10s'}"
 #define NO_ROOM(name) "'" name ", which the policy is below, has no room for it'"
 #define EITHER(name) \
 	"'" name ", which the policy is below, has no room for it either, and counts it as over'"
