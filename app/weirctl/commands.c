@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define NOT_KEPT "nothing is kept here: weir was started without --state, or cannot keep what runs"
+
 const struct command commands[] = {
 	{"status", "", "one screen: health, group, rates now, links, drops",
 		.more = "Its exit status is 3 while something is wrong: see weirctl help check, "
@@ -134,9 +136,7 @@ const struct command commands[] = {
 		.changes = true, .takes_a_while = true, .gather = reload_gather,
 		.print = config_print, .refused = reload_refused},
 	{"diff", "FILE", "what would change if FILE were in force",
-		.example = "diff /etc/weir/edge-ams-1.json", .wants = true,
-		.absent =
-			"nothing is kept here: weir was started without --state, or cannot keep what runs",
+		.example = "diff /etc/weir/edge-ams-1.json", .wants = true, .absent = NOT_KEPT,
 		.gather = diff_gather, .print = diff_print, .refused = change_refused},
 	{"apply", "FILE [--confirm-within TIME]", "puts FILE in force, and waits",
 		.more = "With --confirm-within it is undone then, and by a restart, unless weirctl "
@@ -151,9 +151,7 @@ const struct command commands[] = {
 			"in one change, and nothing else is touched. flowspec: on standard input is "
 			"JSON of exabgp or GoBGP, until it ends; rules that are withdrawn go.",
 		.example = "import csv subscribers.csv --direction download --prefix isp-",
-		.many = true, .changes = true, .options = OPTION_IMPORT,
-		.absent =
-			"nothing is kept here: weir was started without --state, or cannot keep what runs",
+		.many = true, .changes = true, .options = OPTION_IMPORT, .absent = NOT_KEPT,
 		.check = import_check, .run = import_run},
 	{"confirm", "", "what was applied stays", .example = "confirm", .changes = true,
 		.gather = confirm_gather, .print = change_print, .refused = change_refused},
@@ -161,9 +159,7 @@ const struct command commands[] = {
 		.takes = true, .changes = true, .gather = rollback_gather, .print = change_print,
 		.refused = change_refused},
 	{"history", "[N]", "who has changed what, newest first", .example = "history 20",
-		.takes = true, .counts = true, .check = policies_words_check,
-		.absent =
-			"nothing is kept here: weir was started without --state, or cannot keep what runs",
+		.takes = true, .counts = true, .check = policies_words_check, .absent = NOT_KEPT,
 		.gather = history_gather, .print = history_print},
 	{"change", "", "what runs, and what is to be confirmed", .example = "change",
 		.asks = "/weir/change", .print = change_print},

@@ -803,8 +803,8 @@ const struct reload_outcome *reload_change_of(const struct instance *inst, uint6
 {
 	const struct reload_outcome *last = reload_last_change(inst), *former;
 
-	if (!inst->reload || serial == 0 || (last && last->serial == serial))
-		return serial ? last : NULL;
+	if (!inst->reload || (last && last->serial == serial))
+		return last;
 	former = &inst->reload->former[serial % RELOAD_OUTCOMES];
 	return former->known && former->serial == serial ? former : NULL;
 }

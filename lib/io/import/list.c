@@ -16,32 +16,35 @@ char *list_quote(const char *text, char words[LIST_QUOTED_MOST])
 	return words;
 }
 
-void list_refuse_at(struct subscriber_list *list, unsigned line, enum column column,
-	const char *found, const char *expected, const char *remedy)
+/* In the column of a line is what was found, as it should not be. */
+static void say_found(struct subscriber_list *list, unsigned line, enum column column,
+	const char *found, struct diagnostic *diagnostic)
 {
 	char words[LIST_QUOTED_MOST];
 
-	if (diagnostics_count(list->diagnostics, false))
-		diagnostic_write(list->diagnostics, &(struct diagnostic){.file = list->terms->file,
-							    .line = line,
-							    .place = list->columns.title[column],
-							    .found = list_quote(found, words),
-							    .expected = expected,
-							    .remedy = remedy});
+	if (!diagnostics_count(list->diagnostics, diagnostic->warning))
+		return;
+	diagnostic->file = list->terms->file;
+	diagnostic->line = line;
+	diagnostic->place = list->columns.title[column];
+	diagnostic->found = list_quote(found, words);
+	diagnostic_write(list->diagnostics, diagnostic);
+}
+
+void list_refuse_at(struct subscriber_list *list, unsigned line, enum column column,
+	const char *found, const char *expected, const char *remedy)
+{
+	struct diagnostic error = {.expected = expected, .remedy = remedy};
+
+	say_found(list, line, column, found, &error);
 }
 
 void list_warn_at(struct subscriber_list *list, unsigned line, enum column column,
 	const char *found, const char *expected)
 {
-	char words[LIST_QUOTED_MOST];
+	struct diagnostic warning = {.warning = true, .expected = expected};
 
-	if (diagnostics_count(list->diagnostics, true))
-		diagnostic_write(list->diagnostics, &(struct diagnostic){.warning = true,
-							    .file = list->terms->file,
-							    .line = line,
-							    .place = list->columns.title[column],
-							    .found = list_quote(found, words),
-							    .expected = expected});
+	say_found(list, line, column, found, &warning);
 }
 
 bool list_claim_name(struct subscriber_list *list, unsigned line, enum column column,

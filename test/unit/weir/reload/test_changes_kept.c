@@ -507,22 +507,30 @@ static void reload_unkept(struct kept_world *k, unsigned n_policies)
 	assert_non_null(k->w.inst.kept->trouble);
 }
 
+/* One policy was changed singly, and then another file came that could not be kept. */
+static void open_unkept(struct kept_world *k, char path[96])
+{
+	struct change_request request = limit_of("2Gbit/s");
+
+	open_kept(k);
+	assert_int_equal(change(k, &request), 0);
+	take_place(k, path);
+	instance_world_write(&k->w, A("1Gbit/s") ", " B);
+	reload_unkept(k, 2);
+}
+
 /*
  * What runs is nowhere on the disk, which was full: it is remembered, with what was changed singly,
  * until it can be kept. What is refused meanwhile keeps nothing, and nobody is told that it has.
  */
 static void test_running_is_not_kept(void **state)
 {
-	struct change_request request = limit_of("2Gbit/s");
+	struct change_request request;
 	struct kept_world k;
 	char path[96];
 
 	(void)state;
-	open_kept(&k);
-	assert_int_equal(change(&k, &request), 0);
-	take_place(&k, path);
-	instance_world_write(&k.w, A("1Gbit/s") ", " B);
-	reload_unkept(&k, 2);
+	open_unkept(&k, path);
 	reload_unkept(&k, 2);
 	request = edit_of("{\"do\":\"remove\",\"name\":\"none\"}");
 	assert_int_not_equal(change(&k, &request), 0);
@@ -543,19 +551,15 @@ static void test_running_is_not_kept(void **state)
 	close_kept(&k);
 }
 
-/* The next change of one policy keeps the rest as well; and there is a way back. */
+/* The next change of one policy keeps the rest as well. */
 static void test_edit_of_what_is_not_kept(void **state)
 {
-	struct change_request request = limit_of("2Gbit/s");
+	struct change_request request;
 	struct kept_world k;
 	char path[96];
 
 	(void)state;
-	open_kept(&k);
-	assert_int_equal(change(&k, &request), 0);
-	take_place(&k, path);
-	instance_world_write(&k.w, A("1Gbit/s") ", " B);
-	reload_unkept(&k, 2);
+	open_unkept(&k, path);
 	assert_int_equal(rmdir(path), 0);
 	request = limit_of("3Gbit/s");
 	assert_int_equal(change(&k, &request), 0);
@@ -565,14 +569,18 @@ static void test_edit_of_what_is_not_kept(void **state)
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 3 * GBIT);
 	expect_number(&k, 3);
 	close_kept(&k);
-	open_kept(&k);
-	request = limit_of("2Gbit/s");
-	assert_int_equal(change(&k, &request), 0);
-	take_place(&k, path);
-	instance_world_write(&k.w, A("1Gbit/s") ", " B);
-	reload_unkept(&k, 2);
+}
+
+/* And there is a way back, to what was kept last. */
+static void test_back_from_what_is_not_kept(void **state)
+{
+	struct change_request request = request_of(CHANGE_ROLLBACK);
+	struct kept_world k;
+	char path[96];
+
+	(void)state;
+	open_unkept(&k, path);
 	assert_int_equal(rmdir(path), 0);
-	request = request_of(CHANGE_ROLLBACK);
 	assert_int_equal(change(&k, &request), 0);
 	assert_int_equal(k.w.inst.n_policies, 1);
 	assert_int_equal(json_integer_value(line(&k, "back_to")), 2);
@@ -598,6 +606,7 @@ int main(void)
 		cmocka_unit_test(test_record_will_not_do),
 		cmocka_unit_test(test_running_is_not_kept),
 		cmocka_unit_test(test_edit_of_what_is_not_kept),
+		cmocka_unit_test(test_back_from_what_is_not_kept),
 	};
 
 	return cmocka_run_group_tests(tests, instance_world_start, instance_world_stop);
