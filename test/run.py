@@ -25,27 +25,26 @@ PYTHON = ["/usr/bin/python3", "-B"]
 CPUS = len(os.sched_getaffinity(0))
 SKIP = 77
 FUZZ_S = 5
-# Places in the code that libFuzzer sees at least beyond the target's own: what is tested has made
-# it 340 or more of each with clang 14, and 240 with clang 19; what is reached says less, as some
-# find little in 6 s.
+# The least number of places that libFuzzer must count in the tested code, beyond the target's own.
+# Every target has 340 or more with clang 14, and 240 with clang 19. Coverage is no measure of this:
+# some targets reach few places in 6 s.
 SEES = 200
-HANGS_S = 1800  # for what waits for nobody, but for a CPU
-ANSWERS_S = 900  # for a program that a test of those runs
-NOTICES_S = 0.5  # after that who runs something sees that all is over
+HANGS_S = 1800  # for a command that only needs CPU time
+ANSWERS_S = 900  # for a program that such a command runs
+NOTICES_S = 0.5  # the period at which a running command checks for the end of the run
 LINES_OF_A_FAILURE = 60
-# What says where: of cmocka's, a sanitizer's, Python's; below them may be a long list of leaks.
+# Lines of cmocka, a sanitizer or Python that name the place; a long list of leaks may follow.
 WHERE_IT_FAILED = re.compile(r"\[ +(ERROR|LINE|FAILED) +\]|: error: |ERROR: |AssertionError")
-AGAIN = ": once more, as a CPU "  # what a live test says when the machine stood still
+AGAIN = ": once more, as a CPU "  # a live test prints this when the machine stood still
 SLOWEST = 10  # tests that are named at the end
-# What libFuzzer says while all is well.
+# Output of libFuzzer that reports progress, not a failure.
 PROGRESS = re.compile(r"#\d+\s+[A-Za-z]+|INFO: |\s*NEW_(FUNC|PC)|\s*$")
 # Undefined behaviour is a failure, not a line of text.
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1:print_legend=0",
               "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
 
-# Build directories: compiler and options. Warnings are errors in all of them. What is run for its
-# verdicts alone needs no more of debugging than the lines that a stack is of, and nothing of what
-# comes after undefined behaviour.
+# Build directories: compiler and options. Warnings are errors in all of them. Sanitizer builds need
+# only the line numbers of a stack, and stop at the first undefined behaviour.
 LINES = "-gline-tables-only"
 BUILDS = {
     "build": ("gcc", []),
@@ -56,7 +55,7 @@ BUILDS = {
                              "-Ddebug=false", f"-Dc_args={LINES}"]),
     "build-clang": ("clang", ["-Ddebug=false", "-Doptimization=0"]),
 }
-# Tests of them that are run: all, those that have threads, or none.
+# Tests that run in each of them: all, the ones with threads, or none.
 TESTED = {
     "build": lambda test: True,
     "build-asan": lambda test: test not in ("rooms", "schema", "documents", "installed"),
@@ -69,11 +68,11 @@ SIMULATIONS = {
     "build": ("sim/weirsim", "sim/figures", "sim/brokers", "model/run", "sim/replay",
               "sim/evaluation", "sim/torture", "sim/gdrl", "sim/adaptor", "sim/models",
               "sim/penalty", "sim/live", "sim/tables", "sim/totals", "sim/hierarchy"),
-    "build-asan": ("sim/compilers",),  # with clang, and what sees what is undefined
+    "build-asan": ("sim/compilers",),  # with clang and its sanitizers
 }
 # Tests that should not be the last to begin.
 LONGEST = ("conn_flows", "torture", "gdrl_world", "budget_world", "source_table", "config")
-# Programs that are built, where it is not all: what is run, which is some tests and these.
+# Programs that a partial build contains, in addition to the tests that run there.
 ALSO_RUN = {"build-asan": ["test/fuzz/", "app/weirsim/", "app/weir/",
                            "app/exporter/"],
             "build-tsan": ["app/weir/", "app/exporter/", "test/net/"],
@@ -81,13 +80,13 @@ ALSO_RUN = {"build-asan": ["test/fuzz/", "app/weirsim/", "app/weir/",
 
 
 def failure_of(lines):
-    """The end of what a failed test said, and what it said above that of where it failed."""
+    """The last lines of a failed test, and the earlier ones that name the place."""
     above, end = lines[:-LINES_OF_A_FAILURE], lines[-LINES_OF_A_FAILURE:]
     return [line for line in above if WHERE_IT_FAILED.search(line)][:LINES_OF_A_FAILURE] + end
 
 
 class Result:
-    """Counts, and says each as it comes."""
+    """Counts the verdicts and prints each when it arrives."""
 
     def __init__(self):
         self.counts = {"ok": 0, "FAIL": 0, "skip": 0}
@@ -99,7 +98,7 @@ class Result:
         self.lock = threading.Lock()
 
     def add(self, name, verdict, seconds, output="", said=False):
-        """One test is over; what it said is shown if it failed, or if that is wanted."""
+        """Records a verdict; prints the output of a failed test, or any output if `said` is set."""
         words = [f"{verdict:4}  {name}  ({seconds:.1f} s)"]
         if verdict == "FAIL":
             words += failure_of(output.splitlines())
@@ -115,7 +114,7 @@ class Result:
             print("\n      ".join(words), flush=True)
 
     def passed(self, what):
-        """Something of the run is over: for who wants to know what it waits for."""
+        """Records the time at which a part of the run ended, for the summary."""
         self.milestones.append((what, time.monotonic() - self.began))
 
     def close(self):
@@ -136,17 +135,17 @@ class Result:
         return 1 if failed or not passed else 0
 
 
-# Not empty: nothing begins any more, and what runs is ended by who runs it. A list, not an event:
-# a signal's handler must not wait for a lock that its own thread may hold.
+# Once it has an element, no command starts, and running commands are ended by their callers. It is
+# a list, not an event: a signal's handler must not wait for a lock that its own thread may hold.
 STOPPING = []
 
 
 class Stopped(Exception):
-    """There is no verdict: all is over."""
+    """The run was interrupted, so there is no verdict."""
 
 
 class Crew:
-    """Does what it is given in that order, so many at a time."""
+    """Runs the functions that it is given in their order, a limited number at a time."""
 
     def __init__(self, hands=CPUS):
         self.pool = concurrent.futures.ThreadPoolExecutor(hands)
@@ -156,12 +155,12 @@ class Crew:
         return self
 
     def give(self, function, *arguments):
-        """To be done some time; its future."""
+        """Queues a call and returns its future."""
         self.calls.append(self.pool.submit(function, *arguments))
         return self.calls[-1]
 
     def __exit__(self, kind, *_):
-        """Waits for all of it; if something went wrong, all crews end what they do."""
+        """Waits for all calls; after an exception all crews stop."""
         try:
             for call in self.calls if kind is None else ():
                 call.result()
@@ -175,7 +174,7 @@ class Crew:
 
 
 def yield_cpus(process):
-    """From now on a process that leads a session, and all that it starts, make room for others.
+    """Lowers the priority of a process that leads a session, and of all that it starts.
 
     Where the kernel shares the CPUs among sessions first, a priority counts within one alone, and
     there is one for sessions: not the lowest, for the machine may have others than tests.
@@ -193,7 +192,7 @@ def yield_cpus(process):
 def run(command, timeout=HANGS_S, folder="", yields=True, **environment):
     """(exit status, output), or Stopped: never leaves a process behind.
 
-    It yields the CPUs to those that do not: those are tests of times.
+    With `yields` it gives way to tests that measure time.
     """
     if STOPPING:
         raise Stopped
@@ -211,7 +210,7 @@ def run(command, timeout=HANGS_S, folder="", yields=True, **environment):
 
 
 def finish(process, timeout):
-    """(exit status, output) of a process that may take so long, and is ended then; or Stopped."""
+    """(exit status, output) of a process, which is ended after the timeout; or Stopped."""
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -221,9 +220,9 @@ def finish(process, timeout):
             break
     else:
         end(process)
-        # What it had said, also while it was asked to end.
+        # Includes the output that it wrote while it was being ended.
         return 1, f"{rest(process)}\nnot done after {timeout} s"
-    # A test that is told to stop at the same time has no verdict, either.
+    # A test that was interrupted at the same time has no verdict.
     if STOPPING:
         raise Stopped
     return process.returncode, output
@@ -249,33 +248,33 @@ def end(process):
 
 
 def introspect(directory, what):
-    """What meson knows of a build directory that has been set up."""
+    """An answer of `meson introspect` about a build directory that has been set up."""
     _, listing = run(["meson", "introspect", f"--{what}", directory])
     return json.loads(listing)
 
 
 def tests_of(directory):
-    """Those of a build directory that are run."""
+    """The tests of a build directory that run."""
     return [test for test in introspect(directory, "tests") if TESTED[directory](test["name"])]
 
 
 def configured(directory):
-    """Whether a build directory has been set up, to the end: to the last that is written, which of
-    a setup that failed is all that there is."""
+    """True if a setup of the build directory has finished. A failed one writes only the last of
+    these files."""
     return all(os.path.exists(os.path.join(ROOT, directory, name))
                for name in ("build.ninja", "meson-info/meson-info.json"))
 
 
 def strict(directory):
-    """Whether warnings are errors there."""
+    """True if warnings are errors there."""
     return any(option["name"] == "werror" and option["value"]
                for option in introspect(directory, "buildoptions"))
 
 
 def lacking(directory):
-    """Objects that are for their warnings alone: of what another build does not compile with clang,
-    which warns of the same whatever else it is told to do. Not of what lies there: a build knows
-    what it keeps up to date."""
+    """Objects that are compiled only for their warnings: sources that no other build compiles with
+    clang. Clang's warnings do not depend on the other options. The list comes from the targets, not
+    from files that exist: a build keeps its own objects up to date."""
     if directory != "build-clang":
         return []
     with open(os.path.join(ROOT, directory, "compile_commands.json"), encoding="utf-8") as file:
@@ -297,7 +296,7 @@ def targets(directory):
              for target in introspect(directory, "targets") if target["type"] == "executable"]
     programs = [os.path.relpath(word, top) if os.path.isabs(word) else word
                 for test in tests_of(directory) for word in test["cmd"]]
-    return sorted({path for path in programs if path in paths}) + [  # of scripts what they run
+    return sorted({path for path in programs if path in paths}) + [  # programs that scripts run
         path for path in paths if path.startswith(tuple(ALSO_RUN[directory]))] + lacking(directory)
 
 
@@ -305,13 +304,13 @@ def build(directory):
     """Configures and compiles a build directory; (succeeded, output)."""
     compiler, options = BUILDS[directory]
     if not configured(directory):
-        # What was interrupted is not to be gone on with.
+        # An interrupted setup cannot be resumed.
         shutil.rmtree(os.path.join(ROOT, directory, "meson-private"), ignore_errors=True)
         status, output = run(["meson", "setup", directory, "-Dwerror=true", *options],
                              CC=compiler)
         if status:
             return False, output
-    elif not strict(directory):  # somebody else has set it up
+    elif not strict(directory):  # set up by hand
         run(["meson", "configure", directory, "-Dwerror=true"])
     run(["ninja", "-C", directory, "build.ninja"])  # targets of the tree as it is
     status, output = run(["ninja", "-C", directory, f"-j{CPUS}", *targets(directory)])
@@ -319,7 +318,7 @@ def build(directory):
 
 
 def built(directory, result):
-    """Builds, which is a test of its own: without a warning."""
+    """Builds a directory, which is a test: it must compile without a warning."""
     began = time.monotonic()
     succeeded, output = build(directory)
     result.add(f"{directory}/compiles", "ok" if succeeded else "FAIL",
@@ -328,7 +327,7 @@ def built(directory, result):
 
 
 def verdict_of(status):
-    """The verdict of a program that knows what it cannot do here."""
+    """The verdict of a program that exits with SKIP where it cannot run."""
     return "ok" if status == 0 else "skip" if status == SKIP else "FAIL"
 
 
@@ -356,7 +355,7 @@ def seeds(name):
 
 
 def reason(path, output, folder):
-    """Why a fuzz target failed, and on what: its folder is about to go."""
+    """The reason why a fuzz target failed, and its input, whose folder is about to be removed."""
     lines = [line for line in output.splitlines() if not PROGRESS.match(line)]
     # libFuzzer's own words for the input are of no use: its file goes, and large ones lack them.
     lines = [line for line in lines if not re.match(r"artifact_prefix=|Base64: |0x\w\w,", line)]
@@ -374,7 +373,7 @@ def reason(path, output, folder):
 
 
 def own_places(path):
-    """Places in the code of a fuzz target itself, as its objects have counters for them."""
+    """Places in the code of a fuzz target itself, from the counters in its objects."""
     objects = glob.glob(os.path.join(path + ".p", "*.o"))
     _, listing = run(["size", "-A", *objects])
     return sum(int(n) for n in re.findall(r"^__sancov_cntrs\s+(\d+)", listing, re.M))
@@ -399,7 +398,7 @@ def fuzz_one(path, result):
 
 
 def covered(result):
-    """Whether there still is all that fuzz targets are to look at, by its name."""
+    """Checks that each file that fuzz targets must cover still exists."""
     began = time.monotonic()
     with open(os.path.join(ROOT, "test", "fuzz", "covered.txt"), encoding="ascii") as file:
         names = re.findall(r"^src:\*(.+)$", file.read(), re.M)
@@ -423,7 +422,7 @@ TIMED = ("bench", "net", "vm")
 
 
 def script(folder, name, wanted, result):
-    """A test script: one is one test; 77 says that this machine cannot do it."""
+    """Runs a test script as one test; exit status 77 means that this machine cannot run it."""
     full = os.path.join(folder, name)
     if not wanted(full):
         return
@@ -436,7 +435,7 @@ def script(folder, name, wanted, result):
 
 
 def known_mutants(wanted, result):
-    """Whether test/mutate says of known mutants what is true."""
+    """Checks that test/mutate gives known mutants the right verdicts."""
     name = "mutate"
     if not wanted(name):
         return
@@ -446,7 +445,7 @@ def known_mutants(wanted, result):
 
 
 def sanitized(directory, name, scenarios, builds, wanted, result):
-    """A test of processes with a build that sees what they must not do, once there is one."""
+    """Runs a network test with the processes of a sanitizer build, once that is built."""
     full = f"net/{name} ({directory})"
     if not wanted(full):
         return
@@ -459,7 +458,7 @@ def sanitized(directory, name, scenarios, builds, wanted, result):
     result.add(full, verdict_of(status), time.monotonic() - began, output, said=True)
 
 
-# More seeds of the property tests, in build/: what --long adds.
+# More seeds of the property tests in build/, for --long.
 LONG = {
     "meter": ["test/unit/test_meter", "1000", "20000"],
     "group": ["test/sim/test_group", "1000", "1000"],
@@ -468,7 +467,7 @@ LONG = {
 }
 
 
-# What debian.py tries, each in a chroot of its own.
+# Releases that debian.py tries, each in a chroot.
 DEBIANS = ("bookworm", "trixie")
 
 
@@ -485,8 +484,8 @@ def debians(wanted, result):
 
 
 def packages(wanted, result):
-    """The Debian packages, in a machine of their own, and those that are cross-built, with their
-    unit tests; 77 where none can be booted, or no chroot made."""
+    """Tests the Debian packages in a virtual machine, and cross-built ones with their unit tests.
+    77 if no machine can be booted, or no chroot made."""
     for name, program in (("package", "package.py"), ("package/arm64", "cross.py")):
         if not wanted(name):
             continue
@@ -496,7 +495,7 @@ def packages(wanted, result):
 
 
 def all_cards(wanted, result):
-    """Each kind of PCI card that there is an emulated one of, by all that is tried on it."""
+    """Every check on each kind of PCI card that QEMU emulates."""
     name = "vm/accept --long"
     if wanted(name):
         began = time.monotonic()
@@ -506,7 +505,7 @@ def all_cards(wanted, result):
 
 
 def long_tests(wanted, result):
-    """Thousands of seeds: minutes of a machine that has nothing else to do."""
+    """Thousands of seeds: some minutes on an idle machine."""
     commands = {f"build/{name}": command for name, command in LONG.items()}
     commands["sim/weirsim"] = [*PYTHON, os.path.join(ROOT, "test", "sim", "weirsim.py"), "--long"]
     for name, command in commands.items():
@@ -518,7 +517,7 @@ def long_tests(wanted, result):
 
 
 def build_and_give(directory, crew, quick, wanted, result):
-    """A directory is built, and what can be run then is given to those who do it."""
+    """Builds a directory and queues the tests that need it."""
     if not built(directory, result):
         return
     give_meson_tests(crew, directory, wanted, result)
@@ -528,10 +527,11 @@ def build_and_give(directory, crew, quick, wanted, result):
         crew.give(script, *name.split("/"), wanted, result)
 
 
-# Network tests: of milliseconds, with nothing beside; of live TCP and of times, beside what yields;
-# and those that wait for what must come to be, however long it takes, which may be two at a time.
-# A third one starves others: to a session that spins on one CPU the kernel gives little of another,
-# and control had none of it for ten seconds.
+# Network tests. QUIET ones measure milliseconds and run alone. ALONE ones measure live TCP or
+# times; only commands that yield run at the same time. IN_COMPANY ones wait for a condition,
+# however long it takes, and run two at a time. A third one starves the others: the kernel gives a
+# session that spins on one CPU little of another, and the control lcore once got no CPU for ten
+# seconds.
 QUIET = ("split",)
 ALONE = ("conservation", "actions", "colours", "levels", "lifecycle", "shape", "placement",
          "groups", "agreement", "offloads")
@@ -540,7 +540,7 @@ IN_COMPANY = ("drawn", "quota", "reload", "etcd", "weirctl", "kill9", "conserved
               "group_keys", "stall", "disagree", "clients", "clocks", "service", "exporter",
               "ctl_live", "doctor", "manual", "timed", "page", "events", "flows",
               "explain", "changes", "bypass", "plane", "plane_ledger", "import")
-# Tests of two threads that touch one thing, and of bytes that are not what they say.
+# Tests of two threads that share data, and of malformed input.
 SANITIZED = {
     "build-asan": {"hostile": ()},
     "build-tsan": {
@@ -571,11 +571,12 @@ def on_networks(builds, wanted, result):
 
 
 def everything(quick, networks, wanted, result):
-    """Tests that wait are run beside compilers and tests that compute, which yield to them."""
+    """Runs everything. Compilers and tests that compute yield to tests that wait."""
     for name in QUIET if networks else ():
         script("net", name, wanted, result)
     with Crew() as crew, Crew(1) as builder:
         crew.give(script, "", "style", wanted, result)
+        crew.give(script, "", "language", wanted, result)
         if not quick:
             crew.give(known_mutants, wanted, result)
         builds = {directory: builder.give(build_and_give, directory, crew, quick, wanted, result)
@@ -586,7 +587,7 @@ def everything(quick, networks, wanted, result):
 
 
 def main():
-    """Everything, or what was asked for."""
+    """Runs all tests, or the selected ones."""
     parser = argparse.ArgumentParser(prog="test", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true", help="style and unit tests in build/ only")
     parser.add_argument("--long", action="store_true",
