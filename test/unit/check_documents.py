@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Checks what README.md and doc/ show: whoever copies it from there must not be led astray.
+"""Checks commands, paths, links and configurations of the manual, so that readers can copy them.
 
 Usage: check_documents.py [SOURCE_ROOT [BUILD_ROOT]]
 
-Of every command its program exists and knows the options and the word behind it; of every path and
-link there is something there; what is shown of a configuration is accepted; and the keys and
-commands that there are stand in their tables.
+The pages are README.md, CHANGELOG.md, CONTRIBUTING.md and doc/. Each command names a program that
+exists and has these options. Each path and link leads to a file. weir accepts each configuration.
+The tables list all keys and commands.
 """
 
 import functools
@@ -24,18 +24,18 @@ PROGRAMS = {"weir": "app/weir/weir", "weirctl": "app/weirctl/weirctl",
             "weirsim": "app/weirsim/weirsim", "weir-emu": "tools/emu/weir-emu",
             "weir-study": "tools/study/weir-study",
             "weir-exporter": "app/exporter/weir-exporter", "torture": "test/torture/torture"}
-# Whose first word says what is done, and who says more of it when asked for help.
+# Programs with a command as the first word; `PROGRAM COMMAND --help` describes it.
 WITH_COMMANDS = {"weirctl": True, "weirsim": True, "weir-study": True}
-# What may name a path of the tree.
+# Words that can name a path of the tree.
 TREE = re.compile(r"(?:\./)?(?:app|build|config|doc|drivers|lib|test|tools)/[\w./*-]+")
-HELP_S = int(os.environ.get("WEIR_ANSWERS_S", "600"))  # it has hung, or waits for a CPU
+HELP_S = int(os.environ.get("WEIR_ANSWERS_S", "600"))  # seconds; longer means that it hangs
 KEY_FILE = "/etc/weir/gossip.key"
 IDENTITY_FILE = "/etc/weir/identity"
-SECRET = "5a" * 32  # whose public key stands in the manual
+SECRET = "5a" * 32  # the manual shows its public key
 
 
 class Page:
-    """A document, without the lines that are pictures or another language."""
+    """A document without blocks of other languages."""
 
     def __init__(self, root, path):
         self.name = str(path.relative_to(root))
@@ -54,13 +54,13 @@ class Page:
         self.links = re.findall(r"\]\(([^)\s]+)\)", self.prose)
 
     def anchors(self):
-        """What a link may name of it, as GitHub makes it of a heading."""
+        """Yields the anchors of the headings in GitHub's form."""
         for heading in re.findall(r"^#+ (.*)$", self.prose, re.M):
             yield re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def commands_of(line):
-    """The single commands of a line, each as its words."""
+    """Yields each command of a line as a list of words."""
     line = line.removeprefix("$ ").split("  # ", 1)[0]
     for part in re.split(r"[;|]|&&", line.split(" # ", 1)[0]):
         try:
@@ -74,13 +74,13 @@ def commands_of(line):
 
 
 class Programs:
-    """What there is to be run, and what it says of itself."""
+    """The built programs and their help texts."""
 
     def __init__(self, root, build):
         self.root, self.build = root, build
 
     def find(self, word):
-        """Where a command's program is; None: it is not one of ours."""
+        """Returns the path of a command's program, or None for a foreign one."""
         if word in PROGRAMS:
             return self.build / PROGRAMS[word]
         if not TREE.fullmatch(word):
@@ -91,7 +91,7 @@ class Programs:
 
     @functools.cache
     def help(self, path, command=None):
-        """What it says when it is asked for help; of a program that is never asked, itself."""
+        """Returns the help text; for a program without one, the bytes of its file."""
         if path.name not in PROGRAMS and path.is_relative_to(self.build):
             return path.read_bytes().decode("latin-1")
         words = [str(path), *([command] if command else []), "--help"]
@@ -102,15 +102,15 @@ class Programs:
         return done.stdout if done.returncode == 0 else ""
 
     def knows(self, path, option, command):
-        """Whether it takes an option."""
+        """Returns true if the program takes the option."""
         text = self.help(path, command)
-        if "\0" in text:  # as getopt's tables have it
+        if "\0" in text:  # getopt's tables in a binary
             return f"\0{option.lstrip('-')}\0" in text
         return re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", text) is not None
 
 
 def command_word(words):
-    """The first word that is no option and no option's value; None if it stands for any."""
+    """Returns the command of a command line, or None for a placeholder."""
     rest = iter(words[1:])
     for word in rest:
         if word in ("-s", "-n", "-g"):
@@ -121,7 +121,7 @@ def command_word(words):
 
 
 def check_command(programs, words):
-    """What is wrong with a command."""
+    """Yields the mistakes of a command."""
     path = programs.find(words[0])
     if path is None or "*" in words[0]:
         return
@@ -135,7 +135,7 @@ def check_command(programs, words):
             yield f"{name} has no command {command}"
             return
     options = [word.split("=", 1)[0] for word in words[1:] if re.match(r"--?[a-z]", word)]
-    if name == "weir-emu" and "--" in words:  # what is before it is EAL's
+    if name == "weir-emu" and "--" in words:  # EAL's options come before it
         options = [word.split("=", 1)[0] for word in words[words.index("--") + 1:]
                    if word.startswith("--")]
     for option in options:
@@ -147,7 +147,7 @@ def check_command(programs, words):
 
 
 def check_commands(page, programs):
-    """Commands, in blocks and between words."""
+    """Checks commands in blocks and in spans of code."""
     for line in page.lines + page.words:
         for words in commands_of(line):
             for complaint in check_command(programs, words):
@@ -155,7 +155,7 @@ def check_commands(page, programs):
 
 
 def check_paths(page, programs):
-    """Files and folders that the text names."""
+    """Checks the files and folders that the text names."""
     for words in page.words:
         if not TREE.fullmatch(words):
             continue
@@ -167,7 +167,7 @@ def check_paths(page, programs):
 
 
 def check_links(page, pages):
-    """Links within the tree, and the headings that they lead to."""
+    """Checks links within the tree and their headings."""
     for link in page.links:
         if "://" in link:
             continue
@@ -183,7 +183,7 @@ def check_links(page, pages):
 # --- configurations ------------------------------------------------------------------------------
 
 def fragments(page):
-    """Parts of a configuration, each as members of the whole."""
+    """Yields parts of a configuration as members of the whole."""
     for block in page.blocks:
         block = block.strip()
         if re.match(r'\{"?\s*"name"', block):
@@ -197,7 +197,7 @@ def fragments(page):
 
 
 def check_configuration(programs, config):
-    """What weir --check says of it, if it refuses it."""
+    """Yields the messages of `weir --check` if it rejects the configuration."""
     with tempfile.TemporaryDirectory(prefix="weir-documents-") as folder:
         key, path = os.path.join(folder, "key"), os.path.join(folder, "weir.json")
         with open(os.open(key, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="ascii") as out:
@@ -211,7 +211,7 @@ def check_configuration(programs, config):
 
 
 def check_configurations(readme, page, programs):
-    """README's whole one, and the page's parts in its place."""
+    """Checks the configuration of README.md alone and with each part of the page."""
     whole = json.loads(readme.json[0])
     for part in [{}, *fragments(page)]:
         for complaint in check_configuration(programs, whole | part):
@@ -219,14 +219,14 @@ def check_configurations(readme, page, programs):
 
 
 def check_text(programs, text, *options):
-    """Exit status, and all that weir --check says."""
+    """Returns the exit status and the output of `weir --check`."""
     done = subprocess.run([str(programs.find("weir")), "--check", *options, "-"], input=text,
                           capture_output=True, text=True, check=False, timeout=HELP_S)
     return done.returncode, done.stdout + done.stderr
 
 
 def check_shipped(programs, text):
-    """As it is shipped it is good: of its key alone it says that it is not on this machine."""
+    """Checks that an example is valid as shipped; the missing key file gives a warning."""
     status, said = check_text(programs, text)
     warned = [line for line in said.splitlines() if ": warning: " in line]
     if status or ": good: " not in said or any(f'"{KEY_FILE}": not on this' not in line
@@ -235,7 +235,7 @@ def check_shipped(programs, text):
 
 
 def check_examples(programs, readme):
-    """What is shipped in config/, and README's: good as it is, and without a warning with a key."""
+    """Checks the examples of config/ and README.md, as shipped and with a key file."""
     examples = {path.name: path.read_text(encoding="utf-8")
                 for path in sorted((programs.root / "config").glob("*.json"))
                 if not path.name.endswith(".schema.json")}
@@ -253,7 +253,7 @@ def check_examples(programs, readme):
 
 
 def keys_of(schema):
-    """The names of members that a schema knows, at every depth."""
+    """Yields the names of the members of a schema, at every depth."""
     if isinstance(schema, dict):
         for name, member in schema.items():
             if name == "properties":
@@ -264,10 +264,10 @@ def keys_of(schema):
             yield from keys_of(member)
 
 
-# --- that nothing is left out --------------------------------------------------------------------
+# --- completeness --------------------------------------------------------------------------------
 
 def check_complete(pages, programs):
-    """Keys, commands and reasons that the pages must name."""
+    """Checks that the pages name all keys and commands."""
     def page(name):
         return pages[programs.root / name]
 
@@ -294,7 +294,7 @@ def check_complete(pages, programs):
 
 
 def self_test(programs):
-    """Each check finds what it is for."""
+    """Checks that each check finds a planted mistake."""
     for line, want in (("weirctl nonsense", "no command"),
                        ("weirctl --nonsense status", "knows no"),
                        ("tools/nonsense --x", "no such program"),
@@ -308,12 +308,13 @@ def self_test(programs):
 
 
 def main():
-    """Every complaint is a line; exits with whether there were any."""
+    """Prints a line a complaint; exits with 1 if there are any."""
     here = pathlib.Path(__file__).resolve()
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else here.parents[2]).resolve()
     build = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else root / "build").resolve()
     programs = Programs(root, build)
-    paths = [root / "README.md", root / "CHANGELOG.md", *sorted((root / "doc").glob("**/*.md"))]
+    paths = [root / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
+    paths += sorted((root / "doc").glob("**/*.md"))
     pages = {path: Page(root, path) for path in paths}
     complaints = list(self_test(programs))
     for page in pages.values():
