@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Instructions that a packet takes, as callgrind counts them: a table in Markdown.
+"""Counts the instructions of a packet with callgrind, and prints a table in Markdown.
 
     instructions.py [--policies N] [--turns N] [--question NAME,...] [--only CONTENDER,...]
 
-Unlike cycles they are the same in every run of the same program, whatever else the machine does.
-They are of the workers' portable path, since callgrind knows no AVX-512, and of one compiler and
-one DPDK: --for says which, and anything else ends with 77, as it cannot be compared. Where flows
-are sampled the clock says how many, and the last digits change.
+Unlike cycles, instructions are the same in every run of the same program, even on a busy machine.
+Callgrind does not support AVX-512, so they are those of the workers' portable path. They depend on
+the compiler and DPDK. With --for, the program compares both and ends with 77 if one differs.
+Sampling of flows depends on the clock, so the last digits change for contenders that sample.
 """
 
 import argparse
@@ -24,18 +24,18 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
 SKIP = 77
-# Contenders, in words.
+# Descriptions of the contenders.
 WORDS = {
     "io": "bare forwarding",
-    "io_with_headers": "the same with the stand-in for a wire, which is in all below",
-    "full_any": "one policy, of every packet",
-    "full_1": "one policy, of a destination prefix",
-    "full_10k": "many policies, of a destination prefix each",
-    "unsampled_10k": "many policies, of a prefix each, no flow is sampled (allocator `static`)",
-    "classify_10k": "parse and classify alone, many policies",
-    "library_10k": "`rte_lpm` and `rte_meter`, as many prefixes",
+    "io_with_headers": "the same with the stand-in for a wire, which all rows below include",
+    "full_any": "one policy that matches every packet",
+    "full_1": "one policy that matches a destination prefix",
+    "full_10k": "many policies with a destination prefix each",
+    "unsampled_10k": "many policies with a prefix each, no flow is sampled (allocator `static`)",
+    "classify_10k": "parse and classify only, many policies",
+    "library_10k": "`rte_lpm` and `rte_meter`, the same number of prefixes",
     "one_policy": "all packets to one of many policies",
-    "unmatched": "packets of no policy",
+    "unmatched": "packets that match no policy",
     "phantom_1": "flows that share a limit (`phantom`), one policy",
     "bucket_1": "one policy, no flow is sampled",
     "source_scan": "a meter for each source, each packet from a new one",
@@ -44,13 +44,13 @@ WORDS = {
 
 
 def complain(words):
-    """The end."""
+    """Prints a problem and exits with 1."""
     print(f"instructions.py: {words}", file=sys.stderr)
     sys.exit(1)
 
 
 def toolchain():
-    """What the build is made of, as far as instructions depend on it."""
+    """Returns the compiler and the DPDK of the build, on which instructions depend."""
     with open(os.path.join(BUILD, "compile_commands.json"), encoding="utf-8") as file:
         compiler = json.load(file)[0]["command"].removeprefix("ccache ").split()[0]
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True,
@@ -61,7 +61,7 @@ def toolchain():
 
 
 def callgrind(options, folder):
-    """Runs the fast path's program; its results, of which only the counts of packets matter."""
+    """Runs the fast path's program. Only the counts of packets in its results have a use here."""
     results, out = os.path.join(folder, "results.json"), os.path.join(folder, "out")
     command = ["valgrind", "--quiet", "--tool=callgrind", "--toggle-collect=counted_turns",
                "--dump-after=counted_turns", f"--callgrind-out-file={out}",
@@ -78,13 +78,13 @@ def callgrind(options, folder):
 
 
 def cpus():
-    """One for what measures and one for everything else, if there are two."""
+    """Returns a CPU for the measurement and one for all other threads, if there are two."""
     allowed = sorted(os.sched_getaffinity(0))
     return f"{allowed[-1]},{allowed[0]}"
 
 
 def counts(folder):
-    """Instructions of each slice, in the order of the slices."""
+    """Yields the instructions of each slice, in the order of the slices."""
     number = 1
     while os.path.exists(path := os.path.join(folder, f"out.{number}")):
         with open(path, encoding="utf-8") as file:
@@ -94,10 +94,10 @@ def counts(folder):
 
 
 def measure(options):
-    """[(contender, instructions a packet)]"""
+    """Returns [(contender, instructions a packet)]."""
     with tempfile.TemporaryDirectory(prefix="weir-instructions-") as folder:
         questions = callgrind(options, folder)
-        # In the order in which the program asked, whatever that of the options.
+        # The program has an order of its own; that of the options does not change it.
         contenders = [(name, found["packets"]) for question in questions.values()
                       for name, found in question.items()]
         found = list(counts(folder))
@@ -107,37 +107,38 @@ def measure(options):
 
 
 def shown_name(name, policies):
-    """A contender's, that says how many policies these are here."""
-    for said, n in (("_100k", 10 * policies), ("_10k", policies)):
-        name = name.replace(said, f"_{n // 1000}k" if n % 1000 == 0 else f"_{n}")
+    """Returns the name of a contender with its real number of policies."""
+    for ending, n in (("_100k", 10 * policies), ("_10k", policies)):
+        name = name.replace(ending, f"_{n // 1000}k" if n % 1000 == 0 else f"_{n}")
     return name
 
 
 def parse_arguments(argv):
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--question", default="policies", help="of the fast path's program (policies)")
-    add("--policies", type=int, default=1000, metavar="N", help="that are many (1000)")
-    add("--turns", type=int, default=200, metavar="N", help="that are counted (200)")
+    add("--question", default="policies", help="questions of the fast path's program (policies)")
+    add("--policies", type=int, default=1000, metavar="N", help="policies if there are many (1000)")
+    add("--turns", type=int, default=200, metavar="N", help="bursts to count (200)")
     add("--only", default="", metavar="CONTENDER,...", help="rows of the table")
     add("--for", dest="toolchain", default="", metavar="COMPILER, DPDK",
-        help="what figures are compared of; ends with 77 where the build is of others")
+        help="expected compiler and DPDK; end with 77 if the build has others")
     return parser.parse_args(argv)
 
 
 def main(argv):
-    """Prints the table."""
+    """Prints the table; returns the exit status."""
     options = parse_arguments(argv)
     if not shutil.which("valgrind"):
-        print("no valgrind here", file=sys.stderr)
+        print("valgrind: not found, install the package valgrind", file=sys.stderr)
         return SKIP
     here = toolchain()
     if options.toolchain and options.toolchain != here:
-        print(f"the build is of {here}", file=sys.stderr)
+        print(f"--for: found a build with {here}, expected {options.toolchain}",
+              file=sys.stderr)
         return SKIP
-    measured = dict(reversed(measure(options)))  # the first of a name
+    measured = dict(reversed(measure(options)))  # keeps the first of each name
     print("| contender | | instructions a packet |\n|---|---|---|")
     for name in options.only.split(",") if options.only else reversed(measured):
         print(f"| `{shown_name(name, options.policies)}` | {WORDS.get(name, '')} | "

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What is asked, in one table each: ratios of cycles within a round, and figures of their own."""
+"""Tables of all keys of tools/bench: ratios of cycles within a round, and other figures."""
 
 import statistics
 import typing
 
 
 def spread(values):
-    """What is told of a figure that was measured several times."""
+    """The median and the 10th and 90th percentile of repeated measurements."""
     ordered = sorted(values)
     last = len(ordered) - 1
     return {"median": statistics.median(ordered), "p10": ordered[round(last * 0.1)],
@@ -15,29 +15,31 @@ def spread(values):
 
 
 class Key(typing.NamedTuple):
-    """A ratio: of each round, from the cycles that a packet took each contender in it."""
+    """A ratio of two contenders: cycles a packet within a round, divided round by round."""
     name: str
     question: str
-    over: str  # contenders whose cycles are divided
-    under: str  # by this one's
+    over: str  # contender of the numerator
+    under: str  # contender of the denominator
     target: typing.Optional[float]
     words: str
     least: bool = False  # the target is a floor, not a ceiling
 
 
 KEYS = (
-    Key("full_1_vs_io", "policies", "full_1", "io", 1.5, "one policy, of a destination prefix"),
-    Key("full_any_vs_io", "policies", "full_any", "io", None, "one policy, of every packet"),
+    Key("full_1_vs_io", "policies", "full_1", "io", 1.5,
+        "one policy that matches a destination prefix"),
+    Key("full_any_vs_io", "policies", "full_any", "io", None,
+        "one policy that matches every packet"),
     Key("full_10k_vs_io", "policies", "full_10k", "io", 2.1, "10,000 policies"),
     Key("full_10k_vs_io_with_headers", "policies", "full_10k", "io_with_headers", None,
-        "the same, against io that pays for the stand-in too"),
+        "the same, against io with the stand-in for a wire"),
     Key("full_10k_zipf_vs_io", "policies", "full_10k_zipf", "io", None,
-        "10,000 policies, traffic by Zipf's law"),
+        "10,000 policies, traffic distributed by Zipf's law"),
     Key("full_100k_vs_io", "policies", "full_100k", "io", None, "100,000 policies"),
     Key("full_100k_vs_10k", "policies", "full_100k", "full_10k", 1.20,
         "100,000 policies against 10,000"),
     Key("unsampled_100k_vs_10k", "policies", "unsampled_100k", "unsampled_10k", None,
-        "the same where no flow is sampled"),
+        "the same without sampling of flows"),
     Key("library_10k_vs_io", "policies", "library_10k", "io", None,
         "rte_lpm and rte_meter, 10,000 prefixes"),
     Key("full_vs_library", "policies", "full_10k", "library_10k", 0.70,
@@ -45,67 +47,68 @@ KEYS = (
     Key("levels_vs_one", "policies", "levels_10k", "full_10k", 1.5,
         "three levels, 10,000 clients of 1,000 customers of a link, against one"),
     Key("full_10k_vs_portable", "policies", "full_10k", "portable_10k", None,
-        "with this CPU's vectors against without"),
+        "10,000 policies with this CPU's vector instructions, against without them"),
     Key("full_100k_vs_portable", "policies", "full_100k", "portable_100k", None,
-        "100,000 likewise"),
+        "the same, 100,000 policies"),
     Key("portable_vs_library", "policies", "portable_10k", "library_10k", None,
-        "10,000 policies without them against the library"),
+        "10,000 policies without vector instructions, against the library"),
     Key("full_vs_library_100k", "policies", "full_100k", "library_100k", None,
-        "100,000 likewise"),
+        "100,000 policies against the library"),
     Key("full_vs_library_drops", "drops", "full_50", "library_50", 0.55,
-        "the same where half is dropped"),
+        "10,000 policies against the library, half of the packets dropped"),
     Key("full_vs_library_drops_33", "drops", "full_33", "library_33", None,
-        "where a third is dropped"),
+        "the same, a third of the packets dropped"),
     Key("library_drops_vs_none", "drops", "library_50", "library_0", None,
-        "the library: half dropped against nothing dropped"),
+        "the library: half of the packets dropped, against none"),
     Key("phantom_1_vs_bucket", "phantom", "phantom_1", "bucket_1", None,
-        "flows that share a limit (meter phantom) against a token bucket, one policy"),
+        "flows that share a limit (meter phantom), against a token bucket, one policy"),
     Key("phantom_10k_vs_bucket", "phantom", "phantom_10k", "bucket_10k", 1.3,
         "the same, 10,000 policies"),
     Key("phantom_10k_pressed_vs_bucket", "phantom", "phantom_10k_pressed", "bucket_10k_pressed",
-        1.3, "the same where much of it is dropped"),
+        1.3, "the same, a large part of the packets dropped"),
     Key("phantom_1_unhashed_vs_bucket", "phantom", "unhashed_1", "bucket_1", None,
-        "one policy, of a device that tells no hash"),
+        "one policy, a device that delivers no hash"),
     Key("phantom_10k_unhashed_vs_bucket", "phantom", "unhashed_10k", "bucket_10k", None,
-        "10,000 policies likewise"),
+        "the same, 10,000 policies"),
     Key("shaped_vs_sched", "shape", "shaped_timed", "rte_sched", None,
-        "packets that wait in 4,096 queues, whose departures are settled, against rte_sched"),
+        "shaping: 4,096 queues, departure times set on arrival, against rte_sched"),
     Key("shaped_listed_vs_sched", "shape", "shaped_listed", "rte_sched", None,
         "the same with CoDel"),
     Key("shaped_vs_bucket", "shape", "shaped_timed", "bucket", None,
-        "they wait, against being dropped"),
+        "shaping, against dropping with a token bucket"),
     Key("ipv6_vs_ipv4", "ipv6", "ipv6", "ipv4", 1.35, "IPv6 /48s against IPv4 prefixes"),
     Key("observed_vs_bucket", "observed", "observed", "bucket", 1.03,
-        "sampling, control loop and three telemetry readers, against static limits unwatched"),
+        "sampling, control loop and three telemetry readers, against static limits without "
+        "these"),
     Key("updates_vs_quiet", "updates", "quiet", "updated", 0.98,
-        "throughput with a peer's gossip and limits that change, against quiet", True),
+        "throughput with gossip from a peer and changing limits, against neither", True),
     Key("two_workers_vs_one", "workers", "one", "two", 1.9, "throughput of two workers", True),
     Key("io_two_vs_one", "workers", "io_one", "io_two", None,
-        "the same of bare forwarding: what the machine has to give", True),
+        "the same for bare forwarding: the gain that the machine allows", True),
     Key("two_small_bursts_vs_one", "workers", "small_one", "small_two", None,
         "throughput of two workers, bursts of 9084 bytes", True),
     Key("two_queues_vs_one", "workers", "one", "two_queues", None,
-        "two workers on two queues of the same net_null, which share lines of the driver's", True),
+        "two workers on two queues of one net_null, which share the driver's cache lines", True),
     Key("io_two_queues_vs_one", "workers", "io_one", "io_two_queues", None,
-        "bare forwarding likewise", True),
+        "the same for bare forwarding", True),
     Key("cold_full_vs_mac", "cold", "full_10k", "mac", None,
-        "packets that are in no cache: against swapping their MAC addresses"),
+        "packets in no cache, against swapping their MAC addresses"),
     Key("cold_full_vs_library", "cold", "full_10k", "library_10k", None,
-        "packets that are in no cache: against the library"),
+        "packets in no cache, against the library"),
     Key("cold_portable_vs_library", "cold", "portable_10k", "library_10k", None,
-        "the same without this CPU's vectors"),
+        "the same without this CPU's vector instructions"),
     Key("hash_vs_full", "peers", "rte_hash_10k", "full_10k", None,
         "rte_hash of exact 5-tuples and rte_meter, against Weir"),
     Key("sched_vs_full", "peers", "rte_sched", "full_10k", None,
         "rte_sched's enqueue and dequeue, 4,096 pipes, against Weir"),
 )
 
-# Against the usual traffic to 10,000 policies, in the same rounds.
+# Each is compared with the usual traffic to 10,000 policies, in the same rounds.
 HOSTILE = {
-    "one_policy": "all to one policy", "all_distinct": "every packet of another policy",
-    "unmatched": "all of no policy", "fragments": "all fragments",
-    "options": "IPv4 options in all", "smallest": "smallest packets (34 bytes)",
-    "all_over": "everything above its limit", "source_scan": "every packet from a new source",
+    "one_policy": "all packets to one policy", "all_distinct": "each packet to a different policy",
+    "unmatched": "no packet matches a policy", "fragments": "all packets are fragments",
+    "options": "IPv4 options in all packets", "smallest": "smallest packets (34 bytes)",
+    "all_over": "all packets exceed their limit", "source_scan": "every packet from a new source",
     "plan_scan": "every packet from a new source, within a plan within a link",
 }
 KEYS += tuple(Key(f"hostile_{name}_vs_full", "hostile", name, "full_10k", None, words)
@@ -113,13 +116,13 @@ KEYS += tuple(Key(f"hostile_{name}_vs_full", "hostile", name, "full_10k", None, 
 
 DROPS = ("full_10", "full_33", "full_50", "full_90", "full_100")
 WORST_DROP = Key("worst_drop_vs_none", "drops", "", "full_0", 1.03,
-                 "the worst of 10, 33, 50, 90 and 100 % dropped, against nothing dropped")
+                 "the worst of 10, 33, 50, 90 and 100 % dropped, against none dropped")
 
 
 class Figure(typing.NamedTuple):
-    """A figure that is no ratio of cycles."""
+    """A figure other than a ratio of cycles."""
     name: str
-    source: str  # in the fast path's "once", or a program's; "" is reckoned from "latency"
+    source: str  # member of the results' "once"; "" is computed from "latency"
     target: typing.Optional[float]
     unit: str
     words: str
@@ -127,16 +130,16 @@ class Figure(typing.NamedTuple):
 
 FIGURES = (
     Figure("publish_ms", "publish_ms", 10, "ms",
-           "100,000 new limits told to a worker: control's time"),
+           "control's time to publish 100,000 new limits to a worker"),
     Figure("policy_bytes", "policy_bytes", 128, "B",
-           "memory of a policy for a further worker: mean of the second and the third"),
+           "memory per policy for each additional worker: mean of the second and the third"),
     Figure("policy_box_bytes", "policy_box_bytes", None, "B",
-           "all memory of a policy, its configuration too, in a box of two workers"),
+           "all memory per policy, configuration included, in a limiter with two workers"),
     Figure("sampled_policy_bytes", "sampled_policy_bytes", None, "B",
-           "the same of one whose flows are sampled (fps)"),
+           "the same with sampled flows (fps)"),
     Figure("waits_idle", "", 0.05, "of a burst's time",
-           "what two bursts in hand add to the 99th percentile of a packet's wait, 5 % load"),
-    Figure("waits_busy", "", 1, "of a burst's time", "the same at 10 to 90 % load, the worst"),
+           "added to the 99th percentile of a packet's wait by two bursts in hand, 5 % load"),
+    Figure("waits_busy", "", 1, "of a burst's time", "the worst of the same at 10 to 90 % load"),
     Figure("load_s", "load_s", 3, "s", "100,000 policies: load, validate, compile"),
 )
 
@@ -147,7 +150,7 @@ def ratio(cycles, over, under):
 
 
 def ratios_of(questions):
-    """{KEY: spread} of what was measured."""
+    """{KEY: spread} of all ratios whose contenders were measured."""
     found = {}
     for key in KEYS:
         contenders = questions.get(key.question, {})
@@ -162,10 +165,10 @@ def ratios_of(questions):
 
 
 def waits_of(rows):
-    """{name: spread} of what the 99th percentile gains by two bursts in hand, in bursts' times.
+    """{name: spread} of the wait that two bursts in hand add at the 99th percentile.
 
-    What disturbs the machine adds to a round and takes nothing away: of each way the best of the
-    rounds counts. In the spread of the loads the worst is the last.
+    The unit is the time of a burst. Disturbances of the machine only lengthen a round, so the best
+    round of each way counts. "waits_busy" is the worst of the loads.
     """
     gains = {}
     for load in {row["load"] for row in rows}:
@@ -178,25 +181,25 @@ def waits_of(rows):
 
 
 def figures_of(once):
-    """{name: spread} of what was measured once in a run."""
+    """{name: spread} of the figures that a run measures once."""
     figures = {one.name: spread(once[one.source]) for one in FIGURES if once.get(one.source)}
     return figures | (waits_of(once["latency"]) if "latency" in once else {})
 
 
-# Stages of a packet's way: differences of two contenders of the question "policies".
+# Stages of a packet's path: differences of two contenders of the question "policies".
 STAGES = (
     ("rx_tx", "io", None, "receive and send"),
-    ("stand_in", "io_with_headers", "io", "the stand-in for a wire (a test's artefact)"),
+    ("stand_in", "io_with_headers", "io", "the stand-in for a wire (artefact of the test)"),
     ("classify", "classify_10k", "io_with_headers", "parse and classify"),
     ("meter", "unsampled_10k", "classify_10k",
      "meter, counters, clock and quiescent state"),
     ("sampling", "full_10k", "unsampled_10k", "sampling of flows"),
-    ("total", "full_10k", None, "all of it"),
+    ("total", "full_10k", None, "total"),
 )
 
 
 def cycles_of(questions):
-    """{stage: spread of cycles}, and of every contender."""
+    """{stage: spread of cycles}, and the spread of every contender."""
     found = {"contenders": {
         question: {name: spread(one["cycles"]) | {"dropped": one["dropped"]}
                    for name, one in contenders.items()}
@@ -215,7 +218,7 @@ def cycles_of(questions):
 
 
 def all_names():
-    """Every key that can be asked for, and the question that answers it."""
+    """{key: question that answers it} of every key of --only."""
     names = {key.name: key.question for key in KEYS}
     names[WORST_DROP.name] = "drops"
     names |= {one.name: "scale" if one.source else "latency" for one in FIGURES}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What was measured, as text for the terminal and as tables and pictures for the document."""
+"""Results as text for the terminal, and as tables and pictures for the document."""
 
 import os
 import re
@@ -14,52 +14,55 @@ from plotter import Bar, bar_picture  # noqa: E402 (needs the path above)
 
 # Contenders of a question in the order of its picture: (name, label, ours).
 PICTURES = {
-    "policies": ("What a packet costs, by the number of policies", (
+    "policies": ("Cost of a packet, by the number of policies", (
         ("io", "io forwarding", False), ("mac", "MAC addresses swapped", False),
-        ("full_any", "Weir, one policy, of all", True),
+        ("full_any", "Weir, one policy, any packet", True),
         ("full_1", "Weir, one policy, a prefix", True),
         ("full_10k", "Weir, 10,000 policies", True),
         ("full_10k_zipf", "Weir, 10,000, Zipf", True),
         ("full_100k", "Weir, 100,000 policies", True),
         ("library_10k", "rte_lpm + rte_meter, 10,000", False),
         ("library_100k", "rte_lpm + rte_meter, 100,000", False))),
-    "drops": ("What a packet costs, by the share that is dropped", (
+    "drops": ("Cost of a packet, by the share of dropped packets", (
         ("full_0", "Weir, none", True), ("full_10", "Weir, 10 %", True),
         ("full_33", "Weir, 33 %", True), ("full_50", "Weir, 50 %", True),
         ("full_90", "Weir, 90 %", True), ("full_100", "Weir, 100 %", True),
         ("library_0", "rte_lpm + rte_meter, none", False),
         ("library_33", "rte_lpm + rte_meter, 33 %", False),
         ("library_50", "rte_lpm + rte_meter, 50 %", False))),
-    "hostile": ("What hostile traffic costs", (
+    "hostile": ("Cost of a packet of hostile traffic", (
         ("full_10k", "usual traffic", True), ("one_policy", "all to one policy", True),
-        ("all_distinct", "each of another policy", True), ("unmatched", "all unmatched", True),
+        ("all_distinct", "each to a different policy", True), ("unmatched", "all unmatched", True),
         ("fragments", "all fragments", True), ("options", "IPv4 options", True),
-        ("smallest", "smallest packets", True), ("all_over", "100 % over the limit", True),
+        ("smallest", "smallest packets", True), ("all_over", "100 % exceed the limit", True),
         ("source_scan", "a scan over sources", True))),
-    "cold": ("Packets that are in no cache", (
+    "cold": ("Cost of a packet that is in no cache", (
         ("io", "io forwarding", False), ("mac", "MAC addresses swapped", False),
         ("full_10k", "Weir, 10,000 policies", True),
         ("library_10k", "rte_lpm + rte_meter", False))),
-    "peers": ("Beside what else DPDK has", (
+    "peers": ("Cost of a packet, compared with other parts of DPDK", (
         ("io", "io forwarding", False), ("full_10k", "Weir, 10,000 policies", True),
         ("library_10k", "rte_lpm + rte_meter", False),
         ("rte_hash_10k", "rte_hash + rte_meter", False),
         ("rte_sched", "rte_sched", False))),
 }
 
+# Row of the difference in cycles between half of the packets dropped and none.
+HALF_DROPPED = "difference with half of the packets dropped"
+
 
 def number(value):
-    """As many digits as mean something."""
+    """A number with its significant digits."""
     return f"{value:.3g}" if value < 100 else f"{value:.0f}"
 
 
 def cell(spread):
-    """median (p10–p90)"""
+    """Formats a spread: median (p10–p90)."""
     return f"{spread['median']:.2f} ({spread['p10']:.2f}–{spread['p90']:.2f})"
 
 
 def verdict(value, target, least=False):
-    """Whether a target is reached."""
+    """Compares a value with its target; empty without one."""
     if target is None:
         return ""
     reached = value >= target if least else value <= target
@@ -67,7 +70,7 @@ def verdict(value, target, least=False):
 
 
 def ratio_rows(result):
-    """(key, figure, verdict, words) of each ratio that was measured."""
+    """Yields (key, figure, verdict, words) of each measured ratio."""
     ratios = dict(result["ratios"])
     for key in (*KEYS, WORST_DROP):
         spread = ratios.pop(key.name, None)
@@ -81,7 +84,7 @@ def ratio_rows(result):
 
 
 def figure_rows(result):
-    """A row of each figure."""
+    """Yields the same of each other figure."""
     figures = dict(result["figures"])
     for one in FIGURES:
         spread = figures.pop(one.name, None)
@@ -91,33 +94,33 @@ def figure_rows(result):
     for name, spread in figures.items():
         target = 0.25 if name == "control_share" else None
         yield (name, number(spread["median"]), verdict(spread["median"], target),
-               "of a core: the control loop, 10,000 active aggregates, 16 limiters"
+               "part of a core: the control loop, 10,000 active aggregates, 16 limiters"
                if name == "control_share" else "")
 
 
 def pages_words(run):
-    """Hugepages, and what the processor makes of them."""
+    """Describes the hugepages and the cost of reaching them at random."""
     pages = run.get("pages")
     words = "hugepages" if run["huge"] else "without hugepages"
     if pages is None:
         return words
     return (f"{words} (4,096 lines: {pages['packed']:.0f} cycles each side by side, "
-            f"{pages['spread']:.0f} with 4 kB each)")
+            f"{pages['spread']:.0f} with one in each 4 kB)")
 
 
 def machine_words(result):
-    """One sentence about the machine and the run."""
+    """Describes the machine and the run in a line."""
     machine, run = result["machine"], result["run"]
     kind = "virtual" if machine["virtual"] else "real"
     return (f"{machine['cpus']} {kind} CPUs {machine['cpu']}, L2 {machine['l2']}, L3 "
             f"{machine['l3']}, TSC {run['tsc_hz'] / 1e9:.2f} GHz, {run['dpdk']}, "
             f"{pages_words(run)}; {run['rounds']} rounds of "
-            f"{run['slice_us'] / 1e3:g} ms; load {machine['load']:.1f} at the start; "
-            f"measured at commit `{machine['commit']}`.")
+            f"{run['slice_us'] / 1e3:g} ms; load {machine['load']:.1f} at the start. "
+            f"Measured at commit `{machine['commit']}`.")
 
 
 def text(result):
-    """For the terminal."""
+    """Returns the report for the terminal."""
     lines = [machine_words(result), "", "ratios: median (p10–p90) over the rounds"]
     rows = [*ratio_rows(result), *figure_rows(result)]
     width = max((len(row[0]) for row in rows), default=0)
@@ -128,28 +131,28 @@ def text(result):
         lines += ["", "cycles a packet, 10,000 policies, stage by stage"]
         lines += [f"  {words:46} {cell(cycles[name])}" for name, _, _, words in STAGES]
     if "drop_handling" in cycles:
-        lines.append(f"  {'when half is dropped, more':46} {cell(cycles['drop_handling'])}")
+        lines.append(f"  {HALF_DROPPED:46} {cell(cycles['drop_handling'])}")
     lines += ["", *result["notes"]] if result["notes"] else []
     return "\n".join(lines)
 
 
 def markdown_table(heads, rows):
-    """A table."""
+    """Returns a table in Markdown."""
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     return "\n".join(lines + ["| " + " | ".join(str(one) for one in row) + " |" for row in rows])
 
 
 def stage_table(result):
-    """The budget, stage by stage."""
+    """Returns the table of the budget, stage by stage."""
     cycles = result["cycles"]
     rows = [[words, cell(cycles[name])] for name, _, _, words in STAGES if name in cycles]
     if "drop_handling" in cycles:
-        rows.append(["when half is dropped, more", cell(cycles["drop_handling"])])
+        rows.append([HALF_DROPPED, cell(cycles["drop_handling"])])
     return markdown_table(["stage", "cycles a packet"], rows)
 
 
 def contender_tables(result):
-    """Cycles of every contender of every question."""
+    """Returns a table of contenders for each question."""
     parts = []
     for question, contenders in result["cycles"]["contenders"].items():
         rows = [[name, cell(one), f"{one['dropped']:.1%}"] for name, one in contenders.items()]
@@ -158,14 +161,15 @@ def contender_tables(result):
     return "\n\n".join(parts)
 
 
-# Bytes of a frame with preamble, gap and FCS: 64 B; 7:4:1 of 64, 594 and 1518 B; 1518 B.
+# Mean bytes of a frame with FCS, preamble and gap. IMIX is 7:4:1 frames of 64, 594 and 1518 bytes.
+# A frame of 1518 bytes carries 1500.
 LOADS = (("64 B", 84), ("IMIX", (7 * 84 + 4 * 614 + 1538) / 12), ("1500 B", 1538))
 SPEEDS = (10, 25, 40, 100)
-CARD = 60  # cycles that a real card's receive and send take more than a ring, to be careful
+CARD = 60  # additional cycles of receive and send with a card instead of a ring, estimated high
 
 
 def sizing_table(result):
-    """Cores for a speed, by what a packet costs here that is in no cache."""
+    """Returns the table of cores for a speed, from the cost of a packet that is in no cache."""
     hz = result["run"]["tsc_hz"]
     cost = result["cycles"]["contenders"]["cold"]["full_10k"]["median"] + CARD
     rows = []
@@ -180,14 +184,14 @@ def sizing_table(result):
 
 
 def ratio_table(result):
-    """All ratios and figures."""
+    """Returns the table of all ratios and figures."""
     rows = [[f"`{key}`", figure, said, words]
             for key, figure, said, words in [*ratio_rows(result), *figure_rows(result)]]
-    return markdown_table(["key", "median (p10–p90)", "target", "what"], rows)
+    return markdown_table(["key", "median (p10–p90)", "target", "measured"], rows)
 
 
 def gallery(result):
-    """Lines that show the pictures."""
+    """Returns the lines that show the pictures."""
     return "\n\n".join(f"![{PICTURES[name][0]}](performance/{name}.svg)"
                        for name in PICTURES if name in result["cycles"]["contenders"])
 
@@ -199,7 +203,7 @@ BLOCKS = {
 
 
 def fill(document, result):
-    """The document with everything between its markers written anew."""
+    """Returns the document with new text between its markers."""
     for name, block in BLOCKS.items():
         pattern = re.compile(rf"(<!-- bench: {name} -->\n).*?(<!-- end -->)", re.S)
         content = block(result)
@@ -211,7 +215,7 @@ def fill(document, result):
 
 
 def pictures(result):
-    """{name: SVG}"""
+    """Returns {name: SVG} of all pictures."""
     drawn = {}
     for name, (title, rows) in PICTURES.items():
         contenders = result["cycles"]["contenders"].get(name)
@@ -224,7 +228,7 @@ def pictures(result):
 
 
 def write_document(root, result, write):
-    """doc/study/performance.md and its pictures."""
+    """Writes the results into doc/study/performance.md and its pictures."""
     path = os.path.join(root, "doc", "study", "performance.md")
     with open(path, encoding="utf-8") as file:
         document = file.read()
