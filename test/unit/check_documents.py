@@ -293,6 +293,28 @@ def check_complete(pages, programs):
                 yield f"no page names {program} {command}"
 
 
+def check_index(pages, root):
+    """Checks that doc/README.md links every page of doc/."""
+    index = root / "doc/README.md"
+    linked = {(index.parent / link.split("#", 1)[0]).resolve() for link in pages[index].links}
+    for path in pages:
+        if path.is_relative_to(root / "doc") and path not in linked and path != index:
+            yield f"doc/README.md does not link {path.relative_to(root)}"
+
+
+def check_ratios(readme, performance):
+    """Checks that each ratio of the README is the one that the page of figures has now."""
+    commit = re.search(r"[Mm]easured at commit `(\w+)`", performance)
+    for key in re.findall(r"tools/bench --only (\w+)`", readme):
+        row = re.search(rf"^\| `{key}` \| ([\d.]+) \(([\d.–]+)\)", performance, re.M)
+        if not row or not commit:
+            yield f"README.md: doc/study/performance.md has no row {key}, or no commit"
+            continue
+        for part in (row[1], row[2], commit[1]):
+            if part not in readme:
+                yield f"README.md: {key}: doc/study/performance.md has {part}"
+
+
 def self_test(programs):
     """Checks that each check finds a planted mistake."""
     for line, want in (("weirctl nonsense", "no command"),
@@ -303,6 +325,12 @@ def self_test(programs):
         found = [words for one in commands_of(line) for words in check_command(programs, one)]
         if not any(want in words for words in found):
             yield f"check_documents.py does not find {want!r} in {line!r} any more: {found}"
+    row = "| `a_vs_b` | 0.88 (0.86–0.91) | measured at commit `1d721f2fa7`"
+    for readme, good in (("0.88 (0.86–0.91; `1d721f2fa7`, `./tools/bench --only a_vs_b`)", True),
+                         ("0.79 (0.86–0.91; `1d721f2fa7`, `./tools/bench --only a_vs_b`)", False),
+                         ("0.88 (0.86–0.91; `1d721f2fa7`, `./tools/bench --only b_vs_c`)", False)):
+        if (not list(check_ratios(readme, row))) != good:
+            yield f"check_documents.py judges the ratio in {readme!r} wrongly"
     if not any("expected" in line for line in check_configuration(programs, {"limiter": 1})):
         yield "check_documents.py accepts any configuration"
 
@@ -325,6 +353,9 @@ def main():
                                        pages[root / "doc/operate/configuration.md"], programs)
     complaints += check_examples(programs, pages[root / "README.md"])
     complaints += check_complete(pages, programs)
+    complaints += check_index(pages, root)
+    complaints += check_ratios(pages[root / "README.md"].prose,
+                               pages[root / "doc/study/performance.md"].prose)
     print("\n".join(complaints) if complaints else f"{len(pages)} pages, nothing to complain about")
     sys.exit(1 if complaints else 0)
 
