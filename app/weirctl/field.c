@@ -40,7 +40,7 @@ static void as_scalar(const json_t *value, char text[FIELD_TEXT_MAX])
 		snprintf(text, FIELD_TEXT_MAX, "-");
 }
 
-/* Adds a part behind what is there, as far as there is room. */
+/* Appends a part after ", " as far as the room allows. */
 static void append_part(char text[FIELD_TEXT_MAX], size_t *used, const char *name, const char *part)
 {
 	size_t room = FIELD_TEXT_MAX - *used;
@@ -50,7 +50,10 @@ static void append_part(char text[FIELD_TEXT_MAX], size_t *used, const char *nam
 	*used += (size_t)n < room ? (size_t)n : room - 1;
 }
 
-/* A list by its members; an object by names and members, but for what is "any": a match. */
+/*
+ * Writes the members of a list, or the names and members of an object. An object is a match: its
+ * "any" members are left out, and a match of nothing else is "any".
+ */
 static void as_text(const json_t *value, char text[FIELD_TEXT_MAX])
 {
 	char one[FIELD_TEXT_MAX];
@@ -68,19 +71,33 @@ static void as_text(const json_t *value, char text[FIELD_TEXT_MAX])
 		if (strcmp(one, "any") != 0)
 			append_part(text, &used, name, one);
 	}
+	if (json_object_size(value) > 0 && used == 0)
+		snprintf(text, FIELD_TEXT_MAX, "any");
+}
+
+/* Returns the short name of the units that a policy counts: "pkt", "flows", or "" without one. */
+static const char *counted_unit(const json_t *json)
+{
+	const char *count = json_string_value(json_object_get(json, "count"));
+
+	if (!count || strcmp(count, "bytes") == 0)
+		return "";
+	return strcmp(count, "packets") == 0 ? "pkt" : count;
 }
 
 static void as_rate(const json_t *json, const char *path, char *text)
 {
 	const json_t *bits = with_suffix(json, path, "_bps");
 	const json_t *units = with_suffix(json, path, "_per_s");
+	char unit[MEMBER_MAX];
 
+	snprintf(unit, sizeof(unit), "%s/s", counted_unit(json));
 	if (json_is_number(bits))
 		human_amount(json_number_value(bits), "bit/s", text);
-	else if (json_is_string(member_at(json, path))) /* as it was written */
+	else if (json_is_string(member_at(json, path))) /* the configuration's own text */
 		as_scalar(member_at(json, path), text);
 	else if (json_is_number(units))
-		human_amount(json_number_value(units), "/s", text);
+		human_amount(json_number_value(units), unit, text);
 }
 
 static void as_units(const json_t *json, const char *path, char *text)
@@ -90,12 +107,21 @@ static void as_units(const json_t *json, const char *path, char *text)
 	if (json_is_number(bytes))
 		human_amount(json_number_value(bytes), "B", text);
 	else if (json_is_number(units))
-		human_amount(json_number_value(units), "", text);
+		human_amount(json_number_value(units), counted_unit(json), text);
 }
 
 static void as_number(double value, unsigned kind, char *text)
 {
 	switch (kind) {
+	case KIND_PACKET_COUNT:
+		snprintf(text, FIELD_TEXT_MAX, "%.0f %s", value, value == 1 ? "packet" : "packets");
+		break;
+	case KIND_BYTES:
+		human_amount(value, "B", text);
+		break;
+	case KIND_MEMORY:
+		human_memory(value, text);
+		break;
 	case KIND_BITS:
 		human_amount(value, "bit/s", text);
 		break;
@@ -155,7 +181,7 @@ int fields_list(const json_t *rows, const struct field *fields, unsigned n, stru
 
 	for (unsigned c = 0; c < n; c++) {
 		columns[c] = (struct column){.head = fields[c].head,
-			.rank = fields[c].kind / OPTIONAL(1),
+			.rank = (fields[c].kind & ~NONZERO) / OPTIONAL(1),
 			.right = kind_of(&fields[c]) != KIND_TEXT};
 		cells[c] = text[c];
 	}
@@ -168,15 +194,32 @@ int fields_list(const json_t *rows, const struct field *fields, unsigned n, stru
 	return view_error(view);
 }
 
+/* Returns true if a detail view shows the field, with its text. */
+static bool field_is_shown(const json_t *json, const struct field *field, char text[FIELD_TEXT_MAX])
+{
+	const json_t *value = member_at(json, field->path);
+
+	if (field->kind & NONZERO && json_is_number(value) && json_number_value(value) == 0)
+		return false;
+	field_text(json, field, text);
+	return text[0] && strcmp(text, "-") != 0;
+}
+
 int fields_detail(const json_t *json, const struct field *fields, unsigned n, struct view *view)
 {
 	static const struct column columns[2];
 	char text[FIELD_TEXT_MAX];
+	unsigned shown = 0;
 
 	view_table(view, TABLE_DETAIL, columns, 2);
-	for (unsigned i = 0; i < n; i++)
-		view_row(
-			view, (const char *[]){fields[i].head, field_text(json, &fields[i], text)});
+	for (unsigned i = 0; i < n; i++) {
+		if (!field_is_shown(json, &fields[i], text))
+			continue;
+		view_row(view, (const char *[]){fields[i].head, text});
+		shown++;
+	}
+	if (shown == 0) /* an empty output could pass for success */
+		view_row(view, (const char *[]){fields[0].head, "unknown"});
 	return view_error(view);
 }
 

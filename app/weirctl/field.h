@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What of a reply is looked at, and as what it is shown. A value that is not there is shown as "-":
- * servers may be older than this program, or newer.
+ * Shows members of a reply as text: each with a label and a unit. A server can be older or newer
+ * than this program, so any member can be missing: a list shows "-" for it, a detail view leaves
+ * its row out.
  */
 #ifndef WEIR_WEIRCTL_FIELD_H
 #define WEIR_WEIRCTL_FIELD_H
@@ -12,42 +13,48 @@
 #include "view.h"
 
 enum kind {
-	KIND_TEXT,    /* as it is: also of true ("yes") and false ("no"), lists, objects */
-	KIND_COUNT,   /* a number, all of its digits */
-	KIND_REAL,    /* three digits of it */
-	KIND_BITS,    /* bit/s */
-	KIND_MBITS,   /* 10^6 bit/s; as DPDK has the speed of a link, where 2^32 - 1 is unknown */
-	KIND_PACKETS, /* packets a second */
-	KIND_RATE,    /* the member NAME_bps, or else NAME_per_s */
-	KIND_UNITS,   /* the member NAME_bytes, or else NAME, a number */
-	KIND_US,      /* microseconds */
-	KIND_MS,      /* milliseconds */
+	KIND_TEXT,  /* text of the reply; true is "yes", false is "no"; also lists and objects */
+	KIND_COUNT, /* number, all digits */
+	KIND_PACKET_COUNT, /* "3190 packets", all digits */
+	KIND_REAL,         /* number, three digits */
+	KIND_BITS,         /* bit/s */
+	KIND_MBITS,        /* 10^6 bit/s; DPDK reports a link of unknown speed as 0 or 2^32 - 1 */
+	KIND_PACKETS,      /* packets per second */
+	KIND_RATE,         /* member NAME_bps, or NAME_per_s in units of the member "count" */
+	KIND_UNITS,        /* member NAME_bytes, or NAME in units of the member "count" */
+	KIND_BYTES,        /* "3.19 MB" */
+	KIND_MEMORY,       /* bytes, "216 MiB" */
+	KIND_US,           /* microseconds */
+	KIND_MS,           /* milliseconds */
 	KIND_SECONDS,
 	KIND_SHARE, /* from 0 to 1, shown in percent */
 };
 
-/* A column that a terminal may have no room for: of the highest number they are left out first. */
+/* Rank of a column: a narrow terminal drops the highest rank first. */
 #define OPTIONAL(rank) ((unsigned)(rank) << 8)
+
+/* A detail view leaves the row out while the number is 0: counters of faults and rare events. */
+#define NONZERO (1U << 16)
 
 #define FIELD_TEXT_MAX VIEW_CELL_MAX
 
-/* One thing to be shown: of each row of a list, or of one object. */
+/* One member: a column of a list, or a row of a detail view. */
 struct field {
 	const char *head;
 	const char *path; /* members, from the outermost: "dropped.packets" */
-	unsigned kind;    /* enum kind, and OPTIONAL() */
+	unsigned kind;    /* enum kind | OPTIONAL() | NONZERO */
 };
 
-/* The number that the path leads to, or 0. */
+/* Returns the number at the path, or 0. */
 double field_number(const json_t *json, const char *path);
 
-/* What is shown for it; at most FIELD_TEXT_MAX bytes, returned. */
+/* Writes the text of the field, "-" without a value, and returns it. */
 char *field_text(const json_t *json, const struct field *field, char text[FIELD_TEXT_MAX]);
 
 /* Adds a table: a line of heads and one for each member of the array. 0 or -ENOMEM. */
 int fields_list(const json_t *rows, const struct field *fields, unsigned n, struct view *view);
 
-/* Adds a table: a line for each field. 0 or -ENOMEM. */
+/* Adds a table: a row for each field with a value, or one "unknown". 0 or -ENOMEM. */
 int fields_detail(const json_t *json, const struct field *fields, unsigned n, struct view *view);
 
 /* Adds a line for each text of the array, at its whole length. 0 or -ENOMEM. */

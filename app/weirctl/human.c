@@ -10,29 +10,44 @@
 #define HOUR   3600
 #define DAY    86400
 
-/* What three digits of it leave to be said; nearly 10 is written as 10. */
+/* Decimals of a text with three digits; rounding up to 10 or 100 takes one away. */
 static int decimals_of(double value)
 {
 	return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
 }
 
-char *human_amount(double value, const char *unit, char text[HUMAN_MAX])
+/* Divides by `step` until the value is below `most`, and writes it with the prefix for that. */
+static char *with_prefix(double value, double step, double most, const char *const prefixes[7],
+	const char *unit, char *text)
 {
-	static const char *const prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
 	const char *sign = value < 0 ? "-" : "";
 	unsigned i = 0;
 
 	value = fabs(value);
-	/* What would be written as 1000 is 1 of the next. */
-	for (; value >= 999.5 && i + 1 < sizeof(prefixes) / sizeof(*prefixes); i++)
-		value /= 1000;
+	for (; value >= most && i < 6; i++)
+		value /= step;
 	snprintf(text, HUMAN_MAX, "%s%.*f%s%s%s", sign,
 		i == 0 && value == floor(value) ? 0 : decimals_of(value), value,
 		i || *unit ? " " : "", prefixes[i], unit);
 	return text;
 }
 
-/* Two units, of which the smaller one is `part` seconds. */
+char *human_amount(double value, const char *unit, char text[HUMAN_MAX])
+{
+	static const char *const prefixes[7] = {"", "k", "M", "G", "T", "P", "E"};
+
+	/* From 999.5 on, three digits would read "1000". */
+	return with_prefix(value, 1000, 999.5, prefixes, unit, text);
+}
+
+char *human_memory(double bytes, char text[HUMAN_MAX])
+{
+	static const char *const prefixes[7] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+
+	return with_prefix(bytes, 1024, 1023.5, prefixes, "B", text);
+}
+
+/* "3 h 20 min": two units; the smaller one is `part` seconds. */
 static char *two_units(
 	double seconds, int whole, const char *unit, int part, const char *rest, char *text)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The commands "ledger", "quota", "tree" and "etcd": limits and budgets that are never exceeded.
+ * The commands "ledger", "quota", "tree" and "etcd": hard limits and quotas.
  */
 #include "command.h"
 
@@ -10,7 +10,7 @@
 
 #include "field.h"
 
-/* The document of all policies: what the server says of the whole, and of each. */
+/* Gathers the reply about the whole, with the replies about the single policies in "each". */
 static int gather_all(struct source *source, const char *command, json_t **document)
 {
 	json_t *whole, *policies = NULL;
@@ -46,24 +46,25 @@ static int print_whole(const json_t *document, struct view *view)
 	static const struct field whole[] = {
 		{"state", "state", KIND_TEXT},
 		{"identity", "identity", KIND_TEXT},
-		{"of other ledgers", "neighbours_of_other_ledgers", KIND_COUNT},
-		{"messages of those", "messages_of_other_ledgers", KIND_COUNT},
-		{"invalid statements", "invalid_statements", KIND_COUNT},
+		{"foreign ledgers", "neighbours_of_other_ledgers", KIND_COUNT | NONZERO},
+		{"messages of foreign ledgers", "messages_of_other_ledgers", KIND_COUNT | NONZERO},
+		{"invalid statements", "invalid_statements", KIND_COUNT | NONZERO},
 		{"store", "store", KIND_TEXT},
 		{"error", "error", KIND_TEXT},
-		{"epoch", "epoch", KIND_COUNT},
-		{"began without memory", "began_without_memory", KIND_TEXT},
-		{"recovering now", "recovering_policies", KIND_COUNT},
-		{"saved", "rounds", KIND_COUNT},
-		{"not saved", "failures", KIND_COUNT},
-		{"took, last", "last_round_ms", KIND_MS},
-		{"at most", "longest_round_ms", KIND_MS},
+		{"start number", "epoch", KIND_COUNT},
+		{"started with empty state", "began_without_memory", KIND_TEXT},
+		{"policies recovering", "recovering_policies", KIND_COUNT | NONZERO},
+		{"commits", "rounds", KIND_COUNT},
+		{"failed commits", "failures", KIND_COUNT | NONZERO},
+		{"last commit", "last_round_ms", KIND_MS},
+		{"longest commit", "longest_round_ms", KIND_MS},
 		{"lease", "lease_ms", KIND_MS},
+		{"expired leases", "expired", KIND_COUNT | NONZERO},
 		{"messages sent", "messages_sent", KIND_COUNT},
-		{"messages heard", "messages_heard", KIND_COUNT},
-		{"malformed", "malformed", KIND_COUNT},
-		{"grants", "grants", KIND_COUNT},
-		{"adoptions", "adoptions", KIND_COUNT},
+		{"messages received", "messages_heard", KIND_COUNT},
+		{"malformed messages", "malformed", KIND_COUNT | NONZERO},
+		{"grants", "grants", KIND_COUNT | NONZERO},
+		{"adoptions", "adoptions", KIND_COUNT | NONZERO},
 	};
 	static const struct field each[] = {
 		{"POLICY", "name", KIND_TEXT},
@@ -72,7 +73,7 @@ static int print_whole(const json_t *document, struct view *view)
 		{"BALANCE", "balance", KIND_RATE},
 		{"USABLE", "usable", KIND_RATE},
 		{"IN FLIGHT", "in_flight", KIND_RATE | OPTIONAL(3)},
-		{"PROMISED", "promised", KIND_RATE | OPTIONAL(1)},
+		{"RESERVED", "promised", KIND_RATE | OPTIONAL(1)},
 		{"INHERITED", "inherited", KIND_RATE | OPTIONAL(4)},
 		{"RECOVERING", "recovering", KIND_TEXT},
 	};
@@ -89,10 +90,10 @@ static int print_ledger(const json_t *document, struct view *view)
 		{"share", "share", KIND_RATE},
 		{"balance", "balance", KIND_RATE},
 		{"usable", "usable", KIND_RATE},
-		{"for", "usable_for_ms", KIND_MS},
-		{"may be given", "free", KIND_RATE},
+		{"usable for", "usable_for_ms", KIND_MS},
+		{"free to give", "free", KIND_RATE},
 		{"in flight", "in_flight", KIND_RATE},
-		{"promised", "promised", KIND_RATE},
+		{"reserved", "promised", KIND_RATE},
 		{"inherited", "inherited", KIND_RATE},
 		{"recovering", "recovering", KIND_TEXT},
 	};
@@ -101,9 +102,9 @@ static int print_ledger(const json_t *document, struct view *view)
 		{"ALIVE", "alive", KIND_TEXT},
 		{"IN USE", "in_use", KIND_TEXT},
 		{"SPARE", "spare", KIND_TEXT | OPTIONAL(3)},
-		{"HEARD", "heard_ms_ago", KIND_MS},
+		{"LAST RECEIVED", "heard_ms_ago", KIND_MS},
 		{"IN FLIGHT", "in_flight", KIND_RATE | OPTIONAL(1)},
-		{"PROMISED", "promised", KIND_RATE},
+		{"RESERVED", "promised", KIND_RATE},
 		{"INHERITED", "inherited", KIND_RATE | OPTIONAL(2)},
 	};
 	int ret = fields_detail(document, FIELDS(one), view);
@@ -124,23 +125,23 @@ int quota_gather(struct source *source, const struct request *request, json_t **
 	return gather_all(source, "/weir/quota", document);
 }
 
-static int print_budgets(const json_t *document, struct view *view)
+static int print_quotas(const json_t *document, struct view *view)
 {
 	static const struct field whole[] = {
-		{"budgets", "budgets", KIND_COUNT},
+		{"quotas", "budgets", KIND_COUNT},
 		{"messages sent", "messages_sent", KIND_COUNT},
-		{"messages heard", "messages_heard", KIND_COUNT},
-		{"malformed", "malformed", KIND_COUNT},
+		{"messages received", "messages_heard", KIND_COUNT},
+		{"malformed messages", "malformed", KIND_COUNT | NONZERO},
 		{"clock", "clock", KIND_TEXT},
-		{"wall clock off", "clock_apart_ms", KIND_MS},
+		{"wall clock off by", "clock_apart_ms", KIND_MS},
 	};
 	static const struct field each[] = {
 		{"POLICY", "name", KIND_TEXT},
-		{"TOTAL", "total", KIND_UNITS},
+		{"QUOTA", "total", KIND_UNITS},
 		{"LEFT", "remaining", KIND_UNITS},
-		{"HELD HERE", "held", KIND_UNITS | OPTIONAL(2)},
-		{"PAID HERE", "spent", KIND_UNITS | OPTIONAL(3)},
-		{"RATE", "global_rate", KIND_RATE | OPTIONAL(1)},
+		{"PREFETCHED", "held", KIND_UNITS | OPTIONAL(2)},
+		{"SPENT HERE", "spent", KIND_UNITS | OPTIONAL(3)},
+		{"GROUP RATE", "global_rate", KIND_RATE | OPTIONAL(1)},
 		{"LASTS", "exhausted_in_s", KIND_SECONDS},
 		{"LOW", "low", KIND_TEXT},
 	};
@@ -149,32 +150,32 @@ static int print_budgets(const json_t *document, struct view *view)
 	return ret ? ret : print_list(json_object_get(document, "each"), FIELDS(each), view);
 }
 
-static int print_budget(const json_t *document, struct view *view)
+static int print_quota(const json_t *document, struct view *view)
 {
 	static const struct field fields[] = {
 		{"policy", "name", KIND_TEXT},
-		{"total", "total", KIND_UNITS},
-		{"of it in force", "total_in_force", KIND_UNITS},
+		{"quota", "total", KIND_UNITS},
+		{"quota in force", "total_in_force", KIND_UNITS},
 		{"period", "period", KIND_TEXT},
-		{"of", "period_s", KIND_SECONDS},
-		{"number of the period", "period_number", KIND_COUNT},
-		{"ends in", "period_ends_in_s", KIND_SECONDS},
-		{"left, of the group", "remaining", KIND_UNITS},
-		{"of it in etcd", "undrawn", KIND_UNITS},
-		{"rate, of the group", "global_rate", KIND_RATE},
+		{"period length", "period_s", KIND_SECONDS},
+		{"period number", "period_number", KIND_COUNT},
+		{"period ends in", "period_ends_in_s", KIND_SECONDS},
+		{"left in group", "remaining", KIND_UNITS},
+		{"left in etcd", "undrawn", KIND_UNITS},
+		{"rate of group", "global_rate", KIND_RATE},
 		{"lasts", "exhausted_in_s", KIND_SECONDS},
-		{"held here", "held", KIND_UNITS},
-		{"paid for here", "spent", KIND_UNITS},
-		{"of it as credit", "credit", KIND_UNITS},
+		{"prefetched here", "held", KIND_UNITS},
+		{"spent here", "spent", KIND_UNITS},
+		{"of that leased to workers", "credit", KIND_UNITS},
 		{"rate here", "rate", KIND_RATE},
-		{"asks for more below", "threshold", KIND_UNITS},
+		{"requests more below", "threshold", KIND_UNITS},
 		{"in flight", "in_flight", KIND_UNITS},
-		{"runs low", "low", KIND_TEXT},
-		{"asking others", "asking", KIND_TEXT},
+		{"low", "low", KIND_TEXT},
+		{"requesting", "asking", KIND_TEXT},
 		{"traffic waits", "waiting", KIND_TEXT},
-		{"requests", "rounds", KIND_COUNT},
-		{"answered with less", "short_rounds", KIND_COUNT},
-		{"messages", "messages", KIND_COUNT},
+		{"requests", "rounds", KIND_COUNT | NONZERO},
+		{"partly granted", "short_rounds", KIND_COUNT | NONZERO},
+		{"messages", "messages", KIND_COUNT | NONZERO},
 	};
 
 	return fields_detail(document, FIELDS(fields), view);
@@ -182,16 +183,16 @@ static int print_budget(const json_t *document, struct view *view)
 
 int quota_print(const json_t *document, struct view *view)
 {
-	return json_object_get(document, "each") ? print_budgets(document, view)
-						 : print_budget(document, view);
+	return json_object_get(document, "each") ? print_quotas(document, view)
+						 : print_quota(document, view);
 }
 
 int tree_print(const json_t *document, struct view *view)
 {
 	static const struct field whole[] = {
 		{"root", "root", KIND_TEXT},
-		{"this is it", "is_root", KIND_TEXT},
-		{"changes", "relinked", KIND_COUNT},
+		{"this limiter is the root", "is_root", KIND_TEXT},
+		{"edge changes", "relinked", KIND_COUNT},
 	};
 	static const struct field each[] = {
 		{"NEIGHBOUR", "peer", KIND_TEXT},
@@ -217,8 +218,8 @@ int etcd_print(const json_t *document, struct view *view)
 	};
 	static const struct field each[] = {
 		{"POLICY", "policy", KIND_TEXT},
-		{"BUDGET", "name", KIND_TEXT},
-		{"TOTAL", "total", KIND_UNITS | OPTIONAL(1)},
+		{"KEY", "name", KIND_TEXT},
+		{"QUOTA", "total", KIND_UNITS | OPTIONAL(1)},
 		{"UNDRAWN", "left", KIND_UNITS},
 		{"DRAWN HERE", "drawn", KIND_UNITS | OPTIONAL(2)},
 		{"AS OF", "as_of_ms_ago", KIND_MS | OPTIONAL(3)},

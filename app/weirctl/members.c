@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The commands whose answer is one listing of the server's: "peers", "gossip", "drops",
- * "unparsed", "workers", "process", "ports".
+ * The commands that show one listing of the server: "peers", "gossip", "drops", "unparsed",
+ * "workers", "process", "ports".
  */
 #include "command.h"
 
@@ -12,7 +12,7 @@
 #include "ask/member.h"
 #include "field.h"
 
-/* All of them, or a listing of one. */
+/* Gathers all peers, or the one that the request names. */
 int peers_gather(struct source *source, const struct request *request, json_t **document)
 {
 	json_t *peer, *found = NULL;
@@ -38,18 +38,18 @@ static int print_peer(const json_t *peer, struct view *view)
 		{"peer", "name", KIND_TEXT},
 		{"address", "address", KIND_TEXT},
 		{"state", "state", KIND_TEXT},
-		{"heard", "heard_ms_ago", KIND_MS},
-		{"hears us", "confirmed_ms_ago", KIND_MS},
-		{"restarts", "restarts", KIND_COUNT},
+		{"last received", "heard_ms_ago", KIND_MS},
+		{"last confirmed us", "confirmed_ms_ago", KIND_MS},
+		{"restarts", "restarts", KIND_COUNT | NONZERO},
 		{"reads format", "format", KIND_COUNT},
-		{"format not read", "unreadable_format", KIND_COUNT},
+		{"unreadable format", "unreadable_format", KIND_COUNT},
 		{"key", "key", KIND_TEXT},
 		{"ledger", "ledger", KIND_TEXT},
-		{"invalid", "invalid_statements", KIND_COUNT},
-		{"implausible", "implausible", KIND_COUNT},
-		{"refused", "refused", KIND_COUNT},
-		{"refused as", "refused_as", KIND_TEXT},
-		{"differs", "differs", KIND_TEXT},
+		{"invalid statements", "invalid_statements", KIND_COUNT | NONZERO},
+		{"implausible", "implausible", KIND_COUNT | NONZERO},
+		{"refused datagrams", "refused", KIND_COUNT | NONZERO},
+		{"last refused as", "refused_as", KIND_TEXT},
+		{"config mismatch", "differs", KIND_TEXT},
 	};
 
 	return fields_detail(peer, FIELDS(fields), view);
@@ -79,44 +79,54 @@ int peers_print(const json_t *document, struct view *view)
 	return peers ? fields_list(peers, FIELDS(fields), view) : print_peer(document, view);
 }
 
-/* Numbers by name, whose names are the server's: there may be others than are known here. */
-static int print_counts(const json_t *counts, const char *what, const char *head, struct view *view)
+/*
+ * Prints a row for each named number. The server chooses the names, so new ones can appear. With
+ * `nonzero` the zeros are left out, and the table too if nothing remains.
+ */
+static int print_counts(const json_t *counts, const char *name_head, const char *head, bool nonzero,
+	struct view *view)
 {
 	const struct field fields[] = {
-		{what, "name", KIND_TEXT},
+		{name_head, "name", KIND_TEXT},
 		{head, "count", KIND_COUNT},
 	};
 	json_t *rows = json_array(), *count;
 	const char *name;
-	int ret;
+	int ret = rows ? 0 : -ENOMEM;
 
 	json_object_foreach ((json_t *)counts, name, count)
-		json_array_append_new(rows, json_pack("{s:s, s:O}", "name", name, "count", count));
-	ret = rows ? fields_list(rows, FIELDS(fields), view) : -ENOMEM;
+		if (!nonzero || json_number_value(count) != 0)
+			json_array_append_new(
+				rows, json_pack("{s:s, s:O}", "name", name, "count", count));
+	if (json_array_size(rows) || !nonzero)
+		ret = rows ? fields_list(rows, FIELDS(fields), view) : -ENOMEM;
 	json_decref(rows);
 	return ret;
 }
 
 int drops_print(const json_t *document, struct view *view)
 {
-	return print_counts(document, "REASON", "PACKETS", view);
+	return print_counts(document, "REASON", "PACKETS", false, view);
 }
 
 int gossip_print(const json_t *document, struct view *view)
 {
 	static const struct field fields[] = {
-		{"sent", "sent", KIND_COUNT},
-		{"not sent", "send_errors", KIND_COUNT},
-		{"amount sent", "sent", KIND_UNITS},
-		{"amount received", "received", KIND_UNITS},
-		{"records of policies not here", "unknown_policy", KIND_COUNT},
-		{"what cannot be, not believed", "implausible", KIND_COUNT},
+		{"datagrams sent", "sent", KIND_COUNT},
+		{"bytes sent", "sent_bytes", KIND_BYTES},
+		{"bytes received", "received_bytes", KIND_BYTES},
+		{"send errors", "send_errors", KIND_COUNT | NONZERO},
+		{"dropped by the kernel", "socket_drops", KIND_COUNT | NONZERO},
+		{"from a wrong address", "wrong_source", KIND_COUNT | NONZERO},
+		{"records for unknown policies", "unknown_policy", KIND_COUNT | NONZERO},
+		{"rejected as impossible", "implausible", KIND_COUNT | NONZERO},
 	};
 	int ret = fields_detail(document, FIELDS(fields), view);
 
 	if (ret)
 		return ret;
-	return print_counts(json_object_get(document, "received"), "RECEIVED", "DATAGRAMS", view);
+	return print_counts(
+		json_object_get(document, "received"), "RECEIVED", "DATAGRAMS", true, view);
 }
 
 int workers_print(const json_t *document, struct view *view)
@@ -142,13 +152,13 @@ int workers_print(const json_t *document, struct view *view)
 	return fields_list(document, FIELDS(fields), view);
 }
 
-/* A row for control, and one for each worker. */
+/* Prints a row for the control thread and one for each worker. */
 static int print_threads(const json_t *document, struct view *view)
 {
 	static const struct field fields[] = {
 		{"THREAD", "thread", KIND_TEXT},
 		{"BUSY", "busy_share", KIND_SHARE},
-		{"BUSY SINCE THE START", "busy_s", KIND_SECONDS},
+		{"BUSY SINCE START", "busy_s", KIND_SECONDS},
 	};
 	json_t *rows = json_array(), *worker;
 	size_t i;
@@ -174,10 +184,10 @@ int process_print(const json_t *document, struct view *view)
 		{"limiter", "limiter", KIND_TEXT},
 		{"version", "version", KIND_TEXT},
 		{"pid", "pid", KIND_COUNT},
-		{"up for", "uptime_s", KIND_SECONDS},
-		{"resident bytes", "memory.resident_bytes", KIND_COUNT},
-		{"DPDK's heap, bytes", "memory.heap_bytes", KIND_COUNT},
-		{"of these in use", "memory.heap_used_bytes", KIND_COUNT},
+		{"uptime", "uptime_s", KIND_SECONDS},
+		{"resident", "memory.resident_bytes", KIND_MEMORY},
+		{"DPDK heap", "memory.heap_bytes", KIND_MEMORY},
+		{"heap used", "memory.heap_used_bytes", KIND_MEMORY},
 	};
 	static const struct field pools[] = {
 		{"POOL", "name", KIND_TEXT},

@@ -19,7 +19,7 @@ struct policy_row {
 	double by;
 };
 
-/* What is sorted by: of a rate the part that is told, in units that may not be bits. */
+/* The sort key "rate": in bit/s, or in units per second for policies that do not count bytes. */
 static double policy_demand(const json_t *policy)
 {
 	return field_number(policy, "demand_bps") + field_number(policy, "demand_per_s");
@@ -51,7 +51,7 @@ static const char *name_of(const json_t *policy)
 	return name ? name : "";
 }
 
-/* The most first; by name where it is the same. */
+/* Orders by measure, largest first, then by name. */
 static int compare_policy_rows(const void *a, const void *b)
 {
 	const struct policy_row *left = a, *right = b;
@@ -100,7 +100,7 @@ bool policies_words_check(const struct request *request)
 	size_t n;
 
 	if (!policies_count(request->word, &n))
-		fprintf(stderr, "weirctl: %s: expected how many\n", request->word);
+		fprintf(stderr, "weirctl: %s: expected a number of policies\n", request->word);
 	else if (request->sort && !policies_sort_known(request->sort))
 		fprintf(stderr, "weirctl: %s: expected rate or drops\n", request->sort);
 	else
@@ -114,7 +114,7 @@ static void truncate_array(json_t *array, size_t n)
 		json_array_remove(array, json_array_size(array) - 1);
 }
 
-/* A column of units a second, as /weir/policy calls it; null where it does not apply. */
+/* Copies a rate under the name that /weir/policy uses; null if the policy has no such rate. */
 static void put_rate(json_t *policy, const json_t *row, const char *name, bool bytes)
 {
 	char column[64], key[64];
@@ -141,7 +141,7 @@ static void put_counts(json_t *policy, const json_t *row, const char *name, cons
 	json_object_set_new(policy, name, object);
 }
 
-/* A row of a page in the form of /weir/policy, as far as it goes. */
+/* Converts a row of /weir/policy_stats to the members that /weir/policy has for them. */
 static json_t *policy_of_row(const json_t *row)
 {
 	static const char *const same[] = {
@@ -166,7 +166,7 @@ static json_t *policy_of_row(const json_t *row)
 	return policy;
 }
 
-/* By pages of a hundred, and no more of them than are wanted. */
+/* Requests pages of a hundred policies until there are enough. */
 int policies_gather(struct source *source, const struct request *request, json_t **document)
 {
 	json_t *look = NULL, *row;
@@ -194,10 +194,10 @@ static const char *by_of(const json_t *policy)
 {
 	const char *by = json_string_value(json_object_get(policy, "limit_by"));
 
-	return by ? by : "configuration"; /* the server is older */
+	return by ? by : "configuration"; /* older servers have no other */
 }
 
-/* Columns that are there only if a policy has what they show. */
+/* Condition of a column: a policy in the list has a limit that changes by time, or a parent. */
 enum shown_if { ALWAYS, TIMED, BELOW };
 
 static bool policy_shows(const json_t *policy, enum shown_if what)
@@ -219,7 +219,7 @@ static bool any_shows(const json_t *policies, enum shown_if what)
 	return what == ALWAYS;
 }
 
-/* With TIMED also why each limit holds, and until when; with BELOW whose child each is. */
+/* Prints the columns whose condition holds for at least one policy. */
 int policies_print(const json_t *document, struct view *view)
 {
 	static const struct {
@@ -229,16 +229,16 @@ int policies_print(const json_t *document, struct view *view)
 		{{"POLICY", "name", KIND_TEXT}, ALWAYS},
 		{{"PARENT", "parent", KIND_TEXT | OPTIONAL(1)}, BELOW},
 		{{"LIMIT", "limit", KIND_RATE}, ALWAYS},
-		{{"BY", "limit_by", KIND_TEXT | OPTIONAL(1)}, TIMED},
+		{{"LIMIT SOURCE", "limit_by", KIND_TEXT | OPTIONAL(1)}, TIMED},
 		{{"UNTIL", "limit_until", KIND_TEXT | OPTIONAL(1)}, TIMED},
 		{{"MAY HAVE", "share", KIND_RATE | OPTIONAL(1)}, BELOW},
 		{{"HERE", "local_limit", KIND_RATE}, ALWAYS},
 		{{"DEMAND", "demand", KIND_RATE}, ALWAYS},
-		{{"OF THE GROUP", "global_demand", KIND_RATE | OPTIONAL(2)}, ALWAYS},
+		{{"GROUP DEMAND", "global_demand", KIND_RATE | OPTIONAL(2)}, ALWAYS},
 		{{"PASSED", "passed.packets", KIND_COUNT | OPTIONAL(3)}, ALWAYS},
 		{{"DROPPED", "dropped.packets", KIND_COUNT}, ALWAYS},
 		{{"OVER", "over.packets", KIND_COUNT | OPTIONAL(4)}, ALWAYS},
-		{{"LOST", "peers_lost", KIND_COUNT | OPTIONAL(4)}, ALWAYS},
+		{{"PEERS LOST", "peers_lost", KIND_COUNT | OPTIONAL(4)}, ALWAYS},
 		{{"ALLOCATOR", "allocator", KIND_TEXT | OPTIONAL(5)}, ALWAYS},
 	};
 	struct field fields[sizeof(columns) / sizeof(*columns)];
@@ -250,7 +250,7 @@ int policies_print(const json_t *document, struct view *view)
 	return fields_list(document, fields, n, view);
 }
 
-/* What the limiter takes to be the time, and the limits that go by it. */
+/* Prints the limiter's time and the limits that depend on it. */
 int limits_print(const json_t *document, struct view *view)
 {
 	static const struct field head[] = {
@@ -261,43 +261,13 @@ int limits_print(const json_t *document, struct view *view)
 	static const struct field fields[] = {
 		{"POLICY", "name", KIND_TEXT},
 		{"LIMIT", "limit", KIND_TEXT},
-		{"BY", "limit_by", KIND_TEXT},
+		{"LIMIT SOURCE", "limit_by", KIND_TEXT},
 		{"UNTIL", "limit_until", KIND_TEXT},
 		{"CONFIGURED", "configured_limit", KIND_TEXT | OPTIONAL(1)},
 	};
 	int ret = fields_detail(document, FIELDS(head), view);
 
 	return ret ? ret : fields_list(json_object_get(document, "limits"), FIELDS(fields), view);
-}
-
-/* What of a policy's fields only some have: members of these. */
-static const struct {
-	const char *fields, *has;
-} parts_of_policy[] = {{"shape.", "shape"}, {"slo.", "shape"}, {"trial.", "trial"},
-	{"parent.", "parent"}, {"matches", "matches"}, {"colours.peak.", "colours.peak"},
-	{"colours.excess.", "colours.excess"}, {"colours.", "colours"}};
-
-static bool policy_has_field(const json_t *policy, const struct field *field)
-{
-	for (size_t i = 0; i < sizeof(parts_of_policy) / sizeof(*parts_of_policy); i++) {
-		const char *fields = parts_of_policy[i].fields;
-
-		if (strncmp(field->path, fields, strlen(fields)) == 0)
-			return member_at(policy, parts_of_policy[i].has) != NULL;
-	}
-	return true;
-}
-
-/* Those of n fields that the policy has, in shown[]; returns how many. */
-static unsigned policy_fields(
-	const json_t *policy, const struct field *fields, size_t n, struct field *shown)
-{
-	unsigned has = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (policy_has_field(policy, &fields[i]))
-			shown[has++] = fields[i];
-	return has;
 }
 
 static const struct field fields_of_policy[] = {
@@ -309,91 +279,90 @@ static const struct field fields_of_policy[] = {
 	{"meter", "meter", KIND_TEXT},
 	{"counts", "count", KIND_TEXT},
 	{"accounting", "accounting", KIND_TEXT},
-	{"per", "per", KIND_TEXT},
+	{"limit per", "per", KIND_TEXT},
 	{"action", "action", KIND_TEXT},
 	{"mark", "mark", KIND_TEXT},
-	{"interval", "interval_ms", KIND_MS},
+	{"update interval", "interval_ms", KIND_MS},
 	{"limit", "limit", KIND_RATE},
-	{"by", "limit_by", KIND_TEXT},
-	{"until", "limit_until", KIND_TEXT},
-	{"configured", "configured_limit", KIND_TEXT},
+	{"limit source", "limit_by", KIND_TEXT},
+	{"limit valid until", "limit_until", KIND_TEXT},
+	{"configured limit", "configured_limit", KIND_TEXT},
 	{"burst", "burst", KIND_UNITS},
 	{"parent", "parent.name", KIND_TEXT},
-	{"weight there", "parent.weight", KIND_COUNT},
+	{"weight in parent", "parent.weight", KIND_COUNT},
 	{"guaranteed", "parent.guaranteed", KIND_RATE},
-	{"may have now", "parent.share", KIND_RATE},
-	{"children", "children", KIND_COUNT},
-	{"peers lost", "peers_lost", KIND_COUNT},
-	{"limit without them", "effective_limit", KIND_RATE},
+	{"share of parent", "parent.share", KIND_RATE},
+	{"children", "children", KIND_COUNT | NONZERO},
+	{"peers lost", "peers_lost", KIND_COUNT | NONZERO},
+	{"limit without lost peers", "effective_limit", KIND_RATE},
 	{"limit here", "local_limit", KIND_RATE},
 	{"burst here", "local_burst", KIND_UNITS},
 	{"demand here", "demand", KIND_RATE},
-	{"demand of all", "global_demand", KIND_RATE},
+	{"demand of group", "global_demand", KIND_RATE},
 	{"weight here", "weight", KIND_REAL},
-	{"weight of all", "global_weight", KIND_REAL},
+	{"weight of group", "global_weight", KIND_REAL},
 	{"regime", "regime", KIND_TEXT},
-	{"flows sampled", "flows_sampled", KIND_COUNT},
-	{"rate of a flow", "flow_rate", KIND_RATE},
-	{"passed", "passed.packets", KIND_COUNT},
-	{"passed bytes", "passed.bytes", KIND_COUNT},
-	{"dropped", "dropped.packets", KIND_COUNT},
-	{"dropped bytes", "dropped.bytes", KIND_COUNT},
-	{"passed over limit", "over.packets", KIND_COUNT},
-	/* Only of policies whose packets have colours. */
+	{"flows sampled", "flows_sampled", KIND_COUNT | NONZERO},
+	{"per-flow rate", "flow_rate", KIND_RATE},
+	{"passed", "passed.packets", KIND_PACKET_COUNT},
+	{"passed bytes", "passed.bytes", KIND_BYTES},
+	{"passed flows", "passed.flows", KIND_COUNT},
+	{"passed over limit", "over.packets", KIND_PACKET_COUNT | NONZERO},
+	{"passed without quota", "fallback.packets", KIND_PACKET_COUNT | NONZERO},
+	{"dropped", "dropped.packets", KIND_PACKET_COUNT},
+	{"dropped bytes", "dropped.bytes", KIND_BYTES | NONZERO},
+	{"dropped flows", "dropped.flows", KIND_COUNT | NONZERO},
 	{"peak", "colours.peak.limit", KIND_RATE},
-	{"burst of it", "colours.peak.burst", KIND_UNITS},
+	{"peak burst", "colours.peak.burst", KIND_UNITS},
 	{"peak here", "colours.peak.local_limit", KIND_RATE},
 	{"excess", "colours.excess.limit", KIND_RATE},
-	{"burst of it", "colours.excess.burst", KIND_UNITS},
+	{"excess burst", "colours.excess.burst", KIND_UNITS},
 	{"excess here", "colours.excess.local_limit", KIND_RATE},
-	{"aware of colours", "colours.aware", KIND_TEXT},
-	{"green", "colours.green.packets", KIND_COUNT},
-	{"green bytes", "colours.green.bytes", KIND_COUNT},
-	{"green: action", "colours.green.action", KIND_TEXT},
-	{"yellow", "colours.yellow.packets", KIND_COUNT},
-	{"yellow bytes", "colours.yellow.bytes", KIND_COUNT},
-	{"yellow: action", "colours.yellow.action", KIND_TEXT},
-	{"red", "colours.red.packets", KIND_COUNT},
-	{"red bytes", "colours.red.bytes", KIND_COUNT},
-	{"red: action", "colours.red.action", KIND_TEXT},
-	{"sources busy", "sources.busy", KIND_COUNT},
-	{"room for sources", "sources.capacity", KIND_COUNT},
-	{"without a place", "sources.overflows", KIND_COUNT},
-	{"places taken over", "sources.displaced", KIND_COUNT},
+	{"colour-aware", "colours.aware", KIND_TEXT},
+	{"green action", "colours.green.action", KIND_TEXT},
+	{"green", "colours.green.packets", KIND_PACKET_COUNT | NONZERO},
+	{"green bytes", "colours.green.bytes", KIND_BYTES | NONZERO},
+	{"yellow action", "colours.yellow.action", KIND_TEXT},
+	{"yellow", "colours.yellow.packets", KIND_PACKET_COUNT | NONZERO},
+	{"yellow bytes", "colours.yellow.bytes", KIND_BYTES | NONZERO},
+	{"red action", "colours.red.action", KIND_TEXT},
+	{"red", "colours.red.packets", KIND_PACKET_COUNT | NONZERO},
+	{"red bytes", "colours.red.bytes", KIND_BYTES | NONZERO},
+	{"active sources", "sources.busy", KIND_COUNT},
+	{"source table size", "sources.capacity", KIND_COUNT},
+	{"source table full", "sources.overflows", KIND_PACKET_COUNT | NONZERO},
+	{"sources evicted", "sources.displaced", KIND_COUNT | NONZERO},
 	{"classes by", "classes.by", KIND_TEXT},
-	{"weight at work", "classes.backlogged", KIND_COUNT},
-	/* Only of policies whose packets wait. */
-	{"waiting", "shape.waiting_packets", KIND_COUNT},
-	{"waiting bytes", "shape.waiting_bytes", KIND_COUNT},
-	{"waited, half", "shape.delay_us.p50", KIND_US},
-	{"waited, 95 %", "shape.delay_us.p95", KIND_US},
-	{"waited, 99 %", "shape.delay_us.p99", KIND_US},
-	{"waited, 99.9 %", "shape.delay_us.p99_9", KIND_US},
-	{"wanted of 99 %", "slo.target_us", KIND_US},
-	{"99 %, last minute", "slo.p99_us", KIND_US},
-	{"99 %, last 10 s", "slo.p99_10s_us", KIND_US},
-	{"as wanted", "slo.met", KIND_TEXT},
-	{"marked by CoDel", "shape.marked", KIND_COUNT},
-	{"queue was full", "shape.dropped.queue_full", KIND_COUNT},
-	{"box was full", "shape.dropped.pool_full", KIND_COUNT},
-	{"dropped by CoDel", "shape.dropped.codel", KIND_COUNT},
-	{"waited too long", "shape.dropped.delay_exceeded", KIND_COUNT},
-	{"stopped before", "shape.dropped.stopped", KIND_COUNT},
-	/* Only of policies that have a trial. */
+	{"effective weight", "classes.backlogged", KIND_COUNT},
+	/* Rows of a shaper. */
+	{"waiting", "shape.waiting_packets", KIND_PACKET_COUNT},
+	{"waiting bytes", "shape.waiting_bytes", KIND_BYTES | NONZERO},
+	{"delay p50", "shape.delay_us.p50", KIND_US},
+	{"delay p95", "shape.delay_us.p95", KIND_US},
+	{"delay p99", "shape.delay_us.p99", KIND_US},
+	{"delay p99.9", "shape.delay_us.p99_9", KIND_US},
+	{"target p99", "slo.target_us", KIND_US},
+	{"p99, last minute", "slo.p99_us", KIND_US},
+	{"p99, last 10 s", "slo.p99_10s_us", KIND_US},
+	{"target met", "slo.met", KIND_TEXT},
+	{"marked by CoDel", "shape.marked", KIND_PACKET_COUNT | NONZERO},
+	{"dropped: queue full", "shape.dropped.queue_full", KIND_PACKET_COUNT | NONZERO},
+	{"dropped: pool full", "shape.dropped.pool_full", KIND_PACKET_COUNT | NONZERO},
+	{"dropped: CoDel", "shape.dropped.codel", KIND_PACKET_COUNT | NONZERO},
+	{"dropped: delay exceeded", "shape.dropped.delay_exceeded", KIND_PACKET_COUNT | NONZERO},
+	{"dropped: queue stopped", "shape.dropped.stopped", KIND_PACKET_COUNT | NONZERO},
+	/* Rows of a trial, a second limit that drops nothing. */
 	{"trial: limit", "trial.limit", KIND_RATE},
 	{"trial: limit here", "trial.local_limit", KIND_RATE},
 	{"trial: burst", "trial.burst", KIND_UNITS},
 	{"trial: meter", "trial.meter", KIND_TEXT},
-	{"trial: counts for", "trial.age_s", KIND_SECONDS},
-	{"trial: would pass", "trial.would_pass.packets", KIND_COUNT},
-	{"trial: would drop", "trial.would_drop.packets", KIND_COUNT},
-	{"trial: drop bytes", "trial.would_drop.bytes", KIND_COUNT},
+	{"trial: running for", "trial.age_s", KIND_SECONDS},
+	{"trial: would pass", "trial.would_pass.packets", KIND_PACKET_COUNT},
+	{"trial: would drop", "trial.would_drop.packets", KIND_PACKET_COUNT},
+	{"trial: drop bytes", "trial.would_drop.bytes", KIND_BYTES | NONZERO},
 };
 
 int policy_print(const json_t *document, struct view *view)
 {
-	struct field shown[sizeof(fields_of_policy) / sizeof(*fields_of_policy)];
-
-	return fields_detail(
-		document, shown, policy_fields(document, FIELDS(fields_of_policy), shown), view);
+	return fields_detail(document, FIELDS(fields_of_policy), view);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The command "status". Its document has what the server says under the names of its commands, and
- * "rates": what happened between two looks.
+ * The command "status". Its document holds the server's replies under the names of its commands, and
+ * "rates": the change between two looks.
  */
 #include "command.h"
 
@@ -14,16 +14,16 @@
 #include "field.h"
 #include "health.h"
 
-/* Between the two looks: long enough for what comes in bursts. */
+/* Time between the two looks: long enough for bursts. */
 #define INTERVAL_MS 1000
 
 #define BITS 8
 
-/* What grows. */
+/* Counters that grow. */
 struct look {
-	double rx, tx;             /* packets, of the workers */
-	double rx_bytes, tx_bytes; /* of the ports */
-	json_t *drops;             /* NULL: not known */
+	double rx, tx;             /* packets, all workers */
+	double rx_bytes, tx_bytes; /* all ports */
+	json_t *drops;             /* packets by reason; NULL: unknown */
 };
 
 static void look_at_ports(struct source *source, const json_t *ports, struct look *look)
@@ -55,7 +55,7 @@ static void look_at_workers(const json_t *workers, struct look *look)
 	}
 }
 
-/* A part that the server does not have is null in the document; 0 or what else went wrong. */
+/* Adds one reply to the document, or null if the server has no such command. 0 or -errno. */
 static int add_status_part(struct source *source, json_t *document, const char *key,
 	const char *request, const char *listing)
 {
@@ -112,7 +112,7 @@ static int measure_rates(struct source *source, json_t *document)
 		double seconds = source->pause(source, INTERVAL_MS);
 
 		ret = look_once(source, document, &b);
-		/* Cut short before anything could be measured. */
+		/* Ctrl-C can end the pause early; without a pause there is no rate. */
 		json_object_set_new(document, "rates",
 			ret == 0 && seconds > 0 ? rates_between(&a, &b, seconds) : json_null());
 	}
@@ -145,7 +145,7 @@ int status_gather(struct source *source, const struct request *request, json_t *
 	return ret ? ret : measure_rates(source, *document);
 }
 
-/* The name of the one of ourselves, or "-". */
+/* Returns the name of this limiter, or "-". */
 static const char *self_name(const json_t *peers)
 {
 	const json_t *peer;
@@ -161,7 +161,7 @@ static const char *self_name(const json_t *peers)
 	return "-";
 }
 
-/* ", lost: edge-fra-1 edge-ams-1"; nothing when none is. */
+/* ", lost: edge-fra-1 edge-ams-1", or "" when no peer is lost. */
 static json_t *lost_of(const json_t *peers)
 {
 	json_t *text = json_string("");
@@ -198,49 +198,73 @@ static json_t *group_of(const json_t *document)
 	return text;
 }
 
-/* What the limiter says is wrong now. */
+/* The active alarms, "none", or null if the server does not report them. */
 static json_t *alarms_of(const json_t *document)
 {
 	json_t *alarms = json_object_get(json_object_get(document, "health"), "alarms");
 
 	if (!alarms)
-		return json_string("-");
+		return json_null();
 	return json_array_size(alarms) > 0 ? json_incref(alarms) : json_string("none");
 }
 
-/* "idle"; and that what is in force is not what the file says. */
+/* A reload that runs or failed; null when neither is so. */
 static json_t *reload_of(const json_t *document)
 {
 	const char *state = json_string_value(member_at(document, "config.reload"));
 	const char *at = json_string_value(member_at(document, "config.last_reload.at"));
 
 	if (json_is_false(member_at(document, "config.last_reload.ok")))
-		return json_sprintf("%s; REFUSED at %s: see weirctl config", state ? state : "-",
-			at ? at : "-");
-	return json_string(state ? state : "-");
+		return json_sprintf(
+			"REFUSED at %s, see: weirctl config", at ? at : "an unknown time");
+	return state && strcmp(state, "idle") != 0 ? json_string(state) : json_null();
 }
 
-/* "3 that change by time; now by schedule: 2, overrides: 1"; nothing where there are none. */
+/* "3 (by schedule: 2, by override: 1)", or null without limits that change by time. */
 static json_t *limits_of(const json_t *document)
 {
 	const json_t *limits = json_object_get(document, "limits");
 	double n = field_number(limits, "total");
 
 	if (!(n > 0))
-		return json_string("-");
-	return json_sprintf("%.0f that change by time; now by schedule: %.0f, overrides: %.0f", n,
+		return json_null();
+	return json_sprintf("%.0f (by schedule: %.0f, by override: %.0f)", n,
 		field_number(limits, "by_schedule"), field_number(limits, "by_override"));
 }
 
-/* Whether what policies say is done to packets; of a limiter before there was shadow it is. */
-static const char *mode_of(const json_t *document)
+/* Servers without shadow mode enforce; null without a reply about the configuration. */
+static json_t *mode_of(const json_t *document)
 {
 	if (json_is_true(member_at(document, "config.shadow")))
-		return "SHADOW: nothing is enforced";
-	return json_is_object(json_object_get(document, "config")) ? "enforces" : "-";
+		return json_string("SHADOW (nothing is enforced)");
+	return json_is_object(json_object_get(document, "config")) ? json_string("enforcing")
+								   : json_null();
 }
 
-/* "servers UP 10.0 Gbit/s" of each port. */
+/* The file, and how the running configuration differs from it; null if both are unknown. */
+static json_t *config_of(const json_t *document)
+{
+	const char *file = json_string_value(member_at(document, "config.file"));
+	const char *runs = json_string_value(member_at(document, "change.runs.words"));
+
+	if (!file)
+		file = json_string_value(member_at(document, "change.file"));
+	if (!runs || !file)
+		return file ? json_string(file) : runs ? json_string(runs) : json_null();
+	if (strcmp(runs, "the file") == 0)
+		return json_sprintf("%s (unchanged)", file);
+	return json_sprintf("%s; running: %s", file, runs);
+}
+
+/* The ledger's state, or null if no policy needs a ledger. */
+static json_t *ledger_of(const json_t *document)
+{
+	const char *state = json_string_value(member_at(document, "ledger.state"));
+
+	return state && strcmp(state, "none") != 0 ? json_string(state) : json_null();
+}
+
+/* "servers UP 10.0 Gbit/s" for each port. */
 static json_t *links_of(const json_t *ports)
 {
 	static const struct field fields[] = {
@@ -264,13 +288,38 @@ static json_t *links_of(const json_t *ports)
 	return links;
 }
 
+/* "472 pkt/s, 3.83 Mbit/s", or null without a second look. */
 static json_t *status_rate_of(const json_t *rates, const char *packets, const char *bits)
 {
 	const struct field pps = {"", packets, KIND_PACKETS}, bps = {"", bits, KIND_BITS};
 	char first[FIELD_TEXT_MAX], second[FIELD_TEXT_MAX];
 
-	return json_sprintf(
-		"%s, %s", field_text(rates, &pps, first), field_text(rates, &bps, second));
+	field_text(rates, &pps, first);
+	field_text(rates, &bps, second);
+	if (strcmp(first, "-") == 0)
+		return json_string(second);
+	return strcmp(second, "-") == 0 ? json_string(first)
+					: json_sprintf("%s, %s", first, second);
+}
+
+/* True for a reason with packets, or with a rate after its counter was reset. */
+static bool is_dropping(const json_t *document, const char *reason, const json_t *packets)
+{
+	const json_t *rate = json_object_get(member_at(document, "rates.drops_pps"), reason);
+
+	return json_number_value(packets) != 0 || json_number_value(rate) != 0;
+}
+
+/* "none"; null if there are any, which a table shows, or if the server does not report them. */
+static json_t *drops_of(const json_t *document)
+{
+	json_t *drops = json_object_get(document, "drops"), *packets;
+	const char *reason;
+
+	json_object_foreach (drops, reason, packets)
+		if (is_dropping(document, reason, packets))
+			return json_null();
+	return json_is_object(drops) ? json_string("none") : json_null();
 }
 
 static int print_details(const json_t *document, struct view *view)
@@ -282,28 +331,31 @@ static int print_details(const json_t *document, struct view *view)
 		{"alarms", "alarms", KIND_TEXT},
 		{"version", "info.version", KIND_TEXT},
 		{"pid", "info.pid", KIND_COUNT},
-		{"up for", "process.uptime_s", KIND_SECONDS},
+		{"uptime", "process.uptime_s", KIND_SECONDS},
 		{"policies", "config.policies", KIND_COUNT},
 		{"mode", "mode", KIND_TEXT},
-		{"runs", "change.runs.words", KIND_TEXT},
-		{"limits", "other_limits", KIND_TEXT},
+		{"config", "running", KIND_TEXT},
+		{"timed limits", "timed", KIND_TEXT},
 		{"reload", "reload_state", KIND_TEXT},
-		{"ledger", "ledger.state", KIND_TEXT},
-		{"workers", "n_workers", KIND_COUNT},
+		{"ledger", "ledger_state", KIND_TEXT},
+		{"workers", "n_workers", KIND_COUNT | NONZERO},
 		{"ports", "links", KIND_TEXT},
 		{"received", "received", KIND_TEXT},
 		{"sent", "sent", KIND_TEXT},
+		{"drops", "no_drops", KIND_TEXT},
 	};
 	const json_t *rates = member_at(document, "rates");
 	const json_t *workers = json_object_get(document, "workers");
-	json_t *shown = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "mode",
+	json_t *shown = json_pack(
+		"{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o}", "mode",
 		mode_of(document), "limiter", self_name(member_at(document, "peers.peers")),
 		"state", health_names[health_state(document)], "group", group_of(document),
-		"alarms", alarms_of(document), "other_limits", limits_of(document), "reload_state",
-		reload_of(document), "n_workers", (int)json_array_size(workers), "links",
+		"alarms", alarms_of(document), "running", config_of(document), "timed",
+		limits_of(document), "reload_state", reload_of(document), "ledger_state",
+		ledger_of(document), "n_workers", (int)json_array_size(workers), "links",
 		links_of(json_object_get(document, "ports")), "received",
 		status_rate_of(rates, "rx_pps", "rx_bps"), "sent",
-		status_rate_of(rates, "tx_pps", "tx_bps"));
+		status_rate_of(rates, "tx_pps", "tx_bps"), "no_drops", drops_of(document));
 	int ret = json_object_update_missing(shown, (json_t *)document)
 			  ? -ENOMEM
 			  : fields_detail(shown, FIELDS(fields), view);
@@ -312,6 +364,7 @@ static int print_details(const json_t *document, struct view *view)
 	return ret;
 }
 
+/* A row for each reason with drops, and no table without any. */
 static int print_drops(const json_t *document, struct view *view)
 {
 	static const struct field fields[] = {
@@ -325,12 +378,13 @@ static int print_drops(const json_t *document, struct view *view)
 	int ret;
 
 	json_object_foreach (json_object_get(document, "drops"), reason, packets) {
-		json_t *row = json_pack("{s:s, s:O, s:O?}", "reason", reason, "packets", packets,
-			"rate", json_object_get(rates, reason));
-
-		json_array_append_new(rows, row);
+		if (!is_dropping(document, reason, packets))
+			continue;
+		json_array_append_new(
+			rows, json_pack("{s:s, s:O, s:O?}", "reason", reason, "packets", packets,
+				      "rate", json_object_get(rates, reason)));
 	}
-	ret = rows ? fields_list(rows, FIELDS(fields), view) : -ENOMEM;
+	ret = json_array_size(rows) ? fields_list(rows, FIELDS(fields), view) : rows ? 0 : -ENOMEM;
 	json_decref(rows);
 	return ret;
 }
