@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The checks of a doctor: each says what it finds wrong, and nothing where all is well.
+ * The checks of a doctor. Each writes findings for problems, and adds facts for the "ok" row.
  */
 #ifndef WEIR_APP_CHECKS_H
 #define WEIR_APP_CHECKS_H
@@ -40,8 +40,8 @@ void check_socket(struct doctor *doctor);
 void check_ledger(struct doctor *doctor);
 
 /*
- * Bytes of DPDK's memory, in pages of so many (0: whatever they are), that ports and workers take
- * at least, with so many queues a port.
+ * Returns the bytes of DPDK memory that ports and workers need at least, with `queues` per port.
+ * `page`: bytes of a page, or 0 for any size.
  */
 uint64_t doctor_heap(const struct config *config, uint16_t queues, size_t page);
 

@@ -5,34 +5,32 @@
 
 #include "checks.h"
 
-/* In the order in which a start meets them. */
+/* All checks, in the order of a start. */
 static const struct check {
 	const char *name;
-	const char *well; /* what is said when nothing is wrong */
 	void (*look)(struct doctor *doctor);
+	const char *usual_remedy; /* for findings without their own */
 } checks[] = {
-	{"cpus", "all CPUs are there", check_cpus_exist},
-	{"cpu-share", "no two workers share a core", check_cpus_shared},
-	{"cpu-noise", "nothing else is scheduled where workers poll, or they sleep",
-		check_cpus_isolated},
-	{"numa", "workers are on the NUMA nodes of their cards, or of none that is known",
-		check_numa},
-	{"clock", "the TSC goes on, and the kernel trusts it", check_clock},
-	{"hugepages", "as many as EAL needs at least, or none is wanted", check_hugepages},
-	{"memory", "enough for packet buffers and policies", check_memory},
-	{"pci", "cards are bound to a driver for user space, or none is used", check_pci},
-	{"interface", "interfaces of ports are there, up, and nobody else's", check_interfaces},
-	{"twins", "no two ports stand on one device", check_twins},
-	{"mtu", "interfaces carry what the configuration asks for", check_mtu},
-	{"offloads", "no offload alters packets, or it can be switched off", check_offloads},
-	{"rights", "this user may do what the ports need", check_rights},
-	{"bypass", "wires can outlive the process, or none is to", check_bypass},
-	{"eal", "EAL takes the arguments, and devices that could be tried come up", check_eal},
-	{"secrets", "key, identity and password files are sound, or none is named", check_secrets},
-	{"listen", "gossip's address is ours and free, or none is used", check_listen},
-	{"groups", "groups of the control socket are there, or none is named", check_groups},
-	{"socket", "the control socket can be made", check_socket},
-	{"ledger", "the store is sound, or no policy needs it", check_ledger},
+	{"cpus", check_cpus_exist, "lscpu -e"},
+	{"cpu-share", check_cpus_shared, "lscpu -e"},
+	{"cpu-noise", check_cpus_isolated, "lscpu -e"},
+	{"numa", check_numa, "lscpu -e"},
+	{"clock", check_clock, "dmesg | grep -i tsc"},
+	{"hugepages", check_hugepages, "grep Huge /proc/meminfo"},
+	{"memory", check_memory, "free -m"},
+	{"pci", check_pci, "dpdk-devbind.py --status"},
+	{"interface", check_interfaces, "ip -br link"},
+	{"twins", check_twins, "ip -br link"},
+	{"mtu", check_mtu, "ip link"},
+	{"offloads", check_offloads, "ethtool -k INTERFACE"},
+	{"rights", check_rights, "systemctl start weir@NAME"},
+	{"bypass", check_bypass, "ls -ld /sys/fs/bpf /sys/fs/bpf/weir"},
+	{"eal", check_eal, "correct the port's \"device\""},
+	{"secrets", check_secrets, "correct the path or the file"},
+	{"listen", check_listen, "ip -br address; ss -ulpn"},
+	{"groups", check_groups, "getent group"},
+	{"socket", check_socket, "choose another \"control\": {\"socket\": PATH}"},
+	{"ledger", check_ledger, "choose another \"ledger\": {\"store\": PATH}"},
 };
 
 unsigned doctor_run(const struct config *config, const char *file, bool json, FILE *out)
@@ -41,12 +39,9 @@ unsigned doctor_run(const struct config *config, const char *file, bool json, FI
 		.config = config, .file = file, .root = "", .out = out, .json = json};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
-		doctor.check = checks[i].name;
-		doctor.said = false;
-		doctor.words_at = 0;
+		doctor_begin_check(&doctor, checks[i].name, checks[i].usual_remedy);
 		checks[i].look(&doctor);
-		if (!doctor.said)
-			doctor_find(&doctor, &(struct finding){.found = checks[i].well});
+		doctor_end_check(&doctor);
 		fflush(out);
 	}
 	doctor_sum_up(&doctor);

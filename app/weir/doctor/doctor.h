@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What `weir --doctor` does: it says, before the first start and for this machine, each thing that
- * will fail or hurt, and what to type. It asks by the functions that the start itself asks by, and
- * changes nothing. Main thread; EAL is not up.
+ * Runs `weir --doctor`: lists, before the first start, the problems that this machine has with a
+ * configuration, each with a command that fixes it. The checks call the functions of the start, and
+ * change nothing. Main thread; EAL is not up.
  */
 #ifndef WEIR_APP_DOCTOR_H
 #define WEIR_APP_DOCTOR_H
@@ -15,21 +15,21 @@
 #include "policy/config.h"
 
 /*
- * Writes a line to out for each check and for each finding, of text or as an object of JSON.
- * Returns how many things would fail.
+ * Writes a line to out for each check and each finding, as text or JSON. Text leaves checks
+ * out that do not apply. Returns the number of failures.
  */
 unsigned doctor_run(const struct config *config, const char *file, bool json, FILE *out);
 
 /*
- * After a start that got no memory, when EAL has ended: writes what there is, what is needed and
- * what to type. `huge_free`: what doctor_free_huge() said before, as the process may still hold
- * some. `ran_out`: EAL was up, and memory was asked of it in vain; then it was too little even
- * where more than the least is there. `root` is that of /proc and /sys: "".
+ * Explains a start that failed for lack of memory, after EAL has ended: writes the memory that is
+ * there, the memory that is needed, and a remedy. `huge_free` is doctor_free_huge() from before the
+ * start, because the process can still hold pages. `ran_out`: EAL was up and an allocation failed,
+ * so there is too little even if the computed minimum is free. `root`: directory with proc and sys.
  */
 void doctor_explain_memory(
 	const struct config *config, uint64_t huge_free, bool ran_out, const char *root, FILE *out);
 
-/* Bytes of hugepages that are free, or left behind by a process that was killed. */
+/* Returns the bytes of hugepages that are free, or that a killed process has left. */
 uint64_t doctor_free_huge(const char *root);
 
 #endif

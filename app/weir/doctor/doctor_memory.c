@@ -21,14 +21,14 @@
 #include "worker.h"
 
 #define MB          (UINT64_C(1) << 20)
-#define EAL_NO_HUGE (64 * MB) /* what EAL takes without hugepages if nothing is said */
+#define EAL_NO_HUGE (64 * MB) /* default heap of EAL without hugepages */
 #define NODES       16
 #define PAGE        (2 * MB)
 
-/* What EAL, its devices' rings and the tables about them take beside: found by trying. */
+/* Measured overhead of EAL, the rings of its devices and their tables. */
 #define EAL_OWN (2 * MB)
 
-/* To reserve beside the least: a card with more queues takes more, and so does a reload. */
+/* Pages to reserve above the minimum: more queues on a card take more, and so does a reload. */
 #define PAGES_MORE 64
 
 static const unsigned page_kb[] = {2048, 1048576};
@@ -46,13 +46,13 @@ uint64_t doctor_heap(const struct config *config, uint16_t queues, size_t page)
 						   config_waiting(config));
 }
 
-/* Memory outside of that, of which a page comes with its first write. */
+/* Bytes of ordinary memory for tables; the kernel adds each page on its first write. */
 static uint64_t least_tables(const struct config *config)
 {
 	return (uint64_t)config->n_policies * config->n_workers * sizeof(struct policy_state);
 }
 
-/* Free or all hugepages, in bytes, of a node or (-1) of all. */
+/* Bytes of free or all hugepages on a NUMA node, or with -1 on all nodes. */
 static uint64_t hugepage_bytes(const char *root, int node, const char *which)
 {
 	uint64_t bytes = 0;
@@ -72,7 +72,7 @@ static uint64_t hugepage_bytes(const char *root, int node, const char *which)
 	return bytes;
 }
 
-/* What nobody has locked any more in a file system of hugepages: EAL takes it back. */
+/* Bytes of hugepage files without a lock: a killed process left them, and EAL frees them. */
 static uint64_t left_behind_in(const char *root, const char *directory)
 {
 	char path[MACHINE_PATH];
@@ -99,7 +99,7 @@ static uint64_t left_behind_in(const char *root, const char *directory)
 	return bytes;
 }
 
-/* "--huge-dir=/mnt/huge" or "--huge-dir", "/mnt/huge"; "" if any directory will do. */
+/* Returns the directory of --huge-dir, or "" for any directory. */
 static const char *wanted_directory(const struct config *config)
 {
 	static const char option[] = "--huge-dir";
@@ -117,7 +117,7 @@ static const char *wanted_directory(const struct config *config)
 	return wanted;
 }
 
-/* Whether a directory is another, or in it. */
+/* Returns true if a directory is another one or inside it. */
 static bool is_within(const char *directory, const char *other)
 {
 	size_t len = strlen(other);
@@ -126,7 +126,7 @@ static bool is_within(const char *directory, const char *other)
 	       (directory[len] == '\0' || directory[len] == '/');
 }
 
-/* Whether any is mounted where it is wanted; and what killed processes have left in them. */
+/* Returns true with a mount at the directory; counts the bytes that killed processes left. */
 static bool find_hugetlbfs(const char *root, const char *wanted, uint64_t *left_behind)
 {
 	char path[MACHINE_PATH], line[1024], directory[256], type[64];
@@ -148,13 +148,13 @@ static bool find_hugetlbfs(const char *root, const char *wanted, uint64_t *left_
 	return found;
 }
 
-/* What is there of hugepages, in bytes. */
+/* Hugepages of the machine, in bytes. */
 struct huge {
 	uint64_t all, available;
-	uint64_t small; /* of all, that of 2 MB */
+	uint64_t small; /* in pages of 2 MB */
 };
 
-/* What is left behind is no more than is reserved, whatever else is counted as free. */
+/* Free and left pages together cannot exceed the reserved ones. */
 static struct huge count_huge(const struct doctor *doctor, uint64_t left_behind)
 {
 	const char *root = doctor->root;
@@ -169,7 +169,7 @@ static struct huge count_huge(const struct doctor *doctor, uint64_t left_behind)
 		.all = all, .available = RTE_MIN(available, all), .small = (uint64_t)small * PAGE};
 }
 
-/* Software devices do without huge pages. */
+/* Returns true if a port needs hugepages: software devices work without them. */
 static bool has_cards(const struct config *config)
 {
 	bool found = false;
@@ -179,7 +179,7 @@ static bool has_cards(const struct config *config)
 	return found;
 }
 
-/* The kernel's own number is of pages of its default size, which may be another. */
+/* vm.nr_hugepages counts pages of the default size, which can be other than 2 MB. */
 static const char *reserve_command(struct doctor *doctor, const struct huge *huge, uint64_t need)
 {
 	uint64_t usual = machine_kilobytes(doctor->root, "/proc/meminfo", "Hugepagesize");
@@ -200,7 +200,7 @@ static const char *reserve_command(struct doctor *doctor, const struct huge *hug
 		pages, need / MB + 128);
 }
 
-/* In pages, where all are of 2 MB. */
+/* Counts in pages if all are of 2 MB, or in MB. */
 static const char *few_words(struct doctor *doctor, const struct huge *huge)
 {
 	if (huge->all > huge->small)
@@ -220,7 +220,7 @@ static const char *need_words(
 	return doctor_words(doctor, "%s %" PRIu64, how, need / PAGE);
 }
 
-static void say_few_pages(struct doctor *doctor, const struct huge *huge, uint64_t need)
+static void find_few_pages(struct doctor *doctor, const struct huge *huge, uint64_t need)
 {
 	doctor_find(doctor, &(struct finding){.verdict = DOCTOR_FAIL,
 				    .found = few_words(doctor, huge),
@@ -228,7 +228,7 @@ static void say_few_pages(struct doctor *doctor, const struct huge *huge, uint64
 				    .remedy = reserve_command(doctor, huge, need)});
 }
 
-/* Each card's buffers come from its own node first. */
+/* DPDK takes the buffers of a card from the card's own node first. */
 static void check_node_pages(struct doctor *doctor, const struct port_config *port)
 {
 	long node = machine_number(
@@ -240,8 +240,8 @@ static void check_node_pages(struct doctor *doctor, const struct port_config *po
 		&(struct finding){.verdict = DOCTOR_WARN,
 			.place = doctor_words(doctor, "ports.%s", port->name),
 			.found = doctor_words(doctor,
-				"no hugepage is free at its NUMA node %ld: its packets would lie at "
-				"another",
+				"no hugepage is free on its NUMA node %ld, so its packets would be on "
+				"another node",
 				node),
 			.remedy = doctor_words(doctor,
 				"echo 512 > /sys/devices/system/node/node%ld/hugepages/"
@@ -249,7 +249,7 @@ static void check_node_pages(struct doctor *doctor, const struct port_config *po
 				node)});
 }
 
-/* Whole pages. */
+/* Bytes of hugepages that a start needs at least, in whole pages. */
 static uint64_t needed_huge(const struct config *config, uint16_t queues)
 {
 	return (doctor_heap(config, queues, PAGE) + EAL_OWN + PAGE - 1) / PAGE * PAGE;
@@ -264,10 +264,16 @@ void check_hugepages(struct doctor *doctor)
 	bool mounted = find_hugetlbfs(doctor->root, wanted, &left_behind);
 	struct huge huge = count_huge(doctor, left_behind);
 
-	if (eal_is_told(config, "--no-huge"))
+	if (eal_is_told(config, "--no-huge")) {
+		doctor_skip(doctor, "EAL runs with --no-huge");
 		return;
+	}
+	doctor_add_fact(doctor, "%s, %s", few_words(doctor, &huge),
+		need_words(doctor, &huge, "needed", need));
+	if (mounted)
+		doctor_add_fact(doctor, "hugetlbfs mounted");
 	if (huge.available < need)
-		say_few_pages(doctor, &huge, need);
+		find_few_pages(doctor, &huge, need);
 	else
 		for (unsigned i = 0; i < config->n_ports; i++)
 			check_node_pages(doctor, &config->ports[i]);
@@ -279,7 +285,7 @@ void check_hugepages(struct doctor *doctor)
 				.remedy = doctor_words(doctor, "mount -t hugetlbfs nodev %s", at)});
 }
 
-/* What EAL takes without hugepages: "-m 640" or "-m640". */
+/* Bytes of EAL's heap without hugepages: "-m 640", "-m640" or the default. */
 static uint64_t ordinary_heap(const struct config *config)
 {
 	uint64_t bytes = EAL_NO_HUGE;
@@ -296,7 +302,7 @@ static uint64_t ordinary_heap(const struct config *config)
 	return bytes;
 }
 
-/* One fewer would not do. */
+/* Rounds up to MB. */
 static uint64_t whole_mb(uint64_t bytes)
 {
 	return (bytes + MB - 1) / MB;
@@ -325,12 +331,16 @@ void check_memory(struct doctor *doctor)
 	uint64_t need = least_tables(config);
 
 	if (!huge) {
+		doctor_add_fact(doctor, "EAL heap %" PRIu64 " MB, needed %" PRIu64 " MB",
+			ordinary_heap(config) / MB, whole_mb(doctor_heap(config, 1, 0)));
 		check_heap(doctor, ordinary_heap(config), doctor_heap(config, 1, 0));
 		need += doctor_heap(config, 1, 0);
 	}
+	doctor_add_fact(doctor, "%" PRIu64 " MB of memory available, needed %" PRIu64 " MB",
+		available / MB, whole_mb(need));
 	if (available == 0) {
 		doctor_find(doctor, &(struct finding){.verdict = DOCTOR_UNSEEN,
-					    .found = "/proc/meminfo says nothing of MemAvailable"});
+					    .found = "/proc/meminfo has no MemAvailable"});
 		return;
 	}
 	if (available >= need)
@@ -344,8 +354,8 @@ void check_memory(struct doctor *doctor)
 			.remedy = "ps -eo rss,args --sort -rss | head"});
 }
 
-/* More than with one queue a port, which was not enough: as many as there are workers take that. */
-static void say_all_taken(struct doctor *doctor)
+/* Writes the need with a queue for each worker, after one queue per port was too little. */
+static void find_all_taken(struct doctor *doctor)
 {
 	const struct config *config = doctor->config;
 	struct huge huge = count_huge(doctor, 0);
@@ -379,5 +389,5 @@ void doctor_explain_memory(
 	}
 	check_hugepages(&doctor);
 	if (ran_out && doctor.n[DOCTOR_FAIL] == 0)
-		say_all_taken(&doctor);
+		find_all_taken(&doctor);
 }

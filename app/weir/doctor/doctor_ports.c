@@ -18,10 +18,10 @@
 #include "machine.h"
 #include "wire_offloads.h"
 
-/* How lines about devices begin; others are of EAL, also of `weir: unrecognized option`. */
+/* Beginning of lines about ports; other lines come from EAL, `weir: unrecognized option` too. */
 #define EAL_OURS "weir: ports"
 
-/* Drivers of the kernel that lend their cards to DPDK, and those that keep them all the same. */
+/* Kernel drivers that give a card to DPDK, and drivers that share it with DPDK. */
 static const char *const lenders[] = {
 	"vfio-pci", "uio_pci_generic", "igb_uio", "mlx5_core", "mlx4_core", "mana"};
 
@@ -30,7 +30,7 @@ static const char *port_place(struct doctor *doctor, unsigned i)
 	return doctor_words(doctor, "ports.%s", doctor->config->ports[i].name);
 }
 
-static void say_port(struct doctor *doctor, unsigned i, enum doctor_verdict verdict,
+static void find_port_problem(struct doctor *doctor, unsigned i, enum doctor_verdict verdict,
 	const char *found, const char *expected, const char *remedy)
 {
 	doctor_find(doctor, &(struct finding){.verdict = verdict,
@@ -51,18 +51,17 @@ static bool is_lender(const char *driver)
 	return found;
 }
 
-static void say_unbound(struct doctor *doctor, unsigned i, const char *pci, const char *driver)
+static void find_unbound(struct doctor *doctor, unsigned i, const char *pci, const char *driver)
 {
-	say_port(doctor, i, DOCTOR_FAIL,
-		driver[0]
-			? doctor_words(doctor, "%s belongs to the kernel's driver %s", pci, driver)
-			: doctor_words(doctor, "%s has no driver", pci),
-		"vfio-pci, or another that lends it to DPDK",
+	find_port_problem(doctor, i, DOCTOR_FAIL,
+		driver[0] ? doctor_words(doctor, "%s uses the kernel driver %s", pci, driver)
+			  : doctor_words(doctor, "%s has no driver", pci),
+		"a driver for DPDK such as vfio-pci",
 		doctor_words(
 			doctor, "modprobe vfio-pci && dpdk-devbind.py --bind=vfio-pci %s", pci));
 }
 
-/* With an IOMMU each group has a file, that its user must be able to open. */
+/* With an IOMMU each group has a file, and the user of weir must be able to open it. */
 static void check_vfio(struct doctor *doctor, unsigned i, const char *pci)
 {
 	char group[64], unsafe[8] = "";
@@ -72,24 +71,25 @@ static void check_vfio(struct doctor *doctor, unsigned i, const char *pci)
 		    pci)) {
 		machine_line(doctor->root, unsafe, sizeof(unsafe),
 			"/sys/module/vfio/parameters/enable_unsafe_noiommu_mode");
-		say_port(doctor, i, unsafe[0] == 'Y' ? DOCTOR_WARN : DOCTOR_FAIL,
+		find_port_problem(doctor, i, unsafe[0] == 'Y' ? DOCTOR_WARN : DOCTOR_FAIL,
 			doctor_words(doctor, "%s is in no IOMMU group%s", pci,
-				unsafe[0] == 'Y' ? ": it may write anywhere in memory" : ""),
+				unsafe[0] == 'Y' ? ", so it can write to any memory" : ""),
 			"an IOMMU",
-			"switch VT-d or AMD-Vi on in the BIOS, and add intel_iommu=on iommu=pt to the "
+			"enable VT-d or AMD-Vi in the BIOS, and add intel_iommu=on iommu=pt to the "
 			"kernel's command line; in a virtual machine without one: echo Y > "
 			"/sys/module/vfio/parameters/enable_unsafe_noiommu_mode");
 		return;
 	}
 	file = doctor_words(doctor, "%s/dev/vfio/%s", doctor->root, group);
 	if (access(file, R_OK | W_OK) && errno == EACCES)
-		say_port(doctor, i, DOCTOR_FAIL,
-			doctor_words(doctor, "this user may not open %s", file), NULL,
-			doctor_words(doctor, "chown USER %s", file));
+		find_port_problem(doctor, i, DOCTOR_FAIL,
+			doctor_words(doctor, "user %u cannot open %s", (unsigned)geteuid(), file),
+			NULL, doctor_words(doctor, "chown USER %s", file));
 }
 
 void check_pci(struct doctor *doctor)
 {
+	doctor_skip(doctor, "no port is a PCI card");
 	for (unsigned i = 0; i < doctor->config->n_ports; i++) {
 		const char *pci = doctor->config->ports[i].device;
 		char driver[64] = "";
@@ -97,15 +97,17 @@ void check_pci(struct doctor *doctor)
 		if (device_is_vdev(pci))
 			continue;
 		if (!machine_has(doctor->root, "/sys/bus/pci/devices/%s", pci)) {
-			say_port(doctor, i, DOCTOR_FAIL,
+			find_port_problem(doctor, i, DOCTOR_FAIL,
 				doctor_words(doctor, "there is no PCI device %s", pci), NULL,
 				"lspci -D | grep -i ethernet");
 			continue;
 		}
 		machine_link(doctor->root, driver, sizeof(driver), "/sys/bus/pci/devices/%s/driver",
 			pci);
+		doctor_add_fact(doctor, "ports.%s %s uses driver %s", doctor->config->ports[i].name,
+			pci, driver);
 		if (!is_lender(driver))
-			say_unbound(doctor, i, pci, driver);
+			find_unbound(doctor, i, pci, driver);
 		else if (strcmp(driver, "vfio-pci") == 0)
 			check_vfio(doctor, i, pci);
 	}
@@ -117,29 +119,32 @@ static void check_shared(
 	struct doctor *doctor, unsigned i, const char *interface, const struct kernel_kin *kin)
 {
 	char address[64];
-	bool up = true;
+	bool up = true, known = kernel_link(interface, &up) == 0;
 
+	doctor_add_fact(doctor, "ports.%s %s: %s, no address, no bridge",
+		doctor->config->ports[i].name, interface, known ? "up" : "link state unknown");
 	if (kin->master[0])
-		say_port(doctor, i, DOCTOR_WARN,
-			doctor_words(doctor, "%s belongs to %s, which gets every frame too",
+		find_port_problem(doctor, i, DOCTOR_WARN,
+			doctor_words(doctor, "%s is a member of %s, which also gets every frame",
 				interface, kin->master),
 			NULL, doctor_words(doctor, "ip link set %s nomaster", interface));
 	if (kernel_address(interface, address, sizeof(address)))
-		say_port(doctor, i, DOCTOR_WARN,
+		find_port_problem(doctor, i, DOCTOR_WARN,
 			doctor_words(doctor,
-				"%s has the address %s: this machine answers and routes what the "
-				"wire carries",
+				"%s has the address %s, so this machine answers and routes packets "
+				"of the wire",
 				interface, address),
 			"no address", doctor_words(doctor, "ip address flush dev %s", interface));
-	if (kernel_link(interface, &up) == 0 && !up)
-		say_port(doctor, i, DOCTOR_WARN,
-			doctor_words(doctor, "%s is down, or has no carrier", interface), NULL,
+	if (known && !up)
+		find_port_problem(doctor, i, DOCTOR_WARN,
+			doctor_words(doctor, "%s is down or has no carrier", interface), NULL,
 			doctor_words(doctor, "ip link set %s up; ip -br link show %s", interface,
 				interface));
 }
 
 void check_interfaces(struct doctor *doctor)
 {
+	doctor_skip(doctor, "no port is a kernel interface");
 	for (unsigned i = 0; i < doctor->config->n_ports; i++) {
 		char interface[IFNAMSIZ];
 		struct kernel_kin kin;
@@ -151,25 +156,26 @@ void check_interfaces(struct doctor *doctor)
 		if (ret == 0)
 			check_shared(doctor, i, interface, &kin);
 		else
-			say_port(doctor, i, ret == -ENODEV ? DOCTOR_FAIL : DOCTOR_UNSEEN,
+			find_port_problem(doctor, i, ret == -ENODEV ? DOCTOR_FAIL : DOCTOR_UNSEEN,
 				doctor_words(doctor, "%s: %s", interface,
-					ret == -ENODEV ? "there is no such interface here"
-						       : strerror(-ret)),
+					ret == -ENODEV ? "no such interface" : strerror(-ret)),
 				NULL, "ip -br link");
 	}
 }
 
 void check_twins(struct doctor *doctor)
 {
+	doctor_add_fact(doctor, "%u ports on %u different devices", doctor->config->n_ports,
+		doctor->config->n_ports);
 	for (unsigned i = 0; i < doctor->config->n_ports; i++) {
 		unsigned twin = port_twin(doctor->config, i);
 
 		if (twin != i)
-			say_port(doctor, i, DOCTOR_FAIL,
-				doctor_words(doctor, "%s stands on what ports.%s has already",
+			find_port_problem(doctor, i, DOCTOR_FAIL,
+				doctor_words(doctor, "%s uses the same device as ports.%s",
 					doctor->config->ports[i].device,
 					doctor->config->ports[twin].name),
-				"an interface for each port", "ip -br link");
+				"a separate device for each port", "ip -br link");
 	}
 }
 
@@ -179,16 +185,20 @@ static void check_port_mtu(struct doctor *doctor, unsigned i, const char *interf
 	struct kernel_kin kin;
 	unsigned mtu = 0;
 
-	if (kernel_kin(interface, &kin) || kernel_mtu(interface, &mtu) || mtu >= port->mtu)
+	if (kernel_kin(interface, &kin) || kernel_mtu(interface, &mtu))
+		return;
+	doctor_add_fact(
+		doctor, "ports.%s %s MTU %u, configured %u", port->name, interface, mtu, port->mtu);
+	if (mtu >= port->mtu)
 		return;
 	if (kin.mtu_max && kin.mtu_max < port->mtu)
-		say_port(doctor, i, DOCTOR_FAIL,
-			doctor_words(doctor, "%s takes an MTU of %u at most, and is to have %u",
+		find_port_problem(doctor, i, DOCTOR_FAIL,
+			doctor_words(doctor, "%s supports an MTU of at most %u, and \"mtu\" is %u",
 				interface, kin.mtu_max, port->mtu),
 			NULL, doctor_words(doctor, "\"mtu\": %u", kin.mtu_max));
 	else
-		say_port(doctor, i, DOCTOR_WARN,
-			doctor_words(doctor, "%s has an MTU of %u: the start raises it to %u",
+		find_port_problem(doctor, i, DOCTOR_WARN,
+			doctor_words(doctor, "%s has an MTU of %u; the start raises it to %u",
 				interface, mtu, port->mtu),
 			NULL,
 			doctor_words(doctor, "ip link set dev %s mtu %u", interface, port->mtu));
@@ -196,38 +206,91 @@ static void check_port_mtu(struct doctor *doctor, unsigned i, const char *interf
 
 void check_mtu(struct doctor *doctor)
 {
+	doctor_skip(doctor, "no port is a kernel interface");
 	for (unsigned i = 0; i < doctor->config->n_ports; i++) {
 		const struct port_config *port = &doctor->config->ports[i];
 		char interface[IFNAMSIZ];
 
 		if (port_is_af_packet(port) && !af_packet_fits(port))
-			say_port(doctor, i, DOCTOR_FAIL, "its framesz holds no frame of its mtu",
-				NULL, "leave framesz away");
+			find_port_problem(doctor, i, DOCTOR_FAIL,
+				"framesz is smaller than a frame of its mtu", NULL,
+				"remove framesz from \"device\"");
 		if (kernel_interface(port, interface))
 			check_port_mtu(doctor, i, interface);
 	}
 }
 
-static void say_offloads(
+static void find_offloads(
 	void *context, unsigned i, const char *interface, const char *names, const char *command)
 {
 	struct doctor *doctor = context;
 	bool meant = doctor->config->ports[i].offloads == OFFLOADS_IGNORE;
 
-	say_port(doctor, i, meant ? DOCTOR_WARN : DOCTOR_FAIL,
-		doctor_words(doctor, "%s of %s alter%s what was on the wire", names + 1, interface,
-			strchr(names + 1, ' ') ? "" : "s"),
-		"them switched off", doctor_words(doctor, "ethtool -K %s%s", interface, command));
+	find_port_problem(doctor, i, meant ? DOCTOR_WARN : DOCTOR_FAIL,
+		doctor_words(doctor, "%s of %s: %s packets of the wire", names + 1, interface,
+			strchr(names + 1, ' ') ? "offloads that alter" : "an offload that alters"),
+		"off", doctor_words(doctor, "ethtool -K %s%s", interface, command));
+}
+
+/* Offloads that are on, by port. */
+struct offloads_on {
+	struct doctor *doctor;
+	bool ports[CONFIG_PORTS_MAX];
+};
+
+static void add_offload_on(
+	void *context, unsigned i, const char *interface, const char *names, const char *command)
+{
+	struct offloads_on *on = context;
+
+	(void)command;
+	on->ports[i] = true;
+	doctor_add_fact(on->doctor, "ports.%s: %s of %s on, off after the start",
+		on->doctor->config->ports[i].name, names + 1, interface);
+}
+
+/*
+ * Adds a fact for each kernel interface. For ports that ignore offloads, wire_offloads_foresee()
+ * reports every altering one, so it gets such a copy of the configuration. 0 or -ENOMEM.
+ */
+static int add_offload_facts(struct doctor *doctor)
+{
+	const struct config *config = doctor->config;
+	struct port_config *ports = calloc(config->n_ports + 1, sizeof(*ports));
+	struct config *ignoring = malloc(sizeof(*ignoring));
+	struct offloads_on on = {.doctor = doctor};
+	char interface[IFNAMSIZ];
+	int ret = -ENOMEM;
+
+	if (ports && ignoring) {
+		*ignoring = *config;
+		ignoring->ports = ports;
+		for (unsigned i = 0; i < config->n_ports; i++) {
+			ports[i] = config->ports[i];
+			ports[i].offloads = OFFLOADS_IGNORE;
+		}
+		ret = wire_offloads_foresee(ignoring, add_offload_on, &on);
+	}
+	for (unsigned i = 0; ret == 0 && i < config->n_ports; i++)
+		if (!on.ports[i] && kernel_interface(&config->ports[i], interface))
+			doctor_add_fact(doctor, "ports.%s %s: no altering offload is on",
+				config->ports[i].name, interface);
+	free(ignoring);
+	free(ports);
+	return ret;
 }
 
 void check_offloads(struct doctor *doctor)
 {
-	if (wire_offloads_foresee(doctor->config, say_offloads, doctor))
+	int facts_ret = add_offload_facts(doctor);
+
+	doctor_skip(doctor, "no port is a kernel interface");
+	if (wire_offloads_foresee(doctor->config, find_offloads, doctor) || facts_ret)
 		doctor_find(doctor,
 			&(struct finding){.verdict = DOCTOR_UNSEEN, .found = "out of memory"});
 }
 
-/* ---- what this user may do */
+/* ---- rights of this user */
 
 #define BIT(capability) (UINT64_C(1) << (capability))
 
@@ -243,21 +306,19 @@ static bool of_pci(const struct port_config *port)
 	return !device_is_vdev(port->device);
 }
 
-/* What a port takes, of which any one will do. */
+/* A right that a port needs: any bit of `any` grants it. */
 static const struct right {
-	bool (*needed)(const struct port_config *port); /* NULL: wires that outlive the process */
+	bool (*needed)(const struct port_config *port); /* NULL: for wires with XDP programs */
 	uint64_t any;
 	const char *name, *why;
 } rights[] = {
-	{of_the_kernel, BIT(CAP_NET_RAW), "CAP_NET_RAW", "opens packet sockets"},
+	{of_the_kernel, BIT(CAP_NET_RAW), "CAP_NET_RAW", "open packet sockets"},
 	{of_the_kernel, BIT(CAP_NET_ADMIN), "CAP_NET_ADMIN",
-		"makes interfaces promiscuous and switches offloads off"},
-	{port_is_af_xdp, BIT(CAP_SYS_ADMIN), "CAP_SYS_ADMIN",
-		"finds the program of AF_XDP that it has loaded"},
-	{NULL, BIT(CAP_BPF) | BIT(CAP_SYS_ADMIN), "CAP_BPF",
-		"loads the programs of wires that outlive it"},
+		"make interfaces promiscuous and turn offloads off"},
+	{port_is_af_xdp, BIT(CAP_SYS_ADMIN), "CAP_SYS_ADMIN", "find its AF_XDP program"},
+	{NULL, BIT(CAP_BPF) | BIT(CAP_SYS_ADMIN), "CAP_BPF", "load the XDP programs of wires"},
 	{NULL, BIT(CAP_PERFMON) | BIT(CAP_SYS_ADMIN), "CAP_PERFMON",
-		"loads the programs of wires that outlive it"},
+		"load the XDP programs of wires"},
 };
 
 static bool is_needed(const struct config *config, const struct right *right)
@@ -271,7 +332,7 @@ static bool is_needed(const struct config *config, const struct right *right)
 	return found;
 }
 
-/* A card's memory is locked, all of it. */
+/* Cards write to DPDK's memory, so all of it must be locked. */
 static void check_locked(struct doctor *doctor, uint64_t effective)
 {
 	static const struct right cards = {.needed = of_pci};
@@ -283,10 +344,10 @@ static void check_locked(struct doctor *doctor, uint64_t effective)
 		return;
 	doctor_find(doctor,
 		&(struct finding){.verdict = DOCTOR_FAIL,
-			.found = doctor_words(doctor, "user %u may lock %lu MB of memory",
+			.found = doctor_words(doctor, "user %u can lock only %lu MB of memory",
 				(unsigned)geteuid(), (unsigned long)(limit.rlim_cur >> 20)),
-			.expected = "no limit, as cards write to it",
-			.remedy = "ulimit -l unlimited, or LimitMEMLOCK=infinity in its unit"});
+			.expected = "no limit, because cards write to memory",
+			.remedy = "ulimit -l unlimited; in a systemd unit: LimitMEMLOCK=infinity"});
 }
 
 void check_rights(struct doctor *doctor)
@@ -296,24 +357,30 @@ void check_rights(struct doctor *doctor)
 
 	if (!machine_row(doctor->root, "/proc/self/status", "CapEff", hex, sizeof(hex))) {
 		doctor_find(doctor, &(struct finding){.verdict = DOCTOR_UNSEEN,
-					    .found = "/proc/self/status does not say"});
+					    .found = "/proc/self/status has no CapEff"});
 		return;
 	}
 	effective = strtoull(hex, NULL, 16);
+	doctor_skip(doctor, "the ports need no rights");
+	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
+		if (is_needed(doctor->config, &rights[i]))
+			doctor_add_fact(
+				doctor, "user %u has %s", (unsigned)geteuid(), rights[i].name);
 	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
 		if (!(effective & rights[i].any) && is_needed(doctor->config, &rights[i]))
 			doctor_find(doctor,
 				&(struct finding){.verdict = DOCTOR_FAIL,
-					.found = doctor_words(doctor, "user %u lacks %s, which %s",
+					.found = doctor_words(doctor,
+						"user %u lacks %s, needed to %s",
 						(unsigned)geteuid(), rights[i].name, rights[i].why),
 					.remedy =
-						"start it by systemd's weir@.service, or with sudo"});
+						"start weir with systemd (weir@.service) or sudo"});
 	check_locked(doctor, effective);
 }
 
 /* ---- EAL */
 
-/* Those lines of EAL's own that say more than that it has failed, in one. */
+/* Joins the lines of EAL that have a reason; the others only report the failure. */
 static const char *eal_words(struct doctor *doctor, const char *text)
 {
 	static const char program[] = "EAL: ";
@@ -333,8 +400,53 @@ static const char *eal_words(struct doctor *doctor, const char *text)
 	return doctor_words(doctor, "%s", all);
 }
 
-/* Where EAL means what it was told, the argument that it would do without is looked for. */
-static void say_eal_refuses(struct doctor *doctor, int error, const char *text)
+/* True if EAL starts without the argument `at`, and without a value that follows it. */
+static bool starts_without(const struct config *config, unsigned at)
+{
+	struct config *trial = malloc(sizeof(*trial));
+	FILE *nowhere = fopen("/dev/null", "we");
+	unsigned n = at;
+	bool starts = false;
+
+	if (trial && nowhere) {
+		*trial = *config;
+		for (unsigned i = at + 1; i < config->n_eal; i++)
+			if (n > at || config->eal[i][0] == '-')
+				trial->eal[n++] = config->eal[i];
+		trial->n_eal = n;
+		starts = eal_trial(trial, nowhere) == 0;
+	}
+	if (nowhere)
+		fclose(nowhere);
+	free(trial);
+	return starts;
+}
+
+/* Returns the value of an argument, such as "640" after "-m"; "" without one. */
+static const char *argument_value(const struct config *config, unsigned at)
+{
+	return at + 1 < config->n_eal && config->eal[at + 1][0] != '-' ? config->eal[at + 1] : "";
+}
+
+/* Names each argument that is enough to remove; otherwise the one that EAL rejects, if any. */
+static const char *eal_remedy(struct doctor *doctor, unsigned rejected)
+{
+	const struct config *config = doctor->config;
+	char names[512] = "";
+	size_t at = 0;
+
+	for (unsigned i = 0; i < config->n_eal && at < sizeof(names); i++)
+		if (config->eal[i][0] == '-' && (i == rejected || starts_without(config, i)))
+			at += (size_t)snprintf(names + at, sizeof(names) - at, "%s\"%s%s%s\"",
+				at ? " or " : "", config->eal[i],
+				argument_value(config, i)[0] ? " " : "", argument_value(config, i));
+	if (at == 0)
+		return doctor_words(doctor, "weir --describe %s", doctor->file);
+	return doctor_words(doctor, "remove %s from \"eal\" in %s", names, doctor->file);
+}
+
+/* After -EINVAL, looks for the argument whose absence lets EAL start. */
+static void find_eal_error(struct doctor *doctor, int error, const char *text)
 {
 	const struct config *config = doctor->config;
 	unsigned at = error == -EINVAL ? eal_trial_refused(config) : config->n_eal;
@@ -343,11 +455,26 @@ static void say_eal_refuses(struct doctor *doctor, int error, const char *text)
 	doctor_find(doctor,
 		&(struct finding){.verdict = DOCTOR_FAIL,
 			.place = named ? doctor_words(doctor, "eal[%u]", at) : NULL,
-			.found = named ? doctor_words(doctor, "EAL refuses \"%s\"%s",
+			.found = named ? doctor_words(doctor, "EAL rejects \"%s\"%s",
 						 config->eal[at], eal_words(doctor, text))
 				       : doctor_words(doctor, "EAL does not start: %s%s",
 						 strerror(-error), eal_words(doctor, text)),
-			.remedy = doctor_words(doctor, "weir --describe %s", doctor->file)});
+			.remedy = eal_remedy(doctor, error == -EINVAL ? at : config->n_eal)});
+}
+
+/* Facts about the arguments and the ports of a trial that succeeded. */
+static void add_eal_facts(struct doctor *doctor)
+{
+	const struct config *config = doctor->config;
+	char list[512] = "";
+	size_t at = 0;
+
+	for (unsigned i = 0; i < config->n_eal && at < sizeof(list); i++)
+		at += (size_t)snprintf(list + at, sizeof(list) - at, " %s", config->eal[i]);
+	doctor_add_fact(doctor, "EAL starts %s%s", at ? "with" : "without extra arguments", list);
+	for (unsigned i = 0; i < config->n_ports; i++)
+		doctor_add_fact(
+			doctor, "ports.%s %s", config->ports[i].name, config->ports[i].device);
 }
 
 static bool cpus_are_there(struct doctor *doctor)
@@ -359,7 +486,7 @@ static bool cpus_are_there(struct doctor *doctor)
 	return there;
 }
 
-static void say_untried(struct doctor *doctor, const char *why)
+static void find_untried(struct doctor *doctor, const char *why)
 {
 	doctor_find(doctor, &(struct finding){.verdict = DOCTOR_UNSEEN, .found = why});
 }
@@ -373,7 +500,7 @@ void check_eal(struct doctor *doctor)
 	int ret;
 
 	if (!cpus_are_there(doctor)) {
-		say_untried(doctor, "not tried without these CPUs");
+		find_untried(doctor, "not tried, because CPUs are missing");
 		return;
 	}
 	words = open_memstream(&text, &size);
@@ -381,22 +508,24 @@ void check_eal(struct doctor *doctor)
 		return;
 	ret = eal_trial(doctor->config, words);
 	fclose(words);
+	add_eal_facts(doctor);
 	if (eal_runs_already(doctor->config))
 		doctor_find(doctor,
 			&(struct finding){.verdict = DOCTOR_FAIL,
 				.place = "limiter",
-				.found = doctor_words(doctor, "a weir named %s runs here already",
+				.found = doctor_words(doctor, "a weir named %s is already running",
 					doctor->config->limiter),
-				.remedy = "weirctl status"});
+				.remedy = doctor_words(doctor, "systemctl stop weir@%s",
+					doctor->config->limiter)});
 	ours = strstr(text, EAL_OURS);
 	if (ret == -ENOTSUP && !ours)
-		say_untried(
+		find_untried(
 			doctor, size ? doctor_words(doctor, "not tried: %.*s", (int)size - 1, text)
-				     : "not tried: --vdev and --legacy-mem might leave things "
-				       "behind");
+				     : "not tried: --vdev and --legacy-mem can leave files "
+				       "and devices on the machine");
 	else if (ret && ours)
 		doctor_find_lines(doctor, DOCTOR_FAIL, text, EAL_OURS);
 	else if (ret)
-		say_eal_refuses(doctor, ret, text);
+		find_eal_error(doctor, ret, text);
 	free(text);
 }

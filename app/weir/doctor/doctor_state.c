@@ -25,7 +25,7 @@
 
 #define STORE_ROOM (1 << 20) /* bytes: a store and its journal, when it is made */
 
-/* ---- files of secrets, and groups: what those who read them complain of */
+/* ---- files of secrets, and groups */
 
 static void find_complaint(void *context, const struct complaint *complaint)
 {
@@ -36,18 +36,38 @@ static void find_complaint(void *context, const struct complaint *complaint)
 				     .remedy = complaint->remedy});
 }
 
-/* A start goes on without it. */
+/* Weir starts without the file, so this is a warning. */
 static void check_tls_file(struct doctor *doctor, const char *key, const char *file)
 {
 	if (!file[0] || access(file, R_OK) == 0)
 		return;
-	doctor_find(
-		doctor, &(struct finding){.verdict = DOCTOR_WARN,
-				.place = doctor_words(doctor, "ledger.etcd.%s", key),
-				.found = doctor_words(doctor,
-					"%s: %s: nothing is drawn of etcd before it can be read",
-					file, strerror(errno)),
-				.remedy = doctor_words(doctor, "ls -l %s", file)});
+	doctor_find(doctor,
+		&(struct finding){.verdict = DOCTOR_WARN,
+			.place = doctor_words(doctor, "ledger.etcd.%s", key),
+			.found = doctor_words(doctor,
+				"%s: %s; no quota comes from etcd until the file is readable", file,
+				strerror(errno)),
+			.remedy = doctor_words(doctor, "ls -l %s", file)});
+}
+
+static void add_file_fact(struct doctor *doctor, const char *key, const char *file)
+{
+	if (file[0])
+		doctor_add_fact(doctor, "%s %s is usable", key, file);
+}
+
+static void add_secret_facts(struct doctor *doctor)
+{
+	const struct gossip_config *gossip = &doctor->config->gossip;
+	const struct ledger_config *ledger = &doctor->config->ledger;
+
+	for (unsigned i = 0; i < gossip->n_key_files; i++)
+		add_file_fact(doctor, "gossip.key_file", gossip->key_files[i]);
+	add_file_fact(doctor, "gossip.identity_file", gossip->identity_file);
+	add_file_fact(doctor, "ledger.etcd.password_file", ledger->etcd_password_file);
+	add_file_fact(doctor, "ledger.etcd.ca", ledger->etcd_ca);
+	add_file_fact(doctor, "ledger.etcd.cert", ledger->etcd_cert);
+	add_file_fact(doctor, "ledger.etcd.key", ledger->etcd_key);
 }
 
 void check_secrets(struct doctor *doctor)
@@ -56,6 +76,8 @@ void check_secrets(struct doctor *doctor)
 	const uid_t user = secret_checked_user();
 	struct keyring *keyring = NULL;
 
+	doctor_skip(doctor, "no key, identity or password file is configured");
+	add_secret_facts(doctor);
 	group_keys_load(&doctor->config->gossip, user, &to, &keyring);
 	keyring_destroy(keyring);
 	etcd_share_check(&doctor->config->ledger, user, &to);
@@ -68,10 +90,14 @@ void check_bypass(struct doctor *doctor)
 {
 	const struct complaint_sink to = {find_complaint, doctor};
 
+	if (config_has_programs(doctor->config))
+		doctor_add_fact(doctor, "/sys/fs/bpf is a writable BPF file system");
+	else
+		doctor_skip(doctor, "no wire has XDP programs");
 	bypass_check(doctor->config, &to);
 }
 
-/* Whether this user may give a file to that group. */
+/* Returns true if this user can give a file to the group. */
 static bool is_member(gid_t gid)
 {
 	gid_t groups[256];
@@ -88,21 +114,25 @@ void check_groups(struct doctor *doctor)
 	const struct complaint_sink to = {find_complaint, doctor};
 	struct telemetry_options options = {0};
 
-	if (socket_groups_find(doctor->config, &options, &to) || !options.group.name ||
-		is_member(options.group.gid))
+	doctor_skip(doctor, "no group is configured");
+	if (socket_groups_find(doctor->config, &options, &to) || !options.group.name)
+		return;
+	doctor_add_fact(doctor, "group %s has gid %u, and user %u can give it the socket",
+		options.group.name, (unsigned)options.group.gid, (unsigned)geteuid());
+	if (is_member(options.group.gid))
 		return;
 	doctor_find(doctor,
 		&(struct finding){.verdict = DOCTOR_FAIL,
 			.place = "control.group",
 			.found = doctor_words(doctor,
-				"\"%s\": user %u is not in it, and cannot give it the socket",
+				"\"%s\": user %u is no member, so it cannot give it the socket",
 				options.group.name, (unsigned)geteuid()),
 			.remedy = doctor_words(doctor, "usermod -aG %s USER", options.group.name)});
 }
 
 /* ---- sockets */
 
-/* An address as it is written with its port, without brackets. */
+/* Takes the address of "ADDRESS:PORT" or "[ADDRESS]:PORT". */
 static const char *listen_remedy(struct doctor *doctor, const char *address, int error)
 {
 	const char *colon = strrchr(address, ':');
@@ -126,17 +156,23 @@ void check_listen(struct doctor *doctor)
 	int ret = gossip_socket_try(gossip);
 	char text[ADDRESS_TEXT_MAX];
 
+	if (gossip->listen_len == 0 && ret == 0) {
+		doctor_skip(doctor, "no gossip: the limiter is alone");
+		return;
+	}
+	address_format(&gossip->listen, text, sizeof(text));
+	doctor_add_fact(doctor, "gossip.listen %s is free", text);
 	if (ret == 0)
 		return;
-	address_format(&gossip->listen, text, sizeof(text));
-	doctor_find(doctor,
-		&(struct finding){.verdict = DOCTOR_FAIL,
-			.place = "gossip.listen",
-			.found = doctor_words(doctor, "cannot bind %s: %s", text,
-				ret == -EADDRNOTAVAIL ? "no interface of this machine has it"
-				: ret == -EADDRINUSE  ? "another process has it"
-						      : strerror(-ret)),
-			.remedy = listen_remedy(doctor, text, ret)});
+	doctor_find(
+		doctor, &(struct finding){.verdict = DOCTOR_FAIL,
+				.place = "gossip.listen",
+				.found = doctor_words(doctor, "cannot bind %s: %s", text,
+					ret == -EADDRNOTAVAIL
+						? "no interface of this machine has this address"
+					: ret == -EADDRINUSE ? "another process uses this port"
+							     : strerror(-ret)),
+				.remedy = listen_remedy(doctor, text, ret)});
 }
 
 void check_socket(struct doctor *doctor)
@@ -146,6 +182,7 @@ void check_socket(struct doctor *doctor)
 	const char *slash = strrchr(path, '/'), *remedy = NULL;
 	int len = slash ? (int)(slash - path) : 0;
 
+	doctor_add_fact(doctor, "%s can be created", path);
 	if (ret == 0)
 		return;
 	if (ret == -EADDRINUSE)
@@ -156,20 +193,20 @@ void check_socket(struct doctor *doctor)
 		remedy = doctor_words(doctor, "mkdir -p %.*s", len, path);
 	else if (ret == -EACCES)
 		remedy = doctor_words(doctor, "chown USER %.*s", len, path);
-	doctor_find(doctor,
-		&(struct finding){.verdict = DOCTOR_FAIL,
-			.place = "control.socket",
-			.found = doctor_words(doctor, "%s: %s", path,
-				ret == -EADDRINUSE ? "a weir that runs has it"
-				: ret == -ENOENT   ? "the directories above it are not there"
-				: ret == -EEXIST   ? "something that is no socket has this name"
-						   : strerror(-ret)),
-			.remedy = remedy});
+	doctor_find(
+		doctor, &(struct finding){.verdict = DOCTOR_FAIL,
+				.place = "control.socket",
+				.found = doctor_words(doctor, "%s: %s", path,
+					ret == -EADDRINUSE ? "a running weir uses it"
+					: ret == -ENOENT   ? "its directory is missing"
+					: ret == -EEXIST   ? "a file with this name is not a socket"
+							   : strerror(-ret)),
+				.remedy = remedy});
 }
 
 /* ---- the ledger's store */
 
-static void say_store(
+static void find_store_problem(
 	struct doctor *doctor, enum doctor_verdict verdict, const char *found, const char *remedy)
 {
 	doctor_find(doctor, &(struct finding){.verdict = verdict,
@@ -178,7 +215,7 @@ static void say_store(
 				    .remedy = remedy});
 }
 
-/* The directory that is there of a path: itself, or the one above it. */
+/* Returns the path if it exists, or the directory above it. */
 static const char *standing_directory(struct doctor *doctor, const char *path)
 {
 	size_t len = strlen(path);
@@ -192,24 +229,23 @@ static const char *standing_directory(struct doctor *doctor, const char *path)
 	return len > 0 ? doctor_words(doctor, "%.*s", (int)len, path) : ".";
 }
 
-/* The start makes one that has lost its memory, if it can. */
+/* A start creates a missing store, which then is in the state "recovering". */
 static void check_new_store(struct doctor *doctor, const char *store)
 {
 	const char *directory = standing_directory(doctor, store);
 	const char *new = doctor_words(doctor, "weir --new-ledger %s", doctor->file);
 
 	if (access(directory, W_OK | X_OK))
-		say_store(doctor, DOCTOR_FAIL,
-			doctor_words(doctor, "%s: %s: no store is there, and none can be made",
+		find_store_problem(doctor, DOCTOR_FAIL,
+			doctor_words(doctor, "%s: %s: the store is missing and cannot be created",
 				directory, strerror(errno)),
 			errno == ENOENT ? doctor_words(doctor, "mkdir -p %s", directory)
 					: doctor_words(doctor, "chown USER %s", directory));
 	else
-		say_store(doctor, DOCTOR_WARN,
+		find_store_problem(doctor, DOCTOR_WARN,
 			doctor_words(doctor,
-				"%s: no store is there: this limiter would begin as one that has "
-				"lost its memory, and let nothing pass of what is never exceeded "
-				"until its neighbours have told it what they know",
+				"%s: the store is missing; hard limits would pass nothing until "
+				"the neighbours have reported their state",
 				store),
 			new);
 }
@@ -221,10 +257,12 @@ static void check_store_room(struct doctor *doctor, const char *store)
 
 	if (statvfs(directory, &fs) || (fs.f_flag & ST_RDONLY))
 		return;
+	doctor_add_fact(doctor, "%llu MB free for the store",
+		(unsigned long long)fs.f_bavail * fs.f_frsize >> 20);
 	if (fs.f_bavail * fs.f_frsize < STORE_ROOM || (fs.f_files && fs.f_favail == 0))
-		say_store(doctor, DOCTOR_WARN,
+		find_store_problem(doctor, DOCTOR_WARN,
 			doctor_words(doctor,
-				"%s: the file system is full: what is not saved is not spent",
+				"%s: the file system is full; weir spends nothing that it cannot save",
 				directory),
 			doctor_words(doctor, "df -h %s; df -i %s", directory, directory));
 }
@@ -234,14 +272,16 @@ void check_ledger(struct doctor *doctor)
 	const char *store = doctor->config->ledger.store;
 	int ret;
 
+	doctor_skip(doctor, "no policy needs a store");
 	if (!store[0] || !config_needs_ledger(doctor->config))
 		return;
 	ret = store_look(store);
+	doctor_add_fact(doctor, "%s is intact", store);
 	if (ret == -ENOENT)
 		check_new_store(doctor, store);
 	else if (ret)
-		say_store(doctor, DOCTOR_FAIL,
+		find_store_problem(doctor, DOCTOR_FAIL,
 			doctor_words(doctor, "%s: %s", store, ledger_store_reason(ret)),
-			ret == -EBUSY ? doctor_words(doctor, "fuser -v %s", store) : NULL);
+			doctor_words(doctor, ret == -EBUSY ? "fuser -v %s" : "ls -la %s", store));
 	check_store_room(doctor, store);
 }

@@ -12,6 +12,7 @@
 
 static const char *const verdict_words[DOCTOR_VERDICTS] = {
 	[DOCTOR_OK] = "ok",
+	[DOCTOR_NA] = "n/a",
 	[DOCTOR_UNSEEN] = "unseen",
 	[DOCTOR_WARN] = "warn",
 	[DOCTOR_FAIL] = "FAIL",
@@ -33,7 +34,7 @@ const char *doctor_words(struct doctor *doctor, const char *format, ...)
 	return words;
 }
 
-/* Takes over the object. */
+/* Writes the object and frees it. */
 static void write_object(FILE *out, json_t *object)
 {
 	json_dumpf(object, out, JSON_COMPACT | JSON_ENSURE_ASCII);
@@ -41,7 +42,7 @@ static void write_object(FILE *out, json_t *object)
 	json_decref(object);
 }
 
-/* Text of a kernel's file, or of EAL, need not be UTF-8: then it is not said. */
+/* Text from the kernel or EAL can be other than UTF-8; then the member is left out. */
 static void put_text(json_t *object, const char *key, const char *text)
 {
 	if (text)
@@ -94,15 +95,63 @@ static void write_complaint(const struct doctor *doctor, const struct finding *f
 
 void doctor_find(struct doctor *doctor, const struct finding *finding)
 {
-	doctor->said = true;
-	doctor->n[finding->verdict]++;
+	struct finding whole = *finding;
+
+	if (!whole.remedy && whole.verdict >= DOCTOR_WARN)
+		whole.remedy = doctor->usual_remedy;
+	doctor->found = true;
+	doctor->n[whole.verdict]++;
 	if (doctor->json)
-		write_finding_json(doctor, finding);
+		write_finding_json(doctor, &whole);
 	else if (doctor->brief)
-		write_complaint(doctor, finding);
-	else
-		write_finding(doctor, finding);
+		write_complaint(doctor, &whole);
+	else if (whole.verdict != DOCTOR_NA)
+		write_finding(doctor, &whole);
 	doctor->words_at = 0;
+}
+
+void doctor_add_fact(struct doctor *doctor, const char *format, ...)
+{
+	size_t at = strlen(doctor->facts);
+	va_list ap;
+	int len;
+
+	if (at > 0)
+		at += (size_t)snprintf(doctor->facts + at, sizeof(doctor->facts) - at, "; ");
+	if (at >= sizeof(doctor->facts))
+		return;
+	va_start(ap, format);
+	len = vsnprintf(doctor->facts + at, sizeof(doctor->facts) - at, format, ap);
+	va_end(ap);
+	if (len < 0)
+		doctor->facts[at] = '\0';
+}
+
+void doctor_skip(struct doctor *doctor, const char *reason)
+{
+	doctor->not_applicable = reason;
+}
+
+void doctor_begin_check(struct doctor *doctor, const char *name, const char *usual_remedy)
+{
+	doctor->check = name;
+	doctor->usual_remedy = usual_remedy;
+	doctor->found = false;
+	doctor->not_applicable = NULL;
+	doctor->facts[0] = '\0';
+	doctor->words_at = 0;
+}
+
+void doctor_end_check(struct doctor *doctor)
+{
+	if (doctor->found)
+		return;
+	if (doctor->facts[0])
+		doctor_find(doctor, &(struct finding){.found = doctor->facts});
+	else
+		doctor_find(doctor, &(struct finding){.verdict = DOCTOR_NA,
+					    .found = doctor->not_applicable ? doctor->not_applicable
+									    : "nothing to check"});
 }
 
 void doctor_sum_up(const struct doctor *doctor)
@@ -115,12 +164,13 @@ void doctor_sum_up(const struct doctor *doctor)
 			json_pack("{s:s, s:b, s:i, s:i, s:i}", "file", doctor->file, "fit", !fail,
 				"fail", (int)fail, "warn", (int)warn, "unseen", (int)unseen));
 	else
-		fprintf(doctor->out, "%s: %s: %u will fail, %u warning%s, %u not seen%s\n",
-			doctor->file, fail ? "not fit" : "fit", fail, warn, doctor_plural(warn),
-			unseen, unseen && geteuid() ? " (root sees more)" : "");
+		fprintf(doctor->out, "%s: %s: %u failure%s, %u warning%s, %u unseen%s\n",
+			doctor->file, fail ? "not fit" : "fit", fail, doctor_plural(fail), warn,
+			doctor_plural(warn), unseen,
+			unseen && geteuid() ? " (root sees more)" : "");
 }
 
-/* What stands before the first ": ", if it is a place: without a blank. */
+/* Splits the place from the line: the text before the first ": ", if it has no blank. */
 static char *split_place(char **line)
 {
 	char *colon = strstr(*line, ": "), *place = *line;

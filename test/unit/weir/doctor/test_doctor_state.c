@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Checks of the doctor that look at files, sockets and groups of this machine; and its report.
+ * Tests the checks of files, sockets and groups of this machine, and the whole report.
  */
-#include "check.h"
+#include "parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -54,10 +54,10 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A configuration with these keys at the top, of which each ends with a comma. */
+/* Parses a configuration with these top-level keys; each ends with a comma. */
 static void configure(struct place *place, const char *keys)
 {
-	FILE *nowhere = fopen("/dev/null", "w"); /* what it warns of */
+	FILE *nowhere = fopen("/dev/null", "w"); /* for warnings */
 	char text[2048];
 
 	assert_non_null(nowhere);
@@ -78,8 +78,8 @@ static void configure(struct place *place, const char *keys)
 static const char *ask(struct place *place, void (*check)(struct doctor *doctor))
 {
 	free(place->text);
-	place->doctor = (struct doctor){
-		.config = place->config, .file = "f.json", .root = "", .check = "it"};
+	place->doctor = (struct doctor){.config = place->config, .file = "f.json", .root = ""};
+	doctor_begin_check(&place->doctor, "it", "a usual remedy");
 	place->doctor.out = open_memstream(&place->text, &place->size);
 	check(&place->doctor);
 	fclose(place->doctor.out);
@@ -126,11 +126,11 @@ static void the_store(void **state)
 	uint64_t epoch;
 
 	configure_store(place, "none/store");
-	assert_says(place, check_ledger, "FAIL", "no store is there, and none can be made");
+	assert_says(place, check_ledger, "FAIL", "missing and cannot be created");
 	assert_non_null(strstr(place->text, "remedy: mkdir -p "));
 	configure_store(place, "store");
 	assert_says(place, check_ledger, "warn", "ledger.store: ");
-	assert_non_null(strstr(place->text, "store: no store is there: this limiter would begin"));
+	assert_non_null(strstr(place->text, "store: the store is missing"));
 	assert_non_null(strstr(place->text, "remedy: weir --new-ledger f.json"));
 	assert_int_equal(store_create(below(place, "store"), (struct store_identity){0, 1}), 0);
 	assert_well(place, check_ledger);
@@ -158,7 +158,7 @@ static void the_control_socket(void **state)
 	configure_socket(place, "socket");
 	assert_well(place, check_socket);
 	put(place, "socket", "");
-	assert_says(place, check_socket, "FAIL", "something that is no socket has this name");
+	assert_says(place, check_socket, "FAIL", "not a socket");
 	assert_non_null(strstr(place->text, "control.socket: "));
 	assert_non_null(strstr(place->text, "remedy: ls -l "));
 	unlink(place->path);
@@ -166,10 +166,10 @@ static void the_control_socket(void **state)
 	memcpy(address.sun_path, place->path, strlen(place->path) + 1);
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(listen(fd, 1), 0);
-	assert_says(place, check_socket, "FAIL", "a weir that runs has it");
+	assert_says(place, check_socket, "FAIL", "running weir");
 	assert_non_null(strstr(place->text, "remedy: weirctl -s "));
 	close(fd);
-	assert_well(place, check_socket); /* the one before was killed */
+	assert_well(place, check_socket); /* left by a killed weir */
 }
 
 /* An address that gossip would listen at. */
@@ -197,16 +197,16 @@ static void the_address(void **state)
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
 	snprintf(text, sizeof(text), "127.0.0.1:%u", ntohs(address.sin_port));
 	configure_listen(place, text);
-	assert_says(place, check_listen, "FAIL", "another process has it");
+	assert_says(place, check_listen, "FAIL", "another process uses this port");
 	snprintf(text, sizeof(text), "remedy: ss -ulpn 'sport = :%u'", ntohs(address.sin_port));
 	assert_non_null(strstr(place->text, text));
 	close(fd);
 	assert_well(place, check_listen);
 	configure_listen(place, "192.0.2.1:7946");
-	assert_says(place, check_listen, "FAIL", "cannot bind 192.0.2.1:7946: no interface of");
+	assert_says(place, check_listen, "FAIL", "192.0.2.1:7946: no interface of");
 	assert_non_null(strstr(place->text, "ip address add 192.0.2.1 dev INTERFACE"));
 	configure_listen(place, "[2001:db8::1]:7946");
-	assert_says(place, check_listen, "FAIL", "cannot bind [2001:db8::1]:7946");
+	assert_says(place, check_listen, "FAIL", "[2001:db8::1]:7946");
 }
 
 static void groups(void **state)
@@ -249,7 +249,7 @@ static void secrets(void **state)
 	assert_says(place, check_secrets, "FAIL", "gossip.key_file: ");
 }
 
-/* One line a check, in their order, and a sum; the number is that of what would fail. */
+/* Asserts the order of the checks, the last line and the number of failures. */
 static void the_report(void **state)
 {
 	static const char *const order[] = {"cpus", "cpu-share", "cpu-noise", "numa", "clock",
@@ -263,19 +263,26 @@ static void the_report(void **state)
 	put(place, "store", "no store");
 	free(place->text);
 	place->doctor.out = open_memstream(&place->text, &place->size);
-	failing = doctor_run(place->config, "f.json", false, place->doctor.out);
+	failing = doctor_run(place->config, "f.json", true, place->doctor.out);
 	fclose(place->doctor.out);
 	assert_true(failing >= 2);
 	at = place->text;
 	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
 		char name[32];
 
-		snprintf(name, sizeof(name), "  %-10s  ", order[i]);
+		snprintf(name, sizeof(name), "\"check\":\"%s\"", order[i]);
 		at = strstr(at, name);
 		if (!at)
 			fail_msg("%s is not in its place: %s", order[i], place->text);
 	}
-	assert_non_null(strstr(place->text, "ok      pci         cards are bound"));
+	assert_non_null(strstr(place->text, "{\"verdict\":\"n/a\",\"check\":\"pci\""));
+	assert_non_null(strstr(place->text, "{\"verdict\":\"FAIL\",\"check\":\"socket\""));
+	assert_non_null(strstr(place->text, "\"fit\":false"));
+	free(place->text);
+	place->doctor.out = open_memstream(&place->text, &place->size);
+	assert_int_equal(doctor_run(place->config, "f.json", false, place->doctor.out), failing);
+	fclose(place->doctor.out);
+	assert_null(strstr(place->text, "pci"));
 	assert_null(strstr(place->text, "ok      socket"));
 	assert_non_null(strstr(place->text, "\nf.json: not fit: "));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Findings as they are written, line by line, in both forms; and their sum.
+ * Tests findings and their sum in text and JSON.
  */
 #include "check.h"
 
@@ -50,7 +50,7 @@ static const struct {
 		"\"found\":\"ill\",\"remedy\":\"rest \\u00E4\"}\n"},
 };
 
-/* A line each, of what is said alone; and what is no text of JSON is left out of that. */
+/* One line for each finding, without the members that are NULL. */
 static void test_forms(void **state)
 {
 	(void)state;
@@ -62,7 +62,7 @@ static void test_forms(void **state)
 			assert_non_null(doctor_words(&sheet.doctor, "words"));
 			assert_int_not_equal(sheet.doctor.words_at, 0);
 			doctor_find(&sheet.doctor, &rows[i].finding);
-			assert_true(sheet.doctor.said);
+			assert_true(sheet.doctor.found);
 			assert_int_equal(sheet.doctor.words_at, 0);
 			for (unsigned v = 0; v < DOCTOR_VERDICTS; v++)
 				assert_int_equal(sheet.doctor.n[v], v == rows[i].finding.verdict);
@@ -81,16 +81,16 @@ static void test_not_text(void **state)
 		"{\"verdict\":\"ok\",\"check\":\"it\",\"file\":\"f.json\",\"path\":\"p\"}\n");
 }
 
-/* What fails alone makes a machine unfit. */
+/* Failures make a machine unfit, warnings do not. */
 static void test_sum(void **state)
 {
 	static const struct {
 		unsigned fail, warn;
 		const char *text, *json;
 	} sums[] = {
-		{0, 1, "f.json: fit: 0 will fail, 1 warning, 0 not seen\n",
+		{0, 1, "f.json: fit: 0 failures, 1 warning, 0 unseen\n",
 			"{\"file\":\"f.json\",\"fit\":true,\"fail\":0,\"warn\":1,\"unseen\":0}\n"},
-		{2, 3, "f.json: not fit: 2 will fail, 3 warnings, 0 not seen\n",
+		{2, 3, "f.json: not fit: 2 failures, 3 warnings, 0 unseen\n",
 			"{\"file\":\"f.json\",\"fit\":false,\"fail\":2,\"warn\":3,\"unseen\":0}\n"},
 	};
 
@@ -107,7 +107,7 @@ static void test_sum(void **state)
 		}
 }
 
-/* Complaints of other rooms: their places are places, their program is not said again. */
+/* Log lines become findings with a place and without the name of the program. */
 static void test_lines(void **state)
 {
 	static const struct {
@@ -136,7 +136,7 @@ static void test_lines(void **state)
 	doctor_find_lines(NULL, DOCTOR_WARN, NULL, NULL);
 }
 
-/* Words stand beside each other until they are said; what has no room is not said. */
+/* Texts stay valid until the finding is written; a text without room is "". */
 static void test_words(void **state)
 {
 	struct doctor *doctor = calloc(1, sizeof(*doctor));
