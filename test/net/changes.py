@@ -258,7 +258,7 @@ def singly(scene):
                                   ("set", "a", {"limt": "1Mbit/s"}, 'did you mean "limit"'),
                                   ("add", "d", {"limit": "1Mbit/s", "match.dst": "10.0.0.0/16",
                                             "match.direction": "a-to-b"},
-                                   "a match of its own")):
+                                   "same match as")):
         last = ended(weir, edit(weir, verb, name, **keys))
         expect(not last["ok"] and any(why in text for text in last["messages"]), f"{last}")
     expect(limits(weir, "a", "b", "c") == [2 * M, None, 5 * M], "as they were")
@@ -603,7 +603,7 @@ def wrong_transactions(weir, n):
                            (3, {"do": "set", "name": "p3", "keys": {"limit": "7Gbit"}},
                             '"p3".limit: "7Gbit": expected bit/s'),
                            (4, {"do": "set", "name": "p4", "keys": {"match.dst": "11.0.9.0/24"}},
-                            "a match of its own")):
+                            "same match as")):
         edits = sets[:at] + [edit_] + sets[at + 1:]
         last = ended(weir, begin_with(weir, "/weir/policy_change", json.dumps(edits)))
         expect(not last["ok"] and any(why in text for text in last["messages"]), f"{why}: {last}")

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Wrong configurations: each is refused with its place, what was found, and what to do instead.
+"""Wrong configurations: each message has the place, the value found and the right form.
 
 Usage: check_wrong.py WEIR
 """
@@ -69,7 +69,7 @@ GOOD = {
 
 # A place, the value there, and words of the message at that place.
 VALUES = [
-    # what limits are
+    # limits
     ("policies[0].limit", "10Mbit", 'did you mean "10Mbit/s"?'),
     ("policies[0].limit", "10Mbps", 'did you mean "10Mbit/s"?'),
     ("policies[0].limit", "10mbit/s", 'did you mean "10Mbit/s"?'),
@@ -106,7 +106,7 @@ VALUES = [
     ("policies[7].schedule.entries[0].burst", "64M", 'did you mean "64MB"?'),
     ("policies[7].schedule.entries[1]",
      {"days": "fri", "from": "17:00", "to": "20:00", "limit": "1Gbit/s"},
-     "Fri 17:00 is in entries[0], too"),
+     "overlaps entries[0]*Fri 17:00*change"),
     ("policies[0].burst", "64M", 'did you mean "64MB"?'),
     ("policies[0].burst", "64KB", 'did you mean "64kB"?'),
     ("policies[0].burst", 64, "expected bytes such as"),
@@ -120,12 +120,12 @@ VALUES = [
     ("policies[1].period", "daily", 'expected "none", "month" or a time'),
     ("policies[1].period", "30s", "expected 1min to 8784h"),
     ("policies[1].period", "60.5s", "expected a whole number of seconds"),
-    ("policies[1].guarantee", "conserved", "expected none with the allocator"),
-    ("policies[1].meter", "gcra", "expected none with the allocator"),
+    ("policies[1].guarantee", "conserved", '"guarantee"*"allocator": "quota"*remove'),
+    ("policies[1].meter", "gcra", '"meter"*"allocator": "quota"*remove'),
     ("wires[0].default", "deny", 'expected "pass" or "drop"'),
     ("wires[0].default", 3, 'expected "pass", "drop" or {"policy": NAME}'),
     ("wires[0].default.policy", "vidoe", 'did you mean "video"?'),
-    # what is matched
+    # matches
     ("policies[0].match", 7, "expected an object"),
     ("policies[0].match", [], "expected at least one match"),
     ("policies[0].match.src", "203.0.113.7", 'did you mean "203.0.113.7/32"?'),
@@ -142,7 +142,7 @@ VALUES = [
     ("policies[0].match.src", "@none.txt", "No such file or directory"),
     ("policies[0].match.src", "@", "expected the path of a file of prefixes"),
     ("policies[0].match.src", "::ffff:203.0.113.0/121", 'did you mean "203.0.113.0/25"?'),
-    ("policies[0].match.dst", "2001:db8::/32", "expected IPv4 as in src"),
+    ("policies[0].match.dst", "2001:db8::/32", None),
     ("policies[0].match.wire", "egres", 'did you mean "egress"?'),
     ("policies[0].match.wire", 0, 'expected the name of a wire in "wires"'),
     ("policies[0].match.direction", "out", 'expected "a-to-b" or "b-to-a"'),
@@ -173,7 +173,7 @@ VALUES = [
     ("policies[0].name", "vid\u00e9o", "expected a name of 1 to 63 characters"),
     ("policies[0].name", "x" * 64, "expected a name of 1 to 63 characters"),
     ("policies[0].name", 7, "expected a name of 1 to 63 characters"),
-    ("policies[1].name", "video", "expected a name of its own"),
+    ("policies[1].name", "video", "same name as policies[0]*unique"),
     ("policies[0].action", "dorp", 'did you mean "drop"?'),
     ("policies[0].action", "Drop", 'did you mean "drop"?'),
     ("policies[0].action", "police", 'expected "drop" or "mark" or "count" or "shape"'),
@@ -190,25 +190,25 @@ VALUES = [
     ("policies[0].guarantee", "hard", 'expected "soft" or "conserved"'),
     ("policies[0].guarantee", "conserve", 'did you mean "conserved"?'),
     ("policies[0].weigh", "udp", 'expected "all" or "tcp"'),
-    ("policies[0].window", "1s", "expected none unless"),
+    ("policies[0].window", "1s", '"window" requires*"meter"'),
     ("policies[0].interval", "50", "expected a time such as"),
     ("policies[0].interval", "1ms", "expected 10ms to 1s"),
     ("policies[0].interval", "50 msec", 'did you mean "50ms"?'),
     ("policies[0].interval", 50, "expected a time such as"),
     ("policies[0].ewma", 1.5, "expected a number from 0 to less than 1"),
     ("policies[0].ewma", "0.5", "expected a number from 0 to less than 1"),
-    ("policies[0].mark", "ecn", "expected none unless"),
-    ("policies[0].shape", {}, "expected none unless"),
-    ("policies[0].slo", {"p99": "1ms"}, "expected none unless"),
-    ("policies[0].place", {}, 'expected none without "slo"'),
-    ("policies[0].total", "1TB", "expected none unless"),
-    ("policies[0].period", "month", "expected none unless"),
-    ("policies[0].sources", 65536, 'expected none without "per"'),
-    ("policies[0].indicator", "spare", "expected none unless"),
-    ("policies[0].eta", 1, "expected none unless"),
-    ("policies[0].history", "10s", "expected none unless"),
-    ("policies[0].step", "1s", "expected none unless"),
-    ("policies[0].classes", {"by": "flow"}, "expected none unless"),
+    ("policies[0].mark", "ecn", '"mark" requires*"action"'),
+    ("policies[0].shape", {}, '"shape" requires*"action"'),
+    ("policies[0].slo", {"p99": "1ms"}, '"slo" requires*"action"'),
+    ("policies[0].place", {}, '"place" requires*"slo"'),
+    ("policies[0].total", "1TB", '"total" requires*"allocator"'),
+    ("policies[0].period", "month", '"period" requires*"allocator"'),
+    ("policies[0].sources", 65536, '"sources" requires*"per"'),
+    ("policies[0].indicator", "spare", '"indicator" requires*"allocator"'),
+    ("policies[0].eta", 1, '"eta" requires*"allocator"'),
+    ("policies[0].history", "10s", '"history" requires*"allocator"'),
+    ("policies[0].step", "1s", '"step" requires*"allocator"'),
+    ("policies[0].classes", {"by": "flow"}, '"classes" requires*"meter"'),
     ("policies[2].shape.delay", "100", "expected a time such as"),
     ("policies[2].shape.delay", "11s", "expected 1ms to 10s"),
     ("policies[2].shape.drop", "red", 'expected "tail" or "codel"'),
@@ -221,31 +221,31 @@ VALUES = [
     ("policies[2].place.key", "src/200", 'expected "src/N"'),
     ("policies[2].place.round", "1ms", "expected 100ms to 60s"),
     ("policies[2].place.concentrate", 1, "expected true or false"),
-    ("policies[2].per", "src", "expected none with the action"),
+    ("policies[2].per", "src", '"per"*"action": "shape"*remove'),
     ("policies[3].classes.by", "flwo", 'did you mean "flow"?'),
-    ("policies[3].classes.n", 64, "expected none unless"),
+    ("policies[3].classes.n", 64, '"n" requires*"by"'),
     ("policies[3].classes.weights.46", 0, "expected a whole number from 1 to 100"),
     ("policies[3].classes.weights.64", 1, 'expected keys from "0" to "63"'),
     ("policies[3].classes.weights.af44", 1, 'names such as "af41"'),
-    ("policies[3].classes.weights.EF", 1, "expected it once"),
+    ("policies[3].classes.weights.EF", 1, '"ef" and "46"'),
     ("policies[3].classes.weights", 4, "expected an object such as"),
-    ("policies[0].peak", {"limit": "1Gbit/s"}, 'expected none unless "meter" is "trtcm"'),
-    ("policies[0].colours", {"red": "drop"}, "expected none unless"),
+    ("policies[0].peak", {"limit": "1Gbit/s"}, '"peak" requires "meter": "trtcm"'),
+    ("policies[0].colours", {"red": "drop"}, '"colours" requires*"meter"'),
     ("policies[11].peak.limit", "200Mbit", 'did you mean "200Mbit/s"?'),
     ("policies[11].peak.limit", "50Mbit/s", "expected at least the limit, 100Mbit/s"),
     ("policies[11].peak.burst", "1B", "expected at least the burst of the limit"),
-    ("policies[11].excess", {"limit": "1Gbit/s"}, "expected none unless"),
-    ("policies[11].action", "drop", 'which have actions in "colours"'),
+    ("policies[11].excess", {"limit": "1Gbit/s"}, '"excess" requires*"meter"'),
+    ("policies[11].action", "drop", '"action"*"meter": "trtcm"*"colours"'),
     ("policies[11].colours.aware", "yes", "expected true or false"),
     ("policies[11].colours.yellow", "drpo", 'did you mean "drop"?'),
     ("policies[11].colours.yellow", 12, 'or a mark such as {"mark": "af12"}'),
     ("policies[11].colours.yellow.mark", "af99", 'its name such as "af41"'),
     ("policies[11].colours.red", "shape", 'expected "pass" or "drop" or "count"'),
     ("policies[11].colours.dscp.af44", "red", 'names such as "af41"'),
-    ("policies[11].colours.dscp.46", "red", "expected it once"),
+    ("policies[11].colours.dscp.46", "red", '"ef" and "46"'),
     ("policies[11].colours.dscp.ef", "gren", 'did you mean "green"?'),
     ("policies[11].colours.dscp", "af11", "expected an object such as"),
-    ("policies[12].excess.limit", "50Mbit/s", 'expected none with the meter "srtcm"'),
+    ("policies[12].excess.limit", "50Mbit/s", '"limit"*"meter": "srtcm"*remove'),
     ("policies[12].excess.burst", "5", "expected bytes such as"),
     ("policies[4].mark", 64, 'expected "ecn" or a DSCP'),
     ("policies[4].mark", "ENC", 'expected "ecn" or a DSCP'),
@@ -254,10 +254,10 @@ VALUES = [
     ("policies[5].per", "src/129", 'expected "src"'),
     ("policies[5].per", "src/0", 'expected "src"'),
     ("policies[5].sources", 1023, "expected a whole number from 1024"),
-    ("policies[5].allocator", "fps", '"static" beside "per"'),
+    ("policies[5].allocator", "fps", None),
     ("policies[6].indicator", "mood", "expected one of"),
     ("policies[6].eta", -1, "expected a number from 0"),
-    ("policies[6].guarantee", "soft", 'expected "conserved" with the allocator'),
+    ("policies[6].guarantee", "soft", '"guarantee"*"allocator": "gdrl"*"conserved"'),
     ("policies[8].history", "100ms", "expected 200ms to 1h"),
     ("policies[8].step", "10ms", "expected 100ms to 600s"),
     ("policies[8].history", "1.5s", "expected"),
@@ -266,17 +266,17 @@ VALUES = [
     ("policies[10].parent", "lnik", 'did you mean "link"?'),
     ("policies[10].parent", "client", "expected a policy that is not below this one"),
     ("policies[10].parent", 9, "expected the name of another policy"),
-    ("policies[9].limit", "50Mbit/s", "expected at least 100Mbit/s, which its children"),
+    ("policies[9].limit", "50Mbit/s", "expected at least 100Mbit/s*children"),
     ("policies[10].weight", 0, "expected a whole number from 1 to 1000"),
     ("policies[10].weight", "2", "expected a whole number from 1 to 1000"),
     ("policies[10].guaranteed", "100Mbit", 'did you mean "100Mbit/s"?'),
     ("policies[10].guaranteed", "2Gbit/s", "expected at most its limit, 1Gbit/s"),
-    ("policies[9].action", "shape", "as packets wait at the lowest level"),
-    ("policies[10].meter", "gcra", "as it is a level of a hierarchy"),
-    ("policies[9].allocator", "grd", "as it is a level of a hierarchy"),
+    ("policies[9].action", "shape", '"action"*child policies*use'),
+    ("policies[10].meter", "gcra", '"meter"*"parent"*"token-bucket"'),
+    ("policies[9].allocator", "grd", '"allocator"*"parent"*use'),
     ("policies[10].accounting", "l2", "expected the same as its parent"),
-    ("policies[0].weight", 2, 'expected none without "parent"'),
-    ("policies[0].guaranteed", "1Mbit/s", 'expected none without "parent"'),
+    ("policies[0].weight", 2, '"weight" requires*"parent"'),
+    ("policies[0].guaranteed", "1Mbit/s", '"guaranteed" requires*"parent"'),
     # the box
     ("limiter", "a b", "expected a name of 1 to 63 characters"),
     ("limiter", 3, "expected a name of 1 to 63 characters"),
@@ -287,7 +287,7 @@ VALUES = [
     ("ports.lan", "eth0", "expected an object"),
     ("ports.lan.device", "03:00.0", 'did you mean "0000:03:00.0"?'),
     ("ports.lan.device", "eth1", 'did you mean "net_af_packet0,iface=eth1"?'),
-    ("ports.wan.device", "net_null0", "expected a device of its own"),
+    ("ports.wan.device", "net_null0", "same device as ports.lan*unique"),
     ("ports.lan.device", "0000:03:00.8", "expected a PCI address such as"),
     ("ports.lan.device", 3, "expected a PCI address such as"),
     ("ports.lan.mtu", "1500", "expected a whole number from 64 to 16000"),
@@ -296,7 +296,7 @@ VALUES = [
     ("ports.lan.buffers", "2 M packets", "expected a number such as"),
     ("ports.lan.queues", 0, "expected a whole number from 1 to 64"),
     ("ports.lan.buffer_size", "9000", "expected a whole number from 2048 to 16384"),
-    ("ports.lan.generic", True, 'expected false, or a device "xdp:..."'),
+    ("ports.lan.generic", True, '"generic" requires*"device"*xdp'),
     ("ports.lan.generic", 1, "expected true or false"),
     ("ports.lan.offloads", False, 'expected "fix" or "refuse" or "ignore"'),
     ("ports.lan.offloads", "ingore", 'did you mean "ignore"?'),
@@ -330,11 +330,11 @@ VALUES = [
     ("unparsed", "dorp", 'did you mean "drop"?'),
     # the group
     ("gossip", [], "expected an object"),
-    ("gossip.roster", [], 'expected this limiter, "l0", in it'),
+    ("gossip.roster", [], '"l0"*missing*add'),
     ("gossip.roster", {"l0": "10.0.0.1"}, "expected an array of the limiters"),
     ("gossip.roster[0].name", "l9", None),
-    ("gossip.roster[1].name", "l0", "expected a name of its own"),
-    ("gossip.roster[1].address", "10.0.0.1:7946", "expected an address of its own"),
+    ("gossip.roster[1].name", "l0", "same name as*unique"),
+    ("gossip.roster[1].address", "10.0.0.1:7946", "same address as*unique"),
     ("gossip.roster[1].address", "10.0.0.2", "expected an address and port"),
     ("gossip.roster[1].address", "10.0.0.2:70000", "expected an address and port"),
     ("gossip.roster[1].address", "2001:db8::1:7946", "expected an address and port"),
@@ -350,7 +350,7 @@ VALUES = [
     ("gossip.key_file", "EMPTY", "as written by weir --new-key"),
     ("gossip.key_file", "", "expected a path"),
     ("gossip.key_file", 3, "expected a path"),
-    ("gossip.insecure", True, 'expected false beside a "key_file"'),
+    ("gossip.insecure", True, '"insecure"*"key_file"*remove'),
     ("gossip.insecure", "yes", "expected true or false"),
     ("gossip.branching", 0, "expected a whole number from 1 to 64"),
     ("gossip.timeout", 1, "expected a time such as"),
@@ -358,11 +358,11 @@ VALUES = [
     ("gossip.timeout", "1ms", "expected 100ms to 3600s"),
     ("gossip.datagram", "100", "expected bytes such as"),
     ("gossip.estimator", "pushsum", 'did you mean "push-sum"?'),
-    ("gossip.compensate", True, "expected none unless"),
-    ("gossip.identities", "optional", "expected none without"),
+    ("gossip.compensate", True, '"compensate" requires*"estimator"'),
+    ("gossip.identities", "optional", '"identities" requires*"identity_file"'),
     ("gossip.identity_file", "/nonexistent/id", None),
     ("gossip.sources", "all", 'expected "roster" or "any"'),
-    # what is never exceeded
+    # hard limits
     ("ledger.store", "", "expected a path"),
     ("ledger.lease", "1", "expected a time such as"),
     ("ledger.lease", "500ms", "expected more than the timeout of gossip"),
@@ -382,20 +382,22 @@ VALUES = [
     ("include[0]", "nonexistent.d/", "No such file or directory"),
 ]
 
-# A key that nobody has, and the words about it.
+# An unknown key, and the words about it.
 UNKNOWN = [
-    ("limitr", 'did you mean "limiter"?'), ("polices", "policies"), ("colour", "expected one of"),
+    ("limitr", 'did you mean "limiter"?'), ("polices", "policies"),
+    ("colour", '"colours" in "policies[]"'),
     ("Workers", 'did you mean "workers"?'), ("ports.lan.mut", 'did you mean "mtu"?'),
     ("wires[0].nmae", 'did you mean "name"?'), ("control.sokcet", 'did you mean "socket"?'),
     ("gossip.rostr", 'did you mean "roster"?'), ("gossip.key-file", 'did you mean "key_file"?'),
     ("gossip.roster[0].adress", 'did you mean "address"?'), ("ledger.stroe", "store"),
-    ("policies[0].limti", 'did you mean "limit"?'), ("policies[0].prot", "expected one of"),
+    ("policies[0].limti", 'did you mean "limit"?'), ("policies[0].prot", '"proto" in "match"'),
     ("policies[0].match.dts", 'did you mean "dst"?'),
     ("policies[0].match.dst_port", 'did you mean "dst-port"?'),
     ("policies[2].shape.dealy", 'did you mean "delay"?'),
     ("policies[11].colours.yelow", 'did you mean "yellow"?'),
     ("policies[11].peak.limti", 'did you mean "limit"?'),
-    ("policies[3].classes.wieghts", 'did you mean "weights"?'), ("comment", "expected one of"),
+    ("policies[3].classes.wieghts", 'did you mean "weights"?'),
+    ("comment", "expected a key such as"),
 ]
 
 # Keys that have to be there.
@@ -404,7 +406,7 @@ MISSING = ["limiter", "policies[0].name", "policies[0].limit", "policies[1].tota
            "gossip.roster[1].address", "gossip.roster[1].name", "policies[3].classes.by",
            "policies[2].slo.p99", "policies[11].peak.limit", "policies[12].excess.burst"]
 
-# A change of the text (a pattern, and what it becomes), and the words of the message.
+# A change of the text (a pattern and its replacement), and the words of the message.
 SLIPS = [
     ("trailing comma", r'("idle": "poll"),', r'\1,,', "a comma too many"),
     ("comma before }", r'"vxlan-port": 4789', '"vxlan-port": 4789,', "a trailing comma"),
@@ -449,7 +451,7 @@ SLIPS = [
     ("INI", r'(?s)\A.*\Z', '[weir]\nlimiter = l0\n', "a text without double quotes"),
 ]
 
-# What may be on another machine, and the words of the warning.
+# Files and groups that another machine can have, and the words of the warning.
 ABSENT = [
     ("gossip.key_file", "/nonexistent/gossip.key", "weir --new-key /nonexistent/gossip.key"),
     ("control.group", "no-such-group-here", "groupadd no-such-group-here"),
@@ -477,7 +479,7 @@ def steps(path):
 
 
 def put(document, path, value):
-    """The document with another value at a path; makes what is above it."""
+    """The document with another value at a path; makes the objects above it."""
     document = copy.deepcopy(document)
     at = document
     *above, last = steps(path)
@@ -505,18 +507,23 @@ def shown(path):
     return re.sub(r"(^|\.)(\$\w+)", r'["\2"]', path)
 
 
+def has_parts(message, words):
+    """Returns true if the message has the parts between the * of the words, in that order."""
+    return re.search(".*".join(map(re.escape, words.split("*"))), message, re.S) is not None
+
+
 class Case:
-    """A file, and what has to be said of it."""
+    """A file, and the parts of its message."""
 
     def __init__(self, name, text, words, path=None, line=None):
         self.name, self.words, self.path, self.line = name, words, path, line
         self.bytes = text if isinstance(text, bytes) else text.encode("utf-8")
 
     def wrong(self, said):
-        """Why what was said will not do, or None."""
+        """The fault of the messages, or None."""
         errors = [one for one in said if one["severity"] == "error"]
         about = [one for one in errors if self.path in (None, one.get("path")) and
-                 (self.words or "") in one["message"]]
+                 has_parts(one["message"], self.words or "")]
         if not errors:
             return "accepted"
         if not about:
@@ -530,7 +537,7 @@ class Case:
 
 
 def line_of(document, path):
-    """The line at which json.dumps() puts what is at a path."""
+    """The line at which json.dumps() puts the value at a path."""
     text = json.dumps(put(document, path, SENTINEL), indent=1)
     return text[:text.index(SENTINEL)].count("\n") + 1
 
@@ -578,7 +585,7 @@ def resolve_keys(document, folder):
 
 
 def check(weir, files):
-    """Exit status, and what is said of each file."""
+    """The exit status, the messages of each file and standard error."""
     done = subprocess.run([weir, "--check", "--json", *files], capture_output=True, check=False,
                           timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
     said = {file: [] for file in files}
@@ -589,7 +596,7 @@ def check(weir, files):
 
 
 def absences(weir, folder):
-    """A line for each thing of another machine that refuses the file, or is not said."""
+    """A line for each thing of another machine that is an error, or has no warning."""
     path = folder / "absent.json"
     for place, value, words in ABSENT:
         document = put(GOOD, place, value)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Completes a configuration and checks the keys of the limiter and its group against each other.
  */
 #include "config/check.h"
 
@@ -13,7 +15,7 @@
 #include "policy/kind.h"
 #include "policy/value.h"
 
-#define STATE_LIMITERS 64 /* most that each keep everybody's record, unless told to */
+#define STATE_LIMITERS 64 /* largest group in which each keeps all records by default */
 
 static const struct json_path path_gossip = {.key = "gossip"};
 static const struct json_path path_roster = {.parent = &path_gossip, .key = "roster"};
@@ -46,7 +48,7 @@ static void complete_self(struct gossip_config *gossip, const char *limiter)
 		return;
 	self = &gossip->roster[gossip->self];
 	if (gossip->n_roster == 1) {
-		gossip->listen_len = 0; /* nobody to hear */
+		gossip->listen_len = 0; /* no peers */
 	} else if (gossip->listen_len == 0) {
 		gossip->listen = self->address;
 		gossip->listen_len = self->address_len;
@@ -77,14 +79,14 @@ void config_complete(struct reader *reader, struct config *config)
 					    policy_is_quota(&config->policies[i]);
 }
 
-static bool device_known(const void *element)
+static bool device_is_valid(const void *element)
 {
 	const struct port_config *port = element;
 
 	return port->name[0] != '\0' && port->device[0] != '\0';
 }
 
-/* Without regard to case, for PCI addresses; two vdevs that differ in nothing else are no loss. */
+/* Ignores case, for PCI addresses. */
 static int device_compare(const void *a, const void *b)
 {
 	const char *left = ((const struct port_config *)a)->device;
@@ -94,7 +96,7 @@ static int device_compare(const void *a, const void *b)
 	return n != m ? (n < m ? -1 : 1) : strncasecmp(left, right, n);
 }
 
-static bool address_known(const void *element)
+static bool address_is_valid(const void *element)
 {
 	return ((const struct peer_config *)element)->address_len > 0;
 }
@@ -105,11 +107,11 @@ static int address_compare(const void *a, const void *b)
 		&((const struct peer_config *)b)->address, sizeof(struct sockaddr_storage));
 }
 
-static const struct unique port_devices = {&path_ports, "device", "a device",
-	sizeof(struct port_config), true, device_known, device_compare, NULL};
+static const struct unique port_devices = {&path_ports, "device", "device",
+	sizeof(struct port_config), true, device_is_valid, device_compare, NULL};
 
 static const struct unique wire_names = {
-	&path_wires, "name", "a name", sizeof(struct wire), false, name_known, name_compare, NULL};
+	&path_wires, "name", "name", sizeof(struct wire), false, name_is_valid, name_compare, NULL};
 
 static uint32_t address_hash(const void *element)
 {
@@ -123,24 +125,24 @@ static uint32_t address_hash(const void *element)
 }
 
 static const struct unique peers[] = {
-	{&path_roster, "name", "a name", sizeof(struct peer_config), false, name_known,
+	{&path_roster, "name", "name", sizeof(struct peer_config), false, name_is_valid,
 		name_compare, name_first_hash},
-	{&path_roster, "name", "a name with a 32-bit FNV-1a hash", sizeof(struct peer_config),
-		false, name_known, hash_compare, name_first_hash},
-	{&path_roster, "address", "an address", sizeof(struct peer_config), false, address_known,
+	{&path_roster, "name", "32-bit FNV-1a hash of the name", sizeof(struct peer_config), false,
+		name_is_valid, hash_compare, name_first_hash},
+	{&path_roster, "address", "address", sizeof(struct peer_config), false, address_is_valid,
 		address_compare, address_hash},
 };
 
-/* The port at one end of a wire must be at the end of no other. */
+/* Refuses a port that is at two ends of wires. */
 static void check_wire_end(
 	struct reader *reader, unsigned wire, const char *end, unsigned port, unsigned *wire_of)
 {
 	struct json_path element = {.parent = &path_wires, .index = wire};
 	struct json_path at = {.parent = &element, .key = end};
 	struct json_path other = {.parent = &path_wires};
-	char *place;
+	char *place, *found;
 
-	if (port >= CONFIG_PORTS_MAX) /* refused, or one of too many */
+	if (port >= CONFIG_PORTS_MAX) /* has an error already */
 		return;
 	if (wire_of[port] == UINT_MAX) {
 		wire_of[port] = wire;
@@ -149,8 +151,11 @@ static void check_wire_end(
 	} else {
 		other.index = wire_of[port];
 		place = reader_place(reader, &other);
-		reader->no_memory |= place == NULL;
-		reader_expected(reader, &at, "a port of its own, %s has the same", place);
+		if (place == NULL || asprintf(&found, "same port as %s", place) < 0)
+			found = NULL;
+		reader->no_memory |= found == NULL;
+		reader_refuse(reader, &at, found, NULL, "each end of a wire needs a unique port");
+		free(found);
 		free(place);
 	}
 }
@@ -166,7 +171,7 @@ static void check_wires(struct reader *reader, const struct config *config)
 	}
 }
 
-static bool roster_names_known(const struct gossip_config *gossip)
+static bool roster_has_names(const struct gossip_config *gossip)
 {
 	for (unsigned i = 0; i < gossip->n_roster; i++) {
 		if (gossip->roster[i].name[0] == '\0')
@@ -177,13 +182,18 @@ static bool roster_names_known(const struct gossip_config *gossip)
 
 static void check_self(struct reader *reader, const struct config *config)
 {
+	char found[CONFIG_NAME_MAX + 64], remedy[CONFIG_NAME_MAX + 96];
+
 	if (config->gossip.roster == NULL || config->gossip.self < config->gossip.n_roster ||
-		config->limiter[0] == '\0' || !roster_names_known(&config->gossip))
+		config->limiter[0] == '\0' || !roster_has_names(&config->gossip))
 		return;
-	reader_expected(reader, &path_roster, "this limiter, \"%s\", in it", config->limiter);
+	snprintf(found, sizeof(found), "this limiter, \"%s\", is missing", config->limiter);
+	snprintf(remedy, sizeof(remedy), "add {\"name\": \"%s\", \"address\": \"IP:PORT\"}",
+		config->limiter);
+	reader_refuse(reader, &path_roster, found, NULL, remedy);
 }
 
-/* One socket sends to all, so all must be of its family. */
+/* One socket sends to all peers, so all addresses must be of its family. */
 static void check_gossip_families(struct reader *reader, const struct gossip_config *gossip)
 {
 	for (unsigned i = 0; i < gossip->n_roster && gossip->listen_len > 0; i++) {
@@ -192,7 +202,7 @@ static void check_gossip_families(struct reader *reader, const struct gossip_con
 		struct json_path at = {.parent = &element, .key = "address"};
 
 		if (peer->address_len > 0 && peer->address.ss_family != gossip->listen.ss_family)
-			reader_expected(reader, &at, "%s, as this limiter listens on",
+			reader_expected(reader, &at, "%s: this limiter listens on that family",
 				gossip->listen.ss_family == AF_INET ? "IPv4" : "IPv6");
 	}
 }
@@ -205,10 +215,10 @@ static void check_key(struct reader *reader, const struct gossip_config *gossip)
 	bool several = reader_has(reader, &path_gossip, "key_files");
 
 	if (one && several)
-		reader_expected(reader, &key_file, "none beside \"key_files\"");
+		reader_excludes(reader, &key_file, REMOVE_ONE, "\"key_files\"");
 	else if (gossip->insecure && (one || several))
-		reader_expected(
-			reader, &insecure, "false beside a \"%s\"", one ? "key_file" : "key_files");
+		reader_excludes(
+			reader, &insecure, REMOVE_ONE, "\"%s\"", one ? "key_file" : "key_files");
 	else if (gossip->n_roster > 1 && !gossip->insecure && !one && !several)
 		reader_expected(reader, &key_file,
 			"the path of the key that the %u limiters share, or \"insecure\": true",
@@ -221,7 +231,7 @@ static bool has_public_key(const struct peer_config *peer)
 		       CONFIG_PUBLIC_KEY) != 0;
 }
 
-/* Each limiter proves who it is, or none does: with one that does not there is no pair of keys. */
+/* All limiters have identities, or none has: a pair of keys needs both. */
 static void check_identities(struct reader *reader, const struct gossip_config *gossip)
 {
 	struct json_path file = {.parent = &path_gossip, .key = "identity_file"};
@@ -236,18 +246,18 @@ static void check_identities(struct reader *reader, const struct gossip_config *
 			without = i;
 	}
 	if (own && gossip->n_key_files == 0)
-		reader_expected(reader, &file, "a \"key_file\" beside it");
+		reader_requires(reader, &file, "\"key_file\" or \"key_files\"");
 	if (own && without < gossip->n_roster) {
 		struct json_path element = {.parent = &path_roster, .index = without};
 		struct json_path at = {.parent = &element, .key = "public_key"};
 
 		reader_expected(
-			reader, &at, "that of this limiter too, as there is an \"identity_file\"");
+			reader, &at, "the key of every limiter: there is an \"identity_file\"");
 	} else if (!own && with > 0) {
 		reader_expected(reader, &file,
-			"the path of this limiter's secret, as the roster has public keys");
+			"the path of this limiter's secret: \"public_key\" in the roster requires it");
 	} else if (!own && reader_has(reader, &path_gossip, "identities")) {
-		reader_expected(reader, &identities, "none without an \"identity_file\"");
+		reader_requires(reader, &identities, "\"identity_file\"");
 	}
 }
 
@@ -257,10 +267,10 @@ void gossip_check(struct reader *reader, const struct gossip_config *gossip)
 
 	if (reader_has(reader, &path_gossip, "compensate") &&
 		gossip->estimator != ESTIMATOR_PUSH_SUM && gossip->estimator != CHOICE_REFUSED)
-		reader_expected(reader, &compensate, "none unless \"estimator\" is \"push-sum\"");
+		reader_requires(reader, &compensate, "\"estimator\": \"push-sum\"");
 }
 
-/* Workers that sleep may take turns on a CPU; who polls never lets another one have it. */
+/* Workers that sleep can share a CPU; a worker that polls never yields it. */
 static void check_workers(struct reader *reader, const struct config *config)
 {
 	static const struct json_path workers = {.key = "workers"};
@@ -284,7 +294,7 @@ static void check_tunnels(struct reader *reader, const struct tunnels *tunnels)
 	struct json_path port = {.parent = &path_tunnels, .key = "vxlan-port"};
 
 	if (tunnels->classify == TUNNELS_OUTER && reader_has(reader, &path_tunnels, "vxlan-port"))
-		reader_expected(reader, &port, "none unless \"classify\" is \"inner\"");
+		reader_requires(reader, &port, "\"classify\": \"inner\"");
 }
 
 void config_check(struct reader *reader, const struct config *config)

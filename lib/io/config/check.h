@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Private to this room: what no key can decide by itself. Values that were refused before are
- * marked (empty name, zero length, the constants below) and not complained about twice.
+ * Private to this room: checks across keys. Values with an error are marked (empty name, zero
+ * length, the constants below), so that they get no second message.
  */
 #ifndef WEIR_CONFIG_CHECK_H
 #define WEIR_CONFIG_CHECK_H
@@ -17,9 +17,11 @@
 #define PORT_REFUSED UINT_MAX /* wire.a and wire.b */
 
 #define PARENT_NAMED   (-2) /* policy.parent before policies_complete() */
-#define PARENT_REFUSED (-3) /* and after it, of one that cannot be */
+#define PARENT_REFUSED (-3) /* a parent with an error */
 
-#define METER_DEFAULT METER_KINDS /* policy.meter before policies_complete(): what is usual */
+#define METER_DEFAULT METER_KINDS /* policy.meter before policies_complete(): the default */
+
+#define REMOVE_ONE "remove one of the two"
 
 /* Bytes: the names of all, quoted. */
 #define METER_ROOM(constant, member, prefix, state, profile, set, name, ...) \
@@ -28,8 +30,8 @@ enum { METERS_TEXT_MAX = METERS_TO_CHOOSE(METER_ROOM, METER_ROOM) 1 };
 #undef METER_ROOM
 
 /*
- * Those that can be chosen with any of these abilities, and none of the others, `"a", "b" or "c"`:
- * in `text`, which it returns. None of 0.
+ * Writes the meters with any of the abilities and without the others to `text`, such as
+ * `"a", "b" or "c"`, and returns it. Abilities 0: no meters.
  */
 const char *meters_that_but(unsigned abilities, unsigned without, char text[METERS_TEXT_MAX]);
 
@@ -38,25 +40,25 @@ static inline const char *meters_that(unsigned abilities, char text[METERS_TEXT_
 	return meters_that_but(abilities, 0, text);
 }
 
-/* Whether its meter has any of these abilities, or was refused, so that it may have had. */
+/* Returns true if its meter has any of these abilities, or has an error. */
 static inline bool meter_may(const struct policy *policy, unsigned abilities)
 {
 	return policy->meter == CHOICE_REFUSED || meter_can(policy->meter, abilities);
 }
 
-/* "default" of wires: gives policies what nobody else takes; warns of one that nothing comes to. */
+/* "default" of wires: gives a policy the unmatched packets; warns if no packet is left for it. */
 void otherwise_complete(struct reader *reader, struct config *config);
 void otherwise_warn(struct reader *reader, const struct config *config);
 
 /* Fills in the defaults that depend on other keys. */
 void config_complete(struct reader *reader, struct config *config);
 
-/* Reports what does not fit together. */
+/* Reports keys that exclude each other. */
 void config_check(struct reader *reader, const struct config *config);
 
 /*
- * Warns of what fits but is hardly meant. Only for a configuration without errors. `running`: see
- * config_load_beside(); or NULL.
+ * Warns of valid settings that are probably mistakes. Only for a configuration without errors.
+ * `running`: see config_load_beside(); or NULL.
  */
 void config_warn(struct reader *reader, const struct config *config, const struct config *running);
 
@@ -68,7 +70,7 @@ void policies_complete(
 void policies_check(
 	struct reader *reader, const struct policy *policies, unsigned n, unsigned n_limiters);
 
-/* What a policy's "schedule" leaves open, its zone aside; checks of it; and warnings. */
+/* Completes a policy's "schedule" except its zone; checks it; warns of it. */
 void schedule_complete(const struct reader *reader, const struct json_path *path,
 	struct policy *policy, unsigned n_limiters);
 void schedule_check(struct reader *reader, const struct json_path *path,
@@ -76,20 +78,20 @@ void schedule_check(struct reader *reader, const struct json_path *path,
 void schedule_warn(struct reader *reader, const struct json_path *path, const struct policy *policy,
 	uint64_t frame, unsigned n_limiters);
 
-/* A limit that the policy may have at other times, at `path`: whether it goes with the rest. */
+/* Checks a limit of other times, at `path`, against the policy. */
 void terms_check(struct reader *reader, const struct json_path *path, const struct policy *policy,
 	const struct limit_terms *terms, unsigned n_limiters);
 
-/* Its burst, which is the policy's if that was named in its file. */
+/* Completes the burst of such a limit: the policy's if its file has one (`named`). */
 void terms_complete(
 	const struct policy *policy, bool named, unsigned n_limiters, struct limit_terms *terms);
 
-/* What a policy's "classes" leave open. */
+/* Completes a policy's "classes". */
 void classes_complete(struct policy *policy);
 
 /*
- * Colours: what they leave open of a policy whose burst is known; what of them does not fit; and
- * another limit for a time, at `path`, that `other` has.
+ * Complete the colours of a policy, after its burst; check them; and check the limit of another
+ * time, at `path`, which `other` has.
  */
 void colours_complete(struct policy *policy, unsigned n_limiters);
 void colours_check(
@@ -98,59 +100,59 @@ void colours_check_terms(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, const struct policy *other);
 
 /*
- * That no key is there which the meter has no use for; and that its window is one. At the path of
- * the policy, or of its trial, of which it is policy_trial().
+ * Refuse keys that the meter does not use, and check its window. For a policy at its path, or for
+ * policy_trial() at the path of its trial.
  */
-void policy_check_metered(
-	struct reader *reader, const struct json_path *path, const struct policy *policy);
+void policy_check_metered(struct reader *reader, const struct json_path *path,
+	const struct policy *policy, bool trial);
 void policy_check_window(
 	struct reader *reader, const struct json_path *path, const struct policy *policy);
 
 /*
- * The trial of a policy at `path`, which is complete itself: as if its keys were written in place
- * of the policy's. Others have nothing to check.
+ * Complete and check the trial of a completed policy at `path`: a policy with the trial's keys in
+ * place of its own. Do nothing without a trial.
  */
 void trial_complete(const struct reader *reader, const struct json_path *path,
 	struct policy *policy, unsigned n_limiters);
 void trial_check(struct reader *reader, const struct json_path *path, const struct policy *policy);
 
-/* Finds the parents of policies that are complete else, and refuses those that cannot be one. */
+/* Finds the parents of completed policies, and refuses policies that cannot be parents. */
 void parents_complete(struct reader *reader, struct policy *policies, unsigned n);
 
-/* Whether a policy goes with its place in a hierarchy; others have nothing to check. */
+/* Check a policy against its level of a hierarchy; do nothing for policies in none. */
 void level_check(struct reader *reader, const struct json_path *path, const struct policy *policies,
 	unsigned index);
 void level_warn(struct reader *reader, const struct json_path *path, const struct policy *policies,
 	unsigned index);
 
-/* For a policy that is never exceeded, at `path`; others have nothing to check. */
+/* For a policy with a hard limit, at `path`; do nothing for others. */
 void guarantee_complete(const struct reader *reader, const struct json_path *path,
 	struct policy *policy, unsigned n_limiters);
 void guarantee_check(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, unsigned n_limiters);
 void guarantee_check_parts(struct reader *reader, const struct json_path *path,
-	const struct policy *policy, unsigned n_limiters); /* each has at least one */
+	const struct policy *policy, unsigned n_limiters); /* at least one unit each */
 void guarantee_warn(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, unsigned n_limiters);
 
-/* What such policies need of gossip. */
+/* Checks gossip against such policies. */
 void guarantee_check_gossip(struct reader *reader, const struct gossip_config *gossip,
 	const struct policy *policies, unsigned n);
 
 /*
- * How deep a bucket is where nothing is said: bytes, or packets or flows. And a warning of one that
- * is too small for the largest frame, in bytes, or for TCP to reach the limit.
+ * Returns the default depth of a bucket: bytes, packets or flows. Warns of a bucket that is too
+ * small for the largest frame, in bytes, or for TCP to reach the limit.
  */
 uint64_t burst_default(const struct policy *policy, unsigned n_limiters);
 void burst_warn(struct reader *reader, const struct json_path *path, const struct policy *policy,
 	uint64_t frame, unsigned n_limiters);
 
-/* Checks one policy whose packets wait; and all of them. */
+/* Check one policy with the action "shape"; and all of them. */
 void shape_check(struct reader *reader, const struct json_path *path, const struct policy *policy);
 void place_check(struct reader *reader, const struct json_path *path);
 void shape_warn(struct reader *reader, const struct config *config, const struct config *running);
 
-/* What a wire needs that outlives its process. */
+/* Checks "fail" of wires. */
 void fail_check(struct reader *reader, const struct config *config);
 
 /* Completes and checks "ledger"; interval_ns: the shortest of a policy. */
@@ -158,19 +160,19 @@ void ledger_complete(struct ledger_config *ledger, const struct config *config);
 void ledger_check(struct reader *reader, const struct config *config);
 void ledger_warn(struct reader *reader, const struct config *config, uint64_t interval_ns);
 
-/* That no packet could belong to two policies. */
+/* Refuses two policies with the same match. */
 void policies_check_matches(struct reader *reader, const struct policy *policies, unsigned n);
 
-/* A match that a policy has twice. */
+/* Warns of a match that a policy has twice. */
 void policies_warn_matches(struct reader *reader, const struct policy *policies, unsigned n);
 
-/* Whether whole packets or flows pass in a window; of bytes, or without a window, always. */
+/* Returns true if a window passes whole packets or flows; always of bytes or without a window. */
 bool policy_window_is_whole(const struct policy *policy);
 
 /* limit_bps × window_ns of one unit. */
 uint64_t policy_window_unit(const struct policy *policy);
 
-/* bytes, packets or flows that pass in a window. */
+/* Bytes, packets or flows that pass in a window. */
 uint64_t policy_quota(const struct policy *policy);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * "classes": who share a limit with the meter "phantom".
+ * "classes": the flows or DSCPs that share a limit with the meter "phantom".
  */
 #include <string.h>
 
@@ -51,8 +51,8 @@ static void read_weights(struct reader *reader, const struct json_path *path, js
 			reader_refuse(reader, &at, "no DSCP",
 				"keys from \"0\" to \"63\", or names such as \"af41\"", NULL);
 		else if (weights[dscp] != 0)
-			reader_refuse(reader, &at, "a DSCP that has a weight already", "it once",
-				"\"ef\" and \"46\" are one");
+			reader_refuse(reader, &at, "second weight of one DSCP", "one weight a DSCP",
+				"\"ef\" and \"46\" are one DSCP");
 		else if (weight < 1 || weight > PHANTOM_WEIGHT_MAX)
 			reader_expected(
 				reader, &at, "a whole number from 1 to %u", PHANTOM_WEIGHT_MAX);
@@ -80,9 +80,9 @@ void read_classes(struct reader *reader, const struct json_path *path, json_t *v
 	if (by == NULL)
 		return;
 	if (strcmp(by, "dscp") == 0 && reader_has(reader, path, n.key))
-		reader_expected(reader, &n, "none unless \"by\" is \"flow\": each DSCP is a class");
+		reader_requires(reader, &n, "\"by\": \"flow\"");
 	if (strcmp(by, "flow") == 0 && reader_has(reader, path, weights.key))
-		reader_expected(reader, &weights, "none unless \"by\" is \"dscp\"");
+		reader_requires(reader, &weights, "\"by\": \"dscp\"");
 }
 
 void classes_complete(struct policy *policy)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Meters that say colours: "colours", and their second bucket, "peak" or "excess"; what they leave
- * open, and what does not fit together.
+ * Meters of colours: reads, completes and checks "colours" and the second bucket, "peak" or
+ * "excess".
  */
 #include <string.h>
 
@@ -29,7 +29,7 @@ static const struct choice colour_actions[] = {
 
 static const struct key colour_of_dscp = {.read = read_choice, .detail = colours, .size = 1};
 
-/* The colours that some DSCPs come with; those that are not named keep theirs. */
+/* Reads the colours of the DSCPs named; the others keep theirs. */
 static void read_dscp_colours(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
@@ -52,8 +52,8 @@ static void read_dscp_colours(struct reader *reader, const struct json_path *pat
 			reader_refuse(reader, &at, "no DSCP",
 				"keys from \"0\" to \"63\", or names such as \"af41\"", NULL);
 		} else if (named[dscp]) {
-			reader_refuse(reader, &at, "a DSCP that has a colour already", "it once",
-				"\"ef\" and \"46\" are one");
+			reader_refuse(reader, &at, "second colour of one DSCP", "one colour a DSCP",
+				"\"ef\" and \"46\" are one DSCP");
 		} else {
 			named[dscp] = true;
 			read_choice(reader, &at, member, &colour_of_dscp, &of_dscp[dscp]);
@@ -98,8 +98,9 @@ static void refuse_rate(struct reader *reader, const struct json_path *path, jso
 	(void)value;
 	(void)key;
 	(void)base;
-	reader_expected(reader, path,
-		"none with the meter \"srtcm\", where what the burst has no room for goes there");
+	reader_excludes(reader, path,
+		"remove \"limit\": \"excess\" gets the units that \"burst\" has no room for",
+		"\"meter\": \"srtcm\"");
 }
 
 static const struct key rated_keys[] = {
@@ -114,7 +115,7 @@ const struct key spilt_keys[] = {
 	{0},
 };
 
-/* "meter" has been read before. The row of a bucket that may have no rate has keys for that. */
+/* "meter" is read before. Detail: the keys of a bucket that can have no rate. */
 void read_second(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
@@ -128,7 +129,7 @@ void read_second(struct reader *reader, const struct json_path *path, json_t *va
 
 #define AF(class, precedence) ((class) * 8 + (precedence)*2) /* RFC 2597 */
 
-/* Drop precedences of assured forwarding are colours. */
+/* Sets the colours of assured forwarding by drop precedence. */
 void colours_config_init(struct colours_config *colours_config)
 {
 	*colours_config = (struct colours_config){
@@ -145,7 +146,7 @@ void colours_config_init(struct colours_config *colours_config)
 	}
 }
 
-/* As if the policy had the second limit. */
+/* Returns the policy with the second limit as its limit. */
 static struct policy policy_of_second(const struct policy *policy)
 {
 	return policy_with_terms(policy, &policy->colours.second);
@@ -157,7 +158,7 @@ static uint64_t second_burst_default(const struct policy *policy, unsigned n_lim
 
 	if (meter_can(policy->meter, METER_SPILLS))
 		return policy->burst_bytes;
-	if (second.limit_bps == 0) /* which is refused */
+	if (second.limit_bps == 0) /* has an error already */
 		return 0;
 	if (meter_can(policy->meter, METER_PEAK))
 		return max_u64(burst_default(&second, n_limiters), policy->burst_bytes);
@@ -176,7 +177,7 @@ void colours_complete(struct policy *policy, unsigned n_limiters)
 		policy->colours.second.burst_bytes = second_burst_default(policy, n_limiters);
 }
 
-/* Whether a has a rate at least that of b: both of what the policy counts. */
+/* Returns true if the rate of a is at least that of b. Both count the same. */
 static bool rate_reaches(const struct policy *a, const struct policy *b)
 {
 	return (unsigned __int128)a->limit_bps * policy_limit_s(b) >=
@@ -198,7 +199,7 @@ static char *burst_text(const struct policy *policy, char text[UNITS_TEXT_MAX])
 		       : units_format_count(policy->burst_bytes, text, UNITS_TEXT_MAX);
 }
 
-/* RFC 2698: a peak is no less than what is committed, at any time. */
+/* RFC 2698: the peak rate and burst are at least the committed ones. */
 static void check_peak(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
 {
@@ -217,21 +218,21 @@ static void check_peak(
 			burst_text(policy, text));
 }
 
-/* Also one that nobody says. Where the policy's own is too much there is a complaint already. */
+/* Checks a default burst too. A burst of the policy that is too large has an error already. */
 static void check_other_burst(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, const struct policy *other)
 {
 	struct policy peak = policy_of_second(policy);
 	struct json_path burst = {.parent = path, .key = "burst"};
-	bool said = reader_has(reader, path, burst.key);
+	bool is_set = reader_has(reader, path, burst.key);
 	char most[UNITS_TEXT_MAX], usual[UNITS_TEXT_MAX], remedy[UNITS_TEXT_MAX + 64];
 
 	if (other->burst_bytes <= peak.burst_bytes ||
-		(!said && policy->burst_bytes > peak.burst_bytes))
+		(!is_set && policy->burst_bytes > peak.burst_bytes))
 		return;
-	snprintf(remedy, sizeof(remedy), "write it, as %s is usual for this limit",
+	snprintf(remedy, sizeof(remedy), "set \"burst\": the default for this limit is %s",
 		burst_text(other, usual));
-	reader_advise(reader, &burst, said ? NULL : remedy, "at most that of \"peak\", %s",
+	reader_advise(reader, &burst, is_set ? NULL : remedy, "at most that of \"peak\", %s",
 		burst_text(&peak, most));
 }
 
@@ -261,7 +262,7 @@ void colours_check(struct reader *reader, const struct json_path *path, const st
 	if (!policy_is_coloured(policy))
 		return;
 	if (!policy->colours.aware && reader_has(reader, &at, dscp.key))
-		reader_expected(reader, &dscp, "none unless \"aware\" is true");
+		reader_requires(reader, &dscp, "\"aware\": true");
 	if (meter_can(policy->meter, METER_PEAK) && !reader_has(reader, path, peak.key))
 		reader_expected(reader, &peak,
 			"an object such as {\"limit\": \"200Mbit/s\"} with the meter \"%s\"",

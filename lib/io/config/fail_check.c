@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * "fail" of a wire: what becomes of its packets while Weir is away; what that needs, and what it
- * says in words.
+ * "fail" of a wire: the treatment of its packets while Weir does not run. Checks and description.
  */
 #include "config/check.h"
 #include "config/describe.h"
@@ -10,8 +9,8 @@
 #include "policy/matches.h"
 #include "policy/units.h"
 
-/* A policy that nobody may exceed, and whose packets may come by the wire; or NULL. */
-static const struct policy *never_exceeded(const struct config *config, unsigned wire)
+/* Returns a policy with a hard limit whose packets can use the wire, or NULL. */
+static const struct policy *find_hard(const struct config *config, unsigned wire)
 {
 	for (unsigned i = 0; i < config->n_policies; i++) {
 		const struct policy *policy = &config->policies[i];
@@ -22,7 +21,7 @@ static const struct policy *never_exceeded(const struct config *config, unsigned
 	return NULL;
 }
 
-/* Only where the kernel has the packets can it send them on. */
+/* Only ports of the kernel can pass packets without Weir. */
 static void check_ports(
 	struct reader *reader, const struct json_path *at, const struct config *config, unsigned i)
 {
@@ -36,8 +35,7 @@ static void check_ports(
 		port = &config->ports[ends[k]];
 		if (port->device[0] != '\0' && !port_is_of_kernel(port)) {
 			reader_expected(reader, at,
-				"\"closed\", as port \"%s\" is neither net_af_xdp nor "
-				"net_af_packet",
+				"\"closed\": port \"%s\" is not of net_af_xdp or net_af_packet",
 				port->name);
 			return;
 		}
@@ -47,16 +45,16 @@ static void check_ports(
 static void check_policies(
 	struct reader *reader, const struct json_path *at, const struct config *config, unsigned i)
 {
-	const struct policy *policy = never_exceeded(config, i);
+	const struct policy *policy = find_hard(config, i);
 
 	if (policy)
 		reader_expected(reader, at,
-			"\"closed\", as the limit of policy \"%s\" is never exceeded, and nobody "
-			"would keep it",
+			"\"closed\": the limit of policy \"%s\" is never exceeded, but the kernel "
+			"would not enforce it",
 			policy->name);
 }
 
-/* The kernel's data plane has both ports of a wire, or none. */
+/* The XDP data plane has both ports of a wire, or none. */
 static void check_plane(struct reader *reader, const struct json_path *path,
 	const struct config *config, unsigned i)
 {
@@ -73,7 +71,7 @@ static void check_plane(struct reader *reader, const struct json_path *path,
 			"another port whose device is \"xdp:...\" with port \"%s\"",
 			port_is_xdp(a) ? a->name : b->name);
 	else if (port_is_xdp(a) && port_is_xdp(b) && a->generic != b->generic)
-		reader_expected(reader, &at, "another port that is \"generic\", as port \"%s\" is",
+		reader_expected(reader, &at, "another port that is \"generic\", like port \"%s\"",
 			a->generic ? a->name : b->name);
 }
 
@@ -87,11 +85,11 @@ static void check_generic(struct reader *reader, const struct config *config)
 		const struct json_path at = {.parent = &named, .key = "generic"};
 
 		if (port->generic && port->device[0] != '\0' && !port_is_xdp(port))
-			reader_expected(reader, &at, "false, or a device \"xdp:...\"");
+			reader_requires(reader, &at, "a \"device\" \"xdp:...\"");
 	}
 }
 
-/* Packets come by each of its queues that workers decide. */
+/* Workers take packets from every queue of an XDP port, so "queues" cannot reduce them. */
 static void check_queues(struct reader *reader, const struct config *config)
 {
 	const struct json_path ports = {.key = "ports"};
@@ -102,8 +100,9 @@ static void check_queues(struct reader *reader, const struct config *config)
 		const struct json_path at = {.parent = &named, .key = "queues"};
 
 		if (port_is_xdp(port) && port->queues > 0)
-			reader_expected(reader, &at,
-				"none of a device \"xdp:...\": ethtool -L sets how many it has");
+			reader_excludes(reader, &at,
+				"remove \"queues\" and set their number with ethtool -L",
+				"a \"device\" \"xdp:...\"");
 	}
 }
 
@@ -114,8 +113,8 @@ static void check_last_limits(
 
 	if (wire->a < config->n_ports && wire->b < config->n_ports && !wire_has_plane(config, wire))
 		reader_expected(reader, at,
-			"\"closed\" or \"wire\", as only ports whose devices are \"xdp:...\" go on "
-			"with their limits");
+			"\"closed\" or \"wire\": only devices \"xdp:...\" can keep their limits "
+			"without Weir");
 }
 
 static void check_fail(struct reader *reader, const struct json_path *wire,
@@ -137,7 +136,7 @@ static void check_fail(struct reader *reader, const struct json_path *wire,
 			!(config->wires[i].a < config->n_ports &&
 				config->wires[i].b < config->n_ports &&
 				wire_has_plane(config, &config->wires[i])))
-			reader_expected(reader, &after, "none unless \"fail\" is \"wire\"");
+			reader_requires(reader, &after, "\"fail\": \"wire\"");
 	}
 }
 
@@ -155,7 +154,7 @@ void fail_check(struct reader *reader, const struct config *config)
 	}
 }
 
-/* Policies whose packets the kernel leaves to workers, each with the reason. */
+/* Lists policies whose packets the kernel leaves to workers, each with the reason. */
 static void describe_plane(const struct config *config, FILE *out)
 {
 	fprintf(out, "  the kernel decides its packets, but for those of\n");

@@ -7,6 +7,7 @@
 
 #include "config/check.h"
 #include "config/keys.h"
+#include "config/synonyms.h"
 #include "policy/matches.h"
 
 static const struct list policy_list = {
@@ -33,7 +34,11 @@ void group_init(struct group *group)
 void read_group_policies(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
+	const struct vocabulary *vocabulary = reader->vocabulary;
+
+	reader->vocabulary = &config_vocabulary;
 	read_list(reader, path, value, &policies_key, key_field(key, base));
+	reader->vocabulary = vocabulary;
 }
 
 void read_group_gossip(struct reader *reader, const struct json_path *path, json_t *value,
@@ -41,10 +46,14 @@ void read_group_gossip(struct reader *reader, const struct json_path *path, json
 {
 	struct group *group = key_field(key, base);
 
+	const struct vocabulary *vocabulary = reader->vocabulary;
+
+	reader->vocabulary = &config_vocabulary;
 	read_keys(reader, path, value, gossip_tuning_keys, &group->gossip);
+	reader->vocabulary = vocabulary;
 }
 
-/* Virtual time is no time of day. */
+/* Virtual time has no time of day. */
 static void refuse_schedules(struct reader *reader, const struct group *group)
 {
 	static const struct json_path policies = {.key = "policies"};
@@ -54,8 +63,8 @@ static void refuse_schedules(struct reader *reader, const struct group *group)
 		struct json_path at = {.parent = &policy, .key = "schedule"};
 
 		if (reader_has(reader, &policy, at.key))
-			reader_expected(
-				reader, &at, "none in a scenario, which has no time of day");
+			reader_excludes(reader, &at, "remove \"schedule\"",
+				"a scenario, which has no time of day");
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies that are never exceeded: conserved limits and quotas.
+ * Checks of policies with hard limits: conserved limits and quotas.
  */
 #include <inttypes.h>
 
@@ -14,12 +14,13 @@
 #include "policy/units.h"
 
 #define EIGHTHS 8
+#define BE_SOFT "set \"guarantee\": \"soft\""
 
 /*
- * So much of a total is saved as spent at a time: about a thousandth of a limiter's part, so that a
- * crash costs next to nothing of it, and one that spends it all within an hour writes some tens of
- * times a minute. Less than 64 KiB, or packets, are not worth a write; and with 64 MiB writes are
- * few enough at any rate. A power of two, which people can read.
+ * The part of a quota that a limiter saves as spent with one write: about a thousandth of its
+ * share. So a crash costs little, and a limiter that spends all within an hour writes some tens of
+ * times a minute. At least 64 KiB or 64 packets, which are worth a write. At most 64 MiB, so
+ * that writes are rare at any rate. A power of two, for readers of the state.
  */
 #define CHUNK_PART  1000
 #define CHUNK_BYTES (UINT64_C(64) << 10)
@@ -51,7 +52,7 @@ void guarantee_complete(const struct reader *reader, const struct json_path *pat
 		policy->indicator = &gdrl_spare;
 }
 
-/* What GDRL moves is a ledger's. */
+/* GDRL moves shares in a ledger, so its policies are conserved. */
 static void check_moved(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
 {
@@ -60,30 +61,30 @@ static void check_moved(
 	char meters[METERS_TEXT_MAX];
 
 	if (policy->guarantee == GUARANTEE_SOFT)
-		reader_expected(reader, &guarantee, "\"conserved\" with the allocator \"%s\"",
-			policy->allocator->name);
+		reader_excludes(reader, &guarantee, "set \"guarantee\": \"conserved\"",
+			"\"allocator\": \"%s\"", policy->allocator->name);
 	if (!meter_may(policy, METER_CONSERVED))
 		reader_expected(reader, &meter, "%s with the allocator \"%s\"",
 			meters_that(METER_CONSERVED, meters), policy->allocator->name);
 }
 
-/* What adds up to the limit are buckets that each hold a part of it. */
+/* Conserved limits need a bucket at each limiter that holds a part of the limit. */
 static void check_conserved(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
 {
 	struct json_path at = {.parent = path, .key = "guarantee"};
 
 	if (policy->allocator == &allocator_gtb || policy->allocator == &allocator_grd)
-		reader_expected(
-			reader, &at, "\"soft\" with the allocator \"%s\"", policy->allocator->name);
+		reader_excludes(
+			reader, &at, BE_SOFT, "\"allocator\": \"%s\"", policy->allocator->name);
 	else if (policy->per_v4 != 0)
-		reader_expected(reader, &at, "\"soft\" beside \"per\"");
+		reader_excludes(reader, &at, BE_SOFT, "\"per\"");
 	else if (!meter_may(policy, METER_CONSERVED))
-		reader_expected(
-			reader, &at, "\"soft\" with the meter \"%s\"", meter_name(policy->meter));
+		reader_excludes(
+			reader, &at, BE_SOFT, "\"meter\": \"%s\"", meter_name(policy->meter));
 }
 
-/* A part of less than one, a second or in its own time, would be none. */
+/* Refuses a limit below one unit a limiter, of which some limiters would have nothing. */
 void guarantee_check_parts(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, unsigned n_limiters)
 {
@@ -93,7 +94,7 @@ void guarantee_check_parts(struct reader *reader, const struct json_path *path,
 
 	if (policy->limit_bps == 0 || policy->limit_bps >= least || policy->count == CHOICE_REFUSED)
 		return;
-	reader_expected(reader, &at, "at least %s, as parts of a conserved limit are whole %s",
+	reader_expected(reader, &at, "at least %s: parts of a conserved limit are whole %s",
 		policy->count == COUNT_BYTES ? units_format_rate(least, text, sizeof(text))
 					     : units_format_count_rate(least,
 						       policy_limit_s(policy), text, sizeof(text)),
@@ -107,7 +108,7 @@ static void check_quota_burst(
 
 	(void)policy;
 	if (reader_has(reader, path, "burst") && !reader_has(reader, path, "limit"))
-		reader_expected(reader, &burst, "none without \"limit\"");
+		reader_requires(reader, &burst, "\"limit\"");
 }
 
 void guarantee_check(struct reader *reader, const struct json_path *path,
@@ -125,7 +126,7 @@ void guarantee_check(struct reader *reader, const struct json_path *path,
 		guarantee_check_parts(reader, path, policy, n_limiters);
 }
 
-/* Messages about units are whole, or are not sent. */
+/* Refuses datagrams too small for a message about quotas, which cannot be split. */
 void guarantee_check_gossip(struct reader *reader, const struct gossip_config *gossip,
 	const struct policy *policies, unsigned n)
 {
@@ -140,8 +141,7 @@ void guarantee_check_gossip(struct reader *reader, const struct gossip_config *g
 		reader_expected(reader, &at, "at least %uB with the allocator \"quota\"", least);
 }
 
-/* Parts of an even division; and what is in hand at all limiters. */
-#define CHUNKS_OF_TOTAL 10
+#define CHUNKS_OF_TOTAL 10 /* at least, in a limiter's even share of a quota */
 
 static void warn_total(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, unsigned n_limiters)
@@ -152,7 +152,7 @@ static void warn_total(struct reader *reader, const struct json_path *path,
 	if (policy->total / CHUNKS_OF_TOTAL / policy->chunk >= n_limiters)
 		return;
 	reader_warn(reader, &at,
-		"less than %d times the %s that each of %u limiters takes in hand, or twice that",
+		"less than %d times the %s that each of %u limiters prefetches, and at most twice that",
 		CHUNKS_OF_TOTAL,
 		policy->count == COUNT_BYTES
 			? units_format_size(policy->chunk, text, sizeof(text))

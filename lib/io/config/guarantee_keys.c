@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The readers of what makes a policy one that is never exceeded; their keys are rows of
- * policy_keys.c.
+ * The readers of the keys of hard limits and quotas; the rows are in policy_keys.c.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "config/check.h"
 #include "config/keys.h"
 #include "json/suggest.h"
+#include "json/vocabulary.h"
 #include "policy/kind.h"
 #include "policy/units.h"
 
@@ -46,13 +46,13 @@ static const struct key byte_total = {
 };
 
 static const struct key count_total = {
-	.expected = "a number such as 5000000 or \"5M\"",
+	.expected = "a number such as 5000000 or \"5M\" with \"count\": \"packets\" or \"flows\"",
 	.detail = &(const struct quantity_range){units_parse_count, 1, CONFIG_TOTAL_MAX,
 		"1 to 1000000000G", "packets or flows"},
 	KEY_FIELD(struct policy, total),
 };
 
-/* The table has "count" and "allocator" before it. */
+/* The table has "count" and "allocator" before this key. */
 void read_total(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
@@ -74,10 +74,21 @@ static const struct key fixed_period = {
 	KEY_FIELD(struct policy, period_ns),
 };
 
-/* Periods are told apart by the wall clock's seconds. */
+/* Periods start at whole seconds of the wall clock. */
 static void read_fixed(
 	struct reader *reader, const struct json_path *path, json_t *value, struct policy *policy)
 {
+	const char *text = json_string_value(value);
+	char word[SUGGEST_WORD_MAX], remedy[SUGGEST_REMEDY_MAX];
+	const char *meant = text ? reader_meant(reader, path, text) : NULL;
+
+	if (meant == NULL && text != NULL)
+		meant = suggest_of_list("none, month", text, word);
+	if (meant != NULL) {
+		reader_advise(
+			reader, path, suggest_remedy(meant, remedy), "%s", fixed_period.expected);
+		return;
+	}
 	read_quantity(reader, path, value, &fixed_period, policy);
 	if (policy->period_ns % SECOND_NS != 0)
 		reader_expected(reader, path, "a whole number of seconds");

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Completes and checks "ledger".
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -10,8 +12,8 @@
 #include "policy/units.h"
 
 #define LEASE_DEFAULT_NS UINT64_C(5000000000)
-#define LEASE_TIMEOUTS   2 /* or so many, where that is more */
-#define LEASE_RENEWALS   4 /* a lease is renewed so often, but in no interval twice */
+#define LEASE_TIMEOUTS   2 /* the default lease is at least so many timeouts of gossip */
+#define LEASE_RENEWALS   4 /* renewals of a lease, at most one an interval */
 #define PATH_OF_LIMITERS "/var/lib/weir/%s"
 
 static const struct json_path path_ledger = {.key = "ledger"};
@@ -30,8 +32,8 @@ void ledger_complete(struct ledger_config *ledger, const struct config *config)
 }
 
 /*
- * When a lease ends, what was promised is out of use, and the friend takes it. That is for the
- * dead: a limiter that gossip still counts as alive must not lose its part to a hiccup.
+ * After a lease the backup neighbour takes over the reserved share. Gossip must count a limiter as
+ * lost before that: a short outage of the network must not cost a live limiter its share.
  */
 static void check_lease(struct reader *reader, const struct config *config)
 {
@@ -45,7 +47,7 @@ static void check_lease(struct reader *reader, const struct config *config)
 		units_format_time(config->gossip.timeout_ns, text, sizeof(text)));
 }
 
-/* An edge, its smaller end first, and its place in the file. */
+/* An edge, its smaller end first, and its index in the file. */
 struct checked_edge {
 	unsigned a, b, index;
 };
@@ -59,6 +61,14 @@ static int compare_edges(const void *x, const void *y)
 	if (left->b != right->b)
 		return left->b < right->b ? -1 : 1;
 	return left->index < right->index ? -1 : left->index > right->index;
+}
+
+static void refuse_double(struct reader *reader, const struct json_path *path, unsigned first)
+{
+	char found[64];
+
+	snprintf(found, sizeof(found), "same ends as ledger.overlay.edges[%u]", first);
+	reader_refuse(reader, path, found, NULL, "write each edge once");
 }
 
 static void check_doubles(struct reader *reader, const struct ledger_config *ledger)
@@ -80,14 +90,12 @@ static void check_doubles(struct reader *reader, const struct ledger_config *led
 		if (edges[i].a != edges[first].a || edges[i].b != edges[first].b)
 			first = i;
 		else
-			reader_expected(reader, &at,
-				"an edge of its own, ledger.overlay.edges[%u] has the same ends",
-				edges[first].index);
+			refuse_double(reader, &at, edges[first].index);
 	}
 	free(edges);
 }
 
-/* Each of the sets that are joined points to its first member by way of others. */
+/* Returns the first member of a set: members point to it, directly or by others. */
 static unsigned root_of(unsigned *parent, unsigned at)
 {
 	while (parent[at] != at)
@@ -105,7 +113,7 @@ static void join_components(unsigned *parent, unsigned a, unsigned b)
 		parent[a] = b;
 }
 
-/* What one part of the group has too much of would never come to the other. */
+/* Refuses edges that leave the group in parts, between which no capacity could move. */
 static void check_connected(struct reader *reader, const struct config *config)
 {
 	const struct ledger_config *ledger = &config->ledger;
@@ -121,14 +129,14 @@ static void check_connected(struct reader *reader, const struct config *config)
 		if (root_of(parent, i) == 0)
 			continue;
 		reader_expected(reader, &path_edges,
-			"a way over edges from \"%s\" to every other, there is none to \"%s\"",
+			"a path of edges from \"%s\" to every limiter; \"%s\" has none",
 			config->gossip.roster[0].name, config->gossip.roster[i].name);
 		break;
 	}
 	free(parent);
 }
 
-/* Refused edges are loops: then there is enough to complain of already. */
+/* Returns false after an error in an edge, which left a loop. */
 static bool edges_known(const struct ledger_config *ledger)
 {
 	for (unsigned i = 0; i < ledger->n_edges; i++) {
@@ -144,19 +152,18 @@ static bool has_https(const struct ledger_config *ledger)
 		if (strncmp(ledger->etcd[i], "https:", strlen("https:")) == 0)
 			return true;
 	}
-	return ledger->n_etcd == 0; /* all refused */
+	return ledger->n_etcd == 0; /* all have errors */
 }
 
-/* what: what goes with it. */
-static void check_both(struct reader *reader, const char *have, const char *need, const char *what)
+static void check_both(struct reader *reader, const char *have, const char *need)
 {
-	struct json_path at = {.parent = &path_etcd, .key = need};
+	struct json_path at = {.parent = &path_etcd, .key = have};
 
 	if (reader_has(reader, &path_etcd, have) && !reader_has(reader, &path_etcd, need))
-		reader_expected(reader, &at, "the %s that goes with \"%s\"", what, have);
+		reader_requires(reader, &at, "\"%s\"", need);
 }
 
-/* This machine, and no other one whose name begins so. */
+/* Returns true if the URL's host is this machine: its whole name, not the beginning of it. */
 static bool is_here(const char *url)
 {
 	const char *at = strstr(url, "://");
@@ -193,8 +200,8 @@ static void check_in_clear(struct reader *reader, const struct ledger_config *le
 
 		if (goes_in_clear(ledger->etcd[i]))
 			reader_expected(reader, &endpoint,
-				"https to another machine, or beside it \"insecure\": true, as whoever "
-				"is on the way can then read a password and change what is drawn");
+				"https to another machine, or \"insecure\": true: hosts on the path of "
+				"http can read the password and change the quotas");
 	}
 }
 
@@ -206,12 +213,12 @@ static void check_etcd(struct reader *reader, const struct ledger_config *ledger
 		struct json_path at = {.parent = &path_etcd, .key = files[i]};
 
 		if (reader_has(reader, &path_etcd, files[i]))
-			reader_expected(reader, &at, "none unless an endpoint is https");
+			reader_requires(reader, &at, "an https URL in \"endpoints\"");
 	}
-	check_both(reader, "cert", "key", "path");
-	check_both(reader, "key", "cert", "path");
-	check_both(reader, "user", "password_file", "path");
-	check_both(reader, "password_file", "user", "name");
+	check_both(reader, "cert", "key");
+	check_both(reader, "key", "cert");
+	check_both(reader, "user", "password_file");
+	check_both(reader, "password_file", "user");
 	check_in_clear(reader, ledger);
 }
 
@@ -233,7 +240,7 @@ static void warn_lease(struct reader *reader, const struct config *config, uint6
 	if (config->gossip.n_roster > 1 && config->ledger.promise > 0 &&
 		config->ledger.lease_ns < LEASE_RENEWALS * interval_ns)
 		reader_warn(reader, &at,
-			"less than %d intervals of %s: a late message takes what is promised out of use",
+			"less than %d intervals of %s: a late message suspends the reserved share",
 			LEASE_RENEWALS, units_format_time(interval_ns, text, sizeof(text)));
 }
 
@@ -245,7 +252,7 @@ static void warn_store(struct reader *reader, const char *store)
 	for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++) {
 		if (strncmp(store, lost[i], strlen(lost[i])) == 0)
 			reader_warn(reader, &at,
-				"may be gone after a reboot, and this limiter begins with nothing then");
+				"a reboot can delete it, and this limiter then starts with empty state");
 	}
 }
 
@@ -258,7 +265,7 @@ static void warn_etcd(struct reader *reader, const struct ledger_config *ledger)
 
 		if (goes_in_clear(ledger->etcd[i]))
 			reader_warn(reader, &endpoint,
-				"not encrypted: whoever is on the way can change what is drawn");
+				"not encrypted: hosts on the path can change the quotas");
 	}
 }
 

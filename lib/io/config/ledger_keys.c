@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The keys of "ledger": what limiters with policies that are never exceeded need beside them.
+ * The keys of "ledger", for limiters with hard limits.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "json/suggest.h"
 #include "policy/units.h"
 
-#define STORE_PATH_MAX    4000 /* a store's files have names of their own below PATH_MAX */
+#define STORE_PATH_MAX    4000 /* leaves room below PATH_MAX for the names of a store's files */
 #define DEGREE_MAX        64
 #define DRIFT_DEFAULT_PPM 1000 /* NTP slews by up to 500, and quartz is off by some tens */
 #define DRIFT_MAX_PPM     100000
@@ -79,7 +79,7 @@ static void expect_member(struct reader *reader, const struct json_path *path, c
 		"the name of a limiter in \"gossip\".\"roster\"");
 }
 
-/* An edge that is refused stays a loop, which no other check complains of again. */
+/* After an error the edge stays a loop, which other checks ignore. */
 static void read_edge(struct reader *reader, const struct json_path *path, const json_t *value,
 	const struct member *members, size_t n, struct overlay_pair_config *edge)
 {
@@ -160,13 +160,15 @@ static void read_ledger_overlay(struct reader *reader, const struct json_path *p
 {
 	const char *text = json_string_value(value);
 	struct ledger_config *ledger = base;
+	char word[SUGGEST_WORD_MAX], remedy[SUGGEST_REMEDY_MAX];
+	const char *meant = text != NULL ? suggest_of_list("ring", text, word) : NULL;
 
 	if (text != NULL && strcmp(text, "ring") == 0)
 		ledger->ring = true;
 	else if (json_is_object(value) && count_keys(value) == 1)
 		read_keys(reader, path, value, overlay_keys, ledger);
 	else
-		reader_expected(reader, path, "%s", key->expected);
+		reader_advise(reader, path, suggest_remedy(meant, remedy), "%s", key->expected);
 }
 
 static const struct key tree_keys[] = {
@@ -177,7 +179,7 @@ static const struct key tree_keys[] = {
 
 #define MESSAGES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-/* Characters of "name", "192.0.2.1" or "[2001:db8::1]" that `text` begins with. */
+/* Returns the length of the "name", "192.0.2.1" or "[2001:db8::1]" at the start of the text. */
 static size_t host_length(const char *text)
 {
 	size_t n = strspn(text, MESSAGES ".-");
@@ -202,7 +204,7 @@ static bool port_valid(const char *text)
 	return n > 0 && n <= 5 && text[n] == '\0' && port >= 1 && port <= UINT16_MAX;
 }
 
-/* http:// or https://, a host, and perhaps a port; what follows is the client's to add. */
+/* Returns true of http:// or https://, a host and an optional port. The client adds the path. */
 static bool endpoint_valid(const char *url)
 {
 	size_t scheme = strncmp(url, "https://", 8) == 0  ? 8

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The limit and the burst of a policy, and of the entries of its schedule, by what it counts.
+ * The limit and the burst of a policy, and of the entries of its schedule, in its unit.
  */
 #include <errno.h>
 
@@ -28,13 +28,13 @@ static const struct key byte_burst = {
 };
 
 static const struct key count_burst = {
-	.expected = "a number such as 100 or \"10k\"",
+	.expected = "a number such as 100 or \"10k\" with \"count\": \"packets\" or \"flows\"",
 	.detail = &(const struct quantity_range){units_parse_count, 1, CONFIG_COUNT_MAX, "1 to 1G",
 		"packets or flows"},
 	KEY_FIELD(struct policy, burst_bytes),
 };
 
-/* One a day at least, and no more than CONFIG_COUNT_MAX a second. */
+/* Returns true of one a day to CONFIG_COUNT_MAX a second. */
 static bool count_rate_in_range(uint64_t eighths, uint32_t seconds)
 {
 	return (unsigned __int128)eighths * DAY_S >= 8ULL * seconds &&
@@ -52,7 +52,9 @@ static void read_count_rate(
 
 	if (rc == -EINVAL) {
 		reader_expected(reader, path,
-			"a number per time such as \"500/s\", \"100/min\", \"10k/h\" or \"5/d\"");
+			"a number per time such as \"500/s\", \"100/min\", \"10k/h\" or \"5/d\" with "
+			"\"count\": \"%s\"",
+			policy->count == COUNT_FLOWS ? "flows" : "packets");
 	} else if (rc == -EDOM) {
 		reader_expected(reader, path,
 			"whole numbers, halves, quarters or eighths, such as \"%s\"",
@@ -66,8 +68,8 @@ static void read_count_rate(
 }
 
 /*
- * What the limit and the burst are is for "count" to say, and whether there must be one for
- * "allocator": the table has both before them.
+ * The unit depends on "count", and a quota needs no limit: the table has "count" and "allocator"
+ * before this key.
  */
 void read_limit(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
@@ -83,7 +85,7 @@ void read_limit(struct reader *reader, const struct json_path *path, json_t *val
 		read_count_rate(reader, path, value, policy);
 }
 
-/* In the time of the limit, which the table has before it. */
+/* Reads a rate in the time of the limit, which the table has before this key. */
 static void read_guaranteed_count(
 	struct reader *reader, const struct json_path *path, json_t *value, struct policy *policy)
 {

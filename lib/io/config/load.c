@@ -11,6 +11,7 @@
 #include "config/keys.h"
 #include "config/lists.h"
 #include "config/load.h"
+#include "config/synonyms.h"
 #include "config/zones.h"
 #include "json/include.h"
 #include "json/read.h"
@@ -64,11 +65,12 @@ void config_complain(void *context, const struct complaint *complaint)
 		complaint->found, complaint->expected, complaint->remedy);
 }
 
-/* Everything but the end of the reader. */
+/* Reads, completes and checks a document; leaves the reader open. */
 static struct config *read_config(struct reader *reader, const struct config *running)
 {
 	struct config *config = config_new();
 
+	reader->vocabulary = &config_vocabulary;
 	reader->no_memory |= config == NULL;
 	if (config != NULL)
 		read_keys(reader, NULL, reader->root, config_keys, config);
@@ -88,7 +90,7 @@ static struct config *read_config(struct reader *reader, const struct config *ru
 	return config;
 }
 
-/* What the reader has begun with, and its end. */
+/* Reads the open reader's document, and finishes the reader. */
 static int read_and_finish(struct reader *reader, const struct config *running, struct config **out)
 {
 	struct config *config = read_config(reader, running);
@@ -135,7 +137,7 @@ int config_load_beside(
 	return config_load_with(&load, out);
 }
 
-/* The files, all as they were at one time; so often somebody may write to them meanwhile. */
+/* Opens the files in the state of one moment. Tries again if a file changes meanwhile. */
 static int open_files(struct reader *reader, const struct config_load *load)
 {
 	int rc = -EAGAIN;
@@ -153,17 +155,18 @@ static int open_files(struct reader *reader, const struct config_load *load)
 	if (rc == -EAGAIN && diagnostics_count(load->diagnostics, false))
 		diagnostic_write(load->diagnostics,
 			&(struct diagnostic){.file = load->path,
-				.found = "it, or a file that it names, changes while it is read",
+				.found =
+					"this file, or a file that it names, changed during reading",
 				.remedy = "try again"});
 	return rc;
 }
 
-/* It outlives the reader, and so does what it was read of. */
+/* Returns a reference to the document, and moves the states of its files to `seen`. */
 static json_t *take_document(struct reader *reader, struct seen **seen)
 {
 	json_t *document = json_incref(reader->root);
 
-	json_object_del(document, "include"); /* of a copy: see reader_include() */
+	json_object_del(document, "include"); /* the root is a copy: see reader_include() */
 	if (seen != NULL) {
 		*seen = reader->seen;
 		reader->seen = NULL;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * That no packet could belong to two policies, and where in the document one of many matches
- * stands.
+ * Refuses two policies with the same match, and finds one of many matches in the document.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,13 +12,13 @@
 
 static const struct json_path path_policies = {.key = "policies"};
 
-/* From a policy to one of its matches, or to the prefix that makes it. */
+/* Steps of the path to a match of a policy, or to one prefix of it. */
 struct match_steps {
 	struct json_path policy, match, element, side, prefix;
 	const struct json_path *at;
 };
 
-/* One of the pairs of an object of "match". */
+/* A pair of a source and a destination in an object of "match". */
 struct match_pair {
 	const json_t *src, *dst;
 	size_t s, d;
@@ -42,7 +41,7 @@ static bool texts_meet(const json_t *src, const json_t *dst)
 	return a == NULL || b == NULL || (strchr(a, ':') != NULL) == (strchr(b, ':') != NULL);
 }
 
-/* The k-th, as match_keys.c counts them; else k is less by how many there are. */
+/* Finds the k-th pair in the order of match_keys.c, or reduces k by the number of pairs. */
 static bool find_pair(const json_t *match, unsigned *k, struct match_pair *pair)
 {
 	*pair = (struct match_pair){
@@ -59,7 +58,7 @@ static bool find_pair(const json_t *match, unsigned *k, struct match_pair *pair)
 	return false;
 }
 
-/* To the prefix of a list; a match that has none is the object. */
+/* Steps to the prefix of a list; stays at the object if it has no list. */
 static void step_to_prefix(struct match_steps *steps, const struct match_pair *pair)
 {
 	bool by_dst = json_is_array(pair->dst);
@@ -99,22 +98,23 @@ static void step_to_match(
 	}
 }
 
-static void refuse_twin(void *context, struct match_place first, struct match_place again)
+static void refuse_same(void *context, struct match_place first, struct match_place again)
 {
 	struct reader *reader = context;
 	struct json_path other = {.parent = &path_policies, .index = first.policy};
 	struct match_steps steps;
-	char *place;
+	char *place, *found;
 
 	if (first.policy == again.policy || reader_skips(reader, false))
 		return;
 	place = reader_place(reader, &other);
-	if (place == NULL) {
-		reader->no_memory = true;
-		return;
-	}
+	if (place == NULL || asprintf(&found, "same match as %s", place) < 0)
+		found = NULL;
+	reader->no_memory |= found == NULL;
 	step_to_match(reader, again, &steps);
-	reader_expected(reader, steps.at, "a match of its own, %s has the same", place);
+	if (found != NULL)
+		reader_refuse(reader, steps.at, found, NULL, "each policy needs a unique match");
+	free(found);
 	free(place);
 }
 
@@ -125,11 +125,11 @@ void policies_check_matches(struct reader *reader, const struct policy *policies
 	if (all > CONFIG_MATCHES_MAX)
 		reader_error(reader, &path_policies,
 			"%" PRIu64 " matches in all: expected at most %u", all, CONFIG_MATCHES_MAX);
-	else if (policies_match_twins(policies, n, refuse_twin, reader) < 0)
+	else if (policies_match_twins(policies, n, refuse_same, reader) < 0)
 		reader->no_memory = true;
 }
 
-static void warn_twin(void *context, struct match_place first, struct match_place again)
+static void warn_same(void *context, struct match_place first, struct match_place again)
 {
 	struct match_steps steps;
 
@@ -143,6 +143,6 @@ static void warn_twin(void *context, struct match_place first, struct match_plac
 void policies_warn_matches(struct reader *reader, const struct policy *policies, unsigned n)
 {
 	if (policies_count_matches(policies, n) > n &&
-		policies_match_twins(policies, n, warn_twin, reader) < 0)
+		policies_match_twins(policies, n, warn_same, reader) < 0)
 		reader->no_memory = true;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The keys of a policy's matches: one object or an array of them, of which each names one prefix a
- * side, or several. What is kept are matches of one prefix a side.
+ * The keys of a policy's matches: one object or an array of them. Each object has one prefix or
+ * several for a side; the policy gets one match for each pair of them.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static void expect_proto(struct reader *reader, const struct json_path *path, co
 		"a protocol such as \"tcp\" or \"udp\", or its number from 1 to %u", UINT8_MAX);
 }
 
-/* 0 is no protocol to limit: it also stands for one that lies beyond the bytes looked at. */
+/* Refuses 0, which stands for a protocol beyond the bytes of a packet that are read. */
 static void read_proto(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
@@ -72,7 +72,7 @@ static void read_proto(struct reader *reader, const struct json_path *path, json
 		expect_proto(reader, path, text);
 }
 
-/* The range that falls, the other way round. */
+/* Suggests the range with its ends exchanged. */
 static const char *turned_remedy(const char *text, char remedy[SUGGEST_REMEDY_MAX])
 {
 	const char *dash = text != NULL ? strchr(text, '-') : NULL;
@@ -117,13 +117,13 @@ static void read_dscp(struct reader *reader, const struct json_path *path, json_
 		key_store(key, base, (uint64_t)dscp);
 }
 
-/* Several prefixes of a side; none: it is as the match says. */
+/* Several prefixes of a side; n = 0: the match has the only one. */
 struct prefix_list {
 	struct prefix *all;
 	unsigned n;
 };
 
-/* What one object says. */
+/* The keys of one object. */
 struct match_parts {
 	struct match match;
 	struct prefix_list src, dst;
@@ -155,7 +155,7 @@ static void read_prefix_array(struct reader *reader, const struct json_path *pat
 	}
 }
 
-/* A prefix, several of them, or the name of a list that has not become them. */
+/* Reads a prefix, several, or the name of a list that was not expanded. */
 static void read_prefixes(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, struct prefix_list *list, void *base)
 {
@@ -200,10 +200,10 @@ static void check_match_ports(struct reader *reader, const struct json_path *pat
 	struct json_path at = {.parent = path, .key = name};
 
 	if (match->proto != 0 && !proto_has_ports(match->proto) && reader_has(reader, path, name))
-		reader_expected(reader, &at, "none unless \"proto\" has ports, as \"tcp\" does");
+		reader_requires(reader, &at, "a \"proto\" with ports, such as \"tcp\" or \"udp\"");
 }
 
-/* Matches as they come. */
+/* A growing array of matches. */
 struct match_list {
 	struct match *all;
 	unsigned n, room;
@@ -240,7 +240,7 @@ static bool families_meet(const struct prefix *a, const struct prefix *b)
 	return a->family == 0 || b->family == 0 || a->family == b->family;
 }
 
-/* One for each pair of prefixes that a packet may have. */
+/* Appends a match for each pair of prefixes of one family. */
 static void append_pairs(
 	struct reader *reader, const struct match_parts *parts, struct match_list *list)
 {
@@ -265,8 +265,10 @@ static void append_matches(struct reader *reader, const struct json_path *path,
 	const struct match_parts *parts, struct match_list *list)
 {
 	uint64_t pairs = (uint64_t)side_count(&parts->dst) * side_count(&parts->src);
-	struct json_path dst = {.parent = path, .key = "dst"};
+	const struct prefix *src = side_prefix(&parts->src, &parts->match.src, 0);
+	const struct prefix *dst = side_prefix(&parts->dst, &parts->match.dst, 0);
 	unsigned before = list->n;
+	char found[64];
 
 	if (pairs + before > CONFIG_MATCHES_MAX) {
 		reader_error(reader, path,
@@ -275,9 +277,10 @@ static void append_matches(struct reader *reader, const struct json_path *path,
 		return;
 	}
 	append_pairs(reader, parts, list);
-	if (list->n == before && !reader->no_memory)
-		reader_expected(reader, &dst, "IPv%u as in src",
-			side_prefix(&parts->src, &parts->match.src, 0)->family);
+	if (list->n > before || reader->no_memory)
+		return;
+	snprintf(found, sizeof(found), "src is IPv%u but dst is IPv%u", src->family, dst->family);
+	reader_refuse(reader, path, found, NULL, "both must be of the same family");
 }
 
 static void read_match_object(
@@ -311,7 +314,7 @@ static void read_match_array(
 	}
 }
 
-/* The list's memory becomes the policy's. */
+/* Moves the list's memory to the policy. */
 static void take_matches(struct policy *policy, struct match_list *list)
 {
 	policy->match = list->all[0];
@@ -326,7 +329,10 @@ static void take_matches(struct policy *policy, struct match_list *list)
 	}
 }
 
-/* Is called without a match too, so that what no policy was read into stays WIRE_REFUSED. */
+/*
+ * Called also without a match: an element of "policies" that is no object is not read, and its
+ * match.wire stays WIRE_REFUSED.
+ */
 void read_matches(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {

@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a meter asks of the keys beside it: of a policy, and of its trial.
+ * Checks that the keys of a policy, and of its trial, fit its meter.
  */
 #include "base/time.h"
+#include "allocate/allocate.h"
 #include "config/check.h"
+#include "policy/kind.h"
 #include "policy/units.h"
 
 #define WINDOW_MIN_NS (10 * MS_NS)
 #define WINDOW_MAX_NS (86400 * SECOND_NS)
 
-/* Keys of meters that can what they say. */
+/* Keys that only meters with an ability have. */
 static const struct {
 	const char *key;
 	enum meter_ability ability;
+	bool in_trial; /* a trial has this key too */
 } metered[] = {
-	{"window", METER_WINDOW},
-	{"burst", METER_BURST},
-	{"classes", METER_CLASSES},
-	{"colours", METER_COLOURS},
-	{"peak", METER_PEAK},
-	{"excess", METER_EXCESS},
+	{"window", METER_WINDOW, true},
+	{"burst", METER_BURST, true},
+	{"classes", METER_CLASSES, true},
+	{"colours", METER_COLOURS, false},
+	{"peak", METER_PEAK, false},
+	{"excess", METER_EXCESS, false},
 };
 
 #define METERED (sizeof(metered) / sizeof(metered[0]))
@@ -36,20 +39,34 @@ static void find_metered(json_t *policy, bool there[METERED])
 	}
 }
 
-void policy_check_metered(
-	struct reader *reader, const struct json_path *path, const struct policy *policy)
+/* Refuses a key that only meters with the ability have. */
+static void refuse_metered(struct reader *reader, const struct json_path *path, const char *key,
+	const struct policy *policy, enum meter_ability ability)
 {
-	bool there[METERED] = {false};
+	struct json_path at = {.parent = path, .key = key};
 	char meters[METERS_TEXT_MAX];
 
-	find_metered(json_path_find(reader->root, path), there);
-	for (size_t i = 0; i < METERED; i++) {
-		struct json_path at = {.parent = path, .key = metered[i].key};
+	if (policy_is_quota(policy))
+		reader_excludes(
+			reader, &at, "remove it: a quota has no meter", "\"allocator\": \"quota\"");
+	else if (policy->allocator == &allocator_grd && !reader_has(reader, path, "meter") &&
+		 meter_can(METER_TOKEN_BUCKET, ability))
+		reader_excludes(reader, &at, "set \"meter\": \"token-bucket\"",
+			"\"allocator\": \"grd\" and its default meter");
+	else
+		reader_requires(reader, &at, "\"meter\": %s", meters_that(ability, meters));
+}
 
-		if (there[i] && !meter_may(policy, metered[i].ability))
-			reader_expected(reader, &at, "none unless \"meter\" is %s",
-				meters_that(metered[i].ability, meters));
-	}
+void policy_check_metered(struct reader *reader, const struct json_path *path,
+	const struct policy *policy, bool trial)
+{
+	bool there[METERED] = {false};
+
+	find_metered(json_path_find(reader->root, path), there);
+	for (size_t i = 0; i < METERED; i++)
+		if (there[i] && (metered[i].in_trial || !trial) &&
+			!meter_may(policy, metered[i].ability))
+			refuse_metered(reader, path, metered[i].key, policy, metered[i].ability);
 }
 
 static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
@@ -63,7 +80,7 @@ static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
 	return a;
 }
 
-/* The window nearest to the one that was asked for in which whole packets or flows pass. */
+/* Returns the window nearest to the configured one in which whole packets or flows pass, ns. */
 static uint64_t whole_window(const struct policy *policy)
 {
 	uint64_t unit = policy_window_unit(policy);
@@ -74,7 +91,7 @@ static uint64_t whole_window(const struct policy *policy)
 	return step * (steps > least ? steps : least);
 }
 
-/* A packet or flow passes whole: a part of one that a window has left would be lost in each. */
+/* Refuses a window whose limit is no whole number: each window would lose the fraction. */
 static void check_window_quota(struct reader *reader, const struct json_path *path,
 	const struct json_path *at, const struct policy *policy)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies below others: who is whose parent, and what goes with that.
+ * Policies of a hierarchy: finds their parents, completes and checks them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +17,10 @@
 #include "policy/units.h"
 #include "policy/value.h"
 
-/* A circle of more policies is told of as one of too many levels, which it is, too. */
+/* A circle of more policies is reported as too many levels. */
 #define CIRCLE_LONGEST 1000
 
-/* To compare a wrong name with all of very many takes long, and after so many it helps nobody. */
-#define SUGGESTIONS_MOST 32
+#define SUGGESTIONS_MOST 32 /* errors after which names are no longer compared: that takes long */
 
 static const struct json_path path_policies = {.key = "policies"};
 
@@ -92,7 +91,7 @@ static void find_parents(struct reader *reader, struct policy *policies, unsigne
 	policy_names_destroy(names);
 }
 
-/* Policies above one, at most CIRCLE_LONGEST; whether they lead back to it. */
+/* Counts the policies above one, at most CIRCLE_LONGEST. Sets `circle` if they lead back to it. */
 static unsigned count_above(const struct policy *policies, unsigned index, bool *circle)
 {
 	unsigned above = 0;
@@ -109,11 +108,11 @@ static unsigned count_above(const struct policy *policies, unsigned index, bool 
 static void refuse_level(struct reader *reader, unsigned index)
 {
 	refuse_parent(reader, index, NULL,
-		"a policy with at most %d above it, as there are at most %d levels",
+		"a policy with at most %d above it: there are at most %d levels",
 		POLICY_LEVELS_MOST - 2, POLICY_LEVELS_MOST);
 }
 
-/* Nothing more is said of those below one that is too deep. */
+/* Reports a level that is too deep, but not the policies below it. */
 static bool refuse_place(struct reader *reader, const struct policy *policies, unsigned index)
 {
 	bool circle;
@@ -136,7 +135,7 @@ static void refuse_places(struct reader *reader, struct policy *policies, unsign
 		if (refused[i] && first == n)
 			first = i;
 	}
-	if (first < n && reader->errors == errors) /* a circle that is too long to be seen as one */
+	if (first < n && reader->errors == errors) /* a circle longer than CIRCLE_LONGEST */
 		refuse_level(reader, first);
 	for (unsigned i = first; i < n; i++)
 		if (refused[i])
@@ -150,7 +149,7 @@ static void count_sharers(struct policy *policies, unsigned n)
 			policies[policy_divider(policies, i)].sharers++;
 }
 
-/* Where a parent was refused, who has none of its own may have been meant as that. */
+/* If a parent has an error, a policy without a match might be meant as that parent. */
 static void count_levels(const struct reader *reader, struct policy *policies, unsigned n)
 {
 	bool circle, refused = false;
@@ -170,7 +169,7 @@ static void count_levels(const struct reader *reader, struct policy *policies, u
 	}
 }
 
-/* What passes of a child passes of all that are above it. */
+/* A packet of a child counts for all policies above it. */
 static void note_conserved(struct policy *policies, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -179,7 +178,7 @@ static void note_conserved(struct policy *policies, unsigned n)
 						       policy_is_quota(&policies[at]);
 }
 
-/* A rate in the terms of a policy, in words. */
+/* Writes a rate in the unit of a policy. */
 static const char *rate_words(const struct policy *policy, uint64_t bps, char *text, size_t size)
 {
 	struct policy other = *policy;
@@ -189,8 +188,8 @@ static const char *rate_words(const struct policy *policy, uint64_t bps, char *t
 }
 
 /*
- * Adds up, from below, what those who have a part of each are guaranteed together; and that is what
- * it is guaranteed itself where it does not say more.
+ * Sums the guaranteed rates of the policies that share each limit, from the lowest level up. The
+ * sum is also the default of "guaranteed" of a policy with children.
  */
 static void sum_guaranteed(
 	const struct reader *reader, struct policy *policies, unsigned n, uint64_t *below)
@@ -207,7 +206,7 @@ static void sum_guaranteed(
 		}
 }
 
-/* No more is guaranteed further down than what is there: guaranteed itself, or the limit. */
+/* The guaranteed rates of children need room: in the policy's "guaranteed", or in its limit. */
 static void check_below(
 	struct reader *reader, const struct policy *policy, unsigned index, uint64_t below)
 {
@@ -218,7 +217,8 @@ static void check_below(
 	char text[UNITS_TEXT_MAX];
 
 	if (policy_limits_rate(policy) && room > 0 && below > room)
-		reader_expected(reader, &at, "at least %s, which its children are guaranteed",
+		reader_expected(reader, &at,
+			"at least %s, the sum of its children's \"guaranteed\"",
 			rate_words(policy, below, text, sizeof(text)));
 }
 
@@ -255,7 +255,7 @@ void parents_complete(struct reader *reader, struct policy *policies, unsigned n
 	complete_guaranteed(reader, policies, n);
 }
 
-/* What does not go with a hierarchy, at any level of it, or at some. */
+/* Keys that exclude a hierarchy, or some levels of it. */
 static bool has_other_allocator(const struct policy *policy)
 {
 	const struct allocator *allocator = policy->allocator;
@@ -294,22 +294,23 @@ static bool tries_another(const struct policy *policy)
 	return policy->trial.set;
 }
 
-#define LEVEL "as it is a level of a hierarchy"
+#define LEVEL    "a hierarchy (\"parent\")"
+#define CHILDREN "child policies (\"parent\")"
 
 static const struct {
 	const char *key;
 	bool (*applies)(const struct policy *policy);
-	const char *words;
+	const char *other, *remedy;
 } strangers[] = {
-	{"allocator", has_other_allocator,
-		"\"central\", \"static\", \"fps\", \"adaptor\", \"gdrl\" or \"quota\", " LEVEL},
-	{"meter", has_other_meter, "\"token-bucket\", " LEVEL},
-	{"count", counts_flows, "\"bytes\" or \"packets\", " LEVEL},
-	{"per", limits_sources_of_others, "none, as it has others below it"},
-	{"action", lets_others_wait,
-		"\"drop\", \"mark\" or \"count\", as packets wait at the lowest level"},
-	{"slo", is_placed, "none, " LEVEL},
-	{"trial", tries_another, "none, " LEVEL},
+	{"allocator", has_other_allocator, LEVEL,
+		"use \"central\", \"static\", \"fps\", \"adaptor\", \"gdrl\" or \"quota\""},
+	{"meter", has_other_meter, LEVEL, "use \"token-bucket\""},
+	{"count", counts_flows, LEVEL, "use \"bytes\" or \"packets\""},
+	{"per", limits_sources_of_others, CHILDREN, REMOVE_ONE},
+	{"action", lets_others_wait, CHILDREN,
+		"use \"drop\", \"mark\" or \"count\": only the lowest level can delay packets"},
+	{"slo", is_placed, LEVEL, "remove \"slo\""},
+	{"trial", tries_another, LEVEL, "remove \"trial\""},
 };
 
 static void check_strangers(
@@ -319,11 +320,11 @@ static void check_strangers(
 		struct json_path at = {.parent = path, .key = strangers[i].key};
 
 		if (strangers[i].applies(policy))
-			reader_expected(reader, &at, "%s", strangers[i].words);
+			reader_excludes(reader, &at, strangers[i].remedy, "%s", strangers[i].other);
 	}
 }
 
-/* Whether all above it are totals. Of one that was refused nobody knows what it was to be. */
+/* Returns true if all policies above it are quotas; false after an error in a parent. */
 static bool is_below_totals(const struct policy *policies, unsigned index)
 {
 	const struct policy *above = &policies[index];
@@ -336,7 +337,7 @@ static bool is_below_totals(const struct policy *policies, unsigned index)
 	return above->parent == POLICY_NO_PARENT;
 }
 
-/* Shares are of a rate: its own, and one above it. */
+/* Shares need two rates: the policy's and that of a policy above it. */
 static void check_part(struct reader *reader, const struct json_path *path,
 	const struct policy *policies, unsigned index)
 {
@@ -344,18 +345,21 @@ static void check_part(struct reader *reader, const struct json_path *path,
 	const char *why = NULL;
 
 	if (!policy_limits_rate(&policies[index]))
-		why = "a limit of each source, or a total, has no part of what its parent has";
+		why = policy_is_quota(&policies[index]) ? "\"allocator\": \"quota\"" : "\"per\"";
 	else if (is_below_totals(policies, index))
-		why = "what is above it is a total, which has no rate to share";
+		why = "a parent that is a quota, which has no rate to share";
 	for (size_t i = 0; why != NULL && i < sizeof(keys) / sizeof(keys[0]); i++) {
 		struct json_path at = {.parent = path, .key = keys[i]};
 
 		if (reader_has(reader, path, at.key))
-			reader_expected(reader, &at, "none, as %s", why);
+			reader_excludes(reader, &at, REMOVE_ONE, "%s", why);
 	}
 }
 
-/* What a packet has been paid of, another total cannot take back; and no time brings more of it. */
+/*
+ * A quota is not refilled with time, so packets cannot wait for one; and a packet that a quota has
+ * paid for cannot be refused by a second one.
+ */
 static void check_totals(struct reader *reader, const struct json_path *path,
 	const struct policy *policies, unsigned index)
 {
@@ -366,15 +370,17 @@ static void check_totals(struct reader *reader, const struct json_path *path,
 	for (const struct policy *above = &policies[index]; policy_has_parent(above);) {
 		above = &policies[above->parent];
 		if (policy_is_quota(above)) {
-			reader_expected(reader, &at, "one that has no total, and none above it, %s",
-				policy_is_shaped(&policies[index]) ? "where packets wait"
-								   : "beside its own \"total\"");
+			reader_excludes(reader, &at, "choose a parent without a quota above it",
+				"%s below the quota \"%s\"",
+				policy_is_shaped(&policies[index]) ? "\"action\": \"shape\""
+								   : "\"total\"",
+				above->name);
 			return;
 		}
 	}
 }
 
-/* One packet costs all levels the same. */
+/* A packet costs all levels the same. */
 static void check_unit(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, const struct policy *parent)
 {
@@ -389,7 +395,7 @@ static void check_unit(struct reader *reader, const struct json_path *path,
 		reader_expected(reader, &accounting, "the same as its parent \"%s\"", parent->name);
 }
 
-/* Rates of which one has a part of the other are compared. */
+/* A rate and its share need one unit of time. */
 static void check_time(struct reader *reader, const struct json_path *path,
 	const struct policy *policies, unsigned index)
 {
@@ -402,7 +408,7 @@ static void check_time(struct reader *reader, const struct json_path *path,
 	if (policy->count == divider->count && policy->limit_bps > 0 && divider->limit_bps > 0 &&
 		policy_limit_s(policy) != policy_limit_s(divider))
 		reader_expected(
-			reader, &limit, "one in the same time as its parent \"%s\"", divider->name);
+			reader, &limit, "a rate in the time of its parent \"%s\"", divider->name);
 }
 
 static void check_guaranteed(
@@ -417,7 +423,7 @@ static void check_guaranteed(
 			rate_words(policy, policy->limit_bps, text, sizeof(text)));
 }
 
-/* Limits of other times, too, have room for it. */
+/* Limits of other times need room for the guaranteed rate too. */
 static void check_scheduled(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
 {
@@ -433,9 +439,9 @@ static void check_scheduled(
 		if (terms->limit_bps == 0)
 			continue;
 		if ((terms->limit_s ? terms->limit_s : 1) != policy_limit_s(policy))
-			reader_expected(reader, &at, "one in the time of the policy's own limit");
+			reader_expected(reader, &at, "a rate in the time of the policy's limit");
 		else if (terms->limit_bps < policy->guaranteed_bps)
-			reader_expected(reader, &at, "at least what is guaranteed, %s",
+			reader_expected(reader, &at, "at least the guaranteed rate, %s",
 				rate_words(policy, policy->guaranteed_bps, text, sizeof(text)));
 	}
 }
@@ -468,6 +474,6 @@ void level_warn(struct reader *reader, const struct json_path *path, const struc
 	if (divider != POLICY_NO_PARENT && !policy_is_quota(policy) &&
 		policy_rate(policy) > policy_rate(&policies[divider]))
 		reader_warn(reader, &at,
-			"more than the limit of its parent \"%s\", which is not passed",
+			"more than the limit of its parent \"%s\": the parent's limit holds",
 			policies[divider].name);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * "place": how the sources of a policy with an objective are given to workers. Its keys, what they
- * need, and what they say in words.
+ * "place": the placement of the sources of a policy on workers. Its keys, checks and description.
  */
 #include <errno.h>
 
@@ -61,10 +60,10 @@ void place_check(struct reader *reader, const struct json_path *path)
 	struct json_path at = {.parent = path, .key = "place"};
 
 	if (reader_has(reader, path, "place") && !reader_has(reader, path, "slo"))
-		reader_expected(reader, &at, "none without \"slo\"");
+		reader_requires(reader, &at, "\"slo\"");
 }
 
-/* Whether the policy's packets may come in by a wire whose flows are shared out here. */
+/* Returns true if the policy's packets can arrive on a wire with "distribute". */
 static bool is_distributed(const struct config *config, const struct policy *policy)
 {
 	for (unsigned i = 0; i < config->n_wires; i++)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Completes policies and checks their keys against each other.
  */
 #include <string.h>
 
@@ -30,7 +32,7 @@ static void complete_policy(const struct reader *reader, const struct json_path 
 	if (policy->burst_bytes == 0 && !spent)
 		policy->burst_bytes = burst_default(policy, n_limiters);
 	colours_complete(policy, n_limiters);
-	/* 100/min is a hundred in a minute. */
+	/* A limit of 100/min has a window of one minute. */
 	if (meter_can(policy->meter, METER_WINDOW) && policy->limit_s > 0 &&
 		!reader_has(reader, path, "window"))
 		policy->window_ns = policy->limit_s * SECOND_NS;
@@ -64,13 +66,13 @@ static uint32_t id_of(const void *policy)
 }
 
 static const struct unique names[] = {
-	{&path_policies, "name", "a name", sizeof(struct policy), false, name_known, name_compare,
+	{&path_policies, "name", "name", sizeof(struct policy), false, name_is_valid, name_compare,
 		name_first_hash},
-	{&path_policies, "name", "a name with a 32-bit FNV-1a hash", sizeof(struct policy), false,
-		name_known, id_compare, id_of},
+	{&path_policies, "name", "32-bit FNV-1a hash of the name", sizeof(struct policy), false,
+		name_is_valid, id_compare, id_of},
 };
 
-/* Whether a key means something in a policy, also when what it depends on was refused. */
+/* Returns true if a key has an effect in a policy, or if the key that it requires is wrong. */
 static bool has_sources(const struct policy *policy)
 {
 	return policy->per_v4 != 0;
@@ -81,16 +83,11 @@ static bool has_weights(const struct policy *policy)
 	return policy->allocator == NULL || policy->allocator->samples_flows;
 }
 
-static bool has_action(const struct policy *policy)
-{
-	return !policy_is_coloured(policy);
-}
-
+/* Marks of a meter of colours have a check of their own. */
 static bool has_mark(const struct policy *policy)
 {
-	if (policy_is_coloured(policy))
-		return false;
-	return policy->action == ACTION_MARK || policy->action == CHOICE_REFUSED;
+	return policy->action == ACTION_MARK || policy->action == CHOICE_REFUSED ||
+	       policy_is_coloured(policy);
 }
 
 static bool has_shape(const struct policy *policy)
@@ -128,34 +125,36 @@ static bool has_parent(const struct policy *policy)
 	return policy->parent != POLICY_NO_PARENT;
 }
 
+#define QUOTA "\"allocator\": \"quota\""
+
+/* Keys that require a key, or exclude one: then with a remedy. */
 static const struct {
 	const char *key;
 	bool (*applies)(const struct policy *policy);
-	const char *words;
+	const char *other, *remedy;
 } dependents[] = {
-	{"sources", has_sources, "without \"per\""},
-	{"weigh", has_weights, "unless \"allocator\" is \"fps\""},
-	{"action", has_action, "with a meter of colours, which have actions in \"colours\""},
-	{"mark", has_mark, "unless \"action\" is \"mark\""},
-	{"shape", has_shape, "unless \"action\" is \"shape\""},
-	{"slo", has_shape, "unless \"action\" is \"shape\""},
-	{"accounting", has_bytes, "unless \"count\" is \"bytes\""},
-	{"indicator", has_indicator, "unless \"allocator\" is \"gdrl\""},
-	{"eta", has_indicator, "unless \"allocator\" is \"gdrl\""},
-	{"history", has_history, "unless \"allocator\" is \"adaptor\""},
-	{"step", has_history, "unless \"allocator\" is \"adaptor\""},
-	{"total", has_total, "unless \"allocator\" is \"quota\""},
-	{"period", has_total, "unless \"allocator\" is \"quota\""},
-	{"guarantee", has_rate, "with the allocator \"quota\", which never exceeds its total"},
-	{"schedule", has_rate, "with the allocator \"quota\", whose total is what limits"},
-	{"weight", has_parent, "without \"parent\""},
-	{"guaranteed", has_parent, "without \"parent\""},
-	{"meter", has_rate, "with the allocator \"quota\", which counts for itself"},
+	{"sources", has_sources, "\"per\"", NULL},
+	{"weigh", has_weights, "\"allocator\": \"fps\"", NULL},
+	{"mark", has_mark, "\"action\": \"mark\"", NULL},
+	{"shape", has_shape, "\"action\": \"shape\"", NULL},
+	{"slo", has_shape, "\"action\": \"shape\"", NULL},
+	{"accounting", has_bytes, "\"count\": \"bytes\"", NULL},
+	{"indicator", has_indicator, "\"allocator\": \"gdrl\"", NULL},
+	{"eta", has_indicator, "\"allocator\": \"gdrl\"", NULL},
+	{"history", has_history, "\"allocator\": \"adaptor\"", NULL},
+	{"step", has_history, "\"allocator\": \"adaptor\"", NULL},
+	{"total", has_total, QUOTA, NULL},
+	{"period", has_total, QUOTA, NULL},
+	{"guarantee", has_rate, QUOTA, "remove \"guarantee\": a quota is never exceeded"},
+	{"schedule", has_rate, QUOTA, "remove \"schedule\": \"total\" is the limit of a quota"},
+	{"weight", has_parent, "\"parent\"", NULL},
+	{"guaranteed", has_parent, "\"parent\"", NULL},
+	{"meter", has_rate, QUOTA, "remove \"meter\": a quota counts without one"},
 };
 
 #define DEPENDENTS (sizeof(dependents) / sizeof(dependents[0]))
 
-/* A policy has few of the keys that it may have: each is looked for among them. */
+/* Looks up the keys of the policy in the table: a policy has few of them. */
 static void find_dependents(json_t *policy, bool there[DEPENDENTS])
 {
 	const char *key;
@@ -171,13 +170,36 @@ static void check_dependents(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
 {
 	bool there[DEPENDENTS] = {false};
+	/* Then check_coloured() refuses the action. */
+	bool coloured = policy_is_coloured(policy) && reader_has(reader, path, "action");
 
 	find_dependents(json_path_find(reader->root, path), there);
 	for (size_t i = 0; i < DEPENDENTS; i++) {
 		struct json_path at = {.parent = path, .key = dependents[i].key};
 
-		if (there[i] && !dependents[i].applies(policy))
-			reader_expected(reader, &at, "none %s", dependents[i].words);
+		if (!there[i] || dependents[i].applies(policy) ||
+			(coloured && dependents[i].applies == has_shape))
+			continue;
+		if (dependents[i].remedy != NULL)
+			reader_excludes(
+				reader, &at, dependents[i].remedy, "%s", dependents[i].other);
+		else
+			reader_requires(reader, &at, "%s", dependents[i].other);
+	}
+}
+
+/* A meter of colours has an action for each colour instead of one. */
+static void check_coloured(
+	struct reader *reader, const struct json_path *path, const struct policy *policy)
+{
+	static const char *const keys[] = {"action", "mark"};
+
+	for (size_t i = 0; i < 2 && policy_is_coloured(policy); i++) {
+		struct json_path at = {.parent = path, .key = keys[i]};
+
+		if (reader_has(reader, path, keys[i]))
+			reader_excludes(reader, &at, "set the action of each colour in \"colours\"",
+				"\"meter\": \"%s\"", meter_name(policy->meter));
 	}
 }
 
@@ -186,6 +208,7 @@ static void check_allocator(struct reader *reader, const struct json_path *path,
 {
 	const struct allocator *allocator = policy->allocator;
 	struct json_path at = {.parent = path, .key = "allocator"};
+	struct json_path per = {.parent = path, .key = "per"};
 
 	if (allocator == NULL)
 		return;
@@ -194,13 +217,14 @@ static void check_allocator(struct reader *reader, const struct json_path *path,
 			"an allocator that can share the limit between %u limiters", n_limiters);
 	else if (policy->per_v4 != 0 &&
 		 (allocator->gossips || allocator->moves || allocator->counts_units))
-		reader_expected(reader, &at, "%s\"static\" beside \"per\"",
-			n_limiters > 1 ? "" : "\"central\" or ");
+		reader_requires(reader, &per, "\"allocator\": %s\"static\"%s",
+			n_limiters > 1 ? "" : "\"central\" or ",
+			n_limiters > 1 ? " in a group" : "");
 }
 
 /*
- * What an allocator asks of a meter: GTB drains a bucket, GRD drops at random or fills one, adaptor
- * divides the depth of buckets. 0: nothing.
+ * Returns the abilities of which the meter must have one for the allocator: GTB drains a bucket,
+ * GRD drops at random or fills one, adaptor divides the depth of buckets. 0: no requirement.
  */
 static unsigned allocator_asks(const struct policy *policy)
 {
@@ -212,8 +236,8 @@ static unsigned allocator_asks(const struct policy *policy)
 }
 
 /*
- * Beside what the allocator asks, a meter that a table of sources does not have cannot be each
- * one's own, and what begins a flow has no flow to be told by.
+ * Checks the meter against the allocator, against "per", whose sources have few kinds of meters, and
+ * against a limit of flows, which has no classes and no colours.
  */
 static void check_meter(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
@@ -229,14 +253,13 @@ static void check_meter(
 			meters_that(asked, meters), policy->allocator->name);
 	else if (policy_is_per_source(policy) &&
 		 !meter_can(policy_meter_kind(policy), METER_PER_SOURCE))
-		reader_expected(reader, &at, "another beside \"per\"");
+		reader_excludes(reader, &at, "choose another meter", "\"per\"");
 	else if (policy->count == COUNT_FLOWS &&
 		 meter_can(policy->meter, METER_CLASSES | METER_COLOURS))
-		reader_expected(
-			reader, &at, "another unless \"count\" is \"bytes\" or \"packets\"");
+		reader_excludes(reader, &at, "choose another meter", "\"count\": \"flows\"");
 }
 
-/* A history is of whole steps, each of at least an interval. */
+/* A history has whole steps, each of at least an interval. */
 static void check_history(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
 {
@@ -266,8 +289,9 @@ void policies_check(
 
 		if (!json_is_object(json_path_find(reader->root, &path)))
 			continue;
-		policy_check_metered(reader, &path, &policies[i]);
+		policy_check_metered(reader, &path, &policies[i], false);
 		check_dependents(reader, &path, &policies[i]);
+		check_coloured(reader, &path, &policies[i]);
 		check_allocator(reader, &path, &policies[i], n_limiters);
 		check_meter(reader, &path, &policies[i]);
 		policy_check_window(reader, &path, &policies[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The keys of a policy. doc/operate/configuration.md and config/weir.schema.json say the same for
+ * The keys of a policy. doc/operate/configuration.md and config/weir.schema.json have them for
  * people and for editors.
  */
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include "config/keys.h"
 #include "config/value_keys.h"
 #include "json/suggest.h"
+#include "json/vocabulary.h"
 #include "policy/kind.h"
 #include "policy/units.h"
 #include "policy/value.h"
@@ -24,13 +25,16 @@ static void read_allocator(struct reader *reader, const struct json_path *path, 
 	const struct allocator *allocator = text != NULL ? allocator_find(text) : NULL;
 	char word[SUGGEST_WORD_MAX], remedy[SUGGEST_REMEDY_MAX];
 
-	if (allocator == NULL)
-		reader_advise(reader, path,
-			suggest_remedy(
-				suggest_of_list(allocator_names(), text ? text : "", word), remedy),
-			"one of %s", allocator_names());
-	else
+	const char *meant;
+
+	if (allocator != NULL) {
 		memcpy(key_field(key, base), &allocator, sizeof(allocator));
+		return;
+	}
+	meant = reader_meant(reader, path, text ? text : "");
+	if (meant == NULL)
+		meant = suggest_of_list(allocator_names(), text ? text : "", word);
+	reader_advise(reader, path, suggest_remedy(meant, remedy), "one of %s", allocator_names());
 }
 
 static const struct choice counts[] = {
@@ -49,7 +53,8 @@ static const struct choice meters[] = {METERS_TO_CHOOSE(METER_CHOICE, METER_CHOI
 #undef METER_CHOICE
 
 /*
- * "src", "src/24": bits of an IPv4 address, and of IPv6 one subnet; "src/56": of an IPv6 address.
+ * Reads "src" or "src/N": N bits of an IPv4 address, with one IPv6 subnet; above 32 of an IPv6
+ * address.
  */
 static void read_per(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
@@ -87,7 +92,7 @@ static const struct choice actions[] = {
 	{0},
 };
 
-/* What a trial has in place of the policy's own: read as a policy that counts the same. */
+/* Keys of a trial, read as those of a policy that counts the same. */
 static const struct key trial_keys[] = {
 	{"limit", read_limit, KEY_FIELD(struct policy, limit_bps)},
 	{"burst", read_policy_burst, KEY_FIELD(struct policy, burst_bytes)},
@@ -177,7 +182,7 @@ const struct key policy_keys[] = {
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 10 * MS_NS, SECOND_NS,
 			"10ms to 1s", "ns"}},
-	/* A share that is still kept: 1 would never learn anything. */
+	/* The share of an old value that is kept: 1 would ignore all new values. */
 	{"ewma", read_real, KEY_FIELD(struct policy, keep_per_second),
 		.detail = &(const struct real_range){0, 1, .below = true}},
 	{"history", read_quantity, KEY_FIELD(struct policy, history_ns), .expected = EXPECTED_TIME,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What no key of a schedule can decide by itself.
+ * Completes and checks a schedule.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "policy/kind.h"
 #include "policy/schedule.h"
 
-/* A burst that the policy names holds for its other limits, too. */
+/* The burst of the policy also holds for its other limits. */
 void terms_complete(
 	const struct policy *policy, bool named, unsigned n_limiters, struct limit_terms *terms)
 {
@@ -33,7 +33,7 @@ void schedule_complete(const struct reader *reader, const struct json_path *path
 				&schedule->entries[i].terms);
 }
 
-/* What a window counts whole, and what a ledger divides, must be so of each limit. */
+/* A window and a ledger need whole numbers in each limit. */
 void terms_check(struct reader *reader, const struct json_path *path, const struct policy *policy,
 	const struct limit_terms *terms, unsigned n_limiters)
 {
@@ -44,10 +44,11 @@ void terms_check(struct reader *reader, const struct json_path *path, const stru
 	if (terms->limit_bps == 0 || policy->count == CHOICE_REFUSED)
 		return;
 	if (reader_has(reader, path, burst.key) && !meter_may(policy, METER_BURST))
-		reader_expected(reader, &burst, "none, as the meter of the policy has no burst");
+		reader_excludes(reader, &burst, "remove \"burst\"", "\"meter\": \"%s\"",
+			meter_name(policy->meter));
 	if (policy_is_conserved(policy) && policy_limit_s(&other) != policy_limit_s(policy))
 		reader_expected(reader, &limit,
-			"a number in the time that the limit of the policy has, as its parts are whole");
+			"a number in the time of the policy's limit: its parts are whole");
 	else if (policy_is_conserved(policy))
 		guarantee_check_parts(reader, path, &other, n_limiters);
 	colours_check_terms(reader, path, policy, &other);
@@ -68,9 +69,9 @@ static void check_overlap(
 	reader->no_memory |= ret == -ENOMEM;
 	if (ret != -EEXIST)
 		return;
-	snprintf(found, sizeof(found), "%s is in entries[%u], too",
-		schedule_format(clash.at_s, when), clash.first);
-	reader_refuse(reader, &at, found, "times of its own: one limit holds at a time", NULL);
+	snprintf(found, sizeof(found), "overlaps entries[%u] on %s", clash.first,
+		schedule_format(clash.at_s, when));
+	reader_refuse(reader, &at, found, NULL, "change the days or the times of one of them");
 }
 
 void schedule_check(struct reader *reader, const struct json_path *path,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies whose packets wait: what fits them.
+ * Checks of policies with the action "shape".
  */
 #include "allocate/allocate.h"
 #include "config/check.h"
@@ -27,7 +27,7 @@ static void check_codel(
 		struct json_path key = {.parent = &at, .key = keys[i]};
 
 		if (shape->drop == SHAPE_DROP_TAIL && reader_has(reader, &at, keys[i]))
-			reader_expected(reader, &key, "none unless \"drop\" is \"codel\"");
+			reader_requires(reader, &key, "\"drop\": \"codel\"");
 	}
 	if (shape->drop == SHAPE_DROP_CODEL && shape->target_ns >= shape->interval_ns)
 		reader_expected(reader, &target, "less than the interval");
@@ -45,12 +45,14 @@ void shape_check(struct reader *reader, const struct json_path *path, const stru
 	if (reader_has(reader, path, "meter"))
 		expect_of(reader, path, "meter", meter_may(policy, METER_SHAPES),
 			meters_that(METER_SHAPES, meters));
-	expect_of(reader, path, "per", policy->per_v4 == 0, "none");
+	if (policy->per_v4 != 0)
+		reader_excludes(reader, &(const struct json_path){.parent = path, .key = "per"},
+			REMOVE_ONE, "\"action\": \"shape\"");
 	expect_of(reader, path, "count", policy->count != COUNT_FLOWS, "\"bytes\" or \"packets\"");
-	if (allocator != NULL)
-		expect_of(reader, path, "allocator",
-			!allocator->drains && allocator != &allocator_grd &&
-				!allocator->counts_units,
-			"none of \"gtb\", \"grd\" and \"quota\"");
+	if (allocator != NULL &&
+		(allocator->drains || allocator == &allocator_grd || allocator->counts_units))
+		reader_excludes(reader,
+			&(const struct json_path){.parent = path, .key = "allocator"},
+			"choose another allocator", "\"action\": \"shape\"");
 	check_codel(reader, path, &policy->shape);
 }

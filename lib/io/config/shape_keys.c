@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The readers of how packets wait: "shape" and "slo" of a policy, and "shape" of the box.
+ * The keys of shaping: "shape" and "slo" of a policy, and "shape" of the limiter.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -29,13 +29,13 @@ static const struct key byte_queue = {
 };
 
 static const struct key count_queue = {
-	.expected = "a number such as 100 or \"10k\"",
+	.expected = "a number such as 100 or \"10k\" with \"count\": \"packets\"",
 	.detail = &(const struct quantity_range){units_parse_count, 1, CONFIG_COUNT_MAX, "1 to 1G",
 		"packets"},
 	KEY_FIELD(struct policy, shape.bytes),
 };
 
-/* What waits is counted as the limit is. */
+/* The unit of the queue is that of the limit. */
 static void read_queue(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
@@ -75,7 +75,7 @@ const struct key slo_keys[] = {
 	{0},
 };
 
-/* "50%" and no more than that: 50, or 0 if it is anything else. */
+/* Returns 50 of "50%", and 0 of other texts. */
 static unsigned percent_parse(const char *text)
 {
 	char *end;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
+ *
+ * Reads another limit and burst for a policy.
  */
 #include "config/terms.h"
 
@@ -8,7 +10,7 @@
 #include "policy/kind.h"
 #include "policy/schedule.h"
 
-/* Whether a bucket that counts as fine as the policy's does has room for it: see kind.h. */
+/* Returns true if a bucket of the policy's resolution has room for the limit: see kind.h. */
 static bool terms_fit(const struct policy *policy, const struct limit_terms *terms)
 {
 	struct policy other = policy_with_terms(policy, terms);
@@ -39,7 +41,7 @@ static void read_terms(struct reader *reader, const struct policy *policy, unsig
 	terms_check(reader, NULL, policy, out, n_limiters);
 	if (!reader_failed(reader) && !terms_fit(policy, out))
 		reader_expected(reader, &limit,
-			"one that the bucket of the policy can count: change it in the file, and reload");
+			"a limit that the policy's bucket can count: change it in the file and reload");
 }
 
 int config_parse_terms(const char *text, size_t len, const struct policy *policy,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Trials: limits that are counted beside the one that is enforced.
+ * Trials: limits that are counted in addition to the one that is enforced.
  */
 #include "allocate/allocate.h"
 #include "base/time.h"
@@ -9,7 +9,7 @@
 #include "policy/kind.h"
 #include "policy/trial.h"
 
-/* What a policy of these terms would have, keys of its own and defaults alike. */
+/* Returns the policy with the keys and the defaults of its trial. */
 static struct policy as_written(const struct reader *reader, const struct json_path *path,
 	const struct policy *policy, unsigned n_limiters)
 {
@@ -56,19 +56,27 @@ void trial_complete(const struct reader *reader, const struct json_path *path,
 	};
 }
 
-/* What is a limiter's own of their limits is no part that another limit could have as well. */
+/* Returns false of allocators whose local limit is no share that another limit could have. */
 static bool allocator_can_be_tried(const struct policy *policy)
 {
 	return policy->allocator != &allocator_gtb && policy->allocator != &allocator_grd &&
 	       !policy_is_quota(policy);
 }
 
-/* Whether a meter may be tried, and else what may. */
+/* Returns the abilities of which a meter to try must have one. */
 static unsigned meters_to_try(const struct policy *policy)
 {
 	if (policy_is_shaped(policy))
 		return METER_SHAPES;
 	return policy_is_conserved(policy) ? METER_CONSERVED : METER_BURST | METER_WINDOW;
+}
+
+/* Returns the setting that restricts the meters of a trial, in words. */
+static const char *words_of_restriction(const struct policy *policy)
+{
+	if (policy_is_shaped(policy))
+		return "with the action \"shape\"";
+	return policy_is_conserved(policy) ? "with \"guarantee\": \"conserved\"" : "in a trial";
 }
 
 static void check_trial_meter(struct reader *reader, const struct json_path *path,
@@ -80,14 +88,14 @@ static void check_trial_meter(struct reader *reader, const struct json_path *pat
 	if (tried->meter == CHOICE_REFUSED)
 		return;
 	if (!meter_can(tried->meter, meters_to_try(policy)) || policy_is_coloured(tried))
-		reader_expected(reader, &at, "%s in a trial of this policy",
-			meters_that_but(meters_to_try(policy), METER_COLOURS, meters));
+		reader_expected(reader, &at, "%s %s",
+			meters_that_but(meters_to_try(policy), METER_COLOURS, meters),
+			words_of_restriction(policy));
 	else if (policy_is_per_source(tried) &&
 		 !meter_can(policy_meter_kind(tried), METER_PER_SOURCE))
-		reader_expected(reader, &at, "another beside \"per\"");
+		reader_excludes(reader, &at, "choose another meter", "\"per\"");
 	else if (policy->count == COUNT_FLOWS && meter_can(tried->meter, METER_CLASSES))
-		reader_expected(
-			reader, &at, "another unless \"count\" is \"bytes\" or \"packets\"");
+		reader_excludes(reader, &at, "choose another meter", "\"count\": \"flows\"");
 }
 
 void trial_check(struct reader *reader, const struct json_path *path, const struct policy *policy)
@@ -98,12 +106,12 @@ void trial_check(struct reader *reader, const struct json_path *path, const stru
 	if (!policy_has_trial(policy) || policy->allocator == NULL)
 		return;
 	if (!allocator_can_be_tried(policy)) {
-		reader_expected(
-			reader, &at, "none with the allocator \"%s\"", policy->allocator->name);
+		reader_excludes(
+			reader, &at, REMOVE_ONE, "\"allocator\": \"%s\"", policy->allocator->name);
 		return;
 	}
 	tried = policy_trial(policy);
 	check_trial_meter(reader, &at, policy, &tried);
-	policy_check_metered(reader, &at, &tried);
+	policy_check_metered(reader, &at, &tried, true);
 	policy_check_window(reader, &at, &tried);
 }

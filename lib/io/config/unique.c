@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 
-bool name_known(const void *element)
+bool name_is_valid(const void *element)
 {
 	return *(const char *)element != '\0';
 }
@@ -45,7 +45,7 @@ static void report_clash(struct reader *reader, const struct unique *unique, con
 	struct json_path other = element_path(unique, base, first);
 	struct json_path at = element_path(unique, base, again);
 	struct json_path field = {.parent = &at, .key = unique->key};
-	char *place;
+	char *place, *found, *remedy;
 
 	if (reader_skips(reader, false))
 		return;
@@ -54,15 +54,21 @@ static void report_clash(struct reader *reader, const struct unique *unique, con
 		reader->no_memory = true;
 		return;
 	}
-	reader_expected(reader, &field, "%s of its own, %s has the same", unique->what, place);
+	if (asprintf(&found, "same %s as %s", unique->what, place) < 0)
+		found = NULL;
+	if (asprintf(&remedy, "each needs a unique %s", unique->what) < 0)
+		remedy = NULL;
+	reader_refuse(reader, &field, found, NULL, remedy);
 	free(place);
+	free(found);
+	free(remedy);
 }
 
-/* Indices of the first elements of their kind, each at a free place from its hash on. */
+/* A hash table of the indices of the first element of each kind, with linear probing. */
 struct firsts {
 	const struct unique *unique;
 	const char *base;
-	uint32_t *places; /* an index and 1; 0: free. At least half of them are */
+	uint32_t *places; /* index + 1; 0: free. At least half are free */
 	uint32_t mask;
 };
 
@@ -76,7 +82,7 @@ static uint32_t first_place(const struct firsts *firsts, const void *element)
 	return firsts->unique->hash != NULL ? firsts->unique->hash(element) : 0;
 }
 
-/* The first that the element clashes with: itself, if there is none before it. */
+/* Returns the first element equal to this one: itself if no earlier one is. */
 static unsigned find_first(struct firsts *firsts, unsigned i)
 {
 	const char *element = element_at(firsts, i);
@@ -92,7 +98,7 @@ static unsigned find_first(struct firsts *firsts, unsigned i)
 	return i;
 }
 
-/* What is not the name but made from it: of the same names there is a complaint already. */
+/* Returns true if a hash of the name must be unique. Equal names have another message. */
 static bool is_hash(const struct unique *unique)
 {
 	return strcmp(unique->key, "name") == 0 && unique->compare != name_compare;
@@ -104,7 +110,7 @@ static void report_clashes(struct reader *reader, struct firsts *firsts, unsigne
 
 	for (unsigned i = 0; i < n; i++) {
 		const char *element = element_at(firsts, i);
-		unsigned first = unique->known(element) ? find_first(firsts, i) : i;
+		unsigned first = unique->is_valid(element) ? find_first(firsts, i) : i;
 
 		if (first != i &&
 			!(is_hash(unique) && strcmp(element_at(firsts, first), element) == 0))

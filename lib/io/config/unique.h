@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Private to this room: what must differ between the elements of an array.
+ * Private to this room: checks for fields that must be unique in an array.
  */
 #ifndef WEIR_CONFIG_UNIQUE_H
 #define WEIR_CONFIG_UNIQUE_H
@@ -10,28 +10,26 @@
 
 #include "json/read.h"
 
-/*
- * compare() is 0 of elements that clash; known() leaves out elements that were refused already.
- */
+/* compare() returns 0 of equal elements; is_valid() returns false of elements with an error. */
 struct unique {
 	const struct json_path *array;
 	const char *key;
-	const char *what;
-	size_t size;  /* of an element */
+	const char *what; /* the field in words, such as "name" */
+	size_t size;      /* bytes of an element */
 	bool by_name; /* members of an object: the place of an element is the name it begins with */
-	bool (*known)(const void *element);
+	bool (*is_valid)(const void *element);
 	int (*compare)(const void *a, const void *b);
-	uint32_t (*hash)(
-		const void *element); /* the same of those that clash; NULL: they are few */
+	/* Equal for equal elements; NULL for small arrays. */
+	uint32_t (*hash)(const void *element);
 };
 
-/* Reports each of n elements that clashes with one before it. */
+/* Reports each of n elements that is equal to an earlier one. */
 void check_unique(struct reader *reader, const struct unique *unique, const void *base, unsigned n);
 
 /* For arrays of structs that begin with their name. */
-bool name_known(const void *element);
+bool name_is_valid(const void *element);
 int name_compare(const void *a, const void *b);
 uint32_t name_first_hash(const void *element);
-int hash_compare(const void *a, const void *b); /* of different names with one hash */
+int hash_compare(const void *a, const void *b); /* 0 of names with one hash */
 
 #endif

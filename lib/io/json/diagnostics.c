@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-/* A source line in a message: what a terminal might obey, or not show, becomes a question mark. */
+/* Columns of a source line in a message. Characters that are not printable become "?". */
 #define SOURCE_MAX 72
 
 void diagnostics_init(struct diagnostics *d, FILE *out, enum diagnostics_form form)
@@ -17,7 +17,7 @@ void diagnostics_init(struct diagnostics *d, FILE *out, enum diagnostics_form fo
 
 bool diagnostics_shows(const struct diagnostics *d, bool warning)
 {
-	unsigned n = warning ? d->warnings - d->told_warnings : d->errors - d->told_errors;
+	unsigned n = warning ? d->warnings - d->old_warnings : d->errors - d->old_errors;
 
 	return d->out && n < DIAGNOSTICS_MOST && !(warning && d->errors_only);
 }
@@ -47,13 +47,14 @@ static void print_diagnostic(FILE *out, const struct diagnostic *f)
 	if (f->warning)
 		fputs(": warning", out);
 	print_part(out, ": ", f->place);
-	print_part(out, ": ", f->found);
+	print_part(out, ": ", f->problem);
+	print_part(out, ": ", f->problem ? NULL : f->found);
 	print_part(out, ": ", f->text);
-	print_part(out, ": expected ", f->expected);
+	print_part(out, ": expected ", f->problem ? NULL : f->expected);
 	print_part(out, ": ", f->remedy);
 }
 
-/* The part of a long line that the column is in. */
+/* Prints the part of a long line around the column. */
 static void print_source(FILE *out, unsigned line, const struct diagnostic_source *source)
 {
 	size_t at = source->column - 1;
@@ -70,7 +71,7 @@ static void print_source(FILE *out, unsigned line, const struct diagnostic_sourc
 	fprintf(out, "%*s\n", (int)(at - start) + 1, "^");
 }
 
-/* A copy of it as lines for people have it, without its place. */
+/* Returns the line for people, for free(); NULL without memory. */
 static char *diagnostic_message(const struct diagnostic *f)
 {
 	char *text = NULL;
@@ -129,7 +130,7 @@ void diagnostic_write(struct diagnostics *d, const struct diagnostic *what)
 		print_source(d->out, what->line, what->source);
 }
 
-static void say_rest(struct diagnostics *d, const char *file, bool warning, unsigned n)
+static void write_rest(struct diagnostics *d, const char *file, bool warning, unsigned n)
 {
 	char text[96];
 
@@ -142,8 +143,8 @@ static void say_rest(struct diagnostics *d, const char *file, bool warning, unsi
 
 void diagnostics_rest(struct diagnostics *d, const char *file)
 {
-	say_rest(d, file, false, d->errors - d->told_errors);
-	say_rest(d, file, true, d->warnings - d->told_warnings);
-	d->told_errors = d->errors;
-	d->told_warnings = d->warnings;
+	write_rest(d, file, false, d->errors - d->old_errors);
+	write_rest(d, file, true, d->warnings - d->old_warnings);
+	d->old_errors = d->errors;
+	d->old_warnings = d->warnings;
 }

@@ -10,33 +10,10 @@
 #include <string.h>
 
 #include "json/suggest.h"
+#include "json/unknown.h"
+#include "json/vocabulary.h"
 
-#define KEYS_TEXT_MAX 1024
-#define KEYS_MOST     96 /* rows of a table */
-
-/* `expected one of "a", "b" …` of a table. */
-static void print_keys(const struct key *keys, char text[KEYS_TEXT_MAX])
-{
-	size_t len = (size_t)snprintf(text, KEYS_TEXT_MAX, "one of");
-
-	for (; keys->name != NULL && len < KEYS_TEXT_MAX; keys++)
-		len += (size_t)snprintf(text + len, KEYS_TEXT_MAX - len, " \"%s\"%s", keys->name,
-			keys[1].name != NULL ? "," : "");
-}
-
-static void report_unknown(
-	struct reader *reader, const struct json_path *path, const struct key *keys)
-{
-	char remedy[SUGGEST_REMEDY_MAX], expected[KEYS_TEXT_MAX];
-	struct suggestion meant = {0};
-
-	for (const struct key *key = keys; key->name != NULL; key++)
-		suggest_offer(&meant, path->key, key->name);
-	if (meant.word == NULL)
-		print_keys(keys, expected);
-	reader_refuse(reader, path, "unknown key", meant.word == NULL ? expected : NULL,
-		suggest_remedy(meant.word, remedy));
-}
+#define KEYS_MOST 96 /* rows of a table */
 
 bool key_is_remark(const char *name)
 {
@@ -63,7 +40,7 @@ void read_remark(struct reader *reader, const struct json_path *path, const json
 		reader_expected(reader, path, "the path or the URL of a schema");
 }
 
-/* The row of that name, or the one that ends the table. */
+/* Returns the row of that name, or the row that ends the table. */
 static const struct key *find_key(const struct key *keys, const char *name)
 {
 	while (keys->name != NULL && !same_word(keys->name, name))
@@ -76,7 +53,7 @@ bool reader_has(const struct reader *reader, const struct json_path *object, con
 	return json_object_get(json_path_find(reader->root, object), key) != NULL;
 }
 
-/* Puts each member in its key's place, and reports those that have none. */
+/* Puts each member in its key's place, and reports unknown keys. */
 static void sort_members(struct reader *reader, const struct json_path *path, json_t *object,
 	const struct key *keys, json_t *members[KEYS_MOST])
 {
@@ -90,13 +67,13 @@ static void sort_members(struct reader *reader, const struct json_path *path, js
 		if (key_is_remark(name))
 			read_remark(reader, &at, member);
 		else if (key->name == NULL)
-			report_unknown(reader, &at, keys);
+			report_unknown_key(reader, &at, keys);
 		else
 			members[key - keys] = member;
 	}
 }
 
-/* Objects have few of the keys that they may have: what is there is looked for, not each key. */
+/* Looks up the members in the table: an object has few of its table's keys. */
 void read_keys(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *keys, void *base)
 {
@@ -223,19 +200,32 @@ void read_quantity(struct reader *reader, const struct json_path *path, json_t *
 		key_store(key, base, number);
 }
 
+/* Returns the choice that the text is another word for, or the nearest by spelling, or NULL. */
+static const char *find_meant(const struct reader *reader, const struct json_path *path,
+	const struct choice *choices, const char *text)
+{
+	const char *word = reader_meant(reader, path, text);
+	struct suggestion meant = {0};
+
+	for (unsigned i = 0; choices[i].name != NULL; i++) {
+		if (word != NULL && strcmp(word, choices[i].name) == 0)
+			return word;
+		suggest_offer(&meant, text, choices[i].name);
+	}
+	return meant.word;
+}
+
 static void expected_choice(struct reader *reader, const struct json_path *path,
 	const struct choice *choices, const char *text)
 {
 	char names[128] = "", remedy[SUGGEST_REMEDY_MAX];
-	struct suggestion meant = {0};
 	size_t len = 0;
 
-	for (unsigned i = 0; choices[i].name != NULL && len < sizeof(names); i++) {
+	for (unsigned i = 0; choices[i].name != NULL && len < sizeof(names); i++)
 		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s\"%s\"",
 			i > 0 ? " or " : "", choices[i].name);
-		suggest_offer(&meant, text, choices[i].name);
-	}
-	reader_advise(reader, path, suggest_remedy(meant.word, remedy), "%s", names);
+	reader_advise(reader, path, suggest_remedy(find_meant(reader, path, choices, text), remedy),
+		"%s", names);
 }
 
 void read_choice(struct reader *reader, const struct json_path *path, json_t *value,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A document from its bytes to its end, and the form of what is said about it.
+ * Opens and closes a document, and forms the messages about it.
  */
 #include "json/read.h"
 
@@ -35,7 +35,7 @@ static char *found_words(const json_t *value)
 	return text;
 }
 
-/* Writes it with its place. */
+/* Writes a message with its place. */
 static void diagnose_place(
 	struct reader *reader, const struct json_path *path, struct diagnostic *what)
 {
@@ -59,7 +59,7 @@ bool reader_skips(struct reader *reader, bool warning)
 	return true;
 }
 
-/* Counts it; whether it is to be written. */
+/* Counts an error. Returns true if the caller must write it. */
 static bool count_error(struct reader *reader)
 {
 	reader->errors++;
@@ -142,19 +142,92 @@ void reader_warn(struct reader *reader, const struct json_path *path, const char
 	free(text);
 }
 
+/* Writes a message whose place for people is the object of the key at the path. */
+static void diagnose_member(
+	struct reader *reader, const struct json_path *path, struct diagnostic *what)
+{
+	struct json_place place = json_place_of(reader, path);
+	struct json_place object = json_place_of(reader, path->parent);
+
+	what->file = place.file;
+	what->line = place.line;
+	what->path = place.path;
+	what->place = object.words;
+	what->policy = place.policy;
+	diagnostic_write(reader->diagnostics, what);
+	json_place_free(&place);
+	json_place_free(&object);
+}
+
+void reader_requires(struct reader *reader, const struct json_path *path, const char *format, ...)
+{
+	char *found, *need, *problem;
+	va_list args;
+
+	if (!count_error(reader))
+		return;
+	found = found_words(json_path_find(reader->root, path));
+	va_start(args, format);
+	need = print_words(format, args);
+	va_end(args);
+	if (need == NULL || asprintf(&problem, "\"%s\" requires %s", path->key, need) < 0)
+		problem = NULL;
+	diagnose_member(reader, path,
+		&(struct diagnostic){.found = found, .expected = need, .problem = problem});
+	free(found);
+	free(need);
+	free(problem);
+}
+
+/* `"KEY"`, or `"KEY": VALUE` of a value that is one word. For free(); NULL without memory. */
+static char *key_words(const char *key, const json_t *value, const char *found)
+{
+	bool is_word = value != NULL && !json_is_object(value) && !json_is_array(value);
+	char *text;
+
+	if (asprintf(&text, "\"%s\"%s%s", key, is_word ? ": " : "", is_word ? found : "") < 0)
+		return NULL;
+	return text;
+}
+
+void reader_excludes(struct reader *reader, const struct json_path *path, const char *remedy,
+	const char *format, ...)
+{
+	const json_t *value = json_path_find(reader->root, path);
+	char *found, *key, *other, *problem;
+	va_list args;
+
+	if (!count_error(reader))
+		return;
+	found = found_words(value);
+	key = found != NULL ? key_words(path->key, value, found) : NULL;
+	va_start(args, format);
+	other = print_words(format, args);
+	va_end(args);
+	if (key == NULL || other == NULL ||
+		asprintf(&problem, "%s cannot be combined with %s", key, other) < 0)
+		problem = NULL;
+	diagnose_member(reader, path,
+		&(struct diagnostic){.found = found, .problem = problem, .remedy = remedy});
+	free(found);
+	free(key);
+	free(other);
+	free(problem);
+}
+
 char *reader_place(const struct reader *reader, const struct json_path *path)
 {
 	struct json_place place = json_place_of(reader, path);
 	char *text;
 
-	if (asprintf(&text, "%s at %s:%u", place.words != NULL ? place.words : "the document",
+	if (asprintf(&text, "%s (%s:%u)", place.words != NULL ? place.words : "the document",
 		    place.file, place.line) < 0)
 		text = NULL;
 	json_place_free(&place);
 	return text;
 }
 
-/* The path is one of the newest document. */
+/* Reports a duplicate key of the newest document. */
 static void report_duplicate(const struct json_path *path, void *context)
 {
 	struct reader *reader = context;

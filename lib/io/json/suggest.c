@@ -3,14 +3,15 @@
  */
 #include "json/suggest.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#define SUGGEST_MAX      32 /* characters of a word that is compared with those we know */
-#define SUGGEST_DISTANCE 2  /* edits at most between a typing error and what was meant */
+#define SUGGEST_DISTANCE 2 /* edits at most between a typing error and the right word */
 
 static unsigned min_of_three(unsigned a, unsigned b, unsigned c)
 {
@@ -41,7 +42,14 @@ static unsigned edit_distance(const char *a, const char *b)
 	return cost[n][m];
 }
 
-/* A name out of a file may be none, and have bytes that tell a terminal what to do. */
+unsigned suggest_distance(const char *a, const char *b)
+{
+	if (strlen(a) > SUGGEST_MAX || strlen(b) > SUGGEST_MAX)
+		return UINT_MAX;
+	return edit_distance(a, b);
+}
+
+/* Returns false of words with control characters, which could change a terminal. */
 static bool is_printable(const char *word)
 {
 	while (*word >= ' ' && *word <= '~')
@@ -49,7 +57,7 @@ static bool is_printable(const char *word)
 	return *word == '\0';
 }
 
-/* Half of a short word changed is another word; letters of another case are hardly a change. */
+/* Two edits in a word of four letters make another word. Letters of another case cost nothing. */
 void suggest_offer(struct suggestion *suggestion, const char *text, const char *word)
 {
 	unsigned distance;
@@ -94,7 +102,7 @@ const char *suggest_remedy(const char *word, char buf[SUGGEST_REMEDY_MAX])
 	return buf;
 }
 
-/* What units are called elsewhere, whatever the case of their letters. */
+/* Other tools' words for units, compared without case. */
 static const struct {
 	const char *word, *unit;
 } words_of_units[] = {
@@ -102,6 +110,10 @@ static const struct {
 	{"bits", "bit/s"},
 	{"bps", "bit/s"},
 	{"b/s", "bit/s"},
+	{"kb/s", "kbit/s"},
+	{"mb/s", "Mbit/s"},
+	{"gb/s", "Gbit/s"},
+	{"tb/s", "Tbit/s"},
 	{"bit/s", "bit/s"},
 	{"bits/s", "bit/s"},
 	{"k", "kbit/s"},
@@ -166,7 +178,7 @@ static const struct {
 	{"g", "G"},
 };
 
-/* "1,5 Gbps" becomes "1.5Gbps"; the length of its number, or 0 when that is none. */
+/* Makes "1.5Gbps" of "1,5 Gbps". Returns the length of its number, or 0 without one. */
 static size_t tidy_quantity(const char *text, char *out, size_t size)
 {
 	size_t n = 0, number;
@@ -180,6 +192,19 @@ static size_t tidy_quantity(const char *text, char *out, size_t size)
 	return n < SUGGEST_MAX ? number : 0;
 }
 
+/* Makes "80Mbit/s" of "10MB/s" or "10MBps", in which bytes have a capital letter. */
+static bool bits_of_bytes(const char *tidy, size_t number, char *meant, size_t size)
+{
+	const char *prefix = tidy + number;
+	const char *unit = strchr(prefix, 'B');
+
+	if (unit == NULL || (strcmp(unit, "B/s") != 0 && strcmp(unit, "Bps") != 0))
+		return false;
+	snprintf(meant, size, "%.12g%.*sbit/s", 8 * strtod(tidy, NULL), (int)(unit - prefix),
+		prefix);
+	return true;
+}
+
 const char *suggest_quantity(int (*parse)(const char *text, uint64_t *out), const char *text,
 	char buf[SUGGEST_REMEDY_MAX])
 {
@@ -191,6 +216,8 @@ const char *suggest_quantity(int (*parse)(const char *text, uint64_t *out), cons
 		return NULL;
 	if (parse(tidy, &value) == 0)
 		return suggest_remedy(tidy, buf);
+	if (bits_of_bytes(tidy, number, meant, sizeof(meant)))
+		return parse(meant, &value) == 0 ? suggest_remedy(meant, buf) : NULL;
 	for (size_t i = 0; i < sizeof(words_of_units) / sizeof(words_of_units[0]); i++) {
 		if (strcasecmp(tidy + number, words_of_units[i].word) != 0)
 			continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What somebody meant who wrote another word: the nearest of those that there are. Pure.
+ * Suggests the right word for a wrong one. Pure.
  */
 #ifndef WEIR_JSON_SUGGEST_H
 #define WEIR_JSON_SUGGEST_H
@@ -13,9 +13,17 @@ struct suggestion {
 	unsigned best; /* edits from it; set by the first offer */
 };
 
+#define SUGGEST_MAX 32 /* characters of a word that is compared */
+
 /*
- * Offers a word that could have been meant by `text`; any number of words, one after another. What
- * is not printable ASCII is no suggestion.
+ * Returns the mistakes (characters inserted, dropped, replaced, neighbours swapped) between two
+ * words; UINT_MAX if one is longer than SUGGEST_MAX.
+ */
+unsigned suggest_distance(const char *a, const char *b);
+
+/*
+ * Offers a word that `text` could mean; any number of words, one after another. Ignores words that
+ * are not printable ASCII.
  */
 void suggest_offer(struct suggestion *suggestion, const char *text, const char *word);
 
@@ -25,12 +33,12 @@ const char *suggest_of_list(const char *list, const char *text, char word[SUGGES
 
 #define SUGGEST_REMEDY_MAX 128
 
-/* `did you mean "WORD"?` in buf, or NULL when nothing is near enough, or the word is NULL. */
+/* Writes `did you mean "WORD"?` to buf and returns it; NULL if the word is NULL. */
 const char *suggest_remedy(const char *word, char buf[SUGGEST_REMEDY_MAX]);
 
 /*
- * As suggest_remedy() with a quantity that `parse` takes (returns 0) and that is what was meant by
- * one that it did not take: "10Mbps", "1,5Gbit/s", "50 msec".
+ * Like suggest_remedy(), with a quantity that `parse` accepts (returns 0) for one that it rejected:
+ * "10Mbps", "1,5Gbit/s", "50 msec". NULL if there is none.
  */
 const char *suggest_quantity(int (*parse)(const char *text, uint64_t *out), const char *text,
 	char buf[SUGGEST_REMEDY_MAX]);

@@ -52,11 +52,9 @@ static void test_keys(void **state)
 			"w.json:1: policies[0] 'p'.classes.weights: 4: expected an object such as {'46': "
 			"4, '0': 1}\n"},
 		{CLASSES("'by': 'dscp', 'n': 64"),
-			"w.json:1: policies[0] 'p'.classes.n: 64: expected none unless 'by' is 'flow': "
-			"each DSCP is a class\n"},
+			"w.json:1: policies[0] 'p'.classes*'n'*'by': 'flow'\n"},
 		{CLASSES("'by': 'flow', 'weights': {'0': 1}"),
-			"w.json:1: policies[0] 'p'.classes.weights: an object: expected none unless 'by' "
-			"is 'dscp'\n"},
+			"w.json:1: policies[0] 'p'.classes*'weights'*'by': 'dscp'\n"},
 		{CLASSES("'by': 'port'"),
 			"w.json:1: policies[0] 'p'.classes.by: 'port': expected 'flow' "
 			"or 'dscp'\n"},
@@ -65,14 +63,12 @@ static void test_keys(void **state)
 		{PHANTOM(", 'classes': 64"),
 			"w.json:1: policies[0] 'p'.classes: 64: expected an object\n"},
 		{LIMITED(", 'classes': {'by': 'flow'}"),
-			"w.json:1: policies[0] 'p'.classes: an object: expected none unless 'meter' is "
-			"'phantom'\n"},
+			"w.json:1: policies[0] 'p'*'classes'*'meter': 'phantom'\n"},
 		{PHANTOM(", 'per': 'src'"),
-			"w.json:1: policies[0] 'p'.meter: 'phantom': expected another beside 'per'\n"},
+			"w.json:1: policies[0] 'p'*'meter'*'per'*another meter\n"},
 		{POLICY(", 'meter': 'phantom', 'count': 'packets', 'limit': '5/s'"), ""},
 		{POLICY(", 'meter': 'phantom', 'count': 'flows', 'limit': '5/s'"),
-			"w.json:1: policies[0] 'p'.meter: 'phantom': expected another unless 'count' is "
-			"'bytes' or 'packets'\n"},
+			"w.json:1: policies[0] 'p'*'meter'*'count': 'flows'*another meter\n"},
 		{PHANTOM(", 'burst': '1517B'"),
 			"w.json:1: warning: policies[0] 'p'.burst: '1517B': less than 1518 bytes, so the "
 			"largest frames never pass\n"},
@@ -102,7 +98,7 @@ static void test_defaults(void **state)
 	config_free(config);
 }
 
-/* Other classes are others' counts of what passed: the policy begins anew. */
+/* Other classes have other counts: the policy restarts. */
 static void test_diff(void **state)
 {
 	static const struct {
@@ -219,7 +215,7 @@ static void test_verdicts(void **state)
 {
 	static const struct {
 		const char *document;
-		unsigned first, second; /* of a thousand */
+		unsigned first, second; /* shares, in thousandths */
 	} cases[] = {
 		{PHANTOM(""), 500, 500},
 		{CLASSES("'by': 'dscp'"), 500, 500},
@@ -236,7 +232,7 @@ static void test_verdicts(void **state)
 		struct lane lane;
 
 		lane_start(&lane, cases[i].document);
-		compete_one_second(&lane, 0, passed); /* and their bursts */
+		compete_one_second(&lane, 0, passed); /* includes their bursts */
 		compete_one_second(&lane, GHZ, passed);
 		assert_in_range(passed[0], cases[i].first - 20, cases[i].first + 20);
 		assert_in_range(passed[1], cases[i].second - 20, cases[i].second + 20);
@@ -254,7 +250,7 @@ static void test_verdicts(void **state)
 	}
 }
 
-/* Flows are counted that have a queue: while they press, and not when nobody has looked since. */
+/* Flows with a queue count while they send, and not after a time without packets. */
 static void test_backlogged(void **state)
 {
 	static const char *const documents[] = {PHANTOM(""), PHANTOM(", 'action': 'count'")};
@@ -265,7 +261,7 @@ static void test_backlogged(void **state)
 		struct lane lane;
 
 		lane_start(&lane, documents[i]);
-		for (unsigned k = 0; k < 6; k++) { /* 6000 bytes of 50000: nobody's */
+		for (unsigned k = 0; k < 6; k++) { /* 6000 bytes of 50000: from no active flow */
 			assert_int_equal(send_one(&lane, k, 0, 0), VERDICT_PASS);
 			assert_int_equal(police_backlogged(&lane.state), 0);
 		}
@@ -273,7 +269,7 @@ static void test_backlogged(void **state)
 		assert_int_equal(police_backlogged(&lane.state), 1);
 		compete_one_second(&lane, GHZ, passed);
 		assert_int_equal(police_backlogged(&lane.state), 2);
-		/* They have ended, and the next that asks is alone. */
+		/* They have ended, and the next flow is alone. */
 		for (unsigned k = 0; k < 7; k++)
 			assert_int_equal(send_one(&lane, 8, 0, 4 * GHZ), VERDICT_PASS);
 		assert_int_equal(police_backlogged(&lane.state), 1);
@@ -281,7 +277,7 @@ static void test_backlogged(void **state)
 	}
 }
 
-/* Nothing passes at once of what is spent, of any class, and then what is earned. */
+/* After the burst no class passes anything immediately, and later its earned share. */
 static void test_spent(void **state)
 {
 	struct lane lane;
@@ -296,7 +292,7 @@ static void test_spent(void **state)
 	lane_stop(&lane);
 }
 
-/* Flows of a burst at once: a bit each that passes, and all are counted. */
+/* Flows in one burst: each passes a little, and all are counted. */
 static void test_flows_at_once(void **state)
 {
 	static const uint32_t bytes[] = {1000, 400, 400, 300}, hashes[] = {1, 2, 3, 4};

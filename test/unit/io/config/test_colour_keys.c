@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Meters that say colours: their keys and second buckets, what these leave open, and what does not
- * fit together.
+ * Meters of colours: their keys, second buckets and defaults, and settings that exclude each other.
  */
 #include "config_cases.h"
 
 #include "config/load.h"
 #include "policy/kind.h"
 
-#define AT               "w.json:1: policies[0] 'p'."
+#define AT               "w.json:1: policies[0] 'p'*"
 #define PEAK(members)    LIMITED(", 'meter': 'trtcm', 'peak': {" members "}")
 #define EXCESS(members)  LIMITED(", 'meter': 'trtcm-4115', 'excess': {" members "}")
 #define SPILT(members)   LIMITED(", 'meter': 'srtcm', 'excess': {" members "}")
@@ -36,14 +35,10 @@ static void test_colours(void **state)
 		{COLOURS("'red': {}"), AT
 			"colours.red.mark: missing: expected 'ecn' or a DSCP from 0 to 63, or its "
 			"name such as 'af41'\n"},
-		{COLOURS("'blue': 'pass'"),
-			AT "colours.blue: unknown key: expected one of 'aware', "
-			   "'dscp', 'green', 'yellow', 'red'\n"},
-		{COLOURS("'dscp': {'ef': 'red'}"),
-			AT "colours.dscp: an object: expected none unless 'aware' is true\n"},
-		{LIMITED(", 'colours': {'dscp': {'ef': 'red'}}"), AT
-			"colours: an object: expected none unless 'meter' is 'srtcm', 'trtcm' or "
-			"'trtcm-4115'\n"},
+		{COLOURS("'blue': 'pass'"), AT "colours.blue: unknown key: expected*\n"},
+		{COLOURS("'dscp': {'ef': 'red'}"), AT "colours*'dscp'*'aware': true\n"},
+		{LIMITED(", 'colours': {'dscp': {'ef': 'red'}}"),
+			AT "*'colours'*'meter': 'srtcm', 'trtcm' or 'trtcm-4115'\n"},
 		{OF_DSCP(""), ""},
 		{OF_DSCP("'note': 'n', '0': 'red', '63': 'green', 'af41': 'yellow'"), ""},
 		{OF_DSCP("'note': 7"),
@@ -53,8 +48,7 @@ static void test_colours(void **state)
 			"as 'af41'\n" AT "colours.dscp.af44: no DSCP: expected keys from '0' to "
 			"'63', or names such as 'af41'\n"},
 		{OF_DSCP("'ef': 'red', '46': 'red'"),
-			AT "colours.dscp.46: a DSCP that has a colour already: expected it once: "
-			   "'ef' and '46' are one\n"},
+			AT "colours.dscp.46: second colour*'ef' and '46'*\n"},
 		{OF_DSCP("'0': 'blue'"),
 			AT "colours.dscp.0: 'blue': expected 'green' or 'yellow' or 'red'\n"},
 		{COLOURS("'aware': true, 'dscp': ['red']"), AT
@@ -79,8 +73,7 @@ static void test_second(void **state)
 		{SPILT("'burst': '1B'"), ""},
 		{SPILT(""), AT "excess.burst: missing: expected bytes such as '75kB' or '64KiB'\n"},
 		{SPILT("'burst': '1MB', 'limit': '1Mbit/s'"),
-			AT "excess.limit: '1Mbit/s': expected none with the meter 'srtcm', where "
-			   "what the burst has no room for goes there\n"},
+			AT "excess*'limit'*'meter': 'srtcm'*remove*\n"},
 		{EXCESS("'limit': '8kbit/s', 'burst': '1B'"), ""},
 		{EXCESS("'burst': '1MB'"), AT "excess.limit: missing: " EXPECTED_RATE},
 		{PEAK("'burst': '1MB'"), AT "peak.limit: missing: " EXPECTED_RATE},
@@ -113,31 +106,29 @@ static void test_scheduled(void **state)
 {
 #define TWENTY "'limit': '20Mbit/s'"
 #define ENTRY  AT "schedule.entries[0]."
-#define LITTLE(found)                                                                           \
-	"w.json:1: warning: policies[0] 'p'.schedule.entries[0].burst: " found                  \
-	": less than TCP needs to reach the limit over a short round trip, as it waits 200 ms " \
-	"when the last of what it sent is lost: 468.75kB is enough\n"
+#define LITTLE(found)                                                          \
+	"w.json:1: warning: policies[0] 'p'.schedule.entries[0].burst: " found \
+	": less than TCP needs*468.75kB is enough\n"
 	static const struct config_case cases[] = {
 		{SCHEDULED(TWENTY, "'limit': '20Mbit/s'"), ""},
 		{SCHEDULED(TWENTY, "'limit': '20000001bit/s'"), ENTRY
 			"limit: '20000001bit/s': expected at most that of 'peak', 20Mbit/s\n"},
 		{SCHEDULED(TWENTY, "'limit': '5Mbit/s', 'burst': '625kB'"), ""},
-		/* What was refused is not compared. */
+		/* Values with an error are not compared. */
 		{SCHEDULED("'limit': '1bit/s'", "'limit': '20Mbit/s'"),
 			AT "peak.limit: '1bit/s': " RATE_RANGE},
 		{SCHEDULED(TWENTY, "'limit': '5Mbit/s', 'burst': '625001B'"),
 			ENTRY "burst: '625001B': expected at most that of 'peak', 625kB\n"},
-		/* Neither is what is usual for it more than the peak's, which is to be said. */
+		/* A default burst above that of the peak is an error too. */
 		{SCHEDULED(TWENTY ", 'burst': '468750B'", "'limit': '15Mbit/s'"), ""},
 		{SCHEDULED(TWENTY ", 'burst': '320kB'", "'limit': '15Mbit/s'"), ENTRY
-			"burst: missing: expected at most that of 'peak', 320kB: write it, as "
-			"468.75kB is usual for this limit\n"},
+			"burst: missing: expected at most that of 'peak', 320kB: *'burst'*468.75kB\n"},
 		{SCHEDULED(TWENTY ", 'burst': '320kB'", "'limit': '15Mbit/s', 'burst': '320kB'"),
 			LITTLE("'320kB'")},
 		{LIMITED(", 'burst': '320kB', 'meter': 'trtcm', 'peak': {" TWENTY ", 'burst': "
 			 "'320kB'" ENTRIES "'limit': '15Mbit/s'}]}"),
 			LITTLE("missing")},
-		/* It is the policy's, which has its complaint. */
+		/* The burst is the policy's, which has a message already. */
 		{SCHEDULED(TWENTY ", 'burst': '300kB'", "'limit': '15Mbit/s'"),
 			AT "peak.burst: '300kB': expected at least the burst of the limit, "
 			   "312.5kB\n"},
@@ -148,7 +139,7 @@ static void test_scheduled(void **state)
 	run_cases(cases);
 }
 
-/* What is not said is as of a policy with that limit, of a peak no less than the policy's own. */
+/* Defaults are those of a policy with that limit; a peak gets at least the policy's burst. */
 static void test_bursts(void **state)
 {
 	static const struct {

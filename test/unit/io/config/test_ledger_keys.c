@@ -37,8 +37,7 @@ static void test_store(void **state)
 		{LEDGER("'store': 3"), "w.json:1: ledger.store: 3: expected a path of 1 to 3999 "
 				       "printable characters\n"},
 		{LEDGER("'store': '/run/weir/x'"),
-			"w.json:1: warning: ledger.store: '/run/weir/x': may be gone after a reboot, "
-			"and this limiter begins with nothing then\n"},
+			"w.json:1: warning: ledger.store: '/run/weir/x': *reboot*\n"},
 		{LEDGER("'store': '/running'"), ""},
 		/* Without a policy that needs it, it is of no matter. */
 		{IN_GROUP("", "'store': '/run/weir/x'", "{'name': 'p', 'limit': '1Mbit/s'}"), ""},
@@ -97,13 +96,12 @@ static void test_lease(void **state)
 		{IN_GROUP(", 'timeout': '210ms'", "'lease': '239ms'",
 			 "{'name': 'p', 'limit': '1Mbit/s', 'guarantee': 'conserved', 'interval': "
 			 "'60ms'}"),
-			"w.json:1: warning: ledger.lease: '239ms': less than 4 intervals of 60ms: a "
-			"late message takes what is promised out of use\n"},
+			"w.json:1: warning: ledger.lease: '239ms': less than 4 intervals of 60ms: *late message*\n"},
 		{IN_GROUP(", 'timeout': '210ms'", "'lease': '239ms', 'promise': 0",
 			 "{'name': 'p', 'limit': '1Mbit/s', 'guarantee': 'conserved', 'interval': "
 			 "'60ms'}"),
 			""},
-		/* Alone there is nobody to be taken for dead by. */
+		/* A limiter without peers needs no lease. */
 		{ALONE("'lease': '1s'"), ""},
 		{ALONE("'lease': '200ms'"), ""},
 		{LEDGER("'promise': 100, 'drift': 0"), ""},
@@ -122,9 +120,8 @@ static void test_lease(void **state)
 
 static void test_overlay(void **state)
 {
-#define DOUBLE(again, first)                                                            \
-	"w.json:1: ledger.overlay.edges[" again "]: an array: expected an edge of its " \
-	"own, ledger.overlay.edges[" first "] has the same ends\n"
+#define DOUBLE(again, first) \
+	"w.json:1: ledger.overlay.edges[" again "]: same ends*edges[" first "]*once\n"
 #define EXPECTED_OVERLAY "expected 'ring', {'degree': N} or {'edges': [['A', 'B'], ...]}\n"
 	static const struct config_case cases[] = {
 		{LEDGER("'overlay': 'ring'"), ""},
@@ -141,7 +138,7 @@ static void test_overlay(void **state)
 		{LEDGER("'overlay': {'degree': 2, 'edges': [['a', 'b']]}"),
 			"w.json:1: ledger.overlay: an object: " EXPECTED_OVERLAY},
 		{LEDGER("'overlay': {'width': 2}"),
-			"w.json:1: ledger.overlay.width: unknown key: expected one of 'degree', 'edges'\n"},
+			"w.json:1: ledger.overlay.width: unknown key: expected*'degree' or 'edges'*\n"},
 		{EDGES("[['a', 'b'], ['c', 'b'], ['d', 'a']]"), ""},
 		{EDGES("[]"),
 			"w.json:1: ledger.overlay.edges: an empty array: expected an array of "
@@ -161,23 +158,18 @@ static void test_overlay(void **state)
 		{EDGES("[['a', 'b'], ['c', 'c'], ['c', 'd']]"),
 			"w.json:1: ledger.overlay.edges[1]: from a limiter to itself: " TWO},
 		{EDGES("[['a', 'b'], ['b', 'c'], ['d', 'c'], ['b', 'a'], ['c', 'd'], ['a', 'b']]"),
-			"w.json:1: ledger.overlay.edges[3]: an array: expected an edge of its own, "
-			"ledger.overlay.edges[0] has the same ends\n"
-			"w.json:1: ledger.overlay.edges[5]: an array: expected an edge of its own, "
-			"ledger.overlay.edges[0] has the same ends\n"
-			"w.json:1: ledger.overlay.edges[4]: an array: expected an edge of its own, "
-			"ledger.overlay.edges[2] has the same ends\n"},
+			"w.json:1: ledger.overlay.edges[3]: same ends*ledger.overlay.edges[0]*once\n"
+			"w.json:1: ledger.overlay.edges[5]: same ends*ledger.overlay.edges[0]*once\n"
+			"w.json:1: ledger.overlay.edges[4]: same ends*ledger.overlay.edges[2]*once\n"},
 		{EDGES("[['a', 'b'], ['c', 'd'], ['a', 'd'], ['b', 'c'], ['a', 'c'], ['b', 'd'], "
 		       "['d', 'b'], ['c', 'a'], ['c', 'b'], ['d', 'a'], ['d', 'c'], ['b', 'a']]"),
 			DOUBLE("11", "0") DOUBLE("7", "4") DOUBLE("9", "2") DOUBLE("8", "3")
 				DOUBLE("6", "5") DOUBLE("10", "1")},
 		{EDGES("[['c', 'd'], ['a', 'd'], ['b', 'a']]"), ""},
 		{EDGES("[['a', 'b'], ['d', 'c']]"),
-			"w.json:1: ledger.overlay.edges: an array: expected a way over edges from "
-			"'a' to every other, there is none to 'c'\n"},
+			"w.json:1: ledger.overlay.edges: an array: expected a path*'a'*'c'*\n"},
 		{EDGES("[['d', 'c'], ['b', 'c']]"),
-			"w.json:1: ledger.overlay.edges: an array: expected a way over edges from "
-			"'a' to every other, there is none to 'b'\n"},
+			"w.json:1: ledger.overlay.edges: an array: expected a path*'a'*'b'*\n"},
 		{LEDGER("'tree': {'degree': 2}"), ""},
 		{LEDGER("'tree': {'degree': 1}"),
 			"w.json:1: ledger.tree.degree: 1: expected a whole number from 2 to 64\n"},
@@ -199,12 +191,10 @@ static void test_etcd(void **state)
 			       "': expected a URL such as 'https://192.0.2.1:2379'," \
 			       " of a host and a port alone\n"                       \
 	}
-#define IN_CLEAR(url)                                                                 \
-	{                                                                             \
-		ENDPOINT(url), "w.json:1: ledger.etcd.endpoints[0]: '" url            \
-			       "': expected https to another machine, or beside it "  \
-			       "'insecure': true, as whoever is on the way can then " \
-			       "read a password and change what is drawn\n"           \
+#define IN_CLEAR(url)                                                      \
+	{                                                                  \
+		ENDPOINT(url), "w.json:1: ledger.etcd.endpoints[0]: '" url \
+			       "': expected https*'insecure': true*\n"     \
 	}
 #define PREFIX(prefix) TLS(", 'prefix': '" prefix "'")
 #define NO_PREFIX(prefix)                                                                        \
@@ -248,18 +238,12 @@ static void test_etcd(void **state)
 		IN_CLEAR("http://localhost.example.net"),
 		IN_CLEAR("http://[2001:db8::1]"),
 		{ETCD("'endpoints': ['https://e', 'http://192.0.2.1']"),
-			"w.json:1: ledger.etcd.endpoints[1]: 'http://192.0.2.1': expected https to "
-			"another machine, or beside it 'insecure': true, as whoever is on the way can "
-			"then read a password and change what is drawn\n"},
+			"w.json:1: ledger.etcd.endpoints[1]: 'http://192.0.2.1': expected https*'insecure': true*\n"},
 		{ETCD("'endpoints': ['http://192.0.2.1:2379'], 'insecure': true"),
-			"w.json:1: warning: ledger.etcd.endpoints[0]: 'http://192.0.2.1:2379': not "
-			"encrypted: whoever is on the way can change what is drawn\n"},
+			"w.json:1: warning: ledger.etcd.endpoints[0]: 'http://192.0.2.1:2379': not encrypted*\n"},
 		{TLS(", 'user': 'edge', 'password_file': '/p'"), ""},
-		{TLS(", 'user': 'edge'"), "w.json:1: ledger.etcd.password_file: missing: expected "
-					  "the path that goes with 'user'\n"},
-		{TLS(", 'password_file': '/p'"),
-			"w.json:1: ledger.etcd.user: missing: expected the "
-			"name that goes with 'password_file'\n"},
+		{TLS(", 'user': 'edge'"), "w.json:1: ledger.etcd*'user'*'password_file'\n"},
+		{TLS(", 'password_file': '/p'"), "w.json:1: ledger.etcd*'password_file'*'user'\n"},
 		{ETCD("'endpoints': ['https://1', 'https://2', 'https://3', 'https://4', "
 		      "'https://5', 'https://6', 'https://7', 'https://8', 'https://9']"),
 			""},
@@ -289,17 +273,12 @@ static void test_etcd(void **state)
 		NO_PREFIX(""),
 		{TLS(", 'ca': '/c', 'cert': '/d', 'key': '/e'"), ""},
 		{TLS(", 'ca': '/c'"), ""},
-		{TLS(", 'cert': '/c'"),
-			"w.json:1: ledger.etcd.key: missing: expected the path that "
-			"goes with 'cert'\n"},
-		{TLS(", 'key': '/c'"),
-			"w.json:1: ledger.etcd.cert: missing: expected the path that "
-			"goes with 'key'\n"},
+		{TLS(", 'cert': '/c'"), "w.json:1: ledger.etcd*'cert'*'key'\n"},
+		{TLS(", 'key': '/c'"), "w.json:1: ledger.etcd*'key'*'cert'\n"},
 		{ETCD("'endpoints': ['http://localhost'], 'ca': '/c', 'cert': '/d', 'key': '/e'"),
-			"w.json:1: ledger.etcd.ca: '/c': expected none unless an endpoint is https\n"
-			"w.json:1: ledger.etcd.cert: '/d': expected none unless an endpoint is https\n"
-			"w.json:1: ledger.etcd.key: '/e': expected none unless an endpoint is "
-			"https\n"},
+			"w.json:1: ledger.etcd*'ca'*https*'endpoints'\n"
+			"w.json:1: ledger.etcd*'cert'*https*'endpoints'\n"
+			"w.json:1: ledger.etcd*'key'*https*'endpoints'\n"},
 		{ETCD("'endpoints': ['http://localhost', 'https://e'], 'ca': '/c'"), ""},
 		{0},
 	};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Limits by time of day: the keys, what overlaps, what an entry leaves open, what a reload takes
- * for a change; and another limit for a policy that runs.
+ * Limits by time of day: keys, overlaps, defaults and changes at a reload; and another limit for a
+ * running policy.
  */
 #include "config_cases.h"
 
@@ -11,7 +11,7 @@
 #include "policy/kind.h"
 #include "policy/schedule.h"
 
-#define AT                 "w.json:1: policies[0] 'p'."
+#define AT                 "w.json:1: policies[0] 'p'*"
 #define ZONED(entries)     ", 'schedule': {'zone': 'Europe/Berlin', 'entries': [" entries "]}"
 #define SCHEDULED(entries) LIMITED(ZONED(entries))
 #define DAY                "{'days': 'mon-fri', 'from': '08:00', 'to': '18:00', 'limit': '20Mbit/s'}"
@@ -69,7 +69,7 @@ static void test_values(void **state)
 
 static void test_overlaps(void **state)
 {
-#define OWN "expected times of its own: one limit holds at a time\n"
+#define OWN "change*\n"
 	static const struct config_case cases[] = {
 		{SCHEDULED(DAY ", {'days': 'sat', " TIMES ", 'limit': '5Mbit/s'}"), ""},
 		{SCHEDULED(DAY ", {'days': 'fri', 'from': '18:00', 'to': '08:00', "
@@ -77,10 +77,10 @@ static void test_overlaps(void **state)
 			""},
 		{SCHEDULED(DAY ", {'days': 'fri', 'from': '17:59', 'to': '08:00', "
 			       "'limit': '5Mbit/s'}"),
-			AT "schedule.entries[1]: Fri 17:59 is in entries[0], too: " OWN},
+			AT "schedule.entries[1]: *entries[0]*Fri 17:59*" OWN},
 		{SCHEDULED("{'days': 'sun', 'from': '23:00', 'to': '08:01', 'limit': '5Mbit/s'}, "
 			   "" DAY),
-			AT "schedule.entries[1]: Mon 08:00 is in entries[0], too: " OWN},
+			AT "schedule.entries[1]: *entries[0]*Mon 08:00*" OWN},
 		{0},
 	};
 
@@ -94,21 +94,19 @@ static void test_beside(void **state)
 	POLICY(", 'limit': '100/min', 'count': 'packets'" members ZONED( \
 		"{" TIMES ", 'limit': '" limit "'}"))
 	static const struct config_case cases[] = {
-		{POLICY(", 'allocator': 'quota', 'total': '5TB', 'limit': '1Mbit/s'" ZONED(DAY)), AT
-			"schedule: an object: expected none with the allocator 'quota', whose total is what limits\n"},
+		{POLICY(", 'allocator': 'quota', 'total': '5TB', 'limit': '1Mbit/s'" ZONED(DAY)),
+			AT "*'schedule'*'allocator': 'quota'*remove*\n"},
 		{COUNTED("", "10/s"), ""},
 		{LIMITED(", 'guarantee': 'conserved'" ZONED(DAY)), ""},
 		{COUNTED(", 'guarantee': 'conserved'", "200/min"), ""},
-		{COUNTED(", 'guarantee': 'conserved'", "10/s"), AT
-			"schedule.entries[0].limit: '10/s': expected a number in the time that the limit of the policy has, as its parts are whole\n"},
+		{COUNTED(", 'guarantee': 'conserved'", "10/s"),
+			AT "schedule.entries[0].limit: '10/s': expected*time of*limit*\n"},
 		{COUNTED(", 'guarantee': 'conserved'", "1/min"), ""},
 		{COUNTED(", 'guarantee': 'conserved'", "0.875/min"),
-			AT "schedule.entries[0].limit: '0.875/min': expected at least 1/min, as "
-			   "parts of a conserved limit are whole numbers in its time\n"},
+			AT "schedule.entries[0].limit: '0.875/min': expected at least 1/min*\n"},
 		{LIMITED(", 'meter': 'hybrid', 'window': '1s'" ZONED(
 			 "{" TIMES ", 'limit': '5Mbit/s', 'burst': '1MB'}")),
-			AT "schedule.entries[0].burst: '1MB': expected none, as the meter of the "
-			   "policy has no burst\n"},
+			AT "schedule.entries[0]*'burst'*'meter'*remove*\n"},
 		{LIMITED(", 'meter': 'hybrid', 'window': '1s'" ZONED(
 			 "{" TIMES ", 'limit': '5Mbit/s'}")),
 			""},
@@ -122,7 +120,7 @@ static void test_beside(void **state)
 	run_cases(cases);
 }
 
-/* A burst that the policy names is that of each of its limits; else it grows with the limit. */
+/* The burst of the policy holds for all its limits; the default grows with the limit. */
 static void test_bursts(void **state)
 {
 	static const struct {
@@ -224,21 +222,20 @@ static void test_terms(void **state)
 			"p:1: limit: '80Mbit': " MEANT_RATE("80Mbit/s")},
 		{LIMITED(""), "{'burst': '1MB'}", 0, 0, "p:1: limit: missing: " EXPECTED_RATE},
 		{LIMITED(""), "{'limit': '80Mbit/s', 'action': 'mark'}", 0, 0,
-			"p:1: action: unknown key: expected one of 'limit', 'burst'\n"},
+			"p:1: action: unknown key: expected*'limit' or 'burst'*\n"},
 		{COUNTED("", "10/s"), "{'limit': '5/s'}", 40, 10, ""},
 		{COUNTED("", "10/s"), "{'limit': '100k/s'}", 0, 0,
-			"p:1: limit: '100k/s': expected one that the bucket of the policy can count: change it in the file, and reload\n"},
+			"p:1: limit: '100k/s': expected*bucket*reload\n"},
 		{LIMITED(", 'meter': 'fixed-window', 'window': '1s'"),
 			"{'limit': '80Mbit/s', 'burst': '1MB'}", 0, 0,
-			"p:1: burst: '1MB': expected none, as the meter of the policy has no burst\n"},
-		/* Beside a peak, one that nobody says is none the less too much. */
+			"p:1: *'burst'*'meter'*remove*\n"},
+		/* A default burst above that of the peak is an error too. */
 		{LIMITED(", 'meter': 'trtcm', 'peak': {'limit': '20Mbit/s', 'burst': '320kB'}"),
 			"{'limit': '15Mbit/s'}", 0, 0,
-			"p:1: burst: missing: expected at most that of 'peak', 320kB: write it, as "
-			"468.75kB is usual for this limit\n"},
+			"p:1: burst: missing: expected at most that of 'peak', 320kB: *'burst'*468.75kB\n"},
 		{LIMITED(", 'meter': 'trtcm', 'peak': {'limit': '20Mbit/s', 'burst': '320kB'}"),
 			"{'limit': '15Mbit/s', 'burst': '320kB'}", 15000000, 320000, ""},
-		/* What is wrong is said once, even of what may not be there. */
+		/* A value with an error has one message, also if its key is excluded. */
 		{LIMITED(", 'meter': 'fixed-window', 'window': '1s'"),
 			"{'limit': '80Mbit/s', 'burst': 'much'}", 0, 0,
 			"p:1: burst: 'much': expected bytes such as '75kB' or '64KiB'\n"},
@@ -256,7 +253,7 @@ static void test_terms(void **state)
 			text, strlen(text), &config->policies[0], 1, err, &terms);
 
 		fclose(err);
-		assert_string_equal(messages, expected);
+		assert_parts(messages, expected);
 		assert_int_equal(ret, rows[i].limit ? 0 : -EINVAL);
 		if (ret == 0) {
 			assert_int_equal(terms.limit_bps, rows[i].limit);

@@ -14,7 +14,7 @@
 #define TRAFFIC "\"traffic\":[{\"kind\":\"tcp\",\"limiter\":\"l1\"}]"
 #define BASE    "\"duration\":\"10s\",\"limiters\":2," POLICY
 
-/* Parses; what was said goes into said (of 1024 bytes). */
+/* Parses; writes the messages to `said`, 1024 bytes. */
 static int parse_scenario_text(const char *text, char *said, struct scenario **out)
 {
 	FILE *err = fmemopen(said, 1024, "w");
@@ -44,7 +44,7 @@ static void test_defaults(void **state)
 	scenario_free(s);
 }
 
-/* Virtual time is no time of day, whichever of the policies asks. */
+/* Virtual time has no time of day, for any policy. */
 static void test_no_schedules(void **state)
 {
 	static const char other[] = "{\"name\":\"q\",\"limit\":\"1Mbit/s\",\"match\":{\"vlan\":1}}";
@@ -60,10 +60,10 @@ static void test_no_schedules(void **state)
 		snprintf(text, sizeof(text),
 			"{\"duration\":\"10s\",\"limiters\":2," TRAFFIC ",\"policies\":[%s,%s]}",
 			at ? other : one, at ? one : other);
-		snprintf(place, sizeof(place), "policies[%u] \"p\".schedule: ", at);
+		snprintf(place, sizeof(place), "policies[%u] \"p\": \"schedule\" ", at);
 		assert_int_equal(parse_scenario_text(text, said, &s), -EINVAL);
 		assert_non_null(strstr(said, place));
-		assert_non_null(strstr(said, "none in a scenario, which has no time of day"));
+		assert_non_null(strstr(said, "a scenario, which has no time of day: remove"));
 	}
 }
 
@@ -178,7 +178,7 @@ static void test_totals(void **state)
 	scenario_free(s);
 }
 
-/* What is refused, and the place that is named. */
+/* Wrong scenarios, and the places in their messages. */
 static void test_refused(void **state)
 {
 	static const struct {
@@ -213,7 +213,7 @@ static void test_refused(void **state)
 		{WITH_LEDGER("\"tree\":{\"degree\":1}"), "ledger.tree.degree: 1"},
 		{"{\"duration\":\"10s\",\"limiters\":2,\"policies\":[{\"name\":\"p\",\"limit\":"
 		 "\"1Mbit/s\",\"shape\":{\"delay\":\"50ms\"}}]," TRAFFIC "}",
-			"policies[0] \"p\".shape"},
+			"policies[0] \"p\": \"shape"},
 		{WITH_LEDGER("\"lease\":\"199ms\""), "ledger.lease: \"199ms\": expected 200ms"},
 		{WITH_LEDGER("\"lease\":\"1s\""), "ledger.lease: \"1s\": expected more than the"},
 		{WITH_LEDGER("\"promise\":101"), "ledger.promise: 101"},

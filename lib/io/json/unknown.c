@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "json/unknown.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json/vocabulary.h"
+
+#define CANDIDATES_MOST 5   /* suggestions in a message */
+#define PLACE_MAX       256 /* bytes of an object's place */
+#define WORD_MAX        64  /* bytes of a key that is compared */
+#define DISTANT_MIN     5   /* characters of a word that is suggested after two mistakes */
+#define ELSEWHERE_MIN   4   /* characters of another object's key that is suggested after one */
+
+/* How sure a suggestion is: the surest first. */
+enum rank {
+	RANK_SAME,            /* only case, "_" or "-" differ */
+	RANK_SYNONYM,         /* another word for the key */
+	RANK_NEAR,            /* one mistake */
+	RANK_ELSEWHERE,       /* a key of an object around or inside */
+	RANK_MEANT_ELSEWHERE, /* another word for a key of an object around or inside */
+	RANK_APART,           /* a key of an unrelated object */
+	RANK_DISTANT,         /* two mistakes */
+	RANK_NEAR_SYNONYM,    /* one mistake in another word for the key */
+	RANK_PART,            /* a part of the word is the key, or another word for it */
+	RANK_NEAR_ELSEWHERE,  /* one mistake in a key of another object */
+	RANK_NONE
+};
+
+/* Distances between objects: below each other by so many steps, or in different branches. */
+#define ABOVE 16
+#define APART 32
+
+struct candidate {
+	const char *key;
+	const struct vocabulary_object *object; /* its other object; NULL: this one */
+	enum rank rank;
+	unsigned distance; /* from this object to its object */
+};
+
+struct search {
+	const struct reader *reader;
+	const struct key *keys;
+	const char *word;
+	char plain[WORD_MAX];  /* the word in the form in which words are compared */
+	char place[PLACE_MAX]; /* path of the object */
+	const struct vocabulary_object *object; /* its words; NULL: none */
+	struct candidate best[CANDIDATES_MOST]; /* the surest first */
+	unsigned n;
+};
+
+/* Writes the lower-case letters and digits of n characters; "" if they are too many. */
+static void make_plain(const char *word, size_t n, char plain[WORD_MAX])
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < n && len < WORD_MAX; i++)
+		if (strchr("_-. ", word[i]) == NULL)
+			plain[len++] = (char)tolower((unsigned char)word[i]);
+	plain[len < WORD_MAX ? len : 0] = '\0';
+}
+
+/* Copies the next of the words at `at`, plain. Returns its end, or NULL after the last word. */
+static const char *next_word(const char *at, const char *between, char plain[WORD_MAX])
+{
+	size_t n;
+
+	at += strspn(at, between);
+	n = strcspn(at, between);
+	make_plain(at, n, plain);
+	return n > 0 ? at + n : NULL;
+}
+
+static bool has_word(const char *words, const char *plain)
+{
+	char word[WORD_MAX];
+
+	while ((words = next_word(words, " ", word)) != NULL)
+		if (strcmp(word, plain) == 0)
+			return true;
+	return false;
+}
+
+static bool has_near_word(const char *words, const char *plain)
+{
+	char word[WORD_MAX];
+
+	while ((words = next_word(words, " ", word)) != NULL)
+		if (strlen(word) >= DISTANT_MIN && suggest_distance(word, plain) == 1)
+			return true;
+	return false;
+}
+
+/* Returns whether a part of the word, such as "rate" of "max_rate", is the key or means it. */
+static bool has_part(const struct vocabulary_entry *entry, const char *word)
+{
+	char part[WORD_MAX], name[WORD_MAX];
+
+	make_plain(entry->name, strlen(entry->name), name);
+	while ((word = next_word(word, "_-. ", part)) != NULL)
+		if (strlen(part) > 2 && (strcmp(part, name) == 0 || has_word(entry->words, part)))
+			return true;
+	return false;
+}
+
+/* Ranks a key by its spelling. */
+static enum rank rank_spelling(const char *key, const char *plain)
+{
+	char name[WORD_MAX];
+	unsigned distance;
+
+	make_plain(key, strlen(key), name);
+	if (*plain == '\0')
+		return RANK_NONE;
+	if (strcmp(name, plain) == 0)
+		return RANK_SAME;
+	distance = suggest_distance(name, plain);
+	if (distance == 1)
+		return RANK_NEAR;
+	return distance == 2 && strlen(name) >= DISTANT_MIN ? RANK_DISTANT : RANK_NONE;
+}
+
+/* Ranks an entry of the vocabulary by the meaning of the word. */
+static enum rank rank_meaning(
+	const struct vocabulary_entry *entry, const char *word, const char *plain)
+{
+	if (*plain == '\0')
+		return RANK_NONE;
+	if (has_word(entry->words, plain))
+		return RANK_SYNONYM;
+	if (has_near_word(entry->words, plain))
+		return RANK_NEAR_SYNONYM;
+	return has_part(entry, word) ? RANK_PART : RANK_NONE;
+}
+
+static bool is_surer(const struct candidate *a, const struct candidate *b)
+{
+	return a->rank != b->rank ? a->rank < b->rank : a->distance < b->distance;
+}
+
+static bool is_same(const struct candidate *a, const struct candidate *b)
+{
+	return a->object == b->object && strcmp(a->key, b->key) == 0;
+}
+
+/* Puts a candidate in its place; of two with one key in one object the surer stays. */
+static void add_candidate(struct search *search, struct candidate candidate)
+{
+	struct candidate *best = search->best;
+	unsigned at = 0;
+
+	while (at < search->n && !is_surer(&candidate, &best[at])) {
+		if (is_same(&best[at], &candidate))
+			return;
+		at++;
+	}
+	if (candidate.rank == RANK_NONE || at == CANDIDATES_MOST)
+		return;
+	for (unsigned i = at; i < search->n; i++) {
+		if (!is_same(&best[i], &candidate))
+			continue;
+		memmove(&best[i], &best[i + 1], (search->n - i - 1) * sizeof(*best));
+		search->n--;
+		break;
+	}
+	if (search->n == CANDIDATES_MOST)
+		search->n--;
+	memmove(&best[at + 1], &best[at], (search->n - at) * sizeof(*best));
+	best[at] = candidate;
+	search->n++;
+}
+
+static bool has_key(const struct key *keys, const char *name)
+{
+	while (keys->name != NULL && strcmp(keys->name, name) != 0)
+		keys++;
+	return keys->name != NULL;
+}
+
+static void offer_own(struct search *search)
+{
+	const struct vocabulary_entry *entry = search->object ? search->object->entries : NULL;
+
+	for (const struct key *key = search->keys; key->name != NULL; key++)
+		add_candidate(search, (struct candidate){.key = key->name,
+					      .rank = rank_spelling(key->name, search->plain)});
+	for (; entry != NULL && entry->name != NULL; entry++)
+		if (has_key(search->keys, entry->name))
+			add_candidate(search,
+				(struct candidate){.key = entry->name,
+					.rank = rank_meaning(entry, search->word, search->plain)});
+}
+
+/* Returns whether `inner` is a place below `outer`, which is "" for the root. */
+static bool is_below(const char *inner, const char *outer)
+{
+	size_t n = strlen(outer);
+
+	return strncmp(inner, outer, n) == 0 && strlen(inner) > n &&
+	       (n == 0 || inner[n] == '.' || inner[n] == '[');
+}
+
+static unsigned count_steps(const char *place)
+{
+	unsigned steps = *place != '\0';
+
+	for (; *place != '\0'; place++)
+		steps += *place == '.';
+	return steps;
+}
+
+/* Returns the distance of an object: the objects inside are the nearest, then those around. */
+static unsigned distance_of(const char *place, const char *own)
+{
+	if (is_below(place, own))
+		return count_steps(place) - count_steps(own);
+	return is_below(own, place) ? ABOVE + count_steps(own) - count_steps(place) : APART;
+}
+
+/* Ranks a key of another object. Synonyms count only in objects around or inside this one. */
+static enum rank rank_elsewhere(
+	const struct vocabulary_entry *entry, const struct search *search, bool is_related)
+{
+	switch (rank_spelling(entry->name, search->plain)) {
+	case RANK_SAME:
+		return is_related ? RANK_ELSEWHERE : RANK_APART;
+	case RANK_NEAR:
+		return is_related && strlen(entry->name) >= ELSEWHERE_MIN ? RANK_NEAR_ELSEWHERE
+									  : RANK_NONE;
+	default:
+		return is_related && rank_meaning(entry, search->word, search->plain) ==
+					       RANK_SYNONYM
+			       ? RANK_MEANT_ELSEWHERE
+			       : RANK_NONE;
+	}
+}
+
+static void offer_elsewhere(struct search *search)
+{
+	const struct vocabulary_object *object = search->reader->vocabulary->objects;
+
+	for (; object->place != NULL; object++) {
+		unsigned distance = distance_of(object->place, search->object->place);
+
+		for (const struct vocabulary_entry *entry = object->entries;
+			object != search->object && entry->name != NULL; entry++)
+			add_candidate(search,
+				(struct candidate){entry->name, object,
+					rank_elsewhere(entry, search, distance < APART), distance});
+	}
+}
+
+/* The path of an object as a vocabulary has it; "" if it is too long for one. */
+static void print_place(const struct json_path *path, char place[PLACE_MAX])
+{
+	size_t len;
+
+	place[0] = '\0';
+	if (path == NULL)
+		return;
+	print_place(path->parent, place);
+	len = strlen(place);
+	if (path->key == NULL)
+		snprintf(place + len, PLACE_MAX - len, "[]");
+	else
+		snprintf(place + len, PLACE_MAX - len, "%s%s", len > 0 ? "." : "", path->key);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), len = strlen(end);
+
+	return n >= len && strcmp(text + n - len, end) == 0;
+}
+
+/* Returns true if a place fits a pattern. NAME fits any key, and an array fits one object. */
+static bool is_place(const char *pattern, const char *place)
+{
+	while (*place != '\0') {
+		if (strncmp(pattern, "NAME", strlen("NAME")) == 0)
+			return ends_with(place, pattern + strlen("NAME"));
+		if (*pattern == *place) {
+			pattern++;
+			place++;
+		} else if (strncmp(place, "[]", 2) == 0) {
+			place += 2;
+		} else {
+			return false;
+		}
+	}
+	return *pattern == '\0';
+}
+
+static const struct vocabulary_object *find_object(
+	const struct vocabulary_object *objects, const char *place)
+{
+	for (; objects->place != NULL; objects++)
+		if (is_place(objects->place, place))
+			return objects;
+	return NULL;
+}
+
+static void begin_search(struct search *search, const struct reader *reader,
+	const struct json_path *path, const struct key *keys)
+{
+	*search = (struct search){.reader = reader, .keys = keys, .word = path->key};
+	make_plain(path->key, strlen(path->key), search->plain);
+	print_place(path->parent, search->place);
+	if (reader->vocabulary != NULL)
+		search->object = find_object(reader->vocabulary->objects, search->place);
+}
+
+/* Returns the last rank that a message names together with the surest. */
+static enum rank last_rank(enum rank first)
+{
+	switch (first) {
+	case RANK_SYNONYM:
+		return RANK_NEAR;
+	case RANK_NEAR:
+	case RANK_MEANT_ELSEWHERE:
+		return RANK_APART;
+	default:
+		return first;
+	}
+}
+
+/* Keeps the candidates that are about as sure as the surest; of other objects only the nearest. */
+static void keep_surest(struct search *search)
+{
+	enum rank last = last_rank(search->n > 0 ? search->best[0].rank : RANK_NONE);
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < search->n && search->best[i].rank <= last; i++) {
+		const struct candidate *best = &search->best[i];
+		bool is_farther = kept > 0 && search->best[kept - 1].rank == best->rank &&
+				  search->best[kept - 1].distance < best->distance;
+
+		if (!is_farther)
+			search->best[kept++] = *best;
+	}
+	search->n = kept;
+}
+
+/* Writes the name of an object, seen from the one that has the unknown key. */
+static void print_object(const struct search *search, const struct candidate *candidate, FILE *out)
+{
+	const char *place = candidate->object->place;
+	size_t n = strlen(search->object->place);
+
+	if (*place == '\0')
+		fputs("the top level", out);
+	else if (candidate->distance < ABOVE && n > 0)
+		fprintf(out, "\"%s\"", place + n + 1);
+	else
+		fprintf(out, "\"%s\"", place);
+}
+
+/* Writes `did you mean "a", "b" or "c" in "d"?`. */
+static void print_meant(const struct search *search, FILE *out)
+{
+	fputs("did you mean ", out);
+	for (unsigned i = 0; i < search->n; i++) {
+		const struct candidate *best = &search->best[i];
+		const char *between = i == 0 ? "" : i + 1 < search->n ? ", " : " or ";
+
+		fprintf(out, "%s\"%s\"", between, best->key);
+		if (best->object == NULL || (i + 1 < search->n && best[1].object == best->object))
+			continue;
+		fputs(*best->object->place ? " in " : " at ", out);
+		print_object(search, best, out);
+	}
+	fputs("?", out);
+}
+
+/* Writes `"src" belongs in "match"`. */
+static void print_belongs(const struct search *search, FILE *out)
+{
+	fprintf(out, "\"%s\" belongs", search->best[0].key);
+	for (unsigned i = 0; i < search->n; i++) {
+		fputs(i == 0 ? " " : i + 1 < search->n ? ", " : " or ", out);
+		fputs(*search->best[i].object->place ? "in " : "at ", out);
+		print_object(search, &search->best[i], out);
+	}
+}
+
+/* Returns true if the word is a key, but of other objects only. */
+static bool is_misplaced(const struct search *search)
+{
+	return search->n > 0 &&
+	       (search->best[0].rank == RANK_ELSEWHERE || search->best[0].rank == RANK_APART);
+}
+
+/* Writes `see PAGE, "HEADING"` at the end of the text. */
+static void print_manual(const struct search *search, FILE *out)
+{
+	bool is_question = search->n > 0 && !is_misplaced(search);
+
+	if (search->object != NULL)
+		fprintf(out, "%s %s, \"%s\"",
+			is_question     ? " See"
+			: search->n > 0 ? ": see"
+					: "see",
+			search->reader->vocabulary->manual, search->object->heading);
+}
+
+/* Writes the keys that the object has most often. */
+static void print_common(const struct search *search, FILE *out)
+{
+	const struct vocabulary_entry *entry = search->object ? search->object->entries : NULL;
+	const struct key *key = search->keys;
+	const char *names[CANDIDATES_MOST];
+	unsigned n = 0;
+
+	for (; entry != NULL && entry->name != NULL && n < CANDIDATES_MOST; entry++)
+		if (has_key(search->keys, entry->name))
+			names[n++] = entry->name;
+	for (; search->object == NULL && key->name != NULL && n < CANDIDATES_MOST; key++)
+		names[n++] = key->name;
+	fputs(n > 1 ? "a key such as " : "the key ", out);
+	for (unsigned i = 0; i < n; i++)
+		fprintf(out, "%s\"%s\"", i == 0 ? "" : i + 1 < n ? ", " : " or ", names[i]);
+}
+
+static void print_remedy(const struct search *search, FILE *out)
+{
+	bool sure = search->n == 1 && search->best[0].rank <= RANK_PART;
+
+	if (is_misplaced(search))
+		print_belongs(search, out);
+	else if (search->n > 0)
+		print_meant(search, out);
+	if (!sure)
+		print_manual(search, out);
+}
+
+/* For free(); NULL without memory. */
+static char *text_of(const struct search *search, void (*print)(const struct search *, FILE *))
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (out == NULL)
+		return NULL;
+	print(search, out);
+	fclose(out);
+	return text;
+}
+
+void report_unknown_key(struct reader *reader, const struct json_path *path, const struct key *keys)
+{
+	struct search search;
+	char *remedy, *expected = NULL;
+
+	if (reader_skips(reader, false))
+		return;
+	begin_search(&search, reader, path, keys);
+	offer_own(&search);
+	if (search.object != NULL)
+		offer_elsewhere(&search);
+	keep_surest(&search);
+	if (search.n == 0)
+		expected = text_of(&search, print_common);
+	remedy = text_of(&search, print_remedy);
+	reader_refuse(reader, path, "unknown key", expected,
+		remedy != NULL && *remedy != '\0' ? remedy : NULL);
+	free(expected);
+	free(remedy);
+}
+
+const char *reader_meant(
+	const struct reader *reader, const struct json_path *path, const char *text)
+{
+	const struct vocabulary_object *object = NULL;
+	char place[PLACE_MAX], plain[WORD_MAX];
+
+	print_place(path, place);
+	make_plain(text, strlen(text), plain);
+	if (reader->vocabulary != NULL && *plain != '\0')
+		object = find_object(reader->vocabulary->values, place);
+	for (const struct vocabulary_entry *entry = object ? object->entries : NULL;
+		entry != NULL && entry->name != NULL; entry++)
+		if (has_word(entry->words, plain))
+			return entry->name;
+	return NULL;
+}
