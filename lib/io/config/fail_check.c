@@ -157,15 +157,15 @@ void fail_check(struct reader *reader, const struct config *config)
 /* Lists policies whose packets the kernel leaves to workers, each with the reason. */
 static void describe_plane(const struct config *config, FILE *out)
 {
-	fprintf(out, "  the kernel decides its packets, but for those of\n");
+	fprintf(out, "  the kernel decides its packets; workers decide\n");
 	for (unsigned i = 0; i < config->n_policies; i++) {
 		const char *why = policy_needs_worker(&config->policies[i]);
 
 		if (why)
-			fprintf(out, "    policy \"%s\", as it %s\n", config->policies[i].name,
-				why);
+			fprintf(out, "    policy \"%s\", because it %s\n",
+				config->policies[i].name, why);
 	}
-	fprintf(out, "    fragments, and what has headers before its own; these are workers'\n");
+	fprintf(out, "    fragments and packets with further headers before IP\n");
 }
 
 void describe_fail(const struct config *config, const struct wire *wire, FILE *out)
@@ -173,8 +173,8 @@ void describe_fail(const struct config *config, const struct wire *wire, FILE *o
 	static const char *const words[] = {
 		[FAIL_WIRE] = "pass unlimited",
 		[FAIL_LAST_LIMITS] =
-			"are held to the last limits, and those of workers pass, or are "
-			"lost where they could be of a limit that is never exceeded",
+			"keep to the last limits; packets of the workers pass, or are "
+			"lost if they could belong to a hard limit",
 		[FAIL_CLOSED] = "are lost",
 	};
 	enum fail_mode fail = wire_fail(config, wire);
@@ -184,7 +184,7 @@ void describe_fail(const struct config *config, const struct wire *wire, FILE *o
 		describe_plane(config, out);
 	if (wire_has_programs(config, wire))
 		fprintf(out,
-			"  while Weir is away, or a worker does not come round for %s, its packets "
+			"  while Weir is stopped, or a worker stalls for %s, its packets "
 			"%s\n",
 			units_format_time(wire->fail_after_ns, text, sizeof(text)), words[fail]);
 }

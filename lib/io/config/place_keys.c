@@ -79,13 +79,13 @@ void describe_place(const struct config *config, const struct policy *policy, FI
 
 	if (!policy_is_placed(policy) || !is_distributed(config, policy))
 		return;
-	fprintf(out, "  its sources are given to %s workers, looked at every %s",
+	fprintf(out, "  its sources are given to %s workers, reviewed every %s",
 		place->concentrate ? "the fewest" : "all",
 		units_format_time(place->round_ns, text, sizeof(text)));
 	if (place->correlate && place->key.v4 < SOURCE_V4_BITS)
-		fprintf(out, "; those of one /%u (IPv6: /%u) to different ones", place->key.v4,
+		fprintf(out, "; sources of one /%u (IPv6: /%u) to different ones", place->key.v4,
 			place->key.v6);
 	else if (place->correlate && place->key.v6 < SOURCE_V6_BITS)
-		fprintf(out, "; those of one /%u to different ones", place->key.v6);
+		fprintf(out, "; sources of one /%u to different ones", place->key.v6);
 	fputc('\n', out);
 }

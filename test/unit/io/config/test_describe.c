@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is said in words of a configuration that was accepted.
+ * Descriptions in words of accepted configurations.
  */
 #include "config_cases.h"
 
@@ -118,7 +118,7 @@ static void test_describe_keys(void **state)
 	}
 }
 
-/* What is promised, alone and in a group. */
+/* Descriptions of guarantees, alone and in a group. */
 static void test_describe_guarantee(void **state)
 {
 	static const struct {
@@ -217,7 +217,7 @@ static void test_describe_ledger(void **state)
 	}
 }
 
-/* A limit that news may overshoot says nothing of a ledger. */
+/* The description of a soft limit names no ledger. */
 static void test_describe_soft(void **state)
 {
 	struct config *config = must_parse(LIMITED(""));
@@ -281,7 +281,7 @@ static void test_describe_alone(void **state)
 
 #define KEY "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-/* Documents and all that is said of them, to the last line. */
+/* Documents and their whole descriptions, to the last line. */
 static const struct {
 	const char *document, *text;
 } whole[] = {
@@ -339,7 +339,7 @@ static const struct {
 		"  burst 312.5kB, what is above is dropped (token bucket)\n"
 		"  allocator fps every 50ms, a demand of the past counts 10% after a second\n"
 		"  at a full partition, and at the start: 3.333333Mbit/s here (limit/3)\n"},
-	/* No policy, and who may change that. */
+	/* A limiter without policies, and its operators. */
 	{"{'limiter': 'me', " PORTS WIRES ", 'workers': [1, 3], 'shadow': true, 'control': "
 	 "{'operators': 'ops'}, 'policies': []}",
 		"limiter me\n"
@@ -364,7 +364,7 @@ static const struct {
 		"wire w: a is lan, b is wan\n"
 		"group: N = 1, no gossip; limits are this limiter's alone\n"
 		"no policy: every packet passes\n"},
-	/* As many matches as are shown; a tree of policies; a coloured one. */
+	/* The largest number of matches that is shown; a tree of policies; a coloured one. */
 	{"{'limiter': 'me', " PORTS "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', "
 	 "'distribute': true}], 'unparsed': 'drop', 'control': {'operators': 'ops', 'group': 'all'}, "
 	 "'policies': [{'name': 'link', 'limit': '100Mbit/s', 'match': {'wire': 'w', 'direction': "
@@ -476,7 +476,7 @@ static const struct {
 		"  daily 20:00 to 21:09 in UTC: limit 1Mbit/s, burst 31.25kB\n"
 		"  allocator fps every 20ms, a demand of the past counts 25% after a second\n"
 		"  at a full partition, and at the start: 5Mbit/s here (limit/2)\n"},
-	/* The kernel decides packets, but for some policies'. */
+	/* The kernel decides packets, except those of some policies. */
 	{"{'limiter': 'me', 'ports': {'lan': {'device': 'xdp:e0'}, 'wan': {'device': 'xdp:e1'}}, "
 	 "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', 'fail': 'last-limits', 'fail_after': "
 	 "'20ms'}], 'policies': [{'name': 'p', 'match': {'vlan': 1}, 'limit': '10Mbit/s'}, {'name': 'q', 'match': {'vlan': 2}, 'limit': "
@@ -492,14 +492,14 @@ static const struct {
 		"port wan: xdp:e1, MTU 1500\n"
 		"  offloads of its interface that alter packets are switched off\n"
 		"wire w: a is lan, b is wan\n"
-		"  the kernel decides its packets, but for those of\n"
-		"    policy \"q\", as it lets packets wait\n"
-		"    policy \"r\", as it counts flows\n"
-		"    policy \"s\", as it limits each source\n"
-		"    policy \"t\", as it is a total\n"
-		"    policy \"u\", as it has another meter than a token bucket\n"
-		"    fragments, and what has headers before its own; these are workers'\n"
-		"  while Weir is away, or a worker does not come round for 20ms, its packets are held to the last limits, and those of workers pass, or are lost where they could be of a limit that is never exceeded\n"
+		"  the kernel decides its packets; workers decide\n"
+		"    policy \"q\", because it lets packets wait\n"
+		"    policy \"r\", because it counts flows\n"
+		"    policy \"s\", because it limits each source\n"
+		"    policy \"t\", because it is a total\n"
+		"    policy \"u\", because it has another meter than a token bucket\n"
+		"    fragments and packets with further headers before IP\n"
+		"  while Weir is stopped, or a worker stalls for 20ms, its packets keep to the last limits; packets of the workers pass, or are lost if they could belong to a hard limit\n"
 		"group: N = 1, no gossip; limits are this limiter's alone\n"
 		"ledger: store /var/lib/weir/me\n"
 		"fragments belong where the first of their packet does; those whose first is not known, and what else is not understood, are charged to the strictest policy that they could be of\n"
@@ -559,15 +559,15 @@ static const struct {
 		"wire w: a is lan, b is wan\n"
 		"  IP that no policy takes is dropped when there is no shadow, but for what stays on the link: neighbour discovery, link-local addresses, 224.0.0.0/24 and broadcasts\n"
 		"  workers do that, and while they are away it is lost\n"
-		"  the kernel decides its packets, but for those of\n"
-		"    policy \"p\", as it is a level of a hierarchy\n"
-		"    policy \"q\", as it is a level of a hierarchy\n"
-		"    policy \"r\", as it colours packets\n"
-		"    policy \"s\", as it has a trial\n"
-		"    fragments, and what has headers before its own; these are workers'\n"
-		"  while Weir is away, or a worker does not come round for 100ms, its packets are held to the last limits, and those of workers pass, or are lost where they could be of a limit that is never exceeded\n"
+		"  the kernel decides its packets; workers decide\n"
+		"    policy \"p\", because it is a level of a hierarchy\n"
+		"    policy \"q\", because it is a level of a hierarchy\n"
+		"    policy \"r\", because it colours packets\n"
+		"    policy \"s\", because it has a trial\n"
+		"    fragments and packets with further headers before IP\n"
+		"  while Weir is stopped, or a worker stalls for 100ms, its packets keep to the last limits; packets of the workers pass, or are lost if they could belong to a hard limit\n"
 		"wire v: a is dmz, b is out\n"
-		"  while Weir is away, or a worker does not come round for 30ms, its packets pass unlimited\n"
+		"  while Weir is stopped, or a worker stalls for 30ms, its packets pass unlimited\n"
 		"group: N = 1, no gossip; limits are this limiter's alone\n"
 		"fragments belong where the first of their packet does; those whose first is not known, and what else is not understood, are charged as if they had no ports: a sender who fragments is not limited by ports or new flows\n"
 		"shadow: nothing is enforced, every packet passes\n"
@@ -661,7 +661,7 @@ static void test_describe_whole(void **state)
 	}
 }
 
-/* A policy's own lines: what limits, colours, queues, classes, times and sources add. */
+/* Lines of single policies: limits, colours, queues, classes, times and sources. */
 static const struct {
 	const char *members, *lines;
 } single[] = {
