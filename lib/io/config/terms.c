@@ -47,10 +47,16 @@ static void read_terms(struct reader *reader, const struct policy *policy, unsig
 int config_parse_terms(const char *text, size_t len, const struct policy *policy,
 	unsigned n_limiters, FILE *err, struct limit_terms *out)
 {
-	struct reader reader;
-	int ret = reader_parse(&reader, text, len, policy->name, err);
+	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
 	bool named = policy->burst_bytes != burst_default(policy, n_limiters);
+	char place[CONFIG_NAME_MAX + 16];
+	struct reader reader;
+	int ret;
 
+	snprintf(place, sizeof(place), "policy \"%s\"", policy->name);
+	ret = root != NULL ? reader_take(&reader, root, place, err)
+			   : reader_parse(&reader, text, len, place, err);
+	json_decref(root);
 	if (ret < 0)
 		return ret;
 	read_terms(&reader, policy, n_limiters, named, out);

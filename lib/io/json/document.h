@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Private to this room: one JSON file as text and as what the parser made of it.
+ * Private to this room: one JSON file as text and as the parser's tree.
  */
 #ifndef WEIR_JSON_DOCUMENT_H
 #define WEIR_JSON_DOCUMENT_H
@@ -16,30 +16,34 @@
 struct slip;
 
 struct document {
-	char *name; /* as messages have it */
-	char *text; /* blanks for comments; a NUL after it. NULL: it never was one */
-	size_t len;
+	char *name; /* in messages */
+	char *text; /* blanks for comments; a NUL after it. NULL: only the tree was given */
+	size_t len; /* bytes of text */
 	json_t *root;
-	struct stat state;   /* of the file when it was read; zeros: of none */
+	struct stat state;   /* the file's, when it was read; zeros: there is no file */
 	unsigned depth;      /* files from the first */
-	size_t first, count; /* of the elements of the joined list that are its own */
+	size_t first, count; /* the part of the joined list that this file holds */
 };
 
 /*
- * Reads a file; `path` "-" is standard input. Or takes a copy of a text. 0, or a negative errno that
- * is reported to d; then there is nothing to free.
+ * Reads a file (`path` "-" is standard input), or copies a text. Returns 0, or a negative errno
+ * that is reported to d; then there is nothing to free.
  */
 int document_load(struct document *document, const char *path, struct diagnostics *d);
 int document_copy(struct document *document, const char *text, size_t len, const char *name,
 	struct diagnostics *d);
 
-/* Or takes what has been parsed already, of which everything is in line 1. 0 or -ENOMEM. */
+/*
+ * Takes a tree without its text. Messages about it have no line, and name a policy in place of its
+ * index. Returns 0 or -ENOMEM.
+ */
 int document_of(struct document *document, const json_t *root, const char *name);
 
 /*
- * In steps, for whoever parses it otherwise: its bytes as they are (0 or a negative errno); blanks
- * for its comments, and whether it is a text (0 or -EINVAL, reported); what is wrong at a place of
- * it; and its end, with `rc` reported unless that is -EINVAL, which it returns.
+ * The steps of document_load(), for another parser. First document_read() reads the bytes: 0 or a
+ * negative errno. Then document_blank() blanks the comments and rejects bytes that are no text: 0
+ * or -EINVAL, reported. A mistake at an offset goes to document_report_slip(). After an error
+ * document_fail() frees the document, reports `rc` unless it is -EINVAL, and returns it.
  */
 int document_read(struct document *document, const char *path);
 int document_blank(struct document *document, struct diagnostics *d);

@@ -13,7 +13,7 @@
 #define NAME_MOST  63
 #define POLICIES   "policies"
 
-/* What people know an element of an array by; NULL: nothing that is worth printing. */
+/* The name of an array's element, if a message can print it; otherwise NULL. */
 static const char *element_name(json_t *value)
 {
 	const char *name = json_string_value(json_object_get(value, "name"));
@@ -31,7 +31,7 @@ static size_t count_steps(const struct json_path *path)
 	return n;
 }
 
-/* The steps from the root on, each with the one before it as its parent. NULL without memory. */
+/* The steps from the root down; each has the one before it as parent. NULL without memory. */
 static struct json_path *copy_steps(const struct json_path *path, size_t n)
 {
 	struct json_path *steps = calloc(n + 1, sizeof(*steps));
@@ -54,7 +54,7 @@ static const struct document *element_document(const struct reader *reader, size
 	return &reader->documents[0];
 }
 
-/* The file that the steps lead into; an index of the joined list becomes that of the file. */
+/* Returns the file that the steps lead into. Turns an index of the joined list into the file's. */
 static const struct document *find_document(
 	const struct reader *reader, struct json_path *steps, size_t n)
 {
@@ -74,15 +74,48 @@ static const struct document *find_document(
 	return &reader->documents[0];
 }
 
+static bool is_policy(const struct json_path *steps, size_t n)
+{
+	return n > 1 && steps[0].key != NULL && strcmp(steps[0].key, POLICIES) == 0 &&
+	       steps[1].key == NULL;
+}
+
+/*
+ * Prints `policy "video"` and returns its value. A reader of a document without a text has no list
+ * to count in, so the message has the name in place of an index.
+ */
+static json_t *print_policy(const struct document *document, size_t index, FILE *out)
+{
+	json_t *policy = json_array_get(json_object_get(document->root, POLICIES), index);
+	json_t *name = json_object_get(policy, "name");
+
+	fputs("policy", out);
+	if (json_is_string(name)) {
+		fputc(' ', out);
+		json_print_found(name, out);
+	}
+	return policy;
+}
+
 static void print_steps(
 	const struct document *document, const struct json_path *steps, size_t n, FILE *out)
 {
 	json_t *value = document->root;
+	size_t first = 0;
 
-	for (size_t i = 0; i < n; i++) {
+	if (document->text == NULL && is_policy(steps, n)) {
+		value = print_policy(document, steps[1].index, out);
+		first = 2;
+	}
+	for (size_t i = first; i < n; i++) {
 		const char *name = NULL;
+		struct json_path step = steps[i];
 
-		json_path_print_step(&steps[i], out);
+		if (first > 0 && i == first) { /* `policy "video": limit` */
+			fputs(": ", out);
+			step.parent = NULL;
+		}
+		json_path_print_step(&step, out);
 		value = steps[i].key != NULL ? json_object_get(value, steps[i].key)
 					     : json_array_get(value, steps[i].index);
 		if (steps[i].key == NULL)
@@ -112,7 +145,7 @@ static void print_place(struct json_place *place, const struct document *documen
 static unsigned line_of_path(const struct document *document, const struct json_path *path)
 {
 	if (document->text == NULL)
-		return 1;
+		return 0;
 	return json_line_at(document->text, document->len, json_locate(document->text, path, NULL))
 		.line;
 }
@@ -125,14 +158,13 @@ static struct json_place place_of_steps(
 
 	if (n > 0)
 		print_place(&place, document, steps, n);
-	if (n > 1 && steps[0].key != NULL && strcmp(steps[0].key, POLICIES) == 0 &&
-		steps[1].key == NULL)
+	if (is_policy(steps, n))
 		place.policy = element_name(
 			json_array_get(json_object_get(document->root, POLICIES), steps[1].index));
 	return place;
 }
 
-/* The line, if an array on the way is a list of lines. */
+/* Returns the file and line of an element, if an array on the way is a list of lines. */
 static struct line_place line_of_steps(
 	const struct reader *reader, const struct json_path *steps, size_t n)
 {

@@ -64,7 +64,7 @@ int reader_parse(struct reader *reader, const char *text, size_t len, const char
 
 /*
  * Like reader_parse(), of a parsed document, which must not change until reader_finish(). Messages
- * show line 1. 0 or -ENOMEM.
+ * have no line, and `policy "video": limit` in place of `policies[1] "video".limit`. 0 or -ENOMEM.
  */
 int reader_take(struct reader *reader, const json_t *root, const char *name, FILE *err);
 
@@ -135,7 +135,10 @@ void reader_warn(struct reader *reader, const struct json_path *path, const char
  */
 bool reader_skips(struct reader *reader, bool warning);
 
-/* `policies[0] "video" (FILE:LINE)`, for a message about another place. For free(); or NULL. */
+/*
+ * `policies[0] "video" (FILE:LINE)`, or `policy "video"` without a text, for a message about
+ * another place. For free(); or NULL.
+ */
 char *reader_place(const struct reader *reader, const struct json_path *path);
 
 /* Returns true if the object there has the key, with any value. */

@@ -218,10 +218,12 @@ void reader_excludes(struct reader *reader, const struct json_path *path, const 
 char *reader_place(const struct reader *reader, const struct json_path *path)
 {
 	struct json_place place = json_place_of(reader, path);
+	const char *words = place.words != NULL ? place.words : "the document";
 	char *text;
+	int n = place.line > 0 ? asprintf(&text, "%s (%s:%u)", words, place.file, place.line)
+			       : asprintf(&text, "%s", words);
 
-	if (asprintf(&text, "%s (%s:%u)", place.words != NULL ? place.words : "the document",
-		    place.file, place.line) < 0)
+	if (n < 0)
 		text = NULL;
 	json_place_free(&place);
 	return text;

@@ -9,6 +9,8 @@
 #include "json/document.h"
 #include "json/slips.h"
 
+#define BLANKS " \t\r\n"
+
 static int report_value(const struct document *document, size_t at, const json_error_t *error,
 	struct diagnostics *d)
 {
@@ -23,10 +25,49 @@ static int report_value(const struct document *document, size_t at, const json_e
 	return -EINVAL;
 }
 
-static int parse_values(const struct document *document, struct diagnostics *d, json_t *values)
+/* Lines of values, counted from one to the next. */
+struct line_count {
+	json_t *lines; /* NULL: not wanted */
+	const char *text;
+	size_t at;
+	json_int_t line;
+};
+
+/* Adds the line of the value at an offset, which is after those before it. 0 or -ENOMEM. */
+static int add_line(struct line_count *count, size_t at)
+{
+	if (count->lines == NULL)
+		return 0;
+	for (; count->at < at; count->at++)
+		count->line += count->text[count->at] == '\n';
+	return json_array_append_new(count->lines, json_integer(count->line)) < 0 ? -ENOMEM : 0;
+}
+
+/* Replaces the lines: each element of the array at the offset gets one. */
+static int add_element_lines(struct line_count *count, size_t at, size_t n)
+{
+	if (json_array_clear(count->lines) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		json_error_t error;
+
+		at += 1 + strspn(count->text + at + 1, BLANKS); /* the bracket or the comma */
+		if (add_line(count, at) < 0)
+			return -ENOMEM;
+		json_decref(json_loads(
+			count->text + at, JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, &error));
+		at += (size_t)error.position;
+		at += strspn(count->text + at, BLANKS);
+	}
+	return 0;
+}
+
+static int parse_values(
+	const struct document *document, struct diagnostics *d, json_t *values, json_t *lines)
 {
 	const char *text = document->text;
-	size_t at = strspn(text, " \t\r\n");
+	size_t first = strspn(text, BLANKS), at = first;
+	struct line_count count = {.lines = lines, .text = text, .line = 1};
 
 	while (at < document->len) {
 		json_error_t error;
@@ -35,34 +76,54 @@ static int parse_values(const struct document *document, struct diagnostics *d, 
 		errno = 0;
 		value = json_loadb(text + at, document->len - at,
 			JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, &error);
-		if (value == NULL && errno == ENOMEM) /* the parser says that the text is wrong */
+		if (value == NULL &&
+			errno == ENOMEM) /* the parser reports wrong text in this case */
 			return -ENOMEM;
 		if (value == NULL)
 			return report_value(document, at, &error, d);
-		if (json_array_append_new(values, value) < 0)
+		if (json_array_append_new(values, value) < 0 || add_line(&count, at) < 0)
 			return -ENOMEM;
 		at += (size_t)error.position;
-		at += strspn(text + at, " \t\r\n");
+		at += strspn(text + at, BLANKS);
+	}
+	if (lines != NULL && json_array_size(values) == 1 && text[first] == '[') {
+		count.at = 0;
+		count.line = 1;
+		return add_element_lines(&count, first, json_array_size(json_array_get(values, 0)));
 	}
 	return 0;
 }
 
 int json_values_load(const char *path, struct diagnostics *diagnostics, json_t **values)
 {
+	return json_values_load_lines(path, diagnostics, values, NULL);
+}
+
+int json_values_load_lines(
+	const char *path, struct diagnostics *diagnostics, json_t **values, json_t **lines)
+{
 	const char *name = strcmp(path, "-") == 0 ? "<stdin>" : path;
 	struct document document = {.name = strdup(name)};
 	int rc = document.name != NULL ? document_read(&document, path) : -ENOMEM;
 
 	*values = json_array();
+	if (lines != NULL)
+		*lines = json_array();
 	if (rc == 0)
 		rc = document_blank(&document, diagnostics);
+	if (rc == 0 && (*values == NULL || (lines != NULL && *lines == NULL)))
+		rc = -ENOMEM;
 	if (rc == 0)
-		rc = *values != NULL ? parse_values(&document, diagnostics, *values) : -ENOMEM;
+		rc = parse_values(&document, diagnostics, *values, lines != NULL ? *lines : NULL);
 	if (rc == 0) {
 		document_free(&document);
 		return 0;
 	}
 	json_decref(*values);
 	*values = NULL;
+	if (lines != NULL) {
+		json_decref(*lines);
+		*lines = NULL;
+	}
 	return document_fail(&document, name, rc, diagnostics);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Files of JSON that programs write: one value, or several one behind the other, such as one a
- * line.
+ * Files of JSON that programs write: one value, or several, such as one a line.
  */
 #ifndef WEIR_JSON_VALUES_H
 #define WEIR_JSON_VALUES_H
@@ -12,10 +11,18 @@
 #include "json/diagnostics.h"
 
 /*
- * All values of a file ("-" is standard input), objects and arrays, with comments as in any other:
- * an array for json_decref(), empty of an empty file. 0; -EINVAL (no JSON, or a key stands twice),
- * -ENOMEM or the negative errno of reading the file, reported with the place.
+ * Reads all objects and arrays of a file ("-" is standard input) into an array for json_decref(),
+ * which is empty for an empty file. The file may have comments. Returns 0; -EINVAL (no JSON, or a
+ * duplicate key), -ENOMEM or the negative errno of reading the file. Errors are reported with their
+ * place.
  */
 int json_values_load(const char *path, struct diagnostics *diagnostics, json_t **values);
+
+/*
+ * Like json_values_load(), with the line of each value, from 1, as an array for json_decref(). If
+ * the file is one array, the lines are those of its elements.
+ */
+int json_values_load_lines(
+	const char *path, struct diagnostics *diagnostics, json_t **values, json_t **lines);
 
 #endif

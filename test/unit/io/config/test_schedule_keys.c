@@ -219,26 +219,26 @@ static void test_terms(void **state)
 		{LIMITED(", 'burst': '700kB'"), "{'limit': '80Mbit/s'}", 80000000, 700000, ""},
 		{LIMITED(""), "{'limit': '80Mbit/s', 'burst': '1MB'}", 80000000, 1000000, ""},
 		{LIMITED(""), "{'limit': '80Mbit'}", 0, 0,
-			"p:1: limit: '80Mbit': " MEANT_RATE("80Mbit/s")},
-		{LIMITED(""), "{'burst': '1MB'}", 0, 0, "p:1: limit: missing: " EXPECTED_RATE},
+			"policy 'p': limit: '80Mbit': " MEANT_RATE("80Mbit/s")},
+		{LIMITED(""), "{'burst': '1MB'}", 0, 0, "policy 'p': limit: missing: " EXPECTED_RATE},
 		{LIMITED(""), "{'limit': '80Mbit/s', 'action': 'mark'}", 0, 0,
-			"p:1: action: unknown key: expected*'limit' or 'burst'*\n"},
+			"policy 'p': action: unknown key: expected*'limit' or 'burst'*\n"},
 		{COUNTED("", "10/s"), "{'limit': '5/s'}", 40, 10, ""},
 		{COUNTED("", "10/s"), "{'limit': '100k/s'}", 0, 0,
-			"p:1: limit: '100k/s': expected*bucket*reload\n"},
+			"policy 'p': limit: '100k/s': expected*bucket*reload\n"},
 		{LIMITED(", 'meter': 'fixed-window', 'window': '1s'"),
 			"{'limit': '80Mbit/s', 'burst': '1MB'}", 0, 0,
-			"p:1: *'burst'*'meter'*remove*\n"},
+			"policy 'p': *'burst'*'meter'*remove*\n"},
 		/* A default burst above that of the peak is an error too. */
 		{LIMITED(", 'meter': 'trtcm', 'peak': {'limit': '20Mbit/s', 'burst': '320kB'}"),
 			"{'limit': '15Mbit/s'}", 0, 0,
-			"p:1: burst: missing: expected at most that of 'peak', 320kB: *'burst'*468.75kB\n"},
+			"policy 'p': burst: missing: expected at most that of 'peak', 320kB: *'burst'*468.75kB\n"},
 		{LIMITED(", 'meter': 'trtcm', 'peak': {'limit': '20Mbit/s', 'burst': '320kB'}"),
 			"{'limit': '15Mbit/s', 'burst': '320kB'}", 15000000, 320000, ""},
 		/* A value with an error has one message, also if its key is excluded. */
 		{LIMITED(", 'meter': 'fixed-window', 'window': '1s'"),
 			"{'limit': '80Mbit/s', 'burst': 'much'}", 0, 0,
-			"p:1: burst: 'much': expected bytes such as '75kB' or '64KiB'\n"},
+			"policy 'p': burst: 'much': expected bytes such as '75kB' or '64KiB'\n"},
 	};
 
 	(void)state;

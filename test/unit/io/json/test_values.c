@@ -36,6 +36,19 @@ static const struct {
 	{"{\"a\": \"\xff\"}", NULL, "values.json:1:"},
 };
 
+/* Lines of the values, or of the elements of one array. */
+static const struct {
+	const char *text, *lines;
+} lined[] = {
+	{"", "[]"},
+	{"{\"a\": 1}\n{\"b\": 2}\n", "[1,2]"},
+	{"\n\n{\"a\":\n1} {\"b\": 2}\n[\n]\n", "[3,4,5]"},
+	{"[1, 2]", "[1,1]"},
+	{"// night\n[\n{\"a\": [1,\n2]},\n\n7 ,\"]\\\"\",\n[]\n]\n", "[3,6,6,7]"},
+	{"[]", "[]"},
+	{"[1]\n[2]", "[1,2]"},
+};
+
 static void write_file(const char *text)
 {
 	FILE *out = fopen(PATH, "w");
@@ -77,6 +90,24 @@ static void each_file(void **state)
 		json_decref(want);
 		json_decref(values);
 		free(said);
+	}
+}
+
+static void each_line(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(lined) / sizeof(*lined); i++) {
+		struct diagnostics diagnostics;
+		json_t *values, *lines, *want = json_loads(lined[i].lines, 0, NULL);
+
+		write_file(lined[i].text);
+		diagnostics_init(&diagnostics, stderr, DIAGNOSTICS_TEXT);
+		assert_int_equal(json_values_load_lines(PATH, &diagnostics, &values, &lines), 0);
+		if (!json_equal(lines, want))
+			fail_msg("file %zu: %s", i, json_dumps(lines, 0));
+		json_decref(want);
+		json_decref(lines);
+		json_decref(values);
 	}
 }
 
@@ -280,6 +311,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_file),
+		cmocka_unit_test(each_line),
 		cmocka_unit_test(each_length),
 		cmocka_unit_test(no_file),
 		cmocka_unit_test(changes_are_seen),
