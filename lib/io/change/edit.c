@@ -11,8 +11,10 @@
 #include "json/copy.h"
 #include "json/diagnostics.h"
 #include "json/json_path.h"
+#include "json/suggest.h"
 
-#define KEY_DEPTH 4 /* members in a key such as "match.src" */
+#define KEY_DEPTH     4 /* members in a key such as "match.src" */
+#define CHILDREN_MOST 3 /* children that the message about a removed parent names */
 
 static const char *const verbs[] = {"add", "set", "remove"};
 
@@ -27,7 +29,7 @@ static enum verb find_verb(const char *text)
 	return (enum verb)i;
 }
 
-/* What stands behind the "=". */
+/* The value after the "=". */
 static json_t *parse_edit_value(const char *text)
 {
 	json_t *value = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
@@ -41,18 +43,20 @@ static int parse_edit_word(json_t *keys, const char *word, FILE *err)
 	char key[128];
 
 	if (equals == NULL || equals == word || (size_t)(equals - word) >= sizeof(key)) {
-		fprintf(err, "%s: expected KEY=VALUE such as limit=5Mbit/s\n", word);
+		fprintf(err, "\"%s\": expected KEY=VALUE such as limit=5Mbit/s\n", word);
 		return -EINVAL;
 	}
 	memcpy(key, word, (size_t)(equals - word));
 	key[equals - word] = '\0';
 	if (json_object_get(keys, key) != NULL || strcmp(key, "name") == 0) {
-		fprintf(err, "%s: %s\n", word,
-			strcmp(key, "name") == 0 ? "a policy keeps its name" : "twice");
+		fprintf(err, "\"%s\": %s\n", word,
+			strcmp(key, "name") == 0
+				? "a policy keeps its name: remove it, and add another"
+				: "duplicate key: give each key once");
 		return -EINVAL;
 	}
 	if (json_object_set_new(keys, key, parse_edit_value(equals + 1)) < 0) {
-		fprintf(err, "%s: expected UTF-8\n", word);
+		fprintf(err, "\"%s\": expected UTF-8\n", word);
 		return -EINVAL;
 	}
 	return 0;
@@ -68,86 +72,147 @@ json_t *policy_edit_parse(
 		if (!removes && parse_edit_word(keys, words[i], err) == 0)
 			continue;
 		if (removes)
-			fprintf(err, "%s: one word too many\n", words[i]);
+			fprintf(err, "\"%s\": expected only a policy after \"remove\"\n", words[i]);
 		json_decref(keys);
 		return NULL;
 	}
 	if (n == 0 && !removes) {
-		fprintf(err, "%s: expected KEY=VALUE such as limit=5Mbit/s\n", name);
+		fprintf(err, "policy \"%s\": expected KEY=VALUE after it, such as limit=5Mbit/s\n",
+			name);
 		json_decref(keys);
 		return NULL;
 	}
 	edit = json_pack("{s:s, s:s, s:o}", "do", verb, "name", name, "keys", keys);
 	if (edit == NULL)
-		fprintf(err, "%s: expected UTF-8\n", name);
+		fprintf(err, "policy \"%s\": expected UTF-8\n", name);
 	return edit;
 }
 
 /* --- edits are made --------------------------------------------------------------------------- */
 
 struct editing {
-	json_t *list; /* of policies, of which removed ones are null until the end */
+	json_t *list; /* policies; a removed one is null until the end */
 	struct name_table *by_name;
-	bool removes; /* some are */
+	struct name_table *removed; /* edits that remove policies, by name; NULL: there are none */
 	FILE *err;
-	bool listed;    /* the edits are a list, and messages say which of it */
-	size_t at;      /* the edit that is looked at */
-	unsigned wrong; /* so many mistakes so far, of which the first are said */
+	bool listed;    /* the edits are an array, and messages have an index */
+	size_t at;      /* index of the edit that is applied */
+	unsigned wrong; /* mistakes so far, of which the first are printed */
 };
 
 /*
- * Counts a mistake, and begins the line of it, `edits[17].name: `, or without the place where there
- * is one edit alone. NULL: it is one of too many.
+ * Counts a mistake, and begins its line with the place: `edits[17]: policy "video": ` in an array,
+ * otherwise `policy "video": `. Without a name (NULL) that part is left out. Returns the stream, or
+ * NULL if the line is one too many.
  */
-static FILE *begin_mistake(struct editing *e, const char *member)
+static FILE *begin_mistake(struct editing *e, const json_t *name)
 {
 	if (e->wrong++ >= DIAGNOSTICS_MOST)
 		return NULL;
 	if (e->listed)
-		fprintf(e->err, "edits[%zu]%s%s: ", e->at, member[0] != '\0' ? "." : "", member);
-	else if (strcmp(member, "name") == 0)
+		fprintf(e->err, "edits[%zu]: ", e->at);
+	if (name != NULL) {
 		fputs("policy ", e->err);
-	else if (member[0] != '\0')
-		fprintf(e->err, "%s: ", member);
+		json_print_found(name, e->err);
+		fputs(": ", e->err);
+	}
 	return e->err;
 }
 
-/* NULL was found: nothing is there. Returns -EINVAL. */
+/* Reports a member of an edit, and the value that it has (NULL: missing). Returns -EINVAL. */
 static int edit_is_wrong(
 	struct editing *e, const char *member, const json_t *found, const char *why)
 {
-	FILE *err = begin_mistake(e, member);
+	FILE *err = begin_mistake(e, NULL);
 
 	if (err == NULL)
 		return -EINVAL;
+	if (member[0] != '\0')
+		fprintf(err, "%s: ", member);
 	json_print_found(found, err);
 	fprintf(err, ": %s\n", why);
 	return -EINVAL;
 }
 
-static int key_is_wrong(struct editing *e, const char *key)
+static int edit_is_none(struct editing *e)
 {
-	FILE *err = begin_mistake(e, e->listed ? "keys" : "");
+	FILE *err = begin_mistake(e, NULL);
 
 	if (err != NULL)
-		fprintf(err, "%s: expected the key of an object: write the whole value\n", key);
+		fputs("expected {\"do\": \"set\", \"name\": POLICY, \"keys\": {KEY: VALUE}}, or "
+		      "\"do\": \"add\" or \"remove\"\n",
+			err);
 	return -EINVAL;
 }
 
-static int edit_is_none(struct editing *e)
+/* Reports a policy that is not there, with the nearest name. Returns -EINVAL. */
+static int policy_is_missing(struct editing *e, const json_t *name, bool removes)
 {
-	FILE *err = begin_mistake(e, "");
+	FILE *err = begin_mistake(e, name);
+	char remedy[SUGGEST_REMEDY_MAX];
+	struct suggestion meant = {0};
+	const json_t *policy;
+	size_t i;
+
+	if (err == NULL)
+		return -EINVAL;
+	json_array_foreach (e->list, i, policy) {
+		const char *other = json_string_value(json_object_get(policy, "name"));
+
+		if (other != NULL)
+			suggest_offer(&meant, json_string_value(name), other);
+	}
+	fputs("no such policy: ", err);
+	if (suggest_remedy(meant.word, remedy) != NULL)
+		fprintf(err, "%s\n", remedy);
+	else
+		fprintf(err, "see \"weirctl policies\"%s\n",
+			removes ? "" : ", or use \"add\" to create it");
+	return -EINVAL;
+}
+
+static int policy_exists(struct editing *e, const json_t *name)
+{
+	FILE *err = begin_mistake(e, name);
 
 	if (err != NULL)
-		fputs("expected a change of one policy\n", err);
+		fputs("already exists: use \"set\" to change it\n", err);
+	return -EINVAL;
+}
+
+static int name_is_wrong(struct editing *e, const json_t *policy, const json_t *value)
+{
+	FILE *err = begin_mistake(e, json_object_get(policy, "name"));
+
+	if (err == NULL)
+		return -EINVAL;
+	fputs("name: ", err);
+	json_print_found(value, err);
+	fputs(": a policy keeps its name: remove it, and add another\n", err);
+	return -EINVAL;
+}
+
+/* Reports a dotted key that goes through something other than an object. Returns -EINVAL. */
+static int key_is_wrong(struct editing *e, const json_t *policy, const char *key)
+{
+	json_t *word = json_string(key);
+	FILE *err = begin_mistake(e, json_object_get(policy, "name"));
+
+	if (err != NULL) {
+		json_print_found(word, err);
+		fputs(": expected the key of an object: set the whole value of the first word\n",
+			err);
+	}
+	json_decref(word);
 	return -EINVAL;
 }
 
 /*
- * From the policy to the object that the last member of a dotted key is of, made where missing. It
- * is the policy's own from then on: others may have the one that was there.
+ * Goes from the policy to the object that the last member of a dotted key belongs to, and creates
+ * it if it is missing. It is a copy: other policies can share the one that was there. Returns 0,
+ * -EINVAL for a key that leads to no object, or -ENOMEM.
  */
-static int edit_parent(struct editing *e, json_t **object, const char **key)
+static int edit_parent(json_t **object, const char **key)
 {
 	char member[128];
 
@@ -170,7 +235,7 @@ static int edit_parent(struct editing *e, json_t **object, const char **key)
 		*object = next;
 		*key += len + 1;
 	}
-	return key_is_wrong(e, *key);
+	return -EINVAL;
 }
 
 static int set_edit_keys(struct editing *e, json_t *policy, json_t *keys)
@@ -181,13 +246,13 @@ static int set_edit_keys(struct editing *e, json_t *policy, json_t *keys)
 	json_object_foreach (keys, name, value) {
 		const char *key = name;
 		json_t *parent = policy;
-		int rc = edit_parent(e, &parent, &key);
+		int rc = edit_parent(&parent, &key);
 
 		if (rc < 0)
-			return rc;
+			return rc == -EINVAL ? key_is_wrong(e, policy, name) : rc;
 		if (parent == policy && strcmp(key, "name") == 0 &&
 			!json_equal(value, json_object_get(policy, key)))
-			return edit_is_wrong(e, "keys.name", value, "a policy keeps its name");
+			return name_is_wrong(e, policy, value);
 		if (json_is_null(value))
 			json_object_del(parent, key);
 		else if (json_object_set(parent, key, value) < 0)
@@ -197,8 +262,8 @@ static int set_edit_keys(struct editing *e, json_t *policy, json_t *keys)
 }
 
 /*
- * A copy is changed, so that others who have the policy keep it as it was. It is there for the
- * edits that follow even if this one was wrong, so that nothing is said of them that comes of that.
+ * Changes a copy, because other documents share the policy. The copy replaces the policy even if
+ * the edit was wrong, so that the edits after it are not reported for the same reason.
  */
 static int change_policy(struct editing *e, uint32_t at, json_t *keys)
 {
@@ -223,8 +288,10 @@ static int add_policy(struct editing *e, json_t *name, json_t *keys)
 
 static int remove_policy(struct editing *e, const char *name, uint32_t at)
 {
-	e->removes = true;
-	if (json_array_set_new(e->list, at, json_null()) < 0)
+	if (e->removed == NULL && name_table_create(0, &e->removed) < 0)
+		return -ENOMEM;
+	if (name_table_set(e->removed, name, (uint32_t)e->at) < 0 ||
+		json_array_set_new(e->list, at, json_null()) < 0)
 		return -ENOMEM;
 	return name_table_set(e->by_name, name, NAME_NONE);
 }
@@ -234,7 +301,7 @@ struct edit {
 	json_t *name, *keys;
 };
 
-/* What would be passed over is most likely meant for "keys". 0 or -EINVAL. */
+/* Rejects other members, because a key of the policy belongs into "keys". 0 or -EINVAL. */
 static int expect_members(struct editing *e, const json_t *from)
 {
 	const char *member;
@@ -244,11 +311,12 @@ static int expect_members(struct editing *e, const json_t *from)
 		if (strcmp(member, "do") != 0 && strcmp(member, "name") != 0 &&
 			strcmp(member, "keys") != 0)
 			return edit_is_wrong(e, member, value,
-				"unknown key: expected one of \"do\", \"name\", \"keys\"");
+				"unknown key: expected \"do\", \"name\" or \"keys\", which has the "
+				"policy's keys");
 	return 0;
 }
 
-/* Takes an edit apart, of which the policy may or may not be there. 0 or -EINVAL. */
+/* Takes an edit apart. Its policy might not exist. 0 or -EINVAL. */
 static int read_edit(struct editing *e, const json_t *from, struct edit *edit)
 {
 	const json_t *verb = json_object_get(from, "do");
@@ -280,10 +348,10 @@ static int make_edit(struct editing *e, const json_t *from)
 		return -EINVAL;
 	name = json_string_value(edit.name);
 	at = name_table_find(e->by_name, name);
-	if ((at == NAME_NONE) != (edit.verb == VERB_ADD))
-		return edit_is_wrong(e, "name", edit.name,
-			at == NAME_NONE ? "there is none of that name: add makes one"
-					: "there is one of that name: set changes it");
+	if (at == NAME_NONE && edit.verb != VERB_ADD)
+		return policy_is_missing(e, edit.name, edit.verb == VERB_REMOVE);
+	if (at != NAME_NONE && edit.verb == VERB_ADD)
+		return policy_exists(e, edit.name);
 	if (edit.verb == VERB_ADD)
 		return add_policy(e, edit.name, edit.keys);
 	if (edit.verb == VERB_SET)
@@ -291,21 +359,96 @@ static int make_edit(struct editing *e, const json_t *from)
 	return remove_policy(e, name, at);
 }
 
-/* All are looked at, whatever is wrong with the first. */
+/* Adds a child to the list of its parent. 0 or -ENOMEM. */
+static int add_orphan(json_t *orphans, const char *parent, json_t *name)
+{
+	json_t *children = json_object_get(orphans, parent);
+
+	if (children == NULL) {
+		children = json_array();
+		if (json_object_set_new(orphans, parent, children) < 0)
+			return -ENOMEM;
+	}
+	return json_array_append(children, name);
+}
+
+/* Collects policies whose parent was removed, by that parent. 0 or -ENOMEM. */
+static int find_orphans(const struct editing *e, json_t *orphans)
+{
+	const json_t *policy;
+	size_t i;
+
+	json_array_foreach (e->list, i, policy) {
+		const char *parent = json_string_value(json_object_get(policy, "parent"));
+
+		if (parent == NULL || name_table_find(e->by_name, parent) != NAME_NONE ||
+			name_table_find(e->removed, parent) == NAME_NONE)
+			continue;
+		if (add_orphan(orphans, parent, json_object_get(policy, "name")) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Reports a removed policy with its children. 0 or -ENOMEM. */
+static int parent_is_removed(struct editing *e, const char *name, const json_t *children)
+{
+	json_t *word = json_string(name);
+	size_t n = json_array_size(children);
+	FILE *err;
+
+	if (word == NULL)
+		return -ENOMEM;
+	e->at = name_table_find(e->removed, name);
+	err = begin_mistake(e, word);
+	json_decref(word);
+	if (err == NULL)
+		return 0;
+	fputs("cannot remove it: it is the parent of ", err);
+	for (size_t i = 0; i < n && i < CHILDREN_MOST; i++) {
+		if (i > 0)
+			fputs(i + 1 == n ? " and " : ", ", err);
+		json_print_found(json_array_get(children, i), err);
+	}
+	if (n > CHILDREN_MOST)
+		fprintf(err, " and %zu more", n - CHILDREN_MOST);
+	fprintf(err, ": remove %s first or in the same change, or set another parent\n",
+		n > 1 ? "them" : "it");
+	return 0;
+}
+
+/* Reports removed policies that are still the parent of others. 0 or -ENOMEM. */
+static int expect_no_orphans(struct editing *e)
+{
+	json_t *orphans = json_object(), *children;
+	int rc = orphans != NULL ? find_orphans(e, orphans) : -ENOMEM;
+	const char *name;
+
+	json_object_foreach (orphans, name, children) {
+		if (rc == 0)
+			rc = parent_is_removed(e, name, children);
+	}
+	json_decref(orphans);
+	return rc;
+}
+
+/* Applies all edits, and reports the mistakes of each. 0, -EINVAL or -ENOMEM. */
 static int make_edits(struct editing *e, const json_t *edits)
 {
 	const json_t *edit;
 
-	if (!e->listed)
-		return make_edit(e, edits);
-	if (json_array_size(edits) == 0) {
+	if (e->listed && json_array_size(edits) == 0) {
 		fputs("edits: none: expected at least one\n", e->err);
 		return -EINVAL;
 	}
+	if (!e->listed && make_edit(e, edits) == -ENOMEM)
+		return -ENOMEM;
 	json_array_foreach (edits, e->at, edit) {
 		if (make_edit(e, edit) == -ENOMEM)
 			return -ENOMEM;
 	}
+	if (e->removed != NULL && expect_no_orphans(e) < 0)
+		return -ENOMEM;
 	if (e->wrong > DIAGNOSTICS_MOST)
 		fprintf(e->err, "edits: and %u more mistakes\n", e->wrong - DIAGNOSTICS_MOST);
 	return e->wrong > 0 ? -EINVAL : 0;
@@ -313,7 +456,7 @@ static int make_edits(struct editing *e, const json_t *edits)
 
 static int put_policies(json_t *configuration, const struct editing *e)
 {
-	json_t *list = e->removes ? without_nulls(e->list) : json_incref(e->list);
+	json_t *list = e->removed != NULL ? without_nulls(e->list) : json_incref(e->list);
 
 	return json_object_set_new(configuration, "policies", list) < 0 ? -ENOMEM : 0;
 }
@@ -331,5 +474,6 @@ int policy_edits_apply(json_t *configuration, const json_t *edits, FILE *err)
 		rc = put_policies(configuration, &e);
 	json_decref(e.list);
 	name_table_destroy(e.by_name);
+	name_table_destroy(e.removed);
 	return rc;
 }

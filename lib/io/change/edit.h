@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies of a configuration's JSON are added, changed or taken out, one or as many as are to
- * change together: no other is touched. Whether what comes out is a good configuration is for
- * whoever reads it. No thread, clock or file.
+ * Adds, changes and removes policies in the JSON of a configuration, one or several together. Other
+ * policies stay the same. The caller must check the resulting configuration. No thread, clock or
+ * file.
  */
 #ifndef WEIR_CHANGE_EDIT_H
 #define WEIR_CHANGE_EDIT_H
@@ -13,19 +13,21 @@
 #include <jansson.h>
 
 /*
- * An edit as it travels: {"do": "add", "name": "video", "keys": {"match.dst": "10.0.0.0/8"}}, of
- * words such as "limit=5Mbit/s". A value that is JSON is that (`sources=1024`, `match={...}`), any
- * other is a string; `null` takes the key away. NULL, and said on err, if a word makes no sense.
+ * Returns an edit, {"do": "add", "name": "video", "keys": {"match.dst": "10.0.0.0/8"}}, made from
+ * words such as "limit=5Mbit/s". A value is JSON (`sources=1024`, `match={...}`) or otherwise a
+ * string; `null` removes the key. NULL, reported on err, if a word is wrong.
  */
 json_t *policy_edit_parse(
 	const char *verb, const char *name, char *const *words, unsigned n, FILE *err);
 
 /*
- * Makes the edit, or an array of them in their order, in the configuration itself: all or none.
- * What is added comes last, and all that stays is the same values in the order that it had. 0;
- * -EINVAL, said on err, of the first mistakes of an array each with its place, `edits[17].name`
- * (no edit, no such policy, or there is one already); or -ENOMEM. In neither case has anything
- * changed. The time grows with the policies and edits, not with their product.
+ * Applies the edit, or the edits of an array in their order, to the configuration: all or none. New
+ * policies come last; the others keep their order and their values. Mistakes: no edit, no such
+ * policy, a policy that exists already, or a removed policy that is still a parent. The time grows
+ * with the policies and edits, not with their product.
+ *
+ * Returns 0; -EINVAL, and the first mistakes are on err, each with its place (`edits[17]: ` for an
+ * array, then `policy "video": `); or -ENOMEM. After an error the configuration is unchanged.
  */
 int policy_edits_apply(json_t *configuration, const json_t *edits, FILE *err);
 

@@ -44,6 +44,10 @@ static void assert_json(json_t *got, const char *want, const char *what)
 #define KEY40  "abcdefghijklmnopqrstuvwxyz_ABCDEFGHIJKLM"
 #define KEY120 KEY40 KEY40 KEY40
 
+#define CHILDREN(one, two)                               \
+	"[{'name':'p'},{'name':'" one "','parent':'p'}," \
+	"{'name':'" two "','parent':'p'}]"
+
 struct edit_row {
 	const char *before, *verb, *name, *words[4], *after, *said;
 };
@@ -53,7 +57,7 @@ static const struct edit_row single_edits[] = {
 		"[{'name':'a','limit':'1Mbit/s','match':{'dst':'10.0.0.0/8'}}]", ""},
 	{"{'limiter':'x'}", "add", "a", {"limit=1Mbit/s"},
 		"{'limiter':'x','policies':[{'name':'a','limit':'1Mbit/s'}]}", ""},
-	{"[{'name':'a'}]", "add", "a", {"limit=1Mbit/s"}, "[{'name':'a'}]", "set changes it"},
+	{"[{'name':'a'}]", "add", "a", {"limit=1Mbit/s"}, "[{'name':'a'}]", "already exists: use"},
 	{"[{'name':'a','limit':'1'},{'name':'b'}]", "set", "a", {"limit=2"},
 		"[{'name':'a','limit':2},{'name':'b'}]", ""},
 	{"[{'name':'b'},{'name':'a','x':{'y':1,'z':2}}]", "set", "a", {"x.y=3", "x.w={\"v\":[1]}"},
@@ -65,35 +69,48 @@ static const struct edit_row single_edits[] = {
 		"whole value"},
 	{"[{'name':'a'}]", "set", "a", {"x.y.z.w=1"}, "[{'name':'a','x':{'y':{'z':{'w':1}}}}]", ""},
 	{"[{'name':'a'}]", "set", "a", {"x.y.z.w.v=1"}, "[{'name':'a'}]",
-		"v: expected the key of an object: write the whole value\n"},
+		"policy \"a\": \"x.y.z.w.v\": expected the key of an object: set the whole value"},
 	{"[{'name':'a'}]", "set", "a", {KEY120 "1234567=x"},
 		"[{'name':'a','" KEY120 "1234567':'x'}]", ""},
 	{"[{'name':'a'}]", "set", "a", {KEY120 "12345678=x"}, "[{'name':'a'}]",
-		KEY120 "12345678=x: expected KEY=VALUE such as limit=5Mbit/s\n"},
-	{"[{'name':'a'}]", "set", "a", {"x=\xff"}, "[{'name':'a'}]", "x=\xff: expected UTF-8\n"},
-	{"[{'name':'a'}]", "set", "\xff", {"x=1"}, "[{'name':'a'}]", "\xff: expected UTF-8\n"},
+		KEY120 "12345678=x\": expected KEY=VALUE such as "},
+	{"[{'name':'a'}]", "set", "a", {"x=\xff"}, "[{'name':'a'}]", "x=\xff\": expected UTF-8\n"},
+	{"[{'name':'a'}]", "set", "\xff", {"x=1"}, "[{'name':'a'}]",
+		"policy \"\xff\": expected UTF-8\n"},
 	{"[{'name':'a'}]", "set", "a", {"x=[1,{}]", "y=\"1\"", "z=true", "w=="},
 		"[{'name':'a','x':[1,{}],'y':'1','z':true,'w':'='}]", ""},
 	{"[{'name':'a'}]", "set", "b", {"limit=1"}, "[{'name':'a'}]",
-		"policy \"b\": there is none of that name: add makes one\n"},
+		"policy \"b\": no such policy: see "},
+	{"[{'name':'customer'}]", "set", "custmer", {"limit=1"}, "[{'name':'customer'}]",
+		"policy \"custmer\": no such policy: did you mean \"customer\"?\n"},
 	{"[{'name':'a'}]", "add", "a", {"limit=1"}, "[{'name':'a'}]",
-		"policy \"a\": there is one of that name: set changes it\n"},
+		"policy \"a\": already exists: use \"set\""},
 	{"[{'name':'a'}]", "set", "a", {NULL}, "[{'name':'a'}]",
-		"a: expected KEY=VALUE such as limit=5Mbit/s\n"},
-	{"[{'name':'a'}]", "remove", "a", {"x=1"}, "[{'name':'a'}]", "x=1: one word too many\n"},
-	{"[{'name':'a'}]", "set", "a", {"x=1", "x=2"}, "[{'name':'a'}]", "x=2: twice\n"},
+		"policy \"a\": expected KEY=VALUE after it"},
+	{"[{'name':'a'}]", "remove", "a", {"x=1"}, "[{'name':'a'}]",
+		"\"x=1\": expected only a policy"},
+	{"[{'name':'a'}]", "set", "a", {"x=1", "x=2"}, "[{'name':'a'}]", "\"x=2\": duplicate key"},
 	{"[{'name':'a'}]", "set", "a", {"name=a"}, "[{'name':'a'}]",
-		"name=a: a policy keeps its name\n"},
-	{"[{'name':'a'}]", "set", "b", {"limit=1"}, "[{'name':'a'}]", "add makes one"},
+		"\"name=a\": a policy keeps its name"},
+	{"[{'name':'a'}]", "set", "b", {"limit=1"}, "[{'name':'a'}]", "or use \"add\""},
 	{"[{'name':'a'}]", "set", "a", {"limit"}, "[{'name':'a'}]", "KEY=VALUE"},
 	{"[{'name':'a'}]", "set", "a", {"=1"}, "[{'name':'a'}]", "KEY=VALUE"},
 	{"[{'name':'a'}]", "set", "a", {"name=b"}, "[{'name':'a'}]", "keeps its name"},
-	{"[{'name':'a'}]", "set", "a", {"limit=1", "limit=2"}, "[{'name':'a'}]", "twice"},
+	{"[{'name':'a'}]", "set", "a", {"limit=1", "limit=2"}, "[{'name':'a'}]", "duplicate key"},
 	{"[{'name':'a'}]", "set", "a", {NULL}, "[{'name':'a'}]", "KEY=VALUE"},
 	{"[{'name':'a'},{'name':'b'}]", "remove", "a", {NULL}, "[{'name':'b'}]", ""},
-	{"[{'name':'b'}]", "remove", "a", {NULL}, "[{'name':'b'}]", "none of that name"},
-	{"[{'name':'a'}]", "remove", "a", {"x=1"}, "[{'name':'a'}]", "too many"},
-	{"[{'name':'a'}]", "drop", "a", {"x=1"}, "[{'name':'a'}]", "expected a change"},
+	{"[{'name':'b'}]", "remove", "a", {NULL}, "[{'name':'b'}]", "no such policy"},
+	{"[{'name':'a'}]", "remove", "a", {"x=1"}, "[{'name':'a'}]", "only a policy"},
+	{"[{'name':'a'}]", "drop", "a", {"x=1"}, "[{'name':'a'}]", "expected {\"do\": \"set\""},
+	/* A policy that others still need. */
+	{CHILDREN("c1", "c2"), "remove", "p", {NULL}, CHILDREN("c1", "c2"),
+		"policy \"p\": cannot remove it: it is the parent of \"c1\" and \"c2\": remove "
+		"them"},
+	{"[{'name':'p'},{'name':'c','parent':'p'}]", "remove", "p", {NULL},
+		"[{'name':'p'},{'name':'c','parent':'p'}]", "parent of \"c\": remove it"},
+	{"[{'name':'p'},{'name':'c','parent':'p'}]", "remove", "c", {NULL}, "[{'name':'p'}]", ""},
+	{"[{'name':'p'},{'name':'c','parent':'q'}]", "remove", "p", {NULL},
+		"[{'name':'c','parent':'q'}]", ""},
 };
 
 static void each_edit(void **state)
@@ -128,7 +145,12 @@ static void each_edit(void **state)
 #define REMOVE(name) "{'do':'remove','name':'" name "'}"
 #define ABC          "[{'name':'a'},{'name':'b','m':{'s':1,'d':2}},{'name':'c'}]"
 
-/* Several at once: what they make of three policies, or every mistake with its place. */
+#define PCD "[{'name':'p'},{'name':'c','parent':'p'},{'name':'d','parent':'p'}]"
+#define EDIT_KEYS                                                                     \
+	"unknown key: expected \"do\", \"name\" or \"keys\", which has the policy's " \
+	"keys\n"
+
+/* Several at once: the policies after them, or every mistake with its place. */
 static const struct {
 	const char *edits, *after, *said;
 } transactions[] = {
@@ -146,30 +168,30 @@ static const struct {
 		"[{'name':'a'},{'name':'b','m':{'s':3},'n':{'x':1}},{'name':'c'}]", ""},
 	{"[{'do':'set','name':'b','keys':{'name':'b'}}]", ABC, ""},
 	{"[" SET("a", "2") "," SET("d", "2") "]", ABC,
-		"edits[1].name: \"d\": there is none of that name: add makes one\n"},
+		"edits[1]: policy \"d\": no such policy: see \"weirctl policies\", or use \"add\" to create it\n"},
 	{"[" REMOVE("a") "," SET("a", "2") "]", ABC,
-		"edits[1].name: \"a\": there is none of that name: add makes one\n"},
+		"edits[1]: policy \"a\": no such policy: see \"weirctl policies\", or use \"add\" to create it\n"},
 	{"[" ADD("d") "," ADD("d") "," ADD("a") "," SET("c", "2") "]", ABC,
-		"edits[1].name: \"d\": there is one of that name: set changes it\n"
-		"edits[2].name: \"a\": there is one of that name: set changes it\n"},
+		"edits[1]: policy \"d\": already exists: use \"set\" to change it\n"
+		"edits[2]: policy \"a\": already exists: use \"set\" to change it\n"},
 	/* What is added with a mistake is there for those that follow. */
 	{"[{'do':'add','name':'d','keys':{'x..y':1}}," SET("d", "2") "]", ABC,
-		"edits[0].keys: .y: expected the key of an object: write the whole value\n"},
+		"edits[0]: policy \"d\": \"x..y\": expected the key of an object: set the whole value of "
+		"the first word\n"},
 	{"[{'do':'drop','name':'a'},{'name':'a'},{'do':'set','keys':{}},"
 	 "{'do':'set','name':7,'keys':{}},{'do':'set','name':'a'},5,[]]",
 		ABC,
-		"edits[0].do: \"drop\": expected \"add\", \"set\" or \"remove\"\n"
-		"edits[1].do: missing: expected \"add\", \"set\" or \"remove\"\n"
-		"edits[2].name: missing: expected the name of a policy\n"
-		"edits[3].name: 7: expected the name of a policy\n"
-		"edits[4].keys: missing: expected an object\n"
+		"edits[0]: do: \"drop\": expected \"add\", \"set\" or \"remove\"\n"
+		"edits[1]: do: missing: expected \"add\", \"set\" or \"remove\"\n"
+		"edits[2]: name: missing: expected the name of a policy\n"
+		"edits[3]: name: 7: expected the name of a policy\n"
+		"edits[4]: keys: missing: expected an object\n"
 		"edits[5]: 5: expected an edit, an object\n"
 		"edits[6]: an empty array: expected an edit, an object\n"},
 	{"[{'do':'set','name':'a','limit':'9','keys':{}},{'do':'remove','name':'b','key':1}]", ABC,
-		"edits[0].limit: \"9\": unknown key: expected one of \"do\", \"name\", \"keys\"\n"
-		"edits[1].key: 1: unknown key: expected one of \"do\", \"name\", \"keys\"\n"},
+		"edits[0]: limit: \"9\": " EDIT_KEYS "edits[1]: key: 1: " EDIT_KEYS},
 	{"[{'do':'set','name':'a','keys':{'name':'x'}}]", ABC,
-		"edits[0].keys.name: \"x\": a policy keeps its name\n"},
+		"edits[0]: policy \"a\": name: \"x\": a policy keeps its name: remove it, and add another\n"},
 	{"[]", ABC, "edits: none: expected at least one\n"},
 };
 
@@ -220,7 +242,7 @@ static void many_mistakes(void **state)
 	for (const char *at = said; *at; at++)
 		lines += *at == '\n';
 	assert_int_equal(lines, 21);
-	assert_non_null(strstr(said, "edits[19].name: \"x\": "));
+	assert_non_null(strstr(said, "edits[19]: policy \"x\": "));
 	assert_null(strstr(said, "edits[20]"));
 	assert_non_null(strstr(said, "edits: and 5 more mistakes\n"));
 	assert_json(json, ABC, "as it was");
