@@ -15,16 +15,20 @@
 #include "change/journal.h"
 #include "change/singles.h"
 #include "config/load.h"
+#include "edit_place.h"
 #include "instance.h"
 #include "json/copy.h"
 #include "json/seen.h"
 #include "kept.h"
 #include "machine_errors.h"
 
-/* Changes that the line of a change lists, and bytes of what was said. */
-#define LISTED_MOST 16
-#define VALUE_MOST  512
-#define SAID_MOST   1000
+/* Most changes in a line of history, and most bytes of a value and of the messages there. */
+#define LISTED_MOST   16
+#define VALUE_MOST    512
+#define MESSAGES_MOST 1000
+
+#define FILE_NAME_MOST 4200
+#define CONFIGURATION  "the new configuration"
 
 static const char *const words[] = {
 	[CHANGE_RELOAD] = "reload",
@@ -78,22 +82,22 @@ static int load_document(struct change *change, struct instance *inst, FILE *err
 	return ret;
 }
 
-/* Judges what has been put together, in the place of a file. */
-static int judge_document(struct change *change, struct instance *inst, const char *name, FILE *err)
+/* Checks a configuration that is in no file; messages begin with the name. */
+static int check_document(struct change *change, struct instance *inst, const char *name, FILE *err)
 {
 	config_free(change->config);
 	change->config = NULL;
 	return read_for_machine(change->document, name, inst->config, err, &change->config);
 }
 
-/* What runs, as it is kept. */
+/* Reads the kept copy of the running configuration. */
 static int read_running(
 	const struct change *change, struct kept *kept, FILE *err, struct keep_record *record)
 {
 	int ret = kept_read(kept, change->running, record);
 
 	if (ret)
-		fprintf(err, "%s: what runs is not kept there: %s\n", kept->directory,
+		fprintf(err, "%s: cannot read the running configuration: %s\n", kept->directory,
 			strerror(-ret));
 	return ret;
 }
@@ -103,23 +107,24 @@ static json_t *singles_of(const struct keep_record *record)
 	return whole_list(json_object_get(record->about, "singles"));
 }
 
-/* Nobody knows any more what was changed singly: the file is what there is. */
+/* Continues with the file alone, because the changes of single policies are lost. */
 static int go_by_file(const struct kept *kept, int why, FILE *err)
 {
 	if (why == -ENOMEM)
 		return why;
 	fprintf(err,
-		"warning: %s: what runs is not kept there: %s: if anything was changed singly, it "
-		"is gone\n",
+		"warning: %s: cannot read the running configuration: %s: changes made with "
+		"\"weirctl policy\" are lost\n",
 		kept->directory, strerror(-why));
 	return 0;
 }
 
-/* The file, and on top of it what was changed singly and that it does not overrule. */
+/* Reads the file, and applies the changes of single policies that it does not overrule. */
 static int read_reload(struct change *change, struct instance *inst, json_t **singles, FILE *err)
 {
 	struct kept *kept = inst->kept;
 	struct keep_record running;
+	char name[FILE_NAME_MOST];
 	int ret = load_document(change, inst, err);
 
 	if (ret || !kept)
@@ -132,15 +137,16 @@ static int read_reload(struct change *change, struct instance *inst, json_t **si
 		ret = -ENOMEM;
 	else if (json_array_size(*singles) > 0) {
 		ret = singles_carry(change->document, running.configuration, *singles, err);
+		snprintf(name, sizeof(name), "%s with changes made by \"weirctl policy\"",
+			inst->file);
 		if (ret == 0 && json_array_size(*singles) > 0)
-			ret = judge_document(
-				change, inst, "the file with what was changed singly", err);
+			ret = check_document(change, inst, name, err);
 	}
 	keep_record_free(&running);
 	return ret;
 }
 
-/* Whoever gave it can neither cut it off nor write to it while it is read. */
+/* Returns true if the sender can no longer truncate or write the memory. */
 static bool is_sealed(int fd)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -156,7 +162,8 @@ static int parse_descriptor(int fd, const char *what, json_t **document, FILE *e
 
 	if (fd < 0 || !is_sealed(fd) || fstat(fd, &st) || st.st_size == 0 ||
 		st.st_size > READER_FILE_MAX) {
-		fprintf(err, "expected a sealed descriptor of %s\n", what);
+		fprintf(err, "expected a sealed descriptor of %s, at most %u bytes\n", what,
+			READER_FILE_MAX);
 		return -EINVAL;
 	}
 	text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
@@ -166,20 +173,38 @@ static int parse_descriptor(int fd, const char *what, json_t **document, FILE *e
 	munmap(text, (size_t)st.st_size);
 	if (*document)
 		return 0;
-	fprintf(err, "what was sent is no JSON: %s at line %d, column %d\n", error.text, error.line,
+	fprintf(err, "%s: expected JSON: %s at line %d, column %d\n", what, error.text, error.line,
 		error.column);
 	return -EINVAL;
 }
 
 static int read_apply(struct change *change, struct instance *inst, FILE *err)
 {
-	int ret = parse_descriptor(change->request.fd, "a configuration", &change->document, err);
+	int ret = parse_descriptor(change->request.fd, CONFIGURATION, &change->document, err);
 
 	if (ret == 0 && !json_is_object(change->document)) {
-		fputs("what was sent is no JSON object\n", err);
+		fputs(CONFIGURATION ": expected a JSON object\n", err);
 		ret = -EINVAL;
 	}
-	return ret ? ret : judge_document(change, inst, "what is to be applied", err);
+	return ret ? ret : check_document(change, inst, CONFIGURATION, err);
+}
+
+/* Checks the configuration with the edits in it. Each message has the place of its edit. */
+static int check_edits(struct change *change, struct instance *inst, FILE *err)
+{
+	const json_t *edits = change->request.edit;
+	char *messages = NULL;
+	size_t size;
+	FILE *out = open_memstream(&messages, &size);
+	int ret = -ENOMEM, placed = 0;
+
+	if (out) {
+		ret = check_document(change, inst, edits_label(edits), out);
+		if (fclose(out) == 0)
+			placed = edits_place(edits, change->document, messages, err);
+	}
+	free(messages);
+	return ret ? ret : placed;
 }
 
 static int read_policy(struct change *change, struct instance *inst, json_t **singles, FILE *err)
@@ -189,13 +214,13 @@ static int read_policy(struct change *change, struct instance *inst, json_t **si
 	int ret = 0;
 
 	if (!*edit)
-		ret = parse_descriptor(change->request.fd, "changes of policies", edit, err);
+		ret = parse_descriptor(change->request.fd, "policy changes", edit, err);
 	if (ret == 0)
 		ret = read_running(change, inst->kept, err, &running);
 	if (ret)
 		return ret;
 	*singles = singles_of(&running);
-	change->document = whole_copy(running.configuration); /* in which policies will be others */
+	change->document = whole_copy(running.configuration);
 	ret = *singles && change->document ? singles_note(*singles, running.configuration, *edit)
 					   : -ENOMEM;
 	if (ret == 0)
@@ -203,11 +228,37 @@ static int read_policy(struct change *change, struct instance *inst, json_t **si
 	if (ret == 0)
 		ret = singles_forget(*singles, change->document);
 	keep_record_free(&running);
-	if (ret)
-		return ret;
-	return judge_document(change, inst,
-		json_is_array(*edit) ? "the policies with these" : "the policies with this one",
-		err);
+	return ret ? ret : check_edits(change, inst, err);
+}
+
+/* Lists the numbers of the configurations that are kept. */
+static void list_kept(const struct keep *keep, FILE *err)
+{
+	uint64_t number = keep_good_below(keep, UINT64_MAX);
+
+	fputs(number ? ": choose from" : ": there is none", err);
+	for (; number; number = keep_good_below(keep, number))
+		fprintf(err, " %llu", (unsigned long long)number);
+	fputs("; \"weirctl history\" shows the changes\n", err);
+}
+
+/* Reads the record, or reports that it is not there or damaged. */
+static int read_kept(
+	const struct keep *keep, uint64_t number, struct keep_record *record, FILE *err)
+{
+	int ret = keep_read(keep, number, record);
+
+	if (ret == 0)
+		return 0;
+	fprintf(err, "configuration %llu ", (unsigned long long)number);
+	if (ret == -ENOENT)
+		fputs("is not kept", err);
+	else if (ret == -EBADMSG)
+		fputs("is damaged on the disk", err);
+	else
+		fprintf(err, "cannot be read (%s)", strerror(-ret));
+	list_kept(keep, err);
+	return ret;
 }
 
 static int read_rollback(struct change *change, struct instance *inst, json_t **singles, FILE *err)
@@ -215,17 +266,21 @@ static int read_rollback(struct change *change, struct instance *inst, json_t **
 	struct kept *kept = inst->kept;
 	uint64_t number = change->request.number;
 	struct keep_record record;
+	char name[64];
 	int ret;
 
 	if (number == 0)
 		number = change->running ? keep_good_below(kept->keep, change->running)
-					 : change->good; /* what runs is above all that is kept */
-	ret = number ? keep_read(kept->keep, number, &record) : -ENOENT;
-	if (ret) {
-		fprintf(err, "there is no configuration %llu to go back to: %s\n",
-			(unsigned long long)number, strerror(-ret));
-		return ret;
+					 : change->good; /* the running one is not kept */
+	if (number == 0) {
+		fputs("nothing to roll back to: no configuration is kept from before the running "
+		      "one; to change it, use \"weirctl apply\" or \"weirctl policy\"\n",
+			err);
+		return -ENOENT;
 	}
+	ret = read_kept(kept->keep, number, &record, err);
+	if (ret)
+		return ret;
 	*singles = singles_of(&record);
 	if (!*singles) {
 		keep_record_free(&record);
@@ -234,10 +289,11 @@ static int read_rollback(struct change *change, struct instance *inst, json_t **
 	change->document = json_incref(record.configuration);
 	change->request.number = number;
 	keep_record_free(&record);
-	return judge_document(change, inst, "the configuration of before", err);
+	snprintf(name, sizeof(name), "configuration %llu", (unsigned long long)number);
+	return check_document(change, inst, name, err);
 }
 
-/* It is on disk already, and becomes what runs again. */
+/* Reads the last good configuration, which is on the disk already, to run it again. */
 static int read_undo(struct change *change, struct instance *inst, FILE *err)
 {
 	struct kept *kept = inst->kept;
@@ -252,36 +308,36 @@ static int read_undo(struct change *change, struct instance *inst, FILE *err)
 	change->document = json_incref(record.configuration);
 	change->about = json_incref(record.about);
 	keep_record_free(&record);
-	return judge_document(change, inst, "the last good configuration", err);
+	return check_document(change, inst, "the last good configuration", err);
 }
 
-/* What the file holds now, which this change overrules. */
+/* Writes the digest of the present file, which this change overrules; "" if it cannot be read. */
 static void digest_file(const struct instance *inst, char digest[CHANGE_DIGEST_MAX])
 {
 	struct diagnostics diagnostics;
 	struct seen *seen = NULL;
 	json_t *document = NULL;
-	char *unsaid = NULL;
+	char *messages = NULL;
 	size_t size;
-	FILE *nobody;
+	FILE *unused;
 
 	if (kept_knows_file(inst->kept, digest))
 		return;
-	nobody = open_memstream(&unsaid, &size);
-	if (!nobody)
+	unused = open_memstream(&messages, &size);
+	if (!unused)
 		return;
-	diagnostics_init(&diagnostics, nobody, DIAGNOSTICS_TEXT);
+	diagnostics_init(&diagnostics, unused, DIAGNOSTICS_TEXT);
 	if (config_load_document(inst->file, &diagnostics, &document, &seen) == 0 && document &&
 		configuration_digest(document, digest) == 0)
 		kept_know_file(inst->kept, seen, digest);
 	else
 		seen_free(seen);
 	json_decref(document);
-	fclose(nobody);
-	free(unsaid);
+	fclose(unused);
+	free(messages);
 }
 
-/* Long values are cut: the records have them. */
+/* Replaces long values, which the records have. */
 static void shorten_values(json_t *listed)
 {
 	json_t *change;
@@ -299,7 +355,7 @@ static void shorten_values(json_t *listed)
 	}
 }
 
-/* Old and new of what it changes, and of how much more. */
+/* Adds the first changes with old and new values, and the number of all, to the line. */
 static void list_changes(struct change *change, struct kept *kept)
 {
 	struct keep_record before;
@@ -373,7 +429,7 @@ int change_read(struct change *change, struct instance *inst, FILE *err)
 	return ret;
 }
 
-/* Nothing of what is kept would differ. */
+/* Returns true if a new record would be equal to the kept one. */
 static bool is_kept_already(const struct change *change, struct kept *kept)
 {
 	struct keep_record running;
@@ -390,7 +446,7 @@ static bool is_kept_already(const struct change *change, struct kept *kept)
 	return same;
 }
 
-/* Somebody has it anyway: the file is on disk, or it runs already. */
+/* Returns true if it can run without a record: it is in the file, or runs already. */
 static bool may_be_unkept(const struct change *change)
 {
 	return change->request.kind == CHANGE_RELOAD || change->request.kind == CHANGE_START;
@@ -404,8 +460,8 @@ static int write_change(struct change *change, struct kept *kept, FILE *err)
 	change->keep_error = ret;
 	if (ret == 0)
 		return 0;
-	fprintf(err, "%s%s: %s: it is not kept\n", may_be_unkept(change) ? "warning: " : "",
-		kept->directory, strerror(-ret));
+	fprintf(err, "%s%s: %s: the configuration is not kept\n",
+		may_be_unkept(change) ? "warning: " : "", kept->directory, strerror(-ret));
 	return may_be_unkept(change) ? 0 : ret;
 }
 
@@ -424,7 +480,7 @@ int change_keep(struct change *change, struct instance *inst, FILE *err)
 	return ret;
 }
 
-/* What runs is in memory for the change that comes next; this one has what was before, to free. */
+/* Keeps the running configuration in memory for the next change; this one frees the previous. */
 static void exchange_configuration(struct change *change, struct kept *kept)
 {
 	json_t *before = kept->configuration;
@@ -437,7 +493,7 @@ static void exchange_configuration(struct change *change, struct kept *kept)
 	change->document = before;
 }
 
-/* What is in force becomes good, or what was on trial goes. */
+/* Marks the record of this change good, or deletes it after an error. */
 static int settle_records(struct change *change, struct keep *keep, int error)
 {
 	switch (change->request.kind) {
@@ -454,7 +510,7 @@ static int settle_records(struct change *change, struct keep *keep, int error)
 	}
 }
 
-/* The record of what runs after it, which a start may have found there; 0: it is not kept. */
+/* Returns the number of the record that runs after the change; 0: it is not kept. */
 static uint64_t running_after(const struct change *change, int error)
 {
 	return error || !change->document ? change->running : change->number;
@@ -475,21 +531,21 @@ static void complete_line(struct change *change, int error, const char *messages
 			json_integer((json_int_t)(change->request.within_ns / 1000000000)));
 	if (messages && messages[0])
 		json_object_set_new(
-			line, "messages", json_stringn(messages, strnlen(messages, SAID_MOST)));
+			line, "messages", json_stringn(messages, strnlen(messages, MESSAGES_MOST)));
 }
 
 int change_end(struct change *change, struct kept *kept, int error, const char *messages)
 {
-	int ret, said;
+	int ret, added;
 
 	if (change->lists)
 		list_changes(change, kept);
 	ret = settle_records(change, kept->keep, error);
 	complete_line(change, error, messages);
-	said = journal_add(kept->keep, change->line);
+	added = journal_add(kept->keep, change->line);
 	if (error == 0)
 		exchange_configuration(change, kept);
 	if (error == 0 && change->number)
 		change->file = keep_file(kept->keep, change->number);
-	return ret ? ret : said;
+	return ret ? ret : added;
 }

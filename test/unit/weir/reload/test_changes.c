@@ -277,11 +277,11 @@ static void test_many_refused(void **state)
 	static const struct {
 		const char *edits, *said;
 	} rows[] = {
-		{"[" SET("a", "2Gbit/s") "," SET("x", "2Gbit/s") "]", "edits[1].name: \"x\": "},
+		{"[" SET("a", "2Gbit/s") "," SET("x", "2Gbit/s") "]", "edits[1]: policy \"x\": "},
 		{"[" SET("a", "2Gbit/s") "," ADD_B("2Gbit") "]",
-			"the policies with these:1: policies[1] \"b\".limit: \"2Gbit\": expected"},
+			"edits[1]: policy \"b\": limit: \"2Gbit\": expected"},
 		{"[" ADD_B("1Gbit/s") "," REMOVE("a") "," SET("a", "1Gbit/s") "]",
-			"edits[2].name: \"a\": "},
+			"edits[2]: policy \"a\": "},
 		{"[" SET("a", "2Gbit/s") ",7]", "edits[1]: 7: "},
 		{"[]", "edits: none"},
 	};
@@ -465,8 +465,7 @@ static void test_warned(void **state)
 {
 	struct change_request request = edit_of(
 		"{\"do\":\"set\",\"name\":\"a\",\"keys\":{\"burst\":\"2kB\"}}");
-	static const char text[] = "policy: the policies with this one:1: warning: policies[0] "
-				   "\"a\".burst: \"2kB\": ";
+	static const char text[] = "policy: warning: policy \"a\": burst: \"2kB\": ";
 	uint64_t since = events_number();
 	struct kept_world k;
 	unsigned n = 0;
@@ -530,7 +529,8 @@ static void test_carried_wrong(void **state)
 	assert_int_equal(k.w.inst.n_policies, 1);
 	instance_world_write(&k.w, A("1Gbit/s") ", " BELOW_A);
 	request = request_of(CHANGE_RELOAD);
-	expect_refused(&k, &request, "the file with what was changed singly");
+	expect_refused(
+		&k, &request, "changes made by \"weirctl policy\": policy \"b\": parent: \"a\"");
 	assert_string_equal(k.w.inst.policies[0].name, "b");
 	assert_int_equal(k.w.inst.kept->confirm.running, 3);
 	close_kept(&k);
@@ -546,20 +546,21 @@ static void test_sent_wrong(void **state)
 		const char *said;
 	} rows[] = {
 		{CHANGE_APPLY, "{}", F_SEAL_SHRINK,
-			"expected a sealed descriptor of a configuration"},
+			"expected a sealed descriptor of the new configuration"},
 		{CHANGE_APPLY, "{}", F_SEAL_WRITE,
-			"expected a sealed descriptor of a configuration"},
+			"expected a sealed descriptor of the new configuration"},
 		{CHANGE_APPLY, "", F_SEAL_SHRINK | F_SEAL_WRITE,
-			"expected a sealed descriptor of a configuration"},
+			"expected a sealed descriptor of the new configuration"},
 		{CHANGE_POLICY, "{}", F_SEAL_SHRINK,
-			"expected a sealed descriptor of changes of policies"},
+			"expected a sealed descriptor of policy changes"},
 		{CHANGE_APPLY, "[]", F_SEAL_SHRINK | F_SEAL_WRITE,
-			"what was sent is no JSON object"},
+			"the new configuration: expected a JSON object"},
 		{CHANGE_APPLY, "{\n{", F_SEAL_SHRINK | F_SEAL_WRITE, " at line 2, column 1"},
 		{CHANGE_APPLY, "{\"a\": 1,\n \"a\": 2}", F_SEAL_SHRINK | F_SEAL_WRITE,
-			"what was sent is no JSON: duplicate object key near '\"a\"' at line 2, column 4"},
-		{CHANGE_POLICY, "{", F_SEAL_SHRINK | F_SEAL_WRITE, "what was sent is no JSON: "},
-		{CHANGE_APPLY, "{}", F_SEAL_SHRINK | F_SEAL_WRITE, "what is to be applied"},
+			"expected JSON: duplicate object key near '\"a\"' at line 2, column 4"},
+		{CHANGE_POLICY, "{", F_SEAL_SHRINK | F_SEAL_WRITE,
+			"policy changes: expected JSON: "},
+		{CHANGE_APPLY, "{}", F_SEAL_SHRINK | F_SEAL_WRITE, "the new configuration: "},
 		{CHANGE_POLICY, "{\"do\":\"remove\",\"name\":\"x\"}", F_SEAL_SHRINK | F_SEAL_WRITE,
 			"\"x\""},
 	};
@@ -594,8 +595,8 @@ static void test_sent_large(void **state)
 		assert_int_equal(ftruncate(request.fd, READER_FILE_MAX + more), 0);
 		assert_int_equal(fcntl(request.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_WRITE), 0);
 		expect_refused(&k, &request,
-			more ? "expected a sealed descriptor of a configuration"
-			     : "what was sent is no JSON: ");
+			more ? "expected a sealed descriptor of the new configuration"
+			     : "the new configuration: expected JSON: ");
 	}
 	close_kept(&k);
 }

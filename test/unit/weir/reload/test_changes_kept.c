@@ -172,13 +172,13 @@ static void test_directory_is_gone(void **state)
 	snprintf(command, sizeof(command), "rm -r %s", k.directory);
 	assert_int_equal(system(command), 0);
 	request = limit_of("2Gbit/s");
-	expect_refused(&k, &request, "it is not kept");
+	expect_refused(&k, &request, "the configuration is not kept");
 	instance_world_write(&k.w, A("3Gbit/s"));
 	request = request_of(CHANGE_APPLY);
 	free(text);
 	text = text_of_file(&k);
 	request.fd = sealed(text, F_SEAL_SHRINK | F_SEAL_WRITE);
-	expect_refused(&k, &request, ": it is not kept");
+	expect_refused(&k, &request, ": the configuration is not kept");
 	assert_int_equal(refusals_said(since, "policy") + refusals_said(since, "apply"), 2);
 	assert_int_equal(k.w.inst.kept->confirm.running, 1);
 	assert_int_equal(k.w.inst.policies[0].limit_bps, GBIT);
@@ -187,7 +187,8 @@ static void test_directory_is_gone(void **state)
 	settle(&k);
 	assert_int_equal(reload_last_change(&k.w.inst)->error, 0);
 	assert_non_null(strstr(reload_last_change(&k.w.inst)->messages, "warning: "));
-	assert_non_null(strstr(reload_last_change(&k.w.inst)->messages, ": it is not kept"));
+	assert_non_null(
+		strstr(reload_last_change(&k.w.inst)->messages, ": the configuration is not kept"));
 	assert_int_equal(reload_last_change(&k.w.inst)->kept_error, -ENOENT);
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 3 * GBIT);
 	assert_int_equal(k.w.inst.kept->confirm.running, 0);
@@ -277,8 +278,8 @@ static void test_carried_unknown(void **state)
 	reload_to(&k, A("1Gbit/s") ", " B);
 	assert_int_equal(k.w.inst.policies[0].limit_bps, GBIT);
 	assert_non_null(strstr(reload_last_change(&k.w.inst)->messages,
-		": what runs is not kept there: Bad message: if anything was changed singly, it is "
-		"gone\n"));
+		": cannot read the running configuration: Bad message: changes made with "
+		"\"weirctl policy\" are lost\n"));
 	reload_to(&k, A("1Gbit/s"));
 	assert_string_equal(reload_last_change(&k.w.inst)->messages, "");
 	close_kept(&k);
@@ -536,7 +537,7 @@ static void test_running_is_not_kept(void **state)
 	assert_int_not_equal(change(&k, &request), 0);
 	assert_non_null(k.w.inst.kept->trouble);
 	request = edit_of("{\"do\":\"remove\",\"name\":\"b\"}");
-	expect_refused(&k, &request, "it is not kept");
+	expect_refused(&k, &request, "the configuration is not kept");
 	assert_int_equal(rmdir(path), 0);
 	request = request_of(CHANGE_RELOAD);
 	assert_int_equal(change(&k, &request), 0);
