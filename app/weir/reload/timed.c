@@ -21,18 +21,19 @@
 #include "policy/names.h"
 #include "policy/schedule.h"
 #include "policy/units.h"
+#include "unknown_name.h"
 #include "wall.h"
 
-/* So often it is looked whether the clocks still go with each other. */
+/* Time between two comparisons of the clocks. */
 #define LOOK_NS (SECOND_NS / 2)
 
-/* Corrections of a clock are less; a time that is further back is another one. */
+/* Corrections of a clock are smaller; a larger step back means another time. */
 #define BACK_S 60
 
-/* What the stop waits for a disk. */
+/* Longest wait for a disk at the stop. */
 #define STOP_PATIENCE_MS 1000
 
-/* A change that was refused, for want of memory, is tried again. */
+/* Time until a change that failed for want of memory is tried again. */
 #define AGAIN_NS SECOND_NS
 
 struct timed_policy {
@@ -51,7 +52,7 @@ struct timed_list {
 	struct timed_policy policies[];
 };
 
-/* What the thread is given: the list as it is to be, and whose change that is. */
+/* Work of the thread: the list to save, and the change in it. */
 struct saving {
 	struct offload_job job;
 	const char *directory;
@@ -65,7 +66,7 @@ struct timed {
 	struct timed_list *list;
 	uint64_t next_ns;
 	struct overrides overrides;
-	struct saving *saving; /* NULL: nothing is on its way */
+	struct saving *saving; /* NULL: nothing is being saved */
 	bool has_thread;
 	struct offload offload;
 	unsigned requests;
@@ -85,34 +86,35 @@ static uint64_t hash_terms(const struct limit_terms *terms)
 	return hash64_step(hash64_step(hash, terms->limit_s), terms->burst_bytes) | 1;
 }
 
-/* Why a policy can have no other limit than its file says, here alone; NULL: it can. */
+/* Returns the reason why one limiter alone cannot override the policy's limit; NULL: it can. */
 static const char *override_refusal(const struct instance *inst, const struct policy *policy)
 {
 	if (policy_is_quota(policy))
-		return "it has a total, which is what limits: change that in the file of every "
-		       "limiter, and reload them";
+		return "has a quota: change \"total\" in the file of every limiter, and reload "
+		       "them";
 	if (policy_is_conserved(policy) && inst->config->gossip.n_roster > 1)
-		return "it is conserved, and all limiters go by the lowest limit that one of them "
-		       "has: change it in the file of every limiter and reload them, or give it a "
-		       "\"schedule\"";
+		return "is a hard limit, and the lowest one of the group is in force: change "
+		       "\"limit\" in the file of every limiter and reload them, or give the policy "
+		       "a \"schedule\"";
 	return NULL;
 }
 
-/* As the policy is by now, which may have been another one when the override was given. */
+/* Reads an override for the present policy, which can differ from that at the override's time. */
 static int parse_override(const struct instance *inst, const struct policy *policy,
 	const struct override *override, FILE *err, struct limit_terms *terms)
 {
 	const char *refusal = override_refusal(inst, policy);
 
 	if (refusal) {
-		fprintf(err, "%s: %s\n", policy->name, refusal);
+		fprintf(err, "policy \"%s\" cannot have an override: it %s\n", policy->name,
+			refusal);
 		return -EINVAL;
 	}
 	return config_parse_terms(override->terms, strlen(override->terms), policy,
 		inst->config->gossip.n_roster, err, terms);
 }
 
-/* Whether an operator's limit holds; what it says that is wrong by now is nobody's to read. */
+/* Returns true if an override is in force. Errors in it are not reported here. */
 static bool decide_override(const struct instance *inst, const struct policy *policy,
 	int64_t wall_s, struct timed_policy *now)
 {
@@ -134,7 +136,7 @@ static bool decide_override(const struct instance *inst, const struct policy *po
 	return true;
 }
 
-/* What holds of one at a time. */
+/* Returns the terms in force at a time. */
 static struct timed_policy decide_terms(
 	const struct instance *inst, const struct policy *policy, unsigned index, int64_t wall_s)
 {
@@ -170,23 +172,23 @@ static const struct timed_policy *find_timed(const struct timed_list *list, unsi
 	return low < list->n && list->policies[low].policy == policy ? &list->policies[low] : NULL;
 }
 
-/* Also one that was so before, of the same policies: it may have lost what it had. */
+/* Also true for a policy of the previous list, because its terms might end now. */
 static bool is_timed(const struct instance *inst, const struct policy *policies, unsigned i,
-	const struct timed_list *former)
+	const struct timed_list *previous)
 {
 	return policies[i].schedule || overrides_find(&inst->timed->overrides, policies[i].name) ||
-	       (former && find_timed(former, i));
+	       (previous && find_timed(previous, i));
 }
 
-/* NULL: there is no memory. `former`: of the same policies, or NULL. */
+/* NULL: there is no memory. `previous`: of the same policies, or NULL. */
 static struct timed_list *make_list(const struct instance *inst, const struct policy *policies,
-	unsigned n, int64_t wall_s, const struct timed_list *former)
+	unsigned n, int64_t wall_s, const struct timed_list *previous)
 {
 	struct timed_list *list;
 	unsigned most = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		most += is_timed(inst, policies, i, former);
+		most += is_timed(inst, policies, i, previous);
 	list = calloc(1, sizeof(*list) + most * sizeof(list->policies[0]));
 	if (!list)
 		return NULL;
@@ -195,7 +197,7 @@ static struct timed_list *make_list(const struct instance *inst, const struct po
 	for (unsigned i = 0; i < n && list->n < most; i++) {
 		struct timed_policy *next = &list->policies[list->n];
 
-		if (!is_timed(inst, policies, i, former))
+		if (!is_timed(inst, policies, i, previous))
 			continue;
 		*next = decide_terms(inst, &policies[i], i, wall_s);
 		list->turn_s = RTE_MIN(list->turn_s, next->until);
@@ -249,7 +251,7 @@ unsigned timed_policy(const struct instance *inst, unsigned index)
 	return inst->timed->list->policies[index].policy;
 }
 
-static struct limiter_terms brain_terms(const struct limit_terms *terms)
+static struct limiter_terms control_terms(const struct limit_terms *terms)
 {
 	return (struct limiter_terms){terms->limit_bps, terms->limit_s, terms->burst_bytes};
 }
@@ -278,11 +280,11 @@ int timed_plan(struct instance *inst, const struct policy *policies, unsigned n,
 
 void timed_exchange(struct instance *inst, struct timed_list **list)
 {
-	struct timed_list *former = inst->timed->list;
+	struct timed_list *previous = inst->timed->list;
 
 	inst->timed->list = *list;
 	inst->timed->next_ns = 0;
-	*list = former;
+	*list = previous;
 }
 
 static char *format_terms(
@@ -312,18 +314,18 @@ static void log_turn(const struct instance *inst, const struct timed_policy *tim
 		event_word("by", by[timed->by]), event_word("until", until));
 }
 
-/* Whether the brain is to be told of one that the former list, of the same policies, has too. */
-static bool is_changed(const struct instance *inst, const struct timed_list *former,
+/* Returns true if control needs new terms. The previous list is of the same policies. */
+static bool is_changed(const struct instance *inst, const struct timed_list *previous,
 	const struct timed_policy *now)
 {
-	const struct timed_policy *was = find_timed(former, now->policy);
+	const struct timed_policy *was = find_timed(previous, now->policy);
 	const struct limit_terms plain = policy_terms(&inst->policies[now->policy]);
 
 	return !terms_same(&now->terms, was ? &was->terms : &plain) ||
 	       now->override != (was ? was->override : 0);
 }
 
-static unsigned list_changes(const struct instance *inst, const struct timed_list *former,
+static unsigned list_changes(const struct instance *inst, const struct timed_list *previous,
 	const struct timed_list *list, struct limiter_change_terms *changes)
 {
 	unsigned n = 0;
@@ -331,34 +333,35 @@ static unsigned list_changes(const struct instance *inst, const struct timed_lis
 	for (unsigned i = 0; i < list->n; i++) {
 		const struct timed_policy *now = &list->policies[i];
 
-		if (is_changed(inst, former, now))
+		if (is_changed(inst, previous, now))
 			changes[n++] = (struct limiter_change_terms){
-				now->policy, brain_terms(&now->terms), now->override};
+				now->policy, control_terms(&now->terms), now->override};
 	}
 	return n;
 }
 
-static void log_turns(const struct instance *inst, const struct timed_list *former)
+static void log_turns(const struct instance *inst, const struct timed_list *previous)
 {
 	const struct timed_list *list = inst->timed->list;
 
 	for (unsigned i = 0; i < list->n; i++)
-		if (is_changed(inst, former, &list->policies[i]))
+		if (is_changed(inst, previous, &list->policies[i]))
 			log_turn(inst, &list->policies[i]);
 }
 
-/* The brain knows what the former list has. 1: limits have changed; 0, or a negative errno. */
+/* Updates control with the difference to the previous list. 1: limits changed; 0; or an errno. */
 static int turn_limits(struct instance *inst, int64_t wall_s)
 {
-	struct timed_list *former = inst->timed->list;
-	struct timed_list *list = make_list(inst, inst->policies, inst->n_policies, wall_s, former);
+	struct timed_list *previous = inst->timed->list;
+	struct timed_list *list = make_list(
+		inst, inst->policies, inst->n_policies, wall_s, previous);
 	struct limiter_change_terms *changes = list ? calloc((size_t)list->n + 1, sizeof(*changes))
 						    : NULL;
 	int ret = changes ? 0 : -ENOMEM;
 	unsigned n = 0;
 
 	if (ret == 0)
-		n = list_changes(inst, former, list, changes);
+		n = list_changes(inst, previous, list, changes);
 	if (n > 0)
 		ret = limiter_set_terms(inst->limiter, changes, n, control_now());
 	free(changes);
@@ -368,8 +371,8 @@ static int turn_limits(struct instance *inst, int64_t wall_s)
 	}
 	inst->timed->list = list;
 	if (n > 0)
-		log_turns(inst, former);
-	timed_list_free(former);
+		log_turns(inst, previous);
+	timed_list_free(previous);
 	return n > 0;
 }
 
@@ -386,7 +389,7 @@ static uint64_t next_look(const struct instance *inst, uint64_t now_ns)
 	return now_ns + (turn_ns > time_ns ? RTE_MIN(turn_ns - time_ns, LOOK_NS) : 0);
 }
 
-/* What was decided is of no other time than this. */
+/* Returns true if the list is still valid at this time. */
 static bool is_of_now(const struct timed_list *list, int64_t wall_s)
 {
 	if (wall_s == TIME_UNKNOWN)
@@ -451,7 +454,7 @@ static int begin_saving(struct instance *inst, struct saving *saving)
 	return 0;
 }
 
-/* With the change in it; NULL, and it has been said why. */
+/* Returns the list with the change in it. NULL: reported on err. */
 static struct saving *make_saving(
 	const struct instance *inst, const struct override *change, bool takes_back, FILE *err)
 {
@@ -473,9 +476,12 @@ static struct saving *make_saving(
 		return saving;
 	free(saving);
 	if (takes_back)
-		fprintf(err, "%s: no override\n", change->policy);
+		fprintf(err, "policy \"%s\" has no override: see \"weirctl limits\"\n",
+			change->policy);
 	else
-		fprintf(err, "%d policies have an override: put these limits into the file\n",
+		fprintf(err,
+			"%d policies have an override, which is the maximum: write limits into the "
+			"file\n",
 			OVERRIDES_MOST);
 	return NULL;
 }
@@ -497,26 +503,39 @@ int timed_override(struct instance *inst, const struct override *override, FILE 
 {
 	unsigned i = policy_names_find(inst->names, override->policy);
 	int64_t wall_s = limiter_wall_s(inst->limiter, control_now());
+	char why[UNKNOWN_NAME_MAX];
 	struct limit_terms terms;
-	int ret = 0;
+	int ret;
 
-	if (i == inst->n_policies)
-		fprintf(err, "%s: no such policy\n", override->policy);
-	else if (wall_s == TIME_UNKNOWN)
-		fputs("the limiter does not know what time it is\n", err);
-	else if (override->until <= wall_s)
-		fputs("until: expected a time that is not over\n", err);
-	else
-		ret = parse_override(inst, &inst->policies[i], override, err, &terms);
-	if (i == inst->n_policies || wall_s == TIME_UNKNOWN || override->until <= wall_s || ret)
+	if (i == inst->n_policies) {
+		fprintf(err, "%s\n",
+			unknown_policy(inst->policies, inst->n_policies, override->policy, why));
 		return -EINVAL;
-	return save_change(inst, override, false, err);
+	}
+	ret = parse_override(inst, &inst->policies[i], override, err, &terms);
+	if (ret)
+		return -EINVAL;
+	if (wall_s == TIME_UNKNOWN)
+		fputs("the limiter's clock is not set: try again when \"weirctl limits\" shows a "
+		      "time\n",
+			err);
+	else if (override->until <= wall_s)
+		fputs("until: expected a time in the future\n", err);
+	else
+		return save_change(inst, override, false, err);
+	return -EINVAL;
 }
 
 int timed_override_off(struct instance *inst, const char *policy, uid_t uid, FILE *err)
 {
 	struct override change = {.uid = uid};
+	char why[UNKNOWN_NAME_MAX];
 
+	if (policy_names_find(inst->names, policy) == inst->n_policies &&
+		!overrides_find(&inst->timed->overrides, policy)) {
+		fprintf(err, "%s\n", unknown_policy(inst->policies, inst->n_policies, policy, why));
+		return -EINVAL;
+	}
 	snprintf(change.policy, sizeof(change.policy), "%s", policy);
 	return save_change(inst, &change, true, err);
 }
@@ -551,7 +570,7 @@ int timed_fd(const struct instance *inst)
 	return inst->timed->has_thread ? offload_fd(&inst->timed->offload) : -1;
 }
 
-/* What is on the disk holds from now on. */
+/* Puts the list that is now on the disk in force. */
 void timed_read(struct instance *inst)
 {
 	struct timed *timed = inst->timed;
@@ -567,7 +586,7 @@ void timed_read(struct instance *inst)
 		timed->overrides = saving->overrides;
 	free(saving);
 	timed->saving = NULL;
-	timed->list->turn_s = INT64_MIN; /* it is looked at again */
+	timed->list->turn_s = INT64_MIN; /* forces a new list */
 	timed->next_ns = 0;
 }
 
@@ -599,7 +618,7 @@ int timed_start(struct instance *inst)
 	return 0;
 }
 
-/* A disk that hangs keeps its thread, and that what it was given. */
+/* Leaks the thread and its work if the disk hangs. */
 void timed_stop(struct instance *inst)
 {
 	struct timed *timed = inst->timed;

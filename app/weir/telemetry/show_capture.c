@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Captures: packets of all workers. Who has begun one reads it, a reply full at a time.
+ * Captures: packets of all workers. The client that began one reads it, one reply at a time.
  */
 #include "show.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,6 +18,7 @@
 #include "base/time.h"
 #include "classify/classify.h"
 #include "instance.h"
+#include "json/suggest.h"
 #include "policy/config.h"
 #include "policy/names.h"
 #include "policy/value.h"
@@ -29,7 +31,7 @@
 #define RATE        1000
 #define REPLY_FRAME 512
 
-/* What is wanted. */
+/* Packets that the client selects. */
 struct capture_wish {
 	uint32_t slot, reason, verdict;
 	uint64_t count, seconds, rate;
@@ -47,46 +49,61 @@ static bool take_reason(const char *name, struct capture_wish *wish)
 	return wish->reason != TAP_ANY || wish->verdict != TAP_ANY;
 }
 
-/* "policy=NAME", of which everything is said so. Why it makes no sense, or NULL. */
-static const char *take_wish(struct instance *inst, const char *word, struct capture_wish *wish)
+static const char *refuse_reason(const char *name, char why[UNKNOWN_NAME_MAX])
+{
+	char remedy[SUGGEST_REMEDY_MAX];
+	struct suggestion near = {0};
+	int len;
+
+	for (unsigned r = 0; r < DROP_REASONS; r++)
+		suggest_offer(&near, name, drop_reason_name(r));
+	for (unsigned v = 0; v < TAP_VERDICTS; v++)
+		suggest_offer(&near, name, tap_verdict_name(v));
+	len = snprintf(why, UNKNOWN_NAME_MAX, "reason \"%.40s\": no such reason: ", name);
+	if (suggest_remedy(near.word, remedy))
+		len += snprintf(why + len, (size_t)(UNKNOWN_NAME_MAX - len), "%s ", remedy);
+	len += snprintf(why + len, (size_t)(UNKNOWN_NAME_MAX - len),
+		"expected one that \"weirctl drops\" lists, or");
+	for (unsigned v = 0; v < TAP_VERDICTS; v++)
+		len += snprintf(why + len, (size_t)(UNKNOWN_NAME_MAX - len), "%s %s", v ? "," : "",
+			tap_verdict_name(v));
+	return why;
+}
+
+/* Takes a word such as "policy=NAME". Returns NULL, or the reason why it is wrong. */
+static const char *take_wish(struct instance *inst, const char *word, struct capture_wish *wish,
+	char why[UNKNOWN_NAME_MAX])
 {
 	if (strncmp(word, "policy=", 7) == 0)
-		return tap_session_slot(inst, word + 7, &wish->slot)
-			       ? NULL
-			       : "policy: there is none of that name";
+		return tap_session_slot(inst, word + 7, &wish->slot, why);
 	if (strncmp(word, "reason=", 7) == 0)
-		return take_reason(word + 7, wish) ? NULL
-						   : "reason: expected one of /weir/drops, or "
-						     "pass, drop, mark, count, wait";
+		return take_reason(word + 7, wish) ? NULL : refuse_reason(word + 7, why);
 	if (strncmp(word, "count=", 6) == 0)
-		return tap_session_number(word + 6, UINT32_MAX, &wish->count)
-			       ? NULL
-			       : "count: expected a number";
+		return tap_session_number("count", word + 6, UINT32_MAX, &wish->count, why);
 	if (strncmp(word, "seconds=", 8) == 0)
-		return tap_session_number(word + 8, 86400, &wish->seconds)
-			       ? NULL
-			       : "seconds: expected 1 to 86400";
+		return tap_session_number("seconds", word + 8, 86400, &wish->seconds, why);
 	if (strncmp(word, "rate=", 5) == 0)
-		return tap_session_number(word + 5, RATE_MOST, &wish->rate)
-			       ? NULL
-			       : "rate: expected 1 to 100000";
+		return tap_session_number("rate", word + 5, RATE_MOST, &wish->rate, why);
 	if (strcmp(word, "whole") == 0) {
 		wish->whole = true;
 		return NULL;
 	}
-	return "expected policy=, reason=, count=, seconds=, rate= or whole";
+	snprintf(why, UNKNOWN_NAME_MAX,
+		"\"%.64s\": expected policy=, reason=, count=, seconds=, rate= or whole", word);
+	return why;
 }
 
-static const char *take_wishes(struct instance *inst, char *text, struct capture_wish *wish)
+static const char *take_wishes(
+	struct instance *inst, char *text, struct capture_wish *wish, char why[UNKNOWN_NAME_MAX])
 {
-	const char *why = NULL, *word;
+	const char *refusal = NULL, *word;
 
 	*wish = (struct capture_wish){
 		.slot = TAP_ANY, .reason = TAP_ANY, .verdict = TAP_ANY, .rate = RATE};
-	while (!why && (word = strsep(&text, " ")) != NULL)
+	while (!refusal && (word = strsep(&text, " ")) != NULL)
 		if (*word)
-			why = take_wish(inst, word, wish);
-	return why;
+			refusal = take_wish(inst, word, wish, why);
+	return refusal;
 }
 
 static json_t *begin_capture(
@@ -116,14 +133,14 @@ json_t *show_capture(const char *params, void *context)
 	struct instance *inst = context;
 	struct tap_session *session;
 	struct capture_wish wish;
-	const char *why;
+	const char *refusal;
 	bool busy;
-	char *text = strdup(params ? params : "");
+	char why[UNKNOWN_NAME_MAX], *text = strdup(params ? params : "");
 
-	why = text ? take_wishes(inst, text, &wish) : "out of memory";
+	refusal = text ? take_wishes(inst, text, &wish, why) : "out of memory";
 	free(text);
-	if (why)
-		return tap_session_refuse(why);
+	if (refusal)
+		return tap_session_refuse(refusal);
 	session = tap_session_new(inst, false, wish.seconds, &busy);
 	if (busy)
 		return json_pack("{s:b}", "busy", true);
@@ -131,7 +148,7 @@ json_t *show_capture(const char *params, void *context)
 		       : tap_session_refuse("there is no memory for it");
 }
 
-/* When a packet came, since 1970. */
+/* Returns the time at which a packet was received, in ns since 1970. */
 static uint64_t wall_ns(const struct instance *inst, uint64_t tick)
 {
 	struct timespec now;
@@ -178,7 +195,7 @@ static void add_tap_counts(json_t *json, const struct tap_session *c)
 	json_object_set_new(json, "lost", json_uint(lost));
 }
 
-/* As many as a reply has room for, of all workers in turn. */
+/* Takes records of all workers in turn, until the reply is full. */
 static json_t *take_records(struct instance *inst, struct tap_session *c)
 {
 	size_t room = TELEMETRY_MAX_OUTPUT - REPLY_FRAME;
@@ -204,7 +221,7 @@ static json_t *take_records(struct instance *inst, struct tap_session *c)
 	return packets;
 }
 
-/* Over: all that was wanted has been told, or the time is and nothing is left. */
+/* The session is over once the client has all packets, or the time is over and none is left. */
 json_t *show_capture_read(const char *params, void *context)
 {
 	struct instance *inst = context;

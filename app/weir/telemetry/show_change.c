@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What runs, who has changed it, and changes of it: doc/operate/changes.md.
+ * The running configuration, its history, and changes of it: doc/operate/changes.md.
  */
 #include "show.h"
 
@@ -16,11 +16,11 @@
 #include "reload.h"
 #include "telemetry/server.h"
 
-/* Bytes of lines in a reply, and the longest time that may be given to confirm. */
+/* Most bytes of lines in a reply, and the longest time to confirm a change, in seconds. */
 #define HISTORY_ROOM 12000
 #define WITHIN_MOST  86400
 
-/* Names in "runs"; a reply has room for no more of the longest. */
+/* Most names in "runs", so that a reply has room for the longest. */
 #define NAMES_MOST 32
 
 static json_t *singles_json(const json_t *singles)
@@ -68,7 +68,7 @@ static json_t *outcome_json(const struct reload_outcome *last)
 		json_lines(last->messages));
 }
 
-/* With a number the change of that, where it is still known. */
+/* With a number, the outcome of that change, if it is still in memory. */
 json_t *show_change(const char *params, void *context)
 {
 	const struct instance *inst = context;
@@ -88,7 +88,7 @@ json_t *show_change(const char *params, void *context)
 		"last", outcome_json(last));
 }
 
-/* The whole of it comes as a descriptor of its file. */
+/* Sends the configuration as a descriptor of its file. */
 json_t *show_running(const char *params, void *context)
 {
 	const struct instance *inst = context;
@@ -102,7 +102,7 @@ json_t *show_running(const char *params, void *context)
 		"{s:o, s:s}", "number", json_uint(kept->confirm.running), "file", inst->file);
 }
 
-/* From the newest back; so many are skipped. */
+/* Lines from the newest back; the parameter is the number of lines to skip. */
 json_t *show_history(const char *params, void *context)
 {
 	const struct instance *inst = context;
@@ -139,18 +139,26 @@ static const char *why_not(int error)
 {
 	switch (-error) {
 	case ENOSYS:
-		return "weir was started without --state: nothing but its file can be in force";
+		return "weir was started without --state, so only its file can be in force: use "
+		       "\"weirctl reload\", or restart it with --state";
 	case EAGAIN:
 		return "another change is under way";
 	case EBUSY:
 		return "a change waits for its confirmation: weirctl confirm, or weirctl rollback";
 	case EALREADY:
-		return "no change waits for its confirmation";
+		return "no change waits for its confirmation: only \"weirctl apply "
+		       "--confirm-within\" makes one";
 	case ENOENT:
-		return "there is no last good configuration to come back to";
+		return "no last good configuration is kept to roll back to";
 	default:
 		return strerror(-error);
 	}
+}
+
+static json_t *refuse_number(const char *key, const char *found, const char *expected)
+{
+	return json_pack("{s:o}", "refused",
+		json_sprintf("%s: \"%.64s\": expected %s", key, found, expected));
 }
 
 /* Takes the request over. */
@@ -183,7 +191,7 @@ json_t *do_apply(const char *params, void *context)
 	uint64_t seconds;
 
 	if (!parse_number(params, WITHIN_MOST, &seconds))
-		return json_pack("{s:s}", "refused", "expected seconds, at most 86400");
+		return refuse_number("confirm-within", params, "1 to 86400 seconds");
 	request.within_ns = seconds * SECOND_NS;
 	request.fd = telemetry_take_descriptor(inst->telemetry);
 	return begin_asked(inst, &request);
@@ -199,8 +207,9 @@ json_t *do_policy(const char *params, void *context)
 	if (request.fd >= 0)
 		return begin_asked(inst, &request);
 	request.edit = params ? json_loads(params, JSON_REJECT_DUPLICATES, NULL) : NULL;
-	if (!request.edit) /* what is no edit is refused as what is wrong with one */
-		return json_pack("{s:s}", "refused", "expected an edit, or an array of them");
+	if (!request.edit)
+		return json_pack("{s:s}", "refused",
+			"the policy change is no JSON: expected an edit, or an array of them");
 	return begin_asked(inst, &request);
 }
 
@@ -210,7 +219,8 @@ json_t *do_rollback(const char *params, void *context)
 	struct change_request request = asked_by_peer(inst, CHANGE_ROLLBACK);
 
 	if (!parse_number(params, INT64_MAX, &request.number))
-		return json_pack("{s:s}", "refused", "expected the number of a configuration");
+		return refuse_number("rollback", params,
+			"the number of a configuration, as \"weirctl history\" shows it");
 	return begin_asked(inst, &request);
 }
 

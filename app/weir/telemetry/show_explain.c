@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What would become of a packet now. The first request asks a worker, and is told a number; the
- * next one, of that number, is told the answer. One question at a time, and not sooner than
- * EXPLAIN_GAP_NS after the one before, so that nobody keeps workers busy with questions: who comes
- * too early asks again.
+ * Explains the verdict that a packet would get now. The first request gives the packet to a worker
+ * and returns a number; a request with that number returns the verdict. There is one packet at a
+ * time, and at least EXPLAIN_GAP_NS between two, so that clients cannot keep workers busy: an early
+ * client gets "busy", and tries again.
  */
 #include "show_explain.h"
 
@@ -21,16 +21,17 @@
 #include "rehearse.h"
 #include "show.h"
 #include "specimen.h"
+#include "unknown_name.h"
 
 #define EXPLAIN_GAP_NS  (2 * MS_NS)
-#define EXPLAIN_KEEP_NS (100 * MS_NS) /* an answer is not taken away sooner by another question */
+#define EXPLAIN_KEEP_NS (100 * MS_NS) /* another packet does not replace a verdict earlier */
 
 struct explainer {
-	uint64_t number;   /* of the last question; 0: none so far */
-	uint64_t asked_ns; /* when */
-	bool open;         /* it has not been answered */
+	uint64_t number;   /* the last packet's; 0: none so far */
+	uint64_t asked_ns; /* the time of its request */
+	bool open;         /* there is no verdict yet */
 	unsigned worker;
-	uint64_t generation; /* of the snapshot in force when it was asked */
+	uint64_t generation; /* the snapshot's at that time */
 	struct specimen *specimen;
 	struct probe_packet probe;
 };
@@ -59,7 +60,7 @@ static struct explainer *explainer_of(struct instance *inst)
 	return e;
 }
 
-/* A worker that has begun and not ended may write to it whenever it goes on. */
+/* A worker that has begun and not ended can still write to it. */
 void explain_stop(struct instance *inst)
 {
 	struct explainer *e = inst->explainer;
@@ -83,7 +84,7 @@ static int find_wire(const struct instance *inst, const char *name, uint16_t *wi
 	return -ENOENT;
 }
 
-/* The path by which such a packet comes to a worker, or -1. */
+/* Returns the path by which a worker receives such a packet, or -1. */
 static int find_path(const struct worker *w, uint16_t wire, enum direction direction)
 {
 	for (unsigned i = 0; i < w->n_paths; i++)
@@ -93,8 +94,8 @@ static int find_path(const struct worker *w, uint16_t wire, enum direction direc
 }
 
 /*
- * The worker that is asked for, or else the first that has such a path. Which of several a device
- * gives a flow to is the device's to know.
+ * Finds the worker that the request names; without a name, the first that has such a path. If
+ * several have one, only the device can choose the worker of a flow.
  */
 static int find_worker(const struct instance *inst, const struct probe_packet *probe, uint16_t wire,
 	enum direction direction, unsigned *worker)
@@ -110,19 +111,29 @@ static int find_worker(const struct instance *inst, const struct probe_packet *p
 	return -ENOENT;
 }
 
+static json_t *refuse_worker(int worker)
+{
+	return json_pack("{s:o}", "refused",
+		json_sprintf(
+			"worker: %d: no such worker, or it has no queue of this wire: expected "
+			"one that \"weirctl workers\" lists",
+			worker));
+}
+
 static json_t *ask_worker(struct instance *inst, struct explainer *e)
 {
 	enum direction direction = e->probe.direction == DIRECTION_ANY ? DIRECTION_A_TO_B
 								       : e->probe.direction;
 	struct specimen *s = e->specimen;
+	char why[UNKNOWN_NAME_MAX];
 	uint16_t wire;
 	int path;
 
 	if (find_wire(inst, e->probe.wire, &wire))
-		return refusal_json("wire: there is none of that name");
+		return refusal_json(unknown_wire(inst->config, e->probe.wire, why));
 	path = find_worker(inst, &e->probe, wire, direction, &e->worker);
 	if (path < 0)
-		return refusal_json("worker: none of that number has packets of that wire");
+		return refuse_worker(e->probe.worker);
 	memset(s->frame, 0, sizeof(s->frame));
 	memcpy(s->frame, e->probe.frame, e->probe.bytes);
 	s->len = e->probe.len;
@@ -135,7 +146,7 @@ static json_t *ask_worker(struct instance *inst, struct explainer *e)
 	return json_pack("{s:o}", "asked", json_uint(e->number));
 }
 
-/* Whether another question may be asked now; one that nobody answers is taken back. */
+/* Returns true if another packet can be tried now. Withdraws one that no worker answers. */
 static bool is_free(struct instance *inst, struct explainer *e)
 {
 	uint64_t age = control_now() - e->asked_ns;
@@ -194,7 +205,7 @@ static json_t *known_or_null(bool known, unsigned value)
 	return known ? json_integer(value) : json_null();
 }
 
-/* What stands before the IP header: the types of the frame's layers, and VLANs. */
+/* The part before the IP header: the types of the frame's layers, and VLANs. */
 static void add_link(json_t *json, const struct probe_packet *probe, const struct packet *packet)
 {
 	json_t *vlans = json_array();
@@ -247,7 +258,7 @@ static json_t *packet_json(
 	return json;
 }
 
-/* The limit here, and what of it is left: null where a policy's meter has no one level. */
+/* The limit here, and the rest of it: null if the policy's meter has several levels. */
 static json_t *state_json(struct instance *inst, const struct rehearsed *r,
 	const struct policy *policy, unsigned index)
 {
@@ -271,7 +282,7 @@ static json_t *state_json(struct instance *inst, const struct rehearsed *r,
 	return json;
 }
 
-/* NULL: it is gone. */
+/* Returns NULL for a policy that is gone. */
 static const struct policy *policy_at(const struct instance *inst, uint32_t slot)
 {
 	unsigned policy = inst->slots.policy[slot];
@@ -286,7 +297,7 @@ static bool is_total(const struct instance *inst, uint32_t slot)
 	return policy && policy_is_quota(policy);
 }
 
-/* Why it passes or does not, by the names that counters have. */
+/* Returns the reason of the verdict, by the name of its counter. */
 static const char *reason_of(const struct instance *inst, const struct rehearsed *r)
 {
 	if (r->reason != DROP_REASONS)
@@ -333,17 +344,17 @@ static json_t *notes_json(
 
 	if (inst->config->n_workers > 1 && e->probe.worker == PROBE_ANY)
 		json_array_append_new(notes,
-			json_string("another worker may get this flow: worker=N asks that one"));
+			json_string("another worker might get this flow: worker=N selects one"));
 	if (path->rx_hash && r->slot != CLASSIFY_NONE && police_is_phantom(&r->before))
 		json_array_append_new(notes,
-			json_string("the device's hash says which class the flow is of: it may be "
+			json_string("the flow's class depends on the device's hash, and might be "
 				    "another"));
 	if (r->slot != CLASSIFY_NONE)
 		note_levels(inst, r, notes);
 	if (r->packet.unparsed && r->slot != CLASSIFY_NONE)
 		json_array_append_new(notes,
-			json_string("not all is known of it: the strictest of the policies that "
-				    "could take it does"));
+			json_string("only a part of it can be read: the strictest of the policies "
+				    "that could take it does"));
 	if (r->packet.family == PACKET_OTHER && !r->altered && !r->packet.unparsed)
 		json_array_append_new(notes,
 			json_string("no IP: only policies that name no address, DSCP, protocol or "
@@ -382,7 +393,7 @@ static json_t *answer_question(struct instance *inst, struct explainer *e)
 	if (e->generation != inst->publisher.current->generation)
 		return json_pack("{s:b}", "busy", true);
 	if (s->slot != CLASSIFY_NONE && inst->slots.policy[s->slot] >= inst->n_policies)
-		return json_pack("{s:b}", "busy", true); /* the worker has yet to hear of that */
+		return json_pack("{s:b}", "busy", true); /* the worker has an older snapshot */
 	if (s->slot != CLASSIFY_NONE)
 		policy = &inst->policies[inst->slots.policy[s->slot]];
 	ret = rehearse(s, &inst->workers[e->worker], policy, &rehearsed);

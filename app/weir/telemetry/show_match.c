@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Which policies could take packets to or from an address. A page is as many matches as control may
- * look at in a turn, of which most say nothing; they are counted through all policies.
+ * Policies that could take packets to or from an address. Control examines LOOKS matches in a turn,
+ * which makes one page. Matches are numbered through all policies.
  */
 #include "show.h"
 
@@ -14,15 +14,16 @@
 #include "classify/candidates.h"
 #include "instance.h"
 #include "probe/question.h"
+#include "unknown_name.h"
 
-#define LOOKS     8192 /* at matches, of a page */
-#define ROWS      40   /* that a page has at most */
+#define LOOKS     8192 /* matches of a page */
+#define ROWS      40   /* most rows of a page */
 #define WORDS_MAX 12   /* more than there are facts */
 
-/* What is asked, both ways. */
+/* The packets in question, in both directions. */
 struct asked_match {
 	struct match to, from;
-	unsigned only_to, only_from; /* matches that name nothing but the other side's address */
+	unsigned only_to, only_from; /* matches that name only the other side's address */
 };
 
 static json_t *refused_match(const char *why)
@@ -55,7 +56,7 @@ static json_t *precedence_json(const struct match *match)
 	return json_string(text);
 }
 
-/* What names only the other address takes these by that: it is counted, not listed. */
+/* Counts a match that names only the other side's address; only other matches are listed. */
 static enum candidate listed_candidate(
 	const struct match *question, const struct match *match, bool names_other, unsigned *only)
 {
@@ -67,7 +68,7 @@ static enum candidate listed_candidate(
 	return CANDIDATE_NONE;
 }
 
-/* NULL of a match that has nothing to do with it. */
+/* Returns NULL for a match that takes none of the packets. */
 static json_t *candidate_json(
 	struct instance *inst, unsigned i, const struct match *match, struct asked_match *asked)
 {
@@ -104,7 +105,7 @@ static struct match_cursor find_match(const struct instance *inst, uint64_t star
 	return cursor;
 }
 
-/* Parents may have none: those are passed over. */
+/* Skips parents without a match. */
 static void step_match(const struct instance *inst, struct match_cursor *cursor)
 {
 	cursor->at++;
@@ -137,7 +138,7 @@ static json_t *match_page(struct instance *inst, struct asked_match *asked, unsi
 		rows);
 }
 
-/* How many there are, of which those beyond WORDS_MAX are not told. */
+/* Splits off at most WORDS_MAX words, and returns the number of all. */
 static unsigned split_words(char *text, const char **words)
 {
 	unsigned n = 0;
@@ -155,7 +156,7 @@ json_t *show_match(const char *params, void *context)
 	const char *words[WORDS_MAX];
 	struct probe_question question;
 	struct asked_match asked;
-	char *text, why[PROBE_WHY];
+	char *text, why[PROBE_WHY], unknown[UNKNOWN_NAME_MAX];
 	unsigned n, start = 0;
 	int ret;
 
@@ -169,7 +170,7 @@ json_t *show_match(const char *params, void *context)
 	}
 	if (n > WORDS_MAX) {
 		free(text);
-		return refused_match("expected an address, and each fact once");
+		return refused_match("too many words: expected an address, and each fact once");
 	}
 	ret = probe_question(&question, words + 1, n - 1, why);
 	free(text);
@@ -178,7 +179,7 @@ json_t *show_match(const char *params, void *context)
 	if (question.wire[0]) {
 		question.match.wire = find_wire_number(inst, question.wire);
 		if (question.match.wire == CONFIG_ANY)
-			return refused_match("wire: there is none of that name");
+			return refused_match(unknown_wire(inst->config, question.wire, unknown));
 	}
 	asked = (struct asked_match){.to = question.match, .from = question.match};
 	asked.to.dst = question.where;

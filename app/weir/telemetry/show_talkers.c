@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Who sends: packets that workers take by lot, a row each, of which whoever asks makes estimates.
- * What a reply takes of control is bounded by its size, and what there is to read by the rate.
+ * Top senders: random samples of packets from workers, a row each. The client makes estimates from
+ * them. The size of a reply bounds the time that control spends on it; the rate bounds the samples.
  */
 #include "show.h"
 
@@ -30,44 +30,41 @@
 #define REPLY_FRAME 512
 #define ROW_MOST    768 /* bytes of a row: a name that is all escapes, two addresses, numbers */
 
-/* What is wanted. */
+/* Packets that the client selects. */
 struct talkers_wish {
 	uint32_t slot;
 	uint64_t seconds, rate;
 };
 
-/* "policy=NAME", of which everything is said so. Why it makes no sense, or NULL. */
-static const char *take_talkers_wish(
-	struct instance *inst, const char *word, struct talkers_wish *wish)
+/* Takes a word such as "policy=NAME". Returns NULL, or the reason why it is wrong. */
+static const char *take_talkers_wish(struct instance *inst, const char *word,
+	struct talkers_wish *wish, char why[UNKNOWN_NAME_MAX])
 {
 	if (strncmp(word, "policy=", 7) == 0)
-		return tap_session_slot(inst, word + 7, &wish->slot)
-			       ? NULL
-			       : "policy: there is none of that name";
+		return tap_session_slot(inst, word + 7, &wish->slot, why);
 	if (strncmp(word, "seconds=", 8) == 0)
-		return tap_session_number(word + 8, 86400, &wish->seconds)
-			       ? NULL
-			       : "seconds: expected 1 to 86400";
+		return tap_session_number("seconds", word + 8, 86400, &wish->seconds, why);
 	if (strncmp(word, "rate=", 5) == 0)
-		return tap_session_number(word + 5, RATE_MOST, &wish->rate)
-			       ? NULL
-			       : "rate: expected 1 to 20000";
+		return tap_session_number("rate", word + 5, RATE_MOST, &wish->rate, why);
 	if (strcmp(word, "unparsed") == 0) {
 		wish->slot = TAP_UNPARSED;
 		return NULL;
 	}
-	return "expected policy=, unparsed, seconds= or rate=";
+	snprintf(why, UNKNOWN_NAME_MAX,
+		"\"%.64s\": expected policy=, unparsed, seconds= or rate=", word);
+	return why;
 }
 
-static const char *take_talkers_wishes(struct instance *inst, char *text, struct talkers_wish *wish)
+static const char *take_talkers_wishes(
+	struct instance *inst, char *text, struct talkers_wish *wish, char why[UNKNOWN_NAME_MAX])
 {
-	const char *why = NULL, *word;
+	const char *refusal = NULL, *word;
 
 	*wish = (struct talkers_wish){.slot = TAP_ANY, .seconds = SECONDS, .rate = RATE};
-	while (!why && (word = strsep(&text, " ")) != NULL)
+	while (!refusal && (word = strsep(&text, " ")) != NULL)
 		if (*word)
-			why = take_talkers_wish(inst, word, wish);
-	return why;
+			refusal = take_talkers_wish(inst, word, wish, why);
+	return refusal;
 }
 
 static json_t *begin_talkers(
@@ -96,14 +93,14 @@ json_t *show_talkers(const char *params, void *context)
 	struct instance *inst = context;
 	struct tap_session *session;
 	struct talkers_wish wish;
-	const char *why;
+	const char *refusal;
 	bool busy;
-	char *text = strdup(params ? params : "");
+	char why[UNKNOWN_NAME_MAX], *text = strdup(params ? params : "");
 
-	why = text ? take_talkers_wishes(inst, text, &wish) : "out of memory";
+	refusal = text ? take_talkers_wishes(inst, text, &wish, why) : "out of memory";
 	free(text);
-	if (why)
-		return tap_session_refuse(why);
+	if (refusal)
+		return tap_session_refuse(refusal);
 	session = tap_session_new(inst, true, wish.seconds, &busy);
 	if (busy)
 		return json_pack("{s:b}", "busy", true);
@@ -122,7 +119,7 @@ static json_t *address_json(const struct tap_lot *lot, const uint8_t *address)
 	return json_string(text);
 }
 
-/* null: there is none, or it is not known. */
+/* Returns null if there is no number, or the packet does not have it. */
 static json_t *number_unless(unsigned number, unsigned none)
 {
 	return number == none ? json_null() : json_integer(number);
@@ -170,7 +167,7 @@ static json_t *lot_row(const struct instance *inst, unsigned worker, const struc
 	return row;
 }
 
-/* As many as a reply has room for, of all workers in turn. */
+/* Takes samples of all workers in turn, until the reply is full. */
 static json_t *take_lots(struct instance *inst, struct tap_session *session, size_t room)
 {
 	json_t *rows = json_array();
@@ -194,7 +191,7 @@ static json_t *take_lots(struct instance *inst, struct tap_session *session, siz
 	return rows;
 }
 
-/* Over: its time is, and nothing is left. */
+/* The session is over once its time has passed and no sample is left. */
 json_t *show_talkers_read(const char *params, void *context)
 {
 	struct instance *inst = context;

@@ -3,6 +3,7 @@
  */
 #include "tap_session.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,15 +24,21 @@ json_t *tap_session_refuse(const char *why)
 	return json_pack("{s:s}", "refused", why);
 }
 
-bool tap_session_number(const char *text, uint64_t most, uint64_t *out)
+const char *tap_session_number(
+	const char *key, const char *text, uint64_t most, uint64_t *out, char why[UNKNOWN_NAME_MAX])
 {
 	char *end;
 
 	*out = strtoull(text, &end, 10);
-	return *text >= '0' && *text <= '9' && !*end && *out > 0 && *out <= most;
+	if (*text >= '0' && *text <= '9' && !*end && *out > 0 && *out <= most)
+		return NULL;
+	snprintf(why, UNKNOWN_NAME_MAX, "%s: \"%.64s\": expected 1 to %llu", key, text,
+		(unsigned long long)most);
+	return why;
 }
 
-bool tap_session_slot(struct instance *inst, const char *name, uint32_t *slot)
+const char *tap_session_slot(
+	struct instance *inst, const char *name, uint32_t *slot, char why[UNKNOWN_NAME_MAX])
 {
 	unsigned i = show_find(inst, name);
 
@@ -40,8 +47,8 @@ bool tap_session_slot(struct instance *inst, const char *name, uint32_t *slot)
 	else if (i < inst->n_policies)
 		*slot = inst->slots.of[i];
 	else
-		return false;
-	return true;
+		return unknown_policy(inst->policies, inst->n_policies, name, why);
+	return NULL;
 }
 
 const char *tap_session_policy(const struct instance *inst, uint32_t slot)
@@ -80,13 +87,13 @@ void tap_session_stop(struct instance *inst)
 		free_session(inst, session);
 }
 
-/* Whether whoever reads it has gone away. */
+/* Returns true if its client has gone away. */
 static bool is_over(const struct tap_session *session)
 {
 	return session->ending || (int64_t)(tick_now() - session->lease_tick) >= 0;
 }
 
-/* Somebody is there: until when workers are to fill it. */
+/* Extends the lease, and returns the tick at which workers stop. */
 static uint64_t renew_lease(const struct instance *inst, struct tap_session *session)
 {
 	session->lease_tick = tick_now() + LEASE_S * inst->clock.hz;
@@ -106,7 +113,7 @@ struct tap_session *tap_session_new(
 	if (inst->tap_session && !is_over(inst->tap_session))
 		return NULL;
 	tap_session_stop(inst);
-	if (inst->tap_session) /* workers may still be at the former one */
+	if (inst->tap_session) /* workers can still use the previous one */
 		return NULL;
 	*busy = false;
 	session = calloc(1, sizeof(*session));

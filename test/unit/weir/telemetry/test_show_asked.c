@@ -74,7 +74,7 @@ static void explain(struct instance_world *w, const char *question, const char *
 	"6b8000000008114020010db800000000000000000000000120010db8000000000000000000000002" \
 	"0035004500080000"
 #define FRAGMENT  "4500001c00000004401100000a0106070a0206070035004500080000"
-#define OTHER     "another worker may get this flow: worker=N asks that one"
+#define OTHER     "another worker might get this flow: worker=N selects one"
 #define NO_IP     "no IP: only policies that name no address, DSCP, protocol or port can take it"
 #define UNLIMITED "'charged': null, 'count': null"
 
@@ -267,9 +267,9 @@ static void test_explain_refused(void **state)
 {
 	static const struct show_row rows[] = {
 		{"/weir/explain", "wire=none " ETHERNET,
-			"{'refused': 'wire: there is none of that name'}"},
+			"{'refused': '*\\\"none\\\": no such wire: expected a name such as \\\"w\\\"*'}"},
 		{"/weir/explain", "worker=7 " ETHERNET,
-			"{'refused': 'worker: none of that number has packets of that wire'}"},
+			"{'refused': '*worker: 7: no such worker*'}"},
 		{"/weir/explain", "hex=0", "{'refused': '*'}"},
 		{"/weir/explain", "x", "{'refused': '*'}"},
 		{"/weir/explain", ETHERNET, "{'asked': 1}"},
@@ -292,7 +292,7 @@ static void test_match(void **state)
 		{"/weir/match", "x", NULL},
 		{"/weir/match", "0", "{'refused': '*'}"},
 		{"/weir/match", "0 10.1.2.3 wire=none",
-			"{'refused': 'wire: there is none of that name'}"},
+			"{'refused': '*\\\"none\\\": no such wire: expected a name such as \\\"w\\\"*'}"},
 		{"/weir/match", "0 10.1.2.3",
 			"{'generation': 1, 'next': null, 'only_by_source': 1, "
 			"'only_by_destination': 1, 'policies': ["
@@ -309,7 +309,7 @@ static void test_match(void **state)
 		{"/weir/match", "9 10.1.2.3", "{'next': null, 'policies': [], '...': 0}"},
 		{"/weir/match", "9 10.1.2.3" TEN_VLANS, "{'policies': [], '...': 0}"},
 		{"/weir/match", "9 10.1.2.3" TEN_VLANS " vlan=1",
-			"{'refused': 'expected an address, and each fact once'}"},
+			"{'refused': '*expected an address, and each fact once*'}"},
 	};
 	struct instance_world w;
 
@@ -402,7 +402,7 @@ static void test_match_pages(void **state)
 
 #define COUNTS(n) "'examined': " n ", 'not_examined': 0"
 
-#define UNKNOWN_WORD "{'refused': 'expected policy=, reason=, count=, seconds=, rate= or whole'}"
+#define UNKNOWN_WORD "{'refused': '*expected policy=, reason=, count=, seconds=, rate= or whole*'}"
 
 /* Named, told once, and over when so many have been told; another one waits until then. */
 static void test_capture(void **state)
@@ -415,14 +415,15 @@ static void test_capture(void **state)
 		{"/weir/capture", "policys=each", UNKNOWN_WORD},
 		{"/weir/capture", "reasons=limit", UNKNOWN_WORD},
 		{"/weir/capture", "wholes", UNKNOWN_WORD},
-		{"/weir/capture", "policy=x", "{'refused': 'policy: there is none of that name'}"},
-		{"/weir/capture", "count=0", "{'refused': 'count: expected a number'}"},
-		{"/weir/capture", "count=1x", "{'refused': 'count: expected a number'}"},
-		{"/weir/capture", "seconds=86401", "{'refused': 'seconds: expected 1 to 86400'}"},
-		{"/weir/capture", "rate=100001", "{'refused': 'rate: expected 1 to 100000'}"},
+		{"/weir/capture", "policy=x", "{'refused': '*\\\"x\\\": no such policy: see*'}"},
+		{"/weir/capture", "count=0", "{'refused': '*count: \\\"0\\\": expected 1 to*'}"},
+		{"/weir/capture", "count=1x", "{'refused': '*\\\"1x\\\": expected 1 to*'}"},
+		{"/weir/capture", "seconds=86401",
+			"{'refused': '*\\\"86401\\\": expected 1 to 86400*'}"},
+		{"/weir/capture", "rate=100001",
+			"{'refused': '*\\\"100001\\\": expected 1 to 100000*'}"},
 		{"/weir/capture", "reason=x",
-			"{'refused': 'reason: expected one of /weir/drops, or pass, drop, mark, "
-			"count, wait'}"},
+			"{'refused': '*\\\"x\\\": no such reason: expected one that \\\"weirctl drops*'}"},
 		{"/weir/capture_read", "1", NULL},
 		{"/weir/capture_end", "1", NULL},
 		{"/weir/capture", "  rate=100000  seconds=86400 count=1 policy=-",
@@ -507,14 +508,15 @@ static void test_override(void **state)
 		{"/weir/override", "dst,limit=5Mbit/s,until=4000000000,for=0",
 			"{'refused': [" TERMS "]}"},
 		{"/weir/override", "dst,limt=5,limit=5Mbit/s,for=60", "{'refused': [" WORDS "]}"},
-		{"/weir/override", LONG ",off", "{'refused': ['" LONG ": no override']}"},
+		{"/weir/override", LONG ",off", "{'refused': ['*no such policy: see*']}"},
 		{"/weir/override", LONG "x,off", "{'refused': [" WORDS "]}"},
 		{"/weir/override", NULL, "{'refused': [" TERMS "]}"},
 		{"/weir/override", "dst,limit=5Mbit/s,until=1",
-			"{'refused': ['until: expected a time that is not over']}"},
+			"{'refused': ['until: expected a time in the future']}"},
 		{"/weir/override", "nobody,limit=5Mbit/s,for=60",
-			"{'refused': ['nobody: no such policy']}"},
-		{"/weir/override", "nobody,off", "{'refused': ['nobody: no override']}"},
+			"{'refused': ['*\\\"nobody\\\": no such policy*']}"},
+		{"/weir/override", "nobody,off",
+			"{'refused': ['*\\\"nobody\\\": no such policy*']}"},
 		{"/weir/override", "dst,limit=5Mbit/s,burst=9kB,for=31622400", "{'request': 1}"},
 		{"/weir/limits", NULL, "{'limits': [], 'saving': true, '...': 0}"},
 	};
@@ -553,27 +555,25 @@ static void test_override(void **state)
 	assert_int_equal(system(command), 0);
 }
 
-#define NO_STATE                                                                                 \
-	"{'refused': 'weir was started without --state: nothing but its file can be in force', " \
-	"'busy': false}"
+#define NO_STATE "{'refused': '*started without --state*', 'busy': false}"
 
 static void test_changes_refused(void **state)
 {
 	static const struct show_row rows[] = {
 		{"/weir/apply", NULL, NO_STATE},
 		{"/weir/apply", "86400", NO_STATE},
-		{"/weir/apply", "86401", "{'refused': 'expected seconds, at most 86400'}"},
-		{"/weir/apply", "-1", "{'refused': 'expected seconds, at most 86400'}"},
-		{"/weir/apply", "1s", "{'refused': 'expected seconds, at most 86400'}"},
+		{"/weir/apply", "86401", "{'refused': '*expected 1 to 86400 seconds*'}"},
+		{"/weir/apply", "-1", "{'refused': '*expected 1 to 86400 seconds*'}"},
+		{"/weir/apply", "1s", "{'refused': '*expected 1 to 86400 seconds*'}"},
 		{"/weir/policy_change", NULL,
-			"{'refused': 'expected an edit, or an array of them'}"},
+			"{'refused': '*expected an edit, or an array of them*'}"},
 		{"/weir/policy_change", "[]", NO_STATE},
 		{"/weir/policy_change", "[",
-			"{'refused': 'expected an edit, or an array of them'}"},
+			"{'refused': '*expected an edit, or an array of them*'}"},
 		{"/weir/policy_change", "{}", NO_STATE},
 		{"/weir/confirm", NULL, NO_STATE},
 		{"/weir/rollback", NULL, NO_STATE},
-		{"/weir/rollback", "x", "{'refused': 'expected the number of a configuration'}"},
+		{"/weir/rollback", "x", "{'refused': '*expected the number of a configuration*'}"},
 		{"/weir/log", NULL,
 			"{'level': '*', 'format': 'text', 'lines_lost': 0, 'events': '*'}"},
 		{"/weir/log_level", "loud", NULL},

@@ -283,17 +283,19 @@ static void wishes_that_make_no_sense(void **state)
 
 	(void)state;
 	instance_world_open(&w, POLICY);
+	assert_says(&w, "/weir/talkers", "policy=q", "refused",
+		"policy \"q\": no such policy: see \"weirctl policies\"");
 	assert_says(
-		&w, "/weir/talkers", "policy=q", "refused", "policy: there is none of that name");
-	assert_says(&w, "/weir/talkers", "seconds=0", "refused", "seconds: expected 1 to 86400");
-	assert_says(
-		&w, "/weir/talkers", "seconds=86401", "refused", "seconds: expected 1 to 86400");
-	assert_says(&w, "/weir/talkers", "rate=20001", "refused", "rate: expected 1 to 20000");
+		&w, "/weir/talkers", "seconds=0", "refused", "seconds: \"0\": expected 1 to 86400");
+	assert_says(&w, "/weir/talkers", "seconds=86401", "refused",
+		"seconds: \"86401\": expected 1 to 86400");
+	assert_says(&w, "/weir/talkers", "rate=20001", "refused",
+		"rate: \"20001\": expected 1 to 20000");
 	assert_says(&w, "/weir/talkers", "unparsed rate=0 policy=p", "refused",
-		"rate: expected 1 to 20000");
-	assert_says(&w, "/weir/talkers", "rate=1x", "refused", "rate: expected 1 to 20000");
+		"rate: \"0\": expected 1 to 20000");
+	assert_says(&w, "/weir/talkers", "rate=1x", "refused", "rate: \"1x\": expected 1 to 20000");
 	assert_says(&w, "/weir/talkers", "nonsense", "refused",
-		"expected policy=, unparsed, seconds= or rate=");
+		"\"nonsense\": expected policy=, unparsed, seconds= or rate=");
 	assert_null(w.inst.tap_session);
 	begin(&w, "  rate=20000 seconds=86400", number); /* as much as there may be */
 	assert_near(
