@@ -132,14 +132,14 @@ int probe_add_hex(struct probe_packet *probe, const char *text, char why[PROBE_W
 				why, "hex", text, "two hexadecimal digits for each byte");
 		if (probe->bytes == PROBE_FRAME)
 			return refuse_word(
-				why, "hex", text, "no more than 1900 bytes; say length=");
+				why, "hex", text, "at most 1900 bytes; use length= for more");
 		probe->frame[probe->bytes++] = (uint8_t)(high << 4 | low);
 		text += 2;
 	}
 	return 0;
 }
 
-/* A frame is at least as long as what is known of it. */
+/* A frame is at least as long as its given bytes. */
 static int settle_length(struct probe_packet *probe, char why[PROBE_WHY])
 {
 	char text[16];
@@ -185,7 +185,7 @@ int probe_parse(const char *text, struct probe_packet *probe, char why[PROBE_WHY
 	return ret ? ret : settle_length(probe, why);
 }
 
-/* Adds to a text that ends at *at; there is room for what this room says. */
+/* Appends to a text that ends at *at. The caller has checked that the room suffices. */
 __attribute__((format(printf, 3, 4))) static void add_text(
 	char **at, const char *end, const char *format, ...)
 {

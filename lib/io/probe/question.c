@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Packets of which only something is said: to or from an address.
+ * Packets of which only a part is given, such as an address.
  */
 #include "probe/question.h"
 
@@ -124,7 +124,7 @@ static int set_fact(struct probe_question *question, const char *word, char why[
 		why, "word", word, "proto=, sport=, dport=, vlan=, dscp=, wire= or direction=");
 }
 
-/* An address is a prefix of all of its bits. Host bits below a prefix are a slip, and refused. */
+/* An address is a prefix of all its bits. Host bits below a prefix are a mistake. */
 static int set_where(struct probe_question *question, const char *text, char why[PROBE_WHY])
 {
 	char whole[PREFIX_TEXT_MAX];
@@ -148,8 +148,10 @@ int probe_question(
 						    .direction = DIRECTION_ANY,
 						    .vlan = CONFIG_ANY,
 						    .dscp = CONFIG_ANY}};
-	if (n == 0)
-		return refuse_question(why, "address", "", "an address, or a prefix");
+	if (n == 0) {
+		snprintf(why, PROBE_WHY, "missing ADDRESS: expected an address or a prefix");
+		return -EINVAL;
+	}
 	ret = set_where(question, words[0], why);
 	for (unsigned i = 1; ret == 0 && i < n; i++)
 		ret = set_fact(question, words[i], why);

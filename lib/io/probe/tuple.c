@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A frame by what it says of itself.
+ * Makes a frame from its addresses, protocol and ports.
  */
 #include "probe/probe.h"
 
@@ -24,10 +24,12 @@
 #define UDP_LEN   8
 #define IP_FULL   1500
 
+#define PROBE_TUPLE "SRC DST PROTO [SPORT DPORT]"
+
 #define TCP_FLAGS_AT 13
 #define TTL          64
 
-/* What is said of the packet. */
+/* The fields of the packet. */
 struct tuple {
 	struct prefix src, dst;
 	unsigned proto, src_port, dst_port;
@@ -141,18 +143,33 @@ static bool is_option(const char *word)
 	return strchr(word, '=') != NULL;
 }
 
+/* Reports the first word that is missing, and the word before it. */
+static int refuse_missing(const char *const *words, unsigned n, char why[PROBE_WHY])
+{
+	static const char *const names[] = {"SRC", "DST", "PROTO"};
+
+	if (n == 0)
+		snprintf(why, PROBE_WHY, "missing SRC: expected %s, hex BYTES or pcap FILE",
+			PROBE_TUPLE);
+	else
+		snprintf(why, PROBE_WHY, "missing %s after %s \"%.40s\": expected %s", names[n],
+			names[n - 1], words[n - 1], PROBE_TUPLE);
+	return -EINVAL;
+}
+
 /* The words without an "=", which come first. */
 static int take_words(
 	struct tuple *tuple, const char *const *words, unsigned n, char why[PROBE_WHY])
 {
 	int ret;
 
-	if (n < 3 || n > 5)
-		return refuse_tuple(why, "packet", n ? words[n - 1] : "",
-			"SRC DST PROTO [SPORT DPORT], hex BYTES, or a capture's file");
-	ret = take_address("src", words[0], &tuple->src, why);
-	if (ret == 0)
-		ret = take_address("dst", words[1], &tuple->dst, why);
+	if (n > 0 && take_address("src", words[0], &tuple->src, why))
+		return -EINVAL;
+	if (n < 3)
+		return refuse_missing(words, n, why);
+	if (n > 5)
+		return refuse_tuple(why, "word", words[5], PROBE_TUPLE);
+	ret = take_address("dst", words[1], &tuple->dst, why);
 	if (ret == 0)
 		ret = take_proto(tuple, words[2], why);
 	if (ret)
@@ -160,7 +177,8 @@ static int take_words(
 	if (tuple->src.family != tuple->dst.family)
 		return refuse_tuple(why, "dst", words[1], "an address of the source's family");
 	if (n > 3 && !proto_has_ports((uint8_t)tuple->proto))
-		return refuse_tuple(why, "sport", words[3], "none: the protocol has no ports");
+		return refuse_tuple(
+			why, "sport", words[3], "no ports, because the protocol has none");
 	if (n > 3 && !take_number(words[3], UINT16_MAX, &tuple->src_port))
 		return refuse_tuple(why, "sport", words[3], "0 to 65535");
 	if (n > 4 && !take_number(words[4], UINT16_MAX, &tuple->dst_port))
@@ -224,7 +242,8 @@ static uint32_t put_transport(const struct tuple *tuple, uint32_t payload, uint8
 
 static uint32_t put_ether(const struct tuple *tuple, bool v6, uint8_t *frame)
 {
-	static const uint8_t macs[] = {2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1}; /* of nobody */
+	static const uint8_t macs[] = {
+		2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1}; /* locally administered */
 	uint32_t at = sizeof(macs);
 
 	memcpy(frame, macs, sizeof(macs));

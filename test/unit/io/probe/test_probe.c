@@ -211,18 +211,21 @@ static void refused_tuples(void **state)
 	static const struct {
 		const char *text, *why;
 	} rows[] = {
-		{"vlan=7 10.0.0.1 10.0.0.2 udp", "packet: \"\": expected SRC DST PROTO"},
-		{"10.0.0.1 10.0.0.2", "packet: \"10.0.0.2\": expected SRC DST PROTO"},
+		{"vlan=7 10.0.0.1 10.0.0.2 udp", "missing SRC: expected SRC DST PROTO"},
+		{"10.0.0.1 10.0.0.2",
+			"missing PROTO after DST \"10.0.0.2\": expected SRC DST PROTO"},
+		{"::1", "missing DST after SRC \"::1\": expected SRC DST PROTO"},
+		{"10.0.0", "src: \"10.0.0\": expected an address"},
 		{"10.0.0 10.0.0.2 udp", "src: \"10.0.0\": expected an address"},
 		{"10.0.0.1 2001:db8::1 udp", "dst: \"2001:db8::1\": expected an address of the"},
 		{"10.0.0.1 10.0.0.2 utp", "proto: \"utp\": expected a name"},
-		{"10.0.0.1 10.0.0.2 icmp 1", "sport: \"1\": expected none"},
+		{"10.0.0.1 10.0.0.2 icmp 1", "sport: \"1\": expected no ports"},
 		{"10.0.0.1 10.0.0.2 udp 65536", "sport: \"65536\": expected 0 to 65535"},
 		{"10.0.0.1 10.0.0.2 udp 1 -1", "dport: \"-1\": expected 0 to 65535"},
 		{"10.0.0.1 10.0.0.2 udp 1 2 vlan=4095", "vlan: \"4095\": expected 0 to 4094"},
 		{"10.0.0.1 10.0.0.2 256", "proto: \"256\": expected a name"},
 		{"10.0.0.1 10.0.0.2 udp 1 65536", "dport: \"65536\": expected 0 to 65535"},
-		{"10.0.0.1 10.0.0.2 udp 1 2 3", "packet: \"3\": expected SRC DST PROTO"},
+		{"10.0.0.1 10.0.0.2 udp 1 2 3", "word: \"3\": expected SRC DST PROTO"},
 		{"::1 ::2 udp 1 2 length=61", "length: \"61\": expected room"},
 		{"10.0.0.1 10.0.0.2 udp 1 2 dscp=64", "dscp: \"64\": expected 0 to 63"},
 		{"10.0.0.1 10.0.0.2 tcp 1 2 flags=sin", "flags: \"sin\": expected flags"},
@@ -330,7 +333,7 @@ static void refused_requests(void **state)
 	text[4 + 2 * PROBE_FRAME] = '0';
 	text[4 + 2 * PROBE_FRAME + 2] = '\0';
 	assert_int_equal(probe_parse(text, &probe, why), -EINVAL);
-	assert_string_equal(why, "hex: \"00\": expected no more than 1900 bytes; say length=");
+	assert_string_equal(why, "hex: \"00\": expected at most 1900 bytes; use length= for more");
 }
 
 int main(void)
