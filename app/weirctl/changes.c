@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The commands "apply", "confirm", "rollback", "history" and "change", and changes of policies.
+ * The commands "apply", "confirm", "rollback", "history", "change" and "policy set" and its like.
  */
 #include "command.h"
 
@@ -21,20 +21,23 @@
 #include "load_file.h"
 #include "running.h"
 
-#define LOOK_MS 50
-#define SOON_MS \
-	2 /* between the first looks: then an eighth of the time so far, until it is LOOK_MS */
+/* A pause is SOON_MS at first, then an eighth of the time so far, and at most LOOK_MS. */
+#define LOOK_MS   50
+#define SOON_MS   2
 #define EDIT_MOST 3500 /* bytes of an edit in a request: see TELEMETRY_MAX_REQUEST */
 
-/* As long as the largest configuration may take; and as another's change is waited for. */
+/* Longest waits: for the largest configuration, and until another change has ended. */
 #define CHANGE_MS (120 * 1000)
 #define BUSY_MS   (10 * 1000)
 
-/* Lines of history without a word, and what of a change is shown in one. */
+/* Lines of history by default, and most characters of a value in one. */
 #define HISTORY_USUAL 20
 #define VALUE_SHOWN   24
 
-/* Nobody can write to it any more, or cut it off. -1 and errno. */
+/* The limiter's name for a configuration that it receives, at the start of messages. */
+#define APPLIED "the new configuration: "
+
+/* Returns a descriptor of the text that no process can write to or truncate. -1 and errno. */
 static int seal_text(const char *text)
 {
 	int fd = memfd_create("configuration", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -59,7 +62,7 @@ static int seal_text(const char *text)
 	return -1;
 }
 
-/* A pause that is short when little time has passed; returns how long it was, in ms. */
+/* Pauses, shorter if little time has passed. Returns the length in ms. */
 static unsigned look_again(struct source *source, unsigned waited)
 {
 	unsigned ms = waited / 8 > SOON_MS ? waited / 8 : SOON_MS;
@@ -69,7 +72,7 @@ static unsigned look_again(struct source *source, unsigned waited)
 	return ms;
 }
 
-/* Asks until no other change is under way; the answer. */
+/* Repeats the request until no other change is under way. */
 static int ask_when_free(struct source *source, const char *request, int given, json_t **answer)
 {
 	unsigned waited = 0;
@@ -96,8 +99,8 @@ static int ask_when_free(struct source *source, const char *request, int given, 
 	return ret;
 }
 
-/* How it ended, where others have since. -ESTALE: that is not told any more. */
-static int ask_of_former(struct source *source, const json_t *serial, json_t **document)
+/* Gets the outcome of a change that later ones follow. -ESTALE: the limiter no longer has it. */
+static int ask_of_earlier(struct source *source, const json_t *serial, json_t **document)
 {
 	char number[24];
 	int ret;
@@ -111,7 +114,7 @@ static int ask_of_former(struct source *source, const json_t *serial, json_t **d
 	return -ESTALE;
 }
 
-/* -ESTALE: many have ended since, and how this one did is not told any more. */
+/* Waits for the outcome. -ESTALE: many changes have ended since, and the outcome is gone. */
 static int wait_for_change(struct source *source, const json_t *serial, json_t **document)
 {
 	unsigned waited = 0;
@@ -127,13 +130,13 @@ static int wait_for_change(struct source *source, const json_t *serial, json_t *
 		json_decref(*document);
 		*document = NULL;
 		if (later)
-			return ask_of_former(source, serial, document);
+			return ask_of_earlier(source, serial, document);
 		waited += look_again(source, waited);
 	}
 	return -ETIMEDOUT;
 }
 
-/* Asks for a change, and what came of it: the document, or the refusal in its place. */
+/* Requests a change and waits. The document is the outcome, or the refusal. */
 static int make_change(struct source *source, const char *request, int given, json_t **document)
 {
 	json_t *answer;
@@ -150,6 +153,22 @@ static int make_change(struct source *source, const char *request, int given, js
 	return ret;
 }
 
+/* Gives the messages about a configuration the name of its file. */
+static void name_file(json_t *document, const char *path)
+{
+	json_t *messages = json_object_get(json_object_get(document, "last"), "messages"), *message;
+	size_t i;
+
+	json_array_foreach (messages, i, message) {
+		const char *text = json_string_value(message);
+
+		if (text && strncmp(text, APPLIED, strlen(APPLIED)) == 0)
+			json_array_set_new(messages, i,
+				json_sprintf("%s: %s", strcmp(path, "-") == 0 ? "<stdin>" : path,
+					text + strlen(APPLIED)));
+	}
+}
+
 int apply_gather(struct source *source, const struct request *request, json_t **document)
 {
 	json_t *file = load_checked(request->word, stderr);
@@ -164,9 +183,11 @@ int apply_gather(struct source *source, const struct request *request, json_t **
 		snprintf(ask, sizeof(ask), "/weir/apply");
 	if (fd >= 0)
 		ret = make_change(source, ask, fd, document);
+	if (fd >= 0 && ret == 0)
+		name_file(*document, request->word);
 	else if (!text)
-		*document = json_pack("{s:s}", "refused", "the file is refused");
-	else
+		*document = json_pack("{s:s}", "refused", "the file is wrong");
+	else if (fd < 0)
 		ret = -errno;
 	if (fd >= 0)
 		close(fd);
@@ -180,10 +201,22 @@ int confirm_gather(struct source *source, const struct request *request, json_t 
 	return make_change(source, "/weir/confirm", -1, document);
 }
 
+static bool is_number(const char *word)
+{
+	return *word && strspn(word, "0123456789") == strlen(word) && strlen(word) < 19;
+}
+
 int rollback_gather(struct source *source, const struct request *request, json_t **document)
 {
 	char ask[128] = "/weir/rollback";
 
+	if (request->word && !is_number(request->word)) {
+		*document = json_pack("{s:o}", "refused",
+			json_sprintf("\"%s\": expected the number of a configuration, as \"weirctl "
+				     "history\" shows it",
+				request->word));
+		return 0;
+	}
 	if (request->word)
 		snprintf(ask, sizeof(ask), "/weir/rollback,%.64s", request->word);
 	return make_change(source, ask, -1, document);
@@ -197,21 +230,21 @@ bool policy_change_check(const struct request *request)
 		return true;
 	if (strcmp(request->word, "apply") == 0) {
 		if (request->n_words > 2)
-			fprintf(stderr, "weirctl: %s: one word too many\n", request->words[2]);
+			fprintf(stderr, "weirctl: %s: unexpected word after the file\n",
+				request->words[2]);
 		return request->n_words == 2;
 	}
 	for (unsigned i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
 		if (strcmp(request->word, verbs[i]) == 0)
 			return true;
 	fprintf(stderr,
-		"weirctl: %s: expected add, set or remove before the policy's name, or apply "
-		"before a file\n",
+		"weirctl: %s: expected add, set or remove and a policy, or apply and a file\n",
 		request->word);
 	return false;
 }
 
-/* What is too long for a request goes as a descriptor. */
-int make_edit(struct source *source, const json_t *edit, json_t **document)
+/* Sends an edit too long for a request as a descriptor. */
+static int send_edit(struct source *source, const json_t *edit, json_t **document)
 {
 	char *text = json_dumps(edit, JSON_COMPACT), *ask = NULL;
 	int fd = -1, ret = -ENOMEM;
@@ -229,15 +262,30 @@ int make_edit(struct source *source, const json_t *edit, json_t **document)
 	return ret;
 }
 
-/* What words say, or a file that has as many as there are. NULL: refused, and said. */
-static json_t *edit_of_request(const struct request *request)
+/* Sends edits of a file, or of none (NULL), and gives the messages the places of its lines. */
+static int send_placed(struct source *source, const json_t *edit, const char *path,
+	const json_t *lines, json_t **document)
 {
-	json_t *edit;
+	int ret = send_edit(source, edit, document);
+	json_t *last = ret ? NULL : json_object_get(*document, "last");
 
-	if (strcmp(request->word, "apply") == 0)
-		return edits_load(request->words[1], stderr);
-	edit = policy_edit_parse(request->word, request->words[1],
+	if (json_is_array(json_object_get(last, "messages")))
+		json_object_set_new(last, "messages",
+			edits_place(json_object_get(last, "messages"), path, lines));
+	return ret;
+}
+
+int make_edit(struct source *source, const json_t *edit, json_t **document)
+{
+	return send_placed(source, edit, NULL, NULL, document);
+}
+
+/* Returns the edit that the words stand for. NULL: they are wrong, which is reported. */
+static json_t *edit_of_words(const struct request *request)
+{
+	json_t *edit = policy_edit_parse(request->word, request->words[1],
 		(char *const *)(uintptr_t)(request->words + 2), request->n_words - 2, stderr);
+
 	if (edit && lists_expand_edit(edit, stderr) == 0)
 		return edit;
 	json_decref(edit);
@@ -246,21 +294,24 @@ static json_t *edit_of_request(const struct request *request)
 
 int policy_gather(struct source *source, const struct request *request, json_t **document)
 {
-	json_t *edit;
+	json_t *edit, *lines = NULL;
+	const char *path = NULL;
 	int ret;
 
 	if (request->n_words < 2)
 		return source_get_of(source, "/weir/policy", request->word, document);
 	*document = NULL;
-	edit = edit_of_request(request);
+	if (strcmp(request->word, "apply") == 0)
+		path = request->words[1];
+	edit = path ? edits_load(path, stderr, &lines) : edit_of_words(request);
 	if (!edit) {
-		*document = json_pack("{s:s}", "refused",
-			strcmp(request->word, "apply") == 0 ? "the file is refused"
-							    : "that is no change of a policy");
+		*document = json_pack(
+			"{s:s}", "refused", path ? "the file is wrong" : "the change is wrong");
 		return 0;
 	}
-	ret = make_edit(source, edit, document);
+	ret = send_placed(source, edit, path, lines, document);
 	json_decref(edit);
+	json_decref(lines);
 	return ret;
 }
 
@@ -307,14 +358,14 @@ static void print_refusal(const json_t *document, FILE *err)
 	json_array_foreach (messages, i, line)
 		fprintf(err, "%s\n", json_string_value(line));
 	if (json_object_get(document, "denied"))
-		fprintf(err, "weirctl: not permitted: it takes %s\n",
+		fprintf(err, "weirctl: not permitted: this needs %s\n",
 			needs ? needs : "more rights");
 	else
 		fprintf(err, "weirctl: %s; nothing has changed\n",
-			refused ? refused : "it was refused");
+			refused ? refused : "the limiter rejected the change");
 }
 
-/* "refused" of /weir/change itself is of the file at the start, and a list. */
+/* In /weir/change "refused" is a list, the errors of the file at the start. */
 bool change_refused(const json_t *document, FILE *err)
 {
 	bool refused = json_object_get(document, "denied") ||
@@ -349,7 +400,7 @@ static char *short_value(const json_t *value)
 	return text;
 }
 
-/* "video limit 1Mbit/s -> 2Mbit/s, and 3 more"; what was refused says why. */
+/* Returns "video limit 1Mbit/s -> 2Mbit/s, and 3 more", or the reason of a refusal. */
 static json_t *words_of_line(const json_t *line)
 {
 	const json_t *first = json_array_get(json_object_get(line, "changes"), 0);

@@ -39,7 +39,7 @@ static bool refuse_metric(const char *text)
 		suggest_offer(&near, name, health_metrics[i].name);
 	if (suggest_remedy(near.word, remedy))
 		fprintf(stderr, ": %s", remedy);
-	fputs("; there are", stderr);
+	fputs("; expected one of", stderr);
 	for (unsigned i = 0; i < HEALTH_METRICS; i++)
 		fprintf(stderr, "%s %s", i ? "," : "", health_metrics[i].name);
 	fputc('\n', stderr);
@@ -103,7 +103,7 @@ static json_t *limit_json(double limit)
 	return isnan(limit) ? json_null() : json_real(limit);
 }
 
-/* What is found of one limiter: its state, what is wrong in words, and each value. */
+/* Returns the findings about one limiter: its state, its problems in words, and each value. */
 static json_t *judge_status(const json_t *status, const struct limits *limits)
 {
 	json_t *words = json_array(), *values = json_object();
@@ -131,7 +131,7 @@ static json_t *judge_status(const json_t *status, const struct limits *limits)
 		"wrong", words, "values", values);
 }
 
-/* A limiter that does not answer is CRITICAL; whether one does that may not be asked is unknown. */
+/* A limiter without a reply is CRITICAL; UNKNOWN if this user has no permission to connect. */
 static json_t *judge_silence(const struct box *box)
 {
 	enum health_state is = box->error == EACCES || box->error == EPERM ? HEALTH_UNKNOWN
@@ -225,6 +225,39 @@ static int put_check_json(const struct boxes *boxes, json_t **found)
 	return ret;
 }
 
+/* True if the operator gave no name of the limiter, but its socket or nothing. */
+static bool is_named_by_socket(const struct options *options, unsigned i)
+{
+	return i < options->n_boxes ? options->boxes[i].socket != NULL
+				    : options->n_boxes == 0 && !options->group;
+}
+
+static bool is_taken(const struct boxes *boxes, unsigned except, const char *name)
+{
+	for (unsigned i = 0; i < boxes->n; i++)
+		if (i != except && strcmp(boxes->each[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Replaces names of socket files by the configured names of the limiters. */
+static void name_boxes(struct boxes *boxes, const struct options *options)
+{
+	for (unsigned i = 0; i < boxes->n; i++) {
+		struct box *box = &boxes->each[i];
+		const char *own = json_string_value(member_at(box->document, "process.limiter"));
+		char *name;
+
+		if (!own || !is_named_by_socket(options, i) || is_taken(boxes, i, own))
+			continue;
+		name = strdup(own);
+		if (!name)
+			continue;
+		free(box->name);
+		box->name = name;
+	}
+}
+
 static int check_boxes(struct boxes *boxes, const struct options *options)
 {
 	json_t *found[2 * BOXES_MAX];
@@ -234,6 +267,7 @@ static int check_boxes(struct boxes *boxes, const struct options *options)
 
 	take_thresholds(&options->request, &limits);
 	boxes_ask(boxes, options->command, &options->request);
+	name_boxes(boxes, options);
 	for (unsigned i = 0; i < boxes->n; i++) {
 		struct box *box = &boxes->each[i];
 
@@ -259,7 +293,7 @@ int check_run(const struct options *options)
 	if (boxes_find(options, &boxes))
 		status = check_boxes(&boxes, options);
 	else
-		puts("UNKNOWN - no limiter to ask: name one by -n or -s |");
+		puts("UNKNOWN - no limiter found: name one with -n or -s |");
 	boxes_free(&boxes);
 	return status;
 }

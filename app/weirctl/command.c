@@ -7,8 +7,8 @@
 
 #include "json/suggest.h"
 
-/* Says "a, b or c" of those that begin so. */
-static void list_those(const struct command *all, const char *name, unsigned n, FILE *err)
+/* Prints "a, b or c", the commands that begin with the name. */
+static void list_commands(const struct command *all, const char *name, unsigned n, FILE *err)
 {
 	fprintf(err, "weirctl: %s: ", name);
 	for (const struct command *each = all; each->name && n; each++) {
@@ -38,11 +38,11 @@ const struct command *command_meant(const struct command *all, const char *name,
 	if (n == 1)
 		return meant;
 	if (n > 1)
-		list_those(all, name, n, err);
+		list_commands(all, name, n, err);
 	else if (suggest_remedy(near.word, remedy))
 		fprintf(err, "weirctl: %s: no such command: %s\n", name, remedy);
 	else
-		fprintf(err, "weirctl: %s: no such command\n", name);
+		fprintf(err, "weirctl: %s: no such command: see \"weirctl help\"\n", name);
 	return NULL;
 }
 

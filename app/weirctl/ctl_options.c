@@ -13,7 +13,7 @@
 #include "sockets.h"
 
 #define ROWS_MOST 40
-#define ROW       256 /* above any character: what getopt_long() returns for rows */
+#define ROW       256 /* above any character: getopt_long() returns this + the index of a row */
 
 #define TIMEOUT_S    5.0
 #define INTERVAL_S   1.0
@@ -22,17 +22,17 @@
 
 const struct option_help option_rows[] = {
 	{"socket", required_argument, 's', "SOCKET",
-		"its socket; without it the only one in " SOCKETS_DIRECTORY, 0},
-	{"name", required_argument, 'n', "LIMITER", "likewise, by the limiter's name", 0},
+		"its socket (the only one in " SOCKETS_DIRECTORY ")", 0},
+	{"name", required_argument, 'n', "LIMITER", "the same, by the limiter's name", 0},
 	{"group", required_argument, 'g', "FILE", "several, by a file of JSON", 0},
 	{"timeout", required_argument, 0, "S", "for each answer (5)", 0},
-	{"json", no_argument, 0, NULL, "what the server says, for programs", 0},
+	{"json", no_argument, 0, NULL, "the server's reply, for programs", 0},
 	{"wide", no_argument, 0, NULL, "every column and name whole, on terminals too", 0},
 	{"version", no_argument, 0, NULL, "write the version", 0},
 	{"help", no_argument, 'h', NULL, "write this", 0},
-	{"sort", required_argument, 0, "BY", "what is first", OPTION_SORT},
+	{"sort", required_argument, 0, "BY", "the order of rows", OPTION_SORT},
 	{"interval", required_argument, 0, "S", "seconds between two looks (1)", OPTION_INTERVAL},
-	{"follow", no_argument, 0, NULL, "go on with what happens", OPTION_FOLLOW},
+	{"follow", no_argument, 0, NULL, "continue with new events", OPTION_FOLLOW},
 	{"count", required_argument, 0, "N", "end after so many", OPTION_COUNT},
 	{"confirm-within", required_argument, 0, "TIME", "undo it then, unless it is confirmed",
 		OPTION_WITHIN},
@@ -40,7 +40,8 @@ const struct option_help option_rows[] = {
 	{"critical", required_argument, 0, "NAME=N", "a value that is CRITICAL", OPTION_THRESHOLD},
 	{"output", required_argument, 'o', "FILE", "the archive", OPTION_OUTPUT},
 	{"policy", required_argument, 0, "POLICY", "packets of one alone", OPTION_CAPTURE},
-	{"reason", required_argument, 0, "R", "why, or what became of it", OPTION_CAPTURE},
+	{"reason", required_argument, 0, "R", "packets with this reason or verdict",
+		OPTION_CAPTURE},
 	{"seconds", required_argument, 0, "S", "end after so many", OPTION_CAPTURE},
 	{"rate", required_argument, 0, "N", "packets a second of a worker (1000)", OPTION_CAPTURE},
 	{"write", required_argument, 'w', "FILE", "pcapng, that is not there yet", OPTION_CAPTURE},
@@ -48,19 +49,21 @@ const struct option_help option_rows[] = {
 	{"for", required_argument, 0, "TIME", "how long packets are taken (5s)", OPTION_TALKERS},
 	{"by", required_argument, 0, "BY", "source, destination, flow, source/24", OPTION_TALKERS},
 	{"top", required_argument, 0, "N", "how many are shown (10)", OPTION_TALKERS},
-	{"unmatched", no_argument, 0, NULL, "what no policy takes", OPTION_TALKERS},
-	{"unparsed", no_argument, 0, NULL, "what is not understood", OPTION_TALKERS},
+	{"unmatched", no_argument, 0, NULL, "packets that match no policy", OPTION_TALKERS},
+	{"unparsed", no_argument, 0, NULL, "packets that cannot be parsed", OPTION_TALKERS},
 	{"direction", required_argument, 0, "D", "download or upload", OPTION_IMPORT},
-	{"prefix", required_argument, 0, "PREFIX", "of what belongs to this import", OPTION_IMPORT},
-	{"parents", required_argument, 0, "PREFIX", "of parents elsewhere", OPTION_IMPORT},
+	{"prefix", required_argument, 0, "PREFIX", "prefix of the policies of this import",
+		OPTION_IMPORT},
+	{"parents", required_argument, 0, "PREFIX", "prefix of parents from elsewhere",
+		OPTION_IMPORT},
 	{"network", required_argument, 0, "FILE", "LibreQoS's network.json", OPTION_IMPORT},
-	{"flat", no_argument, 0, NULL, "parents are not looked at", OPTION_IMPORT},
+	{"flat", no_argument, 0, NULL, "ignore parents", OPTION_IMPORT},
 	{"print", no_argument, 0, NULL, "write the policies, and send nothing", OPTION_IMPORT},
 	{"keep", no_argument, 0, NULL, "rules stay when their speaker ends", OPTION_IMPORT},
 	{0},
 };
 
-/* Says what makes no sense, and is false. */
+/* Reports a wrong word, and returns false. */
 static bool refuse_argument(const char *word, const char *why)
 {
 	fprintf(stderr, "weirctl: %s: %s\n", word, why);
@@ -87,7 +90,7 @@ static bool take_count(const char *text, unsigned long *count)
 	*count = strtoul(text, &end, 10);
 	if (*text >= '0' && *text <= '9' && !*end && !errno && *count > 0)
 		return true;
-	return refuse_argument(text, "expected how many");
+	return refuse_argument(text, "expected a number from 1");
 }
 
 /* "60", "60s", "5m" or "1h". */
@@ -176,7 +179,7 @@ static bool take_import(struct request *request, const char *name, const char *v
 	return true;
 }
 
-/* One option; those without a brief are told by their names. */
+/* Takes one option; options without a letter are found by their names. */
 static bool take_option(struct options *options, const struct option_help *row, const char *value)
 {
 	const char *name = row->name;
@@ -221,7 +224,7 @@ static bool take_option(struct options *options, const struct option_help *row, 
 	return true;
 }
 
-/* Whoever may have been meant by an option that there is not. */
+/* Reports an unknown option, with the nearest name. */
 static bool refuse_option(const char *word, int opt)
 {
 	struct suggestion near = {0};
@@ -230,7 +233,7 @@ static bool refuse_option(const char *word, int opt)
 	unsigned begin = 0;
 
 	if (opt == ':')
-		return refuse_argument(word, "expected a value behind it");
+		return refuse_argument(word, "expected a value after it");
 	snprintf(name, sizeof(name), "%.*s", (int)len, word);
 	for (const struct option_help *row = option_rows; row->name; row++) {
 		begin += strncmp(name + 2, row->name, strlen(name) > 2 ? strlen(name) - 2 : 64) ==
@@ -239,7 +242,7 @@ static bool refuse_option(const char *word, int opt)
 			suggest_offer(&near, name + 2, row->name);
 	}
 	if (begin > 1)
-		return refuse_argument(name, "several options begin so");
+		return refuse_argument(name, "several options begin with this: give more of it");
 	if (!near.word)
 		return refuse_argument(word, "no such option");
 	snprintf(whole, sizeof(whole), "--%s", near.word);
@@ -278,20 +281,36 @@ static bool parse_options(int argc, char **argv, struct options *options, unsign
 	return true;
 }
 
-/* What an option of the wrong command is. */
+/* Reports an option that this command does not take. */
 static bool refuse_special(const struct command *command, unsigned special)
 {
 	for (const struct option_help *row = option_rows; row->name; row++) {
 		if (!(row->of & special & ~command->options))
 			continue;
-		fprintf(stderr, "weirctl: --%s: %s takes no such option\n", row->name,
-			command->name);
+		fprintf(stderr, "weirctl: --%s: the command %s does not take this option\n",
+			row->name, command->name);
 		return false;
 	}
 	return true;
 }
 
-/* What stands behind the options. */
+/* Reports the first word that the usage needs, such as FILE or POLICY. */
+static bool refuse_missing(const struct command *command)
+{
+	const char *words = command->words;
+	size_t len = strcspn(words, " ");
+
+	while (words[0] == '[') { /* a word that can be left out */
+		words += strcspn(words, "]");
+		words += strspn(words, "] ");
+		len = strcspn(words, " ");
+	}
+	fprintf(stderr, "weirctl: %s: missing %.*s after \"%s\"\n", command->name, (int)len, words,
+		command->name);
+	return false;
+}
+
+/* Takes the words after the options. */
 static bool parse_words(int n, char **words, struct options *options, unsigned special)
 {
 	const struct command *command;
@@ -308,7 +327,7 @@ static bool parse_words(int n, char **words, struct options *options, unsigned s
 		options->watch = true;
 		command = n > 1 ? command_meant(options->all, words[1], stderr) : NULL;
 		if (!command)
-			return n > 1 ? false : refuse_argument("watch", "of which command?");
+			return n > 1 ? false : refuse_missing(options->command);
 		options->command = command;
 		words++;
 		n--;
@@ -317,12 +336,12 @@ static bool parse_words(int n, char **words, struct options *options, unsigned s
 	request->n_words = (unsigned)n - 1;
 	most = command->many ? n : command->wants || command->takes ? 2 : 1;
 	if (n > most)
-		return refuse_argument(words[most], "one word too many");
+		return refuse_argument(words[most], "unexpected word");
 	request->word = n >= 2 && (command->wants || !command->many) ? words[1] : NULL;
 	if (command->wants && !request->word)
-		return refuse_argument(command->name, "of which one?");
+		return refuse_missing(command);
 	if (options->watch && (command->changes || command->run))
-		return refuse_argument(command->name, "is not to be watched");
+		return refuse_argument(command->name, "cannot be watched");
 	if (options->watch)
 		special &= ~(unsigned)(OPTION_INTERVAL | OPTION_COUNT);
 	if (!refuse_special(command, special))

@@ -3,10 +3,15 @@
  */
 #include "edit_file.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "config/lists.h"
 #include "json/values.h"
 
-/* A file that is one array has the edits in that. Takes the values over. */
+#define EDIT "edits["
+
+/* Returns the edits of a file, also if its only value is an array of them. Takes the values. */
 static json_t *edits_of(json_t *values)
 {
 	json_t *first = json_array_get(values, 0), *edits;
@@ -18,22 +23,67 @@ static json_t *edits_of(json_t *values)
 	return edits;
 }
 
-json_t *edits_load(const char *path, FILE *err)
+static const char *name_of_file(const char *path)
+{
+	return strcmp(path, "-") == 0 ? "<stdin>" : path;
+}
+
+json_t *edits_load(const char *path, FILE *err, json_t **lines)
 {
 	struct diagnostics diagnostics;
 	json_t *edits, *edit;
 	size_t i;
 
 	diagnostics_init(&diagnostics, err, DIAGNOSTICS_TEXT);
-	if (json_values_load(path, &diagnostics, &edits) < 0)
+	if (json_values_load_lines(path, &diagnostics, &edits, lines) < 0)
 		return NULL;
 	edits = edits_of(edits);
 	json_array_foreach (edits, i, edit) {
 		if (lists_expand_edit(edit, err) == 0)
 			continue;
-		fprintf(err, "edits[%zu]: its list is refused\n", i);
+		fprintf(err, "%s:%d: its list of prefixes is wrong: see above\n",
+			name_of_file(path), (int)json_integer_value(json_array_get(*lines, i)));
 		json_decref(edits);
+		json_decref(*lines);
+		*lines = NULL;
 		return NULL;
 	}
 	return edits;
+}
+
+/* Returns the text of a message without its `edits[17]: `, and the index. NULL: it has none. */
+static const char *text_of_edit(const char *message, size_t *index)
+{
+	char *end;
+
+	if (strncmp(message, EDIT, strlen(EDIT)) != 0)
+		return NULL;
+	*index = strtoul(message + strlen(EDIT), &end, 10);
+	return strncmp(end, "]: ", 3) == 0 ? end + 3 : NULL;
+}
+
+/* Returns a message with the line of its edit in place of the index, or without it. */
+static json_t *place_message(json_t *message, const char *path, const json_t *lines)
+{
+	const char *text = json_string_value(message), *rest;
+	const json_t *line;
+	size_t index;
+
+	rest = text ? text_of_edit(text, &index) : NULL;
+	if (!rest)
+		return json_incref(message);
+	line = json_array_get(lines, index);
+	if (!path || !line)
+		return json_string(rest);
+	return json_sprintf("%s:%d: %s", name_of_file(path), (int)json_integer_value(line), rest);
+}
+
+json_t *edits_place(const json_t *messages, const char *path, const json_t *lines)
+{
+	json_t *placed = json_array(), *message;
+	size_t i;
+
+	json_array_foreach (messages, i, message)
+		json_array_append_new(placed, place_message(message, path, lines));
+	return placed;
 }

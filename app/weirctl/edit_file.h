@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Changes of policies as a provisioning system writes them.
+ * Policy changes in a file that a provisioning system writes.
  */
 #ifndef WEIR_WEIRCTL_EDIT_FILE_H
 #define WEIR_WEIRCTL_EDIT_FILE_H
@@ -11,10 +11,16 @@
 #include <jansson.h>
 
 /*
- * The edits of a file, "-" for standard input: an array of them (change/edit.h), or one behind the
- * other, such as one a line. With lists of prefixes in the place of their names. An array; NULL: it
- * is refused, and that is said on err.
+ * Reads the edits of a file, "-" for standard input: an array of them (change/edit.h), or one value
+ * each, such as one a line. Replaces names of lists by their prefixes. Returns an array, and the
+ * line of each edit. NULL: the file is wrong, which is reported on err.
  */
-json_t *edits_load(const char *path, FILE *err);
+json_t *edits_load(const char *path, FILE *err, json_t **lines);
+
+/*
+ * Returns a copy of a limiter's messages with places in the user's file: `edits[17]: ` becomes
+ * `FILE:LINE: `. Without a path (NULL) the user has written no file, and that part is left out.
+ */
+json_t *edits_place(const json_t *messages, const char *path, const json_t *lines);
 
 #endif

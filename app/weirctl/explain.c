@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The command "explain": what would become of packets now, and why. What is written of a packet is
- * made a frame here; the limiter tries it.
+ * The command "explain": the verdict that packets would get now, and the reason. The words about a
+ * packet become a frame here, and the limiter tries it.
  */
 #include "command.h"
 
@@ -19,13 +19,13 @@
 #define ASKS        "/weir/explain,"
 #define POLL_MS     1
 #define TRIES       5000 /* polls of one packet: seconds */
-#define PACKETS     10   /* of a capture, unless it is said how many */
+#define PACKETS     10   /* default number, from a capture */
 #define PACKETS_MAX 10000
 
-/* What stands behind "explain". */
+/* The words after "explain". */
 struct explained {
-	struct probe_packet probe; /* of a capture: what is said of all of its packets */
-	const char *file;          /* a capture; else NULL */
+	struct probe_packet probe; /* with a capture: the fields that all its packets get */
+	const char *file;          /* a capture, or NULL */
 	unsigned packets;
 };
 
@@ -64,15 +64,19 @@ static int read_capture_words(
 static int read_hex_words(
 	const char *const *words, unsigned n, struct probe_packet *probe, char why[PROBE_WHY])
 {
+	unsigned at = 0;
 	int ret = 0;
 
-	for (unsigned i = 0; ret == 0 && i < n; i++)
+	for (unsigned i = 0; ret == 0 && i < n; i++) {
+		at = i;
 		ret = strchr(words[i], '=') ? probe_set(probe, words[i], why)
 					    : probe_add_hex(probe, words[i], why);
+	}
 	if (ret == -ENOENT)
-		snprintf(why, PROBE_WHY, "expected length=, wire=, direction= or worker=");
+		snprintf(why, PROBE_WHY,
+			"\"%.40s\": expected length=, wire=, direction= or worker=", words[at]);
 	if (ret == 0 && probe->bytes == 0) {
-		snprintf(why, PROBE_WHY, "hex: expected the frame's bytes");
+		snprintf(why, PROBE_WHY, "missing BYTES after \"hex\": expected digits in pairs");
 		ret = -EINVAL;
 	}
 	if (ret == 0 && probe->len < probe->bytes)
@@ -92,6 +96,10 @@ static int read_words(
 		return read_hex_words(words + 1, n - 1, &explained->probe, why);
 	if (n >= 2 && strcmp(words[0], "pcap") == 0)
 		return read_capture_words(words + 1, n - 1, explained, why);
+	if (n >= 1 && strcmp(words[0], "pcap") == 0) {
+		snprintf(why, PROBE_WHY, "missing FILE after \"pcap\": expected a capture or -");
+		return -EINVAL;
+	}
 	return probe_tuple(&explained->probe, words, n, why);
 }
 
@@ -106,7 +114,7 @@ bool explain_check(const struct request *request)
 	return false;
 }
 
-/* Until there is an answer to the question of that number: takes its place. */
+/* Polls until the packet of that number has a verdict. */
 static int await_answer(struct source *source, json_int_t number, json_t **answer)
 {
 	char request[64];
@@ -124,7 +132,7 @@ static int await_answer(struct source *source, json_int_t number, json_t **answe
 	return -ETIMEDOUT;
 }
 
-/* Others may ask at the same time; and a reload may come between question and answer. */
+/* Returns true if another client or a reload came between, and the packet must be sent again. */
 static bool is_to_ask_again(const json_t *answer)
 {
 	return json_is_null(answer) || json_is_true(json_object_get(answer, "busy"));
@@ -170,7 +178,7 @@ static int append_answer(struct source *source, const struct probe_packet *probe
 	return ret;
 }
 
-/* A packet of a capture, as the appliance would receive it. */
+/* Converts a packet of a capture to the frame that the limiter would receive. */
 static void probe_of(const struct capture_packet *packet, const struct probe_packet *as,
 	struct probe_packet *probe)
 {
@@ -183,7 +191,7 @@ static void probe_of(const struct capture_packet *packet, const struct probe_pac
 	memcpy(probe->frame, frame.data, probe->bytes);
 }
 
-/* What is wrong with a file, as if it were an answer. */
+/* Adds a message about the file in place of a verdict. */
 static void append_complaint(json_t *document, const char *file, const char *why)
 {
 	json_array_append_new(
@@ -203,7 +211,7 @@ static int explain_capture(
 		(read = capture_next(&capture, &packet)) == 1) {
 		if (!link_supported(packet.link)) {
 			append_complaint(
-				document, explained->file, "neither of Ethernet nor of IP");
+				document, explained->file, "expected packets of Ethernet or IP");
 			break;
 		}
 		probe_of(&packet, &explained->probe, &probe);

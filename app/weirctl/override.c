@@ -59,52 +59,100 @@ static unsigned long time_lasts(const char *text)
 	return 0;
 }
 
-/* "until" or "for" and what is behind it. */
-static bool add_end(const char *const *words, char *out, size_t size)
-{
-	bool lasts = strcmp(words[0], "for") == 0;
-	long long value = lasts ? (long long)time_lasts(words[1]) : (long long)time_meant(words[1]);
+/* The words of an override; a word that is not there is NULL. */
+struct override_words {
+	const char *policy, *limit, *burst;
+	char end[64]; /* "until=1795453200" or "for=7200" */
+	bool off;
+};
 
-	snprintf(out, size, ",%s=%lld", lasts ? "for" : "until", value);
-	return value > 0 && (lasts || strcmp(words[0], "until") == 0);
+static bool refuse_word(FILE *err, const char *word, const char *expected)
+{
+	fprintf(err, "weirctl: override: \"%s\": expected %s\n", word, expected);
+	return false;
 }
 
-/* What the server is asked, for free(); NULL: it makes no sense. */
-static char *request_of(const struct request *request)
+static bool refuse_missing(FILE *err, const char *missing, const char *after)
+{
+	fprintf(err, "weirctl: override: missing %s after \"%s\"\n", missing, after);
+	return false;
+}
+
+/* Reads "until TIME" or "for TIME", which n words are left for. */
+static bool read_end(const char *const *words, unsigned n, const char *before,
+	struct override_words *out, FILE *err)
+{
+	bool lasts = n > 0 && strcmp(words[0], "for") == 0;
+	long long value;
+
+	if (n == 0)
+		return refuse_missing(err, "\"until TIME\" or \"for TIME\"", before);
+	if (!lasts && strcmp(words[0], "until") != 0)
+		return refuse_word(err, words[0], "\"until TIME\" or \"for TIME\"");
+	if (n == 1)
+		return refuse_missing(
+			err, lasts ? "a time such as 2h" : "a time such as 18:00", words[0]);
+	if (n > 2)
+		return refuse_word(err, words[2], "nothing after the time");
+	value = lasts ? (long long)time_lasts(words[1]) : (long long)time_meant(words[1]);
+	snprintf(out->end, sizeof(out->end), "%s=%lld", words[0], value);
+	if (value > 0)
+		return true;
+	fprintf(err, "weirctl: override: %s \"%s\": expected %s\n", words[0], words[1],
+		lasts ? "a time such as 90s, 30min, 2h or 3d, of a year at most"
+		      : "a time such as 18:00 or 2026-11-23T18:00");
+	return false;
+}
+
+/* Reads the words; a wrong or missing one is reported. */
+static bool read_words(const struct request *request, struct override_words *out, FILE *err)
 {
 	const char *const *words = request->words;
-	unsigned n = request->n_words, terms = n > 3 ? n - 3 : 0;
-	char end[64], *out = NULL;
-	bool good = terms == 1 || terms == 2;
+	unsigned n = request->n_words, at = 2;
 
-	if (n == 2 && strcmp(words[1], "off") == 0)
-		return asprintf(&out, "/weir/override,%s,off", words[0]) < 0 ? NULL : out;
-	good = good && strncmp(words[1], "limit=", 6) == 0 &&
-	       add_end(words + n - 2, end, sizeof(end));
-	good = good && (terms < 2 || strncmp(words[2], "burst=", 6) == 0);
+	*out = (struct override_words){.policy = n > 0 ? words[0] : NULL};
+	if (n == 0)
+		return refuse_missing(err, "POLICY", "override");
 	for (unsigned i = 0; i < n; i++)
-		good = good && !strchr(words[i], ',');
-	if (!good)
-		return NULL;
-	return asprintf(&out, "/weir/override,%s,%s%s%s%s", words[0], words[1],
-		       terms == 2 ? "," : "", terms == 2 ? words[2] : "", end) < 0
-		       ? NULL
-		       : out;
+		if (strchr(words[i], ','))
+			return refuse_word(err, words[i], "a word without a comma");
+	if (n == 1)
+		return refuse_missing(err, "limit=LIMIT or \"off\"", words[0]);
+	out->off = strcmp(words[1], "off") == 0;
+	if (out->off)
+		return n == 2 || refuse_word(err, words[2], "nothing after \"off\"");
+	if (strncmp(words[1], "limit=", 6) != 0)
+		return refuse_word(err, words[1], "limit=LIMIT or \"off\"");
+	out->limit = words[1];
+	if (n > 2 && strncmp(words[2], "burst=", 6) == 0)
+		out->burst = words[at++];
+	else if (n > 2 && strchr(words[2], '='))
+		return refuse_word(err, words[2], "burst=BURST, \"until TIME\" or \"for TIME\"");
+	return read_end(words + at, n - at, words[at - 1], out, err);
+}
+
+/* Returns the request, for free(). NULL without memory. */
+static char *request_of(const struct override_words *words)
+{
+	char *out = NULL;
+	int n;
+
+	if (words->off)
+		n = asprintf(&out, "/weir/override,%s,off", words->policy);
+	else
+		n = asprintf(&out, "/weir/override,%s,%s%s%s,%s", words->policy, words->limit,
+			words->burst ? "," : "", words->burst ? words->burst : "", words->end);
+	return n < 0 ? NULL : out;
 }
 
 bool override_check(const struct request *request)
 {
-	char *text = request_of(request);
+	struct override_words words;
 
-	if (!text)
-		fputs("weirctl: override: expected POLICY limit=LIMIT [burst=BURST] and until "
-		      "18:00, until 2026-11-23T18:00 or for 2h; or POLICY off\n",
-			stderr);
-	free(text);
-	return text != NULL;
+	return read_words(request, &words, stderr);
 }
 
-/* Until it is on the disk, or is not. */
+/* Waits until the disk has it, or has failed. */
 static int wait_for_override(struct source *source, json_t **document)
 {
 	for (unsigned i = 0; i < LOOKS; i++) {
@@ -121,7 +169,8 @@ static int wait_for_override(struct source *source, json_t **document)
 
 int override_gather(struct source *source, const struct request *request, json_t **document)
 {
-	char *text = request_of(request);
+	struct override_words words;
+	char *text = read_words(request, &words, stderr) ? request_of(&words) : NULL;
 	json_t *answer = NULL;
 	int ret = text ? source_get(source, text, &answer) : -EINVAL;
 
@@ -144,7 +193,7 @@ bool override_refused(const json_t *document, FILE *err)
 
 	if (json_object_get(document, "denied")) {
 		if (err)
-			fprintf(err, "weirctl: not permitted: it takes %s\n",
+			fprintf(err, "weirctl: not permitted: this needs %s\n",
 				needs ? needs : "more rights");
 		return true;
 	}
@@ -152,7 +201,8 @@ bool override_refused(const json_t *document, FILE *err)
 		json_array_foreach (lines, i, line)
 			fprintf(err, "weirctl: %s\n", json_string_value(line));
 		if (error)
-			fprintf(err, "weirctl: it cannot be kept, and does not hold: %s\n", error);
+			fprintf(err, "weirctl: the override is not saved and not in force: %s\n",
+				error);
 	}
 	return lines || error;
 }

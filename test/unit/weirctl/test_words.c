@@ -49,7 +49,7 @@ static void commands_meant(void **state)
 	assert_meant("po", "weirctl: po: policies, policy or ports?\n");
 	assert_meant("statsu", "did you mean \"status\"?");
 	assert_meant("polcies", "did you mean \"policies\"?");
-	assert_meant("nonsense", "weirctl: nonsense: no such command\n");
+	assert_meant("nonsense", "weirctl: nonsense: no such command: see ");
 	assert_meant("", "no such command");
 }
 
