@@ -539,7 +539,7 @@ IN_COMPANY = ("drawn", "quota", "reload", "etcd", "weirctl", "kill9", "conserved
               "trial", "shadow",
               "group_keys", "stall", "disagree", "clients", "clocks", "service", "exporter",
               "ctl_live", "doctor", "manual", "timed", "page", "events", "flows",
-              "explain", "changes", "bypass", "plane", "plane_ledger", "import")
+              "explain", "changes", "bypass", "plane", "plane_ledger", "import", "refusals")
 # Tests of two threads that share data, and of malformed input.
 SANITIZED = {
     "build-asan": {"hostile": ()},

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Changes of what runs, that are kept: whatever ends the process, the last good one runs after it.
+"""Kept changes of the running configuration: the last good one survives any end of the process.
 
 Runs in a network namespace of its own; veth pairs there are the cables, as in reload.py.
 
 Usage: changes.py [--times N] [--policies N] [--edits N] [--rounds N] [SCENARIO...]. WEIR_SEED
-chooses other changes. `changes.py --edits 10000 --rounds 20 transaction` says how long large
-transactions take: the least and the median of so many of a kind.
+chooses other changes. `changes.py --edits 10000 --rounds 20 transaction` prints the least and
+the median time of large transactions.
 """
 
 import fcntl
@@ -52,7 +52,7 @@ def keeping(scene, config, name="box1"):
 
 
 def change(weir):
-    """What it says of what runs, when no change is under way."""
+    """Waits until no change is under way, and returns the reply of /weir/change."""
     def settled():
         now = weir.get("/weir/change")
         return now["state"] == "idle" and now["last"] and now
@@ -72,7 +72,7 @@ def ended(weir, answer):
 
 
 def good(weir, answer):
-    """It is expected to succeed, and to be kept."""
+    """Expects that the change succeeds and is kept."""
     last = ended(weir, answer)
     expect(last["ok"] and last["not_kept"] is None, f"{last}")
     return last
@@ -109,7 +109,7 @@ def edit(weir, verb, name, **keys):
 
 
 def running(weir):
-    """The configuration that runs, as it is kept."""
+    """The running configuration, from its record."""
     _, (descriptor,) = weir.client.get_with("/weir/running")
     size = os.fstat(descriptor).st_size
     text = os.pread(descriptor, size, 0).decode()
@@ -118,7 +118,7 @@ def running(weir):
 
 
 def limits(weir, *whom):
-    """What those policies enforce; None: there is none."""
+    """The limits of these policies; None: no such policy."""
     found = [weir.get(f"/weir/policy,{name}") for name in whom]
     return [one and one["limit_bps"] for one in found]
 
@@ -138,13 +138,13 @@ M = 1000000
 
 
 def crash(weir):
-    """As power loss: then it starts again."""
+    """Kills it like a loss of power, and starts it again."""
     weir.kill()
     weir.start()
 
 
 def key_that_will_not_do(scene):
-    """It refuses the file; and where the last good one names it, too, that one does not run."""
+    """An invalid key rejects the file. If the last good one has the same key, it does not run."""
     key = scene.path("key")
     weir = keeping(scene, RINGS | {"policies": [A]}).start()
     change(weir)
@@ -169,7 +169,7 @@ def key_that_will_not_do(scene):
 
 
 def last_good(scene):
-    """A refused file at the start: what ran before runs, unless that says otherwise."""
+    """A rejected file at the start: the last good one runs, except with "on_refused": "stop"."""
     weir = keeping(scene, RINGS | {"policies": [A]}).start()
     change(weir)
     weir.stop()
@@ -181,7 +181,7 @@ def last_good(scene):
     expect("refused" in now["runs"]["words"] and now["refused"], f"{now}")
     expect(any("is refused" in alarm for alarm in weir.get("/weir/health")["alarms"]), "an alarm")
     expect("what runs is the last good configuration" in weir.log(), "the log")
-    # The file is mended, and read again.
+    # The file is fixed, and read again.
     weir.config["policies"] = [A, B | {"limit": "2Mbit/s"}]
     weir.write()
     weir.get("/weir/reload")
@@ -196,13 +196,13 @@ def last_good(scene):
     os.truncate(weir.config_path, 20)
     status, _, said = weir.run("-c", weir.config_path, *weir.arguments)
     expect(status == REFUSED and '"on_refused": "stop"' in said, f"{status}: {said}")
-    # And one that has never run has nothing to run.
+    # A limiter without a record has nothing to run.
     status, _, said = weir.run("-c", weir.config_path, "--state", scene.path("other"))
     expect(status == REFUSED, f"{status}: {said}")
 
 
 def confirmed(scene):
-    """What nobody confirms is undone, by time and by a crash; what somebody does stays."""
+    """A change without a confirmation is undone, by time and by a crash; a confirmed one stays."""
     weir = keeping(scene, RINGS | {"policies": [A]}).start()
     change(weir)
     other = weir.config | {"policies": [A | {"limit": "3Mbit/s"}, B]}
@@ -253,7 +253,7 @@ def singly(scene):
     line = next(line for line in history(weir) if line["n_changes"] == 1)
     expect(any(one["policy"] == "a" and one["old"] == "1Mbit/s" and one["new"] == "2Mbit/s"
                for line in history(weir) for one in line.get("changes", [])), f"{line}")
-    for verb, name, keys, why in (("set", "x", {"limit": "1Mbit/s"}, "none of that name"),
+    for verb, name, keys, why in (("set", "x", {"limit": "1Mbit/s"}, "no such policy"),
                                   ("set", "a", {"limit": "1Mbit"}, "expected bit/s"),
                                   ("set", "a", {"limt": "1Mbit/s"}, 'did you mean "limit"'),
                                   ("add", "d", {"limit": "1Mbit/s", "match.dst": "10.0.0.0/16",
@@ -282,7 +282,7 @@ def singly(scene):
 
 
 def ctl(weir, *words, fails=""):
-    """What weirctl says; with `fails` it is expected to fail, and to say that."""
+    """Returns the output of weirctl; with `fails` it must fail with that text."""
     done = subprocess.run([CTL, "-s", weir.socket, *words], capture_output=True, text=True,
                           check=False, timeout=box.PATIENCE_S, stdin=subprocess.DEVNULL)
     expect((done.returncode != 0) == bool(fails) and fails in done.stderr,
@@ -325,7 +325,7 @@ def operator(scene):
     first = json.loads(ctl(weir, "--json", "history", "99"))["lines"][-1]
     ctl(weir, "rollback", str(first["to"]))
     expect(limits(weir, "a", "b", "c") == [M, M, None], "the first of all")
-    ctl(weir, "rollback", "77", fails="there is no configuration 77")
+    ctl(weir, "rollback", "77", fails="configuration 77 is not kept: choose from")
     with open(other, "w", encoding="utf-8") as file:
         json.dump(weir.config | {"idle": "poll", "policies": [A | {"limit": "1Mbit"}]}, file)
     ctl(weir, "apply", other, fails='other.json:1: policies[0] "a".limit')
@@ -348,7 +348,7 @@ class Count(Receiver):
 
 
 def others(n):
-    """Policies that nobody sends to."""
+    """Policies without traffic."""
     return [policy(f"p{i}", f"11.{i >> 8}.{i & 255}.0/24", "1Mbit/s") for i in range(n)]
 
 
@@ -407,7 +407,7 @@ def lists(scene):
 
 
 class Mix:
-    """Changes of every kind, and what is expected to run after each, and after a kill."""
+    """Changes of every kind, and the configuration that must run after each, and after a kill."""
 
     def __init__(self, wire, count):
         self.wire, self.weir = wire, wire.weir
@@ -456,7 +456,7 @@ class Mix:
         change(self.weir)
 
     def killed(self):
-        """A change that a kill meets somewhere: what ran before it runs, or what it brings."""
+        """A kill at any time of a change: the previous or the new configuration runs."""
         before = self.documents()
         if self.rng.random() < 0.5:
             whole = self.weir.config | {"policies": self.varied()}
@@ -480,8 +480,8 @@ STAY = [policy("stays", "10.1.0.0/16", "1Gbit/s"), policy("tight", "10.2.0.0/16"
 
 
 def mixed(scene):
-    """Changes of every kind under traffic; a tenth of them meet a kill. Between kills every packet
-    is received and counted once, and whoever was not changed keeps what it has counted."""
+    """Changes of every kind under traffic; a kill meets a tenth of them. Between kills every
+    packet is received and counted one time, and unchanged policies keep their counters."""
     kills, sent, left = 0, 0, 0
     wire = Wire(scene, STAY + others(POLICIES), workers=[0])
     wire.weir.kill()
@@ -583,7 +583,7 @@ def transact(weir, edits):
 
 
 def transact_by_hand(scene, weir, edits):
-    """As transact(), by weirctl, from a file with one edit a line."""
+    """Like transact(), with weirctl and a file that has one edit a line."""
     path = scene.path("edits.jsonl")
     with open(path, "w", encoding="utf-8") as file:
         file.writelines(json.dumps(one) + "\n" for one in edits)
@@ -597,13 +597,13 @@ def wrong_transactions(weir, n):
     sets = edits_of("set", (f"p{i}" for i in range(n)), limit="7Gbit/s")
     before = weir.get("/weir/change")["runs"]["number"]
     for at, edit_, why in ((17, {"do": "set", "name": "x", "keys": {}},
-                            'edits[17].name: "x": there is none of that name'),
+                            'edits[17]: policy "x": no such policy: '),
                            (n - 1, {"do": "add", "name": "p0", "keys": {}},
-                            f'edits[{n - 1}].name: "p0": there is one of that name'),
+                            f'edits[{n - 1}]: policy "p0": already exists: use "set"'),
                            (3, {"do": "set", "name": "p3", "keys": {"limit": "7Gbit"}},
-                            '"p3".limit: "7Gbit": expected bit/s'),
+                            'edits[3]: policy "p3": limit: "7Gbit": expected bit/s'),
                            (4, {"do": "set", "name": "p4", "keys": {"match.dst": "11.0.9.0/24"}},
-                            "same match as")):
+                            'edits[4]: policy "p4"')):
         edits = sets[:at] + [edit_] + sets[at + 1:]
         last = ended(weir, begin_with(weir, "/weir/policy_change", json.dumps(edits)))
         expect(not last["ok"] and any(why in text for text in last["messages"]), f"{why}: {last}")
@@ -612,7 +612,7 @@ def wrong_transactions(weir, n):
 
 
 def file_is_overruled(weir):
-    """A file that had been known well is written again: what is changed after that outlives it."""
+    """The file is written again: a change after that survives it."""
     weir.config["policies"][0] = weir.config["policies"][0] | {"limit": "9Gbit/s"}
     weir.write()
     good(weir, edit(weir, "set", "tight", note="later"))

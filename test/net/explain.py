@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What weirctl says of packets: explain, match, capture, talkers, of a box that packets cross."""
+"""weirctl explain, match, capture and talkers, for a limiter with live packets."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ POLICIES = [
 
 
 def ctl(weir, *words, status=0, text=True, **more):
-    """What weirctl says on standard output, or on standard error if it is to fail."""
+    """Returns the standard output of weirctl, or the standard error if it must fail."""
     done = subprocess.run([CTL, "-s", weir.socket, *words], capture_output=True, check=False,
                           timeout=box.PATIENCE_S, stdin=subprocess.DEVNULL, text=text, **more)
     expect(done.returncode == status, f"weirctl {words}: {done}")
@@ -37,7 +37,7 @@ def ctl(weir, *words, status=0, text=True, **more):
 
 
 def told(weir, *words):
-    """What it says as JSON."""
+    """Returns the JSON output of weirctl."""
     return json.loads(ctl(weir, "--json", *words))
 
 
@@ -53,7 +53,7 @@ def udp(dst, length=1014, src="192.0.2.1"):
 
 
 def counted(weir):
-    """Whatever packets change that telemetry shows."""
+    """Returns all counters that packets change."""
     return [weir.get("/weir/drops"),
             [weir.get("/weir/policy," + p["name"])[key] for p in POLICIES
              for key in ("passed", "dropped")]]
@@ -70,7 +70,7 @@ def crossed(scene, **wire):
 
 
 def send_until(weir, source, target, dst, what):
-    """Packets to somebody, one at a time, until that is so."""
+    """Sends packets, one at a time, until the condition is true."""
     def once():
         source.send(udp(dst))
         return what()
@@ -78,7 +78,7 @@ def send_until(weir, source, target, dst, what):
 
 
 def explained(scene):
-    """Before and after its bucket is empty; and nothing is changed by asking."""
+    """The verdict before and after the bucket is empty. A question changes nothing."""
     with crossed(scene) as (weir, source, target):
         send_until(weir, source, target, "10.2.0.1", lambda: weir.total("rx_packets") > 0)
         source.send(udp("198.51.100.1"))  # behind all others, and of no policy
@@ -114,7 +114,7 @@ def explained(scene):
 
 
 def matched(scene):
-    """In order, and who wins."""
+    """The order of policies, and the one that takes the packets."""
     with crossed(scene) as (weir, _source, _target):
         got = told(weir, "match", "10.1.0.9")
         expect([(row["policy"], row["takes"]) for row in got["to"]]
@@ -130,7 +130,7 @@ def matched(scene):
 
 
 def blocks(data):
-    """Type and body of each block, as the format has it and nothing else."""
+    """Yields the type and the body of each block of the format."""
     at = 0
     while at < len(data):
         kind, length = struct.unpack_from("<II", data, at)
@@ -141,7 +141,7 @@ def blocks(data):
 
 
 def packets_of(data):
-    """(bytes on the wire, what was captured, comment) of each packet of a pcapng file."""
+    """Returns (bytes on the wire, captured bytes, comment) of each packet of a pcapng file."""
     for kind, body in blocks(data):
         if kind != 6:
             continue
@@ -153,7 +153,7 @@ def packets_of(data):
 
 
 def captured(scene):
-    """What passes and what is dropped, with why; filtered; and the end, however it comes."""
+    """Passed and dropped packets with the reason, filters, and every kind of end."""
     with crossed(scene) as (weir, source, target):
         path = scene.path("all.pcapng")
         with subprocess.Popen([CTL, "-s", weir.socket, "capture", "--count", "40", "-w", path],
@@ -196,7 +196,7 @@ def sending(source, frames):
         while not over.is_set():
             for frame in frames:
                 source.send(frame)
-            time.sleep(0.0002)  # or nobody else has this CPU
+            time.sleep(0.0002)  # or other processes do not get this CPU
 
     thread = threading.Thread(target=send)
     thread.start()
@@ -208,13 +208,13 @@ def sending(source, frames):
 
 
 def near(row, key, want):
-    """An estimate is as far off as it says it may be, or not much more."""
+    """The error of an estimate is within its margin, or little more."""
     margin = 2.5 * row[key + "_margin"] + 0.02
     expect(abs(row[key] - want) <= margin, f"{key}: {want}: {row}")
 
 
 def talked(scene):
-    """Two senders, 3 to 1, of one policy; one that no policy knows; one whose packets are lost."""
+    """Two senders, 3 to 1, of one policy; one without a policy; one with lost packets."""
     first, second, third, fourth = ("192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4")
     frames = [udp("10.2.0.1", src=first), udp("198.51.100.1", src=third),
               udp("10.2.0.1", src=first), udp("10.2.0.1", src=second),
@@ -238,13 +238,13 @@ def talked(scene):
         near(told(weir, "talkers", "tight", "--for", "1s")["talkers"][0], "dropped_share", 1)
         both = ctl(weir, "talkers", "--by", "destination/24", "--for", "1s")
         expect("\n10.2.0.0/24" in both and "packets" in both.splitlines()[0], both)
-        expect("none of that name" in ctl(weir, "talkers", "nobody", status=1), "a policy's name")
+        expect("no such policy" in ctl(weir, "talkers", "nobody", status=1), "a policy's name")
         expect("expected source" in ctl(weir, "talkers", "--by", "name", status=2), "words")
 
 
 def nobody_s(scene):
-    """On a wire whose default is to drop: what no policy takes is lost, counted and seen, and what
-    stays on the link passes; then another default, while packets flow."""
+    """On a wire with the default to drop: packets without a policy are lost, counted and sampled.
+    Packets that stay on the link pass. Then another default, with traffic."""
     ether = bytes.fromhex("02000000000202000000000108")
     arp = ether + b"\x06" + bytes(46)
     advert = (ether[:-1] + b"\x86\xdd\x60\0\0\0\0\x18\x3a\xff" +
@@ -286,7 +286,7 @@ def nobody_s(scene):
         had = weir.get("/weir/policy,six")["passed"]["packets"]
         source.send(stray)
         wait_until(lambda: weir.get("/weir/policy,six")["passed"]["packets"] > had, "charged")
-        # Not before: until one is charged, the worker may hold what it knew before the reload.
+        # Not earlier: the worker can have the old limit until it charges a packet.
         lost = weir.get("/weir/drops")["unmatched"]
         rows = told(weir, "match", "198.51.100.1")["to"]
         expect([(row["policy"], row["match"].get("default")) for row in rows] == [("six", True)],

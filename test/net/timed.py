@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Limits by time of day, on a pair of live limiters under traffic: at the boundary the conserved
-limit is another one, nothing is lost uncounted, no more passes than the limits of the time and the
-burst let, and the limiters do not call each other different, unless their schedules are.
+"""Limits by time of day, on a pair of live limiters under traffic.
+
+At the boundary the hard limit changes, and no packet is lost without a counter. No more passes than
+the limits and the burst allow. The limiters report a difference only if their schedules differ.
 
 Runs in network namespaces.
 """
@@ -29,7 +30,7 @@ EARLY_S = 0.1  # clocks are read one after the other
 
 
 def clock_text(moment):
-    """As a schedule has it."""
+    """The time in the form of a schedule."""
     return datetime.datetime.fromtimestamp(moment, datetime.timezone.utc).strftime("%H:%M:%S")
 
 
@@ -40,7 +41,7 @@ def schedule(begins, ends, limit=LOW):
 
 
 class Both:
-    """What both limiters say."""
+    """The replies of both limiters."""
 
     def __init__(self, group):
         self.group = group
@@ -50,21 +51,21 @@ class Both:
         return [self.group.bed.policy(i) for i in self.group.bed.boxes()]
 
     def limit(self):
-        """What they have together, bit/s."""
+        """The sum of their limits, in bit/s."""
         return sum(policy["local_limit_bps"] for policy in self.policies())
 
     def by(self, what):
-        """Whether that is why both have their limit."""
+        """True if both have their limit for that reason."""
         return all(policy["limit_by"] == what for policy in self.policies())
 
     def differs(self):
-        """In what either says that the other differs."""
+        """The differences that each limiter reports about the other."""
         return [text for i in self.group.bed.boxes()
                 for peer in self.group.bed.telemetry(i).get("/weir/peers")["peers"]
                 for text in peer["differs"] or ()]
 
     def uncounted(self):
-        """Packets that came in and neither left nor were dropped for a reason."""
+        """Received packets that were not transmitted and have no drop counter."""
         missing = 0
         for i in self.group.bed.boxes():
             ask = self.group.bed.telemetry(i).get
@@ -91,7 +92,7 @@ def check_passed(passed, low_from, low_to):
 
 
 def entry_begins_and_ends(scene):
-    """A conserved limit, 10 Mbit/s, is 3 for some seconds, while both are asked for more."""
+    """A hard limit of 10 Mbit/s is 3 for some seconds, and both receive more."""
     with Group(scene, 2, guarantee="conserved") as group:
         group.start()
         both = Both(group)
@@ -130,8 +131,8 @@ def entry_begins_and_ends(scene):
 
 
 def schedules_differ(scene):
-    """Another limit in the entry of one: both say so, though the same limit holds now; and no
-    more when it has the same entry again."""
+    """Another limit in the entry of one: both report it, though the same limit is in force now.
+    The report ends when the entries are equal again."""
     with Group(scene, 2, guarantee="conserved") as group:
         far = time.time() + 6 * 3600
         group.settings["schedule"] = schedule(far, far + 3600)
@@ -150,7 +151,7 @@ def schedules_differ(scene):
 
 
 def told(weir, *words):
-    """weirctl's exit status, and what it says."""
+    """weirctl's exit status and its output."""
     done = subprocess.run([CTL, "-s", weir.socket, "override", *words], capture_output=True,
                           text=True, check=False, timeout=box.PATIENCE_S)
     return done.returncode, done.stdout + done.stderr
@@ -174,7 +175,7 @@ def override_lasts(scene):
         return policy["limit_by"] == what and policy["limit_bps"] == limit
 
     for words, reason in ((("soft", "limit=20Mbit", "for", "1h"), "did you mean"),
-                          (("volume", "limit=1Mbit/s", "for", "1h"), "has a total"),
+                          (("volume", "limit=1Mbit/s", "for", "1h"), "has a quota"),
                           (("nobody", "limit=1Mbit/s", "for", "1h"), "no such policy"),
                           (("soft", "off"), "no override")):
         status, said = told(weir, *words)

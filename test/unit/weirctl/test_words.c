@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What operators type, and what weirctl makes of it and of its answers without a limiter: words,
- * options, keys, health, the order of top, and what is kept back of a support archive.
+ * The command line of weirctl without a limiter: words, options, keys, health and the order of top.
+ * Then the secrets that a support archive leaves out.
  */
 #include "check.h"
 
@@ -21,7 +21,7 @@
 
 /* --- commands -------------------------------------------------------------------------------- */
 
-/* The command that is meant, or what is said instead. */
+/* Expects the command, or a message. */
 static void assert_meant(const char *word, const char *want)
 {
 	char *said;
@@ -242,7 +242,7 @@ static void health(void **state)
 		const char *json;
 		enum health_state want;
 	} cases[] = {
-		{"{}", HEALTH_OK}, /* an older server, which does not say */
+		{"{}", HEALTH_OK}, /* an older server, without the member */
 		{"{" WELL "}", HEALTH_OK},
 		{"{" WELL ", \"health\": {\"alarms\": [\"stuck\"]}}", HEALTH_WARNING},
 		{"{" WELL ", \"health\": {\"totals_spent\": 1}}", HEALTH_WARNING},
@@ -326,7 +326,7 @@ static void order_of_top(void **state)
 	json_decref(each[1].document);
 }
 
-/* --- what is kept back ----------------------------------------------------------------------- */
+/* --- secrets --------------------------------------------------------------------------------- */
 
 #define KEY "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Edits of policies, one or many at once, single changes on top of a file that changes, and what is
- * between two configurations.
+ * Edits of policies, one or many together, single changes on top of a file that changes, and the
+ * differences of two configurations.
  */
 #include "check.h"
 
@@ -150,13 +150,13 @@ static void each_edit(void **state)
 	"unknown key: expected \"do\", \"name\" or \"keys\", which has the policy's " \
 	"keys\n"
 
-/* Several at once: the policies after them, or every mistake with its place. */
+/* Several edits: the policies after them, or every mistake with its place. */
 static const struct {
 	const char *edits, *after, *said;
 } transactions[] = {
 	{"[" SET("b", "2") "," REMOVE("a") "," ADD("d") "]",
 		"[{'name':'b','m':{'s':1,'d':2},'l':2},{'name':'c'},{'name':'d','l':1}]", ""},
-	/* Each finds what those before it have left. */
+	/* Each edit applies to the result of the previous ones. */
 	{"[" ADD("d") "," SET("d", "2") "," SET("d", "3") "]",
 		"[{'name':'a'},{'name':'b','m':{'s':1,'d':2}},{'name':'c'},{'name':'d','l':3}]",
 		""},
@@ -174,7 +174,7 @@ static const struct {
 	{"[" ADD("d") "," ADD("d") "," ADD("a") "," SET("c", "2") "]", ABC,
 		"edits[1]: policy \"d\": already exists: use \"set\" to change it\n"
 		"edits[2]: policy \"a\": already exists: use \"set\" to change it\n"},
-	/* What is added with a mistake is there for those that follow. */
+	/* A policy that is added with a mistake exists for the next edits. */
 	{"[{'do':'add','name':'d','keys':{'x..y':1}}," SET("d", "2") "]", ABC,
 		"edits[0]: policy \"d\": \"x..y\": expected the key of an object: set the whole value of "
 		"the first word\n"},
@@ -218,7 +218,7 @@ static void each_transaction(void **state)
 		rc = apply_edits(json, json_object_get(edits, "policies"), &said);
 		if (strcmp(said, transactions[i].said) != 0 || rc != (said[0] ? -EINVAL : 0))
 			fail_msg("transaction %zu: %d, \"%s\"", i, rc, said);
-		/* Whoever has the policies that there were has them as they were. */
+		/* Other owners of the policies have them unchanged. */
 		assert_true(json_equal(policies, json_object_get(before, "policies")));
 		assert_json(json, transactions[i].after, transactions[i].edits);
 		json_decref(policies);
@@ -228,7 +228,7 @@ static void each_transaction(void **state)
 	}
 }
 
-/* The first mistakes are said, and how many more there are. */
+/* The first mistakes are printed, then the number of the others. */
 static void many_mistakes(void **state)
 {
 	json_t *edits = json_array(), *json = configuration(ABC);
@@ -252,7 +252,7 @@ static void many_mistakes(void **state)
 
 #define MANY 50000
 
-/* As many as there may be take no time that grows with their square; and keep their order. */
+/* The time of many edits does not grow with their square, and the order stays. */
 static void many_edits(void **state)
 {
 	json_t *edits = json_array(), *list = json_array(), *json, *singles = json_array();
@@ -275,7 +275,7 @@ static void many_edits(void **state)
 	assert_int_equal(singles_note(singles, json, edits), 0);
 	assert_int_equal(json_array_size(singles), MANY);
 	assert_int_equal(apply_edits(json, edits, &said), 0);
-	assert_int_equal(json_array_size(list), MANY); /* whoever has it */
+	assert_int_equal(json_array_size(list), MANY); /* another owner */
 	json_decref(list);
 	list = json_object_get(json, "policies");
 	assert_int_equal(json_array_size(list), MANY - 1);
@@ -303,7 +303,7 @@ struct carry_row {
 	const char *was, *runs, *changed, *file, *after, *left, *said;
 };
 
-/* The file as it was, what runs on top of it, whom that has changed; the file as it is now. */
+/* The file before, the running policies, the single changes, and the file now. */
 static const struct carry_row carries[] = {
 	{"[{'name':'a','l':1}]", "[{'name':'a','l':2}]", "a", "[{'name':'a','l':1}]",
 		"[{'name':'a','l':2}]", "a", ""},
@@ -314,7 +314,7 @@ static const struct carry_row carries[] = {
 	/* The file has it by now. */
 	{"[{'name':'a','l':1}]", "[{'name':'a','l':2}]", "a", "[{'name':'a','l':2}]",
 		"[{'name':'a','l':2}]", "", ""},
-	/* The file has something else: it is the newer one. */
+	/* The file has another policy, which is newer. */
 	{"[{'name':'a','l':1}]", "[{'name':'a','l':2}]", "a", "[{'name':'a','l':3}]",
 		"[{'name':'a','l':3}]", "", "policy \"a\": the file has another one"},
 	{"[{'name':'a','l':1}]", "[{'name':'a','l':2}]", "a", "[]", "[]", "",
@@ -348,7 +348,7 @@ static void each_carry(void **state)
 				"[{s:s%},{s:s%}]", "name", at, (size_t)1, "name", at, (size_t)1);
 
 			assert_int_equal(singles_note(singles, was, edit), 0);
-			/* What it was is what it was at first. */
+			/* The first value stays recorded as the previous one. */
 			assert_int_equal(singles_note(singles, runs, json_array_get(edit, 0)), 0);
 			json_decref(edit);
 		}
@@ -368,7 +368,7 @@ static void each_carry(void **state)
 	}
 }
 
-/* What comes and goes leaves nothing behind; what the file had is known by what it was. */
+/* A policy that was added and removed leaves nothing; one of the file keeps its previous value. */
 static void forgotten(void **state)
 {
 	static const struct {
@@ -456,7 +456,7 @@ static json_t *nested(unsigned depth, int value)
 	return json;
 }
 
-/* So many members are in a key, and what is in deeper ones is one value; a key is only so long. */
+/* Keys have a largest depth and length; deeper members count as one value. */
 static void deep_differences(void **state)
 {
 	char name[300], shown[sizeof(name) + 2];
@@ -511,7 +511,7 @@ static void digests(void **state)
 		assert_int_equal(strlen(of[i]), CHANGE_DIGEST_MAX - 1);
 		json_decref(json);
 	}
-	/* That of BLAKE2b of the text without blanks, in 32 bytes. */
+	/* BLAKE2b of the text without blanks, in 32 bytes. */
 	assert_string_equal(
 		of[0], "626fe1ec4609054478e5d9c5e1ae1eb8d696cce1b93526a9fb4ba62c7aed8503");
 	assert_string_equal(of[0], of[1]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Files of values one behind the other, and what is wrong with them, with its line; and whether
- * files are as they were seen.
+ * Files with several values: their mistakes, and the lines of both. Then the detection of files
+ * that have changed since they were read.
  */
 #include "check.h"
 
@@ -168,7 +168,7 @@ static void see(struct seen **seen, const char *path)
 	assert_int_equal(seen_note(seen, path, &state), 0);
 }
 
-/* As if it had been written so many seconds ago. */
+/* Sets the time of the last write, in seconds before now. */
 static void set_age(struct stat *state, time_t s)
 {
 	state->st_mtim.tv_sec = state->st_ctim.tv_sec = time(NULL) - s;
@@ -199,7 +199,7 @@ static void changes_are_seen(void **state)
 	seen_free(seen);
 }
 
-/* Each by itself says that it is another file than it was. */
+/* Each member alone is enough to detect another file. */
 static void each_difference_is_seen(void **state)
 {
 	struct stat was[5];
@@ -222,7 +222,7 @@ static void each_difference_is_seen(void **state)
 	}
 }
 
-/* As many as there are, the last of them too. */
+/* Every file of many is checked, also the last. */
 static void many_files(void **state)
 {
 	struct seen *seen = NULL;
@@ -259,7 +259,7 @@ static bool tells_of_age(time_t s)
 	return tells;
 }
 
-/* What is old enough, and nothing else, will not be written again unseen. */
+/* A later write is sure to be seen only if the file is old enough. */
 static void will_tell(void **state)
 {
 	struct seen *seen = NULL;

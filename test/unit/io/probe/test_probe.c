@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Packets as people write them, and as requests: what the parser finds in a frame is what was said;
- * a request comes back as it was; and what makes no sense is refused by a sentence.
+ * Packets from words and from requests. The parser finds the same fields in the frame, a request
+ * survives a round trip, and wrong words get a message.
  */
 #include "check.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Packets of which only something is said: what is taken, as what, and what is refused in which
- * words.
+ * Packets of which only a part is given: values of valid words, and messages about wrong ones.
  */
 #include "check.h"
 
@@ -31,7 +30,7 @@ static void check_where(const char *text, unsigned family, unsigned length, unsi
 	assert_int_equal(question.where.addr[0], first);
 }
 
-/* What is not said is anything. */
+/* A field without a word matches anything. */
 static void test_where(void **state)
 {
 	(void)state;
@@ -134,7 +133,7 @@ static void test_refused(void **state)
 		assert_int_equal(ask_words(rows[i].where, rows[i].word, NULL), -EINVAL);
 		assert_string_equal(why, rows[i].why);
 	}
-	/* The first slip is the one that is told. */
+	/* The message is about the first mistake. */
 	assert_int_equal(ask_words("::1", "vlan=x", "dscp=64"), -EINVAL);
 	assert_string_equal(why, "vlan: \"x\": expected 0 to 4094");
 	assert_int_equal(ask_words("x", "vlan=x", NULL), -EINVAL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Changes of what runs: policies by themselves or several at once, the file, and a whole
- * configuration that is sent. What is refused changes nothing, and is said.
+ * Changes of the running configuration: one policy, several together, the file, and a whole
+ * configuration in a request. A rejected change has no effect, and is logged.
  */
 #include "instance_world.h"
 
@@ -18,7 +18,7 @@
 #include "kept_world.h"
 #include "requester.h"
 
-/* It was said once since then that the last change is in force, what it was, and by whom. */
+/* Expects one line about the last change since then: its kind and its author. */
 static void expect_done(const struct kept_world *k, uint64_t since, const char *policies)
 {
 	const struct reload_outcome *last = reload_last_change(&k->w.inst);
@@ -42,7 +42,7 @@ static void expect_done(const struct kept_world *k, uint64_t since, const char *
 	assert_int_equal(n, 1);
 }
 
-/* One policy is another; who, what and when is said, and so is what was before. */
+/* Changes one policy. The history has the author, the kind, the time and the previous value. */
 static void test_one_policy(void **state)
 {
 	struct change_request request = limit_of("2Gbit/s");
@@ -79,7 +79,7 @@ static void test_one_policy(void **state)
 	close_kept(&k);
 }
 
-/* A policy whose text is longer than what a line of the history has of it. */
+/* A policy that is longer than its part of a line in the history. */
 #define TURN(from, to) "{'days': 'daily', 'from': '" from "', 'to': '" to "', 'limit': '2Gbit/s'}"
 #define LONG                                                                                      \
 	"{'name': 'long', 'match': {'vlan': 3}, 'limit': '1Gbit/s', 'schedule': {'zone': 'UTC', " \
@@ -98,7 +98,7 @@ static void expect_change(const struct kept_world *k, const char *old, const cha
 	assert_string_equal(is ? is : "", new);
 }
 
-/* Long values are not listed, whether they come or go, nor more than so many changes. */
+/* Long values are left out of the list, and so are changes after the first ones. */
 static void test_large_changes(void **state)
 {
 	char policies[4096] = A("1Gbit/s");
@@ -137,7 +137,7 @@ static void add_policy(char *policies, size_t room, unsigned bytes)
 		name, match);
 }
 
-/* How a change has ended is told while no more than so many others have. */
+/* The outcome of a change is in memory until so many others have ended. */
 static void test_outcomes(void **state)
 {
 	struct change_request request;
@@ -170,7 +170,7 @@ static void test_outcomes(void **state)
 	close_kept(&k);
 }
 
-/* What has so many bytes is listed as it is, and what has one more is not. */
+/* A value of the largest length is listed, and one byte more is not. */
 static void test_longest_value(void **state)
 {
 	char policies[2048];
@@ -213,7 +213,7 @@ static void expect_edits(
 	assert_int_equal(last->changed, changed);
 }
 
-/* Several policies are others at once: one record, one line of the history, one step back. */
+/* Several policies are others together: one record, one line of the history, one step back. */
 static void test_many_policies(void **state)
 {
 	struct change_request back = request_of(CHANGE_ROLLBACK);
@@ -237,10 +237,10 @@ static void test_many_policies(void **state)
 	assert_int_equal(change(&k, &back), 0);
 	assert_int_equal(k.w.inst.n_policies, 2);
 	assert_int_equal(k.w.inst.policies[1].limit_bps, 3 * GBIT);
-	/* Whatever runs now is what the next is made on. */
+	/* The next change applies to the running configuration. */
 	expect_edits(&k, "[" SET("b", "5Gbit/s") "]", 0, 0, 1);
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
-	/* What comes and goes is not remembered. */
+	/* A policy that was added and removed leaves no record. */
 	expect_edits(&k,
 		"[{\"do\":\"add\",\"name\":\"n\",\"keys\":{\"match.vlan\":9,"
 		"\"limit\":\"1Gbit/s\"}}]",
@@ -248,7 +248,7 @@ static void test_many_policies(void **state)
 	expect_words(&k, "3 changed singly");
 	expect_edits(&k, "[" REMOVE("n") "]", 0, 1, 0);
 	expect_words(&k, "2 changed singly");
-	/* What was changed so is on top of the file. */
+	/* Single changes are on top of the file. */
 	reload_to(&k, A("1Gbit/s") ", {'name': 'c', 'match': {'vlan': 3}, 'limit': '1Gbit/s'}");
 	assert_int_equal(k.w.inst.n_policies, 3);
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
@@ -256,7 +256,7 @@ static void test_many_policies(void **state)
 	close_kept(&k);
 }
 
-/* Edits that come to what the file has make it the file again, also to whoever is asked. */
+/* Edits that restore the policies of the file make it the file again, also in replies. */
 static void test_file_restored(void **state)
 {
 	struct kept_world k;
@@ -305,7 +305,7 @@ static void test_many_refused(void **state)
 	close_kept(&k);
 }
 
-/* What was noted of the file is what it held then, however often it is written. */
+/* The digest is that of the file at its last reading, however often it is written. */
 static void test_file_again(void **state)
 {
 	static const char *const files[] = {A("7Gbit/s"), A("8Gbit/s"), A("7Gbit/s")};
@@ -333,7 +333,7 @@ static void test_file_again(void **state)
 	close_kept(&k);
 }
 
-/* A file that is refused is noted as what it holds, all the same. */
+/* The digest of a rejected file is recorded, too. */
 static void test_file_refused(void **state)
 {
 	struct change_request request = request_of(CHANGE_RELOAD);
@@ -355,7 +355,7 @@ static void test_file_refused(void **state)
 	close_kept(&k);
 }
 
-/* What is refused changes nothing, and is said. */
+/* A rejected change has no effect, and the log reports it. */
 static void test_refused(void **state)
 {
 	static const struct {
@@ -395,7 +395,7 @@ static void test_refused(void **state)
 	close_kept(&k);
 }
 
-/* By the name that the system has, or else by the number; who is nobody is not named. */
+/* Users have their name, or their number without a name; no user, no name. */
 static void test_requesters(void **state)
 {
 	static const struct {
@@ -426,7 +426,7 @@ static void test_requesters(void **state)
 	}
 }
 
-/* A whole configuration, that nobody can alter while it is read. */
+/* A whole configuration in memory that no process can alter during the reading. */
 static void test_apply(void **state)
 {
 	struct change_request request = request_of(CHANGE_APPLY);
@@ -460,7 +460,7 @@ static void test_apply(void **state)
 	close_kept(&k);
 }
 
-/* What was in doubt about a change that is in force is said as a warning. */
+/* A change in force logs its doubts as warnings. */
 static void test_warned(void **state)
 {
 	struct change_request request = edit_of(
@@ -485,7 +485,7 @@ static void test_warned(void **state)
 	close_kept(&k);
 }
 
-/* What was changed singly stays when the file is read again, unless the file has its own by now. */
+/* Single changes remain at a reload, except if the file has another policy of that name. */
 static void test_carried(void **state)
 {
 	struct change_request request = limit_of("2Gbit/s");
@@ -498,7 +498,7 @@ static void test_carried(void **state)
 	assert_int_equal(k.w.inst.n_policies, 2);
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
 	expect_words(&k, "; the file differs; 1 changed singly");
-	reload_to(&k, A("4Gbit/s") ", " B); /* it is the newer one, and that is said */
+	reload_to(&k, A("4Gbit/s") ", " B); /* the file is newer, and a warning reports it */
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 4 * GBIT);
 	assert_non_null(strstr(reload_last_change(&k.w.inst)->messages,
 		"policy \"a\": the file has another one by now"));
@@ -506,7 +506,7 @@ static void test_carried(void **state)
 	assert_int_equal(json_array_size(json_object_get(k.w.inst.kept->about, "singles")), 0);
 	request = limit_of("5Gbit/s");
 	assert_int_equal(change(&k, &request), 0);
-	reload_to(&k, A("5Gbit/s") ", " B); /* somebody has put it into the file */
+	reload_to(&k, A("5Gbit/s") ", " B); /* the file has the change now */
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 5 * GBIT);
 	assert_string_equal(reload_last_change(&k.w.inst)->messages, "");
 	assert_false(kept_differs(k.w.inst.kept));
@@ -516,7 +516,7 @@ static void test_carried(void **state)
 
 #define BELOW_A "{'name': 'b', 'match': {'vlan': 2}, 'limit': '1Gbit/s', 'parent': 'a'}"
 
-/* A file that is good by itself, but not with what was changed singly, changes nothing. */
+/* A file that is valid alone, but not with the single changes, has no effect. */
 static void test_carried_wrong(void **state)
 {
 	struct change_request request = edit_of("{\"do\":\"remove\",\"name\":\"a\"}");
@@ -536,7 +536,7 @@ static void test_carried_wrong(void **state)
 	close_kept(&k);
 }
 
-/* What is sent is sealed, and is what was asked for; else it is said what it is not. */
+/* A request must have a sealed descriptor with the right content; otherwise the error has both. */
 static void test_sent_wrong(void **state)
 {
 	static const struct {
@@ -581,7 +581,7 @@ static void test_sent_wrong(void **state)
 	close_kept(&k);
 }
 
-/* As large as a file may be, and a byte more: which is not even read. */
+/* A request of the largest size, and one byte more, which is not read. */
 static void test_sent_large(void **state)
 {
 	struct kept_world k;
@@ -616,7 +616,7 @@ static void test_sent_policy(void **state)
 	close_kept(&k);
 }
 
-/* The history has so much of what was said of a change. */
+/* The history has the first bytes of the messages. */
 static void test_long_messages(void **state)
 {
 	char text[8192] = "[" SET("a", "2Gbit/s");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What is kept of changes, and what a start runs by it: also where records are damaged or cannot be
- * written, or where nothing is kept.
+ * The records of changes, and the configuration that a start runs because of them. Records are also
+ * damaged, cannot be written, or do not exist.
  */
 #include "instance_world.h"
 
@@ -34,7 +34,7 @@ static void test_nothing_is_kept(void **state)
 	instance_world_close(&w);
 }
 
-/* What a start runs, of the file as it is then and of what was changed singly before. */
+/* A start runs the present file with the earlier single changes. */
 static void test_starts(void **state)
 {
 	struct change_request request = limit_of("2Gbit/s");
@@ -44,7 +44,7 @@ static void test_starts(void **state)
 	open_kept(&k);
 	assert_int_equal(change(&k, &request), 0);
 	forget(&k);
-	choose(&k, A("1Gbit/s")); /* as it was */
+	choose(&k, A("1Gbit/s")); /* unchanged */
 	assert_int_equal(k.config->policies[0].limit_bps, 2 * GBIT);
 	assert_null(k.w.inst.kept->document);
 	assert_int_equal(k.w.inst.kept->confirm.running, 2);
@@ -57,10 +57,10 @@ static void test_starts(void **state)
 	assert_int_equal(k.config->policies[0].limit_bps, 2 * GBIT);
 	assert_non_null(k.w.inst.kept->document);
 	forget(&k);
-	choose(&k, A("4Gbit/s")); /* one that does */
+	choose(&k, A("4Gbit/s")); /* a new file */
 	assert_int_equal(k.config->policies[0].limit_bps, 4 * GBIT);
 	forget(&k);
-	choose(&k, A("4Gbat/s")); /* and one that is none */
+	choose(&k, A("4Gbat/s")); /* an invalid file */
 	assert_int_equal(k.chosen, 0);
 	assert_int_equal(k.config->policies[0].limit_bps, 2 * GBIT);
 	assert_non_null(strstr(k.said, "4Gbat/s"));
@@ -108,9 +108,8 @@ static void apply(struct kept_world *k, const char *text)
 }
 
 /*
- * What changes nothing of what is kept is not kept again, or sixteen of it would push out all that
- * one could go back to. What changes any one thing is: what runs, the file, or what was changed
- * singly.
+ * A change without a difference makes no record, because sixteen of them would remove all others.
+ * Each of these makes one: another configuration, another file, or another single change.
  */
 static void test_kept_already(void **state)
 {
@@ -126,7 +125,7 @@ static void test_kept_already(void **state)
 	instance_world_write(&k.w, A("2Gbit/s"));
 	text = text_of_file(&k);
 	instance_world_write(&k.w, A("1Gbit/s"));
-	apply(&k, text); /* what runs alone is another */
+	apply(&k, text); /* only the running configuration differs */
 	expect_number(&k, 2);
 	apply(&k, text);
 	expect_number(&k, 2);
@@ -135,7 +134,7 @@ static void test_kept_already(void **state)
 	assert_false(kept_differs(k.w.inst.kept));
 	reload_to(&k, A("2Gbit/s"));
 	expect_number(&k, 3);
-	request = limit_of("2Gbit/s"); /* as it is: but now by somebody's word */
+	request = limit_of("2Gbit/s"); /* the same limit, but as a single change */
 	assert_int_equal(change(&k, &request), 0);
 	expect_number(&k, 4);
 	expect_words(&k, "; 1 changed singly");
@@ -146,7 +145,7 @@ static void test_kept_already(void **state)
 	close_kept(&k);
 }
 
-/* How often it is said since then that a change is refused, and by what words of the change. */
+/* Counts log lines about rejected changes since then, by the kind of the change. */
 static unsigned refusals_said(uint64_t since, const char *what)
 {
 	char text[96];
@@ -156,8 +155,8 @@ static unsigned refusals_said(uint64_t since, const char *what)
 }
 
 /*
- * Somebody has taken the directory away. What is in the file runs, and that it is not kept is said;
- * what would be nowhere else does not.
+ * The directory is gone. A reload is in force with a warning that it is not kept; changes that
+ * would exist only in memory are rejected.
  */
 static void test_directory_is_gone(void **state)
 {
@@ -199,8 +198,8 @@ static void test_directory_is_gone(void **state)
 }
 
 /*
- * A record has no place, and nothing else is the matter: who asked for the reload, and who looks at
- * the box, is told why what runs is not kept, until it is.
+ * Only a record finds no room. The reload and the health of the limiter report the reason until it
+ * is kept.
  */
 static void test_record_has_no_place(void **state)
 {
@@ -229,11 +228,11 @@ static void test_record_has_no_place(void **state)
 	assert_int_equal(times_said(since, text), 1);
 	request = request_of(CHANGE_RELOAD);
 	assert_int_equal(change(&k, &request), 0);
-	assert_int_equal(times_said(since, text), 1); /* it was kept before, too */
+	assert_int_equal(times_said(since, text), 1); /* the previous one was kept, too */
 	close_kept(&k);
 }
 
-/* A record that cannot be believed is passed over, for the newest below it that can. */
+/* A damaged record is skipped for the newest valid one below it. */
 static void test_damaged(void **state)
 {
 	struct change_request request;
@@ -264,7 +263,10 @@ static void test_damaged(void **state)
 	close_kept(&k);
 }
 
-/* Where the record of what runs cannot be read any more the file is what there is: that is said. */
+/*
+ * Without a readable record of the running configuration, the file is used and a warning reports
+ * it.
+ */
 static void test_carried_unknown(void **state)
 {
 	struct change_request request = limit_of("2Gbit/s");
@@ -273,7 +275,7 @@ static void test_carried_unknown(void **state)
 	(void)state;
 	open_kept(&k);
 	assert_int_equal(change(&k, &request), 0);
-	k.w.inst.kept->configuration_of = 0; /* as after a start */
+	k.w.inst.kept->configuration_of = 0; /* like after a start */
 	damage(&k, "0000000002.good.json");
 	reload_to(&k, A("1Gbit/s") ", " B);
 	assert_int_equal(k.w.inst.policies[0].limit_bps, GBIT);
@@ -285,7 +287,7 @@ static void test_carried_unknown(void **state)
 	close_kept(&k);
 }
 
-/* A box that is rather to stop than to run what was before does so, and says why. */
+/* With "on_refused": "stop" the limiter ends with the reason, and runs no earlier configuration. */
 static void test_stops_when_refused(void **state)
 {
 	struct kept_world k;
@@ -306,7 +308,7 @@ static void test_stops_when_refused(void **state)
 	close_kept(&k);
 }
 
-/* Words that tell what runs, of an `about` that is made up; so many bytes there are for them. */
+/* Words about the running configuration, from a made-up `about`, in a buffer of each size. */
 static void expect_kept_words(
 	const char *about, const char *refused, size_t room, bool differs, const char *expected)
 {
@@ -344,7 +346,7 @@ static void test_words(void **state)
 		"apply of 2026; the file differs");
 	expect_kept_words("{" MADE ", " SAME "}", "why", 255, false,
 		"the last good one, of 2026: the file is refused");
-	/* As many of them as there is room for. */
+	/* Names until the buffer is full. */
 	expect_kept_words("{" MADE ", " SAME ", \"singles\": [1]}", NULL, 12, false, "the file; 1");
 	expect_kept_words("{" MADE ", " SAME ", \"singles\": [1]}", NULL, 5, false, "the ");
 }
@@ -366,13 +368,13 @@ static void test_history(void **state)
 	json_decref(kept.history);
 }
 
-/* A group whose key is in a file that is not there; as are those that this directory never has. */
+/* A group with a missing key file, like all key files in this directory. */
 #define KEYLESS                                                                          \
 	"'gossip': {'listen': '127.9.9.9:7946', 'key_file': '/nowhere/key', 'roster': [" \
 	"{'name': 'test', 'address': '127.9.9.9:7946'}, {'name': 'peer', 'address': "    \
 	"'127.9.9.8:7946'}]}, "
 
-/* Where nothing is kept the file is what runs, or nothing does: with the reason on `err`. */
+/* Without a state directory the file runs, or nothing does, with the reason on `err`. */
 static void test_unkept(void **state)
 {
 	static const struct {
@@ -441,7 +443,7 @@ static void test_key_is_gone(void **state)
 	close_kept(&k);
 }
 
-/* A record is written as if somebody had applied it: the file is as it is, and what runs is not. */
+/* Writes a record like an apply: the file is the same, and the running configuration is not. */
 static void record(struct kept_world *k, const char *more, const char *policies)
 {
 	struct keep *keep = k->w.inst.kept->keep;
@@ -464,7 +466,7 @@ static void record(struct kept_world *k, const char *more, const char *policies)
 	k->w.more = "";
 }
 
-/* Where the record of what ran will not do on this machine any more the file runs, and it alone. */
+/* If the record of the running configuration is invalid on this machine, only the file runs. */
 static void test_record_will_not_do(void **state)
 {
 	struct kept_world k;
@@ -479,7 +481,7 @@ static void test_record_will_not_do(void **state)
 	assert_non_null(strstr(k.said, "the last good configuration"));
 	assert_non_null(strstr(k.said, "gossip.key_file"));
 	assert_null(k.w.inst.kept->refused);
-	assert_int_equal(k.w.inst.kept->confirm.running, 0); /* it has yet to be kept */
+	assert_int_equal(k.w.inst.kept->confirm.running, 0); /* not kept so far */
 	assert_non_null(k.w.inst.kept->document);
 	assert_false(kept_differs(k.w.inst.kept));
 	expect_words(&k, "the file");
@@ -494,7 +496,7 @@ static void take_place(const struct kept_world *k, char path[96])
 	assert_int_equal(mkdir(path, 0700), 0);
 }
 
-/* In force, and not kept: what was changed singly stays on top of it. */
+/* A change in force without a record: single changes remain on top of it. */
 static void reload_unkept(struct kept_world *k, unsigned n_policies)
 {
 	struct change_request request = request_of(CHANGE_RELOAD);
@@ -521,8 +523,9 @@ static void open_unkept(struct kept_world *k, char path[96])
 }
 
 /*
- * What runs is nowhere on the disk, which was full: it is remembered, with what was changed singly,
- * until it can be kept. What is refused meanwhile keeps nothing, and nobody is told that it has.
+ * The disk was full, and has no record of the running configuration. Memory has it with the single
+ * changes until a record succeeds. A rejected change in between makes no record, and no reply
+ * reports one.
  */
 static void test_running_is_not_kept(void **state)
 {
@@ -572,7 +575,7 @@ static void test_edit_of_what_is_not_kept(void **state)
 	close_kept(&k);
 }
 
-/* And there is a way back, to what was kept last. */
+/* A rollback leads to the last record. */
 static void test_back_from_what_is_not_kept(void **state)
 {
 	struct change_request request = request_of(CHANGE_ROLLBACK);

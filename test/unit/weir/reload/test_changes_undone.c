@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Changes that are undone: by whoever goes back to what was before, or because nobody confirms them
- * in time.
+ * Changes that are undone: by a rollback, or without a confirmation in time.
  */
 #include "instance_world.h"
 
@@ -13,7 +12,7 @@
 #include "clock.h"
 #include "kept_world.h"
 
-/* Back to what was before, to one of before that, and forward again. */
+/* Back to the previous configuration, to an older one, and forward again. */
 static void test_rollback(void **state)
 {
 	struct change_request request = limit_of("2Gbit/s");
@@ -38,7 +37,7 @@ static void test_rollback(void **state)
 	close_kept(&k);
 }
 
-/* What nobody confirms in time is undone; and meanwhile nothing else is changed. */
+/* A change without a confirmation is undone, and until then no other is accepted. */
 static void test_undone(void **state)
 {
 	struct change_request request = limit_of("2Gbit/s");
@@ -59,7 +58,7 @@ static void test_undone(void **state)
 		control_now() + 3600 * SECOND_NS);
 	request = limit_of("3Gbit/s");
 	assert_int_equal(ask(&k, &request), -EBUSY);
-	confirm->until_ns = control_now(); /* it is an hour later */
+	confirm->until_ns = control_now(); /* an hour later */
 	reload_advance(&k.w.inst);
 	settle(&k);
 	assert_int_equal(k.w.inst.policies[0].limit_bps, GBIT);
@@ -69,7 +68,7 @@ static void test_undone(void **state)
 	close_kept(&k);
 }
 
-/* Confirmed, it is the last good one; or somebody undoes it. */
+/* A confirmation makes it the last good one; a rollback undoes it. */
 static void test_confirmed(void **state)
 {
 	struct change_request request = limit_of("2Gbit/s");
@@ -117,7 +116,7 @@ static void test_ends_unconfirmed(void **state)
 	close_kept(&k);
 }
 
-/* There is only so much to go back to, and what is not there is named. */
+/* A rollback to a configuration that is not kept, and one to a damaged record. */
 static void test_nothing_to_go_back_to(void **state)
 {
 	struct change_request request = request_of(CHANGE_ROLLBACK);
@@ -141,7 +140,7 @@ static void test_nothing_to_go_back_to(void **state)
 	close_kept(&k);
 }
 
-/* What cannot be undone is tried again in ten seconds, and runs until then. */
+/* A failed undo is repeated after ten seconds; the change stays in force until then. */
 static void test_undone_later(void **state)
 {
 	struct change_request request = limit_of("2Gbit/s");
@@ -168,14 +167,14 @@ static void test_undone_later(void **state)
 	assert_in_range(
 		reload_due_ns(&k.w.inst), now + 10 * SECOND_NS, control_now() + 10 * SECOND_NS);
 	reload_advance(&k.w.inst);
-	assert_string_equal(reload_state(&k.w.inst), "idle"); /* it is not time yet */
-	request = request_of(CHANGE_CONFIRM);                 /* somebody may still want it so */
+	assert_string_equal(reload_state(&k.w.inst), "idle"); /* too early */
+	request = request_of(CHANGE_CONFIRM);                 /* an operator might still want it */
 	assert_int_equal(change(&k, &request), 0);
 	assert_true(reload_due_ns(&k.w.inst) == UINT64_MAX);
 	close_kept(&k);
 }
 
-/* While one waits for its confirmation nothing but that, or its end, is taken; it is said. */
+/* During a trial only its confirmation or its end is accepted, and other changes get a reason. */
 static void test_waits_for_word(void **state)
 {
 	struct change_request request = limit_of("2Gbit/s");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Limits that hold for a while, of a whole box: a schedule's, and an operator's, which is on the
- * disk before it holds, comes back after a start, and ends by itself.
+ * Limits for a time, in a whole limiter: schedules and overrides. An override is on the
+ * disk before it is in force, returns after a start, and ends by itself.
  */
 #include "instance_world.h"
 #include "long_wait.h"
@@ -44,7 +44,7 @@ int64_t __wrap_limiter_wall_s(const struct limiter *limiter, uint64_t now_ns)
 	return wall_s ? wall_s : __real_limiter_wall_s(limiter, now_ns);
 }
 
-/* As exact as the limiter's clock has it; 0: as that has it, however wrong it is by then. */
+/* A time so many seconds from now, by the limiter's clock, even if it is wrong; 0: now. */
 static uint64_t exact_ns;
 
 bool __real_timekeeper_time(const struct timekeeper *c, uint64_t now_ns, uint64_t *time_ns);
@@ -93,7 +93,7 @@ static struct override override_of(const char *policy, const char *terms, int64_
 	return override;
 }
 
-/* What is said of it, "" if it is taken. */
+/* Returns the messages about it; "": it was accepted. */
 static const char *give(struct timed_world *t, const struct override *override)
 {
 	static char said[512];
@@ -120,7 +120,7 @@ static const char *take_back(struct timed_world *t, const char *policy)
 	return said;
 }
 
-/* It is on the disk; and looked at. */
+/* Waits until the disk has it, and then runs the limiter. */
 static void await_saved(struct timed_world *t)
 {
 	struct pollfd fd = {.fd = timed_fd(&t->w.inst), .events = POLLIN};
@@ -162,13 +162,13 @@ static void test_schedule(void **state)
 	view = timed_of(&t.w.inst, 1);
 	assert_true(view.is_timed && view.known && view.zone);
 	assert_int_equal(view.by, TIMED_SCHEDULE);
-	assert_int_equal(view.uid, 0); /* nobody has given it */
+	assert_int_equal(view.uid, 0); /* no user has set it */
 	assert_int_equal(limit_now(&t, 1), 2 * MBIT);
 	view = timed_of(&t.w.inst, 0);
 	assert_false(view.is_timed);
 	assert_int_equal(view.by, TIMED_PLAIN);
 	assert_int_equal(limit_now(&t, 0), MBIT);
-	/* It is looked at again, and nothing turns. */
+	/* Another look changes nothing. */
 	assert_in_range(
 		timed_next(&t.w.inst), began + SECOND_NS / 2, control_now() + SECOND_NS / 2);
 	assert_false(timed_run(&t.w.inst, control_now() - SECOND_NS));
@@ -176,7 +176,7 @@ static void test_schedule(void **state)
 	close_timed(&t);
 }
 
-/* It holds when it is on the disk, over the schedule's, until it is taken back. */
+/* An override is in force once it is on the disk, over the schedule, until it is taken back. */
 static void test_override(void **state)
 {
 	struct override override = override_of("plain", "{\"limit\": \"5Mbit/s\"}", in(3600));
@@ -228,7 +228,7 @@ static void test_over_a_start(void **state)
 	assert_int_equal(limit_now(&t, 0), 5 * MBIT);
 	assert_int_equal(timed_of(&t.w.inst, 0).by, TIMED_OVERRIDE);
 	instance_world_close(&t.w);
-	/* One that has ended since does not hold; nor one that the policy cannot have any more. */
+	/* An override has no effect after its end, or if the policy can no longer have it. */
 	assert_int_equal(overrides_load(t.store, &list), 0);
 	list.list[0].until = in(-1);
 	override = override_of("count", "{\"limit\": \"5Mbit/s\"}", in(3600));
@@ -240,7 +240,7 @@ static void test_over_a_start(void **state)
 	close_timed(&t);
 }
 
-/* It ends by itself, and is forgotten. */
+/* An override ends by itself, and is removed. */
 static void test_ends(void **state)
 {
 	struct override override = override_of("plain", "{\"limit\": \"5Mbit/s\"}", in(2));
@@ -290,7 +290,7 @@ static void test_refused(void **state)
 	assert_int_equal(timed_last_request(&t.w.inst).number, 0);
 	assert_true(timed_last_request(&t.w.inst).error[0] == '\0');
 	instance_world_close(&t.w);
-	/* What cannot be kept does not hold. */
+	/* Without a record there is no override in force. */
 	snprintf(t.more, sizeof(t.more), "'ledger': {'store': '/proc/none/store'}, ");
 	open_box(&t);
 	assert_string_equal(give(&t, &(struct override){.policy = "plain",
@@ -315,7 +315,7 @@ static void test_refused(void **state)
 	"'guarantee': 'conserved'}"
 #define TOTAL "{'name': 'total', 'match': {'vlan': 5}, 'allocator': 'quota', 'total': '1GB'}"
 
-/* With nobody to be heard in its time it goes by its own clock. */
+/* Waits until the limiter, without a message from a peer, uses its own clock. */
 static void await_time(struct timed_world *t)
 {
 	const struct timespec moment = {.tv_nsec = 10 * MS_NS};
@@ -329,7 +329,7 @@ static void await_time(struct timed_world *t)
 	}
 }
 
-/* What is said of another limit for a policy of a limiter that has a peer, or has none. */
+/* Returns the messages about an override in a limiter with or without a peer. */
 static const char *give_of_group(bool peer, const char *policy)
 {
 	unsigned id = (unsigned)getpid(), high = 1 + id / 256 % 254, low = id % 256;
@@ -369,7 +369,7 @@ static void test_refused_kinds(void **state)
 	assert_non_null(strstr(give_of_group(false, "total"), TOTAL_REFUSAL));
 }
 
-/* What peers are told of an operator's limit, of which they see whether it is the same; 0: none. */
+/* Returns the hash that peers compare to detect a different override; 0: none. */
 static uint64_t told_of(struct timed_world *t, unsigned policy)
 {
 	struct limiter_policy limits[3] = {0};
@@ -415,7 +415,7 @@ static void test_told(void **state)
 		for (unsigned k = 0; k < i; k++)
 			assert_true(told[k] != told[i]);
 	}
-	assert_int_equal(told_of(&t, 1), 0); /* its schedule's is the file's */
+	assert_int_equal(told_of(&t, 1), 0); /* the schedule comes from the file */
 	assert_string_equal(take_back(&t, "plain"), "");
 	await_saved(&t);
 	assert_int_equal(told_of(&t, 0), 0);
@@ -423,7 +423,7 @@ static void test_told(void **state)
 	close_timed(&t);
 }
 
-/* What was said since then of policies and overrides, a line each. */
+/* Returns the log lines about policies and overrides since then. */
 static const char *said_since(uint64_t since)
 {
 	static char lines[4096];
@@ -441,7 +441,7 @@ static const char *said_since(uint64_t since)
 	return lines;
 }
 
-/* Gives a limit, or takes it back, and says what was said of it. */
+/* Sets or removes an override, and returns its log lines. */
 static const char *said_of(struct timed_world *t, const struct override *given, const char *back)
 {
 	uint64_t since = events_number();
@@ -454,7 +454,7 @@ static const char *said_of(struct timed_world *t, const struct override *given, 
 #define MIDNIGHT INT64_C(1767571200) /* 2026-01-05T00:00:00Z */
 #define HOUR     INT64_C(3600)
 
-/* It is said who gave or took back what, and then what holds, by what and until when. */
+/* The log has the user of each override, then the limit in force, its reason and its end. */
 static void test_said(void **state)
 {
 	struct override override = override_of(
@@ -481,7 +481,7 @@ static void test_said(void **state)
 	assert_string_equal(said_of(&t, NULL, "daily"),
 		"policy daily: its override was taken back by uid 8\n"
 		"policy daily: limit 2Mbit/s by schedule, until for good\n");
-	/* As it is already: nothing turns. */
+	/* An equal limit again changes nothing. */
 	override = override_of("count", "{\"limit\": \"120/h\"}", MIDNIGHT + 11 * HOUR);
 	assert_string_equal(said_of(&t, &override, NULL),
 		"policy count: override by uid 7: {\"limit\": \"120/h\"} until "
@@ -502,7 +502,7 @@ static void test_said(void **state)
 	" 'schedule': {'zone': 'UTC', 'entries': [{'days': 'daily', 'from': '08:00', 'to': " \
 	"'20:00', 'limit': '2Mbit/s'}]}}"
 
-/* A limit turns at its second; what the clock is set right by turns nothing back. */
+/* A limit changes at its second, and a correction of the clock does not change it back. */
 static void test_turns(void **state)
 {
 	static const struct {
@@ -547,7 +547,7 @@ static void test_turns(void **state)
 	instance_world_close(&t.w);
 }
 
-/* It is looked at again when the next limit turns, and before that if clocks are to be compared. */
+/* The next look is at the next change of a limit, or earlier to compare the clocks. */
 static void test_looks(void **state)
 {
 	static const struct {
@@ -578,7 +578,7 @@ static void test_looks(void **state)
 	instance_world_close(&t.w);
 }
 
-/* Time goes on between what a change is planned by and what puts it in force, and is looked at. */
+/* Time passes between the plan of a change, its start, and the next look. */
 static void test_turns_meanwhile(void **state)
 {
 	struct timed_world t = {.w.more = ""};
@@ -587,7 +587,7 @@ static void test_turns_meanwhile(void **state)
 	struct timed_list *list = NULL;
 
 	(void)state;
-	wall_s = MIDNIGHT + 36500 * 24 * HOUR + 8 * HOUR - 1; /* of which control's clock is far */
+	wall_s = MIDNIGHT + 36500 * 24 * HOUR + 8 * HOUR - 1; /* far from control's clock */
 	instance_world_open(&t.w, PLAIN ", " HALF);
 	assert_false(timed_run(inst, timed_next(inst)));
 	assert_int_equal(timed_plan(inst, inst->policies, inst->n_policies, limits, &list), 0);
@@ -622,7 +622,7 @@ static void test_override_ends(void **state)
 	assert_int_equal(limit_now(&t, 0), MBIT);
 	assert_string_equal(take_back(&t, "plain"),
 		"policy \"plain\" has no override: see \"weirctl limits\"\n");
-	assert_true(timed_of(&t.w.inst, 0).is_timed); /* until somebody makes the list anew */
+	assert_true(timed_of(&t.w.inst, 0).is_timed); /* until the next list */
 	assert_int_equal(timed_of(&t.w.inst, 0).by, TIMED_PLAIN);
 	wall_s = 0;
 	close_timed(&t);
@@ -665,7 +665,7 @@ static void test_as_many_as_there_may_be(void **state)
 	close_timed(&t);
 }
 
-/* Where the list cannot be read none of it holds, and that is said. */
+/* An unreadable list has no effect, and the log reports it. */
 static void test_list_damaged(void **state)
 {
 	char path[128], text[256];

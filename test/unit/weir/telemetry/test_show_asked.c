@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Questions that take more than one request, and what is wrong with those that are refused: a
- * packet's verdict, the policies of an address, captures, other limits, other configurations.
+ * Commands that take more than one request, and the messages of refusals: the verdict about a
+ * packet, the policies of an address, captures, overrides, other configurations.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@
 
 #define EXPECT(w, rows) show_expect_rows(w, rows, sizeof(rows) / sizeof((rows)[0]))
 
-/* As the end of the process does it: nobody comes for what was asked any more. */
+/* Frees the open request, like the end of the process. */
 static void close_asked(struct instance_world *w)
 {
 	explain_stop(&w->inst);
@@ -65,7 +65,7 @@ static void explain(struct instance_world *w, const char *question, const char *
 	assert_null(show_ask(w, "/weir/explain", "999"));
 	instance_world_turn_all(w);
 	show_expect(show_ask(w, "/weir/explain", number), expected);
-	assert_null(show_ask(w, "/weir/explain", number)); /* it is told once */
+	assert_null(show_ask(w, "/weir/explain", number)); /* the verdict is sent one time */
 }
 
 #define ETHERNET "hex=ffffffffffff000000000001"
@@ -97,13 +97,13 @@ static void test_explain(void **state)
 		"'fragment': 'no', 'unparsed': null, 'unknown': []}, 'state': {"
 		"'local_limit_bps': 8000, 'local_burst_bytes': 2000, 'level': null, "
 		"'level_shared': null, 'colour': null}, 'notes': ['" OTHER "']}");
-	/* Its workers share 3000 bytes, but for a quantum of 45 that each may hold. */
+	/* Its workers share 3000 bytes, except a quantum of 45 that each may hold. */
 	explain(&w, "worker=1 direction=b-to-a wire=w " ETHERNET "0800" UDP_V4,
 		"{'policy': 'dst', 'direction': 'b-to-a', 'worker': 1, 'packet': {"
 		"'ethertype': 2048, 'vlans': [], 'vlan': null, 'l2_bytes': 14, '...': 0}, "
 		"'state': {'local_limit_bps': 8000000, 'local_burst_bytes': 3000, 'level': '*', "
 		"'level_shared': 2910, 'colour': null}, 'notes': [], '...': 0}");
-	/* Tags of all kinds, and frames that end within what they begin. */
+	/* Tags of all kinds, and frames that end within a header. */
 	explain(&w, ETHERNET "88a8012c9100f00781003fff0800" UDP_V4,
 		"{'packet': {'ethertype': 2048, 'vlans': [300, 7, 4095], '...': 0}, '...': 0}");
 	explain(&w, ETHERNET,
@@ -125,7 +125,7 @@ static void test_explain(void **state)
 		"'ethertype': 2054, 'family': null, 'src': null, 'dst': null, 'dscp': null, "
 		"'proto': null, 'src_port': null, 'dst_port': null, '...': 0}, " UNLIMITED
 		", 'state': null, 'notes': ['" OTHER "', '" NO_IP "'], '...': 0}");
-	/* From a later fragment no ports are known, and from a shaped policy who waits is. */
+	/* A later fragment has no ports. A shaped policy has its waiting packets. */
 	explain(&w, ETHERNET "0800" FRAGMENT,
 		"{'policy': 'src', 'packet': {'proto': 'udp', 'src_port': null, "
 		"'fragment': 'later', '...': 0}, 'state': {'local_limit_bps': 8000000, "
@@ -154,7 +154,7 @@ static void test_explain_levels(void **state)
 
 #define OWN "'limit': '8kbit/s', 'burst': '20kB'"
 
-/* One that the level above has over, or a total has not paid for that nobody has got any of. */
+/* The parent has no room, or the quota has nothing left for any limiter. */
 static void test_explain_over_above(void **state)
 {
 	static const struct {
@@ -172,14 +172,14 @@ static void test_explain_over_above(void **state)
 		{"'allocator': 'quota', 'total': '1GB'", OWN,
 			"{'verdict': 'drop', 'reason': 'quota', 'notes': ["
 			"'link, which the policy is below, does not pay for it'], '...': 0}"},
-		/* Beside a total above, and its own has it over. */
+		/* In addition to a quota above, and its own has it over. */
 		{"'allocator': 'quota', 'total': '1GB', 'limit': '8kbit/s'",
 			"'limit': '8kbit/s', 'burst': '1kB', 'action': 'count'",
 			"{'verdict': 'count', 'reason': 'limit', 'notes': ["
 			"'link, which the policy is below, does not pay for it'], '...': 0}"},
 		{OWN, "'allocator': 'quota', 'total': '1GB', 'action': 'count'",
 			"{'verdict': 'count', 'reason': 'quota', 'notes': [], '...': 0}"},
-		/* Beside its own total, and over above: it is that which is said. */
+		/* Its quota and its parent have nothing left: the quota is reported. */
 		{"'limit': '8kbit/s', 'burst': '1kB', 'action': 'count'",
 			"'allocator': 'quota', 'total': '1GB', " OWN,
 			"{'verdict': 'count', 'reason': 'limit', 'notes': ["
@@ -210,7 +210,7 @@ static void test_explain_over_above(void **state)
 #define LACKS(action) "'limit': '8kbit/s', 'burst': '1kB', 'action': '" action "'"
 #define WIDE          "'limit': '8Mbit/s', 'burst': '20kB'"
 #define SHAPES        "'limit': '8Mbit/s', 'burst': '20kB', 'action': 'shape'"
-/* More than a second, for what is asked here. */
+/* More than the requests here take: longer than a second. */
 #define WAITS         "'limit': '8kbit/s', 'burst': '64B', 'action': 'shape', 'shape': {'delay': '10s'}"
 #define NO_ROOM(name) "'" name ", which the policy is below, has no room for it'"
 #define EITHER(name) \
@@ -218,7 +218,7 @@ static void test_explain_over_above(void **state)
 #define SAYS(verdict, reason, notes) \
 	"{'verdict': '" verdict "', 'reason': '" reason "', 'notes': [" notes "], '...': 0}"
 
-/* By whose doing it is, where several have no room; and others that have none are named beside. */
+/* If several levels have no room, one is responsible, and the notes name the others. */
 static void test_explain_several(void **state)
 {
 	static const struct {
@@ -351,7 +351,7 @@ static void test_match_several(void **state)
 	close_asked(&w);
 }
 
-/* What has no match of its own takes nothing, and is no place where a page may end. */
+/* A policy without a match takes no packets, and a page does not end there. */
 static void test_match_parents(void **state)
 {
 	static const struct show_row rows[] = {
@@ -404,7 +404,7 @@ static void test_match_pages(void **state)
 
 #define UNKNOWN_WORD "{'refused': '*expected policy=, reason=, count=, seconds=, rate= or whole*'}"
 
-/* Named, told once, and over when so many have been told; another one waits until then. */
+/* A capture has a number, sends each packet one time, and ends after `count`; another must wait. */
 static void test_capture(void **state)
 {
 	static const struct show_row refused[] = {
@@ -463,7 +463,7 @@ static void test_capture(void **state)
 	close_asked(&w);
 }
 
-/* It ends when nobody comes to read it any more. */
+/* A capture ends without a client that reads it. */
 static void test_capture_lease(void **state)
 {
 	struct instance_world w;
@@ -488,7 +488,7 @@ static void test_capture_lease(void **state)
 	"'expected limit=LIMIT, burst=BURST if it is to have one, and until=UNIX_TIME " \
 	"or for=SECONDS, of a year at most'"
 
-/* As long as names may be. */
+/* A name of the largest length. */
 #define LONG "a-name-that-is-as-long-as-names-may-be-and-therefore-takes-room"
 
 static void test_override(void **state)
@@ -595,7 +595,7 @@ static void test_changes_refused(void **state)
 	began = events_number();
 	EXPECT(&w, rows);
 	said = events_get(events_number() - 1);
-	assert_int_equal(events_number() - began, 2); /* it is said by the new level */
+	assert_int_equal(events_number() - began, 2); /* by the rules of the new level */
 	snprintf(text, sizeof(text),
 		"{'event': 'log_changed', 'text': 'log: level info, format text, by uid %u', "
 		"'min_level': 'info', 'format': 'text', 'uid': %u, '...': 0}",

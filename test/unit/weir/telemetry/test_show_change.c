@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What clients are told of what runs and of changes, and how they begin one: of boxes that keep
- * nothing, something that was made up, and what they do.
+ * Replies about the running configuration and its changes, and requests for a change. The limiters
+ * keep nothing, a made-up state, or their own.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@
 
 #define UNKEPT "{'refused': '*started without --state*', 'busy': false}"
 
-/* What a box answers that was started from its file alone. */
+/* Checks the replies of a limiter without a state directory. */
 static void expect_of_file(const struct show_row *rows, size_t n)
 {
 	struct instance_world w;
@@ -61,7 +61,7 @@ static void test_nothing_is_kept(void **state)
 #define NO_NUMBER  "{'refused': '*expected the number of a configuration*'}"
 #define NO_OBJECT  "{'refused': '*expected an edit, or an array of them*'}"
 
-/* What is no number, or no object, is refused before anything is asked. */
+/* A parameter that is no number or no object is rejected at the start. */
 static void test_parameters(void **state)
 {
 	static const struct show_row rows[] = {
@@ -78,7 +78,7 @@ static void test_parameters(void **state)
 		{"/weir/policy_change", "[]", UNKEPT},
 		{"/weir/policy_change", "[", NO_OBJECT},
 		{"/weir/policy_change", "7", NO_OBJECT},
-		{"/weir/policy_change", "{'a': 1}", NO_OBJECT}, /* as it stands */
+		{"/weir/policy_change", "{'a': 1}", NO_OBJECT}, /* unchanged */
 		{"/weir/policy_change", "{\"a\": 1, \"a\": 2}", NO_OBJECT},
 	};
 
@@ -96,7 +96,7 @@ static json_t *made_up_about(unsigned singles)
 		"alice", "digest", "1", "file_digest", "2", "singles", list);
 }
 
-/* What runs, in all its words; of many names a page. */
+/* The running configuration with all members, and one page of many names. */
 static void test_runs(void **state)
 {
 	char directory[] = "/state", refused[] = "one\ntwo\n", trouble[] = "no space";

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * /weir/talkers of a box whose workers the test turns: what the rows stand for is what was counted.
+ * /weir/talkers of a limiter with workers that the test runs. The rows stand for the counted
+ * packets.
  */
 #include "instance_world.h"
 
@@ -59,7 +60,7 @@ static void begin(struct instance_world *w, const char *wish, char number[24])
 	json_decref(json);
 }
 
-/* What is under way ends, and workers are past it. */
+/* Ends a session, and runs the workers until they no longer use it. */
 static void close_world(struct instance_world *w)
 {
 	tap_session_stop(&w->inst);
@@ -186,7 +187,7 @@ static void those_that_are_wanted(void **state)
 	}
 }
 
-/* A worker with packets that wait says so; and what it does is what it does without. */
+/* A worker with queued packets reports them; samples do not change its work. */
 static void what_waits(void **state)
 {
 	struct instance_world w;
@@ -202,7 +203,7 @@ static void what_waits(void **state)
 	close_world(&w);
 }
 
-/* A page has all that fits, though only one worker has any; each column says what the frame has. */
+/* A page is full even if only one worker has samples; columns have the fields of the frame. */
 static void all_of_one_worker(void **state)
 {
 	static const char *const values[] = {"policy", "\"p\"", "bytes", "64", "vlan", "null",
@@ -260,12 +261,12 @@ static void one_at_a_time(void **state)
 	instance_world_turn_all(&w);
 	begin(&w, NULL, other);
 	assert_string_not_equal(number, other);
-	/* Nobody reads it. */
+	/* No client reads it. */
 	w.inst.tap_session->lease_tick = tick_now();
 	assert_says(&w, "/weir/talkers", NULL, "busy", NULL);
 	instance_world_turn_all(&w);
 	begin(&w, "seconds=1", number);
-	/* Its time is over: what was taken is told, and then that. */
+	/* Its time is over: the last samples come first, then the end. */
 	instance_world_turn_all(&w);
 	w.inst.tap_session->end_ns = 1;
 	w.inst.tap_session->end_tick = tick_now();
@@ -297,7 +298,7 @@ static void wishes_that_make_no_sense(void **state)
 	assert_says(&w, "/weir/talkers", "nonsense", "refused",
 		"\"nonsense\": expected policy=, unparsed, seconds= or rate=");
 	assert_null(w.inst.tap_session);
-	begin(&w, "  rate=20000 seconds=86400", number); /* as much as there may be */
+	begin(&w, "  rate=20000 seconds=86400", number); /* the largest values */
 	assert_near(
 		(double)(w.inst.tap_session->end_ns - w.inst.tap_session->began_ns), 86400e9, 0);
 	close_world(&w);
@@ -313,7 +314,7 @@ static void more_than_a_reply(void **state)
 	(void)state;
 	instance_world_open(&w, POLICY);
 	begin(&w, "policy=-", number);
-	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) /* whatever comes */
+	for (unsigned i = 0; i < INSTANCE_WORKERS; i++) /* every packet */
 		packet_sample_init(&w.inst.tap_session->taps[i]->sample, 11 + i, 100000000,
 			tick_hz(), tick_now());
 	for (unsigned i = 0; i < 20; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What operators see of things that happen to a box elsewhere: reloads that are refused, wires that
- * fail open, ledgers that dispute, clocks that are apart. Whoever knows of them is the test's own.
+ * Replies about events in other parts of a limiter: rejected reloads, wires that fail open, ledgers
+ * in dispute, clocks that differ. The test has stubs for those parts.
  */
 #include "show_world.h"
 
@@ -44,10 +44,10 @@
 	"{'name': 'soft', 'limit': '8Mbit/s', 'match': {'vlan': 7}}, {'name': 'held', " \
 	"'limit': '120/min', 'count': 'packets', 'burst': 20, 'guarantee': 'conserved'}"
 
-#define BURST_INDEX 7 /* by which the test tells the account of a burst from that of a limit */
+#define BURST_INDEX 7 /* selects the account of a burst in the test, and not that of a limit */
 
 static struct {
-	bool made_up; /* what follows; else the box's own answers */
+	bool made_up; /* uses the members below; otherwise the limiter replies itself */
 	uint64_t past_ports;
 	int waits_for;
 	struct reload_outcome reload;
@@ -255,7 +255,7 @@ static void test_alarms(void **state)
 	close_told(&w);
 }
 
-/* What the last reload came to, and for as long as it was refused an alarm. */
+/* The outcome of the last reload, and an alarm while it is a refusal. */
 static void test_last_reload(void **state)
 {
 	char messages[] = "f.json:3: limit: no\nf.json:4: nor this\n";
@@ -288,7 +288,7 @@ static void test_last_reload(void **state)
 	close_told(&w);
 }
 
-/* Lines of 100 bytes with what each costs beside, of which a reply has room for 60. */
+/* Lines of 100 bytes with their overhead; a reply has room for 60. */
 static void test_many_messages(void **state)
 {
 	char text[61 * 93 + 1] = "";
@@ -315,7 +315,7 @@ static void test_many_messages(void **state)
 	}
 }
 
-/* It is told on who asks, and that someone is waited for. */
+/* A request for a reload has its user, and the reply has the worker that it waits for. */
 static void test_reload_asked(void **state)
 {
 	struct instance_world w;
@@ -344,13 +344,12 @@ static void test_change_refused(void **state)
 		int error;
 		const char *expected;
 	} rows[] = {
-		{-ENOSYS, "{'refused': 'weir was started without --state: nothing but its file can "
-			  "be in force', 'busy': false}"},
+		{-ENOSYS, "{'refused': '*started without --state*', 'busy': false}"},
 		{-EAGAIN, "{'refused': 'another change is under way', 'busy': true}"},
 		{-EBUSY, "{'refused': 'a change waits for its confirmation: weirctl confirm, or "
 			 "weirctl rollback', 'busy': false}"},
-		{-EALREADY, "{'refused': 'no change waits for its confirmation', 'busy': false}"},
-		{-ENOENT, "{'refused': 'there is no last good configuration to come back to', "
+		{-EALREADY, "{'refused': '*no change waits for its confirmation*', 'busy': false}"},
+		{-ENOENT, "{'refused': '*no last good configuration is kept*', "
 			  "'busy': false}"},
 		{-ENOMEM, "{'refused': 'Cannot allocate memory', 'busy': false}"},
 		{0, "{'started': 0}"},
@@ -374,7 +373,7 @@ static void test_change_refused(void **state)
 	close_told(&w);
 }
 
-/* Peers that were told something else, each with what it is and since when. */
+/* Peers with another configuration, each with the difference and its time. */
 static void test_peers_differ(void **state)
 {
 	struct instance_world w;
@@ -414,7 +413,7 @@ static void test_peers_differ(void **state)
 	close_told(&w);
 }
 
-/* What a neighbour in the ledger says that it is of; peers nobody watches; names of keys. */
+/* The ledger of a neighbour, peers without a watcher, and names of keys. */
 static void test_peers(void **state)
 {
 	static const struct {
@@ -470,7 +469,7 @@ static void test_peers(void **state)
 	close_told(&w);
 }
 
-/* What each limiter of the group asks, if it has said so. */
+/* The demand of each limiter of the group, if it was received. */
 static void test_shares(void **state)
 {
 	struct instance_world w;
@@ -540,7 +539,7 @@ static void test_ledger_state(void **state)
 	told.uncommitted = false;
 	expect_state(&w, "committed");
 	told.kept = false;
-	expect_state(&w, "committed"); /* as it is kept by neighbours alone */
+	expect_state(&w, "committed"); /* only neighbours keep it */
 	told.commit.committing = true;
 	expect_state(&w, "committing");
 	close_told(&w);
@@ -608,7 +607,7 @@ static void test_ledger_policy(void **state)
 		.inherited = 6,
 		.target = 7.9,
 		.recovering = true};
-	told.limit.until_ns = NOW; /* it is over */
+	told.limit.until_ns = NOW; /* expired */
 	show_expect(show_ask(&w, "/weir/ledger", "held"),
 		"{'usable_for_ms': 0, 'recovering': false, 'burst': {'limit': 20, 'share': 1, "
 		"'usable': 2, 'usable_for_ms': null, 'free': 3, 'in_flight': 4, 'promised': 5, "
@@ -616,13 +615,13 @@ static void test_ledger_policy(void **state)
 	told.burst.target = 1;
 	show_expect(show_ask(&w, "/weir/ledger", "held"),
 		"{'burst': {'target': 1, '...': 0}, '...': 0}");
-	told.burst.target = -1; /* which nobody has below 0 */
+	told.burst.target = -1; /* an impossible value */
 	show_expect(show_ask(&w, "/weir/ledger", "held"),
 		"{'burst': {'target': 0, '...': 0}, '...': 0}");
 	close_told(&w);
 }
 
-/* What is said of the wall clock, while it is not that by which periods go. */
+/* Words about the wall clock while periods use another clock. */
 static void test_wall_clock(void **state)
 {
 	static const struct {
@@ -655,7 +654,7 @@ static void test_wall_clock(void **state)
 	close_told(&w);
 }
 
-/* What is left of a total that is drawn is what the group has and etcd, but no more than all. */
+/* The rest of a drawn quota is that of the group and of etcd, and at most the whole. */
 static void test_drawn(void **state)
 {
 	struct instance_world w;
@@ -666,18 +665,18 @@ static void test_drawn(void **state)
 	show_expect(show_ask(&w, "/weir/quota", "day"),
 		"{'total_bytes': 1000000000, 'remaining_bytes': 400, 'global_rate_bps': 16, "
 		"'exhausted_in_s': 200.0, '...': 0}");
-	told.drawn = true; /* but etcd has not told */
+	told.drawn = true; /* without a value from etcd */
 	told.share = (struct budget_share_view){.total = 1000, .left = 500};
 	show_expect(show_ask(&w, "/weir/quota", "day"), "{'total_bytes': 1000000000, '...': 0}");
 	w.config->policies[0].drawn = true;
-	expect_alarms(&w, ""); /* nobody knows */
+	expect_alarms(&w, ""); /* no value */
 	told.share.known = true;
 	show_expect(show_ask(&w, "/weir/quota", "day"),
 		"{'total_bytes': 1000, 'remaining_bytes': 900, 'undrawn_bytes': 500, "
 		"'exhausted_in_s': 450.0, '...': 0}");
 	told.share.left = 601;
 	show_expect(show_ask(&w, "/weir/quota", "day"), "{'remaining_bytes': 1000, '...': 0}");
-	told.quota.remaining = 1400; /* of an earlier total */
+	told.quota.remaining = 1400; /* from an earlier quota */
 	show_expect(show_ask(&w, "/weir/quota", "day"),
 		"{'remaining_bytes': 1400, 'undrawn_bytes': 601, '...': 0}");
 	told.share.left = 0;
@@ -735,7 +734,7 @@ static void test_period_ends(void **state)
 	"0035004500080000"
 #define VLAN(tag) UDP("8100" tag)
 
-/* A question is asked, taken by the workers, and answered. */
+/* Sends a packet, runs the workers, and returns the verdict. */
 static json_t *explained(struct instance_world *w, const char *question)
 {
 	char number[24];
@@ -816,12 +815,12 @@ static void test_explain_gap(void **state)
 	now_ns++;
 	show_expect(show_ask(&w, "/weir/explain", UDP("")), "{'asked': 2}");
 	instance_world_turn_all(&w);
-	now_ns += 100 * MS_NS - 1; /* it may yet be fetched */
+	now_ns += 100 * MS_NS - 1; /* the verdict can still be fetched */
 	show_expect(show_ask(&w, "/weir/explain", UDP("")), busy);
 	now_ns++;
 	show_expect(show_ask(&w, "/weir/explain", UDP("")), "{'asked': 3}");
 	assert_null(show_ask(&w, "/weir/explain", "2"));
-	now_ns += 100 * MS_NS - 1; /* nobody has taken it */
+	now_ns += 100 * MS_NS - 1; /* no worker has taken it */
 	show_expect(show_ask(&w, "/weir/explain", UDP("")), busy);
 	show_expect(show_ask(&w, "/weir/explain", "3"), "{'pending': true}");
 	now_ns++;
@@ -851,7 +850,7 @@ static void finish_policies(struct instance_world *w, struct policy_txn *x)
 	policy_txn_free(x);
 }
 
-/* What a worker said by policies that have changed meanwhile, or before it knew, is no answer. */
+/* A verdict from old policies is not sent. */
 static void test_explain_stale(void **state)
 {
 #define P "{'name': 'p', 'limit': '1Mbit/s'}"
@@ -871,7 +870,7 @@ static void test_explain_stale(void **state)
 	x = commit_policies(&w, "{'name': 'q', 'match': {'vlan': 7}, 'limit': '1Mbit/s'}");
 	now_ns += SECOND_NS;
 	show_expect(show_ask(&w, "/weir/explain", UDP("")), "{'asked': 3}");
-	specimen_take(&w.inst.workers[0]); /* who has not looked for other policies */
+	specimen_take(&w.inst.workers[0]); /* with the old policies */
 	show_expect(show_ask(&w, "/weir/explain", "3"), "{'busy': true}");
 	finish_policies(&w, x);
 	show_expect(explained(&w, UDP("")), "{'policy': null, '...': 0}");
@@ -880,10 +879,10 @@ static void test_explain_stale(void **state)
 #undef P
 }
 
-/* Which class a flow is of is not known here where it is by the device's hash. */
+/* Only the device's hash can give the class of a flow. */
 static void test_explain_hash(void **state)
 {
-#define HASHED "'the device\\u0027s hash says which class the flow is of: it may be another'"
+#define HASHED "'*depends on the device\\u0027s hash*'"
 	struct instance_world w;
 
 	(void)state;
@@ -906,7 +905,7 @@ static void test_explain_hash(void **state)
 	close_told(&w);
 }
 
-/* A capture is refused where not all workers can have a tap, and may be asked for again at once. */
+/* A capture is rejected if a worker cannot have a tap; the next one can start immediately. */
 static void test_no_taps(void **state)
 {
 	static const char refused[] = "{'refused': 'there is no memory for it'}";
@@ -986,7 +985,7 @@ static unsigned family_of(const json_t *row)
 	return family;
 }
 
-/* Rows say who sent what, by the addresses that there are. */
+/* Rows have the sender and its packets, by the addresses in them. */
 static void test_talker_rows(void **state)
 {
 	const struct rte_eth_rxtx_callback *callback;
