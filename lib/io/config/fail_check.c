@@ -162,8 +162,8 @@ static void describe_plane(const struct config *config, FILE *out)
 		const char *why = policy_needs_worker(&config->policies[i]);
 
 		if (why)
-			fprintf(out, "    policy \"%s\", because it %s\n",
-				config->policies[i].name, why);
+			fprintf(out, "    policy \"%s\", because it %s\n", config->policies[i].name,
+				why);
 	}
 	fprintf(out, "    fragments and packets with further headers before IP\n");
 }
@@ -172,9 +172,8 @@ void describe_fail(const struct config *config, const struct wire *wire, FILE *o
 {
 	static const char *const words[] = {
 		[FAIL_WIRE] = "pass unlimited",
-		[FAIL_LAST_LIMITS] =
-			"keep to the last limits; packets of the workers pass, or are "
-			"lost if they could belong to a hard limit",
+		[FAIL_LAST_LIMITS] = "keep to the last limits; packets of the workers pass, or are "
+				     "lost if they could belong to a hard limit",
 		[FAIL_CLOSED] = "are lost",
 	};
 	enum fail_mode fail = wire_fail(config, wire);
