@@ -4,7 +4,7 @@
 """Checks the English of documents, comments and messages, and the subjects of commits.
 
     language.py                  check all files against their ceilings, and new commits
-    language.py FILE...          show every habit in these files, beside their final budgets
+    language.py FILE...          show every habit in these files, and their final budgets
     language.py --lower          lower the ceilings to the present counts; never raises one
     language.py --moved OLD NEW  give a renamed file the ceiling of its old name
     language.py --plant N        add an old-style sentence to N random files: each must be noticed
@@ -175,7 +175,7 @@ def self_test():
 
 
 def show(names):
-    """Prints every habit in some files, beside the budget; returns whether one exceeds it."""
+    """Prints every habit in some files, and the budget; returns whether one exceeds it."""
     over = False
     for name in names:
         name = os.path.relpath(os.path.abspath(name), ROOT)
