@@ -441,7 +441,8 @@ static const char *eal_remedy(struct doctor *doctor, unsigned rejected)
 				at ? " or " : "", config->eal[i],
 				argument_value(config, i)[0] ? " " : "", argument_value(config, i));
 	if (at == 0)
-		return doctor_words(doctor, "weir --describe %s", doctor->file);
+		return doctor_words(
+			doctor, "fix the other failures, then weir --doctor %s", doctor->file);
 	return doctor_words(doctor, "remove %s from \"eal\" in %s", names, doctor->file);
 }
 

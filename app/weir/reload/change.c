@@ -236,7 +236,7 @@ static void list_kept(const struct keep *keep, FILE *err)
 {
 	uint64_t number = keep_good_below(keep, UINT64_MAX);
 
-	fputs(number ? ": choose from" : ": there is none", err);
+	fputs(number ? ": \"weirctl rollback\" takes" : ": no number is kept", err);
 	for (; number; number = keep_good_below(keep, number))
 		fprintf(err, " %llu", (unsigned long long)number);
 	fputs("; \"weirctl history\" shows the changes\n", err);

@@ -514,13 +514,14 @@ static void test_eal_refuses(void **state)
 	assert_null(strstr(patient.text, "\"--first\""));
 	told.refused = 2; /* no single argument */
 	EXPECT_FAIL(check_eal, ": Invalid argument: Invalid 'lines' of others; it has no end",
-		"weir --describe f.json");
+		"fix the other failures, then weir --doctor f.json");
 	assert_int_equal(told.refusals_asked, 2);
 	told.refused = 0;
 	told.trial_text = "";
 	EXPECT_FAIL(check_eal, "eal[0]: |\"--first\"", "remove \"--first\" from \"eal\"");
 	told.trial_error = -ENOMEM; /* not the fault of an argument */
-	EXPECT_FAIL(check_eal, "Cannot allocate memory", "weir --describe f.json");
+	EXPECT_FAIL(check_eal, "Cannot allocate memory",
+		"fix the other failures, then weir --doctor f.json");
 	assert_int_equal(told.refusals_asked, 3);
 }
 
@@ -564,7 +565,8 @@ static void test_eal_says_much(void **state)
 	joined[511] = '\0';
 	told.trial_text = text;
 	told.trial_error = -ENOMEM;
-	expect_findings(check_eal, "FAIL|Cannot allocate memory|remedy: weir --describe f.json");
+	expect_findings(check_eal,
+		"FAIL|Cannot allocate memory|remedy: fix the other failures, then weir --doctor f.json");
 	snprintf(expected, sizeof(expected), "%s\n", joined);
 	assert_non_null(strstr(patient.text, expected));
 }

@@ -126,14 +126,15 @@ static void test_nothing_to_go_back_to(void **state)
 	open_kept(&k);
 	expect_refused(&k, &request, "nothing to roll back to: ");
 	request.number = 99;
-	expect_refused(
-		&k, &request, "configuration 99 is not kept: choose from 1; \"weirctl history\"");
+	expect_refused(&k, &request,
+		"configuration 99 is not kept: \"weirctl rollback\" takes 1; \"weirctl history\"");
 	assert_int_equal(json_integer_value(line(&k, "back_to")), 99);
 	reload_to(&k, A("2Gbit/s"));
 	reload_to(&k, A("3Gbit/s"));
 	damage(&k, "0000000001.good.json");
 	request.number = 1;
-	expect_refused(&k, &request, "configuration 1 is damaged on the disk: choose from 3 2 1; ");
+	expect_refused(&k, &request,
+		"configuration 1 is damaged on the disk: \"weirctl rollback\" takes 3 2 1; ");
 	request.number = 0; /* the one before, which is whole */
 	assert_int_equal(change(&k, &request), 0);
 	assert_int_equal(k.w.inst.policies[0].limit_bps, 2 * GBIT);
