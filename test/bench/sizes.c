@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What memory of a policy, and of a worker that lets packets wait, is made of: a table in Markdown.
+ * Prints the memory of a policy, and of a worker with waiting packets, as a table in Markdown.
  *
  *     sizes shape|phantom
  */
@@ -45,8 +45,8 @@ static void print_shape(const struct config *config)
 		"for each one more", (shaper_bytes(10 * MANY) - shaper_bytes(MANY)) / (9 * MANY));
 	print_size_row(
 		"a shaped policy, on each worker", policy_extended_bytes(&config->policies[0]));
-	print_size_row("control's sums of it, likewise", sizeof(struct delay_sum));
-	print_size_row("one with `slo`, beside that", sizeof(struct delay_window));
+	print_size_row("its sums at control", sizeof(struct delay_sum));
+	print_size_row("in addition, one with `slo`", sizeof(struct delay_window));
 	print_size_row("one that a reload has given another place", sizeof(struct delays_totals));
 }
 
