@@ -202,7 +202,13 @@ def main():
     options = parser.parse_args()
     if options.files:
         sys.exit(show(options.files))
-    known = ceilings.parse(read(CEILINGS)) if os.path.exists(os.path.join(ROOT, CEILINGS)) else {}
+    known = {}
+    if os.path.exists(os.path.join(ROOT, CEILINGS)):
+        try:
+            known = ceilings.parse(read(CEILINGS))
+        except ValueError as error:
+            sys.exit(f"{CEILINGS}: {error}: expected JSON; after a conflict, take either version "
+                     "(git checkout --ours FILE), then run test/language.py --lower")
     if options.moved:
         old, new = options.moved
         known[new] = known.pop(old)
