@@ -386,7 +386,7 @@ def lists(scene):
     expect([takes(weir, source) for source in ("10.1.0.1", "10.3.0.1")] == [[], ["a"]], "another")
     write("# nothing", "10.4.0.0/16", "10.2.0.0/16")
     last = reload()
-    expect(not last["ok"] and any('a.txt:3: ' in text or '"a" at' in text
+    expect(not last["ok"] and any('a.txt:3: ' in text or '"a" (' in text
                                   for text in last["messages"]), f"{last}")
     write("10.4.0.1/16")
     last = reload()

@@ -43,7 +43,8 @@ ERRNO = [os.strerror(number) for number in (
     errno.ENOENT, errno.EINVAL, errno.EBADMSG, errno.ENODATA, errno.ESRCH, errno.EEXIST,
     errno.ENOSYS, errno.ERANGE, errno.EDOM, errno.ENOTSUP, errno.EBUSY, errno.EAGAIN)]
 ACTION = re.compile(r"expected |did you mean |see \"?weirctl|\"?weirctl [a-z]+\"? |Usage: weirctl|"
-                    r": (?:use|remove|restart|set|give|write|name|try|join) |is the path right")
+                    r": (?:use|remove|restart|set|give|write|name|try|join) |is the path right|"
+                    r"\b(?:needs|requires) ")
 
 JUNK = (5, -1, 2.5, True, [], {}, "x", "10Mbit", "1 apple", "", {"colour": 7}, ["x", 3],
         "10.0.0.1/8", "300.1.2.3/32", "1h 5", 99999999999)
