@@ -1,15 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What part of a limit TCP gets, by how deep the bucket is: doc/operate/configuration.md's tables.
+"""Measures the part of a limit that TCP gets, by the depth of the bucket, for doc/operate/burst.md.
 
     burst.py [--only ROW,...] [--json FILE]
     burst.py --live [--runs 3] [--seconds 20] [--only ROW,...] [--json FILE]
 
-The first is weirsim's: the same table in every run. Of each cell the least is told of NewReno and
-CUBIC, two seeds each. Some rows alone take seconds, all of them some minutes.
+The first form uses weirsim and prints the same table in every run. A cell has the lower result of
+NewReno and CUBIC, with two seeds each. Some rows alone take seconds, all of them some minutes.
 
-The second is kernel TCP's through live limiters, at the default burst. Needs root; half an hour.
+The second form uses kernel TCP through live limiters, at the default burst. It needs root and half
+an hour.
 """
 
 import argparse
@@ -38,8 +39,8 @@ METERS = {"tb": {"meter": "token-bucket"}, "gcra": {"meter": "gcra"},
           "hybrid": {"meter": "hybrid", "window": "1s"}}
 BURSTLESS = ("random", "window", "hybrid")
 
-# A row is named as it is made: meter, limit, flows (each through one limiter of a group: of how
-# many), round trip. 1x2 is a flow through one of two limiters, 2x2 one through each.
+# The name of a row has its parameters: meter, limit, flows with the size of their group, round
+# trip. Each flow uses one limiter: 1x2 is a flow through one of two limiters, 2x2 one through each.
 ROWS = """tb-1M-1-1ms tb-1M-1-50ms tb-1M-1-200ms
 tb-10M-1-0.1ms tb-10M-1-0.5ms tb-10M-1-1ms tb-10M-1-5ms tb-10M-1-50ms tb-10M-1-200ms
 tb-10M-6-1ms tb-10M-100-1ms tb-10M-100-50ms
@@ -57,7 +58,7 @@ SUFFIX = {"M": "Mbit/s", "G": "Gbit/s"}
 
 
 class Row:
-    """What a row's name says."""
+    """The parameters of a row, from its name."""
 
     def __init__(self, name):
         meter, limit, flows, rtt = name.split("-")
@@ -78,7 +79,7 @@ class Row:
         return [METERS[self.meter]["meter"], self.limit, flows, self.rtt.replace("ms", " ms")]
 
     def policy(self, burst_ms):
-        """As it is configured."""
+        """The policy of the row in a configuration."""
         policy = {"name": self.name, "limit": self.limit, **METERS[self.meter]}
         if burst_ms is not None:
             policy["burst"] = f"{int(self.limit_bps * burst_ms / 8000)}B"
@@ -87,7 +88,7 @@ class Row:
         return policy
 
     def scenario(self, burst_ms, congestion):
-        """Flows begin one by one, so that none is in step with another."""
+        """The scenario of weirsim. Flows begin one by one, so that they are not in step."""
         rtt_us = int(1000 * float(self.rtt.removesuffix("ms")))
         flows = {"kind": "tcp", "congestion": congestion, "rtt": f"{rtt_us}us",
                  "jitter": f"{min(100, rtt_us // 10)}us", "start_spread": "1s",
@@ -99,7 +100,7 @@ class Row:
 
 
 def simulated(row, burst_ms, simulator):
-    """The least share of the limit; None where a burst means nothing."""
+    """The smallest share of the limit; None for a burst with a meter without bursts."""
     if burst_ms is not None and row.meter in BURSTLESS:
         return None
     return min(run.summary["aggregate_ratio"] for congestion in CONTROLS
@@ -107,7 +108,7 @@ def simulated(row, burst_ms, simulator):
 
 
 def print_table(heads, rows):
-    """As doc/ has its tables."""
+    """Prints a table in the form of doc/."""
     print("| " + " | ".join(heads) + " |")
     print("|" + "---|" * len(heads))
     for row in rows:
@@ -134,13 +135,13 @@ def simulate_rows(rows):
     return found
 
 
-# Live: several policies at once, each with flows, and a pair of wires, of its own.
+# Live: several policies at the same time, each with its own flows and its own pair of wires.
 
 LIVE_METERS = ("tb", "phantom")
 LIVE_ROWS = [f"{limit}-{layout}-{rtt}" for limit in ("10M", "100M")
              for layout in ("1", "1x2", "2x2") for rtt in ("0.5ms", "5ms", "50ms")]
 LIVE_CONTROLS = ("reno", "cubic", "bbr")
-LIVE_AT_ONCE_BPS = 300e6  # by all policies: what does not make the machine late
+LIVE_AT_ONCE_BPS = 300e6  # bit/s of all policies: more makes the machine late
 LINK_BPS = 1e9
 
 
@@ -154,26 +155,26 @@ class Cell:
         self.entries = [2 * k, 2 * k + 1] if row.spread else [k]
 
     def policy(self, burst_ms):
-        """In the configuration."""
+        """The policy of the cell in the configuration."""
         return {**self.row.policy(burst_ms), "name": self.name, "accounting": "l3",
                 "match": {"direction": "a-to-b",
                           "dst": f"10.1.{self.entries[0]}.{'0/23' if self.row.spread else '2/32'}"}}
 
 
 def homes(row, n_cells):
-    """The limiter of each entry: what has no flow is there so that a prefix, or a limiter, is."""
+    """The limiter of each entry. Entries without a flow complete a prefix, or a limiter."""
     if row.spread:
         return [1] + [1, 2] * n_cells
     return [1] * n_cells + list(range(2, row.limiters + 1))
 
 
 def batches(cells_of, at_once):
-    """Lists of at most so many."""
+    """Lists of at most at_once cells."""
     return [cells_of[i:i + at_once] for i in range(0, len(cells_of), at_once)]
 
 
 def passed(bed, cells):
-    """Bytes by cell, over all limiters, and when."""
+    """The time, and the passed bytes of each cell over all limiters."""
     return time.monotonic(), [sum(bed.policy(box, cell.name)["passed"]["bytes"]
                                   for box in bed.boxes()) for cell in cells]
 
@@ -222,14 +223,14 @@ def live_rows(names, options):
 
 
 def live_cell(values):
-    """Median, and from where to where."""
+    """Median, minimum and maximum."""
     if not values:
         return ""
     return f"{statistics.median(values):.2f} ({min(values):.2f}–{max(values):.2f})"
 
 
 def print_live(found, burst_ms):
-    """Beside each row what weirsim says of it: of the two congestion controls that both have."""
+    """Prints the table. The last column is the lower result of the two controls of weirsim."""
     simulator = simulate.Simulator(SEEDS)
 
     def lines():
@@ -242,7 +243,7 @@ def print_live(found, burst_ms):
 
 
 def choice_of(known):
-    """An argparse type: some of them, by their names or how these begin ("phantom")."""
+    """An argparse type: a list of names, or of their beginnings ("phantom")."""
     def parse(text):
         found = []
         for word in text.split(","):
@@ -264,7 +265,8 @@ def main():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--warmup", type=float, default=5)
-    parser.add_argument("--burst", type=float, metavar="MS", help="live: other than the default")
+    parser.add_argument("--burst", type=float, metavar="MS",
+                        help="live: this burst instead of the default")
     parser.add_argument("--controls", type=choice_of(LIVE_CONTROLS), default=list(LIVE_CONTROLS))
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()

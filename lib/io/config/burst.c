@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * How deep a bucket has to be, by what TCP needs of one. doc/operate/configuration.md has the table
- * of what passes by depth, and test/bench/burst.py makes it.
+ * The default burst, and warnings about a burst that is too small for TCP. test/bench/burst.py
+ * measures the throughput by depth, and doc/operate/burst.md has its tables.
  */
 #include <inttypes.h>
 #include <netinet/in.h>
@@ -15,39 +15,38 @@
 #define PACKET 1500 /* bytes: the usual MTU */
 
 /*
- * A flow whose window is its least, two packets, and whose round trip is short sends more than the
- * limit whatever it does. So it empties the bucket, loses what it sent last, and waits for its
- * timer: 200 ms, Linux's least, and a round trip. A bucket that is full before that loses the rest
- * of the time. It needs no more for that than what is earned meanwhile, and this has something to
- * spare: for the ticks of the timer, and a round trip of up to 50 ms.
+ * ms of the limit. A flow with the smallest window, two packets, and a short round trip always
+ * exceeds the limit. So it empties the bucket, loses its last packets, and waits for its timer:
+ * 200 ms, the minimum of Linux, and a round trip. If the bucket is full before that, the rest of
+ * the time is lost. 250 ms leave room for the ticks of the timer, and a round trip of up to 50 ms.
  */
 #define TCP_MS 250
 
-/* A class alone has .78 of a phantom's burst (phantom_needs()), so this is more by as much. */
+/* A single class has 0.78 of the burst of a phantom (phantom_needs()): 250 / 0.78, rounded up. */
 #define PHANTOM_MS 350
 
-/* What waits is not lost. */
+/* Packets wait instead of being lost, so a smaller bucket is enough. */
 #define SHAPE_MS 100
 
-/* The depth for packets and flows, where nothing is known of a round trip. */
+/* For packets and flows, which no round trip restricts. */
 #define COUNT_MS 100
 
-/* Below a limit of 1 Mbit/s a flow of a long round trip needs more than a time. */
+/* Packets. Below 1 Mbit/s a flow with a long round trip needs more than TCP_MS. */
 #define LEAST_PACKETS 20
 
-/* At least so many packets, or flows, of what counts these; and where each limiter has its part. */
+/* Packets or flows: the minimum for policies that count them, and for each part of a hard limit. */
 #define LEAST_PART 10
 
-/* Above it two packets a round trip of 0.1 ms, which is short, are less than a limiter's limit. */
+/* bit/s. Two packets in a round trip of 0.1 ms; a higher limit of a limiter exceeds them. */
 #define TCP_BPS UINT64_C(240000000)
 
-/* A flow that loses one of so many still hears of it from those behind; see limiter.c. */
+/* Frames: with so many, acknowledgements of later frames report a lost one; see limiter.c. */
 #define FRAMES 6
 
-/* A flow needs so many of a slow limit, whatever the time: with two 0.1 Mbit/s have .83. */
+/* Frames that a flow needs at any limit: with two it has 0.83 of 0.1 Mbit/s. */
 #define FEW_FRAMES 3
 
-/* A burst so much below the default loses what can be seen: at 200 ms it is 5 %. */
+/* A smaller burst has a visible loss: 5 % at 200 ms. */
 #define WARN_PART(bytes) ((bytes) / 5 * 4)
 
 static unsigned depth_ms(const struct policy *policy)
@@ -59,7 +58,7 @@ static unsigned depth_ms(const struct policy *policy)
 	return meter_can(policy->meter, METER_CLASSES) ? PHANTOM_MS : TCP_MS;
 }
 
-/* A conserved bucket is no larger than its part, however small: so as much for each limiter. */
+/* The bucket of a hard limit is no larger than its part, so each part needs the minimum. */
 static uint64_t least_burst(const struct policy *policy, unsigned n_limiters)
 {
 	unsigned parts = policy_is_conserved(policy) ? n_limiters : 1;
@@ -86,8 +85,8 @@ uint64_t burst_default(const struct policy *policy, unsigned n_limiters)
 }
 
 /*
- * A quota has one for when its total is spent, if anything is to pass then. What waits has its
- * tokens in the end, however small the bucket.
+ * Returns true if the depth of the bucket matters. A quota has a bucket only with a limit, for the
+ * time after it is exhausted. Waiting packets get their tokens from a bucket of any size.
  */
 static bool has_bucket(const struct policy *policy)
 {
@@ -96,13 +95,13 @@ static bool has_bucket(const struct policy *policy)
 	return meter_can(policy->meter, METER_BURST) && policy->limit_bps > 0;
 }
 
-/* Whether each limiter's bucket has a part of the burst, and no more. */
+/* Returns true if each limiter's bucket is at most a part of the burst. */
 static bool is_parted(const struct policy *policy)
 {
 	return policy_is_conserved(policy) && policy->action != ACTION_SHAPE;
 }
 
-/* By itself, and of what is divided its part. True when it has warned. */
+/* Warns if the burst, or a limiter's part of it, is too small for a frame. Returns true then. */
 static bool warn_frame(struct reader *reader, const struct json_path *at,
 	const struct policy *policy, uint64_t frame, unsigned n_limiters)
 {
@@ -130,7 +129,7 @@ static bool takes_tcp(const struct policy *policy)
 	return false;
 }
 
-/* Whether it drops packets of TCP. */
+/* Returns true if the policy can drop TCP packets. */
 static bool drops_tcp(const struct policy *policy)
 {
 	return takes_tcp(policy) &&
@@ -138,7 +137,7 @@ static bool drops_tcp(const struct policy *policy)
 		       (policy->action == ACTION_MARK && policy->mark == MARK_ECN));
 }
 
-/* The time at the limit at which TCP needs most; at whatever limiters it is. */
+/* Returns the depth that TCP needs if all its flows are at any of the limiters, bytes. */
 static uint64_t tcp_needs(const struct policy *policy, unsigned n_limiters)
 {
 	uint64_t most = TCP_BPS * n_limiters;
@@ -169,7 +168,7 @@ static void warn_tcp(struct reader *reader, const struct json_path *at, const st
 			n_limiters, FRAMES, text);
 }
 
-/* A packet or a flow at each limiter. */
+/* Warns if a limiter's part is less than one packet or flow. */
 static void warn_count(struct reader *reader, const struct json_path *at,
 	const struct policy *policy, unsigned n_limiters)
 {
