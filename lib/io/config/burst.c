@@ -158,8 +158,8 @@ static void warn_tcp(struct reader *reader, const struct json_path *at, const st
 	units_format_size(max_u64(max_u64(time, few), parts), text, sizeof(text));
 	if (policy->burst_bytes < max_u64(WARN_PART(time), few))
 		reader_warn(reader, at,
-			"less than TCP needs to reach the limit over a short round trip, as it "
-			"waits 200 ms when the last of what it sent is lost: %s is enough",
+			"less than TCP needs to reach the limit over a short round trip, because "
+			"it waits 200 ms after the loss of its last packet: %s is enough",
 			text);
 	else if (policy->burst_bytes < parts)
 		reader_warn(reader, at,

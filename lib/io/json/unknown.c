@@ -41,7 +41,7 @@ struct candidate {
 	unsigned distance; /* from this object to its object */
 };
 
-struct search {
+struct key_search {
 	const struct reader *reader;
 	const struct key *keys;
 	const char *word;
@@ -147,7 +147,7 @@ static bool is_same(const struct candidate *a, const struct candidate *b)
 }
 
 /* Puts a candidate in its place; of two with one key in one object the surer stays. */
-static void add_candidate(struct search *search, struct candidate candidate)
+static void add_candidate(struct key_search *search, struct candidate candidate)
 {
 	struct candidate *best = search->best;
 	unsigned at = 0;
@@ -180,7 +180,7 @@ static bool has_key(const struct key *keys, const char *name)
 	return keys->name != NULL;
 }
 
-static void offer_own(struct search *search)
+static void offer_own(struct key_search *search)
 {
 	const struct vocabulary_entry *entry = search->object ? search->object->entries : NULL;
 
@@ -222,7 +222,7 @@ static unsigned distance_of(const char *place, const char *own)
 
 /* Ranks a key of another object. Synonyms count only in objects around or inside this one. */
 static enum rank rank_elsewhere(
-	const struct vocabulary_entry *entry, const struct search *search, bool is_related)
+	const struct vocabulary_entry *entry, const struct key_search *search, bool is_related)
 {
 	switch (rank_spelling(entry->name, search->plain)) {
 	case RANK_SAME:
@@ -238,7 +238,7 @@ static enum rank rank_elsewhere(
 	}
 }
 
-static void offer_elsewhere(struct search *search)
+static void offer_elsewhere(struct key_search *search)
 {
 	const struct vocabulary_object *object = search->reader->vocabulary->objects;
 
@@ -303,10 +303,10 @@ static const struct vocabulary_object *find_object(
 	return NULL;
 }
 
-static void begin_search(struct search *search, const struct reader *reader,
+static void begin_search(struct key_search *search, const struct reader *reader,
 	const struct json_path *path, const struct key *keys)
 {
-	*search = (struct search){.reader = reader, .keys = keys, .word = path->key};
+	*search = (struct key_search){.reader = reader, .keys = keys, .word = path->key};
 	make_plain(path->key, strlen(path->key), search->plain);
 	print_place(path->parent, search->place);
 	if (reader->vocabulary != NULL)
@@ -328,7 +328,7 @@ static enum rank last_rank(enum rank first)
 }
 
 /* Keeps the candidates that are about as sure as the surest; of other objects only the nearest. */
-static void keep_surest(struct search *search)
+static void keep_surest(struct key_search *search)
 {
 	enum rank last = last_rank(search->n > 0 ? search->best[0].rank : RANK_NONE);
 	unsigned kept = 0;
@@ -345,7 +345,8 @@ static void keep_surest(struct search *search)
 }
 
 /* Writes the name of an object, seen from the one that has the unknown key. */
-static void print_object(const struct search *search, const struct candidate *candidate, FILE *out)
+static void print_object(
+	const struct key_search *search, const struct candidate *candidate, FILE *out)
 {
 	const char *place = candidate->object->place;
 	size_t n = strlen(search->object->place);
@@ -359,7 +360,7 @@ static void print_object(const struct search *search, const struct candidate *ca
 }
 
 /* Writes `did you mean "a", "b" or "c" in "d"?`. */
-static void print_meant(const struct search *search, FILE *out)
+static void print_meant(const struct key_search *search, FILE *out)
 {
 	fputs("did you mean ", out);
 	for (unsigned i = 0; i < search->n; i++) {
@@ -376,7 +377,7 @@ static void print_meant(const struct search *search, FILE *out)
 }
 
 /* Writes `"src" belongs in "match"`. */
-static void print_belongs(const struct search *search, FILE *out)
+static void print_belongs(const struct key_search *search, FILE *out)
 {
 	fprintf(out, "\"%s\" belongs", search->best[0].key);
 	for (unsigned i = 0; i < search->n; i++) {
@@ -387,14 +388,14 @@ static void print_belongs(const struct search *search, FILE *out)
 }
 
 /* Returns true if the word is a key, but of other objects only. */
-static bool is_misplaced(const struct search *search)
+static bool is_misplaced(const struct key_search *search)
 {
 	return search->n > 0 &&
 	       (search->best[0].rank == RANK_ELSEWHERE || search->best[0].rank == RANK_APART);
 }
 
 /* Writes `see PAGE, "HEADING"` at the end of the text. */
-static void print_manual(const struct search *search, FILE *out)
+static void print_manual(const struct key_search *search, FILE *out)
 {
 	bool is_question = search->n > 0 && !is_misplaced(search);
 
@@ -407,7 +408,7 @@ static void print_manual(const struct search *search, FILE *out)
 }
 
 /* Writes the keys that the object has most often. */
-static void print_common(const struct search *search, FILE *out)
+static void print_common(const struct key_search *search, FILE *out)
 {
 	const struct vocabulary_entry *entry = search->object ? search->object->entries : NULL;
 	const struct key *key = search->keys;
@@ -424,7 +425,7 @@ static void print_common(const struct search *search, FILE *out)
 		fprintf(out, "%s\"%s\"", i == 0 ? "" : i + 1 < n ? ", " : " or ", names[i]);
 }
 
-static void print_remedy(const struct search *search, FILE *out)
+static void print_remedy(const struct key_search *search, FILE *out)
 {
 	bool sure = search->n == 1 && search->best[0].rank <= RANK_PART;
 
@@ -437,7 +438,8 @@ static void print_remedy(const struct search *search, FILE *out)
 }
 
 /* For free(); NULL without memory. */
-static char *text_of(const struct search *search, void (*print)(const struct search *, FILE *))
+static char *text_of(
+	const struct key_search *search, void (*print)(const struct key_search *, FILE *))
 {
 	char *text = NULL;
 	size_t size;
@@ -452,7 +454,7 @@ static char *text_of(const struct search *search, void (*print)(const struct sea
 
 void report_unknown_key(struct reader *reader, const struct json_path *path, const struct key *keys)
 {
-	struct search search;
+	struct key_search search;
 	char *remedy, *expected = NULL;
 
 	if (reader_skips(reader, false))

@@ -8,8 +8,8 @@
 #include "config/load.h"
 
 /*
- * 250 ms of the limit, but neither less than twenty packets nor more than any burst may be; more
- * where a class alone has a part of it, less where packets wait.
+ * The default burst is 250 ms of the limit, at least twenty packets and at most the largest burst.
+ * It is larger if each class has only a part of it, and smaller if packets wait.
  */
 static void test_default_burst(void **state)
 {
@@ -90,13 +90,13 @@ static void test_default_burst_of_counts(void **state)
 	}
 }
 
-/* A bucket that TCP cannot live on, by the byte; and what is none of TCP's. */
+/* A burst that is too small for TCP, to the byte, and policies without TCP. */
 static void test_burst_of_tcp(void **state)
 {
-#define TCP_WARNING(burst, enough)                                                               \
-	"w.json:1: warning: policies[0] 'p'.burst: '" burst                                      \
-	"': less than TCP needs to reach the limit over a short round trip, as it waits 200 ms " \
-	"when the last of what it sent is lost: " enough " is enough\n"
+#define TCP_WARNING(burst, enough)                                                             \
+	"w.json:1: warning: policies[0] 'p'.burst: '" burst                                    \
+	"': less than TCP needs to reach the limit over a short round trip, because it waits " \
+	"200 ms after the loss of its last packet: " enough " is enough\n"
 #define PARTS_WARNING(burst, enough)                                                            \
 	"w.json:1: warning: policies[0] 'p'.burst: '" burst                                     \
 	"': its part at each of 2 limiters is less than 6 of the largest frames, so TCP stops " \
@@ -134,7 +134,7 @@ static void test_burst_of_tcp(void **state)
 		{FAST("240Mbit/s", "5999999B"), TCP_WARNING("5999999B", "7.5MB")},
 		{FAST("400Gbit/s", "6MB"), ""},
 		{FAST("400Gbit/s", "5999999B"), TCP_WARNING("5999999B", "7.5MB")},
-		/* Two limiters have twice that; of what is conserved each has a part. */
+		/* Two limiters have twice the burst; a hard limit divides its burst. */
 		{CONSERVED("480Mbit/s", "12MB"), ""},
 		{CONSERVED("480Mbit/s", "11999999B"), TCP_WARNING("11999999B", "15MB")},
 		{CONSERVED("10Mbit/s", "250kB"), ""},

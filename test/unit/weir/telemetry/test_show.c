@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the commands say of a whole limiter: pages, what is refused, and which keys come in which
- * order.
+ * Replies of the telemetry commands of a whole limiter: pages, refusals, and the order of members.
  */
 #include "check.h"
 
@@ -115,10 +114,10 @@ static void test_next_page(void **state)
 	instance_world_close(&w);
 }
 
-/* A reply has room for so many messages, and says that there are more. */
+/* A reply has a limited number of messages, and marks that there are more. */
 static void test_messages_end(void **state)
 {
-	static char policies[16384];
+	static char policies[32768];
 	struct instance_world w;
 	struct pollfd fd = {.events = POLLIN};
 	size_t bytes = 0, n;
@@ -130,9 +129,9 @@ static void test_messages_end(void **state)
 	assert_int_equal(reload_start(&w.inst), 0);
 	for (unsigned i = 0; i < 64; i++)
 		sprintf(policies + strlen(policies),
-			"%s{'name': 'p%u', 'match': {'src': '10.0.0.%u/32'}, 'limit': '8Mbit/s', "
-			"'qqqqqqqq': 1}",
-			i ? ", " : "", i, i);
+			"%s{'name': 'p%060u', 'match': {'src': '10.0.0.%u/32'}, 'limit': '8Mbit/s', "
+			"'%0200u': 1}",
+			i ? ", " : "", i, i, i);
 	instance_world_write(&w, policies);
 	assert_non_null(reload_request(&w.inst, "test", 0));
 	fd.fd = reload_fd(&w.inst);
@@ -171,7 +170,7 @@ static void test_keys(void **state)
 		"unmatched_packets rerouted_packets dropped unparsed fragments "
 		"bursts empty_polls sleeps busy_share busy_cycles handing_cycles waiting ");
 	json_decref(json);
-	w.inst.clock.hz = 2000000000; /* whatever it is here */
+	w.inst.clock.hz = 2000000000; /* independent of this machine */
 	w.inst.clock.doubt = "none";
 	check_text(ask_command(&w, "/weir/health", NULL),
 		"{\"alarms\":[],\"totals_spent\":0,\"control\":{\"stalls\":0,\"longest_stall_ms\":0.0},"
@@ -202,7 +201,7 @@ static void test_keys(void **state)
 	instance_world_close(&w);
 }
 
-/* What a row of the page says under that column. */
+/* Returns the value of a row of the page in a column. */
 static json_t *cell(json_t *page, size_t row, const char *column)
 {
 	json_t *columns = json_object_get(page, "columns"), *name;
@@ -216,7 +215,7 @@ static json_t *cell(json_t *page, size_t row, const char *column)
 	return NULL;
 }
 
-/* A row is what /weir/policy says of the same policy. */
+/* A row has the values of /weir/policy for the same policy. */
 static void test_policy_stats(void **state)
 {
 	struct instance_world w;
@@ -261,7 +260,7 @@ static void test_policy_stats(void **state)
 	"'trial': {'limit': '500kbit/s', 'burst': '1kB'}}, "                       \
 	"{'name': 'last', 'match': {'direction': 'b-to-a'}, 'limit': '100/min', 'count': 'packets'}"
 
-/* What a trial has counted, in both; of who has none it is null. */
+/* Counts of a trial in both replies; null for a policy without a trial. */
 static void test_trial(void **state)
 {
 	struct instance_world w;
@@ -308,7 +307,7 @@ static void test_trial(void **state)
 #define SHARED \
 	"{'name': 'soft', 'match': {'direction': 'a-to-b'}, 'limit': '1Mbit/s', 'allocator': 'fps'}"
 
-/* We are there with what we measure, and a peer that was never heard with its name alone. */
+/* The limiter has its measurements, and a peer without messages only its name. */
 static void test_shares(void **state)
 {
 	unsigned id = (unsigned)getpid();
@@ -336,7 +335,7 @@ static void test_shares(void **state)
 	instance_world_close(&w);
 }
 
-/* What is said of a total is what /weir/quota says. */
+/* Values of a quota are those of /weir/quota. */
 static void test_totals(void **state)
 {
 	char directory[] = "/tmp/weir-show-XXXXXX", more[128], command[64];
@@ -424,7 +423,7 @@ static void test_load(void **state)
 	assert_true(busy_control(&w.inst).share >= 0);
 	busy_run(&w.inst, now + 2 * BUSY_PERIOD_NS);
 	assert_true(busy_worker(&w.inst, 0).share == 0);
-	/* A quarter of a second, but for what is cut off. */
+	/* A quarter of a second, rounded down. */
 	assert_in_range(busy_worker(&w.inst, 0).busy_ns / US_NS, 249999, 250000);
 	json = ask_command(&w, "/weir/process", NULL);
 	assert_true(json_integer_value(json_object_get(
@@ -448,7 +447,7 @@ static void check_cpus(json_t *info)
 	json_decref(info);
 }
 
-/* What exporters of DPDK's own telemetry ask for. */
+/* Commands that exporters of DPDK's own telemetry use. */
 static void test_eal(void **state)
 {
 	struct instance_world w;
