@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""A wire that outlives its process: what becomes of packets while Weir is killed, stands still, is
-stopped and starts again, over AF_XDP and packet sockets.
+"""A wire outlives its process: packets pass while Weir is killed, stalled, stopped and started
+again, over AF_XDP and packet sockets.
 
 Runs in network and mount namespaces of its own. Usage: bypass.py [SCENARIO...].
 """
@@ -22,9 +22,9 @@ from lifecycle import raw, udp_frame
 
 PINS = "/sys/fs/bpf/weir/box1/*"
 POLICIES = [{"name": "udp", "match": {"direction": "a-to-b"}, "limit": "1Gbit/s"}]
-AFTER_MS = 100  # "fail_after" as it is by default
-RATE_S = 0.0005  # between two packets
-MANY_MS = 2000  # of a gap that is no gap but a wire that is dead
+AFTER_MS = 100  # default of "fail_after"
+RATE_S = 0.0005  # seconds between two packets
+MANY_MS = 2000  # seconds of a gap that means a dead wire
 
 
 def setup():
@@ -39,7 +39,7 @@ class Stream(threading.Thread):
     def __init__(self):
         super().__init__(daemon=True)
         self.sent = 0
-        self.got = {}  # serial: when
+        self.got = {}  # serial: time of arrival
         self.ends = threading.Event()
         self.taker = threading.Thread(target=self._take, daemon=True)
 
@@ -67,12 +67,12 @@ class Stream(threading.Thread):
                 return
 
     def more(self, packets):
-        """Waits until so many more arrive."""
+        """Waits until this number of further packets arrives."""
         before = len(self.got)
         wait_until(lambda: len(self.got) >= before + packets, "nothing arrives")
 
     def gap_ms(self, act):
-        """The longest time without a packet from before something is done until long after it."""
+        """The longest gap between packets, from before an action until long after it."""
         began = time.monotonic()
         act()
         self.more(1000)
@@ -82,7 +82,7 @@ class Stream(threading.Thread):
         return gap
 
     def lost(self):
-        """How many of those that were sent until now never arrive."""
+        """Number of packets sent until now that never arrive."""
         upto = self.sent
         wait_until(lambda: self.got and max(self.got) > upto, "nothing arrives")
         return upto - sum(1 for serial in list(self.got) if serial < upto)
@@ -96,7 +96,7 @@ class Stream(threading.Thread):
 
 
 def cable(end, port):
-    """A cable whose other end takes what XDP sends there: it has NAPI then."""
+    """A cable whose other end receives frames from XDP because it has NAPI."""
     ip(f"link add {end} type veth peer name {port}")
     for name in (end, port):
         with open(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6", "w", encoding="ascii") as file:
@@ -106,14 +106,14 @@ def cable(end, port):
 
 
 def remove_pins(pattern):
-    """What limiters have left in the kernel; a directory's files first."""
+    """State of limiters that is left in the kernel; the files of a directory come first."""
     for pin in glob.glob(f"{pattern}/*") + glob.glob(pattern):
         (os.rmdir if os.path.isdir(pin) else os.unlink)(pin)
 
 
 @contextlib.contextmanager
 def box_between(scene, config):
-    """A box that was never started, between two cables: ta to a, and b to tb."""
+    """A limiter that was never started, between two cables: ta to a, and b to tb."""
     try:
         cable("ta", "a")
         cable("tb", "b")
@@ -127,14 +127,14 @@ def box_between(scene, config):
 
 
 def wire(scene, driver, **keys):
-    """One of a driver of DPDK's."""
+    """A port of a DPDK driver."""
     config = box.wire(f"{driver}0,iface=a", f"{driver}1,iface=b", policies=POLICIES)
     config["wires"][0] |= {"fail": "wire"} | keys
     return box_between(scene, config)
 
 
 def served(weir, stream):
-    """Waits until packets come by Weir."""
+    """Waits until packets pass through Weir."""
     def so():
         rx = weir.total("rx_packets")
         stream.more(50)
@@ -143,7 +143,7 @@ def served(weir, stream):
 
 
 def lives(scene, driver):
-    """Killed, started, stopped, started: the wire goes on."""
+    """The wire works while Weir is killed, started, stopped and started."""
     said = []
     with wire(scene, driver) as weir:
         weir.start()
@@ -176,17 +176,17 @@ def lives(scene, driver):
 
 
 def af_xdp(scene):
-    """Sockets of AF_XDP, which leave when their process dies."""
+    """AF_XDP sockets, which end with their process."""
     return lives(scene, "net_af_xdp")
 
 
 def af_packet(scene):
-    """Packet sockets: the stack gives them what the program lets pass."""
+    """Packet sockets, which get the packets that the program passes to the stack."""
     return lives(scene, "net_af_packet")
 
 
 def stands_still(scene):
-    """A process that is stopped is noticed by its lease, says so when it goes on, and serves."""
+    """The lease detects a stalled process, which reports that later and serves the wire again."""
     with wire(scene, "net_af_xdp") as weir, Stream() as stream:
         weir.start()
         stream.more(100)
@@ -197,14 +197,16 @@ def stands_still(scene):
         wait_until(lambda: weir.get("/weir/ports")[0]["past_packets"] > 0, "it is not counted")
         wait_until(lambda: "past every limit: a worker" in weir.log(), "it is not said")
         wait_until(lambda: weir.get("/weir/health")["alarms"] == [], "the alarm lasts")
-        expect("come by Weir again" in weir.log(), "its end is not said")
+        expect("pass through Weir again" in weir.log(), "its end is not said")
         weir.stop()
     return f"nothing for {gap:.0f} ms at a lease of {AFTER_MS} ms"
 
 
 def refused(scene):
-    """No BPF file system is said with the remedy, by the doctor too; and a program of another
-    limiter's, until its directory is removed."""
+    """A missing BPF file system, or the program of another limiter, is an error with a remedy.
+
+    The doctor reports it too. It lasts until the directory is removed.
+    """
     with wire(scene, "net_af_xdp") as weir:
         subprocess.run(["umount", "/sys/fs/bpf"], check=True)
         try:

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Limits that are never exceeded, on live limiters: they move with the load, through crashes and
-lost and full disks, and at no instant do the local limits add up to more than the limit.
+"""Hard limits on live limiters: they move with the load, through crashes, lost and full disks. The
+local limits never add up to more than the limit.
 
-The load is UDP, which no drop slows down. Bounds in time are wide, because the machine is shared;
-the figures are printed. (As a program of its own, --send ADDRESS BYTES_PER_SECOND SECONDS is that
-load; it comes all at once every so many seconds.)
+The load is UDP, which does not slow down after drops. Bounds in time are wide because the machine
+is shared, and the test prints the figures. (As a program of its own, --send ADDRESS
+BYTES_PER_SECOND SECONDS is that load; it sends bursts every so many seconds.)
 """
 
 import json
@@ -29,41 +29,41 @@ from testbed.topology import sink_address  # noqa: E402
 
 LIMIT = 10e6
 BURST = 75e3  # bytes
-MOST = 0.9  # of the limit: what must be where all of the load is
+MOST = 0.9  # part of the limit that a limiter with all of the load must have
 PAYLOAD, HEADERS = 1000, 28
-LAG = 0.02  # s: of what is sent evenly
-CLOCKS = 1.002  # how much faster than ours a limiter's may be
-SPARE_POLICIES = 3000  # whose records outgrow the store's first 256 kB
+LAG = 0.02  # s: interval of even load
+CLOCKS = 1.002  # how much faster the clock of a limiter can be than ours
+SPARE_POLICIES = 3000  # their records outgrow the first 256 kB of the store
 
 
 def send(address, rate, period):
-    """UDP packets of `rate` bytes per second (of IP), until somebody ends it."""
+    """Sends UDP packets of `rate` bytes per second (of IP) until the process is ended."""
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     began, sent, data = time.monotonic(), 0, bytes(PAYLOAD)
     while True:
-        # What a busy machine has kept us from sending is not made up for: that would be a burst.
+        # Time lost on a busy machine is not made up for, because that would be a burst.
         sent = max(sent, (time.monotonic() - began - max(2 * period, LAG)) * rate)
         while sent < (time.monotonic() - began) * rate:
             try:
                 sender.sendto(data, (address, 9))
-            except OSError:  # the wire is not there yet, or again
+            except OSError:  # the wire does not exist yet, or is down
                 pass
             sent += PAYLOAD + HEADERS
         time.sleep(period)
 
 
 class Group:
-    """A testbed of limiters with one conserved policy, and a store for each."""
+    """A testbed of limiters with one policy of a hard limit, and a store for each."""
 
     def __init__(self, scene, n, **policy):
         self.scene, self.n, self.settings = scene, n, policy
-        self.more = []  # policies beside that
+        self.more = []  # additional policies
         self.loads = {}
         self.bed = Testbed(flows=[0] * n, rtt=0.010, limit_bps=LIMIT, burst_bytes=BURST,
                            configure=self._configure)
 
     def store(self, i):
-        """The store's directory of limiter i."""
+        """The directory of the store of limiter i."""
         return self.scene.path(f"store{i}")
 
     def _configure(self, i, config):
@@ -80,7 +80,7 @@ class Group:
         self.bed.__exit__(*error)
 
     def new_ledger(self, i):
-        """Limiter i has never run."""
+        """Creates the store of limiter i, which has never run."""
         path = self.scene.path("new.json")
         with open(path, "w", encoding="utf-8") as out:
             json.dump(self.bed.config(i), out)
@@ -89,14 +89,14 @@ class Group:
         expect(done.returncode == 0, f"--new-ledger: {done.stderr}")
 
     def start(self):
-        """All limiters, for the first time."""
+        """Starts all limiters for the first time."""
         for i in self.bed.boxes():
             self.new_ledger(i)
         self.bed.start()
         return self
 
     def load(self, i, rate_bps=2 * LIMIT, period=0.001):
-        """From now on so much comes to limiter i, so often; 0 is none."""
+        """Sets the load of limiter i and its interval; 0 is none."""
         if i in self.loads:
             self.loads.pop(i).stop()
         if rate_bps:
@@ -106,12 +106,12 @@ class Group:
                 self.bed.topology.namespace("sources"))
 
     def share(self, i):
-        """What part of the limit limiter i has now."""
+        """The part of the limit that limiter i has now."""
         seen = self.bed.policy(i)
         return seen["local_limit_bps"] / LIMIT if seen else 0.0
 
     def burst(self, i):
-        """What part of the burst limiter i has now."""
+        """The part of the burst that limiter i has now."""
         seen = self.bed.policy(i)
         return seen["local_burst_bytes"] / BURST if seen else 0.0
 
@@ -120,26 +120,26 @@ class Group:
         return self.bed.telemetry(i).get(f"/weir/ledger,{policy}")
 
     def until_share(self, i, least):
-        """Waits until limiter i has so much; how long that took."""
+        """Waits until limiter i has this part. Returns the time that took."""
         began = time.monotonic()
         wait_until(lambda: self.share(i) >= least, f"limiter {i} to have {least} of the limit")
         return time.monotonic() - began
 
     def log(self, i):
-        """What limiter i said since it was started."""
+        """The log of limiter i since its start."""
         with open(self.bed.limiters[i].log, encoding="utf-8", errors="replace") as text:
             return text.read()
 
     def said(self, i, words):
-        """Waits until limiter i has said that."""
+        """Waits until the log of limiter i has these words."""
         wait_until(lambda: words in self.log(i), f"limiter {i} to say \"{words}\"")
 
 
 class Watch:
-    """Adds up the local limits, and bursts, over and over, on connections of its own.
+    """Adds up the local limits and bursts repeatedly, on its own connections.
 
-    They cannot be read at one instant. But where each is the same before and after, and all were
-    read between, they were in force together.
+    The limiters cannot be read at the same instant. But if each value is the same before and after,
+    and all were read in between, they were in force together.
     """
 
     def __init__(self, group):
@@ -176,7 +176,7 @@ class Watch:
             client.close()
 
     def check(self):
-        """Never above the limit; in words."""
+        """Checks that the sum is never above the limit. Returns a summary."""
         expect(self.sums > 20, f"{self.sums} sums, {self.moved} looks while limits moved")
         expect(self.most <= LIMIT, f"local limits add up to {self.most} bit/s")
         expect(self.deepest <= BURST, f"local bursts add up to {self.deepest} bytes")
@@ -185,7 +185,7 @@ class Watch:
 
 
 class Meter:
-    """What all limiters forward, between two times: never above limit × time + burst."""
+    """Checks that all limiters together forward at most limit × time + burst between two times."""
 
     def __init__(self, group):
         self.group = group
@@ -193,7 +193,7 @@ class Meter:
         self.before = sum(group.bed.forwarded())
 
     def check(self):
-        """In words."""
+        """A summary of the passed traffic."""
         passed = sum(self.group.bed.forwarded()) - self.before
         seconds = time.monotonic() - self.began
         most = LIMIT / 8 * seconds * CLOCKS + BURST
@@ -204,7 +204,7 @@ class Meter:
 
 
 def limit_follows_the_load(scene):
-    """Three limiters: all of the load at one, then at the next."""
+    """Three limiters: one gets all of the load, then the next one."""
     times = []
     with Group(scene, 3, guarantee="conserved") as group:
         group.start()
@@ -222,7 +222,7 @@ def limit_follows_the_load(scene):
 
 
 def crash_and_lost_store(scene):
-    """kill -9 and back: it has what it had. Without its store it holds nothing until it is told."""
+    """After kill -9 a limiter has its part again. Without its store it must recover first."""
     with Group(scene, 2, guarantee="conserved") as group:
         group.start()
         group.load(1)
@@ -231,7 +231,7 @@ def crash_and_lost_store(scene):
             held = group.ledger(1)["balance_bps"]
             group.bed.kill_limiter(1)
             group.bed.start_limiter(1)
-            # By its record, which may lack what it was given last: the giver repeats that.
+            # Its record can lack the last amount that it received; the giver repeats that.
             began = group.ledger(1)
             group.said(1, "start 2 of this store")
             expect(not began["recovering"] and 0 < began["balance_bps"], str(began))
@@ -241,7 +241,7 @@ def crash_and_lost_store(scene):
             group.bed.start_limiter(1)
             group.said(1, "no store in")
             blank = group.until_share(1, MOST)
-            group.said(1, "all policies hold what their neighbours know of")
+            group.said(1, "ledger: recovered")
             expect(group.ledger(1)["recovering"] is False, str(group.ledger(1)))
         words = watch.check()
     return (f"{words}; {began['balance_bps'] / held:.3f} of its balance after the crash, all in "
@@ -249,13 +249,13 @@ def crash_and_lost_store(scene):
 
 
 def few_policies(n):
-    """Policies that no packet is of, whose records fill a disk."""
+    """Policies without traffic, whose records fill a disk."""
     return [{"name": f"spare{k}", "match": {"dst": f"198.{18 + k // 256}.{k % 256}.0/28"},
              "limit": "1Mbit/s", "guarantee": "conserved"} for k in range(n)]
 
 
 def mounted(path, size):
-    """A small file system there."""
+    """Mounts a small file system."""
     os.mkdir(path)
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "weir-test", path],
                           capture_output=True, text=True, check=False)
@@ -264,7 +264,7 @@ def mounted(path, size):
 
 
 def reload(group, i):
-    """Limiter i reads what it is to be now; returns when that is in force."""
+    """Limiter i reloads its configuration. Returns when that is in force."""
     before = group.bed.telemetry(i).get("/weir/config")["last_reload"]
     with open(group.bed.journal.path(f"l{i}.json"), "w", encoding="utf-8") as out:
         json.dump(group.bed.config(i), out)
@@ -279,7 +279,7 @@ def reload(group, i):
 
 
 def full_disk(scene):
-    """Nothing is given away, traffic passes, and the operator can see why; then there is room."""
+    """On a full disk nothing is given away, traffic passes, and the log has the reason."""
     disk = scene.path("disk")
     mounted(disk, "4M")
     try:
@@ -292,7 +292,7 @@ def full_disk(scene):
 
 
 def fill(group, disk):
-    """The scenario, with the store of limiter 1 on that disk."""
+    """The scenario with the store of limiter 1 on that disk."""
     filler = os.path.join(disk, "filler")
     group.load(1)
     group.until_share(1, MOST)
@@ -325,7 +325,7 @@ def fill(group, disk):
 
 
 def gdrl_follows_demand(scene):
-    """What is spare goes where it is missing: 2 of 10 Mbit/s here, more than the limit there."""
+    """Spare parts move: 2 of 10 Mbit/s are used here, more than the limit there."""
     with Group(scene, 2, allocator="gdrl") as group:
         group.start()
         with Watch(group) as watch:
@@ -343,7 +343,7 @@ def gdrl_follows_demand(scene):
 
 
 def change_places(group):
-    """Even load at one limiter, bursts at the other, twice; seconds until both had their parts."""
+    """Even load here, bursts there, twice. Returns seconds until both had their parts."""
     times, seen = [], []
 
     def in_place(smooth, bursts):
@@ -365,7 +365,7 @@ def change_places(group):
 
 
 def rate_and_burst_part(scene):
-    """Allocator adaptor: the rate goes where most arrives, the burst where the bursts are."""
+    """Allocator adaptor: the rate moves to the larger load, the burst moves to the bursts."""
     terms = {"allocator": "adaptor", "history": "4s", "step": "500ms"}
     with Group(scene, 2, **terms) as group:
         group.bed.start()

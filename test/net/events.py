@@ -1,10 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Each trouble of a live limiter is said once when it begins and once when it has ended, as text
-and as JSON: a link, packets that are lost, on their way in, out or between, strange datagrams, a
-peer that is not there, a worker that stands still, a total, reloads by whom, another key, a forger,
-a disk that is full, control that comes late, and somebody who asks for too much.
+"""Each trouble of a live limiter has one event at its beginning and one at its end, as text and as
+JSON. The troubles are a link, drops in all places, rejected datagrams, a missing peer, a stalled
+worker, a quota, reloads, another key, a forger, a full disk and a stall of control.
 
 Runs in a network namespace and a mount namespace of its own. Usage: events.py [SCENARIO...].
 """
@@ -30,22 +29,22 @@ PORT, PEERS_PORT = 17948, 17949
 ROSTER = [{"name": "box1", "address": f"127.0.0.1:{PORT}"},
           {"name": "other", "address": f"127.0.0.1:{PEERS_PORT}"}]
 GOSSIP = {"roster": ROSTER, "timeout": "500ms", "insecure": True}
-LATE_S = 2  # twice what is worth a line
+LATE_S = 2  # twice the stall that causes an event
 TOTAL = 4000000  # bytes
-BULK = 1400  # of a frame
+BULK = 1400  # bytes of a frame
 CLOCK = os.path.join(box.BUILD, "test", "net", "libshifted_clock.so")
-MINUTE_S, LEFT_S = 60, 8  # the shortest period, and what is left of it at a start
+MINUTE_S, LEFT_S = 60, 8  # the shortest period, and its rest at the start
 KEY, OTHER_KEY = "5a" * 32, "a5" * 32
-DISK = 1 << 20  # bytes of it
-FIRST, MORE = 3000, 400  # ports, each with a total of its own
+DISK = 1 << 20  # bytes of the disk
+FIRST, MORE = 3000, 400  # ports, each with its own quota
 FLOOD_SEND = os.path.join(box.BUILD, "test", "net", "flood_send")
-REFUSED = 50  # frames that a device does not take
-OVERFLOW = 20000  # long ones, and more than a queue of the kernel's holds
-CUT = 200  # bytes that a frame says it has more than it has
+REFUSED = 50  # frames that a device rejects
+OVERFLOW = 20000  # long frames, more than a queue of the kernel holds
+CUT = 200  # bytes by which the header of a frame exceeds it
 
 
 def policies(total, **more):
-    """One prepaid policy for the frames of a flow, and one for all others."""
+    """One policy with a quota for the frames of a flow, and one for all others."""
     return [{"name": "prepaid", "match": {"direction": "a-to-b", "proto": "udp", "src-port": 1001},
              "allocator": "quota", "total": f"{total}B"} | more,
             {"name": "rest", "match": {"direction": "a-to-b"}, "limit": "1Gbit/s"}]
@@ -54,7 +53,7 @@ def policies(total, **more):
 @contextlib.contextmanager
 def limiter(scene, log_format, group=True, store="store", arguments=(),
             environment=(), idle="sleep", **total):
-    """Two workers behind one queue, and the ends of the wire; alone, with a total."""
+    """Two workers with one queue, and the ends of the wire. Without a group it has a quota."""
     more = {"gossip": GOSSIP} if group else {"ledger": {"store": scene.path(store)}}
     config = box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b", 1500, workers=[0, 1],
                       idle=idle, policies=policies(TOTAL, **total)[group:],
@@ -80,38 +79,38 @@ def limiter(scene, log_format, group=True, store="store", arguments=(),
 
 
 def objects(weir):
-    """All that it said, of which each line must be an object."""
+    """All lines of the log, each of which must be an object."""
     return [json.loads(line) for line in weir.log().splitlines()]
 
 
 class Said:
-    """What a limiter has said of some matter, in whichever format."""
+    """The events of a limiter, in either format."""
 
     def __init__(self, weir, log_format):
         self.weir, self.json = weir, log_format == "json"
 
     def count(self, event, words):
-        """Lines of that event with these words."""
+        """Number of lines of that event with these words."""
         if self.json:
             return sum(one["event"] == event and words in one["text"] for one in objects(self.weir))
         return sum(line.startswith("weir: ") and words in line
                    for line in self.weir.log().splitlines())
 
     def once(self, event, words):
-        """Waits for it, and expects no more of it."""
+        """Waits for one such line and expects no second one."""
         wait_until(lambda: self.count(event, words), f"{event}: {words}")
         expect(self.count(event, words) == 1, f"{event}: {words}: {self.count(event, words)} times")
 
 
 def truncated(serial):
-    """A frame whose IP packet is longer than what there is of it."""
+    """A frame that is shorter than its IP header states."""
     frame = bytearray(udp_frame(2000, serial))
     struct.pack_into(">H", frame, 16, len(frame) - 14 + CUT)
     return bytes(frame)
 
 
 def strange_datagrams():
-    """What somebody sends who has a peer's address."""
+    """Sends datagrams that are not gossip from the address of a peer."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
         peer.bind(("127.0.0.1", PEERS_PORT))
         for i in range(20):
@@ -127,7 +126,7 @@ def bulk(serial):
 
 
 def spending(ta, said, event):
-    """What sends some of the prepaid flow, and says how often that event has come."""
+    """A function that sends some of the flow and returns the number of such events."""
     def send_some():
         for serial in range(50):
             ta.send(bulk(serial))
@@ -144,7 +143,7 @@ def shifted_clock(scene):
 
 
 def another_period(scene):
-    """A total that is spent begins anew, which is said, and that there is some again."""
+    """A spent quota is available again in the next period, and events report both."""
     if not os.path.exists(CLOCK):
         raise box.Skip(f"{CLOCK} is not built")
     with limiter(scene, "json", group=False, environment=shifted_clock(scene),
@@ -161,7 +160,7 @@ def another_period(scene):
 
 
 def a_total(scene):
-    """It is said at 90 %, when it is spent, and when there is some again."""
+    """Events report 90 % of the quota, its end, and a larger quota."""
     with limiter(scene, "json", group=False) as (weir, ta, _):
         said = Said(weir, "json")
         wait_until(spending(ta, said, "total_near"), "the line at 90 %")
@@ -170,49 +169,49 @@ def a_total(scene):
         weir.config["policies"] = policies(100 * TOTAL)
         weir.write()
         weir.get("/weir/reload")
-        said.once("total_back", "there is some of its total again")
+        said.once("total_back", "policy prepaid")
         for event in ("total_near", "total_spent"):
             said.once(event, "policy prepaid")
         weir.stop()
 
 
 def begin_troubles(weir, ta, said):
-    """Each of them, which is said once."""
+    """Begins each trouble and expects one event."""
     said.once("peer_differs", "peer other: differs: never heard")
     for serial in range(50):
         ta.send(truncated(serial))
-    said.once("packets_lost", "packets are lost: truncated")
+    said.once("packets_lost", "drops started: reason=truncated")
     strange_datagrams()
-    said.once("datagrams_refused", "datagrams come that are not believed")
+    said.once("datagrams_refused", "datagrams rejected: ")
     worker = threads.called(weir.process.pid, r"lcore-worker-2|rte-worker-2")
     with threads.standing(worker):
-        said.once("worker_stuck", "worker 1 (CPU 1) is stuck")
+        said.once("worker_stuck", "worker 1 (CPU 1) stalled")
     subprocess.run(["ip", "link", "set", "dev", "ta", "down"], check=True)
     said.once("link_down", "port a: link down")
 
 
 def end_troubles(weir, said):
-    """What ends by itself does, and what does not is ended."""
+    """Ends the troubles, or waits for their end."""
     subprocess.run(["ip", "link", "set", "dev", "ta", "up"], check=True)
     wait_until(lambda: said.count("link_up", "port a: link up") == 2, "the link's end")
-    said.once("worker_came_round", "worker 1 (CPU 1) came round")
+    said.once("worker_came_round", "worker 1 (CPU 1) runs again")
     weir.get("/weir/reload")
-    said.once("reload_done", "asked for by root (uid 0)")
-    if not said.json:  # what ends by itself takes its time
+    said.once("reload_done", "requested by root (uid 0)")
+    if not said.json:  # these troubles end after some seconds
         return
-    said.once("packets_not_lost", "packets are lost no more: truncated: it were 50")
-    said.once("datagrams_quiet", "no more of those that are not believed; it were 20")
+    said.once("packets_not_lost", "drops stopped: reason=truncated lost=50 ")
+    said.once("datagrams_quiet", "no datagram rejected for 10 s; before that 20: ")
 
 
 def story(scene, log_format):
-    """All of it, in one format."""
-    # Polling, so that the worker that is to be stuck does not stand still while it sleeps.
+    """All troubles in one format."""
+    # Polling, so that no worker sleeps at the time of the planned stall.
     with limiter(scene, log_format, idle="poll") as (weir, ta, _):
         said = Said(weir, log_format)
         begin_troubles(weir, ta, said)
         end_troubles(weir, said)
-        for event, words in (("packets_lost", "are lost: truncated"),
-                             ("datagrams_refused", "not believed: "),
+        for event, words in (("packets_lost", "drops started: reason=truncated"),
+                             ("datagrams_refused", "datagrams rejected: "),
                              ("link_down", "port a: link down")):
             expect(said.count(event, words) == 1, f"{event}: {words}: not once")
         weir.stop()
@@ -220,13 +219,13 @@ def story(scene, log_format):
 
 
 def as_text(scene):
-    """As lines of text, none of which has a priority where nobody wants one."""
+    """Lines of text have no priority without journald."""
     weir = story(scene, "text")
     expect(not re.search("^<[0-9]>", weir.log(), re.M), "a priority without journald")
 
 
 def as_json(scene):
-    """Every line is an object, EAL's too, and each has a number of its own."""
+    """Every line is an object with its own number, also the lines of EAL."""
     weir = story(scene, "json")
     said = objects(weir)
     numbers = [one["number"] for one in said if "number" in one]
@@ -238,13 +237,13 @@ def as_json(scene):
 
 
 def ctl(weir, *words):
-    """weirctl at that limiter."""
+    """Runs weirctl with that limiter."""
     return subprocess.run([WEIRCTL, "-s", weir.socket, *words], capture_output=True, text=True,
                           check=False, timeout=box.PATIENCE_S)
 
 
 def sending(scene):
-    """A peer that no route leads to is named once; and when there is one, that it is over."""
+    """One event names a peer without a route, and one reports that the route exists."""
     box.ip("addr add 198.51.100.1/32 dev lo")
     roster = [{"name": "box1", "address": f"198.51.100.1:{PORT}"},
               {"name": "other", "address": f"203.0.113.7:{PEERS_PORT}"}]
@@ -257,7 +256,7 @@ def sending(scene):
     wait_until(lambda: weir.get("/weir/gossip")["send_errors"] > failed + 20, "errors")
     expect(said.count("gossip_sends", "") == 0, "it is over before it is")
     box.ip("route add 203.0.113.7/32 dev lo")
-    said.once("gossip_sends", "for 5 s all datagrams could be sent")
+    said.once("gossip_sends", "no send error for 5 s")
     expect(said.count("gossip_send_failed", "") == 1, "each of them is said")
     order = [one["event"] for one in objects(weir) if one["event"].startswith("gossip_send")]
     expect(order == ["gossip_send_failed", "gossip_sends"], order)
@@ -265,7 +264,7 @@ def sending(scene):
 
 
 def refusing(scene):
-    """A device takes no packet, until there is none that it could take."""
+    """A device rejects packets, until no more arrive."""
     memif = f"net_memif0,role=server,socket={scene.path('memif.sock')},socket-abstract=no"
     weir = scene.box(box.wire("net_af_packet0,iface=a", memif, 1500, policies=policies(TOTAL)[1:],
                               log={"format": "json", "level": "info"}), "box1")
@@ -276,9 +275,9 @@ def refusing(scene):
         with raw("ta") as ta:
             for serial in range(REFUSED):
                 ta.send(udp_frame(2000, serial))
-        said.once("packets_lost", "packets are lost: tx_full")
-        said.once("packets_not_lost", f"packets are lost no more: tx_full: it were {REFUSED}")
-        said.once("packets_lost", "packets are lost: tx_full")
+        said.once("packets_lost", "drops started: reason=tx_full")
+        said.once("packets_not_lost", f"drops stopped: reason=tx_full lost={REFUSED} ")
+        said.once("packets_lost", "drops started: reason=tx_full")
         weir.stop()
     finally:
         weir.kill()
@@ -286,8 +285,7 @@ def refusing(scene):
 
 
 def missing(scene):
-    """Packets come to an interface while nobody takes them from its full queue, and then no more
-    do."""
+    """Packets arrive at an interface with a full queue, until no more arrive."""
     weir = scene.box(box.wire("net_pcap0,iface=a", "net_null0", 1500, policies=policies(TOTAL)[1:],
                               log={"format": "json", "level": "info"}), "box1")
     try:
@@ -299,8 +297,8 @@ def missing(scene):
             for serial in range(OVERFLOW):
                 ta.send(bulk(serial))
         weir.process.send_signal(signal.SIGCONT)
-        said.once("packets_lost", "packets are lost: rx_missed of port a")
-        said.once("packets_not_lost", "packets are lost no more: rx_missed of port a")
+        said.once("packets_lost", "drops started: reason=rx_missed of port a")
+        said.once("packets_not_lost", "drops stopped: reason=rx_missed of port a")
         missed = weir.get("/ethdev/stats,0")["imissed"]
         ended = [one for one in objects(weir) if one["event"] == "packets_not_lost"]
         expect([one["packets"] for one in ended] == [missed], f"{missed} missed, said: {ended}")
@@ -319,7 +317,7 @@ def write_key(scene, name, text):
 
 
 def other_key(scene):
-    """A peer that has another key, and somebody who forges a peer's datagrams, are both named."""
+    """Events name a peer with another key, and an attacker who forges datagrams of a peer."""
     roster = [{"name": f"box{i + 1}", "address": f"127.0.0.{i + 1}:{PORT}"} for i in range(2)]
     weirs = [scene.box(box.wire(f"net_ring{2 * i}", f"net_ring{2 * i + 1}",
                                 log={"format": "json"}, policies=policies(TOTAL)[1:],
@@ -328,7 +326,7 @@ def other_key(scene):
                        f"box{i + 1}").start() for i, text in enumerate((KEY, OTHER_KEY))]
     for i, weir in enumerate(weirs):
         said = Said(weir, "json")
-        said.once("datagrams_refused", "datagrams come that are not believed: no_key ")
+        said.once("datagrams_refused", "datagrams rejected: no_key ")
         said.once("peer_differs", f"peer box{2 - i}: differs: ")
     said = Said(weirs[0], "json")
     weirs[1].stop()
@@ -336,13 +334,13 @@ def other_key(scene):
     key = weirs[0].get("/weir/peers")["keys"][0]
     subprocess.run([FLOOD_SEND, "127.0.0.2", "127.0.0.1", str(PORT), "500", "0.2", "96",
                     f"{name_hash('box2'):x}", key], check=True, stdout=subprocess.DEVNULL)
-    said.once("datagrams_refused", "datagrams come that are not believed: forged ")
+    said.once("datagrams_refused", "datagrams rejected: forged ")
     weirs[0].stop()
 
 
 @contextlib.contextmanager
 def small_disk(scene):
-    """A disk of its own, and what fills it to the last block."""
+    """A disk of its own, and a file that fills it to the last block."""
     where = scene.path("disk")
     os.mkdir(where)
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK},mode=755", "weir-test", where],
@@ -366,14 +364,14 @@ def small_disk(scene):
 
 
 def more_totals():
-    """A ledger has something to remember of each: what it has is overwritten, and needs no room."""
+    """A quota for each of many ports. The ledger overwrites their records in place."""
     return [{"name": f"more{port}", "allocator": "quota", "total": "1MB",
              "match": {"direction": "a-to-b", "proto": "udp", "src-port": port}}
             for port in range(FIRST, FIRST + MORE)]
 
 
 def full_disk(scene):
-    """What cannot be saved is said once, of the ledger and of changes; and when it can be again."""
+    """Events report once that the ledger and changes cannot be saved, and once that they can."""
     with small_disk(scene) as full:
         with limiter(scene, "json", group=False, store="disk/store",
                      arguments=["--state", scene.path("disk/state")]) as (weir, ta, _):
@@ -392,33 +390,33 @@ def full_disk(scene):
             weir.config["policies"][-1]["limit"] = "4Mbit/s"
             weir.write()
             weir.get("/weir/reload")
-            said.once("change_kept", "is kept again")
+            said.once("change_kept", "are recorded again")
             for event in ("ledger_not_saved", "change_not_kept"):
                 expect(said.count(event, "") == 1, f"{event}: {said.count(event, '')} times")
             weir.stop()
 
 
 def late(scene):
-    """Control that stood still says so, once it can."""
+    """Control reports its own stall afterwards."""
     weir = scene.box(box.wire("net_ring0", "net_ring1", log={"format": "json", "level": "info"},
                               policies=policies(TOTAL)[1:]), "box1").start()
     with threads.standing(weir.process.pid):
         time.sleep(LATE_S)
-    Said(weir, "json").once("control_late", "control stood still for ")
+    Said(weir, "json").once("control_late", "control stalled for ")
     weir.stop()
 
 
 def who_asks(scene):
-    """Reloads say who wanted them and what came of it; levels change at once; nobody else may."""
+    """Events name the client and the result of a reload. A new level is in force immediately."""
     with limiter(scene, "text") as (weir, _, _):
         said = Said(weir, "text")
         weir.process.send_signal(signal.SIGHUP)
-        said.once("reload_asked", "SIGHUP: reload started, asked for by uid 0")
-        said.once("reload_done", "asked for by root (uid 0)")
+        said.once("reload_asked", "SIGHUP: reload started, requested by uid 0")
+        said.once("reload_done", "requested by root (uid 0)")
         weir.config["policies"][-1]["limit"] = "12 parsecs"
         weir.write()
         weir.get("/weir/reload")
-        said.once("reload_refused", "refused; nothing has changed; it was asked for by root")
+        said.once("reload_refused", "refused; nothing has changed; requested by root")
         expect(said.count("reload_error", "12 parsecs") == 1, "not once why")
         done = ctl(weir, "log", "error")
         expect(done.returncode == 0 and "error" in done.stdout, done.stderr)
@@ -444,7 +442,7 @@ def who_asks(scene):
 
 
 def each_line_once(scene):
-    """Nothing goes to syslog beside standard error; under journald each line has its priority."""
+    """The log goes only to standard error. With journald each line has its priority."""
     if os.path.lexists("/dev/log"):
         raise box.Skip("somebody has /dev/log")
     weir = scene.box(box.wire("net_ring0", "net_ring1"))
@@ -469,7 +467,7 @@ def each_line_once(scene):
 
 
 def enter_namespaces():
-    """Mounts vanish with the last process in it, as devices do."""
+    """Mounts and devices vanish with the last process of their namespace."""
     box.enter_netns()
     clone_newns = 0x20000
     if box.LIBC.unshare(clone_newns):

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What arrives is what was on the wire: real TCP through a live box whose interfaces merge packets.
+"""Real TCP through a live limiter on interfaces that merge packets. Weir must see each packet of
+the wire.
 
-The ends are in network namespaces of their own, so that the kernel takes the way over the wire:
+The ends are in network namespaces of their own, so that the kernel sends through the wire:
 
     weir-tl: l ──veth── a │weir│ b ──veth── r :weir-tr
 """
@@ -39,7 +40,7 @@ def run(*command, check=True):
 
 
 def feature(interface, name):
-    """Whether ethtool says that it is on."""
+    """True if ethtool reports the offload as on."""
     lines = run("ethtool", "-k", interface).splitlines()
     return next(line.split()[1] == "on" for line in lines if line.strip().startswith(name + ":"))
 
@@ -55,7 +56,7 @@ class Ends:
             ip(f"link set dev {inner} up")
             ip(f"-n {name} addr add {address}/24 dev {outer}")
             ip(f"-n {name} link set dev {outer} up")
-            # As the other end of a cable: whole frames with their checksums.
+            # Like the other end of a cable: whole frames with their checksums.
             run("ip", "netns", "exec", name, "ethtool", "-K", outer, "tx", "off")
         return self
 
@@ -66,7 +67,7 @@ class Ends:
 
 
 def config(**more):
-    """A wire between the cables; `more` of each port."""
+    """A wire between the cables. `more` is added to each port."""
     made = box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b") | POLICY
     for port in made["ports"].values():
         port.update(more)
@@ -74,7 +75,7 @@ def config(**more):
 
 
 def serve(result, ready):
-    """Counts what comes over one connection."""
+    """Counts the bytes of one connection."""
     with open("/run/netns/weir-tr", "rb") as file:
         box.LIBC.setns(file.fileno(), 0)
     with socket.create_server((RIGHT, 5000)) as listener:
@@ -101,12 +102,12 @@ def send():
                 s.send(bytes(1 << 16))
             except TimeoutError:
                 pass
-        # Whatever is still under way is of no interest.
+        # Data that is still under way does not matter.
         s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
 
 
 def tcp_rate():
-    """bit/s that a connection gets through the box."""
+    """The bit/s of a connection through the limiter."""
     result, ready = [], threading.Event()
 
     def receive():
@@ -125,7 +126,7 @@ def tcp_rate():
 
 
 def merging_is_switched_off(scene):
-    """With GRO on, TCP gets what its limit allows; and GRO is back on at the end."""
+    """With GRO on at first, TCP gets the rate of its limit. GRO is on again at the end."""
     with Ends():
         for inner in ("a", "b"):
             run("ethtool", "-K", inner, "gro", "on")
@@ -143,7 +144,7 @@ def merging_is_switched_off(scene):
 
 
 def ignored_and_counted(scene):
-    """Whoever wants it so gets merged frames, each dropped and counted, and is told."""
+    """If the offload is allowed, merged frames are dropped and counted, and an event reports it."""
     with Ends():
         run("ethtool", "-K", "a", "gro", "on")
         weir = scene.box(config(offloads="ignore")).start()
@@ -161,7 +162,7 @@ def ignored_and_counted(scene):
 
 
 def refused(scene):
-    """A box that is to touch nothing does not start, and says what to type."""
+    """A limiter that may not switch offloads does not start, and prints the command."""
     with Ends():
         run("ethtool", "-K", "a", "gro", "on")
         weir = scene.box(config(offloads="refuse"))
@@ -173,7 +174,7 @@ def refused(scene):
 
 
 def switched_on_meanwhile(scene):
-    """Somebody who switches it on while the box runs is found out."""
+    """An event reports an offload that is switched on while the limiter runs."""
     with Ends():
         weir = scene.box(config()).start()
         run("ethtool", "-K", "a", "gro", "on")
@@ -191,7 +192,7 @@ def switched_on_meanwhile(scene):
 
 
 def survives_a_crash(scene):
-    """Killed, it leaves GRO off; the next one puts it back when that ends."""
+    """A killed limiter leaves GRO off. The next one restores it at its end."""
     with Ends():
         run("ethtool", "-K", "a", "gro", "on")
         weir = scene.box(config()).start()
@@ -201,7 +202,7 @@ def survives_a_crash(scene):
         weir.stop()
         expect(feature("a", "generic-receive-offload"), "not put back after a crash")
         expect(not os.path.exists(weir.socket + ".offloads"), "the record is still there")
-        # A wire that has moved to other interfaces has nothing to wait for.
+        # A wire on other interfaces has no state to restore.
         weir.start()
         weir.kill()
         weir.config["ports"]["a"]["device"] = "net_ring0"
@@ -232,7 +233,7 @@ def other_end_of_a_veth(scene):
 
 
 def not_permitted(scene):
-    """Without the right to switch it off the box does not start, and says what to type."""
+    """Without the right to switch the offload off, weir fails and prints the command."""
     with Ends():
         run("ethtool", "-K", "a", "gro", "on")
         weir = scene.box(config())
@@ -249,7 +250,7 @@ def not_permitted(scene):
 
 
 def shared_with_the_kernel(scene):
-    """An interface with an address, or in a bridge, is warned of."""
+    """A warning reports an interface with an address or in a bridge."""
     with Ends():
         ip("addr add 192.0.2.1/24 dev a")
         ip("link add name weir-tb type bridge")
@@ -264,13 +265,13 @@ def shared_with_the_kernel(scene):
 
 
 def running(name, interface):
-    """Whether an interface in a namespace has a carrier."""
+    """True if an interface in a namespace has a carrier."""
     return "LOWER_UP" in json.loads(run("ip", "-n", name, "-j", "link", "show", "dev",
                                         interface))[0]["flags"]
 
 
 def link_follows(scene):
-    """A link lost on one side is lost on the other, comes back with it, and is back at the end."""
+    """A lost link is lost on the other side too, returns with it, and is restored at the end."""
     with Ends():
         wanted = config()
         wanted["wires"][0]["link"] = "follow"
@@ -283,10 +284,10 @@ def link_follows(scene):
             wait_until(lambda pair=far: not running(*pair), "the loss to be passed on")
             ip(f"-n {name} link set dev {outer} up")
             wait_until(lambda pair=far: running(*pair), "the link to come back")
-        expect("port b: taken down, as port a of wire w has no link" in weir.log(), weir.log())
+        expect("port b: taken down because port a of wire w" in weir.log(), weir.log())
         rate = tcp_rate()
         expect(rate > 0.5 * LIMIT, f"{rate / 1e6:.2f} Mbit/s after the links came back")
-        # What is down by us is not left so: neither at the end nor after a crash.
+        # A link that Weir took down is restored at the end and after a crash.
         for end_of in (weir.stop, weir.kill):
             ip("-n weir-tl link set dev l down")
             wait_until(lambda: not running("weir-tr", "r"), "the loss to be passed on")
@@ -299,18 +300,18 @@ def link_follows(scene):
 
 
 def link_kept(scene):
-    """Unless asked for, the loss of a link is nobody else's business."""
+    """Without "follow", a lost link does not affect the other side."""
     with Ends():
         weir = scene.box(config()).start()
         ip("-n weir-tl link set dev l down")
         wait_until(lambda: weir.get("/weir/ports")[0]["link"] == "DOWN", "the loss to be seen")
-        time.sleep(1.5)  # three times what it takes one that follows
+        time.sleep(1.5)  # three times the delay of a link that follows
         expect(running("weir-tr", "r"), "taken down though nobody asked for it")
         weir.stop()
 
 
 def mtu_refused(scene):
-    """An interface that cannot have the MTU is an error with the command to type."""
+    """An interface that cannot have the MTU is an error with a command."""
     with Ends():
         wanted = config(mtu=9000)
         weir = scene.box(wanted)
@@ -327,7 +328,7 @@ def mtu_refused(scene):
 
 
 def setup():
-    """A namespace of its own, with a sysfs and a netns folder that are its own too."""
+    """A namespace with its own sysfs and netns folder."""
     box.enter_netns()
     clone_newns = 0x20000
     expect(box.LIBC.unshare(clone_newns) == 0, "no mount namespaces")
@@ -352,8 +353,10 @@ def raw_in(name, interface):
 
 
 def fragmented():
-    """Frames of three IPv4 packets in fragments, one in order, one reversed, one of which the rest
-    went another way."""
+    """Frames of three IPv4 packets in fragments.
+
+    One is in order, one is reversed, and the rest of one took another way.
+    """
     data, frames = bytes(range(8)) * 350, []
     for number, order in ((1, (0, 1)), (2, (1, 0)), (3, (1,))):
         for which in order:
@@ -368,7 +371,7 @@ def fragmented():
 
 
 def fragments(scene):
-    """They arrive one by one, and not as what the kernel makes of them, if it ever has all."""
+    """The fragments arrive one by one, not reassembled by the kernel."""
     with Ends():
         weir = scene.box(config()).start()
         frames, got = fragmented(), []
@@ -384,7 +387,7 @@ def fragments(scene):
 
 
 def take_numbers():
-    """In the process that becomes weir: others have the fanout groups that its driver asks for."""
+    """Runs in the process that becomes weir. Other sockets hold the fanout groups."""
     box.die_with_parent()
     for inner in ("a", "b"):
         number = (os.getpid() ^ socket.if_nametoindex(inner)) & 0xffff
@@ -395,7 +398,7 @@ def take_numbers():
 
 
 def taken_numbers(scene):
-    """Two limiters on one machine: whatever fanout groups there are, a port gets one."""
+    """Two limiters on one machine: a port gets a free fanout group."""
     with Ends():
         weir = scene.box(config())
         with open(weir.log_path, "ab") as log:

@@ -1,14 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""One thread of one of two live limiters stands still for longer than a lease: control, a worker,
-the one that writes the store. All that both let pass is within limit × time + burst, over every
-stretch of time that was measured, whoever has taken over what meanwhile.
+"""A thread of one of two live limiters is stalled for longer than a lease: control, a worker, or
+the writer of the store. Both together pass at most limit × time + burst in every measured period.
 
     limiter 1 ─ conserved, 10 Mbit/s ─ limiter 2      UDP of twice the limit at each
 
-What passes is read from the kernel's counters of the ports, as a limiter whose control stands still
-answers nobody. (As a program of its own, --count INTERFACE says what that has sent, over and over.)
+The test reads the counters of the ports in the kernel, because a limiter with a stalled control
+does not answer. (As a program of its own, --count INTERFACE prints the sent bytes repeatedly.)
 """
 
 import contextlib
@@ -28,12 +27,12 @@ from conserved import BURST, CLOCKS, HEADERS, LIMIT, PAYLOAD, Group  # noqa: E40
 LEASE_S = 2
 STALL_S = 3 * LEASE_S
 ETHERNET = 14
-IN_HAND = 32 * (PAYLOAD + HEADERS)  # a burst that a worker has metered, and sends when it wakes
+IN_HAND = 32 * (PAYLOAD + HEADERS)  # a burst that a worker has metered and sends after the stall
 PERIOD_S = 0.02
 
 
 def count(interface):
-    """Lines of: a time, the bytes of IP that it had sent after that, and a time after those."""
+    """Prints lines of a time, the IP bytes sent after it, and a time after those."""
     while True:
         before = time.monotonic()
         with open("/proc/net/dev", encoding="ascii") as lines:
@@ -45,7 +44,7 @@ def count(interface):
 
 
 class StallGroup(Group):
-    """Two limiters whose leases are short."""
+    """Two limiters with short leases."""
 
     def __init__(self, scene):
         super().__init__(scene, 2, guarantee="conserved")
@@ -55,13 +54,13 @@ class StallGroup(Group):
         config["ledger"]["lease"] = f"{LEASE_S}s"
 
     def pid(self, i):
-        """Limiter i's, which is also its thread of control."""
+        """The process of limiter i, which is also its control thread."""
         return self.bed.limiters[i].pid
 
 
 @contextlib.contextmanager
 def standing(tid):
-    """A thread stands still from here to the end of the block, and for STALL_S at least."""
+    """Stalls a thread to the end of the block, for at least STALL_S."""
     ends = time.monotonic() + STALL_S
     with threads.standing(tid):
         yield
@@ -69,7 +68,7 @@ def standing(tid):
 
 
 class Passed:
-    """What each limiter has passed, over and over."""
+    """Reads the passed bytes of each limiter repeatedly."""
 
     def __init__(self, group):
         self.samples = {i: [] for i in group.bed.boxes()}
@@ -101,7 +100,7 @@ class Passed:
             reader.join()
 
     def _sums(self):
-        """Sums of both: no earlier than a time, no later than another, as each pair was read."""
+        """Sums of both, each between an earlier and a later time."""
         one, other = self.samples.values()
         sums, k = [], 0
         for before, sent, after in one:
@@ -111,12 +110,12 @@ class Passed:
         return sums
 
     def rate(self, i, since):
-        """What limiter i has passed since then, of the limit."""
+        """The part of the limit that limiter i passed since then."""
         seen = [(before, sent) for before, sent, _ in self.samples[i] if before >= since]
         return (seen[-1][1] - seen[0][1]) * 8 / (seen[-1][0] - seen[0][0]) / LIMIT
 
     def check(self, in_hand):
-        """Every stretch of time; in words."""
+        """Checks every measured period and returns a summary."""
         sums, worst = self._sums(), 0.0
         for at, (before, sent, _) in enumerate(sums):
             for _, sent_then, after in sums[at + 1:]:
@@ -128,7 +127,7 @@ class Passed:
 
 
 def settled(group):
-    """Limiter 1 has most of the limit, and its promise is in force."""
+    """Limiter 1 has most of the limit, and its reservation for the other is in force."""
     group.start()
     group.load(1)
     group.until_share(1, 0.8)
@@ -136,12 +135,12 @@ def settled(group):
 
 
 def has_inherited(group, i):
-    """Whether limiter i has taken what it was promised."""
+    """True if limiter i has taken its reserved part."""
     return group.ledger(i)["inherited_bps"] > 0
 
 
 def control_stands_still(scene):
-    """Limiter 2 takes what limiter 1 had promised, and limiter 1 passes the rest of its part."""
+    """Limiter 2 takes the reserved part of limiter 1, and limiter 1 passes its unreserved share."""
     with StallGroup(scene) as group:
         settled(group)
         with Passed(group) as passed:
@@ -151,9 +150,9 @@ def control_stands_still(scene):
                 since = time.monotonic()
                 time.sleep(STALL_S / 4)
                 here, there = passed.rate(1, since), passed.rate(2, since)
-            group.said(1, "control stood still")
-            group.said(1, "its conserved limits have ended")
-            group.said(1, "are renewed")
+            group.said(1, "control stalled: hard limits were expired")
+            group.said(1, "its hard limits expired")
+            group.said(1, "its hard limits are renewed")
             wait_until(lambda: group.share(1) + group.share(2) > 0.99, "all of it to be in use")
             time.sleep(0.5)
         words = passed.check(0)
@@ -163,7 +162,7 @@ def control_stands_still(scene):
 
 
 def worker_stands_still(scene):
-    """It looks at the end of its limits before it meters, however late it wakes."""
+    """A worker reads the end of its limits before it meters, after any stall."""
     with StallGroup(scene) as group:
         settled(group)
         with Passed(group) as passed:
@@ -178,7 +177,7 @@ def worker_stands_still(scene):
 
 
 def store_stands_still(scene):
-    """Nothing is given away that is not durable, and nothing ends that is not promised."""
+    """Nothing is given away before it is durable. A part that is not reserved does not end."""
     with StallGroup(scene) as group:
         settled(group)
         with Passed(group) as passed:

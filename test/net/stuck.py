@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""A worker stands still, or whoever reads the log: what happens to the others, and what is said.
+"""A worker or the reader of the log stalls. The other workers continue, and the log reports it.
 
 Runs in a network namespace of its own. Usage: stuck.py [SCENARIO...].
 """
@@ -19,22 +19,22 @@ from box import expect, wait_until
 from lifecycle import cable, raw, udp_frame
 
 FLOWS = 64
-RATE_S = 0.002  # between two packets of the wire: what lies in a ring of 1,024 finds room there
+RATE_S = 0.002  # seconds between two packets of the wire, so that a ring of 1,024 has room for all
 POLICIES = {"policies": [{"name": "udp", "match": {"direction": "a-to-b"}, "limit": "1Gbit/s"}]}
-SECOND = 1  # the worker that has no queue of its own, and gets what the first gives it
-BY_FAR_MS = 250  # after 200 its flows go to the other, however slow they are
-END_S = 10  # of an end that is to take 2
+SECOND = 1  # the worker without a queue of its own, which gets packets from the first
+BY_FAR_MS = 250  # ms; after 200 its flows go to the other, also slow ones
+END_S = 10  # seconds for an end that usually takes 2
 BPS = 2e6  # a limit that is easily exceeded
-BULK = 1000  # bytes of a frame that does so
+BULK = 1000  # bytes of a frame that exceeds it
 ROSTER = [{"name": "box1", "address": "127.0.0.1:17946"},
           {"name": "other", "address": "127.0.0.1:17947"}]
-BUSY = {"idle": "poll"}  # so that a worker does not stand still while it sleeps
+BUSY = {"idle": "poll"}  # so that no worker sleeps at the time of the planned stall
 GOSSIP = {"gossip": {"roster": ROSTER, "timeout": "500ms", "insecure": True}}
 
 
 @contextlib.contextmanager
 def shared_wire(scene, policies=None, **more):
-    """Two workers behind one queue, and the ends of the wire."""
+    """Two workers with one queue, and the ends of the wire."""
     config = box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b", 1500,
                       **(policies or POLICIES), workers=[0, 1], **more)
     config["wires"][0]["distribute"] = True
@@ -52,7 +52,7 @@ def shared_wire(scene, policies=None, **more):
 
 
 def send(ta, serials):
-    """A packet of each flow for each serial, at a steady rate."""
+    """Sends a packet of each flow for each serial number, at a steady rate."""
     for serial in serials:
         for sport in range(1000, 1000 + FLOWS):
             ta.send(udp_frame(sport, serial))
@@ -60,7 +60,7 @@ def send(ta, serials):
 
 
 def take(tb, patience=1):
-    """(port, serial) of all that comes until nothing does."""
+    """(port, serial) of all packets until no more arrive."""
     got = []
     tb.settimeout(patience)
     with contextlib.suppress(TimeoutError):
@@ -73,12 +73,12 @@ def take(tb, patience=1):
 
 
 def stalled(weir):
-    """What telemetry says of the second worker."""
+    """The telemetry of the second worker."""
     return weir.get("/weir/workers")[SECOND]
 
 
 def a_worker(scene):
-    """It is seen, its flows go to the other, and nothing is lost, then or when it goes on."""
+    """Telemetry shows the stall, the flows go to the other worker, and no packet is lost."""
     with shared_wire(scene) as (weir, ta, tb):
         send(ta, range(2))
         before = take(tb)
@@ -100,7 +100,7 @@ def a_worker(scene):
         expect(len(set(during)) == 5 * FLOWS, f"{len(during)} of {5 * FLOWS} while it stood")
         expect(len(set(during + after)) == 7 * FLOWS, "packets are missing after that")
         expect(0 < rerouted < 5 * FLOWS, f"{rerouted} rerouted")
-        expect("is stuck" in weir.log() and "came round again" in weir.log(), "the log is silent")
+        expect("stalled: " in weir.log() and "runs again" in weir.log(), "the log is silent")
         expect(stalled(weir)["stalls"] >= 1 and stalled(weir)["longest_stall_ms"] > 100,
                stalled(weir))
         weir.stop()
@@ -108,7 +108,7 @@ def a_worker(scene):
 
 
 def limited(bps):
-    """One policy of which both workers draw."""
+    """One policy that both workers share."""
     return {"policies": [{"name": "udp", "match": {"direction": "a-to-b"}, "burst": "20kB",
                           "limit": f"{bps:.0f}bit/s"}]}
 
@@ -122,7 +122,7 @@ def bulk(sport):
 
 
 def rate(weir, ta):
-    """Bits a second that pass while twice as much as the limit is sent by all flows."""
+    """Passed bits a second, while all flows send twice the limit."""
     def passed():
         return weir.get("/weir/policy,udp")["passed"]["bytes"]
     before, began = passed(), time.monotonic()
@@ -135,7 +135,7 @@ def rate(weir, ta):
 
 @contextlib.contextmanager
 def stuck_by_far(weir):
-    """The second worker stands still to the end of the block, and its flows are the other's."""
+    """The second worker is stalled to the end of the block, and its flows go to the other."""
     with threads.standing(threads.worker(weir.process.pid, SECOND)):
         wait_until(lambda: stalled(weir)["stuck_ms"] > BY_FAR_MS, "the stall is not seen")
         yield
@@ -143,7 +143,7 @@ def stuck_by_far(weir):
 
 
 def limits_of_the_others(scene):
-    """What the group leaves this limiter goes down and up: the worker that goes on follows."""
+    """The share of this limiter goes down and up, and the worker that continues follows."""
     with shared_wire(scene, limited(BPS), **BUSY, **GOSSIP) as (weir, ta, _):
         other = scene.box(box.wire("net_ring0", "net_ring1") | limited(BPS) | GOSSIP, "other")
         other.start()
@@ -158,7 +158,7 @@ def limits_of_the_others(scene):
 
 
 def a_reload(scene):
-    """Its limits are in force at once; it says whom it waits for, and so does the next one."""
+    """New limits are in force immediately. The log and the next reload name the stalled worker."""
     with shared_wire(scene, limited(BPS), **BUSY) as (weir, ta, _):
         def reload_to(bps):
             weir.config |= limited(bps)
@@ -179,7 +179,7 @@ def a_reload(scene):
             wait_until(lambda: "SIGHUP: reload queued until worker 1" in weir.log(), "no word")
             wait_until(lambda: "until worker 1" in str(weir.get("/weir/health")["alarms"]),
                        "there is no alarm")
-            expect("what was before is kept until worker 1" in weir.log(), "the log is silent")
+            expect("worker 1 (CPU 1) is stalled" in weir.log(), "the log is silent")
         wait_until(lambda: config()["reload"] == "idle" and rate(weir, ta) < 0.4 * BPS,
                    "the one that was queued does not come")
         expect(config()["reload_waits_for"] is None, config())
@@ -187,7 +187,7 @@ def a_reload(scene):
 
 
 def end_without(scene, worker):
-    """SIGTERM while this worker stands still; how long the end takes, in seconds."""
+    """Sends SIGTERM during a stall of this worker. Returns the time of the end in seconds."""
     with shared_wire(scene) as (weir, _, _):
         tid = threads.worker(weir.process.pid, worker)
         with threads.standing(tid):
@@ -207,12 +207,12 @@ def end_without(scene, worker):
 
 
 def the_end(scene):
-    """SIGTERM while a worker stands still, whichever: not an orderly end, but one soon."""
+    """SIGTERM during a stall of either worker ends the process soon, with an error."""
     return ", ".join(f"{end_without(scene, worker):.2f} s" for worker in (0, SECOND))
 
 
 def the_watchdog(scene):
-    """control.watchdog ends the process, with words, and the next one starts."""
+    """control.watchdog ends the process with an event, and the next one starts."""
     with shared_wire(scene, control={"watchdog": "500ms"}) as (weir, _, _):
         tid = threads.worker(weir.process.pid, SECOND)
         with threads.standing(tid):
@@ -225,7 +225,7 @@ def the_watchdog(scene):
 
 
 def who_reads_the_log(scene):
-    """Nobody takes what is written, however much: all goes on."""
+    """The limiter continues although its log has no reader."""
     weir = scene.box(box.wire("net_ring0", "net_ring1") | POLICIES)
     ours, theirs = os.pipe()
     weir.process = subprocess.Popen([box.WEIR, "-c", weir.config_path], stderr=theirs,
@@ -245,7 +245,7 @@ def who_reads_the_log(scene):
     with os.fdopen(ours, encoding="utf-8", errors="replace") as log:
         text = log.read()
     expect(weir.wait() == 0, "it did not end well")
-    expect("are lost" in text and "every packet buffer is back" in text, text[-500:])
+    expect("were lost" in text and "every packet buffer is back" in text, text[-500:])
     return f"{lost} lines lost, and said so"
 
 

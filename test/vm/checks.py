@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What is tried on a pair of cards: each gets the lab, its Weir and the pair, and returns what is
-worth saying."""
+"""Checks of a pair of cards. Each gets the lab, its Weir and the pair, and returns a summary."""
 
 import re
 import struct
@@ -14,21 +13,21 @@ from weir import LIMIT, START
 
 
 def near_the_limit(rate, tolerance):
-    """Says how near, and fails beyond."""
+    """Prints how near the value is, and fails beyond the limit."""
     expect(abs(rate / LIMIT - 1) < tolerance, f"{rate / LIMIT:.3f} of the limit")
     return f"{rate / LIMIT:.3f} of the limit"
 
 
-# What is tried on a pair that a running Weir joins. Each returns what is worth saying.
+# Checks of a pair that a running Weir joins.
 
 def ping(lab, _, pair):
-    """ARP and neighbour discovery, and what follows them."""
+    """ARP and neighbour discovery, followed by IP packets."""
     traffic.answers(lab.near, pair.far)
     traffic.answers(lab.near, pair.far6)
 
 
 def frames(lab, weir, pair):
-    """Frames of every kind cross unchanged both ways, and the policy of a VLAN sees its own."""
+    """Frames of every kind cross unchanged both ways, and a VLAN's policy counts its own."""
     kinds = traffic.every_kind()
     before = weir.judged(f"{pair.kind}-tag")[0]
     with lab.mtu(pair, 1508):  # two tags on a full frame
@@ -41,19 +40,19 @@ def frames(lab, weir, pair):
 
 
 def limit(lab, weir, pair, seconds=4, size=1000):
-    """UDP at twice its limit is held to it, and each packet is counted where it ends."""
+    """UDP at twice its limit gets the limit, and each packet is counted."""
     name = f"{pair.kind}-four"
     before, dropped = weir.judged(name), lab.near.dropped(pair.tap)
     gap, sent = size * 8 / LIMIT / 2, 0
     with traffic.udp(lab.near, pair.near) as out, traffic.udp(lab.far, pair.far, 4000) as into, \
             traffic.Arrivals(into) as there:
         began = time.monotonic()
-        while time.monotonic() < began + seconds + 1:  # the first passes its burst
+        while time.monotonic() < began + seconds + 1:  # the first packets pass with the burst
             while sent * gap < time.monotonic() - began:
                 out.sendto(struct.pack("!I", sent) + bytes(size - 32), (pair.far, 4000))
                 sent += 1
             time.sleep(0.002)
-        lost = lab.near.dropped(pair.tap) - dropped  # of these packets at most
+        lost = lab.near.dropped(pair.tap) - dropped  # at most this number of packets
         counts = []
 
         def counted():
@@ -76,7 +75,7 @@ def limit(lab, weir, pair, seconds=4, size=1000):
 
 
 def link(lab, weir, pair):
-    """A cable that is pulled is seen, and one that is back; then packets cross again."""
+    """Weir notices a pulled cable and its return, and then packets cross again."""
     for end, name in enumerate(pair.ports):
         for plugged, word in ((False, "DOWN"), (True, "UP")):
             lab.cable(pair, end, plugged)
@@ -86,7 +85,7 @@ def link(lab, weir, pair):
 
 
 def shared(lab, weir, pair, number=256, each=4):
-    """All workers see packets of many flows; or the one queue that gets them all is named."""
+    """All workers get packets of many flows, or an event names the one queue that gets them all."""
     before = weir.received()
     traffic.flows(lab, pair, number, each)
 
@@ -105,16 +104,16 @@ def shared(lab, weir, pair, number=256, each=4):
 
 
 def stop(lab, weir, pair):
-    """Under traffic, all buffers come back."""
+    """All buffers come back under traffic."""
     with traffic.Flood(lab, pair):
         time.sleep(0.5)
         return f"{weir.stop():.1f} s"
 
 
-# What takes longer, or a Weir of its own: where a pair has a guest for itself.
+# Longer checks, or checks with their own Weir, for a pair with its own guest.
 
 def tcp(lab, weir, pair):
-    """Flows of TCP are held to their limits, and no checksum is wrong."""
+    """TCP flows get their limits, and no checksum is wrong."""
     before = traffic.wrong_checksums(lab.near) + traffic.wrong_checksums(lab.far)
     words = []
     for name, headers, options in (("four", 52, ()), ("six", 72, ("-6",))):
@@ -129,7 +128,7 @@ def tcp(lab, weir, pair):
 
 
 def reload(lab, weir, pair, reloads=20):
-    """Nothing is lost while a configuration is read again."""
+    """A reload loses no packet."""
     sent, ends = [], threading.Event()
     with traffic.udp(lab.near, pair.near) as out, traffic.udp(lab.far, pair.far, 4001) as into, \
             traffic.Arrivals(into) as there:
@@ -156,7 +155,7 @@ def reload(lab, weir, pair, reloads=20):
 
 
 def flaps(lab, weir, pair, number=150):
-    """Cables that are pulled and plugged under traffic."""
+    """Cables are pulled and plugged under traffic."""
     if pair.kind in BROKEN_BY_FLAPS:
         raise Skip("QEMU breaks such a device then, testpmd or weir, and says so or not")
     with traffic.Flood(lab, pair):
@@ -170,8 +169,7 @@ def flaps(lab, weir, pair, number=150):
 
 
 def outage(lab, weir, pair, number):
-    """How long nothing crosses when a signal ends a Weir and the next is started at once; and what
-    that says of its start."""
+    """Measures the gap when a signal ends a Weir and the next starts, and its start."""
     with traffic.udp(lab.near, pair.near) as out, traffic.udp(lab.far, pair.far, 4002) as into, \
             traffic.Arrivals(into) as there:
         def send(until):
@@ -198,7 +196,7 @@ def outage(lab, weir, pair, number):
 
 
 def again(lab, weir, pair):
-    """It starts again under traffic, after a stop and after a SIGKILL."""
+    """Weir starts again under traffic, after a stop and after a SIGKILL."""
     weir.afresh()
     traffic.answers(lab.near, pair.far)
     words = "; ".join(outage(lab, weir, pair, number) for number in ("TERM", "KILL"))
@@ -208,18 +206,20 @@ def again(lab, weir, pair):
 
 
 def follow(lab, weir, pair, number=20):
-    """With "link": "follow" the link at one end is taken down when the other has lost it, whatever
-    flows and flaps; or a card whose driver cannot take it down is refused."""
+    """With "link": "follow" a lost link takes down the other end, under traffic and with flapping.
+
+    A card whose driver cannot take its link down is refused.
+    """
     weir.stop_if_running()
     weir.start(wait=False, more={"wire": {"link": "follow"}})
     if weir.ended():
-        expect("cannot be switched, and so not follow" in weir.log(), weir.log())
+        expect("cannot be switched, so it cannot follow" in weir.log(), weir.log())
         return "refused: " + re.search(r"port .*: cannot be switched.*", weir.log()).group(0)
     wait_until(lambda: set(weir.links().values()) == {"UP"}, lambda: f"{weir.links()}")
     for end in (0, 1):
         name, other = pair.ports[end], pair.ports[1 - end]
         lab.cable(pair, end, False)
-        wait_until(lambda o=other, n=name: f"port {o}: taken down, as port {n}" in weir.log(),
+        wait_until(lambda o=other, n=name: f"port {o}: taken down because port {n}" in weir.log(),
                    weir.log)
         wait_until(lambda: set(weir.links().values()) == {"DOWN"}, lambda: f"{weir.links()}")
         lab.cable(pair, end, True)
@@ -238,8 +238,10 @@ def follow(lab, weir, pair, number=20):
 
 
 def pages(lab, weir, pair):
-    """Without enough hugepages it says how many are needed, and what to type, and with that it
-    starts; so it does without any, and where no hugetlbfs is mounted."""
+    """Too few hugepages are an error with the necessary number and a command, which then works.
+
+    Weir also starts without hugepages and without a hugetlbfs.
+    """
     weir.stop_if_running()
     try:
         words = few_pages(lab, weir)
@@ -260,7 +262,7 @@ def pages(lab, weir, pair):
 
 
 def few_pages(lab, weir):
-    """With a few numbers of them, one that is just not enough and one that is."""
+    """Some numbers of hugepages: one too few, and just enough."""
     words = []
     for number in ("0", "26", "27"):
         lab.sh(f"echo {number} >/proc/sys/vm/nr_hugepages")
@@ -282,13 +284,13 @@ def few_pages(lab, weir):
     return ", ".join(words)
 
 
-# Sizes of packets, at the edges of buffers of 2 and 4 kB among others.
+# Sizes of packets, also at the edges of buffers of 2 and 4 kB.
 SIZES = (1500, 1501, 1519, 1980, 2000, 2026, 2027, 2048, 2049, 2176, 3000, 4000, 4078, 4096, 6000,
          8000, 8996, 8997, 9000)
 
 
 def jumbo(lab, weir, pair):
-    """Packets of up to 9000 bytes, in as many buffers as they take, and TCP of such."""
+    """Packets of up to 9000 bytes in several buffers, and TCP with such packets."""
     weir.afresh(mtu=9000, keys=JUMBO)
     with lab.mtu(pair, 9000):
         traffic.answers(lab.near, pair.far)
@@ -302,7 +304,7 @@ def jumbo(lab, weir, pair):
 
 
 def oversize(lab, weir, pair, number=20):
-    """Frames longer than the MTU: what passes and what is counted; all else goes on."""
+    """Frames longer than the MTU pass or are counted, and other traffic continues."""
     weir.afresh()
     large = {str(i): traffic.RECEIVER + traffic.SENDER + b"\x88\xb5" + bytes([i]) * 3000
              for i in range(number)}
@@ -316,7 +318,7 @@ def oversize(lab, weir, pair, number=20):
 
 
 def workers(lab, weir, pair):
-    """One limit is shared by the flows of two workers, however few queues are of use."""
+    """The flows of two workers share one limit, with any number of usable queues."""
     weir.afresh(workers=(0, 1), distribute=True)
     ping(lab, weir, pair)
     words = shared(lab, weir, pair)
@@ -331,7 +333,7 @@ def workers(lab, weir, pair):
 
 
 def three(lab, weir, pair):
-    """Three workers, which is a number of queues that some devices do not take."""
+    """Three workers, a number of queues that some devices reject."""
     weir.afresh(workers=(0, 1, 2), distribute=True)
     ping(lab, weir, pair)
     words = f"{weir.port(pair.ports[0])['queues']} queues"
@@ -340,8 +342,10 @@ def three(lab, weir, pair):
 
 
 def removed(lab, weir, pair):
-    """A card that is gone stays so for this Weir, also when there is another in its place; the next
-    one takes that."""
+    """A removed card stays unused in this Weir, also after a new card takes its place.
+
+    The next Weir uses the new card.
+    """
     weir.afresh()
     ping(lab, weir, pair)
     with traffic.Flood(lab, pair):
@@ -362,7 +366,7 @@ def removed(lab, weir, pair):
 
 
 def polls(lab, weir, pair):
-    """Workers that never sleep do all this, too."""
+    """Workers that always poll pass these checks too."""
     weir.stop_if_running()
     weir.idle = "poll"
     try:
@@ -375,8 +379,8 @@ def polls(lab, weir, pair):
         weir.idle = "sleep"
 
 
-# Keys that a port wants for jumbo frames; kinds that lose what is too long and count it nowhere.
-JUMBO = {"vmxnet3": {"buffer_size": 9100},  # neither driver nor QEMU fills several
-         "virtio-packed": {"buffer_size": 9100}}  # QEMU takes offence when a frame is sent of them
+# Keys that a port needs for jumbo frames; kinds that drop long frames without a count.
+JUMBO = {"vmxnet3": {"buffer_size": 9100},  # the driver and QEMU fill only one
+         "virtio-packed": {"buffer_size": 9100}}  # QEMU fails when a frame is sent from them
 BROKEN_BY_FLAPS = ("virtio-packed",)
 SILENT = ("e1000", "e1000e", "igb", "virtio-small")

@@ -13,9 +13,9 @@
 #include "tick.h"
 
 #define PERIOD_NS   (SECOND_NS / 4)
-#define PATIENCE_MS 2000 /* with a device, at the stop */
+#define PATIENCE_MS 2000 /* time for a device at the stop */
 
-/* On the thread. */
+/* Runs on the thread of links. */
 static void switch_link(void *context)
 {
 	struct link_switch *link = context;
@@ -37,7 +37,7 @@ static int bring_up(const struct instance *inst, unsigned port)
 
 	if (ret)
 		event(LINK_NOT_SWITCHED, event_word("port", inst->config->ports[port].name),
-			event_word("done", "switched, and so not follow"),
+			event_word("done", "switched, so it cannot follow"),
 			event_word("why", strerror(-ret)));
 	return ret;
 }
@@ -94,7 +94,7 @@ void links_stop(struct instance *inst)
 	inst->links = NULL;
 }
 
-/* How the devices' clocks run that packets are stamped by. */
+/* Reads the clocks of the devices that stamp packets. */
 static void watch_clocks(struct instance *inst)
 {
 	for (unsigned i = 0; i < inst->config->n_ports; i++) {
@@ -114,7 +114,7 @@ static void say_link(const char *port, bool up)
 		event(LINK_DOWN, event_word("port", port));
 }
 
-/* What is in its place now nobody has set up: it is never asked again. */
+/* Marks a removed device. Weir has not set up a new device in its place and never uses it. */
 static bool is_gone(struct instance *inst, unsigned port)
 {
 	struct link_state *state = &inst->links->ports[port];
@@ -135,7 +135,8 @@ static void watch_links(struct instance *inst)
 		struct link_state *state = &inst->links->ports[i];
 		bool up;
 
-		if (inst->links->under_way.port == &inst->ports[i]) /* ethdev wants one at a time */
+		if (inst->links->under_way.port ==
+			&inst->ports[i]) /* ethdev allows one at a time */
 			continue;
 		if (is_gone(inst, i))
 			continue;
@@ -150,7 +151,7 @@ static void watch_links(struct instance *inst)
 	}
 }
 
-/* Only one link is switched at a time: the others' turns come. */
+/* Only one link is switched at a time. The others wait for their turn. */
 static bool switch_end(struct instance *inst, unsigned port, bool up)
 {
 	struct links *links = inst->links;
@@ -161,7 +162,7 @@ static bool switch_end(struct instance *inst, unsigned port, bool up)
 	return true;
 }
 
-/* What one wire that follows wants; returns whether a link is on its way. */
+/* Switches the links of one wire that follows. Returns true if a switch is under way. */
 static bool follow_wire(struct instance *inst, unsigned i, uint64_t now_ns)
 {
 	const struct wire *wire = &inst->config->wires[i];

@@ -14,26 +14,26 @@
 #include "notify/notify.h"
 #include "stuck.h"
 
-/* A machine that is short of CPUs would fill the log: of each thread a line in so long. */
+/* Shortest time between two lines of a thread, so that a machine with few CPUs fills no log. */
 #define SAY_NS (10 * SECOND_NS)
 
-/* A control loop that stands still for less is nobody's business but telemetry's. */
+/* Only telemetry counts a shorter stall of control. */
 #define SAY_CONTROL_NS SECOND_NS
 
-/* What the end of the process waits for whoever reads the log. */
+/* Time that the end of the process waits for the reader of the log. */
 #define LOG_PATIENCE_S 1
 
 struct watched_worker {
 	uint32_t turn;
-	unsigned same;     /* looks that have found this turn, beside the first */
-	uint64_t since_ns; /* the first of them */
+	unsigned same;     /* number of checks that found this turn, without the first */
+	uint64_t since_ns; /* time of the first check that found this turn */
 	uint64_t said_ns;
-	bool said; /* of the stall that lasts */
+	bool said; /* the current stall has an event */
 	struct watch_stalls stalls;
 };
 
 struct watch {
-	uint64_t seen_ns; /* the last look; 0: none yet */
+	uint64_t seen_ns; /* time of the last check; 0: none yet */
 	struct watch_stalls control;
 	struct watched_worker workers[CONFIG_WORKERS_MAX];
 };
@@ -93,7 +93,7 @@ static void begin_stall(struct instance *inst, unsigned worker, uint64_t now_ns)
 	event(WORKER_STUCK, event_count("worker", worker),
 		event_count("cpu", inst->config->workers[worker]),
 		event_real("ms", (double)(now_ns - w->since_ns) / MS_NS));
-	tell_stall(inst, worker, "is stuck");
+	tell_stall(inst, worker, "stalled");
 }
 
 static void end_stall(struct instance *inst, unsigned worker, uint64_t now_ns)
@@ -109,10 +109,10 @@ static void end_stall(struct instance *inst, unsigned worker, uint64_t now_ns)
 	event(WORKER_CAME_ROUND, event_count("worker", worker),
 		event_count("cpu", inst->config->workers[worker]),
 		event_real("ms", (double)stood / MS_NS));
-	tell_stall(inst, worker, "came round again");
+	tell_stall(inst, worker, "runs again");
 }
 
-/* Nothing can be freed or closed under a worker that may go on at any moment. */
+/* Frees and closes nothing, because the worker can continue at any moment. */
 static void end_process(const struct instance *inst, unsigned worker)
 {
 	event(WORKER_WATCHDOG, event_count("worker", worker),
@@ -128,7 +128,7 @@ static void look_at_worker(struct instance *inst, unsigned worker, uint64_t now_
 	uint64_t watchdog = inst->config->watchdog_ns;
 	bool stuck = stuck_worker(&inst->stuck, worker);
 
-	if (turn != w->turn || w->since_ns == 0) { /* or it is the first look */
+	if (turn != w->turn || w->since_ns == 0) { /* or the first check */
 		if (stuck)
 			end_stall(inst, worker, now_ns);
 		w->turn = turn;
@@ -143,7 +143,7 @@ static void look_at_worker(struct instance *inst, unsigned worker, uint64_t now_
 	}
 }
 
-/* All of them may have stood still with it, and have had no turn since. */
+/* All workers might have stalled together with control and had no turn since. */
 static void forgive_workers(struct instance *inst, uint64_t now_ns, uint64_t gap_ns)
 {
 	struct watch *watch = inst->watch;
@@ -180,7 +180,7 @@ bool watch_run(struct instance *inst, uint64_t now_ns)
 		return false;
 	inst->watch->seen_ns = now_ns;
 	if (before && now_ns - before > WATCH_GAP_NS) {
-		if (all_came_round(inst)) /* the machine is slow, but all go on */
+		if (all_came_round(inst)) /* the machine is slow, but all workers run */
 			notify_alive(inst->notify, now_ns);
 		forgive_workers(inst, now_ns, now_ns - before);
 		return false;

@@ -25,28 +25,28 @@
 
 #define RETRY_FIRST    (100 * MS_NS)
 #define RETRY_MOST     (5000 * MS_NS)
-#define REST_NS        MS_NS /* how soon workers are looked at again */
-#define LAST_MS        2000  /* for a disk, at the stop */
-#define OVERLAY_DEATHS 1     /* side by side, that part nobody */
-#define ROUND_MOST     2048  /* records of a kind: what is written and told in a millisecond */
+#define REST_NS        MS_NS /* time until the next check of the workers */
+#define LAST_MS        2000  /* time for the disk at the stop */
+#define OVERLAY_DEATHS 1     /* adjacent dead limiters that disconnect no other */
+#define ROUND_MOST     2048  /* records of a kind; written and published in a millisecond */
 
-/* How far the workers are with the limits of this round. */
+/* State of the workers with the limits of this round. */
 enum obedience { UNPUBLISHED, PUBLISHED, ENFORCED };
 
 struct commit {
 	struct ledger_store opened;
-	struct overlay_pair *edges; /* of the configuration; the brain borrows them */
+	struct overlay_pair *edges; /* edges of the configuration; the brain borrows them */
 	bool committing, saved;
 	enum obedience workers;
 	struct grace grace;
-	enum limiter_record_kind putting; /* the kind of the last one that was put in a round, */
-	unsigned n_put;                   /* and how many of it */
+	enum limiter_record_kind putting; /* kind of the last record of a round */
+	unsigned n_put;                   /* number of records of this kind */
 	uint64_t began_ns, retry_ns, backoff_ns;
 	int error;
-	bool waiting; /* for neighbours, as the store was recovering */
+	bool waiting; /* for neighbours, because the store is recovering */
 	struct ledger_watch *watch;
 	struct commit_counters counters;
-	bool hangs; /* the disk, at the stop */
+	bool hangs; /* the disk did not answer at the stop */
 };
 
 static int copy_edges(struct commit *s, const struct config *config)
@@ -85,7 +85,7 @@ int commit_inherit(struct instance *inst, struct ledger_store *opened)
 		event_count("start", s->opened.epoch), event_count("records", s->opened.n_records),
 		event_word(
 			"identity", book_identity_known(s->opened.identity) ? text : "not known"),
-		event_word("memory", s->opened.recovering ? "; it began without memory" : ""));
+		event_word("memory", s->opened.recovering ? "; started with empty state" : ""));
 	return 0;
 }
 
@@ -183,7 +183,7 @@ int commit_fd(const struct instance *inst)
 	return inst->commit ? store_fd(inst->commit->opened.store) : -1;
 }
 
-/* Said when it begins to fail and when it works again, not each time. */
+/* Writes an event at the first failure and at the first success after it. */
 static void saving_failed(struct instance *inst, int error)
 {
 	struct commit *s = inst->commit;
@@ -219,7 +219,7 @@ static int put_limiter_record(
 	return store_put(s->opened.store, (uint8_t)kind, id, record, len);
 }
 
-/* Each round takes some of 100,000 at once, so that what control does beside has its turn. */
+/* Each round takes some of 100,000 records, so that control has time for other work. */
 static int put_some(
 	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
 {
@@ -229,7 +229,7 @@ static int put_some(
 	return ret ? ret : s->n_put >= ROUND_MOST;
 }
 
-/* A limiter that began without memory has learnt of its neighbours which ledger it is. */
+/* Saves the identity that a limiter without records received from its neighbours. */
 static void keep_identity(struct instance *inst)
 {
 	struct commit *s = inst->commit;
@@ -245,7 +245,7 @@ static void keep_identity(struct instance *inst)
 	event(LEDGER_NAMED, event_word("identity", text));
 }
 
-/* Hands records over. 0; -EAGAIN when there is none to save; or why not. */
+/* Hands records over. Returns 0, -EAGAIN if there is none to save, or a negative errno. */
 static int hand_over_records(struct instance *inst, limiter_write write)
 {
 	struct commit *s = inst->commit;
@@ -265,8 +265,8 @@ static int hand_over_records(struct instance *inst, limiter_write write)
 }
 
 /*
- * What the workers are told after the save is no more than was held then, and what has come in
- * since: who gave that has committed it.
+ * Publishes limits after the save. They are at most the saved amounts and later receipts, which
+ * their givers have committed.
  */
 static void watch_workers(struct instance *inst)
 {
@@ -341,7 +341,7 @@ unsigned commit_count_recovering(const struct instance *inst, uint64_t now)
 	return n;
 }
 
-/* A recovering limiter tells its operator when its neighbours have told it all they know. */
+/* Writes an event when a recovering limiter has all records of its neighbours. */
 static void say_when_known(struct instance *inst, uint64_t now)
 {
 	if (commit_count_recovering(inst, now) > 0)
@@ -398,7 +398,7 @@ uint64_t commit_next(const struct instance *inst)
 	return UINT64_MAX;
 }
 
-/* However what was handed over ends; it is saved once more. */
+/* Waits for the disk. Its result does not matter because the records are saved once more. */
 static void await_disk(struct commit *s)
 {
 	struct pollfd fd = {.fd = store_fd(s->opened.store), .events = POLLIN};
@@ -452,7 +452,7 @@ void commit_last(struct instance *inst)
 	s->committing = false;
 	if (limiter_uncommitted(inst->limiter))
 		(void)hand_over_records(
-			inst, put_limiter_record); /* written before the store closes */
+			inst, put_limiter_record); /* saved before the store closes */
 }
 
 bool commit_view(const struct instance *inst, struct commit_view *view)

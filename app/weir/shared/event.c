@@ -17,7 +17,7 @@
 #include "log.h"
 
 #define NAME_BYTES 32
-#define LAST_BYTES 256 /* of the last one that was held back */
+#define LAST_BYTES 256 /* text of the last suppressed line */
 #define TIME_BYTES 40
 
 struct row {
@@ -31,18 +31,18 @@ struct row {
 static const struct row rows[EVENTS] = {EVENT_ROWS(EVENT_ROW)};
 #undef EVENT_ROW
 
-/* What is held back of a row, and what becomes its end. */
+/* The suppressed lines of a row and of its end. */
 struct held_back {
 	struct event_window window;
 	char last[LAST_BYTES];
 };
 
 static struct {
-	enum log_level level; /* atomics only, as the next one */
+	enum log_level level; /* atomic accesses only, also for format */
 	enum log_format format;
-	pthread_mutex_t lock; /* of all below; for moments */
+	pthread_mutex_t lock; /* held for moments; protects the members below */
 	struct held_back held[EVENTS];
-	uint64_t number; /* of the last one that was kept */
+	uint64_t number; /* number of the newest event in kept */
 	json_t *kept[EVENTS_KEPT];
 } events = {.level = LEVEL_INFO, .lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -79,7 +79,7 @@ static void write_time(char text[TIME_BYTES])
 	snprintf(text + n, TIME_BYTES - n, ".%06ldZ", now.tv_nsec / 1000);
 }
 
-/* As it is written and kept; NULL without memory. */
+/* Makes the object that is written and kept. Returns NULL without memory. */
 static json_t *make_object(
 	enum event_id id, enum log_level level, const char *text, const struct event_field *fields)
 {
@@ -100,7 +100,7 @@ static bool is_ours(enum event_id id)
 	return id != EVENT_DRIVER && id != EVENT_STDERR;
 }
 
-/* free() it; NULL without memory. */
+/* Returns a line for free(), or NULL without memory. */
 static char *make_line(enum event_id id, const char *text, const json_t *object)
 {
 	char *line;
@@ -123,7 +123,7 @@ static void keep_object(json_t *object)
 	json_decref(former);
 }
 
-/* It may be. */
+/* Writes an event that passed the level and the rate limit. */
 static void write_event(
 	enum event_id id, enum log_level level, const char *text, const struct event_field *fields)
 {
@@ -151,7 +151,7 @@ static void say_held(enum event_id id, const struct held_back *held)
 	write_event(EVENT_LINES_HELD, LEVEL_WARNING, text, fields);
 }
 
-/* Whether there is something to be said; it is copied, and begins anew. */
+/* Copies and clears the suppressed lines of a finished window. Returns false if there are none. */
 static bool take_held(enum event_id id, uint64_t now_ns, struct held_back *copy)
 {
 	struct held_back *held = &events.held[id];
@@ -193,7 +193,7 @@ void event_say(enum event_id id, const struct event_field *fields)
 	say_at(id, rows[id].level, fields);
 }
 
-/* What others write, see log.h. */
+/* Writes a line of EAL, a driver or a library. Called by log.c. */
 static void say_line(enum log_source source, int priority, const char *line)
 {
 	const struct event_field fields[] = {event_word("said", line), {0}};
@@ -315,7 +315,7 @@ void events_describe(FILE *out)
 			write_name(trouble, row->ends);
 		if (rows[row->ends].most)
 			snprintf(most, sizeof(most), "%u", rows[row->ends].most);
-		fprintf(out, "| `%s` | %s | %s | %s%s%s | %s |\n", name, level_name(row->level),
+		fprintf(out, "| `%s` | %s | %s | %s%s%s | `%s` |\n", name, level_name(row->level),
 			most, trouble[0] ? "`" : "", trouble, trouble[0] ? "`" : "", row->text);
 	}
 }

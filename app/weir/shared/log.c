@@ -26,13 +26,13 @@
 /* The longest line that goes into the ring as one. */
 #define LINE_BYTES 16384
 
-#define LOST_BYTES 512 /* of the line that says how many were lost */
+#define LOST_BYTES 512 /* bytes of the line with the number of lost lines */
 
-/* Somebody else's file that writes into the ring; its own lock keeps what is here. */
+/* A file of a library that writes into the ring. Its own lock protects this struct. */
 struct log_stream {
 	enum log_source source;
 	FILE *file;
-	size_t len; /* of a line whose end has yet to come */
+	size_t len; /* the beginning of an incomplete line */
 	char line[LINE_BYTES];
 	char buffer[LINE_BYTES];
 };
@@ -40,20 +40,20 @@ struct log_stream {
 static struct log_stream streams[] = {{.source = LOG_OF_DPDK}, {.source = LOG_OF_STDERR}};
 
 /*
- * Bytes from `tail` to `head`; both only grow. The lock makes those who write one producer, the
- * thread is the consumer.
+ * The ring holds the bytes from `tail` to `head`; both only grow. The lock makes all writers one
+ * producer. The thread is the consumer.
  */
 static struct {
-	const struct log_speakers *speakers; /* NULL: what others write stays as it is */
+	const struct log_speakers *speakers; /* NULL: lines of libraries stay unchanged */
 	pthread_mutex_t lock;
 	FILE *before; /* stderr; NULL: the ring is not open */
 	bool journal;
 	int fd;
 	sem_t filled;
-	sem_t over; /* the thread has ended, but for its return */
+	sem_t over; /* the thread has ended, except for its return */
 	pthread_t thread;
 	uint32_t head, tail;
-	uint64_t lost, told; /* told: at the start of the thread */
+	uint64_t lost, told; /* `told`: count at the start of the thread */
 	bool ends;
 	char bytes[RING_BYTES];
 } ring = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -72,7 +72,7 @@ static void count_lost(uint64_t lines)
 	__atomic_fetch_add(&ring.lost, lines, __ATOMIC_RELAXED);
 }
 
-/* At a place in the ring; returns the one behind it. */
+/* Copies bytes to a place in the ring. Returns the place after them. */
 static uint32_t copy_in(uint32_t head, const char *at, size_t len)
 {
 	uint32_t place = head % RING_BYTES;
@@ -84,7 +84,7 @@ static uint32_t copy_in(uint32_t head, const char *at, size_t len)
 	return head + (uint32_t)len;
 }
 
-/* Takes a line, or loses it. */
+/* Stores a line, or counts it as lost. */
 static void push_line(int priority, const char *line, size_t len)
 {
 	char prefix[8] = "";
@@ -115,7 +115,7 @@ void log_write(int priority, const char *line)
 		fprintf(stderr, "%s\n", line);
 }
 
-/* Its levels are those of syslog, and one more; in a thread that logs, the line's. */
+/* Returns the level of the present line of DPDK: a level of syslog, or one more. */
 static int priority_of(const struct log_stream *stream)
 {
 	return stream->source == LOG_OF_DPDK ? rte_log_cur_msg_loglevel() - 1 : LOG_PRIORITY_ERROR;
@@ -133,7 +133,7 @@ static void end_line(struct log_stream *stream)
 		log_write(priority, stream->line);
 }
 
-/* A stream's: takes what ends as lines. Never fails. */
+/* Called by a stream. Stores complete lines. Never fails. */
 static ssize_t take_bytes(void *cookie, const char *at, size_t len)
 {
 	struct log_stream *stream = cookie;
@@ -147,7 +147,7 @@ static ssize_t take_bytes(void *cookie, const char *at, size_t len)
 	return (ssize_t)len;
 }
 
-/* May take for ever. Returns what the file refused. */
+/* Can block without limit. Returns the number of bytes that the file refused. */
 static size_t write_all(const char *at, size_t len)
 {
 	while (len > 0) {
@@ -181,14 +181,14 @@ static void write_lost(uint64_t *told)
 	else
 		n = snprintf(text, sizeof(text),
 			"%sweir: %" PRIu64 " log lines before this one were "
-			"not taken in time, and are lost\n",
+			"lost because the reader was too slow\n",
 			prefix, lost - *told);
 	if (write_all(text, (size_t)n) == 0)
 		*told = lost;
 	free(line);
 }
 
-/* As much of it as lies in one piece. */
+/* Writes the first contiguous piece of the ring. */
 static void write_filled(uint32_t n)
 {
 	uint32_t place = ring.tail % RING_BYTES;
@@ -228,7 +228,7 @@ uint64_t log_lost(void)
 	return __atomic_load_n(&ring.lost, __ATOMIC_RELAXED);
 }
 
-/* journald says so to whom it gives its socket as stderr: then lines may have a priority. */
+/* Returns true if journald set JOURNAL_STREAM for this stderr, so that lines have a priority. */
 static bool is_journal(int fd)
 {
 	const char *text = getenv("JOURNAL_STREAM");
@@ -305,7 +305,7 @@ void log_close(unsigned patience_s)
 	sem_post(&ring.filled);
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += patience_s;
-	/* Not pthread_clockjoin_np(): ThreadSanitizer does not know it, and misses the thread. */
+	/* Not pthread_clockjoin_np(): ThreadSanitizer cannot follow it and misses the thread. */
 	do
 		ret = sem_clockwait(&ring.over, CLOCK_MONOTONIC, &until);
 	while (ret < 0 && errno == EINTR);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Two limiters of a group of three, each with its socket, at a clock that the test turns.
+ * Two limiters of a group of three. Each has its socket, and the test sets their clock.
  */
 #include "instance_world.h"
 
@@ -42,7 +42,7 @@
 
 static uint64_t now_ns;
 
-/* The linker puts it in the place of the real one. */
+/* The linker replaces the real function with this one. */
 uint64_t __wrap_control_now(void);
 
 uint64_t __wrap_control_now(void)
@@ -58,7 +58,7 @@ struct pair {
 	uint64_t since; /* number of the next event */
 };
 
-/* Addresses of this process alone, as others run the same test. */
+/* Addresses of this process only, because other processes run the same test. */
 static char *group_of(const char *roster_more)
 {
 	unsigned id = (unsigned)getpid();
@@ -96,7 +96,7 @@ static void close_other(struct pair *pair)
 	pair->other_is_up = false;
 }
 
-/* With more limiters in the roster, of which there are none. */
+/* Adds limiters to the roster that do not run. */
 static void open_group(
 	struct pair *pair, const char *roster_more, const char *ours, const char *theirs)
 {
@@ -127,7 +127,7 @@ static void step_box(struct instance *inst)
 	assert_false(brain_run(inst, now_ns));
 }
 
-/* Both go on for so long; the other one does not if it stands still. */
+/* Both limiters run for this time, or only the first one. */
 static void pass_time(struct pair *pair, uint64_t for_ns, bool other)
 {
 	for (uint64_t end = now_ns + for_ns; now_ns < end;) {
@@ -145,34 +145,50 @@ static json_t *next_said(struct pair *pair)
 		json_t *row = events_get(pair->since++);
 		const char *name = json_string_value(json_object_get(row, "event"));
 
-		if (strncmp(name, "tsc_", 4) != 0) /* which is the machine's */
+		if (strncmp(name, "tsc_", 4) != 0) /* depends on the machine */
 			return row;
 		json_decref(row);
 	}
 	return NULL;
 }
 
-/* The next text that was said; NULL: nothing was. */
-static void expect_said(struct pair *pair, const char *text)
+/* The name and the fields of the next event, such as "peer_lost fra 1/3"; "" if there is none. */
+static const char *next_words(struct pair *pair)
 {
+	static char words[1024];
 	json_t *row = next_said(pair);
-	const char *said = json_string_value(json_object_get(row, "text"));
+	const json_t *things = json_object_get(row, "things");
+	const json_t *limiters = json_object_get(row, "limiters");
+	int n = 0;
 
-	if (!said != !text || (text && strcmp(said, text) != 0))
-		fail_msg("said \"%s\", expected \"%s\"", said ? said : "", text ? text : "");
+	words[0] = '\0';
+	if (row)
+		n = snprintf(words, sizeof(words), "%s %s",
+			json_string_value(json_object_get(row, "event")),
+			json_string_value(json_object_get(row, "peer")));
+	if (things)
+		snprintf(words + n, sizeof(words) - (size_t)n, ": %s", json_string_value(things));
+	if (limiters)
+		snprintf(words + n, sizeof(words) - (size_t)n, " 1/%d",
+			(int)json_integer_value(limiters));
 	json_decref(row);
+	return words;
 }
 
-/* Both of them, in any order: each box says its own. */
+/* NULL expects no further event. */
+static void expect_said(struct pair *pair, const char *words)
+{
+	assert_string_equal(next_words(pair), words ? words : "");
+}
+
+/* Expects two events in any order, because each limiter writes its own. */
 static void expect_both(struct pair *pair, const char *one, const char *another)
 {
-	json_t *row = next_said(pair);
-	const char *said = json_string_value(json_object_get(row, "text"));
-	bool first = said && strcmp(said, one) == 0;
+	const char *words = next_words(pair);
+	bool first = strcmp(words, one) == 0;
 
-	if (!first && (!said || strcmp(said, another) != 0))
-		fail_msg("said \"%s\", expected \"%s\" or \"%s\"", said ? said : "", one, another);
-	json_decref(row);
+	if (!first && strcmp(words, another) != 0)
+		fail_msg("event \"%s\", expected \"%s\" or \"%s\"", words, one, another);
 	expect_said(pair, first ? another : one);
 }
 
@@ -184,7 +200,7 @@ static double local_limit(const struct instance *inst)
 	return view.local_limit;
 }
 
-/* Each is heard; one that stands still is lost after the timeout, and is heard again. */
+/* A stalled peer is lost after the timeout. It is active again when it continues. */
 static void test_peers(void **state)
 {
 	struct pair pair;
@@ -192,24 +208,24 @@ static void test_peers(void **state)
 	(void)state;
 	open_pair(&pair, LIMIT("8Gbit/s"), LIMIT("8Gbit/s"));
 	pass_time(&pair, 2 * SECOND_NS, true);
-	expect_both(&pair, "peer peer: heard", "peer test: heard");
+	expect_both(&pair, "peer_heard peer", "peer_heard test");
 	expect_said(&pair, NULL);
-	/* All that comes, comes here: the other one has next to nothing of the limit. */
+	/* All traffic arrives here, so the other limiter has almost no share of the limit. */
 	assert_true(local_limit(&pair.w.inst) > 0.9e9);
 	assert_true(local_limit(&pair.other) < 0.1e9);
 	pass_time(&pair, TIMEOUT / 2, false);
 	expect_said(&pair, NULL);
 	pass_time(&pair, TIMEOUT, false);
-	expect_said(&pair, "peer peer: lost; its 1/2 of each limit is not used");
+	expect_said(&pair, "peer_lost peer 1/2");
 	expect_said(&pair, NULL);
 	assert_near(local_limit(&pair.w.inst), 0.5e9, 1);
 	pass_time(&pair, SECOND_NS, true);
-	expect_said(&pair, "peer peer: heard");
+	expect_said(&pair, "peer_heard peer");
 	expect_said(&pair, NULL);
 	close_pair(&pair);
 }
 
-/* What becomes of one says nothing of another, which is as it was. */
+/* The loss of one peer causes no event of another peer. */
 static void test_third_peer(void **state)
 {
 	struct pair pair;
@@ -218,19 +234,18 @@ static void test_third_peer(void **state)
 	open_group(&pair, ", {'name': 'third', 'address': '127.5.3.85:7946'}", LIMIT("8Gbit/s"),
 		LIMIT("8Gbit/s"));
 	pass_time(&pair, 4 * SECOND_NS + SECOND_NS / 2, true);
-	expect_both(&pair, "peer peer: heard", "peer test: heard");
+	expect_both(&pair, "peer_heard peer", "peer_heard test");
 	expect_said(&pair, NULL);
 	pass_time(&pair, SECOND_NS, true);
-	expect_both(&pair, "peer third: differs: never heard; see weirctl peers",
-		"peer third: differs: never heard; see weirctl peers");
+	expect_both(&pair, "peer_differs third: never heard", "peer_differs third: never heard");
 	expect_said(&pair, NULL);
 	pass_time(&pair, TIMEOUT + TIMEOUT / 2, false);
-	expect_said(&pair, "peer peer: lost; its 1/3 of each limit is not used");
+	expect_said(&pair, "peer_lost peer 1/3");
 	expect_said(&pair, NULL);
 	close_pair(&pair);
 }
 
-/* What the configuration names and is not there is an error, and nothing is left of it. */
+/* A missing key file is an error, and the preparation leaves nothing allocated. */
 static void test_not_started(void **state)
 {
 	char *more = group_of("");
@@ -247,7 +262,7 @@ static void test_not_started(void **state)
 	free(more);
 }
 
-/* What it was told otherwise is said once by each of both, and that it is over. */
+/* Both limiters report a config mismatch once, and once that it has ended. */
 static void test_differing(void **state)
 {
 	struct pair pair;
@@ -256,21 +271,20 @@ static void test_differing(void **state)
 	(void)state;
 	open_pair(&pair, LIMIT("8Gbit/s"), LIMIT("16Gbit/s"));
 	pass_time(&pair, 6 * SECOND_NS, true);
-	expect_both(&pair, "peer peer: heard", "peer test: heard");
-	expect_both(&pair, "peer peer: differs: limit of soft; see weirctl peers",
-		"peer test: differs: limit of soft; see weirctl peers");
+	expect_both(&pair, "peer_heard peer", "peer_heard test");
+	expect_both(&pair, "peer_differs peer: limit of soft", "peer_differs test: limit of soft");
 	expect_said(&pair, NULL);
 	close_other(&pair);
 	open_other(&pair, more, LIMIT("8Gbit/s"));
 	pass_time(&pair, 6 * SECOND_NS, true);
-	expect_said(&pair, "peer test: heard");
-	expect_said(&pair, "peer peer: differs in nothing any more");
+	expect_said(&pair, "peer_heard test");
+	expect_said(&pair, "peer_agrees peer");
 	expect_said(&pair, NULL);
 	free(more);
 	close_pair(&pair);
 }
 
-/* How both sides name it: what a policy's are, the group's, and policies that one of two has. */
+/* Both sides name the differing keys of a policy, and the policies that only one side has. */
 static void test_names(void **state)
 {
 	static const struct {
@@ -296,21 +310,19 @@ static void test_names(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		open_pair(&pair, rows[i].ours, rows[i].theirs);
 		pass_time(&pair, 5 * SECOND_NS, true);
-		expect_both(&pair, "peer peer: heard", "peer test: heard");
-		snprintf(here, sizeof(here), "peer peer: differs: %s; see weirctl peers",
-			rows[i].here);
-		snprintf(there, sizeof(there), "peer test: differs: %s; see weirctl peers",
-			rows[i].there);
+		expect_both(&pair, "peer_heard peer", "peer_heard test");
+		snprintf(here, sizeof(here), "peer_differs peer: %s", rows[i].here);
+		snprintf(there, sizeof(there), "peer_differs test: %s", rows[i].there);
 		expect_both(&pair, here, there);
 		expect_said(&pair, NULL);
 		close_pair(&pair);
 	}
 }
 
-/* Where datagrams may come from anywhere, a stranger's is counted, and is nobody's refusal. */
+/* The datagram of an unknown sender is counted for no peer. */
 static void test_stranger(void **state)
 {
-	const uint8_t datagram[64] = {99}; /* of no format */
+	const uint8_t datagram[64] = {99}; /* a version without a format */
 	char *group = group_of(""), *more;
 	const struct gossip *gossip;
 	struct sockaddr_in from;
@@ -342,7 +354,7 @@ static void test_stranger(void **state)
 	free(group);
 }
 
-/* What is told only to some is the group's, and what no reload changes is said to be. */
+/* A difference of the group that a reload cannot change is reported too. */
 static void test_group_differs(void **state)
 {
 	struct differs differs;
@@ -366,7 +378,7 @@ static void test_group_differs(void **state)
 	close_pair(&pair);
 }
 
-/* In a turn that is due. */
+/* Runs a turn that is due. */
 static void look_at_clock(struct pair *pair)
 {
 	now_ns += SECOND_NS;
@@ -386,7 +398,7 @@ static unsigned count_said(struct pair *pair, const char *event)
 	return n;
 }
 
-/* What the only one of that name said since then. */
+/* A number of the only new event with this name. */
 static double said_number(struct pair *pair, const char *event, const char *key)
 {
 	double number = NAN;
@@ -410,7 +422,7 @@ static struct shared_bucket *bucket_of(const struct instance *inst)
 	return &inst->engine.shared_buckets[inst->slots.of[0]];
 }
 
-/* Tokens of a bucket whose burst takes many seconds to come. */
+/* The tokens of a bucket whose burst takes many seconds to fill. */
 static int64_t tokens_of(const struct instance *inst)
 {
 	const struct shared_bucket_profile profile = shared_bucket_read(bucket_of(inst));
@@ -425,7 +437,7 @@ static int64_t half_of_burst(const struct instance *inst)
 	return (int64_t)(shared_bucket_read(bucket_of(inst)).burst / 2);
 }
 
-/* As if nobody had taken from it for long. */
+/* Fills the bucket, like a long time without traffic. */
 static void fill_bucket(const struct instance *inst)
 {
 	const struct shared_bucket_profile profile = shared_bucket_read(bucket_of(inst));
@@ -434,7 +446,7 @@ static void fill_bucket(const struct instance *inst)
 					  profile.burst;
 }
 
-/* A TSC that is not where it was is said; what was timed by it begins anew only if it is behind. */
+/* A jump of the TSC is an event. Buckets start again only if it was set back. */
 static void test_clocks(void **state)
 {
 	struct pair pair;
@@ -448,7 +460,7 @@ static void test_clocks(void **state)
 	look_at_clock(&pair);
 	assert_int_equal(count_said(&pair, "tsc_jumped"), 0);
 	assert_true(tokens_of(inst) > half_of_burst(inst));
-	clock->last.ns -= SECOND_NS; /* as if the TSC had stood still for a second */
+	clock->last.ns -= SECOND_NS; /* simulates a TSC that stood still for a second */
 	look_at_clock(&pair);
 	assert_near(said_number(&pair, "tsc_jumped", "ms"), (double)clock->jumped_ns / 1e6, 1e-3);
 	assert_int_equal(clock->set_back, 0);
@@ -461,7 +473,7 @@ static void test_clocks(void **state)
 	close_pair(&pair);
 }
 
-/* What is a better rate of the TSC goes into all limits. */
+/* All limits get a better measurement of the TSC rate. */
 static void test_refined(void **state)
 {
 	struct pair pair;
@@ -471,7 +483,7 @@ static void test_refined(void **state)
 	(void)state;
 	open_pair(&pair, LIMIT("8Gbit/s"), LIMIT("8Gbit/s"));
 	pass_time(&pair, STEP_NS, false);
-	inst->clock.first.ns -= 10 * SECOND_NS; /* so that the better one is right */
+	inst->clock.first.ns -= 10 * SECOND_NS; /* makes the new measurement the right one */
 	inst->clock.first.tsc -= 10 * inst->clock.hz;
 	inst->clock.hz += inst->clock.hz / 10000;
 	publish_all_later(inst);
@@ -487,7 +499,7 @@ static void test_refined(void **state)
 	close_pair(&pair);
 }
 
-/* A tick looks at what packets waited, before workers have counted 2^32. */
+/* A tick reads the times that packets waited before the counts of workers reach 2^32. */
 static void test_delays_seen(void **state)
 {
 	const char *waits = "{'name': 'waits', 'match': {'direction': 'a-to-b'}, "
@@ -505,7 +517,7 @@ static void test_delays_seen(void **state)
 	close_pair(&pair);
 }
 
-/* Limits that wait are told between ticks, and the loop is woken for them, not before a rest. */
+/* Pending limits are published between ticks. The loop wakes for them after a minimum pause. */
 static void test_rest(void **state)
 {
 	struct pair pair;
@@ -548,7 +560,7 @@ static void post(const struct pair *pair, int fd, const uint8_t *datagram, size_
 		len);
 }
 
-/* What is not believed is asked about whose address it came from, and its kind alone. */
+/* A rejected datagram is counted for the peer of its source address, by its kind only. */
 static void test_refused(void **state)
 {
 	uint8_t datagram[DATAGRAM_MIN] = {0};
@@ -570,7 +582,7 @@ static void test_refused(void **state)
 	assert_int_equal(refusal->n, 1);
 	assert_int_equal(refusal->verdict, GOSSIP_VERSION);
 	assert_int_equal(refusal->last_ns, now_ns);
-	post(&pair, fd, datagram, 3); /* cut short, which is no such kind */
+	post(&pair, fd, datagram, 3); /* cut short, which is not a kind */
 	gossip_take(&pair.w.inst);
 	assert_int_equal(refusal->n, 1);
 	now_ns += MS_NS;
@@ -590,7 +602,7 @@ static uint64_t count_messages(const struct instance *inst)
 	return gossip_counters(limiter_gossip(inst->limiter))->verdict[GOSSIP_MESSAGE];
 }
 
-/* A message may have changed limits, which are told at once; the rest has time. */
+/* Limits that a message changed are published immediately, the rest later. */
 static void test_messages(void **state)
 {
 	struct pair pair;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A wire whose ends follow each other, on ports of net_ring, whose links can be switched: what the
- * one loses the other loses, and both are as they were when the limiter ends. Time is the test's.
+ * A wire whose ends follow each other, on ports of net_ring with switchable links. If one end loses
+ * its link, the other goes down too. The end of the limiter restores both. The test sets the time.
  */
 #include "check.h"
 
@@ -26,19 +26,19 @@
 
 #define STEP (SECOND_NS / 4)
 
-static const char text[] =
-	"{'limiter': 'links', 'workers': [0], 'idle': 'sleep',"
-	" 'ports': {'a': {'device': 'net_ring0'}, 'b': {'device': 'net_ring1'},"
-	" 'c': {'device': 'net_ring2'}, 'd': {'device': 'net_ring3'}},"
-	" 'wires': [{'name': 'x', 'a': 'c', 'b': 'd'},"
-	" {'name': 'w', 'a': 'a', 'b': 'b', 'link': 'follow'}],"
-	" 'control': {'socket': '/tmp/weir-links.sock'}}"; /* which is never opened */
+static const char text[] = "{'limiter': 'links', 'workers': [0], 'idle': 'sleep',"
+			   " 'ports': {'a': {'device': 'net_ring0'}, 'b': {'device': 'net_ring1'},"
+			   " 'c': {'device': 'net_ring2'}, 'd': {'device': 'net_ring3'}},"
+			   " 'wires': [{'name': 'x', 'a': 'c', 'b': 'd'},"
+			   " {'name': 'w', 'a': 'a', 'b': 'b', 'link': 'follow'}],"
+			   " 'control': {'socket': '/tmp/weir-links.sock'}}"; /* never opened */
 
 static struct instance inst;
 static struct config *config;
 static uint64_t now;
 
-static uint64_t later_ns; /* so that nothing of a test is held back, as what many say together is */
+static uint64_t
+	later_ns; /* ns; shifts the clock, so that the rate limit of events affects no test */
 
 uint64_t __real_control_now(void);
 uint64_t __wrap_control_now(void);
@@ -54,7 +54,7 @@ static const struct port *stuck_port;
 int __real_port_switch_link(const struct port *port, bool up);
 int __wrap_port_switch_link(const struct port *port, bool up);
 
-/* How often one was asked to be switched; and whether that waits for the test. */
+/* Number of switches of each port. `held_up` makes a switch wait for the test. */
 static unsigned switches[4];
 static bool held_up;
 static sem_t go_on;
@@ -69,7 +69,7 @@ int __wrap_port_switch_link(const struct port *port, bool up)
 	return __real_port_switch_link(port, up);
 }
 
-static const struct port *silent_port; /* which does not say how its link is */
+static const struct port *silent_port; /* the port that does not report its link */
 
 int __real_port_link(const struct port *port, bool *up, uint32_t *mbps);
 int __wrap_port_link(const struct port *port, bool *up, uint32_t *mbps);
@@ -79,7 +79,7 @@ int __wrap_port_link(const struct port *port, bool *up, uint32_t *mbps)
 	return port == silent_port ? -EIO : __real_port_link(port, up, mbps);
 }
 
-/* A thread that does not end, within that patience. */
+/* A thread that does not end within `patience` ms. */
 static bool endless;
 static unsigned patience;
 
@@ -130,7 +130,7 @@ static bool link_up(unsigned port)
 	return link.link_status == RTE_ETH_LINK_UP;
 }
 
-/* The thread that switches gets its time between the turns. */
+/* The switching thread runs between the turns. */
 static void run_for(uint64_t ns)
 {
 	for (uint64_t end = now + ns; now < end; now += STEP) {
@@ -149,7 +149,7 @@ static void follows(void **state)
 	run_for(SECOND_NS);
 	assert_true(link_up(0) && link_up(1));
 	assert_true(links_next(&inst) != UINT64_MAX);
-	for (unsigned i = 0; i < 2; i++) /* how they begin is no change */
+	for (unsigned i = 0; i < 2; i++) /* the first state is not a change */
 		assert_true(inst.links->ports[i].known && inst.links->ports[i].changes == 0);
 	for (unsigned lost = 0; lost < 2; lost++) {
 		assert_int_equal(rte_eth_dev_set_link_down(inst.ports[lost].id), 0);
@@ -163,7 +163,7 @@ static void follows(void **state)
 	}
 }
 
-/* What is down by us at the end is brought up; what somebody else has down is his. */
+/* The end brings up the links that Weir took down, and leaves the others down. */
 static void left_as_it_was(void **state)
 {
 	(void)state;
@@ -173,18 +173,18 @@ static void left_as_it_was(void **state)
 	links_stop(&inst);
 	assert_true(link_up(1));
 	assert_false(link_up(0));
-	assert_int_equal(links_start(&inst), 0); /* which brings both up */
+	assert_int_equal(links_start(&inst), 0); /* brings both up */
 	assert_true(link_up(0));
 }
 
-/* Clocks of devices, which net_ring has none of. */
+/* Clocks of devices, because net_ring has none. */
 static struct {
 	unsigned reads[2];
-	uint64_t said, before, after; /* at the latest, which took so long */
+	uint64_t said, before, after; /* last reading, and the times around it */
 	int error;
 } device;
 
-/* In place of ethdev's. */
+/* Replaces the function of ethdev. */
 int rte_eth_read_clock(uint16_t port, uint64_t *clock)
 {
 	device.reads[port == inst.ports[1].id]++;
@@ -194,7 +194,7 @@ int rte_eth_read_clock(uint16_t port, uint64_t *clock)
 	return device.error;
 }
 
-/* A device whose packets are stamped has its clock read at each look, but for one that fails. */
+/* Each check reads the clock of a device that stamps packets. A failed reading has no effect. */
 static void read_clock_of(unsigned port)
 {
 	struct nic_clock *clock = &inst.nic_clocks[port];
@@ -234,7 +234,7 @@ static void reads_clocks(void **state)
 	read_clock_of(1);
 }
 
-/* What a link does is counted from when it is first known. */
+/* Changes of a link count from the first reading. */
 static void counts_changes(void **state)
 {
 	const struct link_state *port = &inst.links->ports[0];
@@ -256,7 +256,7 @@ static void counts_changes(void **state)
 	assert_int_equal(port->changes, changes + 2);
 }
 
-/* How often it was said that the first port is gone. */
+/* Number of new events about the removal of the first port. */
 static unsigned said_gone(uint64_t since)
 {
 	unsigned n = 0;
@@ -273,7 +273,7 @@ static unsigned said_gone(uint64_t since)
 	return n;
 }
 
-/* What there was at its address is not what is there now: it is asked nothing any more. */
+/* A different device is at the address of the port. Weir does not use it. */
 static void removed(void **state)
 {
 	struct link_state *port = &inst.links->ports[0];
@@ -286,7 +286,7 @@ static void removed(void **state)
 	assert_true(port->gone && !port->up);
 	assert_int_equal(port->changes, changes + 1);
 	assert_int_equal(said_gone(since), 1);
-	assert_true(inst.links->ports[1].taken_down); /* as of any link that is lost */
+	assert_true(inst.links->ports[1].taken_down); /* like any lost link */
 	inst.ports[0].card = 0;
 	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
 	assert_true(port->gone && !port->up && inst.links->ports[1].taken_down);
@@ -303,7 +303,7 @@ static int wait_long(void **state)
 	return 0;
 }
 
-/* Each line of these was said once since then, and nothing else of ports. */
+/* Expects one new event for each of these lines, and no other event of a port. */
 static void expect_lines(uint64_t since, const char *expected)
 {
 	unsigned lines = 0, n = 0;
@@ -313,20 +313,25 @@ static void expect_lines(uint64_t since, const char *expected)
 		lines += *at == '\n';
 	for (; since < events_number(); since++) {
 		json_t *said = events_get(since);
+		const char *port = json_string_value(json_object_get(said, "port"));
+		const char *other = json_string_value(json_object_get(said, "other"));
+		const char *why = json_string_value(json_object_get(said, "why"));
 
-		snprintf(line, sizeof(line), "%s\n",
-			json_string_value(json_object_get(said, "text")));
+		snprintf(line, sizeof(line), "%s %s%s%s%s%s\n",
+			json_string_value(json_object_get(said, "event")), port ? port : "",
+			other ? " after " : "", other ? other : "", why ? ": " : "",
+			why ? why : "");
 		json_decref(said);
-		if (strncmp(line, "port ", 5) != 0)
+		if (!port)
 			continue;
 		n++;
 		if (!strstr(expected, line))
-			fail_msg("said: %s", line);
+			fail_msg("event: %s", line);
 	}
 	assert_int_equal(n, lines);
 }
 
-/* Which end is lost, and what becomes of the other, whichever it is. */
+/* Events report the lost end and the other end, for both ends. */
 static void says_what_it_does(void **state)
 {
 	uint64_t since;
@@ -338,20 +343,17 @@ static void says_what_it_does(void **state)
 		since = events_number();
 		assert_int_equal(rte_eth_dev_set_link_down(inst.ports[lost].id), 0);
 		run_for(SECOND_NS);
-		expect_lines(since, lost ? "port b: link down\nport a: link down\n"
-					   "port a: taken down, as port b of wire w has no link\n"
-					 : "port a: link down\nport b: link down\n"
-					   "port b: taken down, as port a of wire w has no link\n");
+		expect_lines(since, lost ? "link_down b\nlink_down a\nlink_taken_down a after b\n"
+					 : "link_down a\nlink_down b\nlink_taken_down b after a\n");
 		since = events_number();
 		assert_int_equal(rte_eth_dev_set_link_up(inst.ports[lost].id), 0);
 		run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
-		expect_lines(since,
-			lost ? "port b: link up\nport a: link up\nport a: brought up again\n"
-			     : "port a: link up\nport b: link up\nport b: brought up again\n");
+		expect_lines(since, lost ? "link_up b\nlink_up a\nlink_brought_up a\n"
+					 : "link_up a\nlink_up b\nlink_brought_up b\n");
 	}
 }
 
-/* A link that cannot be switched is named, and why; at the start that is an error. */
+/* An event names a link that cannot be switched and the reason. At the start it is an error. */
 static void cannot_be_switched(void **state)
 {
 	uint64_t since;
@@ -366,8 +368,7 @@ static void cannot_be_switched(void **state)
 		stuck_port = &inst.ports[i];
 		assert_int_equal(links_start(&inst), -EIO);
 		assert_null(inst.links);
-		snprintf(words, sizeof(words),
-			"port %s: cannot be switched, and so not follow: Input/output error\n",
+		snprintf(words, sizeof(words), "link_not_switched %s: Input/output error\n",
 			i ? "b" : "a");
 		expect_lines(since, words);
 		stuck_port = NULL;
@@ -379,17 +380,16 @@ static void cannot_be_switched(void **state)
 	__atomic_store_n(&stuck_port, &inst.ports[1], __ATOMIC_RELAXED);
 	assert_int_equal(rte_eth_dev_set_link_down(inst.ports[0].id), 0);
 	for (unsigned i = 0; i < 8 && events_number() - since < 3; i++)
-		run_for(STEP); /* it is tried at each look */
-	expect_lines(since, "port a: link down\n"
-			    "port b: taken down, as port a of wire w has no link\n"
-			    "port b: cannot be taken down: Input/output error\n");
+		run_for(STEP); /* each check tries again */
+	expect_lines(since, "link_down a\nlink_taken_down b after a\n"
+			    "link_not_switched b: Input/output error\n");
 	assert_true(link_up(1));
 	__atomic_store_n(&stuck_port, NULL, __ATOMIC_RELAXED);
 	assert_int_equal(rte_eth_dev_set_link_up(inst.ports[0].id), 0);
 	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
 }
 
-/* A port is not asked for its link while that is switched, and nothing else is switched then. */
+/* During a switch of a port its link is not read, and no other port is switched. */
 static void one_at_a_time(void **state)
 {
 	const struct link_state *port = &inst.links->ports[1];
@@ -421,7 +421,7 @@ static void one_at_a_time(void **state)
 	sem_destroy(&go_on);
 }
 
-/* Only ends of a wire that says so follow; the other's are never switched, nor at the start. */
+/* Only wires with "link": "follow" are switched. Others never are, also not at the start. */
 static void others_do_not_follow(void **state)
 {
 	(void)state;
@@ -439,7 +439,7 @@ static void others_do_not_follow(void **state)
 	assert_int_equal(links_next(&inst), inst.links->seen_ns + STEP);
 }
 
-/* Whose link is not known stays as it was. */
+/* A port that does not report its link keeps its last state. */
 static void does_not_say(void **state)
 {
 	const struct link_state *port = &inst.links->ports[0];
@@ -461,7 +461,7 @@ static void does_not_say(void **state)
 	run_for(LINK_FOLLOW_UP_NS + SECOND_NS);
 }
 
-/* A device that does not come back from a switch keeps what it is at; the end does not wait. */
+/* The end does not wait for a device whose switch does not return. */
 static void never_ends(void **state)
 {
 	struct links *links = inst.links;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Workers that do not come round, by a clock and turns that are the test's.
+ * Stalled workers. The test sets the clock and the turns.
  */
 #include "instance_world.h"
 
@@ -17,17 +17,17 @@
 
 #define POLICY "{'name': 'p', 'limit': '8Mbit/s', 'match': {}}"
 
-/* Looks until a worker is stuck by far. */
+/* Checks until a worker is stalled for long. */
 #define BY_FAR ((WATCH_BY_FAR_NS + WATCH_PERIOD_NS - 1) / WATCH_PERIOD_NS)
 
 static uint64_t now_ns;
 
-/* ---- the end of a process, which a test comes back from */
+/* ---- the end of a process, from which a test returns */
 
 static struct {
 	jmp_buf back;
 	bool expected;
-	unsigned patience_s; /* the log had before it; 0: it was not closed */
+	unsigned patience_s; /* seconds for the log; 0: it was not closed */
 } end;
 
 void __real_abort(void) __attribute__((noreturn));
@@ -47,7 +47,7 @@ void __wrap_events_close(unsigned patience_s)
 	end.patience_s = patience_s;
 }
 
-/* A look, after so many periods in which these workers had turns. */
+/* Checks after this number of periods, in which these workers had turns. */
 static void look_again(struct instance_world *w, unsigned periods, bool first, bool second)
 {
 	if (first)
@@ -73,8 +73,7 @@ static void test_one_of_two(void **state)
 	(void)state;
 	open_watched(&w);
 	look_again(&w, 1, true, false);
-	assert_int_equal(
-		w.inst.stuck.now, 0); /* it may have ended a turn just before the first look */
+	assert_int_equal(w.inst.stuck.now, 0); /* a turn can end just before the first check */
 	look_again(&w, 1, true, false);
 	assert_int_equal(w.inst.stuck.now, 1 << 1);
 	assert_int_equal(watch_standing(&w.inst, 1, now_ns), 2 * WATCH_PERIOD_NS);
@@ -94,7 +93,7 @@ static void test_one_of_two(void **state)
 	instance_world_close(&w);
 }
 
-/* One that has yet to have its first turn is stuck since somebody looked, and not for ever. */
+/* A worker without a first turn is stalled since the first check, not for ever. */
 static void test_before_the_first_turn(void **state)
 {
 	struct instance_world w;
@@ -111,7 +110,7 @@ static void test_before_the_first_turn(void **state)
 	instance_world_close(&w);
 }
 
-/* Looks come as they come: those between are none. */
+/* Checks can come late. Additional checks within a period have no effect. */
 static void test_looks_in_between(void **state)
 {
 	struct instance_world w;
@@ -127,7 +126,7 @@ static void test_looks_in_between(void **state)
 	instance_world_close(&w);
 }
 
-/* Nobody has had a turn while control had none: that is not the workers' doing. */
+/* Workers are not stalled if control had no turn either. */
 static void test_control_itself(void **state)
 {
 	struct instance_world w;
@@ -143,7 +142,7 @@ static void test_control_itself(void **state)
 	assert_int_equal(w.inst.stuck.now, 0);
 	look_again(&w, 1, true, false);
 	assert_int_equal(w.inst.stuck.now, 1 << 1);
-	look_again(&w, 100, false, false); /* and it has had none still */
+	look_again(&w, 100, false, false); /* still without a turn */
 	assert_int_equal(w.inst.stuck.now, 1 << 1);
 	look_again(&w, 4, false, true);
 	assert_int_equal(watch_control_stalls(&w.inst).n, 2);
@@ -153,7 +152,7 @@ static void test_control_itself(void **state)
 	instance_world_close(&w);
 }
 
-/* Looks for so long, and says how often the manager's watchdog was fed. */
+/* Checks for this time. Returns how often the watchdog of the manager was fed. */
 static unsigned feeds(struct instance_world *w, struct manager *manager, unsigned looks,
 	unsigned periods, bool second)
 {
@@ -168,7 +167,7 @@ static unsigned feeds(struct instance_world *w, struct manager *manager, unsigne
 	return fed;
 }
 
-/* The manager's watchdog is fed while all come round, and only then. */
+/* The watchdog of the manager is fed only while all workers run. */
 static void test_watchdog(void **state)
 {
 	struct instance_world w;
@@ -182,11 +181,11 @@ static void test_watchdog(void **state)
 	open_watched(&w);
 	assert_int_equal(notify_open(&w.inst.notify), 0);
 	assert_int_equal(feeds(&w, &manager, 100, 1, true), 10);
-	assert_true(feeds(&w, &manager, 2, 1, false) <= 1); /* at the first nobody can know */
+	assert_true(feeds(&w, &manager, 2, 1, false) <= 1); /* undecided at the first check */
 	assert_int_equal(feeds(&w, &manager, 1000, 1, false), 0);
-	assert_int_equal(feeds(&w, &manager, 1, 100, false), 0); /* nor after a gap */
+	assert_int_equal(feeds(&w, &manager, 1, 100, false), 0); /* also undecided after a gap */
 	assert_int_equal(feeds(&w, &manager, 100, 1, true), 10);
-	/* A machine so slow that each look comes late is none that stands still. */
+	/* A slow machine, on which each check comes late, is not stalled. */
 	assert_int_equal(feeds(&w, &manager, 20, 10, true), 20);
 	assert_int_equal(feeds(&w, &manager, 20, 10, false), 0);
 	notify_close(w.inst.notify);
@@ -195,7 +194,7 @@ static void test_watchdog(void **state)
 	manager_close(&manager);
 }
 
-/* Whether a look of so many periods, in which these workers had turns, ends the process. */
+/* Returns true if a check ends the process, after periods in which these workers had turns. */
 static bool look_ends(struct instance_world *w, unsigned periods, bool first, bool second)
 {
 	end.patience_s = 0;
@@ -209,22 +208,28 @@ static bool look_ends(struct instance_world *w, unsigned periods, bool first, bo
 	return true;
 }
 
-/* What was said since then, a line each. */
+/* The names and the numbers of the new events, a line each. */
 static const char *said_since(uint64_t since)
 {
+	static const char *const keys[] = {"worker", "cpu", "ms", "seconds"};
 	static char lines[4096];
 
 	lines[0] = '\0';
 	for (; since < events_number(); since++) {
 		json_t *said = events_get(since);
 
-		strcat(strcat(lines, json_string_value(json_object_get(said, "text"))), "\n");
+		strcat(lines, json_string_value(json_object_get(said, "event")));
+		for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+			if (json_object_get(said, keys[i]))
+				sprintf(lines + strlen(lines), " %g",
+					json_number_value(json_object_get(said, keys[i])));
+		strcat(lines, "\n");
 		json_decref(said);
 	}
 	return lines;
 }
 
-/* A worker that stands for as long as the configuration says ends the process, whichever it is. */
+/* Any worker that is stalled for control.watchdog ends the process. */
 static void test_process_ends(void **state)
 {
 	enum { PERIODS = 10 };
@@ -242,15 +247,12 @@ static void test_process_ends(void **state)
 			assert_false(look_ends(&w, 1, first, second));
 		since = events_number();
 		assert_true(look_ends(&w, 1, first, second));
-		snprintf(words, sizeof(words),
-			"worker %u (CPU %u) is stuck for longer than control.watchdog: the process "
-			"ends\n",
-			worker, worker);
+		snprintf(words, sizeof(words), "worker_watchdog %u %u\n", worker, worker);
 		assert_string_equal(said_since(since), words);
 		assert_int_equal(end.patience_s, 1);
 		instance_world_close(&w);
 	}
-	/* One that comes round in time does not, nor does any where nobody wants that. */
+	/* A worker that runs in time does not, and without the key no worker does. */
 	open_watched(&w);
 	w.config->watchdog_ns = PERIODS * WATCH_PERIOD_NS;
 	for (unsigned i = 1; i < PERIODS; i++)
@@ -263,7 +265,7 @@ static void test_process_ends(void **state)
 	instance_world_close(&w);
 }
 
-/* A stall is said when it begins and ends, of each worker once in ten seconds; also to who asks. */
+/* A stall has an event at its beginning and its end, for each worker once in ten seconds. */
 static void test_stalls_are_said(void **state)
 {
 	struct instance_world w;
@@ -278,17 +280,15 @@ static void test_stalls_are_said(void **state)
 	look_again(&w, 1, true, false);
 	assert_string_equal(said_since(since), "");
 	look_again(&w, 1, true, false);
-	assert_string_equal(
-		said_since(since), "worker 1 (CPU 1) is stuck: it has not come round for 30 ms\n");
-	assert_string_equal(manager_hear(&manager), "STATUS=running; worker 1 (CPU 1) is stuck");
+	assert_string_equal(said_since(since), "worker_stuck 1 1 30\n");
+	assert_string_equal(manager_hear(&manager), "STATUS=running; worker 1 (CPU 1) stalled");
 	since = events_number();
 	look_again(&w, 1, true, false);
 	assert_string_equal(said_since(since), "");
 	look_again(&w, 1, true, true);
-	assert_string_equal(said_since(since), "worker 1 (CPU 1) came round again after 60 ms\n");
-	assert_string_equal(
-		manager_hear(&manager), "STATUS=running; worker 1 (CPU 1) came round again");
-	/* Again, but too soon: counted, and not said. */
+	assert_string_equal(said_since(since), "worker_came_round 1 1 60\n");
+	assert_string_equal(manager_hear(&manager), "STATUS=running; worker 1 (CPU 1) runs again");
+	/* The next stall comes too early: it is counted, without an event. */
 	since = events_number();
 	for (unsigned i = 0; i < 2; i++)
 		look_again(&w, 1, true, false);
@@ -296,20 +296,18 @@ static void test_stalls_are_said(void **state)
 	look_again(&w, 1, true, true);
 	assert_string_equal(said_since(since), "");
 	assert_null(manager_hear(&manager));
-	/* The other has its own line. */
+	/* The other worker has its own limit. */
 	for (unsigned i = 0; i < 2; i++)
 		look_again(&w, 1, false, true);
-	assert_string_equal(
-		said_since(since), "worker 0 (CPU 0) is stuck: it has not come round for 30 ms\n");
+	assert_string_equal(said_since(since), "worker_stuck 0 0 30\n");
 	look_again(&w, 1, true, true);
-	/* And after ten seconds there is another. */
+	/* After ten seconds another event is possible. */
 	since = events_number();
 	for (uint64_t until = now_ns + 10 * SECOND_NS; now_ns < until;)
 		look_again(&w, 1, true, true);
 	for (unsigned i = 0; i < 2; i++)
 		look_again(&w, 1, true, false);
-	assert_string_equal(
-		said_since(since), "worker 1 (CPU 1) is stuck: it has not come round for 30 ms\n");
+	assert_string_equal(said_since(since), "worker_stuck 1 1 30\n");
 	assert_int_equal(watch_worker_stalls(&w.inst, 1).n, 3);
 	assert_int_equal(watch_worker_stalls(&w.inst, 1).longest_ns, 4 * WATCH_PERIOD_NS);
 	notify_close(w.inst.notify);
@@ -318,19 +316,19 @@ static void test_stalls_are_said(void **state)
 	manager_close(&manager);
 }
 
-/* That control stood still is counted when it is a gap, and said when it is a second. */
+/* A gap of control is counted. A gap of a second is an event. */
 static void test_control_is_late(void **state)
 {
 	static const struct {
 		uint64_t gap_ns;
-		unsigned n; /* since the begin */
+		unsigned n; /* count since the beginning */
 		const char *said;
 	} rows[] = {
 		{WATCH_GAP_NS, 0, ""},
 		{WATCH_GAP_NS + 1, 1, ""},
 		{SECOND_NS - 1, 2, ""},
-		{SECOND_NS, 3, "control stood still for 1.0 s\n"},
-		{2500 * MS_NS, 4, "control stood still for 2.5 s\n"},
+		{SECOND_NS, 3, "control_late 1\n"},
+		{2500 * MS_NS, 4, "control_late 2.5\n"},
 		{SECOND_NS - 1, 5, ""},
 	};
 	struct instance_world w;
@@ -349,7 +347,7 @@ static void test_control_is_late(void **state)
 	instance_world_close(&w);
 }
 
-/* Every worker that is well is chosen, and no other. */
+/* Only workers that run are chosen. */
 static void test_stand_in(void **state)
 {
 	static const struct {
@@ -358,7 +356,7 @@ static void test_stand_in(void **state)
 	} rows[] = {
 		{2, 0, 0x2, 0x1},
 		{3, 0, 0x2, 0x5},
-		{3, 1, 0x7, 0x2}, /* whoever asks is not stuck, whatever is said */
+		{3, 1, 0x7, 0x2}, /* the caller is never stalled */
 		{8, 7, 0x55, 0xaa},
 		{64, 0, 0x7fffffffffffffff, 0x8000000000000001},
 		{64, 5, 1, 0xfffffffffffffffe},

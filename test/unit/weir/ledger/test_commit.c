@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a box gives away is told when the disk has it and every worker obeys, and not before; also
- * when the disk fails or hangs, and at the stop.
+ * A limiter sends a gift only after the disk has it and every worker obeys it. The same holds if
+ * the disk fails or hangs, and at the stop.
  */
 #include "commit_world.h"
 
@@ -21,7 +21,7 @@
 	"{'name': 'moved', 'match': {'direction': 'a-to-b'}, 'limit': '8Mbit/s', " \
 	"'burst': '100kB', 'interval': '10ms', 'allocator': 'gdrl', 'action': 'count'}"
 
-/* Both are waited for, whichever is first, and each worker. */
+/* A gift waits for the disk and for each worker, in any order. */
 static void check_nothing_is_told_before(const char *policy)
 {
 	struct instance_world w;
@@ -59,8 +59,8 @@ static void check_nothing_is_told_before(const char *policy)
 }
 
 /*
- * Nothing is told before it is durable: of a limit that all workers draw from, and of one that each
- * is told its part of.
+ * Nothing is sent before it is durable, for a limit that all workers share and for one with a part
+ * for each worker.
  */
 static void test_nothing_is_told_before(void **state)
 {
@@ -69,7 +69,7 @@ static void test_nothing_is_told_before(void **state)
 	check_nothing_is_told_before(CHARGED);
 }
 
-/* What both may use together, at any time, is within the limit; and all of it comes to be used. */
+/* Both together never use more than the limit, and finally they use all of it. */
 static void test_the_limit_moves(void **state)
 {
 	uint64_t end = control_now() + PATIENCE;
@@ -93,10 +93,9 @@ static void test_the_limit_moves(void **state)
 	close_group(&w, &peer);
 }
 
-#define NOT_SAVED \
-	"ledger: /nowhere/weir: cannot be saved: No space left on device: make room; until it can "
+#define NOT_SAVED "/nowhere/weir: cannot be saved: No space left on device: "
 
-/* A disk that fails: nothing is told, packets pass, and it is tried again, but not at once. */
+/* The disk fails: nothing is sent, packets pass, and a later attempt follows. */
 static void test_a_disk_that_fails(void **state)
 {
 	uint64_t end, passed, before, since;
@@ -132,7 +131,7 @@ static void test_a_disk_that_fails(void **state)
 	assert_true(control_now() - before >= 290 * MS); /* 100 ms and 200 ms */
 	assert_int_equal(disk.commits, commits + 2);
 	assert_true(instance_world_totals(&w, 0).passed_packets > passed);
-	assert_int_equal(times_said(since, "ledger_not_saved", NOT_SAVED), 1); /* not each time */
+	assert_int_equal(times_said(since, "ledger_not_saved", NOT_SAVED), 1); /* only once */
 	assert_int_equal(times_said(since, "ledger_saved", ""), 0);
 
 	disk.result = 0;
@@ -148,7 +147,7 @@ static void test_a_disk_that_fails(void **state)
 	close_group(&w, &peer);
 }
 
-/* What is not even taken: it is as if the disk had failed, and all of it is handed over again. */
+/* The store rejects the records. All are handed over again, as after a failure of the disk. */
 static void test_a_store_that_refuses(void **state)
 {
 	static const struct {
@@ -166,7 +165,7 @@ static void test_a_store_that_refuses(void **state)
 		end_round(&w);
 		until_giving(&w, &peer);
 		has = limiter_local_limit(peer.limiter);
-		disk.result = -EIO; /* it was handed over: so it is uncommitted again */
+		disk.result = -EIO; /* handed over, so uncommitted again */
 		work_with_neighbour(&w, &peer);
 		assert_int_equal(view_of_commit(&w).error, -EIO);
 		disk.result = -EAGAIN;
@@ -191,7 +190,7 @@ static void test_a_store_that_refuses(void **state)
 	}
 }
 
-/* A disk that hangs when the box is to stop: it is waited for once, and not asked again. */
+/* The disk hangs at the stop. The stop waits once and sends no new request. */
 static void test_a_disk_that_hangs_at_the_stop(void **state)
 {
 	struct instance_world w;
@@ -209,12 +208,10 @@ static void test_a_disk_that_hangs_at_the_stop(void **state)
 	assert_int_equal(disk.commits, commits);
 }
 
-/* How often it was said since then that the disk does not answer. */
+/* Number of new events about a disk that does not answer. */
 static unsigned hangs_said(uint64_t since)
 {
-	return times_said(since, "ledger_hangs",
-		"ledger: /nowhere/weir: the disk does not answer: the stop does not wait for it, "
-		"and what has changed since the last commit is as after a crash");
+	return times_said(since, "ledger_hangs", "/nowhere/weir: the disk does not answer");
 }
 
 static struct timespec ahead(time_t seconds)
@@ -227,8 +224,8 @@ static struct timespec ahead(time_t seconds)
 }
 
 /*
- * No round is under way, and something has changed since the last: when all has been given that the
- * neighbour wants, it wants something else.
+ * Waits until no round is under way and something has changed since the last. The neighbour changes
+ * its wish when it has all that it wants.
  */
 static void until_uncommitted(struct instance_world *w, struct commit_peer *peer)
 {
@@ -246,7 +243,7 @@ static void until_uncommitted(struct instance_world *w, struct commit_peer *peer
 	}
 }
 
-/* At the stop what is on its way to the disk is waited for, and what has changed goes there too. */
+/* The stop waits for the round that is under way, and then saves the later changes. */
 static void test_a_disk_at_the_stop(void **state)
 {
 	struct timespec until = ahead(PATIENCE / SECOND_NS);
@@ -259,17 +256,17 @@ static void test_a_disk_at_the_stop(void **state)
 	open_group(&w, &peer);
 	commits = disk.commits;
 	assert_false(view_of_commit(&w).saved);
-	disk.result = 0; /* it has come to its end, or does in time */
+	disk.result = 0; /* the round has ended, or ends in time */
 	assert_int_equal(eventfd_write(disk.fd, 1), 0);
 	commit_settle(&w.inst, &until);
 	assert_true(view_of_commit(&w).saved);
 	assert_int_equal(disk.commits, commits);
 	assert_false(disk.writing);
-	until = ahead(0); /* it is not waited for again */
+	until = ahead(0); /* no second wait */
 	commit_settle(&w.inst, &until);
 	assert_true(view_of_commit(&w).saved);
 	assert_int_equal(hangs_said(since), 0);
-	commit_last(&w.inst); /* nobody was told of it: it is written once more */
+	commit_last(&w.inst); /* not sent, so written once more */
 	assert_false(view_of_commit(&w).committing);
 	assert_int_equal(disk.commits, commits + 1);
 	disk.writing = false;
@@ -287,7 +284,7 @@ static void test_a_disk_at_the_stop(void **state)
 	assert_int_equal(hangs_said(since), 0);
 	close_group(&w, &peer);
 
-	open_group(&w, &peer); /* one that does not come to its end, and one that fails */
+	open_group(&w, &peer); /* a round that does not end, and one that fails */
 	until_uncommitted(&w, &peer);
 	commits = disk.commits;
 	until = ahead(0);
@@ -295,7 +292,7 @@ static void test_a_disk_at_the_stop(void **state)
 	assert_int_equal(disk.commits, commits + 1);
 	assert_true(view_of_commit(&w).committing && !view_of_commit(&w).saved);
 	assert_int_equal(hangs_said(since), 1);
-	commit_last(&w.inst); /* nothing is asked of it any more */
+	commit_last(&w.inst); /* no further request */
 	assert_int_equal(disk.commits, commits + 1);
 	assert_true(view_of_commit(&w).committing);
 	close_group(&w, &peer);
@@ -310,7 +307,7 @@ static void test_a_disk_at_the_stop(void **state)
 	close_group(&w, &peer);
 }
 
-/* With nothing to be saved nothing is asked of the disk; nor is there one in each box. */
+/* Without changes the disk gets no request. A limiter can have no store. */
 static void test_nothing_to_save_at_the_stop(void **state)
 {
 	const struct timespec until = {0};
@@ -338,9 +335,9 @@ static void test_nothing_to_save_at_the_stop(void **state)
 	assert_int_equal(hangs_said(since), 0);
 }
 
-#define ROUND_MOST 2048 /* records of a kind that are handed over at once */
+#define ROUND_MOST 2048 /* records of a kind that are handed over together */
 
-/* So many totals of which nothing is known: each has a record for the disk that says so. */
+/* Quotas without records: each has one record for the disk that marks this. */
 static void open_totals(struct instance_world *w, unsigned n)
 {
 	char *policies = NULL;
@@ -360,7 +357,7 @@ static void open_totals(struct instance_world *w, unsigned n)
 	free(policies);
 }
 
-/* Workers obey all that they are told of, in as many turns as that takes. */
+/* Workers obey all updates, in the necessary number of turns. */
 static void until_enforced(struct instance_world *w)
 {
 	for (unsigned i = 0; i < 1000 && !view_of_commit(w).enforced; i++) {
@@ -372,8 +369,8 @@ static void until_enforced(struct instance_world *w)
 }
 
 /*
- * As many are handed over at once as control has time for, and the rest in the next round; at the
- * stop there is no other round.
+ * Control hands over as many records as it has time for, and the rest in the next round. The stop
+ * has no further round.
  */
 static void test_many_records(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a box begins with: the store that it opens, or that it is refused, the memory that is in it
- * or not, and the identity of its ledger, which its neighbour may have another of.
+ * The start of a limiter with a ledger: an open or a refused store, with or without records, and a
+ * neighbour with the same ledger or another one.
  */
 #include "commit_world.h"
 
@@ -19,7 +19,7 @@
 
 #define TOTAL "{'name': 'total', 'allocator': 'quota', 'total': '1GB'}"
 
-/* What it gave away stays given after a restart; without its store it holds nothing at first. */
+/* A restart keeps the amounts that were given away. Without a store a limiter holds nothing. */
 static void test_it_begins_where_it_ended(void **state)
 {
 	uint64_t end = control_now() + PATIENCE;
@@ -66,7 +66,7 @@ static void test_it_begins_where_it_ended(void **state)
 	close_group(&w, &peer);
 }
 
-/* A total, too, of which nothing is known passes nothing; and that is said. */
+/* A quota without records passes nothing, and the view reports that. */
 static void test_totals_may_be_recovering(void **state)
 {
 	struct instance_world w;
@@ -82,7 +82,7 @@ static void test_totals_may_be_recovering(void **state)
 	}
 }
 
-/* 0 or a negative errno, and what was said. */
+/* Returns 0 or a negative errno, and the messages. */
 static int reload_policies(struct instance_world *w, const char *policies, char **words)
 {
 	struct policy_txn *x;
@@ -104,7 +104,7 @@ static int reload_policies(struct instance_world *w, const char *policies, char 
 	return 0;
 }
 
-/* The first policy that needs a ledger finds its store, or is refused. */
+/* A reload with the first policy that needs a ledger opens the store, or is refused. */
 static void test_reload_opens_the_store(void **state)
 {
 	struct commit_view view;
@@ -135,7 +135,7 @@ static void test_reload_opens_the_store(void **state)
 	assert_false(disk.opened);
 }
 
-/* What is prepared and comes to nothing leaves the store closed. */
+/* A preparation that is abandoned leaves the store closed. */
 static void test_a_store_for_nothing(void **state)
 {
 	struct policy_txn *x;
@@ -186,7 +186,7 @@ static void test_stores_that_do_not_open(void **state)
 		assert_int_equal(events_number(), since + 2);
 		assert_null(inst.commit);
 	}
-	/* One that is not there is nothing to nobody who needs none. */
+	/* A missing store has no effect if no policy needs it. */
 	disk_new();
 	disk.exists = false;
 	inst.policies = &soft;
@@ -198,13 +198,13 @@ static void test_stores_that_do_not_open(void **state)
 	assert_int_equal(commit_start(&inst), -ENOENT);
 	assert_null(inst.commit);
 	assert_int_equal(events_number(), first);
-	/* One of a single letter is one all the same. */
+	/* A path of one letter is valid. */
 	inst.config = &root;
 	assert_int_equal(commit_start(&inst), -ENOENT);
 	assert_int_equal(times_said(first, "ledger_no_store", "no store in /"), 1);
 	assert_int_equal(times_said(first, "ledger_not_opened", "ledger.store: /: "), 1);
 	inst.config = &config;
-	/* A store that nobody here needs has records that others may. */
+	/* The store opens although no policy needs it: neighbours might need its records. */
 	disk_new();
 	inst.policies = &soft;
 	assert_int_equal(commit_start(&inst), 0);
@@ -213,7 +213,7 @@ static void test_stores_that_do_not_open(void **state)
 	assert_false(disk.opened);
 }
 
-/* What the limiter is told of its ledger is what was configured, and what the store has. */
+/* The limiter gets the configured values and the contents of the store. */
 static void test_what_the_limiter_has(void **state)
 {
 	static struct peer_config roster[] = {{.name = "x"}, {.name = "y"}, {.name = "z"}};
@@ -246,7 +246,7 @@ static void test_what_the_limiter_has(void **state)
 		struct instance inst = {.config = &config, .policies = &soft, .n_policies = 1};
 		struct limiter_ledger ledger = commit_ledger(&inst);
 
-		assert_false(ledger.durable); /* there is none yet */
+		assert_false(ledger.durable); /* none yet */
 		disk_new();
 		assert_int_equal(commit_start(&inst), 0);
 		ledger = commit_ledger(&inst);
@@ -274,7 +274,7 @@ static void test_what_the_limiter_has(void **state)
 	}
 }
 
-/* One line with these words is logged when the watch looks at such a time, or (NULL) none. */
+/* Expects one event with this name after a check, or no event if it is NULL. */
 static void assert_look(struct ledger_watch *watch, const struct instance_world *w, uint64_t now_ns,
 	const char *want)
 {
@@ -284,12 +284,31 @@ static void assert_look(struct ledger_watch *watch, const struct instance_world 
 	ledger_watch_look(watch, &w->inst, now_ns);
 	said = events_get(before);
 	assert_int_equal(events_number() - before, want ? 1 : 0);
-	if (want)
-		assert_non_null(strstr(json_string_value(json_object_get(said, "text")), want));
+	if (want) {
+		assert_string_equal(json_string_value(json_object_get(said, "event")), want);
+		assert_string_equal(json_string_value(json_object_get(said, "peer")), "peer");
+	}
 	json_decref(said);
 }
 
-/* Each has made an identity of its own: nothing moves, and a line a minute at most says why. */
+/* Expects this field in the last event. */
+static void assert_last(const char *key, const char *value)
+{
+	json_t *said = events_get(events_number() - 1);
+
+	assert_string_equal(json_string_value(json_object_get(said, key)), value);
+	json_decref(said);
+}
+
+static void assert_last_number(const char *key, int value)
+{
+	json_t *said = events_get(events_number() - 1);
+
+	assert_int_equal(json_integer_value(json_object_get(said, key)), value);
+	json_decref(said);
+}
+
+/* Both have different identities: nothing moves, and at most one line a minute reports it. */
 static void test_another_ledger(void **state)
 {
 	struct ledger_watch *watch = ledger_watch_new(2), *common = ledger_watch_new(2);
@@ -317,10 +336,10 @@ static void test_another_ledger(void **state)
 	assert_true(neighbour.foreign && neighbour.says.low == 2);
 	assert_true(limiter_local_limit(w.inst.limiter) == has);
 	assert_true(limiter_local_limit(peer.limiter) == has);
-	assert_look(watch, &w, now,
-		"peer speaks of another ledger, 00000000000000000000000000000001, and this one is "
-		"00000000000000000000000000000002");
-	assert_look(common, &w, now, "peer speaks of another ledger");
+	assert_look(watch, &w, now, "ledger_foreign");
+	assert_last("theirs", "00000000000000000000000000000001");
+	assert_last("ours", "00000000000000000000000000000002");
+	assert_look(common, &w, now, "ledger_foreign");
 	for (unsigned s = 1; s < 200; s++)
 		assert_look(watch, &w, now + s * 1000 * MS, NULL);
 
@@ -329,31 +348,29 @@ static void test_another_ledger(void **state)
 		for (unsigned i = 0; i < 10; i++)
 			book_invalid(book, 0);
 		assert_look(watch, &w, now + s * 1000 * MS,
-			s == 200   ? "peer states what cannot be true, 10 times"
-			: s == 260 ? "peer states what cannot be true, 600 times"
-				   : NULL);
+			s == 200 || s == 260 ? "ledger_invalid" : NULL);
+		if (s == 200 || s == 260)
+			assert_last_number("times", s == 200 ? 10 : 600);
 	}
 	assert_int_equal(ledger_disputes(&w.inst).invalid_statements, 1200);
 	ledger_watch_free(watch);
 	close_group(&w, &peer);
-	/* The neighbour has another store, with that of this one. */
+	/* The neighbour now has a store with the identity of this limiter. */
 	disk_new();
 	open_instance(&w, MOVED);
 	assert_look(common, &w, now + 59999 * MS, NULL);
-	assert_look(common, &w, now + 60998 * MS, NULL); /* it has looked just now */
-	assert_look(common, &w, now + 60999 * MS, "ledger: peer speaks of this ledger now");
+	assert_look(common, &w, now + 60998 * MS, NULL); /* the last check was just now */
+	assert_look(common, &w, now + 60999 * MS, "ledger_common");
 	assert_look(common, &w, now + 200000 * MS, NULL);
 	ledger_watch_free(common);
 	instance_world_close(&w);
 }
 
-#define NAMED                                                                                     \
-	"ledger: all neighbours speak of ledger 00000000000000000000000000000001: so it is this " \
-	"one"
-#define KNOWN    "ledger: all policies hold what their neighbours know of"
-#define NO_STORE "ledger: no store in /nowhere/weir: what this limiter has given away"
+#define NAMED    "00000000000000000000000000000001"
+#define KNOWN    "recovered"
+#define NO_STORE "no store in /nowhere/weir: "
 
-/* Works until the neighbour has told which ledger it is, and the store keeps that, or will not. */
+/* Runs until the neighbour sent its identity, and the store kept or rejected it. */
 static void until_named(struct instance_world *w, struct commit_peer *peer, bool kept)
 {
 	uint64_t end = control_now() + PATIENCE;
@@ -366,7 +383,7 @@ static void until_named(struct instance_world *w, struct commit_peer *peer, bool
 	}
 }
 
-/* A limiter without memory keeps the identity that its neighbour tells it. */
+/* A limiter without records keeps the identity of its neighbour. */
 static void test_identity_is_kept(void **state)
 {
 	struct instance_world w;
@@ -379,9 +396,9 @@ static void test_identity_is_kept(void **state)
 	since = events_number();
 	open_instance(&w, MOVED);
 	assert_int_equal(times_said(since, "ledger_no_store", NO_STORE), 1);
-	assert_int_equal(times_said(since, "ledger_opened",
-				 "ledger: /nowhere/weir: start 1 of this store, 0 records, ledger "
-				 "not known; it began without memory"),
+	assert_int_equal(
+		times_said(since, "ledger_opened",
+			"/nowhere/weir: start 1 of this store, 0 records, ledger not known; "),
 		1);
 	assert_false(book_identity_known(view_of_commit(&w).identity));
 	assert_true(view_of_commit(&w).recovering);
@@ -400,7 +417,7 @@ static void test_identity_is_kept(void **state)
 	close_group(&w, &peer);
 }
 
-/* It is said once that all is known which the neighbours know, and not before. */
+/* One event reports that all records of the neighbours arrived, and it is not too early. */
 static void test_when_all_is_known(void **state)
 {
 	uint64_t since = events_number(), end = control_now() + PATIENCE;
@@ -423,7 +440,7 @@ static void test_when_all_is_known(void **state)
 	end_round(&w);
 	assert_int_equal(times_said(since, "ledger_recovered", KNOWN), 1);
 	close_group(&w, &peer);
-	/* One that began with memory has nothing to say. */
+	/* A limiter that started with records has no such event. */
 	since = events_number();
 	open_group(&w, &peer);
 	end_round(&w);
@@ -431,7 +448,7 @@ static void test_when_all_is_known(void **state)
 	close_group(&w, &peer);
 }
 
-/* Records that the limiter cannot use are said to be damaged, if there are any. */
+/* Unusable records are reported as damaged, if there are any. */
 static void test_damaged(void **state)
 {
 	static const struct policy soft = {.allocator = &allocator_fps};
@@ -447,7 +464,7 @@ static void test_damaged(void **state)
 		struct instance inst = {.config = &config, .policies = &soft, .n_policies = 1};
 		uint64_t since = events_number();
 
-		commit_begun(&inst, rows[i].outcome); /* nothing is kept */
+		commit_begun(&inst, rows[i].outcome); /* without a store */
 		disk_new();
 		disk.kind = LIMITER_UNITS;
 		disk.len = rows[i].bytes;
@@ -456,7 +473,7 @@ static void test_damaged(void **state)
 		commit_begun(&inst, rows[i].outcome);
 		assert_int_equal(commit_ledger(&inst).n_records, 0);
 		assert_int_equal(times_said(since, "ledger_damaged",
-					 "ledger: /nowhere/weir: its records are damaged"),
+					 "/nowhere/weir: its records are damaged"),
 			rows[i].said);
 		commit_stop(&inst);
 	}

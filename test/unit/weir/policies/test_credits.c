@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Totals in a whole box with a store of its own: what becomes of the units that lie in a credit,
- * and in the hands of workers, when a period turns at an awkward time.
+ * Quotas in a whole limiter with a store. The tests follow the bytes that lie in a credit and at
+ * workers when a period ends at an inconvenient time.
  */
 #include "check.h"
 
@@ -30,12 +30,12 @@
 	"{'name': 'day', 'match': {'direction': 'a-to-b'}, 'allocator': 'static', 'limit': " \
 	"'1Mbit/s'}"
 
-/* A worker's quantum of such a total. */
+/* The quantum of a worker for such a quota. */
 #define HAND (TOTAL / 65536 / INSTANCE_WORKERS)
 
 struct world {
 	struct instance_world w;
-	uint64_t counted; /* bytes that passed by the total */
+	uint64_t counted; /* bytes that the quota passed */
 	char directory[64], store[80], more[128];
 };
 
@@ -67,7 +67,7 @@ static void world_free(struct world *world)
 	test_free(world);
 }
 
-/* A turn of all, of what concerns credits. */
+/* One turn of all parts that handle credits. */
 static void turn_prepaid_instance(struct world *world)
 {
 	struct instance *inst = &world->w.inst;
@@ -107,7 +107,7 @@ static void reload_prepaid_instance(struct world *world, const char *policies)
 	policy_txn_free(x);
 }
 
-/* Until there is something to take. */
+/* Runs until the credit has bytes. */
 static void turn_until_filled(struct world *world)
 {
 	uint64_t end = control_now() + 20 * SECOND;
@@ -117,15 +117,14 @@ static void turn_until_filled(struct world *world)
 }
 
 /*
- * A period that a reload has begun is one for the credit, too, whatever the wall clock says: of the
- * former one nothing is passed any more but what workers have in hand, and nothing is given back.
+ * A period that a reload began is valid for the credit too, for any wall clock. Only the bytes at
+ * workers still pass from the previous period, and nothing is given back.
  */
 static void test_credit_follows(void **state)
 {
 	struct world *world = world_new();
 	struct instance *inst = &world->w.inst;
 	uint64_t before, since, held;
-	char text[128];
 	json_t *said;
 
 	(void)state;
@@ -138,12 +137,13 @@ static void test_credit_follows(void **state)
 	inst->credits->next_ns = 0;
 	assert_true(credits_look(inst, control_now()));
 	assert_int_equal(credits_held(inst, 0), 0);
-	snprintf(text, sizeof(text),
-		"policy day: period %llu begins; %llu units of the last were leased and not used",
-		(unsigned long long)first_budget_view(inst).period, (unsigned long long)held);
 	assert_int_equal(events_number(), since + 1);
 	said = events_get(since);
-	assert_string_equal(json_string_value(json_object_get(said, "text")), text);
+	assert_string_equal(json_string_value(json_object_get(said, "event")), "period_begins");
+	assert_string_equal(json_string_value(json_object_get(said, "policy")), "day");
+	assert_int_equal(json_integer_value(json_object_get(said, "period")),
+		first_budget_view(inst).period);
+	assert_int_equal(json_integer_value(json_object_get(said, "unused")), held);
 	json_decref(said);
 	before = passed_bytes_total(world);
 	turn_until_filled(world);
@@ -156,7 +156,7 @@ static void test_credit_follows(void **state)
 	world_free(world);
 }
 
-/* Units of a total that is left by a reload, and found again by the next, are there once. */
+/* A reload removes a quota and the next one adds it again. Its bytes exist only once. */
 static void test_there_and_back(void **state)
 {
 	struct world *world = world_new();
@@ -173,13 +173,13 @@ static void test_there_and_back(void **state)
 	turn_until_filled(world);
 	world->counted += passed_bytes_total(world);
 	credits_give_back(&world->w.inst);
-	/* What a worker held at each reload does not come back. */
+	/* The bytes that a worker held at a reload are gone. */
 	assert_in_range(first_budget_view(&world->w.inst).spent, world->counted,
 		world->counted + 3 * INSTANCE_WORKERS * (HAND));
 	world_free(world);
 }
 
-/* What is put into a credit before any packet has taken of it: a chunk, for who begins. */
+/* A new credit gets one chunk before the first packet. */
 static void test_ready(void **state)
 {
 	struct world *world = world_new();
@@ -203,13 +203,13 @@ static void test_ready(void **state)
 	world_free(world);
 }
 
-/* A total, of packets that nobody sends. */
+/* A quota of packets without traffic. */
 #define IDLE(name, vlan)                                                                    \
 	"{'name': '" name "', 'match': {'vlan': " vlan "}, 'allocator': 'quota', 'total': " \
 	"'1GB', 'period': '24h'}"
 #define THREE IDLE("a", "11") ", " IDLE("b", "12") ", " IDLE("c", "13")
 
-/* Until each of them has something to give; it does not go down, as nobody takes it. */
+/* Runs until each quota has bytes. They stay there because no packet uses them. */
 static void fill_all(struct world *world)
 {
 	const struct instance *inst = &world->w.inst;
@@ -227,8 +227,8 @@ static void fill_all(struct world *world)
 }
 
 /*
- * One of several totals goes, whichever it is: its units go back, those of the others stay, and
- * these are looked after from then on, too.
+ * Any one of several quotas is removed: its bytes go back, the bytes of the others stay, and
+ * control still serves the others.
  */
 static void test_one_leaves(void **state)
 {
@@ -249,7 +249,7 @@ static void test_one_leaves(void **state)
 			held[i] = credits_held(inst, slots[i]);
 			assert_non_null(credits_told(inst, slots[i]));
 		}
-		reload_prepaid_instance(world, THREE ", " SOFT); /* in which they all stay */
+		reload_prepaid_instance(world, THREE ", " SOFT); /* all of them stay */
 		for (unsigned i = 0; i < 3; i++)
 			assert_int_equal(credits_held(inst, slots[i]), held[i]);
 		instance_world_write(&world->w, rest[leaves]);
@@ -258,7 +258,7 @@ static void test_one_leaves(void **state)
 		assert_int_equal(policy_txn_commit(x), 0);
 		for (unsigned i = 0; i < 3; i++)
 			assert_int_equal(credits_held(inst, slots[i]), i == leaves ? 0 : held[i]);
-		/* It is still in the list, and is passed by. */
+		/* The removed quota is still in the list, and control skips it. */
 		inst->credits->next_ns = 0;
 		credits_look(inst, control_now());
 		credits_retry(inst);
@@ -280,7 +280,7 @@ static void test_one_leaves(void **state)
 	}
 }
 
-/* A policy that moves takes its credit along, and what workers held comes back. */
+/* A policy that moves keeps its credit, and the bytes at workers come back. */
 static void test_moves(void **state)
 {
 	static const char elsewhere[] =
@@ -320,7 +320,7 @@ static void test_moves(void **state)
 	world_free(world);
 }
 
-/* What is known of a policy's total; of one without nothing is. */
+/* The view of the quota of a policy, which is empty without a quota. */
 static void test_budget_of(void **state)
 {
 	struct world *world = world_of(IDLE("a", "11") ", " SOFT ", " IDLE("c", "13"));

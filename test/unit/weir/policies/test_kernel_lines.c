@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What control tells the kernel's data plane of policies, by a plane that the test has made of
- * plain memory: which of them its CPUs decide, what is in their lines and books, what a process
- * inherits of the former one, and what is said of packets that went past.
+ * The updates that control sends to the XDP data plane, here a model in plain memory. The tests
+ * cover the policies that its CPUs decide, the contents of their lines and books, the state that a
+ * process inherits from the previous one, and the events of packets that bypassed Weir.
  */
 #include "check.h"
 
@@ -37,7 +37,7 @@
 
 #define CPUS    2
 #define SLOTS   4096
-#define SAMPLES 4 /* that the plane is asked for: the first ones of PLANE_SAMPLES */
+#define SAMPLES 4 /* requested by control; the first entries of PLANE_SAMPLES */
 #define FORMER  3
 
 struct plane {
@@ -46,25 +46,26 @@ struct plane {
 	struct flow_sample samples[CPUS][SAMPLES];
 	struct plane_book books[SLOTS];
 	struct plane_former former[FORMER];
-	uint64_t there[FORMER]; /* units in the bucket */
-	uint64_t rate[FORMER];  /* that it may have */
+	uint64_t there[FORMER]; /* bytes in its bucket */
+	uint64_t rate[FORMER];  /* rate that is left for the previous program */
 	unsigned n_former, awaited;
 	bool unknown_never;
 	uint8_t ending[CPUS][SLOTS];
 	const struct policy *terms[CPUS][SLOTS];
 	const struct classifier *published;
 	int publishes, told_time;
-	struct shared_bucket_profile when_told; /* of the first bucket, as time was told */
+	struct shared_bucket_profile
+		when_told; /* the first bucket at the last update of the time */
 	uint64_t allowed_when_told;
 	struct {
 		uint64_t until, span;
 	} lease, membership;
 } plane;
 
-/* The program before the ports. */
+/* The XDP program of the ports. */
 struct bypass {
 	uint32_t beats[4];
-	bool past[2]; /* which ports have one */
+	bool past[2]; /* ports with a bypass */
 	struct bypass_past now, before;
 	unsigned room_slots, took_over, kept, left, closed;
 	int open_error, take_over_error, keep_error;
@@ -94,7 +95,8 @@ int bypass_take_over(struct bypass *b)
 
 int bypass_keep(struct bypass *b)
 {
-	assert_int_equal(plane.awaited, 0); /* what is kept is settled, and not the former */
+	assert_int_equal(
+		plane.awaited, 0); /* the kept programs are settled, not the previous ones */
 	b->kept++;
 	return b->keep_error;
 }
@@ -276,7 +278,7 @@ static struct config *config_of(const char *more, const char *policies)
 	return config;
 }
 
-/* A thousand bytes a second: a few are earned while the test looks. */
+/* A thousand bytes a second. The bucket earns a few of them during the test. */
 #define LIMIT(name, burst, more, match)                                                           \
 	"{'name': '" name "', 'limit': '8kbit/s', 'burst': '" burst "', " more "'match': {" match \
 	"}}"
@@ -291,7 +293,7 @@ static void open_plane_more(
 {
 	*config = config_of(more, policies);
 	memset(inst, 0, sizeof(*inst));
-	/* What a box has closed is not there any more. */
+	/* A closed limiter leaves nothing in the plane. */
 	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null0", ""), 0);
 	assert_int_equal(rte_eal_hotplug_add("vdev", "net_null1", ""), 0);
 	assert_int_equal(instance_prepare(inst, *config, NULL), 0);
@@ -305,7 +307,7 @@ static void open_plane(struct instance *inst, struct config **config, const char
 	open_plane_more(inst, config, "", policies);
 }
 
-/* At an address of this process alone, of two limiters. */
+/* A group of two limiters, at an address of this process only. */
 static void open_of_two(struct instance *inst, struct config **config, const char *policies)
 {
 	unsigned id = (unsigned)getpid();
@@ -346,13 +348,13 @@ static uint32_t slot_of(const struct instance *inst, unsigned policy)
 	return inst->slots.of[policy];
 }
 
-/* Where the program looks: in the line itself, which others write, too. */
+/* The line itself, which the program reads and other CPUs write. */
 static uint64_t place_of(unsigned cpu, uint32_t slot)
 {
 	return plane.lines[cpu][slot].bucket.last;
 }
 
-/* One with a trial has lines, and workers decide it, whether it has one from the start or not. */
+/* A policy with a trial has lines, but workers decide it, with a trial from the start or later. */
 static void test_trial(void **state)
 {
 	struct config *config, *untried = config_of("", SOFT);
@@ -377,7 +379,7 @@ static void test_trial(void **state)
 	close_plane(&inst, config);
 }
 
-/* While workers are away what is theirs is lost of a limit that is never exceeded and enforced. */
+/* While workers are away, the plane drops their packets of an enforced hard limit. */
 static void test_never(void **state)
 {
 	static const struct {
@@ -387,7 +389,7 @@ static void test_never(void **state)
 	} rows[] = {
 		{GUARANTEE_SOFT, ACTION_DROP, false}, {GUARANTEE_CONSERVED, ACTION_DROP, true},
 		{GUARANTEE_CONSERVED, ACTION_MARK, true},
-		{GUARANTEE_CONSERVED, ACTION_COUNT, false}, /* as all are in shadow */
+		{GUARANTEE_CONSERVED, ACTION_COUNT, false}, /* because the limiter runs in shadow */
 	};
 	struct instance inst;
 	struct config *config;
@@ -408,7 +410,7 @@ static void test_never(void **state)
 	close_plane(&inst, config);
 }
 
-/* A policy of one bucket is the CPUs', with a line, a book and terms; what waits is workers'. */
+/* The CPUs decide a policy with one bucket, which has a line, a book and terms. Workers shape. */
 static void test_who_decides(void **state)
 {
 	struct instance inst;
@@ -436,7 +438,7 @@ static void test_who_decides(void **state)
 	close_plane(&inst, config);
 }
 
-/* Before the limit of a slot changes no CPU keeps less from it than ends of either. */
+/* Before the limit of a slot changes, each CPU respects the earlier end of both limits. */
 static void test_ending(void **state)
 {
 	const struct limiter_view view = {.limit = 1000, .local_limit = 1000, .ending = 20};
@@ -457,16 +459,16 @@ static void test_ending(void **state)
 	for (unsigned cpu = 0; cpu < CPUS; cpu++) {
 		kernel_lines_tell(&inst, cpu, &told);
 		assert_int_equal(plane.ending[cpu][slot], 20);
-		assert_int_equal(kernel_lines_soft_ending(&inst)[slot], 0); /* which it is not */
+		assert_int_equal(kernel_lines_soft_ending(&inst)[slot], 0); /* not soft */
 	}
-	kernel_lines_before(&inst, 1, &view); /* the workers' */
+	kernel_lines_before(&inst, 1, &view); /* decided by workers */
 	assert_int_equal(plane.ending[0][slot_of(&inst, 1)], 0);
 	assert_ptr_equal(kernel_lines_lease(&inst), &plane.lease);
 	config->policies[0].guarantee = GUARANTEE_SOFT;
 	close_plane(&inst, config);
 }
 
-/* How often it is sampled a line is told, and stays what it was otherwise. */
+/* A change of the sampling updates only the sampling in a line. */
 static void test_sampled(void **state)
 {
 	struct instance inst;
@@ -489,7 +491,7 @@ static void test_sampled(void **state)
 	close_plane(&inst, config);
 }
 
-/* A soft limit ends in the Nth part, if it is above that and peers divide it otherwise. */
+/* A soft limit ends at 1/N if it is above that and the peers divide it differently. */
 static void test_soft_ending(void **state)
 {
 	static const struct {
@@ -509,7 +511,7 @@ static void test_soft_ending(void **state)
 		{0, 1, 0.9, 114},
 		{0, 0.01, 0.01, 128},
 		{0, 0.01, 0.005, 0},
-		/* As of 250 limiters, and of 16384: some is left. */
+		/* Parts for 250 and for 16384 limiters are above 0. */
 		{0, 8, 1000, 254},
 		{0, 1, 8192, 254},
 		{0, 125e9, 125e9, 128},
@@ -534,7 +536,7 @@ static void test_soft_ending(void **state)
 	close_plane(&inst, config);
 }
 
-/* It lasts as long as peers count this limiter in since they have been spoken to. */
+/* The share lasts while the peers count this limiter as active after its last message. */
 static void test_membership(void **state)
 {
 	struct instance inst;
@@ -557,7 +559,7 @@ static void test_membership(void **state)
 	close_plane(&inst, config);
 }
 
-/* Ticks for half a second; whether the membership has been written. */
+/* Runs ticks for half a second. Returns true if the membership was written. */
 static bool speaks(struct instance *inst)
 {
 	plane.membership.span = UINT64_MAX;
@@ -566,7 +568,7 @@ static bool speaks(struct instance *inst)
 	return plane.membership.span != UINT64_MAX;
 }
 
-/* What has not left its socket nobody hears: as of an interface that is down. */
+/* A message that did not leave the socket does not count, for example with the interface down. */
 static void test_unspoken(void **state)
 {
 	struct instance inst;
@@ -584,7 +586,7 @@ static void test_unspoken(void **state)
 	close_plane(&inst, config);
 }
 
-/* A limiter that is alone has nobody who would count it out. */
+/* A limiter that is alone stays active. */
 static void test_alone(void **state)
 {
 	const struct limiter_view view = {.limit = 1000, .local_limit = 1000};
@@ -605,13 +607,13 @@ static uint64_t level_of(const struct instance *inst, uint32_t slot)
 	return shared_bucket_level(&inst->engine.shared_buckets[slot], tick_now());
 }
 
-/* A thousand bytes, and as many a second, of frames of 50. */
+/* A burst of a thousand bytes and a rate of a thousand bytes/s, in frames of 50 bytes. */
 #define SLOW(action)                                                                    \
 	"{'name': 'slow', 'limit': '8kbit/s', 'burst': '1kB', 'action': '" action "', " \
 	"'match': {'direction': 'a-to-b'}}"
 #define DEPTH 20 /* frames */
 
-/* Packets that conform in one worker's turn. */
+/* Returns the number of conforming packets in one turn of a worker. */
 static uint64_t conform_in_turn(struct instance *inst, unsigned worker)
 {
 	struct policy_totals before = instance_policy_totals(inst, slot_of(inst, 0)), after;
@@ -627,12 +629,12 @@ static uint64_t conform_in_turn(struct instance *inst, unsigned worker)
 	return after.passed_packets - before.passed_packets - over;
 }
 
-/* Workers draw from the CPUs' bucket whatever is done with what exceeds; a lease ends for both. */
+/* Workers use the bucket of the CPUs for each action. A lease ends for both. */
 static void test_workers_borrow(void **state)
 {
 	static const struct {
 		const char *policy;
-		bool ended; /* nothing is promised to nobody */
+		bool ended; /* the unreserved share is 0 */
 	} rows[] = {{SLOW("drop"), false}, {SLOW("count"), false}, {SLOW("count"), true}};
 
 	(void)state;
@@ -655,7 +657,7 @@ static void test_workers_borrow(void **state)
 	}
 }
 
-/* Whether frames conform a fifth of a second after the bucket was empty, when four have come. */
+/* Returns true if frames conform a fifth of a second after the bucket was empty. */
 static bool conform_later(struct instance *inst)
 {
 	(void)conform_in_turn(inst, 0);
@@ -663,7 +665,7 @@ static bool conform_later(struct instance *inst)
 	return conform_in_turn(inst, 0) > 0;
 }
 
-/* Control alone stands still for longer than its peers count it in: workers slow as CPUs do. */
+/* Only control stalls for longer than the timeout of the peers. Workers slow down like CPUs. */
 static void test_workers_unheard(void **state)
 {
 	const struct limiter_view view = {.limit = 1000, .local_limit = 125000};
@@ -676,18 +678,19 @@ static void test_workers_unheard(void **state)
 	assert_true(conform_later(&inst));
 	plane.membership.until = now;
 	plane.membership.span = tick_hz();
-	assert_true(conform_later(&inst)); /* it has its half, and nothing ends */
+	assert_true(conform_later(&inst)); /* has its half without an end */
 	kernel_lines_before(&inst, 0, &view);
 	assert_false(conform_later(&inst));
 	plane.membership.until = tick_now() + tick_hz() / 2;
-	assert_true(conform_later(&inst)); /* they have heard of it again */
+	assert_true(conform_later(&inst)); /* the peers received a message again */
 	plane.membership.until = tick_now() + 100 * tick_hz();
-	assert_true(conform_later(&inst)); /* the clock has been set back, and nobody can tell */
+	assert_true(conform_later(&inst)); /* the clock was set back, unnoticed */
 	plane.membership.until = now;
 	assert_false(conform_later(&inst));
 	kernel_part.remove(&inst, slot_of(&inst, 0));
 	assert_int_equal(inst.workers[0].soft_ending[slot_of(&inst, 0)], 0);
-	assert_int_equal(level_of(&inst, slot_of(&inst, 0)), 0); /* who comes next has not begun */
+	assert_int_equal(
+		level_of(&inst, slot_of(&inst, 0)), 0); /* the next process has not started */
 	close_plane(&inst, config);
 }
 
@@ -726,9 +729,9 @@ static uint64_t rate_of(const struct instance *inst, uint32_t slot)
 }
 
 /*
- * By name: half of what is there and of the limit while two programs draw, also if that is for
- * ever; then the rest, then what the former CPUs held; and its books. What has no namesake, or is
- * the workers', stays.
+ * A policy inherits by name. While two programs draw, even for ever, it gets half of the bucket and
+ * of the limit. Then it gets the rest, the bytes of the previous CPUs and the books. A policy
+ * without a namesake, or one that workers decide, keeps its state.
  */
 static void test_adopt(void **state)
 {
@@ -759,7 +762,7 @@ static void test_adopt(void **state)
 	usleep(100000); /* 100 bytes by the limit */
 	level = level_of(&inst, slot);
 	assert_in_range(level, 10049, 10001 + 500 * (tick_now() - began) / tick_hz());
-	plane.there[1] -= 400; /* which the former program passes meanwhile */
+	plane.there[1] -= 400; /* passed by the previous program in that time */
 	kernel_lines_settle(&inst);
 	assert_int_equal(plane.awaited, 1);
 	check_inherited(&inst, slot, 1);
@@ -767,14 +770,15 @@ static void test_adopt(void **state)
 	level = level_of(&inst, slot);
 	assert_in_range(level, 19900, 19900 + 1000);
 	for (unsigned i = 0; level_of(&inst, slot) == level; i++, usleep(1000))
-		assert_true(i < 5000); /* it earns again, a byte in 1 ms */
+		assert_true(i < 5000); /* the bucket earns again, one byte in 1 ms */
 	assert_int_equal(plane.there[0], 1000);
 	assert_int_equal(plane.there[2], 1000);
-	check_inherited(&inst, slot_of(&inst, 0), 1); /* by kernel then, and workers now */
+	check_inherited(
+		&inst, slot_of(&inst, 0), 1); /* first decided in the kernel, now by workers */
 	close_plane(&inst, config);
 }
 
-/* A reload that was going on has left two of a name: what either has is the policy's. */
+/* An interrupted reload left two policies of one name. The policy inherits from both. */
 static void test_adopt_two(void **state)
 {
 	struct instance inst;
@@ -803,7 +807,7 @@ static void test_adopt_two(void **state)
 	close_plane(&inst, config);
 }
 
-/* More than a burst is not inherited: the limit may be a lower one now. */
+/* A policy inherits at most one burst, because its limit can be lower now. */
 static void test_adopt_at_most(void **state)
 {
 	const struct shared_bucket *shared;
@@ -817,12 +821,12 @@ static void test_adopt_at_most(void **state)
 	shared = &inst.engine.shared_buckets[slot_of(&inst, 0)];
 	assert_int_equal(
 		level_of(&inst, slot_of(&inst, 0)), shared_bucket_read(shared).burst >> GCRA_SHIFT);
-	assert_in_range(
-		level_of(&inst, slot_of(&inst, 0)), 40000, 50000); /* less what lines hold */
+	assert_in_range(level_of(&inst, slot_of(&inst, 0)), 40000,
+		50000); /* without the bytes in the lines */
 	close_plane(&inst, config);
 }
 
-/* What CPUs have counted goes along into another slot, once, whoever decides it there. */
+/* The counts of the CPUs move to the new slot once, whether CPUs or workers decide there. */
 static void test_moves(void **state)
 {
 	struct instance inst;
@@ -858,7 +862,7 @@ static void test_moves(void **state)
 	close_plane(&inst, config);
 }
 
-/* The module's part: programs are exchanged and kept, and an error of theirs is said. */
+/* The module exchanges and keeps programs, and an event reports their errors. */
 static void test_take_over(void **state)
 {
 	struct instance inst;
@@ -878,7 +882,7 @@ static void test_take_over(void **state)
 	assert_int_equal(bypasses_take_over(&inst), -EPERM);
 	assert_int_equal(events_number() - since, 1);
 	assert_int_equal(bypass.kept, 1);
-	assert_int_equal(plane.there[0], 1000); /* the former programs go on */
+	assert_int_equal(plane.there[0], 1000); /* the previous programs continue */
 	bypass.take_over_error = 0;
 	bypass.keep_error = -EIO;
 	plane.awaited = 0;
@@ -888,29 +892,38 @@ static void test_take_over(void **state)
 	close_plane(&inst, config);
 }
 
-/* That of these words was said then. */
-static void expect_words(uint64_t number, const char *words)
+/* Expects this event, with this text field unless key is NULL. */
+static void expect_event(uint64_t number, const char *name, const char *key, const char *value)
 {
 	json_t *said = events_get(number);
 
-	assert_string_equal(json_string_value(json_object_get(said, "text")), words);
+	assert_string_equal(json_string_value(json_object_get(said, "event")), name);
+	if (key)
+		assert_string_equal(json_string_value(json_object_get(said, key)), value);
 	json_decref(said);
 }
 
-/* A classifier that does not fit, or that the kernel refuses, is said. */
+/* Expects this number in a field of an event. */
+static void expect_number(uint64_t number, const char *key, double value)
+{
+	json_t *said = events_get(number);
+
+	assert_near(json_number_value(json_object_get(said, key)), value, 1e-9);
+	json_decref(said);
+}
+
+/* An event reports a classifier that does not fit or that the kernel refuses. */
 static void test_publish_fails(void **state)
 {
-#define NOT_TAKEN "the kernel does not take over what was to be decided by it: "
 	static const struct {
 		int error;
 		const char *words;
 	} rows[] = {
 		{0, NULL},
-		{-E2BIG, NOT_TAKEN "it has more lines than there is room for until a restart, "
-				   "which makes more"},
-		{-ENOMEM, NOT_TAKEN "Cannot allocate memory"},
+		{-E2BIG,
+			"it has more lines than there is room for until a restart, which makes more"},
+		{-ENOMEM, "Cannot allocate memory"},
 	};
-#undef NOT_TAKEN
 	struct instance inst;
 	struct config *config;
 
@@ -923,12 +936,12 @@ static void test_publish_fails(void **state)
 		kernel_lines_publish(&inst);
 		assert_int_equal(events_number() - since, rows[i].words != NULL);
 		if (rows[i].words)
-			expect_words(since, rows[i].words);
+			expect_event(since, "plane_failed", "why", rows[i].words);
 	}
 	close_plane(&inst, config);
 }
 
-/* Programs that cannot be loaded are an error of the start, and nothing is left of them. */
+/* A program that cannot be loaded fails the start and leaves nothing behind. */
 static void test_not_opened(void **state)
 {
 	struct config *config = config_of("", SOFT);
@@ -957,14 +970,13 @@ static void run_bypasses(struct instance *inst, uint64_t now_ns, unsigned events
 }
 
 /*
- * The TSC has stopped while time went on, was set back, or is ahead: the kernel is told first. What
- * its CPUs took by the time that they had is not waited for, and of a limit that is never exceeded
- * nobody takes anything meanwhile.
+ * The TSC stopped, was set back, or is ahead: the kernel gets the new time first. Nothing waits for
+ * the bytes that its CPUs took by the old time, and a hard limit passes nothing in between.
  */
 static void test_clock(void **state)
 {
 	static const struct {
-		int64_t ns, ticks; /* that the last look is moved by */
+		int64_t ns, ticks; /* shift of the last reading */
 		enum guarantee guarantee;
 		bool anew;
 	} rows[] = {
@@ -1005,7 +1017,7 @@ static void test_clock(void **state)
 	}
 }
 
-/* What goes past is said as it begins and when for three seconds nothing has; once a second. */
+/* Bypassing packets have an event at their beginning, and one after three seconds without any. */
 static void test_past(void **state)
 {
 	const uint64_t at = 1000 * SECOND_NS;
@@ -1018,8 +1030,9 @@ static void test_past(void **state)
 	bypass.past[0] = true;
 	bypass.before = (struct bypass_past){.packets = 7, .bytes = 70};
 	open_plane(&inst, &config, SOFT);
-	expect_words(since, "port a: 7 packets (70 bytes) went straight to the other port, past "
-			    "every limit, before this start");
+	expect_event(since, "wire_was_open", "port", "a");
+	expect_number(since, "packets", 7);
+	expect_number(since, "bytes", 70);
 	assert_int_equal(events_number(), since + 1);
 	assert_ptr_equal(bypasses_beat(&inst, 1), &bypass.beats[1]);
 	told = plane.told_time;
@@ -1027,11 +1040,10 @@ static void test_past(void **state)
 	assert_int_equal(bypasses_next(&inst), at + SECOND_NS);
 	assert_int_equal(plane.told_time, told + 1);
 	bypass.now = (struct bypass_past){.packets = 5, .bytes = 500};
-	run_bypasses(&inst, at + SECOND_NS - 1, 0, false); /* too early to look */
+	run_bypasses(&inst, at + SECOND_NS - 1, 0, false); /* too early */
 	assert_int_equal(plane.told_time, told + 1);
 	run_bypasses(&inst, at + SECOND_NS, 1, true);
-	expect_words(events_number() - 1, "port a: packets go straight to the other port, past "
-					  "every limit: a worker does not come round in time");
+	expect_event(events_number() - 1, "wire_open", "port", "a");
 	assert_int_equal(bypasses_past(&inst, 0).bytes, 500);
 	assert_int_equal(bypasses_past(&inst, 1).bytes, 0);
 	run_bypasses(&inst, at + 3 * SECOND_NS, 0, true);
@@ -1039,7 +1051,9 @@ static void test_past(void **state)
 	run_bypasses(&inst, at + 4 * SECOND_NS, 0, true);
 	run_bypasses(&inst, at + 7 * SECOND_NS - 1, 0, true);
 	run_bypasses(&inst, at + 8 * SECOND_NS - 1, 1, false);
-	expect_words(events_number() - 1, "port a: packets come by Weir again; 8 in 3.0 s did not");
+	expect_event(events_number() - 1, "wire_served", "port", "a");
+	expect_number(events_number() - 1, "packets", 8);
+	expect_number(events_number() - 1, "seconds", 3);
 	bypasses_settle(&inst, NULL);
 	assert_int_equal(bypass.left, 1);
 	close_plane(&inst, config);

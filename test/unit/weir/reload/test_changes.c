@@ -26,7 +26,7 @@ static void expect_done(const struct kept_world *k, uint64_t since, const char *
 	unsigned n = 0;
 
 	snprintf(expected, sizeof(expected),
-		"%s: generation %" PRIu64 ", policies: %s; %" PRIu64 " ms; it was asked for by %s",
+		"%s: generation %" PRIu64 ", policies: %s; %" PRIu64 " ms; requested by %s",
 		last->what, k->w.inst.publisher.current->generation, policies,
 		(uint64_t)(last->took_ns / MS_NS), last->who);
 	for (; since < events_number(); since++) {

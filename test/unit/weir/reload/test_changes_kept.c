@@ -218,7 +218,7 @@ static void test_record_has_no_place(void **state)
 	assert_int_equal(reload_last_change(&k.w.inst)->error, 0);
 	assert_int_equal(reload_last_change(&k.w.inst)->kept_error, -EISDIR);
 	assert_string_equal(k.w.inst.kept->trouble, strerror(EISDIR));
-	snprintf(text, sizeof(text), "%s: what runs, and who has changed it, is kept again",
+	snprintf(text, sizeof(text), "%s: changes and their authors are recorded again",
 		k.directory);
 	assert_int_equal(times_said(since, text), 0);
 	assert_int_equal(rmdir(path), 0);

@@ -491,8 +491,8 @@ static void test_said(void **state)
 	snprintf(t.more, sizeof(t.more), "'ledger': {'store': '/proc/none/store'}, ");
 	open_box(&t);
 	assert_string_equal(said_of(&t, &override, NULL),
-		"policy count: what uid 7 asked for does not hold, as /proc/none/store cannot keep "
-		"it: No such file or directory\n");
+		"policy count: request of uid 7 has no effect: cannot save it in /proc/none/store: "
+		"No such file or directory\n");
 	wall_s = 0;
 	close_timed(&t);
 }
@@ -688,7 +688,7 @@ static void test_list_damaged(void **state)
 	since = events_number();
 	open_box(&t);
 	snprintf(text, sizeof(text),
-		"overrides: %s: Bad message; none holds\n"
+		"overrides: cannot read %s: Bad message; no override is in force\n"
 		"policy daily: limit 2Mbit/s by schedule, until for good\n",
 		t.store);
 	assert_string_equal(said_since(since), text);
