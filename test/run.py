@@ -66,7 +66,7 @@ TESTED = {
 # Simulations that can run when a directory is built, the longest first.
 SIMULATIONS = {
     "build": ("sim/weirsim", "sim/figures", "sim/brokers", "model/run", "sim/replay",
-              "sim/evaluation", "sim/torture", "sim/gdrl", "sim/adaptor", "sim/models",
+              "sim/sweep", "sim/evaluation", "sim/torture", "sim/gdrl", "sim/adaptor", "sim/models",
               "sim/penalty", "sim/live", "sim/tables", "sim/totals", "sim/hierarchy"),
     "build-asan": ("sim/compilers",),  # with clang and its sanitizers
 }
