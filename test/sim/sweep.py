@@ -72,6 +72,16 @@ def group_is_like_one_bucket():
     return f"{sum(not row['fails'] for row in rows)} of {len(rows)} hold"
 
 
+def shaped_site_returns():
+    """After an outage a shaped site with a soft limit has its part again."""
+    rows = [row for row in sweep("fps", 20, "--kinds", "return")
+            if (row["action"], row["guarantee"]) == ("shape", "soft")]
+    expect(len(rows) >= 4, len(rows))
+    lost = [row["seed"] for row in rows if distribution.is_lost(row)]
+    expect(not lost, f"seeds {lost} never return")
+    return f"{len(rows)} sites"
+
+
 def equal_parts_are_not():
     """The bounds reject a static split, and accept one bucket in the place of the group."""
     static = sweep("static", 24)
@@ -129,7 +139,7 @@ def bad_options_are_rejected():
 
 
 TESTS = [figures_are_those_of_the_runs, seed_is_one_scenario, bad_options_are_rejected,
-         group_is_like_one_bucket, equal_parts_are_not]
+         group_is_like_one_bucket, shaped_site_returns, equal_parts_are_not]
 
 
 def main():

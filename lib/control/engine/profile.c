@@ -38,8 +38,9 @@ static_assert(POLICE_LEAST_BYTES == LIMITER_BURST_FLOOR, "a worker leaves what t
 #define GROWTH   16.0 /* of the allowance from one round to the next, at most */
 
 /*
- * The smallest burst that limits flows and does not stop them. What waits for its tokens gets them,
- * however shallow the bucket: there it is a part like any other.
+ * The smallest burst that limits flows without stopping them. Shaped policies need it too: at a
+ * limiter whose part is small a packet would wait longer than packets may, so none would pass, and
+ * without a flow the part would stay small.
  */
 static uint64_t burst_floor(const struct policy *policy)
 {
@@ -49,7 +50,7 @@ static uint64_t burst_floor(const struct policy *policy)
 		[COUNT_FLOWS] = 1,
 	};
 
-	return policy_is_shaped(policy) ? 1 : floors[policy->count];
+	return floors[policy->count];
 }
 
 uint64_t limit_burst_least(const struct policy *policy)

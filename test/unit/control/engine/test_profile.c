@@ -307,9 +307,12 @@ static void test_burst_floor(void **state)
 	assert_int_equal(limit_profile_policy(&policy, 0).burst_floor, 6);
 	policy.count = COUNT_FLOWS;
 	assert_int_equal(limit_profile_policy(&policy, 0).burst_floor, 1);
-	policy.action = ACTION_SHAPE; /* where packets wait no bucket is too small */
-	policy.count = COUNT_BYTES;
+	policy.action = ACTION_SHAPE; /* the same: packets wait for a limited time */
 	assert_int_equal(limit_profile_policy(&policy, 0).burst_floor, 1);
+	policy.count = COUNT_PACKETS;
+	assert_int_equal(limit_profile_policy(&policy, 0).burst_floor, 6);
+	policy.count = COUNT_BYTES;
+	assert_int_equal(limit_profile_policy(&policy, 0).burst_floor, 0);
 }
 
 /* How often to sample is for those that are sampled. */
