@@ -196,6 +196,7 @@ static void fps_allocate(
 	} else {
 		state->weight = weigh_demand(state, in, limit, first);
 	}
+	state->weight = max_double(state->weight, claimed_weight(in, limit, in->least, 0));
 	state->local_limit = allocate_share(in, state->weight, in->remote_weight, limit);
 	state->drop = allocate_drop(state->local_limit, in->demand);
 	*out = (struct allocate_output){state->local_limit, state->weight};

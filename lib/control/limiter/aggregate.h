@@ -15,6 +15,7 @@ struct aggregate {
 	struct limiter_policy policy;
 	uint64_t hold_until_ns;
 	uint64_t measured_ns, next_ns;
+	uint64_t starves_until_ns; /* flows here lose all packets, see least_limit() */
 	uint64_t arrived_bytes, dropped_packets; /* as of measured_ns */
 	struct demand demand;
 	struct steady_rate demand_slow; /* as the flows' rates */

@@ -32,6 +32,17 @@
  */
 #define IDLE_RATE 1e-3
 
+/*
+ * A limiter of a hard limit has no more of the burst than of the limit. If its flows lose all that
+ * they send, or if it has restarted, it keeps a bucket of STARVE_PACKETS for STARVE_NS, so that the
+ * next retransmission passes: that long is the timer of a sender after half a minute's outage. The
+ * bucket takes at most STARVE_MOST of limit/N.
+ */
+#define STARVE_PACKETS 2
+#define STARVE_NS      (60 * SECOND_NS)
+#define STARVE_MOST    0.1
+#define FULL_PACKET    1514 /* bytes */
+
 uint64_t policies_tick(const struct limiter_policy *policies, unsigned n)
 {
 	uint64_t tick = n ? UINT64_MAX : IDLE_TICK_NS;
@@ -73,8 +84,11 @@ static int create_aggregates(
 		return -ENOMEM;
 	memset(l->active, 0xff, words * sizeof(*l->active));
 	memset(l->changed, 0xff, words * sizeof(*l->changed));
-	for (unsigned i = 0; i < l->n_policies; i++)
+	for (unsigned i = 0; i < l->n_policies; i++) {
 		aggregate_init(&l->aggregates[i], &params->policies[i], l->n, now_ns);
+		if (params->ledger.n_records > 0) /* flows lost packets while it was down */
+			l->aggregates[i].starves_until_ns = now_ns + STARVE_NS;
+	}
 	return 0;
 }
 
@@ -219,6 +233,34 @@ static double arrived_since(const struct aggregate *a, const struct limiter_samp
 	return (double)(sample->arrived_bytes - a->arrived_bytes);
 }
 
+/* Units of the policy's burst in a full packet. */
+static double full_packet(const struct aggregate *a)
+{
+	return a->policy.packet ? a->policy.packet : FULL_PACKET;
+}
+
+/* An interval without arrivals leaves the state as it is. */
+static void note_starvation(
+	struct aggregate *a, const struct limiter_sample *sample, uint64_t now_ns)
+{
+	double arrived = arrived_since(a, sample);
+	double lost = (double)(sample->dropped_packets - a->dropped_packets) * full_packet(a);
+
+	if (arrived > 0)
+		a->starves_until_ns = arrived <= lost ? now_ns + STARVE_NS : 0;
+}
+
+/* The limit that a starving limiter keeps, bytes per second; 0 if it does not starve. */
+static double least_limit(const struct limiter *l, const struct aggregate *a, uint64_t now_ns)
+{
+	double part;
+
+	if (!aggregate_conserved(a) || now_ns >= a->starves_until_ns || a->policy.burst_bytes == 0)
+		return 0;
+	part = STARVE_PACKETS * full_packet(a) / (double)a->policy.burst_bytes;
+	return min_double(part, STARVE_MOST / l->n) * a->share;
+}
+
 static void allocate_limit(
 	struct limiter *l, unsigned policy, const struct limiter_sample *sample, uint64_t now_ns)
 {
@@ -247,6 +289,8 @@ static void allocate_limit(
 	};
 	struct allocate_output out;
 
+	note_starvation(a, sample, now_ns);
+	in.least = least_limit(l, a, now_ns);
 	demand_add(&a->demand, in.demand_now, keeps->keep);
 	demand_steady(&a->demand_slow, in.demand_now, keeps->keep, keeps->slow);
 	if (l->skips_idle && in.demand_now <= 0 && a->demand.rate < IDLE_RATE)

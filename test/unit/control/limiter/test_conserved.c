@@ -29,6 +29,7 @@ struct group {
 	uint64_t now;
 	uint64_t arrived[N][POLICIES];
 	uint64_t demand[N][POLICIES]; /* bytes a tick */
+	uint64_t dropped[N];          /* packets of each policy */
 	uint64_t slots[FLOW_SLOTS];
 	uint64_t messages, told_bursts; /* of ledgers; of these, that changed a burst alone */
 	bool cut[N], stuck[N];          /* stuck: its disk */
@@ -118,8 +119,9 @@ static void measure_conserved(void *context, unsigned policy, struct limiter_sam
 {
 	struct group *g = context;
 
-	*sample = (struct limiter_sample){
-		.arrived_bytes = g->arrived[g->turn][policy], .slots = g->slots};
+	*sample = (struct limiter_sample){.arrived_bytes = g->arrived[g->turn][policy],
+		.dropped_packets = g->dropped[g->turn],
+		.slots = g->slots};
 }
 
 static double conserved_local_limit(const struct group *g, unsigned i, unsigned policy)
@@ -239,6 +241,35 @@ static void test_follows_fps(void **state)
 	g->demand[1][FPS] = all;
 	step_conserved_times(g, 200, POLICIES);
 	assert_true(conserved_local_limit(g, 1, FPS) > LIMIT / 8.0 * 0.9);
+	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
+	group_free(g);
+}
+
+/* Part of the limit that limiter 1 has some time after one packet arrived there. */
+static double part_after_packet(struct group *g, bool is_lost, unsigned ticks)
+{
+	g->arrived[1][FPS] += 1500;
+	g->dropped[1] += is_lost;
+	step_conserved_times(g, ticks, POLICIES);
+	return conserved_local_limit(g, 1, FPS) / (LIMIT / 8.0);
+}
+
+/* A site whose packets are all lost keeps a bucket of a packet or two, for a minute. */
+static void test_starving_site_keeps_a_packet(void **state)
+{
+	struct group *g = group_new(POLICIES);
+	unsigned minute = 60000 * MS / TICK;
+
+	(void)state;
+	g->demand[2][FPS] = LIMIT / 8 * TICK / (1000 * MS);
+	step_conserved_times(g, 200, POLICIES);
+	assert_true(part_after_packet(g, false, 200) < 0.005);
+	assert_near(part_after_packet(g, true, 200), 0.1 / N, 0.004);
+	assert_true(0.1 / N * BURST > 1514);
+	assert_near(part_after_packet(g, true, minute - 10), 0.1 / N, 0.004);
+	assert_true(part_after_packet(g, true, minute + 200) < 0.005);
+	assert_near(part_after_packet(g, true, 200), 0.1 / N, 0.004);
+	assert_true(part_after_packet(g, false, 200) < 0.005);
 	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
 	group_free(g);
 }
@@ -632,6 +663,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_follows_fps),
+		cmocka_unit_test(test_starving_site_keeps_a_packet),
 		cmocka_unit_test(test_stuck_disk),
 		cmocka_unit_test(test_lease),
 		cmocka_unit_test(test_ending),
