@@ -28,7 +28,9 @@
  *   idle, and others would have used it. Where nothing drops the proportional part of what nobody
  *   asks for is there too. So there is no oscillation between two regimes to ask for more.
  * - Without the common unit of an unbottlenecked flow, weights that are each defined by the
- *   others' drift together; a limiter's own flow count bounds them.
+ *   others' drift together. So a limiter that drops weighs one flow; but at most UNIT_ROOM times
+ *   the part of a flow's rate that its flows use, or the pressure. A whole flow for each site of
+ *   short requests would leave most of its rate idle. A limiter's own flow count bounds weights.
  * - No remote weight, demand above the limit, nobody with demand: defined below, each under its own
  *   name.
  */
@@ -48,6 +50,12 @@
 
 /* The largest part of the limit that demand alone, without evidence of competition, may claim. */
 #define CLAIM_MAX 0.90
+
+/*
+ * A limiter that drops weighs one flow if its flows use at least 1 / UNIT_ROOM of what one flow
+ * has. Short requests use less; a flow that joins or backs off uses more.
+ */
+#define UNIT_ROOM 5.0
 
 /* How long a drop says that this limiter is the bottleneck. */
 #define DROP_MEMORY_S 0.5
@@ -136,6 +144,21 @@ static double smooth_flow_count(
 	return state->count > 0 ? state->count * keep + count * (1 - keep) : count;
 }
 
+/*
+ * The weight of a limiter that drops: one flow, or less if its flows use only a small part of that;
+ * but no less than the pressure. Without any such weight all claims would drift together.
+ */
+static double least_weight(
+	const struct allocate_state *state, const struct allocate_input *in, double limit)
+{
+	double weights = in->remote_weight + state->weight;
+	double unit = weights > 0 ? limit / weights : 0; /* bytes per second of one flow */
+
+	if (state->flow_rate <= 0 || UNIT_ROOM * state->flow_rate >= unit)
+		return 1;
+	return max_double(UNIT_ROOM * state->flow_rate / unit, state->pressure);
+}
+
 static double weigh_demand(
 	struct allocate_state *state, const struct allocate_input *in, double limit, bool first)
 {
@@ -146,11 +169,8 @@ static double weigh_demand(
 	wanted = wanted_limit(state, in, limit, first ? in->demand_now : in->demand, held);
 	state->count = smooth_flow_count(state, in, flow_count(state, in));
 	claim = claimed_weight(in, limit, wanted, state->count);
-	/*
-	 * A limiter that holds back a flow has one; without that unit all claims would drift
-	 * together.
-	 */
-	claim = held ? max_double(claim, 1) : claim;
+	if (held)
+		claim = max_double(claim, least_weight(state, in, limit));
 	state->regime = held && state->count <= claim ? ALLOCATE_UNBOTTLENECKED
 						      : ALLOCATE_BOTTLENECKED;
 	return min_double(state->count, claim);

@@ -490,9 +490,49 @@ static void test_fps_losers_are_not_locked_out(void **state)
 		allocator_find("fps")->allocate(&st, &in, &out);
 	assert_true(out.local_limit < 0.03 * LIMIT);
 	in.dropped = true;
+	for (int i = 0; i < 8; i++) /* 0.4 s */
+		allocator_find("fps")->allocate(&st, &in, &out);
+	assert_true(out.weight > 0.6);
+	assert_true(out.local_limit > 0.15 * LIMIT);
+	for (int i = 0; i < 20; i++)
+		allocator_find("fps")->allocate(&st, &in, &out);
+	assert_true(out.weight > 0.95);
+	assert_true(out.local_limit > 0.23 * LIMIT);
+}
+
+/* The weight of a limiter that has just dropped, whose one flow uses a part of a unit's rate. */
+static double weight_of_flow(double part)
+{
+	double flow = part * LIMIT / 4;
+	struct allocate_state st = {
+		.regime = ALLOCATE_BOTTLENECKED, .weight = 1, .count = 1, .local_limit = LIMIT / 4};
+	struct allocate_input in = {.interval_s = DT,
+		.keep = pow(0.1, DT),
+		.keep_slow = pow(0.1, DT / 4),
+		.n = 2,
+		.limit = LIMIT,
+		.demand = flow,
+		.demand_now = flow,
+		.demand_slow = flow,
+		.dropped = true,
+		.remote_weight = 3,
+		.remote_demand = LIMIT,
+		.flow = &flow,
+		.n_flows = 1};
+	struct allocate_output out;
+
 	allocator_find("fps")->allocate(&st, &in, &out);
-	assert_true(out.weight >= 1);
-	assert_true(out.local_limit > 0.24 * LIMIT);
+	return out.weight;
+}
+
+/* One drop makes a flow of a limiter only if a flow there uses a fifth of a flow's rate. */
+static void test_fps_unit_goes_by_use(void **state)
+{
+	(void)state;
+	assert_near(weight_of_flow(0.9), 1, 1e-9);
+	assert_near(weight_of_flow(0.2), 1, 1e-9);
+	assert_near(weight_of_flow(0.1), 0.5, 1e-9);
+	assert_true(weight_of_flow(0.01) < 0.15);
 }
 
 /* Many flows held back elsewhere and one that is not: growth is bounded by what is asked for. */
@@ -679,6 +719,7 @@ int main(void)
 		cmocka_unit_test(test_fps_pressed_keeps_its_limit),
 		cmocka_unit_test(test_fps_idle_has_no_pressure),
 		cmocka_unit_test(test_fps_losers_are_not_locked_out),
+		cmocka_unit_test(test_fps_unit_goes_by_use),
 		cmocka_unit_test(test_fps_grows_with_the_demand),
 		cmocka_unit_test(test_fps_weight_falls_slowly),
 		cmocka_unit_test(test_fps_demand_that_ends),
