@@ -60,10 +60,10 @@ def lowered(counts, ceilings):
     for name, count in counts.items():
         over = [words for _, words in judge(name, count, ceilings) if "run test" not in words]
         complaints += [f"{name}: {words}" for words in over]
-        if over:
-            new[name] = ceilings.get(name, {})
-        else:
+        if not over:
             new[name] = {kind: count.of(kind) for kind in KINDS}
+        elif name in ceilings:
+            new[name] = ceilings[name]
     return new, complaints
 
 

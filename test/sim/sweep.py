@@ -74,7 +74,7 @@ def group_is_like_one_bucket():
 
 
 def site_returns():
-    """After an outage a site has its part again, whatever the action and the guarantee."""
+    """After an outage a site gets its part again, for each action and guarantee."""
     rows = sweep("fps", 32, "--kinds", "return")
     classes = collections.Counter((row["action"], row["guarantee"]) for row in rows)
     expect(len(classes) == 4, classes)

@@ -99,7 +99,7 @@ def measure_return(case, group, allocator):
 def compare(seed, allocator="fps"):
     """One case: a row of figures."""
     case = draw(seed)
-    # One bucket in the place of the group shows what chance alone does.
+    # One bucket instead of the group shows the effect of chance.
     own = seed + CENTRAL_SEEDS if allocator == "central" else seed
     group = run_one(case.scenario(allocator), own, case.outage is not None)
     central = [run_one(case.scenario("central"), seed + k, False).summary
@@ -108,7 +108,7 @@ def compare(seed, allocator="fps"):
     fair = fair_parts(case)
     references += [fair] if fair else []
     found = group.summary
-    one_packet = PACKET_BITS / case.limit  # of a second: a worst second is of whole packets
+    one_packet = PACKET_BITS / case.limit  # part of a second, which has whole packets
     row = {
         "seed": seed, "kind": case.kind, "limit": case.limit, "rtt": case.rtt,
         "sites": case.sites, "burst_set": case.burst_s > 0, "loss": case.loss,
@@ -144,7 +144,7 @@ def failures(row):
 
 
 def badness(row):
-    """To sort by: how many times the worst figure is what is allowed."""
+    """The sort key: the worst figure, as a multiple of its bound."""
     return max(row["lost"] / UTILISATION, row["share_miss"] / SHARE, row["excess"] / SECOND,
                min(row.get("late_s", 0), 100) / 5)
 

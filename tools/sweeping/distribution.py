@@ -64,7 +64,7 @@ BANDS = (
 
 
 def is_lost(row):
-    """Whether a site never returns that does so with a limit of its own."""
+    """True if a site never returns, although it returns with a limit of its own."""
     return math.isinf(row.get("back_s", 0)) and math.isfinite(row["back_alone_s"])
 
 

@@ -6,9 +6,9 @@ import math
 import random
 
 PACKET_BITS = 12000
-WINDOW_PACKETS = 300  # of a flow at most, so that NewReno reaches it within the run
+WINDOW_PACKETS = 300  # the largest window of a flow, which NewReno reaches within the run
 FLOW_BPS = 20e3  # the least that a flow has: a packet in 0.6 s
-PACKETS = 500e3  # of a run at most, above 100 Mbit/s more
+PACKETS = 500e3  # the most in a run; above 100 Mbit/s more
 
 
 class Case:
@@ -29,7 +29,7 @@ class Case:
         self.settings = {}
         self.traffic = []
         self.events = []
-        self.fair = []  # (site, bit/s that each flow asks for at most, flows)
+        self.fair = []  # (site, largest demand of each flow in bit/s, flows)
         self.flows_left = max(self.sites, int(self.limit / FLOW_BPS))
         self.seconds = run_seconds(self.limit)
         self.warmup = max(10, self.seconds // 4)
@@ -41,7 +41,7 @@ class Case:
         return min(0.2, max(0.2e-3, self.rtt * factor))
 
     def add(self, site, count, demand=math.inf, **entry):
-        """An entry of traffic at a site. demand: bit/s that each of its flows asks for at most."""
+        """An entry of traffic at a site. demand: the most that a flow sends, in bit/s."""
         entry = {"name": f"s{site}e{len(self.traffic) + 1}", "limiter": f"l{site}",
                  "rtt": micros(self.site_rtt()), "count": count, **entry}
         if entry["kind"] in ("tcp", "web"):
@@ -138,7 +138,7 @@ def draw_web(case):
     large = case.limit > 100e6
     sizes = {"alpha": 1.2, "least": "30kB" if large else "3kB",
              "most": "100MB" if large else "10MB"}
-    mean = 148e3 if large else 14.3e3  # of the bounded Pareto distribution, bytes
+    mean = 148e3 if large else 14.3e3  # bytes; the bounded Pareto distribution's
     for site in range(1, sites + 1):
         offered = case.limit * case.dice.uniform(0.02, min(0.2, 0.6 / sites))
         case.add(site, 1, offered, kind="web", requests=round(offered / 8 / mean, 4), sizes=sizes)

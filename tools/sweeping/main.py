@@ -4,9 +4,10 @@
 
 Each seed is one scenario of weirsim: limiters, traffic, round-trip times, limit, burst, loss of
 gossip, outages. It runs once as a group and three times as one bucket that all of its traffic
-passes. A group holds if its utilisation is at most 0.02 below the bucket's, if each site's share is
-within 3 points of the bucket's or of its flows', and if its worst second is at most 0.05 and one
-packet above the bucket's. A site that returns must be as fast as with a limit of its own.
+passes. A group holds if three conditions are true. Its utilisation is at most 0.02 below the
+bucket's. Each site's share is within 3 points of the bucket's or of its flows'. Its worst second
+is at most 0.05 and one packet above the bucket's. A site that returns must be as fast as with a
+limit of its own.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from draw import KINDS, draw, units  # noqa: E402
 from distribution import markdown  # noqa: E402
 from simulate import EvaluationError  # noqa: E402
 
-QUICK_BPS = 20e6  # of --quick: a run takes a tenth of a second
+QUICK_BPS = 20e6  # with --quick a run takes a tenth of a second
 
 
 def parse_arguments(argv):

@@ -33,7 +33,7 @@ struct allocate_input {
 	double backlog;     /* with a history: the largest in it, bytes */
 	bool parent;        /* of other policies, whose packets its own are */
 	double wanted;      /* of a parent: what its children here may pass and ask for */
-	double least;       /* limit to keep here, whatever the demand, bytes per second */
+	double least;       /* limit to keep here without demand, bytes per second */
 };
 
 /* What it answers. */

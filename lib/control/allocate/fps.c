@@ -52,8 +52,8 @@
 #define CLAIM_MAX 0.90
 
 /*
- * A limiter that drops weighs one flow if its flows use at least 1 / UNIT_ROOM of what one flow
- * has. Short requests use less; a flow that joins or backs off uses more.
+ * A limiter that drops weighs one flow if its flows use at least 1 / UNIT_ROOM of one flow's rate.
+ * Short requests use less; a flow that joins or backs off uses more.
  */
 #define UNIT_ROOM 5.0
 

@@ -38,9 +38,9 @@ static_assert(POLICE_LEAST_BYTES == LIMITER_BURST_FLOOR, "a worker leaves what t
 #define GROWTH   16.0 /* of the allowance from one round to the next, at most */
 
 /*
- * The smallest burst that limits flows without stopping them. Shaped policies need it too: at a
- * limiter whose part is small a packet would wait longer than packets may, so none would pass, and
- * without a flow the part would stay small.
+ * The smallest burst that limits flows without stopping them. Shaped policies need it too. With a
+ * small part, a packet would wait longer than the longest delay, so none would pass. Without a flow
+ * the part would stay small.
  */
 static uint64_t burst_floor(const struct policy *policy)
 {

@@ -33,10 +33,10 @@
 #define IDLE_RATE 1e-3
 
 /*
- * A limiter of a hard limit has no more of the burst than of the limit. If its flows lose all that
- * they send, or if it has restarted, it keeps a bucket of STARVE_PACKETS for STARVE_NS, so that the
- * next retransmission passes: that long is the timer of a sender after half a minute's outage. The
- * bucket takes at most STARVE_MOST of limit/N.
+ * A limiter of a hard limit has no more of the burst than of the limit. If its flows lose all their
+ * packets, or after a restart, it keeps a bucket of STARVE_PACKETS for STARVE_NS. So the next
+ * retransmission passes: after an outage of half a minute a sender's timer is that long. The bucket
+ * takes at most STARVE_MOST of limit/N.
  */
 #define STARVE_PACKETS 2
 #define STARVE_NS      (60 * SECOND_NS)
