@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "loan/loan.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/time.h"
+#include "group/roster.h"
+#include "loan/loan_message.h"
+
+#define NANOSECONDS_A_MICROSECOND 1000
+
+/* Bytes lent to peers that may be under way until a time. */
+struct loan_lent {
+	uint64_t bytes, until_ns;
+};
+
+#define LENT_KEPT 4
+
+struct loan_policy {
+	uint64_t wanted; /* bytes; 0: not short */
+	uint64_t room;   /* bytes that our bucket had room for during recent requests, smoothed */
+	struct loan_totals totals;
+	struct loan_bucket top; /* `level` is the most that the bucket held at top_ns */
+	uint64_t top_ns;
+	struct loan_lent lent[LENT_KEPT];
+};
+
+/* A policy in a request under way. */
+struct loan_requested {
+	unsigned policy;
+	uint64_t peak; /* most bytes that our bucket held since, with loans of ours under way */
+};
+
+/* The two roles towards one peer. */
+struct loan_edge {
+	/* Borrower: */
+	bool waits;      /* a request is under way */
+	uint32_t number; /* number of the newest request */
+	uint64_t requested_ns;
+	uint64_t next_ns;  /* no request before */
+	uint64_t round_ns; /* smoothed round trip; 0: not measured */
+	uint64_t wait_ns, pause_ns;
+	unsigned n_requested;
+	struct loan_requested *requested; /* LOAN_POLICIES; NULL before the first request */
+	/* Lender: */
+	bool heard; /* a request has come, of this session and number: */
+	uint32_t session, answered;
+	struct loan_message *request; /* to be answered; NULL: none */
+};
+
+struct loan {
+	unsigned n, self, parallel;
+	uint32_t session;
+	struct roster *ids; /* ids of policies */
+	struct loan_policy *policies;
+	unsigned n_short, first_short;  /* first_short: where the next request begins */
+	unsigned n_waiting, n_requests; /* edges with `waits`, and with `request` */
+	struct loan_edge *edges;        /* n */
+	struct loan_counters counters;
+};
+
+static int create_policies(
+	const uint32_t *ids, unsigned n, struct roster **roster, struct loan_policy **policies)
+{
+	int ret = roster_create(ids, n, roster);
+
+	if (ret)
+		return ret;
+	*policies = calloc((size_t)n + 1, sizeof(**policies));
+	if (*policies)
+		return 0;
+	roster_destroy(*roster);
+	*roster = NULL;
+	return -ENOMEM;
+}
+
+int loan_create(const struct loan_params *params, struct loan **out)
+{
+	struct loan *loan;
+	int ret;
+
+	if (params->n == 0 || params->self >= params->n || params->parallel == 0)
+		return -EINVAL;
+	loan = calloc(1, sizeof(*loan));
+	if (!loan)
+		return -ENOMEM;
+	loan->n = params->n;
+	loan->self = params->self;
+	loan->session = params->session;
+	loan->parallel = params->parallel;
+	loan->edges = calloc(params->n, sizeof(*loan->edges));
+	ret = loan->edges ? create_policies(params->policies, params->n_policies, &loan->ids,
+				    &loan->policies)
+			  : -ENOMEM;
+	if (ret) {
+		loan_destroy(loan);
+		return ret;
+	}
+	*out = loan;
+	return 0;
+}
+
+static void edge_free(struct loan_edge *edge)
+{
+	free(edge->request);
+	free(edge->requested);
+}
+
+void loan_destroy(struct loan *loan)
+{
+	if (!loan)
+		return;
+	for (unsigned i = 0; loan->edges && i < loan->n; i++)
+		edge_free(&loan->edges[i]);
+	free(loan->edges);
+	free(loan->policies);
+	if (loan->ids)
+		roster_destroy(loan->ids);
+	free(loan);
+}
+
+int loan_change_begin(const struct loan *loan, const uint32_t *ids, unsigned n,
+	const unsigned *from, struct loan_change *change)
+{
+	int ret = create_policies(ids, n, &change->ids, &change->policies);
+
+	for (unsigned i = 0; ret == 0 && i < n; i++)
+		if (from[i] < loan->ids->n)
+			change->policies[i].totals = loan->policies[from[i]].totals;
+	return ret;
+}
+
+void loan_change_cancel(struct loan_change *change)
+{
+	if (change->ids)
+		roster_destroy(change->ids);
+	free(change->policies);
+	*change = (struct loan_change){0};
+}
+
+void loan_change_commit(struct loan *loan, struct loan_change *change)
+{
+	struct loan_change old = {loan->ids, loan->policies};
+
+	loan->ids = change->ids;
+	loan->policies = change->policies;
+	loan->n_short = loan->first_short = 0;
+	for (unsigned i = 0; i < loan->n; i++)
+		loan->edges[i].n_requested = 0;
+	loan_change_cancel(&old);
+	*change = (struct loan_change){0};
+}
+
+/* Bytes by which a bucket fills in so many nanoseconds, rounded up. */
+static uint64_t filled_bytes(uint64_t rate, uint64_t ns)
+{
+	unsigned __int128 bytes = (unsigned __int128)rate * ns / SECOND_NS + 1;
+
+	return bytes < UINT64_MAX ? (uint64_t)bytes : UINT64_MAX;
+}
+
+/* The most that a policy's bucket can hold now. */
+static uint64_t top_level(const struct loan_policy *p, uint64_t now_ns)
+{
+	uint64_t filled = filled_bytes(p->top.rate, now_ns - p->top_ns);
+
+	return p->top.level + filled < p->top.burst ? p->top.level + filled : p->top.burst;
+}
+
+/* Loans of ours that may be under way. */
+static uint64_t lent_in_flight(const struct loan_policy *p, uint64_t now_ns)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < LENT_KEPT; i++)
+		if (p->lent[i].until_ns > now_ns)
+			bytes += p->lent[i].bytes;
+	return bytes;
+}
+
+/* Uses a place that has expired, or joins the loan that ends first to this one. */
+static void note_lent(struct loan_policy *p, uint64_t bytes, uint64_t now_ns, uint64_t wait_ns)
+{
+	struct loan_lent *place = &p->lent[0];
+
+	for (unsigned i = 1; i < LENT_KEPT; i++)
+		if (p->lent[i].until_ns < place->until_ns)
+			place = &p->lent[i];
+	if (place->until_ns <= now_ns)
+		place->bytes = 0;
+	place->bytes += bytes;
+	if (place->until_ns < now_ns + wait_ns)
+		place->until_ns = now_ns + wait_ns;
+	p->totals.lent += bytes;
+}
+
+static struct loan_requested *find_requested(const struct loan_edge *edge, unsigned policy)
+{
+	for (unsigned i = 0; edge->waits && i < edge->n_requested; i++)
+		if (edge->requested[i].policy == policy)
+			return &edge->requested[i];
+	return NULL;
+}
+
+/* Our bucket may have held `level` bytes during requests. Adds `more` to their peaks. */
+static void raise_peaks(struct loan *loan, unsigned policy, uint64_t level, uint64_t more)
+{
+	unsigned left = loan->n_waiting;
+
+	for (unsigned i = 0; left > 0 && i < loan->n; i++) {
+		struct loan_requested *requested = find_requested(&loan->edges[i], policy);
+
+		left -= loan->edges[i].waits;
+		if (!requested)
+			continue;
+		if (requested->peak < level)
+			requested->peak = level;
+		requested->peak += more;
+	}
+}
+
+void loan_level(
+	struct loan *loan, unsigned policy, const struct loan_bucket *bucket, uint64_t now_ns)
+{
+	struct loan_policy *p = &loan->policies[policy];
+	bool was = p->wanted > 0;
+
+	raise_peaks(loan, policy, top_level(p, now_ns) + lent_in_flight(p, now_ns), 0);
+	if (p->top_ns == 0)
+		p->room = bucket->burst / 2;
+	p->top = *bucket;
+	p->top_ns = now_ns;
+	p->wanted = bucket->level < bucket->burst / 2 ? bucket->burst - bucket->level : 0;
+	loan->n_short += (unsigned)(p->wanted > 0) - (unsigned)was;
+}
+
+bool loan_is_short(const struct loan *loan)
+{
+	return loan->n_short > 0;
+}
+
+/* A request that was not answered in time is given up; the next one waits twice as long. */
+static void give_up(struct loan *loan, struct loan_edge *edge)
+{
+	edge->waits = false;
+	loan->n_waiting--;
+	edge->wait_ns = edge->wait_ns * 2 < LOAN_WAIT_MAX_NS ? edge->wait_ns * 2 : LOAN_WAIT_MAX_NS;
+	loan->counters.unanswered++;
+}
+
+static void give_up_lost(struct loan *loan, uint64_t now_ns)
+{
+	for (unsigned i = 0; loan->n_waiting > 0 && i < loan->n; i++) {
+		struct loan_edge *edge = &loan->edges[i];
+
+		if (edge->waits && now_ns - edge->requested_ns >= edge->wait_ns)
+			give_up(loan, edge);
+	}
+}
+
+/* Collects the short policies, starting where the last collection ended. */
+static unsigned list_short(struct loan *loan, unsigned *list, unsigned most)
+{
+	unsigned n = 0, at = loan->first_short, of = loan->ids->n;
+
+	for (unsigned i = 0; i < of && n < most && n < loan->n_short; i++) {
+		if (loan->policies[at].wanted > 0)
+			list[n++] = at;
+		at = at + 1 < of ? at + 1 : 0;
+	}
+	if (n < loan->n_short)
+		loan->first_short = at;
+	return n;
+}
+
+static bool may_request(const struct loan *loan, unsigned peer, uint64_t now_ns)
+{
+	const struct loan_edge *edge = &loan->edges[peer];
+
+	return peer != loan->self && !edge->waits && now_ns >= edge->next_ns;
+}
+
+/* Finds the peer that leaves most unused of n policies. Returns how many leave anything. */
+static unsigned find_lender(const struct loan *loan, const struct loan_calls *calls,
+	uint64_t now_ns, const unsigned *list, unsigned n, unsigned *best)
+{
+	uint64_t most = 0;
+	unsigned found = 0;
+
+	for (unsigned peer = 0; peer < loan->n; peer++) {
+		uint64_t spare = 0;
+
+		for (unsigned i = 0; may_request(loan, peer, now_ns) && i < n; i++)
+			spare += calls->spare(calls->context, list[i], peer);
+		found += spare > 0;
+		if (spare > most) {
+			most = spare;
+			*best = peer;
+		}
+	}
+	return found;
+}
+
+static void begin_request(struct loan *loan, struct loan_edge *edge, uint64_t now_ns)
+{
+	edge->waits = true;
+	edge->n_requested = 0;
+	edge->number++;
+	edge->requested_ns = now_ns;
+	if (edge->wait_ns == 0)
+		edge->wait_ns = LOAN_WAIT_FIRST_NS;
+	loan->n_waiting++;
+	loan->counters.requests++;
+}
+
+/* Peers with parallel requests share the need, because offers beyond a burst are lost. */
+static size_t send_request(struct loan *loan, const struct loan_calls *calls, uint64_t now_ns,
+	uint8_t *buf, unsigned most, unsigned *peer)
+{
+	unsigned list[LOAN_POLICIES], n, lenders, share;
+	struct loan_message message = {.kind = LOAN_REQUEST, .session = loan->session};
+	struct loan_edge *edge;
+
+	if (loan->n_short == 0 || loan->n_waiting >= loan->parallel)
+		return 0;
+	n = list_short(loan, list, most);
+	lenders = find_lender(loan, calls, now_ns, list, n, peer);
+	if (lenders == 0)
+		return 0;
+	share = loan->parallel - loan->n_waiting;
+	share = lenders < share ? lenders : share;
+	edge = &loan->edges[*peer];
+	if (!edge->requested)
+		edge->requested = malloc(LOAN_POLICIES * sizeof(*edge->requested));
+	if (!edge->requested)
+		return 0;
+	begin_request(loan, edge, now_ns);
+	message.number = edge->number;
+	message.round_us = (uint32_t)(edge->round_ns / NANOSECONDS_A_MICROSECOND);
+	message.wait_us = (uint32_t)(edge->wait_ns / NANOSECONDS_A_MICROSECOND) + 1;
+	for (unsigned i = 0; i < n; i++) {
+		const struct loan_policy *p = &loan->policies[list[i]];
+		uint64_t wanted = p->wanted / (share + loan->n_waiting - 1);
+
+		if (wanted == 0 || calls->spare(calls->context, list[i], *peer) == 0)
+			continue;
+		edge->requested[edge->n_requested++] = (struct loan_requested){
+			list[i], top_level(p, now_ns) + lent_in_flight(p, now_ns)};
+		message.entries[message.n++] = (struct loan_entry){
+			loan->ids->ids[list[i]], {.bytes = wanted, .room = p->room}};
+	}
+	return loan_message_write(&message, buf);
+}
+
+/* Half of the burst, or more if more is used in a round trip. */
+static uint64_t kept_bytes(const struct loan_lender *lender, uint64_t round_ns)
+{
+	uint64_t use = filled_bytes(lender->used, round_ns) - 1, half = lender->bucket.burst / 2;
+
+	return use > half ? use : half;
+}
+
+/*
+ * True if the borrower would give up most of the bytes, because its bucket has little room and ours
+ * is nearly full. Also true before a round trip is measured.
+ */
+static bool is_hopeless(
+	const struct loan_bucket *bucket, const struct loan_entry *wanted, uint64_t round_ns)
+{
+	uint64_t filled = filled_bytes(bucket->rate, round_ns);
+	uint64_t missing = bucket->burst - bucket->level;
+	uint64_t excess = filled > missing ? filled - missing : 0;
+
+	return round_ns == 0 || excess > wanted->taken.room + wanted->taken.bytes / 2;
+}
+
+static struct loan_taken lend_tokens(struct loan *loan, const struct loan_calls *calls,
+	uint64_t now_ns, unsigned policy, const struct loan_entry *requested,
+	const struct loan_message *request)
+{
+	struct loan_lender lender = calls->lender(calls->context, policy);
+	uint64_t round_ns = (uint64_t)request->round_us * NANOSECONDS_A_MICROSECOND;
+	uint64_t wait_ns = (uint64_t)request->wait_us * NANOSECONDS_A_MICROSECOND;
+	struct loan_taken taken = {0};
+
+	if (lender.bucket.burst == 0 || loan->policies[policy].wanted > 0 ||
+		is_hopeless(&lender.bucket, requested, round_ns))
+		return taken;
+	taken = calls->take(
+		calls->context, policy, kept_bytes(&lender, round_ns), requested->taken.bytes);
+	/* No borrower waits longer than the maximum. */
+	wait_ns = wait_ns < LOAN_WAIT_MAX_NS ? wait_ns : LOAN_WAIT_MAX_NS;
+	if (taken.bytes > 0)
+		note_lent(&loan->policies[policy], taken.bytes, now_ns, wait_ns);
+	return taken;
+}
+
+/* An offer of nothing is sent as well: it ends the request and measures the round trip. */
+static size_t send_offer(struct loan *loan, const struct loan_calls *calls, uint64_t now_ns,
+	uint8_t *buf, unsigned most, unsigned *peer)
+{
+	struct loan_message message = {.kind = LOAN_OFFER};
+	const struct loan_message *request;
+	unsigned i = 0;
+
+	if (loan->n_requests == 0)
+		return 0;
+	while (!loan->edges[i].request)
+		i++;
+	request = loan->edges[i].request;
+	message.session = request->session;
+	message.number = request->number;
+	for (unsigned k = 0; k < request->n && message.n < most; k++) {
+		const struct loan_entry *entry = &request->entries[k];
+		unsigned policy = roster_find(loan->ids, entry->policy);
+		struct loan_taken taken = {0};
+
+		if (policy < loan->ids->n)
+			taken = lend_tokens(loan, calls, now_ns, policy, entry, request);
+		if (taken.bytes > 0)
+			message.entries[message.n++] = (struct loan_entry){entry->policy, taken};
+	}
+	free(loan->edges[i].request);
+	loan->edges[i].request = NULL;
+	loan->n_requests--;
+	loan->counters.offers++;
+	*peer = i;
+	return loan_message_write(&message, buf);
+}
+
+size_t loan_send(struct loan *loan, const struct loan_calls *calls, uint64_t now_ns, uint8_t *buf,
+	size_t room, unsigned *peer)
+{
+	unsigned most = loan_message_policies(room);
+	size_t len = most > 0 ? send_offer(loan, calls, now_ns, buf, most, peer) : 0;
+
+	if (len > 0 || most == 0)
+		return len;
+	give_up_lost(loan, now_ns);
+	return send_request(loan, calls, now_ns, buf, most, peer);
+}
+
+/* A repeated or overtaken request gets no second offer. */
+static int take_request(
+	struct loan *loan, struct loan_edge *edge, const struct loan_message *message)
+{
+	bool same = edge->heard && edge->session == message->session;
+
+	if (same && (int32_t)(message->number - edge->answered) <= 0) {
+		loan->counters.ignored++;
+		return 0;
+	}
+	if (!edge->request) {
+		edge->request = malloc(sizeof(*edge->request));
+		if (!edge->request)
+			return 0; /* the peer requests again */
+		loan->n_requests++;
+	}
+	edge->heard = true;
+	edge->session = message->session;
+	edge->answered = message->number;
+	*edge->request = *message;
+	return 0;
+}
+
+static void measure_round(struct loan_edge *edge, uint64_t round_ns)
+{
+	uint64_t wait;
+
+	if (edge->round_ns == 0)
+		edge->round_ns = round_ns;
+	else
+		edge->round_ns = edge->round_ns - edge->round_ns / 8 + round_ns / 8;
+	wait = 2 * edge->round_ns;
+	wait = wait > LOAN_WAIT_MIN_NS ? wait : LOAN_WAIT_MIN_NS;
+	edge->wait_ns = wait < LOAN_WAIT_MAX_NS ? wait : LOAN_WAIT_MAX_NS;
+}
+
+/* Bytes that our bucket had room for all the time since a request. */
+static uint64_t room_since(
+	struct loan *loan, const struct loan_requested *requested, uint64_t now_ns)
+{
+	struct loan_policy *p = &loan->policies[requested->policy];
+	uint64_t peak = top_level(p, now_ns) + lent_in_flight(p, now_ns), room;
+
+	peak = peak > requested->peak ? peak : requested->peak;
+	room = p->top.burst > peak ? p->top.burst - peak : 0;
+	p->room = p->room - p->room / 4 + room / 4;
+	return room;
+}
+
+/*
+ * Adds the bytes of an offer to our bucket. The lender's bucket may have overflowed by `excess`
+ * bytes meanwhile; of these we accept as many as our own bucket had room for.
+ */
+static uint64_t accept_offer(struct loan *loan, const struct loan_calls *calls, uint64_t now_ns,
+	unsigned policy, uint64_t room, const struct loan_taken *taken, uint64_t round_ns)
+{
+	struct loan_policy *p = &loan->policies[policy];
+	uint64_t filled = filled_bytes(taken->rate, round_ns), top = top_level(p, now_ns), bytes;
+	uint64_t excess = filled > taken->room ? filled - taken->room : 0;
+
+	room = room < excess ? room : excess;
+	if (excess - room >= taken->bytes)
+		return 0;
+	bytes = calls->give(calls->context, policy, taken->bytes - (excess - room));
+	p->top.level = top + bytes;
+	p->top_ns = now_ns;
+	p->totals.borrowed += bytes;
+	raise_peaks(loan, policy, p->top.level, room);
+	return bytes;
+}
+
+/* The offer for a requested policy; it may be missing. */
+static const struct loan_taken *find_offer(
+	const struct loan *loan, const struct loan_message *message, unsigned policy)
+{
+	for (unsigned i = 0; i < message->n; i++)
+		if (message->entries[i].policy == loan->ids->ids[policy])
+			return &message->entries[i].taken;
+	return NULL;
+}
+
+static void pause_edge(struct loan_edge *edge, bool empty, uint64_t now_ns)
+{
+	if (!empty) {
+		edge->pause_ns = 0;
+		return;
+	}
+	edge->pause_ns = edge->pause_ns ? 2 * edge->pause_ns : LOAN_PAUSE_MIN_NS;
+	if (edge->pause_ns > LOAN_PAUSE_MAX_NS)
+		edge->pause_ns = LOAN_PAUSE_MAX_NS;
+	edge->next_ns = now_ns + edge->pause_ns;
+}
+
+/* Offers that come too late are given up as if they were lost. */
+static int take_offer(struct loan *loan, const struct loan_calls *calls, uint64_t now_ns,
+	struct loan_edge *edge, const struct loan_message *message)
+{
+	uint64_t round_ns = now_ns - edge->requested_ns, all = 0;
+
+	if (!edge->waits || message->session != loan->session || message->number != edge->number ||
+		round_ns >= edge->wait_ns) {
+		loan->counters.ignored++;
+		return 0;
+	}
+	for (unsigned i = 0; i < edge->n_requested; i++) {
+		unsigned policy = edge->requested[i].policy;
+		const struct loan_taken *taken = find_offer(loan, message, policy);
+		uint64_t room = room_since(loan, &edge->requested[i], now_ns);
+
+		if (taken)
+			all += accept_offer(loan, calls, now_ns, policy, room, taken, round_ns);
+	}
+	edge->waits = false;
+	loan->n_waiting--;
+	measure_round(edge, round_ns);
+	pause_edge(edge, all == 0, now_ns);
+	return 0;
+}
+
+int loan_receive(struct loan *loan, const struct loan_calls *calls, uint64_t now_ns, unsigned peer,
+	const uint8_t *at, size_t len)
+{
+	struct loan_message message;
+
+	if (peer >= loan->n || peer == loan->self || loan_message_read(&message, at, len)) {
+		loan->counters.ignored++;
+		return -EINVAL;
+	}
+	if (message.kind == LOAN_REQUEST)
+		return take_request(loan, &loan->edges[peer], &message);
+	return take_offer(loan, calls, now_ns, &loan->edges[peer], &message);
+}
+
+struct loan_totals loan_totals(const struct loan *loan, unsigned policy)
+{
+	return loan->policies[policy].totals;
+}
+
+const struct loan_counters *loan_counters(const struct loan *loan)
+{
+	return &loan->counters;
+}
