@@ -533,7 +533,7 @@ def build_and_give(directory, crew, quick, wanted, result):
 # session that spins on one CPU little of another, and the control lcore once got no CPU for ten
 # seconds.
 QUIET = ("split",)
-ALONE = ("conservation", "actions", "colours", "levels", "lifecycle", "shape", "placement",
+ALONE = ("conservation", "actions", "colours", "levels", "lifecycle", "loans", "shape", "placement",
          "groups", "agreement", "offloads")
 IN_COMPANY = ("drawn", "quota", "reload", "etcd", "weirctl", "kill9", "conserved", "stuck",
               "trial", "shadow",

@@ -238,7 +238,7 @@ static int shared_buckets_alloc(struct instance *inst)
 	size_t n = trial_lines(inst->slots.capacity);
 
 	inst->engine.frame = largest_wire_frame(inst->config);
-	if (engine_lines(&inst->engine) == 1)
+	if (engine_lines(&inst->engine) == 1 && !inst->config->gossip.loans)
 		return 0;
 	inst->engine.shared_buckets =
 		inst->plane ? kernel_lines_buckets(inst)

@@ -328,6 +328,8 @@ static const struct field fields_of_policy[] = {
 	{"red action", "colours.red.action", KIND_TEXT},
 	{"red", "colours.red.packets", KIND_PACKET_COUNT | NONZERO},
 	{"red bytes", "colours.red.bytes", KIND_BYTES | NONZERO},
+	{"lent to peers", "loans.lent_bytes", KIND_BYTES},
+	{"borrowed", "loans.borrowed_bytes", KIND_BYTES},
 	{"active sources", "sources.busy", KIND_COUNT},
 	{"source table size", "sources.capacity", KIND_COUNT},
 	{"source table full", "sources.overflows", KIND_PACKET_COUNT | NONZERO},

@@ -155,6 +155,7 @@ struct gossip_config {
 	uint64_t timeout_ns;   /* a peer not heard this long counts as lost */
 	unsigned datagram_max; /* bytes of UDP payload */
 	enum estimator estimator;
+	bool loans;      /* limiters lend each other tokens */
 	bool compensate; /* push-sum: scale what arrives by the datagrams lost before it */
 };
 

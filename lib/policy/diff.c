@@ -131,6 +131,7 @@ static void check_gossip(
 	check_unchanged(c, old->datagram_max == gossip->datagram_max, "gossip.datagram");
 	check_unchanged(c, old->estimator == gossip->estimator, "gossip.estimator");
 	check_unchanged(c, old->compensate == gossip->compensate, "gossip.compensate");
+	check_unchanged(c, old->loans == gossip->loans, "gossip.loans");
 }
 
 static bool overlay_equal(const struct ledger_config *a, const struct ledger_config *b)

@@ -53,6 +53,16 @@ bool policy_is_simple(const struct policy *policy)
 	return drops_bytes(policy) && policy_is_one_bucket(policy);
 }
 
+bool policy_lends(const struct policy *policy)
+{
+	bool waits = policy_is_shaped(policy) && policy->count == COUNT_BYTES &&
+		     !policy_is_timed(policy);
+
+	return policy->allocator->gossips && policy->allocator->samples_flows &&
+	       !policy_is_never_exceeded(policy) && !policy_is_level(policy) &&
+	       (policy_is_simple(policy) || waits);
+}
+
 const char *policy_needs_worker(const struct policy *policy)
 {
 	if (policy_is_quota(policy))

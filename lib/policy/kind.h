@@ -101,6 +101,14 @@ bool policy_colours_equal(const struct policy *a, const struct policy *b);
 bool policy_is_simple(const struct policy *policy);
 
 /*
+ * Returns true for a policy whose limiters may lend each other tokens (lib/control/loan): its limit
+ * is soft and divided by flows, its bucket holds bytes, and no other limit stands above or below.
+ * Queues whose departures are settled on arrival are excluded: tokens cannot move these any more.
+ * Any thread.
+ */
+bool policy_lends(const struct policy *policy);
+
+/*
  * Whether it has one token bucket, in bytes or packets, that several may take from: simple, or what
  * does not conform is marked or counted, or packets are.
  */

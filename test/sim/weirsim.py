@@ -260,6 +260,13 @@ def random_faults(dice, names, seconds):
                               *([{"partition": 2}] if len(names) > 1 else [])])}
 
 
+def lend(seed, gossip):
+    """Half of the groups that can lend tokens do so; other draws stay the same."""
+    if gossip["estimator"] == "state" and random.Random(f"{seed} loans").random() < 0.5:
+        gossip["loans"] = True
+    return gossip
+
+
 def random_scenario(seed):
     """Everything drawn by lot."""
     dice = random.Random(seed)
@@ -278,8 +285,8 @@ def random_scenario(seed):
             "limiters": limiters,
             "workers": random.Random(f"{seed} workers").choice([1, 1, 2, 7]),
             "policies": [policy],
-            "gossip": {"branching": dice.randint(1, 5),
-                       "estimator": dice.choice(["state", "tree", "push-sum"])},
+            "gossip": lend(seed, {"branching": dice.randint(1, 5),
+                                  "estimator": dice.choice(["state", "tree", "push-sum"])}),
             "network": {"distribution": dice.choice(["constant", "uniform", "normal",
                                                      "exponential", "pareto"]),
                         "loss": dice.choice([0, 0.05, 0.3]), "duplicate": dice.choice([0, 0.2]),
@@ -446,11 +453,40 @@ def trial_counts_what_it_would_do(_):
     return found
 
 
+def web_and_bulk(seed, loans, **settings):
+    """One site with flows, and three with requests of the Web that use half of their limits."""
+    sites = [{"kind": "web", "requests": 5, "limiter": f"l{k}"} for k in (1, 2, 3)]
+    return {"duration": "40s", "warmup": "10s", "limiters": 4, "seed": seed,
+            "policies": [{"name": "p", "limit": "10Mbit/s", "burst": "75kB"}],
+            "gossip": {"loans": loans}, **settings,
+            "traffic": [*sites, {"kind": "tcp", "count": 4, "limiter": "l4"}]}
+
+
+def tokens_are_lent(options):
+    """Loans use what was stranded; no more is borrowed than lent; no loan without a shortage."""
+    found = {}
+    lossy = {"delay": "20ms", "loss": 0.1, "duplicate": 0.2, "reorder": 0.2}
+    for seed in range(options.first, options.first + (20 if options.long else 3)):
+        without, lent, lost = (summary_of(web_and_bulk(seed, loans, network=network))
+                               for loans, network in ((False, {}), (True, {}), (True, lossy)))
+        found[seed] = [one["aggregate_ratio"] for one in (without, lent, lost)]
+        expect(found[seed][1] > found[seed][0] + 0.02, f"seed {seed}: {found[seed]}")
+        expect("lent_bytes" not in without, "loans without the key")
+        for one in (lent, lost):
+            expect(0 < one["borrowed_bytes"] <= one["lent_bytes"], f"seed {seed}: {one}")
+            expect(one["aggregate_ratio_max_1s"] < 1.06, f"seed {seed}: {found[seed]}")
+    slow = web_and_bulk(1, True)
+    slow["traffic"] = [{"kind": "cbr", "rate": "1Mbit/s", "limiter": f"l{k}"} for k in (1, 2, 3)]
+    idle = summary_of(slow)
+    expect(idle["lent_bytes"] == idle["borrowed_bytes"] == 0, str(idle["lent_bytes"]))
+    return found
+
+
 TESTS = [same_seed_same_bytes, other_seed_other_bytes, bad_input_is_refused,
          schema_says_what_the_reader_says, a_picture_has_every_limiter, standard_output_is_for_one,
          failed_expectation_replays, interrupt_ends_it, memory_is_constant, anything_goes,
          ten_thousand_limiters, work_is_linear, tiny_limits_add_up, workers_share_one_limit,
-         what_waits_keeps_the_limit, trial_counts_what_it_would_do]
+         what_waits_keeps_the_limit, trial_counts_what_it_would_do, tokens_are_lent]
 
 
 def main():

@@ -425,6 +425,7 @@ GOOD_SCENARIOS = [
     scenario(limiters=["a", {"name": "b", "offset": "1h", "drift_ppm": -20.5}]),
     scenario(policies=[{"name": "p", "limit": "100/s", "count": "packets"}]),
     scenario(gossip={"branching": 3, "timeout": "1s", "datagram": "1400B", "estimator": "tree"}),
+    scenario(gossip={"loans": True}),
     scenario(network={"distribution": "pareto", "delay": "1ms", "spread": "1ms", "loss": 1}),
     scenario(ledger={"lease": "3s", "promise": 100, "drift": 0, "overlay": "ring"}, commit="0s"),
     scenario(ledger={"overlay": {"degree": 2}}),

@@ -19,6 +19,7 @@
 #include "delays.h"
 #include "differs.h"
 #include "gossip_socket.h"
+#include "loans.h"
 #include "kernel_lines.h"
 #include "event.h"
 #include "measure.h"
@@ -99,6 +100,7 @@ static int limiter_build(struct instance *inst, const struct limiter_policy *pol
 		.n_workers = engine_lines(&inst->engine),
 		.skips_idle = true,
 		.ledger = commit_ledger(inst),
+		.buckets = loans_buckets(inst),
 	};
 	int ret;
 
@@ -266,7 +268,7 @@ static void control_tick(struct instance *inst)
 
 uint64_t brain_next(const struct instance *inst)
 {
-	uint64_t next = limiter_next(inst->limiter);
+	uint64_t next = RTE_MIN(limiter_next(inst->limiter), limiter_next_look(inst->limiter));
 
 	if (publish_is_done(inst) && !renewal_waits(inst))
 		return next;
@@ -279,6 +281,10 @@ bool brain_run(struct instance *inst, uint64_t now_ns)
 		control_tick(inst);
 	else
 		publish_rest(inst);
+	if (now_ns >= limiter_next_look(inst->limiter)) {
+		limiter_look(inst->limiter, control_now());
+		brain_tell(inst);
+	}
 	renewal_run(inst);
 	return false;
 }

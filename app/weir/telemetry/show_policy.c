@@ -245,6 +245,17 @@ static json_t *trial_json(struct instance *inst, unsigned policy)
 	return json;
 }
 
+/* Null without loans, or if the policy does not take part. */
+static json_t *loans_json(const struct instance *inst, unsigned policy)
+{
+	struct loan_totals loans = limiter_loans(inst->limiter, policy);
+
+	if (!inst->config->gossip.loans || !policy_lends(&inst->policies[policy]))
+		return json_null();
+	return json_pack("{s:o, s:o}", "lent_bytes", json_uint(loans.lent), "borrowed_bytes",
+		json_uint(loans.borrowed));
+}
+
 json_t *show_policy(const char *params, void *context)
 {
 	struct instance *inst = context;
@@ -265,6 +276,7 @@ json_t *show_policy(const char *params, void *context)
 	json_object_set_new(json, "children", json_uint(policy->children));
 	add_view(json, policy, &view, policy_is_told_of(inst->policies, i));
 	add_verdicts(json, inst, i, &view);
+	json_object_set_new(json, "loans", loans_json(inst, i));
 	json_object_set_new(json, "sources", sources_json(inst, i));
 	show_shape(json, inst, i);
 	json_object_set_new(json, "classes", classes_json(inst, i));

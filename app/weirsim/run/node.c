@@ -17,35 +17,18 @@
 #include "policy/kind.h"
 #include "record.h"
 #include "node_commit.h"
+#include "node_loans.h"
 #include "node_totals.h"
 
-#define NODE_HZ    UINT64_C(1000000000) /* a node's clock ticks in nanoseconds */
-#define HELD_MAX   256                  /* datagrams: what a socket's buffer holds */
-#define AGED_LINES 64                   /* of a table of sources, each interval */
-#define SPARES     2                    /* deaths side by side that do not part the others */
+#define HELD_MAX   256 /* datagrams: what a socket's buffer holds */
+#define AGED_LINES 64  /* of a table of sources, each interval */
+#define SPARES     2   /* deaths side by side that do not part the others */
 
 #define WAITING_MOST 16384 /* packets, on each worker */
 #define RELEASE_NS   1000  /* no sooner are those that wait looked at again */
 
 /* A limit may be above its policy's by rounding alone. */
 #define ABOVE 1.000001
-
-/* When the node's clock will show a time: a little late rather than early. */
-static uint64_t sim_time(const struct sim *sim, const struct node *node, uint64_t clock_ns)
-{
-	const struct limiter_config *config = &sim->scenario->limiters[node->index];
-	int64_t since = (int64_t)(clock_ns - CLOCK_START) - (int64_t)config->offset_ns;
-
-	uint64_t at;
-
-	if (since <= 0)
-		return 0;
-	at = (uint64_t)((double)since / (1 + config->drift_ppm * 1e-6)) + 1;
-	/* What was rounded here and there may add up to a nanosecond. */
-	while (node_clock(sim, node, at) < clock_ns)
-		at++;
-	return at;
-}
 
 /*
  * What the meter enforces now, here and in the sum over all limiters. That of a conserved policy is
@@ -164,6 +147,8 @@ static int policies_create(struct sim *sim, struct node *node)
 	unsigned n = sim->scenario->group.n_policies;
 	int ret = engine_states_alloc(&node->engine, sim->scenario->n_workers, n);
 
+	if (ret == 0 && node_lends(sim))
+		ret = engine_states_share(&node->engine, n);
 	node->engine.frame = largest_frame(sim->scenario);
 	node->enforced = calloc(n + 1, sizeof(*node->enforced));
 	node->release_ns = calloc(sim->scenario->n_workers, sizeof(*node->release_ns));
@@ -237,6 +222,7 @@ static int build_node_limiter(struct sim *sim, struct node *node, uint64_t age_n
 		.n_policies = s->group.n_policies,
 		.n_workers = s->n_workers,
 		.ledger = ledger_of(sim, node, records),
+		.buckets = node_buckets(sim, node),
 	};
 	int ret = -ENOMEM;
 
@@ -338,7 +324,7 @@ static void node_tick(void *world, void *object, uint64_t argument)
 
 static void schedule_tick(struct sim *sim, struct node *node)
 {
-	uint64_t at = sim_time(sim, node, limiter_next(node->limiter));
+	uint64_t at = node_time(sim, node, limiter_next(node->limiter));
 
 	node->next_tick_ns = at > sim->events.now_ns ? at : sim->events.now_ns + 1;
 	events_at(&sim->events, node->next_tick_ns, node_tick, node, node->next_tick_ns);
@@ -357,7 +343,7 @@ static void take_news(struct sim *sim, struct node *node)
 		p = limiter_next_change(node->limiter, p + 1))
 		enforce_limit(sim, node, p);
 	node_follow_up(sim, node);
-	if (sim_time(sim, node, limiter_next(node->limiter)) < node->next_tick_ns)
+	if (node_time(sim, node, limiter_next(node->limiter)) < node->next_tick_ns)
 		schedule_tick(sim, node);
 }
 
@@ -408,6 +394,7 @@ int node_start(struct sim *sim, struct node *node, uint64_t age_ns)
 	if (ret == 0) {
 		schedule_tick(sim, node);
 		watch_totals(sim, node);
+		node_await_look(sim, node);
 	}
 	return ret;
 }
@@ -440,6 +427,7 @@ void node_crash(struct sim *sim, struct node *node)
 	sim->looks += looks_of(node);
 	for (unsigned p = 0; p < sim->scenario->group.n_policies; p++)
 		add_tried(node, p, &sim->tried[p]);
+	node_keep_loans(sim, node);
 	limiter_destroy(node->limiter);
 	node->limiter = NULL;
 	node->paused = false;
@@ -454,6 +442,8 @@ static void node_hear(struct sim *sim, struct node *node, uint8_t *buf, size_t l
 	limiter_receive(node->limiter, node_clock(sim, node, sim->events.now_ns), buf, len);
 	if (limiter_conserve(node->limiter) || limiter_budget(node->limiter))
 		take_news(sim, node);
+	else if (node_lends(sim))
+		node_follow_up(sim, node);
 }
 
 static void resume_node(void *world, void *object, uint64_t argument)
@@ -469,6 +459,7 @@ static void resume_node(void *world, void *object, uint64_t argument)
 	held_free(node);
 	schedule_tick(sim, node);
 	watch_totals(sim, node);
+	node_await_look(sim, node);
 }
 
 void node_pause(struct sim *sim, struct node *node, uint64_t for_ns)
@@ -598,7 +589,7 @@ void node_await_release(struct sim *sim, struct node *node, unsigned worker)
 
 	if (!shaper || !shaper_waits(shaper))
 		return;
-	at = sim_time(sim, node, shaper_next(shaper, node_clock(sim, node, now)));
+	at = node_time(sim, node, shaper_next(shaper, node_clock(sim, node, now)));
 	if (at < now + RELEASE_NS)
 		at = now + RELEASE_NS;
 	if (node->release_ns[worker] && node->release_ns[worker] <= at)
@@ -673,7 +664,8 @@ int nodes_create(struct sim *sim)
 	for (unsigned i = 0; ids && i < s->n_limiters; i++)
 		ids[i] = name_hash(s->limiters[i].name);
 	sim->tried = calloc(s->group.n_policies, sizeof(*sim->tried));
-	if (sim->nodes && sim->enforced && sim->tried && ids)
+	sim->loans = calloc(s->group.n_policies, sizeof(*sim->loans));
+	if (sim->nodes && sim->enforced && sim->tried && sim->loans && ids)
 		ret = roster_create(ids, s->n_limiters, &sim->roster);
 	free(ids);
 	for (unsigned i = 0; ret == 0 && i < s->n_limiters; i++) {
@@ -700,5 +692,6 @@ void nodes_free(struct sim *sim)
 	free(sim->nodes);
 	free(sim->enforced);
 	free(sim->tried);
+	free(sim->loans);
 	roster_destroy(sim->roster);
 }

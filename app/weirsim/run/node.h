@@ -20,6 +20,7 @@
 #include "world/disk.h"
 #include "sim.h"
 
+#define NODE_HZ     UINT64_C(1000000000)    /* a node's clock ticks in nanoseconds */
 #define CLOCK_START UINT64_C(1000000000000) /* so that no offset makes a clock negative */
 
 struct node {
@@ -42,6 +43,8 @@ struct node {
 	uint64_t look_ns;            /* at these: of the event that counts; 0: none does */
 	uint64_t *release_ns;      /* of each worker: of the event that counts; 0: nothing waits */
 	struct enforced *enforced; /* n_policies: by its meters */
+	struct sim *sim;           /* for calls from its limiter */
+	uint64_t loan_ns;          /* time of the look at buckets that is scheduled */
 };
 
 int nodes_create(struct sim *sim);
@@ -98,6 +101,22 @@ static inline uint64_t node_clock(const struct sim *sim, const struct node *node
 	int64_t drift = (int64_t)(config->drift_ppm * 1e-6 * (double)now_ns);
 
 	return CLOCK_START + now_ns + (uint64_t)((int64_t)config->offset_ns + drift);
+}
+
+/* Time of the simulation at which the node's clock shows clock_ns, or slightly later. */
+static inline uint64_t node_time(const struct sim *sim, const struct node *node, uint64_t clock_ns)
+{
+	const struct limiter_config *config = &sim->scenario->limiters[node->index];
+	int64_t since = (int64_t)(clock_ns - CLOCK_START) - (int64_t)config->offset_ns;
+	uint64_t at;
+
+	if (since <= 0)
+		return 0;
+	at = (uint64_t)((double)since / (1 + config->drift_ppm * 1e-6)) + 1;
+	/* Rounding errors add up to a nanosecond at most. */
+	while (node_clock(sim, node, at) < clock_ns)
+		at++;
+	return at;
 }
 
 /* What its wall clock shows then: Unix time, which a run begins at 0. */

@@ -12,6 +12,7 @@
 #include "engine/counts.h"
 
 #include "node.h"
+#include "node_loans.h"
 #include "path.h"
 #include "policy/kind.h"
 #include "policy/trial.h"
@@ -152,6 +153,17 @@ static void put_trial(const struct sim *sim, unsigned p, json_t *out)
 	json_object_set_new(out, "trial", json);
 }
 
+/* Bytes that all limiters lent and borrowed in the whole run. */
+static void put_loans(const struct sim *sim, unsigned p, json_t *out)
+{
+	struct loan_totals loans = nodes_loans(sim, p);
+
+	if (!node_lends(sim))
+		return;
+	output_count(out, "lent_bytes", loans.lent);
+	output_count(out, "borrowed_bytes", loans.borrowed);
+}
+
 static void put_limiters(const struct sim *sim, unsigned policy, json_t *out)
 {
 	const struct policy *of = &sim->scenario->group.policies[policy];
@@ -224,6 +236,7 @@ static void put_policy(const struct sim *sim, unsigned p, json_t *out)
 	put_aggregate(sim, p, out);
 	put_spent(sim, p, out);
 	put_trial(sim, p, out);
+	put_loans(sim, p, out);
 	put_limiters(sim, p, out);
 	put_flows(sim, p, out);
 	put_jain(out, "jain", rates_jain(sim, p, rates_measured(sim), 1));

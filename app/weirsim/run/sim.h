@@ -29,6 +29,7 @@ struct enforced {
 
 struct node;
 struct policy_totals;
+struct loan_totals;
 struct roster;
 struct flows;
 struct record;
@@ -42,6 +43,7 @@ struct sim {
 	struct node *nodes;          /* n_limiters */
 	struct enforced *enforced;   /* n_policies: of all limiters */
 	struct policy_totals *tried; /* n_policies: by trials of limiters that have crashed */
+	struct loan_totals *loans;   /* n_policies: of limiters that have crashed */
 	struct roster *roster;
 	struct simnet net;
 	const struct network *network; /* as it is now: the scenario's, or a fault's */

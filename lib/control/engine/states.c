@@ -41,13 +41,20 @@ int engine_states_alloc(struct engine *engine, unsigned n_workers, unsigned n_po
 	engine->totals = calloc(n * n_workers, sizeof(*engine->totals));
 	if (!engine->slots || !engine->totals)
 		ret = -ENOMEM;
-	if (n_workers > 1) {
-		engine->shared_buckets = lines_alloc(n * sizeof(*engine->shared_buckets));
-		ret = engine->shared_buckets ? ret : -ENOMEM;
-	}
+	if (n_workers > 1 && engine_states_share(engine, n_policies))
+		ret = -ENOMEM;
 	for (unsigned w = 0; ret == 0 && w < n_workers; w++)
 		ret = worker_alloc(&engine->workers[w], trial_lines(n_policies));
 	return ret;
+}
+
+int engine_states_share(struct engine *engine, unsigned n_policies)
+{
+	size_t n = trial_lines(n_policies) + 1;
+
+	if (!engine->shared_buckets)
+		engine->shared_buckets = lines_alloc(n * sizeof(*engine->shared_buckets));
+	return engine->shared_buckets ? 0 : -ENOMEM;
 }
 
 static void worker_free(struct engine_worker *worker, size_t lines)

@@ -19,6 +19,12 @@
 /* Returns 0 or -ENOMEM; engine_states_free() is due in either case. */
 int engine_states_alloc(struct engine *engine, unsigned n_workers, unsigned n_policies);
 
+/*
+ * Makes a single worker draw from shared buckets, as several do, so that peers can lend to it.
+ * Call it after engine_states_alloc() and before engine_states_add(). Returns 0 or -ENOMEM.
+ */
+int engine_states_share(struct engine *engine, unsigned n_policies);
+
 /* Frees nothing of an engine that is all zero. */
 void engine_states_free(struct engine *engine, unsigned n_policies);
 

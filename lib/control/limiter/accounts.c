@@ -75,6 +75,8 @@ void accounts_hear(struct limiter *l, uint64_t now_ns, const struct gossip_messa
 		limiter_units_hear(l, now_ns, message);
 	if (message->len > 0 && message->at[0] == AGREE_MESSAGE)
 		(void)agree_hear(l->agree, message->from, now_ns, message->at, message->len);
+	if (l->loan && message->len > 0 && message->at[0] == LOAN_MESSAGE)
+		loans_hear(l, now_ns, message);
 }
 
 size_t accounts_send(struct limiter *l, uint8_t *buf, unsigned *peer)
@@ -88,6 +90,8 @@ size_t accounts_send(struct limiter *l, uint8_t *buf, unsigned *peer)
 		len = budget_send(l->budget, l->now_ns, at, room, peer);
 	if (len == 0)
 		len = agree_send(l->agree, l->now_ns, at, room, peer);
+	if (len == 0 && l->loan)
+		len = loans_send(l, at, room, peer);
 	return len > 0 ? gossip_seal_message(l->gossip, buf, len, *peer)
 		       : gossip_answer(l->gossip, buf, peer);
 }

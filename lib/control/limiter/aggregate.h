@@ -77,6 +77,10 @@ struct limiter {
 	struct timekeeper keeper;  /* of who has no budget */
 	uint64_t budget_ns;        /* when budgets are to be ticked */
 	uint64_t asked;            /* agree_changes() by which neighbours were asked */
+	struct loan *loan;         /* NULL: no loans */
+	struct limiter_buckets buckets;
+	uint64_t look_ns, looked_ns; /* next and last limiter_look() */
+	unsigned look_from;          /* policy where it begins */
 };
 
 /* Bytes per second over all limiters, and bytes below which no bucket is made. */
@@ -174,6 +178,15 @@ void accounts_restore(struct limiter *l, uint64_t now_ns);
 void accounts_index(struct limiter *l);
 void accounts_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
 size_t accounts_send(struct limiter *l, uint8_t *buf, unsigned *peer);
+
+/*
+ * Token loans; see loans.c. loans_create(): 0 or a negative errno. loans_send() writes the next
+ * message into buf and returns its length, or 0. loans_rest(): an idle policy borrows nothing.
+ */
+int loans_create(struct limiter *l, const struct limiter_params *params, uint64_t now_ns);
+void loans_rest(struct limiter *l, unsigned policy, uint64_t now_ns);
+void loans_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
+size_t loans_send(struct limiter *l, uint8_t *buf, size_t room, unsigned *peer);
 
 /* Nanoseconds of the shortest interval, which is the limiter's tick. */
 uint64_t policies_tick(const struct limiter_policy *policies, unsigned n);

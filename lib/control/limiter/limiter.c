@@ -127,6 +127,8 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 		ret = levels_create(params->policies, params->n_policies, &l->levels);
 	if (ret == 0)
 		ret = accounts_set(l, params->policies, params->n_policies, now_ns);
+	if (ret == 0)
+		ret = loans_create(l, params, now_ns);
 	l->ledger.records = NULL;
 	l->ledger.n_records = 0;
 	if (ret) {
@@ -157,6 +159,7 @@ void limiter_destroy(struct limiter *l)
 	conserve_destroy(l->conserve);
 	agree_destroy(l->agree);
 	levels_destroy(l->levels);
+	loan_destroy(l->loan);
 	gossip_destroy(l->gossip);
 	free(l);
 }
@@ -356,8 +359,10 @@ static void end_interval(
 	a->next_ns = next_beat(a->next_ns, a->policy.interval_ns, now_ns);
 	if (!same_answer(&before, &a->state))
 		bitmap_set(l->changed, policy);
-	if (may_idle(l, a, &before, now_ns))
+	if (may_idle(l, a, &before, now_ns)) {
 		bitmap_clear(l->active, policy);
+		loans_rest(l, policy, now_ns);
+	}
 }
 
 static void wake_for_news(struct limiter *l)

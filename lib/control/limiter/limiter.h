@@ -17,6 +17,7 @@
 #include "budget/budget.h"
 #include "conserve/conserve.h"
 #include "gossip/gossip.h"
+#include "loan/loan.h"
 
 /*
  * The burst is shared as the limit is, which keeps the aggregate's bound of r·t + b. Below six
@@ -86,6 +87,7 @@ struct limiter_policy {
 	uint64_t below;
 	uint32_t parent, weight;
 	uint64_t guaranteed_bps;
+	bool lends;      /* its limiters may lend each other tokens, see limiter_look() */
 	uint64_t second; /* a digest of what is beside the limit: a peak; 0: nothing */
 };
 
@@ -131,6 +133,14 @@ struct limiter_ledger {
 typedef int (*limiter_write)(
 	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len);
 
+/* The buckets of the policies, by index, for token loans; take and give as in lib/control/loan. */
+struct limiter_buckets {
+	void *context;
+	struct loan_bucket (*look)(void *context, unsigned policy);
+	struct loan_taken (*take)(void *context, unsigned policy, uint64_t keep, uint64_t most);
+	uint64_t (*give)(void *context, unsigned policy, uint64_t bytes);
+};
+
 struct limiter_params {
 	struct gossip_params gossip; /* tick_ns, n_policies and policies are filled in here */
 	const struct limiter_policy *policies;
@@ -138,6 +148,7 @@ struct limiter_params {
 	unsigned n_workers; /* flow samples of a policy, one a worker */
 	bool skips_idle;    /* limiter_wake() is called for every policy with arrivals */
 	struct limiter_ledger ledger;
+	struct limiter_buckets buckets; /* all NULL: this limiter neither lends nor borrows */
 };
 
 /* What the workers have counted of one policy since they started. */
@@ -233,6 +244,22 @@ uint64_t limiter_lease_ends(const struct limiter *limiter);
  * Returns true when a local limit changed.
  */
 bool limiter_tick(struct limiter *limiter, uint64_t now_ns, limiter_measure measure, void *context);
+
+/* Time between two looks at the buckets. */
+#define LIMITER_LOOK_NS UINT64_C(5000000)
+
+/* Time of the next limiter_look(), or UINT64_MAX without loans or while all policies idle. */
+uint64_t limiter_next_look(const struct limiter *limiter);
+
+/*
+ * Looks at the buckets of the active policies and asks peers for tokens if one is short. Call
+ * limiter_send() afterwards, and after every limiter_receive() that returned GOSSIP_MESSAGE.
+ */
+void limiter_look(struct limiter *limiter, uint64_t now_ns);
+
+/* Bytes lent and borrowed of a policy; and messages. NULL: no loans. */
+struct loan_totals limiter_loans(const struct limiter *limiter, unsigned policy);
+const struct loan_counters *limiter_loan_counters(const struct limiter *limiter);
 
 /*
  * Says, before a tick, that bytes of a policy have arrived since the last one. With `idles` a

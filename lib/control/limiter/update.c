@@ -15,6 +15,7 @@ struct limiter_change {
 	struct aggregate *aggregates;
 	uint64_t *active, *changed;
 	uint32_t *ids;
+	struct loan_change loan;
 };
 
 static void limiter_update_free(struct limiter_change *u)
@@ -23,6 +24,7 @@ static void limiter_update_free(struct limiter_change *u)
 	free(u->active);
 	free(u->changed);
 	free(u->ids);
+	loan_change_cancel(&u->loan);
 }
 
 static int limiter_update_alloc(struct limiter_change *u, unsigned n)
@@ -68,7 +70,7 @@ static bool policy_equal(const struct limiter_policy *a, const struct limiter_po
 	       a->override == b->override && a->child == b->child && a->own == b->own &&
 	       a->waits == b->waits && a->parent == b->parent && a->below == b->below &&
 	       a->weight == b->weight && a->guaranteed_bps == b->guaranteed_bps &&
-	       a->second == b->second;
+	       a->second == b->second && a->lends == b->lends;
 }
 
 /* Keeps the same part of another limit, until the next interval says better. */
@@ -179,8 +181,10 @@ static void change_tick(struct limiter *l, uint64_t tick_ns, uint64_t now_ns)
 
 static void limiter_update_commit(struct limiter *l, struct limiter_change *u, unsigned n)
 {
-	struct limiter_change old = {l->aggregates, l->active, l->changed, u->ids};
+	struct limiter_change old = {l->aggregates, l->active, l->changed, u->ids, {0}};
 
+	if (l->loan)
+		loan_change_commit(l->loan, &u->loan);
 	for (unsigned i = 0; i < l->n_policies; i++) {
 		free(l->aggregates[i].flows);
 		free(l->aggregates[i].history);
@@ -209,6 +213,8 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 		ret = -EINVAL;
 	if (ret == 0)
 		ret = levels_create(policies, n, &levels);
+	if (ret == 0 && l->loan)
+		ret = loan_change_begin(l->loan, u.ids, n, from, &u.loan);
 	/* Ledgers of other policies do no harm, should gossip find no memory. */
 	if (ret == 0)
 		ret = accounts_set(l, policies, n, now_ns);

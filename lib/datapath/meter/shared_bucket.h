@@ -479,6 +479,61 @@ static inline uint64_t shared_bucket_take(struct shared_bucket *shared, uint64_t
 		shared, &profile, &instant, need, shared_bucket_lot(&profile, now));
 }
 
+/* Units in a shared bucket before and after a loan was taken from it. */
+struct shared_bucket_loan {
+	uint64_t units; /* taken */
+	uint64_t room;  /* units that were missing until it was full, before */
+	uint64_t rate;  /* tokens (2^-56 units) per tick at which it fills */
+};
+
+/*
+ * Takes at most `most` units at tick `now` and leaves at least `keep` units. Never waits: the loop
+ * repeats only when a worker has taken units meanwhile. Control.
+ */
+static inline struct shared_bucket_loan shared_bucket_lend(
+	struct shared_bucket *shared, uint64_t now, uint64_t keep, uint64_t most)
+{
+	const struct shared_bucket_profile profile = shared_bucket_read(shared);
+	struct gcra_profile limit = shared_bucket_limit(&profile);
+	struct gcra_now instant = gcra_now(&limit, now);
+	uint64_t seen = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED), left, units;
+	struct shared_bucket_loan loan = {.rate = profile.rate};
+
+	do {
+		int64_t tokens = gcra_tokens(&(struct gcra){seen}, &instant);
+
+		units = tokens > 0 ? (uint64_t)tokens >> GCRA_SHIFT : 0;
+		loan.units = units > keep ? units - keep : 0;
+		loan.units = loan.units < most ? loan.units : most;
+		loan.room = (profile.burst - (uint64_t)tokens) >> GCRA_SHIFT;
+		left = instant.at - (uint64_t)tokens + (loan.units << GCRA_SHIFT);
+	} while (loan.units > 0 && !__atomic_compare_exchange_n(&shared->state.allow_at, &seen,
+					   left, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return loan;
+}
+
+/*
+ * Adds at most so many units at tick `now`, up to the burst. Returns the units added. Never waits,
+ * as shared_bucket_lend(). Control.
+ */
+static inline uint64_t shared_bucket_give(struct shared_bucket *shared, uint64_t now, uint64_t most)
+{
+	const struct shared_bucket_profile profile = shared_bucket_read(shared);
+	struct gcra_profile limit = shared_bucket_limit(&profile);
+	struct gcra_now instant = gcra_now(&limit, now);
+	uint64_t seen = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED), left, units;
+
+	do {
+		int64_t tokens = gcra_tokens(&(struct gcra){seen}, &instant);
+
+		units = (profile.burst - (uint64_t)tokens) >> GCRA_SHIFT;
+		units = units < most ? units : most;
+		left = instant.at - (uint64_t)tokens - (units << GCRA_SHIFT);
+	} while (units > 0 && !__atomic_compare_exchange_n(&shared->state.allow_at, &seen, left,
+				      true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return units;
+}
+
 /* By a clock that goes slower, as shared_bucket_slowed() has it. */
 static inline uint64_t shared_bucket_take_slowed(
 	struct shared_bucket *shared, uint64_t at, uint64_t now, uint64_t need)

@@ -488,6 +488,7 @@ const struct key gossip_keys[] = {
 	{"estimator", read_marked_choice, KEY_FIELD(struct gossip_config, estimator),
 		.detail = estimators},
 	{"compensate", read_bool, KEY_FIELD(struct gossip_config, compensate)},
+	{"loans", read_bool, KEY_FIELD(struct gossip_config, loans)},
 	{0},
 };
 

@@ -321,6 +321,7 @@ static void test_fixed_parts(void **state)
 		{ALONE(""), ALONE(", 'sources': 'any'"), "gossip.sources"},
 		{ALONE(", " PUSH_SUM), ALONE(", 'compensate': true, " PUSH_SUM),
 			"gossip.compensate"},
+		{ALONE(""), ALONE(", 'loans': true"), "gossip.loans"},
 		{GOSSIP("'roster': [{'name': 'me', 'address': '10.0.0.1:1'}]"),
 			GOSSIP("'roster': [{'name': 'me', 'address': '[::1]:1'}]"),
 			"gossip.roster[0]"},

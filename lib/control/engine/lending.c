@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "engine/lending.h"
+
+static struct shared_bucket *bucket_of(const struct lending_place *place)
+{
+	return &place->engine->shared_buckets[place->slot];
+}
+
+/* Bytes per second, rounded up. */
+static uint64_t rate_of(const struct lending_place *place, uint64_t tokens_a_tick)
+{
+	return (uint64_t)((tokens_t)tokens_a_tick * place->hz >> TOKEN_SHIFT) + 1;
+}
+
+struct loan_bucket lending_look(const struct lending_place *place)
+{
+	struct shared_bucket copy;
+
+	shared_bucket_copy(bucket_of(place), &copy);
+	return (struct loan_bucket){
+		.level = shared_bucket_level(&copy, place->now),
+		.burst = copy.profiles[0].burst >> GCRA_SHIFT,
+		.rate = rate_of(place, copy.profiles[0].rate),
+	};
+}
+
+struct loan_taken lending_take(const struct lending_place *place, uint64_t keep, uint64_t most)
+{
+	struct shared_bucket_loan loan = shared_bucket_lend(
+		bucket_of(place), place->now, keep, most);
+
+	return (struct loan_taken){
+		.bytes = loan.units,
+		.room = loan.room,
+		.rate = rate_of(place, loan.rate),
+	};
+}
+
+uint64_t lending_give(const struct lending_place *place, uint64_t bytes)
+{
+	return shared_bucket_give(bucket_of(place), place->now, bytes);
+}

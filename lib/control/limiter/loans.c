@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Token loans of a limiter: which policies lend, which peers have unused limit, and when to look.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "limiter/aggregate.h"
+
+/* Policies looked at in one limiter_look(), so that thousands of busy ones cost little. */
+#define LOOK_MOST 256
+
+/* Most peers with a request under way. */
+#define REQUESTED_MOST 4
+
+/* A peer has unused limit if more than this part of its local limit is unused: one in 50. */
+#define SPARE_PART 50
+
+static bool aggregate_lends(const struct aggregate *a)
+{
+	return a->policy.lends && a->level == LEVEL_NONE && !a->parent && !aggregate_conserved(a);
+}
+
+/* Only the estimator `state` keeps the demand of each peer, so the others have no loans. */
+int loans_create(struct limiter *l, const struct limiter_params *params, uint64_t now_ns)
+{
+	uint64_t epoch = params->gossip.epoch;
+	struct loan_params loan = {.n = l->n,
+		.self = l->self,
+		.session = (uint32_t)(epoch ^ epoch >> 32),
+		.parallel = REQUESTED_MOST,
+		.n_policies = l->n_policies};
+	uint32_t *ids;
+	int ret;
+
+	if (!params->buckets.look || params->gossip.estimator != GOSSIP_STATE || l->n < 2)
+		return 0;
+	ids = calloc((size_t)l->n_policies + 1, sizeof(*ids));
+	if (!ids)
+		return -ENOMEM;
+	for (unsigned i = 0; i < l->n_policies; i++)
+		ids[i] = params->policies[i].id;
+	loan.policies = ids;
+	ret = loan_create(&loan, &l->loan);
+	free(ids);
+	l->buckets = params->buckets;
+	l->look_ns = now_ns + LIMITER_LOOK_NS;
+	l->looked_ns = now_ns;
+	return ret;
+}
+
+/* Local limits are parts of the limit by weight. */
+static uint64_t loan_spare(void *context, unsigned policy, unsigned peer)
+{
+	const struct limiter *l = context;
+	const struct aggregate *a = &l->aggregates[policy];
+	struct gossip_sum told;
+	double part;
+
+	if (!aggregate_lends(a) || a->global_weight <= 0 ||
+		!gossip_told(l->gossip, policy, peer, &told))
+		return 0;
+	part = a->effective_limit * told.weight / a->global_weight;
+	if (part - told.demand <= part / SPARE_PART)
+		return 0;
+	return 1 + (uint64_t)(part - told.demand);
+}
+
+static struct loan_lender loan_lender(void *context, unsigned policy)
+{
+	const struct limiter *l = context;
+	const struct aggregate *a = &l->aggregates[policy];
+
+	if (!aggregate_lends(a))
+		return (struct loan_lender){0};
+	return (struct loan_lender){
+		.bucket = l->buckets.look(l->buckets.context, policy),
+		.used = (uint64_t)a->asked,
+	};
+}
+
+static struct loan_taken loan_take(void *context, unsigned policy, uint64_t keep, uint64_t most)
+{
+	const struct limiter *l = context;
+
+	return l->buckets.take(l->buckets.context, policy, keep, most);
+}
+
+static uint64_t loan_give(void *context, unsigned policy, uint64_t bytes)
+{
+	const struct limiter *l = context;
+
+	if (!aggregate_lends(&l->aggregates[policy]))
+		return 0;
+	return l->buckets.give(l->buckets.context, policy, bytes);
+}
+
+static struct loan_calls calls_of(struct limiter *l)
+{
+	return (struct loan_calls){l, loan_spare, loan_lender, loan_take, loan_give};
+}
+
+uint64_t limiter_next_look(const struct limiter *l)
+{
+	bool active = l->loan && bitmap_next(l->active, l->n_policies, 0) < l->n_policies;
+
+	return active ? l->look_ns : UINT64_MAX;
+}
+
+static void look_at(struct limiter *l, unsigned policy, uint64_t now_ns)
+{
+	const struct aggregate *a = &l->aggregates[policy];
+	struct loan_bucket bucket = {0};
+
+	if (aggregate_lends(a))
+		bucket = l->buckets.look(l->buckets.context, policy);
+	loan_level(l->loan, policy, &bucket, now_ns);
+}
+
+/* Idle policies have full buckets. */
+void limiter_look(struct limiter *l, uint64_t now_ns)
+{
+	unsigned n = l->n_policies, seen = 0, policy;
+
+	if (!l->loan)
+		return;
+	l->looked_ns = now_ns;
+	l->look_ns = now_ns + LIMITER_LOOK_NS;
+	for (policy = bitmap_next(l->active, n, l->look_from); policy < n && seen < LOOK_MOST;
+		policy = bitmap_next(l->active, n, policy + 1)) {
+		look_at(l, policy, now_ns);
+		seen++;
+	}
+	l->look_from = policy < n ? policy : 0;
+}
+
+void loans_rest(struct limiter *l, unsigned policy, uint64_t now_ns)
+{
+	const struct loan_bucket none = {0};
+
+	if (l->loan)
+		loan_level(l->loan, policy, &none, now_ns);
+}
+
+void loans_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message)
+{
+	struct loan_calls calls = calls_of(l);
+
+	l->looked_ns = now_ns;
+	(void)loan_receive(l->loan, &calls, now_ns, message->from, message->at, message->len);
+}
+
+size_t loans_send(struct limiter *l, uint8_t *buf, size_t room, unsigned *peer)
+{
+	struct loan_calls calls = calls_of(l);
+
+	return loan_send(l->loan, &calls, l->looked_ns, buf, room, peer);
+}
+
+struct loan_totals limiter_loans(const struct limiter *l, unsigned policy)
+{
+	return l->loan ? loan_totals(l->loan, policy) : (struct loan_totals){0};
+}
+
+const struct loan_counters *limiter_loan_counters(const struct limiter *l)
+{
+	return l->loan ? loan_counters(l->loan) : NULL;
+}
