@@ -101,9 +101,9 @@ bool policy_colours_equal(const struct policy *a, const struct policy *b);
 bool policy_is_simple(const struct policy *policy);
 
 /*
- * Returns true for a policy whose limiters may lend each other tokens (lib/control/loan): its limit
- * is soft and divided by flows, its bucket holds bytes, and no other limit stands above or below.
- * Queues whose departures are settled on arrival are excluded: tokens cannot move these any more.
+ * Returns true for a policy whose limiters may lend each other tokens (lib/control/loan). Its limit
+ * is soft and divided by flows, and its bucket holds bytes. It is not a level of a hierarchy.
+ * Queues whose departures are settled on arrival are excluded: tokens cannot change these times.
  * Any thread.
  */
 bool policy_lends(const struct policy *policy);

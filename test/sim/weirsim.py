@@ -463,7 +463,7 @@ def web_and_bulk(seed, loans, **settings):
 
 
 def tokens_are_lent(options):
-    """Loans use what was stranded; no more is borrowed than lent; no loan without a shortage."""
+    """Loans use stranded tokens; no more is borrowed than lent; no loan without a shortage."""
     found = {}
     lossy = {"delay": "20ms", "loss": 0.1, "duplicate": 0.2, "reorder": 0.2}
     for seed in range(options.first, options.first + (20 if options.long else 3)):

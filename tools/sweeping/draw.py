@@ -67,7 +67,8 @@ class Case:
         return made
 
     def scenario(self, allocator):
-        """For weirsim. With one central bucket no limiter fails."""
+        """For weirsim. With one central bucket no limiter fails; "fps+loans" lends tokens."""
+        allocator, _, loans = allocator.partition("+")
         central = allocator == "central"
         fit_windows(self)
         traffic = [{**entry, "limiter": "l1"} if central else entry for entry in self.traffic]
@@ -75,6 +76,7 @@ class Case:
                 "duration": f"{self.warmup + self.seconds}s", "warmup": f"{self.warmup}s",
                 "limiters": 1 if central else self.sites, "policies": [self.policy(allocator)],
                 "network": {"delay": micros(self.delay), "loss": self.loss},
+                "gossip": {"loans": loans == "loans"},
                 "events": [] if central else self.events, "traffic": traffic}
 
     def words(self):

@@ -20,7 +20,8 @@
 int engine_states_alloc(struct engine *engine, unsigned n_workers, unsigned n_policies);
 
 /*
- * Makes a single worker draw from shared buckets, as several do, so that peers can lend to it.
+ * Makes a single worker draw from shared buckets like several workers, so that peers can lend to
+ * it.
  * Call it after engine_states_alloc() and before engine_states_add(). Returns 0 or -ENOMEM.
  */
 int engine_states_share(struct engine *engine, unsigned n_policies);

@@ -148,7 +148,7 @@ struct limiter_params {
 	unsigned n_workers; /* flow samples of a policy, one a worker */
 	bool skips_idle;    /* limiter_wake() is called for every policy with arrivals */
 	struct limiter_ledger ledger;
-	struct limiter_buckets buckets; /* all NULL: this limiter neither lends nor borrows */
+	struct limiter_buckets buckets; /* all NULL: this limiter takes no part in loans */
 };
 
 /* What the workers have counted of one policy since they started. */
@@ -252,7 +252,7 @@ bool limiter_tick(struct limiter *limiter, uint64_t now_ns, limiter_measure meas
 uint64_t limiter_next_look(const struct limiter *limiter);
 
 /*
- * Looks at the buckets of the active policies and asks peers for tokens if one is short. Call
+ * Looks at the buckets of the active policies and requests tokens from peers if one is short. Call
  * limiter_send() afterwards, and after every limiter_receive() that returned GOSSIP_MESSAGE.
  */
 void limiter_look(struct limiter *limiter, uint64_t now_ns);
