@@ -55,7 +55,7 @@
  * A limiter that drops weighs one flow if its flows use at least 1 / UNIT_ROOM of one flow's rate.
  * Short requests use less; a flow that joins or backs off uses more.
  */
-#define UNIT_ROOM 5.0
+#define UNIT_ROOM 3.0
 
 /* How long a drop says that this limiter is the bottleneck. */
 #define DROP_MEMORY_S 0.5

@@ -525,13 +525,13 @@ static double weight_of_flow(double part)
 	return out.weight;
 }
 
-/* One drop makes a flow of a limiter only if a flow there uses a fifth of a flow's rate. */
+/* One drop makes a flow of a limiter only if a flow there uses a third of a flow's rate. */
 static void test_fps_unit_goes_by_use(void **state)
 {
 	(void)state;
 	assert_near(weight_of_flow(0.9), 1, 1e-9);
-	assert_near(weight_of_flow(0.2), 1, 1e-9);
-	assert_near(weight_of_flow(0.1), 0.5, 1e-9);
+	assert_near(weight_of_flow(0.4), 1, 1e-9);
+	assert_near(weight_of_flow(0.1), 0.3, 1e-9);
 	assert_true(weight_of_flow(0.01) < 0.15);
 }
 
