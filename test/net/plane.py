@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The kernel's data plane: what it decides by itself, what it leaves to workers, and that both go
-on while the process is killed, starts again and reloads.
+"""The XDP data plane: its own decisions, packets for workers, and both during kills, starts and
+reloads of the process.
 
 Runs in network and mount namespaces of its own. Usage: plane.py [--kills N] [SCENARIO...], where N
-is how often it is killed under 300,000 packets/s. If it is not said it is 3 times, at as much as
-the machine can spare, and limits are looked at for 2 s instead of 5.
+is the number of kills under 300,000 packets/s. Without it there are 3 kills at the highest rate
+that the machine can spare, and limits are measured for 2 s instead of 5.
 """
 
 import collections
@@ -30,25 +30,25 @@ BURST = 20000
 POLICIES = [{"name": "udp", "match": {"direction": "a-to-b"}, "accounting": "l2",
              "limit": f"{LIMIT_MBIT}Mbit/s", "burst": f"{BURST}B"}]
 SENT_S = 2
-SLACK = 0.04  # of a rate over seconds, on a machine that others use too
+SLACK = 0.04  # tolerance of a rate over seconds on a shared machine
 KILLS = 3
 SWITCHES = 5
-LEAST_OF_IT = 0.2  # of the rate, beside tests that want the CPUs, too
+LEAST_OF_IT = 0.2  # part of the rate, while other tests use the CPUs
 TORRENT_PPS = 300_000
-TORRENT_BPS = 20_000_000  # of which half the torrent is more than three times as much
+TORRENT_BPS = 20_000_000  # half the torrent is more than three times as much
 TORRENT_BURST = 65536
 DEEP_BURST = 10_000_000  # 4 s of that: a machine that stands still as long costs nothing
 SETTLED_S = 2
-# What a start does when it takes over, by system calls, their first arguments, and how often.
+# Steps of a start's take-over: system calls, their first arguments, and how often they occur.
 BPF, LINK_UPDATE, RENAMEAT2, MEMBARRIER = 321, 29, 316, 324
 TAKE_OVER = [("before", BPF, LINK_UPDATE, 0), ("one port", BPF, LINK_UPDATE, 1),
              ("both ports", BPF, LINK_UPDATE, 2), ("kept", RENAMEAT2, None, 1),
              ("settled", MEMBARRIER, None, 0)]
-ON_THE_WAY = 256 * FRAME  # between a decision and the far end: what the cable's ring holds
+ON_THE_WAY = 256 * FRAME  # between a decision and the far end: the size of the cable's ring
 
 
 def wire(scene, policies=None, **keys):
-    """A box of the kernel's, between two cables."""
+    """A limiter on the XDP data plane, between two cables."""
     config = box.wire("xdp:a", "xdp:b", policies=policies or POLICIES)
     config["wires"][0] |= keys
     return box_between(scene, config)
@@ -67,7 +67,7 @@ def fragment(sport, serial):
 
 
 class Flood:
-    """What arrived, in bit/s and frames, of frames that are sent as fast as can be."""
+    """Sends frames at full speed; returns the received bit/s and frames."""
 
     def __init__(self, seconds, make=udp_frame, flows=16):
         self.sent, self.got, self.bytes = 0, 0, 0
@@ -87,7 +87,7 @@ class Flood:
         self.rx.close()
 
     def drain(self):
-        """Takes what has arrived."""
+        """Takes the received frames."""
         with contextlib.suppress(BlockingIOError):
             while True:
                 frame = self.rx.recv(65536)
@@ -97,10 +97,10 @@ class Flood:
                     self.note(frame)
 
     def note(self, frame):
-        """Looks at what arrives."""
+        """Observes the received frames."""
 
     def expect_limit(self, mbit=LIMIT_MBIT, least=1 - 3 * SLACK):
-        """The limit was kept, and used; of the burst at most one was there."""
+        """Checks that the limit was kept and used, with at most one burst."""
         most = mbit * 1e6 + BURST * 8 / self.took
         said = f"{self.bps / 1e6:.3f} of {mbit} Mbit/s"
         expect(least * mbit * 1e6 <= self.bps <= most * (1 + SLACK), said)
@@ -108,7 +108,7 @@ class Flood:
 
 
 def decides(scene):
-    """Packets that it can judge come by no worker, hold the limit, and are counted one by one."""
+    """Packets that it can judge reach no worker, keep to the limit, and are counted one by one."""
     with wire(scene) as weir:
         weir.start()
         seen = weir.total("rx_packets")
@@ -125,7 +125,7 @@ def decides(scene):
 
 
 def samples(scene):
-    """The limiter knows its flows by what the kernel has seen of them."""
+    """The limiter samples flows from the kernel's observations."""
     with wire(scene, [POLICIES[0] | {"allocator": "fps"}]) as weir:
         weir.start()
         sampled = 0
@@ -143,7 +143,7 @@ def samples(scene):
 
 
 def leaves(scene):
-    """Fragments come by workers, who share the limit; and so do the packets of other policies."""
+    """Fragments and packets of other policies go through workers, which share the limit."""
     policies = POLICIES + [
         {"name": "slow", "match": {"direction": "a-to-b", "src": "192.0.2.8/29"},
          "limit": "1Mbit/s", "action": "shape"},
@@ -152,8 +152,8 @@ def leaves(scene):
     with wire(scene, policies) as weir:
         weir.start()
         _, described, _ = weir.run("--describe", weir.config_path)
-        expect('policy "slow", as it lets packets wait' in described
-               and 'policy "udp"' not in described.split("but for")[1].split("\n  while")[0],
+        expect('policy "slow", because it ' in described
+               and 'policy "udp"' not in described.split("workers decide")[1].split("\n  while")[0],
                described)
         both = Flood(SENT_S, lambda sport, n: (fragment if sport % 2 else udp_frame)(sport, n))
         said = both.expect_limit()
@@ -186,7 +186,7 @@ def of_kind(port, ecn):
 
 
 class Marked(Flood):
-    """A flood of a kind, and what arrives of each class."""
+    """Sends a flood of a kind; returns the received packets of each class."""
 
     def __init__(self, port, ecn=ECT):
         self.classes = collections.Counter()
@@ -197,7 +197,7 @@ class Marked(Flood):
 
 
 def kinds(scene):
-    """What counts packets, marks, or only counts: the kernel decides it, as workers would."""
+    """Policies that count packets, mark, or only count: the kernel decides like workers."""
     policies = [more | {
         "name": name,
         "match": {"direction": "a-to-b", "proto": "udp", "dst-port": port}}
@@ -234,8 +234,8 @@ def kinds(scene):
 
 
 def goes_on(scene):
-    """Killed and started, again and again: nothing is lost, all is counted, and the limit holds
-    with nobody there."""
+    """Repeated kills and starts: no loss, all packets counted, and the limit holds without the
+    process."""
     with wire(scene) as weir:
         weir.start()
         with Stream() as stream:
@@ -262,7 +262,7 @@ def goes_on(scene):
 
 
 def in_torrent(weir, source_cpu):
-    """Killed and started under load; what was sent, what arrived, when both have ended."""
+    """Kills and starts under load; returns the sent and received packets at the end."""
     far = FarEnd("tb", TORRENT_BPS)
     source = Source("ta", "tb", "198.18.1.0+2*1", TORRENT_PPS, source_cpu)
     try:
@@ -282,8 +282,8 @@ def in_torrent(weir, source_cpu):
 
 
 def torrent(scene):
-    """Killed again and again under 300,000 packets/s: of what conforms none is lost, the limit is
-    never exceeded, not even by a second burst, and every packet is in the books."""
+    """Repeated kills under 300,000 packets/s: no conforming packet is lost, every packet is
+    counted, and the limit is never exceeded, not even by a second burst."""
     policies = [{"name": "free", "match": {"dst": "198.18.1.0/32"}, "limit": "10Gbit/s"},
                 {"name": "limited", "match": {"dst": "198.18.1.1/32"}, "accounting": "l2",
                  "limit": f"{TORRENT_BPS}bit/s", "burst": f"{TORRENT_BURST}B"}]
@@ -309,8 +309,8 @@ def torrent(scene):
 
 
 def cut_off(scene):
-    """A start that is killed at any step of its take-over leaves a wire that goes on, by no more
-    than the limit and half of it at least, and the next start finds what there is."""
+    """A start that is killed at any step of its take-over leaves a wire that forwards between half
+    of the limit and the limit. The next start finds the pinned state."""
     said = []
     with wire(scene) as weir:
         weir.start()
@@ -345,7 +345,7 @@ def rate_at(far):
 
 
 def settles_on(scene, cpus):
-    """What passes of a limit when it has settled, over the limit, with so many CPUs that send."""
+    """The settled rate divided by the limit, with a number of CPUs that send."""
     policy = {"name": "limited", "match": {"dst": "198.18.1.1/32"}, "accounting": "l2",
               "limit": f"{TORRENT_BPS}bit/s", "burst": f"{DEEP_BURST}B"}
     sources, far = [], None
@@ -398,7 +398,7 @@ def changes(scene):
 
 
 def moves(scene):
-    """What was counted before a reload that moves a policy, also to workers, outlives a kill."""
+    """Counts from before a reload that moves a policy, also to workers, outlive a kill."""
     others = [{"action": "count"}, {"action": "mark", "mark": "af13"}, {"action": "shape"}]
     with wire(scene) as weir:
         weir.start()
@@ -425,7 +425,7 @@ def tries(scene):
         policy = weir.get("/weir/policy,udp")
         expect(weir.total("rx_packets") > flood.got and kernel(weir, "dropped") == 0,
                "packets come by no worker")
-        # What the socket has no room for comes to nobody: how many came, the policy knows.
+        # The socket drops packets without room; the policy has counted all of them.
         trial = policy["trial"]
         came, tried = (sum(part[key]["packets"] for key in keys) for part, keys in
                        ((policy, ("passed", "dropped")), (trial, ("would_pass", "would_drop"))))
@@ -437,7 +437,7 @@ def tries(scene):
 
 
 def generic(scene):
-    """An interface whose driver has no XDP is taken if that is asked for, and no other mode."""
+    """An interface without native XDP is accepted only with the key for generic XDP."""
     with wire(scene) as weir:
         subprocess.run(["ip", "link", "add", "v", "link", "a", "up", "type", "macvlan", "mode",
                         "passthru"], check=True)
@@ -480,7 +480,7 @@ def switches(scene):
 
 
 def refused(scene):
-    """What it cannot stand on is said with the remedy."""
+    """An interface without support is refused with a remedy."""
     with wire(scene) as weir:
         subprocess.run(["ip", "link", "add", "v", "link", "a", "type", "macvlan"], check=True)
         ports = weir.config["ports"]
