@@ -325,7 +325,7 @@ def operator(scene):
     first = json.loads(ctl(weir, "--json", "history", "99"))["lines"][-1]
     ctl(weir, "rollback", str(first["to"]))
     expect(limits(weir, "a", "b", "c") == [M, M, None], "the first of all")
-    ctl(weir, "rollback", "77", fails="configuration 77 is not kept")
+    ctl(weir, "rollback", "77", fails='configuration 77 is not kept: "weirctl rollback" takes')
     with open(other, "w", encoding="utf-8") as file:
         json.dump(weir.config | {"idle": "poll", "policies": [A | {"limit": "1Mbit"}]}, file)
     ctl(weir, "apply", other, fails='other.json:1: policies[0] "a".limit')

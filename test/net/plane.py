@@ -152,7 +152,7 @@ def leaves(scene):
     with wire(scene, policies) as weir:
         weir.start()
         _, described, _ = weir.run("--describe", weir.config_path)
-        expect('policy "slow", because it ' in described
+        expect('policy "slow", because it lets packets wait' in described
                and 'policy "udp"' not in described.split("workers decide")[1].split("\n  while")[0],
                described)
         both = Flood(SENT_S, lambda sport, n: (fragment if sport % 2 else udp_frame)(sport, n))

@@ -21,7 +21,7 @@
 #include "node_totals.h"
 
 #define HELD_MAX   256 /* datagrams: what a socket's buffer holds */
-#define AGED_LINES 64  /* of a table of sources, each interval */
+#define AGED_LINES 64  /* lines of a table of sources that age in each interval */
 #define SPARES     2   /* deaths side by side that do not part the others */
 
 #define WAITING_MOST 16384 /* packets, on each worker */

@@ -35,19 +35,24 @@ static char *found_words(const json_t *value)
 	return text;
 }
 
-/* Writes a message with its place. */
-static void diagnose_place(
-	struct reader *reader, const struct json_path *path, struct diagnostic *what)
+/*
+ * Writes a message with the place of a path. The words for people are those of `shown`: the path
+ * itself, or its parent if the message names the key.
+ */
+static void diagnose_at(struct reader *reader, const struct json_path *path,
+	const struct json_path *shown, struct diagnostic *what)
 {
 	struct json_place place = json_place_of(reader, path);
+	struct json_place words = json_place_of(reader, shown);
 
 	what->file = place.file;
 	what->line = place.line;
 	what->path = place.path;
-	what->place = place.words;
+	what->place = words.words;
 	what->policy = place.policy;
 	diagnostic_write(reader->diagnostics, what);
 	json_place_free(&place);
+	json_place_free(&words);
 }
 
 bool reader_skips(struct reader *reader, bool warning)
@@ -75,7 +80,7 @@ static void diagnose_expected(struct reader *reader, const struct json_path *pat
 		return;
 	found = found_words(json_path_find(reader->root, path));
 	expected = print_words(format, args);
-	diagnose_place(reader, path,
+	diagnose_at(reader, path, path,
 		&(struct diagnostic){.found = found, .expected = expected, .remedy = remedy});
 	free(found);
 	free(expected);
@@ -104,7 +109,7 @@ void reader_refuse(struct reader *reader, const struct json_path *path, const ch
 	const char *expected, const char *remedy)
 {
 	if (count_error(reader))
-		diagnose_place(reader, path,
+		diagnose_at(reader, path, path,
 			&(struct diagnostic){
 				.found = found, .expected = expected, .remedy = remedy});
 }
@@ -119,7 +124,7 @@ void reader_error(struct reader *reader, const struct json_path *path, const cha
 	va_start(args, format);
 	text = print_words(format, args);
 	va_end(args);
-	diagnose_place(reader, path, &(struct diagnostic){.text = text});
+	diagnose_at(reader, path, path, &(struct diagnostic){.text = text});
 	free(text);
 }
 
@@ -136,27 +141,10 @@ void reader_warn(struct reader *reader, const struct json_path *path, const char
 	va_start(args, format);
 	text = print_words(format, args);
 	va_end(args);
-	diagnose_place(
-		reader, path, &(struct diagnostic){.warning = true, .found = found, .text = text});
+	diagnose_at(reader, path, path,
+		&(struct diagnostic){.warning = true, .found = found, .text = text});
 	free(found);
 	free(text);
-}
-
-/* Writes a message whose place for people is the object of the key at the path. */
-static void diagnose_member(
-	struct reader *reader, const struct json_path *path, struct diagnostic *what)
-{
-	struct json_place place = json_place_of(reader, path);
-	struct json_place object = json_place_of(reader, path->parent);
-
-	what->file = place.file;
-	what->line = place.line;
-	what->path = place.path;
-	what->place = object.words;
-	what->policy = place.policy;
-	diagnostic_write(reader->diagnostics, what);
-	json_place_free(&place);
-	json_place_free(&object);
 }
 
 void reader_requires(struct reader *reader, const struct json_path *path, const char *format, ...)
@@ -172,7 +160,7 @@ void reader_requires(struct reader *reader, const struct json_path *path, const 
 	va_end(args);
 	if (need == NULL || asprintf(&problem, "\"%s\" requires %s", path->key, need) < 0)
 		problem = NULL;
-	diagnose_member(reader, path,
+	diagnose_at(reader, path, path->parent,
 		&(struct diagnostic){.found = found, .expected = need, .problem = problem});
 	free(found);
 	free(need);
@@ -207,7 +195,7 @@ void reader_excludes(struct reader *reader, const struct json_path *path, const 
 	if (key == NULL || other == NULL ||
 		asprintf(&problem, "%s cannot be combined with %s", key, other) < 0)
 		problem = NULL;
-	diagnose_member(reader, path,
+	diagnose_at(reader, path, path->parent,
 		&(struct diagnostic){.found = found, .problem = problem, .remedy = remedy});
 	free(found);
 	free(key);
