@@ -43,16 +43,19 @@ static void diagnose_at(struct reader *reader, const struct json_path *path,
 	const struct json_path *shown, struct diagnostic *what)
 {
 	struct json_place place = json_place_of(reader, path);
-	struct json_place words = json_place_of(reader, shown);
+	struct json_place other = {};
 
+	/* A place costs a search of the text, so it is looked up once if one serves both. */
+	if (shown != path)
+		other = json_place_of(reader, shown);
 	what->file = place.file;
 	what->line = place.line;
 	what->path = place.path;
-	what->place = words.words;
+	what->place = shown != path ? other.words : place.words;
 	what->policy = place.policy;
 	diagnostic_write(reader->diagnostics, what);
 	json_place_free(&place);
-	json_place_free(&words);
+	json_place_free(&other);
 }
 
 bool reader_skips(struct reader *reader, bool warning)
