@@ -15,7 +15,6 @@
 struct allocate_input {
 	double interval_s;    /* length of the interval that just ended */
 	double keep;          /* share of an old value kept over this interval: p^(T/1 s) */
-	double keep_slow;     /* likewise, of what the flows' rates are smoothed by */
 	unsigned n;           /* N: limiters in the roster, at least 1 */
 	unsigned lost;        /* peers that do not count now, 0 to N - 1 */
 	double limit;         /* configured global limit */
@@ -28,6 +27,7 @@ struct allocate_input {
 	double remote_demand; /* sum of their demands */
 	const double *flow;   /* smoothed rates of the sampled flows, in any order */
 	unsigned n_flows;
+	double old_part;    /* of their rates: the part of flows that have lived for FLOW_OLD_S */
 	double burst;       /* configured global burst, bytes */
 	double burst_least; /* of a bucket that lets flows pass, bytes */
 	double backlog;     /* with a history: the largest in it, bytes */

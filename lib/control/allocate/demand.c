@@ -35,13 +35,15 @@ static void begin_flow(struct flow_rates *rates, unsigned i)
 {
 	rates->rate[i] = (struct steady_rate){0};
 	rates->silent_s[i] = 0;
+	rates->age_s[i] = 0;
 }
 
 unsigned flow_rates_add(struct flow_rates *rates, const uint64_t slots[FLOW_SLOTS],
-	double interval_s, double keep, double keep_slow, double out[FLOW_SLOTS])
+	double interval_s, const struct steady_memory *memory, double out[FLOW_SLOTS])
 {
 	unsigned n = 0;
 
+	rates->old_rate = 0;
 	for (unsigned i = 0; i < FLOW_SLOTS; i++) {
 		uint64_t bytes;
 		double rate;
@@ -53,9 +55,12 @@ unsigned flow_rates_add(struct flow_rates *rates, const uint64_t slots[FLOW_SLOT
 		bytes = slot_bytes(rates->seen[i], slots[i]);
 		rates->seen[i] = slots[i];
 		rates->silent_s[i] = bytes ? 0 : rates->silent_s[i] + interval_s;
-		rate = demand_steady(&rates->rate[i], (double)bytes / interval_s, keep, keep_slow);
-		if (rates->silent_s[i] < FLOW_SILENT_S)
-			out[n++] = rate;
+		rate = demand_steady(&rates->rate[i], (double)bytes / interval_s, memory);
+		rates->age_s[i] += interval_s;
+		if (rates->silent_s[i] >= FLOW_SILENT_S)
+			continue;
+		out[n++] = rate;
+		rates->old_rate += rates->age_s[i] >= FLOW_OLD_S ? rate : 0;
 	}
 	return n;
 }

@@ -32,35 +32,54 @@ struct demand {
 void demand_add(struct demand *demand, double rate, double keep);
 
 /*
- * The filter of demand, started from zero: for rates that are only compared with each other. A flow
- * that is new to a sample, or whose slot was borrowed to another, then counts for little until it
- * has shown itself.
+ * The filter of demand, started from zero: a flow that is new to a sample counts for little until
+ * it has shown itself.
  */
 static inline void demand_follow(double *rate, double sample, double keep)
 {
 	*rate = *rate * keep + sample * (1 - keep);
 }
 
+/* The memory of a steady rate over an interval. */
+struct steady_memory {
+	double keep;  /* share of the quick rate's old value that is kept */
+	double slow;  /* share of the slow rate's old value that is kept */
+	double tells; /* bytes per second from which the quick rate has enough packets to compare */
+};
+
 /*
- * A rate that is remembered for long, and yet follows a change at once: through two such filters,
- * where the slow one takes the quick one's value when they differ by more than RATE_CHANGED. That
- * is more than TCP's sawtooth makes, and less than a flow does that starts, ends or finds another
- * bottleneck. Zeroed before use.
+ * A rate that is remembered for long and yet follows a change at once. The slow rate is a mean over
+ * its memory, or over the time since it began. It restarts at the quick rate if the two differ
+ * by more than RATE_CHANGED. That is more than TCP's sawtooth makes, and less than a flow does that
+ * starts, ends or finds another bottleneck. A flow of a few packets a second differs as much by
+ * chance, so the slow rate has to be at least `tells`. Zeroed before use.
  */
 struct steady_rate {
-	double quick, slow;
+	double quick; /* bytes per second, from zero */
+	double begun; /* part of the quick rate's memory that is filled, 0 to 1 */
+	double sum;   /* the slow rate × seen */
+	double seen;  /* part of the slow rate's memory that is filled, 0 to 1 */
+	double rate;  /* the answer: the slow rate × begun */
 };
 
 #define RATE_CHANGED 2.0
 
 static inline double demand_steady(
-	struct steady_rate *rate, double sample, double keep, double keep_slow)
+	struct steady_rate *rate, double sample, const struct steady_memory *memory)
 {
-	demand_follow(&rate->quick, sample, keep);
-	demand_follow(&rate->slow, sample, keep_slow);
-	if (rate->quick > RATE_CHANGED * rate->slow || rate->slow > RATE_CHANGED * rate->quick)
-		rate->slow = rate->quick;
-	return rate->slow;
+	demand_follow(&rate->quick, sample, memory->keep);
+	demand_follow(&rate->begun, 1, memory->keep);
+	demand_follow(&rate->sum, sample, memory->slow);
+	demand_follow(&rate->seen, 1, memory->slow);
+	rate->rate = rate->seen > 0 ? rate->sum / rate->seen * rate->begun : 0;
+	if (rate->rate >= memory->tells && (rate->quick > RATE_CHANGED * rate->rate ||
+						   rate->rate > RATE_CHANGED * rate->quick)) {
+		/* The quick rate counts by the length of its memory. */
+		rate->seen = (1 - memory->slow) / (1 - memory->keep);
+		rate->sum = rate->quick * rate->seen;
+		rate->rate = rate->quick;
+	}
+	return rate->rate;
 }
 
 /* The smoothed rates of the flows in one sample, by demand_steady(). Zeroed before use. */
@@ -68,10 +87,15 @@ struct flow_rates {
 	uint64_t seen[FLOW_SLOTS]; /* slots as last read */
 	struct steady_rate rate[FLOW_SLOTS];
 	double silent_s[FLOW_SLOTS]; /* time since its last byte */
+	double age_s[FLOW_SLOTS];    /* time since it got the slot */
+	double old_rate;             /* sum of the rates of old flows, as last read */
 };
 
 /* A flow that is silent for so long is no evidence of anything, though it still has its slot. */
 #define FLOW_SILENT_S 1.0
+
+/* Age from which a flow is old: most requests of the Web have ended by then. */
+#define FLOW_OLD_S 2.0
 
 /*
  * Reads the sample at the end of an interval. A slot that changed hands starts anew; bytes are
@@ -79,6 +103,6 @@ struct flow_rates {
  * writes their smoothed rates.
  */
 unsigned flow_rates_add(struct flow_rates *rates, const uint64_t slots[FLOW_SLOTS],
-	double interval_s, double keep, double keep_slow, double out[FLOW_SLOTS]);
+	double interval_s, const struct steady_memory *memory, double out[FLOW_SLOTS]);
 
 #endif

@@ -22,6 +22,9 @@
  *     p <- p + min(T / PRESSURE_S, 1) × (1 if it dropped in this interval of T, else 0, - p)
  *     room = ROOM + (GROWTH - ROOM) × p
  *
+ *   An interval without arrivals is no evidence of flows that have lived for long: they wait for
+ *   a timer after a loss. So it counts only by the part of the rate that short flows have.
+ *
  *   so that flows that are held back here can show it within a few round trips, and those that
  *   are held back elsewhere get nothing for being many. Whoever drops now and then, as short
  *   requests do that come in bursts, uses no more than his mean: all the room for that would lie
@@ -35,6 +38,8 @@
  *   name.
  */
 #include "allocate/allocate.h"
+
+#include <math.h>
 
 #include "base/math.h"
 
@@ -139,7 +144,7 @@ static double smooth_flow_count(
 	const struct allocate_state *state, const struct allocate_input *in, double count)
 {
 	bool slowly = state->regime == ALLOCATE_UNBOTTLENECKED && count < state->count;
-	double keep = slowly ? in->keep_slow * in->keep_slow : in->keep;
+	double keep = slowly ? sqrt(in->keep) : in->keep;
 
 	return state->count > 0 ? state->count * keep + count * (1 - keep) : count;
 }
@@ -180,9 +185,10 @@ static double weigh_demand(
 static double update_pressure(const struct allocate_state *state, const struct allocate_input *in)
 {
 	double now = in->dropped ? 1 : 0;
+	double tells = in->demand_now > 0 || in->dropped ? 1 : 1 - in->old_part;
 
 	return state->pressure +
-	       min_double(in->interval_s / PRESSURE_S, 1) * (now - state->pressure);
+	       tells * min_double(in->interval_s / PRESSURE_S, 1) * (now - state->pressure);
 }
 
 /*

@@ -18,6 +18,7 @@ struct aggregate {
 	uint64_t starves_until_ns; /* flows here lose all packets, see least_limit() */
 	uint64_t arrived_bytes, dropped_packets; /* as of measured_ns */
 	struct demand demand;
+	double old_part;                /* part of old flows in the sample that was last seen */
 	struct steady_rate demand_slow; /* as the flows' rates */
 	double asked;                   /* the demand that was allocated by */
 	struct history *history;        /* NULL before the first byte, or if it remembers nothing */
@@ -43,6 +44,7 @@ struct aggregate {
 struct keeps {
 	double per_second, interval_s;
 	double keep, slow;
+	double quick_s; /* length of the memory of `keep` */
 };
 
 struct levels;

@@ -4,6 +4,7 @@
 #include "limiter/limiter.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,17 @@
  * this many times as long as the demand, so that a weight compares means and not phases.
  */
 #define FLOW_MEMORY 4.0
+
+/*
+ * Flows of a few packets a second are remembered for longer: as long as it takes STEADY_PACKETS of
+ * an unbottlenecked flow, at most STEADY_MAX_S. With fewer packets the rates of seven flows spread
+ * more by chance than the rates of three, and look like fewer flows.
+ */
+#define STEADY_PACKETS 40
+#define STEADY_MAX_S   60
+
+/* Packets in the demand's memory from which a rate shows a change. */
+#define CHANGE_PACKETS 8
 
 /*
  * When a peer begins to count again, a share may grow only after the others have had this part of
@@ -179,17 +191,24 @@ static uint64_t next_beat(uint64_t due, uint64_t period, uint64_t now)
 
 /* Memory for them is taken with the first byte: most of very many policies never see one. */
 static unsigned measure_flows(struct limiter *l, struct aggregate *a,
-	const struct limiter_sample *sample, const struct allocate_input *in)
+	const struct limiter_sample *sample, double interval_s, const struct steady_memory *memory)
 {
+	double old = 0, all = 0;
 	unsigned n = 0;
 
 	if (!a->flows && sample->arrived_bytes > 0)
 		a->flows = calloc(l->n_workers, sizeof(*a->flows));
 	if (!a->flows)
 		return 0;
-	for (unsigned w = 0; w < l->n_workers; w++)
+	for (unsigned w = 0; w < l->n_workers; w++) {
 		n += flow_rates_add(&a->flows[w], sample->slots + (size_t)w * FLOW_SLOTS,
-			in->interval_s, in->keep, in->keep_slow, l->flow_scratch + n);
+			interval_s, memory, l->flow_scratch + n);
+		old += a->flows[w].old_rate;
+	}
+	for (unsigned i = 0; i < n; i++)
+		all += l->flow_scratch[i];
+	if (all > 0)
+		a->old_part = old / all;
 	return n;
 }
 
@@ -199,12 +218,15 @@ static const struct keeps *keeps_of(
 {
 	struct keeps *keeps = &l->keeps;
 
-	if (keeps->interval_s != interval_s || keeps->per_second != policy->keep_per_second)
+	double p = policy->keep_per_second;
+
+	if (keeps->interval_s != interval_s || keeps->per_second != p)
 		*keeps = (struct keeps){
-			.per_second = policy->keep_per_second,
+			.per_second = p,
 			.interval_s = interval_s,
-			.keep = demand_keep(policy->keep_per_second, interval_s),
-			.slow = demand_keep(policy->keep_per_second, interval_s / FLOW_MEMORY),
+			.keep = demand_keep(p, interval_s),
+			.slow = demand_keep(p, interval_s / FLOW_MEMORY),
+			.quick_s = p > 0 ? -1 / log(p) : interval_s,
 		};
 	return keeps;
 }
@@ -242,6 +264,25 @@ static double full_packet(const struct aggregate *a)
 	return a->policy.packet ? a->policy.packet : FULL_PACKET;
 }
 
+/* The memory of flows' rates, by the packets of an unbottlenecked flow. */
+static struct steady_memory flow_memory(const struct aggregate *a, const struct keeps *keeps)
+{
+	double packets_s = a->state.flow_rate / full_packet(a);
+	double memory_s = FLOW_MEMORY * keeps->quick_s;
+	struct steady_memory memory = {
+		.keep = keeps->keep,
+		.slow = keeps->slow,
+		.tells = CHANGE_PACKETS * full_packet(a) / keeps->quick_s,
+	};
+
+	if (packets_s > 0 && packets_s * memory_s < STEADY_PACKETS) {
+		memory_s = max_double(
+			memory_s, min_double(STEADY_PACKETS / packets_s, STEADY_MAX_S));
+		memory.slow = exp(-keeps->interval_s / memory_s);
+	}
+	return memory;
+}
+
 /* An interval without arrivals leaves the state as it is. */
 static void note_starvation(
 	struct aggregate *a, const struct limiter_sample *sample, uint64_t now_ns)
@@ -275,7 +316,6 @@ static void allocate_limit(
 	struct allocate_input in = {
 		.interval_s = interval_s,
 		.keep = keeps->keep,
-		.keep_slow = keeps->slow,
 		.n = l->n,
 		.lost = sum.lost,
 		.limit = a->share,
@@ -290,18 +330,20 @@ static void allocate_limit(
 		.parent = a->parent,
 		.wanted = a->parent ? levels_wanted(l, a) : 0,
 	};
+	struct steady_memory memory = flow_memory(a, keeps);
 	struct allocate_output out;
 
 	note_starvation(a, sample, now_ns);
 	in.least = least_limit(l, a, now_ns);
 	demand_add(&a->demand, in.demand_now, keeps->keep);
-	demand_steady(&a->demand_slow, in.demand_now, keeps->keep, keeps->slow);
+	demand_steady(&a->demand_slow, in.demand_now, &memory);
 	if (l->skips_idle && in.demand_now <= 0 && a->demand.rate < IDLE_RATE)
 		forget_demand(a);
 	in.demand = a->demand.rate;
-	in.demand_slow = a->demand_slow.slow;
+	in.demand_slow = a->demand_slow.rate;
 	if (a->policy.allocator->samples_flows && !a->parent)
-		in.n_flows = measure_flows(l, a, sample, &in);
+		in.n_flows = measure_flows(l, a, sample, interval_s, &memory);
+	in.old_part = a->old_part;
 	if (a->policy.allocator->remembers)
 		aggregate_remember(l, a, sample, &in, now_ns);
 	a->policy.allocator->allocate(&a->state, &in, &out);

@@ -27,7 +27,6 @@ static struct allocate_output run_allocator(
 	struct allocate_input in = {
 		.interval_s = s->interval > 0 ? s->interval : DT,
 		.keep = pow(0.1, DT),
-		.keep_slow = pow(0.1, DT / 4),
 		.n = s->n,
 		.lost = s->lost,
 		.limit = LIMIT,
@@ -460,6 +459,45 @@ static void test_fps_idle_has_no_pressure(void **state)
 	assert_near(run_drops(&st, DT, "x"), 1.05 * pressed.demand, SHARED_BUCKET(2));
 }
 
+/* The pressure after a loss and `n` intervals without arrivals, where old flows have this part. */
+static double pressure_of_silence(double old_part, unsigned n)
+{
+	struct allocate_state st = {
+		.regime = ALLOCATE_BOTTLENECKED, .weight = 1, .count = 1, .local_limit = LIMIT / 4};
+	double flow = LIMIT / 8;
+	struct allocate_input in = {.interval_s = DT,
+		.keep = pow(0.1, DT),
+		.n = 2,
+		.limit = LIMIT,
+		.demand = LIMIT / 8,
+		.demand_now = LIMIT / 8,
+		.demand_slow = LIMIT / 8,
+		.dropped = true,
+		.remote_weight = 1,
+		.remote_demand = LIMIT,
+		.flow = &flow,
+		.n_flows = 1,
+		.old_part = old_part};
+	struct allocate_output out;
+
+	for (unsigned i = 0; i < 40; i++)
+		allocator_find("fps")->allocate(&st, &in, &out);
+	in.demand_now = 0;
+	in.dropped = false;
+	for (unsigned i = 0; i < n; i++)
+		allocator_find("fps")->allocate(&st, &in, &out);
+	return st.pressure;
+}
+
+/* Old flows that are silent wait for a timer, which is no evidence; short requests have ended. */
+static void test_fps_silence_of_old_flows(void **state)
+{
+	(void)state;
+	assert_near(pressure_of_silence(1, 30), pressure_of_silence(1, 0), 1e-12);
+	assert_near(pressure_of_silence(0, 20), pow(1 - DT / 0.4, 20), 0.01);
+	assert_near(pressure_of_silence(0.5, 20), pow(1 - DT / 0.8, 20), 0.01);
+}
+
 /*
  * Seven flows that have all lost everything, and for so long that the limit has followed them down:
  * with the first drop they compete again, as one flow at least.
@@ -473,7 +511,6 @@ static void test_fps_losers_are_not_locked_out(void **state)
 		.local_limit = 0.7 * LIMIT};
 	struct allocate_input in = {.interval_s = DT,
 		.keep = pow(0.1, DT),
-		.keep_slow = pow(0.1, DT / 4),
 		.n = 2,
 		.limit = LIMIT,
 		.demand = 6000,
@@ -508,7 +545,6 @@ static double weight_of_flow(double part)
 		.regime = ALLOCATE_BOTTLENECKED, .weight = 1, .count = 1, .local_limit = LIMIT / 4};
 	struct allocate_input in = {.interval_s = DT,
 		.keep = pow(0.1, DT),
-		.keep_slow = pow(0.1, DT / 4),
 		.n = 2,
 		.limit = LIMIT,
 		.demand = flow,
@@ -606,7 +642,6 @@ static void test_fps_fixed_point(void **state)
 	double local = 0.55 * LIMIT, small = 0.05 * LIMIT, large = (local - 4 * small) / 3;
 	struct allocate_input in = {.interval_s = DT,
 		.keep = pow(0.1, DT),
-		.keep_slow = pow(0.1, DT / 4),
 		.n = 2,
 		.limit = LIMIT,
 		.demand = local,
@@ -667,7 +702,6 @@ static void test_parent(void **state)
 {
 	struct allocate_input in = {.interval_s = DT,
 		.keep = pow(0.1, DT),
-		.keep_slow = pow(0.1, DT / 4),
 		.n = 2,
 		.limit = LIMIT,
 		.demand_now = LIMIT,
@@ -718,6 +752,7 @@ int main(void)
 		cmocka_unit_test(test_fps_room_goes_by_pressure),
 		cmocka_unit_test(test_fps_pressed_keeps_its_limit),
 		cmocka_unit_test(test_fps_idle_has_no_pressure),
+		cmocka_unit_test(test_fps_silence_of_old_flows),
 		cmocka_unit_test(test_fps_losers_are_not_locked_out),
 		cmocka_unit_test(test_fps_unit_goes_by_use),
 		cmocka_unit_test(test_fps_grows_with_the_demand),

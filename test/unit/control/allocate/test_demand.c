@@ -64,21 +64,22 @@ static void test_flow_rates(void **state)
 	uint64_t slots[FLOW_SLOTS] = {0};
 	double out[FLOW_SLOTS];
 	struct flow_rates *rates = test_calloc(1, sizeof(*rates));
+	const struct steady_memory slow = {.keep = 0.9, .slow = 0.9}, none = {0};
 
 	(void)state;
-	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0, 0, out), 0);
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, &none, out), 0);
 	slots[3] = flow_slot_word(9, 5000);
 	slots[8] = flow_slot_word(4, FLOW_COUNT_MASK - 99);
-	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0, 0, out), 2);
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, &none, out), 2);
 	assert_near(out[0], 100000, 1e-6);
 	slots[3] = flow_slot_word(9, 7500);
 	slots[8] = flow_slot_word(4, 900); /* wrapped: what came before that is left out */
-	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0, 0, out), 2);
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, &none, out), 2);
 	assert_near(out[0], 50000, 1e-6);
 	assert_near(out[1], 18000, 1e-6);
 	slots[3] = flow_slot_word(
 		7, 500); /* another flow: nothing of the first remains, and it starts from zero */
-	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0.9, 0.9, out), 2);
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, &slow, out), 2);
 	assert_near(out[0], 1000, 1e-6);
 	test_free(rates);
 }
@@ -92,6 +93,7 @@ static void test_slot_borrowed_and_back(void **state)
 	const double interval_s = 0.05;
 	struct flow_rates *rates = test_calloc(1, sizeof(*rates));
 	struct flow_sample *sample = test_calloc(1, sizeof(*sample));
+	const struct steady_memory none = {0};
 	struct prng prng;
 	unsigned back = 0;
 
@@ -108,7 +110,7 @@ static void test_slot_borrowed_and_back(void **state)
 		}
 		back += flow_slot_tag(before) == flow_slot_tag(sample->slot[3]) &&
 			sample->slot[3] < before;
-		n = flow_rates_add(rates, sample->slot, interval_s, 0, 0, out);
+		n = flow_rates_add(rates, sample->slot, interval_s, &none, out);
 		assert_true(n == 0 || out[0] * interval_s < (double)sent + 1);
 	}
 	assert_true(back > 10); /* it did happen */
@@ -121,31 +123,43 @@ static void test_silent_flows(void **state)
 {
 	uint64_t slots[FLOW_SLOTS] = {flow_slot_word(1, 1000), flow_slot_word(2, 1000)};
 	double out[FLOW_SLOTS];
+	const struct steady_memory memory = {.keep = 0.5, .slow = 0.9};
 	struct flow_rates *rates = test_calloc(1, sizeof(*rates));
 
 	(void)state;
 	for (unsigned k = 0; k < 20; k++) {
-		assert_int_equal(flow_rates_add(rates, slots, 0.05, 0.5, 0.9, out), 2);
+		assert_int_equal(flow_rates_add(rates, slots, 0.05, &memory, out), 2);
 		slots[1] += 100;
 	}
-	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0.5, 0.9, out), 1);
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, &memory, out), 1);
 	assert_true(out[0] > 1900);
 	slots[0]++;
 	slots[1] += 100;
-	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0.5, 0.9, out), 2);
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, &memory, out), 2);
+	assert_true(rates->old_rate == 0);
+	for (unsigned k = 0; k < 18; k++) { /* 2 s since they got their slots; one is silent */
+		slots[1] += 100;
+		flow_rates_add(rates, slots, 0.05, &memory, out);
+	}
+	assert_true(rates->old_rate == out[0] + out[1]);
 	test_free(rates);
+}
+
+static struct steady_memory memory_of(double quick_s, double slow_s, double tells)
+{
+	return (struct steady_memory){exp(-0.05 / quick_s), exp(-0.05 / slow_s), tells};
 }
 
 /* A sawtooth is remembered as its mean; a change is followed as by the quick filter. */
 static void test_steady_rate(void **state)
 {
-	double keep = demand_keep(0.1, 0.05), slow = demand_keep(0.1, 0.05 / 4);
+	struct steady_memory memory = memory_of(0.43, 1.7, 0);
 	struct steady_rate rate = {0};
 	double least = INFINITY, most = 0;
 
 	(void)state;
 	for (unsigned k = 0; k < 400; k++) {
-		double value = demand_steady(&rate, 700 + 600.0 * (k % 10) / 9, keep, slow);
+		double value = demand_steady(&rate, 700 + 600.0 * (k % 10) / 9, &memory);
 
 		least = k < 200 ? least : fmin(least, value);
 		most = k < 200 ? most : fmax(most, value);
@@ -153,11 +167,59 @@ static void test_steady_rate(void **state)
 	assert_near(least, 1000, 50);
 	assert_near(most, 1000, 50);
 	for (unsigned k = 0; k < 4; k++)
-		demand_steady(&rate, 50000, keep, slow);
-	assert_true(rate.slow > 9000); /* the slow filter alone: 6300 */
+		demand_steady(&rate, 50000, &memory);
+	assert_true(rate.rate > 9000); /* the slow filter alone: 6300 */
 	for (unsigned k = 0; k < 20; k++)
-		demand_steady(&rate, 0, keep, slow);
-	assert_true(rate.slow < 4000); /* alone: 5600 */
+		demand_steady(&rate, 0, &memory);
+	assert_true(rate.rate < 4000); /* alone: 5600 */
+}
+
+/*
+ * Oracle: the number of packets sent. Packets come at random times, 2 to 2,000 a second. A rate
+ * that remembers 40 packets has a standard deviation of 1 / sqrt(80) of its mean, as an EWMA has.
+ */
+static void test_steady_rate_of_few_packets(void **state)
+{
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 11);
+	for (double packets_s = 2; packets_s <= 2000; packets_s *= 10) {
+		struct steady_memory memory = memory_of(0.43, fmax(1.7, 40 / packets_s), 8 / 0.43);
+		struct steady_rate rate = {0};
+		double next_s = 0, sum = 0, squares = 0, mean, bound;
+		unsigned n = 0;
+
+		for (unsigned k = 0; k < 40000; k++) {
+			unsigned packets = 0;
+
+			for (; next_s < (k + 1) * 0.05; packets++)
+				next_s -= log(1 - prng_unit(&prng)) / packets_s;
+			demand_steady(&rate, packets / 0.05, &memory);
+			if (k < 10000)
+				continue;
+			sum += rate.rate;
+			squares += rate.rate * rate.rate;
+			n++;
+		}
+		mean = sum / n;
+		bound = 1.5 / sqrt(80);
+		assert_near(mean, packets_s, 0.05 * packets_s);
+		assert_true(sqrt(squares / n - mean * mean) < bound * packets_s);
+	}
+}
+
+/* A flow counts for little until it has shown itself. After that it has the mean since it began. */
+static void test_steady_rate_begins(void **state)
+{
+	struct steady_memory memory = memory_of(0.43, 20, 8 / 0.43);
+	struct steady_rate rate = {0};
+
+	(void)state;
+	assert_true(demand_steady(&rate, 20, &memory) < 2.5);
+	for (unsigned k = 0; k < 60; k++)
+		demand_steady(&rate, k % 10 ? 0 : 20, &memory);
+	assert_near(rate.rate, 2, 0.4);
 }
 
 int main(void)
@@ -170,6 +232,8 @@ int main(void)
 		cmocka_unit_test(test_slot_borrowed_and_back),
 		cmocka_unit_test(test_silent_flows),
 		cmocka_unit_test(test_steady_rate),
+		cmocka_unit_test(test_steady_rate_of_few_packets),
+		cmocka_unit_test(test_steady_rate_begins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
