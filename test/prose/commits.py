@@ -19,7 +19,7 @@ VERBS = set("""
     forbid force forget format forward free freeze gather generate give group guard halve handle
     harden hide hint hold honour ignore implement import improve include increase index infer
     inherit initialise inline insert install introduce invert join keep label leave lend let level
-    limit link list load lock log look loosen lower make map mark match measure merge migrate
+    limit link list load locate lock log look loosen lower make map mark match measure merge migrate
     mirror move name narrow negotiate normalise note notify number omit open optimise order
     organise pack parse pass pause pin place plan poll port prefer prefetch prepare preserve
     prevent print probe profile protect prove publish pull push put quote raise randomise read

@@ -22,6 +22,7 @@ from compare import compare  # noqa: E402 (needs the path above)
 from draw import KINDS, draw, units  # noqa: E402
 from distribution import markdown  # noqa: E402
 from simulate import EvaluationError  # noqa: E402
+import splits  # noqa: E402
 
 QUICK_BPS = 20e6  # with --quick a run takes a tenth of a second
 
@@ -41,6 +42,8 @@ def parse_arguments(argv):
     add("--quick", action="store_true", help=f"only limits up to {units(QUICK_BPS)}")
     add("--worst", type=int, default=20, metavar="N", help="worst cases to list; default 20")
     add("--json", metavar="FILE", help="write all rows to FILE")
+    add("--splits", type=int, metavar="N",
+        help="instead: three flows against seven by limit and round trip, N seeds each")
     add("--show", metavar="ALLOCATOR",
         help="print the scenario of the first seed with this allocator, and run nothing")
     args = parser.parse_args(argv)
@@ -81,6 +84,9 @@ def main(argv):
         print(json.dumps(draw(args.first).scenario(args.show), indent=1))
         return 0
     try:
+        if args.splits:
+            print(splits.table(args.allocator, args.splits))
+            return 0
         rows = sweep(seeds(args), args.allocator)
     except EvaluationError as error:
         print(f"sweep: {error}", file=sys.stderr)
