@@ -43,12 +43,24 @@ enum offloads_mode { OFFLOADS_FIX, OFFLOADS_REFUSE, OFFLOADS_IGNORE };
 /* Whether a link that is lost at one end of a wire is taken down at the other. */
 enum link_mode { LINK_KEEP, LINK_FOLLOW };
 
-/* How limiters learn the sums over all of them. */
-enum estimator {
-	ESTIMATOR_STATE,    /* each keeps everybody's newest record: groups up to about 100 */
-	ESTIMATOR_TREE,     /* sums along a tree over the roster: large groups */
-	ESTIMATOR_PUSH_SUM, /* the paper's: shares of a mass, handed to random peers */
+/*
+ * How limiters learn the sums over all of them: row(NAME, VALUE). test/unit/check_schema.py holds
+ * the schemas and the documents to these tables.
+ */
+#define ESTIMATORS_OF_LIMITERS(row)                                                             \
+	row("state", ESTIMATOR_STATE)       /* newest records of all: groups up to about 100 */ \
+		row("tree", ESTIMATOR_TREE) /* sums along a tree over the roster: large groups */
+
+/* Estimators of papers (sums/sums.h). Only weirsim offers them, for comparison. */
+#define ESTIMATORS_OF_PAPERS(row)                                                              \
+	row("push-sum", ESTIMATOR_PUSH_SUM) row("compensated-push-sum", ESTIMATOR_COMPENSATED) \
+		row("flow-updating", ESTIMATOR_FLOW_UPDATING)
+
+#define ESTIMATOR_VALUE(name, value) value,
+enum estimator_choice {
+	ESTIMATORS_OF_LIMITERS(ESTIMATOR_VALUE) ESTIMATORS_OF_PAPERS(ESTIMATOR_VALUE)
 };
+#undef ESTIMATOR_VALUE
 
 /* Which of a tunnelled packet's headers say whose it is. */
 enum tunnels_classify { TUNNELS_OUTER, TUNNELS_INNER };
@@ -154,9 +166,8 @@ struct gossip_config {
 	unsigned branching;
 	uint64_t timeout_ns;   /* a peer not heard this long counts as lost */
 	unsigned datagram_max; /* bytes of UDP payload */
-	enum estimator estimator;
-	bool loans;      /* limiters lend each other tokens */
-	bool compensate; /* push-sum: scale what arrives by the datagrams lost before it */
+	enum estimator_choice estimator;
+	bool loans; /* limiters lend each other tokens */
 };
 
 /* Those of syslog(3) that there are. */

@@ -130,7 +130,6 @@ static void check_gossip(
 	check_unchanged(c, old->timeout_ns == gossip->timeout_ns, "gossip.timeout");
 	check_unchanged(c, old->datagram_max == gossip->datagram_max, "gossip.datagram");
 	check_unchanged(c, old->estimator == gossip->estimator, "gossip.estimator");
-	check_unchanged(c, old->compensate == gossip->compensate, "gossip.compensate");
 	check_unchanged(c, old->loans == gossip->loans, "gossip.loans");
 }
 

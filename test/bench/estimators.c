@@ -6,8 +6,8 @@
  *
  *   estimators ESTIMATOR N [LOSS [SECONDS [SEED [BRANCHING]]]]
  *
- * ESTIMATOR is state, tree, push-sum or compensated (push-sum). Ticks of 50 ms, 20 ms one way,
- * one policy, sealed datagrams; kbit/s count IPv4 and UDP headers.
+ * ESTIMATOR is state, tree, push-sum, compensated (push-sum) or flow-updating. Ticks of 50 ms,
+ * 20 ms one way, one policy, sealed datagrams; kbit/s count IPv4 and UDP headers.
  */
 #include <malloc.h>
 #include <math.h>
@@ -19,6 +19,7 @@
 #include <sodium.h>
 
 #include "gossip_world.h"
+#include "sums/sums.h"
 
 #define CHANGES 20 /* a second */
 
@@ -27,14 +28,24 @@ struct error {
 	uint64_t n;
 };
 
-static const char *const names[] = {"state", "tree", "push-sum", "compensated"};
+static const struct {
+	const char *name;
+	enum gossip_estimator estimator;
+	const struct estimator *study;
+} kinds[] = {
+	{"state", GOSSIP_STATE, NULL},
+	{"tree", GOSSIP_TREE, NULL},
+	{"push-sum", GOSSIP_STATE, &estimator_push_sum},
+	{"compensated", GOSSIP_STATE, &estimator_compensated},
+	{"flow-updating", GOSSIP_STATE, &estimator_flow_updating},
+};
 
 static int parse_estimator_args(struct world_params *p, int argc, char **argv)
 {
-	for (unsigned i = 0; argc >= 3 && i < 4; i++)
-		if (strcmp(argv[1], names[i]) == 0) {
-			p->estimator = (enum gossip_estimator)(i < 3 ? i : 2);
-			p->compensate = i == 3;
+	for (unsigned i = 0; argc >= 3 && i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (strcmp(argv[1], kinds[i].name) == 0) {
+			p->estimator = kinds[i].estimator;
+			p->study = kinds[i].study;
 			p->n = (unsigned)strtoul(argv[2], NULL, 10);
 		}
 	if (argc > 3)
@@ -127,7 +138,7 @@ static double cpu_s(void)
 	return (double)clock() / CLOCKS_PER_SEC;
 }
 
-static void report_estimator(struct world *w, double seconds, double memory)
+static void report_estimator(struct world *w, const char *name, double seconds, double memory)
 {
 	struct error error = {0};
 	double assembled = seconds_to_assemble(w), cpu, committed;
@@ -147,10 +158,10 @@ static void report_estimator(struct world *w, double seconds, double memory)
 	printf("%-12s N %5u  loss %2.0f %%  %6.2f kbit/s  %5.1f datagrams/s of %4.0f B  error mean "
 	       "%.3f %% max %.2f %%  +10 %% known after %.2f s  all counted after %.2f s  %.1f kB  "
 	       "%.2f CPU s a simulated second\n",
-		names[w->params.estimator + w->params.compensate], n, 100 * w->params.loss,
-		8e-3 * (double)bytes / seconds / n, (double)sent / seconds / n,
-		(double)bytes / (double)sent, 100 * error.sum / (double)error.n, 100 * error.max,
-		committed, assembled, memory / n / 1000, cpu / seconds);
+		name, n, 100 * w->params.loss, 8e-3 * (double)bytes / seconds / n,
+		(double)sent / seconds / n, (double)bytes / (double)sent,
+		100 * error.sum / (double)error.n, 100 * error.max, committed, assembled,
+		memory / n / 1000, cpu / seconds);
 }
 
 int main(int argc, char **argv)
@@ -167,7 +178,7 @@ int main(int argc, char **argv)
 
 	if (parse_estimator_args(&params, argc, argv) || sodium_init() < 0) {
 		fprintf(stderr,
-			"usage: %s state|tree|push-sum|compensated N [LOSS [SECONDS [SEED "
+			"usage: %s state|tree|push-sum|compensated|flow-updating N [LOSS [SECONDS [SEED "
 			"[BRANCHING]]]]\n",
 			argv[0]);
 		return 2;
@@ -177,7 +188,7 @@ int main(int argc, char **argv)
 	/* The neighbours of a tree are known, and in memory, when all have found each other. */
 	world_run(&world, 2000 * MS);
 	memory = (double)mallinfo2().uordblks - before;
-	report_estimator(&world, argc > 4 ? strtod(argv[4], NULL) : 20, memory);
+	report_estimator(&world, argv[1], argc > 4 ? strtod(argv[4], NULL) : 20, memory);
 	world_destroy(&world);
 	return 0;
 }

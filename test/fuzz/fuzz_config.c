@@ -102,7 +102,7 @@ static void check_config(const struct config *config)
 {
 	check_description(config);
 	if (config->gossip.self >= config->gossip.n_roster ||
-		config->gossip.estimator > ESTIMATOR_PUSH_SUM)
+		config->gossip.estimator > ESTIMATOR_TREE)
 		abort();
 	if (config->ledger.store[0] == '\0' || config->ledger.lease_ns == 0 ||
 		config->ledger.n_etcd > CONFIG_ETCD_MAX)

@@ -45,7 +45,7 @@ struct world {
 	uint32_t ids[N], policies[N_POLICIES];
 	struct roster *roster;
 	enum gossip_estimator estimator;
-	bool sealed, compensate, honest, all_told; /* all_told: in every tick */
+	bool sealed, honest, all_told; /* all_told: in every tick */
 	unsigned exchanges;
 	float said[2][N_POLICIES]; /* weights of the two */
 	uint64_t now;
@@ -199,21 +199,6 @@ static void write_some_sums(struct world *w, struct cursor *cursor, unsigned n)
 	}
 }
 
-static void write_some_shares(struct world *w, struct cursor *cursor, unsigned n)
-{
-	struct datagram_round round = {next_gossip_byte(w) % 4, some_tick(w)};
-
-	datagram_write_round(cursor, &round);
-	while (n--) {
-		unsigned policy = next_gossip_byte(w) % (N_POLICIES + 1);
-		struct datagram_share share = {
-			policy < N_POLICIES ? w->policies[policy] : 0x0badbad0, some_float(w),
-			some_float(w) - 5e4F, some_float(w)};
-
-		datagram_write_share(cursor, &share);
-	}
-}
-
 static void write_some_body(struct world *w, struct cursor *cursor, unsigned to)
 {
 	struct datagram_body body = {
@@ -228,8 +213,6 @@ static void write_some_body(struct world *w, struct cursor *cursor, unsigned to)
 	datagram_write_body(cursor, &body);
 	if (w->estimator == GOSSIP_TREE) {
 		write_some_sums(w, cursor, records);
-	} else if (w->estimator == GOSSIP_PUSH_SUM) {
-		write_some_shares(w, cursor, records);
 	} else {
 		write_some_records(w, cursor, records);
 		write_some_sections(w, cursor);
@@ -427,8 +410,7 @@ static void create_fuzz_gossip(struct world *w, unsigned branching)
 			.timeout_ns = 1000 * MS,
 			.datagram_max = w->datagram_max,
 			.demand_max = 3e7,
-			.estimator = w->estimator,
-			.compensate = w->compensate};
+			.estimator = w->estimator};
 
 		if (w->sealed)
 			check(keyring_create(&keys, &w->rings[i]) == 0);
@@ -447,7 +429,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	w.sealed = options & 1 || w.honest;
 	w.datagram_max = options & 2 ? 1200 : DATAGRAM_MIN + 64;
 	w.estimator = (enum gossip_estimator)(options >> 3 & 3) % GOSSIP_ESTIMATORS;
-	w.compensate = options & 0x20;
 	w.all_told = options & 4;
 	create_fuzz_gossip(&w, w.all_told ? N - 1 : 2);
 	for (unsigned i = 0; i < STEPS_MAX && w.at < w.end; i++)

@@ -259,7 +259,7 @@ OF_GROUPS = [
     ("roster", with_member),
     ("never heard", with_address),
     ("gossip timeout", set_gossip(timeout="500ms")),
-    ("estimator", set_gossip(estimator="push-sum")),
+    ("estimator", set_gossip(estimator="tree")),
     ("lease", set_ledger(lease="12s")),
     ("drift", set_ledger(drift=100)),
     ("overlay", set_ledger(overlay="ring")),

@@ -116,7 +116,6 @@ static void trace_mixed(const char *name, uint64_t seed)
 	(void)name;
 	trace_mixed_of(seed, GOSSIP_STATE, "state");
 	trace_mixed_of(seed, GOSSIP_TREE, "tree");
-	trace_mixed_of(seed, GOSSIP_PUSH_SUM, "push-sum");
 }
 
 static void trace_agree(const char *name, uint64_t seed)

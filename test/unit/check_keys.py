@@ -69,7 +69,7 @@ REQUIRED = [
     ("policies[3].colours.dscp", {"46": "red"}, "aware"),
     ("policies[4].shape.target", "5ms", "drop"), ("policies[4].shape.interval", "1s", "drop"),
     ("policies[4].shape.ecn", True, "drop"), ("policies[5].burst", "64KiB", "limit"),
-    ("tunnels.vxlan-port", 4789, "classify"), ("gossip.compensate", True, "estimator"),
+    ("tunnels.vxlan-port", 4789, "classify"),
     ("gossip.identities", "optional", "identity_file"),
     ("gossip.identity_file", "/i", "key_file"), ("wires[0].fail_after", "1s", "fail"),
     ("ports.lan.generic", True, "device"), ("ledger.etcd.cert", "/c", "key"),

@@ -164,7 +164,6 @@ GOOD = [
     gossip(2, insecure=True),
     gossip(2, insecure=True, listen="0.0.0.0:7946"),
     gossip(2, insecure=True, estimator="tree"),
-    gossip(2, insecure=True, estimator="push-sum", compensate=True),
     policy(guarantee="soft"),
     policy(guarantee="conserved"),
     policy(guarantee="conserved", allocator="static", meter="gcra"),
@@ -348,8 +347,8 @@ BAD = [
     gossip(2, 2, key_file="/k", identity_file="/i", identities="none"),
     gossip(2, insecure=True, listen="localhost:7946"),
     gossip(2, insecure=True, branching=0),
-    gossip(2, insecure=True, estimator="pushsum"),
-    gossip(2, insecure=True, compensate=True),
+    gossip(2, insecure=True, estimator="push-sum"),
+    gossip(2, insecure=True, estimator="flow-updating"),
     gossip(2, insecure=True, estimator="tree", compensate=True),
     policy(guarantee="hard"),
     policy(guarantee="conserved", allocator="gtb"),
@@ -426,6 +425,8 @@ GOOD_SCENARIOS = [
     scenario(policies=[{"name": "p", "limit": "100/s", "count": "packets"}]),
     scenario(gossip={"branching": 3, "timeout": "1s", "datagram": "1400B", "estimator": "tree"}),
     scenario(gossip={"loans": True}),
+    scenario(gossip={"estimator": "push-sum"}),
+    scenario(gossip={"estimator": "flow-updating"}),
     scenario(network={"distribution": "pareto", "delay": "1ms", "spread": "1ms", "loss": 1}),
     scenario(ledger={"lease": "3s", "promise": 100, "drift": 0, "overlay": "ring"}, commit="0s"),
     scenario(ledger={"overlay": {"degree": 2}}),
@@ -463,6 +464,7 @@ BAD_SCENARIOS = [
     scenario(policies=[{"name": "p", "limit": "10Mbit"}]),
     scenario(gossip={"roster": []}),
     scenario(gossip={"branching": 0}),
+    scenario(gossip={"estimator": "pushsum"}),
     scenario(ledger={"promise": 101}),
     scenario(ledger={"store": "/var/lib/weir/l1"}),
     scenario(ledger={"overlay": "star"}),
@@ -514,6 +516,23 @@ def schema_keys(schema):
 def table_keys(source):
     """Every key of tables such as lib/policy/*keys.c: rows of a name, then its reader."""
     return set(re.findall(r'(?:\{"(?=[\w-]+",\s*(?:read|keep)_)|_KEY\(")([\w-]+)"', source))
+
+
+def check_estimators(root, configuration, scenario):
+    """Yields one line for each place that does not list the estimators of lib/policy/config.h."""
+    source = (root / "lib/policy/config.h").read_text()
+    limiters, papers = (re.findall(r'row\("([\w-]+)"', source.split(f"ESTIMATORS_OF_{who}(row)")[1]
+                                   .split("\n\n")[0]) for who in ("LIMITERS", "PAPERS"))
+    gossip = configuration["definitions"]["gossip"], scenario["properties"]["gossip"]
+    for part, names in zip(gossip, (limiters, limiters + papers)):
+        if part["properties"]["estimator"]["enum"] != names:
+            yield f"the enum of estimators is not {names}"
+    for page, names in (("configuration", limiters), ("weirsim", papers)):
+        table = (root / f"doc/operate/{page}.md").read_text().split("\n### Estimators\n")[1]
+        rows = re.findall(r"^\| `([\w-]+)` \|", table.split("\n|---")[1].split("\n#")[0],
+                          re.MULTILINE)
+        if rows != names:
+            yield f"{page}.md: the table of estimators has {rows}, not {names}"
 
 
 def load(path):
@@ -577,7 +596,9 @@ def check(root):
     """Yields one line for each thing that is wrong."""
     configuration = load(root / "config" / "weir.schema.json")
     yield from check_configuration(root, configuration)
-    yield from check_scenario(root, load(root / "config" / "scenario.schema.json"), configuration)
+    scenario_schema = load(root / "config" / "scenario.schema.json")
+    yield from check_scenario(root, scenario_schema, configuration)
+    yield from check_estimators(root, configuration, scenario_schema)
 
 
 def main():

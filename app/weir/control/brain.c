@@ -80,7 +80,6 @@ static int limiter_build(struct instance *inst, const struct limiter_policy *pol
 	static const enum gossip_estimator estimators[] = {
 		[ESTIMATOR_STATE] = GOSSIP_STATE,
 		[ESTIMATOR_TREE] = GOSSIP_TREE,
-		[ESTIMATOR_PUSH_SUM] = GOSSIP_PUSH_SUM,
 	};
 	const struct config *config = inst->config;
 	const struct gossip_config *gossip = &config->gossip;
@@ -93,8 +92,7 @@ static int limiter_build(struct instance *inst, const struct limiter_policy *pol
 			.timeout_ns = gossip->timeout_ns,
 			.datagram_max = gossip->datagram_max,
 			.estimator = estimators[gossip->estimator],
-			.demand_max = LINE_RATE_MOST,
-			.compensate = gossip->compensate},
+			.demand_max = LINE_RATE_MOST},
 		.policies = policies,
 		.n_policies = inst->n_policies,
 		.n_workers = engine_lines(&inst->engine),

@@ -15,6 +15,7 @@
 #include "engine/states.h"
 #include "police/extended.h"
 #include "policy/kind.h"
+#include "sums/sums.h"
 #include "record.h"
 #include "node_commit.h"
 #include "node_loans.h"
@@ -202,9 +203,17 @@ static struct limiter_ledger ledger_of(
 	};
 }
 
+/* The estimators of papers; NULL: one of a limiter's. */
+static const struct estimator *const studies[] = {
+	[ESTIMATOR_PUSH_SUM] = &estimator_push_sum,
+	[ESTIMATOR_COMPENSATED] = &estimator_compensated,
+	[ESTIMATOR_FLOW_UPDATING] = &estimator_flow_updating,
+};
+
 static int build_node_limiter(struct sim *sim, struct node *node, uint64_t age_ns)
 {
 	const struct scenario *s = sim->scenario;
+	enum estimator_choice estimator = s->group.gossip.estimator;
 	struct limiter_policy *policies = engine_limiter_policies(
 		s->group.policies, s->group.n_policies, TIME_UNKNOWN);
 	struct limiter_record *records = node_disk_records(node);
@@ -216,8 +225,9 @@ static int build_node_limiter(struct sim *sim, struct node *node, uint64_t age_n
 			.branching = s->group.gossip.branching,
 			.timeout_ns = s->group.gossip.timeout_ns,
 			.datagram_max = s->group.gossip.datagram_max,
-			.estimator = (enum gossip_estimator)s->group.gossip.estimator,
-			.compensate = s->group.gossip.compensate},
+			.estimator = studies[estimator] ? GOSSIP_STUDY
+							: (enum gossip_estimator)estimator,
+			.study = studies[estimator]},
 		.policies = policies,
 		.n_policies = s->group.n_policies,
 		.n_workers = s->n_workers,

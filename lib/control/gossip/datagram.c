@@ -187,34 +187,6 @@ void datagram_read_sum(struct cursor *cursor, struct datagram_sum *sum)
 	sum->weight = get_float(cursor);
 }
 
-void datagram_write_round(struct cursor *cursor, const struct datagram_round *round)
-{
-	cursor_put_u32(cursor, round->generation);
-	cursor_put_u32(cursor, round->sequence);
-}
-
-void datagram_read_round(struct cursor *cursor, struct datagram_round *round)
-{
-	round->generation = cursor_get_u32(cursor);
-	round->sequence = cursor_get_u32(cursor);
-}
-
-void datagram_write_share(struct cursor *cursor, const struct datagram_share *share)
-{
-	cursor_put_u32(cursor, share->policy);
-	put_float(cursor, share->push);
-	put_float(cursor, share->demand);
-	put_float(cursor, share->weight);
-}
-
-void datagram_read_share(struct cursor *cursor, struct datagram_share *share)
-{
-	share->policy = cursor_get_u32(cursor);
-	share->push = get_float(cursor);
-	share->demand = get_float(cursor);
-	share->weight = get_float(cursor);
-}
-
 static void nonce_of(
 	const uint8_t *buf, uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES])
 {

@@ -6,8 +6,8 @@
  *   offset  bytes
  *        0      1  format, 2
  *        1      1  flags: bit 0, the body is sealed; bits 1 and 2, the estimator (0 state, 1 tree,
- *                  2 push-sum); bit 3, it is a message; bit 4, the sender opens what is sealed with
- *                  identities (see keyring.h); the others are 0
+ *                  2 one of weirsim alone); bit 3, it is a message; bit 4, the sender opens what
+ *                  is sealed with identities (see keyring.h); the others are 0
  *        2      1  the newest format that the sender speaks
  *        3      1  the oldest format that it reads
  *        4      4  sender: FNV-1a of its name in the roster
@@ -56,21 +56,10 @@
  *                    8  4  their demand, bytes per second (float)
  *                   12  4  their weight (float)
  *
- *   or, of push-sum,
- *        0      4  generation of the masses, from 0
- *        4      4  datagrams with shares that the sender has sent to this receiver in this
- *                  generation, with this one; 0: it carries none
- *          and the shares, each
- *                    0  4  policy: FNV-1a of its name
- *                    4  4  push weight (float)
- *                    8  4  demand (float), any sign
- *                   12  4  weight (float), any sign
- *
  * The body of a message is the fixed part, without records, and then what it carries: see
  * gossip_message(). Its ticks are said of messages alone: the echo tick is that of the newest one.
  *
- * Ticks, versions and generations are compared as serial numbers (the sign of the 32-bit
- * difference).
+ * Ticks and versions are compared as serial numbers (the sign of the 32-bit difference).
  */
 #ifndef WEIR_GOSSIP_DATAGRAM_H
 #define WEIR_GOSSIP_DATAGRAM_H
@@ -154,18 +143,6 @@ struct datagram_sum {
 	float weight;
 };
 
-struct datagram_round {
-	uint32_t generation;
-	uint32_t sequence;
-};
-
-struct datagram_share {
-	uint32_t policy;
-	float push;
-	float demand;
-	float weight;
-};
-
 /* A place in a buffer. Reads and writes past `end` do nothing but set `failed`. */
 struct cursor {
 	uint8_t *at;
@@ -185,16 +162,12 @@ void datagram_write_section(struct cursor *cursor, const struct datagram_section
 void datagram_write_record(struct cursor *cursor, const struct datagram_record *record);
 void datagram_write_link(struct cursor *cursor, enum datagram_link link);
 void datagram_write_sum(struct cursor *cursor, const struct datagram_sum *sum);
-void datagram_write_round(struct cursor *cursor, const struct datagram_round *round);
-void datagram_write_share(struct cursor *cursor, const struct datagram_share *share);
 
 void datagram_read_header(struct cursor *cursor, struct datagram_header *header);
 void datagram_read_body(struct cursor *cursor, struct datagram_body *body);
 void datagram_read_section(struct cursor *cursor, struct datagram_section *section);
 void datagram_read_record(struct cursor *cursor, struct datagram_record *record);
 void datagram_read_sum(struct cursor *cursor, struct datagram_sum *sum);
-void datagram_read_round(struct cursor *cursor, struct datagram_round *round);
-void datagram_read_share(struct cursor *cursor, struct datagram_share *share);
 
 /* Whatever byte there is: the caller checks that it is below DATAGRAM_LINKS. */
 unsigned datagram_read_link(struct cursor *cursor);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the files of this library share and nobody else sees: one limiter's gossip, and the table of
- * functions by which an estimator (a way to learn the global sums) takes part in it. gossip.c does
- * what is the same for all: headers, seals, epochs, verdicts, counters.
+ * For the files of this library, and for estimators of weirsim alone (sums/sums.h): one limiter's
+ * gossip, and the table of functions by which an estimator (a way to learn the global sums) takes
+ * part in it. gossip.c does what is the same for all: headers, seals, epochs, verdicts, counters.
  */
 #ifndef WEIR_GOSSIP_ESTIMATOR_H
 #define WEIR_GOSSIP_ESTIMATOR_H
@@ -23,8 +23,7 @@ struct gossip {
 	double demand_max; /* see gossip_params */
 	uint64_t tick_ns, timeout_ns, epoch, counter;
 	uint32_t tick;
-	uint8_t flags; /* of every datagram, see datagram.h */
-	bool compensate;
+	uint8_t flags;           /* of every datagram, see datagram.h */
 	struct keyring *keyring; /* NULL: plain */
 	uint32_t (*random_bits)(void);
 	struct prng prng, bits; /* bits: see gossip_params.random_bits */
@@ -106,7 +105,7 @@ struct estimator {
 	bool tells_news; /* calls estimator_news(), or sets g->all_news */
 };
 
-extern const struct estimator estimator_state, estimator_tree, estimator_push_sum;
+extern const struct estimator estimator_state, estimator_tree;
 
 /* Begins to believe an epoch of a peer. */
 void estimator_believe(

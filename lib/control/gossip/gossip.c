@@ -17,14 +17,14 @@
 static const struct estimator *const estimators[GOSSIP_ESTIMATORS] = {
 	[GOSSIP_STATE] = &estimator_state,
 	[GOSSIP_TREE] = &estimator_tree,
-	[GOSSIP_PUSH_SUM] = &estimator_push_sum,
 };
 
 static bool gossip_params_valid(const struct gossip_params *p)
 {
 	return p->roster && p->roster->n >= 1 && p->self < p->roster->n && p->epoch != 0 &&
 	       p->branching >= 1 && p->tick_ns > 0 && p->datagram_max >= DATAGRAM_MIN + 64 &&
-	       p->datagram_max <= DATAGRAM_MAX && p->estimator < GOSSIP_ESTIMATORS;
+	       p->datagram_max <= DATAGRAM_MAX && p->estimator <= GOSSIP_STUDY &&
+	       (p->estimator == GOSSIP_STUDY) == (p->study != NULL);
 }
 
 int gossip_create(const struct gossip_params *p, uint64_t now_ns, struct gossip **out)
@@ -38,7 +38,7 @@ int gossip_create(const struct gossip_params *p, uint64_t now_ns, struct gossip 
 	if (!g)
 		return -ENOMEM;
 	g->looks = &g->counters.looks;
-	g->estimator = estimators[p->estimator];
+	g->estimator = p->study ? p->study : estimators[p->estimator];
 	g->n_policies = p->n_policies;
 	g->roster = p->roster;
 	g->self = p->self;
@@ -47,7 +47,6 @@ int gossip_create(const struct gossip_params *p, uint64_t now_ns, struct gossip 
 	g->tick_ns = p->tick_ns;
 	g->timeout_ns = p->timeout_ns;
 	g->epoch = p->epoch;
-	g->compensate = p->compensate;
 	g->demand_max = p->demand_max;
 	g->flags = (uint8_t)(p->estimator << DATAGRAM_ESTIMATOR_SHIFT);
 	g->random_bits = p->random_bits;
@@ -173,7 +172,7 @@ static bool flags_known(const struct datagram_header *header)
 	if (header->version != 1)
 		known |= DATAGRAM_MESSAGE | DATAGRAM_IDENTITY;
 	return !(header->flags & ~known) &&
-	       estimator < (is_message(header) ? 1 : GOSSIP_ESTIMATORS);
+	       estimator <= (is_message(header) ? GOSSIP_STATE : GOSSIP_STUDY);
 }
 
 /* Whether we read the format, of which no more than the sender's name is known if we do not. */

@@ -2,18 +2,17 @@
  * Copyright (c) 2026 The Weir authors
  *
  * How the limiters learn, for every policy, the sums of demand and weight over all of them, telling
- * a few others each tick (section 3.1 of Raghavan et al., SIGCOMM 2007). Three estimators stand
+ * a few others each tick (section 3.1 of Raghavan et al., SIGCOMM 2007). Two estimators stand
  * behind one interface; all limiters of a group use the same.
  *
- *   state     each keeps the newest record of everybody. Exact and quick; memory and datagrams grow
- *             with the group: up to about a hundred limiters.
- *   tree      sums along a tree over the roster: each edge carries the sum over what is behind it.
- *             Exact; memory and bytes do not depend on the size of the group.
- *   push-sum  the paper's: shares of a mass, handed to random peers. Noisy, and lost datagrams are
- *             lost for good unless compensated for, which is right on average only.
+ *   state  each keeps the newest record of everybody. Exact and quick; memory and datagrams grow
+ *          with the group: up to about a hundred limiters.
+ *   tree   sums along a tree over the roster: each edge carries the sum over what is behind it.
+ *          Exact; memory and bytes do not depend on the size of the group.
  *
- * With state and tree, what travels is replaceable versioned state: a datagram lost, late, repeated
- * or overtaken does no lasting harm, and a sum is over newest values, not over increments.
+ * What travels is replaceable versioned state: a datagram lost, late, repeated or overtaken does no
+ * lasting harm, and a sum is over newest values, not over increments. weirsim adds estimators of
+ * papers, of which that is not true: see sums/sums.h.
  *
  * Pure: time, datagrams and randomness come in as arguments, datagrams to send come out. One
  * thread.
@@ -31,8 +30,10 @@
 #include "group/membership.h"
 #include "group/roster.h"
 
-/* The order is that of the format, see datagram.h. */
-enum gossip_estimator { GOSSIP_STATE, GOSSIP_TREE, GOSSIP_PUSH_SUM, GOSSIP_ESTIMATORS };
+/* The order is that of the format, see datagram.h. GOSSIP_STUDY: see gossip_params.study. */
+enum gossip_estimator { GOSSIP_STATE, GOSSIP_TREE, GOSSIP_ESTIMATORS, GOSSIP_STUDY = 2 };
+
+struct estimator;
 
 struct gossip_params {
 	const struct roster *roster; /* FNV-1a of N names, ours included; outlives the gossip */
@@ -49,12 +50,12 @@ struct gossip_params {
 	uint64_t timeout_ns;   /* see gossip_timeout() */
 	unsigned datagram_max; /* bytes of UDP payload, DATAGRAM_MIN + 64 to DATAGRAM_MAX */
 	enum gossip_estimator estimator;
+	const struct estimator *study; /* weirsim, with GOSSIP_STUDY alone: see sums/sums.h */
 	/*
 	 * What one limiter can have of a policy at the most, of demand (its unit a second) and of
 	 * weight (flows, or bytes that wait); 0: no bound. What is above is not believed.
 	 */
 	double demand_max;
-	bool compensate; /* push-sum: scale what arrives by the number lost before it */
 };
 
 /* Every datagram that came in is counted under exactly one of these. */
@@ -87,10 +88,7 @@ struct gossip_counters {
 	uint64_t looks;          /* at single peers: what gossip costs beside its datagrams */
 };
 
-/*
- * What is known of one policy over all limiters that count. Push-sum does not know which limiters
- * have the policy: there `lost` is of silent and deaf ones alone.
- */
+/* What is known of one policy over all limiters that count. */
 struct gossip_sum {
 	double weight; /* of the peers that count, without our own */
 	double demand; /* likewise, bytes per second */
@@ -174,7 +172,7 @@ struct gossip_sum gossip_sum(const struct gossip *gossip, unsigned policy);
 
 /*
  * What a peer that counts has told of a policy, into *told, where `lost` stays 0. False: it does
- * not count, has told nothing, or the estimator keeps sums alone (tree, push-sum).
+ * not count, has told nothing, or the estimator keeps sums alone (tree).
  */
 bool gossip_told(
 	const struct gossip *gossip, unsigned policy, unsigned peer, struct gossip_sum *told);
@@ -195,11 +193,11 @@ unsigned gossip_next_news(struct gossip *gossip, unsigned from);
  * How long a limiter may be silent, or not confirm us, before all others count it as lost,
  * nanoseconds, less the delays of the network:
  *
- *   state, push-sum  the configured timeout times the ticks that a round of all peers takes,
- *                    ceil((N - 1) / branching).
- *   tree             the configured timeout, after which its neighbours have noticed, and a tick
- *                    for each of the at most 2 × depth edges that the news crosses; depth is
- *                    log(N) / log(branching). A datagram lost on the way costs a heartbeat more.
+ *   state  the configured timeout times the ticks that a round of all peers takes,
+ *          ceil((N - 1) / branching).
+ *   tree   the configured timeout, after which its neighbours have noticed, and a tick for each of
+ *          the at most 2 × depth edges that the news crosses; depth is log(N) / log(branching). A
+ *          datagram lost on the way costs a heartbeat more.
  */
 uint64_t gossip_timeout(const struct gossip *gossip);
 

@@ -265,7 +265,7 @@ const struct loan_counters *limiter_loan_counters(const struct limiter *limiter)
  * Says, before a tick, that bytes of a policy have arrived since the last one. With `idles` a
  * policy that nobody asks anything of is left out of the ticks, at no cost, until this or news of a
  * peer wakes it; what it decides then is what it would have decided active, but that a demand of
- * less than a byte in a quarter of an hour is none. (With the estimators tree and push-sum only
+ * less than a byte in a quarter of an hour is none. (With the estimator tree only
  * policies whose allocator does not gossip idle.) Of a policy that is active, nothing.
  */
 void limiter_wake(struct limiter *limiter, unsigned policy);

@@ -263,15 +263,11 @@ static void check_identities(struct reader *reader, const struct gossip_config *
 
 void gossip_check(struct reader *reader, const struct gossip_config *gossip)
 {
-	struct json_path compensate = {.parent = &path_gossip, .key = "compensate"};
 	struct json_path loans = {.parent = &path_gossip, .key = "loans"};
 
 	if (gossip->loans && gossip->estimator != ESTIMATOR_STATE &&
 		gossip->estimator != CHOICE_REFUSED)
 		reader_requires(reader, &loans, "\"estimator\": \"state\"");
-	if (reader_has(reader, &path_gossip, "compensate") &&
-		gossip->estimator != ESTIMATOR_PUSH_SUM && gossip->estimator != CHOICE_REFUSED)
-		reader_requires(reader, &compensate, "\"estimator\": \"push-sum\"");
 }
 
 /* Workers that sleep can share a CPU; a worker that polls never yields it. */

@@ -107,11 +107,9 @@ static const char *estimator_words(const struct gossip_config *gossip)
 	static const char *const words[] = {
 		[ESTIMATOR_STATE] = "everybody keeps everybody's newest record",
 		[ESTIMATOR_TREE] = "summed along a tree over the roster",
-		[ESTIMATOR_PUSH_SUM] = "summed by push-sum",
 	};
 
-	return gossip->compensate ? "summed by push-sum, scaled for what is lost"
-				  : words[gossip->estimator];
+	return words[gossip->estimator];
 }
 
 static void describe_keys(const struct gossip_config *gossip, FILE *out)

@@ -8,7 +8,10 @@
 #include "config/check.h"
 #include "config/keys.h"
 #include "config/synonyms.h"
+#include "config/value_keys.h"
 #include "policy/matches.h"
+
+#define TUNING_KEYS_MAX 16 /* with the end of the table */
 
 static const struct list policy_list = {
 	.keys = policy_keys,
@@ -44,12 +47,19 @@ void read_group_policies(struct reader *reader, const struct json_path *path, js
 void read_group_gossip(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
-	struct group *group = key_field(key, base);
-
 	const struct vocabulary *vocabulary = reader->vocabulary;
+	struct group *group = key_field(key, base);
+	struct key keys[TUNING_KEYS_MAX] = {0};
 
+	for (unsigned i = 0; gossip_tuning_keys[i].name != NULL && i < TUNING_KEYS_MAX - 1; i++) {
+		keys[i] = gossip_tuning_keys[i];
+		if (strcmp(keys[i].name, "estimator") == 0) {
+			keys[i].read = read_marked_choice;
+			keys[i].detail = simulated_estimators;
+		}
+	}
 	reader->vocabulary = &config_vocabulary;
-	read_keys(reader, path, value, gossip_tuning_keys, &group->gossip);
+	read_keys(reader, path, value, keys, &group->gossip);
 	reader->vocabulary = vocabulary;
 }
 

@@ -433,12 +433,29 @@ static const struct list roster_list = {
 	.max = CONFIG_ROSTER_MAX,
 };
 
-static const struct choice estimators[] = {
-	{"state", ESTIMATOR_STATE},
-	{"tree", ESTIMATOR_TREE},
-	{"push-sum", ESTIMATOR_PUSH_SUM},
-	{0},
-};
+#define ESTIMATOR_CHOICE(name, value) {name, value},
+static const struct choice estimators[] = {ESTIMATORS_OF_LIMITERS(ESTIMATOR_CHOICE){0}};
+static const struct choice paper_estimators[] = {ESTIMATORS_OF_PAPERS(ESTIMATOR_CHOICE){0}};
+const struct choice simulated_estimators[] = {
+	ESTIMATORS_OF_LIMITERS(ESTIMATOR_CHOICE) ESTIMATORS_OF_PAPERS(ESTIMATOR_CHOICE){0}};
+#undef ESTIMATOR_CHOICE
+
+static void read_estimator(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+
+	for (const struct choice *paper = paper_estimators; text && paper->name; paper++)
+		if (strcmp(text, paper->name) == 0) {
+			key_store(key, base, CHOICE_REFUSED);
+			reader_advise(reader, path,
+				"only weirsim has it, for comparison: remove \"estimator\" for the "
+				"default",
+				"\"state\" or \"tree\"");
+			return;
+		}
+	read_marked_choice(reader, path, value, key, base);
+}
 
 static const struct choice identity_choices[] = {
 	{"required", IDENTITIES_REQUIRED},
@@ -485,9 +502,8 @@ const struct key gossip_keys[] = {
 		.expected = EXPECTED_SIZE,
 		.detail = &(const struct quantity_range){units_parse_size, 256, 8972,
 			"256B to 8972B", "B"}},
-	{"estimator", read_marked_choice, KEY_FIELD(struct gossip_config, estimator),
+	{"estimator", read_estimator, KEY_FIELD(struct gossip_config, estimator),
 		.detail = estimators},
-	{"compensate", read_bool, KEY_FIELD(struct gossip_config, compensate)},
 	{"loans", read_bool, KEY_FIELD(struct gossip_config, loans)},
 	{0},
 };

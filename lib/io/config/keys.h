@@ -19,6 +19,9 @@ extern const struct key config_keys[];
 /* Keys of a struct gossip_config: all, and those that do not need a network to mean something. */
 extern const struct key gossip_keys[];
 extern const struct key *const gossip_tuning_keys;
+
+/* Choices of "estimator" in a simulated group. */
+extern const struct choice simulated_estimators[];
 void gossip_config_init(struct gossip_config *gossip);
 
 /* Keys of a struct policy. */

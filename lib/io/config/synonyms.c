@@ -90,13 +90,12 @@ static const struct vocabulary_entry gossip_keys[] = {
 	{"identities", "authentication verifypeers peerauth requireidentity"},
 	{"insecure", "noauth plaintext unencrypted allowinsecure nokey"},
 	{"timeout", "deadinterval suspicion failuretimeout peertimeout holdtime"},
-	{"estimator", "aggregation algorithm method protocol"},
+	{"estimator", "aggregation algorithm method protocol compensate"},
 	{"branching", "fanout gossipnodes degree width"},
 	{"datagram", "mtu packetsize maxmessage udpsize"},
 	{"sources", "allowfrom acl permitfrom acceptfrom"},
 	{"differs_alarm", "mismatchalarm driftalarm configmismatch"},
 	{"loans", "lend lending borrow borrowing tokenloans"},
-	{"compensate", "losscompensation compensation correct"},
 	{0},
 };
 
@@ -339,7 +338,6 @@ static const struct vocabulary_entry fail_values[] = {
 static const struct vocabulary_entry estimator_values[] = {
 	{"state", "full fullstate"},
 	{"tree", "hierarchical"},
-	{"push-sum", "gossip"},
 	{0},
 };
 

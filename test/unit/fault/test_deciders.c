@@ -194,8 +194,7 @@ static int make_engine(const void *argument)
 	return rc;
 }
 
-static const enum gossip_estimator by_state = GOSSIP_STATE, by_tree = GOSSIP_TREE,
-				   by_push_sum = GOSSIP_PUSH_SUM;
+static const enum gossip_estimator by_state = GOSSIP_STATE, by_tree = GOSSIP_TREE;
 static const enum place_way by_search = PLACE_SEARCH, by_prediction = PLACE_PREDICT;
 
 static const struct fault_subject subjects[] = {
@@ -219,12 +218,6 @@ static const struct fault_subject subjects[] = {
 	{.name = "limiter, tree",
 		.run = make_limiter,
 		.argument = &by_tree,
-		.kinds = FAULT_MEMORY,
-		.unsaid = UNSAID,
-		.at_least = 40},
-	{.name = "limiter, push-sum",
-		.run = make_limiter,
-		.argument = &by_push_sum,
 		.kinds = FAULT_MEMORY,
 		.unsaid = UNSAID,
 		.at_least = 40},

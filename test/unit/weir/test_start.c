@@ -76,7 +76,7 @@ static const struct box boxes[] = {
 	{"classes", "", (CLASSES ", " TIMED ", " TRIAL), 15},
 	{"state", GOSSIP(", 'estimator': 'state'"), (SOFT ", " SHAPED), 6},
 	{"tree", GOSSIP(", 'estimator': 'tree'"), (SOFT ", " TRIAL), 6},
-	{"push-sum", GOSSIP(", 'estimator': 'push-sum'"), (SOFT ", " TIMED), 16},
+	{"timed", GOSSIP(""), (SOFT ", " TIMED), 16},
 	{"totals", GOSSIP("") STORE, (TOTAL ", " PERIOD), 7},
 	{"etcd", GOSSIP("") ETCD, (TOTAL ", " PERIOD), 7},
 	{"conserved", GOSSIP("") STORE, (FIRM ", " GDRL), 7},

@@ -109,9 +109,9 @@ void world_start(struct world *w, unsigned i)
 		.tick_ns = p->tick_ns,
 		.timeout_ns = p->timeout_ns,
 		.datagram_max = 1200,
-		.estimator = p->estimator,
+		.estimator = p->study ? GOSSIP_STUDY : p->estimator,
 		.demand_max = p->demand_max,
-		.compensate = p->compensate,
+		.study = p->study,
 	};
 
 	if (gossip_create(&params, w->now_ns, &node->gossip))

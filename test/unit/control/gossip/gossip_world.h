@@ -23,7 +23,8 @@ struct world_params {
 	uint64_t seed;
 	unsigned n, n_policies, branching;
 	enum gossip_estimator estimator;
-	bool compensate, sealed;
+	const struct estimator *study; /* see gossip_params */
+	bool sealed;
 	uint64_t tick_ns, timeout_ns;
 	uint64_t delay_ns, jitter_ns; /* one way */
 	double loss, repeat;          /* of datagrams */

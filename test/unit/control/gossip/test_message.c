@@ -153,7 +153,6 @@ static const struct {
 	{GOSSIP_STATE, 2, true},
 	{GOSSIP_STATE, 2, false},
 	{GOSSIP_STATE, MANY, false},
-	{GOSSIP_PUSH_SUM, 2, false},
 	{GOSSIP_TREE, MANY, true},
 };
 

@@ -137,12 +137,6 @@ static void test_tree(void **state)
 	come_and_go(GOSSIP_TREE);
 }
 
-static void test_push_sum(void **state)
-{
-	(void)state;
-	come_and_go(GOSSIP_PUSH_SUM);
-}
-
 /* Peers looked at by one limiter in one tick, of a tree of n that nothing happens in. */
 static double looks_per_tick(unsigned n)
 {
@@ -178,7 +172,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_state),
 		cmocka_unit_test(test_tree),
-		cmocka_unit_test(test_push_sum),
 		cmocka_unit_test(test_looks),
 	};
 

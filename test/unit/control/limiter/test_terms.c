@@ -59,7 +59,7 @@ struct kind {
 
 TELLS(tell_roster, told->ids[told->n_ids++] = 99)
 TELLS(tell_timeout, told->params.gossip.timeout_ns *= 2)
-TELLS(tell_estimator, told->params.gossip.estimator = GOSSIP_PUSH_SUM)
+TELLS(tell_estimator, told->params.gossip.estimator = GOSSIP_TREE)
 TELLS(tell_lease, told->params.ledger.lease_ns /= 3)
 TELLS(tell_drift, told->params.ledger.drift_ppm++)
 TELLS(tell_promise, told->params.ledger.promise = 0)
@@ -98,11 +98,7 @@ TELLS(tell_weight, tell_parent(told); told->policies[SOFT].weight = 2)
 TELLS(tell_guaranteed, tell_parent(told); told->policies[SOFT].guaranteed_bps = 8)
 TELLS(tell_presence, told->params.n_policies--)
 TELLS(tell_branching, told->params.gossip.branching++)
-TELLS(tell_compensation, told->params.gossip.compensate = true)
 TELLS(tell_no_drift, told->params.ledger.drift_ppm = 0)
-TELLS(tell_no_compensation, told->params.gossip.compensate = false)
-TELLS(tell_tree, told->params.gossip.estimator = GOSSIP_TREE)
-TELLS(tell_compensated, tell_estimator(told); tell_compensation(told))
 
 /* Edges that are given: 7 is between, or 11 is; in no order, and in no direction. */
 static void tell_edges(struct told *told, const struct overlay_pair *pairs, unsigned n)
@@ -155,9 +151,7 @@ static const struct kind kinds[] = {
 	{"weight", SOFT, tell_weight, tell_parent},
 	{"guaranteed", SOFT, tell_guaranteed, tell_parent},
 	{"presence", TOTAL, tell_presence, NULL},
-	{"branching", -1, tell_branching, tell_tree},
-	{"compensation", -1, tell_compensation, tell_estimator},
-	{"compensation", -1, tell_no_compensation, tell_compensated},
+	{"branching", -1, tell_branching, tell_estimator},
 	{"drift", -1, tell_no_drift, NULL},
 	{"overlay", -1, tell_edges_by_11, tell_edges_by_7},
 	{"overlay", -1, tell_edges_by_all, tell_edges_by_7},
@@ -323,7 +317,7 @@ static bool sees_none(const struct group *g, unsigned i, unsigned peer)
 /* The two who were told alike; in a tree they are no neighbours, but both are the odd one's. */
 static void check_those_alike(const struct group *g, const struct kind *kind)
 {
-	bool alike = kind->usual == tell_tree
+	bool alike = kind->usual == tell_estimator
 			     ? sees_no_difference(g, 0, 2) && sees_no_difference(g, 2, 0)
 			     : sees_none(g, 0, 2) && sees_none(g, 2, 0);
 

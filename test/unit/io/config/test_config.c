@@ -555,16 +555,18 @@ static void test_gossip(void **state)
 			"w.json:1: gossip.timeout: '200000000.5ns': expected a whole number of ns\n"},
 		{TUNED("'estimator': 'state'"), ""},
 		{TUNED("'estimator': 'tree'"), ""},
-		{TUNED("'estimator': 'push-sum', 'compensate': true"), ""},
-		{TUNED("'compensate': false, 'estimator': 'push-sum'"), ""},
-		{TUNED("'compensate': true"),
-			"w.json:1: gossip*'compensate'*'estimator': 'push-sum'\n"},
-		{TUNED("'estimator': 'tree', 'compensate': false"),
-			"w.json:1: gossip*'compensate'*'estimator': 'push-sum'\n"},
-		{TUNED("'estimator': 'pushsum', 'compensate': 1"),
-			"w.json:1: gossip.estimator: 'pushsum': expected 'state' or 'tree' or "
-			"'push-sum': did you mean 'push-sum'?\n"
-			"w.json:1: gossip.compensate: 1: expected true or false\n"},
+		{TUNED("'estimator': 'push-sum'"),
+			"w.json:1: gossip.estimator: 'push-sum': expected 'state' or 'tree': only "
+			"weirsim*\n"},
+		{TUNED("'estimator': 'compensated-push-sum', 'loans': true"),
+			"w.json:1: gossip.estimator: 'compensated-push-sum': expected 'state' or "
+			"'tree': only weirsim*\n"},
+		{TUNED("'estimator': 'flow-updating'"),
+			"w.json:1: gossip.estimator: 'flow-updating': expected 'state' or 'tree': "
+			"only weirsim*\n"},
+		{TUNED("'estimator': 'trees'"),
+			"w.json:1: gossip.estimator: 'trees': expected 'state' or 'tree': did you "
+			"mean 'tree'?\n"},
 		{TUNED("'datagram': '256B'"), ""},
 		{TUNED("'datagram': '255B'"),
 			"w.json:1: gossip.datagram: '255B': expected 256B to 8972B\n"},
@@ -859,15 +861,13 @@ static void test_default_estimator(void **state)
 		assert_int_equal(parse_config_case(text, size, &messages, &config), 0);
 		assert_int_equal(
 			config->gossip.estimator, n <= 64 ? ESTIMATOR_STATE : ESTIMATOR_TREE);
-		assert_false(config->gossip.compensate);
 		config_free(config);
 		free(messages);
 		free(text);
 
-		text = make_group(n, "\"compensate\":true,\"estimator\":\"push-sum\",", &size);
+		text = make_group(n, "\"estimator\":\"tree\",", &size);
 		assert_int_equal(parse_config_case(text, size, &messages, &config), 0);
-		assert_int_equal(config->gossip.estimator, ESTIMATOR_PUSH_SUM);
-		assert_true(config->gossip.compensate);
+		assert_int_equal(config->gossip.estimator, ESTIMATOR_TREE);
 		config_free(config);
 		free(messages);
 		free(text);

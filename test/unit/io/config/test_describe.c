@@ -239,9 +239,6 @@ static void test_describe_group(void **state)
 			"  demand of the group: everybody keeps everybody's newest record\n"},
 		{"'estimator': 'tree'",
 			"  demand of the group: summed along a tree over the roster\n"},
-		{"'estimator': 'push-sum'", "  demand of the group: summed by push-sum\n"},
-		{"'estimator': 'push-sum', 'compensate': true",
-			"  demand of the group: summed by push-sum, scaled for what is lost\n"},
 	};
 
 	(void)state;

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Body of a datagram of these estimators, behind its fixed part (gossip/datagram.h):
+ *
+ *        0      4  generation of the masses, from 0
+ *        4      4  datagrams with shares that the sender has sent to this receiver in this
+ *                  generation, with this one; 0: it carries none
+ *          and the shares, each
+ *                    0  4  policy: FNV-1a of its name
+ *                    4  4  push weight (float)
+ *                    8  4  demand (float), any sign
+ *                   12  4  weight (float), any sign
+ *          or totals of the shares handed to this receiver in this generation, each
+ *                    0  4  policy
+ *                    4  8  push weight (double)
+ *                   12  8  demand (double), any sign
+ *                   20  8  weight (double), any sign
+ */
+#ifndef WEIR_SUMS_SHARE_H
+#define WEIR_SUMS_SHARE_H
+
+#include "gossip/datagram.h"
+
+#define SHARE_BYTES 16
+#define TOTAL_BYTES 28
+
+struct sums_round {
+	uint32_t generation;
+	uint32_t sequence;
+};
+
+struct sums_share {
+	uint32_t policy;
+	double push, demand, weight; /* floats, unless it is a total */
+};
+
+/*
+ * Returns the number as a float carries it. Never inlined, because gcc 12 leaves out the conversion
+ * of two numbers side by side.
+ */
+double share_narrow(double number);
+
+/* Writes and reads as those of gossip/datagram.h do. */
+void sums_write_round(struct cursor *cursor, const struct sums_round *round);
+void sums_read_round(struct cursor *cursor, struct sums_round *round);
+void sums_write_share(struct cursor *cursor, const struct sums_share *share, bool total);
+void sums_read_share(struct cursor *cursor, struct sums_share *share, bool total);
+
+#endif
