@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdint.h>
 
+#include "allocate/allocate.h"
 #include "config/check.h"
 #include "policy/kind.h"
 #include "policy/shadow.h"
@@ -131,6 +132,41 @@ static void warn_windows(struct reader *reader, const struct json_path *path,
 			policy_quota(policy), limiters, windows);
 }
 
+/*
+ * Allocators that are for comparison with papers, or hold a limit within bounds alone. A row warns
+ * of groups of so many limiters, longer intervals and a smaller "ewma" than these.
+ */
+static const struct allocator_risk {
+	const struct allocator *allocator;
+	unsigned limiters;
+	uint64_t interval_ns;
+	double keep;
+	const char *key, *words;
+} allocator_risks[] = {
+	{&allocator_gtb, 2, 0, 1, "allocator",
+		"for comparison with papers: its parts of the limit are unfair, and large groups "
+		"exceed the limit; \"fps\" does not"},
+	{&allocator_grd, 2, 100000000, 1, "interval",
+		"\"grd\" exceeds the limit if its demand is older than 100ms: use \"50ms\""},
+	{&allocator_grd, 32, 0, 0.75, "ewma",
+		"\"grd\" oscillates in so large a group and exceeds the limit: use 0.75 or more, or "
+		"\"fps\""},
+};
+
+static void warn_allocator(struct reader *reader, const struct json_path *path,
+	const struct policy *policy, unsigned n_limiters)
+{
+	for (size_t i = 0; i < sizeof(allocator_risks) / sizeof(*allocator_risks); i++) {
+		const struct allocator_risk *risk = &allocator_risks[i];
+		struct json_path at = {.parent = path, .key = risk->key};
+
+		if (policy->allocator == risk->allocator && n_limiters >= risk->limiters &&
+			policy->interval_ns > risk->interval_ns &&
+			policy->keep_per_second < risk->keep)
+			reader_warn(reader, &at, "%s", risk->words);
+	}
+}
+
 /* Where CPUs of the kernel decide packets, too, more policies draw from a shared bucket. */
 static bool workers_share(const struct policy *policy, const struct config *config)
 {
@@ -165,6 +201,7 @@ static void warn_policy(struct reader *reader, const struct json_path *path,
 			"drops, and counts bytes, is shared as needed",
 			n_workers);
 	guarantee_warn(reader, path, policy, config->gossip.n_roster);
+	warn_allocator(reader, path, policy, config->gossip.n_roster);
 }
 
 static void warn_policies(struct reader *reader, const struct config *config)

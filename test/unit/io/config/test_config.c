@@ -821,6 +821,48 @@ static char *make_group(unsigned n, const char *members, size_t *size)
 	return text;
 }
 
+/* Groups for which an allocator does not hold its limit: a warning at the key to change. */
+static void test_allocator_risks(void **state)
+{
+	static const struct {
+		unsigned n;
+		const char *members, *key; /* NULL: no warning */
+	} cases[] = {
+		{1, "\"allocator\":\"central\"", NULL},
+		{50, "\"allocator\":\"fps\",\"interval\":\"1s\"", NULL},
+		{2, "\"allocator\":\"gtb\"", "allocator"},
+		{2, "\"allocator\":\"grd\",\"interval\":\"100ms\"", NULL},
+		{2, "\"allocator\":\"grd\",\"interval\":\"101ms\"", "interval"},
+		{31, "\"allocator\":\"grd\"", NULL},
+		{32, "\"allocator\":\"grd\"", "ewma"},
+		{32, "\"allocator\":\"grd\",\"ewma\":0.75", NULL},
+	};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		char *text, *messages, *group, at[64] = "policies[0] \"p\".";
+		struct config *config;
+		size_t size;
+
+		group = make_group(cases[c].n, "", &size);
+		assert_true(
+			asprintf(&text,
+				"%.*s,\"policies\":[{\"name\":\"p\",\"limit\":\"10Mbit/s\",%s}]}",
+				(int)size - 1, group, cases[c].members) > 0);
+		assert_int_equal(parse_config_case(text, strlen(text), &messages, &config), 0);
+		if (cases[c].key)
+			strcat(at, cases[c].key);
+		else
+			strcat(at, "allocator");
+		assert_int_equal(strstr(messages, at) != NULL, cases[c].key != NULL);
+		assert_null(cases[c].key ? NULL : strstr(messages, "exceeds the limit"));
+		config_free(config);
+		free(messages);
+		free(group);
+		free(text);
+	}
+}
+
 /* Ten thousand limiters, and that no two of them clash, in far less than a second. */
 static void test_many_limiters(void **state)
 {
@@ -1275,6 +1317,7 @@ int main(void)
 		cmocka_unit_test(test_many_policies),
 		cmocka_unit_test(test_too_many_policies),
 		cmocka_unit_test(test_many_ports),
+		cmocka_unit_test(test_allocator_risks),
 		cmocka_unit_test(test_many_limiters),
 		cmocka_unit_test(test_default_estimator),
 		cmocka_unit_test(test_defaults),
