@@ -1,12 +1,40 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""How limiters learn global sums: the paper's estimator beside ours, at the same cost."""
+"""How limiters learn global sums: the papers' estimators beside that of the product."""
 
 import scenario
 import stats
 from report import Result
 
-ESTIMATORS = (("tree", {}), ("push-sum", {}), ("push-sum, compensated", {"compensate": True}))
+ESTIMATORS = ("state", "push-sum", "compensated-push-sum", "flow-updating")
+LOSSES = (0, 0.002, 0.01, 0.05, 0.2)
+LIMITERS = (4, 50)
+SEEDS = 2
+TARGET_LOSS, TARGET_MEAN, TARGET_WORST = 0.05, 1.02, 1.1
+
+
+def steady(allocator, limiters, estimator, loss, seed):
+    """Flows that stay: 8, 16, 24 and 32 at four limiters, 0 to 5 at each of more."""
+    places = scenario.scale_flows(limiters, seed)
+    counts = [8 * k if limiters == 4 else places.count(k) for k in range(1, limiters + 1)]
+    traffic = [scenario.flows(count, k, start_spread="2s")
+               for k, count in enumerate(counts, 1) if count]
+    return scenario.scenario(f"sums, {limiters} limiters, {allocator}, {estimator}, {loss:g}",
+                             allocator, limiters, traffic, 60, warmup=10, loss=loss,
+                             gossip={"branching": 3, "estimator": estimator},
+                             settings={"limit": "50Mbit/s", "burst": "375kB", "interval": "50ms",
+                                       "ewma": 0.5 if allocator == "grd" else 0.1})
+
+
+def measure(sim, seeds, allocator, limiters, estimator, loss):
+    """The row of one case."""
+    runs = sim.runs(lambda seed: steady(allocator, limiters, estimator, loss, seed), seeds)
+    return {"estimator": estimator, "allocator": allocator, "limiters": limiters, "loss": loss,
+            "seeds": len(runs),
+            "aggregate_ratio": stats.mean(r.summary["aggregate_ratio"] for r in runs),
+            "aggregate_ratio_max_1s": max(r.summary["aggregate_ratio_max_1s"] for r in runs),
+            "jain": stats.mean(r.summary["jain"] for r in runs),
+            "control_bps": stats.mean(r.summary["control_bps"] for r in runs)}
 
 
 def estimators(sim, quick):
@@ -14,30 +42,30 @@ def estimators(sim, quick):
     result = Result("global sums under loss", "a lost update is made up for by scaling the next "
                     "one by the number lost; right on average.")
     lines = []
-    for loss in (0.0, 0.01, 0.05):
-        for name, settings in ESTIMATORS:
-            kind = name.split(",", maxsplit=1)[0]
-
-            def make(seed, kind=kind, settings=settings, loss=loss):
-                # One peer a tick: push-sum then sends as much as the tree.
-                made = scenario.scaling("grd", 50, loss=loss, estimator=kind, seed=seed,
-                                        ewma=0.5, branching=3 if kind == "tree" else 1)
-                made["gossip"].update(settings)
-                return made
-
-            runs = sim.runs(make, 2 if quick else 5)
-            row = {"estimator": name, "allocator": "grd", "limiters": 50, "loss": loss,
-                   "seeds": len(runs),
-                   "aggregate_ratio": stats.mean(r.summary["aggregate_ratio"] for r in runs),
-                   "aggregate_ratio_max_1s": max(r.summary["aggregate_ratio_max_1s"]
-                                                 for r in runs),
-                   "jain": stats.mean(r.summary["jain"] for r in runs),
-                   "control_bps": stats.mean(r.summary["control_bps"] for r in runs)}
-            result.rows.append(row)
-            lines.append([name, f"{loss * 100:g} %", f"{row['aggregate_ratio']:.3f}",
-                          f"{row['aggregate_ratio_max_1s']:.3f}", f"{row['jain']:.3f}",
-                          f"{row['control_bps'] / 1e3:.1f}"])
-    result.say("GRD (EWMA 0.5) among 50 limiters, which feels every error of the sum at once.")
-    result.table(["estimator", "loss", "aggregate / limit", "worst second", "Jain",
+    for limiters in LIMITERS:
+        for allocator in ("fps", "grd"):
+            for estimator in ESTIMATORS:
+                rows = [measure(sim, 1 if quick else SEEDS, allocator, limiters, estimator, loss)
+                        for loss in LOSSES]
+                result.rows += rows
+                cells = [f"{row['aggregate_ratio']:.3f} / {row['aggregate_ratio_max_1s']:.3f}"
+                         for row in rows]
+                lines.append([limiters, allocator, estimator, *cells,
+                              f"{rows[0]['control_bps'] / 1e3:.0f}"])
+    result.say("Mean of the aggregate and its worst second in any seed, as parts of the limit, for "
+               "each loss of gossip. Flows do not change: 80 at 4 limiters, 0 to 5 at each of 50. "
+               f"GRD has an EWMA of 0.5. {SEEDS} seeds each. `state` is the estimator of the "
+               "product for these groups; [the others](../operate/weirsim.md#estimators) exist "
+               "only in weirsim.")
+    result.table(["limiters", "allocator", "estimator", *(f"loss {loss * 100:g} %"
+                                                          for loss in LOSSES),
                   "kbit/s a limiter"], lines)
+    kept = [row for row in result.rows
+            if row["estimator"] == "flow-updating" and row["loss"] <= TARGET_LOSS]
+    mean, worst = (max(row[key] for row in kept)
+                   for key in ("aggregate_ratio", "aggregate_ratio_max_1s"))
+    result.target(f"`flow-updating`, loss up to {TARGET_LOSS * 100:g} %: mean at most "
+                  f"{TARGET_MEAN} and worst second at most {TARGET_WORST}",
+                  mean <= TARGET_MEAN and worst <= TARGET_WORST,
+                  f"at most {mean:.3f} and {worst:.3f}")
     return result
