@@ -62,6 +62,21 @@ static inline uint64_t expiry_next(uint64_t present, uint64_t end, bool all_take
 	return all_taken || end < present ? end : present;
 }
 
+/*
+ * Part of the time until the end of a lease by which control brings it forward. It is twice the
+ * largest error of the rate of the workers' clock, and more than the time to read two clocks.
+ */
+#define EXPIRY_EARLY 1000
+
+/* Nanoseconds from now_ns on for which limits hold that end at end_ns: at most a lease. */
+static inline uint64_t expiry_time(uint64_t end_ns, uint64_t now_ns, uint64_t lease_ns)
+{
+	uint64_t left_ns = end_ns > now_ns ? end_ns - now_ns : 0;
+
+	left_ns = left_ns < lease_ns ? left_ns : lease_ns;
+	return left_ns - left_ns / EXPIRY_EARLY;
+}
+
 /* Control, before the worker runs. */
 static inline void expiry_init(struct expiry *expiry, uint64_t until, uint64_t span)
 {

@@ -4,21 +4,14 @@
 #include "leases_end.h"
 
 #include "police/expire.h"
-#include "police/shaped.h"
 #include "worker_own.h"
 
-/* Those that borrow are what they were: their bucket is not the worker's, but its clock is. */
+/* The ending of a policy that borrows stays: its bucket is not the worker's, but its clock is. */
 static void end_limit(struct worker *w, uint32_t slot, uint64_t from)
 {
-	struct policy_state *state = &w->policies[slot];
-
-	if (w->shared_buckets && (police_is_simple(state) || police_borrows(state)))
-		return;
-	if (police_is_shaped(state))
-		shaped_expire(w->shaper, state, w->ending[slot], from);
-	else
-		police_expire(state, w->ending[slot], from);
-	w->ending[slot] = 0;
+	if (police_end_limit(
+		    &w->policies[slot], w->shaper, w->shared_buckets, w->ending[slot], from))
+		w->ending[slot] = 0;
 }
 
 static void end_limits(struct worker *w, uint64_t from)

@@ -14,12 +14,6 @@
 #include "policy/kind.h"
 #include "tick.h"
 
-/*
- * A lease's end, by the TSC, is put forward by this part of the time until then: twice what a rate
- * of the TSC that is believed may be off (clock.h), and more than it takes to read both clocks.
- */
-#define EARLY 1000
-
 /* Without a lease, as of a limiter that is alone: nothing ends, but a worker's own stop is seen. */
 static uint64_t longest_ticks(const struct instance *inst)
 {
@@ -50,13 +44,10 @@ void renewal_start(struct instance *inst)
 /* The tick at which the first limit ends, if nothing more is heard. */
 static uint64_t first_end(const struct instance *inst, uint64_t now)
 {
-	uint64_t end_ns = limiter_lease_ends(inst->limiter), now_ns = control_now();
-	uint64_t left_ns = end_ns > now_ns ? end_ns - now_ns : 0;
-	unsigned __int128 ticks;
+	uint64_t left_ns = expiry_time(
+		limiter_lease_ends(inst->limiter), control_now(), inst->config->ledger.lease_ns);
+	unsigned __int128 ticks = (unsigned __int128)left_ns * inst->clock.hz / SECOND_NS;
 
-	left_ns = RTE_MIN(left_ns, inst->config->ledger.lease_ns);
-	left_ns -= left_ns / EARLY;
-	ticks = (unsigned __int128)left_ns * inst->clock.hz / SECOND_NS;
 	return now + RTE_MIN((uint64_t)ticks, inst->renewal.span / 2);
 }
 

@@ -7,9 +7,20 @@
 #ifndef WEIR_ENGINE_STATE_ABOVE_H
 #define WEIR_ENGINE_STATE_ABOVE_H
 
+#include <stdint.h>
+
+struct engine;
 struct engine_worker;
 struct policy_shape;
+struct policy_state;
 struct shape_packet;
+
+/*
+ * Lends the policy in a slot the missing tokens for a packet of that cost, from the bucket that
+ * workers share. Does nothing if the policy does not borrow.
+ */
+void state_lend(const struct engine *engine, struct policy_state *state, uint32_t slot,
+	uint32_t cost, uint64_t now);
 
 /* Has the worker's shaper ask. */
 void state_above_begin(struct engine_worker *worker);

@@ -8,19 +8,27 @@
 #include "engine/state_above.h"
 
 #include "police/borrow.h"
+#include "police/expire.h"
 #include "police/lineage.h"
 #include "police/sample.h"
 #include "police/shaped.h"
 #include "policy/kind.h"
 
-/* What a level lacks of a packet's cost, from the bucket that workers share. */
-static void lend_level(
-	struct policy_state *level, struct shared_bucket *shared, uint32_t cost, uint64_t now)
+void state_lend(const struct engine *engine, struct policy_state *state, uint32_t slot,
+	uint32_t cost, uint64_t now)
 {
-	if (police_is_simple(level))
-		(void)police_borrow(level, shared, cost, now);
-	else if (police_borrows(level))
-		(void)police_borrow_other(level, shared, cost, now);
+	const struct engine_slot *of = &engine->slots[slot];
+	const struct police_end end = {.from = of->ended, .ending = of->ending};
+	struct shared_bucket *shared = engine->shared_buckets;
+
+	if (!shared)
+		return;
+	if (of->ended && (police_is_simple(state) || police_borrows(state)))
+		(void)police_borrow_ended(state, &shared[slot], cost, now, &end);
+	else if (police_is_simple(state))
+		(void)police_borrow(state, &shared[slot], cost, now);
+	else if (police_borrows(state))
+		(void)police_borrow_other(state, &shared[slot], cost, now);
 }
 
 /* Nobody marks here: what a sender would take for congestion is a drop, and the rest counts. */
@@ -62,9 +70,8 @@ enum verdict engine_states_ask_levels(
 	police_lineage_begin(lineage, police_cost(lineage->levels[0], asked->packet, asked->data,
 					      asked->frame_len, asked->now));
 	sample_levels(mine, asked, 0, 1);
-	for (unsigned k = 0; engine->shared_buckets && k < lineage->n; k++)
-		lend_level(lineage->levels[k], &engine->shared_buckets[slots[k]], lineage->cost,
-			asked->now);
+	for (unsigned k = 0; k < lineage->n; k++)
+		state_lend(engine, lineage->levels[k], slots[k], lineage->cost, asked->now);
 	if (police_lineage_asks_source(lineage))
 		police_lineage_source(lineage, asked->packet, asked->data, asked->now);
 	return police_lineage_ask(lineage, asked->now);
@@ -109,11 +116,9 @@ static struct lineage above_of(
 
 static void lend_above(struct engine_worker *worker, const struct lineage *lineage, uint64_t now)
 {
-	struct shared_bucket *shared = worker->engine->shared_buckets;
-
-	for (unsigned k = 0; shared && k < lineage->n; k++)
-		lend_level(lineage->levels[k], &shared[lineage->levels[k] - worker->states],
-			lineage->cost, now);
+	for (unsigned k = 0; k < lineage->n; k++)
+		state_lend(worker->engine, lineage->levels[k],
+			(uint32_t)(lineage->levels[k] - worker->states), lineage->cost, now);
 }
 
 /* By whose doing it leaves lies in the packet until it is counted. */

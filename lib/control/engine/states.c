@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "police/borrow.h"
+#include "police/expire.h"
 #include "police/sample.h"
 #include "police/shaped.h"
 #include "police/try.h"
@@ -180,6 +180,15 @@ static uint32_t charge_of(const struct engine_worker *mine, uint32_t slot,
 	return cost;
 }
 
+void engine_states_end(struct engine *engine, uint32_t slot, uint8_t ending, uint64_t from)
+{
+	if (engine->slots[slot].ending && !engine->slots[slot].ended)
+		engine->slots[slot].ended = from;
+	for (unsigned w = 0; w < engine->n_workers; w++)
+		(void)police_end_limit(&engine->workers[w].states[slot], engine->workers[w].shaper,
+			engine->shared_buckets, ending, from);
+}
+
 enum verdict engine_states_police(struct engine *engine, unsigned worker, uint32_t slot,
 	const struct packet *packet, const uint8_t *data, uint32_t frame_len, uint64_t now,
 	uint32_t *cost)
@@ -189,8 +198,7 @@ enum verdict engine_states_police(struct engine *engine, unsigned worker, uint32
 
 	try_state(engine, worker, slot, packet, data, frame_len, now);
 	*cost = charge_of(mine, slot, packet, data, frame_len, now);
-	if (engine->shared_buckets && police_is_simple(state))
-		police_borrow(state, &engine->shared_buckets[slot], *cost, now);
+	state_lend(engine, state, slot, *cost, now);
 	return police_charge(state, packet, data, *cost, now);
 }
 

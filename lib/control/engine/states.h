@@ -44,6 +44,12 @@ enum verdict engine_states_police(struct engine *engine, unsigned worker, uint32
 	const struct packet *packet, const uint8_t *data, uint32_t frame_len, uint64_t now,
 	uint32_t *cost);
 
+/*
+ * Ends that part of a conserved policy's limit on all workers, as of tick `from`: its lease has
+ * ended (base/expiry.h). The next engine_enforce() replaces the rest.
+ */
+void engine_states_end(struct engine *engine, uint32_t slot, uint8_t ending, uint64_t from);
+
 /* A policy, and what it is below, from its parent on: by index in policies, which is its slot. */
 struct lineage_slots {
 	uint32_t slots[POLICY_LEVELS_MOST];

@@ -5,6 +5,7 @@
 
 #include "police/borrow.h"
 #include "police/coloured.h"
+#include "police/shaped.h"
 
 static struct token_bucket_profile bucket_left(
 	const struct token_bucket_profile *limit, uint8_t ending)
@@ -57,6 +58,18 @@ void police_expire(struct policy_state *state, uint8_t ending, uint64_t from)
 		phantom_change(state->phantom, &state->bucket, &state->limit, &left, from);
 	else
 		token_bucket_change(&state->bucket, &state->limit, &left, from);
+}
+
+bool police_end_limit(struct policy_state *state, struct shaper *shaper, bool shared,
+	uint8_t ending, uint64_t from)
+{
+	if (shared && (police_is_simple(state) || police_borrows(state)))
+		return false;
+	if (police_is_shaped(state))
+		shaped_expire(shaper, state, ending, from);
+	else
+		police_expire(state, ending, from);
+	return true;
 }
 
 bool police_borrow_ended(struct policy_state *state, struct shared_bucket *shared, uint64_t cost,

@@ -22,6 +22,16 @@
  */
 void police_expire(struct policy_state *state, uint8_t ending, uint64_t from);
 
+struct shaper;
+
+/*
+ * Calls police_expire() or shaped_expire() for the kind of the policy. Returns false and does
+ * nothing if the policy borrows from a bucket that workers share (`shared`): police_borrow_ended()
+ * is for those. The state's one writer, whose shaper it is.
+ */
+bool police_end_limit(struct policy_state *state, struct shaper *shaper, bool shared,
+	uint8_t ending, uint64_t from);
+
 /*
  * The smallest burst that limits flows and does not stop them, as the brain has it: a limit that
  * may be exceeded leaves no less of a burst. One that never is leaves what is promised to nobody.
