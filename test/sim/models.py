@@ -14,6 +14,7 @@ import csv
 import io
 import json
 import math
+import random
 import subprocess
 import tempfile
 
@@ -323,9 +324,138 @@ def lease(seed):
                  (1 - promise / 100) * 5e6, 0.1e6)
 
 
+def stalled_lease(seed):
+    """A stalled limiter enforces its leased part until the lease ends, and the rest afterwards."""
+    traffic = [cbr(rate="20Mbit/s", limiter="l1"), cbr(rate="20Mbit/s", limiter="l2")]
+    for workers, promise in ((1, 0), (1, 40), (2, 80)):
+        run = Run(seed, series=True, duration="22s", traffic=traffic, workers=workers,
+                  **CONSERVED, ledger={"lease": "4s", "promise": promise},
+                  events=[{"at": "5s", "pause": "l2", "for": "12s"}])
+        left = (1 - promise / 100) * 5e6
+        for start, end, expected in ((4, 6.5, 5e6), (9.5, 16.9, left), (19, 22, 5e6)):
+            rows = run.during(start, end)
+            for row in rows:
+                run.near(f"promise {promise}, limit at {row['time_s']} s", row["p/l2:limit"],
+                         expected, 0.1e6)
+            run.near(f"promise {promise}, rate from {start} s", sum(row["p/l2"] for row in rows) /
+                     len(rows), expected, 0.15e6)
+        run.expect(excess(run.rows, 10e6) <= 8 * 75e3, "more passes than the burst")
+
+
+def random_pauses(seed):
+    """Pauses of any length, with lost gossip, never exceed a hard limit: every run checks that."""
+    dice = random.Random(seed)
+    for _ in range(12):
+        names = [f"l{i}" for i in range(1, dice.randint(2, 5) + 1)]
+        policy = {"name": "p", "limit": "5Mbit/s", "burst": "100kB", "guarantee": "conserved"}
+        if dice.random() < 0.4:
+            policy.update(action="shape", shape={"drop": dice.choice(("tail", "codel"))})
+        elif dice.random() < 0.3:
+            policy.update(meter="phantom")
+        starts = [dice.uniform(0, 30) for _ in names]
+        run = Run(seed, series=True, duration="50s", limiters=names, policies=[policy],
+                  workers=dice.choice((1, 2)), ledger={"lease": f"{dice.randint(3, 8)}s"},
+                  network={"delay": f"{dice.randint(1, 60)}ms",
+                           "loss": dice.choice((0, dice.uniform(0, 0.2)))},
+                  traffic=[cbr(rate=f"{dice.uniform(1, 10):.3f}Mbit/s", limiter=name,
+                               start=f"{start:.3f}s", stop=f"{start + dice.uniform(1, 30):.3f}s")
+                           for name, start in zip(names * 2, starts + starts[::-1])],
+                  events=[{"at": f"{dice.uniform(5, 40):.3f}s", "pause": dice.choice(names),
+                           "for": f"{dice.uniform(1, 30):.3f}s"} for _ in range(3)])
+        most = max(row["p:limits"] for row in run.rows)
+        run.expect(most <= 5e6, f"limits of {most} bit/s in all")
+        run.expect(excess(run.rows, 5e6) <= 8 * 100e3, "more passes than the burst")
+
+
+def limit_changes(seed):
+    """Each limiter has its part of the new limit from its time on; the ratio is by that limit."""
+    dice = random.Random(seed)
+    for workers in (1, 2):
+        limits = [10e6] + [round(dice.uniform(2e6, 30e6), -3) for _ in range(2)]
+        times = (0, 10, 20, 30)
+        scenario = {"duration": "30s", "limiters": 3, "workers": workers,
+                    "policies": [{"name": "p", "limit": "10Mbit/s", "burst": "60kB",
+                                  "allocator": "static"}],
+                    "events": [{"at": f"{time}s", "limit": f"{limit:.0f}bit/s", "every": "1s",
+                                "limiters": ["l3", "l1", "l2"]}
+                               for time, limit in zip(times[1:], limits[1:])],
+                    "traffic": [cbr(rate="30Mbit/s", limiter="each")]}
+        run = Run(seed, series=True, **scenario)
+        for place, name in enumerate(("l3", "l1", "l2")):
+            for limit, begin, end in zip(limits, times, times[1:]):
+                begin, end = begin + (place if begin else 0), end + (place if end < 30 else 0)
+                rows = run.during(begin + 0.2, end - 0.05)
+                for row in rows:
+                    run.near(f"{name} at {row['time_s']} s", row[f"p/{name}:limit"], limit / 3, 8)
+                run.near(f"{name} from {begin} s", sum(row[f"p/{name}"] for row in rows) /
+                         len(rows), limit / 3, (20e3 * 8 + 3 * PACKET_BITS) / (end - begin - 0.3))
+        steps = [(limits[0], 10)] + [(max(old, new), 2) for old, new in zip(limits, limits[1:])]
+        allowed = sum(limit * seconds for limit, seconds in steps + [(limit, 8) for limit in
+                                                                     limits[1:]])
+        passed = Run(seed, **scenario)
+        passed.near("ratio", passed.summary["aggregate_ratio"], passed.rate() * 30 / allowed, 2e-3)
+
+
+def late_readers(seed):
+    """A stalled limiter reads the limit when it goes on, one that is down when it starts."""
+    run = Run(seed, series=True, duration="20s", traffic=[], limiters=3,
+              policies=[{"name": "p", "limit": "9Mbit/s", "allocator": "static"}],
+              events=[{"at": "4s", "crash": "l2"}, {"at": "4s", "pause": "l3", "for": "6s"},
+                      {"at": "5s", "limit": "6Mbit/s"}, {"at": "14s", "restart": "l2"}])
+    for name, expected in (("l1", [3e6, 2e6, 2e6, 2e6]), ("l2", [3e6, 0, 0, 2e6]),
+                           ("l3", [3e6, 3e6, 2e6, 2e6])):
+        for (start, end), limit in zip(((1, 3.9), (5.1, 9.9), (10.2, 13.9), (14.2, 20)), expected):
+            for row in run.during(start, end):
+                run.near(f"{name} at {row['time_s']} s", row[f"p/{name}:limit"], limit, 8)
+
+
+def hard_limit_changes(seed):
+    """The sum is never above the larger limit, and not above the new one when debts are paid."""
+    dice = random.Random(seed)
+    for _ in range(6):
+        limits = [5e6] + [round(dice.uniform(1e6, 15e6), -3) for _ in range(2)]
+        run = Run(seed, series=True, duration="45s", limiters=3,
+                  policies=[{"name": "p", "limit": "5Mbit/s", "guarantee": "conserved"}],
+                  network={"delay": f"{dice.randint(1, 60)}ms",
+                           "loss": dice.choice((0, dice.uniform(0, 0.2)))},
+                  traffic=[cbr(rate="20Mbit/s", limiter="l1"), cbr(limiter="l2", start="20s")],
+                  events=[{"at": f"{at}s", "limit": f"{limit:.0f}bit/s", "every": "400ms"}
+                          for at, limit in zip((15, 30), limits[1:])])
+        for start, end, most in ((0, 15, limits[0]), (15, 30, max(limits[:2])),
+                                 (25, 30, limits[1]), (30, 45, max(limits[1:])),
+                                 (40, 45, limits[2])):
+            for row in run.during(start, end - 0.05):
+                run.expect(row["p:limits"] <= most, f"{row['p:limits']} at {row['time_s']} s, "
+                           f"limits {limits}")
+        for end, limit in zip((15, 30, 45), limits):
+            most = max(row["p:limits"] for row in run.during(end - 5, end - 0.05))
+            run.near(f"sum before {end} s", most, limit, 0.05 * limit)
+
+
+def links_of_pairs(seed):
+    """The links of a pair count for that pair, in both directions, and for no other."""
+    run = Run(seed, duration="60s", traffic=[], limiters=3, policies=GROUP["policies"],
+              network={"pairs": [{"between": [["l1"], ["l2", "l3"]], "loss": 1},
+                                 {"between": [["l3"], ["l1"]], "loss": 0}]})
+    gossip = run.summary["gossip"]
+    run.near("lost", gossip["lost"], gossip["datagrams"] / 3, 4)
+    run = Run(seed, duration="60s", traffic=[], limiters=3, policies=GROUP["policies"],
+              network={"pairs": [{"between": [["l1", "l2"], ["l1", "l2"]], "loss": 1}]},
+              events=[{"at": "30s", "network": {"pairs": []}}])
+    gossip = run.summary["gossip"]
+    run.near("lost", gossip["lost"], gossip["datagrams"] / 6, 4)
+    run = Run(seed, series=True, duration="10s", limiters=3, policies=CONSERVED["policies"],
+              traffic=[cbr(rate="20Mbit/s", limiter="l1")], ledger={"promise": 0},
+              network={"delay": "1ms", "pairs": [{"between": [["l2"], ["l1"]], "delay": "300ms"}]})
+    for start, end, parts in ((0.4, 0.85, 2 / 3), (3, 10, 1)):  # there and back, and a statement
+        for row in run.during(start, end):
+            run.near(f"limit at {row['time_s']} s", row["p/l1:limit"], parts * 10e6, 0.2e6)
+
+
 TESTS = [constant_rate, life_of_a_flow, upstream_link, upstream_link_from, on_off, web, round_trip,
          drift, offset, crash, pause, gossip_is_lost, settling, first_bucket,
-         restart, lease]
+         restart, lease, stalled_lease, random_pauses,
+         limit_changes, late_readers, hard_limit_changes, links_of_pairs]
 
 
 def main():

@@ -448,6 +448,9 @@ GOOD_SCENARIOS = [
     event(pause="l1", **{"for": "2s"}),
     event(crash="l1"),
     event(network={"loss": 0.5}),
+    event(network={"pairs": [{"between": [["l1"], ["l2"]], "delay": "80ms", "loss": 0.1}]}),
+    event(limit="4Mbit/s"),
+    event(limit="4Mbit/s", burst="1MB", policy="p", limiters=["l2"], every="500ms"),
 ]
 BAD_SCENARIOS = [
     {},
@@ -496,6 +499,11 @@ BAD_SCENARIOS = [
     event(pause="l1"),
     event(crash="l1", **{"for": "2s"}),
     event(network={"losss": 0.5}),
+    event(network={"pairs": [{"delay": "80ms"}]}),
+    event(network={"pairs": [{"between": [["l1"]]}]}),
+    event(network={"pairs": [{"between": [["l1"], ["l2"]], "rate": "1Mbit/s"}]}),
+    event(limit="4Mbit"),
+    event(crash="l1", every="1s"),
 ]
 
 

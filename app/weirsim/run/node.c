@@ -4,8 +4,6 @@
 #include "node.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,9 +13,11 @@
 #include "engine/states.h"
 #include "police/extended.h"
 #include "policy/kind.h"
+#include "policy/schedule.h"
 #include "sums/sums.h"
 #include "record.h"
 #include "node_commit.h"
+#include "node_limits.h"
 #include "node_loans.h"
 #include "node_totals.h"
 
@@ -26,30 +26,6 @@
 #define SPARES     2   /* deaths side by side that do not part the others */
 
 #define WAITING_MOST 16384 /* packets, on each worker */
-#define RELEASE_NS   1000  /* no sooner are those that wait looked at again */
-
-/* A limit may be above its policy's by rounding alone. */
-#define ABOVE 1.000001
-
-/*
- * What the meter enforces now, here and in the sum over all limiters. That of a conserved policy is
- * of whole units in the limit's time, so its sum is exact however often it changes.
- */
-static void set_enforced(
-	struct sim *sim, struct node *node, unsigned p, double rate, uint64_t burst)
-{
-	struct enforced *mine = &node->enforced[p], *all = &sim->enforced[p];
-
-	all->rate += rate - mine->rate;
-	all->burst += burst - mine->burst;
-	*mine = (struct enforced){rate, burst};
-}
-
-/* Units a second as units in the limit's time: whole where they have been divided by it. */
-static double units_in_time(const struct policy *policy, double rate)
-{
-	return policy->limit_s > 1 ? rint(rate * policy->limit_s) : rate;
-}
 
 static void add_totals(struct policy_totals *sum, const struct policy_totals *totals)
 {
@@ -81,26 +57,13 @@ static void policies_free(struct sim *sim, struct node *node)
 {
 	unsigned n = sim->scenario->group.n_policies;
 
-	for (unsigned p = 0; node->enforced && p < n; p++)
-		set_enforced(sim, node, p, 0, 0);
+	node_enforce_nothing(sim, node);
 	free(node->enforced);
 	free(node->release_ns);
 	node->enforced = NULL;
 	node->release_ns = NULL;
 	engine_states_free(&node->engine, n);
 	credit_states_free(&node->totals);
-}
-
-/* What the limiter says of a policy now, which its meters are about to enforce. */
-static struct engine_limit node_limit_of(struct sim *sim, struct node *node, unsigned p)
-{
-	const struct policy *policy = &sim->scenario->group.policies[p];
-	struct engine_limit limit = {.policy = policy, .slot = p, .hz = NODE_HZ};
-
-	engine_view(&node->engine, node->limiter, p, &limit);
-	set_enforced(sim, node, p, units_in_time(policy, limit.view.local_limit),
-		limit.view.local_burst);
-	return limit;
 }
 
 static int policy_create(struct sim *sim, struct node *node, unsigned p)
@@ -215,7 +178,7 @@ static int build_node_limiter(struct sim *sim, struct node *node, uint64_t age_n
 	const struct scenario *s = sim->scenario;
 	enum estimator_choice estimator = s->group.gossip.estimator;
 	struct limiter_policy *policies = engine_limiter_policies(
-		s->group.policies, s->group.n_policies, TIME_UNKNOWN);
+		node_policies(node), s->group.n_policies, TIME_UNKNOWN);
 	struct limiter_record *records = node_disk_records(node);
 	struct limiter_params params = {
 		.gossip = {.self = node->index,
@@ -255,58 +218,15 @@ static void measure_policy(void *context, unsigned policy, struct limiter_sample
 {
 	const struct measuring *m = context;
 
-	engine_measure(&m->node->engine, policy, &m->sim->scenario->group.policies[policy],
-		m->now_ns, sample);
-}
-
-static void check_view(struct sim *sim, const struct node *node, unsigned p)
-{
-	struct limiter_view v;
-
-	limiter_view(node->limiter, p, &v);
-	if (!isfinite(v.local_limit) || !isfinite(v.effective_limit) || !isfinite(v.demand) ||
-		!isfinite(v.weight) || !isfinite(v.global_demand) || !isfinite(v.global_weight) ||
-		!isfinite(v.drain) || !isfinite(v.drop))
-		record_problem(sim, "limiter %u: not a number", node->index);
-	else if (v.local_limit < 0 || v.local_limit > v.limit * ABOVE || v.demand < 0 ||
-		 v.weight < 0 || v.global_demand < 0 || v.drain < 0 || v.drop < 0 || v.drop > 1)
-		record_problem(sim, "limiter %u: out of bounds (limit %g, demand %g, weight %g)",
-			node->index, v.local_limit, v.demand, v.weight);
-}
-
-/* What all meters enforce of a limit that cannot be exceeded. */
-static void check_enforced_sum(struct sim *sim, unsigned p)
-{
-	const struct policy *policy = &sim->scenario->group.policies[p];
-	const struct enforced *all = &sim->enforced[p];
-
-	if (!policy_is_conserved(policy))
-		return;
-	if (all->burst > policy->burst_bytes)
-		record_problem(sim, "policy %s: buckets of %" PRIu64 " bytes in all", policy->name,
-			all->burst);
-	if (all->rate * 8 > (double)policy->limit_bps)
-		record_problem(sim, "policy %s: %.0f bit/s are enforced in all", policy->name,
-			all->rate * 8 / policy_limit_s(policy));
-}
-
-static void enforce_limit(struct sim *sim, struct node *node, unsigned p)
-{
-	struct engine_limit limit = node_limit_of(sim, node, p);
-
-	if (engine_enforce(&node->engine, &limit, node_clock(sim, node, sim->events.now_ns)))
-		record_problem(sim, "limiter %u: rate out of range", node->index);
-	for (unsigned w = 0; w < node->engine.n_workers; w++)
-		node_await_release(sim, node, w);
-	check_view(sim, node, p);
-	check_enforced_sum(sim, p);
+	engine_measure(
+		&m->node->engine, policy, &node_policies(m->node)[policy], m->now_ns, sample);
 }
 
 /* After an interval. */
 static void publish_limits(struct sim *sim, struct node *node, uint64_t now)
 {
 	for (unsigned p = 0; p < sim->scenario->group.n_policies; p++) {
-		enforce_limit(sim, node, p);
+		node_enforce(sim, node, p);
 		for (unsigned w = 0; w < node->engine.n_workers; w++)
 			policy_state_age(&node->engine.workers[w].states[p], now, AGED_LINES);
 	}
@@ -328,6 +248,7 @@ static void node_tick(void *world, void *object, uint64_t argument)
 	sim->ticks++;
 	node_totals_retry(sim, node);
 	publish_limits(sim, node, measuring.now_ns);
+	node_lease_renew(sim, node);
 	node_follow_up(sim, node);
 	schedule_tick(sim, node);
 }
@@ -351,10 +272,62 @@ static void take_news(struct sim *sim, struct node *node)
 	node_totals_retry(sim, node);
 	for (unsigned p = limiter_next_change(node->limiter, 0); p < n;
 		p = limiter_next_change(node->limiter, p + 1))
-		enforce_limit(sim, node, p);
+		node_enforce(sim, node, p);
+	node_lease_renew(sim, node);
 	node_follow_up(sim, node);
 	if (node_time(sim, node, limiter_next(node->limiter)) < node->next_tick_ns)
 		schedule_tick(sim, node);
+}
+
+/* As a reload of the appliance does it. */
+static int reload_limiter(struct sim *sim, struct node *node)
+{
+	unsigned n = sim->scenario->group.n_policies;
+	struct limiter_policy *limits = engine_limiter_policies(
+		node_policies(node), n, TIME_UNKNOWN);
+	unsigned *from = calloc(n, sizeof(*from));
+	int ret = limits && from ? 0 : -ENOMEM;
+
+	for (unsigned p = 0; ret == 0 && p < n; p++)
+		from[p] = p;
+	if (ret == 0)
+		ret = limiter_update(
+			node->limiter, limits, n, from, node_clock(sim, node, sim->events.now_ns));
+	free(limits);
+	free(from);
+	return ret;
+}
+
+static void reload_node(struct sim *sim, struct node *node)
+{
+	int ret = reload_limiter(sim, node);
+
+	node->reloads = false;
+	if (ret)
+		sim->events.error = ret;
+	else
+		take_news(sim, node);
+}
+
+void node_change_limit(
+	struct sim *sim, struct node *node, unsigned policy, const struct limit_terms *terms)
+{
+	const struct group *group = &sim->scenario->group;
+
+	if (!node->policies) {
+		node->policies = malloc(group->n_policies * sizeof(*node->policies));
+		if (!node->policies) {
+			sim->events.error = -ENOMEM;
+			return;
+		}
+		memcpy(node->policies, group->policies,
+			group->n_policies * sizeof(*node->policies));
+	}
+	node->policies[policy] = policy_with_terms(&node->policies[policy], terms);
+	node_limits_in_force(sim, policy);
+	node->reloads = node->limiter != NULL;
+	if (node->reloads && !node->paused)
+		reload_node(sim, node);
 }
 
 static void schedule_look(struct sim *sim, struct node *node, uint64_t at_ns);
@@ -372,7 +345,7 @@ static void look_at_totals(void *world, void *object, uint64_t argument)
 		return;
 	for (unsigned p = 0; p < sim->scenario->group.n_policies; p++)
 		if (node_totals_look(sim, node, p))
-			enforce_limit(sim, node, p);
+			node_enforce(sim, node, p);
 	take_news(sim, node);
 	schedule_look(sim, node, sim->events.now_ns + node_totals_rest(sim, node));
 }
@@ -402,6 +375,7 @@ int node_start(struct sim *sim, struct node *node, uint64_t age_ns)
 	if (ret == 0)
 		ret = policies_create(sim, node);
 	if (ret == 0) {
+		node_lease_start(sim, node);
 		schedule_tick(sim, node);
 		watch_totals(sim, node);
 		node_await_look(sim, node);
@@ -440,7 +414,7 @@ void node_crash(struct sim *sim, struct node *node)
 	node_keep_loans(sim, node);
 	limiter_destroy(node->limiter);
 	node->limiter = NULL;
-	node->paused = false;
+	node->paused = node->reloads = false;
 	node->look_ns = 0;
 	node_drop_commit(node);
 	held_free(node);
@@ -467,6 +441,8 @@ static void resume_node(void *world, void *object, uint64_t argument)
 	for (unsigned i = 0; i < node->n_held; i++)
 		node_hear(sim, node, node->held[i].buf, node->held[i].len);
 	held_free(node);
+	if (node->reloads)
+		reload_node(sim, node);
 	schedule_tick(sim, node);
 	watch_totals(sim, node);
 	node_await_look(sim, node);
@@ -480,6 +456,7 @@ void node_pause(struct sim *sim, struct node *node, uint64_t for_ns)
 		return;
 	node->paused = true;
 	node->resume_ns = until;
+	node_lease_run_out(sim, node);
 	events_at(&sim->events, until, resume_node, node, until);
 }
 
@@ -592,22 +569,6 @@ enum passage node_police(struct sim *sim, struct node *node, unsigned policy,
 	return markable ? PASSAGE_PASSES : PASSAGE_DROPPED;
 }
 
-void node_await_release(struct sim *sim, struct node *node, unsigned worker)
-{
-	const struct shaper *shaper = node->engine.workers[worker].shaper;
-	uint64_t now = sim->events.now_ns, at;
-
-	if (!shaper || !shaper_waits(shaper))
-		return;
-	at = node_time(sim, node, shaper_next(shaper, node_clock(sim, node, now)));
-	if (at < now + RELEASE_NS)
-		at = now + RELEASE_NS;
-	if (node->release_ns[worker] && node->release_ns[worker] <= at)
-		return;
-	node->release_ns[worker] = at;
-	events_at(&sim->events, at, sim->released, node, worker);
-}
-
 unsigned node_release(
 	struct sim *sim, struct node *node, unsigned worker, struct shape_packet **out, unsigned n)
 {
@@ -649,6 +610,9 @@ void node_view(const struct node *node, unsigned policy, struct limiter_view *vi
 		limiter_view(node->limiter, policy, view);
 	else
 		*view = (struct limiter_view){0};
+	if (node->limiter && node->ended) /* the workers enforce less than the brain knows of */
+		view->local_limit = node->enforced[policy].rate /
+				    policy_limit_s(&node->sim->scenario->group.policies[policy]);
 }
 
 static uint64_t shortest_node_interval(const struct scenario *s)
@@ -671,13 +635,18 @@ int nodes_create(struct sim *sim)
 
 	sim->nodes = calloc(s->n_limiters, sizeof(*sim->nodes));
 	sim->enforced = calloc(s->group.n_policies, sizeof(*sim->enforced));
+	sim->in_force = calloc(s->group.n_policies, sizeof(*sim->in_force));
 	for (unsigned i = 0; ids && i < s->n_limiters; i++)
 		ids[i] = name_hash(s->limiters[i].name);
 	sim->tried = calloc(s->group.n_policies, sizeof(*sim->tried));
 	sim->loans = calloc(s->group.n_policies, sizeof(*sim->loans));
-	if (sim->nodes && sim->enforced && sim->tried && sim->loans && ids)
+	if (sim->nodes && sim->enforced && sim->in_force && sim->tried && sim->loans && ids)
 		ret = roster_create(ids, s->n_limiters, &sim->roster);
 	free(ids);
+	for (unsigned i = 0; ret == 0 && i < s->n_limiters; i++)
+		sim->nodes[i].sim = sim;
+	for (unsigned p = 0; ret == 0 && p < s->group.n_policies; p++)
+		node_limits_in_force(sim, p);
 	for (unsigned i = 0; ret == 0 && i < s->n_limiters; i++) {
 		struct node *node = &sim->nodes[i];
 
@@ -693,6 +662,7 @@ static void node_stop(struct sim *sim, struct node *node)
 {
 	node_crash(sim, node);
 	disk_free(&node->disk);
+	free(node->policies);
 }
 
 void nodes_free(struct sim *sim)
@@ -701,6 +671,7 @@ void nodes_free(struct sim *sim)
 		node_stop(sim, &sim->nodes[i]);
 	free(sim->nodes);
 	free(sim->enforced);
+	free(sim->in_force);
 	free(sim->tried);
 	free(sim->loans);
 	roster_destroy(sim->roster);

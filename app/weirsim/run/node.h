@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/expiry.h"
 #include "base/time.h"
 #include "engine/credit_states.h"
 #include "engine/engine.h"
@@ -26,6 +27,8 @@
 struct node {
 	unsigned index;
 	struct limiter *limiter; /* NULL: crashed */
+	struct policy *policies; /* policies of its file; NULL: the scenario has them */
+	bool reloads;            /* its file has changed, and control has yet to read it */
 	bool paused;
 	uint64_t resume_ns;    /* of the event that counts, while it is paused */
 	uint64_t secret;       /* of its tables of sources */
@@ -43,6 +46,8 @@ struct node {
 	uint64_t look_ns;            /* at these: of the event that counts; 0: none does */
 	uint64_t *release_ns;      /* of each worker: of the event that counts; 0: nothing waits */
 	struct enforced *enforced; /* n_policies: by its meters */
+	struct expiry expiry;      /* end of the leases; its workers read it */
+	uint64_t ended;            /* tick of their end, which control has not answered; 0: none */
 	struct sim *sim;           /* for calls from its limiter */
 	uint64_t loan_ns;          /* time of the look at buckets that is scheduled */
 };
@@ -56,12 +61,19 @@ void nodes_free(struct sim *sim);
  */
 int node_start(struct sim *sim, struct node *node, uint64_t age_ns);
 
+/* Its file has another limit of a policy: it reloads now, or when its control thread goes on. */
+void node_change_limit(
+	struct sim *sim, struct node *node, unsigned policy, const struct limit_terms *terms);
+
+/* The policies of its file. */
+const struct policy *node_policies(const struct node *node);
+
 /* The box is gone: what it would have passed or said is lost. */
 void node_crash(struct sim *sim, struct node *node);
 
 /*
- * Its control stands still: limits stay, datagrams wait; packets go on being metered. Pauses that
- * overlap last to the end of the later one.
+ * Its control thread stalls: limits stay until their leases end, datagrams wait, and packets are
+ * metered. Pauses that overlap last to the end of the later one.
  */
 void node_pause(struct sim *sim, struct node *node, uint64_t for_ns);
 
@@ -86,9 +98,6 @@ unsigned node_release(
 /* Whether such a packet of a policy leaves, or is dropped. */
 bool node_leaves(struct sim *sim, struct node *node, unsigned worker, unsigned policy,
 	const struct shape_packet *waiting);
-
-/* Has sim->released called when packets that wait on a worker may leave. */
-void node_await_release(struct sim *sim, struct node *node, unsigned worker);
 
 /* Packets that wait, whatever becomes of them; and how many there are. */
 unsigned node_flush(struct node *node, struct shape_packet **out, unsigned n);

@@ -47,7 +47,6 @@ static uint64_t give_tokens(void *context, unsigned policy, uint64_t bytes)
 
 struct limiter_buckets node_buckets(struct sim *sim, struct node *node)
 {
-	node->sim = sim;
 	if (!node_lends(sim))
 		return (struct limiter_buckets){0};
 	return (struct limiter_buckets){node, look_at_bucket, take_tokens, give_tokens};

@@ -41,6 +41,16 @@ double rates_aggregate(const struct sim *sim, unsigned policy, struct rate_windo
 	return sum;
 }
 
+double rates_in_force(const struct sim *sim, unsigned policy, struct rate_window w)
+{
+	const double *row = sim->record->in_force + (size_t)policy * sim->record->n_bins;
+	double sum = 0;
+
+	for (unsigned i = w.from; i < w.to; i++)
+		sum += row[i];
+	return sum * 8 / (w.to - w.from);
+}
+
 double rates_flow(
 	const struct sim *sim, const struct flow_record *flow, struct rate_window w, double *lived)
 {

@@ -25,6 +25,9 @@ double rates_limiter(
 /* bit/s of all of them. */
 double rates_aggregate(const struct sim *sim, unsigned policy, struct rate_window w);
 
+/* bit/s that the limit allowed on average over a window: see record.h. */
+double rates_in_force(const struct sim *sim, unsigned policy, struct rate_window w);
+
 /* bit/s that a flow delivered while it lived within a window; seconds of that into lived. */
 double rates_flow(
 	const struct sim *sim, const struct flow_record *flow, struct rate_window w, double *lived);

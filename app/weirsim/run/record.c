@@ -24,7 +24,8 @@ int record_create(struct sim *sim)
 	r->local_limit = calloc(cells, sizeof(*r->local_limit));
 	r->sum_of_limits = calloc(
 		(size_t)s->group.n_policies * r->n_bins, sizeof(*r->sum_of_limits));
-	return r->forwarded && r->local_limit && r->sum_of_limits ? 0 : -ENOMEM;
+	r->in_force = calloc((size_t)s->group.n_policies * r->n_bins, sizeof(*r->in_force));
+	return r->forwarded && r->local_limit && r->sum_of_limits && r->in_force ? 0 : -ENOMEM;
 }
 
 void record_free(struct sim *sim)
@@ -40,6 +41,7 @@ void record_free(struct sim *sim)
 	free(r->forwarded);
 	free(r->local_limit);
 	free(r->sum_of_limits);
+	free(r->in_force);
 	free(r);
 }
 
@@ -135,6 +137,18 @@ void record_limit(struct sim *sim, unsigned policy, unsigned limiter, double lim
 void record_end_bin(struct sim *sim)
 {
 	sim->record->bin += sim->record->bin < sim->record->n_bins;
+	for (unsigned p = 0; p < sim->scenario->group.n_policies; p++)
+		record_in_force(sim, p, sim->in_force[p].most);
+}
+
+void record_in_force(struct sim *sim, unsigned policy, double limit)
+{
+	struct record *r = sim->record;
+	double *cell = &r->in_force[(size_t)policy * r->n_bins + r->bin];
+
+	/* A change at the end of an interval belongs to the next one. */
+	if (r->bin < r->n_bins && limit > *cell && sim->events.now_ns < (r->bin + 1) * r->bin_ns)
+		*cell = limit;
 }
 
 void record_problem(struct sim *sim, const char *format, ...)

@@ -42,6 +42,7 @@ struct record {
 	uint64_t *forwarded;   /* [policy][limiter][bin]: bytes of IP packets that passed */
 	float *local_limit;    /* likewise, bytes per second at the end of the interval */
 	double *sum_of_limits; /* [policy][bin] */
+	double *in_force;      /* [policy][bin]: the largest limit of any limiter in the interval */
 	struct flow_record *flows;
 	unsigned n_flows, flows_room;
 	struct request_record *requests;
@@ -63,6 +64,9 @@ void record_delivered(struct sim *sim, unsigned flow, uint64_t bytes);
 /* What a limiter may pass at the end of the interval, in bytes per second; and it is over. */
 void record_limit(struct sim *sim, unsigned policy, unsigned limiter, double limit);
 void record_end_bin(struct sim *sim);
+
+/* The largest limit of any limiter from now on, in bytes per second. */
+void record_in_force(struct sim *sim, unsigned policy, double limit);
 
 /* Notes the first thing that should never be: the run goes on to its end and fails. */
 void record_problem(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -65,36 +65,50 @@ static int compare_reals(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Rates of the whole seconds in bit/s, or as parts of the limit in force, in ascending order. */
+static unsigned list_seconds(const struct sim *sim, unsigned policy, bool parts, double *seconds)
+{
+	struct rate_window w = rates_measured(sim);
+	unsigned bins = rates_bins_1s(sim), n = 0;
+
+	for (unsigned from = w.from; from + bins <= w.to; from += bins) {
+		struct rate_window second = {from, from + bins};
+		double rate = rates_aggregate(sim, policy, second);
+
+		seconds[n++] = parts ? rate / rates_in_force(sim, policy, second) : rate;
+	}
+	qsort(seconds, n, sizeof(*seconds), compare_reals);
+	return n;
+}
+
+static double p95_of(const double *seconds, unsigned n)
+{
+	return n ? seconds[(unsigned)ceil(0.95 * n) - 1] : 0;
+}
+
 /* Rates of all limiters together: mean, and of the whole seconds the 95th percentile and most. */
 static void put_aggregate(const struct sim *sim, unsigned policy, json_t *out)
 {
-	double limit = policy_rate(&sim->scenario->group.policies[policy]) * 8;
 	struct rate_window w = rates_measured(sim);
-	unsigned bins = rates_bins_1s(sim), n = 0;
-	double *seconds = calloc((w.to - w.from) / bins + 1, sizeof(*seconds));
-	double mean = rates_aggregate(sim, policy, w), p95 = 0, most = 0;
+	double *seconds = calloc((w.to - w.from) / rates_bins_1s(sim) + 1, sizeof(*seconds));
+	double mean = rates_aggregate(sim, policy, w);
 	json_t *aggregate = json_object();
+	unsigned n;
 
 	if (!seconds)
 		return;
-	for (unsigned from = w.from; from + bins <= w.to; from += bins)
-		seconds[n++] = rates_aggregate(
-			sim, policy, (struct rate_window){from, from + bins});
-	qsort(seconds, n, sizeof(*seconds), compare_reals);
-	if (n) {
-		p95 = seconds[(unsigned)ceil(0.95 * n) - 1];
-		most = seconds[n - 1];
+	n = list_seconds(sim, policy, false, seconds);
+	output_number(aggregate, "mean_bps", mean);
+	output_number(aggregate, "p95_1s_bps", p95_of(seconds, n));
+	output_number(aggregate, "max_1s_bps", n ? seconds[n - 1] : 0);
+	json_object_set_new(out, "aggregate", aggregate);
+	if (summary_has_ratio(&sim->scenario->group.policies[policy])) {
+		n = list_seconds(sim, policy, true, seconds);
+		output_number(out, "aggregate_ratio", mean / rates_in_force(sim, policy, w));
+		output_number(out, "aggregate_ratio_p95_1s", p95_of(seconds, n));
+		output_number(out, "aggregate_ratio_max_1s", n ? seconds[n - 1] : 0);
 	}
 	free(seconds);
-	output_number(aggregate, "mean_bps", mean);
-	output_number(aggregate, "p95_1s_bps", p95);
-	output_number(aggregate, "max_1s_bps", most);
-	json_object_set_new(out, "aggregate", aggregate);
-	if (!summary_has_ratio(&sim->scenario->group.policies[policy]))
-		return;
-	output_number(out, "aggregate_ratio", mean / limit);
-	output_number(out, "aggregate_ratio_p95_1s", p95 / limit);
-	output_number(out, "aggregate_ratio_max_1s", most / limit);
 }
 
 /* Units of a policy with a total, named as by telemetry. */
@@ -211,16 +225,17 @@ static void put_flows(const struct sim *sim, unsigned policy, json_t *out)
 	json_object_set_new(out, "flows", list);
 }
 
-/* Largest sum of the local limits at the end of an interval, by the limit. */
+/* Largest sum of the local limits at the end of an interval, by the limit in force. */
 static double limits_ratio(const struct sim *sim, unsigned policy)
 {
 	const struct record *r = sim->record;
+	size_t row = (size_t)policy * r->n_bins;
 	struct rate_window w = rates_measured(sim);
 	double most = 0;
 
-	for (unsigned i = w.from; i < w.to; i++)
-		most = fmax(most, r->sum_of_limits[(size_t)policy * r->n_bins + i]);
-	return most / policy_rate(&sim->scenario->group.policies[policy]);
+	for (size_t i = row + w.from; i < row + w.to; i++)
+		most = fmax(most, r->sum_of_limits[i] / r->in_force[i]);
+	return most;
 }
 
 static void put_policy(const struct sim *sim, unsigned p, json_t *out)

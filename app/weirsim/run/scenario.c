@@ -11,6 +11,7 @@
 
 #include "base/time.h"
 #include "config/lists.h"
+#include "config/terms.h"
 #include "policy/kind.h"
 #include "scenario_keys.h"
 
@@ -200,18 +201,20 @@ static void resolve_limiter(struct reader *reader, const struct json_path *path,
 		reader_expected(reader, &at, "the name of a limiter, \"each\" or \"random\"");
 }
 
-static void resolve_policy(struct reader *reader, const struct json_path *path, struct traffic *t,
-	const struct scenario *s)
+/* The index of the policy that the object at `path` names, or the number of policies. */
+static unsigned resolve_policy(struct reader *reader, const struct json_path *path,
+	const char *name, const struct scenario *s)
 {
 	struct json_path at = {.parent = path, .key = "policy"};
+	unsigned found = 0;
 
-	if (t->policy_name[0] == '\0' && s->group.n_policies == 1)
-		return;
-	while (t->policy < s->group.n_policies &&
-		strcmp(s->group.policies[t->policy].name, t->policy_name) != 0)
-		t->policy++;
-	if (t->policy == s->group.n_policies)
+	if (name[0] == '\0' && s->group.n_policies == 1)
+		return 0;
+	while (found < s->group.n_policies && strcmp(s->group.policies[found].name, name) != 0)
+		found++;
+	if (found == s->group.n_policies)
 		reader_expected(reader, &at, "the name of a policy in \"policies\"");
+	return found;
 }
 
 static void check_traffic(struct reader *reader, struct scenario *s, const struct name_index *index)
@@ -228,32 +231,74 @@ static void check_traffic(struct reader *reader, struct scenario *s, const struc
 			snprintf(t->name, sizeof(t->name), "traffic%u", i + 1);
 		check_kind(reader, &path, t);
 		resolve_limiter(reader, &path, t, index);
-		resolve_policy(reader, &path, t, s);
+		t->policy = resolve_policy(reader, &path, t->policy_name, s);
 	}
 }
 
-static void read_sides(struct reader *reader, const struct json_path *path, struct fault *fault,
-	const struct name_index *index)
+/* The number of the limiter that an element of an array names; reports others and returns n. */
+static unsigned read_limiter_name(struct reader *reader, const struct json_path *path,
+	const json_t *name, const struct name_index *index)
+{
+	unsigned limiter = json_is_string(name) ? find_limiter(index, json_string_value(name))
+						: index->n;
+
+	if (limiter == index->n)
+		reader_expected(reader, path, "the name of a limiter");
+	return limiter;
+}
+
+/* Puts each limiter on the side that names it, from 1 on; or with `sets` in each of these. */
+static void read_sides(struct reader *reader, const struct json_path *path, json_t *written,
+	const struct name_index *index, uint32_t *sides, bool sets)
 {
 	size_t side, i;
 	json_t *names, *name;
 
-	json_array_foreach (fault->partition, side, names) {
+	json_array_foreach (written, side, names) {
 		struct json_path at = {.parent = path, .index = side};
 
 		if (!json_is_array(names))
 			reader_expected(reader, &at, "an array of limiters");
 		json_array_foreach (names, i, name) {
 			struct json_path where = {.parent = &at, .index = i};
-			unsigned limiter = json_is_string(name)
-						   ? find_limiter(index, json_string_value(name))
-						   : index->n;
+			unsigned limiter = read_limiter_name(reader, &where, name, index);
 
-			if (limiter == index->n)
-				reader_expected(reader, &where, "the name of a limiter");
-			else
-				fault->side[limiter] = (uint32_t)side + 1;
+			if (limiter < index->n)
+				sides[limiter] = sets ? sides[limiter] | 1U << side
+						      : (uint32_t)side + 1;
 		}
+	}
+}
+
+/* Reads the links between some limiters. A key that is missing is as in their network. */
+static void read_pairs(struct reader *reader, const struct json_path *path, struct network *network,
+	const struct name_index *index)
+{
+	struct json_path list = {.parent = path, .key = "pairs"};
+	json_t *written = json_path_find(reader->root, &list), *each;
+	size_t i;
+
+	if (json_array_size(written) > SCENARIO_PAIRS_MAX) {
+		reader_expected(reader, &list, "at most %u of them", SCENARIO_PAIRS_MAX);
+		return;
+	}
+	network->pairs = calloc(json_array_size(written) + 1, sizeof(*network->pairs));
+	reader->no_memory |= network->pairs == NULL;
+	for (i = 0; network->pairs && i < json_array_size(written); i++) {
+		struct json_path at = {.parent = &list, .index = i};
+		struct json_path between = {.parent = &at, .key = "between"};
+		struct network_pair *pair = &network->pairs[i];
+
+		each = json_object_get(json_array_get(written, i), between.key);
+		*pair = (struct network_pair){.link = *network};
+		pair->sets = calloc(index->n, sizeof(*pair->sets));
+		network->n_pairs++;
+		reader->no_memory |= pair->sets == NULL;
+		read_pair(reader, &at, json_array_get(written, i), &pair->link);
+		if (json_is_array(each) && json_array_size(each) != 2)
+			reader_expected(reader, &between, "%s", EXPECTED_BETWEEN);
+		else if (pair->sets)
+			read_sides(reader, &between, each, index, pair->sets, true);
 	}
 }
 
@@ -269,7 +314,7 @@ static void read_partition(struct reader *reader, const struct json_path *path, 
 	if (!fault->side)
 		return;
 	if (json_is_array(fault->partition)) {
-		read_sides(reader, &at, fault, index);
+		read_sides(reader, &at, fault->partition, index, fault->side, false);
 	} else if (n < 2 || n > index->n) {
 		reader_expected(reader, &at, "2 to %u sides", index->n);
 	} else {
@@ -302,16 +347,76 @@ static void resolve_fault(struct reader *reader, const struct json_path *path, s
 		reader_expected(reader, &at_for, "how long the pause is, such as \"2s\"");
 }
 
-/* What is not said of it is as in the scenario's network. */
+static const struct json_path network_path = {.key = "network"};
+
+/* A key that is missing, also "pairs", is as in the scenario's network. */
 static void change_network(struct reader *reader, const struct json_path *path, struct fault *fault,
-	const struct scenario *s)
+	const struct scenario *s, const struct name_index *index)
 {
 	static const struct key key = {.name = "network", KEY_FIELD(struct fault, network)};
 	struct json_path at = {.parent = path, .key = key.name};
 
 	fault->kind = FAULT_NETWORK;
 	fault->network = s->network;
+	fault->network.pairs = NULL;
+	fault->network.n_pairs = 0;
 	read_network(reader, &at, fault->changed, &key, fault);
+	if (!reader_failed(reader))
+		read_pairs(reader, reader_has(reader, &at, "pairs") ? &at : &network_path,
+			&fault->network, index);
+}
+
+/* Reads the limiters that get another limit, in their order: all, if none is named. */
+static void read_changed_limiters(struct reader *reader, const struct json_path *path,
+	struct fault *fault, const struct name_index *index)
+{
+	struct json_path list = {.parent = path, .key = "limiters"};
+	json_t *written = json_path_find(reader->root, &list);
+	size_t n = written ? json_array_size(written) : index->n;
+
+	fault->limiters = calloc(n + 1, sizeof(*fault->limiters));
+	reader->no_memory |= fault->limiters == NULL;
+	for (size_t i = 0; fault->limiters && i < n; i++) {
+		struct json_path at = {.parent = &list, .index = i};
+
+		fault->limiters[fault->n_limiters++] = written ? read_limiter_name(reader, &at,
+									 json_array_get(written, i),
+									 index)
+							       : (unsigned)i;
+	}
+}
+
+/* Another limit of a policy, which the limiters read one after the other. */
+static void read_change(struct reader *reader, const struct json_path *path, struct fault *fault,
+	const struct scenario *s, const struct name_index *index)
+{
+	static const struct json_path policies = {.key = "policies"};
+	struct json_path policy = {.parent = &policies};
+	json_t *terms = json_pack("{s:O, s:O*}", "limit", fault->limit, "burst", fault->burst);
+
+	fault->kind = FAULT_LIMIT;
+	fault->policy = resolve_policy(reader, path, fault->policy_name, s);
+	policy.index = fault->policy;
+	reader->no_memory |= terms == NULL;
+	if (terms && fault->policy < s->group.n_policies)
+		config_read_terms(reader, path, terms, &s->group.policies[fault->policy], index->n,
+			reader_has(reader, &policy, "burst"), &fault->terms);
+	json_decref(terms);
+	read_changed_limiters(reader, path, fault, index);
+}
+
+/* Reports keys of an event that require "limit". */
+static void check_beside(
+	struct reader *reader, const struct json_path *path, const struct fault *fault)
+{
+	static const char *const keys[] = {"policy", "burst", "limiters", "every"};
+
+	for (size_t i = 0; !fault->limit && i < sizeof(keys) / sizeof(keys[0]); i++) {
+		struct json_path at = {.parent = path, .key = keys[i]};
+
+		if (reader_has(reader, path, keys[i]))
+			reader_error(reader, &at, "requires \"limit\" in the same event");
+	}
 }
 
 static void check_faults(struct reader *reader, struct scenario *s, const struct name_index *index)
@@ -323,12 +428,13 @@ static void check_faults(struct reader *reader, struct scenario *s, const struct
 		struct json_path at = {.parent = &path, .key = "heal"};
 		struct fault *f = &s->faults[i];
 		unsigned said = (f->partition != NULL) + reader_has(reader, &path, "heal") +
-				(f->changed != NULL) + (f->crash[0] != '\0') +
+				(f->changed != NULL) + (f->limit != NULL) + (f->crash[0] != '\0') +
 				(f->restart[0] != '\0') + (f->pause[0] != '\0');
 
+		check_beside(reader, &path, f);
 		if (said != 1) {
 			reader_expected(reader, &path,
-				"one of partition, heal, crash, restart, pause, network");
+				"one of partition, heal, crash, restart, pause, network, limit");
 		} else if (f->partition) {
 			f->kind = FAULT_PARTITION;
 			read_partition(reader, &path, f, index);
@@ -337,7 +443,9 @@ static void check_faults(struct reader *reader, struct scenario *s, const struct
 			if (!f->heal)
 				reader_expected(reader, &at, "true");
 		} else if (f->changed) {
-			change_network(reader, &path, f, s);
+			change_network(reader, &path, f, s, index);
+		} else if (f->limit) {
+			read_change(reader, &path, f, s, index);
 		} else {
 			resolve_fault(reader, &path, f, index);
 		}
@@ -410,6 +518,7 @@ static void check_sim_scenario(struct reader *reader, struct scenario *s)
 	}
 	check_limiter_names(reader, &index);
 	check_traffic(reader, s, &index);
+	read_pairs(reader, &network_path, &s->network, &index);
 	check_faults(reader, s, &index);
 	check_size(reader, s);
 	check_expect(reader, s);
@@ -461,12 +570,23 @@ int scenario_parse(const char *text, size_t len, const char *name, FILE *err, st
 	return ret ? ret : read_scenario(&reader, out);
 }
 
+static void pairs_free(struct network *network)
+{
+	for (unsigned i = 0; i < network->n_pairs; i++)
+		free(network->pairs[i].sets);
+	free(network->pairs);
+}
+
 void scenario_free(struct scenario *s)
 {
 	if (!s)
 		return;
-	for (unsigned i = 0; i < s->n_faults; i++)
+	for (unsigned i = 0; i < s->n_faults; i++) {
 		free(s->faults[i].side);
+		free(s->faults[i].limiters);
+		pairs_free(&s->faults[i].network);
+	}
+	pairs_free(&s->network);
 	group_free(&s->group);
 	free(s->limiters);
 	free(s->faults);

@@ -20,6 +20,7 @@
 #define SCENARIO_TRAFFIC_MAX  65536
 #define SCENARIO_FLOWS_MAX    1000000
 #define SCENARIO_FAULTS_MAX   4096
+#define SCENARIO_PAIRS_MAX    256
 #define SCENARIO_EXPECT_MAX   64
 #define SCENARIO_BINS_MAX     1000000             /* intervals of a run */
 #define SCENARIO_CELLS_MAX    (UINT64_C(1) << 30) /* intervals of all limiters and flows */
@@ -40,6 +41,7 @@ enum fault_kind {
 	FAULT_RESTART,
 	FAULT_PAUSE,
 	FAULT_NETWORK,
+	FAULT_LIMIT,
 };
 
 struct fault {
@@ -49,8 +51,14 @@ struct fault {
 	unsigned limiter; /* crash, restart, pause */
 	uint64_t for_ns;  /* pause */
 	struct network network;
+	unsigned policy;          /* limit: of this policy */
+	struct limit_terms terms; /* the new limit and burst */
+	unsigned *limiters;       /* n_limiters: get it in this order */
+	unsigned n_limiters;
+	uint64_t every_ns; /* from one to the next */
 	/* as written */
-	json_t *partition, *changed;
+	json_t *partition, *changed, *limit, *burst;
+	char policy_name[CONFIG_NAME_MAX];
 	bool heal;
 	char crash[CONFIG_NAME_MAX], restart[CONFIG_NAME_MAX], pause[CONFIG_NAME_MAX];
 };

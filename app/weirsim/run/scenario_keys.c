@@ -109,18 +109,46 @@ static const struct choice delays[] = {
 	{0},
 };
 
+/* Keys of a link, also of one between some limiters. */
+#define LINK_KEYS                                                                             \
+	{"distribution", read_choice, KEY_FIELD(struct network, kind), .detail = delays},     \
+		TIME_KEY("delay", struct network, delay_ns),                                  \
+		TIME_KEY("spread", struct network, spread_ns),                                \
+		{"loss", read_real, KEY_FIELD(struct network, loss), .detail = &probability}, \
+		{"duplicate", read_real, KEY_FIELD(struct network, duplicate),                \
+			.detail = &probability},                                              \
+		{"reorder", read_real, KEY_FIELD(struct network, reorder),                    \
+			.detail = &probability},                                              \
+		TIME_KEY("reorder_delay", struct network, reorder_ns)
+
+/* Accepts an array, which is read from the document after the names of the limiters. */
+static void keep_array(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	(void)base;
+	if (!json_is_array(value))
+		reader_expected(reader, path, "%s", key->expected);
+}
+
 static const struct key network_keys[] = {
-	{"distribution", read_choice, KEY_FIELD(struct network, kind), .detail = delays},
-	TIME_KEY("delay", struct network, delay_ns),
-	TIME_KEY("spread", struct network, spread_ns),
-	{"loss", read_real, KEY_FIELD(struct network, loss), .detail = &probability},
-	{"duplicate", read_real, KEY_FIELD(struct network, duplicate), .detail = &probability},
-	{"reorder", read_real, KEY_FIELD(struct network, reorder), .detail = &probability},
-	TIME_KEY("reorder_delay", struct network, reorder_ns),
+	LINK_KEYS,
 	RATE_KEY("rate", struct network, rate_bps),
 	SIZE_KEY("queue", struct network, queue_bytes),
+	{"pairs", keep_array, .expected = "an array of links between some limiters"},
 	{0},
 };
+
+static const struct key pair_keys[] = {
+	LINK_KEYS,
+	{"between", keep_array, .expected = EXPECTED_BETWEEN, .required = true},
+	{0},
+};
+
+void read_pair(
+	struct reader *reader, const struct json_path *path, json_t *value, struct network *link)
+{
+	read_keys(reader, path, value, pair_keys, link);
+}
 
 static void network_init(struct network *network)
 {
@@ -202,6 +230,15 @@ static void keep_network(struct reader *reader, const struct json_path *path, js
 		reader_expected(reader, path, "an object");
 }
 
+/* Stores the value, which is read after the policy. */
+static void keep_value(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	(void)reader;
+	(void)path;
+	*(json_t **)key_field(key, base) = value;
+}
+
 static const struct key fault_keys[] = {
 	{"at", read_quantity, KEY_FIELD(struct fault, at_ns), .expected = EXPECTED_TIME,
 		.detail = &any_time, .required = true},
@@ -214,6 +251,11 @@ static const struct key fault_keys[] = {
 	{"for", read_quantity, KEY_FIELD(struct fault, for_ns), .expected = EXPECTED_TIME,
 		.detail = &some_time},
 	{"network", keep_network, KEY_FIELD(struct fault, changed)},
+	{"limit", keep_value, KEY_FIELD(struct fault, limit)},
+	{"burst", keep_value, KEY_FIELD(struct fault, burst)},
+	{"policy", read_name, KEY_FIELD(struct fault, policy_name)},
+	{"limiters", keep_array, .expected = "an array of limiters"},
+	TIME_KEY("every", struct fault, every_ns),
 	{0},
 };
 

@@ -16,6 +16,12 @@ extern const struct key scenario_keys[];
 void read_network(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
+/* Reads a link between some limiters: keys that are missing keep their values. */
+void read_pair(
+	struct reader *reader, const struct json_path *path, json_t *value, struct network *link);
+
+#define EXPECTED_BETWEEN "two arrays of limiters such as [[\"l1\"], [\"l2\", \"l3\"]]"
+
 /* Defaults. */
 void scenario_init(struct scenario *scenario);
 

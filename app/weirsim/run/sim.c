@@ -31,13 +31,13 @@ static void end_bin(void *world, void *object, uint64_t argument)
 	events_after(&sim->events, sim->scenario->interval_ns, end_bin, NULL, 0);
 }
 
+/* argument: how many limiters have got the new limit already. */
 static void inject_fault(void *world, void *object, uint64_t argument)
 {
 	struct sim *sim = world;
-	const struct fault *fault = object;
+	struct fault *fault = object;
 	struct node *node = &sim->nodes[fault->limiter];
 
-	(void)argument;
 	switch (fault->kind) {
 	case FAULT_PARTITION:
 		sim->net.side = fault->side;
@@ -59,6 +59,12 @@ static void inject_fault(void *world, void *object, uint64_t argument)
 		break;
 	case FAULT_PAUSE:
 		node_pause(sim, node, fault->for_ns);
+		break;
+	case FAULT_LIMIT:
+		node_change_limit(
+			sim, &sim->nodes[fault->limiters[argument]], fault->policy, &fault->terms);
+		if (++argument < fault->n_limiters)
+			events_after(&sim->events, fault->every_ns, inject_fault, fault, argument);
 		break;
 	}
 }

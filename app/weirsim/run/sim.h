@@ -25,6 +25,14 @@ enum random_stream { STREAM_NETWORK, STREAM_TRAFFIC, STREAM_JITTER, STREAM_NODES
 struct enforced {
 	double rate;    /* units in the time of the limit */
 	uint64_t burst; /* bytes */
+	uint8_t ending; /* part of both that ends with a lease, see base/expiry.h */
+};
+
+/* Limits and bursts of a policy in the files of the limiters. */
+struct in_force {
+	double most;              /* bytes per second: the largest limit now */
+	uint64_t least_bps;       /* the smallest one */
+	uint64_t most_bps, burst; /* the largest since all debts of a lower limit were paid */
 };
 
 struct node;
@@ -42,6 +50,7 @@ struct sim {
 	struct prng prng[STREAMS];
 	struct node *nodes;          /* n_limiters */
 	struct enforced *enforced;   /* n_policies: of all limiters */
+	struct in_force *in_force;   /* n_policies */
 	struct policy_totals *tried; /* n_policies: by trials of limiters that have crashed */
 	struct loan_totals *loans;   /* n_policies: of limiters that have crashed */
 	struct roster *roster;

@@ -24,21 +24,21 @@ static const struct key terms_keys[] = {
 	{0},
 };
 
-static void read_terms(struct reader *reader, const struct policy *policy, unsigned n_limiters,
-	bool named, struct limit_terms *out)
+void config_read_terms(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct policy *policy, unsigned n_limiters, bool named, struct limit_terms *out)
 {
-	struct json_path limit = {.key = "limit"};
+	struct json_path limit = {.parent = path, .key = "limit"};
 	struct policy other = *policy;
 
 	other.limit_bps = other.burst_bytes = 0;
 	other.limit_s = 0;
-	read_keys(reader, NULL, reader->root, terms_keys, &other);
+	read_keys(reader, path, value, terms_keys, &other);
 	*out = policy_terms(&other);
 	if (reader_failed(reader))
 		return;
 	if (out->burst_bytes == 0)
 		terms_complete(policy, named, n_limiters, out);
-	terms_check(reader, NULL, policy, out, n_limiters);
+	terms_check(reader, path, policy, out, n_limiters);
 	if (!reader_failed(reader) && !terms_fit(policy, out))
 		reader_expected(reader, &limit,
 			"a limit that the policy's bucket can count: change it in the file and reload");
@@ -59,6 +59,6 @@ int config_parse_terms(const char *text, size_t len, const struct policy *policy
 	json_decref(root);
 	if (ret < 0)
 		return ret;
-	read_terms(&reader, policy, n_limiters, named, out);
+	config_read_terms(&reader, NULL, reader.root, policy, n_limiters, named, out);
 	return reader_finish(&reader);
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "json/read.h"
 #include "policy/policy.h"
 
 /*
@@ -18,5 +19,12 @@
  */
 int config_parse_terms(const char *text, size_t len, const struct policy *policy,
 	unsigned n_limiters, FILE *err, struct limit_terms *out);
+
+/*
+ * Reads the keys "limit" and "burst" of an object, `value`, in a document of another kind. `path` is
+ * its place. `named`: the policy's configuration has a burst. Reports each error to the reader.
+ */
+void config_read_terms(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct policy *policy, unsigned n_limiters, bool named, struct limit_terms *out);
 
 #endif

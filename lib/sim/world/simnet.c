@@ -91,12 +91,12 @@ void simnet_carry(struct simnet *net, unsigned from, unsigned to, uint64_t at_ns
 
 /* When a datagram has left its sender, or LINK_QUEUE_FULL. */
 static uint64_t departure_time(
-	struct simnet *net, const struct network *link, unsigned from, size_t bytes)
+	struct simnet *net, const struct network *network, unsigned from, size_t bytes)
 {
-	if (link->rate_bps == 0)
+	if (network->rate_bps == 0)
 		return net->events->now_ns;
-	return link_queue_pass(
-		&net->out[from], net->events->now_ns, bytes, link->rate_bps, link->queue_bytes);
+	return link_queue_pass(&net->out[from], net->events->now_ns, bytes, network->rate_bps,
+		network->queue_bytes);
 }
 
 static uint64_t arrival_time(const struct network *link, struct prng *prng, uint64_t at)
@@ -107,10 +107,22 @@ static uint64_t arrival_time(const struct network *link, struct prng *prng, uint
 	return at;
 }
 
-void simnet_send(struct simnet *net, const struct network *link, struct prng *prng, unsigned from,
-	unsigned to, const uint8_t *bytes, size_t len)
+const struct network *network_between(const struct network *network, unsigned a, unsigned b)
 {
-	uint64_t at = departure_time(net, link, from, len + UDP_OVERHEAD);
+	for (unsigned i = network->n_pairs; i-- > 0;) {
+		const uint32_t *sets = network->pairs[i].sets;
+
+		if ((sets[a] & 1 && sets[b] & 2) || (sets[a] & 2 && sets[b] & 1))
+			return &network->pairs[i].link;
+	}
+	return network;
+}
+
+void simnet_send(struct simnet *net, const struct network *network, struct prng *prng,
+	unsigned from, unsigned to, const uint8_t *bytes, size_t len)
+{
+	const struct network *link = network_between(network, from, to);
+	uint64_t at = departure_time(net, network, from, len + UDP_OVERHEAD);
 
 	net->totals.datagrams++;
 	net->totals.bytes += len + UDP_OVERHEAD;

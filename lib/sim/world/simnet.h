@@ -21,6 +21,8 @@
 
 enum delay_kind { DELAY_CONSTANT, DELAY_UNIFORM, DELAY_NORMAL, DELAY_EXPONENTIAL, DELAY_PARETO };
 
+struct network_pair;
+
 /* What lies between any two nodes, one way. */
 struct network {
 	enum delay_kind kind;
@@ -30,8 +32,16 @@ struct network {
 	double loss, duplicate;
 	double reorder; /* of the datagrams wait reorder_ns longer, so that others overtake */
 	uint64_t reorder_ns;
-	uint64_t rate_bps;    /* that a node can send at; 0: any */
-	uint64_t queue_bytes; /* before that bottleneck */
+	uint64_t rate_bps;          /* that a node can send at; 0: any */
+	uint64_t queue_bytes;       /* before that bottleneck */
+	struct network_pair *pairs; /* nodes between which there is another link; the last counts */
+	unsigned n_pairs;
+};
+
+/* Another link from each node of a first set to each node of a second one, and back. */
+struct network_pair {
+	struct network link; /* without rate, queue and pairs of its own */
+	uint32_t *sets;      /* by node: bit 0: in the first set, bit 1: in the second */
 };
 
 struct simnet_totals {
@@ -56,8 +66,11 @@ void simnet_carry(struct simnet *net, unsigned from, unsigned to, uint64_t at_ns
 	size_t len);
 
 /* The link decides, by its probabilities, what becomes of a datagram that is sent now. */
-void simnet_send(struct simnet *net, const struct network *link, struct prng *prng, unsigned from,
-	unsigned to, const uint8_t *bytes, size_t len);
+void simnet_send(struct simnet *net, const struct network *network, struct prng *prng,
+	unsigned from, unsigned to, const uint8_t *bytes, size_t len);
+
+/* The link between two nodes: that of the last of the pairs that name both, or the network. */
+const struct network *network_between(const struct network *network, unsigned a, unsigned b);
 
 /* Whether nothing parts two nodes now. */
 bool simnet_joins(const struct simnet *net, unsigned a, unsigned b);
