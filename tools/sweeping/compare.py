@@ -108,13 +108,16 @@ def compare(seed, allocator="fps"):
     fair = fair_parts(case)
     references += [fair] if fair else []
     found = group.summary
-    one_packet = PACKET_BITS / case.limit  # part of a second, which has whole packets
+    limits = [case.limit, case.change[1] if case.change else case.limit]
+    one_packet = PACKET_BITS / min(limits)  # part of a second, which has whole packets
+    # While the limiters read another limit, the group's is in force later than the bucket's.
+    allowed = central[0]["aggregate"]["mean_bps"] / central[0]["aggregate_ratio"]
     row = {
         "seed": seed, "kind": case.kind, "limit": case.limit, "rtt": case.rtt,
         "sites": case.sites, "burst_set": case.burst_s > 0, "loss": case.loss,
         "action": case.settings.get("action", "drop"),
         "guarantee": case.settings.get("guarantee", "soft"), "words": case.words(),
-        "utilisation": found["aggregate_ratio"],
+        "utilisation": found["aggregate"]["mean_bps"] / allowed,
         "central": statistics.mean(one["aggregate_ratio"] for one in central),
         "share_miss": share_miss(parts(site_rates(found, case.sites)), references),
         "worst_second": found["aggregate_ratio_max_1s"],

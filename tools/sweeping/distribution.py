@@ -74,10 +74,40 @@ def returns(rows):
     if not rows:
         return ""
     never = [row for row in rows if is_lost(row)]
-    late = [min(row["back_s"], 999) - min(row["back_alone_s"], 999) for row in rows]
+    late = [late_seconds(row) for row in rows]
     return (f"{len(rows)} sites returned. {len(never)} of them never had half of their part. "
             f"{sum('return' in row['fails'] for row in rows)} had it too late: compared with a "
             f"limit of its own, the median site needs {statistics.median(late):.1f} s more.\n")
+
+
+def late_seconds(row):
+    """Seconds by which a site returns later than alone; 999 if it never returns."""
+    return min(row["back_s"], 999) - min(row["back_alone_s"], 999)
+
+
+def page(rows, commit, command, worst=20):
+    """A page of the study: the figures of `rows`, which `command` makes at a commit."""
+    late = [late_seconds(row) for row in rows if "back_s" in row]
+    more = (f"Seconds until a site has half of its part again, more than with a limit of its own, "
+            f"quantiles as above: {quantiles(late, '.1f')}.\n" if late else "")
+    seeds = [row["seed"] for row in rows]
+    return f"""<!-- SPDX-License-Identifier: BSD-3-Clause -->
+<!-- Written by tools/sweep --page: changes by hand are lost. -->
+
+# Random scenarios
+
+Reference for operators and evaluators: how far a group differs from one central bucket in
+{len(rows)} random scenarios, seeds {min(seeds)} to {max(seeds)}, at commit `{commit}`.
+[measuring.md](measuring.md) explains the comparison.
+
+    {command}
+
+A scenario holds if the group loses at most 0.02 of the limit and the share of each site is within
+3 points. Its worst second is then at most 0.05 above that of the bucket, and a site returns in
+time.
+
+{markdown(rows, worst)}
+{more}"""
 
 
 def markdown(rows, worst=20):

@@ -34,6 +34,8 @@ class Case:
         self.seconds = run_seconds(self.limit)
         self.warmup = max(10, self.seconds // 4)
         self.outage = None  # (site, when it begins, when it ends)
+        self.change = None  # (seconds, another limit in bit/s, seconds until all limiters have it)
+        self.pairs = []  # links between the limiters of two places
 
     def site_rtt(self):
         """The round-trip time of an entry of traffic: the case's, or up to 4 times more or less."""
@@ -75,9 +77,19 @@ class Case:
         return {"name": f"{self.kind} {self.seed}", "seed": self.seed,
                 "duration": f"{self.warmup + self.seconds}s", "warmup": f"{self.warmup}s",
                 "limiters": 1 if central else self.sites, "policies": [self.policy(allocator)],
-                "network": {"delay": micros(self.delay), "loss": self.loss},
+                "network": {"delay": micros(self.delay), "loss": self.loss,
+                            **({"pairs": self.pairs} if self.pairs and not central else {})},
                 "gossip": {"loans": loans == "loans"},
-                "events": [] if central else self.events, "traffic": traffic}
+                "events": ([] if central else self.events) + self.change_events(central),
+                "traffic": traffic}
+
+    def change_events(self, central):
+        """The change of the limit, which the limiters read one after the other."""
+        if not self.change:
+            return []
+        at, limit, spread = self.change
+        every = 0 if central else spread / (self.sites - 1)
+        return [{"at": f"{at}s", "limit": f"{limit:.0f}bit/s", "every": micros(every)}]
 
     def words(self):
         """The case in a line."""
@@ -89,6 +101,9 @@ class Case:
                          f"{' and unequal' if self.unequal else ''}, burst {burst}, "
                          f"flows {flows}, {self.congestion}",
                          *([f", gossip loss {self.loss:.1%}"] if self.loss else []),
+                         *([f", {units(self.change[1])} after {self.change[0] - self.warmup} s"]
+                           if self.change else []),
+                         *([", other delays between places"] if self.pairs else []),
                          *[f", {option}" for option in options]]).replace(" ,", ",")
 
 
@@ -121,7 +136,8 @@ def run_seconds(limit):
 def fit_windows(case):
     """Shortens round-trip times for which a flow's part of the limit is too large a window."""
     flows = sum(count for _, _, count in case.fair) or 1
-    most = WINDOW_PACKETS * PACKET_BITS * flows / case.limit
+    limit = max(case.limit, case.change[1]) if case.change else case.limit
+    most = WINDOW_PACKETS * PACKET_BITS * flows / limit
     for entry in case.traffic:
         if float(entry["rtt"].removesuffix("us")) > most * 1e6:
             entry["rtt"] = micros(most)
@@ -212,8 +228,7 @@ def draw_return(case):
     elif how == "crash":
         case.events = [{"at": f"{begin}s", "crash": f"l{site}"},
                        {"at": f"{end}s", "restart": f"l{site}"}]
-    else:  # weirsim lacks the workers' end of a lease, so a hard limit has a short pause
-        end = begin + (1 if "guarantee" in case.settings else min(end - begin, 4))
+    else:
         case.events = [{"at": f"{begin}s", "pause": f"l{site}", "for": f"{end - begin}s"}]
     case.outage = (site, begin, end)
     case.how = how
@@ -221,8 +236,34 @@ def draw_return(case):
     case.warmup = end + 40
 
 
+def draw_change(case):
+    """Bulk flows, and another limit, which all limiters have within a second."""
+    for site in range(1, case.sites + 1):
+        case.bulk(site)
+    flows = sum(count for _, _, count in case.fair)
+    least = max(0.2, min(1, FLOW_BPS * flows / case.limit), 64e3 / case.limit)
+    limit = significant(case.limit * least * (3 / least) ** case.dice.random())
+    if case.dice.random() < 0.3:
+        case.settings["guarantee"] = "conserved"
+    case.warmup = max(case.warmup, 20)
+    case.seconds = max(case.seconds, 30, run_seconds(limit))
+    case.change = (case.warmup + round(case.seconds * case.dice.uniform(0.2, 0.5)), limit,
+                   case.dice.random())
+
+
+def draw_places(case):
+    """Limiters at two or three places: between two of them the delay is another one."""
+    places = [[] for _ in range(min(case.sites, case.dice.randint(2, 3)))]
+    for site in range(1, case.sites + 1):
+        places[(site - 1) % len(places)].append(f"l{site}")
+    for i, first in enumerate(places):
+        for second in places[i + 1:]:
+            delay = 10 ** case.dice.uniform(math.log10(1e-3), math.log10(0.15))
+            case.pairs.append({"between": [first, second], "delay": micros(delay)})
+
+
 KINDS = {"bulk": draw_bulk, "web": draw_web, "churn": draw_churn, "udp": draw_udp,
-         "elsewhere": draw_elsewhere, "return": draw_return}
+         "elsewhere": draw_elsewhere, "return": draw_return, "change": draw_change}
 
 
 def draw(seed):
@@ -232,4 +273,6 @@ def draw(seed):
     if kind != "return" and case.dice.random() < 0.25:
         case.settings.update(action="shape", shape={"drop": case.dice.choice(("tail", "codel"))})
     KINDS[kind](case)
+    if case.dice.random() < 0.25:
+        draw_places(case)
     return case

@@ -3,11 +3,11 @@
 """tools/sweep: draws scenarios from seeds and compares each with one central bucket.
 
 Each seed is one scenario of weirsim: limiters, traffic, round-trip times, limit, burst, loss of
-gossip, outages. It runs once as a group and three times as one bucket that all of its traffic
-passes. A group holds if three conditions are true. Its utilisation is at most 0.02 below the
-bucket's. Each site's share is within 3 points of the bucket's or of its flows'. Its worst second
-is at most 0.05 and one packet above the bucket's. A site that returns must be as fast as with a
-limit of its own.
+gossip, delays between places, outages, changes of the limit. It runs once as a group and three
+times as one bucket that all of its traffic passes. A group holds if three conditions are true.
+Its utilisation is at most 0.02 below the bucket's. Each site's share is within 3 points of the
+bucket's or of its flows'. Its worst second is at most 0.05 and one packet above the bucket's. A
+site that returns must be as fast as with a limit of its own.
 """
 
 import argparse
@@ -15,16 +15,24 @@ import concurrent.futures
 import json
 import os
 import sys
+import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
 from compare import compare  # noqa: E402 (needs the path above)
 from draw import KINDS, draw, units  # noqa: E402
-from distribution import markdown  # noqa: E402
+from distribution import markdown, page  # noqa: E402
 from simulate import EvaluationError  # noqa: E402
 import splits  # noqa: E402
+from testbed.revision import commit  # noqa: E402
 
 QUICK_BPS = 20e6  # with --quick a run takes a tenth of a second
+
+
+def first_seed(text):
+    """A seed; "new": an unused one, by the time of day. Each second has 1,000 of them."""
+    return int(time.time()) * 1000 if text == "new" else int(text)
 
 
 def parse_arguments(argv):
@@ -34,7 +42,8 @@ def parse_arguments(argv):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--seeds", type=int, default=120, metavar="N", help="scenarios; default 120")
-    add("--first", type=int, default=1, metavar="SEED", help="the first seed; default 1")
+    add("--first", type=first_seed, default=1, metavar="SEED",
+        help="the first seed; default 1; \"new\": one by the time of day, which is printed")
     add("--kinds", metavar="KIND,...", default=",".join(KINDS),
         help=f"only these of {', '.join(KINDS)}")
     add("--allocator", default="fps",
@@ -44,6 +53,7 @@ def parse_arguments(argv):
     add("--json", metavar="FILE", help="write all rows to FILE")
     add("--splits", type=int, metavar="N",
         help="instead: three flows against seven by limit and round trip, N seeds each")
+    add("--page", metavar="FILE", help="write a page of the study, with the commit, to FILE")
     add("--show", metavar="ALLOCATOR",
         help="print the scenario of the first seed with this allocator, and run nothing")
     args = parser.parse_args(argv)
@@ -83,6 +93,7 @@ def main(argv):
     if args.show:
         print(json.dumps(draw(args.first).scenario(args.show), indent=1))
         return 0
+    print(f"sweep: first seed {args.first}", file=sys.stderr)
     try:
         if args.splits:
             print(splits.table(args.allocator, args.splits))
@@ -94,6 +105,11 @@ def main(argv):
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
             json.dump(rows, file, indent=1)
+    if args.page:
+        options = (f"--seeds {args.seeds} --first {args.first} --kinds {','.join(args.kinds)} "
+                   f"--allocator {args.allocator}{' --quick' if args.quick else ''}")
+        with open(args.page, "w", encoding="utf-8") as file:
+            file.write(page(rows, commit(), f"tools/sweep {options} --page FILE", args.worst))
     print(markdown(rows, args.worst))
     return 0
 
