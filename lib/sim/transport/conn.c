@@ -27,7 +27,7 @@ int conn_init(struct conn *conn, const struct conn_params *params, uint64_t now_
 	int err;
 
 	(void)now_ns;
-	if (params->transport > TRANSPORT_QUIC)
+	if (params->transport > TRANSPORT_BBR)
 		return -EINVAL;
 	memset(conn, 0, sizeof(*conn));
 	err = stream_init(&conn->stream, params);
@@ -40,6 +40,8 @@ int conn_init(struct conn *conn, const struct conn_params *params, uint64_t now_
 		quic_receiver_init(&conn->quic.receiver);
 	} else {
 		tcp_sender_init(&conn->tcp.sender, params->transport, params->clock_ns);
+		if (params->ecn && params->transport <= TRANSPORT_CUBIC)
+			conn->tcp.sender.ecn.ect = ECT_0;
 		tcp_receiver_init(&conn->tcp.receiver, params->clock_ns);
 	}
 	return 0;
@@ -115,6 +117,7 @@ uint64_t conn_deadline(const struct conn *conn)
 	if (is_quic(conn))
 		return earlier_time(
 			at, earlier_time(conn->quic.sender.timer_ns, conn->quic.receiver.ack_ns));
+	at = earlier_time(at, conn->tcp.sender.pace_ns);
 	return earlier_time(at, earlier_time(conn->tcp.sender.timer_ns, conn->tcp.receiver.ack_ns));
 }
 

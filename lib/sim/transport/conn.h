@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * One transport connection, both its ends, as a pure state machine in virtual time: a bulk transfer
- * from sender to receiver by TCP (NewReno or CUBIC, with SACK) or by a QUIC-like protocol. It knows
+ * from sender to receiver by TCP (NewReno, CUBIC, DCTCP, BBR) or by a QUIC-like protocol. It knows
  * no network: segments come out, segments come in, one deadline is kept. The same calls give the
  * same answers. Nothing is allocated: a connection is one struct of constant size.
  */
@@ -12,7 +12,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum transport { TRANSPORT_NEWRENO, TRANSPORT_CUBIC, TRANSPORT_QUIC };
+enum transport {
+	TRANSPORT_NEWRENO,
+	TRANSPORT_CUBIC,
+	TRANSPORT_QUIC,
+	TRANSPORT_DCTCP,
+	TRANSPORT_BBR
+};
+
+enum { NOT_ECT, ECT_1, ECT_0, ECN_CE }; /* ECN bits of an IP packet */
 
 enum conn_end { CONN_SENDER, CONN_RECEIVER };
 
@@ -29,10 +37,17 @@ struct conn_params {
 	 * connections with the same value wait together, and those of many hosts should not.
 	 * Below 2^62. */
 	uint64_t clock_ns;
+	bool ecn; /* NewReno, CUBIC: ECN-capable, see tcp.h. DCTCP always is */
 };
 
 struct range {
 	uint64_t from, to; /* [from, to) */
+};
+
+/* BBR's record of a sending. Real senders keep it; here it goes with the segment and returns. */
+struct stamp {
+	uint64_t delivered, delivered_ns; /* segments so far, and the time of the last delivery */
+	uint64_t first_ns, sent_ns;       /* sending of that delivery, and of this segment */
 };
 
 /* What travels, in either direction. */
@@ -42,10 +57,13 @@ struct segment {
 	uint32_t len;    /* payload bytes */
 	bool syn, fin, is_ack;
 	uint8_t n_sacks;
+	uint8_t ecn;      /* bits of the IP header */
 	uint64_t ack;     /* next byte expected; QUIC: one past the largest packet number */
 	uint64_t sent_ns; /* when; as in TCP's timestamps */
 	uint64_t echo_ns; /* sent_ns of what is answered; QUIC: plus how long the answer waited */
 	struct range sack[CONN_SACKS];
+	uint64_t marks;     /* acknowledgement: segments with CE so far */
+	struct stamp stamp; /* acknowledgement: of the latest segment */
 };
 
 struct conn_stats {

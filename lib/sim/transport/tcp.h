@@ -7,9 +7,14 @@
  * delayed acknowledgements. The connection is established; see handshake.h for how.
  *
  * Left out, since at windows of a few segments it is not met: HyStart, deferral for segmentation
- * offload, compression of SACKs (1 ms at most), ECN, the 300 s after which the least round trip
+ * offload, compression of SACKs (1 ms at most), the 300 s after which the least round trip
  * time is measured anew. There is no rescue retransmission (RFC 6675), since Linux has none: RACK
  * and its timers stand in for it. A connection is never given up.
+ *
+ * ECN: new data carries ECT(0), for DCTCP ECT(1), and retransmissions do not (RFC 3168, section
+ * 6.1.5). The receiver returns the number of segments with CE (as in RFC 9768). Once a window of
+ * data, NewReno and CUBIC react as to a loss (RFC 3168), as in Linux, without RFC 8511's factors.
+ * DCTCP reduces by half of the smoothed share of marks, and reacts to losses as NewReno (RFC 8257).
  */
 #ifndef WEIR_SIM_TCP_H
 #define WEIR_SIM_TCP_H
@@ -60,6 +65,32 @@ struct probe {
 	uint32_t high; /* `next` after it */
 };
 
+struct ecn {
+	uint8_t ect;                      /* ECN bits of new data */
+	bool reducing;                    /* until `reduced` is acknowledged */
+	uint64_t marks;                   /* segments with CE, as last acknowledged */
+	uint32_t acked, marked, observed; /* segments since a window began; it ends at `observed` */
+	uint32_t reduced;                 /* `next` at the last reduction */
+	double alpha;                     /* DCTCP: smoothed share of marked segments */
+};
+
+#define BBR_ROUNDS 10 /* length of the bandwidth filter */
+
+/* BBR's model of the path, see bbr.c. Rates are in segments a second. */
+struct bbr {
+	bool on, filled, conserve, round_start;
+	uint8_t state, phase, was; /* was: enum tcp_state at the last acknowledgement */
+	uint8_t flat;              /* rounds of startup without growth */
+	uint32_t cwnd, prior, burst, round;
+	float best[BBR_ROUNDS]; /* largest sample of each of the last rounds */
+	double full, pacing;    /* full: at the last growth in startup */
+	uint64_t rtprop_ns, rtprop_at_ns, phase_ns;
+	uint64_t done_ns;   /* end of probe-rtt; 0: the flight is still large */
+	uint64_t round_end; /* `delivered` of a segment that ends the round */
+	uint64_t next_ns;   /* time of the next sending */
+	uint64_t delivered, delivered_ns, first_ns; /* see struct stamp */
+};
+
 struct tcp_sender {
 	struct board board;
 	struct window window;
@@ -80,6 +111,9 @@ struct tcp_sender {
 	uint64_t timer_ns;
 	uint64_t sent_ns;  /* the latest sending */
 	uint64_t clock_ns; /* see conn_params */
+	uint64_t pace_ns;  /* BBR waits until then with the next segment, or CONN_NEVER */
+	struct ecn ecn;
+	struct bbr bbr;
 };
 
 void tcp_sender_init(struct tcp_sender *t, enum transport transport, uint64_t clock_ns);
@@ -106,7 +140,9 @@ struct tcp_receiver {
 	uint64_t rtt_ns, rto_ns;      /* of the handshake; 0: not known */
 	uint64_t clock_ns;            /* see conn_params */
 	uint8_t n_touched;
-	uint8_t quick; /* so many acknowledgements are not delayed */
+	uint8_t quick;      /* so many acknowledgements are not delayed */
+	uint64_t marks;     /* segments with CE received */
+	struct stamp stamp; /* latest segment's */
 	bool ack_now;
 };
 

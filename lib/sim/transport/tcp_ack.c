@@ -228,5 +228,9 @@ void tcp_sender_receive(
 		tcp_react(t, stream, news, now_ns);
 	if (news->rearm && !tcp_timer_probe(t, now_ns, true))
 		tcp_timer_rto(t, now_ns);
+	if (t->ecn.ect)
+		tcp_read_marks(t, news, in->marks, now_ns);
 	tcp_adjust_window(t, news, now_ns);
+	if (t->bbr.on)
+		bbr_acked(t, news, &in->stamp, now_ns);
 }

@@ -7,6 +7,7 @@
  *   tcp_ack.c       what an acknowledgement says
  *   rack.c          what is lost by that
  *   tcp_recovery.c  what follows: the states, and the window in them
+ *   bbr.c           the model, the window and the pace of BBR
  *   tcp_timer.c     which timer runs
  */
 #ifndef WEIR_SIM_TCP_PARTS_H
@@ -41,6 +42,12 @@ static inline uint32_t tcp_in_flight(const struct tcp_sender *t)
 	return board_out(&t->board) - t->board.sacked - t->board.lost + t->board.resent;
 }
 
+/* The window is falling by proportional rate reduction. */
+static inline bool tcp_reduces(const struct tcp_sender *t)
+{
+	return t->state == TCP_RECOVERY || t->ecn.reducing;
+}
+
 /* rack.c */
 
 /* Segments of a span were delivered; the last of them was that sending. */
@@ -73,6 +80,16 @@ void tcp_enter_loss(struct tcp_sender *t, uint64_t now_ns);
 
 /* The window falls once, without recovery: the probe has repaired a loss. */
 void tcp_probe_repaired(struct tcp_sender *t, uint64_t now_ns);
+
+/* Takes the count of marks; reduces the window once a window of data. */
+void tcp_read_marks(struct tcp_sender *t, const struct news *news, uint64_t marks, uint64_t now_ns);
+
+/* bbr.c, if t->bbr.on: with the handshake's round trip (0: none), after a sending, and after an
+ * acknowledgement, which sets the window. */
+void bbr_open(struct tcp_sender *t, uint32_t rtt_us);
+void bbr_sent(struct tcp_sender *t, uint64_t now_ns, struct segment *out);
+void bbr_acked(
+	struct tcp_sender *t, const struct news *news, const struct stamp *stamp, uint64_t now_ns);
 
 /* tcp_timer.c */
 

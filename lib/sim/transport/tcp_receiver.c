@@ -134,6 +134,8 @@ void tcp_receiver_receive(
 
 	if (in->len == 0 || in->seq > edge || in->len > edge - in->seq)
 		return;
+	r->marks += in->ecn == ECN_CE;
+	r->stamp = in->stamp;
 	if (in->seq <= r->acked && in->sent_ns > r->echo_ns)
 		r->echo_ns = in->sent_ns;
 	take_segment(r, stream, now_ns, in);
@@ -177,6 +179,8 @@ bool tcp_receiver_send(struct tcp_receiver *r, uint64_t now_ns, struct segment *
 		.ack = r->data.base,
 		.sent_ns = now_ns,
 		.echo_ns = r->echo_ns,
+		.marks = r->marks,
+		.stamp = r->stamp,
 	};
 	if (r->twice.to > r->twice.from)
 		out->sack[out->n_sacks++] = r->twice;

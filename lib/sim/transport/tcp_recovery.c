@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
+#include <math.h>
+
 #include "transport/tcp_parts.h"
 
 /* ssthresh to come back to. */
@@ -29,7 +31,9 @@ static void begin_reduction(struct tcp_sender *t, uint64_t now_ns)
 	t->window.credit = 0;
 	t->prior_cwnd = t->window.cwnd;
 	t->prr_delivered = t->prr_out = 0;
-	t->window.ssthresh = t->window.growth->reduce(&t->window, now_ns);
+	if (!t->ecn.reducing) /* once a window of data */
+		t->window.ssthresh = t->window.growth->reduce(&t->window, now_ns);
+	t->ecn.reducing = false;
 }
 
 void tcp_enter_recovery(struct tcp_sender *t, struct stream *stream, uint64_t now_ns)
@@ -51,6 +55,7 @@ void tcp_enter_loss(struct tcp_sender *t, uint64_t now_ns)
 		t->prior_cwnd = t->window.cwnd;
 		t->window.ssthresh = t->window.growth->reduce(&t->window, now_ns);
 	}
+	t->ecn.reducing = false;
 	t->window.growth->forget(&t->window);
 	t->window.cwnd = tcp_in_flight(t) + 1;
 	t->window.credit = 0;
@@ -245,6 +250,38 @@ void tcp_probe_repaired(struct tcp_sender *t, uint64_t now_ns)
 	try_open(t);
 }
 
+void tcp_read_marks(struct tcp_sender *t, const struct news *news, uint64_t marks, uint64_t now_ns)
+{
+	struct ecn *ecn = &t->ecn;
+	uint32_t more = (uint32_t)(marks - ecn->marks);
+	double to;
+
+	ecn->marks = marks;
+	ecn->acked += news->delivered;
+	ecn->marked += more;
+	if (t->board.una > ecn->observed && ecn->acked) { /* RFC 8257, section 3.3; g is 1/16 */
+		ecn->alpha += (fmin(1, (double)ecn->marked / ecn->acked) - ecn->alpha) / 16;
+		ecn->acked = ecn->marked = 0;
+		ecn->observed = t->board.next;
+	}
+	if (ecn->reducing && t->board.una > ecn->reduced) {
+		ecn->reducing = false;
+		t->window.cwnd = t->window.ssthresh;
+	}
+	if (more == 0 || t->state >= TCP_RECOVERY || t->board.una <= ecn->reduced)
+		return;
+	t->undo.armed = false;
+	to = t->window.cwnd + fmin(1, (double)t->window.credit / t->window.cwnd);
+	to = fmax(2, to * (1 - ecn->alpha / 2)); /* credit is a part of a segment */
+	begin_reduction(t, now_ns);
+	ecn->reducing = true;
+	ecn->reduced = t->board.next;
+	if (ecn->ect == ECT_1) {
+		t->window.ssthresh = (uint32_t)to;
+		t->window.credit = (uint32_t)((to - floor(to)) * to);
+	}
+}
+
 /*
  * Proportional rate reduction (RFC 6937): what is sent follows what is delivered, so that the
  * window comes down to ssthresh within a round trip, and not below it for long.
@@ -276,7 +313,7 @@ static void tcp_reduce_rate(struct tcp_sender *t, const struct news *news)
 void tcp_adjust_window(struct tcp_sender *t, const struct news *news, uint64_t now_ns)
 {
 	t->window.least_rtt_us = t->rtt.least;
-	if (t->state == TCP_RECOVERY)
+	if (tcp_reduces(t))
 		tcp_reduce_rate(t, news);
 	else if (news->advanced || (news->sacked && t->rack.reordering > 3))
 		window_grow(&t->window, news->delivered, now_ns);

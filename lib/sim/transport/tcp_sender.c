@@ -9,7 +9,10 @@ void tcp_sender_init(struct tcp_sender *t, enum transport transport, uint64_t cl
 		.rack = {.reordering = 3, .steps = 1},
 		.rto_us = RTO_INIT_US,
 		.timer_ns = CONN_NEVER,
+		.pace_ns = CONN_NEVER,
 		.clock_ns = clock_ns,
+		.ecn = {.ect = transport == TRANSPORT_DCTCP ? ECT_1 : NOT_ECT, .alpha = 1},
+		.bbr.on = transport == TRANSPORT_BBR,
 		.serial = 1, /* RACK's 0 is before all of them */
 	};
 	window_init(&t->window, transport == TRANSPORT_CUBIC ? &cubic : &newreno);
@@ -19,6 +22,8 @@ void tcp_sender_open(struct tcp_sender *t, unsigned tries, uint32_t rtt_us)
 {
 	if (tries > 2) /* more than one had to be sent again */
 		t->window.cwnd = 1;
+	if (t->bbr.on)
+		bbr_open(t, rtt_us);
 	if (rtt_us == 0)
 		return;
 	rtt_sample_least(&t->rtt, rtt_us);
@@ -65,7 +70,7 @@ static bool tcp_resend_lost(
 	t->undo.resent = t->undo.resent < 0 ? 1 : t->undo.resent + 1;
 	if (t->undo.first_ns == 0)
 		t->undo.first_ns = now_ns;
-	t->prr_out += t->state == TCP_RECOVERY;
+	t->prr_out += tcp_reduces(t);
 	if (seg == t->board.una && t->timer != TCP_TIMER_REORDER)
 		tcp_timer_start(t, TCP_TIMER_RTO, now_ns, t->rto_us);
 	stream_segment(stream, seg, now_ns, out);
@@ -87,10 +92,11 @@ static bool tcp_send_new(
 		window_restart(&t->window, quiet_us, t->rto_us);
 	t->sent_ns = now_ns;
 	t->fresh = true;
-	t->prr_out += t->state == TCP_RECOVERY;
+	t->prr_out += tcp_reduces(t);
 	if (idle || t->timer == TCP_TIMER_PROBE)
 		tcp_timer_rto(t, now_ns);
 	stream_segment(stream, seg, now_ns, out);
+	out->ecn = t->ecn.ect;
 	return true;
 }
 
@@ -134,10 +140,16 @@ static bool send_next(
 bool tcp_sender_send(
 	struct tcp_sender *t, struct stream *stream, uint64_t now_ns, struct segment *out)
 {
-	if (t->probe.due && send_probe(t, stream, now_ns, out))
+	bool paced = t->bbr.on && now_ns < t->bbr.next_ns;
+	bool room = tcp_in_flight(t) < t->window.cwnd;
+
+	if ((t->probe.due && send_probe(t, stream, now_ns, out)) ||
+		(!paced && send_next(t, stream, now_ns, out))) {
+		if (t->bbr.on)
+			bbr_sent(t, now_ns, out);
 		return true;
-	if (send_next(t, stream, now_ns, out))
-		return true;
+	}
+	t->pace_ns = paced && room ? t->bbr.next_ns : CONN_NEVER;
 	if (t->fresh || tcp_in_flight(t) >= t->window.cwnd)
 		window_used(&t->window, tcp_in_flight(t), t->board.una, t->board.next);
 	t->fresh = false;

@@ -38,6 +38,8 @@ struct net_params {
 	uint32_t late;                /* this data segment ... */
 	uint64_t late_ns;             /* ... comes so much later; 0: none does */
 	uint64_t seed;
+	double mark;                       /* probability that ECN-capable data is marked */
+	uint64_t mark_from_ns, mark_to_ns; /* data sent in this time is marked */
 };
 
 /* What an end sent. */
@@ -68,6 +70,7 @@ struct net {
 	struct token_bucket_profile profile;
 	uint64_t queue_free_ns;
 	uint64_t passed_bytes; /* IP, through the bottleneck */
+	uint64_t marked;       /* segments */
 	uint32_t n_data, next_drop;
 	unsigned n_syns, n_synacks;
 	struct events flights;
@@ -180,10 +183,22 @@ static inline void net_fly(struct net *net, unsigned conn, enum conn_end to, uin
 	assert_int_equal(events_at(&net->flights, at_ns, NULL, flight, 0), 0);
 }
 
+/* Marks ECN-capable data by chance or by time. */
+static inline void net_mark(struct net *net, struct segment *segment)
+{
+	bool timed = net->now_ns >= net->p.mark_from_ns && net->now_ns < net->p.mark_to_ns;
+
+	if (segment->ecn == NOT_ECT || !(timed || net_chance(net, net->p.mark)))
+		return;
+	segment->ecn = ECN_CE;
+	net->marked++;
+}
+
 static inline void net_transmit(
 	struct net *net, unsigned conn, enum conn_end end, const struct segment *segment)
 {
 	enum conn_end to = end == CONN_SENDER ? CONN_RECEIVER : CONN_SENDER;
+	struct segment arrives = *segment;
 	uint64_t leaves = net->now_ns;
 	bool lost = net_drops(net, segment);
 
@@ -194,9 +209,10 @@ static inline void net_transmit(
 		net->log[net->n_log++] = (struct net_sent){net->now_ns, *segment, conn, end, lost};
 	if (lost)
 		return;
-	net_fly(net, conn, to, leaves + net->p.delay_ns, segment);
+	net_mark(net, &arrives);
+	net_fly(net, conn, to, leaves + net->p.delay_ns, &arrives);
 	if (net_chance(net, net->p.repeat))
-		net_fly(net, conn, to, leaves + net->p.delay_ns, segment);
+		net_fly(net, conn, to, leaves + net->p.delay_ns, &arrives);
 }
 
 static inline void net_drain(struct net *net, unsigned i)

@@ -19,7 +19,7 @@ static const enum transport all[] = {TRANSPORT_NEWRENO, TRANSPORT_CUBIC, TRANSPO
 
 static struct conn_params params_of(enum transport transport, uint64_t bytes)
 {
-	return (struct conn_params){transport, MSS, bytes, WIDE, true, 0};
+	return (struct conn_params){transport, MSS, bytes, WIDE, true, 0, false};
 }
 
 static struct net *net_of(const struct net_params *p, enum transport transport, uint64_t bytes)
@@ -61,13 +61,13 @@ static void test_params(void **state)
 		struct conn_params params;
 		int want;
 	} cases[] = {
-		{{TRANSPORT_NEWRENO, MSS, 1, MSS, true, 0}, 0},
-		{{TRANSPORT_NEWRENO, MSS, 1, MSS - 1, true, 0}, -EINVAL},
-		{{TRANSPORT_NEWRENO, 0, 1, MSS, true, 0}, -EINVAL},
-		{{TRANSPORT_QUIC, 1, UINT32_MAX - 1, WIDE, true, 0}, 0},
-		{{TRANSPORT_QUIC, 1, UINT32_MAX, WIDE, true, 0}, -EINVAL},
-		{{TRANSPORT_QUIC, MSS, UINT64_MAX, WIDE, true, 0}, -EINVAL},
-		{{(enum transport)3, MSS, 1, WIDE, true, 0}, -EINVAL},
+		{{TRANSPORT_NEWRENO, MSS, 1, MSS, true, 0, false}, 0},
+		{{TRANSPORT_NEWRENO, MSS, 1, MSS - 1, true, 0, false}, -EINVAL},
+		{{TRANSPORT_NEWRENO, 0, 1, MSS, true, 0, false}, -EINVAL},
+		{{TRANSPORT_QUIC, 1, UINT32_MAX - 1, WIDE, true, 0, false}, 0},
+		{{TRANSPORT_QUIC, 1, UINT32_MAX, WIDE, true, 0, false}, -EINVAL},
+		{{TRANSPORT_QUIC, MSS, UINT64_MAX, WIDE, true, 0, false}, -EINVAL},
+		{{(enum transport)5, MSS, 1, WIDE, true, 0, false}, -EINVAL},
 	};
 	struct conn conn;
 

@@ -12,11 +12,13 @@
 #define WIDE  (64u << 20)
 #define DELAY (20 * MS)
 
-static const enum transport all[] = {TRANSPORT_NEWRENO, TRANSPORT_CUBIC, TRANSPORT_QUIC};
+/* The laws below are of the first three. */
+static const enum transport all[] = {
+	TRANSPORT_NEWRENO, TRANSPORT_CUBIC, TRANSPORT_QUIC, TRANSPORT_DCTCP, TRANSPORT_BBR};
 
 static struct conn_params params_of(enum transport transport, uint64_t bytes)
 {
-	return (struct conn_params){transport, MSS, bytes, WIDE, true, 0};
+	return (struct conn_params){transport, MSS, bytes, WIDE, true, 0, false};
 }
 
 /* Segments per round trip of one endless connection that loses a part p. */
@@ -217,6 +219,8 @@ static struct net *bad_run(enum transport transport, uint64_t seed)
 	params.mss = 100 + prng_below(&prng, 1400);
 	params.window = params.mss * (1 + prng_below(&prng, 300));
 	params.handshake = prng_below(&prng, 4) != 0;
+	params.ecn = prng_below(&prng, 2);
+	np.mark = prng_unit(&prng);
 	return net_create(&np, &params, 1);
 }
 
@@ -238,7 +242,7 @@ static void test_always_completes(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++) {
-		for (size_t t = 0; t < 3; t++) {
+		for (size_t t = 0; t < (seed % 3 ? 3 : 5); t++) {
 			struct net *net = bad_run(all[t], seed);
 
 			check_bad_run(net, all[t], seed);
@@ -258,7 +262,7 @@ static void test_determinism(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(20); seed++) {
-		for (size_t t = 0; t < 3; t++) {
+		for (size_t t = 0; t < 5; t++) {
 			struct net *a = bad_run(all[t], seed), *b = bad_run(all[t], seed);
 
 			net_finish(a, 100000 * SECOND);
@@ -300,6 +304,10 @@ static struct segment random_segment(struct prng *prng, uint64_t near, uint64_t 
 		.is_ack = prng_below(prng, 2),
 		.n_sacks = (uint8_t)prng_below(prng, prng_below(prng, 50) ? CONN_SACKS + 1 : 256),
 		.ack = random_number(prng, near),
+		.ecn = (uint8_t)prng_below(prng, 4),
+		.marks = random_number(prng, near),
+		.stamp = {random_number(prng, near / MSS), random_number(prng, now_ns),
+			random_number(prng, now_ns), random_number(prng, now_ns)},
 		.sent_ns = prng_below(prng, 10) ? now_ns : prng_next(prng),
 		.echo_ns = prng_below(prng, 10) ? now_ns - MS : prng_next(prng),
 	};
@@ -317,7 +325,7 @@ static void test_nonsense_is_survived(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(100); seed++) {
-		struct conn_params params = params_of(all[seed % 3], 0);
+		struct conn_params params = params_of(all[seed % 5], 0);
 		struct conn conn;
 		struct prng prng;
 		uint64_t now_ns = 1, near = 0;
@@ -330,7 +338,7 @@ static void test_nonsense_is_survived(void **state)
 			enum conn_end end = (enum conn_end)prng_below(&prng, 2);
 			struct segment s = random_segment(&prng, near, now_ns), out;
 
-			if (all[seed % 3] == TRANSPORT_QUIC && prng_below(&prng, 2))
+			if (all[seed % 5] == TRANSPORT_QUIC && prng_below(&prng, 2))
 				for (unsigned k = 0; k < CONN_SACKS; k++) { /* of numbers */
 					s.sack[k].from = s.sack[k].from / MSS;
 					s.sack[k].to = s.sack[k].to / MSS;
@@ -344,7 +352,7 @@ static void test_nonsense_is_survived(void **state)
 				if (!conn_send(&conn, (enum conn_end)(k % 2), now_ns, &out))
 					continue;
 				if (out.len)
-					near = all[seed % 3] == TRANSPORT_QUIC ? out.offset
+					near = all[seed % 5] == TRANSPORT_QUIC ? out.offset
 									       : out.seq;
 				assert_true(out.n_sacks <= CONN_SACKS);
 				assert_true(out.len <= MSS);

@@ -14,7 +14,7 @@
 
 static struct conn open_conn(enum transport transport, uint64_t segments)
 {
-	struct conn_params params = {transport, MSS, segments * MSS, WIDE, false, 0};
+	struct conn_params params = {transport, MSS, segments * MSS, WIDE, false, 0, false};
 	struct conn conn;
 
 	assert_int_equal(conn_init(&conn, &params, 0), 0);
