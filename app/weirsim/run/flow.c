@@ -114,7 +114,7 @@ static void flow_timer_event(void *world, void *object, uint64_t argument)
 
 static bool is_stream(const struct flow *flow)
 {
-	return flow->traffic->kind != TRAFFIC_CBR && flow->traffic->kind != TRAFFIC_ON_OFF;
+	return flow->traffic->kind < TRAFFIC_CBR || flow->traffic->kind > TRAFFIC_ON_OFF;
 }
 
 static void flow_arrived(struct sim *sim, struct flow *flow, const struct segment *segment)
@@ -151,10 +151,13 @@ static void stop_flow(void *world, void *object, uint64_t argument)
 }
 
 /* To the next packet, while there is no pause. */
-static uint64_t packet_spacing(struct flow *flow)
+static uint64_t packet_spacing(struct sim *sim, struct flow *flow)
 {
 	uint64_t work = (uint64_t)flow->traffic->packet_bytes * 8000000000 + flow->left_over;
 
+	if (flow->traffic->kind == TRAFFIC_POISSON)
+		return (uint64_t)exponential_gap(
+			sim, (double)work / (double)flow->traffic->rate_bps);
 	flow->left_over = work % flow->traffic->rate_bps;
 	return work / flow->traffic->rate_bps;
 }
@@ -189,7 +192,7 @@ static void send_paced_packet(void *world, void *object, uint64_t argument)
 		return;
 	}
 	path_send(sim, flow, &segment, t->packet_bytes);
-	next = packet_spacing(flow);
+	next = packet_spacing(sim, flow);
 	events_after(&sim->events, t->kind == TRAFFIC_ON_OFF ? on_for(sim, flow, next) : next,
 		send_paced_packet, flow, 0);
 }
@@ -202,6 +205,7 @@ static void start_stream(struct sim *sim, struct flow *flow, uint64_t bytes)
 		.window = RECEIVE_WINDOW,
 		.bytes = bytes,
 		.handshake = true,
+		.ecn = t->ecn,
 		/* Every sender is a host of its own, whose timers go off at times of their own. */
 		.clock_ns = prng_next(&sim->prng[STREAM_TRAFFIC]) % CLOCK_MAX};
 	flow->params.mss = t->packet_bytes - segment_bytes(&flow->params, &(struct segment){0});

@@ -11,6 +11,7 @@
 #include "engine/counts.h"
 #include "engine/credit_account.h"
 #include "engine/states.h"
+#include "packet/mark.h"
 #include "police/extended.h"
 #include "policy/kind.h"
 #include "policy/schedule.h"
@@ -513,6 +514,17 @@ static enum passage node_shape(struct sim *sim, struct node *node, unsigned work
 	return PASSAGE_WAITS;
 }
 
+/* Marks an IPv4 header with these ECN bits as the appliance does. Returns false if it cannot. */
+static bool node_mark(int mark, uint8_t *ecn)
+{
+	const struct packet packet = {.family = PACKET_IPV4};
+	uint8_t header[20] = {0x45, *ecn};
+	bool marked = mark_frame(header, sizeof(header), &packet, mark);
+
+	*ecn = header[1] & 0x3;
+	return marked;
+}
+
 static enum passage node_police_levels(struct sim *sim, struct node *node, unsigned worker,
 	unsigned policy, const struct packet *packet, const uint8_t *data, uint32_t frame_len)
 {
@@ -535,9 +547,8 @@ static enum passage node_police_levels(struct sim *sim, struct node *node, unsig
 	return verdict == VERDICT_DROP ? PASSAGE_DROPPED : PASSAGE_PASSES;
 }
 
-enum passage node_police(struct sim *sim, struct node *node, unsigned policy,
-	const struct packet *packet, const uint8_t *data, uint32_t frame_len,
-	struct shape_packet *waiting)
+enum passage node_police(struct sim *sim, struct node *node, unsigned policy, struct packet *packet,
+	const uint8_t *data, uint32_t frame_len, struct shape_packet *waiting)
 {
 	uint64_t now = node_clock(sim, node, sim->events.now_ns);
 	struct total_before before;
@@ -563,8 +574,7 @@ enum passage node_police(struct sim *sim, struct node *node, unsigned policy,
 		node_totals_after(sim, node, &before);
 	if (verdict != VERDICT_MARK)
 		return verdict == VERDICT_DROP ? PASSAGE_DROPPED : PASSAGE_PASSES;
-	/* The simulation's transports are not ECN-capable; a DSCP can always be written. */
-	markable = police_mark(state) != MARK_ECN;
+	markable = node_mark(police_mark(state), &packet->ecn);
 	police_marked(state, packet, data, cost, now, markable);
 	return markable ? PASSAGE_PASSES : PASSAGE_DROPPED;
 }

@@ -85,11 +85,10 @@ enum passage { PASSAGE_PASSES, PASSAGE_DROPPED, PASSAGE_WAITS };
 /*
  * What happens to a packet (frame_len with its Ethernet header); a crashed one drops it. One that
  * waits is the node's, until sim->released says that it may be taken by node_release(); `waiting`
- * lies in it.
+ * lies in it. A mark changes packet->ecn.
  */
-enum passage node_police(struct sim *sim, struct node *node, unsigned policy,
-	const struct packet *packet, const uint8_t *data, uint32_t frame_len,
-	struct shape_packet *waiting);
+enum passage node_police(struct sim *sim, struct node *node, unsigned policy, struct packet *packet,
+	const uint8_t *data, uint32_t frame_len, struct shape_packet *waiting);
 
 /* Packets that waited and are due, at most n of them; each is due for node_leaves(). */
 unsigned node_release(

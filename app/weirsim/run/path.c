@@ -112,6 +112,7 @@ static struct packet describe_packet(const struct flow *flow, const struct segme
 {
 	struct packet packet = flow->packet;
 
+	packet.ecn = segment->ecn;
 	if (packet.proto == IPPROTO_TCP)
 		packet.tcp_flags = segment->syn ? TCP_SYN : TCP_ACK;
 	return packet;
@@ -146,6 +147,7 @@ static void at_limiter(void *world, void *object, uint64_t argument)
 		carried->bytes + ETHERNET_HEADER, &carried->waiting);
 
 	(void)argument;
+	carried->segment.ecn = packet.ecn;
 	if (passage == PASSAGE_DROPPED)
 		lose_packet(sim, carried, node->limiter ? FATE_LIMIT : FATE_DOWN);
 	else if (passage == PASSAGE_PASSES)
@@ -173,6 +175,8 @@ void path_release(void *world, void *object, uint64_t worker)
 		for (unsigned i = 0; i < n; i++) {
 			struct carried *carried = carried_of(out[i]);
 
+			if (out[i]->flags & SHAPE_MARK)
+				carried->segment.ecn = ECN_CE;
 			if (node_leaves(sim, node, (unsigned)worker, carried->flow->policy, out[i]))
 				leave_limiter(sim, carried);
 			else

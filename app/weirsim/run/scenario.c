@@ -149,8 +149,9 @@ static const struct {
 	unsigned kinds; /* bits */
 } meaningful[] = {
 	{"congestion", 1 << TRAFFIC_TCP | 1 << TRAFFIC_WEB},
+	{"ecn", 1 << TRAFFIC_TCP | 1 << TRAFFIC_WEB},
 	{"size", 1 << TRAFFIC_TCP | 1 << TRAFFIC_QUIC},
-	{"rate", 1 << TRAFFIC_CBR | 1 << TRAFFIC_ON_OFF},
+	{"rate", 1 << TRAFFIC_CBR | 1 << TRAFFIC_POISSON | 1 << TRAFFIC_ON_OFF},
 	{"on", 1 << TRAFFIC_ON_OFF},
 	{"off", 1 << TRAFFIC_ON_OFF},
 	{"requests", 1 << TRAFFIC_WEB},
@@ -161,6 +162,7 @@ static void check_kind(struct reader *reader, const struct json_path *path, cons
 {
 	struct json_path rate = {.parent = path, .key = "rate"};
 	struct json_path size = {.parent = path, .key = "size"};
+	struct json_path ecn = {.parent = path, .key = "ecn"};
 	struct json_path stop = {.parent = path, .key = "stop"};
 	json_t *written = json_path_find(reader->root, path);
 
@@ -171,8 +173,11 @@ static void check_kind(struct reader *reader, const struct json_path *path, cons
 			!(meaningful[i].kinds & 1u << t->kind))
 			reader_error(reader, &at, "has no meaning for this kind of traffic");
 	}
-	if ((t->kind == TRAFFIC_CBR || t->kind == TRAFFIC_ON_OFF) && t->rate_bps == 0)
-		reader_expected(reader, &rate, "a rate: kind is \"cbr\" or \"on-off\"");
+	if (t->ecn && t->transport > TRANSPORT_QUIC)
+		reader_error(reader, &ecn, "needs congestion \"newreno\" or \"cubic\"");
+	if (t->kind >= TRAFFIC_CBR && t->kind <= TRAFFIC_ON_OFF && t->rate_bps == 0)
+		reader_expected(
+			reader, &rate, "a rate: kind is \"cbr\", \"poisson\" or \"on-off\"");
 	if (t->kind == TRAFFIC_WEB)
 		check_web(reader, path, t);
 	if (t->size_bytes > transfer_max(t))

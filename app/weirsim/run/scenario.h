@@ -63,7 +63,14 @@ struct fault {
 	char crash[CONFIG_NAME_MAX], restart[CONFIG_NAME_MAX], pause[CONFIG_NAME_MAX];
 };
 
-enum traffic_kind { TRAFFIC_TCP, TRAFFIC_QUIC, TRAFFIC_CBR, TRAFFIC_ON_OFF, TRAFFIC_WEB };
+enum traffic_kind {
+	TRAFFIC_TCP,
+	TRAFFIC_QUIC,
+	TRAFFIC_CBR,
+	TRAFFIC_POISSON,
+	TRAFFIC_ON_OFF,
+	TRAFFIC_WEB,
+};
 
 /* A link before the limiter. */
 struct bottleneck {
@@ -87,6 +94,7 @@ struct traffic {
 	int limiter;
 	unsigned policy;
 	enum transport transport;
+	bool ecn;                       /* tcp, web: ECN-capable */
 	uint64_t rtt_ns, rtt_spread_ns; /* each flow's is drawn from [rtt, rtt + spread] */
 	uint64_t jitter_ns;             /* a packet's delay at its sender, drawn from [0, jitter] */
 	uint64_t start_ns, every_ns; /* flow k starts at start + k × every + [0, start_spread] */
@@ -94,8 +102,8 @@ struct traffic {
 	uint64_t stop_ns;       /* 0: at the end */
 	uint64_t last_ns;       /* of every flow, after its start; 0: as stop says */
 	uint64_t size_bytes;    /* tcp, quic: 0 is no end */
-	uint64_t rate_bps;      /* cbr, on-off while on */
-	uint32_t packet_bytes;  /* IP packet of cbr and on-off; full packet of the others */
+	uint64_t rate_bps;      /* cbr; poisson: mean; on-off: while on */
+	uint32_t packet_bytes;  /* IP packet of cbr, poisson, on-off; full packet of the others */
 	uint64_t on_ns, off_ns; /* on-off: means of exponential times */
 	double requests;        /* web: a second, Poisson */
 	struct sizes sizes;     /* web */

@@ -270,6 +270,7 @@ static const struct choice kinds[] = {
 	{"tcp", TRAFFIC_TCP},
 	{"quic", TRAFFIC_QUIC},
 	{"cbr", TRAFFIC_CBR},
+	{"poisson", TRAFFIC_POISSON},
 	{"on-off", TRAFFIC_ON_OFF},
 	{"web", TRAFFIC_WEB},
 	{0},
@@ -278,6 +279,8 @@ static const struct choice kinds[] = {
 static const struct choice congestions[] = {
 	{"newreno", TRANSPORT_NEWRENO},
 	{"cubic", TRANSPORT_CUBIC},
+	{"dctcp", TRANSPORT_DCTCP},
+	{"bbr", TRANSPORT_BBR},
 	{0},
 };
 
@@ -306,6 +309,7 @@ static const struct key traffic_keys[] = {
 	{"limiter", read_name, KEY_FIELD(struct traffic, limiter_name)},
 	{"policy", read_name, KEY_FIELD(struct traffic, policy_name)},
 	{"congestion", read_choice, KEY_FIELD(struct traffic, transport), .detail = congestions},
+	{"ecn", read_bool, KEY_FIELD(struct traffic, ecn)},
 	{"rtt", read_quantity, KEY_FIELD(struct traffic, rtt_ns), .expected = EXPECTED_TIME,
 		.detail = &round_trip},
 	{"rtt_spread", read_quantity, KEY_FIELD(struct traffic, rtt_spread_ns),

@@ -221,7 +221,9 @@ enum shape_verdict engine_states_arrive(struct engine *engine, unsigned worker, 
 
 	try_state(engine, worker, slot, packet, data, frame_len, now);
 	cost = charge_of(mine, slot, packet, data, frame_len, now);
-	*waiting = (struct shape_packet){.cost = cost, .arrival = now};
+	*waiting = (struct shape_packet){.cost = cost,
+		.arrival = now,
+		.flags = shaped_marks(state) && packet->ecn ? SHAPE_ECN : 0};
 	verdict = shape_arrive(mine->shaper, &shape->queue, waiting, cost, now, now);
 	if (verdict > SHAPE_WAITS) {
 		shaped_counts_refusal(state, cost, (enum drop_reason)verdict);
