@@ -124,6 +124,12 @@ def compare(seed, allocator="fps"):
         "central_second": max(one["aggregate_ratio_max_1s"] for one in central) + one_packet,
         "cpu_s": group.cpu_s,
     }
+    if fair:  # distance of the worst site from the max-min parts: the group's, and the buckets'
+        row["unfair"] = share_miss(parts(site_rates(found, case.sites)), [fair])
+        row["central_unfair"] = statistics.mean(share_miss(one, [fair])
+                                                for one in references[:CENTRAL_SEEDS])
+    if case.kind == "mix":  # one bucket favours some senders: a group may be fairer in total
+        row["share_miss"] = min(row["share_miss"], max(0, row["unfair"] - row["central_unfair"]))
     row["lost"] = row["central"] - row["utilisation"]
     row["excess"] = row["worst_second"] - row["central_second"]
     if case.outage:

@@ -80,6 +80,19 @@ def returns(rows):
             f"limit of its own, the median site needs {statistics.median(late):.1f} s more.\n")
 
 
+def fairness(rows):
+    """A sentence about mixed congestion control: the distances from max-min shares."""
+    rows = [row for row in rows if row["kind"] == "mix"]
+    if not rows:
+        return ""
+    group, bucket = (statistics.median(row[key] for row in rows) * 100
+                     for key in ("unfair", "central_unfair"))
+    fairer = sum(row["unfair"] <= row["central_unfair"] for row in rows)
+    return (f"With mixed congestion control, {fairer} of {len(rows)} groups are at least as near "
+            f"the flows' max-min shares as one bucket. Median distance of the worst site: "
+            f"{group:.1f} points, of the bucket's {bucket:.1f}.\n")
+
+
 def late_seconds(row):
     """Seconds by which a site returns later than alone; 999 if it never returns."""
     return min(row["back_s"], 999) - min(row["back_alone_s"], 999)
@@ -122,7 +135,7 @@ def markdown(rows, worst=20):
     bad = sorted((row for row in rows if row["fails"]), key=badness, reverse=True)[:worst]
     names = " / ".join("most" if share == 1 else f"{share:.0%}" for share in SHOWN)
     text = [f"The last three columns are quantiles over the scenarios: {names}.\n",
-            table(lines), "", returns(rows)]
+            table(lines), "", returns(rows), fairness(rows)]
     if bad:
         text.append(f"The worst {len(bad)}:\n")
     text += [f"- seed {row['seed']}, {row['kind']}, {', '.join(row['fails'])}: {in_words(row)} "

@@ -262,8 +262,22 @@ def draw_places(case):
             case.pairs.append({"between": [first, second], "delay": micros(delay)})
 
 
+def draw_mix(case):
+    """Bulk flows whose congestion control differs from site to site."""
+    senders = ["newreno", "cubic", "bbr", "quic"]
+    case.dice.shuffle(senders)
+    case.congestion = "+".join(senders[:case.sites])
+    for site in range(1, case.sites + 1):
+        case.bulk(site)
+        entry = case.traffic[-1]
+        entry["congestion"] = senders[(site - 1) % len(senders)]
+        if entry["congestion"] == "quic":
+            entry["kind"] = entry.pop("congestion")
+
+
 KINDS = {"bulk": draw_bulk, "web": draw_web, "churn": draw_churn, "udp": draw_udp,
-         "elsewhere": draw_elsewhere, "return": draw_return, "change": draw_change}
+         "elsewhere": draw_elsewhere, "return": draw_return, "change": draw_change,
+         "mix": draw_mix}
 
 
 def draw(seed):

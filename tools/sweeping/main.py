@@ -7,7 +7,8 @@ gossip, delays between places, outages, changes of the limit. It runs once as a 
 times as one bucket that all of its traffic passes. A group holds if three conditions are true.
 Its utilisation is at most 0.02 below the bucket's. Each site's share is within 3 points of the
 bucket's or of its flows'. Its worst second is at most 0.05 and one packet above the bucket's. A
-site that returns must be as fast as with a limit of its own.
+site that returns must be as fast as with a limit of its own. With mixed congestion control, a
+group holds also if its shares are as near the flows' max-min shares as the bucket's are.
 """
 
 import argparse
