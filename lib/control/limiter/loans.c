@@ -11,9 +11,6 @@
 /* Policies looked at in one limiter_look(), so that thousands of busy ones cost little. */
 #define LOOK_MOST 256
 
-/* Most peers with a request under way. */
-#define REQUESTED_MOST 4
-
 /* A peer has unused limit if more than this part of its local limit is unused: one in 50. */
 #define SPARE_PART 50
 
@@ -29,7 +26,6 @@ int loans_create(struct limiter *l, const struct limiter_params *params, uint64_
 	struct loan_params loan = {.n = l->n,
 		.self = l->self,
 		.session = (uint32_t)(epoch ^ epoch >> 32),
-		.parallel = REQUESTED_MOST,
 		.n_policies = l->n_policies};
 	uint32_t *ids;
 	int ret;

@@ -38,7 +38,6 @@ struct loan_requested {
 /* The two roles towards one peer. */
 struct loan_edge {
 	/* Borrower: */
-	bool waits;      /* a request is under way */
 	uint32_t number; /* number of the newest request */
 	uint64_t requested_ns;
 	uint64_t next_ns;  /* no request before */
@@ -53,13 +52,14 @@ struct loan_edge {
 };
 
 struct loan {
-	unsigned n, self, parallel;
+	unsigned n, self;
 	uint32_t session;
 	struct roster *ids; /* ids of policies */
 	struct loan_policy *policies;
-	unsigned n_short, first_short;  /* first_short: where the next request begins */
-	unsigned n_waiting, n_requests; /* edges with `waits`, and with `request` */
-	struct loan_edge *edges;        /* n */
+	unsigned n_short, first_short; /* first_short: where the next request begins */
+	unsigned n_requests;           /* edges with `request` */
+	struct loan_edge *edges;       /* n */
+	struct loan_edge *waiting;     /* our request to this peer is under way; NULL: none is */
 	struct loan_counters counters;
 };
 
@@ -83,7 +83,7 @@ int loan_create(const struct loan_params *params, struct loan **out)
 	struct loan *loan;
 	int ret;
 
-	if (params->n == 0 || params->self >= params->n || params->parallel == 0)
+	if (params->n == 0 || params->self >= params->n)
 		return -EINVAL;
 	loan = calloc(1, sizeof(*loan));
 	if (!loan)
@@ -91,7 +91,6 @@ int loan_create(const struct loan_params *params, struct loan **out)
 	loan->n = params->n;
 	loan->self = params->self;
 	loan->session = params->session;
-	loan->parallel = params->parallel;
 	loan->edges = calloc(params->n, sizeof(*loan->edges));
 	ret = loan->edges ? create_policies(params->policies, params->n_policies, &loan->ids,
 				    &loan->policies)
@@ -198,24 +197,13 @@ static void note_lent(struct loan_policy *p, uint64_t bytes, uint64_t now_ns, ui
 	p->totals.lent += bytes;
 }
 
-static struct loan_requested *find_requested(const struct loan_edge *edge, unsigned policy)
+/* Our bucket may have held `level` bytes during the request under way. Adds `more` to its peak. */
+static void raise_peak(struct loan *loan, unsigned policy, uint64_t level, uint64_t more)
 {
-	for (unsigned i = 0; edge->waits && i < edge->n_requested; i++)
-		if (edge->requested[i].policy == policy)
-			return &edge->requested[i];
-	return NULL;
-}
+	for (unsigned i = 0; loan->waiting && i < loan->waiting->n_requested; i++) {
+		struct loan_requested *requested = &loan->waiting->requested[i];
 
-/* Our bucket may have held `level` bytes during requests. Adds `more` to their peaks. */
-static void raise_peaks(struct loan *loan, unsigned policy, uint64_t level, uint64_t more)
-{
-	unsigned left = loan->n_waiting;
-
-	for (unsigned i = 0; left > 0 && i < loan->n; i++) {
-		struct loan_requested *requested = find_requested(&loan->edges[i], policy);
-
-		left -= loan->edges[i].waits;
-		if (!requested)
+		if (requested->policy != policy)
 			continue;
 		if (requested->peak < level)
 			requested->peak = level;
@@ -229,7 +217,7 @@ void loan_level(
 	struct loan_policy *p = &loan->policies[policy];
 	bool was = p->wanted > 0;
 
-	raise_peaks(loan, policy, top_level(p, now_ns) + lent_in_flight(p, now_ns), 0);
+	raise_peak(loan, policy, top_level(p, now_ns) + lent_in_flight(p, now_ns), 0);
 	if (p->top_ns == 0)
 		p->room = bucket->burst / 2;
 	p->top = *bucket;
@@ -243,23 +231,30 @@ bool loan_is_short(const struct loan *loan)
 	return loan->n_short > 0;
 }
 
-/* A request that was not answered in time is given up; the next one waits twice as long. */
-static void give_up(struct loan *loan, struct loan_edge *edge)
+/* A peer that gave nothing gets no request for some time. */
+static void pause_edge(struct loan_edge *edge, bool empty, uint64_t now_ns)
 {
-	edge->waits = false;
-	loan->n_waiting--;
-	edge->wait_ns = edge->wait_ns * 2 < LOAN_WAIT_MAX_NS ? edge->wait_ns * 2 : LOAN_WAIT_MAX_NS;
-	loan->counters.unanswered++;
+	if (!empty) {
+		edge->pause_ns = 0;
+		return;
+	}
+	edge->pause_ns = edge->pause_ns ? 2 * edge->pause_ns : LOAN_PAUSE_MIN_NS;
+	if (edge->pause_ns > LOAN_PAUSE_MAX_NS)
+		edge->pause_ns = LOAN_PAUSE_MAX_NS;
+	edge->next_ns = now_ns + edge->pause_ns;
 }
 
+/* A request that was not answered in time is given up; the next one waits twice as long. */
 static void give_up_lost(struct loan *loan, uint64_t now_ns)
 {
-	for (unsigned i = 0; loan->n_waiting > 0 && i < loan->n; i++) {
-		struct loan_edge *edge = &loan->edges[i];
+	struct loan_edge *edge = loan->waiting;
 
-		if (edge->waits && now_ns - edge->requested_ns >= edge->wait_ns)
-			give_up(loan, edge);
-	}
+	if (!edge || now_ns - edge->requested_ns < edge->wait_ns)
+		return;
+	loan->waiting = NULL;
+	pause_edge(edge, true, now_ns);
+	edge->wait_ns = edge->wait_ns * 2 < LOAN_WAIT_MAX_NS ? edge->wait_ns * 2 : LOAN_WAIT_MAX_NS;
+	loan->counters.unanswered++;
 }
 
 /* Collects the short policies, starting where the last collection ended. */
@@ -277,62 +272,65 @@ static unsigned list_short(struct loan *loan, unsigned *list, unsigned most)
 	return n;
 }
 
-static bool may_request(const struct loan *loan, unsigned peer, uint64_t now_ns)
-{
-	const struct loan_edge *edge = &loan->edges[peer];
+/* Unused tokens add up to at most so long; a bucket is full after that. */
+#define UNUSED_MOST_NS SECOND_NS
 
-	return peer != loan->self && !edge->waits && now_ns >= edge->next_ns;
+/* Time since our last request to a peer, in which its unused tokens have added up. */
+static uint64_t unused_ns(const struct loan_edge *edge, uint64_t now_ns)
+{
+	uint64_t ns = now_ns - edge->requested_ns;
+
+	return edge->number > 0 && ns < UNUSED_MOST_NS ? ns : UNUSED_MOST_NS;
 }
 
-/* Finds the peer that leaves most unused of n policies. Returns how many leave anything. */
-static unsigned find_lender(const struct loan *loan, const struct loan_calls *calls,
-	uint64_t now_ns, const unsigned *list, unsigned n, unsigned *best)
+/*
+ * Finds the peer with most unused bytes of n policies since our last request to it, so that peers
+ * take turns by their unused limits. Returns false if no peer leaves anything.
+ */
+static bool find_lender(const struct loan *loan, const struct loan_calls *calls, uint64_t now_ns,
+	const unsigned *list, unsigned n, unsigned *best)
 {
-	uint64_t most = 0;
-	unsigned found = 0;
+	unsigned __int128 most = 0;
 
 	for (unsigned peer = 0; peer < loan->n; peer++) {
-		uint64_t spare = 0;
+		unsigned __int128 spare = 0;
 
-		for (unsigned i = 0; may_request(loan, peer, now_ns) && i < n; i++)
+		if (peer == loan->self || now_ns < loan->edges[peer].next_ns)
+			continue;
+		for (unsigned i = 0; i < n; i++)
 			spare += calls->spare(calls->context, list[i], peer);
-		found += spare > 0;
+		spare *= unused_ns(&loan->edges[peer], now_ns);
 		if (spare > most) {
 			most = spare;
 			*best = peer;
 		}
 	}
-	return found;
+	return most > 0;
 }
 
 static void begin_request(struct loan *loan, struct loan_edge *edge, uint64_t now_ns)
 {
-	edge->waits = true;
+	loan->waiting = edge;
 	edge->n_requested = 0;
 	edge->number++;
 	edge->requested_ns = now_ns;
 	if (edge->wait_ns == 0)
 		edge->wait_ns = LOAN_WAIT_FIRST_NS;
-	loan->n_waiting++;
 	loan->counters.requests++;
 }
 
-/* Peers with parallel requests share the need, because offers beyond a burst are lost. */
 static size_t send_request(struct loan *loan, const struct loan_calls *calls, uint64_t now_ns,
 	uint8_t *buf, unsigned most, unsigned *peer)
 {
-	unsigned list[LOAN_POLICIES], n, lenders, share;
+	unsigned list[LOAN_POLICIES], n;
 	struct loan_message message = {.kind = LOAN_REQUEST, .session = loan->session};
 	struct loan_edge *edge;
 
-	if (loan->n_short == 0 || loan->n_waiting >= loan->parallel)
+	if (loan->n_short == 0 || loan->waiting)
 		return 0;
 	n = list_short(loan, list, most);
-	lenders = find_lender(loan, calls, now_ns, list, n, peer);
-	if (lenders == 0)
+	if (!find_lender(loan, calls, now_ns, list, n, peer))
 		return 0;
-	share = loan->parallel - loan->n_waiting;
-	share = lenders < share ? lenders : share;
 	edge = &loan->edges[*peer];
 	if (!edge->requested)
 		edge->requested = malloc(LOAN_POLICIES * sizeof(*edge->requested));
@@ -344,14 +342,13 @@ static size_t send_request(struct loan *loan, const struct loan_calls *calls, ui
 	message.wait_us = (uint32_t)(edge->wait_ns / NANOSECONDS_A_MICROSECOND) + 1;
 	for (unsigned i = 0; i < n; i++) {
 		const struct loan_policy *p = &loan->policies[list[i]];
-		uint64_t wanted = p->wanted / (share + loan->n_waiting - 1);
 
-		if (wanted == 0 || calls->spare(calls->context, list[i], *peer) == 0)
+		if (calls->spare(calls->context, list[i], *peer) == 0)
 			continue;
 		edge->requested[edge->n_requested++] = (struct loan_requested){
 			list[i], top_level(p, now_ns) + lent_in_flight(p, now_ns)};
 		message.entries[message.n++] = (struct loan_entry){
-			loan->ids->ids[list[i]], {.bytes = wanted, .room = p->room}};
+			loan->ids->ids[list[i]], {.bytes = p->wanted, .room = p->room}};
 	}
 	return loan_message_write(&message, buf);
 }
@@ -511,7 +508,7 @@ static uint64_t accept_offer(struct loan *loan, const struct loan_calls *calls, 
 	p->top.level = top + bytes;
 	p->top_ns = now_ns;
 	p->totals.borrowed += bytes;
-	raise_peaks(loan, policy, p->top.level, room);
+	raise_peak(loan, policy, p->top.level, room);
 	return bytes;
 }
 
@@ -525,26 +522,14 @@ static const struct loan_taken *find_offer(
 	return NULL;
 }
 
-static void pause_edge(struct loan_edge *edge, bool empty, uint64_t now_ns)
-{
-	if (!empty) {
-		edge->pause_ns = 0;
-		return;
-	}
-	edge->pause_ns = edge->pause_ns ? 2 * edge->pause_ns : LOAN_PAUSE_MIN_NS;
-	if (edge->pause_ns > LOAN_PAUSE_MAX_NS)
-		edge->pause_ns = LOAN_PAUSE_MAX_NS;
-	edge->next_ns = now_ns + edge->pause_ns;
-}
-
 /* Offers that come too late are given up as if they were lost. */
 static int take_offer(struct loan *loan, const struct loan_calls *calls, uint64_t now_ns,
 	struct loan_edge *edge, const struct loan_message *message)
 {
 	uint64_t round_ns = now_ns - edge->requested_ns, all = 0;
 
-	if (!edge->waits || message->session != loan->session || message->number != edge->number ||
-		round_ns >= edge->wait_ns) {
+	if (edge != loan->waiting || message->session != loan->session ||
+		message->number != edge->number || round_ns >= edge->wait_ns) {
 		loan->counters.ignored++;
 		return 0;
 	}
@@ -556,8 +541,7 @@ static int take_offer(struct loan *loan, const struct loan_calls *calls, uint64_
 		if (taken)
 			all += accept_offer(loan, calls, now_ns, policy, room, taken, round_ns);
 	}
-	edge->waits = false;
-	loan->n_waiting--;
+	loan->waiting = NULL;
 	measure_round(edge, round_ns);
 	pause_edge(edge, all == 0, now_ns);
 	return 0;

@@ -15,7 +15,8 @@
  *     buckets and offers under way never hold more than the sum of the bursts, and over any time t
  *     the group passes at most its limit × t + its bursts. The lender declines if it expects the
  *     borrower to accept less than half.
- *   - A limiter has at most one request under way to each peer, and none while no policy is short.
+ *   - A limiter has at most one request under way, for all of its short policies, and none while no
+ *     policy is short. So it sends at most one request in a round trip.
  *
  * A pure state machine: time, levels and messages come in as arguments; messages and moves of
  * tokens go out. One thread.
@@ -81,7 +82,6 @@ struct loan_params {
 	unsigned n;               /* limiters of the group */
 	unsigned self;            /* our index */
 	uint32_t session;         /* random, new at every start */
-	unsigned parallel;        /* most peers with a request under way; at least 1 */
 	const uint32_t *policies; /* n_policies ids, distinct */
 	unsigned n_policies;
 };
