@@ -120,6 +120,10 @@ int gossip_print(const json_t *document, struct view *view)
 		{"from a wrong address", "wrong_source", KIND_COUNT | NONZERO},
 		{"records for unknown policies", "unknown_policy", KIND_COUNT | NONZERO},
 		{"rejected as impossible", "implausible", KIND_COUNT | NONZERO},
+		{"loan requests sent", "loans.requests", KIND_COUNT | NONZERO},
+		{"loan offers sent", "loans.offers", KIND_COUNT | NONZERO},
+		{"loan requests unanswered", "loans.unanswered", KIND_COUNT | NONZERO},
+		{"loan messages ignored", "loans.ignored", KIND_COUNT | NONZERO},
 	};
 	int ret = fields_detail(document, FIELDS(fields), view);
 

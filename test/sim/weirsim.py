@@ -463,6 +463,13 @@ def web_and_bulk(seed, loans, **settings):
             "traffic": [*sites, {"kind": "tcp", "count": 4, "limiter": "l4"}]}
 
 
+def messages_are_few(summary):
+    """Each of 4 limiters sends at most one request in a round trip, which takes 30 ms or more."""
+    found = summary["loans"]
+    expect(0 < found["requests"] <= 4 * 40 / 0.03, str(found))
+    expect(found["unanswered"] <= found["requests"], str(found))
+
+
 def tokens_are_lent(options):
     """Loans use stranded tokens; no more is borrowed than lent; no loan without a shortage."""
     found = {}
@@ -472,14 +479,16 @@ def tokens_are_lent(options):
                                for loans, network in ((False, {}), (True, {}), (True, lossy)))
         found[seed] = [one["aggregate_ratio"] for one in (without, lent, lost)]
         expect(found[seed][1] > found[seed][0] + 0.02, f"seed {seed}: {found[seed]}")
-        expect("lent_bytes" not in without, "loans without the key")
+        expect("lent_bytes" not in without and "loans" not in without, "loans without the key")
         for one in (lent, lost):
             expect(0 < one["borrowed_bytes"] <= one["lent_bytes"], f"seed {seed}: {one}")
+            messages_are_few(one)
             expect(one["aggregate_ratio_max_1s"] < 1.06, f"seed {seed}: {found[seed]}")
     slow = web_and_bulk(1, True)
     slow["traffic"] = [{"kind": "cbr", "rate": "1Mbit/s", "limiter": f"l{k}"} for k in (1, 2, 3)]
     idle = summary_of(slow)
     expect(idle["lent_bytes"] == idle["borrowed_bytes"] == 0, str(idle["lent_bytes"]))
+    expect(idle["loans"]["requests"] == 0, str(idle["loans"]))
     return found
 
 

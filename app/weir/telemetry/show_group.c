@@ -139,6 +139,18 @@ json_t *show_peers(const char *params, void *context)
 	return json;
 }
 
+/* Messages of token loans; null without loans. */
+static json_t *loan_messages_json(const struct limiter *limiter)
+{
+	const struct loan_counters *c = limiter_loan_counters(limiter);
+
+	if (!c)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o, s:o}", "requests", json_uint(c->requests), "offers",
+		json_uint(c->offers), "unanswered", json_uint(c->unanswered), "ignored",
+		json_uint(c->ignored));
+}
+
 json_t *show_gossip(const char *params, void *context)
 {
 	const struct instance *inst = context;
@@ -148,11 +160,12 @@ json_t *show_gossip(const char *params, void *context)
 	(void)params;
 	for (unsigned v = 0; v < GOSSIP_VERDICTS; v++)
 		json_object_set_new(received, gossip_verdict_name(v), json_uint(c->verdict[v]));
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "sent",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "sent",
 		json_uint(c->sent), "sent_bytes", json_uint(c->sent_bytes), "send_errors",
 		json_uint(inst->gossip->send_errors), "socket_drops",
 		json_uint(gossip_socket_drops(inst->gossip)), "wrong_source",
 		json_uint(inst->gossip->wrong_source), "received_bytes",
 		json_uint(c->received_bytes), "unknown_policy", json_uint(c->unknown_policy),
-		"implausible", json_uint(c->implausible), "received", received);
+		"implausible", json_uint(c->implausible), "loans",
+		loan_messages_json(inst->limiter), "received", received);
 }

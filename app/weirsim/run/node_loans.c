@@ -88,8 +88,30 @@ static void add_loans(struct loan_totals *sum, const struct node *node, unsigned
 	sum->lent += loans.lent;
 }
 
+static void add_messages(struct loan_counters *sum, const struct node *node)
+{
+	const struct loan_counters *c = node->limiter ? limiter_loan_counters(node->limiter) : NULL;
+
+	if (!c)
+		return;
+	sum->requests += c->requests;
+	sum->offers += c->offers;
+	sum->unanswered += c->unanswered;
+	sum->ignored += c->ignored;
+}
+
+struct loan_counters nodes_loan_messages(const struct sim *sim)
+{
+	struct loan_counters sum = sim->loan_messages;
+
+	for (unsigned i = 0; i < sim->scenario->n_limiters; i++)
+		add_messages(&sum, &sim->nodes[i]);
+	return sum;
+}
+
 void node_keep_loans(struct sim *sim, const struct node *node)
 {
+	add_messages(&sim->loan_messages, node);
 	for (unsigned p = 0; p < sim->scenario->group.n_policies; p++)
 		add_loans(&sim->loans[p], node, p);
 }

@@ -20,6 +20,9 @@ void node_await_look(struct sim *sim, struct node *node);
 /* Bytes lent and borrowed by all limiters, previous starts included. */
 struct loan_totals nodes_loans(const struct sim *sim, unsigned policy);
 
+/* Messages of loans by all limiters, previous starts included. */
+struct loan_counters nodes_loan_messages(const struct sim *sim);
+
 /* Adds the totals of a limiter that is about to crash. */
 void node_keep_loans(struct sim *sim, const struct node *node);
 

@@ -260,6 +260,21 @@ static void put_policy(const struct sim *sim, unsigned p, json_t *out)
 		output_number(out, "sum_of_limits_max_ratio", limits_ratio(sim, p));
 }
 
+/* Messages of loans that all limiters sent in the whole run. */
+static void put_loan_messages(const struct sim *sim, json_t *out)
+{
+	struct loan_counters messages = nodes_loan_messages(sim);
+	json_t *loans;
+
+	if (!node_lends(sim))
+		return;
+	loans = json_object();
+	output_count(loans, "requests", messages.requests);
+	output_count(loans, "offers", messages.offers);
+	output_count(loans, "unanswered", messages.unanswered);
+	json_object_set_new(out, "loans", loans);
+}
+
 static void put_gossip(const struct sim *sim, json_t *out)
 {
 	struct simnet_totals totals = sim->net.totals;
@@ -350,6 +365,7 @@ json_t *report_summary(const struct sim *sim)
 	}
 	json_object_set_new(out, "other_policies", others);
 	put_gossip(sim, out);
+	put_loan_messages(sim, out);
 	put_packets(sim, out);
 	put_web(sim, out);
 	output_count(out, "events", sim->events.taken);

@@ -14,6 +14,7 @@
 #include "world/events.h"
 #include "world/simnet.h"
 #include "gossip/datagram.h"
+#include "loan/loan.h"
 #include "scenario.h"
 
 #define ETHERNET_HEADER 14 /* bytes of a frame before its IP packet */
@@ -37,7 +38,6 @@ struct in_force {
 
 struct node;
 struct policy_totals;
-struct loan_totals;
 struct roster;
 struct flows;
 struct record;
@@ -53,6 +53,7 @@ struct sim {
 	struct in_force *in_force;   /* n_policies */
 	struct policy_totals *tried; /* n_policies: by trials of limiters that have crashed */
 	struct loan_totals *loans;   /* n_policies: of limiters that have crashed */
+	struct loan_counters loan_messages; /* by limiters that have crashed */
 	struct roster *roster;
 	struct simnet net;
 	const struct network *network; /* as it is now: the scenario's, or a fault's */

@@ -620,6 +620,7 @@ static void gossip(void **state)
 	static const struct row rows[] = {
 		{"/weir/gossip",
 			"{\"sent\": 120, \"sent_bytes\": 12720, \"send_errors\": 1, "
+			"\"loans\": {\"requests\": 7, \"unanswered\": 0}, "
 			"\"received\": {\"accepted\": 118, \"forged\": 2}}",
 			0},
 		{0}};
@@ -629,8 +630,9 @@ static void gossip(void **state)
 
 	(void)state;
 	ASSERT_ROWS(got, "datagrams sent", "120", "bytes sent", "12.7 kB", "send errors", "1",
-		"accepted", "118", "forged", "2");
+		"loan requests sent", "7", "accepted", "118", "forged", "2");
 	assert_null(strstr(got, "impossible"));
+	assert_null(strstr(got, "unanswered"));
 	free(got);
 }
 

@@ -184,7 +184,7 @@ static void test_keys(void **state)
 	w.inst.stuck.now = 0;
 	check_keys(ask_command(&w, "/weir/gossip", NULL),
 		"sent sent_bytes send_errors socket_drops wrong_source received_bytes "
-		"unknown_policy implausible received ");
+		"unknown_policy implausible loans received ");
 	check_keys(ask_command(&w, "/weir/config", NULL),
 		"file generation policies shadow room reload reload_waits_for last_reload "
 		"removed_policies ");
