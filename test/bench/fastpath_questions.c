@@ -281,6 +281,52 @@ static void ask_phantom(struct lab *lab)
 	prefixes_free(&some);
 }
 
+/* A group of two, whose limiters lend each other tokens or do not. */
+static const char *group_of_two(bool loans)
+{
+	static char text[2][256];
+
+	snprintf(text[loans], sizeof(text[loans]),
+		"{\"insecure\":true,\"estimator\":\"state\",\"loans\":%s,\"roster\":["
+		"{\"name\":\"bench\",\"address\":\"127.0.0.1:%u\"},"
+		"{\"name\":\"other\",\"address\":\"127.0.0.2:9\"}]}",
+		loans ? "true" : "false", free_udp_port());
+	return text[loans];
+}
+
+/* One worker's bucket with token loans and without: below the limit, and far above it. */
+static void ask_loans(struct lab *lab)
+{
+	static const struct {
+		const char *name, *limit, *burst;
+		bool loans;
+	} rows[] = {{"private_1", "400Gbit/s", "64MiB", false},
+		{"lending_1", "400Gbit/s", "64MiB", true},
+		{"private_1_slow", "40Gbit/s", "64kB", false},
+		{"lending_1_slow", "40Gbit/s", "64kB", true},
+		{"private_1_pressed", "1Mbit/s", "64kB", false},
+		{"lending_1_pressed", "1Mbit/s", "64kB", true}};
+	struct stage stage = {.lab = lab};
+	const struct traffic *packets;
+	struct prefixes one;
+
+	prefixes_make(&one, 1);
+	packets = add_traffic(&stage, &one, FRAME_V4, DRAW_UNIFORM);
+	add_contender(&stage, "io", io_contender(lab->ports, NULL));
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		struct instance_params params = params_of(lab, &one);
+
+		params.allocator = "static";
+		params.gossip = group_of_two(rows[i].loans);
+		params.limit = rows[i].limit;
+		params.burst = rows[i].burst;
+		add_contender(&stage, rows[i].name,
+			instance_contender("", bench_instance_open(&params), packets));
+	}
+	ask_question(&stage, "loans");
+	prefixes_free(&one);
+}
+
 /* As many as rte_sched has pipes; together they let most of what one core can forward pass. */
 #define SHAPED_LIMIT "600kbit/s"
 
@@ -752,6 +798,7 @@ const struct question questions[] = {
 	{"bare", ask_bare},
 	{"policies", ask_policies},
 	{"drops", ask_drops},
+	{"loans", ask_loans},
 	{"phantom", ask_phantom},
 	{"shape", ask_shape},
 	{"ipv6", ask_ipv6},
