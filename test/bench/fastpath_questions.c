@@ -304,8 +304,8 @@ static void ask_loans(struct lab *lab)
 		{"lending_1", "400Gbit/s", "64MiB", true},
 		{"private_1_slow", "40Gbit/s", "64kB", false},
 		{"lending_1_slow", "40Gbit/s", "64kB", true},
-		{"private_1_pressed", "1Mbit/s", "64kB", false},
-		{"lending_1_pressed", "1Mbit/s", "64kB", true}};
+		{"private_1_pressed", "8kbit/s", "64kB", false},
+		{"lending_1_pressed", "8kbit/s", "64kB", true}};
 	struct stage stage = {.lab = lab};
 	const struct traffic *packets;
 	struct prefixes one;

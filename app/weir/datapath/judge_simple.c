@@ -18,17 +18,19 @@ static uint64_t charge_simple(
 	return judge_lines_charge(&lines, w, burst, now);
 }
 
-/* police_charge_burst() of a bucket that is borrowed to: at one go, or else packet by packet. */
+/*
+ * Charges a burst like police_charge_burst(), with a bucket that borrows. If it cannot borrow even
+ * for the cheapest packet, or can borrow for all of them, the burst is charged in one step.
+ */
 static uint64_t charge_borrowed(struct policy_state *state, struct shared_bucket *shared,
-	const uint32_t *costs, uint16_t n, uint64_t now)
+	const uint32_t *costs, uint16_t n, const struct police_costs *all, uint64_t now)
 {
 	uint32_t refused = UINT32_MAX; /* as much or more will be, at this tick */
-	uint64_t sum = 0, passes = 0;
+	uint64_t passes = 0;
 
-	for (uint16_t i = 0; i < n; i++)
-		sum += costs[i];
-	if (police_borrow(state, shared, sum, now))
-		return police_charge_burst(state, costs, n, now);
+	if (!police_borrow(state, shared, all->least, now) ||
+		police_borrow(state, shared, all->sum, now))
+		return police_charge_burst(state, costs, n, all, now);
 	for (uint16_t i = 0; i < n; i++) {
 		if (costs[i] < refused && !police_borrow(state, shared, costs[i], now))
 			refused = costs[i];
@@ -42,14 +44,16 @@ static uint64_t charge_one(struct worker *w, struct rx_burst *burst, uint16_t n,
 {
 	uint32_t policy = burst->frames.policy[0], costs[BURST];
 	struct policy_state *state = &w->policies[policy];
+	struct police_costs all;
 	uint64_t passes;
 
 	judge_costs_alike(costs, burst, police_accounting(state), n);
 	judge_sample_alike(w, state, burst, costs, n);
+	all = police_sum_costs(costs, n);
 	if (w->shared_buckets)
-		passes = charge_borrowed(state, &w->shared_buckets[policy], costs, n, now);
+		passes = charge_borrowed(state, &w->shared_buckets[policy], costs, n, &all, now);
 	else
-		passes = police_charge_burst(state, costs, n, now);
+		passes = police_charge_burst(state, costs, n, &all, now);
 	return ~passes & judge_all(n);
 }
 

@@ -112,21 +112,34 @@ static inline enum verdict police_charge_simple(
 	return police_over(state, cost, now) ? VERDICT_DROP : VERDICT_PASS;
 }
 
+/* What packets cost: all of them together, and the cheapest. */
+struct police_costs {
+	uint64_t sum;
+	uint32_t least;
+};
+
+static inline struct police_costs police_sum_costs(const uint32_t *costs, unsigned n)
+{
+	struct police_costs found = {.least = UINT32_MAX};
+
+	for (unsigned i = 0; i < n; i++) {
+		found.least = costs[i] < found.least ? costs[i] : found.least;
+		found.sum += costs[i];
+	}
+	return found;
+}
+
 /*
  * The verdicts of police_charge_simple() for n packets (at most 64) that arrived at `now`, one by
  * one: a bit each, 1 for those that pass. Bucket and counters are read and written once, and when
- * all pass, or none can, nobody is asked.
+ * all pass, or none can, nobody is asked. *all: police_sum_costs() of the packets.
  */
-static inline uint64_t police_charge_burst(
-	struct policy_state *state, const uint32_t *costs, unsigned n, uint64_t now)
+static inline uint64_t police_charge_burst(struct policy_state *state, const uint32_t *costs,
+	unsigned n, const struct police_costs *all, uint64_t now)
 {
-	uint64_t sum = 0, passed_bytes = 0, passes = 0, tokens;
-	uint32_t least = UINT32_MAX;
+	uint64_t sum = all->sum, passed_bytes = 0, passes = 0, tokens;
+	uint32_t least = all->least;
 
-	for (unsigned i = 0; i < n; i++) {
-		least = costs[i] < least ? costs[i] : least;
-		sum += costs[i];
-	}
 	token_bucket_refill(&state->bucket, &state->limit, now);
 	tokens = state->bucket.tokens;
 	if (tokens >= sum << TOKEN_BYTE) {
