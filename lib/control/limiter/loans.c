@@ -111,6 +111,7 @@ static void look_at(struct limiter *l, unsigned policy, uint64_t now_ns)
 
 	if (aggregate_lends(a))
 		bucket = l->buckets.look(l->buckets.context, policy);
+	bucket.limit = a->effective_limit > 0 ? (uint64_t)a->effective_limit : 0;
 	loan_level(l->loan, policy, &bucket, now_ns);
 }
 

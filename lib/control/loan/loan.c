@@ -27,6 +27,8 @@ struct loan_policy {
 	struct loan_bucket top; /* `level` is the most that the bucket held at top_ns */
 	uint64_t top_ns;
 	struct loan_lent lent[LENT_KEPT];
+	uint64_t recent,
+		recent_ns; /* bytes borrowed, less the limit's bytes since; as of this time */
 };
 
 /* A policy in a request under way. */
@@ -490,6 +492,17 @@ static uint64_t room_since(
 	return room;
 }
 
+/* Bytes that we may borrow now. They do not depend on a peer's word. */
+static uint64_t borrow_most(struct loan_policy *p, uint64_t now_ns)
+{
+	uint64_t earned = filled_bytes(p->top.limit, now_ns - p->recent_ns);
+	uint64_t most = filled_bytes(p->top.limit, LOAN_BORROWED_NS);
+
+	p->recent = p->recent > earned ? p->recent - earned : 0;
+	p->recent_ns = now_ns;
+	return most > p->recent ? most - p->recent : 0;
+}
+
 /*
  * Adds the bytes of an offer to our bucket. The lender's bucket may have overflowed by `excess`
  * bytes meanwhile; of these we accept as many as our own bucket had room for.
@@ -499,12 +512,15 @@ static uint64_t accept_offer(struct loan *loan, const struct loan_calls *calls, 
 {
 	struct loan_policy *p = &loan->policies[policy];
 	uint64_t filled = filled_bytes(taken->rate, round_ns), top = top_level(p, now_ns), bytes;
-	uint64_t excess = filled > taken->room ? filled - taken->room : 0;
+	uint64_t excess = filled > taken->room ? filled - taken->room : 0, most;
 
 	room = room < excess ? room : excess;
 	if (excess - room >= taken->bytes)
 		return 0;
-	bytes = calls->give(calls->context, policy, taken->bytes - (excess - room));
+	bytes = taken->bytes - (excess - room);
+	most = borrow_most(p, now_ns);
+	bytes = calls->give(calls->context, policy, bytes < most ? bytes : most);
+	p->recent += bytes;
 	p->top.level = top + bytes;
 	p->top_ns = now_ns;
 	p->totals.borrowed += bytes;

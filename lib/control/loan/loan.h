@@ -15,6 +15,8 @@
  *     buckets and offers under way never hold more than the sum of the bursts, and over any time t
  *     the group passes at most its limit × t + its bursts. The lender declines if it expects the
  *     borrower to accept less than half.
+ *   - A limiter borrows at most limit × (t + LOAN_BORROWED_NS) bytes over any time t, also if its
+ *     peers offer more. So a peer that lies cannot make it pass more than about twice the limit.
  *   - A limiter has at most one request under way, for all of its short policies, and none while no
  *     policy is short. So it sends at most one request in a round trip.
  *
@@ -47,6 +49,9 @@
 #define LOAN_PAUSE_MIN_NS UINT64_C(10000000)
 #define LOAN_PAUSE_MAX_NS UINT64_C(320000000)
 
+/* A limiter borrows at most the limit of so long at a time. */
+#define LOAN_BORROWED_NS UINT64_C(1000000000)
+
 /* A lender's bucket as it was when tokens were taken. */
 struct loan_taken {
 	uint64_t bytes; /* taken from the bucket */
@@ -58,6 +63,7 @@ struct loan_taken {
 struct loan_bucket {
 	uint64_t level, burst; /* bytes */
 	uint64_t rate;         /* bytes per second at which it fills, rounded up */
+	uint64_t limit;        /* bytes per second of the whole group; unused of a lender */
 };
 
 /* A lender's policy. */

@@ -112,7 +112,7 @@ static inline enum verdict police_charge_simple(
 	return police_over(state, cost, now) ? VERDICT_DROP : VERDICT_PASS;
 }
 
-/* What packets cost: all of them together, and the cheapest. */
+/* Costs of some packets: their sum, and that of the cheapest. */
 struct police_costs {
 	uint64_t sum;
 	uint32_t least;

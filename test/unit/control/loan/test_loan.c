@@ -25,6 +25,7 @@
 #define POLICY_ID   77
 #define STEP_NS     (SECOND_NS / 1000)
 #define LOOK_STEPS  5
+#define LIMIT       1000000 /* bytes per second of a group, where it does not matter */
 #define STEPS       4000
 #define NANO        ((int64_t)SECOND_NS) /* parts of a byte in a bucket */
 
@@ -60,8 +61,9 @@ struct world {
 	uint64_t central_rate;
 	unsigned pulses; /* percent of the time in which each site sends; 0: drawn demands */
 	uint64_t taken, given, passed, messages, requests;
-	uint64_t step, offer_step; /* now, and when the offer that is delivered was sent */
-	int64_t held[STEPS + 1];   /* bytes in buckets and in accepted offers under way, by step */
+	uint32_t numbers[SITES_MOST]; /* newest lie of each peer */
+	uint64_t step, offer_step;    /* now, and when the offer that is delivered was sent */
+	int64_t held[STEPS + 1]; /* bytes in buckets and in accepted offers under way, by step */
 };
 
 static void refill(struct site *site)
@@ -89,7 +91,7 @@ static struct loan_lender site_lender(void *context, unsigned policy)
 	(void)policy;
 	refill(site);
 	return (struct loan_lender){
-		{(uint64_t)(site->tokens / NANO), (uint64_t)(site->burst / NANO), site->rate},
+		{(uint64_t)(site->tokens / NANO), (uint64_t)(site->burst / NANO), site->rate, 0},
 		site->demand};
 }
 
@@ -251,7 +253,7 @@ static void look(struct world *w)
 
 		refill(site);
 		bucket = (struct loan_bucket){(uint64_t)(site->tokens / NANO),
-			(uint64_t)(site->burst / NANO), site->rate};
+			(uint64_t)(site->burst / NANO), site->rate, w->central_rate};
 		loan_level(site->loan, 0, &bucket, w->now_ns);
 		send_all(w, i);
 	}
@@ -483,7 +485,7 @@ static struct world *new_trio(void)
 static void set_level(struct world *w, uint64_t level)
 {
 	w->sites[1].tokens = (int64_t)level * NANO;
-	loan_level(w->sites[1].loan, 0, &(struct loan_bucket){level, 20000, 0}, w->now_ns);
+	loan_level(w->sites[1].loan, 0, &(struct loan_bucket){level, 20000, 0, LIMIT}, w->now_ns);
 }
 
 /* Site 1 sends a request to one of the others. Returns its index. */
@@ -517,6 +519,22 @@ static uint64_t offer_after(struct world *w, unsigned from, uint32_t number, uns
 				 loan_message_write(&offer, buf)),
 		0);
 	return w->given - before;
+}
+
+/* An offer of a huge number of bytes for the newest request. */
+static void offer_lie(struct world *w, unsigned from)
+{
+	struct loan_calls calls = calls_of(&w->sites[1]);
+	struct loan_message offer = {.kind = LOAN_OFFER,
+		.session = w->sites[1].session,
+		.n = 1,
+		.entries = {{POLICY_ID, {UINT64_MAX / 2, UINT64_MAX, 0}}}};
+	uint8_t buf[LOAN_MESSAGE_MAX];
+
+	offer.number = ++w->numbers[from];
+	assert_int_equal(loan_receive(w->sites[1].loan, &calls, w->now_ns, from, buf,
+				 loan_message_write(&offer, buf)),
+		0);
 }
 
 static uint64_t offer_overflown(struct world *w, unsigned from, uint32_t number)
@@ -559,6 +577,32 @@ static void test_offers_count_once(void **state)
 	}
 }
 
+/* A peer offers far more than the limit in each round trip. A limiter borrows no more than it. */
+static void test_lies_are_limited(void **state)
+{
+	const uint64_t limit = 3000, seconds = 10;
+	struct world *w = new_trio();
+
+	(void)state;
+	for (uint64_t k = 0; k < seconds * 100; k++) {
+		struct loan_bucket bucket = {0, 20000, 0, limit};
+		unsigned peer;
+
+		w->sites[1].tokens = 0;
+		loan_level(w->sites[1].loan, 0, &bucket, w->now_ns);
+		peer = request_someone(w);
+		w->now_ns += 10 * STEP_NS;
+		offer_lie(w, peer);
+		w->now_ns += LOAN_PAUSE_MAX_NS; /* until it may send a request again */
+	}
+	assert_true(w->given >= limit * seconds);
+	/* The second that it may borrow at a time, and a byte of rounding for each offer. */
+	assert_true(
+		w->given <= limit * (w->now_ns - SECOND_NS) / SECOND_NS + limit + seconds * 100);
+	end_world(w);
+	free(w);
+}
+
 /* Tokens that a bucket has been given are no room for the next overflow. */
 static void test_room_counts_once(void **state)
 {
@@ -588,7 +632,8 @@ static void test_refill_is_no_room(void **state)
 	unsigned peer;
 
 	(void)state;
-	loan_level(w->sites[1].loan, 0, &(struct loan_bucket){8000, 20000, 500000}, w->now_ns);
+	loan_level(
+		w->sites[1].loan, 0, &(struct loan_bucket){8000, 20000, 500000, LIMIT}, w->now_ns);
 	peer = request_someone(w);
 	w->now_ns += 10 * STEP_NS;
 	w->sites[1].tokens = 0;
@@ -744,7 +789,7 @@ static void test_room_of_messages(void **state)
 
 		assert_int_equal(loan_create(&params, &loan), 0);
 		for (unsigned i = 0; i < params.n_policies; i++)
-			loan_level(loan, i, &(struct loan_bucket){0, 10000, 0}, 1);
+			loan_level(loan, i, &(struct loan_bucket){0, 10000, 0, LIMIT}, 1);
 		assert_int_equal(
 			loan_send(loan, &calls, 1, buf, cases[k].room, &peer), cases[k].len);
 		loan_destroy(loan);
@@ -780,7 +825,7 @@ static void test_update(void **state)
 		loan_receive(loan, &calls, 1, 1, buf, loan_message_write(&request, buf)), 0);
 	assert_true(loan_send(loan, &calls, 1, buf, LOAN_MESSAGE_MAX, &to) > 0);
 	assert_int_equal(loan_totals(loan, 1).lent, 500);
-	loan_level(loan, 0, &(struct loan_bucket){0, 1000, 0}, 1);
+	loan_level(loan, 0, &(struct loan_bucket){0, 1000, 0, LIMIT}, 1);
 	assert_true(loan_is_short(loan));
 	assert_int_equal(loan_change_begin(loan, same, 2, from, &change), -EINVAL);
 	loan_change_cancel(&change);
@@ -822,8 +867,8 @@ static void test_update_drops_offers(void **state)
 	calls = calls_of(&w->sites[0]);
 	for (unsigned changes = 0; changes < 2; changes++) {
 		assert_int_equal(loan_create(&params, &loan), 0);
-		loan_level(loan, 0, &(struct loan_bucket){0, 10000, 0}, 1);
-		loan_level(loan, 1, &(struct loan_bucket){0, 10000, 0}, 1);
+		loan_level(loan, 0, &(struct loan_bucket){0, 10000, 0, LIMIT}, 1);
+		loan_level(loan, 1, &(struct loan_bucket){0, 10000, 0, LIMIT}, 1);
 		assert_true(loan_send(loan, &calls, 1, buf, LOAN_MESSAGE_MAX, &to) > 0);
 		if (changes) {
 			assert_int_equal(loan_change_begin(loan, swapped, 2, from, &change), 0);
@@ -890,6 +935,7 @@ int main(void)
 		cmocka_unit_test(test_silent_without_need),
 		cmocka_unit_test(test_requests_only_peers_with_spare),
 		cmocka_unit_test(test_offers_count_once),
+		cmocka_unit_test(test_lies_are_limited),
 		cmocka_unit_test(test_room_counts_once),
 		cmocka_unit_test(test_refill_is_no_room),
 		cmocka_unit_test(test_lent_bytes_are_no_room),
