@@ -228,6 +228,7 @@ static void publish_limits(struct sim *sim, struct node *node, uint64_t now)
 {
 	for (unsigned p = 0; p < sim->scenario->group.n_policies; p++) {
 		node_enforce(sim, node, p);
+		overshoot_check(sim, node, p);
 		for (unsigned w = 0; w < node->engine.n_workers; w++)
 			policy_state_age(&node->engine.workers[w].states[p], now, AGED_LINES);
 	}
@@ -650,7 +651,9 @@ int nodes_create(struct sim *sim)
 		ids[i] = name_hash(s->limiters[i].name);
 	sim->tried = calloc(s->group.n_policies, sizeof(*sim->tried));
 	sim->loans = calloc(s->group.n_policies, sizeof(*sim->loans));
-	if (sim->nodes && sim->enforced && sim->in_force && sim->tried && sim->loans && ids)
+	sim->truth = calloc(s->group.n_policies, sizeof(*sim->truth));
+	if (sim->nodes && sim->enforced && sim->in_force && sim->tried && sim->loans &&
+		sim->truth && ids)
 		ret = roster_create(ids, s->n_limiters, &sim->roster);
 	free(ids);
 	for (unsigned i = 0; ret == 0 && i < s->n_limiters; i++)
@@ -684,5 +687,6 @@ void nodes_free(struct sim *sim)
 	free(sim->in_force);
 	free(sim->tried);
 	free(sim->loans);
+	free(sim->truth);
 	roster_destroy(sim->roster);
 }

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "base/expiry.h"
 #include "base/time.h"
 #include "engine/credit_states.h"
@@ -143,6 +145,14 @@ void nodes_tried(const struct sim *sim, unsigned policy, struct policy_totals *t
 
 /* Peers that a limiter has looked at, for each of its ticks: the work that grows with the group. */
 double nodes_looks(const struct sim *sim);
+
+/*
+ * Overshoot meters: notes a change of sim->enforced, compares the bound of a limiter, and adds the
+ * means to a summary. A bound below the truth fails the run.
+ */
+void overshoot_note(struct sim *sim, unsigned policy);
+void overshoot_check(struct sim *sim, const struct node *node, unsigned policy);
+void overshoot_put(const struct sim *sim, unsigned policy, json_t *out);
 
 void node_view(const struct node *node, unsigned policy, struct limiter_view *view);
 

@@ -21,14 +21,15 @@
  * Sets the limit of a meter, and adds the difference to the sum over all limiters. A hard limit is
  * of whole units in its time, so its sum is exact however often it changes.
  */
-static void set_enforced(
-	struct sim *sim, struct node *node, unsigned p, double rate, uint64_t burst)
+static void set_enforced(struct sim *sim, struct node *node, unsigned p, const struct enforced *now)
 {
 	struct enforced *mine = &node->enforced[p], *all = &sim->enforced[p];
 
-	all->rate += rate - mine->rate;
-	all->burst += burst - mine->burst;
-	*mine = (struct enforced){.rate = rate, .burst = burst};
+	all->rate += now->rate - mine->rate;
+	all->limit += now->limit - mine->limit;
+	all->burst += now->burst - mine->burst;
+	*mine = *now;
+	overshoot_note(sim, p);
 }
 
 /* Units a second as units in the limit's time: whole where they have been divided by it. */
@@ -43,9 +44,13 @@ struct engine_limit node_limit_of(struct sim *sim, struct node *node, unsigned p
 	struct engine_limit limit = {.policy = policy, .slot = p, .hz = NODE_HZ};
 
 	engine_view(&node->engine, node->limiter, p, &limit);
-	set_enforced(sim, node, p, units_in_time(policy, limit.view.local_limit),
-		limit.view.local_burst);
-	node->enforced[p].ending = limit.view.ending;
+	set_enforced(sim, node, p,
+		&(struct enforced){
+			.rate = units_in_time(policy, limit.view.local_limit),
+			.limit = limit.view.local_limit,
+			.burst = limit.view.local_burst,
+			.ending = limit.view.ending,
+		});
 	return limit;
 }
 
@@ -175,8 +180,12 @@ static void end_limit(struct sim *sim, struct node *node, unsigned p, uint64_t f
 	if (of.ending == 0)
 		return;
 	engine_states_end(&node->engine, p, of.ending, from);
-	set_enforced(sim, node, p, (double)expiry_left((uint64_t)of.rate, of.ending),
-		expiry_left(of.burst, of.ending));
+	set_enforced(sim, node, p,
+		&(struct enforced){
+			.rate = (double)expiry_left((uint64_t)of.rate, of.ending),
+			.limit = (double)expiry_left((uint64_t)of.limit, of.ending),
+			.burst = expiry_left(of.burst, of.ending),
+		});
 }
 
 void node_enforce(struct sim *sim, struct node *node, unsigned p)
@@ -196,7 +205,7 @@ void node_enforce(struct sim *sim, struct node *node, unsigned p)
 void node_enforce_nothing(struct sim *sim, struct node *node)
 {
 	for (unsigned p = 0; node->enforced && p < sim->scenario->group.n_policies; p++)
-		set_enforced(sim, node, p, 0, 0);
+		set_enforced(sim, node, p, &(struct enforced){0});
 }
 
 /* Sets until when the limits hold without another word of control. */

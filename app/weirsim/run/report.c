@@ -252,6 +252,7 @@ static void put_policy(const struct sim *sim, unsigned p, json_t *out)
 	put_spent(sim, p, out);
 	put_trial(sim, p, out);
 	put_loans(sim, p, out);
+	overshoot_put(sim, p, out);
 	put_limiters(sim, p, out);
 	put_flows(sim, p, out);
 	put_jain(out, "jain", rates_jain(sim, p, rates_measured(sim), 1));

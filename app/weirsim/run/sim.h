@@ -25,6 +25,7 @@ enum random_stream { STREAM_NETWORK, STREAM_TRAFFIC, STREAM_JITTER, STREAM_NODES
 /* By a meter, or by those of all limiters. */
 struct enforced {
 	double rate;    /* units in the time of the limit */
+	double limit;   /* units a second: the local limit */
 	uint64_t burst; /* bytes */
 	uint8_t ending; /* part of both that ends with a lease, see base/expiry.h */
 };
@@ -34,6 +35,15 @@ struct in_force {
 	double most;              /* bytes per second: the largest limit now */
 	uint64_t least_bps;       /* the smallest one */
 	uint64_t most_bps, burst; /* the largest since all debts of a lower limit were paid */
+};
+
+/* The last sums of the local limits of a policy, and how they compare with the overshoot meter. */
+#define TRUTHS 4096
+struct truth {
+	uint64_t n, at_ns[TRUTHS];
+	double sum[TRUTHS];        /* from a time on */
+	uint64_t bounds, complete; /* complete: without unheard peers; the sums are of these */
+	double sum_of_bounds, sum_of_sums;
 };
 
 struct node;
@@ -54,6 +64,7 @@ struct sim {
 	struct policy_totals *tried; /* n_policies: by trials of limiters that have crashed */
 	struct loan_totals *loans;   /* n_policies: of limiters that have crashed */
 	struct loan_counters loan_messages; /* by limiters that have crashed */
+	struct truth *truth;         /* n_policies */
 	struct roster *roster;
 	struct simnet net;
 	const struct network *network; /* as it is now: the scenario's, or a fault's */

@@ -34,6 +34,7 @@ struct gossip {
 	uint64_t changes;                      /* see gossip_changes() */
 	struct correspondent **correspondents; /* see message.h; NULL: nobody has sent messages */
 	unsigned n_answers;                    /* of these, who is to be answered */
+	struct limit_reports *enforced;        /* reports of limits; NULL: none */
 };
 
 /* Where the policies of an update have been before it: an index, or GOSSIP_ADDED. */
@@ -106,6 +107,19 @@ struct estimator {
 };
 
 extern const struct estimator estimator_state, estimator_tree;
+
+/*
+ * Reports of local limits, of `state` alone; see enforced.c. create, destroy, update and tick are
+ * called by the functions of an estimator of that name. A section whose origin is the teller has
+ * reports: enforced_take() reads its records.
+ */
+int enforced_create(struct gossip *g, uint64_t now_ns);
+void enforced_destroy(struct gossip *g);
+int enforced_update(struct gossip *g, const struct remap *map);
+void enforced_tick(struct gossip *g, uint64_t now_ns);
+void enforced_write(struct gossip *g, struct cursor *cursor, unsigned to);
+void enforced_take(struct gossip *g, struct cursor *cursor, const struct datagram_section *section,
+	const struct datagram_body *body, unsigned from, uint64_t now_ns);
 
 /* Begins to believe an epoch of a peer. */
 void estimator_believe(

@@ -122,6 +122,9 @@ int gossip_update(struct gossip *gossip, const uint32_t *policies, unsigned n, c
 /* Sets our own record of a policy; peers hear of it from the next tick on. */
 void gossip_set(struct gossip *gossip, unsigned policy, double demand, double weight);
 
+/* Sets the local limit of a policy, bytes per second, in a tick before its gossip_tick(). */
+void gossip_enforce(struct gossip *gossip, unsigned policy, double rate);
+
 /* Ends a tick: decides who counts, and chooses the next peers to talk to. */
 void gossip_tick(struct gossip *gossip, uint64_t now_ns);
 
@@ -176,6 +179,17 @@ struct gossip_sum gossip_sum(const struct gossip *gossip, unsigned policy);
  */
 bool gossip_told(
 	const struct gossip *gossip, unsigned policy, unsigned peer, struct gossip_sum *told);
+
+/* Sums of local limits, bytes per second, over this limiter and the peers with reports. */
+struct gossip_enforced {
+	uint64_t at_ns;   /* newest moment that all active peers have reports of; 0: none */
+	double most;      /* the sum at that moment was not larger */
+	double now;       /* sum of the newest reports: an estimate */
+	unsigned unheard; /* peers without a report of that moment: they are in neither sum */
+};
+
+/* Returns the sums at the last tick. `tree` and `push-sum` have none. */
+struct gossip_enforced gossip_enforced(const struct gossip *gossip, unsigned policy);
 
 /*
  * Whether gossip_next_news() tells what changes. True of `state` alone: with the others any sum may

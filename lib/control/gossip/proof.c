@@ -5,8 +5,7 @@
 
 #include "gossip/seal.h"
 
-/* The ticks for which a claim, or an echo, is waited for. */
-static uint32_t wait_ticks(const struct gossip *g)
+uint32_t proof_ticks(const struct gossip *g)
 {
 	uint64_t ticks = g->estimator->silence(g) / g->tick_ns + 2; /* even if that is no time */
 
@@ -23,11 +22,11 @@ static struct datagram_body echo_of(const struct gossip *g, unsigned to, struct 
 	if (!peer)
 		return body;
 	if (claims || !peer->known)
-		claim = peer_next_claim(peer, g->tick, wait_ticks(g));
+		claim = peer_next_claim(peer, g->tick, proof_ticks(g));
 	if (claim || peer->known) {
 		body.echo_epoch = claim ? claim->epoch : peer->epoch;
 		body.echo_tick = claim ? claim->tick
-				       : peer_echo_tick(peer, g->tick, wait_ticks(g) / 2);
+				       : peer_echo_tick(peer, g->tick, proof_ticks(g) / 2);
 		*speaks = claim ? claim->speaks : peer->speaks;
 	}
 	return body;
@@ -77,6 +76,6 @@ enum gossip_verdict proof_of_epoch(struct gossip *g, struct peer *peer,
 	if (echo_is_new(g, peer, proof_age(g, body)))
 		return GOSSIP_ACCEPTED;
 	if (!peer->known || peer->epoch != header->epoch)
-		peer_claim(peer, &claim, g->tick, wait_ticks(g), &g->prng);
+		peer_claim(peer, &claim, g->tick, proof_ticks(g), &g->prng);
 	return GOSSIP_UNPROVEN;
 }

@@ -20,6 +20,9 @@ struct datagram_body proof_body(
 struct datagram_body proof_body_believed(
 	const struct gossip *g, unsigned to, struct peer *peer, struct peer_speaks *speaks);
 
+/* The ticks for which a claim, or an echo, is waited for. */
+uint32_t proof_ticks(const struct gossip *g);
+
 /* Ticks since we sent what the body echoes, or UINT32_MAX when it echoes nothing of ours. */
 uint32_t proof_age(const struct gossip *g, const struct datagram_body *body);
 

@@ -143,6 +143,8 @@ static int state_create(struct gossip *g, uint64_t now_ns)
 	if (!s->entries || !s->announced || !s->pending || !s->relayed || !s->word_at ||
 		!s->refresh_at || !s->alive || !s->echoes)
 		return -ENOMEM;
+	if (enforced_create(g, now_ns))
+		return -ENOMEM;
 	return mesh_create(&s->mesh, g, now_ns);
 }
 
@@ -158,6 +160,7 @@ static void state_destroy(struct gossip *g)
 {
 	struct state *s = g->own;
 
+	enforced_destroy(g);
 	if (!s)
 		return;
 	mesh_destroy(&s->mesh);
@@ -621,6 +624,10 @@ static void state_take(struct gossip *g, struct cursor cursor, const struct data
 		struct gossip_word told = {.teller = from, .origin = g->roster->n};
 
 		datagram_read_section(&cursor, &section);
+		if (section.origin == g->roster->ids[from]) {
+			enforced_take(g, &cursor, &section, body, from, now_ns);
+			continue;
+		}
 		told.tick = section.tick;
 		if (take_section(g, from, &section, now_ns))
 			told.origin = roster_find(g->roster, section.origin);
@@ -694,6 +701,7 @@ static void state_tick(struct gossip *g, uint64_t now_ns)
 
 	bool changed = mesh_tick(&s->mesh, g, now_ns);
 
+	enforced_tick(g, now_ns);
 	s->turn.begun = false;
 	if (!changed)
 		return;
@@ -731,6 +739,8 @@ static uint16_t state_write(struct gossip *g, struct cursor *cursor, unsigned to
 	s->turn.datagrams--;
 	if (!tells_all(g) && !s->turn.unsaid)
 		write_sections(g, cursor, to);
+	if (!s->turn.unsaid)
+		enforced_write(g, cursor, to);
 	return n;
 }
 
@@ -809,7 +819,8 @@ static int state_update(struct gossip *g, const struct remap *map)
 	moved.announced = remap_rows(map, s->announced, sizeof(*s->announced));
 	moved.pending = calloc((size_t)moved.n_words * n, sizeof(*s->pending));
 	moved.relayed = calloc((size_t)moved.n_words * n, sizeof(*s->relayed));
-	if (!moved.entries || !moved.announced || !moved.pending || !moved.relayed) {
+	if (!moved.entries || !moved.announced || !moved.pending || !moved.relayed ||
+		enforced_update(g, map)) {
 		free_rows(&moved);
 		return -ENOMEM;
 	}

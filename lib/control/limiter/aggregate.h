@@ -34,8 +34,9 @@ struct aggregate {
 	bool parent;     /* of others */
 	double effective_limit;
 	double global_demand, global_weight;
-	unsigned lost;  /* peers that did not count in the last interval */
-	uint8_t ending; /* part of the limit and the burst, see struct limiter_view */
+	unsigned lost;           /* peers that did not count in the last interval */
+	uint8_t ending;          /* part of the limit and the burst, see struct limiter_view */
+	uint64_t above_since_ns; /* see struct limiter_overshoot */
 	/* Indices in lib/control/conserve (the burst's, if it has an account) and in budget. */
 	unsigned rate_account, burst_account, unit_account;
 };
@@ -83,6 +84,7 @@ struct limiter {
 	struct limiter_buckets buckets;
 	uint64_t look_ns, looked_ns; /* next and last limiter_look() */
 	unsigned look_from;          /* policy where it begins */
+	double overshoot_alarm;      /* see struct limiter_params */
 };
 
 /* Bytes per second over all limiters, and bytes below which no bucket is made. */
@@ -189,6 +191,9 @@ int loans_create(struct limiter *l, const struct limiter_params *params, uint64_
 void loans_rest(struct limiter *l, unsigned policy, uint64_t now_ns);
 void loans_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
 size_t loans_send(struct limiter *l, uint8_t *buf, size_t room, unsigned *peer);
+
+/* Meters the limit of an active policy once a tick; see overshoot.c. */
+void overshoot_tick(struct limiter *l, unsigned policy, uint64_t now_ns);
 
 /* Nanoseconds of the shortest interval, which is the limiter's tick. */
 uint64_t policies_tick(const struct limiter_policy *policies, unsigned n);

@@ -119,6 +119,7 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 	l->n_workers = params->n_workers;
 	l->started_ns = l->ticked_ns = now_ns;
 	l->skips_idle = params->skips_idle;
+	l->overshoot_alarm = params->overshoot_alarm;
 	l->ledger = params->ledger;
 	l->roster = params->gossip.roster;
 	l->self = params->gossip.self;
@@ -444,10 +445,10 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 		struct aggregate *a = &l->aggregates[i];
 		double before = a->state.local_limit;
 
-		if (now_ns < a->next_ns)
-			continue;
-		end_interval(l, i, now_ns, measure, context);
+		if (now_ns >= a->next_ns)
+			end_interval(l, i, now_ns, measure, context);
 		changed |= a->state.local_limit != before;
+		overshoot_tick(l, i, now_ns);
 	}
 	changed |= limiter_rates_tick(l, now_ns);
 	gossip_tick(l->gossip, now_ns);

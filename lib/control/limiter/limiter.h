@@ -149,6 +149,7 @@ struct limiter_params {
 	bool skips_idle;    /* limiter_wake() is called for every policy with arrivals */
 	struct limiter_ledger ledger;
 	struct limiter_buckets buckets; /* all NULL: this limiter takes no part in loans */
+	double overshoot_alarm; /* part of a limit, see struct limiter_overshoot; 0: no alarm */
 };
 
 /* What the workers have counted of one policy since they started. */
@@ -178,6 +179,20 @@ struct limiter_view {
 	unsigned flows;
 	double flow_rate;
 	enum allocate_regime regime;
+};
+
+/*
+ * The sum of the local limits of a soft limit over the group, bytes per second. Workers enforce a
+ * local limit milliseconds after control has decided it. See doc/design/overshoot.md.
+ */
+struct limiter_overshoot {
+	bool known;              /* false for a hard limit, and with an estimator without reports */
+	uint64_t at_ns;          /* a moment not long ago, by the clock of all calls */
+	double bound;            /* the sum at that moment was not larger, without unheard peers */
+	double estimate;         /* sum of the newest reports */
+	unsigned unheard;        /* peers without a report of that moment */
+	double unheard_most;     /* their sum was not larger: the limit for each */
+	uint64_t above_since_ns; /* start of the time above 1 + overshoot_alarm limits, or 0 */
 };
 
 struct limiter;
@@ -348,6 +363,9 @@ const struct budget *limiter_budget(const struct limiter *limiter);
 unsigned limiter_budget_index(const struct limiter *limiter, unsigned policy);
 
 void limiter_view(const struct limiter *limiter, unsigned policy, struct limiter_view *view);
+
+/* Returns the values at the last limiter_tick(). */
+struct limiter_overshoot limiter_overshoot(const struct limiter *limiter, unsigned policy);
 
 /*
  * Which peers were told something else: see agree_peer(). limiter_thing() has the name of the first
