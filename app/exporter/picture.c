@@ -281,12 +281,12 @@ static json_t *policy_at(struct picture *picture, unsigned box, const struct row
 {
 	struct row_rates rates = rates_at(picture, box, row);
 
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
 		own_name(picture, box), "passed", known_json(rates.passed), "dropped",
 		known_json(rates.dropped), "dropped_packets", known_json(rates.dropped_packets),
 		"over", known_json(rates.over), "demand", known_json(row->demand), "share",
 		known_json(row->share), "waiting_packets", known_json(row->waiting_packets),
-		"peers_lost", known_json(row->lost));
+		"peers_lost", known_json(row->lost), "bound", known_json(row->bound));
 }
 
 static bool is_asked(const struct picture *picture, const char *name)

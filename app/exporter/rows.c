@@ -18,6 +18,7 @@ static const struct {
 } numbers[] = {
 	{"limit_per_s", offsetof(struct row, limit)},
 	{"local_limit_per_s", offsetof(struct row, share)},
+	{"bound_per_s", offsetof(struct row, bound)},
 	{"demand_per_s", offsetof(struct row, demand)},
 	{"global_demand_per_s", offsetof(struct row, global_demand)},
 	{"passed_units", offsetof(struct row, passed)},

@@ -15,7 +15,7 @@
 struct row {
 	const char *name, *count; /* borrowed from the document */
 	double at_ms;
-	double limit, share, demand, global_demand;
+	double limit, share, bound, demand, global_demand;
 	double passed, passed_packets, dropped, dropped_packets, over;
 	double waiting_packets, lost;
 	double total, left, spent;

@@ -167,7 +167,8 @@ struct gossip_config {
 	uint64_t timeout_ns;   /* a peer not heard this long counts as lost */
 	unsigned datagram_max; /* bytes of UDP payload */
 	enum estimator_choice estimator;
-	bool loans; /* limiters lend each other tokens */
+	double overshoot_alarm; /* part of a soft limit; 0: no alarm */
+	bool loans;             /* limiters lend each other tokens */
 };
 
 /* Those of syslog(3) that there are. */

@@ -131,6 +131,8 @@ static void check_gossip(
 	check_unchanged(c, old->datagram_max == gossip->datagram_max, "gossip.datagram");
 	check_unchanged(c, old->estimator == gossip->estimator, "gossip.estimator");
 	check_unchanged(c, old->loans == gossip->loans, "gossip.loans");
+	check_unchanged(
+		c, old->overshoot_alarm == gossip->overshoot_alarm, "gossip.overshoot_alarm");
 }
 
 static bool overlay_equal(const struct ledger_config *a, const struct ledger_config *b)

@@ -222,6 +222,13 @@ function remember(policy, at) {
 	return history;
 }
 
+// The newest bounds of the limiters differ a little: the largest holds for all.
+function boundText({limiters, count}) {
+	const bounds = limiters.map(one => one.bound).filter(bound => bound !== null);
+	return bounds.length === 0 ? ""
+		: `; the group enforces at most ${rateText(Math.max(...bounds), count)}`;
+}
+
 function showPolicy(policy) {
 	state.policy = policy;
 	$("held-sentence").hidden = !policy;
@@ -240,7 +247,7 @@ function showPolicy(policy) {
 	setText($("of-limit"), policy.limit === null ? "" : ` of ${rateText(policy.limit, count)}`);
 	setText($("held-sentence"), `${rateText(asked, count)} asked, ` + (packets
 		? `${rateText(dropped, count)} (${packetsText(packets)}) dropped`
-		: "nothing dropped"));
+		: "nothing dropped") + boundText(policy));
 	remember(policy, state.at);
 	fillShares(policy);
 	showTotal(policy);

@@ -99,6 +99,7 @@ static int limiter_build(struct instance *inst, const struct limiter_policy *pol
 		.skips_idle = true,
 		.ledger = commit_ledger(inst),
 		.buckets = loans_buckets(inst),
+		.overshoot_alarm = gossip->overshoot_alarm,
 	};
 	int ret;
 

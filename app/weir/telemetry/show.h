@@ -122,6 +122,7 @@ void alarm_peers_never_heard(const struct instance *inst, json_t *alarms);
 void alarm_wall_clock(const struct instance *inst, json_t *alarms);     /* show_quota.c */
 void alarm_spent_totals(const struct instance *inst, json_t *alarms);   /* likewise */
 void alarm_refused_reload(const struct instance *inst, json_t *alarms); /* show_config.c */
+void alarm_overshoots(const struct instance *inst, json_t *alarms);     /* show_policy.c */
 
 /* How many totals are spent but for a thousandth, and the first one's name, if there is one. */
 unsigned show_spent_totals(const struct instance *inst, const char **first);

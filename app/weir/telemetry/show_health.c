@@ -116,6 +116,7 @@ static const alarm_fn alarm_rows[] = {
 	alarm_clock,
 	alarm_wall_clock,
 	alarm_spent_totals,
+	alarm_overshoots,
 };
 
 json_t *show_health(const char *params, void *context)

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "clock.h"
 #include "instance.h"
 #include "policy/kind.h"
 #include "policy/units.h"
@@ -256,6 +257,41 @@ static json_t *loans_json(const struct instance *inst, unsigned policy)
 		json_uint(loans.borrowed));
 }
 
+/* Returns null for a hard limit or a quota, and if the estimator has no reports. */
+static json_t *overshoot_json(const struct instance *inst, unsigned i)
+{
+	struct limiter_overshoot over = limiter_overshoot(inst->limiter, i);
+	const struct policy now = show_policy_now(inst, i);
+	json_t *json;
+
+	if (!over.known)
+		return json_null();
+	json = json_pack("{s:f, s:f, s:o}", "bound_ratio", over.bound / policy_rate(&now), "age_ms",
+		(double)(control_now() - over.at_ns) / MS_NS, "peers_unheard",
+		json_uint(over.unheard));
+	show_rate(json, &now, "bound", over.bound);
+	show_rate(json, &now, "estimate", over.estimate);
+	show_rate(json, &now, "unheard", over.unheard_most);
+	return json;
+}
+
+/* How long a limit is exceeded before that is an alarm. */
+#define OVERSHOOT_NS (10 * SECOND_NS)
+
+void alarm_overshoots(const struct instance *inst, json_t *alarms)
+{
+	for (unsigned i = 0; i < inst->n_policies; i++) {
+		struct limiter_overshoot over = limiter_overshoot(inst->limiter, i);
+
+		if (over.above_since_ns && control_now() - over.above_since_ns >= OVERSHOOT_NS)
+			json_array_append_new(alarms,
+				json_sprintf(
+					"policy %s: the group may enforce %.2f times its limit",
+					inst->policies[i].name,
+					over.bound / policy_rate(&inst->policies[i])));
+	}
+}
+
 json_t *show_policy(const char *params, void *context)
 {
 	struct instance *inst = context;
@@ -276,6 +312,7 @@ json_t *show_policy(const char *params, void *context)
 	json_object_set_new(json, "children", json_uint(policy->children));
 	add_view(json, policy, &view, policy_is_told_of(inst->policies, i));
 	add_verdicts(json, inst, i, &view);
+	json_object_set_new(json, "overshoot", overshoot_json(inst, i));
 	json_object_set_new(json, "loans", loans_json(inst, i));
 	json_object_set_new(json, "sources", sources_json(inst, i));
 	show_shape(json, inst, i);

@@ -25,6 +25,7 @@ struct policy_now {
 	unsigned index;
 	const struct policy *policy;
 	struct limiter_view view;
+	struct limiter_overshoot over;
 	struct policy_totals totals;
 	struct waiting waiting;
 	bool has_total;
@@ -124,7 +125,10 @@ static json_t *null_unless(bool has, uint64_t value)
 	COLUMN("limit_by", show_limit_by(now->inst, now->index))                                  \
 	COLUMN("limit_until", show_limit_until(now->inst, now->index))                            \
 	COLUMN("parent", parent_name(now))                                                        \
-	COLUMN("share_per_s", units_per_s(p, has_part(now) ? now->view.share : NAN))
+	COLUMN("share_per_s", units_per_s(p, has_part(now) ? now->view.share : NAN))              \
+	COLUMN("bound_per_s", units_per_s(p, now->over.known ? now->over.bound : NAN))            \
+	COLUMN("estimate_per_s", units_per_s(p, now->over.known ? now->over.estimate : NAN))      \
+	COLUMN("peers_unheard", null_unless(now->over.known, now->over.unheard))
 
 static json_t *columns_json(void)
 {
@@ -156,6 +160,7 @@ static json_t *policy_stats(const void *context, unsigned i)
 	struct policy_now now = {.inst = inst, .index = i, .policy = &policy};
 
 	limiter_view(inst->limiter, i, &now.view);
+	now.over = limiter_overshoot(inst->limiter, i);
 	now.totals = instance_policy_totals(inst, slot);
 	if (policy_is_shaped(now.policy))
 		now.waiting = engine_waiting(&inst->engine, slot);

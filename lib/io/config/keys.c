@@ -491,6 +491,8 @@ const struct key gossip_keys[] = {
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 1000000000,
 			86400000000000, "1s to 24h", "ns"}},
+	{"overshoot_alarm", read_real, KEY_FIELD(struct gossip_config, overshoot_alarm),
+		.detail = &(const struct real_range){0, 100, .below = false}},
 	/* From here on what a simulated group has too: see gossip_tuning_keys. */
 	{"branching", read_integer, KEY_FIELD(struct gossip_config, branching),
 		.detail = &(const struct integer_range){1, 64}},
@@ -508,13 +510,14 @@ const struct key gossip_keys[] = {
 	{0},
 };
 
-/* The rows before it: listen, roster, what seals, insecure, sources, differs_alarm. */
-const struct key *const gossip_tuning_keys = &gossip_keys[9];
+/* The rows before it: listen, roster, what seals, insecure, sources, the alarms. */
+const struct key *const gossip_tuning_keys = &gossip_keys[10];
 
 void gossip_config_init(struct gossip_config *gossip)
 {
 	*gossip = (struct gossip_config){
 		.differs_alarm_ns = 60 * SECOND_NS,
+		.overshoot_alarm = 0.5,
 		.branching = 3,
 		.timeout_ns = SECOND_NS,
 		.datagram_max = 1200,

@@ -95,6 +95,7 @@ static const struct vocabulary_entry gossip_keys[] = {
 	{"datagram", "mtu packetsize maxmessage udpsize"},
 	{"sources", "allowfrom acl permitfrom acceptfrom"},
 	{"differs_alarm", "mismatchalarm driftalarm configmismatch"},
+	{"overshoot_alarm", "exceedalarm overlimitalarm overrun"},
 	{"loans", "lend lending borrow borrowing tokenloans"},
 	{0},
 };

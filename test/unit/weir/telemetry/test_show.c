@@ -196,7 +196,7 @@ static void test_keys(void **state)
 		"interval_ms limit limit_per_s burst limit_by limit_until configured_limit "
 		"parent children effective_limit_per_s local_limit_per_s "
 		"local_burst demand_per_s weight global_demand_per_s global_weight peers_lost "
-		"regime flows_sampled flow_rate_per_s passed dropped over colours loans sources shape slo "
+		"regime flows_sampled flow_rate_per_s passed dropped over colours overshoot loans sources shape slo "
 		"classes trial ");
 	instance_world_close(&w);
 }

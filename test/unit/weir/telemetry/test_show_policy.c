@@ -81,7 +81,7 @@ static const struct show_row of_policies[] = {
 		"'weight': 0.0, 'global_demand_bps': 0, 'global_weight': 0.0, 'peers_lost': 1, "
 		"'regime': 'idle', 'flows_sampled': 0, 'flow_rate_bps': 0, 'passed': " NOTHING
 		", 'dropped': " NOTHING ", 'over': " NOTHING
-		", 'colours': null, 'loans': null, 'sources': null, 'shape': null, 'slo': null, 'classes': null, 'trial': null}"},
+		", 'colours': null, 'overshoot': null, 'loans': null, 'sources': null, 'shape': null, 'slo': null, 'classes': null, 'trial': null}"},
 	{"/weir/policy", "few",
 		"{'match': {" ANY ", 'vlan': 41}, 'matches': 3, 'more_matches': ["
 		"{'src': '10.0.0.0/8', 'dst': 'any', 'direction': 'any', 'vlan': 42}, "
