@@ -24,6 +24,7 @@
 #define EAL_NO_HUGE (64 * MB) /* default heap of EAL without hugepages */
 #define NODES       16
 #define PAGE        (2 * MB)
+#define SMALL_PAGE  4096 /* bytes; without hugepages DPDK keeps each buffer within its own pages */
 
 /* Measured overhead of EAL, the rings of its devices and their tables. */
 #define EAL_OWN (2 * MB)
@@ -328,13 +329,13 @@ void check_memory(struct doctor *doctor)
 	const struct config *config = doctor->config;
 	bool huge = !eal_is_told(config, "--no-huge");
 	uint64_t available = machine_kilobytes(doctor->root, "/proc/meminfo", "MemAvailable");
-	uint64_t need = least_tables(config);
+	uint64_t heap = huge ? 0 : EAL_OWN + doctor_heap(config, 1, SMALL_PAGE);
+	uint64_t need = heap + least_tables(config);
 
 	if (!huge) {
 		doctor_add_fact(doctor, "EAL heap %" PRIu64 " MB, needed %" PRIu64 " MB",
-			ordinary_heap(config) / MB, whole_mb(doctor_heap(config, 1, 0)));
-		check_heap(doctor, ordinary_heap(config), doctor_heap(config, 1, 0));
-		need += doctor_heap(config, 1, 0);
+			ordinary_heap(config) / MB, whole_mb(heap));
+		check_heap(doctor, ordinary_heap(config), heap);
 	}
 	doctor_add_fact(doctor, "%" PRIu64 " MB of memory available, needed %" PRIu64 " MB",
 		available / MB, whole_mb(need));

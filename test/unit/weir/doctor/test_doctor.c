@@ -418,16 +418,17 @@ static void memory(void **state)
 	struct paper *paper = *state;
 
 	paper->config.eal[paper->config.n_eal++] = (char[]){"--no-huge"};
+	paper->config.eal[paper->config.n_eal++] = (char[]){"-m640"};
 	assert_says(paper, check_memory, "unseen", "MemAvailable");
 	put(paper, "/proc/meminfo", "MemTotal: 9000000 kB\nMemAvailable:    9000000 kB\n");
 	assert_well(paper, check_hugepages);
-	paper->config.eal[paper->config.n_eal++] = (char[]){"-m8"};
+	paper->config.eal[1] = (char[]){"-m8"};
 	assert_says(
-		paper, check_memory, "FAIL", "8 MB without hugepages: expected at least 51 MB\n");
-	assert_non_null(strstr(paper->text, "remedy: \"eal\": [\"--no-huge\", \"-m\", \"178\"]\n"));
-	paper->config.eal[1] = (char[]){"-m50"};
-	assert_says(paper, check_memory, "FAIL", "EAL is given 50 MB");
-	paper->config.eal[1] = (char[]){"-m51"};
+		paper, check_memory, "FAIL", "8 MB without hugepages: expected at least 87 MB\n");
+	assert_non_null(strstr(paper->text, "remedy: \"eal\": [\"--no-huge\", \"-m\", \"214\"]\n"));
+	paper->config.eal[1] = (char[]){"-m86"};
+	assert_says(paper, check_memory, "FAIL", "EAL is given 86 MB");
+	paper->config.eal[1] = (char[]){"-m87"};
 	assert_well(paper, check_memory);
 	paper->config.eal[1] = (char[]){"-m"}; /* without a value */
 	assert_says(paper, check_memory, "FAIL", "eal: EAL is given 0 MB without hugepages");
