@@ -13,6 +13,7 @@ happens, leaving the block leaves nothing behind. Needs root.
 """
 
 import atexit
+import itertools
 import json
 import os
 import secrets
@@ -21,7 +22,7 @@ import time
 
 from . import journal, units
 from .emulator import Emulator, memory_megabytes
-from .flows import Flows
+from .flows import Flows, Web
 from .interrupt import catch_signals, shielded
 from .measure import Run, forwarded_bytes
 from .processes import Processes, TestbedError, run, wait_until
@@ -32,6 +33,11 @@ REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__f
 GOSSIP_PORT = 7946
 POLICY = "baseline"
 WIRES_PER_BOX = 16  # the ports of one DPDK process, in pairs
+
+
+def heap_megabytes(wires):
+    """Memory of EAL for a limiter with so many wires. The packet buffers of a wire take 83 MB."""
+    return 128 + 96 * wires
 
 
 class Testbed:
@@ -150,7 +156,7 @@ class Testbed:
                            self.seed * 100 + k)
             self.emulators[k] = emulator
         for i in self.boxes():
-            self._launch(i)
+            self.spawn_limiter(i)
         for emulator in self.emulators.values():
             emulator.ready()
         for i in self.boxes():
@@ -187,7 +193,8 @@ class Testbed:
         cpu = self._cpu(i)
         config = {
             "limiter": f"l{i}",
-            "eal": ["--no-huge", "-m", "256", "--no-pci", "--file-prefix", f"l{i}"],
+            "eal": ["--no-huge", "-m", str(heap_megabytes(len(wires))), "--no-pci",
+                    "--file-prefix", f"l{i}"],
             "ports": ports, "wires": wires, "workers": [cpu], "idle": "sleep",
             "control": {"socket": self.socket(i), "cpu": cpu},
             "policies": [{"name": POLICY, "match": {"direction": "a-to-b"},
@@ -214,14 +221,19 @@ class Testbed:
         """The telemetry socket of limiter i."""
         return self.journal.path(f"l{i}.sock")
 
-    def _launch(self, i):
+    def spawn_limiter(self, i):
+        """Like start_limiter(), but returns before it answers."""
         self.paused.discard(i)
-        config = self.journal.path(f"l{i}.json")
-        with open(config, "w", encoding="utf-8") as out:
-            json.dump(self.config(i), out, indent=2)
+        config = self._write_config(i)
         self.limiters[i] = self.processes.start(
             f"l{i}", [self.binary("app/weir/weir"), "-c", config],
             self.topology.limiter_namespace(i), realtime=True)
+
+    def _write_config(self, i):
+        path = self.journal.path(f"l{i}.json")
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(self.config(i), out, indent=2)
+        return path
 
     def _await(self, i):
         def answers():
@@ -240,7 +252,7 @@ class Testbed:
 
     def start_limiter(self, i):
         """After stop_limiter() or kill_limiter(); returns when it answers."""
-        self._launch(i)
+        self.spawn_limiter(i)
         self._await(i)
 
     def stop_limiter(self, i):
@@ -260,6 +272,11 @@ class Testbed:
         """Stops it and starts it again with the configuration that config() gives now."""
         self.stop_limiter(i)
         self.start_limiter(i)
+
+    def reload_limiter(self, i):
+        """Applies the configuration that config() gives now, without a restart."""
+        self._write_config(i)
+        run([self.binary("app/weirctl/weirctl"), "-s", self.socket(i), "reload"])
 
     def telemetry(self, i):
         """The client of limiter i: telemetry(1).get("/weir/peers")."""
@@ -306,6 +323,12 @@ class Testbed:
                 change(i, j)
                 change(j, i)
 
+    def split(self, sides, cut=True):
+        """Cuts the gossip between limiters of different sides, as [[1, 2], [3]], or joins them."""
+        for i, j in itertools.permutations(itertools.chain(*sides), 2):
+            if not any(i in side and j in side for side in sides):
+                (self.cut_gossip if cut else self.heal_gossip)(i, j)
+
     def _aim(self, source, destination, hardware):
         run(["ip", "-n", self.topology.limiter_namespace(source), *neighbour(
             f"c{source}", gossip_address(destination), hardware).split()])
@@ -321,6 +344,11 @@ class Testbed:
         """n flows through entry i, TCP Reno unless extra arguments of iperf3 say otherwise."""
         self.iperf_port += 1
         return Flows(self.processes, self.topology, i, n, seconds, self.iperf_port, extra)
+
+    def start_web(self, i, seconds, **settings):
+        """Requests of the Web through entry i: requests=5 a second, seed=1, see web_load.py."""
+        self.iperf_port += 1
+        return Web(self.processes, self.topology, i, self.iperf_port, seconds, settings)
 
     def forwarded(self):
         """L3 bytes forwarded so far towards each sink; None where the limiter does not answer."""

@@ -18,7 +18,7 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)  # end without a word while there i
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from testbed import journal, units, web  # noqa: E402 (needs the path above)
-from testbed.bed import POLICY, Testbed  # noqa: E402
+from testbed.bed import POLICY, WIRES_PER_BOX, Testbed  # noqa: E402
 from testbed.display import Display, forwarding_rates, report  # noqa: E402
 from testbed.interrupt import Interrupted  # noqa: E402
 from testbed.output import write  # noqa: E402
@@ -26,6 +26,8 @@ from testbed.processes import TestbedError, realtime_prefix  # noqa: E402
 
 ALLOCATORS = ("fps", "static", "central")
 BURST_MIN = 6000  # bytes a limiter: room for a few packets, however short the RTT
+LIMITERS_MAX = 64  # more do not keep up with 10 Mbit/s on two CPUs
+LIMITER_MB = 170  # memory of a limiter with its links
 
 
 def quantity(known):
@@ -94,6 +96,21 @@ def target(text):
     return text
 
 
+def check_size(parser, args):
+    """Ends the program with a message if the testbed cannot have so many limiters or paths."""
+    n = len(args.flows)
+    if args.allocator == "central" and n > WIRES_PER_BOX:
+        parser.error(f"--flows: {n} paths: one limiter has at most {WIRES_PER_BOX}; give fewer "
+                     "numbers, or another --allocator")
+    if n > LIMITERS_MAX:
+        parser.error(f"--flows: {n} limiters: expected at most {LIMITERS_MAX}")
+    with open("/proc/meminfo", encoding="ascii") as text:
+        free = next(int(line.split()[1]) for line in text if line.startswith("MemAvailable"))
+    if free * 1024 < n * LIMITER_MB * 1e6:
+        parser.error(f"--flows: {n} limiters need {n * LIMITER_MB} MB of memory: "
+                     f"{free // 1000} MB are available; give fewer numbers")
+
+
 def parse_arguments(argv):
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -106,7 +123,8 @@ def parse_arguments(argv):
     add("--web", action="store_true", help="show it in a browser, until Ctrl-C or for --seconds: "
         "the page of weir-exporter, with traffic that moves between the limiters")
     add("--flows", type=flow_list, metavar="N,N,...",
-        help="TCP flows through each limiter; default 3,7; with --web 6,2,1, in turns")
+        help=f"TCP flows through each limiter, of at most {LIMITERS_MAX} (central: "
+        f"{WIRES_PER_BOX} paths); default 3,7; with --web 6,2,1, in turns")
     add("--rate", type=positive(quantity(units.RATE)), metavar="RATE",
         help="limit of all limiters together; default 10Mbit/s; with --web 20Mbit/s")
     add("--burst", type=positive(quantity(units.SIZE)), metavar="SIZE",
@@ -131,6 +149,7 @@ def parse_arguments(argv):
     add("--teardown", action="store_true", help="remove what --keep has left, and do nothing else")
     args = parser.parse_args(argv)
     args.flows = args.flows or ([6, 2, 1] if args.web else [3, 7])
+    check_size(parser, args)
     args.rate = args.rate or (20e6 if args.web else 10e6)
     if not args.web:
         args.seconds = args.seconds or 60.0

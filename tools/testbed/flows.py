@@ -2,11 +2,54 @@
 # Copyright (c) 2026 The Weir authors
 """Traffic: iperf3 from a source to its sink."""
 
+import json
+import os
+import sys
+
 from .measure import FlowRates
 from .processes import TestbedError, wait_until
 from .topology import sink_address
 
 LISTEN = "0A"  # in /proc/net/tcp
+
+
+WEB_LOAD = [sys.executable, "-B", os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                               "web_load.py")]
+
+
+def is_listening(server, port):
+    """Returns true if a process accepts connections on a port; TestbedError if it has ended."""
+    server.check()
+    with open(f"/proc/{server.pid}/net/tcp", encoding="ascii") as sockets:
+        rows = [line.split() for line in sockets]
+    return any(row[3] == LISTEN and row[1].endswith(f":{port:04X}") for row in rows)
+
+
+class Web:
+    """Requests of the Web through one limiter: a receiver, and a sender of answers."""
+
+    def __init__(self, processes, topology, i, port, seconds, settings):
+        """settings: options of web_load.py, without dashes."""
+        address = sink_address(i)
+        self.server = processes.start(f"web-server{port}", [
+            *WEB_LOAD, "--receive", address, str(port)], topology.namespace("sinks"))
+        wait_until(lambda: is_listening(self.server, port), 10,
+                   f"the receiver of the Web to listen on {address}:{port}")
+        words = [word for name, value in settings.items() for word in (f"--{name}", str(value))]
+        self.client = processes.start(f"web-client{port}", [
+            *WEB_LOAD, "--send", address, str(port), "--seconds", str(seconds), *words],
+            topology.namespace("sources"))
+
+    def check(self):
+        """TestbedError if the sender has failed."""
+        if self.client.popen.poll():
+            raise TestbedError(f"requests of the Web: {self.client.log_tail()}")
+
+    def finish(self):
+        """Ends them. Returns [[start, bytes, seconds]] of the answers that have arrived."""
+        self.client.stop()
+        self.server.stop()
+        return json.loads(self.client.output() or "[]")
 
 
 class Flows:
@@ -27,10 +70,7 @@ class Flows:
             topology.namespace("sources"))
 
     def _listening(self):
-        self.server.check()
-        with open(f"/proc/{self.server.pid}/net/tcp", encoding="ascii") as sockets:
-            rows = [line.split() for line in sockets]
-        return any(row[3] == LISTEN and row[1].endswith(f":{self.port:04X}") for row in rows)
+        return is_listening(self.server, self.port)
 
     def check(self):
         """TestbedError if the client has given up."""
