@@ -535,7 +535,7 @@ def build_and_give(directory, crew, quick, wanted, result):
 # seconds.
 QUIET = ("split",)
 ALONE = ("conservation", "actions", "colours", "levels", "lifecycle", "loans", "shape", "placement",
-         "groups", "agreement", "offloads")
+         "groups", "agreement", "offloads", "sites")
 IN_COMPANY = ("drawn", "quota", "reload", "etcd", "weirctl", "kill9", "conserved", "stuck",
               "trial", "shadow",
               "group_keys", "stall", "disagree", "clients", "clocks", "service", "exporter",

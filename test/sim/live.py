@@ -67,8 +67,54 @@ def round_trip_times():
 
 
 def only_tcp():
-    """E3's requests of the Web have no live counterpart."""
-    refused(lambda: enact.Plan(scenario.web("fps")), "web")
+    """Requests of the Web have live senders too; UDP has none."""
+    plan = enact.Plan(scenario.web("fps"))
+    expect(plan.starts, [(0, 1, 10, 65, "traffic1"), (0, 2, 1, 65, "traffic2")])
+    refused(lambda: enact.Plan(scenario.calls("fps")), "on-off")
+
+
+class Recorded:
+    """A testbed that notes the calls of a conductor."""
+
+    def __init__(self, boxes):
+        self.calls = []
+        self.up = {i: True for i in boxes}
+
+    def boxes(self):
+        """Numbers of the limiters."""
+        return list(self.up)
+
+    def policy(self, i):
+        """The report of a limiter, or None while it is down."""
+        return {"local_limit_bps": 5} if self.up[i] else None
+
+    def __getattr__(self, name):
+        return lambda *words, **more: self.calls.append((name, *words, *more.values()))
+
+
+def events():
+    """A limiter fails and returns, the group is cut in two, and the limit changes."""
+    made = scenario.scenario("events", "fps", 2, [], 10, warmup=0, events=[
+        {"at": "1s", "crash": "l2"}, {"at": "3s", "restart": "l2"},
+        {"at": "5s", "partition": [["l1"], ["l2"]]}, {"at": "6s", "heal": True},
+        {"at": "7s", "limit": "4Mbit/s"}])
+    bed = Recorded([1, 2])
+    conductor = enact.Conductor(bed, enact.Plan(made), made, 1)
+    for now in range(10):
+        bed.up[2] = not 1 < now < 4
+        conductor.tick(now, None)
+    expect(bed.calls, [("kill_limiter", 2), ("spawn_limiter", 2), ("split", [[1], [2]]),
+                       ("split", [[1], [2]], False), ("reload_limiter", 1), ("reload_limiter", 2)])
+    expect(conductor.answered, {1: [0], 2: [0, 4]})
+    expect([limits for _, limits in conductor.limits[1:5]], [[5, 5], [5, 0], [5, 0], [5, 5]])
+    expect(made["policies"][0]["limit"], "4Mbit/s")
+
+
+def answers():
+    """Rates of answers by their size: 8 kB in 1 s and in 3 s have a harmonic mean of 32 kbit/s."""
+    found = enact.answer_rates([[1, 8000, 9], [5, 8000, 1], [6, 8000, 3], [7, 4000, 1]], 5)
+    expect([(one["requests"], round(one["harmonic_mean_bps"])) for one in found],
+           [(1, 32000), (2, 32000), (0, 0), (0, 0)])
 
 
 def policies():
@@ -182,8 +228,8 @@ def results_of_something_else():
 
 
 TESTS = [flows_with_links_of_their_own, flows_that_share_a_link, round_trip_times, only_tcp,
-         policies, series_of_counters, fairness_by_the_second, results_that_were_kept,
-         results_of_something_else]
+         events, answers, policies, series_of_counters, fairness_by_the_second,
+         results_that_were_kept, results_of_something_else]
 
 
 def main():

@@ -6,6 +6,8 @@ A scenario becomes a testbed. Flows that share a limiter, a round-trip time and 
 an entry there: a source, a link of their own, a wire of the limiter, a sink.
 """
 
+import copy
+import json
 import os
 import sys
 
@@ -13,15 +15,18 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import stats  # noqa: E402 (the testbed needs the path above)
 from simulate import EvaluationError, Run, Series  # noqa: E402
-from testbed import Testbed, TestbedError, units  # noqa: E402
+from testbed import Testbed, TestbedError, processes, units  # noqa: E402
 from testbed.bed import POLICY  # noqa: E402
 from testbed.processes import wait_until  # noqa: E402
 
 STEP = 0.1  # of the series
+WEB_CLASSES = (0, 5000, 50000, 500000, 1 << 62)  # sizes of answers as weirsim sorts them
 IP_UDP = 28  # bytes of headers of a datagram
 TRIES = 3
 # A machine that has no time for the links emulates another network: such a run is made again.
 LATE_MAX_US = 5000
+CONGESTION = {"newreno": "reno"}  # names of the kernel, if they differ
+LEDGER = "5eed0000000000000000000000001ed9"  # identity of the ledger of a hard limit
 
 
 def seconds_of(text):
@@ -58,14 +63,17 @@ class Plan:
         self.entries = []
         self.starts = []  # (time, entry, flows, seconds, traffic)
         self.changes = []  # (time, entry)
+        self.traffic = {}  # name: flows of the scenario
+        self.events = sorted(scenario.get("events", ()), key=lambda event: seconds_of(event["at"]))
         for k, flows in enumerate(scenario["traffic"], start=1):
             self._add(flows, f"traffic{k}")
         self.starts.sort()
         self.changes.sort()
 
     def _add(self, flows, traffic):
-        if flows["kind"] != "tcp":
+        if flows["kind"] not in ("tcp", "web"):
             raise EvaluationError(f"{flows['kind']}: live flows are TCP's")
+        self.traffic[traffic] = flows
         entry = Entry(flows)
         if entry not in self.entries:
             self.entries.append(entry)
@@ -74,8 +82,8 @@ class Plan:
                                      len(self.entries)))
         start = seconds_of(flows.get("start", "0s"))
         stop = seconds_of(flows["stop"]) if "stop" in flows else self.end
-        self.starts.append((start, self.entries.index(entry) + 1, flows["count"], stop - start,
-                            traffic))
+        self.starts.append((start, self.entries.index(entry) + 1, flows.get("count", 1),
+                            stop - start, traffic))
 
     def homes(self):
         """The limiter of each entry."""
@@ -105,9 +113,17 @@ class Group:
 class Conductor:
     """Does to a testbed what the plan says; called after every sample of its counters."""
 
-    def __init__(self, bed, plan):
+    def __init__(self, bed, plan, scenario, seed):
         self.bed = bed
+        self.scenario = scenario  # a limit that changes is changed here
+        self.seed = seed
         self.groups = []
+        self.webs = []
+        self.events = list(plan.events)
+        self.sides = []
+        self.down = set(bed.boxes())  # limiters that have not answered since their start
+        self.answered = {i: [] for i in bed.boxes()}  # times of the first answers
+        self.traffic = plan.traffic
         self.starts = list(plan.starts)
         self.changes = list(plan.changes)
         self.entries = plan.entries
@@ -115,35 +131,92 @@ class Conductor:
 
     def tick(self, now, _run):
         """Whatever is due."""
-        policies = [self.bed.telemetry(i).get(f"/weir/policy,{POLICY}") for i in self.bed.boxes()]
-        self.limits.append((now, [policy["local_limit_bps"] for policy in policies]))
+        policies = {i: self.bed.policy(i) for i in self.bed.boxes()}
+        self.limits.append((now, [policy["local_limit_bps"] if policy else 0
+                                  for policy in policies.values()]))
+        for i in [i for i in self.down if policies[i]]:
+            self.answered[i].append(now)
+            self.down.remove(i)
+        while self.events and seconds_of(self.events[0]["at"]) <= now:
+            self._enact(self.events.pop(0))
         while self.changes and self.changes[0][0] <= now:
             _, entry = self.changes.pop(0)
             self.bed.set_flow_link(entry, self.entries[entry - 1].narrow(), "a-to-b")
         while self.starts and self.starts[0][0] <= now:
-            began, entry, count, seconds, traffic = self.starts.pop(0)
-            flows = self.bed.start_flows(entry, count, seconds)
-            self.groups.append(Group(began, traffic, flows))
-        for group in self.groups:
-            group.flows.check()
+            self._begin(*self.starts.pop(0))
+        for flows in [group.flows for group in self.groups] + self.webs:
+            flows.check()
+
+    def _begin(self, began, entry, count, seconds, traffic):
+        """Starts the flows of an entry of the scenario's traffic."""
+        flows = self.traffic[traffic]
+        name = flows.get("congestion", "newreno")
+        name = CONGESTION.get(name, name)
+        if flows["kind"] == "web":
+            sizes = {key: value if key == "alpha" else units.parse(value, units.SIZE)
+                     for key, value in flows.get("sizes", {}).items()}
+            self.webs.append(self.bed.start_web(
+                entry, seconds, congestion=name, requests=count * flows["requests"],
+                seed=1000 * self.seed + int(traffic.removeprefix("traffic")), **sizes))
+            return
+        self.groups.append(Group(began, traffic, self.bed.start_flows(
+            entry, count, seconds, "-C", name)))
+
+    def _enact(self, event):
+        """One event of the scenario."""
+        if "crash" in event:
+            self.bed.kill_limiter(number(event["crash"]))
+        elif "restart" in event:
+            self.bed.spawn_limiter(number(event["restart"]))
+            self.down.add(number(event["restart"]))
+        elif "partition" in event:
+            self.sides = [list(map(number, side)) for side in event["partition"]]
+            self.bed.split(self.sides)
+        elif "heal" in event:
+            self.bed.split(self.sides, cut=False)
+        elif "limit" in event:
+            self.scenario["policies"][0]["limit"] = event["limit"]
+            for i in self.bed.boxes():
+                self.bed.reload_limiter(i)
+        else:
+            raise EvaluationError(f"{event}: not an event of live limiters")
+
+
+def number(name):
+    """The number of a limiter by its name."""
+    return int(name.removeprefix("l"))
 
 
 def configure(scenario):
     """Gives each limiter the policy and the gossip of a scenario."""
-    def change(_i, config):
+    def change(i, config):
         policy = config["policies"][0]
         policy |= {key: value for key, value in scenario["policies"][0].items() if key != "name"}
         if policy.get("meter") == "random-drop":
             policy.pop("burst")
         if "gossip" in config:
             config["gossip"] |= scenario["gossip"]
+        if policy.get("guarantee") == "conserved":
+            folder = os.path.dirname(config["control"]["socket"])
+            config["ledger"] = {"store": os.path.join(folder, f"store{i}")}
     return change
 
 
+def new_ledgers(bed):
+    """Creates the stores of limiters that have never run."""
+    for i in bed.boxes():
+        config = bed.config(i)
+        path = bed.journal.path("new.json")
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(config, out)
+        if "ledger" in config:
+            processes.run([bed.binary("app/weir/weir"), "--new-ledger", LEDGER, path])
+
+
 def gathered(bed):
-    """Whether every limiter counts for its peers (on a tree it says so of its neighbours only)."""
+    """Returns true if every limiter counts for its peers."""
     return not bed.topology.gossiping or all(
-        bed.telemetry(i).get("/weir/peers")["alive"] == len(bed.boxes()) - 1 for i in bed.boxes())
+        bed.policy(i)["peers_lost"] in (0, None) for i in bed.boxes())
 
 
 def gossip_bits(bed):
@@ -202,31 +275,48 @@ def summary(plan, run, made, groups, limit):
             "jain_1s_mean": second_fairness(groups)}
 
 
-def play(bed, plan, limit):
+def answer_rates(answers, warmup):
+    """As weirsim's "web": the harmonic mean of the rates of the answers, by their size."""
+    found = []
+    for least, most in zip(WEB_CLASSES, WEB_CLASSES[1:]):
+        slow = [seconds / (8 * size) for start, size, seconds in answers
+                if start >= warmup and least <= size < most]
+        found.append({"from_bytes": least, "requests": len(slow),
+                      "harmonic_mean_bps": len(slow) / sum(slow) if slow else 0})
+    return found
+
+
+def play(bed, plan, scenario, seed):
     """The flows of a plan, on a testbed that is up."""
-    conductor = Conductor(bed, plan)
+    limit = units.parse(scenario["policies"][0]["limit"], units.RATE)
+    conductor = Conductor(bed, plan, scenario, seed)
     before = gossip_bits(bed)
-    run = bed.run_flows(plan.end - plan.warmup, plan.warmup, conductor.tick)
+    measured = bed.run_flows(plan.end - plan.warmup, plan.warmup, conductor.tick)
     control = (gossip_bits(bed) - before) / plan.end
+    answers = [answer for web in conductor.webs for answer in web.finish()]
     for group in conductor.groups:
         group.finish(plan.warmup, plan.end)
-    made = series(run.recorder, plan.homes(), conductor.limits, plan.end)
-    found = summary(plan, run, made, conductor.groups, limit)
-    return Run({**found, "control_bps": control, "late_us": lateness(bed)}, made)
+    made = series(measured.recorder, plan.homes(), conductor.limits, plan.end)
+    found = summary(plan, measured, made, conductor.groups, limit)
+    return Run({**found, "control_bps": control, "late_us": lateness(bed),
+                "web": answer_rates(answers, plan.warmup),
+                "answered": {f"l{i}": times for i, times in conductor.answered.items()}}, made)
 
 
 def once(scenario, seed):
     """One run."""
+    scenario = copy.deepcopy(scenario)
     plan = Plan(scenario)
     network = scenario["network"]
     with Testbed([0] * len(plan.entries), homes=plan.homes(), configure=configure(scenario),
                  rtt=2 * seconds_of(network["delay"]), gossip_loss=network["loss"],
                  seed=seed) as bed:
+        new_ledgers(bed)
         bed.start()
         for i, entry in enumerate(plan.entries, start=1):
             bed.set_flow_link(i, entry.link())
         wait_until(lambda: gathered(bed), 10, "the limiters to meet")
-        return play(bed, plan, units.parse(scenario["policies"][0]["limit"], units.RATE))
+        return play(bed, plan, scenario, seed)
 
 
 def run_one(scenario, seed):
