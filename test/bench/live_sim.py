@@ -109,7 +109,8 @@ TREE_TIMES = {"all": (10, 25), "one dead": (30, 45), "two halves": (65, 80), "at
 
 
 def tree(allocator, _seed, _seconds):
-    """Sixteen limiters on a tree; one fails and returns, then the group is in two halves."""
+    """Sixteen limiters on a tree; one fails and returns, then the group is in two halves. (Token
+    loans need the estimator "state".)"""
     sides = [[f"l{i}" for i in range(1, 9)], [f"l{i}" for i in range(9, 17)]]
     events = [{"at": "25s", "crash": "l6"}, {"at": "45s", "restart": "l6"},
               {"at": "60s", "partition": sides}, {"at": "80s", "heal": True}]
@@ -158,7 +159,7 @@ CASES = {
     "web1": Case("3 Web + 1 bulk", ALL, web(1), web_figures),
     "bbr": Case("5 BBR + 5 Reno", ALL, bbr, bbr_figures),
     "outage": Case("outage", tuple(HOW), outage, outage_figures),
-    "tree": Case("tree of 16", ("fps", "loans"), tree, tree_figures),
+    "tree": Case("tree of 16", ("fps",), tree, tree_figures),
     "limit": Case("limit changes", ALL, limit, limit_figures),
 }
 
