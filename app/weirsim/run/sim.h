@@ -64,7 +64,7 @@ struct sim {
 	struct policy_totals *tried; /* n_policies: by trials of limiters that have crashed */
 	struct loan_totals *loans;   /* n_policies: of limiters that have crashed */
 	struct loan_counters loan_messages; /* by limiters that have crashed */
-	struct truth *truth;         /* n_policies */
+	struct truth *truth;                /* n_policies */
 	struct roster *roster;
 	struct simnet net;
 	const struct network *network; /* as it is now: the scenario's, or a fault's */

@@ -38,6 +38,14 @@ static void begin_flow(struct flow_rates *rates, unsigned i)
 	rates->age_s[i] = 0;
 }
 
+void flow_rates_forget(struct flow_rates *rates)
+{
+	for (unsigned i = 0; i < FLOW_SLOTS; i++) {
+		rates->rate[i] = (struct steady_rate){0};
+		rates->age_s[i] = 0;
+	}
+}
+
 unsigned flow_rates_add(struct flow_rates *rates, const uint64_t slots[FLOW_SLOTS],
 	double interval_s, const struct steady_memory *memory, double out[FLOW_SLOTS])
 {

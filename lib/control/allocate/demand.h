@@ -97,6 +97,9 @@ struct flow_rates {
 /* Age from which a flow is old: most requests of the Web have ended by then. */
 #define FLOW_OLD_S 2.0
 
+/* Takes each flow for a new one at its next byte. */
+void flow_rates_forget(struct flow_rates *rates);
+
 /*
  * Reads the sample at the end of an interval. A slot that changed hands starts anew; bytes are
  * those since it was claimed. Returns how many flows are sampled now, without the silent ones, and

@@ -192,7 +192,11 @@ void loans_rest(struct limiter *l, unsigned policy, uint64_t now_ns);
 void loans_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
 size_t loans_send(struct limiter *l, uint8_t *buf, size_t room, unsigned *peer);
 
-/* Meters the limit of an active policy once a tick; see overshoot.c. */
+/*
+ * Meters local limits, see overshoot.c: all of them when the limiter starts or its policies change,
+ * and the limit of an active policy once a tick.
+ */
+void overshoot_begin(struct limiter *l);
 void overshoot_tick(struct limiter *l, unsigned policy, uint64_t now_ns);
 
 /* Nanoseconds of the shortest interval, which is the limiter's tick. */

@@ -152,6 +152,7 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 	levels_index(l);
 	terms_set(l, now_ns);
 	limiter_rates_refresh(l, now_ns);
+	overshoot_begin(l);
 	*out = l;
 	return 0;
 }
@@ -244,11 +245,13 @@ static void hold_after_loss(struct limiter *l, struct aggregate *a, unsigned los
 	a->state.local_burst = min_double(a->state.local_burst, before->local_burst);
 }
 
-/* What is left of a demand of long ago is none; of its flows' rates there is no more left. */
-static void forget_demand(struct aggregate *a)
+/* After a long silence a demand is zero, and all flows are new ones. */
+static void forget_demand(struct limiter *l, struct aggregate *a)
 {
 	a->demand.rate = a->demand.sum = 0;
 	a->demand_slow = (struct steady_rate){0};
+	for (unsigned w = 0; a->flows && w < l->n_workers; w++)
+		flow_rates_forget(&a->flows[w]);
 }
 
 /* Less than before is no news: the difference would be nearly 2^64, and asked for in the group. */
@@ -338,8 +341,8 @@ static void allocate_limit(
 	in.least = least_limit(l, a, now_ns);
 	demand_add(&a->demand, in.demand_now, keeps->keep);
 	demand_steady(&a->demand_slow, in.demand_now, &memory);
-	if (l->skips_idle && in.demand_now <= 0 && a->demand.rate < IDLE_RATE)
-		forget_demand(a);
+	if (in.demand_now <= 0 && a->demand.rate < IDLE_RATE)
+		forget_demand(l, a);
 	in.demand = a->demand.rate;
 	in.demand_slow = a->demand_slow.rate;
 	if (a->policy.allocator->samples_flows && !a->parent)

@@ -42,6 +42,13 @@ static void compare_with_alarm(struct limiter *l, unsigned policy, uint64_t now_
 		a->above_since_ns = now_ns;
 }
 
+void overshoot_begin(struct limiter *l)
+{
+	for (unsigned i = 0; i < l->n_policies; i++)
+		if (is_metered(&l->aggregates[i]))
+			gossip_enforce(l->gossip, i, l->aggregates[i].state.local_limit);
+}
+
 void overshoot_tick(struct limiter *l, unsigned policy, uint64_t now_ns)
 {
 	struct aggregate *a = &l->aggregates[policy];

@@ -238,6 +238,7 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 	levels_index(l);
 	terms_set(l, now_ns);
 	limiter_rates_refresh(l, now_ns);
+	overshoot_begin(l);
 	change_tick(l, tick_ns, now_ns);
 	return 0;
 }
@@ -282,5 +283,6 @@ int limiter_set_terms(
 	accounts_index(l);
 	terms_set(l, now_ns);
 	limiter_rates_refresh(l, now_ns);
+	overshoot_begin(l);
 	return 0;
 }

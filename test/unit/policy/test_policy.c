@@ -467,6 +467,7 @@ static void test_allocators(void **state)
 #define FEW(limit, meter) FEW_BY("", limit, meter)
 #define TWO_WORKERS       "'workers': [1, 2], "
 #define EXPECTED_GTB      "expected 'token-bucket' with the allocator 'gtb'\n"
+#define GTB_WARNS         "w.json:1: warning: policies[0] 'p'.allocator: 'gtb': *'fps'*\n"
 #define EXPECTED_GRD      "expected 'token-bucket' or 'random-drop' with the allocator 'grd'\n"
 	static const struct config_case cases[] = {
 		{FEW("2/min", "fixed-window"), ""},
@@ -480,7 +481,7 @@ static void test_allocators(void **state)
 			"w.json:1: warning: policies[0] 'p'.limit: '3/min': 3 in a window, of which each "
 			"worker of 2 limiters lets one pass, 4 in all: a token bucket divides it "
 			"exactly\n"},
-		{PAIR("gtb", "token-bucket"), ""},
+		{PAIR("gtb", "token-bucket"), GTB_WARNS},
 		{PAIR("gtb", "gcra"), "w.json:1: policies[0] 'p'.meter: 'gcra': " EXPECTED_GTB},
 		{PAIR("gtb", "random-drop"),
 			"w.json:1: policies[0] 'p'.meter: 'random-drop': " EXPECTED_GTB},
@@ -499,7 +500,7 @@ static void test_allocators(void **state)
 		/* A burst goes with the meter that is meant, also when none is named. */
 		{IN_GROUP(", 'allocator': 'grd', 'burst': '64KiB'"),
 			"w.json:1: policies[0] 'p'*'burst'*'allocator': 'grd'*'token-bucket'\n"},
-		{IN_GROUP(", 'allocator': 'gtb', 'burst': '512KiB'"), ""},
+		{IN_GROUP(", 'allocator': 'gtb', 'burst': '512KiB'"), GTB_WARNS},
 		{IN_GROUP(", 'weigh': 'tcp'"), ""},
 		{IN_GROUP(", 'weigh': 'all', 'allocator': 'fps'"), ""},
 		{IN_GROUP(", 'weigh': 'all', 'allocator': 'gtb'"),
