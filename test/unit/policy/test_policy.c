@@ -673,7 +673,7 @@ static void test_new_defaults(void **state)
 	config = must_parse(IN_GROUP(", 'allocator': 'grd'"));
 	assert_int_equal(config->policies[0].meter, METER_RANDOM_DROP);
 	config_free(config);
-	config = must_parse(IN_GROUP(", 'allocator': 'gtb'"));
+	config = must_parse(IN_GROUP(", 'allocator': 'static'"));
 	assert_int_equal(config->policies[0].meter, METER_TOKEN_BUCKET);
 	config_free(config);
 }
