@@ -13,6 +13,7 @@
 #include "engine/states.h"
 #include "packet/mark.h"
 #include "police/extended.h"
+#include "police/shaped.h"
 #include "policy/kind.h"
 #include "policy/schedule.h"
 #include "sums/sums.h"
@@ -603,6 +604,17 @@ unsigned node_flush(struct node *node, struct shape_packet **out, unsigned n)
 			return shaper_flush(shaper, out, n);
 	}
 	return 0;
+}
+
+void node_delays(const struct node *node, unsigned policy, struct delay_sum *sum)
+{
+	for (unsigned w = 0; node->limiter && w < node->engine.n_workers; w++) {
+		struct policy_extended *other = node->engine.workers[w].states[policy].other;
+		struct delay_sum one = {0};
+
+		delay_fold(&one, &police_shape(other)->delay);
+		delay_merge(sum, &one);
+	}
 }
 
 uint64_t node_waiting(const struct node *node)

@@ -19,6 +19,7 @@
 #include "engine/engine.h"
 #include "limiter/limiter.h"
 #include "police/policy_state.h"
+#include "shape/delay.h"
 #include "shape/shape.h"
 #include "world/disk.h"
 #include "sim.h"
@@ -99,6 +100,9 @@ unsigned node_release(
 /* Whether such a packet of a policy leaves, or is dropped. */
 bool node_leaves(struct sim *sim, struct node *node, unsigned worker, unsigned policy,
 	const struct shape_packet *waiting);
+
+/* Adds the delays of a shaped policy's packets since the limiter started; none if it is down. */
+void node_delays(const struct node *node, unsigned policy, struct delay_sum *sum);
 
 /* Packets that wait, whatever becomes of them; and how many there are. */
 unsigned node_flush(struct node *node, struct shape_packet **out, unsigned n);

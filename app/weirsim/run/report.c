@@ -178,6 +178,26 @@ static void put_loans(const struct sim *sim, unsigned p, json_t *out)
 	output_count(out, "borrowed_bytes", loans.borrowed);
 }
 
+/* Delays of packets of a shaped policy at the limiters that run at the end, since they started. */
+static void put_delays(const struct sim *sim, unsigned p, json_t *out)
+{
+	static const struct {
+		const char *key;
+		double share;
+	} quantiles[] = {{"delay_p50_us", 0.5}, {"delay_p95_us", 0.95}, {"delay_p99_us", 0.99},
+		{"delay_p99_9_us", 0.999}};
+	unsigned unit = delay_unit(NODE_HZ);
+	struct delay_sum all = {0};
+
+	if (!policy_is_shaped(&sim->scenario->group.policies[p]))
+		return;
+	for (unsigned i = 0; i < sim->scenario->n_limiters; i++)
+		node_delays(&sim->nodes[i], p, &all);
+	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++)
+		output_number(out, quantiles[i].key,
+			(double)delay_quantile(&all, quantiles[i].share, unit) * 1e6 / NODE_HZ);
+}
+
 static void put_limiters(const struct sim *sim, unsigned policy, json_t *out)
 {
 	const struct policy *of = &sim->scenario->group.policies[policy];
@@ -252,6 +272,7 @@ static void put_policy(const struct sim *sim, unsigned p, json_t *out)
 	put_spent(sim, p, out);
 	put_trial(sim, p, out);
 	put_loans(sim, p, out);
+	put_delays(sim, p, out);
 	overshoot_put(sim, p, out);
 	put_limiters(sim, p, out);
 	put_flows(sim, p, out);
