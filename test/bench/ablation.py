@@ -21,10 +21,10 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path[:0] = [os.path.join(ROOT, "tools", part) for part in ("", "evaluation", "sweeping")]
+sys.path[:0] = [os.path.join(ROOT, "tools", part) for part in ("sweeping", "evaluation", "")]
 
-import compare  # noqa: E402 (needs the path above)
-import main as sweep  # noqa: E402
+import main as sweep  # noqa: E402 (needs the path above; first, as others have a main too)
+import compare  # noqa: E402
 from distribution import quantile  # noqa: E402
 from testbed.revision import commit  # noqa: E402
 
