@@ -47,6 +47,12 @@ def draw_faults(dice, names):
                               {"network": {"loss": dice.uniform(0, 0.9)}}, {"partition": 2}])}
 
 
+def draw_change(dice):
+    """Another limit. It is only for groups in which all peers are heard: see overshoot.md."""
+    limit = dice.choice(["300kbit/s", "800kbit/s", "2Mbit/s", "5Mbit/s"])
+    return {"at": f"{dice.uniform(3, SECONDS):.3f}s", "policy": "p0", "limit": limit}
+
+
 def draw_policies(dice):
     """One to three soft limits, of which the third can be a child of the second."""
     policies = [{"name": f"p{k}", "limit": dice.choice(["500kbit/s", "1Mbit/s", "3Mbit/s"]),
@@ -71,6 +77,9 @@ def draw_group(seed):
         drawn = list(draw_traffic(dice, names))
         traffic += [{**entry, "policy": policy["name"]}
                     for entry in dice.sample(drawn, dice.randint(1, 3))]
+    events, loss = list(draw_faults(dice, names)), dice.choice([0, 0, 0.02, 0.1, 0.3])
+    if not events and loss == 0:
+        events = [draw_change(dice)]
     return {"seed": seed, "duration": f"{SECONDS}s", "warmup": "1s",
             "limiters": [{"name": name, "offset": f"{dice.randint(0, 100)}s",
                           "drift_ppm": dice.uniform(-200, 200)} for name in names],
@@ -81,9 +90,9 @@ def draw_group(seed):
             "network": {"delay": f"{dice.choice([0, 1, 5, 20, 50, 150])}ms",
                         "distribution": dice.choice(["constant", "uniform", "normal",
                                                      "exponential", "pareto"]),
-                        "loss": dice.choice([0, 0, 0.02, 0.1, 0.3]),
+                        "loss": loss,
                         "duplicate": dice.choice([0, 0.2]), "reorder": dice.choice([0, 0.2])},
-            "events": list(draw_faults(dice, names)), "traffic": traffic}
+            "events": events, "traffic": traffic}
 
 
 def ratios(seed):

@@ -116,7 +116,7 @@ void gossip_enforce(struct gossip *g, unsigned policy, double rate)
 	while (own->tick != g->tick)
 		own->most[++own->tick % KEPT] = own->now;
 	own->metered = true;
-	own->most[g->tick % KEPT] = fmaxf(own->now, (float)rate);
+	own->most[g->tick % KEPT] = fmaxf(own->most[g->tick % KEPT], (float)rate);
 	own->now = (float)rate;
 }
 
