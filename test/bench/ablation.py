@@ -44,7 +44,7 @@ VARIANTS = {
     "no longer memory for few packets": [(LIMITER, "STEADY_PACKETS 40", "STEADY_PACKETS 0")],
     "one memory for flows and demand": [(LIMITER, "STEADY_PACKETS 40", "STEADY_PACKETS 0"),
                                         (LIMITER, "FLOW_MEMORY 4.0", "FLOW_MEMORY 1.0")],
-    "no change of a rate at once": [(DEMAND, "RATE_CHANGED 2.0", "RATE_CHANGED 1e9")],
+    "slow changes of a rate": [(DEMAND, "RATE_CHANGED 2.0", "RATE_CHANGED 1e9")],
     "a change from any packet on": [(LIMITER, "CHANGE_PACKETS 8", "CHANGE_PACKETS 0")],
     "room always 5 %": [(FPS, "GROWTH 0.60", "GROWTH ROOM")],
     "room always 60 %": [(FPS, "define ROOM   0.05", "define ROOM   GROWTH")],

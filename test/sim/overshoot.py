@@ -48,7 +48,7 @@ def draw_faults(dice, names):
 
 
 def draw_change(dice):
-    """Another limit. It is only for groups in which all peers are heard: see overshoot.md."""
+    """Another limit. Only groups without faults and losses have it, see overshoot.md."""
     limit = dice.choice(["300kbit/s", "800kbit/s", "2Mbit/s", "5Mbit/s"])
     return {"at": f"{dice.uniform(3, SECONDS):.3f}s", "policy": "p0", "limit": limit}
 
