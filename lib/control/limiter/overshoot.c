@@ -20,7 +20,7 @@ struct limiter_overshoot limiter_overshoot(const struct limiter *l, unsigned pol
 	struct gossip_enforced sum = gossip_enforced(l->gossip, policy);
 
 	return (struct limiter_overshoot){
-		.known = sum.at_ns != 0 && is_metered(a),
+		.known = l->n > 1 && sum.at_ns != 0 && is_metered(a),
 		.at_ns = sum.at_ns,
 		.bound = sum.most,
 		.estimate = sum.now,

@@ -81,7 +81,9 @@ static const struct show_row of_policies[] = {
 		"'weight': 0.0, 'global_demand_bps': 0, 'global_weight': 0.0, 'peers_lost': 1, "
 		"'regime': 'idle', 'flows_sampled': 0, 'flow_rate_bps': 0, 'passed': " NOTHING
 		", 'dropped': " NOTHING ", 'over': " NOTHING
-		", 'colours': null, 'overshoot': null, 'loans': null, 'sources': null, 'shape': null, 'slo': null, 'classes': null, 'trial': null}"},
+		", 'colours': null, 'overshoot': {'bound_ratio': '*', 'age_ms': '*', 'peers_unheard': 1, "
+		"'bound_bps': '*', 'estimate_bps': 4000000, 'unheard_bps': 8000000}, 'loans': null, "
+		"'sources': null, 'shape': null, 'slo': null, 'classes': null, 'trial': null}"},
 	{"/weir/policy", "few",
 		"{'match': {" ANY ", 'vlan': 41}, 'matches': 3, 'more_matches': ["
 		"{'src': '10.0.0.0/8', 'dst': 'any', 'direction': 'any', 'vlan': 42}, "
@@ -506,14 +508,15 @@ static json_t *numbers_of(struct instance_world *w, const char *policy)
 	"003, 'dropped_units': " #n "004, 'over_packets': " #n "005, 'over_units': " #n "006, "
 #define BYTES "'count': 'bytes', 'demand_per_s': 0, "
 #define RATE  "'limit_per_s': 1000000, 'local_limit_per_s': 500000, "
-#define FPS   "'global_demand_per_s': 0, 'peers_lost': 1, 'allocator': 'fps'"
+#define BOUND "'bound_per_s': '*', 'estimate_per_s': '*', 'peers_unheard': 1"
+#define FPS   "'global_demand_per_s': 0, 'peers_lost': 1, 'allocator': 'fps', " BOUND
 
 static void test_numbers(void **state)
 {
 	static const char *const rows[] = {
 		"{'name': 'plain', " COUNTED(1) BYTES RATE FPS "}",
 		"{'name': 'counts', 'count': 'packets', 'demand_per_s': 0.0, 'limit_per_s': 1.667, "
-		"'local_limit_per_s': 0.833, " COUNTED(2) "'allocator': 'static'}",
+		"'local_limit_per_s': 0.833, " COUNTED(2) "'allocator': 'static', " BOUND "}",
 		"{'name': 'waits', " COUNTED(3) BYTES RATE FPS ", 'waiting_packets': 0}",
 		"{'name': 'total', " COUNTED(4) BYTES
 		"'fallback_packets': 4007, 'fallback_units': 4008, 'total_units': 1000000000, "
@@ -528,7 +531,8 @@ static void test_numbers(void **state)
 		"{'name': 'link', " COUNTED(7) BYTES RATE FPS "}",
 		"{'name': 'below', " COUNTED(8) BYTES
 		"'limit_per_s': 500000, 'local_limit_per_s': 250000, 'global_demand_per_s': 0, "
-		"'peers_lost': 1, 'allocator': 'static', 'parent': 'link', 'share_per_s': 500000}",
+		"'peers_lost': 1, 'allocator': 'static', 'parent': 'link', 'share_per_s': 500000, " BOUND
+		"}",
 	};
 	struct instance_world w;
 	json_t *reply;
