@@ -281,14 +281,16 @@ static json_t *overshoot_json(const struct instance *inst, unsigned i)
 void alarm_overshoots(const struct instance *inst, json_t *alarms)
 {
 	for (unsigned i = 0; i < inst->n_policies; i++) {
-		struct limiter_overshoot over = limiter_overshoot(inst->limiter, i);
+		uint64_t since_ns = limiter_overshoot_since(inst->limiter, i);
+		struct limiter_overshoot over;
 
-		if (over.above_since_ns && control_now() - over.above_since_ns >= OVERSHOOT_NS)
-			json_array_append_new(alarms,
-				json_sprintf(
-					"policy %s: the group may enforce %.2f times its limit",
-					inst->policies[i].name,
-					over.bound / policy_rate(&inst->policies[i])));
+		if (since_ns == 0 || control_now() - since_ns < OVERSHOOT_NS)
+			continue;
+		over = limiter_overshoot(inst->limiter, i);
+		json_array_append_new(alarms,
+			json_sprintf("policy %s: the group may enforce %.2f times its limit",
+				inst->policies[i].name,
+				fmax(over.bound, over.estimate) / policy_rate(&inst->policies[i])));
 	}
 }
 

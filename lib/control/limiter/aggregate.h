@@ -36,7 +36,7 @@ struct aggregate {
 	double global_demand, global_weight;
 	unsigned lost;           /* peers that did not count in the last interval */
 	uint8_t ending;          /* part of the limit and the burst, see struct limiter_view */
-	uint64_t above_since_ns; /* see struct limiter_overshoot */
+	uint64_t above_since_ns; /* see limiter_overshoot_since() */
 	/* Indices in lib/control/conserve (the burst's, if it has an account) and in budget. */
 	unsigned rate_account, burst_account, unit_account;
 };

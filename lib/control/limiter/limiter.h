@@ -186,13 +186,12 @@ struct limiter_view {
  * local limit milliseconds after control has decided it. See doc/design/overshoot.md.
  */
 struct limiter_overshoot {
-	bool known;              /* false for a hard limit, and with an estimator without reports */
-	uint64_t at_ns;          /* a moment not long ago, by the clock of all calls */
-	double bound;            /* the sum at that moment was not larger, without unheard peers */
-	double estimate;         /* sum of the newest reports */
-	unsigned unheard;        /* peers without a report of that moment */
-	double unheard_most;     /* their sum was not larger: the limit for each */
-	uint64_t above_since_ns; /* start of the time above 1 + overshoot_alarm limits, or 0 */
+	bool known;          /* false for a hard limit, and with an estimator without reports */
+	uint64_t at_ns;      /* a moment not long ago, by the clock of all calls */
+	double bound;        /* the sum at that moment was not larger, without unheard peers */
+	double estimate;     /* sum of the newest reports */
+	unsigned unheard;    /* peers without a report of that moment */
+	double unheard_most; /* their sum was not larger: the limit for each */
 };
 
 struct limiter;
@@ -366,6 +365,9 @@ void limiter_view(const struct limiter *limiter, unsigned policy, struct limiter
 
 /* Returns the values at the last limiter_tick(). */
 struct limiter_overshoot limiter_overshoot(const struct limiter *limiter, unsigned policy);
+
+/* Returns the start of the time above 1 + overshoot_alarm limits, or 0. */
+uint64_t limiter_overshoot_since(const struct limiter *limiter, unsigned policy);
 
 /*
  * Which peers were told something else: see agree_peer(). limiter_thing() has the name of the first

@@ -26,8 +26,12 @@ struct limiter_overshoot limiter_overshoot(const struct limiter *l, unsigned pol
 		.estimate = sum.now,
 		.unheard = sum.unheard,
 		.unheard_most = sum.unheard * limiter_policy_rate(&a->policy),
-		.above_since_ns = a->above_since_ns,
 	};
+}
+
+uint64_t limiter_overshoot_since(const struct limiter *l, unsigned policy)
+{
+	return l->aggregates[policy].above_since_ns;
 }
 
 static void compare_with_alarm(struct limiter *l, unsigned policy, uint64_t now_ns)
