@@ -100,9 +100,9 @@ def events():
         {"at": "7s", "limit": "4Mbit/s"}])
     bed = Recorded([1, 2])
     conductor = enact.Conductor(bed, enact.Plan(made), made, 1)
-    for now in range(10):
-        bed.up[2] = not 1 < now < 4
-        conductor.tick(now, None)
+    for second in range(10):
+        bed.up[2] = not 1 < second < 4
+        conductor.tick(second, None)
     expect(bed.calls, [("kill_limiter", 2), ("spawn_limiter", 2), ("split", [[1], [2]]),
                        ("split", [[1], [2]], False), ("reload_limiter", 1), ("reload_limiter", 2)])
     expect(conductor.answered, {1: [0], 2: [0, 4]})

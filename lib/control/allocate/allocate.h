@@ -27,7 +27,7 @@ struct allocate_input {
 	double remote_demand; /* sum of their demands */
 	const double *flow;   /* smoothed rates of the sampled flows, in any order */
 	unsigned n_flows;
-	double old_part;    /* of their rates: the part of flows that have lived for FLOW_OLD_S */
+	double old_part;    /* part of flows of FLOW_OLD_S and older in these rates, 0 to 1 */
 	double burst;       /* configured global burst, bytes */
 	double burst_least; /* of a bucket that lets flows pass, bytes */
 	double backlog;     /* with a history: the largest in it, bytes */

@@ -88,7 +88,7 @@ struct gossip_counters {
 	uint64_t looks;          /* at single peers: what gossip costs beside its datagrams */
 };
 
-/* What is known of one policy over all limiters that count. */
+/* The sums of one policy over all limiters that count. */
 struct gossip_sum {
 	double weight; /* of the peers that count, without our own */
 	double demand; /* likewise, bytes per second */

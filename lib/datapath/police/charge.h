@@ -131,8 +131,8 @@ static inline struct police_costs police_sum_costs(const uint32_t *costs, unsign
 
 /*
  * The verdicts of police_charge_simple() for n packets (at most 64) that arrived at `now`, one by
- * one: a bit each, 1 for those that pass. Bucket and counters are read and written once, and when
- * all pass, or none can, nobody is asked. *all: police_sum_costs() of the packets.
+ * one: a bit each, 1 for those that pass. Bucket and counters are read and written once. If all
+ * packets pass, or none can, they are not compared one by one. *all: police_sum_costs() of them.
  */
 static inline uint64_t police_charge_burst(struct policy_state *state, const uint32_t *costs,
 	unsigned n, const struct police_costs *all, uint64_t now)

@@ -510,7 +510,7 @@ const struct key gossip_keys[] = {
 	{0},
 };
 
-/* The rows before it: listen, roster, what seals, insecure, sources, the alarms. */
+/* Skips the rows of the listener, the roster, the keys, the sources and the alarms. */
 const struct key *const gossip_tuning_keys = &gossip_keys[10];
 
 void gossip_config_init(struct gossip_config *gossip)
