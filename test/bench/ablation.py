@@ -49,18 +49,16 @@ VARIANTS = {
     "room always 5 %": [(FPS, "GROWTH 0.60", "GROWTH ROOM")],
     "room always 60 %": [(FPS, "define ROOM   0.05", "define ROOM   GROWTH")],
     "silence of old flows counts": [(FPS, "1 - in->old_part", "1")],
-    "a limit falls under pressure": [(FPS, "PRESSED 0.5", "PRESSED 2.0")],
     "a whole unit after a drop": [(FPS, "UNIT_ROOM 3.0", "UNIT_ROOM 1e9")],
     "no unit after a drop": [(FPS, "claim = max_double(claim, least_weight(state, in, limit));",
                               "(void)least_weight;")],
     "drops are not remembered": [(FPS, "DROP_MEMORY_S 0.5", "DROP_MEMORY_S 0.0")],
-    "claims up to 99 %": [(FPS, "CLAIM_MAX 0.90", "CLAIM_MAX 0.99")],
     "counts fall as they rise": [(FPS, "sqrt(in->keep) : in->keep", "in->keep : in->keep")],
     "no reserve of 1 %": [("lib/control/allocate/allocate.h", "ALLOCATE_FLOOR 0.01",
                            "ALLOCATE_FLOOR 0.0")],
     "no part for starving flows": [(LIMITER, "STARVE_MOST    0.1", "STARVE_MOST    0.0")],
 }
-LOANS = "token loans"
+NO_LOANS = "no token loans"
 
 
 def copy_tree(folder):
@@ -127,7 +125,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=48)
-    parser.add_argument("--only", default=",".join([*VARIANTS, LOANS]))
+    parser.add_argument("--only", default=",".join([*VARIANTS, NO_LOANS]))
     args = parser.parse_args()
     chosen = sweep.seeds(sweep.parse_arguments(["--quick", "--seeds", str(args.seeds)]))
     compare.run_one = References(compare.run_one)
@@ -140,7 +138,7 @@ def main():
         for name in args.only.split(","):
             build(folder, VARIANTS.get(name, []))
             with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-                allocator = "fps+loans" if name == LOANS else "fps"
+                allocator = "fps" if name == NO_LOANS else "fps+loans"
                 rows = list(pool.map(lambda seed, by=allocator: compare.compare(seed, by), chosen))
             print(row(name, rows), flush=True)
 

@@ -50,12 +50,6 @@
 /* How long the pressure remembers; long enough for some sawteeth of short round-trip times. */
 #define PRESSURE_S 0.4
 
-/* From this pressure on nothing is given up: flows that have just lost are not to lose a limit. */
-#define PRESSED 0.5
-
-/* The largest part of the limit that demand alone, without evidence of competition, may claim. */
-#define CLAIM_MAX 0.90
-
 /*
  * A limiter that drops weighs one flow if its flows use at least 1 / UNIT_ROOM of one flow's rate.
  * Short requests use less; a flow that joins or backs off uses more.
@@ -104,34 +98,28 @@ static double flow_count(const struct allocate_state *state, const struct alloca
 	return state->flow_rate > 0 ? max_double(in->demand_slow / state->flow_rate, 1) : 1;
 }
 
-/*
- * What this limiter may want: the demand and room by pressure, or the proportional part of what
- * nobody asks for; and no less than it has while its flows are PRESSED, for those that have just
- * lost are the last to take a limit from.
- */
+/* The demand and room by pressure, or the proportional part of what nobody asks for. */
 static double wanted_limit(const struct allocate_state *state, const struct allocate_input *in,
 	double limit, double demand, bool held)
 {
 	double all = demand + in->remote_demand;
 	double spare = demand * (all > 0 ? limit / all : 1);
 	double pressure = held ? state->pressure : 0;
-	double wanted = demand * (1 + ROOM + (GROWTH - ROOM) * pressure);
 
-	return max_double(max_double(wanted, spare), pressure > PRESSED ? state->local_limit : 0);
+	return max_double(demand * (1 + ROOM + (GROWTH - ROOM) * pressure), spare);
 }
 
 /*
- * The weight that makes the local limit so much (line 9 of figure 2). At or above the limit, where
- * line 9 divides by zero or less, it claims no more than CLAIM_MAX. With no remote weight line 9
- * says 0, and then nobody has any: the flow count stands in, which is the unit that the others will
- * be compared in.
+ * The weight that makes the local limit so much (line 9 of figure 2). Line 9 divides by zero at the
+ * limit, so a claim leaves the reserve. Without remote weight line 9 gives 0. Then the flow count
+ * is the weight, and the unit of the weights to come.
  */
 static double claimed_weight(
 	const struct allocate_input *in, double limit, double wanted, double count)
 {
 	if (in->remote_weight <= 0)
 		return count;
-	wanted = min_double(wanted, CLAIM_MAX * limit);
+	wanted = min_double(wanted, (1 - ALLOCATE_FLOOR) * limit);
 	return wanted * in->remote_weight / (limit - wanted);
 }
 
