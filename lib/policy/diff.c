@@ -130,7 +130,9 @@ static void check_gossip(
 	check_unchanged(c, old->timeout_ns == gossip->timeout_ns, "gossip.timeout");
 	check_unchanged(c, old->datagram_max == gossip->datagram_max, "gossip.datagram");
 	check_unchanged(c, old->estimator == gossip->estimator, "gossip.estimator");
-	check_unchanged(c, old->loans == gossip->loans, "gossip.loans");
+	/* The default of loans follows the estimator. */
+	check_unchanged(c, old->estimator != gossip->estimator || old->loans == gossip->loans,
+		"gossip.loans");
 	check_unchanged(
 		c, old->overshoot_alarm == gossip->overshoot_alarm, "gossip.overshoot_alarm");
 }

@@ -41,8 +41,8 @@ FAR_S = 60.0  # stands for "not within the run"
 
 
 def made(name, allocator, limiters, traffic, seconds, **more):
-    """A scenario; "loans" is fps with token loans."""
-    gossip = {"loans": True} if allocator == "loans" else {}
+    """A scenario; "fps" is without token loans, "loans" with them."""
+    gossip = {"loans": allocator == "loans"}
     policy = "fps" if allocator == "loans" else allocator
     return scenario(f"{name} {allocator}", policy, limiters, traffic, seconds,
                     gossip=gossip | more.pop("gossip", {}), **more)

@@ -23,9 +23,9 @@ LIMIT = 10e6
 NAMES = ("lent_bytes", "borrowed_bytes")
 
 
-def enable(_, config):
+def disable(_, config):
     """Adds the key to the configuration of a limiter."""
-    config["gossip"]["loans"] = True
+    config["gossip"]["loans"] = False
 
 
 def loans(bed):
@@ -36,7 +36,7 @@ def loans(bed):
 
 def tokens_move(_):
     """Limiters lend and borrow, never more than was lent, and the limit holds."""
-    with Testbed(flows=[1, 4], configure=enable) as bed:
+    with Testbed(flows=[1, 4]) as bed:
         bed.start()
         use = bed.run_flows(10, warmup=4).summary()["aggregate"]["mean_bps"] / LIMIT
         lent, borrowed = loans(bed)
@@ -46,9 +46,9 @@ def tokens_move(_):
     return words
 
 
-def off_by_default(_):
-    """Without the key the policy shows no loans."""
-    with Testbed(flows=[1, 4]) as bed:
+def turned_off(_):
+    """With the key set to false the policy shows no loans."""
+    with Testbed(flows=[1, 4], configure=disable) as bed:
         bed.start()
         bed.run_flows(3, warmup=1)
         found = [bed.policy(i)["loans"] for i in bed.boxes()]
@@ -56,7 +56,7 @@ def off_by_default(_):
     return "no loans"
 
 
-SCENARIOS = [tokens_move, off_by_default]
+SCENARIOS = [tokens_move, turned_off]
 
 if __name__ == "__main__":
     box.main(SCENARIOS)

@@ -262,9 +262,8 @@ def random_faults(dice, names, seconds):
 
 def lend(seed, gossip):
     """Half of the groups that can lend tokens do so; other draws stay the same."""
-    if gossip["estimator"] == "state" and random.Random(f"{seed} loans").random() < 0.5:
-        gossip["loans"] = True
-    return gossip
+    can = gossip["estimator"] == "state"
+    return {**gossip, "loans": can and random.Random(f"{seed} loans").random() < 0.5}
 
 
 def random_scenario(seed):

@@ -5,10 +5,16 @@
 
 #include "engine/lending.h"
 #include "node_commit.h"
+#include "policy/kind.h"
 
 bool node_lends(const struct sim *sim)
 {
-	return sim->scenario->group.gossip.loans;
+	const struct group *group = &sim->scenario->group;
+
+	for (unsigned i = 0; i < group->n_policies; i++)
+		if (policy_lends(&group->policies[i]))
+			return group->gossip.loans;
+	return false;
 }
 
 static struct lending_place place_of(const struct node *node, unsigned policy)

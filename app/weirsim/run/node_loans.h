@@ -8,7 +8,7 @@
 
 #include "node.h"
 
-/* True if the scenario has loans. */
+/* True if the scenario has loans, and a policy that lends. */
 bool node_lends(const struct sim *sim);
 
 /* The buckets of a limiter, for limiter_create(); all NULL without loans. */

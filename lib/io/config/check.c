@@ -60,6 +60,8 @@ void gossip_complete(const struct reader *reader, struct gossip_config *gossip)
 	if (!reader_has(reader, &path_gossip, "estimator"))
 		gossip->estimator = gossip->n_roster <= STATE_LIMITERS ? ESTIMATOR_STATE
 								       : ESTIMATOR_TREE;
+	if (!reader_has(reader, &path_gossip, "loans"))
+		gossip->loans = gossip->n_roster > 1 && gossip->estimator == ESTIMATOR_STATE;
 }
 
 void config_complete(struct reader *reader, struct config *config)

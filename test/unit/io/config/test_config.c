@@ -555,6 +555,9 @@ static void test_gossip(void **state)
 			"w.json:1: gossip.timeout: '200000000.5ns': expected a whole number of ns\n"},
 		{TUNED("'estimator': 'state'"), ""},
 		{TUNED("'estimator': 'tree'"), ""},
+		{TUNED("'estimator': 'tree', 'loans': false"), ""},
+		{TUNED("'estimator': 'tree', 'loans': true"),
+			"w.json:1: gossip*'loans'*'estimator': 'state'\n"},
 		{TUNED("'estimator': 'push-sum'"),
 			"w.json:1: gossip.estimator: 'push-sum': expected 'state' or 'tree': only "
 			"weirsim*\n"},
@@ -890,7 +893,7 @@ static void test_many_limiters(void **state)
 	free(messages);
 }
 
-/* Up to 64 limiters keep all records; larger groups sum along a tree. */
+/* Up to 64 limiters keep all records and lend tokens; larger groups sum along a tree. */
 static void test_default_estimator(void **state)
 {
 	(void)state;
@@ -903,6 +906,7 @@ static void test_default_estimator(void **state)
 		assert_int_equal(parse_config_case(text, size, &messages, &config), 0);
 		assert_int_equal(
 			config->gossip.estimator, n <= 64 ? ESTIMATOR_STATE : ESTIMATOR_TREE);
+		assert_int_equal(config->gossip.loans, n <= 64);
 		config_free(config);
 		free(messages);
 		free(text);
@@ -910,6 +914,7 @@ static void test_default_estimator(void **state)
 		text = make_group(n, "\"estimator\":\"tree\",", &size);
 		assert_int_equal(parse_config_case(text, size, &messages, &config), 0);
 		assert_int_equal(config->gossip.estimator, ESTIMATOR_TREE);
+		assert_false(config->gossip.loans);
 		config_free(config);
 		free(messages);
 		free(text);

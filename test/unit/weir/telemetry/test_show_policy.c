@@ -82,7 +82,7 @@ static const struct show_row of_policies[] = {
 		"'regime': 'idle', 'flows_sampled': 0, 'flow_rate_bps': 0, 'passed': " NOTHING
 		", 'dropped': " NOTHING ", 'over': " NOTHING
 		", 'colours': null, 'overshoot': {'bound_ratio': '*', 'age_ms': '*', 'peers_unheard': 1, "
-		"'bound_bps': '*', 'estimate_bps': 4000000, 'unheard_bps': 8000000}, 'loans': null, "
+		"'bound_bps': '*', 'estimate_bps': 4000000, 'unheard_bps': 8000000}, 'loans': {'lent_bytes': 0, 'borrowed_bytes': 0}, "
 		"'sources': null, 'shape': null, 'slo': null, 'classes': null, 'trial': null}"},
 	{"/weir/policy", "few",
 		"{'match': {" ANY ", 'vlan': 41}, 'matches': 3, 'more_matches': ["
@@ -240,7 +240,7 @@ static const struct show_row of_the_box[] = {
 	{"/weir/gossip", NULL,
 		"{'sent': 0, 'sent_bytes': 0, 'send_errors': 0, 'socket_drops': 0, "
 		"'wrong_source': 0, 'received_bytes': 0, 'unknown_policy': 0, 'implausible': 0, "
-		"'loans': null, "
+		"'loans': {'requests': 0, 'offers': 0, 'unanswered': 0, 'ignored': 0}, "
 		"'received': {'accepted': 0, 'unproven': 0, 'truncated': 0, 'version': 0, "
 		"'downgrade': 0, 'self': 0, 'stranger': 0, 'unsealed': 0, 'estimator': 0, "
 		"'no_key': 0, 'forged': 0, 'missent': 0, 'replay': 0, 'malformed': 0, "

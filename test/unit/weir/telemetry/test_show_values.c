@@ -301,7 +301,8 @@ static void test_gossip(void **state)
 		assert_int_equal(number_at(reply, gossip_verdict_name(v), "received"), 20 + v);
 	show_expect(reply, "{'sent': 2, 'sent_bytes': 3, 'send_errors': 7, 'socket_drops': 0, "
 			   "'wrong_source': 8, 'received_bytes': 4, 'unknown_policy': 5, "
-			   "'implausible': 6, 'loans': null, 'received': '*'}");
+			   "'implausible': 6, 'loans': {'requests': 0, 'offers': 0, "
+			   "'unanswered': 0, 'ignored': 0}, 'received': '*'}");
 	now = control_now();
 	refusals_note(w.inst.gossip->refusals, 1, GOSSIP_FORGED, 0, now - 3000 * MS_NS);
 	refusals_note(w.inst.gossip->refusals, 1, GOSSIP_NO_KEY, 0, now - 2000 * MS_NS);
