@@ -283,14 +283,15 @@ void alarm_overshoots(const struct instance *inst, json_t *alarms)
 	for (unsigned i = 0; i < inst->n_policies; i++) {
 		uint64_t since_ns = limiter_overshoot_since(inst->limiter, i);
 		struct limiter_overshoot over;
+		struct policy now;
 
 		if (since_ns == 0 || control_now() - since_ns < OVERSHOOT_NS)
 			continue;
 		over = limiter_overshoot(inst->limiter, i);
+		now = show_policy_now(inst, i);
 		json_array_append_new(alarms,
 			json_sprintf("policy %s: the group may enforce %.2f times its limit",
-				inst->policies[i].name,
-				fmax(over.bound, over.estimate) / policy_rate(&inst->policies[i])));
+				now.name, fmax(over.bound, over.estimate) / policy_rate(&now)));
 	}
 }
 
