@@ -78,10 +78,11 @@ class Delays:
 class Shapers(Testbed):
     """Limiters whose packets wait."""
 
-    def __init__(self, options, parts, workers):
+    def __init__(self, options, parts, workers, **settings):
         self.options, self.workers = options, workers
-        super().__init__([0] * parts, allocator="static" if parts > 1 else "central", rtt=0.002,
-                         limit_bps=options.rate, burst_bytes=options.burst, configure=self.change)
+        settings = {"allocator": "static" if parts > 1 else "central", "rtt": 0.002} | settings
+        super().__init__([0] * parts, limit_bps=options.rate, burst_bytes=options.burst,
+                         configure=self.change, **settings)
 
     def change(self, i, config):
         """What the testbed's limiters are not by themselves."""
@@ -139,6 +140,10 @@ class Shapers(Testbed):
         """Whether nothing waits."""
         return not any(policy["shape"]["waiting_packets"] for policy in self.policies())
 
+    def facts(self):
+        """More facts of a run."""
+        return {}
+
     def lateness_us(self):
         """By which 99 % of those that waited left at most after they were due, at the worst."""
         return max(worker["waiting"]["lateness_p99_us"] for i in self.boxes()
@@ -164,9 +169,9 @@ class Shapers(Testbed):
         return self.delays().add(before, -1), json.loads(sender.output().splitlines()[-1])
 
 
-def live(options, kind, seed, parts, workers=1):
+def live(options, kind, seed, parts, workers=1, testbed=Shapers):
     """One run: its Delays, and what else there is to know of it."""
-    with Shapers(options, parts, workers) as bed:
+    with testbed(options, parts, workers) as bed:
         bed.start()
         wait_until(bed.parts, 30, "each limiter to have its part")
         time.sleep(options.burst * 8 / options.rate)  # that buckets take that begin empty
@@ -175,7 +180,7 @@ def live(options, kind, seed, parts, workers=1):
         lost = options.packets + strangers - bed.passed()
         facts = {"lost": lost, "strangers": strangers, "measured": delays.count(),
                  "lateness_p99_us": bed.lateness_us(), "sender_late_us": sent["late_us"],
-                 "seed": seed, "mean": delays.mean()}
+                 "seed": seed, "mean": delays.mean()} | bed.facts()
     print(f"{kind}, seed {seed}, {parts} parts, {workers} workers: {facts}", file=sys.stderr,
           flush=True)
     return delays, facts
