@@ -22,10 +22,10 @@ import subprocess
 import sys
 import tempfile
 
-from penalty import BUILD, LATE_US, ROOT, Shapers, TestbedError, parse, simulated, timely, units
+from penalty import BUILD, ROOT, Shapers, TestbedError, parse, simulated, timely, units
 
 SCENARIO = os.path.join(ROOT, "config", "scenarios", "penalty.json")
-NAMES = {"p50": "p50", "p99": "p99", "p999": "p99_9"}  # here and in weirsim
+NAMES = {"mean": None, "p50": "p50", "p99": "p99", "p999": "p99_9"}  # here and in weirsim
 DELAY = "250ms"  # longer than departure times allow that are set on arrival; nothing is dropped
 LINK_BPS = 1e9  # a slower link would spread bursts before they reach the bucket
 
@@ -95,7 +95,8 @@ def weirsim(options, seed, loans):
                         f"--seed={seed}", f"--json={out}"], check=True)
         with open(out, encoding="utf-8") as file:
             found = json.load(file)
-    return {name: found[f"delay_{its_name}_us"] / 1000 for name, its_name in NAMES.items()}
+    return {name: found[f"delay_{its_name}_us"] / 1000 for name, its_name in NAMES.items()
+            if its_name}
 
 
 def model(options, seed, row):
@@ -108,8 +109,12 @@ def model(options, seed, row):
 
 
 def cell(values):
-    """Returns the median and the range of milliseconds."""
-    return f"{statistics.median(values):.2f} ({min(values):.2f}–{max(values):.2f})"
+    """Returns the median and the range of milliseconds, or a dash for an unknown value."""
+    if None in values:
+        return "–"
+    if len(values) == 1:
+        return f"{values[0]:.3f}"
+    return f"{statistics.median(values):.3f} ({min(values):.3f}–{max(values):.3f})"
 
 
 def main():
@@ -118,19 +123,22 @@ def main():
     own.add_argument("--rtt", type=float, default=0.0005, help="between limiters, seconds")
     settings, others = own.parse_known_args()
     options = parse(["--rate=100Mbit/s", "--burst=40000B", "--packet=1250", "--packets=80000",
-                     "--parts=1,2", "--seeds=3", "--soft", *others])
+                     "--parts=1,2", "--seeds=3", "--late=1000", "--soft", *others])
     options.rtt = settings.rtt
     seeds = range(options.first, options.first + options.seeds)
-    print("| | " + " | ".join(f"{name.replace('_', '.')}, {kind}" for name in NAMES.values()
-                              for kind in ("simulated", "live")) + " |\n" + "|---" * 7 + "|")
+    print("| | exact | (1) | " + " | ".join(
+        f"{name}, {kind}" for name in NAMES for kind in ("simulated", "live")) + " |\n"
+          + "|---" * (3 + 2 * len(NAMES)) + "|")
     live = {row: [] for row in ROWS}
     for seed in seeds:
         for row, (parts, testbed) in ROWS.items():
             live[row].append(timely(options, "poisson", seed, parts, 1, testbed)[0].figures())
     for row, figures in live.items():
         models = [model(options, seed, row) for seed in seeds]
-        print(f"| {row} | " + " | ".join(cell([run[name] for run in runs]) for name in NAMES
-                                         for runs in (models, figures)) + " |", flush=True)
+        print(f"| {row} | " + " | ".join(
+            [cell([models[0].get(name)]) for name in ("exact", "paper")]
+            + [cell([run.get(name) for run in runs]) for name in NAMES
+               for runs in (models, figures)]) + " |", flush=True)
 
 
 if __name__ == "__main__":
