@@ -253,7 +253,7 @@ static void test_drawn_groups(void **state)
 	for (uint64_t seed = 1; seed <= ROUNDS(16); seed++)
 		run_alarms(seed);
 	print_message("%u alarms: %u fell below, %u idled\n", n_raised, n_fell, n_idled);
-	assert_true(n_raised > 100 && n_fell > 20 && n_idled > 20);
+	assert_true(n_raised > ROUNDS(100) && n_fell > ROUNDS(20) && n_idled > ROUNDS(20));
 }
 
 int main(void)
