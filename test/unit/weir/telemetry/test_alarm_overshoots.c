@@ -8,6 +8,7 @@
 #include "show_world.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/prng.h"
 #include "base/time.h"
@@ -17,12 +18,12 @@
 #include "show.h"
 #include "timed.h"
 
-#define GROUP                                                       \
-	"'gossip': {'listen': '127.5.1.1:7946', 'insecure': true, " \
-	"'overshoot_alarm': 0.25, 'roster': ["                      \
-	"{'name': 'test', 'address': '127.5.1.1:7946'}, "           \
-	"{'name': 'two', 'address': '127.6.1.1:7946'}, "            \
-	"{'name': 'three', 'address': '127.7.1.1:7946'}]}, "
+#define GROUP                                                             \
+	"'gossip': {'listen': '127.5.%1$u.%2$u:7946', 'insecure': true, " \
+	"'overshoot_alarm': 0.25, 'roster': ["                            \
+	"{'name': 'test', 'address': '127.5.%1$u.%2$u:7946'}, "           \
+	"{'name': 'two', 'address': '127.6.%1$u.%2$u:7946'}, "            \
+	"{'name': 'three', 'address': '127.7.%1$u.%2$u:7946'}]}, "
 #define POLICY(name, vlan, more) \
 	"{'name': '" name "', 'match': {'vlan': " vlan "}, 'limit': '8Mbit/s'" more "}"
 
@@ -222,14 +223,17 @@ static void look_at_alarms(struct instance_world *w)
 
 static void run_alarms(uint64_t seed)
 {
+	unsigned id = (unsigned)getpid();
 	struct instance_world w;
 	struct prng prng;
+	char group[512];
 
+	snprintf(group, sizeof(group), GROUP, 1 + id / 256 % 254, id % 256);
 	prng_seed(&prng, seed);
 	memset(drawn, 0, sizeof(drawn));
 	for (unsigned i = 0; i < POLICIES; i++)
 		drawn[i].rate = 1e6;
-	instance_world_open_more(&w, GROUP,
+	instance_world_open_more(&w, group,
 		POLICY("fps", "1", "") ", " POLICY("static", "2",
 			", 'allocator': 'static'") ", " POLICY("wide", "3", ", 'burst': '300kB'"));
 	for (unsigned i = 0; i < QUIET; i++)
