@@ -58,9 +58,10 @@ bool policy_lends(const struct policy *policy)
 	bool waits = policy_is_shaped(policy) && policy->count == COUNT_BYTES &&
 		     !policy_is_timed(policy);
 
+	/* A packet that waits may be larger than the bucket of a hard limit. */
 	return policy->allocator->gossips && policy->allocator->samples_flows &&
-	       !policy_is_never_exceeded(policy) && !policy_is_level(policy) &&
-	       (policy_is_simple(policy) || waits);
+	       !policy_is_level(policy) &&
+	       (policy_is_simple(policy) || (waits && !policy_is_conserved(policy)));
 }
 
 const char *policy_needs_worker(const struct policy *policy)

@@ -27,20 +27,29 @@ static struct loan_bucket look_at_bucket(void *context, unsigned policy)
 	return lending_look(&place);
 }
 
-static struct loan_taken take_tokens(void *context, unsigned policy, uint64_t keep, uint64_t most)
+static struct loan_taken take_tokens(
+	void *context, unsigned policy, uint64_t keep, uint64_t most, bool withhold)
 {
 	struct lending_place place = bucket_place(context, policy);
 
-	return lending_take(&place, keep, most);
+	return lending_take(&place, keep, most, withhold);
 }
 
-static uint64_t give_tokens(void *context, unsigned policy, uint64_t bytes)
+static uint64_t give_tokens(void *context, unsigned policy, uint64_t bytes, uint64_t until_ns)
 {
 	struct lending_place place = bucket_place(context, policy);
+	uint64_t seen, given;
 
 	if (place.engine->slots[place.slot].held)
 		return 0;
-	return lending_give(&place, bytes);
+	do {
+		seen = lending_seen(&place);
+		if (control_now() >= until_ns)
+			return 0;
+		place.now = tick_now();
+		given = bytes;
+	} while (!lending_give(&place, seen, &given));
+	return given;
 }
 
 struct limiter_buckets loans_buckets(struct instance *inst)

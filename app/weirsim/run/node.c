@@ -270,12 +270,8 @@ static void schedule_tick(struct sim *sim, struct node *node)
  */
 static void take_news(struct sim *sim, struct node *node)
 {
-	unsigned n = sim->scenario->group.n_policies;
-
 	node_totals_retry(sim, node);
-	for (unsigned p = limiter_next_change(node->limiter, 0); p < n;
-		p = limiter_next_change(node->limiter, p + 1))
-		node_enforce(sim, node, p);
+	node_enforce_changes(sim, node);
 	node_lease_renew(sim, node);
 	node_follow_up(sim, node);
 	if (node_time(sim, node, limiter_next(node->limiter)) < node->next_tick_ns)

@@ -202,6 +202,15 @@ void node_enforce(struct sim *sim, struct node *node, unsigned p)
 	check_enforced_sum(sim, p);
 }
 
+void node_enforce_changes(struct sim *sim, struct node *node)
+{
+	unsigned n = sim->scenario->group.n_policies;
+
+	for (unsigned p = limiter_next_change(node->limiter, 0); p < n;
+		p = limiter_next_change(node->limiter, p + 1))
+		node_enforce(sim, node, p);
+}
+
 void node_enforce_nothing(struct sim *sim, struct node *node)
 {
 	for (unsigned p = 0; node->enforced && p < sim->scenario->group.n_policies; p++)

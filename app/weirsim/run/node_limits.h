@@ -19,6 +19,9 @@ void node_enforce(struct sim *sim, struct node *node, unsigned p);
 /* Notes the largest and smallest limit of a policy, after a change. */
 void node_limits_in_force(struct sim *sim, unsigned p);
 
+/* Enforces the limits that have changed. */
+void node_enforce_changes(struct sim *sim, struct node *node);
+
 /* The meters are gone: they enforce nothing. */
 void node_enforce_nothing(struct sim *sim, struct node *node);
 

@@ -5,6 +5,7 @@
 
 #include "engine/lending.h"
 #include "node_commit.h"
+#include "node_limits.h"
 #include "policy/kind.h"
 
 bool node_lends(const struct sim *sim)
@@ -36,19 +37,22 @@ static struct loan_bucket look_at_bucket(void *context, unsigned policy)
 	return lending_look(&place);
 }
 
-static struct loan_taken take_tokens(void *context, unsigned policy, uint64_t keep, uint64_t most)
+static struct loan_taken take_tokens(
+	void *context, unsigned policy, uint64_t keep, uint64_t most, bool withhold)
 {
 	struct lending_place place = place_of(context, policy);
 
-	return lending_take(&place, keep, most);
+	return lending_take(&place, keep, most, withhold);
 }
 
-static uint64_t give_tokens(void *context, unsigned policy, uint64_t bytes)
+static uint64_t give_tokens(void *context, unsigned policy, uint64_t bytes, uint64_t until_ns)
 {
-	struct node *node = context;
-	struct lending_place place = place_of(node, policy);
+	struct lending_place place = place_of(context, policy);
 
-	return lending_give(&place, bytes);
+	if (place.now >= until_ns)
+		return 0;
+	lending_give(&place, lending_seen(&place), &bytes);
+	return bytes;
 }
 
 struct limiter_buckets node_buckets(struct sim *sim, struct node *node)
@@ -67,6 +71,7 @@ static void node_look(void *world, void *object, uint64_t argument)
 	if (!node->limiter || node->paused || argument != node->loan_ns)
 		return;
 	limiter_look(node->limiter, node_clock(sim, node, sim->events.now_ns));
+	node_enforce_changes(sim, node);
 	node_follow_up(sim, node);
 	node_await_look(sim, node);
 }

@@ -26,10 +26,27 @@ struct loan_bucket lending_look(const struct lending_place *place)
 	};
 }
 
-struct loan_taken lending_take(const struct lending_place *place, uint64_t keep, uint64_t most)
+/* Publishing the limit, which is as much smaller from now on, changes nothing more. */
+static void withhold_depth(const struct lending_place *place, uint64_t bytes)
 {
-	struct shared_bucket_loan loan = shared_bucket_lend(
-		bucket_of(place), place->now, keep, most);
+	struct shared_bucket_profile profile = shared_bucket_read(bucket_of(place));
+
+	profile.burst -= bytes << GCRA_SHIFT;
+	shared_bucket_change(bucket_of(place), &profile, place->now);
+}
+
+struct loan_taken lending_take(
+	const struct lending_place *place, uint64_t keep, uint64_t most, bool withhold)
+{
+	const struct engine_slot *slot = &place->engine->slots[place->slot];
+	struct shared_bucket_loan loan;
+
+	/* Virtual time stands elsewhere until control has published the limit again. */
+	if (withhold && (slot->ended || slot->restarts))
+		return (struct loan_taken){0};
+	loan = shared_bucket_lend(bucket_of(place), place->now, keep, most);
+	if (withhold && loan.units > 0)
+		withhold_depth(place, loan.units);
 
 	return (struct loan_taken){
 		.bytes = loan.units,
@@ -38,7 +55,12 @@ struct loan_taken lending_take(const struct lending_place *place, uint64_t keep,
 	};
 }
 
-uint64_t lending_give(const struct lending_place *place, uint64_t bytes)
+uint64_t lending_seen(const struct lending_place *place)
 {
-	return shared_bucket_give(bucket_of(place), place->now, bytes);
+	return shared_bucket_seen(bucket_of(place));
+}
+
+bool lending_give(const struct lending_place *place, uint64_t seen, uint64_t *bytes)
+{
+	return shared_bucket_give(bucket_of(place), seen, place->now, bytes);
 }

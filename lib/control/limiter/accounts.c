@@ -153,7 +153,7 @@ int limiter_save(struct limiter *l, limiter_write write, void *context)
 	struct writer units = {write, context, LIMITER_UNITS};
 	int ret = -EAGAIN, also = -EAGAIN;
 
-	if (l->conserve)
+	if (l->conserve && !loans_hold_grants(l))
 		ret = book_save(
 			conserve_book(l->conserve), write ? write_limiter_record : NULL, &rates);
 	if (ret != 0 && ret != -EAGAIN)

@@ -5,6 +5,7 @@
  */
 #include "limiter/aggregate.h"
 
+#include "base/math.h"
 #include "base/time.h"
 
 uint64_t policy_burst_floor(const struct limiter_policy *policy)
@@ -34,6 +35,7 @@ void aggregate_init(
 	a->state.local_limit = a->effective_limit;
 	a->state.local_burst = limiter_first_burst(policy, n);
 	a->lost = n - 1;
+	a->lends_from_ns = now_ns + LOAN_HOLD_MOST_NS;
 }
 
 void aggregate_catch_up(struct aggregate *a, uint64_t ticked_ns)
@@ -73,7 +75,7 @@ uint64_t aggregate_burst(const struct limiter *l, const struct aggregate *a)
 	uint64_t burst, least = policy_burst_floor(&a->policy);
 
 	if (aggregate_conserved(a))
-		return limiter_rates_burst(l, a);
+		return limiter_rates_burst(l, a) - min_u64(a->withheld, limiter_rates_burst(l, a));
 	if (a->policy.allocator->whole_burst)
 		return a->policy.burst_bytes;
 	if (limit <= 0)

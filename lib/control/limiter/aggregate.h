@@ -37,6 +37,8 @@ struct aggregate {
 	unsigned lost;           /* peers that did not count in the last interval */
 	uint8_t ending;          /* part of the limit and the burst, see struct limiter_view */
 	uint64_t above_since_ns; /* see limiter_overshoot_since() */
+	uint64_t withheld;       /* bytes of a hard limit's burst, for offers */
+	uint64_t lends_from_ns;  /* until then offers of an earlier start can be accepted */
 	/* Indices in lib/control/conserve (the burst's, if it has an account) and in budget. */
 	unsigned rate_account, burst_account, unit_account;
 };
@@ -51,6 +53,12 @@ struct keeps {
 struct levels;
 
 #define LEVEL_NONE UINT_MAX
+
+/* True if limiters may lend tokens of the policy. */
+static inline bool aggregate_lends(const struct aggregate *a)
+{
+	return a->policy.lends && a->level == LEVEL_NONE && !a->parent;
+}
 
 struct limiter {
 	unsigned n, n_policies, n_workers;
@@ -84,7 +92,8 @@ struct limiter {
 	struct limiter_buckets buckets;
 	uint64_t look_ns, looked_ns; /* next and last limiter_look() */
 	unsigned look_from;          /* policy where it begins */
-	double overshoot_alarm;      /* see struct limiter_params */
+	uint64_t commit_ns;     /* no grant is committed before: policies may have left offers */
+	double overshoot_alarm; /* see struct limiter_params */
 };
 
 /* Bytes per second over all limiters, and bytes below which no bucket is made. */
@@ -150,6 +159,9 @@ bool limiter_rates_refresh(struct limiter *l, uint64_t now_ns); /* true: a limit
 uint64_t limiter_rates_next(const struct limiter *l);           /* when that is due by itself */
 void limiter_rates_want(struct limiter *l, const struct aggregate *a);
 uint64_t limiter_rates_burst(const struct limiter *l, const struct aggregate *a);
+/* Finds the depth that offers withhold now. Returns true if it has changed. */
+bool limiter_rates_withhold(struct limiter *l, unsigned policy, uint64_t now_ns);
+uint64_t limiter_rates_until(const struct limiter *l, const struct aggregate *a, uint64_t now_ns);
 bool limiter_rates_tick(struct limiter *l, uint64_t now_ns);
 void limiter_rates_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
 
@@ -191,6 +203,13 @@ int loans_create(struct limiter *l, const struct limiter_params *params, uint64_
 void loans_rest(struct limiter *l, unsigned policy, uint64_t now_ns);
 void loans_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
 size_t loans_send(struct limiter *l, uint8_t *buf, size_t room, unsigned *peer);
+
+/*
+ * Loans of a hard limit. loans_hold_grants() returns true while a part of the ledger's grants may
+ * be depth that an offer needs. loans_leave(): other policies are about to begin.
+ */
+bool loans_hold_grants(const struct limiter *l);
+void loans_leave(struct limiter *l, uint64_t now_ns);
 
 /*
  * Meters local limits, see overshoot.c: all of them when the limiter starts or its policies change,

@@ -133,12 +133,17 @@ struct limiter_ledger {
 typedef int (*limiter_write)(
 	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len);
 
-/* The buckets of the policies, by index, for token loans; take and give as in lib/control/loan. */
+/*
+ * The buckets of the policies, by index, for token loans, as in lib/control/loan. With `withhold`
+ * the bucket is shallower by the bytes taken, until the next limit is published. until_ns is by the
+ * clock of all calls.
+ */
 struct limiter_buckets {
 	void *context;
 	struct loan_bucket (*look)(void *context, unsigned policy);
-	struct loan_taken (*take)(void *context, unsigned policy, uint64_t keep, uint64_t most);
-	uint64_t (*give)(void *context, unsigned policy, uint64_t bytes);
+	struct loan_taken (*take)(
+		void *context, unsigned policy, uint64_t keep, uint64_t most, bool withhold);
+	uint64_t (*give)(void *context, unsigned policy, uint64_t bytes, uint64_t until_ns);
 };
 
 struct limiter_params {
@@ -291,8 +296,9 @@ void limiter_wake(struct limiter *limiter, unsigned policy);
 unsigned limiter_next_change(struct limiter *limiter, unsigned from);
 
 /*
- * See gossip_send() and gossip_receive(). With conserved policies and budgets there may also be
- * something to send, and limits may have changed, after limiter_receive() and limiter_committed().
+ * See gossip_send() and gossip_receive(). The caller reads the time after the datagram. With
+ * conserved policies and budgets there may also be something to send, and limits may have changed,
+ * after limiter_receive() and limiter_committed().
  */
 size_t limiter_send(struct limiter *limiter, uint8_t *buf, unsigned *peer);
 enum gossip_verdict limiter_receive(

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/math.h"
 #include "limiter/aggregate.h"
 
 /* Policies looked at in one limiter_look(), so that thousands of busy ones cost little. */
@@ -14,11 +15,6 @@
 /* A peer has unused limit if more than this part of its local limit is unused: one in 50. */
 #define SPARE_PART 50
 
-static bool aggregate_lends(const struct aggregate *a)
-{
-	return a->policy.lends && a->level == LEVEL_NONE && !a->parent && !aggregate_conserved(a);
-}
-
 /* Only the estimator `state` keeps the demand of each peer, so the others have no loans. */
 int loans_create(struct limiter *l, const struct limiter_params *params, uint64_t now_ns)
 {
@@ -26,7 +22,8 @@ int loans_create(struct limiter *l, const struct limiter_params *params, uint64_
 	struct loan_params loan = {.n = l->n,
 		.self = l->self,
 		.session = (uint32_t)(epoch ^ epoch >> 32),
-		.n_policies = l->n_policies};
+		.n_policies = l->n_policies,
+		.drift_ppm = params->ledger.drift_ppm};
 	uint32_t *ids;
 	int ret;
 
@@ -68,33 +65,74 @@ static struct loan_lender loan_lender(void *context, unsigned policy)
 	const struct limiter *l = context;
 	const struct aggregate *a = &l->aggregates[policy];
 
+	struct loan_lender lender = {.used = (uint64_t)a->asked};
+
 	if (!aggregate_lends(a))
-		return (struct loan_lender){0};
-	return (struct loan_lender){
-		.bucket = l->buckets.look(l->buckets.context, policy),
-		.used = (uint64_t)a->asked,
-	};
+		return lender;
+	lender.bucket = l->buckets.look(l->buckets.context, policy);
+	if (!aggregate_conserved(a))
+		return lender;
+	lender.bucket.burst = limiter_rates_burst(l, a);
+	/* Half of it is at least three full packets. */
+	if (lender.bucket.burst < LIMITER_BURST_FLOOR || l->looked_ns < a->lends_from_ns)
+		lender.bucket.burst = 0;
+	lender.ends_ns = limiter_rates_until(l, a, l->looked_ns);
+	return lender;
 }
 
 static struct loan_taken loan_take(void *context, unsigned policy, uint64_t keep, uint64_t most)
 {
-	const struct limiter *l = context;
+	struct limiter *l = context;
+	struct aggregate *a = &l->aggregates[policy];
+	bool withhold = aggregate_conserved(a);
+	struct loan_taken taken = l->buckets.take(l->buckets.context, policy, keep, most, withhold);
 
-	return l->buckets.take(l->buckets.context, policy, keep, most);
+	if (!withhold)
+		return taken;
+	a->withheld += taken.bytes;
+	bitmap_set(l->changed, policy);
+	return taken;
 }
 
-static uint64_t loan_give(void *context, unsigned policy, uint64_t bytes)
+/* A hard limit has no more than its bucket's burst, and that until its lease ends. */
+static uint64_t loan_give(void *context, unsigned policy, uint64_t bytes, uint64_t until_ns)
 {
 	const struct limiter *l = context;
+	const struct aggregate *a = &l->aggregates[policy];
 
-	if (!aggregate_lends(&l->aggregates[policy]))
+	if (!aggregate_lends(a))
 		return 0;
-	return l->buckets.give(l->buckets.context, policy, bytes);
+	if (!aggregate_conserved(a))
+		return l->buckets.give(l->buckets.context, policy, bytes, UINT64_MAX);
+	if (until_ns == UINT64_MAX)
+		return 0;
+	return l->buckets.give(l->buckets.context, policy, bytes, min_u64(until_ns, l->lease_ns));
 }
 
 static struct loan_calls calls_of(struct limiter *l)
 {
 	return (struct loan_calls){l, loan_spare, loan_lender, loan_take, loan_give};
+}
+
+bool loans_hold_grants(const struct limiter *l)
+{
+	if (l->now_ns < l->commit_ns)
+		return true;
+	for (unsigned i = 0; l->loan && i < l->n_policies; i++) {
+		const struct aggregate *a = &l->aggregates[i];
+
+		if (a->withheld > 0 && a->withheld > limiter_rates_burst(l, a) / 2)
+			return true;
+	}
+	return false;
+}
+
+/* Offers of a policy that leaves can be accepted after that. */
+void loans_leave(struct limiter *l, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < l->n_policies; i++)
+		if (l->aggregates[i].withheld > 0)
+			l->commit_ns = now_ns + LOAN_HOLD_MOST_NS;
 }
 
 uint64_t limiter_next_look(const struct limiter *l)
@@ -109,6 +147,8 @@ static void look_at(struct limiter *l, unsigned policy, uint64_t now_ns)
 	const struct aggregate *a = &l->aggregates[policy];
 	struct loan_bucket bucket = {0};
 
+	if (aggregate_conserved(a) && limiter_rates_withhold(l, policy, now_ns))
+		bitmap_set(l->changed, policy);
 	if (aggregate_lends(a))
 		bucket = l->buckets.look(l->buckets.context, policy);
 	bucket.limit = a->effective_limit > 0 ? (uint64_t)a->effective_limit : 0;

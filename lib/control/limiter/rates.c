@@ -164,6 +164,31 @@ static double share_part(const struct aggregate *a)
 	return a->level != LEVEL_NONE && limit > 0 ? min_double(a->share / limit, 1) : 1;
 }
 
+uint64_t limiter_rates_burst(const struct limiter *l, const struct aggregate *a)
+{
+	if (has_burst_account(&a->policy))
+		return (uint64_t)a->state.local_burst;
+	return conserve_burst(l->conserve, a->rate_account, a->policy.burst_bytes,
+		(uint64_t)(a->held * limiter_time(&a->policy) + 0.5));
+}
+
+/*
+ * A limiter that begins has no record of its earlier offers: at most half of a burst. While a
+ * borrower can accept them, it withholds half of the largest burst that it has had since.
+ */
+bool limiter_rates_withhold(struct limiter *l, unsigned policy, uint64_t now_ns)
+{
+	struct aggregate *a = &l->aggregates[policy];
+	uint64_t before = a->withheld;
+
+	if (!l->loan)
+		return false;
+	a->withheld = loan_withheld(l->loan, policy, now_ns);
+	if (aggregate_lends(a) && now_ns < a->lends_from_ns)
+		a->withheld = max_u64(before, limiter_rates_burst(l, a) / 2);
+	return a->withheld != before;
+}
+
 /* What may be enforced now; a limit or burst that has changed is told. */
 static bool refresh_rate(struct limiter *l, unsigned policy, uint64_t now_ns)
 {
@@ -173,13 +198,15 @@ static bool refresh_rate(struct limiter *l, unsigned policy, uint64_t now_ns)
 	double held = units / limiter_time(&a->policy), burst = a->state.local_burst;
 	/* In whole units, as what limiters have adds up exactly. */
 	double limit = floor(units * share_part(a)) / limiter_time(&a->policy);
+	bool changed = held != a->held;
 
 	if (has_burst_account(&a->policy))
 		burst = usable_now(l, a->burst_account, now_ns, &ending);
-	if (limit == a->state.local_limit && burst == a->state.local_burst && held == a->held &&
+	a->held = held;
+	changed |= limiter_rates_withhold(l, policy, now_ns);
+	if (limit == a->state.local_limit && burst == a->state.local_burst && !changed &&
 		ending == a->ending)
 		return false;
-	a->held = held;
 	a->state.local_limit = limit;
 	a->state.local_burst = burst;
 	a->ending = ending;
@@ -187,12 +214,16 @@ static bool refresh_rate(struct limiter *l, unsigned policy, uint64_t now_ns)
 	return true;
 }
 
-uint64_t limiter_rates_burst(const struct limiter *l, const struct aggregate *a)
+/*
+ * Time at which a neighbour can have a part of the present burst, apart from grants. A promise that
+ * is made from now on counts for a lease.
+ */
+uint64_t limiter_rates_until(const struct limiter *l, const struct aggregate *a, uint64_t now_ns)
 {
-	if (has_burst_account(&a->policy))
-		return (uint64_t)a->state.local_burst;
-	return conserve_burst(l->conserve, a->rate_account, a->policy.burst_bytes,
-		(uint64_t)(a->held * limiter_time(&a->policy) + 0.5));
+	uint64_t until;
+
+	(void)conserve_limit(l->conserve, a->rate_account, now_ns, &until);
+	return min_u64(until, now_ns + l->ledger.lease_ns);
 }
 
 bool limiter_rates_refresh(struct limiter *l, uint64_t now_ns)

@@ -128,6 +128,8 @@ static void change_policy(const struct limiter *l, struct aggregate *a,
 		change_allocator(l, a, policy);
 	else
 		change_terms(l, a, policy);
+	if (a->policy.guarantee != policy->guarantee)
+		a->lends_from_ns = now_ns + LOAN_HOLD_MOST_NS;
 	if (a->policy.interval_ns != policy->interval_ns)
 		a->next_ns = now_ns + policy->interval_ns;
 	a->policy = *policy;
@@ -230,6 +232,7 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 		limiter_update_free(&u);
 		return ret;
 	}
+	loans_leave(l, now_ns);
 	fill_aggregates(&u, l, policies, n, from, now_ns);
 	limiter_update_commit(l, &u, n);
 	levels_destroy(l->levels);

@@ -6,12 +6,15 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/math.h"
 #include "base/time.h"
 #include "group/roster.h"
 #include "loan/loan_message.h"
 
 #define NANOSECONDS_A_MICROSECOND 1000
+#define MILLION                   1000000
 
 /* Bytes lent to peers that may be under way until a time. */
 struct loan_lent {
@@ -55,7 +58,7 @@ struct loan_edge {
 
 struct loan {
 	unsigned n, self;
-	uint32_t session;
+	uint32_t session, drift_ppm;
 	struct roster *ids; /* ids of policies */
 	struct loan_policy *policies;
 	unsigned n_short, first_short; /* first_short: where the next request begins */
@@ -93,6 +96,7 @@ int loan_create(const struct loan_params *params, struct loan **out)
 	loan->n = params->n;
 	loan->self = params->self;
 	loan->session = params->session;
+	loan->drift_ppm = params->drift_ppm;
 	loan->edges = calloc(params->n, sizeof(*loan->edges));
 	ret = loan->edges ? create_policies(params->policies, params->n_policies, &loan->ids,
 				    &loan->policies)
@@ -129,9 +133,13 @@ int loan_change_begin(const struct loan *loan, const uint32_t *ids, unsigned n,
 {
 	int ret = create_policies(ids, n, &change->ids, &change->policies);
 
-	for (unsigned i = 0; ret == 0 && i < n; i++)
-		if (from[i] < loan->ids->n)
-			change->policies[i].totals = loan->policies[from[i]].totals;
+	for (unsigned i = 0; ret == 0 && i < n; i++) {
+		if (from[i] >= loan->ids->n)
+			continue;
+		change->policies[i].totals = loan->policies[from[i]].totals;
+		memcpy(change->policies[i].lent, loan->policies[from[i]].lent,
+			sizeof(change->policies[i].lent));
+	}
 	return ret;
 }
 
@@ -181,6 +189,11 @@ static uint64_t lent_in_flight(const struct loan_policy *p, uint64_t now_ns)
 		if (p->lent[i].until_ns > now_ns)
 			bytes += p->lent[i].bytes;
 	return bytes;
+}
+
+uint64_t loan_withheld(const struct loan *loan, unsigned policy, uint64_t now_ns)
+{
+	return lent_in_flight(&loan->policies[policy], now_ns);
 }
 
 /* Uses a place that has expired, or joins the loan that ends first to this one. */
@@ -377,6 +390,38 @@ static bool is_hopeless(
 	return round_ns == 0 || excess > wanted->taken.room + wanted->taken.bytes / 2;
 }
 
+/*
+ * Time for which a lender withholds depth: it contains the borrower's wait, which begins earlier,
+ * if one clock is fast and the other one slow.
+ */
+static uint64_t hold_ns(uint64_t wait_ns, uint32_t drift_ppm)
+{
+	return wait_ns + 2 * wait_ns * drift_ppm / (MILLION - drift_ppm) + 1;
+}
+
+/*
+ * Lends tokens of a hard limit together with depth: at most half of the burst at a time. No
+ * borrower can accept them when the depth is back, and this limiter has the burst for so long. The
+ * time is that of the request or later, so control can stand still at any step.
+ */
+static struct loan_taken lend_depth(struct loan *loan, const struct loan_calls *calls,
+	uint64_t now_ns, unsigned policy, const struct loan_lender *lender, uint64_t keep,
+	uint64_t most, uint64_t wait_ns)
+{
+	struct loan_policy *p = &loan->policies[policy];
+	uint64_t half = lender->bucket.burst / 2, withheld = lent_in_flight(p, now_ns);
+	uint64_t hold = hold_ns(wait_ns, loan->drift_ppm);
+	struct loan_taken taken = {0};
+
+	if (withheld >= half || hold > LOAN_HOLD_MOST_NS || now_ns + hold > lender->ends_ns)
+		return taken;
+	taken = calls->take(calls->context, policy, keep, min_u64(most, half - withheld));
+	taken.room = taken.rate = 0;
+	if (taken.bytes > 0)
+		note_lent(p, taken.bytes, now_ns, hold);
+	return taken;
+}
+
 static struct loan_taken lend_tokens(struct loan *loan, const struct loan_calls *calls,
 	uint64_t now_ns, unsigned policy, const struct loan_entry *requested,
 	const struct loan_message *request)
@@ -386,13 +431,17 @@ static struct loan_taken lend_tokens(struct loan *loan, const struct loan_calls 
 	uint64_t wait_ns = (uint64_t)request->wait_us * NANOSECONDS_A_MICROSECOND;
 	struct loan_taken taken = {0};
 
-	if (lender.bucket.burst == 0 || loan->policies[policy].wanted > 0 ||
-		is_hopeless(&lender.bucket, requested, round_ns))
+	/* No borrower waits longer than the maximum. */
+	wait_ns = wait_ns < LOAN_WAIT_MAX_NS ? wait_ns : LOAN_WAIT_MAX_NS;
+	if (lender.bucket.burst == 0 || loan->policies[policy].wanted > 0)
+		return taken;
+	if (lender.ends_ns > 0)
+		return lend_depth(loan, calls, now_ns, policy, &lender,
+			kept_bytes(&lender, round_ns), requested->taken.bytes, wait_ns);
+	if (is_hopeless(&lender.bucket, requested, round_ns))
 		return taken;
 	taken = calls->take(
 		calls->context, policy, kept_bytes(&lender, round_ns), requested->taken.bytes);
-	/* No borrower waits longer than the maximum. */
-	wait_ns = wait_ns < LOAN_WAIT_MAX_NS ? wait_ns : LOAN_WAIT_MAX_NS;
 	if (taken.bytes > 0)
 		note_lent(&loan->policies[policy], taken.bytes, now_ns, wait_ns);
 	return taken;
@@ -508,10 +557,13 @@ static uint64_t borrow_most(struct loan_policy *p, uint64_t now_ns)
  * bytes meanwhile; of these we accept as many as our own bucket had room for.
  */
 static uint64_t accept_offer(struct loan *loan, const struct loan_calls *calls, uint64_t now_ns,
-	unsigned policy, uint64_t room, const struct loan_taken *taken, uint64_t round_ns)
+	unsigned policy, uint64_t room, const struct loan_taken *taken,
+	const struct loan_edge *edge)
 {
 	struct loan_policy *p = &loan->policies[policy];
-	uint64_t filled = filled_bytes(taken->rate, round_ns), top = top_level(p, now_ns), bytes;
+	uint64_t until_ns = taken->rate > 0 ? UINT64_MAX : edge->requested_ns + edge->wait_ns;
+	uint64_t filled = filled_bytes(taken->rate, now_ns - edge->requested_ns);
+	uint64_t top = top_level(p, now_ns), bytes;
 	uint64_t excess = filled > taken->room ? filled - taken->room : 0, most;
 
 	room = room < excess ? room : excess;
@@ -519,7 +571,7 @@ static uint64_t accept_offer(struct loan *loan, const struct loan_calls *calls, 
 		return 0;
 	bytes = taken->bytes - (excess - room);
 	most = borrow_most(p, now_ns);
-	bytes = calls->give(calls->context, policy, bytes < most ? bytes : most);
+	bytes = calls->give(calls->context, policy, bytes < most ? bytes : most, until_ns);
 	p->recent += bytes;
 	p->top.level = top + bytes;
 	p->top_ns = now_ns;
@@ -555,7 +607,7 @@ static int take_offer(struct loan *loan, const struct loan_calls *calls, uint64_
 		uint64_t room = room_since(loan, &edge->requested[i], now_ns);
 
 		if (taken)
-			all += accept_offer(loan, calls, now_ns, policy, room, taken, round_ns);
+			all += accept_offer(loan, calls, now_ns, policy, room, taken, edge);
 	}
 	loan->waiting = NULL;
 	measure_round(edge, round_ns);

@@ -15,6 +15,9 @@
  *     buckets and offers under way never hold more than the sum of the bursts, and over any time t
  *     the group passes at most its limit × t + its bursts. The lender declines if it expects the
  *     borrower to accept less than half.
+ *   - The lender of a hard limit takes depth out of its bucket together with the bytes, until no
+ *     borrower can accept the offer. So it states rate 0, and nothing overflows. See
+ *     doc/design/loans.md, "Hard limits".
  *   - A limiter borrows at most limit × (t + LOAN_BORROWED_NS) bytes over any time t, also if its
  *     peers offer more. So a peer that lies cannot make it pass more than about twice the limit.
  *   - A limiter has at most one request under way, for all of its short policies, and none while no
@@ -49,6 +52,9 @@
 #define LOAN_PAUSE_MIN_NS UINT64_C(10000000)
 #define LOAN_PAUSE_MAX_NS UINT64_C(320000000)
 
+/* No lender of a hard limit withholds depth for longer; with more drift it declines. */
+#define LOAN_HOLD_MOST_NS (LOAN_WAIT_MAX_NS / 4 * 5)
+
 /* A limiter borrows at most the limit of so long at a time. */
 #define LOAN_BORROWED_NS UINT64_C(1000000000)
 
@@ -56,7 +62,7 @@
 struct loan_taken {
 	uint64_t bytes; /* taken from the bucket */
 	uint64_t room;  /* bytes that were missing until it was full, before they were taken */
-	uint64_t rate;  /* bytes per second at which it fills */
+	uint64_t rate;  /* bytes per second at which it fills; 0 in an offer: depth is withheld */
 };
 
 /* A policy's bucket. */
@@ -70,6 +76,11 @@ struct loan_bucket {
 struct loan_lender {
 	struct loan_bucket bucket; /* burst 0: this limiter lends nothing of the policy */
 	uint64_t used;             /* bytes per second that passed recently */
+	/*
+	 * A hard limit: the burst above includes the withheld depth, and this limiter has it until
+	 * this time. 0: a soft limit.
+	 */
+	uint64_t ends_ns;
 };
 
 /* Functions of the caller, by the index of a policy. */
@@ -78,10 +89,17 @@ struct loan_calls {
 	/* Bytes per second that a peer leaves unused, from gossip; 0: none. */
 	uint64_t (*spare)(void *context, unsigned policy, unsigned peer);
 	struct loan_lender (*lender)(void *context, unsigned policy);
-	/* Takes at most `most` bytes from a bucket and leaves at least `keep` bytes in it. */
+	/*
+	 * Takes at most `most` bytes from a bucket and leaves at least `keep` bytes in it. The
+	 * bucket of a hard limit is shallower by these bytes when this returns.
+	 */
 	struct loan_taken (*take)(void *context, unsigned policy, uint64_t keep, uint64_t most);
-	/* Adds bytes to a bucket, up to its burst. Returns the bytes that it had room for. */
-	uint64_t (*give)(void *context, unsigned policy, uint64_t bytes);
+	/*
+	 * Adds bytes to a bucket, up to its burst. Returns the bytes that it had room for. A hard
+	 * limit gets bytes before until_ns only, by a clock that is read after the bucket's state,
+	 * and none if that is UINT64_MAX: then the lender withholds no depth.
+	 */
+	uint64_t (*give)(void *context, unsigned policy, uint64_t bytes, uint64_t until_ns);
 };
 
 struct loan_params {
@@ -90,6 +108,7 @@ struct loan_params {
 	uint32_t session;         /* random, new at every start */
 	const uint32_t *policies; /* n_policies ids, distinct */
 	unsigned n_policies;
+	uint32_t drift_ppm; /* most drift of a clock; for hard limits */
 };
 
 /* Bytes of one policy since it was added. */
@@ -120,9 +139,10 @@ struct loan_change {
 
 /*
  * Prepares other policies. from[i] is the previous index of policy i, or UINT_MAX if it is new.
- * Returns 0, -EINVAL or -ENOMEM. loan_change_commit() puts them in force. Totals of policies that
- * stay are kept, offers under way are lost, and no policy is short until the next loan_level().
- * loan_change_cancel() frees them instead; all zero is allowed. Control.
+ * Returns 0, -EINVAL or -ENOMEM. loan_change_commit() puts them in force. It keeps
+ * totals and withheld depths of policies that stay. Offers under way are lost, and no policy is
+ * short until the next loan_level(). loan_change_cancel() frees them instead; all zero is allowed.
+ * Control.
  */
 int loan_change_begin(const struct loan *loan, const uint32_t *policies, unsigned n,
 	const unsigned *from, struct loan_change *change);
@@ -155,6 +175,9 @@ int loan_receive(struct loan *loan, const struct loan_calls *calls, uint64_t now
 	const uint8_t *at, size_t len);
 
 struct loan_totals loan_totals(const struct loan *loan, unsigned policy);
+
+/* Bytes of depth that a lender of a hard limit withholds at a time. Control. */
+uint64_t loan_withheld(const struct loan *loan, unsigned policy, uint64_t now_ns);
 const struct loan_counters *loan_counters(const struct loan *loan);
 
 #endif

@@ -512,26 +512,30 @@ static inline struct shared_bucket_loan shared_bucket_lend(
 	return loan;
 }
 
+/* Reads the state for shared_bucket_give(). Acquire: the caller reads its clock later. Control. */
+static inline uint64_t shared_bucket_seen(const struct shared_bucket *shared)
+{
+	return __atomic_load_n(&shared->state.allow_at, __ATOMIC_ACQUIRE);
+}
+
 /*
- * Adds at most so many units at tick `now`, up to the burst. Returns the units added. Never waits,
- * as shared_bucket_lend(). Control.
+ * Adds at most *units units as of tick `now`, up to the burst, and sets *units to the units added.
+ * Returns false, and nothing is added, if a worker has taken units since `seen`. So units that are
+ * added late, because control stood still, made no difference meanwhile. Control.
  */
-static inline uint64_t shared_bucket_give(struct shared_bucket *shared, uint64_t now, uint64_t most)
+static inline bool shared_bucket_give(
+	struct shared_bucket *shared, uint64_t seen, uint64_t now, uint64_t *units)
 {
 	const struct shared_bucket_profile profile = shared_bucket_read(shared);
 	struct gcra_profile limit = shared_bucket_limit(&profile);
 	struct gcra_now instant = gcra_now(&limit, now);
-	uint64_t seen = __atomic_load_n(&shared->state.allow_at, __ATOMIC_RELAXED), left, units;
+	int64_t tokens = gcra_tokens(&(struct gcra){seen}, &instant);
+	uint64_t room = (profile.burst - (uint64_t)tokens) >> GCRA_SHIFT;
 
-	do {
-		int64_t tokens = gcra_tokens(&(struct gcra){seen}, &instant);
-
-		units = (profile.burst - (uint64_t)tokens) >> GCRA_SHIFT;
-		units = units < most ? units : most;
-		left = instant.at - (uint64_t)tokens - (units << GCRA_SHIFT);
-	} while (units > 0 && !__atomic_compare_exchange_n(&shared->state.allow_at, &seen, left,
-				      true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	return units;
+	*units = *units < room ? *units : room;
+	return *units == 0 || __atomic_compare_exchange_n(&shared->state.allow_at, &seen,
+				      instant.at - (uint64_t)tokens - (*units << GCRA_SHIFT), false,
+				      __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /* By a clock that goes slower, as shared_bucket_slowed() has it. */

@@ -92,7 +92,7 @@ static struct loan_lender site_lender(void *context, unsigned policy)
 	refill(site);
 	return (struct loan_lender){
 		{(uint64_t)(site->tokens / NANO), (uint64_t)(site->burst / NANO), site->rate, 0},
-		site->demand};
+		site->demand, 0};
 }
 
 static struct loan_taken site_take(void *context, unsigned policy, uint64_t keep, uint64_t most)
@@ -111,12 +111,13 @@ static struct loan_taken site_take(void *context, unsigned policy, uint64_t keep
 	return (struct loan_taken){bytes, room, site->rate};
 }
 
-static uint64_t site_give(void *context, unsigned policy, uint64_t bytes)
+static uint64_t site_give(void *context, unsigned policy, uint64_t bytes, uint64_t until_ns)
 {
 	struct site *site = context;
 	uint64_t room;
 
 	(void)policy;
+	(void)until_ns;
 	refill(site);
 	room = (uint64_t)((site->burst - site->tokens) / NANO);
 	bytes = bytes < room ? bytes : room;

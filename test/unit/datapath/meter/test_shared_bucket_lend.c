@@ -68,7 +68,9 @@ static void test_give(void **state)
 			now += prng_within(&prng, HZ / 100);
 			(void)shared_bucket_take(&bucket, now, 1 + prng_within(&prng, depth));
 			level = shared_bucket_level(&bucket, now);
-			given = shared_bucket_give(&bucket, now, most);
+			given = most;
+			assert_true(shared_bucket_give(
+				&bucket, shared_bucket_seen(&bucket), now, &given));
 			room = depth - level;
 			assert_in_range((room < most ? room : most) - given, 0, 1);
 			assert_int_equal(shared_bucket_level(&bucket, now), level + given);
@@ -76,10 +78,27 @@ static void test_give(void **state)
 	}
 }
 
+/* A worker that has taken units since the state was seen makes a loan fail, at any later time. */
+static void test_give_after_a_take(void **state)
+{
+	struct shared_bucket bucket;
+	uint64_t seen, units = 1000;
+
+	(void)state;
+	start_bucket(&bucket, 8000, 100000);
+	assert_true(shared_bucket_take(&bucket, 0, 50000) > 0);
+	seen = shared_bucket_seen(&bucket);
+	assert_true(shared_bucket_take(&bucket, 0, 10000) > 0);
+	assert_false(shared_bucket_give(&bucket, seen, 0, &units));
+	units = 1000;
+	assert_true(shared_bucket_give(&bucket, shared_bucket_seen(&bucket), 0, &units));
+	assert_int_equal(units, 1000);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lend), cmocka_unit_test(test_give)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_lend), cmocka_unit_test(test_give),
+		cmocka_unit_test(test_give_after_a_take)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
