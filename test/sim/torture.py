@@ -11,7 +11,7 @@ import json
 from suite import expect, run_tests
 from suite import torture as run
 
-GUARANTEES = ("gdrl", "conserved", "adaptor", "levels", "quota", "periods")
+GUARANTEES = ("gdrl", "conserved", "adaptor", "levels", "loans", "quota", "periods")
 
 # In these something was missing in the end: faults outlasted the time to heal, debts were paid by
 # halves, what was asked for went in circles, or it was looked for at one moment only; or a share
@@ -44,6 +44,7 @@ def nothing_is_exceeded():
         expect(found["restarts"] > SEEDS, found)
         expect(found["stalls"] > SEEDS, found)
         expect(guarantee in ("quota", "periods") or found["expired"] > SEEDS, found)
+        expect((found["loans"] > SEEDS) == (guarantee == "loans"), found)
         words.append(f"{guarantee} {found['checks']} checks")
     return ", ".join(words)
 
@@ -76,7 +77,7 @@ def all_is_each():
     each = [figures("--guarantee", g, "--seeds", "3", "--first", "77") for g in GUARANTEES]
     together = figures("--seeds", "3", "--first", "77", "--jobs", "3")
     for key in ("runs", "checks", "moves", "restarts", "memory_losses", "stalls", "expired",
-                "deaths"):
+                "deaths", "loans"):
         expect(together[key] == sum(one[key] for one in each), key)
     again = figures("--guarantee", "gdrl", "--seeds", "3", "--first", "77", "--jobs", "2")
     expect(again == each[0], "another run of the same seeds")

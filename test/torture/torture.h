@@ -14,7 +14,8 @@
 
 /*
  * ADAPTOR: conserved, with a burst that moves by itself. LEVELS: conserved, of a policy below
- * another, which lets it have now this part of its limit and now that. PERIODS: quota, by clocks
+ * another, which lets it have now this part of its limit and now that. LOANS: conserved, and
+ * limiters lend each other tokens. PERIODS: quota, by clocks
  * that are stepped.
  */
 enum torture_guarantee {
@@ -22,6 +23,7 @@ enum torture_guarantee {
 	TORTURE_CONSERVED,
 	TORTURE_ADAPTOR,
 	TORTURE_LEVELS,
+	TORTURE_LOANS,
 	TORTURE_QUOTA,
 	TORTURE_PERIODS,
 	TORTURE_GUARANTEES
@@ -43,6 +45,7 @@ struct torture_result {
 	uint64_t memory_losses; /* without a memory */
 	uint64_t stalls;        /* of one thread */
 	uint64_t deaths;        /* for good */
+	uint64_t loans;         /* accepted */
 	uint64_t expired;       /* times that workers found a limit's end by themselves */
 	bool violated, error;   /* error: it could not be run */
 	char what[160];

@@ -3,6 +3,7 @@
  *
  * The sums, the books and the buckets.
  */
+#include "base/math.h"
 #include "torture_world.h"
 
 static void bucket_fill(struct bucket *b, uint64_t now)
@@ -20,6 +21,42 @@ void bucket_set(struct bucket *b, uint64_t now, uint64_t rate, uint64_t most)
 	b->most = (level_t)most * NANO;
 	if (b->level > b->most)
 		b->level = b->most;
+}
+
+static uint64_t burst_of(
+	const struct world *w, const struct rates_node *box, const struct told *told)
+{
+	if (w->accounts > BURST)
+		return told->amounts[BURST];
+	return conserve_burst(box->c, RATE, w->burst, told->amounts[RATE]);
+}
+
+uint64_t world_tell(const struct world *w, const struct rates_node *box, struct told *told)
+{
+	uint64_t now = world_clock(w, box), end = now + w->lease, until;
+
+	*told = (struct told){.limit = box->limit, .least = conserve_view(box->c, RATE, now).limit};
+	for (unsigned a = 0; a < w->accounts; a++) {
+		uint64_t after = conserve_limit(box->c, a, UINT64_MAX, NULL);
+		uint8_t ending;
+
+		told->amounts[a] = conserve_limit(box->c, a, now + w->lease / LEASE_AHEAD, &until);
+		ending = expiry_ending(told->amounts[a], after);
+		told->ending = ending > told->ending ? ending : told->ending;
+		end = until < end ? until : end;
+	}
+	told->burst = burst_of(w, box, told);
+	if (w->c->guarantee == TORTURE_LEVELS)
+		told->amounts[RATE] = told->amounts[RATE] * box->part / WHOLE;
+	return end;
+}
+
+void world_enforce(struct rates_node *box, uint64_t at)
+{
+	uint64_t burst = box->enforced.burst;
+
+	bucket_set(&box->bucket, at, box->enforced.amounts[RATE],
+		burst > box->withheld ? burst - box->withheld : 0);
 }
 
 static uint64_t box_share_of(const struct world *w, const struct rates_node *box, uint64_t limit)
@@ -52,6 +89,9 @@ static uint64_t sum_limit_shares(const struct world *w)
 		uint64_t now = box_share_of(w, box, box->limit);
 		uint64_t taken = box->up ? box_share_of(w, box, box->limit_taken) : 0;
 
+		/* Offers from before a change can be under way. */
+		if (world_loans_lend(w) && w->events.now_ns < box->was_until_ns)
+			taken = max_u64(taken, box_share_of(w, box, box->was.limit));
 		sum += (now > taken ? now : taken) + box->debt;
 	}
 	return sum;
@@ -73,6 +113,8 @@ static uint64_t max_joint_burst(const struct world *w, uint64_t bound)
 		least = box->limit < least ? box->limit : least;
 		if (box->up)
 			least = box->enforced.least < least ? box->enforced.least : least;
+		if (world_loans_lend(w) && w->events.now_ns < box->was_until_ns)
+			least = min_u64(least, box->was.least);
 	}
 	return (uint64_t)(((level_t)w->burst * bound + least - 1) / least);
 }

@@ -18,7 +18,8 @@
 
 #define JOBS_MAX 64
 
-static const char *const names[] = {"gdrl", "conserved", "adaptor", "levels", "quota", "periods"};
+static const char *const names[] = {
+	"gdrl", "conserved", "adaptor", "levels", "loans", "quota", "periods"};
 
 static const char usage_text[] =
 	"Usage: torture [OPTION]...\n"
@@ -27,7 +28,7 @@ static const char usage_text[] =
 	"pace and are stepped, and demands and limits change. Checked at every event, exactly; and in the end\n"
 	"nothing is missing, and what may pass does.\n"
 	"\n"
-	"  --guarantee G  gdrl, conserved, adaptor, levels, quota, periods or all (all)\n"
+	"  --guarantee G  gdrl, conserved, adaptor, levels, loans, quota, periods or all (all)\n"
 	"  --seeds N      runs of each (100)\n"
 	"  --first SEED   the first seed (1)\n"
 	"  --minutes M    of virtual time, 2 to 1000 (10)\n"
@@ -51,7 +52,7 @@ struct options {
 /* Sums over a part of the seeds; and what the first violation was. */
 struct sums {
 	uint64_t runs, checks, lost, violations, moves, restarts, memory_losses, stalls, expired,
-		deaths, errors;
+		deaths, loans, errors;
 	uint64_t first_seed;
 	enum torture_guarantee first_guarantee;
 	char what[sizeof(((struct torture_result *)0)->what)];
@@ -68,7 +69,7 @@ static bool choose_guarantee(const char *text, void *options)
 	}
 	if (!found)
 		fprintf(stderr,
-			"--guarantee: \"%s\": expected gdrl, conserved, adaptor, levels, quota, periods or all\n",
+			"--guarantee: \"%s\": expected gdrl, conserved, adaptor, levels, loans, quota, periods or all\n",
 			text);
 	return found;
 }
@@ -103,6 +104,7 @@ static void sum_up(struct sums *sums, const struct torture_case *c, const struct
 	sums->stalls += r->stalls;
 	sums->expired += r->expired;
 	sums->deaths += r->deaths;
+	sums->loans += r->loans;
 	sums->lost += r->lost;
 	sums->errors += r->error;
 	if (!r->violated)
@@ -180,6 +182,7 @@ static void merge_sums(struct sums *all, const struct sums *part)
 	all->stalls += part->stalls;
 	all->expired += part->expired;
 	all->deaths += part->deaths;
+	all->loans += part->loans;
 	all->errors += part->errors;
 	if (!first)
 		return;
@@ -218,14 +221,15 @@ static int run_torture_jobs(const struct options *o, struct sums *all)
 
 static json_t *torture_to_json(const struct options *o, const struct sums *sums)
 {
-	return json_pack("{s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "seeds",
-		(json_int_t)o->seeds, "runs", (json_int_t)sums->runs, "violations",
+	return json_pack("{s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+		"seeds", (json_int_t)o->seeds, "runs", (json_int_t)sums->runs, "violations",
 		(json_int_t)sums->violations, "first_violation_seed",
 		sums->violations ? json_integer((json_int_t)sums->first_seed) : json_null(),
 		"checks", (json_int_t)sums->checks, "lost_units", (json_int_t)sums->lost, "moves",
 		(json_int_t)sums->moves, "restarts", (json_int_t)sums->restarts, "memory_losses",
 		(json_int_t)sums->memory_losses, "stalls", (json_int_t)sums->stalls, "expired",
-		(json_int_t)sums->expired, "deaths", (json_int_t)sums->deaths);
+		(json_int_t)sums->expired, "deaths", (json_int_t)sums->deaths, "loans",
+		(json_int_t)sums->loans);
 }
 
 static int report_torture(const struct options *o, const struct sums *sums)
@@ -233,12 +237,13 @@ static int report_torture(const struct options *o, const struct sums *sums)
 	int ret = 0;
 
 	if (!o->json || !output_is_standard(o->json))
-		printf("%llu runs, %llu violations, %llu lost; %llu checks, %llu moves, %llu restarts (%llu blank), %llu deaths, %llu stalls (%llu limits ended by themselves)\n",
+		printf("%llu runs, %llu violations, %llu lost; %llu checks, %llu moves, %llu restarts (%llu blank), %llu deaths, %llu loans, %llu stalls (%llu limits ended by themselves)\n",
 			(unsigned long long)sums->runs, (unsigned long long)sums->violations,
 			(unsigned long long)sums->lost, (unsigned long long)sums->checks,
 			(unsigned long long)sums->moves, (unsigned long long)sums->restarts,
 			(unsigned long long)sums->memory_losses, (unsigned long long)sums->deaths,
-			(unsigned long long)sums->stalls, (unsigned long long)sums->expired);
+			(unsigned long long)sums->loans, (unsigned long long)sums->stalls,
+			(unsigned long long)sums->expired);
 	if (o->json) {
 		json_t *json = torture_to_json(o, sums);
 

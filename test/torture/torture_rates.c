@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/math.h"
+#include "loan/loan.h"
 #include "torture_world.h"
 
 /* The first time at which a box's clock shows so much. */
@@ -37,53 +39,15 @@ static void rates_box_at(
 		what | number << 8 | (uint64_t)box->life << 32);
 }
 
-/* A lease that ends within this part of one has ended for control, as in lib/control/limiter. */
-#define LEASE_AHEAD 16
-
-static uint64_t burst_of(
-	const struct world *w, const struct rates_node *box, const struct told *told)
-{
-	if (w->accounts > BURST)
-		return told->amounts[BURST];
-	return conserve_burst(box->c, RATE, w->burst, told->amounts[RATE]);
-}
-
-/* What control would tell the workers now; and until when that holds. */
-static uint64_t tell_of(const struct world *w, const struct rates_node *box, struct told *told)
-{
-	uint64_t now = world_clock(w, box), end = now + w->lease, until;
-
-	*told = (struct told){.limit = box->limit, .least = conserve_view(box->c, RATE, now).limit};
-	for (unsigned a = 0; a < w->accounts; a++) {
-		uint64_t after = conserve_limit(box->c, a, UINT64_MAX, NULL);
-		uint8_t ending;
-
-		told->amounts[a] = conserve_limit(box->c, a, now + w->lease / LEASE_AHEAD, &until);
-		ending = expiry_ending(told->amounts[a], after);
-		told->ending = ending > told->ending ? ending : told->ending;
-		end = until < end ? until : end;
-	}
-	told->burst = burst_of(w, box, told);
-	if (w->c->guarantee == TORTURE_LEVELS)
-		told->amounts[RATE] = told->amounts[RATE] * box->part / WHOLE;
-	return end;
-}
-
 static bool is_told_anew(const struct world *w, const struct rates_node *box)
 {
 	const struct told *last = &box->told;
 	struct told now;
 
-	tell_of(w, box, &now);
+	world_tell(w, box, &now);
 	return memcmp(now.amounts, last->amounts, sizeof(now.amounts)) != 0 ||
 	       now.burst != last->burst || now.limit != last->limit || now.least != last->least ||
 	       now.ending != last->ending;
-}
-
-/* The workers pass what they are told from `at` on. */
-static void enforce(struct rates_node *box, uint64_t at)
-{
-	bucket_set(&box->bucket, at, box->enforced.amounts[RATE], box->enforced.burst);
 }
 
 /* What ends of what the workers pass has ended at a time. */
@@ -95,7 +59,7 @@ static void end_leased(struct world *w, struct rates_node *box, uint64_t at)
 		enforced->amounts[a] = expiry_left(enforced->amounts[a], enforced->ending);
 	enforced->burst = expiry_left(enforced->burst, enforced->ending);
 	enforced->ending = 0;
-	enforce(box, at);
+	world_enforce(box, at);
 }
 
 /* What workers do before they meter, however long they slept: whether a limit has ended. */
@@ -116,9 +80,19 @@ static bool look_at_expiry(struct world *w, struct rates_node *box)
 /* The workers take what they were told last. */
 static void take_limits(struct world *w, struct rates_node *box)
 {
+	if (box->enforced.least > 0 &&
+		(box->limit_taken != box->told.limit || box->enforced.least != box->told.least)) {
+		bool counts = w->events.now_ns < box->was_until_ns;
+
+		box->was.limit = counts ? max_u64(box->was.limit, box->limit_taken)
+					: box->limit_taken;
+		box->was.least = counts ? min_u64(box->was.least, box->enforced.least)
+					: box->enforced.least;
+		box->was_until_ns = w->events.now_ns + 2 * SECOND;
+	}
 	box->enforced = box->told;
 	box->limit_taken = box->told.limit;
-	enforce(box, w->events.now_ns);
+	world_enforce(box, w->events.now_ns);
 	if (expiry_until(&box->expiry) == 0)
 		end_leased(w, box, w->events.now_ns);
 }
@@ -152,7 +126,7 @@ static void renew_expiry(struct world *w, struct rates_node *box)
 		return;
 	if (present != 0 && expiry_is_past(&box->expiry, world_clock(w, box)))
 		return;
-	next = expiry_next(present, tell_of(w, box, &now), all_taken);
+	next = expiry_next(present, world_tell(w, box, &now), all_taken);
 	if (next == present || !expiry_set(&box->expiry, present, next))
 		return;
 	watch_expiry(w, box);
@@ -163,7 +137,7 @@ static void renew_expiry(struct world *w, struct rates_node *box)
 /* Also before a first lease ends, as far ahead as control may. */
 static void start_taking(struct world *w, struct rates_node *box)
 {
-	tell_of(w, box, &box->told);
+	world_tell(w, box, &box->told);
 	box->pending = false;
 	box->taking = true;
 	box->taking_since++;
@@ -209,13 +183,21 @@ static int write_record(void *context, uint32_t id, const void *record, size_t l
 	return disk_write(context, 0, id, record, len);
 }
 
+static bool next_message(struct world *w, struct rates_node *box, struct message *message)
+{
+	message->len = conserve_send(
+		box->c, world_clock(w, box), message->bytes, ROOM, &message->to);
+	if (message->len == 0)
+		message->len = world_loans_send(box, message);
+	return message->len > 0;
+}
+
 /* Sends what a box has to say, from time to time twice or late. */
 static void rates_box_send(struct world *w, struct rates_node *box)
 {
 	struct message message = {.from = (unsigned)(box - w->boxes)};
 
-	while ((message.len = conserve_send(
-			box->c, world_clock(w, box), message.bytes, ROOM, &message.to)) > 0) {
+	while (next_message(w, box, &message)) {
 		if (prng_percent(&w->prng, 5))
 			w->late[prng_below(&w->prng, LATE)] = message;
 		if (w->sides[message.from] != w->sides[message.to] ||
@@ -223,6 +205,9 @@ static void rates_box_send(struct world *w, struct rates_node *box)
 			continue;
 		for (unsigned n = !w->calm && prng_percent(&w->prng, 4) ? 2 : 1; n > 0; n--) {
 			uint64_t delay = MS + prng_within(&w->prng, 30 * MS);
+
+			if (message.bytes[0] == LOAN_MESSAGE)
+				delay = MS + prng_within(&w->loaner, w->loan_delay_ns);
 
 			if (!w->calm && prng_percent(&w->prng, 10))
 				delay += prng_within(&w->prng, 4 * SECOND);
@@ -265,7 +250,8 @@ static uint64_t written_at(struct world *w)
 /* Control saves what is to be committed, and tells the workers of what they have. */
 static void save_and_tell(struct world *w, struct rates_node *box)
 {
-	if (!box->saving && book_unsaved(conserve_book(box->c)) && rates_save_box(box) == 0) {
+	if (!box->saving && book_unsaved(conserve_book(box->c)) &&
+		!world_loans_hold_grants(w, box) && rates_save_box(box) == 0) {
 		box->saving = box->pending = true;
 		box->written = box->taken = false;
 		box->saved_at = box->taking_since + 1;
@@ -286,6 +272,7 @@ static void rates_follow_up(struct world *w, struct rates_node *box)
 		box->lost = false;
 	if (!w->hoards && prng_percent(&w->prng, 30))
 		world_spend(w, box);
+	world_loans_look(w, box);
 	if (!stands_still(w, box))
 		save_and_tell(w, box);
 	if (!stands_still(w, box))
@@ -362,7 +349,9 @@ static void rates_start_box(struct world *w, struct rates_node *box, bool recove
 	box->bucket = (struct bucket){.at_ns = w->events.now_ns};
 	box->control_wakes = box->workers_wake = 0;
 	box->pending = box->taking = box->told_unseen = false;
-	expiry_init(&box->expiry, tell_of(w, box, &box->told), 2 * w->lease);
+	box->was_until_ns = 0;
+	world_loans_start(w, box);
+	expiry_init(&box->expiry, world_tell(w, box, &box->told), 2 * w->lease);
 	box->expires = 0;
 	watch_expiry(w, box);
 	take_limits(w, box);
@@ -647,6 +636,11 @@ static void rates_hear_message(
 			simnet_carry(&w->net, from, to, box->control_wakes, bytes, len);
 		return;
 	}
+	if (bytes[0] == LOAN_MESSAGE) {
+		world_loans_hear(w, box, from, bytes, len);
+		rates_follow_up(w, box);
+		return;
+	}
 	ret = conserve_hear(box->c, from, world_clock(w, box), bytes, len);
 	/* One that has lost its memory does not know which ledger it is of, and says so. */
 	if (ret < 0 && !(ret == -ESTALE && (box->lost || len == BOOK_HEAD)))
@@ -726,6 +720,7 @@ static void rates_box_event(void *world, void *object, uint64_t argument)
 static void rates_check_boxes(void *world)
 {
 	world_check_sums(world);
+	world_loans_check(world);
 	world_count_passed(world);
 	world_look_for_rest(world);
 }
@@ -802,6 +797,10 @@ static void world_init(struct world *w, const struct torture_case *c, struct tor
 	w->accounts = c->guarantee == TORTURE_ADAPTOR ? BOTH : 1;
 	draw_world(w);
 	w->live_ns = w->calm_ns + w->lease / 4 + EXCHANGES * EXCHANGE_NS;
+	prng_seed(&w->loaner, ~c->seed);
+	w->loan_delay_ns = prng_percent(&w->loaner, 50) ? 30 * MS : 400 * MS;
+	if (world_loans_lend(w)) /* grants wait for offers */
+		w->live_ns += EXCHANGES * LOAN_HOLD_MOST_NS;
 	w->bound = (struct bucket){
 		.level = (level_t)w->burst * NANO, .most = (level_t)w->burst * NANO};
 	tape_record(w);
@@ -815,6 +814,7 @@ static void world_init(struct world *w, const struct torture_case *c, struct tor
 
 static void world_free(struct world *w)
 {
+	world_loans_free(w);
 	for (unsigned i = 0; i < w->n; i++) {
 		conserve_destroy(w->boxes[i].c);
 		disk_free(&w->boxes[i].disk);
@@ -833,8 +833,10 @@ void torture_rates(const struct torture_case *c, struct torture_result *result)
 		return;
 	world_init(w, c, result);
 	torture_play(&w->events, w->end, w, rates_check_boxes, result);
-	if (!result->violated && !result->error && !w->dead)
+	if (!result->violated && !result->error && !w->dead) {
 		world_check_end(w);
+		world_loans_check_end(w);
+	}
 	if (c->beliefs)
 		world_print_beliefs(w);
 	for (unsigned i = 0; i < w->n; i++)

@@ -46,6 +46,9 @@
 #define EXCHANGE_NS (REPEAT_NS + TICK_MOST + DISK_NS + 20 * MS + 31 * MS)
 #define PASSES      90
 
+/* A lease that ends within this part of one has ended for control, as in lib/control/limiter. */
+#define LEASE_AHEAD 16
+
 typedef unsigned __int128 level_t; /* bytes of 10^-9 */
 
 /* What happens to a box by its own doing. */
@@ -81,6 +84,13 @@ struct rates_node {
 	uint64_t control_wakes, workers_wake; /* threads that stand still until then, or 0 */
 	bool pending;     /* control has saved, and has yet to tell the workers */
 	bool told_unseen; /* workers that stand still were told */
+	struct world *world;
+	struct loan *loan;   /* NULL: no loans */
+	uint64_t withheld;   /* depth that the bucket does not have */
+	uint64_t lends_from; /* by the box's clock */
+	uint64_t looked_ns;  /* newest time that control has read for loans */
+	struct told was;     /* limits that count as well, until: */
+	uint64_t was_until_ns;
 	uint64_t debt;
 	unsigned
 		part; /* of WHOLE: what it may have now of what it holds, as its parent is shared */
@@ -115,7 +125,8 @@ struct world {
 	struct message late[LATE];
 	struct message
 		former[LATE]; /* of an earlier life of the ledger, by whoever has this dice: */
-	struct prng taper;
+	struct prng taper, loaner;
+	uint64_t loan_delay_ns; /* of a message of loans at most */
 	double demands[BOTH][TORTURE_LIMITERS];
 	struct passed passed[BOTH];
 	uint64_t passed_at;
@@ -137,12 +148,35 @@ static inline uint64_t world_clock(const struct world *w, const struct rates_nod
 	return box->clock + (uint64_t)((level_t)w->events.now_ns * box->pace / MILLION);
 }
 
-/* What there is of an account's kind, and what of it may be used at a box now. */
+/* All units of an account's kind, and what of them may be used at a box now. */
 uint64_t world_total(const struct world *w, unsigned account);
 uint64_t world_usable(const struct world *w, const struct rates_node *box, unsigned account);
 
 /* What the workers let pass now: those who stand still nothing. */
 uint64_t world_enforced(const struct rates_node *box, unsigned account);
+
+/* Fills in the limits of a box as of now. Returns the time of its clock at which they end. */
+uint64_t world_tell(const struct world *w, const struct rates_node *box, struct told *told);
+
+/* Puts the limits of the workers in force from `at` on, without the withheld depth. */
+void world_enforce(struct rates_node *box, uint64_t at);
+
+/* True if limiters lend. */
+static inline bool world_loans_lend(const struct world *w)
+{
+	return w->c->guarantee == TORTURE_LOANS;
+}
+
+/* Loans, see torture_loans.c. world_loans_send(): as conserve_send(). */
+void world_loans_start(struct world *w, struct rates_node *box);
+void world_loans_look(struct world *w, struct rates_node *box);
+bool world_loans_hold_grants(const struct world *w, const struct rates_node *box);
+size_t world_loans_send(struct rates_node *box, struct message *message);
+void world_loans_hear(
+	struct world *w, struct rates_node *box, unsigned from, const uint8_t *bytes, size_t len);
+void world_loans_check(struct world *w);
+void world_loans_check_end(struct world *w);
+void world_loans_free(struct world *w);
 
 /* A rate that rises brings room, not tokens; one that falls takes what does not fit any more. */
 void bucket_set(struct bucket *b, uint64_t now, uint64_t rate, uint64_t most);
