@@ -68,6 +68,7 @@ struct world {
 	struct prng prng;
 	uint64_t now_ns, delay_ns, spread_ns, lease_ns, rate, burst;
 	uint32_t drift_ppm;
+	bool requests_fly; /* they arrive immediately, so clocks decide */
 	unsigned loss, twice, restarts, pauses, grants;
 	struct flying flying[FLYING_MOST];
 	unsigned n_flying;
@@ -241,6 +242,8 @@ static void send_all(struct world *w, unsigned i)
 						  : 0;
 			flying.at_ns = w->now_ns + w->delay_ns + flying.stall_ns +
 				       prng_within(&w->prng, w->spread_ns + 1);
+			if (w->requests_fly && flying.bytes[1] == LOAN_REQUEST)
+				flying.at_ns = w->now_ns + flying.stall_ns;
 			w->flying[w->n_flying++] = flying;
 		}
 	}
@@ -428,6 +431,7 @@ static void draw_world(struct world *w, uint64_t seed)
 	w->delay_ns = 100000 + prng_within(&w->prng,
 				       prng_percent(&w->prng, 60) ? 10 * STEP_NS : 100 * STEP_NS);
 	w->spread_ns = prng_percent(&w->prng, 40) ? prng_within(&w->prng, 300 * STEP_NS) : 0;
+	w->requests_fly = prng_percent(&w->prng, 40);
 	w->lease_ns = 200 * STEP_NS + prng_within(&w->prng, 2000 * STEP_NS);
 	w->rate = 20000 + prng_within(&w->prng, 2000000);
 	w->burst = 10000 + prng_within(&w->prng, w->rate / (prng_percent(&w->prng, 50) ? 2 : 20));
