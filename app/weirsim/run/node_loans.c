@@ -71,7 +71,8 @@ static void node_look(void *world, void *object, uint64_t argument)
 	if (!node->limiter || node->paused || argument != node->loan_ns)
 		return;
 	limiter_look(node->limiter, node_clock(sim, node, sim->events.now_ns));
-	node_enforce_changes(sim, node);
+	if (limiter_conserve(node->limiter))
+		node_enforce_changes(sim, node);
 	node_follow_up(sim, node);
 	node_await_look(sim, node);
 }
