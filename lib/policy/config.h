@@ -168,7 +168,7 @@ struct gossip_config {
 	unsigned datagram_max; /* bytes of UDP payload */
 	enum estimator_choice estimator;
 	double overshoot_alarm; /* part of a soft limit; 0: no alarm */
-	bool loans;             /* limiters lend each other tokens */
+	enum loans loans;
 };
 
 /* Those of syslog(3) that there are. */

@@ -53,15 +53,16 @@ bool policy_is_simple(const struct policy *policy)
 	return drops_bytes(policy) && policy_is_one_bucket(policy);
 }
 
-bool policy_lends(const struct policy *policy)
+bool policy_lends(const struct policy *policy, enum loans loans)
 {
+	bool hard = policy_is_conserved(policy);
 	bool waits = policy_is_shaped(policy) && policy->count == COUNT_BYTES &&
 		     !policy_is_timed(policy);
 
 	/* A packet that waits may be larger than the bucket of a hard limit. */
-	return policy->allocator->gossips && policy->allocator->samples_flows &&
-	       !policy_is_level(policy) &&
-	       (policy_is_simple(policy) || (waits && !policy_is_conserved(policy)));
+	return loans >= (hard ? LOANS_ALL : LOANS_SOFT) && policy->allocator->gossips &&
+	       policy->allocator->samples_flows && !policy_is_level(policy) &&
+	       (policy_is_simple(policy) || (waits && !hard));
 }
 
 const char *policy_needs_worker(const struct policy *policy)

@@ -101,12 +101,13 @@ bool policy_colours_equal(const struct policy *a, const struct policy *b);
 bool policy_is_simple(const struct policy *policy);
 
 /*
- * Returns true for a policy whose limiters may lend each other tokens (lib/control/loan). Its limit
+ * Returns true for a policy whose limiters lend each other tokens (lib/control/loan) in a group
+ * with these loans. Its limit
  * is soft and divided by flows, and its bucket holds bytes. It is not a level of a hierarchy.
  * Queues whose departures are settled on arrival are excluded: tokens cannot change these times.
  * Any thread.
  */
-bool policy_lends(const struct policy *policy);
+bool policy_lends(const struct policy *policy, enum loans loans);
 
 /*
  * Whether it has one token bucket, in bytes or packets, that several may take from: simple, or what

@@ -106,6 +106,9 @@ enum guarantee {
 	GUARANTEE_CONSERVED, /* never: parts move through the ledger; of "gdrl" always */
 };
 
+/* Limits whose unused tokens the limiters of a group lend each other. */
+enum loans { LOANS_NONE, LOANS_SOFT, LOANS_ALL };
+
 /* How often a budget begins anew; each period has a number, by the wall clock in UTC. */
 enum period {
 	PERIOD_NONE,  /* never: a prepaid amount */

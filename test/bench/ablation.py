@@ -138,7 +138,7 @@ def main():
         for name in args.only.split(","):
             build(folder, VARIANTS.get(name, []))
             with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-                allocator = "fps" if name == NO_LOANS else "fps+loans"
+                allocator = "fps" if name == NO_LOANS else "fps+soft"
                 rows = list(pool.map(lambda seed, by=allocator: compare.compare(seed, by), chosen))
             print(row(name, rows), flush=True)
 

@@ -287,10 +287,10 @@ static const char *group_of_two(bool loans)
 	static char text[2][256];
 
 	snprintf(text[loans], sizeof(text[loans]),
-		"{\"insecure\":true,\"estimator\":\"state\",\"loans\":%s,\"roster\":["
+		"{\"insecure\":true,\"estimator\":\"state\",\"loans\":\"%s\",\"roster\":["
 		"{\"name\":\"bench\",\"address\":\"127.0.0.1:%u\"},"
 		"{\"name\":\"other\",\"address\":\"127.0.0.2:9\"}]}",
-		loans ? "true" : "false", free_udp_port());
+		loans ? "soft" : "none", free_udp_port());
 	return text[loans];
 }
 

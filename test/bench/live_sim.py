@@ -42,7 +42,7 @@ FAR_S = 60.0  # stands for "not within the run"
 
 def made(name, allocator, limiters, traffic, seconds, **more):
     """A scenario; "fps" is without token loans, "loans" with them."""
-    gossip = {"loans": allocator == "loans"}
+    gossip = {"loans": "soft" if allocator == "loans" else "none"}
     policy = "fps" if allocator == "loans" else allocator
     return scenario(f"{name} {allocator}", policy, limiters, traffic, seconds,
                     gossip=gossip | more.pop("gossip", {}), **more)

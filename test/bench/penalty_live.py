@@ -49,12 +49,12 @@ class Follow(Split):
     """Parts of it with the allocator `fps`."""
 
     allocator = {"allocator": "fps"}
-    lends = False
+    loans = "none"
 
     def change(self, i, config):
         """Sets whether the limiters lend tokens."""
         super().change(i, config)
-        config["gossip"]["loans"] = self.lends
+        config["gossip"]["loans"] = self.loans
 
     def parts(self):
         """Returns true when each limiter counts its peers and they share the limit."""
@@ -72,7 +72,7 @@ class Follow(Split):
 class Lend(Follow):
     """Adds token loans to these limiters."""
 
-    lends = True
+    loans = "soft"
 
 
 ROWS = {"one bucket": (1, Split), "`static`": (2, Split), "`fps`": (2, Follow),
@@ -106,7 +106,7 @@ def model(options, seed, row):
     """Returns the simulated quantiles of one run, in milliseconds."""
     parts, testbed = ROWS[row]
     if issubclass(testbed, Follow):
-        return weirsim(options, seed, testbed.lends)
+        return weirsim(options, seed, testbed.loans)
     options = argparse.Namespace(**vars(options) | {"seeds": 1, "first": seed})
     return simulated(options, "poisson")[parts]
 

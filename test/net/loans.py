@@ -25,7 +25,7 @@ NAMES = ("lent_bytes", "borrowed_bytes")
 
 def disable(_, config):
     """Adds the key to the configuration of a limiter."""
-    config["gossip"]["loans"] = False
+    config["gossip"]["loans"] = "none"
 
 
 def loans(bed):
@@ -47,7 +47,7 @@ def tokens_move(_):
 
 
 def turned_off(_):
-    """With the key set to false the policy shows no loans."""
+    """With the value none the policy shows no loans."""
     with Testbed(flows=[1, 4], configure=disable) as bed:
         bed.start()
         bed.run_flows(3, warmup=1)

@@ -79,7 +79,7 @@ def changes(rows):
 
 def group_is_like_one_bucket():
     """The fixed set with FPS and token loans."""
-    rows = sweep("fps+loans", SEEDS)
+    rows = sweep("fps+soft", SEEDS)
     kinds = collections.Counter(row["kind"] for row in rows)
     expect(set(kinds) == set(draw.KINDS), kinds)
     expect(not out_of_bounds(rows), out_of_bounds(rows))
@@ -95,7 +95,7 @@ def group_is_like_one_bucket():
 
 def site_returns():
     """After an outage a site gets its part again, for each action and guarantee."""
-    rows = sweep("fps+loans", 32, "--kinds", "return")
+    rows = sweep("fps+soft", 32, "--kinds", "return")
     classes = collections.Counter((row["action"], row["guarantee"]) for row in rows)
     expect(len(classes) == 4, classes)
     lost = [row["seed"] for row in rows if distribution.is_lost(row)]

@@ -96,7 +96,7 @@ def measure_return(case, group, allocator):
             if math.isfinite(back) else math.inf}
 
 
-def compare(seed, allocator="fps+loans"):
+def compare(seed, allocator="fps+soft"):
     """One case: a row of figures."""
     case = draw(seed)
     # One bucket instead of the group shows the effect of chance.

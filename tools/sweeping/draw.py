@@ -69,7 +69,7 @@ class Case:
         return made
 
     def scenario(self, allocator):
-        """For weirsim. With one central bucket no limiter fails; "fps+loans" lends tokens."""
+        """For weirsim. With one central bucket no limiter fails; "fps+soft" lends tokens."""
         allocator, _, loans = allocator.partition("+")
         central = allocator == "central"
         fit_windows(self)
@@ -79,7 +79,7 @@ class Case:
                 "limiters": 1 if central else self.sites, "policies": [self.policy(allocator)],
                 "network": {"delay": micros(self.delay), "loss": self.loss,
                             **({"pairs": self.pairs} if self.pairs and not central else {})},
-                "gossip": {"loans": loans == "loans"},
+                "gossip": {"loans": loans or "none"},
                 "events": ([] if central else self.events) + self.change_events(central),
                 "traffic": traffic}
 

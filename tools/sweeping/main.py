@@ -47,8 +47,9 @@ def parse_arguments(argv):
         help="the first seed; default 1; \"new\": one by the time of day, which is printed")
     add("--kinds", metavar="KIND,...", default=",".join(KINDS),
         help=f"only these of {', '.join(KINDS)}")
-    add("--allocator", default="fps+loans",
-        help="of the group; default fps+loans; fps without token loans")
+    add("--allocator", default="fps+soft",
+        help="of the group; default fps+soft: with token loans of soft limits, as by default; "
+        "fps: without; fps+all: also of hard limits")
     add("--quick", action="store_true", help=f"only limits up to {units(QUICK_BPS)}")
     add("--worst", type=int, default=20, metavar="N", help="worst cases to list; default 20")
     add("--json", metavar="FILE", help="write all rows to FILE")

@@ -30,7 +30,7 @@ def scenario(allocator, limit, rtt, burst_s, seed):
     return {"name": "split", "seed": seed, "duration": f"{WARMUP_S + run_seconds(limit)}s",
             "warmup": f"{WARMUP_S}s", "limiters": 1 if alone else len(FLOWS),
             "policies": [policy], "network": {"delay": "10ms"},
-            "gossip": {"loans": loans == "loans"},
+            "gossip": {"loans": loans or "none"},
             "traffic": [{"name": f"s{site}e1", "limiter": "l1" if alone else f"l{site}",
                          "kind": "tcp", "rtt": micros(rtt), "count": count, "start_spread": "1s"}
                         for site, count in enumerate(FLOWS, 1)]}

@@ -127,7 +127,7 @@ static int brain_alloc(struct instance *inst)
 int brain_start(struct instance *inst)
 {
 	struct limiter_policy *policies = engine_limiter_policies(
-		inst->policies, inst->n_policies, TIME_UNKNOWN);
+		inst->policies, inst->n_policies, inst->config->gossip.loans, TIME_UNKNOWN);
 	const struct complaint_sink to = complaint_sink_of(stderr);
 	int ret = policies ? brain_alloc(inst) : -ENOMEM;
 

@@ -126,8 +126,8 @@ static int alloc_policy_txn(struct policy_txn *x)
 	x->former = malloc(((size_t)slots->n + 1) * sizeof(*x->former));
 	x->leaving = malloc(((size_t)slots->n + 1) * sizeof(*x->leaving));
 	x->trials = calloc(n, sizeof(*x->trials));
-	x->limits = engine_limiter_policies(
-		x->policies, x->n, limiter_wall_s(x->inst->limiter, control_now()));
+	x->limits = engine_limiter_policies(x->policies, x->n, x->inst->config->gossip.loans,
+		limiter_wall_s(x->inst->limiter, control_now()));
 	if (!x->keeps || !x->known || !x->slots || !x->former || !x->leaving || !x->limits ||
 		!x->trials)
 		return -ENOMEM;

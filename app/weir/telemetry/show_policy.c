@@ -251,7 +251,7 @@ static json_t *loans_json(const struct instance *inst, unsigned policy)
 {
 	struct loan_totals loans = limiter_loans(inst->limiter, policy);
 
-	if (!inst->config->gossip.loans || !policy_lends(&inst->policies[policy]))
+	if (!policy_lends(&inst->policies[policy], inst->config->gossip.loans))
 		return json_null();
 	return json_pack("{s:o, s:o}", "lent_bytes", json_uint(loans.lent), "borrowed_bytes",
 		json_uint(loans.borrowed));

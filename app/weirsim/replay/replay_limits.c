@@ -15,7 +15,7 @@ static struct limiter_policy *make_policies(
 	const struct config *config, unsigned n, uint64_t now_ns)
 {
 	struct limiter_policy *policies = engine_limiter_policies(
-		config->policies, config->n_policies, (int64_t)(now_ns / SECOND_NS));
+		config->policies, config->n_policies, LOANS_NONE, (int64_t)(now_ns / SECOND_NS));
 
 	for (unsigned i = 0; policies && i < config->n_policies; i++) {
 		policies[i].drawn = false;

@@ -180,7 +180,7 @@ static int build_node_limiter(struct sim *sim, struct node *node, uint64_t age_n
 	const struct scenario *s = sim->scenario;
 	enum estimator_choice estimator = s->group.gossip.estimator;
 	struct limiter_policy *policies = engine_limiter_policies(
-		node_policies(node), s->group.n_policies, TIME_UNKNOWN);
+		node_policies(node), s->group.n_policies, s->group.gossip.loans, TIME_UNKNOWN);
 	struct limiter_record *records = node_disk_records(node);
 	struct limiter_params params = {
 		.gossip = {.self = node->index,
@@ -283,7 +283,7 @@ static int reload_limiter(struct sim *sim, struct node *node)
 {
 	unsigned n = sim->scenario->group.n_policies;
 	struct limiter_policy *limits = engine_limiter_policies(
-		node_policies(node), n, TIME_UNKNOWN);
+		node_policies(node), n, sim->scenario->group.gossip.loans, TIME_UNKNOWN);
 	unsigned *from = calloc(n, sizeof(*from));
 	int ret = limits && from ? 0 : -ENOMEM;
 

@@ -13,8 +13,8 @@ bool node_lends(const struct sim *sim)
 	const struct group *group = &sim->scenario->group;
 
 	for (unsigned i = 0; i < group->n_policies; i++)
-		if (policy_lends(&group->policies[i]))
-			return group->gossip.loans;
+		if (policy_lends(&group->policies[i], group->gossip.loans))
+			return true;
 	return false;
 }
 

@@ -58,12 +58,14 @@ static void place_in_tree(
 }
 
 struct limiter_policy *engine_limiter_policies(
-	const struct policy *policies, unsigned n, int64_t unix_s)
+	const struct policy *policies, unsigned n, enum loans loans, int64_t unix_s)
 {
 	struct limiter_policy *limits = calloc((size_t)n + 1, sizeof(*limits));
 
-	for (unsigned i = 0; limits && i < n; i++)
+	for (unsigned i = 0; limits && i < n; i++) {
 		limits[i] = limit_profile_policy(&policies[i], unix_s);
+		limits[i].lends = policy_lends(&policies[i], loans);
+	}
 	for (unsigned i = 0; limits && i < n; i++)
 		if (policy_has_parent(&policies[i]))
 			place_in_tree(policies, i, limits);

@@ -124,9 +124,12 @@ static inline unsigned engine_lines_of(const struct engine *engine, uint32_t slo
 int engine_init(struct engine *engine, unsigned n_workers, unsigned n_cpus);
 void engine_free(struct engine *engine);
 
-/* Policies as the limiter is told of them (of malloc()), or NULL; see limit_profile_policy(). */
+/*
+ * Returns the policies for a limiter of a group with these loans, to be freed with free(), or NULL;
+ * see limit_profile_policy().
+ */
 struct limiter_policy *engine_limiter_policies(
-	const struct policy *policies, unsigned n, int64_t unix_s);
+	const struct policy *policies, unsigned n, enum loans loans, int64_t unix_s);
 
 /* Whether workers draw from one shared bucket what packets of the policy need. Any thread. */
 bool engine_is_borrowed(const struct engine *engine, const struct policy *policy);

@@ -152,7 +152,6 @@ struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t 
 		.waits = policy_is_shaped(policy),
 		.weight = policy->weight,
 		.second = second_digest(policy),
-		.lends = policy_lends(policy),
 	};
 }
 

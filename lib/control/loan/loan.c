@@ -247,15 +247,10 @@ bool loan_is_short(const struct loan *loan)
 }
 
 /* A peer that gave nothing gets no request for some time. */
-static void pause_edge(struct loan_edge *edge, bool empty, uint64_t now_ns)
+static void pause_edge(struct loan_edge *edge, uint64_t most_ns, uint64_t now_ns)
 {
-	if (!empty) {
-		edge->pause_ns = 0;
-		return;
-	}
-	edge->pause_ns = edge->pause_ns ? 2 * edge->pause_ns : LOAN_PAUSE_MIN_NS;
-	if (edge->pause_ns > LOAN_PAUSE_MAX_NS)
-		edge->pause_ns = LOAN_PAUSE_MAX_NS;
+	edge->pause_ns = max_u64(2 * edge->pause_ns, LOAN_PAUSE_MIN_NS);
+	edge->pause_ns = min_u64(edge->pause_ns, most_ns);
 	edge->next_ns = now_ns + edge->pause_ns;
 }
 
@@ -267,7 +262,7 @@ static void give_up_lost(struct loan *loan, uint64_t now_ns)
 	if (!edge || now_ns - edge->requested_ns < edge->wait_ns)
 		return;
 	loan->waiting = NULL;
-	pause_edge(edge, true, now_ns);
+	pause_edge(edge, LOAN_SILENT_MAX_NS, now_ns);
 	edge->wait_ns = edge->wait_ns * 2 < LOAN_WAIT_MAX_NS ? edge->wait_ns * 2 : LOAN_WAIT_MAX_NS;
 	loan->counters.unanswered++;
 }
@@ -611,7 +606,10 @@ static int take_offer(struct loan *loan, const struct loan_calls *calls, uint64_
 	}
 	loan->waiting = NULL;
 	measure_round(edge, round_ns);
-	pause_edge(edge, all == 0, now_ns);
+	if (all == 0)
+		pause_edge(edge, LOAN_PAUSE_MAX_NS, now_ns);
+	else
+		edge->pause_ns = 0;
 	return 0;
 }
 

@@ -48,9 +48,10 @@
 #define LOAN_WAIT_FIRST_NS UINT64_C(250000000)
 #define LOAN_WAIT_MAX_NS   UINT64_C(1000000000)
 
-/* Pause after a peer has offered nothing; doubles up to the maximum. */
-#define LOAN_PAUSE_MIN_NS UINT64_C(10000000)
-#define LOAN_PAUSE_MAX_NS UINT64_C(320000000)
+/* Pause after a peer has offered nothing or not answered; doubles up to one of the maxima. */
+#define LOAN_PAUSE_MIN_NS  UINT64_C(10000000)
+#define LOAN_PAUSE_MAX_NS  UINT64_C(320000000)   /* after an offer of nothing */
+#define LOAN_SILENT_MAX_NS UINT64_C(20000000000) /* a peer without loans never answers */
 
 /* No lender of a hard limit withholds depth for longer; with more drift it declines. */
 #define LOAN_HOLD_MOST_NS (LOAN_WAIT_MAX_NS / 4 * 5)

@@ -61,7 +61,9 @@ void gossip_complete(const struct reader *reader, struct gossip_config *gossip)
 		gossip->estimator = gossip->n_roster <= STATE_LIMITERS ? ESTIMATOR_STATE
 								       : ESTIMATOR_TREE;
 	if (!reader_has(reader, &path_gossip, "loans"))
-		gossip->loans = gossip->n_roster > 1 && gossip->estimator == ESTIMATOR_STATE;
+		gossip->loans = gossip->n_roster > 1 && gossip->estimator == ESTIMATOR_STATE
+					? LOANS_SOFT
+					: LOANS_NONE;
 }
 
 void config_complete(struct reader *reader, struct config *config)
@@ -267,8 +269,8 @@ void gossip_check(struct reader *reader, const struct gossip_config *gossip)
 {
 	struct json_path loans = {.parent = &path_gossip, .key = "loans"};
 
-	if (gossip->loans && gossip->estimator != ESTIMATOR_STATE &&
-		gossip->estimator != CHOICE_REFUSED)
+	if (gossip->loans != LOANS_NONE && gossip->loans != CHOICE_REFUSED &&
+		gossip->estimator != ESTIMATOR_STATE && gossip->estimator != CHOICE_REFUSED)
 		reader_requires(reader, &loans, "\"estimator\": \"state\"");
 }
 

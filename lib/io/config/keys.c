@@ -463,6 +463,13 @@ static const struct choice identity_choices[] = {
 	{0},
 };
 
+static const struct choice loan_choices[] = {
+	{"none", LOANS_NONE},
+	{"soft", LOANS_SOFT},
+	{"all", LOANS_ALL},
+	{0},
+};
+
 static const struct choice source_choices[] = {
 	{"roster", SOURCES_ROSTER},
 	{"any", SOURCES_ANY},
@@ -506,7 +513,8 @@ const struct key gossip_keys[] = {
 			"256B to 8972B", "B"}},
 	{"estimator", read_estimator, KEY_FIELD(struct gossip_config, estimator),
 		.detail = estimators},
-	{"loans", read_bool, KEY_FIELD(struct gossip_config, loans)},
+	{"loans", read_marked_choice, KEY_FIELD(struct gossip_config, loans),
+		.detail = loan_choices},
 	{0},
 };
 

@@ -319,7 +319,7 @@ static void test_fixed_parts(void **state)
 		{ALONE(""), ALONE(", 'key_file': '/k'"), "gossip.key_file"},
 		{ALONE(""), ALONE(", 'sources': 'any'"), "gossip.sources"},
 		{ALONE(""), ALONE(", 'estimator': 'tree'"), "gossip.estimator"},
-		{ALONE(""), ALONE(", 'loans': true"), "gossip.loans"},
+		{ALONE(""), ALONE(", 'loans': 'all'"), "gossip.loans"},
 		{ALONE(""), ALONE(", 'overshoot_alarm': 2"), "gossip.overshoot_alarm"},
 		{GOSSIP("'roster': [{'name': 'me', 'address': '10.0.0.1:1'}]"),
 			GOSSIP("'roster': [{'name': 'me', 'address': '[::1]:1'}]"),

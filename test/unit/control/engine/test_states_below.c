@@ -123,7 +123,7 @@ static void test_what_the_brain_is_told(void **state)
 
 	(void)state;
 	make_policies(policies);
-	limits = engine_limiter_policies(policies, SLOTS, 0);
+	limits = engine_limiter_policies(policies, SLOTS, LOANS_NONE, 0);
 	assert_non_null(limits);
 	for (unsigned i = 0; i < SLOTS; i++) {
 		uint64_t below = rows[i].below < 0 ? 0

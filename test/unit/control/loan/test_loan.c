@@ -604,6 +604,45 @@ static void test_lies_are_limited(void **state)
 	free(w);
 }
 
+/*
+ * A peer that never answers costs less and less time, so a limiter borrows from others. When the
+ * peer answers again, it gets as many requests as before.
+ */
+static void test_silent_peer(void **state)
+{
+	const uint64_t minute = 60 * SECOND_NS;
+	struct world *w = new_trio();
+	unsigned requests[2][3] = {0};
+
+	(void)state;
+	for (unsigned answers = 0; answers < 2; answers++) {
+		uint64_t end_ns = w->now_ns + 5 * minute;
+
+		while (w->now_ns < end_ns) {
+			struct loan_calls calls = calls_of(&w->sites[1]);
+			uint8_t buf[LOAN_MESSAGE_MAX];
+			unsigned peer;
+
+			set_level(w, 0);
+			w->now_ns += 10 * STEP_NS;
+			if (loan_send(w->sites[1].loan, &calls, w->now_ns, buf, LOAN_MESSAGE_MAX,
+				    &peer) == 0)
+				continue;
+			requests[answers][peer]++;
+			w->numbers[peer]++;
+			if (peer == 0 && !answers)
+				continue;
+			w->now_ns += 10 * STEP_NS;
+			assert_int_equal(offer_after(w, peer, w->numbers[peer], 10), 10000);
+		}
+	}
+	assert_in_range(requests[0][0], 10, 30);
+	assert_true(requests[0][2] > 0.85 * 5 * minute / (20 * STEP_NS));
+	assert_true(requests[1][0] > 0.4 * requests[1][2]);
+	end_world(w);
+	free(w);
+}
+
 /* Tokens that a bucket has been given are no room for the next overflow. */
 static void test_room_counts_once(void **state)
 {
@@ -937,6 +976,7 @@ int main(void)
 		cmocka_unit_test(test_requests_only_peers_with_spare),
 		cmocka_unit_test(test_offers_count_once),
 		cmocka_unit_test(test_lies_are_limited),
+		cmocka_unit_test(test_silent_peer),
 		cmocka_unit_test(test_room_counts_once),
 		cmocka_unit_test(test_refill_is_no_room),
 		cmocka_unit_test(test_lent_bytes_are_no_room),

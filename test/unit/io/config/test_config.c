@@ -555,13 +555,13 @@ static void test_gossip(void **state)
 			"w.json:1: gossip.timeout: '200000000.5ns': expected a whole number of ns\n"},
 		{TUNED("'estimator': 'state'"), ""},
 		{TUNED("'estimator': 'tree'"), ""},
-		{TUNED("'estimator': 'tree', 'loans': false"), ""},
-		{TUNED("'estimator': 'tree', 'loans': true"),
+		{TUNED("'estimator': 'tree', 'loans': 'none'"), ""},
+		{TUNED("'estimator': 'tree', 'loans': 'all'"),
 			"w.json:1: gossip*'loans'*'estimator': 'state'\n"},
 		{TUNED("'estimator': 'push-sum'"),
 			"w.json:1: gossip.estimator: 'push-sum': expected 'state' or 'tree': only "
 			"weirsim*\n"},
-		{TUNED("'estimator': 'compensated-push-sum', 'loans': true"),
+		{TUNED("'estimator': 'compensated-push-sum', 'loans': 'soft'"),
 			"w.json:1: gossip.estimator: 'compensated-push-sum': expected 'state' or "
 			"'tree': only weirsim*\n"},
 		{TUNED("'estimator': 'flow-updating'"),
@@ -906,7 +906,7 @@ static void test_default_estimator(void **state)
 		assert_int_equal(parse_config_case(text, size, &messages, &config), 0);
 		assert_int_equal(
 			config->gossip.estimator, n <= 64 ? ESTIMATOR_STATE : ESTIMATOR_TREE);
-		assert_int_equal(config->gossip.loans, n <= 64);
+		assert_int_equal(config->gossip.loans, n <= 64 ? LOANS_SOFT : LOANS_NONE);
 		config_free(config);
 		free(messages);
 		free(text);
@@ -914,7 +914,7 @@ static void test_default_estimator(void **state)
 		text = make_group(n, "\"estimator\":\"tree\",", &size);
 		assert_int_equal(parse_config_case(text, size, &messages, &config), 0);
 		assert_int_equal(config->gossip.estimator, ESTIMATOR_TREE);
-		assert_false(config->gossip.loans);
+		assert_int_equal(config->gossip.loans, LOANS_NONE);
 		config_free(config);
 		free(messages);
 		free(text);

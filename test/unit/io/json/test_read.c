@@ -167,11 +167,11 @@ static void test_group(void **state)
 		{"{'limiters': 2, " P ", 'gossip': {'estimator': 'pushsum'}}",
 			"s.json:1: gossip.estimator: 'pushsum': expected*'tree' or 'push-sum' or*did "
 			"you mean 'push-sum'?\n"},
-		{"{'limiters': 2, " P ", 'gossip': {'estimator': 'push-sum', 'loans': true}}",
+		{"{'limiters': 2, " P ", 'gossip': {'estimator': 'push-sum', 'loans': 'soft'}}",
 			"s.json:1: gossip*'loans'*'estimator': 'state'\n"},
 		/* The number of limiters has an error, so the group is not checked. */
 		{"{'limiters': 0, 'policies': [{'name': 'p', 'limit': '1Mbit/s', 'per': 'src', "
-		 "'allocator': 'fps'}], 'gossip': {'estimator': 'tree', 'loans': true}}",
+		 "'allocator': 'fps'}], 'gossip': {'estimator': 'tree', 'loans': 'soft'}}",
 			"s.json:1: limiters: 0: expected a whole number from 1 to 100000\n"},
 		{"{'limiters': 2, " P
 		 ", 'gossip': {'branching': 65, 'listen': '10.0.0.1:1', 'roster': "
