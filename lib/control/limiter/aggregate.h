@@ -92,6 +92,7 @@ struct limiter {
 	struct limiter_buckets buckets;
 	uint64_t look_ns, looked_ns; /* next and last limiter_look() */
 	unsigned look_from;          /* policy where it begins */
+	bool lends;                  /* any policy does */
 	uint64_t commit_ns;     /* no grant is committed before: policies may have left offers */
 	double overshoot_alarm; /* see struct limiter_params */
 };
@@ -207,9 +208,11 @@ size_t loans_send(struct limiter *l, uint8_t *buf, size_t room, unsigned *peer);
 /*
  * Loans of a hard limit. loans_hold_grants() returns true while a part of the ledger's grants may
  * be depth that an offer needs. loans_leave(): other policies are about to begin.
+ * loans_index(): they have begun, levels included.
  */
 bool loans_hold_grants(const struct limiter *l);
 void loans_leave(struct limiter *l, uint64_t now_ns);
+void loans_index(struct limiter *l);
 
 /*
  * Meters local limits, see overshoot.c: all of them when the limiter starts or its policies change,

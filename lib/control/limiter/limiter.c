@@ -150,6 +150,7 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 	}
 	accounts_index(l);
 	levels_index(l);
+	loans_index(l);
 	terms_set(l, now_ns);
 	limiter_rates_refresh(l, now_ns);
 	overshoot_begin(l);

@@ -135,9 +135,17 @@ void loans_leave(struct limiter *l, uint64_t now_ns)
 			l->commit_ns = now_ns + LOAN_HOLD_MOST_NS;
 }
 
+void loans_index(struct limiter *l)
+{
+	l->lends = false;
+	for (unsigned i = 0; i < l->n_policies; i++)
+		l->lends |= aggregate_lends(&l->aggregates[i]);
+}
+
 uint64_t limiter_next_look(const struct limiter *l)
 {
-	bool active = l->loan && bitmap_next(l->active, l->n_policies, 0) < l->n_policies;
+	bool active = l->loan && l->lends &&
+		      bitmap_next(l->active, l->n_policies, 0) < l->n_policies;
 
 	return active ? l->look_ns : UINT64_MAX;
 }

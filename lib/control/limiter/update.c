@@ -239,6 +239,7 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 	l->levels = levels;
 	accounts_index(l);
 	levels_index(l);
+	loans_index(l);
 	terms_set(l, now_ns);
 	limiter_rates_refresh(l, now_ns);
 	overshoot_begin(l);
