@@ -547,6 +547,34 @@ static void test_rest(void **state)
 	close_pair(&pair);
 }
 
+/* Control looks at buckets while there is traffic, if any policy lends tokens. */
+static void test_looks(void **state)
+{
+#define LENDS(limit, more) \
+	"{'name': 'p', 'match': {'direction': 'a-to-b'}, 'limit': '" limit "'" more "}"
+	static const struct {
+		const char *policies;
+		bool looks;
+	} rows[] = {
+		{LENDS("8Gbit/s", ", 'burst': '20MB'"), true},
+		{LENDS("8Gbit/s", ", 'allocator': 'static'"), false},
+		{LENDS("1000000/s", ", 'count': 'packets'"), false},
+		{LENDS("8Gbit/s", ", 'allocator': 'static'") ", " NAMED("q", "7"), true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct pair pair;
+
+		open_pair(&pair, rows[i].policies, rows[i].policies);
+		pass_time(&pair, SECOND_NS, true);
+		assert_int_equal(
+			limiter_next_look(pair.w.inst.limiter) < UINT64_MAX, rows[i].looks);
+		pass_time(&pair, 10 * SECOND_NS, true); /* idle */
+		close_pair(&pair);
+	}
+}
+
 static int socket_of(const struct peer_config *peer)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -646,6 +674,7 @@ int main(void)
 		cmocka_unit_test(test_refined),
 		cmocka_unit_test(test_delays_seen),
 		cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_looks),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_messages),
 	};
