@@ -49,6 +49,7 @@ VARIANTS = {
     "room always 5 %": [(FPS, "GROWTH 0.60", "GROWTH ROOM")],
     "room always 60 %": [(FPS, "define ROOM   0.05", "define ROOM   GROWTH")],
     "silence of old flows counts": [(FPS, "1 - in->old_part", "1")],
+    "a limit falls under pressure": [(FPS, "PRESSED 0.5", "PRESSED 2.0")],
     "a whole unit after a drop": [(FPS, "UNIT_ROOM 3.0", "UNIT_ROOM 1e9")],
     "no unit after a drop": [(FPS, "claim = max_double(claim, least_weight(state, in, limit));",
                               "(void)least_weight;")],

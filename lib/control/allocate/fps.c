@@ -51,6 +51,12 @@
 #define PRESSURE_S 0.4
 
 /*
+ * From this pressure on a limit does not fall, because flows that have just lost would lose it too.
+ * Without this the limits of many limiters waver more.
+ */
+#define PRESSED 0.5
+
+/*
  * A limiter that drops weighs one flow if its flows use at least 1 / UNIT_ROOM of one flow's rate.
  * Short requests use less; a flow that joins or backs off uses more.
  */
@@ -98,15 +104,19 @@ static double flow_count(const struct allocate_state *state, const struct alloca
 	return state->flow_rate > 0 ? max_double(in->demand_slow / state->flow_rate, 1) : 1;
 }
 
-/* The demand and room by pressure, or the proportional part of what nobody asks for. */
+/*
+ * The demand and room by pressure, or the proportional part of what nobody asks for; but no less
+ * than the present limit while flows are PRESSED.
+ */
 static double wanted_limit(const struct allocate_state *state, const struct allocate_input *in,
 	double limit, double demand, bool held)
 {
 	double all = demand + in->remote_demand;
 	double spare = demand * (all > 0 ? limit / all : 1);
 	double pressure = held ? state->pressure : 0;
+	double wanted = demand * (1 + ROOM + (GROWTH - ROOM) * pressure);
 
-	return max_double(demand * (1 + ROOM + (GROWTH - ROOM) * pressure), spare);
+	return max_double(max_double(wanted, spare), pressure > PRESSED ? state->local_limit : 0);
 }
 
 /*

@@ -325,10 +325,10 @@ static void test_fps_bottlenecked(void **state)
 	assert_near(limit, LIMIT / 2, 0.02 * LIMIT);
 }
 
-/* After drops the room shrinks with the pressure, for 0.5 s. */
+/* Drops hold the limit for as long as the pressure lasts: 0.4 s × ln 2. */
 static void test_fps_remembers_drops(void **state)
 {
-	static const double parts[] = {0.96, 0.75, 0.55};
+	static const double parts[] = {0.96, 0.6, 0.3};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -339,19 +339,18 @@ static void test_fps_remembers_drops(void **state)
 			.demand = 0.6 * LIMIT,
 			.dropped = true};
 		struct allocate_state st = {0};
-		double limit = run_until_steady(&st, "fps", &s).local_limit, pressure = st.pressure;
+		double limit = run_until_steady(&st, "fps", &s).local_limit;
+		int intervals = 0;
 
 		s.dropped = false;
 		s.demand = parts[i] * limit; /* as after a loss: still held back here */
-		for (unsigned k = 1; k < 20; k++) {
-			bool held = k * DT < 0.5 + DT / 2;
-			double wanted;
-
-			pressure *= 1 - DT / 0.4;
-			wanted = s.demand * (held ? 1.05 + 0.55 * pressure : 1.05);
-			assert_near(run_allocator(&st, "fps", &s).local_limit,
-				wanted < limit ? wanted : limit, 0.02 * LIMIT);
-		}
+		while (run_allocator(&st, "fps", &s).local_limit > 0.99 * limit && intervals < 100)
+			intervals++;
+		/* Asking for nearly all of it, with room for more, it keeps it. */
+		assert_near(intervals * DT, parts[i] > 0.95 ? 100 * DT : 0.25, DT);
+		if (parts[i] < 0.95)
+			assert_near(run_until_steady(&st, "fps", &s).local_limit, 1.05 * s.demand,
+				0.01 * limit);
 	}
 }
 
@@ -425,10 +424,25 @@ static void test_fps_room_goes_by_pressure(void **state)
 
 		for (int k = 0; k < 40; k++)
 			run_drops(&st, DT, cases[i].drops);
+		st.local_limit = 0; /* nothing to keep: the room alone */
 		limit = run_drops(&st, 0.001, ".");
 		assert_true(limit >= cases[i].least * pressed.demand - SHARED_BUCKET(2));
 		assert_true(limit <= cases[i].most * pressed.demand + SHARED_BUCKET(2));
 	}
+}
+
+/* More than half of the time empty: it keeps what it has, though it asks for less. Half: not. */
+static void test_fps_pressed_keeps_its_limit(void **state)
+{
+	struct allocate_state st = {0};
+
+	(void)state;
+	run_drops(&st, DT, ".xxxxx"); /* 1 - 0.875^5 = 0.49 */
+	st.local_limit = 0.6 * LIMIT;
+	assert_true(run_drops(&st, 0.001, "x") < 0.35 * LIMIT);
+	run_drops(&st, DT, "xx");
+	st.local_limit = 0.6 * LIMIT;
+	assert_near(run_drops(&st, 0.001, "x"), 0.6 * LIMIT, SHARED_BUCKET(2));
 }
 
 /* Whoever has idled, or has just begun, has no pressure: his first interval shows a rate alone. */
@@ -736,6 +750,7 @@ int main(void)
 		cmocka_unit_test(test_fps_remembers_drops),
 		cmocka_unit_test(test_fps_pressure),
 		cmocka_unit_test(test_fps_room_goes_by_pressure),
+		cmocka_unit_test(test_fps_pressed_keeps_its_limit),
 		cmocka_unit_test(test_fps_idle_has_no_pressure),
 		cmocka_unit_test(test_fps_silence_of_old_flows),
 		cmocka_unit_test(test_fps_losers_are_not_locked_out),
