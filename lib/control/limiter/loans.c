@@ -12,8 +12,11 @@
 /* Policies looked at in one limiter_look(), so that thousands of busy ones cost little. */
 #define LOOK_MOST 256
 
-/* A peer has unused limit if more than this part of its local limit is unused: one in 50. */
-#define SPARE_PART 50
+/*
+ * A peer has unused limit if more than one in so many parts of its local limit is unused. A limiter
+ * that does not drop has room of 5 % anyway.
+ */
+#define SPARE_PART 20
 
 /* Only the estimator `state` keeps the demand of each peer, so the others have no loans. */
 int loans_create(struct limiter *l, const struct limiter_params *params, uint64_t now_ns)
