@@ -206,9 +206,8 @@ void loans_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message 
 size_t loans_send(struct limiter *l, uint8_t *buf, size_t room, unsigned *peer);
 
 /*
- * Loans of a hard limit. loans_hold_grants() returns true while a part of the ledger's grants may
- * be depth that an offer needs. loans_leave(): other policies are about to begin.
- * loans_index(): they have begun, levels included.
+ * loans_hold_grants() returns true while a part of the ledger's grants may be depth that an offer
+ * needs. loans_leave() is called before other policies begin, loans_index() after that.
  */
 bool loans_hold_grants(const struct limiter *l);
 void loans_leave(struct limiter *l, uint64_t now_ns);

@@ -346,7 +346,7 @@ static void test_fps_remembers_drops(void **state)
 		s.demand = parts[i] * limit; /* as after a loss: still held back here */
 		while (run_allocator(&st, "fps", &s).local_limit > 0.99 * limit && intervals < 100)
 			intervals++;
-		/* Asking for nearly all of it, with room for more, it keeps it. */
+		/* A demand of nearly all of it, with room for more, keeps it. */
 		assert_near(intervals * DT, parts[i] > 0.95 ? 100 * DT : 0.25, DT);
 		if (parts[i] < 0.95)
 			assert_near(run_until_steady(&st, "fps", &s).local_limit, 1.05 * s.demand,
@@ -354,7 +354,7 @@ static void test_fps_remembers_drops(void **state)
 	}
 }
 
-/* So many flows that what they ask for decides; that is more than one flow's part. */
+/* The demand of many flows decides; it is more than one flow's part. */
 static const struct situation pressed = {
 	.n = 2, .remote_weight = 7, .remote_demand = LIMIT, .flows = 20, .demand = 0.2 * LIMIT};
 
@@ -431,7 +431,7 @@ static void test_fps_room_goes_by_pressure(void **state)
 	}
 }
 
-/* More than half of the time empty: it keeps what it has, though it asks for less. Half: not. */
+/* With a bucket that is empty more than half of the time a limit does not fall. */
 static void test_fps_pressed_keeps_its_limit(void **state)
 {
 	struct allocate_state st = {0};
