@@ -105,8 +105,8 @@ static double flow_count(const struct allocate_state *state, const struct alloca
 }
 
 /*
- * The demand and room by pressure, or the proportional part of what nobody asks for; but no less
- * than the present limit while flows are PRESSED.
+ * The demand and room by pressure, or a proportional part of the unused limit if that is more. It
+ * is at least the present limit while flows are PRESSED.
  */
 static double wanted_limit(const struct allocate_state *state, const struct allocate_input *in,
 	double limit, double demand, bool held)

@@ -92,7 +92,7 @@ struct limiter {
 	struct limiter_buckets buckets;
 	uint64_t look_ns, looked_ns; /* next and last limiter_look() */
 	unsigned look_from;          /* policy where it begins */
-	bool lends;                  /* any policy does */
+	bool lends, lends_hard;      /* any policy does; with a hard limit */
 	uint64_t commit_ns;     /* no grant is committed before: policies may have left offers */
 	double overshoot_alarm; /* see struct limiter_params */
 };

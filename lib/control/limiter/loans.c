@@ -121,7 +121,7 @@ bool loans_hold_grants(const struct limiter *l)
 {
 	if (l->now_ns < l->commit_ns)
 		return true;
-	for (unsigned i = 0; l->loan && i < l->n_policies; i++) {
+	for (unsigned i = 0; l->loan && l->lends_hard && i < l->n_policies; i++) {
 		const struct aggregate *a = &l->aggregates[i];
 
 		if (a->withheld > 0 && a->withheld > limiter_rates_burst(l, a) / 2)
@@ -140,9 +140,13 @@ void loans_leave(struct limiter *l, uint64_t now_ns)
 
 void loans_index(struct limiter *l)
 {
-	l->lends = false;
-	for (unsigned i = 0; i < l->n_policies; i++)
-		l->lends |= aggregate_lends(&l->aggregates[i]);
+	l->lends = l->lends_hard = false;
+	for (unsigned i = 0; i < l->n_policies; i++) {
+		const struct aggregate *a = &l->aggregates[i];
+
+		l->lends |= aggregate_lends(a);
+		l->lends_hard |= aggregate_lends(a) && aggregate_conserved(a);
+	}
 }
 
 uint64_t limiter_next_look(const struct limiter *l)
