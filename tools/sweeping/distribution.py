@@ -49,7 +49,8 @@ def table(lines):
 BANDS = (
     ("limit below 1 Mbit/s", lambda row: row["limit"] < 1e6),
     ("limit 1 to 50 Mbit/s", lambda row: 1e6 <= row["limit"] < 50e6),
-    ("limit 50 Mbit/s and more", lambda row: row["limit"] >= 50e6),
+    ("limit 50 Mbit/s to 1 Gbit/s", lambda row: 50e6 <= row["limit"] <= 1e9),
+    ("limit above 1 Gbit/s", lambda row: row["limit"] > 1e9),
     ("round trip below 2 ms", lambda row: row["rtt"] < 2e-3),
     ("round trip 2 to 20 ms", lambda row: 2e-3 <= row["rtt"] < 20e-3),
     ("round trip 20 ms and more", lambda row: row["rtt"] >= 20e-3),

@@ -9,6 +9,11 @@ PACKET_BITS = 12000
 WINDOW_PACKETS = 300  # the largest window of a flow, which NewReno reaches within the run
 FLOW_BPS = 20e3  # the least that a flow has: a packet in 0.6 s
 PACKETS = 500e3  # the most in a run; above 100 Mbit/s more
+MOST_BPS = 1e9  # the largest limit of most scenarios
+LARGE_BPS = 10e9  # the largest limit of one scenario in LARGE_EVERY
+LARGE_EVERY = 8
+LARGE_WARMUP_S, LARGE_S = 8, 6  # with such a limit: a second has 10^5 packets and more
+LONG_KINDS = ("return", "change")  # too many packets with such a limit
 
 
 class Case:
@@ -18,7 +23,12 @@ class Case:
         self.seed = seed
         self.kind = kind
         self.dice = dice
-        self.limit = significant(10 ** dice.uniform(math.log10(64e3), 9))
+        self.limit = significant(10 ** dice.uniform(math.log10(64e3), math.log10(MOST_BPS)))
+        # Dice of their own: the other scenarios stay as they are.
+        large = random.Random(f"{seed} large")
+        self.is_large = kind not in LONG_KINDS and large.random() < 1 / LARGE_EVERY
+        if self.is_large:
+            self.limit = significant(MOST_BPS * (LARGE_BPS / MOST_BPS) ** large.random())
         self.sites = min(dice.randint(2, 10), max(2, int(self.limit / FLOW_BPS)))
         self.rtt = 10 ** dice.uniform(math.log10(0.2e-3), math.log10(0.2))
         self.unequal = dice.random() < 0.3
@@ -31,8 +41,8 @@ class Case:
         self.events = []
         self.fair = []  # (site, largest demand of each flow in bit/s, flows)
         self.flows_left = max(self.sites, int(self.limit / FLOW_BPS))
-        self.seconds = run_seconds(self.limit)
-        self.warmup = max(10, self.seconds // 4)
+        self.seconds = LARGE_S if self.is_large else run_seconds(self.limit)
+        self.warmup = LARGE_WARMUP_S if self.is_large else max(10, self.seconds // 4)
         self.outage = None  # (site, when it begins, when it ends)
         self.change = None  # (seconds, another limit in bit/s, seconds until all limiters have it)
         self.pairs = []  # links between the limiters of two places
