@@ -1,0 +1,99 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""What idle policies cost a limiter of a group: a table in Markdown.
+
+    idle_hard.py [--policies 10000] [--limiters 3] [--seconds 20] [--guarantees soft,conserved]
+
+No packet arrives. After the group has settled, the table shows for the first limiter the part of a
+CPU that control uses, its datagrams, and their bytes with headers of IPv4 and UDP. Needs root.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(ROOT, "test", "net"), os.path.join(ROOT, "tools", "benchmark")]
+
+import box  # noqa: E402 (needs the path above)
+from report import markdown_table  # noqa: E402
+
+IP_UDP = 28
+SETTLE_S = 20
+
+
+def policies(n, guarantee):
+    """Policies by source address."""
+    more = {} if guarantee == "soft" else {"guarantee": guarantee}
+    return [{"name": f"customer-{i}", "limit": "10Mbit/s",
+             "match": {"src": f"10.{i >> 16 & 255}.{i >> 8 & 255}.{i & 255}/32"}} | more
+            for i in range(n)]
+
+
+def group(scene, limiters, n, guarantee):
+    """Limiters on the addresses 127.0.0.1 and so on, started."""
+    roster = [{"name": f"l{i}", "address": f"127.0.0.{i}:17946"} for i in range(1, limiters + 1)]
+    members = []
+    for entry in roster:
+        config = box.wire("net_null0", "net_null1") | {
+            "policies": policies(n, guarantee), "gossip": {"roster": roster, "insecure": True}}
+        if guarantee != "soft":
+            config["ledger"] = {"store": scene.path(f"store-{entry['name']}")}
+        member = scene.box(config, entry["name"])
+        if guarantee != "soft":
+            subprocess.run([box.WEIR, "--new-ledger", box.LEDGER, member.config_path], check=True,
+                           capture_output=True)
+        member.start()
+        members.append(member)
+    return members
+
+
+def control_seconds(pid):
+    """CPU time that control has used, which is the main thread of a limiter."""
+    with open(f"/proc/{pid}/task/{pid}/schedstat", encoding="ascii") as stat:
+        return int(stat.read().split()[0]) / 1e9
+
+
+def row(limiters, n, guarantee, seconds):
+    """A row of the table."""
+    scene = box.Scene()
+    try:
+        first = group(scene, limiters, n, guarantee)[0]
+        time.sleep(SETTLE_S)
+        before = first.get("/weir/gossip"), control_seconds(first.process.pid), time.monotonic()
+        time.sleep(seconds)
+        after = first.get("/weir/gossip"), control_seconds(first.process.pid), time.monotonic()
+    except AssertionError:
+        scene.show_logs()
+        raise
+    finally:
+        scene.close()
+    spent = after[2] - before[2]
+    datagrams = (after[0]["sent"] - before[0]["sent"]) / spent
+    sent = (after[0]["sent_bytes"] - before[0]["sent_bytes"]) / spent + IP_UDP * datagrams
+    return [guarantee, f"{n:,}", f"{100 * (after[1] - before[1]) / spent:.1f} %",
+            f"{datagrams:.0f}", f"{sent / 1e3:.0f} kB/s"]
+
+
+def main():
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--policies", type=int, default=10000)
+    parser.add_argument("--limiters", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--guarantees", default="soft,conserved")
+    parser.add_argument("--json", action="store_true", help="print rows of JSON")
+    options = parser.parse_args()
+    box.enter_netns()
+    rows = [row(options.limiters, options.policies, guarantee, options.seconds)
+            for guarantee in options.guarantees.split(",")]
+    print(json.dumps(rows) if options.json else markdown_table(
+        ["guarantee", "policies", "control", "datagrams/s", "bytes"], rows))
+
+
+if __name__ == "__main__":
+    main()
