@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What idle policies cost a limiter of a group: a table in Markdown.
+"""The cost of idle policies for a limiter of a group: a table in Markdown.
 
     idle_hard.py [--policies 10000] [--limiters 3] [--seconds 20] [--guarantees soft,conserved]
 
-No packet arrives. After the group has settled, the table shows for the first limiter the part of a
-CPU that control uses, its datagrams, and their bytes with headers of IPv4 and UDP. Needs root.
+No packet arrives. After the group has settled, the table shows the cost of the first limiter: the
+part of a CPU that control uses, its datagrams, and their bytes with all headers. Needs root.
 """
 
 import argparse

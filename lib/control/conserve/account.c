@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/math.h"
+#include "base/wire.h"
 #include "conserve/conserve_private.h"
 
 _Static_assert(offsetof(struct conserve_policy, id) == 0, "a row begins with its id");
@@ -28,10 +29,50 @@ static uint64_t conserve_share_of(const struct conserve *c, uint64_t limit)
 
 void rate_due(struct conserve *c, struct rate_account *a, unsigned edge)
 {
-	if (a->edges[edge].due)
+	struct rate_edge *e = &a->edges[edge];
+
+	if (e->due)
 		return;
-	a->edges[edge].due = true;
+	if (e->stale)
+		TAILQ_REMOVE(&c->links[edge].stale, a, edges[edge].next_due);
+	e->stale = false;
+	e->due = true;
 	TAILQ_INSERT_TAIL(&c->links[edge].due, a, edges[edge].next_due);
+}
+
+void rate_stale(struct conserve *c, struct rate_account *a, unsigned edge)
+{
+	struct rate_edge *e = &a->edges[edge];
+
+	if (e->due || e->stale)
+		return;
+	e->stale = true;
+	TAILQ_INSERT_TAIL(&c->links[edge].stale, a, edges[edge].next_due);
+}
+
+void rate_stir(struct conserve *c, struct rate_account *a)
+{
+	if (a->moving)
+		return;
+	a->moving = true;
+	TAILQ_INSERT_TAIL(&c->moving, a, next_moving);
+}
+
+void rate_note_news(struct conserve *c, struct rate_account *a)
+{
+	if (a->news)
+		return;
+	a->news = true;
+	TAILQ_INSERT_TAIL(&c->news, a, next_news);
+}
+
+bool rate_is_unconfirmed(const struct rate_account *a, unsigned edge)
+{
+	struct ledger_view view = ledger_view(a->ledger, edge);
+
+	return ledger_recovering(a->ledger) || view.in_flight > 0 ||
+	       (a->restored && !a->edges[edge].spoke) ||
+	       (view.locked > view.granted && view.locked != view.promised);
 }
 
 void rate_due_to_all(struct conserve *c, struct rate_account *a)
@@ -47,9 +88,18 @@ static void rate_close(struct book *book, struct book_account *account)
 
 	if (a->news)
 		TAILQ_REMOVE(&c->news, a, next_news);
-	for (unsigned e = 0; e < book->n_edges; e++)
-		if (a->edges[e].due)
-			TAILQ_REMOVE(&c->links[e].due, a, edges[e].next_due);
+	if (a->moving)
+		TAILQ_REMOVE(&c->moving, a, next_moving);
+	for (unsigned e = 0; e < book->n_edges; e++) {
+		struct rate_link *link = &c->links[e];
+
+		if (a->edges[e].due || a->edges[e].stale)
+			TAILQ_REMOVE(
+				a->edges[e].due ? &link->due : &link->stale, a, edges[e].next_due);
+		link->sent[a->bucket] -= a->edges[e].sent_hash;
+		link->heard[a->bucket] -= a->edges[e].heard_hash;
+	}
+	TAILQ_REMOVE(&c->buckets[a->bucket], a, next_in_bucket);
 	ledger_destroy(a->ledger);
 	free(a);
 }
@@ -80,6 +130,12 @@ struct rate_terms rate_own_terms(const struct conserve *c, const struct rate_acc
 	terms.burst = a->policy.burst;
 	terms.n = c->params.overlay.n;
 	return terms;
+}
+
+void rate_write_terms(const struct rate_terms *terms, uint8_t *at)
+{
+	at = wire_put32(wire_put64(at, terms->terms), terms->unit);
+	wire_put32(wire_put64(wire_put64(at, terms->limit), terms->burst), terms->n);
 }
 
 static void compare_terms(struct rate_edge *edge, const struct rate_terms *own)
@@ -128,7 +184,7 @@ bool rate_go_by_least(const struct conserve *c, struct rate_account *a)
 	return true;
 }
 
-int rate_set(const struct conserve *c, struct rate_account *a, const struct conserve_policy *policy)
+int rate_set(struct conserve *c, struct rate_account *a, const struct conserve_policy *policy)
 {
 	int ret = rate_fits(c, a, policy->limit);
 
@@ -138,6 +194,8 @@ int rate_set(const struct conserve *c, struct rate_account *a, const struct cons
 	for (unsigned e = 0; a->policy.indicator != policy->indicator && e < c->book.n_edges; e++)
 		a->edges[e].neighbour.fresh = false;
 	a->policy = *policy;
+	rate_stir(c, a);
+	rate_note_news(c, a);
 	if (!rate_go_by_least(c, a))
 		(void)ledger_set_share(a->ledger, conserve_share_of(c, a->limit));
 	return 0;
@@ -164,7 +222,7 @@ static void assume_all_said(
 static int rate_open(struct book *book, const void *policy, const struct book_record *record,
 	uint64_t now_ns, struct book_account **out)
 {
-	const struct conserve *c = (const struct conserve *)book;
+	struct conserve *c = (struct conserve *)book;
 	const struct conserve_policy gone = {.id = record ? record->id : 0};
 	const struct conserve_policy *terms = policy ? policy : &gone;
 	struct ledger_params params = {
@@ -181,6 +239,9 @@ static int rate_open(struct book *book, const void *policy, const struct book_re
 
 	if (!a)
 		return -ENOMEM;
+	a->bucket = (unsigned)(terms->id * HASH_GOLDEN >> (64 - DIGEST_BITS));
+	TAILQ_INSERT_TAIL(&c->buckets[a->bucket], a, next_in_bucket);
+	rate_stir(c, a);
 	a->restored = record;
 	if (record)
 		ret = ledger_restore(&params, record->at, record->len, now_ns, &a->ledger);
@@ -257,6 +318,8 @@ static void rate_committed(struct book *book, struct book_account *account, bool
 {
 	struct rate_account *a = (struct rate_account *)account;
 
+	rate_stir((struct conserve *)book, a);
+	rate_note_news((struct conserve *)book, a);
 	if (durable) {
 		ledger_committed(a->ledger);
 		rate_announce((struct conserve *)book, a);

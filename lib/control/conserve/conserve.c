@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/bitmap.h"
 #include "base/math.h"
@@ -23,8 +24,11 @@ static int conserve_create_links(struct conserve *c, uint64_t now_ns)
 	c->dead = calloc(bitmap_words(c->params.overlay.n), sizeof(*c->dead));
 	if (!c->links || !c->amounts || !c->neighbours || !c->dead)
 		return -ENOMEM;
+	for (unsigned b = 0; b < DIGEST_BUCKETS; b++)
+		TAILQ_INIT(&c->buckets[b]);
 	for (unsigned e = 0; e < n; e++) {
 		TAILQ_INIT(&c->links[e].due);
+		TAILQ_INIT(&c->links[e].stale);
 		book_heard(&c->book, e, now_ns);
 	}
 	return 0;
@@ -88,6 +92,7 @@ int conserve_create(const struct conserve_params *params, uint64_t now_ns, struc
 		return -ENOMEM;
 	c->params = *params;
 	TAILQ_INIT(&c->news);
+	TAILQ_INIT(&c->moving);
 	ret = conserve_create_parts(c, params, now_ns);
 	if (ret) {
 		conserve_destroy(c);
@@ -134,13 +139,15 @@ int conserve_update(
 	return 0;
 }
 
-/* Finds out who is dead, and so which edges are in use. */
-static void find_edges_in_use(struct conserve *c, uint64_t now_ns)
+/* Finds out who is dead, and so which edges are in use. Returns true if one is that was not. */
+static bool find_edges_in_use(struct conserve *c, uint64_t now_ns)
 {
 	const struct overlay_edge *edges = overlay_edges(c->book.overlay, c->book.position);
+	bool changed = false;
 
 	book_find_silent(&c->book, now_ns);
 	for (unsigned e = 0; e < c->book.n_edges; e++) {
+		changed |= bitmap_has(c->dead, edges[e].peer) == c->book.links[e].alive;
 		if (c->book.links[e].alive)
 			bitmap_clear(c->dead, edges[e].peer);
 		else
@@ -154,16 +161,28 @@ static void find_edges_in_use(struct conserve *c, uint64_t now_ns)
 		link->in_use = overlay_in_use(c->book.overlay, c->book.position, e, c->dead);
 		c->degree += link->in_use && c->book.links[e].alive;
 	}
+	return changed;
 }
 
 void conserve_tick(struct conserve *c, uint64_t now_ns)
 {
-	find_edges_in_use(c, now_ns);
-	c->looks = true;
+	bool changed = find_edges_in_use(c, now_ns);
+	struct rate_account *a, *next;
+
+	for (unsigned i = 0; changed && i < c->book.n; i++)
+		rate_stir(c, rate_at(c, i));
 	c->promises = conserve_leases_last(c);
-	for (unsigned i = 0; i < c->book.n; i++) {
-		rate_move(c, rate_at(c, i), now_ns);
-		book_changed(&c->book, c->book.accounts[i]);
+	digest_tick(c);
+	for (a = TAILQ_FIRST(&c->moving); a; a = next) {
+		bool moves = rate_move(c, a, now_ns);
+
+		next = TAILQ_NEXT(a, next_moving);
+		book_changed(&c->book, &a->book);
+		moves |= rate_look(c, a, now_ns);
+		if (moves)
+			continue;
+		TAILQ_REMOVE(&c->moving, a, next_moving);
+		a->moving = false;
 	}
 }
 
@@ -174,12 +193,22 @@ struct book *conserve_book(struct conserve *c)
 
 void conserve_target(struct conserve *c, unsigned policy, double target)
 {
-	rate_at(c, policy)->measure.demand = target;
+	struct rate_account *a = rate_at(c, policy);
+
+	if (a->measure.demand == target)
+		return;
+	a->measure.demand = target;
+	rate_stir(c, a);
 }
 
 void conserve_measure(struct conserve *c, unsigned policy, const struct gdrl_measure *measure)
 {
-	rate_at(c, policy)->measure = *measure;
+	struct rate_account *a = rate_at(c, policy);
+
+	if (memcmp(&a->measure, measure, sizeof(*measure)) == 0)
+		return;
+	a->measure = *measure;
+	rate_stir(c, a);
 }
 
 uint64_t conserve_limit(

@@ -66,6 +66,15 @@
 /* First byte of a message, so that others may use the same way. */
 #define CONSERVE_MESSAGE 5 /* 1 was one without an identity, 3 one without terms */
 
+/* Instead of statements, see digest.c; and the request for statements that are not as expected. */
+#define CONSERVE_DIGEST  10
+#define CONSERVE_REQUEST 11
+
+static inline bool conserve_is_kind(uint8_t kind)
+{
+	return kind == CONSERVE_MESSAGE || kind == CONSERVE_DIGEST || kind == CONSERVE_REQUEST;
+}
+
 /* Bytes that a statement about one policy takes in a message, and the least room for a message. */
 #define CONSERVE_ENTRY       117
 #define CONSERVE_MESSAGE_MIN (BOOK_HEAD + CONSERVE_ENTRY)

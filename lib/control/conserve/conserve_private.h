@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the files of lib/control/conserve share. account.c has one account; move.c says what is
- * given to whom; message.c talks; and conserve.c has them all. Each calls only those that are named
- * before it, and the book.
+ * Private to lib/control/conserve. account.c has one account; digest.c repeats statements; move.c
+ * decides about grants and promises; message.c has the messages; and conserve.c has them all. Each
+ * calls only those that are named before it, and the book.
  */
 #ifndef WEIR_CONSERVE_PRIVATE_H
 #define WEIR_CONSERVE_PRIVATE_H
@@ -18,6 +18,13 @@
 
 /* A statement is renewed so many times a lease. */
 #define RENEWALS 4
+
+/* A flag of an entry: the neighbour is to answer. */
+#define CONSERVE_ANSWER 1
+
+/* The finest division of the accounts for digests. */
+#define DIGEST_BITS    10
+#define DIGEST_BUCKETS (1U << DIGEST_BITS)
 
 /* By what a statement was made; all zero: nothing is known of it, or its policy is gone. */
 struct rate_terms {
@@ -40,8 +47,12 @@ struct rate_edge {
 	bool in_debt;       /* that neighbour */
 	uint64_t sent_ns;
 	double sent_q;
+	bool sent_asks;          /* the neighbour was asked for something */
 	uint64_t told, promised; /* granted and promised, as of the last commit */
-	bool due;                /* to be told, and in the queue for that */
+	/* Hashes of the last entries, and of the one that was sent without its hints. */
+	uint64_t sent_hash, heard_hash, settled_hash;
+	bool due;   /* there is news to send, and it is in the queue for that */
+	bool stale; /* it is to be sent again, and in the other queue */
 	TAILQ_ENTRY(rate_account) next_due;
 };
 
@@ -56,7 +67,9 @@ struct rate_account {
 	uint64_t headroom; /* kept from being promised, for what is about to be given */
 	bool restored;     /* from a record */
 	bool news;         /* among those of which there was news */
-	TAILQ_ENTRY(rate_account) next_news;
+	bool moving;       /* among those that a tick looks at */
+	unsigned bucket;   /* for digests */
+	TAILQ_ENTRY(rate_account) next_news, next_moving, next_in_bucket;
 	struct rate_edge edges[];
 };
 
@@ -64,10 +77,20 @@ TAILQ_HEAD(rate_queue, rate_account);
 
 /* One neighbour, beside what the book knows of it. */
 struct rate_link {
-	struct rate_queue due; /* accounts to be told of */
-	unsigned cursor;       /* account that the next look at all begins with */
-	unsigned messages;     /* since the last tick */
+	struct rate_queue due;   /* accounts to send first */
+	struct rate_queue stale; /* accounts to send with the room that is left */
+	unsigned messages;       /* since the last tick */
 	bool in_use;
+	bool digest;                                          /* this tick's is to be sent */
+	uint64_t sent[DIGEST_BUCKETS], heard[DIGEST_BUCKETS]; /* sums of hashes */
+	uint64_t missed[DIGEST_BUCKETS / 64];                 /* buckets to request */
+};
+
+/* The buckets that a tick repeats. */
+struct digest_round {
+	unsigned bits; /* binary logarithm of the number of buckets */
+	unsigned first, n;
+	uint64_t owed;
 };
 
 struct conserve {
@@ -79,11 +102,13 @@ struct conserve {
 	uint64_t *dead;
 	uint64_t *amounts; /* n_edges */
 	struct gdrl_neighbour *neighbours;
-	unsigned sending;       /* edge that conserve_send() is at */
-	struct rate_queue news; /* accounts of which something has been heard */
-	bool looks;             /* at all, since the last tick: time has made some due */
-	bool promises;          /* as leases last */
-	unsigned per_message;   /* statements; 0 before the first message */
+	unsigned sending;         /* edge that conserve_send() is at */
+	struct rate_queue news;   /* accounts that may enforce another limit than before */
+	struct rate_queue moving; /* accounts that the next tick looks at: the others are settled */
+	struct rate_queue buckets[DIGEST_BUCKETS];
+	struct digest_round round;
+	bool promises;        /* as leases last */
+	unsigned per_message; /* statements; 0 before the first message */
 	struct conserve_counters counters;
 };
 
@@ -95,24 +120,76 @@ static inline struct rate_account *rate_at(const struct conserve *c, unsigned i)
 extern const struct book_ops rate_ops;
 
 /* Another limit or mover; -EOVERFLOW. */
-int rate_set(
-	const struct conserve *c, struct rate_account *a, const struct conserve_policy *policy);
+int rate_set(struct conserve *c, struct rate_account *a, const struct conserve_policy *policy);
 
-/* By what it states. */
+/* The terms in its statements, also as bytes. */
+#define RATE_TERMS_BYTES 32
+
 struct rate_terms rate_own_terms(const struct conserve *c, const struct rate_account *a);
+void rate_write_terms(const struct rate_terms *terms, uint8_t *at);
 
 /* Compares anew what is said, and goes by the least of it; true if that is another one. */
 bool rate_go_by_least(const struct conserve *c, struct rate_account *a);
 
-/* A neighbour, or all of them, are to hear of it at once. */
+/* A neighbour, or all of them, are to hear of it at once; or again, when there is no news. */
 void rate_due(struct conserve *c, struct rate_account *a, unsigned edge);
 void rate_due_to_all(struct conserve *c, struct rate_account *a);
+void rate_stale(struct conserve *c, struct rate_account *a, unsigned edge);
+
+/* Lets the next tick look at an account. */
+void rate_stir(struct conserve *c, struct rate_account *a);
+
+/* Its limit may have changed, see conserve_next_news(). */
+void rate_note_news(struct conserve *c, struct rate_account *a);
+
+/* True if there is something that the neighbour should have confirmed. */
+bool rate_is_unconfirmed(const struct rate_account *a, unsigned edge);
+
+/*
+ * Digests. An entry that was sent or received, by its digest_entry(); the buckets of the next tick;
+ * and the buckets that a digest of 2^bits of them means.
+ */
+uint64_t digest_entry(const uint8_t *entry);
+void digest_sent(struct conserve *c, struct rate_account *a, unsigned edge, uint64_t entry);
+void digest_heard(struct conserve *c, struct rate_account *a, unsigned edge, uint64_t entry);
+void digest_tick(struct conserve *c);
+
+struct digest_range {
+	unsigned first, end;
+};
+
+struct digest_range digest_range(unsigned bucket, unsigned bits);
+uint64_t digest_sum(const uint64_t *sums, struct digest_range range);
+
+/*
+ * Writes the tick's digest for a neighbour; accounts that it cannot have are stale. Returns its
+ * length, or 0. digest_request() writes a request for the buckets in link->missed, or nothing, and
+ * digest_requested() fulfils it: 0 or -EBADMSG.
+ */
+#define DIGEST_AT_BITS  BOOK_HEAD
+#define DIGEST_AT_STAMP (DIGEST_AT_BITS + 1)
+#define DIGEST_AT_ECHO  (DIGEST_AT_STAMP + 8)
+#define DIGEST_AT_SUMS  (DIGEST_AT_ECHO + 8)
+#define DIGEST_SUM      10
+
+size_t digest_write(struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room);
+size_t digest_request(struct conserve *c, unsigned edge, uint8_t *buf, size_t room);
+int digest_requested(struct conserve *c, unsigned edge, const uint8_t *buf, size_t len);
+
+/*
+ * Finds the neighbours to which time makes a statement of a moving account due. Returns false if
+ * time alone will make none due later.
+ */
+bool rate_look(struct conserve *c, struct rate_account *a, uint64_t now_ns);
 
 /* Whether so many policies are told often enough for a lease to go on. */
 bool conserve_leases_last(const struct conserve *c);
 
-/* One step of one policy: debts, what was inherited, and what others are to have more of. */
-void rate_move(struct conserve *c, struct rate_account *a, uint64_t now_ns);
+/*
+ * One step of one policy: debts, what was inherited, and what others are to have more of. Returns
+ * false if another step would do nothing until something is heard, committed or asked for.
+ */
+bool rate_move(struct conserve *c, struct rate_account *a, uint64_t now_ns);
 
 /* What is stated of it beside the ledger's statement. */
 struct gdrl_statement rate_state(const struct conserve *c, const struct rate_account *a);

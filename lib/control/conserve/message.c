@@ -17,17 +17,19 @@
  *      113      4  number of limiters
  *
  * One without entries is of a limiter that has no policies, or does not know its ledger. A policy
- * is told when there is news of it, to whoever asks, and, in what room is left, to who has not
- * confirmed it, and before a lease is in danger.
+ * is sent when there is news of it or a neighbour requests it. With the room that is left, it is
+ * sent to a neighbour that has not confirmed it. A digest renews its lease in time, see digest.c.
  */
 #include <errno.h>
 #include <math.h>
 
+#include "base/bitmap.h"
+#include "base/math.h"
 #include "base/wire.h"
 #include "conserve/conserve_private.h"
 #include "ledger/statement.h"
 
-#define ANSWER 1
+#define ANSWER CONSERVE_ANSWER
 #define ASKS   2
 #define DEBT   4
 
@@ -36,33 +38,37 @@
 /* To one neighbour in one tick; the others wait, and are first in the next. */
 #define MESSAGES 8
 
-/* Something that the neighbour should have confirmed. */
-static bool is_unconfirmed(const struct rate_account *a, unsigned edge)
-{
-	struct ledger_view view = ledger_view(a->ledger, edge);
-
-	return ledger_recovering(a->ledger) || view.in_flight > 0 ||
-	       (a->restored && !a->edges[edge].spoke) ||
-	       (view.locked > view.granted && view.locked != view.promised);
-}
-
-/* Time has made it so. */
-static bool is_account_due(
-	const struct conserve *c, const struct rate_account *a, unsigned edge, uint64_t now_ns)
+/* True if the neighbour has an old hint, or is to be asked again. */
+static bool has_hint(
+	const struct conserve *c, const struct rate_account *a, unsigned edge, uint64_t since_ns)
 {
 	const struct rate_edge *e = &a->edges[edge];
-	uint64_t since = now_ns > e->sent_ns ? now_ns - e->sent_ns : 0;
+	uint64_t asks = rate_asks(c, a, edge).amount;
 
-	if (e->due) /* in its turn */
-		return false;
-	if (since < c->params.repeat_ns)
-		return false;
-	if (is_unconfirmed(a, edge) || since >= c->params.lease_ns / RENEWALS)
+	if (asks > 0 && since_ns >= c->params.lease_ns / RENEWALS)
+		return true;
+	if ((asks > 0) != e->sent_asks)
 		return true;
 	if (!c->links[edge].in_use)
 		return false;
 	return !(fabs(rate_state(c, a).q - e->sent_q) <=
 		 (a->policy.indicator ? fabs(e->sent_q) / GRAIN_PART : (double)a->grain));
+}
+
+bool rate_look(struct conserve *c, struct rate_account *a, uint64_t now_ns)
+{
+	bool waits = false;
+
+	for (unsigned e = 0; e < c->book.n_edges; e++) {
+		const struct rate_edge *edge = &a->edges[e];
+		uint64_t since = now_ns > edge->sent_ns ? now_ns - edge->sent_ns : 0;
+		bool due = rate_is_unconfirmed(a, e) || has_hint(c, a, e, since);
+
+		waits |= due || edge->sent_asks;
+		if (due && since >= c->params.repeat_ns)
+			rate_stale(c, a, e);
+	}
+	return waits;
 }
 
 /* Half of the time is for what is lost, and for news. */
@@ -76,13 +82,7 @@ bool conserve_leases_last(const struct conserve *c)
 #define AT_HINTS (5 + LEDGER_STATEMENT_BYTES)
 #define AT_TERMS (AT_HINTS + 16)
 
-_Static_assert(AT_TERMS + 32 == CONSERVE_ENTRY, "an entry ends with its terms");
-
-static void write_terms(const struct rate_terms *terms, uint8_t *at)
-{
-	at = wire_put32(wire_put64(at, terms->terms), terms->unit);
-	wire_put32(wire_put64(wire_put64(at, terms->limit), terms->burst), terms->n);
-}
+_Static_assert(AT_TERMS + RATE_TERMS_BYTES == CONSERVE_ENTRY, "an entry ends with its terms");
 
 static struct rate_terms read_terms(const uint8_t *at)
 {
@@ -104,49 +104,35 @@ static void write_entry(
 
 	e->sent_ns = now_ns;
 	e->sent_q = state.q;
+	e->sent_asks = asks.amount > 0;
 	if (asks.amount > 0)
 		state.q = (double)asks.amount;
 	wire_put32(at, a->policy.id);
-	at[4] = (is_unconfirmed(a, edge) ? ANSWER : 0) | (asks.amount > 0 ? ASKS : 0) |
+	at[4] = (rate_is_unconfirmed(a, edge) ? ANSWER : 0) | (asks.amount > 0 ? ASKS : 0) |
 		(ledger_balance(a->ledger) < 0 ? DEBT : 0) | asks.hops << HOPS_SHIFT;
 	ledger_state(a->ledger, edge, now_ns, &statement);
 	ledger_statement_write(&statement, at + 5);
 	wire_put_double(wire_put_double(at + AT_HINTS, state.q), state.gain);
-	write_terms(&terms, at + AT_TERMS);
+	rate_write_terms(&terms, at + AT_TERMS);
+	digest_sent(c, a, edge, digest_entry(at));
 	c->counters.statements_sent++;
 }
 
 /* First those of which there is news. */
-static size_t write_account_news(
+static size_t write_entries(
 	struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room)
 {
-	struct rate_queue *due = &c->links[edge].due;
+	struct rate_link *link = &c->links[edge];
 	size_t len = BOOK_HEAD;
 
-	while (!TAILQ_EMPTY(due) && len + CONSERVE_ENTRY <= room) {
-		struct rate_account *a = TAILQ_FIRST(due);
+	while (len + CONSERVE_ENTRY <= room) {
+		struct rate_queue *queue = TAILQ_EMPTY(&link->due) ? &link->stale : &link->due;
+		struct rate_account *a = TAILQ_FIRST(queue);
 
-		TAILQ_REMOVE(due, a, edges[edge].next_due);
-		a->edges[edge].due = false;
-		write_entry(c, a, edge, now_ns, buf + len);
-		len += CONSERVE_ENTRY;
-	}
-	return len;
-}
-
-/* Then those whose time has come; the length of the message up to there, and with them. */
-static size_t write_due(
-	struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room, size_t len)
-{
-	struct rate_link *link = &c->links[edge];
-	unsigned first = c->book.n ? link->cursor % c->book.n : 0;
-
-	for (unsigned k = 0; k < c->book.n && len + CONSERVE_ENTRY <= room; k++) {
-		struct rate_account *a = rate_at(c, (first + k) % c->book.n);
-
-		link->cursor = first + k + 1; /* beyond the last: the first */
-		if (!is_account_due(c, a, edge, now_ns))
-			continue;
+		if (!a)
+			break;
+		TAILQ_REMOVE(queue, a, edges[edge].next_due);
+		a->edges[edge].due = a->edges[edge].stale = false;
 		write_entry(c, a, edge, now_ns, buf + len);
 		len += CONSERVE_ENTRY;
 	}
@@ -160,25 +146,47 @@ static uint64_t silence_of(const struct conserve *c)
 						     : c->params.repeat_ns;
 }
 
+/* Writes the body of a message: entries, the tick's digest or a request. Returns 0 for none. */
+static size_t write_body(
+	struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room)
+{
+	struct rate_link *link = &c->links[edge];
+	size_t len;
+
+	if (link->messages < MESSAGES) {
+		len = write_entries(c, edge, now_ns, buf, room);
+		if (len > BOOK_HEAD) {
+			book_write_head(&c->book, CONSERVE_MESSAGE, buf);
+			return len;
+		}
+	}
+	if (link->digest) {
+		link->digest = false;
+		len = digest_write(c, edge, now_ns, buf, room);
+		if (len > 0)
+			return len;
+	}
+	return digest_request(c, edge, buf, room);
+}
+
 /* Length of the next message to a neighbour, or 0. */
 static size_t conserve_write_message(
 	struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room)
 {
 	struct rate_link *link = &c->links[edge];
-	size_t len = BOOK_HEAD;
+	struct book_link *known = &c->book.links[edge];
+	size_t len = 0;
 
-	if (link->messages >= MESSAGES)
-		return 0;
-	if (book_identity_known(c->book.identity)) {
-		len = write_account_news(c, edge, now_ns, buf, room);
-		if (c->looks)
-			len = write_due(c, edge, now_ns, buf, room, len);
+	if (book_identity_known(c->book.identity))
+		len = write_body(c, edge, now_ns, buf, room);
+	if (len == 0 && now_ns - known->sent_ns >= silence_of(c)) {
+		book_write_head(&c->book, CONSERVE_MESSAGE, buf);
+		len = BOOK_HEAD;
 	}
-	if (len == BOOK_HEAD && now_ns - c->book.links[edge].sent_ns < silence_of(c))
+	if (len == 0)
 		return 0;
-	book_write_head(&c->book, CONSERVE_MESSAGE, buf);
 	link->messages++;
-	c->book.links[edge].sent_ns = now_ns;
+	known->sent_ns = now_ns;
 	c->counters.messages_sent++;
 	return len;
 }
@@ -196,7 +204,6 @@ size_t conserve_send(struct conserve *c, uint64_t now_ns, uint8_t *buf, size_t r
 		return len;
 	}
 	c->sending = 0;
-	c->looks = false;
 	return 0;
 }
 
@@ -218,14 +225,6 @@ static void believe_hints(struct conserve *c, struct rate_account *a, unsigned e
 	}
 	if (verdict == LEDGER_NEWS || at[4] & ANSWER)
 		rate_due(c, a, edge);
-}
-
-static void note_news(struct conserve *c, struct rate_account *a)
-{
-	if (a->news)
-		return;
-	a->news = true;
-	TAILQ_INSERT_TAIL(&c->news, a, next_news);
 }
 
 unsigned conserve_next_news(struct conserve *c)
@@ -280,7 +279,7 @@ static bool refuse_entry(struct conserve *c, struct rate_account *a, unsigned ed
 	a->edges[edge].asked = 0;
 	book_changed(&c->book, &a->book);
 	if (news)
-		note_news(c, a);
+		rate_note_news(c, a);
 	return news;
 }
 
@@ -290,6 +289,18 @@ static bool terms_apart(
 	struct rate_terms own = rate_own_terms(c, a);
 
 	return own.terms && terms->terms && (own.terms != terms->terms || own.unit != terms->unit);
+}
+
+/* Counts a verdict on a statement, and commits what it has changed. */
+static void count_verdict(struct conserve *c, struct rate_account *a, unsigned edge,
+	uint64_t now_ns, enum ledger_verdict verdict)
+{
+	book_changed(&c->book, &a->book);
+	c->counters.verdicts[verdict]++;
+	if (verdict == LEDGER_INVALID)
+		book_invalid(&c->book, edge);
+	if (verdict == LEDGER_NEWS || verdict == LEDGER_HEARD)
+		book_heard(&c->book, edge, now_ns);
 }
 
 static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const uint8_t *at)
@@ -318,17 +329,78 @@ static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const
 		(!a->restored || ledger_is_echoed(a->ledger, &statement)))
 		news = take_terms(c, a, edge, &terms, &statement);
 	news |= verdict == LEDGER_NEWS;
-	book_changed(&c->book, &a->book);
-	c->counters.verdicts[verdict]++;
-	if (verdict == LEDGER_INVALID)
-		book_invalid(&c->book, edge);
+	rate_stir(c, a);
+	count_verdict(c, a, edge, now_ns, verdict);
 	if (verdict == LEDGER_NEWS || verdict == LEDGER_HEARD)
-		book_heard(&c->book, edge, now_ns);
+		digest_heard(c, a, edge, digest_entry(at));
 	believe_hints(c, a, edge, at, verdict);
 	if (verdict == LEDGER_NEWS && recovering)
 		rate_due_to_all(c, a); /* it has something else to say to everybody */
 	if (news)
-		note_news(c, a);
+		rate_note_news(c, a);
+	return news;
+}
+
+/* A statement that repeats the last one. */
+static unsigned hear_again(struct conserve *c, struct rate_account *a, unsigned edge,
+	uint64_t now_ns, uint64_t stamp, uint64_t echo)
+{
+	enum ledger_verdict verdict = ledger_hear_again(a->ledger, edge, now_ns, stamp, echo);
+
+	if (verdict == LEDGER_OLD)
+		return 0;
+	a->edges[edge].said_stamp = max_u64(a->edges[edge].said_stamp, stamp);
+	count_verdict(c, a, edge, now_ns, verdict);
+	if (verdict != LEDGER_NEWS)
+		return 0;
+	rate_stir(c, a);
+	rate_due(c, a, edge);
+	rate_note_news(c, a);
+	return 1;
+}
+
+static int hear_digest(
+	struct conserve *c, unsigned edge, uint64_t now_ns, const uint8_t *buf, size_t len)
+{
+	struct rate_link *link = &c->links[edge];
+	unsigned bits = len > DIGEST_AT_BITS ? buf[DIGEST_AT_BITS] : DIGEST_BITS + 1;
+	struct rate_account *a;
+	uint64_t stamp, echo, sum;
+	uint16_t bucket;
+	int news = 0;
+
+	if (len < DIGEST_AT_SUMS || (len - DIGEST_AT_SUMS) % DIGEST_SUM != 0 || bits > DIGEST_BITS)
+		return -EBADMSG;
+	wire_get64(wire_get64(buf + DIGEST_AT_STAMP, &stamp), &echo);
+	for (const uint8_t *at = buf + DIGEST_AT_SUMS; at < buf + len; at += DIGEST_SUM) {
+		struct digest_range range;
+		bool same;
+
+		wire_get64(wire_get16(at, &bucket), &sum);
+		range = digest_range(bucket & ((1U << bits) - 1), bits);
+		same = digest_sum(link->heard, range) == sum;
+		for (unsigned b = range.first; b < range.end; b++) {
+			if (!same)
+				bitmap_set(link->missed, b);
+			else
+				TAILQ_FOREACH(a, &c->buckets[b], next_in_bucket)
+				{
+					news += (int)hear_again(c, a, edge, now_ns, stamp, echo);
+				}
+		}
+	}
+	return news;
+}
+
+static int hear_entries(
+	struct conserve *c, unsigned edge, uint64_t now_ns, const uint8_t *buf, size_t len)
+{
+	int news = 0;
+
+	if ((len - BOOK_HEAD) % CONSERVE_ENTRY != 0)
+		return -EBADMSG;
+	for (const uint8_t *at = buf + BOOK_HEAD; at < buf + len; at += CONSERVE_ENTRY)
+		news += hear_entry(c, edge, now_ns, at);
 	return news;
 }
 
@@ -336,18 +408,22 @@ int conserve_hear(
 	struct conserve *c, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len)
 {
 	unsigned edge = book_edge(&c->book, from);
-	int news = 0, ret;
+	uint8_t kind = len > 0 ? buf[0] : 0;
+	int ret;
 
 	if (edge == c->book.n_edges)
 		return -ENOENT;
-	ret = book_read_head(&c->book, edge, CONSERVE_MESSAGE, buf, len);
-	if (ret == 0 && (len - BOOK_HEAD) % CONSERVE_ENTRY != 0)
-		ret = -EBADMSG;
+	ret = book_read_head(
+		&c->book, edge, conserve_is_kind(kind) ? kind : CONSERVE_MESSAGE, buf, len);
+	if (ret == 0) {
+		c->counters.messages_heard++;
+		if (kind == CONSERVE_DIGEST)
+			ret = hear_digest(c, edge, now_ns, buf, len);
+		else if (kind == CONSERVE_REQUEST)
+			ret = digest_requested(c, edge, buf, len);
+		else
+			ret = hear_entries(c, edge, now_ns, buf, len);
+	}
 	c->counters.malformed += ret == -EBADMSG;
-	if (ret)
-		return ret;
-	c->counters.messages_heard++;
-	for (const uint8_t *at = buf + BOOK_HEAD; at < buf + len; at += CONSERVE_ENTRY)
-		news += hear_entry(c, edge, now_ns, at);
-	return news;
+	return ret;
 }

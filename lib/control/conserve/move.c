@@ -75,6 +75,7 @@ static void rate_grant(struct conserve *c, struct rate_account *a, unsigned edge
 	a->edges[edge].neighbour.fresh = false;
 	a->edges[edge].asked = fmax(a->edges[edge].asked - (double)amount, 0);
 	c->counters.grants++;
+	rate_note_news(c, a);
 }
 
 /* What may leave: nobody gives below his floor. */
@@ -277,8 +278,10 @@ static void rate_promise(struct conserve *c, struct rate_account *a)
 	if (apart <= rate_held(a) / PROMISE_SLACK && (want > now || a->headroom == 0))
 		return;
 	if (want < now ||
-		(c->book.links[OVERLAY_FRIEND].alive && !a->edges[OVERLAY_FRIEND].differs))
+		(c->book.links[OVERLAY_FRIEND].alive && !a->edges[OVERLAY_FRIEND].differs)) {
 		(void)ledger_promise(a->ledger, want);
+		rate_note_news(c, a);
+	}
 }
 
 static void rate_inherit(struct conserve *c, struct rate_account *a, uint64_t now_ns)
@@ -287,17 +290,30 @@ static void rate_inherit(struct conserve *c, struct rate_account *a, uint64_t no
 		if (ledger_inherit(a->ledger, e, now_ns) == 0)
 			continue;
 		rate_due(c, a, e);
+		rate_note_news(c, a);
 		c->counters.adoptions++;
 	}
 }
 
-void rate_move(struct conserve *c, struct rate_account *a, uint64_t now_ns)
+/* True if it may act later, by time alone. */
+static bool waits_for_time(const struct conserve *c, const struct rate_account *a)
+{
+	bool waits = a->headroom >= HEADROOM_STEPS;
+
+	for (unsigned e = 0; e < c->book.n_edges; e++)
+		waits |= rate_is_unconfirmed(a, e) ||
+			 (!c->book.links[e].alive && ledger_was_promised(a->ledger, e));
+	return waits;
+}
+
+bool rate_move(struct conserve *c, struct rate_account *a, uint64_t now_ns)
 {
 	if (ledger_recovering(a->ledger))
-		return;
+		return true;
 	a->headroom -= a->headroom / HEADROOM_STEPS;
 	rate_inherit(c, a, now_ns);
 	rate_pay(c, a);
 	rate_give(c, a);
 	rate_promise(c, a);
+	return waits_for_time(c, a);
 }

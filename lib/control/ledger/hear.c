@@ -52,24 +52,52 @@ static void promise_said(struct ledger_edge *e, uint64_t stamp)
 	e->locked = max_u64(e->locked, e->committed.promised);
 }
 
+struct ledger_statement ledger_settled(const struct ledger *l, uint32_t edge)
+{
+	const struct ledger_edge *e = &l->edges[edge];
+
+	return (struct ledger_statement){
+		.epoch = l->recovering ? 0 : l->epoch,
+		.granted = e->committed.granted,
+		.promised = e->committed.promised,
+		.received = e->received,
+		.echo_epoch = e->heard.epoch,
+		.least_epoch = e->committed.least_epoch,
+	};
+}
+
 void ledger_state(struct ledger *l, uint32_t edge, uint64_t now_ns, struct ledger_statement *s)
 {
 	struct ledger_edge *e = &l->edges[edge];
 	/* That an edge was closed for a recovering neighbour is said when that is committed. */
 	bool closing = e->heard.epoch == 0 && e->heard.stamp != e->committed.least_epoch;
 
-	*s = (struct ledger_statement){
-		.epoch = l->recovering ? 0 : l->epoch,
-		.stamp = l->recovering ? l->epoch : next_stamp(l, e, now_ns),
-		.granted = e->committed.granted,
-		.promised = e->committed.promised,
-		.received = e->received,
-		.echo_epoch = e->heard.epoch,
-		.echo_stamp = closing ? 0 : e->heard.stamp,
-		.least_epoch = e->committed.least_epoch,
-	};
+	*s = ledger_settled(l, edge);
+	s->stamp = l->recovering ? l->epoch : next_stamp(l, e, now_ns);
+	s->echo_stamp = closing ? 0 : e->heard.stamp;
 	if (!l->recovering)
 		promise_said(e, s->stamp);
+}
+
+uint64_t ledger_next_stamp(const struct ledger *l, uint32_t edge, uint64_t now_ns)
+{
+	return max_u64(now_ns, l->edges[edge].said + 1);
+}
+
+uint64_t ledger_heard_stamp(const struct ledger *l, uint32_t edge)
+{
+	const struct ledger_edge *e = &l->edges[edge];
+
+	return l->recovering || !e->heard.known || e->heard.epoch == 0 ? 0 : e->heard.stamp;
+}
+
+void ledger_state_again(struct ledger *l, uint32_t edge, uint64_t now_ns, uint64_t stamp)
+{
+	struct ledger_edge *e = &l->edges[edge];
+
+	l->ahead_ns = max_u64(l->ahead_ns, stamp > now_ns ? stamp - now_ns : 0);
+	e->said = stamp;
+	promise_said(e, stamp);
 }
 
 static bool statement_is_old(const struct ledger_edge *e, const struct ledger_statement *s)
@@ -111,7 +139,8 @@ static void believe_granted(
 	struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
 {
 	e->heard.granted = s->granted;
-	e->heard.promised = s->echo_epoch == l->epoch ? s->promised : 0;
+	e->heard.echoed = s->echo_epoch == l->epoch;
+	e->heard.promised = e->heard.echoed ? s->promised : 0;
 	if (s->granted <= e->received)
 		return;
 	l->balance += (int64_t)(s->granted - e->received);
@@ -189,12 +218,36 @@ enum ledger_verdict ledger_hear(
 		       : LEDGER_HEARD;
 }
 
+enum ledger_verdict ledger_hear_again(
+	struct ledger *l, uint32_t edge, uint64_t now_ns, uint64_t stamp, uint64_t echo_stamp)
+{
+	const struct ledger_edge *e = &l->edges[edge];
+	const struct ledger_statement s = {
+		.epoch = e->heard.epoch,
+		.stamp = stamp,
+		.granted = e->heard.granted,
+		.promised = e->heard.promised,
+		.received = e->heard.received,
+		.echo_epoch = l->epoch,
+		.echo_stamp = echo_stamp,
+	};
+
+	if (ledger_heard_stamp(l, edge) == 0 || !e->heard.echoed)
+		return LEDGER_OLD;
+	return ledger_hear(l, edge, now_ns, &s);
+}
+
+bool ledger_was_promised(const struct ledger *l, uint32_t edge)
+{
+	return !l->recovering && l->edges[edge].heard.promised > l->edges[edge].received;
+}
+
 uint64_t ledger_inheritable(const struct ledger *l, uint32_t edge, uint64_t now_ns)
 {
 	const struct ledger_edge *e = &l->edges[edge];
 	uint64_t amount, room;
 
-	if (l->recovering || e->heard.promised <= e->received || now_ns < e->heard.at_ns ||
+	if (!ledger_was_promised(l, edge) || now_ns < e->heard.at_ns ||
 		now_ns - e->heard.at_ns < l->patience_ns)
 		return 0;
 	amount = e->heard.promised - e->received;

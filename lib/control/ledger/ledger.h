@@ -155,6 +155,17 @@ int ledger_set_share(struct ledger *l, uint64_t share);
 void ledger_state(
 	struct ledger *l, uint32_t edge, uint64_t now_ns, struct ledger_statement *statement);
 
+/*
+ * Repeating the last statement without sending it. Both ends have it; it is ledger_settled(),
+ * which has no stamps. The sender asserts this at a stamp of at least ledger_next_stamp(), together
+ * with ledger_heard_stamp() or an older stamp of the neighbour (0: nothing can be repeated). The
+ * receiver calls ledger_hear_again(), with the same outcome as ledger_hear().
+ */
+struct ledger_statement ledger_settled(const struct ledger *l, uint32_t edge);
+uint64_t ledger_next_stamp(const struct ledger *l, uint32_t edge, uint64_t now_ns);
+uint64_t ledger_heard_stamp(const struct ledger *l, uint32_t edge);
+void ledger_state_again(struct ledger *l, uint32_t edge, uint64_t now_ns, uint64_t stamp);
+
 /* Whether a statement was made by one who had heard this start of ours. */
 bool ledger_is_echoed(const struct ledger *l, const struct ledger_statement *statement);
 
@@ -165,11 +176,15 @@ bool ledger_is_echoed(const struct ledger *l, const struct ledger_statement *sta
 enum ledger_verdict ledger_hear(
 	struct ledger *l, uint32_t edge, uint64_t now_ns, const struct ledger_statement *statement);
 
+enum ledger_verdict ledger_hear_again(
+	struct ledger *l, uint32_t edge, uint64_t now_ns, uint64_t stamp, uint64_t echo_stamp);
+
 /*
  * Inheriting: what may now be taken of a neighbour's balance as its best friend, 0 while it may be
  * alive; and taking it. ledger_inherit() returns what has been added to the balance. It takes a
  * promise that was made to this start of ours: after a restart, the neighbour must have heard us.
  */
+bool ledger_was_promised(const struct ledger *l, uint32_t edge); /* something, for later */
 uint64_t ledger_inheritable(const struct ledger *l, uint32_t edge, uint64_t now_ns);
 uint64_t ledger_inherit(struct ledger *l, uint32_t edge, uint64_t now_ns);
 

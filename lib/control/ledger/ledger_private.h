@@ -37,6 +37,7 @@ struct ledger_edge {
 		uint64_t at_ns; /* when it came */
 		uint64_t granted, received; /* as it says */
 		uint64_t promised;          /* to this start of ours, or 0 */
+		bool echoed;                /* by the newest statement: this start of ours */
 		bool known;
 	} heard;
 	bool closed; /* while we are recovering: this edge has been told */

@@ -17,6 +17,7 @@ static void promise_is_void(struct ledger_edge *e)
 {
 	e->heard.granted = e->received;
 	e->heard.promised = 0;
+	e->heard.echoed = false;
 }
 
 /* Asked before, and the answer is the same. */
@@ -113,6 +114,7 @@ static void edge_closed(struct ledger_edge *e, const struct ledger_statement *s)
 	e->heard.granted = s->granted;
 	e->heard.received = s->received;
 	e->heard.promised = 0;
+	e->heard.echoed = false;
 	e->closed = true;
 }
 

@@ -5,6 +5,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "base/wire.h"
 #include "ledger/ledger_private.h"
@@ -18,6 +20,12 @@ void ledger_statement_write(const struct ledger_statement *s, uint8_t buf[LEDGER
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		buf = wire_put64(buf, numbers[i]);
+}
+
+void ledger_statement_unstamp(uint8_t buf[LEDGER_STATEMENT_BYTES])
+{
+	memset(buf + offsetof(struct ledger_statement, stamp), 0, sizeof(uint64_t));
+	memset(buf + offsetof(struct ledger_statement, echo_stamp), 0, sizeof(uint64_t));
 }
 
 int ledger_statement_read(struct ledger_statement *s, const uint8_t *buf, size_t len)

@@ -18,6 +18,9 @@
 void ledger_statement_write(
 	const struct ledger_statement *statement, uint8_t buf[LEDGER_STATEMENT_BYTES]);
 
+/* Sets both stamps of a written statement to 0, as in ledger_settled(). */
+void ledger_statement_unstamp(uint8_t buf[LEDGER_STATEMENT_BYTES]);
+
 /* 0, or -EBADMSG: of another length, or such as no ledger makes. */
 int ledger_statement_read(struct ledger_statement *statement, const uint8_t *buf, size_t len);
 

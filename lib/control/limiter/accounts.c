@@ -69,7 +69,7 @@ void accounts_index(struct limiter *l)
 
 void accounts_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message)
 {
-	if (l->conserve && message->len > 0 && message->at[0] == CONSERVE_MESSAGE)
+	if (l->conserve && message->len > 0 && conserve_is_kind(message->at[0]))
 		limiter_rates_hear(l, now_ns, message);
 	if (l->budget && message->len > 0 && message->at[0] == BUDGET_MESSAGE)
 		limiter_units_hear(l, now_ns, message);

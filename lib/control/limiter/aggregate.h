@@ -26,9 +26,11 @@ struct aggregate {
 	struct flow_rates *flows;       /* n_workers; NULL before the first byte */
 	unsigned n_flows;
 	struct allocate_state state;
-	double share;    /* of the limit: what there is to be divided, see levels.c */
-	double held;     /* conserved: what the ledger has, of the limit and not of the share */
-	unsigned level;  /* in struct levels, or LEVEL_NONE */
+	double share; /* of the limit: what there is to be divided, see levels.c */
+	double held;  /* conserved: what the ledger has, of the limit and not of the share */
+	double wanted, wanted_burst; /* conserved: the allocator's last targets for the ledger */
+	bool target_moved;           /* with the last answer */
+	unsigned level;              /* in struct levels, or LEVEL_NONE */
 	double pressure; /* of a level: part of the intervals in which packets were dropped */
 	double claimed;  /* what peers are told that it asks for */
 	bool parent;     /* of others */
@@ -152,13 +154,17 @@ bool aggregate_remembers(const struct aggregate *a, uint64_t now_ns);
 void aggregate_forget(struct aggregate *a);
 
 /* Conserved policies; see rates.c. */
-bool aggregate_conserved(const struct aggregate *a);
+static inline bool aggregate_conserved(const struct aggregate *a)
+{
+	return a->policy.guarantee == LIMITER_CONSERVED;
+}
+
 int limiter_rates_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
 	struct book_record *records, unsigned n_records, uint64_t now_ns);
 void limiter_rates_index(const struct limiter *l, struct aggregate *a);
 bool limiter_rates_refresh(struct limiter *l, uint64_t now_ns); /* true: a limit has changed */
 uint64_t limiter_rates_next(const struct limiter *l);           /* when that is due by itself */
-void limiter_rates_want(struct limiter *l, const struct aggregate *a);
+void limiter_rates_want(struct limiter *l, struct aggregate *a);
 uint64_t limiter_rates_burst(const struct limiter *l, const struct aggregate *a);
 /* Finds the depth that offers withhold now. Returns true if it has changed. */
 bool limiter_rates_withhold(struct limiter *l, unsigned policy, uint64_t now_ns);

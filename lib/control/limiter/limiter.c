@@ -385,8 +385,9 @@ static bool same_answer(const struct allocate_state *a, const struct allocate_st
 static bool may_idle(const struct limiter *l, const struct aggregate *a,
 	const struct allocate_state *before, uint64_t now_ns)
 {
-	return l->skips_idle && !aggregate_conserved(a) && a->demand.rate <= 0 &&
-	       same_answer(before, &a->state) && !aggregate_remembers(a, now_ns) &&
+	return l->skips_idle && a->demand.rate <= 0 && same_answer(before, &a->state) &&
+	       !(aggregate_conserved(a) && (a->target_moved || now_ns < a->starves_until_ns)) &&
+	       !aggregate_remembers(a, now_ns) &&
 	       (!aggregate_gossips(a) ||
 		       (gossip_tells_news(l->gossip) && l->speaks && now_ns >= a->hold_until_ns));
 }

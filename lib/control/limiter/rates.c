@@ -26,11 +26,6 @@
 /* Full-sized packets: what an indicator counts in, of bytes. */
 #define PACKET 1514
 
-bool aggregate_conserved(const struct aggregate *a)
-{
-	return a->policy.guarantee == LIMITER_CONSERVED;
-}
-
 static bool has_burst_account(const struct limiter_policy *policy)
 {
 	return policy->guarantee == LIMITER_CONSERVED && policy->allocator->remembers;
@@ -211,6 +206,7 @@ static bool refresh_rate(struct limiter *l, unsigned policy, uint64_t now_ns)
 	a->state.local_burst = burst;
 	a->ending = ending;
 	bitmap_set(l->changed, policy);
+	limiter_wake(l, policy);
 	return true;
 }
 
@@ -238,15 +234,19 @@ bool limiter_rates_refresh(struct limiter *l, uint64_t now_ns)
 }
 
 /* What the allocator has just answered. */
-void limiter_rates_want(struct limiter *l, const struct aggregate *a)
+void limiter_rates_want(struct limiter *l, struct aggregate *a)
 {
 	double time = limiter_time(&a->policy);
+	double wanted = a->policy.indicator ? a->demand.rate : a->state.local_limit;
 	struct gdrl_measure measure = {
 		.demand = a->demand.rate * time,
 		.dropped = -1,
 		.packet = time * (a->policy.packet ? a->policy.packet : PACKET),
 	};
 
+	a->target_moved = wanted != a->wanted || a->state.local_burst != a->wanted_burst;
+	a->wanted = wanted;
+	a->wanted_burst = a->state.local_burst;
 	if (a->policy.indicator)
 		conserve_measure(l->conserve, a->rate_account, &measure);
 	else
@@ -256,24 +256,40 @@ void limiter_rates_want(struct limiter *l, const struct aggregate *a)
 		conserve_target(l->conserve, a->burst_account, a->state.local_burst);
 }
 
+/* Limits that may have changed. A longer lease is found when its former end has come. */
+static bool refresh_news(struct limiter *l, uint64_t now_ns)
+{
+	unsigned n = conserve_policies(l->conserve), account;
+	bool changed = false;
+
+	while ((account = conserve_next_news(l->conserve)) < n)
+		changed |= refresh_rate(l, conserve_owner(l->conserve, account), now_ns);
+	return changed;
+}
+
 bool limiter_rates_tick(struct limiter *l, uint64_t now_ns)
 {
+	bool changed;
+
 	if (!l->conserve)
 		return false;
 	conserve_tick(l->conserve, now_ns);
-	return limiter_rates_refresh(l, now_ns);
+	changed = refresh_news(l, now_ns);
+	if (l->lends_hard || now_ns >= limiter_rates_next(l))
+		return limiter_rates_refresh(l, now_ns) || changed;
+	/* Their shares may be others, see levels.c. */
+	for (unsigned i = bitmap_next(l->active, l->n_policies, 0); i < l->n_policies;
+		i = bitmap_next(l->active, l->n_policies, i + 1))
+		if (aggregate_conserved(&l->aggregates[i]))
+			changed |= refresh_rate(l, i, now_ns);
+	return changed;
 }
 
 void limiter_rates_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message)
 {
-	unsigned n = conserve_policies(l->conserve), account;
-
 	l->now_ns = now_ns;
-	if (conserve_hear(l->conserve, message->from, now_ns, message->at, message->len) <= 0)
-		return;
-	/* A lease that goes on for longer is found when its former end has come. */
-	while ((account = conserve_next_news(l->conserve)) < n)
-		refresh_rate(l, conserve_owner(l->conserve, account), now_ns);
+	if (conserve_hear(l->conserve, message->from, now_ns, message->at, message->len) > 0)
+		refresh_news(l, now_ns);
 }
 
 uint64_t limiter_lease_ends(const struct limiter *l)

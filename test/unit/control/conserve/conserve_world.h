@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/prng.h"
 #include "conserve/conserve.h"
 
 #define N_MAX    24
@@ -38,6 +39,8 @@ struct group {
 	struct conserve_params params;
 	struct node nodes[N_MAX];
 	size_t longest;
+	struct prng prng;
+	bool loses; /* half of the messages */
 };
 
 static inline int keep_conserve_record(void *context, uint32_t id, const void *record, size_t len)
@@ -112,6 +115,8 @@ static inline void deliver_conserve(struct group *g, unsigned i)
 	while ((len = conserve_send(g->nodes[i].c, g->now, buf, ROOM, &to)) > 0) {
 		assert_true(len <= ROOM && to < g->n && to != i);
 		g->longest = len > g->longest ? len : g->longest;
+		if (g->loses && prng_below(&g->prng, 2))
+			continue;
 		if (g->nodes[to].c && !g->nodes[to].cut && !g->nodes[i].cut)
 			assert_true(conserve_hear(g->nodes[to].c, i, g->now, buf, len) >= 0);
 	}

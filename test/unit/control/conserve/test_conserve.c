@@ -429,21 +429,62 @@ static void test_many(void **state)
 	group_free(g);
 }
 
-/* At rest there is a statement a quarter of a lease, and nothing to save. */
+/* At rest there is a digest a quarter of a lease, no statement, and nothing to save. */
 static void test_rest(void **state)
 {
 	struct group *g = group_started(3, 1, 50);
-	uint64_t before;
+	struct conserve_counters before;
+	const struct conserve_counters *after = conserve_counters(g->nodes[0].c);
 
 	(void)state;
 	step_conserve_times(g, 60);
-	before = conserve_counters(g->nodes[0].c)->statements_sent;
+	before = *after;
 	for (unsigned k = 0; k < 10 * LEASE / TICK; k++) {
 		step_conserve_group(g);
 		assert_false(book_unsaved(conserve_book(g->nodes[0].c)));
 	}
-	assert_in_range(conserve_counters(g->nodes[0].c)->statements_sent - before, 2 * 40, 2 * 44);
+	assert_int_equal(after->statements_sent, before.statements_sent);
+	assert_in_range(after->messages_sent - before.messages_sent, 2 * 40, 2 * 44);
+	assert_in_range(
+		after->verdicts[LEDGER_HEARD] - before.verdicts[LEDGER_HEARD], 2 * 40, 2 * 44);
 	group_free(g);
+}
+
+/*
+ * A lost hint is sent again: the next digest shows that the neighbour has another one. At rest no
+ * statement is sent, also after losses.
+ */
+static void test_lost_hints(void **state)
+{
+	(void)state;
+	for (unsigned seed = 1; seed <= 40; seed++) {
+		struct group *g = group_started(2 + seed % 3, POLICIES, seed % 2 ? 50 : 0);
+		unsigned who[POLICIES] = {0};
+		uint64_t sent;
+
+		prng_seed(&g->prng, seed);
+		step_conserve_times(g, 10);
+		for (unsigned round = 0; round < 6; round++) {
+			unsigned changes = 1 + prng_below(&g->prng, 5);
+
+			g->loses = true;
+			while (changes-- > 0) {
+				unsigned p = prng_below(&g->prng, POLICIES);
+
+				who[p] = prng_below(&g->prng, g->n) + 1;
+				want_limit_at(g, p, who[p] - 1);
+				step_conserve_times(g, prng_below(&g->prng, 4));
+			}
+			g->loses = false;
+			step_conserve_times(g, LEASE / TICK);
+			for (unsigned p = 0; p < POLICIES; p++)
+				assert_true(!who[p] || limit_of(g, who[p] - 1, p) > LIMIT * 9 / 10);
+		}
+		sent = conserve_counters(g->nodes[0].c)->statements_sent;
+		step_conserve_times(g, LEASE / TICK);
+		assert_int_equal(conserve_counters(g->nodes[0].c)->statements_sent, sent);
+		group_free(g);
+	}
 }
 
 /* Two limiters of n policies; the caller frees these. */
@@ -571,6 +612,7 @@ int main(void)
 		cmocka_unit_test(test_crowd),
 		cmocka_unit_test(test_news_first),
 		cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_lost_hints),
 		cmocka_unit_test(test_bad_messages),
 		cmocka_unit_test(test_bursts),
 	};

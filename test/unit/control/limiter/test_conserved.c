@@ -249,6 +249,7 @@ static void test_follows_fps(void **state)
 static double part_after_packet(struct group *g, bool is_lost, unsigned ticks)
 {
 	g->arrived[1][FPS] += 1500;
+	limiter_wake(g->l[1], FPS);
 	g->dropped[1] += is_lost;
 	step_conserved_times(g, ticks, POLICIES);
 	return conserved_local_limit(g, 1, FPS) / (LIMIT / 8.0);
