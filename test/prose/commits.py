@@ -25,7 +25,7 @@ VERBS = set("""
     pass pause pin place plan poll port prefer prefetch prepare preserve prevent print probe
     profile protect prove publish pull push put quote raise randomise read rebase rebuild
     recognise recommend recompute record recover redact reduce refactor refer refresh refuse
-    regenerate register reject relax release reload rely remember remove rename render reopen
+    regenerate register reject relax release reload rely remember remove rename render renew reopen
     reorder repair repeat replace reply report request require reserve reset resolve respect
     restart restore restrict retire retry return reuse revert review revise rewrite rotate round
     route run sample save scale scan schedule seal search seed select send separate serialise

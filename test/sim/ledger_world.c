@@ -37,7 +37,7 @@
 #define LATE       24
 #define MILLION    1000000
 #define LEASE      (UINT64_C(1000) * MILLION) /* a thousand ticks of a clock that is right */
-#define RECORD_MAX 1024
+#define RECORD_MAX 2048
 #define NOTHING    0xff /* no statement begins like that */
 
 struct books {
@@ -288,6 +288,7 @@ static void start_ledger_node(struct world *w, struct node *node, bool recoverin
 		.lease_ns = w->units ? 0 : LEASE,
 		.drift_ppm = w->drift_ppm,
 		.epoch = ++w->epoch,
+		.word = (uint32_t)prng_next(&w->prng) | 1,
 		.recovering = recovering,
 	};
 	int ret;
@@ -364,6 +365,8 @@ static void tell_ledger_edge(struct world *w, unsigned i, unsigned e)
 	struct ledger_statement s;
 	struct flight *f;
 
+	if (ledger_is_mute(node->l))
+		return;
 	ledger_state(node->l, e, node_local_time(w, node), &s);
 	if (w->side[i] != w->side[node->peer[e]] || ledger_chance(w, w->loss))
 		return;
@@ -389,7 +392,7 @@ static void hear_ledger_flight(struct world *w, const struct flight *f)
 	}
 	verdict = ledger_hear(node->l, f->edge, node_local_time(w, node), &s);
 	w->news += verdict == LEDGER_NEWS;
-	if (verdict == LEDGER_INVALID)
+	if (verdict == LEDGER_INVALID || verdict == LEDGER_DENIED)
 		complain_ledger_world(
 			w, "a statement that is not believed, from", node->peer[f->edge], -1);
 	if (node->lost && !ledger_recovering(node->l)) {

@@ -43,6 +43,8 @@ struct torture_result {
 	uint64_t moves;         /* grants */
 	uint64_t restarts;      /* of which */
 	uint64_t memory_losses; /* without a memory */
+	uint64_t old_stores;    /* with a store of an earlier commit */
+	uint64_t flips;         /* bits of a neighbour's numbers */
 	uint64_t stalls;        /* of one thread */
 	uint64_t deaths;        /* for good */
 	uint64_t loans;         /* accepted */

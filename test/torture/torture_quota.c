@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/prng.h"
+#include "base/wire.h"
 #include "world/simnet.h"
 #include "quota/quota.h"
 #include "torture_run.h"
@@ -23,6 +24,8 @@
 #define LATE   32  /* messages that come again much later */
 #define THINK  (500 * MS)
 #define MOST   10000 /* units of a limiter */
+
+#define RECORD_COUNT (9 * sizeof(uint64_t)) /* where a record has its count */
 
 #define STALL_ODDS 500 /* of events, after which a thread stands still */
 
@@ -39,6 +42,13 @@ struct torture_quota_node {
 	uint64_t credit; /* units that are spent, for workers to use without asking */
 	uint64_t control_wakes, workers_wake; /* threads that stand still until then, or 0 */
 	bool saving, recovering;
+	char past[RECORD]; /* an earlier record */
+	size_t past_len;
+	uint64_t past_count;
+	uint64_t spent_then;              /* before the restart */
+	bool was_lost;                    /* dropped in this start */
+	bool aged;                        /* the box started with it */
+	unsigned lives[TORTURE_LIMITERS]; /* lives of neighbours with a later count, or 0 */
 };
 
 struct quota_mail {
@@ -53,6 +63,10 @@ struct quota_world {
 	struct events events;
 	struct simnet net;
 	uint64_t end, calm_ns, epoch, total, used;
+	uint64_t unknown; /* units spent after the last message, before an old record */
+	struct prng ager;
+	bool ages;
+	struct torture_quota_node *flips; /* a box that sends damaged numbers, or NULL */
 	uint64_t clocks[TORTURE_LIMITERS];
 	struct torture_quota_node boxes[TORTURE_LIMITERS];
 	struct torture_quota_node *dead; /* for good, or NULL */
@@ -69,12 +83,32 @@ static uint64_t quota_local_time(const struct quota_world *w, const struct tortu
 }
 
 static void quota_box_event(void *world, void *object, uint64_t argument);
+static void note_age(struct quota_world *w, struct torture_quota_node *box);
 
 /* An event of a box's present life. */
 static void quota_box_at(struct quota_world *w, uint64_t at, enum quota_happening what,
 	struct torture_quota_node *box)
 {
 	events_at(&w->events, at, quota_box_event, box, what | (uint64_t)box->life << 32);
+}
+
+static uint64_t spent_now(const struct torture_quota_node *box)
+{
+	return quota_view(box->quota, 0).spent;
+}
+
+/* Damages one bit of a statement, at random times. */
+static void flip_bit(struct quota_world *w, const struct torture_quota_node *box,
+	struct ledger_statement *statement)
+{
+	uint64_t *const numbers[] = {&statement->granted, &statement->promised,
+		&statement->received, &statement->epoch, &statement->stamp, &statement->echo_epoch,
+		&statement->least_epoch, &statement->count, &statement->known_count};
+
+	if (box != w->flips || w->calm || !prng_percent(&w->ager, 10))
+		return;
+	*numbers[prng_below(&w->ager, 9)] ^= UINT64_C(1) << prng_below(&w->ager, 64);
+	w->result->flips++;
 }
 
 static void message_send(
@@ -99,6 +133,7 @@ static void quota_box_send(struct quota_world *w, struct torture_quota_node *box
 	while (quota_next(box->quota, quota_local_time(w, box), &edge, &message.is)) {
 		message.to = box->to[edge];
 		message.edge = box->back[edge];
+		flip_bit(w, box, &message.is.statement);
 		w->result->moves += (message.is.parts & (QUOTA_REPORT | QUOTA_DISTRIBUTE)) != 0;
 		if (prng_percent(&w->prng, 5))
 			w->late[prng_below(&w->prng, LATE)] = message;
@@ -127,7 +162,16 @@ static uint64_t quota_written_at(struct quota_world *w)
 
 static void quota_save_box(struct quota_world *w, struct torture_quota_node *box)
 {
-	if (box->saving || !quota_uncommitted(box->quota))
+	if (box->saving)
+		return;
+	/* The record of a lost box is empty. */
+	if (box->aged && quota_view(box->quota, 0).recovering && box->record_len > 0) {
+		box->coming_len = 0;
+		box->saving = true;
+		quota_box_at(w, quota_written_at(w), WRITTEN, box);
+		return;
+	}
+	if (!quota_uncommitted(box->quota))
 		return;
 	if (quota_record_size(box->quota) > RECORD)
 		abort();
@@ -166,6 +210,7 @@ static void quota_follow_up(struct quota_world *w, struct torture_quota_node *bo
 	uint64_t next = quota_tick(box->quota, quota_local_time(w, box)),
 		 clock = w->clocks[box - w->boxes];
 
+	note_age(w, box);
 	quota_save_box(w, box);
 	quota_box_send(w, box);
 	if (next == UINT64_MAX)
@@ -187,7 +232,7 @@ static void use_units(struct quota_world *w, struct torture_quota_node *box)
 		return;
 	box->credit -= units;
 	w->used += units;
-	if (w->used > w->total)
+	if (w->used > w->total + w->unknown && !w->flips)
 		torture_complain(w->result, "used %llu of %llu", (unsigned long long)w->used,
 			(unsigned long long)w->total);
 }
@@ -226,6 +271,8 @@ static void quota_start_box(struct quota_world *w, struct torture_quota_node *bo
 		.period = 1,
 		.n_edges = box->n,
 		.epoch = ++w->epoch,
+		.word = (uint32_t)prng_next(&w->ager) | 1,
+		.total = w->total,
 		.recovering = box->recovering,
 		.durable = true,
 		.chunk = PARTS,
@@ -237,8 +284,10 @@ static void quota_start_box(struct quota_world *w, struct torture_quota_node *bo
 	int ret;
 
 	w->clocks[box - w->boxes] = prng_within(&w->prng, 1000 * SECOND);
+	params.proof_until_ns = quota_local_time(w, box) +
+				(w->ages ? UINT64_MAX / 2 : prng_within(&w->ager, SECOND));
 	box->life++;
-	box->saving = false;
+	box->saving = box->was_lost = false;
 	box->tick_ns = box->credit = 0;
 	box->control_wakes = box->workers_wake = 0;
 	if (box->record_len > 0 && !box->recovering)
@@ -265,23 +314,87 @@ static void quota_restart_box(struct quota_world *w, struct torture_quota_node *
 	quota_start_box(w, box);
 }
 
-static void make_durable(struct torture_quota_node *box)
+static void make_durable(struct quota_world *w, struct torture_quota_node *box)
 {
 	memcpy(box->record, box->coming, box->coming_len);
 	box->record_len = box->coming_len;
-	box->recovering = false;
+	box->recovering = box->coming_len == 0;
+	if (box->recovering) {
+		box->past_len = 0;
+	} else if (!box->aged && prng_percent(&w->ager, 5)) {
+		memcpy(box->past, box->record, box->record_len);
+		box->past_len = box->record_len;
+		wire_get64((const uint8_t *)box->record + RECORD_COUNT, &box->past_count);
+	}
+}
+
+/* One at a time: two ends of an edge cannot detect that both are old. */
+static bool somebody_is_unknown(const struct quota_world *w)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < w->n; i++) {
+		const struct torture_quota_node *box = &w->boxes[i];
+
+		any |= box->aged || box->recovering ||
+		       (box->quota && quota_view(box->quota, 0).recovering);
+	}
+	return any;
+}
+
+/* Starts the box with an earlier record, and notes the neighbours with a later count. */
+static void go_back(struct quota_world *w, struct torture_quota_node *box)
+{
+	if (!w->ages || w->calm || box->past_len == 0 || somebody_is_unknown(w) ||
+		!prng_percent(&w->ager, 50))
+		return;
+	for (unsigned e = 0; e < box->n; e++) {
+		const struct torture_quota_node *peer = &w->boxes[box->to[e]];
+
+		box->lives[e] = peer->quota && quota_edge(peer->quota, box->back[e]).count >
+							box->past_count
+					? peer->life
+					: 0;
+	}
+	memcpy(box->record, box->past, box->past_len);
+	box->record_len = box->past_len;
+	box->aged = true;
+	w->result->old_stores++;
+}
+
+/* Checks that an old record is confirmed only if no neighbour had a later count. */
+static void note_age(struct quota_world *w, struct torture_quota_node *box)
+{
+	struct quota_view view = quota_view(box->quota, 0);
+
+	if (!box->aged || view.waits || view.recovering)
+		return;
+	box->aged = false;
+	if (view.spent == box->spent_then || box->was_lost)
+		return;
+	w->unknown += box->spent_then - view.spent;
+	for (unsigned e = 0; e < box->n; e++)
+		if (box->lives[e] && w->boxes[box->to[e]].life == box->lives[e])
+			torture_complain(w->result, "an old record is not noticed");
 }
 
 /* With the newest record, or none; what was spent before is forgotten with it. */
 static void quota_crash_box(struct quota_world *w, struct torture_quota_node *box)
 {
 	if (box->saving && prng_percent(&w->prng, 50))
-		make_durable(box);
+		make_durable(w, box);
+	box->spent_then = box->aged ? box->spent_then : spent_now(box);
 	quota_destroy(box->quota);
 	box->quota = NULL;
 	box->life++;
-	if (box->record_len == 0 || (w->forgets && prng_percent(&w->prng, 10))) {
-		box->record_len = 0;
+	if (!box->aged)
+		go_back(w, box);
+	if (box->aged && box->record_len > 0)
+		w->forgot = true;
+	else if (box->record_len == 0 || (w->forgets && prng_percent(&w->prng, 10) &&
+						 !(w->ages && somebody_is_unknown(w)))) {
+		box->record_len = box->past_len = 0;
+		box->aged = false;
 		box->recovering = true;
 		w->forgot = true;
 	}
@@ -368,6 +481,11 @@ static void quota_hear_message(struct quota_world *w, const struct quota_mail *m
 		return;
 	}
 	quota_hear(box->quota, message->edge, &message->is, quota_local_time(w, box));
+	if (quota_denied(box->quota) != LEDGER_HEARD) {
+		quota_lose(box->quota);
+		box->aged = box->was_lost = true;
+		w->forgot = true;
+	}
 	quota_follow_up(w, box);
 }
 
@@ -407,7 +525,7 @@ static void quota_box_event(void *world, void *object, uint64_t argument)
 		quota_restart_box(w, box);
 		return;
 	case WRITTEN:
-		make_durable(box);
+		make_durable(w, box);
 		box->saving = false;
 		quota_committed(box->quota);
 		break;
@@ -510,6 +628,7 @@ static void quota_join_boxes(struct quota_world *w, unsigned a, unsigned b)
 static void quota_populate(struct quota_world *w)
 {
 	w->forgets = prng_percent(&w->prng, 40);
+	w->ages = prng_percent(&w->ager, 50);
 	w->loss = prng_percent(&w->prng, 60) ? prng_below(&w->prng, 35) : 0;
 	w->hurry = 4;
 	for (unsigned i = 0; i < w->n; i++) {
@@ -520,6 +639,8 @@ static void quota_populate(struct quota_world *w)
 	}
 	for (unsigned i = 0; i < w->n; i++)
 		quota_start_box(w, &w->boxes[i]);
+	if (!w->ages && prng_percent(&w->ager, 20))
+		w->flips = &w->boxes[prng_below(&w->ager, w->n)];
 }
 
 void torture_quota(const struct torture_case *c, struct torture_result *result)
@@ -539,6 +660,7 @@ void torture_quota(const struct torture_case *c, struct torture_result *result)
 	w->end = c->minutes * 60 * SECOND;
 	w->calm_ns = w->end - w->end / HEAL;
 	prng_seed(&w->prng, c->seed);
+	prng_seed(&w->ager, c->seed ^ 0xa9e5);
 	quota_populate(w);
 	events_at(&w->events, prng_within(&w->prng, 8 * SECOND), quota_cause_trouble, NULL, 0);
 	events_at(&w->events, w->calm_ns, quota_end_trouble, NULL, 0);
@@ -547,7 +669,7 @@ void torture_quota(const struct torture_case *c, struct torture_result *result)
 	if (victim < w->n)
 		events_at(&w->events, when_ns, quota_die, &w->boxes[victim], 0);
 	torture_play(&w->events, w->end, w, check_moment, result);
-	if (!result->violated && !result->error && !w->dead)
+	if (!result->violated && !result->error && !w->dead && !w->flips)
 		check_end(w);
 	for (unsigned i = 0; i < w->n; i++)
 		quota_destroy(w->boxes[i].quota);

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/math.h"
+#include "ledger/statement.h"
 #include "loan/loan.h"
 #include "torture_world.h"
 
@@ -192,6 +193,20 @@ static bool next_message(struct world *w, struct rates_node *box, struct message
 	return message->len > 0;
 }
 
+/* Damages one bit of a statement, at random times. */
+static void flip_bit(struct world *w, const struct rates_node *box, struct message *message)
+{
+	size_t entries = (message->len - BOOK_HEAD) / CONSERVE_ENTRY, at;
+
+	if (box != w->flips || w->calm || message->bytes[0] != CONSERVE_MESSAGE || entries == 0 ||
+		!prng_percent(&w->ager, 2))
+		return;
+	at = BOOK_HEAD + prng_below(&w->ager, (unsigned)entries) * CONSERVE_ENTRY + 5 +
+	     prng_below(&w->ager, LEDGER_STATEMENT_BYTES);
+	message->bytes[at] ^= (uint8_t)(1 << prng_below(&w->ager, 8));
+	w->result->flips++;
+}
+
 /* Sends what a box has to say, from time to time twice or late. */
 static void rates_box_send(struct world *w, struct rates_node *box)
 {
@@ -206,6 +221,7 @@ static void rates_box_send(struct world *w, struct rates_node *box)
 		for (unsigned n = !w->calm && prng_percent(&w->prng, 4) ? 2 : 1; n > 0; n--) {
 			uint64_t delay = MS + prng_within(&w->prng, 30 * MS);
 
+			flip_bit(w, box, &message);
 			if (message.bytes[0] == LOAN_MESSAGE)
 				delay = MS + prng_within(&w->loaner, w->loan_delay_ns);
 
@@ -226,6 +242,28 @@ static int rates_save_box(struct rates_node *box)
 static void rates_commit_record(struct world *w, struct rates_node *box)
 {
 	w->result->error |= disk_commit(&box->disk) != 0;
+	if (w->ages && prng_percent(&w->ager, 10))
+		w->result->error |= disk_copy(&box->past, &box->disk) != 0;
+}
+
+/* Puts an earlier commit on its disk, at random. Returns true if it has. */
+static bool goes_back(struct world *w, struct rates_node *box)
+{
+	if (!w->ages || box->past.durable.n != w->accounts || !prng_percent(&w->ager, 70))
+		return false;
+	w->result->error |= disk_copy(&box->disk, &box->past) != 0;
+	w->result->old_stores++;
+	return true;
+}
+
+static bool has_all_records(const struct world *w, const struct rates_node *box)
+{
+	bool all = box->disk.durable.n == w->accounts;
+
+	/* A record of a lost account is a fingerprint alone. */
+	for (unsigned i = 0; i < box->disk.durable.n; i++)
+		all &= box->disk.durable.records[i].len > sizeof(uint64_t);
+	return all;
 }
 
 static bool rates_box_is_recovering(const struct world *w, const struct rates_node *box)
@@ -235,6 +273,15 @@ static bool rates_box_is_recovering(const struct world *w, const struct rates_no
 	for (unsigned a = 0; a < w->accounts; a++)
 		recovering |= conserve_view(box->c, a, world_clock(w, box)).recovering;
 	return recovering;
+}
+
+static bool rates_box_waits(const struct world *w, const struct rates_node *box)
+{
+	bool waits = false;
+
+	for (unsigned a = 0; a < w->accounts; a++)
+		waits |= conserve_view(box->c, a, world_clock(w, box)).waits;
+	return waits;
 }
 
 /* A disk takes its time, and stands still as any thread does. */
@@ -268,8 +315,8 @@ static void save_and_tell(struct world *w, struct rates_node *box)
 /* What has to follow whatever has just happened to a box. */
 static void rates_follow_up(struct world *w, struct rates_node *box)
 {
-	if (box->lost && !rates_box_is_recovering(w, box))
-		box->lost = false;
+	if (box->lost && !rates_box_is_recovering(w, box) && !rates_box_waits(w, box))
+		box->lost = box->aged = false;
 	if (!w->hoards && prng_percent(&w->prng, 30))
 		world_spend(w, box);
 	world_loans_look(w, box);
@@ -327,6 +374,7 @@ static struct conserve *rates_make_conserve(
 	if (recovering)
 		params.identity = (struct book_identity){0};
 	params.epoch = ++w->epoch;
+	params.word = (uint32_t)prng_next(&w->ager) | 1;
 	ret = conserve_create(&params, world_clock(w, box), &c);
 	if (ret)
 		torture_failed(w->result, "conserve_create", ret);
@@ -343,7 +391,7 @@ static void rates_start_box(struct world *w, struct rates_node *box, bool recove
 		return;
 	box->up = true;
 	box->life++;
-	box->lost = recovering;
+	box->lost = recovering || box->aged;
 	box->saving = false;
 	box->limit_taken = box->limit;
 	box->bucket = (struct bucket){.at_ns = w->events.now_ns};
@@ -374,7 +422,7 @@ static void rates_restart_box(struct world *w, struct rates_node *box)
 		return;
 	w->result->restarts++;
 	w->result->memory_losses += box->lost;
-	rates_start_box(w, box, box->lost);
+	rates_start_box(w, box, box->lost && !box->aged);
 	/* It began with an empty bucket, or there would now be more than the burst. */
 	if (w->hoards && prng_percent(&w->prng, 50))
 		spend_all(w);
@@ -395,11 +443,13 @@ static void rates_crash_box(struct world *w, struct rates_node *box)
 
 	if (box->saving && prng_percent(&w->prng, 50))
 		rates_commit_record(w, box);
-	known = box->disk.durable.n == w->accounts;
+	known = has_all_records(w, box);
 	if (!lost && (!known || (w->forgets && prng_percent(&w->prng, 25)))) {
 		if (somebody_lost(w) || (w->falls && !known))
 			return;
 		lost = !w->falls;
+	} else if (!lost && !somebody_lost(w)) {
+		lost = box->aged = goes_back(w, box);
 	}
 	if (prng_percent(&w->prng, 50))
 		world_spend(w, box);
@@ -409,9 +459,9 @@ static void rates_crash_box(struct world *w, struct rates_node *box)
 	box->life++;
 	box->lost = lost;
 	box->enforced = (struct told){0};
-	if (lost)
+	if (lost && !box->aged)
 		disk_free(&box->disk);
-	else
+	else if (!lost)
 		box->c = rates_make_conserve(w, box, false);
 	if (box->c)
 		world_check_books(w, box);
@@ -720,7 +770,8 @@ static void rates_box_event(void *world, void *object, uint64_t argument)
 static void rates_check_boxes(void *world)
 {
 	world_check_sums(world);
-	world_loans_check(world);
+	if (!((const struct world *)world)->flips)
+		world_loans_check(world);
 	world_count_passed(world);
 	world_look_for_rest(world);
 }
@@ -747,6 +798,7 @@ static void draw_world(struct world *w)
 	w->lease = 4 * SECOND + prng_within(&w->prng, 6 * SECOND);
 	w->falls = prng_percent(&w->prng, 30);
 	w->forgets = !w->falls && prng_percent(&w->prng, 50);
+	w->ages = !w->falls && prng_percent(&w->ager, 50);
 	w->loss = prng_percent(&w->prng, 60) ? prng_below(&w->prng, 35) : 0;
 	w->indicator = w->c->guarantee == TORTURE_GDRL
 			       ? gdrl_indicator_find(names[prng_below(&w->prng, 5)])
@@ -758,6 +810,7 @@ static void draw_world(struct world *w)
 		.lease_ns = w->lease,
 		.drift_ppm = (const uint32_t[]){0, 100, 20000}[prng_below(&w->prng, 3)],
 		.repeat_ns = REPEAT_NS,
+		.proof_ns = w->ages ? UINT64_MAX / 2 : prng_within(&w->ager, 2 * SECOND),
 		.promise = (const unsigned[]){0, 50, 90, 100}[prng_below(&w->prng, 4)],
 	};
 	draw_overlay(w, &w->params.overlay);
@@ -779,6 +832,8 @@ static void rates_populate(struct world *w)
 		rates_start_box(w, box, false);
 	}
 	shift_demand(w);
+	if (!w->ages && prng_percent(&w->ager, 20))
+		w->flips = &w->boxes[prng_below(&w->ager, w->n)];
 }
 
 static void world_init(struct world *w, const struct torture_case *c, struct torture_result *result)
@@ -792,6 +847,7 @@ static void world_init(struct world *w, const struct torture_case *c, struct tor
 	w->net.events = &w->events;
 	w->net.receive = rates_receive_message;
 	prng_seed(&w->prng, c->seed);
+	prng_seed(&w->ager, c->seed ^ 0xa9e5);
 	w->end = c->minutes * 60 * SECOND;
 	w->calm_ns = w->end - w->end / HEAL;
 	w->accounts = c->guarantee == TORTURE_ADAPTOR ? BOTH : 1;
@@ -818,6 +874,7 @@ static void world_free(struct world *w)
 	for (unsigned i = 0; i < w->n; i++) {
 		conserve_destroy(w->boxes[i].c);
 		disk_free(&w->boxes[i].disk);
+		disk_free(&w->boxes[i].past);
 	}
 	simnet_free(&w->net);
 	events_free(&w->events);
@@ -833,7 +890,7 @@ void torture_rates(const struct torture_case *c, struct torture_result *result)
 		return;
 	world_init(w, c, result);
 	torture_play(&w->events, w->end, w, rates_check_boxes, result);
-	if (!result->violated && !result->error && !w->dead) {
+	if (!result->violated && !result->error && !w->dead && !w->flips) {
 		world_check_end(w);
 		world_loans_check_end(w);
 	}

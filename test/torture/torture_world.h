@@ -71,7 +71,9 @@ struct rates_node {
 	struct conserve
 		*c; /* of one that is down: what would be restored; NULL: nothing is known */
 	bool up, lost;
-	unsigned life; /* events of an earlier one are void */
+	bool aged;        /* lost, with an earlier commit on its disk */
+	struct disk past; /* an earlier commit */
+	unsigned life;    /* events of an earlier one are void */
 	uint64_t clock, pace;
 	uint64_t tick_ns;
 	struct disk disk; /* has all records of a round, or none */
@@ -125,7 +127,7 @@ struct world {
 	struct message late[LATE];
 	struct message
 		former[LATE]; /* of an earlier life of the ledger, by whoever has this dice: */
-	struct prng taper, loaner;
+	struct prng taper, loaner, ager;
 	uint64_t loan_delay_ns; /* of a message of loans at most */
 	double demands[BOTH][TORTURE_LIMITERS];
 	struct passed passed[BOTH];
@@ -134,7 +136,9 @@ struct world {
 	unsigned loss;     /* in 100 */
 	unsigned n;
 	bool falls, forgets, calm, whole[BOTH];
-	bool hoards; /* nobody admits anything, until all do at once */
+	bool ages;                /* disks go back to an earlier commit */
+	struct rates_node *flips; /* a box that sends damaged numbers, or NULL */
+	bool hoards;              /* nobody admits anything, until all do at once */
 	const struct gdrl_indicator *indicator;
 };
 

@@ -63,6 +63,7 @@ int book_open(struct book *book, const struct book_params *params)
 		.next_epoch = params->epoch << EPOCH_BITS,
 		.recovering = params->recovering,
 		.identity = params->identity,
+		.word = params->word,
 	};
 	TAILQ_INIT(&book->changed);
 	ret = overlay_create(&params->overlay, &book->overlay);
@@ -129,6 +130,8 @@ int book_fill(struct book *book, const struct book_params *params, uint64_t now_
 	book->by_id = calloc(room, sizeof(struct book_account *));
 	if (!book->accounts || !book->by_id)
 		return -ENOMEM;
+	if (params->proof_ns > 0 && book->n_edges > 0)
+		book->proof_until_ns = now_ns + params->proof_ns;
 	ret = fill_policies(book, params, now_ns);
 	accounts_sort(book->by_id, book->accounts, book->n);
 	if (ret == 0)
@@ -151,6 +154,25 @@ void book_close(struct book *book)
 	free(book->index_of);
 	free(book->record);
 	overlay_destroy(book->overlay);
+}
+
+const char *book_closure_name(enum book_closure closure)
+{
+	static const char *const names[BOOK_CLOSURES] = {
+		[BOOK_OPEN] = "open",
+		[BOOK_OLDER_STORE] = "older_store",
+		[BOOK_NAME_TWICE] = "name_twice",
+		[BOOK_IMPOSSIBLE] = "impossible_statement",
+	};
+
+	return names[closure];
+}
+
+void book_closes(struct book *book, enum book_closure closure)
+{
+	book->closes = closure;
+	book->closures++;
+	book->proof_until_ns = 0;
 }
 
 unsigned book_edge(const struct book *book, unsigned peer)

@@ -58,6 +58,21 @@ bool book_identity_read(const char *text, struct book_identity *identity);
 /* Bytes that every message to a neighbour begins with: its kind, and the identity. */
 #define BOOK_HEAD (1 + sizeof(struct book_identity))
 
+/*
+ * Reason for which all accounts of a limiter closed and recover as if their records had been lost.
+ * BOOK_IMPOSSIBLE closes nothing: it is the name of the alarm for invalid statements.
+ */
+enum book_closure {
+	BOOK_OPEN,
+	BOOK_OLDER_STORE, /* neighbours have received later records of this limiter */
+	BOOK_NAME_TWICE,  /* another limiter uses our name */
+	BOOK_IMPOSSIBLE,
+	BOOK_CLOSURES,
+};
+
+/* Returns "open", "older_store", "name_twice" or "impossible_statement". */
+const char *book_closure_name(enum book_closure closure);
+
 /* What book_save() wrote of one account. */
 struct book_record {
 	uint32_t id;
@@ -75,6 +90,14 @@ struct book_account {
 	TAILQ_ENTRY(book_account) next_changed;
 };
 
+/* Doubts if a neighbour's messages can be of two limiters with one name. */
+enum book_doubt {
+	BOOK_SURE,
+	BOOK_YOUNG, /* it has restarted lately: a recovering start waits */
+	BOOK_RIVAL, /* messages of its earlier start still arrive: all statements are ignored */
+	BOOK_TWICE, /* its earlier start is alive: both starts receive that as the answer */
+};
+
 /* One neighbour, as far as both kinds of accounts know it. */
 struct book_link {
 	unsigned peer; /* index in the roster */
@@ -84,6 +107,7 @@ struct book_link {
 	struct book_identity says;
 	uint64_t foreign; /* messages of another ledger, of which nothing was believed */
 	uint64_t invalid; /* statements that cannot be true: corruption, or a disagreement */
+	enum book_doubt doubt;
 };
 
 struct book;
@@ -126,8 +150,11 @@ struct book_params {
 	struct book_record *records; /* also of policies that are gone; they get sorted */
 	unsigned n_records;
 	bool recovering; /* there may have been an earlier start: without a record, hold nothing */
-	uint64_t epoch;  /* of this start: larger than that of any earlier one; below 2^42 */
+	uint64_t epoch;  /* larger than that of any earlier start; below 2^42 */
 	struct book_identity identity; /* see book_read_head() of one that is not known */
+	uint32_t word;                 /* random, for this start; 0: old records are not detected */
+	uint64_t proof_ns;   /* accounts wait until their neighbours have confirmed the records, or
+			      have been silent for so long; 0: no waiting */
 	uint64_t timeout_ns; /* a neighbour that is silent for so long is not alive; above 0 */
 };
 
@@ -143,6 +170,11 @@ struct book {
 	uint64_t next_epoch;  /* for open() to take, and to raise */
 	bool recovering;
 	struct book_identity identity;
+	uint32_t word;
+	uint64_t proof_until_ns;  /* end of waiting for silent neighbours; 0: no waiting */
+	enum book_closure closes; /* newest reason in this start */
+	uint64_t closures;        /* losses of all accounts in this start */
+	bool held;                /* another limiter uses our name: no messages */
 
 	unsigned n_policies, n;         /* n: with those that are gone, which come last */
 	struct book_account **accounts; /* n, policies by their index */
@@ -189,6 +221,9 @@ uint8_t *book_write_head(const struct book *book, uint8_t kind, uint8_t *at);
  */
 int book_read_head(
 	struct book *book, unsigned edge, uint8_t kind, const uint8_t *message, size_t len);
+
+/* Counts the loss of all accounts, and its reason. */
+void book_closes(struct book *book, enum book_closure closure);
 
 /* A statement that cannot be true has come over the edge. */
 void book_invalid(struct book *book, unsigned edge);

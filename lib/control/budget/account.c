@@ -42,6 +42,9 @@ static struct quota_params quota_params(struct budget *b, const struct unit_acco
 		.undated = policy->undated,
 		.n_edges = b->book.n_edges,
 		.epoch = b->book.next_epoch++,
+		.word = b->book.word,
+		.total = policy->drawn ? 0 : policy->total,
+		.proof_until_ns = b->book.proof_until_ns,
 		.durable = b->params.durable,
 		.chunk = policy->chunk,
 		.theta_ns = b->params.theta_ns,
@@ -179,6 +182,7 @@ void unit_set(struct budget *b, struct unit_account *a, const struct budget_poli
 
 	a->policy = *policy;
 	quota_set_chunk(a->quota, policy->chunk);
+	quota_raise_total(a->quota, policy->drawn ? LEDGER_MOST : policy->total);
 	if (other)
 		unit_retell_terms(b, a, now_ns);
 	if (drawn && !policy->drawn)

@@ -40,6 +40,8 @@ static int budget_create_parts(
 		.recovering = params->recovering,
 		.epoch = params->epoch,
 		.identity = params->identity,
+		.word = params->word,
+		.proof_ns = params->proof_ns,
 		.timeout_ns = params->timeout_ns,
 	};
 	int ret = book_open(&b->book, &book);
@@ -199,6 +201,18 @@ void budget_ask(struct budget *b, unsigned policy, unsigned peer)
 	a->edges[edge].asked = true;
 	a->ask_ns = 0;
 	unit_wake(b, a);
+}
+
+void budget_lose(struct budget *b, enum book_closure closure)
+{
+	book_closes(&b->book, closure);
+	for (unsigned i = 0; i < b->book.n; i++) {
+		struct unit_account *a = unit_at(b, i);
+
+		quota_lose(a->quota);
+		a->marked = false;
+		unit_wake(b, a);
+	}
 }
 
 uint64_t budget_total(const struct budget *b, unsigned policy)

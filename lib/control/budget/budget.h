@@ -34,7 +34,7 @@
 #define BUDGET_DEGREE 4 /* of a limiter in the tree, at most, unless params say otherwise */
 
 /* First byte of a message, as CONSERVE_MESSAGE is. */
-#define BUDGET_MESSAGE 8 /* 2 was without an identity, 4 without the time and terms */
+#define BUDGET_MESSAGE 10 /* 2 had no identity, 4 no time and terms, 8 no lives */
 
 #define BUDGET_MESSAGE_MIN 512 /* least room for a message */
 
@@ -62,6 +62,8 @@ struct budget_params {
 	bool durable;    /* the caller saves */
 	uint64_t epoch;  /* of this start: larger than that of any earlier one; below 2^42 */
 	struct book_identity identity; /* see struct book_params */
+	uint32_t word;                 /* see struct book_params */
+	uint64_t proof_ns;             /* see struct book_params */
 	uint64_t repeat_ns;  /* what a neighbour has not confirmed is told again so often */
 	uint64_t theta_ns;   /* a reallocation's time, until one has been seen */
 	uint64_t memory_ns;  /* half-life of what is known of the rate */
@@ -126,6 +128,9 @@ const struct timekeeper *budget_timekeeper(const struct budget *b);
  * its terms. Nothing where it is no neighbour.
  */
 void budget_ask(struct budget *b, unsigned policy, unsigned peer);
+
+/* Drops the records of all accounts, and their prefetched units: see quota_lose(). */
+void budget_lose(struct budget *b, enum book_closure closure);
 
 /* The total that is in force: the least of those that neighbours go by, too. */
 uint64_t budget_total(const struct budget *b, unsigned policy);

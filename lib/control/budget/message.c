@@ -24,11 +24,11 @@
  *       13      4  round
  *       17      4  answer
  *       21     40  need, urgent, asking, held, pace: 8 each
- *       61     64  the ledger's statement
- *      125      8  terms, see struct unit_terms; 0: the policy is gone here
- *      133      8  total,
- *      141      4  unit, and
- *      145      4  number of limiters
+ *       61     88  the ledger's statement
+ *      149      8  terms, see struct unit_terms; 0: the policy is gone here
+ *      157      8  total,
+ *      165      4  unit, and
+ *      169      4  number of limiters
  *
  * All to one neighbour at one time ride together, as far as there is room.
  */
@@ -172,6 +172,8 @@ static size_t budget_write_message(
 			break;
 		if (!quota_next_to(a->quota, now_ns, edge, &message))
 			continue;
+		if (b->book.links[edge].doubt == BOOK_TWICE)
+			message.statement.known_count = LEDGER_TWICE;
 		write_part(b, a, &message, buf + len);
 		len += PART;
 		b->counters.parts_sent++;
@@ -188,6 +190,8 @@ size_t budget_send(struct budget *b, uint64_t now_ns, uint8_t *buf, size_t room,
 {
 	struct unit_account *a;
 
+	if (b->book.held)
+		return 0;
 	for (; b->sending < b->book.n_edges; b->sending++) {
 		size_t len = budget_write_message(b, b->sending, now_ns, buf, room);
 
@@ -224,10 +228,22 @@ static void refuse_part(struct budget *b, struct unit_account *a, unsigned edge,
 	unit_wake(b, a);
 }
 
+/* Returns false if two limiters can have sent messages under this neighbour's name. */
+static bool one_limiter_speaks(struct budget *b, struct unit_account *a, unsigned edge,
+	const struct quota_message *message)
+{
+	enum book_doubt doubt = b->book.links[edge].doubt;
+
+	if (doubt == BOOK_TWICE)
+		quota_tell(a->quota, edge, false);
+	return doubt == BOOK_SURE || (doubt == BOOK_YOUNG && message->statement.epoch > 0);
+}
+
 static void hear_part(struct budget *b, unsigned edge, const struct tree_header *header,
 	uint64_t now_ns, const uint8_t *at)
 {
 	struct quota_message message;
+	enum ledger_verdict verdict;
 	struct unit_account *a;
 	uint64_t period;
 	uint32_t id;
@@ -243,6 +259,10 @@ static void hear_part(struct budget *b, unsigned edge, const struct tree_header 
 		b->counters.unknown++;
 		return;
 	}
+	if (!one_limiter_speaks(b, a, edge, &message)) {
+		unit_wake(b, a);
+		return;
+	}
 	take_unit_terms(b, a, edge, header, at, now_ns);
 	if (a->edges[edge].apart) {
 		refuse_part(b, a, edge, &message);
@@ -256,6 +276,9 @@ static void hear_part(struct budget *b, unsigned edge, const struct tree_header 
 		b->counters.unknown++;
 	if (!quota_hear(a->quota, edge, &message, now_ns))
 		book_invalid(&b->book, edge);
+	verdict = quota_denied(a->quota);
+	if (verdict != LEDGER_HEARD)
+		budget_lose(b, verdict == LEDGER_TWIN ? BOOK_NAME_TWICE : BOOK_OLDER_STORE);
 	unit_tick(b, a, now_ns);
 }
 
@@ -278,6 +301,8 @@ int budget_hear(struct budget *b, unsigned from, uint64_t now_ns, const uint8_t 
 
 	if (edge == b->book.n_edges)
 		return -ENOENT;
+	if (b->book.held)
+		return 0;
 	ret = read_head(b, edge, buf, len);
 	if (ret == 0 && (len < HEAD || (len - HEAD) % PART != 0 || !read_header(b, buf, &header)))
 		ret = -EBADMSG;

@@ -58,7 +58,7 @@ void rate_stir(struct conserve *c, struct rate_account *a)
 	TAILQ_INSERT_TAIL(&c->moving, a, next_moving);
 }
 
-void rate_note_news(struct conserve *c, struct rate_account *a)
+void rate_has_news(struct conserve *c, struct rate_account *a)
 {
 	if (a->news)
 		return;
@@ -195,7 +195,8 @@ int rate_set(struct conserve *c, struct rate_account *a, const struct conserve_p
 		a->edges[e].neighbour.fresh = false;
 	a->policy = *policy;
 	rate_stir(c, a);
-	rate_note_news(c, a);
+	rate_has_news(c, a);
+	ledger_raise_most(a->ledger, policy->limit);
 	if (!rate_go_by_least(c, a))
 		(void)ledger_set_share(a->ledger, conserve_share_of(c, a->limit));
 	return 0;
@@ -232,7 +233,9 @@ static int rate_open(struct book *book, const void *policy, const struct book_re
 		.lease_ns = c->params.lease_ns,
 		.drift_ppm = c->params.drift_ppm,
 		.epoch = book->next_epoch++,
-		.recovering = book->recovering && !record,
+		.word = book->word,
+		.most = terms->limit,
+		.recovering = record ? record->len == 0 : book->recovering,
 	};
 	struct rate_account *a = calloc(1, sizeof(*a) + book->n_edges * sizeof(a->edges[0]));
 	int ret;
@@ -242,15 +245,17 @@ static int rate_open(struct book *book, const void *policy, const struct book_re
 	a->bucket = (unsigned)(terms->id * HASH_GOLDEN >> (64 - DIGEST_BITS));
 	TAILQ_INSERT_TAIL(&c->buckets[a->bucket], a, next_in_bucket);
 	rate_stir(c, a);
-	a->restored = record;
-	if (record)
+	a->restored = record && record->len > 0;
+	a->waits = book->proof_until_ns > 0;
+	a->lost = a->marked = record && record->len == 0;
+	if (a->restored)
 		ret = ledger_restore(&params, record->at, record->len, now_ns, &a->ledger);
 	else
 		ret = ledger_create(&params, now_ns, &a->ledger);
 	if (ret == 0 && policy)
 		assume_all_said(c, a, terms);
 	/* A record holds the share of its time. */
-	if (ret == 0 && (terms->limit > 0 || !record))
+	if (ret == 0 && (terms->limit > 0 || !a->restored))
 		ret = rate_set(c, a, terms);
 	else
 		a->policy = *terms;
@@ -262,6 +267,25 @@ static int rate_open(struct book *book, const void *policy, const struct book_re
 	a->book.record_bytes = ledger_record_size(a->ledger);
 	*out = &a->book;
 	return 0;
+}
+
+bool rate_waits(struct conserve *c, struct rate_account *a, uint64_t now_ns)
+{
+	bool all = true, speaks = false;
+
+	for (unsigned e = 0; a->waits && e < c->book.n_edges; e++) {
+		struct ledger_view view = ledger_view(a->ledger, e);
+
+		all &= view.confirmed;
+		speaks |= view.denies ||
+			  (view.known && !view.confirmed && book_alive(&c->book, e, now_ns));
+	}
+	if (a->waits && (all || (now_ns >= c->book.proof_until_ns && !speaks))) {
+		a->waits = false;
+		rate_stir(c, a);
+		rate_has_news(c, a);
+	}
+	return a->waits;
 }
 
 static int rate_check(
@@ -290,14 +314,28 @@ static bool rate_untouched(const struct book *book, const struct book_account *a
 
 static bool rate_unsaved(const struct book *book, const struct book_account *account)
 {
+	const struct rate_account *a = (const struct rate_account *)account;
+
 	(void)book;
-	return ledger_uncommitted(((const struct rate_account *)account)->ledger);
+	if (ledger_recovering(a->ledger))
+		return a->lost && !a->marked;
+	return ledger_uncommitted(a->ledger);
 }
 
 static int rate_save(struct book *book, struct book_account *account, uint8_t *record, size_t *len)
 {
+	struct rate_account *a = (struct rate_account *)account;
+	int ret;
+
 	(void)book;
-	return ledger_save(((struct rate_account *)account)->ledger, record, len);
+	*len = 0;
+	if (a->lost && ledger_recovering(a->ledger)) {
+		a->marked = true;
+		return 0;
+	}
+	ret = ledger_save(a->ledger, record, len);
+	a->marked &= ret != 0;
+	return ret;
 }
 
 /* Everybody hears at once of what is his now; what changes nothing for him can wait. */
@@ -319,7 +357,8 @@ static void rate_committed(struct book *book, struct book_account *account, bool
 	struct rate_account *a = (struct rate_account *)account;
 
 	rate_stir((struct conserve *)book, a);
-	rate_note_news((struct conserve *)book, a);
+	rate_has_news((struct conserve *)book, a);
+	a->marked &= durable;
 	if (durable) {
 		ledger_committed(a->ledger);
 		rate_announce((struct conserve *)book, a);

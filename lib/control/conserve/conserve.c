@@ -61,6 +61,8 @@ static int conserve_create_parts(
 		.recovering = params->recovering,
 		.epoch = params->epoch,
 		.identity = params->identity,
+		.word = params->word,
+		.proof_ns = params->proof_ns,
 		.timeout_ns = params->lease_ns,
 	};
 	unsigned n = params->overlay.n;
@@ -174,7 +176,7 @@ void conserve_tick(struct conserve *c, uint64_t now_ns)
 	c->promises = conserve_leases_last(c);
 	digest_tick(c);
 	for (a = TAILQ_FIRST(&c->moving); a; a = next) {
-		bool moves = rate_move(c, a, now_ns);
+		bool moves = rate_waits(c, a, now_ns) || rate_move(c, a, now_ns);
 
 		next = TAILQ_NEXT(a, next_moving);
 		book_changed(&c->book, &a->book);
@@ -183,6 +185,24 @@ void conserve_tick(struct conserve *c, uint64_t now_ns)
 			continue;
 		TAILQ_REMOVE(&c->moving, a, next_moving);
 		a->moving = false;
+	}
+}
+
+void conserve_lose(struct conserve *c, enum book_closure closure)
+{
+	book_closes(&c->book, closure);
+	for (unsigned i = 0; i < c->book.n; i++) {
+		struct rate_account *a = rate_at(c, i);
+
+		ledger_lose(a->ledger);
+		a->lost = true;
+		a->marked = a->restored = a->waits = false;
+		for (unsigned e = 0; e < c->book.n_edges; e++)
+			a->edges[e].neighbour.fresh = false;
+		rate_due_to_all(c, a);
+		rate_stir(c, a);
+		rate_has_news(c, a);
+		book_changed(&c->book, &a->book);
 	}
 }
 
@@ -214,7 +234,13 @@ void conserve_measure(struct conserve *c, unsigned policy, const struct gdrl_mea
 uint64_t conserve_limit(
 	const struct conserve *c, unsigned policy, uint64_t now_ns, uint64_t *until_ns)
 {
-	return ledger_usable(rate_at(c, policy)->ledger, now_ns, until_ns);
+	const struct rate_account *a = rate_at(c, policy);
+	uint64_t usable = ledger_usable(a->ledger, now_ns, until_ns);
+
+	if (a->waits)
+		return 0;
+	/* No part is larger than the whole, with any statements of neighbours. */
+	return a->limit == 0 ? usable : min_u64(usable, a->limit);
 }
 
 uint64_t conserve_burst(const struct conserve *c, unsigned policy, uint64_t burst, uint64_t usable)
@@ -257,7 +283,8 @@ struct conserve_view conserve_view(const struct conserve *c, unsigned policy, ui
 		.recovering = ledger_recovering(a->ledger),
 	};
 
-	view.usable = ledger_usable(a->ledger, now_ns, &view.until_ns);
+	view.usable = conserve_limit(c, policy, now_ns, &view.until_ns);
+	view.waits = a->waits;
 	for (unsigned e = 0; e < c->book.n_edges; e++) {
 		struct ledger_view edge = ledger_view(a->ledger, e);
 

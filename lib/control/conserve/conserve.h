@@ -64,11 +64,11 @@
 #define CONSERVE_MESH 16
 
 /* First byte of a message, so that others may use the same way. */
-#define CONSERVE_MESSAGE 5 /* 1 was one without an identity, 3 one without terms */
+#define CONSERVE_MESSAGE 11 /* 1 had no identity, 3 no terms, 5 no lives */
 
 /* Instead of statements, see digest.c; and the request for statements that are not as expected. */
-#define CONSERVE_DIGEST  10
-#define CONSERVE_REQUEST 11
+#define CONSERVE_DIGEST  12
+#define CONSERVE_REQUEST 13
 
 static inline bool conserve_is_kind(uint8_t kind)
 {
@@ -76,7 +76,7 @@ static inline bool conserve_is_kind(uint8_t kind)
 }
 
 /* Bytes that a statement about one policy takes in a message, and the least room for a message. */
-#define CONSERVE_ENTRY       117
+#define CONSERVE_ENTRY       141
 #define CONSERVE_MESSAGE_MIN (BOOK_HEAD + CONSERVE_ENTRY)
 
 struct conserve_policy {
@@ -104,6 +104,8 @@ struct conserve_params {
 	bool recovering;
 	uint64_t epoch; /* of this start: larger than that of any earlier one; below 2^42 */
 	struct book_identity identity; /* see struct book_params */
+	uint32_t word;                 /* see struct book_params */
+	uint64_t proof_ns;             /* see struct book_params */
 	uint64_t lease_ns;             /* see struct ledger_params; above 0 */
 	uint32_t drift_ppm;
 	uint64_t repeat_ns; /* what a neighbour has not confirmed is told again so often */
@@ -129,6 +131,7 @@ struct conserve_view {
 	uint64_t in_flight, promised, inherited; /* over all edges */
 	double target;                           /* or the indicator's value */
 	bool recovering;
+	bool waits; /* for neighbours to confirm its record; nothing is usable */
 };
 
 struct conserve_edge_view {
@@ -200,6 +203,12 @@ unsigned conserve_next_news(struct conserve *c);
 /* How many policies there are, and of one the number that the caller gave it. */
 unsigned conserve_policies(const struct conserve *c);
 unsigned conserve_owner(const struct conserve *c, unsigned policy);
+
+/*
+ * Drops the records of all accounts, which recover as if they had none. conserve_hear() calls it
+ * when it has proof.
+ */
+void conserve_lose(struct conserve *c, enum book_closure closure);
 
 /* The accounts, for a round of commits of all that need it: see book_save() and its kin. */
 struct book *conserve_book(struct conserve *c);

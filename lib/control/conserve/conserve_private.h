@@ -66,6 +66,9 @@ struct rate_account {
 	uint64_t floor, grain;
 	uint64_t headroom; /* kept from being promised, for what is about to be given */
 	bool restored;     /* from a record */
+	bool waits;        /* see struct conserve_view */
+	bool lost;         /* the record was dropped; an empty one must replace it */
+	bool marked;       /* an empty record is durable or being saved */
 	bool news;         /* among those of which there was news */
 	bool moving;       /* among those that a tick looks at */
 	unsigned bucket;   /* for digests */
@@ -140,7 +143,7 @@ void rate_stale(struct conserve *c, struct rate_account *a, unsigned edge);
 void rate_stir(struct conserve *c, struct rate_account *a);
 
 /* Its limit may have changed, see conserve_next_news(). */
-void rate_note_news(struct conserve *c, struct rate_account *a);
+void rate_has_news(struct conserve *c, struct rate_account *a);
 
 /* True if there is something that the neighbour should have confirmed. */
 bool rate_is_unconfirmed(const struct rate_account *a, unsigned edge);
@@ -190,6 +193,9 @@ bool conserve_leases_last(const struct conserve *c);
  * false if another step would do nothing until something is heard, committed or asked for.
  */
 bool rate_move(struct conserve *c, struct rate_account *a, uint64_t now_ns);
+
+/* Ends the waiting if the time has come. Returns true if the account still waits. */
+bool rate_waits(struct conserve *c, struct rate_account *a, uint64_t now_ns);
 
 /* What is stated of it beside the ledger's statement. */
 struct gdrl_statement rate_state(const struct conserve *c, const struct rate_account *a);

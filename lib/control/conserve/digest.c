@@ -140,9 +140,9 @@ static bool is_settled(const struct conserve *c, const struct rate_account *a, u
 {
 	const struct rate_edge *e = &a->edges[edge];
 
-	return !e->due && !e->apart && !e->sent_asks && e->sent_hash != 0 &&
-	       ledger_heard_stamp(a->ledger, edge) && !rate_is_unconfirmed(a, edge) &&
-	       e->settled_hash == hash_settled(c, a, edge);
+	return !e->due && !e->apart && !e->sent_asks && e->sent_hash != 0 && !a->waits &&
+	       c->book.links[edge].doubt != BOOK_TWICE && ledger_heard_stamp(a->ledger, edge) &&
+	       !rate_is_unconfirmed(a, edge) && e->settled_hash == hash_settled(c, a, edge);
 }
 
 /* True if all accounts of the range are settled. Extends the stamps of the digest to them. */

@@ -7,14 +7,14 @@
  *        0      4  policy
  *        4      1  flags: 1, an answer is asked for; 2, q is what you are asked for, see
  *                  rate_asks(); 4, it is for a debt; times 8, the hops of what is asked
- *        5     64  the ledger's statement
- *       69      8  q, and
- *       77      8  gain, as in struct gdrl_statement: IEEE 754 doubles
- *       85      8  terms, see struct rate_terms; 0: the policy is gone here
- *       93      4  unit
- *       97      8  limit,
- *      105      8  burst, and
- *      113      4  number of limiters
+ *        5     88  the ledger's statement
+ *       93      8  q, and
+ *      101      8  gain, as in struct gdrl_statement: IEEE 754 doubles
+ *      109      8  terms, see struct rate_terms; 0: the policy is gone here
+ *      117      4  unit
+ *      121      8  limit,
+ *      129      8  burst, and
+ *      137      4  number of limiters
  *
  * One without entries is of a limiter that has no policies, or does not know its ledger. A policy
  * is sent when there is news of it or a neighbour requests it. With the room that is left, it is
@@ -93,7 +93,8 @@ static struct rate_terms read_terms(const uint8_t *at)
 	return terms;
 }
 
-static void write_entry(
+/* Writes the entry of an account. Returns its length, or 0 before the first record. */
+static size_t write_entry(
 	struct conserve *c, struct rate_account *a, unsigned edge, uint64_t now_ns, uint8_t *at)
 {
 	struct rate_edge *e = &a->edges[edge];
@@ -102,6 +103,8 @@ static void write_entry(
 	struct rate_ask asks = rate_asks(c, a, edge);
 	struct ledger_statement statement;
 
+	if (ledger_is_mute(a->ledger))
+		return 0;
 	e->sent_ns = now_ns;
 	e->sent_q = state.q;
 	e->sent_asks = asks.amount > 0;
@@ -111,11 +114,16 @@ static void write_entry(
 	at[4] = (rate_is_unconfirmed(a, edge) ? ANSWER : 0) | (asks.amount > 0 ? ASKS : 0) |
 		(ledger_balance(a->ledger) < 0 ? DEBT : 0) | asks.hops << HOPS_SHIFT;
 	ledger_state(a->ledger, edge, now_ns, &statement);
+	if (a->waits) /* an old record can promise amounts that others hold */
+		statement.promised = statement.granted;
+	if (c->book.links[edge].doubt == BOOK_TWICE)
+		statement.known_count = LEDGER_TWICE;
 	ledger_statement_write(&statement, at + 5);
 	wire_put_double(wire_put_double(at + AT_HINTS, state.q), state.gain);
 	rate_write_terms(&terms, at + AT_TERMS);
 	digest_sent(c, a, edge, digest_entry(at));
 	c->counters.statements_sent++;
+	return CONSERVE_ENTRY;
 }
 
 /* First those of which there is news. */
@@ -133,8 +141,7 @@ static size_t write_entries(
 			break;
 		TAILQ_REMOVE(queue, a, edges[edge].next_due);
 		a->edges[edge].due = a->edges[edge].stale = false;
-		write_entry(c, a, edge, now_ns, buf + len);
-		len += CONSERVE_ENTRY;
+		len += write_entry(c, a, edge, now_ns, buf + len);
 	}
 	return len;
 }
@@ -195,6 +202,8 @@ size_t conserve_send(struct conserve *c, uint64_t now_ns, uint8_t *buf, size_t r
 {
 	size_t len;
 
+	if (c->book.held)
+		return 0;
 	c->per_message = (unsigned)((room - BOOK_HEAD) / CONSERVE_ENTRY);
 	for (; c->sending < c->book.n_edges; c->sending++) {
 		len = conserve_write_message(c, c->sending, now_ns, buf, room);
@@ -240,6 +249,17 @@ unsigned conserve_next_news(struct conserve *c)
 	return c->book.n_policies;
 }
 
+/* Returns false if two limiters can have sent messages under this neighbour's name. */
+static bool one_limiter_speaks(struct conserve *c, struct rate_account *a, unsigned edge,
+	const struct ledger_statement *statement)
+{
+	enum book_doubt doubt = c->book.links[edge].doubt;
+
+	if (doubt == BOOK_TWICE)
+		rate_due(c, a, edge);
+	return doubt == BOOK_SURE || (doubt == BOOK_YOUNG && statement->epoch > 0);
+}
+
 /* Whether a statement is newer than the one whose terms are known; of a recovering one any is. */
 static bool is_newest(const struct rate_edge *e, const struct ledger_statement *statement)
 {
@@ -279,7 +299,7 @@ static bool refuse_entry(struct conserve *c, struct rate_account *a, unsigned ed
 	a->edges[edge].asked = 0;
 	book_changed(&c->book, &a->book);
 	if (news)
-		rate_note_news(c, a);
+		rate_has_news(c, a);
 	return news;
 }
 
@@ -291,16 +311,27 @@ static bool terms_apart(
 	return own.terms && terms->terms && (own.terms != terms->terms || own.unit != terms->unit);
 }
 
-/* Counts a verdict on a statement, and commits what it has changed. */
-static void count_verdict(struct conserve *c, struct rate_account *a, unsigned edge,
+/*
+ * Counts a verdict on a statement, and commits what it has changed. Returns true if it has closed
+ * all accounts.
+ */
+static bool count_verdict(struct conserve *c, struct rate_account *a, unsigned edge,
 	uint64_t now_ns, enum ledger_verdict verdict)
 {
 	book_changed(&c->book, &a->book);
 	c->counters.verdicts[verdict]++;
-	if (verdict == LEDGER_INVALID)
+	if (verdict == LEDGER_DENIED || verdict == LEDGER_TWIN) {
+		conserve_lose(c, verdict == LEDGER_TWIN ? BOOK_NAME_TWICE : BOOK_OLDER_STORE);
+		return true;
+	}
+	if (verdict == LEDGER_INVALID) {
 		book_invalid(&c->book, edge);
+		rate_due(c, a, edge); /* the answer shows an old record to its sender */
+	}
+	(void)rate_waits(c, a, now_ns);
 	if (verdict == LEDGER_NEWS || verdict == LEDGER_HEARD)
 		book_heard(&c->book, edge, now_ns);
+	return false;
 }
 
 static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const uint8_t *at)
@@ -319,6 +350,8 @@ static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const
 		return false;
 	}
 	valid = ledger_statement_read(&statement, at + 5, LEDGER_STATEMENT_BYTES) == 0;
+	if (valid && !one_limiter_speaks(c, a, edge, &statement))
+		return false;
 	if (valid && terms_apart(c, a, &terms))
 		return refuse_entry(c, a, edge, &terms, &statement);
 	recovering = ledger_recovering(a->ledger);
@@ -330,14 +363,15 @@ static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const
 		news = take_terms(c, a, edge, &terms, &statement);
 	news |= verdict == LEDGER_NEWS;
 	rate_stir(c, a);
-	count_verdict(c, a, edge, now_ns, verdict);
+	if (count_verdict(c, a, edge, now_ns, verdict))
+		return true;
 	if (verdict == LEDGER_NEWS || verdict == LEDGER_HEARD)
 		digest_heard(c, a, edge, digest_entry(at));
 	believe_hints(c, a, edge, at, verdict);
 	if (verdict == LEDGER_NEWS && recovering)
 		rate_due_to_all(c, a); /* it has something else to say to everybody */
 	if (news)
-		rate_note_news(c, a);
+		rate_has_news(c, a);
 	return news;
 }
 
@@ -349,13 +383,14 @@ static unsigned hear_again(struct conserve *c, struct rate_account *a, unsigned 
 
 	if (verdict == LEDGER_OLD)
 		return 0;
+	if (count_verdict(c, a, edge, now_ns, verdict))
+		return 1;
 	a->edges[edge].said_stamp = max_u64(a->edges[edge].said_stamp, stamp);
-	count_verdict(c, a, edge, now_ns, verdict);
 	if (verdict != LEDGER_NEWS)
 		return 0;
 	rate_stir(c, a);
 	rate_due(c, a, edge);
-	rate_note_news(c, a);
+	rate_has_news(c, a);
 	return 1;
 }
 
@@ -371,6 +406,8 @@ static int hear_digest(
 
 	if (len < DIGEST_AT_SUMS || (len - DIGEST_AT_SUMS) % DIGEST_SUM != 0 || bits > DIGEST_BITS)
 		return -EBADMSG;
+	if (c->book.links[edge].doubt == BOOK_RIVAL || c->book.links[edge].doubt == BOOK_TWICE)
+		return 0;
 	wire_get64(wire_get64(buf + DIGEST_AT_STAMP, &stamp), &echo);
 	for (const uint8_t *at = buf + DIGEST_AT_SUMS; at < buf + len; at += DIGEST_SUM) {
 		struct digest_range range;
@@ -413,6 +450,8 @@ int conserve_hear(
 
 	if (edge == c->book.n_edges)
 		return -ENOENT;
+	if (c->book.held)
+		return 0;
 	ret = book_read_head(
 		&c->book, edge, conserve_is_kind(kind) ? kind : CONSERVE_MESSAGE, buf, len);
 	if (ret == 0) {

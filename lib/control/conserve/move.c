@@ -75,7 +75,7 @@ static void rate_grant(struct conserve *c, struct rate_account *a, unsigned edge
 	a->edges[edge].neighbour.fresh = false;
 	a->edges[edge].asked = fmax(a->edges[edge].asked - (double)amount, 0);
 	c->counters.grants++;
-	rate_note_news(c, a);
+	rate_has_news(c, a);
 }
 
 /* What may leave: nobody gives below his floor. */
@@ -280,7 +280,7 @@ static void rate_promise(struct conserve *c, struct rate_account *a)
 	if (want < now ||
 		(c->book.links[OVERLAY_FRIEND].alive && !a->edges[OVERLAY_FRIEND].differs)) {
 		(void)ledger_promise(a->ledger, want);
-		rate_note_news(c, a);
+		rate_has_news(c, a);
 	}
 }
 
@@ -290,7 +290,7 @@ static void rate_inherit(struct conserve *c, struct rate_account *a, uint64_t no
 		if (ledger_inherit(a->ledger, e, now_ns) == 0)
 			continue;
 		rate_due(c, a, e);
-		rate_note_news(c, a);
+		rate_has_news(c, a);
 		c->counters.adoptions++;
 	}
 }

@@ -18,16 +18,30 @@
  * could be news to it; so it goes by no promise but of a statement that echoes F's present epoch,
  * which A made later than anything that an earlier start of F's had echoed. Likewise A believes
  * echoes of its own present epoch only.
+ *
+ * Detecting an old record. Each record has a count, and a statement has that of the newest durable
+ * one. A record lists the starts before it: the random word of each, and the count at which the
+ * next start began. A neighbour echoes the newest start and count that it has received. If our
+ * record does not lead through these, it is old, or another process continues from it. A start that
+ * is not in the list was dropped from it, if its epoch is lower than all of the list. Two such
+ * statements lose the record, because a single one can be damaged.
+ *
+ * A neighbour replaces the start that it echoes only after the next start has received that echo
+ * and accepted it. Otherwise the first statement of an old record would erase the proof.
  */
 #include <stddef.h>
 
 #include "ledger/ledger_private.h"
+
+#define DENIALS 2
 
 bool statement_plausible(const struct ledger_statement *s)
 {
 	return s->epoch <= LEDGER_MOST && s->echo_epoch <= LEDGER_MOST &&
 	       s->least_epoch <= LEDGER_MOST && s->granted <= s->promised &&
 	       s->promised <= LEDGER_MOST && s->received <= LEDGER_MOST &&
+	       s->count <= LEDGER_MOST &&
+	       (s->known_count <= LEDGER_MOST || s->known_count == LEDGER_TWICE) &&
 	       (s->epoch > 0 || (s->stamp > 0 && s->stamp <= LEDGER_MOST));
 }
 
@@ -63,6 +77,10 @@ struct ledger_statement ledger_settled(const struct ledger *l, uint32_t edge)
 		.received = e->received,
 		.echo_epoch = e->heard.epoch,
 		.least_epoch = e->committed.least_epoch,
+		.count = l->count,
+		.word = l->word,
+		.known_count = e->life.count,
+		.known_word = e->life.word,
 	};
 }
 
@@ -104,21 +122,60 @@ static bool statement_is_old(const struct ledger_edge *e, const struct ledger_st
 {
 	if (s->epoch != e->heard.epoch)
 		return s->epoch < e->heard.epoch || s->epoch < e->now.least_epoch;
-	return s->stamp <= e->heard.stamp || s->epoch < e->now.least_epoch;
+	return s->stamp <= e->heard.stamp || s->epoch < e->now.least_epoch ||
+	       (s->word == e->life.word && s->count < e->life.count);
 }
 
 /* Whether it claims nothing that cannot be. */
 static bool statement_is_valid(
 	const struct ledger *l, const struct ledger_edge *e, const struct ledger_statement *s)
 {
+	uint64_t taken = s->received > e->now.granted ? s->received - e->now.granted : 0;
+
 	if (s->granted < e->heard.granted)
 		return false;
-	if (s->received > edge_lock(e))
-		return false;
-	if (s->echo_epoch == l->epoch && s->echo_stamp > e->said)
+	if (s->epoch == e->heard.epoch && e->heard.word && s->word != e->heard.word)
 		return false;
 	return s->granted <= e->received ||
-	       l->balance + (__int128)(s->granted - e->received) <= (int64_t)LEDGER_MOST;
+	       l->balance - (__int128)taken + (s->granted - e->received) <= l->most;
+}
+
+/* Returns true if our record does not lead through the life that the neighbour echoes. */
+static bool life_is_unknown(const struct ledger *l, const struct ledger_statement *s)
+{
+	const struct ledger_life *last = NULL;
+
+	if (s->echo_epoch == 0 || (s->known_word == l->word && s->echo_epoch != l->epoch))
+		return false; /* an earlier ledger of this policy, of the same start */
+	if (s->known_word == l->word)
+		return s->known_count > l->count;
+	for (unsigned i = 0; i < LEDGER_LIVES && l->lives[i].word; i++) {
+		last = &l->lives[i];
+		if (last->word == s->known_word)
+			return s->known_count > last->count;
+	}
+	return !last || s->echo_epoch >= last->epoch || s->echo_epoch >= l->epoch;
+}
+
+static bool life_is_denied(
+	const struct ledger *l, const struct ledger_edge *e, const struct ledger_statement *s)
+{
+	return s->known_count == LEDGER_TWICE || s->received > edge_lock(e) ||
+	       max_u64(s->echo_epoch, s->least_epoch) > l->epoch ||
+	       (s->echo_epoch == l->epoch && s->echo_stamp > e->said) || life_is_unknown(l, s);
+}
+
+/* Counts a repeated statement once. */
+static enum ledger_verdict note_denial(
+	struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
+{
+	if (e->denials == 0 || s->stamp > e->denied_stamp)
+		e->denials++;
+	e->denied_stamp = max_u64(e->denied_stamp, s->stamp);
+	if (e->denials < DENIALS)
+		return LEDGER_INVALID;
+	l->denied_epoch = max_u64(s->echo_epoch, s->least_epoch);
+	return s->known_count == LEDGER_TWICE ? LEDGER_TWIN : LEDGER_DENIED;
 }
 
 /* What the neighbour has received beyond what was granted it has inherited: it was promised. */
@@ -165,18 +222,26 @@ static void believe_echo(
 }
 
 /*
- * The neighbour expects an epoch of us that is larger than ours: it has heard of a start of ours of
- * which we know nothing. Our counters are right nevertheless, as they only grow; from the next
- * record on they are told under an epoch that it listens to.
+ * Replaces the life that we echo after the new one has received that echo and accepted it. The life
+ * is part of the next record.
  */
-static void believe_epoch(struct ledger *l, const struct ledger_statement *s)
+static void believe_life(struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
 {
-	uint64_t least = max_u64(s->least_epoch, s->echo_epoch > l->epoch ? s->echo_epoch + 1 : 0);
+	bool agrees = s->echo_epoch == l->epoch && s->echo_stamp > e->asked;
 
-	if (least <= l->next_epoch || least > LEDGER_MOST)
+	if (s->epoch != e->heard.epoch) {
+		e->asked = e->said;
+		agrees = false;
+		l->dirty = true;
+	}
+	e->heard.epoch = s->epoch;
+	e->heard.word = s->word;
+	e->heard.count = s->count;
+	if (s->word != e->life.word && e->life.word && !agrees)
 		return;
-	l->next_epoch = least;
-	l->dirty = true;
+	l->dirty |= s->word != e->life.word;
+	e->life.word = s->word;
+	e->life.count = s->count;
 }
 
 static void apply_statement(
@@ -185,8 +250,9 @@ static void apply_statement(
 	believe_received(l, e, s);
 	believe_granted(l, e, s);
 	believe_echo(l, e, s);
-	believe_epoch(l, s);
-	e->heard.epoch = s->epoch;
+	believe_life(l, e, s);
+	e->denials = 0;
+	e->confirmed |= s->echo_epoch == l->epoch;
 	e->heard.stamp = s->stamp;
 	e->heard.at_ns = now_ns;
 	e->heard.known = true;
@@ -207,6 +273,8 @@ enum ledger_verdict ledger_hear(
 		return recovering_asks(l, e, now_ns, s);
 	if (statement_is_old(e, s))
 		return LEDGER_OLD;
+	if (life_is_denied(l, e, s))
+		return note_denial(l, e, s);
 	if (!statement_is_valid(l, e, s))
 		return LEDGER_INVALID;
 	free = ledger_free(l);
@@ -230,6 +298,9 @@ enum ledger_verdict ledger_hear_again(
 		.received = e->heard.received,
 		.echo_epoch = l->epoch,
 		.echo_stamp = echo_stamp,
+		.count = e->heard.count,
+		.word = e->heard.word,
+		.known_word = l->word, /* the repeated statement was accepted */
 	};
 
 	if (ledger_heard_stamp(l, edge) == 0 || !e->heard.echoed)
@@ -251,7 +322,9 @@ uint64_t ledger_inheritable(const struct ledger *l, uint32_t edge, uint64_t now_
 		now_ns - e->heard.at_ns < l->patience_ns)
 		return 0;
 	amount = e->heard.promised - e->received;
-	room = (uint64_t)((int64_t)LEDGER_MOST - l->balance);
+	if (l->balance >= (int64_t)l->most)
+		return 0;
+	room = (uint64_t)((int64_t)l->most - l->balance);
 	return amount < room ? amount : room;
 }
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ledger/ledger_private.h"
 
@@ -26,6 +27,7 @@ static bool ledger_params_valid(const struct ledger_params *params)
 {
 	return params->share <= LEDGER_MOST && params->lease_ns <= LEDGER_MOST &&
 	       params->drift_ppm < MILLION && params->epoch > 0 && params->epoch <= LEDGER_MOST &&
+	       params->most <= LEDGER_MOST &&
 	       (params->friend == LEDGER_NOBODY || params->friend < params->n_edges);
 }
 
@@ -39,12 +41,15 @@ int ledger_create(const struct ledger_params *params, uint64_t now_ns, struct le
 	if (!l)
 		return -ENOMEM;
 	l->share = params->share;
-	l->epoch = l->next_epoch = params->epoch;
+	l->epoch = params->epoch;
+	l->word = params->word;
+	l->most = params->most ? max_u64(params->most, params->share) : LEDGER_MOST;
 	l->lease_ns = params->lease_ns;
 	l->patience_ns = lease_wait_ns(params->lease_ns, params->drift_ppm);
 	l->friend = params->friend;
 	l->n_edges = params->n_edges;
 	l->recovering = params->recovering;
+	l->mute = l->word && !l->recovering;
 	for (uint32_t i = 0; i < l->n_edges; i++)
 		l->edges[i].heard.at_ns = now_ns;
 	if (!l->recovering) {
@@ -60,6 +65,50 @@ int ledger_create(const struct ledger_params *params, uint64_t now_ns, struct le
 void ledger_destroy(struct ledger *l)
 {
 	free(l);
+}
+
+void ledger_lose(struct ledger *l)
+{
+	if (l->recovering)
+		return;
+	l->recovering = true;
+	l->balance = 0;
+	l->spent = 0;
+	l->epoch = max_u64(l->epoch, l->denied_epoch) + 1;
+	l->mute = l->saving = l->dirty = false;
+	for (uint32_t i = 0; i < l->n_edges; i++) {
+		struct ledger_edge *e = &l->edges[i],
+				   lost = {.said = e->said, .heard = e->heard, .life = e->life};
+
+		lost.heard.granted = lost.heard.received = lost.heard.promised = 0;
+		lost.now.least_epoch = lost.saved.least_epoch = lost.committed.least_epoch =
+			e->committed.least_epoch;
+		*e = lost;
+	}
+}
+
+void ledger_continue(struct ledger *l, const struct ledger *former)
+{
+	l->count = former->count;
+	l->saved_count = former->saved_count;
+	l->epoch = max_u64(l->epoch, former->epoch);
+	l->mute = former->mute;
+	memcpy(l->lives, former->lives, sizeof(l->lives));
+}
+
+uint64_t ledger_count(const struct ledger *l)
+{
+	return l->count;
+}
+
+bool ledger_is_mute(const struct ledger *l)
+{
+	return l->mute;
+}
+
+void ledger_raise_most(struct ledger *l, uint64_t most)
+{
+	l->most = max_u64(l->most, min_u64(most, LEDGER_MOST));
 }
 
 bool ledger_recovering(const struct ledger *l)
@@ -223,6 +272,7 @@ int ledger_set_share(struct ledger *l, uint64_t share)
 		return -EINVAL;
 	if (share == l->share)
 		return 0;
+	ledger_raise_most(l, share);
 	if (!l->recovering) {
 		change = (int64_t)share - (int64_t)l->share;
 		if (l->balance + (__int128)change > (int64_t)LEDGER_MOST)
@@ -248,6 +298,9 @@ struct ledger_view ledger_view(const struct ledger *l, uint32_t edge)
 		.locked = max_u64(edge_lock(e), e->now.granted),
 		.inherited = e->inherited,
 		.known = e->heard.known,
+		.count = e->life.count,
+		.confirmed = e->confirmed,
+		.denies = e->denials > 0,
 		.heard_ns = e->heard.at_ns,
 	};
 }

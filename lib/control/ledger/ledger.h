@@ -35,6 +35,9 @@
 #define LEDGER_MOST   (UINT64_C(1) << 62)
 #define LEDGER_NOBODY UINT32_MAX
 
+/* Value of known_count: two limiters use the name of the receiver. */
+#define LEDGER_TWICE UINT64_MAX
+
 /* With a lease of 0 what is promised is never used, and the friend need not wait: for units. */
 struct ledger_params {
 	uint64_t share; /* of the total, held at the very first start; at most LEDGER_MOST */
@@ -43,6 +46,8 @@ struct ledger_params {
 	uint64_t lease_ns;  /* what is promised is used so long after the friend last heard us */
 	uint32_t drift_ppm; /* by which clocks may run fast or slow; below 1,000,000 */
 	uint64_t epoch;     /* of this start: larger than that of any earlier one; never 0 */
+	uint32_t word;      /* random, for this start */
+	uint64_t most;      /* whole limit or total, the bound of a balance; 0: LEDGER_MOST */
 	bool recovering;    /* there may have been an earlier start, and nothing is known of it */
 };
 
@@ -56,6 +61,10 @@ struct ledger_statement {
 	uint64_t echo_epoch; /* newest statement of the other that went into this one */
 	uint64_t echo_stamp;
 	uint64_t least_epoch; /* statements of the other below this epoch are void from now on */
+	uint64_t count;       /* count of the sender's newest durable record */
+	uint64_t known_count; /* newest count received from known_word, or LEDGER_TWICE */
+	uint32_t word;        /* random word of the sender's start */
+	uint32_t known_word;  /* the other's newest start that has accepted its echo; 0: none */
 };
 
 enum ledger_verdict {
@@ -63,6 +72,8 @@ enum ledger_verdict {
 	LEDGER_HEARD,   /* it is newer, and nothing else is new */
 	LEDGER_OLD,     /* overtaken, repeated, or of an earlier start of the neighbour's */
 	LEDGER_INVALID, /* a counter fell, or claims what was never promised: nothing is believed */
+	LEDGER_DENIED,  /* proof that our record is old or copied: ledger_lose() is due */
+	LEDGER_TWIN,    /* two limiters use our name: ledger_lose() is due */
 	LEDGER_VERDICTS,
 };
 
@@ -73,7 +84,10 @@ struct ledger_view {
 	uint64_t
 		locked; /* the most that the neighbour may have received, without being told more */
 	uint64_t inherited; /* taken from the neighbour while it was gone, and not given back */
+	uint64_t count;     /* newest count received from the neighbour */
 	bool known;         /* it has made a valid statement in this start of ours */
+	bool confirmed;     /* it has received this start of ours, and has no later record of us */
+	bool denies;        /* its last statement contradicts our record */
 	uint64_t heard_ns;
 };
 
@@ -97,8 +111,32 @@ int ledger_restore(const struct ledger_params *params, const void *record, size_
 	uint64_t now_ns, struct ledger **out);
 void ledger_destroy(struct ledger *l);
 
+/* Returns the count of the newest durable record, which rises with each record. */
+uint64_t ledger_count(const struct ledger *l);
+
 /* Holds nothing yet, and says so to its neighbours. */
 bool ledger_recovering(const struct ledger *l);
+
+/*
+ * Returns true from the start until its first record is durable. Until then ledger_state() must not
+ * be called, so that each life that neighbours receive is in a record. Always false without a word.
+ */
+bool ledger_is_mute(const struct ledger *l);
+
+/*
+ * Drops the record, which is old or used by another limiter: the ledger recovers as if it had
+ * none. Has no effect while it is recovering.
+ */
+void ledger_lose(struct ledger *l);
+
+/* Continues the lives and counts of a former ledger of this limiter, without its amounts. */
+void ledger_continue(struct ledger *l, const struct ledger *former);
+
+/*
+ * Raises the bound of a balance to a larger whole limit. A lowered limit does not lower the bound,
+ * because neighbours can have granted amounts by the larger limit.
+ */
+void ledger_raise_most(struct ledger *l, uint64_t most);
 
 /* The share of the total that it counts, see ledger_set_share(). */
 uint64_t ledger_share(const struct ledger *l);
@@ -113,7 +151,7 @@ int64_t ledger_balance(const struct ledger *l);
  */
 uint64_t ledger_usable(const struct ledger *l, uint64_t now_ns, uint64_t *until_ns);
 
-/* What may be granted or spent: what is held and not promised. */
+/* Returns the amount that can be granted or spent: held and not promised. */
 uint64_t ledger_free(const struct ledger *l);
 
 /*

@@ -9,6 +9,14 @@
 #include "base/math.h"
 #include "ledger/ledger.h"
 
+#define LEDGER_LIVES 8
+
+/* One start of this limiter, up to the record that the next one began with. */
+struct ledger_life {
+	uint64_t epoch, count;
+	uint32_t word;
+};
+
 /* What a neighbour is told only once it is committed; see struct ledger_statement. */
 struct ledger_terms {
 	uint64_t granted;
@@ -33,27 +41,43 @@ struct ledger_edge {
 	uint64_t inherited;
 	struct {
 		uint64_t epoch,
-			stamp;  /* of the newest statement; epoch 0 and a stamp: it is recovering */
-		uint64_t at_ns; /* when it came */
+			stamp; /* of the newest statement; epoch 0 and a stamp: it is recovering */
+		uint32_t word;
+		uint64_t count;
+		uint64_t at_ns;             /* when it came */
 		uint64_t granted, received; /* as it says */
 		uint64_t promised;          /* to this start of ours, or 0 */
 		bool echoed;                /* by the newest statement: this start of ours */
 		bool known;
 	} heard;
-	bool closed; /* while we are recovering: this edge has been told */
+	struct {
+		uint64_t count;
+		uint32_t word; /* 0: none */
+	} life;                /* the neighbour's life that we echo */
+	uint64_t asked;        /* a new life replaces it after it echoes a later stamp */
+	bool closed;           /* while we are recovering: this edge has been told */
+
+	bool confirmed;        /* see struct ledger_view */
+	unsigned denials;      /* statements against our life since the last valid one */
+	uint64_t denied_stamp; /* stamp of the newest one */
 };
 
 struct ledger {
 	uint64_t share, spent;
 	int64_t balance; /* share + sum over edges of (received - granted) - spent */
 	uint64_t epoch;
-	uint64_t next_epoch;  /* from the next ledger_committed() on */
-	uint64_t saved_epoch; /* of the record that is being saved */
+	uint64_t most;         /* see ledger_raise_most() */
+	uint64_t count;        /* newest durable record */
+	uint64_t saved_count;  /* newest record that was begun */
+	uint64_t denied_epoch; /* newest epoch of ours in the proof that our record is old */
+	uint32_t word;
+	struct ledger_life lives[LEDGER_LIVES]; /* former lives, newest first; word 0: none */
 	uint64_t lease_ns, patience_ns;
 	uint64_t ahead_ns; /* by which a stamp has ever been ahead of the clock, to be larger */
 	uint32_t friend;
 	uint32_t n_edges;
 	bool recovering;
+	bool mute; /* see ledger_is_mute() */
 	bool saving;
 	bool dirty; /* something has changed since ledger_save() that is to commit */
 	struct ledger_edge edges[];

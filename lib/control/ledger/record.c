@@ -4,11 +4,15 @@
  * What survives a restart, and when what was decided may be told. A record is numbers of eight
  * bytes, big-endian:
  *
- *   magic and version, n_edges, share, spent, balance, epoch;
- *   of each edge granted, promised, locked, received, inherited, least epoch;
+ *   magic and version, n_edges, share, spent, balance, epoch, most, count, word;
+ *   of each of LEDGER_LIVES former lives epoch, count, word;
+ *   of each edge granted, promised, locked, received, inherited, least epoch, and of the
+ *   neighbour its epoch, and the count and word of its life;
  *   the sum of all bytes before it (FNV-1a, 64 bits, to which each single byte matters).
  *
- * What neighbours have said last is not in it: it would be too old to go by.
+ * Version 1 ended the first line with the epoch, had no lives, and nothing of the neighbour.
+ *
+ * Other numbers of neighbours are not in it: they would be too old to go by.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,10 +21,13 @@
 #include "base/wire.h"
 #include "ledger/ledger_private.h"
 
-#define MAGIC    UINT64_C(0x576569724c656401) /* "WeirLed" and the version, 1 */
-#define FIXED    6
-#define PER_EDGE 6
+#define MAGIC    UINT64_C(0x576569724c656402) /* "WeirLed" and the version, 2 */
+#define FIXED    (9 + 3 * LEDGER_LIVES)
+#define PER_EDGE 9
 #define CHECKSUM 1
+
+#define FIXED_1    6
+#define PER_EDGE_1 6
 
 static uint64_t record_checksum(const uint8_t *bytes, size_t len)
 {
@@ -34,6 +41,11 @@ static uint64_t record_checksum(const uint8_t *bytes, size_t len)
 static size_t size_of(uint32_t n_edges)
 {
 	return ((size_t)n_edges * PER_EDGE + FIXED + CHECKSUM) * sizeof(uint64_t);
+}
+
+static size_t size_of_1(uint32_t n_edges)
+{
+	return ((size_t)n_edges * PER_EDGE_1 + FIXED_1 + CHECKSUM) * sizeof(uint64_t);
 }
 
 size_t ledger_record_size(const struct ledger *l)
@@ -50,7 +62,13 @@ static void write_ledger_record(const struct ledger *l, uint8_t *record)
 	at = wire_put64(at, l->share);
 	at = wire_put64(at, l->spent);
 	at = wire_put64(at, (uint64_t)l->balance);
-	at = wire_put64(at, l->next_epoch);
+	at = wire_put64(at, l->epoch);
+	at = wire_put64(at, l->most);
+	at = wire_put64(at, l->saved_count);
+	at = wire_put64(at, l->word);
+	for (unsigned i = 0; i < LEDGER_LIVES; i++)
+		at = wire_put64(wire_put64(wire_put64(at, l->lives[i].epoch), l->lives[i].count),
+			l->lives[i].word);
 	for (uint32_t i = 0; i < l->n_edges; i++) {
 		const struct ledger_edge *e = &l->edges[i];
 
@@ -60,6 +78,9 @@ static void write_ledger_record(const struct ledger *l, uint8_t *record)
 		at = wire_put64(at, e->received);
 		at = wire_put64(at, e->inherited);
 		at = wire_put64(at, e->now.least_epoch);
+		at = wire_put64(at, e->heard.epoch);
+		at = wire_put64(at, e->life.count);
+		at = wire_put64(at, e->life.word);
 	}
 	wire_put64(at, record_checksum(record, (size_t)(at - record)));
 }
@@ -68,16 +89,18 @@ static bool edge_valid(const struct ledger_edge *e)
 {
 	return e->now.granted <= e->now.promised && e->now.promised <= e->locked &&
 	       e->locked <= LEDGER_MOST && e->received <= LEDGER_MOST &&
-	       e->inherited <= e->received && e->now.least_epoch <= LEDGER_MOST;
+	       e->inherited <= e->received && e->now.least_epoch <= LEDGER_MOST &&
+	       e->heard.epoch <= LEDGER_MOST && e->life.count <= LEDGER_MOST;
 }
 
 /* Reads the edges and checks the books: what is held is what came in and has not gone. */
-static bool read_edge_records(struct ledger *l, const uint8_t *at)
+static bool read_edge_records(struct ledger *l, const uint8_t *at, bool first_version)
 {
 	__int128 balance = (__int128)l->share - l->spent;
 
 	for (uint32_t i = 0; i < l->n_edges; i++) {
 		struct ledger_edge *e = &l->edges[i];
+		uint64_t word = 0;
 
 		at = wire_get64(at, &e->now.granted);
 		at = wire_get64(at, &e->now.promised);
@@ -85,6 +108,12 @@ static bool read_edge_records(struct ledger *l, const uint8_t *at)
 		at = wire_get64(at, &e->received);
 		at = wire_get64(at, &e->inherited);
 		at = wire_get64(at, &e->now.least_epoch);
+		if (!first_version) {
+			at = wire_get64(at, &e->heard.epoch);
+			at = wire_get64(at, &e->life.count);
+			at = wire_get64(at, &word);
+		}
+		e->life.word = (uint32_t)word;
 		if (!edge_valid(e))
 			return false;
 		edge_commit_all(e, &(struct ledger_terms){
@@ -94,10 +123,30 @@ static bool read_edge_records(struct ledger *l, const uint8_t *at)
 	return balance == l->balance && balance <= (int64_t)LEDGER_MOST;
 }
 
-static bool read_record(struct ledger *l, const uint8_t *record)
+/* Reads the former lives; the newest is the one that wrote the record. */
+static const uint8_t *read_lives(struct ledger *l, uint64_t epoch, const uint8_t *at)
 {
-	const size_t sum_at = size_of(l->n_edges) - sizeof(uint64_t);
-	uint64_t magic, n_edges, balance, epoch, sum;
+	uint64_t word;
+
+	at = wire_get64(wire_get64(at, &l->count), &word);
+	l->saved_count = l->count;
+	l->lives[0] = (struct ledger_life){epoch, l->count, (uint32_t)word};
+	for (unsigned i = 1; i <= LEDGER_LIVES; i++) {
+		struct ledger_life life;
+
+		at = wire_get64(wire_get64(wire_get64(at, &life.epoch), &life.count), &word);
+		life.word = (uint32_t)word;
+		if (i < LEDGER_LIVES)
+			l->lives[i] = life;
+	}
+	return at;
+}
+
+static bool read_record(struct ledger *l, const uint8_t *record, bool first_version)
+{
+	const size_t size = first_version ? size_of_1(l->n_edges) : size_of(l->n_edges);
+	const size_t sum_at = size - sizeof(uint64_t);
+	uint64_t magic, n_edges, balance, epoch, most = 0, sum;
 	const uint8_t *at = record;
 
 	wire_get64(record + sum_at, &sum);
@@ -107,14 +156,23 @@ static bool read_record(struct ledger *l, const uint8_t *record)
 	at = wire_get64(at, &l->spent);
 	at = wire_get64(at, &balance);
 	at = wire_get64(at, &epoch);
-	if (sum != record_checksum(record, sum_at) || magic != MAGIC || n_edges != l->n_edges)
+	if (!first_version)
+		at = wire_get64(at, &most);
+	if (sum != record_checksum(record, sum_at) || magic != MAGIC - first_version ||
+		n_edges != l->n_edges)
 		return false;
-	if (l->share > LEDGER_MOST || l->spent > LEDGER_MOST || epoch >= LEDGER_MOST)
+	if (l->share > LEDGER_MOST || l->spent > LEDGER_MOST || epoch >= LEDGER_MOST ||
+		most > LEDGER_MOST)
 		return false;
+	if (first_version) /* without former lives */
+		l->lives[0] = (struct ledger_life){.epoch = epoch + 1, .word = l->word};
+	else
+		at = read_lives(l, epoch, at);
+	ledger_raise_most(l, max_u64(most, l->share));
 	l->balance = (int64_t)balance;
-	l->dirty = l->epoch <= epoch;
-	l->epoch = l->next_epoch = max_u64(l->epoch, epoch + 1);
-	return read_edge_records(l, at);
+	l->dirty = l->epoch <= epoch || l->mute;
+	l->epoch = max_u64(l->epoch, epoch + 1);
+	return read_edge_records(l, at, first_version);
 }
 
 int ledger_restore(const struct ledger_params *params, const void *record, size_t len,
@@ -123,12 +181,14 @@ int ledger_restore(const struct ledger_params *params, const void *record, size_
 	struct ledger *l;
 	int ret;
 
-	if (params->recovering || len != size_of(params->n_edges))
+	bool first_version = len == size_of_1(params->n_edges);
+
+	if (params->recovering || (!first_version && len != size_of(params->n_edges)))
 		return -EINVAL;
 	ret = ledger_create(params, now_ns, &l);
 	if (ret)
 		return ret;
-	if (!read_record(l, record)) {
+	if (!read_record(l, record, first_version)) {
 		ledger_destroy(l);
 		return -EINVAL;
 	}
@@ -149,7 +209,7 @@ int ledger_save(struct ledger *l, void *record, size_t *len)
 		return -EBUSY;
 	for (uint32_t i = 0; i < l->n_edges; i++)
 		l->edges[i].saved = l->edges[i].now;
-	l->saved_epoch = l->next_epoch;
+	l->saved_count++;
 	l->saving = true;
 	l->dirty = false;
 	if (record)
@@ -159,23 +219,14 @@ int ledger_save(struct ledger *l, void *record, size_t *len)
 	return 0;
 }
 
-/* Under another epoch no echo counts that was of the one before. */
-static void begin_epoch(struct ledger *l, uint64_t epoch)
-{
-	l->epoch = epoch;
-	for (uint32_t i = 0; i < l->n_edges; i++)
-		l->edges[i].leased_ns = l->edges[i].mark = 0;
-}
-
 void ledger_committed(struct ledger *l)
 {
 	if (!l->saving)
 		return;
-	l->saving = false;
+	l->saving = l->mute = false;
+	l->count = l->saved_count;
 	for (uint32_t i = 0; i < l->n_edges; i++)
 		l->edges[i].committed = l->edges[i].saved;
-	if (l->saved_epoch != l->epoch)
-		begin_epoch(l, l->saved_epoch);
 }
 
 void ledger_save_failed(struct ledger *l)

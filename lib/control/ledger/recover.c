@@ -11,6 +11,8 @@
  * Two recovering neighbours tell each other zeros, or what the one has already been told of this
  * edge.
  */
+#include <string.h>
+
 #include "ledger/ledger_private.h"
 
 static void promise_is_void(struct ledger_edge *e)
@@ -30,6 +32,8 @@ static bool asked_before(const struct ledger_edge *e, const struct ledger_statem
 static void edge_asked(struct ledger_edge *e, uint64_t now_ns, const struct ledger_statement *s)
 {
 	e->heard.epoch = 0;
+	e->heard.word = e->life.word = 0;
+	e->life.count = 0;
 	e->heard.stamp = s->stamp;
 	e->heard.at_ns = now_ns;
 	e->heard.known = true;
@@ -88,7 +92,7 @@ static bool ask_louder(struct ledger *l, const struct ledger_statement *s)
 		known = max_u64(known, s->echo_stamp);
 	if (known < l->epoch || (known == l->epoch && s->echo_epoch == 0) || known >= LEDGER_MOST)
 		return false;
-	l->epoch = l->next_epoch = known + 1;
+	l->epoch = known + 1;
 	for (uint32_t i = 0; i < l->n_edges; i++)
 		l->edges[i].closed = false;
 	return true;
@@ -133,6 +137,9 @@ bool recovering_ends(struct ledger *l)
 		return false;
 	l->balance = (int64_t)balance;
 	l->recovering = false;
+	/* Earlier lives are unknown, so that an echo of them proves nothing. */
+	memset(l->lives, 0, sizeof(l->lives));
+	l->lives[0] = (struct ledger_life){.epoch = l->epoch, .word = l->word};
 	l->dirty = true;
 	return true;
 }
@@ -153,6 +160,8 @@ enum ledger_verdict recovering_hears(
 		return verdict;
 	if (s->epoch > 0) {
 		e->heard.epoch = s->epoch;
+		e->heard.word = e->life.word = s->word;
+		e->life.count = s->count;
 		e->heard.stamp = s->stamp;
 		e->heard.at_ns = now_ns;
 		e->heard.known = true;

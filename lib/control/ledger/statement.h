@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A statement as bytes: its eight numbers in the order of struct ledger_statement, eight bytes
- * each, big-endian. Who said it to whom, of what, and that nobody has altered it, is for the
- * datagram around it. Pure; any thread.
+ * A statement as bytes: its numbers in the order of struct ledger_statement, eight bytes each and
+ * four of the words, big-endian. Who said it to whom, of what, and that nobody has altered it, is
+ * for the datagram around it. Pure; any thread.
  */
 #ifndef WEIR_LEDGER_STATEMENT_H
 #define WEIR_LEDGER_STATEMENT_H
@@ -13,7 +13,7 @@
 
 #include "ledger/ledger.h"
 
-#define LEDGER_STATEMENT_BYTES 64
+#define LEDGER_STATEMENT_BYTES 88
 
 void ledger_statement_write(
 	const struct ledger_statement *statement, uint8_t buf[LEDGER_STATEMENT_BYTES]);

@@ -63,6 +63,21 @@ bool quota_use(struct quota_node *q, uint64_t units)
 	return true;
 }
 
+bool quota_waits(struct quota_node *q, uint64_t now_ns)
+{
+	bool all = true, denied = false;
+
+	for (uint32_t i = 0; q->waits && i < q->params.n_edges; i++) {
+		struct ledger_view view = ledger_view(q->ledger, i);
+
+		all &= view.confirmed;
+		denied |= view.denies;
+	}
+	if (all || (now_ns >= q->params.proof_until_ns && !denied))
+		q->waits = false;
+	return q->waits;
+}
+
 void quota_forgo(struct quota_node *q)
 {
 	q->waiting = 0;

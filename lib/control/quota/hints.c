@@ -179,7 +179,7 @@ static bool hint_is_news(const struct quota_node *q, const struct quota_edge *e,
 bool quota_refresh(struct quota_node *q, uint64_t now_ns)
 {
 	struct quota_message m;
-	bool more = false;
+	bool more = false, unsent = q->params.word && ledger_count(q->ledger) > q->sent_count;
 
 	if (ledger_recovering(q->ledger) || q->params.undated)
 		return false;
@@ -189,7 +189,9 @@ bool quota_refresh(struct quota_node *q, uint64_t now_ns)
 		if (!e->linked)
 			continue;
 		hint_write(q, i, &m, now_ns);
-		e->speak |= hint_is_news(q, e, &m, now_ns);
+		/* A neighbour has the newest count, in case our record is restored later. */
+		e->speak |= unsent || hint_is_news(q, e, &m, now_ns);
+		unsent = false;
 		more |= e->speak || m.pace > 0 || e->told_pace > 0;
 	}
 	return more;

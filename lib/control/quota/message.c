@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
+#include "base/math.h"
 #include "quota/quota_private.h"
 
 static bool quota_message_valid(const struct quota_message *m)
@@ -25,7 +26,11 @@ static enum ledger_verdict hear_statement(
 	 */
 	e->speak |= verdict == LEDGER_OLD && m->statement.epoch == 0 &&
 		    !ledger_recovering(q->ledger);
-	if (verdict == LEDGER_OLD || verdict == LEDGER_INVALID)
+	if (verdict == LEDGER_DENIED || verdict == LEDGER_TWIN)
+		q->denied = verdict;
+	/* The answer shows an old record to its sender. */
+	e->speak |= verdict == LEDGER_INVALID;
+	if (verdict != LEDGER_NEWS && verdict != LEDGER_HEARD)
 		return verdict;
 	quota_forfeit(q);
 	if (m->statement.epoch == 0) {
@@ -58,8 +63,9 @@ bool quota_hear(struct quota_node *q, uint32_t edge, const struct quota_message 
 	verdict = hear_statement(q, edge, m, now_ns);
 	if (verdict == LEDGER_INVALID)
 		q->invalid++;
-	if (verdict == LEDGER_OLD || verdict == LEDGER_INVALID)
+	if (verdict != LEDGER_NEWS && verdict != LEDGER_HEARD)
 		return verdict == LEDGER_OLD;
+	(void)quota_waits(q, now_ns);
 	hint_read(q, edge, m, now_ns);
 	if (e->linked && m->parts & (QUOTA_REQUEST | QUOTA_COLLECT))
 		round_claim(q, edge, m, now_ns);
@@ -115,6 +121,9 @@ uint64_t quota_tick(struct quota_node *q, uint64_t now_ns)
 	if (q->params.undated)
 		return UINT64_MAX;
 	quota_forfeit(q);
+	if (quota_waits(q, now_ns))
+		return min_u64(repeat_grants(q, now_ns),
+			max_u64(q->params.proof_until_ns, now_ns + q->params.repeat_ns));
 	next = round_timeouts(q, now_ns);
 	again = repeat_grants(q, now_ns); /* also what was granted just now */
 	quota_commit_now(q);
@@ -144,6 +153,7 @@ static void fill_quota_message(struct quota_node *q, uint32_t edge, struct quota
 	}
 	hint_write(q, edge, m, now_ns);
 	ledger_state(q->ledger, edge, now_ns, &m->statement);
+	q->sent_count = ledger_count(q->ledger);
 	e->told_dry = m->known && m->held == 0;
 	e->told = true;
 	e->told_held = m->held;
@@ -172,7 +182,7 @@ bool quota_next_to(struct quota_node *q, uint64_t now_ns, uint32_t edge, struct 
 	/* It was answered before it was put, or the round has ended. */
 	if (!q->active || !e->asked || e->answered)
 		parts &= ~(uint32_t)(QUOTA_REQUEST | QUOTA_COLLECT);
-	if (e->uncommitted || e->saving)
+	if (e->uncommitted || e->saving || ledger_is_mute(q->ledger))
 		return false;
 	if (parts == 0 && !e->speak) {
 		e->due = 0;

@@ -32,6 +32,8 @@ static struct ledger_params ledger_params(const struct quota_params *p)
 		.n_edges = p->n_edges,
 		.friend = LEDGER_NOBODY,
 		.epoch = p->epoch,
+		.word = p->word,
+		.most = p->total,
 		.recovering = p->recovering,
 	};
 }
@@ -51,6 +53,8 @@ static int begin_quota_node(
 		return -ENOMEM;
 	*out = q;
 	q->params = *params;
+	q->waits = q->back = params->proof_until_ns > 0 && !params->recovering;
+	q->denied = LEDGER_HEARD;
 	err = alloc_quota_edges(q);
 	if (err)
 		return err;
@@ -85,9 +89,29 @@ int quota_create(const struct quota_params *params, uint64_t now_ns, struct quot
 	return 0;
 }
 
+/* Continues the lives of a record of an earlier period, without its amounts. */
+static int restore_later(const struct quota_params *later, const void *record, size_t len,
+	uint64_t now_ns, struct quota_node **out)
+{
+	struct ledger_params lp = ledger_params(later);
+	struct ledger *former;
+	int err = ledger_restore(&lp, record, len, now_ns, &former);
+
+	if (err)
+		return err;
+	err = quota_create(later, now_ns, out);
+	if (err == 0) {
+		ledger_continue((*out)->ledger, former);
+		(*out)->back = true;
+	}
+	ledger_destroy(former);
+	return err;
+}
+
 int quota_restore(const struct quota_params *params, const void *bytes, size_t len, uint64_t now_ns,
 	struct quota_node **out)
 {
+	const char *ledger_record = (const char *)bytes + sizeof(struct quota_saved);
 	struct quota_params later = *params;
 	struct ledger_params lp;
 	struct quota_saved record;
@@ -103,17 +127,14 @@ int quota_restore(const struct quota_params *params, const void *bytes, size_t l
 	later.undated = params->undated && record.period == 0;
 	if (record.period < params->period) {
 		/* It may have begun nevertheless, and have been given units. */
-		err = quota_create(&later, now_ns, out);
-		if (err == 0)
-			(*out)->back = true;
-		return err;
+		return restore_later(&later, ledger_record, len - sizeof(record), now_ns, out);
 	}
 	later.period = record.period;
 	lp = ledger_params(&later);
 	err = begin_quota_node(&later, now_ns, out);
 	if (err == 0)
-		err = ledger_restore(&lp, (const char *)bytes + sizeof(record),
-			len - sizeof(record), now_ns, &(*out)->ledger);
+		err = ledger_restore(
+			&lp, ledger_record, len - sizeof(record), now_ns, &(*out)->ledger);
 	if (err) {
 		quota_destroy(*out);
 		*out = NULL;
@@ -194,7 +215,7 @@ int quota_spend(struct quota_node *q, uint64_t units, uint64_t now_ns)
 
 	if (units > LEDGER_MOST)
 		return -EDQUOT;
-	if (q->params.undated)
+	if (q->params.undated || q->waits)
 		return -EAGAIN;
 	if (quota_use(q, units)) {
 		note_units_passed(q, units, now_ns);
@@ -260,6 +281,7 @@ int quota_period(struct quota_node *q, uint64_t period, uint64_t share, uint64_t
 	err = ledger_create(&lp, now_ns, &ledger);
 	if (err)
 		return err;
+	ledger_continue(ledger, q->ledger);
 	ledger_destroy(q->ledger);
 	q->ledger = ledger;
 	q->params = next;
@@ -288,6 +310,30 @@ int quota_set_share(struct quota_node *q, uint64_t share, uint64_t now_ns)
 	round_consider(q, now_ns);
 	quota_commit_now(q);
 	return 0;
+}
+
+enum ledger_verdict quota_denied(const struct quota_node *q)
+{
+	return q->denied;
+}
+
+void quota_lose(struct quota_node *q)
+{
+	ledger_lose(q->ledger);
+	q->denied = LEDGER_HEARD;
+	q->params.recovering = true;
+	q->prepaid = q->drawn = q->committing = 0;
+	q->active = q->saving = q->waits = false;
+	for (uint32_t i = 0; i < q->params.n_edges; i++) {
+		q->edges[i].uncommitted = q->edges[i].saving = false;
+		q->edges[i].speak = true;
+	}
+}
+
+void quota_raise_total(struct quota_node *q, uint64_t total)
+{
+	q->params.total = total;
+	ledger_raise_most(q->ledger, total);
 }
 
 void quota_set_chunk(struct quota_node *q, uint64_t chunk)
@@ -374,6 +420,7 @@ struct quota_view quota_view(const struct quota_node *q, uint64_t now_ns)
 		.remaining = hint_remaining(q, now_ns),
 		.pace = hint_pace(q, now_ns),
 		.recovering = ledger_recovering(q->ledger),
+		.waits = q->waits,
 		.low = q->low,
 		.asking = q->active,
 		.waiting = q->waiting > 0,

@@ -44,7 +44,10 @@ struct quota_params {
 	uint64_t period; /* its number */
 	bool undated;    /* that is not known yet: nothing is held before quota_period() */
 	uint32_t n_edges;
-	uint64_t epoch;  /* of this start: larger than that of any earlier one; never 0 */
+	uint64_t epoch;          /* of this start: larger than that of any earlier one; never 0 */
+	uint32_t word;           /* random, for this start */
+	uint64_t total;          /* bound of a balance; 0: unknown */
+	uint64_t proof_until_ns; /* see struct book; 0: nothing waits */
 	bool recovering; /* there was an earlier start in this period, of which nothing is known */
 	bool durable;    /* the caller saves: nothing is told or spent before quota_committed() */
 	uint64_t chunk;  /* durable: units that are saved as spent before they are, at most */
@@ -90,6 +93,7 @@ struct quota_view {
 	uint64_t remaining; /* of the total, as far as we have heard */
 	uint64_t pace;      /* rate of all, likewise */
 	bool recovering;    /* holds nothing until all neighbours have said what they know */
+	bool waits;         /* for neighbours to confirm its record; nothing is spent or given */
 	bool low;           /* the total runs low: thresholds are 0 */
 	bool asking, waiting;
 	uint64_t rounds, short_rounds, messages, invalid;
@@ -144,6 +148,18 @@ void quota_tell(struct quota_node *q, uint32_t edge, bool asks);
 /* A message from a neighbour; false when it makes no sense (and changes nothing). */
 bool quota_hear(
 	struct quota_node *q, uint32_t edge, const struct quota_message *message, uint64_t now_ns);
+
+/*
+ * Returns LEDGER_DENIED or LEDGER_TWIN if quota_hear() has received proof against the record:
+ * quota_lose() is due. Otherwise returns LEDGER_HEARD.
+ */
+enum ledger_verdict quota_denied(const struct quota_node *q);
+
+/* Drops the record: the node recovers, and counts the units that it held as spent. */
+void quota_lose(struct quota_node *q);
+
+/* Raises the bound of a balance, see ledger_raise_most(). */
+void quota_raise_total(struct quota_node *q, uint64_t total);
 
 /* The next message to send, or false. To be called until then after every other call. */
 bool quota_next(

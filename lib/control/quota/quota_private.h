@@ -67,8 +67,11 @@ struct quota_node {
 	uint64_t prepaid, drawn,
 		committing; /* committed; spent in the ledger and not saved; or being */
 	bool saving;
-	bool back;           /* restored: what is not in the record the neighbours know, */
-	bool behind;         /* and it may have been in the next period before */
+	bool waits;                 /* see struct quota_view */
+	enum ledger_verdict denied; /* see quota_denied() */
+	uint64_t sent_count;        /* newest count of a record in a message */
+	bool back;                  /* restored: what is not in the record the neighbours know, */
+	bool behind;                /* and it may have been in the next period before */
 	bool doubt;          /* the next one may have begun here before, and been forgotten */
 	bool fresh;          /* the period has begun, and no record says so */
 	uint64_t waiting_ns; /* when quota_spend() last asked for them */
@@ -103,6 +106,9 @@ void quota_commit_now(struct quota_node *q);
 
 /* A recovering ledger learns from others how much it may have spent: as if it were all. */
 void quota_forfeit(struct quota_node *q);
+
+/* Ends the waiting if the time has come. Returns true if the node still waits. */
+bool quota_waits(struct quota_node *q, uint64_t now_ns);
 
 /* hints.c */
 

@@ -471,7 +471,7 @@ static void tell_news(struct quota_node *q, uint64_t now_ns)
 
 void round_consider(struct quota_node *q, uint64_t now_ns)
 {
-	if (ledger_recovering(q->ledger))
+	if (ledger_recovering(q->ledger) || q->waits)
 		return;
 	for (;;) {
 		if (!q->active) {

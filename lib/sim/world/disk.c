@@ -63,6 +63,19 @@ int disk_commit(struct disk *disk)
 	return ret;
 }
 
+int disk_copy(struct disk *to, const struct disk *from)
+{
+	int ret = 0;
+
+	disk_free(to);
+	for (unsigned i = 0; i < from->durable.n && ret == 0; i++) {
+		const struct disk_record *record = &from->durable.records[i];
+
+		ret = disk_write(to, record->kind, record->id, record->at, record->len);
+	}
+	return ret ? ret : disk_commit(to);
+}
+
 void disk_forget_written(struct disk *disk)
 {
 	batch_free(&disk->written);

@@ -35,6 +35,9 @@ int disk_write(struct disk *disk, unsigned kind, uint32_t id, const void *record
 /* What has been written is durable from now on; 0 or -ENOMEM, and it is not. */
 int disk_commit(struct disk *disk);
 
+/* Copies the durable records to another disk and frees its previous ones. Returns 0 or -ENOMEM. */
+int disk_copy(struct disk *to, const struct disk *from);
+
 /* What has been written and not committed never was. */
 void disk_forget_written(struct disk *disk);
 void disk_free(struct disk *disk);

@@ -21,7 +21,7 @@
 #define TIMEOUT  (400 * MS)
 #define TOTAL    UINT64_C(1003)
 #define CHUNK    8
-#define ROOM     600
+#define ROOM     700
 #define RECORD   2048
 #define QUEUE    4096
 

@@ -14,7 +14,7 @@
 
 /* Where an entry of a message has its flags, and what is asked for. */
 #define ENTRY_FLAGS 4
-#define ENTRY_Q     69
+#define ENTRY_Q     93
 #define ASKED       100000
 
 /* Another limit: debts are paid, and nothing is missing in the end. */

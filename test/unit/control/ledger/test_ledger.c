@@ -288,20 +288,23 @@ static void test_stored_record(void **state_)
 	struct ledger *l = ledger_of(100, 1), *again;
 	struct ledger_params params = params_of(100, 1);
 	uint8_t stored[sizeof(words)], record[512];
+	uint64_t sum = HASH64_BASIS;
 	size_t len;
 
 	(void)state_;
 	for (size_t i = 0; i < sizeof(stored); i++)
 		stored[i] = (uint8_t)(words[i / 8] >> (56 - 8 * (i % 8)));
+	params.epoch++;
+	assert_int_equal(ledger_restore(&params, stored, sizeof(stored), BEGIN, &again), 0);
+	assert_int_equal(ledger_balance(again), 88);
+	ledger_destroy(again);
 	assert_int_equal(ledger_grant(l, 0, 5), 0);
 	assert_int_equal(ledger_spend(l, 7), 0);
 	assert_int_equal(ledger_save(l, record, &len), 0);
-	assert_int_equal(len, sizeof(stored));
-	assert_memory_equal(record, stored, len);
-	params.epoch++;
-	assert_int_equal(ledger_restore(&params, stored, len, BEGIN, &again), 0);
-	assert_int_equal(ledger_balance(again), 88);
-	ledger_destroy(again);
+	for (size_t i = 0; i < len; i++)
+		sum = hash64_step(sum, record[i]);
+	assert_int_equal(len, 344);
+	assert_int_equal(sum, UINT64_C(0x08c2aade034184d5)); /* with its own at the end */
 	ledger_destroy(l);
 }
 
@@ -364,10 +367,18 @@ static void test_record(void **state_)
 /* The sum is right, and something else is not: what could not have been written is not read. */
 static void test_record_makes_sense(void **state_)
 {
-	enum { VERSION, EDGES, SHARE, SPENT, BALANCE, EPOCH };
-	enum { GRANTED = 6, PROMISED, LOCKED, RECEIVED, INHERITED, LEAST, SUM };
-	static const uint64_t usual[] = {
-		UINT64_C(0x576569724c656401), 1, 100, 7, 88, 7, 5, 5, 5, 0, 0, 0};
+	enum { VERSION, EDGES, SHARE, SPENT, BALANCE, EPOCH, MOST, COUNT, WORD, LIVES };
+	enum { GRANTED = LIVES + 24, PROMISED, LOCKED, RECEIVED, INHERITED, LEAST };
+	enum { ITS_EPOCH = LEAST + 1, ITS_COUNT, ITS_WORD, SUM };
+	static const uint64_t usual[SUM] = {[VERSION] = UINT64_C(0x576569724c656402),
+		[EDGES] = 1,
+		[SHARE] = 100,
+		[SPENT] = 7,
+		[BALANCE] = 88,
+		[EPOCH] = 7,
+		[GRANTED] = 5,
+		[PROMISED] = 5,
+		[LOCKED] = 5};
 	static const struct {
 		const char *name;
 		bool good;
@@ -406,6 +417,12 @@ static void test_record_makes_sense(void **state_)
 		{"more than received", false, {{RECEIVED, 3}, {INHERITED, 4}, {BALANCE, 91}}},
 		{"the last epoch of a neighbour", true, {{LEAST, LEDGER_MOST}}},
 		{"one after that", false, {{LEAST, LEDGER_MOST + 1}}},
+		{"the most that anybody held", true, {{MOST, LEDGER_MOST}}},
+		{"and more than that", false, {{MOST, LEDGER_MOST + 1}}},
+		{"the last epoch that a neighbour can have", true, {{ITS_EPOCH, LEDGER_MOST}}},
+		{"a later one", false, {{ITS_EPOCH, LEDGER_MOST + 1}}},
+		{"a neighbour's last record", true, {{ITS_COUNT, LEDGER_MOST}}},
+		{"one more", false, {{ITS_COUNT, LEDGER_MOST + 1}}},
 	};
 
 	(void)state_;
@@ -437,7 +454,8 @@ static void test_record_makes_sense(void **state_)
 
 static void test_statement_bytes(void **state_)
 {
-	const struct ledger_statement s = {0x0102030405060708, 2, 3, 4, 5, 6, 7, 8};
+	const struct ledger_statement s = {
+		0x0102030405060708, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0x0b0c0d0e, 15};
 	static const struct {
 		struct ledger_statement s;
 		int ret;
@@ -459,16 +477,23 @@ static void test_statement_bytes(void **state_)
 		{{.epoch = 1, .echo_epoch = LEDGER_MOST + 1}, -EBADMSG},
 		{{.epoch = 1, .least_epoch = LEDGER_MOST}, 0},
 		{{.epoch = 1, .least_epoch = LEDGER_MOST + 1}, -EBADMSG},
+		{{.epoch = 1, .count = LEDGER_MOST}, 0},
+		{{.epoch = 1, .count = LEDGER_MOST + 1}, -EBADMSG},
+		{{.epoch = 1, .known_count = LEDGER_MOST}, 0},
+		{{.epoch = 1, .known_count = LEDGER_MOST + 1}, -EBADMSG},
+		{{.epoch = 1, .known_count = LEDGER_TWICE}, 0},
 	};
 	uint8_t buf[LEDGER_STATEMENT_BYTES + 1];
 	struct ledger_statement got;
 
 	(void)state_;
 	ledger_statement_write(&s, buf);
-	for (uint8_t i = 0; i < 8; i++) {
+	for (uint8_t i = 0; i < 8; i++)
 		assert_int_equal(buf[i], i + 1);
+	for (uint8_t i = 0; i < 10; i++)
 		assert_int_equal(buf[8 * i + 7], i ? i + 1 : 8);
-	}
+	assert_int_equal(buf[80], 0x0b);
+	assert_int_equal(buf[87], 15);
 	assert_int_equal(ledger_statement_read(&got, buf, LEDGER_STATEMENT_BYTES), 0);
 	assert_memory_equal(&got, &s, sizeof(s));
 	assert_int_equal(ledger_statement_read(&got, buf, LEDGER_STATEMENT_BYTES - 1), -EBADMSG);

@@ -178,7 +178,7 @@ static void test_nobody_to_promise(void **state_)
 static void test_promise_is_void(void **state_)
 {
 	struct ledger_statement later = {
-		.epoch = 7, .stamp = BEGIN + 2 * S, .promised = 70, .echo_epoch = 6};
+		.epoch = 7, .stamp = BEGIN + 2 * S, .promised = 70, .echo_epoch = 6, .count = 9};
 	struct ledger *a, *b;
 
 	(void)state_;
@@ -301,37 +301,6 @@ static void test_room_for_more(void **state_)
 	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 4 * S), LEDGER_NEWS);
 	assert_int_equal(ledger_balance(b), LEDGER_MOST);
 	assert_int_equal(ledger_inheritable(b, 0, BEGIN + 4 * S + patience_of_lease()), 0);
-	ledger_destroy(a);
-	ledger_destroy(b);
-}
-
-/* Under another epoch no lease counts that was given under the one before. */
-static void test_lease_of_another_epoch(void **state_)
-{
-	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
-	struct ledger_statement s;
-	uint64_t until;
-
-	(void)state_;
-	assert_int_equal(ledger_promise(a, 70), 0);
-	save_test_ledger(a);
-	tell_other_ledger(a, 0, b, 0, BEGIN + S);
-	tell_other_ledger(b, 0, a, 0, BEGIN + S);
-	assert_int_equal(ledger_usable(a, BEGIN + S, NULL), 100);
-	s = statement_of_edge(b, 0, BEGIN + 2 * S);
-	s.least_epoch = 12;
-	ledger_hear(a, 0, BEGIN + 2 * S, &s);
-	assert_int_equal(ledger_usable(a, BEGIN + 2 * S, NULL), 100);
-	assert_int_equal(ledger_save(a, NULL, NULL), 0);
-	ledger_save_failed(a);
-	assert_int_equal(ledger_save(a, NULL, NULL), 0); /* it is over */
-	ledger_committed(a);
-	assert_int_equal(ledger_usable(a, BEGIN + 2 * S, &until), 30);
-	assert_true(until == UINT64_MAX);
-	tell_other_ledger(a, 0, b, 0, BEGIN + 3 * S);
-	tell_other_ledger(b, 0, a, 0, BEGIN + 3 * S);
-	assert_int_equal(ledger_usable(a, BEGIN + 3 * S, &until), 100);
-	assert_true(until == BEGIN + 3 * S + LEASE);
 	ledger_destroy(a);
 	ledger_destroy(b);
 }
@@ -472,7 +441,6 @@ int main(void)
 		cmocka_unit_test(test_promise_told_once),
 		cmocka_unit_test(test_inherited_beyond_grants),
 		cmocka_unit_test(test_room_for_more),
-		cmocka_unit_test(test_lease_of_another_epoch),
 		cmocka_unit_test(test_other_friends),
 		cmocka_unit_test(test_first_lease_that_ends),
 		cmocka_unit_test(test_patience),

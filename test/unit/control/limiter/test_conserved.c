@@ -297,20 +297,23 @@ static void test_stuck_disk(void **state)
 static void test_lease(void **state)
 {
 	struct group *g = group_new(POLICIES);
+	bool falls = false;
 	double before;
 
 	(void)state;
 	step_conserved_times(g, 40, POLICIES);
 	g->cut[1] = true;
 	before = conserved_local_limit(g, 1, FPS);
-	for (unsigned k = 0; k < 100 && limiter_next(g->l[1]) >= g->now + TICK; k++)
-		step_conserved_group(g, POLICIES);
-	assert_true(limiter_next(g->l[1]) > g->now);
-	assert_near(conserved_local_limit(g, 1, FPS), before, 1);
-	g->now = limiter_next(g->l[1]) - 1;
-	assert_false(limiter_tick(g->l[1], g->now, measure_conserved, g));
-	g->now++;
-	assert_true(limiter_tick(g->l[1], g->now, measure_conserved, g));
+	/* Digests renew policies at different times. */
+	for (unsigned k = 0; k < 200 && conserved_local_limit(g, 1, FPS) >= before * 0.6; k++) {
+		assert_true(limiter_next(g->l[1]) > g->now);
+		assert_near(conserved_local_limit(g, 1, FPS), before, 1);
+		g->now = limiter_next(g->l[1]) - 1;
+		assert_false(limiter_tick(g->l[1], g->now, measure_conserved, g));
+		g->now++;
+		falls = limiter_tick(g->l[1], g->now, measure_conserved, g);
+	}
+	assert_true(falls);
 	assert_true(conserved_local_limit(g, 1, FPS) < before * 0.6);
 	assert_true(limiter_next_change(g->l[1], 0) < POLICIES);
 
