@@ -11,6 +11,8 @@
 
 #include <rte_common.h>
 
+#include <sodium.h>
+
 #include "allocate/allocate.h"
 #include "base/hash.h"
 #include "instance.h"
@@ -164,6 +166,8 @@ struct limiter_ledger commit_ledger(const struct instance *inst)
 		.promise = ledger->promise,
 		.tree_degree = ledger->tree_degree,
 		.timeout_ns = inst->config->gossip.timeout_ns,
+		.word = randombytes_random() | 1,
+		.proof_ns = inst->config->gossip.timeout_ns,
 	};
 }
 

@@ -16,7 +16,7 @@
 
 /* As last said of one neighbour. */
 struct watched_neighbour {
-	bool foreign;
+	bool foreign, twice;
 	uint64_t invalid;
 	uint64_t foreign_ns, invalid_ns; /* when, and 0: never */
 };
@@ -24,6 +24,8 @@ struct watched_neighbour {
 struct ledger_watch {
 	unsigned n;
 	uint64_t looked_ns;
+	uint64_t closed_ns; /* time of the closure in the last event; 0: none */
+	bool closed;        /* its end is not logged yet */
 	struct watched_neighbour of[];
 };
 
@@ -76,6 +78,38 @@ static void say_invalid(struct watched_neighbour *said, const struct limiter_nei
 	said->invalid = neighbour->invalid;
 }
 
+static void log_twice(struct watched_neighbour *said, const struct limiter_neighbour *neighbour,
+	const struct instance *inst, unsigned peer)
+{
+	const struct peer_config *config = &inst->config->gossip.roster[peer];
+
+	if (neighbour->twice == said->twice)
+		return;
+	said->twice = neighbour->twice;
+	if (neighbour->twice)
+		event(LEDGER_TWICE, event_word("peer", config->name));
+	else
+		event(LEDGER_ONCE, event_word("peer", config->name));
+}
+
+static void log_closure(struct ledger_watch *watch, const struct instance *inst, uint64_t now_ns)
+{
+	struct limiter_closure closure = limiter_closure(inst->limiter, now_ns);
+	const char *limiter = inst->config->gossip.roster[inst->config->gossip.self].name;
+
+	if (closure.at_ns != watch->closed_ns) {
+		watch->closed_ns = closure.at_ns;
+		watch->closed = true;
+		if (closure.reason == BOOK_NAME_TWICE)
+			event(LEDGER_NAME_TWICE, event_word("limiter", limiter));
+		else
+			event(LEDGER_OLDER_STORE, event_word("store", inst->config->ledger.store));
+	} else if (watch->closed && !closure.closed) {
+		watch->closed = false;
+		event(LEDGER_RECOVERED);
+	}
+}
+
 void ledger_watch_look(struct ledger_watch *watch, const struct instance *inst, uint64_t now_ns)
 {
 	struct book_identity ours = limiter_identity(inst->limiter);
@@ -84,6 +118,7 @@ void ledger_watch_look(struct ledger_watch *watch, const struct instance *inst, 
 	if (now_ns - watch->looked_ns < LOOK_NS)
 		return;
 	watch->looked_ns = now_ns;
+	log_closure(watch, inst, now_ns);
 	for (unsigned i = 0; i < watch->n; i++) {
 		const char *name = inst->config->gossip.roster[i].name;
 
@@ -91,6 +126,7 @@ void ledger_watch_look(struct ledger_watch *watch, const struct instance *inst, 
 			continue;
 		say_foreign(&watch->of[i], &neighbour, name, ours, now_ns);
 		say_invalid(&watch->of[i], &neighbour, name, now_ns);
+		log_twice(&watch->of[i], &neighbour, inst, i);
 	}
 }
 

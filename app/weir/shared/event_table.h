@@ -228,6 +228,17 @@
 		"ledger: {peer} sent {times} impossible statements since the last such line: "     \
 		"its store or ours was restored or copied, or memory is broken; this limiter "     \
 		"rejects its statements until that ends")                                          \
+	X(LEDGER_OLDER_STORE, ERROR, 50, LEDGER_OLDER_STORE,                                       \
+		"ledger: {store}: neighbours have later records of this limiter: the store was "   \
+		"restored or copied; hard limits and quotas pass nothing until the neighbours "    \
+		"have sent their records")                                                         \
+	X(LEDGER_NAME_TWICE, ERROR, 50, LEDGER_NAME_TWICE,                                         \
+		"ledger: another limiter is named {limiter}: hard limits and quotas pass nothing " \
+		"here; find and stop the copy, and restart the one that stays")                    \
+	X(LEDGER_TWICE, ERROR, 50, LEDGER_TWICE,                                                   \
+		"ledger: two limiters are named {peer}: this limiter rejects the statements of "   \
+		"both; find and stop the copy, and restart the one that stays")                    \
+	X(LEDGER_ONCE, INFO, 50, LEDGER_TWICE, "ledger: one limiter is named {peer} again")        \
 	/* Quotas in etcd. */                                                                      \
 	X(ETCD_AWAY, WARNING, 20, ETCD_AWAY,                                                       \
 		"etcd: {why}; limiters go on with what they have drawn")                           \

@@ -8,8 +8,12 @@
 void estimator_believe(
 	struct gossip *g, unsigned index, uint64_t epoch, uint32_t tick, uint64_t now_ns)
 {
+	struct peer *peer;
+
 	g->estimator->forget(g, index);
-	peer_believe(g->estimator->find(g, index), epoch, tick, now_ns);
+	peer = g->estimator->find(g, index);
+	peer_believe(peer, epoch, tick, now_ns);
+	peer->replaced_tick = g->tick;
 }
 
 bool estimator_plausible(const struct gossip *g, unsigned limiters, float demand, float weight)

@@ -23,6 +23,8 @@ struct gossip {
 	double demand_max; /* see gossip_params */
 	uint64_t tick_ns, timeout_ns, epoch, counter;
 	uint32_t tick;
+	uint32_t usurped_tick; /* see gossip_usurped() */
+	bool usurped;
 	uint8_t flags;           /* of every datagram, see datagram.h */
 	struct keyring *keyring; /* NULL: plain */
 	uint32_t (*random_bits)(void);

@@ -151,6 +151,8 @@ static enum gossip_verdict check_epoch(struct gossip *g, unsigned sender,
 	peer->unreadable = 0;
 	if (header->counter == peer->counter)
 		peer_spoke(peer, body->tick, g->tick, now_ns);
+	if (header->counter == peer->counter)
+		proof_note_echo(g, peer, body);
 	if (age != UINT32_MAX) {
 		peer_echoed(peer, body->echo_tick);
 		peer_confirmed(peer, now_ns - age * g->tick_ns);
@@ -332,6 +334,36 @@ const struct peer *gossip_peer(const struct gossip *g, unsigned i)
 {
 	estimator_looks(g, 1);
 	return g->estimator->watched(g, i);
+}
+
+static bool is_recent(const struct gossip *g, bool noted, uint32_t tick)
+{
+	return noted && g->tick - tick < proof_ticks(g);
+}
+
+static enum gossip_doubt doubt_of(const struct gossip *g, const struct peer *peer)
+{
+	if (!peer)
+		return GOSSIP_SURE;
+	if (is_recent(g, peer->twice, peer->twice_tick))
+		return GOSSIP_TWICE;
+	if (is_recent(g, peer->rival, peer->rival_tick))
+		return GOSSIP_RIVAL;
+	return is_recent(g, peer->replaced, peer->replaced_tick) ? GOSSIP_YOUNG : GOSSIP_SURE;
+}
+
+enum gossip_doubt gossip_doubt(const struct gossip *g, unsigned i)
+{
+	const struct correspondent *c = g->correspondents ? g->correspondents[i] : NULL;
+	enum gossip_doubt doubt = doubt_of(g, g->estimator->find(g, i));
+	enum gossip_doubt other = doubt_of(g, c ? &c->peer : NULL);
+
+	return doubt > other ? doubt : other;
+}
+
+bool gossip_usurped(const struct gossip *g)
+{
+	return is_recent(g, g->usurped, g->usurped_tick);
 }
 
 const struct gossip_counters *gossip_counters(const struct gossip *g)

@@ -236,6 +236,19 @@ const struct peer *gossip_peer(const struct gossip *gossip, unsigned i);
  */
 uint64_t gossip_changes(const struct gossip *gossip);
 
+/* Doubts if one limiter alone uses a name of the roster, each within the last timeout. */
+enum gossip_doubt {
+	GOSSIP_SURE,
+	GOSSIP_YOUNG, /* a start has taken the place of another */
+	GOSSIP_RIVAL, /* datagrams of the earlier start arrived; they can be late */
+	GOSSIP_TWICE, /* the earlier start is alive: it echoed a tick after it had been replaced */
+};
+
+enum gossip_doubt gossip_doubt(const struct gossip *gossip, unsigned i);
+
+/* Returns true if a peer has echoed another, living start of this limiter within the timeout. */
+bool gossip_usurped(const struct gossip *gossip);
+
 const struct gossip_counters *gossip_counters(const struct gossip *gossip);
 const char *gossip_verdict_name(enum gossip_verdict verdict);
 

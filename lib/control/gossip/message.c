@@ -64,6 +64,7 @@ enum gossip_verdict message_take(struct gossip *g, unsigned from,
 		return verdict;
 	if (!proof_is_believed(&c->peer, header->epoch)) {
 		peer_believe(&c->peer, header->epoch, body->tick, now_ns);
+		c->peer.replaced_tick = g->tick;
 		peer_proven(&c->peer, header->counter);
 		answer_is_due(g, c, true); /* it may not believe us yet */
 	}

@@ -5,6 +5,9 @@
 
 #include "gossip/seal.h"
 
+/* More than can overtake the first datagrams of a start. */
+#define ECHOES_OF_OTHERS 3
+
 uint32_t proof_ticks(const struct gossip *g)
 {
 	uint64_t ticks = g->estimator->silence(g) / g->tick_ns + 2; /* even if that is no time */
@@ -63,6 +66,43 @@ static bool echo_is_new(const struct gossip *g, const struct peer *peer, uint32_
 	return !peer->has_echoed || age < g->tick - peer->echoed;
 }
 
+/*
+ * A datagram of a retired start with a higher counter than before was on its way, or that start is
+ * alive. It is alive if it echoes a tick of ours that is later than its retirement.
+ */
+static void note_rival(const struct gossip *g, struct peer *peer,
+	const struct datagram_header *header, const struct datagram_body *body)
+{
+	if (!peer->replaced || header->epoch != peer->retired[0] ||
+		header->counter <= peer->retired_counter)
+		return;
+	peer->retired_counter = header->counter;
+	peer->rival = true;
+	peer->rival_tick = g->tick;
+	if (proof_age(g, body) == UINT32_MAX || !serial_newer(body->echo_tick, peer->replaced_tick))
+		return;
+	peer->twice = true;
+	peer->twice_tick = g->tick;
+}
+
+void proof_note_echo(struct gossip *g, struct peer *peer, const struct datagram_body *body)
+{
+	if (body->echo_epoch == 0)
+		return;
+	if (body->echo_epoch == g->epoch || body->echo_epoch != peer->other_epoch)
+		peer->others = 0;
+	else if (serial_newer(body->echo_tick, peer->other_tick))
+		peer->others++;
+	if (body->echo_epoch != g->epoch) {
+		peer->other_epoch = body->echo_epoch;
+		peer->other_tick = body->echo_tick;
+	}
+	if (peer->others < ECHOES_OF_OTHERS)
+		return;
+	g->usurped = true;
+	g->usurped_tick = g->tick;
+}
+
 enum gossip_verdict proof_of_epoch(struct gossip *g, struct peer *peer,
 	const struct datagram_header *header, const struct datagram_body *body)
 {
@@ -71,8 +111,12 @@ enum gossip_verdict proof_of_epoch(struct gossip *g, struct peer *peer,
 
 	if (proof_is_believed(peer, header->epoch))
 		return GOSSIP_ACCEPTED;
-	if (header->epoch == 0 || header->counter == 0 || peer_has_retired(peer, header->epoch))
+	if (header->epoch == 0 || header->counter == 0)
 		return GOSSIP_REPLAY;
+	if (peer_has_retired(peer, header->epoch)) {
+		note_rival(g, peer, header, body);
+		return GOSSIP_REPLAY;
+	}
 	if (echo_is_new(g, peer, proof_age(g, body)))
 		return GOSSIP_ACCEPTED;
 	if (!peer->known || peer->epoch != header->epoch)

@@ -35,6 +35,12 @@ uint32_t proof_age(const struct gossip *g, const struct datagram_body *body);
 enum gossip_verdict proof_of_epoch(struct gossip *g, struct peer *peer,
 	const struct datagram_header *header, const struct datagram_body *body);
 
+/*
+ * Notes an echo in a fresh datagram of a proven start. If a peer echoes ever later ticks of another
+ * start of this limiter, and none of ours, another limiter uses our name.
+ */
+void proof_note_echo(struct gossip *g, struct peer *peer, const struct datagram_body *body);
+
 /* Whether the peer's believed epoch is this one, by a word of its own. */
 static inline bool proof_is_believed(const struct peer *peer, uint64_t epoch)
 {

@@ -138,6 +138,8 @@ void peer_believe(struct peer *peer, uint64_t epoch, uint32_t tick, uint64_t now
 	if (peer->known && peer->epoch != epoch) {
 		peer->restarts += peer->proven;
 		retire_epoch(peer);
+		peer->retired_counter = peer->counter;
+		peer->replaced = peer->proven;
 	}
 	peer->known = true;
 	peer->epoch = epoch;

@@ -71,6 +71,14 @@ struct peer {
 	uint32_t key;       /* name of the key that its last datagram was sealed with; 0: none */
 	uint8_t unreadable; /* a format that was said to be its and that we do not read; 0: none */
 	uint64_t restarts;  /* epochs believed after the first */
+	uint32_t replaced_tick;   /* ours, when the newest epoch was retired */
+	uint64_t retired_counter; /* highest counter received of that epoch */
+	uint32_t rival_tick;      /* ours, of the newest datagram of that epoch with a higher one */
+	uint32_t twice_tick;      /* the same, of one sent after it was retired */
+	bool replaced, rival, twice;
+	uint64_t other_epoch; /* another start of ours, in the newest echoes */
+	uint32_t other_tick;
+	unsigned others;      /* echoes of it, each of a later tick than before */
 	uint64_t implausible; /* things that it has told which cannot be, of itself or of others */
 };
 

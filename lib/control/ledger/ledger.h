@@ -204,7 +204,7 @@ uint64_t ledger_next_stamp(const struct ledger *l, uint32_t edge, uint64_t now_n
 uint64_t ledger_heard_stamp(const struct ledger *l, uint32_t edge);
 void ledger_state_again(struct ledger *l, uint32_t edge, uint64_t now_ns, uint64_t stamp);
 
-/* Whether a statement was made by one who had heard this start of ours. */
+/* Returns true for a statement of a neighbour that had received this start of ours. */
 bool ledger_is_echoed(const struct ledger *l, const struct ledger_statement *statement);
 
 /*

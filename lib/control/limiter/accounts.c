@@ -67,8 +67,96 @@ void accounts_index(struct limiter *l)
 	}
 }
 
+/* Time without another limiter of our name after which the accounts recover, in timeouts. */
+#define HELD_TIMEOUTS 10
+
+static void lose_accounts(struct limiter *l, enum book_closure reason, bool rates, bool units)
+{
+	if (l->conserve && rates)
+		conserve_lose(l->conserve, reason);
+	if (l->budget && units)
+		budget_lose(l->budget, reason);
+}
+
+static uint64_t count_closures(const struct limiter *l)
+{
+	return (l->conserve ? conserve_book(l->conserve)->closures : 0) +
+	       (l->budget ? budget_book(l->budget)->closures : 0);
+}
+
+static void set_doubts(struct limiter *l, struct book *book, bool held)
+{
+	book->held = held;
+	for (unsigned e = 0; e < book->n_edges; e++)
+		book->links[e].doubt = (enum book_doubt)gossip_doubt(
+			l->gossip, book->links[e].peer);
+}
+
+/* A store is old as a whole: if one book has proof, the other one closes, too. */
+static void follow_closure(struct limiter *l, uint64_t now_ns)
+{
+	const struct book *rates = l->conserve ? conserve_book(l->conserve) : NULL;
+	const struct book *units = l->budget ? budget_book(l->budget) : NULL;
+	bool by_rates = rates && rates->closures > (units ? units->closures : 0);
+
+	if (count_closures(l) == l->closures)
+		return;
+	l->closure.reason = by_rates ? rates->closes : (units ? units : rates)->closes;
+	l->closure.at_ns = now_ns;
+	l->closure.times[l->closure.reason]++;
+	if (rates && units)
+		lose_accounts(l, l->closure.reason, !by_rates, by_rates);
+	l->closures = count_closures(l);
+}
+
+void accounts_watch_names(struct limiter *l, uint64_t now_ns)
+{
+	bool usurped = gossip_usurped(l->gossip);
+
+	if (!l->conserve && !l->budget)
+		return;
+	if (usurped && !l->closure.held) {
+		lose_accounts(l, BOOK_NAME_TWICE, true, !l->conserve);
+		l->closure.held = true;
+		limiter_rates_refresh(l, now_ns);
+	}
+	if (usurped)
+		l->held_until_ns = now_ns + HELD_TIMEOUTS * gossip_timeout(l->gossip);
+	l->closure.held &= now_ns < l->held_until_ns;
+	if (l->conserve)
+		set_doubts(l, conserve_book(l->conserve), l->closure.held);
+	if (l->budget)
+		set_doubts(l, budget_book(l->budget), l->closure.held);
+	follow_closure(l, now_ns);
+}
+
+struct limiter_closure limiter_closure(const struct limiter *l, uint64_t now_ns)
+{
+	struct limiter_closure closure = l->closure;
+	struct limiter_neighbour neighbour;
+
+	for (unsigned i = 0; i < l->n; i++)
+		if (limiter_neighbour(l, i, &neighbour))
+			closure.times[BOOK_IMPOSSIBLE] += neighbour.invalid;
+	for (unsigned i = 0; l->conserve && i < conserve_policies(l->conserve); i++) {
+		struct conserve_view view = conserve_view(l->conserve, i, now_ns);
+
+		closure.waiting += view.waits;
+		closure.closed |= closure.reason && view.recovering;
+	}
+	for (unsigned i = 0; l->budget && i < budget_book(l->budget)->n_policies; i++) {
+		struct quota_view view = budget_view(l->budget, i, now_ns);
+
+		closure.waiting += view.waits;
+		closure.closed |= closure.reason && view.recovering;
+	}
+	closure.closed |= closure.held;
+	return closure;
+}
+
 void accounts_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message)
 {
+	accounts_watch_names(l, now_ns);
 	if (l->conserve && message->len > 0 && conserve_is_kind(message->at[0]))
 		limiter_rates_hear(l, now_ns, message);
 	if (l->budget && message->len > 0 && message->at[0] == BUDGET_MESSAGE)
@@ -77,6 +165,7 @@ void accounts_hear(struct limiter *l, uint64_t now_ns, const struct gossip_messa
 		(void)agree_hear(l->agree, message->from, now_ns, message->at, message->len);
 	if (l->loan && message->len > 0 && message->at[0] == LOAN_MESSAGE)
 		loans_hear(l, now_ns, message);
+	follow_closure(l, now_ns);
 }
 
 size_t accounts_send(struct limiter *l, uint8_t *buf, unsigned *peer)
@@ -112,6 +201,7 @@ static bool add_neighbour(struct book *book, unsigned peer, struct limiter_neigh
 	}
 	neighbour->foreign_messages += link->foreign;
 	neighbour->invalid += link->invalid;
+	neighbour->twice |= link->doubt == BOOK_TWICE;
 	return true;
 }
 

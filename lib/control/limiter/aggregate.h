@@ -97,6 +97,9 @@ struct limiter {
 	bool lends, lends_hard;      /* any policy does; with a hard limit */
 	uint64_t commit_ns;     /* no grant is committed before: policies may have left offers */
 	double overshoot_alarm; /* see struct limiter_params */
+	struct limiter_closure closure; /* limiter_closure() adds the rest */
+	uint64_t closures;              /* number of both books that it covers */
+	uint64_t held_until_ns;
 };
 
 /* Bytes per second over all limiters, and bytes below which no bucket is made. */
@@ -199,6 +202,9 @@ int accounts_set(
 	struct limiter *l, const struct limiter_policy *policies, unsigned n, uint64_t now_ns);
 void accounts_restore(struct limiter *l, uint64_t now_ns);
 void accounts_index(struct limiter *l);
+/* Looks for other limiters with our name or that of a neighbour, and closes the accounts. */
+void accounts_watch_names(struct limiter *l, uint64_t now_ns);
+
 void accounts_hear(struct limiter *l, uint64_t now_ns, const struct gossip_message *message);
 size_t accounts_send(struct limiter *l, uint8_t *buf, unsigned *peer);
 

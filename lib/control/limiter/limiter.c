@@ -441,6 +441,7 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 	limiter_units_tick(l, now_ns);
 	if (now_ns < l->next_ns)
 		return now_ns >= limiter_rates_next(l) && limiter_rates_refresh(l, now_ns);
+	accounts_watch_names(l, now_ns);
 	find_voice(l, now_ns);
 	if (l->skips_idle)
 		wake_for_news(l);

@@ -128,6 +128,8 @@ struct limiter_ledger {
 	unsigned promise;
 	unsigned tree_degree;
 	uint64_t timeout_ns; /* of the tree's neighbours */
+	uint32_t word;       /* see struct book_params */
+	uint64_t proof_ns;   /* see struct book_params */
 };
 
 typedef int (*limiter_write)(
@@ -353,11 +355,27 @@ struct limiter_neighbour {
 	bool foreign;              /* that is another one than ours */
 	uint64_t foreign_messages; /* of another ledger, of which nothing was believed */
 	uint64_t invalid;          /* statements that cannot be true */
+	bool twice;                /* two limiters use its name */
 };
 
 /* False for one with whom there is no edge. */
 bool limiter_neighbour(
 	const struct limiter *limiter, unsigned peer, struct limiter_neighbour *neighbour);
+
+/*
+ * State of the records of this limiter. After a closure all accounts recover from their neighbours.
+ * While `held`, another limiter uses our name, and they do not begin to.
+ */
+struct limiter_closure {
+	enum book_closure reason; /* newest in this start, or BOOK_OPEN */
+	bool closed;              /* accounts still recover from it */
+	bool held;
+	uint64_t at_ns;                /* time of the newest closure */
+	uint64_t times[BOOK_CLOSURES]; /* closures by reason; BOOK_IMPOSSIBLE: invalid statements */
+	unsigned waiting; /* accounts that wait for neighbours to confirm their records */
+};
+
+struct limiter_closure limiter_closure(const struct limiter *limiter, uint64_t now_ns);
 
 /* For operators: NULL where no policy was ever conserved; an index in it, or LIMITER_ADDED. */
 const struct conserve *limiter_conserve(const struct limiter *limiter);

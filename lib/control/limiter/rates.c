@@ -84,6 +84,8 @@ static int create_rates(struct limiter *l, const struct conserve_params *account
 	params.recovering = given->recovering;
 	params.epoch = given->epoch;
 	params.identity = given->identity;
+	params.word = given->word;
+	params.proof_ns = given->proof_ns;
 	params.lease_ns = given->lease_ns;
 	params.drift_ppm = given->drift_ppm;
 	params.repeat_ns = l->tick_ns;

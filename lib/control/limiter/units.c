@@ -56,6 +56,8 @@ static int create_units(struct limiter *l, const struct budget_params *accounts,
 	params.durable = given->durable;
 	params.epoch = given->epoch;
 	params.identity = given->identity;
+	params.word = given->word;
+	params.proof_ns = given->proof_ns;
 	params.repeat_ns = given->timeout_ns / REPEAT_PART + 1;
 	params.theta_ns = l->tick_ns;
 	params.memory_ns = MEMORY_NS;
