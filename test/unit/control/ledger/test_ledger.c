@@ -622,6 +622,43 @@ static void test_spent_counter_ends(void **state_)
 	ledger_destroy(b);
 }
 
+/* One damaged bit of a neighbour's counter gives no more than the whole, also as an inheritance. */
+static void test_most(void **state_)
+{
+	struct ledger_params params = params_of(500, 1);
+	struct ledger *a, *b = ledger_of(500, 1);
+	struct ledger_statement s;
+	uint64_t stamp = BEGIN;
+
+	(void)state_;
+	params.most = 1000;
+	for (unsigned bit = 0; bit < 62; bit++) {
+		uint64_t amount = UINT64_C(1) << bit;
+
+		assert_int_equal(ledger_create(&params, BEGIN, &a), 0);
+		tell_other_ledger(b, 0, a, 0, ++stamp);
+		tell_other_ledger(a, 0, b, 0, ++stamp);
+		s = statement_of_edge(b, 0, ++stamp);
+		s.granted = s.promised = amount;
+		assert_int_equal(
+			ledger_hear(a, 0, stamp, &s), amount <= 500 ? LEDGER_NEWS : LEDGER_INVALID);
+		assert_in_range(ledger_usable(a, stamp, NULL), 500, 1000);
+		s = statement_of_edge(b, 0, ++stamp);
+		s.granted = ledger_view(a, 0).received;
+		s.promised = amount > s.granted ? amount : s.granted;
+		assert_int_equal(ledger_hear(a, 0, stamp, &s), LEDGER_HEARD);
+		ledger_inherit(a, 0, stamp + patience_of_lease());
+		assert_in_range(ledger_balance(a), 500, 1000);
+		ledger_raise_most(a, 900); /* a lowered limit lowers nothing */
+		ledger_raise_most(a, 2000);
+		s = statement_of_edge(b, 0, ++stamp);
+		s.granted = s.promised = ledger_view(a, 0).received + 1000;
+		assert_int_equal(ledger_hear(a, 0, stamp, &s), LEDGER_NEWS);
+		ledger_destroy(a);
+	}
+	ledger_destroy(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -641,6 +678,7 @@ int main(void)
 		cmocka_unit_test(test_save_that_failed),
 		cmocka_unit_test(test_in_flight_and_echoed),
 		cmocka_unit_test(test_single_units),
+		cmocka_unit_test(test_most),
 		cmocka_unit_test(test_spent_counter_ends),
 	};
 
