@@ -36,6 +36,14 @@ static void check_machine(const struct config *config, struct reader *reader, vo
 
 	(void)context;
 	machine_check(config, secret_checked_user(), &to);
+	files_check(reader, secret_checked_user());
+}
+
+void check_config_files(const struct config *config, struct reader *reader, void *context)
+{
+	(void)config;
+	(void)context;
+	files_check(reader, secret_checked_user());
 }
 
 static void say_good(const char *file, const struct config *config, unsigned n_files,

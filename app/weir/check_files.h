@@ -21,6 +21,12 @@ struct check_options {
  */
 int check_config_file(const char *file, const struct check_options *options);
 
+struct config;
+struct reader;
+
+/* For config_load.also: reports files that others can change. */
+void check_config_files(const struct config *config, struct reader *reader, void *context);
+
 /* Says in words what a limiter with this file would do. Returns as check_config_file(). */
 int describe_config_file(const char *file);
 

@@ -385,7 +385,8 @@ static int load_reported(const struct options *options, struct config **config)
 {
 	bool json = options->check.json;
 	struct diagnostics diagnostics;
-	struct config_load load = {.path = options->config, .diagnostics = &diagnostics};
+	struct config_load load = {
+		.path = options->config, .diagnostics = &diagnostics, .also = check_config_files};
 
 	diagnostics_init(
 		&diagnostics, json ? stdout : stderr, json ? DIAGNOSTICS_JSON : DIAGNOSTICS_TEXT);

@@ -19,6 +19,7 @@
 #include "policy/value.h"
 #include "secret/group_keys.h"
 #include "secret/secret_file.h"
+#include "secret/trusted.h"
 #include "socket_groups.h"
 #include "store/store.h"
 #include "telemetry/server.h"
@@ -270,11 +271,17 @@ static void check_store_room(struct doctor *doctor, const char *store)
 void check_ledger(struct doctor *doctor)
 {
 	const char *store = doctor->config->ledger.store;
+	struct trusted_refusal refusal;
 	int ret;
 
 	doctor_skip(doctor, "no policy needs a store");
 	if (!store[0] || !config_needs_ledger(doctor->config))
 		return;
+	if (ledger_store_check(store, secret_checked_user(), &refusal)) {
+		find_store_problem(doctor, DOCTOR_FAIL,
+			doctor_words(doctor, "%s: %s", store, refusal.what), refusal.remedy);
+		return;
+	}
 	ret = store_look(store);
 	doctor_add_fact(doctor, "%s is intact", store);
 	if (ret == -ENOENT)

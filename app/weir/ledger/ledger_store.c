@@ -6,8 +6,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "secret/trusted.h"
 #include "store/store.h"
 
 /* Records of one kind as they are read. */
@@ -58,11 +61,42 @@ static int read_records(struct ledger_store *opened)
 	return ret ? ret : store_each(opened->store, LIMITER_UNITS, add_record, &reading);
 }
 
+/* A link leads out of the directory, and opening a pipe or a device could block the start. */
+static int refuse_type(const char *path, const char *file, struct trusted_refusal *refusal)
+{
+	snprintf(refusal->what, sizeof(refusal->what), "%s is a link, a pipe or a device", file);
+	snprintf(refusal->expected, sizeof(refusal->expected), "a regular file");
+	snprintf(refusal->remedy, sizeof(refusal->remedy), "ls -l %s, then move it away", path);
+	return -EPERM;
+}
+
+int ledger_store_check(const char *directory, uid_t user, struct trusted_refusal *refusal)
+{
+	static const char *const files[] = {"records", "records-journal"};
+	int ret = trusted_path(directory, user, refusal);
+
+	for (size_t i = 0; ret == 0 && i < sizeof(files) / sizeof(*files); i++) {
+		char path[PATH_MAX + 32];
+		struct stat status;
+
+		snprintf(path, sizeof(path), "%s/%s", directory, files[i]);
+		if (lstat(path, &status))
+			continue;
+		ret = S_ISREG(status.st_mode)
+			      ? trusted_status(path, &status, user, S_IWGRP | S_IWOTH, refusal)
+			      : refuse_type(path, files[i], refusal);
+	}
+	return ret == -EPERM ? ret : 0;
+}
+
 int ledger_store_open(const char *directory, bool make, struct ledger_store *out)
 {
+	struct trusted_refusal refusal;
 	int ret;
 
 	*out = (struct ledger_store){0};
+	if (ledger_store_check(directory, geteuid(), &refusal))
+		return -EPERM;
 	ret = store_open(directory, &out->store, &out->epoch);
 	if (ret == -ENOENT && make)
 		ret = store_open_recovering(

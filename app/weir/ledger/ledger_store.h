@@ -10,9 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <sys/types.h>
+
 #include "limiter/limiter.h"
 
 struct store;
+struct trusted_refusal;
 
 struct ledger_store {
 	struct store *store;
@@ -22,6 +25,12 @@ struct ledger_store {
 	struct limiter_record *records; /* until ledger_store_forget() */
 	unsigned n_records;
 };
+
+/*
+ * Checks that only root and the user can change the directory of a store, its files, and the
+ * directories above. 0, also if there is none; or -EPERM with the refusal and, in it, the remedy. Any thread.
+ */
+int ledger_store_check(const char *directory, uid_t user, struct trusted_refusal *refusal);
 
 /*
  * Opens the store in a directory, or, if there is none and `make` says so, makes a recovering one;

@@ -16,9 +16,11 @@
 #include "json/seen.h"
 #include "machine_errors.h"
 #include "requester.h"
+#include "secret/trusted.h"
 
 int kept_open(const char *directory, FILE *err, struct kept **out)
 {
+	struct trusted_refusal refusal;
 	struct keep *keep;
 	int ret;
 
@@ -29,6 +31,12 @@ int kept_open(const char *directory, FILE *err, struct kept **out)
 	if (ret) {
 		fprintf(err, "weir: --state: %s: %s: nothing is kept\n", directory,
 			ret == -EBUSY ? "another limiter has it" : strerror(-ret));
+		return 0;
+	}
+	if (trusted_path(directory, geteuid(), &refusal) == -EPERM) {
+		fprintf(err, "weir: --state: %s: %s: nothing is kept: %s\n", directory,
+			refusal.what, refusal.remedy);
+		keep_close(keep);
 		return 0;
 	}
 	*out = calloc(1, sizeof(**out));

@@ -8,7 +8,11 @@
 #include <unistd.h>
 
 #include "etcd_share.h"
+#include "json/seen.h"
+#include "ledger_store.h"
+#include "policy/kind.h"
 #include "secret/group_keys.h"
+#include "secret/trusted.h"
 #include "socket_groups.h"
 
 /* The keys themselves are read again by what uses them. */
@@ -21,14 +25,75 @@ static int check_keys(const struct config *config, uid_t user, const struct comp
 	return ret;
 }
 
+/* A writer of the store could have units spent twice. */
+static int check_store(const struct config *config, uid_t user, const struct complaint_sink *to)
+{
+	struct trusted_refusal refusal = {0};
+	char found[2 * TRUSTED_TEXT];
+	int ret = config_needs_ledger(config)
+			  ? ledger_store_check(config->ledger.store, user, &refusal)
+			  : 0;
+
+	if (ret == 0)
+		return 0;
+	snprintf(found, sizeof(found), "%s: %s", config->ledger.store, refusal.what);
+	complaint_tell(to, &(struct complaint){.place = "ledger.store",
+				   .found = found,
+				   .expected = refusal.expected,
+				   .remedy = refusal.remedy});
+	return ret;
+}
+
+static int check_running(const struct config *config, uid_t user, const struct complaint_sink *to)
+{
+	int keys = check_keys(config, user, to);
+	int store = check_store(config, user, to);
+
+	return keys ? keys : store;
+}
+
+struct files_check {
+	struct reader *reader;
+	uid_t user;
+	int ret;
+};
+
+/* Standard input has no path that could be checked, and is skipped. */
+static void check_seen_file(void *context, const char *path, const struct stat *state)
+{
+	struct files_check *check = context;
+	struct trusted_refusal refusal = {0};
+	char found[2 * TRUSTED_TEXT];
+	int ret;
+
+	if (!S_ISREG(state->st_mode) && !S_ISDIR(state->st_mode))
+		return;
+	ret = trusted_parents(path, check->user, &refusal);
+	if (ret == 0)
+		ret = trusted_status(path, state, check->user, S_IWGRP | S_IWOTH, &refusal);
+	if (ret != -EPERM)
+		return;
+	check->ret = ret;
+	snprintf(found, sizeof(found), "%s: %s", path, refusal.what);
+	reader_refuse(check->reader, NULL, found, refusal.expected, refusal.remedy);
+}
+
+int files_check(struct reader *reader, uid_t user)
+{
+	struct files_check check = {.reader = reader, .user = user};
+
+	seen_each(reader->seen, check_seen_file, &check);
+	return check.ret;
+}
+
 int machine_check(const struct config *config, uid_t user, const struct complaint_sink *to)
 {
 	struct telemetry_options groups = {0};
 	int found = socket_groups_find(config, &groups, to);
 	int password = etcd_share_check(&config->ledger, user, to);
-	int keys = check_keys(config, user, to);
+	int running = check_running(config, user, to);
 
-	return found ? found : password ? password : keys;
+	return found ? found : password ? password : running;
 }
 
 void start_errors(const struct config *config, struct reader *reader, void *wrong)
@@ -36,6 +101,7 @@ void start_errors(const struct config *config, struct reader *reader, void *wron
 	const struct complaint_sink to = {config_complain, reader};
 
 	*(bool *)wrong = machine_check(config, geteuid(), &to) != 0;
+	*(bool *)wrong |= files_check(reader, geteuid()) != 0;
 }
 
 void key_errors(const struct config *config, struct reader *reader, void *context)
@@ -43,7 +109,8 @@ void key_errors(const struct config *config, struct reader *reader, void *contex
 	const struct complaint_sink to = {config_complain, reader};
 
 	(void)context;
-	check_keys(config, geteuid(), &to);
+	check_running(config, geteuid(), &to);
+	files_check(reader, geteuid());
 }
 
 int read_for_machine(const json_t *document, const char *name, const struct config *running,
@@ -55,7 +122,7 @@ int read_for_machine(const json_t *document, const char *name, const struct conf
 
 	if (ret)
 		return ret;
-	ret = running ? check_keys(*out, geteuid(), &to) : machine_check(*out, geteuid(), &to);
+	ret = running ? check_running(*out, geteuid(), &to) : machine_check(*out, geteuid(), &to);
 	if (ret == 0)
 		return 0;
 	config_free(*out);

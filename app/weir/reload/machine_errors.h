@@ -21,8 +21,15 @@
 int machine_check(const struct config *config, uid_t user, const struct complaint_sink *to);
 
 /*
+ * Checks that only root and the user can change the files that a configuration was read from, and
+ * the directories that it includes. 0 or -EPERM, reported to the reader.
+ */
+int files_check(struct reader *reader, uid_t user);
+
+/*
  * For config_load.also, at the line that names it: all that a start looks up, and the context is a
- * bool that becomes true if it will not do; or of a change of what runs, which uses the keys alone.
+ * bool that becomes true if it will not do; or of a change of what runs, which uses the keys and
+ * the store alone.
  */
 void start_errors(const struct config *config, struct reader *reader, void *wrong);
 void key_errors(const struct config *config, struct reader *reader, void *context);

@@ -93,12 +93,13 @@ int overrides_load(const char *directory, struct overrides *overrides)
 {
 	char path[PATH_MOST];
 	FILE *file;
-	int ret;
+	int fd, ret;
 
 	overrides->n = 0;
 	if (snprintf(path, sizeof(path), "%s/%s", directory, FILE_NAME) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
-	file = fopen(path, "re");
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	file = fd < 0 ? NULL : fdopen(fd, "r");
 	if (!file)
 		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
 	ret = read_list(file, overrides);

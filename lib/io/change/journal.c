@@ -112,7 +112,7 @@ static bool read_journal(const struct keep *keep, unsigned age, json_t *lines, s
 	int fd;
 
 	journal_name(name, age);
-	fd = openat(keep_directory(keep), name, O_RDONLY | O_CLOEXEC);
+	fd = openat(keep_directory(keep), name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	in = fd >= 0 ? fdopen(fd, "r") : NULL;
 	if (in == NULL) {
 		if (fd >= 0)

@@ -166,7 +166,7 @@ int keep_file(const struct keep *keep, uint64_t number)
 
 	for (int standing = GOOD; fd < 0 && standing >= TRIAL; standing--) {
 		record_name(name, number, (enum standing)standing);
-		fd = openat(keep->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		fd = openat(keep->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 		if (fd < 0 && errno != ENOENT)
 			break;
 	}
@@ -179,6 +179,8 @@ static int read_record_text(int fd, char **text, size_t *len)
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EBADMSG;
 	*text = malloc((size_t)st.st_size + 1);
 	if (*text == NULL)
 		return -ENOMEM;

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "json/comments.h"
@@ -48,15 +50,36 @@ static int read_whole_file(int fd, char **text, size_t *len)
 	}
 }
 
-int document_read(struct document *document, const char *path)
+/* True for a pipe without a name, as a shell makes for <(COMMAND): another process writes to it. */
+static bool is_pipe(int fd, const struct stat *state)
+{
+	struct statfs fs;
+
+	return S_ISFIFO(state->st_mode) && fstatfs(fd, &fs) == 0 && fs.f_type == PIPEFS_MAGIC;
+}
+
+/* A named pipe or a device could keep a start waiting without end. */
+static int check_type(int fd, const struct stat *state)
+{
+	if (S_ISREG(state->st_mode) || S_ISDIR(state->st_mode))
+		return 0;
+	if (!is_pipe(fd, state))
+		return -EMEDIUMTYPE;
+	return fcntl(fd, F_SETFL, 0) < 0 ? -errno : 0;
+}
+
+int document_read(struct document *document, const char *path, bool waits)
 {
 	bool standard = strcmp(path, "-") == 0;
-	int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | (waits ? 0 : O_NONBLOCK);
+	int fd = standard ? STDIN_FILENO : open(path, flags);
 	int rc;
 
 	if (fd < 0)
 		return -errno;
 	rc = fstat(fd, &document->state) == 0 ? 0 : -errno;
+	if (rc == 0 && !standard && !waits)
+		rc = check_type(fd, &document->state);
 	if (rc == 0)
 		rc = read_whole_file(fd, &document->text, &document->len);
 	if (rc == -EINVAL) /* which is said of what is no JSON */
@@ -147,6 +170,8 @@ static const char *failure_remedy(int rc)
 	switch (rc) {
 	case -EISDIR:
 		return "name a file in it";
+	case -EMEDIUMTYPE:
+		return "name a regular file, or - for standard input";
 	case -ENOENT:
 		return "is the path right?";
 	case -EACCES:
@@ -162,9 +187,10 @@ static const char *failure_remedy(int rc)
 int document_fail(struct document *document, const char *path, int rc, struct diagnostics *d)
 {
 	if (rc != -EINVAL)
-		report_document(d, &(struct diagnostic){.file = path,
-					   .found = strerror(-rc),
-					   .remedy = failure_remedy(rc)});
+		report_document(
+			d, &(struct diagnostic){.file = path,
+				   .found = rc == -EMEDIUMTYPE ? "no regular file" : strerror(-rc),
+				   .remedy = failure_remedy(rc)});
 	document_free(document);
 	return rc;
 }
@@ -175,7 +201,7 @@ int document_load(struct document *document, const char *path, struct diagnostic
 	int rc;
 
 	*document = (struct document){.name = strdup(standard ? STANDARD_INPUT : path)};
-	rc = document->name != NULL ? document_read(document, path) : -ENOMEM;
+	rc = document->name != NULL ? document_read(document, path, false) : -ENOMEM;
 	if (rc == 0)
 		rc = parse_document(document, d);
 	return rc < 0 ? document_fail(document, standard ? STANDARD_INPUT : path, rc, d) : 0;

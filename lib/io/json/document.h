@@ -6,6 +6,7 @@
 #ifndef WEIR_JSON_DOCUMENT_H
 #define WEIR_JSON_DOCUMENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <jansson.h>
@@ -41,11 +42,12 @@ int document_of(struct document *document, const json_t *root, const char *name)
 
 /*
  * The steps of document_load(), for another parser. First document_read() reads the bytes: 0 or a
- * negative errno. Then document_blank() blanks the comments and rejects bytes that are no text: 0
- * or -EINVAL, reported. A mistake at an offset goes to document_report_slip(). After an error
+ * negative errno; -EMEDIUMTYPE: a named pipe or a device, for which it waits only if `waits`. Then
+ * document_blank() blanks the comments and rejects bytes that are no text: 0 or -EINVAL, reported.
+ * A mistake at an offset goes to document_report_slip(). After an error
  * document_fail() frees the document, reports `rc` unless it is -EINVAL, and returns it.
  */
-int document_read(struct document *document, const char *path);
+int document_read(struct document *document, const char *path, bool waits);
 int document_blank(struct document *document, struct diagnostics *d);
 void document_report_slip(
 	const struct document *document, const struct slip *slip, struct diagnostics *d);

@@ -59,6 +59,13 @@ void seen_free(struct seen *seen)
 	free(seen);
 }
 
+void seen_each(const struct seen *seen,
+	void (*each)(void *context, const char *path, const struct stat *state), void *context)
+{
+	for (size_t i = 0; seen != NULL && i < seen->n; i++)
+		each(context, seen->files[i].path, &seen->files[i].state);
+}
+
 static bool is_file(const struct stat *state)
 {
 	return S_ISREG(state->st_mode) || S_ISDIR(state->st_mode);

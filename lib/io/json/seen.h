@@ -17,6 +17,10 @@ struct seen;
 int seen_note(struct seen **seen, const char *path, const struct stat *state);
 void seen_free(struct seen *seen); /* NULL is none */
 
+/* Calls `each` with the path and the state of every file and directory, in the order of reading. */
+void seen_each(const struct seen *seen,
+	void (*each)(void *context, const char *path, const struct stat *state), void *context);
+
 /* Whether all files and directories are as they were noted; of a pipe nobody knows, and it counts
  * as one. Asks the file system. */
 bool seen_unchanged(const struct seen *seen);

@@ -104,7 +104,7 @@ int json_values_load_lines(
 {
 	const char *name = strcmp(path, "-") == 0 ? "<stdin>" : path;
 	struct document document = {.name = strdup(name)};
-	int rc = document.name != NULL ? document_read(&document, path) : -ENOMEM;
+	int rc = document.name != NULL ? document_read(&document, path, true) : -ENOMEM;
 
 	*values = json_array();
 	if (lines != NULL)

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +14,8 @@
 #include <unistd.h>
 
 #include <sodium.h>
+
+#include "secret/trusted.h"
 
 #define FOUND_MAX (PATH_MAX + 256)       /* one path and words */
 #define SAID_MAX  (PATH_MAX + FOUND_MAX) /* and the file's own */
@@ -58,84 +59,19 @@ uid_t secret_checked_user(void)
 	return service ? service->pw_uid : geteuid();
 }
 
-static bool trusted_owner(const struct stat *st, uid_t user)
+static int refuse_untrusted(
+	const struct secret_file *file, int error, const struct trusted_refusal *refusal)
 {
-	return st->st_uid == 0 || st->st_uid == user;
-}
-
-/* Only root, the user himself, and where each has what is his (a sticky directory) others. */
-static bool directory_trusted(const char *path, uid_t user)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && trusted_owner(&st, user) &&
-	       (!(st.st_mode & (S_IWGRP | S_IWOTH)) || st.st_mode & S_ISVTX);
-}
-
-/* All directories above a path without links; `path` is cut to the one that is not, or to "". */
-static bool parents_trusted(char *path, uid_t user)
-{
-	for (char *slash = strrchr(path, '/'); slash; slash = strrchr(path, '/')) {
-		*slash = '\0';
-		if (!directory_trusted(*path ? path : "/", user))
-			return false;
-	}
-	return true;
-}
-
-/* `directory` is cut to the one that others may write to. */
-static int refuse_directory(const struct secret_file *file, const char *directory)
-{
-	char what[FOUND_MAX], remedy[FOUND_MAX];
-
-	snprintf(what, sizeof(what), "others may write to %s", directory);
-	snprintf(remedy, sizeof(remedy), "chmod go-w %s, or chown it", directory);
-	return refuse_secret(
-		file, -EPERM, what, "a directory of root or of the user that runs weir", remedy);
-}
-
-/* Those above the file, or above a link to it, whose text is freed. */
-static int check_above(const struct secret_file *file, char *real, bool itself)
-{
-	int ret = 0;
-
-	if (!real)
-		return refuse_errno(file, errno);
-	if ((itself && !directory_trusted(real, file->user)) || !parents_trusted(real, file->user))
-		ret = refuse_directory(file, *real ? real : "/");
-	free(real);
-	return ret;
-}
-
-/* Where the file lies, and where a link to it does. */
-static int check_parents(const struct secret_file *file)
-{
-	const char *slash = strrchr(file->path, '/');
-	char directory[PATH_MAX];
-	int ret = check_above(file, realpath(file->path, NULL), false);
-
-	if (ret)
-		return ret;
-	snprintf(directory, sizeof(directory), "%.*s", slash ? (int)(slash - file->path) + 1 : 1,
-		slash ? file->path : ".");
-	return check_above(file, realpath(directory, NULL), true);
-}
-
-static int refuse_owner(const struct secret_file *file, uid_t owner)
-{
-	char what[64], expected[64], remedy[FOUND_MAX];
-
-	snprintf(what, sizeof(what), "owned by user %u", (unsigned)owner);
-	snprintf(expected, sizeof(expected), "root or the user that runs weir, %u",
-		(unsigned)file->user);
-	snprintf(remedy, sizeof(remedy), "chown %u %s", (unsigned)file->user, file->path);
-	return refuse_secret(file, -EPERM, what, expected, remedy);
+	if (error != -EPERM)
+		return refuse_errno(file, -error);
+	return refuse_secret(file, error, refusal->what, refusal->expected, refusal->remedy);
 }
 
 static int check_file(const struct secret_file *file, int fd)
 {
-	char remedy[FOUND_MAX];
+	struct trusted_refusal refusal = {0};
 	struct stat st;
+	int ret;
 
 	if (fstat(fd, &st))
 		return refuse_errno(file, errno);
@@ -143,13 +79,10 @@ static int check_file(const struct secret_file *file, int fd)
 		return refuse_secret(file, -EINVAL,
 			S_ISDIR(st.st_mode) ? "a directory" : "no regular file", "a regular file",
 			NULL);
-	if (!trusted_owner(&st, file->user))
-		return refuse_owner(file, st.st_uid);
-	snprintf(remedy, sizeof(remedy), "chmod 600 %s", file->path);
-	if (st.st_mode & (S_IRWXG | S_IRWXO))
-		return refuse_secret(
-			file, -EPERM, "others may read it", "mode 0600, or 0400", remedy);
-	return 0;
+	ret = trusted_status(file->path, &st, file->user, S_IRWXG | S_IRWXO, &refusal);
+	if (ret == 0)
+		ret = trusted_parents(file->path, file->user, &refusal);
+	return ret ? refuse_untrusted(file, ret, &refusal) : 0;
 }
 
 /* One line, with or without its end. */
@@ -179,8 +112,6 @@ int secret_file_read(const struct secret_file *file, uint8_t secret[SECRET_BYTES
 	if (fd < 0)
 		return refuse_open(file, errno);
 	ret = check_file(file, fd);
-	if (ret == 0)
-		ret = check_parents(file);
 	n = ret ? 0 : read(fd, text, sizeof(text));
 	if (n < 0)
 		ret = refuse_errno(file, errno);

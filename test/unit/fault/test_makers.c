@@ -142,7 +142,7 @@ static int load_document(const void *argument)
 static int read_document(const void *argument)
 {
 	struct document document = {0};
-	int rc = document_read(&document, in_top(argument));
+	int rc = document_read(&document, in_top(argument), false);
 
 	assert_true(rc || document.len > 4096);
 	free(document.text);

@@ -14,6 +14,7 @@
 
 #include <sodium.h>
 
+#include "base/prng.h"
 #include "check_files.h"
 #include "config/describe.h"
 #include "config/load.h"
@@ -33,6 +34,9 @@
 	"{'name': 'two', 'address': '127.0.0.2:7946'}, "                        \
 	"{'name': 'three', 'address': '127.0.0.3:7946'}]}, "
 
+#define HARD                                                                       \
+	"{'name': 'h', 'match': {'vlan': 3}, 'limit': '1Gbit/s', 'burst': '2MB', " \
+	"'guarantee': 'conserved'}"
 #define TOTALS "limiter test of 1; ports 2, wires 1, policies "
 
 static char top[32];
@@ -228,6 +232,73 @@ static void test_described(void **state)
 	free(text);
 }
 
+#define NOBODY 65534
+
+/* Files that only root or this user can change, or the check refuses them. */
+static const struct {
+	const char *name;
+	mode_t type;
+} trusted[] = {
+	{"file", 0600},
+	{"part", 0600},
+	{"parts", 0700},
+	{"parts/one.json", 0600},
+	{"store", 0700},
+	{"store/records", 0600},
+	{"store/records-journal", 0600},
+};
+
+/* Gives a random owner and random write permissions. Returns true if only root can write. */
+static bool change_one(const char *name, mode_t mode, struct prng *prng)
+{
+	bool ours = geteuid() != 0 || prng_below(prng, 4) != 0;
+
+	if (prng_below(prng, 3) == 0)
+		mode |= prng_below(prng, 2) ? S_IWGRP : S_IWOTH;
+	assert_int_equal(chmod(name, mode), 0);
+	assert_int_equal(ours ? 0 : chown(name, NOBODY, NOBODY), 0);
+	return ours && !(mode & (S_IWGRP | S_IWOTH));
+}
+
+static void test_trusted(void **state)
+{
+	struct prng prng;
+	unsigned refused = 0;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	put_file("part", "{'policies': [" OTHER "]}");
+	assert_int_equal(mkdir("parts", 0700), 0);
+	assert_int_equal(mkdir("store", 0700), 0);
+	put_file("parts/one.json", "{'ledger': {'store': 'store'}}");
+	put_file("store/records", "");
+	put_file("store/records-journal", "");
+	put_file("file", FILE_OF("'include': ['part', 'parts'], ", HARD));
+	for (unsigned round = 0; round < ROUNDS(80); round++) {
+		const unsigned at = prng_below(&prng, sizeof(trusted) / sizeof(trusted[0]));
+		const char *name = trusted[at].name;
+		bool good = change_one(name, trusted[at].type, &prng);
+		int ret = run_on("file", &(struct check_options){.quiet = true});
+
+		if ((ret == 0) != good || (!good && !strstr(err, name)) ||
+			(!good && !strstr(err, ": chmod go-w ") && !strstr(err, ": chown 0 ")))
+			fail_msg("round %u: %s: %d, %s", round, name, ret, err);
+		refused += !good;
+		assert_int_equal(chown(name, geteuid(), getegid()), 0);
+		assert_int_equal(chmod(name, trusted[at].type), 0);
+	}
+	assert_true(refused > 0);
+	assert_int_equal(unlink("store/records"), 0);
+	assert_int_equal(mkfifo("store/records", 0600), 0);
+	assert_int_equal(run_on("file", &(struct check_options){.quiet = true}), -EINVAL);
+	assert_non_null(strstr(err, "records is a link, a pipe or a device"));
+	assert_int_equal(unlink("file"), 0);
+	assert_int_equal(mkfifo("fifo", 0600), 0);
+	put_file("file", "");
+	assert_int_equal(run_on("fifo", &(struct check_options){.quiet = true}), -EMEDIUMTYPE);
+	assert_non_null(strstr(err, "no regular file"));
+}
+
 static int begin(void **state)
 {
 	(void)state;
@@ -253,6 +324,7 @@ int main(void)
 		cmocka_unit_test(test_wrong),
 		cmocka_unit_test(test_machine),
 		cmocka_unit_test(test_described),
+		cmocka_unit_test(test_trusted),
 	};
 
 	return cmocka_run_group_tests_name("check_files", tests, begin, end);

@@ -249,7 +249,7 @@ static void test_largest(void **state)
 		struct document document = {0};
 
 		assert_int_equal(ftruncate(fd, (off_t)READER_FILE_MAX + more), 0);
-		assert_int_equal(document_read(&document, path), more ? -EFBIG : 0);
+		assert_int_equal(document_read(&document, path, false), more ? -EFBIG : 0);
 		assert_int_equal(document.len, READER_FILE_MAX + more);
 		free(document.text);
 	}
