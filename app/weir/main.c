@@ -49,7 +49,8 @@ static const char usage[] =
 	"       --check [--quiet] [--strict] [--json] CONFIG... |\n"
 	"       --describe CONFIG | --doctor [--json] CONFIG |\n"
 	"       --new-ledger [IDENTITY] CONFIG |\n"
-	"       --name-ledger [IDENTITY] CONFIG | --new-key [FILE] | --new-identity FILE |\n"
+	"       --name-ledger [IDENTITY] CONFIG | --accept-ledger CONFIG |\n"
+	"       --new-key [FILE] | --new-identity FILE |\n"
 	"       --public-key FILE | --events | --version | --help\n"
 	"\n"
 	"A rate limiter that enforces one limit together with its peers.\n"
@@ -82,6 +83,10 @@ static const char usage[] =
 	"      --name-ledger [IDENTITY] CONFIG\n"
 	"                       likewise for a store of an earlier version, which has no\n"
 	"                       identity: all that is in it stays\n"
+	"      --accept-ledger CONFIG\n"
+	"                       use a store that a start refused as older than its sentinel, or\n"
+	"                       as of another machine: only if this limiter runs nowhere else\n"
+	"                       and has never run with a newer store\n"
 	"      --new-key [FILE] write a new gossip key to a file that only its owner can read,\n"
 	"                       or to standard output\n"
 	"      --new-identity FILE\n"
@@ -106,6 +111,7 @@ enum command {
 	COMMAND_DOCTOR,
 	COMMAND_LEDGER,
 	COMMAND_NAME,
+	COMMAND_ACCEPT,
 	COMMAND_KEY,
 	COMMAND_IDENTITY,
 	COMMAND_PUBLIC,
@@ -154,6 +160,7 @@ static int parse_weir_options(int argc, char **argv, struct options *options)
 		{"json", no_argument, NULL, 'J'},
 		{"new-ledger", required_argument, NULL, 'l'},
 		{"name-ledger", required_argument, NULL, 'i'},
+		{"accept-ledger", required_argument, NULL, 'a'},
 		{"new-key", no_argument, NULL, 'n'},
 		{"new-identity", required_argument, NULL, 'd'},
 		{"public-key", required_argument, NULL, 'p'},
@@ -162,7 +169,7 @@ static int parse_weir_options(int argc, char **argv, struct options *options)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	static const char messages[] = "ckeolindpEVh";
+	static const char messages[] = "ckeoliandpEVh";
 	bool asked;
 	int opt;
 
@@ -405,6 +412,8 @@ static int with_config(const struct options *options)
 		ret = doctor_run(config, options->config, options->check.json, stdout) > 0;
 	else if (options->command == COMMAND_LEDGER)
 		ret = new_ledger(config, options->identity);
+	else if (options->command == COMMAND_ACCEPT)
+		ret = accept_ledger(config);
 	else
 		ret = name_ledger(config, options->identity);
 	config_free(config);
@@ -430,6 +439,7 @@ int main(int argc, char **argv)
 	case COMMAND_DOCTOR:
 	case COMMAND_LEDGER:
 	case COMMAND_NAME:
+	case COMMAND_ACCEPT:
 		return with_config(&options);
 	case COMMAND_CHECK:
 		ret = check_all(&options);

@@ -136,6 +136,10 @@ def ledgers(table):
     table.run(1, "--new-ledger", "good.json")  # it is there
     table.run(0, "--new-ledger", IDENTITY, "second.json", out=f".*ledger {IDENTITY}: .*\n")
     table.run(1, "--name-ledger", IDENTITY, "second.json")  # it has one
+    table.run(WRONG, "--accept-ledger")
+    table.run(WRONG, "--accept-ledger", "good.json", "more")
+    table.run(1, "--accept-ledger", "absent.json")
+    table.run(0, "--accept-ledger", "good.json", out=r".*/store0: accepted: .*\n")
 
 
 def main():

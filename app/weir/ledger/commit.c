@@ -45,7 +45,8 @@ struct commit {
 	unsigned n_put;                   /* number of records of this kind */
 	uint64_t began_ns, retry_ns, backoff_ns;
 	int error;
-	bool waiting; /* for neighbours, because the store is recovering */
+	int sentinel_error; /* after the last commit */
+	bool waiting;       /* for neighbours, because the store is recovering */
 	struct ledger_watch *watch;
 	struct commit_counters counters;
 	bool hangs; /* the disk did not answer at the stop */
@@ -64,6 +65,20 @@ static int copy_edges(struct commit *s, const struct config *config)
 			.b = name_hash(config->gossip.roster[ledger->edges[i].b].name),
 		};
 	return 0;
+}
+
+/* Writes an event when the sentinel cannot be used, and when it can again. */
+static void watch_sentinel(struct instance *inst)
+{
+	struct commit *s = inst->commit;
+	int error = store_sentinel_error(s->opened.store);
+
+	if (error && error != s->sentinel_error)
+		event(LEDGER_NO_SENTINEL, event_word("store", inst->config->ledger.store),
+			event_word("why", strerror(-error)));
+	else if (!error && s->sentinel_error)
+		event(LEDGER_SENTINEL, event_word("store", inst->config->ledger.store));
+	s->sentinel_error = error;
 }
 
 int commit_inherit(struct instance *inst, struct ledger_store *opened)
@@ -88,6 +103,9 @@ int commit_inherit(struct instance *inst, struct ledger_store *opened)
 		event_word(
 			"identity", book_identity_known(s->opened.identity) ? text : "not known"),
 		event_word("memory", s->opened.recovering ? "; started with empty state" : ""));
+	if (store_sentinel_missing(s->opened.store))
+		event(LEDGER_SENTINEL_MISSING, event_word("store", inst->config->ledger.store));
+	watch_sentinel(inst);
 	return 0;
 }
 
@@ -119,7 +137,8 @@ int commit_start(struct instance *inst)
 	}
 	event(LEDGER_NOT_OPENED, event_word("store", directory),
 		event_word("why", ledger_store_reason(ret)));
-	return ret;
+	/* The start reports the number once more, in the words of the system. */
+	return ret == -EILSEQ || ret == -EXDEV || ret == -EMEDIUMTYPE ? -EPERM : ret;
 }
 
 void commit_stop(struct instance *inst)
@@ -313,6 +332,7 @@ static void watch_disk(struct instance *inst)
 	result = store_result(s->opened.store);
 	if (result == -EAGAIN)
 		return;
+	watch_sentinel(inst);
 	if (result == 0) {
 		saving_succeeded(inst);
 		return;
@@ -459,6 +479,11 @@ void commit_last(struct instance *inst)
 			inst, put_limiter_record); /* saved before the store closes */
 }
 
+bool commit_disputes(const struct instance *inst, unsigned peer)
+{
+	return inst->commit && ledger_watch_invalid(inst->commit->watch, peer, control_now());
+}
+
 bool commit_view(const struct instance *inst, struct commit_view *view)
 {
 	const struct commit *s = inst->commit;
@@ -473,6 +498,7 @@ bool commit_view(const struct instance *inst, struct commit_view *view)
 		.committing = s->committing,
 		.saved = s->committing && s->saved,
 		.enforced = s->committing && s->workers == ENFORCED,
+		.sentinel_error = s->sentinel_error,
 		.error = s->error,
 		.counters = s->counters,
 	};

@@ -40,6 +40,7 @@ struct commit_view {
 	bool committing;               /* a round is under way */
 	bool saved;                    /* its records are durable */
 	bool enforced;                 /* its limits are in force */
+	int sentinel_error;            /* see store_sentinel_error() */
 	int error;                     /* of the last attempt to save, negative; 0: it went well */
 	struct commit_counters counters;
 };
@@ -89,6 +90,9 @@ void commit_last(struct instance *inst);
 
 /* Policies that let nothing pass until their neighbours have told what they know. */
 unsigned commit_count_recovering(const struct instance *inst, uint64_t now_ns);
+
+/* True if a neighbour of the roster sends statements that cannot be true. */
+bool commit_disputes(const struct instance *inst, unsigned peer);
 
 /* False where there is no store. */
 bool commit_view(const struct instance *inst, struct commit_view *view);

@@ -148,6 +148,18 @@ const char *ledger_store_reason(int error)
 	case -ETIME:
 		return "it is not there, and the clock has not been set: a limiter that begins "
 		       "without memory orders its messages by it; set it (timedatectl), and start";
+	case -EILSEQ:
+		return "it is older than its sentinel: it was restored, and units would be spent "
+		       "twice; move it away, and the limiter begins without memory. Only if it is "
+		       "the newest there is: weir --accept-ledger";
+	case -EXDEV:
+		return "it belongs to another machine, which might still run; if it never runs again: "
+		       "weir --accept-ledger";
+	case -ESTALE:
+		return "another process has changed or replaced its files while weir runs: put them "
+		       "back, or stop weir and move the store away";
+	case -EMEDIUMTYPE:
+		return "one of its files is a link, a pipe or a device: move that away (ls -la)";
 	case -EACCES:
 	case -EPERM:
 		return "Permission denied: it must belong to the user that weir runs as";

@@ -28,7 +28,8 @@ struct ledger_store {
 
 /*
  * Checks that only root and the user can change the directory of a store, its files, and the
- * directories above. 0, also if there is none; or -EPERM with the refusal and, in it, the remedy. Any thread.
+ * directories above. 0, also if there is none; or -EPERM with the refusal, which has the remedy.
+ * Any thread.
  */
 int ledger_store_check(const char *directory, uid_t user, struct trusted_refusal *refusal);
 

@@ -19,6 +19,7 @@ struct watched_neighbour {
 	bool foreign, twice;
 	uint64_t invalid;
 	uint64_t foreign_ns, invalid_ns; /* when, and 0: never */
+	uint64_t counted, grew_ns;       /* invalid statements at the last look; when they grew */
 };
 
 struct ledger_watch {
@@ -124,10 +125,20 @@ void ledger_watch_look(struct ledger_watch *watch, const struct instance *inst, 
 
 		if (!limiter_neighbour(inst->limiter, i, &neighbour))
 			continue;
+		if (neighbour.invalid != watch->of[i].counted)
+			watch->of[i].grew_ns = now_ns;
+		watch->of[i].counted = neighbour.invalid;
 		say_foreign(&watch->of[i], &neighbour, name, ours, now_ns);
 		say_invalid(&watch->of[i], &neighbour, name, now_ns);
 		log_twice(&watch->of[i], &neighbour, inst, i);
 	}
+}
+
+bool ledger_watch_invalid(const struct ledger_watch *watch, unsigned i, uint64_t now_ns)
+{
+	uint64_t grew_ns = i < watch->n ? watch->of[i].grew_ns : 0;
+
+	return grew_ns && now_ns - grew_ns < QUIET_NS;
 }
 
 struct ledger_disputes ledger_disputes(const struct instance *inst)

@@ -8,6 +8,7 @@
 #ifndef WEIR_APP_LEDGER_WATCH_H
 #define WEIR_APP_LEDGER_WATCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct instance;
@@ -19,6 +20,9 @@ void ledger_watch_free(struct ledger_watch *watch);
 
 /* Looks at all neighbours, once a second however often it is called; logs. Control's thread. */
 void ledger_watch_look(struct ledger_watch *watch, const struct instance *inst, uint64_t now_ns);
+
+/* True if a neighbour of the roster sent a statement that cannot be true in the last minute. */
+bool ledger_watch_invalid(const struct ledger_watch *watch, unsigned i, uint64_t now_ns);
 
 /* Neighbours that speak of another ledger; messages that did; statements that cannot be true. */
 struct ledger_disputes {

@@ -142,3 +142,16 @@ int name_ledger(const struct config *config, const char *typed)
 		print_next_step("--name-ledger", config, identity);
 	return 0;
 }
+
+int accept_ledger(const struct config *config)
+{
+	const char *directory = config->ledger.store;
+	int err = store_accept(directory);
+
+	if (err)
+		complain_ledger("--accept-ledger", directory, err);
+	else
+		printf("%s: accepted: limiter %s continues from its records on this machine\n",
+			directory, config->limiter);
+	return err;
+}

@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The Weir authors
  *
  * `weir --new-ledger`: an operator's word that this limiter has never run; and `--name-ledger`:
- * that the stores of an earlier version, at all limiters of a group, are of one ledger.
+ * that the stores of an earlier version, at all limiters of a group, are of one ledger. With
+ * `--accept-ledger` the operator decides that no newer store exists, and no other machine uses it.
  */
 #ifndef WEIR_NEW_LEDGER_H
 #define WEIR_NEW_LEDGER_H
@@ -16,6 +17,12 @@
  * store is what it was), -EINVAL (no identity), or what store_create() says.
  */
 int new_ledger(const struct config *config, const char *typed);
+
+/*
+ * Makes the store of a configuration the newest there is, and this machine's. 0 or an
+ * error of store_accept(), reported.
+ */
+int accept_ledger(const struct config *config);
 
 /* Gives a store of an earlier version that identity, or a new one: 0 or what store_upgrade() says.
  */

@@ -212,6 +212,14 @@
 		"ledger: {store}: cannot be saved: {why}; until it is saved, this limiter "        \
 		"gives nothing away, and packets pass within its present share")                   \
 	X(LEDGER_SAVED, INFO, 20, LEDGER_NOT_SAVED, "ledger: {store}: saved again")                \
+	X(LEDGER_NO_SENTINEL, WARNING, 20, LEDGER_NO_SENTINEL,                                     \
+		"ledger: {store}.sentinel cannot be used: {why}; a start would not notice a "      \
+		"restored store")                                                                  \
+	X(LEDGER_SENTINEL, INFO, 20, LEDGER_NO_SENTINEL,                                           \
+		"ledger: {store}.sentinel is up to date again")                                    \
+	X(LEDGER_SENTINEL_MISSING, WARNING, 0, LEDGER_SENTINEL_MISSING,                            \
+		"ledger: {store}.sentinel was missing and is made again; if the store was "        \
+		"restored or moved from another place, this start could not notice it")            \
 	X(LEDGER_NAMED, INFO, 0, LEDGER_NAMED,                                                     \
 		"ledger: all neighbours use ledger {identity}, and so does this limiter now")      \
 	X(LEDGER_RECOVERED, INFO, 20, LEDGER_RECOVERED,                                            \

@@ -15,6 +15,8 @@
 
 #include <sodium.h>
 
+#include "store/machine_id.h"
+
 #define FILE_NAME    "records"
 #define JOURNAL_NAME "records-journal"
 #define NEW_NAME     "records.new"
@@ -22,6 +24,7 @@
 #define APPLICATION "1466263922" /* "Weir" */
 #define VERSION     2
 #define HEAD_KEY    (-1)
+#define OWNER_KEY   (-2) /* holds struct db_owner, below all kinds */
 
 /*
  * The journal stays where it is between commits, so that its blocks are there when the disk is
@@ -142,29 +145,28 @@ static void close_file(struct db *db)
 
 /* ---- writing */
 
-static int put_record(
-	struct db *db, sqlite3_stmt *get, sqlite3_stmt *put, const struct batch_record *record)
+static int put_row(struct db *db, sqlite3_stmt *get, sqlite3_stmt *put, struct db_row row)
 {
-	int64_t key = key_of(record->kind, record->id);
 	int rc;
 
-	sqlite3_bind_int64(get, 1, key);
+	sqlite3_bind_int64(get, 1, row.key);
 	rc = sqlite3_step(get);
 	if (rc == SQLITE_ROW)
 		db->sum ^= row_checksum(get);
 	sqlite3_reset(get);
 	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
 		return errno_of_sqlite(db->sqlite, rc);
-	sqlite3_bind_int64(put, 1, key);
-	sqlite3_bind_blob64(put, 2, record->at, record->len, SQLITE_STATIC);
+	sqlite3_bind_int64(put, 1, row.key);
+	sqlite3_bind_blob64(put, 2, row.record, row.len, SQLITE_STATIC);
 	sqlite3_step(put);
 	rc = sqlite3_reset(put);
 	if (rc == SQLITE_OK)
-		db->sum ^= record_siphash(key, record->at, record->len);
+		db->sum ^= record_siphash(row.key, row.record, row.len);
 	return errno_of_sqlite(db->sqlite, rc);
 }
 
-static int put_records(struct db *db, const struct batch *batch)
+/* `owner`: NULL if it stays as it is. */
+static int put_records(struct db *db, const struct batch *batch, const struct db_owner *owner)
 {
 	sqlite3_stmt *get = NULL, *put = NULL;
 	struct batch_record record;
@@ -174,7 +176,10 @@ static int put_records(struct db *db, const struct batch *batch)
 	if (err == 0)
 		err = prepare_statement(db, "REPLACE INTO records VALUES (?, ?)", &put);
 	while (err == 0 && batch_next(batch, &offset, &record))
-		err = put_record(db, get, put, &record);
+		err = put_row(db, get, put,
+			(struct db_row){key_of(record.kind, record.id), record.at, record.len});
+	if (err == 0 && owner)
+		err = put_row(db, get, put, (struct db_row){OWNER_KEY, owner, sizeof(*owner)});
 	sqlite3_finalize(get);
 	sqlite3_finalize(put);
 	return err;
@@ -186,34 +191,40 @@ static int put_head(struct db *db)
 	char sql[256];
 
 	db->commits++;
+	db->pending = (struct db_mark){db->commits, seal_of_head(db)};
 	snprintf(sql, sizeof(sql),
 		"UPDATE head SET epoch = %" PRIi64 ", commits = %" PRIi64 ", seal = %" PRIi64
 		", identity_high = %" PRIi64 ", identity_low = %" PRIi64,
-		(int64_t)db->epoch, (int64_t)db->commits, seal_of_head(db),
+		(int64_t)db->epoch, (int64_t)db->commits, db->pending.seal,
 		(int64_t)db->identity.high, (int64_t)db->identity.low);
 	return execute_sql(db, sql);
 }
 
-/* A file that was removed under its owner would be written in vain. */
-static int check_place(struct db *db)
+/* True if no other process has changed, replaced or removed the file since our last commit. */
+static bool is_as_left(const struct db *db)
 {
-	int moved = 0, rc;
+	const struct stat *left = &db->left;
+	struct stat is;
 
-	rc = sqlite3_file_control(db->sqlite, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-	return rc ? errno_of_sqlite(db->sqlite, rc) : moved ? -ENOENT : 0;
+	return stat(db->path, &is) == 0 && is.st_ino == left->st_ino && is.st_dev == left->st_dev &&
+	       is.st_size == left->st_size && is.st_ctim.tv_sec == left->st_ctim.tv_sec &&
+	       is.st_ctim.tv_nsec == left->st_ctim.tv_nsec;
 }
 
-static int write_all(struct db *db, const struct batch *batch)
+static int write_all(struct db *db, const struct batch *batch, const struct db_owner *owner)
 {
-	int err = check_place(db);
+	int err = execute_sql(db, "BEGIN");
 
 	if (err == 0)
-		err = execute_sql(db, "BEGIN");
-	if (err == 0)
-		err = put_records(db, batch);
+		err = put_records(db, batch, owner);
 	if (err == 0)
 		err = put_head(db);
-	return err ? err : execute_sql(db, "COMMIT");
+	if (err == 0)
+		err = execute_sql(db, "COMMIT");
+	if (err)
+		return err;
+	db->last = db->pending;
+	return stat(db->path, &db->left) ? -errno : 0;
 }
 
 /* ---- opening */
@@ -288,7 +299,10 @@ static int check_all(struct db *db)
 		err = get_head(db, &want);
 	if (err == 0)
 		err = add_up(db);
-	return err ? err : seal_of_head(db) == want ? 0 : -EBADMSG;
+	if (err == 0 && seal_of_head(db) != want)
+		err = -EBADMSG;
+	db->found = (struct db_mark){db->commits, want};
+	return err;
 }
 
 static int open_db_file(struct db *db, const char *path)
@@ -299,10 +313,26 @@ static int open_db_file(struct db *db, const char *path)
 	return rc ? errno_of_sqlite(db->sqlite, rc) : execute_sql(db, settings);
 }
 
+/* Files that SQLite or this room would open. Another type of file there could block the open. */
+static int check_types(int dir)
+{
+	static const char *const names[] = {
+		FILE_NAME, JOURNAL_NAME, "records-wal", "records-shm", NEW_NAME};
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (fstatat(dir, names[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode))
+			return -EMEDIUMTYPE;
+	return 0;
+}
+
 /* SQLite would open for reading what it may not write. The caller closes what failed, too. */
 static int open_any_version(struct db *db)
 {
-	int err = access(db->path, R_OK | W_OK) ? -errno : open_db_file(db, db->path);
+	int err = check_types(db->dir);
+
+	if (err == 0)
+		err = access(db->path, R_OK | W_OK) ? -errno : open_db_file(db, db->path);
 
 	return err ? err : check_all(db);
 }
@@ -319,7 +349,7 @@ static int open_checked(struct db *db)
 /* SQLite would let others read it. */
 static int make_empty(int dir)
 {
-	int flags = O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC;
+	int flags = O_CREAT | O_TRUNC | O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 	int fd = openat(dir, NEW_NAME, flags, S_IRUSR | S_IWUSR);
 
 	if (fd < 0)
@@ -405,7 +435,11 @@ static int make_in(int dir, const char *directory, uint64_t epoch, struct store_
 	if (faccessat(dir, FILE_NAME, F_OK, 0) == 0)
 		return -EEXIST;
 	unlinkat(dir, JOURNAL_NAME, 0);
-	err = make_empty(dir);
+	err = check_types(dir);
+	if (err == 0)
+		err = sentinel_remove(directory);
+	if (err == 0)
+		err = make_empty(dir);
 	if (err == 0)
 		err = make_tables(&db, path);
 	if (err == 0 && renameat(dir, NEW_NAME, dir, FILE_NAME))
@@ -464,15 +498,94 @@ int db_upgrade(const char *directory, struct store_identity identity)
 	return err;
 }
 
-static int count_epoch(struct db *db)
-{
-	struct batch none = {0};
+/* ---- the owner of a store */
 
-	db->epoch++;
-	return write_all(db, &none);
+/* A store of a version before the sentinel has none, and `owner` stays all zero. */
+static int get_owner(struct db *db)
+{
+	sqlite3_stmt *statement;
+	int rc, err = prepare_statement(
+			db, "SELECT key, record FROM records WHERE key = ?", &statement);
+
+	db->owner = (struct db_owner){0};
+	if (err)
+		return err;
+	sqlite3_bind_int64(statement, 1, OWNER_KEY);
+	rc = sqlite3_step(statement);
+	if (rc == SQLITE_ROW) {
+		struct db_row row = db_row_at(statement);
+
+		if (row.len == sizeof(db->owner))
+			memcpy(&db->owner, row.record, row.len);
+	}
+	sqlite3_finalize(statement);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : errno_of_sqlite(db->sqlite, rc);
 }
 
-int db_open(struct db *db, const char *directory)
+/* True if the store is at least as new as the sentinel's start, or as the start after it. */
+static bool fits_sentinel(const struct db *db)
+{
+	const struct sentinel *sentinel = &db->sentinel;
+
+	if (sentinel->sequence == 0)
+		return true;
+	return (sentinel->word == db->owner.word || sentinel->word == db->owner.previous) &&
+	       db->commits >= sentinel->commits;
+}
+
+/* Checks that this is the newest state of the store, and of this machine. */
+static int check_owner(struct db *db, const char *directory)
+{
+	uint64_t machine = store_machine();
+	int err = get_owner(db);
+
+	if (err)
+		return err;
+	db->sentinel_error = sentinel_read(&db->sentinel, directory);
+	if (!fits_sentinel(db))
+		return -EILSEQ;
+	return db->owner.machine && machine && db->owner.machine != machine ? -EXDEV : 0;
+}
+
+/* Without it, an older state of the store would go unnoticed. The store itself is sound. */
+static void tell_sentinel(struct db *db, bool sync)
+{
+	db->sentinel_error = sentinel_write(&db->sentinel, db->commits, db->owner.word, sync);
+}
+
+/*
+ * Commits a new random word with the epoch. The sentinel first has the word that becomes the
+ * previous one: after a crash in between, it has one of the two. If it cannot be written, the
+ * words stay.
+ */
+static int begin_start(struct db *db, uint64_t epoch)
+{
+	struct db_owner owner = {.previous = db->owner.word, .machine = store_machine()};
+	struct batch none = {0};
+	int err;
+
+	db->sentinel_missing = db->owner.word && db->sentinel.sequence == 0;
+	while (owner.word == 0)
+		randombytes_buf(&owner.word, sizeof(owner.word));
+	if (db->owner.word)
+		tell_sentinel(db, true);
+	if (db->owner.word && db->sentinel_error) {
+		owner.word = db->owner.word;
+		owner.previous = db->owner.previous;
+	}
+	if (owner.machine == 0)
+		owner.machine = db->owner.machine;
+	db->epoch = epoch;
+	err = write_all(db, &none, &owner);
+	if (err)
+		return err;
+	db->owner = owner;
+	tell_sentinel(db, true);
+	return 0;
+}
+
+/* Opens the directory and its file for a call. db_close() is due if this returns 0. */
+static int open_place(struct db *db, const char *directory)
 {
 	int err;
 
@@ -480,17 +593,49 @@ int db_open(struct db *db, const char *directory)
 	if (db->dir < 0)
 		return db->dir;
 	err = name_file(db->path, directory, FILE_NAME);
-	if (err == 0)
-		err = open_checked(db);
-	if (err == 0)
-		err = count_epoch(db);
 	if (err)
 		db_close(db);
 	return err;
 }
 
+int db_open(struct db *db, const char *directory)
+{
+	int err = open_place(db, directory);
+
+	if (err)
+		return err;
+	err = open_checked(db);
+	if (err == 0)
+		err = check_owner(db, directory);
+	if (err == 0)
+		err = begin_start(db, db->epoch + 1);
+	if (err)
+		db_close(db);
+	return err;
+}
+
+int db_accept(const char *directory)
+{
+	struct db db;
+	int err = open_place(&db, directory);
+
+	if (err)
+		return err;
+	err = open_checked(&db);
+	if (err == 0)
+		err = get_owner(&db);
+	if (err == 0)
+		err = sentinel_read(&db.sentinel, directory);
+	if (err == 0)
+		err = begin_start(&db, db.epoch);
+	if (err == 0)
+		err = db.sentinel_error;
+	db_close(&db);
+	return err;
+}
+
 /* -EROFS, where it may be written: a journal is to be played back first. */
-static int read_and_check(struct db *db)
+static int read_and_check(struct db *db, const char *directory)
 {
 	int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, rc, err;
 
@@ -500,20 +645,23 @@ static int read_and_check(struct db *db)
 		err = check_all(db);
 	if (err == 0 && db->version < VERSION)
 		err = -ENODATA;
+	if (err == 0)
+		err = check_owner(db, directory);
 	return err == -EROFS ? 0 : err;
 }
 
 int db_look(const char *directory)
 {
-	struct db db = {.dir = lock_store_directory(directory)};
-	int err = db.dir < 0 ? db.dir : name_file(db.path, directory, FILE_NAME);
+	struct db db;
+	int err = open_place(&db, directory);
 
-	if (db.dir < 0)
+	if (err)
 		return err;
+	err = check_types(db.dir);
 	if (err == 0 && access(db.path, R_OK | W_OK))
 		err = -errno;
 	if (err == 0)
-		err = read_and_check(&db);
+		err = read_and_check(&db, directory);
 	db_close(&db);
 	return err;
 }
@@ -526,23 +674,38 @@ void db_close(struct db *db)
 }
 
 /*
- * After an error what is on the disk counts, and not what SQLite or we had in memory; but the epoch
- * stays what this start has counted.
+ * Opens the file again after an error, or after another process has changed it. Its content must be
+ * that of our last commit, or of the one that may have failed: any other is of another life of the
+ * store. The epoch and the identity stay as this start has them.
  */
-int db_write(struct db *db, const struct batch *batch)
+static int open_again(struct db *db)
 {
+	const struct db_mark last = db->last, pending = db->pending;
 	struct store_identity identity = db->identity;
 	uint64_t epoch = db->epoch;
-	int err = 0;
+	int err;
 
-	if (!db->sqlite)
-		err = open_checked(db);
+	close_file(db);
+	err = open_checked(db);
 	db->epoch = epoch;
 	db->identity = identity;
+	if (err)
+		return err;
+	if (db->found.commits == last.commits && db->found.seal == last.seal)
+		return 0;
+	return db->found.commits == pending.commits && db->found.seal == pending.seal ? 0 : -ESTALE;
+}
+
+int db_write(struct db *db, const struct batch *batch)
+{
+	int err = db->sqlite && is_as_left(db) ? 0 : open_again(db);
+
 	if (err == 0)
-		err = write_all(db, batch);
+		err = write_all(db, batch, NULL);
 	if (err)
 		close_file(db);
+	else
+		tell_sentinel(db, false);
 	return err;
 }
 

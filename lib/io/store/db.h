@@ -3,7 +3,8 @@
  *
  * The store's file: an SQLite database with a rollback journal, and what SQLite leaves open.
  *
- *     records (key, record)      key: the kind above the lower 32 bits, which are the id
+ *     records (key, record)      key: the kind above the lower 32 bits, which are the id; -2: the
+ *                                owner (struct db_owner)
  * head (epoch, recovering, one row; recovering: the store began so; identity: of the ledger, 0 as
  *           commits, seal,      long as it is not known; seal: the checksums of all records and of
  *       identity_high, _low)    the head by exclusive or, so that no record can be missing, of
@@ -27,10 +28,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <sys/stat.h>
+
 #include <sqlite3.h>
 
 #include "store/batch.h"
+#include "store/sentinel.h"
 #include "store/store.h"
+
+/* A commit in the head. */
+struct db_mark {
+	uint64_t commits;
+	int64_t seal;
+};
+
+/* A record of the store about itself, by its key. All zero: of a version that had none. */
+struct db_owner {
+	uint64_t word;     /* random word of the newest start */
+	uint64_t previous; /* word of the start before it */
+	uint64_t machine;  /* see store_machine(); 0: none */
+};
 
 struct db {
 	sqlite3 *sqlite; /* NULL: to be opened and checked again, after an error */
@@ -40,7 +57,14 @@ struct db {
 	uint64_t sum; /* of all records' checksums by exclusive or */
 	bool recovering;
 	struct store_identity identity;
-	int version; /* of what is on the disk */
+	int version;                  /* of what is on the disk */
+	struct db_mark last, pending; /* the last commit, and one that may have failed */
+	struct db_mark found;         /* in the file, when it was opened */
+	struct stat left;             /* the file after the last commit */
+	struct db_owner owner;
+	struct sentinel sentinel;
+	bool sentinel_missing; /* at the opening of a store that had one */
+	int sentinel_error;    /* last error of the sentinel, negative; 0: it is up to date */
 };
 
 /*
@@ -56,11 +80,17 @@ int db_upgrade(const char *directory, struct store_identity identity);
 /* See store_look(). */
 int db_look(const char *directory);
 
+/* See store_accept(). */
+int db_accept(const char *directory);
+
 /* Opens it, and counts the epoch. */
 int db_open(struct db *db, const char *directory);
 void db_close(struct db *db);
 
-/* Puts the batch, which is durable when this returns 0; otherwise none of it is known to be. */
+/*
+ * Puts the batch, which is durable when this returns 0; otherwise none of it is known to be.
+ * -ESTALE: the file is not as the last commit left it. Then the next call looks again.
+ */
 int db_write(struct db *db, const struct batch *batch);
 
 /* See store_each(). */

@@ -42,6 +42,11 @@ int store_upgrade(const char *directory, struct store_identity identity)
 	return db_upgrade(directory, identity);
 }
 
+int store_accept(const char *directory)
+{
+	return db_accept(directory);
+}
+
 int store_look(const char *directory)
 {
 	return db_look(directory);
@@ -102,6 +107,16 @@ int store_set_identity(struct store *store, struct store_identity identity)
 		return -EBUSY;
 	store->identity = store->db.identity = identity;
 	return 0;
+}
+
+int store_sentinel_error(const struct store *store)
+{
+	return store->committing ? -EBUSY : store->db.sentinel_error;
+}
+
+bool store_sentinel_missing(const struct store *store)
+{
+	return store->db.sentinel_missing;
 }
 
 void store_close(struct store *store)

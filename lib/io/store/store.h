@@ -44,10 +44,19 @@ int store_upgrade(const char *directory, struct store_identity identity);
 /*
  * Opens the store, counts this start and returns its epoch (from 1). 0; -ENOENT (no store here: it
  * was never created, or is lost), -EBUSY (another process has it), -EBADMSG (damaged), -ENODATA
- * (of an earlier version: it has no identity), -EPROTONOSUPPORT (of a later version), or what the
- * file system says (-ENOSPC, -EROFS, -EACCES, -EIO).
+ * (of an earlier version: it has no identity), -EPROTONOSUPPORT (of a later version), -EILSEQ
+ * (older than its sentinel: sentinel.h), -EXDEV (of another machine: machine_id.h), -EMEDIUMTYPE
+ * (a file of it is not a regular file), or what the file system says (-ENOSPC, -EROFS, -EACCES,
+ * -EIO).
  */
 int store_open(const char *directory, struct store **out, uint64_t *epoch);
+
+/*
+ * Makes a store the one of this machine, and its present state the newest: an operator's word after
+ * -EILSEQ or -EXDEV. 0, or an error of store_open() or of writing
+ * the sentinel.
+ */
+int store_accept(const char *directory);
 
 /*
  * What store_open() would say, as far as reading tells it: nothing is changed, but that others find
@@ -70,6 +79,15 @@ int store_open_recovering(
  * has no record nothing is known; else it has never run here.
  */
 bool store_recovering(const struct store *store);
+
+/*
+ * Why the sentinel is not up to date, a negative errno, or 0. Without it, store_open() does not
+ * notice an older state of the store. -EBUSY while a commit is under way.
+ */
+int store_sentinel_error(const struct store *store);
+
+/* True if store_open() found no sentinel of a store that had one, and made it. */
+bool store_sentinel_missing(const struct store *store);
 
 /*
  * The identity; and one that was not known is, durably with the next commit that ends well, as if
@@ -109,8 +127,9 @@ int store_commit(struct store *store);
 
 /*
  * Readable when a commit has ended; and how: 0 (durable), -EAGAIN (not yet, or none was begun), or
- * why nothing of it is known to be durable (-ENOSPC, -EIO, -EBADMSG, -ENOMEM, or -ENOENT: somebody
- * has removed the file). Each end is told once. The next commit is tried as if none had failed.
+ * why nothing of it is known to be durable (-ENOSPC, -EIO, -EBADMSG, -ENOMEM, -ENOENT: the file
+ * was removed, or -ESTALE: another process has changed or replaced it). Each end is told once. The
+ * next commit is tried as if none had failed.
  */
 int store_fd(const struct store *store);
 int store_result(struct store *store);

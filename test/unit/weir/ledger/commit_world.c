@@ -62,6 +62,18 @@ bool store_recovering(const struct store *s)
 	return disk.recovering;
 }
 
+int store_sentinel_error(const struct store *s)
+{
+	(void)s;
+	return disk.sentinel_error;
+}
+
+bool store_sentinel_missing(const struct store *s)
+{
+	(void)s;
+	return disk.sentinel_missing;
+}
+
 struct store_identity store_identity(const struct store *s)
 {
 	(void)s;

@@ -30,6 +30,8 @@ struct commit_disk {
 	int open_error, result; /* result: of what is being written; -EAGAIN: it takes its time */
 	int put_error, commit_error, identity_error; /* of what is handed over */
 	bool exists, recovering, opened;
+	bool sentinel_missing;
+	int sentinel_error;
 	bool writing;
 	uint64_t epoch;
 	struct store_identity identity;

@@ -108,6 +108,7 @@ static void test_a_disk_that_fails(void **state)
 	open_group(&w, &peer);
 	has = limiter_local_limit(peer.limiter);
 	disk.result = -ENOSPC;
+	disk.sentinel_error = -EROFS;
 	since = events_number();
 	before = control_now();
 	instance_world_turn_all(&w);
@@ -133,8 +134,10 @@ static void test_a_disk_that_fails(void **state)
 	assert_true(instance_world_totals(&w, 0).passed_packets > passed);
 	assert_int_equal(times_said(since, "ledger_not_saved", NOT_SAVED), 1); /* only once */
 	assert_int_equal(times_said(since, "ledger_saved", ""), 0);
+	assert_int_equal(times_said(since, "ledger_no_sentinel", "Read-only file system"), 1);
+	assert_int_equal(view_of_commit(&w).sentinel_error, -EROFS);
 
-	disk.result = 0;
+	disk.result = disk.sentinel_error = 0;
 	while (limiter_local_limit(peer.limiter) <= has) {
 		assert_true(control_now() < end);
 		instance_world_turn_all(&w);
@@ -144,6 +147,8 @@ static void test_a_disk_that_fails(void **state)
 	assert_int_equal(commit_next(&w.inst) == UINT64_MAX, !view_of_commit(&w).committing);
 	assert_int_equal(
 		times_said(since, "ledger_saved", "ledger: /nowhere/weir: saved again"), 1);
+	assert_int_equal(times_said(since, "ledger_sentinel", ""), 1);
+	assert_int_equal(view_of_commit(&w).sentinel_error, 0);
 	close_group(&w, &peer);
 }
 
