@@ -18,6 +18,10 @@
 	{                                                                               \
 		name, METRIC_COUNTER, METRIC_OF_MEMBERS, at, NULL, label, NULL, 0, help \
 	}
+#define GAUGES(name, at, label, help)                                                 \
+	{                                                                             \
+		name, METRIC_GAUGE, METRIC_OF_MEMBERS, at, NULL, label, NULL, 0, help \
+	}
 #define EACH(name, type, at, value, label, scale, help)                                  \
 	{                                                                                \
 		name, METRIC_##type, METRIC_OF_EACH, at, value, label, NULL, scale, help \
@@ -70,6 +74,8 @@ const struct metric metrics[] = {
 	ONE("weir_last_reload_success", GAUGE, "config.last_reload.ok",
 		"1 if the last reload was accepted, 0 if refused; absent before the first"),
 	ONE("weir_alarms", GAUGE, "health.alarms", "Active alarms; weirctl status lists them"),
+	GAUGES("weir_alarm", "health.active", "alarm",
+		"Active alarms of a kind; the manual has the kinds"),
 	ONE("weir_control_stalls", COUNTER, "health.control.stalls",
 		"Stalls of the control thread for more than 60 ms"),
 	ONE("weir_control_busy_seconds", COUNTER, "process.control.busy_s",
@@ -158,6 +164,16 @@ const struct metric metrics[] = {
 		"Datagrams with the name of a peer but another source address"),
 	MEMBERS("weir_gossip_received_datagrams", "gossip.received", "verdict",
 		"Datagrams received, by verdict"),
+	ONE("weir_ledger_failures", COUNTER, "ledger.failures",
+		"Commits of the ledger that failed"),
+	ONE_MS("weir_ledger_commit_seconds", GAUGE, "ledger.last_round_ms",
+		"Time of the last commit of the ledger, with the workers"),
+	ONE("weir_ledger_recovering_policies", GAUGE, "ledger.recovering_policies",
+		"Hard limits and quotas that pass nothing until the neighbours have reported"),
+	ONE("weir_ledger_invalid_statements", COUNTER, "ledger.invalid_statements",
+		"Statements of neighbours that cannot be true"),
+	ONE("weir_ledger_other_neighbours", GAUGE, "ledger.neighbours_of_other_ledgers",
+		"Neighbours that use another ledger"),
 	ONE("weir_ledger_expired", COUNTER, "ledger.expired",
 		"Times the hard limits of a worker expired because control did not renew them"),
 	ONE("weir_ledger_control_late", COUNTER, "ledger.control_late",

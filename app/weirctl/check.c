@@ -87,17 +87,6 @@ bool check_thresholds(const struct request *request)
 }
 
 /* "2 peers are lost", to be joined by commas. */
-static void add_words(json_t *words, const struct health_metric *metric, double value)
-{
-	char number[32];
-
-	if (!metric->one)
-		return;
-	snprintf(number, sizeof(number), "%.6g", value);
-	json_array_append_new(
-		words, json_sprintf("%s %s", number, value == 1 ? metric->one : metric->many));
-}
-
 static json_t *limit_json(double limit)
 {
 	return isnan(limit) ? json_null() : json_real(limit);
@@ -118,7 +107,7 @@ static json_t *judge_status(const json_t *status, const struct limits *limits)
 		if (isnan(value))
 			continue;
 		if (is != HEALTH_OK)
-			add_words(words, metric, value);
+			json_array_append_new(words, health_word(metric, status));
 		if (is != HEALTH_OK && i == 0)
 			json_array_extend(words, (json_t *)alarms);
 		json_object_set_new(values, metric->name,

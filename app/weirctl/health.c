@@ -4,6 +4,7 @@
 #include "health.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -155,7 +156,7 @@ const struct health_metric health_metrics[HEALTH_METRICS + 1] = {
 	{"alarms", "", {1, NAN}, alarms_of, NULL, NULL},
 	{"peers_lost", "", {1, NAN}, peers_lost_of, "peer is lost", "peers are lost"},
 	{"links_down", "", {NAN, 1}, links_down_of, "link is down", "links are down"},
-	{"ledger", "", {1, 2}, ledger_of, "is the ledger's state", "is the ledger's state"},
+	{"ledger", "", {1, 2}, ledger_of, "the ledger is", "the ledger is"},
 	{"reload_failed", "", {1, NAN}, reload_failed_of, NULL, NULL},
 	{"totals_spent", "", {1, NAN}, totals_spent_of, NULL, NULL},
 	{"losing", "", {1, NAN}, losing_of, "packet a second is lost", "packets a second are lost"},
@@ -175,6 +176,38 @@ enum health_state health_of(double value, const struct health_limits *limits)
 	if (value >= limits->critical)
 		return HEALTH_CRITICAL;
 	return value >= limits->warning ? HEALTH_WARNING : HEALTH_OK;
+}
+
+json_t *health_word(const struct health_metric *metric, const json_t *status)
+{
+	double value = metric->of(status);
+
+	if (!metric->one)
+		return NULL;
+	if (metric->of == ledger_of)
+		return json_sprintf(
+			"%s %s", metric->one, json_string_value(member_at(status, "ledger.state")));
+	return json_sprintf("%.6g %s", value, value == 1 ? metric->one : metric->many);
+}
+
+json_t *health_line(const json_t *status)
+{
+	json_t *line = json_string(health_names[health_state(status)]);
+	const char *separator = ": ";
+
+	for (const struct health_metric *metric = health_metrics; line && metric->name; metric++) {
+		bool ok = health_of(metric->of(status), &metric->limits) == HEALTH_OK;
+		json_t *word = ok ? NULL : health_word(metric, status), *shorter = line;
+
+		if (!word)
+			continue;
+		line = json_sprintf(
+			"%s%s%s", json_string_value(line), separator, json_string_value(word));
+		separator = ", ";
+		json_decref(shorter);
+		json_decref(word);
+	}
+	return line;
 }
 
 enum health_state health_state(const json_t *status)

@@ -40,6 +40,12 @@ extern const struct health_metric health_metrics[];
 /* What a value means. */
 enum health_state health_of(double value, const struct health_limits *limits);
 
+/* Returns the problem in words, a new reference, or NULL if an alarm describes it. */
+json_t *health_word(const struct health_metric *metric, const json_t *status);
+
+/* The state of a limiter, and the reasons of one that is not OK: "CRITICAL: 1 link is down". */
+json_t *health_line(const json_t *status);
+
 /* The state of a limiter, by the metrics' own thresholds. */
 enum health_state health_state(const json_t *status);
 

@@ -347,12 +347,12 @@ static int print_details(const json_t *document, struct view *view)
 	const json_t *rates = member_at(document, "rates");
 	const json_t *workers = json_object_get(document, "workers");
 	json_t *shown = json_pack(
-		"{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o}", "mode",
+		"{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o}", "mode",
 		mode_of(document), "limiter", self_name(member_at(document, "peers.peers")),
-		"state", health_names[health_state(document)], "group", group_of(document),
-		"alarms", alarms_of(document), "running", config_of(document), "timed",
-		limits_of(document), "reload_state", reload_of(document), "ledger_state",
-		ledger_of(document), "n_workers", (int)json_array_size(workers), "links",
+		"state", health_line(document), "group", group_of(document), "alarms",
+		alarms_of(document), "running", config_of(document), "timed", limits_of(document),
+		"reload_state", reload_of(document), "ledger_state", ledger_of(document),
+		"n_workers", (int)json_array_size(workers), "links",
 		links_of(json_object_get(document, "ports")), "received",
 		status_rate_of(rates, "rx_pps", "rx_bps"), "sent",
 		status_rate_of(rates, "tx_pps", "tx_bps"), "no_drops", drops_of(document));

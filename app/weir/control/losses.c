@@ -24,8 +24,7 @@
 /* After so long without any it has ended. */
 #define LOST_QUIET_NS    (5 * SECOND_NS)
 #define REFUSED_QUIET_NS (10 * SECOND_NS)
-
-#define VERDICTS_BYTES 256
+#define REFUSED_ALARM_NS (3 * SECOND_NS) /* one datagram is no alarm */
 
 /* Why packets are lost that no policy has refused; those of a policy's own it wants so. */
 static const enum drop_reason reasons[] = {
@@ -117,16 +116,16 @@ static uint64_t count_strange(const struct instance *inst)
 	return n;
 }
 
-static int write_verdict(char text[VERDICTS_BYTES], int len, const char *name, uint64_t n)
+static int write_verdict(char text[LOSSES_VERDICTS], int len, const char *name, uint64_t n)
 {
-	if (n == 0 || len >= VERDICTS_BYTES)
+	if (n == 0 || len >= LOSSES_VERDICTS)
 		return len;
-	return len + snprintf(text + len, (size_t)(VERDICTS_BYTES - len), "%s%s %lu",
+	return len + snprintf(text + len, (size_t)(LOSSES_VERDICTS - len), "%s%s %lu",
 			     len ? ", " : "", name, (unsigned long)n);
 }
 
 /* "forged 12, version 3": of those since it began; and begins anew where `begins`. */
-static void list_verdicts(const struct instance *inst, char text[VERDICTS_BYTES])
+static void list_verdicts(const struct instance *inst, char text[LOSSES_VERDICTS])
 {
 	const struct gossip_counters *c = gossip_counters(limiter_gossip(inst->limiter));
 	uint64_t *before = inst->losses->verdicts;
@@ -138,6 +137,16 @@ static void list_verdicts(const struct instance *inst, char text[VERDICTS_BYTES]
 			c->verdict[strange[i]] - before[strange[i]]);
 	write_verdict(
 		text, len, "wrong_source", inst->gossip->wrong_source - before[GOSSIP_VERDICTS]);
+}
+
+bool losses_refused(const struct instance *inst, char text[LOSSES_VERDICTS])
+{
+	const struct trouble *refused = inst->losses ? &inst->losses->refused : NULL;
+
+	if (!refused || !refused->lasts || refused->grew_ns - refused->began_ns < REFUSED_ALARM_NS)
+		return false;
+	list_verdicts(inst, text);
+	return true;
 }
 
 static void keep_verdicts(const struct instance *inst)
@@ -152,7 +161,7 @@ static void keep_verdicts(const struct instance *inst)
 static void look_at_datagrams(struct instance *inst, uint64_t now_ns)
 {
 	struct trouble *refused = &inst->losses->refused;
-	char verdicts[VERDICTS_BYTES];
+	char verdicts[LOSSES_VERDICTS];
 	enum trouble_news news = trouble_look(
 		refused, count_strange(inst), now_ns, REFUSED_QUIET_NS);
 

@@ -18,4 +18,11 @@ void losses_stop(struct instance *inst);
 uint64_t losses_next(const struct instance *inst);
 bool losses_run(struct instance *inst, uint64_t now_ns);
 
+/*
+ * True while datagrams are rejected, and were for some seconds. Then `text` has the verdicts and
+ * their numbers since it began, such as "replay 397".
+ */
+#define LOSSES_VERDICTS 256
+bool losses_refused(const struct instance *inst, char text[LOSSES_VERDICTS]);
+
 #endif

@@ -116,13 +116,17 @@ json_t *show_limit_until(const struct instance *inst, unsigned policy);
 /* Why that limit holds, until when, and what is configured. */
 void show_timed(json_t *json, const struct instance *inst, unsigned policy);
 
-/* Alarms, see show_health.c. */
-void alarm_peers_that_differ(const struct instance *inst, json_t *alarms);
-void alarm_peers_never_heard(const struct instance *inst, json_t *alarms);
-void alarm_wall_clock(const struct instance *inst, json_t *alarms);     /* show_quota.c */
-void alarm_spent_totals(const struct instance *inst, json_t *alarms);   /* likewise */
-void alarm_refused_reload(const struct instance *inst, json_t *alarms); /* show_config.c */
-void alarm_overshoots(const struct instance *inst, json_t *alarms);     /* show_policy.c */
+/* Adds the texts of an alarm that is active; each is a row in show_health.c. */
+typedef void alarm_fn(const struct instance *inst, json_t *alarms);
+
+alarm_fn alarm_peers_that_differ, alarm_peers_never_heard; /* show_differs.c */
+alarm_fn alarm_wall_clock, alarm_spent_totals;             /* show_quota.c */
+alarm_fn alarm_refused_reload;                             /* show_config.c */
+alarm_fn alarm_overshoots;                                 /* show_policy.c */
+/* alarm_ledger.c */
+alarm_fn alarm_ledger_failing, alarm_ledger_exchanged, alarm_ledger_recovering;
+alarm_fn alarm_ledger_sentinel, alarm_ledger_other, alarm_ledger_invalid;
+alarm_fn alarm_datagrams_refused, alarm_etcd_away, alarm_etcd_fenced, alarm_etcd_refused;
 
 /* How many totals are spent but for a thousandth, and the first one's name, if there is one. */
 unsigned show_spent_totals(const struct instance *inst, const char **first);

@@ -16,9 +16,6 @@
 #include "reload.h"
 #include "watch.h"
 
-/* Adds its texts, if there are any, to the array. */
-typedef void (*alarm_fn)(const struct instance *inst, json_t *alarms);
-
 static void alarm_stuck_workers(const struct instance *inst, json_t *alarms)
 {
 	for (unsigned i = 0; i < inst->config->n_workers; i++) {
@@ -83,6 +80,17 @@ static void alarm_gone_ports(const struct instance *inst, json_t *alarms)
 					inst->config->ports[i].device));
 }
 
+static void alarm_links_down(const struct instance *inst, json_t *alarms)
+{
+	for (unsigned i = 0; i < inst->config->n_ports; i++) {
+		const struct link_state *link = &inst->links->ports[i];
+
+		if (link->known && !link->up && !link->gone)
+			json_array_append_new(alarms,
+				json_sprintf("port %s: no link", inst->config->ports[i].name));
+	}
+}
+
 /* The file on disk does not say what runs, or a crash would lose what does. */
 static void alarm_kept(const struct instance *inst, json_t *alarms)
 {
@@ -103,37 +111,65 @@ static void alarm_kept(const struct instance *inst, json_t *alarms)
 					SECOND_NS));
 }
 
-static const alarm_fn alarm_rows[] = {
-	alarm_stuck_workers,
-	alarm_reload,
-	alarm_refused_reload,
-	alarm_kept,
-	alarm_open_wires,
-	alarm_gone_ports,
-	alarm_peers_that_differ,
-	alarm_peers_never_heard,
-	alarm_ended_limits,
-	alarm_clock,
-	alarm_wall_clock,
-	alarm_spent_totals,
-	alarm_overshoots,
+/* The names are stable: metrics and alert rules use them. */
+static const struct {
+	const char *name;
+	alarm_fn *add;
+} alarm_rows[] = {
+	{"worker_stuck", alarm_stuck_workers},
+	{"reload_waits", alarm_reload},
+	{"reload_refused", alarm_refused_reload},
+	{"change_kept", alarm_kept},
+	{"wire_open", alarm_open_wires},
+	{"port_gone", alarm_gone_ports},
+	{"link_down", alarm_links_down},
+	{"peer_differs", alarm_peers_that_differ},
+	{"peer_unheard", alarm_peers_never_heard},
+	{"datagrams_refused", alarm_datagrams_refused},
+	{"ledger_failing", alarm_ledger_failing},
+	{"ledger_exchanged", alarm_ledger_exchanged},
+	{"ledger_recovering", alarm_ledger_recovering},
+	{"ledger_sentinel", alarm_ledger_sentinel},
+	{"ledger_other", alarm_ledger_other},
+	{"ledger_invalid", alarm_ledger_invalid},
+	{"limits_expired", alarm_ended_limits},
+	{"etcd_away", alarm_etcd_away},
+	{"etcd_fenced", alarm_etcd_fenced},
+	{"etcd_refused", alarm_etcd_refused},
+	{"tsc_jumped", alarm_clock},
+	{"wall_clock", alarm_wall_clock},
+	{"quota_spent", alarm_spent_totals},
+	{"overshoot", alarm_overshoots},
 };
+
+/* Adds the texts of all alarms. Returns the number of each, by its name. */
+static json_t *count_alarms(const struct instance *inst, json_t *alarms)
+{
+	json_t *active = json_object();
+
+	for (size_t i = 0; i < sizeof(alarm_rows) / sizeof(*alarm_rows); i++) {
+		size_t before = json_array_size(alarms);
+
+		alarm_rows[i].add(inst, alarms);
+		json_object_set_new(
+			active, alarm_rows[i].name, json_uint(json_array_size(alarms) - before));
+	}
+	return active;
+}
 
 json_t *show_health(const char *params, void *context)
 {
 	const struct instance *inst = context;
 	struct watch_stalls control = watch_control_stalls(inst);
 	const char *doubt = inst->clock.doubt;
-	json_t *alarms = json_array();
+	json_t *alarms = json_array(), *active = count_alarms(inst, alarms);
 	const char *first;
 
 	(void)params;
-	for (size_t i = 0; i < sizeof(alarm_rows) / sizeof(*alarm_rows); i++)
-		alarm_rows[i](inst, alarms);
-	return json_pack("{s:o, s:i, s:{s:o, s:f}, s:o, s:{s:f, s:o, s:o}}", "alarms", alarms,
-		"totals_spent", (int)show_spent_totals(inst, &first), "control", "stalls",
-		json_uint(control.n), "longest_stall_ms", (double)control.longest_ns / MS_NS,
-		"log_lines_lost", json_uint(log_lost()), "tsc", "mhz", (double)inst->clock.hz / 1e6,
-		"jumps", json_uint(inst->clock.jumps), "doubt",
+	return json_pack("{s:o, s:o, s:i, s:{s:o, s:f}, s:o, s:{s:f, s:o, s:o}}", "alarms", alarms,
+		"active", active, "totals_spent", (int)show_spent_totals(inst, &first), "control",
+		"stalls", json_uint(control.n), "longest_stall_ms",
+		(double)control.longest_ns / MS_NS, "log_lines_lost", json_uint(log_lost()), "tsc",
+		"mhz", (double)inst->clock.hz / 1e6, "jumps", json_uint(inst->clock.jumps), "doubt",
 		doubt ? json_string(doubt) : json_null());
 }

@@ -802,8 +802,8 @@ static void status(void **state)
 	char *got = printed_document("status", &(struct request){0}, &canned);
 
 	(void)state;
-	ASSERT_ROWS(got, "limiter", "x", "health", "CRITICAL", "group",
-		"4 limiters, 1 of 3 peers alive, lost: y q; sealed", "alarms",
+	ASSERT_ROWS(got, "limiter", "x", "health", "CRITICAL: 2 peers are lost, 1 link is down",
+		"group", "4 limiters, 1 of 3 peers alive, lost: y q; sealed", "alarms",
 		"worker 1 is stuck, so is 2", "version", "Weir 9", "pid", "12", "uptime",
 		"1 min 5 s", "policies", "3", "mode", "enforcing", "config",
 		"/etc/w.json (unchanged)", "timed limits", "3 (by schedule: 2, by override: 1)",

@@ -172,7 +172,9 @@ static void test_keys(void **state)
 	json_decref(json);
 	w.inst.clock.hz = 2000000000; /* independent of this machine */
 	w.inst.clock.doubt = "none";
-	check_text(ask_command(&w, "/weir/health", NULL),
+	json = ask_command(&w, "/weir/health", NULL);
+	json_object_del(json, "active");
+	check_text(json,
 		"{\"alarms\":[],\"totals_spent\":0,\"control\":{\"stalls\":0,\"longest_stall_ms\":0.0},"
 		"\"log_lines_lost\":0,"
 		"\"tsc\":{\"mhz\":2000.0,\"jumps\":0,\"doubt\":\"none\"}}");

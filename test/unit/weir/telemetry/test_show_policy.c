@@ -425,7 +425,7 @@ static void test_budget_counters(void **state)
 	"{'name': 'two', 'match': {'vlan': 2}, 'allocator': 'quota', 'total': '1GB'}, " \
 	"{'name': 'none', 'match': {'vlan': 3}, 'limit': '1Mbit/s'}"
 
-#define HEALTH "'control': '*', 'log_lines_lost': 0, 'tsc': '*'"
+#define HEALTH "'active': '*', 'control': '*', 'log_lines_lost': 0, 'tsc': '*'"
 
 /* A total counts as spent when a thousandth is left; how many, and the first, is said. */
 static void test_spent(void **state)
@@ -580,7 +580,7 @@ static void test_alarms(void **state)
 	w.inst.clock.doubt = NULL;
 	show_expect(show_ask(&w, "/weir/health", NULL),
 		"{'alarms': ['the TSC has jumped by 1.500 ms, and is being measured anew'], "
-		"'totals_spent': 0, 'control': {'stalls': 0, 'longest_stall_ms': 0.0}, "
+		"'active': '*', 'totals_spent': 0, 'control': {'stalls': 0, 'longest_stall_ms': 0.0}, "
 		"'log_lines_lost': 0, 'tsc': {'mhz': 1000.0, 'jumps': 3, 'doubt': null}}");
 	w.inst.clock.doubted = false;
 	w.inst.renewal.span = 1;
