@@ -16,6 +16,15 @@ FIELD = re.compile(r"\{(\w+)(?::\+?\d)?\}")
 CALL = re.compile(r"\bevent\(([A-Z]\w*)")
 GIVEN = re.compile(r'\bevent_(?:word|count|real)\(\s*"(\w+)"')
 # Said by event.c itself, whose fields have no place of their own in a call.
+# Rows without a bound on their lines: once in a start or for each of its ports, or at the stop. All
+# rows that a client or a peer can cause have a bound.
+ONCE = set("""
+    STARTED START_TOOK NOT_STARTED STOPPING STOPPED BUFFERS_MISSING LINES_HELD LINES_LOST
+    SOCKET_FAILED WORKER_WATCHDOG WORKER_ABANDONED PORT_GONE WIRE_WAS_OPEN LINK_HANGS OFFLOADS_HANG
+    FEW_QUEUES QUEUES_UNUSED GOSSIP_BUFFER_SMALL GOSSIP_NO_FILTER GOSSIP_NOT_BOUND TSC_DOUBTED
+    OVERRIDES_NOT_READ LEDGER_OPENED LEDGER_NO_STORE LEDGER_NOT_NEEDED LEDGER_NOT_OPENED
+    LEDGER_DAMAGED LEDGER_SENTINEL_MISSING LEDGER_HANGS RELOAD_HANGS RUNS LAST_GOOD CHANGE_HANGS
+    """.split())
 BY_ITSELF = {"DRIVER", "STDERR", "LINES_HELD", "LINES_LOST"}
 
 
@@ -24,6 +33,13 @@ def rows(text):
     body = re.sub(r"\s*\\\n\s*", " ", text[text.index("#define EVENT_ROWS"):])
     for row in re.finditer(r'X\((\w+), \w+, \d+, \w+,((?: *"(?:[^"\\]|\\.)*")+)\)', body):
         yield row[1], "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', row[2]))
+
+
+def unbounded(text):
+    """The rows whose `most`, or that of the row they end, is 0."""
+    found = re.findall(r"X\((\w+), \w+, (\d+), (\w+),", re.sub(r"\s*\\\n\s*", " ", text))
+    most = {name: int(number) for name, number, _ in found}
+    return {name for name, _, ends in found if most[ends] == 0}
 
 
 def call_at(text, start):
@@ -59,6 +75,7 @@ def check(root, weir):
     for name, text in table.items():
         if reserved := {"time", "level", "event", "text", "number"} & set(FIELD.findall(text)):
             yield f"{name}: {sorted(reserved)} is what each event has"
+    yield from (f"{name}: without a bound, or no more" for name in sorted(unbounded(header) ^ ONCE))
     yield from check_calls(root, table, said)
     yield from (f"{name}: nobody says it" for name in sorted(table.keys() - said))
     manual = (root / "doc/operate/events.md").read_text(encoding="utf-8")

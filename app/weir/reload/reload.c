@@ -25,7 +25,8 @@
 #include "policy/diff.h"
 
 /* Messages that go to the log; the client gets them all. */
-#define LOGGED_MAX 20
+#define LOGGED_MAX 20 /* lines of a change */
+#define AND_MORE   "and more; see --check, or /weir/config"
 
 /* How soon what could not be undone, or kept, is tried again. */
 #define AGAIN_NS (10 * SECOND_NS)
@@ -51,6 +52,7 @@ struct reload {
 	struct reload_outcome former[RELOAD_OUTCOMES]; /* before that, each in its turn */
 	bool joined, given_up;                         /* at the stop */
 	bool said;                                     /* that a worker is waited for */
+	json_t *standing; /* warnings of the running configuration, by their words */
 
 	/* the thread's, until it has been joined */
 	pthread_t thread;
@@ -129,6 +131,7 @@ void reload_stop(struct instance *inst)
 	free(reload->changed.messages);
 	for (unsigned i = 0; i < RELOAD_OUTCOMES; i++)
 		free(reload->former[i].messages);
+	json_decref(reload->standing);
 	close(reload->event_fd);
 	free(reload);
 	inst->reload = NULL;
@@ -422,7 +425,7 @@ static void log_message(enum change_kind kind, const char *message, bool error)
 			event_word("message", message));
 }
 
-static void log_messages(const struct reload_outcome *last, enum change_kind kind)
+static void log_errors(const struct reload_outcome *last, enum change_kind kind)
 {
 	const char *line = last->messages;
 
@@ -431,11 +434,63 @@ static void log_messages(const struct reload_outcome *last, enum change_kind kin
 		char message[EVENT_TEXT];
 
 		snprintf(message, sizeof(message), "%.*s", (int)len, line);
-		log_message(kind, message, last->error);
+		log_message(kind, message, true);
 		line += len + (line[len] == '\n');
 	}
 	if (*line)
-		log_message(kind, "and more; see --check, or /weir/config", false);
+		log_message(kind, AND_MORE, false);
+}
+
+/* A warning without its file, its line and its indices, which change although it stays. */
+static void copy_words(char words[EVENT_TEXT], const char *message)
+{
+	const char *at = strstr(message, "warning: ");
+	size_t n = 0;
+
+	for (at = at ? at : message; *at && n + 1 < EVENT_TEXT; at++)
+		if (*at < '0' || *at > '9' || at == message || at[-1] != '[')
+			words[n++] = *at;
+		else
+			at += strspn(at, "0123456789") - 1;
+	words[n] = '\0';
+}
+
+/* The warnings of an outcome, by their words. */
+static json_t *warnings_of(const struct reload_outcome *last)
+{
+	json_t *warnings = json_object();
+
+	for (const char *line = last->messages; *line;) {
+		size_t len = strcspn(line, "\n");
+		char message[EVENT_TEXT], words[EVENT_TEXT];
+
+		snprintf(message, sizeof(message), "%.*s", (int)len, line);
+		copy_words(words, message);
+		json_object_set_new(warnings, words, json_string(message));
+		line += len + (line[len] == '\n');
+	}
+	return warnings;
+}
+
+/* A warning is logged when it begins and when it has ended, however many changes it lasts. */
+static void log_warnings(
+	struct reload *reload, const struct reload_outcome *last, enum change_kind kind)
+{
+	json_t *now = warnings_of(last), *message;
+	unsigned begun = 0, ended = 0;
+	const char *words;
+
+	json_object_foreach (now, words, message)
+		if (!json_object_get(reload->standing, words) && begun++ < LOGGED_MAX)
+			log_message(kind, json_string_value(message), false);
+	if (begun > LOGGED_MAX)
+		log_message(kind, AND_MORE, false);
+	json_object_foreach (reload->standing, words, message)
+		if (!json_object_get(now, words) && ended++ < LOGGED_MAX)
+			event(CHANGE_WARNING_ENDED, event_word("what", change_word(kind)),
+				event_word("message", json_string_value(message)));
+	json_decref(reload->standing);
+	reload->standing = now;
 }
 
 /* Says what came of another change than a reload. */
@@ -454,12 +509,15 @@ static void log_change(const struct reload *reload)
 			event_count("ms", last->took_ns / MS_NS), event_word("who", last->who));
 }
 
-static void log_outcome(const struct reload *reload)
+static void log_outcome(struct reload *reload)
 {
 	const struct reload_outcome *last = &reload->changed;
 	enum change_kind kind = reload->change.request.kind;
 
-	log_messages(last, kind);
+	if (last->error)
+		log_errors(last, kind);
+	else if (kind != CHANGE_UNDO) /* without messages */
+		log_warnings(reload, last, kind);
 	if (kind != CHANGE_RELOAD)
 		log_change(reload);
 	else if (last->error)

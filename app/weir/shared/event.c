@@ -43,7 +43,13 @@ static struct {
 	pthread_mutex_t lock; /* held for moments; protects the members below */
 	struct held_back held[EVENTS];
 	uint64_t number; /* number of the newest event in kept */
-	json_t *kept[EVENTS_KEPT];
+	unsigned n_kept;
+	struct kept_event {
+		uint64_t number;
+		json_t *object;
+		enum event_id id;
+	} kept[EVENTS_KEPT + 1]; /* by number; the last place is for the next one */
+	unsigned kept_of[EVENTS];
 } events = {.level = LEVEL_INFO, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static const char *level_name(enum log_level level)
@@ -110,17 +116,38 @@ static char *make_line(enum event_id id, const char *text, const json_t *object)
 	return asprintf(&line, "%s%s", is_ours(id) ? "weir: " : "", text) < 0 ? NULL : line;
 }
 
-static void keep_object(json_t *object)
+/* Removes and returns the oldest event of the row with the most kept events. */
+static json_t *evict_event(void)
 {
-	json_t **place, *former;
+	enum event_id most = 0;
+	unsigned i = 0;
+	json_t *object;
+
+	for (enum event_id id = 0; id < EVENTS; id++)
+		if (events.kept_of[id] > events.kept_of[most])
+			most = id;
+	while (events.kept[i].id != most)
+		i++;
+	object = events.kept[i].object;
+	events.kept_of[most]--;
+	events.n_kept--;
+	memmove(&events.kept[i], &events.kept[i + 1], (events.n_kept - i) * sizeof(*events.kept));
+	return object;
+}
+
+static void keep_object(enum event_id id, json_t *object)
+{
+	json_t *evicted = NULL;
 
 	pthread_mutex_lock(&events.lock);
-	place = &events.kept[++events.number % EVENTS_KEPT];
-	former = *place;
-	*place = json_incref(object);
+	events.kept[events.n_kept++] = (struct kept_event){
+		++events.number, json_incref(object), id};
+	events.kept_of[id]++;
 	json_object_set_new(object, "number", json_integer((json_int_t)events.number));
+	if (events.n_kept > EVENTS_KEPT)
+		evicted = evict_event();
 	pthread_mutex_unlock(&events.lock);
-	json_decref(former);
+	json_decref(evicted);
 }
 
 /* Writes an event that passed the level and the rate limit. */
@@ -131,7 +158,7 @@ static void write_event(
 	char *line;
 
 	if (object)
-		keep_object(object);
+		keep_object(id, object);
 	line = make_line(id, text, object);
 	log_write(level, line ? line : text);
 	free(line);
@@ -292,15 +319,31 @@ uint64_t events_number(void)
 	return number;
 }
 
-json_t *events_get(uint64_t number)
+json_t *events_from(uint64_t *number)
 {
 	json_t *object = NULL;
+	unsigned i = 0;
 
 	pthread_mutex_lock(&events.lock);
-	if (number > 0 && number <= events.number && events.number - number < EVENTS_KEPT)
-		object = json_incref(events.kept[number % EVENTS_KEPT]);
+	while (i < events.n_kept && events.kept[i].number < *number)
+		i++;
+	if (i < events.n_kept) {
+		*number = events.kept[i].number;
+		object = json_incref(events.kept[i].object);
+	}
 	pthread_mutex_unlock(&events.lock);
 	return object;
+}
+
+json_t *events_get(uint64_t number)
+{
+	uint64_t found = number;
+	json_t *object = events_from(&found);
+
+	if (found == number)
+		return object;
+	json_decref(object);
+	return NULL;
 }
 
 void events_describe(FILE *out)

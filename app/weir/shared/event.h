@@ -49,7 +49,10 @@ struct log_config events_configured(void);
 uint64_t events_next(void);
 void events_review(uint64_t now_ns);
 
-/* The newest that are kept, each of which has a number, one more than that before it. */
+/*
+ * So many are kept, each with a number, one more than that before it. When there are more, the
+ * oldest one of the row with the most goes, so that no row evicts the last ones of another.
+ */
 #define EVENTS_KEPT 512
 
 /* The number that the next one will have; before the first it is 1. Any thread. */
@@ -57,6 +60,9 @@ uint64_t events_number(void);
 
 /* An object of one that is kept, as it is written, and its number: a new reference, or NULL. */
 json_t *events_get(uint64_t number);
+
+/* Returns the first kept one with this or a later number, as events_get(), and sets the number. */
+json_t *events_from(uint64_t *number);
 
 /* The table of doc/operate/events.md. */
 void events_describe(FILE *out);

@@ -9,7 +9,8 @@
  *	X(ID, level, most, ends, text)
  *
  * The name of the event is its ID in small letters. Weir writes at most `most` lines of it in
- * EVENT_WINDOW_NS, or all lines if `most` is 0. It counts the other lines and reports their number.
+ * EVENT_WINDOW_NS. 0 is for events that occur once in a start or at the stop; no client or peer can
+ * cause them (test/unit/check_events.py). It counts the other lines and reports their number.
  * `ends` is the row that begins the trouble that this event ends, or the row itself. Weir writes
  * the end at every level at which it writes the beginning, and both share the `most` of the
  * beginning.
@@ -82,14 +83,14 @@
 	X(WIRE_SERVED, INFO, 20, WIRE_OPEN,                                                        \
 		"port {port}: packets pass through Weir again; {packets} bypassed it in "          \
 		"{seconds:1} s")                                                                   \
-	X(PLANE_FAILED, ERROR, 0, PLANE_FAILED,                                                    \
+	X(PLANE_FAILED, ERROR, 20, PLANE_FAILED,                                                   \
 		"XDP data plane: the kernel did not take over its decisions: {why}")               \
 	X(LINK_HANGS, ERROR, 0, LINK_HANGS,                                                        \
 		"a switch of a link does not return; a link that is down stays down")              \
-	X(PORT_IN_BRIDGE, WARNING, 0, PORT_IN_BRIDGE,                                              \
+	X(PORT_IN_BRIDGE, WARNING, 20, PORT_IN_BRIDGE,                                             \
 		"port {port}: {interface} belongs to {master}, which gets every frame too: take "  \
 		"it out (ip link set {interface} nomaster)")                                       \
-	X(PORT_HAS_ADDRESS, WARNING, 0, PORT_HAS_ADDRESS,                                          \
+	X(PORT_HAS_ADDRESS, WARNING, 20, PORT_HAS_ADDRESS,                                         \
 		"port {port}: {interface} has the address {address}: this machine answers "        \
 		"and routes packets of the wire: remove it (ip address flush dev {interface})")    \
 	X(OFFLOADS, WARNING, 20, OFFLOADS, "{said}")                                               \
@@ -164,10 +165,10 @@
 	X(POLICY_NOT_PLACED, WARNING, 50, POLICY_NOT_PLACED,                                       \
 		"policy {policy}: not placed, because Weir places at most {most} policies; a "     \
 		"hash selects the worker of a flow")                                               \
-	X(POLICY_REMOVED, INFO, 0, POLICY_REMOVED,                                                 \
+	X(POLICY_REMOVED, INFO, 200, POLICY_REMOVED,                                               \
 		"policy {policy}: removed; passed {passed_packets} packets ({passed_bytes}), "     \
 		"dropped {dropped_packets} ({dropped_bytes})")                                     \
-	X(POLICIES_REMOVED, INFO, 0, POLICIES_REMOVED,                                             \
+	X(POLICIES_REMOVED, INFO, 20, POLICIES_REMOVED,                                            \
 		"{policies} more policies that had packets were removed")                          \
 	X(LIMIT_TURNS, INFO, 50, LIMIT_TURNS,                                                      \
 		"policy {policy}: limit {limit} by {by}, until {until}")                           \
@@ -220,7 +221,7 @@
 	X(LEDGER_SENTINEL_MISSING, WARNING, 0, LEDGER_SENTINEL_MISSING,                            \
 		"ledger: {store}.sentinel was missing and is made again; if the store was "        \
 		"restored or moved from another place, this start could not notice it")            \
-	X(LEDGER_NAMED, INFO, 0, LEDGER_NAMED,                                                     \
+	X(LEDGER_NAMED, INFO, 20, LEDGER_NAMED,                                                    \
 		"ledger: all neighbours use ledger {identity}, and so does this limiter now")      \
 	X(LEDGER_RECOVERED, INFO, 20, LEDGER_RECOVERED,                                            \
 		"ledger: recovered: all policies have the records of their neighbours")            \
@@ -259,8 +260,8 @@
 	/* Reloads. */                                                                             \
 	X(RELOAD_ASKED, INFO, 20, RELOAD_ASKED, "{by}: reload {state}, requested by uid {uid}")    \
 	X(RELOAD_NO_THREAD, ERROR, 20, RELOAD_NO_THREAD, "reload: no thread: {why}")               \
-	X(RELOAD_ERROR, ERROR, 0, RELOAD_ERROR, "reload: {message}")                               \
-	X(RELOAD_WARNING, WARNING, 0, RELOAD_WARNING, "reload: {message}")                         \
+	X(RELOAD_ERROR, ERROR, 50, RELOAD_ERROR, "reload: {message}")                              \
+	X(RELOAD_WARNING, WARNING, 50, RELOAD_WARNING, "reload: {message}")                        \
 	X(RELOAD_REFUSED, ERROR, 20, RELOAD_REFUSED,                                               \
 		"reload: {file} refused; nothing has changed; requested by {who}")                 \
 	X(RELOAD_DONE, INFO, 20, RELOAD_DONE,                                                      \
@@ -275,11 +276,12 @@
 		"reload: {file} cannot be read in time; the stop does not wait for it")            \
 	/* The running configuration and its changes. */                                           \
 	X(RUNS, INFO, 0, RUNS, "runs {what}")                                                      \
-	X(SHADOW, WARNING, 0, SHADOW, "shadow: nothing is enforced; policies only count")          \
+	X(SHADOW, WARNING, 20, SHADOW, "shadow: nothing is enforced; policies only count")         \
 	X(SHADOW_ENDED, INFO, 0, SHADOW, "shadow has ended: policies are enforced")                \
 	X(LAST_GOOD, ERROR, 0, LAST_GOOD, "the configuration is refused; runs {what}")             \
-	X(CHANGE_ERROR, ERROR, 0, CHANGE_ERROR, "{what}: {message}")                               \
-	X(CHANGE_WARNING, WARNING, 0, CHANGE_WARNING, "{what}: {message}")                         \
+	X(CHANGE_ERROR, ERROR, 50, CHANGE_ERROR, "{what}: {message}")                              \
+	X(CHANGE_WARNING, WARNING, 50, CHANGE_WARNING, "{what}: {message}")                        \
+	X(CHANGE_WARNING_ENDED, INFO, 50, CHANGE_WARNING, "{what}: no longer so: {message}")       \
 	X(CHANGE_REFUSED, ERROR, 20, CHANGE_REFUSED,                                               \
 		"{what} refused; nothing has changed; requested by {who}")                         \
 	X(CHANGE_DONE, INFO, 20, CHANGE_DONE,                                                      \

@@ -72,17 +72,16 @@ json_t *show_log_level(const char *params, void *context)
 /* From that on; from the oldest that is kept, where that is gone or was of an earlier start. */
 static bool parse_first(const char *params, uint64_t *first)
 {
-	uint64_t next = events_number(), oldest = next - RTE_MIN(next - 1, (uint64_t)EVENTS_KEPT);
 	char *end = NULL;
 
-	*first = oldest;
+	*first = 0;
 	if (!params)
 		return true;
 	*first = strtoull(params, &end, 10);
 	if (*params < '0' || *params > '9' || *end)
 		return false;
-	if (*first < oldest || *first > next)
-		*first = oldest;
+	if (*first > events_number())
+		*first = 0;
 	return true;
 }
 
@@ -97,7 +96,7 @@ json_t *show_events(const char *params, void *context)
 	if (!parse_first(params, &number))
 		return NULL;
 	list = json_array();
-	while (!full && (object = events_get(number)) != NULL) {
+	while (!full && (object = events_from(&number)) != NULL) {
 		bytes += telemetry_length(object) + 1;
 		full = bytes > PAGE_BYTES;
 		if (!full) {
@@ -107,5 +106,6 @@ json_t *show_events(const char *params, void *context)
 		json_decref(object);
 	}
 	return json_pack("{s:o, s:o, s:o}", "events", list, "next",
-		full ? json_uint(number) : json_null(), "to_come", json_uint(number));
+		full ? json_uint(number) : json_null(), "to_come",
+		json_uint(RTE_MAX(number, (uint64_t)1)));
 }

@@ -485,6 +485,47 @@ static void test_warned(void **state)
 	close_kept(&k);
 }
 
+static unsigned count_rows(uint64_t since, const char *event)
+{
+	unsigned n = 0;
+
+	for (; since < events_number(); since++) {
+		json_t *row = events_get(since);
+
+		n += strcmp(json_string_value(json_object_get(row, "event")), event) == 0;
+		json_decref(row);
+	}
+	return n;
+}
+
+/* A warning that stays over changes of others is logged once, and once when it has ended. */
+static void test_standing_warning(void **state)
+{
+	struct change_request request = edit_of(
+		"{\"do\":\"set\",\"name\":\"a\",\"keys\":{\"burst\":\"2kB\"}}");
+	uint64_t since = events_number();
+	struct kept_world k;
+
+	(void)state;
+	open_kept(&k);
+	reload_to(&k, A("1Gbit/s") ", " B);
+	assert_int_equal(change(&k, &request), 0);
+	for (unsigned i = 0; i < 5; i++) {
+		request = edit_of(i % 2 ? "{\"do\":\"set\",\"name\":\"b\",\"keys\":{\"limit\":"
+					  "\"2Gbit/s\"}}"
+					: "{\"do\":\"set\",\"name\":\"b\",\"keys\":{\"limit\":"
+					  "\"3Gbit/s\"}}");
+		assert_int_equal(change(&k, &request), 0);
+		assert_int_equal(count_rows(since, "change_warning"), 1);
+		assert_int_equal(count_rows(since, "change_warning_ended"), 0);
+	}
+	request = edit_of("{\"do\":\"set\",\"name\":\"a\",\"keys\":{\"burst\":\"40MB\"}}");
+	assert_int_equal(change(&k, &request), 0);
+	assert_int_equal(count_rows(since, "change_warning"), 1);
+	assert_int_equal(count_rows(since, "change_warning_ended"), 1);
+	close_kept(&k);
+}
+
 /* Single changes remain at a reload, except if the file has another policy of that name. */
 static void test_carried(void **state)
 {
@@ -657,6 +698,7 @@ int main(void)
 		cmocka_unit_test(test_requesters),
 		cmocka_unit_test(test_apply),
 		cmocka_unit_test(test_warned),
+		cmocka_unit_test(test_standing_warning),
 		cmocka_unit_test(test_carried),
 		cmocka_unit_test(test_carried_wrong),
 		cmocka_unit_test(test_sent_wrong),

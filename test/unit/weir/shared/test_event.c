@@ -18,6 +18,7 @@
 #include <jansson.h>
 #include <rte_log.h>
 
+#include "base/prng.h"
 #include "event.h"
 #include "log.h"
 #include "trouble.h"
@@ -487,13 +488,50 @@ static void test_kept(void **state)
 	assert_int_equal(events_number(), first + 50 + EVENTS_KEPT + 1);
 	assert_null(events_get(0));
 	assert_null(events_get(events_number()));
-	assert_null(events_get(events_number() - EVENTS_KEPT - 1));
-	for (uint64_t i = events_number() - EVENTS_KEPT; i < events_number(); i++) {
+	for (uint64_t i = events_number() - EVENTS_KEPT / 4; i < events_number(); i++) {
 		json_t *object = events_get(i);
 
 		assert_int_equal(json_integer_value(json_object_get(object, "number")), i);
 		json_decref(object);
 	}
+}
+
+/* Random events, most of them of one row. Each row keeps its last ones, in their order. */
+static void test_kept_of_each(void **state)
+{
+	static const enum event_id rare[] = {EVENT_RUNS, EVENT_LAST_GOOD, EVENT_STOPPING,
+		EVENT_TSC_DOUBTED, EVENT_SHADOW_ENDED, EVENT_RELOAD_HANGS, EVENT_LINK_HANGS};
+	const struct event_field none[] = {{0}};
+	uint64_t last[EVENTS] = {0}, before = 0, from = 0;
+	unsigned kept = 0, n = 0;
+	struct prng prng;
+	json_t *object;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	open_log(LEVEL_INFO, FORMAT_TEXT);
+	for (unsigned i = 0; i < 8 * EVENTS_KEPT; i++) {
+		enum event_id id = prng_below(&prng, 100) ? EVENT_STOPPED
+							  : rare[prng_below(&prng, 7)];
+
+		boot_ns += SECOND;
+		last[id] = events_number();
+		event_say(id, none);
+		n++;
+	}
+	while ((object = events_from(&from)) != NULL) {
+		assert_true(from > before);
+		for (enum event_id id = 0; id < EVENTS; id++)
+			if (last[id] == from)
+				last[id] = 0;
+		before = from++;
+		kept++;
+		json_decref(object);
+	}
+	for (enum event_id id = 0; id < EVENTS; id++)
+		assert_int_equal(last[id], 0);
+	assert_int_equal(kept, EVENTS_KEPT);
+	free(close_log(n));
 }
 
 /* --- lines without a reader ------------------------------------------------------------------- */
@@ -531,7 +569,7 @@ static char *say_too_much(enum log_format format, uint64_t *lost)
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(events_open(ends[1], &config), 0);
 	for (unsigned i = 0; i < UNTAKEN; i++)
-		event(RELOAD_ERROR, event_word("message", "one of many"));
+		event(RUNS, event_word("what", "one of many"));
 	taker = (struct taker){ends[0], open_memstream(&text, &size)};
 	assert_non_null(taker.lines);
 	assert_int_equal(pthread_create(&thread, NULL, take_to_end, &taker), 0);
@@ -558,7 +596,7 @@ static void test_lines_lost(void **state)
 		unsigned long n;
 		int end = 0;
 
-		if (strcmp(line, "weir: reload: one of many") == 0) {
+		if (strcmp(line, "weir: runs one of many") == 0) {
 			taken++;
 			continue;
 		}
@@ -584,8 +622,8 @@ static void test_lines_lost_of_json(void **state)
 
 		assert_non_null(object);
 		if (n == 0) {
-			assert_string_equal(json_string_value(json_object_get(object, "event")),
-				"reload_error");
+			assert_string_equal(
+				json_string_value(json_object_get(object, "event")), "runs");
 			taken++;
 		} else {
 			snprintf(words, sizeof(words), "%lu log lines ", (unsigned long)n);
@@ -624,6 +662,7 @@ int main(void)
 		cmocka_unit_test_setup(test_levels_of_others, wait_long),
 		cmocka_unit_test_setup(test_priorities, wait_long),
 		cmocka_unit_test_setup(test_kept, wait_long),
+		cmocka_unit_test_setup(test_kept_of_each, wait_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
