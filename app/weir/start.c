@@ -569,7 +569,11 @@ static bool events_turn(struct instance *inst, uint64_t now_ns)
 
 /* What the control loop goes through at each of its turns, in this order. */
 static const struct task tasks[] = {
-	{.name = "gossip", .fd = gossip_fd, .read = gossip_take},
+	{.name = "gossip",
+		.fd = gossip_fd,
+		.read = gossip_take,
+		.next_ns = gossip_next,
+		.run = gossip_run},
 	{.name = "reload",
 		.fd = reload_fd,
 		.next_ns = reload_next,

@@ -304,6 +304,17 @@ int gossip_fd(const struct instance *inst)
 	return inst->gossip->fd;
 }
 
+uint64_t gossip_next(const struct instance *inst)
+{
+	return gossip_socket_next(inst->gossip);
+}
+
+bool gossip_run(struct instance *inst, uint64_t now_ns)
+{
+	gossip_socket_retry(inst->gossip, now_ns);
+	return false;
+}
+
 /* One of the batch that was read was not believed. */
 static void note_refusal(struct instance *inst, unsigned datagram, unsigned verdict, uint64_t now)
 {

@@ -32,6 +32,10 @@ void gossip_stop(struct instance *inst);
 /* What becomes readable when a datagram has come; -1 of a limiter that is alone. */
 int gossip_fd(const struct instance *inst);
 
+/* When its address is looked for again, and that. */
+uint64_t gossip_next(const struct instance *inst);
+bool gossip_run(struct instance *inst, uint64_t now_ns);
+
 /* Takes in what has come. Messages change limits and are answered at once; the rest has time. */
 void gossip_take(struct instance *inst);
 

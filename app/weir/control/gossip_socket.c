@@ -28,6 +28,9 @@
 /* After so long without one that could not be sent, all can. */
 #define SENDS_AGAIN_NS (5 * SECOND_NS)
 
+/* How often it is tried to bind an address that was not there. */
+#define RETRY_NS SECOND_NS
+
 /* The kernel doubles what is asked for, which is about what it takes itself for each. */
 static void grow_receive_buffer(int fd, unsigned datagram_max)
 {
@@ -159,7 +162,7 @@ int gossip_socket_open(const struct gossip_config *config, struct gossip_socket 
 	*out = gs;
 	if (!gs)
 		return -ENOMEM;
-	*gs = (struct gossip_socket){.fd = -1, .config = config};
+	*gs = (struct gossip_socket){.fd = -1, .config = config, .bound = true};
 	if (refusals_create(config, &gs->refusals)) {
 		gossip_socket_close(gs);
 		*out = NULL;
@@ -171,14 +174,41 @@ int gossip_socket_open(const struct gossip_config *config, struct gossip_socket 
 	ret = gs->fd < 0 ? gs->fd : prepare_socket(gs);
 	if (ret == 0)
 		ret = bind_gossip(gs->fd, config);
+	gs->bound = ret == 0;
 	if (ret == 0)
 		return 0;
 	event(GOSSIP_NOT_BOUND,
 		event_word("address", address_format(&config->listen, text, sizeof(text))),
 		event_word("why", strerror(-ret)));
+	if (ret == -EADDRNOTAVAIL)
+		return 0; /* gossip_socket_retry() tries again */
 	gossip_socket_close(gs);
 	*out = NULL;
 	return ret;
+}
+
+uint64_t gossip_socket_next(const struct gossip_socket *gs)
+{
+	bool waits = gs->fd >= 0 &&
+		     (!gs->bound || (!gs->pins && address_is_any(&gs->config->listen)));
+
+	return waits ? gs->tried_ns + RETRY_NS : UINT64_MAX;
+}
+
+void gossip_socket_retry(struct gossip_socket *gs, uint64_t now_ns)
+{
+	char text[ADDRESS_TEXT_MAX];
+
+	if (now_ns < gossip_socket_next(gs))
+		return;
+	gs->tried_ns = now_ns;
+	if (gs->bound) {
+		gs->pins = can_pin(gs->config);
+	} else if (bind_gossip(gs->fd, gs->config) == 0) {
+		gs->bound = true;
+		event(GOSSIP_BOUND, event_word("address", address_format(&gs->config->listen, text,
+								  sizeof(text))));
+	}
 }
 
 void gossip_socket_close(struct gossip_socket *gs)
@@ -244,6 +274,8 @@ bool gossip_socket_send(struct gossip_socket *gs, unsigned peer, const uint8_t *
 		.msg_control = &control};
 	int error = 0;
 
+	if (!gs->bound) /* the kernel would choose another address */
+		return false;
 	if (gs->pins)
 		pin_source(gs, &message);
 	else

@@ -26,6 +26,8 @@ struct gossip_socket {
 	struct roster *roster; /* its limiters */
 	struct gossip_batch *batch;
 	struct refusals *refusals; /* what was not believed, by whose address it came from */
+	bool bound;                /* false until its address is on this machine */
+	uint64_t tried_ns;         /* when that was last tried */
 	bool filtered;             /* the kernel keeps strangers out */
 	bool pins;                 /* what is sent is to come from our address in the roster */
 	uint64_t send_errors;      /* datagrams that the kernel did not take */
@@ -37,12 +39,19 @@ struct gossip_socket {
 /* Datagrams that the kernel keeps until control looks: what a tick of a large group brings. */
 #define GOSSIP_SOCKET_ROOM 128
 
-/* Returns 0, or a negative errno, logged; NULL is none to close. */
+/*
+ * Returns 0, or a negative errno, logged; NULL is none to close. If no interface has the address,
+ * nothing is sent or received until gossip_socket_retry() finds it.
+ */
 int gossip_socket_open(const struct gossip_config *config, struct gossip_socket **out);
 void gossip_socket_close(struct gossip_socket *socket);
 
 /* Whether its address could be bound, and is then let go: 0 or a negative errno. */
 int gossip_socket_try(const struct gossip_config *config);
+
+/* When the next try is due, or UINT64_MAX; and that try. */
+uint64_t gossip_socket_next(const struct gossip_socket *socket);
+void gossip_socket_retry(struct gossip_socket *socket, uint64_t now_ns);
 
 /* To a peer of the roster; whether it has left. */
 bool gossip_socket_send(

@@ -165,15 +165,16 @@ void check_listen(struct doctor *doctor)
 	doctor_add_fact(doctor, "gossip.listen %s is free", text);
 	if (ret == 0)
 		return;
-	doctor_find(
-		doctor, &(struct finding){.verdict = DOCTOR_FAIL,
-				.place = "gossip.listen",
-				.found = doctor_words(doctor, "cannot bind %s: %s", text,
-					ret == -EADDRNOTAVAIL
-						? "no interface of this machine has this address"
-					: ret == -EADDRINUSE ? "another process uses this port"
-							     : strerror(-ret)),
-				.remedy = listen_remedy(doctor, text, ret)});
+	doctor_find(doctor,
+		&(struct finding){.verdict = ret == -EADDRNOTAVAIL ? DOCTOR_WARN : DOCTOR_FAIL,
+			.place = "gossip.listen",
+			.found = doctor_words(doctor, "cannot bind %s: %s", text,
+				ret == -EADDRNOTAVAIL
+					? "no interface of this machine has this address; "
+					  "weir starts without its peers and tries again"
+				: ret == -EADDRINUSE ? "another process uses this port"
+						     : strerror(-ret)),
+			.remedy = listen_remedy(doctor, text, ret)});
 }
 
 void check_socket(struct doctor *doctor)

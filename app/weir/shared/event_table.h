@@ -130,6 +130,8 @@
 		"this limiter time")                                                               \
 	X(GOSSIP_NOT_BOUND, ERROR, 0, GOSSIP_NOT_BOUND,                                            \
 		"gossip.listen: cannot bind {address}: {why}")                                     \
+	X(GOSSIP_BOUND, INFO, 0, GOSSIP_BOUND,                                                     \
+		"gossip.listen: {address} is on this machine now; gossip begins")                  \
 	X(GOSSIP_KEY, INFO, 20, GOSSIP_KEY,                                                        \
 		"gossip: key {key} seals messages; it is the only accepted key")                   \
 	X(GOSSIP_KEYS, INFO, 20, GOSSIP_KEYS,                                                      \

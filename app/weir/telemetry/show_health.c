@@ -9,9 +9,11 @@
 
 #include "bypasses.h"
 #include "clock.h"
+#include "gossip_socket.h"
 #include "instance.h"
 #include "kept.h"
 #include "links.h"
+#include "policy/value.h"
 #include "log.h"
 #include "reload.h"
 #include "watch.h"
@@ -111,6 +113,18 @@ static void alarm_kept(const struct instance *inst, json_t *alarms)
 					SECOND_NS));
 }
 
+/* Packets do not wait for the network of the group. */
+static void alarm_unbound_gossip(const struct instance *inst, json_t *alarms)
+{
+	char text[ADDRESS_TEXT_MAX];
+
+	if (!inst->gossip->bound)
+		json_array_append_new(alarms,
+			json_sprintf("gossip.listen: no interface has the address %s: this limiter "
+				     "has no peers",
+				address_format(&inst->config->gossip.listen, text, sizeof(text))));
+}
+
 /* The names are stable: metrics and alert rules use them. */
 static const struct {
 	const char *name;
@@ -121,6 +135,7 @@ static const struct {
 	{"reload_refused", alarm_refused_reload},
 	{"change_kept", alarm_kept},
 	{"wire_open", alarm_open_wires},
+	{"gossip_unbound", alarm_unbound_gossip},
 	{"port_gone", alarm_gone_ports},
 	{"link_down", alarm_links_down},
 	{"peer_differs", alarm_peers_that_differ},

@@ -665,7 +665,7 @@ static void test_listen(void **state)
 	listen_at("[2001:db8::7]:7946");
 	expect_findings(check_listen, "");
 	told.listen_error = -EADDRNOTAVAIL;
-	EXPECT_FAIL(check_listen, "gossip.listen: |[2001:db8::7]:7946: no interface",
+	EXPECT_WARN(check_listen, "gossip.listen: |[2001:db8::7]:7946: no interface",
 		"ip -br address; ip address add 2001:db8::7 dev INTERFACE");
 	told.listen_error = -EADDRINUSE;
 	EXPECT_FAIL(check_listen, "gossip.listen: |[2001:db8::7]:7946: another process",
@@ -674,7 +674,7 @@ static void test_listen(void **state)
 	expect_findings(check_listen, "FAIL|gossip.listen: |[2001:db8::7]:7946: Permission denied");
 	told.listen_error = -EADDRNOTAVAIL;
 	listen_at("192.0.2.1:80");
-	EXPECT_FAIL(check_listen, "gossip.listen: |192.0.2.1:80: no interface",
+	EXPECT_WARN(check_listen, "gossip.listen: |192.0.2.1:80: no interface",
 		"ip -br address; ip address add 192.0.2.1 dev INTERFACE");
 }
 
