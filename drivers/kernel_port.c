@@ -119,17 +119,44 @@ struct kernel_queues kernel_queues(const char *name)
 	return queues;
 }
 
-int kernel_switch_link(const char *name, bool up)
+/* Gives those flags that are in the mask the values that they have in `flags`. */
+static int switch_flags(const char *name, int mask, int flags)
 {
 	struct ifreq request = {0};
 	int ret = ask_interface(name, SIOCGIFFLAGS, &request);
-	bool is_up = request.ifr_flags & IFF_UP;
+	int change = (request.ifr_flags ^ flags) & mask;
 
-	if (ret == 0 && is_up != up) {
-		request.ifr_flags ^= IFF_UP;
+	if (ret == 0 && change) {
+		request.ifr_flags = (short)(request.ifr_flags ^ change);
 		ret = ask_interface(name, SIOCSIFFLAGS, &request);
 	}
 	return ret == -ENODEV ? 0 : ret;
+}
+
+int kernel_switch_link(const char *name, bool up)
+{
+	return switch_flags(name, IFF_UP, up ? IFF_UP : 0);
+}
+
+void kernel_state_read(const char *name, struct kernel_state *state)
+{
+	struct ifreq request = {0};
+
+	state->known = ask_interface(name, SIOCGIFFLAGS, &request) == 0 &&
+		       kernel_mtu(name, &state->mtu) == 0;
+	state->flags = request.ifr_flags;
+}
+
+void kernel_state_restore(const char *name, const struct kernel_state *state)
+{
+	struct ifreq request = {.ifr_mtu = (int)state->mtu};
+	unsigned mtu = state->mtu;
+
+	if (!state->known)
+		return;
+	switch_flags(name, IFF_UP | IFF_PROMISC | IFF_ALLMULTI, state->flags);
+	if (kernel_mtu(name, &mtu) == 0 && mtu != state->mtu)
+		ask_interface(name, SIOCSIFMTU, &request);
 }
 
 static void take_kind(const struct rtattr *info, struct kernel_kin *kin)

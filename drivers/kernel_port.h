@@ -18,7 +18,7 @@
 
 #define AF_PACKET_FRAME 2048 /* its default */
 
-/* What an interface is to others. */
+/* Relations of an interface to others. */
 struct kernel_kin {
 	int index;
 	char kind[16];         /* such as "veth" or "vlan"; "": a device of its own */
@@ -63,6 +63,15 @@ int kernel_link(const char *name, bool *up);
 
 /* Its MTU in *mtu. 0 or a negative errno. */
 int kernel_mtu(const char *name, unsigned *mtu);
+
+/* Settings of an interface that a start changes, and a failed start restores. */
+struct kernel_state {
+	bool known;
+	int flags;
+	unsigned mtu;
+};
+void kernel_state_read(const char *name, struct kernel_state *state);
+void kernel_state_restore(const char *name, const struct kernel_state *state);
 
 /*
  * Takes it down, and its carrier with it, or brings it up. Waits for the kernel. 0 or a negative

@@ -56,9 +56,12 @@ static struct port_abilities take_abilities(const struct rte_eth_dev_info *info)
 int port_probe(struct port *port, const struct port_config *config, uint16_t id)
 {
 	struct rte_eth_dev_info info;
+	char name[IFNAMSIZ];
 	int ret;
 
 	*port = (struct port){.config = config, .id = id};
+	if (kernel_interface(config, name))
+		kernel_state_read(name, &port->before);
 	ret = rte_eth_dev_info_get(id, &info);
 	if (ret)
 		return complain_port(port, "cannot read device information", ret);
@@ -380,6 +383,14 @@ void port_stop(struct port *port)
 	ret = rte_eth_dev_close(port->id);
 	if (ret)
 		complain_port(port, "cannot close", ret);
+}
+
+void port_put_back(const struct port *port)
+{
+	char name[IFNAMSIZ];
+
+	if (port->config && kernel_interface(port->config, name))
+		kernel_state_restore(name, &port->before);
 }
 
 unsigned port_free(struct port *port)

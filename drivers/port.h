@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel_port.h"
 #include "policy/config.h"
 
 struct rte_mempool;
@@ -33,6 +34,7 @@ struct port {
 	bool timestamps; /* it tells when packets came in, by a clock that can be read */
 	struct rte_mempool *pool;
 	struct port_abilities can;
+	struct kernel_state before; /* the start's, if it has an interface in the kernel */
 };
 
 /* Learns what the device can do. Returns 0 or a negative errno, the cause on stderr. */
@@ -83,6 +85,9 @@ int port_clock(const struct port *port, uint64_t *clock);
  * port_free() for all: what one port received may still lie in another's transmit ring.
  */
 void port_stop(struct port *port);
+
+/* After that, of a start that has failed: gives the kernel's interface the state that it had. */
+void port_put_back(const struct port *port);
 
 /*
  * Frees the pool; returns the number of mbufs that had not come back to it, less those that the

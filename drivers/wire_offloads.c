@@ -68,7 +68,8 @@ struct watched {
 	int index;
 	const struct breaking *breaking;
 	bool at_work, said;
-	bool put_back; /* it was at work before */
+	bool put_back;  /* it was at work before */
+	bool inherited; /* a process before this one switched it off */
 };
 
 struct wire_offloads {
@@ -231,7 +232,7 @@ static void inherit_record(struct wire_offloads *offloads)
 		struct watched *w = find_watched(offloads, index, interface, feature);
 
 		if (w && offloads->config->ports[w->port].offloads == OFFLOADS_FIX)
-			w->put_back = true;
+			w->put_back = w->inherited = true;
 		else
 			put_back(interface, index, feature);
 	}
@@ -368,7 +369,7 @@ int wire_offloads_start(const struct config *config, struct wire_offloads **out)
 	inherit_record(offloads);
 	ret = look_at_start(offloads);
 	if (ret || offloads->n == 0)
-		wire_offloads_stop(offloads);
+		wire_offloads_stop(offloads, ret != 0);
 	else
 		*out = offloads;
 	return ret;
@@ -396,17 +397,27 @@ int wire_offloads_foresee(const struct config *config, wire_offloads_found found
 	return 0;
 }
 
-void wire_offloads_stop(struct wire_offloads *offloads)
+void wire_offloads_stop(struct wire_offloads *offloads, bool failed)
 {
+	bool remains = false;
+
 	if (!offloads)
 		return;
 	for (unsigned i = 0; i < offloads->n; i++) {
-		const struct watched *w = &offloads->watched[i];
+		struct watched *w = &offloads->watched[i];
 
+		if (failed && w->inherited) {
+			remains = true;
+			continue;
+		}
 		if (w->put_back)
 			put_back(w->interface, w->index, w->breaking->feature);
+		w->put_back = false;
 	}
-	unlink(offloads->record);
+	if (remains)
+		keep_record(offloads);
+	else
+		unlink(offloads->record);
 	free(offloads);
 }
 

@@ -38,8 +38,11 @@ typedef void (*wire_offloads_found)(void *context, unsigned port, const char *in
 	const char *names, const char *command);
 int wire_offloads_foresee(const struct config *config, wire_offloads_found found, void *context);
 
-/* Puts back what was switched off. NULL does nothing. */
-void wire_offloads_stop(struct wire_offloads *offloads);
+/*
+ * Restores the features; after a failed start only those that it switched off, because the program
+ * of an earlier process can still run. NULL does nothing.
+ */
+void wire_offloads_stop(struct wire_offloads *offloads, bool failed);
 
 /*
  * Looks again, and does as at the start, but that nothing is refused. Waits for the kernel: a

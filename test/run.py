@@ -508,6 +508,7 @@ def all_cards(wanted, result):
 def long_tests(wanted, result):
     """Thousands of seeds: some minutes on an idle machine."""
     commands = {f"build/{name}": command for name, command in LONG.items()}
+    commands["net/starts"] = [*PYTHON, os.path.join(ROOT, "test", "net", "starts.py"), "--all"]
     commands["sim/weirsim"] = [*PYTHON, os.path.join(ROOT, "test", "sim", "weirsim.py"), "--long"]
     for name, command in commands.items():
         if not wanted(name):
@@ -540,7 +541,8 @@ IN_COMPANY = ("drawn", "quota", "reload", "etcd", "weirctl", "kill9", "conserved
               "trial", "shadow",
               "group_keys", "stall", "disagree", "clients", "clocks", "service", "exporter",
               "ctl_live", "doctor", "manual", "timed", "page", "events", "flows",
-              "explain", "changes", "bypass", "plane", "plane_ledger", "import", "refusals")
+              "explain", "changes", "bypass", "plane", "plane_ledger", "import", "refusals",
+              "starts")
 # Tests of two threads that share data, and of malformed input.
 SANITIZED = {
     "build-asan": {"hostile": ()},

@@ -4,6 +4,7 @@
 #include "start.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -77,8 +78,11 @@ static void ports_stop(struct instance *inst)
 {
 	if (inst->borrowed)
 		return;
-	for (unsigned i = 0; i < inst->config->n_ports; i++)
+	for (unsigned i = 0; i < inst->config->n_ports; i++) {
 		port_stop(&inst->ports[i]);
+		if (!inst->has_started)
+			port_put_back(&inst->ports[i]);
+	}
 	for (unsigned i = 0; i < inst->config->n_ports; i++) {
 		unsigned missing = port_free(&inst->ports[i]);
 
@@ -156,8 +160,10 @@ static int ports_start(struct instance *inst)
 	}
 	for (unsigned i = 0; ret == 0 && i < config->n_ports; i++)
 		ret = port_start(&inst->ports[i], queues[i], held[i], config_buffers(config, i));
-	if (ret)
+	if (ret) {
+		bypasses_explain(inst);
 		ports_stop(inst);
+	}
 	inst->ports_took_ns = control_now() - began_ns;
 	return ret;
 }
@@ -612,7 +618,9 @@ static void etcd_settle(struct instance *inst, const struct timespec *until)
 }
 
 /*
- * Brought up in this order, taken down in reverse: the socket answers when packets flow. Before any
+ * Brought up in this order, taken down in reverse; clients of the socket wait for control's loop,
+ * until packets flow. A failed step undoes its own changes, and instance_stop() those of the steps
+ * before it, so a failed start changes nothing of the machine. Before any
  * is taken down, in reverse too, `settle` ends what may wait for a disk or another machine, while
  * packets still flow; together they have SETTLE_S from the signal. What
  * workers use is left as it is if one of them could not be ended.
@@ -644,12 +652,51 @@ static const struct module {
 	{"limits", limits_start, nothing_to_stop, NULL, true},
 	{"reload", reload_start, reload_stop, reload_settle, true},
 	{"workers", launch_workers, wait_for_workers, NULL, false},
-	{"take-over", bypasses_take_over, nothing_to_stop, NULL, false},
 	{"telemetry", telemetry_start, telemetry_stop, NULL, false},
+	/* The last: a failure after it would leave an open wire. */
+	{"take-over", bypasses_take_over, nothing_to_stop, NULL, false},
 };
 
 /* Modules below this are up before any worker runs. */
 #define PREPARED (RTE_DIM(modules) - 3)
+
+/* SIGTERM and SIGINT are blocked, for the control loop, which does not run yet. */
+static int pending_end(void)
+{
+	sigset_t pending;
+
+	sigpending(&pending);
+	if (sigismember(&pending, SIGTERM))
+		return SIGTERM;
+	return sigismember(&pending, SIGINT) ? SIGINT : 0;
+}
+
+/* Returns -ECANCELED if a signal ends the start. */
+static int cancel_start(struct instance *inst)
+{
+	int number = pending_end();
+
+	if (number == 0)
+		return 0;
+	event(STOPPING, event_word("signal", strsignal(number)));
+	instance_stop(inst);
+	if (inst->leaked == 0)
+		event(STOPPED);
+	return -ECANCELED;
+}
+
+/* In a build for tests the step that the environment names fails. */
+static int start_fault(const char *module)
+{
+#ifdef WEIR_START_FAULTS
+	const char *wanted = getenv("WEIR_START_FAULT");
+
+	if (wanted && strcmp(wanted, module) == 0)
+		return -EIO;
+#endif
+	(void)module;
+	return 0;
+}
 
 static int start_modules(struct instance *inst, unsigned n)
 {
@@ -659,20 +706,29 @@ static int start_modules(struct instance *inst, unsigned n)
 	inst->parts = parts;
 	inst->policies = config->policies;
 	inst->n_policies = config->n_policies;
+	inst->failed_step = "devices";
 	if (shape_in_register())
 		return -ENOMEM;
 	if (eal_find_ports(config, inst->port_ids))
 		return -ENODEV;
 	for (; inst->started < n; inst->started++) {
-		int ret = modules[inst->started].start(inst);
+		const struct module *module = &modules[inst->started];
+		int ret = start_fault(module->name);
 
+		if (cancel_start(inst))
+			return -ECANCELED;
+		if (ret == 0)
+			ret = module->start(inst);
 		if (ret) {
-			event(NOT_STARTED, event_word("module", modules[inst->started].name),
+			inst->failed_step = module->name;
+			event(NOT_STARTED, event_word("module", module->name),
 				event_word("why", strerror(-ret)));
 			instance_stop(inst);
 			return ret;
 		}
 	}
+	inst->failed_step = NULL;
+	inst->has_started = n == RTE_DIM(modules);
 	return 0;
 }
 

@@ -60,6 +60,9 @@ struct {
 
 const volatile struct bypass_setup setup = {};
 
+/* Set by the last step of a start. Until then the port's packets are the host's, as before it. */
+volatile __u32 in_force;
+
 static bool comes_round(__u32 worker, __u64 now)
 {
 	struct bypass_beat *beat = bpf_map_lookup_elem(&beats, &worker);
@@ -155,9 +158,12 @@ static __always_inline int go_unserved(struct xdp_md *ctx, bool never)
 SEC("xdp.frags")
 int xsk_def_prog(struct xdp_md *ctx)
 {
-	bool served = is_served(ctx->rx_queue_index);
 	enum plane_verdict verdict = PLANE_ASKS;
+	bool served;
 
+	if (!in_force)
+		return XDP_PASS;
+	served = is_served(ctx->rx_queue_index);
 	if (setup.plane && (served || setup.fail == BYPASS_LAST_LIMITS)) {
 		verdict = plane_judge(ctx, &setup);
 		if (verdict < PLANE_ASKS)

@@ -11,46 +11,52 @@
 #include <string.h>
 
 #include <linux/if_link.h>
-#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "base/math.h"
+#include "bypass_check.h"
 #include "bypass_maps.h"
 #include "kernel_port.h"
 #include "plane.h"
 
 #include "bypass.skel.h" /* of the maps above */
 
-#define BPF_FILES    "/sys/fs/bpf"
-#define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
+#define LAST_WORDS 512
 
 #define BEATS_BYTES (BYPASS_WORKERS * sizeof(struct bypass_beat))
 
-/* Longer than any limiter's directory with a file in it. */
-#define PATH_BYTES 256
-
 static_assert(CONFIG_WORKERS_MAX <= BYPASS_WORKERS, "each worker has a line");
+
+/* Pins of a port: those that this process has made go with a start that fails. */
+enum pin { PIN_COUNT, PIN_SOCKETS, PIN_LINK, PINS };
+
+static const char *const pin_names[PINS] = {"count", "sockets", "link"};
 
 struct bypass_port {
 	struct bypass_bpf *program;
-	struct bpf_link *link, *unsent;
+	struct bpf_link *unsent;
 	struct bypass_past before;
-	int interface; /* index; 0: the port has no program */
-	bool former;   /* a former process's is there still: see bypass_take_over() */
+	int interface;  /* index; 0: the port has no program */
+	int link;       /* this process's, or what a former one has left; -1 */
+	int former;     /* that one's program, to put back; -1 */
+	bool inherited; /* the link is a former process's: see bypass_take_over() */
+	bool updated;   /* and leads to this one's program */
+	bool pinned[PINS];
 };
 
 struct bypass {
-	char directory[PATH_BYTES];
+	char directory[BYPASS_PATH];
 	struct bypass_port ports[CONFIG_PORTS_MAX];
 	struct bypass_beat *beats; /* one map for all programs */
 	int beats_fd;
 	struct plane *plane; /* NULL: the kernel decides no packets */
+	bool made_top;       /* BYPASS_DIRECTORY was not there */
+	bool stays;          /* the start is over: the programs outlive the process */
 };
 
 /* What is being opened, and whom it is told if it cannot. */
@@ -61,11 +67,21 @@ struct opening {
 	unsigned port, partner, wire;
 };
 
-static int print_nothing(enum libbpf_print_level level, const char *format, va_list words)
+/* The last that libbpf, or the kernel's verifier by it, has complained of. Main thread. */
+static char last_words[LAST_WORDS];
+
+static int keep_words(enum libbpf_print_level level, const char *format, va_list words)
 {
-	(void)level;
-	(void)format;
-	(void)words;
+	size_t at = strlen(last_words);
+	char line[LAST_WORDS / 2];
+
+	if (level > LIBBPF_WARN)
+		return 0;
+	vsnprintf(line, sizeof(line), format, words);
+	line[strcspn(line, "\n")] = '\0';
+	if (at + strlen(line) + sizeof("; ") > sizeof(last_words))
+		at = 0;
+	snprintf(last_words + at, sizeof(last_words) - at, "%s%s", at ? "; " : "", line);
 	return 0;
 }
 
@@ -73,117 +89,33 @@ static int complain_of_port(
 	const struct opening *opening, const char *what, int ret, const char *remedy)
 {
 	const struct port_config *port = &opening->config->ports[opening->port];
-	char place[CONFIG_NAME_MAX + sizeof("ports.")], found[512];
+	char place[CONFIG_NAME_MAX + sizeof("ports.")], found[LAST_WORDS + 256];
 
 	snprintf(place, sizeof(place), "ports.%s", port->name);
-	snprintf(found, sizeof(found), "%s: %s", what, strerror(-ret));
+	snprintf(found, sizeof(found), "%s: %s%s%s", what, strerror(-ret),
+		last_words[0] ? ": " : "", last_words);
 	complaint_tell(
 		opening->to, &(struct complaint){.place = place, .found = found, .remedy = remedy});
 	return ret;
 }
 
-/* A dot in a name is reserved in this file system; nothing that has a name here has a '%'. */
-static void name_directory(const char *limiter, char path[PATH_BYTES])
-{
-	snprintf(path, PATH_BYTES, BYPASS_DIRECTORY "/%s", limiter);
-	for (char *c = path + sizeof(BYPASS_DIRECTORY); *c; c++)
-		if (*c == '.')
-			*c = '%';
-}
-
 static void name_pin(
-	const struct bypass *bypass, const char *what, int interface, char path[PATH_BYTES])
+	const struct bypass *bypass, enum pin pin, int interface, char path[BYPASS_PATH])
 {
-	int len = snprintf(path, PATH_BYTES, "%s/%s-%d", bypass->directory, what, interface);
+	int len = snprintf(
+		path, BYPASS_PATH, "%s/%s-%d", bypass->directory, pin_names[pin], interface);
 
-	if (len >= PATH_BYTES) /* cannot be: names are shorter */
+	if (len >= BYPASS_PATH) /* cannot be: names are shorter */
 		path[0] = '\0';
-}
-
-/* What a port has too many of: each queue has packets that are workers'. */
-static int check_queues(const struct config *config, const struct port_config *port, unsigned most,
-	const struct complaint_sink *to)
-{
-	char place[CONFIG_NAME_MAX + sizeof("ports.")], name[IFNAMSIZ] = "", found[160], remedy[64];
-	struct kernel_queues queues;
-
-	kernel_interface(port, name);
-	queues = kernel_queues(name);
-	if (queues.receive <= most)
-		return 0;
-	snprintf(place, sizeof(place), "ports.%s", port->name);
-	snprintf(found, sizeof(found),
-		"%s has %u receive queues, and both ports of a wire as many as the other, and no "
-		"more than the %u workers",
-		name, queues.receive, config->n_workers);
-	snprintf(remedy, sizeof(remedy), "ethtool -L %s %s %u", name,
-		queues.receive > queues.pairs ? "rx" : "combined", most);
-	complaint_tell(to, &(struct complaint){.place = place, .found = found, .remedy = remedy});
-	return -EINVAL;
-}
-
-static int check_wire_queues(
-	const struct config *config, const struct wire *wire, const struct complaint_sink *to)
-{
-	const struct port_config *ports[] = {&config->ports[wire->a], &config->ports[wire->b]};
-	unsigned most = config->n_workers;
-	int ret = 0;
-
-	for (unsigned i = 0; i < 2; i++) {
-		char name[IFNAMSIZ] = "";
-
-		kernel_interface(ports[i], name);
-		most = min_u32(most, kernel_queues(name).pairs);
-	}
-	for (unsigned i = 0; i < 2; i++)
-		if (check_queues(config, ports[i], most, to))
-			ret = -EINVAL;
-	return ret;
-}
-
-static int check_all_queues(const struct config *config, const struct complaint_sink *to)
-{
-	int ret = 0;
-
-	for (unsigned i = 0; i < config->n_wires; i++)
-		if (wire_has_plane(config, &config->wires[i]) &&
-			check_wire_queues(config, &config->wires[i], to))
-			ret = -EINVAL;
-	return ret;
-}
-
-int bypass_check(const struct config *config, const struct complaint_sink *to)
-{
-	struct statfs fs;
-
-	if (!config_has_programs(config))
-		return 0;
-	if (statfs(BPF_FILES, &fs) || fs.f_type != BPF_FS_MAGIC)
-		complaint_tell(
-			to, &(struct complaint){.place = "wires",
-				    .found = BPF_FILES " is no BPF file system, and the kernel's "
-						       "programs of wires are kept there",
-				    .remedy = "mount -t bpf bpf " BPF_FILES});
-	else if (access(BYPASS_DIRECTORY, F_OK) ? access(BPF_FILES, W_OK | X_OK)
-						: access(BYPASS_DIRECTORY, W_OK | X_OK))
-		complaint_tell(
-			to, &(struct complaint){.place = "wires",
-				    .found = BYPASS_DIRECTORY " is not to be written to, and the "
-							      "kernel's programs of wires are kept "
-							      "there",
-				    .remedy = "the drop-in fail_wire.conf of its unit, or "
-					      "sudo"});
-	else
-		return check_all_queues(config, to);
-	return -EACCES;
 }
 
 static int make_directory(const struct opening *opening)
 {
 	const char *path = opening->bypass->directory;
+	int top = mkdir(BYPASS_DIRECTORY, 0700) ? errno : 0;
 
-	if ((mkdir(BYPASS_DIRECTORY, 0700) && errno != EEXIST) ||
-		(mkdir(path, 0700) && errno != EEXIST))
+	opening->bypass->made_top |= top == 0;
+	if ((top && top != EEXIST) || (mkdir(path, 0700) && errno != EEXIST))
 		return complain_of_port(opening, path, -errno, NULL);
 	return 0;
 }
@@ -263,18 +195,31 @@ static void set_up(const struct opening *opening, struct bypass_bpf *program)
 							  q - first, config->n_workers);
 }
 
+/* A map that a former process has left under that name, in place of one of its own. */
+static int inherit_map(
+	const struct bypass *bypass, enum pin pin, int interface, struct bpf_map *map)
+{
+	char path[BYPASS_PATH];
+	int fd, ret;
+
+	name_pin(bypass, pin, interface, path);
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	ret = bpf_map__reuse_fd(map, fd);
+	close(fd);
+	return ret;
+}
+
 /* What has gone past is counted on, in a map that outlives the program; and so are sockets. */
 static int share_maps(const struct opening *opening, struct bypass_port *port)
 {
 	struct bypass *bypass = opening->bypass;
-	char path[PATH_BYTES];
-	int ret;
+	int ret = inherit_map(bypass, PIN_COUNT, port->interface, port->program->maps.counts);
 
-	name_pin(bypass, "count", port->interface, path);
-	ret = bpf_map__set_pin_path(port->program->maps.counts, path);
-	name_pin(bypass, "sockets", port->interface, path);
 	if (ret == 0)
-		ret = bpf_map__set_pin_path(port->program->maps.xsks_map, path);
+		ret = inherit_map(
+			bypass, PIN_SOCKETS, port->interface, port->program->maps.xsks_map);
 	if (ret == 0 && bypass->beats_fd >= 0)
 		ret = bpf_map__reuse_fd(port->program->maps.beats, bypass->beats_fd);
 	if (ret == 0 && bypass->plane)
@@ -291,14 +236,11 @@ static int load_program(const struct opening *opening, struct bypass_port *port)
 	if (!port->program)
 		return -errno;
 	set_up(opening, port->program);
-	bpf_program__set_autoload(port->program->progs.see_unsent, access(KERNEL_TYPES, R_OK) == 0);
 	ret = share_maps(opening, port);
 	if (ret == 0)
 		ret = bypass_bpf__load(port->program);
 	if (ret == 0 && bypass->plane)
 		ret = plane_map(bypass->plane, port->program);
-	if (ret == 0)
-		port->before = take_counts(port->program);
 	return ret;
 }
 
@@ -315,13 +257,6 @@ static int map_beats(struct bypass *bypass, const struct bypass_port *port)
 	return bypass->beats ? 0 : -errno;
 }
 
-/* Its program is there no more when this returns. */
-static void remove_link(struct bpf_link *link)
-{
-	bpf_link__detach(link);
-	bpf_link__destroy(link);
-}
-
 /* Whether a program stands where the port's is to. */
 static bool is_attached_so(const struct port_config *port, int interface)
 {
@@ -332,25 +267,34 @@ static bool is_attached_so(const struct port_config *port, int interface)
 	return query.attach_mode == (port->generic ? XDP_ATTACHED_SKB : XDP_ATTACHED_DRV);
 }
 
+/* Its program is there no more when this returns. */
+static void remove_link(int link, const char *path)
+{
+	bpf_link_detach(link);
+	close(link);
+	unlink(path);
+}
+
 /*
  * The link that a former process has left. One whose interface has gone is of no use, and one that
  * stands elsewhere has to go before ours can come: the kernel takes it away by and by when nobody
  * has it any more, and at once if it is asked.
  */
-static struct bpf_link *former_link(const struct port_config *port, const char *path, int interface)
+static void open_former(const struct opening *opening, struct bypass_port *port, const char *path)
 {
-	struct bpf_link_info info = {0};
-	struct bpf_link *link = bpf_link__open(path);
-	uint32_t bytes = sizeof(info);
+	uint32_t program = 0;
+	int interface, link = bypass_open_link(path, &interface, &program);
 
-	if (!link)
-		return NULL;
-	if (bpf_obj_get_info_by_fd(bpf_link__fd(link), &info, &bytes) == 0 &&
-		(int)info.xdp.ifindex == interface && is_attached_so(port, interface))
-		return link;
-	remove_link(link);
-	unlink(path);
-	return NULL;
+	if (link < 0)
+		return;
+	if (interface != port->interface ||
+		!is_attached_so(&opening->config->ports[opening->port], interface)) {
+		remove_link(link, path);
+		return;
+	}
+	port->link = link;
+	port->inherited = true;
+	port->former = bpf_prog_get_fd_by_id(program);
 }
 
 static int complain_of_attach(const struct opening *opening, int ret)
@@ -379,45 +323,24 @@ static uint32_t attach_flags(const struct port_config *port)
 	return port->generic ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
 }
 
-static int attach_pinned(const struct opening *opening, struct bypass_port *port, const char *path)
+/*
+ * Where a former process's is there it stays for now, with the sockets that are to come. Ours is
+ * needed by them, too, but leaves packets to the host until bypass_take_over(), and goes with the
+ * process until it is pinned there.
+ */
+static int attach_program(const struct opening *opening, struct bypass_port *port)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts,
 		.flags = attach_flags(&opening->config->ports[opening->port]));
-	int fd = bpf_link_create(bpf_program__fd(port->program->progs.xsk_def_prog),
-		port->interface, BPF_XDP, &opts);
-	int ret = fd < 0 ? -errno : 0;
+	char path[BYPASS_PATH];
 
-	if (ret)
-		return ret;
-	if (bpf_obj_pin(fd, path))
-		ret = -errno;
-	close(fd);
-	if (ret)
-		return ret;
-	port->link = bpf_link__open(path);
-	return port->link ? 0 : -errno;
-}
-
-/* Where a former process's is there it stays for now, with the sockets that are to come. */
-static int attach_program(const struct opening *opening, struct bypass_port *port)
-{
-	char path[PATH_BYTES];
-	int ret;
-
-	name_pin(opening->bypass, "link", port->interface, path);
-	port->link = former_link(&opening->config->ports[opening->port], path, port->interface);
-	port->former = port->link != NULL;
-	if (port->former)
+	name_pin(opening->bypass, PIN_LINK, port->interface, path);
+	open_former(opening, port, path);
+	if (port->inherited)
 		return 0;
-	ret = attach_pinned(opening, port, path);
-	return ret ? complain_of_attach(opening, ret) : 0;
-}
-
-/* From now on until the process ends; a kernel without types of its own does not count it. */
-static void watch_unsent(struct bypass_port *port)
-{
-	if (bpf_program__autoload(port->program->progs.see_unsent))
-		port->unsent = bpf_program__attach(port->program->progs.see_unsent);
+	port->link = bpf_link_create(bpf_program__fd(port->program->progs.xsk_def_prog),
+		port->interface, BPF_XDP, &opts);
+	return port->link < 0 ? complain_of_attach(opening, -errno) : 0;
 }
 
 static int tell_partner(const struct opening *opening, const struct bypass_port *port, int partner)
@@ -453,7 +376,8 @@ static int open_port(const struct opening *opening)
 		ret = map_beats(opening->bypass, port);
 	if (ret)
 		return complain_of_port(opening, "the kernel does not take its program", ret, NULL);
-	watch_unsent(port);
+	/* Until the process ends. */
+	port->unsent = bpf_program__attach(port->program->progs.see_unsent);
 	ret = tell_partner(opening, port, partner);
 	return ret ? ret : attach_program(opening, port);
 }
@@ -473,11 +397,17 @@ static int open_wire(struct opening *opening)
 	return ret ? ret : open_port(opening);
 }
 
-/* Whether a pin is of a port that has a program now, or of what they all have. */
-static bool is_used(const struct bypass *bypass, const char *pin)
+static int interface_of(const char *pin)
 {
 	const char *number = strrchr(pin, '-');
-	long interface = number ? strtol(number + 1, NULL, 10) : 0;
+
+	return number ? (int)strtol(number + 1, NULL, 10) : 0;
+}
+
+/* Returns true for the pins of a port that has a program now, and for those of all ports. */
+static bool is_used(const struct bypass *bypass, const char *pin)
+{
+	int interface = interface_of(pin);
 
 	if (bypass->plane && plane_is_kept(pin))
 		return true;
@@ -487,22 +417,35 @@ static bool is_used(const struct bypass *bypass, const char *pin)
 	return false;
 }
 
-/* One that still is there when the port is opened would be taken for one to stay. */
+/* Returns true if DPDK's driver has to put a program of its own there. */
+static bool is_in_the_way(const struct config *config, const char *pin)
+{
+	int interface = interface_of(pin);
+
+	for (unsigned i = 0; i < config->n_ports; i++)
+		if (interface != 0 && port_is_af_xdp(&config->ports[i]) &&
+			index_of(&config->ports[i]) == interface)
+			return true;
+	return false;
+}
+
 static void remove_pin(const struct bypass *bypass, const char *pin)
 {
-	char path[2 * PATH_BYTES];
-	struct bpf_link *link = NULL;
+	char path[2 * BYPASS_PATH];
+	int link = -1, interface;
+	uint32_t program;
 
 	snprintf(path, sizeof(path), "%s/%s", bypass->directory, pin);
 	if (strncmp(pin, "link-", strlen("link-")) == 0)
-		link = bpf_link__open(path);
-	if (link)
-		remove_link(link);
-	plane_unkeep(path);
+		link = bypass_open_link(path, &interface, &program);
+	if (link >= 0)
+		remove_link(link, path);
+	else
+		plane_unkeep(path);
 }
 
-/* What former processes of this limiter have left before ports that fail otherwise now. */
-static void remove_others(const struct bypass *bypass)
+/* Removes pins of ports without a program now; with a configuration only those in the way. */
+static void remove_others(const struct bypass *bypass, const struct config *in_the_way)
 {
 	DIR *directory = opendir(bypass->directory);
 	const struct dirent *entry;
@@ -510,17 +453,30 @@ static void remove_others(const struct bypass *bypass)
 	if (!directory)
 		return;
 	while ((entry = readdir(directory)))
-		if (entry->d_name[0] != '.' && !is_used(bypass, entry->d_name))
+		if (entry->d_name[0] != '.' && !is_used(bypass, entry->d_name) &&
+			(!in_the_way || is_in_the_way(in_the_way, entry->d_name)))
 			remove_pin(bypass, entry->d_name);
 	closedir(directory);
-	rmdir(bypass->directory); /* if it is empty */
+	if (!in_the_way)
+		rmdir(bypass->directory); /* if it is empty */
+}
+
+void bypass_remove_left(const struct config *config)
+{
+	struct bypass *none = calloc(1, sizeof(*none));
+
+	if (!none)
+		return;
+	bypass_name_directory(config->limiter, none->directory);
+	remove_others(none, NULL);
+	free(none);
 }
 
 /* What may fail of keeping them fails here, before anything is taken from a former process. */
 static int keep_aside(struct bypass *bypass, const struct complaint_sink *to)
 {
 	int ret = plane_keep_aside(bypass->plane, bypass->directory);
-	char found[PATH_BYTES + 64];
+	char found[BYPASS_PATH + 64];
 
 	if (ret == 0)
 		return 0;
@@ -540,8 +496,11 @@ int bypass_open(const struct config *config, const struct bypass_room *room,
 	if (!made)
 		return -ENOMEM;
 	made->beats_fd = -1;
-	name_directory(config->limiter, made->directory);
-	libbpf_set_print(print_nothing);
+	for (unsigned i = 0; i < CONFIG_PORTS_MAX; i++)
+		made->ports[i].link = made->ports[i].former = -1;
+	bypass_name_directory(config->limiter, made->directory);
+	last_words[0] = '\0';
+	libbpf_set_print(keep_words);
 	ret = bypass_check(config, to);
 	if (ret == 0 && config_has_plane(config))
 		ret = plane_create(room->slots, room->lines, made->directory, &made->plane);
@@ -549,7 +508,7 @@ int bypass_open(const struct config *config, const struct bypass_room *room,
 		if (wire_has_programs(config, &config->wires[opening.wire]))
 			ret = open_wire(&opening);
 	if (ret == 0)
-		remove_others(made);
+		remove_others(made, config);
 	if (ret == 0 && made->plane)
 		ret = keep_aside(made, to);
 	if (ret || !config_has_programs(config))
@@ -559,25 +518,84 @@ int bypass_open(const struct config *config, const struct bypass_room *room,
 	return ret;
 }
 
+/* Pins are the last step: until then the kernel removes everything when the process ends. */
+static int pin_port(const struct bypass *bypass, struct bypass_port *port)
+{
+	const int fds[PINS] = {[PIN_COUNT] = bpf_map__fd(port->program->maps.counts),
+		[PIN_SOCKETS] = bpf_map__fd(port->program->maps.xsks_map),
+		[PIN_LINK] = port->link};
+	char path[BYPASS_PATH];
+
+	for (unsigned pin = 0; pin < PINS; pin++) {
+		name_pin(bypass, pin, port->interface, path);
+		if (pin == PIN_LINK ? port->inherited : access(path, F_OK) == 0)
+			continue;
+		if (bpf_obj_pin(fds[pin], path))
+			return -errno;
+		port->pinned[pin] = true;
+	}
+	return 0;
+}
+
 /* In place of the program that a former process has left: no packet sees neither. */
+static int put_in_force(struct bypass_port *port)
+{
+	port->before = take_counts(port->program);
+	port->program->bss->in_force = 1;
+	if (port->inherited && bpf_link_update(port->link,
+				       bpf_program__fd(port->program->progs.xsk_def_prog), NULL))
+		return -errno;
+	port->updated = port->inherited;
+	return 0;
+}
+
 int bypass_take_over(struct bypass *bypass)
 {
 	int ret = 0;
 
-	for (unsigned i = 0; ret == 0 && i < CONFIG_PORTS_MAX; i++) {
-		struct bypass_port *port = &bypass->ports[i];
-
-		if (port->former)
-			ret = bpf_link__update_program(
-				port->link, port->program->progs.xsk_def_prog);
-		port->former &= ret != 0;
-	}
+	for (unsigned i = 0; ret == 0 && i < CONFIG_PORTS_MAX; i++)
+		if (bypass->ports[i].interface)
+			ret = pin_port(bypass, &bypass->ports[i]);
+	for (unsigned i = 0; ret == 0 && i < CONFIG_PORTS_MAX; i++)
+		if (bypass->ports[i].interface)
+			ret = put_in_force(&bypass->ports[i]);
 	return ret;
 }
 
 int bypass_keep(struct bypass *bypass)
 {
-	return bypass->plane ? plane_keep(bypass->directory) : 0;
+	int ret = bypass->plane ? plane_keep(bypass->directory) : 0;
+
+	bypass->stays = ret == 0;
+	if (ret == 0)
+		remove_others(bypass, NULL);
+	return ret;
+}
+
+/* After a failed start: restores the previous program, and removes everything else. */
+static void take_back(const struct bypass *bypass, struct bypass_port *port)
+{
+	char path[BYPASS_PATH];
+
+	if (port->updated && port->former >= 0)
+		bpf_link_update(port->link, port->former, NULL);
+	if (port->link >= 0 && !port->inherited)
+		bpf_link_detach(port->link);
+	for (unsigned pin = 0; pin < PINS; pin++) {
+		name_pin(bypass, pin, port->interface, path);
+		if (port->pinned[pin])
+			unlink(path);
+	}
+}
+
+static void close_port(struct bypass_port *port)
+{
+	bpf_link__destroy(port->unsent);
+	if (port->link >= 0)
+		close(port->link);
+	if (port->former >= 0)
+		close(port->former);
+	bypass_bpf__destroy(port->program);
 }
 
 struct plane *bypass_plane(const struct bypass *bypass)
@@ -592,17 +610,16 @@ void bypass_close(struct bypass *bypass)
 	if (bypass->beats)
 		munmap(bypass->beats, BEATS_BYTES);
 	for (unsigned i = 0; i < CONFIG_PORTS_MAX; i++) {
-		struct bypass_port *port = &bypass->ports[i];
-
-		bpf_link__destroy(port->unsent);
-		if (port->link) {
-			bpf_link__disconnect(port->link);
-			bpf_link__destroy(port->link);
-		}
-		bypass_bpf__destroy(port->program);
+		if (!bypass->stays && bypass->ports[i].interface)
+			take_back(bypass, &bypass->ports[i]);
+		close_port(&bypass->ports[i]);
 	}
 	if (bypass->plane)
 		plane_drop_aside(bypass->directory);
+	if (!bypass->stays)
+		rmdir(bypass->directory); /* if it is empty */
+	if (!bypass->stays && bypass->made_top)
+		rmdir(BYPASS_DIRECTORY);
 	plane_destroy(bypass->plane);
 	free(bypass);
 }
@@ -631,4 +648,9 @@ struct bypass_past bypass_past(const struct bypass *bypass, unsigned port)
 struct bypass_past bypass_before(const struct bypass *bypass, unsigned port)
 {
 	return bypass->ports[port].before;
+}
+
+bool bypass_is_inherited(const struct bypass *bypass, unsigned port)
+{
+	return bypass->ports[port].inherited;
 }

@@ -31,17 +31,24 @@ struct bypass_past {
 };
 
 /*
- * Whether there is a place for such programs that this user may write to, if any wire wants one. 0,
- * or a negative errno and a complaint. Any thread.
+ * Whether there is a place for such programs that this user may write to, if any wire wants one.
+ * Refuses programs of other limiters at any port. 0, or a negative errno and a complaint. Any
+ * thread.
  */
 int bypass_check(const struct config *config, const struct complaint_sink *to);
 
 /*
- * Makes the programs for both ports of each wire that has them (wire_has_programs()), and takes
- * away those that former processes of this limiter have left before others. They are put before the
- * ports at once, or where a former process's program is there, by bypass_take_over(). What has gone
- * past since such a process began is bypass_before(). NULL in *bypass where no wire has any. Before
- * the ports are opened, with root's capabilities or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON.
+ * Returns true if a process of this limiter has left its program at a port, and then whether one
+ * still serves it. Waits for a turn of the workers.
+ */
+bool bypass_find_own(const struct config *config, unsigned port, bool *served);
+
+/*
+ * Makes the programs for both ports of each wire that has them (wire_has_programs()). AF_XDP
+ * sockets need one before they are opened, so they are attached at once, unless a former process's
+ * is there; but they leave packets to the host until bypass_take_over(). NULL in *bypass where no
+ * wire has any. Before the ports are opened, with root's capabilities or CAP_BPF, CAP_NET_ADMIN and
+ * CAP_PERFMON.
  * Where the kernel is to decide packets there is room for policies in so many slots, and for
  * classifiers of so many lines. 0 or a negative errno, and a complaint. Main thread.
  */
@@ -53,21 +60,27 @@ int bypass_open(const struct config *config, const struct bypass_room *room,
 	const struct complaint_sink *to, struct bypass **bypass);
 
 /*
- * Exchanges what former processes have left for the programs of this one, when it is ready: no
- * packet comes by neither. 0 or a negative errno. Main thread.
+ * The last step of a start. Pins the programs and puts them in force, in place of those that
+ * earlier processes have left: each packet meets one of them. After it bypass_before() is known.
+ * 0 or a negative errno. Main thread.
  */
 int bypass_take_over(struct bypass *bypass);
 
 /*
- * At once after that: what the kernel's data plane knows, of the programs that are there now, is
- * the next process's, should this one end here. As above.
+ * Immediately after that: keeps the state of the XDP data plane for the next process, and removes
+ * programs that earlier processes of this limiter have left at other ports. If no wire has a
+ * program, bypass_remove_left() does that. As above.
  */
 int bypass_keep(struct bypass *bypass);
+void bypass_remove_left(const struct config *config);
 
 /* The kernel's data plane, see plane.h; NULL where no port is its. */
 struct plane *bypass_plane(const struct bypass *bypass);
 
-/* Lets go of them: they stay, and the packets go to the partner port. */
+/*
+ * Lets go of them: they stay, and the packets go to the partner port. Without bypass_keep() before,
+ * the start has failed: all that it has attached and pinned is taken back.
+ */
 void bypass_close(struct bypass *bypass);
 
 /*
@@ -83,7 +96,8 @@ void bypass_leave(struct bypass *bypass);
 struct bypass_past bypass_past(const struct bypass *bypass, unsigned port);
 struct bypass_past bypass_before(const struct bypass *bypass, unsigned port);
 
-/* Whether the port has such a program. */
+/* Whether the port has such a program; whether one of an earlier process was there. */
 bool bypass_has(const struct bypass *bypass, unsigned port);
+bool bypass_is_inherited(const struct bypass *bypass, unsigned port);
 
 #endif

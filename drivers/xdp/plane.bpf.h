@@ -499,7 +499,7 @@ static __always_inline enum plane_verdict ask_of_unknown(void)
 	__u32 only = 0;
 	const struct plane_clock *clock = bpf_map_lookup_elem(&plane_clocks, &only);
 
-	return !clock || clock->never ? PLANE_ASKS_ALONE : PLANE_ASKS;
+	return clock && clock->all_soft ? PLANE_ASKS : PLANE_ASKS_ALONE;
 }
 
 static __always_inline enum plane_verdict plane_police(

@@ -593,7 +593,7 @@ void plane_leave_unknown(struct plane *plane, bool never)
 {
 	struct plane_clock *clock = plane->clock.memory;
 
-	__atomic_store_n(&clock->never, never, __ATOMIC_RELAXED);
+	__atomic_store_n(&clock->all_soft, !never, __ATOMIC_RELAXED);
 }
 
 void plane_tell_time(struct plane *plane, uint64_t ns, uint64_t tick, uint64_t hz)

@@ -13,9 +13,10 @@
 
 /* The deciders of a policy's packets; above PLANE_HELD the CPU samples them, in line place - 3. */
 enum {
-	PLANE_WORKERS,       /* workers, which an AF_XDP socket brings them to; */
-	PLANE_WORKERS_ALONE, /* and while they are away they pass nobody, as it is never exceeded */
-	PLANE_HELD,          /* the program */
+	/* An empty line: workers, and while they are away nothing passes, as of a hard limit; */
+	PLANE_WORKERS_ALONE,
+	PLANE_WORKERS, /* workers, which an AF_XDP socket brings them to; */
+	PLANE_HELD,    /* the program */
 	PLANE_SAMPLED,
 };
 
@@ -82,7 +83,7 @@ struct plane_time {
  */
 struct plane_clock {
 	__u32 written;
-	__u32 never; /* what is not understood could be of a limit that is never exceeded */
+	__u32 all_soft; /* no hard limit: packets that are not understood pass without workers */
 	struct plane_time times[2];
 	__u8 apart[8];
 	__u64 until, span;

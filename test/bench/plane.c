@@ -151,6 +151,7 @@ static void load_plane(struct bench *bench)
 	bpf_program__set_autoload(bench->program->progs.see_unsent, false);
 	expect_done("plane_share", plane_share(bench->plane, bench->program));
 	expect_done("the program", bypass_bpf__load(bench->program));
+	bench->program->bss->in_force = 1;
 	expect_done("plane_map", plane_map(bench->plane, bench->program));
 }
 

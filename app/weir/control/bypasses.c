@@ -4,6 +4,7 @@
 #include "bypasses.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,18 +37,14 @@ static void say_before(const struct instance *inst)
 
 		if (!bypass_has(inst->bypasses->bypass, i))
 			continue;
+		if (bypass_is_inherited(inst->bypasses->bypass, i))
+			event(WIRE_TAKEN_OVER, event_word("port", inst->config->ports[i].name));
 		before = bypass_before(inst->bypasses->bypass, i);
 		if (before.packets)
 			event(WIRE_WAS_OPEN, event_word("port", inst->config->ports[i].name),
 				event_count("packets", before.packets),
 				event_count("bytes", before.bytes));
 	}
-}
-
-static void begin_bypasses(struct instance *inst)
-{
-	inst->plane = bypass_plane(inst->bypasses->bypass);
-	say_before(inst);
 }
 
 /* For twice as many policies of this kind, or any few thousand. */
@@ -73,7 +70,7 @@ int bypasses_start(struct instance *inst)
 	if (ret || !inst->bypasses->bypass)
 		bypasses_stop(inst);
 	else
-		begin_bypasses(inst);
+		inst->plane = bypass_plane(inst->bypasses->bypass);
 	return ret;
 }
 
@@ -86,21 +83,37 @@ void bypasses_stop(struct instance *inst)
 	inst->plane = NULL;
 }
 
+void bypasses_explain(const struct instance *inst)
+{
+	bool served;
+
+	for (unsigned i = 0; i < inst->config->n_ports; i++)
+		if (bypass_find_own(inst->config, i, &served) && served)
+			fprintf(stderr,
+				"weir: ports.%s: a running weir named %s serves it: stop that "
+				"one, or give this one another \"limiter\" and other ports\n",
+				inst->config->ports[i].name, inst->config->limiter);
+}
+
 int bypasses_take_over(struct instance *inst)
 {
 	int ret;
 
-	if (!inst->bypasses)
+	if (!inst->bypasses) {
+		bypass_remove_left(inst->config);
 		return 0;
+	}
 	kernel_lines_adopt(inst);
 	ret = bypass_take_over(inst->bypasses->bypass);
 	if (ret == 0)
 		ret = bypass_keep(inst->bypasses->bypass);
-	if (ret == 0)
-		kernel_lines_settle(inst);
-	else
+	if (ret) {
 		event(PLANE_FAILED, event_word("why", strerror(-ret)));
-	return ret;
+		return ret;
+	}
+	say_before(inst);
+	kernel_lines_settle(inst);
+	return 0;
 }
 
 void bypasses_settle(struct instance *inst, const struct timespec *until)

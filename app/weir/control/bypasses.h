@@ -28,6 +28,9 @@ int bypasses_take_over(struct instance *inst);
 /* Lets packets go past while workers still send on what they have: none is lost by the stop. */
 void bypasses_settle(struct instance *inst, const struct timespec *until);
 
+/* After a failed start of ports: reports on stderr that another process serves one of them. */
+void bypasses_explain(const struct instance *inst);
+
 /* The task. */
 uint64_t bypasses_next(const struct instance *inst);
 bool bypasses_run(struct instance *inst, uint64_t now_ns);

@@ -85,7 +85,7 @@ int interfaces_start(struct instance *inst)
 	if (ret == 0 && interfaces->offloads)
 		ret = offload_start(&interfaces->thread);
 	if (ret || !interfaces->offloads) {
-		wire_offloads_stop(interfaces->offloads);
+		wire_offloads_stop(interfaces->offloads, true);
 		free(interfaces);
 		return ret;
 	}
@@ -102,7 +102,7 @@ void interfaces_stop(struct instance *inst)
 	if (!inst->interfaces)
 		return;
 	if (offload_stop(&inst->interfaces->thread, PATIENCE_MS)) {
-		wire_offloads_stop(inst->interfaces->offloads);
+		wire_offloads_stop(inst->interfaces->offloads, !inst->has_started);
 		free(inst->interfaces);
 	} else {
 		event(OFFLOADS_HANG);

@@ -87,6 +87,29 @@ void check_secrets(struct doctor *doctor)
 	check_tls_file(doctor, "key", doctor->config->ledger.etcd_key);
 }
 
+/* A program that an earlier process of this limiter has left is of use to the next. */
+static void check_own_program(struct doctor *doctor, unsigned i)
+{
+	const char *name = doctor->config->ports[i].name;
+	bool served;
+
+	if (!bypass_find_own(doctor->config, i, &served))
+		return;
+	if (served)
+		doctor_find(doctor,
+			&(struct finding){.verdict = DOCTOR_FAIL,
+				.place = doctor_words(doctor, "ports.%s", name),
+				.found = doctor_words(doctor, "a running weir named %s serves it",
+					doctor->config->limiter),
+				.remedy = doctor_words(doctor, "systemctl stop weir@%s",
+					doctor->config->limiter)});
+	else
+		doctor_add_fact(doctor,
+			"ports.%s has the XDP program of an earlier weir named %s, which no "
+			"process serves; the start replaces it",
+			name, doctor->config->limiter);
+}
+
 void check_bypass(struct doctor *doctor)
 {
 	const struct complaint_sink to = {find_complaint, doctor};
@@ -96,6 +119,8 @@ void check_bypass(struct doctor *doctor)
 	else
 		doctor_skip(doctor, "no wire has XDP programs");
 	bypass_check(doctor->config, &to);
+	for (unsigned i = 0; i < doctor->config->n_ports; i++)
+		check_own_program(doctor, i);
 }
 
 /* Returns true if this user can give a file to the group. */

@@ -69,10 +69,12 @@ struct instance {
 	struct policy_names *names; /* of these */
 	struct config *loaded;      /* whose they are, after a reload; else NULL */
 	struct slot_map slots;
-	const char *file;      /* to read again, or NULL */
-	struct kept *kept;     /* the state directory; NULL: nothing is kept */
-	struct notify *notify; /* the service manager; NULL: there is none */
-	unsigned started;      /* modules of start-up that are up */
+	const char *file;        /* to read again, or NULL */
+	struct kept *kept;       /* the state directory; NULL: nothing is kept */
+	struct notify *notify;   /* the service manager; NULL: there is none */
+	unsigned started;        /* modules of start-up that are up */
+	bool has_started;        /* all of them were */
+	const char *failed_step; /* the one that was not; NULL */
 	struct tsc_clock clock;
 	struct tsc_reading began;    /* when its start did */
 	const struct port *borrowed; /* ports of another box that it shares; NULL: its own */

@@ -74,6 +74,9 @@
 		"port {port}: taken down because port {other} of wire {wire} has no link")         \
 	X(LINK_BROUGHT_UP, INFO, 20, LINK_TAKEN_DOWN, "port {port}: brought up again")             \
 	X(LINK_NOT_SWITCHED, ERROR, 20, LINK_NOT_SWITCHED, "port {port}: cannot be {done}: {why}") \
+	X(WIRE_TAKEN_OVER, INFO, 0, WIRE_TAKEN_OVER,                                               \
+		"port {port}: replaced the XDP program of an earlier process, which no process "   \
+		"served")                                                                          \
 	X(WIRE_WAS_OPEN, WARNING, 0, WIRE_WAS_OPEN,                                                \
 		"port {port}: {packets} packets ({bytes} bytes) went straight to the other port, " \
 		"past every limit, before this start")                                             \

@@ -98,6 +98,7 @@ static void open_world_in(
 	bpf_program__set_autoload(world->program->progs.see_unsent, false);
 	assert_int_equal(plane_share(world->plane, world->program), 0);
 	assert_int_equal(bypass_bpf__load(world->program), 0);
+	world->program->bss->in_force = 1;
 	assert_int_equal(plane_map(world->plane, world->program), 0);
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(world->program->maps.partner), &only,
 				 &partner, BPF_ANY),
@@ -1031,6 +1032,44 @@ static void test_unserved(void **state)
 	}
 }
 
+/*
+ * A program before its start is over leaves packets to the host. Without a classifier, and with
+ * lines that were never written, packets are workers', and lost while these are away.
+ */
+static void test_empty(void **state)
+{
+	static const uint32_t fails[] = {BYPASS_CLOSED, BYPASS_WIRE, BYPASS_LAST_LIMITS};
+	uint8_t frame[100];
+
+	(void)state;
+	need_kernel();
+	make_udp(frame, sizeof(frame), false);
+	for (unsigned i = 0; i < 3; i++) {
+		bool wire = fails[i] == BYPASS_WIRE;
+		struct bypass_setup away = served;
+		struct world world;
+		uint32_t only = 0;
+
+		away.fail = fails[i];
+		away.workers = 1;
+		away.sockets = 1;
+		open_world(&world, &away);
+		for (unsigned published = 0; published < 2; published++) {
+			if (!published)
+				bpf_map_delete_elem(
+					bpf_map__fd(world.program->maps.plane_tables), &only);
+			else
+				assert_int_equal(plane_publish(world.plane, world.classifier), 0);
+			world.program->bss->in_force = 0;
+			assert_int_equal(run_frame(&world, frame, sizeof(frame), 1), XDP_PASS);
+			world.program->bss->in_force = 1;
+			assert_int_equal(run_frame(&world, frame, sizeof(frame), 1),
+				wire ? XDP_REDIRECT : XDP_DROP);
+		}
+		close_world(&world);
+	}
+}
+
 enum { UDP4, OSPF, BROADCAST, UDP6, LOCAL6, PING6, NOT_IP, FRAMES };
 
 static void make_of_nobody(uint8_t *frame, unsigned which)
@@ -1114,6 +1153,7 @@ int main(void)
 		cmocka_unit_test(test_half_told),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_unserved),
+		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_of_nobody),
 	};
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Pins in the BPF file system, for bypass.c and bypass_check.c.
+ */
+#ifndef WEIR_DRIVERS_BYPASS_CHECK_H
+#define WEIR_DRIVERS_BYPASS_CHECK_H
+
+#include <stdint.h>
+
+#include "bypass.h"
+
+/* Longer than any limiter's directory with a file in it. */
+#define BYPASS_PATH 256
+
+/* A dot in a name is reserved in this file system; nothing that has a name here has a '%'. */
+void bypass_name_directory(const char *limiter, char path[BYPASS_PATH]);
+
+/*
+ * Opens a pinned link. Returns a descriptor or -1, the index of its interface (0: none) and the
+ * number of its program.
+ */
+int bypass_open_link(const char *path, int *interface, uint32_t *program);
+
+#endif
