@@ -18,6 +18,7 @@
 #include "fanout.h"
 #include "kernel_port.h"
 #include "pci_card.h"
+#include "rights.h"
 
 /* As EAL looks for them, which answers by its usage, in which the reason drowns. */
 bool eal_has_cpu(unsigned cpu)
@@ -82,6 +83,8 @@ int eal_start(const struct config *config)
 
 	if (ret == 0)
 		ret = refuse_twins(config);
+	if (ret == 0)
+		ret = rights_check(config);
 	if (ret)
 		return ret;
 	eal_args_build(&args, config);

@@ -76,7 +76,11 @@ static void build_trial(struct eal_args *args, const struct config *config, unsi
 static int find_driver(const struct port_config *port)
 {
 	struct rte_devargs devargs = {0};
-	int ret = rte_devargs_parse(&devargs, port->device);
+	char name[CONFIG_DEVICE_MAX];
+	int ret;
+
+	eal_device_name(port, name);
+	ret = rte_devargs_parse(&devargs, name);
 
 	rte_devargs_reset(&devargs);
 	if (ret == 0)

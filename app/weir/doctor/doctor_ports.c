@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <linux/capability.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "eal_trial.h"
 #include "kernel_port.h"
 #include "machine.h"
+#include "rights.h"
 #include "wire_offloads.h"
 
 /* Beginning of lines about ports; other lines come from EAL, `weir: unrecognized option` too. */
@@ -292,62 +292,19 @@ void check_offloads(struct doctor *doctor)
 
 /* ---- rights of this user */
 
-#define BIT(capability) (UINT64_C(1) << (capability))
-
-static bool of_the_kernel(const struct port_config *port)
-{
-	char interface[IFNAMSIZ];
-
-	return kernel_interface(port, interface);
-}
-
-static bool of_pci(const struct port_config *port)
-{
-	return !device_is_vdev(port->device);
-}
-
-/* A right that a port needs: any bit of `any` grants it. */
-static const struct right {
-	bool (*needed)(const struct port_config *port); /* NULL: for wires with XDP programs */
-	uint64_t any;
-	const char *name, *why;
-} rights[] = {
-	{of_the_kernel, BIT(CAP_NET_RAW), "CAP_NET_RAW", "open packet sockets"},
-	{of_the_kernel, BIT(CAP_NET_ADMIN), "CAP_NET_ADMIN",
-		"make interfaces promiscuous and turn offloads off"},
-	{port_is_af_xdp, BIT(CAP_SYS_ADMIN), "CAP_SYS_ADMIN", "find its AF_XDP program"},
-	{NULL, BIT(CAP_BPF) | BIT(CAP_SYS_ADMIN), "CAP_BPF", "load the XDP programs of wires"},
-	{NULL, BIT(CAP_PERFMON) | BIT(CAP_SYS_ADMIN), "CAP_PERFMON",
-		"load the XDP programs of wires"},
-};
-
-static bool is_needed(const struct config *config, const struct right *right)
-{
-	bool found = false;
-
-	if (!right->needed)
-		return config_has_programs(config);
-	for (unsigned i = 0; i < config->n_ports; i++)
-		found |= right->needed(&config->ports[i]);
-	return found;
-}
-
-/* Cards write to DPDK's memory, so all of it must be locked. */
+/* The kernel takes cards' memory, and AF_XDP's, only if all of it can be locked. */
 static void check_locked(struct doctor *doctor, uint64_t effective)
 {
-	static const struct right cards = {.needed = of_pci};
 	struct rlimit limit;
 
-	if (!is_needed(doctor->config, &cards) || effective & BIT(CAP_IPC_LOCK) ||
-		getrlimit(RLIMIT_MEMLOCK, &limit) ||
-		limit.rlim_cur >= doctor_heap(doctor->config, 1, 0))
+	if (rights_lock(doctor->config, effective) || getrlimit(RLIMIT_MEMLOCK, &limit))
 		return;
 	doctor_find(doctor,
 		&(struct finding){.verdict = DOCTOR_FAIL,
 			.found = doctor_words(doctor, "user %u can lock only %lu MB of memory",
 				(unsigned)geteuid(), (unsigned long)(limit.rlim_cur >> 20)),
-			.expected = "no limit, because cards write to memory",
-			.remedy = "ulimit -l unlimited; in a systemd unit: LimitMEMLOCK=infinity"});
+			.expected = "no limit, because cards and AF_XDP write to packet buffers",
+			.remedy = RIGHTS_LOCK_REMEDY});
 }
 
 void check_rights(struct doctor *doctor)
@@ -362,19 +319,17 @@ void check_rights(struct doctor *doctor)
 	}
 	effective = strtoull(hex, NULL, 16);
 	doctor_skip(doctor, "the ports need no rights");
-	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
-		if (is_needed(doctor->config, &rights[i]))
-			doctor_add_fact(
-				doctor, "user %u has %s", (unsigned)geteuid(), rights[i].name);
-	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
-		if (!(effective & rights[i].any) && is_needed(doctor->config, &rights[i]))
+	for (const struct right *right = rights; right->name; right++)
+		if (right_is_needed(doctor->config, right))
+			doctor_add_fact(doctor, "user %u has %s", (unsigned)geteuid(), right->name);
+	for (const struct right *right = rights; right->name; right++)
+		if (!(effective & right->any) && right_is_needed(doctor->config, right))
 			doctor_find(doctor,
 				&(struct finding){.verdict = DOCTOR_FAIL,
 					.found = doctor_words(doctor,
 						"user %u lacks %s, needed to %s",
-						(unsigned)geteuid(), rights[i].name, rights[i].why),
-					.remedy =
-						"start weir with systemd (weir@.service) or sudo"});
+						(unsigned)geteuid(), right->name, right->why),
+					.remedy = RIGHTS_REMEDY});
 	check_locked(doctor, effective);
 }
 

@@ -531,7 +531,7 @@ static void rights(void **state)
 	assert_says(paper, check_rights, "FAIL", "lacks CAP_SYS_ADMIN");
 	put(paper, "/proc/self/status", "CapEff:\t000000c000003000\n");
 	assert_says(paper, check_rights, "FAIL", "lacks CAP_SYS_ADMIN");
-	put(paper, "/proc/self/status", "CapEff:\t0000000000203000\n");
+	put(paper, "/proc/self/status", "CapEff:\t0000000000207000\n");
 	assert_well(paper, check_rights);
 	put(paper, "/proc/self/status", "Name:\tweir\n");
 	assert_says(paper, check_rights, "unseen", "/proc/self/status");
@@ -587,6 +587,11 @@ static void locked_memory(void **state)
 	strcpy(paper->ports[0].device, CARD);
 	assert_says(paper, check_rights, "FAIL", "lock only 1 MB of memory");
 	put(paper, "/proc/self/status", "CapEff:\t0000000000004000\n");
+	assert_well(paper, check_rights);
+	strcpy(paper->ports[0].device, "net_af_xdp0,iface=eth1");
+	put(paper, "/proc/self/status", "CapEff:\t0000000000203000\n");
+	assert_says(paper, check_rights, "FAIL", "lock only 1 MB of memory");
+	put(paper, "/proc/self/status", "CapEff:\t0000000000207000\n");
 	assert_well(paper, check_rights);
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &usual), 0);
 }
