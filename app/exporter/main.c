@@ -267,5 +267,9 @@ int main(int argc, char **argv)
 		host_names_complete(&options.hosts);
 		return serve_limiters(&options);
 	}
+	if (fflush(stdout) || ferror(stdout)) {
+		perror("weir-exporter: standard output");
+		return EXIT_FAILURE;
+	}
 	return EXIT_SUCCESS;
 }

@@ -29,6 +29,7 @@
 #include "policy/shadow.h"
 #include "secret/group_keys.h"
 #include "start.h"
+#include "start_watch.h"
 
 #define EXIT_USAGE 2
 
@@ -37,6 +38,9 @@
 
 /* What it names on this machine is not there or will not do: another start may find it. */
 #define EXIT_MACHINE 75
+
+/* Reason in the environment of a process that starts again with the last good configuration. */
+#define START_FAILED "WEIR_START_FAILED"
 
 /* The kernel may round a sleep up by so much; the default of 50 us would double a short one. */
 #define TIMER_SLACK_NS 1000
@@ -121,6 +125,7 @@ enum command {
 };
 
 struct options {
+	char **argv;
 	enum command command;
 	const char *config; /* or the other file that the command is about */
 	const char *identity;
@@ -294,40 +299,55 @@ static void say_start_took(const struct instance *inst, uint64_t began_ns, uint6
 		event_real("rest", (double)(all_ns - eal_ns - inst->ports_took_ns) / SECOND_NS));
 }
 
+/* Result of a start and of the run after it. */
+struct start_outcome {
+	bool started, left_behind;
+	const char *failed_step;
+};
+
 static int run_started(const struct config *config, const char *file, struct kept *kept,
-	int signal_fd, struct notify *notify, bool *left_behind)
+	int signal_fd, struct notify *notify, struct start_outcome *outcome)
 {
 	static struct instance inst;
 	const uint64_t huge_free = doctor_free_huge(""), began_ns = control_now();
-	int ret = eal_start(config);
-	uint64_t eal_ns = control_now() - began_ns;
-	bool started;
+	struct start_watch watch;
+	int ret = start_watch_begin(&watch);
+	uint64_t eal_ns;
 
+	if (ret)
+		fprintf(stderr, "weir: no thread for signals during the start: %s\n",
+			strerror(-ret));
+	ret = eal_start(config);
+	eal_ns = control_now() - began_ns;
 	if (ret == -EACCES || ret == -ENOMEM)
 		doctor_explain_memory(config, huge_free, false, "", stderr);
-	if (ret)
+	if (ret) {
+		outcome->failed_step = "EAL";
+		start_watch_end(&watch);
 		return ret;
+	}
 	ret = instance_start(&inst, config, file, kept, notify);
-	started = ret == 0;
-	if (started) {
+	outcome->failed_step = inst.failed_step;
+	outcome->started = ret == 0;
+	start_watch_end(&watch);
+	if (outcome->started) {
 		say_start_took(&inst, began_ns, eal_ns);
 		ret = run_instance(&inst, signal_fd, notify);
 	}
-	*left_behind = inst.left_behind || inst.abandoned;
+	outcome->left_behind = inst.left_behind || inst.abandoned;
 	if (!inst.abandoned) /* or a worker might go on in what EAL frees */
 		eal_stop();
-	if (!started && ret == -ENOMEM)
+	if (!outcome->started && ret == -ENOMEM)
 		doctor_explain_memory(config, huge_free, true, "", stderr);
 	return ret;
 }
 
 /* The log's thread is made before EAL binds this one to control's CPU. */
-static int run_limiter(
-	const struct config *config, const char *file, struct kept *kept, const char *warnings)
+static int run_limiter(const struct config *config, const char *file, struct kept *kept,
+	const char *warnings, struct start_outcome *outcome)
 {
 	struct notify *notify = NULL;
 	int signal_fd = open_signals(), ret;
-	bool left_behind = false;
 
 	if (signal_fd < 0) {
 		fprintf(stderr, "weir: signalfd: %s\n", strerror(errno));
@@ -342,9 +362,9 @@ static int run_limiter(
 		fprintf(stderr, "weir: the log's thread: %s\n", strerror(-ret));
 	} else {
 		fputs(warnings, stderr);
-		ret = run_started(config, file, kept, signal_fd, notify, &left_behind);
+		ret = run_started(config, file, kept, signal_fd, notify, outcome);
 		events_close(LOG_PATIENCE_S);
-		if (left_behind)
+		if (outcome->left_behind)
 			_exit(ret ? EXIT_FAILURE : EXIT_SUCCESS); /* it may still come back */
 	}
 	notify_close(notify);
@@ -359,6 +379,58 @@ static int exit_of_refusal(int error)
 	return error == -ENOKEY ? EXIT_MACHINE : EXIT_REFUSED;
 }
 
+/* Copies the environment before notify_open() takes its part, with room for one more string. */
+static char **copy_environment(void)
+{
+	size_t n = 0;
+	char **copy;
+
+	while (environ[n])
+		n++;
+	copy = calloc(n + 2, sizeof(*copy));
+	if (copy)
+		memcpy(copy, environ, n * sizeof(*copy));
+	return copy;
+}
+
+/*
+ * Starts again with the last good configuration, by exec, because EAL starts once in a process.
+ * Returns only on an error.
+ */
+static void start_last_good(
+	char **argv, char **environment, const struct start_outcome *outcome, int error)
+{
+	size_t n = 0;
+	char failed[256];
+
+	while (environment[n])
+		n++;
+	snprintf(failed, sizeof(failed), START_FAILED "=its start failed: %s: %s",
+		outcome->failed_step, strerror(-error));
+	environment[n] = failed;
+	close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+	execve("/proc/self/exe", argv, environment);
+	fprintf(stderr, "weir: the last good configuration cannot be started: %s\n",
+		strerror(errno));
+}
+
+static int run_config(const struct options *options, struct config *config, struct kept *kept,
+	const char *warnings)
+{
+	char **environment = copy_environment();
+	struct start_outcome outcome = {0};
+	int ret = run_limiter(config, options->config, kept, warnings, &outcome);
+	bool again = ret && ret != -ECANCELED && !outcome.started && outcome.failed_step &&
+		     environment && kept_can_go_back(kept);
+
+	config_free(config);
+	kept_close(kept);
+	if (again)
+		start_last_good(options->argv, environment, &outcome, ret);
+	free(environment);
+	return ret && ret != -ECANCELED ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 /* What it says comes by the log, once that is open; if it is refused there is none. */
 static int run_file(const struct options *options)
 {
@@ -369,6 +441,9 @@ static int run_file(const struct options *options)
 	FILE *said = open_memstream(&warnings, &size);
 	int ret = said ? kept_open(options->state, said, &kept) : -ENOMEM;
 
+	if (ret == 0 && kept)
+		kept->start_failed = getenv(START_FAILED);
+	unsetenv(START_FAILED);
 	if (ret == 0)
 		ret = kept_choose(kept, options->config, said, &config);
 	if (ret == 0 && options->shadow)
@@ -378,12 +453,10 @@ static int run_file(const struct options *options)
 	if (ret) {
 		fputs(warnings ? warnings : "weir: out of memory\n", stderr);
 		ret = exit_of_refusal(ret);
+		kept_close(kept);
 	} else {
-		ret = run_limiter(config, options->config, kept, warnings) ? EXIT_FAILURE
-									   : EXIT_SUCCESS;
-		config_free(config);
+		ret = run_config(options, config, kept, warnings);
 	}
-	kept_close(kept);
 	free(warnings);
 	return ret;
 }
@@ -400,14 +473,14 @@ static int load_reported(const struct options *options, struct config **config)
 	return config_load_with(&load, config);
 }
 
-/* The exit status. */
+/* Returns 0, a logged error, or 1 if the doctor has found a failure. */
 static int with_config(const struct options *options)
 {
 	struct config *config;
 	int ret = load_reported(options, &config);
 
 	if (ret)
-		return EXIT_FAILURE;
+		return ret;
 	if (options->command == COMMAND_DOCTOR)
 		ret = doctor_run(config, options->config, options->check.json, stdout) > 0;
 	else if (options->command == COMMAND_LEDGER)
@@ -417,12 +490,12 @@ static int with_config(const struct options *options)
 	else
 		ret = name_ledger(config, options->identity);
 	config_free(config);
-	return ret ? EXIT_FAILURE : EXIT_SUCCESS;
+	return ret;
 }
 
 int main(int argc, char **argv)
 {
-	struct options options = {0};
+	struct options options = {.argv = argv};
 	int ret = 0;
 
 	if (parse_weir_options(argc, argv, &options)) {
@@ -440,7 +513,8 @@ int main(int argc, char **argv)
 	case COMMAND_LEDGER:
 	case COMMAND_NAME:
 	case COMMAND_ACCEPT:
-		return with_config(&options);
+		ret = with_config(&options);
+		break;
 	case COMMAND_CHECK:
 		ret = check_all(&options);
 		break;
@@ -464,6 +538,10 @@ int main(int argc, char **argv)
 		break;
 	default:
 		fputs(usage, stdout);
+	}
+	if (fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "weir: standard output: %s\n", strerror(errno));
+		ret = -EIO;
 	}
 	return ret ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -42,6 +42,7 @@ static int run_command(const struct options *options)
 int main(int argc, char **argv)
 {
 	struct options options;
+	int status = EXIT_SUCCESS;
 
 	setlocale(LC_CTYPE, "C.UTF-8"); /* what servers send, wherever this runs */
 	if (!options_parse(argc, argv, commands, &options)) {
@@ -53,10 +54,14 @@ int main(int argc, char **argv)
 	if (options.version)
 		puts("weirctl " WEIR_VERSION);
 	else if (!options.help)
-		return run_command(&options);
+		status = run_command(&options);
 	else if (options.command)
 		help_of(options.command, stdout);
 	else
 		help_all(commands, stdout);
-	return EXIT_SUCCESS;
+	if (status == EXIT_SUCCESS && (fflush(stdout) || ferror(stdout))) {
+		perror("weirctl: standard output");
+		status = EXIT_FAILURE;
+	}
+	return status;
 }

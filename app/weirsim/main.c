@@ -40,7 +40,7 @@ static int sim_help_main(int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	write_sim_usage(stdout);
-	return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+	return EXIT_SUCCESS;
 }
 
 static int sim_version_main(int argc, char **argv)
@@ -48,14 +48,25 @@ static int sim_version_main(int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	printf("weirsim %s\n", WEIR_VERSION);
-	return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+	return EXIT_SUCCESS;
+}
+
+static int run_command(const struct command *command, int argc, char **argv)
+{
+	int status = command->run(argc, argv);
+
+	if (status == EXIT_SUCCESS && (fflush(stdout) || ferror(stdout))) {
+		perror("weirsim: standard output");
+		status = EXIT_FAILURE;
+	}
+	return status;
 }
 
 int main(int argc, char **argv)
 {
 	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (strcmp(argv[1], commands[i].name) == 0)
-			return commands[i].run(argc - 1, argv + 1);
+			return run_command(&commands[i], argc - 1, argv + 1);
 	write_sim_usage(stderr);
 	return EXIT_USAGE;
 }

@@ -83,6 +83,10 @@ def commands(scene):
         done = subprocess.run([CTL, "-s", weir.socket, "policies"], stdout=full, text=True,
                               stderr=subprocess.PIPE, check=False, timeout=box.PATIENCE_S)
     expect(done.returncode == 1 and "No space left" in done.stderr, f"a full disk: {done}")
+    for words in (["--version"], ["--help"], ["policies", "--help"], ["help"]):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            done = subprocess.run([CTL, *words], stdout=full, check=False, timeout=box.PATIENCE_S)
+        expect(done.returncode == 1, f"{words} to a full device: {done.returncode}")
     weir.stop()
     expect("is weir running?" in ctl(weir.socket, "status", status=1), "after the stop")
 

@@ -95,6 +95,19 @@ def checks(table):
     table.run(WRONG, "--doctor", "--strict", good)
 
 
+def full(table):
+    """A full output device is a failure."""
+    for words in (["--version"], ["--help"], ["--events"], ["--check", "good.json"],
+                  ["--json", "--check", "good.json"], ["--describe", "good.json"],
+                  ["--doctor", "good.json"], ["--new-key"]):
+        with open("/dev/full", "wb") as device:
+            done = subprocess.run([table.weir, *words], stdout=device, stderr=subprocess.PIPE,
+                                  stdin=subprocess.DEVNULL, cwd=table.folder, check=False,
+                                  timeout=PATIENCE_S)
+        table.n += 1
+        table.expect(done.returncode == 1, f"{words} to a full device: {done.returncode}")
+
+
 def doctors(table):
     """What --doctor finds is this machine's, but for a device that is nowhere."""
     table.run((0, 1), "--doctor", "good.json", out=r"(.|\n)+\ngood\.json: (.*\b)?fit\b.*\n")
@@ -153,7 +166,7 @@ def main():
         ports = CONFIG["ports"] | {"lan": {"device": "net_none0"}}
         (folder / "absent.json").write_text(json.dumps(CONFIG | {"ports": ports}), encoding="utf-8")
         table = Table(pathlib.Path(sys.argv[1]).absolute(), folder)
-        for part in (commands, checks, doctors, keys, ledgers):
+        for part in (commands, checks, full, doctors, keys, ledgers):
             part(table)
         for line in table.wrong:
             print(line, file=sys.stderr)

@@ -391,8 +391,12 @@ static int choose_kept(struct kept *kept, const char *file, FILE *err, struct co
 	struct keep_record record = read_good_below(kept, UINT64_MAX, err);
 	size_t size;
 	FILE *said = open_memstream(&kept->refused, &size);
-	int ret = said ? try_file(kept, file, &record, said, out) : -ENOMEM;
+	int ret = said ? -EINVAL : -ENOMEM;
 
+	if (said && kept->start_failed)
+		fprintf(said, "%s\n", kept->start_failed);
+	else if (said)
+		ret = try_file(kept, file, &record, said, out);
 	if (said)
 		fclose(said);
 	if (kept->refused)
@@ -423,6 +427,19 @@ static int choose_unkept(const char *file, FILE *err, struct config **out)
 	diagnostics_init(&diagnostics, err, DIAGNOSTICS_TEXT);
 	ret = config_load_with(&load, out);
 	return wrong ? -ENOKEY : ret;
+}
+
+bool kept_can_go_back(struct kept *kept)
+{
+	struct keep_record record;
+	bool can;
+
+	if (!kept || !kept->document) /* the last good one has failed */
+		return false;
+	record = read_good_below(kept, UINT64_MAX, stderr);
+	can = record.number > 0 && !stops_when_refused(&record);
+	keep_record_free(&record);
+	return can;
 }
 
 int kept_choose(struct kept *kept, const char *file, FILE *err, struct config **out)

@@ -4,7 +4,8 @@
  * What runs, what was the last good configuration, and what is known of both: of a limiter that has
  * a state directory (--state). What a start runs is chosen here:
  *
- *     the file is refused         the last good one, or none if that says so ("on_refused")
+ *     the file is refused, or     the last good one, or none if that says so ("on_refused")
+ *     its start has failed
  *     it is as it was when the    the last good one, which may be the file, the file with single
  *     last good one came          changes, or something else that was applied
  *     it is another               the file, with the single changes that it does not overrule
@@ -41,8 +42,9 @@ struct kept {
 	json_t *about;          /* of what runs: see about_make(); NULL: of that nothing is kept */
 	int running_file;       /* its record, to read; -1 */
 	json_t *history;        /* the newest lines, the oldest first */
-	char *refused;          /* why the file was, where the last good one runs instead; NULL */
-	char *trouble;          /* why what runs, or what was said, is not kept; NULL */
+	const char *start_failed; /* how that of the file has ended; NULL: it is tried */
+	char *refused;            /* why the file was, where the last good one runs instead; NULL */
+	char *trouble;            /* why what runs, or what was said, is not kept; NULL */
 	/* What the start has chosen, to be kept when it runs; NULL: it is kept already. */
 	json_t *document;
 	json_t *start; /* the line of history that the start is; NULL once it is written */
@@ -61,6 +63,12 @@ void kept_close(struct kept *kept); /* NULL is none */
  * and that something else runs.
  */
 int kept_choose(struct kept *kept, const char *file, FILE *err, struct config **out);
+
+/*
+ * Returns true if a failed start can be repeated with the last good configuration. It differs from
+ * the chosen one, and has no "on_refused": "stop". Main thread.
+ */
+bool kept_can_go_back(struct kept *kept);
 
 /* A record, from memory if it is there, and then that of what runs; 0: as kept_have() has it. As
  * keep_read(). The thread. */

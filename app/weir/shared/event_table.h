@@ -28,6 +28,8 @@
 		"start took {seconds:2} s: EAL {eal:2}, ports {ports:2}, all else {rest:2}")       \
 	X(NOT_STARTED, ERROR, 0, NOT_STARTED,                                                      \
 		"start failed: {module}: {why}; for the remedy run weir --doctor CONFIG")          \
+	X(START_HANGS, ERROR, 0, START_HANGS,                                                      \
+		"start does not end {seconds} s after the signal; the process exits")              \
 	X(STOPPING, INFO, 0, STOPPING, "stopping: {signal}")                                       \
 	X(STOPPED, INFO, 0, STOPPED, "stopped: every packet buffer is back in its pool")           \
 	X(BUFFERS_MISSING, ERROR, 0, BUFFERS_MISSING,                                              \
