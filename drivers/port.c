@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <linux/bpf.h>
 #include <sys/random.h>
 
 #include <rte_errno.h>
@@ -83,6 +84,10 @@ static uint16_t data_room(const struct port *port)
 {
 	unsigned frame = port_frame_max(port->config) + RTE_ETHER_CRC_LEN;
 	unsigned room = RTE_MAX(RTE_MBUF_DEFAULT_DATAROOM, port->config->buffer_size);
+
+	/* The kernel puts room of its own before each. */
+	if (port_is_af_xdp(port->config))
+		frame += XDP_PACKET_HEADROOM;
 
 	if (!(port->can.rx_offloads & RTE_ETH_RX_OFFLOAD_SCATTER) && frame > room)
 		room = RTE_ALIGN_CEIL(frame, 64);

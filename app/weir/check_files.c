@@ -11,6 +11,7 @@
 #include "config/describe.h"
 #include "config/load.h"
 #include "eal.h"
+#include "kernel_port.h"
 #include "machine_errors.h"
 #include "policy/config.h"
 #include "secret/secret_file.h"
@@ -29,6 +30,49 @@ static void relay_complaint(void *context, const struct complaint *complaint)
 		config_complain(reader, complaint);
 }
 
+static void check_cpu(unsigned cpu, const char *place, const struct complaint_sink *to)
+{
+	char found[48];
+
+	snprintf(found, sizeof(found), "CPU %u", cpu);
+	if (!eal_has_cpu(cpu))
+		complaint_tell(to, &(struct complaint){.place = place,
+					   .found = found,
+					   .remedy = "lscpu -e",
+					   .absent = true});
+}
+
+/* Without /sys the CPUs are unknown. */
+static void check_cpus(const struct config *config, const struct complaint_sink *to)
+{
+	char place[32];
+
+	if (!eal_has_cpu(0))
+		return;
+	check_cpu(config->control_cpu, "control.cpu", to);
+	for (unsigned i = 0; i < config->n_workers; i++) {
+		snprintf(place, sizeof(place), "workers[%u]", i);
+		check_cpu(config->workers[i], place, to);
+	}
+}
+
+static void check_twins(const struct config *config, const struct complaint_sink *to)
+{
+	for (unsigned i = 0; i < config->n_ports; i++) {
+		unsigned twin = port_twin(config, i);
+		char place[CONFIG_NAME_MAX + sizeof("ports..device")], expected[128];
+
+		if (twin == i)
+			continue;
+		snprintf(place, sizeof(place), "ports.%s.device", config->ports[i].name);
+		snprintf(expected, sizeof(expected), "another one than ports.%s stands on",
+			config->ports[twin].name);
+		complaint_tell(to, &(struct complaint){.place = place,
+					   .found = config->ports[i].device,
+					   .expected = expected});
+	}
+}
+
 /* Files that the configuration names, and groups of this machine: reported where they are named. */
 static void check_machine(const struct config *config, struct reader *reader, void *context)
 {
@@ -37,6 +81,8 @@ static void check_machine(const struct config *config, struct reader *reader, vo
 	(void)context;
 	machine_check(config, secret_checked_user(), &to);
 	files_check(reader, secret_checked_user());
+	check_cpus(config, &to);
+	check_twins(config, &to);
 }
 
 void check_config_files(const struct config *config, struct reader *reader, void *context)

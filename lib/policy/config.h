@@ -230,6 +230,14 @@ static inline bool port_is_af_xdp(const struct port_config *port)
 	return port_is_xdp(port) || strncmp(port->device, "net_af_xdp", strlen("net_af_xdp")) == 0;
 }
 
+/*
+ * A frame of AF_XDP is at most a page of 4096 bytes. DPDK spreads packet buffers over the channels
+ * of memory: 61 cache lines, a prime, stay so with any number of them. DPDK takes 320 bytes for its
+ * own, the kernel 256, and an Ethernet header with two VLAN tags and an FCS 26.
+ */
+#define PORT_AF_XDP_BUFFER_MAX 3584 /* with the kernel's 256 bytes before a frame */
+#define PORT_AF_XDP_MTU_MAX    3302
+
 static inline bool port_is_of_kernel(const struct port_config *port)
 {
 	return port_is_af_packet(port) || port_is_af_xdp(port);

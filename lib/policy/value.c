@@ -179,6 +179,16 @@ bool address_is_any(const struct sockaddr_storage *address)
 	return ((const struct sockaddr_in *)address)->sin_addr.s_addr == INADDR_ANY;
 }
 
+bool address_is_loopback(const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
+
+	if (address->ss_family == AF_INET)
+		return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return address->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+}
+
 bool address_is_one_host(const struct sockaddr_storage *address)
 {
 	in_addr_t ip;

@@ -32,6 +32,7 @@ size_t device_id_length(const char *device);
 int address_parse(const char *text, struct sockaddr_storage *address, socklen_t *len);
 char *address_format(const struct sockaddr_storage *address, char *buf, size_t size);
 bool address_is_any(const struct sockaddr_storage *address);
+bool address_is_loopback(const struct sockaddr_storage *address);
 bool address_is_one_host(const struct sockaddr_storage *address); /* no group, no broadcast */
 
 /* "192.0.2.0/24". Returns -EDOM when host bits are set; then out holds the prefix without them. */

@@ -225,12 +225,17 @@ def check_text(programs, text, *options):
     return done.returncode, done.stdout + done.stderr
 
 
+def warnings(said):
+    """Warnings, except those of CPUs that this machine lacks."""
+    return [line for line in said.splitlines() if ": warning: " in line and not re.search(
+        r" (workers(\[\d+\])?|control\.cpu): .*: not on this machine", line)]
+
+
 def check_shipped(programs, text):
     """Checks that an example is valid as shipped; the missing key file gives a warning."""
     status, said = check_text(programs, text)
-    warned = [line for line in said.splitlines() if ": warning: " in line]
     if status or ": good: " not in said or any(f'"{KEY_FILE}": not on this' not in line
-                                               for line in warned):
+                                               for line in warnings(said)):
         yield said
 
 
@@ -247,8 +252,8 @@ def check_examples(programs, readme):
         for name, text in examples.items():
             for words in check_shipped(programs, text):
                 yield f"{name} as shipped: {words}"
-            status, said = check_text(programs, text.replace(KEY_FILE, key), "--strict")
-            if status or ": good: " not in said:
+            status, said = check_text(programs, text.replace(KEY_FILE, key))
+            if status or ": good: " not in said or warnings(said):
                 yield f"{name}: {said}"
 
 

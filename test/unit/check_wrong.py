@@ -283,6 +283,17 @@ VALUES = [
     ("eal", "--no-huge -m 640", "expected an array of at most 32 strings"),
     ("eal[0]", 3, "expected a printable string"),
     ("eal[0]", "", "expected a printable string"),
+    *((f"eal[{at}]", argument, f"*{words}") for at, argument, words in (
+        (0, "-l", "choose CPUs"), (0, "-l0-1", "choose CPUs"), (0, "-c3", "choose CPUs"),
+        (0, "--lcores=0@1", "choose CPUs"), (0, "--lco=0", "choose CPUs"),
+        (0, "-S1", "choose CPUs"), (0, "--main-lcore=1", "the CPU of control"),
+        (0, "--proc-type=secondary", "primary process"), (0, "--proc-type", "primary process"),
+        (0, "--proc=auto", "primary process"), (0, "-h", "weir --help"), (0, "-vh", "weir --help"),
+        (0, "--help", "weir --help"), (0, "--", "ignore all that follows"))),
+    ("ports.lan.device", "net_af_packet0", 'net_af_packet0,iface=NAME'),
+    ("ports.lan.device", "net_af_xdp0,start_queue=1", 'net_af_xdp0,iface=NAME'),
+    ("policies[0].name", "-", 'does not begin with "-"'),
+    ("policies[0].name", "-rf", 'does not begin with "-"'),
     ("ports", [], "expected an object of ports by name"),
     ("ports.lan", "eth0", "expected an object"),
     ("ports.lan.device", "03:00.0", 'did you mean "0000:03:00.0"?'),
@@ -410,6 +421,13 @@ MISSING = ["limiter", "policies[0].name", "policies[0].limit", "policies[1].tota
 
 # A change of the text (a pattern and its replacement), and the words of the message.
 SLIPS = [
+    ("one interface for two ports", r'"net_null0"(?:.|\n)*?"net_null1"',
+     '"net_af_packet0,iface=x"}, "wan": {"device": "net_af_packet1,iface=x"',
+     "another one than ports.lan stands on"),
+    ("a large MTU of AF_XDP", r'"net_null0"', '"net_af_xdp0,iface=x", "mtu": 3303',
+     "expected at most 3302"),
+    ("large buffers of AF_XDP", r'"net_null0"', '"net_af_xdp0,iface=x", "buffer_size": 3585',
+     "expected at most 3584"),
     ("trailing comma", r'("idle": "poll"),', r'\1,,', "a comma too many"),
     ("comma before }", r'"vxlan-port": 4789', '"vxlan-port": 4789,', "a trailing comma"),
     ("comma before ]", r'"--no-huge"', '"--no-huge",', "a trailing comma"),
@@ -460,6 +478,13 @@ ABSENT = [
     ("control.operators", "no-such-group-here", "groupadd no-such-group-here"),
     ("ledger.etcd", {"endpoints": ["https://e"], "user": "u", "password_file": "/nonexistent/p"},
      "not on this machine, where a start would fail"),
+    ("workers[1]", 127, "not on this machine, where a start would fail"),
+    ("control.cpu", 126, "not on this machine, where a start would fail"),
+    ("control.socket", "x.sock", "weirctl finds it by a whole path"),
+    ("gossip.roster[1].address", "127.0.0.1:7946", "do not reach each other"),
+    ("policies[0].match", {"src": ["203.0.113.0/25", "2001:db8::/32"], "dst": "10.0.0.0/8"},
+     '"dst" has no prefix of IPv6'),
+    ("include", "/usr/share/zoneinfo", "no file in it is called *.json"),
 ]
 
 # Bytes of a whole file.

@@ -311,6 +311,7 @@ void config_check(struct reader *reader, const struct config *config)
 		check_unique(reader, &peers[i], gossip->roster, gossip->n_roster);
 	check_wires(reader, config);
 	fail_check(reader, config);
+	start_check(reader, config);
 	check_workers(reader, config);
 	check_self(reader, config);
 	check_gossip_families(reader, gossip);

@@ -155,6 +155,9 @@ void shape_warn(struct reader *reader, const struct config *config, const struct
 /* Checks "fail" of wires. */
 void fail_check(struct reader *reader, const struct config *config);
 
+/* start_check.c */
+void start_check(struct reader *reader, const struct config *config);
+
 /* Completes and checks "ledger"; interval_ns: the shortest of a policy. */
 void ledger_complete(struct ledger_config *ledger, const struct config *config);
 void ledger_check(struct reader *reader, const struct config *config);

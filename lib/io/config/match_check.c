@@ -140,8 +140,51 @@ static void warn_same(void *context, struct match_place first, struct match_plac
 	reader_warn(context, steps.at, "the policy has it twice");
 }
 
+/* A prefix of a list to which the other side has none of its family is in no pair. */
+static void warn_alone(struct reader *reader, const struct json_path *path, const json_t *match,
+	const char *key, const char *other_key)
+{
+	const json_t *side = json_object_get(match, key),
+		     *other = json_object_get(match, other_key);
+	struct json_path at = {.parent = path, .key = key};
+
+	for (size_t i = 0; side && other && i < count_prefixes(side); i++) {
+		struct json_path element = {.parent = &at, .index = i};
+		const char *text = json_string_value(nth_prefix(side, i));
+		bool meets = false;
+
+		for (size_t j = 0; j < count_prefixes(other); j++)
+			meets |= texts_meet(nth_prefix(side, i), nth_prefix(other, j));
+		if (!meets && text)
+			reader_warn(reader, json_is_array(side) ? &element : &at,
+				"matches nothing: \"%s\" has no prefix of IPv%c", other_key,
+				strchr(text, ':') ? '6' : '4');
+	}
+}
+
+static void warn_families(struct reader *reader, unsigned policy)
+{
+	struct json_path element = {.parent = &path_policies, .index = policy};
+	struct json_path path = {.parent = &element, .key = "match"};
+	json_t *value = json_path_find(reader->root, &path), *match;
+	size_t i;
+
+	if (json_is_object(value)) {
+		warn_alone(reader, &path, value, "src", "dst");
+		warn_alone(reader, &path, value, "dst", "src");
+	}
+	json_array_foreach (value, i, match) {
+		struct json_path at = {.parent = &path, .index = i};
+
+		warn_alone(reader, &at, match, "src", "dst");
+		warn_alone(reader, &at, match, "dst", "src");
+	}
+}
+
 void policies_warn_matches(struct reader *reader, const struct policy *policies, unsigned n)
 {
+	for (unsigned i = 0; i < n; i++)
+		warn_families(reader, i);
 	if (policies_count_matches(policies, n) > n &&
 		policies_match_twins(policies, n, warn_same, reader) < 0)
 		reader->no_memory = true;

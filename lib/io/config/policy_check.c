@@ -279,6 +279,16 @@ static void check_history(
 			HISTORY_STEPS_MAX, units_format_time(policy->step_ns, text, sizeof(text)));
 }
 
+/* Commands take it for one of their options, and "-" for no policy at all. */
+static void check_name(
+	struct reader *reader, const struct json_path *path, const struct policy *policy)
+{
+	struct json_path at = {.parent = path, .key = "name"};
+
+	if (policy->name[0] == '-')
+		reader_expected(reader, &at, "a name that does not begin with \"-\"");
+}
+
 void policies_check(
 	struct reader *reader, const struct policy *policies, unsigned n, unsigned n_limiters)
 {
@@ -289,6 +299,7 @@ void policies_check(
 
 		if (!json_is_object(json_path_find(reader->root, &path)))
 			continue;
+		check_name(reader, &path, &policies[i]);
 		policy_check_metered(reader, &path, &policies[i], false);
 		check_dependents(reader, &path, &policies[i]);
 		check_coloured(reader, &path, &policies[i]);

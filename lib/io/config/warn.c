@@ -10,6 +10,7 @@
 #include "policy/kind.h"
 #include "policy/shadow.h"
 #include "policy/units.h"
+#include "policy/value.h"
 
 #define ETHERNET_BYTES    18U /* header 14 and FCS 4 */
 #define TIMEOUT_INTERVALS 3   /* messages that a peer may miss before it counts as lost */
@@ -101,6 +102,37 @@ static void warn_gossip(struct reader *reader, const struct config *config)
 		reader_warn(reader, &timeout,
 			"less than %d intervals of %s: a late message makes a peer lost",
 			TIMEOUT_INTERVALS, units_format_time(shortest, text, sizeof(text)));
+}
+
+/* A peer at a loopback address is on the machine of a limiter that others reach, or nowhere. */
+static void warn_loopback(struct reader *reader, const struct gossip_config *gossip)
+{
+	static const struct json_path path_gossip = {.key = "gossip"};
+	static const struct json_path roster = {.parent = &path_gossip, .key = "roster"};
+	bool own = gossip->self < gossip->n_roster &&
+		   address_is_loopback(&gossip->roster[gossip->self].address);
+
+	for (unsigned i = 0; i < gossip->n_roster; i++) {
+		struct json_path element = {.parent = &roster, .index = i};
+		struct json_path at = {.parent = &element, .key = "address"};
+
+		if (!own && gossip->roster[i].address_len > 0 &&
+			address_is_loopback(&gossip->roster[i].address))
+			reader_warn(reader, &at,
+				"only this machine reaches it, and this limiter is at an address "
+				"of the network: they do not reach each other");
+	}
+}
+
+static void warn_socket(struct reader *reader, const struct config *config)
+{
+	static const struct json_path control = {.key = "control"};
+	struct json_path at = {.parent = &control, .key = "socket"};
+
+	if (config->control_socket[0] != '/' && reader_has(reader, &control, "socket"))
+		reader_warn(reader, &at,
+			"below the directory in which weir happens to be started: weirctl finds "
+			"it by a whole path");
 }
 
 static uint64_t largest_port_frame(const struct config *config)
@@ -226,6 +258,8 @@ void config_warn(struct reader *reader, const struct config *config, const struc
 	warn_workers(reader, config);
 	warn_unparsed(reader, config);
 	warn_gossip(reader, config);
+	warn_loopback(reader, &config->gossip);
+	warn_socket(reader, config);
 	warn_policies(reader, config);
 	policies_warn_matches(reader, config->policies, config->n_policies);
 	shape_warn(reader, config, running);

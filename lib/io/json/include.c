@@ -26,7 +26,7 @@ struct includes {
 	size_t bytes;
 };
 
-/* Something about the file that an element of "include" names, at that element. */
+/* Something about the file that an element names, there; a warning if nothing is expected. */
 static void report_include(struct includes *in, unsigned from, const struct json_path *path,
 	const char *found, const char *expected, const char *remedy)
 {
@@ -35,8 +35,10 @@ static void report_include(struct includes *in, unsigned from, const struct json
 	char *place = NULL;
 	FILE *out;
 
-	in->reader->errors++;
-	if (!diagnostics_count(in->reader->diagnostics, false))
+	bool warning = expected == NULL;
+
+	in->reader->errors += !warning;
+	if (!diagnostics_count(in->reader->diagnostics, warning))
 		return;
 	out = path != NULL ? open_memstream(&place, &size) : NULL;
 	if (out != NULL) {
@@ -44,7 +46,10 @@ static void report_include(struct includes *in, unsigned from, const struct json
 		fclose(out);
 	}
 	diagnostic_write(in->reader->diagnostics,
-		&(struct diagnostic){.file = document->name,
+		&(struct diagnostic){.warning = warning,
+			.text = warning ? "no file in it is called *.json, so nothing is included"
+					: NULL,
+			.file = document->name,
 			.line = json_line_at(document->text, document->len, offset).line,
 			.path = place,
 			.place = place,
@@ -235,6 +240,8 @@ static void include_directory(struct includes *in, unsigned from, const struct j
 		return;
 	}
 	in->reader->no_memory |= seen_note(&in->reader->seen, directory, state) < 0;
+	if (n == 0)
+		report_include(in, from, path, directory, NULL, NULL);
 	for (int i = 0; i < n; i++) {
 		if (!in->reader->no_memory)
 			include_entry(in, from, path, directory, entries[i]->d_name);

@@ -115,8 +115,8 @@ static void test_several(void **state)
 		{"[{'src': '10.0.0.0/8'}, {'dst': '10.0.0.0/8'}]", "10.0.0.0/8>any any>10.0.0.0/8"},
 		{"{'src': ['10.0.0.0/8']}", "10.0.0.0/8>any"},
 		{"{'src': ['10.0.0.0/8', '2001:db8::/32']}", "10.0.0.0/8>any 2001:db8::/32>any"},
-		{"{'src': ['10.0.0.0/8', '2001:db8::/32'], 'dst': '0.0.0.0/0'}",
-			"10.0.0.0/8>0.0.0.0/0"},
+		{"{'src': ['10.0.0.0/8', '2001:db8::/32'], 'dst': ['0.0.0.0/0', '::/0']}",
+			"10.0.0.0/8>0.0.0.0/0 2001:db8::/32>::/0"},
 		{"{'src': ['10.0.0.0/8', '2001:db8::/32'], 'dst': ['::/0', '11.0.0.0/8', "
 		 "'12.0.0.0/8']}",
 			"2001:db8::/32>::/0 10.0.0.0/8>11.0.0.0/8 10.0.0.0/8>12.0.0.0/8"},
@@ -133,6 +133,38 @@ static void test_several(void **state)
 		config = must_parse(document);
 		expect_matches(&config->policies[0], rows[i].expected);
 		config_free(config);
+	}
+}
+
+/* A prefix without one of its family on the other side matches nothing, which is a warning. */
+static void test_alone(void **state)
+{
+	static const struct {
+		const char *match, *expected, *warnings;
+	} rows[] = {
+		{"{'src': ['10.0.0.0/8', '2001:db8::/32'], 'dst': '0.0.0.0/0'}",
+			"10.0.0.0/8>0.0.0.0/0",
+			"src[1]: \"2001:db8::/32\": matches nothing: \"dst\" has no prefix of IPv6"},
+		{"[{'vlan': 1}, {'src': '::/0', 'dst': ['10.0.0.0/8', '::/0']}]",
+			"any>any ::/0>::/0",
+			"match[1].dst[0]: \"10.0.0.0/8\": matches nothing: \"src\" has no prefix of "
+			"IPv4"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char document[1024], *text, *messages;
+		struct config *config;
+
+		snprintf(document, sizeof(document), FILE_OF(P("p", "%s")), rows[i].match);
+		text = with_quotes(document);
+		assert_int_equal(parse_config_case(text, strlen(text), &messages, &config), 0);
+		expect_matches(&config->policies[0], rows[i].expected);
+		assert_non_null(strstr(messages, rows[i].warnings));
+		assert_ptr_equal(strchr(messages, '\n'), strrchr(messages, '\n'));
+		config_free(config);
+		free(messages);
+		free(text);
 	}
 }
 
@@ -650,6 +682,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_any_of),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_too_many_pairs),
