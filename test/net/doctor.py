@@ -8,6 +8,7 @@ Runs in a network namespace of its own. Usage: doctor.py [SCENARIO...].
 """
 
 import copy
+import glob
 import json
 import os
 import re
@@ -219,6 +220,24 @@ def secrets(scene):
                "groups", "control.group: ", "groupadd")
 
 
+def roster(scene):
+    """A store whose records are of another roster."""
+    policy = POLICY["policies"][0] | {"guarantee": "conserved"}
+    config = RINGS | group(insecure=True) | {"policies": [policy],
+                                             "ledger": {"store": scene.path("store")}}
+    weir = scene.box(config, "box1")
+    status, _, err = weir.run("--new-ledger", box.LEDGER, weir.config_path)
+    expect(status == 0, err)
+    weir.start()
+    weir.stop()
+    status, rows = ask(weir)
+    expect(status == 0, f"its own roster: {rows}")
+    more = {"name": "third", "address": "127.0.0.1:17948"}
+    weir.config["gossip"]["roster"].append(more)
+    expect_ill(scene, weir.config, "ledger", "its records are of another roster")
+    expect(not glob.glob("/tmp/weir-store-*"), "the copy of the store is left")
+
+
 def places(scene):
     """The control socket's directory and name, and the ledger's store."""
     no_way = scene.path("no/such/weir.sock")
@@ -270,6 +289,6 @@ def without_rights(scene):
 
 
 if __name__ == "__main__":
-    box.main([nothing_is_wrong, machine, packets, eal, addresses, secrets, places, refused,
+    box.main([nothing_is_wrong, machine, packets, eal, addresses, secrets, roster, places, refused,
               without_rights],
              setup=box.enter_netns)

@@ -101,15 +101,12 @@ static int limiter_build(struct instance *inst, const struct limiter_policy *pol
 		.buckets = loans_buckets(inst),
 		.overshoot_alarm = gossip->overshoot_alarm,
 	};
-	int ret;
 
 	do
 		randombytes_buf(&params.gossip.epoch, sizeof(params.gossip.epoch));
 	while (params.gossip.epoch == 0);
 	randombytes_buf(&params.gossip.seed, sizeof(params.gossip.seed));
-	ret = limiter_create(&params, control_now(), &inst->limiter);
-	commit_begun(inst, ret);
-	return ret;
+	return limiter_create(&params, control_now(), &inst->limiter);
 }
 
 static int brain_alloc(struct instance *inst)
@@ -135,10 +132,42 @@ int brain_start(struct instance *inst)
 		ret = group_keys_roster(&inst->config->gossip, &inst->brain->roster);
 	if (ret == 0)
 		ret = group_keys_load(&inst->config->gossip, geteuid(), &to, &inst->keyring);
-	if (ret == 0)
+	if (ret == 0) {
 		ret = limiter_build(inst, policies);
+		commit_begun(inst, ret);
+	}
 	if (ret)
 		brain_free(inst);
+	free(policies);
+	return ret;
+}
+
+int brain_try(const struct config *config, struct ledger_store *opened)
+{
+	struct instance *inst = calloc(1, sizeof(*inst));
+	struct limiter_policy *policies = engine_limiter_policies(
+		config->policies, config->n_policies, config->gossip.loans, TIME_UNKNOWN);
+	int ret = inst && policies ? 0 : -ENOMEM;
+
+	if (ret == 0) {
+		inst->config = config;
+		inst->policies = config->policies;
+		inst->n_policies = config->n_policies;
+		inst->engine.n_workers = config->n_workers;
+		ret = brain_alloc(inst);
+	}
+	if (ret == 0)
+		ret = group_keys_roster(&config->gossip, &inst->brain->roster);
+	if (ret == 0)
+		ret = commit_make(inst, opened);
+	if (ret == 0)
+		ret = limiter_build(inst, policies);
+	if (inst) {
+		limiter_destroy(inst->limiter);
+		brain_free(inst);
+		commit_stop(inst);
+	}
+	free(inst);
 	free(policies);
 	return ret;
 }

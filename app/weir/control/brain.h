@@ -10,11 +10,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct config;
 struct instance;
+struct ledger_store;
 
 /* The module of start-up, after the ledger's: 0 or a negative errno, and then nothing is left. */
 int brain_start(struct instance *inst);
 void brain_stop(struct instance *inst);
+
+/*
+ * Returns the result of brain_start() with this configuration and these records, and changes
+ * nothing: -EINVAL if the records are not of its roster. Takes the store. Main thread.
+ */
+int brain_try(const struct config *config, struct ledger_store *opened);
 
 /* When brain_run() is due: a tick, or limits that wait for room in a worker's ring. */
 uint64_t brain_next(const struct instance *inst);

@@ -310,9 +310,11 @@ void check_ledger(struct doctor *doctor)
 	}
 	ret = store_look(store);
 	doctor_add_fact(doctor, "%s is intact", store);
-	if (ret == -ENOENT)
+	if (ret == 0)
+		check_roster(doctor);
+	else if (ret == -ENOENT)
 		check_new_store(doctor, store);
-	else if (ret)
+	else
 		find_store_problem(doctor, DOCTOR_FAIL,
 			doctor_words(doctor, "%s: %s", store, ledger_store_reason(ret)),
 			doctor_words(doctor, ret == -EBUSY ? "fuser -v %s" : "ls -la %s", store));

@@ -81,10 +81,9 @@ static void watch_sentinel(struct instance *inst)
 	s->sentinel_error = error;
 }
 
-int commit_inherit(struct instance *inst, struct ledger_store *opened)
+int commit_make(struct instance *inst, struct ledger_store *opened)
 {
 	struct commit *s = calloc(1, sizeof(*s));
-	char text[BOOK_IDENTITY_TEXT];
 
 	if (s)
 		s->watch = ledger_watch_new(inst->config->gossip.n_roster);
@@ -97,6 +96,17 @@ int commit_inherit(struct instance *inst, struct ledger_store *opened)
 	*opened = (struct ledger_store){0};
 	s->waiting = s->opened.recovering;
 	inst->commit = s;
+	return 0;
+}
+
+int commit_inherit(struct instance *inst, struct ledger_store *opened)
+{
+	int ret = commit_make(inst, opened);
+	const struct commit *s = inst->commit;
+	char text[BOOK_IDENTITY_TEXT];
+
+	if (ret)
+		return ret;
 	book_identity_write(s->opened.identity, text);
 	event(LEDGER_OPENED, event_word("store", inst->config->ledger.store),
 		event_count("start", s->opened.epoch), event_count("records", s->opened.n_records),

@@ -67,6 +67,9 @@ void commit_begun(struct instance *inst, int outcome);
 /* A store that was opened while the box runs, for its first policies of this kind: 0 or -ENOMEM. */
 int commit_inherit(struct instance *inst, struct ledger_store *opened);
 
+/* Does so without an event, for brain_try(). */
+int commit_make(struct instance *inst, struct ledger_store *opened);
+
 /* What becomes readable when commit_advance() has something to do, or -1. */
 int commit_fd(const struct instance *inst);
 
