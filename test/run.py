@@ -537,8 +537,8 @@ def build_and_give(directory, crew, quick, wanted, result):
 QUIET = ("split",)
 ALONE = ("conservation", "actions", "colours", "levels", "lifecycle", "loans", "shape", "placement",
          "groups", "agreement", "offloads", "sites")
-IN_COMPANY = ("drawn", "quota", "reload", "etcd", "weirctl", "kill9", "conserved", "stuck",
-              "trial", "shadow",
+IN_COMPANY = ("drawn", "quota", "reload", "reload_keys", "etcd", "weirctl", "kill9", "conserved",
+              "stuck", "trial", "shadow",
               "group_keys", "stall", "disagree", "clients", "clocks", "service", "exporter",
               "ctl_live", "doctor", "manual", "timed", "page", "events", "flows",
               "explain", "changes", "bypass", "plane", "plane_ledger", "import", "refusals",

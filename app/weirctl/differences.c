@@ -17,7 +17,7 @@
 #include "config/load.h"
 #include "field.h"
 #include "load_file.h"
-#include "policy/diff.h"
+#include "config/compare.h"
 #include "running.h"
 
 #define LINE_MOST 80

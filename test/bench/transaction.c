@@ -25,7 +25,7 @@
 #include "change/singles.h"
 #include "config/load.h"
 #include "json/copy.h"
-#include "policy/diff.h"
+#include "config/compare.h"
 
 #define ROUNDS_MOST 1000
 

@@ -390,10 +390,11 @@ def refused(scene):
                 "limit": "1Gbit"}]},
             'policies[0] "a".brust: ': {"policies": [good[0] | {"brust": "1kB"}]},
             "idle: cannot change while the limiter runs": {"idle": "poll"},
-            "ports.b: cannot change while the limiter runs": {"ports": whole["ports"] | {
+            "ports.b.device: cannot change while the limiter runs": {"ports": whole["ports"] | {
                 "b": {"device": "net_null0", "mtu": 1500}}},
             "workers: cannot change while the limiter runs": {"workers": [0]},
-            "tunnels: cannot change while the limiter runs": {"tunnels": {"classify": "inner"}},
+            "tunnels.classify: cannot change while the limiter runs": {
+                "tunnels": {"classify": "inner"}},
             "policies: there is room for 4096": {"policies": [
                 policy(f"p{i}", f"10.{i >> 8}.{i & 255}.0/24") for i in range(4095)]},
         }

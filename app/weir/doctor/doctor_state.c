@@ -141,7 +141,7 @@ void check_groups(struct doctor *doctor)
 	struct telemetry_options options = {0};
 
 	doctor_skip(doctor, "no group is configured");
-	if (socket_groups_find(doctor->config, &options, &to) || !options.group.name)
+	if (socket_groups_find(doctor->config, &options, &to) || !options.group.name[0])
 		return;
 	doctor_add_fact(doctor, "group %s has gid %u, and user %u can give it the socket",
 		options.group.name, (unsigned)options.group.gid, (unsigned)geteuid());

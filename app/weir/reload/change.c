@@ -66,7 +66,7 @@ static int load_document(struct change *change, struct instance *inst, FILE *err
 	struct config_load load = {.path = inst->file,
 		.running = inst->config,
 		.diagnostics = &diagnostics,
-		.also = key_errors,
+		.also = reload_errors,
 		.document = inst->kept ? &change->document : NULL,
 		.seen = &seen};
 	int ret;

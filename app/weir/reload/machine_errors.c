@@ -44,12 +44,15 @@ static int check_store(const struct config *config, uid_t user, const struct com
 	return ret;
 }
 
-static int check_running(const struct config *config, uid_t user, const struct complaint_sink *to)
+/* Checks what a reload can change, and the store. It cannot change the login for etcd. */
+static int check_reload(const struct config *config, uid_t user, const struct complaint_sink *to)
 {
+	struct telemetry_options groups = {0};
+	int found = socket_groups_find(config, &groups, to);
 	int keys = check_keys(config, user, to);
 	int store = check_store(config, user, to);
 
-	return keys ? keys : store;
+	return found ? found : keys ? keys : store;
 }
 
 struct files_check {
@@ -88,12 +91,10 @@ int files_check(struct reader *reader, uid_t user)
 
 int machine_check(const struct config *config, uid_t user, const struct complaint_sink *to)
 {
-	struct telemetry_options groups = {0};
-	int found = socket_groups_find(config, &groups, to);
 	int password = etcd_share_check(&config->ledger, user, to);
-	int running = check_running(config, user, to);
+	int other = check_reload(config, user, to);
 
-	return found ? found : password ? password : running;
+	return password ? password : other;
 }
 
 void start_errors(const struct config *config, struct reader *reader, void *wrong)
@@ -104,12 +105,12 @@ void start_errors(const struct config *config, struct reader *reader, void *wron
 	*(bool *)wrong |= files_check(reader, geteuid()) != 0;
 }
 
-void key_errors(const struct config *config, struct reader *reader, void *context)
+void reload_errors(const struct config *config, struct reader *reader, void *context)
 {
 	const struct complaint_sink to = {config_complain, reader};
 
 	(void)context;
-	check_running(config, geteuid(), &to);
+	check_reload(config, geteuid(), &to);
 	files_check(reader, geteuid());
 }
 
@@ -122,7 +123,7 @@ int read_for_machine(const json_t *document, const char *name, const struct conf
 
 	if (ret)
 		return ret;
-	ret = running ? check_running(*out, geteuid(), &to) : machine_check(*out, geteuid(), &to);
+	ret = running ? check_reload(*out, geteuid(), &to) : machine_check(*out, geteuid(), &to);
 	if (ret == 0)
 		return 0;
 	config_free(*out);

@@ -28,11 +28,11 @@ int files_check(struct reader *reader, uid_t user);
 
 /*
  * For config_load.also, at the line that names it: all that a start looks up, and the context is a
- * bool that becomes true if it will not do; or of a change of what runs, which uses the keys and
- * the store alone.
+ * bool that becomes true if it will not do; or of a change of what runs, which has no use for the
+ * password.
  */
 void start_errors(const struct config *config, struct reader *reader, void *wrong);
-void key_errors(const struct config *config, struct reader *reader, void *context);
+void reload_errors(const struct config *config, struct reader *reader, void *context);
 
 /*
  * As config_read_document(), of what is about to run: -ENOKEY for a good one that names what will

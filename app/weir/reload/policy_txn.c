@@ -20,7 +20,7 @@
 #include "parts.h"
 #include "police/extended.h"
 #include "police/shaped.h"
-#include "policy/diff.h"
+#include "config/compare.h"
 #include "policy/kind.h"
 #include "policy/names.h"
 #include "policy/overlap.h"

@@ -21,6 +21,7 @@
 #include "event.h"
 #include "notify/notify.h"
 #include "secret/group_keys.h"
+#include "socket_groups.h"
 #include "base/time.h"
 #include "policy/diff.h"
 
@@ -59,7 +60,8 @@ struct reload {
 	uint64_t hz;
 	struct change change;
 	struct policy_txn *prepared;
-	struct keyring *keyring; /* NULL: gossip is plain */
+	struct keyring *keyring;         /* NULL: gossip is plain */
+	struct telemetry_options groups; /* groups of the control socket alone */
 	int error;
 	char requester[REQUESTER_BYTES];
 	char *messages;
@@ -167,6 +169,9 @@ static int prepare_exchange(struct reload *reload, FILE *err)
 		return 0;
 	ret = policy_txn_prepare_config(
 		reload->inst, config, reload->inst->file, reload->hz, err, &reload->prepared);
+	reload->groups = (struct telemetry_options){0};
+	if (ret == 0)
+		ret = socket_groups_find(policy_txn_config(reload->prepared), &reload->groups, &to);
 	if (ret == 0)
 		ret = group_keys_load(&policy_txn_config(reload->prepared)->gossip, geteuid(), &to,
 			&reload->keyring);
@@ -625,6 +630,31 @@ static void tell_shadow(const struct instance *inst, bool was)
 		event(SHADOW_ENDED);
 }
 
+/* Gives the control socket to the groups of the configuration; reload->groups has the previous. */
+static int exchange_groups(struct reload *reload)
+{
+	struct telemetry_group *group = &reload->groups.group, now = *group;
+	struct telemetry_group *operators = &reload->groups.operators, now_operators = *operators;
+	struct instance *inst = reload->inst;
+	int ret = inst->telemetry ? telemetry_regroup(inst->telemetry, group, operators) : 0;
+
+	if (ret) {
+		free(reload->messages);
+		if (asprintf(&reload->messages,
+			    "%s: control.group: cannot give the socket to group \"%s\": %s: add "
+			    "weir's user to the group\n",
+			    inst->file, now.name, strerror(-ret)) < 0)
+			reload->messages = NULL;
+	} else if (strcmp(group->name, now.name) != 0 || group->gid != now.gid ||
+		   strcmp(operators->name, now_operators.name) != 0 ||
+		   operators->gid != now_operators.gid) {
+		event(CONTROL_GROUPS, event_word("group", now.name[0] ? now.name : "(none)"),
+			event_word("operators",
+				now_operators.name[0] ? now_operators.name : "(none)"));
+	}
+	return ret;
+}
+
 /* What it has prepared is put in force, if there is anything; whether workers hear of it. */
 static bool put_in_force(struct reload *reload)
 {
@@ -633,12 +663,16 @@ static bool put_in_force(struct reload *reload)
 	struct log_config log;
 	uint64_t alarm_ns;
 
+	if (reload->error == 0 && x)
+		reload->error = exchange_groups(reload);
 	/* What it has prepared is not the transaction's any more once that is in force. */
 	alarm_ns = reload->error || !x ? 0 : policy_txn_config(x)->gossip.differs_alarm_ns;
 	log = reload->error || !x ? events_configured() : policy_txn_config(x)->log;
 	if (reload->error == 0 && x && !policy_txn_is_empty(x)) {
 		reload->error = policy_txn_commit(x);
 		exchanged = reload->error == 0;
+		if (!exchanged)
+			exchange_groups(reload);
 		tell_shadow(reload->inst, shadow);
 	}
 	if (reload->error == 0 && x)

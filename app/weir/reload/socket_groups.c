@@ -37,7 +37,7 @@ int socket_groups_find(const struct config *config, struct telemetry_options *op
 	if (ret == 0)
 		ret = find_named_group(
 			"control.operators", config->control_operators, &options->operators, to);
-	if (ret == 0 && !options->group.name)
+	if (ret == 0 && !options->group.name[0])
 		options->group = options->operators;
 	return ret;
 }

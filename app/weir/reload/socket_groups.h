@@ -12,7 +12,7 @@
 
 /*
  * Looks up the groups that the configuration names; the socket's is the operators' where it names
- * no other. Names are kept by pointer. 0, or a negative errno, reported.
+ * no other. 0, or a negative errno, reported.
  */
 int socket_groups_find(const struct config *config, struct telemetry_options *options,
 	const struct complaint_sink *to);

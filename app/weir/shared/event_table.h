@@ -45,6 +45,8 @@
 	X(COMMAND_DENIED, WARNING, 20, COMMAND_DENIED,                                             \
 		"control.socket: uid {uid} gave {command} without permission: denied={times} "     \
 		"since the last line")                                                             \
+	X(CONTROL_GROUPS, INFO, 20, CONTROL_GROUPS,                                                \
+		"control.socket: group {group} can read, group {operators} can change")            \
 	X(SOCKET_FAILED, ERROR, 0, SOCKET_FAILED, "control.socket: {path}: {why}")                 \
 	/* Threads. */                                                                             \
 	X(WORKER_STUCK, WARNING, 20, WORKER_STUCK,                                                 \

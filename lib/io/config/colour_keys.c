@@ -83,12 +83,24 @@ static void read_colour_action(struct reader *reader, const struct json_path *pa
 	}
 }
 
+/* Without colours nothing reads them, and a shadow changes the defaults. */
+static bool same_colours(const struct key *key, const void *a, const void *b)
+{
+	return !policy_is_coloured(a) || !policy_is_coloured(b) ||
+	       memcmp(key_field(key, a), key_field(key, b), key->size) == 0;
+}
+
 const struct key colour_keys[] = {
-	{"aware", read_bool, KEY_FIELD(struct policy, colours.aware)},
-	{"dscp", read_dscp_colours, KEY_FIELD(struct policy, colours.of_dscp)},
-	{"green", read_colour_action, KEY_FIELD(struct policy, colours.actions[COLOUR_GREEN])},
-	{"yellow", read_colour_action, KEY_FIELD(struct policy, colours.actions[COLOUR_YELLOW])},
-	{"red", read_colour_action, KEY_FIELD(struct policy, colours.actions[COLOUR_RED])},
+	{"aware", read_bool, .change = POLICY_TERMS, .same = same_colours,
+		KEY_FIELD(struct policy, colours.aware)},
+	{"dscp", read_dscp_colours, .change = POLICY_TERMS, .same = same_colours,
+		KEY_FIELD(struct policy, colours.of_dscp)},
+	{"green", read_colour_action, .change = POLICY_TERMS, .same = same_colours,
+		KEY_FIELD(struct policy, colours.actions[COLOUR_GREEN])},
+	{"yellow", read_colour_action, .change = POLICY_TERMS, .same = same_colours,
+		KEY_FIELD(struct policy, colours.actions[COLOUR_YELLOW])},
+	{"red", read_colour_action, .change = POLICY_TERMS, .same = same_colours,
+		KEY_FIELD(struct policy, colours.actions[COLOUR_RED])},
 	{0},
 };
 

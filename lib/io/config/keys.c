@@ -45,6 +45,17 @@ static void read_eal(struct reader *reader, const struct json_path *path, json_t
 	}
 }
 
+static bool same_eal(const struct key *key, const void *a, const void *b)
+{
+	const struct config *old = a, *config = b;
+	bool same = old->n_eal == config->n_eal;
+
+	(void)key;
+	for (unsigned i = 0; same && i < old->n_eal; i++)
+		same = strcmp(old->eal[i], config->eal[i]) == 0;
+	return same;
+}
+
 static void read_worker(
 	struct reader *reader, const struct json_path *path, json_t *value, struct config *config)
 {
@@ -94,6 +105,15 @@ static void read_workers(struct reader *reader, const struct json_path *path, js
 	}
 }
 
+static bool same_workers(const struct key *key, const void *a, const void *b)
+{
+	const struct config *old = a, *config = b;
+
+	(void)key;
+	return old->n_workers == config->n_workers &&
+	       memcmp(old->workers, config->workers, old->n_workers * sizeof(*old->workers)) == 0;
+}
+
 /* The address without its domain, as lspci has it; or the name of a kernel's interface. */
 static const char *device_remedy(const char *text, char remedy[SUGGEST_REMEDY_MAX])
 {
@@ -131,23 +151,24 @@ static const struct choice offloads_modes[] = {
 };
 
 static const struct key port_keys[] = {
-	{"device", read_device, KEY_FIELD(struct port_config, device),
+	{"device", read_device, .change = KEY_FIXED, KEY_FIELD(struct port_config, device),
 		.expected = "a PCI address such as \"0000:03:00.0\", a virtual device such as "
 			    "\"net_af_packet0,iface=eth1\" or an interface such as \"xdp:eth1\"",
 		.required = true},
-	{"mtu", read_integer, KEY_FIELD(struct port_config, mtu),
+	{"mtu", read_integer, .change = KEY_FIXED, KEY_FIELD(struct port_config, mtu),
 		.detail = &(const struct integer_range){64, 16000}},
-	{"buffers", read_count, KEY_FIELD(struct port_config, buffers),
+	{"buffers", read_count, .change = KEY_FIXED, KEY_FIELD(struct port_config, buffers),
 		.expected = "a number such as 20000 or \"2M\"",
 		.detail = &(const struct quantity_range){units_parse_count, 4096, 100000000,
 			"4096 to 100M", "packet buffers"}},
-	{"buffer_size", read_integer, KEY_FIELD(struct port_config, buffer_size),
+	{"buffer_size", read_integer, .change = KEY_FIXED,
+		KEY_FIELD(struct port_config, buffer_size),
 		.detail = &(const struct integer_range){2048, 16384}},
-	{"queues", read_integer, KEY_FIELD(struct port_config, queues),
+	{"queues", read_integer, .change = KEY_FIXED, KEY_FIELD(struct port_config, queues),
 		.detail = &(const struct integer_range){1, CONFIG_WORKERS_MAX}},
-	{"offloads", read_choice, KEY_FIELD(struct port_config, offloads),
+	{"offloads", read_choice, .change = KEY_FIXED, KEY_FIELD(struct port_config, offloads),
 		.detail = offloads_modes},
-	{"generic", read_bool, KEY_FIELD(struct port_config, generic)},
+	{"generic", read_bool, .change = KEY_FIXED, KEY_FIELD(struct port_config, generic)},
 	{0},
 };
 
@@ -241,14 +262,16 @@ static const struct choice fail_modes[] = {
 };
 
 static const struct key wire_keys[] = {
-	{"name", read_name, KEY_FIELD(struct wire, name), .required = true},
-	{"a", read_port_name, KEY_FIELD(struct wire, a), .required = true},
-	{"b", read_port_name, KEY_FIELD(struct wire, b), .required = true},
-	{"distribute", read_bool, KEY_FIELD(struct wire, distribute)},
-	{"link", read_choice, KEY_FIELD(struct wire, link), .detail = link_modes},
-	{"default", read_otherwise, KEY_FIELD(struct wire, otherwise)},
-	{"fail", read_choice, KEY_FIELD(struct wire, fail), .detail = fail_modes},
-	{"fail_after", read_quantity, KEY_FIELD(struct wire, fail_after_ns),
+	{"name", read_name, .change = KEY_FIXED, KEY_FIELD(struct wire, name), .required = true},
+	{"a", read_port_name, .change = KEY_FIXED, KEY_FIELD(struct wire, a), .required = true},
+	{"b", read_port_name, .change = KEY_FIXED, KEY_FIELD(struct wire, b), .required = true},
+	{"distribute", read_bool, .change = KEY_FIXED, KEY_FIELD(struct wire, distribute)},
+	{"link", read_choice, .change = KEY_FIXED, KEY_FIELD(struct wire, link),
+		.detail = link_modes},
+	{"default", read_otherwise, .change = KEY_LIVE, KEY_FIELD(struct wire, otherwise)},
+	{"fail", read_choice, .change = KEY_FIXED, KEY_FIELD(struct wire, fail),
+		.detail = fail_modes},
+	{"fail_after", read_quantity, .change = KEY_FIXED, KEY_FIELD(struct wire, fail_after_ns),
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 20 * MS_NS,
 			10 * SECOND_NS, "20ms to 10s", "ns"}},
@@ -277,14 +300,15 @@ static const struct choice on_refusals[] = {
 };
 
 static const struct key control_keys[] = {
-	{"socket", read_text, KEY_FIELD(struct config, control_socket), .expected = "a path"},
-	{"group", read_text, KEY_FIELD(struct config, control_group),
+	{"socket", read_text, .change = KEY_FIXED, KEY_FIELD(struct config, control_socket),
+		.expected = "a path"},
+	{"group", read_text, .change = KEY_LIVE, KEY_FIELD(struct config, control_group),
 		.expected = "the name of a group"},
-	{"operators", read_text, KEY_FIELD(struct config, control_operators),
+	{"operators", read_text, .change = KEY_LIVE, KEY_FIELD(struct config, control_operators),
 		.expected = "the name of a group"},
-	{"cpu", read_integer, KEY_FIELD(struct config, control_cpu),
+	{"cpu", read_integer, .change = KEY_FIXED, KEY_FIELD(struct config, control_cpu),
 		.detail = &(const struct integer_range){0, CPU_MAX}},
-	{"watchdog", read_quantity, KEY_FIELD(struct config, watchdog_ns),
+	{"watchdog", read_quantity, .change = KEY_FIXED, KEY_FIELD(struct config, watchdog_ns),
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 500000000, 3600000000000,
 			"500ms to 3600s", "ns"}},
@@ -306,8 +330,10 @@ static const struct choice log_formats[] = {
 };
 
 static const struct key log_keys[] = {
-	{"level", read_choice, KEY_FIELD(struct log_config, level), .detail = log_levels},
-	{"format", read_choice, KEY_FIELD(struct log_config, format), .detail = log_formats},
+	{"level", read_choice, .change = KEY_LIVE, KEY_FIELD(struct log_config, level),
+		.detail = log_levels},
+	{"format", read_choice, .change = KEY_LIVE, KEY_FIELD(struct log_config, format),
+		.detail = log_formats},
 	{0},
 };
 
@@ -342,6 +368,16 @@ static void read_address(struct reader *reader, const struct json_path *path, js
 		memcpy(key_field(key, base), &address, sizeof(address));
 		memcpy((char *)base + *len_offset, &len, sizeof(len));
 	}
+}
+
+static bool same_address(const struct key *key, const void *a, const void *b)
+{
+	const size_t *len_offset = key->detail;
+	socklen_t len, other_len;
+
+	memcpy(&len, (const char *)a + *len_offset, sizeof(len));
+	memcpy(&other_len, (const char *)b + *len_offset, sizeof(other_len));
+	return len == other_len && memcmp(key_field(key, a), key_field(key, b), len) == 0;
 }
 
 static void read_peer_address(struct reader *reader, const struct json_path *path, json_t *value,
@@ -417,12 +453,25 @@ static void read_key_file(struct reader *reader, const struct json_path *path, j
 		gossip->n_key_files = 1;
 }
 
+/* A reload can read other keys, but it cannot seal plain gossip or the reverse. */
+static bool same_sealing(const struct key *key, const void *a, const void *b)
+{
+	const struct gossip_config *old = a, *gossip = b;
+
+	(void)key;
+	return old->insecure != gossip->insecure ||
+	       (old->n_key_files == 0) == (gossip->n_key_files == 0);
+}
+
 static const struct key peer_keys[] = {
-	{"name", read_name, KEY_FIELD(struct peer_config, name), .required = true},
-	{"address", read_peer_address, KEY_FIELD(struct peer_config, address),
+	{"name", read_name, .change = KEY_FIXED, KEY_FIELD(struct peer_config, name),
+		.required = true},
+	{"address", read_peer_address, .change = KEY_FIXED, .same = same_address,
+		KEY_FIELD(struct peer_config, address),
 		.detail = &(const size_t){offsetof(struct peer_config, address_len)},
 		.required = true},
-	{"public_key", read_public_key, KEY_FIELD(struct peer_config, public_key)},
+	{"public_key", read_public_key, .change = KEY_LIVE,
+		KEY_FIELD(struct peer_config, public_key)},
 	{0},
 };
 
@@ -470,6 +519,15 @@ static const struct choice loan_choices[] = {
 	{0},
 };
 
+/* The default of loans depends on the estimator, which has a complaint of its own. */
+static bool same_loans(const struct key *key, const void *a, const void *b)
+{
+	const struct gossip_config *old = a, *gossip = b;
+
+	(void)key;
+	return old->estimator != gossip->estimator || old->loans == gossip->loans;
+}
+
 static const struct choice source_choices[] = {
 	{"roster", SOURCES_ROSTER},
 	{"any", SOURCES_ANY},
@@ -477,44 +535,46 @@ static const struct choice source_choices[] = {
 };
 
 const struct key gossip_keys[] = {
-	{"listen", read_address, KEY_FIELD(struct gossip_config, listen),
+	{"listen", read_address, .change = KEY_FIXED, .same = same_address,
+		KEY_FIELD(struct gossip_config, listen),
 		.detail = &(const size_t){offsetof(struct gossip_config, listen_len)}},
-	{"roster", read_list, KEY_FIELD(struct gossip_config, roster),
+	{"roster", read_list, .change = KEY_ELEMENTS, KEY_FIELD(struct gossip_config, roster),
 		.expected = "an array of the limiters of the group, this one included",
 		.detail = &roster_list, .required = true},
-	{"key_file", read_key_file, KEY_FIELD(struct gossip_config, key_files[0]),
-		.expected = "a path"},
-	{"key_files", read_key_files,
+	{"key_file", read_key_file, .change = KEY_FIXED, .same = same_sealing,
+		KEY_FIELD(struct gossip_config, key_files[0]), .expected = "a path"},
+	{"key_files", read_key_files, .change = KEY_LIVE,
 		.expected = "an array of 1 or 2 paths: of the key that seals, and of one that only "
 			    "opens"},
-	{"identity_file", read_text, KEY_FIELD(struct gossip_config, identity_file),
-		.expected = "a path"},
-	{"identities", read_choice, KEY_FIELD(struct gossip_config, identities),
+	{"identity_file", read_text, .change = KEY_LIVE,
+		KEY_FIELD(struct gossip_config, identity_file), .expected = "a path"},
+	{"identities", read_choice, .change = KEY_LIVE, KEY_FIELD(struct gossip_config, identities),
 		.detail = identity_choices},
-	{"insecure", read_bool, KEY_FIELD(struct gossip_config, insecure)},
-	{"sources", read_choice, KEY_FIELD(struct gossip_config, sources),
+	{"insecure", read_bool, .change = KEY_FIXED, KEY_FIELD(struct gossip_config, insecure)},
+	{"sources", read_choice, .change = KEY_FIXED, KEY_FIELD(struct gossip_config, sources),
 		.detail = source_choices},
-	{"differs_alarm", read_quantity, KEY_FIELD(struct gossip_config, differs_alarm_ns),
-		.expected = EXPECTED_TIME,
+	{"differs_alarm", read_quantity, .change = KEY_LIVE,
+		KEY_FIELD(struct gossip_config, differs_alarm_ns), .expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 1000000000,
 			86400000000000, "1s to 24h", "ns"}},
-	{"overshoot_alarm", read_real, KEY_FIELD(struct gossip_config, overshoot_alarm),
+	{"overshoot_alarm", read_real, .change = KEY_FIXED,
+		KEY_FIELD(struct gossip_config, overshoot_alarm),
 		.detail = &(const struct real_range){0, 100, .below = false}},
 	/* From here on what a simulated group has too: see gossip_tuning_keys. */
-	{"branching", read_integer, KEY_FIELD(struct gossip_config, branching),
+	{"branching", read_integer, .change = KEY_FIXED, KEY_FIELD(struct gossip_config, branching),
 		.detail = &(const struct integer_range){1, 64}},
-	{"timeout", read_quantity, KEY_FIELD(struct gossip_config, timeout_ns),
+	{"timeout", read_quantity, .change = KEY_FIXED, KEY_FIELD(struct gossip_config, timeout_ns),
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 100000000, 3600000000000,
 			"100ms to 3600s", "ns"}},
-	{"datagram", read_quantity, KEY_FIELD(struct gossip_config, datagram_max),
-		.expected = EXPECTED_SIZE,
+	{"datagram", read_quantity, .change = KEY_FIXED,
+		KEY_FIELD(struct gossip_config, datagram_max), .expected = EXPECTED_SIZE,
 		.detail = &(const struct quantity_range){units_parse_size, 256, 8972,
 			"256B to 8972B", "B"}},
-	{"estimator", read_estimator, KEY_FIELD(struct gossip_config, estimator),
-		.detail = estimators},
-	{"loans", read_marked_choice, KEY_FIELD(struct gossip_config, loans),
-		.detail = loan_choices},
+	{"estimator", read_estimator, .change = KEY_FIXED,
+		KEY_FIELD(struct gossip_config, estimator), .detail = estimators},
+	{"loans", read_marked_choice, .change = KEY_FIXED, .same = same_loans,
+		KEY_FIELD(struct gossip_config, loans), .detail = loan_choices},
 	{0},
 };
 
@@ -546,9 +606,9 @@ static const struct choice unparsed_actions[] = {
 };
 
 static const struct key tunnels_keys[] = {
-	{"classify", read_marked_choice, KEY_FIELD(struct tunnels, classify),
+	{"classify", read_marked_choice, .change = KEY_FIXED, KEY_FIELD(struct tunnels, classify),
 		.detail = tunnels_classify},
-	{"vxlan-port", read_integer, KEY_FIELD(struct tunnels, vxlan_port),
+	{"vxlan-port", read_integer, .change = KEY_FIXED, KEY_FIELD(struct tunnels, vxlan_port),
 		.detail = &(const struct integer_range){1, UINT16_MAX}},
 	{0},
 };
@@ -559,6 +619,7 @@ static const struct list port_list = {
 	.count_offset = offsetof(struct config, n_ports),
 	.max = CONFIG_PORTS_MAX,
 	.init = port_init,
+	.named = true,
 };
 
 static const struct list wire_list = {
@@ -592,28 +653,32 @@ static void read_include_key(struct reader *reader, const struct json_path *path
 }
 
 const struct key config_keys[] = {
-	{"include", read_include_key, .required = false},
-	{"limiter", read_name, KEY_FIELD(struct config, limiter), .required = true},
-	{"eal", read_eal, KEY_FIELD(struct config, eal),
+	{"include", read_include_key, .change = KEY_LIVE, .required = false},
+	{"limiter", read_name, .change = KEY_FIXED, KEY_FIELD(struct config, limiter),
+		.required = true},
+	{"eal", read_eal, .change = KEY_FIXED, .same = same_eal, KEY_FIELD(struct config, eal),
 		.expected = "an array of at most " QUOTE(CONFIG_EAL_ARGS) " strings"},
-	{"ports", read_port_configs, KEY_FIELD(struct config, ports), .detail = &port_list,
-		.expected = "an object of ports by name"},
-	{"wires", read_list, KEY_FIELD(struct config, wires), .detail = &wire_list,
-		.expected = "an array of wires"},
-	{"workers", read_workers, KEY_FIELD(struct config, workers),
+	{"ports", read_port_configs, .change = KEY_ELEMENTS, KEY_FIELD(struct config, ports),
+		.detail = &port_list, .expected = "an object of ports by name"},
+	{"wires", read_list, .change = KEY_ELEMENTS, KEY_FIELD(struct config, wires),
+		.detail = &wire_list, .expected = "an array of wires"},
+	{"workers", read_workers, .change = KEY_FIXED, .same = same_workers,
+		KEY_FIELD(struct config, workers),
 		.expected = "an array of 1 to " QUOTE(
 			CONFIG_WORKERS_MAX) " CPU numbers, or a list such as \"2-5,8\""},
-	{"idle", read_choice, KEY_FIELD(struct config, idle), .detail = idles},
-	{"on_refused", read_choice, KEY_FIELD(struct config, on_refused), .detail = on_refusals},
-	{"shadow", read_bool, KEY_FIELD(struct config, shadow)},
+	{"idle", read_choice, .change = KEY_FIXED, KEY_FIELD(struct config, idle), .detail = idles},
+	{"on_refused", read_choice, .change = KEY_LIVE, KEY_FIELD(struct config, on_refused),
+		.detail = on_refusals},
+	{"shadow", read_bool, .change = KEY_LIVE, KEY_FIELD(struct config, shadow)},
 	{"shape", read_object, .detail = box_shape_keys},
 	{"control", read_object, .detail = control_keys},
 	{"log", read_object, KEY_FIELD(struct config, log), .detail = log_keys},
 	{"gossip", read_object, KEY_FIELD(struct config, gossip), .detail = gossip_keys},
 	{"ledger", read_object, KEY_FIELD(struct config, ledger), .detail = ledger_keys},
 	{"tunnels", read_object, KEY_FIELD(struct config, tunnels), .detail = tunnels_keys},
-	{"unparsed", read_choice, KEY_FIELD(struct config, unparsed), .detail = unparsed_actions},
-	{"policies", read_list, KEY_FIELD(struct config, policies), .detail = &policy_list,
-		.expected = "an array of policies"},
+	{"unparsed", read_choice, .change = KEY_FIXED, KEY_FIELD(struct config, unparsed),
+		.detail = unparsed_actions},
+	{"policies", read_list, .change = KEY_LIVE, KEY_FIELD(struct config, policies),
+		.detail = &policy_list, .expected = "an array of policies"},
 	{0},
 };

@@ -7,11 +7,22 @@
 #define WEIR_CONFIG_KEYS_H
 
 #include "policy/config.h"
+#include "policy/diff.h"
 #include "config/value_keys.h"
 #include "json/read.h"
 
 #define EXPECTED_SIZE "bytes such as \"75kB\" or \"64KiB\""
 #define EXPECTED_TIME "a time such as \"50ms\""
+
+/*
+ * Effect of another value at a reload: struct key's `change` (compare.h). Each row has one, except
+ * an object, whose own rows have it. Keys of a policy have values of enum policy_change.
+ */
+enum key_change {
+	KEY_FIXED = 16,    /* refused: only a restart changes it */
+	KEY_LIVE = 32,     /* in force when the reload ends */
+	KEY_ELEMENTS = 64, /* a list whose elements are compared in their order */
+};
 
 /* Keys of a struct config. */
 extern const struct key config_keys[];

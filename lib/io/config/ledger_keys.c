@@ -171,8 +171,19 @@ static void read_ledger_overlay(struct reader *reader, const struct json_path *p
 		reader_advise(reader, path, suggest_remedy(meant, remedy), "%s", key->expected);
 }
 
+static bool same_overlay(const struct key *key, const void *a, const void *b)
+{
+	const struct ledger_config *old = a, *ledger = b;
+
+	(void)key;
+	return old->ring == ledger->ring && old->degree == ledger->degree &&
+	       old->n_edges == ledger->n_edges &&
+	       (old->n_edges == 0 ||
+		       memcmp(old->edges, ledger->edges, old->n_edges * sizeof(*old->edges)) == 0);
+}
+
 static const struct key tree_keys[] = {
-	{"degree", read_integer, KEY_FIELD(struct ledger_config, tree_degree),
+	{"degree", read_integer, .change = KEY_FIXED, KEY_FIELD(struct ledger_config, tree_degree),
 		.detail = &(const struct integer_range){2, DEGREE_MAX}},
 	{0},
 };
@@ -256,6 +267,17 @@ static void read_endpoints(struct reader *reader, const struct json_path *path, 
 	}
 }
 
+static bool same_endpoints(const struct key *key, const void *a, const void *b)
+{
+	const struct ledger_config *old = a, *ledger = b;
+	bool same = old->n_etcd == ledger->n_etcd;
+
+	(void)key;
+	for (unsigned i = 0; same && i < old->n_etcd; i++)
+		same = strcmp(old->etcd[i], ledger->etcd[i]) == 0;
+	return same;
+}
+
 static void read_prefix(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
@@ -274,32 +296,37 @@ static void read_prefix(struct reader *reader, const struct json_path *path, jso
 #define QUOTE(x)  QUOTE_(x)
 
 static const struct key etcd_keys[] = {
-	{"endpoints", read_endpoints,
+	{"endpoints", read_endpoints, .change = KEY_FIXED, .same = same_endpoints,
 		.expected = "an array of 1 to " QUOTE(CONFIG_ETCD_MAX) " URLs", .required = true},
-	{"prefix", read_prefix, KEY_FIELD(struct ledger_config, etcd_prefix),
+	{"prefix", read_prefix, .change = KEY_FIXED, KEY_FIELD(struct ledger_config, etcd_prefix),
 		.expected = "where keys begin, such as \"/weir\","},
-	{"ca", read_text, KEY_FIELD(struct ledger_config, etcd_ca), .expected = "a path"},
-	{"cert", read_text, KEY_FIELD(struct ledger_config, etcd_cert), .expected = "a path"},
-	{"key", read_text, KEY_FIELD(struct ledger_config, etcd_key), .expected = "a path"},
-	{"user", read_text, KEY_FIELD(struct ledger_config, etcd_user), .expected = "a user"},
-	{"password_file", read_text, KEY_FIELD(struct ledger_config, etcd_password_file),
+	{"ca", read_text, .change = KEY_FIXED, KEY_FIELD(struct ledger_config, etcd_ca),
 		.expected = "a path"},
-	{"insecure", read_bool, KEY_FIELD(struct ledger_config, etcd_insecure)},
+	{"cert", read_text, .change = KEY_FIXED, KEY_FIELD(struct ledger_config, etcd_cert),
+		.expected = "a path"},
+	{"key", read_text, .change = KEY_FIXED, KEY_FIELD(struct ledger_config, etcd_key),
+		.expected = "a path"},
+	{"user", read_text, .change = KEY_FIXED, KEY_FIELD(struct ledger_config, etcd_user),
+		.expected = "a user"},
+	{"password_file", read_text, .change = KEY_FIXED,
+		KEY_FIELD(struct ledger_config, etcd_password_file), .expected = "a path"},
+	{"insecure", read_bool, .change = KEY_FIXED,
+		KEY_FIELD(struct ledger_config, etcd_insecure)},
 	{0},
 };
 
 const struct key ledger_keys[] = {
-	{"store", read_text, .offset = offsetof(struct ledger_config, store),
+	{"store", read_text, .change = KEY_FIXED, .offset = offsetof(struct ledger_config, store),
 		.size = STORE_PATH_MAX, .expected = "a path"},
-	{"lease", read_quantity, KEY_FIELD(struct ledger_config, lease_ns),
+	{"lease", read_quantity, .change = KEY_FIXED, KEY_FIELD(struct ledger_config, lease_ns),
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 200000000,
 			24 * 3600 * SECOND_NS, "200ms to 24h", "ns"}},
-	{"promise", read_integer, KEY_FIELD(struct ledger_config, promise),
+	{"promise", read_integer, .change = KEY_FIXED, KEY_FIELD(struct ledger_config, promise),
 		.detail = &(const struct integer_range){0, 100}},
-	{"drift", read_integer, KEY_FIELD(struct ledger_config, drift_ppm),
+	{"drift", read_integer, .change = KEY_FIXED, KEY_FIELD(struct ledger_config, drift_ppm),
 		.detail = &(const struct integer_range){0, DRIFT_MAX_PPM}},
-	{"overlay", read_ledger_overlay,
+	{"overlay", read_ledger_overlay, .change = KEY_FIXED, .same = same_overlay,
 		.expected = "\"ring\", {\"degree\": N} or {\"edges\": [[\"A\", \"B\"], ...]}"},
 	{"tree", read_object, .detail = tree_keys},
 	{"etcd", read_object, .detail = etcd_keys},

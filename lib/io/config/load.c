@@ -15,7 +15,7 @@
 #include "config/zones.h"
 #include "json/include.h"
 #include "json/read.h"
-#include "policy/diff.h"
+#include "config/compare.h"
 #include "policy/matches.h"
 #include "policy/shadow.h"
 

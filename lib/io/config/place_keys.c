@@ -33,14 +33,15 @@ static void read_place_key(struct reader *reader, const struct json_path *path, 
 }
 
 const struct key place_keys[] = {
-	{"key", read_place_key, KEY_FIELD(struct policy, place.key)},
-	{"round", read_quantity, KEY_FIELD(struct policy, place.round_ns),
+	{"key", read_place_key, .change = POLICY_TERMS, KEY_FIELD(struct policy, place.key)},
+	{"round", read_quantity, .change = POLICY_TERMS, KEY_FIELD(struct policy, place.round_ns),
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 100 * MS_NS,
 			60 * SECOND_NS, "100ms to 60s", "ns"}},
-	{"concentrate", read_bool, KEY_FIELD(struct policy, place.concentrate)},
-	{"max-min", read_bool, KEY_FIELD(struct policy, place.max_min)},
-	{"correlate", read_bool, KEY_FIELD(struct policy, place.correlate)},
+	{"concentrate", read_bool, .change = POLICY_TERMS,
+		KEY_FIELD(struct policy, place.concentrate)},
+	{"max-min", read_bool, .change = POLICY_TERMS, KEY_FIELD(struct policy, place.max_min)},
+	{"correlate", read_bool, .change = POLICY_TERMS, KEY_FIELD(struct policy, place.correlate)},
 	{0},
 };
 

@@ -15,6 +15,9 @@
 #include "json/suggest.h"
 #include "json/vocabulary.h"
 #include "policy/kind.h"
+#include "policy/matches.h"
+#include "policy/schedule.h"
+#include "policy/trial.h"
 #include "policy/units.h"
 #include "policy/value.h"
 
@@ -141,54 +144,130 @@ static const struct choice accountings[] = {
 	{0},
 };
 
+static bool same_match(const struct key *key, const void *a, const void *b)
+{
+	(void)key;
+	return policy_matches_equal(a, b);
+}
+
+static bool same_limit(const struct key *key, const void *a, const void *b)
+{
+	const struct policy *old = a, *policy = b;
+
+	(void)key;
+	return old->limit_bps == policy->limit_bps && policy_limit_s(old) == policy_limit_s(policy);
+}
+
+/* Compares only if there is one: its index has a meaning within one configuration (compare.c). */
+static bool same_parentage(const struct key *key, const void *a, const void *b)
+{
+	(void)key;
+	return policy_has_parent(a) == policy_has_parent(b);
+}
+
+static bool same_period(const struct key *key, const void *a, const void *b)
+{
+	const struct policy *old = a, *policy = b;
+
+	(void)key;
+	return old->period == policy->period && old->period_ns == policy->period_ns;
+}
+
+static bool same_second(const struct key *key, const void *a, const void *b)
+{
+	const struct limit_terms *old = key_field(key, a), *terms = key_field(key, b);
+
+	return old->limit_bps == terms->limit_bps && old->limit_s == terms->limit_s &&
+	       old->burst_bytes == terms->burst_bytes;
+}
+
+static bool same_schedule(const struct key *key, const void *a, const void *b)
+{
+	(void)key;
+	return schedule_equal(
+		((const struct policy *)a)->schedule, ((const struct policy *)b)->schedule);
+}
+
+static bool same_per(const struct key *key, const void *a, const void *b)
+{
+	const struct policy *old = a, *policy = b;
+
+	(void)key;
+	return old->per_v4 == policy->per_v4 && old->per_v6 == policy->per_v6;
+}
+
+static bool same_trial(const struct key *key, const void *a, const void *b)
+{
+	(void)key;
+	return policy_trials_equal(a, b);
+}
+
 const struct key policy_keys[] = {
-	{"name", read_name, KEY_FIELD(struct policy, name), .required = true},
-	{"match", read_matches, .required = true},
-	{"count", read_marked_choice, KEY_FIELD(struct policy, count), .detail = counts},
-	{"allocator", read_allocator, KEY_FIELD(struct policy, allocator)},
-	{"limit", read_limit, KEY_FIELD(struct policy, limit_bps), .required = true},
-	{"parent", read_parent, KEY_FIELD(struct policy, parent)},
-	{"weight", read_integer, KEY_FIELD(struct policy, weight),
+	{"name", read_name, .change = POLICY_ADDED, KEY_FIELD(struct policy, name),
+		.required = true},
+	{"match", read_matches, .change = POLICY_MATCH, .same = same_match, .required = true},
+	{"count", read_marked_choice, .change = POLICY_ANEW, KEY_FIELD(struct policy, count),
+		.detail = counts},
+	{"allocator", read_allocator, .change = POLICY_ANEW, KEY_FIELD(struct policy, allocator)},
+	{"limit", read_limit, .change = POLICY_TERMS, .same = same_limit,
+		KEY_FIELD(struct policy, limit_bps), .required = true},
+	{"parent", read_parent, .change = POLICY_TERMS, .same = same_parentage,
+		KEY_FIELD(struct policy, parent)},
+	{"weight", read_integer, .change = POLICY_TERMS, KEY_FIELD(struct policy, weight),
 		.detail = &(const struct integer_range){1, POLICY_WEIGHT_MOST}},
-	{"guaranteed", read_guaranteed, KEY_FIELD(struct policy, guaranteed_bps)},
-	{"total", read_total, KEY_FIELD(struct policy, total), .required = true},
-	{"period", read_period, KEY_FIELD(struct policy, period)},
-	{"guarantee", read_marked_choice, KEY_FIELD(struct policy, guarantee),
-		.detail = guarantees},
-	{"indicator", read_indicator, KEY_FIELD(struct policy, indicator)},
-	{"eta", read_real, KEY_FIELD(struct policy, eta),
+	{"guaranteed", read_guaranteed, .change = POLICY_TERMS,
+		KEY_FIELD(struct policy, guaranteed_bps)},
+	{"total", read_total, .change = POLICY_TERMS, KEY_FIELD(struct policy, total),
+		.required = true},
+	{"period", read_period, .change = POLICY_ANEW, .same = same_period,
+		KEY_FIELD(struct policy, period)},
+	{"guarantee", read_marked_choice, .change = POLICY_ANEW,
+		KEY_FIELD(struct policy, guarantee), .detail = guarantees},
+	{"indicator", read_indicator, .change = POLICY_TERMS, KEY_FIELD(struct policy, indicator)},
+	{"eta", read_real, .change = POLICY_TERMS, KEY_FIELD(struct policy, eta),
 		.detail = &(const struct real_range){0, 1e12, .below = false}},
-	{"meter", read_marked_choice, KEY_FIELD(struct policy, meter), .detail = meters},
-	{"classes", read_classes, KEY_FIELD(struct policy, classes)},
+	{"meter", read_marked_choice, .change = POLICY_ANEW, KEY_FIELD(struct policy, meter),
+		.detail = meters},
+	{"classes", read_classes, .change = POLICY_ANEW, KEY_FIELD(struct policy, classes)},
 	{"colours", read_object, .detail = colour_keys},
-	{"peak", read_second, KEY_FIELD(struct policy, colours.second)},
-	{"excess", read_second, KEY_FIELD(struct policy, colours.second), .detail = spilt_keys},
-	{"window", read_quantity, KEY_FIELD(struct policy, window_ns), .expected = EXPECTED_TIME,
-		.detail = &window_range},
-	{"burst", read_policy_burst, KEY_FIELD(struct policy, burst_bytes)},
-	{"schedule", read_schedule, KEY_FIELD(struct policy, schedule)},
-	{"per", read_per, KEY_FIELD(struct policy, per_v4)},
-	{"sources", read_integer, KEY_FIELD(struct policy, sources),
+	{"peak", read_second, .change = POLICY_TERMS, .same = same_second,
+		KEY_FIELD(struct policy, colours.second)},
+	{"excess", read_second, .change = POLICY_TERMS, .same = same_second,
+		KEY_FIELD(struct policy, colours.second), .detail = spilt_keys},
+	{"window", read_quantity, .change = POLICY_TERMS, KEY_FIELD(struct policy, window_ns),
+		.expected = EXPECTED_TIME, .detail = &window_range},
+	{"burst", read_policy_burst, .change = POLICY_TERMS, KEY_FIELD(struct policy, burst_bytes)},
+	{"schedule", read_schedule, .change = POLICY_TERMS, .same = same_schedule,
+		KEY_FIELD(struct policy, schedule)},
+	{"per", read_per, .change = POLICY_ANEW, .same = same_per,
+		KEY_FIELD(struct policy, per_v4)},
+	{"sources", read_integer, .change = POLICY_ANEW, KEY_FIELD(struct policy, sources),
 		.detail = &(const struct integer_range){1024, 16777216}},
-	{"weigh", read_choice, KEY_FIELD(struct policy, weigh_tcp_only), .detail = weighs},
-	{"action", read_marked_choice, KEY_FIELD(struct policy, action), .detail = actions},
-	{"mark", read_mark, KEY_FIELD(struct policy, mark)},
+	{"weigh", read_choice, .change = POLICY_TERMS, KEY_FIELD(struct policy, weigh_tcp_only),
+		.detail = weighs},
+	{"action", read_marked_choice, .change = POLICY_TERMS, KEY_FIELD(struct policy, action),
+		.detail = actions},
+	{"mark", read_mark, .change = POLICY_TERMS, KEY_FIELD(struct policy, mark)},
 	{"shape", read_object, .detail = shape_keys},
 	{"slo", read_object, .detail = slo_keys},
 	{"place", read_object, .detail = place_keys},
-	{"accounting", read_choice, KEY_FIELD(struct policy, accounting), .detail = accountings},
-	{"trial", read_trial, KEY_FIELD(struct policy, trial)},
-	{"interval", read_quantity, KEY_FIELD(struct policy, interval_ns),
+	{"accounting", read_choice, .change = POLICY_TERMS, KEY_FIELD(struct policy, accounting),
+		.detail = accountings},
+	{"trial", read_trial, .change = POLICY_TERMS, .same = same_trial,
+		KEY_FIELD(struct policy, trial)},
+	{"interval", read_quantity, .change = POLICY_TERMS, KEY_FIELD(struct policy, interval_ns),
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 10 * MS_NS, SECOND_NS,
 			"10ms to 1s", "ns"}},
 	/* The share of an old value that is kept: 1 would ignore all new values. */
-	{"ewma", read_real, KEY_FIELD(struct policy, keep_per_second),
+	{"ewma", read_real, .change = POLICY_TERMS, KEY_FIELD(struct policy, keep_per_second),
 		.detail = &(const struct real_range){0, 1, .below = true}},
-	{"history", read_quantity, KEY_FIELD(struct policy, history_ns), .expected = EXPECTED_TIME,
+	{"history", read_quantity, .change = POLICY_TERMS, KEY_FIELD(struct policy, history_ns),
+		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 200000000,
 			3600 * SECOND_NS, "200ms to 1h", "ns"}},
-	{"step", read_quantity, KEY_FIELD(struct policy, step_ns), .expected = EXPECTED_TIME,
+	{"step", read_quantity, .change = POLICY_TERMS, KEY_FIELD(struct policy, step_ns),
+		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 100000000,
 			600 * SECOND_NS, "100ms to 600s", "ns"}},
 	{0},

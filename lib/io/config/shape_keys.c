@@ -49,26 +49,28 @@ static void read_queue(struct reader *reader, const struct json_path *path, json
 }
 
 const struct key shape_keys[] = {
-	{"delay", read_quantity, KEY_FIELD(struct policy, shape.delay_ns),
+	{"delay", read_quantity, .change = POLICY_TERMS, KEY_FIELD(struct policy, shape.delay_ns),
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, MS_NS, 10 * SECOND_NS,
 			"1ms to 10s", "ns"}},
-	{"queue", read_queue, KEY_FIELD(struct policy, shape.bytes)},
-	{"drop", read_marked_choice, KEY_FIELD(struct policy, shape.drop), .detail = drops},
-	{"target", read_quantity, KEY_FIELD(struct policy, shape.target_ns),
+	{"queue", read_queue, .change = POLICY_TERMS, KEY_FIELD(struct policy, shape.bytes)},
+	{"drop", read_marked_choice, .change = POLICY_TERMS, KEY_FIELD(struct policy, shape.drop),
+		.detail = drops},
+	{"target", read_quantity, .change = POLICY_TERMS, KEY_FIELD(struct policy, shape.target_ns),
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, MS_NS / 10, SECOND_NS,
 			"100us to 1s", "ns"}},
-	{"interval", read_quantity, KEY_FIELD(struct policy, shape.interval_ns),
-		.expected = EXPECTED_TIME,
+	{"interval", read_quantity, .change = POLICY_TERMS,
+		KEY_FIELD(struct policy, shape.interval_ns), .expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, MS_NS, 10 * SECOND_NS,
 			"1ms to 10s", "ns"}},
-	{"ecn", read_bool, KEY_FIELD(struct policy, shape.ecn)},
+	{"ecn", read_bool, .change = POLICY_TERMS, KEY_FIELD(struct policy, shape.ecn)},
 	{0},
 };
 
 const struct key slo_keys[] = {
-	{"p99", read_quantity, KEY_FIELD(struct policy, slo_p99_ns), .expected = EXPECTED_TIME,
+	{"p99", read_quantity, .change = POLICY_TERMS, KEY_FIELD(struct policy, slo_p99_ns),
+		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 1000, 10 * SECOND_NS,
 			"1us to 10s", "ns"},
 		.required = true},
@@ -101,7 +103,7 @@ static void read_pool(struct reader *reader, const struct json_path *path, json_
 }
 
 const struct key box_shape_keys[] = {
-	{"pool", read_pool, KEY_FIELD(struct config, shape_pool)},
+	{"pool", read_pool, .change = KEY_FIXED, KEY_FIELD(struct config, shape_pool)},
 	{0},
 };
 

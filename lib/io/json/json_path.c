@@ -103,10 +103,20 @@ json_t *json_path_find(json_t *root, const struct json_path *path)
 	return json_array_get(parent, path->index);
 }
 
-/* Characters of the key that a text begins with: all of them, if that is a member. */
-static size_t key_length(const json_t *object, const char *text)
+/* Returns the length of the key at the start of a text, the longest member. Keys can have dots. */
+static size_t key_length(json_t *object, const char *text)
 {
-	return json_object_get(object, text) ? strlen(text) : strcspn(text, ".[");
+	size_t longest = strcspn(text, ".[");
+	const char *key;
+	json_t *member;
+
+	json_object_foreach (object, key, member) {
+		size_t n = strlen(key);
+
+		if (n > longest && strncmp(text, key, n) == 0 && strchr(".[", text[n]))
+			longest = n;
+	}
+	return longest;
 }
 
 /* The separator before the next step is taken, and what it was. */

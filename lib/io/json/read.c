@@ -97,9 +97,16 @@ void read_keys(struct reader *reader, const struct json_path *path, json_t *valu
 	}
 }
 
-void *key_field(const struct key *key, void *base)
+void *key_field(const struct key *key, const void *base)
 {
-	return (char *)base + key->offset;
+	return (char *)(uintptr_t)base + key->offset;
+}
+
+bool key_is_same(const struct key *key, const void *a, const void *b)
+{
+	if (key->same != NULL)
+		return key->same(key, a, b);
+	return memcmp(key_field(key, a), key_field(key, b), key->size) == 0;
 }
 
 void key_store(const struct key *key, void *base, uint64_t value)

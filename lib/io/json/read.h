@@ -90,6 +90,9 @@ struct key {
 	const char *expected; /* a value in words, for readers of several keys */
 	const void *detail;   /* parameters of the reader: see each */
 	bool required;        /* call the reader with NULL if the key is missing */
+	unsigned change;      /* effect of another value on a running program */
+	/* Returns true if both structs have the same value. NULL: compares the field's bytes. */
+	bool (*same)(const struct key *key, const void *a, const void *b);
 };
 
 #define KEY_FIELD(type, member) \
@@ -154,8 +157,11 @@ void read_remark(struct reader *reader, const struct json_path *path, const json
 void read_keys(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *keys, void *base);
 
+/* Returns true if both structs have the same value of the key. */
+bool key_is_same(const struct key *key, const void *a, const void *b);
+
 /* The field of a key. */
-void *key_field(const struct key *key, void *base);
+void *key_field(const struct key *key, const void *base);
 void key_store(const struct key *key, void *base, uint64_t value); /* 8 to 64 bits */
 
 /* detail: the table of an object that is part of the same struct (field: any struct in it). */
@@ -168,6 +174,7 @@ struct list {
 	size_t count_offset;         /* offset in base of the unsigned that counts them */
 	unsigned max;                /* elements */
 	void (*init)(void *element); /* sets the defaults; NULL: zeroes */
+	bool named; /* an object, whose keys are names: the first field of an element */
 };
 
 /* detail: struct list; the field is a pointer to the elements, from calloc(). */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -28,7 +29,8 @@ int telemetry_group_find(const char *name, struct telemetry_group *group)
 		return -rc;
 	if (result == NULL)
 		return -ENOENT;
-	*group = (struct telemetry_group){name, found.gr_gid};
+	*group = (struct telemetry_group){.gid = found.gr_gid};
+	snprintf(group->name, sizeof(group->name), "%s", name);
 	return 0;
 }
 
@@ -56,6 +58,11 @@ static bool has_supplementary(int fd, gid_t gid)
 	return listed;
 }
 
+bool telemetry_is_member(int fd, const struct telemetry_peer *peer, gid_t gid)
+{
+	return peer->gid == gid || has_supplementary(fd, gid);
+}
+
 struct telemetry_peer telemetry_peer(int fd, const struct telemetry_group *operators)
 {
 	struct ucred ucred;
@@ -68,9 +75,8 @@ struct telemetry_peer telemetry_peer(int fd, const struct telemetry_group *opera
 		.gid = ucred.gid,
 		.pid = ucred.pid,
 		.may_change = ucred.uid == 0 || ucred.uid == geteuid()};
-	if (!peer.may_change && operators->name != NULL)
-		peer.may_change = ucred.gid == operators->gid ||
-				  has_supplementary(fd, operators->gid);
+	if (!peer.may_change && operators->name[0] != '\0')
+		peer.may_change = telemetry_is_member(fd, &peer, operators->gid);
 	return peer;
 }
 
@@ -78,7 +84,7 @@ json_t *telemetry_denial(const struct telemetry_peer *peer, const struct telemet
 {
 	json_t *needs;
 
-	if (operators->name != NULL)
+	if (operators->name[0] != '\0')
 		needs = json_sprintf("uid 0 or %u, or a member of group \"%s\" (control.operators)",
 			(unsigned)geteuid(), operators->name);
 	else

@@ -13,7 +13,7 @@
 #include <jansson.h>
 
 struct telemetry_group {
-	const char *name; /* NULL: none, and then gid means nothing */
+	char name[64]; /* "": none, and then gid means nothing */
 	gid_t gid;
 };
 
@@ -33,6 +33,9 @@ int telemetry_group_find(const char *name, struct telemetry_group *group);
  * peer allows nothing.
  */
 struct telemetry_peer telemetry_peer(int fd, const struct telemetry_group *operators);
+
+/* Returns true if the peer of a connected socket is a member of the group, by any of its groups. */
+bool telemetry_is_member(int fd, const struct telemetry_peer *peer, gid_t gid);
 
 /* What a peer is told that may not give a command: {"denied": ..., "uid": ..., "needs": ...}. */
 json_t *telemetry_denial(

@@ -267,6 +267,33 @@ static void serve_clients(struct telemetry_server *server, const struct pollfd *
 	drop_closed(server);
 }
 
+int telemetry_regroup(struct telemetry_server *server, struct telemetry_group *group,
+	struct telemetry_group *operators)
+{
+	const struct telemetry_group was[2] = {server->options.group, server->options.operators};
+	gid_t gid = group->name[0] != '\0' ? group->gid : getegid();
+	int rc = telemetry_chgrp(&server->address, &server->file, gid);
+
+	if (rc < 0)
+		return rc;
+	server->options.group = *group;
+	server->options.operators = *operators;
+	*group = was[0];
+	*operators = was[1];
+	for (unsigned i = 0; i < server->n_clients; i++) {
+		struct telemetry_client *client = &server->clients[i];
+
+		client->peer = telemetry_peer(client->fd, &server->options.operators);
+		if (client->peer.uid == 0 || client->peer.uid == geteuid() ||
+			telemetry_is_member(client->fd, &client->peer, gid))
+			continue;
+		close(client->fd);
+		client->fd = -1;
+	}
+	drop_closed(server);
+	return 0;
+}
+
 void telemetry_serve(struct telemetry_server *server)
 {
 	struct pollfd fds[TELEMETRY_MAX_FDS];

@@ -81,6 +81,15 @@ int telemetry_look(const char *path);
  */
 int telemetry_listen(const struct telemetry_options *options, struct telemetry_server **out);
 
+/*
+ * Gives the socket to another group (none: this process's), and the right to change something to
+ * other operators; both variables then have the previous ones. Connected clients get these rights,
+ * too, and lose their connection with the right to read. Returns 0, or a negative errno without a
+ * change. Not within a handler.
+ */
+int telemetry_regroup(struct telemetry_server *server, struct telemetry_group *group,
+	struct telemetry_group *operators);
+
 /* Writes the descriptors to wait for (at most TELEMETRY_MAX_FDS) and returns their number. */
 unsigned telemetry_pollfds(const struct telemetry_server *server, struct pollfd *fds);
 

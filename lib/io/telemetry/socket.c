@@ -138,7 +138,7 @@ static int clear_stale(const struct sockaddr_un *address)
 /* Until somebody listens nobody can connect. */
 static int give_to_group(const struct sockaddr_un *address, const struct telemetry_group *group)
 {
-	if (group->name == NULL)
+	if (group->name[0] == '\0')
 		return 0;
 	return lchown(address->sun_path, (uid_t)-1, group->gid) == 0 ? 0 : -errno;
 }
@@ -229,6 +229,16 @@ int telemetry_look(const char *path)
 	if (rc == 0)
 		rc = look_at_name(&address, &stale);
 	return rc;
+}
+
+int telemetry_chgrp(const struct sockaddr_un *address, const struct stat *file, gid_t gid)
+{
+	struct stat now;
+
+	if (lstat(address->sun_path, &now) != 0 || now.st_dev != file->st_dev ||
+		now.st_ino != file->st_ino)
+		return 0; /* the socket has no name any more */
+	return lchown(address->sun_path, (uid_t)-1, gid) == 0 ? 0 : -errno;
 }
 
 void telemetry_unlink(const struct sockaddr_un *address, const struct stat *file)

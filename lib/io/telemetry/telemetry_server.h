@@ -73,6 +73,9 @@ char *telemetry_text(const json_t *value);
 int telemetry_socket(const char *path, const struct telemetry_group *group,
 	struct sockaddr_un *address, struct stat *file);
 
+/* Gives the socket's file to a group, unless another file has its name. 0 or a negative errno. */
+int telemetry_chgrp(const struct sockaddr_un *address, const struct stat *file, gid_t gid);
+
 /* Removes the socket's file unless somebody put another in its place. */
 void telemetry_unlink(const struct sockaddr_un *address, const struct stat *file);
 

@@ -28,7 +28,7 @@
 #include "json/diagnostics.h"
 #include "json/values.h"
 #include "offload/offload.h"
-#include "policy/diff.h"
+#include "config/compare.h"
 #include "secret/group_keys.h"
 #include "store/store.h"
 #include "talkers/talkers.h"

@@ -7,8 +7,9 @@
 
 #include "config_cases.h"
 
+#include "config/compare.h"
+#include "config/keys.h"
 #include "config/load.h"
-#include "policy/diff.h"
 #include "policy/overlap.h"
 
 #define KEYS                                                                                    \
@@ -77,11 +78,11 @@ static void test_lines(void **state)
 	} cases[] = {
 		{"{'limiter': 'me', 'ports': {\n'a.b': {'device': 'net_null1'}}, 'gossip': "
 		 "{'roster': [" GROUP2 "], 'insecure': true}}",
-			":2: ports[\"a.b\"]: "},
+			":2: ports[\"a.b\"].device: "},
 		{"{'limiter': 'me', 'ports': {'a.b': {'device': 'net_null0'}}, 'gossip': "
 		 "{'roster': [\n{'name': 'me', 'address': '10.0.0.1:1'},\n\n{'name': 'you', "
 		 "'address': '10.0.0.2:2'}], 'insecure': true}}",
-			":4: gossip.roster[1] \"you\": "},
+			":4: gossip.roster[1] \"you\".address: "},
 		{"{'limiter': 'me',\n'idle': 'sleep', 'ports': {'a.b': {'device': 'net_null0'}}, "
 		 "'gossip': {'roster': [" GROUP2 "], 'insecure': true}}",
 			":2: idle: "},
@@ -178,13 +179,13 @@ static void test_fixed(void **state)
 			"ports"},
 		{"{'limiter': 'me', 'ports': {'lan': {'device': 'net_null0'}, 'wan': {'device': "
 		 "'net_null2'}}, " WIRES ", " KEYS "'policies': []}",
-			"ports.wan"},
+			"ports.wan.device"},
 		{LIMITER("'control': {'socket': '/run/v'}, 'gossip': {'roster': [" GROUP2
 			 "], 'key_file': '/k'}, ",
 			 ""),
 			"control.socket"},
 		{LIMITER(KEYS "'eal': ['--no-huge'], ", ""), "eal"},
-		{LIMITER(KEYS "'tunnels': {'classify': 'inner'}, ", ""), "tunnels"},
+		{LIMITER(KEYS "'tunnels': {'classify': 'inner'}, ", ""), "tunnels.classify"},
 		{LIMITER("'control': {'socket': '/run/w'}, 'gossip': {'roster': [" GROUP2
 			 ", {'name': 'they', 'address': '10.0.0.3:1'}], 'key_file': '/k'}, ",
 			 ""),
@@ -193,7 +194,7 @@ static void test_fixed(void **state)
 			 "'address': '10.0.0.1:1'}, {'name': 'you', 'address': '10.0.0.3:1'}], "
 			 "'key_file': '/k'}, ",
 			 ""),
-			"gossip.roster[1]"},
+			"gossip.roster[1].address"},
 		{LIMITER("'control': {'socket': '/run/w'}, 'gossip': {'roster': [" GROUP2
 			 "], 'insecure': true}, ",
 			 ""),
@@ -228,15 +229,18 @@ static void test_fixed(void **state)
 			"ledger.overlay"},
 		{LIMITER(KEYS "'ledger': {'tree': {'degree': 2}}, ", ""), "ledger.tree.degree"},
 		{LIMITER(KEYS "'ledger': {'etcd': {'endpoints': ['https://e']}}, ", ""),
-			"ledger.etcd"},
+			"ledger.etcd.endpoints"},
 	};
 
-	static const char *const etcds[] = {
-		LIMITER(KEYS "'ledger': {'etcd': {'endpoints': ['https://f']}}, ", ""),
-		LIMITER(KEYS "'ledger': {'etcd': {'endpoints': ['https://e', 'https://f']}}, ", ""),
-		LIMITER(KEYS "'ledger': {'etcd': {'endpoints': ['https://e'], 'prefix': '/p'}}, ",
-			""),
-		LIMITER(KEYS "'ledger': {'etcd': {'endpoints': ['https://e'], 'ca': '/p'}}, ", ""),
+#define ETCD(members) LIMITER(KEYS "'ledger': {'etcd': {'endpoints': [" members "}}, ", "")
+	static const struct {
+		const char *document, *key;
+	} etcds[] = {
+		{ETCD("'https://f']"), "endpoints"},
+		{ETCD("'https://e', 'https://f']"), "endpoints"},
+		{ETCD("'https://e'], 'prefix': '/p'"), "prefix"},
+		{ETCD("'https://e'], 'ca': '/p'"), "ca"},
+		{ETCD("'https://e'], 'insecure': true"), "insecure"},
 	};
 
 	(void)state;
@@ -252,36 +256,43 @@ static void test_fixed(void **state)
 		LIMITER(THREE "'ledger': {'overlay': {'edges': [['me', 'you'], ['me', 'they']]}}, ",
 			""),
 		"ledger.overlay");
-	for (size_t i = 0; i < sizeof(etcds) / sizeof(etcds[0]); i++)
-		refuse_change(
-			LIMITER(KEYS "'ledger': {'etcd': {'endpoints': ['https://e']}}, ", ""),
-			etcds[i], "ledger.etcd");
+	for (size_t i = 0; i < sizeof(etcds) / sizeof(etcds[0]); i++) {
+		char place[64];
+
+		snprintf(place, sizeof(place), "ledger.etcd.%s", etcds[i].key);
+		refuse_change(ETCD("'https://e']"), etcds[i].document, place);
+	}
+	refuse_change(ETCD("'https://e'], 'user': 'a', 'password_file': '/p'"),
+		ETCD("'https://e'], 'user': 'b', 'password_file': '/p'"), "ledger.etcd.user");
+	refuse_change(ETCD("'https://e'], 'user': 'a', 'password_file': '/p'"),
+		ETCD("'https://e'], 'user': 'a', 'password_file': '/q'"),
+		"ledger.etcd.password_file");
 	refuse_change(NET(PORTS WIRES),
 		NET("'ports': {'lan': {'device': 'net_null0'}, 'wan': {'device': 'net_null2'}}, " WIRES),
-		"ports.wan");
+		"ports.wan.device");
 	refuse_change(NET(PORTS WIRES),
 		NET("'ports': {'lan': {'device': 'net_null0'}, 'wan': {'device': 'net_null1', "
 		    "'offloads': 'ignore'}}, " WIRES),
-		"ports.wan");
+		"ports.wan.offloads");
 	refuse_change(NET(PORTS WIRES),
 		NET("'ports': {'lan': {'device': 'net_null0', 'queues': 1}, "
 		    "'wan': {'device': 'net_null1'}}, " WIRES),
-		"ports.lan");
+		"ports.lan.queues");
 	refuse_change(NET(PORTS WIRES),
 		NET("'ports': {'lan': {'device': 'net_null0', 'buffer_size': 9000}, "
 		    "'wan': {'device': 'net_null1'}}, " WIRES),
-		"ports.lan");
+		"ports.lan.buffer_size");
 	refuse_change(NET("'ports': {'lan': {'device': 'xdp:a'}}, 'wires': []"),
 		NET("'ports': {'lan': {'device': 'xdp:a', 'generic': true}}, 'wires': []"),
-		"ports.lan");
+		"ports.lan.generic");
 	refuse_change(NET(PORTS WIRES),
-		NET(PORTS "'wires': [{'name': 'w', 'a': 'wan', 'b': 'lan'}]"), "wires[0]");
+		NET(PORTS "'wires': [{'name': 'v', 'a': 'lan', 'b': 'wan'}]"), "wires[0].name");
 	refuse_change(NET(PORTS WIRES),
 		NET(PORTS "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', 'distribute': true}]"),
-		"wires[0]");
+		"wires[0].distribute");
 	refuse_change(NET(PORTS WIRES),
 		NET(PORTS "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', 'link': 'follow'}]"),
-		"wires[0]");
+		"wires[0].link");
 	refuse_change(NET(PORTS WIRES), NET(PORTS "'wires': []"), "wires");
 }
 
@@ -294,6 +305,28 @@ static void test_fixed(void **state)
 	"'gossip': {'roster': [" GROUP2 "], 'key_file': '/k', 'listen': '0.0.0.0:1'}, " \
 	"'ledger': {'store': '/s'}}"
 
+static void check_table(const char *above, const struct key *keys)
+{
+	for (const struct key *key = keys; key->name != NULL; key++) {
+		char place[128];
+
+		snprintf(place, sizeof(place), "%s.%s", above, key->name);
+		if (key->read == read_object)
+			check_table(place, key->detail);
+		else if (key->change == 0)
+			fail_msg("%s: its row has no effect of a reload", place);
+		if (key->change == KEY_ELEMENTS || key->read == read_list)
+			check_table(place, ((const struct list *)key->detail)->keys);
+	}
+}
+
+/* A key without an effect of a reload would be ignored. */
+static void test_each_row(void **state)
+{
+	(void)state;
+	check_table("", config_keys);
+}
+
 /* Each part of what is fixed is, by itself. */
 static void test_fixed_parts(void **state)
 {
@@ -305,16 +338,15 @@ static void test_fixed_parts(void **state)
 		{DOC(", 'workers': [1, 2]"), DOC(", 'workers': [1, 3]"), "workers"},
 		{DOC(", 'workers': [1, 2]"), DOC(", 'workers': [1]"), "workers"},
 		{DOC(", 'tunnels': {'classify': 'inner'}"),
-			DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 8472}"), "tunnels"},
+			DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 8472}"),
+			"tunnels.vxlan-port"},
 		{NET(PORTS WIRES),
 			NET("'ports': {'lan': {'device': 'net_null0', 'mtu': 1501}, 'wan': "
 			    "{'device': 'net_null1'}}, " WIRES),
-			"ports.lan"},
-		{PLANE(""), PLANE(", 'fail': 'wire'"), "wires[0]"},
+			"ports.lan.mtu"},
+		{PLANE(""), PLANE(", 'fail': 'wire'"), "wires[0].fail"},
 		{PLANE(", 'fail': 'wire'"), PLANE(", 'fail': 'wire', 'fail_after': '21ms'"),
-			"wires[0]"},
-		{NET(PORTS WIRES), NET(PORTS "'wires': [{'name': 'v', 'a': 'lan', 'b': 'wan'}]"),
-			"wires[0]"},
+			"wires[0].fail_after"},
 		/* One limiter alone may be without a key, and not insecure either. */
 		{ALONE(""), ALONE(", 'key_file': '/k'"), "gossip.key_file"},
 		{ALONE(""), ALONE(", 'sources': 'any'"), "gossip.sources"},
@@ -323,7 +355,7 @@ static void test_fixed_parts(void **state)
 		{ALONE(""), ALONE(", 'overshoot_alarm': 2"), "gossip.overshoot_alarm"},
 		{GOSSIP("'roster': [{'name': 'me', 'address': '10.0.0.1:1'}]"),
 			GOSSIP("'roster': [{'name': 'me', 'address': '[::1]:1'}]"),
-			"gossip.roster[0]"},
+			"gossip.roster[0].address"},
 	};
 
 	(void)state;
@@ -603,6 +635,7 @@ static void test_retargets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_row),
 		cmocka_unit_test(test_fixed),
 		cmocka_unit_test(test_fixed_parts),
 		cmocka_unit_test(test_lines),

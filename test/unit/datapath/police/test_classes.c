@@ -10,7 +10,7 @@
 #include "police/charge.h"
 #include "police/extended.h"
 #include "engine/profile.h"
-#include "policy/diff.h"
+#include "config/compare.h"
 
 #define GHZ   UINT64_C(1000000000)
 #define FRAME 1014    /* bytes: 1000 of L3 */

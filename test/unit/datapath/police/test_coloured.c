@@ -19,7 +19,7 @@
 #include "police/excerpt.h"
 #include "police/expire.h"
 #include "police/extended.h"
-#include "policy/diff.h"
+#include "config/compare.h"
 #include "policy/kind.h"
 #include "policy/shadow.h"
 

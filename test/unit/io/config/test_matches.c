@@ -11,7 +11,7 @@
 #include "config_cases.h"
 #include "config/lists.h"
 #include "json/line_list.h"
-#include "policy/diff.h"
+#include "config/compare.h"
 #include "policy/kind.h"
 #include "policy/matches.h"
 #include "policy/value.h"

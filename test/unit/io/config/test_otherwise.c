@@ -5,7 +5,7 @@
  */
 #include "config_cases.h"
 #include "config/describe.h"
-#include "policy/diff.h"
+#include "config/compare.h"
 #include "policy/matches.h"
 #include "policy/shadow.h"
 

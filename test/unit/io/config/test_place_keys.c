@@ -7,7 +7,7 @@
 
 #include "config/describe.h"
 #include "config/load.h"
-#include "policy/diff.h"
+#include "config/compare.h"
 #include "policy/kind.h"
 
 #define AT              "w.json:1: policies[0] 'p'*"

@@ -11,7 +11,7 @@
 #include "config/buffers.h"
 #include "config/describe.h"
 #include "config/load.h"
-#include "policy/diff.h"
+#include "config/compare.h"
 
 #define SHAPED(members) LIMITED(", 'action': 'shape'" members)
 #define SHAPE(members)  SHAPED(", 'shape': {" members "}")

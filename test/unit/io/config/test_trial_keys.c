@@ -7,7 +7,7 @@
 #include "config_cases.h"
 
 #include "config/load.h"
-#include "policy/diff.h"
+#include "config/compare.h"
 #include "policy/kind.h"
 #include "policy/trial.h"
 

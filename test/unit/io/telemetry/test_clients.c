@@ -393,6 +393,79 @@ static void test_nobody_is_named(void **state)
 	stop_listening();
 }
 
+static bool is_hung_up(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+/* The answer on a connection that a user has had since before. */
+static bool may_change_on(int fd)
+{
+	char reply[TELEMETRY_MAX_OUTPUT + 1];
+
+	ask_as(fd, "/test/change");
+	telemetry_serve(server);
+	assert_true(take_reply(fd, reply));
+	return strstr(reply, "denied") == NULL;
+}
+
+static int connect_as(const struct user *user)
+{
+	int fd;
+
+	become(user);
+	fd = new_client();
+	become_root();
+	return fd;
+}
+
+/* Other groups apply to the socket's file and to clients that are connected. */
+static void test_other_groups(void **state)
+{
+	struct telemetry_group group = no_group, who = no_group;
+	struct stat file;
+	int root, reading, changing;
+
+	(void)state;
+	only_root_can();
+	listen_for(&readers, &operators);
+	root = new_client();
+	reading = connect_as(&reader);
+	changing = connect_as(&primary);
+	assert_true(may_change_on(changing));
+	group = readers; /* the operators lose their right, and go on to read */
+	assert_int_equal(telemetry_regroup(server, &group, &who), 0);
+	assert_string_equal(group.name, "readers");
+	assert_string_equal(who.name, "operators");
+	assert_false(may_change_on(changing));
+	assert_false(may_change_on(reading));
+	assert_true(may_change_on(root));
+	group = who; /* only operators read */
+	assert_int_equal(telemetry_regroup(server, &group, &who), 0);
+	assert_int_equal(stat(path, &file), 0);
+	assert_int_equal(file.st_gid, OPERATORS);
+	assert_int_equal(file.st_mode & 07777, 0660);
+	assert_true(is_hung_up(reading));
+	assert_false(is_hung_up(changing));
+	group = who = no_group; /* the socket is the process's again */
+	assert_int_equal(telemetry_regroup(server, &group, &who), 0);
+	assert_int_equal(stat(path, &file), 0);
+	assert_int_equal(file.st_gid, 0);
+	assert_true(is_hung_up(changing));
+	assert_true(may_change_on(root));
+	become(&stranger); /* this user cannot give the file away */
+	group = readers;
+	assert_int_equal(telemetry_regroup(server, &group, &who), -EPERM);
+	become_root();
+	assert_true(may_change_on(root));
+	close(root);
+	close(reading);
+	close(changing);
+	stop_listening();
+}
+
 /* A line at once, and one in a second, which counts those between. */
 static void test_denied_are_told(void **state)
 {
@@ -543,6 +616,7 @@ int main(void)
 		cmocka_unit_test(test_group_names),
 		cmocka_unit_test(test_readers_read),
 		cmocka_unit_test(test_operators_change),
+		cmocka_unit_test(test_other_groups),
 		cmocka_unit_test(test_denied_are_told),
 		cmocka_unit_test(test_nobody_is_named),
 		cmocka_unit_test(test_turns_are_bounded),

@@ -647,7 +647,7 @@ static void test_groups(void **state)
 		told.groups_error = -ENOENT; /* reported before */
 		expect_findings(check_groups, "");
 		told.groups_error = 0;
-		told.socket_group.name = NULL; /* none is named */
+		told.socket_group.name[0] = '\0'; /* none is named */
 		expect_findings(check_groups, "");
 	}
 }
@@ -855,8 +855,8 @@ static void random_told(void)
 	told.store_error = RANDOM_ERROR(-ENOENT, -EBUSY, -EPROTONOSUPPORT, -EIO);
 	told.fs.f_bavail = random_below(2) ? 1 << 20 : 1;
 	told.user = random_below(2) ? 0 : 1000;
-	told.socket_group = (struct telemetry_group){
-		.name = random_below(2) ? "weir" : NULL, .gid = 70};
+	told.socket_group = random_below(2) ? (struct telemetry_group){.name = "weir", .gid = 70}
+					    : (struct telemetry_group){0};
 	told.offloads[0].names = random_below(2) ? " gro lro" : NULL;
 	told.offloads[0].command = " gro off lro off";
 	told.offloads[0].fixable = random_below(2);

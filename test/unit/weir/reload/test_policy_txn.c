@@ -18,7 +18,7 @@
 #include "packet/parse.h"
 #include "policy_txn.h"
 #include "police/borrow.h"
-#include "policy/diff.h"
+#include "config/compare.h"
 #include "policy/kind.h"
 #include "policy/names.h"
 #include "totals.h"
