@@ -39,6 +39,8 @@ enum {
 
 #define THRESHOLDS_MAX 32
 
+#define REMOVALS_USUAL 10 /* percent */
+
 /* "losing=100", as it was written, of --warning or --critical. */
 struct threshold {
 	const char *text;
@@ -62,6 +64,7 @@ struct request {
 	bool unmatched, unparsed; /* those alone */
 	const char *direction, *prefix, *parent_prefix, *network; /* of an import; or NULL */
 	bool flat, print, keep;
+	unsigned removals; /* percent of its policies that an import may remove without a word */
 	const struct import_text *imported; /* what is imported, once it is read */
 	bool follow;
 	struct threshold thresholds[THRESHOLDS_MAX];

@@ -59,6 +59,8 @@ const struct option_help option_rows[] = {
 	{"network", required_argument, 0, "FILE", "LibreQoS's network.json", OPTION_IMPORT},
 	{"flat", no_argument, 0, NULL, "ignore parents", OPTION_IMPORT},
 	{"print", no_argument, 0, NULL, "write the policies, and send nothing", OPTION_IMPORT},
+	{"allow-removals", optional_argument, 0, "[=SHARE]",
+		"remove more than 10% of its policies, or up to SHARE", OPTION_IMPORT},
 	{"keep", no_argument, 0, NULL, "rules stay when their speaker ends", OPTION_IMPORT},
 	{0},
 };
@@ -160,6 +162,18 @@ static bool take_talkers(struct request *request, const char *name, const char *
 	return true;
 }
 
+/* "25%", or all without a value. */
+static bool take_removals(const char *text, unsigned *percent)
+{
+	char *end;
+	unsigned long share = text ? strtoul(text, &end, 10) : 100;
+
+	if (text && (*text < '0' || *text > '9' || strcmp(end, "%") != 0 || share > 100))
+		return refuse_argument(text, "expected a share from 0% to 100%");
+	*percent = (unsigned)share;
+	return true;
+}
+
 static bool take_import(struct request *request, const char *name, const char *value)
 {
 	if (strcmp(name, "direction") == 0)
@@ -174,6 +188,8 @@ static bool take_import(struct request *request, const char *name, const char *v
 		request->flat = true;
 	else if (strcmp(name, "print") == 0)
 		request->print = true;
+	else if (strcmp(name, "allow-removals") == 0)
+		return take_removals(value, &request->removals);
 	else
 		request->keep = true;
 	return true;
@@ -353,8 +369,10 @@ bool options_parse(int argc, char **argv, const struct command *all, struct opti
 {
 	unsigned special = 0;
 
-	*options = (struct options){
-		.all = all, .timeout_s = TIMEOUT_S, .request.interval_s = INTERVAL_S};
+	*options = (struct options){.all = all,
+		.timeout_s = TIMEOUT_S,
+		.request.interval_s = INTERVAL_S,
+		.request.removals = REMOVALS_USUAL};
 	if (!parse_options(argc, argv, options, &special))
 		return false;
 	for (unsigned i = 1; i < options->n_boxes; i++)

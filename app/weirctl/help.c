@@ -4,6 +4,7 @@
 #include "help.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,8 @@ static void print_option(const struct option_help *row, FILE *out)
 
 	if (row->brief)
 		snprintf(brief, sizeof(brief), "-%c, ", row->brief);
-	snprintf(head, sizeof(head), "%s--%s%s%s", brief, row->name, row->value ? " " : "",
+	snprintf(head, sizeof(head), "%s--%s%s%s", brief, row->name,
+		row->value && row->argument == required_argument ? " " : "",
 		row->value ? row->value : "");
 	fprintf(out, "  %-21s  %s\n", head, row->help);
 }

@@ -13,6 +13,7 @@
 #include "answers.h"
 #include "ask/member.h"
 #include "command.h"
+#include "config/load.h"
 #include "ctl_options.h"
 #include "field.h"
 #include "import/edits.h"
@@ -48,7 +49,7 @@ static bool check_flowspec(const struct request *request)
 	if (request->n_words != 1)
 		return refuse_words(request->words[1], "nothing behind flowspec");
 	if (request->direction || request->parent_prefix || request->network || request->flat ||
-		request->print)
+		request->print || request->removals != REMOVALS_USUAL)
 		return refuse_words("flowspec", "no option but --prefix and --keep");
 	return true;
 }
@@ -188,6 +189,26 @@ static int send_edits(struct source *source, const json_t *edits, const json_t *
 	return 0;
 }
 
+/*
+ * Returns why a list may not take these policies away, or NULL. A file that is cut at the end of a
+ * line is a good list, and so is one of a header alone. One policy may always go.
+ */
+static json_t *refuse_removals(const struct request *request, const struct subscribers *list,
+	const struct import_counts *counts)
+{
+	unsigned owned = counts->removed + counts->set + counts->same;
+
+	if (json_array_size(list->policies) == 0 && request->removals < 100)
+		return json_sprintf("%s: no subscribers, and %u policies in force: is the file "
+				    "whole? To remove all, give --allow-removals",
+			request->imported->name, owned);
+	if (counts->removed <= 1 || counts->removed * 100ULL <= owned * (uint64_t)request->removals)
+		return NULL;
+	return json_sprintf("%s: removes %u of %u policies, more than %u%%: is the file whole? To "
+			    "remove them, give --allow-removals",
+		request->imported->name, counts->removed, owned, request->removals);
+}
+
 /* What came of it, with the counts beside. */
 static int import_list(struct source *source, const struct request *request, const json_t *running,
 	json_t **document)
@@ -195,7 +216,7 @@ static int import_list(struct source *source, const struct request *request, con
 	const struct subscribers_terms terms = terms_of(request, running);
 	struct subscribers list;
 	struct import_counts counts;
-	json_t *edits;
+	json_t *edits, *refused;
 	int ret;
 
 	*document = NULL;
@@ -204,7 +225,12 @@ static int import_list(struct source *source, const struct request *request, con
 		return *document ? 0 : -ENOMEM;
 	}
 	edits = import_edits(running, list.policies, terms.prefix, &counts);
-	ret = edits ? send_edits(source, edits, list.lines, terms.file, document) : -ENOMEM;
+	refused = edits ? refuse_removals(request, &list, &counts) : NULL;
+	if (refused)
+		*document = json_pack("{s:o}", "refused", refused);
+	ret = edits ? 0 : -ENOMEM;
+	if (ret == 0 && !refused)
+		ret = send_edits(source, edits, list.lines, terms.file, document);
 	if (ret == 0 && !*document)
 		*document = json_object();
 	if (ret == 0)
@@ -250,6 +276,67 @@ static int import_print(const json_t *document, struct view *view)
 	return ret == 0 && json_array_size(messages) > 0 ? fields_lines(messages, view) : ret;
 }
 
+/* Adds a policy for each parent that is not in the list, because it may be in force. */
+static int add_parents(json_t *policies)
+{
+	json_t *known = json_object(), *policy;
+	size_t i, n = json_array_size(policies);
+	int ret = known ? 0 : -1;
+
+	json_array_foreach (policies, i, policy)
+		ret |= json_object_set(
+			known, json_string_value(json_object_get(policy, "name")), policy);
+	for (i = 0; ret == 0 && i < n; i++) {
+		json_t *parent = json_object_get(json_array_get(policies, i), "parent");
+		const char *name = json_string_value(parent);
+
+		if (!name || json_object_get(known, name))
+			continue;
+		policy = json_pack("{s:O, s:s}", "name", parent, "limit", "400Gbit/s");
+		ret |= json_object_set(known, name, policy);
+		ret |= json_array_append_new(policies, policy);
+	}
+	json_decref(known);
+	return ret ? -ENOMEM : 0;
+}
+
+/* Writes the messages of a limiter, each with its place in the list. */
+static void print_placed(const char *messages, const struct subscribers *list, const char *file)
+{
+	while (*messages) {
+		size_t len = strcspn(messages, "\n");
+		json_t *line = json_stringn(messages, len);
+		json_t *placed = line ? place_message(line, list->lines, file) : NULL;
+
+		fprintf(stderr, "%s\n", placed ? json_string_value(placed) : strerror(ENOMEM));
+		json_decref(line);
+		json_decref(placed);
+		messages += len + (messages[len] == '\n');
+	}
+}
+
+/* Judges the policies as a limiter does. 0 or a negative errno, reported. */
+static int judge_list(const struct subscribers *list, const char *file)
+{
+	json_t *policies = json_copy(list->policies);
+	json_t *document = json_pack("{s:s, s:o*}", "limiter", "list", "policies", policies);
+	struct config *config = NULL;
+	char *messages = NULL;
+	size_t size;
+	FILE *err = open_memstream(&messages, &size);
+	int ret = document && err ? add_parents(policies) : -ENOMEM;
+
+	if (ret == 0)
+		ret = config_read_document(document, file, NULL, err, &config);
+	if (err)
+		fclose(err);
+	print_placed(messages ? messages : "", list, file);
+	config_free(config);
+	json_decref(document);
+	free(messages);
+	return ret;
+}
+
 /* As a file that a configuration can include. */
 static int print_list(const struct request *request)
 {
@@ -260,6 +347,18 @@ static int print_list(const struct request *request)
 
 	if (parse_list(request->imported, &terms, &list) < 0)
 		return EXIT_FAILURE;
+	if (json_array_size(list.policies) == 0 && request->removals < 100) {
+		fprintf(stderr,
+			"weirctl: %s: no subscribers: is the file whole? To write an "
+			"empty file, give --allow-removals\n",
+			terms.file);
+		subscribers_free(&list);
+		return EXIT_FAILURE;
+	}
+	if (judge_list(&list, terms.file) < 0) {
+		subscribers_free(&list);
+		return EXIT_FAILURE;
+	}
 	document = json_pack("{s:O}", "policies", list.policies);
 	ret = document ? answers_write_json(document, stdout) : -ENOMEM;
 	json_decref(document);

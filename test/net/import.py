@@ -12,6 +12,7 @@ tools/setup unpacks. Without it that scenario is skipped.
 import contextlib
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -28,6 +29,7 @@ UNPACKED = os.path.join(box.ROOT, "build-unpacked", "usr")
 EXABGP = ["/usr/bin/python3", "-B", os.path.join(UNPACKED, "sbin", "python3-exabgp")]
 MODULES = {"PYTHONPATH": os.path.join(UNPACKED, "lib", "python3", "dist-packages")}
 PORT = 1790
+SEED = int(os.environ.get("WEIR_SEED", "1"))
 K, M = 1000, 1000000
 
 
@@ -147,6 +149,69 @@ def libreqos(scene, weir, download):
     weir.write()
     status, said, errors = weir.run("--check", weir.config_path)
     expect(status == 0 and "policies 2, files 2" in said, said + errors)
+
+
+def customers(names):
+    """A list of these customers."""
+    return "name,addresses,download,upload\n" + "".join(
+        f"c{i},100.64.0.{i},10Mbit/s,5Mbit/s\n" for i in names)
+
+
+def cut(scene):
+    """Random lists after one another: one that removes more than the permitted share is refused,
+    and then nothing changes. A list without customers needs permission for all."""
+    weir = keeping(scene, box.wire("net_null0", "net_null1")).start()
+    change(weir)
+    rng, refused, had = random.Random(SEED), 0, set()
+    for turn in range(40):
+        fresh = set(rng.sample(range(1, 61), rng.choice((0, 1, 2, 9, 20, 40))))
+        names = sorted(had - fresh | (fresh - had if rng.random() < 0.5 else set()))
+        share = rng.choice((10, 10, 25, 60, 100))
+        option = {10: [], 100: ["--allow-removals"]}.get(share, [f"--allow-removals={share}%"])
+        gone = len(had - set(names))
+        good = share == 100 or bool(names) and (gone <= 1 or 100 * gone <= share * len(had))
+        done = subprocess.run(
+            [CTL, "-s", weir.socket, "import", "csv", "-", "--direction", "download", "--prefix",
+             "isp-", *option], input=customers(names), capture_output=True, text=True, check=False)
+        expect((done.returncode == 0) == good, f"turn {turn}: {len(had)} policies, {gone} removed, "
+               f"{share} %: {done.returncode} {done.stdout}{done.stderr}")
+        expect(good or "--allow-removals" in done.stderr, done.stderr)
+        had = set(names) if good else had
+        refused += not good
+        kept = {one["name"] for one in running(weir).get("policies", [])}
+        expect(kept == {f"isp-c{i}" for i in had}, f"turn {turn}: {sorted(kept)}")
+    expect(5 <= refused <= 35, f"{refused} of 40 refused")
+    weir.stop()
+    return f"{refused} of 40 refused"
+
+
+def printed(scene):
+    """Each list that --print accepts is a good configuration; it refuses some random lists."""
+    weir, rng, refused = scene.box(box.wire("net_null0", "net_null1")), random.Random(SEED), 0
+    for turn in range(30):
+        n = rng.randrange(1, 7)
+        rows = []
+        for i in range(n):
+            address = f"192.0.2.{rng.randrange(i, 9)}" if rng.random() < 0.9 else ""
+            parent = f"n{rng.randrange(n + 1)}" if i and rng.random() < 0.8 else ""
+            rows.append(f"n{i},{address},{rng.choice((4, 9))}Mbit/s,{parent},")
+        text = "name,addresses,limit,parent,guaranteed\n" + "\n".join(rows) + "\n"
+        done = subprocess.run([CTL, "import", "csv", "-", "--direction", "download", "--prefix",
+                               "p-", "--print"], input=text, capture_output=True, text=True,
+                              check=False)
+        if done.returncode:
+            expect(re.search(r"^standard input:\d+: ", done.stderr, re.M), text + done.stderr)
+            refused += 1
+            continue
+        weir.config["policies"] = json.loads(done.stdout)["policies"]
+        names = {one["name"] for one in weir.config["policies"]}
+        absent = {one["parent"] for one in weir.config["policies"] if "parent" in one} - names
+        weir.config["policies"] += [{"name": name, "limit": "1Gbit/s"} for name in absent]
+        weir.write()
+        status, _, errors = weir.run("--check", weir.config_path)
+        expect(status == 0, f"turn {turn}: {text}{errors}")
+    expect(5 <= refused <= 25, f"{refused} of 30 refused")
+    return f"{refused} of 30 refused"
 
 
 # --- flow specifications --------------------------------------------------------------------------
@@ -611,7 +676,7 @@ def no_room(scene):
     return f"asked {asked} times in 6 s"
 
 
-SCENARIOS = [csv, flowspec, gobgp, two_peers, no_room, one_hangs]
+SCENARIOS = [csv, cut, printed, flowspec, gobgp, two_peers, no_room, one_hangs]
 
 if __name__ == "__main__":
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))

@@ -53,9 +53,10 @@ static bool find_running(const struct subscriber_list *list, const char *text,
 {
 	if (!make_name(list, list->terms->parent_prefix, text, name))
 		return false;
-	return list->terms->running == NULL ||
-	       (json_object_get(running, name) != NULL &&
-		       strncmp(name, list->terms->prefix, strlen(list->terms->prefix)) != 0);
+	if (list->terms->running == NULL)
+		return list->nodes == NULL || list->terms->parent_prefix[0] != '\0';
+	return (json_object_get(running, name) != NULL &&
+		strncmp(name, list->terms->prefix, strlen(list->terms->prefix)) != 0);
 }
 
 /* Either of the list itself, or of its network, or one that runs: into name. */

@@ -23,8 +23,11 @@ struct subscribers_terms {
 	bool flat;                 /* parents are not looked at */
 	const json_t *network;     /* LibreQoS's network.json, where parents are found; NULL */
 	const char *network_file;  /* as messages have it */
-	const json_t *running;     /* the policies that there are, which may be parents; NULL: any
-				    * may be */
+	/*
+	 * The policies in force, which can be parents. NULL: without a network, any name can be a
+	 * parent, and with one only names with the parent prefix.
+	 */
+	const json_t *running;
 };
 
 struct subscribers {
