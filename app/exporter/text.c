@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json/printable.h"
+
 #define ROOM_FIRST  4096
 #define NUMBER_TEXT 48
 
@@ -76,7 +78,11 @@ static void add_escaped(struct text *text, const char *words, bool quotes)
 
 void text_label(struct text *text, const char *value)
 {
-	add_escaped(text, value, true);
+	char *words = printable_copy(value, "\\u");
+
+	text->failed |= words == NULL;
+	add_escaped(text, words ? words : "", true);
+	free(words);
 }
 
 void text_help(struct text *text, const char *help, enum text_format format)
@@ -101,4 +107,13 @@ bool text_value(struct text *text, const json_t *value, double scale)
 		return false;
 	text_add(text, number, (size_t)n);
 	return true;
+}
+
+char *text_json(const json_t *data)
+{
+	char *words = json_dumps(data, JSON_COMPACT | JSON_ENCODE_ANY);
+	char *copy = words ? printable_copy(words, "\\\\u") : NULL;
+
+	free(words);
+	return copy;
 }

@@ -32,6 +32,9 @@ void text_cut(struct text *text, size_t length);
 /* What stands between the quotes of a label's value. */
 void text_label(struct text *text, const char *value);
 
+/* Returns a document for the page, with control characters as text. For free(); or NULL. */
+char *text_json(const json_t *data);
+
 /* What stands behind HELP and a metric's name. */
 void text_help(struct text *text, const char *help, enum text_format format);
 

@@ -184,7 +184,7 @@ static void choose_policy(struct viewer *viewer, struct picture *picture)
 
 static void write_event(struct text *text, const char *name, json_t *data)
 {
-	char *words = json_dumps(data, JSON_COMPACT | JSON_ENCODE_ANY);
+	char *words = text_json(data);
 
 	if (words)
 		text_print(text, "event: %s\ndata: %s\n\n", name, words);

@@ -20,6 +20,7 @@
 #include "listen.h"
 #include "page.h"
 #include "picture.h"
+#include "text.h"
 #include "viewers.h"
 
 #define CONNECTIONS_MOST 64
@@ -266,7 +267,7 @@ static enum MHD_Result answer_search(struct web *web, struct MHD_Connection *con
 {
 	const char *words = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "find");
 	json_t *found = picture_find(web->picture, words ? words : "", FOUND_MOST);
-	char *text = json_dumps(found, JSON_COMPACT);
+	char *text = text_json(found);
 	struct MHD_Response *response = NULL;
 
 	json_decref(found);

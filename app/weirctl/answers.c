@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json/printable.h"
+
 int answers_write_json(const json_t *document, FILE *out)
 {
-	int ret = json_dumpf(
-		document, out, JSON_INDENT(1) | JSON_REAL_PRECISION(15) | JSON_ENCODE_ANY);
+	int ret = json_dumpf(document, out,
+		JSON_INDENT(1) | JSON_REAL_PRECISION(15) | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
 
 	return ret || fputc('\n', out) == EOF ? -EIO : 0;
 }
@@ -52,6 +54,14 @@ int answers_view(const struct boxes *boxes, const struct options *options, struc
 	return view_error(view);
 }
 
+void complain_of(const char *why, const char *before, FILE *err)
+{
+	char *text = printable_copy(why, "\\u");
+
+	fprintf(err, "%s%s\n", before, text ? text : strerror(ENOMEM));
+	free(text);
+}
+
 /* What is said of a box that has none of what was asked for; 0 of one that has. */
 static int complain_of_box(const struct box *box, const struct options *options)
 {
@@ -61,7 +71,7 @@ static int complain_of_box(const struct box *box, const struct options *options)
 		return EXIT_FAILURE;
 	if (box->document)
 		return command->verdict ? command->verdict(box->document) : EXIT_SUCCESS;
-	fprintf(stderr, "weirctl: %s\n", box->why ? box->why : strerror(ENOMEM));
+	complain_of(box->why ? box->why : strerror(ENOMEM), "weirctl: ", stderr);
 	return EXIT_FAILURE;
 }
 

@@ -26,6 +26,9 @@ int answers_write_json(const json_t *document, FILE *out);
 /* Adds the tables of all boxes that have answered. 0 or -ENOMEM. */
 int answers_view(const struct boxes *boxes, const struct options *options, struct view *view);
 
+/* Writes a line with a text of a limiter, whose control characters are escaped. */
+void complain_of(const char *why, const char *before, FILE *err);
+
 /* Ends what is written to standard output: the exit status. */
 int answers_end(int status, int error);
 

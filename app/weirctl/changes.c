@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "answers.h"
 #include "ask/member.h"
 #include "change/edit.h"
 #include "config/lists.h"
@@ -356,7 +357,7 @@ static void print_refusal(const json_t *document, FILE *err)
 	size_t i;
 
 	json_array_foreach (messages, i, line)
-		fprintf(err, "%s\n", json_string_value(line));
+		complain_of(json_string_value(line), "", err);
 	if (json_object_get(document, "denied"))
 		fprintf(err, "weirctl: not permitted: this needs %s\n",
 			needs ? needs : "more rights");

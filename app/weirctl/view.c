@@ -11,6 +11,8 @@
 
 #include <libsmartcols.h>
 
+#include "json/printable.h"
+
 #define BETWEEN  2 /* columns of a terminal between two of a table */
 #define ELLIPSIS "\xe2\x80\xa6"
 
@@ -200,10 +202,10 @@ void view_row(struct view *view, const char *const *cells)
 	}
 	table = &view->tables[view->current];
 	row = table->cells + table->rows++ * table->n;
-	row[0] = strdup(view->box ? view->box : "");
+	row[0] = printable_copy(view->box ? view->box : "", "\\u");
 	view->failed |= !row[0];
 	for (unsigned i = 1; i < table->n; i++) {
-		row[i] = strdup(cells[i - 1]);
+		row[i] = printable_copy(cells[i - 1], "\\u");
 		view->failed |= !row[i];
 	}
 }

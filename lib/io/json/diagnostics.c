@@ -126,7 +126,7 @@ void diagnostic_write(struct diagnostics *d, const struct diagnostic *what)
 	}
 	print_diagnostic(d->out, what);
 	fputc('\n', d->out);
-	if (what->source)
+	if (what->source && !d->hides_source)
 		print_source(d->out, what->line, what->source);
 }
 

@@ -19,6 +19,7 @@ struct diagnostics {
 	FILE *out; /* NULL: write nothing, count all */
 	enum diagnostics_form form;
 	bool errors_only;                  /* count warnings, do not write them */
+	bool hides_source;                 /* write no line of a file */
 	unsigned errors, warnings;         /* so far, of all documents */
 	unsigned old_errors, old_warnings; /* counts before this document */
 };

@@ -122,8 +122,12 @@ static void join_document(struct includes *in, unsigned index)
 	json_t *root = in->reader->documents[index].root, *value;
 	const char *name;
 
-	if (!json_is_object(root)) {
+	if (json_is_array(root)) {
 		report_value(in, index, NULL, root, "an object");
+		return;
+	}
+	if (!json_is_object(root)) {
+		report_include(in, index, NULL, "a value", "an object", NULL);
 		return;
 	}
 	json_object_foreach (root, name, value) {
@@ -176,7 +180,9 @@ static void include_file(struct includes *in, unsigned from, const struct json_p
 			NULL);
 		return;
 	}
+	in->reader->diagnostics->hides_source = true; /* the file can be a secret, by mistake */
 	rc = document_load(&document, file, in->reader->diagnostics);
+	in->reader->diagnostics->hides_source = false;
 	if (rc < 0) {
 		in->reader->no_memory |= rc == -ENOMEM;
 		in->reader->errors += rc != -ENOMEM;

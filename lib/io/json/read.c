@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json/printable.h"
 #include "json/suggest.h"
 #include "json/unknown.h"
 #include "json/vocabulary.h"
@@ -265,13 +266,11 @@ void read_real(struct reader *reader, const struct json_path *path, json_t *valu
 
 bool text_printable(const char *text)
 {
-	for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
-		bool is_c1 = at[0] == 0xc2 && at[1] < 0xa0; /* U+0080 to U+009F in UTF-8 */
+	uint32_t code;
 
-		if (*at < ' ' || *at == 0x7f || is_c1)
-			return false;
-	}
-	return true;
+	while (*text != '\0' && printable_control(text, &code) == 0)
+		text++;
+	return *text == '\0';
 }
 
 void read_text(struct reader *reader, const struct json_path *path, json_t *value,

@@ -204,7 +204,7 @@ static void test_formats(void **state)
 		"[\"p\", \"bytes\", 125000, 4, 400], [\"q\", \"packets\", 1.667, 5, 5], "
 		"[\"r\", \"flows\", null, 6, 7]]}";
 	static const char first[] = "# TYPE weir_up gauge\n"
-				    "weir_up{limiter=\"l\\\"\\\\\\n\"} 1\n";
+				    "weir_up{limiter=\"l\\\"\\\\\\\\u000a\"} 1\n";
 	char *old = written(TEXT_PROMETHEUS, "l\"\\\n", document);
 	char *open = written(TEXT_OPENMETRICS, "l", document);
 

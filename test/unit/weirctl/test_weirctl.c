@@ -235,7 +235,7 @@ static void columns(void **state)
 	assert_string_equal(text, "NAME        N  WORDS\n"
 				  "a       12345\n"
 				  "longer      1  z\n"
-				  "\xc3\xa9t\xc3\xa9            \\x1b[2J\\x7f\\xc2\\x9b\n");
+				  "\xc3\xa9t\xc3\xa9            \\u001b[2J\\u007f\\u009b\n");
 	free(text);
 	json_decref(rows);
 }

@@ -169,9 +169,13 @@ static void test_places(void **state)
 	EXPECT_REFUSED("x.json:2: workers[0]: -1: expected a CPU number from 0 to 1023\n",
 		{"x.json", "{'workers': [\n-1]}"},
 		{"w.json", MAIN(", 'include': 'x.json', 'policies': [" P("a", "1") "]")});
-	EXPECT_REFUSED("x.json:1:16: a trailing comma, before ']': take the comma away\n"
-		       "     1 | {'policies': [1,]}\n       |                ~\n",
+	EXPECT_REFUSED("x.json:1:16: a trailing comma, before ']': take the comma away\n",
 		{"x.json", "{'policies': [1,]}"}, {"w.json", MAIN(", 'include': 'x.json'")});
+	/* Another file by mistake, such as one of passwords: no message repeats it. */
+	EXPECT_REFUSED("x.json:1:1: a text without double quotes: write it in 'double quotes'\n",
+		{"x.json", "root:secret:19000:"}, {"w.json", MAIN(", 'include': 'x.json'")});
+	EXPECT_REFUSED("x.json:1: a value: expected an object\n", {"x.json", "'secret'"},
+		{"w.json", MAIN(", 'include': 'x.json'")});
 	EXPECT_REFUSED("x.json:1: idle: duplicate key: expected it once: line 1 has it too\n",
 		{"x.json", "{'idle': 'poll', 'idle': 'poll'}"},
 		{"w.json", MAIN(", 'include': 'x.json'")});
