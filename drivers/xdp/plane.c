@@ -105,7 +105,8 @@ struct plane {
 	unsigned slots, cpus;
 	struct shared_map lines, buckets, books, samples, clock;
 	struct kept_maps former;
-	int tables; /* the map of the one classifier in force, that is one of: */
+	bool former_differs; /* a former process has left maps of another layout */
+	int tables;          /* the map of the one classifier in force, that is one of: */
 	struct shared_map classifiers[2];
 	uint32_t room; /* lines of each */
 	unsigned spare;
@@ -137,9 +138,12 @@ static void name_kept(
 	snprintf(path, PATH_MAX, "%s/%s/%s", directory, where, what);
 }
 
-/* A map that a former process has left, if its values are as ours; returns its entries, or 0. */
-static unsigned open_kept(
-	const char *directory, const char *what, size_t value, struct shared_map *shared)
+/*
+ * A map that a former process has left, if its name and the size of its values are ours; returns
+ * its entries, or 0.
+ */
+static unsigned open_kept(const char *directory, const char *what, const char *name, size_t value,
+	struct shared_map *shared)
 {
 	struct bpf_map_info info = {0};
 	uint32_t bytes = sizeof(info);
@@ -148,7 +152,8 @@ static unsigned open_kept(
 	name_kept(directory, KEPT, what, path);
 	shared->fd = bpf_obj_get(path);
 	if (shared->fd < 0 || bpf_obj_get_info_by_fd(shared->fd, &info, &bytes) ||
-		info.value_size != value || map_memory(shared, value, info.max_entries))
+		strcmp(info.name, name) != 0 || info.value_size != value ||
+		map_memory(shared, value, info.max_entries))
 		return 0;
 	return info.max_entries;
 }
@@ -170,25 +175,37 @@ void plane_forget_former(struct plane *plane)
 	plane->former.slots = 0;
 }
 
-/* All of it fits together, or nothing is believed. */
+/* Opens all of it, or nothing if a part has another layout. */
 static void open_former(struct plane *plane, const char *directory)
 {
 	struct kept_maps *former = &plane->former;
 	unsigned lines, buckets;
 
-	former->slots = open_kept(directory, "books", sizeof(struct plane_book), &former->books);
-	lines = open_kept(directory, "lines", sizeof(struct plane_line), &former->lines);
-	buckets = open_kept(directory, "buckets", sizeof(struct plane_bucket), &former->buckets);
-	if (lines != (uint64_t)former->slots * plane->cpus || buckets < former->slots ||
-		open_kept(directory, "clock", sizeof(struct plane_clock), &former->clock) != 1)
-		plane_forget_former(plane);
+	former->slots = open_kept(
+		directory, "books", PLANE_LAYOUT, sizeof(struct plane_book), &former->books);
+	lines = open_kept(
+		directory, "lines", "plane_lines", sizeof(struct plane_line), &former->lines);
+	buckets = open_kept(directory, "buckets", "plane_buckets", sizeof(struct plane_bucket),
+		&former->buckets);
+	if (former->slots > 0 && lines == (uint64_t)former->slots * plane->cpus &&
+		buckets >= former->slots &&
+		open_kept(directory, "clock", "plane_clocks", sizeof(struct plane_clock),
+			&former->clock) == 1)
+		return;
+	plane->former_differs = former->books.fd >= 0;
+	plane_forget_former(plane);
+}
+
+bool plane_former_differs(const struct plane *plane)
+{
+	return plane->former_differs;
 }
 
 static int make_books(struct plane *plane)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 
-	plane->books.fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "plane_books", sizeof(uint32_t),
+	plane->books.fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, PLANE_LAYOUT, sizeof(uint32_t),
 		sizeof(struct plane_book), plane->slots, &opts);
 	if (plane->books.fd < 0)
 		return -errno;

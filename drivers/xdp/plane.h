@@ -94,6 +94,9 @@ void plane_leave_unknown(struct plane *plane, bool never);
  */
 int plane_look_back(const struct plane *plane, unsigned i, struct plane_former *former);
 
+/* Returns true if a former process has left maps of another layout, which cannot be read. */
+bool plane_former_differs(const struct plane *plane);
+
 /*
  * Takes out of the bucket there, which its programs may still draw from, half of what it has, and
  * from then on it earns no more than `rate` (of meter/token_bucket.h); or takes all, and for a

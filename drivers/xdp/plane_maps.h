@@ -11,6 +11,13 @@
 
 #include <linux/types.h>
 
+/*
+ * The layout of the maps that outlive a process: the structs below, struct plane_book, and the
+ * meaning of their fields. A change of any of it needs another number, which is in the name of the
+ * map of books (at most 15 characters). test/unit/check_layout.py compares them.
+ */
+#define PLANE_LAYOUT "plane_books_1"
+
 /* The deciders of a policy's packets; above PLANE_HELD the CPU samples them, in line place - 3. */
 enum {
 	/* An empty line: workers, and while they are away nothing passes, as of a hard limit; */

@@ -435,6 +435,16 @@ static void adopt_counts(struct instance *inst, const struct inherited *inherite
 	carry_book(inst, inherited->slot);
 }
 
+static void empty_bucket(struct instance *inst, uint32_t slot, uint64_t now)
+{
+	struct shared_bucket *shared = &inst->engine.shared_buckets[slot];
+
+	__atomic_store_n(
+		&shared->state.allow_at, shared_bucket_time(shared, now), __ATOMIC_RELAXED);
+	for (unsigned w = inst->engine.n_workers; w < engine_lines(&inst->engine); w++)
+		inst->engine.workers[w].states[slot].bucket.tokens = 0;
+}
+
 /* Before the policy's first namesake is adopted: one that was just moving has two. */
 static void begin_inheriting(struct instance *inst, uint32_t slot)
 {
@@ -445,10 +455,7 @@ static void begin_inheriting(struct instance *inst, uint32_t slot)
 		return;
 	*whole = shared_bucket_read(shared).rate;
 	set_rate(shared, *whole / 2, now);
-	__atomic_store_n(
-		&shared->state.allow_at, shared_bucket_time(shared, now), __ATOMIC_RELAXED);
-	for (unsigned w = inst->engine.n_workers; w < engine_lines(&inst->engine); w++)
-		inst->engine.workers[w].states[slot].bucket.tokens = 0;
+	empty_bucket(inst, slot, now);
 }
 
 /*
@@ -489,12 +496,25 @@ static void close_policy(struct instance *inst, const struct inherited *inherite
 		give_units(inst, inherited->slot, inherited->former.held);
 }
 
+/* Former programs may just have passed a burst of each policy, which cannot be read. */
+static void begin_empty(struct instance *inst)
+{
+	uint64_t now = tick_now();
+
+	event(PLANE_OTHER_LAYOUT);
+	for (unsigned i = 0; i < inst->n_policies; i++)
+		if (inst->engine.slots[inst->slots.of[i]].kernel)
+			empty_bucket(inst, inst->slots.of[i], now);
+}
+
 void kernel_lines_adopt(struct instance *inst)
 {
 	if (!inst->plane)
 		return;
 	inst->kernel_lines->counting++;
 	each_inherited(inst, adopt_policy);
+	if (plane_former_differs(inst->plane))
+		begin_empty(inst);
 }
 
 void kernel_lines_settle(struct instance *inst)

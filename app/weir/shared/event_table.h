@@ -92,6 +92,9 @@
 		"{seconds:1} s")                                                                   \
 	X(PLANE_FAILED, ERROR, 20, PLANE_FAILED,                                                   \
 		"XDP data plane: the kernel did not take over its decisions: {why}")               \
+	X(PLANE_OTHER_LAYOUT, WARNING, 0, PLANE_OTHER_LAYOUT,                                      \
+		"XDP data plane: the maps of the previous process have another layout; its "       \
+		"counts are lost, and each bucket begins empty")                                   \
 	X(LINK_HANGS, ERROR, 0, LINK_HANGS,                                                        \
 		"a switch of a link does not return; a link that is down stays down")              \
 	X(PORT_IN_BRIDGE, WARNING, 20, PORT_IN_BRIDGE,                                             \

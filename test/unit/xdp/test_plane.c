@@ -837,6 +837,25 @@ static unsigned pass_now(const struct world *world)
 	return n;
 }
 
+/* Maps of another layout are left alone, and reported. */
+static void expect_other_layout(void)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "plane_books_0", sizeof(uint32_t),
+		sizeof(struct plane_book), SLOTS, &opts);
+	struct plane_former former;
+	struct plane *next;
+
+	assert_true(fd >= 0);
+	assert_int_equal(unlink(KEPT "/plane/books"), 0);
+	assert_int_equal(bpf_obj_pin(fd, KEPT "/plane/books"), 0);
+	close(fd);
+	assert_int_equal(plane_create(SLOTS, LINES, KEPT, &next), 0);
+	assert_true(plane_former_differs(next));
+	assert_int_equal(plane_look_back(next, 0, &former), -ENOENT);
+	plane_destroy(next);
+}
+
 /*
  * What is taken of a former process's bucket is taken by the clock of its programs, whatever its
  * own is now and whether a limit has ended: they go on with the half that they are left, of the
@@ -890,7 +909,9 @@ static void test_former(void **state)
 		assert_int_equal(pass_now(&world), 0);
 		plane_drop_aside(KEPT);
 		assert_int_not_equal(access(KEPT "/plane-next", F_OK), 0);
+		assert_false(plane_former_differs(next));
 		plane_destroy(next);
+		expect_other_layout();
 		close_world(&killed);
 		close_world(&world);
 	}

@@ -15,7 +15,7 @@
 #include "limiter/limiter.h"
 
 #define N       3
-#define COPY    N /* of limiter 0 */
+#define COPY    N /* copy of limiter 0 */
 #define ALL     (N + 1)
 #define MS      UINT64_C(1000000)
 #define TICK    (50 * MS)
