@@ -20,17 +20,17 @@
 #include "listen.h"
 #include "page.h"
 #include "picture.h"
+#include "slots.h"
 #include "text.h"
 #include "viewers.h"
 
-#define CONNECTIONS_MOST 64
-#define HEADERS_MOST     8192 /* bytes of a connection's memory */
-#define IDLE_S           15   /* a connection on which nothing moves is closed */
+#define HEADERS_MOST 8192 /* bytes of a connection's memory */
+#define IDLE_S       15   /* a connection on which nothing moves is closed */
 
 /* From a connection's begin, or its last answer, to the end of the next: however slowly it goes. */
 #define REQUEST_MS 30000
 
-/* Answers that slow readers may make us keep, of some ten megabytes each. */
+/* Answers that slow readers may make us keep, of some ten megabytes each, before one has to end. */
 #define ANSWERS_MOST 8
 
 /* Within this time all get what one has asked for: what clients cost a limiter has a bound. */
@@ -46,19 +46,12 @@
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " \
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-struct connection {
-	int fd; /* -1: nobody's */
-	bool streams;
-	struct MHD_Connection *waits; /* for a round to end; NULL: it does not */
-	uint64_t since_ms;
-};
-
 struct web {
 	struct boxes_options options;
 	struct host_names names;
 	unsigned interval_ms; /* between two events of the page */
 	struct MHD_Daemon *daemon;
-	struct connection connections[CONNECTIONS_MOST];
+	struct slot slots[SLOTS_ALL];
 	struct MHD_Response *answers[2]; /* by format, as of asked_ms; NULL: not made */
 	unsigned kept;                   /* answers that somebody still reads */
 	struct asker *asker;
@@ -125,6 +118,28 @@ static void begin_round(struct web *web)
 	asker_begin(web->asker, &looked_at);
 }
 
+static void enter_state(struct slot *slot, enum slot_state state)
+{
+	slot->state = state;
+	slot->since_ms = ms_now();
+}
+
+static void resume_waiting(struct slot *slot)
+{
+	enter_state(slot, SLOT_ANSWERED);
+	MHD_resume_connection(slot->waits);
+	slot->waits = NULL;
+}
+
+/* A connection that waits notices nothing before it goes on. */
+static void end_connection(struct slot *slot)
+{
+	shutdown(slot->fd, SHUT_RDWR);
+	if (slot->waits)
+		resume_waiting(slot);
+	slot->state = SLOT_ENDING;
+}
+
 /* What the round has found is for those who wait for it, and for those who look at the page. */
 static void end_round(struct web *web)
 {
@@ -141,15 +156,9 @@ static void end_round(struct web *web)
 		picture_forget(web->picture);
 	else if (boxes)
 		viewers_tell(web->viewers, web->picture, web->interval_ms);
-	for (unsigned i = 0; i < CONNECTIONS_MOST; i++) {
-		struct connection *of = &web->connections[i];
-
-		if (!of->waits)
-			continue;
-		of->since_ms = ms_now();
-		MHD_resume_connection(of->waits);
-		of->waits = NULL;
-	}
+	for (unsigned i = 0; i < SLOTS_ALL; i++)
+		if (web->slots[i].waits)
+			resume_waiting(&web->slots[i]);
 }
 
 /* NULL without memory. */
@@ -209,7 +218,7 @@ static enum MHD_Result answer_words(
 	return send_response(connection, status, response);
 }
 
-static struct connection *connection_of(struct MHD_Connection *connection)
+static struct slot *slot_of(struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 		connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -220,14 +229,25 @@ static struct connection *connection_of(struct MHD_Connection *connection)
 /* It is asked again when there is something to answer with. */
 static enum MHD_Result wait_for_round(struct web *web, struct MHD_Connection *connection)
 {
-	struct connection *of = connection_of(connection);
+	struct slot *slot = slot_of(connection);
 
-	if (!of)
+	if (!slot)
 		return MHD_NO;
 	begin_round(web);
-	of->waits = connection;
+	enter_state(slot, SLOT_WAITS);
+	slot->waits = connection;
 	MHD_suspend_connection(connection);
 	return MHD_YES;
+}
+
+/* Ends the connections that have read the oldest answer. */
+static void end_oldest_readers(struct web *web)
+{
+	struct slot *slot = slot_reads_longest(web->slots);
+	uint64_t since_ms = slot ? slot->since_ms : 0;
+
+	for (; slot && slot->since_ms - since_ms < FRESH_MS; slot = slot_reads_longest(web->slots))
+		end_connection(slot);
 }
 
 /* `waited`: for a round, so that its answer is as new as there is one, however long it took. */
@@ -239,7 +259,9 @@ static enum MHD_Result answer_metrics(
 
 	if (!waited && !is_fresh(web))
 		return wait_for_round(web, connection);
-	if (!web->answers[format] && web->kept < ANSWERS_MOST && web->asked_ms)
+	if (!web->answers[format] && web->kept >= ANSWERS_MOST)
+		end_oldest_readers(web);
+	if (!web->answers[format] && web->kept < 2 * ANSWERS_MOST && web->asked_ms)
 		web->answers[format] = make_answer(web, format);
 	if (!web->answers[format])
 		return answer_words(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
@@ -249,17 +271,16 @@ static enum MHD_Result answer_metrics(
 
 static enum MHD_Result answer_events(struct web *web, struct MHD_Connection *connection)
 {
-	struct connection *of = connection_of(connection);
-	struct MHD_Response *response = viewers_admit(web->viewers, connection,
-		MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "policy"));
+	struct slot *slot = slot_of(connection);
+	struct MHD_Response *response = NULL;
 
-	if (!response || !of) {
-		if (response)
-			MHD_destroy_response(response);
+	if (slot && slot_may_stream(web->slots, slot->address))
+		response = viewers_admit(web->viewers, connection,
+			MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "policy"));
+	if (!response)
 		return answer_words(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
 			"as many look at the page as may\n");
-	}
-	of->streams = true;
+	enter_state(slot, SLOT_STREAMS);
 	return send_response(connection, MHD_HTTP_OK, response);
 }
 
@@ -332,6 +353,7 @@ static enum MHD_Result answer_request(void *arg, struct MHD_Connection *connecti
 	void **request)
 {
 	static char begun, waiting;
+	struct slot *slot = slot_of(connection);
 
 	(void)version;
 	(void)body;
@@ -344,6 +366,8 @@ static enum MHD_Result answer_request(void *arg, struct MHD_Connection *connecti
 		*body_size = 0;
 		return MHD_YES;
 	}
+	if (slot && slot->state == SLOT_ASKS)
+		enter_state(slot, SLOT_ANSWERED);
 	if (*request == &waiting)
 		return answer_path(arg, connection, url, true);
 	*request = &waiting;
@@ -352,42 +376,48 @@ static enum MHD_Result answer_request(void *arg, struct MHD_Connection *connecti
 
 /* --- connections ------------------------------------------------------------------------------ */
 
+/* Makes room immediately, because the daemon would leave new connections in the listen queue. */
+static void admit_connection(
+	struct web *web, struct MHD_Connection *connection, void **socket_context)
+{
+	struct slot *slot = slot_take(web->slots), *other;
+
+	*socket_context = slot;
+	if (!slot)
+		return;
+	slot->fd =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+	slot->address = slot_address(
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)
+			->client_addr);
+	enter_state(slot, SLOT_ASKS);
+	other = slot_to_end(web->slots, slot, slot->since_ms);
+	if (other)
+		end_connection(other);
+}
+
 static void note_connection(void *arg, struct MHD_Connection *connection, void **socket_context,
 	enum MHD_ConnectionNotificationCode code)
 {
-	struct web *web = arg;
-	struct connection *of = *socket_context;
+	struct slot *slot = *socket_context;
 
-	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-		if (of)
-			of->fd = -1;
-		return;
-	}
-	for (unsigned i = 0; i < CONNECTIONS_MOST; i++)
-		if (web->connections[i].fd < 0) {
-			web->connections[i] = (struct connection){
-				.fd = MHD_get_connection_info(
-					connection, MHD_CONNECTION_INFO_CONNECTION_FD)
-					      ->connect_fd,
-				.since_ms = ms_now()};
-			*socket_context = &web->connections[i];
-			return;
-		}
+	if (code == MHD_CONNECTION_NOTIFY_STARTED)
+		admit_connection(arg, connection, socket_context);
+	else if (slot)
+		*slot = (struct slot){0};
 }
 
 /* An answer has been read whole: the next request has all of its time. */
 static void note_answered(void *arg, struct MHD_Connection *connection, void **request,
 	enum MHD_RequestTerminationCode code)
 {
-	struct connection *of = connection_of(connection);
+	struct slot *slot = slot_of(connection);
 
 	(void)arg;
 	(void)request;
 	(void)code;
-	if (!of)
-		return;
-	of->since_ms = ms_now();
-	of->streams = false;
+	if (slot && slot->state != SLOT_ENDING)
+		enter_state(slot, SLOT_ASKS);
 }
 
 /*
@@ -398,11 +428,12 @@ static void end_slow_ones(struct web *web)
 {
 	uint64_t now = ms_now();
 
-	for (unsigned i = 0; i < CONNECTIONS_MOST; i++) {
-		const struct connection *of = &web->connections[i];
+	for (unsigned i = 0; i < SLOTS_ALL; i++) {
+		struct slot *slot = &web->slots[i];
 
-		if (of->fd >= 0 && !of->waits && !of->streams && now - of->since_ms > REQUEST_MS)
-			shutdown(of->fd, SHUT_RDWR);
+		if ((slot->state == SLOT_ASKS || slot->state == SLOT_ANSWERED) &&
+			now - slot->since_ms > REQUEST_MS)
+			end_connection(slot);
 	}
 	viewers_end_slow(web->viewers, now);
 }
@@ -413,7 +444,7 @@ static struct MHD_Daemon *start_daemon(struct web *web, int fd)
 {
 	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
 		answer_request, web, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+		(unsigned)SLOTS_ALL, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_MOST,
 		MHD_OPTION_NOTIFY_CONNECTION, note_connection, web, MHD_OPTION_NOTIFY_COMPLETED,
 		note_answered, web, MHD_OPTION_END);
@@ -431,8 +462,6 @@ static void free_web(struct web *web)
 
 static int prepare_web(struct web *web)
 {
-	for (unsigned i = 0; i < CONNECTIONS_MOST; i++)
-		web->connections[i].fd = -1;
 	web->picture = picture_new();
 	web->viewers = viewers_new();
 	return web->picture && web->viewers ? asker_open(&web->options, &web->asker) : -ENOMEM;
@@ -503,9 +532,9 @@ void web_run(struct web *web, int signal_fd)
 void web_close(struct web *web)
 {
 	viewers_wake(web->viewers);
-	for (unsigned i = 0; i < CONNECTIONS_MOST; i++)
-		if (web->connections[i].waits)
-			MHD_resume_connection(web->connections[i].waits);
+	for (unsigned i = 0; i < SLOTS_ALL; i++)
+		if (web->slots[i].waits)
+			resume_waiting(&web->slots[i]);
 	MHD_stop_daemon(web->daemon);
 	drop_answers(web);
 	free_web(web);

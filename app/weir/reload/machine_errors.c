@@ -44,7 +44,7 @@ static int check_store(const struct config *config, uid_t user, const struct com
 	return ret;
 }
 
-/* Checks what a reload can change, and the store. It cannot change the login for etcd. */
+/* Checks all that a reload can change, and the store. It cannot change the login for etcd. */
 static int check_reload(const struct config *config, uid_t user, const struct complaint_sink *to)
 {
 	struct telemetry_options groups = {0};
