@@ -137,6 +137,15 @@ int budget_spend(struct budget *b, unsigned policy, uint64_t units, uint64_t now
 	return ret;
 }
 
+int budget_prefetch(struct budget *b, unsigned policy, uint64_t units, uint64_t now_ns)
+{
+	struct unit_account *a = unit_at(b, policy);
+	int ret = quota_prefetch(a->quota, units, now_ns);
+
+	unit_tick(b, a, now_ns);
+	return ret;
+}
+
 void budget_refund(struct budget *b, unsigned policy, uint64_t units)
 {
 	quota_refund(unit_at(b, policy)->quota, units);

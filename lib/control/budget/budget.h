@@ -103,11 +103,12 @@ int budget_update(
 	struct budget *b, const struct budget_policy *policies, unsigned n, uint64_t now_ns);
 
 /*
- * See quota_spend(): 0, -EAGAIN or -EDQUOT; quota_refund(): of units of this period, at a stop or
- * before the policy goes, with book_save() to follow; and quota_forgo(). budget_tick() is to be
- * called after each.
+ * See quota_spend() and quota_prefetch(): 0, -EAGAIN or -EDQUOT; quota_refund(): of units of this
+ * period, at a stop or before the policy goes, with book_save() to follow; and quota_forgo().
+ * budget_tick() is to be called after each.
  */
 int budget_spend(struct budget *b, unsigned policy, uint64_t units, uint64_t now_ns);
+int budget_prefetch(struct budget *b, unsigned policy, uint64_t units, uint64_t now_ns);
 void budget_refund(struct budget *b, unsigned policy, uint64_t units);
 void budget_forgo(struct budget *b, unsigned policy);
 

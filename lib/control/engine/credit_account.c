@@ -114,6 +114,12 @@ static bool should_park(
 	       (account->parked || view->balance < (int64_t)(view->prepaid + account->lease.left));
 }
 
+/* Returns true without traffic: a lease that lies ready would look like a rate of spending. */
+static bool is_ahead_of_traffic(const struct credit_lease *lease, uint64_t now_ns)
+{
+	return lease->need == 0 && (lease->rate <= 0 || credit_lease_is_idle(lease, now_ns));
+}
+
 /* Whether the limiter was asked for anything. */
 static bool refill_credit(struct credit_account *account, const struct credit_owner *owner,
 	const struct quota_view *view, uint64_t now_ns)
@@ -134,7 +140,9 @@ static bool refill_credit(struct credit_account *account, const struct credit_ow
 			view->low);
 	if (units == 0)
 		return false;
-	ret = limiter_spend(owner->limiter, owner->index, units, now_ns);
+	ret = is_ahead_of_traffic(&account->lease, now_ns)
+		      ? limiter_prefetch(owner->limiter, owner->index, units, now_ns)
+		      : limiter_spend(owner->limiter, owner->index, units, now_ns);
 	account->asked = ret == -EAGAIN ? units : 0;
 	if (ret == 0) {
 		credit_put(account->credit, units);

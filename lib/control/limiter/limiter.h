@@ -312,6 +312,7 @@ enum gossip_verdict limiter_receive(
  * another period; -EINVAL for one that is not later. limiter_next() may be earlier after each.
  */
 int limiter_spend(struct limiter *limiter, unsigned policy, uint64_t units, uint64_t now_ns);
+int limiter_prefetch(struct limiter *limiter, unsigned policy, uint64_t units, uint64_t now_ns);
 void limiter_refund(struct limiter *limiter, unsigned policy, uint64_t units);
 void limiter_forgo(struct limiter *limiter, unsigned policy);
 int limiter_period(struct limiter *limiter, unsigned policy, uint64_t period, uint64_t now_ns);

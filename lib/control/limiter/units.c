@@ -136,6 +136,14 @@ int limiter_spend(struct limiter *l, unsigned policy, uint64_t units, uint64_t n
 	return ret;
 }
 
+int limiter_prefetch(struct limiter *l, unsigned policy, uint64_t units, uint64_t now_ns)
+{
+	int ret = budget_prefetch(l->budget, l->aggregates[policy].unit_account, units, now_ns);
+
+	limiter_units_tick(l, now_ns);
+	return ret;
+}
+
 void limiter_refund(struct limiter *l, unsigned policy, uint64_t units)
 {
 	budget_refund(l->budget, l->aggregates[policy].unit_account, units);

@@ -187,9 +187,11 @@ void quota_link(struct quota_node *q, uint32_t edge, bool linked, uint64_t guess
 	e->early = false;
 }
 
-static void note_units_passed(struct quota_node *q, uint64_t units, uint64_t now_ns)
+static void note_units_passed(struct quota_node *q, uint64_t units, bool ahead, uint64_t now_ns)
 {
-	pace_spend(&q->pace, units, now_ns, q->params.memory_ns);
+	pace_typical(&q->pace, units);
+	if (!ahead)
+		pace_spend(&q->pace, units, now_ns, q->params.memory_ns);
 	if (units >= q->waiting) {
 		q->waiting = 0;
 		q->refused = false;
@@ -209,7 +211,8 @@ static void note_units_waiting(struct quota_node *q, uint64_t units, uint64_t no
 	q->refused = false;
 }
 
-int quota_spend(struct quota_node *q, uint64_t units, uint64_t now_ns)
+/* `ahead`: of traffic that might come. */
+static int take_units(struct quota_node *q, uint64_t units, bool ahead, uint64_t now_ns)
 {
 	int ret = 0;
 
@@ -218,7 +221,7 @@ int quota_spend(struct quota_node *q, uint64_t units, uint64_t now_ns)
 	if (q->params.undated || q->waits)
 		return -EAGAIN;
 	if (quota_use(q, units)) {
-		note_units_passed(q, units, now_ns);
+		note_units_passed(q, units, ahead, now_ns);
 		round_consider(q, now_ns);
 	} else if (quota_stock(q) >= units && q->params.durable) {
 		ret = -EAGAIN; /* the disk's turn */
@@ -229,6 +232,16 @@ int quota_spend(struct quota_node *q, uint64_t units, uint64_t now_ns)
 	}
 	quota_commit_now(q);
 	return ret;
+}
+
+int quota_spend(struct quota_node *q, uint64_t units, uint64_t now_ns)
+{
+	return take_units(q, units, false, now_ns);
+}
+
+int quota_prefetch(struct quota_node *q, uint64_t units, uint64_t now_ns)
+{
+	return take_units(q, units, true, now_ns);
 }
 
 void quota_refund(struct quota_node *q, uint64_t units)

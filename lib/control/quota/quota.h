@@ -127,6 +127,9 @@ void quota_link(struct quota_node *q, uint32_t edge, bool linked, uint64_t guess
  */
 int quota_spend(struct quota_node *q, uint64_t units, uint64_t now_ns);
 
+/* Does the same for traffic that might come: the units do not count in the rate. */
+int quota_prefetch(struct quota_node *q, uint64_t units, uint64_t now_ns);
+
 /*
  * Units that quota_spend() passed in this period and that were not used come back, and with them
  * those that are saved as spent ahead of traffic: all are free again, for others too. At a stop,

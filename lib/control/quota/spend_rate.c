@@ -19,12 +19,16 @@ static double age_of(uint64_t from_ns, uint64_t now_ns, uint64_t half_life_ns)
 
 void pace_spend(struct pace *pace, uint64_t units, uint64_t now_ns, uint64_t half_life_ns)
 {
-	double fall = ((double)units - pace->typical) * TYPICAL_FALL;
-
 	pace->units = pace->units * exp2(-age_of(pace->last_ns, now_ns, half_life_ns)) +
 		      (double)units;
 	if ((int64_t)(now_ns - pace->last_ns) > 0)
 		pace->last_ns = now_ns;
+}
+
+void pace_typical(struct pace *pace, uint64_t units)
+{
+	double fall = ((double)units - pace->typical) * TYPICAL_FALL;
+
 	pace->typical = fall > 0 ? (double)units : pace->typical + fall;
 }
 

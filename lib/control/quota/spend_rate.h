@@ -13,11 +13,14 @@
 /* Zeroed, but for the start, before use. */
 struct pace {
 	double units;   /* spent, each halved once a half-life */
-	double typical; /* units spent at a time */
+	double typical; /* units taken at a time */
 	uint64_t start_ns, last_ns;
 };
 
 void pace_spend(struct pace *pace, uint64_t units, uint64_t now_ns, uint64_t half_life_ns);
+
+/* Units that were taken at a time, whether they are spent already or not. */
+void pace_typical(struct pace *pace, uint64_t units);
 
 /* 1/1000 units a second. */
 uint64_t pace_rate(const struct pace *pace, uint64_t now_ns, uint64_t half_life_ns);

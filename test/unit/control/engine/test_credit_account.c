@@ -7,10 +7,12 @@
  */
 #include "check.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "allocate/allocate.h"
+#include "base/prng.h"
 #include "base/time.h"
 #include "engine/credit_account.h"
 #include "engine/credit_states.h"
@@ -134,6 +136,43 @@ static void test_all_of_it_and_no_more(void **state)
 		view = view_of(&w);
 		assert_int_equal(view.spent - view.prepaid - credit_left(&w.credit),
 			TOTAL / PACKET * PACKET);
+		world_close(&w);
+	}
+}
+
+static void check_spent(const struct world *w, uint64_t paid)
+{
+	struct quota_view view = view_of(w);
+
+	assert_int_equal(view.spent - view.prepaid - credit_left(&w->credit), paid);
+}
+
+/* The rate is that of packets: there is none before them, however much lies ready. */
+static void test_rate_is_of_packets(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 16; seed++) {
+		uint64_t paid = 0, begun;
+		double rate;
+		struct prng prng;
+		struct world w;
+
+		prng_seed(&prng, seed);
+		world_open(&w, PERIOD_NONE, seed & 1);
+		assert_int_equal(use_up(&w, 0, 100 + (unsigned)(prng_next(&prng) % 1000)), 0);
+		assert_true(credit_left(&w.credit) > 0);
+		assert_int_equal(view_of(&w).rate, 0);
+		assert_int_equal(view_of(&w).pace, 0);
+		check_spent(&w, 0);
+		begun = w.now_ns;
+		for (unsigned i = 0; i < 1000; i++)
+			paid += use_up(&w, prng_next(&prng) % 4 == 0, 1);
+		check_spent(&w, paid);
+		rate = (double)paid * SECOND_NS / (double)(w.now_ns - begun);
+		/* Leases are taken in whole. */
+		assert_true(fabs((double)view_of(&w).rate / 1000 - rate) <
+			    0.25 * rate + (double)CHUNK / 4);
+		assert_true(view_of(&w).rate > 0);
 		world_close(&w);
 	}
 }
@@ -384,6 +423,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_of_it_and_no_more),
+		cmocka_unit_test(test_rate_is_of_packets),
 		cmocka_unit_test(test_waits_for_the_disk),
 		cmocka_unit_test(test_asks_anew),
 		cmocka_unit_test(test_period_turns),

@@ -79,8 +79,10 @@ static void test_pace(void **state)
 	assert_near((double)pace_rate(&pace, now + SECOND, SECOND) /
 			    (double)pace_rate(&pace, now + 2 * SECOND, SECOND),
 		2, 0.4);
-	for (unsigned i = 0; i < 1000; i++)
+	for (unsigned i = 0; i < 1000; i++) {
 		pace_spend(&pace, 30, now += 10 * MS, SECOND);
+		pace_typical(&pace, 30);
+	}
 	assert_near((double)pace_rate(&pace, now, SECOND), 3e6, 0.05e6);
 	assert_near(pace.typical, 30, 0.1);
 }
