@@ -41,7 +41,8 @@ static void expect_of_file(const struct show_row *rows, size_t n)
 static void test_nothing_is_kept(void **state)
 {
 	static const struct show_row rows[] = {
-		{"/weir/change", NULL, "{'state': 'idle', 'directory': null, 'last': null}"},
+		{"/weir/change", NULL,
+			"{'state': 'idle', 'directory': null, 'last': null, 'peers_differ': null}"},
 		{"/weir/running", NULL, NULL},
 		{"/weir/history", NULL, NULL},
 		{"/weir/history", "0", NULL},
@@ -117,7 +118,7 @@ static void test_runs(void **state)
 		"'apply of noon by alice; the file differs; 2 changed singly', 'number': 4, "
 		"'what': 'apply', 'at': 'noon', 'user': 'alice', 'differs': true, 'n_singles': 2, "
 		"'singles': ['first', 'later']}, 'last_good': 3, 'unconfirmed': null, "
-		"'refused': null, 'not_kept': null, 'last': null}",
+		"'refused': null, 'not_kept': null, 'last': null, 'peers_differ': null}",
 		w.file);
 	show_expect(show_ask(&w, "/weir/change", NULL), expected);
 	assert_null(show_ask(&w, "/weir/running", NULL));
