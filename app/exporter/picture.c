@@ -4,6 +4,7 @@
 #include "picture.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +24,7 @@ struct gathering {
 /* A policy at all limiters together. */
 struct tally {
 	const struct row *row; /* of one of them */
-	double limit, demand;
+	double limit, may, demand;
 	double passed, dropped, dropped_packets;
 };
 
@@ -107,6 +108,7 @@ static void add_to_tally(struct tally *tally, const struct row *row, struct row_
 	tally->row = row;
 	if (!(row->limit <= tally->limit)) /* they may have been told different ones for a moment */
 		tally->limit = row->limit;
+	tally->may = row_may(row);
 	add_known(&tally->demand, row->demand);
 	add_known(&tally->passed, rates.passed);
 	add_known(&tally->dropped, rates.dropped);
@@ -115,7 +117,7 @@ static void add_to_tally(struct tally *tally, const struct row *row, struct row_
 
 static size_t append_tally(struct picture *picture)
 {
-	picture->tallies[picture->n_tallies] = (struct tally){NULL, NAN, NAN, NAN, NAN, NAN};
+	picture->tallies[picture->n_tallies] = (struct tally){NULL, NAN, NAN, NAN, NAN, NAN, NAN};
 	return picture->n_tallies++;
 }
 
@@ -195,8 +197,9 @@ static bool is_held(const struct tally *tally)
 
 static json_t *tally_json(const struct tally *tally)
 {
-	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", tally->row->name, "count",
-		tally->row->count, "limit", known_json(tally->limit), "demand",
+	return json_pack("{s:s, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "name", tally->row->name,
+		"count", tally->row->count, "limit", known_json(tally->limit), "may",
+		known_json(tally->may), "bounded", !isinf(tally->may), "demand",
 		known_json(tally->demand), "passed", known_json(tally->passed), "dropped",
 		known_json(tally->dropped), "dropped_packets", known_json(tally->dropped_packets));
 }
@@ -277,16 +280,54 @@ static const char *own_name(const struct picture *picture, unsigned box)
 	return name ? name : of->limiter;
 }
 
-static json_t *policy_at(struct picture *picture, unsigned box, const struct row *row)
+/* A sum of the known values; not `whole`: that of some limiter is unknown. */
+struct partial_sum {
+	double known;
+	bool whole;
+};
+
+/* A policy over the whole group: the last row of its table. */
+struct sums {
+	struct partial_sum passed, may, demand, dropped, dropped_packets;
+};
+
+static void add_to_sum(struct partial_sum *sum, double value, bool applies)
+{
+	add_known(&sum->known, value);
+	sum->whole &= !applies || !isnan(value);
+}
+
+static json_t *sum_json(const struct partial_sum *sum)
+{
+	return json_pack("{s:o, s:b, s:b}", "known", known_json(sum->known), "bounded",
+		!isinf(sum->known), "whole", sum->whole);
+}
+
+static json_t *sums_json(const struct sums *sums)
+{
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "passed", sum_json(&sums->passed), "may",
+		sum_json(&sums->may), "demand", sum_json(&sums->demand), "dropped",
+		sum_json(&sums->dropped), "dropped_packets", sum_json(&sums->dropped_packets));
+}
+
+static json_t *policy_at(
+	struct picture *picture, unsigned box, const struct row *row, struct sums *sums)
 {
 	struct row_rates rates = rates_at(picture, box, row);
+	double may = row_may_here(row);
 
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+	add_to_sum(&sums->passed, rates.passed, true);
+	add_to_sum(&sums->may, may, !isnan(row->limit));
+	add_to_sum(&sums->demand, row->demand, true);
+	add_to_sum(&sums->dropped, rates.dropped, true);
+	add_to_sum(&sums->dropped_packets, rates.dropped_packets, true);
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "name",
 		own_name(picture, box), "passed", known_json(rates.passed), "dropped",
 		known_json(rates.dropped), "dropped_packets", known_json(rates.dropped_packets),
-		"over", known_json(rates.over), "demand", known_json(row->demand), "share",
-		known_json(row->share), "waiting_packets", known_json(row->waiting_packets),
-		"peers_lost", known_json(row->lost), "bound", known_json(row->bound));
+		"over", known_json(rates.over), "demand", known_json(row->demand), "may",
+		known_json(may), "bounded", !isinf(may), "waiting_packets",
+		known_json(row->waiting_packets), "peers_lost", known_json(row->lost), "bound",
+		known_json(row->bound));
 }
 
 static bool is_asked(const struct picture *picture, const char *name)
@@ -303,67 +344,117 @@ static double told_demand(const json_t *one)
 	       json_number_value(json_object_get(one, "demand_per_s"));
 }
 
-/* What one asks, and its part of the limit: with that it passes what it asks, or its part. */
-static json_t *told_of_one(const json_t *one, double demands, double weights, double limit)
+/*
+ * Adds a limiter without a socket here; `one` is the report of a peer about it. A limiter with a
+ * demand below its part passes its demand. Without a report all values are unknown.
+ */
+static void add_told(json_t *told, const char *name, const json_t *one, double over,
+	double per_weight, struct sums *sums)
 {
 	const json_t *weight = json_object_get(one, "weight");
 	double demand = weight ? told_demand(one) : NAN;
-	double part = weight && weights > 0 ? limit * json_number_value(weight) / weights : NAN;
+	double part = weight ? per_weight * json_number_value(weight) : NAN;
+	double about = over > 0 && part < demand ? part : demand;
 
-	return json_pack("{s:s, s:o, s:o, s:o}", "name",
-		json_string_value(json_object_get(one, "name")), "demand", known_json(demand),
-		"share", known_json(part), "about",
-		known_json(demands > limit ? fmin(demand, part) : demand));
+	add_to_sum(&sums->passed, about, true);
+	add_to_sum(&sums->may, part, true);
+	add_to_sum(&sums->demand, demand, true);
+	add_to_sum(&sums->dropped, NAN, true);
+	add_to_sum(&sums->dropped_packets, NAN, true);
+	json_array_append_new(told, json_pack("{s:s, s:o, s:o, s:b, s:o}", "name", name, "demand",
+					    known_json(demand), "may", known_json(part), "bounded",
+					    !isinf(part), "about", known_json(about)));
 }
 
-/* Limiters that cannot be asked, as a peer of theirs tells of them. */
-static json_t *told_json(const struct picture *picture, const json_t *shares, double limit)
+static bool has_name(const json_t *list, const char *name)
 {
-	const json_t *list = json_object_get(shares, "limiters"), *one;
-	json_t *told = json_array();
-	double weights = 0, demands = 0;
+	const json_t *one;
 	size_t i;
 
-	json_array_foreach (list, i, one) {
+	json_array_foreach (list, i, one)
+		if (strcmp(json_string_value(json_object_get(one, "name")), name) == 0)
+			return true;
+	return false;
+}
+
+/* Adds the limiters in the first report of shares. */
+static void add_heard(
+	const struct picture *picture, const struct row *any, json_t *told, struct sums *sums)
+{
+	const struct boxes *boxes = picture->now.boxes;
+	const json_t *list = NULL, *one;
+	double weights = 0, demands = 0, may = row_may(any);
+	size_t k;
+
+	for (unsigned i = 0; i < boxes->n && !list; i++)
+		list = json_object_get(
+			json_object_get(
+				json_object_get(boxes->of[i].document, "shares"), any->name),
+			"limiters");
+	json_array_foreach (list, k, one) {
 		weights += json_number_value(json_object_get(one, "weight"));
 		demands += told_demand(one);
 	}
-	json_array_foreach (list, i, one) {
+	json_array_foreach (list, k, one) {
 		const char *name = json_string_value(json_object_get(one, "name"));
 
 		if (name && !is_asked(picture, name))
-			json_array_append_new(told, told_of_one(one, demands, weights, limit));
+			add_told(told, name, one, demands - may, weights > 0 ? may / weights : NAN,
+				sums);
 	}
-	return told;
 }
 
-/* What the first limiter that tells of the others has heard. */
-static json_t *told_by_any(const struct picture *picture, const char *name, double limit)
+/* Adds the limiters without a report: peers of limiters with the policy, or of all (NULL). */
+static void add_unknown(
+	struct picture *picture, const char *policy, json_t *told, struct sums *sums)
 {
 	const struct boxes *boxes = picture->now.boxes;
+	json_int_t more = 0;
+	char text[48];
 
 	for (unsigned i = 0; i < boxes->n; i++) {
-		const json_t *shares = json_object_get(
-			json_object_get(boxes->of[i].document, "shares"), name);
+		const json_t *document = boxes->of[i].document, *peer;
+		json_int_t left_out = json_integer_value(member_at(document, "left_out.peers"));
+		size_t k;
 
-		if (shares)
-			return told_json(picture, shares, limit);
+		if (policy && !rows_find(&picture->now.rows[i], policy, 0))
+			continue;
+		json_array_foreach (json_object_get(document, "peers"), k, peer) {
+			const char *name = json_string_value(json_object_get(peer, "name"));
+
+			if (name && !is_asked(picture, name) && !has_name(told, name))
+				add_told(told, name, NULL, 0, NAN, sums);
+		}
+		more = left_out > more ? left_out : more;
 	}
-	return json_array();
+	snprintf(text, sizeof(text), "%lld more", (long long)more);
+	if (more)
+		add_told(told, text, NULL, 0, NAN, sums);
+}
+
+static json_t *policy_json(const struct row *any, double spent, double prefetched)
+{
+	double may = row_may(any);
+
+	return json_pack("{s:s, s:s, s:s?, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "name",
+		any->name, "count", any->count, "parent", any->parent, "limit",
+		known_json(any->limit), "may", known_json(may), "bounded", !isinf(may), "peak",
+		known_json(any->peak), "total", known_json(any->total), "left",
+		known_json(any->left), "spent", known_json(spent), "prefetched",
+		known_json(prefetched));
 }
 
 json_t *picture_policy(struct picture *picture, const char *name)
 {
 	const struct boxes *boxes = picture->now.boxes;
+	const struct partial_sum none = {NAN, true};
+	struct sums sums = {none, none, none, none, none};
 	const struct row *any = NULL;
-	double spent = NAN;
-	json_t *limiters;
+	double spent = NAN, prefetched = NAN;
+	json_t *limiters = json_array(), *told = json_array(), *json = json_null();
 	size_t guess = 0;
 
-	if (!boxes || !name)
-		return json_null();
-	limiters = json_array();
-	for (unsigned i = 0; i < boxes->n; i++) {
+	for (unsigned i = 0; name && boxes && i < boxes->n; i++) {
 		const struct row *row = rows_find(&picture->now.rows[i], name, guess);
 
 		if (!row)
@@ -371,16 +462,35 @@ json_t *picture_policy(struct picture *picture, const char *name)
 		any = row;
 		guess = (size_t)(row - picture->now.rows[i].rows);
 		add_known(&spent, row->spent);
-		json_array_append_new(limiters, policy_at(picture, i, row));
+		add_known(&prefetched, row->prefetched);
+		json_array_append_new(limiters, policy_at(picture, i, row, &sums));
 	}
-	if (!any) {
-		json_decref(limiters);
-		return json_null();
+	if (any) {
+		add_heard(picture, any, told, &sums);
+		add_unknown(picture, name, told, &sums);
+		json = policy_json(any, spent, prefetched);
+		json_object_set(json, "limiters", limiters);
+		json_object_set(json, "told", told);
+		json_object_set_new(json, "sums", sums_json(&sums));
 	}
-	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "name", any->name, "count",
-		any->count, "limit", known_json(any->limit), "total", known_json(any->total),
-		"left", known_json(any->left), "spent", known_json(spent), "limiters", limiters,
-		"told", told_by_any(picture, name, any->limit));
+	json_decref(limiters);
+	json_decref(told);
+	return json;
+}
+
+/* Counts the limiters without a socket here. */
+static json_int_t count_unasked(struct picture *picture)
+{
+	const struct partial_sum none = {NAN, true};
+	struct sums sums = {none, none, none, none, none};
+	json_t *told = json_array();
+	json_int_t n;
+
+	if (picture->now.boxes)
+		add_unknown(picture, NULL, told, &sums);
+	n = (json_int_t)json_array_size(told);
+	json_decref(told);
+	return n;
 }
 
 json_t *picture_group(struct picture *picture)
@@ -394,6 +504,7 @@ json_t *picture_group(struct picture *picture)
 	group = overview_json(picture->now.boxes, picture->before.boxes);
 	json_object_set_new(group, "policies", json_integer((json_int_t)picture->n_tallies));
 	json_object_set_new(group, "dropping", json_integer(dropping));
+	json_object_set_new(group, "unasked", json_integer(count_unasked(picture)));
 	json_object_set_new(group, "held", list_first(picture, HELD_MOST, is_held_back, NULL));
 	return group;
 }

@@ -31,11 +31,15 @@ static const struct {
 	{"total_units", offsetof(struct row, total)},
 	{"left_units", offsetof(struct row, left)},
 	{"spent_units", offsetof(struct row, spent)},
+	{"prefetched_units", offsetof(struct row, prefetched)},
+	{"peak_per_s", offsetof(struct row, peak)},
+	{"local_peak_per_s", offsetof(struct row, local_peak)},
+	{"share_per_s", offsetof(struct row, part)},
 };
 
 /* Where each number stands in a limiter's rows. */
 struct row_columns {
-	size_t name, count, of[NUMBERS];
+	size_t name, count, parent, exceeding, of[NUMBERS];
 };
 
 static double number_or_nan(const json_t *value)
@@ -47,10 +51,35 @@ static bool read_row(struct row *row, const json_t *values, const struct row_col
 {
 	row->name = json_string_value(json_array_get(values, columns->name));
 	row->count = json_string_value(json_array_get(values, columns->count));
+	row->parent = json_string_value(json_array_get(values, columns->parent));
+	row->exceeding = json_string_value(json_array_get(values, columns->exceeding));
 	for (size_t i = 0; i < NUMBERS; i++)
 		*(double *)((char *)row + numbers[i].offset) = number_or_nan(
 			json_array_get(values, columns->of[i]));
 	return row->name && row->count;
+}
+
+/* Returns true if exceeding packets are only marked or counted. */
+static bool passes_all(const struct row *row)
+{
+	return row->exceeding && strcmp(row->exceeding, "drop") != 0 &&
+	       strcmp(row->exceeding, "shape") != 0;
+}
+
+double row_may(const struct row *row)
+{
+	double most = isnan(row->peak) ? row->limit : row->peak;
+
+	if (passes_all(row))
+		return INFINITY;
+	return row->part < row->limit ? most * row->part / row->limit : most;
+}
+
+double row_may_here(const struct row *row)
+{
+	if (passes_all(row))
+		return INFINITY;
+	return isnan(row->local_peak) ? row->share : row->local_peak;
 }
 
 /* Each page of rows was told at a time of its own. */
@@ -71,8 +100,9 @@ static void read_times(struct rows *rows, const json_t *pages)
 void rows_read(struct rows *rows, const json_t *document)
 {
 	const json_t *policies = json_object_get(document, "policies"), *values;
-	struct row_columns columns = {
-		gather_column(document, "name"), gather_column(document, "count"), {0}};
+	struct row_columns columns = {gather_column(document, "name"),
+		gather_column(document, "count"), gather_column(document, "parent"),
+		gather_column(document, "exceeding"), {0}};
 	size_t i;
 
 	for (size_t k = 0; k < NUMBERS; k++)

@@ -13,12 +13,16 @@
 
 /* One policy; NAN is what does not apply. Units are what it counts, rates are units a second. */
 struct row {
-	const char *name, *count; /* borrowed from the document */
+	const char *name, *count;       /* borrowed from the document */
+	const char *parent, *exceeding; /* the same; NULL: none */
 	double at_ms;
 	double limit, share, bound, demand, global_demand;
+	double peak,
+		local_peak; /* rates up to which packets with colours pass: in the group, here */
+	double part;        /* part of the parent's limit, over the group */
 	double passed, passed_packets, dropped, dropped_packets, over;
 	double waiting_packets, lost;
-	double total, left, spent;
+	double total, left, spent, prefetched;
 };
 
 /* All of a limiter, in its order; begins as all zero. */
@@ -32,6 +36,13 @@ struct rows {
 struct row_rates {
 	double passed, dropped, dropped_packets, over;
 };
+
+/*
+ * Units a second that may pass, in the group and here: the limit, the peak of colours, or the
+ * present part of a parent's limit. INFINITY if packets beyond them pass, too.
+ */
+double row_may(const struct row *row);
+double row_may_here(const struct row *row);
 
 /* Reads a document, which has to stay. Nothing is read without memory. */
 void rows_read(struct rows *rows, const json_t *document);

@@ -157,6 +157,9 @@ static json_t *policy_rates(const json_t *before, const json_t *now)
 	add_rates(json, before, now, rates_of, sizeof(rates_of) / sizeof(*rates_of), scale);
 	add_told(json, now, "limit", scale);
 	add_told(json, now, "local_limit", scale);
+	add_told(json, now, "share", scale);
+	add_told(json, now, "peak", scale);
+	add_told(json, now, "local_peak", scale);
 	add_told(json, now, "demand", scale);
 	add_share(json, now);
 	add_trial(json, before, now, scale);

@@ -128,6 +128,15 @@ static void put_rate(json_t *policy, const json_t *row, const char *name, bool b
 				      : json_null());
 }
 
+static void put_rate_if(json_t *policy, const json_t *row, const char *name, bool bytes)
+{
+	char column[64];
+
+	snprintf(column, sizeof(column), "%s_per_s", name);
+	if (json_is_number(json_object_get(row, column)))
+		put_rate(policy, row, name, bytes);
+}
+
 static void put_counts(json_t *policy, const json_t *row, const char *name, const char *units)
 {
 	char packets[64], counted[64];
@@ -147,6 +156,7 @@ static json_t *policy_of_row(const json_t *row)
 	static const char *const same[] = {
 		"name", "count", "allocator", "limit_by", "limit_until", "peers_lost", "parent"};
 	static const char *const rates[] = {"limit", "local_limit", "demand", "global_demand"};
+	static const char *const some_have[] = {"share", "peak", "local_peak"};
 	static const char *const counts[] = {"passed", "dropped", "over"};
 	const char *units = json_string_value(json_object_get(row, "count"));
 	json_t *policy = json_object();
@@ -159,8 +169,8 @@ static json_t *policy_of_row(const json_t *row)
 		json_object_set_new(policy, "limit_by", json_string("configuration"));
 	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++)
 		put_rate(policy, row, rates[i], strcmp(units, "bytes") == 0);
-	if (json_is_number(json_object_get(row, "share_per_s")))
-		put_rate(policy, row, "share", strcmp(units, "bytes") == 0);
+	for (size_t i = 0; i < sizeof(some_have) / sizeof(*some_have); i++)
+		put_rate_if(policy, row, some_have[i], strcmp(units, "bytes") == 0);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
 		put_counts(policy, row, counts[i], units);
 	return policy;
@@ -197,13 +207,16 @@ static const char *by_of(const json_t *policy)
 	return by ? by : "configuration"; /* older servers have no other */
 }
 
-/* Condition of a column: a policy in the list has a limit that changes by time, or a parent. */
-enum shown_if { ALWAYS, TIMED, BELOW };
+/* Condition of a column: a policy in the list has a limit by time, a parent, or colours. */
+enum shown_if { ALWAYS, TIMED, BELOW, COLOURED };
 
 static bool policy_shows(const json_t *policy, enum shown_if what)
 {
 	if (what == BELOW)
 		return json_is_string(json_object_get(policy, "parent"));
+	if (what == COLOURED)
+		return json_is_number(json_object_get(policy, "peak_bps")) ||
+		       json_is_number(json_object_get(policy, "peak_per_s"));
 	return json_is_string(json_object_get(policy, "limit_until")) ||
 	       strcmp(by_of(policy), "configuration") != 0;
 }
@@ -232,7 +245,9 @@ int policies_print(const json_t *document, struct view *view)
 		{{"LIMIT SOURCE", "limit_by", KIND_TEXT | OPTIONAL(1)}, TIMED},
 		{{"UNTIL", "limit_until", KIND_TEXT | OPTIONAL(1)}, TIMED},
 		{{"MAY HAVE", "share", KIND_RATE | OPTIONAL(1)}, BELOW},
+		{{"PEAK", "peak", KIND_RATE | OPTIONAL(1)}, COLOURED},
 		{{"HERE", "local_limit", KIND_RATE}, ALWAYS},
+		{{"PEAK HERE", "local_peak", KIND_RATE | OPTIONAL(1)}, COLOURED},
 		{{"DEMAND", "demand", KIND_RATE}, ALWAYS},
 		{{"GROUP DEMAND", "global_demand", KIND_RATE | OPTIONAL(2)}, ALWAYS},
 		{{"PASSED", "passed.packets", KIND_COUNT | OPTIONAL(3)}, ALWAYS},

@@ -144,40 +144,78 @@ struct top_row *top_rows(const struct boxes *boxes, const char *order, size_t *n
 
 /* --- what is shown --------------------------------------------------------------------------- */
 
+/* A column, and a member that some policy must have for it; NULL: the column is always shown. */
+struct top_column {
+	struct column column;
+	struct field field;
+	const char *of;
+};
+
+static const struct top_column top_columns[] = {
+	{{"POLICY", 0, 0}, {"", "name", KIND_TEXT}, NULL},
+	{{"PARENT", 8, 0}, {"", "parent", KIND_TEXT}, "parent"},
+	{{"LIMIT", 6, 1}, {"", "limit", KIND_RATE}, NULL},
+	{{"MAY HAVE", 6, 1}, {"", "share", KIND_RATE}, "share"},
+	{{"PEAK", 7, 1}, {"", "peak", KIND_RATE}, "peak"},
+	{{"HERE", 5, 1}, {"", "local_limit", KIND_RATE}, NULL},
+	{{"PEAK HERE", 5, 1}, {"", "local_peak", KIND_RATE}, "peak"},
+	{{"SHARE", 3, 1}, {"", "share", KIND_SHARE}, NULL},
+	{{"DEMAND", 2, 1}, {"", "demand", KIND_RATE}, NULL},
+	{{"PASSES", 1, 1}, {"", "passed", KIND_RATE}, NULL},
+	{{"", 7, 1}, {"", "passed_pps", KIND_PACKETS}, NULL},
+	{{"DROPS", 4, 1}, {"", "dropped", KIND_RATE}, NULL},
+	{{"", 0, 1}, {"", "dropped_pps", KIND_PACKETS}, NULL},
+};
+#define TOP_COLUMNS (sizeof(top_columns) / sizeof(*top_columns))
+
+/* Returns true if some policy of the rows has a value in that column, a text or a rate. */
+static bool any_has(const struct top_row *rows, size_t n, const struct top_column *column)
+{
+	const struct field rate = {"", column->of ? column->of : "", KIND_RATE};
+	char text[FIELD_TEXT_MAX];
+
+	for (size_t i = 0; column->of && i < n; i++)
+		if (json_is_string(json_object_get(rows[i].policy, column->of)) ||
+			strcmp(field_text(rows[i].policy, &rate, text), "-") != 0)
+			return true;
+	return !column->of;
+}
+
+static void add_top_row(struct view *view, const struct top_row *row,
+	const struct top_column *const *shown, unsigned n)
+{
+	char text[TOP_COLUMNS][FIELD_TEXT_MAX], value[FIELD_TEXT_MAX];
+	const char *cells[TOP_COLUMNS];
+
+	for (unsigned k = 0; k < n; k++) {
+		bool padded = shown[k]->column.right && shown[k]->field.kind != KIND_SHARE;
+
+		field_text(row->policy, &shown[k]->field, value);
+		snprintf(text[k], sizeof(text[k]), padded ? RATE_WIDTH : "%s", value);
+		cells[k] = text[k];
+	}
+	view_row(view, cells);
+}
+
+/* Columns are those that some policy on the screen has. */
 static void add_rows(struct view *view, const struct top_row *rows, size_t n, bool boxes)
 {
-	static const struct column columns[] = {{"POLICY", 0, 0}, {"LIMIT", 6, 1}, {"HERE", 5, 1},
-		{"SHARE", 3, 1}, {"DEMAND", 2, 1}, {"PASSES", 1, 1}, {"", 7, 1}, {"DROPS", 4, 1},
-		{"", 0, 1}};
-	static const struct field fields[] = {
-		{"", "name", KIND_TEXT},
-		{"", "limit", KIND_RATE},
-		{"", "local_limit", KIND_RATE},
-		{"", "share", KIND_SHARE},
-		{"", "demand", KIND_RATE},
-		{"", "passed", KIND_RATE},
-		{"", "passed_pps", KIND_PACKETS},
-		{"", "dropped", KIND_RATE},
-		{"", "dropped_pps", KIND_PACKETS},
-	};
-	enum { FIELDS_SHOWN = sizeof(fields) / sizeof(*fields) };
+	const struct top_column *shown[TOP_COLUMNS];
+	struct column columns[TOP_COLUMNS];
+	unsigned n_shown = 0;
 
+	for (size_t k = 0; k < TOP_COLUMNS; k++)
+		if (any_has(rows, n, &top_columns[k])) {
+			columns[n_shown] = top_columns[k].column;
+			shown[n_shown++] = &top_columns[k];
+		}
 	for (size_t i = 0; i < n || i == 0; i++) {
-		char text[FIELDS_SHOWN][FIELD_TEXT_MAX], value[FIELD_TEXT_MAX];
-		const char *cells[FIELDS_SHOWN];
-
 		if (i == 0 || boxes) {
 			view_of_box(view, boxes && n ? rows[i].box : NULL);
-			view_table(view, TABLE_LIST, columns, FIELDS_SHOWN);
-		}
-		for (unsigned k = 0; k < FIELDS_SHOWN && i < n; k++) {
-			field_text(rows[i].policy, &fields[k], value);
-			snprintf(text[k], sizeof(text[k]), k == 0 || k == 3 ? "%s" : RATE_WIDTH,
-				value);
-			cells[k] = text[k];
+			view_table(view, TABLE_LIST, columns, n_shown);
 		}
 		if (i < n)
-			view_row(view, cells);
+			add_top_row(view, &rows[i], shown, n_shown);
 	}
 }
 

@@ -185,7 +185,7 @@ def figures(scene):
                 here = said["limiters"][0]
                 want = [rate_text(here["passed"], "bytes"), "of 80 kbit/s",
                         *(rate_text(here[key], "bytes")
-                          for key in ("passed", "share", "demand", "dropped")), "limit 80 kbit/s"]
+                          for key in ("passed", "may", "demand", "dropped")), "limit 80 kbit/s"]
                 expect(shown[1:] == want, f"{shown[1:]}, not {want}")
                 page.wait(f"+document.body.dataset.at > {shown[0]}")
         settled = weir.get("/weir/drops")

@@ -196,14 +196,22 @@ function sumOf(values) {
 	return known.length ? known.reduce((a, b) => a + b, 0) : null;
 }
 
-// What is asked of all of them, as far as is known.
-function askedOf(policy) {
-	return sumOf([...policy.limiters, ...policy.told].map(({demand}) => demand));
+// A sum over limiters; the value of some can be unknown.
+function sumText({known, bounded, whole}, text) {
+	if (!bounded)
+		return "all";
+	if (known === null)
+		return whole ? "–" : "unknown";
+	return `${whole ? "" : "≥ "}${text(known)}`;
 }
 
-function passedOf(policy) {
-	return sumOf([...policy.limiters.map(({passed}) => passed),
-		...policy.told.map(({about}) => about)]);
+function sumRate(sum, count) {
+	return sumText(sum, known => rateText(known, count));
+}
+
+// The rate that may pass; "all" if packets beyond it are only marked or counted.
+function mayText({may, bounded}, count) {
+	return bounded ? rateText(may, count) : "all";
 }
 
 function remember(policy, at) {
@@ -214,8 +222,8 @@ function remember(policy, at) {
 	for (const {name, about} of policy.told)
 		parts[name] = about;
 	history.push({at, parts, known: policy.limiters.some(({passed}) => passed !== null),
-		limit: policy.limit, asked: askedOf(policy),
-		dropped: sumOf(policy.limiters.map(({dropped}) => dropped))});
+		limit: policy.may ?? policy.limit, asked: policy.sums.demand.known,
+		dropped: policy.sums.dropped.known});
 	while (history.length && history[0].at < at - KEEP_MS)
 		history.shift();
 	state.histories.set(policy.name, history);
@@ -229,6 +237,27 @@ function boundText({limiters, count}) {
 		: `; the group enforces at most ${rateText(Math.max(...bounds), count)}`;
 }
 
+// The limit, with the peak of colours or the part of a parent.
+function limitText({limit, may, peak, parent, bounded, count}) {
+	let text = limit === null ? "" : ` of ${rateText(limit, count)}`;
+	if (peak !== null && peak > limit)
+		text += `, peak ${rateText(peak, count)}`;
+	if (parent && bounded && may < limit)
+		text += `, now ${rateText(may, count)} as its part of ${parent}`;
+	else if (parent)
+		text += `, below ${parent}`;
+	return text + (bounded ? "" : ", which is not enforced");
+}
+
+function droppedText({sums, told, count}) {
+	const {dropped, dropped_packets: packets} = sums;
+	if (packets.known)
+		return `${sumRate(dropped, count)} (${sumText(packets, packetsText)}) dropped`;
+	if (packets.known === null)
+		return "drops unknown";
+	return told.length ? "nothing dropped by the limiters of this page" : "nothing dropped";
+}
+
 function showPolicy(policy) {
 	state.policy = policy;
 	$("held-sentence").hidden = !policy;
@@ -238,16 +267,12 @@ function showPolicy(policy) {
 		setText($("of-limit"), "");
 		return;
 	}
-	const passed = passedOf(policy), asked = askedOf(policy);
-	const dropped = sumOf(policy.limiters.map(one => one.dropped));
-	const packets = sumOf(policy.limiters.map(one => one.dropped_packets));
-	const {count} = policy;
+	const {count, sums} = policy;
 	setText($("policy-name"), policy.name);
-	setText($("rate"), rateText(passed, count));
-	setText($("of-limit"), policy.limit === null ? "" : ` of ${rateText(policy.limit, count)}`);
-	setText($("held-sentence"), `${rateText(asked, count)} asked, ` + (packets
-		? `${rateText(dropped, count)} (${packetsText(packets)}) dropped`
-		: "nothing dropped") + boundText(policy));
+	setText($("rate"), sumRate(sums.passed, count));
+	setText($("of-limit"), limitText(policy));
+	setText($("held-sentence"), `${sumRate(sums.demand, count)} asked, ${droppedText(policy)}` +
+		boundText(policy));
 	remember(policy, state.at);
 	fillShares(policy);
 	showTotal(policy);
@@ -260,36 +285,38 @@ function swatchOf(name, series) {
 }
 
 function aboutText(value, count) {
-	return value === null ? "not known" : `≈ ${rateText(value, count)}`;
+	return value === null ? "unknown" : `≈ ${rateText(value, count)}`;
 }
 
 function fillShares(policy) {
 	const series = seriesOf(policy), {count} = policy;
 	const rows = policy.limiters.map(one => ({key: one.name, cells: [
 		{text: one.name, swatch: swatchOf(one.name, series)},
-		number(rateText(one.passed, count)), number(rateText(one.share, count)),
+		number(rateText(one.passed, count)), number(mayText(one, count)),
 		number(rateText(one.demand, count)), number(rateText(one.dropped, count))]}));
 	for (const one of policy.told)
 		rows.push({key: one.name, cells: [
 			{text: one.name, swatch: swatchOf(one.name, series)},
-			number(aboutText(one.about, count)), number(aboutText(one.share, count)),
-			number(rateText(one.demand, count)), number("–")]});
+			number(aboutText(one.about, count)),
+			number(one.bounded ? aboutText(one.may, count) : "all"),
+			number(one.demand === null ? "unknown" : rateText(one.demand, count)),
+			number("unknown")]});
 	rows.sort((a, b) => a.key.localeCompare(b.key));
 	fill($("shares").tBodies[0], rows);
 	fill($("shares").tFoot, [{key: "sum", cells: ["Together",
-		number(rateText(passedOf(policy), count)), number(rateText(policy.limit, count)),
-		number(rateText(askedOf(policy), count)),
-		number(rateText(sumOf(policy.limiters.map(one => one.dropped)), count))]}]);
+		...["passed", "may", "demand", "dropped"].map(
+			key => number(sumRate(policy.sums[key], count)))]}]);
 	$("told-note").hidden = policy.told.length === 0;
 }
 
-function showTotal({total, left, spent, count}) {
+function showTotal({total, left, spent, prefetched, count}) {
 	$("total").hidden = total === null;
 	if (total === null)
 		return;
-	setText($("total-text"), `${amountText(left, count)} left of ` +
-		`${amountText(total, count)}; ${amountText(spent, count)} spent at the limiters ` +
-		"asked here");
+	const rest = left === null ? "an unknown amount" : amountText(left, count);
+	setText($("total-text"), `${rest} left of ${amountText(total, count)}; the limiters of ` +
+		`this page have spent ${amountText(spent, count)} and hold ` +
+		`${amountText(prefetched, count)} ready`);
 	$("total-bar").style.width = `${total > 0 ? Math.round(left / total * 100) : 0}%`;
 }
 
@@ -307,8 +334,8 @@ function drawChart() {
 	if (last && Date.now() - (chart.labelled || 0) > 10000) {
 		chart.labelled = Date.now(); // who listens is not told each second
 		$("chart").ariaLabel = `Rate of the group over time, policy ${policy.name}: now ` +
-			`${rateText(passedOf(policy), policy.count)}, limit ` +
-			rateText(policy.limit, policy.count);
+			`${sumRate(policy.sums.passed, policy.count)}, limit ` +
+			rateText(policy.may ?? policy.limit, policy.count);
 	}
 	if ($("history").open)
 		fillHistory();
@@ -339,7 +366,7 @@ function fillHistory() {
 	const points = (state.histories.get(policy.name) || []).filter(
 		({at}) => at >= state.at - state.spanMs);
 	const every = Math.max(1, Math.ceil(points.length / ROWS_OF_HISTORY));
-	const head = ["Time", ...series.map(({name}) => name), "together", "limit", "asked",
+	const head = ["Time", ...series.map(({name}) => name), "together", "may pass", "asked",
 		"dropped"];
 	const tr = $("history").querySelector("thead tr");
 	if (tr.words !== head.join()) {
@@ -373,17 +400,20 @@ function showGroup(group) {
 	showAlarms(group.limiters);
 }
 
-function fillHeld({held, dropping, policies, limiters}) {
+function fillHeld({held, dropping, policies, limiters, unasked}) {
 	const most = Math.max(...held.map(one => one.dropped_packets), 1);
 	const left_out = limiters.reduce((sum, one) => sum + (one.left_out || 0), 0);
 	setText($("held-count"), `${countText(dropping)} of ${plural(policies, "policy").replace(
 		"policys", "policies")} drop packets now` +
-		(left_out ? `; ${countText(left_out)} more are not looked at` : ""));
+		(left_out ? `; ${countText(left_out)} more are not looked at` : "") +
+		(unasked ? `; ${plural(unasked, "limiter")} without a socket here` : ""));
+	const least = unasked ? "≥ " : "";
 	fill($("held").tBodies[0], held.map(one => ({key: one.name, cells: [
 		{text: one.name, button: () => choose(one.name)},
-		number(packetsText(one.dropped_packets), {bar: one.dropped_packets / most}),
-		number(rateText(one.passed, one.count)), number(rateText(one.limit, one.count))]})),
-	"nobody");
+		number(least + packetsText(one.dropped_packets), {bar: one.dropped_packets / most}),
+		number(least + rateText(one.passed, one.count)),
+		number(mayText(one, one.count))]})),
+	unasked ? "none of the limiters of this page" : "none");
 }
 
 function fillDrops(drops) {
@@ -429,9 +459,12 @@ function fillPeers(peers) {
 }
 
 function showAlarms(limiters) {
-	const wordsOf = one => one.up ? one.alarms.map(text => `${one.name}: ${text}`)
-		: [`${one.name} does not answer`];
-	const words = limiters.flatMap(wordsOf);
+	const names = new Map(); // by alarm: one line, however many limiters have it
+	for (const one of limiters.filter(({up}) => up))
+		for (const text of one.alarms)
+			names.set(text, [...names.get(text) || [], one.name]);
+	const words = [...limiters.filter(({up}) => !up).map(({name}) => `${name} does not answer`),
+		...[...names].map(([text, of]) => `${of.join(", ")}: ${text}`)];
 	$("alarms").hidden = words.length === 0;
 	const items = $("alarm-list").children;
 	if (words.join("\n") === $("alarm-list").words)

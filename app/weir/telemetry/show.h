@@ -85,6 +85,18 @@ void show_shape(json_t *json, struct instance *inst, unsigned policy);
 json_t *show_colours(const struct policy *policy, const struct limiter_view *view,
 	const struct policy_totals *totals);
 const char *show_action(enum action action);
+
+/*
+ * Rates up to which packets of a policy with colours pass, in units a second. They are the peak, or
+ * the limit plus the excess; or the limit, if yellow packets are dropped. NAN without colours.
+ */
+struct show_peak {
+	double group, here;
+};
+struct show_peak show_peak_of(const struct policy *policy, const struct limiter_view *view);
+
+/* Returns the action for packets beyond that rate, or beyond the limit. */
+enum action show_exceeding(const struct policy *policy);
 json_t *show_mark(enum action action, int mark);
 
 /* A match as it was configured. */
@@ -94,9 +106,11 @@ json_t *show_match_of(const struct config *config, const struct match *match);
 struct differs;
 json_t *show_differs(const struct differs *differs);
 
-/* What there is of a policy's total, in its units. */
+/* A policy's quota, in its units. */
 struct show_total {
-	uint64_t total, left, spent; /* in force; of the group, as far as is heard; here */
+	uint64_t total, left;       /* in force; of the group, by the latest reports */
+	uint64_t spent, prefetched; /* by traffic here; taken for it in advance, and not used */
+	bool known; /* `left` is valid: there is a period, and neighbours or etcd have replied */
 };
 
 /* False of a policy without a total. */

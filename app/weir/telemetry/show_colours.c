@@ -31,6 +31,30 @@ json_t *show_mark(enum action action, int mark)
 	return mark == MARK_ECN ? json_string("ecn") : json_integer(mark);
 }
 
+struct show_peak show_peak_of(const struct policy *policy, const struct limiter_view *view)
+{
+	const struct policy second = policy_with_terms(policy, &policy->colours.second);
+	struct show_peak peak = {NAN, NAN};
+
+	if (!policy_is_coloured(policy))
+		return peak;
+	peak = (struct show_peak){policy_rate(policy), view->local_limit};
+	if (policy->colours.actions[COLOUR_YELLOW].action == ACTION_DROP ||
+		meter_can(policy->meter, METER_SPILLS))
+		return peak;
+	if (meter_can(policy->meter, METER_PEAK))
+		return (struct show_peak){fmax(peak.group, policy_rate(&second)),
+			fmax(peak.here, limit_second_of(policy, view).rate)};
+	return (struct show_peak){
+		peak.group + policy_rate(&second), peak.here + limit_second_of(policy, view).rate};
+}
+
+enum action show_exceeding(const struct policy *policy)
+{
+	return policy_is_coloured(policy) ? policy->colours.actions[COLOUR_RED].action
+					  : policy->action;
+}
+
 static json_t *colour_json(const struct policy *policy, const struct colour_action *action,
 	const struct coloured_count *count)
 {

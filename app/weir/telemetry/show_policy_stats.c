@@ -26,6 +26,7 @@ struct policy_now {
 	const struct policy *policy;
 	struct limiter_view view;
 	struct limiter_overshoot over;
+	struct show_peak peak;
 	struct policy_totals totals;
 	struct waiting waiting;
 	bool has_total;
@@ -98,8 +99,9 @@ static json_t *null_unless(bool has, uint64_t value)
 		null_unless(p->allocator->counts_units, now->totals.fallback_bytes))              \
 	COLUMN("waiting_packets", null_unless(policy_is_shaped(p), now->waiting.packets))         \
 	COLUMN("total_units", null_unless(now->has_total, now->total.total))                      \
-	COLUMN("left_units", null_unless(now->has_total, now->total.left))                        \
+	COLUMN("left_units", null_unless(now->has_total && now->total.known, now->total.left))    \
 	COLUMN("spent_units", null_unless(now->has_total, now->total.spent))                      \
+	COLUMN("prefetched_units", null_unless(now->has_total, now->total.prefetched))            \
 	COLUMN("trial_limit_per_s",                                                               \
 		units_per_s(p, now->tried ? policy_rate(&now->trial.policy) : NAN))               \
 	COLUMN("trial_local_limit_per_s",                                                         \
@@ -128,7 +130,10 @@ static json_t *null_unless(bool has, uint64_t value)
 	COLUMN("share_per_s", units_per_s(p, has_part(now) ? now->view.share : NAN))              \
 	COLUMN("bound_per_s", units_per_s(p, now->over.known ? now->over.bound : NAN))            \
 	COLUMN("estimate_per_s", units_per_s(p, now->over.known ? now->over.estimate : NAN))      \
-	COLUMN("peers_unheard", null_unless(now->over.known, now->over.unheard))
+	COLUMN("peers_unheard", null_unless(now->over.known, now->over.unheard))                  \
+	COLUMN("peak_per_s", units_per_s(p, now->peak.group))                                     \
+	COLUMN("local_peak_per_s", units_per_s(p, now->peak.here))                                \
+	COLUMN("exceeding", json_string(show_action(show_exceeding(p))))
 
 static json_t *columns_json(void)
 {
@@ -161,6 +166,7 @@ static json_t *policy_stats(const void *context, unsigned i)
 
 	limiter_view(inst->limiter, i, &now.view);
 	now.over = limiter_overshoot(inst->limiter, i);
+	now.peak = show_peak_of(now.policy, &now.view);
 	now.totals = instance_policy_totals(inst, slot);
 	if (policy_is_shaped(now.policy))
 		now.waiting = engine_waiting(&inst->engine, slot);

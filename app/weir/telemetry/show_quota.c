@@ -46,14 +46,21 @@ static void add_period(const struct instance *inst, json_t *json, const struct p
 	json_object_set_new(json, "period_ends_in_s", ends_in(inst, policy, view));
 }
 
-/* Reads the group, as far as has been heard, and etcd where the total is there: else false. */
+/* Reads the group, as far as has been heard, and etcd if the total is there: else false. */
 static bool read_total(const struct instance *inst, unsigned i, const struct quota_view *view,
 	struct show_total *of, struct budget_share_view *share)
 {
+	const struct policy *policy = &inst->policies[i];
 	bool drawn = etcd_share_budget_of(inst, i, share) && share->known;
+	uint64_t credit = credits_held(inst, inst->slots.of[i]), total;
 
-	*of = (struct show_total){
-		drawn ? share->total : inst->policies[i].total, view->remaining, view->spent};
+	total = drawn ? share->total : policy->total;
+	*of = (struct show_total){.total = total,
+		.prefetched = view->prepaid + credit,
+		/* For the ledger, units are spent once they are taken. */
+		.spent = view->spent - RTE_MIN(view->spent, view->prepaid + credit),
+		.left = view->remaining + RTE_MIN(credit, total - RTE_MIN(total, view->remaining)),
+		.known = !view->undated && !view->recovering && (!policy->drawn || drawn)};
 	/* What is known of etcd may be older than what is known of the group. */
 	if (drawn)
 		of->left = RTE_MIN(of->left + share->left, RTE_MAX(of->total, of->left));
@@ -80,23 +87,11 @@ bool show_total_of(const struct instance *inst, unsigned policy, struct show_tot
 /* So small a part of a total as nobody can use: a packet is larger, or a limiter holds it. */
 #define SPENT_PART 1000
 
-/* Not while it is not known: before the period is, or neighbours, or etcd has told. */
 static bool is_spent(const struct instance *inst, unsigned i)
 {
-	const struct budget *budget = limiter_budget(inst->limiter);
-	unsigned index = limiter_budget_index(inst->limiter, i);
-	struct budget_share_view share = {0};
-	struct quota_view view;
 	struct show_total of;
-	bool drawn;
 
-	if (index == LIMITER_ADDED)
-		return false;
-	view = budget_view(budget, index, control_now());
-	drawn = read_total(inst, i, &view, &of, &share);
-	if (view.undated || view.recovering || (inst->policies[i].drawn && !drawn))
-		return false;
-	return of.left <= of.total / SPENT_PART;
+	return show_total_of(inst, i, &of) && of.known && of.left <= of.total / SPENT_PART;
 }
 
 unsigned show_spent_totals(const struct instance *inst, const char **first)
@@ -138,12 +133,15 @@ static void show_group_quota(
 		show_units(json, policy, "total_in_force",
 			budget_total(limiter_budget(inst->limiter),
 				limiter_budget_index(inst->limiter, i)));
-	show_units(json, policy, "remaining", of.left);
+	if (of.known)
+		show_units(json, policy, "remaining", of.left);
+	show_units(json, policy, "used", of.spent);
+	show_units(json, policy, "prefetched", of.prefetched);
 	if (drawn)
 		show_units(json, policy, "undrawn", budget_share.left);
 	show_rate(json, policy, "global_rate", rate);
-	json_object_set_new(
-		json, "exhausted_in_s", rate > 0 ? json_real((double)of.left / rate) : json_null());
+	json_object_set_new(json, "exhausted_in_s",
+		rate > 0 && of.known ? json_real((double)of.left / rate) : json_null());
 	json_object_set_new(json, "low", json_boolean(view->low));
 }
 

@@ -40,7 +40,7 @@ static bool look_at_total(struct instance *inst, unsigned i)
 	enum total_level level;
 	struct show_total of;
 
-	if (!told || !show_total_of(inst, i, &of))
+	if (!told || !show_total_of(inst, i, &of) || !of.known)
 		return told != NULL;
 	level = total_level(
 		*told, of.left, of.total, policy->count == COUNT_BYTES ? PACKET_BYTES : 0);

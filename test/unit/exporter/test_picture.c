@@ -100,7 +100,7 @@ static void test_rates(void **state)
 	assert_true(number_at(json_array_get(limiters, 0), "dropped") == 100);
 	assert_true(number_at(json_array_get(limiters, 0), "dropped_packets") == 2);
 	assert_true(number_at(json_array_get(limiters, 1), "passed") == 100);
-	assert_true(number_at(json_array_get(limiters, 1), "share") == 400);
+	assert_true(number_at(json_array_get(limiters, 1), "may") == 400);
 	check_null(json, "total");
 	json_decref(json);
 	json = picture_policy(picture, "b");
@@ -213,7 +213,7 @@ static void test_told(void **state)
 	assert_int_equal(json_array_size(told), 2);
 	assert_string_equal(name_of(json_array_get(told, 0)), "two");
 	assert_true(number_at(json_array_get(told, 0), "demand") == 2000);
-	assert_true(number_at(json_array_get(told, 0), "share") == 750);
+	assert_true(number_at(json_array_get(told, 0), "may") == 750);
 	assert_true(number_at(json_array_get(told, 0), "about") == 750);
 	check_null(json_array_get(told, 1), "about");
 	json_decref(json);

@@ -359,7 +359,7 @@ static void test_totals(void **state)
 		json_integer_value(json_object_get(quota, "remaining_bytes")));
 	assert_in_range(json_integer_value(cell(page, 0, "left_units")), 900000000, 1000000000);
 	assert_int_equal(json_integer_value(cell(page, 0, "spent_units")),
-		json_integer_value(json_object_get(quota, "spent_bytes")));
+		json_integer_value(json_object_get(quota, "used_bytes")));
 	json_decref(quota);
 	json_decref(page);
 	instance_world_close(&w);

@@ -190,14 +190,16 @@ static const struct show_row of_ledgers[] = {
 	{"/weir/quota", "total",
 		"{'name': 'total', 'period': 'fixed', 'period_s': 86400, 'period_number': null, "
 		"'period_ends_in_s': null, 'total_bytes': 1000000000, "
-		"'total_in_force_bytes': 1000000000, 'remaining_bytes': 0, 'global_rate_bps': 0, "
+		"'total_in_force_bytes': 1000000000, 'used_bytes': 0, 'prefetched_bytes': 0, "
+		"'global_rate_bps': 0, "
 		"'exhausted_in_s': null, 'low': false, 'held_bytes': 0, 'spent_bytes': 0, "
 		"'prepaid_bytes': 0, 'rate_bps': 0, 'threshold_bytes': 0, 'asking': false, "
 		"'waiting': false, 'rounds': 0, 'short_rounds': 0, 'messages': 0, 'invalid': 0, "
 		"'reallocation_ms': 50.0, 'credit_bytes': 0, 'in_flight_bytes': 0}"},
 	{"/weir/quota", "prepaid",
 		"{'period': 'none', 'period_s': null, 'period_number': 1, "
-		"'period_ends_in_s': null, 'total': 100000, 'remaining': 50000, 'held': 50000, "
+		"'period_ends_in_s': null, 'total': 100000, 'remaining': 50000, 'used': 0, "
+		"'prefetched': 0, 'held': 50000, "
 		"'credit': 0, 'in_flight': 0, '...': 0}"},
 	{"/weir/quota", "held", NULL},
 	{"/weir/quota", "nobody", NULL},
@@ -256,7 +258,8 @@ static const struct show_row of_the_box[] = {
 		"{'file': null, 'generation': 1, 'policies': 20, 'shadow': false, 'room': 4096, 'reload': 'idle', "
 		"'reload_waits_for': null, 'last_reload': null, "
 		"'removed_policies': {'passed_packets': 0, 'dropped_packets': 0}}"},
-	{"/weir/change", NULL, "{'state': 'idle', 'directory': null, 'last': null}"},
+	{"/weir/change", NULL,
+		"{'state': 'idle', 'directory': null, 'last': null, 'peers_differ': null}"},
 	{"/weir/running", NULL, NULL},
 	{"/weir/history", NULL, NULL},
 };
@@ -514,25 +517,29 @@ static json_t *numbers_of(struct instance_world *w, const char *policy)
 static void test_numbers(void **state)
 {
 	static const char *const rows[] = {
-		"{'name': 'plain', " COUNTED(1) BYTES RATE FPS "}",
+		"{'name': 'plain', " COUNTED(1) BYTES RATE FPS ", 'exceeding': 'drop'}",
 		"{'name': 'counts', 'count': 'packets', 'demand_per_s': 0.0, 'limit_per_s': 1.667, "
-		"'local_limit_per_s': 0.833, " COUNTED(2) "'allocator': 'static', " BOUND "}",
-		"{'name': 'waits', " COUNTED(3) BYTES RATE FPS ", 'waiting_packets': 0}",
+		"'local_limit_per_s': 0.833, " COUNTED(2) "'allocator': 'static', " BOUND
+							  ", 'exceeding': 'drop'}",
+		"{'name': 'waits', " COUNTED(3) BYTES RATE FPS
+		", 'waiting_packets': 0, 'exceeding': 'shape'}",
 		"{'name': 'total', " COUNTED(4) BYTES
 		"'fallback_packets': 4007, 'fallback_units': 4008, 'total_units': 1000000000, "
-		"'left_units': 500000000, 'spent_units': 0, 'allocator': 'quota'}",
+		"'left_units': 500000000, 'spent_units': 0, 'prefetched_units': 0, "
+		"'allocator': 'quota', 'exceeding': 'drop'}",
 		"{'name': 'tried', " COUNTED(5) BYTES RATE FPS
 		", 'trial_limit_per_s': 2000000, 'trial_local_limit_per_s': 1000000, "
 		"'trial_passed_packets': 0, 'trial_passed_units': 0, 'trial_dropped_packets': 0, "
-		"'trial_dropped_units': 0}",
+		"'trial_dropped_units': 0, 'exceeding': 'drop'}",
 		"{'name': 'gold', " COUNTED(6) BYTES RATE FPS
 		", 'green_packets': 6009, 'green_units': 6010, 'yellow_packets': 6011, "
-		"'yellow_units': 6012, 'red_packets': 6013, 'red_units': 6014}",
-		"{'name': 'link', " COUNTED(7) BYTES RATE FPS "}",
+		"'yellow_units': 6012, 'red_packets': 6013, 'red_units': 6014, "
+		"'peak_per_s': 2000000, 'local_peak_per_s': 1000000, 'exceeding': 'drop'}",
+		"{'name': 'link', " COUNTED(7) BYTES RATE FPS ", 'exceeding': 'drop'}",
 		"{'name': 'below', " COUNTED(8) BYTES
 		"'limit_per_s': 500000, 'local_limit_per_s': 250000, 'global_demand_per_s': 0, "
 		"'peers_lost': 1, 'allocator': 'static', 'parent': 'link', 'share_per_s': 500000, " BOUND
-		"}",
+		", 'exceeding': 'drop'}",
 	};
 	struct instance_world w;
 	json_t *reply;
@@ -562,7 +569,7 @@ static void test_numbers(void **state)
 	show_expect(numbers_of(&w, "0"),
 		"{'name': 'p', 'passed_packets': 0, 'passed_units': 0, 'dropped_packets': 0, "
 		"'dropped_units': 0, 'over_packets': 0, 'over_units': 0, " BYTES
-		"'limit_per_s': 1000000, 'local_limit_per_s': 1000000, 'allocator': 'central'}");
+		"'limit_per_s': 1000000, 'local_limit_per_s': 1000000, 'allocator': 'central', 'exceeding': 'drop'}");
 	instance_world_close(&w);
 }
 
@@ -599,6 +606,40 @@ static void test_alarms(void **state)
 	close_all(&w);
 }
 
+/* The rate up to which packets pass, by meter and by actions of colours, and beyond. */
+static void test_peaks(void **state)
+{
+	static const struct {
+		const char *keys, *shown;
+	} rows[] = {
+		{"'meter': 'srtcm'", "'peak_per_s': 1000000, 'local_peak_per_s': 500000, "
+				     "'exceeding': 'drop'"},
+		{"'meter': 'trtcm', 'peak': {'limit': '20Mbit/s'}",
+			"'peak_per_s': 2500000, 'local_peak_per_s': 1250000, 'exceeding': 'drop'"},
+		{"'meter': 'trtcm-4115', 'excess': {'limit': '16Mbit/s'}",
+			"'peak_per_s': 3000000, 'local_peak_per_s': 1500000, 'exceeding': 'drop'"},
+		{"'meter': 'trtcm', 'peak': {'limit': '20Mbit/s'}, 'colours': {'yellow': 'drop'}",
+			"'peak_per_s': 1000000, 'local_peak_per_s': 500000, 'exceeding': 'drop'"},
+		{"'meter': 'trtcm', 'peak': {'limit': '20Mbit/s'}, 'colours': {'red': 'count'}",
+			"'peak_per_s': 2500000, 'local_peak_per_s': 1250000, 'exceeding': 'count'"},
+		{"'action': 'mark', 'mark': 'af12'", "'exceeding': 'mark'"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char policy[256], expected[256];
+		struct instance_world w;
+
+		snprintf(policy, sizeof(policy),
+			"{'name': 'p', 'match': {'vlan': 1}, 'limit': '8Mbit/s', %s}",
+			rows[i].keys);
+		snprintf(expected, sizeof(expected), "{'name': 'p', %s, '...': 0}", rows[i].shown);
+		open_all(&w, GROUP, policy);
+		show_expect(numbers_of(&w, "0"), expected);
+		close_all(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -609,6 +650,7 @@ int main(void)
 		cmocka_unit_test(test_budget_counters),
 		cmocka_unit_test(test_spent),
 		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_peaks),
 		cmocka_unit_test(test_alarms),
 	};
 

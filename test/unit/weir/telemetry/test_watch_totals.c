@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Totals that near their end, are spent, or have more again: each is said once, of each policy, by
- * a look every quarter of a second.
+ * a look every quarter of a second. There is no event before the period begins.
  */
 #include "instance_world.h"
 
@@ -16,11 +16,13 @@
 #include "store/store.h"
 #include "watch_totals.h"
 
-#define POLICIES                                                                        \
-	"{'name': 'none', 'match': {'vlan': 3}, 'limit': '1Mbit/s'}, "                  \
-	"{'name': 'one', 'match': {'vlan': 1}, 'allocator': 'quota', 'total': '1GB'}, " \
-	"{'name': 'two', 'match': {'vlan': 2}, 'allocator': 'quota', 'total': '1G', "   \
-	"'count': 'packets'}"
+#define POLICIES                                                                           \
+	"{'name': 'none', 'match': {'vlan': 3}, 'limit': '1Mbit/s'}, "                     \
+	"{'name': 'one', 'match': {'vlan': 1}, 'allocator': 'quota', 'total': '1GB'}, "    \
+	"{'name': 'two', 'match': {'vlan': 2}, 'allocator': 'quota', 'total': '1G', "      \
+	"'count': 'packets'}, "                                                            \
+	"{'name': 'undated', 'match': {'vlan': 4}, 'allocator': 'quota', 'total': '1GB', " \
+	"'period': '24h'}"
 #define GIGA UINT64_C(1000000000) /* what is left, while the total is said to be another */
 
 static void expect_event(uint64_t number, const char *name, const char *policy)
