@@ -68,7 +68,7 @@ SIMULATIONS = {
     "build": ("sim/weirsim", "sim/figures", "sim/brokers", "model/run", "sim/replay",
               "sim/sweep", "sim/evaluation", "sim/torture", "sim/gdrl", "sim/adaptor", "sim/models",
               "sim/penalty", "sim/live", "sim/tables", "sim/totals", "sim/hierarchy",
-              "sim/overshoot"),
+              "sim/overshoot", "sim/dead"),
     "build-asan": ("sim/compilers",),  # with clang and its sanitizers
 }
 # Tests that should not be the last to begin.
