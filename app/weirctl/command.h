@@ -63,7 +63,7 @@ struct request {
 	unsigned long top;        /* how many of them; 0: some */
 	bool unmatched, unparsed; /* those alone */
 	const char *direction, *prefix, *parent_prefix, *network; /* of an import; or NULL */
-	bool flat, print, keep;
+	bool flat, skip_bad, print, keep;
 	unsigned removals; /* percent of its policies that an import may remove without a word */
 	const struct import_text *imported; /* what is imported, once it is read */
 	bool follow;

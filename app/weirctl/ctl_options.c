@@ -58,6 +58,7 @@ const struct option_help option_rows[] = {
 		OPTION_IMPORT},
 	{"network", required_argument, 0, "FILE", "LibreQoS's network.json", OPTION_IMPORT},
 	{"flat", no_argument, 0, NULL, "ignore parents", OPTION_IMPORT},
+	{"skip-bad", no_argument, 0, NULL, "leave out wrong lines, with a warning", OPTION_IMPORT},
 	{"print", no_argument, 0, NULL, "write the policies, and send nothing", OPTION_IMPORT},
 	{"allow-removals", optional_argument, 0, "[=SHARE]",
 		"remove more than 10% of its policies, or up to SHARE", OPTION_IMPORT},
@@ -186,6 +187,8 @@ static bool take_import(struct request *request, const char *name, const char *v
 		request->network = value;
 	else if (strcmp(name, "flat") == 0)
 		request->flat = true;
+	else if (strcmp(name, "skip-bad") == 0)
+		request->skip_bad = true;
 	else if (strcmp(name, "print") == 0)
 		request->print = true;
 	else if (strcmp(name, "allow-removals") == 0)

@@ -49,7 +49,7 @@ static bool check_flowspec(const struct request *request)
 	if (request->n_words != 1)
 		return refuse_words(request->words[1], "nothing behind flowspec");
 	if (request->direction || request->parent_prefix || request->network || request->flat ||
-		request->print || request->removals != REMOVALS_USUAL)
+		request->print || request->skip_bad || request->removals != REMOVALS_USUAL)
 		return refuse_words("flowspec", "no option but --prefix and --keep");
 	return true;
 }
@@ -128,6 +128,7 @@ static struct subscribers_terms terms_of(const struct request *request, const js
 		.parent_prefix = request->parent_prefix ? request->parent_prefix : "",
 		.upload = upload,
 		.flat = request->flat,
+		.skip_bad = request->skip_bad,
 		.network = request->imported->network,
 		.network_file = request->network,
 		.running = running,
@@ -145,44 +146,51 @@ static int parse_list(const struct import_text *text, const struct subscribers_t
 }
 
 /* `"isp-1001"` in a message: the line that it is of goes before it. */
-static json_t *place_message(const json_t *message, const json_t *lines, const char *file)
+static json_t *place_message(const json_t *message, const struct subscribers *list,
+	const struct subscribers_terms *terms)
 {
 	const char *text = json_string_value(message), *begin = text ? strchr(text, '"') : NULL;
 	char name[64];
 
 	while (begin) {
 		size_t len = strcspn(begin + 1, "\"");
-		const json_t *line;
+		const json_t *line, *node;
 
 		snprintf(name, sizeof(name), "%.*s", len < sizeof(name) ? (int)len : 0, begin + 1);
-		line = json_object_get(lines, name);
+		line = json_object_get(list->lines, name);
+		node = json_object_get(list->nodes, name);
 		if (line)
-			return json_sprintf("%s:%d: %s", file, (int)json_integer_value(line), text);
+			return json_sprintf(
+				"%s:%d: %s", terms->file, (int)json_integer_value(line), text);
+		if (node)
+			return json_sprintf(
+				"%s: %s: %s", terms->network_file, json_string_value(node), text);
 		begin = begin[1 + len] ? strchr(begin + len + 2, '"') : NULL;
 	}
 	return json_incref((json_t *)(uintptr_t)message);
 }
 
-static json_t *place_messages(const json_t *document, const json_t *lines, const char *file)
+static json_t *place_messages(const json_t *document, const struct subscribers *list,
+	const struct subscribers_terms *terms)
 {
 	const json_t *messages = member_at(document, "last.messages"), *message;
 	json_t *placed = json_array();
 	size_t i;
 
 	json_array_foreach (messages, i, message)
-		json_array_append_new(placed, place_message(message, lines, file));
+		json_array_append_new(placed, place_message(message, list, terms));
 	return placed;
 }
 
-static int send_edits(struct source *source, const json_t *edits, const json_t *lines,
-	const char *file, json_t **document)
+static int send_edits(struct source *source, const json_t *edits, const struct subscribers *list,
+	const struct subscribers_terms *terms, json_t **document)
 {
 	json_t *messages;
 	int ret = json_array_size(edits) > 0 ? make_edit(source, edits, document) : 0;
 
 	if (ret || !*document)
 		return ret;
-	messages = place_messages(*document, lines, file);
+	messages = place_messages(*document, list, terms);
 	if (member_at(*document, "last.messages"))
 		json_object_set(json_object_get(*document, "last"), "messages", messages);
 	json_decref(messages);
@@ -209,6 +217,17 @@ static json_t *refuse_removals(const struct request *request, const struct subsc
 		request->imported->name, counts->removed, owned, request->removals);
 }
 
+/* A line that is wrong now changes nothing: the policy that it had before stays. */
+static void keep_left_out(struct subscribers *list, const json_t *running)
+{
+	json_t *policy;
+	size_t i;
+
+	json_array_foreach (running, i, policy)
+		if (json_object_get(list->bad, json_string_value(json_object_get(policy, "name"))))
+			json_array_append(list->policies, policy);
+}
+
 /* What came of it, with the counts beside. */
 static int import_list(struct source *source, const struct request *request, const json_t *running,
 	json_t **document)
@@ -224,20 +243,22 @@ static int import_list(struct source *source, const struct request *request, con
 		*document = json_pack("{s:s}", "refused", "the list is refused");
 		return *document ? 0 : -ENOMEM;
 	}
+	keep_left_out(&list, running);
 	edits = import_edits(running, list.policies, terms.prefix, &counts);
 	refused = edits ? refuse_removals(request, &list, &counts) : NULL;
 	if (refused)
 		*document = json_pack("{s:o}", "refused", refused);
 	ret = edits ? 0 : -ENOMEM;
 	if (ret == 0 && !refused)
-		ret = send_edits(source, edits, list.lines, terms.file, document);
+		ret = send_edits(source, edits, &list, &terms, document);
 	if (ret == 0 && !*document)
 		*document = json_object();
 	if (ret == 0)
 		json_object_set_new(*document, "import",
-			json_pack("{s:s, s:i, s:i, s:i, s:i}", "prefix", terms.prefix, "added",
+			json_pack("{s:s, s:i, s:i, s:i, s:i, s:i}", "prefix", terms.prefix, "added",
 				(int)counts.added, "removed", (int)counts.removed, "changed",
-				(int)counts.set, "unchanged", (int)counts.same));
+				(int)counts.set, "unchanged", (int)counts.same, "left_out",
+				(int)json_object_size(list.bad)));
 	json_decref(edits);
 	subscribers_free(&list);
 	return ret;
@@ -269,6 +290,8 @@ static int import_print(const json_t *document, struct view *view)
 		{"removed", "import.removed", KIND_COUNT},
 		{"changed", "import.changed", KIND_COUNT},
 		{"unchanged", "import.unchanged", KIND_COUNT},
+		{"left out", "import.left_out", KIND_COUNT | NONZERO},
+		{"peers that differ now", "peers_differ", KIND_TEXT},
 	};
 	const json_t *messages = member_at(document, "last.messages");
 	int ret = fields_detail(document, FIELDS(fields), view);

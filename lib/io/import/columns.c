@@ -47,6 +47,11 @@ static const struct title libreqos_titles[] = {
 	{"Upload Min Mbps", COLUMN_GUARANTEED, UPLOAD, false},
 	{"Download Max Mbps", COLUMN_LIMIT, DOWNLOAD, true},
 	{"Upload Max Mbps", COLUMN_LIMIT, UPLOAD, true},
+	/* LibreQoS goes by position, and its own integrations leave the unit out. */
+	{"Download Min", COLUMN_GUARANTEED, DOWNLOAD, false},
+	{"Upload Min", COLUMN_GUARANTEED, UPLOAD, false},
+	{"Download Max", COLUMN_LIMIT, DOWNLOAD, false},
+	{"Upload Max", COLUMN_LIMIT, UPLOAD, false},
 	{"Comment", COLUMNS, BOTH_WAYS, false},
 	{"sqm", COLUMNS, BOTH_WAYS, false},
 	{0},
@@ -129,7 +134,8 @@ static void refuse_missing(const struct csv_row *header, const struct title *tit
 	for (const struct title *each = titles; each->title != NULL; each++) {
 		bool required = each->required || each->column == COLUMN_LIMIT;
 
-		if (!required || !goes_this_way(each, upload) || columns->at[each->column] >= 0)
+		if (!required || !goes_this_way(each, upload) || each->column == COLUMNS ||
+			columns->at[each->column] >= 0)
 			continue;
 		if (each->column == COLUMN_LIMIT && !columns->libreqos && each->way == BOTH_WAYS)
 			snprintf(expected, sizeof(expected), "a column \"limit\" or \"%s\"",

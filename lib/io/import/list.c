@@ -22,6 +22,8 @@ static void say_found(struct subscriber_list *list, unsigned line, enum column c
 {
 	char words[LIST_QUOTED_MOST];
 
+	list->is_bad |= !diagnostic->warning;
+	diagnostic->warning |= list->terms->skip_bad;
 	if (!diagnostics_count(list->diagnostics, diagnostic->warning))
 		return;
 	diagnostic->file = list->terms->file;
@@ -66,6 +68,15 @@ bool list_claim_name(struct subscriber_list *list, unsigned line, enum column co
 	return false;
 }
 
+void list_warn_of_node(struct subscriber_list *list, const char *node, const char *text)
+{
+	if (diagnostics_count(list->diagnostics, true))
+		diagnostic_write(list->diagnostics, &(struct diagnostic){.warning = true,
+							    .file = list->terms->network_file,
+							    .place = node,
+							    .text = text});
+}
+
 void list_say(struct subscriber_list *list, unsigned line, bool warning, const char *text)
 {
 	if (diagnostics_count(list->diagnostics, warning))
@@ -73,6 +84,19 @@ void list_say(struct subscriber_list *list, unsigned line, bool warning, const c
 							    .file = list->terms->file,
 							    .line = line,
 							    .text = text});
+}
+
+void list_say_of_line(struct subscriber_list *list, bool warning, const char *text)
+{
+	list->is_bad |= !warning;
+	list_say(list, list->row.line, warning || list->terms->skip_bad, text);
+}
+
+void list_note_bad(struct subscriber_list *list, const char *policy)
+{
+	if (list->is_bad && list->terms->skip_bad && policy[0] != '\0')
+		list->no_memory |= json_object_set_new(list->out.bad, policy, json_true()) < 0;
+	list->is_bad = false;
 }
 
 void list_make_plain(char *text)

@@ -24,6 +24,8 @@ struct subscriber_list {
 	json_t *others;       /* parents, so, that are not their circuit's: an array */
 	json_t *nodes, *used; /* of the network: all, and those that circuits are below of */
 	bool nodes_refused;   /* so that nobody is to be blamed for his parent */
+	json_t *owners;       /* skip_bad: by address, the policy's name and line */
+	bool is_bad;          /* something is wrong with the line or policy being read */
 	struct subscribers out;
 	bool no_memory;
 };
@@ -39,8 +41,17 @@ void list_refuse_at(struct subscriber_list *list, unsigned line, enum column col
 void list_warn_at(struct subscriber_list *list, unsigned line, enum column column,
 	const char *found, const char *expected);
 
+/* Warns of a node that the import changes or leaves out. */
+void list_warn_of_node(struct subscriber_list *list, const char *node, const char *text);
+
 /* Says something of a line, 0 of none. */
 void list_say(struct subscriber_list *list, unsigned line, bool warning, const char *text);
+
+/* Reports a problem of the line being read. */
+void list_say_of_line(struct subscriber_list *list, bool warning, const char *text);
+
+/* Leaves out the policy later, if is_bad and wrong lines are skipped. */
+void list_note_bad(struct subscriber_list *list, const char *policy);
 
 /* A name as LibreQoS has them: whatever a policy's cannot have becomes "_". */
 void list_make_plain(char *text);

@@ -3,12 +3,17 @@
  */
 #include "import/network.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <strings.h>
 
 #include "policy/units.h"
 
-#define DEEPEST 64
+#define DEEPEST      64
+#define BPS_PER_MBPS 1e6
+#define RATE_MOST    1e15
 
 struct network_walk {
 	const char *file, *key; /* of the bandwidth */
@@ -24,17 +29,35 @@ static void refuse_node(const struct network_walk *network, const char *name, co
 				.file = network->file, .place = name, .expected = expected});
 }
 
+int network_rate(double mbps, uint64_t *bps)
+{
+	double rate = round(mbps * BPS_PER_MBPS);
+
+	*bps = 0;
+	if (!(rate >= 0 && rate <= RATE_MOST))
+		return -ERANGE;
+	*bps = (uint64_t)rate;
+	return 0;
+}
+
 /* Numbers of Mbit/s, with a fraction or without. */
 static bool format_bandwidth(const json_t *value, char text[UNITS_TEXT_MAX])
 {
-	char words[64];
 	uint64_t bps;
 
-	snprintf(words, sizeof(words), "%.9g Mbit/s", json_number_value(value));
-	if (!json_is_number(value) || units_parse_rate(words, &bps) < 0)
+	if (!json_is_number(value) || network_rate(json_number_value(value), &bps) < 0)
 		return false;
 	units_format_rate(bps, text, UNITS_TEXT_MAX);
 	return true;
+}
+
+/* LibreQoS writes it in two ways. Such a node groups others on its page, and limits nothing. */
+static bool is_virtual(const json_t *node)
+{
+	const char *type = json_string_value(json_object_get(node, "type"));
+
+	return json_is_true(json_object_get(node, "virtual")) ||
+	       (type != NULL && strcasecmp(type, "virtual") == 0);
 }
 
 static void take_node(const struct network_walk *network, const char *name, const char *parent,
@@ -43,10 +66,13 @@ static void take_node(const struct network_walk *network, const char *name, cons
 	char limit[UNITS_TEXT_MAX], expected[64];
 
 	snprintf(expected, sizeof(expected), "a number of Mbit/s as \"%s\"", network->key);
-	if (!format_bandwidth(json_object_get(node, network->key), limit))
+	if (!is_virtual(node) && !format_bandwidth(json_object_get(node, network->key), limit))
 		refuse_node(network, name, expected);
 	else if (json_object_get(network->nodes, name) != NULL)
 		refuse_node(network, name, "a name of its own");
+	else if (is_virtual(node))
+		json_object_set_new(network->nodes, name,
+			json_pack("{s:b, s:s*}", "virtual", true, "parent", parent));
 	else
 		json_object_set_new(network->nodes, name,
 			json_pack("{s:s, s:s*}", "limit", limit, "parent", parent));
@@ -72,7 +98,7 @@ static void take_nodes(const struct network_walk *network, const char *parent,
 			refuse_node(
 				network, name, "as \"children\" an object of nodes by their names");
 		if (depth < DEEPEST)
-			take_nodes(network, name, below, depth + 1);
+			take_nodes(network, is_virtual(node) ? parent : name, below, depth + 1);
 	}
 }
 

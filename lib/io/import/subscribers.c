@@ -65,12 +65,15 @@ static void set_policy_key(
 /* LibreQoS writes numbers of Mbit/s. 0, or what the parser says. */
 static int parse_rate(const struct subscriber_list *list, const char *text, uint64_t *bps)
 {
-	char with_unit[LIST_TEXT_MOST + 8];
+	size_t whole = strspn(text, "0123456789"), rest = whole;
 
 	if (!list->columns.libreqos)
 		return units_parse_rate(text, bps);
-	snprintf(with_unit, sizeof(with_unit), "%s Mbit/s", text);
-	return text[0] >= '0' && text[0] <= '9' ? units_parse_rate(with_unit, bps) : -EINVAL;
+	if (text[rest] == '.')
+		rest += 1 + strspn(text + rest + 1, "0123456789");
+	if (whole == 0 || rest == whole + 1 || text[rest] != '\0')
+		return -EINVAL;
+	return network_rate(strtod(text, NULL), bps);
 }
 
 /* As a rate of a limit: what is meant by another one is one, too. */
@@ -162,6 +165,21 @@ static void put_note(struct subscriber_list *list, json_t *policy)
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
+/* LibreQoS's own pages have 10.120.00.254: numbers are decimal there. */
+static void strip_zeros(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from != '\0'; from++) {
+		bool begins = from == text || from[-1] == '.';
+
+		while (begins && from[0] == '0' && from[1] >= '0' && from[1] <= '9')
+			from++;
+		*to++ = *from;
+	}
+	*to = '\0';
+}
+
 /* One address is a prefix of all its bits. */
 static bool parse_address(const char *text, struct prefix *prefix, char remedy[SUGGEST_REMEDY_MAX])
 {
@@ -179,25 +197,51 @@ static bool parse_address(const char *text, struct prefix *prefix, char remedy[S
 	return ret == 0;
 }
 
+/* Weir refuses two policies of one address; here all but the first can be left out. */
+static void claim_address(
+	struct subscriber_list *list, enum column column, const char *name, const char *address)
+{
+	const json_t *owner = json_object_get(list->owners, address);
+	const char *other = json_string_value(json_object_get(owner, "name"));
+	char remedy[CONFIG_NAME_MAX + 40];
+
+	if (other == NULL) {
+		list->no_memory |= json_object_set_new(list->owners, address,
+					   json_pack("{s:s, s:i}", "name", name, "line",
+						   (int)list->row.line)) < 0;
+	} else if (strcmp(other, name) != 0) {
+		snprintf(remedy, sizeof(remedy), "%s in line %d has it, too", other,
+			(int)json_integer_value(json_object_get(owner, "line")));
+		refuse_field(list, column, address, "an address of its own", remedy);
+	}
+}
+
 /* One that is refused leaves a null, so that nobody says besides that there is none. */
-static void add_address(
-	struct subscriber_list *list, enum column column, json_t *addresses, const char *text)
+static void add_address(struct subscriber_list *list, enum column column, const char *name,
+	json_t *addresses, char *text)
 {
 	char words[PREFIX_TEXT_MAX], remedy[SUGGEST_REMEDY_MAX];
 	struct prefix prefix;
-	bool good = parse_address(text, &prefix, remedy);
+	bool good;
+
+	if (list->columns.libreqos && strchr(text, ':') == NULL)
+		strip_zeros(text);
+	good = parse_address(text, &prefix, remedy);
 
 	if (!good)
 		refuse_field(list, column, text,
 			"addresses such as 192.0.2.7, 2001:db8:7::/48, with no host bits",
 			remedy[0] != '\0' ? remedy : NULL);
+	else if (list->terms->skip_bad)
+		claim_address(list, column, name, prefix_format(&prefix, words, sizeof(words)));
 	list->no_memory |= json_array_append_new(addresses,
 				   good ? json_string(prefix_format(&prefix, words, sizeof(words)))
 					: json_null()) < 0;
 }
 
 /* LibreQoS divides them by commas. */
-static void add_addresses(struct subscriber_list *list, enum column column, json_t *addresses)
+static void add_addresses(
+	struct subscriber_list *list, enum column column, const char *name, json_t *addresses)
 {
 	static const char between[] = " \t\r\n;,";
 	const char *at = columns_field(&list->columns, &list->row, column);
@@ -208,7 +252,7 @@ static void add_addresses(struct subscriber_list *list, enum column column, json
 
 		snprintf(text, sizeof(text), "%.*s",
 			(int)(len < LIST_TEXT_MOST ? len : LIST_TEXT_MOST - 1), at);
-		add_address(list, column, addresses, text);
+		add_address(list, column, name, addresses, text);
 		at += len;
 	}
 }
@@ -307,10 +351,9 @@ static bool has_same(const json_t *policy, const json_t *other, const char *key)
 static void compare_circuits(struct subscriber_list *list, json_t *former)
 {
 	json_t *policy = json_object();
-	unsigned errors = list->diagnostics->errors;
 
 	put_rates(list, policy);
-	if (errors == list->diagnostics->errors &&
+	if (!list->is_bad &&
 		!(has_same(policy, former, "limit") && has_same(policy, former, "guaranteed")))
 		list_say(list, list->row.line, true,
 			"other rates than its circuit has above, which hold");
@@ -346,13 +389,16 @@ static json_t *policy_of_line(const struct subscriber_list *list, const char *na
 			  : json_array_get(list->out.policies, (size_t)json_integer_value(at));
 }
 
-static void read_line(struct subscriber_list *list, json_t *index)
+/* Leaves its policy's name, or "" if it has none. */
+static void read_line(struct subscriber_list *list, json_t *index, char name[CONFIG_NAME_MAX])
 {
-	char name[CONFIG_NAME_MAX];
 	json_t *policy;
 
-	if (!take_name(list, name))
+	name[0] = '\0';
+	if (!take_name(list, name)) {
+		name[0] = '\0';
 		return;
+	}
 	policy = policy_of_line(list, name, index);
 	if (policy != NULL && list->columns.libreqos)
 		compare_circuits(list, policy);
@@ -370,8 +416,8 @@ static void read_line(struct subscriber_list *list, json_t *index)
 		list->no_memory = true;
 		return;
 	}
-	add_addresses(list, COLUMN_ADDRESSES, list_addresses(list, policy));
-	add_addresses(list, COLUMN_ADDRESSES6, list_addresses(list, policy));
+	add_addresses(list, COLUMN_ADDRESSES, name, list_addresses(list, policy));
+	add_addresses(list, COLUMN_ADDRESSES6, name, list_addresses(list, policy));
 }
 
 static void check_fields(struct subscriber_list *list)
@@ -383,8 +429,7 @@ static void check_fields(struct subscriber_list *list)
 	/* LibreQoS's own example has such lines: a comment with a comma, and no quotes. */
 	snprintf(text, sizeof(text), "%u columns: expected %u, as in the header", list->row.n,
 		list->columns.n);
-	list_say(list, list->row.line, list->columns.libreqos && list->row.n > list->columns.n,
-		text);
+	list_say_of_line(list, list->columns.libreqos && list->row.n > list->columns.n, text);
 }
 
 /* Spreadsheets write what their machine writes. */
@@ -396,7 +441,7 @@ static bool is_text(struct subscriber_list *list)
 		json_decref(text);
 		if (text != NULL)
 			continue;
-		list_say(list, list->row.line, false, "expected UTF-8: save the file so");
+		list_say_of_line(list, false, "expected UTF-8: save the file so");
 		return false;
 	}
 	return true;
@@ -405,6 +450,7 @@ static bool is_text(struct subscriber_list *list)
 static void read_lines(struct subscriber_list *list, struct csv *csv)
 {
 	json_t *index = json_object();
+	char name[CONFIG_NAME_MAX] = "";
 	const char *why;
 	int ret = csv_next(csv, &list->row, &why);
 
@@ -421,11 +467,13 @@ static void read_lines(struct subscriber_list *list, struct csv *csv)
 		return;
 	}
 	while ((ret = csv_next(csv, &list->row, &why)) != 0) {
+		list->is_bad = false;
 		if (ret < 0) {
 			list_say(list, list->row.line, false, why);
 		} else if (is_text(list)) {
 			check_fields(list);
-			read_line(list, index);
+			read_line(list, index, name);
+			list_note_bad(list, name);
 		}
 	}
 	list_settle(list);
@@ -436,6 +484,8 @@ void subscribers_free(struct subscribers *subscribers)
 {
 	json_decref(subscribers->policies);
 	json_decref(subscribers->lines);
+	json_decref(subscribers->nodes);
+	json_decref(subscribers->bad);
 	*subscribers = (struct subscribers){0};
 }
 
@@ -451,11 +501,15 @@ int subscribers_read(const char *text, size_t len, const struct subscribers_term
 	list.parents = json_object();
 	list.others = json_array();
 	list.used = json_object();
+	list.owners = json_object();
 	if (terms->network != NULL)
 		list.nodes = network_nodes(
 			terms->network, terms->upload, terms->network_file, diagnostics);
 	list.nodes_refused = terms->network != NULL && list.nodes == NULL;
-	list.out = (struct subscribers){.policies = json_array(), .lines = json_object()};
+	list.out = (struct subscribers){.policies = json_array(),
+		.lines = json_object(),
+		.nodes = json_object(),
+		.bad = json_object()};
 	if (ret == 0)
 		read_lines(&list, &csv);
 	else if (ret == -EILSEQ)
@@ -469,6 +523,7 @@ int subscribers_read(const char *text, size_t len, const struct subscribers_term
 	json_decref(list.others);
 	json_decref(list.nodes);
 	json_decref(list.used);
+	json_decref(list.owners);
 	*out = list.out;
 	if (diagnostics->errors == errors)
 		return 0;

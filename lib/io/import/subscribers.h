@@ -21,8 +21,9 @@ struct subscribers_terms {
 	const char *parent_prefix; /* of the names of parents that are not in the list; "" */
 	bool upload;               /* what subscribers send, and not what is sent to them */
 	bool flat;                 /* parents are not looked at */
-	const json_t *network;     /* LibreQoS's network.json, where parents are found; NULL */
-	const char *network_file;  /* as messages have it */
+	bool skip_bad;            /* wrong lines are left out with a warning; they refuse nothing */
+	const json_t *network;    /* LibreQoS's network.json, where parents are found; NULL */
+	const char *network_file; /* as messages have it */
 	/*
 	 * The policies in force, which can be parents. NULL: without a network, any name can be a
 	 * parent, and with one only names with the parent prefix.
@@ -33,6 +34,8 @@ struct subscribers_terms {
 struct subscribers {
 	json_t *policies; /* an array */
 	json_t *lines;    /* by a policy's name, the line that it begins in */
+	json_t *nodes;    /* by the name of a node's policy, the node's own name */
+	json_t *bad;      /* names of policies that are left out because a line is wrong */
 };
 
 /*
