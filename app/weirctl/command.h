@@ -62,7 +62,8 @@ struct request {
 	unsigned for_s;           /* how long they are heard; 0: as the limiter likes */
 	unsigned long top;        /* how many of them; 0: some */
 	bool unmatched, unparsed; /* those alone */
-	const char *direction, *prefix, *parent_prefix, *network; /* of an import; or NULL */
+	const char *direction, *prefix, *parent_prefix, *network,
+		*family; /* of an import; or NULL */
 	bool flat, skip_bad, print, keep;
 	unsigned removals; /* percent of its policies that an import may remove without a word */
 	const struct import_text *imported; /* what is imported, once it is read */

@@ -63,6 +63,7 @@ const struct option_help option_rows[] = {
 	{"allow-removals", optional_argument, 0, "[=SHARE]",
 		"remove more than 10% of its policies, or up to SHARE", OPTION_IMPORT},
 	{"keep", no_argument, 0, NULL, "rules stay when their speaker ends", OPTION_IMPORT},
+	{"family", required_argument, 0, "F", "rules of ipv4 or of ipv6 alone", OPTION_IMPORT},
 	{0},
 };
 
@@ -185,6 +186,8 @@ static bool take_import(struct request *request, const char *name, const char *v
 		request->parent_prefix = value;
 	else if (strcmp(name, "network") == 0)
 		request->network = value;
+	else if (strcmp(name, "family") == 0)
+		request->family = value;
 	else if (strcmp(name, "flat") == 0)
 		request->flat = true;
 	else if (strcmp(name, "skip-bad") == 0)

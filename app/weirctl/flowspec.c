@@ -176,6 +176,7 @@ static bool begin_following(struct follower *f, const struct options *options)
 		!boxes_find(options, &f->boxes))
 		return false;
 	f->flowspec.keep = options->request.keep;
+	f->flowspec.family = options->request.family;
 	f->grace_ms = LLONG_MAX;
 	tell_soon(f);
 	f->keeper = keeper_start(&f->boxes, f->flowspec.prefix);

@@ -41,7 +41,10 @@ static bool check_csv(const struct request *request)
 						  strcmp(request->direction, "upload") != 0))
 		return refuse_words(request->direction ? request->direction : "csv",
 			"--direction download, what is sent to subscribers, or upload");
-	return !request->keep || refuse_words("--keep", "it with flowspec alone");
+	if (request->keep || request->family)
+		return refuse_words(
+			request->keep ? "--keep" : "--family", "it with flowspec alone");
+	return true;
 }
 
 static bool check_flowspec(const struct request *request)
@@ -50,7 +53,10 @@ static bool check_flowspec(const struct request *request)
 		return refuse_words(request->words[1], "nothing behind flowspec");
 	if (request->direction || request->parent_prefix || request->network || request->flat ||
 		request->print || request->skip_bad || request->removals != REMOVALS_USUAL)
-		return refuse_words("flowspec", "no option but --prefix and --keep");
+		return refuse_words("flowspec", "no option but --prefix, --family and --keep");
+	if (request->family && strcmp(request->family, "ipv4") != 0 &&
+		strcmp(request->family, "ipv6") != 0)
+		return refuse_words(request->family, "--family ipv4 or ipv6");
 	return true;
 }
 

@@ -504,13 +504,17 @@ def gobgp(scene):
                    "gobgpd answers")
         monitor = spawn(client, "monitor", "global", "rib", "-a", "ipv4-flowspec", "-j",
                         "--current", stdout=subprocess.PIPE)
-        importer = spawn(CTL, "-s", weir.socket, "import", "flowspec", stdin=monitor.stdout)
+        importer = spawn(CTL, "-s", weir.socket, "import", "flowspec", "--family", "ipv4",
+                         stdin=monitor.stdout)
         monitor.stdout.close()
         wait_until(lambda: [rule["limit"] for rule in rules(weir).values()] == ["1Mbit/s"],
                    "what was there before")
         expect(ask("add", *match, "192.0.2.8/32", "protocol", "udp", "destination-port", "==53",
                    ">8080&<8088", "then", "rate-limit", "250000"), "a rule")
         wait_until(lambda: len(rules(weir)) == 2, "another rule")
+        # The command line sends later rules of either family.
+        expect(ask("add", "-a", "ipv6-flowspec", "match", "destination", "2001:db8::/64", "then",
+                   "rate-limit", "125000"), "a rule of IPv6")
         expect(ask("del", *match, "192.0.2.7/32", "then", "rate-limit", "125000"), "withdrawn")
         wait_until(lambda: [rule["match"] for rule in rules(weir).values()] == [[
             {"dst": "192.0.2.8/32", "proto": "udp", "dst-port": 53},

@@ -228,8 +228,15 @@ static void take_family(struct rule_update *update, const json_t *family, bool i
 
 static void take_families(struct rule_update *update, const json_t *families, rule_fn take)
 {
-	take_family(update, json_object_get(families, "ipv4 flow"), false, take);
-	take_family(update, json_object_get(families, "ipv6 flow"), true, take);
+	const char *only = update->flowspec->family;
+
+	for (unsigned ipv6 = 0; ipv6 < 2; ipv6++) {
+		char key[16];
+
+		snprintf(key, sizeof(key), "%s flow", family_names[ipv6]);
+		if (only == NULL || strcmp(only, family_names[ipv6]) == 0)
+			take_family(update, json_object_get(families, key), ipv6, take);
+	}
 }
 
 /* Made where it is missing; borrowed. */

@@ -19,6 +19,7 @@
 
 struct flowspec {
 	const char *prefix; /* of the names of all policies */
+	const char *family; /* "ipv4" or "ipv6": rules of the other one are ignored; NULL: none */
 	json_t *peers;      /* by peer, what it announces by name */
 	json_t *prefixes;   /* by prefixes, policies by name: also some that are gone */
 	/*

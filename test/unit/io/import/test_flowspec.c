@@ -364,6 +364,33 @@ static void each_rule(void **state)
 	}
 }
 
+/* One that takes a family has the rules of that one; both together have all. */
+static void each_family(void **state)
+{
+	static const char *const families[] = {NULL, "ipv4", "ipv6"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
+		for (size_t f = 0; f < sizeof(families) / sizeof(*families); f++) {
+			bool taken = !families[f] || strncmp(rules[i].family, families[f], 4) == 0;
+			struct flowspec flowspec;
+			json_t *policies;
+			char *said;
+
+			assert_int_equal(flowspec_init(&flowspec, "flowspec-"), 0);
+			flowspec.family = families[f];
+			assert_int_equal(take_rule(&flowspec, &rules[i], &said),
+				taken && rules[i].want != NULL);
+			assert_true(taken || said[0] == '\0');
+			policies = flowspec_policies(&flowspec);
+			assert_int_equal(json_array_size(policies), taken && rules[i].want != NULL);
+			json_decref(policies);
+			free(said);
+			flowspec_free(&flowspec);
+		}
+	}
+}
+
 #define RULE "{'destination-ipv4':['192.0.2.7/32'],'protocol':['=udp'],'string':'flow x'}"
 /* That, in another order and with other remarks. */
 #define RULE_AGAIN "{'protocol':['=udp'],'next-hop':'x','destination-ipv4':['192.0.2.7/32']}"
@@ -1223,6 +1250,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_rule),
+		cmocka_unit_test(each_family),
 		cmocka_unit_test(announced_and_withdrawn),
 		cmocka_unit_test(kept_after_the_session),
 		cmocka_unit_test(refused_in_place_of_one),
