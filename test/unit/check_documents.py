@@ -166,6 +166,13 @@ def check_paths(page, programs):
             yield f"`{words}`: there is no such file"
 
 
+def check_tunnels(page):
+    """ssh forwards streams, and sockets of limiters take packets."""
+    for line in page.prose.splitlines():
+        if re.search(r"ssh\b.* -L\b.*\.sock\b", line):
+            yield f"`{line.strip()}`: ssh cannot forward the socket of a limiter"
+
+
 def check_links(page, pages):
     """Checks links within the tree and their headings."""
     for link in page.links:
@@ -352,7 +359,7 @@ def main():
     complaints = list(self_test(programs))
     for page in pages.values():
         found = [*check_commands(page, programs), *check_paths(page, programs),
-                 *check_links(page, pages)]
+                 *check_links(page, pages), *check_tunnels(page)]
         complaints += [f"{page.name}: {words}" for words in found]
     complaints += check_configurations(pages[root / "README.md"],
                                        pages[root / "doc/operate/configuration.md"], programs)
