@@ -342,7 +342,7 @@ int change_print(const json_t *document, struct view *view)
 		{"changed", "last.changed", KIND_COUNT},
 		{"unchanged", "last.unchanged", KIND_COUNT},
 		{"took", "last.took_ms", KIND_MS},
-		{"peers that differ now", "peers_differ", KIND_TEXT},
+		{"peers that differ now", "peers_differ", KIND_TEXT | NONZERO},
 	};
 	const json_t *messages = member_at(document, "last.messages");
 	int ret = fields_detail(document, FIELDS(fields), view);

@@ -39,6 +39,7 @@ int config_print(const json_t *document, struct view *view)
 		{"removed", "last_reload.removed", KIND_COUNT},
 		{"changed", "last_reload.changed", KIND_COUNT},
 		{"unchanged", "last_reload.unchanged", KIND_COUNT},
+		{"peers that differ now", "peers_differ", KIND_TEXT | NONZERO},
 	};
 	int ret = fields_detail(document, FIELDS(fields), view);
 

@@ -297,7 +297,7 @@ static int import_print(const json_t *document, struct view *view)
 		{"changed", "import.changed", KIND_COUNT},
 		{"unchanged", "import.unchanged", KIND_COUNT},
 		{"left out", "import.left_out", KIND_COUNT | NONZERO},
-		{"peers that differ now", "peers_differ", KIND_TEXT},
+		{"peers that differ now", "peers_differ", KIND_TEXT | NONZERO},
 	};
 	const json_t *messages = member_at(document, "last.messages");
 	int ret = fields_detail(document, FIELDS(fields), view);

@@ -209,6 +209,9 @@ def policies_that_differ(scene):
     pair.agree()
     for words, change in OF_POLICIES:
         began = pair.reload(change)
+        for command in ("change", "config"):  # without a wait
+            differ = pair.boxes[ODD].get(f"/weir/{command}")["peers_differ"]
+            expect(differ == [f"l{1 - ODD}"], f"{words}: {command} names {differ}")
         thing, _, policy = words.partition(" of ")
         slowest.note(words, pair.shown(f"of {policy}", began))
         texts = [text for i in range(2) for text in pair.peer(i)["differs"]]

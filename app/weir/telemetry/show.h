@@ -106,6 +106,9 @@ json_t *show_match_of(const struct config *config, const struct match *match);
 struct differs;
 json_t *show_differs(const struct differs *differs);
 
+/* Names of peers with other settings now, by their latest reports; null if there are none. */
+json_t *show_differing_peers(const struct instance *inst);
+
 /* A policy's quota, in its units. */
 struct show_total {
 	uint64_t total, left;       /* in force; of the group, by the latest reports */

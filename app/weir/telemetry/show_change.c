@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agree/agree.h"
 #include "clock.h"
 #include "instance.h"
 #include "kept.h"
@@ -69,27 +68,6 @@ static json_t *outcome_json(const struct reload_outcome *last)
 		json_lines(last->messages));
 }
 
-/* Peers with other settings now, as far as they have sent theirs; null if there are none. */
-static json_t *differing_peers(const struct instance *inst)
-{
-	const struct gossip_config *gossip = &inst->config->gossip;
-	json_t *names = json_array();
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < gossip->n_roster; i++) {
-		if (agree_peer(limiter_agree(inst->limiter), i).since_ns == 0)
-			continue;
-		if (n++ < NAMES_MOST)
-			json_array_append_new(names, json_string(gossip->roster[i].name));
-	}
-	if (n > NAMES_MOST)
-		json_array_append_new(names, json_sprintf("%u more", n - NAMES_MOST));
-	if (n)
-		return names;
-	json_decref(names);
-	return json_null();
-}
-
 /* With a number, the outcome of that change, if it is still in memory. */
 json_t *show_change(const char *params, void *context)
 {
@@ -101,13 +79,13 @@ json_t *show_change(const char *params, void *context)
 	last = asked ? asked : last;
 	if (!kept)
 		return json_pack("{s:s, s:n, s:o, s:o}", "state", reload_state(inst), "directory",
-			"last", outcome_json(last), "peers_differ", differing_peers(inst));
+			"last", outcome_json(last), "peers_differ", show_differing_peers(inst));
 	return json_pack("{s:s, s:s, s:s?, s:o, s:o, s:o, s:o, s:s?, s:o, s:o}", "state",
 		reload_state(inst), "directory", kept->directory, "file", inst->file, "runs",
 		runs_json(kept), "last_good", json_uint(kept->confirm.good), "unconfirmed",
 		waits_json(kept), "refused",
 		kept->refused ? json_lines(kept->refused) : json_null(), "not_kept", kept->trouble,
-		"last", outcome_json(last), "peers_differ", differing_peers(inst));
+		"last", outcome_json(last), "peers_differ", show_differing_peers(inst));
 }
 
 /* Sends the configuration as a descriptor of its file. */

@@ -85,13 +85,14 @@ json_t *show_config(const char *params, void *context)
 	const struct policy_totals *gone = &inst->gone;
 
 	(void)params;
-	return json_pack("{s:s?, s:o, s:i, s:b, s:i, s:s, s:o, s:o, s:{s:o, s:o}}", "file",
+	return json_pack("{s:s?, s:o, s:i, s:b, s:i, s:s, s:o, s:o, s:o, s:{s:o, s:o}}", "file",
 		inst->file, "generation", json_uint(inst->publisher.current->generation),
 		"policies", (int)inst->n_policies, "shadow", instance_in_shadow(inst), "room",
 		(int)inst->slots.capacity, "reload", reload_state(inst), "reload_waits_for",
 		json_waits_for(inst), "last_reload", outcome_json(reload_last(inst)),
-		"removed_policies", "passed_packets", json_uint(gone->passed_packets),
-		"dropped_packets", json_uint(gone->dropped_packets));
+		"peers_differ", show_differing_peers(inst), "removed_policies", "passed_packets",
+		json_uint(gone->passed_packets), "dropped_packets",
+		json_uint(gone->dropped_packets));
 }
 
 json_t *show_reload(const char *params, void *context)

@@ -5,9 +5,12 @@
  */
 #include "show.h"
 
+#include "agree/agree.h"
 #include "clock.h"
 #include "differs.h"
 #include "instance.h"
+
+#define PEERS_MOST 32 /* names in a list */
 
 json_t *show_differs(const struct differs *differs)
 {
@@ -19,6 +22,26 @@ json_t *show_differs(const struct differs *differs)
 		json_array_append_new(json, json_sprintf("%u more%s", differs->others,
 						    differs->more ? ", not all known yet" : ""));
 	return json;
+}
+
+json_t *show_differing_peers(const struct instance *inst)
+{
+	const struct gossip_config *gossip = &inst->config->gossip;
+	json_t *names = json_array();
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < gossip->n_roster; i++) {
+		if (agree_peer(limiter_agree(inst->limiter), i).since_ns == 0)
+			continue;
+		if (n++ < PEERS_MOST)
+			json_array_append_new(names, json_string(gossip->roster[i].name));
+	}
+	if (n > PEERS_MOST)
+		json_array_append_new(names, json_sprintf("%u more", n - PEERS_MOST));
+	if (n)
+		return names;
+	json_decref(names);
+	return json_null();
 }
 
 void alarm_peers_that_differ(const struct instance *inst, json_t *alarms)

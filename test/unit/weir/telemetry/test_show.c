@@ -189,6 +189,7 @@ static void test_keys(void **state)
 		"unknown_policy implausible loans received ");
 	check_keys(ask_command(&w, "/weir/config", NULL),
 		"file generation policies shadow room reload reload_waits_for last_reload "
+		"peers_differ "
 		"removed_policies ");
 	check_keys(ask_command(&w, "/weir/delays", "waits"), "packets bins_us ");
 	check_keys(ask_command(&w, "/weir/ledger", NULL),

@@ -256,7 +256,7 @@ static const struct show_row of_the_box[] = {
 	{"/weir/unparsed", NULL, UNPARSED},
 	{"/weir/config", NULL,
 		"{'file': null, 'generation': 1, 'policies': 20, 'shadow': false, 'room': 4096, 'reload': 'idle', "
-		"'reload_waits_for': null, 'last_reload': null, "
+		"'reload_waits_for': null, 'last_reload': null, 'peers_differ': null, "
 		"'removed_policies': {'passed_packets': 0, 'dropped_packets': 0}}"},
 	{"/weir/change", NULL,
 		"{'state': 'idle', 'directory': null, 'last': null, 'peers_differ': null}"},
