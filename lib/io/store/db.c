@@ -536,12 +536,16 @@ static bool fits_sentinel(const struct db *db)
 /* Checks that this is the newest state of the store, and of this machine. */
 static int check_owner(struct db *db, const char *directory)
 {
-	uint64_t machine = store_machine();
+	uint64_t machine;
 	int err = get_owner(db);
 
+	if (err == 0)
+		err = store_machine(&machine);
 	if (err)
 		return err;
 	db->sentinel_error = sentinel_read(&db->sentinel, directory);
+	if (db->sentinel_error == -EMFILE || db->sentinel_error == -ENFILE)
+		return db->sentinel_error;
 	if (!fits_sentinel(db))
 		return -EILSEQ;
 	return db->owner.machine && machine && db->owner.machine != machine ? -EXDEV : 0;
@@ -560,10 +564,12 @@ static void tell_sentinel(struct db *db, bool sync)
  */
 static int begin_start(struct db *db, uint64_t epoch)
 {
-	struct db_owner owner = {.previous = db->owner.word, .machine = store_machine()};
+	struct db_owner owner = {.previous = db->owner.word};
 	struct batch none = {0};
-	int err;
+	int err = store_machine(&owner.machine);
 
+	if (err)
+		return err;
 	db->sentinel_missing = db->owner.word && db->sentinel.sequence == 0;
 	while (owner.word == 0)
 		randombytes_buf(&owner.word, sizeof(owner.word));

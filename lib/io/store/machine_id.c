@@ -3,6 +3,7 @@
  */
 #include "store/machine_id.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -14,20 +15,22 @@
 /* machine-id(5) requires a keyed hash in place of the ID. */
 static const uint8_t key[crypto_generichash_KEYBYTES] = "machine of a weir store";
 
-uint64_t store_machine(void)
+int store_machine(uint64_t *machine)
 {
 	uint8_t hash[crypto_generichash_BYTES];
 	char id[MACHINE_ID];
 	int fd = open("/etc/machine-id", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t n = fd < 0 ? 0 : read(fd, id, sizeof(id));
-	uint64_t machine = 0;
+	ssize_t n;
 
-	if (fd >= 0)
-		close(fd);
+	*machine = 0;
+	if (fd < 0)
+		return errno == EMFILE || errno == ENFILE ? -errno : 0;
+	n = read(fd, id, sizeof(id));
+	close(fd);
 	if (n != MACHINE_ID)
 		return 0;
 	crypto_generichash(hash, sizeof(hash), (const uint8_t *)id, sizeof(id), key, sizeof(key));
-	for (size_t i = 0; i < sizeof(machine); i++)
-		machine = machine << 8 | hash[i];
-	return machine ? machine : 1;
+	for (size_t i = 0; i < sizeof(*machine); i++)
+		*machine = *machine << 8 | hash[i];
+	return 0;
 }

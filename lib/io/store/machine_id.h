@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 /*
- * Returns a hash of /etc/machine-id, which does not reveal the ID, or 0 if this machine has
- * none, such as some containers. Any thread; it reads a file.
+ * Sets a hash of /etc/machine-id, which does not reveal the ID, or 0 if this machine has none, such
+ * as some containers. Returns 0, or the negative errno of opening it. Any thread; it reads a file.
  */
-uint64_t store_machine(void);
+int store_machine(uint64_t *machine);
 
 #endif

@@ -68,7 +68,8 @@ static int start(const void *argument)
 
 struct box {
 	const char *name, *more, *policies;
-	unsigned unsaid; /* terms and turns of schedules, which come later; what is of the clock */
+	unsigned unsaid; /* terms and turns of schedules, which come later; what is of the clock;
+			    a write of the sentinel, which is written twice */
 };
 
 static const struct box boxes[] = {
@@ -77,9 +78,9 @@ static const struct box boxes[] = {
 	{"state", GOSSIP(", 'estimator': 'state'"), (SOFT ", " SHAPED), 6},
 	{"tree", GOSSIP(", 'estimator': 'tree'"), (SOFT ", " TRIAL), 6},
 	{"timed", GOSSIP(""), (SOFT ", " TIMED), 16},
-	{"totals", GOSSIP("") STORE, (TOTAL ", " PERIOD), 7},
-	{"etcd", GOSSIP("") ETCD, (TOTAL ", " PERIOD), 7},
-	{"conserved", GOSSIP("") STORE, (FIRM ", " GDRL), 7},
+	{"totals", GOSSIP("") STORE, (TOTAL ", " PERIOD), 10},
+	{"etcd", GOSSIP("") ETCD, (TOTAL ", " PERIOD), 10},
+	{"conserved", GOSSIP("") STORE, (FIRM ", " GDRL), 10},
 };
 
 static void unlink_all(const char *directory)

@@ -33,10 +33,11 @@ static char top[] = "/dev/shm/weir-sentinel-XXXXXX"; /* no disk to wait for */
 static uint64_t machine = 7;
 static int writes_left = -1; /* sentinel writes before a crash; -1: none */
 
-uint64_t __wrap_store_machine(void);
-uint64_t __wrap_store_machine(void)
+int __wrap_store_machine(uint64_t *out);
+int __wrap_store_machine(uint64_t *out)
 {
-	return machine;
+	*out = machine;
+	return 0;
 }
 
 int __real_sentinel_write(struct sentinel *sentinel, uint64_t commits, uint64_t word, bool sync);
