@@ -82,6 +82,37 @@ void alarm_ledger_invalid(const struct instance *inst, json_t *alarms)
 					inst->config->gossip.roster[i].name));
 }
 
+void alarm_ledger_older(const struct instance *inst, json_t *alarms)
+{
+	struct limiter_closure closure = limiter_closure(inst->limiter, control_now());
+
+	if (closure.closed && closure.reason == BOOK_OLDER_STORE)
+		json_array_append_new(alarms,
+			json_sprintf("the ledger in %s is older than the records of the "
+				     "neighbours: it was restored or copied, and hard limits and "
+				     "quotas pass nothing until they have reported",
+				inst->config->ledger.store));
+}
+
+void alarm_name_twice(const struct instance *inst, json_t *alarms)
+{
+	struct limiter_closure closure = limiter_closure(inst->limiter, control_now());
+	const struct gossip_config *gossip = &inst->config->gossip;
+	struct limiter_neighbour neighbour;
+
+	if (closure.held || (closure.closed && closure.reason == BOOK_NAME_TWICE))
+		json_array_append_new(alarms,
+			json_sprintf("another limiter is named %s: hard limits and quotas pass "
+				     "nothing here until one of the two stops",
+				gossip->roster[gossip->self].name));
+	for (unsigned i = 0; i < gossip->n_roster; i++)
+		if (limiter_neighbour(inst->limiter, i, &neighbour) && neighbour.twice)
+			json_array_append_new(
+				alarms, json_sprintf("two limiters are named %s: nothing moves "
+						     "between them and this limiter",
+						gossip->roster[i].name));
+}
+
 void alarm_datagrams_refused(const struct instance *inst, json_t *alarms)
 {
 	char verdicts[LOSSES_VERDICTS];

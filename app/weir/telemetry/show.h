@@ -143,6 +143,7 @@ alarm_fn alarm_overshoots;                                 /* show_policy.c */
 /* alarm_ledger.c */
 alarm_fn alarm_ledger_failing, alarm_ledger_exchanged, alarm_ledger_recovering;
 alarm_fn alarm_ledger_sentinel, alarm_ledger_other, alarm_ledger_invalid;
+alarm_fn alarm_ledger_older, alarm_name_twice;
 alarm_fn alarm_datagrams_refused, alarm_etcd_away, alarm_etcd_fenced, alarm_etcd_refused;
 
 /* How many totals are spent but for a thousandth, and the first one's name, if there is one. */

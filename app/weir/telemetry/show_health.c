@@ -147,6 +147,8 @@ static const struct {
 	{"ledger_sentinel", alarm_ledger_sentinel},
 	{"ledger_other", alarm_ledger_other},
 	{"ledger_invalid", alarm_ledger_invalid},
+	{"ledger_older", alarm_ledger_older},
+	{"name_twice", alarm_name_twice},
 	{"limits_expired", alarm_ended_limits},
 	{"etcd_away", alarm_etcd_away},
 	{"etcd_fenced", alarm_etcd_fenced},

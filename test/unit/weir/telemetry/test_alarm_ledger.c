@@ -18,7 +18,8 @@
 
 static struct {
 	struct commit_view commit;
-	bool foreign, disputed, refused;
+	bool foreign, disputed, refused, twice;
+	struct limiter_closure closure;
 	unsigned recovering;
 	enum etcd_share_state etcd;
 	int budget_error;
@@ -46,8 +47,16 @@ bool __wrap_limiter_neighbour(
 	const struct limiter *limiter, unsigned peer, struct limiter_neighbour *neighbour)
 {
 	(void)limiter, (void)peer;
-	*neighbour = (struct limiter_neighbour){.spoke = true, .foreign = state_of.foreign};
+	*neighbour = (struct limiter_neighbour){
+		.spoke = true, .foreign = state_of.foreign, .twice = state_of.twice};
 	return on;
+}
+
+struct limiter_closure __wrap_limiter_closure(const struct limiter *limiter, uint64_t now_ns);
+struct limiter_closure __wrap_limiter_closure(const struct limiter *limiter, uint64_t now_ns)
+{
+	(void)limiter, (void)now_ns;
+	return on ? state_of.closure : (struct limiter_closure){0};
 }
 
 bool __wrap_commit_disputes(const struct instance *inst, unsigned peer);
@@ -96,6 +105,9 @@ static void choose_state(struct prng *prng)
 	state_of.commit.error = errors[prng_below(prng, 3)];
 	state_of.commit.sentinel_error = prng_below(prng, 2) ? -EROFS : 0;
 	state_of.foreign = prng_below(prng, 2);
+	state_of.twice = prng_below(prng, 2);
+	state_of.closure.reason = prng_below(prng, BOOK_IMPOSSIBLE);
+	state_of.closure.closed = prng_below(prng, 2);
 	state_of.disputed = prng_below(prng, 2);
 	state_of.refused = prng_below(prng, 2);
 	state_of.recovering = prng_below(prng, 3);
@@ -117,6 +129,11 @@ static void expect_alarms(json_t *health)
 		{"ledger_recovering", "recovering: ", state_of.recovering},
 		{"ledger_other", "uses another ledger", state_of.foreign},
 		{"ledger_invalid", "sends impossible statements", state_of.disputed},
+		{"ledger_older", "is older than",
+			state_of.closure.closed && state_of.closure.reason == BOOK_OLDER_STORE},
+		{"name_twice", " named ",
+			state_of.twice || (state_of.closure.closed &&
+						  state_of.closure.reason == BOOK_NAME_TWICE)},
 		{"datagrams_refused", "rejected: replay 397", state_of.refused},
 		{"etcd_away", "does not answer", state_of.etcd == DRAW_AWAY},
 		{"etcd_fenced", "has fenced", state_of.etcd == DRAW_FENCED},
