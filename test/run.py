@@ -58,7 +58,8 @@ BUILDS = {
 # Tests that run in each of them: all, the ones with threads, or none.
 TESTED = {
     "build": lambda test: True,
-    "build-asan": lambda test: test not in ("rooms", "schema", "documents", "installed"),
+    "build-asan": lambda test: test not in ("rooms", "schema", "documents", "installed",
+                                             "hardening", "layout"),
     "build-tsan": lambda test: test in ("limit_ring", "offload", "reload", "shared_bucket_change",
                                         "snapshot", "store", "telemetry_threads"),
     "build-clang": lambda test: False,

@@ -182,17 +182,44 @@ int __wrap_posix_memalign(void **block, size_t alignment, size_t size)
 	return rc;
 }
 
-int __wrap_vasprintf(char **text, const char *format, va_list args);
 int __real_vasprintf(char **text, const char *format, va_list args);
-int __wrap_vasprintf(char **text, const char *format, va_list args)
+
+static int print_text(char **text, const char *name, void *caller, const char *format, va_list args)
 {
 	int len;
 
-	if (refuse(FAULT_MEMORY, "vasprintf", CALLER, ENOMEM))
+	if (refuse(FAULT_MEMORY, name, caller, ENOMEM))
 		return -1;
 	len = __real_vasprintf(text, format, args);
 	if (len >= 0)
 		hold(*text);
+	return len;
+}
+
+int __wrap_vasprintf(char **text, const char *format, va_list args);
+int __wrap_vasprintf(char **text, const char *format, va_list args)
+{
+	return print_text(text, "vasprintf", CALLER, format, args);
+}
+
+/* With FORTIFY, the C library calls it in place of vasprintf(), and the next one of asprintf(). */
+int __wrap___vasprintf_chk(char **text, int flag, const char *format, va_list args);
+int __wrap___vasprintf_chk(char **text, int flag, const char *format, va_list args)
+{
+	(void)flag;
+	return print_text(text, "vasprintf", CALLER, format, args);
+}
+
+int __wrap___asprintf_chk(char **text, int flag, const char *format, ...);
+int __wrap___asprintf_chk(char **text, int flag, const char *format, ...)
+{
+	va_list args;
+	int len;
+
+	(void)flag;
+	va_start(args, format);
+	len = print_text(text, "asprintf", CALLER, format, args);
+	va_end(args);
 	return len;
 }
 
@@ -202,13 +229,9 @@ int __wrap_asprintf(char **text, const char *format, ...)
 	va_list args;
 	int len;
 
-	if (refuse(FAULT_MEMORY, "asprintf", CALLER, ENOMEM))
-		return -1;
 	va_start(args, format);
-	len = __real_vasprintf(text, format, args);
+	len = print_text(text, "asprintf", CALLER, format, args);
 	va_end(args);
-	if (len >= 0)
-		hold(*text);
 	return len;
 }
 
