@@ -1,0 +1,175 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Writes the seeds of fuzz targets whose format is easier to make than to keep as files.
+
+Usage: fuzz_seeds.py TARGET DIRECTORY, such as capture. The seeds are the same in each run.
+"""
+
+import os
+import random
+import socket
+import struct
+import sys
+
+
+def udp4(payload=bytes(16), dport=53, proto=17, frag=0, options=b""):
+    """An IPv4 packet of UDP or TCP, without checksums."""
+    head = struct.pack("!HHHH", 1000, dport, 8 + len(payload), 0)
+    if proto == 6:
+        head = struct.pack("!HHIIBBHHH", 1000, dport, 1, 0, 0x50, 2, 9, 0, 0)
+    length = 20 + len(options) + len(head) + len(payload)
+    return struct.pack("!BBHHHBBH4s4s", 0x45 + len(options) // 4, 0xb8, length, 7, frag, 64, proto,
+                       0, b"\xc0\0\2\1", b"\xc6\x33\x64\1") + options + head + payload
+
+
+def udp6(payload=bytes(16), before=b"", first=17):
+    """An IPv6 packet of UDP, with extension headers before it."""
+    head = struct.pack("!HHHH", 1000, 53, 8 + len(payload), 0)
+    length = len(before) + len(head) + len(payload)
+    return (struct.pack("!IHBB", 6 << 28 | 0xb8 << 20, length, first, 64) +
+            socket.inet_pton(socket.AF_INET6, "2001:db8::1") +
+            socket.inet_pton(socket.AF_INET6, "2001:db8::2") + before + head + payload)
+
+
+def ethernet(packet, kind=None, tags=()):
+    """A frame with VLAN tags."""
+    kind = kind or (0x86dd if packet[0] >> 4 == 6 else 0x0800)
+    head = bytes(range(2, 14))
+    for tpid, vlan in tags:
+        head += struct.pack("!HH", tpid, vlan)
+    return head + struct.pack("!H", kind) + packet
+
+
+def vxlan(frame, port=4789):
+    """A frame in VXLAN."""
+    return udp4(struct.pack("!II", 8 << 24, 7 << 8) + frame, port)
+
+
+def gre(packet, flags=0, kind=0x0800):
+    """A packet in GRE."""
+    inner = struct.pack("!HH", flags, kind) + bytes(4 * bin(flags & 0xb000).count("1")) + packet
+    return struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(inner), 7, 0, 64, 47, 0,
+                       b"\xc0\0\2\1", b"\xc6\x33\x64\1") + inner
+
+
+def frames():
+    """Frames of each kind that the parser reads."""
+    fragment6 = struct.pack("!BBHI", 17, 0, 1, 9)
+    packets = [udp4(), udp4(proto=6), udp4(frag=0x2000), udp4(frag=0x2003), udp4(options=bytes(8)),
+               udp6(), udp6(before=struct.pack("!BB6x", 17, 0), first=0),
+               udp6(before=fragment6, first=44), udp6(before=struct.pack("!BB6x", 17, 0), first=43),
+               udp6(before=struct.pack("!BB6x", 17, 0), first=60)]
+    tunnels = [vxlan(ethernet(udp4())), vxlan(ethernet(udp6(), tags=((0x8100, 5),))),
+               gre(udp4()), gre(udp6(), 0x2000, 0x86dd), gre(ethernet(udp4()), 0xb000, 0x6558),
+               udp4(udp4(), proto=4)[:20] + udp4(), udp4()[:9] + b"\x29" + udp4()[10:20] + udp6()]
+    for packet in packets + tunnels:
+        yield ethernet(packet)
+    yield ethernet(udp4(), tags=((0x8100, 100),))
+    yield ethernet(udp6(), tags=((0x88a8, 100), (0x8100, 4095)))
+    yield ethernet(udp4(), tags=((0x8100, 1), (0x8100, 2), (0x8100, 3)))
+    yield ethernet(b"\0\0\x11\x40" + udp4(), 0x8847)
+    yield ethernet(b"\x11\0\0\1" + struct.pack("!HH", len(udp4()) + 2, 0x21) + udp4(), 0x8864)
+    yield ethernet(bytes(28), 0x0806)
+    yield ethernet(bytes(40), 40)
+
+
+def parse():
+    """Where a frame is cut, the port of VXLAN, and the frame."""
+    for i, frame in enumerate(frames()):
+        yield bytes((0, i & 1)) + frame
+        yield bytes((len(frame) & 0xff, i & 1)) + frame
+
+
+def pcap(order, nano, link, packets):
+    """A file of libpcap."""
+    magic = 0xa1b23c4d if nano else 0xa1b2c3d4
+    data = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 262144, link)
+    for i, packet in enumerate(packets):
+        data += struct.pack(order + "IIII", 1700000000 + i, 999 * i, len(packet), len(packet) + i)
+        data += packet
+    return data
+
+
+def block(order, kind, body):
+    """A block of pcapng."""
+    body += bytes(-len(body) % 4)
+    return (struct.pack(order + "II", kind, len(body) + 12) + body
+            + struct.pack(order + "I", len(body) + 12))
+
+
+def pcapng(order, link, packets, options=b""):
+    """A file of pcapng, with packets of each kind."""
+    data = block(order, 0x0a0d0d0a, struct.pack(order + "IHHq", 0x1a2b3c4d, 1, 0, -1))
+    data += block(order, 1, struct.pack(order + "HHI", link, 0, 262144) + options)
+    for i, packet in enumerate(packets):
+        if i % 3 == 2:
+            data += block(order, 3, struct.pack(order + "I", len(packet)) + packet)
+        else:
+            data += block(order, 6, struct.pack(order + "IIIII", 0, 0x60000, 77 * i, len(packet),
+                                                len(packet)) + packet)
+    return data + block(order, 5, struct.pack(order + "III", 0, 0, 0))
+
+
+def capture():
+    """Captures of both formats and byte orders, of each link type, whole and cut."""
+    some = list(frames())[:4]
+    for order in "<>":
+        for nano in (False, True):
+            yield pcap(order, nano, 1, some)
+        yield pcap(order, False, 1 | 1 << 26 | 2 << 28, some)  # with the FCS
+        yield pcapng(order, 1, some)
+        yield pcapng(order, 101, [udp4(), udp6(), udp4()],
+                     struct.pack(order + "HHB3x", 9, 1, 9) + struct.pack(order + "HH", 0, 0))
+    for link in (12, 14, 101, 228, 229, 113):
+        yield pcap("<", False, link, [udp4(), udp6()])
+    whole = pcap("<", True, 1, some)
+    yield whole[:-5]
+    yield whole[:30]
+    yield pcap("<", False, 1, []) + struct.pack("<IIII", 1, 2, 1 << 30, 1 << 30)
+
+
+def probe():
+    """Questions about a packet: as a request, and in words."""
+    for words in ("192.0.2.1 198.51.100.1", "192.0.2.1 198.51.100.1 udp 1000 53",
+                  "2001:db8::1 2001:db8::2 tcp 1000 443", "192.0.2.1 198.51.100.1 icmp",
+                  "192.0.2.1 198.51.100.1 udp 1000 53 wire=w direction=b-to-a vlan=7 dscp=ef "
+                  "length=1500", "2001:db8::1 2001:db8::2 6 1 2 flags=syn,ack worker=1 dscp=63"):
+        yield words.encode()
+    for frame in frames():
+        yield f"hex={frame.hex()}".encode()
+        yield f"wire=w direction=a-to-b length={len(frame)} hex={frame.hex()}".encode()
+
+
+def telemetry():
+    """Requests."""
+    for text in ("/", "/help", "/help,/fuzz/echo", "/info", "/fuzz/echo", "/fuzz/echo,a,b",
+                 "/fuzz/echo,\xe9", "/fuzz/grow," + "x" * 300, "/weir/telemetry", "/ethdev/list",
+                 "/ethdev/stats,0", "/ethdev/xstats,0", "/ethdev/info,0", "/ethdev/link_status,0",
+                 "/ethdev/stats,x", "/unknown\x1b[2J", "x" * 4200):
+        yield text.encode("latin-1")
+
+
+def acts():
+    """Lists of acts, of random bytes and of small ones, which name the same things more often."""
+    rng = random.Random(1)
+    for size in (8, 40, 160, 600, 1500):
+        for most in (4, 16, 256):
+            yield bytes(rng.randrange(most) for _ in range(size))
+
+
+TARGETS = {"capture": capture, "parse": parse, "probe": probe, "telemetry": telemetry,
+           "gossip": acts, "ledger": acts, "shape": acts, "budget": acts, "fragment": acts}
+
+
+def write(target, directory):
+    """Writes the seeds of a target, if it has any here."""
+    for i, data in enumerate(TARGETS.get(target, list)()):
+        with open(os.path.join(directory, f"made-{i:02}"), "wb") as out:
+            out.write(data)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    write(*sys.argv[1:])
