@@ -222,8 +222,8 @@ def refused(scene):
         other = scene.box(same, "other").start()
         other.kill()
         status, _, words = weir.run("-c", weir.config_path)
-        expect(status != 0 and "ports.a: another XDP program is there" in words
-               and "ip link show dev a" in words, words)
+        expect(status != 0 and "the XDP program of limiter other is there" in words
+               and "no process serves it: rm -r /sys/fs/bpf/weir/other" in words, words)
         subprocess.run(["rm", "-r", "/sys/fs/bpf/weir/other"], check=True)
         weir.start().stop()
 
