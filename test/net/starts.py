@@ -73,7 +73,7 @@ def state(scene):
     pins = sorted(pin for pin in glob.glob("/sys/fs/bpf/**", recursive=True)
                   if not pin.startswith("/sys/fs/bpf/xdp"))  # libxdp's directory
     files = sorted(name for name in os.listdir(scene.directory)
-                   if not name.endswith((".log", ".json")) and name not in ("dpdk", "store"))
+                   if not name.endswith((".log", ".json")) and not name.startswith(("dpdk", "store")))
     return {"links": links, "features": features, "pins": pins, "files": files}
 
 
