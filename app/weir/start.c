@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <rte_cycles.h>
 #include <rte_ether.h>
@@ -685,7 +686,7 @@ static int cancel_start(struct instance *inst)
 	return -ECANCELED;
 }
 
-/* In a build for tests the step that the environment names fails. */
+/* In a build for tests the step that the environment names fails, or hangs. */
 static int start_fault(const char *module)
 {
 #ifdef WEIR_START_FAULTS
@@ -693,6 +694,8 @@ static int start_fault(const char *module)
 
 	if (wanted && strcmp(wanted, module) == 0)
 		return -EIO;
+	while (wanted && wanted[0] == '!' && strcmp(wanted + 1, module) == 0)
+		pause();
 #endif
 	(void)module;
 	return 0;

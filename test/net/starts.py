@@ -51,7 +51,7 @@ CALLS = [(BPF, LINK_CREATE, 1), (BPF, OBJ_PIN, 0), (BPF, OBJ_PIN, 4), (BPF, OBJ_
 CALLS_AFTER = [(BPF, LINK_UPDATE, 0), (BPF, LINK_UPDATE, 1), (RENAMEAT2, None, 0)]
 ALL = "--all" in sys.argv
 PART = 3
-POKE_USER, ORIG_RAX = 6, 120  # on x86-64
+POKE_USER, ORIG_RAX, PAUSE = 6, 120, "34"  # on x86-64
 
 
 def steps():
@@ -72,8 +72,8 @@ def state(scene):
                                check=False).stdout for link in links]
     pins = sorted(pin for pin in glob.glob("/sys/fs/bpf/**", recursive=True)
                   if not pin.startswith("/sys/fs/bpf/xdp"))  # libxdp's directory
-    files = sorted(name for name in os.listdir(scene.directory)
-                   if not name.endswith((".log", ".json")) and not name.startswith(("dpdk", "store")))
+    files = sorted(name for name in os.listdir(scene.directory) if not (
+        name.endswith((".log", ".json")) or name.startswith(("dpdk", "store"))))
     return {"links": links, "features": features, "pins": pins, "files": files}
 
 
@@ -359,6 +359,12 @@ def large_frames(scene):
     return f"MTU {most}"
 
 
+def call_of(pid):
+    """The system call in which a process waits, or its state."""
+    with open(f"/proc/{pid}/syscall", encoding="ascii") as text:
+        return text.read().split()[0]
+
+
 def ended_by_signal(scene):
     """SIGTERM ends a start immediately, and a start that hangs within seconds."""
     with between(scene, "xdp") as weir:
@@ -372,14 +378,13 @@ def ended_by_signal(scene):
             if not glob.glob(PINS):
                 same(before, state(scene), f"after {wait_s} s")
             remove_pins(PINS)
-        for name in ("records", "records-journal"):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(scene.path(f"store/{name}"))
-        os.mkfifo(scene.path("store/records"))
-        process = weir.spawn().process
-        time.sleep(1)
-        process.send_signal(signal.SIGTERM)
-        expect(process.wait(box.PATIENCE_S) in (0, 1), "a start that hangs")
+        hangs = subprocess.Popen([WEIR_FAULTS, "-c", weir.config_path], stderr=subprocess.PIPE,
+                                 text=True, cwd=weir.directory, preexec_fn=box.die_with_parent,
+                                 env=weir.environment | {"WEIR_START_FAULT": "!gossip"})
+        wait_until(lambda: call_of(hangs.pid) == PAUSE, "it does not come to that step")
+        hangs.send_signal(signal.SIGTERM)
+        said = hangs.communicate(timeout=box.PATIENCE_S)[1]
+        expect(hangs.returncode == 1 and "start does not end 3 s after" in said, said)
 
 
 def late_address(scene):
