@@ -74,14 +74,17 @@ static int try_copy(const struct config *config, const char *copy)
 
 void check_roster(struct doctor *doctor)
 {
-	char copy[] = "/tmp/weir-store-XXXXXX";
+	char above[] = "/tmp/weir-store-XXXXXX", copy[sizeof(above) + sizeof("/store")];
 	int ret;
 
-	if (!mkdtemp(copy))
+	if (!mkdtemp(above))
 		return;
-	ret = try_copy(doctor->config, copy);
+	snprintf(copy, sizeof(copy), "%s/store", above);
+	ret = mkdir(copy, 0700) ? -errno : try_copy(doctor->config, copy);
 	each_file(copy, -1, remove_file);
 	rmdir(copy);
+	each_file(above, -1, remove_file); /* the store's sentinel is next to it */
+	rmdir(above);
 	if (ret == -EINVAL)
 		doctor_find(
 			doctor, &(struct finding){.verdict = DOCTOR_FAIL,
