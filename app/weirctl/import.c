@@ -330,12 +330,13 @@ static int add_parents(json_t *policies)
 }
 
 /* Writes the messages of a limiter, each with its place in the list. */
-static void print_placed(const char *messages, const struct subscribers *list, const char *file)
+static void print_placed(
+	const char *messages, const struct subscribers *list, const struct subscribers_terms *terms)
 {
 	while (*messages) {
 		size_t len = strcspn(messages, "\n");
 		json_t *line = json_stringn(messages, len);
-		json_t *placed = line ? place_message(line, list->lines, file) : NULL;
+		json_t *placed = line ? place_message(line, list, terms) : NULL;
 
 		fprintf(stderr, "%s\n", placed ? json_string_value(placed) : strerror(ENOMEM));
 		json_decref(line);
@@ -345,7 +346,7 @@ static void print_placed(const char *messages, const struct subscribers *list, c
 }
 
 /* Judges the policies as a limiter does. 0 or a negative errno, reported. */
-static int judge_list(const struct subscribers *list, const char *file)
+static int judge_list(const struct subscribers *list, const struct subscribers_terms *terms)
 {
 	json_t *policies = json_copy(list->policies);
 	json_t *document = json_pack("{s:s, s:o*}", "limiter", "list", "policies", policies);
@@ -356,10 +357,10 @@ static int judge_list(const struct subscribers *list, const char *file)
 	int ret = document && err ? add_parents(policies) : -ENOMEM;
 
 	if (ret == 0)
-		ret = config_read_document(document, file, NULL, err, &config);
+		ret = config_read_document(document, terms->file, NULL, err, &config);
 	if (err)
 		fclose(err);
-	print_placed(messages ? messages : "", list, file);
+	print_placed(messages ? messages : "", list, terms);
 	config_free(config);
 	json_decref(document);
 	free(messages);
@@ -384,7 +385,7 @@ static int print_list(const struct request *request)
 		subscribers_free(&list);
 		return EXIT_FAILURE;
 	}
-	if (judge_list(&list, terms.file) < 0) {
+	if (judge_list(&list, &terms) < 0) {
 		subscribers_free(&list);
 		return EXIT_FAILURE;
 	}
