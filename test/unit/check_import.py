@@ -180,7 +180,8 @@ def check_files(seed, weir, weirctl, directory):
              "--prefix", "t-", "--print"]
     bad = [one for one in circuits if one.bad]
     strict = subprocess.run(words, capture_output=True, text=True, check=False)
-    expect((strict.returncode != 0) == bool(bad), f"seed {seed}: {strict.stderr}")
+    wrong = bad or any(one.twin for one in circuits)
+    expect((strict.returncode != 0) == bool(wrong), f"seed {seed}: {strict.stderr}")
     expect(all(line.startswith((listed, network, "weirctl: ")) or line.startswith("and ")
                for line in strict.stderr.splitlines()), f"seed {seed}: {strict.stderr}")
     done = subprocess.run([*words, "--skip-bad"], capture_output=True, text=True, check=False)

@@ -334,7 +334,7 @@ static void test_fixed_parts(void **state)
 		const char *a, *b, *place;
 	} cases[] = {
 		{NAMED("me"), NAMED("you"), "limiter"},
-		{DOC(", 'eal': ['-a', '-b']"), DOC(", 'eal': ['-a', '-c']"), "eal"},
+		{DOC(", 'eal': ['-a', '-b']"), DOC(", 'eal': ['-a', '-v']"), "eal"},
 		{DOC(", 'workers': [1, 2]"), DOC(", 'workers': [1, 3]"), "workers"},
 		{DOC(", 'workers': [1, 2]"), DOC(", 'workers': [1]"), "workers"},
 		{DOC(", 'tunnels': {'classify': 'inner'}"),

@@ -371,7 +371,8 @@ static const char *const *units_of(const char *path)
 {
 	static const char *const bits[] = {"bit/s", NULL}, *const bytes[] = {"B", NULL};
 	static const char *const times[] = {" s", " ms", " us", " min", " h", NULL};
-	static const char *const packets[] = {"pkt/s", NULL}, *const counts[] = {"packet", NULL};
+	static const char *const packets[] = {"pkt/s", "packets a second", NULL},
+				 *const counts[] = {"packet", NULL};
 
 	if (ends_in(path, "_bps"))
 		return bits;
