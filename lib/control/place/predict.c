@@ -7,12 +7,8 @@
 
 #include "place/place_private.h"
 
-#define BINS 256
-
-/* The grid reaches to some 1/10,000 of the tail: an exponential of so many means of its own. */
-#define REACH 10
-
-#define HALVINGS 40 /* steps of a bisection */
+#define BINS  256 /* of the grid */
+#define REACH 4   /* objectives that it goes up to */
 
 /* A share that is as large as the tail but for rounding is not larger. */
 #define ALIKE 1.01
@@ -80,7 +76,7 @@ static double access_quantile(const struct access *access, double share)
 	return fmax(0, (level - access->depth) / access->limit);
 }
 
-/* Distribution of the time of service, in bins. The grid fits that time and nothing else. */
+/* Time of service, in bins: how it is distributed. */
 struct grid {
 	double step; /* seconds */
 	double at[BINS];
@@ -132,80 +128,67 @@ static void grid_add(struct grid *out, const struct grid *a, const struct grid *
 	}
 }
 
-/* Seconds to which the grid reaches: the largest burst, and the tail of the work before it. */
-static double service_reach(const struct mix *mix, double speed)
-{
-	double largest = 0, work = mix_square(mix) / (2 * speed * (speed - mix->load));
-
-	for (unsigned i = 0; i < mix->n; i++)
-		largest = fmax(largest, mix->sizes[i]);
-	return 2 * largest / speed + REACH * work * speed / mix->load;
-}
-
 /* Time from the token to the end of the service. False: overloaded. */
 static bool service_of(struct grid *service, const struct placer *placer,
 	const struct placement *placement, unsigned broker)
 {
 	const struct place_broker *b = &placer->problem->brokers[broker];
-	struct grid rest, own, work;
-	struct mix mix, all;
+	struct grid rest = *service, own = *service, work = *service;
+	struct mix mix;
 
-	*service = (struct grid){.at = {1}};
+	for (unsigned i = 0; i < BINS; i++)
+		service->at[i] = i == 0;
 	if (b->speed <= 0)
 		return true;
 	mix_of(&mix, placer, placement->at, broker, b->speed);
-	all = mix;
-	if (b->load > 0) {
-		double batch = b->load_batch > 0
-				       ? b->load_batch
-				       : fmax(1, (double)placer->problem->aggregate.least);
-
-		mix_add(&all, batch, b->load / batch);
-	}
-	if (all.load >= b->speed)
-		return false;
-	rest.step = own.step = work.step = service->step = service_reach(&all, b->speed) / BINS;
 	grid_residual(&own, &mix, b->speed);
-	grid_residual(&rest, &all, b->speed);
-	grid_work(&work, &rest, all.load / b->speed);
+	if (b->load > 0) {
+		double batch = b->load_batch > 0 ? b->load_batch : b->speed * service->step;
+
+		mix_add(&mix, batch, b->load / batch);
+	}
+	if (mix.load >= b->speed)
+		return false;
+	grid_residual(&rest, &mix, b->speed);
+	grid_work(&work, &rest, mix.load / b->speed);
 	grid_add(service, &work, &own);
 	return true;
 }
 
-/* Share of units that both together delay by more than so many seconds. */
-static double both_tail(const struct grid *service, const struct access *access, double seconds)
+/* Share of units that both together delay by more than so many bins. */
+static double both_tail(const struct grid *service, const struct access *access, unsigned bins)
 {
 	double tail = 0, sum = 0;
 
-	for (unsigned i = 0; i < BINS; i++) {
-		double left = seconds - i * service->step;
-
+	for (unsigned i = 0; i <= bins; i++) {
+		tail += service->at[i] * access_tail(access, (bins - i) * service->step);
 		sum += service->at[i];
-		tail += service->at[i] * (left < 0 ? 1 : access_tail(access, left));
 	}
 	return tail + fmax(0, 1 - sum);
 }
 
 static double both_quantile(const struct grid *service, const struct access *access, double share)
 {
-	double low = 0, high = access_quantile(access, share) + BINS * service->step;
+	unsigned low = 0, high = BINS - 1;
 
-	for (unsigned i = 0; i < HALVINGS; i++) {
-		double middle = (low + high) / 2;
+	if (both_tail(service, access, high) > share)
+		return fmax(high * service->step, access_quantile(access, share));
+	while (low < high) {
+		unsigned middle = (low + high) / 2;
 
 		if (both_tail(service, access, middle) > share)
-			low = middle;
+			low = middle + 1;
 		else
 			high = middle;
 	}
-	return high;
+	return low * service->step;
 }
 
 void place_predict(const struct placer *placer, const struct placement *placement, unsigned broker,
 	struct place_delay *delay)
 {
 	const struct place_aggregate *a = &placer->problem->aggregate;
-	struct grid service;
+	struct grid service = {.step = REACH * a->slo / BINS};
 	struct access access, most;
 
 	if (replay(placer, placement, broker, delay))

@@ -7,26 +7,25 @@
 #include "base/prng.h"
 #include "place/place_private.h"
 
-/* Bins are 0.4 % wide, of any scale: a percentile is no matter of the objective. */
-#define BINS  8192
-#define RANGE 1e15 /* from the lower end of bin 1 to the upper end of the last one */
-
-#define LEAST_S    1e-9
-#define LEAST_UNIT 1e-3
+#define FINE  1024 /* bins up to REACH units of a histogram, and as many above */
+#define REACH 4
+#define FAR   100 /* times as wide */
 
 #define WARM 10 /* the first tenth of a record is not counted: buckets are full when it begins */
 
 struct histogram {
-	double least; /* values up to it are in bin 0 */
+	double unit;
 	uint64_t n;
-	uint32_t counts[BINS];
+	uint32_t counts[2 * FINE];
 };
 
 static void histogram_count(struct histogram *h, double value)
 {
-	double bin = value > h->least ? log(value / h->least) / log(RANGE) * (BINS - 1) : -1;
+	double bin = value / h->unit * FINE / REACH;
 
-	h->counts[(unsigned)fmin(bin + 1, BINS - 1)]++;
+	if (bin >= FINE)
+		bin = FINE + fmin((bin - FINE) / FAR, FINE - 1);
+	h->counts[(unsigned)bin]++;
 	h->n++;
 }
 
@@ -34,11 +33,14 @@ static void histogram_count(struct histogram *h, double value)
 static double histogram_quantile(const struct histogram *h, double share)
 {
 	double may = share * (double)h->n, above = 0;
-	unsigned bin = BINS - 1;
+	unsigned bin = 2 * FINE - 1;
 
 	while (bin > 0 && above + h->counts[bin] <= may)
 		above += h->counts[bin--];
-	return bin == 0 ? 0 : h->least * pow(RANGE, (double)bin / (BINS - 1));
+	if (bin == 0)
+		return 0; /* nothing to speak of */
+	return (bin < FINE ? bin + 1 : FINE + (bin + 1 - FINE) * (double)FAR) * REACH / FINE *
+	       h->unit;
 }
 
 /* Units that may wait are told apart by no less than the largest packet. */
@@ -75,7 +77,7 @@ static uint32_t warm_up_arrivals(const struct place_record *record)
 double replay_level(const struct placer *placer, const uint32_t *at, uint32_t broker, double limit)
 {
 	const struct place_record *record = placer->problem->record;
-	struct histogram levels = {.least = LEAST_UNIT};
+	struct histogram levels = {.unit = fmax(1, (double)placer->problem->aggregate.burst)};
 	struct debt debt = {.at = record_begin_time(record), .limit = limit};
 
 	for (uint32_t i = 0; i < record->n; i++) {
@@ -165,7 +167,8 @@ bool replay(const struct placer *placer, const struct placement *placement, unsi
 	struct place_delay *delay)
 {
 	const struct place_record *record = placer->problem->record;
-	struct histogram access = {.least = LEAST_S}, whole = {.least = LEAST_S};
+	double slo = placer->problem->aggregate.slo;
+	struct histogram access = {.unit = slo}, whole = {.unit = slo};
 	struct line line;
 
 	if (placer->level <= 0 || placement->parts[broker].limit == 0)
