@@ -188,24 +188,6 @@ void conserve_tick(struct conserve *c, uint64_t now_ns)
 	}
 }
 
-void conserve_lose(struct conserve *c, enum book_closure closure)
-{
-	book_closes(&c->book, closure);
-	for (unsigned i = 0; i < c->book.n; i++) {
-		struct rate_account *a = rate_at(c, i);
-
-		ledger_lose(a->ledger);
-		a->lost = true;
-		a->marked = a->restored = a->waits = false;
-		for (unsigned e = 0; e < c->book.n_edges; e++)
-			a->edges[e].neighbour.fresh = false;
-		rate_due_to_all(c, a);
-		rate_stir(c, a);
-		rate_has_news(c, a);
-		book_changed(&c->book, &a->book);
-	}
-}
-
 struct book *conserve_book(struct conserve *c)
 {
 	return &c->book;

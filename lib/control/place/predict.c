@@ -20,7 +20,7 @@
 /* A bridge of a period strays as far as a walk of a quarter of it. */
 #define BRIDGE 4
 
-/* What a part's units wait for. */
+/* The access of the units of a part. */
 struct access {
 	struct backlog backlog;
 	double depth, limit;

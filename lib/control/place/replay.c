@@ -38,7 +38,7 @@ static double histogram_quantile(const struct histogram *h, double share)
 	while (bin > 0 && above + h->counts[bin] <= may)
 		above += h->counts[bin--];
 	if (bin == 0)
-		return 0; /* nothing to speak of */
+		return 0; /* less than a bin */
 	return (bin < FINE ? bin + 1 : FINE + (bin + 1 - FINE) * (double)FAR) * REACH / FINE *
 	       h->unit;
 }

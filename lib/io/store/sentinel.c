@@ -17,17 +17,17 @@
 #define SLOT_BYTES 4096                         /* no write of a disk is in both slots */
 #define VERSION    UINT64_C(0x5745495253454e31) /* "WEIRSEN1" */
 
-struct slot {
+struct sentinel_slot {
 	uint64_t version, sequence, commits, word, checksum;
 };
 
-static uint64_t slot_checksum(const struct slot *slot)
+static uint64_t slot_checksum(const struct sentinel_slot *slot)
 {
 	static const uint8_t key[crypto_shorthash_KEYBYTES] = "sentinel";
 	uint64_t sum;
 
-	crypto_shorthash(
-		(uint8_t *)&sum, (const uint8_t *)slot, offsetof(struct slot, checksum), key);
+	crypto_shorthash((uint8_t *)&sum, (const uint8_t *)slot,
+		offsetof(struct sentinel_slot, checksum), key);
 	return sum;
 }
 
@@ -67,7 +67,7 @@ int sentinel_read(struct sentinel *sentinel, const char *directory)
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
 	for (unsigned i = 0; i < SLOTS; i++) {
-		struct slot slot;
+		struct sentinel_slot slot;
 
 		if (pread(fd, &slot, sizeof(slot), i * SLOT_BYTES) != sizeof(slot) ||
 			slot.version != VERSION || slot.checksum != slot_checksum(&slot) ||
@@ -100,7 +100,7 @@ static int sync_parent(const char *path)
 
 int sentinel_write(struct sentinel *sentinel, uint64_t commits, uint64_t word, bool sync)
 {
-	struct slot slot = {VERSION, sentinel->sequence + 1, commits, word, 0};
+	struct sentinel_slot slot = {VERSION, sentinel->sequence + 1, commits, word, 0};
 	int fd = open_sentinel(sentinel->path, O_WRONLY | O_CREAT), err = 0;
 	off_t at = (off_t)(slot.sequence % SLOTS * SLOT_BYTES);
 	ssize_t n;
