@@ -80,7 +80,7 @@ static void check_machine(const struct config *config, struct reader *reader, vo
 
 	(void)context;
 	machine_check(config, secret_checked_user(), &to);
-	files_check(reader, secret_checked_user());
+	files_check(reader, secret_checked_user(), false);
 	check_cpus(config, &to);
 	check_twins(config, &to);
 }
@@ -89,7 +89,7 @@ void check_config_files(const struct config *config, struct reader *reader, void
 {
 	(void)config;
 	(void)context;
-	files_check(reader, secret_checked_user());
+	files_check(reader, secret_checked_user(), true);
 }
 
 static void say_good(const char *file, const struct config *config, unsigned n_files,

@@ -58,6 +58,7 @@ static int check_reload(const struct config *config, uid_t user, const struct co
 struct files_check {
 	struct reader *reader;
 	uid_t user;
+	bool starts; /* or only --check: then a file can belong to its author */
 	int ret;
 };
 
@@ -66,14 +67,15 @@ static void check_seen_file(void *context, const char *path, const struct stat *
 {
 	struct files_check *check = context;
 	struct trusted_refusal refusal = {0};
+	uid_t user = check->starts ? check->user : state->st_uid;
 	char found[2 * TRUSTED_TEXT];
 	int ret;
 
 	if (!S_ISREG(state->st_mode) && !S_ISDIR(state->st_mode))
 		return;
-	ret = trusted_parents(path, check->user, &refusal);
+	ret = trusted_parents(path, user, &refusal);
 	if (ret == 0)
-		ret = trusted_status(path, state, check->user, S_IWGRP | S_IWOTH, &refusal);
+		ret = trusted_status(path, state, user, S_IWGRP | S_IWOTH, &refusal);
 	if (ret != -EPERM)
 		return;
 	check->ret = ret;
@@ -81,9 +83,9 @@ static void check_seen_file(void *context, const char *path, const struct stat *
 	reader_refuse(check->reader, NULL, found, refusal.expected, refusal.remedy);
 }
 
-int files_check(struct reader *reader, uid_t user)
+int files_check(struct reader *reader, uid_t user, bool starts)
 {
-	struct files_check check = {.reader = reader, .user = user};
+	struct files_check check = {.reader = reader, .user = user, .starts = starts};
 
 	seen_each(reader->seen, check_seen_file, &check);
 	return check.ret;
@@ -102,7 +104,7 @@ void start_errors(const struct config *config, struct reader *reader, void *wron
 	const struct complaint_sink to = {config_complain, reader};
 
 	*(bool *)wrong = machine_check(config, geteuid(), &to) != 0;
-	*(bool *)wrong |= files_check(reader, geteuid()) != 0;
+	*(bool *)wrong |= files_check(reader, geteuid(), true) != 0;
 }
 
 void reload_errors(const struct config *config, struct reader *reader, void *context)
@@ -111,7 +113,7 @@ void reload_errors(const struct config *config, struct reader *reader, void *con
 
 	(void)context;
 	check_reload(config, geteuid(), &to);
-	files_check(reader, geteuid());
+	files_check(reader, geteuid(), true);
 }
 
 int read_for_machine(const json_t *document, const char *name, const struct config *running,

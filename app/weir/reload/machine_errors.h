@@ -22,9 +22,10 @@ int machine_check(const struct config *config, uid_t user, const struct complain
 
 /*
  * Checks that only root and the user can change the files that a configuration was read from, and
- * the directories that it includes. 0 or -EPERM, reported to the reader.
+ * the directories that it includes. Without `starts`, the owner of each file can be another user.
+ * 0 or -EPERM, reported to the reader.
  */
-int files_check(struct reader *reader, uid_t user);
+int files_check(struct reader *reader, uid_t user, bool starts);
 
 /*
  * For config_load.also, at the line that names it: all that a start looks up, and the context is a

@@ -20,8 +20,9 @@ struct trusted_refusal {
 };
 
 /*
- * Checks the owner and the mode of a file or a directory: that of root or of the user, and `others`
- * (S_IWGRP | S_IWOTH, or more) must be clear. Returns 0, or -EPERM with the refusal.
+ * Checks the owner and the mode of a file or a directory. The owner must be root, the user, or for
+ * root the user who called sudo; `others` (S_IWGRP | S_IWOTH, or more) must be clear. Returns 0, or
+ * -EPERM with the refusal.
  */
 int trusted_status(const char *path, const struct stat *status, uid_t user, mode_t others,
 	struct trusted_refusal *refusal);
