@@ -94,7 +94,7 @@ void store_close(struct store *s)
 	if (!s)
 		return;
 	assert_true(disk.opened);
-	disk.opened = false;
+	disk.opened = disk.writing = false;
 	close(disk.fd);
 }
 
@@ -200,6 +200,8 @@ void peer_open(struct commit_peer *peer, const struct instance_world *w, uint64_
 	params.ledger.epoch = epoch;
 	params.ledger.identity = (struct book_identity){0, 1};
 	params.ledger.recovering = false;
+	params.ledger.word++;
+	params.ledger.proof_ns = 0; /* uses its share before neighbours confirm it */
 	peer->until_ns = control_now();
 	peer->wants = LIMIT / 2;
 	assert_int_equal(limiter_create(&params, peer->until_ns, &peer->limiter), 0);
@@ -293,11 +295,25 @@ void end_round(struct instance_world *w)
 	assert_int_equal(after.most_ns, RTE_MAX(before.most_ns, after.last_ns));
 }
 
+void until_holding(struct instance_world *w, struct commit_peer *peer)
+{
+	uint64_t end = control_now() + PATIENCE;
+
+	while (limiter_local_limit(w->inst.limiter) == 0) {
+		assert_true(control_now() < end);
+		work_with_neighbour(w, peer);
+		if (view_of_commit(w).committing)
+			end_round(w);
+	}
+}
+
 void until_giving(struct instance_world *w, struct commit_peer *peer)
 {
 	uint64_t end = control_now() + PATIENCE;
-	double before = limiter_local_limit(w->inst.limiter);
+	double before;
 
+	until_holding(w, peer);
+	before = limiter_local_limit(w->inst.limiter);
 	peer->wants += 0.3 * LIMIT;
 	for (;;) {
 		assert_true(control_now() < end);

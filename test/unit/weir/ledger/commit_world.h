@@ -76,6 +76,9 @@ bool work_with_neighbour(struct instance_world *w, struct commit_peer *peer);
 /* A round that is under way ends; another may have begun. */
 void end_round(struct instance_world *w);
 
+/* The first rounds end, until the neighbour has confirmed our record and our share is in use. */
+void until_holding(struct instance_world *w, struct commit_peer *peer);
+
 /* The neighbour wants more, until a round is under way in which something is given away. */
 void until_giving(struct instance_world *w, struct commit_peer *peer);
 
