@@ -126,7 +126,7 @@ static const struct show_row of_policies[] = {
 		"'pool_full': 0, 'codel': 0, 'delay_exceeded': 0, 'stopped': 0}, "
 		"'waiting_bytes': 0}, 'slo': null, '...': 0}"},
 	{"/weir/policy", "held",
-		"{'guarantee': 'conserved', 'local_burst_bytes': 30000, '...': 0}"},
+		"{'guarantee': 'conserved', 'local_limit_bps': 0, 'local_burst_bytes': 0, '...': 0}"},
 	{"/weir/policy", "total",
 		"{'allocator': 'quota', 'guarantee': null, 'meter': 'credit', 'limit': null, "
 		"'limit_bps': null, 'burst_bytes': 0, 'configured_limit': null, "
@@ -176,7 +176,7 @@ static const struct show_row of_ledgers[] = {
 		"'in_use': false, 'spare': false, 'heard_ms_ago': null, 'granted': 0, "
 		"'received': 0, 'in_flight_bps': 0, 'promised_bps': 0, 'inherited_bps': 0}], "
 		"'name': 'held', 'limit_bps': 8000000, 'share_bps': 4000000, "
-		"'balance_bps': 4000000, 'usable_bps': 4000000, 'usable_for_ms': null, "
+		"'balance_bps': 4000000, 'usable_bps': 0, 'usable_for_ms': null, "
 		"'free_bps': 4000000, 'in_flight_bps': 0, 'promised_bps': 0, 'inherited_bps': 0, "
 		"'target_bps': 4000000, 'recovering': false, 'burst': null}"},
 	{"/weir/ledger", "held,1", "{'start': 1, 'edges': [], 'name': 'held', '...': 0}"},
@@ -208,6 +208,14 @@ static const struct show_row of_ledgers[] = {
 		"'alive': false, 'linked': false, 'parent': false, 'round_trip_ms': null}], "
 		"'is_root': true, 'root': 'test', 'relinked': 0}"},
 	{"/weir/etcd", NULL, NULL},
+};
+
+/* A start does not use its records before its neighbours have confirmed them. */
+static const struct show_row after_proof[] = {
+	{"/weir/policy", "held",
+		"{'local_limit_bps': 4000000, 'local_burst_bytes': 30000, '...': 0}"},
+	{"/weir/ledger", "held",
+		"{'balance_bps': 4000000, 'usable_bps': 4000000, 'usable_for_ms': null, '...': 0}"},
 };
 
 #define SILENT                                                                              \
@@ -289,6 +297,23 @@ static void close_all(struct instance_world *w)
 
 #define EXPECT(w, rows) show_expect_rows(w, rows, sizeof(rows) / sizeof((rows)[0]))
 
+static void measure_nothing(void *context, unsigned policy, struct limiter_sample *sample)
+{
+	(void)policy;
+	*sample = (struct limiter_sample){.slots = context};
+}
+
+/* The neighbour was silent long enough, so the limiter uses its records. */
+static void end_proof(struct instance_world *w)
+{
+	static uint64_t slots[INSTANCE_WORKERS * FLOW_SLOTS];
+	struct limiter *limiter = w->inst.limiter;
+
+	conserve_book((struct conserve *)(uintptr_t)limiter_conserve(limiter))->proof_until_ns = 0;
+	while (!limiter_tick(limiter, control_now(), measure_nothing, slots))
+		;
+}
+
 static void test_each_kind(void **state)
 {
 	struct instance_world w;
@@ -298,6 +323,8 @@ static void test_each_kind(void **state)
 	EXPECT(&w, of_policies);
 	EXPECT(&w, of_ledgers);
 	EXPECT(&w, of_the_box);
+	end_proof(&w);
+	EXPECT(&w, after_proof);
 	close_all(&w);
 }
 
