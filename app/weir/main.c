@@ -52,8 +52,7 @@ static const char usage[] =
 	"Usage: weir -c CONFIG [--state DIRECTORY] [--shadow] |\n"
 	"       --check [--quiet] [--strict] [--json] CONFIG... |\n"
 	"       --describe CONFIG | --doctor [--json] CONFIG |\n"
-	"       --new-ledger [IDENTITY] CONFIG |\n"
-	"       --name-ledger [IDENTITY] CONFIG | --accept-ledger CONFIG |\n"
+	"       --new-ledger [IDENTITY] CONFIG | --accept-ledger CONFIG |\n"
 	"       --new-key [FILE] | --new-identity FILE |\n"
 	"       --public-key FILE | --events | --version | --help\n"
 	"\n"
@@ -84,9 +83,6 @@ static const char usage[] =
 	"                       nothing of what is never to be exceeded. At the first\n"
 	"                       limiter of a group without IDENTITY, which makes one and\n"
 	"                       prints it, at the others with that\n"
-	"      --name-ledger [IDENTITY] CONFIG\n"
-	"                       likewise for a store of an earlier version, which has no\n"
-	"                       identity: all that is in it stays\n"
 	"      --accept-ledger CONFIG\n"
 	"                       use a store that a start refused as older than its sentinel, or\n"
 	"                       as of another machine: only if this limiter runs nowhere else\n"
@@ -114,7 +110,6 @@ enum command {
 	COMMAND_DESCRIBE,
 	COMMAND_DOCTOR,
 	COMMAND_LEDGER,
-	COMMAND_NAME,
 	COMMAND_ACCEPT,
 	COMMAND_KEY,
 	COMMAND_IDENTITY,
@@ -164,7 +159,6 @@ static int parse_weir_options(int argc, char **argv, struct options *options)
 		{"strict", no_argument, NULL, 'S'},
 		{"json", no_argument, NULL, 'J'},
 		{"new-ledger", required_argument, NULL, 'l'},
-		{"name-ledger", required_argument, NULL, 'i'},
 		{"accept-ledger", required_argument, NULL, 'a'},
 		{"new-key", no_argument, NULL, 'n'},
 		{"new-identity", required_argument, NULL, 'd'},
@@ -174,7 +168,7 @@ static int parse_weir_options(int argc, char **argv, struct options *options)
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	static const char messages[] = "ckeoliandpEVh";
+	static const char messages[] = "ckeolandpEVh";
 	bool asked;
 	int opt;
 
@@ -190,8 +184,7 @@ static int parse_weir_options(int argc, char **argv, struct options *options)
 		options->command = (enum command)(COMMAND_RUN + (at - messages));
 		options->config = optarg;
 	}
-	if ((options->command == COMMAND_LEDGER || options->command == COMMAND_NAME) &&
-		optind + 1 == argc) {
+	if (options->command == COMMAND_LEDGER && optind + 1 == argc) {
 		options->identity = options->config;
 		options->config = argv[optind++];
 	}
@@ -483,12 +476,10 @@ static int with_config(const struct options *options)
 		return ret;
 	if (options->command == COMMAND_DOCTOR)
 		ret = doctor_run(config, options->config, options->check.json, stdout) > 0;
-	else if (options->command == COMMAND_LEDGER)
-		ret = new_ledger(config, options->identity);
 	else if (options->command == COMMAND_ACCEPT)
 		ret = accept_ledger(config);
 	else
-		ret = name_ledger(config, options->identity);
+		ret = new_ledger(config, options->identity);
 	config_free(config);
 	return ret;
 }
@@ -511,7 +502,6 @@ int main(int argc, char **argv)
 		return run_file(&options);
 	case COMMAND_DOCTOR:
 	case COMMAND_LEDGER:
-	case COMMAND_NAME:
 	case COMMAND_ACCEPT:
 		ret = with_config(&options);
 		break;

@@ -6,10 +6,8 @@
 #include <string.h>
 
 #include "allocate/allocate.h"
-#include "base/hash.h"
 #include "base/time.h"
 #include "policy/config.h"
-#include "policy/period.h"
 #include "policy/schedule.h"
 #include "policy/trial.h"
 #include "shape/shape.h"
@@ -132,17 +130,6 @@ bool policy_is_phantom(const struct policy *policy)
 {
 	return drops_bytes(policy) && policy->meter == METER_PHANTOM &&
 	       policy->classes.by == CLASSES_BY_FLOW;
-}
-
-uint32_t policy_id(const struct policy *policy)
-{
-	uint32_t id = name_hash(policy->name), seconds = policy_limit_s(policy);
-
-	if (policy_is_quota(policy))
-		return budget_id(policy);
-	if (policy_is_conserved(policy) && seconds > 1)
-		id = (id ^ seconds) * NAME_HASH_PRIME;
-	return id;
 }
 
 /*

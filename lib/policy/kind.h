@@ -167,13 +167,6 @@ bool policy_is_timed(const struct policy *policy);
  */
 unsigned policy_unit_bits(const struct policy *policy);
 
-/*
- * What limiters know a policy by: the FNV-1a hash of its name, and of a quota its budget_id(). One
- * that is conserved in another time than a second has one of its own for that, as its ledger is of
- * whole units in that time. No two of a configuration are the same.
- */
-uint32_t policy_id(const struct policy *policy);
-
 /* Whether its sources are given to workers one by one, where a wire lets them. Any thread. */
 static inline bool policy_is_placed(const struct policy *policy)
 {

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/hash.h"
 #include "base/time.h"
 
 #define DAY_S  INT64_C(86400)
@@ -79,29 +78,6 @@ int64_t period_begins(const struct policy *policy, uint64_t number)
 int64_t period_ends(const struct policy *policy, uint64_t number)
 {
 	return policy->period == PERIOD_NONE ? PERIOD_NEVER : period_begins(policy, number + 1);
-}
-
-static uint32_t hash_u64(uint32_t hash, uint64_t value)
-{
-	for (unsigned i = 0; i < sizeof(value); i++, value >>= 8)
-		hash = (hash ^ (uint8_t)value) * NAME_HASH_PRIME;
-	return hash;
-}
-
-/* A step of the hash is one to one, so budgets of one kind of period are as unlike as names. */
-uint32_t budget_id(const struct policy *policy)
-{
-	uint32_t hash = name_hash(policy->name);
-
-	switch (policy->period) {
-	case PERIOD_NONE:
-		break;
-	case PERIOD_FIXED:
-		return hash_u64(hash, policy->period_ns);
-	case PERIOD_MONTH:
-		return hash_u64(hash, 0);
-	}
-	return hash;
 }
 
 /* No name has a colon. */

@@ -25,13 +25,6 @@ int64_t period_begins(const struct policy *policy, uint64_t number);
 int64_t period_ends(const struct policy *policy, uint64_t number);
 
 /*
- * What the ledger of a quota is known by. It depends on the name and on what numbers its periods:
- * where that changes numbers mean something else, so the old records are another budget's. That of
- * a prepaid amount is the hash of the name.
- */
-uint32_t budget_id(const struct policy *policy);
-
-/*
  * The name for people, and for where budgets are known by text: "customer-7", "customer-7:month",
  * "customer-7:86400s". Into buf (at least BUDGET_NAME_MAX); returns buf.
  */

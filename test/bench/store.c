@@ -105,7 +105,7 @@ struct content {
 	bool wrong;
 };
 
-static int read_one(void *context, uint32_t id, const void *record, size_t len)
+static int read_one(void *context, uint64_t id, const void *record, size_t len)
 {
 	struct content *content = context;
 	uint8_t want[MOST];

@@ -100,7 +100,7 @@ static void check_tree(const struct budget *b)
 	check_budget(b->parent == b->book.n_edges || b->links[b->parent].linked);
 }
 
-static int keep_budget_record(void *context, uint32_t id, const void *record, size_t len)
+static int keep_budget_record(void *context, uint64_t id, const void *record, size_t len)
 {
 	struct record *to = context;
 

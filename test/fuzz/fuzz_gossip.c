@@ -42,7 +42,8 @@ struct world {
 	struct gossip *g[2];     /* limiters 0 and 1 of the roster */
 	struct keyring *rings[2];
 	uint64_t received[2];
-	uint32_t ids[N], policies[N_POLICIES];
+	uint32_t ids[N];
+	uint64_t policies[N_POLICIES];
 	struct roster *roster;
 	enum gossip_estimator estimator;
 	bool sealed, honest, all_told; /* all_told: in every tick */
@@ -227,15 +228,14 @@ static void deliver_insider(struct world *w, unsigned to, bool structured)
 	unsigned kind = next_gossip_byte(w) < 0xf0 ? w->estimator << DATAGRAM_ESTIMATOR_SHIFT
 						   : DATAGRAM_MESSAGE;
 	unsigned from = w->honest ? 2 + next_gossip_byte(w) % (N - 2) : next_gossip_byte(w) % N;
-	unsigned former = next_gossip_byte(w) & 1;
-	struct datagram_header header = {.version = former ? 1 : DATAGRAM_VERSION,
+	struct datagram_header header = {.version = DATAGRAM_VERSION,
 		.flags = (uint8_t)((w->sealed ? DATAGRAM_SEALED : 0) | kind),
 		.newest = (uint8_t)(next_gossip_byte(w) % 4),
 		.oldest = 1,
 		.sender = w->ids[from],
 		.epoch = some_epoch(w),
 		.counter = next_gossip_byte(w),
-		.key = w->sealed && !former ? keyring_name(w->rings[to], false) : 0};
+		.key = w->sealed ? keyring_name(w->rings[to], false) : 0};
 	size_t len;
 
 	datagram_write_header(&cursor, &header);
@@ -245,8 +245,8 @@ static void deliver_insider(struct world *w, unsigned to, bool structured)
 	check(!cursor.failed && cursor.at <= cursor.end);
 	len = (size_t)(cursor.at - buf);
 	if (w->sealed)
-		len = datagram_seal(buf, len,
-			former || from == to ? key : keyring_find(w->rings[to], from, header.key));
+		len = datagram_seal(
+			buf, len, from == to ? key : keyring_find(w->rings[to], from, header.key));
 	deliver_gossip(w, to, buf, len);
 }
 

@@ -91,8 +91,6 @@ def new_ledger(scene):
     expect(status == 1 and "already" in err and not out, f"{status} {out} {err}")
     with open(made, "rb") as file:
         expect(file.read() == before, "another store")
-    status, out, err = weir.run("--name-ledger", weir.config_path)
-    expect(status == 1 and "keeps it" in err and not out, f"{status} {out} {err}")
     for words in ("11", "g" * 32, "0" * 32):
         status, out, err = weir.run("--new-ledger", words, weir.config_path)
         expect(status == 1 and words in err and "32 hexadecimal" in err, f"{status} {out} {err}")

@@ -232,7 +232,7 @@ static bool receive_budget_message(
 	return true;
 }
 
-static int keep_written_record(void *context, uint32_t id, const void *record, size_t len)
+static int keep_written_record(void *context, uint64_t id, const void *record, size_t len)
 {
 	struct box *box = context;
 	struct record *to = &box->written[id / 7];

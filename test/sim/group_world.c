@@ -81,7 +81,7 @@ static double local_limit(const struct node *node)
 	return view.local_limit;
 }
 
-static struct limiter_policy policy_of(uint32_t id)
+static struct limiter_policy policy_of(uint64_t id)
 {
 	return (struct limiter_policy){
 		.id = id,

@@ -412,7 +412,7 @@ static void run_units(struct world *w, struct box *box)
 /* ---- what boxes do */
 
 static int write_mixed_record(
-	void *box, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+	void *box, enum limiter_record_kind kind, uint64_t id, const void *record, size_t len)
 {
 	return disk_write(&((struct box *)box)->disk, kind, id, record, len);
 }

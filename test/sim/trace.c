@@ -158,7 +158,7 @@ void trace_called(uint64_t now_ns)
 		trace_sample(now_ns);
 }
 
-void trace_add(const void *at, unsigned number, unsigned policies, const uint32_t *ids)
+void trace_add(const void *at, unsigned number, unsigned policies, const uint64_t *ids)
 {
 	struct trace_subject *subject = &trace.subjects[number];
 

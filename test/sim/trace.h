@@ -73,11 +73,11 @@ uint64_t trace_n_sent(void);
 struct trace_subject {
 	const void *at;
 	unsigned policies;
-	uint32_t ids[TRACE_POLICIES]; /* where they need not be the same at all */
+	uint64_t ids[TRACE_POLICIES]; /* where they need not be the same at all */
 };
 
 /* It is watched from now on; ids may be NULL. */
-void trace_add(const void *at, unsigned number, unsigned policies, const uint32_t *ids);
+void trace_add(const void *at, unsigned number, unsigned policies, const uint64_t *ids);
 void trace_remove(const void *at);
 unsigned trace_number(const void *at);
 const struct trace_subject *trace_subjects(unsigned *n);

@@ -109,7 +109,7 @@ static void digest_limiter(const struct limiter *limiter)
 static void watch_limiter(const struct limiter *limiter, unsigned number,
 	const struct limiter_policy *policies, unsigned n)
 {
-	uint32_t ids[TRACE_POLICIES];
+	uint64_t ids[TRACE_POLICIES];
 
 	for (unsigned p = 0; p < n && p < TRACE_POLICIES; p++)
 		ids[p] = policies[p].id;
@@ -203,7 +203,7 @@ struct limiter_disk {
 };
 
 static int digest_limiter_record(
-	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+	void *context, enum limiter_record_kind kind, uint64_t id, const void *record, size_t len)
 {
 	const struct limiter_disk *disk = context;
 
@@ -287,7 +287,7 @@ static void digest_peers(const struct limiter *limiter, unsigned n)
 }
 
 /* One policy at all that have it; nothing where nobody asks anything of many. */
-static void write_limits(const struct trace_subject *subjects, unsigned n, uint32_t id, unsigned p)
+static void write_limits(const struct trace_subject *subjects, unsigned n, uint64_t id, unsigned p)
 {
 	double limits[TRACE_POLICIES], asked[TRACE_POLICIES], sum = 0;
 	unsigned having = 0;
@@ -317,12 +317,12 @@ static void write_limits(const struct trace_subject *subjects, unsigned n, uint3
 /* Policies have small numbers for ids, or are the same in the same order everywhere. */
 static void write_all_limits(const struct trace_subject *subjects, unsigned n)
 {
-	uint32_t done[TRACE_POLICIES * 2];
+	uint64_t done[TRACE_POLICIES * 2];
 	unsigned n_done = 0;
 
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned k = 0; subjects[i].at && k < subjects[i].policies; k++) {
-			uint32_t id = subjects[i].ids[k];
+			uint64_t id = subjects[i].ids[k];
 			bool is_done = n_done == TRACE_POLICIES * 2;
 
 			for (unsigned d = 0; d < n_done; d++)
@@ -703,7 +703,7 @@ struct book_disk {
 	void *context;
 };
 
-static int digest_book_record(void *context, uint32_t id, const void *record, size_t len)
+static int digest_book_record(void *context, uint64_t id, const void *record, size_t len)
 {
 	const struct book_disk *disk = context;
 

@@ -106,7 +106,7 @@ static struct loan_calls loan_calls(struct rates_node *box)
 
 void world_loans_start(struct world *w, struct rates_node *box)
 {
-	static const uint32_t id = POLICY_ID;
+	static const uint64_t id = POLICY_ID;
 	struct loan_params params = {.n = w->n,
 		.self = (unsigned)(box - w->boxes),
 		.session = (uint32_t)prng_next(&w->loaner),

@@ -147,7 +147,7 @@ static void send_period_messages(struct period_world *w, struct period_box *box)
 	}
 }
 
-static int keep_period_record(void *context, uint32_t id, const void *record, size_t len)
+static int keep_period_record(void *context, uint64_t id, const void *record, size_t len)
 {
 	struct period_box *box = context;
 

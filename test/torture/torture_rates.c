@@ -179,7 +179,7 @@ static bool stands_still(struct world *w, struct rates_node *box)
 	return box->control_wakes != 0;
 }
 
-static int write_record(void *context, uint32_t id, const void *record, size_t len)
+static int write_record(void *context, uint64_t id, const void *record, size_t len)
 {
 	return disk_write(context, 0, id, record, len);
 }
@@ -201,8 +201,8 @@ static void flip_bit(struct world *w, const struct rates_node *box, struct messa
 	if (box != w->flips || w->calm || message->bytes[0] != CONSERVE_MESSAGE || entries == 0 ||
 		!prng_percent(&w->ager, 2))
 		return;
-	at = BOOK_HEAD + prng_below(&w->ager, (unsigned)entries) * CONSERVE_ENTRY + 5 +
-	     prng_below(&w->ager, LEDGER_STATEMENT_BYTES);
+	at = BOOK_HEAD + prng_below(&w->ager, (unsigned)entries) * CONSERVE_ENTRY +
+	     CONSERVE_AT_STATEMENT + prng_below(&w->ager, LEDGER_STATEMENT_BYTES);
 	message->bytes[at] ^= (uint8_t)(1 << prng_below(&w->ager, 8));
 	w->result->flips++;
 }

@@ -140,15 +140,13 @@ def keys(table):
 
 def ledgers(table):
     """The identity is the first word, where there are two."""
-    for command in ("--new-ledger", "--name-ledger"):
-        table.run(WRONG, command)
-        table.run(WRONG, command, IDENTITY, "good.json", "more")
-        table.run(1, command, "no identity", "good.json")
-        table.run(1, command, "bad.json")
+    table.run(WRONG, "--new-ledger")
+    table.run(WRONG, "--new-ledger", IDENTITY, "good.json", "more")
+    table.run(1, "--new-ledger", "no identity", "good.json")
+    table.run(1, "--new-ledger", "bad.json")
     table.run(0, "--new-ledger", "good.json", out=r".*/store0: an empty ledger [0-9a-f]{32}: .*\n")
     table.run(1, "--new-ledger", "good.json")  # it is there
     table.run(0, "--new-ledger", IDENTITY, "second.json", out=f".*ledger {IDENTITY}: .*\n")
-    table.run(1, "--name-ledger", IDENTITY, "second.json")  # it has one
     table.run(WRONG, "--accept-ledger")
     table.run(WRONG, "--accept-ledger", "good.json", "more")
     table.run(1, "--accept-ledger", "absent.json")

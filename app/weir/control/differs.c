@@ -54,7 +54,7 @@ static void name_difference(
 			inst->policies[difference.policy].name);
 	else if (!group)
 		snprintf(text + len, DIFFERS_TEXT - (size_t)len,
-			" of a policy that is not here (%08x)", (unsigned)difference.id);
+			" of a policy that is not here (%016" PRIx64 ")", difference.id);
 }
 
 static void name_terms(const struct instance *inst, unsigned i, struct differs *differs)
@@ -81,8 +81,6 @@ static const char *refused_thing(unsigned verdict)
 		return "address or name: it speaks as a limiter that has another address here";
 	case GOSSIP_VERSION:
 		return "format: what it sends is of one that is not read here";
-	case GOSSIP_DOWNGRADE:
-		return "format: what it sends proves no identity";
 	case GOSSIP_UNSEALED:
 		return "key: one of the two seals, and the other does not";
 	case GOSSIP_NO_KEY:

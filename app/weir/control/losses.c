@@ -40,9 +40,9 @@ static const char *const port_losses[] = {
 };
 
 /* What a datagram may be that is of nobody in the group as it is now; a network may repeat one. */
-static const enum gossip_verdict strange[] = {GOSSIP_TRUNCATED, GOSSIP_VERSION, GOSSIP_DOWNGRADE,
-	GOSSIP_STRANGER, GOSSIP_UNSEALED, GOSSIP_ESTIMATOR, GOSSIP_NO_KEY, GOSSIP_FORGED,
-	GOSSIP_MISSENT, GOSSIP_MALFORMED};
+static const enum gossip_verdict strange[] = {GOSSIP_TRUNCATED, GOSSIP_VERSION, GOSSIP_STRANGER,
+	GOSSIP_UNSEALED, GOSSIP_ESTIMATOR, GOSSIP_NO_KEY, GOSSIP_FORGED, GOSSIP_MISSENT,
+	GOSSIP_MALFORMED};
 
 struct loss_watch {
 	uint64_t looked_ns;

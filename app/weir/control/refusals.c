@@ -91,8 +91,7 @@ void refusals_destroy(struct refusals *r)
 bool refusals_count(unsigned verdict)
 {
 	return verdict == REFUSED_SOURCE || verdict == GOSSIP_VERSION ||
-	       verdict == GOSSIP_DOWNGRADE || verdict == GOSSIP_UNSEALED ||
-	       verdict == GOSSIP_NO_KEY || verdict == GOSSIP_FORGED;
+	       verdict == GOSSIP_UNSEALED || verdict == GOSSIP_NO_KEY || verdict == GOSSIP_FORGED;
 }
 
 /* The first place in the order that is not before an address. */

@@ -243,7 +243,7 @@ static void saving_succeeded(struct instance *inst)
 }
 
 static int put_limiter_record(
-	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+	void *context, enum limiter_record_kind kind, uint64_t id, const void *record, size_t len)
 {
 	struct commit *s = context;
 
@@ -254,7 +254,7 @@ static int put_limiter_record(
 
 /* Each round takes some of 100,000 records, so that control has time for other work. */
 static int put_some(
-	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+	void *context, enum limiter_record_kind kind, uint64_t id, const void *record, size_t len)
 {
 	const struct commit *s = context;
 	int ret = put_limiter_record(context, kind, id, record, len);

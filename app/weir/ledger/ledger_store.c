@@ -36,7 +36,7 @@ static int grow_ledger_records(struct store_reading *reading)
 	return 0;
 }
 
-static int add_record(void *context, uint32_t id, const void *record, size_t len)
+static int add_record(void *context, uint64_t id, const void *record, size_t len)
 {
 	struct store_reading *reading = context;
 	struct ledger_store *into = reading->into;
@@ -141,8 +141,8 @@ const char *ledger_store_reason(int error)
 	case -EBADMSG:
 		return "it is damaged; without it (moved away) the limiter begins without memory";
 	case -ENODATA:
-		return "it is of an earlier version, without an identity of the ledger: stop all "
-		       "limiters of the group, and type weir --name-ledger at each";
+		return "it is of an earlier version. Stop all limiters of the group, move their "
+		       "stores away, and run weir --new-ledger at each. Quotas start again";
 	case -EPROTONOSUPPORT:
 		return "it is of a later version of weir than this one: start that one";
 	case -ETIME:

@@ -117,32 +117,6 @@ int new_ledger(const struct config *config, const char *typed)
 	return 0;
 }
 
-int name_ledger(const struct config *config, const char *typed)
-{
-	const char *directory = config->ledger.store;
-	struct book_identity identity;
-	char text[BOOK_IDENTITY_TEXT];
-	int err = choose_identity("--name-ledger", typed, &identity);
-
-	if (err)
-		return err;
-	err = store_upgrade(directory, (struct store_identity){identity.high, identity.low});
-	if (err == -EEXIST)
-		fprintf(stderr,
-			"weir: --name-ledger: %s: this ledger has an identity, and keeps it\n",
-			directory);
-	else if (err)
-		complain_ledger("--name-ledger", directory, err);
-	if (err)
-		return err;
-	book_identity_write(identity, text);
-	printf("%s: ledger %s: all that limiter %s knew stays as it is\n", directory, text,
-		config->limiter);
-	if (!typed)
-		print_next_step("--name-ledger", config, identity);
-	return 0;
-}
-
 int accept_ledger(const struct config *config)
 {
 	const char *directory = config->ledger.store;

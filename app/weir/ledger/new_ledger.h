@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * `weir --new-ledger`: an operator's word that this limiter has never run; and `--name-ledger`:
- * that the stores of an earlier version, at all limiters of a group, are of one ledger. With
- * `--accept-ledger` the operator decides that no newer store exists, and no other machine uses it.
+ * `weir --new-ledger`: an operator's word that this limiter has never run. With `--accept-ledger`
+ * the operator decides that no newer store exists, and no other machine uses it.
  */
 #ifndef WEIR_NEW_LEDGER_H
 #define WEIR_NEW_LEDGER_H
@@ -23,9 +22,5 @@ int new_ledger(const struct config *config, const char *typed);
  * error of store_accept(), reported.
  */
 int accept_ledger(const struct config *config);
-
-/* Gives a store of an earlier version that identity, or a new one: 0 or what store_upgrade() says.
- */
-int name_ledger(const struct config *config, const char *typed);
 
 #endif

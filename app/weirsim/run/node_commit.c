@@ -10,7 +10,7 @@
 static void disk_save_done(void *world, void *object, uint64_t argument);
 
 static int write_disk_record(
-	void *node, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+	void *node, enum limiter_record_kind kind, uint64_t id, const void *record, size_t len)
 {
 	return disk_write(&((struct node *)node)->disk, kind, id, record, len);
 }

@@ -225,7 +225,7 @@ struct agree_difference agree_difference(const struct agree *a, unsigned peer, u
 		if (p->since_ns[t] && i-- == 0)
 			return (struct agree_difference){0, AGREE_GROUP, 1U << t, p->since_ns[t]};
 	found = &p->found[i];
-	row = rows_find(a->rows, (uint32_t)found->key);
-	return (struct agree_difference){(uint32_t)found->key, row ? row->policy : AGREE_NOWHERE,
-		found->things, found->since_ns};
+	row = rows_find(a->rows, found->id);
+	return (struct agree_difference){
+		found->id, row ? row->policy : AGREE_NOWHERE, found->things, found->since_ns};
 }

@@ -53,7 +53,7 @@ struct agree_params {
 
 /* One policy; values: n_policy of them. */
 struct agree_policy {
-	uint32_t id; /* of its name; distinct */
+	uint64_t id; /* distinct, and as good as random in its upper 12 bits */
 	const uint64_t *values;
 };
 
@@ -65,7 +65,7 @@ struct agree_policy {
 #define AGREE_PRESENCE (1U << 31)
 
 struct agree_difference {
-	uint32_t id;     /* of the policy's name */
+	uint64_t id;     /* of the policy */
 	uint32_t policy; /* the number that agree_set() had it by, or one of the two above */
 	uint32_t things; /* bit i: thing i */
 	uint64_t since_ns;

@@ -12,9 +12,9 @@
  *             clock is the time of day in nanoseconds
  *   branches  the first (1), number (1), digests (8 each)
  *   leaves    branch (1), the first (1), number (1), digests (8 each)
- *   policies  until the end: leaf (2), number (2), the least and the largest id (4 each) of a range
+ *   policies  until the end: leaf (2), number (2), the least and the largest id (8 each) of a range
  *             of which these are all that the sender has, and of each, by its id, ascending, the
- *             id (4), digest (8), and a check of each thing (2 each)
+ *             id (8), digest (8), and a check of each thing (2 each)
  */
 #ifndef WEIR_AGREE_PRIVATE_H
 #define WEIR_AGREE_PRIVATE_H
@@ -26,18 +26,18 @@
 #define HEAD       14
 #define SUMMARY    (HEAD + 17) /* and GROUP_ENTRY for each thing */
 #define GROUP_ITEM 12
-#define SECTION    12
+#define SECTION    20
 
 enum agree_part { AGREE_SUMMARY, AGREE_BRANCHES, AGREE_LEAVES, AGREE_POLICIES, AGREE_PARTS };
 
 /* One policy, as it is here. */
 struct agree_row {
-	uint32_t id, policy;
-	uint64_t digest;
+	uint64_t id, digest;
+	uint32_t policy;
 	uint16_t checks[AGREE_POLICY_MOST];
 };
 
-/* All of them, by leaf and then by id, and digests over them: sums, as their order is no matter. */
+/* All of them, by id, and so by leaf, and digests over them: sums, as their order is no matter. */
 struct agree_rows {
 	struct agree_row *rows;
 	unsigned n;
@@ -58,7 +58,7 @@ struct agree_walk {
 };
 
 struct agree_found {
-	uint64_t key; /* leaf << 32 | id, ascending */
+	uint64_t id; /* ascending */
 	uint32_t things;
 	uint64_t since_ns;
 };
@@ -99,20 +99,30 @@ struct agree {
 	unsigned sent; /* messages since the last tick */
 };
 
-static inline unsigned leaf_of(uint32_t id)
+#define LEAF_SHIFT 52
+
+_Static_assert(LEAVES == 1 << (64 - LEAF_SHIFT), "a leaf has the ids with its upper bits");
+
+static inline unsigned leaf_of(uint64_t id)
 {
-	return (unsigned)((id * UINT32_C(2654435769)) >> 20); /* over the golden ratio */
+	return (unsigned)(id >> LEAF_SHIFT);
 }
 
-static inline uint64_t key_of(unsigned leaf, uint32_t id)
+/* The least and the largest id of a leaf. */
+static inline uint64_t leaf_first(unsigned leaf)
 {
-	return (uint64_t)leaf << 32 | id;
+	return (uint64_t)leaf << LEAF_SHIFT;
+}
+
+static inline uint64_t leaf_last(unsigned leaf)
+{
+	return leaf_first(leaf) | UINT64_MAX >> (64 - LEAF_SHIFT);
 }
 
 /* Bytes that a policy takes in a message. */
 static inline size_t policy_bytes(const struct agree *a)
 {
-	return 12 + 2 * (size_t)a->n_policy;
+	return 16 + 2 * (size_t)a->n_policy;
 }
 
 /* What a peer is told of one of the group's things. */
@@ -126,17 +136,17 @@ struct agree_rows *rows_create(const struct agree_policy *policies, unsigned n, 
 void rows_destroy(struct agree_rows *rows);
 
 /* The row of an id, or NULL. */
-const struct agree_row *rows_find(const struct agree_rows *rows, uint32_t id);
+const struct agree_row *rows_find(const struct agree_rows *rows, uint64_t id);
 
 /* What differs in one policy: 0 takes it out. */
 void found_set(
-	struct agree *a, struct agree_peer *p, uint64_t key, uint32_t things, uint64_t now_ns);
+	struct agree *a, struct agree_peer *p, uint64_t id, uint32_t things, uint64_t now_ns);
 
-/* Nothing differs from key to last. */
-void found_clear(struct agree *a, struct agree_peer *p, uint64_t key, uint64_t last);
+/* Nothing differs from one id to the last. */
+void found_clear(struct agree *a, struct agree_peer *p, uint64_t first, uint64_t last);
 
-/* The first at key or behind it. */
-unsigned found_at(const struct agree_peer *p, uint64_t key);
+/* The first at an id or behind it. */
+unsigned found_at(const struct agree_peer *p, uint64_t id);
 
 /* Compares what a peer has said of the group, and its root, with what holds here. */
 void compare_group(struct agree *a, struct agree_peer *p, uint64_t now_ns);

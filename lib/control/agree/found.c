@@ -30,14 +30,14 @@ int peer_begin(struct agree *a, struct agree_peer *p)
 	return 0;
 }
 
-unsigned found_at(const struct agree_peer *p, uint64_t key)
+unsigned found_at(const struct agree_peer *p, uint64_t id)
 {
 	unsigned low = 0, high = p->n_found;
 
 	while (low < high) {
 		unsigned mid = low + (high - low) / 2;
 
-		if (p->found[mid].key < key)
+		if (p->found[mid].id < id)
 			low = mid + 1;
 		else
 			high = mid;
@@ -71,11 +71,10 @@ static void found_remove(struct agree *a, struct agree_peer *p, unsigned first, 
 	a->views++;
 }
 
-void found_set(
-	struct agree *a, struct agree_peer *p, uint64_t key, uint32_t things, uint64_t now_ns)
+void found_set(struct agree *a, struct agree_peer *p, uint64_t id, uint32_t things, uint64_t now_ns)
 {
-	unsigned at = found_at(p, key);
-	bool there = at < p->n_found && p->found[at].key == key;
+	unsigned at = found_at(p, id);
+	bool there = at < p->n_found && p->found[at].id == id;
 
 	if (things == 0) {
 		found_remove(a, p, at, at + there);
@@ -89,15 +88,15 @@ void found_set(
 	if (!found_room(p))
 		return;
 	memmove(p->found + at + 1, p->found + at, (p->n_found - at) * sizeof(*p->found));
-	p->found[at] = (struct agree_found){key, things, now_ns};
+	p->found[at] = (struct agree_found){id, things, now_ns};
 	p->n_found++;
 	a->views++;
 }
 
-void found_clear(struct agree *a, struct agree_peer *p, uint64_t key, uint64_t last)
+void found_clear(struct agree *a, struct agree_peer *p, uint64_t first, uint64_t last)
 {
 	found_remove(
-		a, p, found_at(p, key), last == UINT64_MAX ? p->n_found : found_at(p, last + 1));
+		a, p, found_at(p, first), last == UINT64_MAX ? p->n_found : found_at(p, last + 1));
 }
 
 static void mark_since(struct agree *a, uint64_t *since_ns, bool differs, uint64_t now_ns)

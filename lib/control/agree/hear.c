@@ -85,8 +85,8 @@ static void clear_equal(struct agree *a, struct agree_peer *p, unsigned first, u
 {
 	for (unsigned i = first; i < first + n; i++)
 		if (!(bits >> i & 1))
-			found_clear(a, p, key_of(base + i * leaves, 0),
-				key_of(base + i * leaves + leaves - 1, UINT32_MAX));
+			found_clear(a, p, leaf_first(base + i * leaves),
+				leaf_last(base + i * leaves + leaves - 1));
 }
 
 static int hear_branches(struct agree *a, struct agree_peer *p, const uint8_t *at, size_t len)
@@ -144,32 +144,31 @@ static uint32_t differing_things(
 }
 
 /* Whether an id is among those of a section. */
-static bool section_has(const struct agree *a, const uint8_t *at, unsigned n, uint32_t id)
+static bool section_has(const struct agree *a, const uint8_t *at, unsigned n, uint64_t id)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (read_be32(at + i * policy_bytes(a)) == id)
+		if (read_be64(at + i * policy_bytes(a)) == id)
 			return true;
 	return false;
 }
 
 /* What was found in this range, and is now nowhere, or only here. */
 static void compare_absent(struct agree *a, struct agree_peer *p, uint64_t now_ns, unsigned leaf,
-	const uint8_t *at, unsigned n, uint32_t least, uint32_t last)
+	const uint8_t *at, unsigned n, uint64_t least, uint64_t last)
 {
-	for (unsigned f = found_at(p, key_of(leaf, least));
-		f < p->n_found && p->found[f].key <= key_of(leaf, last);) {
-		uint32_t id = (uint32_t)p->found[f].key;
+	for (unsigned f = found_at(p, least); f < p->n_found && p->found[f].id <= last;) {
+		uint64_t id = p->found[f].id;
 
 		if (rows_find(a->rows, id) || section_has(a, at, n, id))
 			f++;
 		else
-			found_set(a, p, p->found[f].key, 0, now_ns);
+			found_set(a, p, id, 0, now_ns);
 	}
 	for (unsigned r = a->rows->first[leaf]; r < a->rows->first[leaf + 1]; r++) {
-		uint32_t id = a->rows->rows[r].id;
+		uint64_t id = a->rows->rows[r].id;
 
 		if (id >= least && id <= last && !section_has(a, at, n, id))
-			found_set(a, p, key_of(leaf, id), AGREE_PRESENCE, now_ns);
+			found_set(a, p, id, AGREE_PRESENCE, now_ns);
 	}
 }
 
@@ -177,35 +176,35 @@ static const uint8_t *hear_section(
 	struct agree *a, struct agree_peer *p, uint64_t now_ns, const uint8_t *at)
 {
 	uint16_t leaf, n;
-	uint32_t least, last, id;
+	uint64_t least, last, id;
 
-	at = wire_get32(wire_get32(wire_get16(wire_get16(at, &leaf), &n), &least), &last);
+	at = wire_get64(wire_get64(wire_get16(wire_get16(at, &leaf), &n), &least), &last);
 	compare_absent(a, p, now_ns, leaf, at, n, least, last);
 	for (unsigned i = 0; i < n; i++, at += policy_bytes(a)) {
 		const struct agree_row *row;
 
-		wire_get32(at, &id);
+		wire_get64(at, &id);
 		row = rows_find(a->rows, id);
-		found_set(a, p, key_of(leaf, id),
+		found_set(a, p, id,
 			row ? differing_things(a, row, at + sizeof(id)) : AGREE_PRESENCE, now_ns);
 	}
 	return at;
 }
 
-/* Whether ids are of that leaf, in that range, and ascend. */
+/* Whether the range is of that leaf, and ids are in it and ascend. */
 static bool section_valid(const struct agree *a, const uint8_t *at, unsigned leaf, unsigned n,
-	uint32_t least, uint32_t last)
+	uint64_t least, uint64_t last)
 {
-	uint64_t next = least;
+	uint64_t before = 0;
 
-	if (leaf >= LEAVES)
+	if (leaf >= LEAVES || leaf_of(least) != leaf || leaf_of(last) != leaf)
 		return false;
 	for (unsigned i = 0; i < n; i++, at += policy_bytes(a)) {
-		uint32_t id = read_be32(at);
+		uint64_t id = read_be64(at);
 
-		if (leaf_of(id) != leaf || id < next || id > last)
+		if (id < least || id > last || (i > 0 && id <= before))
 			return false;
-		next = (uint64_t)id + 1;
+		before = id;
 	}
 	return true;
 }
@@ -213,12 +212,12 @@ static bool section_valid(const struct agree *a, const uint8_t *at, unsigned lea
 static bool sections_valid(const struct agree *a, const uint8_t *at, const uint8_t *end)
 {
 	uint16_t leaf, n;
-	uint32_t least, last;
+	uint64_t least, last;
 
 	while (at < end) {
 		if ((size_t)(end - at) < SECTION)
 			return false;
-		at = wire_get32(wire_get32(wire_get16(wire_get16(at, &leaf), &n), &least), &last);
+		at = wire_get64(wire_get64(wire_get16(wire_get16(at, &leaf), &n), &least), &last);
 		if ((size_t)(end - at) < n * policy_bytes(a) ||
 			!section_valid(a, at, leaf, n, least, last))
 			return false;

@@ -29,8 +29,8 @@ static struct agree_row row_of(
 
 static int compare_rows(const void *a, const void *b)
 {
-	uint32_t left = ((const struct agree_row *)a)->id;
-	uint32_t right = ((const struct agree_row *)b)->id;
+	uint64_t left = ((const struct agree_row *)a)->id;
+	uint64_t right = ((const struct agree_row *)b)->id;
 
 	return left < right ? -1 : left > right;
 }
@@ -81,7 +81,7 @@ void rows_destroy(struct agree_rows *rows)
 	free(rows);
 }
 
-const struct agree_row *rows_find(const struct agree_rows *rows, uint32_t id)
+const struct agree_row *rows_find(const struct agree_rows *rows, uint64_t id)
 {
 	unsigned leaf = leaf_of(id);
 

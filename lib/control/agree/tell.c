@@ -151,7 +151,7 @@ static size_t write_leaves(
 
 static uint8_t *write_row(const struct agree *a, const struct agree_row *row, uint8_t *at)
 {
-	at = wire_put64(wire_put32(at, row->id), row->digest);
+	at = wire_put64(wire_put64(at, row->id), row->digest);
 	for (unsigned t = 0; t < a->n_policy; t++)
 		at = wire_put16(at, row->checks[t]);
 	return at;
@@ -173,8 +173,8 @@ static uint8_t *write_section(
 	n = behind - first < most ? behind - first : (unsigned)most;
 	whole = first + n == behind;
 	at = wire_put16(wire_put16(at, (uint16_t)leaf), (uint16_t)n);
-	at = wire_put32(at, walk->row ? rows[first - 1].id + 1 : 0);
-	at = wire_put32(at, whole ? UINT32_MAX : rows[first + n - 1].id);
+	at = wire_put64(at, walk->row ? rows[first - 1].id + 1 : leaf_first(leaf));
+	at = wire_put64(at, whole ? leaf_last(leaf) : rows[first + n - 1].id);
 	for (unsigned r = first; r < first + n; r++)
 		at = write_row(a, &rows[r], at);
 	walk->row += n;

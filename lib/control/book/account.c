@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * One account, and finding it. A record is the fingerprint of the edges (eight bytes, big-endian)
- * and what the account itself has written.
+ * One account, and finding it. A record is the fingerprint of the edges, the check of the name
+ * (eight bytes each, big-endian), and the name after its length (one byte). Then comes the record
+ * of the account itself.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/wire.h"
 #include "book/book_private.h"
 
 static int compare_accounts(const void *a, const void *b)
 {
-	uint32_t x = (*(struct book_account *const *)a)->id;
-	uint32_t y = (*(struct book_account *const *)b)->id;
+	uint64_t x = (*(struct book_account *const *)a)->id;
+	uint64_t y = (*(struct book_account *const *)b)->id;
 
 	return (x > y) - (x < y);
 }
@@ -30,7 +32,7 @@ bool accounts_sort(struct book_account **by_id, struct book_account *const *acco
 	return distinct;
 }
 
-struct book_account *accounts_find(struct book_account *const *by_id, unsigned n, uint32_t id)
+struct book_account *accounts_find(struct book_account *const *by_id, unsigned n, uint64_t id)
 {
 	const struct book_account key = {.id = id}, *at = &key;
 	struct book_account *const *found = bsearch(
@@ -39,44 +41,133 @@ struct book_account *accounts_find(struct book_account *const *by_id, unsigned n
 	return found ? *found : NULL;
 }
 
-struct book_account *book_find(const struct book *book, uint32_t id)
+struct book_account *book_find(const struct book *book, uint64_t id)
 {
 	return accounts_find(book->by_id, book->n, id);
 }
 
-/* What the account itself has written; false if that is of other edges. */
-static bool record_body(
-	const struct book *book, const struct book_record *record, struct book_record *body)
+#define RECORD_HEAD (2 * sizeof(uint64_t) + 1)
+
+struct book_account *book_find_named(struct book *book, unsigned edge, uint64_t id, uint64_t check)
+{
+	struct book_account *account = book_find(book, id);
+
+	if (!account || account->check == check)
+		return account;
+	book->links[edge].collided++;
+	return NULL;
+}
+
+bool account_is_named(const struct book_account *account, const struct book_name *name)
+{
+	return account->check == name->check && strcmp(account->name, name->name) == 0;
+}
+
+bool book_record_name(const struct book_record *record, uint64_t *check, char name[BOOK_NAME_MAX])
+{
+	const uint8_t *at = record->at;
+	size_t len;
+
+	if (record->len < RECORD_HEAD)
+		return false;
+	at = wire_get64(at + sizeof(uint64_t), check);
+	len = *at++;
+	if (len >= BOOK_NAME_MAX || record->len < RECORD_HEAD + len || memchr(at, 0, len))
+		return false;
+	memcpy(name, at, len);
+	name[len] = '\0';
+	return true;
+}
+
+/* What the account itself has written, and its name; false if that is of other edges. */
+static bool record_body(const struct book *book, const struct book_record *record,
+	struct book_name *name, char text[BOOK_NAME_MAX], struct book_record *body)
 {
 	uint64_t fingerprint;
+	size_t head;
 
-	if (record->len < sizeof(fingerprint))
+	name->id = record->id;
+	name->name = text;
+	if (!book_record_name(record, &name->check, text))
 		return false;
-	memcpy(&fingerprint, record->at, sizeof(fingerprint));
-	*body = (struct book_record){record->id, (const uint8_t *)record->at + sizeof(fingerprint),
-		record->len - sizeof(fingerprint)};
-	return be64toh(fingerprint) == book->fingerprint;
+	wire_get64(record->at, &fingerprint);
+	head = RECORD_HEAD + strlen(text);
+	*body = (struct book_record){
+		record->id, (const uint8_t *)record->at + head, record->len - head};
+	return fingerprint == book->fingerprint;
+}
+
+uint8_t *account_write_head(const struct book *book, const struct book_account *account)
+{
+	size_t len = strlen(account->name);
+	uint8_t *at = wire_put64(wire_put64(book->record, book->fingerprint), account->check);
+
+	*at++ = (uint8_t)len;
+	memcpy(at, account->name, len);
+	return at + len;
+}
+
+void account_close(struct book *book, struct book_account *account)
+{
+	free(account->name);
+	book->ops->close(book, account);
+}
+
+int account_forget(struct book *book, struct book_account *account)
+{
+	if (account->stored && book->n_forgotten == book->forgotten_room) {
+		unsigned room = 2 * book->forgotten_room + 16;
+		uint64_t *ids = realloc(book->forgotten, room * sizeof(*ids));
+
+		if (!ids)
+			return -ENOMEM;
+		book->forgotten = ids;
+		book->forgotten_room = room;
+	}
+	if (account->stored)
+		book->forgotten[book->n_forgotten++] = account->id;
+	if (account->changed)
+		TAILQ_REMOVE(&book->changed, account, next_changed);
+	account_close(book, account);
+	return 0;
+}
+
+/* Its name, and room for its record. */
+static int account_begin(
+	struct book *book, struct book_account *account, const struct book_name *name)
+{
+	uint8_t *room = realloc(book->record, RECORD_HEAD + BOOK_NAME_MAX + account->record_bytes);
+
+	account->id = name->id;
+	account->check = name->check;
+	account->name = strdup(name->name);
+	if (room)
+		book->record = room;
+	return room && account->name ? 0 : -ENOMEM;
 }
 
 int account_open(struct book *book, const void *policy, const struct book_record *record,
 	uint64_t now_ns, struct book_account **out)
 {
+	struct book_name name = {0}, was;
+	char text[BOOK_NAME_MAX];
 	struct book_record body;
-	uint8_t *room;
 	int ret;
 
-	if (record && !record_body(book, record, &body))
+	if (record && !record_body(book, record, &was, text, &body))
 		return -EINVAL;
+	name = policy ? row_name(policy) : was;
+	if (strlen(name.name) >= BOOK_NAME_MAX)
+		return -EINVAL;
+	if (policy && record && (name.check != was.check || strcmp(name.name, text) != 0))
+		return -EEXIST;
 	ret = book->ops->open(book, policy, record ? &body : NULL, now_ns, out);
 	if (ret)
 		return ret;
-	(*out)->id = policy ? row_id(policy) : record->id;
 	(*out)->gone = !policy;
-	room = realloc(book->record, sizeof(uint64_t) + (*out)->record_bytes);
-	if (!room) {
-		book->ops->close(book, *out);
-		return -ENOMEM;
-	}
-	book->record = room;
-	return 0;
+	(*out)->stored = record;
+	ret = account_begin(book, *out, &name);
+	if (ret)
+		account_close(book, *out);
+	return ret;
 }

@@ -77,8 +77,8 @@ int book_open(struct book *book, const struct book_params *params)
 
 static int compare_records(const void *a, const void *b)
 {
-	uint32_t x = ((const struct book_record *)a)->id;
-	uint32_t y = ((const struct book_record *)b)->id;
+	uint64_t x = ((const struct book_record *)a)->id;
+	uint64_t y = ((const struct book_record *)b)->id;
 
 	return (x > y) - (x < y);
 }
@@ -92,7 +92,7 @@ static int fill_policies(struct book *book, const struct book_params *params, ui
 		qsort(params->records, params->n_records, size, compare_records);
 	for (; ret == 0 && book->n < params->n_policies; book->n += ret == 0) {
 		const void *policy = row_at(book, params->policies, book->n);
-		struct book_record key = {.id = row_id(policy)}, *record = NULL;
+		struct book_record key = {.id = row_name(policy).id}, *record = NULL;
 
 		if (params->n_records > 0)
 			record = bsearch(
@@ -146,13 +146,14 @@ int book_fill(struct book *book, const struct book_params *params, uint64_t now_
 void book_close(struct book *book)
 {
 	for (unsigned i = 0; i < book->n; i++)
-		book->ops->close(book, book->accounts[i]);
+		account_close(book, book->accounts[i]);
 	free(book->accounts);
 	free(book->by_id);
 	free(book->links);
 	free(book->edge_of);
 	free(book->index_of);
 	free(book->record);
+	free(book->forgotten);
 	overlay_destroy(book->overlay);
 }
 

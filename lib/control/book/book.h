@@ -6,9 +6,10 @@
  * of an overlay a link to a neighbour. The book knows nothing of what an account holds; a row of
  * operations says how one is opened, closed and written. It does what is alike for both:
  *
- *   - accounts by their index and by the id of their policy;
+ *   - accounts by their index and by the id of their policy, of whose name each has the text: a
+ *     policy of another name that has the same id is refused, and never takes up the account;
  *   - records, each after a fingerprint of the edges, as a record is of no use where edges lead
- *     elsewhere;
+ *     elsewhere, and after the name;
  *   - other policies at run time: what can fail is done aside, and then all takes effect. The
  *     account of a policy that is gone is kept as long as neighbours may hold something of it;
  *   - the accounts that wait to be durable, in one round for all: a disk is asked once, however
@@ -19,7 +20,7 @@
  *     group begins anew, its former life is another ledger;
  *   - which neighbours have been heard of lately.
  *
- * Policies are rows of a type of the owner's, each of which begins with the id (uint32_t). A pure
+ * Policies are rows of a type of the owner's, each of which begins as struct book_name. A pure
  * state machine: the time comes in as an argument. One thread.
  */
 #ifndef WEIR_BOOK_BOOK_H
@@ -73,19 +74,30 @@ enum book_closure {
 /* Returns "open", "older_store", "name_twice" or "impossible_statement". */
 const char *book_closure_name(enum book_closure closure);
 
+/* Identity of a policy by its name: two halves of a hash of 128 bits, and the text. */
+struct book_name {
+	uint64_t id;
+	uint64_t check;   /* is beside the id in messages */
+	const char *name; /* shorter than BOOK_NAME_MAX; NULL: "". Borrowed during a call */
+};
+
+#define BOOK_NAME_MAX 128
+
 /* What book_save() wrote of one account. */
 struct book_record {
-	uint32_t id;
+	uint64_t id;
 	const void *at;
 	size_t len;
 };
 
-/* Every account begins with this. Only the book writes to it, but for record_bytes (open). */
+/* Every account begins with this. Only the book writes to it, except record_bytes (open). */
 struct book_account {
-	uint32_t id; /* of its policy's name */
+	uint64_t id, check;
+	char *name;
 	unsigned index;
 	size_t record_bytes;  /* the most that save() writes */
 	bool gone;            /* no policy has it any more; others may still hold something of it */
+	bool stored;          /* there may be a record of it */
 	bool saving, changed; /* in the round under way; among those that wait for one */
 	TAILQ_ENTRY(book_account) next_changed;
 };
@@ -105,8 +117,9 @@ struct book_link {
 	uint64_t heard_ns, sent_ns;
 	bool spoke; /* its newest message was of this ledger: */
 	struct book_identity says;
-	uint64_t foreign; /* messages of another ledger, of which nothing was believed */
-	uint64_t invalid; /* statements that cannot be true: corruption, or a disagreement */
+	uint64_t foreign;  /* messages of another ledger, of which nothing was believed */
+	uint64_t invalid;  /* statements that cannot be true: corruption, or a disagreement */
+	uint64_t collided; /* statements of a policy of another name and the same id */
 	enum book_doubt doubt;
 };
 
@@ -180,27 +193,44 @@ struct book {
 	struct book_account **accounts; /* n, policies by their index */
 	struct book_account **by_id;    /* n, sorted */
 	TAILQ_HEAD(, book_account) changed;
-	unsigned n_saving; /* of these, the first ones */
-	uint8_t *record;   /* room for one */
+	unsigned n_saving;   /* of these, the first ones */
+	uint64_t *forgotten; /* n_forgotten ids, whose records are to go; */
+	unsigned n_forgotten, forgotten_room, n_forgetting; /* the first ones in this round */
+	uint8_t *record;                                    /* room for one */
 };
 
 /*
  * Makes the overlay and the links, nobody being alive; then an account for each policy and for each
- * other record. Both return 0; -EINVAL (also a record that is damaged, or of other edges), what
- * overlay_create() says, or -ENOMEM. book_close() is due in any case.
+ * other record. Both return 0; -EINVAL (also a damaged record, or one of other edges); -EEXIST (a
+ * record has the id of a policy and another name). Other errors: those of overlay_create(), and
+ * -ENOMEM. book_close() is due in any case.
  */
 int book_open(struct book *book, const struct book_params *params);
 int book_fill(struct book *book, const struct book_params *params, uint64_t now_ns);
 void book_close(struct book *book);
 
 /* The account of a policy's id, or NULL. */
-struct book_account *book_find(const struct book *book, uint32_t id);
+struct book_account *book_find(const struct book *book, uint64_t id);
+
+/* The account of a neighbour's message over an edge, or NULL. Counts one of another name. */
+struct book_account *book_find_named(struct book *book, unsigned edge, uint64_t id, uint64_t check);
+
+/* The name in a record, NUL-terminated. False if the bytes are no record. Any thread. */
+bool book_record_name(const struct book_record *record, uint64_t *check, char name[BOOK_NAME_MAX]);
 
 /*
  * Other policies from now on, n of them: accounts of ids that were there go on, and the caller
- * tells them their new terms. 0; -EINVAL, -EOVERFLOW or -ENOMEM, and nothing has changed.
+ * tells them their new terms. 0; -EINVAL, -EEXIST (an account has the id of a policy and another
+ * name), -EOVERFLOW or -ENOMEM, and nothing has changed.
  */
 int book_update(struct book *book, const void *policies, unsigned n, uint64_t now_ns);
+
+/*
+ * Closes accounts of policies that are gone, for which `may` returns true, and has their records
+ * removed with the next commit. One whose record is being saved stays. Returns their number.
+ */
+unsigned book_forget(struct book *book,
+	bool (*may)(void *context, const struct book_account *account), void *context);
 
 /* The edge to a limiter, by its index in the roster, or n_edges. */
 unsigned book_edge(const struct book *book, unsigned peer);
@@ -245,11 +275,13 @@ void book_changed(struct book *book, struct book_account *account);
  * book_save() hands each record to `write` (NULL: there is no disk); when that answers less than 0,
  * or book_save_failed() is called, it is as if nothing had begun; when it answers more than 0, it
  * has that record and no more is handed to it in this round: those that have waited longest come
- * first. 0; -EBUSY (a round is under way); -EAGAIN (nothing to be saved), or what `write` said.
+ * first. Without a record (NULL) that of the id is to be removed. 0; -EBUSY (a round is under way);
+ * -EAGAIN (nothing to be saved), or an error of `write`.
+ *
  * book_committed() ends the round when all is durable, and the workers enforce no more than they
  * might at the time of book_save().
  */
-typedef int (*book_write)(void *context, uint32_t id, const void *record, size_t len);
+typedef int (*book_write)(void *context, uint64_t id, const void *record, size_t len);
 
 bool book_unsaved(const struct book *book);
 int book_save(struct book *book, book_write write, void *context);

@@ -6,6 +6,8 @@
 #ifndef WEIR_BOOK_PRIVATE_H
 #define WEIR_BOOK_PRIVATE_H
 
+#include <string.h>
+
 #include "book/book.h"
 
 /* The row of one policy, which begins with its id. */
@@ -14,17 +16,33 @@ static inline const void *row_at(const struct book *book, const void *policies, 
 	return (const uint8_t *)policies + i * book->ops->policy_bytes;
 }
 
-static inline uint32_t row_id(const void *row)
+static inline struct book_name row_name(const void *row)
 {
-	return *(const uint32_t *)row;
+	struct book_name name;
+
+	memcpy(&name, row, sizeof(name));
+	if (!name.name)
+		name.name = "";
+	return name;
 }
 
 /* The account of a policy, or (NULL) of one of which there is a record only. 0 or an errno. */
 int account_open(struct book *book, const void *policy, const struct book_record *record,
 	uint64_t now_ns, struct book_account **out);
 
+/* Begins a record in book->record; returns the place behind that. */
+uint8_t *account_write_head(const struct book *book, const struct book_account *account);
+
+void account_close(struct book *book, struct book_account *account);
+
+/* True if it is the account of that name, and not of another one with the same id. */
+bool account_is_named(const struct book_account *account, const struct book_name *name);
+
+/* The account is closed, and its record to be removed. 0, or -ENOMEM and it stays. */
+int account_forget(struct book *book, struct book_account *account);
+
 /* The one of that id among n that are sorted, or NULL. */
-struct book_account *accounts_find(struct book_account *const *by_id, unsigned n, uint32_t id);
+struct book_account *accounts_find(struct book_account *const *by_id, unsigned n, uint64_t id);
 
 /* Fills `by_id` with n accounts, sorted; false if two are of one id. */
 bool accounts_sort(struct book_account **by_id, struct book_account *const *accounts, unsigned n);

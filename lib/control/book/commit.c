@@ -5,8 +5,8 @@
  * changed.
  */
 #include <errno.h>
+#include <string.h>
 
-#include "base/wire.h"
 #include "book/book_private.h"
 
 void book_changed(struct book *book, struct book_account *account)
@@ -19,19 +19,19 @@ void book_changed(struct book *book, struct book_account *account)
 
 bool book_unsaved(const struct book *book)
 {
-	return !TAILQ_EMPTY(&book->changed);
+	return !TAILQ_EMPTY(&book->changed) || book->n_forgotten > 0;
 }
 
 static int account_save(
 	struct book *book, struct book_account *account, book_write write, void *context)
 {
-	uint8_t *body = wire_put64(book->record, book->fingerprint);
+	uint8_t *body = account_write_head(book, account);
 	size_t len;
 	int ret = book->ops->save(book, account, body, &len);
 
 	if (ret)
 		return ret;
-	account->saving = true;
+	account->saving = account->stored = true;
 	if (!write)
 		return 0;
 	return write(context, account->id, book->record, (size_t)(body - book->record) + len);
@@ -42,25 +42,35 @@ int book_save(struct book *book, book_write write, void *context)
 	struct book_account *account;
 	int ret = 0;
 
-	if (book->n_saving > 0)
+	if (book->n_saving > 0 || book->n_forgetting > 0)
 		return -EBUSY;
-	TAILQ_FOREACH(account, &book->changed, next_changed)
-	{
+	/* Before the others: one of them may have begun again with such an id. */
+	while (ret == 0 && book->n_forgetting < book->n_forgotten) {
+		uint64_t id = book->forgotten[book->n_forgetting++];
+
+		ret = write ? write(context, id, NULL, 0) : 0;
+	}
+	for (account = TAILQ_FIRST(&book->changed); ret == 0 && account;
+		account = TAILQ_NEXT(account, next_changed)) {
 		book->n_saving++;
 		ret = account_save(book, account, write, context);
-		if (ret)
-			break;
 	}
 	if (ret < 0) {
 		book_save_failed(book);
 		return ret;
 	}
-	return book->n_saving > 0 ? 0 : -EAGAIN;
+	return book->n_saving > 0 || book->n_forgetting > 0 ? 0 : -EAGAIN;
 }
 
 /* Those that have changed since wait again, behind the others. */
 static void end_commit_round(struct book *book, bool durable)
 {
+	if (durable && book->n_forgetting > 0) {
+		book->n_forgotten -= book->n_forgetting;
+		memmove(book->forgotten, book->forgotten + book->n_forgetting,
+			book->n_forgotten * sizeof(*book->forgotten));
+	}
+	book->n_forgetting = 0;
 	for (; book->n_saving > 0; book->n_saving--) {
 		struct book_account *account = TAILQ_FIRST(&book->changed);
 

@@ -18,15 +18,19 @@ static void conserve_update_free(struct book *book, struct book_update *u)
 {
 	for (unsigned i = 0; i < u->n; i++)
 		if (book_find(book, u->accounts[i]->id) != u->accounts[i])
-			book->ops->close(book, u->accounts[i]);
+			account_close(book, u->accounts[i]);
 	free(u->accounts);
 	free(u->by_id);
 }
 
 static int update_add(struct book *book, struct book_update *u, const void *policy, uint64_t now_ns)
 {
-	struct book_account *account = book_find(book, row_id(policy));
-	int ret = book->ops->check(book, account, policy);
+	struct book_name name = row_name(policy);
+	struct book_account *account = book_find(book, name.id);
+	int ret = account && !account_is_named(account, &name) ? -EEXIST : 0;
+
+	if (ret == 0)
+		ret = book->ops->check(book, account, policy);
 
 	if (ret == 0 && !account)
 		ret = account_open(book, policy, NULL, now_ns, &account);
@@ -52,13 +56,6 @@ static int update_prepare(
 	return accounts_sort(u->by_id, u->accounts, u->n) ? 0 : -EINVAL;
 }
 
-static void account_forget(struct book *book, struct book_account *account)
-{
-	if (account->changed)
-		TAILQ_REMOVE(&book->changed, account, next_changed);
-	book->ops->close(book, account);
-}
-
 /* What is gone from the configuration, but not from the ledgers of others, stays. */
 static void conserve_keep_removed(struct book *book, struct book_update *u, unsigned n)
 {
@@ -67,10 +64,9 @@ static void conserve_keep_removed(struct book *book, struct book_update *u, unsi
 
 		if (accounts_find(u->by_id, n, account->id))
 			continue;
-		if (!account->saving && book->ops->untouched(book, account)) {
-			account_forget(book, account);
+		if (!account->saving && book->ops->untouched(book, account) &&
+			account_forget(book, account) == 0)
 			continue;
-		}
 		account->gone = true;
 		u->accounts[u->n++] = account;
 	}
@@ -98,4 +94,23 @@ int book_update(struct book *book, const void *policies, unsigned n, uint64_t no
 	for (unsigned i = 0; i < u.n; i++)
 		u.accounts[i]->index = i;
 	return 0;
+}
+
+unsigned book_forget(struct book *book,
+	bool (*may)(void *context, const struct book_account *account), void *context)
+{
+	unsigned n = book->n_policies, forgotten;
+
+	for (unsigned i = n; i < book->n; i++) {
+		struct book_account *account = book->accounts[i];
+
+		if (!account->saving && may(context, account) && account_forget(book, account) == 0)
+			continue;
+		book->accounts[n] = account;
+		account->index = n++;
+	}
+	forgotten = book->n - n;
+	book->n = n;
+	accounts_sort(book->by_id, book->accounts, n);
+	return forgotten;
 }

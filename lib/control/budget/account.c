@@ -11,7 +11,10 @@
 #include "base/wire.h"
 #include "budget/budget_private.h"
 
-_Static_assert(offsetof(struct budget_policy, id) == 0, "a row begins with its id");
+_Static_assert(offsetof(struct budget_policy, id) == offsetof(struct book_name, id) &&
+		       offsetof(struct budget_policy, check) == offsetof(struct book_name, check) &&
+		       offsetof(struct budget_policy, name) == offsetof(struct book_name, name),
+	"a row begins as a name");
 
 #define HEAD_BYTES (2 * sizeof(uint64_t))
 

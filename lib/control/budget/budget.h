@@ -34,12 +34,14 @@
 #define BUDGET_DEGREE 4 /* of a limiter in the tree, at most, unless params say otherwise */
 
 /* First byte of a message, as CONSERVE_MESSAGE is. */
-#define BUDGET_MESSAGE 10 /* 2 had no identity, 4 no time and terms, 8 no lives */
+#define BUDGET_MESSAGE 15 /* 2 had no identity, 4 no time and terms, 8 no lives, 10 no check */
 
 #define BUDGET_MESSAGE_MIN 512 /* least room for a message */
 
 struct budget_policy {
-	uint32_t id;     /* of its name; distinct */
+	uint64_t id; /* distinct; these three as struct book_name */
+	uint64_t check;
+	const char *name;
 	uint64_t total;  /* units a period, over all limiters; at most LEDGER_MOST */
 	uint64_t period; /* the number of the period that it is now, or */
 	bool undated;    /* that is not known yet: see budget_clock() */

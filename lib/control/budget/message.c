@@ -18,17 +18,18 @@
  *
  * Then there are parts about policies (struct quota_message), each
  *
- *        0      4  policy
- *        4      1  parts, of enum quota_part; 32, it is partial; 64, what is held is known
- *        5      8  period
- *       13      4  round
- *       17      4  answer
- *       21     40  need, urgent, asking, held, pace: 8 each
- *       61     88  the ledger's statement
- *      149      8  terms, see struct unit_terms; 0: the policy is gone here
- *      157      8  total,
- *      165      4  unit, and
- *      169      4  number of limiters
+ *        0      8  id of the policy
+ *        8      8  check of its name
+ *       16      1  parts, of enum quota_part; 32, it is partial; 64, what is held is known
+ *       17      8  period
+ *       25      4  round
+ *       29      4  answer
+ *       33     40  need, urgent, asking, held, pace: 8 each
+ *       73     88  the ledger's statement
+ *      161      8  terms, see struct unit_terms; 0: the policy is gone here
+ *      169      8  total,
+ *      177      4  unit, and
+ *      181      4  number of limiters
  *
  * All to one neighbour at one time ride together, as far as there is room.
  */
@@ -39,7 +40,7 @@
 #include "ledger/statement.h"
 
 #define HEAD     (BOOK_HEAD + 68)
-#define AT_TERMS (61 + LEDGER_STATEMENT_BYTES)
+#define AT_TERMS (73 + LEDGER_STATEMENT_BYTES)
 #define PART     (AT_TERMS + 24)
 
 #define PARTIAL 32
@@ -110,7 +111,7 @@ static void write_part(const struct budget *b, const struct unit_account *a,
 	struct unit_terms terms = unit_own_terms(b, a);
 
 	write_unit_terms(&terms, at + AT_TERMS);
-	at = wire_put32(at, a->book.id);
+	at = wire_put64(wire_put64(at, a->book.id), a->book.check);
 	*at++ = (uint8_t)(m->parts | (m->partial ? PARTIAL : 0) | (m->known ? KNOWN : 0));
 	at = wire_put64(at, m->period);
 	at = wire_put32(at, m->round);
@@ -124,11 +125,11 @@ static void write_part(const struct budget *b, const struct unit_account *a,
 }
 
 /* False where its statement is none; the rest is quota_hear()'s to judge. */
-static bool read_part(const uint8_t *at, uint32_t *id, struct quota_message *m)
+static bool read_part(const uint8_t *at, uint64_t *id, uint64_t *check, struct quota_message *m)
 {
 	uint8_t parts;
 
-	at = wire_get32(at, id);
+	at = wire_get64(wire_get64(at, id), check);
 	parts = *at++;
 	m->parts = parts & ~(PARTIAL | KNOWN);
 	m->partial = parts & PARTIAL;
@@ -245,16 +246,15 @@ static void hear_part(struct budget *b, unsigned edge, const struct tree_header 
 	struct quota_message message;
 	enum ledger_verdict verdict;
 	struct unit_account *a;
-	uint64_t period;
-	uint32_t id;
+	uint64_t period, id, check;
 
 	b->counters.parts_heard++;
-	if (!read_part(at, &id, &message)) {
+	if (!read_part(at, &id, &check, &message)) {
 		b->counters.malformed++;
 		book_invalid(&b->book, edge);
 		return;
 	}
-	a = (struct unit_account *)book_find(&b->book, id);
+	a = (struct unit_account *)book_find_named(&b->book, edge, id, check);
 	if (!a || a->unknown) {
 		b->counters.unknown++;
 		return;

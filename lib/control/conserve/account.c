@@ -11,7 +11,11 @@
 #include "base/wire.h"
 #include "conserve/conserve_private.h"
 
-_Static_assert(offsetof(struct conserve_policy, id) == 0, "a row begins with its id");
+_Static_assert(
+	offsetof(struct conserve_policy, id) == offsetof(struct book_name, id) &&
+		offsetof(struct conserve_policy, check) == offsetof(struct book_name, check) &&
+		offsetof(struct conserve_policy, name) == offsetof(struct book_name, name),
+	"a row begins as a name");
 
 uint64_t conserve_share(const struct overlay_params *roster, unsigned self, uint64_t limit)
 {

@@ -64,7 +64,7 @@
 #define CONSERVE_MESH 16
 
 /* First byte of a message, so that others may use the same way. */
-#define CONSERVE_MESSAGE 11 /* 1 had no identity, 3 no terms, 5 no lives */
+#define CONSERVE_MESSAGE 14 /* 1 had no identity, 3 no terms, 5 no lives, 11 no check */
 
 /* Instead of statements, see digest.c; and the request for statements that are not as expected. */
 #define CONSERVE_DIGEST  12
@@ -76,11 +76,17 @@ static inline bool conserve_is_kind(uint8_t kind)
 }
 
 /* Bytes that a statement about one policy takes in a message, and the least room for a message. */
-#define CONSERVE_ENTRY       141
+#define CONSERVE_ENTRY       153
 #define CONSERVE_MESSAGE_MIN (BOOK_HEAD + CONSERVE_ENTRY)
 
+/* Offsets of its flags and of the ledger's statement, see message.c. */
+#define CONSERVE_AT_FLAGS     16
+#define CONSERVE_AT_STATEMENT 17
+
 struct conserve_policy {
-	uint32_t id;                            /* of its name; distinct */
+	uint64_t id; /* distinct; these three as struct book_name */
+	uint64_t check;
+	const char *name;
 	unsigned owner;                         /* the caller's number of it */
 	uint64_t limit;                         /* over all limiters; at most LEDGER_MOST */
 	const struct gdrl_indicator *indicator; /* NULL: conserve_target() says where it goes */

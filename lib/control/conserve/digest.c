@@ -77,8 +77,8 @@ uint64_t digest_entry(const uint8_t *entry)
 	uint8_t copy[CONSERVE_ENTRY];
 
 	memcpy(copy, entry, sizeof(copy));
-	copy[4] &= (uint8_t)~CONSERVE_ANSWER;
-	ledger_statement_unstamp(copy + 5);
+	copy[CONSERVE_AT_FLAGS] &= (uint8_t)~CONSERVE_ANSWER;
+	ledger_statement_unstamp(copy + CONSERVE_AT_STATEMENT);
 	return hash_bytes(copy, sizeof(copy));
 }
 

@@ -4,17 +4,18 @@
  * Messages to neighbours. One is a head (book/head.c), and entries of CONSERVE_ENTRY bytes,
  * big-endian:
  *
- *        0      4  policy
- *        4      1  flags: 1, an answer is asked for; 2, q is what you are asked for, see
+ *        0      8  id of the policy
+ *        8      8  check of its name
+ *       16      1  flags: 1, an answer is asked for; 2, q is what you are asked for, see
  *                  rate_asks(); 4, it is for a debt; times 8, the hops of what is asked
- *        5     88  the ledger's statement
- *       93      8  q, and
- *      101      8  gain, as in struct gdrl_statement: IEEE 754 doubles
- *      109      8  terms, see struct rate_terms; 0: the policy is gone here
- *      117      4  unit
- *      121      8  limit,
- *      129      8  burst, and
- *      137      4  number of limiters
+ *       17     88  the ledger's statement
+ *      105      8  q, and
+ *      113      8  gain, as in struct gdrl_statement: IEEE 754 doubles
+ *      121      8  terms, see struct rate_terms; 0: the policy is gone here
+ *      129      4  unit
+ *      133      8  limit,
+ *      141      8  burst, and
+ *      149      4  number of limiters
  *
  * One without entries is of a limiter that has no policies, or does not know its ledger. A policy
  * is sent when there is news of it or a neighbour requests it. With the room that is left, it is
@@ -79,7 +80,7 @@ bool conserve_leases_last(const struct conserve *c)
 	return c->book.n <= messages * c->per_message;
 }
 
-#define AT_HINTS (5 + LEDGER_STATEMENT_BYTES)
+#define AT_HINTS (CONSERVE_AT_STATEMENT + LEDGER_STATEMENT_BYTES)
 #define AT_TERMS (AT_HINTS + 16)
 
 _Static_assert(AT_TERMS + RATE_TERMS_BYTES == CONSERVE_ENTRY, "an entry ends with its terms");
@@ -110,15 +111,17 @@ static size_t write_entry(
 	e->sent_asks = asks.amount > 0;
 	if (asks.amount > 0)
 		state.q = (double)asks.amount;
-	wire_put32(at, a->policy.id);
-	at[4] = (rate_is_unconfirmed(a, edge) ? ANSWER : 0) | (asks.amount > 0 ? ASKS : 0) |
-		(ledger_balance(a->ledger) < 0 ? DEBT : 0) | asks.hops << HOPS_SHIFT;
+	wire_put64(wire_put64(at, a->book.id), a->book.check);
+	at[CONSERVE_AT_FLAGS] = (rate_is_unconfirmed(a, edge) ? ANSWER : 0) |
+				(asks.amount > 0 ? ASKS : 0) |
+				(ledger_balance(a->ledger) < 0 ? DEBT : 0) |
+				asks.hops << HOPS_SHIFT;
 	ledger_state(a->ledger, edge, now_ns, &statement);
 	if (a->waits) /* an old record can promise amounts that others hold */
 		statement.promised = statement.granted;
 	if (c->book.links[edge].doubt == BOOK_TWICE)
 		statement.known_count = LEDGER_TWICE;
-	ledger_statement_write(&statement, at + 5);
+	ledger_statement_write(&statement, at + CONSERVE_AT_STATEMENT);
 	wire_put_double(wire_put_double(at + AT_HINTS, state.q), state.gain);
 	rate_write_terms(&terms, at + AT_TERMS);
 	digest_sent(c, a, edge, digest_entry(at));
@@ -226,13 +229,13 @@ static void believe_hints(struct conserve *c, struct rate_account *a, unsigned e
 		return;
 	wire_get_double(wire_get_double(at + AT_HINTS, &state.q), &state.gain);
 	if (gdrl_hear(&e->neighbour, &state)) {
-		e->asked = at[4] & ASKS ? state.q : 0;
-		e->asked_hops = at[4] >> HOPS_SHIFT;
-		e->in_debt = at[4] & DEBT;
-		if (at[4] & ASKS)
+		e->asked = at[CONSERVE_AT_FLAGS] & ASKS ? state.q : 0;
+		e->asked_hops = at[CONSERVE_AT_FLAGS] >> HOPS_SHIFT;
+		e->in_debt = at[CONSERVE_AT_FLAGS] & DEBT;
+		if (at[CONSERVE_AT_FLAGS] & ASKS)
 			e->neighbour.heard.q = 0; /* it is paid otherwise; see pay() */
 	}
-	if (verdict == LEDGER_NEWS || at[4] & ANSWER)
+	if (verdict == LEDGER_NEWS || at[CONSERVE_AT_FLAGS] & ANSWER)
 		rate_due(c, a, edge);
 }
 
@@ -340,16 +343,17 @@ static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const
 	enum ledger_verdict verdict = LEDGER_INVALID;
 	struct rate_account *a;
 	struct rate_terms terms = read_terms(at + AT_TERMS);
-	uint32_t id;
+	uint64_t id, check;
 	bool recovering, valid, news = false;
 
-	wire_get32(at, &id);
-	a = (struct rate_account *)book_find(&c->book, id);
+	wire_get64(wire_get64(at, &id), &check);
+	a = (struct rate_account *)book_find_named(&c->book, edge, id, check);
 	if (!a) {
 		c->counters.unknown++;
 		return false;
 	}
-	valid = ledger_statement_read(&statement, at + 5, LEDGER_STATEMENT_BYTES) == 0;
+	valid = ledger_statement_read(
+			&statement, at + CONSERVE_AT_STATEMENT, LEDGER_STATEMENT_BYTES) == 0;
 	if (valid && !one_limiter_speaks(c, a, edge, &statement))
 		return false;
 	if (valid && terms_apart(c, a, &terms))

@@ -45,7 +45,7 @@ static void place_in_tree(
 	const struct policy *policy = &policies[index];
 	int divider = policy_divider(policies, index);
 
-	limits[index].below = UINT64_C(1) << 32 | limits[policy->parent].id;
+	limits[index].below = limits[policy->parent].id | 1;
 	if (divider == POLICY_NO_PARENT)
 		return;
 	if (!policy_limits_rate(policy)) {

@@ -12,6 +12,7 @@
 #include "police/borrow.h"
 #include "police/expire.h"
 #include "police/shaped.h"
+#include "policy/key.h"
 #include "policy/kind.h"
 #include "policy/period.h"
 #include "policy/schedule.h"
@@ -122,9 +123,12 @@ static uint64_t second_digest(const struct policy *policy)
 struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t unix_s)
 {
 	bool conserved = policy_is_conserved(policy);
+	struct policy_key key = policy_key(policy);
 
 	return (struct limiter_policy){
-		.id = policy_id(policy),
+		.id = key.id,
+		.check = key.check,
+		.name = policy->name,
 		.allocator = policy->allocator,
 		.limit_bps = policy->limit_bps,
 		.limit_s = policy->limit_s,

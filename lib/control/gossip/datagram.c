@@ -11,10 +11,9 @@
 
 #include "base/wire.h"
 
-/* Sender, epoch, counter and random bits, of format 1 without these. */
-#define NONCE_FROM  4
-#define NONCE_LEN   24
-#define NONCE_LEN_1 20
+/* Sender, epoch, counter and random bits. */
+#define NONCE_FROM 4
+#define NONCE_LEN  24
 
 static void cursor_put(struct cursor *cursor, uint64_t value, size_t bytes)
 {
@@ -90,8 +89,6 @@ void datagram_write_header(struct cursor *cursor, const struct datagram_header *
 	cursor_put_u32(cursor, header->sender);
 	cursor_put(cursor, header->epoch, 8);
 	cursor_put(cursor, header->counter, 8);
-	if (header->version == 1)
-		return;
 	cursor_put_u32(cursor, header->random);
 	cursor_put_u32(cursor, header->key);
 }
@@ -105,8 +102,6 @@ void datagram_read_header(struct cursor *cursor, struct datagram_header *header)
 	header->sender = cursor_get_u32(cursor);
 	header->epoch = cursor_get(cursor, 8);
 	header->counter = cursor_get(cursor, 8);
-	if (header->version == 1)
-		return;
 	header->random = cursor_get_u32(cursor);
 	header->key = cursor_get_u32(cursor);
 }
@@ -147,7 +142,7 @@ void datagram_read_section(struct cursor *cursor, struct datagram_section *secti
 
 void datagram_write_record(struct cursor *cursor, const struct datagram_record *record)
 {
-	cursor_put_u32(cursor, record->policy);
+	cursor_put(cursor, record->policy, 8);
 	cursor_put_u32(cursor, record->version);
 	put_float(cursor, record->demand);
 	put_float(cursor, record->weight);
@@ -155,7 +150,7 @@ void datagram_write_record(struct cursor *cursor, const struct datagram_record *
 
 void datagram_read_record(struct cursor *cursor, struct datagram_record *record)
 {
-	record->policy = cursor_get_u32(cursor);
+	record->policy = cursor_get(cursor, 8);
 	record->version = cursor_get_u32(cursor);
 	record->demand = get_float(cursor);
 	record->weight = get_float(cursor);
@@ -173,7 +168,7 @@ unsigned datagram_read_link(struct cursor *cursor)
 
 void datagram_write_sum(struct cursor *cursor, const struct datagram_sum *sum)
 {
-	cursor_put_u32(cursor, sum->policy);
+	cursor_put(cursor, sum->policy, 8);
 	cursor_put_u32(cursor, sum->count);
 	put_float(cursor, sum->demand);
 	put_float(cursor, sum->weight);
@@ -181,56 +176,33 @@ void datagram_write_sum(struct cursor *cursor, const struct datagram_sum *sum)
 
 void datagram_read_sum(struct cursor *cursor, struct datagram_sum *sum)
 {
-	sum->policy = cursor_get_u32(cursor);
+	sum->policy = cursor_get(cursor, 8);
 	sum->count = cursor_get_u32(cursor);
 	sum->demand = get_float(cursor);
 	sum->weight = get_float(cursor);
 }
 
-static void nonce_of(
-	const uint8_t *buf, uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES])
-{
-	memset(nonce, 0, crypto_aead_xchacha20poly1305_ietf_NPUBBYTES);
-	memcpy(nonce, buf + NONCE_FROM, buf[0] == 1 ? NONCE_LEN_1 : NONCE_LEN);
-}
-
 size_t datagram_seal(uint8_t *buf, size_t len, const uint8_t key[DATAGRAM_KEY])
 {
-	uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES];
-	size_t header = datagram_header_len(buf[0]);
 	unsigned long long sealed = 0;
-	uint8_t *body = buf + header;
+	uint8_t *body = buf + DATAGRAM_HEADER;
 
-	nonce_of(buf, nonce);
-	crypto_aead_xchacha20poly1305_ietf_encrypt(
-		body, &sealed, body, len - header, buf, header, NULL, nonce, key);
-	return header + (size_t)sealed;
-}
-
-/* Opens a datagram, or with no place for its body only says whether it would. */
-static int open_body(const uint8_t *buf, size_t len, const uint8_t key[DATAGRAM_KEY], uint8_t *body)
-{
-	uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES];
-	size_t header = datagram_header_len(buf[0]);
-	unsigned long long opened = 0;
-
-	if (len < header + DATAGRAM_TAG)
-		return -EBADMSG;
-	nonce_of(buf, nonce);
-	if (crypto_aead_xchacha20poly1305_ietf_decrypt(
-		    body, &opened, NULL, buf + header, len - header, buf, header, nonce, key) != 0)
-		return -EBADMSG;
-	return (int)header + (int)opened;
-}
-
-bool datagram_fits(const uint8_t *buf, size_t len, const uint8_t key[DATAGRAM_KEY])
-{
-	return open_body(buf, len, key, NULL) >= 0;
+	crypto_aead_xchacha20poly1305_ietf_encrypt(body, &sealed, body, len - DATAGRAM_HEADER, buf,
+		DATAGRAM_HEADER, NULL, buf + NONCE_FROM, key);
+	return DATAGRAM_HEADER + (size_t)sealed;
 }
 
 int datagram_open(uint8_t *buf, size_t len, const uint8_t key[DATAGRAM_KEY])
 {
-	return open_body(buf, len, key, buf + datagram_header_len(buf[0]));
+	unsigned long long opened = 0;
+	uint8_t *body = buf + DATAGRAM_HEADER;
+
+	if (len < DATAGRAM_HEADER + DATAGRAM_TAG)
+		return -EBADMSG;
+	if (crypto_aead_xchacha20poly1305_ietf_decrypt(body, &opened, NULL, body,
+		    len - DATAGRAM_HEADER, buf, DATAGRAM_HEADER, buf + NONCE_FROM, key) != 0)
+		return -EBADMSG;
+	return DATAGRAM_HEADER + (int)opened;
 }
 
 static_assert(DATAGRAM_TAG == crypto_aead_xchacha20poly1305_ietf_ABYTES, "tag");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The gossip datagram, formats 2 and 1. All integers and floats (IEEE 754 binary32) are big-endian.
+ * The gossip datagram, format 3. All integers and floats (IEEE 754 binary32) are big-endian.
  *
  *   offset  bytes
- *        0      1  format, 2
+ *        0      1  format, 3
  *        1      1  flags: bit 0, the body is sealed; bits 1 and 2, the estimator (0 state, 1 tree,
  *                  2 one of weirsim alone); bit 3, it is a message; bit 4, the sender opens what
  *                  is sealed with identities (see keyring.h); the others are 0
@@ -23,11 +23,7 @@
  * Bytes 0 and 2 to 7 stay what they are in every later format, so that whoever cannot read one can
  * say whose it is.
  *
- * Format 1 has no bytes 24 to 31: its body begins at 24, is sealed with the group's key itself, the
- * nonce is bytes 4 to 23 and four zero bytes, the additional data bytes 0 to 23. Bytes 2 and 3 are
- * 0 where nothing newer is spoken, and are not looked at there; a limiter that speaks 2 says in
- * them what it says in format 2, and leaves gaps of random size between its counters, for what the
- * random bits are for. A message has no format 1.
+ * Formats 1 and 2 had 32-bit ids of policies, by which two names could be one. They are not read.
  *
  *   body
  *        0      4  receiver: FNV-1a of its name; a datagram speaks to one limiter
@@ -38,10 +34,10 @@
  *       20      2  number of the sender's own records that follow
  *
  *   then, of state, so many records, each
- *                    0  4  policy: FNV-1a of its name
- *                    4  4  version: tick at which the record took this value
- *                    8  4  demand, bytes per second (float)
- *                   12  4  weight, the allocator's unit (float)
+ *                    0  8  id of the policy, see policy_key()
+ *                    8  4  version: tick at which the record took this value
+ *                   12  4  demand, bytes per second (float)
+ *                   16  4  weight, the allocator's unit (float)
  *          and, until the body ends, what the sender has heard of others:
  *                    0  4  origin: FNV-1a of its name
  *                    4  8  epoch of the origin
@@ -51,10 +47,10 @@
  *   or, of a tree,
  *        0      1  what the receiver is to the sender (enum datagram_link)
  *          and the records, each the newest as of the sender's tick
- *                    0  4  policy: FNV-1a of its name
- *                    4  4  limiters that have it, among those on the sender's side of the edge
- *                    8  4  their demand, bytes per second (float)
- *                   12  4  their weight (float)
+ *                    0  8  id of the policy
+ *                    8  4  limiters that have it, among those on the sender's side of the edge
+ *                   12  4  their demand, bytes per second (float)
+ *                   16  4  their weight (float)
  *
  * The body of a message is the fixed part, without records, and then what it carries: see
  * gossip_message(). Its ticks are said of messages alone: the echo tick is that of the newest one.
@@ -68,8 +64,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DATAGRAM_VERSION         2 /* the newest format */
-#define DATAGRAM_OLDEST          1 /* that is read */
+#define DATAGRAM_VERSION         3 /* the newest format */
+#define DATAGRAM_OLDEST          3 /* that is read */
 #define DATAGRAM_SEALED          0x01
 #define DATAGRAM_ESTIMATOR       0x06
 #define DATAGRAM_ESTIMATOR_SHIFT 1 /* of the flags */
@@ -77,18 +73,16 @@
 #define DATAGRAM_IDENTITY        0x10
 
 #define DATAGRAM_HEADER     32
-#define DATAGRAM_HEADER_1   24 /* of format 1 */
 #define DATAGRAM_TAG        16
 #define DATAGRAM_KEY        32
 #define DATAGRAM_BODY_FIXED 22
 #define DATAGRAM_SECTION    18
-#define DATAGRAM_RECORD     16
+#define DATAGRAM_RECORD     20
 #define DATAGRAM_MIN        (DATAGRAM_HEADER + DATAGRAM_BODY_FIXED)
 #define DATAGRAM_SENDER     4    /* where its name stands in any format */
 #define DATAGRAM_NAMED      8    /* bytes by which the sender of any format is known */
 #define DATAGRAM_MAX        8972 /* a 9000-byte MTU less IPv4 and UDP headers */
 
-/* In format 1 there are no random bits and no key, and a newest format of 0 is written and read. */
 struct datagram_header {
 	uint8_t version;
 	uint8_t flags;
@@ -100,14 +94,8 @@ struct datagram_header {
 	uint32_t key;
 };
 
-/* Bytes of a header of that format, which is read or written here. Any thread. */
-static inline size_t datagram_header_len(uint8_t version)
-{
-	return version == 1 ? DATAGRAM_HEADER_1 : DATAGRAM_HEADER;
-}
-
 struct datagram_record {
-	uint32_t policy;
+	uint64_t policy;
 	uint32_t version;
 	float demand;
 	float weight;
@@ -137,7 +125,7 @@ enum datagram_link {
 };
 
 struct datagram_sum {
-	uint32_t policy;
+	uint64_t policy;
 	uint32_t count;
 	float demand;
 	float weight;
@@ -155,7 +143,6 @@ static inline size_t cursor_left(const struct cursor *cursor)
 	return (size_t)(cursor->end - cursor->at);
 }
 
-/* Both by header->version, which reading takes from the datagram, whatever it is. */
 void datagram_write_header(struct cursor *cursor, const struct datagram_header *header);
 void datagram_write_body(struct cursor *cursor, const struct datagram_body *body);
 void datagram_write_section(struct cursor *cursor, const struct datagram_section *section);
@@ -174,12 +161,9 @@ unsigned datagram_read_link(struct cursor *cursor);
 
 /*
  * Seals buf in place: a header and a body of together len bytes become len + DATAGRAM_TAG. The
- * buffer has room for the tag. The format is that of the header in buf.
+ * buffer has room for the tag.
  */
 size_t datagram_seal(uint8_t *buf, size_t len, const uint8_t key[DATAGRAM_KEY]);
-
-/* Whether datagram_open() would open it; buf stays as it is. */
-bool datagram_fits(const uint8_t *buf, size_t len, const uint8_t key[DATAGRAM_KEY]);
 
 /* Opens buf in place. Returns the length without the tag, or -EBADMSG (wrong key, altered, cut). */
 int datagram_open(uint8_t *buf, size_t len, const uint8_t key[DATAGRAM_KEY]);

@@ -198,7 +198,7 @@ void enforced_take(struct gossip *g, struct cursor *cursor, const struct datagra
 		unsigned policy;
 
 		datagram_read_record(cursor, &record);
-		policy = roster_find(g->policies, record.policy);
+		policy = id_table_find(g->policies, record.policy);
 		memcpy(&report.most[0], &record.version, sizeof(record.version));
 		report.most[1] = record.weight;
 		report.most[2] = record.demand;

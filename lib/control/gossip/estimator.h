@@ -15,7 +15,7 @@ struct gossip {
 	const struct estimator *estimator;
 	void *own;                   /* the estimator's */
 	const struct roster *roster; /* borrowed */
-	struct roster *policies;     /* ours, then those that were withdrawn */
+	struct id_table *policies;   /* ours, then those that were withdrawn */
 	unsigned n_policies;         /* ours */
 	unsigned from;               /* see gossip_from() */
 	uint64_t *withdrawn_ns;      /* of each of the others, when */

@@ -55,7 +55,7 @@ int gossip_create(const struct gossip_params *p, uint64_t now_ns, struct gossip 
 	if (p->keyring)
 		g->flags |= DATAGRAM_SEALED;
 	g->keyring = p->keyring;
-	ret = roster_create(p->policies, p->n_policies, &g->policies);
+	ret = id_table_create(p->policies, p->n_policies, &g->policies);
 	g->news = calloc(p->n_policies / 64 + 1, sizeof(*g->news));
 	g->all_news = true;
 	if (ret == 0 && !g->news)
@@ -76,7 +76,7 @@ void gossip_destroy(struct gossip *g)
 		return;
 	g->estimator->destroy(g);
 	messages_destroy(g);
-	roster_destroy(g->policies);
+	id_table_destroy(g->policies);
 	free(g->news);
 	free(g->withdrawn_ns);
 	free(g);
@@ -168,11 +168,9 @@ static bool is_message(const struct datagram_header *header)
 /* Whether flags are some that this format has. */
 static bool flags_known(const struct datagram_header *header)
 {
-	uint8_t known = DATAGRAM_SEALED | DATAGRAM_ESTIMATOR;
+	uint8_t known = DATAGRAM_SEALED | DATAGRAM_ESTIMATOR | DATAGRAM_MESSAGE | DATAGRAM_IDENTITY;
 	unsigned estimator = (header->flags & DATAGRAM_ESTIMATOR) >> DATAGRAM_ESTIMATOR_SHIFT;
 
-	if (header->version != 1)
-		known |= DATAGRAM_MESSAGE | DATAGRAM_IDENTITY;
 	return !(header->flags & ~known) &&
 	       estimator <= (is_message(header) ? GOSSIP_STATE : GOSSIP_STUDY);
 }
@@ -186,13 +184,13 @@ static enum gossip_verdict check_format(
 
 	if (len < DATAGRAM_NAMED)
 		return GOSSIP_TRUNCATED;
-	if (header->version >= seal_oldest(g) && header->version <= DATAGRAM_VERSION)
+	if (header->version >= DATAGRAM_OLDEST && header->version <= DATAGRAM_VERSION)
 		return GOSSIP_ACCEPTED;
 	sender = roster_find(g->roster, header->sender);
 	peer = sender < g->roster->n ? g->estimator->find(g, sender) : NULL;
 	if (peer)
 		peer->unreadable = header->version;
-	return header->version == 1 ? GOSSIP_DOWNGRADE : GOSSIP_VERSION;
+	return GOSSIP_VERSION;
 }
 
 /* What can be said before the key is used. */
@@ -200,7 +198,6 @@ static enum gossip_verdict check_header(
 	const struct gossip *g, const struct datagram_header *header, size_t len)
 {
 	bool sealed = header->flags & DATAGRAM_SEALED, message = is_message(header);
-	size_t least = datagram_header_len(header->version) + DATAGRAM_BODY_FIXED;
 
 	if (!flags_known(header))
 		return GOSSIP_VERSION;
@@ -208,7 +205,7 @@ static enum gossip_verdict check_header(
 		return GOSSIP_UNSEALED;
 	if (!message && (header->flags ^ g->flags) & DATAGRAM_ESTIMATOR)
 		return GOSSIP_ESTIMATOR;
-	if (len < least + (sealed ? DATAGRAM_TAG : 0))
+	if (len < DATAGRAM_MIN + (sealed ? DATAGRAM_TAG : 0))
 		return GOSSIP_TRUNCATED;
 	if (header->sender == g->roster->ids[g->self])
 		return GOSSIP_SELF;
@@ -378,7 +375,6 @@ const char *gossip_verdict_name(enum gossip_verdict verdict)
 		[GOSSIP_UNPROVEN] = "unproven",
 		[GOSSIP_TRUNCATED] = "truncated",
 		[GOSSIP_VERSION] = "version",
-		[GOSSIP_DOWNGRADE] = "downgrade",
 		[GOSSIP_SELF] = "self",
 		[GOSSIP_STRANGER] = "stranger",
 		[GOSSIP_UNSEALED] = "unsealed",

@@ -27,6 +27,7 @@
 
 #include "gossip/datagram.h"
 #include "gossip/keyring.h"
+#include "group/id_table.h"
 #include "group/membership.h"
 #include "group/roster.h"
 
@@ -39,7 +40,7 @@ struct gossip_params {
 	const struct roster *roster; /* FNV-1a of N names, ours included; outlives the gossip */
 	unsigned self;               /* our index in it */
 	unsigned n_policies;
-	const uint32_t *policies; /* n_policies: FNV-1a of each name; distinct */
+	const uint64_t *policies; /* n_policies ids, distinct */
 	struct keyring *keyring;  /* outlives the gossip, or see gossip_rekey(); NULL: plain */
 	uint64_t epoch;           /* random, not 0, new at every start */
 	uint64_t seed;            /* for the choice of peers */
@@ -64,7 +65,6 @@ enum gossip_verdict {
 	GOSSIP_UNPROVEN,  /* a new epoch that does not yet echo ours: noted, not believed */
 	GOSSIP_TRUNCATED, /* shorter than it must be, or than it says it is */
 	GOSSIP_VERSION,   /* a format that we do not read, or flags unknown to it */
-	GOSSIP_DOWNGRADE, /* format 1, in which no identity is proven, where all are to have one */
 	GOSSIP_SELF,      /* our own, come back */
 	GOSSIP_STRANGER,  /* a sender that is not in the roster */
 	GOSSIP_UNSEALED,  /* plain where a key is set, or sealed where none is */
@@ -116,7 +116,7 @@ const struct keyring *gossip_keyring(const struct gossip *gossip);
  * that we have no demand: we are not lost to them. Returns 0; -EINVAL (an index is not that of the
  * id, or two ids are the same) or -ENOMEM, and nothing has changed.
  */
-int gossip_update(struct gossip *gossip, const uint32_t *policies, unsigned n, const unsigned *from,
+int gossip_update(struct gossip *gossip, const uint64_t *policies, unsigned n, const unsigned *from,
 	uint64_t tick_ns, uint64_t now_ns);
 
 /* Sets our own record of a policy; peers hear of it from the next tick on. */

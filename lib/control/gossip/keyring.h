@@ -67,7 +67,7 @@ const uint8_t *keyring_find(const struct keyring *keyring, unsigned i, uint32_t 
 /* Whether a key of that name is made with identities. */
 bool keyring_is_identity(const struct keyring *keyring, uint32_t name);
 
-/* The group's key i, the first of which seals datagrams of format 1; NULL: there is none. */
+/* The group's key i, the first of which seals; NULL: there is none. */
 const uint8_t *keyring_group(const struct keyring *keyring, unsigned i);
 
 #endif

@@ -9,9 +9,6 @@
 
 #include "gossip/estimator.h"
 
-/* The oldest format that we read and write. */
-uint8_t seal_oldest(const struct gossip *g);
-
 /* What the sender of an authentic datagram says that it reads. */
 struct peer_speaks seal_spoken(const struct datagram_header *header);
 

@@ -525,7 +525,7 @@ static void set_entry(struct gossip *g, unsigned policy, const struct gossip_wor
 static void take_record(
 	struct gossip *g, const struct gossip_word *told, const struct datagram_record *record)
 {
-	unsigned policy = roster_find(g->policies, record->policy);
+	unsigned policy = id_table_find(g->policies, record->policy);
 	struct state_entry *entry;
 
 	if (policy == g->policies->n) {

@@ -537,7 +537,7 @@ static void take_sums(
 		unsigned policy;
 
 		datagram_read_sum(&cursor, &sum);
-		policy = roster_find(g->policies, sum.policy);
+		policy = id_table_find(g->policies, sum.policy);
 		if (policy == g->policies->n)
 			g->counters.unknown_policy++;
 		else if (!sum_is_plausible(g, e, &sum))

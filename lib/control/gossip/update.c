@@ -35,9 +35,9 @@ void *remap_rows(const struct remap *map, const void *rows, size_t size)
 struct update {
 	struct remap map;
 	unsigned *from;
-	uint32_t *ids;
+	uint64_t *ids;
 	uint64_t *withdrawn_ns, *news;
-	struct roster *policies;
+	struct id_table *policies;
 };
 
 static void gossip_update_free(struct update *u)
@@ -46,7 +46,7 @@ static void gossip_update_free(struct update *u)
 	free(u->ids);
 	free(u->withdrawn_ns);
 	free(u->news);
-	roster_destroy(u->policies);
+	id_table_destroy(u->policies);
 }
 
 static int gossip_update_alloc(struct update *u, const struct gossip *g, unsigned n)
@@ -61,11 +61,11 @@ static int gossip_update_alloc(struct update *u, const struct gossip *g, unsigne
 }
 
 /* Those given; a name that was withdrawn is taken up again. False when an index makes no sense. */
-static bool take_new(struct update *u, const struct gossip *g, const uint32_t *ids, unsigned n,
+static bool take_new(struct update *u, const struct gossip *g, const uint64_t *ids, unsigned n,
 	const unsigned *from)
 {
 	for (unsigned i = 0; i < n; i++) {
-		unsigned old = roster_find(g->policies, ids[i]);
+		unsigned old = id_table_find(g->policies, ids[i]);
 
 		if (from[i] != GOSSIP_ADDED && from[i] != old)
 			return false;
@@ -106,7 +106,7 @@ static int take_withdrawn(struct update *u, const struct gossip *g, uint64_t now
 	return 0;
 }
 
-static int gossip_update_prepare(struct update *u, const struct gossip *g, const uint32_t *ids,
+static int gossip_update_prepare(struct update *u, const struct gossip *g, const uint64_t *ids,
 	unsigned n, const unsigned *from, uint64_t now_ns)
 {
 	int ret = gossip_update_alloc(u, g, n);
@@ -117,7 +117,7 @@ static int gossip_update_prepare(struct update *u, const struct gossip *g, const
 		return -EINVAL;
 	ret = take_withdrawn(u, g, now_ns);
 	u->map.from = u->from;
-	return ret ? ret : roster_create(u->ids, u->map.n, &u->policies);
+	return ret ? ret : id_table_create(u->ids, u->map.n, &u->policies);
 }
 
 /* What has not been told of those that stay; of one that is added there is nothing to tell. */
@@ -148,12 +148,12 @@ static void gossip_update_commit(struct update *u, struct gossip *g, unsigned n)
 	gossip_update_free(&old);
 }
 
-static bool same_policy_ids(const struct gossip *g, const uint32_t *ids, unsigned n)
+static bool same_policy_ids(const struct gossip *g, const uint64_t *ids, unsigned n)
 {
 	return n == g->n_policies && memcmp(ids, g->policies->ids, n * sizeof(*ids)) == 0;
 }
 
-int gossip_update(struct gossip *g, const uint32_t *ids, unsigned n, const unsigned *from,
+int gossip_update(struct gossip *g, const uint64_t *ids, unsigned n, const unsigned *from,
 	uint64_t tick_ns, uint64_t now_ns)
 {
 	struct update u = {0};

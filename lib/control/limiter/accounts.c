@@ -230,7 +230,7 @@ struct writer {
 	enum limiter_record_kind kind;
 };
 
-static int write_limiter_record(void *context, uint32_t id, const void *record, size_t len)
+static int write_limiter_record(void *context, uint64_t id, const void *record, size_t len)
 {
 	const struct writer *writer = context;
 

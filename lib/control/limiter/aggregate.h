@@ -162,6 +162,15 @@ static inline bool aggregate_conserved(const struct aggregate *a)
 	return a->policy.guarantee == LIMITER_CONSERVED;
 }
 
+/*
+ * Key of a policy in gossip and loans. It is of the whole hash, so that policies with one id and
+ * different names share nothing there.
+ */
+static inline uint64_t limiter_key(const struct limiter_policy *policy)
+{
+	return policy->id ^ policy->check;
+}
+
 int limiter_rates_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
 	struct book_record *records, unsigned n_records, uint64_t now_ns);
 void limiter_rates_index(const struct limiter *l, struct aggregate *a);

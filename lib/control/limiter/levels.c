@@ -15,6 +15,7 @@
 
 #include "allocate/hierarchy.h"
 #include "base/math.h"
+#include "group/id_table.h"
 #include "limiter/aggregate.h"
 
 /* What a child may want of its parent beyond what it asks for: as of a limit without drops. */
@@ -61,15 +62,15 @@ static bool any_child(const struct limiter_policy *policies, unsigned n)
 }
 
 /* Which policies are a level, by 1 and more: their node, which is told later. */
-static int mark_levels(const struct limiter_policy *policies, unsigned n, const struct roster *ids,
-	unsigned *nodes)
+static int mark_levels(const struct limiter_policy *policies, unsigned n,
+	const struct id_table *ids, unsigned *nodes)
 {
 	for (unsigned i = 0; i < n; i++) {
 		unsigned parent;
 
 		if (!policies[i].child)
 			continue;
-		parent = roster_find(ids, policies[i].parent);
+		parent = id_table_find(ids, policies[i].parent);
 		if (parent == n || parent == i)
 			return -EINVAL;
 		nodes[i] = nodes[parent] = 1;
@@ -104,7 +105,7 @@ static void list_levels(struct levels *levels, unsigned n, unsigned *nodes)
 }
 
 static void fill_nodes(struct levels *levels, const struct limiter_policy *policies,
-	const struct roster *ids, const unsigned *nodes)
+	const struct id_table *ids, const unsigned *nodes)
 {
 	for (unsigned i = 0; i < levels->n; i++) {
 		const struct limiter_policy *policy = &policies[levels->policy[i]];
@@ -116,7 +117,7 @@ static void fill_nodes(struct levels *levels, const struct limiter_policy *polic
 			.guaranteed = (double)policy->guaranteed_bps / 8 / limiter_time(policy),
 		};
 		if (policy->child)
-			levels->nodes[i].parent = (int)nodes[roster_find(ids, policy->parent)];
+			levels->nodes[i].parent = (int)nodes[id_table_find(ids, policy->parent)];
 	}
 }
 
@@ -130,7 +131,7 @@ static void mark_waiting(struct levels *levels, const struct limiter_policy *pol
 }
 
 static int make_levels(struct levels *levels, const struct limiter_policy *policies, unsigned n,
-	const struct roster *ids)
+	const struct id_table *ids)
 {
 	unsigned *nodes = calloc((size_t)n + 1, sizeof(*nodes));
 	int ret = nodes ? mark_levels(policies, n, ids, nodes) : -ENOMEM;
@@ -149,8 +150,8 @@ static int make_levels(struct levels *levels, const struct limiter_policy *polic
 
 int levels_create(const struct limiter_policy *policies, unsigned n, struct levels **out)
 {
-	uint32_t *ids;
-	struct roster *roster = NULL;
+	uint64_t *ids;
+	struct id_table *table = NULL;
 	int ret;
 
 	*out = NULL;
@@ -160,11 +161,11 @@ int levels_create(const struct limiter_policy *policies, unsigned n, struct leve
 	*out = calloc(1, sizeof(**out));
 	for (unsigned i = 0; ids && i < n; i++)
 		ids[i] = policies[i].id;
-	ret = ids && *out ? roster_create(ids, n, &roster) : -ENOMEM;
+	ret = ids && *out ? id_table_create(ids, n, &table) : -ENOMEM;
 	free(ids);
 	if (ret == 0)
-		ret = make_levels(*out, policies, n, roster);
-	roster_destroy(roster);
+		ret = make_levels(*out, policies, n, table);
+	id_table_destroy(table);
 	if (ret) {
 		levels_destroy(*out);
 		*out = NULL;

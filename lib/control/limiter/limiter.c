@@ -68,13 +68,13 @@ uint64_t policies_tick(const struct limiter_policy *policies, unsigned n)
 static int create_gossip(struct limiter *l, const struct limiter_params *params, uint64_t now_ns)
 {
 	struct gossip_params gossip = params->gossip;
-	uint32_t *ids = calloc(params->n_policies + 1, sizeof(*ids));
+	uint64_t *ids = calloc(params->n_policies + 1, sizeof(*ids));
 	int ret;
 
 	if (!ids)
 		return -ENOMEM;
 	for (unsigned i = 0; i < params->n_policies; i++)
-		ids[i] = params->policies[i].id;
+		ids[i] = limiter_key(&params->policies[i]);
 	gossip.policies = ids;
 	gossip.n_policies = params->n_policies;
 	gossip.tick_ns = l->tick_ns;

@@ -40,7 +40,9 @@ struct limiter_terms {
 };
 
 struct limiter_policy {
-	uint32_t id; /* FNV-1a of its name */
+	/* See struct book_name. The name is borrowed as long as the limiter has the policy. */
+	uint64_t id, check;
+	const char *name;
 	const struct allocator *allocator;
 	uint64_t limit_bps;           /* over all limiters: bit/s, or eighths of units in limit_s */
 	uint32_t limit_s;             /* seconds; 0: one. What is conserved is whole units in it */
@@ -80,12 +82,13 @@ struct limiter_policy {
 	 * than this has of its parent now, see limiter/levels.c. Weight 0 is 1; guaranteed_bps is
 	 * in limit_s. `own`: not all packets of a parent are its children's. What peers are
 	 * compared by is whose child it was configured to be, also where it has no part of that
-	 * one's limit: 2^32 and the id, or 0.
+	 * one's limit. That is `below`, the id with its lowest bit set, or 0.
 	 */
 	bool child, own;
 	bool waits; /* its packets do, until all above let them pass */
 	uint64_t below;
-	uint32_t parent, weight;
+	uint64_t parent;
+	uint32_t weight;
 	uint64_t guaranteed_bps;
 	bool lends;      /* its limiters may lend each other tokens, see limiter_look() */
 	uint64_t second; /* a digest of what is beside the limit: a peak; 0: nothing */
@@ -97,11 +100,8 @@ static inline uint32_t limiter_time(const struct limiter_policy *policy)
 	return policy->limit_s ? policy->limit_s : 1;
 }
 
-/*
- * The id under which the burst of a conserved policy moves, where the allocator divides it: that of
- * the name with "/burst" behind it.
- */
-uint32_t limiter_burst_id(uint32_t id);
+/* The id under which the burst of a conserved policy moves, where the allocator divides it. */
+uint64_t limiter_burst_id(uint64_t id);
 
 /* What a record is of; ids of two kinds may be the same. */
 enum limiter_record_kind {
@@ -111,7 +111,7 @@ enum limiter_record_kind {
 
 struct limiter_record {
 	enum limiter_record_kind kind;
-	uint32_t id;
+	uint64_t id;
 	const void *at;
 	size_t len;
 };
@@ -133,7 +133,7 @@ struct limiter_ledger {
 };
 
 typedef int (*limiter_write)(
-	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len);
+	void *context, enum limiter_record_kind kind, uint64_t id, const void *record, size_t len);
 
 /*
  * The buckets of the policies, by index, for token loans, as in lib/control/loan. With `withhold`

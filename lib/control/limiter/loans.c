@@ -27,7 +27,7 @@ int loans_create(struct limiter *l, const struct limiter_params *params, uint64_
 		.session = (uint32_t)(epoch ^ epoch >> 32),
 		.n_policies = l->n_policies,
 		.drift_ppm = params->ledger.drift_ppm};
-	uint32_t *ids;
+	uint64_t *ids;
 	int ret;
 
 	if (!params->buckets.look || params->gossip.estimator != GOSSIP_STATE || l->n < 2)
@@ -36,7 +36,7 @@ int loans_create(struct limiter *l, const struct limiter_params *params, uint64_
 	if (!ids)
 		return -ENOMEM;
 	for (unsigned i = 0; i < l->n_policies; i++)
-		ids[i] = params->policies[i].id;
+		ids[i] = limiter_key(&params->policies[i]);
 	loan.policies = ids;
 	ret = loan_create(&loan, &l->loan);
 	free(ids);

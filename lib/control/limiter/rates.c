@@ -31,14 +31,9 @@ static bool has_burst_account(const struct limiter_policy *policy)
 	return policy->guarantee == LIMITER_CONSERVED && policy->allocator->remembers;
 }
 
-uint32_t limiter_burst_id(uint32_t id)
+uint64_t limiter_burst_id(uint64_t id)
 {
-	static const char suffix[] = "/burst";
-
-	/* As if it were of a longer name, which no name is: it would have a slash. */
-	for (const char *at = suffix; *at; at++)
-		id = (id ^ (uint8_t)*at) * NAME_HASH_PRIME;
-	return id;
+	return splitmix64_next(&id);
 }
 
 static unsigned list_rates(const struct limiter *l, const struct limiter_policy *policies,
@@ -51,6 +46,8 @@ static unsigned list_rates(const struct limiter *l, const struct limiter_policy 
 			continue;
 		out[found++] = (struct conserve_policy){
 			.id = policies[i].id,
+			.check = policies[i].check,
+			.name = policies[i].name,
 			.owner = i,
 			.limit = policies[i].limit_bps / BITS,
 			.indicator = policies[i].indicator,
@@ -64,6 +61,8 @@ static unsigned list_rates(const struct limiter *l, const struct limiter_policy 
 		if (has_burst_account(&policies[i]))
 			out[found++] = (struct conserve_policy){
 				.id = limiter_burst_id(policies[i].id),
+				.check = policies[i].check,
+				.name = policies[i].name,
 				.owner = i,
 				.limit = policies[i].burst_bytes,
 				.unit = terms_unit(&policies[i]),

@@ -266,26 +266,25 @@ static uint64_t value_guaranteed(const struct limiter_policy *policy)
 	return policy->guaranteed_bps;
 }
 
+static uint64_t value_name(const struct limiter_policy *policy)
+{
+	return policy->check;
+}
+
 static const struct policy_thing policy_things[] = {
 	{"limit", 0, value_limit}, /* all go by the least, see conserve/conserve.h */
 	{"time of the limit", MOVES, value_time_unit},
 	{"burst", 0, value_burst}, /* as of the limit */
-	{"schedule", 0, value_schedule},
-	{"override", 0, value_override},
-	{"count", MOVES, value_count},
-	{"accounting", MOVES, value_accounting},
-	{"allocator", MOVES, value_allocator},
-	{"guarantee", 0, value_guarantee},
-	{"indicator", MOVES, value_indicator},
-	{"interval", 0, value_interval},
-	{"averaging", 0, value_averaging},
-	{"history", 0, value_history},
+	{"schedule", 0, value_schedule}, {"override", 0, value_override},
+	{"count", MOVES, value_count}, {"accounting", MOVES, value_accounting},
+	{"allocator", MOVES, value_allocator}, {"guarantee", 0, value_guarantee},
+	{"indicator", MOVES, value_indicator}, {"interval", 0, value_interval},
+	{"averaging", 0, value_averaging}, {"history", 0, value_history},
 	{"total", 0, value_total}, /* all go by the least, see budget/budget.h */
-	{"period", MOVES, value_period},
-	{"where shares come from", MOVES, value_drawn},
-	{"parent", 0, value_parent},
-	{"weight", 0, value_weight},
+	{"period", MOVES, value_period}, {"where shares come from", MOVES, value_drawn},
+	{"parent", 0, value_parent}, {"weight", 0, value_weight},
 	{"guaranteed", 0, value_guaranteed},
+	{"name", 0, value_name}, /* another one with the same id */
 };
 
 #define GROUP_THINGS  (sizeof(group_things) / sizeof(*group_things))

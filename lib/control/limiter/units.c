@@ -31,6 +31,8 @@ static unsigned list_units(const struct limiter *l, const struct limiter_policy 
 			continue;
 		out[found++] = (struct budget_policy){
 			.id = policies[i].id,
+			.check = policies[i].check,
+			.name = policies[i].name,
 			.total = policies[i].total,
 			.period = policies[i].period,
 			.undated = policies[i].undated,

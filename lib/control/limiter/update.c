@@ -14,7 +14,7 @@
 struct limiter_change {
 	struct aggregate *aggregates;
 	uint64_t *active, *changed;
-	uint32_t *ids;
+	uint64_t *ids;
 	struct loan_change loan;
 };
 
@@ -41,10 +41,11 @@ static bool mapping_valid(const struct limiter *l, const struct limiter_policy *
 	unsigned n, const unsigned *from, struct limiter_change *u)
 {
 	for (unsigned i = 0; i < n; i++) {
-		u->ids[i] = policies[i].id;
+		u->ids[i] = limiter_key(&policies[i]);
 		if (from[i] == LIMITER_ADDED)
 			continue;
-		if (from[i] >= l->n_policies || l->aggregates[from[i]].policy.id != policies[i].id)
+		if (from[i] >= l->n_policies ||
+			limiter_key(&l->aggregates[from[i]].policy) != u->ids[i])
 			return false;
 	}
 	return true;
@@ -58,19 +59,20 @@ static bool terms_equal(const struct limiter_terms *a, const struct limiter_term
 
 static bool policy_equal(const struct limiter_policy *a, const struct limiter_policy *b)
 {
-	return a->id == b->id && a->allocator == b->allocator && a->limit_bps == b->limit_bps &&
-	       a->limit_s == b->limit_s && a->burst_bytes == b->burst_bytes &&
-	       a->interval_ns == b->interval_ns && a->keep_per_second == b->keep_per_second &&
-	       a->burst_floor == b->burst_floor && a->packet == b->packet &&
-	       a->guarantee == b->guarantee && a->indicator == b->indicator && a->eta == b->eta &&
-	       a->history_ns == b->history_ns && a->step_ns == b->step_ns && a->total == b->total &&
-	       a->chunk == b->chunk && a->drawn == b->drawn && a->counts == b->counts &&
-	       a->accounting == b->accounting && a->period_length == b->period_length &&
-	       terms_equal(&a->plain, &b->plain) && a->schedule == b->schedule &&
-	       a->override == b->override && a->child == b->child && a->own == b->own &&
-	       a->waits == b->waits && a->parent == b->parent && a->below == b->below &&
-	       a->weight == b->weight && a->guaranteed_bps == b->guaranteed_bps &&
-	       a->second == b->second && a->lends == b->lends;
+	return a->id == b->id && a->check == b->check && a->allocator == b->allocator &&
+	       a->limit_bps == b->limit_bps && a->limit_s == b->limit_s &&
+	       a->burst_bytes == b->burst_bytes && a->interval_ns == b->interval_ns &&
+	       a->keep_per_second == b->keep_per_second && a->burst_floor == b->burst_floor &&
+	       a->packet == b->packet && a->guarantee == b->guarantee &&
+	       a->indicator == b->indicator && a->eta == b->eta && a->history_ns == b->history_ns &&
+	       a->step_ns == b->step_ns && a->total == b->total && a->chunk == b->chunk &&
+	       a->drawn == b->drawn && a->counts == b->counts && a->accounting == b->accounting &&
+	       a->period_length == b->period_length && terms_equal(&a->plain, &b->plain) &&
+	       a->schedule == b->schedule && a->override == b->override && a->child == b->child &&
+	       a->own == b->own && a->waits == b->waits && a->parent == b->parent &&
+	       a->below == b->below && a->weight == b->weight &&
+	       a->guaranteed_bps == b->guaranteed_bps && a->second == b->second &&
+	       a->lends == b->lends;
 }
 
 /* Keeps the same part of another limit, until the next interval says better. */
@@ -168,6 +170,7 @@ static void fill_aggregates(struct limiter_change *u, struct limiter *l,
 		if (bitmap_has(l->active, from[i]))
 			bitmap_set(u->active, i);
 		replace_policy(l, a, i, &policies[i], now_ns, u->active, u->changed);
+		a->policy.name = policies[i].name; /* the former text goes */
 	}
 }
 

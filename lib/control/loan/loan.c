@@ -10,7 +10,7 @@
 
 #include "base/math.h"
 #include "base/time.h"
-#include "group/roster.h"
+#include "group/id_table.h"
 #include "loan/loan_message.h"
 
 #define NANOSECONDS_A_MICROSECOND 1000
@@ -59,7 +59,7 @@ struct loan_edge {
 struct loan {
 	unsigned n, self;
 	uint32_t session, drift_ppm;
-	struct roster *ids; /* ids of policies */
+	struct id_table *ids; /* ids of policies */
 	struct loan_policy *policies;
 	unsigned n_short, first_short; /* first_short: where the next request begins */
 	unsigned n_requests;           /* edges with `request` */
@@ -69,17 +69,17 @@ struct loan {
 };
 
 static int create_policies(
-	const uint32_t *ids, unsigned n, struct roster **roster, struct loan_policy **policies)
+	const uint64_t *ids, unsigned n, struct id_table **table, struct loan_policy **policies)
 {
-	int ret = roster_create(ids, n, roster);
+	int ret = id_table_create(ids, n, table);
 
 	if (ret)
 		return ret;
 	*policies = calloc((size_t)n + 1, sizeof(**policies));
 	if (*policies)
 		return 0;
-	roster_destroy(*roster);
-	*roster = NULL;
+	id_table_destroy(*table);
+	*table = NULL;
 	return -ENOMEM;
 }
 
@@ -124,11 +124,11 @@ void loan_destroy(struct loan *loan)
 	free(loan->edges);
 	free(loan->policies);
 	if (loan->ids)
-		roster_destroy(loan->ids);
+		id_table_destroy(loan->ids);
 	free(loan);
 }
 
-int loan_change_begin(const struct loan *loan, const uint32_t *ids, unsigned n,
+int loan_change_begin(const struct loan *loan, const uint64_t *ids, unsigned n,
 	const unsigned *from, struct loan_change *change)
 {
 	int ret = create_policies(ids, n, &change->ids, &change->policies);
@@ -146,7 +146,7 @@ int loan_change_begin(const struct loan *loan, const uint32_t *ids, unsigned n,
 void loan_change_cancel(struct loan_change *change)
 {
 	if (change->ids)
-		roster_destroy(change->ids);
+		id_table_destroy(change->ids);
 	free(change->policies);
 	*change = (struct loan_change){0};
 }
@@ -459,7 +459,7 @@ static size_t send_offer(struct loan *loan, const struct loan_calls *calls, uint
 	message.number = request->number;
 	for (unsigned k = 0; k < request->n && message.n < most; k++) {
 		const struct loan_entry *entry = &request->entries[k];
-		unsigned policy = roster_find(loan->ids, entry->policy);
+		unsigned policy = id_table_find(loan->ids, entry->policy);
 		struct loan_taken taken = {0};
 
 		if (policy < loan->ids->n)

@@ -40,8 +40,8 @@
 #define LOAN_POLICIES 32
 
 /* Bytes of the longest message, and of one with one policy. */
-#define LOAN_MESSAGE_MAX 916
-#define LOAN_MESSAGE_MIN 48
+#define LOAN_MESSAGE_MAX 1044
+#define LOAN_MESSAGE_MIN 52
 
 /* Time until a request counts as lost: two round trips, within bounds; before one is measured. */
 #define LOAN_WAIT_MIN_NS   UINT64_C(20000000)
@@ -107,7 +107,7 @@ struct loan_params {
 	unsigned n;               /* limiters of the group */
 	unsigned self;            /* our index */
 	uint32_t session;         /* random, new at every start */
-	const uint32_t *policies; /* n_policies ids, distinct */
+	const uint64_t *policies; /* n_policies ids, distinct */
 	unsigned n_policies;
 	uint32_t drift_ppm; /* most drift of a clock; for hard limits */
 };
@@ -126,7 +126,7 @@ struct loan_counters {
 
 struct loan;
 struct loan_policy;
-struct roster;
+struct id_table;
 
 /* Returns 0, -EINVAL (a parameter is out of range) or -ENOMEM. Control. */
 int loan_create(const struct loan_params *params, struct loan **out);
@@ -134,7 +134,7 @@ void loan_destroy(struct loan *loan);
 
 /* Policies that will replace the present ones. */
 struct loan_change {
-	struct roster *ids;
+	struct id_table *ids;
 	struct loan_policy *policies;
 };
 
@@ -145,7 +145,7 @@ struct loan_change {
  * short until the next loan_level(). loan_change_cancel() frees them instead; all zero is allowed.
  * Control.
  */
-int loan_change_begin(const struct loan *loan, const uint32_t *policies, unsigned n,
+int loan_change_begin(const struct loan *loan, const uint64_t *policies, unsigned n,
 	const unsigned *from, struct loan_change *change);
 void loan_change_commit(struct loan *loan, struct loan_change *change);
 void loan_change_cancel(struct loan_change *change);

@@ -9,8 +9,8 @@
 #include "base/wire.h"
 
 #define HEAD          20
-#define REQUEST_ENTRY 20
-#define OFFER_ENTRY   28
+#define REQUEST_ENTRY 24
+#define OFFER_ENTRY   32
 
 static_assert(HEAD + LOAN_POLICIES * OFFER_ENTRY <= LOAN_MESSAGE_MAX, "the longest message fits");
 
@@ -35,7 +35,7 @@ size_t loan_message_write(const struct loan_message *message, uint8_t *buf)
 	for (unsigned i = 0; i < message->n; i++) {
 		const struct loan_entry *entry = &message->entries[i];
 
-		at = wire_put32(at, entry->policy);
+		at = wire_put64(at, entry->policy);
 		at = wire_put64(at, entry->taken.bytes);
 		at = wire_put64(at, entry->taken.room);
 		if (message->kind == LOAN_OFFER)
@@ -63,10 +63,10 @@ int loan_message_read(struct loan_message *message, const uint8_t *at, size_t le
 	for (unsigned i = 0; i < message->n; i++, at += size) {
 		struct loan_entry *entry = &message->entries[i];
 
-		entry->policy = read_be32(at);
-		entry->taken = (struct loan_taken){read_be64(at + 4), read_be64(at + 12), 0};
+		entry->policy = read_be64(at);
+		entry->taken = (struct loan_taken){read_be64(at + 8), read_be64(at + 16), 0};
 		if (message->kind == LOAN_OFFER)
-			entry->taken.rate = read_be64(at + 20);
+			entry->taken.rate = read_be64(at + 24);
 	}
 	return 0;
 }

@@ -7,8 +7,8 @@
  *   4  session and 8  number of the request, which an offer repeats
  *   12 round trip that the borrower has measured, microseconds; 0: none. In offers 0.
  *   16 microseconds after which the borrower accepts no offer for this request. In offers 0.
- *   20 entries: a request has 20 bytes for each policy (id, bytes wanted, room that the borrower's
- *      bucket will have after a round trip), an offer 28 (id, bytes, room, rate; see struct
+ *   20 entries: a request has 24 bytes for each policy (id, bytes wanted, room that the borrower's
+ *      bucket will have after a round trip), an offer 32 (id, bytes, room, rate; see struct
  *      loan_taken)
  */
 #ifndef WEIR_LOAN_LOAN_MESSAGE_H
@@ -22,7 +22,7 @@
 enum loan_kind { LOAN_REQUEST = 1, LOAN_OFFER = 2 };
 
 struct loan_entry {
-	uint32_t policy;         /* id */
+	uint64_t policy;         /* id */
 	struct loan_taken taken; /* rate: of an offer only */
 };
 

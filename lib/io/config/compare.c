@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "config/keys.h"
+#include "policy/key.h"
 #include "policy/kind.h"
 #include "policy/names.h"
 
@@ -97,7 +98,7 @@ static uint8_t policy_changes(const struct config *old, const struct policy *bef
 		strcmp(old->policies[before->parent].name, config->policies[policy->parent].name) !=
 			0)
 		changes |= POLICY_TERMS;
-	if (policy_id(before) != policy_id(policy)) /* another one for the group */
+	if (policy_key(before).id != policy_key(policy).id) /* another one for the group */
 		changes |= POLICY_ANEW;
 	return (uint8_t)changes;
 }

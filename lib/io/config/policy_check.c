@@ -9,6 +9,7 @@
 #include "allocate/history.h"
 #include "base/time.h"
 #include "config/check.h"
+#include "policy/key.h"
 #include "policy/kind.h"
 #include "policy/units.h"
 #include "config/unique.h"
@@ -55,20 +56,20 @@ void policies_complete(
 
 static int id_compare(const void *a, const void *b)
 {
-	uint32_t left = policy_id(a), right = policy_id(b);
+	uint64_t left = policy_key(a).id, right = policy_key(b).id;
 
 	return left < right ? -1 : left > right;
 }
 
 static uint32_t id_of(const void *policy)
 {
-	return policy_id(policy);
+	return (uint32_t)policy_key(policy).id;
 }
 
 static const struct unique names[] = {
 	{&path_policies, "name", "name", sizeof(struct policy), false, name_is_valid, name_compare,
 		name_first_hash},
-	{&path_policies, "name", "32-bit FNV-1a hash of the name", sizeof(struct policy), false,
+	{&path_policies, "name", "64-bit hash of the name", sizeof(struct policy), false,
 		name_is_valid, id_compare, id_of},
 };
 

@@ -4,14 +4,17 @@
 #include "store/batch.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FIRST_ROOM 4096
 
 struct header {
-	uint32_t id, len;
+	uint64_t id;
+	uint32_t len;
 	uint8_t kind;
+	bool removes;
 };
 
 static int batch_reserve(struct batch *batch, size_t more)
@@ -31,9 +34,9 @@ static int batch_reserve(struct batch *batch, size_t more)
 	return 0;
 }
 
-int batch_put(struct batch *batch, uint8_t kind, uint32_t id, const void *record, size_t len)
+int batch_put(struct batch *batch, uint8_t kind, uint64_t id, const void *record, size_t len)
 {
-	struct header header = {.id = id, .len = (uint32_t)len, .kind = kind};
+	struct header header = {.id = id, .len = (uint32_t)len, .kind = kind, .removes = !record};
 
 	if (len > UINT32_MAX || batch_reserve(batch, sizeof(header) + len))
 		return -ENOMEM;
@@ -54,7 +57,7 @@ int batch_next(const struct batch *batch, size_t *offset, struct batch_record *r
 	record->kind = header.kind;
 	record->id = header.id;
 	record->len = header.len;
-	record->at = batch->bytes + *offset + sizeof(header);
+	record->at = header.removes ? NULL : batch->bytes + *offset + sizeof(header);
 	*offset += sizeof(header) + header.len;
 	return 1;
 }

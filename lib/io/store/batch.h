@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Records that are to become durable together, in the order in which they were put: of two with the
- * same kind and id the later one counts. All zero is an empty batch. One thread at a time.
+ * same kind and id the later one counts. One without bytes (at: NULL) removes that of its id. All
+ * zero is an empty batch. One thread at a time.
  */
 #ifndef WEIR_STORE_BATCH_H
 #define WEIR_STORE_BATCH_H
@@ -17,13 +18,13 @@ struct batch {
 
 struct batch_record {
 	uint8_t kind;
-	uint32_t id;
-	const void *at; /* of any alignment */
+	uint64_t id;
+	const void *at; /* of any alignment; NULL: none */
 	size_t len;
 };
 
 /* 0 or -ENOMEM, and then the batch is what it was. */
-int batch_put(struct batch *batch, uint8_t kind, uint32_t id, const void *record, size_t len);
+int batch_put(struct batch *batch, uint8_t kind, uint64_t id, const void *record, size_t len);
 
 /* The record at *offset, from 0, which becomes that of the next. Returns 0 after the last. */
 int batch_next(const struct batch *batch, size_t *offset, struct batch_record *record);

@@ -22,9 +22,11 @@
 #define NEW_NAME     "records.new"
 
 #define APPLICATION "1466263922" /* "Weir" */
-#define VERSION     2
-#define HEAD_KEY    (-1)
-#define OWNER_KEY   (-2) /* holds struct db_owner, below all kinds */
+#define VERSION     3
+
+/* Kinds of rows below all kinds of records. */
+#define HEAD_KIND  (-1)
+#define OWNER_KIND (-2) /* holds struct db_owner */
 
 /*
  * The journal stays where it is between commits, so that its blocks are there when the disk is
@@ -86,15 +88,15 @@ static int prepare_statement(struct db *db, const char *sql, sqlite3_stmt **stat
 		db->sqlite, sqlite3_prepare_v2(db->sqlite, sql, -1, statement, NULL));
 }
 
-/* The key is the hash's: a record in another's place is as wrong as other bytes. */
-static uint64_t record_siphash(int64_t key, const void *record, size_t len)
+/* Its place is the hash's key: a record in another's place is as wrong as other bytes. */
+static uint64_t record_siphash(int64_t kind, int64_t id, const void *record, size_t len)
 {
-	uint8_t place[crypto_shorthash_KEYBYTES] = {0};
+	int64_t place[] = {kind, id};
 	uint64_t sum;
 
 	_Static_assert(sizeof(sum) == crypto_shorthash_BYTES, "one word");
-	memcpy(place, &key, sizeof(key));
-	crypto_shorthash((uint8_t *)&sum, record, len, place);
+	_Static_assert(sizeof(place) == crypto_shorthash_KEYBYTES, "two words");
+	crypto_shorthash((uint8_t *)&sum, record, len, (const uint8_t *)place);
 	return sum;
 }
 
@@ -102,31 +104,26 @@ static int64_t seal_of_head(const struct db *db)
 {
 	uint64_t head[] = {
 		db->epoch, db->recovering, db->commits, db->identity.high, db->identity.low};
-	size_t len = db->version < VERSION ? 3 * sizeof(*head) : sizeof(head);
 
-	return (int64_t)(db->sum ^ record_siphash(HEAD_KEY, head, len));
-}
-
-static int64_t key_of(uint8_t kind, uint32_t id)
-{
-	return (int64_t)((uint64_t)kind << 32 | id);
+	return (int64_t)(db->sum ^ record_siphash(HEAD_KIND, 0, head, sizeof(head)));
 }
 
 struct db_row {
-	int64_t key;
+	int64_t kind, id;
 	const void *record;
 	size_t len;
 };
 
-/* The row of a statement that asks for key and record. What is empty has no address in SQLite. */
+/* The row of a statement that asks for a whole record. What is empty has no address in SQLite. */
 static struct db_row db_row_at(sqlite3_stmt *statement)
 {
-	const void *record = sqlite3_column_blob(statement, 1);
+	const void *record = sqlite3_column_blob(statement, 2);
 
 	return (struct db_row){
-		.key = sqlite3_column_int64(statement, 0),
+		.kind = sqlite3_column_int64(statement, 0),
+		.id = sqlite3_column_int64(statement, 1),
 		.record = record ? record : "",
-		.len = (size_t)sqlite3_column_bytes(statement, 1),
+		.len = (size_t)sqlite3_column_bytes(statement, 2),
 	};
 }
 
@@ -134,7 +131,7 @@ static uint64_t row_checksum(sqlite3_stmt *statement)
 {
 	struct db_row row = db_row_at(statement);
 
-	return record_siphash(row.key, row.record, row.len);
+	return record_siphash(row.kind, row.id, row.record, row.len);
 }
 
 static void close_file(struct db *db)
@@ -145,43 +142,62 @@ static void close_file(struct db *db)
 
 /* ---- writing */
 
-static int put_row(struct db *db, sqlite3_stmt *get, sqlite3_stmt *put, struct db_row row)
+/* Statements of one batch. */
+struct db_puts {
+	sqlite3_stmt *get, *put, *remove;
+};
+
+static void bind_place(sqlite3_stmt *statement, const struct db_row *row)
 {
+	sqlite3_bind_int64(statement, 1, row->kind);
+	sqlite3_bind_int64(statement, 2, row->id);
+}
+
+/* Without a record, removes the row. */
+static int put_row(struct db *db, const struct db_puts *puts, const struct db_row *row)
+{
+	sqlite3_stmt *change = row->record ? puts->put : puts->remove;
 	int rc;
 
-	sqlite3_bind_int64(get, 1, row.key);
-	rc = sqlite3_step(get);
+	bind_place(puts->get, row);
+	rc = sqlite3_step(puts->get);
 	if (rc == SQLITE_ROW)
-		db->sum ^= row_checksum(get);
-	sqlite3_reset(get);
+		db->sum ^= row_checksum(puts->get);
+	sqlite3_reset(puts->get);
 	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
 		return errno_of_sqlite(db->sqlite, rc);
-	sqlite3_bind_int64(put, 1, row.key);
-	sqlite3_bind_blob64(put, 2, row.record, row.len, SQLITE_STATIC);
-	sqlite3_step(put);
-	rc = sqlite3_reset(put);
-	if (rc == SQLITE_OK)
-		db->sum ^= record_siphash(row.key, row.record, row.len);
+	bind_place(change, row);
+	if (row->record)
+		sqlite3_bind_blob64(change, 3, row->record, row->len, SQLITE_STATIC);
+	sqlite3_step(change);
+	rc = sqlite3_reset(change);
+	if (rc == SQLITE_OK && row->record)
+		db->sum ^= record_siphash(row->kind, row->id, row->record, row->len);
 	return errno_of_sqlite(db->sqlite, rc);
 }
 
 /* `owner`: NULL if it stays as it is. */
 static int put_records(struct db *db, const struct batch *batch, const struct db_owner *owner)
 {
-	sqlite3_stmt *get = NULL, *put = NULL;
+	struct db_puts puts = {0};
 	struct batch_record record;
 	size_t offset = 0;
-	int err = prepare_statement(db, "SELECT key, record FROM records WHERE key = ?", &get);
+	int err = prepare_statement(
+		db, "SELECT * FROM records WHERE kind = ? AND id = ?", &puts.get);
 
 	if (err == 0)
-		err = prepare_statement(db, "REPLACE INTO records VALUES (?, ?)", &put);
+		err = prepare_statement(db, "REPLACE INTO records VALUES (?, ?, ?)", &puts.put);
+	if (err == 0)
+		err = prepare_statement(
+			db, "DELETE FROM records WHERE kind = ? AND id = ?", &puts.remove);
 	while (err == 0 && batch_next(batch, &offset, &record))
-		err = put_row(db, get, put,
-			(struct db_row){key_of(record.kind, record.id), record.at, record.len});
+		err = put_row(db, &puts,
+			&(struct db_row){record.kind, (int64_t)record.id, record.at, record.len});
 	if (err == 0 && owner)
-		err = put_row(db, get, put, (struct db_row){OWNER_KEY, owner, sizeof(*owner)});
-	sqlite3_finalize(get);
-	sqlite3_finalize(put);
+		err = put_row(db, &puts, &(struct db_row){OWNER_KIND, 0, owner, sizeof(*owner)});
+	sqlite3_finalize(puts.get);
+	sqlite3_finalize(puts.put);
+	sqlite3_finalize(puts.remove);
 	return err;
 }
 
@@ -234,33 +250,29 @@ static const char version_question[] =
 	"SELECT user_version FROM pragma_application_id, pragma_user_version, pragma_quick_check"
 	" WHERE application_id = " APPLICATION " AND quick_check = 'ok'";
 
-/* By version. */
-static const char *const head_questions[] = {
-	[1] = "SELECT epoch, recovering, commits, seal, 0, 0 FROM head",
-	[2] = "SELECT epoch, recovering, commits, seal, identity_high, identity_low FROM head",
-};
-
-static int get_version(struct db *db)
+static int check_version(struct db *db)
 {
 	sqlite3_stmt *statement;
-	int rc, err = prepare_statement(db, version_question, &statement);
+	int version, rc, err = prepare_statement(db, version_question, &statement);
 
 	if (err)
 		return err;
 	rc = sqlite3_step(statement);
-	db->version = sqlite3_column_int(statement, 0);
+	version = sqlite3_column_int(statement, 0);
 	sqlite3_finalize(statement);
-	if (rc == SQLITE_DONE || (rc == SQLITE_ROW && db->version < 1))
+	if (rc == SQLITE_DONE || (rc == SQLITE_ROW && version < 1))
 		return -EBADMSG;
-	if (rc == SQLITE_ROW && db->version > VERSION)
-		return -EPROTONOSUPPORT;
+	if (rc == SQLITE_ROW && version != VERSION)
+		return version < VERSION ? -ENODATA : -EPROTONOSUPPORT;
 	return errno_of_sqlite(db->sqlite, rc);
 }
 
 static int get_head(struct db *db, int64_t *want)
 {
 	sqlite3_stmt *statement;
-	int rc, err = prepare_statement(db, head_questions[db->version], &statement);
+	int rc, err = prepare_statement(db,
+			"SELECT epoch, recovering, commits, seal, identity_high, identity_low FROM head",
+			&statement);
 
 	if (err)
 		return err;
@@ -278,7 +290,7 @@ static int get_head(struct db *db, int64_t *want)
 static int add_up(struct db *db)
 {
 	sqlite3_stmt *statement;
-	int rc, err = prepare_statement(db, "SELECT key, record FROM records", &statement);
+	int rc, err = prepare_statement(db, "SELECT * FROM records", &statement);
 
 	if (err)
 		return err;
@@ -293,7 +305,7 @@ static int add_up(struct db *db)
 static int check_all(struct db *db)
 {
 	int64_t want = 0;
-	int err = get_version(db);
+	int err = check_version(db);
 
 	if (err == 0)
 		err = get_head(db, &want);
@@ -327,7 +339,7 @@ static int check_types(int dir)
 }
 
 /* SQLite would open for reading what it may not write. The caller closes what failed, too. */
-static int open_any_version(struct db *db)
+static int open_checked(struct db *db)
 {
 	int err = check_types(db->dir);
 
@@ -335,13 +347,6 @@ static int open_any_version(struct db *db)
 		err = access(db->path, R_OK | W_OK) ? -errno : open_db_file(db, db->path);
 
 	return err ? err : check_all(db);
-}
-
-static int open_checked(struct db *db)
-{
-	int err = open_any_version(db);
-
-	return err == 0 && db->version < VERSION ? -ENODATA : err;
 }
 
 /* ---- making */
@@ -374,7 +379,8 @@ static int make_tables(struct db *db, const char *path)
 			"PRAGMA application_id = " APPLICATION ";"
 			"CREATE TABLE head (epoch INTEGER, recovering INTEGER, commits INTEGER,"
 			" seal INTEGER, identity_high INTEGER, identity_low INTEGER);"
-			"CREATE TABLE records (key INTEGER PRIMARY KEY, record BLOB)");
+			"CREATE TABLE records (kind INTEGER, id INTEGER, record BLOB,"
+			" PRIMARY KEY (kind, id)) WITHOUT ROWID");
 	if (err == 0)
 		err = execute_sql(db, head);
 	if (err == 0)
@@ -425,8 +431,7 @@ static int make_store_directory(const char *directory)
  */
 static int make_in(int dir, const char *directory, uint64_t epoch, struct store_identity identity)
 {
-	struct db db = {
-		.recovering = epoch > 0, .epoch = epoch, .identity = identity, .version = VERSION};
+	struct db db = {.recovering = epoch > 0, .epoch = epoch, .identity = identity};
 	char path[PATH_MAX];
 	int err = name_file(path, directory, NEW_NAME);
 
@@ -464,53 +469,18 @@ int db_make(const char *directory, uint64_t epoch, struct store_identity identit
 	return err;
 }
 
-/* ---- calls */
-
-/* A file of the first version gets what it lacks, in one transaction. */
-static int add_identity(struct db *db, struct store_identity identity)
-{
-	char sql[64];
-	int err = execute_sql(db, "BEGIN; ALTER TABLE head ADD COLUMN identity_high INTEGER;"
-				  "ALTER TABLE head ADD COLUMN identity_low INTEGER");
-
-	db->version = VERSION;
-	db->identity = identity;
-	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", VERSION);
-	if (err == 0)
-		err = execute_sql(db, sql);
-	if (err == 0)
-		err = put_head(db);
-	return err ? err : execute_sql(db, "COMMIT");
-}
-
-int db_upgrade(const char *directory, struct store_identity identity)
-{
-	struct db db = {.dir = lock_store_directory(directory)};
-	int err = db.dir < 0 ? db.dir : name_file(db.path, directory, FILE_NAME);
-
-	if (db.dir < 0)
-		return err;
-	if (err == 0)
-		err = open_any_version(&db);
-	if (err == 0)
-		err = db.version < VERSION ? add_identity(&db, identity) : -EEXIST;
-	db_close(&db);
-	return err;
-}
-
 /* ---- the owner of a store */
 
-/* A store of a version before the sentinel has none, and `owner` stays all zero. */
+/* A store that was never opened has none, and `owner` stays all zero. */
 static int get_owner(struct db *db)
 {
 	sqlite3_stmt *statement;
-	int rc, err = prepare_statement(
-			db, "SELECT key, record FROM records WHERE key = ?", &statement);
+	int rc, err = prepare_statement(db, "SELECT * FROM records WHERE kind = ?", &statement);
 
 	db->owner = (struct db_owner){0};
 	if (err)
 		return err;
-	sqlite3_bind_int64(statement, 1, OWNER_KEY);
+	sqlite3_bind_int64(statement, 1, OWNER_KIND);
 	rc = sqlite3_step(statement);
 	if (rc == SQLITE_ROW) {
 		struct db_row row = db_row_at(statement);
@@ -649,8 +619,6 @@ static int read_and_check(struct db *db, const char *directory)
 	err = errno_of_sqlite(db->sqlite, rc);
 	if (err == 0)
 		err = check_all(db);
-	if (err == 0 && db->version < VERSION)
-		err = -ENODATA;
 	if (err == 0)
 		err = check_owner(db, directory);
 	return err == -EROFS ? 0 : err;
@@ -717,24 +685,21 @@ int db_write(struct db *db, const struct batch *batch)
 
 /* `answer` is apart from `rc`, for `each` may answer with any number. */
 int db_each(struct db *db, uint8_t kind,
-	int (*each)(void *context, uint32_t id, const void *record, size_t len), void *context)
+	int (*each)(void *context, uint64_t id, const void *record, size_t len), void *context)
 {
 	sqlite3_stmt *statement;
 	int rc = SQLITE_DONE, answer = 0, err;
 
 	if (!db->sqlite)
 		return -EIO;
-	err = prepare_statement(db,
-		"SELECT key, record FROM records WHERE key BETWEEN ? AND ? ORDER BY key",
-		&statement);
+	err = prepare_statement(db, "SELECT * FROM records WHERE kind = ? ORDER BY id", &statement);
 	if (err)
 		return err;
-	sqlite3_bind_int64(statement, 1, key_of(kind, 0));
-	sqlite3_bind_int64(statement, 2, key_of(kind, UINT32_MAX));
+	sqlite3_bind_int64(statement, 1, kind);
 	while (answer >= 0 && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
 		struct db_row row = db_row_at(statement);
 
-		answer = each(context, (uint32_t)row.key, row.record, row.len);
+		answer = each(context, (uint64_t)row.id, row.record, row.len);
 	}
 	sqlite3_finalize(statement);
 	return answer < 0 ? answer : errno_of_sqlite(db->sqlite, rc);

@@ -3,14 +3,14 @@
  *
  * The store's file: an SQLite database with a rollback journal, and what SQLite leaves open.
  *
- *     records (key, record)      key: the kind above the lower 32 bits, which are the id; -2: the
- *                                owner (struct db_owner)
+ *     records (kind, id, record)  kind: -2, of the owner (struct db_owner), or of a record
  * head (epoch, recovering, one row; recovering: the store began so; identity: of the ledger, 0 as
  *           commits, seal,      long as it is not known; seal: the checksums of all records and of
  *       identity_high, _low)    the head by exclusive or, so that no record can be missing, of
  *                               former times, or of other bytes
  *
- * Its version is SQLite's user_version: 2, and 1 of one that has no identity.
+ * Its version is SQLite's user_version: 3. Versions 1 and 2 had one key of the kind and an id of 32
+ * bits, and no names in their records, and are refused.
  *
  * The state is in one place: before a page is overwritten its former content is durable in
  * the journal, so that a commit is there or is not. A write-ahead log would be quicker and is not
@@ -42,7 +42,7 @@ struct db_mark {
 	int64_t seal;
 };
 
-/* A record of the store about itself, by its key. All zero: of a version that had none. */
+/* A record of the store about itself. All zero: of one that was never opened. */
 struct db_owner {
 	uint64_t word;     /* random word of the newest start */
 	uint64_t previous; /* word of the start before it */
@@ -57,7 +57,6 @@ struct db {
 	uint64_t sum; /* of all records' checksums by exclusive or */
 	bool recovering;
 	struct store_identity identity;
-	int version;                  /* of what is on the disk */
 	struct db_mark last, pending; /* the last commit, and one that may have failed */
 	struct db_mark found;         /* in the file, when it was opened */
 	struct stat left;             /* the file after the last commit */
@@ -73,9 +72,6 @@ struct db {
  * in the one that was lost.
  */
 int db_make(const char *directory, uint64_t epoch, struct store_identity identity);
-
-/* See store_upgrade(). */
-int db_upgrade(const char *directory, struct store_identity identity);
 
 /* See store_look(). */
 int db_look(const char *directory);
@@ -95,6 +91,6 @@ int db_write(struct db *db, const struct batch *batch);
 
 /* See store_each(). */
 int db_each(struct db *db, uint8_t kind,
-	int (*each)(void *context, uint32_t id, const void *record, size_t len), void *context);
+	int (*each)(void *context, uint64_t id, const void *record, size_t len), void *context);
 
 #endif

@@ -37,11 +37,6 @@ int store_create(const char *directory, struct store_identity identity)
 	return db_make(directory, 0, identity);
 }
 
-int store_upgrade(const char *directory, struct store_identity identity)
-{
-	return db_upgrade(directory, identity);
-}
-
 int store_accept(const char *directory)
 {
 	return db_accept(directory);
@@ -132,12 +127,12 @@ void store_close(struct store *store)
 }
 
 int store_each(struct store *store, uint8_t kind,
-	int (*each)(void *context, uint32_t id, const void *record, size_t len), void *context)
+	int (*each)(void *context, uint64_t id, const void *record, size_t len), void *context)
 {
 	return store->committing ? -EBUSY : db_each(&store->db, kind, each, context);
 }
 
-int store_put(struct store *store, uint8_t kind, uint32_t id, const void *record, size_t len)
+int store_put(struct store *store, uint8_t kind, uint64_t id, const void *record, size_t len)
 {
 	return batch_put(&store->put, kind, id, record, len);
 }

@@ -36,18 +36,12 @@ struct store_identity {
 int store_create(const char *directory, struct store_identity identity);
 
 /*
- * Gives a store of an earlier version, which has no identity, the one of its ledger; its records
- * stay. 0; -EEXIST (it has one), or what store_open() says.
- */
-int store_upgrade(const char *directory, struct store_identity identity);
-
-/*
  * Opens the store, counts this start and returns its epoch (from 1). 0; -ENOENT (no store here: it
  * was never created, or is lost), -EBUSY (another process has it), -EBADMSG (damaged), -ENODATA
- * (of an earlier version: it has no identity), -EPROTONOSUPPORT (of a later version), -EILSEQ
- * (older than its sentinel: sentinel.h), -EXDEV (of another machine: machine_id.h), -EMEDIUMTYPE
- * (a file of it is not a regular file), or what the file system says (-ENOSPC, -EROFS, -EACCES,
- * -EIO).
+ * (of an earlier version: its records have no names), -EPROTONOSUPPORT (of a later version),
+ * -EILSEQ (older than its sentinel: sentinel.h), -EXDEV (of another machine: machine_id.h),
+ * -EMEDIUMTYPE (a file of it is not a regular file), or what the file system says (-ENOSPC,
+ * -EROFS, -EACCES, -EIO).
  */
 int store_open(const char *directory, struct store **out, uint64_t *epoch);
 
@@ -111,10 +105,13 @@ void store_close(struct store *store);
  * -EBADMSG (damaged), -EIO; -EBUSY while a commit is under way.
  */
 int store_each(struct store *store, uint8_t kind,
-	int (*each)(void *context, uint32_t id, const void *record, size_t len), void *context);
+	int (*each)(void *context, uint64_t id, const void *record, size_t len), void *context);
 
-/* Adds a record to what is to be handed over; replaces one of that kind and id. 0 or -ENOMEM. */
-int store_put(struct store *store, uint8_t kind, uint32_t id, const void *record, size_t len);
+/*
+ * Adds a record to what is to be handed over; replaces one of that kind and id, or (NULL) removes
+ * it. 0 or -ENOMEM.
+ */
+int store_put(struct store *store, uint8_t kind, uint64_t id, const void *record, size_t len);
 
 /* Forgets what has been put since the last commit. */
 void store_discard(struct store *store);

@@ -349,7 +349,7 @@ static void push_sum_take(struct gossip *g, struct cursor cursor, const struct d
 		unsigned policy;
 
 		sums_read_share(&cursor, &share, totals);
-		policy = roster_find(g->policies, share.policy);
+		policy = id_table_find(g->policies, share.policy);
 		if (policy == g->policies->n) {
 			g->counters.unknown_policy++;
 			continue;

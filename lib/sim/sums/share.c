@@ -72,20 +72,20 @@ void sums_write_share(struct cursor *cursor, const struct sums_share *share, boo
 
 	if (!at)
 		return;
-	at = put_number(wire_put32(at, share->policy), share->push, total);
+	at = put_number(wire_put64(at, share->policy), share->push, total);
 	put_number(put_number(at, share->demand, total), share->weight, total);
 }
 
 void sums_read_share(struct cursor *cursor, struct sums_share *share, bool total)
 {
 	size_t bytes = total ? 8 : 4;
-	const uint8_t *at = cursor_pass(cursor, 4 + 3 * bytes);
+	const uint8_t *at = cursor_pass(cursor, 8 + 3 * bytes);
 
 	*share = (struct sums_share){0};
 	if (!at)
 		return;
-	share->policy = read_be32(at);
-	share->push = get_number(at + 4, total);
-	share->demand = get_number(at + 4 + bytes, total);
-	share->weight = get_number(at + 4 + 2 * bytes, total);
+	share->policy = read_be64(at);
+	share->push = get_number(at + 8, total);
+	share->demand = get_number(at + 8 + bytes, total);
+	share->weight = get_number(at + 8 + 2 * bytes, total);
 }

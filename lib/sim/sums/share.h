@@ -7,23 +7,23 @@
  *        4      4  datagrams with shares that the sender has sent to this receiver in this
  *                  generation, with this one; 0: it carries none
  *          and the shares, each
- *                    0  4  policy: FNV-1a of its name
- *                    4  4  push weight (float)
- *                    8  4  demand (float), any sign
- *                   12  4  weight (float), any sign
+ *                    0  8  id of the policy
+ *                    8  4  push weight (float)
+ *                   12  4  demand (float), any sign
+ *                   16  4  weight (float), any sign
  *          or totals of the shares handed to this receiver in this generation, each
- *                    0  4  policy
- *                    4  8  push weight (double)
- *                   12  8  demand (double), any sign
- *                   20  8  weight (double), any sign
+ *                    0  8  id of the policy
+ *                    8  8  push weight (double)
+ *                   16  8  demand (double), any sign
+ *                   24  8  weight (double), any sign
  */
 #ifndef WEIR_SUMS_SHARE_H
 #define WEIR_SUMS_SHARE_H
 
 #include "gossip/datagram.h"
 
-#define SHARE_BYTES 16
-#define TOTAL_BYTES 28
+#define SHARE_BYTES 20
+#define TOTAL_BYTES 32
 
 struct sums_round {
 	uint32_t generation;
@@ -31,7 +31,7 @@ struct sums_round {
 };
 
 struct sums_share {
-	uint32_t policy;
+	uint64_t policy;
 	double push, demand, weight; /* floats, unless it is a total */
 };
 

@@ -37,15 +37,15 @@ static int batch_put(struct disk_batch *batch, const struct disk_record *record)
 	return 0;
 }
 
-int disk_write(struct disk *disk, unsigned kind, uint32_t id, const void *record, size_t len)
+int disk_write(struct disk *disk, unsigned kind, uint64_t id, const void *record, size_t len)
 {
 	struct disk_record put = {.kind = kind, .id = id, .len = len};
-	void *bytes = malloc(len + 1);
+	void *bytes = record ? malloc(len + 1) : NULL;
 	int ret;
 
-	if (!bytes)
+	if (record && !bytes)
 		return -ENOMEM;
-	put.at = memcpy(bytes, record, len);
+	put.at = record ? memcpy(bytes, record, len) : NULL;
 	ret = batch_put(&disk->written, &put);
 	if (ret)
 		free(bytes);
@@ -59,6 +59,9 @@ int disk_commit(struct disk *disk)
 
 	for (; written->n > 0 && ret == 0; written->n -= ret == 0)
 		ret = batch_put(&disk->durable, &written->records[written->n - 1]);
+	for (unsigned i = disk->durable.n; i-- > 0;)
+		if (!disk->durable.records[i].at)
+			disk->durable.records[i] = disk->durable.records[--disk->durable.n];
 	disk_forget_written(disk);
 	return ret;
 }

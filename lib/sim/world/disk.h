@@ -14,8 +14,8 @@
 /* What a record is of: things of two kinds may have one id. */
 struct disk_record {
 	unsigned kind;
-	uint32_t id;
-	const void *at;
+	uint64_t id;
+	const void *at; /* NULL: it is to be removed */
 	size_t len;
 };
 
@@ -29,8 +29,8 @@ struct disk {
 	struct disk_batch durable, written;
 };
 
-/* Returns 0 or -ENOMEM. */
-int disk_write(struct disk *disk, unsigned kind, uint32_t id, const void *record, size_t len);
+/* Without a record (NULL) that of the id is removed. Returns 0 or -ENOMEM. */
+int disk_write(struct disk *disk, unsigned kind, uint64_t id, const void *record, size_t len);
 
 /* What has been written is durable from now on; 0 or -ENOMEM, and it is not. */
 int disk_commit(struct disk *disk);

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "allocate/allocate.h"
-#include "base/hash.h"
 #include "policy/kind.h"
+#include "policy/key.h"
 #include "policy/period.h"
 
 #define DAY                INT64_C(86400)
@@ -147,7 +147,7 @@ static void test_every_day(void **state)
 }
 
 /* Another numbering is another budget, and nothing else is. */
-static void test_budget_id(void **state)
+static void test_quota_key(void **state)
 {
 	struct policy none = quota_policy(PERIOD_NONE, 0), month = quota_policy(PERIOD_MONTH, 0);
 	struct policy day = quota_policy(PERIOD_FIXED, 24 * HOUR),
@@ -158,15 +158,13 @@ static void test_budget_id(void **state)
 	strcpy(other.name, "q");
 	more.total = 5;
 	more.limit_bps = 8000;
-	assert_int_equal(budget_id(&none), name_hash("p"));
-	assert_int_not_equal(budget_id(&none), budget_id(&month));
-	assert_int_not_equal(budget_id(&none), budget_id(&day));
-	assert_int_not_equal(budget_id(&month), budget_id(&day));
-	assert_int_not_equal(budget_id(&day), budget_id(&week));
-	assert_int_not_equal(budget_id(&day), budget_id(&other));
-	assert_int_equal(budget_id(&day), budget_id(&more));
-	assert_int_equal(policy_id(&day), budget_id(&day));
-	assert_int_equal(policy_id(&rate), name_hash("p"));
+	assert_int_equal(policy_key(&none).id, policy_key(&rate).id);
+	assert_int_not_equal(policy_key(&none).id, policy_key(&month).id);
+	assert_int_not_equal(policy_key(&none).id, policy_key(&day).id);
+	assert_int_not_equal(policy_key(&month).id, policy_key(&day).id);
+	assert_int_not_equal(policy_key(&day).id, policy_key(&week).id);
+	assert_int_not_equal(policy_key(&day).id, policy_key(&other).id);
+	assert_int_equal(policy_key(&day).id, policy_key(&more).id);
 }
 
 static void test_budget_name(void **state)
@@ -190,7 +188,7 @@ int main(void)
 		cmocka_unit_test(test_fixed),
 		cmocka_unit_test(test_month),
 		cmocka_unit_test(test_every_day),
-		cmocka_unit_test(test_budget_id),
+		cmocka_unit_test(test_quota_key),
 		cmocka_unit_test(test_budget_name),
 	};
 

@@ -264,9 +264,8 @@ static void test_policies(void **state)
 		{POLICIES(P("a", "") ", " PM("a", "'vlan': 1") ", " PM("a", "'vlan': 2")),
 			"w.json:1: policies[1] 'a'.name: same*policies[0] 'a' (w.json:1)*unique*\n"
 			"w.json:1: policies[2] 'a'.name: same*policies[0] 'a' (w.json:1)*unique*\n"},
-		{POLICIES(P("costarring", "") ", " PM("liquid", "'vlan': 1")),
-			"w.json:1: policies[1] 'liquid'.name: same*policies[0] 'costarring' (w.json:1)*unique*\n"},
-		{POLICIES(P("costarring", "") ", " PM("Liquid", "'vlan': 1")), ""},
+		/* One FNV-1a hash of 32 bits. */
+		{POLICIES(P("costarring", "") ", " PM("liquid", "'vlan': 1")), ""},
 		{POLICIES("[], " P("b", "")), "w.json:1: policies[0]: an empty array: expected an "
 					      "object\n"},
 		{0},

@@ -141,7 +141,7 @@ static struct group *agree_group(unsigned n, uint64_t seed)
 			told->group[t] = 77 + t;
 		for (unsigned p = 0; p < n; p++) {
 			told->policies[p] = (struct agree_policy){
-				(uint32_t)(p * 2654435761U), told->values[p]};
+				p * UINT64_C(0x9e3779b97f4a7c15), told->values[p]};
 			for (unsigned t = 0; t < THINGS; t++)
 				told->values[p][t] = 1000 * p + t;
 		}
@@ -283,14 +283,11 @@ static void test_full_leaf(void **state)
 {
 	const unsigned n = 300, behind[] = {0, 60, 150, 299};
 	struct group *g = agree_group(n, 4);
-	uint32_t inverse = 1;
 
 	(void)state;
-	for (unsigned i = 0; i < 5; i++) /* of what ids are spread over leaves by, by Newton */
-		inverse *= 2 - UINT32_C(2654435769) * inverse;
 	for (unsigned i = 0; i < NODES; i++) {
 		for (unsigned p = 0; p < n; p++)
-			g->told[i].policies[p].id = p * inverse;
+			g->told[i].policies[p].id = p;
 		tell_agree_again(g, i);
 	}
 	agree_run(g, SOON);
@@ -636,8 +633,8 @@ static void test_overtaken(void **state)
 }
 
 /* A message of one section, whose policies are two. */
-static size_t write_two(uint8_t *buf, const uint8_t *head, uint16_t leaf, const uint32_t range[2],
-	const uint32_t ids[2])
+static size_t write_two(uint8_t *buf, const uint8_t *head, uint16_t leaf, const uint64_t range[2],
+	const uint64_t ids[2])
 {
 	uint8_t *at = buf + 14;
 
@@ -645,9 +642,9 @@ static size_t write_two(uint8_t *buf, const uint8_t *head, uint16_t leaf, const 
 	memcpy(buf, head, 14);
 	buf[1] = 3;
 	at = wire_put16(wire_put16(at, leaf), 2);
-	at = wire_put32(wire_put32(at, range[0]), range[1]);
+	at = wire_put64(wire_put64(at, range[0]), range[1]);
 	for (unsigned i = 0; i < 2; i++, at += 8 + 2 * THINGS)
-		at = wire_put32(at, ids[i]);
+		at = wire_put64(at, ids[i]);
 	return (size_t)(at - buf);
 }
 
@@ -656,18 +653,18 @@ static void test_sections(void **state)
 {
 	static const uint64_t group[GROUP] = {1, 2, 3, 4}, values[THINGS] = {6, 5, 4, 3, 2};
 	static const struct agree_policy policy = {9, values};
-	/* Both of leaf 0: they are 1 and 2 where ids are spread over leaves. */
-	const uint32_t low = UINT32_C(340573321), high = UINT32_C(681146642), all = UINT32_MAX;
+	const uint64_t low = 77, high = 88, all = (UINT64_C(1) << 52) - 1; /* of leaf 0 */
 	const struct {
 		uint16_t leaf;
-		uint32_t range[2], ids[2];
+		uint64_t range[2], ids[2];
 		int expected;
 	} rows[] = {
 		{1, {0, all}, {low, high}, -EBADMSG},
 		{0, {0, all}, {high, low}, -EBADMSG},
 		{0, {0, all}, {low, low}, -EBADMSG},
-		{0, {0, all}, {low, low + 1}, -EBADMSG},
-		{0, {0, all}, {low - 1, high}, -EBADMSG},
+		{0, {0, all}, {low, all + 1}, -EBADMSG},
+		{0, {0, all + 1}, {low, high}, -EBADMSG},
+		{1, {all, all + 9}, {low, high}, -EBADMSG},
 		{0, {low + 1, all}, {low, high}, -EBADMSG},
 		{0, {0, high - 1}, {low, high}, -EBADMSG},
 		{0, {low, high}, {low, high}, 0},
@@ -798,7 +795,7 @@ static void tell_those_present(struct coming *c, unsigned i)
 	for (unsigned p = 0; p < COMING; p++)
 		if (!c->absent[i][p])
 			told->policies[told->n++] = (struct agree_policy){
-				(uint32_t)(p * 2654435761U), told->values[p]};
+				p * UINT64_C(0x9e3779b97f4a7c15), told->values[p]};
 	tell_agree_again(c->g, i);
 }
 
@@ -838,8 +835,8 @@ static void check_those_present(const struct coming *c, unsigned i, unsigned pee
 		if (things == 0)
 			continue;
 		n++;
-		while (k < view.n &&
-			agree_difference(c->g->a[i], peer, k).id != (uint32_t)(p * 2654435761U))
+		while (k < view.n && agree_difference(c->g->a[i], peer, k).id !=
+					     p * UINT64_C(0x9e3779b97f4a7c15))
 			k++;
 		assert_true(k < view.n);
 		assert_int_equal(agree_difference(c->g->a[i], peer, k).things, things);

@@ -121,7 +121,7 @@ static inline void group_free(struct group *g)
 	test_free(g);
 }
 
-static inline int keep_test_record(void *context, uint32_t id, const void *record, size_t len)
+static inline int keep_test_record(void *context, uint64_t id, const void *record, size_t len)
 {
 	struct node *node = context;
 

@@ -30,11 +30,11 @@ static void test_messages(void **state)
 	for (unsigned p = 0; p < 3; p++)
 		assert_int_equal(budget_spend(g->nodes[0].b, p, 600, g->now), -EAGAIN);
 	len = budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to);
-	assert_int_equal(len, 85 + 3 * 173);
+	assert_int_equal(len, 85 + 3 * 185);
 	assert_int_equal(budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to), 0);
 	assert_int_equal(budget_counters(g->nodes[0].b)->messages_sent, messages + 1);
 	for (size_t cut = 0; cut < len; cut++)
-		if (cut < 85 || (cut - 85) % 173 != 0)
+		if (cut < 85 || (cut - 85) % 185 != 0)
 			assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, cut), -EBADMSG);
 	buf[17] |= 128;
 	assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, len), -EBADMSG);
@@ -82,7 +82,7 @@ static void test_heads(void **state)
 		run_budget_group(g, 4 * TIMEOUT);
 		assert_int_equal(budget_spend(g->nodes[0].b, PREPAID, 600, g->now), -EAGAIN);
 		assert_int_equal(
-			budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to), 85 + 173);
+			budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to), 85 + 185);
 		if (rows[k].at == 84)
 			buf[84] = (uint8_t)rows[k].value;
 		else
@@ -179,11 +179,11 @@ static void test_terms_of_parts(void **state)
 		run_budget_group(g, 4 * TIMEOUT);
 		assert_int_equal(budget_spend(g->nodes[0].b, PREPAID, 600, g->now), -EAGAIN);
 		assert_int_equal(
-			budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to), 85 + 173);
+			budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to), 85 + 185);
 		wire_put32(
-			wire_put32(wire_put64(part + 157, rows[k].total), (uint32_t)rows[k].unit),
+			wire_put32(wire_put64(part + 169, rows[k].total), (uint32_t)rows[k].unit),
 			(uint32_t)rows[k].n);
-		assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, 85 + 173), 0);
+		assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, 85 + 185), 0);
 		assert_int_equal(budget_total(g->nodes[1].b, PREPAID), rows[k].want);
 		assert_int_equal(budget_counters(g->nodes[1].b)->differing, rows[k].unit);
 		group_free(g);
@@ -517,7 +517,7 @@ static void test_terms_missed(void **state)
 /* Whether a message has a part, the first, and that asks to be answered. */
 static bool asks_for_answer(const struct message *message)
 {
-	enum { HEAD = 85, PART = 173, AT_PARTS = HEAD + 4 };
+	enum { HEAD = 85, PART = 185, AT_PARTS = HEAD + 16 };
 
 	assert_int_equal(message->len, HEAD + PART);
 	return message->at[AT_PARTS] & QUOTA_CONFIRM;

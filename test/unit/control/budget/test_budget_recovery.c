@@ -58,7 +58,7 @@ static void test_disk(void **state)
 	group_free(g);
 }
 
-static int keep_one(void *context, uint32_t id, const void *record, size_t len)
+static int keep_one(void *context, uint64_t id, const void *record, size_t len)
 {
 	keep_test_record(context, id, record, len);
 	return 1;
@@ -161,7 +161,7 @@ static void test_all_recovering(void **state)
 static void test_records(void **state)
 {
 	struct group *g = group_new(3, 1, true);
-	uint8_t *total = g->nodes[0].records[PREPAID] + sizeof(uint64_t); /* of the edges */
+	uint8_t *total = g->nodes[0].records[PREPAID] + 17; /* behind edges and name */
 	size_t len;
 
 	(void)state;

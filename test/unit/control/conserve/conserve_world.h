@@ -43,7 +43,7 @@ struct group {
 	bool loses; /* half of the messages */
 };
 
-static inline int keep_conserve_record(void *context, uint32_t id, const void *record, size_t len)
+static inline int keep_conserve_record(void *context, uint64_t id, const void *record, size_t len)
 {
 	struct node *node = context;
 

@@ -265,7 +265,7 @@ struct slow_disk {
 	uint32_t ids[POLICIES];
 };
 
-static int keep_some(void *context, uint32_t id, const void *record, size_t len)
+static int keep_some(void *context, uint64_t id, const void *record, size_t len)
 {
 	struct slow_disk *disk = context;
 
@@ -321,7 +321,7 @@ static void test_update_in_a_round(void **state)
 	group_free(g);
 }
 
-static int full_disk(void *context, uint32_t id, const void *record, size_t len)
+static int full_disk(void *context, uint64_t id, const void *record, size_t len)
 {
 	(void)context, (void)id, (void)record, (void)len;
 	return -ENOSPC;

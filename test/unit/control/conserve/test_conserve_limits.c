@@ -13,8 +13,8 @@
 #include "conserve_world.h"
 
 /* Where an entry of a message has its flags, and what is asked for. */
-#define ENTRY_FLAGS 4
-#define ENTRY_Q     93
+#define ENTRY_FLAGS 16
+#define ENTRY_Q     105
 #define ASKED       100000
 
 /* Another limit: debts are paid, and nothing is missing in the end. */

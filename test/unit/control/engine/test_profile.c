@@ -16,6 +16,7 @@
 #include "police/charge.h"
 #include "police/extended.h"
 #include "engine/profile.h"
+#include "policy/key.h"
 #include "policy/kind.h"
 #include "policy/period.h"
 #include "source/source_table.h"
@@ -247,7 +248,7 @@ static void test_guarantees(void **state)
 	brain = limit_profile_policy(&soft, 86400);
 	assert_int_equal(brain.guarantee, LIMITER_SOFT);
 	assert_int_equal(brain.period, 0);
-	assert_int_equal(brain.id, policy_id(&soft));
+	assert_int_equal(brain.id, policy_key(&soft).id);
 
 	conserved = soft;
 	conserved.allocator = allocator_find("gdrl");
@@ -272,7 +273,7 @@ static void test_guarantees(void **state)
 	assert_int_equal(brain.total, 5000);
 	assert_int_equal(brain.chunk, 64);
 	assert_true(brain.drawn);
-	assert_int_equal(brain.id, budget_id(&quota));
+	assert_int_equal(brain.id, policy_key(&quota).id);
 	assert_int_not_equal(brain.id, limit_profile_policy(&soft, 0).id);
 }
 

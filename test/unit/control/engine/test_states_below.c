@@ -126,8 +126,7 @@ static void test_what_the_brain_is_told(void **state)
 	limits = engine_limiter_policies(policies, SLOTS, LOANS_NONE, 0);
 	assert_non_null(limits);
 	for (unsigned i = 0; i < SLOTS; i++) {
-		uint64_t below = rows[i].below < 0 ? 0
-						   : UINT64_C(1) << 32 | limits[rows[i].below].id;
+		uint64_t below = rows[i].below < 0 ? 0 : limits[rows[i].below].id | 1;
 
 		assert_int_equal(limits[i].child, rows[i].child);
 		assert_int_equal(limits[i].own, rows[i].own);

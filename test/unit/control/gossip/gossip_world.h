@@ -44,7 +44,7 @@ struct world {
 	uint64_t now_ns;
 	struct prng prng;
 	struct roster *roster;
-	uint32_t *policies;
+	uint64_t *policies;
 	struct world_node *nodes;
 	double *weights; /* n rows of n_policies: as set; a demand is a thousand times its weight */
 	bool (*cut)(

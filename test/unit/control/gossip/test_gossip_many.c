@@ -27,7 +27,7 @@ struct pair {
 	struct roster *roster;
 	struct gossip *g[2];
 	unsigned n[2]; /* policies of each */
-	uint32_t ids[MANY];
+	uint64_t ids[MANY];
 	uint64_t now;
 	double loss;
 	struct prng prng;
@@ -248,7 +248,7 @@ static void test_changed_while_told(void **state)
 {
 	struct pair *p = pair_create(MANY, MANY);
 	unsigned from[MANY];
-	uint32_t ids[MANY];
+	uint64_t ids[MANY];
 
 	(void)state;
 	meet_gossip_pair(p);
@@ -271,7 +271,7 @@ static void test_refused(void **state)
 {
 	struct pair *p = pair_create(20, 20);
 	unsigned from[3] = {0, 1, 2};
-	uint32_t ids[3] = {p->ids[0], p->ids[2], p->ids[1]};
+	uint64_t ids[3] = {p->ids[0], p->ids[2], p->ids[1]};
 
 	(void)state;
 	meet_gossip_pair(p);
@@ -356,7 +356,7 @@ static void test_news_kept(void **state)
 {
 	struct pair *p = pair_create(200, 200);
 	unsigned from[200];
-	uint32_t ids[200];
+	uint64_t ids[200];
 
 	(void)state;
 	meet_gossip_pair(p);

@@ -13,7 +13,7 @@
 #include "gossip_world.h"
 
 #define N        6
-#define POLICIES 1000 /* all of which are refreshed in so many ticks that none of it is seen here */
+#define POLICIES 800 /* all of which are refreshed in so many ticks that none of it is seen here */
 #define TICK     (50 * MS)
 #define SETTLE   (3000 * MS)
 #define SOON     (1500 * MS)
@@ -32,7 +32,7 @@ static unsigned index_of(const struct group *g, unsigned i, unsigned policy)
 static void reverse(struct group *g, unsigned i)
 {
 	unsigned n = g->world.params.n_policies, from[POLICIES];
-	uint32_t ids[POLICIES];
+	uint64_t ids[POLICIES];
 
 	g->reversed[i] = !g->reversed[i];
 	for (unsigned p = 0; p < n; p++) {

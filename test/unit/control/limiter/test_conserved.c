@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "flow/flow_sample.h"
 #include "limiter/limiter.h"
 
@@ -354,7 +353,7 @@ struct kept {
 };
 
 static int keep_record(
-	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+	void *context, enum limiter_record_kind kind, uint64_t id, const void *record, size_t len)
 {
 	struct kept *kept = context;
 	uint8_t *bytes = kept->bytes[kept->n];
@@ -578,13 +577,6 @@ static void test_other_burst(void **state)
 	group_free(g);
 }
 
-/* As if it were of a longer name; so it is no policy's. */
-static void test_burst_id(void **state)
-{
-	(void)state;
-	assert_int_equal(limiter_burst_id(name_hash("video")), name_hash("video/burst"));
-}
-
 /* Without a conserved policy there is neither ledger nor message. */
 static void test_soft(void **state)
 {
@@ -678,7 +670,6 @@ int main(void)
 		cmocka_unit_test(test_burst_moves),
 		cmocka_unit_test(test_burst_is_under_way),
 		cmocka_unit_test(test_other_burst),
-		cmocka_unit_test(test_burst_id),
 		cmocka_unit_test(test_soft),
 		cmocka_unit_test(test_given_overlay),
 		cmocka_unit_test(test_repeats),

@@ -95,7 +95,7 @@ static void stop(struct names_world *w, unsigned i)
 }
 
 static int keep(
-	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+	void *context, enum limiter_record_kind kind, uint64_t id, const void *record, size_t len)
 {
 	struct node *node = context;
 

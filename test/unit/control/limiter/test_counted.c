@@ -26,7 +26,7 @@ enum { SOFT, PREPAID, CONSERVED, MONTHLY, POLICIES };
 
 struct record {
 	enum limiter_record_kind kind;
-	uint32_t id;
+	uint64_t id;
 	size_t len;
 	uint8_t at[RECORD];
 };
@@ -129,7 +129,7 @@ static void measure_counted(void *context, unsigned policy, struct limiter_sampl
 }
 
 static int keep_counted_record(
-	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+	void *context, enum limiter_record_kind kind, uint64_t id, const void *record, size_t len)
 {
 	struct group *g = context;
 	unsigned k = 0;
@@ -369,7 +369,7 @@ static void test_reload(void **state)
 
 /* How many records of rates a full disk has been given, which takes none of units. */
 static int keep_rates_alone(
-	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+	void *context, enum limiter_record_kind kind, uint64_t id, const void *record, size_t len)
 {
 	unsigned *rates = context;
 

@@ -149,7 +149,7 @@ static void group_free(struct group *g)
 }
 
 static int keep_record(
-	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+	void *context, enum limiter_record_kind kind, uint64_t id, const void *record, size_t len)
 {
 	struct record *to =
 		&((struct node *)context)->records[kind == LIMITER_RATES ? CAP : PREPAID];

@@ -135,7 +135,7 @@ static struct loan_calls calls_of(struct site *site)
 
 static void start_site(struct world *w, unsigned i)
 {
-	const uint32_t id = POLICY_ID;
+	const uint64_t id = POLICY_ID;
 	struct loan_params params = {.n = w->n,
 		.self = i,
 		.session = (uint32_t)prng_next(&w->prng),
@@ -810,9 +810,9 @@ static void test_room_of_messages(void **state)
 {
 	static const struct {
 		size_t room, len;
-	} cases[] = {{LOAN_MESSAGE_MAX, 20 + 32 * 20}, {LOAN_MESSAGE_MAX - 1, 20 + 31 * 20},
-		{76, 20 + 2 * 20}, {LOAN_MESSAGE_MIN, 20 + 20}, {LOAN_MESSAGE_MIN - 1, 0}};
-	uint32_t ids[40];
+	} cases[] = {{LOAN_MESSAGE_MAX, 20 + 32 * 24}, {LOAN_MESSAGE_MAX - 1, 20 + 31 * 24},
+		{84, 20 + 2 * 24}, {LOAN_MESSAGE_MIN, 20 + 24}, {LOAN_MESSAGE_MIN - 1, 0}};
+	uint64_t ids[40];
 	struct world w = {.n = 2};
 	struct loan_calls calls = calls_of(&w.sites[0]);
 	struct loan_params params = {.n = 2, .policies = ids, .n_policies = 40};
@@ -839,7 +839,7 @@ static void test_room_of_messages(void **state)
 /* A reload keeps the totals of the policies that stay, and forgets which were short. */
 static void test_update(void **state)
 {
-	const uint32_t ids[] = {1, 2}, next[] = {3, 2}, same[] = {4, 4};
+	const uint64_t ids[] = {1, 2}, next[] = {3, 2}, same[] = {4, 4};
 	const unsigned from[] = {UINT32_MAX, 1};
 	struct loan_params params = {.n = 2, .policies = ids, .n_policies = 2, .session = 1};
 	struct world *w = calloc(1, sizeof(*w));
@@ -884,7 +884,7 @@ static void test_update(void **state)
 /* An offer for the order of policies before a reload is lost, and not taken for another policy. */
 static void test_update_drops_offers(void **state)
 {
-	const uint32_t ids[] = {1, 2}, swapped[] = {2, 1};
+	const uint64_t ids[] = {1, 2}, swapped[] = {2, 1};
 	const unsigned from[] = {1, 0};
 	struct loan_params params = {.n = 2, .policies = ids, .n_policies = 2, .session = 1};
 	struct loan_message offer = {.kind = LOAN_OFFER,

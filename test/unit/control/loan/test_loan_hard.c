@@ -196,7 +196,7 @@ static uint64_t read_clock(struct site *site, uint64_t stall_ns)
 
 static void start_site(struct world *w, unsigned i)
 {
-	const uint32_t id = POLICY_ID;
+	const uint64_t id = POLICY_ID;
 	struct site *site = &w->sites[i];
 	struct loan_params params = {.n = w->n,
 		.self = i,

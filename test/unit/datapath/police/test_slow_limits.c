@@ -15,6 +15,7 @@
 #include "police/charge.h"
 #include "police/extended.h"
 #include "engine/profile.h"
+#include "policy/key.h"
 #include "policy/kind.h"
 #include "policy/units.h"
 #include "source/source_table.h"
@@ -314,9 +315,9 @@ static void test_ledgers(void **state)
 
 	(void)state;
 	hour.limit_s = 3600;
-	assert_int_equal(policy_id(&minute), policy_id(&hour));
+	assert_int_equal(policy_key(&minute).id, policy_key(&hour).id);
 	minute.guarantee = hour.guarantee = GUARANTEE_CONSERVED;
-	assert_int_not_equal(policy_id(&minute), policy_id(&hour));
+	assert_int_not_equal(policy_key(&minute).id, policy_key(&hour).id);
 }
 
 int main(void)

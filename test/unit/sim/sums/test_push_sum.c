@@ -493,7 +493,7 @@ static uint32_t shares_in(
 	return round.generation;
 }
 
-static const struct sums_share *share_of(const struct sums_share shares[2], uint32_t policy)
+static const struct sums_share *share_of(const struct sums_share shares[2], uint64_t policy)
 {
 	return &shares[shares[0].policy == policy ? 0 : 1];
 }
@@ -593,7 +593,7 @@ static void test_other_policies(void **state)
 	params.branching = 2;
 	begin_push_world(&w, &params);
 	for (unsigned i = 0; i < LIMITERS; i++) {
-		const uint32_t ids[] = {ADDED, w.policies[2], w.policies[0]};
+		const uint64_t ids[] = {ADDED, w.policies[2], w.policies[0]};
 		struct gossip *g = w.nodes[i].gossip;
 		struct gossip_sum before[3], after;
 
@@ -702,20 +702,20 @@ static void test_timeout(void **state)
 static void test_room(void **state)
 {
 	const struct sums_share share = {0x01020304, 1, 2, 3};
-	uint8_t buf[17] = {0}, none[17] = {0};
+	uint8_t buf[21] = {0}, none[21] = {0};
 
 	(void)state;
-	for (size_t room = 0; room <= 16; room++) {
+	for (size_t room = 0; room <= 20; room++) {
 		struct cursor cursor = {buf, buf + room, false};
 
 		memset(buf, 0xaa, sizeof(buf));
 		sums_write_share(&cursor, &share, false);
-		assert_int_equal(cursor.failed, room < 16);
-		assert_int_equal(cursor.at - buf, room < 16 ? 0 : 16);
+		assert_int_equal(cursor.failed, room < 20);
+		assert_int_equal(cursor.at - buf, room < 20 ? 0 : 20);
 		memset(none, 0xaa, sizeof(none));
 		assert_memory_equal(cursor.at, none, sizeof(buf) - (size_t)(cursor.at - buf));
-		if (room >= 16)
-			assert_memory_equal(buf, "\1\2\3\4", 4);
+		if (room >= 20)
+			assert_memory_equal(buf, "\0\0\0\0\1\2\3\4", 8);
 	}
 }
 

@@ -20,7 +20,7 @@ static const char *find_durable_text(const struct disk *disk, unsigned kind, uin
 	return NULL;
 }
 
-static void put_disk_text(struct disk *disk, unsigned kind, uint32_t id, const char *text)
+static void put_disk_text(struct disk *disk, unsigned kind, uint64_t id, const char *text)
 {
 	assert_int_equal(disk_write(disk, kind, id, text, strlen(text) + 1), 0);
 }

@@ -293,15 +293,16 @@ static void test_names(void **state)
 		{BOTH("8Gbit/s", "20MB"), BOTH("9Gbit/s", "30MB"), "limit, burst of soft",
 			"limit, burst of soft"},
 		{LIMIT("8Gbit/s"), LIMIT("8Gbit/s") ", " NAMED("more", "1"),
-			"presence of a policy that is not here (e85541e0)", "presence of more"},
+			"presence of a policy that is not here (ee230973adaa6873)",
+			"presence of more"},
 		{LIMIT("8Gbit/s") ", " NAMED("a", "1") ", " NAMED("b", "2"), LIMIT("8Gbit/s"),
 			"presence of a; presence of b",
-			"presence of a policy that is not here (e40c292c); presence of a policy "
-			"that is not here (e70c2de5)"},
+			"presence of a policy that is not here (27c35e6e9373877f); presence of a "
+			"policy that is not here (96172b4c53372cd1)"},
 		{LIMIT("8Gbit/s") ", " NAMED("a", "1") ", " NAMED("b", "2") ", " NAMED("c", "3"),
-			LIMIT("8Gbit/s"), "presence of c; presence of a; and more",
-			"presence of a policy that is not here (e60c2c52); presence of a policy "
-			"that is not here (e40c292c); and more"},
+			LIMIT("8Gbit/s"), "presence of a; presence of b; and more",
+			"presence of a policy that is not here (27c35e6e9373877f); presence of a "
+			"policy that is not here (96172b4c53372cd1); and more"},
 	};
 	char here[512], there[512];
 	struct pair pair;

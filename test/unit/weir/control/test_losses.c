@@ -196,8 +196,8 @@ static void test_verdicts(void **state)
 	static const enum gossip_verdict usual[] = {GOSSIP_ACCEPTED, GOSSIP_UNPROVEN, GOSSIP_SELF,
 		GOSSIP_REPLAY, GOSSIP_NO_ROOM, GOSSIP_MESSAGE};
 	static const enum gossip_verdict strange[] = {GOSSIP_TRUNCATED, GOSSIP_VERSION,
-		GOSSIP_DOWNGRADE, GOSSIP_STRANGER, GOSSIP_UNSEALED, GOSSIP_ESTIMATOR, GOSSIP_NO_KEY,
-		GOSSIP_FORGED, GOSSIP_MISSENT, GOSSIP_MALFORMED};
+		GOSSIP_STRANGER, GOSSIP_UNSEALED, GOSSIP_ESTIMATOR, GOSSIP_NO_KEY, GOSSIP_FORGED,
+		GOSSIP_MISSENT, GOSSIP_MALFORMED};
 	uint64_t now = 1000 * SECOND_NS, since, *verdicts;
 	struct instance_world w;
 	char words[64];
@@ -324,7 +324,6 @@ static void test_refused(void **state)
 	} rows[] = {
 		{REFUSED_SOURCE, "address or name: ", false},
 		{GOSSIP_VERSION, "format: what it sends is of one that is not read here", true},
-		{GOSSIP_DOWNGRADE, "format: what it sends proves no identity", false},
 		{GOSSIP_UNSEALED, "key: one of the two seals", false},
 		{GOSSIP_NO_KEY, "key: what it sends is sealed with one that is not here", false},
 		{GOSSIP_FORGED, "key or identity: ", false},

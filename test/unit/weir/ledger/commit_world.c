@@ -99,13 +99,13 @@ void store_close(struct store *s)
 }
 
 int store_each(struct store *s, uint8_t kind,
-	int (*each)(void *context, uint32_t id, const void *record, size_t len), void *context)
+	int (*each)(void *context, uint64_t id, const void *record, size_t len), void *context)
 {
 	(void)s;
 	return disk.len && kind == disk.kind ? each(context, disk.id, disk.record, disk.len) : 0;
 }
 
-int store_put(struct store *s, uint8_t kind, uint32_t id, const void *record, size_t len)
+int store_put(struct store *s, uint8_t kind, uint64_t id, const void *record, size_t len)
 {
 	(void)s;
 	if (disk.put_error)

@@ -38,7 +38,7 @@ struct commit_disk {
 	unsigned commits, put, handed_over; /* the last: records of the last commit */
 	int fd;
 	uint8_t kind;
-	uint32_t id;
+	uint64_t id;
 	uint8_t record[1024];
 	size_t len;
 };

@@ -123,7 +123,7 @@ static void test_reasons(void **state)
 		{-ENOENT, "it is not there: ", "weir --new-ledger"},
 		{-EBUSY, "another process has it open", ""},
 		{-EBADMSG, "it is damaged; ", "begins without memory"},
-		{-ENODATA, "it is of an earlier version", "weir --name-ledger"},
+		{-ENODATA, "it is of an earlier version", "weir --new-ledger"},
 		{-EPROTONOSUPPORT, "it is of a later version", "start that one"},
 		{-EILSEQ, "it is older than its sentinel", "weir --accept-ledger"},
 		{-EXDEV, "it belongs to another machine", "weir --accept-ledger"},

@@ -134,98 +134,7 @@ static void test_typed(void **state)
 	identity = store_identity(store);
 	assert_true(identity.high == UINT64_C(0x0011223344556677));
 	assert_true(identity.low == UINT64_C(0x8899aabbccddeeff));
-	assert_int_equal(make(place, name_ledger, NULL, said, sizeof(said)), -EBUSY);
-	assert_non_null(strstr(said, "a running weir has it"));
 	store_close(store);
-	assert_int_equal(make(place, name_ledger, NULL, said, sizeof(said)), -EEXIST);
-	assert_non_null(strstr(said, "this ledger has an identity, and keeps it"));
-}
-
-/* As the version before has left one, which had no identity. */
-static void make_earlier(struct place *place, const char *name)
-{
-	static const char earlier[] =
-		"PRAGMA application_id = 1466263922; PRAGMA user_version = 1;"
-		"CREATE TABLE head (epoch INTEGER, recovering INTEGER, commits INTEGER, seal "
-		"INTEGER);"
-		"CREATE TABLE records (key INTEGER PRIMARY KEY, record BLOB);"
-		"INSERT INTO head VALUES (2, 0, 3, 6922560757036163918);"
-		"INSERT INTO records VALUES (4294967303, x'6C6564676572');"
-		"INSERT INTO records VALUES (8589934599, x'756E697473');";
-	char path[sizeof(place->config.ledger.store) + 8];
-	sqlite3 *db;
-
-	name_store(place, name);
-	assert_int_equal(mkdir(place->config.ledger.store, 0700), 0);
-	snprintf(path, sizeof(path), "%s/records", place->config.ledger.store);
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, earlier, NULL, NULL, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
-
-/* The identity that the store has by now. */
-static struct store_identity identity_of(const struct place *place)
-{
-	struct store_identity identity;
-	struct store *store;
-	uint64_t epoch;
-
-	assert_int_equal(store_open(place->config.ledger.store, &store, &epoch), 0);
-	assert_int_equal(epoch, 3); /* what it knew is there */
-	identity = store_identity(store);
-	store_close(store);
-	return identity;
-}
-
-/* One of before gets the identity that is typed, or one of its own that the others are to have. */
-static void test_named(void **state)
-{
-	struct place *place = *state;
-	struct store_identity identity;
-	char said[1024], expected[sizeof(place->config.ledger.store) + 512];
-	char text[BOOK_IDENTITY_TEXT];
-
-	make_earlier(place, "typed");
-	assert_int_equal(make(place, name_ledger, IDENTITY "0", said, sizeof(said)), -EINVAL);
-	assert_string_equal(said,
-		"weir: --name-ledger: \"" IDENTITY "0\": expected the identity of a ledger, 32 "
-		"hexadecimal digits, such as the first limiter printed\n");
-	assert_int_equal(make(place, name_ledger, IDENTITY, said, sizeof(said)), 0);
-	snprintf(expected, sizeof(expected),
-		"%s: ledger " IDENTITY ": all that limiter it knew stays as it is\n",
-		place->config.ledger.store);
-	assert_string_equal(said, expected);
-	identity = identity_of(place);
-	assert_true(identity.high == UINT64_C(0x0011223344556677));
-	assert_true(identity.low == UINT64_C(0x8899aabbccddeeff));
-	assert_int_equal(make(place, name_ledger, IDENTITY, said, sizeof(said)), -EEXIST);
-	snprintf(expected, sizeof(expected),
-		"weir: --name-ledger: %s: this ledger has an identity, and keeps it\n",
-		place->config.ledger.store);
-	assert_string_equal(said, expected);
-
-	for (unsigned limiters = 1; limiters < 4; limiters++) {
-		int len;
-
-		place->config.gossip.n_roster = limiters;
-		snprintf(text, sizeof(text), "own-%u", limiters);
-		make_earlier(place, text);
-		assert_int_equal(make(place, name_ledger, NULL, said, sizeof(said)), 0);
-		identity = identity_of(place);
-		assert_true(identity.high || identity.low);
-		book_identity_write((struct book_identity){identity.high, identity.low}, text);
-		len = snprintf(expected, sizeof(expected),
-			"%s: ledger %s: all that limiter it knew stays as it is\n",
-			place->config.ledger.store, text);
-		if (limiters > 1)
-			snprintf(expected + len, sizeof(expected) - (size_t)len,
-				"at each of the %u other limiters of the group type\n"
-				"    weir --name-ledger %s CONFIG\n"
-				"with its own CONFIG: limiters of different ledgers move nothing "
-				"to each other\n",
-				limiters - 1, text);
-		assert_string_equal(said, expected);
-	}
 }
 
 static void test_no_place(void **state)
@@ -236,7 +145,6 @@ static void test_no_place(void **state)
 	name_store(place, "two/levels/store");
 	assert_int_equal(make(place, new_ledger, NULL, said, sizeof(said)), -ENOENT);
 	assert_non_null(strstr(said, "only it and its parent are made"));
-	assert_int_equal(make(place, name_ledger, NULL, said, sizeof(said)), -ENOENT);
 	name_store(place, "said/store"); /* below a file */
 	assert_int_equal(make(place, new_ledger, NULL, said, sizeof(said)), -ENOTDIR);
 }
@@ -260,7 +168,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_new, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_typed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_named, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_place, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_here, set_up, tear_down),
 	};

@@ -252,7 +252,7 @@ static const struct show_row of_the_box[] = {
 		"'wrong_source': 0, 'received_bytes': 0, 'unknown_policy': 0, 'implausible': 0, "
 		"'loans': {'requests': 0, 'offers': 0, 'unanswered': 0, 'ignored': 0}, "
 		"'received': {'accepted': 0, 'unproven': 0, 'truncated': 0, 'version': 0, "
-		"'downgrade': 0, 'self': 0, 'stranger': 0, 'unsealed': 0, 'estimator': 0, "
+		"'self': 0, 'stranger': 0, 'unsealed': 0, 'estimator': 0, "
 		"'no_key': 0, 'forged': 0, 'missent': 0, 'replay': 0, 'malformed': 0, "
 		"'no_room': 0, 'message': 0}}"},
 	{"/weir/limits", NULL,
