@@ -176,6 +176,8 @@ const struct metric metrics[] = {
 		"Neighbours that use another ledger"),
 	ONE("weir_ledger_expired", COUNTER, "ledger.expired",
 		"Times the hard limits of a worker expired because control did not renew them"),
+	ONE("weir_ledger_unused_records", GAUGE, "ledger.unused_records",
+		"Records of the ledger whose policies are gone"),
 	ONE("weir_ledger_control_late", COUNTER, "ledger.control_late",
 		"Times control renewed the hard limits too late"),
 

@@ -35,6 +35,7 @@ enum {
 	OPTION_CAPTURE = 128,
 	OPTION_TALKERS = 256,
 	OPTION_IMPORT = 512,
+	OPTION_FORGET = 1024,
 };
 
 #define THRESHOLDS_MAX 32
@@ -64,7 +65,7 @@ struct request {
 	bool unmatched, unparsed; /* those alone */
 	const char *direction, *prefix, *parent_prefix, *network,
 		*family; /* of an import; or NULL */
-	bool flat, skip_bad, print, keep;
+	bool flat, skip_bad, print, keep, all_unused;
 	unsigned removals; /* percent of its policies that an import may remove without a word */
 	const struct import_text *imported; /* what is imported, once it is read */
 	bool follow;
@@ -168,6 +169,8 @@ int workers_print(const json_t *document, struct view *view);
 int process_print(const json_t *document, struct view *view);
 int ports_print(const json_t *document, struct view *view);
 
+bool ledger_words_check(const struct request *request);
+bool ledger_refused(const json_t *document, FILE *err);
 int ledger_gather(struct source *source, const struct request *request, json_t **document);
 int ledger_print(const json_t *document, struct view *view);
 int quota_gather(struct source *source, const struct request *request, json_t **document);

@@ -64,6 +64,7 @@ const struct option_help option_rows[] = {
 		"remove more than 10% of its policies, or up to SHARE", OPTION_IMPORT},
 	{"keep", no_argument, 0, NULL, "rules stay when their speaker ends", OPTION_IMPORT},
 	{"family", required_argument, 0, "F", "rules of ipv4 or of ipv6 alone", OPTION_IMPORT},
+	{"all-unused", no_argument, 0, NULL, "forget all unused records", OPTION_FORGET},
 	{0},
 };
 
@@ -227,7 +228,9 @@ static bool take_option(struct options *options, const struct option_help *row, 
 		return take_import(request, name, value);
 	if (row->of == OPTION_THRESHOLD)
 		return take_threshold(request, value, name[0] == 'c');
-	if (strcmp(name, "group") == 0)
+	if (row->of == OPTION_FORGET)
+		request->all_unused = true;
+	else if (strcmp(name, "group") == 0)
 		options->group = value;
 	else if (strcmp(name, "sort") == 0)
 		request->sort = value;

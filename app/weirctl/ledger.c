@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "field.h"
 
@@ -34,8 +36,34 @@ static int print_list(const json_t *rows, const struct field *fields, unsigned n
 	return json_array_size(rows) ? fields_list(rows, fields, n, view) : 0;
 }
 
+static bool request_forgets(const struct request *request)
+{
+	return request->all_unused || request->n_words > 1;
+}
+
+bool ledger_words_check(const struct request *request)
+{
+	bool forget = request->n_words > 0 && strcmp(request->words[0], "forget") == 0;
+
+	if (!request_forgets(request) ||
+		(forget && request->n_words == (request->all_unused ? 1U : 2U)))
+		return true;
+	fputs("weirctl: ledger: expected nothing, a policy, \"forget NAME\" or "
+	      "\"forget --all-unused\"\n",
+		stderr);
+	return false;
+}
+
+bool ledger_refused(const json_t *document, FILE *err)
+{
+	return override_refused(document, err);
+}
+
 int ledger_gather(struct source *source, const struct request *request, json_t **document)
 {
+	if (request_forgets(request))
+		return source_get_of(source, "/weir/ledger_forget",
+			request->all_unused ? "--all-unused" : request->words[1], document);
 	if (request->word)
 		return source_list(source, "/weir/ledger", request->word, "edges", document);
 	return gather_all(source, "/weir/ledger", document);
@@ -49,6 +77,8 @@ static int print_whole(const json_t *document, struct view *view)
 		{"foreign ledgers", "neighbours_of_other_ledgers", KIND_COUNT | NONZERO},
 		{"messages of foreign ledgers", "messages_of_other_ledgers", KIND_COUNT | NONZERO},
 		{"invalid statements", "invalid_statements", KIND_COUNT | NONZERO},
+		{"statements of colliding names", "colliding_statements", KIND_COUNT | NONZERO},
+		{"unused records", "unused_records", KIND_COUNT | NONZERO},
 		{"store", "store", KIND_TEXT},
 		{"error", "error", KIND_TEXT},
 		{"start number", "epoch", KIND_COUNT},
@@ -77,9 +107,27 @@ static int print_whole(const json_t *document, struct view *view)
 		{"INHERITED", "inherited", KIND_RATE | OPTIONAL(4)},
 		{"RECOVERING", "recovering", KIND_TEXT},
 	};
+	static const struct field unused[] = {
+		{"UNUSED RECORD", "name", KIND_TEXT},
+		{"KIND", "kind", KIND_TEXT},
+		{"USED BY A NEIGHBOUR", "in_use", KIND_TEXT},
+	};
 	int ret = fields_detail(document, FIELDS(whole), view);
 
-	return ret ? ret : print_list(json_object_get(document, "each"), FIELDS(each), view);
+	if (ret == 0)
+		ret = print_list(json_object_get(document, "each"), FIELDS(each), view);
+	return ret ? ret : print_list(json_object_get(document, "unused"), FIELDS(unused), view);
+}
+
+static int print_forgotten(const json_t *document, struct view *view)
+{
+	static const struct field fields[] = {
+		{"records forgotten", "forgotten", KIND_COUNT},
+		{"used by a neighbour", "in_use", KIND_COUNT | NONZERO},
+		{"unused records left", "unused_records", KIND_COUNT},
+	};
+
+	return fields_detail(document, FIELDS(fields), view);
 }
 
 static int print_ledger(const json_t *document, struct view *view)
@@ -114,6 +162,8 @@ static int print_ledger(const json_t *document, struct view *view)
 
 int ledger_print(const json_t *document, struct view *view)
 {
+	if (json_object_get(document, "forgotten"))
+		return print_forgotten(document, view);
 	return json_object_get(document, "edges") ? print_ledger(document, view)
 						  : print_whole(document, view);
 }

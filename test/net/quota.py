@@ -53,13 +53,15 @@ class Group:
 
     def __init__(self, scene, **settings):
         self.scene, self.settings, self.loads = scene, settings, {}
-        self.names = list(PORTS)
+        self.names, self.called = list(PORTS), {}
         self.bed = Testbed(flows=[0, 0], rtt=0.010, configure=self._configure)
 
     def _configure(self, i, config):
         config["ledger"] = {"store": self.scene.path(f"store{i}")}
+        called = {"prepaid": self.called.get(i, "prepaid")}
         config["policies"] = [
-            {"name": name, "accounting": "l3", "allocator": "quota", "total": f"{TOTAL}B",
+            {"name": called.get(name, name), "accounting": "l3", "allocator": "quota",
+             "total": f"{TOTAL}B",
              "match": {"direction": "a-to-b", "proto": "udp", "dst-port": port}} | self.settings
             for name, port in PORTS.items() if name in self.names]
         config["policies"][0] |= {"limit": f"{LIMIT:.0f}bit/s", "burst": f"{BURST:.0f}B"}
@@ -267,7 +269,40 @@ def periods(scene):
     return f"{first:.5f} of a period's total, {second:.5f} of two; it began within {took:.2f} s"
 
 
-SCENARIOS = [never_more_than_the_total, where_it_is_asked_for, orderly_stop, crash, reloads]
+def other_names(scene):
+    """Two names that had one 32-bit hash share nothing: each limiter passes its own share. A name
+    that was forgotten starts again."""
+    group = Group(scene)
+    group.called = {1: "sub-bc124dc7", 2: "sub-43061219"}
+    share = {}
+    with group:
+        for i, name in group.called.items():
+            group.load(i, "prepaid")
+            wait_until(lambda i=i, name=name: group.bed.policy(i, name)["passed"]["bytes"]
+                       > USED * TOTAL / 2, f"{name} to be spent")
+            group.load(i, "prepaid", 0)
+            share[i] = group.bed.policy(i, name)["passed"]["bytes"]
+            expect(share[i] <= TOTAL / 2, f"{name}: {share[i]} passed")
+        group.names = ["metered"]
+        group.reload()
+        for i, name in group.called.items():
+            ask = group.bed.telemetry(i).get
+            unused = ask("/weir/ledger")["unused"]
+            expect([row["name"] for row in unused] == [name], f"{i}: unused: {unused}")
+            expect("refused" in ask("/weir/ledger_forget,metered"), "a name in use is forgotten")
+            wait_until(lambda ask=ask, name=name: "forgotten" in ask(f"/weir/ledger_forget,{name}"),
+                       f"{name} to be forgotten")
+            expect(ask("/weir/ledger")["unused_records"] == 0, "it is still there")
+        group.names = list(PORTS)
+        group.reload()
+        for i, name in group.called.items():
+            spent = group.bed.telemetry(i).get(f"/weir/quota,{name}")["spent_bytes"]
+            expect(spent < share[i], f"{name}: {spent} spent after it was forgotten")
+    return f"{share[1]} and {share[2]} bytes passed"
+
+
+SCENARIOS = [never_more_than_the_total, where_it_is_asked_for, orderly_stop, crash, reloads,
+             other_names]
 
 
 def main():

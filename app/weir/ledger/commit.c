@@ -18,10 +18,12 @@
 #include "instance.h"
 #include "grace.h"
 #include "ledger_store.h"
+#include "ledger_unused.h"
 #include "ledger_watch.h"
 #include "event.h"
 #include "publish.h"
 #include "base/time.h"
+#include "policy/key.h"
 #include "policy/kind.h"
 #include "store/store.h"
 
@@ -29,8 +31,9 @@
 #define RETRY_MOST     (5000 * MS_NS)
 #define REST_NS        MS_NS /* time until the next check of the workers */
 #define LAST_MS        2000  /* time for the disk at the stop */
-#define OVERLAY_DEATHS 1     /* adjacent dead limiters that disconnect no other */
-#define ROUND_MOST     2048  /* records of a kind; written and published in a millisecond */
+#define UNUSED_NS      (60 * SECOND_NS)
+#define OVERLAY_DEATHS 1    /* adjacent dead limiters that disconnect no other */
+#define ROUND_MOST     2048 /* records of a kind; written and published in a millisecond */
 
 /* State of the workers with the limits of this round. */
 enum obedience { UNPUBLISHED, PUBLISHED, ENFORCED };
@@ -48,6 +51,7 @@ struct commit {
 	int sentinel_error; /* after the last commit */
 	bool waiting;       /* for neighbours, because the store is recovering */
 	struct ledger_watch *watch;
+	uint64_t unused_ns; /* time of the next look at records of removed policies */
 	struct commit_counters counters;
 	bool hangs; /* the disk did not answer at the stop */
 };
@@ -200,6 +204,23 @@ struct limiter_ledger commit_ledger(const struct instance *inst)
 	};
 }
 
+/* Names the policy whose id a record of another name has. */
+static void say_taken(const struct instance *inst)
+{
+	const struct ledger_store *opened = &inst->commit->opened;
+	char other[BOOK_NAME_MAX];
+
+	for (unsigned i = 0; i < inst->n_policies; i++) {
+		struct policy_key key = policy_key(&inst->policies[i]);
+		struct limiter_policy policy = {.id = key.id, .check = key.check};
+
+		if (policy_is_never_exceeded(&inst->policies[i]) &&
+			limiter_record_taken(opened->records, opened->n_records, &policy, other))
+			event(LEDGER_NAME_TAKEN, event_word("policy", inst->policies[i].name),
+				event_word("other", other));
+	}
+}
+
 void commit_begun(struct instance *inst, int outcome)
 {
 	struct commit *s = inst->commit;
@@ -208,6 +229,8 @@ void commit_begun(struct instance *inst, int outcome)
 		return;
 	if (outcome == -EINVAL && s->opened.n_records > 0)
 		event(LEDGER_DAMAGED, event_word("store", inst->config->ledger.store));
+	if (outcome == -EEXIST)
+		say_taken(inst);
 	ledger_store_forget(&s->opened);
 }
 
@@ -407,6 +430,10 @@ bool commit_advance(struct instance *inst)
 	if (!s)
 		return false;
 	ledger_watch_look(s->watch, inst, now);
+	if (now >= s->unused_ns) {
+		s->unused_ns = now + UNUSED_NS;
+		ledger_unused_end(inst, now);
+	}
 	if (s->committing)
 		watch_disk(inst);
 	if (s->committing)

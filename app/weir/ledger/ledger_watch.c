@@ -17,9 +17,9 @@
 /* As last said of one neighbour. */
 struct watched_neighbour {
 	bool foreign, twice;
-	uint64_t invalid;
-	uint64_t foreign_ns, invalid_ns; /* when, and 0: never */
-	uint64_t counted, grew_ns;       /* invalid statements at the last look; when they grew */
+	uint64_t invalid, collided;
+	uint64_t foreign_ns, invalid_ns, collided_ns; /* when, and 0: never */
+	uint64_t counted, grew_ns; /* invalid statements at the last look; when they grew */
 };
 
 struct ledger_watch {
@@ -111,6 +111,16 @@ static void log_closure(struct ledger_watch *watch, const struct instance *inst,
 	}
 }
 
+static void say_collided(struct watched_neighbour *said, const struct limiter_neighbour *neighbour,
+	const char *name, uint64_t now_ns)
+{
+	if (neighbour->collided == said->collided || !may_say(said->collided_ns, now_ns))
+		return;
+	said->collided_ns = now_ns;
+	said->collided = neighbour->collided;
+	event(LEDGER_COLLIDED, event_word("peer", name));
+}
+
 void ledger_watch_look(struct ledger_watch *watch, const struct instance *inst, uint64_t now_ns)
 {
 	struct book_identity ours = limiter_identity(inst->limiter);
@@ -131,6 +141,7 @@ void ledger_watch_look(struct ledger_watch *watch, const struct instance *inst, 
 		say_foreign(&watch->of[i], &neighbour, name, ours, now_ns);
 		say_invalid(&watch->of[i], &neighbour, name, now_ns);
 		log_twice(&watch->of[i], &neighbour, inst, i);
+		say_collided(&watch->of[i], &neighbour, name, now_ns);
 	}
 }
 
@@ -152,6 +163,7 @@ struct ledger_disputes ledger_disputes(const struct instance *inst)
 		disputes.neighbours += neighbour.foreign;
 		disputes.foreign_messages += neighbour.foreign_messages;
 		disputes.invalid_statements += neighbour.invalid;
+		disputes.collided_statements += neighbour.collided;
 	}
 	return disputes;
 }

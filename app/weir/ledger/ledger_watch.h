@@ -27,7 +27,7 @@ bool ledger_watch_invalid(const struct ledger_watch *watch, unsigned i, uint64_t
 /* Neighbours that speak of another ledger; messages that did; statements that cannot be true. */
 struct ledger_disputes {
 	unsigned neighbours;
-	uint64_t foreign_messages, invalid_statements;
+	uint64_t foreign_messages, invalid_statements, collided_statements;
 };
 
 struct ledger_disputes ledger_disputes(const struct instance *inst);

@@ -447,6 +447,18 @@ static bool all_done(const struct policy_txn *x)
 	return true;
 }
 
+/* Names the policies whose id an account of another name has. */
+static void say_taken(const struct policy_txn *x)
+{
+	for (unsigned i = 0; i < x->n; i++) {
+		const char *other = limiter_name_taken(x->inst->limiter, &x->limits[i]);
+
+		if (other && policy_is_never_exceeded(&x->policies[i]))
+			event(LEDGER_NAME_TAKEN, event_word("policy", x->policies[i].name),
+				event_word("other", other));
+	}
+}
+
 /* With a ledger, if this brings the first policies that need one. */
 static int update_limiter(struct policy_txn *x)
 {
@@ -464,6 +476,8 @@ static int update_limiter(struct policy_txn *x)
 	parts_before_update(inst, x->known, x->n);
 	if (ret == 0)
 		ret = limiter_update(inst->limiter, x->limits, x->n, x->known, control_now());
+	if (ret == -EEXIST && !inherits)
+		say_taken(x);
 	if (inherits)
 		commit_begun(inst, ret);
 	if (ret && inherits) {

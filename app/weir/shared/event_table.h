@@ -245,6 +245,16 @@
 		"moves between them; see doc/operate/guarantees.md, \"First start\"")              \
 	X(LEDGER_COMMON, INFO, 50, LEDGER_FOREIGN,                                                 \
 		"ledger: {peer} uses the ledger of this limiter now")                              \
+	X(LEDGER_NAME_TAKEN, ERROR, 20, LEDGER_NAME_TAKEN,                                         \
+		"ledger: policy {policy}: the record of {other} has the same hash of its name: "   \
+		"rename {policy}, or run weirctl ledger forget {other} at all limiters")           \
+	X(LEDGER_COLLIDED, ERROR, 50, LEDGER_COLLIDED,                                             \
+		"ledger: {peer} has another policy with the hash of a name of this limiter: "      \
+		"nothing moves between the two; rename one of them")                               \
+	X(LEDGER_ENDED, INFO, 20, LEDGER_ENDED,                                                    \
+		"ledger: {records} records of removed policies have ended")                        \
+	X(LEDGER_FORGOTTEN, WARNING, 20, LEDGER_FORGOTTEN,                                         \
+		"ledger: {records} records of {of} are forgotten at the request of user {uid}")    \
 	X(LEDGER_INVALID, ERROR, 50, LEDGER_INVALID,                                               \
 		"ledger: {peer} sent {times} impossible statements since the last such line: "     \
 		"its store or ours was restored or copied, or memory is broken; this limiter "     \

@@ -55,6 +55,11 @@ json_t *show_events(const char *params, void *context);
 json_t *show_gossip(const char *params, void *context);
 json_t *show_health(const char *params, void *context);
 json_t *show_ledger(const char *params, void *context);
+json_t *show_ledger_forget(const char *params, void *context);
+
+/* Adds the records of the ledger whose policies are gone. */
+void show_unused(json_t *json, const struct instance *inst);
+
 json_t *show_log(const char *params, void *context);
 json_t *show_log_level(const char *params, void *context);
 json_t *show_match(const char *params, void *context);

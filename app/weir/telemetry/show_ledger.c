@@ -189,6 +189,7 @@ static void add_disputes(json_t *json, const struct instance *inst)
 	json_object_set_new(
 		json, "messages_of_other_ledgers", json_uint(disputes.foreign_messages));
 	json_object_set_new(json, "invalid_statements", json_uint(disputes.invalid_statements));
+	json_object_set_new(json, "colliding_statements", json_uint(disputes.collided_statements));
 }
 
 /* How often limits have ended by themselves, as control or a worker stood still for a lease. */
@@ -218,6 +219,7 @@ static json_t *whole_ledger_json(const struct instance *inst)
 	}
 	json_object_set_new(json, "lease_ms", json_uint(inst->config->ledger.lease_ns / MS_NS));
 	add_expired(json, inst);
+	show_unused(json, inst);
 	if (conserve)
 		add_counters(json, conserve_counters(conserve));
 	return json;

@@ -144,6 +144,9 @@ struct book_ops {
 	/* Whether an account opened anew would be the same, so that this one can be forgotten. */
 	bool (*untouched)(const struct book *book, const struct book_account *account);
 
+	/* True if a neighbour has reported, to this start, that it has the policy. */
+	bool (*in_use)(const struct book *book, const struct book_account *account);
+
 	/* Something in it is to be durable before others may hear of it. */
 	bool (*unsaved)(const struct book *book, const struct book_account *account);
 

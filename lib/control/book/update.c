@@ -104,7 +104,7 @@ unsigned book_forget(struct book *book,
 	for (unsigned i = n; i < book->n; i++) {
 		struct book_account *account = book->accounts[i];
 
-		if (!account->saving && may(context, account) && account_forget(book, account) == 0)
+		if (may(context, account) && !account->saving && account_forget(book, account) == 0)
 			continue;
 		book->accounts[n] = account;
 		account->index = n++;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The account of one policy, for the book. A record is two numbers of eight bytes, big-endian, the
- * total and flags, and that of the quota. One whose memory is lost has a record that says so and no
- * more, or after the next crash it would pass for one that is new here.
+ * The account of one policy, for the book. A record is three numbers of eight bytes, big-endian:
+ * the total, flags and the length of a period. Then comes that of the quota. One whose memory is
+ * lost has a record that says so and no more, or after the next crash it would pass for one that is
+ * new here.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ _Static_assert(offsetof(struct budget_policy, id) == offsetof(struct book_name, 
 		       offsetof(struct budget_policy, name) == offsetof(struct book_name, name),
 	"a row begins as a name");
 
-#define HEAD_BYTES (2 * sizeof(uint64_t))
+#define HEAD_BYTES (3 * sizeof(uint64_t))
 
 /* What is left is said anew at most once in so many times that a grant is repeated after. */
 #define NEWS_REPEATS 8
@@ -99,14 +100,14 @@ static int unit_open(struct book *book, const void *policy, const struct book_re
 	uint64_t now_ns, struct book_account **out)
 {
 	struct budget *b = (struct budget *)book;
-	uint64_t total = 0, flags = book->recovering ? FLAG_RECOVERING : 0;
+	uint64_t total = 0, length = 0, flags = book->recovering ? FLAG_RECOVERING : 0;
 	struct unit_account *a;
 	int ret;
 
 	if (record && record->len < HEAD_BYTES)
 		return -EINVAL;
 	if (record)
-		wire_get64(wire_get64(record->at, &total), &flags);
+		wire_get64(wire_get64(wire_get64(record->at, &total), &flags), &length);
 	if (total > LEDGER_MOST)
 		return -EINVAL;
 	a = calloc(1, sizeof(*a) + book->n_edges * sizeof(a->edges[0]));
@@ -115,7 +116,8 @@ static int unit_open(struct book *book, const void *policy, const struct book_re
 	if (policy)
 		a->policy = *(const struct budget_policy *)policy;
 	else
-		a->policy = (struct budget_policy){.total = total, .drawn = flags & FLAG_DRAWN};
+		a->policy = (struct budget_policy){
+			.total = total, .drawn = flags & FLAG_DRAWN, .period_length = length};
 	unit_assume_terms(b, a);
 	if (flags & (FLAG_RECOVERING | FLAG_DOUBT))
 		a->doubt_ns = now_ns + TIME_DOUBT_NS;
@@ -262,6 +264,15 @@ static bool unit_untouched(const struct book *book, const struct book_account *a
 	return true;
 }
 
+struct budget_period budget_account_period(const struct book_account *account)
+{
+	const struct unit_account *a = (const struct unit_account *)account;
+	struct quota_view view = quota_view(a->quota, 0);
+
+	return (struct budget_period){.number = view.undated || a->unknown ? 0 : view.period,
+		.length = a->policy.period_length};
+}
+
 void unit_wake(struct budget *b, struct unit_account *a)
 {
 	a->next_ns = b->next_ns = 0;
@@ -320,6 +331,16 @@ static bool unit_is_lost(const struct unit_account *a)
 	return a->unknown || quota_view(a->quota, 0).recovering;
 }
 
+static bool unit_in_use(const struct book *book, const struct book_account *account)
+{
+	const struct unit_account *a = (const struct unit_account *)account;
+
+	for (unsigned e = 0; e < book->n_edges; e++)
+		if (a->edges[e].said_epoch && a->edges[e].said.terms)
+			return true;
+	return false;
+}
+
 static bool unit_unsaved(const struct book *book, const struct book_account *account)
 {
 	const struct unit_account *a = (const struct unit_account *)account;
@@ -338,7 +359,8 @@ static int unit_save(struct book *book, struct book_account *account, uint8_t *r
 	int ret = 0;
 
 	(void)book;
-	record = wire_put64(wire_put64(record, a->total), flags);
+	record = wire_put64(
+		wire_put64(wire_put64(record, a->total), flags), a->policy.period_length);
 	*len = 0;
 	if (!lost)
 		ret = quota_save(a->quota, record, len);
@@ -368,6 +390,7 @@ const struct book_ops unit_ops = {
 	.close = unit_close,
 	.check = unit_check,
 	.untouched = unit_untouched,
+	.in_use = unit_in_use,
 	.unsaved = unit_unsaved,
 	.save = unit_save,
 	.committed = unit_committed,

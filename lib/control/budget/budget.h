@@ -42,13 +42,14 @@ struct budget_policy {
 	uint64_t id; /* distinct; these three as struct book_name */
 	uint64_t check;
 	const char *name;
-	uint64_t total;  /* units a period, over all limiters; at most LEDGER_MOST */
-	uint64_t period; /* the number of the period that it is now, or */
-	bool undated;    /* that is not known yet: see budget_clock() */
-	uint64_t chunk;  /* see struct quota_params */
-	bool drawn;      /* begins with no share: budget_set_share() says what was drawn */
-	uint64_t terms;  /* hash of all else that neighbours must have been told alike */
-	uint32_t unit;   /* hash of what the total counts */
+	uint64_t total;         /* units a period, over all limiters; at most LEDGER_MOST */
+	uint64_t period;        /* the number of the period that it is now, or */
+	bool undated;           /* that is not known yet: see budget_clock() */
+	uint64_t chunk;         /* see struct quota_params */
+	uint64_t period_length; /* see struct limiter_policy; the record has it */
+	bool drawn;             /* begins with no share: budget_set_share() says what was drawn */
+	uint64_t terms;         /* hash of all else that neighbours must have been told alike */
+	uint32_t unit;          /* hash of what the total counts */
 };
 
 struct budget_params {
@@ -166,6 +167,13 @@ int budget_hear(struct budget *b, unsigned from, uint64_t now_ns, const uint8_t 
  * `durable` there is never anything to save. An account whose memory is lost has a record, too,
  * which says so: with it the next start has lost it, whatever its params say.
  */
+/* Period of an account of its book. Number 0: not certain; length 0: a prepaid amount. */
+struct budget_period {
+	uint64_t number, length;
+};
+
+struct budget_period budget_account_period(const struct book_account *account);
+
 struct book *budget_book(struct budget *b);
 
 /* For operators. */

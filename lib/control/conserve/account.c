@@ -334,6 +334,16 @@ static bool rate_untouched(const struct book *book, const struct book_account *a
 	return true;
 }
 
+static bool rate_in_use(const struct book *book, const struct book_account *account)
+{
+	const struct rate_account *a = (const struct rate_account *)account;
+
+	for (unsigned e = 0; e < book->n_edges; e++)
+		if (a->edges[e].spoke && a->edges[e].said.terms)
+			return true;
+	return false;
+}
+
 static bool rate_unsaved(const struct book *book, const struct book_account *account)
 {
 	const struct rate_account *a = (const struct rate_account *)account;
@@ -395,6 +405,7 @@ const struct book_ops rate_ops = {
 	.close = rate_close,
 	.check = rate_check,
 	.untouched = rate_untouched,
+	.in_use = rate_in_use,
 	.unsaved = rate_unsaved,
 	.save = rate_save,
 	.committed = rate_committed,

@@ -202,6 +202,7 @@ static bool add_neighbour(struct book *book, unsigned peer, struct limiter_neigh
 	neighbour->foreign_messages += link->foreign;
 	neighbour->invalid += link->invalid;
 	neighbour->twice |= link->doubt == BOOK_TWICE;
+	neighbour->collided += link->collided;
 	return true;
 }
 
@@ -215,6 +216,89 @@ bool limiter_neighbour(const struct limiter *l, unsigned peer, struct limiter_ne
 	if (l->budget)
 		found |= add_neighbour(budget_book(l->budget), peer, neighbour);
 	return found;
+}
+
+static struct book *book_of(const struct limiter *l, enum limiter_record_kind kind)
+{
+	if (kind == LIMITER_RATES)
+		return l->conserve ? conserve_book(l->conserve) : NULL;
+	return l->budget ? budget_book(l->budget) : NULL;
+}
+
+static const enum limiter_record_kind kinds[] = {LIMITER_RATES, LIMITER_UNITS};
+
+unsigned limiter_unused(const struct limiter *l)
+{
+	unsigned n = 0;
+
+	for (unsigned k = 0; k < 2; k++) {
+		const struct book *book = book_of(l, kinds[k]);
+
+		n += book ? book->n - book->n_policies : 0;
+	}
+	return n;
+}
+
+struct forgetting {
+	const struct book *book;
+	enum limiter_record_kind kind;
+	bool (*may)(void *context, const struct limiter_unused *unused);
+	void *context;
+};
+
+static bool may_forget(void *context, const struct book_account *account)
+{
+	const struct forgetting *f = context;
+	struct limiter_unused unused = {.kind = f->kind,
+		.name = account->name,
+		.untouched = f->book->ops->untouched(f->book, account),
+		.in_use = f->book->ops->in_use(f->book, account)};
+
+	if (f->kind == LIMITER_UNITS)
+		unused.period = budget_account_period(account);
+	return f->may(f->context, &unused);
+}
+
+unsigned limiter_forget(struct limiter *l,
+	bool (*may)(void *context, const struct limiter_unused *unused), void *context)
+{
+	unsigned n = 0;
+
+	for (unsigned k = 0; k < 2; k++) {
+		struct book *book = book_of(l, kinds[k]);
+		struct forgetting f = {book, kinds[k], may, context};
+
+		n += book ? book_forget(book, may_forget, &f) : 0;
+	}
+	return n;
+}
+
+const char *limiter_name_taken(const struct limiter *l, const struct limiter_policy *policy)
+{
+	for (unsigned k = 0; k < 2; k++) {
+		const struct book *book = book_of(l, kinds[k]);
+		const struct book_account *account = book ? book_find(book, policy->id) : NULL;
+
+		if (account && account->check != policy->check)
+			return account->name;
+	}
+	return NULL;
+}
+
+bool limiter_record_taken(const struct limiter_record *records, unsigned n,
+	const struct limiter_policy *policy, char name[BOOK_NAME_MAX])
+{
+	for (unsigned i = 0; i < n; i++) {
+		const struct limiter_record *record = &records[i];
+		uint64_t check;
+
+		if (record->id == policy->id &&
+			book_record_name(&(struct book_record){record->id, record->at, record->len},
+				&check, name) &&
+			check != policy->check)
+			return true;
+	}
+	return false;
 }
 
 bool limiter_uncommitted(const struct limiter *l)

@@ -132,6 +132,15 @@ struct limiter_ledger {
 	uint64_t proof_ns;   /* see struct book_params */
 };
 
+/* A record of a policy that this limiter does not have any more. */
+struct limiter_unused {
+	enum limiter_record_kind kind;
+	const char *name;
+	bool untouched;              /* a new one would be the same */
+	bool in_use;                 /* a neighbour has reported that it has the policy */
+	struct budget_period period; /* zero unless its kind is LIMITER_UNITS */
+};
+
 typedef int (*limiter_write)(
 	void *context, enum limiter_record_kind kind, uint64_t id, const void *record, size_t len);
 
@@ -357,6 +366,7 @@ struct limiter_neighbour {
 	uint64_t foreign_messages; /* of another ledger, of which nothing was believed */
 	uint64_t invalid;          /* statements that cannot be true */
 	bool twice;                /* two limiters use its name */
+	uint64_t collided;         /* statements about a policy of another name with the same id */
 };
 
 /* False for one with whom there is no edge. */
@@ -377,6 +387,21 @@ struct limiter_closure {
 };
 
 struct limiter_closure limiter_closure(const struct limiter *limiter, uint64_t now_ns);
+
+/* Number of records of policies that this limiter does not have any more. Control. */
+unsigned limiter_unused(const struct limiter *limiter);
+
+/*
+ * Forgets those for which `may` returns true: the policy starts again if it returns. One that is
+ * being saved stays. Returns the number of forgotten ones.
+ */
+unsigned limiter_forget(struct limiter *limiter,
+	bool (*may)(void *context, const struct limiter_unused *unused), void *context);
+
+/* Name of another policy with an account or a record (n) of this one's id, or NULL. */
+const char *limiter_name_taken(const struct limiter *limiter, const struct limiter_policy *policy);
+bool limiter_record_taken(const struct limiter_record *records, unsigned n,
+	const struct limiter_policy *policy, char name[BOOK_NAME_MAX]);
 
 /* For operators: NULL where no policy was ever conserved; an index in it, or LIMITER_ADDED. */
 const struct conserve *limiter_conserve(const struct limiter *limiter);

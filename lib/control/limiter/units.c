@@ -36,6 +36,7 @@ static unsigned list_units(const struct limiter *l, const struct limiter_policy 
 			.total = policies[i].total,
 			.period = policies[i].period,
 			.undated = policies[i].undated,
+			.period_length = policies[i].period_length,
 			.chunk = policies[i].chunk,
 			.drawn = policies[i].drawn,
 			.terms = terms_that_move(l, &policies[i]),

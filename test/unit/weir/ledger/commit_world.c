@@ -113,7 +113,8 @@ int store_put(struct store *s, uint8_t kind, uint64_t id, const void *record, si
 	assert_true(len <= sizeof(disk.record));
 	disk.kind = kind;
 	disk.id = id;
-	memcpy(disk.record, record, len);
+	if (len > 0)
+		memcpy(disk.record, record, len);
 	disk.len = len;
 	disk.put++;
 	return 0;

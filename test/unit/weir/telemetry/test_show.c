@@ -193,7 +193,7 @@ static void test_keys(void **state)
 		"removed_policies ");
 	check_keys(ask_command(&w, "/weir/delays", "waits"), "packets bins_us ");
 	check_keys(ask_command(&w, "/weir/ledger", NULL),
-		"state recovering_policies lease_ms expired control_late ");
+		"state recovering_policies lease_ms expired control_late unused_records unused ");
 	check_keys(ask_command(&w, "/weir/policy", "last"),
 		"name match allocator guarantee meter count per action mark accounting "
 		"interval_ms limit limit_per_s burst limit_by limit_until configured_limit "

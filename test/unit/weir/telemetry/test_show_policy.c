@@ -360,7 +360,7 @@ static void test_counters(void **state)
 		"'idle': 'sleep', 'paths': 2, 'stuck': false, '...': 0}]");
 	show_expect(show_ask(&w, "/weir/ledger", NULL),
 		"{'state': 'none', 'recovering_policies': 0, 'lease_ms': 5000, 'expired': 141, "
-		"'control_late': 0}");
+		"'control_late': 0, 'unused_records': 0, 'unused': []}");
 	instance_world_close(&w);
 }
 

@@ -513,7 +513,7 @@ static void test_ledger_state(void **state)
 		.saved = true,
 		.error = -EBUSY,
 		.counters = {.rounds = 1, .failures = 2, .last_ns = 3500000, .most_ns = 4500000}};
-	told.disputes = (struct ledger_disputes){1, 22, 33};
+	told.disputes = (struct ledger_disputes){1, 22, 33, 44};
 	told.recovering = 4;
 	told.uncommitted = true;
 	w.inst.workers[0].counters.expired = 5;
@@ -524,8 +524,9 @@ static void test_ledger_state(void **state)
 		"'began_without_memory': true, 'saved': true, 'enforced': false, 'error': "
 		"'another process has it open', 'rounds': 1, 'failures': 2, 'last_round_ms': 3.5, "
 		"'longest_round_ms': 4.5, 'neighbours_of_other_ledgers': 1, "
-		"'messages_of_other_ledgers': 22, 'invalid_statements': 33, 'expired': 11, "
-		"'control_late': 7, '...': 0}");
+		"'messages_of_other_ledgers': 22, 'invalid_statements': 33, "
+		"'colliding_statements': 44, 'expired': 11, "
+		"'control_late': 7, 'unused_records': 0, 'unused': [], '...': 0}");
 	told.commit.error = 0;
 	expect_state(&w, "other_ledger");
 	told.disputes.neighbours = 0;
