@@ -46,7 +46,7 @@ struct world {
 	struct node nodes[N];
 	struct message queue[QUEUE];
 	unsigned queued;
-	unsigned refused; /* configurations */
+	unsigned refused, refused_starts;
 };
 
 static struct budget_policy policy_named(const struct world *w, unsigned name)
@@ -91,6 +91,22 @@ static bool collides(const struct world *w, const struct node *node, unsigned na
 	for (unsigned k = 0; k < NAMES; k++)
 		if (k != name && policy_named(w, k).id == id &&
 			(node->has[k] || account_of(w, node, k)))
+			return true;
+	return false;
+}
+
+static bool clashes_in_file(const struct world *w, const struct node *node, unsigned name)
+{
+	for (unsigned k = 0; k < NAMES; k++)
+		if (k != name && node->has[k] && policy_named(w, k).id == policy_named(w, name).id)
+			return true;
+	return false;
+}
+
+static bool clashes_with_record(const struct world *w, const struct node *node, unsigned name)
+{
+	for (unsigned k = 0; k < NAMES; k++)
+		if (k != name && node->lens[k] && policy_named(w, k).id == policy_named(w, name).id)
 			return true;
 	return false;
 }
@@ -252,13 +268,25 @@ static void forget_all(struct world *w)
 			assert_int_equal(w->nodes[i].lens[k], 0);
 }
 
+/* A configuration with a name whose id a record of another name has is refused. */
 static void restart(struct world *w, unsigned i)
 {
-	budget_destroy(w->nodes[i].b);
+	struct node *node = &w->nodes[i];
+	unsigned name = prng_below(&w->prng, NAMES);
+	bool clash = !node->has[name] && !account_of(w, node, name) && collides(w, node, name);
+
+	budget_destroy(node->b);
+	if (clash && !clashes_in_file(w, node, name) && clashes_with_record(w, node, name)) {
+		node->has[name] = true;
+		assert_int_equal(create_node(w, i), -EEXIST);
+		node->has[name] = false;
+		w->refused_starts++;
+	}
 	assert_int_equal(create_node(w, i), 0);
 }
 
-static uint64_t run_history(unsigned bits, uint64_t seed, unsigned *refused)
+static uint64_t run_history(
+	unsigned bits, uint64_t seed, unsigned *refused, unsigned *refused_starts)
 {
 	struct world *w = test_calloc(1, sizeof(*w));
 	uint64_t collided = 0;
@@ -292,6 +320,7 @@ static uint64_t run_history(unsigned bits, uint64_t seed, unsigned *refused)
 		budget_destroy(w->nodes[i].b);
 	}
 	*refused += w->refused;
+	*refused_starts += w->refused_starts;
 	test_free(w);
 	return collided;
 }
@@ -299,23 +328,23 @@ static uint64_t run_history(unsigned bits, uint64_t seed, unsigned *refused)
 /* Ids of few bits collide in a configuration, in a history and between limiters: never merged. */
 static void test_narrow(void **state)
 {
-	unsigned refused = 0;
+	unsigned refused = 0, starts = 0;
 	uint64_t collided = 0;
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 20; seed++)
-		collided += run_history(2 + seed % 4, seed, &refused);
-	assert_true(refused > 100 && collided > 100);
+		collided += run_history(2 + seed % 4, seed, &refused, &starts);
+	assert_true(refused > 100 && starts > 10 && collided > 100);
 }
 
 static void test_wide(void **state)
 {
-	unsigned refused = 0;
+	unsigned refused = 0, starts = 0;
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 10; seed++)
-		assert_int_equal(run_history(64, seed, &refused), 0);
-	assert_int_equal(refused, 0);
+		assert_int_equal(run_history(64, seed, &refused, &starts), 0);
+	assert_int_equal(refused + starts, 0);
 }
 
 int main(void)
