@@ -362,7 +362,9 @@ static bool parse_words(int n, char **words, struct options *options, unsigned s
 	most = command->many ? n : command->wants || command->takes ? 2 : 1;
 	if (n > most)
 		return refuse_argument(words[most], "unexpected word");
-	request->word = n >= 2 && (command->wants || !command->many) ? words[1] : NULL;
+	request->word = n >= 2 && (command->wants || !command->many || (command->names && n == 2))
+				? words[1]
+				: NULL;
 	if (command->wants && !request->word)
 		return refuse_missing(command);
 	if (options->watch && (command->changes || command->run))

@@ -207,6 +207,9 @@ def policies_that_differ(scene):
     """By a reload of one limiter, and back."""
     pair, slowest = Pair(scene, 1).start(), Slowest()
     pair.agree()
+    pair.reload(OF_POLICIES[0][1])  # each has the settings of the other one now
+    pair.shown("of ", time.monotonic())
+    pair.back()
     for words, change in OF_POLICIES:
         began = pair.reload(change)
         for command in ("change", "config"):  # without a wait
@@ -356,7 +359,7 @@ class Later(threading.Thread):
         while not self.over:
             with contextlib.suppress(TimeoutError, ConnectionRefusedError):
                 data = bytearray(self.ends[i].recv(9000))
-                data[0:4] = bytes((3, data[1], 3, 3))
+                data[0:4] = bytes((4, data[1], 4, 4))
                 self.ends[1 - i].sendto(data, self.homes[i])
 
     def __enter__(self):
@@ -383,7 +386,7 @@ def formats_that_differ(scene):
     with Later(network, ports):
         pair.start()
         slowest.note("format", pair.shown("format:", time.monotonic()))
-        expect(all(pair.peer(i)["unreadable_format"] == 3 for i in range(2)), "which format")
+        expect(all(pair.peer(i)["unreadable_format"] == 4 for i in range(2)), "which format")
     pair.stop()
     return slowest.words()
 

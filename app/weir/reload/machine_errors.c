@@ -62,20 +62,27 @@ struct files_check {
 	int ret;
 };
 
+static int check_owners(
+	const char *path, const struct stat *state, uid_t user, struct trusted_refusal *refusal)
+{
+	int ret = trusted_parents(path, user, refusal);
+
+	return ret ? ret : trusted_status(path, state, user, S_IWGRP | S_IWOTH, refusal);
+}
+
 /* Standard input has no path that could be checked, and is skipped. */
 static void check_seen_file(void *context, const char *path, const struct stat *state)
 {
 	struct files_check *check = context;
 	struct trusted_refusal refusal = {0};
-	uid_t user = check->starts ? check->user : state->st_uid;
 	char found[2 * TRUSTED_TEXT];
 	int ret;
 
 	if (!S_ISREG(state->st_mode) && !S_ISDIR(state->st_mode))
 		return;
-	ret = trusted_parents(path, user, &refusal);
-	if (ret == 0)
-		ret = trusted_status(path, state, user, S_IWGRP | S_IWOTH, &refusal);
+	ret = check_owners(path, state, check->user, &refusal);
+	if (ret == -EPERM && !check->starts)
+		ret = check_owners(path, state, state->st_uid, &refusal);
 	if (ret != -EPERM)
 		return;
 	check->ret = ret;
