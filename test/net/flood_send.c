@@ -59,7 +59,7 @@ static int open_socket(const char *from, const char *to, unsigned port, int byte
 
 static void fill_datagrams(uint8_t *at, unsigned bytes, uint32_t sender, uint32_t key)
 {
-	static const uint8_t begin[4] = {2, 1, 2, 1};
+	static const uint8_t begin[4] = {3, 1, 3, 3};
 
 	sender = htonl(sender);
 	key = htonl(key);

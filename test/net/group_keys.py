@@ -153,7 +153,7 @@ def flood(scene):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as liar:
         liar.bind(("127.0.0.2", 0))
         name = box_hash("l0")
-        liar.sendto(b"\x02\x01\x02\x01" + name.to_bytes(4, "big") + bytes(80),
+        liar.sendto(b"\x03\x01\x03\x03" + name.to_bytes(4, "big") + bytes(80),
                     ("127.0.0.1", PORTS[0]))
         wait_until(lambda: pair.boxes[0].get("/weir/gossip")["wrong_source"] == 1,
                    "the wrong source to be counted")

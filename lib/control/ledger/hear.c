@@ -144,16 +144,20 @@ static bool statement_is_valid(
 static bool life_is_unknown(const struct ledger *l, const struct ledger_statement *s)
 {
 	const struct ledger_life *last = NULL;
+	unsigned n = 0;
 
 	if (s->echo_epoch == 0 || (s->known_word == l->word && s->echo_epoch != l->epoch))
 		return false; /* an earlier ledger of this policy, of the same start */
 	if (s->known_word == l->word)
 		return s->known_count > l->count;
-	for (unsigned i = 0; i < LEDGER_LIVES && l->lives[i].word; i++) {
-		last = &l->lives[i];
+	for (; n < LEDGER_LIVES && l->lives[n].word; n++) {
+		last = &l->lives[n];
 		if (last->word == s->known_word)
 			return s->known_count > last->count;
 	}
+	/* After many starts without an exchange, it is older than the oldest one in the record. */
+	if (n == LEDGER_LIVES && s->known_count <= last->count)
+		return false;
 	return !last || s->echo_epoch >= last->epoch || s->echo_epoch >= l->epoch;
 }
 

@@ -333,7 +333,7 @@ static int compare_model_record(void *context, uint64_t id, const void *record, 
 	if (id >= MODEL_IDS || model->round[id] == 0 ||
 		len != fill_record_bytes(want, sizeof(want), id, model->round[id]) ||
 		memcmp(record, want, len) != 0)
-		fail_msg("seed %" PRIu64 ": record %" PRIu32, model->seed, id);
+		fail_msg("seed %" PRIu64 ": record %" PRIu64, model->seed, id);
 	model->seen++;
 	return 0;
 }

@@ -167,7 +167,8 @@ static const struct show_row of_ledgers[] = {
 		"'rounds': 0, 'failures': 0, 'last_round_ms': 0.0, 'longest_round_ms': 0.0, "
 		"'identity': '00000000000000000000000000000001', "
 		"'neighbours_of_other_ledgers': 0, 'messages_of_other_ledgers': 0, "
-		"'invalid_statements': 0, 'lease_ms': 5000, 'expired': 0, 'control_late': 0, "
+		"'invalid_statements': 0, 'colliding_statements': 0, 'lease_ms': 5000, "
+		"'expired': 0, 'control_late': 0, 'unused_records': 0, 'unused': [], "
 		"'messages_sent': 0, 'messages_heard': 0, 'statements_sent': 0, "
 		"'statements_heard': {'news': 0, 'heard': 0, 'old': 0, 'invalid': 0}, "
 		"'unknown': 0, 'malformed': 0, 'grants': 0, 'adoptions': 0}"},
