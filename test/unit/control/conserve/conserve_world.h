@@ -50,7 +50,8 @@ static inline int keep_conserve_record(void *context, uint64_t id, const void *r
 	assert_true(len <= RECORD);
 	if (id != 1)
 		return 0;
-	memcpy(node->record, record, len);
+	if (len > 0) /* 0: the record ends */
+		memcpy(node->record, record, len);
 	node->len = len;
 	return 0;
 }

@@ -141,7 +141,8 @@ static int keep_counted_record(
 	assert_true(k < 2 * POLICIES && len <= RECORD);
 	g->n_records = k == g->n_records ? k + 1 : g->n_records;
 	g->records[k] = (struct record){.kind = kind, .id = id, .len = len};
-	memcpy(g->records[k].at, record, len);
+	if (len > 0) /* 0: the record ends */
+		memcpy(g->records[k].at, record, len);
 	return 0;
 }
 
