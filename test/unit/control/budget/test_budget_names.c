@@ -332,9 +332,9 @@ static void test_narrow(void **state)
 	uint64_t collided = 0;
 
 	(void)state;
-	for (uint64_t seed = 1; seed <= 20; seed++)
+	for (uint64_t seed = 1; seed <= 40; seed++)
 		collided += run_history(2 + seed % 4, seed, &refused, &starts);
-	assert_true(refused > 10 && starts > 1 && collided > 10);
+	assert_true(refused > 100 && starts > 10 && collided > 100);
 }
 
 static void test_wide(void **state)
