@@ -177,12 +177,15 @@ static uint64_t worker_burst(const struct policy *policy, uint64_t local, double
 
 /*
  * A rate in bits a second for a meter, of bytes whole ones. Of packets and flows a limit may be a
- * few a day, and a part of that: as many bits below the point as there is room for. Negative rates,
- * and more than meters hold, are not.
+ * few a day: then there are as many bits below the point as there is room for. That rate is rounded
+ * up, since the double of 100 a minute may be less than 100 a minute. Negative rates, and more than
+ * meters hold, are not.
  */
 static uint64_t rate_of(double bits, unsigned below)
 {
-	return (uint64_t)(below ? ldexp(bits, (int)below) : bits);
+	if (below && bits > 0)
+		return (uint64_t)ceil(ldexp(nextafter(bits, INFINITY), (int)below));
+	return (uint64_t)bits;
 }
 
 static unsigned bits_below(const struct policy *policy, double bits)

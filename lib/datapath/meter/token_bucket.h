@@ -14,10 +14,12 @@
  * 64×64→128 multiplication that loses nothing: no remainder to carry, no drift, and no overflow
  * whatever the gap between packets. The fraction is the upper half of a word, and time is shifted
  * up by the other half before it is multiplied: so the product is added as it is, to both words.
- * The only rounding is that of the rate itself, down, by less than one unit per tick: 1e-10 of
- * 8 kbit/s at 5 GHz, and less of anything faster. Where packets or flows are counted a limit may be
- * a few a day. Then a packet is 2^20 parts, which take the place of bytes here: one a day at 5 GHz
- * is right to 6e-9.
+ * Only the rate itself is rounded, up, by less than one unit per tick. That is 1e-10 of 8 kbit/s at
+ * 5 GHz, or one byte in five months. Rounded down, it would halve the rate of a sender exactly at a
+ * limit with a burst of one packet. Its bucket would lack less than one unit at the instant of each
+ * packet, and would be full before the next one. Where packets or flows are counted, a
+ * limit may be a few a day. Then a packet is 2^20 parts, which take the place of bytes here: one a
+ * day at 5 GHz is right to 6e-9.
  *
  * The owner of a state may let it have another profile, by token_bucket_change(): what the bucket
  * earned before is credited at the old rate, exactly. One who holds the state under a profile that
@@ -88,7 +90,7 @@ struct token_bucket {
 };
 
 /*
- * Parts a tick of one of the rates of `params`, rounded down. Returns 0, or -ERANGE for 128 parts a
+ * Parts a tick of one of the rates of `params`, rounded up. Returns 0, or -ERANGE for 128 parts a
  * tick and more, or no ticks.
  */
 static inline int token_rate(
@@ -102,7 +104,8 @@ static inline int token_rate(
 		return -ERANGE;
 	if (shift > 0 && tokens >> (127 - shift))
 		return -ERANGE;
-	tokens = (shift > 0 ? tokens << shift : tokens >> -shift) / hz;
+	tokens = shift > 0 ? tokens << shift : (tokens + ((tokens_t)1 << -shift) - 1) >> -shift;
+	tokens = (tokens + hz - 1) / hz;
 	if (tokens >> 63)
 		return -ERANGE;
 	*rate = (int64_t)tokens;

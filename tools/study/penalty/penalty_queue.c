@@ -10,6 +10,8 @@ int penalty_queue_init(struct penalty_queue *queue, uint64_t rate_bps, uint64_t 
 
 	if (err)
 		return err;
+	/* Down, so that the rates of parts are together no more than that of the whole. */
+	queue->profile.rate = (int64_t)(((tokens_t)rate_bps << (TOKEN_SHIFT - 3)) / PENALTY_HZ);
 	queue->bucket = (struct token_bucket){0};
 	token_bucket_init(&queue->bucket, &queue->profile, 0);
 	queue->left = 0;

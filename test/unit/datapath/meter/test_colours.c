@@ -61,7 +61,7 @@ enum { C, E, P = E };
 
 /*
  * A counter of 2^k ticks a second earns bps / 8 / 2^k bytes a tick, which is a whole number of
- * parts; else the rate is what the meter says of itself: rounded down to 2^-56 bytes a tick.
+ * parts; else the rate is what the meter says of itself: rounded up to 2^-56 bytes a tick.
  */
 static void model_set(struct model *m, const struct rates *rates, uint64_t hz)
 {
@@ -70,7 +70,8 @@ static void model_set(struct model *m, const struct rates *rates, uint64_t hz)
 
 	m->byte = exact ? (wide_t)8 * hz : (wide_t)1 << 56;
 	for (unsigned b = C; b <= E; b++) {
-		m->per_tick[b] = exact ? (wide_t)bps[b] : ((wide_t)bps[b] << 53) / hz;
+		m->per_tick[b] = exact ? (wide_t)bps[b]
+				       : (((wide_t)bps[b] << 53) + (wide_t)hz - 1) / (wide_t)hz;
 		m->size[b] = bytes[b] * m->byte;
 		if (m->tokens[b] > m->size[b])
 			m->tokens[b] = m->size[b];
