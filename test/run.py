@@ -549,7 +549,7 @@ ALONE = ("conservation", "actions", "colours", "levels", "lifecycle", "loans", "
 IN_COMPANY = ("drawn", "quota", "reload", "reload_keys", "etcd", "weirctl", "kill9", "conserved",
               "stuck", "trial", "shadow",
               "group_keys", "stall", "disagree", "clients", "clocks", "service", "exporter",
-              "ctl_live", "doctor", "manual", "timed", "page", "events", "flows",
+              "ctl_live", "doctor", "manual", "timed", "page", "events", "flows", "decoys",
               "explain", "changes", "bypass", "plane", "plane_ledger", "import", "refusals",
               "starts")
 # Tests of two threads that share data, and of malformed input.

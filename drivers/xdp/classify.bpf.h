@@ -101,7 +101,7 @@ static __always_inline enum plane_parsed parse_ipv4(
 	header = (ip[0] & 0xf) * 4;
 	packet_end = least_of(facts->len, cursor->off + load_be16(ip + 2));
 	if (ip[0] >> 4 != 4 || header < IPV4_LEN || cursor->off + header > packet_end ||
-		load_be16(ip + 6) & 0x3fff)
+		load_be16(ip + 6) & 0x3fff || ip[9] == 51) /* AH: ports are behind it */
 		return PLANE_ASIDE;
 	facts->family = FACTS_IPV4;
 	facts->dscp = ip[1] >> 2;

@@ -258,6 +258,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_classifier(classifier_create(world.policies, world.n, -1, &classifier) == 0);
 	fragments_init(&fragments, data[0], 1000000000);
 	frames.fragments = &fragments;
+	frames.whole = frames.len;
 	frames.tunnels = NULL;
 	frames.now = 1;
 	n = take_frames(&frames, data + 1 + world.n_rows * 8, size - 1 - world.n_rows * 8);

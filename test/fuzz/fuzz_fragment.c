@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Fragments in any order and time, beside a model that keeps a queue for each packet as a receiver
- * does, and has room for all of them: what the table knows is what the model knows, and it never
- * knows what the model does not. Few packets at once, so that the table has room for all of them
- * too, are known whenever the model knows them.
+ * Fragments in any order and time, beside a model that has room for all packets. If there are few
+ * packets, so that the table has room for all of them too, it decides as the model does. Else it
+ * gives only ports that the newest first fragment of a packet had.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,10 +24,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define PIECES 3
 
 struct model {
-	bool seen;     /* the first fragment */
-	uint64_t time; /* when */
+	bool used, first, closed, whole;
+	unsigned next; /* piece */
+	uint64_t time; /* of the first, or of the one before it */
 	uint16_t port;
-	unsigned pieces, last; /* seen, and whether the last one is one of them */
 	/* When the newest first fragment came, whatever became of its packet, and its port. */
 	uint64_t newest;
 	uint16_t newest_port;
@@ -83,46 +82,60 @@ static uint32_t build_fragment(uint8_t *frame, unsigned number, unsigned piece, 
 	return LEN;
 }
 
-/* Whether the model's queue is one of a packet under way; a coarse clock leaves it open a while. */
-static bool is_over(const struct model *known, uint64_t now)
-{
-	return now - known->time > FRAGMENT_SECONDS * HZ;
-}
-
 static void forget(struct model *known)
 {
 	*known = (struct model){.newest = known->newest, .newest_port = known->newest_port};
 }
 
-/* A piece more, and with the last byte the end. Duplicates count, as they do in the table. */
-static void add_piece(struct model *known, unsigned piece)
-{
-	known->pieces++;
-	known->last |= piece + 1 == PIECES;
-	if (known->seen && known->last && known->pieces >= PIECES)
-		forget(known);
-}
-
 static void step_first(
 	struct model *known, const struct packet *packet, uint64_t now, uint16_t port, bool roomy)
 {
-	const bool differs = known->seen && known->port != port;
+	bool differs;
 
 	check_fragment(packet->src_port == port);
+	if (known->whole && !known->closed && now - known->time > FRAGMENT_LEND_S * HZ)
+		forget(known);
+	differs = known->first && known->port != port;
+	if (roomy)
+		check_fragment(differs == (packet->unparsed == UNPARSED_FRAGMENT_CONFLICT));
 	if (packet->unparsed == UNPARSED_FRAGMENT_CONFLICT) {
 		check_fragment(known->newest != 0 && known->newest_port != port);
-		check_fragment(!roomy || (differs && !is_over(known, now)));
 		return;
 	}
-	check_fragment(!roomy || !differs || is_over(known, now));
-	if (known->seen || is_over(known, now))
-		forget(known);
-	known->seen = true;
-	known->time = now;
-	known->port = port;
-	known->newest = now;
-	known->newest_port = port;
-	add_piece(known, 0);
+	*known = (struct model){
+		.used = true,
+		.first = true,
+		.closed = known->used && (known->closed || !known->whole),
+		.next = 1,
+		.time = now,
+		.port = port,
+		.newest = now,
+		.newest_port = port,
+	};
+}
+
+static void step_later(
+	struct model *known, const struct packet *packet, unsigned piece, uint64_t now, bool roomy)
+{
+	const bool lends = known->first && !known->closed && !known->whole &&
+			   known->next == piece && now - known->time <= FRAGMENT_LEND_S * HZ;
+
+	if (packet->src_port != 0) {
+		check_fragment(known->newest != 0 && packet->src_port == known->newest_port);
+		check_fragment(now - known->newest <= FRAGMENT_LEND_S * HZ + 2 * TICK);
+	} else {
+		check_fragment(packet->unparsed == UNPARSED_FRAGMENT_UNKNOWN);
+	}
+	if (roomy)
+		check_fragment(lends == (packet->src_port != 0));
+	if (lends) {
+		known->next++;
+		known->whole = known->next == PIECES;
+		return;
+	}
+	if (!known->used)
+		known->time = now;
+	known->used = known->closed = true;
 }
 
 static void step_fragments(
@@ -134,36 +147,29 @@ static void step_fragments(
 	uint8_t frame[LEN];
 	struct packet packet;
 
+	if (known->used && now - known->time > FRAGMENT_SECONDS * HZ)
+		forget(known);
 	packet_parse(frame, build_fragment(frame, number, piece, port), &packet);
 	check_fragment(packet.fragment == (piece ? PACKET_FRAGMENT_LATER : PACKET_FRAGMENT_FIRST));
-	fragments_ports(table, frame, now, &packet);
-	if (piece == 0) {
+	fragments_ports(table, frame, LEN, now, &packet);
+	if (piece == 0)
 		step_first(known, &packet, now, port, roomy);
-		return;
-	}
-	if (packet.src_port != 0) {
-		check_fragment(known->newest != 0 && packet.src_port == known->newest_port);
-		check_fragment(now - known->newest <= FRAGMENT_SECONDS * HZ + 2 * TICK);
-		check_fragment(!roomy || known->seen);
-	} else {
-		check_fragment(packet.unparsed == UNPARSED_FRAGMENT_UNKNOWN);
-		check_fragment(!roomy || !known->seen || is_over(known, now));
-		if (is_over(known, now))
-			forget(known);
-	}
-	if (!known->seen && known->pieces == 0)
-		known->time = now;
-	add_piece(known, piece);
+	else
+		step_later(known, &packet, piece, now, roomy);
 }
 
-/* The table's clock is coarse: no packet is looked at when it is just about to be forgotten. */
+static bool is_near(uint64_t age, uint64_t edge)
+{
+	return age + 2 * TICK >= edge && age <= edge + 2 * TICK;
+}
+
+/* The table's clock is coarse: no packet is looked at just when something is about to end. */
 static uint64_t clear_time(const struct model *model, uint64_t now)
 {
 	for (unsigned i = 0; i < PACKETS; i++) {
 		const uint64_t age = now - model[i].time;
 
-		if (age + 2 * TICK >= FRAGMENT_SECONDS * HZ &&
-			age <= FRAGMENT_SECONDS * HZ + 2 * TICK)
+		if (is_near(age, FRAGMENT_SECONDS * HZ) || is_near(age, FRAGMENT_LEND_S * HZ))
 			return clear_time(model, now + TICK);
 	}
 	return now;

@@ -454,6 +454,12 @@ def corpus():
     yield "v6, lies", 6, "plain", shape_lies, False
     yield "v6, lies in order", 6, "plain", shape_lies_in_order, False
     yield "v4, options", 4, "plain", shape_options, False
+    for name, before in (("AH", chain((AH, 24))), ("two AH", chain((AH, 12), (AH, 24)))):
+        for wrap in ("plain", "vlan"):
+            yield f"v4, {name}, {wrap}", 4, wrap, chained(before, shape_whole), False
+        for order in ((0, 1), (1, 0)):
+            yield f"v4, {name}, in fragments {order}", 4, "plain", \
+                chained(before, in_order(*order, ends=(48,))), False
     for name, tunnel in TUNNELS.items():
         for family, outer in ((4, 4), (6, 4), (4, 6)):
             for inside in ("whole", "reversed", "tiny"):
@@ -523,6 +529,8 @@ class Linux:
             if not done:
                 return
             body, frames, _ = done
+        while proto == AH and len(body) >= 8:  # a receiver with a security association
+            proto, body = body[0], body[(body[1] + 2) * 4:]
         yield from self.transport(4, src, dst, proto, body, device, frames, depth)
 
     def ipv6(self, data, device, frames, depth):

@@ -94,6 +94,7 @@ static void find_policy(const struct worker *w, struct specimen *s)
 	frames->lines = NULL;
 	frames->data[0] = s->frame;
 	frames->len[0] = s->len;
+	frames->whole = frames->len;
 	classify_frames(
 		worker_own_const(w)->view.classifier, path->wire, path->direction, frames, 1);
 	s->slot = frames->policy[0];

@@ -229,14 +229,16 @@ bool steering_turn(
 }
 
 /* Where the first segments are, in which nearly all headers lie whole. */
-static void locate_headers(struct frames *frames, const struct steering *steering,
+static void locate_headers(struct frames *frames, uint32_t *whole, const struct steering *steering,
 	const struct worker *w, struct rte_mbuf **mbufs, uint16_t n)
 {
 	for (uint16_t i = 0; i < n; i++) {
 		frames->data[i] = rte_pktmbuf_mtod(mbufs[i], const uint8_t *);
 		frames->len[i] = mbufs[i]->data_len;
+		whole[i] = mbufs[i]->pkt_len;
 		rte_prefetch0(frames->data[i]);
 	}
+	frames->whole = whole;
 	frames->tunnels = w->tunnels;
 	frames->fragments = __atomic_load_n(&steering->fragments, __ATOMIC_ACQUIRE);
 	frames->now = tick_now();
@@ -261,9 +263,10 @@ static uint8_t bucket_to_worker(struct steering *steering, struct worker *w, str
 void steering_show(struct steering *steering, struct worker *w, const struct path *path,
 	struct rte_mbuf **mbufs, uint16_t n, uint8_t *targets, uint16_t *counts, uint16_t *lost)
 {
+	uint32_t whole[FRAMES_MAX];
 	struct frames frames;
 
-	locate_headers(&frames, steering, w, mbufs, n);
+	locate_headers(&frames, whole, steering, w, mbufs, n);
 	classify_frames(worker_own(w)->view.classifier, path->wire, path->direction, &frames, n);
 	for (uint16_t i = 0; i < n; i++) {
 		uint32_t slot = frames.policy[i];

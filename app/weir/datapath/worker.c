@@ -225,6 +225,7 @@ static __rte_always_inline void look_up_burst(
 {
 	burst->rx_hash = path->rx_hash && w->tunnels == NULL; /* it is of the outside */
 	burst->frames.fragments = __atomic_load_n(&w->fragments, __ATOMIC_ACQUIRE);
+	burst->frames.whole = burst->len;
 	burst->frames.now = now;
 	burst->frames.lines = w->policies;
 	burst->path = (uint16_t)(path - w->paths);

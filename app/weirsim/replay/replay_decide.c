@@ -395,7 +395,7 @@ static void parse_frame(struct decider *d, const struct frame *frame, struct pac
 	if (d->tunnels)
 		packet_enter_tunnels(frame->data, frame->captured, d->tunnels, packet);
 	if (d->fragments && packet->fragment)
-		fragments_ports(d->fragments, frame->data, frame->time_ns, packet);
+		fragments_ports(d->fragments, frame->data, frame->bytes, frame->time_ns, packet);
 	if (d->tunnels)
 		packet_doubt_tunnels(d->tunnels, packet);
 }

@@ -52,7 +52,8 @@ void frames_look_further(struct frames *frames, unsigned i)
 	if (tunnels != NULL)
 		packet_enter_tunnels(frames->data[i], frames->len[i], tunnels, packet);
 	if (packet->fragment && frames->fragments != NULL)
-		fragments_ports(frames->fragments, frames->data[i], frames->now, packet);
+		fragments_ports(
+			frames->fragments, frames->data[i], frames->whole[i], frames->now, packet);
 	if (tunnels != NULL)
 		packet_doubt_tunnels(tunnels, packet);
 	frames->unparsed |= (uint64_t)(packet->unparsed != UNPARSED_NONE) << i;
@@ -213,9 +214,8 @@ static uint64_t packet_key(uint64_t vlan, uint64_t dscp, uint64_t proto)
 	return vlan | dscp << KEY_DSCP_SHIFT | proto << KEY_PROTO_SHIFT;
 }
 
-static struct facts parsed_facts(const struct burst *burst, unsigned i)
+static struct facts parsed_facts(const struct burst *burst, unsigned i, const struct packet *packet)
 {
-	const struct packet *packet = &burst->packets[i];
 	const bool other = packet->family == PACKET_OTHER;
 
 	return (struct facts){
@@ -226,6 +226,15 @@ static struct facts parsed_facts(const struct burst *burst, unsigned i)
 		.src_port = packet->src_port,
 		.dst_port = packet->dst_port,
 	};
+}
+
+/* Looks behind an authentication header. Plain frames may have one: it is rare. */
+static __attribute__((cold)) struct facts authenticated_facts(const struct burst *burst, unsigned i)
+{
+	struct packet packet;
+
+	packet_parse(burst->data[i], burst->len[i], &packet);
+	return parsed_facts(burst, i, &packet);
 }
 
 /* Ports, if they are there: not behind the end of the packet, where there is padding. */
@@ -252,6 +261,8 @@ static struct facts simple_facts(const struct burst *burst, unsigned i)
 	struct facts facts = {.family = ip[0] >> 4};
 
 	if (facts.family == PACKET_IPV4) {
+		if (__builtin_expect(ip[9] == IPPROTO_AH, 0))
+			return authenticated_facts(burst, i);
 		facts.key = burst->key | packet_key(vlan, ip[1] >> 2, ip[9]);
 		facts.src = ip + IPV4_SRC;
 		add_fact_ports(&facts, ip[9], ip + IPV4_LEN,
@@ -267,7 +278,8 @@ static struct facts simple_facts(const struct burst *burst, unsigned i)
 
 struct facts facts_of(const struct burst *burst, unsigned i)
 {
-	return is_parsed(burst, i) ? parsed_facts(burst, i) : simple_facts(burst, i);
+	return is_parsed(burst, i) ? parsed_facts(burst, i, &burst->packets[i])
+				   : simple_facts(burst, i);
 }
 
 /* Whether a frame's L2 header ends after the first EtherType for sure. */

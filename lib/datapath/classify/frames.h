@@ -25,6 +25,7 @@ struct frames {
 					    begin to be fetched as it is found */
 	const uint8_t *data[FRAMES_MAX]; /* in: first byte of each frame */
 	uint32_t len[FRAMES_MAX];    /* in: bytes there, which may be fewer than the frame has */
+	const uint32_t *whole;       /* in, with `fragments`: bytes of each frame */
 	uint32_t policy[FRAMES_MAX]; /* out: index of its policy, or CLASSIFY_NONE */
 	uint16_t
 		l2_len[FRAMES_MAX]; /* out: bytes before its L3 header; 0 if no policy wants them */

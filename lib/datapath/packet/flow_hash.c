@@ -28,15 +28,19 @@ static uint32_t hash_end(uint64_t h)
 }
 
 /*
- * The protocol, and the ports as they lie in the packet. In IPv6 only the first fragment of a
- * packet tells the protocol, so without ports none has it.
+ * The protocol, and the ports as they lie in the packet. For fragments without ports it is the
+ * same for all of a packet: in IPv4 the protocol of the IP header, in IPv6 nothing.
  */
-static uint64_t transport_word(const struct packet *packet)
+static uint64_t transport_word(const struct packet *packet, const uint8_t *data)
 {
 	const uint32_t ports = (uint32_t)packet->src_port << 16 | packet->dst_port;
 
-	if (packet->fragment && packet->family == PACKET_IPV6 && ports == 0)
-		return 0;
+	if (packet->fragment && ports == 0)
+		return packet->family == PACKET_IPV6
+			       ? 0
+			       : (uint64_t)data[packet->src_off - PACKET_IPV4_SRC +
+						PACKET_IPV4_PROTO]
+					 << 32;
 	return (uint64_t)packet->proto << 32 | htobe32(ports);
 }
 
@@ -78,9 +82,9 @@ static uint32_t hash_ipv4(const uint8_t *addresses, uint64_t transport)
 uint32_t packet_hash(const struct packet *packet, const uint8_t *data)
 {
 	if (packet->family == PACKET_IPV4)
-		return hash_ipv4(data + packet->src_off, transport_word(packet));
+		return hash_ipv4(data + packet->src_off, transport_word(packet, data));
 	if (packet->family == PACKET_IPV6)
-		return hash_ipv6(data + packet->src_off, transport_word(packet));
+		return hash_ipv6(data + packet->src_off, transport_word(packet, data));
 	if (packet->l2_len < ETHER_LEN)
 		return hash_runt(data, packet->l2_len);
 	return hash_ethernet(data, read_be16(data + packet->l2_len - 2));
@@ -99,6 +103,6 @@ uint32_t packet_keyed_hash(
 		h ^= read_raw64(addresses + 16);
 		h = source_fold(h ^ k[2], read_raw64(addresses + 24) ^ k[3]);
 	}
-	h = source_fold(h ^ k[0], transport_word(packet) ^ k[1]);
+	h = source_fold(h ^ k[0], transport_word(packet, data) ^ k[1]);
 	return source_fold(h ^ k[2], packet->family ^ k[3]) >> 32;
 }

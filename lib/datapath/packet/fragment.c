@@ -6,26 +6,31 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
+
+#include <netinet/in.h>
 
 #include "base/counter.h"
+#include "base/math.h"
 #include "base/wire.h"
 #include "packet/layers.h"
 #include "policy/policy.h"
 
-#define UNIT          8 /* bytes that offsets count in */
-#define PACKET_MAX    65535
-#define MISSING_LEAST (-16384) /* enough for any packet, and far from what 16 bits hold */
-#define V4_ADDRESSES  12       /* offsets in the header */
-#define V6_ADDRESSES  8
-#define V6_LEN        40
-#define V6_ID         4 /* in the fragment header, */
-#define V6_FRAGMENT   8 /* and how long that is */
-#define TIME_BITS     24
+#define UNIT         8 /* bytes that offsets count in */
+#define PACKET_MAX   65535
+#define V4_ADDRESSES 12 /* offsets in the header */
+#define V4_LEN       20
+#define V6_ADDRESSES 8
+#define V6_LEN       40
+#define V6_ID        4 /* in the fragment header, */
+#define V6_FRAGMENT  8 /* and how long that is */
+#define TIME_BITS    24
 
 /* Where a fragment lies in its packet. */
 struct piece {
 	uint32_t offset, len;
-	bool more, sound; /* a receiver would take it */
+	bool more, sound; /* a receiver would take it, */
+	bool plain;       /* and no option in its headers could make it drop it all the same */
 	uint8_t ttl;
 };
 
@@ -43,26 +48,69 @@ void fragments_init(struct fragments *fragments, uint64_t secret, uint64_t hz)
 		time_shift++;
 	*fragments = (struct fragments){
 		.valid = (FRAGMENT_SECONDS * hz >> time_shift) + 1,
+		.lends = (FRAGMENT_LEND_S * hz >> time_shift) + 1,
 		.time_shift = time_shift,
 	};
 	source_key_init(&fragments->key, secret);
 }
 
+static const uint8_t *ip_header(const uint8_t *data, const struct packet *packet)
+{
+	return data + packet->src_off -
+	       (packet->family == PACKET_IPV4 ? V4_ADDRESSES : V6_ADDRESSES);
+}
+
+/* Adds bytes to a hash, and how many they are. */
+static uint64_t hash_bytes(const uint64_t *key, uint64_t h, const uint8_t *data, uint32_t n)
+{
+	uint64_t words[2];
+
+	for (uint32_t at = 0; at < n; at += sizeof(words)) {
+		memset(words, 0, sizeof(words));
+		memcpy(words, data + at, min_u32(n - at, sizeof(words)));
+		h = source_fold(h ^ words[0] ^ key[2], words[1] ^ key[3]);
+	}
+	return h ^ n;
+}
+
+/*
+ * Hashes the bytes of the link layer, which decide where the frame goes, except the length in a
+ * PPPoE header. In a tunnel, hashes also the tunnel's addresses and the inner link layer.
+ */
+static uint64_t hash_way(const uint64_t *key, const uint8_t *data, const struct packet *packet)
+{
+	const uint32_t l3 = (uint32_t)(ip_header(data, packet) - data), l2 = packet->l2_len;
+	const uint32_t length = layers_pppoe_length(data, l2);
+	const uint8_t *outer = data + l2;
+	uint64_t h = key[0];
+
+	if (length != 0) {
+		h = hash_bytes(key, h, data, length);
+		h = hash_bytes(key, h, data + length + 2, l2 - length - 2);
+	} else {
+		h = hash_bytes(key, h, data, l2);
+	}
+	if (l3 == l2)
+		return h;
+	h = outer[0] >> 4 == PACKET_IPV4 ? hash_bytes(key, h, outer + V4_ADDRESSES, 8)
+					 : hash_bytes(key, h, outer + V6_ADDRESSES, 32);
+	return packet->way_off ? hash_bytes(key, h, data + packet->way_off, l3 - packet->way_off)
+			       : h;
+}
+
 /* Hashes all but the identification. */
-static uint64_t hash_pair(
-	const uint64_t *key, const uint8_t *addresses, const struct packet *packet)
+static uint64_t hash_pair(const uint64_t *key, const uint8_t *data, const struct packet *packet)
 {
 	const bool v4 = packet->family == PACKET_IPV4;
-	const uint64_t rest = packet->family | (uint64_t)packet->vlan << 8 |
-			      (v4 ? (uint64_t)packet->proto << 24 : 0);
-	uint64_t h;
+	const uint8_t *addresses = data + packet->src_off;
+	const uint64_t proto = v4 ? ip_header(data, packet)[PACKET_IPV4_PROTO] : 0;
+	uint64_t h = hash_way(key, data, packet) ^ (packet->family | proto << 8);
 
 	if (v4)
-		return source_fold(read_raw64(addresses) ^ key[0], rest ^ key[1]);
-	h = source_fold(read_raw64(addresses) ^ key[0], read_raw64(addresses + 8) ^ key[1]);
-	h = source_fold(
+		return source_fold(read_raw64(addresses) ^ key[0], h ^ key[1]);
+	h = source_fold(h ^ read_raw64(addresses) ^ key[0], read_raw64(addresses + 8) ^ key[1]);
+	return source_fold(
 		h ^ read_raw64(addresses + 16) ^ key[2], read_raw64(addresses + 24) ^ key[3]);
-	return source_fold(h ^ key[0], rest ^ key[1]);
 }
 
 /* The number of a packet's line, and its tag there. */
@@ -71,7 +119,7 @@ static uint32_t find_line(const struct fragments *fragments, const uint8_t *data
 {
 	const uint8_t *id = data + packet->id_off;
 	const uint64_t *key = fragments->key.word;
-	const uint64_t pair = hash_pair(key, data + packet->src_off, packet);
+	const uint64_t pair = hash_pair(key, data, packet);
 	const uint64_t whole = source_fold(pair ^ key[2],
 		(packet->family == PACKET_IPV4 ? read_be16(id) : read_be32(id)) ^ key[3]);
 	const uint32_t group = pair >> 32 & (FRAGMENT_SETS / FRAGMENT_LINES - 1);
@@ -105,43 +153,47 @@ static bool header_sum_holds(const uint8_t *ip, uint32_t bytes)
 	return sum == UINT16_MAX;
 }
 
-static struct piece piece_of(const uint8_t *data, const struct packet *packet)
+static struct piece piece_of(const uint8_t *data, uint32_t frame, const struct packet *packet)
 {
+	const uint8_t *ip = ip_header(data, packet);
+	uint32_t end = (uint32_t)(ip - data);
 	struct piece piece;
 	bool sound = true;
 
 	if (packet->family == PACKET_IPV4) {
-		const uint8_t *ip = data + packet->src_off - V4_ADDRESSES;
 		const uint32_t header = (ip[0] & 0xf) * 4, field = read_be16(ip + 6);
 
+		end += read_be16(ip + 2);
 		piece.offset = (field & 0x1fff) * UNIT;
 		piece.more = field & 0x2000;
 		piece.len = read_be16(ip + 2) - header;
+		piece.plain = header == V4_LEN;
 		piece.ttl = ip[8];
 		sound = header_sum_holds(ip, header);
 	} else {
-		const uint8_t *ip = data + packet->src_off - V6_ADDRESSES;
 		const uint8_t *header = data + packet->id_off - V6_ID;
 		const uint32_t before = (uint32_t)(header - ip) + V6_FRAGMENT - V6_LEN;
 		const uint32_t payload = read_be16(ip + 4);
 
+		end += V6_LEN + payload;
 		piece.offset = read_be16(header + 2) & 0xfff8;
 		piece.more = header[3] & 1;
 		piece.len = payload > before ? payload - before : 0;
+		piece.plain = before == V6_FRAGMENT;
 		piece.ttl = ip[7];
 		sound = !piece.more || piece.len % UNIT == 0;
 	}
-	piece.sound = sound && piece.len >= (piece.more ? UNIT : 1) &&
+	piece.sound = sound && end <= frame && piece.len >= (piece.more ? UNIT : 1) &&
 		      piece.offset + piece.len <= PACKET_MAX;
 	return piece;
 }
 
-/* The age is below 0 if the clock stepped back. */
-static bool is_valid(const struct place *place, const struct fragment *entry, int32_t valid)
+/* Below 0 if the clock stepped back. */
+static int32_t age_of(const struct place *place, const struct fragment *entry)
 {
 	const uint32_t age = place->time - entry->time;
 
-	return (int32_t)(age << (32 - TIME_BITS)) >> (32 - TIME_BITS) <= valid;
+	return (int32_t)(age << (32 - TIME_BITS)) >> (32 - TIME_BITS);
 }
 
 /* What is too old is no longer there: else there might be two of one packet. */
@@ -151,15 +203,15 @@ static struct fragment *fragment_lookup(const struct place *place, int32_t valid
 		struct fragment *entry = &place->set->way[i];
 
 		if (entry->used && entry->tag == place->tag)
-			entry->used = is_valid(place, entry, valid);
+			entry->used = age_of(place, entry) <= valid;
 		if (entry->used && entry->tag == place->tag)
 			return entry;
 	}
 	return NULL;
 }
 
-/* The newest is first; what gives way is its own of before, a free one, or the oldest: the last. */
-static struct fragment *fragment_insert(struct fragment_set *set, const struct fragment *entry)
+/* The newest is first. Its former entry gives way to it, or a free one, or the oldest: the last. */
+static void fragment_insert(struct fragment_set *set, const struct fragment *entry)
 {
 	unsigned gone = 0;
 
@@ -167,21 +219,6 @@ static struct fragment *fragment_insert(struct fragment_set *set, const struct f
 		gone++;
 	memmove(&set->way[1], &set->way[0], gone * sizeof(*entry));
 	set->way[0] = *entry;
-	return &set->way[0];
-}
-
-/* The bytes of a fragment have been seen; with the packet's last ones its entry ends. */
-static void account_piece(struct fragment *entry, const struct piece *piece)
-{
-	const uint32_t units = (piece->len + (piece->more ? 0 : UNIT - 1)) / UNIT;
-	int32_t missing = entry->missing - (int32_t)units;
-
-	if (!piece->more && !entry->last) {
-		missing += (int32_t)(piece->offset / UNIT + units);
-		entry->last = 1;
-	}
-	entry->missing = (int16_t)(missing < MISSING_LEAST ? MISSING_LEAST : missing);
-	entry->used = !(entry->last && missing <= 0 && entry->first);
 }
 
 static void say_unparsed(struct packet *packet, enum packet_unparsed reason, uint8_t unknown)
@@ -199,6 +236,7 @@ static bool says_the_same(const struct fragment *entry, const struct packet *pac
 static void see_first(struct fragments *fragments, const struct place *place,
 	const struct piece *piece, const uint8_t *data, struct packet *packet)
 {
+	const bool in_tunnel = ip_header(data, packet) != data + packet->l2_len;
 	struct fragment *entry = fragment_lookup(place, fragments->valid);
 	struct fragment first;
 
@@ -206,6 +244,9 @@ static void see_first(struct fragments *fragments, const struct place *place,
 		packet->src_port = read_be16(data + packet->l4_off);
 		packet->dst_port = read_be16(data + packet->l4_off + 2);
 	}
+	if (entry != NULL && entry->whole && !entry->closed &&
+		age_of(place, entry) > fragments->lends)
+		entry = NULL;
 	if (entry != NULL && entry->first && !says_the_same(entry, packet)) {
 		say_unparsed(packet, UNPARSED_FRAGMENT_CONFLICT, 0);
 		counter_add(&fragments->conflict, 1);
@@ -220,49 +261,34 @@ static void see_first(struct fragments *fragments, const struct place *place,
 		.proto = packet->proto,
 		.used = 1,
 		.first = 1,
-		.vague = (packet->unknown & PACKET_UNKNOWN_PORTS) != 0,
+		.closed = packet->unparsed != UNPARSED_NONE || !piece->plain ||
+			  (in_tunnel && packet->way_off == 0) ||
+			  (entry != NULL && (entry->closed || !entry->whole)),
+		.next = (uint16_t)(piece->len / UNIT),
 	};
-	if (entry != NULL && !entry->first) {
-		first.last = entry->last;
-		first.missing = entry->missing;
-	}
-	if (entry != NULL)
-		entry->used = 0; /* it becomes the newest */
-	account_piece(fragment_insert(place->set, &first), piece);
+	fragment_insert(place->set, &first);
 	counter_add(&fragments->first, 1);
 }
 
-/*
- * Where to remember what came before its first: a free entry, else one that is like it. No first
- * has to make room for that, nor another orphan while there is room: its packet's entry would miss
- * these bytes, and outlive the packet. NULL if there is none.
- */
-static struct fragment *orphan_room(const struct fragments *fragments, const struct place *place)
+/* A fragment that a receiver may put behind the first one, or not. */
+static void close_entry(
+	struct fragments *fragments, const struct place *place, struct fragment *entry)
 {
-	struct fragment *orphan = NULL;
+	const struct fragment orphan = {
+		.tag = place->tag, .time = place->time, .used = 1, .closed = 1};
 
-	for (unsigned i = 0; i < FRAGMENT_WAYS; i++) {
-		struct fragment *old = &place->set->way[i];
-
-		if (!old->used || !is_valid(place, old, fragments->valid))
-			return old;
-		if (!old->first)
-			orphan = old;
-	}
-	return orphan;
+	if (entry == NULL)
+		fragment_insert(place->set, &orphan);
+	else
+		entry->closed = 1;
+	counter_add(&fragments->unknown, 1);
 }
 
-/* Later ones that come before their first are remembered by their bytes. */
-static void see_orphan(struct fragments *fragments, const struct place *place,
-	const struct piece *piece, struct fragment *entry)
+static bool lends_to(const struct fragments *fragments, const struct place *place,
+	const struct fragment *entry, const struct piece *piece)
 {
-	if (entry == NULL) {
-		entry = orphan_room(fragments, place);
-		if (entry == NULL)
-			return;
-		*entry = (struct fragment){.tag = place->tag, .time = place->time, .used = 1};
-	}
-	account_piece(entry, piece);
+	return entry != NULL && !entry->closed && !entry->whole && piece->ttl <= entry->ttl &&
+	       piece->offset / UNIT == entry->next && age_of(place, entry) <= fragments->lends;
 }
 
 static void see_later(struct fragments *fragments, const struct place *place,
@@ -270,20 +296,22 @@ static void see_later(struct fragments *fragments, const struct place *place,
 {
 	struct fragment *entry = fragment_lookup(place, fragments->valid);
 
-	if (entry == NULL || !entry->first || entry->vague || piece->ttl > entry->ttl) {
-		const bool v6 = packet->family == PACKET_IPV6;
-
-		see_orphan(fragments, place, piece, entry);
-		say_unparsed(packet, UNPARSED_FRAGMENT_UNKNOWN,
-			(v6 ? PACKET_UNKNOWN_PROTO : 0) |
-				(v6 || proto_has_ports(packet->proto) ? PACKET_UNKNOWN_PORTS : 0));
-		counter_add(&fragments->unknown, 1);
-	} else {
+	if (lends_to(fragments, place, entry, piece)) {
 		packet->proto = entry->proto;
 		packet->src_port = entry->src_port;
 		packet->dst_port = entry->dst_port;
-		account_piece(entry, piece);
+		entry->next = (uint16_t)(entry->next + piece->len / UNIT);
+		entry->whole = !piece->more;
 		counter_add(&fragments->found, 1);
+	} else {
+		/* The next header of the first one counts, and what is behind IPv4's AH. */
+		const bool hidden = packet->family == PACKET_IPV6 || packet->proto == IPPROTO_AH;
+
+		close_entry(fragments, place, entry);
+		say_unparsed(packet, UNPARSED_FRAGMENT_UNKNOWN,
+			(hidden ? PACKET_UNKNOWN_PROTO : 0) |
+				(hidden || proto_has_ports(packet->proto) ? PACKET_UNKNOWN_PORTS
+									  : 0));
 	}
 	if (packet->proto == PROTO_TCP && piece->offset == UNIT)
 		say_unparsed(packet, UNPARSED_FRAGMENT_TINY, PACKET_UNKNOWN_FLAGS);
@@ -298,18 +326,23 @@ void fragments_extents(const struct fragments *fragments, const uint8_t *data,
 	extents_add(extents, &fragments->sets[line], sizeof(fragments->sets[line]));
 }
 
-void fragments_ports(
-	struct fragments *fragments, const uint8_t *data, uint64_t now, struct packet *packet)
+void fragments_ports(struct fragments *fragments, const uint8_t *data, uint32_t frame, uint64_t now,
+	struct packet *packet)
 {
 	const struct place place = find_place(fragments, data, now, packet);
-	const struct piece piece = piece_of(data, packet);
+	const struct piece piece = piece_of(data, frame, packet);
 
-	if (!piece.sound)
+	if (!piece.sound) {
+		struct fragment *entry = fragment_lookup(&place, fragments->valid);
+
+		if (entry != NULL) /* some receivers drop all of the packet */
+			entry->closed = 1;
 		say_unparsed(packet, UNPARSED_FRAGMENT_MALFORMED, PACKET_UNKNOWN_TRANSPORT);
-	else if (packet->fragment == PACKET_FRAGMENT_FIRST)
+	} else if (packet->fragment == PACKET_FRAGMENT_FIRST) {
 		see_first(fragments, &place, &piece, data, packet);
-	else
+	} else {
 		see_later(fragments, &place, &piece, packet);
+	}
 }
 
 static_assert(sizeof(struct fragment_set) == 64, "a look costs one cache line");

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The ports of a packet's later fragments. Only the first fragment has them, and all are to be
- * charged alike; so a table remembers what first fragments said, for as long as a receiver waits
- * for the rest. Pure; no DPDK. One owner, a worker; the counters are for anybody to read.
+ * The ports of a packet's later fragments. Only the first fragment has them, and all must be
+ * charged alike. So a table stores the ports of first fragments. Pure; no DPDK. One owner, a
+ * worker. Any thread may read the counters.
  *
- * A fragment belongs to a packet by addresses, identification and VLAN, and IPv4's also by
- * protocol (RFC 791). IPv6's does not: there only the first fragment's next header counts (RFC
- * 8200, 4.5), so a later one takes its protocol from the first, whatever it says itself.
+ * A fragment belongs to a packet by the bytes before its IP header (addresses of the link, tags,
+ * labels, session), addresses, identification, and in IPv4 the protocol (RFC 791). In IPv6 the
+ * next header of the first fragment counts (RFC 8200, 4.5), so a later one takes its protocol from
+ * the first.
  *
- * An entry lives as a receiver's queue does, so that nobody can have a fragment charged to one
- * packet that ends up in another:
- * - it ends when all bytes of the packet have been seen: bytes are summed up and not marked one by
- *   one, so that with duplicates it ends too early, which leaves later ones `unknown`, and never
- *   too late;
- * - a later fragment before its first is `unknown`, and its bytes are remembered;
- * - of two first fragments that differ the former counts, as with receivers, who throw away what
- *   they have: the other one is in `conflict`. It would give the packet other ports than those
- *   that later fragments have been charged by;
- * - a first fragment that no receiver takes, by checksum or length, is not remembered, nor does it
- *   count for a later one that has farther to go (time to live).
+ * A sender may try to have fragments charged by a first fragment that the receiver does not use
+ * for them: the receiver drops it, or drops all that it has of a packet and begins anew. So a first
+ * fragment lends its ports only
+ * - if all stock receivers take it: its headers are without options, and a transport header is all
+ *   there. In two tunnels, one in the other, it lends none;
+ * - for FRAGMENT_LEND_S, less than any receiver waits;
+ * - to fragments that follow it in order and without a gap. After another one of the same packet,
+ *   or one that a receiver would not take, it lends none any more;
+ * - to fragments with a time to live that is no larger than its own.
+ * Until the entry is displaced or FRAGMENT_SECONDS old, another first fragment of the packet with
+ * other ports is in `conflict`. For FRAGMENT_LEND_S this also holds for a packet that is complete.
  *
- * What is `unknown` or else not understood is said in packet->unparsed, with what is not known of
- * it. That leaves a sender whose first fragment gets lost behind this box, and only there, and who
- * displaces its entry before he sends another.
+ * packet->unparsed says why a fragment is not understood, and packet->unknown what of it. One way
+ * is left to a sender: a first fragment that gets lost after this box, then other packets that
+ * displace its entry, and then another first fragment.
  *
  * A look costs one cache line, the same that remembering writes; both are done for fragments only.
  * The lines of two addresses are FRAGMENT_LINES, chosen by a secret: who floods the table from one
@@ -40,7 +41,8 @@
 #include "packet/parse.h"
 #include "source/source_hash.h"
 
-#define FRAGMENT_SECONDS 60   /* as receivers wait; and up to an eighth more: time is coarse */
+#define FRAGMENT_SECONDS 60   /* receivers wait so long; and up to an eighth more: time is coarse */
+#define FRAGMENT_LEND_S  2    /* senders send all fragments of a packet at once */
 #define FRAGMENT_SETS    4096 /* lines: 256 KiB, 16384 packets */
 #define FRAGMENT_WAYS    4
 #define FRAGMENT_LINES   8 /* of two addresses: 32 packets under way at a time */
@@ -52,10 +54,10 @@ struct fragment {
 	uint16_t src_port, dst_port; /* host order */
 	uint8_t proto;
 	uint8_t used : 1;
-	uint8_t first : 1; /* it has been seen; */
-	uint8_t vague : 1; /* but said neither protocol nor ports */
-	uint8_t last : 1;  /* the last one has been seen: how long the packet is */
-	int16_t missing;   /* units of 8 bytes; less by the packet's length until `last` */
+	uint8_t first : 1;  /* the first fragment has been seen */
+	uint8_t closed : 1; /* lends no ports */
+	uint8_t whole : 1;  /* all fragments have been seen, in order */
+	uint16_t next;      /* offset of the next one, in units of 8 bytes */
 };
 
 struct fragment_set {
@@ -64,7 +66,8 @@ struct fragment_set {
 
 struct fragments {
 	struct source_key key;
-	int32_t valid;      /* coarse ticks that a first fragment is remembered for */
+	int32_t valid;      /* coarse ticks for which an entry counts */
+	int32_t lends;      /* coarse ticks for which a first fragment lends its ports */
 	uint8_t time_shift; /* ticks to coarse ticks: 1/8 to 1/16 second, wraps after 8 years */
 	uint64_t first;     /* first fragments seen */
 	uint64_t found;     /* later ones that got their ports */
@@ -90,10 +93,10 @@ void fragments_extents(const struct fragments *fragments, const uint8_t *data,
  * Gives a fragment (packet->fragment is not PACKET_WHOLE) its src_port and dst_port, a first one of
  * TCP its flags, and in IPv6 its proto, if they are known; packet_flow_hash() is then that of the
  * packet's flow. If they are not, packet->unparsed says why, and packet->unknown what. To be called
- * once for every fragment, in the order of their arrival. `data` is what it was parsed from; now is
- * in ticks. The owner.
+ * once for every fragment, in the order of their arrival. `data` is what it was parsed from; frame
+ * is the length of the whole frame, and now is in ticks. The owner.
  */
-void fragments_ports(
-	struct fragments *fragments, const uint8_t *data, uint64_t now, struct packet *packet);
+void fragments_ports(struct fragments *fragments, const uint8_t *data, uint32_t frame, uint64_t now,
+	struct packet *packet);
 
 #endif

@@ -35,6 +35,12 @@ void layers_ethernet(const uint8_t *data, uint32_t len, uint32_t off, struct pac
 void layers_payload(
 	const uint8_t *data, uint32_t len, uint32_t off, uint16_t type, struct packet *out);
 
+/*
+ * The offset of the length in the PPPoE header of a frame with an IP header behind l2_len bytes; 0
+ * if it has none.
+ */
+uint32_t layers_pppoe_length(const uint8_t *data, uint32_t l2_len);
+
 /* Where the IP packet ends whose addresses `packet` has, but never behind len. */
 uint32_t layers_ip_end(const uint8_t *data, uint32_t len, const struct packet *packet);
 

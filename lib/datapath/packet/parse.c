@@ -17,6 +17,7 @@
 #define LABELS_MAX    8      /* transport, protection, service, entropy: and as many again */
 #define LABEL_BOTTOM  2      /* where in a label the bottom-of-stack bit is */
 #define PPPOE_LEN     8      /* with the PPP protocol behind it */
+#define PPPOE_LENGTH  4      /* where that of its payload is */
 #define PPPOE_SESSION 0x1100 /* version 1, type 1, code 0 */
 #define IPV4_LEN      20
 #define IPV6_LEN      40
@@ -65,12 +66,18 @@ static inline void take_ports(const uint8_t *transport, struct packet *out)
 	out->dst_port = ports & 0xffff;
 }
 
+static void parse_authenticated(
+	const uint8_t *data, uint32_t end, uint32_t off, struct packet *out);
+
 /* The transport header of a packet that is no fragment; TCP and UDP are nearly all there is. */
 static inline void parse_transport(
 	const uint8_t *data, uint32_t end, uint32_t off, uint8_t proto, struct packet *out)
 {
-	if (off + TRANSPORT > end || proto == PROTO_NO_NEXT)
+	if (off + TRANSPORT > end || proto == PROTO_NO_NEXT) {
+		if (proto == PROTO_AH)
+			parse_authenticated(data, end, off, out);
 		return;
+	}
 	out->l4_off = off;
 	if (proto == PROTO_TCP) {
 		take_ports(data + off, out);
@@ -78,6 +85,8 @@ static inline void parse_transport(
 			out->tcp_flags = data[off + TCP_FLAGS];
 	} else if (proto_has_ports(proto)) {
 		take_ports(data + off, out);
+	} else if (proto == PROTO_AH) {
+		parse_authenticated(data, end, off, out);
 	}
 }
 
@@ -95,12 +104,38 @@ static uint32_t transport_bytes(uint8_t proto)
 	}
 }
 
+/*
+ * Follows authentication headers of IPv4, which hide nothing. Returns the offset of the header
+ * behind them, whose protocol is then out->proto.
+ */
+static uint32_t skip_authentication(
+	const uint8_t *data, uint32_t end, uint32_t off, struct packet *out)
+{
+	for (unsigned seen = 0; out->proto == PROTO_AH; seen++) {
+		if (seen == EXTENSIONS || off + EXTENSION > end) {
+			out->unparsed = seen == EXTENSIONS ? UNPARSED_CHAIN_LONG
+							   : UNPARSED_CHAIN_CUT;
+			out->unknown = PACKET_UNKNOWN_TRANSPORT;
+			out->proto = 0;
+			break;
+		}
+		out->proto = data[off];
+		off += (data[off + 1] + 2) * 4;
+	}
+	return off;
+}
+
 /* The first of a packet's fragments: it has the transport header, if that is not too short. */
 static __attribute__((noinline)) void parse_first(
 	const uint8_t *data, uint32_t end, uint32_t off, struct packet *out)
 {
-	const uint32_t wanted = transport_bytes(out->proto);
+	uint32_t wanted;
 
+	if (out->proto == PROTO_AH)
+		off = skip_authentication(data, end, off, out);
+	if (out->unparsed != UNPARSED_NONE)
+		return;
+	wanted = transport_bytes(out->proto);
 	if (out->proto != 0 && out->proto != PROTO_NO_NEXT && off + TRANSPORT <= end)
 		out->l4_off = off;
 	if (off + wanted > end) {
@@ -184,6 +219,14 @@ static void parse_behind_chain(
 		return;
 	out->unparsed = UNPARSED_CHAIN_CUT;
 	out->unknown = PACKET_UNKNOWN_FLAGS | (out->l4_off == 0 ? PACKET_UNKNOWN_PORTS : 0);
+}
+
+static void parse_authenticated(const uint8_t *data, uint32_t end, uint32_t off, struct packet *out)
+{
+	out->l4_off = 0;
+	off = skip_authentication(data, end, off, out);
+	if (out->unparsed == UNPARSED_NONE)
+		parse_behind_chain(data, end, off, out->proto, out);
 }
 
 /* What is behind stays unknown, be it a fragment or not. */
@@ -383,6 +426,17 @@ void layers_ethernet(const uint8_t *data, uint32_t len, uint32_t off, struct pac
 	off += ETHER_LEN;
 	if (off <= len)
 		parse_tagged(data, len, off, read_be16(data + off - 2), out);
+}
+
+uint32_t layers_pppoe_length(const uint8_t *data, uint32_t l2_len)
+{
+	uint32_t off = ETHER_LEN;
+
+	while (off + VLAN_LEN <= l2_len && is_vlan(read_be16(data + off - 2)))
+		off += VLAN_LEN;
+	if (off + PPPOE_LENGTH + 2 > l2_len || read_be16(data + off - 2) != ETHERTYPE_PPPOE)
+		return 0;
+	return off + PPPOE_LENGTH;
 }
 
 uint32_t layers_ip_end(const uint8_t *data, uint32_t len, const struct packet *packet)

@@ -16,8 +16,9 @@ struct source_key;
 enum packet_family { PACKET_OTHER = 0, PACKET_IPV4 = 4, PACKET_IPV6 = 6 };
 
 /* Where in the header of IP the source address is. */
-#define PACKET_IPV4_SRC 12
-#define PACKET_IPV6_SRC 8
+#define PACKET_IPV4_SRC   12
+#define PACKET_IPV6_SRC   8
+#define PACKET_IPV4_PROTO 9
 
 enum packet_fragment { PACKET_WHOLE = 0, PACKET_FRAGMENT_FIRST, PACKET_FRAGMENT_LATER };
 
@@ -69,13 +70,15 @@ struct packet {
 	uint8_t proto;      /* transport protocol after extension headers; 0 unknown */
 	uint8_t unknown;    /* PACKET_UNKNOWN_ bits; 0 where all is known that could be */
 	uint16_t id_off;    /* offset of a fragment's identification (IPv4: 2 bytes, IPv6: 4) */
+	uint16_t way_off;   /* in one tunnel: offset of the inner link layer or key, or 0 */
 	uint32_t flow_hash; /* what the device told; 0 when it told nothing: packet_flow_hash() */
 };
 
 /*
  * Parses the first len bytes of a frame (of which at most PARSE_BYTES_MAX are read). Never fails:
  * what cannot be understood is PACKET_OTHER, and a header cut short ends the parse at the layer
- * before it. IPv6 extension headers are followed to their end, 64 of them at most. Under up to 8
+ * before it. IPv6 extension headers, and authentication headers of IPv4, are followed to their
+ * end, 64 of them at most. Under up to 8
  * MPLS labels and in PPPoE sessions, IP is found; l2_len of anything else there ends before the
  * label or session, and of a runt where it does.
  */

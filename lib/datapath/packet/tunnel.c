@@ -26,17 +26,23 @@
 static void open_gre(const uint8_t *data, uint32_t end, uint32_t off, struct packet *inner)
 {
 	const uint16_t flags = read_be16(data + off), type = read_be16(data + off + 2);
+	uint32_t way;
 
 	if (flags & GRE_REFUSED)
 		return;
 	off += GRE_LEN;
 	off += (flags & GRE_CHECKSUM) != 0 ? GRE_WORD : 0;
+	way = off;
 	off += (flags & GRE_KEY) != 0 ? GRE_WORD : 0;
-	off += (flags & GRE_SEQUENCE) != 0 ? GRE_WORD : 0;
+	if (flags & GRE_SEQUENCE) {
+		off += GRE_WORD;
+		way = off;
+	}
 	if (type == ETHERTYPE_ETHER)
 		layers_ethernet(data, end, off, inner);
 	else
 		layers_payload(data, end, off, type, inner);
+	inner->way_off = (uint16_t)way;
 }
 
 static void open_vxlan(const uint8_t *data, uint32_t end, uint32_t off, struct packet *inner)
@@ -45,6 +51,7 @@ static void open_vxlan(const uint8_t *data, uint32_t end, uint32_t off, struct p
 	if (off + VXLAN_LEN > end || (data[off] & (VXLAN_VNI | VXLAN_NEXT)) != VXLAN_VNI)
 		return;
 	layers_ethernet(data, end, off + VXLAN_LEN, inner);
+	inner->way_off = (uint16_t)off;
 }
 
 /* What the IP packet that `outer` describes carries; nothing if that is no packet. */
@@ -54,9 +61,11 @@ static void open_tunnel(const uint8_t *data, uint32_t end, const struct tunnels 
 	switch (outer->proto) {
 	case PROTO_IPV4:
 		layers_payload(data, end, outer->l4_off, ETHERTYPE_IPV4, inner);
+		inner->way_off = outer->l4_off;
 		break;
 	case PROTO_IPV6:
 		layers_payload(data, end, outer->l4_off, ETHERTYPE_IPV6, inner);
+		inner->way_off = outer->l4_off;
 		break;
 	case PROTO_GRE:
 		open_gre(data, end, outer->l4_off, inner);
@@ -71,7 +80,7 @@ static void open_tunnel(const uint8_t *data, uint32_t end, const struct tunnels 
 }
 
 /* The network's own marks (VLAN, DSCP, ECN) and the way to its header stay those of outside. */
-static void take_inside(struct packet *packet, const struct packet *inner)
+static void take_inside(struct packet *packet, const struct packet *inner, unsigned depth)
 {
 	packet->family = inner->family;
 	packet->proto = inner->proto;
@@ -85,6 +94,7 @@ static void take_inside(struct packet *packet, const struct packet *inner)
 	packet->dst_port = inner->dst_port;
 	packet->unparsed = inner->unparsed;
 	packet->unknown = inner->unknown;
+	packet->way_off = depth == 0 ? inner->way_off : 0;
 }
 
 void packet_enter_tunnels(
@@ -105,7 +115,7 @@ void packet_enter_tunnels(
 			packet->unknown |= inner.unknown; /* beside what is of outside */
 			return;
 		}
-		take_inside(packet, &inner);
+		take_inside(packet, &inner, depth);
 	}
 }
 

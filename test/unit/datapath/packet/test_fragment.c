@@ -13,7 +13,6 @@
 #include "frame_layers.h"
 
 #define HZ         UINT64_C(2500000000)
-#define WAIT_S     60 /* that a receiver waits: RFC 8200, 4.5 */
 #define SECRET     UINT64_C(0x0123456789abcdef)
 #define SRC_PORT   (PATTERN << 8 | (PATTERN + 1)) /* what the builder writes */
 #define DST_PORT   ((PATTERN + 2) << 8 | (PATTERN + 3))
@@ -21,14 +20,15 @@
 #define ID_V4      18
 
 static const layer first4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP, 0, 0x2000}, {PAYLOAD, 64}};
-/* The last ones, and between them and the first is a gap: those packets never are complete. */
-static const layer later4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP, 0, 0x0010}, {PAYLOAD, 9}};
-/* This one lies right behind the first, and is the end. */
+/* A gap is between the first and this one. */
+static const layer apart4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP, 0, 0x0010}, {PAYLOAD, 9}};
+/* These come right after the first, and the last one is the end. */
+static const layer later4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP, 0, 0x2008}, {PAYLOAD, 64}};
 static const layer last4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP, 0, 0x0008}, {PAYLOAD, 9}};
 static const layer first6[LAYERS_MAX] = {
 	{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 1}, {PAYLOAD, 64}};
 static const layer later6[LAYERS_MAX] = {
-	{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 192}, {PAYLOAD, 9}};
+	{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 64 | 1}, {PAYLOAD, 64}};
 
 static struct fragments *table_new(uint64_t secret)
 {
@@ -46,7 +46,7 @@ static struct packet see_exactly(struct fragments *table, const struct frame *fr
 
 	packet_parse(frame->bytes, frame->len, &packet);
 	assert_int_not_equal(packet.fragment, PACKET_WHOLE);
-	fragments_ports(table, frame->bytes, now, &packet);
+	fragments_ports(table, frame->bytes, frame->len, now, &packet);
 	packet.flow_hash = packet_flow_hash(&packet, frame->bytes);
 	return packet;
 }
@@ -91,15 +91,23 @@ static void test_belongs(void **state)
 			PAYLOAD, 64                                \
 		}                                                  \
 	}
-#define LATER6(next, ...)                                                                        \
-	{                                                                                        \
-		{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, (next), 8}, {PAYLOAD, 64}, __VA_ARGS__ \
+#define LATER6(next, ...)                                                                         \
+	{                                                                                         \
+		{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, (next), 64}, {PAYLOAD, 64}, __VA_ARGS__ \
 	}
 		{"v4", FIRST4, {{ETHER, T_IPV4}, {V4, UDP, 0, 0x2008}, {PAYLOAD, 64}}, true},
 		{"v4, last", FIRST4, {{ETHER, T_IPV4}, {V4, UDP, 0, 8}, {PAYLOAD, 3}}, true},
 		{"v4, options in the first only",
 			{{ETHER, T_IPV4}, {V4, UDP, 4, 0x2000}, {PAYLOAD, 64}},
-			{{ETHER, T_IPV4}, {V4, UDP, 0, 8}, {PAYLOAD, 3}}, true},
+			{{ETHER, T_IPV4}, {V4, UDP, 0, 8}, {PAYLOAD, 3}}, false},
+		{"v4, another link address", FIRST4,
+			{{ETHER, T_IPV4}, {V4, UDP, 0, 8}, {PAYLOAD, 64}, {PATCH, 1, 0x35}}, false},
+		{"v4, another inner VLAN",
+			{{ETHER, T_VLAN}, {TAG, 1, T_VLAN}, {TAG, 1, T_IPV4}, {V4, UDP, 0, 0x2000},
+				{PAYLOAD, 64}},
+			{{ETHER, T_VLAN}, {TAG, 1, T_VLAN}, {TAG, 2, T_IPV4}, {V4, UDP, 0, 8},
+				{PAYLOAD, 64}},
+			false},
 		{"v4, another protocol", FIRST4, {{ETHER, T_IPV4}, {V4, TCP, 0, 8}, {PAYLOAD, 64}},
 			false},
 		{"v4, another identification", FIRST4,
@@ -120,9 +128,9 @@ static void test_belongs(void **state)
 		{"v6, headers before",
 			{{ETHER, T_IPV6}, {V6, HOP}, EXT8(FRAGMENT), {V6FRAG, UDP, 1},
 				{PAYLOAD, 64}},
-			{{ETHER, T_IPV6}, {V6, HOP}, EXT8(FRAGMENT), {V6FRAG, UDP, 8},
+			{{ETHER, T_IPV6}, {V6, HOP}, EXT8(FRAGMENT), {V6FRAG, UDP, 64},
 				{PAYLOAD, 64}},
-			true},
+			false},
 		{"v6, a lie about the next header", FIRST6, LATER6(TCP, {END}), true},
 		{"v6, another identification", FIRST6, LATER6(UDP, {PATCH, 61, 2}), false},
 		{"v6, its upper half", FIRST6, LATER6(UDP, {PATCH, 58, 2}), false},
@@ -171,59 +179,78 @@ static void test_hash(void **state)
 	free(table);
 }
 
-/* Remembered for as long as a receiver waits, on both sides of the line; at every clock rate. */
+/* Returns true if a first fragment lends its ports so many seconds later. */
+static bool lends_after(uint64_t hz, double seconds)
+{
+	const uint64_t start = hz * 7 + 12345;
+	struct fragments *table = aligned_alloc(64, sizeof(*table));
+	struct packet packet;
+
+	fragments_init(table, SECRET, hz);
+	see_fragment(table, first6, start);
+	packet = see_fragment(table, later6, start + (uint64_t)(int64_t)(seconds * (double)hz));
+	free(table);
+	return packet.src_port == SRC_PORT;
+}
+
+/* At every clock rate, on both sides of the line, and when the clock stepped back. */
 static void test_time(void **state)
 {
 	static const uint64_t rates[] = {1000000000, 2499998000, 3700000000};
 
 	(void)state;
 	for (unsigned i = 0; i < COUNT(rates); i++) {
-		const uint64_t hz = rates[i], start = hz * 7 + 12345;
-		struct fragments *table = aligned_alloc(64, sizeof(*table));
-		struct packet packet;
-
-		fragments_init(table, SECRET, hz);
-		see_fragment(table, first6, start);
-		packet = see_fragment(table, later6, start + WAIT_S * hz);
-		expect_ports("just in time", &packet, true);
-		packet = see_fragment(table, later6, start - hz / 2);
-		expect_ports("the clock stepped back", &packet, true);
-		packet = see_fragment(table, later6, start + WAIT_S * hz + hz / 4);
-		expect_ports("just too late", &packet, false);
-		see_fragment(table, first6, start + 100 * hz);
-		packet = see_fragment(table, later6, start + 101 * hz);
-		expect_ports("the next packet", &packet, true);
-		free(table);
+		assert_true(lends_after(rates[i], FRAGMENT_LEND_S));
+		assert_false(lends_after(rates[i], FRAGMENT_LEND_S + 0.25));
+		assert_true(lends_after(rates[i], -0.5));
 	}
 }
 
-static void test_order(void **state)
+static struct packet see_other_first(struct fragments *table, uint64_t now)
 {
-	struct fragments *table = table_new(SECRET);
-	struct packet packet;
 	struct frame frame;
 
-	(void)state;
-	packet = see_fragment(table, later4, 5);
-	expect_ports("before its first", &packet, false);
-	see_fragment(table, first4, 6);
-	packet = see_fragment(table, later4, 7);
-	expect_ports("after it", &packet, true);
 	build_frame(first4, &frame);
 	frame.bytes[35] = 0x77;
-	packet = see_frame(table, &frame, 8);
-	assert_int_equal(packet.unparsed, UNPARSED_FRAGMENT_CONFLICT);
-	assert_int_equal(packet.unknown, 0); /* what it says is all there */
-	packet = see_fragment(table, later4, 9);
-	expect_ports("a receiver has the former first", &packet, true);
-	see_fragment(table, first4, 10); /* once more: that is no contradiction */
-	packet = see_fragment(table, later4, 11);
-	expect_ports("after a duplicate", &packet, true);
-	assert_int_equal(table->first, 2);
-	assert_int_equal(table->conflict, 1);
-	assert_int_equal(table->found, 3);
-	assert_int_equal(table->unknown, 1);
-	free(table);
+	return see_frame(table, &frame, now);
+}
+
+/* Ports go to those that follow in order, and to none after anything else of the packet. */
+static void test_order(void **state)
+{
+	static const layer malformed[LAYERS_MAX] = {
+		{ETHER, T_IPV4}, {V4, UDP, 0, 0x2010}, {PAYLOAD, 3}};
+	static const struct {
+		const char *name;
+		const layer *before, *between;
+		bool known;
+	} rows[] = {
+		{"in order", NULL, NULL, true},
+		{"after one that came before the first", last4, NULL, false},
+		{"after a gap", NULL, apart4, false},
+		{"after itself", NULL, later4, false},
+		{"after the first came again", NULL, first4, false},
+		{"after one that no receiver takes", NULL, malformed, false},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		struct fragments *table = table_new(SECRET);
+		struct packet packet;
+
+		if (rows[i].before)
+			see_fragment(table, rows[i].before, 5);
+		see_fragment(table, first4, 6);
+		if (rows[i].between)
+			see_fragment(table, rows[i].between, 7);
+		packet = see_fragment(table, later4, 8);
+		expect_ports(rows[i].name, &packet, rows[i].known);
+		packet = see_other_first(table, 9);
+		assert_int_equal(packet.unparsed, UNPARSED_FRAGMENT_CONFLICT);
+		assert_int_equal(packet.unknown, 0); /* what it says is all there */
+		assert_int_equal(table->conflict, 1);
+		free(table);
+	}
 }
 
 /* With its last bytes a packet ends; what comes then is of another. */
@@ -236,8 +263,14 @@ static void test_whole(void **state)
 	see_fragment(table, first4, 5);
 	packet = see_fragment(table, last4, 6);
 	expect_ports("the end", &packet, true);
-	packet = see_fragment(table, last4, 7);
-	expect_ports("after it", &packet, false);
+	/* Another packet with the same identification: with the same ports, or later. */
+	see_fragment(table, first4, 7);
+	packet = see_fragment(table, last4, 8);
+	expect_ports("of the next packet", &packet, true);
+	assert_int_equal(see_other_first(table, 9).unparsed, UNPARSED_FRAGMENT_CONFLICT);
+	assert_int_equal(see_other_first(table, 3 * HZ).unparsed, UNPARSED_NONE);
+	packet = see_fragment(table, apart4, 3 * HZ);
+	expect_ports("after a gap", &packet, false);
 	assert_int_equal(packet.unparsed, UNPARSED_FRAGMENT_UNKNOWN);
 	free(table);
 }
@@ -286,12 +319,13 @@ static void test_one_pair(void **state)
 
 	(void)state;
 	build_frame(first4, &first);
-	build_frame(later4, &later);
+	build_frame(last4, &later);
 	for (uint32_t id = 0; id < 65536; id++) {
 		set_id(&first, id);
 		set_id(&later, id);
 		see_frame(table, &first, id * 1000);
-		if (see_frame(table, &later, id * 1000).src_port != SRC_PORT)
+		if (id < 65536 - FRAGMENT_LINES * FRAGMENT_WAYS &&
+			see_frame(table, &later, id * 1000).src_port != SRC_PORT)
 			fail_msg("id %u is forgotten at once", id);
 	}
 	count_used(table, &sets, &entries);
@@ -356,7 +390,7 @@ static void test_reversed(void **state)
 	free(table);
 }
 
-/* In a full line the oldest goes, and one that is seen again is not the oldest any more. */
+/* In a full line the oldest goes. */
 static void test_oldest_goes(void **state)
 {
 	struct fragments *table = table_new(SECRET);
@@ -365,18 +399,16 @@ static void test_oldest_goes(void **state)
 
 	(void)state;
 	build_frame(first4, &first);
-	build_frame(later4, &later);
+	build_frame(last4, &later);
 	find_line_mates(ids, FRAGMENT_WAYS + 1);
-	for (unsigned i = 0; i < FRAGMENT_WAYS + 3; i++) {
-		const unsigned order[] = {0, 1, 2, 3, 3, 0, 4}; /* 1 is displaced */
-
-		set_id(&first, ids[order[i]]);
+	for (unsigned i = 0; i <= FRAGMENT_WAYS; i++) {
+		set_id(&first, ids[i]);
 		see_frame(table, &first, 0);
 	}
 	for (unsigned i = 0; i <= FRAGMENT_WAYS; i++) {
-		set_id(&later, ids[i]);
-		if ((see_frame(table, &later, 0).src_port == 0) != (i == 1))
-			fail_msg("the packet that came as number %u", i);
+		set_id(&later, ids[FRAGMENT_WAYS - i]);
+		if ((see_frame(table, &later, 0).src_port == 0) != (i == FRAGMENT_WAYS))
+			fail_msg("packet %u of the newest", i);
 	}
 	free(table);
 }
@@ -395,7 +427,7 @@ static void test_flood_of_one_pair(void **state)
 	(void)state;
 	prng_seed(&prng, seed);
 	build_frame(first4, &first);
-	build_frame(later4, &later);
+	build_frame(last4, &later);
 	for (unsigned i = 0; i < OTHERS; i++) {
 		addresses[i] = prng_next(&prng);
 		set_addresses(&first, addresses[i]);
@@ -479,6 +511,7 @@ static void test_frames(void **state)
 		frames.data[i] = built[i].bytes;
 		frames.len[i] = built[i].len;
 	}
+	frames.whole = frames.len;
 	for (unsigned i = 0; i < 2; i++) {
 		expect_ports("in a tunnel", frames_packet(&frames, i), true);
 		expect_ports("asked twice", frames_packet(&frames, i), true);
