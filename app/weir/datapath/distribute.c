@@ -93,6 +93,26 @@ void rx_rings_destroy(struct rx_rings *rings)
 	rte_free(rings);
 }
 
+/*
+ * A wire that takes nothing for so long is down. Packets that left their queues outside of their
+ * time no longer wait for it: they would fill the ring, and leave late when the link is back.
+ */
+#define PATIENCE_US 50000
+
+static bool is_stopped(const struct worker *w, const struct rx_rings *rings)
+{
+	return rings->stopped && rings->stopped_moved == rings->moved &&
+	       tick_now() - rings->stopped > PATIENCE_US * w->ticks_per_us;
+}
+
+static void note_stop(struct rx_rings *rings)
+{
+	if (rings->stopped && rings->stopped_moved == rings->moved)
+		return;
+	rings->stopped = tick_now();
+	rings->stopped_moved = rings->moved;
+}
+
 /* As much of a ring as the device takes; returns how many. */
 static unsigned collect_patiently(struct worker *w, const struct path *path, struct rte_ring *back)
 {
@@ -103,6 +123,8 @@ static unsigned collect_patiently(struct worker *w, const struct path *path, str
 		return 0;
 	n = tx_try_send(w, path, mbufs, (uint16_t)n);
 	rte_ring_dequeue_finish(back, n);
+	if (n == 0)
+		note_stop(path->rings);
 	return n;
 }
 
@@ -117,7 +139,7 @@ static unsigned collect_returned(struct worker *w, const struct path *path, unsi
 		return 0;
 	/* Acquire pairs with the release in tx_try_pass_on(). */
 	patient = __atomic_load_n(&path->rings->patient[from], __ATOMIC_ACQUIRE);
-	if (unlikely((int32_t)(patient - back->cons.tail) > 0))
+	if (unlikely((int32_t)(patient - back->cons.tail) > 0) && !is_stopped(w, path->rings))
 		return collect_patiently(w, path, back);
 	n = rte_ring_sc_dequeue_burst(back, (void **)mbufs, BURST, NULL);
 	if (n > 0)

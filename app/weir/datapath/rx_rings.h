@@ -38,7 +38,10 @@ struct rx_rings {
 	/* The owner's, of whom others read them: rx_rings_looks(), rx_rings_moved(). */
 	uint32_t looks __rte_cache_aligned;
 	uint32_t moved;
-	uint32_t first; /* whose ring was looked at first the last time: the owner alone knows */
+	/* The owner's alone. */
+	uint32_t first;         /* whose ring was looked at first the last time */
+	uint64_t stopped;       /* the tick at which the wire took no packet, or 0 */
+	uint32_t stopped_moved; /* `moved` at that tick */
 };
 
 /*

@@ -48,6 +48,7 @@ static void open_world(struct world *world, unsigned owner)
 		world->workers[i].index = i;
 		world->workers[i].n_workers = WORKERS;
 		world->workers[i].stuck = &world->stuck;
+		world->workers[i].ticks_per_us = tick_hz(); /* no patience ends */
 	}
 	world->path = world->instance.inst.workers[0].paths[0];
 	world->path.rings = rx_rings_create(owner, WORKERS, 1);
@@ -394,6 +395,32 @@ static void test_patient(void **state)
 		collect(&wire, 0, 0, 3);
 		close_wire(&wire);
 	}
+}
+
+/* A wire that takes nothing for long is down: nothing waits for it until it takes packets again. */
+static void test_patience_ends(void **state)
+{
+	struct test_wire wire;
+	struct rx_rings *rings;
+
+	(void)state;
+	open_wire(&wire);
+	rings = wire.world.path.rings;
+	give_back(&wire, 2, 1);
+	collect(&wire, 0, 3, 0);
+	collect(&wire, 0, 3, 0);
+	wire.world.workers[0].ticks_per_us = 1;
+	rings->stopped -= tick_hz();
+	collect(&wire, 0, 0, 3);
+	give_back(&wire, 2, 0);
+	collect(&wire, 0, 0, 5);
+	give_back(&wire, 3, 0);
+	collect(&wire, 1, 0, 7);
+	wire.world.workers[0].ticks_per_us = tick_hz();
+	give_back(&wire, 2, 0);
+	collect(&wire, 0, 2, 7);
+	collect(&wire, 2, 0, 7);
+	close_wire(&wire);
 }
 
 static unsigned free_buffers(const struct test_wire *wire)
@@ -798,6 +825,7 @@ int main(void)
 		cmocka_unit_test(test_kept_for_owner),
 		cmocka_unit_test(test_owner_is_busy),
 		cmocka_unit_test(test_patient),
+		cmocka_unit_test(test_patience_ends),
 		cmocka_unit_test(test_drop),
 		cmocka_unit_test(test_lost_is_seen),
 		cmocka_unit_test(test_rings_give_back),
