@@ -179,7 +179,8 @@ static void is_settled(struct model *m, unsigned q, const struct shape_packet *p
 	check_shape(count_waiting(m, q) == 0 || due >= m->due[m->in[q][m->n_in[q] - 1]]);
 	check_shape((int64_t)(due - m->now) <= (int64_t)(HZ / SHAPE_TIMED_PARTS / 64 * 65));
 	m->due[m->sent] = due;
-	model_packet_leaves(m, q, packet, due);
+	/* Behind a packet that is late it is due in the past, and leaves from now on. */
+	model_packet_leaves(m, q, packet, (int64_t)(due - m->now) > 0 ? due : m->now);
 }
 
 static void model_packet_arrives(struct model *m, unsigned q, struct input *input)
