@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "budget/budget_private.h"
 
 #define N       4
@@ -46,9 +47,9 @@ static uint8_t next_budget_byte(struct input *in)
 }
 
 static struct budget *create_fuzz_budget(
-	unsigned self, const struct record *record, bool recovering)
+	unsigned self, const struct record *record, bool recovering, uint64_t total)
 {
-	static const struct budget_policy policies[] = {{.id = 1, .total = TOTAL, .chunk = 8},
+	const struct budget_policy policies[] = {{.id = 1, .total = total, .chunk = 8},
 		{.id = 2, .total = LEDGER_MOST, .period = 3}};
 	struct book_record records[] = {{1, record ? record->at : NULL, record ? record->len : 0}};
 	struct budget_params params = {.ids = ids,
@@ -97,6 +98,8 @@ static void check_tree(const struct budget *b)
 	for (unsigned e = 0; e < b->book.n_edges; e++)
 		linked += b->links[e].linked;
 	check_budget(linked <= b->params.degree && b->route.root <= b->book.position);
+	check_budget(budget_peers(b) < N && budget_root(b) < N);
+	check_budget(budget_is_root(b) == (budget_root(b) == SELF));
 	check_budget(b->parent == b->book.n_edges || b->links[b->parent].linked);
 }
 
@@ -132,7 +135,7 @@ static void save_fuzz_budget(struct budget *b, struct input *in)
 	if (book_save(budget_book(b), keep_budget_record, &record))
 		return;
 	if (record.len > 0) {
-		again = create_fuzz_budget(SELF, &record, false);
+		again = create_fuzz_budget(SELF, &record, false, TOTAL);
 		check_budget(units_moved(again) == units_moved(b));
 		check_budget(budget_view(again, 0, 0).spent == budget_view(b, 0, 0).spent);
 		budget_destroy(again);
@@ -143,11 +146,21 @@ static void save_fuzz_budget(struct budget *b, struct input *in)
 		book_save_failed(budget_book(b));
 }
 
+/* Clocks that nearly agree, are hours apart, or anything. */
+static uint64_t some_wall_ns(struct input *in)
+{
+	uint8_t byte = next_budget_byte(in);
+
+	if (byte >= 0xf0)
+		return (uint64_t)byte << 55;
+	return UINT64_C(1700000000000000000) + byte % 16 * (byte & 0x80 ? 3600 : 1) * SECOND_NS;
+}
+
 static void act_on_budget(struct budget *b, struct input *in, uint64_t now)
 {
 	unsigned policy = next_budget_byte(in) % 2;
 
-	switch (next_budget_byte(in) % 6) {
+	switch (next_budget_byte(in) % 9) {
 	case 0:
 		budget_spend(b, policy, next_budget_byte(in), now);
 		break;
@@ -163,8 +176,18 @@ static void act_on_budget(struct budget *b, struct input *in, uint64_t now)
 	case 4:
 		save_fuzz_budget(b, in);
 		break;
+	case 5:
+		budget_ask(b, policy, next_budget_byte(in) % N);
+		break;
+	case 6:
+		budget_prefetch(b, policy, next_budget_byte(in), now);
+		break;
+	case 7:
+		if (next_budget_byte(in) % 16 == 0)
+			budget_lose(b, BOOK_OLDER_STORE);
+		break;
 	default:
-		budget_clock(b, (uint64_t)next_budget_byte(in) << 55, policy, now);
+		budget_clock(b, some_wall_ns(in), policy, now);
 		budget_tick(b, now);
 	}
 }
@@ -176,7 +199,11 @@ static void hear_budget_message(
 	size_t len = 0;
 	unsigned to;
 
-	budget_spend(neighbour, next_budget_byte(in) % 2, next_budget_byte(in), now);
+	uint8_t what = next_budget_byte(in);
+
+	if (what & 2)
+		budget_clock(neighbour, some_wall_ns(in), true, now);
+	budget_spend(neighbour, what & 1, next_budget_byte(in), now);
 	budget_tick(neighbour, now);
 	if (next_budget_byte(in) & 1) {
 		while (len < sizeof(buf) && in->left > 0)
@@ -194,8 +221,10 @@ static void hear_budget_message(
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
-	struct budget *b = create_fuzz_budget(SELF, NULL, next_budget_byte(&in) & 1),
-		      *neighbour = create_fuzz_budget(0, NULL, false);
+	uint8_t flags = next_budget_byte(&in);
+	struct budget *b = create_fuzz_budget(SELF, NULL, flags & 1, TOTAL),
+		      *neighbour = create_fuzz_budget(
+			      0, NULL, flags & 2, flags & 4 ? TOTAL / 2 : TOTAL);
 	uint64_t now = 1;
 	uint8_t buf[ROOM];
 	unsigned to;

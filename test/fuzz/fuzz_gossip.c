@@ -35,16 +35,21 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const uint8_t key[DATAGRAM_KEY] = "an example key of thirty-two by";
+static const uint8_t keys[2][DATAGRAM_KEY] = {
+	"an example key of thirty-two by", "another one of thirty-two bytes"};
+
+/* Keys of a group: one, two, or one with identities, required or optional. */
+enum { RINGS_ONE, RINGS_TWO, RINGS_IDENTITY, RINGS_OPTIONAL, RING_KINDS };
+static struct keyring *rings[RING_KINDS][2];
 
 struct world {
 	const uint8_t *at, *end; /* what is left of the input */
 	struct gossip *g[2];     /* limiters 0 and 1 of the roster */
 	struct keyring *rings[2];
+	unsigned n_policies[2]; /* the first ones of `policies` */
 	uint64_t received[2];
 	uint32_t ids[N];
 	uint64_t policies[N_POLICIES];
-	struct roster *roster;
 	enum gossip_estimator estimator;
 	bool sealed, honest, all_told; /* all_told: in every tick */
 	unsigned exchanges;
@@ -91,12 +96,15 @@ static void check_state(const struct world *w, unsigned i)
 		verdicts += c->verdict[v];
 	check(verdicts == w->received[i]);
 	check(gossip_alive(w->g[i]) < N);
-	for (unsigned p = 0; p < N_POLICIES; p++) {
+	for (unsigned p = 0; p < w->n_policies[i]; p++) {
 		struct gossip_sum sum = gossip_sum(w->g[i], p);
+		struct gossip_enforced enforced = gossip_enforced(w->g[i], p);
 
 		check(isfinite(sum.weight) && sum.weight >= 0);
 		check(isfinite(sum.demand) && sum.demand >= 0);
 		check(sum.lost < N);
+		check(isfinite(enforced.most) && isfinite(enforced.now) && enforced.now >= 0);
+		check(enforced.unheard < N && enforced.at_ns <= w->now);
 		if (w->estimator != GOSSIP_TREE) /* whose neighbours speak for others */
 			check(sum.lost >= N - 1 - gossip_alive(w->g[i]));
 	}
@@ -180,6 +188,9 @@ static void write_some_sections(struct world *w, struct cursor *cursor)
 		struct datagram_section section = {some_name(w), some_epoch(w), some_tick(w), 0};
 		unsigned records = next_gossip_byte(w) % 5;
 
+		section.epoch |= (uint64_t)(next_gossip_byte(w) % 4) << 34; /* times of reports */
+		section.epoch |= (uint64_t)(next_gossip_byte(w) % 4) << 24;
+
 		/* Mostly, as many as it says. */
 		section.n_records = (uint16_t)(next_gossip_byte(w) < 0xf8 ? records
 									  : next_gossip_byte(w));
@@ -235,7 +246,8 @@ static void deliver_insider(struct world *w, unsigned to, bool structured)
 		.sender = w->ids[from],
 		.epoch = some_epoch(w),
 		.counter = next_gossip_byte(w),
-		.key = w->sealed ? keyring_name(w->rings[to], false) : 0};
+		.key = w->sealed ? keyring_name(w->rings[to], w->at < w->end && *w->at & 1) : 0};
+	const uint8_t *key = w->sealed ? keyring_find(w->rings[to], from, header.key) : NULL;
 	size_t len;
 
 	datagram_write_header(&cursor, &header);
@@ -245,8 +257,7 @@ static void deliver_insider(struct world *w, unsigned to, bool structured)
 	check(!cursor.failed && cursor.at <= cursor.end);
 	len = (size_t)(cursor.at - buf);
 	if (w->sealed)
-		len = datagram_seal(
-			buf, len, from == to ? key : keyring_find(w->rings[to], from, header.key));
+		len = datagram_seal(buf, len, from == to || key == NULL ? keys[0] : key);
 	deliver_gossip(w, to, buf, len);
 }
 
@@ -329,12 +340,77 @@ static void exchange_honest(struct world *w)
 
 static void set_weight(struct world *w, unsigned who)
 {
-	unsigned policy = next_gossip_byte(w) % N_POLICIES, weight, demand;
+	unsigned policy = next_gossip_byte(w) % w->n_policies[who], weight, demand;
 
 	demand = next_gossip_byte(w);
 	weight = next_gossip_byte(w);
 	gossip_set(w->g[who], policy, demand * 1e5, weight);
 	w->said[who][policy] = (float)weight;
+}
+
+static void enforce_limits(struct world *w, unsigned who)
+{
+	for (unsigned p = next_gossip_byte(w) % w->n_policies[who]; p < w->n_policies[who]; p++)
+		gossip_enforce(w->g[who], p, next_gossip_byte(w) * 1e6);
+}
+
+/* Delivers a message: its bytes arrive whole, or the receiver answers that it proves nothing. */
+static void send_message(struct world *w, unsigned from)
+{
+	uint8_t buf[DATAGRAM_MAX], text[LENGTH_MAX], answer[DATAGRAM_MAX];
+	size_t room = gossip_message_room(w->g[from]);
+	size_t n = next_bytes(w, text, room < LENGTH_MAX ? room : LENGTH_MAX), len;
+	enum gossip_verdict verdict;
+	unsigned peer;
+
+	if (n)
+		memcpy(gossip_message_at(buf), text, n);
+	len = gossip_seal_message(w->g[from], buf, n, !from);
+	check(len <= w->datagram_max);
+	w->received[!from]++;
+	verdict = gossip_receive(w->g[!from], w->now, buf, len);
+	check_state(w, !from);
+	if (verdict == GOSSIP_MESSAGE) {
+		struct gossip_message got = gossip_message(w->g[!from], buf, len);
+
+		check(got.from == from && got.len == n && memcmp(got.at, text, n) == 0);
+	} else {
+		check(verdict == GOSSIP_UNPROVEN || verdict == GOSSIP_REPLAY);
+	}
+	while ((len = gossip_answer(w->g[!from], answer, &peer)) > 0)
+		if (peer == from)
+			deliver_gossip(w, from, answer, len);
+}
+
+/* Other policies: fewer, or as many as there can be again. */
+static void change_policies(struct world *w, unsigned who)
+{
+	unsigned n = 1 + next_gossip_byte(w) % N_POLICIES, from[N_POLICIES];
+
+	for (unsigned i = 0; i < n; i++)
+		from[i] = i < w->n_policies[who] ? i : GOSSIP_ADDED;
+	check(gossip_update(w->g[who], w->policies, n, from, TICK, w->now) == 0);
+	w->n_policies[who] = n;
+	check_state(w, who);
+}
+
+static void ask_about_peers(struct world *w, unsigned who)
+{
+	unsigned next = 0;
+
+	for (unsigned i = 0; i < N; i++) {
+		struct gossip_sum told;
+
+		if (gossip_told(w->g[who], 0, i, &told))
+			check(told.weight >= 0 && told.lost == 0);
+		if (gossip_peer(w->g[who], i) != NULL)
+			check(gossip_doubt(w->g[who], i) <= GOSSIP_TWICE);
+	}
+	while (gossip_tells_news(w->g[who]) && next < w->n_policies[who])
+		next = gossip_next_news(w->g[who], next) + 1;
+	check(gossip_silent(w->g[who]) < N);
+	if (w->sealed)
+		check(gossip_rekey(w->g[who], w->rings[who]) == w->rings[who]);
 }
 
 static void step_honest(struct world *w)
@@ -362,7 +438,7 @@ static void step_gossip(struct world *w)
 {
 	unsigned op = next_gossip_byte(w), who = op >> 7;
 
-	switch (op % 8) {
+	switch (op % 16) {
 	case 0:
 		tick_gossip(w, who);
 		break;
@@ -381,25 +457,67 @@ static void step_gossip(struct world *w)
 	case 5:
 		send_all(w, who);
 		break;
+	case 8:
+		enforce_limits(w, who);
+		break;
+	case 9:
+		send_message(w, who);
+		break;
+	case 10:
+		change_policies(w, who);
+		break;
+	case 11:
+		ask_about_peers(w, who);
+		break;
 	default:
 		deliver_insider(w, who, true);
 	}
 }
 
-static void create_fuzz_gossip(struct world *w, unsigned branching)
+static const struct roster *fuzz_roster(struct world *w)
 {
 	static const char *const names[N] = {"l1", "l2", "l3", "l4", "l5"};
-	static const char *const policies[N_POLICIES] = {"p1", "p2", "p3", "p4", "p5", "p6"};
+	static struct roster *roster;
 
 	for (unsigned i = 0; i < N; i++)
 		w->ids[i] = name_hash(names[i]);
-	check(roster_create(w->ids, N, &w->roster) == 0);
+	if (roster == NULL)
+		check(roster_create(w->ids, N, &roster) == 0);
+	return roster;
+}
+
+/* Made once: identities cost much, and a keyring does not change. */
+static struct keyring *fuzz_ring(const struct roster *roster, unsigned kind, unsigned self)
+{
+	static uint8_t secrets[N][DATAGRAM_KEY], publics[N][DATAGRAM_KEY];
+	bool identities = kind >= RINGS_IDENTITY;
+	struct keyring_params params = {.roster = roster,
+		.self = self,
+		.n_keys = kind == RINGS_TWO ? 2 : 1,
+		.keys = keys,
+		.secret = identities ? secrets[self] : NULL,
+		.publics = identities ? publics : NULL,
+		.identities_optional = kind == RINGS_OPTIONAL};
+
+	if (rings[kind][self] != NULL)
+		return rings[kind][self];
+	for (unsigned i = 0; i < N; i++) {
+		memset(secrets[i], (int)i + 1, DATAGRAM_KEY);
+		check(crypto_scalarmult_base(publics[i], secrets[i]) == 0);
+	}
+	check(keyring_create(&params, &rings[kind][self]) == 0);
+	return rings[kind][self];
+}
+
+static void create_fuzz_gossip(struct world *w, unsigned branching, unsigned kind)
+{
+	static const char *const policies[N_POLICIES] = {"p1", "p2", "p3", "p4", "p5", "p6"};
+	const struct roster *roster = fuzz_roster(w);
+
 	for (unsigned i = 0; i < N_POLICIES; i++)
 		w->policies[i] = name_hash(policies[i]);
 	for (unsigned i = 0; i < 2; i++) {
-		struct keyring_params keys = {
-			.roster = w->roster, .self = i, .n_keys = 1, .keys = &key};
-		struct gossip_params params = {.roster = w->roster,
+		struct gossip_params params = {.roster = roster,
 			.self = i,
 			.n_policies = N_POLICIES,
 			.policies = w->policies,
@@ -412,8 +530,9 @@ static void create_fuzz_gossip(struct world *w, unsigned branching)
 			.demand_max = 3e7,
 			.estimator = w->estimator};
 
+		w->n_policies[i] = N_POLICIES;
 		if (w->sealed)
-			check(keyring_create(&keys, &w->rings[i]) == 0);
+			w->rings[i] = fuzz_ring(roster, kind, i);
 		params.keyring = w->rings[i];
 		check(gossip_create(&params, w->now, &w->g[i]) == 0);
 	}
@@ -430,13 +549,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	w.datagram_max = options & 2 ? 1200 : DATAGRAM_MIN + 64;
 	w.estimator = (enum gossip_estimator)(options >> 3 & 3) % GOSSIP_ESTIMATORS;
 	w.all_told = options & 4;
-	create_fuzz_gossip(&w, w.all_told ? N - 1 : 2);
+	create_fuzz_gossip(&w, w.all_told ? N - 1 : 2, (options >> 5 & 1) | (options >> 6 & 2));
 	for (unsigned i = 0; i < STEPS_MAX && w.at < w.end; i++)
 		(w.honest ? step_honest : step_gossip)(&w);
 	gossip_destroy(w.g[0]);
 	gossip_destroy(w.g[1]);
-	keyring_destroy(w.rings[0]);
-	keyring_destroy(w.rings[1]);
-	roster_destroy(w.roster);
 	return 0;
 }

@@ -9,12 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/wire.h"
 #include "ledger/ledger.h"
 #include "ledger/statement.h"
 
 #define N_EDGES    3
 #define RECORD_MAX 512
 #define LEASE      1000
+#define WORD       3
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -54,8 +57,13 @@ static struct ledger_statement any_statement(struct input *in, uint64_t now)
 		.received = next_ledger_number(in),
 		.echo_epoch = next_ledger_byte(in) % 8,
 		.echo_stamp = now - next_ledger_byte(in),
-		.least_epoch = next_ledger_byte(in) % 8};
+		.least_epoch = next_ledger_byte(in) % 8,
+		.count = next_ledger_byte(in) % 8,
+		.word = next_ledger_byte(in) % 4,
+		.known_word = next_ledger_byte(in) % 5};
+	uint8_t known = next_ledger_byte(in);
 
+	s.known_count = known == UINT8_MAX ? LEDGER_TWICE : known % 8;
 	s.promised = s.granted + next_ledger_number(in);
 	return s;
 }
@@ -105,15 +113,39 @@ static void hear_any_statement(struct ledger *l, struct input *in, uint64_t now)
 				  (ledger_balance(l) == balance && ledger_free(l) == free));
 }
 
-static struct ledger_params params_of(uint64_t share, uint64_t epoch)
+static struct ledger_params params_of(uint64_t share, uint64_t epoch, uint32_t word)
 {
-	return (struct ledger_params){
-		.share = share, .n_edges = N_EDGES, .friend = 0, .lease_ns = LEASE, .epoch = epoch};
+	return (struct ledger_params){.share = share,
+		.n_edges = N_EDGES,
+		.friend = 0,
+		.lease_ns = LEASE,
+		.epoch = epoch,
+		.word = word};
+}
+
+/* Restores a record with wrong bytes and the right sum: it is refused, or its books are right. */
+static void check_wrong_record(const uint8_t *record, size_t len, struct input *in)
+{
+	struct ledger_params params = params_of(0, 1, WORD);
+	uint64_t sum = HASH64_BASIS;
+	uint8_t wrong[RECORD_MAX];
+	struct ledger *l;
+
+	memcpy(wrong, record, len);
+	for (unsigned k = next_ledger_byte(in) % 4; k > 0; k--)
+		wrong[(next_ledger_byte(in) * 2u + (k & 1)) % len] = next_ledger_byte(in);
+	for (size_t i = 0; i < len - sizeof(sum); i++)
+		sum = hash64_step(sum, wrong[i]);
+	wire_put64(wrong + len - sizeof(sum), sum);
+	if (ledger_restore(&params, wrong, len, 0, &l) != 0)
+		return;
+	check_ledger_fuzz(ledger_book_sum(l, ledger_share(l)) == 0);
+	ledger_destroy(l);
 }
 
 static void check_record(const struct ledger *l, const uint8_t *record, size_t len)
 {
-	struct ledger_params params = params_of(0, 1);
+	struct ledger_params params = params_of(0, 1, WORD);
 	struct ledger *again;
 
 	check_ledger_fuzz(len == ledger_record_size(l) && len <= RECORD_MAX);
@@ -131,7 +163,7 @@ static void act_on_ledger(struct ledger *l, struct input *in, uint64_t now, uint
 	uint64_t amount;
 	size_t len;
 
-	switch (next_ledger_byte(in) % 8) {
+	switch (next_ledger_byte(in) % 13) {
 	case 0:
 		ledger_grant(l, edge, next_ledger_number(in));
 		break;
@@ -150,13 +182,34 @@ static void act_on_ledger(struct ledger *l, struct input *in, uint64_t now, uint
 		ledger_inherit(l, edge, now);
 		break;
 	case 5:
-		if (ledger_save(l, record, &len) == 0)
+		if (ledger_save(l, record, &len) == 0) {
 			check_record(l, record, len);
+			check_wrong_record(record, len, in);
+		}
 		break;
 	case 6:
 		ledger_committed(l);
 		break;
+	case 7:
+		ledger_refund(l, next_ledger_number(in));
+		break;
+	case 8:
+		ledger_save_failed(l);
+		break;
+	case 9:
+		if (next_ledger_byte(in) % 8 == 0)
+			ledger_lose(l);
+		break;
+	case 10:
+		ledger_raise_most(l, next_ledger_number(in) % LEDGER_MOST);
+		break;
+	case 11:
+		if (!ledger_is_mute(l))
+			ledger_state_again(l, edge, now, ledger_next_stamp(l, edge, now));
+		break;
 	default:
+		if (ledger_is_mute(l))
+			break;
 		ledger_state(l, edge, now, &s);
 		check_ledger_fuzz(s.granted <= s.promised && s.promised <= LEDGER_MOST);
 	}
@@ -168,15 +221,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t share = 0, now = 1000;
 	struct ledger_params params;
 	struct ledger *l;
+	uint8_t flags;
 
 	share = next_ledger_number(&in);
-	params = params_of(share, 4);
-	params.recovering = next_ledger_byte(&in) & 1;
+	flags = next_ledger_byte(&in);
+	params = params_of(share, 4, flags & 2 ? WORD : 0);
+	params.recovering = flags & 1;
 	if (ledger_create(&params, now, &l))
 		return 0;
 	while (in.left > 0) {
+		uint8_t act = next_ledger_byte(&in);
+
 		now += next_ledger_byte(&in) * UINT64_C(8);
-		if (next_ledger_byte(&in) & 1)
+		if (act % 16 == 2)
+			ledger_hear_again(l, next_ledger_byte(&in) % N_EDGES, now,
+				now - next_ledger_byte(&in), now - next_ledger_byte(&in));
+		else if (act & 1)
 			hear_any_statement(l, &in, now);
 		else
 			act_on_ledger(l, &in, now, &share);
