@@ -3,7 +3,7 @@
  *
  * Policies from bytes, and frames: what the classifier answers for a burst is what a walk over all
  * policies finds, in the order of precedence, also of packets that are not understood. A policy is
- * 8 bytes, a frame what remains, in parts of 64.
+ * ROW bytes, a frame 64 of the bytes after all policies.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,8 @@
 #include "classify/frames.h"
 #include "policy/config.h"
 
-#define POLICIES 16
+#define POLICIES 40
+#define ROW      11
 #define FRAME    64
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -40,14 +41,17 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-static struct prefix make_prefix(uint8_t length, uint8_t addr)
+/* Two bits of a byte make each byte of an address: 0, 0x41, 0x82 or 0xc3. */
+static struct prefix make_prefix(bool v6, uint8_t length, uint8_t addr)
 {
-	static const uint8_t lengths[] = {0, 8, 16, 24};
-	struct prefix prefix = {.family = 4, .length = lengths[length & 3]};
+	static const uint8_t lengths[][8] = {
+		{0, 8, 9, 16, 23, 24, 31, 32}, {0, 8, 33, 47, 48, 64, 127, 128}};
+	struct prefix prefix = {.family = v6 ? 6 : 4, .length = lengths[v6][length & 7]};
 
-	if (length & 4)
+	if (length & 8)
 		return (struct prefix){0};
-	memset(prefix.addr, addr & 3, prefix.length / 8);
+	for (unsigned bit = 0; bit < prefix.length; bit++)
+		prefix.addr[bit / 8] |= (addr >> bit / 8 % 4 * 2 & 3) * 0x41 & (0x80 >> bit % 8);
 	return prefix;
 }
 
@@ -58,11 +62,13 @@ static struct policy make_policy(const uint8_t *bytes)
 		.match = {.wire = CONFIG_ANY, .vlan = CONFIG_ANY, .dscp = CONFIG_ANY},
 		.limit_bps = UINT64_C(1) << bytes[6] % 40,
 		.action = (enum action)(bytes[7] & 3),
-		.count = (enum counting)((bytes[7] >> 2) % 3)};
+		.count = (enum counting)((bytes[7] >> 2) % 3),
+		.accounting = bytes[7] & 0x40 ? ACCOUNTING_L3 : ACCOUNTING_L2};
 	struct match *match = &policy.match;
 
-	match->dst = make_prefix(bytes[0], bytes[1]);
-	match->src = make_prefix(bytes[0] >> 4, bytes[1] >> 4);
+	match->dst = make_prefix(bytes[10] & 1, bytes[0], bytes[1]);
+	match->src = make_prefix(bytes[10] & 1, bytes[8], bytes[9]);
+	match->dscp = bytes[10] & 2 ? bytes[10] >> 2 : CONFIG_ANY;
 	match->vlan = bytes[2] & 1 ? bytes[2] >> 1 & 3 : CONFIG_ANY;
 	match->proto = protos[bytes[3] & 3];
 	if (bytes[4] & 1)
@@ -73,8 +79,11 @@ static struct policy make_policy(const uint8_t *bytes)
 
 static bool prefix_holds(const struct prefix *prefix, uint8_t family, const uint8_t *addr)
 {
-	return prefix->family == 0 ||
-	       (family == prefix->family && memcmp(prefix->addr, addr, prefix->length / 8) == 0);
+	bool same = prefix->family == 0 || family == prefix->family;
+
+	for (unsigned bit = 0; same && bit < prefix->length; bit++)
+		same = ((prefix->addr[bit / 8] ^ addr[bit / 8]) & (0x80 >> bit % 8)) == 0;
+	return same;
 }
 
 /* Whether a policy takes a packet by what is known of it; *sure if it asks for nothing else. */
@@ -83,11 +92,15 @@ static bool could_match(
 {
 	const bool proto = packet->unknown & PACKET_UNKNOWN_PROTO;
 	const bool ports = packet->unknown & PACKET_UNKNOWN_PORTS;
+	const bool dscp = packet->unknown && packet->family == PACKET_OTHER;
 
-	*sure = !(proto && match->proto != 0) && !(ports && match->dst_port.first != 0);
+	*sure = !(proto && match->proto != 0) && !(ports && match->dst_port.first != 0) &&
+		!(dscp && match->dscp != CONFIG_ANY);
 	return prefix_holds(&match->dst, packet->family, data + packet->dst_off) &&
 	       prefix_holds(&match->src, packet->family, data + packet->src_off) &&
 	       (match->vlan == CONFIG_ANY || match->vlan == packet->vlan) &&
+	       (dscp || match->dscp == CONFIG_ANY ||
+		       (packet->family != PACKET_OTHER && match->dscp == packet->dscp)) &&
 	       (proto || match->proto == 0 || match->proto == packet->proto) &&
 	       (ports || match->dst_port.first == 0 ||
 		       (packet->dst_port >= match->dst_port.first &&
@@ -106,6 +119,7 @@ static bool precedes(const struct policy *policies, unsigned a, unsigned b)
 		{prefix_rank(&x->dst), prefix_rank(&y->dst)},
 		{prefix_rank(&x->src), prefix_rank(&y->src)},
 		{x->vlan != CONFIG_ANY, y->vlan != CONFIG_ANY},
+		{x->dscp != CONFIG_ANY, y->dscp != CONFIG_ANY},
 		{x->proto != 0, y->proto != 0},
 		{x->dst_port.first ? x->dst_port.first - x->dst_port.last : -UINT16_MAX,
 			y->dst_port.first ? y->dst_port.first - y->dst_port.last : -UINT16_MAX},
@@ -195,7 +209,7 @@ static void make_world(struct world *world, const uint8_t *data)
 {
 	world->n = 0;
 	for (unsigned i = 0; i < world->n_rows; i++) {
-		const uint8_t *bytes = data + (size_t)i * 8;
+		const uint8_t *bytes = data + (size_t)i * ROW;
 
 		world->rows[i] = make_policy(bytes);
 		world->matches[i] = world->rows[i].match;
@@ -219,6 +233,17 @@ static uint32_t naive_policy(
 	return row != CLASSIFY_NONE ? world->of[row] : CLASSIFY_NONE;
 }
 
+/* Packets that are parsed already have the same policies as their frames. */
+static void check_packets(const struct classifier *classifier, const struct frames *frames,
+	uint64_t refused, unsigned n)
+{
+	uint32_t policies[FRAMES_MAX];
+
+	check_classifier(classify_burst(classifier, 0, DIRECTION_A_TO_B, frames->packet,
+				 frames->data, n, policies) == refused);
+	check_classifier(memcmp(policies, frames->policy, n * sizeof(*policies)) == 0);
+}
+
 static void check_frames(const struct classifier *classifier, const struct world *world,
 	struct frames *frames, unsigned n)
 {
@@ -236,11 +261,16 @@ static void check_frames(const struct classifier *classifier, const struct world
 					     packet->unknown & PACKET_UNKNOWN_ADDRESS);
 
 		check_classifier(frames->policy[i] == want);
-		check_classifier((refused >> i & 1) == nothing);
+		check_classifier(frames->l2_len[i] == 0 || frames->l2_len[i] == packet->l2_len);
+		if (!classifier_drops(classifier))
+			check_classifier((refused >> i & 1) == nothing);
+		else /* frames between the ends of a link pass */
+			check_classifier(want == CLASSIFY_NONE || !(refused >> i & 1));
 	}
+	check_packets(classifier, frames, refused, n);
 }
 
-/* A byte: how many policies, and whether there is a table of fragments. */
+/* A byte: how many policies, the secret of the table of fragments, and if the wire drops. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct fragments fragments;
@@ -252,16 +282,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 1)
 		return 0;
 	world.n_rows = data[0] % POLICIES + 1;
-	if (size < 1 + world.n_rows * 8)
+	if (size < 1 + world.n_rows * ROW)
 		return 0;
 	make_world(&world, data + 1);
 	check_classifier(classifier_create(world.policies, world.n, -1, &classifier) == 0);
+	classifier_set_drops(classifier, data[0] / POLICIES & 1);
 	fragments_init(&fragments, data[0], 1000000000);
 	frames.fragments = &fragments;
 	frames.whole = frames.len;
 	frames.tunnels = NULL;
 	frames.now = 1;
-	n = take_frames(&frames, data + 1 + world.n_rows * 8, size - 1 - world.n_rows * 8);
+	n = take_frames(&frames, data + 1 + world.n_rows * ROW, size - 1 - world.n_rows * ROW);
 	if (n > 0)
 		check_frames(classifier, &world, &frames, n);
 	for (unsigned i = 0; i < n; i++)

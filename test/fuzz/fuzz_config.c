@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "allocate/allocate.h"
+#include "config/compare.h"
 #include "config/describe.h"
 #include "config/load.h"
 #include "policy/config.h"
@@ -188,13 +189,36 @@ static void check_text(const uint8_t *data, size_t size)
 	free(text);
 }
 
+/* Compares a configuration with itself, which changes nothing, and with a small one. */
+static void check_diffs(const struct config *config, const char *text, size_t size)
+{
+	static const char small[] = "{\"limiter\": \"me\"}";
+	FILE *nowhere = fopen("/dev/null", "w");
+	struct config_diff *diff;
+	struct config *same, *other;
+
+	if (config_parse(text, size, "fuzz", nowhere, &same) ||
+		config_diff(config, same, "fuzz", nowhere, &diff))
+		abort();
+	config_diff_free(diff);
+	config_free(same);
+	if (config_parse(small, strlen(small), "small", nowhere, &other))
+		abort();
+	if (config_diff(other, config, "fuzz", nowhere, &diff) == 0)
+		config_diff_free(diff);
+	config_free(other);
+	fclose(nowhere);
+}
+
 static int parse_config(const char *text, size_t size, FILE *err)
 {
 	struct config *config;
 	int rc = config_parse(text, size, "fuzz", err, &config);
 
-	if (rc == 0)
+	if (rc == 0) {
 		check_config(config);
+		check_diffs(config, text, size);
+	}
 	config_free(config);
 	return rc;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Any bytes as a list of subscribers, either way: it is refused with a word, or each policy has a
- * name that is the list's, a line, a limit, and a match unless others are below it; and once it is
- * in force nothing has to change.
+ * Any bytes as a list of subscribers, and before a zero as LibreQoS's network.json, either way: it
+ * is refused with a word, or each policy has a name with the prefix of the list, and a limit. Edits
+ * add all of it, take all of it away, and change nothing once it is in force.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -51,24 +51,45 @@ static void check_policy(const struct subscribers *list, const json_t *policy)
 
 	check_list(name != NULL && name_valid(name));
 	check_list(strncmp(name, PREFIX, strlen(PREFIX)) == 0);
-	check_list(json_integer_value(json_object_get(list->lines, name)) > 0);
+	check_list(json_integer_value(json_object_get(list->lines, name)) > 0 ||
+		   json_object_get(list->nodes, name) != NULL);
 	check_list(json_is_string(json_object_get(policy, "limit")));
 }
 
-static void check_edits(const json_t *policies)
+static void check_edits(const json_t *running, const json_t *wanted, size_t n)
 {
 	struct import_counts counts;
-	json_t *edits = import_edits(policies, policies, PREFIX, &counts);
+	json_t *edits = import_edits(running, wanted, PREFIX, &counts);
 
-	check_list(json_is_array(edits) && json_array_size(edits) == 0);
-	check_list(counts.same == json_array_size(policies));
+	check_list(json_is_array(edits) && json_array_size(edits) == n);
+	check_list(counts.added + counts.removed + counts.set == n);
 	json_decref(edits);
 }
 
-static void read_either_way(const char *text, size_t size, bool upload)
+static void check_all_edits(const json_t *policies)
 {
-	const struct subscribers_terms terms = {
-		.file = "list", .prefix = PREFIX, .parent_prefix = "", .upload = upload};
+	json_t *none = json_array(), *changed = json_deep_copy(policies), *policy;
+	size_t n = json_array_size(policies), i;
+
+	json_array_foreach (changed, i, policy)
+		json_object_set_new(policy, i % 2 ? "limit" : "x", json_string("1bit/s"));
+	check_edits(policies, policies, 0);
+	check_edits(none, policies, n);
+	check_edits(policies, none, n);
+	check_edits(changed, policies, n);
+	json_decref(changed);
+	json_decref(none);
+}
+
+static void read_either_way(const char *text, size_t size, const json_t *network, bool upload)
+{
+	const struct subscribers_terms terms = {.file = "list",
+		.prefix = PREFIX,
+		.parent_prefix = "",
+		.upload = upload,
+		.skip_bad = size & 1,
+		.network = network,
+		.network_file = "network"};
 	struct diagnostics diagnostics;
 	struct subscribers list;
 	const json_t *policy;
@@ -82,16 +103,23 @@ static void read_either_way(const char *text, size_t size, bool upload)
 	check_list(diagnostics.errors == 0);
 	json_array_foreach (list.policies, i, policy)
 		check_policy(&list, policy);
-	check_edits(list.policies);
+	check_all_edits(list.policies);
 	subscribers_free(&list);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const char *text = (const char *)data;
+	const char *text = (const char *)data, *end = memchr(data, '\0', size);
+	size_t before = end != NULL ? (size_t)(end - text) : 0;
+	json_t *network = json_loadb(text, before, 0, NULL);
 
+	if (end != NULL) {
+		text += before + 1;
+		size -= before + 1;
+	}
 	check_records(text, size);
-	read_either_way(text, size, false);
-	read_either_way(text, size, true);
+	read_either_way(text, size, network, false);
+	read_either_way(text, size, network, true);
+	json_decref(network);
 	return 0;
 }
