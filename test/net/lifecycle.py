@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import json
 import os
+import random
 import select
 import re
 import resource
@@ -560,6 +561,57 @@ def idle_costs_little(scene):
     return f"{share:.1%} of a core"
 
 
+def backlog_drops():
+    """Packets that the kernel dropped before any socket, on all CPUs."""
+    with open("/proc/net/softnet_stat", encoding="ascii") as lines:
+        return sum(int(line.split()[1], 16) for line in lines)
+
+
+def balance(weir, target):
+    """The number of packets that came out, and the drops that Weir counts."""
+    out = 0
+    with contextlib.suppress(TimeoutError):
+        while target.recv(65536):
+            out += 1
+    return out, sum(weir.get("/weir/drops").values())
+
+
+def late_workers(scene):
+    """A process without a CPU loses packets in the kernel, and counts each of them."""
+    seed = int(os.environ.get("WEIR_SEED", time.time_ns() % 100000))
+    draw, words = random.Random(seed), []
+    for driver in ("net_af_packet", "net_af_xdp"):
+        with box_between_cables(scene, driver, 1500) as weir, raw("ta") as ta, raw("tb") as tb:
+            tb.settimeout(.5)
+            _, before = balance(weir, tb)
+            sent, out = 0, []
+            backlog = backlog_drops()
+            lost = 0
+            for most in (6000, 2000, 900, 300):
+                weir.process.send_signal(signal.SIGSTOP)
+                time.sleep(draw.uniform(.01, .1))
+                count, size = draw.randrange(most // 2, most), draw.randrange(60, 1515)
+                for serial in range(count):
+                    ta.send(udp_frame(1000, serial).ljust(size, b"\0"))
+                weir.process.send_signal(signal.SIGCONT)
+                sent += count
+                out.append(balance(weir, tb)[0])
+
+            def is_balanced():
+                nonlocal lost
+                more, lost = balance(weir, tb)
+                out.append(more)
+                return sum(out) + lost - before + backlog_drops() - backlog >= sent
+
+            wait_until(is_balanced, f"seed {seed}, {driver}: all of {sent} are counted")
+            expect(sum(out) + lost - before <= sent,
+                   f"seed {seed}, {driver}: {sent} in, {sum(out)} out, {lost - before} dropped")
+            missed = sum(port["missed"] for port in weir.get("/weir/ports"))
+            expect(missed > 0, f"{driver}: nothing was missed")
+            words.append(f"{driver}: {sent} in, {sum(out)} out, {missed} missed")
+    return f"seed {seed}, " + "; ".join(words)
+
+
 def other_devices(scene):
     """tap and memif come up and go down like the others."""
     words = []
@@ -580,8 +632,8 @@ def other_devices(scene):
 SCENARIOS = [usage, new_ledger, refused_configuration, missing_device, nothing_to_forward,
              missing_cpu, signals_at_any_moment, crash_and_restart, key_files, stock_client,
              many_clients, af_packet_jumbo, distributed, af_xdp, af_xdp_of_its_unit,
-             link_state, stop_waits_for_no_file, strangers_stay_out, idle_costs_little,
-             other_devices]
+             late_workers, link_state, stop_waits_for_no_file, strangers_stay_out,
+             idle_costs_little, other_devices]
 
 if __name__ == "__main__":
     sys.path.insert(0, HERE)

@@ -14,6 +14,8 @@
 #include "drop/drop_reason.h"
 #include "event.h"
 #include "gossip_socket.h"
+#include "kernel_missed.h"
+#include "kernel_port.h"
 #include "instance.h"
 #include "refusals.h"
 #include "totals.h"
@@ -48,6 +50,7 @@ struct loss_watch {
 	uint64_t looked_ns;
 	struct trouble dropped[RTE_DIM(reasons)];
 	struct trouble ports[CONFIG_PORTS_MAX][PORT_LOSSES];
+	uint64_t kernel_missed[CONFIG_PORTS_MAX];
 	struct trouble refused;
 	uint64_t verdicts[GOSSIP_VERDICTS + 1]; /* when that began; the last: of wrong sources */
 };
@@ -87,6 +90,20 @@ static void look_at_loss(
 	}
 }
 
+uint64_t losses_missed(
+	const struct instance *inst, unsigned port, const struct rte_eth_stats *stats)
+{
+	return stats->imissed + (inst->losses ? inst->losses->kernel_missed[port] : 0);
+}
+
+static void look_at_kernel(struct instance *inst, unsigned port)
+{
+	char interface[IFNAMSIZ];
+
+	if (kernel_interface(&inst->config->ports[port], interface))
+		inst->losses->kernel_missed[port] = kernel_missed(if_nametoindex(interface));
+}
+
 static void look_at_port(struct instance *inst, unsigned port, uint64_t now_ns)
 {
 	struct rte_eth_stats stats;
@@ -95,7 +112,8 @@ static void look_at_port(struct instance *inst, unsigned port, uint64_t now_ns)
 
 	if (rte_eth_stats_get(inst->port_ids[port], &stats))
 		return;
-	counts[PORT_MISSED] = stats.imissed;
+	look_at_kernel(inst, port);
+	counts[PORT_MISSED] = losses_missed(inst, port, &stats);
 	counts[PORT_NO_BUFFER] = stats.rx_nombuf;
 	counts[PORT_RX_ERRORS] = stats.ierrors;
 	counts[PORT_TX_ERRORS] = stats.oerrors;

@@ -19,6 +19,14 @@ uint64_t losses_next(const struct instance *inst);
 bool losses_run(struct instance *inst, uint64_t now_ns);
 
 /*
+ * Packets that a port lost because a worker came too late, by the device and by the kernel, of
+ * whose own drops it is up to a second old.
+ */
+struct rte_eth_stats;
+uint64_t losses_missed(
+	const struct instance *inst, unsigned port, const struct rte_eth_stats *stats);
+
+/*
  * True while datagrams are rejected, and were for some seconds. Then `text` has the verdicts and
  * their numbers since it began, such as "replay 397".
  */

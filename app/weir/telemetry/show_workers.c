@@ -9,6 +9,7 @@
 #include "interfaces.h"
 #include "bypasses.h"
 #include "links.h"
+#include "losses.h"
 #include "queues.h"
 #include "busy.h"
 #include "packet/fragment.h"
@@ -27,7 +28,7 @@ static void add_device_drops(json_t *json, const struct instance *inst)
 
 		if (rte_eth_stats_get(inst->port_ids[i], &stats))
 			continue;
-		missed += stats.imissed;
+		missed += losses_missed(inst, i, &stats);
 		no_buffer += stats.rx_nombuf;
 		rx_errors += stats.ierrors;
 		tx_errors += stats.oerrors;
@@ -156,6 +157,14 @@ static json_t *link_speed(const struct link_state *link)
 							     : json_uint(link->speed_mbps);
 }
 
+static uint64_t port_missed(const struct instance *inst, unsigned i)
+{
+	struct rte_eth_stats stats = {0};
+
+	(void)rte_eth_stats_get(inst->port_ids[i], &stats);
+	return losses_missed(inst, i, &stats);
+}
+
 static json_t *port_json(const struct instance *inst, unsigned i)
 {
 	const struct link_state *link = &inst->links->ports[i];
@@ -164,16 +173,18 @@ static json_t *port_json(const struct instance *inst, unsigned i)
 
 	interfaces_at_work(inst, i, offloads, sizeof(offloads));
 	return json_pack(
-		"{s:s, s:s, s:i, s:s, s:o, s:o, s:i, s:i, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"{s:s, s:s, s:i, s:s, s:o, s:o, s:i, s:i, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+		"s:o}",
 		"name", inst->config->ports[i].name, "device", inst->config->ports[i].device,
 		"port", (int)inst->port_ids[i], "link", link_word(link), "speed_mbps",
 		link_speed(link), "link_changes", json_uint(link->changes), "queues",
 		(int)inst->ports[i].queues, "queues_used", (int)queues_used(inst, i), "rss",
-		inst->ports[i].rss, "offloads", offloads, "past_packets", json_uint(past.packets),
-		"past_bytes", json_uint(past.bytes), "kernel_passed", json_uint(past.passed),
-		"kernel_unmatched", json_uint(past.unmatched), "kernel_dropped",
-		json_uint(past.dropped), "kernel_unserved", json_uint(past.unserved),
-		"kernel_unsent", json_uint(past.unsent));
+		inst->ports[i].rss, "offloads", offloads, "missed", json_uint(port_missed(inst, i)),
+		"past_packets", json_uint(past.packets), "past_bytes", json_uint(past.bytes),
+		"kernel_passed", json_uint(past.passed), "kernel_unmatched",
+		json_uint(past.unmatched), "kernel_dropped", json_uint(past.dropped),
+		"kernel_unserved", json_uint(past.unserved), "kernel_unsent",
+		json_uint(past.unsent));
 }
 
 json_t *show_ports(const char *params, void *context)

@@ -235,7 +235,7 @@ static const struct show_row after_proof[] = {
 #define PORT(name, number)                                                                       \
 	"{'name': '" name "', 'device': 'net_null" number "', 'port': " number                   \
 	", 'link': 'DOWN', 'speed_mbps': 0, 'link_changes': 0, 'queues': 2, 'queues_used': 0, "  \
-	"'rss': true, 'offloads': '', 'past_packets': 0, 'past_bytes': 0, "                      \
+	"'rss': true, 'offloads': '', 'missed': 0, 'past_packets': 0, 'past_bytes': 0, "         \
 	"'kernel_passed': 0, 'kernel_unmatched': 0, 'kernel_dropped': 0, 'kernel_unserved': 0, " \
 	"'kernel_unsent': 0}"
 

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "kernel_missed.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <linux/if_packet.h>
+#include <linux/if_xdp.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "policy/config.h"
+
+/* A queue has one socket. */
+#define SOCKETS_MOST (CONFIG_PORTS_MAX * CONFIG_WORKERS_MAX)
+
+static struct bound {
+	int fd, family;
+	unsigned interface;
+	uint64_t missed; /* af_packet: up to the last look */
+} sockets[SOCKETS_MOST];
+static unsigned n_sockets;
+
+/* Adds a socket to the table. It takes the place of one with the same descriptor, now closed. */
+static void add_socket(const struct bound *socket)
+{
+	unsigned i = 0;
+
+	while (i < n_sockets && sockets[i].fd != socket->fd)
+		i++;
+	if (i == SOCKETS_MOST)
+		return;
+	sockets[i] = *socket;
+	n_sockets += i == n_sockets;
+}
+
+int bind(int fd, const struct sockaddr *address, socklen_t len)
+{
+	struct bound socket = {.fd = fd, .family = address ? address->sa_family : AF_UNSPEC};
+	long ret = syscall(SYS_bind, fd, address, len);
+
+	if (ret == 0 && socket.family == AF_PACKET) {
+		socket.interface = (unsigned)((const struct sockaddr_ll *)address)->sll_ifindex;
+		add_socket(&socket);
+	} else if (ret == 0 && socket.family == AF_XDP) {
+		socket.interface = ((const struct sockaddr_xdp *)address)->sxdp_ifindex;
+		add_socket(&socket);
+	}
+	return (int)ret;
+}
+
+static bool is_of_family(int fd, int family)
+{
+	int is = AF_UNSPEC;
+	socklen_t len = sizeof(is);
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &is, &len) == 0 && is == family;
+}
+
+/* The driver of AF_XDP counts rx_dropped itself. */
+static uint64_t read_missed(struct bound *socket)
+{
+	struct xdp_statistics xdp = {0};
+	struct tpacket_stats packet = {0};
+	socklen_t len = sizeof(xdp);
+
+	if (socket->family == AF_XDP)
+		return getsockopt(socket->fd, SOL_XDP, XDP_STATISTICS, &xdp, &len)
+			       ? 0
+			       : xdp.rx_ring_full;
+	len = sizeof(packet);
+	if (getsockopt(socket->fd, SOL_PACKET, PACKET_STATISTICS, &packet, &len) == 0)
+		socket->missed += packet.tp_drops;
+	return socket->missed;
+}
+
+uint64_t kernel_missed(unsigned interface)
+{
+	uint64_t missed = 0;
+
+	for (unsigned i = 0; i < n_sockets; i++)
+		if (sockets[i].interface == interface &&
+			is_of_family(sockets[i].fd, sockets[i].family))
+			missed += read_missed(&sockets[i]);
+	return missed;
+}
