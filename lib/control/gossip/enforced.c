@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bitmap.h"
 #include "base/math.h"
 #include "base/time.h"
 #include "gossip/proof.h"
@@ -36,7 +37,6 @@ static const unsigned window_ticks[] = {5, 16, KEPT};
 
 /* Local limits of one policy here, bytes per second. */
 struct own_limits {
-	bool metered;
 	uint32_t tick;    /* the last one in `most` */
 	float now;        /* since then */
 	float most[KEPT]; /* from a tick to the next, by number */
@@ -58,7 +58,8 @@ struct limits_row {
 struct limit_reports {
 	uint64_t began_ns[TICKS]; /* ticks of ours, by number */
 	char *rows;               /* one for each policy */
-	unsigned next[];          /* n: next policy for each peer */
+	uint64_t *metered;        /* bits: policies with local limits of ours */
+	unsigned last[];          /* n: last policy for each peer */
 };
 
 static size_t row_size(const struct gossip *g)
@@ -78,24 +79,37 @@ int enforced_create(struct gossip *g, uint64_t now_ns)
 		return -ENOMEM;
 	g->enforced->began_ns[0] = now_ns;
 	g->enforced->rows = calloc((size_t)g->policies->n + 1, row_size(g));
-	return g->enforced->rows ? 0 : -ENOMEM;
+	g->enforced->metered = calloc(bitmap_words(g->policies->n), sizeof(uint64_t));
+	return g->enforced->rows && g->enforced->metered ? 0 : -ENOMEM;
 }
 
 void enforced_destroy(struct gossip *g)
 {
-	if (g->enforced)
+	if (g->enforced) {
 		free(g->enforced->rows);
+		free(g->enforced->metered);
+	}
 	free(g->enforced);
 }
 
 int enforced_update(struct gossip *g, const struct remap *map)
 {
-	char *rows = remap_rows(map, g->enforced->rows, row_size(g));
+	struct limit_reports *e = g->enforced;
+	char *rows = remap_rows(map, e->rows, row_size(g));
+	uint64_t *metered = calloc(bitmap_words(map->n), sizeof(*metered));
 
-	if (!rows)
+	if (!rows || !metered) {
+		free(rows);
+		free(metered);
 		return -ENOMEM;
-	free(g->enforced->rows);
-	g->enforced->rows = rows;
+	}
+	for (unsigned i = 0; i < map->n; i++)
+		if (map->from[i] != GOSSIP_ADDED && bitmap_has(e->metered, map->from[i]))
+			bitmap_set(metered, i);
+	free(e->rows);
+	free(e->metered);
+	e->rows = rows;
+	e->metered = metered;
 	return 0;
 }
 
@@ -115,7 +129,7 @@ void gossip_enforce(struct gossip *g, unsigned policy, double rate)
 		own->tick = g->tick - KEPT;
 	while (own->tick != g->tick)
 		own->most[++own->tick % KEPT] = own->now;
-	own->metered = true;
+	bitmap_set(g->enforced->metered, policy);
 	own->most[g->tick % KEPT] = fmaxf(own->most[g->tick % KEPT], (float)rate);
 	own->now = (float)rate;
 }
@@ -140,6 +154,15 @@ static struct limit_report own_report(const struct gossip *g, unsigned policy)
 	return report;
 }
 
+/* The next policy with local limits of ours, in a circle, or n_policies. */
+static unsigned next_metered(const struct gossip *g, unsigned policy)
+{
+	const uint64_t *metered = g->enforced->metered;
+	unsigned n = g->n_policies, next = bitmap_next(metered, n, min_u32(policy + 1, n));
+
+	return next < n ? next : bitmap_next(metered, n, 0);
+}
+
 void enforced_write(struct gossip *g, struct cursor *cursor, unsigned to)
 {
 	const struct peer *peer = g->estimator->find(g, to);
@@ -148,23 +171,22 @@ void enforced_write(struct gossip *g, struct cursor *cursor, unsigned to)
 	uint64_t now = g->enforced->began_ns[g->tick % TICKS];
 	struct datagram_section section = {.origin = g->roster->ids[g->self]};
 	struct cursor begin = *cursor;
-	unsigned *next = &g->enforced->next[to];
+	unsigned *last = &g->enforced->last[to], policy = next_metered(g, *last);
+	unsigned first = g->n_policies;
 
 	if (since > now || cursor_left(cursor) < DATAGRAM_SECTION)
 		return;
 	datagram_write_section(cursor, &section);
-	for (unsigned i = 0; i < g->n_policies && section.n_records < REPORTS &&
-			     cursor_left(cursor) >= DATAGRAM_RECORD;
-		i++) {
-		struct datagram_record record;
-		struct limit_report own;
+	for (; policy != first && section.n_records < REPORTS &&
+		cursor_left(cursor) >= DATAGRAM_RECORD;
+		policy = next_metered(g, policy)) {
+		struct limit_report own = own_report(g, policy);
+		struct datagram_record record = {
+			g->policies->ids[policy], 0, own.most[2], own.most[1]};
 
-		*next = *next + 1 < g->n_policies ? *next + 1 : 0;
-		if (!row_of(g, *next)->own.metered)
-			continue;
-		own = own_report(g, *next);
-		record = (struct datagram_record){
-			g->policies->ids[*next], 0, own.most[2], own.most[1]};
+		if (section.n_records == 0)
+			first = policy;
+		*last = policy;
 		memcpy(&record.version, &own.most[0], sizeof(record.version));
 		section.epoch = min_u64((now - since) / US_NS, UINT32_MAX) << 32 |
 				min_u64(own.length_ns[1] / MS_NS, UINT16_MAX) << 16 |
@@ -230,7 +252,7 @@ struct gossip_enforced gossip_enforced(const struct gossip *g, unsigned policy)
 	struct limit_report own;
 	uint64_t least;
 
-	if (!g->enforced || !row_of(g, policy)->own.metered)
+	if (!g->enforced || !bitmap_has(g->enforced->metered, policy))
 		return sum;
 	row = row_of(g, policy)->reports;
 	own = own_report(g, policy);

@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -1222,6 +1223,94 @@ static void test_refused_parameters(void **state)
 	roster_destroy(roster);
 }
 
+/* Writes all datagrams of a tick before the first one arrives, because reports contain times. */
+static void tick_together(struct group *group, unsigned n)
+{
+	static struct {
+		uint8_t buf[DATAGRAM_MAX];
+		unsigned to;
+		size_t len;
+	} sent[64];
+
+	while (n-- > 0) {
+		unsigned n_sent = 0;
+
+		group->now += TICK;
+		for (unsigned i = 0; i < group->n; i++) {
+			gossip_tick(group->g[i], group->now);
+			while ((sent[n_sent].len = gossip_send(
+					group->g[i], sent[n_sent].buf, &sent[n_sent].to)) > 0)
+				assert_true(++n_sent < 64);
+		}
+		for (unsigned k = 0; k < n_sent; k++)
+			gossip_receive(
+				group->g[sent[k].to], group->now + 1, sent[k].buf, sent[k].len);
+	}
+}
+
+static void check_reports(
+	const struct group *group, const bool *metered, const double *rates, uint64_t since_ns)
+{
+	for (unsigned i = 0; i < group->n; i++)
+		for (unsigned p = 0; p < group->n_policies; p++) {
+			struct gossip_enforced sum = gossip_enforced(group->g[i], p);
+
+			if (!metered[p]) {
+				assert_int_equal(sum.at_ns, 0);
+				continue;
+			}
+			assert_int_equal(sum.unheard, 0);
+			assert_true(sum.at_ns > since_ns);
+			assert_true(fabs(sum.now - group->n * rates[p]) < 1e-3 * rates[p]);
+		}
+}
+
+/* Reports of any set of policies arrive, also after policies have other places. */
+static void test_reports(void **state)
+{
+	(void)state;
+	for (unsigned seed = 1; seed <= 40; seed++) {
+		struct group group;
+		struct prng prng;
+		uint64_t ids[64], updated_ns;
+		unsigned from[64], of = 1 + seed % 4;
+		double rates[64];
+		bool metered[64], has[64];
+
+		prng_seed(&prng, seed);
+		group_start(&group, 3, 1 + prng_below(&prng, 64));
+		for (unsigned p = 0; p < group.n_policies; p++) {
+			metered[p] = prng_below(&prng, 4) < of - 1;
+			rates[p] = 1000 + prng_below(&prng, 1000000);
+			for (unsigned i = 0; metered[p] && i < group.n; i++)
+				gossip_enforce(group.g[i], p, rates[p]);
+		}
+		tick_together(&group, 10);
+		check_reports(&group, metered, rates, 5000 * MS);
+		/* The last one goes, and the others turn round. */
+		group.n_policies--;
+		for (unsigned p = 0; p < group.n_policies; p++) {
+			from[p] = group.n_policies - 1 - p;
+			ids[p] = group.policies[from[p]];
+			has[p] = metered[from[p]];
+		}
+		for (unsigned p = 0; p < group.n_policies / 2; p++) {
+			double rate = rates[p];
+
+			rates[p] = rates[from[p]];
+			rates[from[p]] = rate;
+		}
+		for (unsigned i = 0; i < group.n; i++)
+			assert_int_equal(gossip_update(group.g[i], ids, group.n_policies, from,
+						 TICK, group.now),
+				0);
+		updated_ns = group.now;
+		tick_together(&group, 10);
+		check_reports(&group, has, rates, updated_ns);
+		group_stop(&group);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1249,6 +1338,7 @@ int main(void)
 		cmocka_unit_test(test_replay_window),
 		cmocka_unit_test(test_unknown_policies_are_counted),
 		cmocka_unit_test(test_refused_parameters),
+		cmocka_unit_test(test_reports),
 	};
 
 	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
