@@ -290,6 +290,11 @@ struct conserve_edge_view conserve_edge(
 	};
 }
 
+bool conserve_recovering(const struct conserve *c, unsigned policy)
+{
+	return ledger_recovering(rate_at(c, policy)->ledger);
+}
+
 const struct conserve_counters *conserve_counters(const struct conserve *c)
 {
 	return &c->counters;

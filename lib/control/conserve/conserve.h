@@ -223,6 +223,7 @@ unsigned conserve_edges(const struct conserve *c);
 struct conserve_view conserve_view(const struct conserve *c, unsigned policy, uint64_t now_ns);
 struct conserve_edge_view conserve_edge(
 	const struct conserve *c, unsigned policy, unsigned edge, uint64_t now_ns);
+bool conserve_recovering(const struct conserve *c, unsigned policy);
 const struct conserve_counters *conserve_counters(const struct conserve *c);
 
 #endif

@@ -103,7 +103,6 @@ static void follow_closure(struct limiter *l, uint64_t now_ns)
 		return;
 	l->closure.reason = by_rates ? rates->closes : (units ? units : rates)->closes;
 	l->closure.at_ns = now_ns;
-	l->closure.times[l->closure.reason]++;
 	if (rates && units)
 		lose_accounts(l, l->closure.reason, !by_rates, by_rates);
 	l->closures = count_closures(l);
@@ -133,24 +132,15 @@ void accounts_watch_names(struct limiter *l, uint64_t now_ns)
 struct limiter_closure limiter_closure(const struct limiter *l, uint64_t now_ns)
 {
 	struct limiter_closure closure = l->closure;
-	struct limiter_neighbour neighbour;
+	unsigned rates = l->conserve ? conserve_policies(l->conserve) : 0;
+	unsigned units = l->budget ? budget_book(l->budget)->n_policies : 0;
 
-	for (unsigned i = 0; i < l->n; i++)
-		if (limiter_neighbour(l, i, &neighbour))
-			closure.times[BOOK_IMPOSSIBLE] += neighbour.invalid;
-	for (unsigned i = 0; l->conserve && i < conserve_policies(l->conserve); i++) {
-		struct conserve_view view = conserve_view(l->conserve, i, now_ns);
-
-		closure.waiting += view.waits;
-		closure.closed |= closure.reason && view.recovering;
-	}
-	for (unsigned i = 0; l->budget && i < budget_book(l->budget)->n_policies; i++) {
-		struct quota_view view = budget_view(l->budget, i, now_ns);
-
-		closure.waiting += view.waits;
-		closure.closed |= closure.reason && view.recovering;
-	}
-	closure.closed |= closure.held;
+	closure.closed = closure.held;
+	/* Without a closure, none is looked at. */
+	for (unsigned i = 0; closure.reason && !closure.closed && i < rates; i++)
+		closure.closed = conserve_recovering(l->conserve, i);
+	for (unsigned i = 0; closure.reason && !closure.closed && i < units; i++)
+		closure.closed = budget_view(l->budget, i, now_ns).recovering;
 	return closure;
 }
 

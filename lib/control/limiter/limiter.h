@@ -381,9 +381,7 @@ struct limiter_closure {
 	enum book_closure reason; /* newest in this start, or BOOK_OPEN */
 	bool closed;              /* accounts still recover from it */
 	bool held;
-	uint64_t at_ns;                /* time of the newest closure */
-	uint64_t times[BOOK_CLOSURES]; /* closures by reason; BOOK_IMPOSSIBLE: invalid statements */
-	unsigned waiting; /* accounts that wait for neighbours to confirm their records */
+	uint64_t at_ns; /* time of the newest closure */
 };
 
 struct limiter_closure limiter_closure(const struct limiter *limiter, uint64_t now_ns);
