@@ -83,6 +83,7 @@ struct rate_link {
 	struct rate_queue due;   /* accounts to send first */
 	struct rate_queue stale; /* accounts to send with the room that is left */
 	unsigned messages;       /* since the last tick */
+	uint64_t heard_ns;       /* time of the newest message */
 	bool in_use;
 	bool digest;                                          /* this tick's is to be sent */
 	uint64_t sent[DIGEST_BUCKETS], heard[DIGEST_BUCKETS]; /* sums of hashes */
@@ -93,6 +94,7 @@ struct rate_link {
 struct digest_round {
 	unsigned bits; /* binary logarithm of the number of buckets */
 	unsigned first, n;
+	unsigned swept; /* rounds, for the buckets that the tick moves */
 	uint64_t owed;
 };
 

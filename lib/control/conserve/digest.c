@@ -30,6 +30,12 @@
 /* Accounts of a bucket that a digest has: one with news makes that many entries necessary. */
 #define BUCKET_ACCOUNTS 16
 
+/* Control looks at an account without a reason once in so many rounds. */
+#define SWEEP 8
+
+/* Leases after which a settled account without a lease is sent again, if it is in no digest. */
+#define SETTLED_LEASES 2
+
 static uint64_t hash_bytes(const uint8_t *at, size_t len)
 {
 	uint64_t hash = HASH64_BASIS, word;
@@ -50,6 +56,8 @@ static uint64_t hash_settled(const struct conserve *c, const struct rate_account
 	struct rate_terms terms = rate_own_terms(c, a);
 	uint8_t buf[LEDGER_STATEMENT_BYTES + RATE_TERMS_BYTES];
 
+	/* The neighbour needs this one only after a new start, and then the word is another one. */
+	statement.known_count = 0;
 	ledger_statement_write(&statement, buf);
 	rate_write_terms(&terms, buf + LEDGER_STATEMENT_BYTES);
 	return hash_bytes(buf, sizeof(buf));
@@ -118,14 +126,18 @@ void digest_tick(struct conserve *c)
 
 	round->bits = bucket_bits(c->book.n);
 	n = 1U << round->bits;
+	round->swept += round->first + round->n >= n;
 	round->first = (round->first + round->n) % n;
 	round->owed += n;
 	round->n = min_u32((unsigned)(round->owed / ticks), n);
 	round->owed %= ticks;
 	for (unsigned i = 0; i < round->n; i++) {
-		struct digest_range range = digest_range((round->first + i) % n, round->bits);
+		unsigned bucket = (round->first + i) % n;
+		struct digest_range range = digest_range(bucket, round->bits);
 		struct rate_account *a;
 
+		if ((bucket + round->swept) % SWEEP != 0)
+			continue;
 		for (unsigned b = range.first; b < range.end; b++)
 			TAILQ_FOREACH(a, &c->buckets[b], next_in_bucket)
 			{
@@ -162,16 +174,39 @@ static bool range_settled(const struct conserve *c, unsigned edge, struct digest
 	return true;
 }
 
-/* Sends the accounts one by one, if they were not sent in this tick. */
+/* True if the statements renew a lease, because either end has promised the other one something. */
+static bool has_lease(const struct rate_account *a, unsigned edge)
+{
+	struct ledger_view view = ledger_view(a->ledger, edge);
+
+	return view.locked > view.granted || ledger_was_promised(a->ledger, edge);
+}
+
+/* True if no message arrives: the neighbour is down. One that is up sends some in each lease. */
+static bool is_silent(const struct conserve *c, unsigned edge, uint64_t now_ns)
+{
+	uint64_t heard_ns = c->links[edge].heard_ns;
+
+	return now_ns > heard_ns && now_ns - heard_ns > c->params.lease_ns;
+}
+
+/*
+ * Sends accounts of a range that is not in the digest one by one, if they were not sent in this
+ * tick. The last entry of a settled one can be lost, so it is sent again, too, but later.
+ */
 static void tell_range(
-	struct conserve *c, unsigned edge, struct digest_range range, uint64_t now_ns)
+	struct conserve *c, unsigned edge, struct digest_range range, uint64_t now_ns, bool settled)
 {
 	struct rate_account *a;
 
 	for (unsigned b = range.first; b < range.end; b++)
 		TAILQ_FOREACH(a, &c->buckets[b], next_in_bucket)
 		{
-			if (now_ns - a->edges[edge].sent_ns > c->params.repeat_ns)
+			uint64_t since_ns = now_ns - a->edges[edge].sent_ns;
+
+			if (since_ns > c->params.repeat_ns &&
+				(since_ns / SETTLED_LEASES > c->params.lease_ns || settled ||
+					has_lease(a, edge) || !is_settled(c, a, edge)))
 				rate_stale(c, a, edge);
 		}
 }
@@ -198,10 +233,11 @@ size_t digest_write(struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t 
 		unsigned bucket = (round->first + i) & ((1U << round->bits) - 1);
 		struct digest_range range = digest_range(bucket, round->bits);
 		uint64_t with_stamp = stamp, with_echo = echo;
+		bool fits = len + DIGEST_SUM <= room;
 
-		if (len + DIGEST_SUM > room ||
-			!range_settled(c, edge, range, now_ns, &with_stamp, &with_echo)) {
-			tell_range(c, edge, range, now_ns);
+		if (!fits || !range_settled(c, edge, range, now_ns, &with_stamp, &with_echo)) {
+			if (!is_silent(c, edge, now_ns))
+				tell_range(c, edge, range, now_ns, !fits);
 			continue;
 		}
 		stamp = with_stamp;

@@ -300,6 +300,7 @@ static bool refuse_entry(struct conserve *c, struct rate_account *a, unsigned ed
 	c->counters.differing++;
 	a->edges[edge].neighbour.fresh = false;
 	a->edges[edge].asked = 0;
+	rate_stir(c, a);
 	book_changed(&c->book, &a->book);
 	if (news)
 		rate_has_news(c, a);
@@ -460,6 +461,7 @@ int conserve_hear(
 		&c->book, edge, conserve_is_kind(kind) ? kind : CONSERVE_MESSAGE, buf, len);
 	if (ret == 0) {
 		c->counters.messages_heard++;
+		c->links[edge].heard_ns = now_ns;
 		if (kind == CONSERVE_DIGEST)
 			ret = hear_digest(c, edge, now_ns, buf, len);
 		else if (kind == CONSERVE_REQUEST)

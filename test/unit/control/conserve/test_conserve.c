@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/wire.h"
 #include "conserve_world.h"
 
 /* Statements to one neighbour: eight messages of them. */
@@ -487,11 +488,11 @@ static void test_lost_hints(void **state)
 	}
 }
 
-/* Two limiters of n policies; the caller frees these. */
-static struct group *make_crowded_pair(
-	unsigned n, unsigned promise, struct conserve_policy **policies)
+/* A started group with n policies; the caller frees these. */
+static struct group *make_crowd(
+	unsigned limiters, unsigned n, unsigned promise, struct conserve_policy **policies)
 {
-	struct group *g = group_new(2, 0, promise);
+	struct group *g = group_new(limiters, 0, promise);
 
 	*policies = test_calloc(n, sizeof(**policies));
 	for (unsigned p = 0; p < n; p++)
@@ -499,9 +500,162 @@ static struct group *make_crowded_pair(
 	g->policies[0] = (*policies)[0];
 	g->params.policies = *policies;
 	g->params.n_policies = n;
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < limiters; i++) {
+		g->params.word = 100 + i;
 		start_conserve_node(g, i, false);
+	}
 	return g;
+}
+
+static uint64_t all_statements(const struct group *g)
+{
+	uint64_t sent = 0;
+
+	for (unsigned i = 0; i < g->n; i++)
+		sent += g->nodes[i].c ? conserve_counters(g->nodes[i].c)->statements_sent : 0;
+	return sent;
+}
+
+/* Continues until no statement is sent for three leases, at most so many times. */
+static void settle(struct group *g, unsigned most)
+{
+	uint64_t sent;
+
+	do {
+		sent = all_statements(g);
+		step_conserve_times(g, 3 * LEASE / TICK);
+		assert_true(most-- > 0);
+	} while (all_statements(g) != sent);
+}
+
+/* The count in the newest record of the first policy, see ledger/record.c. */
+static uint64_t recorded_count(const struct group *g, unsigned i)
+{
+	const size_t head = 2 * sizeof(uint64_t) + 1;
+	uint64_t count;
+
+	wire_get64(g->nodes[i].record + head + 7 * sizeof(uint64_t), &count);
+	return count;
+}
+
+/* Each limiter has the accounts of its neighbours, and the newest record's count of the first. */
+static void check_all_known(const struct group *g)
+{
+	for (unsigned i = 0; i < g->n; i++)
+		for (unsigned e = 0; e < g->n - 1; e++) {
+			struct conserve_edge_view view = edge_of(g, i, e);
+
+			assert_int_equal(view.ledger.count, recorded_count(g, view.peer));
+			for (unsigned p = 0; p < g->params.n_policies; p++)
+				assert_true(
+					conserve_edge(g->nodes[i].c, p, e, g->now).ledger.known);
+		}
+}
+
+/* Each policy settles after two statements to each neighbour: before and after the commit. */
+static void test_settling(void **state)
+{
+	(void)state;
+	for (unsigned seed = 1; seed <= 6; seed++) {
+		struct conserve_policy *policies;
+		unsigned n = 300 * seed, limiters = 2 + seed % 3;
+		struct group *g = make_crowd(limiters, n, 0, &policies);
+
+		settle(g, 15);
+		check_all_known(g);
+		assert_in_range(all_statements(g), n, 2 * n * limiters * (limiters - 1));
+		group_free(g);
+		test_free(policies);
+	}
+}
+
+/* A lost statement is sent again, also if other accounts of its bucket never settle meanwhile. */
+static void test_settling_after_losses(void **state)
+{
+	(void)state;
+	for (unsigned seed = 1; seed <= 20; seed++) {
+		struct conserve_policy *policies;
+		struct group *g = make_crowd(
+			2 + seed % 3, 20 + 40 * seed, seed % 2 ? 50 : 0, &policies);
+
+		prng_seed(&g->prng, seed);
+		g->loses = true;
+		step_conserve_times(g, 10 + prng_below(&g->prng, 3 * LEASE / TICK));
+		g->loses = false;
+		settle(g, 15);
+		check_all_known(g);
+		group_free(g);
+		test_free(policies);
+	}
+}
+
+/* A promise stays usable while another account of its bucket never settles. */
+static void test_lease_in_unsettled_bucket(void **state)
+{
+	const unsigned n = 16; /* one bucket */
+	struct conserve_policy *policies, *other;
+	struct group *g = make_crowd(2, n, 50, &policies);
+
+	(void)state;
+	other = test_calloc(n, sizeof(*other));
+	memcpy(other, policies, n * sizeof(*other));
+	other[n - 1].terms++;
+	step_conserve_times(g, LEASE / TICK);
+	assert_true(promised_by(g, 0) > 0);
+	assert_int_equal(conserve_update(g->nodes[1].c, other, n, g->now), 0);
+	for (unsigned k = 0; k < 10 * LEASE / TICK; k++) {
+		step_conserve_group(g);
+		for (unsigned p = 0; p < n - 1; p++)
+			assert_int_equal(sum_usable(g, p), LIMIT);
+	}
+	group_free(g);
+	test_free(policies);
+	test_free(other);
+}
+
+/* No statement is sent again to a neighbour that is down, and it gets all when it is back. */
+static void test_silent_neighbour(void **state)
+{
+	const unsigned n = 2000;
+	struct conserve_policy *policies;
+	struct group *g = make_crowd(3, n, 0, &policies);
+
+	(void)state;
+	g->nodes[2].cut = true;
+	conserve_destroy(g->nodes[2].c);
+	g->nodes[2].c = NULL;
+	settle(g, 15);
+	assert_in_range(all_statements(g), n, 8 * n);
+	g->nodes[2].cut = false;
+	start_conserve_node(g, 2, false);
+	settle(g, 15);
+	check_all_known(g);
+	group_free(g);
+	test_free(policies);
+}
+
+/* One that has lost its memory recovers all accounts, of which it has more than fit into a tick. */
+static void test_recovering_crowd(void **state)
+{
+	const unsigned n = 2000;
+	struct conserve_policy *policies;
+	struct group *g = make_crowd(3, n, 0, &policies);
+
+	(void)state;
+	settle(g, 15);
+	conserve_destroy(g->nodes[2].c);
+	g->params.recovering = true;
+	g->params.word = 200;
+	start_conserve_node(g, 2, false);
+	g->loses = true;
+	step_conserve_times(g, 2 * LEASE / TICK);
+	g->loses = false;
+	settle(g, 15);
+	for (unsigned p = 0; p < n; p++)
+		assert_false(conserve_recovering(g->nodes[2].c, p));
+	check_all_known(g);
+	group_free(g);
+	test_free(policies);
 }
 
 /*
@@ -512,7 +666,7 @@ static void test_crowd(void **state)
 {
 	unsigned n = LEASE / TICK * TOLD_A_TICK + 1;
 	struct conserve_policy *policies;
-	struct group *g = make_crowded_pair(n, 50, &policies);
+	struct group *g = make_crowd(2, n, 50, &policies);
 	uint64_t usable = 0;
 
 	(void)state;
@@ -529,7 +683,7 @@ static void test_news_first(void **state)
 {
 	const unsigned n = 1000, of = 700;
 	struct conserve_policy *policies;
-	struct group *g = make_crowded_pair(n, 0, &policies);
+	struct group *g = make_crowd(2, n, 0, &policies);
 	unsigned heard = n;
 
 	(void)state;
@@ -609,6 +763,11 @@ int main(void)
 		cmocka_unit_test(test_views),
 		cmocka_unit_test(test_news_and_counts),
 		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_settling),
+		cmocka_unit_test(test_settling_after_losses),
+		cmocka_unit_test(test_lease_in_unsettled_bucket),
+		cmocka_unit_test(test_silent_neighbour),
+		cmocka_unit_test(test_recovering_crowd),
 		cmocka_unit_test(test_crowd),
 		cmocka_unit_test(test_news_first),
 		cmocka_unit_test(test_rest),
