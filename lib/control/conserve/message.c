@@ -427,6 +427,8 @@ static int hear_digest(
 			else
 				TAILQ_FOREACH(a, &c->buckets[b], next_in_bucket)
 				{
+					/* Accounts of a bucket are far apart in memory. */
+					__builtin_prefetch(TAILQ_NEXT(a, next_in_bucket));
 					news += (int)hear_again(c, a, edge, now_ns, stamp, echo);
 				}
 		}
