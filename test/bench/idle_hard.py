@@ -5,8 +5,9 @@
 
     idle_hard.py [--policies 10000] [--limiters 3] [--seconds 20] [--guarantees soft,conserved]
 
-No packet arrives. After the group has settled, the table shows the cost of the first limiter: the
-part of a CPU that control uses, its datagrams, and their bytes with all headers. Needs root.
+No packet arrives. The table shows the time until the first limiter sends less than 60 kB/s. After
+that come the part of a CPU that control uses, the datagrams, and their bytes with all headers.
+Needs root.
 """
 
 import argparse
@@ -23,7 +24,9 @@ import box  # noqa: E402 (needs the path above)
 from report import markdown_table  # noqa: E402
 
 IP_UDP = 28
-SETTLE_S = 20
+SETTLED = 60e3  # bytes/s
+WINDOW_S = 2
+SETTLE_S = 120
 
 
 def policies(n, guarantee):
@@ -58,24 +61,44 @@ def control_seconds(pid):
         return int(stat.read().split()[0]) / 1e9
 
 
+def sample(limiter):
+    """Its datagrams, their bytes with all headers, and the time."""
+    gossip = limiter.get("/weir/gossip")
+    return gossip["sent"], gossip["sent_bytes"] + IP_UDP * gossip["sent"], time.monotonic()
+
+
+def rates(before, after):
+    """Datagrams and bytes per second between two samples."""
+    return [(new - old) / (after[2] - before[2]) for old, new in zip(before[:2], after[:2])]
+
+
+def settle(limiter):
+    """Seconds until it sends little."""
+    began = time.monotonic()
+    while time.monotonic() < began + SETTLE_S:
+        before = sample(limiter)
+        time.sleep(WINDOW_S)
+        if rates(before, sample(limiter))[1] < SETTLED:
+            return before[2] - began
+    raise AssertionError(f"it does not settle in {SETTLE_S} s")
+
+
 def row(limiters, n, guarantee, seconds):
     """A row of the table."""
     scene = box.Scene()
     try:
         first = group(scene, limiters, n, guarantee)[0]
-        time.sleep(SETTLE_S)
-        before = first.get("/weir/gossip"), control_seconds(first.process.pid), time.monotonic()
+        settled = settle(first)
+        before, used = sample(first), control_seconds(first.process.pid)
         time.sleep(seconds)
-        after = first.get("/weir/gossip"), control_seconds(first.process.pid), time.monotonic()
+        after, used = sample(first), control_seconds(first.process.pid) - used
     except AssertionError:
         scene.show_logs()
         raise
     finally:
         scene.close()
-    spent = after[2] - before[2]
-    datagrams = (after[0]["sent"] - before[0]["sent"]) / spent
-    sent = (after[0]["sent_bytes"] - before[0]["sent_bytes"]) / spent + IP_UDP * datagrams
-    return [guarantee, f"{n:,}", f"{100 * (after[1] - before[1]) / spent:.1f} %",
+    datagrams, sent = rates(before, after)
+    return [guarantee, f"{n:,}", f"{settled:.0f} s", f"{100 * used / (after[2] - before[2]):.1f} %",
             f"{datagrams:.0f}", f"{sent / 1e3:.0f} kB/s"]
 
 
@@ -92,7 +115,7 @@ def main():
     rows = [row(options.limiters, options.policies, guarantee, options.seconds)
             for guarantee in options.guarantees.split(",")]
     print(json.dumps(rows) if options.json else markdown_table(
-        ["guarantee", "policies", "control", "datagrams/s", "bytes"], rows))
+        ["guarantee", "policies", "settled after", "control", "datagrams/s", "bytes"], rows))
 
 
 if __name__ == "__main__":
