@@ -32,7 +32,7 @@ BULK = 1000  # bytes of a frame that exceeds it
 ROSTER = [{"name": "box1", "address": "127.0.0.1:17946"},
           {"name": "other", "address": "127.0.0.1:17947"}]
 BUSY = {"idle": "poll"}  # so that no worker sleeps at the time of the planned stall
-LONG_PATH = ["d" * 250] * 6  # of a configuration, so that a line about it has 3 kB
+LONG_PATH = ["d" * 250] * 6  # for a configuration: a line with its path has 3 kB
 WARNINGS = 20  # the most of a reload that are logged
 RELOADS_MOST = 200
 GOSSIP = {"gossip": {"roster": ROSTER, "timeout": "500ms", "insecure": True}}
