@@ -96,8 +96,9 @@ class Pair:
         return self.boxes[i].get("/weir/peers")["peers"][1 - i]
 
     def agree(self):
-        """Waits until both are heard, and differ in nothing."""
+        """Waits until both have compared their settings, and differ in nothing."""
         wait_until(lambda: all(self.peer(i)["differs"] is None and self.peer(i)["state"] == "alive"
+                               and self.peer(i)["compared_ms_ago"] is not None
                                for i in range(2)),
                    lambda: f"differs: {[self.peer(i)['differs'] for i in range(2)]}")
 
@@ -207,9 +208,6 @@ def policies_that_differ(scene):
     """By a reload of one limiter, and back."""
     pair, slowest = Pair(scene, 1).start(), Slowest()
     pair.agree()
-    pair.reload(OF_POLICIES[0][1])  # each has the settings of the other one now
-    pair.shown("of ", time.monotonic())
-    pair.back()
     for words, change in OF_POLICIES:
         began = pair.reload(change)
         for command in ("change", "config"):  # without a wait

@@ -6,6 +6,7 @@
 #include <netdb.h>
 #include <string.h>
 
+#include "agree/agree.h"
 #include "differs.h"
 #include "instance.h"
 #include "gossip_socket.h"
@@ -75,7 +76,9 @@ static void add_differs(json_t *json, const struct instance *inst, unsigned i)
 {
 	uint64_t now = control_now();
 	struct differs differs = differs_of(inst, i, now);
+	struct agree_peer_view peer = agree_peer(limiter_agree(inst->limiter), i);
 
+	json_object_set_new(json, "compared_ms_ago", age_ms(peer.heard, peer.heard_ns, now));
 	json_object_set_new(
 		json, "differs", differs.since_ns ? show_differs(&differs) : json_null());
 	json_object_set_new(json, "differs_ms", age_ms(differs.since_ns, differs.since_ns, now));

@@ -260,6 +260,8 @@ int agree_hear(struct agree *a, unsigned from, uint64_t now_ns, const uint8_t *b
 		return 0;
 	if (peer_begin(a, p))
 		return 0;
+	/* A start of the peer lost the summaries that came before it. */
+	p->summary_due |= p->epoch != epoch;
 	if (buf[1] == AGREE_SUMMARY)
 		ret = hear_summary(a, p, now_ns, buf, len);
 	else if (buf[1] == AGREE_BRANCHES)

@@ -26,6 +26,8 @@
 #define FLIGHT 4096
 #define LEAVES 4096
 
+#define EPOCH_END 9 /* byte of a message */
+
 static const char *const group_names[GROUP] = {"roster", "lease", "overlay", "timeout"};
 static const char *const policy_names[THINGS] = {"limit", "burst", "count", "allocator", "period"};
 
@@ -603,6 +605,36 @@ static void test_who_is_told(void **state)
 	agree_destroy(other);
 }
 
+/* A peer that starts later lost the first summary. The answer to its own is one, once a start. */
+static void test_a_late_start(void **state)
+{
+	static const uint64_t group[GROUP] = {1, 2, 3, 4};
+	uint64_t now = 100 * SECOND_NS;
+	struct agree *a = make_comparing(2, group_names, policy_names, group, now);
+	uint8_t lost[ROOM], buf[ROOM];
+	unsigned to;
+
+	(void)state;
+	agree_watch(a, 0, true);
+	summary_to(a, 0, now, lost);
+	for (unsigned start = 0; start < 2; start++) {
+		struct agree *other = make_comparing(
+			0, group_names, policy_names, group, now += TICK);
+		size_t len;
+
+		agree_watch(other, 2, true);
+		len = summary_to(other, 2, now, buf);
+		buf[EPOCH_END] += (uint8_t)start;
+		assert_int_equal(agree_hear(a, 0, now, buf, len), 0);
+		assert_int_equal(agree_hear(other, 2, now, lost, summary_to(a, 0, now, lost)), 0);
+		assert_true(agree_peer(other, 2).heard);
+		assert_int_equal(agree_hear(a, 0, now, buf, len), 0);
+		assert_int_equal(agree_send(a, now, buf, ROOM, &to), 0);
+		agree_destroy(other);
+	}
+	agree_destroy(a);
+}
+
 /* What was said before a change, and comes behind it, is not believed; of the same one it is. */
 static void test_overtaken(void **state)
 {
@@ -1134,6 +1166,7 @@ int main(void)
 		cmocka_unit_test(test_clocks_are_sure),
 		cmocka_unit_test(test_names_of_things),
 		cmocka_unit_test(test_who_is_told),
+		cmocka_unit_test(test_a_late_start),
 		cmocka_unit_test(test_overtaken),
 		cmocka_unit_test(test_sections),
 		cmocka_unit_test(test_lossy_networks),

@@ -222,8 +222,8 @@ static const struct show_row after_proof[] = {
 #define SILENT                                                                              \
 	"'heard_ms_ago': null, 'confirmed_ms_ago': null, 'restarts': 0, 'implausible': 0, " \
 	"'invalid_statements': 0, 'format': null, 'key': null, 'unreadable_format': null, " \
-	"'refused': 0, 'refused_as': null, 'refused_ms_ago': null, 'differs': null, "       \
-	"'differs_ms': null"
+	"'refused': 0, 'refused_as': null, 'refused_ms_ago': null, "                        \
+	"'compared_ms_ago': null, 'differs': null, 'differs_ms': null"
 #define DROPS                                                                                    \
 	"'limit': 0, 'quota': 0, 'unmarkable': 0, 'unparsed': 0, 'unmatched': 0, 'tx_full': 0, " \
 	"'ring_full': 0, 'oversize': 0, 'truncated': 0, 'queue_full': 0, 'pool_full': 0, "       \
