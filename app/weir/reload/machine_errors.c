@@ -74,18 +74,18 @@ static int check_owners(
 static void check_seen_file(void *context, const char *path, const struct stat *state)
 {
 	struct files_check *check = context;
-	struct trusted_refusal refusal = {0};
+	struct trusted_refusal refusal = {0}, author = {0};
 	char found[2 * TRUSTED_TEXT];
-	int ret;
 
-	if (!S_ISREG(state->st_mode) && !S_ISDIR(state->st_mode))
+	if ((!S_ISREG(state->st_mode) && !S_ISDIR(state->st_mode)) ||
+		check_owners(path, state, check->user, &refusal) != -EPERM)
 		return;
-	ret = check_owners(path, state, check->user, &refusal);
-	if (ret == -EPERM && !check->starts)
-		ret = check_owners(path, state, state->st_uid, &refusal);
-	if (ret != -EPERM)
+	if (!check->starts && check_owners(path, state, state->st_uid, &author) != -EPERM) {
+		reader_warn(check->reader, NULL, "%s: %s: a start or a reload refuses it: %s", path,
+			refusal.what, refusal.remedy);
 		return;
-	check->ret = ret;
+	}
+	check->ret = -EPERM;
 	snprintf(found, sizeof(found), "%s: %s", path, refusal.what);
 	reader_refuse(check->reader, NULL, found, refusal.expected, refusal.remedy);
 }
