@@ -161,6 +161,7 @@ static json_t *policy_rates(const json_t *before, const json_t *now)
 	add_told(json, now, "peak", scale);
 	add_told(json, now, "local_peak", scale);
 	add_told(json, now, "demand", scale);
+	add_told(json, now, "global_demand", scale);
 	add_share(json, now);
 	add_trial(json, before, now, scale);
 	return json;

@@ -161,6 +161,7 @@ static const struct top_column top_columns[] = {
 	{{"PEAK HERE", 5, 1}, {"", "local_peak", KIND_RATE}, "peak"},
 	{{"SHARE", 3, 1}, {"", "share", KIND_SHARE}, NULL},
 	{{"DEMAND", 2, 1}, {"", "demand", KIND_RATE}, NULL},
+	{{"GROUP DEMAND", 6, 1}, {"", "global_demand", KIND_RATE}, "global_demand"},
 	{{"PASSES", 1, 1}, {"", "passed", KIND_RATE}, NULL},
 	{{"", 7, 1}, {"", "passed_pps", KIND_PACKETS}, NULL},
 	{{"DROPS", 4, 1}, {"", "dropped", KIND_RATE}, NULL},

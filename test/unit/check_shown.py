@@ -237,27 +237,50 @@ def rate_of(text, count):
     return float(number) * UNITS[unit[0] if unit[0] in UNITS else ""] / scale
 
 
+def table(weirctl, limiter, *words):
+    """The cells of a table, by the name of the policy and the head of the column."""
+    text = subprocess.run([weirctl, "-s", limiter.path, *words], capture_output=True, text=True,
+                          check=True, timeout=PATIENCE_S).stdout
+    lines = text[text.index("POLICY"):].splitlines()
+    heads = re.split(r"\s{2,}", lines[0].strip())
+    if "PASSES" in heads:  # packets a second are in columns without a head
+        heads.insert(heads.index("PASSES") + 1, "packets passed")
+        heads.insert(heads.index("DROPS") + 1, "packets dropped")
+    return {line.split()[0]: dict(zip(heads, re.split(r"\s{2,}", line.strip())))
+            for line in lines[1:] if line}
+
+
+def check_rates(one, row, wanted):
+    """Rates of one policy in a table; None: its cell has no value."""
+    for head, want in wanted:
+        count = "packets" if head.startswith("packets") else one.count
+        got = rate_of(row[head], count)
+        expect((got is None) == (want is None) and
+               (want is None or abs(got - want) <= 0.006 * want + 0.001),
+               f"{head} of {one.name}: {row[head]}, not {want} {count}/s")
+    expect(row["PARENT"] == ("link" if one.is_child else "-"), f"PARENT of {one.name}")
+
+
 def check_columns(weirctl, limiter, policies):
-    """Each cell of `weirctl policies`."""
-    text = subprocess.run([weirctl, "-s", limiter.path, "policies"], capture_output=True,
-                          text=True, check=True, timeout=PATIENCE_S).stdout.splitlines()
-    heads = re.split(r"\s{2,}", text[0].strip())
-    cells = {line.split()[0]: dict(zip(heads, re.split(r"\s{2,}", line.strip())))
-             for line in text[1:]}
+    """Each cell of `weirctl policies` and of `weirctl top`."""
+    listed = table(weirctl, limiter, "policies")
+    moving = table(weirctl, limiter, "top", "--count", "1", "--interval", "0.1")
     for one in policies:
-        row = cells[one.name]
         peak = one.beyond() if one.coloured else None
         local = one.local[limiter.i]
-        for head, want in (("LIMIT", one.limit), ("HERE", local),
-                           ("MAY HAVE", one.share if one.is_child else None),
-                           ("PEAK", peak and one.limit * peak),
-                           ("PEAK HERE", None if peak is None else local * peak),
-                           ("DEMAND", one.demand[limiter.i])):
-            got = rate_of(row[head], one.count)
-            expect((got is None) == (want is None) and
-                   (want is None or abs(got - want) <= 0.006 * want + 0.001),
-                   f"{head} of {one.name}: {row[head]}, not {want} {one.count}/s")
-        expect(row["PARENT"] == ("link" if one.is_child else "-"), f"PARENT of {one.name}")
+        told = [("LIMIT", one.limit), ("HERE", local),
+                ("MAY HAVE", one.share if one.is_child else None),
+                ("PEAK", peak and one.limit * peak),
+                ("PEAK HERE", None if peak is None else local * peak),
+                ("DEMAND", one.demand[limiter.i]),
+                ("GROUP DEMAND", sum(one.demand) if one.gossips else None)]
+        check_rates(one, listed[one.name], told)
+        passed, dropped = one.passed[limiter.i], one.dropped[limiter.i]
+        check_rates(one, moving[one.name], [
+            *told, ("PASSES", passed), ("packets passed", 3 * passed), ("DROPS", dropped),
+            ("packets dropped", dropped)])
+        share = "-" if local is None else f"{100 * local / one.limit:.1f} %"
+        expect(moving[one.name]["SHARE"] == share, f"SHARE of {one.name}: not {share}")
 
 
 @contextlib.contextmanager
