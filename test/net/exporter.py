@@ -492,6 +492,34 @@ def rules(_):
     expect(alerts == tested, f"without a test: {alerts - tested}")
 
 
+def peaks(_):
+    """The dashboard's lines of a group have the peak of a policy with colours next to its limit."""
+    if not promtool():
+        raise Skip("there is no promtool")
+    with open(os.path.join(PROMETHEUS, "weir.dashboard.json"), encoding="utf-8") as file:
+        drawn = {target["legendFormat"]: re.sub(r"\$(limiter|policy)", ".*", target["expr"])
+                 for panel in json.load(file)["panels"] for target in panel["targets"]
+                 if "peak" in target["legendFormat"]}
+    series = [{"series": f'weir_policy_{kind}_bytes_per_second{{limiter="{box}",policy="{name}"}}',
+               "values": str(value)} for box in "ab" for name, kind, value in (
+                   ("plain", "limit", 10), ("plain", "local_limit", 5), ("video", "limit", 100),
+                   ("video", "local_limit", 50), ("video", "peak", 400),
+                   ("video", "local_peak", 200))]
+    limit, may = drawn.values()
+    cases = [{"expr": limit, "eval_time": "0s", "exp_samples": [{"labels": "{}", "value": 3280}]},
+             {"expr": may, "eval_time": "0s", "exp_samples": [
+                 {"labels": f'{{limiter="{box}"}}', "value": 1640} for box in "ab"]}]
+    plain = [one for one in series if "video" not in one["series"]]
+    unknown = [case | {"exp_samples": []} for case in cases]
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:  # JSON is YAML
+        json.dump({"tests": [{"interval": "1m", "input_series": given, "promql_expr_test": asked}
+                             for given, asked in ((series, cases), (plain, unknown))]}, file)
+        file.flush()
+        done = subprocess.run([promtool(), "test", "rules", file.name], capture_output=True,
+                              text=True, check=False)
+    expect(done.returncode == 0, done.stdout + done.stderr)
+
+
 def dpdks_exporter(scene):
     """What DPDK's own exporter asks for, in its order, has the keys that it reads."""
     weir = scene.box(box.wire("net_ring0", "net_ring1", policies=[policy(1)])).start()
@@ -512,5 +540,5 @@ if __name__ == "__main__":
         print(f"skipped: {EXPORTER} is not built")
         sys.exit(box.SKIP)
     box.main([numbers, requests, hosts, limiters_that_end, slow_limiter, slow_clients,
-              slow_ones_end, viewers, ten_thousand, caps, names, rules, dpdks_exporter],
+              slow_ones_end, viewers, ten_thousand, caps, names, rules, peaks, dpdks_exporter],
              box.enter_netns)
