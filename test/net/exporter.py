@@ -8,6 +8,7 @@ tools/setup has unpacked it, judges the text, the rules and their tests.
 """
 
 import contextlib
+import glob
 import http.client
 import json
 import os
@@ -481,14 +482,17 @@ def rules(_):
     """The rules are right, and raise what their tests say."""
     if not promtool():
         raise Skip("there is no promtool")
-    for words in (("check", "rules", "weir.rules.yml"), ("test", "rules", "weir.rules.test.yml")):
+    tests = glob.glob("*.test.yml", root_dir=PROMETHEUS)
+    for words in (("check", "rules", "weir.rules.yml"), ("test", "rules", *tests)):
         done = subprocess.run([promtool(), *words], cwd=PROMETHEUS, capture_output=True, text=True,
                               check=False)
         expect(done.returncode == 0, done.stdout + done.stderr)
     with open(os.path.join(PROMETHEUS, "weir.rules.yml"), encoding="utf-8") as file:
         alerts = set(re.findall(r"alert: (\w+)", file.read()))
-    with open(os.path.join(PROMETHEUS, "weir.rules.test.yml"), encoding="utf-8") as file:
-        tested = set(re.findall(r"alertname: (\w+)", file.read()))
+    tested = set()
+    for name in tests:
+        with open(os.path.join(PROMETHEUS, name), encoding="utf-8") as file:
+            tested |= set(re.findall(r"alertname: (\w+)", file.read()))
     expect(alerts == tested, f"without a test: {alerts - tested}")
 
 

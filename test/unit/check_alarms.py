@@ -75,7 +75,7 @@ def check(root):
     alarms = re.findall(r'^\t\{"(\w+)", alarm_\w+\},', body, re.M)
     monitoring = read("doc/operate/monitoring.md")
     exprs = rules(read("config/prometheus/weir.rules.yml"))
-    tests = tested(read("config/prometheus/weir.rules.test.yml"))
+    tests = tested("".join(read(path) for path in root.glob("config/prometheus/*.test.yml")))
     listed = [cells[0].strip("`") for _, _, rows in tables(monitoring, ("Alarms",))
               for cells in rows]
     if not alarms or listed != alarms:
@@ -94,7 +94,7 @@ def check(root):
         yield from (f"{page}: {name}: no table" for name in sections if name not in seen)
     for name, expr in exprs.items():
         if tests.get(name) != {True, False}:
-            yield f"weir.rules.test.yml: {name} needs an evaluation with and one without the alert"
+            yield f"weir.*.test.yml: {name} needs an evaluation with and one without the alert"
         for metric in re.findall(r"\bweir_\w+", expr):
             if f"| `{metric}` |" not in monitoring:
                 yield f"weir.rules.yml: {name}: there is no metric {metric}"
