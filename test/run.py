@@ -465,7 +465,12 @@ LONG = {
     "group": ["test/sim/test_group", "1000", "1000"],
     "ledger_world": ["test/sim/test_ledger_world", "10000", "100000"],
     "group_tree": ["test/sim/test_group", "1000", "1000", "tree"],
+    "group_reload": ["test/sim/test_group", "1000", "1000", "state", "reload"],
+    "torture": ["test/torture/torture", "--seeds", "1000"],
+    "budget_world": ["test/sim/test_budget_world", "1", "1000"],
 }
+# Scripts that run fewer seeds or figures without WEIR_ALL_SEEDS.
+FEWER = ("brokers", "figures", "sweep")
 
 
 # Releases that debian.py tries, each in a chroot.
@@ -510,11 +515,14 @@ def long_tests(wanted, result):
     commands = {f"build/{name}": command for name, command in LONG.items()}
     commands["net/starts"] = [*PYTHON, os.path.join(ROOT, "test", "net", "starts.py"), "--all"]
     commands["sim/weirsim"] = [*PYTHON, os.path.join(ROOT, "test", "sim", "weirsim.py"), "--long"]
+    for name in FEWER:
+        commands[f"sim/{name}"] = [*PYTHON, os.path.join(ROOT, "test", "sim", f"{name}.py")]
     for name, command in commands.items():
         if not wanted(name):
             continue
         began = time.monotonic()
-        status, output = run(command, timeout=7200, folder="build", WEIR_ANSWERS_S="7200")
+        status, output = run(command, timeout=7200, folder="build", WEIR_ANSWERS_S="7200",
+                             WEIR_ALL_SEEDS="1")
         result.add(f"{name} --long", "FAIL" if status else "ok", time.monotonic() - began, output)
 
 

@@ -11,10 +11,12 @@ import os
 import re
 import tempfile
 
-from suite import ROOT, curves, expect, run_tests, study, weirsim
+from suite import ALL_SEEDS, ROOT, curves, expect, run_tests, study, weirsim
 
 EXAMPLE = os.path.join(ROOT, "config", "placement", "three-limiters.json")
-SHORT = ("--seeds", "2", "--messages", "200000")
+SEEDS = 2 if ALL_SEEDS else 1
+MESSAGES = ("--messages", "200000")
+SHORT = ("--seeds", str(SEEDS), *MESSAGES)
 
 
 def run(command, *arguments):
@@ -50,14 +52,14 @@ def concentration_helps():
         expect(cells["LB"]["met"] == 0, panel)
         expect(cells["Conc"]["p99_ms"] < cells["LB"]["p99_ms"], (panel, cells))
         if cells["Conc"]["brokers"] == 1 or "of 1" in panel and "of 10" not in panel:
-            expect(cells["Conc"]["met"] == 2, (panel, cells))
+            expect(cells["Conc"]["met"] == SEEDS, (panel, cells))
         if "periodic" in panel:  # whose phases are known
-            expect(cells["Weir"]["met"] == 2, (panel, cells))
+            expect(cells["Weir"]["met"] == SEEDS, (panel, cells))
 
 
 def max_min_helps():
     """Figure 6: nowhere worse but for noise; and the balanced parts are better than both."""
-    found = figure("6")
+    found = figure("6", "--seeds", "2", *MESSAGES)  # one is too noisy
     expect(found["out_of_order"] <= 1, found["out_of_order"])
     for panel, cells in points(found):
         if cells["Weir"]["brokers"] > 1 and "Poisson" in panel:
@@ -77,15 +79,15 @@ def correlation_helps():
         found = figure(name)
         expect(found["out_of_order"] == 0, name)
         for panel, cells in points(found):
-            expect(cells["SRTM"]["met"] == 2, (name, panel, cells))
-            expect(cells["Weir"]["met"] == 2, (name, panel, cells))
+            expect(cells["SRTM"]["met"] == SEEDS, (name, panel, cells))
+            expect(cells["Weir"]["met"] == SEEDS, (name, panel, cells))
     for _, cells in points(figure("8")):
         expect(cells["SRTM"]["p99_ms"] <= cells["Max-Min"]["p99_ms"], cells)
 
 
 def prediction_saves_rounds():
     """Table I: a tenth of the paper's rounds, hardly any mistaken; and the objective is kept."""
-    rows = figure("table1", "--seeds", "3")["rows"]
+    rows = figure("table1", "--seeds", str(SEEDS + 1))["rows"]
     for row in rows:
         expect(row["weir"]["met"] == row["seeds"], row)
         expect(row["weir"]["mistaken"] == 0, row)

@@ -17,6 +17,8 @@ STUDY = os.path.join(BUILD, "tools", "study", "weir-study")
 TORTURE = os.path.join(BUILD, "test", "torture", "torture")
 # That a program may take: it has hung, or waits for a CPU, and who runs all tests knows of those.
 ANSWERS_S = int(os.environ.get("WEIR_ANSWERS_S", "600"))
+# Set by `test --long`: every seed of the tests that otherwise run half of them.
+ALL_SEEDS = "WEIR_ALL_SEEDS" in os.environ
 
 
 def expect(condition, words):
