@@ -134,8 +134,9 @@ int commit_start(struct instance *inst)
 		return needed ? -ENOENT : 0;
 	ret = ledger_store_open(directory, false, &opened);
 	if (ret == -ENOENT && needed) {
-		event(LEDGER_NO_STORE, event_word("store", directory));
 		ret = ledger_store_open(directory, true, &opened);
+		if (ret == 0)
+			event(LEDGER_NO_STORE, event_word("store", directory));
 	}
 	if (ret == 0)
 		ret = commit_inherit(inst, &opened);

@@ -134,8 +134,8 @@ const char *ledger_store_reason(int error)
 {
 	switch (error) {
 	case -ENOENT:
-		return "it is not there: put it back, or, if this limiter has never run, make it with "
-		       "weir --new-ledger";
+		return "it is not there: put it back, or, if this limiter has never run, make it and "
+		       "its parent directory with weir --new-ledger";
 	case -EBUSY:
 		return "another process has it open";
 	case -EBADMSG:

@@ -208,7 +208,7 @@ static void test_stores_that_do_not_open(void **state)
 	/* A path of one letter is valid. */
 	inst.config = &root;
 	assert_int_equal(commit_start(&inst), -ENOENT);
-	assert_int_equal(times_said(first, "ledger_no_store", "no store in /"), 1);
+	assert_int_equal(times_said(first, "ledger_no_store", ""), 0);
 	assert_int_equal(times_said(first, "ledger_not_opened", "ledger.store: /: "), 1);
 	inst.config = &config;
 	/* The store opens although no policy needs it: neighbours might need its records. */
