@@ -676,6 +676,22 @@ def a_total(scene):
                f"{summary['reasons']}")
 
 
+def a_fast_total(scene):
+    """Packets that come faster than quota is prefetched exceed it although some is left, until
+    more is prefetched. Slow ones use all of it."""
+    size, total = 1442, 10_000_000
+    scene.configure([{"name": "q", "match": {"vlan": 1}, "allocator": "quota",
+                      "total": f"{total}B"}], ledger={"store": "/var/lib/weir/box"})
+    text = bytes(Ether(**MACS) / Dot1Q(vlan=1) / IP(**V4) / UDP() / Raw(PADDING[:size - 28]))
+    passed = []
+    for gap in (1_000, 1_000_000):
+        frames = [Frame(text, 18, None, START_NS + gap * i) for i in range(8000)]
+        rows, _, _ = scene.run(classic(frames))
+        verdicts = [row[2] for row in tell(rows)]
+        passed.append(size * verdicts.count("pass"))
+    expect(passed[0] < total // 2 and total - size < passed[1] <= total, f"{passed} of {total}")
+
+
 def a_trial(scene):
     """What another limit, burst or meter would do: what it does where it is enforced; and no packet
     feels it."""
@@ -839,11 +855,11 @@ def wrong_usage(scene):
         expect(bool(done.stdout) == (status == DONE), f"{arguments}: what is written where")
 
 
-SCENARIOS = [every_packet, second_wire, every_format, as_scapy_writes, exact_boundary, one_of_four,
-             short_snaplen, too_short_snaplen, raw_ip, clock_that_steps_back, tunnels, fragments,
-             every_action, every_level, green_with_a_mark, every_unit, each_source, a_total,
-             a_trial, random_drop, cut_short, damaged, other_links, simple_packets, from_a_pipe,
-             output_that_fails, wrong_usage]
+SCENARIOS = [every_packet, second_wire, every_format, as_scapy_writes, exact_boundary,
+             one_of_four, short_snaplen, too_short_snaplen, raw_ip, clock_that_steps_back,
+             tunnels, fragments, every_action, every_level, green_with_a_mark, every_unit,
+             each_source, a_total, a_fast_total, a_trial, random_drop, cut_short, damaged,
+             other_links, simple_packets, from_a_pipe, output_that_fails, wrong_usage]
 
 
 def main():
