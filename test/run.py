@@ -515,6 +515,8 @@ def long_tests(wanted, result):
     commands = {f"build/{name}": command for name, command in LONG.items()}
     commands["net/starts"] = [*PYTHON, os.path.join(ROOT, "test", "net", "starts.py"), "--all"]
     commands["sim/weirsim"] = [*PYTHON, os.path.join(ROOT, "test", "sim", "weirsim.py"), "--long"]
+    commands["build/hierarchy"] = [*PYTHON, os.path.join(ROOT, "test", "sim", "hierarchy.py"),
+                                   "--seeds", "20"]
     for name in FEWER:
         commands[f"sim/{name}"] = [*PYTHON, os.path.join(ROOT, "test", "sim", f"{name}.py")]
     for name, command in commands.items():
