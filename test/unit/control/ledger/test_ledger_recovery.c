@@ -476,6 +476,69 @@ static void test_asked_again_after_a_start(void **state_)
 	ledger_destroy(again);
 }
 
+#define STARTS      20 /* more than a record lists */
+#define FIRST_WORD  100
+#define OTHERS_WORD 1000
+
+/* Start number n of a limiter, with a record of an earlier one (len 0: none). */
+static struct ledger *numbered_start(const uint8_t *record, size_t len, unsigned n)
+{
+	struct ledger_params params = params_of(100, 1);
+	struct ledger *l;
+
+	params.epoch = 1 + n;
+	params.word = FIRST_WORD + n;
+	if (len > 0)
+		assert_int_equal(ledger_restore(&params, record, len, BEGIN, &l), 0);
+	else
+		assert_int_equal(ledger_create(&params, BEGIN, &l), 0);
+	save_test_ledger(l);
+	return l;
+}
+
+/* Ends a start; the record is its newest one. */
+static void end_start(struct ledger *l, uint8_t record[512], size_t *len)
+{
+	assert_int_equal(ledger_save(l, record, len), 0);
+	ledger_destroy(l);
+}
+
+/*
+ * A limiter starts several times without an exchange. The neighbour then echoes an ancestor of the
+ * newest record, and that is no proof against it. After an exchange the first record is old.
+ */
+static void test_starts_without_exchange(void **state)
+{
+	(void)state;
+	for (unsigned n = 1; n <= STARTS; n++) {
+		struct ledger_params params = params_of(100, 1);
+		struct ledger *a = numbered_start(NULL, 0, 0), *b;
+		uint8_t first[512], newest[512];
+		size_t first_len, len;
+
+		params.word = OTHERS_WORD;
+		assert_int_equal(ledger_create(&params, BEGIN, &b), 0);
+		agree_on_edge(a, 0, b, 0, BEGIN);
+		end_start(a, first, &first_len);
+		memcpy(newest, first, len = first_len);
+		for (unsigned i = 1; i < n; i++)
+			end_start(numbered_start(newest, len, i), newest, &len);
+		a = numbered_start(newest, len, n);
+		for (unsigned i = 0; i < 4; i++) {
+			tell_other_ledger(a, 0, b, 0, BEGIN + S + i);
+			assert_true(tell_other_ledger(b, 0, a, 0, BEGIN + S + i) <= LEDGER_OLD);
+		}
+		assert_true(ledger_view(a, 0).confirmed);
+		ledger_destroy(a);
+
+		a = numbered_start(first, first_len, n + 1);
+		assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 2 * S), LEDGER_INVALID);
+		assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 2 * S), LEDGER_DENIED);
+		ledger_destroy(a);
+		ledger_destroy(b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -494,6 +557,7 @@ int main(void)
 		cmocka_unit_test(test_recovering_louder),
 		cmocka_unit_test(test_recovering_most),
 		cmocka_unit_test(test_asked_again_after_a_start),
+		cmocka_unit_test(test_starts_without_exchange),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
