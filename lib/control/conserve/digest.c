@@ -121,7 +121,8 @@ void digest_tick(struct conserve *c)
 	struct digest_round *round = &c->round;
 	/* Without promises there is no lease to renew. */
 	unsigned renewals = c->promises ? RENEWALS : RENEWALS / 2;
-	uint64_t ticks = c->params.lease_ns / renewals / (c->params.repeat_ns + 1) + 1;
+	uint64_t ticks = max_u64(
+		c->params.lease_ns / max_u64(renewals * c->params.repeat_ns, 1), 1);
 	unsigned n;
 
 	round->bits = bucket_bits(c->book.n);

@@ -451,6 +451,30 @@ static void test_rest(void **state)
 	group_free(g);
 }
 
+/* A settled group renews leases of four ticks or more in time, also if a tick loses messages. */
+static void test_renewals(void **state)
+{
+	(void)state;
+	for (uint64_t lease = 4 * TICK; lease <= 12 * TICK; lease += TICK / 4) {
+		struct group *g = group_new(3, 1, 100);
+
+		g->params.lease_ns = lease;
+		for (unsigned i = 0; i < g->n; i++)
+			start_conserve_node(g, i, false);
+		step_conserve_times(g, 50);
+		for (unsigned k = 0; k < 50; k++) {
+			for (unsigned i = 0; i < g->n; i++)
+				g->nodes[i].cut = k % 13 == 5;
+			step_conserve_group(g);
+			g->now += TICK - 1;
+			for (unsigned i = 0; i < g->n; i++)
+				assert_true(limit_of(g, i, 0) >= LIMIT / g->n);
+			g->now -= TICK - 1;
+		}
+		group_free(g);
+	}
+}
+
 /*
  * A lost hint is sent again: the next digest shows that the neighbour has another one. At rest no
  * statement is sent, also after losses.
@@ -771,6 +795,7 @@ int main(void)
 		cmocka_unit_test(test_crowd),
 		cmocka_unit_test(test_news_first),
 		cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_renewals),
 		cmocka_unit_test(test_lost_hints),
 		cmocka_unit_test(test_bad_messages),
 		cmocka_unit_test(test_bursts),
